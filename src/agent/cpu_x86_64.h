@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What the agent needs of x86-64: system calls, the interrupted thread's registers, the thread
+ * pointer. Freestanding.
+ */
+#ifndef AGENT_CPU_X86_64_H
+#define AGENT_CPU_X86_64_H
+
+#include <asm/signal.h>
+
+#include <asm/sigcontext.h>
+#include <asm/siginfo.h>
+#include <asm/ucontext.h>
+#include <asm/unistd.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define EFLAGS_TF	0x100u
+
+static inline long cpu_syscall(long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+	register uint64_t r10 __asm__("r10") = d;
+	long ret;
+
+	__asm__ volatile("syscall" : "=a" (ret) : "a" (nr), "D" (a), "S" (b), "d" (c), "r" (r10)
+			 : "rcx", "r11", "memory");
+	return ret;
+}
+
+static inline uint64_t cpu_pc(const struct ucontext *context)
+{
+	return context->uc_mcontext.rip;
+}
+
+static inline void cpu_set_pc(struct ucontext *context, uint64_t pc)
+{
+	context->uc_mcontext.rip = pc;
+}
+
+/*
+ * Was the thread made to single-step by a tracer (the kernel hides its flag from the frame), not by
+ * itself?
+ */
+static inline bool cpu_stepped_by_tracer(const struct siginfo *info, const struct ucontext *context)
+{
+	return info->si_code == TRAP_TRACE && !(context->uc_mcontext.eflags & EFLAGS_TF);
+}
+
+/*
+ * The thread pointer, if the word at self_offset in the control block is it: glibc and musl both
+ * have it at 0 as well. Only what FS leads to is read, so that a wrong one takes nobody astray.
+ */
+static inline bool cpu_thread_pointer(uint64_t self_offset, uint64_t *ret)
+{
+	uint64_t first, self;
+
+	__asm__ volatile("movq %%fs:0, %0" : "=r" (first));
+	__asm__ volatile("movq %%fs:(%1), %0" : "=r" (self) : "r" (self_offset));
+	*ret = first;
+	return first == self && first;
+}
+
+#endif

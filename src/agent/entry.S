@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The agent's entry points on x86-64. Their offsets in the image are in the generated
+ * agent_offsets.h.
+ */
+
+	.text
+
+/*
+ * The handler, entered by the kernel with (signo, siginfo, ucontext) and the restorer's address on
+ * the stack. If the C part names another handler, that is jumped to with the frame as the kernel
+ * made it: its return address is the restorer's, so that tracebacks and exceptions find nothing of
+ * ours.
+ */
+	.globl	agent_sigtrap
+	.type	agent_sigtrap, @function
+	.balign	16
+agent_sigtrap:
+	xorl	%ecx, %ecx
+1:	pushq	%rdi
+	pushq	%rsi
+	pushq	%rdx
+	call	sigtrap			/* SP is divisible by 16 here, as the ABI asks */
+	popq	%rdx
+	popq	%rsi
+	popq	%rdi
+	testq	%rax, %rax
+	jz	2f
+	jmpq	*%rax
+2:	ret
+	.size	agent_sigtrap, . - agent_sigtrap
+
+	.globl	agent_sigtrap_reset
+	.type	agent_sigtrap_reset, @function
+	.balign	16
+agent_sigtrap_reset:
+	movl	$1, %ecx
+	jmp	1b
+	.size	agent_sigtrap_reset, . - agent_sigtrap_reset
+
+/* Not to be changed by a byte: unwinders know a signal frame by these two instructions. */
+	.globl	agent_restorer
+	.type	agent_restorer, @function
+	.balign	16
+	nop				/* they look at the byte before, too */
+agent_restorer:
+	movq	$15, %rax		/* rt_sigreturn: 48 c7 c0 0f 00 00 00 */
+	syscall
+	.size	agent_restorer, . - agent_restorer
+
+	.globl	agent_syscall
+	.type	agent_syscall, @function
+	.balign	16
+agent_syscall:
+	syscall
+	ret
+	.size	agent_syscall, . - agent_syscall
+
+	.section .note.GNU-stack, "", @progbits

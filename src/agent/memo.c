@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The verified walk cache. Freestanding; see memo.h for how it works. */
+
+#include "agent/memo_find.h"
+
+#include "base/compiler.h"
+#include "log/log.h"
+
+#define NOINLINE	__attribute__((noinline))
+
+#define BX		3		/* the DWARF number of RBX */
+/* Entries that gave way before they were met again, less those that were. */
+#define PRESSURE_HIGH	32
+#define PRESSURE_MAX	64
+#define PRESSURE_PASS	8		/* under pressure, one in so many is remembered */
+
+_Static_assert((sizeof(struct memo) - offsetof(struct memo, none)) / MEMO_UNIT < UINT16_MAX,
+	       "units");
+_Static_assert(sizeof(struct memo_branch) % MEMO_UNIT == 0, "branch");
+_Static_assert(sizeof(struct memo_entry) % MEMO_UNIT == 0, "entry");
+
+static inline uint32_t unit_of(const struct memo *memo, const struct memo_item *item)
+{
+	return (uint32_t)(item - &memo->none);
+}
+
+/* Take it out of the index, if it is still there. */
+static void item_withdraw(struct memo *memo, struct memo_item *item)
+{
+	if ((memo->index[item->place] & UINT16_MAX) == unit_of(memo, item))
+		memo->index[item->place] = 0;
+}
+
+/* Put an item that is filled in into the index; another may have to leave its place. */
+static void item_publish(struct memo *memo, struct memo_item *item, enum memo_kind kind,
+			 uint64_t key)
+{
+	uint32_t *bucket = bucket_of(memo, key), tag = tag_of(key);
+	unsigned way = (unsigned)(memo->misses % MEMO_WAYS);
+
+	for (unsigned i = 0; i < MEMO_WAYS; i++)
+		way = bucket[i] ? way : i;
+	for (unsigned i = 0; i < MEMO_WAYS; i++)
+		way = bucket[i] && (bucket[i] ^ tag) <= UINT16_MAX ? i : way;
+	item->kind = (uint8_t)kind;
+	item->place = (uint16_t)(&bucket[way] - memo->index);
+	bucket[way] = tag | unit_of(memo, item);
+}
+
+/* The ring can be gone through at any moment; [from, to) is nothing. */
+static void gap_put(struct memo *memo, uint32_t from, uint32_t to)
+{
+	struct memo_item *gap = (struct memo_item *)(memo->room + from);
+
+	if (from == to)
+		return;
+	gap->kind = MEMO_GAP;
+	gap->units = (uint16_t)((to - from) / MEMO_UNIT);
+}
+
+/* What lies at memo->limit gives way. */
+static void ring_evict(struct memo *memo, struct log *log)
+{
+	struct memo_entry *entry = (struct memo_entry *)(memo->room + memo->limit);
+
+	if (entry->item.kind == MEMO_NONE) {
+		memo->limit = MEMO_ROOM;
+		return;
+	}
+	if (entry->item.kind == MEMO_ENTRY) {
+		item_withdraw(memo, &entry->item);
+		log_stack_count(log, entry->stack, entry->blocks, entry->bytes);
+		if (entry->blocks > 1)
+			memo->pressure -= MIN(memo->pressure, 4u);
+		else
+			memo->pressure = MIN(memo->pressure + 1, (uint32_t)PRESSURE_MAX);
+		entry->item.kind = MEMO_GAP;
+	}
+	memo->limit += entry->item.units * MEMO_UNIT;
+}
+
+/* An entry that is still a gap, and in no place. */
+static struct memo_entry *ring_take(struct memo *memo, struct log *log, uint32_t bytes)
+{
+	uint32_t at = memo->next;
+
+	if (at + bytes > MEMO_ROOM) {
+		while (memo->limit < MEMO_ROOM)
+			ring_evict(memo, log);
+		memo->next = memo->limit = at = 0;
+	}
+	while (memo->limit < at + bytes)
+		ring_evict(memo, log);
+	gap_put(memo, at + bytes, memo->limit);
+	gap_put(memo, at, at + bytes);
+	memo->next = at + bytes;
+	return (struct memo_entry *)(memo->room + at);
+}
+
+/* A branch that was not used since the last time that one was looked for. */
+static struct memo_branch *branch_take(struct memo *memo)
+{
+	struct memo_branch *branch;
+
+	do {
+		branch = &memo->branch[memo->next_branch++ % MEMO_BRANCHES];
+		branch->used >>= 1;
+	} while (branch->used);
+	if (branch->item.kind == MEMO_FORK)
+		item_withdraw(memo, &branch->item);
+	branch->item.units = sizeof(*branch) / MEMO_UNIT;
+	branch->nr = branch->narrowed = 0;
+	branch->bp = 0;
+	return branch;
+}
+
+static void branch_fill(struct memo_branch *branch)
+{
+	branch->reach = 0;
+	for (unsigned i = 0; i < MEMO_WORDS; i++) {
+		if (i >= branch->nr)
+			branch->offset[i] = branch->nr ? branch->offset[0] : 0;
+		branch->reach = MAX(branch->reach, branch->offset[i] + (uint32_t)sizeof(uint64_t));
+	}
+}
+
+static inline uint32_t slot_offset(const struct walk_trace *trace, uint32_t i, uint64_t sp)
+{
+	return (uint32_t)(trace->address[i] - sp);
+}
+
+/* Add words in which the entry and the trace, of the same start, differ. False: none. */
+static bool branch_widen(struct memo_branch *branch, const struct memo_entry *entry,
+			 const struct walk_trace *trace, uint64_t bp)
+{
+	const uint32_t *offset = entry_offsets(entry);
+	bool by_bp = !branch->bp && (entry->regs_used & MEMO_USED_BP) && trace->fp_used &&
+		     entry->bp != bp;
+	unsigned nr = branch->nr;
+
+	for (uint32_t i = 0; i < MIN(trace->nr, entry->nr) && branch->nr < MEMO_WORDS; i++) {
+		if (slot_offset(trace, i, entry->sp) != offset[i])
+			break;
+		if (trace->value[i] != entry->value[i])
+			branch->offset[branch->nr++] = offset[i];
+	}
+	if (by_bp)
+		branch->bp = UINT64_MAX;
+	branch_fill(branch);
+	return by_bp || branch->nr > nr;
+}
+
+/* Keep what is a slot of the trace. False: nothing. */
+static bool branch_narrow(struct memo_branch *branch, const struct walk_trace *trace, uint64_t sp)
+{
+	bool by_bp = branch->bp && trace->fp_used;
+	unsigned nr = 0;
+
+	for (unsigned i = 0; i < branch->nr; i++) {
+		uint32_t j = 0;
+
+		while (j < trace->nr && slot_offset(trace, j, sp) != branch->offset[i])
+			j++;
+		if (j < trace->nr)
+			branch->offset[nr++] = branch->offset[i];
+	}
+	if (nr == branch->nr && by_bp == !!branch->bp)
+		return true;
+	branch->nr = (uint8_t)nr;
+	branch->bp = by_bp ? UINT64_MAX : 0;
+	branch->narrowed = 1;
+	branch_fill(branch);
+	return nr || by_bp;
+}
+
+/*
+ * An entry stands at key, behind parent (or NULL), and is not of the stack of the trace. Have a
+ * branch tell them apart, and return it; NULL: they are to have the same place. Entries that stood
+ * behind a branch which gets more words go out of use: their stacks make new ones when they come.
+ */
+static struct memo_branch *branch_for(struct memo *memo, struct memo_branch *parent, uint64_t key,
+				      const struct memo_entry *entry, const struct memo_walk *walk)
+{
+	struct memo_branch *branch;
+
+	if (!entry_starts(entry, walk))
+		return NULL;
+	if (parent && !parent->narrowed && parent->nr < MEMO_WORDS &&
+	    branch_widen(parent, entry, &memo->trace, walk->bp))
+		return parent;
+	branch = branch_take(memo);
+	branch->key = key;
+	if (!branch_widen(branch, entry, &memo->trace, walk->bp)) {
+		branch->item.kind = MEMO_NONE;
+		return NULL;
+	}
+	item_publish(memo, &branch->item, MEMO_FORK, key);
+	return branch;
+}
+
+/* The key at which the stack of the trace is to stand. */
+static uint64_t trace_key(struct memo *memo, const struct memo_walk *walk)
+{
+	struct memo_branch *branch = NULL;
+	uint64_t key = walk_key(walk);
+
+	for (unsigned level = 0; level < MEMO_LEVELS - 1; level++) {
+		struct memo_item *item = item_find(memo, key);
+
+		if (item->kind == MEMO_ENTRY)
+			branch = branch_for(memo, branch, key, (struct memo_entry *)item, walk);
+		else
+			branch = branch_at(item, key);
+		if (!branch || !branch_reads(branch, walk) ||
+		    !branch_narrow(branch, &memo->trace, walk->sp))
+			break;
+		key = branch_key(branch, walk);
+	}
+	return key;
+}
+
+static NOINLINE void remember(struct memo *memo, const struct memo_walk *walk, uint32_t stack,
+			      uint64_t bytes)
+{
+	const struct walk_trace *trace = &memo->trace;
+	uint32_t nr = ALIGN_UP(trace->nr, 4u), *offset;
+	uint32_t size = (uint32_t)(sizeof(struct memo_entry) + nr * (8 + sizeof(*offset)));
+	uint64_t key = trace_key(memo, walk);
+	struct memo_entry *entry = ring_take(memo, walk->log, size);
+
+	entry->regs_used = (trace->fp_used ? MEMO_USED_BP : 0) | (trace->bx_used ? MEMO_USED_BX : 0);
+	entry->stack = stack;
+	entry->nr = (uint16_t)nr;
+	entry->pc = walk->pc;
+	entry->sp = walk->sp;
+	entry->high = walk->high;
+	entry->function = walk->function;
+	entry->generation = walk->map->generation;
+	entry->depth = walk->depth;
+	entry->bp = walk->bp;
+	entry->bx = walk->bx;
+	entry->blocks = 1;
+	entry->bytes = bytes;
+	offset = entry_offsets(entry);
+	for (uint32_t i = 0; i < nr; i++) {
+		entry->value[i] = trace->value[i < trace->nr ? i : 0];
+		offset[i] = slot_offset(trace, i < trace->nr ? i : 0, walk->sp);
+	}
+	item_publish(memo, &entry->item, MEMO_ENTRY, key);
+}
+
+/* The id of the stack that a walk finds; into pcs, at most depth. rows and trace may be NULL. */
+static uint32_t walk_stack(const struct memo_walk *walk, struct memo_scratch *scratch,
+			   struct walk_cache *rows, uint64_t *pcs, uint32_t depth,
+			   struct walk_trace *trace)
+{
+	enum walk_end end = WALK_DEPTH;
+	uint32_t nr = 1, id;
+
+	scratch->map = *walk->map;
+	scratch->map.cache = rows;
+	scratch->reg[BX] = walk->bx;
+	scratch->regs = (struct walk_regs){ walk->pc, walk->sp, walk->bp, scratch->reg, BX + 1 };
+	scratch->stack = (struct walk_stack){
+		.copy = (const void *)(uintptr_t)walk->sp,
+		.low = walk->sp,
+		.high = walk->high,
+	};
+	pcs[0] = walk->function;
+	if (depth > 1)
+		nr += walk_caller(&scratch->map, &scratch->regs, &scratch->stack, walk->area,
+				  pcs + 1, depth - 1, &end, trace);
+	id = log_stack(walk->log, pcs, nr, (uint8_t)end, walk->map->generation);
+	if (id == LOG_STACK_NONE)
+		log_count(walk->log, walk->thread, LOG_ACCOUNT(unstacked), 1);
+	return id;
+}
+
+static NOINLINE uint32_t shallow(const struct memo_walk *walk, uint64_t bytes)
+{
+	struct memo_scratch scratch;
+	uint64_t pcs[MEMO_SHALLOW];
+	uint32_t id = walk_stack(walk, &scratch, NULL, pcs,
+				 MIN(walk->depth, (uint32_t)MEMO_SHALLOW), NULL);
+
+	log_stack_count(walk->log, id, 1, bytes);
+	return id;
+}
+
+/* Can it be told by its slots, and can they be told by 32 bits? */
+static bool trace_good(const struct walk_trace *trace, uint64_t sp)
+{
+	uint64_t all = 0;
+
+	for (uint32_t i = 0; i < trace->nr; i++)
+		all |= trace->address[i] - sp;
+	return trace->whole && all < UINT32_MAX - 8;
+}
+
+/*
+ * Is it of use to remember one more? Where entries go before they come again, most walks are not
+ * worth it; and those that are remembered all the same stay the longer.
+ */
+static bool worth_it(struct memo *memo)
+{
+	return memo->pressure < PRESSURE_HIGH || !(memo->passed++ % PRESSURE_PASS);
+}
+
+static NOINLINE uint32_t miss(struct memo *memo, const struct memo_walk *walk, uint64_t bytes)
+{
+	struct walk_trace *trace = worth_it(memo) ? &memo->trace : NULL;
+	uint32_t depth = MIN(walk->depth, (uint32_t)LOG_DEPTH_MAX), id;
+
+	/* As for a walk of no frame. */
+	memo->trace.whole = true;
+	memo->trace.fp_used = memo->trace.bx_used = false;
+	memo->trace.nr = 0;
+	id = walk_stack(walk, &memo->scratch, &memo->rows, memo->pcs, depth, trace);
+	if (trace && id != LOG_STACK_NONE && trace_good(trace, walk->sp)) {
+		memo->misses++;
+		remember(memo, walk, id, bytes);
+	} else {
+		memo->uncached++;
+		log_stack_count(walk->log, id, 1, bytes);
+	}
+	return id;
+}
+
+static uint32_t find(struct memo *memo, const struct memo_walk *walk, uint64_t bytes)
+{
+	struct memo_entry *entry = memo_find(memo, walk);
+
+	return LIKELY(entry) ? memo_count(entry, bytes) : miss(memo, walk, bytes);
+}
+
+/* Nothing but the function matters, wherever it was called. */
+static NOINLINE uint32_t find_function(struct memo *memo, const struct memo_walk *walk,
+				       uint64_t bytes)
+{
+	struct memo_walk flat = {
+		.map = walk->map,
+		.log = walk->log,
+		.function = walk->function,
+		.depth = 1,
+		.thread = walk->thread,
+	};
+
+	return find(memo, &flat, bytes);
+}
+
+uint32_t memo_stack(struct memo *memo, const struct memo_walk *walk, uint64_t bytes)
+{
+	if (UNLIKELY(!memo))
+		return shallow(walk, bytes);
+	if (UNLIKELY(walk->depth <= 1))
+		return find_function(memo, walk, bytes);
+	return find(memo, walk, bytes);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The short way of recording: a plain function's block, or a free, by a thread that has nothing
+ * else under way, whose stack the walk cache knows and whose block is at home in the log
+ * (log/quick.h). That is nearly all of what a program does, and what counts here is instructions:
+ * three and a half of them run in a cycle. So nothing is laid out in memory that may not be needed,
+ * and nothing is called but as the last thing, so that few registers need to be saved. All else,
+ * and whatever is the least unusual, is for record.c, which begins from the start. Freestanding.
+ */
+
+#include "agent/memo_find.h"
+#include "agent/record.h"
+#include "log/quick.h"
+
+/* The block is not at home in the log, or another is. */
+static NOINLINE void insert_elsewhere(const struct agent_state *state, struct agent_thread *thread,
+				      uint64_t block, uint64_t size, uint64_t stack)
+{
+	if (!table_insert(log_of(state), block, size, thread->last_time, stack, NULL))
+		log_stack_count(log_of(state), (uint32_t)stack, -1ull, -size);
+	agent_thread_let_go(thread);
+}
+
+static NOINLINE void remove_elsewhere(const struct agent_state *state, struct agent_thread *thread,
+				      uint64_t block)
+{
+	table_remove(log_of(state), block, thread->log_thread, NULL);
+	agent_thread_let_go(thread);
+}
+
+/* What a walk of the call's stack begins with. Never in memory where it is shown to nobody. */
+static ALWAYS_INLINE struct memo_walk walk_of(const struct agent_frame *frame,
+					      const struct agent_probe *probe,
+					      const struct agent_thread *thread)
+{
+	struct memo_walk walk;
+
+	walk.map = __atomic_load_n(&probe->state->map, __ATOMIC_RELAXED);
+	walk.function = probe->address;
+	walk.pc = frame->return_address;
+	walk.sp = entry_sp(frame) + 8;
+	walk.bp = frame->bp;
+	walk.bx = frame->bx;
+	walk.high = thread->stack_high;
+	walk.depth = probe->state->depth;
+	return walk;
+}
+
+/* All but the stack: that is the entry's. */
+static ALWAYS_INLINE void record(const struct agent_frame *frame, const struct agent_probe *probe,
+				 struct agent_thread *thread, uint64_t size,
+				 struct memo_entry *entry, const struct home *home, bool at_home)
+{
+	const struct agent_state *state = probe->state;
+	uint64_t block = frame->ax, stack = thread->word | memo_count(entry, size);
+
+	thread->last_time = next_time(thread);
+	thread->inserted = block;
+	thread->inserted_sp = entry_sp(frame);
+	if (LIKELY(at_home) &&
+	    LIKELY(home_insert(log_of(state), home, block, size, thread->last_time, stack,
+			       thread->log_thread)))
+		agent_thread_let_go(thread);
+	else
+		insert_elsewhere(state, thread, block, size, stack);
+}
+
+/* Lines of the log may be far: have them come while something else is done. */
+static ALWAYS_INLINE void fetch(const struct home *home)
+{
+	__builtin_prefetch(home->slot, 1);
+	__builtin_prefetch(home->tag, 1);
+}
+
+/* The stack is one of several that begin alike, or it is not known yet. */
+static NOINLINE void leave_by_branches(struct agent_frame *frame, const struct agent_probe *probe,
+				       struct agent_thread *thread)
+{
+	struct memo_walk walk = walk_of(frame, probe, thread);
+	struct memo_entry *entry;
+	struct home home;
+	bool at_home = home_of(log_of(probe->state), frame->ax, &home);
+
+	fetch(&home);
+	entry = memo_find(&thread->memo, &walk);
+	if (LIKELY(entry)) {
+		record(frame, probe, thread, size_of_block(frame, probe), entry, &home, at_home);
+		return;
+	}
+	agent_thread_let_go(thread);
+	record_leave(frame, probe);
+}
+
+/* False: nothing is done. */
+static ALWAYS_INLINE bool leave(struct agent_frame *frame, const struct agent_probe *probe)
+{
+	const struct agent_state *state = probe->state;
+	struct agent_thread *thread = agent_thread_idle(state);
+	uint64_t size = size_of_block(frame, probe);
+	struct memo_walk walk;
+	struct memo_item *item;
+	struct home home;
+	bool at_home;
+
+	if (UNLIKELY(!thread) || UNLIKELY(!agent_thread_holds(thread, entry_sp(frame))) ||
+	    UNLIKELY(thread->inserted == frame->ax) ||
+	    UNLIKELY(!address_fits(frame->ax)) ||
+	    UNLIKELY(size > SIZE_MAX_LOG))
+		return false;
+	thread->busy = 1;
+	compiler_barrier();
+	walk = walk_of(frame, probe, thread);
+	item = item_guess(&thread->memo, walk_key(&walk));
+	at_home = home_of(log_of(state), frame->ax, &home);
+	fetch(&home);
+	if (LIKELY(item->kind == MEMO_ENTRY) &&
+	    LIKELY(entry_holds((struct memo_entry *)item, &walk)))
+		record(frame, probe, thread, size, (struct memo_entry *)item, &home, at_home);
+	else
+		leave_by_branches(frame, probe, thread);
+	return true;
+}
+
+ENTRY void agent_leave(struct agent_frame *frame, const struct agent_probe *probe)
+{
+	if (!enabled(probe->state))
+		return;
+	if (UNLIKELY(!probe->quick) || UNLIKELY(!leave(frame, probe)))
+		record_leave(frame, probe);
+}
+
+static ALWAYS_INLINE bool release(uint64_t block, uint64_t sp, const struct agent_probe *probe)
+{
+	const struct agent_state *state = probe->state;
+	struct agent_thread *thread = agent_thread_idle(state);
+	struct home home;
+	bool at_home;
+
+	if (UNLIKELY(!thread) || UNLIKELY(!address_fits(block)) || UNLIKELY(thread->freed == block))
+		return false;
+	thread->busy = 1;
+	compiler_barrier();
+	if (UNLIKELY(probe->wraps)) {
+		thread->freed = block;
+		thread->freed_sp = sp;
+		thread->freed_ra = *(const volatile uint64_t *)sp;
+	}
+	at_home = home_of(log_of(state), block, &home);
+	__builtin_prefetch(home.tag, 1);
+	if (LIKELY(at_home) &&
+	    LIKELY(home_remove(log_of(state), &home, block, thread->log_thread, NULL)))
+		agent_thread_let_go(thread);
+	else
+		remove_elsewhere(state, thread, block);
+	return true;
+}
+
+ENTRY void agent_release(uint64_t block, uint64_t sp, const struct agent_probe *probe)
+{
+	if (!enabled(probe->state))
+		return;
+	if (UNLIKELY(!probe->quick) || UNLIKELY(!release(block, sp, probe)))
+		record_release(block, sp, probe);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the short way (quick.c) and the long one (record.c) of recording share. Freestanding. */
+#ifndef AGENT_RECORD_H
+#define AGENT_RECORD_H
+
+#include "agent/thread.h"
+
+#define SIZE_MAX_LOG	((1ull << 48) - 1)	/* that a record can hold */
+
+/* A function that thunks call, by its offset in the image. */
+#define ENTRY		__attribute__((visibility("default")))
+
+/* agent_leave and agent_release for all cases. */
+void record_leave(struct agent_frame *frame, const struct agent_probe *probe);
+void record_release(uint64_t block, uint64_t sp, const struct agent_probe *probe);
+
+static inline bool enabled(const struct agent_state *state)
+{
+	return LIKELY(state) && LIKELY(__atomic_load_n(&state->enabled, __ATOMIC_RELAXED));
+}
+
+/* SP at the function's entry. */
+static inline uint64_t entry_sp(const struct agent_frame *frame)
+{
+	return (uint64_t)&frame->return_address;
+}
+
+/* Of a function that has such an argument. */
+static inline uint64_t size_of_block(const struct agent_frame *frame,
+				     const struct agent_probe *probe)
+{
+	uint64_t size = frame->arg[probe->size];
+
+	if (UNLIKELY(probe->count >= 0) &&
+	    __builtin_mul_overflow(size, frame->arg[probe->count], &size))
+		return UINT64_MAX;
+	return size;
+}
+
+/*
+ * Later than the thread's last record, and another than those of other threads, which may read the
+ * same stamp at the same moment: the lowest bits are the thread's number in the log. (They are the
+ * same for threads whose numbers differ by a multiple of TIME_STEP. The step is some 10 ns, less
+ * than a record takes, so that no thread runs ahead of the clock.)
+ */
+#define TIME_STEP	32ull
+
+static ALWAYS_INLINE uint64_t next_time(const struct agent_thread *thread)
+{
+	uint64_t now = log_now(), next = thread->last_time + TIME_STEP;
+
+	return (MAX(now, next) & ~(TIME_STEP - 1)) | (thread->log_thread & (TIME_STEP - 1));
+}
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A signal frame as the kernel's rt_sigreturn reads it: what lets a borrowed thread put itself back (target/remote.h).
+ */
+#ifndef ARCH_SIGFRAME_H
+#define ARCH_SIGFRAME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/arch.h"
+#include "base/err.h"
+
+struct sigframe_spec {
+	const struct regs *regs;	/* to be restored */
+	uint64_t mask;			/* signal mask to be restored */
+	const void *xstate;		/* NT_X86_XSTATE, standard format; may be NULL */
+	size_t xstate_len;
+	uint64_t below;			/* the frame must end at or below this address */
+	uint64_t restorer;		/* address of code that makes the rt_sigreturn system call */
+};
+
+/*
+ * Write the frame to buf (room bytes). *sp_ret is where the frame must lie and the SP for a `ret` into the restorer; *len_ret its
+ * length. ERR_RANGE: too small.
+ */
+struct err *x86_64_sigframe(const struct sigframe_spec *spec, void *buf, size_t room, uint64_t *sp_ret,
+			    size_t *len_ret) MUST_CHECK;
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Writing x86-64 machine code. */
+
+#include "arch/x86_64/code.h"
+
+#include <string.h>
+
+void code_put(struct code *code, const void *bytes, size_t len)
+{
+	if (code->full || len > code->room - code->len) {
+		code->full = true;
+		return;
+	}
+	memcpy(code->bytes + code->len, bytes, len);
+	code->len += len;
+}
+
+void code_u8(struct code *code, uint8_t byte)
+{
+	code_put(code, &byte, sizeof(byte));
+}
+
+void code_u32(struct code *code, uint32_t value)
+{
+	for (int shift = 0; shift < 32; shift += 8)
+		code_u8(code, value >> shift);
+}
+
+void code_u64(struct code *code, uint64_t value)
+{
+	code_u32(code, value);
+	code_u32(code, value >> 32);
+}
+
+void code_jump(struct code *code, uint64_t target)
+{
+	if (code_reaches(code_pc(code) + JUMP_NEAR_LEN, target)) {
+		code_u8(code, 0xe9);			/* jmp rel32 */
+		code_u32(code, target - (code_pc(code) + 4));
+	} else {
+		code_op(code, 0xff, 0x25, 0, 0, 0, 0);	/* jmp [rip+0] */
+		code_u64(code, target);
+	}
+}
+
+size_t code_call(struct code *code, uint64_t target)
+{
+	size_t disp;
+
+	if (code_reaches(code_pc(code) + 5, target)) {
+		code_u8(code, 0xe8);			/* call rel32 */
+		code_u32(code, target - (code_pc(code) + 4));
+		return 0;
+	}
+	code_op(code, 0xff, 0x15);			/* call [rip+disp32] */
+	disp = code->len;
+	code_u32(code, 0);
+	return disp;
+}
+
+void code_call_word(struct code *code, size_t disp, uint64_t target)
+{
+	struct code field = { .bytes = code->bytes + disp, .room = 4 };
+
+	if (!disp)
+		return;
+	code_u32(&field, code->len - (disp + 4));
+	code_u64(code, target);
+}
+
+void code_add_sp(struct code *code, int8_t add)
+{
+	code_op(code, 0x48, 0x8d, 0x64, 0x24, (uint8_t)add);	/* lea rsp, [rsp+add] */
+}
+
+void code_push(struct code *code, uint64_t value)
+{
+	code_u8(code, 0x68);				/* push imm32, sign-extended */
+	code_u32(code, value);
+	code_op(code, 0xc7, 0x44, 0x24, 0x04);		/* mov dword [rsp+4], imm32 */
+	code_u32(code, value >> 32);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * One decoded x86-64 instruction: what moving it to another place asks about it. The only user of
+ * Zydis' decoder.
+ */
+#ifndef ARCH_X86_64_INSN_H
+#define ARCH_X86_64_INSN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum insn_kind {
+	INSN_PLAIN,		/* runs anywhere */
+	INSN_RIP,		/* plain but for a memory operand relative to RIP */
+	INSN_JUMP,		/* jmp rel */
+	INSN_JCC,		/* jcc rel */
+	INSN_LOOP,		/* loop, loope, loopne, jecxz, jrcxz: rel8 only */
+	INSN_CALL,		/* call rel */
+	INSN_CALL_INDIRECT,	/* call reg or memory, RIP-relative or not */
+	INSN_FIXED,		/* must stay where it is: `why` says why */
+};
+
+struct insn {
+	enum insn_kind kind;
+	uint8_t len;
+	uint8_t disp;		/* offset of the RIP-relative displacement in it, 0: has none */
+	uint8_t modrm;		/* offset of the ModRM byte, 0: has none */
+	uint8_t condition;	/* INSN_JCC: of the opcode, 0 to 15 */
+	bool ends;		/* never goes on to the next instruction */
+	bool padding;		/* nop or int3, of any length */
+	uint64_t target;	/* of a relative branch or a RIP-relative operand */
+	const char *why;
+};
+
+/*
+ * Decode the instruction at code, which lies at address pc; false: not an instruction, or not all
+ * of it is there.
+ */
+bool insn_decode(const uint8_t *code, size_t len, uint64_t pc, struct insn *ret);
+
+/* Of struct arch. */
+size_t x86_64_insn_len(const uint8_t *code, size_t len);
+size_t x86_64_insn_text(const uint8_t *code, size_t len, uint64_t at, char *text, size_t room);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The x86-64 signal frame, as arch/x86/kernel/signal_64.c reads it in rt_sigreturn: the return address, struct ucontext, and elsewhere,
+ * aligned to 64 bytes, the extended state with the kernel's "software reserved" words.
+ */
+
+#include "arch/sigframe.h"
+
+#include <string.h>
+
+#define FXSAVE_LEN	512
+#define SW_RESERVED	464	/* offset in the FXSAVE area */
+#define MAGIC1		0x46505853u
+#define MAGIC2		0x46505845u
+#define UC_FP_XSTATE	1u
+#define UC_SIGCONTEXT_SS	2u
+#define UC_STRICT_RESTORE_SS	4u
+/* No valid mode of sigaltstack: rt_sigreturn then leaves the alternate stack as it is. */
+#define SS_KEEP		0x40u
+
+/* Words of NT_PRSTATUS. */
+enum { R15, R14, R13, R12, RBP, RBX, R11, R10, R9, R8, RAX, RCX, RDX, RSI, RDI, ORIG_RAX, RIP, CS, EFLAGS, RSP, SS };
+
+struct frame {
+	uint64_t restorer;
+	uint64_t uc_flags, uc_link;
+	uint64_t ss_sp;
+	uint32_t ss_flags, ss_pad;
+	uint64_t ss_size;
+	uint64_t r8, r9, r10, r11, r12, r13, r14, r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip, eflags;
+	uint16_t cs, gs, fs, ss;
+	uint64_t err, trapno, oldmask, cr2, fpstate, reserved[8];
+	uint64_t sigmask;
+};
+
+struct sw_bytes {
+	uint32_t magic1, extended_size;
+	uint64_t xfeatures;
+	uint32_t xstate_size, padding[7];
+};
+
+static void put_regs(struct frame *frame, const struct regs *regs)
+{
+	const uint64_t *w = regs->word;
+
+	frame->r8 = w[R8];
+	frame->r9 = w[R9];
+	frame->r10 = w[R10];
+	frame->r11 = w[R11];
+	frame->r12 = w[R12];
+	frame->r13 = w[R13];
+	frame->r14 = w[R14];
+	frame->r15 = w[R15];
+	frame->rdi = w[RDI];
+	frame->rsi = w[RSI];
+	frame->rbp = w[RBP];
+	frame->rbx = w[RBX];
+	frame->rdx = w[RDX];
+	frame->rax = w[RAX];
+	frame->rcx = w[RCX];
+	frame->rsp = w[RSP];
+	frame->rip = w[RIP];
+	frame->eflags = w[EFLAGS];
+	frame->cs = (uint16_t)w[CS];
+	frame->ss = (uint16_t)w[SS];
+}
+
+/* The kernel gives the mask of user features in the software reserved words of NT_X86_XSTATE. */
+static void put_xstate(uint8_t *at, const struct sigframe_spec *spec)
+{
+	struct sw_bytes sw = { .magic1 = MAGIC1 };
+	uint32_t magic2 = MAGIC2;
+
+	memcpy(at, spec->xstate, spec->xstate_len);
+	memcpy(&sw.xfeatures, at + SW_RESERVED, sizeof(sw.xfeatures));
+	sw.xstate_size = (uint32_t)spec->xstate_len;
+	sw.extended_size = (uint32_t)spec->xstate_len + sizeof(magic2);
+	memcpy(at + SW_RESERVED, &sw, sizeof(sw));
+	memcpy(at + spec->xstate_len, &magic2, sizeof(magic2));
+}
+
+struct err *x86_64_sigframe(const struct sigframe_spec *spec, void *buf, size_t room, uint64_t *sp_ret,
+			    size_t *len_ret)
+{
+	bool has_xstate = spec->xstate && spec->xstate_len > FXSAVE_LEN;
+	size_t xlen = has_xstate ? spec->xstate_len + sizeof(uint32_t) : 0;
+	struct frame frame = {
+		.restorer = spec->restorer,
+		.uc_flags = UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS,
+		.ss_flags = SS_KEEP,
+		.sigmask = spec->mask,
+	};
+	uint64_t xat = (spec->below - xlen) & ~63ull;
+	/* As at a function's entry: SP + 8 is a multiple of 16. */
+	uint64_t at = ((xat - sizeof(frame)) & ~15ull) - 8;
+	size_t len = (size_t)(xat + xlen - at);
+
+	if (len > room)
+		return err_create(ERR_RANGE, "a signal frame takes %zu bytes", len);
+	memset(buf, 0, len);
+	put_regs(&frame, spec->regs);
+	if (has_xstate) {
+		frame.uc_flags |= UC_FP_XSTATE;
+		frame.fpstate = xat;
+		put_xstate((uint8_t *)buf + (xat - at), spec);
+	}
+	memcpy(buf, &frame, sizeof(frame));
+	*sp_ret = at;
+	*len_ret = len;
+	return NULL;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Entry stubs of x86_64. A thread comes here with the function's own registers and stack, SP at the
+ * return address:
+ *
+ *	plain				retry, 1 argument	retry, 2 arguments
+ *
+ *	lea rsp, [rsp-8]		push rdi		push rdi
+ *	call CALL			mov rsi, NOTHROW	push rsi
+ *	int3				call CALL		lea rsp, [rsp-8]
+ *	lea rsp, [rsp+8]		int3			mov rdx, NOTHROW
+ *	ret				test rax, rax		call CALL
+ *					jz 1f			int3
+ *					lea rsp, [rsp+8]	test rax, rax
+ *					ret			jz 1f
+ *				1:	pop rdi			lea rsp, [rsp+24]
+ *					jmp RETRY		ret
+ *							     1:	lea rsp, [rsp+8]
+ *								pop rsi
+ *								pop rdi
+ *								jmp RETRY
+ *
+ * The ABI has SP at 8 modulo 16 in the first instruction of a function, and so it is in CALL too.
+ * The plain form keeps every register and the flags, by lea: callers in the function's own file may
+ * count on registers that it does not touch. The retry form cannot, it calls another function.
+ * RETRY is jumped to with the stack of the entry, so that what it throws passes no frame of ours.
+ */
+
+#include "arch/x86_64/x86_64.h"
+
+#include "arch/x86_64/code.h"
+
+/* The retry form's way in; returns the bytes it has put on the stack. */
+static size_t put_keep(struct code *code, const struct stub_spec *spec)
+{
+	code_u8(code, 0x57);				/* push rdi */
+	if (spec->nr_args == 1) {
+		code_op(code, 0x48, 0xbe);		/* mov rsi, imm64 */
+		code_u64(code, spec->nothrow);
+		return 8;
+	}
+	code_u8(code, 0x56);				/* push rsi */
+	code_add_sp(code, -8);
+	code_op(code, 0x48, 0xba);			/* mov rdx, imm64 */
+	code_u64(code, spec->nothrow);
+	return 24;
+}
+
+static void put_retry(struct code *code, const struct stub_spec *spec)
+{
+	if (spec->nr_args == 2) {
+		code_add_sp(code, 8);
+		code_u8(code, 0x5e);			/* pop rsi */
+	}
+	code_u8(code, 0x5f);				/* pop rdi */
+	code_jump(code, spec->retry);
+}
+
+struct err *x86_64_stub(const struct stub_spec *spec, struct stub *ret)
+{
+	struct stub stub = { .len = 0 };
+	struct code code = { .bytes = stub.code, .room = STUB_MAX, .start = spec->at };
+	size_t kept = 8, disp;
+
+	if (spec->retry && (spec->nr_args < 1 || spec->nr_args > 2))
+		return err_create(ERR_UNSUPPORTED, "stub with retry for %u arguments: only 1 and 2",
+				  spec->nr_args);
+	if (spec->retry)
+		kept = put_keep(&code, spec);
+	else
+		code_add_sp(&code, -8);
+	disp = code_call(&code, spec->call);
+	stub.ret = stub.trap = code.len;
+	code_u8(&code, 0xcc);				/* int3 */
+	if (spec->retry)
+		code_op(&code, 0x48, 0x85, 0xc0,	/* test rax, rax */
+			0x74, 6);			/* jz past lea and ret */
+	code_add_sp(&code, kept);
+	code_u8(&code, 0xc3);				/* ret */
+	if (spec->retry)
+		put_retry(&code, spec);
+	code_call_word(&code, disp, spec->call);
+	stub.len = code.len;
+	stub.frame = kept + 8;
+	*ret = stub;
+	return NULL;
+}

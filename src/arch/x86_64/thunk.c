@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Thunks of x86_64. A thread comes here by the jump at a function's entry, with the function's own
+ * registers and stack, SP at the return address.
+ *
+ *	THUNK_NEW		THUNK_ENTER			THUNK_FREE
+ *
+ *	lay			lay				save
+ *	call DISPLACED		frame				mov rdi, ARGUMENT
+ *	frame			call ENTER(rsp, PROBE)		lea rsi, [rsp+72]
+ *	call LEAVE(rsp, PROBE)	test rax, rax			mov rdx, PROBE
+ *	unframe			unframe; lea rsp, [rsp+8]	call RELEASE
+ *	lea rsp, [rsp+48]	jnz 1f				restore
+ *	ret			[mov rsi|rdx, NOTHROW]		jmp DISPLACED
+ *				call DISPLACED|NOTHROW_CALL
+ *				frame
+ *				call LEAVE(rsp, PROBE)
+ *				unframe
+ *				lea rsp, [rsp+48]	[lea rsp, [rsp+24]; pop rdi; pop rsi; pop rdx]
+ *				[test rax, rax; jz 2f]
+ *				ret
+ *			     1:	lea rsp, [rsp+40]
+ *			     2:	jmp DISPLACED
+ *
+ *	lay	push rdx; push rsi; push rdi; push 0; push 0	three arguments, two words of the agent
+ *	save	push rax, rcx, rdx, rsi, rdi, r8 to r11		what C may change
+ *	frame	push a word of padding; save; push rbx; push rbp
+ *	unframe, restore: the other way round; SP is then at the padding, or as before save
+ *
+ * That is the layout of the frame that the agent is shown. SP is at 8 modulo 16 at entry; five words
+ * below it the function finds it as the ABI has it, and so does the agent twelve words further on,
+ * or nine words below SP at entry. The agent's C uses general registers only, and keeps rbx and rbp: they
+ * are laid for it to read, and dropped.
+ *
+ * The nothrow form is another function: it gets its argument in a register which the throwing one
+ * may not touch. So all three are as at entry after it, whether it returned a block (they were the
+ * caller's to lose, if the throwing one loses them) or not (they are its arguments).
+ *
+ * Flags are not kept across a call (no caller looks at what a callee left of them), but no
+ * instruction of unframe touches them, so what ENTER said is still there behind it.
+ *
+ * Behind each call of the agent its return address is wiped from the stack (put_forget).
+ *
+ * Every `ret` returns from the call that came last: DISPLACED is left by a jump only where nothing
+ * of ours is on the stack. This holds with a shadow stack, too.
+ */
+
+#include "arch/x86_64/x86_64.h"
+
+#include "arch/x86_64/code.h"
+#include "arch/x86_64/insn.h"
+#include "base/compiler.h"
+
+enum {
+	WORD		= 8,
+	LAID		= (3 + 2) * WORD,
+	SAVED		= 9 * WORD,
+	FRAME		= WORD + SAVED + 2 * WORD,
+};
+
+/* Words behind the code, for calls that rel32 does not reach: at most one a call. */
+struct words {
+	struct {
+		size_t disp;
+		uint64_t target;
+	} at[3];
+	size_t nr;
+};
+
+/* Returns the offset of the return address. */
+static size_t put_call(struct code *code, struct words *words, uint64_t target)
+{
+	words->at[words->nr].disp = code_call(code, target);
+	words->at[words->nr++].target = target;
+	return code->len;
+}
+
+static void put_save(struct code *code)
+{
+	code_op(code, 0x50, 0x51, 0x52, 0x56, 0x57);		/* push rax, rcx, rdx, rsi, rdi */
+	code_op(code, 0x41, 0x50, 0x41, 0x51, 0x41, 0x52, 0x41, 0x53);	/* push r8 to r11 */
+}
+
+static void put_restore(struct code *code)
+{
+	code_op(code, 0x41, 0x5b, 0x41, 0x5a, 0x41, 0x59, 0x41, 0x58);	/* pop r11 to r8 */
+	code_op(code, 0x5f, 0x5e, 0x5a, 0x59, 0x58);		/* pop rdi, rsi, rdx, rcx, rax */
+}
+
+static void put_lay(struct code *code)
+{
+	code_op(code, 0x52, 0x56, 0x57);			/* push rdx, rsi, rdi */
+	code_op(code, 0x6a, 0, 0x6a, 0);			/* push 0, 0 */
+}
+
+/*
+ * The agent has returned. Its return address, which lies below SP now, may turn up in a frame of
+ * another call that does not write all of its words, and would look as if the thread were still to
+ * come back: it is taken away.
+ */
+static void put_forget(struct code *code)
+{
+	code_op(code, 0x48, 0xc7, 0x44, 0x24, 0xf8, 0, 0, 0, 0);	/* mov qword [rsp-8], 0 */
+}
+
+/* The rest of the frame, then agent(frame, probe). Returns the offset of the return address. */
+static size_t put_agent(struct code *code, struct words *words, uint64_t agent, uint64_t probe)
+{
+	size_t return_address;
+
+	code_u8(code, 0x50);					/* push rax: the padding */
+	put_save(code);
+	code_op(code, 0x53, 0x55);				/* push rbx, rbp */
+	code_op(code, 0x48, 0x89, 0xe7);			/* mov rdi, rsp */
+	code_op(code, 0x48, 0xbe);				/* mov rsi, imm64 */
+	code_u64(code, probe);
+	return_address = put_call(code, words, agent);
+	put_forget(code);
+	return return_address;
+}
+
+/* Back to before put_agent, but for the padding, which is still on the stack. */
+static void put_unframe(struct code *code)
+{
+	code_add_sp(code, 2 * WORD);
+	put_restore(code);
+}
+
+/* A short jump ahead, to where put_label is called with what this returns. */
+static size_t put_jcc(struct code *code, uint8_t opcode)
+{
+	code_op(code, opcode, 0);
+	return code->len;
+}
+
+static void put_label(struct code *code, size_t jump)
+{
+	code->bytes[jump - 1] = code->len - jump;
+}
+
+static void put_nothrow_arg(struct code *code, const struct thunk_spec *spec)
+{
+	code_op(code, 0x48, spec->nr_args == 1 ? 0xbe : 0xba);	/* mov rsi|rdx, imm64 */
+	code_u64(code, spec->nothrow);
+}
+
+static void put_new(const struct thunk_spec *spec, struct code *code, struct words *words,
+		    struct thunk *thunk)
+{
+	put_lay(code);
+	thunk->call_ret = put_call(code, words, spec->displaced);
+	thunk->leave_ret = put_agent(code, words, spec->leave, spec->probe);
+	put_unframe(code);
+	code_add_sp(code, WORD + LAID);
+	thunk->ret = code->len;
+	code_u8(code, 0xc3);					/* ret */
+}
+
+static void put_enter(const struct thunk_spec *spec, struct code *code, struct words *words,
+		      struct thunk *thunk)
+{
+	size_t bypass, retry = 0;
+
+	put_lay(code);
+	thunk->enter_ret = put_agent(code, words, spec->enter, spec->probe);
+	code_op(code, 0x48, 0x85, 0xc0);			/* test rax, rax */
+	put_unframe(code);
+	code_add_sp(code, WORD);
+	bypass = put_jcc(code, 0x75);				/* jnz */
+	if (spec->nothrow_call)
+		put_nothrow_arg(code, spec);
+	thunk->call_ret = put_call(code, words,
+				   spec->nothrow_call ? spec->nothrow_call : spec->displaced);
+	thunk->leave_ret = put_agent(code, words, spec->leave, spec->probe);
+	put_unframe(code);
+	if (spec->nothrow_call) {
+		code_add_sp(code, 3 * WORD);
+		code_op(code, 0x5f, 0x5e, 0x5a);		/* pop rdi, rsi, rdx */
+		code_op(code, 0x48, 0x85, 0xc0);		/* test rax, rax */
+		retry = put_jcc(code, 0x74);			/* jz */
+	} else {
+		code_add_sp(code, WORD + LAID);
+	}
+	thunk->ret = code->len;
+	code_u8(code, 0xc3);					/* ret */
+	put_label(code, bypass);
+	code_add_sp(code, LAID);
+	if (retry)
+		put_label(code, retry);
+	code_jump(code, spec->displaced);
+}
+
+static void put_free(const struct thunk_spec *spec, struct code *code, struct words *words,
+		     struct thunk *thunk)
+{
+	put_save(code);
+	if (spec->ptr_arg)					/* mov rdi, rsi|rdx */
+		code_op(code, 0x48, 0x89, spec->ptr_arg == 1 ? 0xf7 : 0xd7);
+	code_op(code, 0x48, 0x8d, 0x74, 0x24, SAVED);		/* lea rsi, [rsp+72] */
+	code_op(code, 0x48, 0xba);				/* mov rdx, imm64 */
+	code_u64(code, spec->probe);
+	thunk->release_ret = put_call(code, words, spec->release);
+	put_forget(code);
+	put_restore(code);
+	code_jump(code, spec->displaced);
+}
+
+static struct err *check(const struct thunk_spec *spec)
+{
+	if (spec->kind == THUNK_FREE && spec->ptr_arg > 2)
+		return err_create(ERR_UNSUPPORTED, "thunk for a block in argument %u: only 0 to 2",
+				  spec->ptr_arg);
+	if (spec->nothrow_call && spec->kind != THUNK_ENTER)
+		return err_create(ERR_UNSUPPORTED, "thunk with a nothrow form, without an entry");
+	if (spec->nothrow_call && (spec->nr_args < 1 || spec->nr_args > 2))
+		return err_create(ERR_UNSUPPORTED,
+				  "thunk with a nothrow form for %u arguments: only 1 and 2",
+				  spec->nr_args);
+	return NULL;
+}
+
+struct err *x86_64_thunk(const struct thunk_spec *spec, struct thunk *ret)
+{
+	struct thunk thunk = { .call_cfa = LAID + WORD, .agent_cfa = FRAME + LAID + WORD };
+	struct code code = { .bytes = thunk.code, .room = THUNK_MAX, .start = spec->at };
+	struct words words = { .nr = 0 };
+	struct err *err = check(spec);
+
+	if (err)
+		return err;
+	switch (spec->kind) {
+	case THUNK_NEW:
+		put_new(spec, &code, &words, &thunk);
+		break;
+	case THUNK_ENTER:
+		put_enter(spec, &code, &words, &thunk);
+		break;
+	case THUNK_FREE:
+		put_free(spec, &code, &words, &thunk);
+		thunk.call_cfa = 0;
+		thunk.agent_cfa = SAVED + WORD;
+		break;
+	}
+	for (size_t i = 0; i < words.nr; i++)
+		code_call_word(&code, words.at[i].disp, words.at[i].target);
+	thunk.len = code.len;
+	*ret = thunk;
+	return NULL;
+}
+
+/* What an instruction of a thunk adds to the distance from SP to the CFA. */
+static int pushes(const uint8_t *insn)
+{
+	uint8_t opcode = insn[0] == 0x41 ? insn[1] : insn[0];	/* REX.B: r8 to r15 */
+
+	if ((opcode >= 0x50 && opcode <= 0x57) || insn[0] == 0x6a)
+		return WORD;
+	if (opcode >= 0x58 && opcode <= 0x5f)
+		return -WORD;
+	if (insn[0] == 0x48 && insn[1] == 0x8d && insn[2] == 0x64)	/* lea rsp, [rsp+imm8] */
+		return -(int8_t)insn[4];
+	return 0;
+}
+
+size_t x86_64_thunk_cfa(const struct thunk *thunk, size_t offset)
+{
+	size_t label[2] = { 0 }, cfa_there[2] = { 0 }, nr = 0, off = 0, cfa = WORD;
+	struct insn insn;
+
+	while (off < offset && insn_decode(thunk->code + off, thunk->len - off, off, &insn)) {
+		const uint8_t *code = thunk->code + off;
+
+		cfa += (size_t)pushes(code);
+		if (insn.kind == INSN_JCC && nr < ARRAY_SIZE(label)) {
+			label[nr] = insn.target;
+			cfa_there[nr++] = cfa;
+		}
+		off += insn.len;
+		/* Behind the `ret` one comes by a jump only. */
+		for (size_t i = 0; i < nr; i++)
+			if (label[i] == off)
+				cfa = cfa_there[i];
+	}
+	return cfa;
+}

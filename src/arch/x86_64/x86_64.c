@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The table of x86_64: System V ABI, registers as struct user_regs_struct of <sys/user.h>. */
+
+#include "arch/x86_64/x86_64.h"
+
+#include <elf.h>
+#include <string.h>
+
+#include "arch/sigframe.h"
+#include "arch/x86_64/code.h"
+#include "arch/x86_64/insn.h"
+
+enum {
+	R15, R14, R13, R12, RBP, RBX, R11, R10, R9, R8, RAX, RCX, RDX, RSI, RDI, ORIG_RAX, RIP, CS,
+	EFLAGS, RSP, SS, FS_BASE, GS_BASE, DS, ES, FS, GS, NR_WORDS,
+};
+
+static const char *const reg_names[NR_WORDS] = {
+	[R15] = "r15", [R14] = "r14", [R13] = "r13", [R12] = "r12", [RBP] = "rbp", [RBX] = "rbx",
+	[R11] = "r11", [R10] = "r10", [R9] = "r9", [R8] = "r8", [RAX] = "rax", [RCX] = "rcx",
+	[RDX] = "rdx", [RSI] = "rsi", [RDI] = "rdi", [ORIG_RAX] = "orig_rax", [RIP] = "rip",
+	[CS] = "cs", [EFLAGS] = "eflags", [RSP] = "rsp", [SS] = "ss", [FS_BASE] = "fs_base",
+	[GS_BASE] = "gs_base", [DS] = "ds", [ES] = "es", [FS] = "fs", [GS] = "gs",
+};
+
+static size_t x86_64_patch_offset(const uint8_t *code, size_t len)
+{
+	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	bool has = len >= sizeof(endbr64) && !memcmp(code, endbr64, sizeof(endbr64));
+
+	return has ? sizeof(endbr64) : 0;
+}
+
+static struct err *x86_64_jump(uint64_t from, uint64_t to, uint8_t *code, size_t *len_ret)
+{
+	struct code out = { .bytes = code, .room = JUMP_NEAR_LEN, .start = from };
+
+	if (!code_reaches(from + JUMP_NEAR_LEN, to))
+		return err_create(ERR_RANGE, "jump from 0x%llx to 0x%llx: too far for 32 bits",
+				  (unsigned long long)from, (unsigned long long)to);
+	code_jump(&out, to);
+	*len_ret = out.len;
+	return NULL;
+}
+
+/*
+ * Only relative branches are looked at, from the first byte on, one instruction after the other.
+ * What is not seen:
+ *
+ *	switches	a jump through a table comes behind the compare and branch that bound its
+ *			index, which take more than a patch, and the labels in the table lie behind
+ *			the jump; only where they do not decode do the words of a table among the
+ *			code count as something that is not understood. To take every indirect jump
+ *			for one into the patch would refuse a good part of all functions and find
+ *			nothing.
+ *	computed goto	the same holds for what compilers make of it
+ *	other functions	hand-written ones share code (one in all of glibc's 2,200 exported ones jumps
+ *			into the first bytes of another, a variant of memmove); a compiler's cold part
+ *			(FUNCTION.cold), which is a function of its own here, comes back behind a
+ *			branch that led to it
+ *	exceptions	landing pads lie behind a call
+ */
+static bool branches_into(const uint8_t *code, size_t len, uint64_t start, uint64_t low,
+			  uint64_t high, bool calls, uint64_t *target_ret)
+{
+	struct insn insn;
+
+	for (size_t off = 0; off < len; off += insn.len) {
+		if (!insn_decode(code + off, len - off, start + off, &insn)) {
+			*target_ret = 0;
+			return true;
+		}
+		if (!insn.disp && insn.target && insn.target >= low && insn.target < high &&
+		    (calls || insn.kind != INSN_CALL)) {
+			*target_ret = insn.target;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool x86_64_jumps_into(const uint8_t *code, size_t len, uint64_t start, uint64_t low,
+			      uint64_t high, uint64_t *target_ret)
+{
+	uint64_t target;
+	bool found = branches_into(code, len, start, low, high, true, &target);
+
+	if (found && target_ret)
+		*target_ret = target;
+	return found;
+}
+
+static bool x86_64_loops_at(const uint8_t *code, size_t len, uint64_t start, uint64_t patch)
+{
+	uint64_t target;
+
+	return branches_into(code, len, start, patch, patch + 1, false, &target) && target;
+}
+
+const struct arch arch_x86_64 = {
+	.name			= "x86_64",
+	.elf_machine		= EM_X86_64,
+	.elf_class		= ELFCLASS64,
+
+	.trap			= { 0xcc },	/* int3 */
+	.trap_len		= 1,
+	.trap_pc_bias		= 1,
+
+	.regs_words		= NR_WORDS,
+	.pc			= RIP,
+	.sp			= RSP,
+	.fp			= RBP,
+	.ret			= RAX,
+	.tp			= FS_BASE,
+	.flags			= EFLAGS,
+	.syscall_nr		= RAX,
+	.orig_syscall		= ORIG_RAX,
+	.syscall_ret		= RAX,
+	.arg			= { RDI, RSI, RDX, RCX, R8, R9 },
+	.syscall_arg		= { RDI, RSI, RDX, R10, R8, R9 },
+	.reg_names		= reg_names,
+	/* System V ABI, figure 3.36; 17 and up are vector registers. */
+	.dwarf_to_word		= {
+		RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, R15,
+		[16 ... 31] = 0xff,
+	},
+	.dwarf_ra		= 16,
+
+	.red_zone		= 128,
+	.dtv			= 8,
+	.dtv_first		= 16,
+	.jump_len		= JUMP_NEAR_LEN,
+
+	.patch_offset		= x86_64_patch_offset,
+	.displace		= x86_64_displace,
+	.jump			= x86_64_jump,
+	.jumps_into		= x86_64_jumps_into,
+	.loops_at		= x86_64_loops_at,
+	.stub			= x86_64_stub,
+	.thunk			= x86_64_thunk,
+	.thunk_cfa		= x86_64_thunk_cfa,
+	.insn_len		= x86_64_insn_len,
+	.insn_text		= x86_64_insn_text,
+
+	.syscall_insn		= { 0x0f, 0x05 },
+	.syscall_insn_len	= 2,
+	.call_gadget		= { 0x0f, 0x05, 0xc3 },			/* syscall; ret */
+	.call_gadget_len	= 3,
+	/* mov $15, %rax; syscall */
+	.restorer_gadget	= { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 },
+	.restorer_gadget_len	= 9,
+	.sigframe		= x86_64_sigframe,
+};

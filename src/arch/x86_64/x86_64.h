@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The functions that the table of x86_64 points to; arch/arch.h has their contracts. */
+#ifndef ARCH_X86_64_X86_64_H
+#define ARCH_X86_64_X86_64_H
+
+#include "arch/arch.h"
+
+struct err *x86_64_displace(const uint8_t *code, size_t len, uint64_t from, uint64_t to,
+			    size_t min_len, struct displaced *ret);
+struct err *x86_64_stub(const struct stub_spec *spec, struct stub *ret);
+struct err *x86_64_thunk(const struct thunk_spec *spec, struct thunk *ret);
+size_t x86_64_thunk_cfa(const struct thunk *thunk, size_t offset);
+
+#endif

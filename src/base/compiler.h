@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Compiler attributes. Freestanding: the agent includes this file too. */
+#ifndef BASE_COMPILER_H
+#define BASE_COMPILER_H
+
+#define MUST_CHECK	__attribute__((warn_unused_result))
+#define PRINTF(f, a)	__attribute__((format(printf, f, a)))
+#define UNUSED		__attribute__((unused))
+#define NORETURN	__attribute__((noreturn))
+#define LIKELY(x)	__builtin_expect(!!(x), 1)
+#define UNLIKELY(x)	__builtin_expect(!!(x), 0)
+
+#define ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+#define MIN(a, b)	({ __typeof__(a) min_a = (a); __typeof__(b) min_b = (b); \
+			   min_a < min_b ? min_a : min_b; })
+#define MAX(a, b)	({ __typeof__(a) max_a = (a); __typeof__(b) max_b = (b); \
+			   max_a > max_b ? max_a : max_b; })
+/* A power of two only. */
+#define ALIGN_DOWN(x, a)	((x) & ~((__typeof__(x))(a) - 1))
+#define ALIGN_UP(x, a)		ALIGN_DOWN((x) + ((__typeof__(x))(a) - 1), a)
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Memory by address, whatever holds it. */
+
+#include "base/memory.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+struct err *memory_read_some(struct memory *memory, uint64_t addr, void *buf, size_t len, size_t *len_ret)
+{
+	return memory->read(memory, addr, buf, len, len_ret);
+}
+
+struct err *memory_read(struct memory *memory, uint64_t addr, void *buf, size_t len)
+{
+	size_t got;
+	struct err *err = memory->read(memory, addr, buf, len, &got);
+
+	if (err)
+		return err;
+	if (got < len)
+		return err_create(ERR_MEMORY, "cannot read memory at 0x%" PRIx64, addr + got);
+	return NULL;
+}
+
+struct err *memory_read_u64(struct memory *memory, uint64_t addr, uint64_t *ret)
+{
+	uint64_t word;
+	struct err *err = memory_read(memory, addr, &word, sizeof(word));
+
+	if (!err)
+		*ret = word;
+	return err;
+}
+
+struct err *memory_read_string(struct memory *memory, uint64_t addr, char *buf, size_t room)
+{
+	size_t got;
+	struct err *err = memory->read(memory, addr, buf, room, &got);
+
+	if (err)
+		return err;
+	if (!memchr(buf, '\0', got))
+		return err_create(ERR_FORMAT, "no string of less than %zu bytes at 0x%" PRIx64, room, addr);
+	return NULL;
+}
+
+static struct err *array_read(struct memory *memory, uint64_t addr, void *buf, size_t len, size_t *len_ret)
+{
+	struct memory_array *array = (struct memory_array *)memory;
+	uint64_t offset = addr - array->start;
+
+	if (addr < array->start || offset >= array->len)
+		return err_create(ERR_MEMORY, "cannot read memory at 0x%" PRIx64, addr);
+	if (len > array->len - offset)
+		len = array->len - offset;
+	memcpy(buf, array->bytes + offset, len);
+	*len_ret = len;
+	return NULL;
+}
+
+void memory_array_init(struct memory_array *array, const void *bytes, uint64_t start, size_t len)
+{
+	array->memory.read = array_read;
+	array->bytes = bytes;
+	array->start = start;
+	array->len = len;
+}

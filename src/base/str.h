@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A growing string. Always NUL-terminated once something was added; .at is NULL before. */
+#ifndef BASE_STR_H
+#define BASE_STR_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+
+struct str {
+	char *at;
+	size_t len, room;
+};
+
+#define STR_INIT	{ NULL, 0, 0 }
+
+/* Each leaves the string as it was when it fails; the only error is err_nomem. */
+struct err *str_add(struct str *str, const char *text) MUST_CHECK;
+struct err *str_add_bytes(struct str *str, const void *bytes, size_t len) MUST_CHECK;
+struct err *str_addf(struct str *str, const char *fmt, ...) PRINTF(2, 3) MUST_CHECK;
+struct err *str_addv(struct str *str, const char *fmt, va_list ap) MUST_CHECK;
+/* The text, "" if nothing was added. */
+const char *str_text(const struct str *str);
+void str_clear(struct str *str);
+void str_free(struct str *str);
+
+#define AUTO_STR	__attribute__((cleanup(str_free)))
+
+#endif

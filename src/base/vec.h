@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A growing array of any type:
+ *
+ *	struct vec_of_u64 VEC(uint64_t) = ...	->	VEC(uint64_t) v = VEC_INIT;
+ *	err = vec_push(&v, x);			amortised O(1); NULL or err_nomem
+ *	v.at[i], v.nr
+ *	vec_free(&v);
+ *
+ * A failed push leaves the vector as it was. vec_reserve makes room for n more elements in all, so that
+ * v.at[v.nr++] = x cannot fail.
+ */
+#ifndef BASE_VEC_H
+#define BASE_VEC_H
+
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+
+#define VEC(type)	struct { type *at; size_t nr, room; }
+#define VEC_INIT	{ NULL, 0, 0 }
+
+/* Grow *at to hold at least want elements of size bytes. Internal to the macros. */
+struct err *vec_grow(void **at, size_t *room, size_t want, size_t size) MUST_CHECK;
+
+#define vec_reserve(v, n) \
+	((v)->nr + (n) <= (v)->room ? NULL : \
+	 vec_grow((void **)&(v)->at, &(v)->room, (v)->nr + (n), sizeof(*(v)->at)))
+#define vec_push(v, x) \
+	({ struct err *vec_err = vec_reserve(v, 1); \
+	   if (!vec_err) \
+		   (v)->at[(v)->nr++] = (x); \
+	   vec_err; })
+#define vec_free(v) \
+	do { free((v)->at); (v)->at = NULL; (v)->nr = (v)->room = 0; } while (0)
+#define vec_clear(v)	((v)->nr = 0)
+/* Remove element i, keeping the order. */
+#define vec_remove(v, i) \
+	do { size_t vec_i = (i); \
+	     memmove(&(v)->at[vec_i], &(v)->at[vec_i + 1], \
+		     ((v)->nr - vec_i - 1) * sizeof(*(v)->at)); \
+	     (v)->nr--; } while (0)
+
+#endif

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* mdbg::frames, threads, where, maps, read, symbol: the target as Tcl values. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "cmd/cmd.h"
+#include "cmd/frames.h"
+#include "cmd/list.h"
+#include "cmd/shell.h"
+#include "cmd/values.h"
+#include "heap/filter.h"
+#include "os/procfs.h"
+#include "symbol/symbol.h"
+#include "unwind/walk.h"
+
+#define READ_MAX	(256u << 20)
+
+static Tcl_Obj *frame_dict(const struct symbol_frame *frame)
+{
+	Tcl_Obj *dict = Tcl_NewDictObj();
+
+	dict_address(dict, "pc", frame->pc);
+	dict_text(dict, "function", frame->function);
+	dict_number(dict, "offset", frame->function ? frame->offset : 0);
+	dict_text(dict, "module", frame->module);
+	dict_text(dict, "file", frame->file);
+	dict_number(dict, "line", frame->line > 0 ? (uint64_t)frame->line : 0);
+	dict_number(dict, "inline", frame->inlined);
+	return dict;
+}
+
+static Tcl_Obj *entry_dict(struct session *session, uint64_t pc, const char *name)
+{
+	const struct symbol_frame *frames;
+	struct symbol_frame frame;
+	size_t nr;
+
+	frames = symbols_resolve(session_symbols(session), pc, session_generation(session), false,
+				 &nr);
+	frame = frames[nr - 1];
+	frame.function = name;
+	frame.offset = 0;
+	return frame_dict(&frame);
+}
+
+static void add_frames(struct session *session, Tcl_Obj *list, const uint64_t *pcs, size_t nr,
+		       uint32_t generation)
+{
+	const struct symbol_frame *frames;
+	const char *name;
+	size_t i, j, inlined;
+
+	for (i = 0; i < nr; i++) {
+		name = i ? NULL : session_entry_name(session, pcs[0]);
+		if (name) {
+			Tcl_ListObjAppendElement(NULL, list, entry_dict(session, pcs[0], name));
+			continue;
+		}
+		frames = symbols_resolve(session_symbols(session), pcs[i], generation, i > 0,
+					 &inlined);
+		for (j = 0; j < inlined; j++)
+			Tcl_ListObjAppendElement(NULL, list, frame_dict(&frames[j]));
+	}
+}
+
+/* A stack of the log is its id, in decimal; any other is the list of its PCs, in hex. */
+static struct err *frames(struct call *call, Tcl_Obj **ret)
+{
+	struct err *err = call_need_log(call);
+	AUTO_FREE uint64_t *pcs = NULL;
+	struct log_stack_view view;
+	Tcl_Obj **words;
+	uint64_t id;
+	int nr, i;
+
+	if (err)
+		return err;
+	if (Tcl_ListObjGetElements(NULL, call->objv[0], &nr, &words) != TCL_OK)
+		return err_create(ERR_USAGE, "'%s' is no stack", call->argv[0]);
+	pcs = calloc((size_t)nr + 1, sizeof(*pcs));
+	if (!pcs)
+		return err_nomem;
+	for (i = 0; !err && i < nr; i++)
+		err = parse_number(Tcl_GetString(words[i]), &pcs[i]);
+	if (err)
+		return err_wrap(err, "'%s' is no stack", call->argv[0]);
+	*ret = Tcl_NewObj();
+	id = pcs[0];
+	if (nr == 1 && strncmp(Tcl_GetString(words[0]), "0x", 2)) {
+		view = log_stack_get(session_log(call->session),
+				     id <= UINT32_MAX ? (uint32_t)id : LOG_STACK_NONE);
+		add_frames(call->session, *ret, view.pcs, view.nr, view.generation);
+	} else {
+		add_frames(call->session, *ret, pcs, (size_t)nr, session_generation(call->session));
+	}
+	return NULL;
+}
+
+const struct cmd cmd_api_frames = {
+	.name		= "mdbg::frames",
+	.usage		= "STACK",
+	.brief		= "list of dicts: the frames of a stack, innermost first",
+	.help		= "pc function offset module file line inline (1: inlined into the\n"
+			  "next). What is not known is empty or 0. STACK comes from\n"
+			  "mdbg::allocations, mdbg::sites or mdbg::where; one that is not there\n"
+			  "has no frames.\n",
+	.value		= frames,
+	.min_args	= 1,
+	.max_args	= 1,
+};
+
+static struct err *threads(struct call *call, Tcl_Obj **ret)
+{
+	struct session_threads list = { .vec = VEC_INIT };
+	struct err *err = call_need_target(call);
+	char state[2] = "";
+	size_t i;
+
+	if (!err)
+		err = session_threads(call->session, &list);
+	if (err)
+		return err;
+	*ret = Tcl_NewObj();
+	for (i = 0; i < list.vec.nr; i++) {
+		const struct session_thread *thread = &list.vec.at[i];
+		Tcl_Obj *dict = Tcl_NewDictObj();
+
+		state[0] = thread->state;
+		dict_number(dict, "thread", (uint64_t)thread->lwp);
+		if (thread->pthread)
+			dict_address(dict, "pthread", thread->pthread);
+		else
+			dict_text(dict, "pthread", "-");
+		dict_text(dict, "name", thread->name);
+		dict_text(dict, "state", state);
+		dict_number(dict, "main", thread->main);
+		dict_number(dict, "blocksigtrap", thread->blocks_sigtrap);
+		Tcl_ListObjAppendElement(NULL, *ret, dict);
+	}
+	vec_free(&list.vec);
+	return NULL;
+}
+
+const struct cmd cmd_api_threads = {
+	.name		= "mdbg::threads",
+	.usage		= "",
+	.brief		= "list of dicts: the threads",
+	.help		= "thread (LWP id) pthread name state (letter of /proc) main\n"
+			  "blocksigtrap.\n",
+	.value		= threads,
+};
+
+static Tcl_Obj *stack_dict(const struct session_stack *stack)
+{
+	Tcl_Obj *dict = Tcl_NewDictObj(), *pcs = Tcl_NewObj();
+	size_t i;
+
+	for (i = 0; i < stack->pcs.nr; i++)
+		Tcl_ListObjAppendElement(NULL, pcs, value_address(stack->pcs.at[i]));
+	dict_number(dict, "thread", (uint64_t)stack->lwp);
+	dict_value(dict, "stack", pcs);
+	dict_text(dict, "end", walk_end_name(stack->end));
+	return dict;
+}
+
+static struct err *where(struct call *call, Tcl_Obj **ret)
+{
+	struct session_stacks stacks = { VEC_INIT };
+	struct err *err = call_need_target(call);
+	pid_t lwp = 0;
+	size_t i;
+
+	if (!err && call->argc)
+		err = call_thread(call, call->argv[0], &lwp);
+	if (!err)
+		err = session_where(call->session, lwp, FRAMES_MAX, &stacks);
+	if (!err) {
+		*ret = Tcl_NewObj();
+		for (i = 0; i < stacks.vec.nr; i++)
+			Tcl_ListObjAppendElement(NULL, *ret, stack_dict(&stacks.vec.at[i]));
+	}
+	session_stacks_free(&stacks);
+	return err;
+}
+
+const struct cmd cmd_api_where = {
+	.name		= "mdbg::where",
+	.usage		= "?THREAD?",
+	.brief		= "list of dicts: the stacks of all threads, or of one",
+	.help		= "thread (LWP id) stack (for mdbg::frames) end (\"complete\", or why\n"
+			  "it ends there).\n",
+	.value		= where,
+	.max_args	= 1,
+	.complete	= COMPLETE_THREADS,
+};
+
+static struct err *maps(struct call *call, Tcl_Obj **ret)
+{
+	struct proc_maps list = { VEC_INIT };
+	struct err *err = call_need_target(call);
+	char perm[5] = "";
+	size_t i;
+
+	if (!err)
+		err = session_maps(call->session, &list);
+	if (err)
+		return err;
+	*ret = Tcl_NewObj();
+	for (i = 0; i < list.vec.nr; i++) {
+		const struct proc_map *map = &list.vec.at[i];
+		Tcl_Obj *dict = Tcl_NewDictObj();
+
+		perm[0] = map->read ? 'r' : '-';
+		perm[1] = map->write ? 'w' : '-';
+		perm[2] = map->exec ? 'x' : '-';
+		perm[3] = map->shared ? 's' : 'p';
+		dict_address(dict, "start", map->start);
+		dict_address(dict, "end", map->end);
+		dict_text(dict, "perm", perm);
+		dict_number(dict, "offset", map->offset);
+		dict_number(dict, "inode", map->inode);
+		dict_text(dict, "path", map->path);
+		dict_number(dict, "deleted", map->deleted);
+		Tcl_ListObjAppendElement(NULL, *ret, dict);
+	}
+	proc_maps_free(&list);
+	return NULL;
+}
+
+const struct cmd cmd_api_maps = {
+	.name		= "mdbg::maps",
+	.usage		= "",
+	.brief		= "list of dicts: the mappings",
+	.help		= "start end perm (r-xp) offset inode path deleted; in order of\n"
+			  "address.\n",
+	.value		= maps,
+};
+
+static struct err *read_memory(struct call *call, Tcl_Obj **ret)
+{
+	uint64_t address, len;
+	AUTO_FREE void *bytes = NULL;
+	struct err *err = call_need_target(call);
+
+	if (!err)
+		err = parse_number(call->argv[0], &address);
+	if (!err)
+		err = parse_number(call->argv[1], &len);
+	if (err)
+		return err;
+	if (len > READ_MAX)
+		return err_create(ERR_USAGE, "%s bytes are more than %u at a time", call->argv[1],
+				  READ_MAX);
+	bytes = malloc(len + 1);
+	if (!bytes)
+		return err_nomem;
+	if (len)
+		err = memory_read(session_memory(call->session), address, bytes, len);
+	if (!err)
+		*ret = Tcl_NewByteArrayObj(bytes, (int)len);
+	return err;
+}
+
+const struct cmd cmd_api_read = {
+	.name		= "mdbg::read",
+	.usage		= "ADDRESS LENGTH",
+	.brief		= "LENGTH bytes of the process as a byte array (for `binary scan`)",
+	.help		= "Error: {MDBG MEMORY} if not all of them can be read.\n",
+	.value		= read_memory,
+	.min_args	= 2,
+	.max_args	= 2,
+};
+
+static struct err *symbol(struct call *call, Tcl_Obj **ret)
+{
+	const struct symbol_frame *list;
+	uint64_t address;
+	struct err *err = call_need_log(call);
+	size_t nr;
+
+	if (!err)
+		err = parse_number(call->argv[0], &address);
+	if (err)
+		return err;
+	list = symbols_resolve(session_symbols(call->session), address,
+			       session_generation(call->session), false, &nr);
+	*ret = frame_dict(&list[nr - 1]);
+	return NULL;
+}
+
+const struct cmd cmd_api_symbol = {
+	.name		= "mdbg::symbol",
+	.usage		= "ADDRESS",
+	.brief		= "dict: the function at an address",
+	.help		= "pc function offset module file line inline, as of mdbg::frames. What\n"
+			  "is not known is empty or 0.\n",
+	.value		= symbol,
+	.min_args	= 1,
+	.max_args	= 1,
+};

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* mdbg::probes: the probes as Tcl values. */
+
+#include "cmd/cmd.h"
+#include "cmd/list.h"
+#include "cmd/shell.h"
+#include "cmd/values.h"
+
+static Tcl_Obj *probe_dict(const struct session_probe *probe)
+{
+	Tcl_Obj *dict = Tcl_NewDictObj();
+
+	dict_text(dict, "function", probe->function);
+	dict_text(dict, "symbol", probe->symbol);
+	dict_text(dict, "module", probe->module);
+	dict_address(dict, "address", probe->address);
+	dict_text(dict, "engine", probe->active ? probe->engine : "none");
+	dict_text(dict, "why", probe->why);
+	dict_text(dict, "user", probe->user);
+	return dict;
+}
+
+static struct err *probes(struct call *call, Tcl_Obj **ret)
+{
+	struct session_probes list = { VEC_INIT };
+	struct err *err = call_need_log(call);
+
+	if (!err)
+		err = session_probes(call->session, &list);
+	if (err)
+		return err;
+	*ret = Tcl_NewObj();
+	for (size_t i = 0; i < list.vec.nr; i++)
+		Tcl_ListObjAppendElement(NULL, *ret, probe_dict(&list.vec.at[i]));
+	vec_free(&list.vec);
+	return NULL;
+}
+
+const struct cmd cmd_api_probes = {
+	.name		= "mdbg::probes",
+	.usage		= "",
+	.brief		= "list of dicts: what became of each function of the allocator",
+	.help		= "function symbol module address engine (jump, breakpoint, none) why (it\n"
+			  "is no jump, or none) user (alloc ..., free ...: named by probe).\n",
+	.value		= probes,
+};

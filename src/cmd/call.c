@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What commands have in common. */
+
+#include <stdlib.h>
+
+#include "cmd/cmd.h"
+#include "cmd/shell.h"
+#include "heap/filter.h"
+
+struct err *call_bad_word(const struct call *call, const char *word)
+{
+	(void)call;
+	return err_create(ERR_USAGE, "'%s' is not expected here", word);
+}
+
+struct err *call_need_target(const struct call *call)
+{
+	switch (session_state(call->session)) {
+	case SESSION_NONE:
+		return err_hint(err_create(ERR_STATE, "no process"), "attach PID");
+	case SESSION_ENDED:
+		return err_hint(
+			err_create(ERR_STATE, "process %d is gone", session_pid(call->session)),
+			"its log still answers: malloc, malloc allocations, malloc sites");
+	default:
+		return NULL;
+	}
+}
+
+struct err *call_need_log(const struct call *call)
+{
+	if (session_log(call->session))
+		return NULL;
+	return err_hint(err_create(ERR_STATE, "no process: nothing is recorded"), "attach PID");
+}
+
+struct err *call_thread(const struct call *call, const char *word, pid_t *ret)
+{
+	struct session_threads threads = { .vec = VEC_INIT };
+	uint64_t number;
+	pid_t lwp = 0;
+	struct err *err = parse_number(word, &number);
+	size_t i;
+
+	if (err)
+		return err_create(ERR_USAGE, "'%s' is no thread (LWP id or pthread_t)", word);
+	err = session_threads(call->session, &threads);
+	if (err)
+		return err;
+	for (i = 0; i < threads.vec.nr && !lwp; i++) {
+		if ((uint64_t)threads.vec.at[i].lwp == number ||
+		    (number && threads.vec.at[i].pthread == number))
+			lwp = threads.vec.at[i].lwp;
+	}
+	vec_free(&threads.vec);
+	if (!lwp)
+		return err_hint(err_create(ERR_NOTFOUND, "no thread %s", word),
+				"`thread` lists them");
+	*ret = lwp;
+	return NULL;
+}

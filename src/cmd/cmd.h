@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Commands. Every command is a Tcl command, is one file and one line in table.c
+ * (docs/add-command.md). A name of two words ("malloc allocations") is a subcommand; it may be cut
+ * short as long as it is unambiguous.
+ *
+ * A command that prints has `run` and prints to call->out only; one for scripts (mdbg::…) has
+ * `value`. Neither knows where the output goes: a redirection (`> FILE`, `>> FILE`, `| COMMAND`) at
+ * the end of its words is taken away before.
+ */
+#ifndef CMD_CMD_H
+#define CMD_CMD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <tcl.h>
+
+#include "base/err.h"
+#include "report/out.h"
+
+struct session;
+struct shell;
+
+/* What stands in its arguments, for completion. */
+enum complete {
+	COMPLETE_NOTHING,
+	COMPLETE_FILES,
+	COMPLETE_BLOCKS,	/* FILTER, sort, limit */
+	COMPLETE_SITES,		/* by, FILTER, sort, limit */
+	COMPLETE_COMMANDS,
+	COMPLETE_SETTINGS,
+	COMPLETE_SIGNALS,
+	COMPLETE_THREADS,
+	COMPLETE_WAIT,
+	COMPLETE_EVENTS,
+};
+
+enum cmd_flags {
+	CMD_FILTER	= 1 << 0,	/* takes a FILTER: a `>` after an attribute is a relation */
+	CMD_RAW		= 1 << 1,	/* the rest of a prompt line is its one word, as it is */
+	CMD_SILENT	= 1 << 2,	/* prints nothing itself: call->out is NULL */
+};
+
+#define CMD_ANY	(-1)		/* max_args: no limit */
+
+struct call {
+	struct shell *shell;
+	struct session *session;
+	const struct cmd *cmd;
+	int argc;			/* words after the command's name, without redirection */
+	const char *const *argv;	/* UTF-8; argv[argc] is NULL */
+	Tcl_Obj *const *objv;		/* the same words */
+	struct out *out;
+};
+
+struct cmd {
+	const char *name;
+	const char *usage;	/* "" if there is nothing after the name */
+	const char *brief;	/* one line, no capital, no full stop */
+	const char *help;	/* shapes, units, errors; NULL if brief says it all */
+	struct err *(*run)(struct call *call);
+	struct err *(*value)(struct call *call, Tcl_Obj **ret);
+	/* Of a name that Tcl has as well: are these words for Tcl's own? */
+	bool (*for_tcl)(int argc, const char *const *argv);
+	int min_args, max_args;
+	enum complete complete;
+	unsigned flags;
+};
+
+/* All commands, in the order of `help`; ends with NULL. */
+extern const struct cmd *const cmd_table[];
+
+/* Make all of them commands of shell's interpreter. */
+struct err *cmd_register(struct shell *shell) MUST_CHECK;
+/*
+ * The command that words[0..] name: the longest that fits, with *used_ret words. ERR_USAGE (with
+ * what there is) for an unknown or ambiguous subcommand; NULL in *ret if words[0] is no command of
+ * mdbg.
+ */
+struct err *cmd_find(int nr, const char *const *words, const struct cmd **ret,
+		     int *used_ret) MUST_CHECK;
+/* Returned by a command that ran a script: the interpreter has that one's error. */
+extern struct err err_in_script[1];
+/*
+ * Set the interpreter's result and errorCode {MDBG KIND HINT} from err (unless it is
+ * err_in_script); TCL_ERROR.
+ */
+int cmd_fail(Tcl_Interp *tcl, const struct err *err);
+
+/* ERR_STATE unless there is a target that lives; for commands that touch it. */
+struct err *call_need_target(const struct call *call) MUST_CHECK;
+/* ERR_STATE unless there is a log, of a target that lives or not. */
+struct err *call_need_log(const struct call *call) MUST_CHECK;
+/*
+ * ERR_USAGE: `word` is not what may stand here. The command's name and usage are added by the
+ * table.
+ */
+struct err *call_bad_word(const struct call *call, const char *word) MUST_CHECK;
+/* A thread by LWP id or pthread_t; ERR_NOTFOUND. */
+struct err *call_thread(const struct call *call, const char *word, pid_t *ret) MUST_CHECK;
+
+#endif

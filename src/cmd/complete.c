@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Completion at the prompt. */
+
+#include "cmd/complete.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <readline/readline.h>
+
+#include "base/cleanup.h"
+#include "base/vec.h"
+#include "cmd/alias.h"
+#include "cmd/cmd.h"
+#include "cmd/events.h"
+#include "cmd/settings.h"
+#include "cmd/shell.h"
+#include "cmd/signals.h"
+#include "symbol/symbol.h"
+
+#define WORDS_MAX	64
+#define FUNCTIONS_MAX	200
+
+struct matches {
+	const char *prefix;
+	VEC(char *) vec;
+	unsigned functions;
+};
+
+/* readline gives its callbacks no context. */
+static struct shell *completing;
+
+/* Without memory there are fewer matches. */
+static void offer(struct matches *matches, const char *word)
+{
+	size_t i;
+	char *copy;
+
+	if (strncmp(word, matches->prefix, strlen(matches->prefix)))
+		return;
+	for (i = 0; i < matches->vec.nr; i++) {
+		if (!strcmp(matches->vec.at[i], word))
+			return;
+	}
+	copy = strdup(word);
+	if (!copy || vec_push(&matches->vec, copy))
+		free(copy);
+}
+
+static void offer_list(struct matches *matches, const char *const *list)
+{
+	for (; *list; list++)
+		offer(matches, *list);
+}
+
+static bool offer_function(const char *name, void *ctx)
+{
+	struct matches *matches = ctx;
+
+	offer(matches, name);
+	return ++matches->functions >= FUNCTIONS_MAX;
+}
+
+static void offer_commands(struct shell *shell, struct matches *matches)
+{
+	Tcl_Obj **names;
+	int nr, i;
+	size_t j;
+
+	for (i = 0; cmd_table[i]; i++) {
+		char word[64];
+
+		snprintf(word, sizeof(word), "%.*s", (int)strcspn(cmd_table[i]->name, " "),
+			 cmd_table[i]->name);
+		offer(matches, word);
+	}
+	for (j = 0; j < shell->aliases.nr; j++)
+		offer(matches, shell->aliases.at[j]->name);
+	/* Tcl's own, and the procedures of scripts, once there is something to go by. */
+	if (!*matches->prefix ||
+	    Tcl_EvalEx(shell->tcl, "info commands", -1, TCL_EVAL_GLOBAL) != TCL_OK ||
+	    Tcl_ListObjGetElements(NULL, Tcl_GetObjResult(shell->tcl), &nr, &names) != TCL_OK)
+		return;
+	for (i = 0; i < nr; i++)
+		offer(matches, Tcl_GetString(names[i]));
+	Tcl_ResetResult(shell->tcl);
+}
+
+static bool is_subcommand_of(const struct cmd *cmd, const char *first)
+{
+	return !strncmp(cmd->name, first, strlen(first)) && cmd->name[strlen(first)] == ' ';
+}
+
+static void offer_subcommands(const char *first, struct matches *matches)
+{
+	unsigned i;
+
+	for (i = 0; cmd_table[i]; i++) {
+		if (is_subcommand_of(cmd_table[i], first))
+			offer(matches, cmd_table[i]->name + strlen(first) + 1);
+	}
+}
+
+static const char *const attrs[] = {
+	"address", "size", "heap",     "pid",    "thread", "time",
+	"age",     "seq",  "function", "module", NULL,
+};
+static const char *const relops[] = { "==", "!=", "<", "<=", ">", ">=", NULL };
+
+static bool is_one_of(const char *word, const char *const *list)
+{
+	for (; *list; list++) {
+		if (!strcmp(word, *list))
+			return true;
+	}
+	return false;
+}
+
+static void offer_filter(struct shell *shell, int nr, const char *const *words, bool sites,
+			 struct matches *matches)
+{
+	static const char *const block_starts[] = { "sort", "limit", "and", NULL };
+	static const char *const site_starts[] = { "by", NULL };
+	static const char *const by[] = { "stack", "function", "module", "thread", "size", NULL };
+	static const char *const keys[] = { "bytes", "count", "age", "growth", "rate", NULL };
+	const char *last = nr ? words[nr - 1] : "", *before = nr > 1 ? words[nr - 2] : "";
+
+	if (!strcmp(last, "sort")) {
+		offer_list(matches, sites ? keys : attrs);
+	} else if (!strcmp(last, "by")) {
+		offer_list(matches, by);
+	} else if (is_one_of(last, attrs) && strcmp(before, "sort") && strcmp(before, "by")) {
+		offer_list(matches, relops);
+	} else if (is_one_of(last, relops)) {
+		if (!strcmp(before, "function") && session_log(shell->session))
+			symbols_complete(session_symbols(shell->session), matches->prefix,
+					 offer_function, matches);
+	} else {
+		offer_list(matches, attrs);
+		offer_list(matches, block_starts);
+		if (sites)
+			offer_list(matches, site_starts);
+	}
+}
+
+static void offer_threads(struct shell *shell, struct matches *matches)
+{
+	struct session_threads threads = { .vec = VEC_INIT };
+	char text[32];
+	size_t i;
+
+	if (session_threads(shell->session, &threads))
+		return;
+	for (i = 0; i < threads.vec.nr; i++) {
+		snprintf(text, sizeof(text), "%d", threads.vec.at[i].lwp);
+		offer(matches, text);
+	}
+	vec_free(&threads.vec);
+	offer(matches, "all");
+}
+
+static void offer_arguments(struct shell *shell, const struct cmd *cmd, int nr,
+			    const char *const *words, struct matches *matches, int *files)
+{
+	static const char *const wait_words[] = { "exit", "until", "timeout", NULL };
+	int i;
+
+	switch (cmd->complete) {
+	case COMPLETE_NOTHING:
+		break;
+	case COMPLETE_FILES:
+		*files = true;
+		break;
+	case COMPLETE_BLOCKS:
+	case COMPLETE_SITES:
+		offer_filter(shell, nr, words, cmd->complete == COMPLETE_SITES, matches);
+		break;
+	case COMPLETE_COMMANDS:
+		if (nr)
+			offer_subcommands(words[0], matches);
+		else
+			offer_commands(shell, matches);
+		break;
+	case COMPLETE_SETTINGS:
+		settings_complete(nr ? words[0] : NULL, offer_function, matches);
+		break;
+	case COMPLETE_SIGNALS:
+		for (i = 1; i < 32; i++)
+			offer(matches, signal_name(i));
+		break;
+	case COMPLETE_THREADS:
+		offer_threads(shell, matches);
+		break;
+	case COMPLETE_WAIT:
+		offer_list(matches, wait_words);
+		break;
+	case COMPLETE_EVENTS:
+		for (i = 0; i < EVENT_SCRIPTS; i++) {
+			if (!nr && event_name(i))
+				offer(matches, event_name(i));
+		}
+		break;
+	}
+}
+
+/* The words of text, cut in place; their number. */
+static int split(char *text, const char **words)
+{
+	char *state, *word;
+	int nr = 0;
+
+	for (word = strtok_r(text, " \t", &state); word && nr < WORDS_MAX;
+	     word = strtok_r(NULL, " \t", &state))
+		words[nr++] = word;
+	return nr;
+}
+
+static void find_matches(struct shell *shell, int nr, const char *const *typed,
+			 struct matches *matches, int *files)
+{
+	const char *words[WORDS_MAX + 1];
+	const struct cmd *cmd;
+	int used;
+
+	nr = alias_expand(shell, nr, typed, WORDS_MAX, words);
+	if (!nr) {
+		offer_commands(shell, matches);
+		return;
+	}
+	if (words[nr - 1][0] == '>') {
+		*files = true;
+		return;
+	}
+	if (nr == 1)
+		offer_subcommands(words[0], matches);
+	if (!cmd_find(nr, words, &cmd, &used) && cmd)
+		offer_arguments(shell, cmd, nr - used, words + used, matches, files);
+	else
+		*files = true;
+}
+
+char **complete_words(struct shell *shell, const char *line, int start, const char *prefix,
+		      int *files)
+{
+	struct matches matches = { .prefix = prefix, .vec = VEC_INIT };
+	const char *words[WORDS_MAX];
+	AUTO_FREE char *before = strndup(line, (size_t)start);
+	char *at;
+	int nr;
+
+	*files = false;
+	if (!before)
+		return NULL;
+	/* Only the innermost command counts. */
+	for (at = before + start; at > before && !strchr(";[{\n", at[-1]); at--)
+		;
+	nr = split(at, words);
+	find_matches(shell, nr, words, &matches, files);
+	if (!matches.vec.nr || vec_push(&matches.vec, NULL)) {
+		while (matches.vec.nr)
+			free(matches.vec.at[--matches.vec.nr]);
+		vec_free(&matches.vec);
+		return NULL;
+	}
+	return matches.vec.at;
+}
+
+/* readline wants them one by one. */
+static char **pending;
+
+static char *next_match(const char *text, int state)
+{
+	static size_t at;
+
+	(void)text;
+	if (!state)
+		at = 0;
+	return pending[at] ? pending[at++] : NULL;
+}
+
+static char **attempt(const char *text, int start, int end)
+{
+	char **result = NULL;
+	int files;
+
+	(void)end;
+	rl_attempted_completion_over = 1;
+	pending = complete_words(completing, rl_line_buffer, start, text, &files);
+	if (pending) {
+		result = rl_completion_matches(text, next_match);
+		free(pending);
+		pending = NULL;
+	}
+	/* readline's own completion, when we have nothing, is files. */
+	if (!result && files)
+		rl_attempted_completion_over = 0;
+	return result;
+}
+
+void complete_init(struct shell *shell)
+{
+	completing = shell;
+	rl_attempted_completion_function = attempt;
+	/* C++ names have colons and brackets of all kinds in them. */
+	rl_completer_word_break_characters = (char *)" \t\n\"'[{;|";
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* cont: let a stopped target run on. */
+
+#include "cmd/cmd.h"
+#include "cmd/list.h"
+#include "cmd/shell.h"
+#include "cmd/signals.h"
+
+static struct err *run(struct call *call)
+{
+	struct err *err = call_need_target(call);
+	int number = 0;
+
+	if (err)
+		return err;
+	if (call->argc) {
+		number = signal_number(call->argv[0]);
+		if (!number)
+			return err_create(ERR_USAGE, "'%s' is no signal", call->argv[0]);
+	}
+	return session_cont(call->session, number);
+}
+
+const struct cmd cmd_cont = {
+	.name		= "cont",
+	.usage		= "?SIGNAL?",
+	.brief		= "let a stopped process run on, with a signal if one is given",
+	.help		= "SIGNAL is a name (SIGUSR1, usr1) or a number; it is delivered to the\n"
+			  "process as by kill(2).\n",
+	.run		= run,
+	.max_args	= 1,
+	.complete	= COMPLETE_SIGNALS,
+};

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* detach: leave the target as it was. */
+
+#include <string.h>
+
+#include "cmd/cmd.h"
+#include "cmd/events.h"
+#include "cmd/list.h"
+#include "cmd/shell.h"
+
+static struct err *run(struct call *call)
+{
+	bool keep = call->argc > 0;
+	struct err *err;
+
+	if (keep && strcmp(call->argv[0], "-keep"))
+		return call_bad_word(call, call->argv[0]);
+	/* Who has ended has been let go. */
+	if (session_state(call->session) == SESSION_ENDED)
+		return NULL;
+	err = call_need_target(call);
+	if (!err)
+		err = keep ? session_keep(call->session) : session_detach(call->session);
+	events_pump(call->shell);	/* what had to stay in the process is said now */
+	return err;
+}
+
+const struct cmd cmd_detach = {
+	.name		= "detach",
+	.usage		= "?-keep?",
+	.brief		= "take everything out of the process and let it go",
+	.help		= "What was recorded stays readable until the next attach. No error if\n"
+			  "the process has ended.\n"
+			  "-keep: probes and log stay in the process, which goes on recording;\n"
+			  "attach again, with any mdbg of this version, to see it all. All probes\n"
+			  "must be jumps (`malloc -v`), none named by `probe`.\n",
+	.run		= run,
+	.max_args	= 1,
+};

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The target's events and mdbg's own signals, in Tcl's event loop. */
+
+#include "cmd/events.h"
+
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/cancel.h"
+#include "cmd/prompt.h"
+#include "cmd/report.h"
+#include "cmd/shell.h"
+#include "cmd/signals.h"
+#include "cmd/values.h"
+
+static const char *const names[EVENT_SCRIPTS] = {
+	[SESSION_EVENT_EXIT]	= "exit",
+	[SESSION_EVENT_EXEC]	= "exec",
+	[SESSION_EVENT_FORK]	= "fork",
+	[SESSION_EVENT_SIGNAL]	= "signal",
+	[SESSION_EVENT_THREAD]	= "thread",
+};
+
+bool event_kind(const char *name, enum session_event_kind *ret)
+{
+	unsigned i;
+
+	for (i = 0; i < EVENT_SCRIPTS; i++) {
+		if (names[i] && !strcmp(names[i], name)) {
+			*ret = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+const char *event_name(enum session_event_kind kind)
+{
+	return kind < EVENT_SCRIPTS ? names[kind] : NULL;
+}
+
+void events_want(struct shell *shell)
+{
+	uint32_t kinds = 0;
+	unsigned i;
+
+	for (i = 0; i < EVENT_SCRIPTS; i++) {
+		if (shell->on[i])
+			kinds |= 1u << i;
+	}
+	session_want_events(shell->session, kinds);
+}
+
+static void show_exit(struct shell *shell, const struct session_event *event)
+{
+	int status = event->status;
+	bool known;
+
+	session_exit_status(shell->session, &known);
+	if (!known)
+		shell_note(shell, "process %d ended (its status is not known)", event->pid);
+	else if (WIFSIGNALED(status))
+		shell_note(shell, "process %d was ended by %s (%s)%s", event->pid,
+			   signal_name(WTERMSIG(status)), strsignal(WTERMSIG(status)),
+			   WCOREDUMP(status) ? ", core dumped" : "");
+	else
+		shell_note(shell, "process %d ended with status %d", event->pid,
+			   WEXITSTATUS(status));
+}
+
+static void show(struct shell *shell, const struct session_event *event)
+{
+	if (event->kind == SESSION_EVENT_WARNING)
+		shell_note(shell, "%s", event->text);
+	else if (event->kind == SESSION_EVENT_EXIT && !shell->quiet)
+		show_exit(shell, event);
+	else if (event->kind == SESSION_EVENT_EXEC && !shell->quiet)
+		shell_note(shell, "process %d executes %s now", event->pid, event->text);
+}
+
+/* The dict that a script finds in mdbg::event. */
+static Tcl_Obj *event_dict(struct shell *shell, const struct session_event *event)
+{
+	Tcl_Obj *dict = Tcl_NewDictObj();
+	bool known;
+
+	dict_text(dict, "event", names[event->kind]);
+	dict_number(dict, "pid", (uint64_t)event->pid);
+	switch (event->kind) {
+	case SESSION_EVENT_EXIT:
+		session_exit_status(shell->session, &known);
+		if (known && WIFEXITED(event->status))
+			dict_number(dict, "status", (uint64_t)WEXITSTATUS(event->status));
+		else if (known)
+			dict_text(dict, "signal", signal_name(WTERMSIG(event->status)));
+		break;
+	case SESSION_EVENT_EXEC:
+		dict_text(dict, "program", event->text);
+		break;
+	case SESSION_EVENT_SIGNAL:
+		dict_number(dict, "thread", (uint64_t)event->tid);
+		dict_text(dict, "signal", signal_name(event->signal));
+		break;
+	case SESSION_EVENT_THREAD:
+		dict_number(dict, "thread", (uint64_t)event->tid);
+		dict_number(dict, "created", event->created);
+		break;
+	default:
+		break;
+	}
+	return dict;
+}
+
+static void run_script(struct shell *shell, const struct session_event *event)
+{
+	Tcl_Obj *script = event->kind < EVENT_SCRIPTS ? shell->on[event->kind] : NULL;
+
+	if (!script)
+		return;
+	Tcl_SetVar2Ex(shell->tcl, "::mdbg::event", NULL, event_dict(shell, event), TCL_GLOBAL_ONLY);
+	prompt_hide(shell);
+	shell_background(shell, script);
+	prompt_show(shell);
+}
+
+void events_pump(struct shell *shell)
+{
+	struct session_event event;
+
+	while (shell->session && session_next_event(shell->session, &event)) {
+		show(shell, &event);
+		run_script(shell, &event);
+	}
+}
+
+static void on_session(ClientData data, int mask)
+{
+	(void)mask;
+	events_pump(data);
+}
+
+static void on_signal(ClientData data, int mask)
+{
+	struct shell *shell = data;
+
+	(void)mask;
+	signals_drain();
+	if (!shell->depth)
+		prompt_interrupt(shell);
+	else if (cancel_requested())
+		shell_end_scripts(shell);
+}
+
+/* Errors of `after` scripts and their kin, which nobody waits for. */
+static int on_background_error(ClientData data, Tcl_Interp *tcl, int objc, Tcl_Obj *const objv[])
+{
+	struct shell *shell = data;
+
+	/* What Ctrl-C ended is the line's to report. */
+	if (objc != 3 || !strcmp(Tcl_GetString(objv[1]), "interrupted"))
+		return TCL_OK;
+	Tcl_SetReturnOptions(tcl, objv[2]);
+	Tcl_SetObjResult(tcl, objv[1]);
+	report_result(shell, TCL_ERROR, NULL);
+	shell->failed = true;
+	Tcl_ResetResult(tcl);
+	return TCL_OK;
+}
+
+struct err *events_init(struct shell *shell)
+{
+	Tcl_CreateFileHandler(session_event_fd(shell->session), TCL_READABLE, on_session, shell);
+	Tcl_CreateFileHandler(signals_fd(), TCL_READABLE, on_signal, shell);
+	Tcl_CreateObjCommand(shell->tcl, "::mdbg::background_error", on_background_error, shell,
+			     NULL);
+	if (Tcl_EvalEx(shell->tcl, "interp bgerror {} ::mdbg::background_error", -1,
+		       TCL_EVAL_GLOBAL) != TCL_OK)
+		return err_create(ERR_STATE, "Tcl: %s", Tcl_GetStringResult(shell->tcl));
+	return NULL;
+}
+
+void events_end(struct shell *shell)
+{
+	unsigned i;
+
+	Tcl_DeleteFileHandler(session_event_fd(shell->session));
+	for (i = 0; i < EVENT_SCRIPTS; i++) {
+		if (shell->on[i])
+			Tcl_DecrRefCount(shell->on[i]);
+		shell->on[i] = NULL;
+	}
+}
+
+void shell_wait_event(struct shell *shell)
+{
+	Tcl_DoOneEvent(TCL_ALL_EVENTS);
+	shell_check_ending(shell);
+}
+
+void shell_check_ending(struct shell *shell)
+{
+	int number = signals_ending();
+
+	/* Inside of a script the cancel flag ends it first. */
+	if (shell->depth)
+		return;
+	if (number)
+		shell->leave(shell, 128 + number);
+	if (!shell->interactive && signals_take_interrupts())
+		shell->leave(shell, 128 + SIGINT);
+}
+
+void shell_quit(struct shell *shell)
+{
+	shell->leave(shell, shell->failed ? 1 : 0);
+	__builtin_unreachable();
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* help: the list of commands, or one of them. */
+
+#include <string.h>
+
+#include "base/str.h"
+#include "cmd/alias.h"
+#include "cmd/cmd.h"
+#include "cmd/list.h"
+#include "cmd/shell.h"
+
+static void print_list(struct out *out)
+{
+	size_t width = 0;
+	unsigned i;
+
+	for (i = 0; cmd_table[i]; i++)
+		width = MAX(width, strlen(cmd_table[i]->name) + 2);
+	for (i = 0; cmd_table[i]; i++) {
+		out_column(out, cmd_table[i]->name, width);
+		out_f(out, "%s\n", cmd_table[i]->brief);
+	}
+	out_text(out, "\n`help COMMAND` says more. Any line can end in > FILE, >> FILE or | SHELL "
+		      "COMMAND. All else is Tcl.\n");
+}
+
+static void print_usage(const struct cmd *cmd, struct out *out)
+{
+	out_f(out, "%s%s%s\n    %s\n", cmd->name, *cmd->usage ? " " : "", cmd->usage, cmd->brief);
+}
+
+static void print_command(const struct cmd *cmd, struct out *out)
+{
+	unsigned i;
+
+	print_usage(cmd, out);
+	if (cmd->help)
+		out_f(out, "\n%s", cmd->help);
+	if (strchr(cmd->name, ' '))
+		return;
+	for (i = 0; cmd_table[i]; i++) {
+		if (!strncmp(cmd_table[i]->name, cmd->name, strlen(cmd->name)) &&
+		    cmd_table[i]->name[strlen(cmd->name)] == ' ') {
+			out_text(out, "\n");
+			print_usage(cmd_table[i], out);
+		}
+	}
+}
+
+static struct err *run(struct call *call)
+{
+	const char *words[8];
+	const struct cmd *cmd;
+	struct err *err;
+	int nr, used;
+
+	if (!call->argc) {
+		print_list(call->out);
+		return NULL;
+	}
+	nr = alias_expand(call->shell, call->argc, call->argv, ARRAY_SIZE(words), words);
+	err = cmd_find(nr, words, &cmd, &used);
+	if (err)
+		return err;
+	if (!cmd || used < nr)
+		return err_hint(err_create(ERR_NOTFOUND, "no command '%s'", call->argv[0]),
+				"`help` lists the commands");
+	print_command(cmd, call->out);
+	return NULL;
+}
+
+const struct cmd cmd_help = {
+	.name		= "help",
+	.usage		= "?COMMAND?",
+	.brief		= "list the commands, or explain one",
+	.run		= run,
+	.max_args	= CMD_ANY,
+	.complete	= COMPLETE_COMMANDS,
+};

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* kill: end the target. */
+
+#include "cmd/cmd.h"
+#include "cmd/events.h"
+#include "cmd/list.h"
+#include "cmd/shell.h"
+
+static struct err *run(struct call *call)
+{
+	struct err *err = call_need_target(call);
+
+	if (!err)
+		err = session_kill(call->session);
+	if (!err)
+		events_pump(call->shell);
+	return err;
+}
+
+const struct cmd cmd_kill = {
+	.name		= "kill",
+	.usage		= "",
+	.brief		= "end the process by SIGKILL",
+	.help		= "What was recorded stays readable.\n",
+	.run		= run,
+};

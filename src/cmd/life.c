@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Around a session's attach and detach. */
+
+#include "cmd/life.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "cmd/events.h"
+#include "cmd/shell.h"
+#include "cmd/waiting.h"
+#include "heap/filter.h"
+#include "symbol/symbol.h"
+
+static struct err *after_attach(struct shell *shell)
+{
+	shell->thread = 0;
+	return symbols_set_debug_path(session_symbols(shell->session), shell->debug_path);
+}
+
+struct err *life_attach(struct shell *shell, pid_t pid)
+{
+	struct err *err = session_attach(shell->session, pid);
+
+	events_pump(shell);	/* what was found there is said now */
+	return err ? err : after_attach(shell);
+}
+
+struct err *life_run(struct shell *shell, char *const *argv)
+{
+	struct err *err =
+		session_run(shell->session, argv, !shell->interactive, shell->interactive);
+
+	return err ? err : after_attach(shell);
+}
+
+struct err *life_parse_pid(const char *text, pid_t *ret)
+{
+	uint64_t number;
+	struct err *err = parse_number(text, &number);
+
+	if (err || !number || number > INT_MAX)
+		return err_create(ERR_USAGE, "'%s' is no process id", text);
+	*ret = (pid_t)number;
+	return NULL;
+}
+
+static bool has_ended(void *ctx, struct err **err_ret)
+{
+	struct shell *shell = ctx;
+	enum session_state state = session_state(shell->session);
+
+	(void)err_ret;
+	return state == SESSION_ENDED || state == SESSION_NONE;
+}
+
+struct err *life_wait_end(struct shell *shell, uint64_t ns)
+{
+	struct err *err = waiting(shell, ns, has_ended, shell);
+
+	/* Another command may have been the one that found it ended. */
+	if (!err)
+		events_pump(shell);
+	return err;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What must be done around a session's own attach and detach, wherever they are asked for. */
+#ifndef CMD_LIFE_H
+#define CMD_LIFE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+struct shell;
+
+struct err *life_attach(struct shell *shell, pid_t pid) MUST_CHECK;
+struct err *life_run(struct shell *shell, char *const *argv) MUST_CHECK;
+/* "1234" → pid; ERR_USAGE. */
+struct err *life_parse_pid(const char *text, pid_t *ret) MUST_CHECK;
+/*
+ * Serve events until the target has ended or is let go; or until the time is over (ns, UINT64_MAX:
+ * never): ERR_TIMEOUT, or Ctrl-C: ERR_CANCELLED.
+ */
+struct err *life_wait_end(struct shell *shell, uint64_t ns) MUST_CHECK;
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A line as it is typed.
+ *
+ * The words of the line are found as Tcl would (braces, quotes, brackets, backslashes), without
+ * substitution, so that a `>` inside of any of these is none of ours. What follows a `|` is the
+ * shell's and need not be Tcl at all, so it is never looked at.
+ */
+
+#include "cmd/line.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/vec.h"
+#include "cmd/alias.h"
+#include "cmd/cmd.h"
+
+struct words {
+	VEC(char *) vec;
+};
+
+static void words_clear(struct words *words)
+{
+	while (words->vec.nr)
+		free(words->vec.at[--words->vec.nr]);
+}
+
+static void words_free(struct words *words)
+{
+	words_clear(words);
+	vec_free(&words->vec);
+}
+
+static struct err *words_add(struct words *words, const char *at, size_t len)
+{
+	char *word = strndup(at, len);
+	struct err *err;
+
+	if (!word)
+		return err_nomem;
+	err = vec_push(&words->vec, word);
+	if (err)
+		free(word);
+	return err;
+}
+
+/* Blanks inside a command; a backslash before the end of a line makes it one. */
+static const char *skip_blanks(const char *at)
+{
+	for (;;) {
+		if (*at == ' ' || *at == '\t' || *at == '\r')
+			at++;
+		else if (at[0] == '\\' && at[1] == '\n')
+			at += 2;
+		else
+			return at;
+	}
+}
+
+/* Past the closing brace, or the end of the text. */
+static const char *skip_braces(const char *at)
+{
+	unsigned depth = 0;
+
+	for (; *at; at++) {
+		if (*at == '\\' && at[1])
+			at++;
+		else if (*at == '{')
+			depth++;
+		else if (*at == '}' && --depth == 0)
+			return at + 1;
+	}
+	return at;
+}
+
+static const char *skip_brackets(const char *at)
+{
+	unsigned depth = 0;
+
+	while (*at) {
+		if (*at == '\\' && at[1]) {
+			at += 2;
+		} else if (*at == '{') {
+			at = skip_braces(at);
+		} else {
+			if (*at == '[')
+				depth++;
+			else if (*at == ']' && --depth == 0)
+				return at + 1;
+			at++;
+		}
+	}
+	return at;
+}
+
+static bool ends_bare(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == ';' || !c;
+}
+
+/* Past a word that begins at `at`. */
+static const char *skip_word(const char *at)
+{
+	bool quoted = *at == '"';
+
+	if (*at == '{')
+		at = skip_braces(at);
+	else if (quoted)
+		at++;
+	while (*at && (quoted || !ends_bare(*at))) {
+		if (*at == '\\' && at[1]) {
+			at += 2;
+		} else if (*at == '[') {
+			at = skip_brackets(at);
+		} else if (at[0] == '$' && at[1] == '{') {
+			at += strcspn(at, "}");
+			at += *at == '}';
+		} else {
+			if (quoted && *at == '"')
+				quoted = false;
+			at++;
+		}
+	}
+	return at;
+}
+
+/* Is the command that these words begin one with this flag? Its aliases too. */
+static const struct cmd *flagged(const struct shell *shell, const struct words *words,
+				 enum cmd_flags flag)
+{
+	const char *full[8];
+	const struct cmd *cmd;
+	int nr, used;
+
+	nr = alias_expand(shell, (int)words->vec.nr, (const char *const *)words->vec.at,
+			  ARRAY_SIZE(full), full);
+	if (!nr || cmd_find(nr, full, &cmd, &used) || !cmd || !(cmd->flags & flag))
+		return NULL;
+	return cmd;
+}
+
+/* A file name must end the line: `set op >; …` is Tcl. */
+static bool ends_line(const char *rest)
+{
+	rest = skip_blanks(rest);
+	if (!*rest)
+		return false;
+	rest = skip_blanks(skip_word(rest));
+	while (*rest == '\n')
+		rest = skip_blanks(rest + 1);
+	return !*rest;
+}
+
+/*
+ * One word; true if it begins a redirection, or (the first) names a raw command: then *ret is
+ * complete.
+ */
+static bool take_word(const struct shell *shell, const char *text, const char *at, const char *end,
+		      struct words *words, struct line *ret, struct err **err_ret)
+{
+	enum redirect_kind kind = REDIRECT_NONE;
+	const char *word;
+
+	*err_ret = words_add(words, at, (size_t)(end - at));
+	if (*err_ret)
+		return true;
+	word = words->vec.at[words->vec.nr - 1];
+	if (at == text + strspn(text, " \t\n")) {
+		ret->raw = flagged(shell, words, CMD_RAW);
+		if (ret->raw) {
+			ret->head_len = (size_t)(end - text);
+			ret->rest = end;
+			return true;
+		}
+	}
+	words->vec.nr--;
+	kind = redirect_kind(word, (int)words->vec.nr, (const char *const *)words->vec.at,
+			     flagged(shell, words, CMD_FILTER) != NULL);
+	words->vec.nr++;
+	if (!kind)
+		return false;
+	at += kind == REDIRECT_APPEND ? 2 : 1;
+	if (kind != REDIRECT_PIPE && !ends_line(at))
+		return false;
+	ret->kind = kind;
+	ret->head_len = (size_t)(at - text) - (kind == REDIRECT_APPEND ? 2 : 1);
+	ret->rest = at;
+	return true;
+}
+
+struct err *line_parse(const struct shell *shell, const char *text, struct line *ret)
+{
+	CLEANUP(words_free) struct words words = { VEC_INIT };
+	const char *at = text, *end;
+	struct err *err = NULL;
+
+	*ret = (struct line){ .head_len = strlen(text) };
+	for (;;) {
+		at = skip_blanks(at);
+		if (!*at)
+			return NULL;
+		if (*at == ';' || *at == '\n') {
+			words_clear(&words);
+			at++;
+		} else if (*at == '#' && !words.vec.nr) {
+			at += strcspn(at, "\n");
+		} else {
+			end = skip_word(at);
+			if (take_word(shell, text, at, end, &words, ret, &err))
+				return err;
+			at = end;
+		}
+	}
+}

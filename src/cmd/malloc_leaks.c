@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* malloc leaks: blocks that the program cannot get at any more. */
+
+#include "cmd/cmd.h"
+#include "cmd/list.h"
+#include "cmd/query.h"
+#include "cmd/shell.h"
+#include "report/leaks.h"
+
+static struct err *run(struct call *call)
+{
+	struct query query;
+	struct err *err = query_leaks(call, &query);
+
+	if (!err)
+		err = leaks_print(call->session, &query.found, &query.leaks, call->out);
+	query_free(&query);
+	return err;
+}
+
+const struct cmd cmd_malloc_leaks = {
+	.name		= "malloc leaks",
+	.usage		= "?definite|indirect|possible|reachable|all?... ?FILTER? ?-stop?",
+	.brief		= "find blocks that the program has no pointer to any more",
+	.help		= "The target is stopped while its memory is searched for pointers: from\n"
+			  "registers, stacks and all writable memory to blocks, and from these on.\n"
+			  "    definitely lost   nothing that is reachable points to it\n"
+			  "    indirectly lost   only lost blocks point to it\n"
+			  "    possibly lost     only pointers to its inside lead to it\n"
+			  "    still reachable   the program can get at it\n"
+			  "as valgrind's manual has them. All are counted; listed, by where they\n"
+			  "were allocated, are those named, or else definite and possible ones.\n"
+			  "FILTER, as in `help malloc allocations`, says of which blocks. What may\n"
+			  "hide leaks, or make them up, is said below the sums.\n",
+	.run		= run,
+	.max_args	= CMD_ANY,
+	.flags		= CMD_FILTER,
+	.complete	= COMPLETE_BLOCKS,
+};

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* malloc stale: blocks that are old and still reachable, by where they were allocated. */
+
+#include "cmd/cmd.h"
+#include "cmd/list.h"
+#include "cmd/query.h"
+#include "cmd/shell.h"
+#include "report/leaks.h"
+
+static struct err *run(struct call *call)
+{
+	struct query query;
+	struct err *err = query_stale(call, &query);
+
+	if (!err)
+		err = stale_print(call->session, &query.found, &query.sites, call->out);
+	query_free(&query);
+	return err;
+}
+
+const struct cmd cmd_malloc_stale = {
+	.name		= "malloc stale",
+	.usage		= "AGE",
+	.brief		= "list old blocks that the program still has pointers to, by site",
+	.help		= "AGE: 90s, 5m, 2h, 1d. Recorded blocks that are older, and reachable\n"
+			  "(possibly lost ones, too): what nobody loses, but nobody frees either.\n"
+			  "For each site, largest first: bytes, blocks, how many of all blocks\n"
+			  "ever recorded there were freed, the age of the oldest, and the\n"
+			  "traceback. Where most are freed it is a leak in some case; where none\n"
+			  "is it may be a cache, or what lives as long as the program.\n"
+			  "The target is stopped, as by `malloc leaks`.\n",
+	.run		= run,
+	.min_args	= 1,
+	.max_args	= 1,
+};

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Long output on a terminal. */
+
+#include "cmd/pager.h"
+
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cmd/shell.h"
+#include "cmd/spawn.h"
+#include "report/out.h"
+
+static const char *pager_command(void)
+{
+	const char *command = getenv("PAGER");
+
+	return command && *command ? command : "less -FRX";
+}
+
+/* On failure the text goes to the terminal as it would without a pager. */
+static void start(struct out *out)
+{
+	struct pager *pager = out->page_ctx;
+	struct err *err;
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC))
+		return;
+	setenv("LESS", "FRX", 0);
+	err = spawn_shell(pager_command(), ends[0], &pager->pid);
+	close(ends[0]);
+	if (err) {
+		close(ends[1]);
+		pager->pid = 0;
+		return;
+	}
+	pager->fd = ends[1];
+	out->fd = ends[1];
+	out->reader_may_leave = true;
+}
+
+void pager_offer(struct pager *pager, const struct shell *shell, struct out *out)
+{
+	struct winsize size;
+
+	*pager = (struct pager){ .fd = -1 };
+	if (!shell->interactive || !shell->pager || shell->redirect || !isatty(STDOUT_FILENO) ||
+	    !isatty(STDIN_FILENO))
+		return;
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || size.ws_row < 2)
+		return;
+	out->page = start;
+	out->page_ctx = pager;
+	out->page_lines = size.ws_row - 1u;
+}
+
+void pager_end(struct pager *pager)
+{
+	if (!pager->pid)
+		return;
+	close(pager->fd);
+	spawn_wait(pager->pid);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* probe: allocators of the program's own. */
+
+#include <string.h>
+
+#include "cmd/cmd.h"
+#include "cmd/list.h"
+#include "cmd/shell.h"
+#include "heap/filter.h"
+#include "report/table.h"
+#include "session/session.h"
+
+#define ARGS_MAX	6	/* in registers */
+
+static struct err *list(struct call *call)
+{
+	static const char *const titles[] = { "FUNCTION", "MODULE", "ADDRESS", "PROBE", "ENGINE",
+					      "WHY" };
+	struct session_probes probes = { VEC_INIT };
+	struct table table;
+	struct err *err = call_need_target(call);
+
+	if (!err)
+		err = session_probes(call->session, &probes);
+	if (err)
+		return err;
+	table_init(&table, ARRAY_SIZE(titles), titles);
+	for (size_t i = 0; i < probes.vec.nr; i++) {
+		const struct session_probe *probe = &probes.vec.at[i];
+
+		if (!*probe->user)
+			continue;
+		table_cell(&table, "%s", probe->function);
+		table_cell(&table, "%s", probe->module);
+		table_cell(&table, "0x%016llx", (unsigned long long)probe->address);
+		table_cell(&table, "%s", probe->user);
+		table_cell(&table, "%s", probe->active ? probe->engine : "none");
+		table_cell(&table, "%s", probe->why);
+	}
+	vec_free(&probes.vec);
+	return table_print(&table, call->out);
+}
+
+const struct cmd cmd_probe = {
+	.name		= "probe",
+	.usage		= "",
+	.brief		= "list the probes on allocators of the program's own",
+	.help		= "`probe alloc` and `probe free` make them, `probe delete` takes one\n"
+			  "out. `malloc -v` lists the others.\n",
+	.run		= list,
+};
+
+/* NAME=ARG: true if word is about this name; *ret 0 is `ret`. */
+static bool parse_arg(const char *word, const char *name, int *ret, struct err **err)
+{
+	size_t len = strlen(name);
+	uint64_t number;
+
+	if (strncmp(word, name, len) || word[len] != '=')
+		return false;
+	word += len + 1;
+	*ret = 0;
+	if (!strcmp(word, "ret"))
+		return true;
+	*err = parse_number(word, &number);
+	if (*err || number < 1 || number > ARGS_MAX)
+		*err = err_create(ERR_USAGE, "%s=%s: an argument is a number from 1 to %d", name,
+				  word, ARGS_MAX);
+	else
+		*ret = (int)number;
+	return true;
+}
+
+static struct err *parse_spec(const struct call *call, struct session_probe_spec *spec)
+{
+	struct err *err = NULL;
+
+	for (int i = 1; !err && i < call->argc; i++) {
+		const char *word = call->argv[i];
+
+		if (!spec->free && !strcmp(word, "nothrow"))
+			spec->nothrow = true;
+		else if (!parse_arg(word, "ptr", &spec->ptr, &err) &&
+		    (spec->free || !parse_arg(word, "size", &spec->size, &err)))
+			err = call_bad_word(call, word);
+	}
+	if (!err && !spec->free && !spec->size)
+		err = err_create(ERR_USAGE, "which argument is the size?");
+	if (!err && spec->free && !spec->ptr)
+		err = err_create(ERR_USAGE, "which argument is the block?");
+	if (!err && spec->ptr && spec->ptr == spec->size)
+		err = err_create(ERR_USAGE, "argument %d cannot be both", spec->ptr);
+	return err;
+}
+
+static struct err *add(struct call *call, bool is_free)
+{
+	struct session_probe_spec spec = { .function = call->argv[0], .free = is_free };
+	struct err *err = call_need_target(call);
+
+	if (!err)
+		err = parse_spec(call, &spec);
+	return err ? err : session_probe_add(call->session, &spec);
+}
+
+static struct err *run_alloc(struct call *call)
+{
+	return add(call, false);
+}
+
+const struct cmd cmd_probe_alloc = {
+	.name		= "probe alloc",
+	.usage		= "FUNCTION size=ARG ?ptr=ret|ARG? ?nothrow?",
+	.brief		= "record the blocks that a function of the program gives out",
+	.help		= "ARG is the number of an argument, from 1. size: how large the block\n"
+			  "is. ptr: the block is what the function returns (ret), or what it\n"
+			  "stores at this argument, returning 0 as posix_memalign does.\n"
+			  "FUNCTION is a symbol, static ones too, or MODULE`FUNCTION.\n"
+			  "The blocks are listed with `user` for their HEAP, beside those of\n"
+			  "malloc that they lie in. What is freed with a whole pool, and not by\n"
+			  "a function that `probe free` knows, stays listed.\n"
+			  "An exception cannot pass a probe: it would end the program. Where a\n"
+			  "program has C++ exceptions, `nothrow` says that FUNCTION never lets\n"
+			  "one pass.\n",
+	.run		= run_alloc,
+	.min_args	= 2,
+	.max_args	= 4,
+};
+
+static struct err *run_free(struct call *call)
+{
+	return add(call, true);
+}
+
+const struct cmd cmd_probe_free = {
+	.name		= "probe free",
+	.usage		= "FUNCTION ptr=ARG",
+	.brief		= "record what a function of the program takes back",
+	.help		= "ARG is the number of the argument that is the block, from 1.\n",
+	.run		= run_free,
+	.min_args	= 2,
+	.max_args	= 2,
+};
+
+static struct err *run_delete(struct call *call)
+{
+	struct err *err = call_need_target(call);
+
+	return err ? err : session_probe_delete(call->session, call->argv[0]);
+}
+
+const struct cmd cmd_probe_delete = {
+	.name		= "probe delete",
+	.usage		= "FUNCTION",
+	.brief		= "take a probe out that `probe` has put in",
+	.help		= "What it has recorded stays until `malloc reset`.\n",
+	.run		= run_delete,
+	.min_args	= 1,
+	.max_args	= 1,
+};

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* proc: what the kernel says of the process. */
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "cmd/cmd.h"
+#include "cmd/list.h"
+#include "cmd/redirect.h"
+#include "cmd/shell.h"
+#include "cmd/signals.h"
+#include "os/procfs.h"
+
+static void label(struct out *out, const char *name)
+{
+	out_column(out, name, 18);
+}
+
+/* A link or file of /proc; what cannot be read is shown as "-". */
+static void print_link(const struct call *call, pid_t pid, const char *name)
+{
+	AUTO_FREE char *text = NULL;
+
+	label(call->out, name);
+	out_f(call->out, "%s\n", procfs_link(pid, name, &text) ? "-" : text);
+}
+
+static void print_cmdline(const struct call *call, pid_t pid)
+{
+	AUTO_FREE char *text = NULL;
+	size_t len = 0, i;
+
+	label(call->out, "command line");
+	if (!procfs_file(pid, "cmdline", &text, &len)) {
+		for (i = 0; i + 1 < len; i++) {
+			if (!text[i])
+				text[i] = ' ';
+		}
+		out_text(call->out, text);
+	}
+	out_text(call->out, "\n");
+}
+
+static void print_signals(struct out *out, const char *name, uint64_t set)
+{
+	int number;
+
+	label(out, name);
+	if (!set)
+		out_text(out, "-");
+	for (number = 1; number <= 64; number++) {
+		if (set & 1ull << (number - 1))
+			out_f(out, "%s ", signal_name(number));
+	}
+	out_text(out, "\n");
+}
+
+static void print_times(const struct call *call, pid_t pid, const struct proc_stat *stat)
+{
+	double tick = (double)sysconf(_SC_CLK_TCK);
+	uint64_t start;
+	char text[32];
+
+	if (!procfs_start_realtime(pid, &start)) {
+		format_time(text, sizeof(text), start);
+		label(call->out, "started");
+		out_f(call->out, "%s\n", text);
+	}
+	label(call->out, "cpu time");
+	out_f(call->out, "%.2f s user, %.2f s system\n", (double)stat->utime / tick,
+	      (double)stat->stime / tick);
+	label(call->out, "page faults");
+	out_f(call->out, "%llu minor, %llu major\n", (unsigned long long)stat->min_faults,
+	      (unsigned long long)stat->maj_faults);
+}
+
+static void print_status(struct out *out, const struct proc_status *status,
+			 const struct proc_stat *stat)
+{
+	label(out, "process");
+	out_f(out, "%d (%s)\n", status->tgid, status->name);
+	label(out, "state");
+	out_f(out, "%c\n", status->state);
+	label(out, "parent");
+	out_f(out, "%d\n", status->ppid);
+	label(out, "group, session");
+	out_f(out, "%d, %d\n", stat->pgrp, stat->session);
+	label(out, "user");
+	out_f(out, "%u (effective %u), group %u\n", status->uid, status->euid, status->gid);
+	label(out, "threads");
+	out_f(out, "%u\n", status->threads);
+	label(out, "traced by");
+	out_f(out, "%d\n", status->tracer);
+	label(out, "seccomp");
+	out_f(out, "%u%s\n", status->seccomp, status->no_new_privs ? ", no new privileges" : "");
+	label(out, "memory");
+	out_f(out, "%llu K virtual, %llu K resident, %llu K swapped\n",
+	      (unsigned long long)status->vm_kb, (unsigned long long)status->rss_kb,
+	      (unsigned long long)status->swap_kb);
+}
+
+static struct err *run(struct call *call)
+{
+	pid_t pid = session_pid(call->session);
+	struct err *err = call_need_target(call);
+	struct proc_status status;
+	struct proc_stat stat;
+
+	if (!err)
+		err = procfs_status(pid, &status);
+	if (!err)
+		err = procfs_stat(pid, &stat);
+	if (err)
+		return err;
+	print_status(call->out, &status, &stat);
+	print_times(call, pid, &stat);
+	print_cmdline(call, pid);
+	print_link(call, pid, "exe");
+	print_link(call, pid, "cwd");
+	print_link(call, pid, "root");
+	print_signals(call->out, "signals pending", status.sig_pending | status.shared_pending);
+	print_signals(call->out, "signals blocked", status.sig_blocked);
+	print_signals(call->out, "signals ignored", status.sig_ignored);
+	print_signals(call->out, "signals caught", status.sig_caught);
+	return NULL;
+}
+
+/* `proc NAME ARGS BODY` makes a procedure. */
+static bool for_tcl(int argc, const char *const *argv)
+{
+	return argc && !redirect_kind(argv[0], 0, NULL, false);
+}
+
+const struct cmd cmd_proc = {
+	.name		= "proc",
+	.usage		= "",
+	.brief		= "what the kernel says of the process: user, times, memory, signals",
+	.help		= "With a name, arguments and a body it is Tcl's, and makes a\n"
+			  "procedure.\n",
+	.run		= run,
+	.for_tcl	= for_tcl,
+};

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The prompt.
+ *
+ *	waiting ── line ──> running (readline is out: the terminal is as it was) ──> waiting
+ *	        ── Ctrl-D, Ctrl-C twice ──> ended
+ *
+ * readline gives a whole line to took_line, which only keeps it; the loop of prompt_run then runs
+ *it, outside of readline.
+ */
+
+#include "cmd/prompt.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <readline/history.h>
+#include <readline/readline.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "cmd/complete.h"
+#include "cmd/report.h"
+#include "cmd/shell.h"
+#include "cmd/signals.h"
+
+#define HISTORY_MAX	2000
+
+struct prompt {
+	bool waiting;		/* readline has the terminal */
+	bool ended;
+	unsigned hidden;
+	unsigned interrupts;	/* Ctrl-Cs in a row */
+	char *line;		/* taken and not run yet */
+	struct str text;	/* the lines of an unfinished command */
+	char *history;		/* file; NULL: none */
+};
+
+/* readline's callbacks have no context. */
+static struct prompt *current;
+
+static void took_line(char *line)
+{
+	rl_callback_handler_remove();
+	current->waiting = false;
+	current->interrupts = 0;
+	if (line)
+		current->line = line;
+	else
+		current->ended = true;
+}
+
+static void on_input(ClientData data, int mask)
+{
+	struct shell *shell = data;
+
+	(void)mask;
+	if (shell->prompt->waiting)
+		rl_callback_read_char();
+}
+
+/* mkdir -p of the folders above the file. */
+static void make_folders(char *file)
+{
+	char *slash;
+
+	for (slash = strchr(file + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		mkdir(file, 0700);
+		*slash = '/';
+	}
+}
+
+/* Without a place for it there is no history across runs, which is no error. */
+static char *history_file(void)
+{
+	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+	char *file = NULL;
+	int len = -1;
+
+	if (state && *state == '/')
+		len = asprintf(&file, "%s/mdbg/history", state);
+	else if (home && *home == '/')
+		len = asprintf(&file, "%s/.local/state/mdbg/history", home);
+	if (len < 0)
+		return NULL;
+	make_folders(file);
+	return file;
+}
+
+static struct err *start(struct shell *shell)
+{
+	struct prompt *prompt = calloc(1, sizeof(*prompt));
+
+	if (!prompt)
+		return err_nomem;
+	prompt->history = history_file();
+	shell->prompt = prompt;
+	current = prompt;
+	rl_readline_name = "mdbg";
+	rl_catch_signals = 0;
+	if (!isatty(STDOUT_FILENO))
+		rl_outstream = stderr;
+	complete_init(shell);
+	using_history();
+	stifle_history(HISTORY_MAX);
+	if (prompt->history)
+		read_history(prompt->history);
+	return NULL;
+}
+
+void prompt_end(struct shell *shell)
+{
+	struct prompt *prompt = shell->prompt;
+
+	if (!prompt)
+		return;
+	shell->prompt = NULL;
+	Tcl_DeleteFileHandler(STDIN_FILENO);
+	if (prompt->waiting)
+		rl_callback_handler_remove();
+	if (prompt->history)
+		write_history(prompt->history);
+	current = NULL;
+	free(prompt->line);
+	free(prompt->history);
+	str_free(&prompt->text);
+	free(prompt);
+}
+
+void prompt_hide(struct shell *shell)
+{
+	struct prompt *prompt = shell->prompt;
+
+	if (!prompt || !prompt->waiting || prompt->hidden++)
+		return;
+	rl_clear_visible_line();
+	fflush(rl_outstream);
+}
+
+void prompt_show(struct shell *shell)
+{
+	struct prompt *prompt = shell->prompt;
+
+	if (!prompt || !prompt->waiting || --prompt->hidden)
+		return;
+	rl_on_new_line();
+	rl_redisplay();
+}
+
+void prompt_interrupt(struct shell *shell)
+{
+	struct prompt *prompt = shell->prompt;
+	bool empty;
+
+	if (!prompt || !prompt->waiting || !signals_take_interrupts())
+		return;
+	empty = !rl_end && !prompt->text.len;
+	rl_free_line_state();
+	rl_callback_sigcleanup();
+	rl_replace_line("", 0);
+	str_clear(&prompt->text);
+	rl_crlf();
+	if (empty && prompt->interrupts++) {
+		rl_callback_handler_remove();
+		prompt->waiting = false;
+		prompt->ended = true;
+		return;
+	}
+	if (empty)
+		fputs("(Ctrl-C once more detaches and quits)\n", rl_outstream);
+	else
+		prompt->interrupts = 0;
+	rl_set_prompt(shell->prompt_text);
+	rl_on_new_line();
+	rl_redisplay();
+}
+
+static void wait_line(struct shell *shell)
+{
+	struct prompt *prompt = shell->prompt;
+
+	prompt->waiting = true;
+	prompt->hidden = 0;
+	prompt->interrupts = 0;
+	rl_callback_handler_install(prompt->text.len ? "> " : shell->prompt_text, took_line);
+	/* Not while a command runs: what is typed ahead would keep the event loop busy. */
+	Tcl_CreateFileHandler(STDIN_FILENO, TCL_READABLE, on_input, shell);
+	while (prompt->waiting)
+		shell_wait_event(shell);
+	Tcl_DeleteFileHandler(STDIN_FILENO);
+}
+
+static bool is_blank(const char *text)
+{
+	return !text[strspn(text, " \t\n")];
+}
+
+static struct err *take_line(struct shell *shell)
+{
+	struct prompt *prompt = shell->prompt;
+	AUTO_FREE char *line = take(prompt->line);
+	AUTO_FREE char *whole = NULL;
+	struct err *err = str_add(&prompt->text, prompt->text.len ? "\n" : "");
+	bool failed;
+
+	if (!err)
+		err = str_add(&prompt->text, line);
+	if (err)
+		return err;
+	if (!shell_line_is_whole(shell, str_text(&prompt->text)))
+		return NULL;
+	whole = take(prompt->text.at);
+	prompt->text = (struct str)STR_INIT;
+	if (is_blank(whole))
+		return NULL;
+	add_history(whole);
+	signals_take_interrupts();
+	/* Whoever types sees what fails; mdbg's status is for scripts. */
+	failed = shell->failed;
+	shell->echo = true;
+	shell_line(shell, whole);
+	shell->echo = false;
+	shell->failed = failed;
+	signals_take_interrupts();
+	return NULL;
+}
+
+struct err *prompt_run(struct shell *shell)
+{
+	struct err *err = start(shell);
+
+	while (!err && !shell->prompt->ended) {
+		wait_line(shell);
+		if (shell->prompt->line)
+			err = take_line(shell);
+	}
+	if (!err && isatty(STDIN_FILENO))
+		fputs("\n", rl_outstream);
+	prompt_end(shell);
+	return err;
+}

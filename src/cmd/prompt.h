@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The prompt: readline's callback interface inside of Tcl's event loop, so that the target's events
+ * are shown and scripts run while it waits.
+ */
+#ifndef CMD_PROMPT_H
+#define CMD_PROMPT_H
+
+#include "base/err.h"
+
+struct shell;
+
+/* Read lines and run them until the end of input (Ctrl-D, or Ctrl-C twice). */
+struct err *prompt_run(struct shell *shell) MUST_CHECK;
+/* Put the terminal back and write the history. Fine if there was no prompt. */
+void prompt_end(struct shell *shell);
+/* Around something that is printed while the prompt waits; nothing if it does not. They nest. */
+void prompt_hide(struct shell *shell);
+void prompt_show(struct shell *shell);
+/* Ctrl-C while it waits: drop the line; twice on an empty one: quit. */
+void prompt_interrupt(struct shell *shell);
+
+#endif

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The words of `malloc allocations` and `malloc sites` and what they ask for. */
+
+#include "cmd/query.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "cmd/cmd.h"
+#include "log/log.h"
+#include "log/pending.h"
+#include "session/session.h"
+
+#define ALL_ATTRS	((1u << FILTER_ATTRS) - 1)
+#define CHUNK_ATTRS	(1u << FILTER_ADDRESS | 1u << FILTER_SIZE | 1u << FILTER_HEAP)
+
+/*
+ * Words that belong together by 'single quotes', which Tcl does not know: the first goes on to the
+ * one that closes it.
+ */
+static int quoted_words(int argc, const char *const *argv)
+{
+	int nr;
+
+	if (argv[0][0] != '\'')
+		return 1;
+	for (nr = 1; nr <= argc; nr++) {
+		size_t len = strlen(argv[nr - 1]);
+
+		if (len && argv[nr - 1][len - 1] == '\'' && (nr > 1 || len > 1))
+			return nr;
+	}
+	return 1;
+}
+
+static struct err *take_word(struct query *query, int nr, const char *const *words)
+{
+	struct str word = STR_INIT;
+	struct err *err = str_add(&word, "");
+	int i;
+
+	for (i = 0; !err && i < nr; i++) {
+		err = str_add(&word, i ? " " : "");
+		if (!err)
+			err = str_add(&word, words[i]);
+	}
+	if (err) {
+		str_free(&word);
+		return err;
+	}
+	if (word.len > 1 && word.at[0] == '\'' && word.at[word.len - 1] == '\'') {
+		memmove(word.at, word.at + 1, word.len - 2);
+		word.at[word.len - 2] = '\0';
+	}
+	query->argv[query->argc++] = word.at;
+	return NULL;
+}
+
+static struct err *take_words(const struct call *call, struct query *query)
+{
+	struct err *err = NULL;
+	int i, nr;
+
+	query->argv = calloc((size_t)call->argc + 1, sizeof(*query->argv));
+	if (!query->argv)
+		return err_nomem;
+	for (i = 0; !err && i < call->argc; i += nr) {
+		nr = quoted_words(call->argc - i, call->argv + i);
+		err = take_word(query, nr, call->argv + i);
+	}
+	return err;
+}
+
+static struct err *begin(const struct call *call, struct query *query)
+{
+	struct err *err;
+	struct log *log;
+
+	memset(query, 0, sizeof(*query));
+	query->order.limit = UINT64_MAX;
+	stack_names_init(&query->names, call->session);
+	err = call_need_log(call);
+	if (err)
+		return err;
+	/* By the clock that the blocks' times are by, or the newest would be of the future. */
+	log = session_log(call->session);
+	log_clock_update(log);
+	query->now_ns = log_clock_realtime(log, log_now());
+	return take_words(call, query);
+}
+
+void query_free(struct query *query)
+{
+	while (query->argc)
+		free(query->argv[--query->argc]);
+	free(query->argv);
+	sites_free(&query->sites);
+	session_leaks_free(&query->found);
+	leaks_free(&query->leaks);
+	blocks_free(&query->blocks);
+	session_heap_free(&query->heap);
+	stack_names_free(&query->names);
+	filter_free(&query->filter);
+}
+
+static struct err *filter_blocks(const struct call *call, struct query *query,
+				 const struct filter_order *order)
+{
+	const struct filter_env env = {
+		.log = session_log(call->session),
+		.pids = session_pids(call->session),
+		.now_ns = query->now_ns,
+		.stack_matches = stack_names_match,
+		.ctx = &query->names,
+	};
+
+	return filter_apply(&query->filter, order, &env, &query->blocks);
+}
+
+static struct err *find_blocks(const struct call *call, struct query *query,
+			       enum session_heap_how how, const struct filter_order *order)
+{
+	struct err *err = session_heap(call->session, how, &query->heap);
+
+	if (err)
+		return err;
+	query->blocks = query->heap.blocks;
+	query->heap.blocks = (struct blocks)BLOCKS_INIT;
+	return filter_blocks(call, query, order);
+}
+
+struct err *query_blocks(const struct call *call, struct query *query)
+{
+	struct err *err = begin(call, query);
+
+	if (!err)
+		err = filter_parse(query->argc, (const char *const *)query->argv, ALL_ATTRS,
+				   &query->filter, &query->order, NULL);
+	return err ? err : find_blocks(call, query, SESSION_HEAP_WALK, &query->order);
+}
+
+struct err *query_free_chunks(const struct call *call, struct query *query)
+{
+	struct err *err = begin(call, query);
+
+	if (!err)
+		err = filter_parse(query->argc, (const char *const *)query->argv, CHUNK_ATTRS,
+				   &query->filter, &query->order, NULL);
+	if (!err)
+		err = session_heap(call->session, SESSION_HEAP_WALK, &query->heap);
+	if (!err && !query->heap.walked)
+		err = err_create(ERR_UNSUPPORTED, "%s", query->heap.why);
+	if (!err)
+		err = blocks_from_free(&query->heap.walk, &query->blocks);
+	return err ? err : filter_blocks(call, query, &query->order);
+}
+
+static struct err *choose(const char *what, const char *word, const char *const *names,
+			  unsigned *ret)
+{
+	unsigned i;
+
+	for (i = 0; names[i]; i++) {
+		if (word && !strcmp(word, names[i])) {
+			*ret = i;
+			return NULL;
+		}
+	}
+	return word ? err_create(ERR_USAGE, "'%s' is nothing to %s by", word, what) :
+		      err_create(ERR_USAGE, "a word is missing after %s", what);
+}
+
+static struct err *parse_by(struct query *query, int *at)
+{
+	static const char *const names[] = {
+		[SITE_STACK] = "stack",   [SITE_FUNCTION] = "function", [SITE_MODULE] = "module",
+		[SITE_THREAD] = "thread", [SITE_SIZE] = "size",         NULL,
+	};
+	unsigned by;
+	struct err *err;
+
+	if (*at >= query->argc || strcmp(query->argv[*at], "by"))
+		return NULL;
+	err = choose("group", query->argv[*at + 1], names, &by);
+	if (err)
+		return err_hint(err, "by stack, function, module, thread or size");
+	query->by = by;
+	*at += 2;
+	return NULL;
+}
+
+/* Words of FILTER from `at` on: to `sort` or `limit`, where these are no values. */
+static int filter_end(const struct query *query, int at)
+{
+	for (; at < query->argc; at++) {
+		if (!strcmp(query->argv[at], "sort") || !strcmp(query->argv[at], "limit")) {
+			const char *before = at ? query->argv[at - 1] : "";
+
+			if (!strchr("=!<>", before[0]) || !*before)
+				break;
+		}
+	}
+	return at;
+}
+
+static struct err *parse_order(const struct call *call, const struct query *query,
+			       struct site_spec *spec, int at)
+{
+	static const char *const keys[] = {
+		[SITE_SORT_BYTES] = "bytes", [SITE_SORT_COUNT] = "count", [SITE_SORT_AGE] = "age",
+		[SITE_SORT_GROWTH] = "growth", [SITE_SORT_RATE] = "rate", NULL,
+	};
+	struct err *err = NULL;
+	unsigned key;
+
+	if (at < query->argc && !strcmp(query->argv[at], "sort")) {
+		err = choose("sort", query->argv[at + 1], keys, &key);
+		if (err)
+			return err_hint(err, "sort bytes, count, age, growth or rate");
+		spec->sort = key;
+		at += 2;
+	}
+	if (at < query->argc && !strcmp(query->argv[at], "limit")) {
+		if (at + 1 == query->argc)
+			return err_create(ERR_USAGE, "a number goes after limit");
+		err = parse_number(query->argv[at + 1], &spec->limit);
+		at += 2;
+	}
+	if (!err && at < query->argc)
+		err = call_bad_word(call, query->argv[at]);
+	return err;
+}
+
+static struct err *build_sites(const struct call *call, struct query *query,
+			       struct site_spec *spec)
+{
+	struct log_pending pending;
+	struct err *err = session_pending(call->session, &pending);
+
+	if (err)
+		return err;
+	spec->by = query->by;
+	spec->ctx = &query->names;
+	spec->pending = &pending;
+	err = sites_build(session_log(call->session), &query->blocks, spec, query->now_ns,
+			  &query->sites);
+	log_pending_free(&pending);
+	return err;
+}
+
+struct err *query_sites(const struct call *call, struct query *query)
+{
+	struct site_spec spec = { .sort = SITE_SORT_BYTES,
+				  .limit = UINT64_MAX,
+				  .key_of = stack_names_key };
+	struct filter_order order = { .limit = UINT64_MAX };
+	struct err *err = begin(call, query);
+	int at = 0, end;
+
+	if (!err)
+		err = parse_by(query, &at);
+	if (err)
+		return err;
+	end = filter_end(query, at);
+	if (end > at)
+		err = filter_parse(end - at, (const char *const *)query->argv + at, ALL_ATTRS,
+				   &query->filter, &order, NULL);
+	if (!err)
+		err = parse_order(call, query, &spec, end);
+	if (!err)
+		err = find_blocks(call, query, SESSION_HEAP_LOG, &order);
+	if (err)
+		return err;
+	return build_sites(call, query, &spec);
+}
+
+static bool parse_kind(const char *word, uint32_t *kinds)
+{
+	if (!strcmp(word, "all")) {
+		*kinds |= (1u << LEAK_KINDS) - 1;
+		return true;
+	}
+	for (unsigned i = 0; i < LEAK_KINDS; i++) {
+		if (!strcmp(word, leak_kind_word(i))) {
+			*kinds |= 1u << i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Kinds come first, -stop (which is how it is done) anywhere; what is left is FILTER. */
+static struct err *parse_leaks(const struct call *call, struct query *query, uint32_t *kinds)
+{
+	const char *const *argv = (const char *const *)query->argv;
+	int argc = query->argc, at = 0, used;
+	struct err *err;
+
+	while (argc && !strcmp(argv[argc - 1], "-stop"))
+		argc--;
+	while (at < argc && (parse_kind(argv[at], kinds) || !strcmp(argv[at], "-stop")))
+		at++;
+	if (!*kinds)
+		*kinds = 1u << LEAK_DEFINITE | 1u << LEAK_POSSIBLE;
+	if (at == argc)
+		return NULL;
+	err = filter_parse(argc - at, argv + at, ALL_ATTRS, &query->filter, NULL, &used);
+	if (!err && used < argc - at)
+		err = call_bad_word(call, argv[at + used]);
+	return err;
+}
+
+struct matching {
+	const struct filter *filter;
+	struct filter_env env;
+};
+
+static bool matches(void *ctx, const struct block *block)
+{
+	const struct matching *matching = ctx;
+
+	return filter_matches(matching->filter, &matching->env, block);
+}
+
+struct err *query_leaks(const struct call *call, struct query *query)
+{
+	struct matching matching = { .filter = &query->filter };
+	struct leak_spec spec = { .keep = matches, .ctx = &matching };
+	struct err *err = begin(call, query);
+
+	if (!err)
+		err = parse_leaks(call, query, &spec.kinds);
+	if (!err)
+		err = session_leaks(call->session, &query->found);
+	if (err)
+		return err;
+	matching.env = (struct filter_env){
+		.log = session_log(call->session),
+		.pids = session_pids(call->session),
+		.now_ns = query->now_ns,
+		.stack_matches = stack_names_match,
+		.ctx = &query->names,
+	};
+	spec.mean = log_config(matching.env.log).sample;
+	return leaks_build(query->found.blocks.vec.at, query->found.blocks.vec.nr,
+			   &query->found.mark, &spec, &query->leaks);
+}
+
+static bool is_stale(const struct query *query, const struct log *log, size_t i, uint64_t age)
+{
+	const struct block *block = &query->found.blocks.vec.at[i];
+	enum leak_kind kind = query->found.mark.kind[i];
+	uint64_t then;
+
+	if (block->preattach || (kind != LEAK_REACHABLE && kind != LEAK_POSSIBLE))
+		return false;
+	then = log_clock_realtime(log, block->time);
+	return query->now_ns > then && query->now_ns - then > age;
+}
+
+struct err *query_stale(const struct call *call, struct query *query)
+{
+	struct site_spec spec = { .sort = SITE_SORT_BYTES, .limit = UINT64_MAX };
+	struct blocks *found = &query->found.blocks;
+	struct err *err = begin(call, query);
+	uint64_t age;
+
+	if (!err)
+		err = parse_duration(query->argv[0], &age);
+	if (!err)
+		err = session_leaks(call->session, &query->found);
+	if (err)
+		return err;
+	for (size_t i = 0; i < found->vec.nr && !err; i++)
+		if (is_stale(query, session_log(call->session), i, age))
+			err = vec_push(&query->blocks.vec, found->vec.at[i]);
+	/* How many of a stack are live, stale or not, says how many were freed. */
+	query->blocks.live.at = found->live.at;
+	query->blocks.live.nr = found->live.nr;
+	found->live.at = NULL;
+	found->live.nr = found->live.room = 0;
+	query->by = SITE_STACK;
+	return err ? err : build_sites(call, query, &spec);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The words of `malloc allocations` and `malloc sites` and what they ask for; shared by the
+ * commands and the API.
+ */
+#ifndef CMD_QUERY_H
+#define CMD_QUERY_H
+
+#include "base/err.h"
+#include "heap/block.h"
+#include "heap/filter.h"
+#include "heap/leak.h"
+#include "heap/site.h"
+#include "report/stack.h"
+#include "session/heap.h"
+#include "session/leaks.h"
+
+struct call;
+
+struct query {
+	int argc;
+	char **argv;		/* the words, with 'quoted text' made one; argv[argc] is NULL */
+	struct filter filter;
+	struct filter_order order;
+	struct stack_names names;
+	uint64_t now_ns;	/* since the epoch */
+	struct blocks blocks;	/* what is asked for, in order */
+	struct session_heap heap;	/* of query_blocks and query_free, but for its blocks */
+	enum site_by by;
+	struct sites sites;	/* of query_sites */
+	/* Of query_leaks: */
+	struct session_leaks found;
+	struct leaks leaks;
+};
+
+/* FILTER, sort, limit: the blocks. query is to be freed whatever comes back. */
+struct err *query_blocks(const struct call *call, struct query *query) MUST_CHECK;
+/*
+ * The same of free chunks: address, size and heap alone. ERR_UNSUPPORTED, ERR_STATE where there is
+ * no heap to walk.
+ */
+struct err *query_free_chunks(const struct call *call, struct query *query) MUST_CHECK;
+/* by, FILTER, sort, limit: the sites. */
+struct err *query_sites(const struct call *call, struct query *query) MUST_CHECK;
+/* Kinds, FILTER, -stop: the loss records. */
+struct err *query_leaks(const struct call *call, struct query *query) MUST_CHECK;
+/* AGE: the sites of recorded blocks that are older and not lost, whose numbers are in `sites`. */
+struct err *query_stale(const struct call *call, struct query *query) MUST_CHECK;
+void query_free(struct query *query);
+
+#endif

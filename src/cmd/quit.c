@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* quit and exit: detach and end. */
+
+#include <stdlib.h>
+
+#include "cmd/cmd.h"
+#include "cmd/list.h"
+#include "cmd/shell.h"
+
+static struct err *run_quit(struct call *call)
+{
+	shell_quit(call->shell);
+}
+
+static struct err *run_exit(struct call *call)
+{
+	char *end;
+	long status = 0;
+
+	if (call->argc) {
+		status = strtol(call->argv[0], &end, 0);
+		if (!*call->argv[0] || *end)
+			return err_create(ERR_USAGE, "'%s' is no number", call->argv[0]);
+	}
+	call->shell->leave(call->shell, (int)(status & 0xff));
+	return NULL;
+}
+
+const struct cmd cmd_quit = {
+	.name		= "quit",
+	.usage		= "",
+	.brief		= "detach and end mdbg; the process runs on",
+	.help		= "The exit status is 1 if a command or script has failed, else 0.\n",
+	.run		= run_quit,
+	.flags		= CMD_SILENT,
+};
+
+const struct cmd cmd_exit = {
+	.name		= "exit",
+	.usage		= "?STATUS?",
+	.brief		= "detach and end mdbg with this exit status (0)",
+	.run		= run_exit,
+	.max_args	= 1,
+	.flags		= CMD_SILENT,
+};

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* registers: those of one thread. */
+
+#include "arch/arch.h"
+#include "cmd/cmd.h"
+#include "cmd/frames.h"
+#include "cmd/list.h"
+#include "cmd/shell.h"
+#include "symbol/symbol.h"
+
+static void print(const struct call *call, const struct regs *regs)
+{
+	const struct arch *arch = session_arch(call->session);
+	uint8_t i;
+
+	for (i = 0; i < arch->regs_words; i++) {
+		out_column(call->out, arch->reg_names[i], 10);
+		out_address(call->out, regs_get(regs, i));
+		if (i == arch->pc)
+			out_f(call->out, "  %s",
+			      symbols_text(session_symbols(call->session), regs_get(regs, i),
+					   session_generation(call->session), false));
+		else
+			out_f(call->out, "  %lld", (long long)regs_get(regs, i));
+		out_text(call->out, "\n");
+	}
+}
+
+static struct err *run(struct call *call)
+{
+	struct err *err = call_need_target(call);
+	struct regs regs;
+	pid_t lwp;
+
+	if (err)
+		return err;
+	lwp = frames_current_thread(call->shell);
+	if (call->argc)
+		err = call_thread(call, call->argv[0], &lwp);
+	if (!err)
+		err = session_registers(call->session, lwp, &regs);
+	if (!err)
+		print(call, &regs);
+	return err;
+}
+
+const struct cmd cmd_registers = {
+	.name		= "registers",
+	.usage		= "?THREAD?",
+	.brief		= "the registers of the current thread or of one",
+	.help		= "A running thread is stopped for the moment that it takes.\n",
+	.run		= run,
+	.max_args	= 1,
+	.complete	= COMPLETE_THREADS,
+};

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Errors and notes on standard error, and standard output's own. */
+
+#include "cmd/report.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "cmd/prompt.h"
+#include "cmd/redirect.h"
+#include "cmd/shell.h"
+
+/* One write, so that what others write to the terminal does not come between. */
+static void print(struct shell *shell, const char *text, const char *hint)
+{
+	AUTO_STR struct str lines = STR_INIT;
+	struct err *err = str_addf(&lines, "mdbg: %s\n", text);
+
+	if (!err && hint && *hint)
+		err = str_addf(&lines, "hint: %s\n", hint);
+	if (shell)
+		prompt_hide(shell);
+	fflush(stderr);
+	/* There is nowhere to tell that standard error is broken. */
+	if (write(STDERR_FILENO, err ? "mdbg: out of memory\n" : lines.at, err ? 20 : lines.len) <
+	    0)
+		errno = 0;
+	if (shell)
+		prompt_show(shell);
+}
+
+void report_err(struct shell *shell, const struct err *err)
+{
+	print(shell, err->msg, err->hint);
+}
+
+void shell_note(struct shell *shell, const char *fmt, ...)
+{
+	AUTO_FREE char *text = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) < 0)
+		text = NULL;
+	va_end(ap);
+	print(shell, text ? text : "out of memory", NULL);
+}
+
+static Tcl_Obj *option(Tcl_Obj *options, const char *name)
+{
+	Tcl_Obj *key = Tcl_NewStringObj(name, -1), *value = NULL;
+
+	Tcl_IncrRefCount(key);
+	if (Tcl_DictObjGet(NULL, options, key, &value) != TCL_OK)
+		value = NULL;
+	Tcl_DecrRefCount(key);
+	return value;
+}
+
+/*
+ * The line of the script itself (its last mention in errorInfo: the outermost), 0 if it is not
+ * there.
+ */
+static int error_line(Tcl_Obj *info, const char *origin)
+{
+	static const char in_file[] = "(file \"", end[] = "\" line ";
+	const char *at = info ? Tcl_GetString(info) : "";
+	int line = 0;
+
+	while ((at = strstr(at, in_file))) {
+		at += sizeof(in_file) - 1;
+		if (!strncmp(at, origin, strlen(origin)) &&
+		    !strncmp(at + strlen(origin), end, sizeof(end) - 1))
+			line = atoi(at + strlen(origin) + sizeof(end) - 1);
+	}
+	return line;
+}
+
+static const char *hint_of(Tcl_Obj *code, const char *message)
+{
+	Tcl_Obj **words;
+	int nr;
+
+	if (!strncmp(message, "invalid command name", 20))
+		return "`help` lists the commands";
+	if (code && Tcl_ListObjGetElements(NULL, code, &nr, &words) == TCL_OK && nr > 2 &&
+	    !strcmp(Tcl_GetString(words[0]), "MDBG"))
+		return Tcl_GetString(words[2]);
+	return NULL;
+}
+
+void report_result(struct shell *shell, int code, const char *origin)
+{
+	Tcl_Obj *options = Tcl_GetReturnOptions(shell->tcl, code);
+	AUTO_STR struct str text = STR_INIT;
+	const char *message = Tcl_GetStringResult(shell->tcl);
+	struct err *err = NULL;
+	int line;
+
+	Tcl_IncrRefCount(options);
+	if (shell->cancelled && strstr(message, "limit exceeded"))
+		message = "interrupted";
+	line = origin ? error_line(option(options, "-errorinfo"), origin) : 0;
+	if (line)
+		err = str_addf(&text, "%s:%d: ", origin, line);
+	else if (origin)
+		err = str_addf(&text, "%s: ", origin);
+	if (!err)
+		err = str_add(&text, message);
+	print(shell, err ? message : str_text(&text),
+	      hint_of(option(options, "-errorcode"), message));
+	Tcl_DecrRefCount(options);
+}
+
+struct err *shell_flush(struct shell *shell)
+{
+	Tcl_Channel channel = Tcl_GetStdChannel(TCL_STDOUT);
+
+	if (!channel || Tcl_Flush(channel) == TCL_OK)
+		return NULL;
+	errno = Tcl_GetErrno();
+	if (errno == EPIPE && redirect_is_pipe(shell))
+		return NULL;
+	return err_recode(err_sys("write to %s", redirect_name(shell)), ERR_SYS);
+}
+
+bool shell_colors(const struct shell *shell, int fd)
+{
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	if (shell->color != COLOR_AUTO)
+		return shell->color == COLOR_ALWAYS;
+	return isatty(fd) && !(no_color && *no_color) && term && strcmp(term, "dumb");
+}

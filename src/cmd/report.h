@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Errors and notes on standard error: "mdbg: WHAT: WHY", and a hint where there is a way out. */
+#ifndef CMD_REPORT_H
+#define CMD_REPORT_H
+
+#include "base/compiler.h"
+#include "base/err.h"
+
+struct shell;
+
+/* shell may be NULL: there is none yet. */
+void report_err(struct shell *shell, const struct err *err);
+/*
+ * The interpreter's result, after code (no TCL_OK). origin: the script, or NULL; a line in it is
+ * named if it is known.
+ */
+void report_result(struct shell *shell, int code, const char *origin);
+
+#endif

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The shell: making it, and evaluating lines and scripts. */
+
+#include "cmd/shell.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cancel.h"
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "cmd/alias.h"
+#include "cmd/cmd.h"
+#include "cmd/events.h"
+#include "cmd/line.h"
+#include "cmd/report.h"
+#include "cmd/settings.h"
+#include "cmd/signals.h"
+
+#define WATCH_US	100000
+
+/*
+ * End all scripts at work, past every catch: a limit of 0 commands does that, and unlike
+ * Tcl_CancelEval, which cannot be taken back when it comes at the very end of a script, it can be
+ * lifted.
+ */
+void shell_end_scripts(struct shell *shell)
+{
+	shell->cancelled = true;
+	Tcl_LimitSetCommands(shell->tcl, 0);
+	Tcl_LimitSetGranularity(shell->tcl, TCL_LIMIT_COMMANDS, 1);
+	Tcl_LimitTypeSet(shell->tcl, TCL_LIMIT_COMMANDS);
+	Tcl_LimitCheck(shell->tcl);
+}
+
+/*
+ * Scripts ask for signals by a time limit that is moved on ten times a second. (Tcl_AsyncMark,
+ * which is there for this, takes locks in a Tcl with threads: called by a signal handler inside of
+ * Tcl_WaitForEvent it waits for itself.)
+ */
+static void watch(struct shell *shell)
+{
+	Tcl_Time next;
+
+	Tcl_GetTime(&next);
+	next.usec += WATCH_US;
+	if (next.usec >= 1000000) {
+		next.sec++;
+		next.usec -= 1000000;
+	}
+	Tcl_LimitSetTime(shell->tcl, &next);
+}
+
+static void on_watch(ClientData data, Tcl_Interp *tcl)
+{
+	struct shell *shell = data;
+
+	(void)tcl;
+	if (cancel_requested())
+		shell->cancelled = true;
+	else
+		watch(shell);
+}
+
+/*
+ * Whoever ends the process through Tcl (`exit` of a child interpreter, a panic) must not leave the
+ * target behind.
+ */
+static void on_tcl_exit(ClientData data)
+{
+	shell_detach(data);
+}
+
+/* Tcl gives its panic handler no context. */
+static struct shell *panicking;
+
+/* Tcl does without memory what it can do: nothing. It aborts after this. */
+static void on_panic(const char *format, ...)
+{
+	struct shell *shell = take(panicking);
+	va_list ap;
+
+	va_start(ap, format);
+	vfprintf(stderr, format, ap);
+	va_end(ap);
+	fputs("\n", stderr);
+	if (shell)
+		shell_detach(shell);
+}
+
+static struct err *init_tcl(struct shell *shell, const char *program)
+{
+	struct err *err;
+
+	panicking = shell;
+	Tcl_SetPanicProc(on_panic);
+	Tcl_FindExecutable(program);
+	shell->tcl = Tcl_CreateInterp();
+	Tcl_SetSystemEncoding(NULL, "utf-8");
+	Tcl_SetVar(shell->tcl, "auto_noexec", "1", TCL_GLOBAL_ONLY);
+	if (Tcl_Init(shell->tcl) != TCL_OK)
+		shell_note(shell, "Tcl's library is missing, its plain commands are there: %s",
+			   Tcl_GetStringResult(shell->tcl));
+	Tcl_LimitAddHandler(shell->tcl, TCL_LIMIT_TIME, on_watch, shell, NULL);
+	Tcl_CreateExitHandler(on_tcl_exit, shell);
+	err = cmd_register(shell);
+	if (!err)
+		err = alias_defaults(shell);
+	if (!err)
+		err = settings_init(shell);
+	return err ? err : events_init(shell);
+}
+
+struct err *shell_create(const char *program, void (*leave)(struct shell *shell, int status),
+			 struct shell **ret)
+{
+	struct shell *shell = calloc(1, sizeof(*shell));
+	struct err *err;
+
+	if (!shell)
+		return err_nomem;
+	shell->leave = leave;
+	shell->pager = true;
+	err = session_create(&shell->session);
+	if (!err)
+		err = init_tcl(shell, program);
+	if (err)
+		return err;	/* the process ends with it */
+	*ret = shell;
+	return NULL;
+}
+
+void shell_detach(struct shell *shell)
+{
+	struct session *session = shell->session;
+	struct err *err = NULL;
+
+	if (!session)
+		return;
+	events_end(shell);
+	shell->session = NULL;
+	cancel_clear();
+	session_destroy(session, &err);
+	if (err) {
+		report_err(shell, err);
+		shell->failed = true;
+	}
+}
+
+/* The first script of a line: what ended the one before is over. */
+static void begin(struct shell *shell)
+{
+	cancel_clear();
+	signals_drain();
+	shell->cancelled = false;
+	watch(shell);
+	Tcl_LimitTypeSet(shell->tcl, TCL_LIMIT_TIME);
+	/*
+	 * But the end, asked for while mdbg attached, is not: this line must not wait for what
+	 * never comes.
+	 */
+	if (signals_ending()) {
+		cancel_request();
+		shell_end_scripts(shell);
+	}
+}
+
+/* Nothing of ours (bgerror, completion) is to run into a limit. */
+static void end(struct shell *shell)
+{
+	Tcl_LimitTypeReset(shell->tcl, TCL_LIMIT_COMMANDS);
+	Tcl_LimitTypeReset(shell->tcl, TCL_LIMIT_TIME);
+}
+
+/* Scripts inside of scripts share the outer one's fate; only the outermost starts afresh. */
+static int evaluate(struct shell *shell, Tcl_Obj *script)
+{
+	int code;
+
+	if (!shell->depth)
+		begin(shell);
+	Tcl_IncrRefCount(script);
+	shell->depth++;
+	code = Tcl_EvalObjEx(shell->tcl, script, TCL_EVAL_GLOBAL);
+	shell->depth--;
+	if (!shell->depth)
+		end(shell);
+	Tcl_DecrRefCount(script);
+	return code;
+}
+
+static bool finish(struct shell *shell, int code, const char *origin)
+{
+	struct err *err = NULL;
+	bool ok = code == TCL_OK || code == TCL_RETURN;
+
+	if (!ok)
+		report_result(shell, code, origin);
+	err = shell_flush(shell);
+	if (err && ok) {
+		report_err(shell, err);
+		ok = false;
+	}
+	if (!ok)
+		shell->failed = true;
+	return ok;
+}
+
+static void echo(struct shell *shell)
+{
+	const char *result = Tcl_GetStringResult(shell->tcl);
+	Tcl_Channel channel = Tcl_GetStdChannel(TCL_STDOUT);
+
+	if (!*result || !channel)
+		return;
+	Tcl_WriteObj(channel, Tcl_GetObjResult(shell->tcl));
+	Tcl_WriteChars(channel, "\n", 1);
+}
+
+static bool run_raw(struct shell *shell, const struct line *line)
+{
+	size_t len = strlen(line->rest + strspn(line->rest, " \t"));
+	Tcl_Obj *words[2] = {
+		Tcl_NewStringObj(line->raw->name, -1),
+		Tcl_NewStringObj(line->rest + strspn(line->rest, " \t"), (int)len),
+	};
+
+	return finish(shell, evaluate(shell, Tcl_NewListObj(len ? 2 : 1, words)), NULL);
+}
+
+/* The name of a file is one Tcl word: variables, quotes and braces work in it. */
+static struct err *open_line_redirect(struct shell *shell, const struct line *line)
+{
+	Tcl_Obj *names, *name = NULL;
+	int nr = 0;
+
+	if (line->kind == REDIRECT_PIPE)
+		return redirect_open(shell, line->kind, line->rest);
+	if (evaluate(shell, Tcl_ObjPrintf("list %s", line->rest)) != TCL_OK)
+		return err_create(ERR_USAGE, "'%s' is no file name: %s", line->rest,
+				  Tcl_GetStringResult(shell->tcl));
+	names = Tcl_GetObjResult(shell->tcl);
+	Tcl_ListObjLength(NULL, names, &nr);
+	if (nr > 1)
+		return err_create(ERR_USAGE, "one file name goes after >");
+	Tcl_ListObjIndex(NULL, names, 0, &name);
+	return redirect_open(shell, line->kind, name ? Tcl_GetString(name) : "");
+}
+
+/*
+ * `puts` could not write to where the line goes. The reader of a pipe that has what it wants is no
+ * error; else the file is named as our own commands name it.
+ */
+static int explain_write(struct shell *shell, int code)
+{
+	const char *error_code = Tcl_GetVar(shell->tcl, "errorCode", TCL_GLOBAL_ONLY);
+
+	if (code != TCL_ERROR || !error_code || strncmp(error_code, "POSIX ", 6) ||
+	    strncmp(Tcl_GetStringResult(shell->tcl), "error writing \"stdout\"", 22))
+		return code;
+	if (!strncmp(error_code, "POSIX EPIPE", 11) && redirect_is_pipe(shell))
+		return TCL_OK;
+	errno = Tcl_GetErrno();
+	return cmd_fail(shell->tcl,
+			err_recode(err_sys("write to %s", redirect_name(shell)), ERR_SYS));
+}
+
+static bool run_line(struct shell *shell, const char *text, const struct line *line)
+{
+	struct err *err;
+	int code;
+
+	if (line->kind) {
+		err = open_line_redirect(shell, line);
+		if (err) {
+			report_err(shell, err);
+			shell->failed = true;
+			return false;
+		}
+	}
+	code = evaluate(shell, Tcl_NewStringObj(text, (int)line->head_len));
+	if (code == TCL_OK && shell->echo)
+		echo(shell);
+	code = explain_write(shell, code);
+	if (line->kind) {
+		err = redirect_close(shell);
+		if (err && code == TCL_OK)
+			code = cmd_fail(shell->tcl, err);
+	}
+	return finish(shell, code, NULL);
+}
+
+bool shell_line(struct shell *shell, const char *text)
+{
+	struct line line;
+	struct err *err = line_parse(shell, text, &line);
+
+	if (err) {
+		report_err(shell, err);
+		shell->failed = true;
+		return false;
+	}
+	return line.raw ? run_raw(shell, &line) : run_line(shell, text, &line);
+}
+
+bool shell_line_is_whole(const struct shell *shell, const char *text)
+{
+	struct line line;
+	struct err *err = line_parse(shell, text, &line);
+
+	if (err)
+		return true;	/* shell_line will say so */
+	return line.raw || line.kind || Tcl_CommandComplete(text);
+}
+
+static bool run_stdin(struct shell *shell)
+{
+	Tcl_Channel channel = Tcl_GetStdChannel(TCL_STDIN);
+	Tcl_Obj *text = Tcl_NewObj();
+	bool ok;
+
+	Tcl_IncrRefCount(text);
+	if (!channel || Tcl_ReadChars(channel, text, -1, 0) < 0) {
+		report_err(shell, err_sys("read standard input"));
+		shell->failed = true;
+		ok = false;
+	} else {
+		ok = finish(shell, evaluate(shell, text), "standard input");
+	}
+	Tcl_DecrRefCount(text);
+	return ok;
+}
+
+bool shell_script(struct shell *shell, const char *file)
+{
+	Tcl_Obj *words[2];
+
+	Tcl_SetVar(shell->tcl, "argv0", file, TCL_GLOBAL_ONLY);
+	if (!strcmp(file, "-"))
+		return run_stdin(shell);
+	words[0] = Tcl_NewStringObj("::source", -1);
+	words[1] = Tcl_NewStringObj(file, -1);
+	return finish(shell, evaluate(shell, Tcl_NewListObj(2, words)), file);
+}
+
+void shell_background(struct shell *shell, Tcl_Obj *script)
+{
+	/* As bgerror would: the script that waits is not to blame. */
+	Tcl_InterpState state = Tcl_SaveInterpState(shell->tcl, TCL_OK);
+
+	finish(shell, evaluate(shell, script), NULL);
+	Tcl_RestoreInterpState(shell->tcl, state);
+}
+
+/* Wait for a line without being deaf to events meanwhile. */
+static void readable(ClientData data, int mask)
+{
+	bool *ready = data;
+
+	(void)mask;
+	*ready = true;
+}
+
+static void wait_readable(struct shell *shell, Tcl_Channel channel)
+{
+	ClientData handle;
+	bool ready = false;
+
+	if (Tcl_InputBuffered(channel) ||
+	    Tcl_GetChannelHandle(channel, TCL_READABLE, &handle) != TCL_OK)
+		return;
+	Tcl_CreateFileHandler((int)(intptr_t)handle, TCL_READABLE, readable, &ready);
+	while (!ready)
+		shell_wait_event(shell);
+	Tcl_DeleteFileHandler((int)(intptr_t)handle);
+}
+
+bool shell_lines(struct shell *shell, Tcl_Channel channel, const char *name)
+{
+	AUTO_STR struct str text = STR_INIT;
+	Tcl_Obj *line = Tcl_NewObj();
+	struct err *err = NULL;
+	bool ok = true;
+
+	Tcl_IncrRefCount(line);
+	for (;;) {
+		wait_readable(shell, channel);
+		Tcl_SetObjLength(line, 0);
+		if (Tcl_GetsObj(channel, line) < 0) {
+			shell_check_ending(shell);
+			if (!Tcl_Eof(channel) && errno == EINTR)
+				continue;
+			break;
+		}
+		err = str_add(&text, text.len ? "\n" : "");
+		if (!err)
+			err = str_add(&text, Tcl_GetString(line));
+		if (err)
+			break;
+		if (!shell_line_is_whole(shell, str_text(&text)))
+			continue;
+		ok &= shell_line(shell, str_text(&text));
+		str_clear(&text);
+		shell_check_ending(shell);
+	}
+	Tcl_DecrRefCount(line);
+	if (!err && text.len)
+		err = err_create(ERR_USAGE, "%s: the last command has no end", name);
+	if (err) {
+		report_err(shell, err);
+		shell->failed = true;
+	}
+	return ok && !err;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The shell: the interpreter, the session and what belongs to neither. One for each process.
+ *
+ * Lines (from the prompt, -c, standard input, ~/.mdbginit) are Tcl with a redirection at the end;
+ * scripts (-x, source) are plain Tcl. An error of either is printed here, once, as `mdbg: WHAT:
+ * WHY`, and counted.
+ */
+#ifndef CMD_SHELL_H
+#define CMD_SHELL_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+#include <tcl.h>
+
+#include "base/err.h"
+#include "base/compiler.h"
+#include "base/vec.h"
+#include "session/session.h"
+
+struct alias;
+struct original;
+struct prompt;
+struct redirect;
+
+enum color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+
+/* The kinds of `mdbg::on`, in the order of enum session_event_kind. */
+#define EVENT_SCRIPTS	(SESSION_EVENT_THREAD + 1)
+
+struct shell {
+	Tcl_Interp *tcl;
+	struct session *session;
+	/* Detach and end the process; does not return. main's. */
+	void (*leave)(struct shell *shell, int status);
+	bool interactive;		/* there is a prompt */
+	bool quiet;
+	bool failed;			/* a command or a script has failed */
+	bool echo;			/* a line's result is printed: it was typed at the prompt */
+	unsigned depth;			/* scripts at work, one inside the other */
+	bool cancelled;			/* by a signal: all of them are ending */
+
+	/* set */
+	bool pager;
+	enum color color;
+	char *prompt_text;
+	char *debug_path;
+
+	pid_t thread;			/* that `where` and `registers` mean; 0: the main thread */
+	struct redirect *redirect;	/* innermost; NULL: standard output is mdbg's */
+	struct prompt *prompt;		/* NULL: not started */
+	Tcl_Obj *on[EVENT_SCRIPTS];
+	VEC(struct alias *) aliases;
+	VEC(struct original *) originals;	/* Tcl's own commands under ours */
+};
+
+struct err *shell_create(const char *program, void (*leave)(struct shell *shell, int status),
+			 struct shell **ret) MUST_CHECK;
+/* Detach, if need be, reporting what could not be undone. Once; then there is no session any more.
+ */
+void shell_detach(struct shell *shell);
+
+/* --- evaluating; all return true if nothing failed, and have reported what did --- */
+
+bool shell_line(struct shell *shell, const char *line);
+/* Is text a whole line, or must more follow (open brace, quote, backslash)? */
+bool shell_line_is_whole(const struct shell *shell, const char *text);
+/* A Tcl script; `-` is standard input. */
+bool shell_script(struct shell *shell, const char *file);
+/*
+ * The lines of a channel to its end (standard input, ~/.mdbginit). Where one fails the others are
+ * read all the same. Events are served while it waits for a line.
+ */
+bool shell_lines(struct shell *shell, Tcl_Channel channel, const char *name);
+
+/* A script of an event; errors are reported, the interpreter's result stays. */
+void shell_background(struct shell *shell, Tcl_Obj *script);
+
+/* End all scripts at work, in the event loop; elsewhere they see base/cancel.h by themselves. */
+void shell_end_scripts(struct shell *shell);
+
+/* --- reporting --- */
+
+/* One line on standard error, under the prompt if there is one. */
+void shell_note(struct shell *shell, const char *fmt, ...) PRINTF(2, 3);
+/* What scripts `puts` is written; the error, if it cannot be. */
+struct err *shell_flush(struct shell *shell) MUST_CHECK;
+bool shell_colors(const struct shell *shell, int fd);
+
+/* Serve events (timers, the target's, signals) once, waiting for at least one. */
+void shell_wait_event(struct shell *shell);
+/* If SIGTERM or SIGHUP (or, without a prompt, SIGINT) has come: leave. */
+void shell_check_ending(struct shell *shell);
+/* Leave with what the shell's failures give. */
+void shell_quit(struct shell *shell) NORETURN;
+
+#endif

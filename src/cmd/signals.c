@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Signals of mdbg itself. */
+
+#include "cmd/signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cancel.h"
+
+#define PATIENCE	5	/* seconds, before a second request to end is taken at its word */
+
+/* A handler has no context to reach a shell by. */
+static int wake[2] = { -1, -1 };
+static pthread_t main_thread;
+static volatile sig_atomic_t ending;
+static volatile time_t ending_since;
+static volatile sig_atomic_t interrupts;
+
+/*
+ * The thread that took the signal may be the tracer's or Tcl's, while a system call of the main
+ * thread should end with EINTR.
+ */
+static bool passed_on(int number)
+{
+	if (pthread_equal(pthread_self(), main_thread))
+		return false;
+	pthread_kill(main_thread, number);
+	return true;
+}
+
+static void note(void)
+{
+	int saved = errno;
+
+	cancel_request();
+	if (write(wake[1], "", 1) < 0)
+		errno = saved;	/* full: it is readable already */
+	errno = saved;
+}
+
+static void on_interrupt(int number)
+{
+	if (passed_on(number))
+		return;
+	interrupts++;
+	note();
+}
+
+static time_t now(void)
+{
+	struct timespec monotonic;
+
+	clock_gettime(CLOCK_MONOTONIC, &monotonic);
+	return monotonic.tv_sec;
+}
+
+static void on_end(int number)
+{
+	if (passed_on(number))
+		return;
+	/* A terminal that goes away sends more than one at once. */
+	if (ending && now() < ending_since + PATIENCE)
+		return;
+	if (ending) {
+		/*
+		 * Whatever mdbg waits for, it does not come. The target lives on by what lies in
+		 * it.
+		 */
+		signal(number, SIG_DFL);
+		raise(number);
+		return;
+	}
+	ending_since = now();
+	ending = number;
+	note();
+}
+
+static void on_nothing(int number)
+{
+	(void)number;
+}
+
+static struct err *handle(int number, void (*handler)(int), bool restart)
+{
+	struct sigaction action = { .sa_handler = handler, .sa_flags = restart ? SA_RESTART : 0 },
+			 old;
+
+	sigemptyset(&action.sa_mask);
+	if (sigaction(number, NULL, &old))
+		return err_sys("sigaction %d", number);
+	/* nohup, or a shell's background job: stay deaf. */
+	if (old.sa_handler == SIG_IGN && !restart && handler != SIG_IGN)
+		return NULL;
+	if (sigaction(number, &action, NULL))
+		return err_sys("sigaction %d", number);
+	return NULL;
+}
+
+struct err *signals_setup(void)
+{
+	struct err *err = NULL;
+
+	main_thread = pthread_self();
+	if (pipe2(wake, O_CLOEXEC | O_NONBLOCK))
+		return err_sys("pipe");
+	/* No SA_RESTART where a wait must end. Handlers, not SIG_IGN, wherever possible: a program
+	   started from here then has the default again. */
+	err = handle(SIGINT, on_interrupt, false);
+	if (!err)
+		err = handle(SIGTERM, on_end, false);
+	if (!err)
+		err = handle(SIGHUP, on_end, false);
+	if (!err)
+		err = handle(SIGPIPE, on_nothing, true);
+	if (!err)
+		err = handle(SIGTSTP, on_nothing, true);
+	if (!err)
+		err = handle(SIGTTIN, SIG_IGN, false);
+	return err ? err : handle(SIGTTOU, SIG_IGN, false);
+}
+
+int signals_fd(void)
+{
+	return wake[0];
+}
+
+void signals_drain(void)
+{
+	char bytes[64];
+
+	while (read(wake[0], bytes, sizeof(bytes)) > 0)
+		;
+}
+
+int signals_ending(void)
+{
+	return ending;
+}
+
+int signals_take_interrupts(void)
+{
+	int nr = interrupts;
+
+	interrupts = 0;
+	return nr;
+}
+
+int signal_number(const char *text)
+{
+	char *end;
+	long value = strtol(text, &end, 10);
+	int number;
+
+	if (*text && !*end)
+		return value > 0 && value < NSIG ? (int)value : 0;
+	if (!strncasecmp(text, "SIG", 3))
+		text += 3;
+	for (number = 1; number < NSIG; number++) {
+		const char *name = sigabbrev_np(number);
+
+		if (name && !strcasecmp(name, text))
+			return number;
+	}
+	return 0;
+}
+
+const char *signal_name(int number)
+{
+	static char text[32];
+	const char *name = sigabbrev_np(number);
+
+	if (name)
+		snprintf(text, sizeof(text), "SIG%s", name);
+	else
+		snprintf(text, sizeof(text), "signal %d", number);
+	return text;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* source: run a Tcl script. */
+
+#include <string.h>
+
+#include "cmd/cmd.h"
+#include "cmd/list.h"
+#include "cmd/shell.h"
+
+/* With options (-encoding), and by its own name from Tcl's library, it is Tcl's. */
+static bool for_tcl(int argc, const char *const *argv)
+{
+	return !argc || argc == 1 || argv[0][0] == '-';
+}
+
+/* Only with a redirection does it come here; the shell has opened that already. */
+static struct err *run(struct call *call)
+{
+	return Tcl_FSEvalFile(call->shell->tcl, call->objv[0]) == TCL_ERROR ? err_in_script : NULL;
+}
+
+const struct cmd cmd_source = {
+	.name		= "source",
+	.usage		= "FILE",
+	.brief		= "run a Tcl script",
+	.help		= "Every command of mdbg is a Tcl command in it; an error ends it. Its\n"
+			  "own redirections are words:\n"
+			  "malloc allocations > dump.txt\n",
+	.run		= run,
+	.for_tcl	= for_tcl,
+	.min_args	= 1,
+	.max_args	= 1,
+	.flags		= CMD_SILENT,
+	.complete	= COMPLETE_FILES,
+};

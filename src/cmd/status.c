@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* status: what mdbg is doing to whom. */
+
+#include <string.h>
+#include <sys/wait.h>
+
+#include "cmd/cmd.h"
+#include "cmd/list.h"
+#include "cmd/shell.h"
+#include "cmd/signals.h"
+#include "os/procfs.h"
+#include "report/figures.h"
+
+static void print_end(const struct call *call)
+{
+	bool known;
+	int status = session_exit_status(call->session, &known);
+	pid_t pid = session_pid(call->session);
+
+	if (!known)
+		out_f(call->out,
+		      "Process %d is gone (its status is not known); its log still answers.\n",
+		      pid);
+	else if (WIFSIGNALED(status))
+		out_f(call->out, "Process %d was ended by %s (%s); its log still answers.\n", pid,
+		      signal_name(WTERMSIG(status)), strsignal(WTERMSIG(status)));
+	else
+		out_f(call->out, "Process %d ended with status %d; its log still answers.\n", pid,
+		      WEXITSTATUS(status));
+}
+
+/* Threads that a killed mdbg would take along, as long as breakpoints are in. */
+static void print_fragile(const struct call *call, const struct session_threads *threads)
+{
+	bool any = false;
+	size_t i;
+
+	for (i = 0; i < threads->vec.nr; i++) {
+		const struct session_thread *thread = &threads->vec.at[i];
+
+		if (!thread->blocks_sigtrap)
+			continue;
+		if (!any)
+			out_text(call->out, "Threads that block SIGTRAP, and would not survive a "
+					    "killed mdbg while breakpoints "
+					    "are in:\n");
+		any = true;
+		out_f(call->out, "    %d %s\n", thread->lwp, thread->name);
+	}
+}
+
+static struct err *print_probes(const struct call *call, const struct session_threads *threads)
+{
+	struct figures figures;
+	struct err *err = figures_get(call->session, SESSION_HEAP_LOG, &figures);
+	char since[32];
+
+	if (err)
+		return err;
+	format_time(since, sizeof(since), figures.since_ns);
+	out_f(call->out, "Allocator %s, %u jump and %u breakpoint probes%s.\n",
+	      figures.allocator ? figures.allocator : "unknown", figures.jump, figures.breakpoint,
+	      figures.armed ? "" : " (off)");
+	out_f(call->out, "Recording since %s: %llu blocks held, %llu bytes.\n", since,
+	      (unsigned long long)figures.blocks, (unsigned long long)figures.bytes);
+	if (figures.breakpoint)
+		print_fragile(call, threads);
+	figures_free(&figures);
+	return NULL;
+}
+
+static struct err *run(struct call *call)
+{
+	struct session_threads threads = { .vec = VEC_INIT };
+	struct proc_status status;
+	enum session_state state = session_state(call->session);
+	pid_t pid = session_pid(call->session);
+	struct err *err;
+
+	if (state == SESSION_NONE) {
+		out_text(call->out, "No process.\n");
+		return NULL;
+	}
+	if (state == SESSION_ENDED) {
+		print_end(call);
+		return NULL;
+	}
+	err = session_threads(call->session, &threads);
+	if (!err)
+		err = procfs_status(pid, &status);
+	if (!err) {
+		out_f(call->out, "Process %d (%s), %s, %s, %s, %zu thread%s.\n", pid, status.name,
+		      session_started(call->session) ? "started here" : "attached to",
+		      state == SESSION_STOPPED ? "stopped" : "running",
+		      threads.traced ? "traced" : "not traced", threads.vec.nr,
+		      threads.vec.nr == 1 ? "" : "s");
+		err = print_probes(call, &threads);
+	}
+	vec_free(&threads.vec);
+	return err;
+}
+
+const struct cmd cmd_status = {
+	.name		= "status",
+	.usage		= "",
+	.brief		= "the process, its state, the probes, and threads at risk",
+	.help		= "`traced`: other tracers (strace, gdb) cannot attach until the detach; `not\n"
+			  "traced`: mdbg traces only while it acts, and they can.\n"
+			  "Threads that block SIGTRAP are named while breakpoint probes are in:\n"
+			  "mdbg puts back what the kernel resets, but if mdbg were killed, such\n"
+			  "a thread's next allocation would end the process.\n",
+	.run		= run,
+};

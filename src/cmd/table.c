@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The table of commands, how one is found and called, and how its error becomes Tcl's. */
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "cmd/cmd.h"
+#include "cmd/list.h"
+#include "cmd/pager.h"
+#include "cmd/redirect.h"
+#include "cmd/shell.h"
+
+const struct cmd *const cmd_table[] = {
+	&cmd_attach,
+	&cmd_detach,
+	&cmd_quit,
+	&cmd_exit,
+	&cmd_status,
+	&cmd_cont,
+	&cmd_interrupt,
+	&cmd_kill,
+	&cmd_wait,
+	&cmd_malloc,
+	&cmd_malloc_allocations,
+	&cmd_malloc_freespace,
+	&cmd_malloc_find,
+	&cmd_malloc_check,
+	&cmd_malloc_sites,
+	&cmd_malloc_leaks,
+	&cmd_malloc_stale,
+	&cmd_malloc_on,
+	&cmd_malloc_off,
+	&cmd_malloc_reset,
+	&cmd_probe,
+	&cmd_probe_alloc,
+	&cmd_probe_free,
+	&cmd_probe_delete,
+	&cmd_where,
+	&cmd_thread,
+	&cmd_registers,
+	&cmd_map,
+	&cmd_proc,
+	&cmd_set,
+	&cmd_alias,
+	&cmd_source,
+	&cmd_sh,
+	&cmd_help,
+	&cmd_api_attach,
+	&cmd_api_detach,
+	&cmd_api_pid,
+	&cmd_api_malloc,
+	&cmd_api_allocations,
+	&cmd_api_sites,
+	&cmd_api_leaks,
+	&cmd_api_probes,
+	&cmd_api_frames,
+	&cmd_api_threads,
+	&cmd_api_where,
+	&cmd_api_maps,
+	&cmd_api_read,
+	&cmd_api_symbol,
+	&cmd_api_on,
+	NULL,
+};
+
+/* A Tcl command: all commands whose first word is this. */
+struct group {
+	struct shell *shell;
+	char *name;
+	bool (*for_tcl)(int argc, const char *const *argv);
+	struct original *original;
+};
+
+/* What stood at the name before. */
+struct original {
+	Tcl_CmdInfo info;
+};
+
+static size_t first_word(const struct cmd *cmd)
+{
+	return strcspn(cmd->name, " ");
+}
+
+static bool in_group(const struct cmd *cmd, const char *word)
+{
+	return first_word(cmd) == strlen(word) && !strncmp(cmd->name, word, first_word(cmd));
+}
+
+/* "" for a command of one word. */
+static const char *second_word(const struct cmd *cmd)
+{
+	const char *name = cmd->name + first_word(cmd);
+
+	return *name ? name + 1 : name;
+}
+
+static struct err *unknown_subcommand(const char *first, const char *word, unsigned matches)
+{
+	AUTO_STR struct str list = STR_INIT;
+	struct err *err = NULL;
+	unsigned i;
+
+	for (i = 0; !err && cmd_table[i]; i++) {
+		if (in_group(cmd_table[i], first) && *second_word(cmd_table[i]))
+			err = str_addf(&list, "%s%s", list.len ? ", " : "",
+				       second_word(cmd_table[i]));
+	}
+	if (err)
+		return err;
+	return err_hint(err_create(ERR_USAGE, "%s: %s subcommand '%s'", first,
+				   matches ? "ambiguous" : "unknown", word),
+			"there are %s", str_text(&list));
+}
+
+/* Is this word an argument of the command itself rather than a subcommand? */
+static bool is_argument(const char *word)
+{
+	enum redirect_kind kind;
+
+	return word[0] == '-' || !redirect_find(1, &word, false, &kind);
+}
+
+struct err *cmd_find(int nr, const char *const *words, const struct cmd **ret, int *used_ret)
+{
+	const struct cmd *base = NULL, *match = NULL;
+	unsigned i, matches = 0;
+	bool has_subs = false;
+
+	for (i = 0; cmd_table[i]; i++) {
+		const char *second = second_word(cmd_table[i]);
+
+		if (!in_group(cmd_table[i], words[0]))
+			continue;
+		if (!*second) {
+			base = cmd_table[i];
+			continue;
+		}
+		has_subs = true;
+		if (nr < 2 || strncmp(second, words[1], strlen(words[1])) || !*words[1])
+			continue;
+		if (!matches++ || !strcmp(second, words[1]))
+			match = cmd_table[i];
+		if (!strcmp(second, words[1]))
+			matches = 1;
+	}
+	if (has_subs && nr > 1 && !is_argument(words[1])) {
+		if (matches != 1)
+			return unknown_subcommand(words[0], words[1], matches);
+		base = match;
+	}
+	*ret = base;
+	*used_ret = base && base == match ? 2 : 1;
+	return NULL;
+}
+
+struct err err_in_script[1] = { { .code = ERR_STATE, .msg = "a script failed" } };
+
+int cmd_fail(Tcl_Interp *tcl, const struct err *err)
+{
+	Tcl_Obj *code;
+
+	if (err == err_in_script)
+		return TCL_ERROR;
+	code = Tcl_NewListObj(0, NULL);
+	Tcl_ListObjAppendElement(NULL, code, Tcl_NewStringObj("MDBG", -1));
+	Tcl_ListObjAppendElement(NULL, code, Tcl_NewStringObj(err_code_name(err->code), -1));
+	if (err->hint[0])
+		Tcl_ListObjAppendElement(NULL, code, Tcl_NewStringObj(err->hint, -1));
+	Tcl_SetObjErrorCode(tcl, code);
+	Tcl_SetObjResult(tcl, Tcl_NewStringObj(err->msg, -1));
+	return TCL_ERROR;
+}
+
+static struct err *usage_error(const struct cmd *cmd, struct err *err)
+{
+	if (err->code == ERR_USAGE && !err->hint[0])
+		err = err_hint(err, "usage: %s%s%s", cmd->name, *cmd->usage ? " " : "", cmd->usage);
+	return err;
+}
+
+static struct err *check_count(const struct call *call)
+{
+	const struct cmd *cmd = call->cmd;
+
+	if (call->argc < cmd->min_args)
+		return err_create(ERR_USAGE, "too few words");
+	if (cmd->max_args != CMD_ANY && call->argc > cmd->max_args)
+		return call_bad_word(call, call->argv[cmd->max_args]);
+	return NULL;
+}
+
+static struct err *run_printing(struct call *call)
+{
+	struct shell *shell = call->shell;
+	struct out out;
+	struct pager pager;
+	struct err *err = shell_flush(shell), *write_err;
+
+	if (!err)
+		err = out_init_fd(&out, STDOUT_FILENO, redirect_name(shell));
+	if (err)
+		return err;
+	out.reader_may_leave = redirect_is_pipe(shell);
+	out.color = shell_colors(shell, STDOUT_FILENO);
+	pager_offer(&pager, shell, &out);
+	call->out = &out;
+	err = call->cmd->run(call);
+	write_err = out_finish(&out);
+	pager_end(&pager);
+	return err ? err : write_err;
+}
+
+static struct err *run(struct call *call)
+{
+	Tcl_Obj *value = NULL;
+	struct err *err = check_count(call);
+
+	if (err)
+		return err;
+	if (call->cmd->value) {
+		err = call->cmd->value(call, &value);
+		if (!err && value)
+			Tcl_SetObjResult(call->shell->tcl, value);
+		return err;
+	}
+	return call->cmd->flags & CMD_SILENT ? call->cmd->run(call) : run_printing(call);
+}
+
+/* Take the redirection from the words, run, put standard output back. */
+static struct err *run_redirected(struct call *call, const char **argv)
+{
+	enum redirect_kind kind = REDIRECT_NONE;
+	struct err *err, *close_err;
+	int at = call->argc;
+
+	if (call->cmd->run && !(call->cmd->flags & CMD_RAW))
+		at = redirect_find(call->argc, argv, call->cmd->flags & CMD_FILTER, &kind);
+	if (!kind)
+		return run(call);
+	err = redirect_open_words(call->shell, kind, call->argc - at, argv + at);
+	if (err)
+		return err;
+	call->argc = at;
+	argv[at] = NULL;
+	err = run(call);
+	close_err = redirect_close(call->shell);
+	return err ? err : close_err;
+}
+
+/*
+ * "attach 17: …" of the layers below is not to become "attach: attach 17: …"; nor is a full disk
+ * the command's; and why a process cannot be attached to is a whole sentence.
+ */
+static bool says_so(const struct err *err, const struct cmd *cmd)
+{
+	const char *colon = strrchr(cmd->name, ':');
+	const char *name = colon ? colon + 1 : cmd->name;
+
+	if (!strncmp(err->msg, "write to ", 9))
+		return true;
+	if (err->code == ERR_ATTACH)
+		return true;
+	return !strncmp(err->msg, name, strlen(name)) && strchr(": ", err->msg[strlen(name)]);
+}
+
+static struct err *call_command(struct shell *shell, const struct cmd *cmd, int argc,
+				const char **argv, Tcl_Obj *const *objv)
+{
+	struct call call = {
+		.shell = shell,
+		.session = shell->session,
+		.cmd = cmd,
+		.argc = argc,
+		.argv = argv,
+		.objv = objv,
+	};
+	struct err *err = run_redirected(&call, argv);
+
+	if (!err || err == err_in_script)
+		return err;
+	err = usage_error(cmd, err);
+	return says_so(err, cmd) ? err : err_wrap(err, "%s", cmd->name);
+}
+
+static int command_tcl(ClientData data, Tcl_Interp *tcl, int objc, Tcl_Obj *const objv[])
+{
+	struct group *group = data;
+	AUTO_FREE const char **argv = calloc((size_t)objc + 2, sizeof(*argv));
+	const struct cmd *cmd;
+	struct err *err;
+	int i, used;
+
+	if (!argv)
+		return cmd_fail(tcl, err_nomem);
+	argv[0] = group->name;
+	for (i = 1; i < objc; i++)
+		argv[i] = Tcl_GetString(objv[i]);
+	if (group->original && group->for_tcl(objc - 1, argv + 1))
+		return group->original->info.objProc(group->original->info.objClientData, tcl, objc,
+						     objv);
+	err = cmd_find(objc, argv, &cmd, &used);
+	Tcl_ResetResult(tcl);
+	if (!err)
+		err = call_command(group->shell, cmd, objc - used, argv + used, objv + used);
+	return err ? cmd_fail(tcl, err) : TCL_OK;
+}
+
+static void group_free(ClientData data)
+{
+	struct group *group = data;
+
+	free(group->name);
+	free(group);
+}
+
+static struct err *keep_original(struct group *group)
+{
+	struct original *original = calloc(1, sizeof(*original));
+	struct err *err;
+
+	if (!original)
+		return err_nomem;
+	err = vec_push(&group->shell->originals, original);
+	if (!err && !Tcl_GetCommandInfo(group->shell->tcl, group->name, &original->info))
+		err = err_create(ERR_NOTFOUND, "Tcl has no %s", group->name);
+	if (!err)
+		group->original = original;
+	return err;
+}
+
+/*
+ * Over one of Tcl's own commands only the procedure is replaced: where the compiler makes bytecode
+ * of it (`set` with a variable), that stays as it is.
+ */
+static struct err *override(struct group *group)
+{
+	Tcl_CmdInfo info;
+	struct err *err = keep_original(group);
+
+	if (err)
+		return err;
+	info = group->original->info;
+	info.objProc = command_tcl;
+	info.objClientData = group;
+	Tcl_SetCommandInfo(group->shell->tcl, group->name, &info);
+	return NULL;
+}
+
+static struct err *register_group(struct shell *shell, const struct cmd *cmd)
+{
+	struct group *group = calloc(1, sizeof(*group));
+	struct err *err = NULL;
+
+	if (!group)
+		return err_nomem;
+	group->shell = shell;
+	group->for_tcl = cmd->for_tcl;
+	group->name = strndup(cmd->name, first_word(cmd));
+	if (!group->name)
+		err = err_nomem;
+	else if (cmd->for_tcl)
+		err = override(group);
+	else
+		Tcl_CreateObjCommand(shell->tcl, group->name, command_tcl, group, group_free);
+	if (err)
+		group_free(group);
+	return err;
+}
+
+struct err *cmd_register(struct shell *shell)
+{
+	struct err *err = NULL;
+	unsigned i, j;
+
+	for (i = 0; !err && cmd_table[i]; i++) {
+		for (j = 0; j < i; j++) {
+			if (first_word(cmd_table[j]) == first_word(cmd_table[i]) &&
+			    !strncmp(cmd_table[j]->name, cmd_table[i]->name,
+				     first_word(cmd_table[i])))
+				break;
+		}
+		if (j == i)
+			err = register_group(shell, cmd_table[i]);
+	}
+	return err;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* thread: list the threads, or choose one. */
+
+#include "cmd/cmd.h"
+#include "cmd/frames.h"
+#include "cmd/list.h"
+#include "cmd/shell.h"
+#include "report/table.h"
+
+pid_t frames_current_thread(const struct shell *shell)
+{
+	struct session_threads threads = { .vec = VEC_INIT };
+	pid_t lwp = 0, first = 0;
+	size_t i;
+
+	/* Whoever asks next says what is wrong. */
+	if (session_threads(shell->session, &threads))
+		return session_pid(shell->session);
+	for (i = 0; i < threads.vec.nr; i++) {
+		if (threads.vec.at[i].lwp == shell->thread)
+			lwp = shell->thread;
+		if (threads.vec.at[i].main || !first)
+			first = threads.vec.at[i].lwp;
+	}
+	vec_free(&threads.vec);
+	return lwp ? lwp : first;
+}
+
+static struct err *print_threads(const struct call *call, const struct session_threads *threads)
+{
+	static const char *const titles[] = { "", "THREAD", "PTHREAD_T", "STATE", "NAME", "" };
+	pid_t current = frames_current_thread(call->shell);
+	struct table table;
+	size_t i;
+
+	table_init(&table, ARRAY_SIZE(titles), titles);
+	for (i = 0; i < threads->vec.nr; i++) {
+		const struct session_thread *thread = &threads->vec.at[i];
+
+		table_cell(&table, "%s", thread->lwp == current ? "*" : "");
+		table_cell(&table, "%d", thread->lwp);
+		if (thread->pthread)
+			table_cell(&table, "0x%016llx", (unsigned long long)thread->pthread);
+		else
+			table_cell(&table, "-");
+		table_cell(&table, "%c", thread->state);
+		table_cell(&table, "%s", thread->name);
+		table_cell(&table, "%s%s%s", thread->main ? "main" : "",
+			   thread->main && thread->blocks_sigtrap ? ", " : "",
+			   thread->blocks_sigtrap ? "blocks SIGTRAP" : "");
+	}
+	return table_print(&table, call->out);
+}
+
+static struct err *run(struct call *call)
+{
+	struct session_threads threads = { .vec = VEC_INIT };
+	struct err *err = call_need_target(call);
+	pid_t lwp;
+
+	if (err)
+		return err;
+	if (call->argc) {
+		err = call_thread(call, call->argv[0], &lwp);
+		if (!err)
+			call->shell->thread = lwp;
+		return err;
+	}
+	err = session_threads(call->session, &threads);
+	if (!err)
+		err = print_threads(call, &threads);
+	vec_free(&threads.vec);
+	return err;
+}
+
+const struct cmd cmd_thread = {
+	.name		= "thread",
+	.usage		= "?THREAD?",
+	.brief		= "list the threads, or choose the one that `where` and `registers` mean",
+	.help		= "THREAD is an LWP id or a pthread_t. STATE is that of /proc: R\n"
+			  "running, S sleeping, D uninterruptible, T and t stopped, Z ended.\n"
+			  "The chosen thread is marked by a star.\n",
+	.run		= run,
+	.max_args	= 1,
+	.complete	= COMPLETE_THREADS,
+};

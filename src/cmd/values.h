@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Tcl values: dicts with numbers and text. */
+#ifndef CMD_VALUES_H
+#define CMD_VALUES_H
+
+#include <stdint.h>
+#include <tcl.h>
+
+/* dict must not be shared. Text that is no UTF-8 is taken byte by byte as Latin-1, as Tcl does. */
+void dict_text(Tcl_Obj *dict, const char *key, const char *text);
+void dict_number(Tcl_Obj *dict, const char *key, uint64_t value);
+void dict_double(Tcl_Obj *dict, const char *key, double value);
+/* "0x" and hex digits, as addresses are written everywhere. */
+void dict_address(Tcl_Obj *dict, const char *key, uint64_t address);
+void dict_value(Tcl_Obj *dict, const char *key, Tcl_Obj *value);
+Tcl_Obj *value_number(uint64_t value);
+Tcl_Obj *value_address(uint64_t address);
+
+#endif

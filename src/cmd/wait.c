@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* wait: let time go by, or wait for the end of the target or for something to become true. */
+
+#include <string.h>
+
+#include "cmd/cmd.h"
+#include "cmd/life.h"
+#include "cmd/list.h"
+#include "cmd/shell.h"
+#include "cmd/waiting.h"
+#include "heap/filter.h"
+
+static bool never(void *ctx, struct err **err_ret)
+{
+	(void)ctx;
+	(void)err_ret;
+	return false;
+}
+
+static struct err *wait_time(struct call *call)
+{
+	uint64_t ns;
+	struct err *err = parse_duration(call->argv[0], &ns);
+
+	if (!err && call->argc > 1)
+		err = call_bad_word(call, call->argv[1]);
+	if (!err)
+		err = waiting(call->shell, ns, never, NULL);
+	return err && err->code == ERR_TIMEOUT ? NULL : err;
+}
+
+static bool is_true(void *ctx, struct err **err_ret)
+{
+	struct call *call = ctx;
+	int value = 0;
+
+	if (Tcl_ExprBooleanObj(call->shell->tcl, call->objv[1], &value) != TCL_OK)
+		*err_ret = err_in_script;
+	return value;
+}
+
+/* `timeout SECONDS` as words at.. to the end. */
+static struct err *parse_timeout(struct call *call, int at, uint64_t *ret)
+{
+	*ret = WAIT_FOREVER;
+	if (at >= call->argc)
+		return NULL;
+	if (strcmp(call->argv[at], "timeout"))
+		return call_bad_word(call, call->argv[at]);
+	if (at + 2 != call->argc)
+		return err_create(ERR_USAGE, "seconds go after timeout");
+	return parse_duration(call->argv[at + 1], ret);
+}
+
+static struct err *run(struct call *call)
+{
+	bool until = !strcmp(call->argv[0], "until");
+	uint64_t ns;
+	struct err *err;
+
+	if (!until && strcmp(call->argv[0], "exit"))
+		return wait_time(call);
+	if (until && call->argc < 2)
+		return err_create(ERR_USAGE, "an expression goes after until");
+	err = parse_timeout(call, until ? 2 : 1, &ns);
+	if (err)
+		return err;
+	if (until)
+		return waiting(call->shell, ns, is_true, call);
+	if (session_state(call->session) == SESSION_NONE)
+		return call_need_target(call);
+	return life_wait_end(call->shell, ns);
+}
+
+const struct cmd cmd_wait = {
+	.name		= "wait",
+	.usage		= "SECONDS | exit | until {EXPR}  ?timeout SECONDS?",
+	.brief		= "let the process run for a time, to its end, or until something is true",
+	.help		= "The process runs on, its events are shown and scripts of mdbg::on\n"
+			  "run. SECONDS may have a fraction or a unit: 0.5, 90s, 5m, 2h. EXPR is\n"
+			  "a Tcl expression, tried every 50 ms:\n"
+			  "    wait until {[dict get [mdbg::malloc] bytes] > 1000000}\n"
+			  "Errors: TIMEOUT when the time is over; CANCELLED on Ctrl-C.\n",
+	.run		= run,
+	.min_args	= 1,
+	.max_args	= CMD_ANY,
+	.flags		= CMD_SILENT,
+	.complete	= COMPLETE_WAIT,
+};

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* where: the stacks of threads. */
+
+#include <string.h>
+
+#include "base/str.h"
+#include "cmd/cmd.h"
+#include "cmd/frames.h"
+#include "cmd/list.h"
+#include "cmd/shell.h"
+#include "heap/filter.h"
+#include "report/stack.h"
+#include "unwind/walk.h"
+
+#define INDENT	6	/* of "#0    " */
+
+static struct err *print_stack(const struct call *call, const struct session_stack *stack,
+			       const char *name)
+{
+	AUTO_STR struct str text = STR_INIT;
+	struct err *err = NULL;
+	size_t i;
+
+	out_f(call->out, "Thread %d%s%s%s:\n", stack->lwp, *name ? " (" : "", name,
+	      *name ? ")" : "");
+	for (i = 0; !err && i < stack->pcs.nr; i++) {
+		str_clear(&text);
+		err = frame_lines(&text, call->session, stack->pcs.at[i],
+				  session_generation(call->session), !i, INDENT);
+		if (err)
+			break;
+		out_f(call->out, "#%-*zu", INDENT - 1, i);
+		out_bytes(call->out, text.at, text.len);
+	}
+	if (!err && stack->end != WALK_COMPLETE)
+		out_f(call->out, "%*s(stack ends here: %s)\n", INDENT, "",
+		      walk_end_name(stack->end));
+	return err;
+}
+
+static const char *name_of(const struct session_threads *threads, pid_t lwp)
+{
+	size_t i;
+
+	for (i = 0; i < threads->vec.nr; i++) {
+		if (threads->vec.at[i].lwp == lwp)
+			return threads->vec.at[i].name;
+	}
+	return "";
+}
+
+static struct err *print_stacks(const struct call *call, const struct session_stacks *stacks)
+{
+	struct session_threads threads = { .vec = VEC_INIT };
+	struct err *err = session_threads(call->session, &threads);
+	size_t i;
+
+	for (i = 0; !err && i < stacks->vec.nr; i++) {
+		if (i)
+			out_text(call->out, "\n");
+		err = print_stack(call, &stacks->vec.at[i],
+				  name_of(&threads, stacks->vec.at[i].lwp));
+	}
+	vec_free(&threads.vec);
+	return err;
+}
+
+/* all|THREAD, then N; a lone number that is no thread is N. */
+static struct err *parse(const struct call *call, pid_t *lwp_ret, uint32_t *max_ret)
+{
+	const char *count = call->argc ? call->argv[call->argc - 1] : NULL;
+	struct err *err;
+	uint64_t max;
+
+	*lwp_ret = frames_current_thread(call->shell);
+	*max_ret = FRAMES_MAX;
+	if (!call->argc)
+		return NULL;
+	if (!strcmp(call->argv[0], "all")) {
+		*lwp_ret = 0;
+		if (call->argc == 1)
+			return NULL;
+	} else {
+		err = call_thread(call, call->argv[0], lwp_ret);
+		if (!err && call->argc == 1)
+			return NULL;
+		if (err && call->argc > 1)
+			return err;
+	}
+	err = parse_number(count, &max);
+	if (err || !max)
+		return err_create(ERR_USAGE, "'%s' is neither a thread nor a number of frames",
+				  count);
+	*max_ret = (uint32_t)MIN(max, (uint64_t)FRAMES_MAX);
+	return NULL;
+}
+
+static struct err *run(struct call *call)
+{
+	struct session_stacks stacks = { VEC_INIT };
+	struct err *err = call_need_target(call);
+	uint32_t max;
+	pid_t lwp;
+
+	if (!err)
+		err = parse(call, &lwp, &max);
+	if (!err)
+		err = session_where(call->session, lwp, max, &stacks);
+	if (!err)
+		err = print_stacks(call, &stacks);
+	session_stacks_free(&stacks);
+	return err;
+}
+
+const struct cmd cmd_where = {
+	.name		= "where",
+	.usage		= "?all|THREAD? ?N?",
+	.brief		= "the stack of the current thread, of one, or of all; at most N frames",
+	.help		= "THREAD is an LWP id or a pthread_t. A running process is stopped for\n"
+			  "the moment that it takes. Functions that were inlined have lines of\n"
+			  "their own above the one that they are in.\n",
+	.run		= run,
+	.max_args	= 2,
+	.complete	= COMPLETE_THREADS,
+};

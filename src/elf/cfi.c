@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Reading .eh_frame and .debug_frame: libdw splits them into entries, the addresses in those are
+ * decoded here.
+ */
+
+#include "elf/cfi.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "elf/file_private.h"
+
+/* How a compressed section may grow at most: deflate's limit. */
+#define COMPRESSION_MAX	1032
+
+/* A section of CFI. */
+struct source {
+	Elf_Data *data;
+	uint64_t vaddr;
+	bool debug_frame;
+};
+
+bool cfi_fixed(const uint8_t **at, const uint8_t *end, size_t bytes, uint64_t *ret)
+{
+	uint64_t value = 0;
+
+	if ((size_t)(end - *at) < bytes)
+		return false;
+	for (size_t i = 0; i < bytes; i++)
+		value |= (uint64_t)(*at)[i] << 8 * i;
+	*at += bytes;
+	*ret = value;
+	return true;
+}
+
+bool cfi_uleb(const uint8_t **at, const uint8_t *end, uint64_t *ret)
+{
+	uint64_t value = 0;
+
+	for (unsigned shift = 0; *at < end; shift += 7) {
+		uint8_t byte = *(*at)++;
+
+		if (shift < 64)
+			value |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80)) {
+			*ret = value;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool cfi_sleb(const uint8_t **at, const uint8_t *end, int64_t *ret)
+{
+	uint64_t value = 0;
+
+	for (unsigned shift = 0; *at < end;) {
+		uint8_t byte = *(*at)++;
+
+		if (shift < 64)
+			value |= (uint64_t)(byte & 0x7f) << shift;
+		shift += 7;
+		if (!(byte & 0x80)) {
+			if (byte & 0x40 && shift < 64)
+				value |= ~0ull << shift;
+			*ret = (int64_t)value;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A number in one of the formats of DW_EH_PE_*, sign-extended where it has a sign. */
+static bool encoded_number(uint8_t format, const uint8_t **at, const uint8_t *end, uint64_t *ret)
+{
+	static const uint8_t bytes[16] = {
+		[DW_EH_PE_absptr] = 8,
+		[DW_EH_PE_udata2] = 2, [DW_EH_PE_udata4] = 4, [DW_EH_PE_udata8] = 8,
+		[DW_EH_PE_sdata2] = 2, [DW_EH_PE_sdata4] = 4, [DW_EH_PE_sdata8] = 8,
+	};
+	uint64_t value;
+
+	format &= 0xf;
+	if (format == DW_EH_PE_uleb128)
+		return cfi_uleb(at, end, ret);
+	if (format == DW_EH_PE_sleb128)
+		return cfi_sleb(at, end, (int64_t *)ret);
+	if (!bytes[format] || !cfi_fixed(at, end, bytes[format], &value))
+		return false;
+	if (format == DW_EH_PE_sdata2)
+		value = (uint64_t)(int64_t)(int16_t)value;
+	else if (format == DW_EH_PE_sdata4)
+		value = (uint64_t)(int64_t)(int32_t)value;
+	*ret = value;
+	return true;
+}
+
+bool cfi_address(const struct cfi_cie *cie, const uint8_t **at, const uint8_t *end, uint64_t *ret)
+{
+	uint64_t here = cie->section_vaddr + (uint64_t)(*at - cie->section), value;
+	uint8_t relative = cie->encoding & 0x70;
+
+	if (cie->encoding & DW_EH_PE_indirect || (relative != 0 && relative != DW_EH_PE_pcrel))
+		return false;
+	if (!encoded_number(cie->encoding, at, end, &value))
+		return false;
+	*ret = relative == DW_EH_PE_pcrel ? here + value : value;
+	return true;
+}
+
+/* What the augmentation "z..." says; false if a letter is unknown. */
+static bool cie_augmentation(const Dwarf_CIE *from, struct cfi_cie *cie)
+{
+	const uint8_t *at = from->augmentation_data, *end = at + from->augmentation_data_size;
+	const char *letter = from->augmentation;
+	uint64_t ignored;
+
+	if (*letter == 'z') {
+		cie->sized = true;
+		letter++;
+	} else if (letter[strspn(letter, "S")]) {
+		/* "eh", of GCC 2, and what nobody knows; in .debug_frame "S" stands alone */
+		return false;
+	}
+	for (; *letter; letter++) {
+		switch (*letter) {
+		case 'S':
+			cie->signal = true;
+			break;
+		case 'L':
+			at++;
+			break;
+		case 'R':
+			if (at >= end)
+				return false;
+			cie->encoding = *at++;
+			break;
+		case 'P':
+			if (at >= end)
+				return false;
+			at++;
+			if (!encoded_number(at[-1], &at, end, &ignored))
+				return false;
+			break;
+		default:
+			return false;
+		}
+	}
+	return at <= end;
+}
+
+static struct err *cie_add(struct cfi *cfi, const struct source *source, uint64_t offset,
+			   const Dwarf_CIE *from)
+{
+	struct cfi_cie cie = {
+		.offset		= offset,
+		.code_align	= from->code_alignment_factor,
+		.data_align	= from->data_alignment_factor,
+		.return_column	= from->return_address_register,
+		.insns		= from->initial_instructions,
+		.insns_end	= from->initial_instructions_end,
+		.encoding	= DW_EH_PE_absptr,
+		.debug_frame	= source->debug_frame,
+		.section	= source->data->d_buf,
+		.section_vaddr	= source->vaddr,
+	};
+
+	cie.fde_augmentation = from->fde_augmentation_data_size;
+	if (!cie_augmentation(from, &cie) || cie.insns > cie.insns_end ||
+	    cfi->cies.nr == UINT32_MAX) {
+		cfi->bad++;
+		return NULL;
+	}
+	return vec_push(&cfi->cies, cie);
+}
+
+/* Sections name CIEs by offset; the CIEs of a section stand in the vector in that order. */
+static const struct cfi_cie *cie_find(const struct cfi *cfi, size_t first, uint64_t offset)
+{
+	size_t low = first, high = cfi->cies.nr;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (cfi->cies.at[middle].offset < offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < cfi->cies.nr && cfi->cies.at[low].offset == offset ? &cfi->cies.at[low] : NULL;
+}
+
+/*
+ * Decode an FDE into *ret; false if it is broken. One of size 0 (its function was discarded) is
+ * not.
+ */
+static bool fde_decode(const struct cfi_cie *cie, const Dwarf_FDE *from, struct cfi_fde *ret)
+{
+	const uint8_t *at = from->start, *end = from->end;
+	uint64_t skip = cie->fde_augmentation;
+
+	if (at > end || !cfi_address(cie, &at, end, &ret->start))
+		return false;
+	if (!encoded_number(cie->encoding, &at, end, &ret->size))
+		return false;
+	if (cie->sized && !cfi_uleb(&at, end, &skip))
+		return false;
+	if (skip > (uint64_t)(end - at) || ret->start + ret->size < ret->start)
+		return false;
+	ret->insns = at + skip;
+	ret->insns_end = end;
+	return true;
+}
+
+static struct err *fde_add(struct cfi *cfi, size_t first_cie, const Dwarf_FDE *from)
+{
+	const struct cfi_cie *cie = cie_find(cfi, first_cie, from->CIE_pointer);
+	struct cfi_fde fde = { .order = (uint32_t)cfi->fdes.nr };
+
+	if (!cie || cfi->fdes.nr == UINT32_MAX || !fde_decode(cie, from, &fde)) {
+		cfi->bad++;
+		return NULL;
+	}
+	if (!fde.size)
+		return NULL;
+	fde.cie = (uint32_t)(cie - cfi->cies.at);
+	return vec_push(&cfi->fdes, fde);
+}
+
+static struct err *entry_add(struct cfi *cfi, const struct source *source, size_t first_cie,
+			     uint64_t offset, const Dwarf_CFI_Entry *entry, bool cies)
+{
+	if (dwarf_cfi_cie_p(entry))
+		return cies ? cie_add(cfi, source, offset, &entry->cie) : NULL;
+	return cies ? NULL : fde_add(cfi, first_cie, &entry->fde);
+}
+
+/*
+ * One pass over a section, for its CIEs or for its FDEs: in .debug_frame an FDE may stand before
+ * its CIE.
+ */
+static struct err *source_pass(struct elf_file *file, struct cfi *cfi, const struct source *source,
+			       size_t first_cie, bool cies)
+{
+	const unsigned char *ident = file->ehdr.e_ident;
+	Dwarf_Off offset = 0, next;
+	Dwarf_CFI_Entry entry;
+	struct err *err;
+	int result;
+
+	while (1) {
+		next = offset;
+		result = dwarf_next_cfi(ident, source->data, !source->debug_frame, offset, &next,
+					&entry);
+		if (result > 0)
+			return NULL;
+		if (!result) {
+			err = entry_add(cfi, source, first_cie, offset, &entry, cies);
+			if (err)
+				return err;
+		} else if (cies) {
+			cfi->bad++;
+		}
+		if (next == (Dwarf_Off)-1 || next <= offset)
+			return NULL;
+		offset = next;
+	}
+}
+
+static struct err *source_read(struct elf_file *file, struct cfi *cfi, const struct source *source)
+{
+	size_t first_cie = cfi->cies.nr;
+	struct err *err;
+
+	if (!source->data)
+		return NULL;
+	err = source_pass(file, cfi, source, first_cie, true);
+	if (!err)
+		err = source_pass(file, cfi, source, first_cie, false);
+	return err;
+}
+
+/*
+ * Without section headers: .eh_frame_hdr, which the loader knows, points to .eh_frame; that ends
+ * with a zero.
+ */
+static void eh_frame_from_header(struct elf_file *file, struct source *ret)
+{
+	const GElf_Phdr *phdr = &file->eh_frame_hdr_phdr;
+	Elf_Data *header;
+	const uint8_t *at, *end;
+	struct cfi_cie frame;
+	uint64_t offset, left;
+
+	if (phdr->p_type != PT_GNU_EH_FRAME)
+		return;
+	header = elf_chunk(file, phdr->p_offset, phdr->p_filesz, ELF_T_BYTE);
+	if (!header || header->d_size < 4)
+		return;
+	at = header->d_buf;
+	end = at + header->d_size;
+	frame = (struct cfi_cie){
+		.encoding	= at[1],
+		.section	= at,
+		.section_vaddr	= phdr->p_vaddr,
+	};
+	at += 4;	/* version, encodings of the pointer, of the table's length, of the table */
+	if (cfi_address(&frame, &at, end, &ret->vaddr) &&
+	    elf_vaddr_to_offset(file, ret->vaddr, &offset, &left))
+		ret->data = elf_chunk(file, offset, left, ELF_T_BYTE);
+}
+
+static void eh_frame_find(struct elf_file *file, struct source *ret)
+{
+	GElf_Shdr shdr;
+
+	*ret = (struct source){ NULL, 0, false };
+	if (elf_section(file, ".eh_frame", &shdr) && !(shdr.sh_flags & SHF_COMPRESSED)) {
+		ret->data = elf_chunk(file, shdr.sh_offset, shdr.sh_size, ELF_T_BYTE);
+		ret->vaddr = shdr.sh_addr;
+	}
+	if (!ret->data)
+		eh_frame_from_header(file, ret);
+}
+
+/* The section by libelf, uncompressed in place if need be; its claimed size is checked first. */
+static Elf_Data *section_uncompressed(struct elf_file *file, const char *name)
+{
+	GElf_Chdr chdr;
+	GElf_Shdr shdr;
+	Elf_Scn *scn = elf_section(file, name, &shdr);
+
+	if (!scn)
+		return NULL;
+	if (!(shdr.sh_flags & SHF_COMPRESSED))
+		return elf_chunk(file, shdr.sh_offset, shdr.sh_size, ELF_T_BYTE);
+	if (shdr.sh_size > file->len || !gelf_getchdr(scn, &chdr) ||
+	    chdr.ch_type != ELFCOMPRESS_ZLIB ||
+	    chdr.ch_size / COMPRESSION_MAX > shdr.sh_size)
+		return NULL;
+	return elf_compress(scn, 0, 0) < 0 ? NULL : elf_rawdata(scn, NULL);
+}
+
+static void debug_frame_find(struct elf_file *file, struct source *ret)
+{
+	*ret = (struct source){ section_uncompressed(file, ".debug_frame"), 0, true };
+}
+
+static int fde_compare(const void *a, const void *b)
+{
+	const struct cfi_fde *left = a, *right = b;
+
+	if (left->start != right->start)
+		return left->start < right->start ? -1 : 1;
+	return left->order < right->order ? -1 : left->order > right->order;
+}
+
+static void fdes_sort(struct cfi *cfi)
+{
+	for (size_t i = 1; i < cfi->fdes.nr; i++) {
+		if (fde_compare(&cfi->fdes.at[i - 1], &cfi->fdes.at[i]) > 0) {
+			qsort(cfi->fdes.at, cfi->fdes.nr, sizeof(*cfi->fdes.at), fde_compare);
+			return;
+		}
+	}
+}
+
+static struct err *cfi_read(struct elf_file *file, struct cfi *cfi)
+{
+	struct source eh_frame, debug_frame;
+	struct err *err;
+
+	if (file->ehdr.e_type == ET_REL)
+		return NULL;	/* its addresses are not yet there */
+	eh_frame_find(file, &eh_frame);
+	debug_frame_find(file, &debug_frame);
+	err = source_read(file, cfi, &eh_frame);
+	if (!err)
+		err = source_read(file, cfi, &debug_frame);
+	if (!err)
+		fdes_sort(cfi);
+	return err;
+}
+
+struct err *cfi_of(struct elf_file *file, const struct cfi **ret)
+{
+	const unsigned char *ident = file->ehdr.e_ident;
+	struct cfi *cfi;
+	struct err *err;
+
+	if (ident[EI_CLASS] != ELFCLASS64 || ident[EI_DATA] != ELFDATA2LSB)
+		return err_create(ERR_UNSUPPORTED,
+				  "%s: only 64-bit little-endian files can be unwound", file->name);
+	if (!file->cfi) {
+		cfi = calloc(1, sizeof(*cfi));
+		if (!cfi)
+			return err_nomem;
+		err = cfi_read(file, cfi);
+		if (err) {
+			cfi_deinit(cfi);
+			free(cfi);
+			return err;
+		}
+		file->cfi = cfi;
+	}
+	*ret = file->cfi;
+	return NULL;
+}
+
+struct err *cfi_function(struct elf_file *file, uint64_t value, uint64_t *start_ret,
+			 uint64_t *size_ret)
+{
+	const struct cfi *cfi;
+	size_t low = 0, high;
+	struct err *err = cfi_of(file, &cfi);
+
+	if (err)
+		return err;
+	high = cfi->fdes.nr;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (cfi->fdes.at[middle].start <= value)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || value - cfi->fdes.at[low - 1].start >= cfi->fdes.at[low - 1].size)
+		return err_create(ERR_NOTFOUND, "%s: no CFI at 0x%" PRIx64, file->name, value);
+	*start_ret = cfi->fdes.at[low - 1].start;
+	*size_ret = cfi->fdes.at[low - 1].size;
+	return NULL;
+}
+
+void cfi_deinit(struct cfi *cfi)
+{
+	vec_free(&cfi->cies);
+	vec_free(&cfi->fdes);
+}

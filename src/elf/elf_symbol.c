@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The symbol tables of an ELF file. They are found through the section headers, and where those are
+ * gone (sstrip, packers) .dynsym is found as the loader finds it: through PT_DYNAMIC, its length
+ * through a hash table.
+ */
+
+#include "elf/elf_file.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "elf/cfi.h"
+#include "elf/file_private.h"
+
+struct elf_strings elf_strings_at(struct elf_file *file, uint64_t offset, uint64_t size)
+{
+	struct elf_strings strings = { NULL, 0 };
+	Elf_Data *data = elf_chunk(file, offset, size, ELF_T_BYTE);
+	const char *last;
+
+	if (!data)
+		return strings;
+	last = memrchr(data->d_buf, '\0', data->d_size);
+	if (last) {
+		strings.at = data->d_buf;
+		strings.len = (size_t)(last - strings.at) + 1;
+	}
+	return strings;
+}
+
+const char *elf_string(const struct elf_strings *strings, uint64_t offset)
+{
+	return offset < strings->len ? strings->at + offset : NULL;
+}
+
+Elf_Scn *elf_section(struct elf_file *file, const char *name, GElf_Shdr *shdr_ret)
+{
+	Elf_Scn *scn = NULL;
+	size_t strings;
+
+	if (elf_getshdrstrndx(file->elf, &strings))
+		return NULL;
+	while ((scn = elf_nextscn(file->elf, scn))) {
+		GElf_Shdr shdr;
+		const char *its_name;
+
+		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type == SHT_NOBITS ||
+		    shdr.sh_type == SHT_NULL)
+			continue;
+		its_name = elf_strptr(file->elf, strings, shdr.sh_name);
+		if (its_name && !strcmp(its_name, name)) {
+			*shdr_ret = shdr;
+			break;
+		}
+	}
+	return scn;
+}
+
+static void symtab_set(struct elf_file *file, struct elf_symtab *table, uint64_t offset,
+		       uint64_t size)
+{
+	size_t entry = gelf_fsize(file->elf, ELF_T_SYM, 1, EV_CURRENT);
+
+	size -= size % entry;
+	table->data = elf_chunk(file, offset, size, ELF_T_SYM);
+	table->nr = table->data ? size / entry : 0;
+}
+
+/* The table of a type among the sections, with its strings. */
+static void symtab_from_sections(struct elf_file *file, uint32_t type, struct elf_symtab *table)
+{
+	Elf_Scn *scn = NULL;
+
+	while (!table->data && (scn = elf_nextscn(file->elf, scn))) {
+		GElf_Shdr shdr, names;
+
+		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type != type ||
+		    shdr.sh_flags & SHF_COMPRESSED)
+			continue;
+		if (!gelf_getshdr(elf_getscn(file->elf, shdr.sh_link), &names) ||
+		    names.sh_type != SHT_STRTAB ||
+		    names.sh_flags & SHF_COMPRESSED)
+			continue;
+		table->names = elf_strings_at(file, names.sh_offset, names.sh_size);
+		if (table->names.len)
+			symtab_set(file, table, shdr.sh_offset, shdr.sh_size);
+	}
+}
+
+static void dynamic_take(struct elf_dynamic *dynamic, const GElf_Dyn *dyn)
+{
+	switch (dyn->d_tag) {
+	case DT_STRTAB:
+		dynamic->strtab = dyn->d_un.d_ptr;
+		break;
+	case DT_STRSZ:
+		dynamic->strsz = dyn->d_un.d_val;
+		break;
+	case DT_SYMTAB:
+		dynamic->symtab = dyn->d_un.d_ptr;
+		break;
+	case DT_HASH:
+		dynamic->hash = dyn->d_un.d_ptr;
+		break;
+	case DT_GNU_HASH:
+		dynamic->gnu_hash = dyn->d_un.d_ptr;
+		break;
+	case DT_SONAME:
+		dynamic->soname = dyn->d_un.d_val;
+		dynamic->has_soname = true;
+		break;
+	}
+}
+
+static bool dynamic_read(struct elf_file *file, struct elf_dynamic *ret)
+{
+	const GElf_Phdr *phdr = &file->dynamic_phdr;
+	size_t entry = gelf_fsize(file->elf, ELF_T_DYN, 1, EV_CURRENT);
+	Elf_Data *data;
+	GElf_Dyn dyn;
+
+	memset(ret, 0, sizeof(*ret));
+	if (phdr->p_type != PT_DYNAMIC)
+		return false;
+	data = elf_chunk(file, phdr->p_offset, phdr->p_filesz - phdr->p_filesz % entry, ELF_T_DYN);
+	for (int i = 0; data && gelf_getdyn(data, i, &dyn) && dyn.d_tag != DT_NULL; i++)
+		dynamic_take(ret, &dyn);
+	return data;
+}
+
+/* The words of a hash table, from vaddr to the end of its segment. */
+static Elf_Data *words_at(struct elf_file *file, uint64_t vaddr)
+{
+	uint64_t offset, left;
+
+	if (!vaddr || !elf_vaddr_to_offset(file, vaddr, &offset, &left))
+		return NULL;
+	return elf_chunk(file, offset, left & ~3ull, ELF_T_WORD);
+}
+
+/*
+ * DT_GNU_HASH: nbuckets, the first hashed symbol, words of the bloom filter, a shift; the filter;
+ * the buckets, each the first symbol of a chain; a word for each hashed symbol, odd at the end of
+ * its chain. The last symbol ends the chain of the highest bucket.
+ */
+static uint64_t gnu_hash_symbols(const struct elf_file *file, const Elf_Data *data)
+{
+	const uint32_t *word = data->d_buf;
+	uint64_t nr = data->d_size / sizeof(*word), buckets, chains, last = 0;
+
+	if (nr < 4)
+		return 0;
+	buckets = 4 + (uint64_t)word[2] * (elf_file_class(file) == ELFCLASS64 ? 2 : 1);
+	chains = buckets + word[0];
+	if (chains > nr)
+		return 0;
+	for (uint64_t i = buckets; i < chains; i++)
+		last = MAX(last, (uint64_t)word[i]);
+	if (last < word[1])
+		return word[1];
+	while (chains + (last - word[1]) < nr) {
+		if (word[chains + (last - word[1])] & 1)
+			return last + 1;
+		last++;
+	}
+	return 0;
+}
+
+static uint64_t dynamic_symbols(struct elf_file *file, const struct elf_dynamic *dynamic)
+{
+	Elf_Data *data = words_at(file, dynamic->hash);
+
+	if (data && data->d_size >= 8)
+		return ((const uint32_t *)data->d_buf)[1];	/* nchain */
+	data = words_at(file, dynamic->gnu_hash);
+	return data ? gnu_hash_symbols(file, data) : 0;
+}
+
+static void dynsym_from_dynamic(struct elf_file *file, const struct elf_dynamic *dynamic,
+				const struct elf_strings *names)
+{
+	size_t entry = gelf_fsize(file->elf, ELF_T_SYM, 1, EV_CURRENT);
+	uint64_t offset, left, nr = dynamic_symbols(file, dynamic);
+
+	if (!names->len || !elf_vaddr_to_offset(file, dynamic->symtab, &offset, &left))
+		return;
+	file->dynsym.names = *names;
+	symtab_set(file, &file->dynsym, offset, MIN(nr, left / entry) * entry);
+}
+
+void elf_symbols_locate(struct elf_file *file)
+{
+	struct elf_dynamic dynamic;
+	struct elf_strings names = { NULL, 0 };
+	uint64_t offset, left;
+
+	if (dynamic_read(file, &dynamic) &&
+	    elf_vaddr_to_offset(file, dynamic.strtab, &offset, &left))
+		names = elf_strings_at(file, offset, MIN(dynamic.strsz, left));
+	if (dynamic.has_soname)
+		file->soname = elf_string(&names, dynamic.soname);
+	symtab_from_sections(file, SHT_SYMTAB, &file->symtab);
+	symtab_from_sections(file, SHT_DYNSYM, &file->dynsym);
+	if (!file->dynsym.data)
+		dynsym_from_dynamic(file, &dynamic, &names);
+}
+
+/*
+ * Symbol i, if it is one that has an address: false for undefined, absolute, thread-local ones,
+ * sections and files.
+ */
+static bool symbol_get(const struct elf_symtab *table, size_t i, struct elf_symbol *ret)
+{
+	GElf_Sym sym;
+	unsigned type;
+
+	if (!gelf_getsym(table->data, (int)i, &sym))
+		return false;
+	type = GELF_ST_TYPE(sym.st_info);
+	if (sym.st_shndx == SHN_UNDEF || sym.st_shndx == SHN_ABS || sym.st_shndx == SHN_COMMON)
+		return false;
+	if (type == STT_SECTION || type == STT_FILE || type == STT_TLS)
+		return false;
+	ret->name = elf_string(&table->names, sym.st_name);
+	ret->value = sym.st_value;
+	ret->size = sym.st_size;
+	ret->ifunc = type == STT_GNU_IFUNC;
+	ret->func = type == STT_FUNC || ret->ifunc;
+	ret->global = GELF_ST_BIND(sym.st_info) != STB_LOCAL;
+	return ret->name && ret->name[0];
+}
+
+/* True if fn ended it. */
+static bool table_each(const struct elf_symtab *table, bool dynamic,
+		       bool (*fn)(const struct elf_symbol *symbol, void *ctx), void *ctx)
+{
+	struct elf_symbol symbol = { .dynamic = dynamic };
+
+	for (size_t i = 0; i < table->nr && i <= INT32_MAX; i++) {
+		if (symbol_get(table, i, &symbol) && fn(&symbol, ctx))
+			return true;
+	}
+	return false;
+}
+
+/* In an object that was not linked, a symbol's value is no address: it has none to give. */
+static struct err *linked_check(const struct elf_file *file)
+{
+	if (elf_file_type(file) == ET_REL)
+		return err_create(ERR_UNSUPPORTED,
+				  "%s: it is not linked, its symbols have no addresses",
+				  elf_file_name(file));
+	return NULL;
+}
+
+struct err *elf_file_each_symbol(struct elf_file *file,
+				 bool (*fn)(const struct elf_symbol *symbol, void *ctx), void *ctx)
+{
+	struct err *err = linked_check(file);
+
+	if (!err && !table_each(&file->dynsym, true, fn, ctx))
+		table_each(&file->symtab, false, fn, ctx);
+	return err;
+}
+
+struct symbol_wanted {
+	const char *name;
+	struct elf_symbol *ret;
+};
+
+static bool symbol_is_wanted(const struct elf_symbol *symbol, void *ctx)
+{
+	struct symbol_wanted *wanted = ctx;
+
+	if (strcmp(symbol->name, wanted->name))
+		return false;
+	*wanted->ret = *symbol;
+	return true;
+}
+
+struct err *elf_file_symbol(struct elf_file *file, const char *name, struct elf_symbol *ret)
+{
+	struct symbol_wanted wanted = { name, ret };
+	struct err *err = linked_check(file);
+
+	if (err)
+		return err;
+	if (table_each(&file->dynsym, true, symbol_is_wanted, &wanted) ||
+	    table_each(&file->symtab, false, symbol_is_wanted, &wanted))
+		return NULL;
+	return err_create(ERR_NOTFOUND, "%s: no symbol %s", elf_file_name(file), name);
+}
+
+/* What the symbols say of the function at value: its size, and where the next symbol begins. */
+struct extent {
+	uint64_t value, size, next;
+};
+
+static bool extent_take(const struct elf_symbol *symbol, void *ctx)
+{
+	struct extent *extent = ctx;
+
+	if (symbol->value == extent->value && symbol->func)
+		extent->size = MAX(extent->size, symbol->size);
+	if (symbol->value > extent->value)
+		extent->next = MIN(extent->next, symbol->value);
+	return false;
+}
+
+/* The end of the executable segment that holds value; 0 if none does. */
+static uint64_t text_end(const struct elf_file *file, uint64_t value)
+{
+	for (size_t i = 0; i < file->segments.nr; i++) {
+		const struct elf_segment *segment = &file->segments.at[i];
+
+		if (segment->exec && value >= segment->vaddr &&
+		    value - segment->vaddr < segment->memsz)
+			return segment->vaddr + segment->memsz;
+	}
+	return 0;
+}
+
+struct err *elf_file_function_extent(struct elf_file *file, uint64_t value, uint64_t *size_ret)
+{
+	struct extent extent = { .value = value, .next = UINT64_MAX };
+	uint64_t end = text_end(file, value), fde_start;
+	struct err *err;
+
+	if (!end)
+		return err_create(ERR_NOTFOUND, "%s: no code at 0x%" PRIx64, elf_file_name(file),
+				  value);
+	err = elf_file_each_symbol(file, extent_take, &extent);
+	if (err)
+		return err;
+	if (!extent.size) {
+		err = cfi_function(file, value, &fde_start, &extent.size);
+		if (!err)
+			extent.size -= value - fde_start;
+		else if (err->code != ERR_NOTFOUND)
+			return err;
+		else if (extent.next < end)
+			extent.size = extent.next - value;
+	}
+	if (!extent.size)
+		return err_create(ERR_NOTFOUND,
+				  "%s: nothing says where the function at 0x%" PRIx64 " ends",
+				  elf_file_name(file), value);
+	*size_ret = MIN(extent.size, end - value);
+	return NULL;
+}

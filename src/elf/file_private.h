@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the files of this layer know of a struct elf_file; nobody else includes this. */
+#ifndef ELF_FILE_PRIVATE_H
+#define ELF_FILE_PRIVATE_H
+
+#include <gelf.h>
+
+#include "base/vec.h"
+#include "elf/elf_file.h"
+
+struct cfi;
+
+/* A string table, cut behind its last NUL so that any offset below len is a string. */
+struct elf_strings {
+	const char *at;
+	size_t len;
+};
+
+struct elf_symtab {
+	Elf_Data *data;		/* NULL: there is none */
+	size_t nr;
+	struct elf_strings names;
+};
+
+/* What PT_DYNAMIC says; addresses of the file's, 0 if absent. */
+struct elf_dynamic {
+	uint64_t strtab, strsz, symtab, hash, gnu_hash;
+	uint64_t soname;	/* offset in the string table */
+	bool has_soname;
+};
+
+struct elf_file {
+	char *name;
+	int fd;			/* -1 if from bytes */
+	uint8_t *bytes;		/* NULL if from a descriptor */
+	size_t len;		/* of the file, when it was opened */
+	Elf *elf;
+	GElf_Ehdr ehdr;
+	VEC(struct elf_segment) segments;
+	GElf_Phdr dynamic_phdr, tls_phdr, eh_frame_hdr_phdr;	/* p_type PT_NULL: absent */
+	char *interp;
+	const char *soname;
+	uint8_t build_id[BUILD_ID_MAX];
+	size_t build_id_len;
+	struct elf_symtab dynsym, symtab;
+	struct cfi *cfi;	/* read when first asked for */
+};
+
+/*
+ * Bytes [offset, offset + size) of the file as libelf data of a type, in the host's byte order
+ * where the type has one. NULL if the file has no such bytes. Lives as long as the file.
+ */
+Elf_Data *elf_chunk(struct elf_file *file, uint64_t offset, uint64_t size, Elf_Type type);
+/*
+ * Where in the file the byte at vaddr lies, and how many more follow in its segment. False if in
+ * none.
+ */
+bool elf_vaddr_to_offset(const struct elf_file *file, uint64_t vaddr, uint64_t *offset_ret,
+			 uint64_t *left_ret);
+struct elf_strings elf_strings_at(struct elf_file *file, uint64_t offset, uint64_t size);
+/* The string at an offset, or NULL. */
+const char *elf_string(const struct elf_strings *strings, uint64_t offset);
+
+/* A section that has bytes in the file, by name, or NULL. */
+Elf_Scn *elf_section(struct elf_file *file, const char *name, GElf_Shdr *shdr_ret);
+
+/* Fill dynsym, symtab and soname. Nothing here can fail: what is broken is absent. */
+void elf_symbols_locate(struct elf_file *file);
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Blocks from the log: one scan, sorted by address. */
+
+#include "heap/block.h"
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "heap/radix.h"
+
+struct scan {
+	struct blocks blocks;
+	struct err *err;
+};
+
+static bool add(const struct log_record *record, void *ctx)
+{
+	struct scan *scan = ctx;
+
+	scan->err = vec_push(&scan->blocks.vec, ((struct block){
+		.address = record->address & ((1ull << LOG_PROCESS_SHIFT) - 1),
+		.process = (record->address >> LOG_PROCESS_SHIFT) % LOG_PROCESSES,
+		.size = record->size,
+		.time = record->time,
+		.thread = record->thread,
+		.stack = record->stack,
+		.heap = record->address & LOG_DOMAIN_USER ? LOG_HEAP_USER : record->heap,
+	}));
+	return scan->err;
+}
+
+static uint64_t key(const struct block *block)
+{
+	return block->address | (uint64_t)block->process << LOG_PROCESS_SHIFT |
+	       (block->heap == LOG_HEAP_USER ? LOG_DOMAIN_USER : 0);
+}
+
+struct sample_share block_share(uint64_t mean, const struct block *block)
+{
+	return sample_share(block->preattach ? 0 : mean, block->size, block->time);
+}
+
+/*
+ * An address that was freed and given out again during the scan, or whose block was taken in hand,
+ * may be there twice: the younger one is the block. Equal keys are in no order yet, so the places are compared by time.
+ */
+static struct err *sort(const struct blocks *from, struct blocks *to)
+{
+	AUTO_FREE struct radix_item *item = NULL;
+	size_t nr = from->vec.nr;
+	struct err *err = vec_reserve(&to->vec, nr);
+
+	if (err || !nr)
+		return err;
+	if (nr > UINT32_MAX)
+		return err_create(ERR_RANGE, "more than %u blocks", UINT32_MAX);
+	item = malloc(nr * sizeof(*item));
+	if (!item)
+		return err_nomem;
+	for (size_t i = 0; i < nr; i++)
+		item[i] = (struct radix_item){ key(&from->vec.at[i]), (uint32_t)i };
+	err = radix_sort(item, nr);
+	if (err)
+		return err;
+	for (size_t i = 0; i < nr; i++) {
+		const struct block *block = &from->vec.at[item[i].index];
+		struct block *last = to->vec.nr ? &to->vec.at[to->vec.nr - 1] : NULL;
+
+		if (!last || key(last) != key(block))
+			to->vec.at[to->vec.nr++] = *block;
+		else if (block->time > last->time)
+			*last = *block;
+	}
+	return NULL;
+}
+
+/* Ids that no stack can have are the business of nobody. */
+static struct err *count_live(const struct log *log, struct blocks *blocks)
+{
+	uint64_t mean = log_config(log).sample;
+	size_t nr = (size_t)log_stacks(log) + 1;
+	struct err *err = vec_reserve(&blocks->live, nr);
+
+	if (err)
+		return err;
+	blocks->live.nr = nr;
+	memset(blocks->live.at, 0, nr * sizeof(*blocks->live.at));
+	for (size_t i = 0; i < blocks->vec.nr; i++)
+		if (blocks->vec.at[i].stack < nr)
+			blocks->live.at[blocks->vec.at[i].stack] +=
+				block_share(mean, &blocks->vec.at[i]).blocks;
+	return NULL;
+}
+
+struct err *blocks_from_log(const struct log *log, const struct in_hand *in_hand,
+			    struct blocks *ret)
+{
+	struct scan scan = { BLOCKS_INIT, NULL };
+	struct blocks sorted = BLOCKS_INIT;
+	struct err *err;
+
+	/*
+	 * As many as there are, and those that come meanwhile; but what the region says is not
+	 * worth any amount of memory.
+	 */
+	err = vec_reserve(&scan.blocks.vec, MIN(log_live(log), log_usage(log).table_slots));
+	if (!err) {
+		log_each(log, add, &scan);
+		err = scan.err;
+	}
+	for (size_t i = 0; in_hand && i < in_hand->vec.nr && !err; i++)
+		if (add(&in_hand->vec.at[i], &scan))
+			err = scan.err;
+	if (!err)
+		err = sort(&scan.blocks, &sorted);
+	if (!err)
+		err = count_live(log, &sorted);
+	blocks_free(&scan.blocks);
+	if (err) {
+		blocks_free(&sorted);
+		return err;
+	}
+	*ret = sorted;
+	return NULL;
+}
+
+const struct block *blocks_before(const struct blocks *blocks, uint8_t process, uint64_t address)
+{
+	uint64_t wanted = key(&(struct block){ .address = address, .process = process });
+	size_t low = 0, high = blocks->vec.nr;
+	const struct block *block;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (key(&blocks->vec.at[middle]) <= wanted)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	block = low ? &blocks->vec.at[low - 1] : NULL;
+	return block && block->process == process ? block : NULL;
+}
+
+void blocks_free(struct blocks *blocks)
+{
+	vec_free(&blocks->vec);
+	vec_free(&blocks->live);
+}

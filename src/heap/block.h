@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Blocks: what `malloc allocations` lists. From the log (each with thread, time, stack); the heap
+ * walk adds those from before the attach, when there is one. Snapshots of the log taken while it is
+ * written are consistent per block.
+ *
+ * Walk minus log
+ *
+ * A block that the heap has and the log has not was allocated before the attach, if both were read
+ * in one stop of the target and nothing else explains it. What else there is:
+ *
+ *	sampling, a full table, probes that were out for a while, a reset: not complete, and all such
+ *	blocks are `unrecorded`
+ *
+ *	a free under way: the record is out, the chunk not yet free. The log still knows the address
+ *	(log_knew), and an address that was recorded once cannot be that of an older block
+ *
+ *	a malloc under way: the chunk is taken, the record not yet in. Then the thread that runs it
+ *	has the address in a register or on the top of its stack, among other words (clues). Such a
+ *	block is left out; who can let the target run for a moment looks again. A block that nothing
+ *	pointed to once (sure) is what it seems; one that is left out now and was no block at an
+ *	earlier look is not from before the attach
+ */
+#ifndef HEAP_BLOCK_H
+#define HEAP_BLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/vec.h"
+#include "log/log.h"
+#include "log/sample.h"
+
+struct block {
+	uint64_t address;	/* in its process */
+	uint64_t size;
+	uint64_t time;		/* time stamp; 0: from before the attach */
+	uint32_t thread;	/* registry index */
+	uint32_t stack;
+	uint16_t heap;		/* arena, LOG_HEAP_MMAP, LOG_HEAP_USER (by its domain) or LOG_HEAP_UNKNOWN */
+	bool preattach;		/* it is in no record: from the walk */
+	uint8_t process;	/* its number: LOG_PROCESS_SHIFT */
+	bool unrecorded;	/* preattach, and perhaps not from before the attach */
+	uint8_t free_kind;	/* of a free chunk (enum chunk_kind, `malloc freespace`); 0 */
+};
+
+struct blocks {
+	VEC(struct block) vec;
+	/*
+	 * By stack id: blocks that those of the scan stand for, whatever a filter keeps of them in
+	 * vec.
+	 */
+	VEC(uint64_t) live;
+};
+
+#define BLOCKS_INIT	{ VEC_INIT, VEC_INIT }
+
+/*
+ * What a block stands for in sums, where the log samples one in `mean` bytes: itself if mean is 0.
+ */
+struct sample_share block_share(uint64_t mean, const struct block *block);
+
+/* Records that are live and not in the table: those that a realloc has in hand. */
+struct in_hand {
+	VEC(struct log_record) vec;
+};
+
+/*
+ * All blocks of the log, and those in hand (may be NULL), sorted by domain, process and address. Of
+ * two at one address the younger is the block.
+ */
+struct err *blocks_from_log(const struct log *log, const struct in_hand *in_hand,
+			    struct blocks *ret) MUST_CHECK;
+void blocks_free(struct blocks *blocks);
+
+/*
+ * Of blocks in their first order: the last one of the process that begins at or before address (not
+ * of an allocator that the user has named), or NULL. address may lie behind its end.
+ */
+const struct block *blocks_before(const struct blocks *blocks, uint8_t process, uint64_t address);
+
+struct heap_walk;
+
+struct addresses {
+	VEC(uint64_t) vec;		/* sorted */
+};
+
+struct blocks_merge {
+	const struct log *log;
+	const struct heap_walk *walk;
+	uint8_t process;		/* whose heaps they are */
+	bool complete;
+	const uint64_t *clue;		/* words, sorted */
+	size_t nr_clues;
+	const uint64_t *sure;		/* addresses, sorted */
+	size_t nr_sure;
+};
+
+/*
+ * Give the blocks of the log (of that process) the heaps in which the walk has them, and add those
+ * that only the walk has, in order of address. Those that were left out for a clue are added to
+ * left_out, which is empty before. On failure blocks are as before.
+ */
+struct err *blocks_add_walk(struct blocks *blocks, const struct blocks_merge *merge,
+			    struct addresses *left_out) MUST_CHECK;
+/* The free chunks of a walk as blocks, for `malloc freespace`: size is the chunk's. */
+struct err *blocks_from_free(const struct heap_walk *walk, struct blocks *ret) MUST_CHECK;
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * FILTER of `malloc allocations` and its kin: conditions ATTR RELOP VALUE joined by `and`, over
+ * blocks.
+ */
+#ifndef HEAP_FILTER_H
+#define HEAP_FILTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/vec.h"
+#include "heap/block.h"
+
+enum filter_attr {
+	FILTER_ADDRESS, FILTER_SIZE, FILTER_HEAP, FILTER_PID, FILTER_THREAD, FILTER_TIME,
+		FILTER_AGE, FILTER_SEQ,
+	FILTER_FUNCTION, FILTER_MODULE,
+	FILTER_ATTRS,
+};
+
+enum filter_relop { FILTER_EQ, FILTER_NE, FILTER_LT, FILTER_LE, FILTER_GT, FILTER_GE };
+
+struct filter_cond {
+	enum filter_attr attr;
+	enum filter_relop relop;
+	uint64_t number;	/* address, bytes, heap, pid, thread, ns since the epoch, age in ns, seq */
+	char *glob;		/* function, module */
+};
+
+struct filter {
+	VEC(struct filter_cond) conds;
+};
+
+enum sort_dir { SORT_DOWN, SORT_UP };
+
+/* How a list is ordered and cut: `sort ATTR ?up?`, `limit N`. */
+struct filter_order {
+	bool sorted;
+	enum filter_attr attr;
+	enum sort_dir dir;
+	uint64_t limit;		/* UINT64_MAX: none */
+};
+
+/* What a filter needs to know besides the block itself. */
+struct filter_env {
+	const struct log *log;
+	const pid_t *pids;	/* of LOG_PROCESSES processes, by number */
+	uint64_t now_ns;	/* since the epoch */
+	/* Does any frame of the stack match glob? attr is FILTER_FUNCTION or FILTER_MODULE. */
+	bool (*stack_matches)(void *ctx, uint32_t stack, enum filter_attr attr, const char *glob);
+	void *ctx;
+};
+
+/*
+ * Parse argv as `?FILTER? ?sort ATTR ?up?? ?limit N?` in that order, each at most once. allowed is
+ * a mask of 1 << attr. Synonyms: addr, tid, pthread, clocktime, sequence; `=` for `==`; a condition
+ * may be three words or one ("size>4K"). On a word that does not fit: ERR_USAGE that says which and
+ * what may stand there. *used_ret, if not NULL, is set to the number of words that were understood,
+ * and words after a complete phrase that start none are left to the caller; else they are an error.
+ * With order_ret NULL `sort` and `limit` are no phrases: the caller has its own.
+ *
+ * What a block does not have (time, age, seq and thread from before the attach; its heap, where
+ * that is not known; function and module of a block without a stack) differs from every value: only
+ * != holds. In a sort it comes last either way. A block mapped on its own is in the heap `mmap`,
+ * which is equal to itself and has no order among the others.
+ */
+struct err *filter_parse(int argc, const char *const *argv, uint32_t allowed, struct filter *ret,
+			 struct filter_order *order_ret, int *used_ret) MUST_CHECK;
+void filter_free(struct filter *filter);
+bool filter_matches(const struct filter *filter, const struct filter_env *env,
+		    const struct block *block);
+/*
+ * Keep those that match, then sort and cut; in place. Stable: equal keys stay in order of address.
+ */
+struct err *filter_apply(const struct filter *filter, const struct filter_order *order,
+			 const struct filter_env *env, struct blocks *blocks) MUST_CHECK;
+
+/* "4K", "1.5M", "0x1000", "17": bytes. ERR_USAGE. */
+struct err *parse_size(const char *text, uint64_t *ret) MUST_CHECK;
+/* "90s", "5m", "2h", "1d", "250ms", plain seconds: nanoseconds. ERR_USAGE. */
+struct err *parse_duration(const char *text, uint64_t *ret) MUST_CHECK;
+/*
+ * Seconds since the epoch (fraction allowed) or "YYYY-MM-DD hh:mm:ss" local time, seconds optional:
+ * ns since the epoch.
+ */
+struct err *parse_time(const char *text, uint64_t *ret) MUST_CHECK;
+/* Hex with 0x, or decimal. */
+struct err *parse_number(const char *text, uint64_t *ret) MUST_CHECK;
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Inside of glibc's walk (theory in walk.h): what its files share. */
+#ifndef HEAP_GLIBC_H
+#define HEAP_GLIBC_H
+
+#include "heap/walk.h"
+
+#define BINS		127u	/* pairs of words in malloc_state; number 0 is the unsorted one */
+#define CHUNK_HEADER	16u
+#define LISTED_MOST	0x410u	/* the longest chunk of a fastbin or cache */
+#define CHUNK_LEAST	32u	/* the smallest that can be given out */
+#define PREV_INUSE	1u
+#define IS_MMAPPED	2u
+#define NON_MAIN_ARENA	4u
+#define SIZE_FLAGS	7ull
+#define ADDRESS_END	(1ull << 47)
+
+/* Where things are in malloc_state and heap_info: bytes from their start. */
+struct glibc_layout {
+	uint32_t fastbins, nr_fastbins;
+	uint32_t top, bins, next, system_mem, max_system_mem, state_len;
+	uint32_t heap_info;		/* its length; 0: there was no other arena to learn it from */
+	uint64_t heap_max;		/* what heaps are aligned to; 0: the same */
+};
+
+enum linking { LINKING_UNKNOWN, LINKING_PLAIN, LINKING_SAFE };
+
+/* Memory that is read from front to back, in large pieces. */
+struct window {
+	struct memory *memory;
+	uint8_t *bytes;
+	uint64_t start;
+	size_t len;
+};
+
+struct glibc {
+	const struct heap_source *source;
+	struct heap_walk *walk;
+	struct glibc_layout layout;
+	struct window window;
+	/*
+	 * By chunk, the first word of its block, if it is short enough for a list: lists go all over the
+	 * heap, and a read for each of their links would take longer than the walk.
+	 */
+	VEC(uint64_t) links;
+	enum linking linking;
+};
+
+/* --- glibc_layout.c --- */
+
+/* Find the main arena and all others; walk->arenas has them then. */
+struct err *glibc_find_arenas(struct glibc *glibc) MUST_CHECK;
+/* The spans of all arenas, in order of address. */
+struct err *glibc_find_spans(struct glibc *glibc) MUST_CHECK;
+/* n_mmaps and mmapped_mem, if mp_ is found. */
+void glibc_find_mapped_sums(struct glibc *glibc);
+
+/* --- glibc_walk.c --- */
+
+/* A word through the window; false: it cannot be read. */
+bool glibc_word(struct glibc *glibc, uint64_t address, uint64_t *ret);
+/* One word from anywhere, not through the window. */
+bool glibc_peek(const struct glibc *glibc, uint64_t address, uint64_t *ret);
+struct err *glibc_damage(struct glibc *glibc, uint16_t heap, uint64_t address, uint64_t before,
+			 uint64_t after, const char *fmt, ...) PRINTF(6, 7) MUST_CHECK;
+/* Does walking by sizes from chunk `at` come to `goal` exactly? Bounded. */
+bool glibc_leads_to(struct glibc *glibc, uint64_t at, uint64_t goal);
+
+/* --- glibc_mapped.c --- */
+
+/* Add the chunks that are mappings of their own: a span each. */
+struct err *glibc_find_mapped(struct glibc *glibc) MUST_CHECK;
+
+/* --- glibc_lists.c --- */
+
+/* Chunks that look used, but are in a fastbin or a thread's cache, and the caches. */
+struct err *glibc_mark_lists(struct glibc *glibc) MUST_CHECK;
+/* All links of all bins. */
+struct err *glibc_check_bins(struct glibc *glibc) MUST_CHECK;
+
+#endif

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Where glibc's arenas and heaps are, and how its structures are laid out: derived and checked. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "heap/glibc.h"
+
+#define DATA_MAX	(64ull << 20)	/* of one mapping of libc's: a static program's are large */
+#define BAD_BINS	8u		/* that do not fit, in an arena that is believed all the same */
+#define HEAPS_OF_ARENA	(1u << 20)
+
+/* From the first bin on, in words: 254 of bins, binmap[4] of 32 bits, and then: */
+#define WORD_NEXT	256u
+#define WORD_SYSTEM	259u
+#define WORD_MAX_SYSTEM	260u
+#define BIN_WORDS	261u
+
+/*
+ * malloc_state before its bins: mutex, flags, have_fastchunks (2.27 on), ten fastbins, top and
+ * last_remainder.
+ */
+static const struct glibc_layout layouts[] = {
+	{ .fastbins = 16, .nr_fastbins = 10, .top = 96, .bins = 112 },
+	{ .fastbins = 8, .nr_fastbins = 10, .top = 88, .bins = 104 },
+};
+
+static const uint32_t heap_infos[] = { 48, 32 };	/* from 2.35 on, and before */
+
+static bool plausible_pointer(uint64_t address)
+{
+	return address && address < ADDRESS_END && address % CHUNK_HEADER == 0;
+}
+
+/* Could the words be bins, the first of which lies at address? */
+static bool are_bins(const uint64_t *word, uint64_t address)
+{
+	unsigned empty = 0, bad = 0;
+
+	for (unsigned i = BINS; i-- > 0 && bad <= BAD_BINS;) {
+		uint64_t self = address + i * 16 - CHUNK_HEADER, fd = word[2 * i], bk = word[2 * i + 1];
+
+		if (fd == self && bk == self)
+			empty++;
+		else
+			bad += fd == self || bk == self || !plausible_pointer(fd) || !plausible_pointer(bk);
+	}
+	return empty && bad <= BAD_BINS;
+}
+
+static void complete(struct glibc_layout *layout)
+{
+	layout->next = layout->bins + WORD_NEXT * 8;
+	layout->system_mem = layout->bins + WORD_SYSTEM * 8;
+	layout->max_system_mem = layout->bins + WORD_MAX_SYSTEM * 8;
+	layout->state_len = layout->bins + BIN_WORDS * 8;
+}
+
+static struct err *add_arena(struct glibc *glibc, uint64_t address)
+{
+	const struct glibc_layout *layout = &glibc->layout;
+	struct heap_arena arena = { .address = address };
+	uint64_t mutex = 0;
+
+	if (!glibc_peek(glibc, address, &mutex) ||
+	    !glibc_peek(glibc, address + layout->top, &arena.top) ||
+	    !glibc_peek(glibc, address + layout->system_mem, &arena.system_mem) ||
+	    !glibc_peek(glibc, address + layout->max_system_mem, &arena.max_system_mem))
+		return err_create(ERR_MEMORY, "cannot read the arena at 0x%llx",
+				  (unsigned long long)address);
+	arena.locked = (uint32_t)mutex;
+	if (arena.top == address + layout->bins - CHUNK_HEADER)
+		arena.top = 0;		/* the unsorted bin: nothing was allocated from it yet */
+	arena.bins_end = address + layout->state_len;
+	return vec_push(&glibc->walk->arenas, arena);
+}
+
+/* Oldest first: a new arena goes in right behind the main one. */
+static void number_arenas(struct heap_walk *walk)
+{
+	for (size_t i = 1, j = walk->arenas.nr - 1; i < j; i++, j--) {
+		struct heap_arena arena = walk->arenas.at[i];
+
+		walk->arenas.at[i] = walk->arenas.at[j];
+		walk->arenas.at[j] = arena;
+	}
+}
+
+/* The arena at *at, and on to the next one. */
+static struct err *add_next(struct glibc *glibc, uint64_t *at)
+{
+	struct err *err = add_arena(glibc, *at);
+	uint64_t next;
+
+	if (err)
+		return err;
+	if (!glibc_peek(glibc, *at + glibc->layout.next, &next) || next % 8 || !next)
+		return err_create(ERR_MEMORY, "no arena");
+	*at = next;
+	return NULL;
+}
+
+/* All arenas, if `next` leads back to the one at main by this layout. */
+static bool follow_ring(struct glibc *glibc, uint64_t main, struct err **err_ret)
+{
+	struct err *err;
+	uint64_t at = main;
+
+	vec_clear(&glibc->walk->arenas);
+	do
+		err = add_next(glibc, &at);
+	while (!err && at != main && glibc->walk->arenas.nr < HEAPS_MAX);
+	if (!err && at == main) {
+		number_arenas(glibc->walk);
+		return true;
+	}
+	vec_clear(&glibc->walk->arenas);
+	if (err && err->code != ERR_MEMORY)
+		*err_ret = err;
+	return false;
+}
+
+/* Is there an arena whose bins begin at address? */
+static bool try_bins(struct glibc *glibc, uint64_t address, struct err **err_ret)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
+		uint64_t main = address - layouts[i].bins;
+
+		if (glibc->source->main_arena && glibc->source->main_arena != main)
+			continue;
+		glibc->layout = layouts[i];
+		complete(&glibc->layout);
+		if (follow_ring(glibc, main, err_ret) || *err_ret)
+			return true;
+	}
+	return false;
+}
+
+static bool search(struct glibc *glibc, const struct heap_map *map, struct err **err_ret)
+{
+	uint64_t len = MIN(map->end - map->start, DATA_MAX);
+	AUTO_FREE uint64_t *word = malloc(len);
+	size_t got = 0, nr;
+
+	if (!word)
+		*err_ret = err_nomem;
+	if (!word || memory_read_some(glibc->source->memory, map->start, word, len, &got))
+		return *err_ret;
+	nr = got / 8;
+	for (size_t i = 0; i + BIN_WORDS <= nr; i++) {
+		uint64_t address = map->start + i * 8;
+
+		if (are_bins(&word[i], address) && try_bins(glibc, address, err_ret))
+			return true;
+	}
+	return false;
+}
+
+struct err *glibc_find_arenas(struct glibc *glibc)
+{
+	const struct heap_source *source = glibc->source;
+	struct err *err = NULL;
+
+	for (size_t i = 0; i < source->nr_data; i++)
+		if (search(glibc, &source->data[i], &err))
+			return err;
+	return err_create(ERR_NOTFOUND,
+			  "glibc's heap is not to be walked: no arena was found in libc's data");
+}
+
+/* --- heaps --- */
+
+static const struct heap_map *map_of(const struct heap_source *source, uint64_t address)
+{
+	size_t low = 0, high = source->nr_maps;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (source->map[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < source->nr_maps && source->map[low].start <= address ? &source->map[low] : NULL;
+}
+
+static struct err *add_span(struct glibc *glibc, uint64_t start, uint64_t end, size_t heap)
+{
+	return vec_push(&glibc->walk->spans,
+			((struct heap_span){ start, end, (uint16_t)heap }));
+}
+
+/* The end of the arena's top; 0: there is none. */
+static uint64_t top_end(const struct glibc *glibc, const struct heap_arena *arena)
+{
+	const struct heap_map *map = map_of(glibc->source, arena->top);
+	uint64_t size;
+
+	if (!arena->top || !map || !glibc_peek(glibc, arena->top + 8, &size))
+		return 0;
+	size &= ~SIZE_FLAGS;
+	return size >= CHUNK_HEADER && size <= map->end - arena->top ? arena->top + size : 0;
+}
+
+/* Where a piece that ends with top begins: the first page from which sizes lead to it. */
+static uint64_t first_page(struct glibc *glibc, const struct heap_map *map, uint64_t top)
+{
+	for (uint64_t at = map->start; at < top; at += 4096)
+		if (glibc_leads_to(glibc, at, top))
+			return at;
+	return top;
+}
+
+static struct err *main_spans(struct glibc *glibc)
+{
+	const struct heap_arena *arena = &glibc->walk->arenas.at[0];
+	const struct heap_map *map = map_of(glibc->source, arena->top);
+	uint64_t end = top_end(glibc, arena), start;
+	struct err *err = NULL;
+
+	if (!arena->top)
+		return NULL;
+	if (!end)
+		return glibc_damage(glibc, 0, arena->address + glibc->layout.top, 0, 0,
+				    "top of the heap is none");
+	start = ALIGN_UP(end - MIN(arena->system_mem, end), CHUNK_HEADER);
+	if (start >= map->start && start <= arena->top)
+		return add_span(glibc, start, end, 0);
+	/* In pieces: the one with top, and what was there before sbrk failed. */
+	for (size_t i = 0; i < glibc->source->nr_maps && !err; i++) {
+		const struct heap_map *other = &glibc->source->map[i];
+
+		if (other->brk && other != map)
+			err = add_span(glibc, ALIGN_UP(other->start, CHUNK_HEADER), other->end, 0);
+	}
+	if (err)
+		return err;
+	return add_span(glibc, first_page(glibc, map, arena->top), end, 0);
+}
+
+struct heap_info {
+	uint64_t arena, prev, size;
+};
+
+static bool read_info(const struct glibc *glibc, uint64_t heap, struct heap_info *ret)
+{
+	return !memory_read(glibc->source->memory, heap, ret, sizeof(*ret));
+}
+
+/* Does prev lead from this heap to the first one? */
+static bool heap_chain(const struct glibc *glibc, uint64_t heap, uint64_t first, uint64_t arena)
+{
+	struct heap_info info;
+
+	for (unsigned i = 0; i < HEAPS_OF_ARENA; i++) {
+		if (!read_info(glibc, heap, &info) || info.arena != arena)
+			return false;
+		if (heap == first)
+			return true;
+		heap = info.prev;
+	}
+	return false;
+}
+
+static bool try_heap_max(struct glibc *glibc, const struct heap_arena *arena, uint64_t first,
+			 uint64_t max)
+{
+	if (first % max || !heap_chain(glibc, arena->top & ~(max - 1), first, arena->address))
+		return false;
+	glibc->layout.heap_max = max;
+	return true;
+}
+
+/* 64 MB, unless it has huge pages. Known from the first arena on. */
+static bool find_heap_max(struct glibc *glibc, const struct heap_arena *arena, uint64_t first)
+{
+	if (glibc->layout.heap_max &&
+	    try_heap_max(glibc, arena, first, glibc->layout.heap_max))
+		return true;
+	if (try_heap_max(glibc, arena, first, 64ull << 20))
+		return true;
+	for (unsigned shift = 20; shift <= 36; shift++)
+		if (try_heap_max(glibc, arena, first, 1ull << shift))
+			return true;
+	return false;
+}
+
+/* The first heap of an arena that follows its heap_info; 0: neither length fits. */
+static uint64_t first_heap(struct glibc *glibc, const struct heap_arena *arena, uint32_t *len_ret)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(heap_infos); i++) {
+		uint64_t heap = arena->address - heap_infos[i];
+		struct heap_info info;
+
+		if (heap % 4096 || !read_info(glibc, heap, &info) || info.arena != arena->address)
+			continue;
+		*len_ret = heap_infos[i];
+		return heap;
+	}
+	return 0;
+}
+
+/* Chunks are such that the blocks in them, behind the header, are aligned. */
+static uint64_t first_chunk(uint64_t address)
+{
+	return ALIGN_UP(address, CHUNK_HEADER);
+}
+
+static struct err *heap_spans(struct glibc *glibc, size_t number)
+{
+	const struct heap_arena *arena = &glibc->walk->arenas.at[number];
+	uint64_t first, heap, top = top_end(glibc, arena);
+	struct err *err = NULL;
+	uint32_t len;
+
+	first = first_heap(glibc, arena, &len);
+	if (!first || !top || !find_heap_max(glibc, arena, first))
+		return glibc_damage(glibc, (uint16_t)number, arena->address, 0, 0,
+				    "heaps of this arena are not to be found");
+	glibc->layout.heap_info = len;
+	heap = arena->top & ~(glibc->layout.heap_max - 1);
+	for (;;) {
+		uint64_t start = heap == first ? arena->address + glibc->layout.state_len : heap + len;
+		uint64_t end = top;
+		struct heap_info info;
+
+		/* It could be read when the chain was followed, but the target may run. */
+		if (!read_info(glibc, heap, &info) || info.size > glibc->layout.heap_max)
+			return glibc_damage(glibc, (uint16_t)number, heap, 0, 0,
+					    "heap has no length");
+		if (arena->top < heap || arena->top >= heap + info.size)
+			end = heap + info.size;
+		start = first_chunk(start);
+		if (start < end)
+			err = add_span(glibc, start, end, number);
+		if (err || heap == first || glibc->walk->spans.nr > HEAPS_OF_ARENA)
+			return err;
+		heap = info.prev;
+	}
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct heap_span *one = a, *other = b;
+
+	return one->start < other->start ? -1 : one->start > other->start;
+}
+
+/* Of spans that overlap (they are not all what they seem) the first one stays. */
+static struct err *drop_overlaps(struct glibc *glibc)
+{
+	struct heap_walk *walk = glibc->walk;
+	struct err *err = NULL;
+	size_t to = 0;
+
+	for (size_t i = 0; i < walk->spans.nr && !err; i++) {
+		if (to && walk->spans.at[i].start < walk->spans.at[to - 1].end)
+			err = glibc_damage(glibc, walk->spans.at[i].heap, walk->spans.at[i].start, 0,
+					   0, "heap lies in another one");
+		else
+			walk->spans.at[to++] = walk->spans.at[i];
+	}
+	walk->spans.nr = to;
+	return err;
+}
+
+struct err *glibc_find_spans(struct glibc *glibc)
+{
+	struct heap_walk *walk = glibc->walk;
+	struct err *err = main_spans(glibc);
+
+	for (size_t i = 1; i < walk->arenas.nr && !err; i++)
+		if (walk->arenas.at[i].top)
+			err = heap_spans(glibc, i);
+	if (err || !walk->spans.nr)
+		return err;
+	qsort(walk->spans.at, walk->spans.nr, sizeof(*walk->spans.at), by_start);
+	return drop_overlaps(glibc);
+}
+
+/* --- mp_ --- */
+
+/*
+ * The end of struct malloc_par up to sbrk_base. The four counts stand right before mmapped_mem, or,
+ * since 2.35 has put an int before them, with one int of padding between.
+ */
+struct malloc_par {
+	int32_t word[6];
+	uint64_t mmapped_mem, max_mmapped_mem, sbrk_base;
+};
+
+struct counts {
+	int32_t n_mmaps, n_mmaps_max, max_n_mmaps, no_dyn_threshold;
+};
+
+static bool are_counts(const struct counts *counts, const struct malloc_par *par)
+{
+	return counts->n_mmaps >= 0 && counts->n_mmaps <= counts->max_n_mmaps &&
+	       counts->max_n_mmaps <= counts->n_mmaps_max &&
+	       (uint32_t)counts->no_dyn_threshold <= 1 &&
+	       !counts->n_mmaps == !par->mmapped_mem &&
+	       /* Without sbrk_base there is less to go by: the limit is 65536 unless it was set. */
+	       (par->sbrk_base || counts->n_mmaps_max == 65536);
+}
+
+static bool is_malloc_par(const struct malloc_par *par, uint64_t base, int32_t *n_mmaps_ret)
+{
+	if (par->sbrk_base != base || par->mmapped_mem > par->max_mmapped_mem ||
+	    par->mmapped_mem % 4096 || par->mmapped_mem >= ADDRESS_END)
+		return false;
+	for (unsigned i = 1; i <= 2; i++) {
+		struct counts counts;
+
+		memcpy(&counts, &par->word[i], sizeof(counts));
+		*n_mmaps_ret = counts.n_mmaps;
+		if (are_counts(&counts, par))
+			return true;
+	}
+	return false;
+}
+
+/* sbrk_base itself: system_mem before the end of top. */
+static uint64_t sbrk_base(const struct glibc *glibc)
+{
+	const struct heap_arena *arena = &glibc->walk->arenas.at[0];
+	uint64_t end = top_end(glibc, arena);
+
+	return end > arena->system_mem ? end - arena->system_mem : 0;
+}
+
+static bool search_sums(const struct glibc *glibc, const struct heap_map *map, uint64_t base)
+{
+	uint64_t len = MIN(map->end - map->start, DATA_MAX);
+	AUTO_FREE uint8_t *bytes = malloc(len);
+	struct malloc_par par;
+	size_t got = 0;
+	int32_t nr;
+
+	if (!bytes || memory_read_some(glibc->source->memory, map->start, bytes, len, &got))
+		return false;
+	for (size_t i = 0; i + sizeof(par) <= got; i += 8) {
+		memcpy(&par, bytes + i, sizeof(par));
+		if (!is_malloc_par(&par, base, &nr))
+			continue;
+		glibc->walk->mmapped_known = true;
+		glibc->walk->mmapped = (uint64_t)nr;
+		glibc->walk->mmapped_bytes = par.mmapped_mem;
+		return true;
+	}
+	return false;
+}
+
+void glibc_find_mapped_sums(struct glibc *glibc)
+{
+	uint64_t base = sbrk_base(glibc);
+
+	for (size_t i = 0; i < glibc->source->nr_data; i++)
+		if (search_sums(glibc, &glibc->source->data[i], base))
+			return;
+}

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Free chunks that only lists know of: the fastbins of an arena, the caches of threads (tcache).
+ * And the links of the bins, for a check.
+ */
+
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "heap/glibc.h"
+
+#define CACHE_LISTS	64u
+#define TLS_LOOK	65536u	/* bytes below the thread pointer in which the pointer to the cache is */
+#define TLS_PIECE	4096u
+#define LOOSE_MOST	65536u	/* chunks that are followed from one clue */
+#define VOTES		64u	/* lists that are asked how they are linked */
+
+/* --- lists --- */
+
+struct list {
+	uint64_t head;		/* block of the first chunk */
+	uint64_t size;		/* of its chunks */
+	uint64_t count;		/* how many there are said to be; UINT64_MAX: nothing says */
+	uint64_t where;		/* the word that leads to it */
+	uint16_t heap;		/* for what is wrong with it */
+	uint8_t kind;
+};
+
+struct lists {
+	VEC(struct list) vec;
+};
+
+/* Of fastbins it is the chunk that is linked, not the block. */
+static uint64_t block_of(const struct list *list, uint64_t link)
+{
+	return link && list->kind == CHUNK_FAST ? link + CHUNK_HEADER : link;
+}
+
+static bool in_heap(const struct glibc *glibc, uint64_t block)
+{
+	return heap_chunk_at(&glibc->walk->chunks, block);
+}
+
+static uint64_t link_of(const struct glibc *glibc, const struct heap_chunk *chunk)
+{
+	return glibc->links.at[chunk - glibc->walk->chunks.vec.at];
+}
+
+/* How does this list say that it is linked? */
+static enum linking linking_of(const struct glibc *glibc, const struct list *list)
+{
+	const struct heap_chunk *chunk = heap_chunk_at(&glibc->walk->chunks, list->head);
+	uint64_t raw, safe;
+
+	if (!chunk)
+		return LINKING_UNKNOWN;
+	raw = link_of(glibc, chunk);
+	safe = raw ^ list->head >> 12;
+	if (!raw || in_heap(glibc, block_of(list, raw)))
+		return LINKING_PLAIN;
+	if (!safe || in_heap(glibc, block_of(list, safe)))
+		return LINKING_SAFE;
+	return LINKING_UNKNOWN;
+}
+
+static void find_linking(struct glibc *glibc, const struct lists *lists)
+{
+	unsigned votes[LINKING_SAFE + 1] = { 0 };
+
+	for (size_t i = 0; i < lists->vec.nr && i < VOTES; i++)
+		votes[linking_of(glibc, &lists->vec.at[i])]++;
+	if (votes[LINKING_PLAIN] || votes[LINKING_SAFE])
+		glibc->linking = votes[LINKING_SAFE] >= votes[LINKING_PLAIN] ? LINKING_SAFE :
+									       LINKING_PLAIN;
+}
+
+static uint64_t unlink_word(const struct glibc *glibc, uint64_t place, uint64_t raw)
+{
+	return glibc->linking == LINKING_SAFE ? raw ^ place >> 12 : raw;
+}
+
+/*
+ * Each chunk of the list is free. Ends at the first that is not one of the heap's, or in a list
+ * already: so no list is longer than the heap has chunks.
+ */
+static struct err *mark_list(struct glibc *glibc, const struct list *list)
+{
+	uint64_t at = list->head, before = 0, nr = 0;
+
+	for (; at; nr++) {
+		struct heap_chunk *chunk = heap_chunk_at(&glibc->walk->chunks, at);
+
+		if (!chunk || chunk->kind != CHUNK_USED || chunk->size != list->size)
+			return glibc_damage(glibc, list->heap, before ? before : list->where, before,
+					    0, "%s list of 0x%llx-byte chunks leads to 0x%llx: %s",
+					    list->kind == CHUNK_FAST ? "fastbin" : "tcache",
+					    (unsigned long long)list->size, (unsigned long long)at,
+					    !chunk ? "no chunk" :
+					    chunk->size != list->size ? "another size" :
+					    "in a list already");
+		chunk->kind = list->kind;
+		before = at;
+		at = block_of(list, unlink_word(glibc, at, link_of(glibc, chunk)));
+	}
+	if (list->count == UINT64_MAX || nr == list->count)
+		return NULL;
+	return glibc_damage(glibc, list->heap, list->where, before, 0,
+			    "tcache list of 0x%llx-byte chunks has %llu, and says %llu",
+			    (unsigned long long)list->size, (unsigned long long)nr,
+			    (unsigned long long)list->count);
+}
+
+/* --- fastbins --- */
+
+static struct err *add_fastbins(struct glibc *glibc, size_t number, struct lists *lists)
+{
+	uint64_t arena = glibc->walk->arenas.at[number].address;
+	struct err *err = NULL;
+
+	for (uint32_t i = 0; i < glibc->layout.nr_fastbins && !err; i++) {
+		struct list list = {
+			.size = CHUNK_LEAST + 16ull * i,
+			.count = UINT64_MAX,
+			.where = arena + glibc->layout.fastbins + 8ull * i,
+			.heap = (uint16_t)number,
+			.kind = CHUNK_FAST,
+		};
+
+		if (!glibc_peek(glibc, list.where, &list.head) || !list.head)
+			continue;
+		list.head += CHUNK_HEADER;
+		err = vec_push(&lists->vec, list);
+	}
+	return err;
+}
+
+/* --- caches --- */
+
+/* tcache_perthread_struct, by the length of its chunk. */
+struct cache {
+	uint64_t address;
+	unsigned width;			/* bytes of a count */
+	uint16_t count[CACHE_LISTS];
+	uint64_t entry[CACHE_LISTS];
+};
+
+static unsigned cache_width(uint64_t chunk)
+{
+	return chunk == 0x290 ? 2 : chunk == 0x250 ? 1 : 0;
+}
+
+static bool read_cache(const struct glibc *glibc, uint64_t address, struct cache *ret)
+{
+	const struct heap_chunk *chunk = heap_chunk_at(&glibc->walk->chunks, address);
+	uint8_t bytes[CACHE_LISTS * (2 + 8)];
+	size_t counts;
+
+	if (!chunk || chunk->kind != CHUNK_USED || !cache_width(chunk->size))
+		return false;
+	ret->address = address;
+	ret->width = cache_width(chunk->size);
+	counts = CACHE_LISTS * ret->width;
+	if (memory_read(glibc->source->memory, address, bytes,
+			counts + sizeof(ret->entry)))
+		return false;
+	for (unsigned i = 0; i < CACHE_LISTS; i++)
+		ret->count[i] = ret->width == 1 ? bytes[i] :
+			(uint16_t)(bytes[2 * i] | bytes[2 * i + 1] << 8);
+	memcpy(ret->entry, bytes + counts, sizeof(ret->entry));
+	return true;
+}
+
+/* How many of its lists have chunks; -1: it is no cache. One list may be in change. */
+static int cache_lists(const struct glibc *glibc, const struct cache *cache, unsigned in_change)
+{
+	int used = 0;
+
+	for (unsigned i = 0; i < CACHE_LISTS; i++) {
+		const struct heap_chunk *chunk;
+
+		if (!cache->entry[i] && !cache->count[i])
+			continue;
+		chunk = heap_chunk_at(&glibc->walk->chunks, cache->entry[i]);
+		used++;
+		if (cache->count[i] && chunk && chunk->size == CHUNK_LEAST + 16 * i)
+			continue;
+		if (!in_change--)
+			return -1;
+	}
+	return used;
+}
+
+static bool is_cache(const struct glibc *glibc, uint64_t address, int *lists_ret)
+{
+	struct cache cache;
+
+	if (!read_cache(glibc, address, &cache))
+		return false;
+	*lists_ret = cache_lists(glibc, &cache, 2);
+	return *lists_ret >= 0;
+}
+
+static struct err *add_cache(struct glibc *glibc, const struct cache *cache, struct lists *lists)
+{
+	struct heap_chunk *chunk = heap_chunk_at(&glibc->walk->chunks, cache->address);
+	struct err *err = NULL;
+
+	chunk->kind = CHUNK_OWN;
+	for (unsigned i = 0; i < CACHE_LISTS && !err; i++) {
+		if (!cache->entry[i])
+			continue;
+		err = vec_push(&lists->vec, ((struct list){
+			.head = cache->entry[i],
+			.size = CHUNK_LEAST + 16ull * i,
+			.count = cache->count[i],
+			.where = cache->address + CACHE_LISTS * cache->width + 8ull * i,
+			.heap = chunk->heap,
+			.kind = CHUNK_CACHED,
+		}));
+	}
+	return err;
+}
+
+/* How well an offset from the thread pointers does; 0: some thread has something else there. */
+static unsigned score_of(const struct glibc *glibc, uint64_t offset)
+{
+	const struct heap_source *source = glibc->source;
+	unsigned score = 0;
+
+	for (size_t i = 0; i < source->nr_threads; i++) {
+		uint64_t word;
+		int lists;
+
+		if (!glibc_peek(glibc, source->thread[i] - offset, &word))
+			return 0;
+		if (!word)
+			continue;
+		if (!is_cache(glibc, word, &lists))
+			return 0;
+		score += 2 + (lists > 0);
+	}
+	return score;
+}
+
+/* Where below a thread pointer the pointer to the thread's cache is; 0: not found. */
+static uint64_t find_offset(const struct glibc *glibc, uint64_t thread)
+{
+	uint64_t best = 0, word[TLS_PIECE / 8];
+	unsigned best_score = 0, score;
+	int lists;
+
+	for (uint64_t low = TLS_PIECE; low <= TLS_LOOK; low += TLS_PIECE) {
+		if (memory_read(glibc->source->memory, thread - low, word, sizeof(word)))
+			break;
+		for (unsigned i = 0; i < ARRAY_SIZE(word); i++) {
+			if (!word[i] || !is_cache(glibc, word[i], &lists))
+				continue;
+			score = score_of(glibc, low - i * 8);
+			if (score > best_score) {
+				best_score = score;
+				best = low - i * 8;
+			}
+		}
+	}
+	return best;
+}
+
+static struct err *add_caches_of_threads(struct glibc *glibc, struct lists *lists)
+{
+	const struct heap_source *source = glibc->source;
+	uint64_t offset = 0;
+	struct err *err = NULL;
+
+	for (size_t i = 0; i < source->nr_threads && i < 8 && !offset; i++)
+		offset = find_offset(glibc, source->thread[i]);
+	if (!offset)
+		return NULL;
+	glibc->walk->caches_known = source->all_threads;
+	for (size_t i = 0; i < source->nr_threads && !err; i++) {
+		struct cache cache;
+		uint64_t word;
+
+		/* The same one twice is none the second time. */
+		if (glibc_peek(glibc, source->thread[i] - offset, &word) && word &&
+		    read_cache(glibc, word, &cache))
+			err = add_cache(glibc, &cache, lists);
+	}
+	return err;
+}
+
+/* By what is in them: for threads whose pointer is not known. */
+static struct err *add_caches_by_content(struct glibc *glibc, struct lists *lists)
+{
+	struct heap_chunks *chunks = &glibc->walk->chunks;
+	struct err *err = NULL;
+
+	for (size_t i = 0; i < chunks->vec.nr && !err; i++) {
+		struct cache cache;
+
+		if (chunks->vec.at[i].kind == CHUNK_USED &&
+		    cache_width(chunks->vec.at[i].size) &&
+		    read_cache(glibc, chunks->vec.at[i].address, &cache) &&
+		    cache_lists(glibc, &cache, 0) > 0)
+			err = add_cache(glibc, &cache, lists);
+	}
+	return err;
+}
+
+/* The block, or the chunk, that a clue is the address of, if it is used; else NULL. */
+static struct heap_chunk *used_by_clue(const struct glibc *glibc, uint64_t clue)
+{
+	struct heap_chunk *chunk = heap_chunk_at(&glibc->walk->chunks, clue);
+
+	if (!chunk)
+		chunk = heap_chunk_at(&glibc->walk->chunks, clue + CHUNK_HEADER);
+	return chunk && chunk->kind == CHUNK_USED ? chunk : NULL;
+}
+
+/* Those of threads that are at their end, and have no pointer to it any more. */
+static struct err *add_caches_by_clue(struct glibc *glibc, struct lists *lists)
+{
+	const struct heap_source *source = glibc->source;
+	struct err *err = NULL;
+
+	for (size_t i = 0; i < source->nr_clues && !err; i++) {
+		const struct heap_chunk *chunk = used_by_clue(glibc, source->clue[i]);
+		struct cache cache;
+
+		if (chunk && cache_width(chunk->size) &&
+		    read_cache(glibc, chunk->address, &cache) &&
+		    cache_lists(glibc, &cache, 0) > 0)
+			err = add_cache(glibc, &cache, lists);
+	}
+	return err;
+}
+
+/* A fastbin's list that is taken apart, from one of its chunks on. */
+static struct err *follow_loose(struct glibc *glibc, const struct heap_chunk *chunk)
+{
+	const struct list list = { .kind = CHUNK_FAST };
+	uint64_t size = chunk->size;
+	struct err *err = NULL;
+
+	for (unsigned i = 0; i < LOOSE_MOST && !err; i++) {
+		uint64_t next = unlink_word(glibc, chunk->address, link_of(glibc, chunk));
+
+		chunk = next ? heap_chunk_at(&glibc->walk->chunks, block_of(&list, next)) : NULL;
+		if (!chunk || chunk->kind != CHUNK_USED || chunk->size != size)
+			break;
+		err = vec_push(&glibc->walk->loose, chunk->address);
+	}
+	return err;
+}
+
+static struct err *find_loose(struct glibc *glibc)
+{
+	const struct heap_source *source = glibc->source;
+	struct err *err = NULL;
+
+	for (size_t i = 0; i < source->nr_clues && !err; i++) {
+		const struct heap_chunk *chunk = used_by_clue(glibc, source->clue[i]);
+
+		if (chunk && chunk->size < CHUNK_LEAST + 16 * glibc->layout.nr_fastbins)
+			err = follow_loose(glibc, chunk);
+	}
+	return err;
+}
+
+struct err *glibc_mark_lists(struct glibc *glibc)
+{
+	struct lists lists = { VEC_INIT };
+	struct err *err = add_caches_of_threads(glibc, &lists);
+
+	if (!err)
+		err = add_caches_by_clue(glibc, &lists);
+	if (!err && !glibc->walk->caches_known)
+		err = add_caches_by_content(glibc, &lists);
+	for (size_t i = 0; i < glibc->walk->arenas.nr && !err; i++)
+		err = add_fastbins(glibc, i, &lists);
+	if (!err)
+		find_linking(glibc, &lists);
+	for (size_t i = 0; i < lists.vec.nr && !err; i++)
+		err = mark_list(glibc, &lists.vec.at[i]);
+	vec_free(&lists.vec);
+	return err ? err : find_loose(glibc);
+}
+
+/* --- bins --- */
+
+/* The words of a chunk that is in a bin. */
+struct links {
+	uint64_t prev_size, size, fd, bk;
+};
+
+static bool right_bin(unsigned bin, uint64_t size)
+{
+	if (!bin)
+		return true;		/* unsorted */
+	return size < 1024 ? bin == size / 16 - 1 : bin >= 1024 / 16 - 1;
+}
+
+/* Why the chunk cannot be in this bin; NULL: it can. */
+static const char *wrong_in_bin(const struct heap_chunk *chunk, uint16_t heap, unsigned bin)
+{
+	if (!chunk)
+		return "no chunk";
+	if (chunk->kind != CHUNK_FREE)
+		return "not free";
+	if (chunk->heap != heap)
+		return "of another heap";
+	return right_bin(bin, chunk->size) ? NULL : "of a size for another bin";
+}
+
+/* nr counts the chunks seen in bins of this arena: no more than it has free ones. */
+static struct err *check_bin(struct glibc *glibc, uint16_t heap, unsigned bin, uint64_t most,
+			     uint64_t *nr)
+{
+	uint64_t header = glibc->walk->arenas.at[heap].address + glibc->layout.bins + bin * 16ull -
+			  CHUNK_HEADER;
+	uint64_t before = header, at;
+
+	if (!glibc_peek(glibc, header + 16, &at))
+		return NULL;
+	while (at != header) {
+		const struct heap_chunk *chunk =
+			heap_chunk_at(&glibc->walk->chunks, at + CHUNK_HEADER);
+		const char *wrong = wrong_in_bin(chunk, heap, bin);
+		struct links links;
+
+		if (!wrong && *nr >= most)
+			wrong = "in a bin already";
+		if (wrong)
+			return glibc_damage(glibc, heap, before + 16,
+					    before == header ? 0 : before + CHUNK_HEADER, 0,
+					    "bin %u leads to 0x%llx: %s", bin + 1,
+					    (unsigned long long)at, wrong);
+		if (memory_read(glibc->source->memory, at, &links, sizeof(links)))
+			return NULL;
+		if (links.bk != before)
+			return glibc_damage(glibc, heap, at + 24, 0, at + CHUNK_HEADER,
+					    "chunk in bin %u points back to 0x%llx, not 0x%llx",
+					    bin + 1, (unsigned long long)links.bk,
+					    (unsigned long long)before);
+		++*nr;
+		before = at;
+		at = links.fd;
+	}
+	return NULL;
+}
+
+static struct err *check_arena(struct glibc *glibc, uint16_t heap, uint64_t nr_free)
+{
+	uint64_t damages = glibc->walk->damages, nr = 0;
+	struct err *err = NULL;
+
+	for (unsigned bin = 0; bin < BINS && !err; bin++)
+		err = check_bin(glibc, heap, bin, nr_free, &nr);
+	if (err || nr == nr_free || glibc->walk->damages != damages)
+		return err;
+	return glibc_damage(glibc, heap, glibc->walk->arenas.at[heap].address, 0, 0,
+			    "%llu chunks are free, %llu are in its bins",
+			    (unsigned long long)nr_free, (unsigned long long)nr);
+}
+
+struct err *glibc_check_bins(struct glibc *glibc)
+{
+	const struct heap_walk *walk = glibc->walk;
+	AUTO_FREE uint64_t *nr_free = calloc(walk->arenas.nr, sizeof(*nr_free));
+	struct err *err = nr_free ? NULL : err_nomem;
+
+	for (size_t i = 0; i < walk->chunks.vec.nr && !err; i++)
+		if (walk->chunks.vec.at[i].kind == CHUNK_FREE)
+			nr_free[walk->chunks.vec.at[i].heap]++;
+	for (size_t i = 0; i < walk->arenas.nr && !err; i++)
+		err = check_arena(glibc, (uint16_t)i, nr_free[i]);
+	return err;
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Chunks that are mappings of their own. They hang on no list: a page of an anonymous mapping that
+ * begins with such a header is one. Neighbours may be one mapping to the kernel, so each is
+ * followed by its length.
+ *
+ * An aligned block does not begin its mapping: the header at the mapping's start is what it was
+ * before the front was cut off (_int_memalign leaves it there), and the block's own header has the
+ * distance in prev_size. It is looked for where alignments would have put it.
+ */
+
+#include "heap/glibc.h"
+#include "log/log.h"
+
+#define PAGE	4096ull
+#define PAGES_MAX	(1u << 18)	/* that are looked at where nothing says that a chunk begins */
+
+struct look {
+	struct glibc *glibc;
+	size_t nr_heaps;	/* of the walk's spans: those in order of address */
+	bool all_pages;		/* not only those where a mapping, or one behind a chunk, begins */
+	uint64_t nr, bytes;	/* found */
+	unsigned pages;
+};
+
+struct header {
+	uint64_t prev_size, size;
+};
+
+/* Not through the window: hardly any two are in one page. */
+static bool read_header(const struct glibc *glibc, uint64_t chunk, struct header *ret)
+{
+	return !memory_read(glibc->source->memory, chunk, ret, sizeof(*ret));
+}
+
+/* The length of the mapping that a header at the start of a page is of; 0: of none. */
+static uint64_t mapped_length(const struct glibc *glibc, uint64_t page, uint64_t end)
+{
+	struct header header;
+	uint64_t len;
+
+	if (!read_header(glibc, page, &header) || header.prev_size ||
+	    (header.size & SIZE_FLAGS) != IS_MMAPPED)
+		return 0;
+	len = header.size & ~SIZE_FLAGS;
+	return len % PAGE == 0 && len && len <= end - page ? len : 0;
+}
+
+/* Is there the header of a block that was aligned inside the mapping? */
+static bool is_aligned_chunk(const struct glibc *glibc, uint64_t chunk, uint64_t page, uint64_t len)
+{
+	struct header header;
+
+	return chunk > page && chunk < page + len - CHUNK_HEADER &&
+	       read_header(glibc, chunk, &header) && header.prev_size == chunk - page &&
+	       header.size == ((len - header.prev_size) | IS_MMAPPED);
+}
+
+static uint64_t chunk_in(const struct glibc *glibc, uint64_t page, uint64_t len)
+{
+	for (uint64_t align = 32; align < len && align; align *= 2) {
+		uint64_t block = ALIGN_UP(page + CHUNK_HEADER, align);
+
+		if (is_aligned_chunk(glibc, block - CHUNK_HEADER, page, len))
+			return block - CHUNK_HEADER;
+		/* A front that is too short to be a chunk is made longer. */
+		if (is_aligned_chunk(glibc, block + align - CHUNK_HEADER, page, len))
+			return block + align - CHUNK_HEADER;
+	}
+	return page;
+}
+
+static struct err *add_mapped(struct look *look, uint64_t page, uint64_t len)
+{
+	look->nr++;
+	look->bytes += len;
+	return vec_push(&look->glibc->walk->spans, ((struct heap_span){
+		chunk_in(look->glibc, page, len), page + len, LOG_HEAP_MMAP }));
+}
+
+/* The end of a heap that begins in the page or lies over it; 0: none does. */
+static uint64_t heap_over(const struct glibc *glibc, size_t nr_heaps, uint64_t page)
+{
+	const struct heap_walk *walk = glibc->walk;
+	uint64_t max = glibc->layout.heap_max;
+	size_t low = 0, high = nr_heaps;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (walk->spans.at[middle].end <= page)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == nr_heaps)
+		return 0;
+	if (walk->spans.at[low].start < page + PAGE ||
+	    (walk->spans.at[low].heap && max &&
+	     (walk->spans.at[low].start & ~(max - 1)) <= page))
+		return walk->spans.at[low].end;
+	return 0;
+}
+
+/* Behind the first thread's control block there: the end of a stack. The map's end: none is. */
+static uint64_t behind_stack(const struct look *look, uint64_t page, uint64_t end)
+{
+	const struct heap_source *source = look->glibc->source;
+	uint64_t first = end;
+
+	for (size_t i = 0; i < source->nr_threads; i++)
+		if (source->thread[i] >= page && source->thread[i] < first)
+			first = source->thread[i];
+	return MIN(ALIGN_UP(first + 1, PAGE), end);
+}
+
+static bool found_all(const struct look *look)
+{
+	const struct heap_walk *walk = look->glibc->walk;
+
+	return walk->mmapped_known && look->nr == walk->mmapped &&
+	       look->bytes == walk->mmapped_bytes;
+}
+
+static struct err *look_in(struct look *look, const struct heap_map *map)
+{
+	struct err *err = NULL;
+
+	for (uint64_t page = map->start; page < map->end && !err;) {
+		uint64_t over = heap_over(look->glibc, look->nr_heaps, page);
+		uint64_t len;
+
+		if (over) {
+			page = MAX(ALIGN_UP(over, PAGE), page + PAGE);
+			continue;
+		}
+		len = mapped_length(look->glibc, page, map->end);
+		if (len)
+			err = add_mapped(look, page, len);
+		else if (!look->all_pages)
+			len = behind_stack(look, page, map->end) - page;
+		else if (look->pages++ > PAGES_MAX)
+			break;
+		page += len ? len : PAGE;
+	}
+	return err;
+}
+
+static struct err *look_everywhere(struct look *look)
+{
+	const struct heap_source *source = look->glibc->source;
+	struct err *err = NULL;
+
+	look->glibc->walk->spans.nr = look->nr_heaps;
+	look->nr = look->bytes = 0;
+	for (size_t i = 0; i < source->nr_maps && !err && !found_all(look); i++)
+		if (source->map[i].anonymous && !source->map[i].brk)
+			err = look_in(look, &source->map[i]);
+	return err;
+}
+
+struct err *glibc_find_mapped(struct glibc *glibc)
+{
+	struct heap_walk *walk = glibc->walk;
+	struct look look = { .glibc = glibc, .nr_heaps = walk->spans.nr };
+	struct err *err = look_everywhere(&look);
+
+	if (!err && !found_all(&look)) {
+		look.all_pages = true;
+		err = look_everywhere(&look);
+	}
+	walk->mmapped_certain = found_all(&look);
+	if (!walk->mmapped_known) {
+		walk->mmapped = look.nr;
+		walk->mmapped_bytes = look.bytes;
+	}
+	return err;
+}

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The chunks of glibc's heaps, by their sizes. */
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "heap/glibc.h"
+#include "log/log.h"
+
+#define WINDOW_BYTES	(1u << 20)
+#define WINDOW_LEAST	4096u		/* where it is not known that all will be used */
+#define LEAD_STEPS	(1u << 24)	/* chunks that are looked at to find one beginning */
+
+/* --- reading --- */
+
+static bool fill_window(struct window *window, uint64_t address, size_t len)
+{
+	window->len = 0;
+	if (memory_read_some(window->memory, address, window->bytes, len, &window->len))
+		return false;
+	window->start = address;
+	return window->len >= 8;
+}
+
+bool glibc_word(struct glibc *glibc, uint64_t address, uint64_t *ret)
+{
+	struct window *window = &glibc->window;
+	uint64_t offset = address - window->start;
+
+	if (address >= ADDRESS_END)
+		return false;
+	if (address < window->start || window->len < 8 || offset > window->len - 8) {
+		/* One that goes on from the last is large. */
+		bool goes_on = address >= window->start && offset < 2 * WINDOW_BYTES;
+
+		if (!fill_window(window, address & ~15ull, goes_on ? WINDOW_BYTES : WINDOW_LEAST))
+			return false;
+		offset = address - window->start;
+		if (window->len < 8 || offset > window->len - 8)
+			return false;
+	}
+	memcpy(ret, window->bytes + offset, sizeof(*ret));
+	return true;
+}
+
+bool glibc_peek(const struct glibc *glibc, uint64_t address, uint64_t *ret)
+{
+	return address < ADDRESS_END && !memory_read_u64(glibc->source->memory, address, ret);
+}
+
+struct err *glibc_damage(struct glibc *glibc, uint16_t heap, uint64_t address, uint64_t before,
+			 uint64_t after, const char *fmt, ...)
+{
+	struct heap_damage damage = { .address = address, .before = before, .after = after,
+				      .heap = heap };
+	struct heap_walk *walk = glibc->walk;
+	va_list ap;
+
+	if (heap < walk->arenas.nr)
+		walk->arenas.at[heap].whole = false;
+	if (walk->damages++ >= HEAP_DAMAGE_MAX)
+		return NULL;
+	va_start(ap, fmt);
+	vsnprintf(damage.what, sizeof(damage.what), fmt, ap);
+	va_end(ap);
+	return vec_push(&walk->damage, damage);
+}
+
+/* --- chunks --- */
+
+/* Where one span's walk is. */
+struct at {
+	const struct heap_span *span;
+	uint64_t chunk, top;	/* top: of the arena, if it is in this span; else 0 */
+	uint64_t word, size;	/* of the chunk here */
+	uint64_t link;		/* the word behind it, where it may be one */
+	uint64_t before;	/* the last good one's block; 0 */
+};
+
+static bool fits(const struct at *at)
+{
+	return at->size >= CHUNK_LEAST && at->size % CHUNK_HEADER == 0 &&
+	       !(at->word & IS_MMAPPED) && at->size <= at->span->end - at->chunk &&
+	       !(at->top && at->chunk + at->size > at->top && at->chunk < at->top);
+}
+
+static struct err *add_chunk(struct glibc *glibc, struct at *at, enum chunk_kind kind)
+{
+	struct heap_chunk chunk = {
+		.address = at->chunk + CHUNK_HEADER,
+		.heap = at->span->heap,
+		.size = at->size,
+		.kind = kind,
+	};
+
+	struct err *err = vec_push(&glibc->links, at->link);
+
+	at->before = at->chunk + CHUNK_HEADER;
+	return err ? err : vec_push(&glibc->walk->chunks.vec, chunk);
+}
+
+/*
+ * The end of a heap that is no longer its arena's last: a header of size 0, mostly behind a chunk
+ * of 16 bytes, or in a chunk of 32 (sysmalloc).
+ */
+static bool is_heap_end(struct glibc *glibc, const struct at *at)
+{
+	uint64_t left = at->span->end - at->chunk, next;
+
+	if (at->top || !at->span->heap)
+		return false;
+	if (left == 16)
+		return !at->size;
+	return (at->size == 16 || at->size == 32) && left == at->size + 16 &&
+		glibc_word(glibc, at->chunk + at->size + 8, &next) && !(next & ~SIZE_FLAGS);
+}
+
+/* Two chunks of 16 bytes: somebody else has called sbrk; the heap goes on behind what he got. */
+static bool is_gap(struct glibc *glibc, const struct at *at)
+{
+	uint64_t next;
+
+	return !at->span->heap && at->size == 16 &&
+	       glibc_word(glibc, at->chunk + 16 + 8, &next) && (next & ~SIZE_FLAGS) == 16;
+}
+
+bool glibc_leads_to(struct glibc *glibc, uint64_t at, uint64_t goal)
+{
+	uint64_t word, size;
+
+	for (unsigned i = 0; at < goal && i < LEAD_STEPS; i++) {
+		if (!glibc_word(glibc, at + 8, &word))
+			return false;
+		size = word & ~SIZE_FLAGS;
+		if (size < CHUNK_LEAST || size % CHUNK_HEADER || size > goal - at ||
+		    word & (IS_MMAPPED | NON_MAIN_ARENA) || (!i && !(word & PREV_INUSE)))
+			return false;
+		at += size;
+	}
+	return at == goal;
+}
+
+/* Where the main heap goes on behind a gap; the span's end if that is not to be found. */
+static uint64_t behind_gap(struct glibc *glibc, const struct at *at)
+{
+	uint64_t goal = at->top ? at->top : at->span->end;
+
+	for (uint64_t next = at->chunk + 32; at->top && next < goal; next += CHUNK_HEADER)
+		if (glibc_leads_to(glibc, next, goal))
+			return next;
+	return at->top ? at->top : at->span->end;
+}
+
+/* The first block that is known to be in use, behind the place where the walk cannot go on. */
+static uint64_t next_known(const struct glibc *glibc, uint64_t chunk, uint64_t end)
+{
+	const struct heap_source *source = glibc->source;
+	size_t low = 0, high = source->nr_blocks;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (source->block[middle] <= chunk + CHUNK_HEADER)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == source->nr_blocks || source->block[low] % CHUNK_HEADER ||
+	    source->block[low] - CHUNK_HEADER >= end)
+		return end;
+	return source->block[low] - CHUNK_HEADER;
+}
+
+/* What is here is no chunk: say so, and go on where one is known to be. */
+static struct err *step_over(struct glibc *glibc, struct at *at)
+{
+	uint64_t goal = at->top > at->chunk ? at->top : at->span->end;
+	uint64_t next = next_known(glibc, at->chunk, goal);
+	struct err *err;
+
+	err = glibc_damage(glibc, at->span->heap, at->chunk + 8, at->before,
+			   next < at->span->end ? next + CHUNK_HEADER : 0,
+			   "chunk header is none: size 0x%llx", (unsigned long long)at->word);
+	at->chunk = next;
+	return err;
+}
+
+/* A chunk that is free has its size at its end, too, and no free one beside it. */
+static struct err *check_free(struct glibc *glibc, const struct at *at)
+{
+	uint64_t foot;
+
+	if (!glibc_word(glibc, at->chunk + at->size, &foot) || foot == at->size)
+		return NULL;
+	return glibc_damage(glibc, at->span->heap, at->chunk + at->size,
+			    at->chunk + CHUNK_HEADER, at->chunk + at->size + CHUNK_HEADER,
+			    "free chunk of 0x%llx bytes ends with size 0x%llx",
+			    (unsigned long long)at->size, (unsigned long long)foot);
+}
+
+static struct err *take_top(struct glibc *glibc, struct at *at)
+{
+	struct err *err = NULL;
+
+	/* Not all of a chunk's header may be left at the end. */
+	if (at->size >= CHUNK_HEADER)
+		err = add_chunk(glibc, at, CHUNK_TOP);
+	at->chunk = at->span->end;
+	return err;
+}
+
+/* One chunk, and on to the next. */
+static struct err *step(struct glibc *glibc, struct at *at)
+{
+	enum chunk_kind kind;
+	struct err *err;
+	uint64_t next;
+
+	if (at->top && at->chunk == at->top)
+		return take_top(glibc, at);
+	if (is_heap_end(glibc, at)) {
+		at->chunk = at->span->end;
+		return NULL;
+	}
+	if (is_gap(glibc, at)) {
+		at->chunk = behind_gap(glibc, at);
+		return NULL;
+	}
+	if (!fits(at) || !glibc_word(glibc, at->chunk + at->size + 8, &next))
+		return step_over(glibc, at);
+	kind = next & PREV_INUSE ? CHUNK_USED : CHUNK_FREE;
+	err = add_chunk(glibc, at, kind);
+	if (!err && kind == CHUNK_FREE)
+		err = check_free(glibc, at);
+	at->chunk += at->size;
+	return err;
+}
+
+static struct err *walk_span(struct glibc *glibc, const struct heap_span *span)
+{
+	uint64_t top = glibc->walk->arenas.at[span->heap].top;
+	struct at at = { .span = span, .chunk = span->start };
+	struct err *err = NULL;
+
+	if (top >= span->start && top < span->end)
+		at.top = top;
+	while (!err && at.chunk < span->end) {
+		if (span->end - at.chunk < CHUNK_HEADER ||
+		    !glibc_word(glibc, at.chunk + 8, &at.word)) {
+			return glibc_damage(glibc, span->heap, at.chunk, at.before, 0,
+					    "the rest of this heap cannot be read");
+		}
+		at.size = at.word & ~SIZE_FLAGS;
+		at.link = 0;
+		/* Before the next chunk's header, so that reading goes on and on. */
+		if (at.size <= LISTED_MOST && !glibc_word(glibc, at.chunk + CHUNK_HEADER, &at.link))
+			at.link = 0;
+		err = step(glibc, &at);
+	}
+	return err;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct heap_span *one = a, *other = b;
+
+	return one->start < other->start ? -1 : one->start > other->start;
+}
+
+static struct err *add_mapping(struct glibc *glibc, const struct heap_span *span)
+{
+	struct at at = { .span = span, .chunk = span->start, .size = span->end - span->start };
+
+	return add_chunk(glibc, &at, CHUNK_MMAPPED);
+}
+
+static struct err *walk_spans(struct glibc *glibc)
+{
+	struct heap_walk *walk = glibc->walk;
+	struct err *err = NULL;
+
+	if (walk->spans.nr)
+		qsort(walk->spans.at, walk->spans.nr, sizeof(*walk->spans.at), by_start);
+	for (size_t i = 0; i < walk->spans.nr && !err; i++)
+		err = walk->spans.at[i].heap == LOG_HEAP_MMAP ?
+			      add_mapping(glibc, &walk->spans.at[i]) :
+			      walk_span(glibc, &walk->spans.at[i]);
+	return err;
+}
+
+/* --- sums --- */
+
+static void add_up(struct heap_walk *walk)
+{
+	for (size_t i = 0; i < walk->chunks.vec.nr; i++) {
+		const struct heap_chunk *chunk = &walk->chunks.vec.at[i];
+		struct heap_arena *arena;
+
+		if (chunk->heap >= walk->arenas.nr)
+			continue;
+		arena = &walk->arenas.at[chunk->heap];
+		arena->bytes[chunk->kind] += chunk->size;
+		arena->chunks[chunk->kind]++;
+		if (chunk->kind >= CHUNK_FAST && chunk->size > arena->largest_free)
+			arena->largest_free = chunk->size;
+	}
+}
+
+struct err *glibc_walk(const struct heap_source *source, struct heap_walk *ret)
+{
+	struct heap_walk walk = HEAP_WALK_INIT;
+	struct glibc glibc = { .source = source, .walk = &walk };
+	struct err *err;
+
+	glibc.window.memory = source->memory;
+	glibc.window.bytes = malloc(WINDOW_BYTES);
+	if (!glibc.window.bytes)
+		return err_nomem;
+	err = glibc_find_arenas(&glibc);
+	for (size_t i = 0; i < walk.arenas.nr; i++)
+		walk.arenas.at[i].whole = true;
+	if (!err)
+		err = glibc_find_spans(&glibc);
+	if (!err) {
+		glibc_find_mapped_sums(&glibc);
+		err = glibc_find_mapped(&glibc);
+	}
+	if (!err)
+		err = walk_spans(&glibc);
+	if (!err)
+		err = glibc_mark_lists(&glibc);
+	if (!err && source->check)
+		err = glibc_check_bins(&glibc);
+	if (!err)
+		add_up(&walk);
+	free(glibc.window.bytes);
+	vec_free(&glibc.links);
+	if (err)
+		heap_walk_free(&walk);
+	else
+		*ret = walk;
+	return err;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Heuristics for inner pointers, after those of valgrind's memcheck (mc_leakcheck.c). */
+
+#include "heap/heuristic.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "heap/block.h"
+#include "heap/mark.h"
+
+#define WORD		8u
+#define STRING_HEADER	(3 * WORD)	/* length, capacity, reference count */
+#define FAR		(1 << 20)	/* no object has its table's object that far away */
+
+void heuristic_init(struct heuristic *heuristic, struct memory *memory,
+		    const struct mark_range *code, size_t nr_code)
+{
+	*heuristic = (struct heuristic){ .memory = memory, .code = code, .nr_code = nr_code };
+}
+
+/* Was it asked for with this size? Of a block that is in no record only the usable one is known. */
+static bool has_size(const struct block *block, uint64_t size)
+{
+	return block->preattach ? size <= block->size && block->size - size < 16 + WORD :
+				  size == block->size;
+}
+
+static bool is_code(const struct heuristic *heuristic, uint64_t address)
+{
+	size_t low = 0, high = heuristic->nr_code;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (heuristic->code[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < heuristic->nr_code && heuristic->code[low].start <= address;
+}
+
+/*
+ * Itanium C++ ABI: two words before the address of a table stand how far the object is from its
+ * part, and what type it is; functions follow.
+ */
+static bool read_table(const struct heuristic *heuristic, uint64_t address)
+{
+	uint64_t word[3];
+	struct err *err;
+
+	if (address % WORD || address < 2 * WORD || is_code(heuristic, address))
+		return false;
+	err = memory_read(heuristic->memory, address - 2 * WORD, word, sizeof(word));
+	if (err)
+		return false;	/* not even memory */
+	return (int64_t)word[0] > -FAR && (int64_t)word[0] < FAR && is_code(heuristic, word[2]);
+}
+
+static bool is_table(struct heuristic *heuristic, uint64_t word)
+{
+	unsigned i = (unsigned)(word >> 3) % HEURISTIC_TABLES;
+
+	if (heuristic->seen[i].word != word) {
+		heuristic->seen[i].word = word;
+		heuristic->seen[i].table = read_table(heuristic, word);
+	}
+	return heuristic->seen[i].table;
+}
+
+static bool is_string(const struct block *block, const uint64_t *head, uint64_t offset)
+{
+	uint64_t length = head[0], capacity = head[1];
+
+	return offset == STRING_HEADER && length <= capacity && capacity < block->size &&
+	       has_size(block, STRING_HEADER + capacity + 1);
+}
+
+/* Elements of equal size behind their number. */
+static bool is_array(const struct block *block, const uint64_t *head)
+{
+	uint64_t nr = head[0], rest = block->size - WORD;
+
+	return nr && nr <= rest && has_size(block, WORD + rest / nr * nr);
+}
+
+bool heuristic_applies(struct heuristic *heuristic, const struct block *block, uint64_t address)
+{
+	uint64_t offset = address - block->address, head[2] = { 0, 0 }, word;
+	struct err *err;
+
+	if (offset % WORD || block->size < 2 * WORD)
+		return false;
+	err = memory_read(heuristic->memory, block->address, head, sizeof(head));
+	if (err)
+		return false;	/* nothing to go by */
+	if (is_string(block, head, offset))
+		return true;
+	/* length64 and newarray. */
+	if (offset == WORD && (has_size(block, WORD + head[0]) || is_array(block, head)))
+		return true;
+	if (!is_table(heuristic, head[0]) || block->size - offset < WORD)
+		return false;
+	err = memory_read_u64(heuristic->memory, address, &word);
+	return !err && is_table(heuristic, word);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Numbers the distinct ones among many 64-bit keys: 0, 1, 2 ... in order of first appearance. For
+ * millions of look-ups.
+ */
+#ifndef HEAP_KEYMAP_H
+#define HEAP_KEYMAP_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct keymap {
+	uint64_t *key;
+	uint32_t *number;	/* plus 1; 0: empty */
+	uint32_t room, nr;
+};
+
+#define KEYMAP_INIT	{ NULL, NULL, 0, 0 }
+
+/* The number of key; *ret is the old nr if it is new. */
+struct err *keymap_number(struct keymap *map, uint64_t key, uint32_t *ret) MUST_CHECK;
+/* The same for a key that may not be there: UINT32_MAX. */
+uint32_t keymap_find(const struct keymap *map, uint64_t key);
+void keymap_free(struct keymap *map);
+
+#endif

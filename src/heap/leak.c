@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Loss records (leak.h). */
+
+#include "heap/leak.h"
+
+#include <stdlib.h>
+
+#include "base/cancel.h"
+#include "heap/keymap.h"
+
+static const struct {
+	const char *name, *word;
+} kinds[] = {
+	[LEAK_DEFINITE] = { "definitely lost", "definite" },
+	[LEAK_INDIRECT] = { "indirectly lost", "indirect" },
+	[LEAK_POSSIBLE] = { "possibly lost", "possible" },
+	[LEAK_REACHABLE] = { "still reachable", "reachable" },
+};
+
+const char *leak_kind_name(enum leak_kind kind)
+{
+	return kinds[kind].name;
+}
+
+const char *leak_kind_word(enum leak_kind kind)
+{
+	return kinds[kind].word;
+}
+
+struct build {
+	const struct block *block;
+	const struct mark_result *mark;
+	const struct leak_spec *spec;
+	struct keymap keys;
+	struct leaks leaks;
+};
+
+static uint64_t key_of(const struct block *block, enum leak_kind kind)
+{
+	return (uint64_t)kind << 40 | (uint64_t)block->unrecorded << 33 |
+	       (uint64_t)block->preattach << 32 | block->stack;
+}
+
+static struct err *list(struct build *build, uint32_t i, struct sample_share share)
+{
+	const struct block *block = &build->block[i];
+	enum leak_kind kind = build->mark->kind[i];
+	struct leak *leak;
+	uint32_t number;
+	struct err *err = keymap_number(&build->keys, key_of(block, kind), &number);
+
+	if (!err && number == build->leaks.vec.nr)
+		err = vec_push(&build->leaks.vec,
+			       ((struct leak){ .kind = kind, .stack = block->stack,
+					       .preattach = block->preattach,
+					       .unrecorded = block->unrecorded }));
+	if (err)
+		return err;
+	leak = &build->leaks.vec.at[number];
+	leak->blocks += share.blocks;
+	leak->bytes += share.bytes;
+	build->leaks.listed.blocks += share.blocks;
+	build->leaks.listed.bytes += share.bytes;
+	return NULL;
+}
+
+static struct err *add(struct build *build, uint32_t i)
+{
+	const struct leak_spec *spec = build->spec;
+	const struct block *block = &build->block[i];
+	enum leak_kind kind = build->mark->kind[i];
+	struct sample_share share = block_share(spec->mean, block);
+
+	build->leaks.sum[kind].blocks += share.blocks;
+	build->leaks.sum[kind].bytes += share.bytes;
+	if (!(spec->kinds & 1u << kind) || (spec->keep && !spec->keep(spec->ctx, block)))
+		return NULL;
+	return list(build, i, share);
+}
+
+/* What hangs on the blocks of a definite record that is listed. */
+static void add_indirect(struct build *build, uint32_t i)
+{
+	uint32_t leader = build->mark->leader[i], number;
+	struct sample_share share;
+
+	if (leader == MARK_NO_LEADER)
+		return;
+	number = keymap_find(&build->keys, key_of(&build->block[leader], LEAK_DEFINITE));
+	if (number == UINT32_MAX ||
+	    (build->spec->keep && !build->spec->keep(build->spec->ctx, &build->block[leader])))
+		return;
+	share = block_share(build->spec->mean, &build->block[i]);
+	build->leaks.vec.at[number].indirect_blocks += share.blocks;
+	build->leaks.vec.at[number].indirect_bytes += share.bytes;
+}
+
+static int by_size(const void *va, const void *vb)
+{
+	const struct leak *a = va, *b = vb;
+	uint64_t one = a->bytes + a->indirect_bytes, other = b->bytes + b->indirect_bytes;
+
+	if (a->kind != b->kind)
+		return a->kind < b->kind ? -1 : 1;
+	if (one != other)
+		return one > other ? -1 : 1;
+	return a->stack < b->stack ? -1 : a->stack > b->stack;
+}
+
+struct err *leaks_build(const struct block *block, size_t nr, const struct mark_result *mark,
+			const struct leak_spec *spec, struct leaks *ret)
+{
+	struct build build = { .block = block, .mark = mark, .spec = spec, .keys = KEYMAP_INIT };
+	struct err *err = NULL;
+
+	for (uint32_t i = 0; i < nr && !err; i++) {
+		err = add(&build, i);
+		if (!err && i % 65536 == 0)
+			err = cancel_check();
+	}
+	for (uint32_t i = 0; i < nr && !err; i++)
+		add_indirect(&build, i);
+	keymap_free(&build.keys);
+	if (err) {
+		leaks_free(&build.leaks);
+		return err;
+	}
+	if (build.leaks.vec.nr)
+		qsort(build.leaks.vec.at, build.leaks.vec.nr, sizeof(*build.leaks.vec.at), by_size);
+	*ret = build.leaks;
+	return NULL;
+}
+
+void leaks_free(struct leaks *leaks)
+{
+	vec_free(&leaks->vec);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Loss records: marked blocks, added up by kind and by where they were allocated. */
+#ifndef HEAP_LEAK_H
+#define HEAP_LEAK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/vec.h"
+#include "heap/block.h"
+#include "heap/mark.h"
+
+struct leak {
+	enum leak_kind kind;
+	uint32_t stack;		/* LOG_STACK_NONE: none was taken, or its blocks are in no record */
+	bool preattach, unrecorded;	/* its blocks are (struct block) */
+	uint64_t blocks, bytes;
+	/* Of a definite one: what is lost with it, all of it LEAK_INDIRECT. */
+	uint64_t indirect_blocks, indirect_bytes;
+};
+
+struct leak_sum {
+	uint64_t blocks, bytes;
+};
+
+struct leaks {
+	VEC(struct leak) vec;			/* by kind, the largest first; ties by stack */
+	struct leak_sum sum[LEAK_KINDS];	/* of all blocks, whatever is listed */
+	struct leak_sum listed;
+};
+
+struct leak_spec {
+	uint64_t mean;				/* of sampling: blocks stand for others (block_share); 0 */
+	uint32_t kinds;				/* to list: bits 1 << enum leak_kind */
+	/* List this block? NULL: all. */
+	bool (*keep)(void *ctx, const struct block *block);
+	void *ctx;
+};
+
+/* mark is of the nr blocks. */
+struct err *leaks_build(const struct block *block, size_t nr, const struct mark_result *mark,
+			const struct leak_spec *spec, struct leaks *ret) MUST_CHECK;
+void leaks_free(struct leaks *leaks);
+
+/* "definitely lost", "still reachable", ... */
+const char *leak_kind_name(enum leak_kind kind);
+/* "definite", "indirect", ...: one word. */
+const char *leak_kind_word(enum leak_kind kind);
+
+#endif

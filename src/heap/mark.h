@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Which blocks can the program still get at? Conservative marking: every aligned word of the
+ * roots, and of what they lead to, that is an address inside of a block is taken for a pointer to
+ * it.
+ *
+ * The four kinds are those of valgrind's memcheck (manual, 4.2.8 "Memory leak detection"). RRR is
+ * a root, AAA and BBB are blocks, ---> points to a block's start, -?-> somewhere inside:
+ *
+ *	(1)  RRR ------------> BBB	BBB reachable
+ *	(2)  RRR ---> AAA ---> BBB	both reachable
+ *	(3)  RRR               BBB	BBB definitely lost
+ *	(4)  RRR      AAA ---> BBB	AAA definitely, BBB indirectly lost
+ *	(5)  RRR ------?-----> BBB	BBB possibly lost
+ *	(6)  RRR ---> AAA -?-> BBB	BBB possibly lost
+ *	(7)  RRR -?-> AAA ---> BBB	both possibly lost
+ *	(8)  RRR -?-> AAA -?-> BBB	both possibly lost
+ *	(9)  RRR      AAA -?-> BBB	AAA definitely, BBB indirectly lost
+ *
+ * A block to which several of these apply is the first that it can be: reachable, possibly lost,
+ * indirectly lost. Of a ring of lost blocks the one with the smallest address is definitely lost,
+ * and the rest indirectly, by way of it (`leader`); so is that one itself where another lost
+ * block outside of the ring points to it, but not where it points to another of the ring. All as
+ * memcheck has it.
+ *
+ * An inner pointer is as good as one to the start where it is what compilers and libraries keep
+ * of a block (valgrind's --leak-check-heuristics, all of which are on here):
+ *
+ *	stdstring	behind length, capacity and reference count of an old std::string
+ *	length64	behind a first word that is the length of what follows
+ *	newarray	behind a first word that is a number of elements: new[] of a class with a
+ *			destructor
+ *	multiple	at a word that is the address of a table of virtual functions, as is the
+ *	inheritance	block's first word
+ *
+ * Memory of blocks is scanned as far as they were asked for: what a program keeps behind that,
+ * after malloc_usable_size, is not seen.
+ *
+ * Nested blocks: those of allocators that the user has named lie inside of malloc's. An address
+ * is in the innermost block; who reaches one inside has reached the one around it, and what is
+ * between the inner ones is the outer one's.
+ *
+ * Passes. Blocks found and not yet scanned are `pending`. They are scanned in order of address,
+ * window (of WINDOW blocks) by window, neighbours with one read, until none is pending: what is
+ * found ahead is scanned in the same pass. So memory is read in large pieces from front to back,
+ * and there is no stack that a long list could overflow. All loops are bounded by the number of
+ * blocks, each of which is scanned three times at most, whatever the memory holds.
+ */
+#ifndef HEAP_MARK_H
+#define HEAP_MARK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/memory.h"
+#include "base/vec.h"
+#include "heap/block.h"
+
+/* In the order in which they are reported. */
+enum leak_kind { LEAK_DEFINITE, LEAK_INDIRECT, LEAK_POSSIBLE, LEAK_REACHABLE, LEAK_KINDS };
+
+#define MARK_NO_LEADER	UINT32_MAX
+
+struct mark_range {
+	uint64_t start, end;
+};
+
+struct mark_ranges {
+	VEC(struct mark_range) vec;
+};
+
+struct mark_source {
+	struct memory *memory;
+	const struct block *block;	/* of one process, in the order of blocks_from_log */
+	size_t nr_blocks;
+	/* What is scanned, as far as it is no block; both in order of address. */
+	const struct mark_range *root;
+	size_t nr_roots;
+	/* The same: memory of heaps, where blocks may be that are not known. */
+	const struct mark_range *heap;
+	size_t nr_heaps;
+	const uint64_t *word;		/* registers, and what else may point to blocks */
+	size_t nr_words;
+	const struct mark_range *code;	/* executable memory of modules, in order; for the heuristics */
+	size_t nr_code;
+	/*
+	 * What is worth reading of [start, end): the next part of it goes to *ret; false: nothing
+	 * more. Memory that was never written has no pointers, and may be large. NULL: all of it.
+	 */
+	bool (*next_present)(void *ctx, uint64_t start, uint64_t end, struct mark_range *ret);
+	void *ctx;
+};
+
+struct mark_result {
+	uint8_t *kind;			/* by block: enum leak_kind */
+	/* By block: through which definitely lost one it is lost, if indirectly; or MARK_NO_LEADER. */
+	uint32_t *leader;
+	uint64_t root_bytes, heap_bytes, block_bytes;	/* that were scanned; one after the other */
+	/* Roots, and blocks, that could not be read, in part: they may hide the only pointers. */
+	struct mark_ranges unread_roots, unread_blocks;
+};
+
+/* ERR_CANCELLED; ERR_NOMEM; ERR_RANGE: too many blocks. */
+struct err *mark_run(const struct mark_source *source, struct mark_result *ret) MUST_CHECK;
+void mark_free(struct mark_result *result);
+
+/* Take `out` away from ranges; both get sorted and merged. */
+struct err *mark_ranges_subtract(struct mark_ranges *ranges, struct mark_ranges *out) MUST_CHECK;
+
+#endif

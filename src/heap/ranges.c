@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Ranges of addresses: sorted, merged, taken away from each other. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "heap/mark.h"
+
+static int by_start(const void *a, const void *b)
+{
+	const struct mark_range *one = a, *other = b;
+
+	return one->start < other->start ? -1 : one->start > other->start;
+}
+
+static void normalize(struct mark_ranges *ranges)
+{
+	size_t nr = 0;
+
+	if (ranges->vec.nr)
+		qsort(ranges->vec.at, ranges->vec.nr, sizeof(*ranges->vec.at), by_start);
+	for (size_t i = 0; i < ranges->vec.nr; i++) {
+		struct mark_range range = ranges->vec.at[i];
+
+		if (range.start >= range.end)
+			continue;
+		if (nr && ranges->vec.at[nr - 1].end >= range.start)
+			ranges->vec.at[nr - 1].end = MAX(ranges->vec.at[nr - 1].end, range.end);
+		else
+			ranges->vec.at[nr++] = range;
+	}
+	ranges->vec.nr = nr;
+}
+
+struct err *mark_ranges_subtract(struct mark_ranges *ranges, struct mark_ranges *out)
+{
+	struct mark_ranges left = { VEC_INIT };
+	struct err *err = NULL;
+	size_t o = 0;
+
+	normalize(ranges);
+	normalize(out);
+	for (size_t i = 0; i < ranges->vec.nr && !err; i++) {
+		struct mark_range range = ranges->vec.at[i];
+
+		while (o < out->vec.nr && out->vec.at[o].end <= range.start)
+			o++;
+		for (size_t j = o; j < out->vec.nr && out->vec.at[j].start < range.end && !err; j++) {
+			if (range.start < out->vec.at[j].start)
+				err = vec_push(&left.vec, ((struct mark_range){
+					range.start, out->vec.at[j].start }));
+			range.start = MAX(range.start, out->vec.at[j].end);
+		}
+		if (range.start < range.end && !err)
+			err = vec_push(&left.vec, range);
+	}
+	if (err) {
+		vec_free(&left.vec);
+		return err;
+	}
+	vec_free(&ranges->vec);
+	*ranges = left;
+	return NULL;
+}

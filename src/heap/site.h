@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Sites: blocks added up by stack, function, module, thread or size. */
+#ifndef HEAP_SITE_H
+#define HEAP_SITE_H
+
+#include "base/err.h"
+#include "base/vec.h"
+#include "heap/block.h"
+#include "heap/filter.h"
+#include "log/pending.h"
+
+enum site_by { SITE_STACK, SITE_FUNCTION, SITE_MODULE, SITE_THREAD, SITE_SIZE };
+enum site_sort { SITE_SORT_BYTES, SITE_SORT_COUNT, SITE_SORT_AGE, SITE_SORT_GROWTH,
+		SITE_SORT_RATE };
+
+struct site {
+	uint64_t key;		/* stack id; function or module: number given by key_of; thread: registry index; size */
+	uint32_t stack;		/* a stack of this site (the one with most bytes), LOG_STACK_NONE if none */
+	uint64_t bytes, count;	/* live: what its blocks stand for, if the log samples (block_share); so are the next three */
+	uint64_t total, total_bytes;	/* all-time, of all its stacks; 0 where it is not known (by thread, by size) */
+	uint64_t freed;			/* of total: those that the scan has not found live */
+	uint64_t oldest, median;	/* age in ns of live blocks whose time is known; 0 without any. Of an even number the
+					   median is the mean of the two in the middle */
+	double rate;			/* bytes a second of growth since recording began: live bytes over that time */
+};
+
+struct sites {
+	VEC(struct site) vec;
+	uint64_t bytes, count;	/* of all (as of one), before the limit: what shares are of */
+};
+
+struct site_spec {
+	enum site_by by;
+	enum site_sort sort;
+	uint64_t limit;			/* UINT64_MAX: none */
+	/*
+	 * For SITE_FUNCTION and SITE_MODULE: a number for the key of a stack (equal numbers: same
+	 * site).
+	 */
+	uint64_t (*key_of)(void *ctx, uint32_t stack, enum site_by by);
+	void *ctx;
+	const struct log_pending *pending;	/* all-time counts that are not in the log yet; NULL: none */
+};
+
+/*
+ * Add up the blocks of blocks (already filtered), largest first, ties by key; without a mark to
+ * compare with, growth is all that is live. now_ns is log_clock_realtime(log, log_now()).
+ */
+struct err *sites_build(const struct log *log, const struct blocks *blocks,
+			const struct site_spec *spec, uint64_t now_ns,
+			struct sites *ret) MUST_CHECK;
+void sites_free(struct sites *sites);
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Walks of an allocator's heaps: all its chunks, in use or free, as its own words in the target's
+ * memory have them. What every allocator's walk is given and gives; glibc's is the one there is.
+ *
+ * A walk works on struct memory and knows no process. It believes nothing: not a length, not a
+ * pointer, not a count. Each loop is bounded by what was walked before, whatever is in the memory;
+ * and what does not fit is listed as damage, with what lies on both sides of it, while the walk
+ * goes on behind it. So a torn heap (a thread was stopped in the middle of malloc) gives damage, no
+ * error. The caller who can let the target run on looks again.
+ *
+ * glibc (2.26 and later, 64 bits)
+ *
+ *	main_arena	in libc's data; no symbol is needed. It has 127 bins, each a pair of words which,
+ *			if the bin is empty, point at the bin itself; behind them `next`, by which all
+ *			arenas form a ring. Where these two hold there is an arena, and where `next`
+ *			leads back to says how long the part before the bins is, which tells 2.26
+ *			(no have_fastchunks) from later ones.
+ *	other arenas	follow the heap_info at the start of their first heap: ar_ptr, prev, size. The
+ *			arena's place behind it tells the two lengths of heap_info (2.35 added
+ *			pagesize). The last heap is where top is, at a multiple of the largest heap
+ *			size, which is tried out; prev leads to the others.
+ *	main heap	ends with top; contiguous, it begins system_mem before that. Where others have
+ *			called sbrk, or sbrk has failed, it is in pieces, each but the last ended by two
+ *			fenceposts: the start of the next piece is searched for.
+ *	chunks		are walked by their sizes. One is free if the next one says so (PREV_INUSE), but
+ *			those in fastbins and in a thread's cache are known by their lists alone.
+ *	tcache		each thread's lists are a chunk of the heap themselves, found by the thread's own
+ *			pointer: the offset from the thread pointer at which all threads have none or one
+ *			to such a chunk; or by their content. counts are bytes up to 2.29, 16 bits from
+ *			2.30 on, which tells their chunk's size. Those of 2.42 and later are not known.
+ *	safe-linking	(2.32): an end of a list is 0 without it, and the place itself >> 12 with it.
+ *	mmapped		chunks hang on no list. They are looked for at the pages of anonymous mappings
+ *			that no heap covers, and counted against mp_ (n_mmaps, mmapped_mem), which is found
+ *			by its sbrk_base. What does not add up is said (mmapped_certain).
+ *
+ * Heaps are numbered from the oldest: 0 is the main one, 1 the first that was added. Numbers never
+ * change (malloc_info counts the other way round).
+ *
+ * Rejected: a table of offsets by version (distributions patch, and what is wrong there is wrong
+ * silently).
+ */
+#ifndef HEAP_WALK_H
+#define HEAP_WALK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/memory.h"
+#include "base/vec.h"
+
+#define HEAPS_MAX	60000u	/* arenas; numbers above are LOG_HEAP_* */
+
+enum chunk_kind {
+	CHUNK_USED,		/* the program has it */
+	CHUNK_MMAPPED,		/* the same; a mapping of its own */
+	CHUNK_OWN,		/* the allocator's: a thread's cache */
+	CHUNK_CACHED,		/* free, in a thread's cache */
+	CHUNK_FAST,		/* free, in a fastbin */
+	CHUNK_FREE,		/* free, in a bin */
+	CHUNK_TOP,		/* the end of an arena, not yet given out */
+	CHUNK_KINDS,
+};
+
+/* 16 bytes, since there are millions. */
+struct heap_chunk {
+	uint64_t address : 48;	/* of the block in it */
+	uint64_t heap : 16;	/* number, or LOG_HEAP_MMAP */
+	uint64_t size : 56;	/* with its header */
+	uint64_t kind : 8;
+};
+
+struct heap_chunks {
+	VEC(struct heap_chunk) vec;	/* in order of address */
+};
+
+/* A run of chunks, end to end. */
+struct heap_span {
+	uint64_t start, end;	/* of the first chunk, behind the last one */
+	uint16_t heap;		/* number, or LOG_HEAP_MMAP */
+};
+
+struct heap_arena {
+	uint64_t address;	/* of its malloc_state ... */
+	uint64_t bins_end;	/* ... and where its bins end, behind which no chunk is named */
+	uint64_t top;		/* chunk; 0: none yet */
+	uint64_t system_mem, max_system_mem;
+	bool locked;
+	bool whole;		/* all that system_mem says was walked, and nothing was damaged */
+	uint64_t bytes[CHUNK_KINDS], chunks[CHUNK_KINDS];
+	uint64_t largest_free;	/* chunk, bytes */
+};
+
+/* Something that is not as it must be. */
+struct heap_damage {
+	uint64_t address;	/* of the word */
+	uint64_t before, after;	/* blocks on both sides; 0: not known */
+	uint16_t heap;
+	char what[128];
+};
+
+struct heap_walk {
+	struct heap_chunks chunks;
+	VEC(struct heap_arena) arenas;	/* by number */
+	VEC(struct heap_span) spans;	/* by start */
+	VEC(struct heap_damage) damage;	/* at most HEAP_DAMAGE_MAX */
+	uint64_t damages;		/* of all */
+	uint64_t mmapped, mmapped_bytes;	/* as the allocator counts them, if it is known: */
+	bool mmapped_known, mmapped_certain;	/* certain: what was found is as many, and as long */
+	bool caches_known;		/* false: cached blocks may count as used */
+	VEC(uint64_t) loose;		/* blocks that a clue leads to by links: see heap_source */
+};
+
+#define HEAP_WALK_INIT	{ .chunks = { VEC_INIT } }
+#define HEAP_DAMAGE_MAX	1000u
+
+/* A private writable mapping. */
+struct heap_map {
+	uint64_t start, end;
+	bool brk;		/* [heap] */
+	bool anonymous;		/* may hold mapped chunks */
+};
+
+/* What a walk begins with. Arrays are the caller's. */
+struct heap_source {
+	struct memory *memory;
+	const struct heap_map *map;	/* in order of address */
+	size_t nr_maps;
+	const struct heap_map *data;	/* of these those of libc, where main_arena is */
+	size_t nr_data;
+	uint64_t main_arena;		/* by symbol; 0: not known */
+	const uint64_t *thread;		/* thread pointers, as far as they are known */
+	size_t nr_threads;
+	bool all_threads;		/* there are no others */
+	const uint64_t *block;		/* blocks that are surely in use, in order of address */
+	size_t nr_blocks;
+	/*
+	 * Words that threads inside the allocator have in hand. One of them may be taking a list apart
+	 * that nothing else leads to any more (malloc_consolidate, the end of a thread): chunks of
+	 * it look used.
+	 */
+	const uint64_t *clue;
+	size_t nr_clues;
+	bool check;			/* look at all links of the bins, too */
+};
+
+/*
+ * ERR_NOTFOUND: libc's data has no arena (nothing was allocated yet, or it is laid out otherwise);
+ * ERR_NOMEM. All else that is wrong is damage, in a walk that is as whole as it can be.
+ */
+struct err *glibc_walk(const struct heap_source *source, struct heap_walk *ret) MUST_CHECK;
+void heap_walk_free(struct heap_walk *walk);
+
+/* Bytes that the program can use of a chunk. */
+static inline uint64_t chunk_usable(const struct heap_chunk *chunk)
+{
+	return chunk->size - (chunk->kind == CHUNK_MMAPPED ? 16 : 8);
+}
+
+/* Does the program have it? */
+static inline bool chunk_held(const struct heap_chunk *chunk)
+{
+	return chunk->kind == CHUNK_USED || chunk->kind == CHUNK_MMAPPED;
+}
+
+/* The chunk of the block at address, or NULL. */
+struct heap_chunk *heap_chunk_at(const struct heap_chunks *chunks, uint64_t address);
+/*
+ * The chunk that holds address, or NULL: from its word of size on, since the one before that
+ * belongs to the chunk before (a block reaches into it, and so does what is said of a free one).
+ */
+const struct heap_chunk *heap_chunk_around(const struct heap_chunks *chunks, uint64_t address);
+/* "used", "tcache", "fastbin", ...; that of a free chunk in a bin is by its size. */
+const char *heap_chunk_kind(const struct heap_chunk *chunk);
+
+#endif

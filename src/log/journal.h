@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The journal: all that was done to a target, in the target's own shared region, so that any later
+ * mdbg, of any version, can take out what any earlier one left. THE FORMAT IS FROZEN: fields are
+ * never moved, never reused; kinds are added at the end, and an mdbg that meets a kind it does not
+ * know leaves that entry alone and says so.
+ *
+ * It lies at offset 0 of the region (a memfd named JOURNAL_MEMFD_NAME; it is found through
+ * /proc/PID/maps by that name). All numbers are little-endian. One writer at a time: the mdbg whose
+ * pid stands in `owner`.
+ *
+ * An entry is written whole with state PLANNED before the change is made (write-ahead), becomes
+ * DONE when it is made and UNDONE when it is taken back. A cleaner treats PLANNED like DONE but
+ * compares first: bytes that are not `new` are left alone.
+ */
+#ifndef LOG_JOURNAL_H
+#define LOG_JOURNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define JOURNAL_MEMFD_NAME	"mdbg"
+#define JOURNAL_MEMFD_PATH	"/memfd:" JOURNAL_MEMFD_NAME	/* in /proc/PID/maps */
+#define JOURNAL_MAGIC		"mdbgjrnl"
+#define JOURNAL_SIZE		(256 * 1024)	/* bytes of the region that the journal takes */
+#define JOURNAL_BYTES		32
+
+enum journal_kind {
+	JOURNAL_TEXT = 1,	/* len bytes at address: old[] became new[] */
+	JOURNAL_MAPPING = 2,	/* a private anonymous mapping of len bytes at address */
+	JOURNAL_REGION = 3,	/* the mapping of the region itself: undone last */
+	JOURNAL_SIGACTION = 4,	/* disposition of signal aux; old[] and new[] are the kernel's struct sigaction (32 bytes) */
+	JOURNAL_FD = 5,		/* descriptor aux, open in the target */
+	JOURNAL_DATA = 6,	/* a private anonymous mapping of len bytes at address, writable */
+	JOURNAL_LOG = 7,	/* a mapping of part of the region's file, from offset aux on */
+};
+
+enum journal_state {
+	JOURNAL_FREE = 0,
+	JOURNAL_PLANNED = 1,
+	JOURNAL_DONE = 2,
+	JOURNAL_UNDONE = 3,
+};
+
+struct journal_entry {			/* 96 bytes */
+	uint32_t state;			/* enum journal_state; written last when an entry is added */
+	uint32_t kind;
+	uint64_t address;
+	uint64_t len;
+	uint64_t aux;
+	uint8_t old[JOURNAL_BYTES];
+	uint8_t new[JOURNAL_BYTES];
+};
+
+struct journal {			/* the first bytes of the region */
+	char magic[8];
+	uint32_t version;		/* 1, for ever */
+	uint32_t entry_size;		/* 96 */
+	uint32_t nr;			/* entries ever used */
+	uint32_t room;			/* entries that fit */
+	uint32_t owner;			/* pid of the mdbg that writes, in its own pid namespace; 0: none */
+	uint32_t reserved;
+	uint64_t owner_start;		/* that mdbg's start time (/proc/PID/stat, field 22), against pid reuse */
+	uint64_t region_size;		/* bytes of the whole region */
+	uint64_t log_offset;		/* where the log's header lies in the region */
+	uint64_t target_start;		/* start time of the target that this was done to; its forked children may share this */
+	struct journal_entry entry[];
+};
+
+/* Format the first JOURNAL_SIZE bytes at base. */
+void journal_init(struct journal *journal, uint64_t region_size, uint64_t log_offset);
+/* The same where they are zeros, as in a new file: none is touched but the first. */
+void journal_init_zeroed(struct journal *journal, uint64_t region_size, uint64_t log_offset);
+/* Is this a journal, of this format, that lies within size bytes? ERR_FORMAT says what is wrong. */
+struct err *journal_check(const struct journal *journal, uint64_t size) MUST_CHECK;
+/*
+ * Write an entry ahead; it is PLANNED. UNDONE entries are used again. ERR_RANGE: full. *ret is its
+ * index.
+ */
+struct err *journal_plan(struct journal *journal, const struct journal_entry *entry,
+			 uint32_t *ret) MUST_CHECK;
+void journal_done(struct journal *journal, uint32_t index);
+void journal_undone(struct journal *journal, uint32_t index);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The layout of a region, computed from its size. Freestanding. */
+
+#include "log/layout.h"
+
+#include "log/journal.h"
+#include "log/stack.h"
+#include "log/table.h"
+
+#define TABLE_TURN	13
+
+/* The largest power of two that is not above x; x is not 0. */
+static uint64_t power_of_two(uint64_t x)
+{
+	return 1ull << (63 - __builtin_clzll(x));
+}
+
+/* Hand out the next bytes of the region, page by page. */
+static uint8_t *cut(struct log *log, uint64_t *at, uint64_t bytes)
+{
+	uint8_t *start = log->base + *at;
+
+	*at += ALIGN_UP(bytes, LOG_PAGE);
+	return start;
+}
+
+/*
+ * A sixteenth of the region for the registry, and an eighth for the stacks: of the default gigabyte
+ * room for 64K threads and about a million stacks.
+ */
+static void cut_threads(struct log *log, uint64_t *at)
+{
+	uint64_t nr = power_of_two(log->size / 16 / sizeof(struct log_entry));
+
+	log->nr_threads = (uint32_t)MIN(nr, LOG_THREADS_MAX);
+	log->thread = (struct log_entry *)cut(log, at, log->nr_threads * sizeof(struct log_entry));
+	log->thread_index = (uint32_t *)cut(log, at, 2 * log->nr_threads * sizeof(uint32_t));
+}
+
+static void cut_stacks(struct log *log, uint64_t *at)
+{
+	uint64_t bytes = log->size / 8;
+	uint64_t nr = MIN(power_of_two(bytes / STACK_TYPICAL), STACK_NR_MAX);
+
+	log->nr_stacks = (uint32_t)nr;
+	while (stack_level_start(log->stack_levels) * STACK_BUCKET < 2 * nr)
+		log->stack_levels++;
+	log->stack_index = (uint64_t *)cut(log, at, stack_level_start(log->stack_levels) *
+					   STACK_BUCKET * sizeof(uint64_t));
+	log->stack_directory = (uint32_t *)cut(log, at, (nr + 1) * sizeof(uint32_t));
+	log->arena_size = MIN(ALIGN_DOWN(bytes, LOG_PAGE), (uint64_t)STACK_UNIT << 32);
+	log->arena = cut(log, at, log->arena_size);
+}
+
+/*
+ * Each table makes the whole larger by STEP at least; what is left over at the end becomes part of
+ * the last. See table.h.
+ */
+static void cut_tables(struct log *log, uint64_t at)
+{
+	uint64_t left = ALIGN_DOWN(log->size, LOG_PAGE) - at, used = 0;
+
+	while (left >= LOG_PAGE && log->nr_tables < LOG_TABLES) {
+		uint64_t bytes = table_bytes_next(used);
+		struct log_table *table = &log->table[log->nr_tables++];
+
+		if (bytes > left || left - bytes < bytes / 4 || log->nr_tables == LOG_TABLES)
+			bytes = MIN(left, TABLE_BYTES_MAX);
+		table->window = (struct log_window *)cut(log, &at, bytes);
+		table->nr = (uint32_t)(bytes / sizeof(struct log_window));
+		table->turn = (log->nr_tables - 1) * TABLE_TURN % 64;
+		left -= bytes;
+		used += bytes;
+	}
+	log->hint_units = MIN(used / sizeof(struct log_slot), UINT32_MAX);
+}
+
+bool log_layout(void *base, uint64_t size, uint64_t header_offset, struct log *ret)
+{
+	uint64_t at = header_offset;
+
+	if (size < LOG_LIMIT_MIN || size > LOG_LIMIT_MAX || header_offset < JOURNAL_SIZE ||
+	    header_offset > LOG_LIMIT_MIN / 4 || header_offset % LOG_PAGE)
+		return false;
+	ret->base = base;
+	ret->size = size;
+	ret->nr_tables = 0;
+	ret->newest = 0;
+	ret->reserved = (struct log_reserved){ 0, 0, 0, 0, 0, 0, 0 };
+	ret->stack_levels = 0;
+	ret->header = (struct log_header *)cut(ret, &at, LOG_HEADER_SIZE);
+	ret->hint = (uint64_t *)cut(ret, &at, LOG_HINTS * sizeof(*ret->hint));
+	cut_threads(ret, &at);
+	cut_stacks(ret, &at);
+	cut_tables(ret, at);
+	return true;
+}

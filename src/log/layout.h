@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Where everything lies in the region. The whole layout is a function of two numbers, the offset of
+ * the header and the bytes of the region (log_layout), and is computed anew by whoever maps it: the
+ * region holds no offset that a reader would have to believe. That matters because the target can
+ * write there: mdbg takes from the region only numbers that it can bound (how many tables, how much
+ * of the arena) and contents.
+ *
+ *	offset 0	the journal (journal.h), JOURNAL_SIZE
+ *	header_offset	struct log_header, LOG_HEADER_SIZE
+ *			hints		uint64_t[LOG_HINTS]	(table.h)
+ *			threads		struct log_entry[nr_threads]
+ *			thread index	uint32_t[2 * nr_threads]	(registry.c)
+ *			stack index	stack_levels levels of buckets (stack.h)
+ *			stack directory	uint32_t[nr_stacks + 1]
+ *			stack arena	stacks, one after the other
+ *			table 0, table 1, ...				(table.h)
+ *	size
+ *
+ * The file behind it is sparse: what no writer has touched takes no memory. Readers must keep it so
+ * and not look at what is not in use, since a mere read of a hole in shared memory fills it.
+ *
+ * Freestanding.
+ */
+#ifndef LOG_LAYOUT_H
+#define LOG_LAYOUT_H
+
+#include <stdint.h>
+
+#include "log/log.h"
+
+#define LOG_MAGIC		"mdbg-log"
+#define LOG_HEADER_SIZE		(16 * 1024)
+#define LOG_PAGE		4096
+#define LOG_HINTS		4096		/* a power of two */
+#define LOG_THREADS_MAX		(1u << 16)	/* a record has 16 bits for it */
+#define LOG_ANCHORS		256		/* of the clock */
+
+/*
+ * One thread that was seen: who it is, and its account. Only the thread itself writes (or the
+ * tracer, while it is stopped); entry 0 belongs to all. Two cache lines, so that writers do not
+ * share one.
+ */
+struct log_entry {
+	uint64_t account[sizeof(struct log_accounts) / sizeof(uint64_t)];
+	uint64_t thread_pointer;
+	uint32_t lwp;
+	uint32_t pad;
+} __attribute__((aligned(128)));
+
+/* A moment in both clocks (clock.c). */
+struct log_anchor {
+	uint64_t stamp;
+	uint64_t end;		/* ns since the epoch at which the time before it ends ... */
+	uint64_t start;		/* ... and from which the time after it goes on: later, if the clock was set forward here */
+};
+
+struct log_header {
+	char magic[8];
+	uint32_t version;
+	uint32_t stack_depth;
+	uint64_t size;		/* bytes of the region */
+	uint64_t sample;
+	uint64_t origin;	/* time stamp of log_format: SEQ counts from here */
+	uint64_t start;		/* time stamp of log_format or log_reset */
+
+	/* Written by all writers; each on a line of its own. */
+	uint32_t tables __attribute__((aligned(64)));	/* allocation tables in use, 1 at least */
+	uint32_t threads __attribute__((aligned(64)));	/* registry entries in use, 1 at least */
+	uint64_t stacks __attribute__((aligned(64)));	/* next id << 32 | next unit of the arena (stack.h) */
+
+	/* Written by mdbg only. */
+	uint32_t anchors __attribute__((aligned(64)));
+	uint64_t rate;		/* ns a tick, times 2^48, for what comes after the last anchor */
+	uint64_t rate_stamp, rate_ns;	/* whence rate is measured: the start, as if the clock had never been set */
+	uint64_t ahead;		/* ns that the log is ahead of a clock that was set back */
+	struct log_anchor anchor[LOG_ANCHORS];
+};
+
+_Static_assert(sizeof(struct log_header) <= LOG_HEADER_SIZE, "header");
+_Static_assert(sizeof(struct log_entry) == 128, "entry");
+
+/*
+ * Fill in *log for a region of size bytes at base whose header lies at header_offset: pointers and
+ * bounds, from these numbers alone. False: it does not fit. The region is not looked at.
+ */
+bool log_layout(void *base, uint64_t size, uint64_t header_offset, struct log *ret);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * All-time counts that are not in the stack table yet. An agent's threads keep those of their hot
+ * stacks to themselves (agent/memo.h) and fold them into the table now and then: what a stack has
+ * had in all is log_stack_get's total and what is pending here. For a report:
+ *
+ *	struct log_pending pending;
+ *
+ *	err = log_pending_init(log, &pending);
+ *	for each thread of the agent
+ *		memo_each(&thread->memo, log_pending_add, &pending);
+ *	spec.pending = &pending;	(heap/site.h)
+ *	log_pending_free(&pending);
+ *
+ * Exact while nobody writes. A count that is folded between this and the report's look at the table
+ * is in both, for this once.
+ */
+#ifndef LOG_PENDING_H
+#define LOG_PENDING_H
+
+#include "log/log.h"
+
+struct log_pending {
+	uint64_t *blocks, *bytes;	/* by stack id */
+	uint32_t nr;			/* of each: ids are below it */
+};
+
+#define LOG_PENDING_INIT	{ NULL, NULL, 0 }
+
+/* Nothing pending yet, for all stacks that there are now. */
+struct err *log_pending_init(const struct log *log, struct log_pending *ret) MUST_CHECK;
+/* Add to a stack's counts (ctx: struct log_pending); one that was not there at init is left out. */
+void log_pending_add(uint32_t stack, uint64_t blocks, uint64_t bytes, void *ctx);
+void log_pending_free(struct log_pending *pending);
+
+#endif

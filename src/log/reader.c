@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What mdbg reads from the log: records, stacks, threads, sums. The region is not to be trusted:
+ * see layout.h and stack.h.
+ */
+
+#include <string.h>
+
+#include "log/layout.h"
+#include "log/registry.h"
+#include "log/stack.h"
+#include "log/table.h"
+
+static bool window_each(const struct log_window *window,
+			bool (*fn)(const struct log_record *record, void *ctx), void *ctx)
+{
+	for (unsigned i = 0; i < WINDOW_SLOTS; i++) {
+		struct log_record record;
+
+		if (slot_read(&window->slot[i], &record) && fn(&record, ctx))
+			return true;
+	}
+	return false;
+}
+
+void log_each(const struct log *log, bool (*fn)(const struct log_record *record, void *ctx),
+	      void *ctx)
+{
+	/* A table that is added meanwhile has only what is younger than this scan. */
+	uint32_t nr = table_count(log);
+
+	for (uint32_t i = 0; i < nr; i++)
+		for (uint32_t j = 0; j < log->table[i].nr; j++)
+			if (window_each(&log->table[i].window[j], fn, ctx))
+				return;
+}
+
+struct log_stack_view log_stack_get(const struct log *log, uint32_t stack)
+{
+	struct log_stack_view view = { NULL, 0, 0, 0, 0, 0 };
+	const struct log_stack *at = stack_find(log, stack, &view.nr);
+
+	if (!at) {
+		view.nr = 0;
+		return view;
+	}
+	view.pcs = at->pc;
+	view.end = at->end;
+	view.generation = at->generation;
+	view.total = __atomic_load_n(&at->total, __ATOMIC_RELAXED);
+	view.total_bytes = __atomic_load_n(&at->total_bytes, __ATOMIC_RELAXED);
+	return view;
+}
+
+uint32_t log_stacks(const struct log *log)
+{
+	uint32_t next = (uint32_t)(__atomic_load_n(&log->header->stacks, __ATOMIC_ACQUIRE) >> 32);
+
+	return next ? MIN(next - 1, log->nr_stacks) : 0;
+}
+
+struct log_thread_view log_thread_get(const struct log *log, uint32_t thread)
+{
+	struct log_thread_view view = { 0, 0 };
+
+	if (!thread || thread >= threads_count(log))
+		return view;
+	view.thread_pointer = __atomic_load_n(&log->thread[thread].thread_pointer,
+					      __ATOMIC_RELAXED);
+	view.lwp = __atomic_load_n(&log->thread[thread].lwp, __ATOMIC_RELAXED);
+	return view;
+}
+
+struct log_accounts log_accounts_get(const struct log *log)
+{
+	uint64_t sum[sizeof(struct log_accounts) / sizeof(uint64_t)] = { 0 };
+	uint32_t nr = threads_count(log);
+	struct log_accounts accounts;
+
+	for (uint32_t i = 0; i < nr; i++)
+		for (unsigned j = 0; j < ARRAY_SIZE(sum); j++)
+			sum[j] += __atomic_load_n(&log->thread[i].account[j], __ATOMIC_RELAXED);
+	memcpy(&accounts, sum, sizeof(accounts));
+	return accounts;
+}
+
+uint64_t log_live(const struct log *log)
+{
+	struct log_accounts accounts = log_accounts_get(log);
+
+	return accounts.allocs - accounts.frees - accounts.replaced;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Faulting in what the writers will touch next.
+ *
+ * Each part of the region is filled from its start on, but for tables and indexes, which are filled
+ * all over and so are wanted as a whole before they come into use. The next table is half as large
+ * as those in use, or larger; so it is faulted in bit by bit as these fill up, from half full on. A
+ * table is added when they are 85 to 93 % full: by then all of it is there.
+ */
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "log/layout.h"
+#include "log/registry.h"
+#include "log/stack.h"
+#include "log/table.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+#define THREADS_AHEAD		512
+#define THREAD_INDEX_CALL	(64ull << 10)
+#define STACKS_AHEAD		8192
+#define TABLE_BYTES_CALL	(16ull << 20)
+
+/* Before Linux 5.14: a write to each page that changes nothing, whoever else writes. */
+static void touch(uint8_t *start, uint64_t bytes)
+{
+	for (uint64_t at = 0; at < bytes; at += LOG_PAGE)
+		__atomic_fetch_or((uint64_t *)(start + at), 0, __ATOMIC_RELAXED);
+}
+
+/*
+ * Fault in a part up to `bytes` from its start, which is a page's; *done is how far it is already.
+ * More than the part has is not asked for.
+ */
+static struct err *advance(void *part, uint64_t *done, uint64_t bytes)
+{
+	uint8_t *from = (uint8_t *)part + *done;
+	uint64_t want = ALIGN_UP(bytes, LOG_PAGE), len = want - *done;
+
+	if (want <= *done)
+		return NULL;
+	if (madvise(from, len, MADV_POPULATE_WRITE)) {
+		if (errno != EINVAL)
+			return err_sys("log: fault in %llu bytes", (unsigned long long)len);
+		touch(from, len);
+	}
+	*done = want;
+	return NULL;
+}
+
+static struct err *reserve_threads(struct log *log)
+{
+	uint64_t threads = MIN(threads_count(log) + THREADS_AHEAD, log->nr_threads);
+	uint64_t index = 2ull * log->nr_threads * sizeof(*log->thread_index);
+	struct err *err = advance(log->header, &log->reserved.header,
+				  LOG_HEADER_SIZE + LOG_HINTS * sizeof(*log->hint));
+
+	if (!err)
+		err = advance(log->thread, &log->reserved.threads,
+			      threads * sizeof(*log->thread));
+	/* By hash, all over; it is not worth the time of one call while there are few threads. */
+	if (!err)
+		err = advance(log->thread_index, &log->reserved.thread_index,
+			      MIN(index, log->reserved.thread_index + THREAD_INDEX_CALL));
+	return err;
+}
+
+/* The levels of the index that twice as many stacks would fill, and one at least. */
+static uint64_t index_bytes(const struct log *log, uint32_t stacks)
+{
+	uint32_t levels = 1;
+
+	while (levels < log->stack_levels &&
+	       stack_level_start(levels) * STACK_BUCKET <
+	       2ull * stacks + STACK_BUCKETS * STACK_BUCKET / 2)
+		levels++;
+	return stack_level_start(levels) * STACK_BUCKET * sizeof(*log->stack_index);
+}
+
+static struct err *reserve_stacks(struct log *log, uint64_t bytes)
+{
+	uint32_t stacks = log_stacks(log);
+	uint64_t units = (uint32_t)__atomic_load_n(&log->header->stacks, __ATOMIC_RELAXED);
+	uint64_t arena = MIN(units * STACK_UNIT, log->arena_size);
+	uint64_t ids = MIN((uint64_t)stacks + STACKS_AHEAD, log->nr_stacks);
+	struct err *err = advance(log->stack_index, &log->reserved.stack_index,
+				  index_bytes(log, stacks));
+
+	if (!err)
+		err = advance(log->stack_directory, &log->reserved.stack_directory,
+			      (ids + 1) * sizeof(*log->stack_directory));
+	if (!err)
+		err = advance(log->arena, &log->reserved.arena,
+			      arena + MIN(bytes, log->arena_size - arena));
+	return err;
+}
+
+/* Bytes of the first nr tables, which lie side by side. */
+static uint64_t tables_bytes(const struct log *log, uint32_t nr)
+{
+	return (uint64_t)((uint8_t *)(log->table[nr - 1].window + log->table[nr - 1].nr) -
+			  (uint8_t *)log->table[0].window);
+}
+
+/* Of the next table, four times what is filled of those in use beyond half. */
+static uint64_t next_wanted(const struct log *log, uint32_t nr, uint64_t used)
+{
+	uint64_t slots = used / sizeof(struct log_slot), live = MIN(log_live(log), slots), next;
+
+	if (nr >= log->nr_tables || live <= slots / 2)
+		return 0;
+	next = tables_bytes(log, nr + 1) - used;
+	return MIN(next, next / slots * (live - slots / 2) * 4);
+}
+
+/* The tables in use, what will follow them soon, and what is asked for beyond. */
+static struct err *reserve_tables(struct log *log, uint64_t bytes)
+{
+	uint32_t nr = table_count(log);
+	uint64_t used = tables_bytes(log, nr), all = tables_bytes(log, log->nr_tables);
+	uint64_t done = log->reserved.tables, want;
+
+	if (done == all)
+		return NULL;
+	want = used + next_wanted(log, nr, used);
+	want += MIN(bytes, all - want);
+	if (want <= done)
+		return NULL;
+	return advance(log->table[0].window, &log->reserved.tables,
+		       done + MIN(want - done, MAX(bytes, TABLE_BYTES_CALL)));
+}
+
+struct err *log_reserve(struct log *log, uint64_t bytes)
+{
+	uint64_t stacks = bytes / 8;
+	struct err *err = reserve_threads(log);
+
+	if (!err)
+		err = reserve_stacks(log, stacks);
+	if (!err)
+		err = reserve_tables(log, bytes - stacks);
+	return err;
+}

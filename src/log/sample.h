@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Sampling: about one block in `mean` bytes is recorded, and stands for those that are not.
+ *
+ * The samples are a Poisson process over the bytes that a thread allocates: the gaps between them
+ * are exponentially distributed, and a block is recorded if one of them lies inside it, which has
+ * probability 1 - exp(-size / mean), whatever was allocated before. So a recorded block stands for
+ * 1 / (1 - exp(-size / mean)) blocks of its size, and all sums of these are right on average.
+ *
+ * Both are exact in their distribution, with integers alone, since the agent has no others: gaps by
+ * von Neumann's comparisons of random numbers (Various Techniques Used in Connection with Random
+ * Digits, 1951) instead of a logarithm; what a block stands for, to within 1e-6, is rounded up or
+ * down by chance, so that it is right on average too. The chance is taken from the record's own
+ * time: whoever computes it gets the same numbers, and what is added can be subtracted again.
+ *
+ * Freestanding.
+ */
+#ifndef LOG_SAMPLE_H
+#define LOG_SAMPLE_H
+
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+#define SAMPLE_MEAN_MAX		(1ull << 34)
+#define SAMPLE_BITS		24		/* of fractions below */
+#define SAMPLE_ONE		(1ull << SAMPLE_BITS)
+
+/* Sixty-four random bits (splitmix64); any state will do. */
+static inline uint64_t sample_random(uint64_t *state)
+{
+	uint64_t bits = *state += 0x9e3779b97f4a7c15ull;
+
+	bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9ull;
+	bits = (bits ^ bits >> 27) * 0x94d049bb133111ebull;
+	return bits ^ bits >> 31;
+}
+
+/* The product of a fraction of 2^64 with a number. */
+static inline uint64_t sample_part(uint64_t fraction, uint64_t of)
+{
+	return (uint64_t)((unsigned __int128)fraction * of >> 64);
+}
+
+/*
+ * Whole bytes to the next sample, which lies in the byte after them. The first number of a falling
+ * run of random ones that is odd in length has density exp(-x); each run that is even (probability
+ * 1 / e) puts it off by a whole mean.
+ */
+static inline uint64_t sample_gap(uint64_t *random, uint64_t mean)
+{
+	for (uint64_t whole = 0;; whole += mean) {
+		uint64_t first = sample_random(random), last = first, next;
+		unsigned nr = 1;
+
+		for (; (next = sample_random(random)) < last; nr++)
+			last = next;
+		if (nr & 1)
+			return whole + sample_part(first, mean);
+	}
+}
+
+/* Of blocks of no bytes, too, some are to be recorded. */
+static inline uint64_t sample_size(uint64_t size)
+{
+	return size ? size : 1;
+}
+
+/*
+ * SAMPLE_ONE / (1 - exp(-size / mean)). For x = size / mean up to 1 by its series,
+ * 1/x + 1/2 + x/12 - x^3/720 + x^5/30240; a larger x is halved until it fits, and from q = 1 -
+ * exp(-x / 2) comes 1 - exp(-x) = q (2 - q).
+ */
+static inline uint64_t sample_weight(uint64_t size, uint64_t mean)
+{
+	uint64_t x, square, cube, weight, q;
+	unsigned halved = 0;
+
+	size = sample_size(size);
+	if (size / 24 >= mean)
+		return SAMPLE_ONE;
+	for (; size > mean; mean *= 2)
+		halved++;
+	x = size * SAMPLE_ONE / mean;
+	square = x * x >> SAMPLE_BITS;
+	cube = square * x >> SAMPLE_BITS;
+	weight = mean * SAMPLE_ONE / size + SAMPLE_ONE / 2 + x / 12 - cube / 720 +
+		 (square * cube >> SAMPLE_BITS) / 30240;
+	if (!halved)
+		return weight;
+	q = SAMPLE_ONE * SAMPLE_ONE / weight;
+	while (halved--)
+		q = q * (2 * SAMPLE_ONE - q) >> SAMPLE_BITS;
+	return SAMPLE_ONE * SAMPLE_ONE / q;
+}
+
+/* What a recorded block stands for. */
+struct sample_share {
+	uint64_t blocks, bytes;
+};
+
+/* Without sampling (mean 0): itself. */
+static inline struct sample_share sample_share(uint64_t mean, uint64_t size, uint64_t time)
+{
+	uint64_t weight, chance;
+
+	if (LIKELY(!mean))
+		return (struct sample_share){ 1, size };
+	weight = sample_weight(size, mean);
+	chance = sample_random(&time) >> (64 - SAMPLE_BITS);
+	return (struct sample_share){
+		.blocks = (weight + chance) >> SAMPLE_BITS,
+		.bytes = (uint64_t)(((unsigned __int128)weight * size + chance) >> SAMPLE_BITS),
+	};
+}
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The stack table: every distinct (PCs, end, generation) once, under a number that stays.
+ *
+ * Shape
+ *
+ *	arena		the stacks, one after the other, in units of 16 bytes; unit 0 is not used
+ *	directory	id -> unit of the arena; 0: no such stack
+ *	index		hash -> (hash's upper half << 32 | unit); 0: empty
+ *	header->stacks	next id << 32 | next unit of the arena
+ *
+ * Nothing is ever taken out, so that a number that was given out stays good, after log_reset too.
+ *
+ * The index is a row of levels, each twice as large as the one before. A stack has one bucket of 8
+ * places, a cache line, in each level; places are gone through level by level from the smallest on,
+ * and the first empty one ends the search. So the index takes memory as there are stacks, however
+ * many there is room for, and a few thousand hot stacks are in the first level, 32 KB.
+ *
+ * To look up is to hash the PCs, to find an index word with the same upper half, and to compare the
+ * stack itself. To insert is
+ *
+ *	1  take an id and room in the arena at once, by compare and swap of header->stacks
+ *	2  write the stack, then directory[id] (release)
+ *	3  put the unit into the index at the empty place where the search ended (compare and swap,
+	release)
+ *
+ * If 3 fails, another writer took the place; if its stack is the same, ours is forgotten (the id
+ * has no stack and the room is lost, a rare and small loss), otherwise the search goes on. Two
+ * writers that insert the same stack go through the same places in the same order and no place
+ * becomes empty again, so one of them meets the other's: each stack is in the index once. Ids are
+ * dense but for the few that were lost in such a race.
+ *
+ * Death of a writer: after 1 an id without a stack (directory 0); after 2 a stack that no search
+ * finds, harmless; 3 is one store.
+ *
+ * A reader in another process goes id -> directory -> arena, checks that both lie inside, and reads
+ * what does not change any more, but for the all-time counts beside the PCs, which are atomic sums
+ * of their own. As the target can write here, a view is bounded by what the reader has read once,
+ * never by a second look: log_stack_get copies the number of PCs out and what it points to lies in
+ * the arena, whatever it says.
+ *
+ * Full (ids, arena, or all places that a stack has in the index) is LOG_STACK_NONE, and the caller
+ * counts the block in unstacked.
+ *
+ * Freestanding.
+ */
+#ifndef LOG_STACK_H
+#define LOG_STACK_H
+
+#include <stdint.h>
+
+#define STACK_UNIT	16
+#define STACK_TYPICAL	128		/* bytes, for laying out: 10 PCs */
+#define STACK_NR_MAX	(1ull << 28)
+
+#define STACK_BUCKET	8		/* places: one cache line */
+#define STACK_BUCKETS	512		/* of the first level */
+
+/* The first bucket of a level; also how many there are in all before it. */
+static inline uint64_t stack_level_start(uint32_t level)
+{
+	return ((1ull << level) - 1) * STACK_BUCKETS;
+}
+
+struct log_stack {
+	uint32_t id;
+	uint32_t generation;
+	uint16_t nr;
+	uint8_t end;
+	uint8_t pad[5];
+	uint64_t total, total_bytes;	/* all-time */
+	uint64_t pc[];
+};
+
+struct log;
+
+/*
+ * The stack with this id, all of it inside the arena; NULL: none. *nr_ret is its number of PCs,
+ * which may not be read again.
+ */
+struct log_stack *stack_find(const struct log *log, uint32_t id, uint32_t *nr_ret);
+
+#endif

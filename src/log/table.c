@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The allocation table: insert, remove, look up. Freestanding; see table.h for the protocol. */
+
+#include "log/table.h"
+
+#include "log/layout.h"
+#include "log/quick.h"
+
+/* Tags: the same bit of all four lanes of a word. */
+#define LANES(bits)	((uint64_t)(bits) * 0x0001000100010001ull)
+#define LANE_WINDOW	15
+
+#define NOINLINE	__attribute__((noinline))
+#define WINDOW_UNITS	(sizeof(struct log_window) / sizeof(struct log_slot))
+
+/* Set of lanes: lane 4 * w + l is bit 16 * l + w. */
+#define LANESET_SLOTS	(~(1ull << 51))
+#define LANESET_NEXT(s)	((unsigned)__builtin_ctzll(s))
+#define LANE_OF(bit)	(((bit) & 3) * 4 + (bit) / 16)
+#define BIT_OF(lane)	((lane) % 4 * 16 + (lane) / 4)
+
+/* A slot, and what is needed to change it. */
+struct place {
+	struct log_window *window;
+	unsigned slot;
+	unsigned tag;		/* of the address, in this table */
+	uint64_t key;		/* as last seen or stored */
+};
+
+/* Where an address may be in one table. */
+struct spot {
+	struct log_window *first, *second;
+	unsigned tag, home;
+};
+
+static inline struct spot spot_in(const struct log *log, uint32_t table, uint64_t hash)
+{
+	const struct log_table *at = &log->table[table];
+	uint64_t turned = hash_turn(hash, at);
+
+	return (struct spot){
+		.first = turned_window(at, (uint32_t)(turned >> 32)),
+		.second = turned_window(at, (uint32_t)turned),
+		.tag = turned_tag(turned),
+		.home = turned_home(turned) / sizeof(struct log_slot) - 1,
+	};
+}
+
+static inline uint64_t laneset(const uint64_t *high_bits)
+{
+	return (high_bits[0] >> 15 | high_bits[1] >> 14 | high_bits[2] >> 13 | high_bits[3] >> 12) &
+	       LANESET_SLOTS;
+}
+
+static inline void tags_load(const struct log_window *window, uint64_t *tags)
+{
+	for (unsigned i = 0; i < 4; i++)
+		tags[i] = __atomic_load_n(&window->tags[i], __ATOMIC_RELAXED);
+}
+
+/* Slots whose tag has this hash, live or not. */
+static inline uint64_t tags_match(const uint64_t *tags, unsigned tag)
+{
+	uint64_t zero[4];
+
+	for (unsigned i = 0; i < 4; i++) {
+		uint64_t differ = (tags[i] ^ LANES(tag)) & LANES(TAG_HASH);
+
+		zero[i] = ~(differ + LANES(TAG_HASH)) & LANES(TAG_LIVE);
+	}
+	return laneset(zero);
+}
+
+static inline uint64_t tags_free(const uint64_t *tags)
+{
+	uint64_t idle[4];
+
+	for (unsigned i = 0; i < 4; i++)
+		idle[i] = ~tags[i] & LANES(TAG_LIVE);
+	return laneset(idle);
+}
+
+static inline bool tags_overflowed(const uint64_t *tags)
+{
+	return tags[3] >> 48;
+}
+
+static inline uint16_t *tag_of(struct log_window *window, unsigned lane)
+{
+	return (uint16_t *)window->tags + lane;
+}
+
+uint32_t table_count(const struct log *log)
+{
+	uint32_t nr = __atomic_load_n(&log->header->tables, __ATOMIC_ACQUIRE);
+
+	if (UNLIKELY(nr - 1 >= log->nr_tables))
+		nr = nr ? log->nr_tables : 1;
+	return nr;
+}
+
+
+/* Is the slot the address's, live or ghost? */
+static inline bool slot_has(struct log_window *window, unsigned slot, uint64_t address,
+			    uint64_t *key)
+{
+	*key = __atomic_load_n(&window->slot[slot].key, __ATOMIC_RELAXED);
+	return !((*key ^ address) & (KEY_ADDRESS | KEY_CLAIMED));
+}
+
+/* FREE -> CLAIMED, if it is still as place->key says. */
+static inline bool slot_claim(struct place *place)
+{
+	uint64_t old = place->key, new = ((old & KEY_SEQUENCE) + KEY_SEQUENCE_ONE) | KEY_CLAIMED;
+
+	if ((old & KEY_STATE) != KEY_FREE)
+		return false;
+	if (!__atomic_compare_exchange_n(&place->window->slot[place->slot].key, &old, new, false,
+					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return false;
+	place->key = new;
+	return true;
+}
+
+/* CLAIMED -> LIVE, with the contents that are there. */
+static inline void slot_publish(struct place *place, uint64_t address)
+{
+	tag_store(tag_of(place->window, place->slot), place->tag | TAG_LIVE);
+	place->key = (place->key & KEY_SEQUENCE) | KEY_LIVE | address;
+	__atomic_store_n(&place->window->slot[place->slot].key, place->key, __ATOMIC_RELEASE);
+}
+
+static inline void record_decode(uint64_t key, uint64_t time, uint64_t size, uint64_t stack,
+				 struct log_record *ret)
+{
+	ret->address = key & KEY_ADDRESS;
+	ret->size = size & RECORD_SIZE_MAX;
+	ret->time = time;
+	slot_stack_decode(stack, ret);
+}
+
+/* By the owner of the address: nobody else changes the slot. */
+static inline void slot_read_own(const struct place *place, struct log_record *ret)
+{
+	const struct log_slot *slot = &place->window->slot[place->slot];
+
+	record_decode(place->key, __atomic_load_n(&slot->time, __ATOMIC_RELAXED),
+		      __atomic_load_n(&slot->size, __ATOMIC_RELAXED),
+		      __atomic_load_n(&slot->stack, __ATOMIC_RELAXED), ret);
+}
+
+bool slot_read(const struct log_slot *slot, struct log_record *ret)
+{
+	/* A publish takes a few stores: who is in change for longer has died or keeps changing. */
+	for (unsigned tries = 0; tries < 64; tries++) {
+		uint64_t time = __atomic_load_n(&slot->time, __ATOMIC_ACQUIRE);
+		uint64_t key = __atomic_load_n(&slot->key, __ATOMIC_ACQUIRE);
+		uint64_t size = __atomic_load_n(&slot->size, __ATOMIC_ACQUIRE);
+		uint64_t stack = __atomic_load_n(&slot->stack, __ATOMIC_ACQUIRE);
+
+		if ((key & KEY_STATE) == KEY_FREE)
+			return false;
+		if ((key & KEY_STATE) != KEY_LIVE ||
+		    __atomic_load_n(&slot->time, __ATOMIC_ACQUIRE) != time ||
+		    __atomic_load_n(&slot->key, __ATOMIC_RELAXED) != key)
+			continue;
+		record_decode(key, time, size, stack, ret);
+		return true;
+	}
+	return false;
+}
+
+
+static inline bool window_find(struct log_window *window, const uint64_t *tags, uint64_t address,
+			       struct place *place)
+{
+	uint64_t set = tags_match(tags, place->tag);
+
+	for (; set; set &= set - 1) {
+		unsigned slot = LANE_OF(LANESET_NEXT(set));
+
+		if (LIKELY(slot_has(window, slot, address, &place->key))) {
+			place->window = window;
+			place->slot = slot;
+			return true;
+		}
+	}
+	return false;
+}
+
+static inline bool table_find(const struct spot *spot, uint64_t address, struct place *place)
+{
+	uint64_t tags[4];
+
+	place->tag = spot->tag;
+	tags_load(spot->first, tags);
+	if (window_find(spot->first, tags, address, place))
+		return true;
+	if (LIKELY(!tags_overflowed(tags)))
+		return false;
+	tags_load(spot->second, tags);
+	return window_find(spot->second, tags, address, place);
+}
+
+static inline void spot_prefetch(const struct spot *spot)
+{
+	__builtin_prefetch(spot->first);
+	__builtin_prefetch(&spot->first->slot[spot->home]);
+}
+
+static inline uint64_t *hint_of(const struct log *log, uint64_t hash)
+{
+	return &log->hint[hash >> 16 & (LOG_HINTS - 1)];
+}
+
+/* Where the address was found last, if it is there. */
+static inline bool find_hinted(const struct log *log, uint64_t hash, uint64_t address,
+			       struct place *place)
+{
+	uint64_t hint = __atomic_load_n(hint_of(log, hash), __ATOMIC_RELAXED);
+	uint32_t unit = (uint32_t)hint;
+
+	if ((hint ^ hash) >> 32 || unit % WINDOW_UNITS == 0 || unit >= log->hint_units)
+		return false;
+	place->window = &log->table[0].window[unit / WINDOW_UNITS];
+	place->slot = unit % WINDOW_UNITS - 1;
+	if (!slot_has(place->window, place->slot, address, &place->key))
+		return false;
+	place->tag = __atomic_load_n(tag_of(place->window, place->slot), __ATOMIC_RELAXED) &
+		     TAG_HASH;
+	return true;
+}
+
+static inline void hint_store(struct log *log, uint64_t hash, const struct place *place)
+{
+	uint64_t window = (uint64_t)(place->window - log->table[0].window);
+	uint64_t unit = window * WINDOW_UNITS + place->slot + 1;
+
+	if (unit < log->hint_units)
+		__atomic_store_n(hint_of(log, hash), hash >> 32 << 32 | unit, __ATOMIC_RELAXED);
+}
+
+/* The slot that the address has, live or as a ghost: from the newest table on. */
+static bool find_all(const struct log *log, uint64_t hash, uint64_t address,
+			      struct place *place)
+{
+	uint32_t table = table_count(log) - 1;
+	struct spot spot = spot_in(log, table, hash);
+
+	spot_prefetch(&spot);
+	for (;;) {
+		struct spot older = spot;
+
+		/* Large tables are cache misses: have the next one's under way. */
+		if (table) {
+			older = spot_in(log, table - 1, hash);
+			spot_prefetch(&older);
+		}
+		if (table_find(&spot, address, place))
+			return true;
+		if (!table--)
+			return false;
+		spot = older;
+	}
+}
+
+static inline bool find(struct log *log, uint64_t hash, uint64_t address, struct place *place)
+{
+	if (find_hinted(log, hash, address, place))
+		return true;
+	if (!find_all(log, hash, address, place))
+		return false;
+	hint_store(log, hash, place);
+	return true;
+}
+
+static bool window_claim(struct log_window *window, const uint64_t *tags, unsigned home,
+			 struct place *place)
+{
+	uint64_t set = tags_free(tags);
+	unsigned bit = BIT_OF(home);
+
+	if (!(set & 1ull << bit) && set)
+		bit = LANESET_NEXT(set);
+	place->window = window;
+	while (set) {
+		place->slot = LANE_OF(bit);
+		place->key = __atomic_load_n(&window->slot[place->slot].key, __ATOMIC_RELAXED);
+		if (slot_claim(place))
+			return true;
+		set &= ~(1ull << bit);
+		bit = set ? LANESET_NEXT(set) : 0;
+	}
+	return false;
+}
+
+static bool table_claim(const struct spot *spot, struct place *place)
+{
+	uint64_t tags[4], second[4];
+
+	place->tag = spot->tag;
+	tags_load(spot->first, tags);
+	if (LIKELY(window_claim(spot->first, tags, spot->home, place)))
+		return true;
+	tags_load(spot->second, second);
+	if (!tags_free(second))
+		return false;
+	/* Before the claim: who looks for the address later must see it. */
+	if (!tags_overflowed(tags))
+		tag_store(tag_of(spot->first, LANE_WINDOW), 1);
+	return window_claim(spot->second, second, spot->home, place);
+}
+
+/*
+ * A slot for an address that has none, from the newest table on; if all its windows are full, in
+ * one more table.
+ */
+static bool claim(struct log *log, uint64_t hash, struct place *place)
+{
+	for (;;) {
+		uint32_t nr = table_count(log), expect = nr;
+
+		for (uint32_t table = nr; table--; ) {
+			struct spot spot = spot_in(log, table, hash);
+
+			if (table_claim(&spot, place)) {
+				hint_store(log, hash, place);
+				return true;
+			}
+		}
+		if (nr >= log->nr_tables)
+			return false;
+		/* If it fails, somebody else has added the table. */
+		__atomic_compare_exchange_n(&log->header->tables, &expect, nr + 1, false,
+					    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+	}
+}
+
+/* Where the short way begins from now on. */
+static inline void note_newest(struct log *log)
+{
+	uint32_t newest = table_count(log) - 1;
+
+	if (newest != __atomic_load_n(&log->newest, __ATOMIC_RELAXED))
+		__atomic_store_n(&log->newest, newest, __ATOMIC_RELAXED);
+}
+
+
+/* The record that stands at the address of a new one: its free was not seen. */
+static void replace_old(struct log *log, struct place *place, uint32_t thread,
+			struct log_record *old)
+{
+	slot_read_own(place, old);
+	place->key = ((place->key & KEY_SEQUENCE) + KEY_SEQUENCE_ONE) | KEY_CLAIMED;
+	__atomic_store_n(&place->window->slot[place->slot].key, place->key, __ATOMIC_RELAXED);
+	account_add(log, thread, LOG_ACCOUNT(replaced), 1);
+	account_add(log, thread, LOG_ACCOUNT(free_bytes), old->size);
+}
+
+NOINLINE bool table_insert(struct log *log, uint64_t address, uint64_t size, uint64_t time,
+			   uint64_t stack, struct log_record *replaced)
+{
+	uint64_t hash = hash_address(address);
+	uint32_t thread = slot_stack_thread(stack);
+	struct log_record old;
+	struct place place;
+	bool found;
+
+	old.address = 0;
+	note_newest(log);
+	found = address_fits(address) && find(log, hash, address, &place);
+	if (found && (place.key & KEY_STATE) == KEY_LIVE) {
+		replace_old(log, &place, thread, &old);
+	} else if (!found || !slot_claim(&place)) {
+		if (!address_fits(address) || !claim(log, hash, &place)) {
+			account_add(log, thread, LOG_ACCOUNT(table_full), 1);
+			if (replaced)
+				replaced->address = 0;
+			return false;
+		}
+	}
+	slot_store(&place.window->slot[place.slot], time, size, stack);
+	slot_publish(&place, address);
+	account_add(log, thread, LOG_ACCOUNT(allocs), 1);
+	account_add(log, thread, LOG_ACCOUNT(alloc_bytes), size);
+	if (replaced)
+		*replaced = old;
+	return true;
+}
+
+bool log_insert(struct log *log, const struct log_record *record, struct log_record *replaced)
+{
+	uint64_t size = MIN(record->size, RECORD_SIZE_MAX);
+
+	if (LIKELY(record->size == size && !thread_shared(log, record->thread)))
+		return quick_insert(log, record, replaced);
+	return table_insert(log, record->address, size, record->time,
+			    slot_stack(record->stack, record->thread, record->heap), replaced);
+}
+
+NOINLINE bool table_remove(struct log *log, uint64_t address, uint32_t thread,
+			   struct log_record *ret)
+{
+	struct log_record old;
+	struct place place;
+
+	note_newest(log);
+	if (!address_fits(address) || !find(log, hash_address(address), address, &place) ||
+	    (place.key & KEY_STATE) != KEY_LIVE) {
+		account_miss(log, thread);
+		return false;
+	}
+	slot_read_own(&place, &old);
+	/* The tag first: with the key the slot is given up. */
+	tag_store(tag_of(place.window, place.slot), place.tag);
+	__atomic_store_n(&place.window->slot[place.slot].key, place.key ^ KEY_LIVE ^ KEY_FREE,
+			 __ATOMIC_RELEASE);
+	account_add(log, thread, LOG_ACCOUNT(frees), 1);
+	account_add(log, thread, LOG_ACCOUNT(free_bytes), old.size);
+	if (ret)
+		*ret = old;
+	return true;
+}
+
+bool log_remove(struct log *log, uint64_t address, uint32_t thread, struct log_record *ret)
+{
+	return LIKELY(!thread_shared(log, thread)) ? quick_remove(log, address, thread, ret) :
+						     table_remove(log, address, thread, ret);
+}
+
+NOINLINE bool table_remove_rare(struct log *log, uint64_t address, uint32_t thread)
+{
+	struct spot spot = spot_in(log, 0, hash_address(address));
+	uint64_t tags[4];
+
+	tags_load(spot.first, tags);
+	/* In most windows there has never been a block. */
+	if (LIKELY(table_count(log) == 1) &&
+	    (LIKELY(!(tags[0] | tags[1] | tags[2] | tags[3])) ||
+	     LIKELY(!tags_overflowed(tags) && !tags_match(tags, spot.tag)))) {
+		account_miss(log, thread);
+		return false;
+	}
+	return log_remove(log, address, thread, NULL);
+}
+
+bool log_lookup(const struct log *log, uint64_t address, struct log_record *ret)
+{
+	struct place place;
+
+	return address_fits(address) && find_all(log, hash_address(address), address, &place) &&
+	       slot_read(&place.window->slot[place.slot], ret) && ret->address == address;
+}
+
+bool log_knew(const struct log *log, uint64_t address)
+{
+	struct place place;
+
+	return address_fits(address) && find_all(log, hash_address(address), address, &place);
+}
+
+bool log_restore(struct log *log, const struct log_record *record, uint32_t thread)
+{
+	uint64_t hash = hash_address(record->address);
+	struct place place;
+
+	if (address_fits(record->address) && find(log, hash, record->address, &place) &&
+	    slot_claim(&place)) {
+		/* The ghost has all that it had when it was taken out. */
+	} else if (address_fits(record->address) && claim(log, hash, &place)) {
+		slot_store(&place.window->slot[place.slot], record->time, record->size,
+			   slot_stack(record->stack, record->thread, record->heap));
+	} else {
+		account_add(log, thread, LOG_ACCOUNT(table_full), 1);
+		return false;
+	}
+	slot_publish(&place, record->address);
+	account_add(log, thread, LOG_ACCOUNT(frees), -1ull);
+	account_add(log, thread, LOG_ACCOUNT(free_bytes), -record->size);
+	return true;
+}

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* mdbg: options, then a session, then the interpreter. The only exit() is here. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/trace.h"
+#include "base/vec.h"
+#include "cmd/life.h"
+#include "cmd/prompt.h"
+#include "cmd/report.h"
+#include "cmd/settings.h"
+#include "cmd/shell.h"
+#include "cmd/signals.h"
+#include "cmd/waiting.h"
+
+enum exit_status { STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_ATTACH = 3 };
+
+/* A -x or -c, in the order of the command line. */
+struct action {
+	bool script;
+	const char *text;
+};
+
+struct options {
+	pid_t pid;
+	bool interactive, stop, no_arm, no_init, quiet;
+	/* NULL: not given */
+	const char *engine, *stack_depth, *sample, *log_limit, *color;
+	VEC(struct action) actions;
+	bool has_script;
+	char **program;		/* NULL: none; ends with NULL */
+	char **script_args;	/* what stands after `--` with -x; ends with NULL */
+};
+
+static const char usage_text[] =
+	"Usage: mdbg [OPTION]... -p PID\n"
+	"       mdbg [OPTION]... [--] PROGRAM [ARG]...\n"
+	"       mdbg [OPTION]... -x SCRIPT [-- ARG...]\n"
+	"Find out who holds the memory of a running process.\n"
+	"\n"
+	"  -p, --pid PID             attach (also -a), record allocations, let the process run on\n"
+	"  -x, --script FILE         run a Tcl script (- is standard input); $argv is what\n"
+	"                            stands after --\n"
+	"  -c, --command COMMAND     run one command; may be repeated; kept in order with -x\n"
+	"  -i, --interactive         stay at the prompt after -x and -c\n"
+	"      --stop                leave the process stopped after the attach\n"
+	"      --no-arm              attach without putting in probes\n"
+	"      --engine ENGINE       auto, jump or breakpoint: how to probe [auto]\n"
+	"      --stack-depth N       frames kept for an allocation, 1 to 128 [32]\n"
+	"      --sample BYTES        record about one allocation in so many bytes [0: all]\n"
+	"      --log-limit SIZE      how large the log in the process may grow [1G]\n"
+	"      --color WHEN          auto, always or never\n"
+	"  -n, --no-init             skip ~/.mdbginit\n"
+	"  -q, --quiet               no notes\n"
+	"  -h, --help                this text\n"
+	"      --version             the version\n"
+	"\n"
+	"PROGRAM is started and watched from its first malloc. At the prompt, `help`\n"
+	"lists the commands. However mdbg ends, the process goes on with its own code\n"
+	"and data. Exit status: 0; 1 if a command or script failed; 2 wrong usage;\n"
+	"3 could not attach; that of PROGRAM.\n";
+
+static NORETURN void usage_error(const char *what, const char *word)
+{
+	fprintf(stderr, "mdbg: %s%s%s\nhint: try --help\n", what, word ? ": " : "",
+		word ? word : "");
+	exit(STATUS_USAGE);
+}
+
+static NORETURN void die(struct shell *shell, const struct err *err, int status)
+{
+	report_err(shell, err);
+	exit(status);
+}
+
+/* Every way out: the terminal first, the target next, then all else. */
+static void leave(struct shell *shell, int status)
+{
+	prompt_end(shell);
+	shell_detach(shell);
+	if (shell->failed && !status)
+		status = STATUS_FAILED;
+	Tcl_Finalize();
+	exit(status);
+}
+
+static void print_and_exit(const char *text)
+{
+	if (fputs(text, stdout) == EOF || fflush(stdout)) {
+		fprintf(stderr, "mdbg: write to standard output: %s\n", strerror(errno));
+		exit(STATUS_FAILED);
+	}
+	exit(EXIT_SUCCESS);
+}
+
+enum {
+	OPT_STOP = 256, OPT_NO_ARM, OPT_ENGINE, OPT_STACK_DEPTH, OPT_SAMPLE, OPT_LOG_LIMIT, OPT_COLOR,
+	OPT_VERSION,
+};
+
+static void add_action(struct options *options, bool script, const char *text)
+{
+	struct err *err = vec_push(&options->actions, ((struct action){ script, text }));
+
+	if (err)
+		die(NULL, err, STATUS_FAILED);
+	options->has_script |= script;
+}
+
+static void set_pid(struct options *options, const char *text)
+{
+	struct err *err;
+
+	if (options->pid)
+		usage_error("more than one process to attach to", text);
+	err = life_parse_pid(text, &options->pid);
+	if (err)
+		usage_error(err->msg, NULL);
+}
+
+static void take_option(struct options *options, int option)
+{
+	switch (option) {
+	case 'p':
+	case 'a':
+		set_pid(options, optarg);
+		break;
+	case 'x':
+	case 'c':
+		add_action(options, option == 'x', optarg);
+		break;
+	case 'i':
+		options->interactive = true;
+		break;
+	case 'n':
+		options->no_init = true;
+		break;
+	case 'q':
+		options->quiet = true;
+		break;
+	case OPT_STOP:
+		options->stop = true;
+		break;
+	case OPT_NO_ARM:
+		options->no_arm = true;
+		break;
+	case OPT_ENGINE:
+		options->engine = optarg;
+		break;
+	case OPT_STACK_DEPTH:
+		options->stack_depth = optarg;
+		break;
+	case OPT_SAMPLE:
+		options->sample = optarg;
+		break;
+	case OPT_LOG_LIMIT:
+		options->log_limit = optarg;
+		break;
+	case OPT_COLOR:
+		options->color = optarg;
+		break;
+	case 'h':
+		print_and_exit(usage_text);
+		break;
+	case OPT_VERSION:
+		print_and_exit("mdbg " VERSION "\n");
+		break;
+	default:
+		/* getopt has said what is wrong. */
+		fputs("hint: try --help\n", stderr);
+		exit(STATUS_USAGE);
+	}
+}
+
+static const struct option long_options[] = {
+	{ "pid", required_argument, NULL, 'p' },
+	{ "script", required_argument, NULL, 'x' },
+	{ "command", required_argument, NULL, 'c' },
+	{ "interactive", no_argument, NULL, 'i' },
+	{ "stop", no_argument, NULL, OPT_STOP },
+	{ "no-arm", no_argument, NULL, OPT_NO_ARM },
+	{ "engine", required_argument, NULL, OPT_ENGINE },
+	{ "stack-depth", required_argument, NULL, OPT_STACK_DEPTH },
+	{ "sample", required_argument, NULL, OPT_SAMPLE },
+	{ "log-limit", required_argument, NULL, OPT_LOG_LIMIT },
+	{ "color", required_argument, NULL, OPT_COLOR },
+	{ "no-init", no_argument, NULL, 'n' },
+	{ "quiet", no_argument, NULL, 'q' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, OPT_VERSION },
+	{ NULL, 0, NULL, 0 },
+};
+
+static void parse_options(int argc, char **argv, struct options *options)
+{
+	const char *last_arg = NULL;
+	bool dashes;
+	int option;
+
+	/* getopt names the program as it was called; errors are mdbg's. */
+	argv[0] = (char *)"mdbg";
+	while ((option = getopt_long(argc, argv, "+p:a:x:c:inqh", long_options, NULL)) != -1) {
+		take_option(options, option);
+		last_arg = optarg;
+	}
+	dashes = optind > 1 && !strcmp(argv[optind - 1], "--") && argv[optind - 1] != last_arg;
+	if (dashes && options->has_script)
+		options->script_args = argv + optind;
+	else if (optind < argc)
+		options->program = argv + optind;
+	else if (dashes)
+		usage_error("no program after --", NULL);
+	if (options->pid && options->program)
+		usage_error("both a process to attach to and a program to start",
+			    options->program[0]);
+}
+
+static void apply(struct shell *shell, const char *name, const char *value)
+{
+	struct err *err = value ? settings_set(shell, name, value) : NULL;
+
+	if (err)
+		usage_error(err->msg, NULL);
+}
+
+static void apply_options(struct shell *shell, const struct options *options)
+{
+	struct session_config *config = session_config(shell->session);
+
+	apply(shell, "engine", options->engine);
+	apply(shell, "stack-depth", options->stack_depth);
+	apply(shell, "sample", options->sample);
+	apply(shell, "log-limit", options->log_limit);
+	apply(shell, "color", options->color);
+	config->stop = options->stop;
+	config->arm = !options->no_arm;
+}
+
+static void set_argv(struct shell *shell, char **args)
+{
+	Tcl_Obj *list = Tcl_NewListObj(0, NULL);
+	int nr = 0;
+
+	for (; args && args[nr]; nr++)
+		Tcl_ListObjAppendElement(NULL, list, Tcl_NewStringObj(args[nr], -1));
+	Tcl_SetVar2Ex(shell->tcl, "argv", NULL, list, TCL_GLOBAL_ONLY);
+	Tcl_SetVar2Ex(shell->tcl, "argc", NULL, Tcl_NewIntObj(nr), TCL_GLOBAL_ONLY);
+}
+
+/* An error in it is reported and is no failure. */
+static void run_init_file(struct shell *shell)
+{
+	const char *home = getenv("HOME");
+	AUTO_FREE char *file = NULL;
+	Tcl_Channel channel;
+
+	if (!home || asprintf(&file, "%s/.mdbginit", home) < 0 || access(file, F_OK))
+		return;
+	channel = Tcl_OpenFileChannel(shell->tcl, file, "r", 0);
+	if (!channel) {
+		shell_note(shell, "%s", Tcl_GetStringResult(shell->tcl));
+		return;
+	}
+	shell_lines(shell, channel, file);
+	Tcl_Close(shell->tcl, channel);
+	shell->failed = false;
+}
+
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (!getrlimit(RLIMIT_NOFILE, &limit)) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+static void get_target(struct shell *shell, const struct options *options)
+{
+	struct err *err = NULL;
+
+	/* A program that is started here keeps the limit that mdbg was given. */
+	if (!options->program)
+		raise_file_limit();
+	if (options->pid)
+		err = life_attach(shell, options->pid);
+	else if (options->program)
+		err = life_run(shell, options->program);
+	raise_file_limit();
+	if (!err && shell->interactive && !shell->quiet && session_pid(shell->session))
+		shell_note(shell, "process %d is attached to; `help` lists the commands",
+			   session_pid(shell->session));
+	if (!err)
+		return;
+	report_err(shell, err);
+	leave(shell, STATUS_ATTACH);
+}
+
+static void run_actions(struct shell *shell, const struct options *options)
+{
+	size_t i;
+
+	for (i = 0; i < options->actions.nr; i++) {
+		const struct action *action = &options->actions.at[i];
+
+		if (action->script)
+			shell_script(shell, action->text);
+		else
+			shell_line(shell, action->text);
+		shell_check_ending(shell);
+	}
+}
+
+/* Commands from standard input, unless it is the program's. */
+static void run_input(struct shell *shell, const struct options *options)
+{
+	Tcl_Channel channel;
+	struct err *err;
+
+	if (shell->interactive) {
+		err = prompt_run(shell);
+		if (err)
+			die(shell, err, STATUS_FAILED);
+		return;
+	}
+	if (options->program || (options->actions.nr && !options->interactive))
+		return;
+	channel = Tcl_GetStdChannel(TCL_STDIN);
+	if (channel)
+		shell_lines(shell, channel, "standard input");
+}
+
+/*
+ * Without a prompt mdbg stays as long as the program that it started; its status becomes mdbg's, if
+ * no command failed.
+ */
+static int program_status(struct shell *shell, const struct options *options)
+{
+	struct err *err;
+	int status;
+	bool known;
+
+	if (!options->program || shell->interactive ||
+	    session_state(shell->session) == SESSION_NONE)
+		return 0;
+	/* Ctrl-C at the terminal is the program's as well: the first one is left to it. */
+	err = life_wait_end(shell, WAIT_FOREVER);
+	if (err && err->code == ERR_CANCELLED && !signals_ending())
+		err = life_wait_end(shell, WAIT_FOREVER);
+	shell_check_ending(shell);
+	if (err) {
+		report_err(shell, err);
+		return STATUS_FAILED;
+	}
+	status = session_exit_status(shell->session, &known);
+	if (!known || shell->failed)
+		return 0;
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* Descriptors 0 to 2 must be somebody's, or what is opened next becomes one of them. */
+static void fill_standard_streams(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDWR);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = { .actions = VEC_INIT };
+	const char *program = argv[0];
+	struct shell *shell;
+	struct err *err;
+	int status;
+
+	fill_standard_streams();
+	parse_options(argc, argv, &options);
+	trace_open();
+	err = signals_setup();
+	if (!err)
+		err = shell_create(program, leave, &shell);
+	if (err)
+		die(NULL, err, STATUS_FAILED);
+	shell->quiet = options.quiet;
+	shell->interactive = isatty(STDIN_FILENO) && (!options.actions.nr || options.interactive);
+	set_argv(shell, options.script_args);
+	apply_options(shell, &options);
+	if (!options.no_init)
+		run_init_file(shell);
+	apply_options(shell, &options);
+	get_target(shell, &options);
+	shell_check_ending(shell);
+	run_actions(shell, &options);
+	run_input(shell, &options);
+	status = program_status(shell, &options);
+	leave(shell, shell->failed ? STATUS_FAILED : status);
+	return EXIT_SUCCESS;
+}

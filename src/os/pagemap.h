@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Which pages of a process have ever been touched (/proc/TID/pagemap): in memory, or swapped out. A
+ * process may have reserved a thousand times as much as it uses.
+ */
+#ifndef OS_PAGEMAP_H
+#define OS_PAGEMAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define PAGEMAP_ENTRIES	4096u
+
+struct pagemap {
+	int fd;			/* -1: it could not be opened; then all pages count */
+	uint64_t first;		/* page of entry[0] */
+	uint64_t nr;		/* of entry[] */
+	uint64_t entry[PAGEMAP_ENTRIES];
+};
+
+void pagemap_open(pid_t tid, struct pagemap *ret);
+void pagemap_close(struct pagemap *pagemap);
+/*
+ * The next part of [start, end), which is private anonymous memory, that may hold something; false:
+ * there is none. What cannot be told may.
+ */
+bool pagemap_next(struct pagemap *pagemap, uint64_t start, uint64_t end, uint64_t *start_ret,
+		  uint64_t *end_ret);
+
+#endif

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* /proc, read. What its texts mean is in procparse.c. */
+
+#include "os/procfs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "os/procparse.h"
+
+#define PROC_PATH_MAX	96	/* "/proc/TID/task/TID/" and a name of our own */
+#define READ_STEP	16384
+
+static struct err *gone(pid_t tid)
+{
+	struct err *err = err_create(ERR_GONE, "process %d has ended", tid);
+
+	err->errnum = ESRCH;
+	return err;
+}
+
+/* errno as an err: ENOENT may be the thread's or only the file's. */
+static struct err *failed(pid_t tid, const char *name)
+{
+	int errnum = errno;
+	char dir[PROC_PATH_MAX];
+
+	snprintf(dir, sizeof(dir), "/proc/%d", tid);
+	if (errnum == ESRCH || (errnum == ENOENT && access(dir, F_OK)))
+		return gone(tid);
+	if (errnum == ENOENT)
+		return err_create(ERR_NOTFOUND, "%s/%s: no such file", dir, name);
+	errno = errnum;
+	return err_sys("%s/%s", dir, name);
+}
+
+/* Read to the end, however long it is; errno is left on failure. */
+static struct err *read_all(int fd, struct str *str, bool *failed_ret)
+{
+	for (;;) {
+		char step[READ_STEP];
+		ssize_t got = read(fd, step, sizeof(step));
+		struct err *err;
+
+		*failed_ret = got < 0 && errno != EINTR;
+		if (*failed_ret || !got)
+			return NULL;
+		if (got < 0)
+			continue;
+		err = str_add_bytes(str, step, (size_t)got);
+		if (err)
+			return err;
+	}
+}
+
+struct err *procfs_file(pid_t tid, const char *name, char **ret, size_t *len_ret)
+{
+	AUTO_STR struct str str = STR_INIT;
+	AUTO_CLOSE int fd = -1;
+	char path[PROC_PATH_MAX];
+	bool read_failed;
+	struct err *err;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", tid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return failed(tid, name);
+	err = str_add(&str, "");	/* an empty file is a text too */
+	if (!err)
+		err = read_all(fd, &str, &read_failed);
+	if (err)
+		return err;
+	if (read_failed)
+		return failed(tid, name);
+	if (len_ret)
+		*len_ret = str.len;
+	*ret = take(str.at);
+	return NULL;
+}
+
+struct err *procfs_maps(pid_t tid, struct proc_maps *ret)
+{
+	AUTO_FREE char *text = NULL;
+	struct err *err = procfs_file(tid, "maps", &text, NULL);
+
+	if (!err)
+		err = procparse_maps(text, ret);
+	return err;
+}
+
+/* The links of the folder: one for each in it, its name, and its own `.` (proc_task_getattr). */
+struct err *procfs_nr_threads(pid_t tid, uint32_t *ret)
+{
+	char path[PROC_PATH_MAX];
+	struct stat stat_buf;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", tid);
+	if (stat(path, &stat_buf) < 0)
+		return failed(tid, "task");
+	if (stat_buf.st_nlink < 3)
+		return err_create(ERR_FORMAT, "%s does not tell the number of threads", path);
+	*ret = (uint32_t)stat_buf.st_nlink - 2;
+	return NULL;
+}
+
+static int compare_pids(const void *left, const void *right)
+{
+	pid_t a = *(const pid_t *)left, b = *(const pid_t *)right;
+
+	return (a > b) - (a < b);
+}
+
+static struct err *read_tasks(DIR *dir, struct proc_tasks *tasks)
+{
+	struct dirent *entry;
+
+	while ((entry = readdir(dir))) {
+		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (tid > 0) {
+			struct err *err = vec_push(&tasks->vec, tid);
+
+			if (err)
+				return err;
+		}
+	}
+	return NULL;
+}
+
+struct err *procfs_tasks(pid_t tid, struct proc_tasks *ret)
+{
+	struct proc_tasks tasks = { VEC_INIT };
+	char path[PROC_PATH_MAX];
+	struct err *err;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", tid);
+	dir = opendir(path);
+	if (!dir)
+		return failed(tid, "task");
+	err = read_tasks(dir, &tasks);
+	closedir(dir);
+	/* The directory of a process that ends while it is read is empty, or cannot be read on. */
+	if (!err && !tasks.vec.nr)
+		err = gone(tid);
+	if (err) {
+		vec_free(&tasks.vec);
+		return err;
+	}
+	qsort(tasks.vec.at, tasks.vec.nr, sizeof(*tasks.vec.at), compare_pids);
+	*ret = tasks;
+	return NULL;
+}
+
+struct err *procfs_status(pid_t tid, struct proc_status *ret)
+{
+	AUTO_FREE char *text = NULL;
+	struct err *err = procfs_file(tid, "status", &text, NULL);
+
+	if (!err)
+		err = procparse_status(text, ret);
+	return err;
+}
+
+struct err *procfs_stat(pid_t tid, struct proc_stat *ret)
+{
+	AUTO_FREE char *text = NULL;
+	struct err *err = procfs_file(tid, "stat", &text, NULL);
+
+	if (!err)
+		err = procparse_stat(text, ret);
+	return err;
+}
+
+struct err *procfs_link(pid_t tid, const char *name, char **ret)
+{
+	char path[PROC_PATH_MAX];
+	size_t room = 256;
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", tid, name);
+	for (;; room *= 2) {
+		AUTO_FREE char *text = malloc(room);
+		ssize_t len;
+
+		if (!text)
+			return err_nomem;
+		len = readlink(path, text, room);
+		if (len < 0)
+			return failed(tid, name);
+		if ((size_t)len < room) {
+			text[len] = '\0';
+			*ret = take(text);
+			return NULL;
+		}
+	}
+}
+
+struct err *procfs_auxv(pid_t tid, uint64_t type, uint64_t *ret)
+{
+	AUTO_FREE char *bytes = NULL;
+	size_t len;
+	struct err *err = procfs_file(tid, "auxv", &bytes, &len);
+
+	if (!err)
+		err = procparse_auxv(bytes, len, type, ret);
+	return err;
+}
+
+struct err *procfs_children(pid_t tid, struct proc_tasks *ret)
+{
+	AUTO_FREE char *text = NULL;
+	char name[PROC_PATH_MAX];
+	struct err *err;
+
+	snprintf(name, sizeof(name), "task/%d/children", tid);
+	err = procfs_file(tid, name, &text, NULL);
+	if (!err)
+		err = procparse_pids(text, ret);
+	return err;
+}
+
+static int64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+struct err *procfs_start_realtime(pid_t tid, uint64_t *ret)
+{
+	struct proc_stat stat;
+	struct err *err = procfs_stat(tid, &stat);
+	int64_t tick_ns = 1000000000 / sysconf(_SC_CLK_TCK);
+	int64_t boot;
+
+	if (err)
+		return err;
+	/* Finer than btime of /proc/stat, which is in seconds. */
+	boot = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME);
+	*ret = (uint64_t)(boot + (int64_t)stat.start_time * tick_ns);
+	return NULL;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * /proc, parsed. Every function takes an LWP id: a process whose first thread has ended has its
+ * maps and memory under the ids of its other threads only. ERR_GONE when the thread is not there
+ * (any more); ERR_NOTFOUND when it is, but not the file or what the link leads to; ERR_PERM.
+ */
+#ifndef OS_PROCFS_H
+#define OS_PROCFS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/vec.h"
+
+struct proc_map {
+	uint64_t start, end, offset, inode;
+	uint32_t dev_major, dev_minor;
+	bool read, write, exec, shared;
+	bool deleted;		/* path ended in " (deleted)", which is cut off */
+	/* "" for anonymous; "[heap]", "[stack]", "[vdso]" and so on as they are */
+	char *path;
+};
+
+struct proc_maps {
+	VEC(struct proc_map) vec;	/* in order of address */
+};
+
+/*
+ * None at all: a kernel thread, or a thread that has ended (a zombie leader whose process lives in
+ * others).
+ */
+struct err *procfs_maps(pid_t tid, struct proc_maps *ret) MUST_CHECK;
+void proc_maps_free(struct proc_maps *maps);
+/* The mapping that holds addr, or NULL. */
+const struct proc_map *proc_maps_find(const struct proc_maps *maps, uint64_t addr);
+
+/*
+ * How many threads tid's process has, a first one that has ended among them. 3 us, where its status
+ * takes 40.
+ */
+struct err *procfs_nr_threads(pid_t tid, uint32_t *ret) MUST_CHECK;
+
+/* The threads of tid's process, in order of LWP id. */
+struct proc_tasks {
+	VEC(pid_t) vec;
+};
+
+struct err *procfs_tasks(pid_t tid, struct proc_tasks *ret) MUST_CHECK;
+
+/* /proc/TID/status; signal sets have bit n - 1 for signal n. */
+struct proc_status {
+	char name[64];
+	char state;		/* R S D T t Z X I */
+	pid_t tgid, pid, ppid, tracer;
+	uid_t uid, euid;
+	gid_t gid;
+	uint32_t threads;
+	uint64_t vm_kb, rss_kb, swap_kb;	/* 0 for a kernel thread */
+	bool has_vm;				/* false: kernel thread or zombie */
+	uint64_t sig_pending, shared_pending, sig_blocked, sig_ignored, sig_caught;
+	uint64_t cap_permitted, cap_effective;	/* bit n: capability n */
+	uint32_t seccomp;
+	bool no_new_privs;
+	bool shadow_stack;	/* the processor compares returns with a stack of its own */
+};
+
+struct err *procfs_status(pid_t tid, struct proc_status *ret) MUST_CHECK;
+
+/* The kernel's PF_KTHREAD and PF_EXITING, in proc_stat.flags. */
+#define PROC_KERNEL_THREAD	0x00200000u
+#define PROC_EXITING		0x00000004u
+
+/* /proc/TID/stat: what status lacks. */
+struct proc_stat {
+	char state;
+	pid_t ppid, pgrp, session;
+	uint32_t flags;			/* PROC_KERNEL_THREAD, PROC_EXITING and more */
+	uint64_t min_faults, maj_faults;
+	uint64_t utime, stime;		/* clock ticks */
+	uint64_t start_time;		/* clock ticks after boot */
+	int cpu;			/* last ran on */
+	uint64_t start_brk;		/* 0 without the right to see it */
+	int exit_signal;
+	/* of a zombie, as waitpid gives it; 0 without the right to see it */
+	int exit_code;
+};
+
+struct err *procfs_stat(pid_t tid, struct proc_stat *ret) MUST_CHECK;
+/* A link of /proc/TID ("exe", "cwd", "root"); malloc'ed. */
+struct err *procfs_link(pid_t tid, const char *name, char **ret) MUST_CHECK;
+/*
+ * A whole small file of /proc/TID ("comm", "cmdline", "wchan", "limits", "cgroup"); malloc'ed,
+ * NUL-terminated, *len_ret may be NULL.
+ */
+struct err *procfs_file(pid_t tid, const char *name, char **ret, size_t *len_ret) MUST_CHECK;
+/* /proc/TID/auxv: the value of type, or ERR_NOTFOUND. */
+struct err *procfs_auxv(pid_t tid, uint64_t type, uint64_t *ret) MUST_CHECK;
+/* Children of one thread (needs /proc/TID/task/TID/children). */
+struct err *procfs_children(pid_t tid, struct proc_tasks *ret) MUST_CHECK;
+/* Wall-clock start of the process, ns since the epoch. */
+struct err *procfs_start_realtime(pid_t tid, uint64_t *ret) MUST_CHECK;
+
+#endif

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The text of /proc files, parsed. */
+
+#include "os/procparse.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+/* An unsigned number in base at *pos, no sign, no blanks before it. */
+static bool number(const char **pos, int base, uint64_t *ret)
+{
+	char *end;
+
+	if (base == 16 ? !isxdigit((unsigned char)**pos) : !isdigit((unsigned char)**pos))
+		return false;
+	errno = 0;
+	*ret = strtoull(*pos, &end, base);
+	*pos = end;
+	return !errno;
+}
+
+static bool literal(const char **pos, char c)
+{
+	if (**pos != c)
+		return false;
+	(*pos)++;
+	return true;
+}
+
+/* "r-xp " */
+static bool map_protection(const char **pos, struct proc_map *map)
+{
+	const char *flags = *pos;
+
+	if (strnlen(flags, 5) < 5 || flags[4] != ' ')
+		return false;
+	map->read = flags[0] == 'r';
+	map->write = flags[1] == 'w';
+	map->exec = flags[2] == 'x';
+	map->shared = flags[3] != 'p';
+	*pos += 5;
+	return true;
+}
+
+/* All but the path; *pos is at the path then. */
+static bool map_numbers(const char **pos, struct proc_map *map)
+{
+	uint64_t major, minor;
+
+	if (!number(pos, 16, &map->start) || !literal(pos, '-') || !number(pos, 16, &map->end) ||
+	    !literal(pos, ' ') || !map_protection(pos, map) || !number(pos, 16, &map->offset) ||
+	    !literal(pos, ' ') || !number(pos, 16, &major) || !literal(pos, ':') ||
+	    !number(pos, 16, &minor) || !literal(pos, ' ') || !number(pos, 10, &map->inode))
+		return false;
+	map->dev_major = (uint32_t)major;
+	map->dev_minor = (uint32_t)minor;
+	*pos += strspn(*pos, " ");
+	return map->start < map->end;
+}
+
+/* The kernel writes a newline in a path as \012, and nothing else (not even a backslash) so. */
+static void unescape_newlines(char *path)
+{
+	char *to = path;
+
+	while (*path) {
+		if (!strncmp(path, "\\012", 4)) {
+			*to++ = '\n';
+			path += 4;
+		} else {
+			*to++ = *path++;
+		}
+	}
+	*to = '\0';
+}
+
+static struct err *map_path(const char *text, size_t len, struct proc_map *map)
+{
+	static const char mark[] = " (deleted)";
+	size_t mark_len = sizeof(mark) - 1;
+
+	map->deleted = len >= mark_len && !memcmp(text + len - mark_len, mark, mark_len);
+	map->path = strndup(text, map->deleted ? len - mark_len : len);
+	if (!map->path)
+		return err_nomem;
+	unescape_newlines(map->path);
+	return NULL;
+}
+
+/* What a later line contradicts was true when it was read, and is no more. */
+static void forget_from(struct proc_maps *maps, uint64_t start)
+{
+	while (maps->vec.nr) {
+		struct proc_map *last = &maps->vec.at[maps->vec.nr - 1];
+
+		if (last->start < start) {
+			last->end = MIN(last->end, start);
+			return;
+		}
+		free(last->path);
+		maps->vec.nr--;
+	}
+}
+
+static struct err *add_map(struct proc_maps *maps, const char *line, size_t len)
+{
+	struct proc_map map;
+	const char *pos = line;
+	struct err *err;
+
+	if (!map_numbers(&pos, &map) || pos > line + len)
+		return err_create(ERR_FORMAT, "maps: not understood: %.*s",
+				  (int)MIN(len, (size_t)200), line);
+	err = vec_reserve(&maps->vec, 1);
+	if (!err)
+		err = map_path(pos, len - (size_t)(pos - line), &map);
+	if (err)
+		return err;
+	forget_from(maps, map.start);
+	maps->vec.at[maps->vec.nr++] = map;
+	return NULL;
+}
+
+struct err *procparse_maps(const char *text, struct proc_maps *ret)
+{
+	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+		struct err *err = add_map(&maps, text, len);
+
+		if (err)
+			return err;
+		text += len + (text[len] == '\n');
+	}
+	*ret = maps;
+	maps = (struct proc_maps){ VEC_INIT };
+	return NULL;
+}
+
+void proc_maps_free(struct proc_maps *maps)
+{
+	size_t i;
+
+	for (i = 0; i < maps->vec.nr; i++)
+		free(maps->vec.at[i].path);
+	vec_free(&maps->vec);
+}
+
+const struct proc_map *proc_maps_find(const struct proc_maps *maps, uint64_t addr)
+{
+	size_t low = 0, high = maps->vec.nr;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		const struct proc_map *map = &maps->vec.at[mid];
+
+		if (addr < map->start)
+			high = mid;
+		else if (addr >= map->end)
+			low = mid + 1;
+		else
+			return map;
+	}
+	return NULL;
+}
+
+/* The name, in which the kernel writes newline as \n and backslash as \\. */
+static void status_name(const char *text, size_t len, char *name, size_t room)
+{
+	const char *end = text + len;
+	size_t nr = 0;
+
+	while (text < end && nr + 1 < room) {
+		if (*text == '\\' && text + 1 < end) {
+			text++;
+			name[nr++] = *text == 'n' ? '\n' : *text;
+		} else {
+			name[nr++] = *text;
+		}
+		text++;
+	}
+	name[nr] = '\0';
+}
+
+/* A line "KEY:\tNUMBER...": what number it is, in which base, and where it goes. */
+struct status_field {
+	const char *key;
+	uint8_t column;		/* 0: the first number */
+	uint8_t base;
+	uint8_t size;		/* bytes of the member */
+	size_t offset;
+};
+
+#define FIELD(key, column, base, member) \
+	{ key, column, base, sizeof(((struct proc_status *)NULL)->member), \
+	  offsetof(struct proc_status, member) }
+
+static const struct status_field status_fields[] = {
+	FIELD("Tgid", 0, 10, tgid),
+	FIELD("Pid", 0, 10, pid),
+	FIELD("PPid", 0, 10, ppid),
+	FIELD("TracerPid", 0, 10, tracer),
+	FIELD("Uid", 0, 10, uid),
+	FIELD("Uid", 1, 10, euid),
+	FIELD("Gid", 0, 10, gid),
+	FIELD("Threads", 0, 10, threads),
+	FIELD("VmSize", 0, 10, vm_kb),
+	FIELD("VmRSS", 0, 10, rss_kb),
+	FIELD("VmSwap", 0, 10, swap_kb),
+	FIELD("SigPnd", 0, 16, sig_pending),
+	FIELD("ShdPnd", 0, 16, shared_pending),
+	FIELD("SigBlk", 0, 16, sig_blocked),
+	FIELD("SigIgn", 0, 16, sig_ignored),
+	FIELD("SigCgt", 0, 16, sig_caught),
+	FIELD("CapPrm", 0, 16, cap_permitted),
+	FIELD("CapEff", 0, 16, cap_effective),
+	FIELD("Seccomp", 0, 10, seccomp),
+	FIELD("NoNewPrivs", 0, 10, no_new_privs),
+};
+
+static void set_member(struct proc_status *status, const struct status_field *field, uint64_t value)
+{
+	char *member = (char *)status + field->offset;
+	uint32_t word = (uint32_t)value;
+	bool flag = value;
+
+	if (field->size == sizeof(bool))
+		memcpy(member, &flag, sizeof(flag));
+	else if (field->size == sizeof(word))
+		memcpy(member, &word, sizeof(word));
+	else
+		memcpy(member, &value, sizeof(value));
+}
+
+static void status_number(struct proc_status *status, const struct status_field *field,
+			  const char *text)
+{
+	uint64_t value;
+	unsigned i;
+
+	for (i = 0; i <= field->column; i++) {
+		text += strspn(text, " \t");
+		if (!number(&text, field->base, &value))
+			return;
+	}
+	set_member(status, field, value);
+}
+
+static void status_line(struct proc_status *status, const char *key, size_t key_len,
+			const char *value, size_t value_len)
+{
+	size_t i;
+
+	if (key_len == 4 && !memcmp(key, "Name", 4))
+		status_name(value, value_len, status->name, sizeof(status->name));
+	if (key_len == 5 && !memcmp(key, "State", 5))
+		status->state = *value;
+	if (key_len == 6 && !memcmp(key, "VmSize", 6))
+		status->has_vm = true;
+	if (key_len == 19 && !memcmp(key, "x86_Thread_features", 19))
+		status->shadow_stack = memmem(value, value_len, "shstk", 5);
+	for (i = 0; i < ARRAY_SIZE(status_fields); i++) {
+		const struct status_field *field = &status_fields[i];
+
+		if (strlen(field->key) == key_len && !memcmp(field->key, key, key_len))
+			status_number(status, field, value);
+	}
+}
+
+struct err *procparse_status(const char *text, struct proc_status *ret)
+{
+	struct proc_status status = { .pid = 0 };
+
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+		size_t key_len = strcspn(text, ":\n");
+
+		if (key_len + 1 < len)
+			status_line(&status, text, key_len, text + key_len + 2, len - key_len - 2);
+		text += len + (text[len] == '\n');
+	}
+	if (!status.pid)
+		return err_create(ERR_FORMAT, "status: no Pid");
+	*ret = status;
+	return NULL;
+}
+
+/* Field numbers of proc_pid_stat(5). */
+enum {
+	STAT_PPID = 4,
+	STAT_PGRP = 5,
+	STAT_SESSION = 6,
+	STAT_FLAGS = 9,
+	STAT_MINFLT = 10,
+	STAT_MAJFLT = 12,
+	STAT_UTIME = 14,
+	STAT_STIME = 15,
+	STAT_STARTTIME = 22,
+	STAT_EXIT_SIGNAL = 38,
+	STAT_PROCESSOR = 39,
+	STAT_START_BRK = 47,
+	STAT_EXIT_CODE = 52,
+	STAT_FIELDS = 53,	/* those up to exit_code, counted from 1 */
+};
+
+struct err *procparse_stat(const char *text, struct proc_stat *ret)
+{
+	uint64_t field[STAT_FIELDS] = { 0 };
+	const char *pos = strrchr(text, ')');
+	unsigned i;
+
+	if (!pos || pos[1] != ' ' || !pos[2])
+		return err_create(ERR_FORMAT, "stat: no name in it");
+	*ret = (struct proc_stat){ .state = pos[2] };
+	pos += 3;
+	for (i = STAT_PPID; i < STAT_FIELDS; i++) {
+		char *end;
+
+		/* Some are negative (tpgid): as strtoull gives them, and cast back below. */
+		field[i] = strtoull(pos, &end, 10);
+		if (end == pos)
+			return err_create(ERR_FORMAT, "stat: only %u fields", i - 1);
+		pos = end;
+	}
+	ret->ppid = (pid_t)field[STAT_PPID];
+	ret->pgrp = (pid_t)field[STAT_PGRP];
+	ret->session = (pid_t)field[STAT_SESSION];
+	ret->flags = (uint32_t)field[STAT_FLAGS];
+	ret->min_faults = field[STAT_MINFLT];
+	ret->maj_faults = field[STAT_MAJFLT];
+	ret->utime = field[STAT_UTIME];
+	ret->stime = field[STAT_STIME];
+	ret->start_time = field[STAT_STARTTIME];
+	ret->exit_signal = (int)field[STAT_EXIT_SIGNAL];
+	ret->cpu = (int)field[STAT_PROCESSOR];
+	ret->start_brk = field[STAT_START_BRK];
+	ret->exit_code = (int)field[STAT_EXIT_CODE];
+	return NULL;
+}
+
+struct err *procparse_pids(const char *text, struct proc_tasks *ret)
+{
+	struct proc_tasks tasks = { VEC_INIT };
+	uint64_t pid;
+
+	for (text += strspn(text, " \n"); *text; text += strspn(text, " \n")) {
+		struct err *err;
+
+		if (number(&text, 10, &pid))
+			err = vec_push(&tasks.vec, (pid_t)pid);
+		else
+			err = err_create(ERR_FORMAT, "process ids: not understood: %.100s", text);
+		if (err) {
+			vec_free(&tasks.vec);
+			return err;
+		}
+	}
+	*ret = tasks;
+	return NULL;
+}
+
+struct err *procparse_auxv(const void *bytes, size_t len, uint64_t type, uint64_t *ret)
+{
+	const char *pos = bytes;
+	uint64_t pair[2];
+
+	for (; len >= sizeof(pair); pos += sizeof(pair), len -= sizeof(pair)) {
+		memcpy(pair, pos, sizeof(pair));
+		if (pair[0] == type) {
+			*ret = pair[1];
+			return NULL;
+		}
+	}
+	return err_create(ERR_NOTFOUND, "auxv: no entry of type %llu", (unsigned long long)type);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The tracer thread, and the only place that calls ptrace.
+ *
+ * Linux ties a tracee to one thread, so that one thread makes every ptrace call and handles every
+ * stop. The main thread hands it work: tracer_call runs a function on the tracer thread between two
+ * stops and waits for its end.
+ *
+ *	tracer thread:	run the request, if there is one
+ *			run the tick, if it is due
+ *			no tracee: sleep until a request comes, or a tick
+ *			else wait for a stop (waitpid), hand it to `stopped`, again
+ *
+ * The wait is a plain blocking waitid, after a moment of looking without sleep where a single thread
+ * stops again and again. A request breaks it by a signal (TRACER_SIGNAL) without SA_RESTART; since
+ * the signal may come just before waitid is entered, the caller repeats it every few milliseconds
+ * until its request was taken up.
+ *
+ * Requests that wait for stops themselves (stopping all threads, remote calls) use tracer_wait with
+ * a deadline.
+ */
+#ifndef OS_TRACER_H
+#define OS_TRACER_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "arch/arch.h"
+#include "base/err.h"
+
+struct tracer;
+
+/*
+ * Handle a wait status of a tracee or child of the tracer thread. A stop for a signal must be ended
+ * (tracer_cont, tracer_syscall, tracer_step, tracer_detach) before the next wait, which would
+ * report it again: see wait_status in tracer.c.
+ */
+typedef void tracer_stopped_fn(void *ctx, pid_t tid, int status);
+
+struct err *tracer_create(tracer_stopped_fn *stopped, void *ctx, struct tracer **ret) MUST_CHECK;
+/* Ends the thread; whoever is still traced is let go by the kernel. */
+void tracer_destroy(struct tracer *tracer);
+/* Run fn(arg) on the tracer thread; the error is one of the caller's own. Main thread only. */
+struct err *tracer_call(struct tracer *tracer, struct err *(*fn)(void *arg), void *arg) MUST_CHECK;
+/*
+ * One tracee more (1) or less (-1); while there is none the thread does not wait for stops. Tracer
+ * thread.
+ */
+void tracer_count(struct tracer *tracer, int by);
+
+/* --- on the tracer thread only --- */
+
+/*
+ * From now on call tick(ctx of tracer_create) about every `every` nanoseconds, between stops and
+ * requests, also when nothing is traced. NULL: no more. A busy tracer is late.
+ */
+typedef void tracer_tick_fn(void *ctx);
+struct err *tracer_set_tick(struct tracer *tracer, tracer_tick_fn *tick, uint64_t every) MUST_CHECK;
+
+/* Monotonic nanoseconds, for deadlines. */
+uint64_t tracer_now(void);
+/*
+ * The next wait status until the deadline; ERR_TIMEOUT, or ERR_GONE when there is nothing to wait
+ * for.
+ */
+struct err *tracer_wait(uint64_t deadline, pid_t *tid_ret, int *status_ret) MUST_CHECK;
+/* Has tid a status? Then it is taken as by a wait. */
+bool tracer_poll(pid_t tid, int *status_ret);
+/* As tracer_wait, for one tracee. */
+struct err *tracer_wait_for(pid_t tid, uint64_t deadline, int *status_ret) MUST_CHECK;
+
+/*
+ * Options of every tracee: fork, vfork, clone, exec events, marked system call stops; and with
+ * suspend_seccomp no filter. ERR_BUSY, where there is a tick: it executes another program, and waits
+ * for a tracee of ours, whose end must be heard first (tracer_wait).
+ */
+struct err *tracer_seize(struct tracer *tracer, pid_t tid) MUST_CHECK;
+struct err *tracer_suspend_seccomp(pid_t tid, bool suspend) MUST_CHECK;
+struct err *tracer_interrupt(pid_t tid) MUST_CHECK;
+struct err *tracer_cont(pid_t tid, int signal) MUST_CHECK;
+struct err *tracer_listen(pid_t tid) MUST_CHECK;
+struct err *tracer_syscall(pid_t tid) MUST_CHECK;
+struct err *tracer_step(pid_t tid) MUST_CHECK;
+struct err *tracer_detach(pid_t tid, int signal) MUST_CHECK;
+struct err *tracer_event_message(pid_t tid, unsigned long *ret) MUST_CHECK;
+struct err *tracer_get_regs(pid_t tid, struct regs *ret) MUST_CHECK;
+struct err *tracer_set_regs(pid_t tid, const struct regs *regs) MUST_CHECK;
+/* One register alone, cheaper. */
+struct err *tracer_set_reg(pid_t tid, unsigned word, uint64_t value) MUST_CHECK;
+/* The extended state (NT_X86_XSTATE); *len_ret is what there is, at most room. */
+struct err *tracer_get_xstate(pid_t tid, void *buf, size_t room, size_t *len_ret) MUST_CHECK;
+struct err *tracer_get_sigmask(pid_t tid, uint64_t *ret) MUST_CHECK;
+struct err *tracer_set_sigmask(pid_t tid, uint64_t mask) MUST_CHECK;
+struct err *tracer_siginfo(pid_t tid, siginfo_t *ret) MUST_CHECK;
+/* Is a signal that the kernel forced (int3's SIGTRAP) waiting in the thread's own queue? */
+struct err *tracer_trap_pending(pid_t tid, bool *ret) MUST_CHECK;
+/*
+ * Would a system call, behind whose instruction PC is pc, raise SIGSYS in this thread
+ * (PR_SET_SYSCALL_USER_DISPATCH) but for its selector? *selector_ret is the address of that, a byte
+ * that is 0 when calls are let through, or 0: there is none. False where the kernel cannot tell
+ * (before 6.4).
+ */
+bool tracer_dispatches(pid_t tid, uint64_t pc, uint64_t *selector_ret);
+/* The address of the thread's struct rseq; 0: none, or not known (old kernel). */
+uint64_t tracer_rseq(pid_t tid);
+
+#endif

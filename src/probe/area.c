@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Executable memory of ours in the target. */
+
+#include "probe/area.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "agent/state.h"
+#include "arch/arch.h"
+#include "probe/probe.h"
+#include "target/module.h"
+#include "target/remote.h"
+#include "target/stack.h"
+#include "target/target.h"
+
+#define PAGE		4096ull
+#define REACH		(0x7f000000ull)	/* a little less than a rel32 */
+#define LOWEST		0x10000ull	/* vm.mmap_min_addr's default */
+#define GUARD		(16 * PAGE)	/* kept free between an area and its neighbours */
+#define HEAP_ROOM	(1ull << 37)	/* kept free above the heap */
+/* Kept free below the stack: the kernel leaves it 128 MiB at least, whatever its limit. */
+#define STACK_ROOM	(120ull << 20)
+
+static bool in_reach(uint64_t area, uint64_t len, uint64_t start, uint64_t end)
+{
+	uint64_t low = MIN(area, start), high = MAX(area + len, end);
+
+	return high - low < REACH;
+}
+
+/* The heap grows up from its mapping, the stack down. */
+static uint64_t high_end(const struct proc_map *above)
+{
+	uint64_t room = strcmp(above->path, "[stack]") ? GUARD : STACK_ROOM;
+
+	return above->start > room ? above->start - room : 0;
+}
+
+static uint64_t low_end(const struct proc_map *below)
+{
+	if (!below)
+		return LOWEST;
+	return below->end + (strcmp(below->path, "[heap]") ? GUARD : HEAP_ROOM);
+}
+
+/*
+ * The gap below the module that is nearest; mappings that the kernel places later go below ours. If
+ * there is none in reach (the stacks of 300 threads fill it), the nearest above.
+ */
+uint64_t area_place(const struct proc_maps *maps, uint64_t start, uint64_t end, uint64_t len)
+{
+	uint64_t best = 0, best_distance = UINT64_MAX;
+
+	for (size_t i = 0; i <= maps->vec.nr; i++) {
+		const struct proc_map *below = i ? &maps->vec.at[i - 1] : NULL;
+		const struct proc_map *above = i < maps->vec.nr ? &maps->vec.at[i] : NULL;
+		uint64_t low = low_end(below), at, distance;
+
+		if (!above || high_end(above) < low + len)
+			continue;
+		if (above->start <= start) {	/* at the top of the gap */
+			at = high_end(above) - len;
+			distance = start - at;
+		} else {			/* at the bottom */
+			at = low;
+			distance = at - start + REACH;
+		}
+		if (distance < best_distance && in_reach(at, len, start, end)) {
+			best = at;
+			best_distance = distance;
+		}
+	}
+	return best;
+}
+
+static struct err *map_near(struct probes *probes, const struct module *module,
+			    struct remote *remote, struct area *area)
+{
+	area->address = area_place(&probes->maps, module->start, module->end, area->len);
+	if (!area->address)
+		return err_create(ERR_UNSUPPORTED, "no free memory within 2 GiB of the module");
+	return patch_map(probes->target, remote, area->address, area->len, &area->entry);
+}
+
+/* What the target has mapped since the maps were read, and we, may lie in the way: then anew. */
+static struct err *map_area(struct probes *probes, const struct module *module,
+			    struct remote *remote, struct area **ret)
+{
+	bool was_read = probes->maps.vec.nr > 0;
+	struct area area = { .len = AREA_LEN };
+	struct err *err = vec_reserve(&probes->areas, 1);
+
+	if (err)
+		return err;
+	if (was_read)
+		err = map_near(probes, module, remote, &area);
+	if (!was_read || (err && err->code != ERR_GONE)) {
+		err = probes_read_maps(probes);
+		if (!err)
+			err = map_near(probes, module, remote, &area);
+	}
+	if (err)
+		return err;
+	if (!probes->agent) {
+		area.agent = true;
+		area.used = AREA_AGENT;
+		probes->agent = area.address;
+	}
+	probes->areas.at[probes->areas.nr++] = area;
+	*ret = &probes->areas.at[probes->areas.nr - 1];
+	return NULL;
+}
+
+struct err *probes_read_maps(struct probes *probes)
+{
+	proc_maps_free(&probes->maps);
+	return procfs_maps(probes->target->mem.tid, &probes->maps);
+}
+
+struct err *area_slot(struct probes *probes, struct probe *probe, struct remote *remote,
+		      uint64_t *ret)
+{
+	const struct module *module = probe->module;
+	struct area *area = NULL;
+
+	for (size_t i = 0; i < probes->areas.nr && !area; i++) {
+		struct area *have = &probes->areas.at[i];
+
+		if (have->used + AGENT_SLOT <= have->len &&
+		    in_reach(have->address, have->len, module->start, module->end))
+			area = have;
+	}
+	if (!area) {
+		struct err *err = map_area(probes, module, remote, &area);
+
+		if (err)
+			return err;
+	}
+	*ret = area->address + area->used;
+	area->used += AGENT_SLOT;
+	return NULL;
+}
+
+bool area_holds(const struct probes *probes, uint64_t address)
+{
+	for (size_t i = 0; i < probes->areas.nr; i++)
+		if (address - probes->areas.at[i].address < probes->areas.at[i].len)
+			return true;
+	return false;
+}
+
+void area_bound(struct probes *probes)
+{
+	probes->walk_area.start = UINT64_MAX;
+	probes->walk_area.end = 0;
+	for (size_t i = 0; i < probes->areas.nr; i++) {
+		const struct area *area = &probes->areas.at[i];
+
+		probes->walk_area.start = MIN(probes->walk_area.start, area->address);
+		probes->walk_area.end = MAX(probes->walk_area.end, area->address + area->len);
+	}
+	if (!probes->areas.nr)
+		probes->walk_area.start = 0;
+}
+
+struct probe *area_probe(const struct probes *probes, uint64_t address)
+{
+	for (size_t i = 0; i < probes->all.nr; i++)
+		if (probes->all.at[i]->slot && address - probes->all.at[i]->slot < AGENT_SLOT)
+			return probes->all.at[i];
+	return NULL;
+}
+
+/* The original of a displaced instruction. */
+static uint64_t original(const struct probe *probe, uint64_t pc)
+{
+	uint64_t offset = pc - probe->prologue;
+
+	for (size_t i = probe->displaced.nr + 1; i-- > 0;)
+		if (offset >= probe->displaced.insn[i].to)
+			return probe->patch + probe->displaced.insn[i].from;
+	return probe->patch;
+}
+
+bool area_translate(void *ctx, uint64_t *pc, int32_t *cfa_offset)
+{
+	struct probes *probes = ctx;
+	const struct probe *probe;
+
+	/* The range of all areas has the modules between them in it. */
+	if (!area_holds(probes, *pc))
+		return true;
+	*cfa_offset = 8;
+	probe = area_probe(probes, *pc);
+	if (!probe)
+		return false;
+	if (*pc < probe->slot + AGENT_SLOT_THUNK) {
+		*pc = original(probe, *pc);
+		return true;
+	}
+	if (*pc < probe->slot + AGENT_SLOT_STUB && probe->thunk_at)
+		*cfa_offset = (int32_t)probes->target->arch->thunk_cfa(&probe->thunk,
+								       *pc - probe->thunk_at);
+	/*
+	 * Before its first instruction, and at its last, a stub has no frame but the return
+	 * address.
+	 */
+	else if (*pc != probe->stub && *pc <= probe->stub_trap)
+		*cfa_offset = (int32_t)probe->stub_frame;
+	return false;
+}
+
+/* Just past a thunk's call of the agent? */
+static bool is_agent_return(void *ctx, uint64_t pc)
+{
+	const struct probe *probe = area_probe(ctx, pc);
+	uint64_t offset;
+
+	if (!probe || !probe->thunk_at || pc <= probe->thunk_at)
+		return false;
+	offset = pc - probe->thunk_at;
+	return offset == probe->thunk.enter_ret || offset == probe->thunk.leave_ret ||
+	       offset == probe->thunk.release_ret;
+}
+
+/* A thunk that lays a frame for the agent has kept there what the agent's C may use meanwhile. */
+void area_walk_regs(struct probes *probes, const struct regs *regs, struct regs *ret)
+{
+	struct target *target = probes->target;
+	const struct arch *arch = target->arch;
+	uint64_t pc = regs_get(regs, arch->pc), at;
+	struct agent_frame frame;
+
+	*ret = *regs;
+	if (!probes->agent || pc - probes->agent >= AREA_AGENT)
+		return;
+	at = stack_thunk_frame(target, regs_get(regs, arch->sp), is_agent_return, probes);
+	if (!at || memory_read_u64(&target->mem.memory, at, &pc))
+		return;
+	regs_set(ret, arch->pc, pc);
+	regs_set(ret, arch->sp, at + sizeof(uint64_t));
+	if (area_probe(probes, pc)->fn->role != ALLOC_FREE &&
+	    !memory_read(&target->mem.memory, at + sizeof(uint64_t), &frame, sizeof(frame)))
+		regs_set(ret, arch->fp, frame.bp);
+}
+
+_Static_assert(AGENT_SLOT_THUNK - AGENT_SLOT_DISPLACED >= DISPLACED_MAX, "displaced prologue");
+_Static_assert(AGENT_SLOT_STUB - AGENT_SLOT_THUNK >= THUNK_MAX, "thunk");
+_Static_assert(AGENT_SLOT - AGENT_SLOT_STUB >= STUB_MAX, "stub");
+_Static_assert(AREA_AGENT % AGENT_SLOT == 0, "slots lie at multiples of their size");
+_Static_assert(AGENT_SLOT_DISPLACED >= sizeof(struct agent_slot), "head of a slot");

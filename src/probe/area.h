@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Areas: executable memory of ours in the target, near the modules that it serves (within reach of
+ * a rel32), each a JOURNAL_MAPPING. The first one begins with the agent's image and table; slots
+ * follow, one a probe, laid out as agent/state.h has it: what a walk must know, displaced prologue,
+ * thunk, stub.
+ */
+#ifndef PROBE_AREA_H
+#define PROBE_AREA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct proc_maps;
+struct probe;
+struct probes;
+struct regs;
+struct remote;
+
+#define AREA_LEN	(256u << 10)
+#define AREA_AGENT	(96u << 10)	/* room for the image and its table */
+
+/*
+ * A slot within reach of the probe's module, in an area that exists or is mapped now.
+ * ERR_UNSUPPORTED: no room in reach.
+ */
+struct err *area_slot(struct probes *probes, struct probe *probe, struct remote *remote,
+		      uint64_t *ret) MUST_CHECK;
+/*
+ * Where an area can lie: len bytes free in maps, within reach of all of [start, end), not right
+ * above the heap or near the stack, which grow. 0: nowhere.
+ */
+uint64_t area_place(const struct proc_maps *maps, uint64_t start, uint64_t end, uint64_t len);
+/* Tell walks where the areas lie now. */
+void area_bound(struct probes *probes);
+/* The hook of struct walk_area. */
+bool area_translate(void *probes, uint64_t *pc, int32_t *cfa_offset);
+/* The probe in whose slot address lies, or NULL. */
+struct probe *area_probe(const struct probes *probes, uint64_t address);
+/*
+ * The registers that a walk of this thread's stack begins with: its own, or, where it is in the C of
+ * the agent, those of the thunk that called it.
+ */
+void area_walk_regs(struct probes *probes, const struct regs *regs, struct regs *ret);
+/* Is address in one of the areas? */
+bool area_holds(const struct probes *probes, uint64_t address);
+
+#endif

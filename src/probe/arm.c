@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Putting probes in (theory in probe.h). */
+
+#include "probe/probe.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/state.h"
+#include "agent_offsets.h"
+#include "base/cleanup.h"
+#include "probe/area.h"
+#include "probe/clear.h"
+#include "probe/event.h"
+#include "probe/sigtrap.h"
+#include "probe/state.h"
+#include "target/remote.h"
+#include "target/target.h"
+
+struct err *probes_create(struct target *target, struct log *log, struct probes **ret)
+{
+	struct probes *probes = calloc(1, sizeof(*probes));
+
+	if (!probes)
+		return err_nomem;
+	probes->target = target;
+	probes->log = log;
+	probes->plain_free = alloc_function_find("free");
+	probes->walk_area = (struct walk_area){ .translate = area_translate, .ctx = probes };
+	*ret = probes;
+	return NULL;
+}
+
+static void void_thread(struct thread *thread, void *ctx)
+{
+	event_void(ctx, thread);
+}
+
+void probes_destroy(struct probes *probes)
+{
+	if (!probes)
+		return;
+	target_each_thread(probes->target, void_thread, probes);
+	for (size_t i = 0; i < probes->all.nr; i++)
+		free(probes->all.at[i]);
+	vec_free(&probes->all);
+	vec_free(&probes->areas);
+	proc_maps_free(&probes->maps);
+	map_free(&probes->traps, free);
+	free(probes->state);
+	free(probes);
+}
+
+static struct err *add_trap(struct probes *probes, uint64_t pc, struct probe *probe, bool at_return)
+{
+	struct trap *trap = malloc(sizeof(*trap));
+	struct err *err;
+
+	if (!trap)
+		return err_nomem;
+	trap->probe = probe;
+	trap->at_return = at_return;
+	/* A probe that was taken out alone has left its traps, for threads on their way. */
+	free(map_remove(&probes->traps, pc));
+	err = map_put(&probes->traps, pc, trap);
+	if (err)
+		free(trap);
+	return err;
+}
+
+static void remove_trap(struct probes *probes, uint64_t pc)
+{
+	free(map_remove(&probes->traps, pc));
+}
+
+/* Displaced prologue and stub, for the place where they will run. */
+static struct err *build_code(const struct probes *probes, struct probe *probe, uint8_t *slot)
+{
+	const struct arch *arch = probes->target->arch;
+	struct agent_slot *head = (struct agent_slot *)slot;
+	struct stub_spec spec = { .at = probe->slot + AGENT_SLOT_STUB, .call = probe->prologue };
+	struct stub stub;
+	struct err *err;
+
+	err = arch->displace(probe->expect, probe->expect_len, probe->patch, probe->prologue,
+			     probe->engine == PROBE_JUMP ? arch->jump_len : arch->trap_len,
+			     &probe->displaced);
+	if (err)
+		return err;
+	memcpy(slot + AGENT_SLOT_DISPLACED, probe->displaced.code, probe->displaced.len);
+	if (probe->nothrow) {
+		spec.call = probe->nothrow;
+		spec.retry = probe->prologue;
+		spec.nothrow = probe->slot;	/* any address: the object has no content */
+		spec.nr_args = probe->fn->nr_args;
+	}
+	err = arch->stub(&spec, &stub);
+	if (err)
+		return err;
+	memcpy(slot + AGENT_SLOT_STUB, stub.code, stub.len);
+	head->stub_cfa = (uint32_t)stub.frame;
+	probe->stub = spec.at;
+	probe->stub_trap = spec.at + stub.trap + arch->trap_pc_bias;
+	probe->stub_ret = spec.at + stub.ret;
+	probe->stub_frame = (uint32_t)stub.frame;
+	return NULL;
+}
+
+static enum thunk_kind thunk_kind(const struct probe *probe)
+{
+	if (probe->fn->role == ALLOC_FREE)
+		return THUNK_FREE;
+	return probe->nothrow || probe->fn->role == ALLOC_RESIZE ? THUNK_ENTER : THUNK_NEW;
+}
+
+static struct err *build_thunk(struct probes *probes, struct probe *probe, uint8_t *slot)
+{
+	struct agent_slot *head = (struct agent_slot *)slot;
+	struct thunk_spec spec = {
+		.kind = thunk_kind(probe),
+		.at = probe->slot + AGENT_SLOT_THUNK,
+		.displaced = probe->prologue,
+		.enter = probes->agent + AGENT_ENTER,
+		.leave = probes->agent + AGENT_LEAVE,
+		.release = probes->agent + AGENT_RELEASE,
+		.ptr_arg = probe->fn->role == ALLOC_FREE ? (uint8_t)probe->fn->ptr : 0,
+		.nothrow_call = probe->nothrow,
+		.nothrow = probe->slot,
+		.nr_args = probe->fn->nr_args,
+	};
+	struct err *err;
+
+	if (probe->nothrow && !probes->state->threads)
+		return err_create(ERR_UNSUPPORTED,
+				  "it throws, and threads of this program cannot be told apart");
+	err = state_add_probe(probes, probe, &spec.probe);
+	if (!err)
+		err = probes->target->arch->thunk(&spec, &probe->thunk);
+	if (err)
+		return err;
+	memcpy(slot + AGENT_SLOT_THUNK, probe->thunk.code, probe->thunk.len);
+	head->thunk_cfa = (uint32_t)probe->thunk.call_cfa;
+	probe->thunk_at = spec.at;
+	return NULL;
+}
+
+static void refuse(struct probe *probe, const struct err *err)
+{
+	probe->state = PROBE_REFUSED;
+	snprintf(probe->why, sizeof(probe->why), "%s", err->msg);
+}
+
+/* The slot's content; a jump that cannot be made may become a breakpoint. */
+static void fill(struct probes *probes, struct probe *probe)
+{
+	uint8_t slot[AGENT_SLOT] __attribute__((aligned(8)));
+	struct err *err;
+
+	memset(slot, probes->target->arch->trap[0], sizeof(slot));
+	memset(slot, 0, sizeof(struct agent_slot));
+	err = build_code(probes, probe, slot);
+	if (!err && probe->engine == PROBE_JUMP) {
+		err = build_thunk(probes, probe, slot);
+		if (err)
+			probe_no_jump(probes, probe, err->msg);
+		err = NULL;
+	} else if (err && probe->engine == PROBE_JUMP) {
+		probe_no_jump(probes, probe, err->msg);
+		err = probe->state == PROBE_PLANNED ? build_code(probes, probe, slot) : NULL;
+	}
+	if (!err && probe->state == PROBE_PLANNED)
+		err = patch_fill(probes->target, probe->slot, slot, sizeof(slot));
+	if (err)
+		refuse(probe, err);
+}
+
+struct err *probes_add_traps(struct probes *probes, struct probe *probe)
+{
+	struct err *err =
+		add_trap(probes, probe->patch + probes->target->arch->trap_pc_bias, probe, false);
+
+	return err ? err : add_trap(probes, probe->stub_trap, probe, true);
+}
+
+static struct err *put_in_trap(struct probes *probes, struct probe *probe)
+{
+	const struct arch *arch = probes->target->arch;
+	struct err *err = probes_add_traps(probes, probe);
+
+	if (!err)
+		err = patch_text(probes->target, probe->patch, probe->expect, arch->trap,
+				 arch->trap_len, &probe->text_entry);
+	if (err) {
+		remove_trap(probes, probe->patch + arch->trap_pc_bias);
+		remove_trap(probes, probe->stub_trap);
+	}
+	return err;
+}
+
+static struct err *put_in_jump(struct probes *probes, struct probe *probe)
+{
+	const struct arch *arch = probes->target->arch;
+	uint8_t jump[JOURNAL_BYTES];
+	size_t len;
+	struct err *err = arch->jump(probe->patch, probe->thunk_at, jump, &len);
+
+	return err ? err : patch_text(probes->target, probe->patch, probe->expect, jump, len,
+				      &probe->text_entry);
+}
+
+static void put_in(struct probes *probes, struct probe *probe)
+{
+	struct err *err = probe->engine == PROBE_JUMP ? put_in_jump(probes, probe) :
+							put_in_trap(probes, probe);
+
+	if (err)
+		refuse(probe, err);
+	else
+		probe->state = PROBE_ACTIVE;
+}
+
+static bool is_planned(const struct probe *probe, enum probe_engine engine)
+{
+	return probe->state == PROBE_PLANNED && probe->engine == engine;
+}
+
+static bool any_planned(const struct probes *probes, enum probe_engine engine)
+{
+	for (size_t i = 0; i < probes->all.nr; i++)
+		if (is_planned(probes->all.at[i], engine))
+			return true;
+	return false;
+}
+
+static struct err *write_agent(struct probes *probes)
+{
+	struct err *err = NULL;
+
+	if (agent_image_len > AREA_AGENT)
+		return err_create(ERR_RANGE, "the agent has no room");
+	if (probes->agent && !probes->agent_written)
+		err = patch_fill(probes->target, probes->agent, agent_image, agent_image_len);
+	probes->agent_written = probes->agent && !err;
+	return err;
+}
+
+/* Where this target cannot have the agent's state, no function gets a jump. */
+static struct err *need_state(struct probes *probes, struct remote *remote)
+{
+	struct err *err;
+
+	if (probes->state || !any_planned(probes, PROBE_JUMP))
+		return NULL;
+	err = state_make(probes, remote);
+	if (!err || err->code == ERR_GONE)
+		return err;
+	for (size_t i = 0; i < probes->all.nr; i++)
+		if (is_planned(probes->all.at[i], PROBE_JUMP))
+			probe_no_jump(probes, probes->all.at[i], err->msg);
+	return NULL;
+}
+
+/* What takes remote calls: areas, state, log. */
+struct err *probes_prepare(struct probes *probes, struct remote *remote)
+{
+	struct err *err;
+
+	for (size_t i = 0; i < probes->all.nr; i++) {
+		struct probe *probe = probes->all.at[i];
+		struct err *refused;
+
+		if (probe->state != PROBE_PLANNED || probe->slot)
+			continue;
+		refused = area_slot(probes, probe, remote, &probe->slot);
+		probe->prologue = probe->slot + AGENT_SLOT_DISPLACED;
+		if (refused)
+			refuse(probe, refused);
+	}
+	area_bound(probes);
+	err = write_agent(probes);
+	if (!err)
+		err = need_state(probes, remote);
+	proc_maps_free(&probes->maps);
+	return err;
+}
+
+static bool is_empty(const struct probe *probe)
+{
+	return probe->state == PROBE_PLANNED && probe->slot && !probe->filled;
+}
+
+struct err *probes_fill(struct probes *probes)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < probes->all.nr; i++) {
+		if (!is_empty(probes->all.at[i]))
+			continue;
+		fill(probes, probes->all.at[i]);
+		probes->all.at[i]->filled = any = true;
+	}
+	return probes->state && any ? state_publish(probes) : NULL;
+}
+
+static bool is_prepared(const struct probes *probes)
+{
+	for (size_t i = 0; i < probes->all.nr; i++)
+		if (probes->all.at[i]->state == PROBE_PLANNED && !probes->all.at[i]->slot)
+			return false;
+	return true;
+}
+
+/* Call fn with remote, or, if it is NULL, with a thread that is borrowed for it. */
+static struct err *borrowed(struct probes *probes, struct remote *remote,
+			    struct err *(*fn)(struct probes *probes, struct remote *remote))
+{
+	AUTO_FREE struct remote *own = NULL;
+	struct err *err, *also;
+
+	if (remote)
+		return fn(probes, remote);
+	own = malloc(sizeof(*own));
+	if (!own)
+		return err_nomem;
+	err = remote_begin_any(probes->target, own);
+	if (err)
+		return err;
+	err = fn(probes, own);
+	also = remote_end(own);
+	return err ? err : also;
+}
+
+static struct err *get_ready(struct probes *probes, struct remote *remote)
+{
+	struct err *err = NULL;
+
+	if (!remote && !probes->has_sigaction && any_planned(probes, PROBE_BREAKPOINT))
+		err = sigtrap_await(probes);
+	if (!err && !is_prepared(probes))
+		err = borrowed(probes, remote, probes_prepare);
+	if (!err)
+		err = probes_fill(probes);
+	if (err)
+		return err;
+	if (any_planned(probes, PROBE_JUMP))
+		clear_way(probes, remote ? remote->thread : NULL);
+	return any_planned(probes, PROBE_BREAKPOINT) ? borrowed(probes, remote, sigtrap_install) :
+						       NULL;
+}
+
+struct err *probes_arm(struct probes *probes, struct remote *remote)
+{
+	uint32_t active = 0;
+	struct err *err = get_ready(probes, remote);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < probes->all.nr; i++) {
+		struct probe *probe = probes->all.at[i];
+
+		if (probe->state == PROBE_PLANNED)
+			put_in(probes, probe);
+		active += probe->state == PROBE_ACTIVE && probe->fn;
+	}
+	if (!active)
+		return err_hint(
+			err_create(ERR_UNSUPPORTED,
+				   "no function of an allocator in process %d can be probed",
+				   probes->target->pid),
+			"`malloc -v` says why, function by function");
+	probes->armed = true;
+	return NULL;
+}

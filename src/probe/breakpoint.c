@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Traps of ours: which probe, and where the thread goes on; and the loader's hook, which tells of
+ * new modules.
+ */
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "os/tracer.h"
+#include "probe/area.h"
+#include "probe/event.h"
+#include "probe/inside.h"
+#include "probe/probe.h"
+#include "probe/sigtrap.h"
+#include "probe/state.h"
+#include "target/region.h"
+#include "target/remote.h"
+#include "target/target.h"
+
+bool probes_is_trap(const struct probes *probes, uint64_t pc)
+{
+	return map_get(&probes->traps, pc) != NULL;
+}
+
+static bool has_work(const struct probes *probes)
+{
+	for (size_t i = 0; i < probes->all.nr; i++)
+		if (probes->all.at[i]->state == PROBE_PLANNED)
+			return true;
+	return false;
+}
+
+/* Text that is not mapped any more takes its patch with it. */
+static void forget_gone(struct probes *probes)
+{
+	for (size_t i = probes->all.nr; i-- > 0;) {
+		struct probe *probe = probes->all.at[i];
+
+		if (probe->module->died == UINT32_MAX || probe->state == PROBE_REFUSED)
+			continue;
+		if (probe->engine == PROBE_BREAKPOINT)
+			free(map_remove(&probes->traps,
+					probe->patch + probes->target->arch->trap_pc_bias));
+		if (probe->state == PROBE_ACTIVE)
+			journal_undone(probes->target->region->journal, probe->text_entry);
+		/* The slot stays until the areas go: a thread may be in it. */
+		probe->state = PROBE_REFUSED;
+		snprintf(probe->why, sizeof(probe->why), "its module is not mapped any more");
+	}
+}
+
+bool probes_need_tracer(const struct probes *probes)
+{
+	for (size_t i = 0; i < probes->all.nr; i++) {
+		const struct probe *probe = probes->all.at[i];
+
+		if (probe->state == PROBE_ACTIVE && probe->engine == PROBE_BREAKPOINT)
+			return true;
+	}
+	return false;
+}
+
+bool probes_use_agent(const struct probes *probes)
+{
+	return probes->state != NULL;
+}
+
+/* To give the new rows to the agent, and to arm new allocators, takes all threads stopped. */
+void probes_modules_changed(struct probes *probes)
+{
+	struct target *target = probes->target;
+	bool changed = false;
+	struct err *err =
+		modules_refresh(&target->modules, target->mem.tid, &target->mem.memory, &changed);
+
+	if (!err && changed) {
+		target->call_gadget = target->restorer_gadget = 0;
+		forget_gone(probes);
+		err = probes_plan(probes);
+		if (err && err->code == ERR_NOTFOUND)
+			err = NULL;
+		probes->modules_changed = true;
+	}
+	if (err && probes->warn)
+		probes->warn(probes->ctx, err->msg);
+	if (!err && probes->armed && (has_work(probes) || (changed && probes->state)))
+		probes->unsettled = true;
+}
+
+/*
+ * The loader has mapped or unmapped modules. The thread is held, and probes_settle does what there is
+ * to do before anything runs on.
+ */
+static void at_loader_hook(struct probes *probes)
+{
+	probes_modules_changed(probes);
+	if (probes->unsettled)
+		probes->target->stopping = true;
+}
+
+bool probes_unsettled(const struct probes *probes)
+{
+	return probes->unsettled;
+}
+
+struct err *probes_settle(struct probes *probes)
+{
+	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
+	struct err *err, *also;
+
+	if (!remote)
+		return err_nomem;
+	probes->unsettled = false;
+	err = remote_begin_any(probes->target, remote);
+	if (err)
+		return err;
+	if (probes->state)
+		err = state_follow_modules(probes, remote, !inside_agent(probes));
+	if (!err && has_work(probes))
+		err = probes_arm(probes, remote);
+	also = remote_end(remote);
+	return err ? err : also;
+}
+
+/*
+ * The PC is behind a trap of ours only if that has just been hit, but in one case: a thread that
+ * has returned from a stub's trap and, before its next instruction, got a SIGTRAP that somebody
+ * sent. Only then is the signal's origin asked for.
+ */
+static bool is_instruction_trap(const struct thread *thread)
+{
+	siginfo_t info;
+
+	return tracer_siginfo(thread->tid, &info) || info.si_code > 0;
+}
+
+bool probes_trap(struct probes *probes, struct thread *thread)
+{
+	const struct arch *arch = thread->target->arch;
+	const struct trap *trap = map_get(&probes->traps, regs_get(&thread->regs, arch->pc));
+	struct probe *probe;
+	uint64_t to;
+
+	if (!trap)
+		return false;
+	probe = trap->probe;
+	sigtrap_repair(probes, thread);
+	if (trap->at_return)
+		return event_return(probes, probe, thread) || is_instruction_trap(thread);
+	if (probe->fn) {
+		to = event_entry(probes, probe, thread);
+	} else {
+		to = probe->prologue;
+		at_loader_hook(probes);
+	}
+	regs_set(&thread->regs, arch->pc, to);
+	thread->pc_changed = true;
+	return true;
+}
+
+void probes_thread_gone(struct probes *probes, struct thread *thread)
+{
+	event_void(probes, thread);
+}
+
+void probes_foreign_trap(struct thread *thread)
+{
+	struct thread_ops *ops = thread->data;
+
+	if (ops)
+		ops->lost = true;
+}

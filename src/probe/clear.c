@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Nobody may stand where a jump goes (clear.h). */
+
+#include "probe/clear.h"
+
+#include <stdio.h>
+
+#include "probe/area.h"
+#include "probe/inside.h"
+#include "probe/probe.h"
+#include "target/stack.h"
+#include "target/target.h"
+
+#define DEPTH		512	/* frames that are looked at */
+#define WORDS		512	/* read at once */
+#define SCAN_MAX	(1ull << 20)	/* bytes of a stack */
+
+static bool is_jump(const struct probe *probe)
+{
+	return probe->state == PROBE_PLANNED && probe->engine == PROBE_JUMP && probe->slot;
+}
+
+/* The jump that pc lies inside of, not at its first byte. */
+static struct probe *jump_at(const struct probes *probes, uint64_t pc)
+{
+	for (size_t i = 0; i < probes->all.nr; i++) {
+		struct probe *probe = probes->all.at[i];
+
+		if (is_jump(probe) && pc > probe->patch &&
+		    pc - probe->patch < probes->target->arch->jump_len)
+			return probe;
+	}
+	return NULL;
+}
+
+/* All jumps lie in [low, high). */
+static void jump_bounds(const struct probes *probes, uint64_t *low, uint64_t *high)
+{
+	*low = UINT64_MAX;
+	*high = 0;
+	for (size_t i = 0; i < probes->all.nr; i++) {
+		const struct probe *probe = probes->all.at[i];
+
+		if (!is_jump(probe))
+			continue;
+		*low = MIN(*low, probe->patch);
+		*high = MAX(*high, probe->patch + probes->target->arch->jump_len);
+	}
+}
+
+static void give_up(const struct probes *probes, struct probe *probe, pid_t tid)
+{
+	char why[160];
+
+	snprintf(why, sizeof(why), "thread %d may stand inside the patch", tid);
+	probe_no_jump(probes, probe, why);
+}
+
+/* Where the instruction at pc has its displaced copy; 0: pc is at none. */
+static uint64_t displaced_at(const struct probe *probe, uint64_t pc)
+{
+	for (size_t i = 0; i <= probe->displaced.nr; i++)
+		if (probe->patch + probe->displaced.insn[i].from == pc)
+			return probe->prologue + probe->displaced.insn[i].to;
+	return 0;
+}
+
+/* Every aligned word from sp up that is a PC inside a jump; fn says whether to go on. */
+static void each_word(struct probes *probes, uint64_t sp,
+		      bool (*fn)(struct probe *probe, uint64_t at, uint64_t pc, void *ctx), void *ctx)
+{
+	uint64_t words[WORDS], end = sp + SCAN_MAX, low, high;
+	size_t got;
+
+	jump_bounds(probes, &low, &high);
+
+	for (sp &= ~7ull; sp < end; sp += got) {
+		if (memory_read_some(&probes->target->mem.memory, sp, words, sizeof(words), &got) ||
+		    got < sizeof(words[0]))
+			return;
+		got &= ~(sizeof(words[0]) - 1);
+		for (size_t i = 0; i < got / sizeof(words[0]); i++) {
+			struct probe *probe = words[i] < low || words[i] >= high ?
+						      NULL : jump_at(probes, words[i]);
+
+			if (probe && !fn(probe, sp + i * sizeof(words[0]), words[i], ctx))
+				return;
+		}
+	}
+}
+
+#define SAVED_MAX	16
+
+/* Where on a stack a PC stands. */
+struct saved {
+	uint64_t pc, at[SAVED_MAX];
+	uint32_t nr;
+};
+
+static bool find_saved(struct probe *probe UNUSED, uint64_t at, uint64_t pc, void *ctx)
+{
+	struct saved *saved = ctx;
+
+	if (pc == saved->pc)
+		saved->at[saved->nr++] = at;
+	return saved->nr < SAVED_MAX;
+}
+
+/* Does a walk come to the displaced instruction at `to`? */
+struct passing {
+	struct probes *probes;
+	uint64_t to;
+	bool seen;
+};
+
+static bool pass(void *ctx, uint64_t *pc, int32_t *cfa_offset)
+{
+	struct passing *passing = ctx;
+
+	passing->seen |= *pc == passing->to;
+	return area_translate(passing->probes, pc, cfa_offset);
+}
+
+static bool walk_comes_to(struct probes *probes, struct thread *thread, uint64_t to)
+{
+	struct passing passing = { .probes = probes, .to = to };
+	struct walk_area area = probes->walk_area;
+	uint64_t pcs[DEPTH];
+	enum walk_end end;
+
+	area.translate = pass;
+	area.ctx = &passing;
+	stack_walk(thread->target, &thread->regs, &area, pcs, DEPTH, &end);
+	return passing.seen;
+}
+
+/*
+ * Is the word at `at` the one that a frame keeps its PC in? Then the walk comes to `to` once that
+ * stands there; else the word is put back.
+ */
+static bool change_saved(struct probes *probes, struct thread *thread, uint64_t at, uint64_t pc,
+			 uint64_t to)
+{
+	if (patch_fill(thread->target, at, &to, sizeof(to)))
+		return false;
+	if (walk_comes_to(probes, thread, to))
+		return true;
+	if (patch_fill(thread->target, at, &pc, sizeof(pc)) && probes->warn)
+		probes->warn(probes->ctx, "a word of a stack could not be put back");
+	return false;
+}
+
+/*
+ * A frame of the stack has a PC inside a jump: a signal came there. There may be copies of it (the
+ * signal's own information has one, if it was a trap).
+ */
+static void move_saved(struct probes *probes, struct thread *thread, struct probe *probe, uint64_t pc)
+{
+	uint64_t to = displaced_at(probe, pc);
+	struct saved saved = { .pc = pc };
+
+	each_word(probes, regs_get(&thread->regs, thread->target->arch->sp), find_saved, &saved);
+	for (uint32_t i = 0; to && i < saved.nr; i++)
+		if (change_saved(probes, thread, saved.at[i], pc, to))
+			return;
+	give_up(probes, probe, thread->tid);
+}
+
+struct clearing {
+	struct probes *probes;
+	pid_t tid;
+};
+
+static bool give_up_word(struct probe *probe, uint64_t at UNUSED, uint64_t pc UNUSED, void *ctx)
+{
+	const struct clearing *clearing = ctx;
+
+	give_up(clearing->probes, probe, clearing->tid);
+	return true;
+}
+
+static void clear_words(struct probes *probes, pid_t tid, uint64_t sp)
+{
+	struct clearing clearing = { .probes = probes, .tid = tid };
+
+	each_word(probes, sp, give_up_word, &clearing);
+}
+
+static void clear_stuck(struct probes *probes, const struct thread *thread)
+{
+	const struct arch *arch = thread->target->arch;
+	struct probe *probe;
+	struct regs regs;
+
+	if (stack_stuck_regs(thread, &regs)) {
+		probe = jump_at(probes, regs_get(&regs, arch->pc));
+		if (probe)
+			give_up(probes, probe, thread->tid);
+		clear_words(probes, thread->tid, regs_get(&regs, arch->sp));
+		return;
+	}
+	for (size_t i = 0; i < probes->all.nr; i++)
+		if (is_jump(probes->all.at[i]))
+			give_up(probes, probes->all.at[i], thread->tid);
+}
+
+/*
+ * The innermost frame: the registers. Those of a borrowed thread lie in a frame on its stack, too
+ * (target/remote.h).
+ */
+static void clear_pc(struct probes *probes, struct thread *thread, bool borrowed)
+{
+	const struct arch *arch = thread->target->arch;
+	uint64_t pc = regs_get(&thread->regs, arch->pc), to;
+	struct probe *probe = jump_at(probes, pc);
+
+	if (!probe)
+		return;
+	to = displaced_at(probe, pc);
+	if (!to || borrowed) {
+		give_up(probes, probe, thread->tid);
+		return;
+	}
+	regs_set(&thread->regs, arch->pc, to);
+	thread->regs_changed = true;
+	/* At once: mdbg may be killed when the jump is there. */
+	if (thread_flush_regs(thread))
+		give_up(probes, probe, thread->tid);
+}
+
+struct way {
+	struct probes *probes;
+	const struct thread *borrowed;
+};
+
+static void clear_thread(struct thread *thread, const struct stack_top *top, void *ctx)
+{
+	const struct way *way = ctx;
+	struct probes *probes = way->probes;
+	uint64_t pcs[DEPTH];
+	enum walk_end end;
+	uint32_t nr;
+
+	if (thread->state != THREAD_STOPPED) {
+		clear_stuck(probes, thread);
+		return;
+	}
+	nr = stack_walk_top(thread, top, &probes->walk_area, pcs, DEPTH, &end);
+	for (uint32_t i = 1; i < nr; i++) {
+		struct probe *probe = jump_at(probes, pcs[i]);
+
+		if (probe)
+			move_saved(probes, thread, probe, pcs[i]);
+	}
+	/* What could not be walked may be anything. */
+	if (end != WALK_COMPLETE)
+		clear_words(probes, thread->tid,
+			    regs_get(&thread->regs, thread->target->arch->sp));
+	clear_pc(probes, thread, thread == way->borrowed);
+}
+
+void clear_way(struct probes *probes, const struct thread *borrowed)
+{
+	struct way way = { .probes = probes, .borrowed = borrowed };
+
+	stack_each_top(probes->target, clear_thread, &way);
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The probes of a forked child. Its memory is a copy of its parent's, patches, areas and handler
+ * included, but for the agent's state, which is empty: a thunk passes everything through. So jumps
+ * become breakpoints, on the same slots. Otherwise nothing is changed in it; what is made is the
+ * knowledge of it, here and, for a later mdbg, in the child's own journal.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "probe/probe.h"
+#include "probe/sigtrap.h"
+#include "target/region.h"
+#include "target/remote.h"
+#include "target/share.h"
+#include "target/target.h"
+
+/* The same entry in the child's journal, as a change that was made. */
+static struct err *copy_entry(const struct probes *parent, const struct probes *child,
+			      uint32_t entry, uint32_t *ret)
+{
+	struct journal *journal = child->target->region->journal;
+	struct err *err =
+		journal_plan(journal, &parent->target->region->journal->entry[entry], ret);
+
+	if (!err)
+		journal_done(journal, *ret);
+	return err;
+}
+
+static struct err *copy_areas(const struct probes *parent, struct probes *child)
+{
+	struct err *err = vec_reserve(&child->areas, parent->areas.nr);
+
+	for (size_t i = 0; i < parent->areas.nr && !err; i++) {
+		struct area area = parent->areas.at[i];
+
+		err = copy_entry(parent, child, parent->areas.at[i].entry, &area.entry);
+		if (!err)
+			child->areas.at[child->areas.nr++] = area;
+	}
+	return err;
+}
+
+/*
+ * An int3 over the first byte of a jump. Until it is there the entry for the jump itself stands, so
+ * that a later mdbg finds either.
+ */
+static struct err *make_breakpoint(struct probes *child, struct probe *probe)
+{
+	const struct arch *arch = child->target->arch;
+	struct journal *journal = child->target->region->journal;
+	struct journal_entry entry = journal->entry[probe->text_entry];
+	uint32_t jump = probe->text_entry;
+	struct err *err;
+
+	memcpy(entry.new, arch->trap, arch->trap_len);
+	err = journal_plan(journal, &entry, &probe->text_entry);
+	if (!err)
+		err = patch_fill(child->target, probe->patch, arch->trap, arch->trap_len);
+	if (err)
+		return err;
+	journal_done(journal, probe->text_entry);
+	journal_undone(journal, jump);
+	return NULL;
+}
+
+static struct err *copy_probe(const struct probes *parent, struct probes *child,
+			      const struct probe *from)
+{
+	struct module *module = modules_find(&child->target->modules, from->address);
+	struct probe *probe;
+	struct err *err = vec_reserve(&child->all, 1);
+
+	if (err || !module)
+		return err;
+	probe = malloc(sizeof(*probe));
+	if (!probe)
+		return err_nomem;
+	*probe = *from;
+	probe->module = module;
+	probe->engine = PROBE_BREAKPOINT;
+	child->all.at[child->all.nr++] = probe;
+	if (probe->state != PROBE_ACTIVE)
+		return NULL;
+	err = copy_entry(parent, child, from->text_entry, &probe->text_entry);
+	return err ? err : probes_add_traps(child, probe);
+}
+
+/* What its parent has as jumps. */
+static struct err *make_breakpoints(const struct probes *parent, struct probes *child)
+{
+	struct err *err = NULL;
+
+	for (size_t i = 0, at = 0; i < parent->all.nr && at < child->all.nr && !err; i++) {
+		const struct probe *from = parent->all.at[i];
+		struct probe *probe = child->all.at[at];
+
+		if (probe->address != from->address)
+			continue;	/* of a module that the child does not have */
+		at++;
+		if (probe->state == PROBE_ACTIVE && from->engine == PROBE_JUMP)
+			err = make_breakpoint(child, probe);
+	}
+	return err;
+}
+
+/* The handler must find its way from what were jumps, and the agent needs its log no more. */
+static struct err *settle_in(const struct probes *parent, struct probes *child)
+{
+	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
+	struct err *err = remote ? remote_begin_any(child->target, remote) : err_nomem, *also;
+
+	if (err)
+		return err;
+	err = sigtrap_install(child, remote);
+	if (!err)
+		err = share_withdraw_inherited(parent->target, remote);
+	also = remote_end(remote);
+	return err ? err : also;
+}
+
+struct err *probes_clone(const struct probes *parent, struct target *target, uint8_t process,
+			 struct probes **ret)
+{
+	struct probes *child;
+	struct err *err = probes_create(target, parent->log, &child);
+
+	if (err)
+		return err;
+	child->process = process;
+	child->agent = parent->agent;
+	child->agent_written = true;
+	child->policy = PROBE_ONLY_BREAKPOINT;
+	child->ours = parent->ours;
+	child->old = parent->old;
+	child->has_sigaction = parent->has_sigaction;
+	child->armed = parent->armed;
+	child->planned_generation = target->modules.generation;
+	child->table_generation = parent->table_generation;
+	child->warn = parent->warn;
+	child->ctx = parent->ctx;
+	child->walk_area.start = parent->walk_area.start;
+	child->walk_area.end = parent->walk_area.end;
+	err = copy_areas(parent, child);
+	if (!err && child->has_sigaction)
+		err = copy_entry(parent, child, parent->sigaction_entry, &child->sigaction_entry);
+	child->state_address = parent->state_address;
+	if (!err && parent->state_address)
+		err = copy_entry(parent, child, parent->state_entry, &child->state_entry);
+	for (size_t i = 0; i < parent->all.nr && !err; i++)
+		err = copy_probe(parent, child, parent->all.at[i]);
+	/* The handler first: mdbg may be killed between any two steps. */
+	if (!err && parent->state)
+		err = settle_in(parent, child);
+	if (!err)
+		err = make_breakpoints(parent, child);
+	if (err)
+		probes_destroy(child);
+	else
+		*ret = child;
+	return err;
+}

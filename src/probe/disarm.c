@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Taking probes out (theory in probe.h): text first, so that nobody comes in any more; then until
+ * all threads have left what is ours they run for moments; then the rest.
+ *
+ * All stacks are looked at: into a thunk any thread may have gone unseen, and a signal may have come
+ * to one that stood in a slot, where no operation is under way yet, or any more: its handler returns
+ * there.
+ */
+
+#include "probe/probe.h"
+
+#include <stdlib.h>
+
+#include "agent/state.h"
+#include "base/cleanup.h"
+#include "os/tracer.h"
+#include "probe/area.h"
+#include "probe/event.h"
+#include "probe/inside.h"
+#include "probe/sigtrap.h"
+#include "probe/state.h"
+#include "target/region.h"
+#include "target/remote.h"
+#include "target/share.h"
+#include "target/stack.h"
+#include "target/target.h"
+
+#define DRAIN_NS	3000000000ull
+#define DRAIN_STEP_NS	1000000ull
+
+static void restore_text(struct probes *probes)
+{
+	for (size_t i = probes->all.nr; i-- > 0;) {
+		struct probe *probe = probes->all.at[i];
+		struct err *err;
+
+		if (probe->state != PROBE_ACTIVE)
+			continue;
+		err = patch_text_undo(probes->target, probe->text_entry);
+		if (err && probes->warn)
+			probes->warn(probes->ctx, err->msg);
+		probe->state = PROBE_PLANNED;
+	}
+}
+
+struct inside {
+	struct probes *probes;
+	struct stack_range range[INSIDE_RANGES];
+	uint32_t nr;
+	uint32_t threads;
+};
+
+/* Go on where the word at sp says, as if a `ret` had taken it. */
+static void return_from(struct thread *thread, uint64_t sp)
+{
+	const struct arch *arch = thread->target->arch;
+	uint64_t ra;
+
+	if (memory_read_u64(&thread->target->mem.memory, sp, &ra))
+		return;
+	regs_set(&thread->regs, arch->sp, sp + sizeof(uint64_t));
+	regs_set(&thread->regs, arch->pc, ra);
+}
+
+/*
+ * A thread that stands on an instruction of ours whose counterpart is known is moved there; one
+ * that does not is let run. No single step: the signals that it would have to be kept from would
+ * stay blocked if mdbg were killed meanwhile.
+ */
+static void move_out(struct probes *probes, struct thread *thread)
+{
+	const struct arch *arch = probes->target->arch;
+	uint64_t pc = regs_get(&thread->regs, arch->pc), sp = regs_get(&thread->regs, arch->sp);
+	const struct probe *probe = area_probe(probes, pc);
+
+	if (!probe)
+		return;
+	for (size_t i = 0; i <= probe->displaced.nr; i++)
+		if (pc == probe->prologue + probe->displaced.insn[i].to)
+			regs_set(&thread->regs, arch->pc,
+				 probe->patch + probe->displaced.insn[i].from);
+	if (pc == probe->stub || (probe->thunk_at && pc == probe->thunk_at))
+		regs_set(&thread->regs, arch->pc, probe->patch);
+	/* A stub that has its result, and does not go on to a throwing form, only returns. */
+	if (pc == probe->stub_trap && !(probe->nothrow && !regs_get(&thread->regs, arch->ret)))
+		return_from(thread, sp + probe->stub_frame - sizeof(uint64_t));
+	if (probe->thunk_at && probe->thunk.ret && pc == probe->thunk_at + probe->thunk.ret)
+		return_from(thread, sp);
+	thread->regs_changed = true;
+	/* At once: mdbg may be killed when the handler or the area is gone. */
+	err_ignore(thread_flush_regs(thread));	/* fails only if the thread was killed */
+}
+
+static void void_thread(struct thread *thread, void *ctx)
+{
+	event_void(ctx, thread);
+}
+
+static void look_inside(struct thread *thread, const struct stack_top *top, void *ctx)
+{
+	struct inside *inside = ctx;
+	struct probes *probes = inside->probes;
+	struct thread_ops *ops = thread->data;
+	bool stopped = thread->state == THREAD_STOPPED;
+	bool has_ops = ops && (ops->nr > 0 || ops->lost);
+
+	if (stopped && area_holds(probes, regs_get(&thread->regs, thread->target->arch->pc)))
+		move_out(probes, thread);
+	/* Stuck, on a page of a slow disk perhaps: it comes back to where it was called from. */
+	inside->threads += (has_ops && !stopped) || stack_of_uses(thread, top, inside->range, inside->nr);
+}
+
+static uint32_t threads_inside(struct probes *probes)
+{
+	struct inside inside = { .probes = probes };
+
+	inside.nr = inside_areas(probes, inside.range);
+	stack_each_top(probes->target, look_inside, &inside);
+	return inside.threads;
+}
+
+/* Let the target run for moments until nobody is inside. Stopped before and after. */
+static struct err *drain(struct probes *probes, bool *clean)
+{
+	uint64_t deadline = tracer_now() + DRAIN_NS;
+	struct err *err;
+
+	do {
+		*clean = threads_inside(probes) == 0;
+		if (*clean || tracer_now() > deadline)
+			return NULL;
+		err = target_run_for(probes->target, DRAIN_STEP_NS);
+	} while (!err);
+	return err;
+}
+
+/* Somebody stays inside: the traps in the stubs must not hurt him when nobody watches. */
+static void defuse(struct probes *probes)
+{
+	static const uint8_t nop = 0x90;
+
+	for (size_t i = 0; i < probes->all.nr; i++) {
+		struct probe *probe = probes->all.at[i];
+
+		if (probe->slot)
+			err_ignore(patch_fill(probes->target,
+					      probe->stub_trap - probes->target->arch->trap_pc_bias,
+					      &nop, 1));
+	}
+}
+
+static void forget_code(struct probes *probes)
+{
+	for (size_t i = 0; i < probes->all.nr; i++) {
+		probes->all.at[i]->slot = 0;
+		probes->all.at[i]->thunk_at = 0;
+		probes->all.at[i]->filled = false;
+	}
+	map_free(&probes->traps, free);
+	probes->traps = (struct map)MAP_INIT;
+	vec_clear(&probes->areas);
+	area_bound(probes);
+	probes->agent = 0;
+	probes->agent_written = false;
+	probes->armed = false;
+}
+
+/* Nobody is inside. */
+static struct err *unmap_all(struct probes *probes, struct remote *remote)
+{
+	struct err *err = state_remove(probes, remote);
+
+	for (size_t i = probes->areas.nr; i-- > 0 && !err;)
+		err = patch_unmap(probes->target, remote, probes->areas.at[i].entry);
+	return err;
+}
+
+/*
+ * Somebody will still return into a stub or a thunk. The agent is told to let all pass; the log it
+ * needs no more, but where it was interrupted in the middle of its work.
+ */
+static struct err *leave(struct probes *probes, struct remote *remote)
+{
+	bool quiet = probes->state && !inside_agent(probes);
+
+	state_abandon(probes);
+	return quiet ? share_withdraw(probes->target, remote) : NULL;
+}
+
+struct err *probes_disarm(struct probes *probes, bool *left_ret)
+{
+	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
+	bool clean = true;
+	struct err *err, *also;
+
+	*left_ret = false;
+	if (!probes->areas.nr)
+		return NULL;
+	if (!remote)
+		return err_nomem;
+	restore_text(probes);
+	err = probes->has_sigaction ? sigtrap_await(probes) : NULL;
+	if (!err)
+		err = drain(probes, &clean);
+	if (err)
+		return err;
+	target_each_thread(probes->target, void_thread, probes);
+	if (!clean)
+		defuse(probes);		/* while the handler is there */
+	err = remote_begin_any(probes->target, remote);
+	if (err)
+		return err;
+	err = sigtrap_remove(probes, remote);
+	if (!err)
+		err = clean ? unmap_all(probes, remote) : leave(probes, remote);
+	else if (clean)
+		defuse(probes);
+	also = remote_end(remote);
+	*left_ret = !clean;
+	if (!err)
+		err = also;
+	if (!err)
+		forget_code(probes);
+	return err;
+}
+
+/* --- a forked child --- */
+
+static struct err *clean_text(struct probes *probes, struct target *child,
+			      const struct journal *journal)
+{
+	struct err *err = NULL;
+
+	for (size_t i = 0; i < probes->all.nr; i++) {
+		const struct probe *probe = probes->all.at[i];
+		struct err *also;
+
+		if (probe->state != PROBE_ACTIVE)
+			continue;
+		also = patch_undo_text_entry(&child->mem, &journal->entry[probe->text_entry]);
+		err = err ? err : also;
+	}
+	return err;
+}
+
+struct err *probes_clean_child(struct probes *probes, struct target *child)
+{
+	const struct region *region = probes->target->region;
+	AUTO_FREE struct remote *remote = NULL;
+	struct thread *thread = target_any_stopped(child);
+	struct stack_range range[INSIDE_RANGES];
+	uint32_t nr = inside_areas(probes, range);
+	struct err *err, *also;
+
+	if (!region || !thread)
+		return NULL;
+	err = clean_text(probes, child, region->journal);
+	/*
+	 * Forked inside an allocator: it returns through our stub or thunk, so that they, the handler
+	 * and the state (which is empty there) must stay.
+	 */
+	if (err || stack_uses(child, &thread->regs, range, nr))
+		return err;
+	remote = malloc(sizeof(*remote));
+	err = remote ? remote_begin(thread, remote) : err_nomem;
+	if (err)
+		return err;
+	if (probes->has_sigaction)
+		err = patch_undo_sigaction_entry(remote,
+						 &region->journal->entry[probes->sigaction_entry]);
+	for (uint32_t i = 0; i < nr && !err; i++)
+		err = remote_unmap(remote, range[i].start, range[i].end - range[i].start);
+	if (!err && probes->state_address)
+		err = remote_unmap(remote, probes->state_address, sizeof(struct agent_state));
+	if (!err)
+		err = share_withdraw_inherited(probes->target, remote);
+	if (!err)
+		err = region_withdraw_inherited(region, remote);
+	also = remote_end(remote);
+	return err ? err : also;
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Probes on allocators.
+ *
+ * A probe is a patched function entry plus a displaced prologue (arch.h): the instructions under the
+ * patch, relocated into an area of ours near the module, and a jump back. Running the displaced
+ * prologue is running the original function. Nothing is single-stepped, no patch is lifted while
+ * others run, and no thread is held while another is inside an allocator. Two engines share it:
+ *
+ *	jump		function:	jmp thunk	five bytes; the thunk calls the displaced
+ *							prologue and the agent, which records
+ *							(agent/state.h). No stop at all.
+ *	breakpoint	function:	int3 ...	trap at entry: the tracer notes the
+ *							arguments and the stack, then sends the
+ *							thread on to
+ *	  (free)				  the displaced prologue
+ *	  (malloc, ...)				  the stub:	call displaced prologue
+ *							int3	trap at return: the tracer
+ *								reads the result and records
+ *								the block
+ *							ret
+ *
+ * A jump is safe where five bytes can be displaced and nothing in the function, as its file has it,
+ * goes into them: plan.c decides for each function, and says why not. The loader's debugger hook,
+ * which tells of new modules, is always a breakpoint. So are all probes of a followed child: the
+ * agent's state is empty in it, and its parent's jumps become breakpoints on the same slots.
+ *
+ * Neither kind of frame of ours can be passed by an exception: a throwing operator new is called in
+ * its nothrow form; where NULL comes back stub or thunk drop their frame and jump to the throwing
+ * one.
+ *
+ * States of a probe:
+ *
+ *	PLANNED -> (area mapped, code filled) -> ACTIVE (patch in place) -> (text restored) -> PLANNED
+ *	REFUSED: never put in, or its module is gone; `why` says why
+ *
+ * Before a jump is written, threads that stand between its five bytes are sent to the displaced
+ * copies, and so are PCs saved in signal frames. An area goes when no thread runs in it or will
+ * return into it.
+ *
+ * A thread that hits an int3 while mdbg has been killed gets a real SIGTRAP. As long as breakpoints
+ * are in place the target has a handler for it (src/agent), which sends the thread on to the
+ * displaced prologue. The kernel resets that handler when an int3 traps in a thread that blocks
+ * SIGTRAP: it is put back, and so is the thread's mask (sigtrap.c).
+ *
+ *	plan.c		which functions, which engine
+ *	arm.c		putting in		disarm.c	taking out
+ *	state.c		the agent's state: log, module map, probes as the agent sees them
+ *	clear.c		nobody may stand where a jump goes
+ *	area.c		where the code lies, and what walks must know of it
+ *	breakpoint.c, event.c	traps		clone.c		followed children
+ *
+ * Tracer thread only, but for probes_plan's reading of files, which may run anywhere while nothing
+ * is armed.
+ */
+#ifndef PROBE_PROBE_H
+#define PROBE_PROBE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "arch/arch.h"
+#include "base/err.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "log/log.h"
+#include "os/procfs.h"
+#include "probe/allocators.h"
+#include "target/patch.h"
+#include "unwind/walk.h"
+
+struct agent_state;
+struct module;
+struct remote;
+struct target;
+struct thread;
+struct user_functions;
+
+enum probe_state { PROBE_REFUSED, PROBE_PLANNED, PROBE_ACTIVE };
+enum probe_engine { PROBE_JUMP, PROBE_BREAKPOINT };
+/* What the user asked for. AUTO: jump wherever it is safe, function by function. */
+enum probe_policy { PROBE_AUTO, PROBE_ONLY_JUMP, PROBE_ONLY_BREAKPOINT };
+
+struct probe {
+	const struct alloc_function *fn;	/* NULL: the loader's debugger hook */
+	struct module *module;
+	enum probe_state state;
+	enum probe_engine engine;
+	uint64_t address;		/* of the function */
+	uint64_t patch;			/* where the patch goes: behind a landing pad */
+	uint64_t nothrow;		/* of the nothrow twin; 0 */
+	uint8_t expect[32];		/* code at patch, as in the file */
+	uint32_t expect_len;
+	uint32_t text_entry;		/* journal */
+	uint64_t slot;			/* in an area; 0: none */
+	bool filled;			/* with code for its place */
+	uint64_t prologue;		/* the displaced one's address */
+	uint64_t stub, stub_trap, stub_ret;	/* addresses; stub_trap is behind the trap */
+	uint32_t stub_frame;
+	uint32_t agent_index;		/* in agent_state.probe[], with thunk_at */
+	uint64_t thunk_at;		/* the thunk's address; 0: none */
+	struct displaced displaced;
+	struct thunk thunk;
+	bool gone;			/* REFUSED, since the user has deleted it */
+	/* REFUSED: why. A breakpoint under PROBE_AUTO: why it is no jump. */
+	char why[512];
+};
+
+/* An executable mapping of ours near some modules. */
+struct area {
+	uint64_t address, len, used;
+	uint32_t entry;			/* journal */
+	bool agent;			/* room for the agent's image and table is at its start */
+};
+
+/* What a trap address means. */
+struct trap {
+	struct probe *probe;
+	bool at_return;
+};
+
+struct probes {
+	struct target *target;
+	struct log *log;
+	enum probe_policy policy;	/* set before planning */
+	/*
+	 * The same: have a breakpoint at the loader's hook, so that new modules are armed before
+	 * their first call. Not if the tracer is to let go: probes_modules_changed is called then.
+	 */
+	bool watch_loader;
+	uint8_t process;		/* its number in the log */
+	const struct user_functions *users;	/* the user's own, for modules that come; NULL: none */
+	const struct alloc_function *plain_free;	/* `free` itself, which leads to no other */
+	VEC(struct probe *) all;
+	VEC(struct area) areas;
+	struct map traps;		/* PC behind a trap → struct trap * */
+	struct walk_area walk_area;	/* how stacks run through the areas */
+	struct proc_maps maps;		/* for probes_prepare: see probes_read_maps */
+	uint64_t agent;			/* address of the agent's image; 0 */
+	bool agent_written;
+	struct agent_state *state;	/* as it is in the target; NULL: no jumps */
+	/* 0: not there. In a followed child it is there, and empty: state is NULL. */
+	uint64_t state_address;
+	uint32_t state_entry;		/* journal */
+	uint32_t nr_agent_probes;
+	struct patch_sigaction ours, old;
+	uint32_t sigaction_entry;
+	bool has_sigaction;
+	bool armed;
+	/* probes_settle has something to do; a thread may be held in the loader until then */
+	bool unsettled;
+	bool modules_changed;		/* for the owner: symbols are out of date */
+	uint32_t planned_generation;
+	uint32_t table_generation;
+	uint64_t sigtrap_checks;
+	uint64_t sigtrap_repairs;	/* how often the handler was put back */
+	uint64_t last_time;		/* of the last record: times are unique */
+	/*
+	 * A module with allocators came or went, or something could not be done: told to the user.
+	 */
+	void (*warn)(void *ctx, const char *text);
+	void *ctx;
+};
+
+struct err *probes_create(struct target *target, struct log *log, struct probes **ret) MUST_CHECK;
+void probes_destroy(struct probes *probes);
+
+/*
+ * Look for the functions of allocators.h in all modules that were not looked at yet, and for the
+ * loader's hook; read their code, decide. The target may run. ERR_NOTFOUND if there is no allocator
+ * at all.
+ */
+struct err *probes_plan(struct probes *probes) MUST_CHECK;
+/*
+ * What can be done for probes_arm beforehand, so that it keeps the target stopped for moments
+ * only: the maps are read (a line for each of its threads' stacks) while the target runs; memory is
+ * mapped by remote calls, in a stop; then it is written while the target runs. Optional, in this
+ * order; undone by probes_disarm.
+ */
+struct err *probes_read_maps(struct probes *probes) MUST_CHECK;
+struct err *probes_prepare(struct probes *probes, struct remote *remote) MUST_CHECK;
+struct err *probes_fill(struct probes *probes) MUST_CHECK;
+/*
+ * Put in what is planned. The target is stopped; remote is on one of its threads, or NULL: one is
+ * borrowed if there are calls to be made. What cannot be put in is REFUSED with its reason, or
+ * becomes a breakpoint if the policy allows; only a failure that leaves nothing in place is an
+ * error.
+ */
+struct err *probes_arm(struct probes *probes, struct remote *remote) MUST_CHECK;
+/*
+ * No jump for this probe: a breakpoint where the policy allows one, else REFUSED. Either way `why`
+ * is said.
+ */
+void probe_no_jump(const struct probes *probes, struct probe *probe, const char *why);
+/*
+ * Take everything out. The target is stopped, and is let run for moments until no thread is inside
+ * our code; after a time limit what that thread needs (made harmless) stays, and *left_ret says so.
+ * Stopped again at the end.
+ */
+struct err *probes_disarm(struct probes *probes, bool *left_ret) MUST_CHECK;
+/*
+ * Take the copies of our patches out of a forked child (traced, stopped, own memory), as far as it
+ * can be done.
+ */
+struct err *probes_clean_child(struct probes *probes, struct target *child) MUST_CHECK;
+
+/* From now on the traps of a filled probe are known by their addresses. */
+struct err *probes_add_traps(struct probes *probes, struct probe *probe) MUST_CHECK;
+/*
+ * The probes of a forked child, as it has them from its parent: the same places, written into the
+ * child's own journal (its region is there), jumps made breakpoints. The child is stopped. Blocks go
+ * to the same log under the number `process`.
+ */
+struct err *probes_clone(const struct probes *parent, struct target *child, uint8_t process,
+			 struct probes **ret) MUST_CHECK;
+
+/* Is a breakpoint in, so that somebody must trace? */
+bool probes_need_tracer(const struct probes *probes);
+/* Does an agent write the log? */
+bool probes_use_agent(const struct probes *probes);
+/*
+ * The module map may have changed: look, and plan for what is new. What there is to do then, with all
+ * threads stopped, is probes_settle's.
+ */
+void probes_modules_changed(struct probes *probes);
+
+/* --- events (target_ops) --- */
+bool probes_is_trap(const struct probes *probes, uint64_t pc);
+bool probes_trap(struct probes *probes, struct thread *thread);
+void probes_thread_gone(struct probes *probes, struct thread *thread);
+/*
+ * A SIGTRAP that is not ours goes to the target's own handler, through the agent's: the thread may
+ * be inside it for long.
+ */
+void probes_foreign_trap(struct thread *thread);
+/*
+ * New modules brought new functions: true until probes_settle has armed them. It is called with all
+ * threads stopped, before any runs on.
+ */
+bool probes_unsettled(const struct probes *probes);
+struct err *probes_settle(struct probes *probes) MUST_CHECK;
+
+#endif

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The target's SIGTRAP while breakpoints are in place (theory in sigtrap.h). */
+
+#include "probe/sigtrap.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent_offsets.h"
+#include "base/cleanup.h"
+#include "base/trace.h"
+#include "os/procfs.h"
+#include "os/tracer.h"
+#include "probe/area.h"
+#include "probe/probe.h"
+#include "target/remote.h"
+#include "target/target.h"
+
+#define TRAPS_CLOSE	16
+#define TRAPS_EVERY	16
+#define CHECK_EVERY	256
+#define AWAIT_NS	3000000000ull
+#define AWAIT_STEP_NS	1000000ull
+#define SIGTRAP_BIT	(1ull << (SIGTRAP - 1))
+#define SIGNALS_ALL	0xfffffffe7ffbfeffull	/* what sigfillset and sigprocmask leave of all */
+
+static int by_pc(const void *a, const void *b)
+{
+	const struct agent_trap *x = a, *y = b;
+
+	return (x->pc > y->pc) - (x->pc < y->pc);
+}
+
+static uint32_t collect_traps(const struct probes *probes, struct agent_trap *trap)
+{
+	const struct arch *arch = probes->target->arch;
+	uint32_t nr = 0;
+
+	for (size_t i = 0; i < probes->all.nr; i++) {
+		const struct probe *probe = probes->all.at[i];
+
+		if (probe->slot && probe->engine == PROBE_BREAKPOINT)
+			trap[nr++] = (struct agent_trap){ probe->patch + arch->trap_pc_bias,
+							  probe->prologue };
+	}
+	qsort(trap, nr, sizeof(*trap), by_pc);
+	return nr;
+}
+
+static struct err *write_table(struct probes *probes)
+{
+	AUTO_FREE struct agent_table *table = calloc(1, AREA_AGENT);
+	struct agent_range *range;
+	size_t room = AREA_AGENT - AGENT_TABLE;
+
+	if (!table)
+		return err_nomem;
+	if (agent_table_size((uint32_t)probes->all.nr, (uint32_t)probes->areas.nr) > room)
+		return err_create(ERR_RANGE, "%zu probes are more than the agent's table holds",
+				  probes->all.nr);
+	table->generation = ++probes->table_generation;
+	memcpy(&table->old, &probes->old, sizeof(table->old));
+	table->nr_traps = collect_traps(probes, table->trap);
+	table->nr_areas = (uint32_t)probes->areas.nr;
+	range = agent_table_areas(table, table->nr_traps);
+	for (size_t i = 0; i < probes->areas.nr; i++)
+		range[i] = (struct agent_range){ probes->areas.at[i].address,
+						 probes->areas.at[i].address +
+							 probes->areas.at[i].len };
+	return patch_fill(probes->target, probes->agent + AGENT_TABLE, table,
+			  agent_table_size(table->nr_traps, table->nr_areas));
+}
+
+static struct err *busy(const struct target *target)
+{
+	return err_hint(err_create(ERR_BUSY, "process %d sits in a vfork: its signals cannot be "
+				   "reached", target->pid), "try again");
+}
+
+static bool is_foreign(const struct thread *thread)
+{
+	return !thread || thread->tgid != thread->target->pid;
+}
+
+struct err *sigtrap_await(struct probes *probes)
+{
+	struct target *target = probes->target;
+	uint64_t deadline = tracer_now() + AWAIT_NS;
+
+	while (is_foreign(target_any_stopped(target))) {
+		struct err *err;
+
+		if (tracer_now() + AWAIT_STEP_NS > deadline)
+			return busy(target);
+		err = target_run_for(target, AWAIT_STEP_NS);
+		if (err)
+			return err;
+	}
+	return NULL;
+}
+
+struct err *sigtrap_install(struct probes *probes, struct remote *remote)
+{
+	struct agent_sigaction old, ours;
+	struct err *err;
+
+	if (probes->has_sigaction)
+		return write_table(probes);
+	if (is_foreign(remote->thread))
+		return busy(probes->target);
+	err = patch_get_sigaction(remote, SIGTRAP, &probes->old);
+	if (!err)
+		err = write_table(probes);
+	if (err)
+		return err;
+	memcpy(&old, &probes->old, sizeof(old));
+	ours = agent_sigaction(probes->agent + AGENT_SIGTRAP, probes->agent + AGENT_RESTORER, &old);
+	memcpy(&probes->ours, &ours, sizeof(probes->ours));
+	err = patch_sigaction(probes->target, remote, SIGTRAP, &probes->ours, &probes->old,
+			      &probes->sigaction_entry);
+	probes->has_sigaction = !err;
+	return err;
+}
+
+struct err *sigtrap_remove(struct probes *probes, struct remote *remote)
+{
+	struct err *err;
+
+	if (!probes->has_sigaction)
+		return NULL;
+	if (is_foreign(remote->thread))
+		return busy(probes->target);
+	err = patch_sigaction_undo(probes->target, remote, probes->sigaction_entry);
+	if (!err)
+		probes->has_sigaction = false;
+	return err;
+}
+
+static bool worth_a_look(struct probes *probes, struct thread *thread, uint64_t repairs_seen,
+			 uint64_t *mask)
+{
+	bool always = thread->blocks_sigtrap || repairs_seen != probes->sigtrap_repairs ||
+		      ++probes->sigtrap_checks % CHECK_EVERY == 0;
+
+	if (!always && ++thread->traps > TRAPS_CLOSE && thread->traps % TRAPS_EVERY)
+		return false;
+	return !tracer_get_sigmask(thread->tid, mask) && (always || *mask);
+}
+
+/*
+ * Our handler stands, and thread does not block SIGTRAP: did it before this trap? Another thread's
+ * repair may have put the handler back since. Without one after thread's last trap the kernel has
+ * done nothing to it.
+ */
+static bool lost_mask(const struct probes *probes, struct thread *thread, uint64_t mask,
+		      uint64_t repairs_seen)
+{
+	if (repairs_seen == probes->sigtrap_repairs) {
+		thread->blocks_sigtrap = false;
+		return false;
+	}
+	return thread->blocks_sigtrap || (mask | SIGTRAP_BIT) == SIGNALS_ALL;
+}
+
+void sigtrap_repair(struct probes *probes, struct thread *thread)
+{
+	uint64_t repairs_seen = thread->repairs_seen, mask;
+	struct proc_status status;
+	struct remote *remote;
+	struct err *err, *also;
+
+	thread->repairs_seen = probes->sigtrap_repairs;
+	if (!probes->has_sigaction || !worth_a_look(probes, thread, repairs_seen, &mask) ||
+	    procfs_status(thread->tid, &status))
+		return;
+	if (status.sig_caught & SIGTRAP_BIT) {
+		if (lost_mask(probes, thread, mask, repairs_seen) &&
+		    (err = tracer_set_sigmask(thread->tid, mask | SIGTRAP_BIT)))
+			trace_line("repair the mask of thread %d: %s", thread->tid, err->msg);
+		return;
+	}
+	thread->blocks_sigtrap = true;
+	thread->repairs_seen = ++probes->sigtrap_repairs;
+	remote = malloc(sizeof(*remote));
+	err = remote ? tracer_set_sigmask(thread->tid, mask | SIGTRAP_BIT) : err_nomem;
+	if (!err)
+		err = remote_begin(thread, remote);
+	if (!err) {
+		err = patch_sigaction_again(remote, SIGTRAP, &probes->ours);
+		also = remote_end(remote);
+		err = err ? err : also;
+	}
+	if (err)
+		trace_line("repair SIGTRAP of thread %d: %s", thread->tid, err->msg);
+	free(remote);
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The table of `malloc allocations`. A million rows with 14 frames each are some 1.5 GB of text: a
+ * row is put together in a small buffer without printf, its traceback is made of the lines that
+ * stack.c keeps.
+ */
+
+#include "report/blocks.h"
+
+#include "base/cancel.h"
+#include "heap/block.h"
+#include "log/log.h"
+#include "report/out.h"
+#include "report/progress.h"
+#include "report/stack.h"
+#include "session/heap.h"
+#include "session/session.h"
+
+enum column { ADDRESS, SIZE, HEAP, PID, THREAD, PTHREAD, CLOCKTIME, SEQ, COLUMNS };
+
+static const char *const titles[COLUMNS] = {
+	[ADDRESS]	= "ADDRESS",
+	[SIZE]		= "SIZE",
+	[HEAP]		= "HEAP",
+	[PID]		= "PID",
+	[THREAD]	= "THREAD",
+	[PTHREAD]	= "PTHREAD_T",
+	[CLOCKTIME]	= "CLOCKTIME",
+	[SEQ]		= "SEQ",
+};
+
+/* Characters, the blank after it included; SIZE and SEQ grow with their values. */
+static const uint8_t least_widths[COLUMNS] = {
+	[ADDRESS]	= 19,
+	[SIZE]		= 11,
+	[HEAP]		= 6,
+	[PID]		= 8,
+	[THREAD]	= 8,
+	[PTHREAD]	= 19,
+	[CLOCKTIME]	= 12,
+	[SEQ]		= 11,
+};
+
+struct layout {
+	struct session *session;
+	const struct log *log;
+	const pid_t *pids;
+	uint8_t widths[COLUMNS];
+	size_t indent;		/* of the traceback */
+};
+
+static uint8_t width_of(uint64_t value)
+{
+	char text[U64_DIGITS];
+
+	return (uint8_t)(format_u64(text, value) + 1);
+}
+
+static void layout_init(struct layout *layout, struct session *session, const struct blocks *blocks)
+{
+	uint64_t size = 0, time = 0;
+	size_t i;
+
+	*layout = (struct layout){
+		.session = session,
+		.log = session_log(session),
+		.pids = session_pids(session),
+	};
+	memcpy(layout->widths, least_widths, sizeof(least_widths));
+	for (i = 0; i < blocks->vec.nr; i++) {
+		size = MAX(size, blocks->vec.at[i].size);
+		time = MAX(time, blocks->vec.at[i].time);
+	}
+	layout->widths[SIZE] = MAX(layout->widths[SIZE], width_of(size));
+	if (time)
+		layout->widths[SEQ] =
+			MAX(layout->widths[SEQ], width_of(log_seq(layout->log, time)));
+	for (i = 0; i < COLUMNS; i++)
+		layout->indent += layout->widths[i];
+}
+
+static char *pad(char *at, size_t used, size_t width)
+{
+	size_t blanks = used < width ? width - used : 1;
+
+	memset(at, ' ', blanks);
+	return at + blanks;
+}
+
+static char *add_number(char *at, uint64_t value, size_t width)
+{
+	size_t used = format_u64(at, value);
+
+	return pad(at + used, used, width);
+}
+
+static char *add_hex(char *at, uint64_t value, size_t width)
+{
+	at[0] = '0';
+	at[1] = 'x';
+	format_hex16(at + 2, value);
+	return pad(at + 18, 18, width);
+}
+
+static char *add_word(char *at, const char *word, size_t width)
+{
+	size_t used = strlen(word);
+
+	memcpy(at, word, used);
+	return pad(at + used, used, width);
+}
+
+static char *add_heap(char *at, uint16_t heap, size_t width)
+{
+	if (heap == LOG_HEAP_UNKNOWN)
+		return add_word(at, "-", width);
+	if (heap == LOG_HEAP_MMAP)
+		return add_word(at, "mmap", width);
+	if (heap == LOG_HEAP_USER)
+		return add_word(at, "user", width);
+	return add_number(at, heap, width);
+}
+
+static char *add_thread(char *at, const struct layout *layout, const struct block *block)
+{
+	struct log_thread_view thread = { 0 };
+
+	if (!block->preattach)
+		thread = log_thread_get(layout->log, block->thread);
+	at = thread.lwp ? add_number(at, thread.lwp, layout->widths[THREAD]) :
+			  add_word(at, "-", layout->widths[THREAD]);
+	return thread.thread_pointer ? add_hex(at, thread.thread_pointer, layout->widths[PTHREAD]) :
+				       add_word(at, "-", layout->widths[PTHREAD]);
+}
+
+static char *add_time(char *at, const struct layout *layout, const struct block *block)
+{
+	if (block->preattach) {
+		at = add_word(at, "-", layout->widths[CLOCKTIME]);
+		return add_word(at, "-", layout->widths[SEQ]);
+	}
+	at = add_number(at, log_clock_realtime(layout->log, block->time) / 1000000000,
+			layout->widths[CLOCKTIME]);
+	return add_number(at, log_seq(layout->log, block->time), layout->widths[SEQ]);
+}
+
+static struct err *print_row(const struct layout *layout, const struct block *block,
+			     struct stack_texts *texts, struct out *out)
+{
+	char row[256], *at = row;
+
+	at = add_hex(at, block->address, layout->widths[ADDRESS]);
+	at = add_number(at, block->size, layout->widths[SIZE]);
+	at = add_heap(at, block->heap, layout->widths[HEAP]);
+	at = add_number(at, (uint64_t)layout->pids[block->process], layout->widths[PID]);
+	at = add_thread(at, layout, block);
+	at = add_time(at, layout, block);
+	out_bytes(out, row, (size_t)(at - row));
+	if (!block->preattach)
+		return stack_texts_print(texts, block->stack, out);
+	out_text(out, block->unrecorded ? "(not recorded)\n" : "(allocated before attach)\n");
+	return NULL;
+}
+
+static void print_head(const struct layout *layout, struct out *out)
+{
+	unsigned column;
+
+	out_heading(out, "Allocations Held by the Process:");
+	out_text(out, "\n\n");
+	for (column = 0; column < COLUMNS; column++)
+		out_column(out, titles[column], layout->widths[column]);
+	out_text(out, "STACK TRACEBACK\n");
+}
+
+static struct err *print_rows(const struct layout *layout, const struct blocks *blocks,
+			      struct stack_texts *texts, struct out *out)
+{
+	struct progress progress;
+	struct err *err = NULL;
+	size_t i;
+
+	progress_start(&progress, "listing allocations");
+	for (i = 0; !err && !out_done(out) && i < blocks->vec.nr; i++) {
+		err = print_row(layout, &blocks->vec.at[i], texts, out);
+		if (!err && i % 256 == 0) {
+			err = cancel_check();
+			progress_step(&progress, i, blocks->vec.nr);
+		}
+	}
+	progress_end(&progress);
+	return err;
+}
+
+void heap_notes_print(const struct session_heap *heap, struct out *out)
+{
+	if (*heap->why)
+		out_f(out, "%s from before the attach are not known: %s\n",
+		      heap->walked ? "Some blocks" : "Blocks", heap->why);
+	if (!heap->walked)
+		return;
+	if (heap->walk.damages)
+		out_text(out, "The heap is damaged, and not all of it could be walked: see "
+			      "`malloc check`\n");
+	if (!heap->walk.mmapped_certain)
+		out_text(out, "Blocks from before the attach that are mapped on their own are not "
+			      "certain\n");
+	if (!heap->walk.caches_known)
+		out_text(out, "Not all threads' caches were found: what is in them counts as "
+			      "allocated\n");
+	if (heap->under_way)
+		out_f(out, "%llu blocks are not listed, as calls were under way that may be for "
+			   "them\n",
+		      (unsigned long long)heap->under_way);
+}
+
+static void print_sums(const struct blocks *blocks, uint64_t sample, bool complete,
+		       struct out *out)
+{
+	uint64_t bytes = 0, early = 0, early_bytes = 0;
+	struct sample_share share, all = { 0, 0 };
+	size_t i;
+
+	for (i = 0; i < blocks->vec.nr; i++) {
+		bytes += blocks->vec.at[i].size;
+		if (blocks->vec.at[i].preattach) {
+			early++;
+			early_bytes += blocks->vec.at[i].size;
+			continue;
+		}
+		share = block_share(sample, &blocks->vec.at[i]);
+		all.blocks += share.blocks;
+		all.bytes += share.bytes;
+	}
+	out_f(out, "%zu allocations, %llu bytes; %llu allocations, %llu bytes %s\n",
+	      blocks->vec.nr, (unsigned long long)bytes, (unsigned long long)early,
+	      (unsigned long long)early_bytes,
+	      complete || !early ? "from before the attach" : "not recorded");
+	if (sample)
+		out_f(out,
+		      "Sampled (one in %llu bytes): they stand for %llu allocations, %llu bytes\n",
+		      (unsigned long long)sample, (unsigned long long)all.blocks,
+		      (unsigned long long)all.bytes);
+}
+
+struct err *blocks_print(struct session *session, const struct blocks *blocks,
+			 const struct session_heap *heap, struct out *out)
+{
+	struct layout layout;
+	struct stack_texts texts;
+	struct err *err;
+
+	layout_init(&layout, session, blocks);
+	stack_texts_init(&texts, session, layout.indent);
+	print_head(&layout, out);
+	err = print_rows(&layout, blocks, &texts, out);
+	if (!err) {
+		out_text(out, "\n");
+		heap_notes_print(heap, out);
+		print_sums(blocks, log_config(layout.log).sample, heap->complete, out);
+	}
+	stack_texts_free(&texts);
+	return err;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The table of `malloc allocations`. */
+#ifndef REPORT_BLOCKS_H
+#define REPORT_BLOCKS_H
+
+#include "base/err.h"
+
+struct blocks;
+struct out;
+struct session;
+struct session_heap;
+
+/*
+ * All of blocks, in their order, what can be said of the walk that they come from (heap; its blocks
+ * are not looked at), and the line with the sums.
+ */
+struct err *blocks_print(struct session *session, const struct blocks *blocks,
+			 const struct session_heap *heap, struct out *out) MUST_CHECK;
+/* Free chunks: the table of `malloc freespace`. */
+struct err *chunks_print(const struct blocks *blocks, const struct session_heap *heap,
+			 struct out *out) MUST_CHECK;
+/* What is not certain of the walk, a line each. */
+void heap_notes_print(const struct session_heap *heap, struct out *out);
+
+#endif

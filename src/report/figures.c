@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The figures of `malloc`. Labels and dots are dbx's: scripts depend on them. */
+
+#include "report/figures.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "heap/block.h"
+#include "report/out.h"
+#include "report/table.h"
+#include "session/session.h"
+
+static void add_block(struct figures *figures, const struct block *block)
+{
+	struct sample_share share = block_share(figures->sample, block);
+
+	if (block->preattach) {
+		figures->early_bytes += block->size;
+		figures->early_blocks++;
+	} else {
+		figures->records++;
+		if (block->heap < figures->heap.walk.arenas.nr)
+			figures->recorded[block->heap]++;
+	}
+	if (block->heap == LOG_HEAP_USER) {
+		figures->user_bytes += share.bytes;
+		figures->user_blocks += share.blocks;
+	} else if (!block->preattach || !figures->sample) {
+		figures->bytes += share.bytes;
+		figures->blocks += share.blocks;
+	}
+}
+
+/* The blocks themselves are not kept. */
+static struct err *add_blocks(struct session *session, enum session_heap_how how,
+			      struct figures *figures)
+{
+	struct err *err = session_heap(session, how, &figures->heap);
+
+	if (err)
+		return err;
+	figures->recorded = calloc(figures->heap.walk.arenas.nr + 1, sizeof(*figures->recorded));
+	for (size_t i = 0; figures->recorded && i < figures->heap.blocks.vec.nr; i++)
+		add_block(figures, &figures->heap.blocks.vec.at[i]);
+	blocks_free(&figures->heap.blocks);
+	figures->heap.blocks = (struct blocks)BLOCKS_INIT;
+	if (figures->recorded)
+		return NULL;
+	session_heap_free(&figures->heap);
+	return err_nomem;
+}
+
+void figures_free(struct figures *figures)
+{
+	session_heap_free(&figures->heap);
+	free(figures->recorded);
+}
+
+static struct err *count_probes(struct session *session, struct figures *figures)
+{
+	struct session_probes probes = { VEC_INIT };
+	struct err *err = session_probes(session, &probes);
+	size_t i;
+
+	if (err)
+		return err;
+	for (i = 0; i < probes.vec.nr; i++) {
+		if (!probes.vec.at[i].active)
+			continue;
+		if (!strcmp(probes.vec.at[i].engine, "jump"))
+			figures->jump++;
+		else
+			figures->breakpoint++;
+	}
+	vec_free(&probes.vec);
+	return NULL;
+}
+
+static uint64_t realtime_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+struct err *figures_get(struct session *session, enum session_heap_how how,
+			struct figures *ret)
+{
+	struct log *log = session_log(session);
+	struct log_config config;
+	struct figures figures = { 0 };
+	struct err *err;
+
+	if (!log)
+		return err_hint(err_create(ERR_STATE, "no process: nothing is recorded"),
+				"attach PID");
+	err = count_probes(session, &figures);
+	if (err)
+		return err;
+	config = log_config(log);
+	figures.sample = config.sample;
+	log_clock_update(log);
+	err = add_blocks(session, how, &figures);
+	if (err)
+		return err;
+	figures.allocator = session_allocator(session);
+	figures.armed = session_armed(session);
+	figures.stack_depth = config.stack_depth;
+	figures.since_ns = log_clock_realtime(log, log_start(log));
+	figures.now_ns = realtime_ns();
+	figures.accounts = log_accounts_get(log);
+	figures.allocs = figures.accounts.allocs + figures.accounts.unsampled;
+	figures.frees = figures.accounts.frees + figures.accounts.unsampled_frees;
+	figures.usage = log_usage(log);
+	figures.stacks = log_stacks(log);
+	*ret = figures;
+	return NULL;
+}
+
+/* "    Stack Depth................. ": indent, label, dots up to column width, a blank. */
+static void label(struct out *out, size_t indent, const char *text, size_t width)
+{
+	static const char dots[] = "........................................";
+	size_t len = strlen(text);
+
+	out_blanks(out, indent);
+	out_text(out, text);
+	out_bytes(out, dots, len < width ? MIN(width - len, sizeof(dots) - 1) : 2);
+	out_text(out, " ");
+}
+
+static void option(struct out *out, size_t indent, const char *text)
+{
+	label(out, indent, text, 36 - indent);
+}
+
+static void statistic(struct out *out, size_t indent, const char *text, uint64_t value)
+{
+	label(out, indent, text, 33);
+	out_f(out, "%llu\n", (unsigned long long)value);
+}
+
+static void print_options(const struct figures *figures, struct out *out)
+{
+	char since[32];
+
+	out_heading(out, "The following options are enabled:");
+	out_text(out, "\n\n");
+	option(out, 4, "Implementation Algorithm");
+	out_f(out, "%s\n", figures->allocator ? figures->allocator : "unknown");
+	option(out, 4, "Probes");
+	out_f(out, "%u jump, %u breakpoint%s\n", figures->jump, figures->breakpoint,
+	      figures->armed ? "" : " (off)");
+	out_text(out, "    Malloc Log\n");
+	option(out, 8, "Stack Depth");
+	out_f(out, "%u\n", figures->stack_depth);
+	option(out, 8, "Sampling");
+	if (figures->sample)
+		out_f(out, "one in %llu bytes; what is held is an estimate\n", (unsigned long long)figures->sample);
+	else
+		out_text(out, "off\n");
+	option(out, 8, "Recording since");
+	format_time(since, sizeof(since), figures->since_ns);
+	out_f(out, "%s (%llu s)\n\n", since,
+	      (unsigned long long)(figures->now_ns > figures->since_ns ?
+				   (figures->now_ns - figures->since_ns) / 1000000000 : 0));
+}
+
+static uint64_t bytes_free(const struct heap_arena *arena)
+{
+	return arena->bytes[CHUNK_FAST] + arena->bytes[CHUNK_FREE] + arena->bytes[CHUNK_TOP];
+}
+
+static void print_lock(const struct figures *figures, size_t number, struct out *out)
+{
+	const struct heap_arena *arena = &figures->heap.walk.arenas.at[number];
+	pid_t holder = figures->heap.holders.at[number];
+
+	label(out, 8, "heap lock held by", 33);
+	if (holder)
+		out_f(out, "%d\n", holder);
+	else
+		out_text(out, arena->locked ? "a thread (not known which)\n" : "UNLOCKED\n");
+}
+
+/*
+ * What is neither free nor in a thread's cache is held, headers and all: then the three add up to
+ * what was acquired. Where the walk has not seen all of a heap they would not.
+ */
+static void print_heap(const struct figures *figures, size_t number, struct out *out)
+{
+	const struct heap_arena *arena = &figures->heap.walk.arenas.at[number];
+	uint64_t cached = arena->bytes[CHUNK_CACHED], open = bytes_free(arena);
+
+	out_f(out, "    Heap %zu\n", number);
+	print_lock(figures, number, out);
+	statistic(out, 8, "bytes acquired from sbrk()", arena->system_mem);
+	statistic(out, 8, "most that it ever was", arena->max_system_mem);
+	statistic(out, 8, "bytes in the freespace tree", open);
+	statistic(out, 8, "largest free chunk", arena->largest_free);
+	statistic(out, 8, "bytes in threads' caches", cached);
+	statistic(out, 8, "bytes held by the user",
+		  arena->whole && arena->system_mem >= open + cached ?
+			  arena->system_mem - open - cached : arena->bytes[CHUNK_USED]);
+	statistic(out, 8, "allocations currently active", arena->chunks[CHUNK_USED]);
+	statistic(out, 8, "allocations since attach", figures->recorded[number]);
+	if (!arena->whole)
+		out_text(out, "        (damaged: `malloc check`; the figures are of the part "
+			      "that could be walked)\n");
+}
+
+static void print_heaps(const struct figures *figures, struct out *out)
+{
+	const struct session_heap *heap = &figures->heap;
+
+	for (size_t i = 0; heap->walked && i < heap->walk.arenas.nr; i++)
+		print_heap(figures, i, out);
+	if (!heap->walked) {
+		out_f(out, "    (no statistics by heap, nor blocks from before the attach: %s)\n",
+		      heap->why);
+		return;
+	}
+	out_text(out, "    The Process Heap\n");
+	label(out, 8, "Initial process brk value", 33);
+	out_address(out, heap->brk_start);
+	out_text(out, "\n");
+	label(out, 8, "current process brk value", 33);
+	out_address(out, heap->brk);
+	out_text(out, "\n");
+	statistic(out, 8, "bytes mapped on their own", heap->walk.mmapped_bytes);
+	statistic(out, 8, "blocks mapped on their own", heap->walk.mmapped);
+	if (!heap->walk.mmapped_certain)
+		out_text(out, "        (not all of them were found, or more than there are)\n");
+	if (!heap->walk.caches_known)
+		out_text(out, "        (not all threads' caches were found: what is in them counts "
+			      "as held)\n");
+}
+
+static void print_statistics(const struct figures *figures, struct out *out)
+{
+	out_heading(out, "Statistical Report on the Malloc Subsystem:");
+	out_text(out, "\n\n");
+	print_heaps(figures, out);
+	out_text(out, "    All Heaps\n");
+	statistic(out, 8, "bytes held by the user", figures->bytes);
+	statistic(out, 8, "allocations currently active", figures->blocks);
+	statistic(out, 8, figures->heap.complete ? "of them from before the attach" :
+		  "of them not recorded", figures->early_blocks);
+	statistic(out, 8, "allocations since attach", figures->allocs);
+	statistic(out, 8, "frees since attach", figures->frees);
+	if (figures->user_blocks) {
+		out_text(out, "    The Program's Own Allocators (probe)\n");
+		statistic(out, 8, "bytes in their blocks", figures->user_bytes);
+		statistic(out, 8, "blocks", figures->user_blocks);
+	}
+	out_text(out, "\n");
+}
+
+static void print_accounts(const struct figures *figures, struct out *out)
+{
+	const struct log_accounts *accounts = &figures->accounts;
+
+	out_heading(out, "Accounts (every event is in one of them):");
+	out_text(out, "\n\n");
+	statistic(out, 4, "blocks recorded", accounts->allocs);
+	statistic(out, 4, "blocks freed", accounts->frees);
+	statistic(out, 4, "blocks replaced", accounts->replaced);
+	statistic(out, 4, "not recorded (table full)", accounts->table_full);
+	statistic(out, 4, "frees of unknown blocks", accounts->unknown_frees);
+	statistic(out, 4, "frees of NULL", accounts->null_frees);
+	statistic(out, 4, "allocations that failed", accounts->failed);
+	statistic(out, 4, "nested operations", accounts->nested);
+	statistic(out, 4, "operations never returned", accounts->voided);
+	statistic(out, 4, "blocks without stack (full)", accounts->unstacked);
+	if (figures->sample) {
+		statistic(out, 4, "blocks passed by sampling", accounts->unsampled);
+		statistic(out, 4, "frees of others than sampled", accounts->unsampled_frees);
+	}
+	out_text(out, "\n");
+	out_heading(out, "Memory of the log:");
+	out_text(out, "\n\n");
+	statistic(out, 4, "bytes of allocation tables", figures->usage.table_bytes);
+	statistic(out, 4, "records that fit in them", figures->usage.table_slots);
+	statistic(out, 4, "bytes of stacks", figures->usage.stack_bytes);
+	statistic(out, 4, "stacks", figures->stacks);
+	statistic(out, 4, "other bytes", figures->usage.other_bytes);
+	out_text(out, "\n");
+}
+
+static struct err *print_probes(struct session *session, struct out *out)
+{
+	static const char *const titles[] = { "FUNCTION", "MODULE", "ADDRESS", "ENGINE", "WHY" };
+	struct session_probes probes = { VEC_INIT };
+	struct err *err = session_probes(session, &probes);
+	struct table table;
+	size_t i;
+
+	if (err)
+		return err;
+	table_init(&table, ARRAY_SIZE(titles), titles);
+	for (i = 0; i < probes.vec.nr; i++) {
+		const struct session_probe *probe = &probes.vec.at[i];
+
+		table_cell(&table, "%s", probe->function);
+		table_cell(&table, "%s", probe->module);
+		table_cell(&table, "0x%016llx", (unsigned long long)probe->address);
+		table_cell(&table, "%s", probe->active ? probe->engine : "none");
+		table_cell(&table, "%s", probe->why);
+	}
+	vec_free(&probes.vec);
+	out_heading(out, "Probes:");
+	out_text(out, "\n\n");
+	err = table_print(&table, out);
+	out_text(out, "\n");
+	return err;
+}
+
+struct err *figures_print(struct session *session, const struct figures *figures, bool verbose,
+			  struct out *out)
+{
+	struct err *err;
+
+	print_options(figures, out);
+	print_statistics(figures, out);
+	if (verbose) {
+		print_accounts(figures, out);
+		err = print_probes(session, out);
+		if (err)
+			return err;
+	}
+	out_f(out,
+	      "Log: %llu records, %llu not recorded (table full), %llu frees of unknown blocks",
+	      (unsigned long long)figures->records,
+	      (unsigned long long)figures->accounts.table_full,
+	      (unsigned long long)figures->accounts.unknown_frees);
+	if (figures->sample)
+		out_f(out, ", %llu blocks and %llu frees not sampled",
+		      (unsigned long long)figures->accounts.unsampled,
+		      (unsigned long long)figures->accounts.unsampled_frees);
+	out_text(out, "\n");
+	return NULL;
+}

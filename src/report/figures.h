@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The figures of `malloc`, and how they are printed. */
+#ifndef REPORT_FIGURES_H
+#define REPORT_FIGURES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "log/log.h"
+#include "session/heap.h"
+
+struct out;
+struct session;
+
+struct figures {
+	const char *allocator;		/* "glibc 2.36 (ptmalloc)"; the session's */
+	unsigned jump, breakpoint;	/* probes that are in */
+	bool armed;
+	uint32_t stack_depth;
+	uint64_t sample;
+	uint64_t since_ns, now_ns;	/* since the epoch: when the log began, and now */
+	uint64_t records;
+	uint64_t user_bytes, user_blocks;	/* held of allocators that the user has named: part of others' */
+	/*
+	 * Held of the others: what the records stand for, added up, and (unless the log samples, as
+	 * they are counted then already) those from before the attach:
+	 */
+	uint64_t bytes, blocks;
+	uint64_t early_bytes, early_blocks;	/* of these, in no record */
+	struct session_heap heap;	/* without its blocks */
+	uint64_t *recorded;		/* by heap: blocks there of which there is a record */
+	uint64_t allocs, frees;		/* recorded or passed over by sampling */
+	struct log_accounts accounts;
+	struct log_usage usage;
+	uint64_t stacks;
+};
+
+/* how: are there to be figures by heap? ERR_STATE before the first attach. */
+struct err *figures_get(struct session *session, enum session_heap_how how,
+			struct figures *ret) MUST_CHECK;
+void figures_free(struct figures *figures);
+/* verbose: each probe with its reason, the log's memory, all accounts. */
+struct err *figures_print(struct session *session, const struct figures *figures, bool verbose,
+			  struct out *out) MUST_CHECK;
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What is at an address of the heaps. */
+
+#include "report/find.h"
+
+#include <stdio.h>
+
+#include "base/cancel.h"
+#include "log/log.h"
+#include "report/blocks.h"
+#include "report/out.h"
+#include "report/stack.h"
+#include "session/heap.h"
+#include "session/session.h"
+
+#define INDENT	4u
+
+/* "in heap 3", "mapped on its own", "of an allocator without heaps" */
+static void print_heap(uint16_t heap, struct out *out)
+{
+	if (heap == LOG_HEAP_MMAP)
+		out_text(out, "mapped on its own");
+	else if (heap == LOG_HEAP_UNKNOWN)
+		out_text(out, "in no heap that is known");
+	else
+		out_f(out, "in heap %u", heap);
+}
+
+/* When and by whom, and the traceback. */
+static struct err *print_origin(struct session *session, const struct block *block,
+				struct out *out)
+{
+	const struct log *log = session_log(session);
+	struct log_thread_view thread;
+	struct stack_texts texts;
+	struct err *err;
+	char time[32];
+
+	out_blanks(out, INDENT);
+	if (block->preattach) {
+		out_text(out, block->unrecorded ? "(not recorded)\n" :
+						  "(allocated before attach)\n");
+		return NULL;
+	}
+	thread = log_thread_get(log, block->thread);
+	format_time(time, sizeof(time), log_clock_realtime(log, block->time));
+	out_f(out, "allocated at %s", time);
+	if (thread.lwp)
+		out_f(out, " by thread %u", thread.lwp);
+	out_text(out, "\n");
+	out_blanks(out, INDENT);
+	stack_texts_init(&texts, session, INDENT);
+	err = stack_texts_print(&texts, block->stack, out);
+	stack_texts_free(&texts);
+	return err;
+}
+
+static struct err *print_block(struct session *session, const struct block *block,
+			       uint64_t address, struct out *out)
+{
+	uint64_t offset = address - block->address;
+
+	out_address(out, address);
+	if (offset < block->size || !offset)
+		out_f(out, " is byte %llu of", (unsigned long long)offset);
+	else
+		out_f(out, " is %llu bytes behind the end of",
+		      (unsigned long long)(offset - block->size));
+	out_f(out, " a block of %llu bytes at ", (unsigned long long)block->size);
+	out_address(out, block->address);
+	out_text(out, ", ");
+	print_heap(block->heap, out);
+	out_text(out, "\n");
+	return print_origin(session, block, out);
+}
+
+static void print_chunk(const struct heap_chunk *chunk, uint64_t address, struct out *out)
+{
+	out_address(out, address);
+	if (address < chunk->address)
+		out_text(out, " is in the header of");
+	else
+		out_f(out, " is byte %llu of", (unsigned long long)(address - chunk->address));
+	if (chunk->kind == CHUNK_OWN)
+		out_text(out, " a block of the allocator's own");
+	else if (chunk_held(chunk))
+		out_text(out, " a block");
+	else
+		out_f(out, " a free chunk (%s)", heap_chunk_kind(chunk));
+	out_f(out, " of %llu bytes at ", (unsigned long long)chunk_usable(chunk));
+	out_address(out, chunk->address);
+	out_text(out, ", ");
+	print_heap(chunk->heap, out);
+	out_text(out, "\n");
+}
+
+struct err *find_print(struct session *session, const struct session_heap *heap, uint64_t address,
+		       struct out *out)
+{
+	const struct block *block = blocks_before(&heap->blocks, heap->process, address);
+	const struct heap_chunk *chunk =
+		heap->walked ? heap_chunk_around(&heap->walk.chunks, address) : NULL;
+
+	/* The program's word is the size that it asked for; where there is a chunk, that has the last. */
+	if (block && (chunk ? block->address == chunk->address && address >= chunk->address :
+			      address - block->address < MAX(block->size, 1ull)))
+		return print_block(session, block, address, out);
+	if (chunk) {
+		print_chunk(chunk, address, out);
+		return NULL;
+	}
+	out_address(out, address);
+	out_text(out, " is in no block that is known\n");
+	heap_notes_print(heap, out);
+	return NULL;
+}
+
+/* What lies beside the damage; 0: nothing is known to. */
+static struct err *print_beside(struct session *session, const struct session_heap *heap,
+				const char *where, uint64_t address, struct out *out)
+{
+	if (!address)
+		return NULL;
+	out_f(out, "  %s: ", where);
+	return find_print(session, heap, address, out);
+}
+
+struct err *damage_print(struct session *session, const struct session_heap *heap,
+			 struct out *out)
+{
+	const struct heap_walk *walk = &heap->walk;
+	struct err *err = NULL;
+
+	for (size_t i = 0; i < walk->damage.nr && !err && !out_done(out); i++) {
+		const struct heap_damage *damage = &walk->damage.at[i];
+
+		out_f(out, "Heap %u, ", damage->heap);
+		out_address(out, damage->address);
+		out_f(out, ": %s\n", damage->what);
+		err = print_beside(session, heap, "before it", damage->before, out);
+		if (!err)
+			err = print_beside(session, heap, "behind it", damage->after, out);
+		if (!err)
+			err = cancel_check();
+	}
+	if (walk->damages > walk->damage.nr)
+		out_f(out, "... and %llu more\n",
+		      (unsigned long long)(walk->damages - walk->damage.nr));
+	return err;
+}

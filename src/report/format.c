@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Numbers, times and widths as text; the first two are on the path of a dump of millions of blocks.
+ */
+
+#include <stdio.h>
+#include <time.h>
+
+#include "report/out.h"
+
+size_t format_u64(char *text, uint64_t value)
+{
+	char digits[U64_DIGITS];
+	size_t at = sizeof(digits), len;
+
+	do {
+		digits[--at] = (char)('0' + value % 10);
+		value /= 10;
+	} while (value);
+	len = sizeof(digits) - at;
+	memcpy(text, digits + at, len);
+	if (len < U64_DIGITS)
+		text[len] = '\0';
+	return len;
+}
+
+void format_hex16(char *text, uint64_t value)
+{
+	static const char digits[] = "0123456789abcdef";
+	int i;
+
+	for (i = 15; i >= 0; i--) {
+		text[i] = digits[value & 15];
+		value >>= 4;
+	}
+}
+
+#define SECOND	1000000000ull
+
+void format_duration(char *text, size_t room, uint64_t ns)
+{
+	uint64_t s = ns / SECOND;
+
+	if (ns < SECOND)
+		snprintf(text, room, "%.1f ms", (double)ns / 1e6);
+	else if (s < 60)
+		snprintf(text, room, "%.1f s", (double)ns / 1e9);
+	else if (s < 3600)
+		snprintf(text, room, "%llu m %llu s", (unsigned long long)(s / 60),
+			 (unsigned long long)(s % 60));
+	else if (s < 86400)
+		snprintf(text, room, "%llu h %llu m", (unsigned long long)(s / 3600),
+			 (unsigned long long)(s % 3600 / 60));
+	else
+		snprintf(text, room, "%llu d %llu h", (unsigned long long)(s / 86400),
+			 (unsigned long long)(s % 86400 / 3600));
+}
+
+void format_time(char *text, size_t room, uint64_t ns)
+{
+	time_t seconds = (time_t)(ns / SECOND);
+	struct tm tm;
+
+	if (!localtime_r(&seconds, &tm) || !strftime(text, room, "%Y-%m-%d %H:%M:%S", &tm))
+		snprintf(text, room, "%llu", (unsigned long long)seconds);
+}
+
+size_t text_width(const char *text)
+{
+	size_t width = 0;
+
+	for (; *text; text++)
+		width += ((unsigned char)*text & 0xc0) != 0x80;
+	return width;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The text of `malloc leaks`: kinds and wording as valgrind's memcheck has them. */
+
+#include "report/leaks.h"
+
+#include <string.h>
+
+#include "base/cancel.h"
+#include "heap/leak.h"
+#include "heap/site.h"
+#include "log/log.h"
+#include "report/out.h"
+#include "report/stack.h"
+#include "session/leaks.h"
+#include "session/session.h"
+
+#define INDENT	8	/* of the traceback */
+
+typedef unsigned long long number;
+
+static void print_sums(const struct leaks *leaks, struct out *out)
+{
+	static const char dots[] = "......................";
+	struct leak_sum all = { 0, 0 };
+
+	for (unsigned i = 0; i < LEAK_KINDS; i++) {
+		const char *name = leak_kind_name(i);
+
+		out_f(out, "    %s%s %llu bytes in %llu blocks\n", name, dots + strlen(name) + 1,
+		      (number)leaks->sum[i].bytes, (number)leaks->sum[i].blocks);
+		all.bytes += leaks->sum[i].bytes;
+		all.blocks += leaks->sum[i].blocks;
+	}
+	out_f(out, "    all of them.......... %llu bytes in %llu blocks\n", (number)all.bytes,
+	      (number)all.blocks);
+}
+
+static uint64_t length(const struct mark_ranges *ranges)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < ranges->vec.nr; i++)
+		sum += ranges->vec.at[i].end - ranges->vec.at[i].start;
+	return sum;
+}
+
+/* What may hide leaks, and what may make them up. */
+static void print_doubts(const struct session_leaks *found, struct out *out)
+{
+	uint64_t roots = length(&found->mark.unread_roots);
+	uint64_t blocks = length(&found->mark.unread_blocks);
+
+	out_f(out, "    %llu bytes of roots and %llu bytes of blocks were searched\n",
+	      (number)found->mark.root_bytes, (number)found->mark.block_bytes);
+	if (!found->walked)
+		out_f(out, "    %s: leaks are looked for among recorded blocks\n", found->why);
+	if (found->damages)
+		out_f(out, "    %llu places of the heaps are damaged (`malloc check`)\n",
+		      (number)found->damages);
+	if (found->mark.heap_bytes)
+		out_f(out, "    %llu bytes of heap that may have been allocated before the attach are taken for roots: leaks may be hidden\n",
+		      (number)found->mark.heap_bytes);
+	if (found->walked && !found->caches_known)
+		out_text(out, "    free blocks in threads' caches are not known: some may be among those from before the attach\n");
+	if (roots)
+		out_f(out, "    %llu bytes of roots could not be read: blocks may be lost in appearance only\n",
+		      (number)roots);
+	if (blocks)
+		out_f(out, "    %llu bytes of blocks could not be read: blocks may be lost in appearance only\n",
+		      (number)blocks);
+	if (found->blind_threads)
+		out_f(out, "    the registers of %llu threads could not be read: blocks may be lost in appearance only\n",
+		      (number)found->blind_threads);
+	if (found->under_way)
+		out_f(out, "    %llu blocks are in the hands of realloc: what they point to may be lost in appearance only\n",
+		      (number)found->under_way);
+	if (found->others)
+		out_f(out, "    %llu blocks of other processes were not looked at\n",
+		      (number)found->others);
+}
+
+static void print_size(const struct leak *leak, struct out *out)
+{
+	if (leak->indirect_blocks)
+		out_f(out, "%llu (%llu direct, %llu indirect) bytes in %llu blocks",
+		      (number)(leak->bytes + leak->indirect_bytes), (number)leak->bytes,
+		      (number)leak->indirect_bytes, (number)leak->blocks);
+	else
+		out_f(out, "%llu bytes in %llu blocks", (number)leak->bytes, (number)leak->blocks);
+}
+
+static struct err *print_leak(const struct leaks *leaks, size_t rank, struct stack_texts *texts,
+			      struct out *out)
+{
+	const struct leak *leak = &leaks->vec.at[rank];
+	struct err *err = NULL;
+
+	out_f(out, "#%zu  ", rank + 1);
+	print_size(leak, out);
+	out_f(out, " are %s\n", leak_kind_name(leak->kind));
+	out_blanks(out, INDENT);
+	if (leak->preattach)
+		out_text(out, leak->unrecorded ? "(not recorded)\n" : "(allocated before attach)\n");
+	else
+		err = stack_texts_print(texts, leak->stack, out);
+	out_text(out, "\n");
+	return err;
+}
+
+struct err *leaks_print(struct session *session, const struct session_leaks *found,
+			const struct leaks *leaks, struct out *out)
+{
+	uint64_t sample = log_config(session_log(session)).sample;
+	struct stack_texts texts;
+	struct err *err = NULL;
+
+	out_heading(out, "Leak Summary of the Process:");
+	out_text(out, "\n\n");
+	print_sums(leaks, out);
+	out_text(out, "\n");
+	print_doubts(found, out);
+	out_text(out, "\n");
+	stack_texts_init(&texts, session, INDENT);
+	for (size_t i = 0; !err && !out_done(out) && i < leaks->vec.nr; i++) {
+		err = print_leak(leaks, i, &texts, out);
+		if (!err)
+			err = cancel_check();
+	}
+	stack_texts_free(&texts);
+	if (!err)
+		out_f(out, "%zu loss records listed; %llu bytes in %llu blocks\n", leaks->vec.nr,
+		      (number)leaks->listed.bytes, (number)leaks->listed.blocks);
+	if (!err && sample)
+		out_f(out, "Sampled (one in %llu bytes): all figures are estimates\n",
+		      (number)sample);
+	return err;
+}
+
+static void print_site(const struct site *site, struct out *out)
+{
+	char oldest[32];
+
+	format_duration(oldest, sizeof(oldest), site->oldest);
+	out_f(out, "%llu bytes in %llu blocks; of %llu ever recorded there %llu (%.1f %%) were freed; oldest %s\n",
+	      (number)site->bytes, (number)site->count, (number)site->total, (number)site->freed,
+	      site->total ? 100.0 * (double)site->freed / (double)site->total : 0.0, oldest);
+}
+
+struct err *stale_print(struct session *session, const struct session_leaks *found,
+			const struct sites *sites, struct out *out)
+{
+	struct stack_texts texts;
+	struct err *err = NULL;
+
+	out_heading(out, "Old Blocks of the Process that are Reachable:");
+	out_text(out, "\n\n");
+	print_doubts(found, out);
+	out_text(out, "\n");
+	stack_texts_init(&texts, session, INDENT);
+	for (size_t i = 0; !err && !out_done(out) && i < sites->vec.nr; i++) {
+		out_f(out, "#%zu  ", i + 1);
+		print_site(&sites->vec.at[i], out);
+		out_blanks(out, INDENT);
+		err = stack_texts_print(&texts, sites->vec.at[i].stack, out);
+		out_text(out, "\n");
+		if (!err)
+			err = cancel_check();
+	}
+	stack_texts_free(&texts);
+	if (!err)
+		out_f(out, "%zu sites listed; %llu bytes in %llu blocks\n", sites->vec.nr,
+		      (number)sites->bytes, (number)sites->count);
+	return err;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Stacks by the names in them: what a filter matches and what sites are added up by. */
+
+#include <fnmatch.h>
+#include <string.h>
+
+#include "log/log.h"
+#include "report/stack.h"
+#include "session/session.h"
+#include "symbol/symbol.h"
+
+void stack_names_init(struct stack_names *names, struct session *session)
+{
+	*names = (struct stack_names){ .session = session };
+}
+
+void stack_names_free(struct stack_names *names)
+{
+	size_t i;
+
+	for (i = 0; i < names->matches.nr; i++)
+		vec_free(&names->matches.at[i].known);
+	vec_free(&names->matches);
+	vec_free(&names->names);
+	vec_free(&names->next);
+	map_free(&names->by_hash, NULL);
+}
+
+static bool matches(const char *glob, const char *text)
+{
+	return text && !fnmatch(glob, text, 0);
+}
+
+/* `parse` finds parse(char const*) as well. */
+static bool matches_function(const char *glob, const char *function)
+{
+	char name[256];
+	size_t len;
+
+	if (!function)
+		return false;
+	if (matches(glob, function))
+		return true;
+	len = strcspn(function, "(");
+	if (!function[len] || !len || len >= sizeof(name))
+		return false;
+	memcpy(name, function, len);
+	name[len] = '\0';
+	return matches(glob, name);
+}
+
+static bool frame_matches(const struct symbol_frame *frame, enum filter_attr attr, const char *glob)
+{
+	if (attr == FILTER_MODULE)
+		return matches(glob, frame->module) || matches(glob, frame->path);
+	return matches_function(glob, frame->function) || matches(glob, frame->linkage);
+}
+
+static bool stack_matches(struct session *session, uint32_t stack, enum filter_attr attr,
+			  const char *glob)
+{
+	struct log_stack_view view = log_stack_get(session_log(session), stack);
+	const struct symbol_frame *frames;
+	uint32_t i;
+	size_t nr, j;
+
+	if (view.nr && attr == FILTER_FUNCTION &&
+	    matches_function(glob, session_entry_name(session, view.pcs[0])))
+		return true;
+	for (i = 0; i < view.nr; i++) {
+		frames = symbols_resolve(session_symbols(session), view.pcs[i], view.generation,
+					 i > 0, &nr);
+		for (j = 0; j < nr; j++) {
+			if (frame_matches(&frames[j], attr, glob))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Where the answer for a stack is kept; NULL without memory for it. */
+static uint8_t *known_match(struct stack_names *names, uint32_t stack, enum filter_attr attr,
+			    const char *glob)
+{
+	struct stack_match *match = NULL;
+	size_t i, more;
+
+	for (i = 0; i < names->matches.nr; i++) {
+		if (names->matches.at[i].glob == glob && names->matches.at[i].attr == attr)
+			match = &names->matches.at[i];
+	}
+	if (!match) {
+		if (vec_push(&names->matches, ((struct stack_match){ .glob = glob, .attr = attr })))
+			return NULL;
+		match = &names->matches.at[names->matches.nr - 1];
+	}
+	if (stack >= match->known.nr) {
+		more = stack + 1 - match->known.nr;
+		if (vec_reserve(&match->known, more))
+			return NULL;
+		memset(&match->known.at[match->known.nr], 0, more);
+		match->known.nr += more;
+	}
+	return &match->known.at[stack];
+}
+
+bool stack_names_match(void *ctx, uint32_t stack, enum filter_attr attr, const char *glob)
+{
+	struct stack_names *names = ctx;
+	uint8_t *known = known_match(names, stack, attr, glob);
+	bool result;
+
+	if (known && *known)
+		return *known == 2;
+	result = stack_matches(names->session, stack, attr, glob);
+	if (known)
+		*known = result ? 2 : 1;
+	return result;
+}
+
+static uint64_t hash(const char *text)
+{
+	uint64_t h = 0xcbf29ce484222325;
+
+	for (; *text; text++)
+		h = (h ^ (unsigned char)*text) * 0x100000001b3;
+	return h;
+}
+
+/* The key of a name, the same for the same text; 0 without memory. */
+static uint32_t intern(struct stack_names *names, const char *name)
+{
+	uint64_t h = hash(name);
+	uint32_t first = (uint32_t)(uintptr_t)map_get(&names->by_hash, h), key;
+
+	for (key = first; key; key = names->next.at[key - 1]) {
+		if (!strcmp(names->names.at[key - 1], name))
+			return key;
+	}
+	if (vec_reserve(&names->names, 1) || vec_reserve(&names->next, 1))
+		return 0;
+	key = (uint32_t)names->names.nr + 1;
+	if (map_put(&names->by_hash, h, (void *)(uintptr_t)key))
+		return 0;
+	names->names.at[names->names.nr++] = name;
+	names->next.at[names->next.nr++] = first;
+	return key;
+}
+
+static bool allocator_frame(const struct symbol_frame *frame)
+{
+	return frame->function && !strncmp(frame->function, "operator new", 12);
+}
+
+uint64_t stack_names_key(void *ctx, uint32_t stack, enum site_by by)
+{
+	struct stack_names *names = ctx;
+	struct log_stack_view view = log_stack_get(session_log(names->session), stack);
+	const struct symbol_frame *frames;
+	const char *name;
+	uint32_t i;
+	size_t nr;
+
+	for (i = 0; i < view.nr; i++) {
+		if (!i && session_entry_name(names->session, view.pcs[0]))
+			continue;
+		frames = symbols_resolve(session_symbols(names->session), view.pcs[i],
+					 view.generation, i > 0, &nr);
+		if (allocator_frame(&frames[0]))
+			continue;
+		name = by == SITE_MODULE ? frames[0].module : frames[0].function;
+		return name ? intern(names, name) : 0;
+	}
+	return 0;
+}
+
+const char *stack_names_name(const struct stack_names *names, uint64_t key)
+{
+	return key && key <= names->names.nr ? names->names.at[key - 1] : "(unknown)";
+}

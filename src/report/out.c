@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Where the text of a command goes. */
+
+#include "report/out.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cancel.h"
+
+#define LOOK_MS	100
+
+static struct err *init(struct out *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->fd = -1;
+	out->buf = malloc(OUT_ROOM);
+	return out->buf ? NULL : err_nomem;
+}
+
+struct err *out_init_fd(struct out *out, int fd, const char *name)
+{
+	struct err *err = init(out);
+
+	if (err)
+		return err;
+	out->fd = fd;
+	snprintf(out->name, sizeof(out->name), "%s", name);
+	return NULL;
+}
+
+struct err *out_init_str(struct out *out, struct str *str)
+{
+	struct err *err = init(out);
+
+	out->str = str;
+	return err;
+}
+
+static void fail(struct out *out, const struct err *err)
+{
+	if (out->failed)
+		return;
+	out->failed = true;
+	err_copy(&out->error, err);
+}
+
+bool out_done(const struct out *out)
+{
+	return out->failed || out->left;
+}
+
+/*
+ * Until there is room, or a reason to write that write itself will tell. Looked at now and then,
+ * since the signal that asks mdbg to end may have come just before the wait.
+ */
+static void wait_writable(struct out *out)
+{
+	struct pollfd poll_fd = { .fd = out->fd, .events = POLLOUT };
+	int nr = 0;
+
+	while (!out_done(out) && !nr) {
+		nr = poll(&poll_fd, 1, LOOK_MS);
+		if (nr < 0 && errno == EINTR)
+			nr = 0;
+		if (!nr && cancel_requested())
+			fail(out, cancel_check());
+	}
+}
+
+/* Who reads a pipe may stop doing so: as much as has room is written at once, so that none waits. */
+static size_t most_at_once(int fd)
+{
+	struct stat stat;
+
+	return !fstat(fd, &stat) && S_ISREG(stat.st_mode) ? SIZE_MAX : PIPE_BUF;
+}
+
+static void write_all(struct out *out, const char *bytes, size_t len)
+{
+	size_t most = most_at_once(out->fd);
+
+	while (len && !out_done(out)) {
+		ssize_t n;
+
+		wait_writable(out);
+		if (out_done(out))
+			return;
+		n = write(out->fd, bytes, MIN(len, most));
+		if (n >= 0) {
+			bytes += n;
+			len -= (size_t)n;
+		} else if (errno == EPIPE && out->reader_may_leave) {
+			out->left = true;
+		} else if (errno != EINTR && errno != EAGAIN) {
+			fail(out, err_sys("write to %s", out->name));
+		}
+	}
+}
+
+static void put(struct out *out, const char *bytes, size_t len)
+{
+	if (out->fd >= 0) {
+		write_all(out, bytes, len);
+	} else {
+		struct err *err = str_add_bytes(out->str, bytes, len);
+
+		if (err)
+			fail(out, err);
+	}
+}
+
+void out_flush(struct out *out)
+{
+	if (!out_done(out))
+		put(out, out->buf, out->len);
+	out->len = 0;
+}
+
+struct err *out_finish(struct out *out)
+{
+	if (out->buf)
+		out_flush(out);
+	free(out->buf);
+	out->buf = NULL;
+	return out->failed ? err_adopt(&out->error) : NULL;
+}
+
+static void start_page(struct out *out)
+{
+	void (*page)(struct out *out) = out->page;
+
+	out->page = NULL;
+	page(out);
+}
+
+static void count_lines(struct out *out, const char *bytes, size_t len)
+{
+	const char *end = bytes + len;
+
+	while ((bytes = memchr(bytes, '\n', (size_t)(end - bytes)))) {
+		bytes++;
+		if (++out->lines > out->page_lines) {
+			start_page(out);
+			return;
+		}
+	}
+}
+
+void out_bytes(struct out *out, const void *bytes, size_t len)
+{
+	if (out->page)
+		count_lines(out, bytes, len);
+	if (len > OUT_ROOM - out->len) {
+		if (out->page)
+			start_page(out);
+		out_flush(out);
+		if (len > OUT_ROOM) {
+			put(out, bytes, len);
+			return;
+		}
+	}
+	memcpy(out->buf + out->len, bytes, len);
+	out->len += len;
+}
+
+void out_f(struct out *out, const char *fmt, ...)
+{
+	char text[512];
+	AUTO_STR struct str longer = STR_INIT;
+	struct err *err;
+	va_list ap;
+	int len;
+
+	va_start(ap, fmt);
+	len = vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (len < (int)sizeof(text)) {
+		out_bytes(out, text, (size_t)len);
+		return;
+	}
+	va_start(ap, fmt);
+	err = str_addv(&longer, fmt, ap);
+	va_end(ap);
+	if (err)
+		fail(out, err);
+	else
+		out_bytes(out, longer.at, longer.len);
+}
+
+void out_blanks(struct out *out, size_t n)
+{
+	static const char blanks[] =
+		"                                                                ";
+
+	while (n > sizeof(blanks) - 1) {
+		out_bytes(out, blanks, sizeof(blanks) - 1);
+		n -= sizeof(blanks) - 1;
+	}
+	out_bytes(out, blanks, n);
+}
+
+void out_column(struct out *out, const char *text, size_t width)
+{
+	size_t used = text_width(text);
+
+	out_text(out, text);
+	out_blanks(out, used < width ? width - used : 1);
+}
+
+void out_address(struct out *out, uint64_t address)
+{
+	char text[18] = "0x";
+
+	format_hex16(text + 2, address);
+	out_bytes(out, text, sizeof(text));
+}
+
+void out_heading(struct out *out, const char *text)
+{
+	if (out->color)
+		out_f(out, "\033[1m%s\033[0m", text);
+	else
+		out_text(out, text);
+}

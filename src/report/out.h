@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Where the text of a command goes: a descriptor (standard output, a file, a pipe, a pager) or a
+ * string. Everything that prints results prints to a struct out and to nothing else.
+ *
+ * Errors are sticky: after the first failed write all further text is dropped, and out_finish
+ * returns the error. A loop that makes much text asks out_done() now and then, which is true after
+ * an error and when the reader has gone.
+ */
+#ifndef REPORT_OUT_H
+#define REPORT_OUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/err.h"
+#include "base/str.h"
+
+#define OUT_ROOM	(256 << 10)
+
+struct out {
+	char *buf;		/* OUT_ROOM bytes */
+	size_t len;
+	int fd;			/* -1: to str */
+	struct str *str;
+	char name[256]; /* of what is written to, for errors: "standard output", a file's name */
+	bool reader_may_leave;	/* a broken pipe is the reader's wish, no error */
+	bool left;		/* it has left */
+	bool color;		/* headings may be coloured */
+	bool failed;
+	struct err error;	/* if failed */
+
+	/*
+	 * A pager: called once, when more than page_lines lines (0: never) have come, before
+	 * anything is written. It may change fd, reader_may_leave and name.
+	 */
+	void (*page)(struct out *out);
+	void *page_ctx;
+	unsigned page_lines, lines;
+};
+
+/* fd is the caller's to close, after out_finish. */
+struct err *out_init_fd(struct out *out, int fd, const char *name) MUST_CHECK;
+struct err *out_init_str(struct out *out, struct str *str) MUST_CHECK;
+/* Write what is left; the first error of all, or NULL. Frees the buffer. */
+struct err *out_finish(struct out *out) MUST_CHECK;
+/* Write what there is now. */
+void out_flush(struct out *out);
+bool out_done(const struct out *out);
+
+void out_bytes(struct out *out, const void *bytes, size_t len);
+static inline void out_text(struct out *out, const char *text)
+{
+	out_bytes(out, text, strlen(text));
+}
+
+void out_f(struct out *out, const char *fmt, ...) PRINTF(2, 3);
+/* n blanks. */
+void out_blanks(struct out *out, size_t n);
+/*
+ * Text, padded with blanks to width characters (UTF-8 is counted by character), with at least one
+ * blank after it.
+ */
+void out_column(struct out *out, const char *text, size_t width);
+/* "0x" and 16 hex digits. */
+void out_address(struct out *out, uint64_t address);
+/* A heading: bold where colour is on. */
+void out_heading(struct out *out, const char *text);
+
+/* --- numbers --- */
+
+#define U64_DIGITS	21	/* room for 20 digits and a NUL */
+
+/* Decimal digits of value into room for U64_DIGITS; returns how many. */
+size_t format_u64(char *text, uint64_t value);
+/* 16 hex digits, not terminated. */
+void format_hex16(char *text, uint64_t value);
+/* "312 s", "12.3 s", "4.5 ms", "5 m 12 s", "3 h 4 m", "2 d 3 h" */
+void format_duration(char *text, size_t room, uint64_t ns);
+/* "2026-11-20 10:00:00", local time. */
+void format_time(char *text, size_t room, uint64_t ns);
+/* Characters of UTF-8 text; bytes that are no UTF-8 count one each. */
+size_t text_width(const char *text);
+
+#endif

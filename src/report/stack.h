@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Tracebacks as text and by name. The lines of a PC are formatted once and kept, so that a dump of
+ * a million blocks costs a look-up and a copy for each frame. (Keeping whole tracebacks takes much
+ * more memory where stacks are many, and is no faster.)
+ */
+#ifndef REPORT_STACK_H
+#define REPORT_STACK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "heap/filter.h"
+#include "heap/site.h"
+
+struct out;
+struct session;
+struct symbol_frame;
+
+/* A function that was inlined: "push (vector.h:12) (inlined)". */
+struct err *inlined_text(struct str *str, const struct symbol_frame *frame) MUST_CHECK;
+/*
+ * The lines of one PC, "0x0000… TEXT\n" each, one for each function that was inlined there and one
+ * for the function itself, all but the first after indent blanks. entry: pc is where the thread
+ * stands; the public name is shown if that is a probed function's entry. Otherwise pc is a return
+ * address.
+ */
+struct err *frame_lines(struct str *str, struct session *session, uint64_t pc, uint32_t generation,
+			bool entry, size_t indent) MUST_CHECK;
+
+/* What frame_lines gave for a PC; all lines after indent blanks, but for the first of an entry. */
+struct stack_line {
+	uint64_t pc;
+	uint32_t generation;
+	bool entry;
+	uint32_t len;
+	char *at;		/* NULL: a free slot */
+};
+
+struct stack_texts {
+	struct session *session;
+	size_t indent;
+	struct stack_line *slots;	/* open addressing; nr_slots is a power of two or 0 */
+	size_t nr_slots, used;
+};
+
+void stack_texts_init(struct stack_texts *texts, struct session *session, size_t indent);
+void stack_texts_free(struct stack_texts *texts);
+/*
+ * The traceback of a stack of the session's log, its first line without indent; "(no stack)" for
+ * LOG_STACK_NONE.
+ */
+struct err *stack_texts_print(struct stack_texts *texts, uint32_t stack,
+			      struct out *out) MUST_CHECK;
+
+/* --- names --- */
+
+/* What a stack matched a glob. */
+struct stack_match {
+	const char *glob;
+	enum filter_attr attr;
+	VEC(uint8_t) known;		/* by stack id: 0 not asked yet, 1 no, 2 yes */
+};
+
+struct stack_names {
+	struct session *session;
+	VEC(struct stack_match) matches;
+	VEC(const char *) names;	/* key of a site - 1 → name; the strings are the symbols' */
+	VEC(uint32_t) next;		/* key of the next name with the same hash, 0: none */
+	struct map by_hash;		/* hash → first key */
+};
+
+void stack_names_init(struct stack_names *names, struct session *session);
+void stack_names_free(struct stack_names *names);
+/* For struct filter_env and struct site_spec; ctx is the struct stack_names. */
+bool stack_names_match(void *ctx, uint32_t stack, enum filter_attr attr, const char *glob);
+/*
+ * The function or module that a stack is counted under: that of the first frame which is not the
+ * allocator's own (neither a probed entry nor operator new). 0: none is known.
+ */
+uint64_t stack_names_key(void *ctx, uint32_t stack, enum site_by by);
+/* "(unknown)" for 0. */
+const char *stack_names_name(const struct stack_names *names, uint64_t key);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A small table of text. */
+
+#include "report/table.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/cleanup.h"
+
+void table_init(struct table *table, unsigned columns, const char *const *titles)
+{
+	*table = (struct table){ .columns = columns, .titles = titles };
+}
+
+void table_cell(struct table *table, const char *fmt, ...)
+{
+	char *text;
+	va_list ap;
+	int len;
+
+	if (table->err)
+		return;
+	va_start(ap, fmt);
+	len = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (len < 0) {
+		table->err = err_nomem;
+		return;
+	}
+	table->err = vec_push(&table->cells, text);
+	if (table->err)
+		free(text);
+}
+
+static bool to_right(const struct table *table, unsigned column)
+{
+	return table->titles[column][0] == '>';
+}
+
+static const char *title(const struct table *table, unsigned column)
+{
+	return table->titles[column] + to_right(table, column);
+}
+
+static size_t column_width(const struct table *table, unsigned column)
+{
+	size_t width = text_width(title(table, column)), i;
+
+	for (i = column; i < table->cells.nr; i += table->columns)
+		width = MAX(width, text_width(table->cells.at[i]));
+	return width;
+}
+
+static void print_cell(const struct table *table, unsigned column, size_t width, const char *text,
+		       struct out *out)
+{
+	size_t blanks = width - text_width(text);
+
+	if (to_right(table, column))
+		out_blanks(out, blanks);
+	out_text(out, text);
+	if (!to_right(table, column))
+		out_blanks(out, blanks);
+}
+
+/* The heading has no cells. Nothing is put behind the last text of a row. */
+static void print_row(const struct table *table, const size_t *widths, char *const *cells,
+		      struct out *out)
+{
+	unsigned columns = table->columns, column;
+	const char *text;
+
+	while (columns > 1 && !*(cells ? cells[columns - 1] : title(table, columns - 1)))
+		columns--;
+	for (column = 0; column < columns; column++) {
+		text = cells ? cells[column] : title(table, column);
+		if (column + 1 == columns && !to_right(table, column))
+			out_text(out, text);
+		else
+			print_cell(table, column, widths[column], text, out);
+		out_text(out, column + 1 == columns ? "\n" : "  ");
+	}
+}
+
+static struct err *print(const struct table *table, struct out *out)
+{
+	AUTO_FREE size_t *widths = calloc(table->columns, sizeof(*widths));
+	unsigned column;
+	size_t i;
+
+	if (!widths)
+		return err_nomem;
+	for (column = 0; column < table->columns; column++)
+		widths[column] = column_width(table, column);
+	if (out->color)
+		out_text(out, "\033[1m");
+	print_row(table, widths, NULL, out);
+	if (out->color)
+		out_text(out, "\033[0m");
+	for (i = 0; i + table->columns <= table->cells.nr; i += table->columns)
+		print_row(table, widths, &table->cells.at[i], out);
+	return NULL;
+}
+
+struct err *table_print(struct table *table, struct out *out)
+{
+	struct err *err = table->err ? table->err : print(table, out);
+	size_t i;
+
+	for (i = 0; i < table->cells.nr; i++)
+		free(table->cells.at[i]);
+	vec_free(&table->cells);
+	return err;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A small table of text: headings and rows, each column as wide as its widest cell. For what has at
+ *most some thousands of rows; blocks.c makes its own.
+ *
+ *	struct table table;
+ *
+ *	table_init(&table, ARRAY_SIZE(titles), titles);
+ *	table_cell(&table, "%d", lwp);		cells from left to right, row by row
+ *	...
+ *	return table_print(&table, out);	frees it
+ *
+ * Lack of memory is kept and comes back from table_print.
+ */
+#ifndef REPORT_TABLE_H
+#define REPORT_TABLE_H
+
+#include "base/err.h"
+#include "base/vec.h"
+#include "report/out.h"
+
+struct table {
+	unsigned columns;
+	const char *const
+		*titles; /* "SIZE", or ">SIZE" for a column that is aligned to the right */
+	VEC(char *) cells;
+	struct err *err;
+};
+
+void table_init(struct table *table, unsigned columns, const char *const *titles);
+void table_cell(struct table *table, const char *fmt, ...) PRINTF(2, 3);
+struct err *table_print(struct table *table, struct out *out) MUST_CHECK;
+
+#endif

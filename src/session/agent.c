@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What the threads of the agent know and the log does not (agent/state.h). It is read while they
+ * write it, and nothing in it is believed that is not bounded here.
+ */
+
+#include <string.h>
+
+#include "agent/state.h"
+#include "heap/block.h"
+#include "log/pending.h"
+#include "os/tracer.h"
+#include "probe/inside.h"
+#include "probe/probe.h"
+#include "session/private.h"
+#include "target/region.h"
+#include "target/share.h"
+#include "target/target.h"
+
+#define QUIET_NS	1000000000ull	/* how long to wait for nobody to be in the agent */
+#define MOMENT_NS	20000ull	/* the first; each is twice the one before, up to */
+#define MOMENT_MAX_NS	1000000ull
+
+static void add_pending(struct agent_thread *thread, void *ctx)
+{
+	memo_each(&thread->memo, log_pending_add, ctx);
+}
+
+struct err *session_pending(const struct session *session, struct log_pending *ret)
+{
+	struct err *err = log_pending_init(&session->region->log, ret);
+
+	if (!err)
+		share_each_thread(session->region, add_pending, ret);
+	return err;
+}
+
+struct in_hand_job {
+	const struct log *log;
+	struct in_hand *in_hand;
+	struct err *err;
+};
+
+/* The operation as it is, if it stays so while it is read. */
+static bool read_op(const struct agent_thread *thread, uint32_t i, struct agent_op *ret)
+{
+	memcpy(ret, &thread->op[i], sizeof(*ret));
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return __atomic_load_n(&thread->nr_ops, __ATOMIC_RELAXED) > i &&
+		!memcmp(ret, &thread->op[i], sizeof(*ret));
+}
+
+static void add_in_hand(struct agent_thread *thread, void *ctx)
+{
+	struct in_hand_job *job = ctx;
+	uint32_t nr = MIN(__atomic_load_n(&thread->nr_ops, __ATOMIC_ACQUIRE), (uint32_t)AGENT_OPS);
+
+	for (uint32_t i = 0; i < nr && !job->err; i++) {
+		struct log_record there;
+		struct agent_op op;
+
+		if (read_op(thread, i, &op) && op.took && op.old.address &&
+		    !(op.old.address >> LOG_PROCESS_SHIFT) && !(op.old.size >> 48) &&
+		    !log_lookup(job->log, op.old.address, &there))
+			job->err = vec_push(&job->in_hand->vec, op.old);
+	}
+}
+
+struct err *session_in_hand(const struct session *session, struct in_hand *ret)
+{
+	struct in_hand in_hand = { VEC_INIT };
+	struct in_hand_job job = { .log = &session->region->log, .in_hand = &in_hand };
+
+	share_each_thread(session->region, add_in_hand, &job);
+	if (job.err)
+		vec_free(&in_hand.vec);
+	else
+		*ret = in_hand;
+	return job.err;
+}
+
+/* --- tracer thread --- */
+
+static void forget_counts(struct agent_thread *thread, void *ctx UNUSED)
+{
+	memo_reset(&thread->memo);
+	/* What a realloc has in hand is from before, too. */
+	for (uint32_t i = 0; i < AGENT_OPS; i++)
+		thread->op[i].took = 0;
+}
+
+struct err *session_quiet(struct session *session)
+{
+	uint64_t deadline = tracer_now() + QUIET_NS, moment = MOMENT_NS;
+	struct err *err = NULL;
+
+	while (!err && session->probes && session->probes->state && inside_agent(session->probes)) {
+		if (tracer_now() > deadline)
+			return err_hint(err_create(ERR_TIMEOUT, "a thread of process %d stays in a probe",
+						   session->pid),
+					"`malloc off` waits longer");
+		err = target_run_for(session->target, moment);
+		moment = MIN(2 * moment, MOMENT_MAX_NS);
+	}
+	return err;
+}
+
+struct err *session_forget_records(struct session *session)
+{
+	bool live = session->target && !session->ended && !session->execed &&
+		session->probes;
+	struct err *err = NULL;
+	bool was;
+
+	if (live)
+		err = session_hold(session, &was);
+	if (err)
+		return err;
+	if (live)
+		err = session_quiet(session);
+	if (!err) {
+		session->lacks_records = true;
+		share_each_thread(session->region, forget_counts, NULL);
+		log_reset(&session->region->log);
+	}
+	if (live)
+		session_let_go(session, was);
+	return err;
+}

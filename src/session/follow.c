@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Forked children: cleaned and let go, or followed (theory in follow.h). */
+
+#include "session/follow.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "os/tracer.h"
+#include "probe/probe.h"
+#include "session/keep.h"
+#include "target/region.h"
+#include "target/remote.h"
+#include "target/target.h"
+
+/* --- let go --- */
+
+static bool child_trap(void *ctx UNUSED, struct thread *thread UNUSED)
+{
+	return false;
+}
+
+static bool child_is_trap(void *ctx UNUSED, uint64_t pc UNUSED)
+{
+	return false;
+}
+
+static void child_thread(void *ctx UNUSED, struct thread *thread UNUSED)
+{
+}
+
+static void child_fork(void *ctx UNUSED, pid_t child UNUSED)
+{
+}
+
+static void child_route(void *ctx UNUSED, pid_t tid UNUSED, int status UNUSED)
+{
+}
+
+static void child_signal(void *ctx UNUSED, struct thread *thread UNUSED, int signal UNUSED)
+{
+}
+
+static void child_ended(void *ctx UNUSED, int status UNUSED, bool known UNUSED)
+{
+}
+
+/* A child lives as a target only while it is cleaned; it does not run meanwhile. */
+static const struct target_ops child_ops = {
+	.trap		= child_trap,
+	.is_trap	= child_is_trap,
+	.thread_new	= child_thread,
+	.thread_gone	= child_thread,
+	.fork_child	= child_fork,
+	.route		= child_route,
+	.exec		= child_thread,
+	.signal		= child_signal,
+	.ended		= child_ended,
+};
+
+static struct err *clean_child(struct session *session, struct target *parent,
+			       struct probes *probes, pid_t pid)
+{
+	struct target *child;
+	struct err *err = target_create(session->tracer, pid, NULL, &child_ops, NULL, &child);
+
+	if (err)
+		return err;
+	/* Its text is its parent's copy. */
+	child->modules.map = parent->modules.map;
+	child->call_gadget = parent->call_gadget;
+	child->restorer_gadget = parent->restorer_gadget;
+	err = target_adopt(child, pid);
+	if (!err && probes)
+		err = probes_clean_child(probes, child);
+	target_release(child);
+	target_destroy(child);
+	return err;
+}
+
+/* --- followed --- */
+
+static bool on_trap(void *ctx, struct thread *thread)
+{
+	struct follower *follower = ctx;
+
+	return follower->probes && probes_trap(follower->probes, thread);
+}
+
+static bool on_is_trap(void *ctx, uint64_t pc)
+{
+	struct follower *follower = ctx;
+
+	return follower->probes && probes_is_trap(follower->probes, pc);
+}
+
+static void push_thread_event(struct follower *follower, const struct thread *thread, bool created)
+{
+	struct session_event event = { .kind = SESSION_EVENT_THREAD, .pid = follower->target->pid,
+				       .tid = thread->tid, .created = created };
+
+	session_push_event(follower->session, &event);
+}
+
+static void on_thread_new(void *ctx, struct thread *thread)
+{
+	push_thread_event(ctx, thread, true);
+}
+
+static void on_thread_gone(void *ctx, struct thread *thread)
+{
+	struct follower *follower = ctx;
+
+	if (follower->probes)
+		probes_thread_gone(follower->probes, thread);
+	push_thread_event(follower, thread, false);
+}
+
+static void on_signal(void *ctx, struct thread *thread, int signal)
+{
+	struct follower *follower = ctx;
+	struct session_event event = { .kind = SESSION_EVENT_SIGNAL, .pid = follower->target->pid,
+				       .tid = thread->tid, .signal = signal };
+
+	if (signal == SIGTRAP)
+		probes_foreign_trap(thread);
+	session_push_event(follower->session, &event);
+}
+
+static void on_fork_child(void *ctx, pid_t pid)
+{
+	struct follower *follower = ctx;
+
+	follow_fork_child(follower->session, follower->target, follower->probes, pid);
+}
+
+static void on_route(void *ctx, pid_t tid, int status)
+{
+	struct follower *follower = ctx;
+
+	session_route(follower->session, tid, status);
+}
+
+static void on_exec(void *ctx, struct thread *thread)
+{
+	struct follower *follower = ctx;
+	char text[96];
+
+	snprintf(text, sizeof(text),
+		 "process %d, a followed child, executes another program: it is let go",
+		 follower->target->pid);
+	session_warn(follower->session, text);
+	follower->gone = true;
+	err_ignore(tracer_detach(thread->tid, 0));	/* fails only if it was killed */
+	target_forget(follower->target);
+}
+
+static void on_ended(void *ctx, int status UNUSED, bool known UNUSED)
+{
+	struct follower *follower = ctx;
+
+	follower->gone = true;
+}
+
+static const struct target_ops follower_ops = {
+	.trap		= on_trap,
+	.is_trap	= on_is_trap,
+	.thread_new	= on_thread_new,
+	.thread_gone	= on_thread_gone,
+	.fork_child	= on_fork_child,
+	.route		= on_route,
+	.exec		= on_exec,
+	.signal		= on_signal,
+	.ended		= on_ended,
+};
+
+static void follower_free(struct follower *follower)
+{
+	probes_destroy(follower->probes);
+	target_destroy(follower->target);
+	region_free(follower->region);
+	vec_free(&follower->known.vec);
+	free(follower);
+}
+
+/* Its own journal: a region of the least size, the rest of which is never touched. */
+static struct err *make_region(struct follower *follower)
+{
+	struct log_config config = { .limit = LOG_LIMIT_MIN, .stack_depth = 1 };
+	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
+	struct err *err, *also;
+
+	if (!remote)
+		return err_nomem;
+	err = remote_begin_any(follower->target, remote);
+	if (err)
+		return err;
+	err = region_create(follower->target, remote, &config, &follower->region);
+	also = remote_end(remote);
+	err = err ? err : also;
+	return err ? err : region_format(follower->region, &config);
+}
+
+/* With its own journal there it needs its parent's no more. */
+static struct err *drop_inherited(struct follower *follower, const struct region *region)
+{
+	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
+	struct err *err = remote ? remote_begin_any(follower->target, remote) : err_nomem, *also;
+
+	if (err)
+		return err;
+	err = region_withdraw_inherited(region, remote);
+	also = remote_end(remote);
+	return err ? err : also;
+}
+
+static struct err *withdraw(struct follower *follower)
+{
+	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
+	struct err *err = remote ? remote_begin_any(follower->target, remote) : err_nomem, *also;
+
+	if (err)
+		return err;
+	err = region_withdraw(follower->target, remote);
+	also = remote_end(remote);
+	return err ? err : also;
+}
+
+static struct err *follow_start(struct follower *follower, struct probes *parent, pid_t pid)
+{
+	struct session *session = follower->session;
+	struct err *err = target_create(session->tracer, pid, session->cache_dir, &follower_ops,
+					follower, &follower->target);
+	struct modules *modules;
+
+	if (err)
+		return err;
+	modules = &follower->target->modules;
+	modules->generation = (uint32_t)follower->number << FOLLOW_GENERATION_SHIFT;
+	err = target_adopt(follower->target, pid);
+	if (!err)
+		err = modules_refresh(modules, pid, &follower->target->mem.memory, NULL);
+	if (!err)
+		err = make_region(follower);
+	if (!err)
+		err = probes_clone(parent, follower->target, follower->number, &follower->probes);
+	return err ? err : drop_inherited(follower, parent->target->region);
+}
+
+/* Is the first target being stopped, so that who is made meanwhile waits for session_let_go? */
+static bool is_held(const struct session *session)
+{
+	return session->target->stopping && !session->ended && !session->execed;
+}
+
+/* False: it could not be followed, and is still to be cleaned. */
+static bool follow(struct session *session, struct probes *parent, pid_t pid)
+{
+	struct follower *follower = calloc(1, sizeof(*follower));
+	struct err *err = follower ? NULL : err_nomem;
+
+	if (!err && session->nr_processes + 1 >= LOG_PROCESSES)
+		err = err_create(ERR_RANGE, "%d processes are followed already", LOG_PROCESSES - 1);
+	if (!err) {
+		follower->session = session;
+		follower->number = (uint8_t)(session->nr_processes + 1);
+		err = follow_start(follower, parent, pid);
+	}
+	if (err) {
+		char text[256];
+
+		snprintf(text, sizeof(text), "child process %d is not followed: %.160s", pid,
+			 err->msg);
+		session_warn(session, text);
+		if (follower && follower->region)
+			err_ignore(withdraw(follower));
+		if (follower && follower->target)
+			target_forget(follower->target);
+		if (follower)
+			follower_free(follower);
+		return false;
+	}
+	session->nr_processes++;
+	session->pids[follower->number] = pid;
+	session->followers.at[session->followers.nr++] = follower;
+	if (!is_held(session))
+		target_resume(follower->target);
+	return true;
+}
+
+bool follow_any(const struct session *session)
+{
+	for (size_t i = 0; i < session->followers.nr; i++)
+		if (!session->followers.at[i]->gone)
+			return true;
+	return false;
+}
+
+/*
+ * With `child` the first one takes its parent's place; those that the parent forks before that
+ * happens are let go.
+ */
+static bool wanted(const struct session *session, const struct probes *probes)
+{
+	if (!probes || !probes->armed)
+		return false;
+	return session->config.follow_fork == SESSION_FOLLOW_BOTH ||
+	       (session->config.follow_fork == SESSION_FOLLOW_CHILD && !follow_any(session));
+}
+
+void follow_fork_child(struct session *session, struct target *target, struct probes *probes,
+		       pid_t pid)
+{
+	struct session_event event = { .kind = SESSION_EVENT_FORK, .pid = pid };
+	struct err *err = NULL;
+
+	if (keep_lets_fork(session))
+		err_ignore(tracer_detach(pid, 0));
+	else if (!wanted(session, probes) || !follow(session, probes, pid))
+		err = clean_child(session, target, probes, pid);
+	if (err && err->code != ERR_GONE) {
+		char text[256];
+
+		snprintf(text, sizeof(text), "child process %d keeps probes of ours: %.160s", pid,
+			 err->msg);
+		session_warn(session, text);
+		err_ignore(tracer_detach(pid, 0));
+	}
+	session_push_event(session, &event);
+}
+
+struct target *follow_owner(struct session *session, pid_t tid)
+{
+	struct target *first = session->execed ? NULL : session->target;
+	struct proc_status status;
+
+	if ((first && target_thread(first, tid)) || !session->followers.nr)
+		return first;
+	for (size_t i = 0; i < session->followers.nr; i++)
+		if (target_thread(session->followers.at[i]->target, tid))
+			return session->followers.at[i]->target;
+	if (first && target_expects(first, tid))
+		return first;
+	for (size_t i = 0; i < session->followers.nr; i++)
+		if (target_expects(session->followers.at[i]->target, tid))
+			return session->followers.at[i]->target;
+	if (procfs_status(tid, &status))
+		return first;
+	for (size_t i = 0; i < session->followers.nr; i++) {
+		struct target *target = session->followers.at[i]->target;
+
+		if (status.tgid == target->pid || status.ppid == target->pid)
+			return target;
+	}
+	return first;
+}
+
+struct err *follow_stop_all(struct session *session)
+{
+	struct err *first = NULL;
+
+	for (size_t i = 0; i < session->followers.nr; i++) {
+		struct follower *follower = session->followers.at[i];
+		struct err *err = follower->gone ? NULL : target_stop(follower->target, NULL);
+
+		if (err && err->code != ERR_GONE && !first)
+			first = err;
+	}
+	return first;
+}
+
+void follow_resume_all(struct session *session)
+{
+	for (size_t i = 0; i < session->followers.nr; i++) {
+		struct follower *follower = session->followers.at[i];
+
+		if (follower->gone || !follower->target->stopped)
+			continue;
+		session_settle(session, follower->probes);
+		target_resume(follower->target);
+	}
+}
+
+static struct err *undo(struct follower *follower)
+{
+	bool left = false;
+	struct err *err = target_stop(follower->target, NULL);
+
+	if (!err)
+		err = probes_disarm(follower->probes, &left);
+	if (!err)
+		err = withdraw(follower);
+	if (!follower->gone)
+		target_release(follower->target);
+	follower->gone = true;
+	if (left)
+		session_warn_left(follower->session, follower->target->pid);
+	return err;
+}
+
+/* The list may grow meanwhile: who is followed forks. */
+struct err *follow_undo_all(struct session *session)
+{
+	struct err first;
+	bool failed = false;
+
+	for (size_t i = 0; i < session->followers.nr; i++) {
+		struct follower *follower = session->followers.at[i];
+		struct err *err = follower->gone ? NULL : undo(follower);
+
+		if (!err || err->code == ERR_GONE || failed)
+			continue;
+		err_copy(&first, err_wrap(err, "followed process %d", follower->target->pid));
+		failed = true;
+	}
+	return failed ? err_adopt(&first) : NULL;
+}
+
+void follow_settle_all(struct session *session)
+{
+	for (size_t i = 0; i < session->followers.nr; i++) {
+		struct follower *follower = session->followers.at[i];
+		bool was;
+
+		if (follower->gone || !probes_unsettled(follower->probes) ||
+		    target_stop(follower->target, &was))
+			continue;
+		session_settle(session, follower->probes);
+		if (!was)
+			target_resume(follower->target);
+	}
+}
+
+void follow_take_place(struct session *session, struct follower *follower, size_t at)
+{
+	probes_destroy(session->probes);
+	target_destroy(session->target);
+	region_free(session->spare);
+	session->target = follower->target;
+	session->probes = follower->probes;
+	session->spare = follower->region;
+	session->target->ops = &session_target_ops;
+	session->target->ctx = session;
+	session->pid = follower->target->pid;
+	session->started = false;
+	vec_free(&session->known.vec);
+	session->known = follower->known;
+	session->known_generation = 0;
+	vec_remove(&session->followers, at);
+	free(follower);
+}
+
+void follow_forget(struct session *session)
+{
+	for (size_t i = 0; i < session->followers.nr; i++)
+		follower_free(session->followers.at[i]);
+	vec_clear(&session->followers);
+	session->nr_processes = 0;
+	memset(session->pids, 0, sizeof(session->pids));
+}

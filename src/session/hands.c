@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Hands off between commands (theory in hands.h). */
+
+#include "session/hands.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/trace.h"
+#include "os/pidfd.h"
+#include "os/procfs.h"
+#include "os/tracer.h"
+#include "probe/probe.h"
+#include "session/follow.h"
+#include "session/private.h"
+#include "target/share.h"
+#include "target/target.h"
+
+#define TICK_NS		100000000ull
+#define LINKS_MAX	65536
+
+#define NEED_TRACER	(1u << SESSION_EVENT_THREAD | 1u << SESSION_EVENT_SIGNAL | \
+			 1u << SESSION_EVENT_FORK | 1u << SESSION_EVENT_EXEC)
+
+bool hands_may_go(const struct session *session)
+{
+	const struct session_config *config = &session->config;
+
+	return session->has_pidfd && !session->started && !(session->wanted & NEED_TRACER) &&
+	       config->follow_fork == SESSION_FOLLOW_PARENT && !config->follow_exec &&
+	       !follow_any(session) &&
+	       (!session->probes || !probes_need_tracer(session->probes));
+}
+
+void hands_let_go(struct session *session)
+{
+	if (hands_may_go(session))
+		target_hands_off(session->target);
+	else
+		target_resume(session->target);
+}
+
+/* --- the tick --- */
+
+/* The loader's list of modules, <link.h>: r_debug.r_map, link_map.l_addr and l_next. */
+struct debug {
+	uint64_t version, map;
+};
+
+struct link {
+	uint64_t addr, name, dynamic, next;
+};
+
+/* glibc names it; musl has a pointer to it. */
+static uint64_t find_r_debug(struct session *session)
+{
+	const struct modules *modules = &session->target->modules;
+	uint64_t address = modules_symbol(modules, "_r_debug"), pointer;
+
+	if (address)
+		return address;
+	pointer = modules_symbol(modules, "_dl_debug_addr");
+	if (!pointer || memory_read_u64(&session->target->mem.memory, pointer, &address))
+		return 0;
+	return address;
+}
+
+/* A number that is another when a module came or went; 0: there is no list to be read. */
+static uint64_t links_sum(struct session *session)
+{
+	struct memory *memory = &session->target->mem.memory;
+	uint64_t sum = 0;
+	struct debug debug;
+	struct link link;
+	unsigned nr = 0;
+
+	if (!session->r_debug ||
+	    memory_read(memory, session->r_debug, &debug, sizeof(debug)))
+		return 0;
+	for (uint64_t at = debug.map; at && nr < LINKS_MAX; at = link.next, nr++) {
+		if (memory_read(memory, at, &link, sizeof(link)))
+			return 0;
+		sum = (sum ^ at ^ link.addr << 1 ^ link.dynamic << 2 ^ link.name << 3) *
+		      0x9e3779b97f4a7c15ull;
+	}
+	return sum + nr;
+}
+
+/* Read anew wherever the modules were: what is known now is what the sum stands for. */
+static void note_links(struct session *session)
+{
+	session->r_debug = find_r_debug(session);
+	session->links = links_sum(session);
+}
+
+static void look_for_modules(struct session *session)
+{
+	uint64_t links = links_sum(session);
+	bool was;
+
+	if (!links)
+		return;
+	if (links != session->links) {
+		session->links = links;
+		probes_modules_changed(session->probes);
+	}
+	/* What could not be settled, as somebody else traced the target, is tried again. */
+	if (!probes_unsettled(session->probes) || session_hold(session, &was))
+		return;		/* if it has ended, the next tick says so */
+	session_let_go(session, was);
+}
+
+static bool has_ended(struct session *session)
+{
+	bool known;
+	int status;
+
+	if (!pidfd_ended(session->pidfd, session->pid, &status, &known))
+		return false;
+	session->target->ended = true;
+	session_target_ops.ended(session, status, known);
+	return true;
+}
+
+/*
+ * The descriptor holds the memory of the program that was attached to. A process that ends gives up
+ * its memory first, which may take seconds, and has none from then on.
+ */
+static bool has_execed(struct session *session)
+{
+	struct target *target = session->target;
+	AUTO_FREE char *exe = NULL;
+
+	if (procmem_lives(&target->mem) || !target_lives(target) ||
+	    procfs_link(target->mem.tid, "exe", &exe))
+		return false;
+	session->ended = true;
+	session_execed(session, session->target->mem.tid);
+	return true;
+}
+
+/*
+ * Where there is no memory for mdbg there is none for the agent, and to touch a page that cannot be
+ * had would be the end of the target (SIGBUS). So it is not let come to that.
+ */
+static bool reserve(struct session *session)
+{
+	struct err *err = share_reserve(session->target);
+	char text[256];
+
+	if (!err)
+		return true;
+	snprintf(text, sizeof(text),
+		 "no memory for the log (%.120s): the probes are taken out; `malloc on` puts them in",
+		 err->msg);
+	err = session_take_out(session);
+	session_warn(session, text);
+	if (err && err->code != ERR_GONE)
+		session_warn(session, err->msg);
+	return false;
+}
+
+static void tick(void *ctx)
+{
+	struct session *session = ctx;
+	struct target *target = session->target;
+
+	if (!target || target->released || session->ended || session->execed)
+		return;
+	if (target->hands_off && (has_ended(session) || has_execed(session) ||
+				  !target_lives(target)))
+		return;
+	if (!session->probes || !session->probes->armed || target->stopped)
+		return;
+	if (probes_use_agent(session->probes) && !reserve(session))
+		return;
+	look_for_modules(session);
+}
+
+/* --- beginning, change, end --- */
+
+struct err *hands_begin(struct session *session)
+{
+	struct err *err;
+
+	hands_end(session);
+	err = pidfd_open_process(session->pid, &session->pidfd);
+	/* Before Linux 5.3 mdbg stays the tracer. */
+	session->has_pidfd = !err;
+	if (err && err->code == ERR_GONE)
+		return err;
+	note_links(session);
+	return tracer_set_tick(session->tracer, tick, TICK_NS);
+}
+
+void hands_end(struct session *session)
+{
+	/* Fails only where there is no timer. */
+	err_ignore(tracer_set_tick(session->tracer, NULL, 0));
+	hands_forget(session);
+}
+
+void hands_forget(struct session *session)
+{
+	if (session->has_pidfd)
+		close(session->pidfd);
+	session->has_pidfd = false;
+}
+
+static struct err *look_job(void *arg)
+{
+	struct session *session = arg;
+
+	if (session->target->hands_off && session->probes && session->probes->armed)
+		look_for_modules(session);
+	return NULL;
+}
+
+struct err *hands_look(struct session *session)
+{
+	struct err *err = session_need_target(session);
+
+	if (!err)
+		return session_call(session, look_job, session);
+	err_ignore(err);	/* who has ended has no new modules */
+	return NULL;
+}
+
+static struct err *update_job(void *arg)
+{
+	struct session *session = arg;
+	bool was;
+	struct err *err;
+
+	if (session->target->stopped || hands_may_go(session) == session->target->hands_off)
+		return NULL;
+	if (session->target->hands_off)
+		return target_hands_on(session->target);
+	err = session_hold(session, &was);
+	if (!err)
+		session_let_go(session, was);
+	return err;
+}
+
+struct err *hands_update(struct session *session)
+{
+	struct err *err = session_need_target(session);
+
+	if (err) {
+		err_ignore(err);	/* nothing to take the hands off, or on */
+		return NULL;
+	}
+	err = session_call(session, update_job, session);
+	/* Its end is an event of its own. */
+	return err && err->code == ERR_GONE ? NULL : err;
+}

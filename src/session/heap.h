@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The target's heaps and the log, looked at in one stop: all blocks, those from before the attach
+ * among them. For the main thread.
+ */
+#ifndef SESSION_HEAP_H
+#define SESSION_HEAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "heap/block.h"
+#include "heap/walk.h"
+
+struct session;
+
+struct session_heap {
+	struct blocks blocks;		/* of the log and of the walk */
+	struct heap_walk walk;		/* if walked */
+	VEC(pid_t) holders;		/* of the arenas' locks, by number; 0: nobody, or not known */
+	bool walked;
+	char why[256];			/* why not */
+	bool complete;			/* what is in no record was allocated before the attach */
+	uint64_t under_way;		/* blocks left out at each look, as a call for them may be under way */
+	uint64_t brk_start, brk;	/* the process': 0 where there is none */
+	uint8_t process;		/* number of the process that was walked */
+};
+
+enum session_heap_how {
+	SESSION_HEAP_LOG,	/* the log alone, without a stop */
+	SESSION_HEAP_WALK,
+	SESSION_HEAP_CHECK,	/* and look at the links of the bins */
+};
+
+/*
+ * Walk the heaps, in a stop of the target, together with the log. A target that runs is let go on
+ * for moments, and looked at again, while a thread is in the middle of something that makes the
+ * answer uncertain. Where there is nothing to walk (another allocator, no process any more)
+ * blocks are the log's alone, and `why` says so. Without a log there are only those of the walk.
+ */
+struct err *session_heap(struct session *session, enum session_heap_how how,
+			 struct session_heap *ret) MUST_CHECK;
+void session_heap_free(struct session_heap *heap);
+/* Is the allocator one that can be walked? ERR_UNSUPPORTED. */
+struct err *session_heap_walkable(struct session *session) MUST_CHECK;
+/*
+ * The walk and the log of a target that is stopped, on the tracer thread. may_run: it may be let
+ * go on for moments. What session_heap says in `why` is an error here.
+ */
+struct err *session_heap_stopped(struct session *session, bool may_run,
+				 struct session_heap *ret) MUST_CHECK;
+
+#endif

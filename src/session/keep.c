@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Probes and log that outlive their mdbg (theory in keep.h). */
+
+#include "session/keep.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/state.h"
+#include "base/cleanup.h"
+#include "base/trace.h"
+#include "probe/probe.h"
+#include "session/children.h"
+#include "session/follow.h"
+#include "session/private.h"
+#include "target/inherited.h"
+#include "target/leftover.h"
+#include "target/patch.h"
+#include "target/region.h"
+#include "target/share.h"
+#include "target/target.h"
+
+#define OVERCOMMIT_FILE		"/proc/sys/vm/overcommit_memory"
+#define OVERCOMMIT_NEVER	2
+#define REST_NS			1000000ull	/* that the target runs between two mappings */
+
+static struct err *note_old(struct session *session)
+{
+	const struct journal *journal = session->region->journal;
+	struct err *err = NULL;
+
+	for (uint32_t i = 0; i < journal->nr && !err; i++) {
+		const struct journal_entry *entry = &journal->entry[i];
+
+		if (entry->state != JOURNAL_DONE || entry->kind == JOURNAL_REGION)
+			continue;
+		err = entry->kind == JOURNAL_TEXT ? vec_push(&session->old_text, i) :
+						    vec_push(&session->old_maps, i);
+	}
+	return err;
+}
+
+static struct err *settle(struct session *session)
+{
+	struct err *err = target_stop(session->target, NULL);
+
+	if (err)
+		return err;
+	err = leftover_settle(session->target);
+	target_resume(session->target);
+	return err;
+}
+
+static struct err *adopt(struct session *session)
+{
+	struct err kept, *err = region_adopt(session->target, &session->region);
+	uint32_t generation;
+	uint64_t marks;
+
+	if (err)
+		return err;
+	err = share_adopt(session->target, &generation, &marks);
+	if (!err)
+		err = settle(session);
+	if (!err)
+		err = note_old(session);
+	if (!err) {
+		session->floor = generation + 1;
+		session->lacks_records = marks & SHARE_LACKS;
+		children_clean(session, inherited_file(session->region));
+		return NULL;
+	}
+	err_copy(&kept, err);
+	vec_clear(&session->old_text);
+	vec_clear(&session->old_maps);
+	region_keep(session->target);
+	region_free(session->region);
+	session->region = NULL;
+	return err_adopt(&kept);
+}
+
+/* lost: why it is not gone on with; "" if there was nothing. */
+static struct err *clean_leftover(struct session *session, const char *lost)
+{
+	char text[640];
+	uint64_t file = inherited_file_left(session->target);
+	char left[256];
+	bool found;
+	struct err *err;
+
+	/* First, as long as the journal says what they have; few are left for the second time. */
+	children_clean(session, file);
+	err = target_stop(session->target, NULL);
+	if (err)
+		return err;
+	children_clean(session, file);
+	err = leftover_clean(session->target, &found, left, sizeof(left));
+	snprintf(text, sizeof(text), *lost ? "took out what an earlier mdbg had left, and what it "
+		 "recorded is lost: %s" : "took out what an earlier mdbg had left%s", lost);
+	if (!err && found)
+		session_warn(session, *left ? left : text);
+	if (err)
+		return err;
+	target_resume(session->target);
+	return NULL;
+}
+
+struct err *keep_take_over(struct session *session)
+{
+	struct err *err = leftover_to_keep(session->target);
+	char why[512];
+
+	if (err && err->code == ERR_ATTACH)
+		return err;
+	if (!session->config.arm)
+		err = err_create(ERR_STATE, "--no-arm was asked for");
+	else if (session->config.engine == SESSION_ENGINE_BREAKPOINT)
+		err = err_create(ERR_STATE, "--engine breakpoint was asked for");
+	else if (!err)
+		err = adopt(session);
+	if (!err)
+		return NULL;
+	snprintf(why, sizeof(why), "%s", err->msg);
+	return clean_leftover(session, why);
+}
+
+/* While the journal still tells of what they have inherited. */
+static void clean_uncaught(struct session *session)
+{
+	if (session->uncaught)
+		children_clean(session, inherited_file(session->region));
+	session->uncaught = false;
+}
+
+bool keep_lets_fork(struct session *session)
+{
+	if (!session->old_maps.nr)
+		return false;
+	session->uncaught = true;
+	return true;
+}
+
+void keep_take_text(struct session *session)
+{
+	struct err *whole = session->old_text.nr ? share_set_marks(session->region, 0) : NULL;
+
+	if (whole)
+		trace_line("%s", whole->msg);
+	if (session->old_text.nr)
+		clean_uncaught(session);
+	for (size_t i = session->old_text.nr; i-- > 0;) {
+		struct err *err = patch_text_undo(session->target, session->old_text.at[i]);
+
+		if (err)
+			session_warn(session, err->msg);
+	}
+	vec_clear(&session->old_text);
+}
+
+struct old_state {
+	struct session *session;
+	uint64_t address, len;
+};
+
+/*
+ * An operation that was entered by the old agent and has not returned, though nobody is in it any
+ * more: it was left by longjmp. Its probe is about to be unmapped.
+ */
+static void void_old_ops(struct agent_thread *thread, void *ctx)
+{
+	struct old_state *old = ctx;
+	uint32_t nr = MIN(thread->nr_ops, (uint32_t)AGENT_OPS);
+
+	while (nr > 0 && (uintptr_t)thread->op[nr - 1].probe - old->address < old->len)
+		nr--;
+	if (nr < thread->nr_ops) {
+		log_count(&old->session->region->log, 0, LOG_ACCOUNT(voided), thread->nr_ops - nr);
+		thread->nr_ops = nr;
+	}
+}
+
+static void forget_ops(struct session *session)
+{
+	const struct journal *journal = session->region->journal;
+
+	for (size_t i = 0; i < session->old_maps.nr; i++) {
+		const struct journal_entry *entry = &journal->entry[session->old_maps.at[i]];
+		struct old_state old = { session, entry->address, entry->len };
+
+		if (entry->kind == JOURNAL_DATA)
+			share_each_thread(session->region, void_old_ops, &old);
+	}
+}
+
+/* What is unmapped is old no more: its entry in the journal may become another's. */
+static void drop_undone(struct session *session)
+{
+	const struct journal *journal = session->region->journal;
+
+	for (size_t i = session->old_maps.nr; i-- > 0;)
+		if (journal->entry[session->old_maps.at[i]].state != JOURNAL_DONE)
+			vec_remove(&session->old_maps, i);
+}
+
+/*
+ * Nobody is inside, and nobody comes in any more: the target can run on in between, so that no pause
+ * is longer than one mapping takes. Who is forked meanwhile is cleaned before the journal forgets
+ * what he has.
+ */
+static struct err *unmap_old(struct session *session)
+{
+	struct err *err = NULL;
+
+	while (session->old_maps.nr && !err) {
+		err = target_run_for(session->target, REST_NS);
+		if (err)
+			return err;
+		clean_uncaught(session);
+		err = leftover_unmap(session->target,
+				     session->old_maps.at[session->old_maps.nr - 1]);
+		drop_undone(session);
+	}
+	return err;
+}
+
+bool keep_release_old(struct session *session)
+{
+	bool clean = true;
+	struct err *err;
+
+	if (!session->old_maps.nr)
+		return true;
+	/* To look at many threads takes as long as what this stop was for. */
+	err = target_run_for(session->target, REST_NS);
+	if (!err)
+		err = leftover_drain(session->target, session->old_maps.at, session->old_maps.nr,
+				     &clean);
+	if (!err && clean) {
+		forget_ops(session);
+		err = unmap_old(session);
+	}
+	if (err)
+		trace_line("what an earlier mdbg left: %s", err->msg);
+	if (err || !clean)
+		return false;
+	share_forget_old(session->target);
+	return true;
+}
+
+/* The next mdbg does not know those that the user has named, and would list their blocks for ever. */
+static bool knows_all(const struct session *session)
+{
+	const struct probes *probes = session->probes;
+
+	for (size_t i = 0; i < probes->all.nr; i++)
+		if (probes->all.at[i]->fn && probes->all.at[i]->fn->user)
+			return false;
+	return true;
+}
+
+struct err *keep_set_whole(struct session *session)
+{
+	const struct probes *probes = session->probes;
+	uint64_t marks = 0;
+
+	if (probes && probes->armed && knows_all(session) && !session->gap)
+		marks = SHARE_WHOLE | (session->lacks_records ? SHARE_LACKS : 0);
+	return share_set_marks(session->region, marks);
+}
+
+/*
+ * A page of the log that cannot be had ends the process (SIGBUS), where its own malloc would return
+ * NULL. Elsewhere the kernel finds one, or kills whom it would for any memory.
+ */
+static bool memory_is_strict(void)
+{
+	AUTO_FCLOSE FILE *file = fopen(OVERCOMMIT_FILE, "re");
+	int value;
+
+	return file && fscanf(file, "%d", &value) == 1 && value == OVERCOMMIT_NEVER;
+}
+
+static struct err *cannot_leave(const struct session *session, const char *why)
+{
+	return err_create(ERR_STATE, "cannot leave the probes in process %d: %s", session->pid, why);
+}
+
+static struct err *may_leave(const struct session *session)
+{
+	if (!session->probes || !session->probes->armed)
+		return cannot_leave(session, "no probes are in place");
+	if (probes_need_tracer(session->probes) || !probes_use_agent(session->probes))
+		return err_hint(cannot_leave(session, "breakpoint probes need an mdbg that handles "
+					     "them"),
+				"`malloc -v` says which function has one, and why");
+	if (!knows_all(session))
+		return cannot_leave(session, "functions that were named by `probe` are not known to "
+				    "the next mdbg");
+	if (follow_any(session))
+		return cannot_leave(session, "forked children are followed");
+	if (session->gap)
+		return err_hint(cannot_leave(session, "the probes were out for a time, and what was "
+					     "freed then is still in the log"),
+				"`malloc reset` forgets all that was recorded");
+	if (memory_is_strict())
+		return cannot_leave(session, "memory is never overcommitted here "
+				    "(vm.overcommit_memory), and without an mdbg the log could not "
+				    "grow safely");
+	return NULL;
+}
+
+struct err *keep_leave(struct session *session)
+{
+	struct err *err = may_leave(session);
+	bool was;
+
+	if (!err)
+		err = target_stop(session->target, &was);
+	if (err)
+		return err;
+	session_settle(session, session->probes);
+	err = may_leave(session);	/* a module may have come */
+	if (err) {
+		session_let_go(session, was);
+		return err;
+	}
+	/* A thread that is still inside what an earlier mdbg left: the next one tries again. */
+	(void)keep_release_old(session);
+	session->probes->armed = false;
+	session->kept = true;
+	region_keep(session->target);
+	target_release(session->target);
+	return NULL;
+}

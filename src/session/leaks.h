@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Leak search in a target that stands still: who is a root, and who is not.
+ *
+ *	roots		registers of all threads, those of the vector unit too where a thread is not in
+ *			a system call (no call keeps them); stacks, from the red zone below SP up; and
+ *			all other memory that can be written, whatever it is of: data of modules, thread
+ *			control blocks with static TLS, mappings of the program, shared memory. Private
+ *			memory without a file that can only be read was written once, and is one, too.
+ *			The table of a thread's dynamic TLS (dtv) is known by a pointer into its middle
+ *			alone: it is taken for one to its start.
+ *	no roots	stacks below SP, where their bounds are known; devices; what mdbg has mapped;
+ *			memory without a file that was never written; of glibc's heaps all but the
+ *			blocks: free chunks, and the bins of its arenas
+ *	heaps		memory in which blocks lie, where it cannot be walked (another allocator, a
+ *			heap that is damaged): blocks from before the attach may be in it, with the only
+ *			pointers to others. It is taken for a root (mark.heap_bytes), which makes up no
+ *			leak, but can hide some: freed blocks and the allocator's own tables have
+ *			pointers, too
+ *
+ * Blocks of followed children are in other memory: they are left out, and counted.
+ */
+#ifndef SESSION_LEAKS_H
+#define SESSION_LEAKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "heap/block.h"
+#include "heap/mark.h"
+
+struct session;
+
+struct session_leaks {
+	struct blocks blocks;		/* of the target; in order of domain and address */
+	struct mark_result mark;	/* of these */
+	bool walked;			/* blocks from before the attach are among them */
+	char why[256];			/* why not */
+	uint64_t damages;		/* of the heaps, by the walk: heaps are roots then */
+	bool caches_known;		/* false: free blocks may seem to be lost ones */
+	uint64_t others;		/* blocks of other processes, left out */
+	uint64_t blind_threads;		/* whose registers could not be read */
+	uint64_t under_way;		/* blocks that a realloc had in hand all the time */
+	uint64_t pause_ns;		/* for which the target stood still */
+};
+
+/*
+ * Stops the target, and lets it go on if it ran. ERR_STATE without a target or a log;
+ * ERR_CANCELLED.
+ */
+struct err *session_leaks(struct session *session, struct session_leaks *ret) MUST_CHECK;
+void session_leaks_free(struct session_leaks *leaks);
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Inside of a session. What the tracer thread owns while it runs, and what is the main thread's:
+ *
+ *	tracer thread	target, probes (through ops and requests)
+ *	both		events (under the lock); region: made and replaced only by a request that
+ *			the main thread waits for, so that the main thread may read the log at any
+ *			other time
+ *	main thread	all else
+ */
+#ifndef SESSION_PRIVATE_H
+#define SESSION_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/map.h"
+#include "probe/user.h"
+#include "session/session.h"
+
+struct follower;
+struct module;
+struct probes;
+struct region;
+struct target;
+struct tracer;
+
+/* A module that symbols know of. */
+struct known_module {
+	uint64_t start;
+	uint32_t born, died;
+};
+
+struct known_modules {
+	VEC(struct known_module) vec;
+};
+
+struct session {
+	struct session_config config;
+	struct tracer *tracer;
+	struct target *target;		/* NULL: none; stays after the end for `malloc -v` */
+	struct probes *probes;
+	struct user_functions users;	/* tracer thread; probes refer to them */
+	struct region *region;
+	struct symbols *symbols;
+	struct known_modules known;
+	uint64_t known_generation;
+	struct map entry_names;		/* address → const char * */
+	VEC(struct follower *) followers;	/* tracer thread: see follow.h */
+	uint32_t nr_processes;		/* followers ever made for this log */
+	pid_t pids[LOG_PROCESSES];
+	VEC(pid_t) turns;		/* tracer thread: see each_in_turn in event.c */
+	unsigned since_turns;
+	/*
+	 * Blocks without a record may be younger than the attach: probes were out for a while, or
+	 * records were forgotten.
+	 */
+	bool lacks_records;
+	struct region *spare;		/* journal of the target, where that was a follower first */
+	char *cache_dir;
+	char allocator[160];
+	struct memory no_memory;	/* what session_memory gives when there is no target */
+
+	enum session_state state;
+	pid_t pid;
+	bool started;
+	int status;
+	bool status_known;
+	_Atomic bool ended;		/* set by the tracer thread, before its event */
+	/*
+	 * Set by the tracer thread: the target runs another program now, and was forgotten. An
+	 * attached one has ended with that; of a started one the exit status is still waited for.
+	 */
+	_Atomic bool execed;
+	/* What an earlier mdbg left (keep.h): entries of the journal. Tracer thread. */
+	VEC(uint32_t) old_text;
+	VEC(uint32_t) old_maps;
+	bool gap;			/* the probes were out since the log began */
+	bool kept;			/* by this one: the agent still writes the log */
+	bool uncaught;			/* it has forked since */
+	uint32_t floor;			/* the first generation of this mdbg */
+	/* Hands off (hands.h); tracer thread. */
+	bool has_pidfd;
+	int pidfd;
+	uint64_t r_debug, links;	/* the loader's list of modules, and what it came to */
+
+	pthread_mutex_t lock;
+	VEC(struct session_event) events;
+	int event_fd;
+	_Atomic uint32_t wanted;
+};
+
+/* --- tracer thread --- */
+void session_push_event(struct session *session, const struct session_event *event);
+void session_warn(void *session, const char *text);
+/* A thread of pid did not leave the code of a probe. */
+void session_warn_left(struct session *session, pid_t pid);
+extern const struct target_ops session_target_ops;
+void session_stopped(void *session, pid_t tid, int status);
+/* A wait status, to whom it belongs. */
+void session_route(void *session, pid_t tid, int status);
+/* Arm what came with new modules; the target of probes is stopped. */
+void session_settle(struct session *session, struct probes *probes);
+/* Stop all threads for a moment, and let them run on if they did. */
+struct err *session_hold(struct session *session, bool *was_ret) MUST_CHECK;
+void session_let_go(struct session *session, bool was);
+/* Take the probes out; the target runs on. */
+struct err *session_take_out(struct session *session) MUST_CHECK;
+/*
+ * The target runs another program now: told, and forgotten. tid is one of its threads.
+ */
+void session_execed(struct session *session, pid_t tid);
+/*
+ * The target is stopped: let it run for moments until no thread is in the middle of a record.
+ * ERR_TIMEOUT: one stays there.
+ */
+struct err *session_quiet(struct session *session) MUST_CHECK;
+/* The module of glibc, or the one that may have it in it (a static program), or NULL. */
+struct module *session_glibc(const struct session *session);
+/* `malloc reset` (session/agent.c): the target, if there is one, is held for it. */
+struct err *session_forget_records(struct session *session) MUST_CHECK;
+
+/* --- main thread --- */
+/* ERR_STATE unless there is a live target. */
+struct err *session_need_target(const struct session *session) MUST_CHECK;
+struct err *session_call(struct session *session, struct err *(*fn)(void *arg),
+			 void *arg) MUST_CHECK;
+/* Symbols and entry names follow the module map. */
+struct err *session_sync_modules(struct session *session) MUST_CHECK;
+/* Forget the target of before: log, symbols, all. Detached or ended. */
+void session_forget(struct session *session);
+/* What follows from an EXIT, and from an EXEC event. */
+void session_note_end(struct session *session);
+void session_note_exec(struct session *session);
+void session_note_fork(struct session *session, pid_t child);
+
+#endif

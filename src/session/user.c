@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Probes that the user names (`probe`): put in and taken out while the target is attached. */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "probe/probe.h"
+#include "probe/user.h"
+#include "session/private.h"
+#include "symbol/symbol.h"
+#include "target/share.h"
+#include "target/target.h"
+
+#define NEAR_NAMES	5
+
+/* "libfoo.so`pool_alloc" → "pool_alloc" */
+static const char *plain_name(const char *function)
+{
+	const char *mark = strchr(function, '`');
+
+	return mark ? mark + 1 : function;
+}
+
+struct near {
+	struct str list;
+	unsigned nr;
+	struct err *err;
+};
+
+static bool add_near(const char *name, void *ctx)
+{
+	struct near *near = ctx;
+
+	near->err = str_addf(&near->list, "%s%s", near->nr ? ", " : "", name);
+	return near->err || ++near->nr == NEAR_NAMES;
+}
+
+/* No such function: compilers append to the names of what they have made out of one. */
+static struct err *unknown(struct session *session, const char *function, struct err *cause)
+{
+	struct near near = { STR_INIT, 0, NULL };
+	struct err kept, *err;
+
+	err_copy(&kept, cause);
+	symbols_complete(session_symbols(session), plain_name(function), add_near, &near);
+	err = err_adopt(&kept);
+	if (!near.err && near.nr)
+		err = err_hint(err, "near it: %s", str_text(&near.list));
+	else if (err->code == ERR_NOTFOUND)
+		err = err_hint(err, "a function that was inlined everywhere is none");
+	str_free(&near.list);
+	return err;
+}
+
+struct add_job {
+	struct session *session;
+	const struct session_probe_spec *spec;
+	uint64_t address;
+};
+
+static struct alloc_function function_of(const struct session_probe_spec *spec)
+{
+	struct alloc_function fn = {
+		.role = ALLOC_NEW,
+		.size = (int8_t)(spec->size - 1),
+		.count = ALLOC_NO_ARG,
+		.ptr = (int8_t)(spec->ptr - 1),	/* 0, the result: ALLOC_NO_ARG */
+	};
+
+	if (spec->free)
+		fn.role = ALLOC_FREE;
+	else if (spec->ptr)
+		fn.role = ALLOC_NEW_BY_REF;
+	return fn;
+}
+
+/* The target is held for it, if there are others in it. */
+static struct err *put_in(struct session *session, struct probe *probe)
+{
+	struct err *err = NULL;
+	bool was;
+
+	/* The next mdbg, should this one be killed, does not know it. */
+	err = share_set_marks(session->region, 0);
+	if (err)
+		return err;
+	if (session->probes->armed && probe->state == PROBE_PLANNED) {
+		err = session_hold(session, &was);
+		if (err)
+			return err;
+		err = probes_settle(session->probes);
+		session_let_go(session, was);
+	}
+	if (!err && probe->state == PROBE_REFUSED)
+		err = err_create(ERR_UNSUPPORTED, "%s", probe->why);
+	return err;
+}
+
+/*
+ * The frame of a stub or thunk ends the unwinder's way: std::terminate. Whether a function lets
+ * exceptions pass nothing in its module tells. (A free has no frame.)
+ */
+static struct err *check_exceptions(struct session *session, const struct session_probe_spec *spec)
+{
+	if (spec->free || spec->nothrow ||
+	    !modules_symbol(&session->target->modules, "__cxa_throw"))
+		return NULL;
+	return err_hint(err_create(ERR_UNSUPPORTED, "this program has C++ exceptions, and one that "
+				   "passes a probed function ends it"),
+			"if %s never lets one pass: the same with `nothrow`", spec->function);
+}
+
+static struct err *add_job(void *arg)
+{
+	struct add_job *job = arg;
+	struct session *session = job->session;
+	const struct module *module = modules_find(&session->target->modules, job->address);
+	struct alloc_function fn = function_of(job->spec);
+	struct user_function *user;
+	struct probe *probe = NULL;
+	struct err *err;
+
+	if (!module || !module->elf)
+		return err_create(ERR_NOTFOUND, "it is in no module");
+	err = check_exceptions(session, job->spec);
+	if (err)
+		return err;
+	err = user_functions_add(&session->users, &fn, plain_name(job->spec->function),
+				 module->path, job->address - module->bias, &user);
+	if (err || !session->probes)
+		return err;
+	err = probes_plan_user(session->probes, user, &probe);
+	if (!err)
+		err = put_in(session, probe);
+	if (!err)
+		return NULL;
+	user->deleted = true;
+	if (probe) {
+		probe->gone = true;
+		if (probe->state == PROBE_PLANNED)
+			probe->state = PROBE_REFUSED;
+	}
+	return err;
+}
+
+/* Names of entries are asked for again. */
+static struct err *sync_names(struct session *session)
+{
+	session->known_generation = UINT64_MAX;
+	return session_sync_modules(session);
+}
+
+struct err *session_probe_add(struct session *session, const struct session_probe_spec *spec)
+{
+	struct add_job job = { .session = session, .spec = spec };
+	struct err *err = session_need_target(session);
+	uint64_t size;
+
+	if (err)
+		return err;
+	err = symbols_find(session_symbols(session), spec->function, &job.address, &size);
+	if (err)
+		return unknown(session, spec->function, err);
+	err = session_call(session, add_job, &job);
+	return err ? err_wrap(err, "probe %s", spec->function) : sync_names(session);
+}
+
+struct delete_job {
+	struct session *session;
+	const char *name;
+};
+
+static struct err *take_out(struct session *session, const struct user_function *user)
+{
+	struct err *err = NULL;
+
+	for (size_t i = 0; session->probes && i < session->probes->all.nr; i++) {
+		struct probe *probe = session->probes->all.at[i];
+
+		if (probe->fn == &user->fn && !probe->gone && !err)
+			err = probe_drop(session->probes, probe);
+	}
+	return err;
+}
+
+static struct err *delete_job(void *arg)
+{
+	struct delete_job *job = arg;
+	struct session *session = job->session;
+
+	for (size_t i = 0; i < session->users.vec.nr; i++) {
+		struct user_function *user = session->users.vec.at[i];
+		struct err *err;
+		bool was;
+
+		if (user->deleted || strcmp(user->name, plain_name(job->name)))
+			continue;
+		err = session_hold(session, &was);
+		if (err)
+			return err;
+		err = take_out(session, user);
+		user->deleted = !err;
+		session_let_go(session, was);
+		return err;
+	}
+	return err_hint(err_create(ERR_NOTFOUND, "no such probe"), "`probe` lists them");
+}
+
+struct err *session_probe_delete(struct session *session, const char *function)
+{
+	struct delete_job job = { session, function };
+	struct err *err = session_need_target(session);
+
+	if (!err)
+		err = session_call(session, delete_job, &job);
+	return err ? err_wrap(err, "probe delete %s", function) : NULL;
+}

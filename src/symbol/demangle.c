@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Demangling of C++ and Rust names, by libiberty. Names come from untrusted files, and a short one
+ * can stand for gigabytes of text (each substitution may double it), so both sides are bounded; a
+ * name beyond stays as it is.
+ */
+
+#include "symbol/demangle.h"
+
+#include <setjmp.h>
+#include <string.h>
+
+#include <libiberty/demangle.h>
+#undef ARRAY_SIZE	/* base/compiler.h has its own */
+
+#include "base/str.h"
+#include "symbol/symbol.h"
+
+/*
+ * The parser recurses on what it reads; at this length it stays within a few hundred KiB of stack.
+ */
+#define MANGLED_MAX	4096
+#define READABLE_MAX	65536
+
+struct sink {
+	struct str text;
+	jmp_buf give_up;
+};
+
+static void add(const char *text, size_t len, void *ctx)
+{
+	struct sink *sink = ctx;
+
+	/* The demangler cannot be told to stop, and needs no clean-up: it works on its stack. */
+	if (sink->text.len + len > READABLE_MAX || str_add_bytes(&sink->text, text, len))
+		longjmp(sink->give_up, 1);
+}
+
+/* A function of its own, since locals that change between setjmp and longjmp are lost. */
+static bool demangle(const char *name, int options, struct sink *sink)
+{
+	if (setjmp(sink->give_up))
+		return false;
+	/* Rust's old scheme is valid C++ as well: Rust first. */
+	if (rust_demangle_callback(name, options, add, sink))
+		return true;
+	str_clear(&sink->text);
+	return cplus_demangle_v3_callback(name, options, add, sink) != 0;
+}
+
+bool is_mangled(const char *name)
+{
+	return name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
+}
+
+static char *readable(const char *name, int options)
+{
+	struct sink sink = { .text = STR_INIT };
+
+	if (!is_mangled(name) || strnlen(name, MANGLED_MAX + 1) > MANGLED_MAX)
+		return NULL;
+	if (!demangle(name, options | DMGL_NO_RECURSE_LIMIT, &sink) || !sink.text.len) {
+		str_free(&sink.text);
+		return NULL;
+	}
+	return sink.text.at;
+}
+
+char *symbol_demangle(const char *name)
+{
+	/* Without the return type, which only template functions have, as gdb shows frames. */
+	return readable(name, DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP);
+}
+
+char *demangle_bare(const char *name)
+{
+	return readable(name, DMGL_ANSI);
+}

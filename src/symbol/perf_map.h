@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * /tmp/perf-PID.map, in which JIT compilers name their code: lines "START SIZE NAME", hex, appended
+ * as code is made. A later line takes over the addresses of earlier ones.
+ */
+#ifndef SYMBOL_PERF_MAP_H
+#define SYMBOL_PERF_MAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/str.h"
+#include "base/vec.h"
+#include "symbol/spans.h"
+
+struct perf_entry {
+	uint64_t start;
+	size_t name;		/* offset in text */
+};
+
+struct perf_map {
+	pid_t pid;		/* 0: none */
+	pid_t inner_pid;	/* the same in the target's namespace */
+	int root_fd;		/* the target's root, or -1; not owned */
+	int fd;			/* -1: not there yet */
+	off_t read;		/* bytes of the file that were taken */
+	struct str text;	/* names */
+	VEC(struct perf_entry) entries;
+	struct spans spans;	/* of entries */
+};
+
+void perf_map_init(struct perf_map *map, pid_t pid, int root_fd);
+void perf_map_deinit(struct perf_map *map);
+/*
+ * The name of the code at addr, and where it starts; reads what was added to the file since. False:
+ * unknown (so far).
+ */
+bool perf_map_find(struct perf_map *map, uint64_t addr, const char **name_ret, uint64_t *start_ret);
+
+#endif

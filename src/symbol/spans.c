@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Address ranges that may overlap, searched by address. Sorted by start; `reach` tells a search
+ * that goes down from addr when nothing further down can hold addr.
+ */
+
+#include "symbol/spans.h"
+
+struct err *spans_add(struct spans *spans, uint64_t start, uint64_t end, uint32_t value)
+{
+	struct span span = { .start = start, .end = end, .value = value };
+
+	return start < end ? vec_push(&spans->vec, span) : NULL;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct span *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return (x->value > y->value) - (x->value < y->value);
+}
+
+void spans_sort(struct spans *spans)
+{
+	uint64_t reach = 0;
+
+	if (spans->vec.nr)
+		qsort(spans->vec.at, spans->vec.nr, sizeof(*spans->vec.at), by_start);
+	for (size_t i = 0; i < spans->vec.nr; i++) {
+		reach = MAX(reach, spans->vec.at[i].end);
+		spans->vec.at[i].reach = reach;
+	}
+}
+
+/* How many start at or below addr. */
+static size_t count_below(const struct spans *spans, uint64_t addr)
+{
+	size_t low = 0, high = spans->vec.nr;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (spans->vec.at[mid].start <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+const struct span *spans_find(const struct spans *spans, uint64_t addr, const struct span *after)
+{
+	size_t i = after ? (size_t)(after - spans->vec.at) : count_below(spans, addr);
+
+	for (int steps = 0; i > 0 && steps < SPANS_STEPS; steps++) {
+		const struct span *span = &spans->vec.at[--i];
+
+		if (addr < span->end)
+			return span;
+		if (span->reach <= addr)
+			return NULL;
+	}
+	return NULL;
+}
+
+void spans_free(struct spans *spans)
+{
+	vec_free(&spans->vec);
+}

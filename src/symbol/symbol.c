@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Names for addresses: modules in time, and what was resolved.
+ *
+ *	pc, generation -> module	spans, every time: cheap, and what is added later is seen
+ *	pc, module -> frames, text	kept for ever, but for JIT code without a name so far
+ *	module -> image			one for each file, however often it was mapped
+ */
+
+#include "symbol/symbol.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/map.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "symbol/image.h"
+#include "symbol/names.h"
+#include "symbol/perf_map.h"
+#include "symbol/spans.h"
+
+#define DEBUG_PATH	"/usr/lib/debug"
+
+struct module {
+	const char *path, *name;	/* kept in names; name is path's last component */
+	struct image *image;		/* NULL: no file */
+	uint64_t start, end, bias;
+	uint32_t born, died;
+	uint32_t same;			/* the first module that looks the same but for its time */
+};
+
+struct resolved {
+	struct resolved *next;		/* same key */
+	uint64_t pc;
+	uint32_t module;		/* NO_MODULE: none */
+	bool return_address;
+	bool open;			/* may be known better later */
+	char *text;			/* NULL: not asked yet */
+	size_t nr;
+	struct symbol_frame frames[];
+};
+
+#define NO_MODULE	UINT32_MAX
+
+struct symbols {
+	struct debug_search search;
+	struct perf_map perf_map;
+	struct names names;
+	VEC(struct image *) images;
+	VEC(struct module) modules;
+	struct spans spans;		/* of modules */
+	bool sorted;
+	uint32_t floor;
+	struct map resolved;
+	struct symbol_frame unknown;	/* where there is no memory for a better answer */
+	char unknown_text[20];
+};
+
+struct err *symbols_create(int target_pid, struct symbols **ret)
+{
+	struct symbols *symbols = calloc(1, sizeof(*symbols));
+	char root[32];
+
+	if (!symbols)
+		return err_nomem;
+	symbols->search.root_fd = -1;
+	symbols->search.path = strdup(DEBUG_PATH);
+	if (!symbols->search.path) {
+		free(symbols);
+		return err_nomem;
+	}
+	if (target_pid > 0) {
+		snprintf(root, sizeof(root), "/proc/%d/root", target_pid);
+		symbols->search.root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	}
+	perf_map_init(&symbols->perf_map, target_pid, symbols->search.root_fd);
+	*ret = symbols;
+	return NULL;
+}
+
+static void free_resolved(void *value)
+{
+	struct resolved *resolved = value;
+
+	while (resolved) {
+		struct resolved *next = resolved->next;
+
+		free(resolved->text);
+		free(resolved);
+		resolved = next;
+	}
+}
+
+void symbols_destroy(struct symbols *symbols)
+{
+	if (!symbols)
+		return;
+	map_free(&symbols->resolved, free_resolved);
+	for (size_t i = 0; i < symbols->images.nr; i++)
+		image_destroy(symbols->images.at[i]);
+	vec_free(&symbols->images);
+	vec_free(&symbols->modules);
+	spans_free(&symbols->spans);
+	perf_map_deinit(&symbols->perf_map);
+	names_free(&symbols->names);
+	if (symbols->search.root_fd >= 0)
+		close(symbols->search.root_fd);
+	free(symbols->search.path);
+	free(symbols);
+}
+
+struct err *symbols_set_debug_path(struct symbols *symbols, const char *path)
+{
+	char *copy = strdup(path);
+
+	if (!copy)
+		return err_nomem;
+	free(symbols->search.path);
+	symbols->search.path = copy;
+	return NULL;
+}
+
+/* The image of a module: one that is there, or a new one. NULL without an error: it has no file. */
+static struct err *image_of(struct symbols *symbols, const struct symbol_module *module,
+			    struct image **ret)
+{
+	struct image *image = NULL;
+	struct err *err;
+
+	*ret = NULL;
+	for (size_t i = 0; module->fd >= 0 && i < symbols->images.nr; i++) {
+		if (image_is(symbols->images.at[i], module->fd)) {
+			*ret = symbols->images.at[i];
+			return NULL;
+		}
+	}
+	err = vec_reserve(&symbols->images, 1);
+	if (err)
+		return err;
+	if (module->fd >= 0)
+		err = image_create(module->fd, module->path, &symbols->search, &image);
+	else if (module->bytes)
+		err = image_create_from_bytes(module->bytes, module->bytes_len, module->path,
+					      &symbols->search, &image);
+	if (err)
+		return err;
+	if (image)
+		symbols->images.at[symbols->images.nr++] = image;
+	*ret = image;
+	return NULL;
+}
+
+static bool looks_same(const struct module *x, const struct module *y)
+{
+	return x->image == y->image && x->path == y->path && x->start == y->start &&
+	       x->end == y->end && x->bias == y->bias;
+}
+
+struct err *symbols_add(struct symbols *symbols, const struct symbol_module *module)
+{
+	const char *name = path_base(module->path);
+	uint32_t index = (uint32_t)symbols->modules.nr;
+	struct module new = {
+		.path = names_keep(&symbols->names, module->path, SIZE_MAX),
+		.name = names_keep(&symbols->names, *name ? name : module->path, SIZE_MAX),
+		.start = module->start,
+		.end = module->end,
+		.bias = module->bias,
+		.born = module->born,
+		.died = module->died,
+		.same = index,
+	};
+	struct err *err =
+		!new.path || !new.name ? err_nomem : image_of(symbols, module, &new.image);
+
+	if (!err)
+		err = vec_reserve(&symbols->modules, 1);
+	if (!err)
+		err = spans_add(&symbols->spans, new.start, new.end, index);
+	if (err)
+		return err;
+	for (uint32_t i = index; i-- > 0;)
+		if (looks_same(&symbols->modules.at[i], &new))
+			new.same = symbols->modules.at[i].same;
+	symbols->modules.at[symbols->modules.nr++] = new;
+	symbols->sorted = false;
+	return NULL;
+}
+
+void symbols_floor(struct symbols *symbols, uint32_t generation)
+{
+	symbols->floor = generation;
+}
+
+void symbols_end(struct symbols *symbols, uint64_t start, uint32_t born, uint32_t died)
+{
+	for (size_t i = 0; i < symbols->modules.nr; i++)
+		if (symbols->modules.at[i].start == start && symbols->modules.at[i].born == born)
+			symbols->modules.at[i].died = died;
+}
+
+/*
+ * The module at addr in that generation; else, with after, the first that came there afterwards.
+ * Code runs before mdbg has noticed that it was mapped, so that a stack may bear the generation
+ * before. Not below the floor: there the map changed unseen, and it may have been another module.
+ */
+static uint32_t module_at(struct symbols *symbols, uint64_t addr, uint32_t generation, bool after)
+{
+	const struct span *span = NULL;
+	uint32_t best = NO_MODULE;
+
+	if (!symbols->sorted)
+		spans_sort(&symbols->spans);
+	symbols->sorted = true;
+	while ((span = spans_find(&symbols->spans, addr, span))) {
+		const struct module *module = &symbols->modules.at[span->value];
+
+		if (module->born <= generation && generation < module->died)
+			return module->same;
+		if (after && generation >= symbols->floor && module->born > generation &&
+		    (best == NO_MODULE || module->born < symbols->modules.at[best].born))
+			best = span->value;
+	}
+	return best == NO_MODULE ? NO_MODULE : symbols->modules.at[best].same;
+}
+
+/* The answer to one question while it is worked out. */
+struct query {
+	uint64_t pc, addr;		/* addr is what is looked up */
+	uint32_t module;
+	size_t nr;
+	bool open;
+	struct symbol_frame frames[SOURCE_FRAMES];
+};
+
+static void name_frame(struct symbols *symbols, struct symbol_frame *frame, const char *name,
+		       size_t len)
+{
+	frame->function = names_readable(&symbols->names, name, len, &frame->linkage);
+}
+
+static void copy_source(struct symbols *symbols, const struct source_frame *from,
+			struct symbol_frame *to)
+{
+	if (from->name)
+		name_frame(symbols, to, from->name, SIZE_MAX);
+	if (from->file && from->line) {
+		to->file = names_keep(&symbols->names, from->file, SIZE_MAX);
+		to->line = to->file ? from->line : 0;
+	}
+}
+
+/*
+ * The names in the debug information, but for the real function where there is a symbol: that is
+ * what others call it (malloc, not __libc_malloc), and tells parts of functions (foo.cold) with an
+ * offset that is right.
+ */
+static void query_image(struct symbols *symbols, struct query *query)
+{
+	const struct module *module = &symbols->modules.at[query->module];
+	uint64_t addr = query->addr - module->bias;
+	struct symtab *symtab = image_symtab(module->image);
+	struct source *source = image_source(module->image);
+	const struct symtab_entry *entry = symtab ? symtab_at(symtab, addr) : NULL;
+	struct symbol_frame *real;
+	uint64_t start = 0;
+
+	if (source) {
+		struct source_frame frames[SOURCE_FRAMES];
+
+		query->nr = source_at(source, addr, frames);
+		for (size_t i = 0; i < query->nr; i++)
+			copy_source(symbols, &frames[i], &query->frames[i]);
+		start = frames[query->nr - 1].start;
+	}
+	real = &query->frames[query->nr - 1];
+	if (entry) {
+		name_frame(symbols, real, entry->name, entry->len);
+		start = entry->start;
+	}
+	if (real->function)
+		real->offset = query->pc - module->bias - start;
+}
+
+static void query_perf_map(struct symbols *symbols, struct query *query)
+{
+	const char *name;
+	uint64_t start;
+
+	query->open = true;
+	if (!perf_map_find(&symbols->perf_map, query->addr, &name, &start))
+		return;
+	name_frame(symbols, &query->frames[0], name, SIZE_MAX);
+	query->frames[0].offset = query->pc - start;
+	query->open = false;
+}
+
+static void query_run(struct symbols *symbols, struct query *query)
+{
+	const struct module *module =
+		query->module == NO_MODULE ? NULL : &symbols->modules.at[query->module];
+
+	query->nr = 1;
+	memset(query->frames, 0, sizeof(query->frames));
+	if (module && module->image && image_usable(module->image))
+		query_image(symbols, query);
+	else
+		query_perf_map(symbols, query);
+	for (size_t i = 0; i < query->nr; i++) {
+		struct symbol_frame *frame = &query->frames[i];
+
+		frame->pc = query->pc;
+		frame->offset = query->frames[query->nr - 1].offset;
+		frame->module = module ? module->name : NULL;
+		frame->path = module ? module->path : NULL;
+		frame->inlined = i + 1 < query->nr;
+	}
+}
+
+static struct resolved *resolved_find(struct resolved *first, const struct query *query,
+				      bool return_address)
+{
+	for (struct resolved *resolved = first; resolved; resolved = resolved->next)
+		if (resolved->pc == query->pc && resolved->module == query->module &&
+		    resolved->return_address == return_address)
+			return resolved;
+	return NULL;
+}
+
+/* NULL: no memory. */
+static struct resolved *resolve(struct symbols *symbols, uint64_t pc, uint32_t generation,
+				bool return_address)
+{
+	struct query query = { .pc = pc, .addr = pc - (return_address && pc) };
+	uint64_t key = pc << 1 | return_address;
+	struct resolved *first, *resolved;
+	size_t size;
+
+	query.module = module_at(symbols, query.addr, generation, true);
+	first = map_get(&symbols->resolved, key);
+	resolved = resolved_find(first, &query, return_address);
+	if (resolved && !resolved->open)
+		return resolved;
+	query_run(symbols, &query);
+	/* Nothing new: the old answer may be in use. */
+	if (resolved && query.open)
+		return resolved;
+	size = query.nr * sizeof(query.frames[0]);
+	resolved = calloc(1, sizeof(*resolved) + size);
+	if (!resolved)
+		return NULL;
+	resolved->pc = pc;
+	resolved->module = query.module;
+	resolved->return_address = return_address;
+	resolved->open = query.open;
+	resolved->next = first;
+	resolved->nr = query.nr;
+	memcpy(resolved->frames, query.frames, size);
+	if (map_put(&symbols->resolved, key, resolved)) {
+		free(resolved);
+		return NULL;
+	}
+	return resolved;
+}
+
+const struct symbol_frame *symbols_resolve(struct symbols *symbols, uint64_t pc,
+					   uint32_t generation, bool return_address, size_t *nr_ret)
+{
+	struct resolved *resolved = resolve(symbols, pc, generation, return_address);
+
+	if (!resolved) {
+		symbols->unknown = (struct symbol_frame){ .pc = pc };
+		*nr_ret = 1;
+		return &symbols->unknown;
+	}
+	*nr_ret = resolved->nr;
+	return resolved->frames;
+}
+
+static struct err *add_text(const struct symbols *symbols, const struct resolved *resolved,
+			    struct str *text)
+{
+	const struct symbol_frame *frame = &resolved->frames[resolved->nr - 1];
+	const char *module = frame->module;
+	int len = module ? (int)strlen(module) : 0;
+	struct err *err;
+
+	/* "[vdso]" has its brackets already. */
+	if (len > 2 && module[0] == '[' && module[len - 1] == ']') {
+		module++;
+		len -= 2;
+	}
+	if (!frame->function && !module)
+		return str_addf(text, "0x%016" PRIx64, frame->pc);
+	if (!frame->function)
+		return str_addf(text, "[%.*s+0x%" PRIx64 "]", len, module,
+				frame->pc - symbols->modules.at[resolved->module].bias);
+	err = str_add(text, frame->function);
+	if (!err && frame->offset)
+		err = str_addf(text, "+0x%" PRIx64, frame->offset);
+	if (!err && frame->line)
+		err = str_addf(text, " (%s:%d)", path_base(frame->file), frame->line);
+	else if (!err && module)
+		err = str_addf(text, " [%.*s]", len, module);
+	return err;
+}
+
+const char *symbols_text(struct symbols *symbols, uint64_t pc, uint32_t generation,
+			 bool return_address)
+{
+	struct resolved *resolved = resolve(symbols, pc, generation, return_address);
+	struct str text AUTO_STR = STR_INIT;
+
+	if (resolved && resolved->text)
+		return resolved->text;
+	if (!resolved || add_text(symbols, resolved, &text)) {
+		snprintf(symbols->unknown_text, sizeof(symbols->unknown_text), "0x%016" PRIx64, pc);
+		return symbols->unknown_text;
+	}
+	resolved->text = take(text.at);
+	return resolved->text;
+}
+
+/* Is it what stands before the backquote: path, last component, or that up to ".so"? */
+static bool is_named(const struct module *module, const char *name, size_t len)
+{
+	if (strlen(module->path) == len && !memcmp(module->path, name, len))
+		return true;
+	if (strncmp(module->name, name, len))
+		return false;
+	return !module->name[len] || !strncmp(module->name + len, ".so", 3);
+}
+
+struct err *symbols_find(struct symbols *symbols, const char *name, uint64_t *addr_ret,
+			 uint64_t *size_ret)
+{
+	const char *quote = strchr(name, '`');
+	const char *symbol = quote ? quote + 1 : name;
+	const struct symtab_entry *best = NULL;
+	uint64_t bias = 0;
+
+	for (size_t i = 0; i < symbols->modules.nr; i++) {
+		const struct module *module = &symbols->modules.at[i];
+		const struct symtab_entry *entry;
+		struct symtab *symtab;
+
+		if (module->died != UINT32_MAX || !module->image ||
+		    (quote && !is_named(module, name, (size_t)(quote - name))))
+			continue;
+		symtab = image_symtab(module->image);
+		entry = symtab ? symtab_find(symtab, &symbols->names, symbol) : NULL;
+		if (!entry || (best && best->kind >= entry->kind))
+			continue;
+		best = entry;
+		bias = module->bias;
+	}
+	if (!best)
+		return err_create(ERR_NOTFOUND, "no symbol %s", name);
+	*addr_ret = best->start + bias;
+	*size_ret = best->end - best->start;
+	return NULL;
+}
+
+/* Names from all modules, to be sorted. */
+struct gathered {
+	VEC(const char *) vec;
+	bool failed;
+};
+
+static bool gather(const char *name, void *ctx)
+{
+	struct gathered *gathered = ctx;
+
+	gathered->failed = vec_push(&gathered->vec, name) != NULL;
+	return gathered->failed;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+void symbols_complete(struct symbols *symbols, const char *prefix,
+		      bool (*fn)(const char *name, void *ctx), void *ctx)
+{
+	struct gathered gathered = { VEC_INIT, false };
+
+	for (size_t i = 0; i < symbols->modules.nr && !gathered.failed; i++) {
+		const struct module *module = &symbols->modules.at[i];
+		struct symtab *symtab;
+
+		if (module->died != UINT32_MAX || !module->image)
+			continue;
+		symtab = image_symtab(module->image);
+		if (symtab)
+			symtab_complete(symtab, &symbols->names, prefix, gather, &gathered);
+	}
+	if (gathered.vec.nr)
+		qsort(gathered.vec.at, gathered.vec.nr, sizeof(*gathered.vec.at), by_text);
+	for (size_t i = 0; i < gathered.vec.nr; i++) {
+		if (i && !strcmp(gathered.vec.at[i - 1], gathered.vec.at[i]))
+			continue;
+		if (fn(gathered.vec.at[i], ctx))
+			break;
+	}
+	vec_free(&gathered.vec);
+}

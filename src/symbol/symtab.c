@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The symbols of one ELF file. Two tables are read: the one that libdwfl picks (.symtab of the file
+ * or its debug file, with .gnu_debugdata; else .dynsym), and .dynsym itself, as only it says by
+ * .gnu.version which of several `memcpy` is current. What is in both is kept once.
+ */
+
+#include "symbol/symtab.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "symbol/demangle.h"
+
+static bool is_public(const struct symtab_entry *entry)
+{
+	return entry->name[0] != '_' || is_mangled(entry->name);
+}
+
+static int by_text(const struct symtab_entry *x, const struct symtab_entry *y)
+{
+	int order = memcmp(x->name, y->name, MIN(x->len, y->len));
+
+	return order ? order : (x->len > y->len) - (x->len < y->len);
+}
+
+/*
+ * Positive if x is the better name for an address that both have: a function; malloc rather than
+ * __libc_malloc; global rather than local; current rather than old; free rather than cfree; else in
+ * order of the alphabet, so that it is always the same.
+ */
+static int preferred(const struct symtab_entry *x, const struct symtab_entry *y)
+{
+	if (x->kind != y->kind)
+		return x->kind - y->kind;
+	if (is_public(x) != is_public(y))
+		return is_public(x) - is_public(y);
+	if (x->global != y->global)
+		return x->global - y->global;
+	if (x->old != y->old)
+		return y->old - x->old;
+	if (x->len != y->len)
+		return x->len < y->len ? 1 : -1;
+	return by_text(y, x);
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct symtab_entry *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return preferred(x, y);
+}
+
+static bool kind_of(const GElf_Sym *sym, uint8_t *kind_ret)
+{
+	switch (GELF_ST_TYPE(sym->st_info)) {
+	case STT_FUNC:
+	case STT_GNU_IFUNC:
+		*kind_ret = SYMTAB_FUNCTION;
+		return true;
+	case STT_OBJECT:
+		*kind_ret = SYMTAB_DATA;
+		return true;
+	case STT_NOTYPE:
+		*kind_ret = SYMTAB_LABEL;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The end of the section that holds addr, if it is mapped. */
+static bool section_end(Elf *elf, GElf_Word shndx, uint64_t value, uint64_t *ret)
+{
+	Elf_Scn *scn = elf_getscn(elf, shndx);
+	GElf_Shdr mem, *shdr = scn ? gelf_getshdr(scn, &mem) : NULL;
+
+	if (!shdr || !(shdr->sh_flags & SHF_ALLOC) || value < shdr->sh_addr ||
+	    value - shdr->sh_addr > shdr->sh_size)
+		return false;
+	*ret = shdr->sh_addr + shdr->sh_size;
+	return true;
+}
+
+/* addr is sym's value in the main file, which a debug file's may differ from. */
+static struct err *add(struct symtab *symtab, Elf *elf, const GElf_Sym *sym, GElf_Word shndx,
+		       uint64_t addr, const char *name, bool old)
+{
+	struct symtab_entry entry = {
+		.start = addr, .name = name, .sized = sym->st_size != 0, .old = old
+	};
+	const char *version;
+	uint64_t room;
+
+	if (!name || !*name || !kind_of(sym, &entry.kind) || shndx == SHN_UNDEF ||
+	    shndx == SHN_ABS || !section_end(elf, shndx, sym->st_value, &room))
+		return NULL;
+	room -= sym->st_value;
+	entry.end = addr + (entry.sized ? MIN(sym->st_size, room) : room);
+	entry.global = GELF_ST_BIND(sym->st_info) != STB_LOCAL;
+	version = strchr(name + 1, '@');
+	if (version && version[1] != '@')
+		entry.old = true;
+	entry.len = (uint32_t)MIN(version ? (size_t)(version - name) : strlen(name),
+				  (size_t)NAME_MAX_LEN);
+	return vec_push(&symtab->entries, entry);
+}
+
+static struct err *read_dwfl(struct symtab *symtab, Dwfl_Module *mod)
+{
+	int nr = dwfl_module_getsymtab(mod);
+
+	for (int i = 1; i < nr; i++) {
+		GElf_Sym sym;
+		GElf_Addr addr;
+		GElf_Word shndx;
+		Elf *elf;
+		Dwarf_Addr bias;
+		const char *name =
+			dwfl_module_getsym_info(mod, i, &sym, &addr, &shndx, &elf, &bias);
+		struct err *err = name ? add(symtab, elf, &sym, shndx, addr, name, false) : NULL;
+
+		if (err)
+			return err;
+	}
+	return NULL;
+}
+
+static Elf_Data *section_of_type(Elf *elf, GElf_Word type, GElf_Shdr *shdr_ret)
+{
+	Elf_Scn *scn = NULL;
+
+	while ((scn = elf_nextscn(elf, scn)))
+		if (gelf_getshdr(scn, shdr_ret) && shdr_ret->sh_type == type)
+			return elf_getdata(scn, NULL);
+	return NULL;
+}
+
+static struct err *read_dynsym(struct symtab *symtab, Elf *elf)
+{
+	GElf_Shdr shdr, version_shdr;
+	Elf_Data *data = section_of_type(elf, SHT_DYNSYM, &shdr);
+	Elf_Data *versions = section_of_type(elf, SHT_GNU_versym, &version_shdr);
+	size_t size = gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT);
+	size_t nr = data && size ? data->d_size / size : 0;
+
+	for (size_t i = 1; i < nr && i < INT32_MAX; i++) {
+		GElf_Versym version = 0;
+		struct err *err;
+		GElf_Sym sym;
+
+		if (!gelf_getsym(data, (int)i, &sym))
+			break;
+		if (versions && !gelf_getversym(versions, (int)i, &version))
+			version = 0;
+		err = add(symtab, elf, &sym, sym.st_shndx, sym.st_value,
+			  elf_strptr(elf, shdr.sh_link, sym.st_name), version & 0x8000);
+		if (err)
+			return err;
+	}
+	return NULL;
+}
+
+static int by_address_and_text(const void *a, const void *b)
+{
+	const struct symtab_entry *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return by_text(x, y);
+}
+
+/* What is in both tables is old if one says so. */
+static void drop_doubles(struct symtab *symtab)
+{
+	struct symtab_entry *entries = symtab->entries.at;
+	size_t nr = 0;
+
+	if (symtab->entries.nr)
+		qsort(entries, symtab->entries.nr, sizeof(*entries), by_address_and_text);
+	for (size_t i = 0; i < symtab->entries.nr; i++) {
+		if (nr && !by_address_and_text(&entries[nr - 1], &entries[i]))
+			entries[nr - 1].old |= entries[i].old;
+		else
+			entries[nr++] = entries[i];
+	}
+	symtab->entries.nr = nr;
+}
+
+/* Those without a size end at the next symbol. The entries are sorted. */
+static void end_unsized(struct symtab *symtab)
+{
+	struct symtab_entry *entries = symtab->entries.at;
+	size_t nr = symtab->entries.nr;
+
+	for (size_t i = nr, next = nr; i-- > 0;) {
+		if (next < nr && !entries[i].sized)
+			entries[i].end = MIN(entries[i].end, entries[next].start);
+		if (i > 0 && entries[i - 1].start < entries[i].start)
+			next = i;
+	}
+}
+
+struct err *symtab_read(struct symtab *symtab, Dwfl_Module *mod, Elf *elf)
+{
+	struct err *err = read_dynsym(symtab, elf);
+
+	if (!err)
+		err = read_dwfl(symtab, mod);
+	if (err)
+		return err;
+	drop_doubles(symtab);
+	if (symtab->entries.nr)
+		qsort(symtab->entries.at, symtab->entries.nr, sizeof(*symtab->entries.at),
+		      by_address);
+	end_unsized(symtab);
+	for (size_t i = 0; i < symtab->entries.nr; i++) {
+		const struct symtab_entry *entry = &symtab->entries.at[i];
+
+		err = spans_add(entry->sized ? &symtab->sized : &symtab->unsized, entry->start,
+				entry->end, (uint32_t)i);
+		if (err)
+			return err;
+	}
+	spans_sort(&symtab->sized);
+	spans_sort(&symtab->unsized);
+	return NULL;
+}
+
+void symtab_free(struct symtab *symtab)
+{
+	vec_free(&symtab->entries);
+	spans_free(&symtab->sized);
+	spans_free(&symtab->unsized);
+	vec_free(&symtab->by_name);
+}
+
+const struct symtab_entry *symtab_at(const struct symtab *symtab, uint64_t addr)
+{
+	/* A label inside a function is no function. */
+	const struct span *span = spans_find(&symtab->sized, addr, NULL);
+
+	if (!span)
+		span = spans_find(&symtab->unsized, addr, NULL);
+	return span ? &symtab->entries.at[span->value] : NULL;
+}
+
+static struct err *add_name(struct symtab *symtab, const char *text, size_t entry)
+{
+	struct symtab_name name = { text, (uint32_t)entry };
+
+	return text ? vec_push(&symtab->by_name, name) : err_nomem;
+}
+
+/*
+ * The linkage name, and of a mangled one the readable forms, unless it is a part of a function
+ * (`.cold`), which no user means.
+ */
+static struct err *add_names(struct symtab *symtab, struct names *names, size_t i)
+{
+	const struct symtab_entry *entry = &symtab->entries.at[i];
+	const char *text = entry->name, *readable;
+	char *bare AUTO_FREE = NULL;
+	struct err *err;
+
+	if (text[entry->len])
+		text = names_keep(names, text, entry->len);
+	err = add_name(symtab, text, i);
+	if (err || !is_mangled(text) || strchr(text, '.'))
+		return err;
+	readable = names_readable(names, text, entry->len, NULL);
+	if (readable && !strcmp(readable, text))
+		return NULL;
+	err = add_name(symtab, readable, i);
+	bare = demangle_bare(text);
+	if (!err && bare && strcmp(bare, readable))
+		err = add_name(symtab, names_keep(names, bare, SIZE_MAX), i);
+	return err;
+}
+
+/*
+ * By text; entries of the same text by what one rather means: functions, current versions, the
+ * lowest address.
+ */
+static int by_name(const void *a, const void *b, void *ctx)
+{
+	const struct symtab_name *x = a, *y = b;
+	const struct symtab_entry *entries = ctx;
+	const struct symtab_entry *ex = &entries[x->entry], *ey = &entries[y->entry];
+	int order = strcmp(x->text, y->text);
+
+	if (order)
+		return order;
+	if (ex->kind != ey->kind)
+		return ey->kind - ex->kind;
+	if (ex->old != ey->old)
+		return ex->old - ey->old;
+	if (ex->global != ey->global)
+		return ey->global - ex->global;
+	return (x->entry > y->entry) - (x->entry < y->entry);
+}
+
+static void make_names(struct symtab *symtab, struct names *names)
+{
+	if (symtab->named)
+		return;
+	for (size_t i = 0; i < symtab->entries.nr; i++) {
+		if (add_names(symtab, names, i)) {
+			/* No memory: rather none than some. */
+			vec_free(&symtab->by_name);
+			return;
+		}
+	}
+	if (symtab->by_name.nr)
+		qsort_r(symtab->by_name.at, symtab->by_name.nr, sizeof(*symtab->by_name.at),
+			by_name, symtab->entries.at);
+	symtab->named = true;
+}
+
+/* The first name that is not less than text. */
+static size_t lower_bound(const struct symtab *symtab, const char *text)
+{
+	size_t low = 0, high = symtab->by_name.nr;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (strcmp(symtab->by_name.at[mid].text, text) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+const struct symtab_entry *symtab_find(struct symtab *symtab, struct names *names, const char *name)
+{
+	size_t i;
+
+	make_names(symtab, names);
+	i = lower_bound(symtab, name);
+	if (i == symtab->by_name.nr || strcmp(symtab->by_name.at[i].text, name))
+		return NULL;
+	return &symtab->entries.at[symtab->by_name.at[i].entry];
+}
+
+void symtab_complete(struct symtab *symtab, struct names *names, const char *prefix,
+		     bool (*fn)(const char *name, void *ctx), void *ctx)
+{
+	size_t len = strlen(prefix);
+
+	make_names(symtab, names);
+	for (size_t i = lower_bound(symtab, prefix); i < symtab->by_name.nr; i++) {
+		const struct symtab_name *name = &symtab->by_name.at[i];
+
+		if (strncmp(name->text, prefix, len))
+			return;
+		if (symtab->entries.at[name->entry].kind == SYMTAB_FUNCTION && fn(name->text, ctx))
+			return;
+	}
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The functions and data of one ELF file by its symbol tables, searched by address and by name.
+ * Addresses are the file's.
+ *
+ * An address has the name of a symbol that covers it, never of one that merely precedes it. Where
+ * several do, the one that starts last wins; where they start together, the one that people know:
+ * see `preferred` in symtab.c.
+ */
+#ifndef SYMBOL_SYMTAB_H
+#define SYMBOL_SYMTAB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <elfutils/libdwfl.h>
+
+#include "base/err.h"
+#include "base/vec.h"
+#include "symbol/names.h"
+#include "symbol/spans.h"
+
+enum symtab_kind { SYMTAB_LABEL, SYMTAB_DATA, SYMTAB_FUNCTION };	/* worst first */
+
+struct symtab_entry {
+	uint64_t start, end;
+	const char *name;	/* in the file, not terminated: "memcpy" of "memcpy@@GLIBC_2.14" */
+	uint32_t len;
+	uint8_t kind;
+	bool sized;		/* the symbol says its size; else it goes up to the next one */
+	bool global;
+	bool old;		/* a version that new programs are not linked with */
+};
+
+struct symtab_name {
+	const char *text;	/* terminated */
+	uint32_t entry;
+};
+
+struct symtab {
+	VEC(struct symtab_entry) entries;	/* by address, the preferred last */
+	struct spans sized, unsized;		/* of entries */
+	VEC(struct symtab_name) by_name;	/* sorted; made when it is first asked for */
+	bool named;
+};
+
+/*
+ * Read .symtab (or what stands for it) through mod and .dynsym of elf, its main file. Names stay in
+ * the files.
+ */
+struct err *symtab_read(struct symtab *symtab, Dwfl_Module *mod, Elf *elf) MUST_CHECK;
+void symtab_free(struct symtab *symtab);
+const struct symtab_entry *symtab_at(const struct symtab *symtab, uint64_t addr);
+/*
+ * By linkage name, demangled name, or demangled name without parameters. Functions and current
+ * versions first. NULL: none, or no memory. Names that had to be made are kept in names.
+ */
+const struct symtab_entry *symtab_find(struct symtab *symtab, struct names *names,
+				       const char *name);
+/* Call fn for each name of a function that starts with prefix, in order; a true result ends it. */
+void symtab_complete(struct symtab *symtab, struct names *names, const char *prefix,
+		     bool (*fn)(const char *name, void *ctx), void *ctx);
+
+#endif

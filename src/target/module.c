@@ -1,0 +1,598 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The modules of a process.
+ *
+ * A module begins as an executable mapping of an ELF file. The PT_LOAD segment that holds the
+ * mapping's file offset gives the bias, and bias and PT_LOADs give all the rest: which addresses
+ * are the module's and which are its code. That is more than the mappings themselves tell: text
+ * may have been moved to anonymous huge pages (node), split by mprotect, taken apart by RELRO,
+ * made writable for a moment by somebody who patches it, and the next mapping of the file may be
+ * that of a reader. It also keeps a module the same one while its mappings change under it.
+ *
+ * What executable memory is left over is tried twice: as text whose headers are mapped just below,
+ * and as text of the program itself (libhugetlbfs replaces all of it), told by AT_ENTRY. The rest
+ * is no module: JIT code, trampolines, [vsyscall].
+ *
+ * A refresh is built aside (struct refresh) and published when nothing can fail any more.
+ */
+
+#include "target/module.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/trace.h"
+#include "target/module_file.h"
+#include "target/module_place.h"
+#include "unwind/compile.h"
+
+#define TEXT_BYTES	256u
+#define VDSO_MAX	(1u << 20)
+
+struct refresh {
+	const struct modules *old;
+	struct memory *memory;
+	pid_t tid;
+	struct proc_maps maps;
+	VEC(struct module *) live;	/* those of old that are still there, and fresh */
+	VEC(struct module *) fresh;	/* owned until published */
+	VEC(struct walk_module) walk;
+};
+
+void modules_init(struct modules *modules, const char *cache_dir)
+{
+	*modules = (struct modules){ .cache_dir = cache_dir };
+}
+
+static void module_free(struct module *module)
+{
+	if (!module)
+		return;
+	rows_free(&module->rows);
+	elf_file_close(module->elf);
+	if (module->fd >= 0)
+		close(module->fd);
+	free(module->image);
+	free(module->path);
+	free(module);
+}
+
+static void cleanup_module(struct module **module)
+{
+	module_free(*module);
+}
+
+void modules_deinit(struct modules *modules)
+{
+	size_t i;
+
+	for (i = 0; i < modules->all.nr; i++)
+		module_free(modules->all.at[i]);
+	vec_free(&modules->all);
+	vec_free(&modules->live);
+	vec_free(&modules->walk);
+	modules->map = (struct walk_map){ .module = NULL };
+	modules->generation = 0;
+}
+
+static void refresh_deinit(struct refresh *refresh)
+{
+	size_t i;
+
+	for (i = 0; i < refresh->fresh.nr; i++)
+		module_free(refresh->fresh.at[i]);
+	vec_free(&refresh->fresh);
+	vec_free(&refresh->live);
+	vec_free(&refresh->walk);
+	proc_maps_free(&refresh->maps);
+}
+
+/* New modules */
+
+static struct err *module_create(const struct proc_map *map, const char *path, struct module **ret)
+{
+	CLEANUP(cleanup_module) struct module *module = calloc(1, sizeof(*module));
+
+	if (!module)
+		return err_nomem;
+	module->fd = -1;
+	module->died = UINT32_MAX;
+	module->path = strdup(path);
+	if (!module->path)
+		return err_nomem;
+	module->start = module->exec_start = map->start;
+	module->end = module->exec_end = map->end;
+	module->bias = map->start - map->offset;
+	module->dev_major = map->dev_major;
+	module->dev_minor = map->dev_minor;
+	module->inode = map->inode;
+	module->deleted = map->deleted;
+	*ret = take(module);
+	return NULL;
+}
+
+/* Only lack of memory is an error of the refresh; all else is the module's own. */
+static struct err *note(struct module *module, struct err *err)
+{
+	if (!err || err->code == ERR_NOMEM)
+		return err;
+	snprintf(module->why, sizeof(module->why), "%.*s", (int)sizeof(module->why) - 1, err->msg);
+	trace_line("module %s: %s", module->path, err->msg);
+	return NULL;
+}
+
+/* Open what fd is; it is taken over. */
+static struct err *module_open_elf(struct module *module, int fd)
+{
+	AUTO_CLOSE int elf_fd = fd;
+	struct err *err;
+
+	module->fd = fcntl(elf_fd, F_DUPFD_CLOEXEC, 0);
+	if (module->fd < 0)
+		return note(module, err_sys("dup"));
+	err = elf_file_open(elf_fd, module->path, &module->elf);
+	if (!err)
+		elf_fd = -1;
+	return note(module, err);
+}
+
+static struct err *load_rows(struct refresh *refresh, struct module *module)
+{
+	struct err *err;
+
+	if (!module->elf)
+		return NULL;
+	if (module->exec_end - module->exec_start > UINT32_MAX)
+		return note(module, err_create(ERR_FORMAT, "code of more than 4G"));
+	err = rows_load(module->elf, module->exec_start - module->bias,
+			module->exec_end - module->exec_start, refresh->old->cache_dir,
+			&module->rows);
+	return note(module, err);
+}
+
+/* Take module over as a new one. */
+static struct err *add_fresh(struct refresh *refresh, struct module **module)
+{
+	struct err *err = vec_reserve(&refresh->live, 1);
+
+	if (!err)
+		err = vec_reserve(&refresh->fresh, 1);
+	if (!err)
+		err = load_rows(refresh, *module);
+	if (err)
+		return err;
+	refresh->fresh.at[refresh->fresh.nr++] = *module;
+	refresh->live.at[refresh->live.nr++] = take(*module);
+	return NULL;
+}
+
+/*
+ * Does exec hold the module's text? Headers below memory that somebody runs may be a mere
+ * reader's, with JIT code above. Not all bytes need be the file's: text may have been patched.
+ */
+static bool holds_text(struct refresh *refresh, struct module *module, const struct proc_map *exec)
+{
+	uint64_t start = MAX(exec->start, module->exec_start);
+	uint8_t memory[TEXT_BYTES], file[TEXT_BYTES];
+	size_t i, same = 0;
+	struct err *err = memory_read(refresh->memory, start, memory, sizeof(memory));
+
+	if (!err)
+		err = elf_file_read(module->elf, start - module->bias, file, sizeof(file));
+	for (i = 0; !err && i < sizeof(memory); i++)
+		same += memory[i] == file[i];
+	return same >= sizeof(memory) / 4 * 3;
+}
+
+/*
+ * The module whose file map is a mapping of and whose code is, or holds, exec (which may be map
+ * itself). None, and no error, where there is none.
+ */
+static struct err *add_file(struct refresh *refresh, const struct proc_map *map,
+			    const struct proc_map *exec)
+{
+	CLEANUP(cleanup_module) struct module *module = NULL;
+	AUTO_CLOSE int fd = -1;
+	struct err *open_err =
+		module_file_open(refresh->tid, &refresh->maps, map, refresh->memory, &fd);
+	struct err *err;
+
+	if (open_err && (open_err->code == ERR_FORMAT || map != exec))
+		return open_err->code == ERR_NOMEM ? open_err : NULL;
+	err = module_create(map, map->path, &module);
+	if (!err)
+		err = open_err ? note(module, open_err) : module_open_elf(module, take_fd(fd));
+	if (err)
+		return err;
+	if (module->elf && (!module_bias(module->elf, map, &module->bias) ||
+			    !module_place(module, &refresh->maps) ||
+			    exec->end <= module->exec_start || exec->start >= module->exec_end))
+		return NULL;
+	if (map != exec && (!module->elf || !holds_text(refresh, module, exec)))
+		return NULL;
+	return add_fresh(refresh, &module);
+}
+
+static struct err *read_vdso(struct refresh *refresh, struct module *module)
+{
+	size_t len = module->end - module->start;
+	struct err *err;
+
+	if (len > VDSO_MAX)
+		return note(module, err_create(ERR_FORMAT, "vDSO of %zu bytes", len));
+	module->image = malloc(len);
+	if (!module->image)
+		return err_nomem;
+	module->image_len = len;
+	err = memory_read(refresh->memory, module->start, module->image, len);
+	if (!err)
+		err = elf_file_from_bytes(module->image, len, module->path, &module->elf);
+	if (err) {
+		free(take(module->image));
+		module->image_len = 0;
+	}
+	return note(module, err);
+}
+
+static struct err *add_vdso(struct refresh *refresh, const struct proc_map *map)
+{
+	CLEANUP(cleanup_module) struct module *module = NULL;
+	struct err *err = module_create(map, map->path, &module);
+
+	if (!err)
+		err = read_vdso(refresh, module);
+	if (err)
+		return err;
+	if (module->elf && (!module_bias(module->elf, map, &module->bias) ||
+			    !module_place(module, &refresh->maps)))
+		return NULL;
+	return add_fresh(refresh, &module);
+}
+
+/* What is there already */
+
+static struct err *keep_old(struct refresh *refresh)
+{
+	const struct modules *old = refresh->old;
+	struct err *err = vec_reserve(&refresh->live, old->live.nr);
+	size_t i;
+
+	if (err)
+		return err;
+	for (i = 0; i < old->live.nr; i++) {
+		if (module_still_mapped(old->live.at[i], &refresh->maps))
+			refresh->live.at[refresh->live.nr++] = old->live.at[i];
+	}
+	return NULL;
+}
+
+/* Is it a mapping of a module that is known, or has it taken the place of such a one? */
+static bool is_known(const struct refresh *refresh, const struct proc_map *map)
+{
+	size_t i;
+
+	for (i = 0; i < refresh->live.nr; i++) {
+		const struct module *module = refresh->live.at[i];
+
+		if (map->start < module->start || map->start >= module->end)
+			continue;
+		if (module_maps_file(module, map) || (!module->inode && module_map_is_vdso(map)))
+			return true;
+		if (!map->inode && map->start >= module->exec_start &&
+		    map->start < module->exec_end)
+			return true;
+	}
+	return false;
+}
+
+/* The passes of a refresh */
+
+static struct err *add_mapped_files(struct refresh *refresh)
+{
+	size_t i;
+
+	for (i = 0; i < refresh->maps.vec.nr; i++) {
+		const struct proc_map *map = &refresh->maps.vec.at[i];
+		struct err *err = NULL;
+
+		if (!map->exec || (!map->inode && !module_map_is_vdso(map)) ||
+		    is_known(refresh, map))
+			continue;
+		err = map->inode ? add_file(refresh, map, map) : add_vdso(refresh, map);
+		if (err)
+			return err;
+	}
+	return NULL;
+}
+
+/* The file mapped below map without a gap, if it is no module yet; or NULL. */
+static const struct proc_map *headers_below(const struct refresh *refresh,
+					    const struct proc_map *map)
+{
+	while (map > refresh->maps.vec.at && map[-1].end == map->start) {
+		map--;
+		if (map->inode && !map->exec)
+			return is_known(refresh, map) ? NULL : map;
+	}
+	return NULL;
+}
+
+static struct err *add_replaced_text(struct refresh *refresh)
+{
+	size_t i;
+
+	for (i = 0; i < refresh->maps.vec.nr; i++) {
+		const struct proc_map *map = &refresh->maps.vec.at[i];
+		const struct proc_map *headers;
+		struct err *err;
+
+		if (!map->exec || is_known(refresh, map))
+			continue;
+		headers = headers_below(refresh, map);
+		err = headers ? add_file(refresh, headers, map) : NULL;
+		if (err)
+			return err;
+	}
+	return NULL;
+}
+
+static struct module *module_at(struct module *const *live, size_t nr, uint64_t addr)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		if (addr >= live[i]->start && addr < live[i]->end)
+			return live[i];
+	}
+	return NULL;
+}
+
+/*
+ * Open the program's file as a module whose bias AT_ENTRY tells; NULL and no error where that
+ * cannot be.
+ */
+static struct err *open_program(struct refresh *refresh, uint64_t entry, struct module **ret)
+{
+	CLEANUP(cleanup_module) struct module *module = NULL;
+	AUTO_FREE char *path = NULL;
+	AUTO_CLOSE int fd = -1;
+	struct proc_map map;
+	struct err *err = procfs_link(refresh->tid, "exe", &path);
+
+	if (!err)
+		err = module_file_open_exe(refresh->tid, &map, &fd);
+	if (err)
+		return err->code == ERR_NOMEM ? err : NULL;
+	err = module_create(&map, path, &module);
+	if (!err)
+		err = module_open_elf(module, take_fd(fd));
+	if (err || !module->elf)
+		return err;
+	module->bias = entry - elf_file_entry(module->elf);
+	if (!module_place(module, &refresh->maps) || entry < module->exec_start ||
+	    entry >= module->exec_end)
+		return NULL;
+	*ret = take(module);
+	return NULL;
+}
+
+/* The same program as it was found before, or NULL. */
+static struct module *known_program(const struct refresh *refresh, const struct module *program)
+{
+	size_t i;
+
+	for (i = 0; i < refresh->old->live.nr; i++) {
+		struct module *module = refresh->old->live.at[i];
+
+		if (module->inode == program->inode && module->dev_major == program->dev_major &&
+		    module->dev_minor == program->dev_minor && module->bias == program->bias)
+			return module;
+	}
+	return NULL;
+}
+
+static struct err *add_program(struct refresh *refresh)
+{
+	CLEANUP(cleanup_module) struct module *module = NULL;
+	struct module *known;
+	uint64_t entry;
+	struct err *err = procfs_auxv(refresh->tid, AT_ENTRY, &entry);
+
+	if (err)
+		return err->code == ERR_NOMEM ? err : NULL;
+	if (module_at(refresh->live.at, refresh->live.nr, entry))
+		return NULL;
+	err = open_program(refresh, entry, &module);
+	if (err || !module)
+		return err;
+	known = known_program(refresh, module);
+	return known ? vec_push(&refresh->live, known) : add_fresh(refresh, &module);
+}
+
+/* Publication */
+
+static int compare_modules(const void *left, const void *right)
+{
+	const struct module *a = *(struct module *const *)left, *b = *(struct module *const *)right;
+
+	return (a->start > b->start) - (a->start < b->start);
+}
+
+static int compare_walk(const void *left, const void *right)
+{
+	const struct walk_module *a = left, *b = right;
+
+	return (a->start > b->start) - (a->start < b->start);
+}
+
+/*
+ * Sorted and not overlapping, whatever the files claim: where two do, the one that begins later
+ * counts.
+ */
+static struct err *build_walk(struct refresh *refresh)
+{
+	struct err *err = vec_reserve(&refresh->walk, refresh->live.nr);
+	size_t i;
+
+	if (err)
+		return err;
+	for (i = 0; i < refresh->live.nr; i++) {
+		const struct module *module = refresh->live.at[i];
+
+		refresh->walk.at[refresh->walk.nr++] = (struct walk_module){
+			.start = module->exec_start,
+			.end = module->exec_end,
+			.rows = module->rows,
+		};
+	}
+	if (!refresh->walk.nr)
+		return NULL;
+	qsort(refresh->walk.at, refresh->walk.nr, sizeof(*refresh->walk.at), compare_walk);
+	for (i = 0; i + 1 < refresh->walk.nr; i++)
+		refresh->walk.at[i].end =
+			MIN(refresh->walk.at[i].end, refresh->walk.at[i + 1].start);
+	return NULL;
+}
+
+/* Nothing here can fail: room was made before. */
+static void publish(struct modules *modules, struct refresh *refresh)
+{
+	size_t i;
+
+	modules->generation++;
+	for (i = 0; i < modules->live.nr; i++)
+		modules->live.at[i]->died = modules->generation;
+	for (i = 0; i < refresh->fresh.nr; i++) {
+		refresh->fresh.at[i]->born = modules->generation;
+		modules->all.at[modules->all.nr++] = refresh->fresh.at[i];
+	}
+	for (i = 0; i < refresh->live.nr; i++)
+		refresh->live.at[i]->died = UINT32_MAX;
+	vec_clear(&refresh->fresh);
+	free(modules->live.at);
+	memcpy(&modules->live, &refresh->live, sizeof(modules->live));
+	memset(&refresh->live, 0, sizeof(refresh->live));
+	free(modules->walk.at);
+	memcpy(&modules->walk, &refresh->walk, sizeof(modules->walk));
+	memset(&refresh->walk, 0, sizeof(refresh->walk));
+	modules->map = (struct walk_map){
+		.module = modules->walk.at,
+		.nr = (uint32_t)modules->walk.nr,
+		.generation = modules->generation,
+	};
+}
+
+static struct err *refresh_build(struct refresh *refresh)
+{
+	struct err *err = procfs_maps(refresh->tid, &refresh->maps);
+
+	if (!err && !refresh->maps.vec.nr)
+		err = err_create(ERR_GONE, "thread %d has no memory (any more)", refresh->tid);
+	if (!err)
+		err = keep_old(refresh);
+	if (!err)
+		err = add_mapped_files(refresh);
+	if (!err)
+		err = add_replaced_text(refresh);
+	if (!err)
+		err = add_program(refresh);
+	return err;
+}
+
+struct err *modules_refresh(struct modules *modules, pid_t tid, struct memory *memory,
+			    bool *changed_ret)
+{
+	CLEANUP(refresh_deinit)
+	struct refresh refresh = { .old = modules, .tid = tid, .memory = memory };
+	struct err *err = refresh_build(&refresh);
+	bool changed;
+
+	if (err)
+		return err;
+	changed = !modules->generation || refresh.fresh.nr || refresh.live.nr != modules->live.nr;
+	if (changed) {
+		err = vec_reserve(&modules->all, refresh.fresh.nr);
+		if (!err)
+			err = build_walk(&refresh);
+		if (err)
+			return err;
+		if (refresh.live.nr)
+			qsort(refresh.live.at, refresh.live.nr, sizeof(*refresh.live.at),
+			      compare_modules);
+		publish(modules, &refresh);
+	}
+	if (changed_ret)
+		*changed_ret = changed;
+	return NULL;
+}
+
+struct module *modules_find(const struct modules *modules, uint64_t addr)
+{
+	size_t low = 0, high = modules->live.nr;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (modules->live.at[mid]->start <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	/* Mostly the first one; but one may lie in a hole of another. */
+	while (low--) {
+		if (addr < modules->live.at[low]->end)
+			return modules->live.at[low];
+	}
+	return NULL;
+}
+
+struct err *module_symbol(struct module *module, const char *name, uint64_t *addr_ret,
+			  uint64_t *size_ret)
+{
+	struct elf_symbol symbol;
+	struct err *err;
+
+	if (!module->elf)
+		return err_create(ERR_NOTFOUND, "%s: no symbols: %s", module->path, module->why);
+	err = elf_file_symbol(module->elf, name, &symbol);
+	if (err)
+		return err;
+	if (symbol.ifunc)
+		return err_create(ERR_UNSUPPORTED, "%s: %s is chosen at run time (IFUNC)",
+				  module->path, name);
+	*addr_ret = symbol.value + module->bias;
+	*size_ret = symbol.size;
+	return NULL;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const struct module *const *one = a, *const *other = b;
+	uint64_t size = (*one)->exec_end - (*one)->exec_start;
+	uint64_t other_size = (*other)->exec_end - (*other)->exec_start;
+
+	return size < other_size ? -1 : size > other_size;
+}
+
+uint64_t modules_symbol(const struct modules *modules, const char *name)
+{
+	size_t nr = modules->live.nr;
+	AUTO_FREE struct module **module = malloc((nr + 1) * sizeof(struct module *));
+	uint64_t address = 0, size;
+
+	if (!module)
+		return 0;
+	for (size_t i = 0; i < nr; i++)
+		module[i] = modules->live.at[i];
+	qsort(module, nr, sizeof(module[0]), by_size);
+	for (size_t i = 0; i < nr && !address; i++)
+		if (module_symbol(module[i], name, &address, &size))
+			address = 0;
+	return address;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The modules of a process (program, shared libraries, loader, vDSO): what /proc/PID/maps says,
+ * each with its ELF file and unwind rows, and with the generations of the module map in which it
+ * was mapped.
+ *
+ * The target's file system is not to be trusted. A module is opened through
+ * /proc/TID/map_files/START-END first, else by openat2(RESOLVE_IN_ROOT) of its path below
+ * /proc/TID/root with O_NONBLOCK; then device and inode are compared with the mapping and it must
+ * be a regular file; a file that cannot be had leaves a module without ELF (and says why), never
+ * an error of the whole. A deleted file is still there through map_files.
+ *
+ * Executable memory that is of no ELF file (JIT code, a compiler's memfd, a device) is no module.
+ * Text that was moved to other memory, as huge pages, is its module's still.
+ *
+ * Owned by the tracer thread. Modules are never freed before the list is: a dead one may still
+ * name old stacks.
+ */
+#ifndef TARGET_MODULE_H
+#define TARGET_MODULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/memory.h"
+#include "base/vec.h"
+#include "elf/elf_file.h"
+#include "os/procfs.h"
+#include "unwind/walk.h"
+
+struct module {
+	char *path;		/* as the target sees it, "[vdso]" */
+	uint64_t start, end;	/* all its mappings */
+	uint64_t exec_start, exec_end;	/* its executable mappings (what rows are of) */
+	uint64_t bias;		/* process address - file address */
+	uint32_t dev_major, dev_minor;
+	uint64_t inode;
+	struct elf_file *elf;	/* NULL: could not be opened or is no ELF file */
+	int fd;			/* its own, for symbols; -1: none */
+	void *image;		/* vDSO: bytes; else NULL */
+	size_t image_len;
+	struct rows rows;
+	uint32_t born;		/* generation */
+	uint32_t died;		/* UINT32_MAX: mapped */
+	bool deleted;
+	char why[128];		/* why there is no elf; "" */
+};
+
+struct modules {
+	VEC(struct module *) all;	/* in order of coming */
+	VEC(struct module *) live;	/* of those the mapped ones, by start */
+	VEC(struct walk_module) walk;	/* of those mapped, sorted: what map points to */
+	struct walk_map map;
+	uint32_t generation;	/* from 1; 0: never read */
+	const char *cache_dir;	/* of rows; may be NULL */
+};
+
+void modules_init(struct modules *modules, const char *cache_dir);
+void modules_deinit(struct modules *modules);
+/*
+ * Compare with the maps of tid now. What is new is opened, what is gone gets its `died`;
+ * generation grows by one if anything changed (and *changed_ret, which may be NULL, is true). On
+ * failure nothing has changed. A module that was replaced by another file at the same addresses
+ * (dlclose, dlopen) is told apart by device, inode and address.
+ */
+struct err *modules_refresh(struct modules *modules, pid_t tid, struct memory *memory,
+			    bool *changed_ret) MUST_CHECK;
+/* The mapped module that holds addr, or NULL. */
+struct module *modules_find(const struct modules *modules, uint64_t addr);
+/* Address in the process of a dynamic or static symbol of a module; ERR_NOTFOUND. */
+struct err *module_symbol(struct module *module, const char *name, uint64_t *addr_ret,
+			  uint64_t *size_ret) MUST_CHECK;
+/*
+ * The address of a symbol in a mapped module, 0 if none has it: the smallest that does, for
+ * programs can be large and have few names of libc.
+ */
+uint64_t modules_symbol(const struct modules *modules, const char *name);
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Where a module lies: its PT_LOAD segments laid over the mappings of a process. */
+
+#include "target/module_place.h"
+
+#include <string.h>
+
+#include "target/module_file.h"
+
+#define PAGE		4096u	/* file offsets of mappings are multiples of it on every kernel */
+
+struct range {
+	uint64_t start, end;
+};
+
+static bool overlap(struct range a, struct range b, struct range *ret)
+{
+	ret->start = MAX(a.start, b.start);
+	ret->end = MIN(a.end, b.end);
+	return ret->start < ret->end;
+}
+
+static void extend(struct range *range, struct range by)
+{
+	if (range->start == range->end)
+		*range = by;
+	range->start = MIN(range->start, by.start);
+	range->end = MAX(range->end, by.end);
+}
+
+/*
+ * The whole pages of a segment in the process. False for one that has none, or that no address
+ * space can hold.
+ */
+static bool segment_range(const struct elf_segment *segment, uint64_t bias, struct range *ret)
+{
+	uint64_t end;
+
+	if (!segment->memsz ||
+	    __builtin_add_overflow(segment->vaddr, segment->memsz + PAGE - 1, &end))
+		return false;
+	ret->start = bias + ALIGN_DOWN(segment->vaddr, PAGE);
+	ret->end = bias + ALIGN_DOWN(end, PAGE);
+	return ret->start < ret->end;
+}
+
+/* What start - offset is for each mapping of the segment, less the bias. */
+static uint64_t segment_slide(const struct elf_segment *segment)
+{
+	return ALIGN_DOWN(segment->vaddr, PAGE) - ALIGN_DOWN(segment->offset, PAGE);
+}
+
+static bool segment_has_offset(const struct elf_segment *segment, uint64_t offset)
+{
+	uint64_t start = ALIGN_DOWN(segment->offset, PAGE);
+
+	return segment->filesz && offset >= start &&
+	       offset - start < segment->filesz + (segment->offset - start);
+}
+
+bool module_bias(const struct elf_file *elf, const struct proc_map *map, uint64_t *bias_ret)
+{
+	size_t nr, i, pass;
+	const struct elf_segment *segment = elf_file_segments(elf, &nr);
+
+	for (pass = 0; pass < 2; pass++) {
+		for (i = 0; i < nr; i++) {
+			struct range range;
+
+			if (segment[i].exec != !pass ||
+			    !segment_has_offset(&segment[i], map->offset) ||
+			    !segment_range(&segment[i], 0, &range))
+				continue;
+			*bias_ret = map->start - map->offset - segment_slide(&segment[i]);
+			return true;
+		}
+	}
+	return false;
+}
+
+bool module_maps_file(const struct module *module, const struct proc_map *map)
+{
+	return module_file_same(map, module->dev_major, module->dev_minor, module->inode);
+}
+
+static struct range map_range(const struct proc_map *map)
+{
+	return (struct range){ map->start, map->end };
+}
+
+/* The index of the first mapping that ends above addr. */
+static size_t first_map(const struct proc_maps *maps, uint64_t addr)
+{
+	size_t low = 0, high = maps->vec.nr;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (maps->vec.at[mid].end <= addr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/*
+ * The part of an executable segment that is mapped: what is executable there, be it the file's or
+ * what has replaced it, and what of the file was made something else for the moment.
+ */
+static void extend_by_segment(struct range *exec, const struct module *module,
+			      const struct proc_maps *maps, struct range segment)
+{
+	size_t i;
+
+	for (i = first_map(maps, segment.start); i < maps->vec.nr; i++) {
+		const struct proc_map *map = &maps->vec.at[i];
+		struct range part;
+
+		if (map->start >= segment.end)
+			break;
+		if ((map->exec || module_maps_file(module, map)) &&
+		    overlap(map_range(map), segment, &part))
+			extend(exec, part);
+	}
+}
+
+bool module_place(struct module *module, const struct proc_maps *maps)
+{
+	struct range all = { 0, 0 }, exec = { 0, 0 }, range;
+	size_t nr, i;
+	const struct elf_segment *segment = elf_file_segments(module->elf, &nr);
+
+	for (i = 0; i < nr; i++) {
+		if (!segment_range(&segment[i], module->bias, &range))
+			continue;
+		extend(&all, range);
+		if (segment[i].exec)
+			extend_by_segment(&exec, module, maps, range);
+	}
+	module->start = all.start;
+	module->end = all.end;
+	module->exec_start = exec.start;
+	module->exec_end = exec.end;
+	return exec.start < exec.end;
+}
+
+bool module_map_is_vdso(const struct proc_map *map)
+{
+	return !strcmp(map->path, "[vdso]");
+}
+
+/* Does map lie where the module's file would have it? */
+static bool belongs(const struct module *module, const struct proc_map *map)
+{
+	size_t nr, i;
+	const struct elf_segment *segment;
+
+	if (!module->inode)
+		return module_map_is_vdso(map) && map->start == module->start;
+	if (!module_maps_file(module, map))
+		return false;
+	if (!module->elf)
+		return map->exec && map->start == module->start;
+	segment = elf_file_segments(module->elf, &nr);
+	for (i = 0; i < nr; i++) {
+		if (segment_has_offset(&segment[i], map->offset) &&
+		    map->start - map->offset == module->bias + segment_slide(&segment[i]))
+			return true;
+	}
+	return false;
+}
+
+bool module_still_mapped(const struct module *module, const struct proc_maps *maps)
+{
+	size_t i;
+
+	for (i = first_map(maps, module->start); i < maps->vec.nr; i++) {
+		if (maps->vec.at[i].start >= module->end)
+			break;
+		if (belongs(module, &maps->vec.at[i]))
+			return true;
+	}
+	return false;
+}

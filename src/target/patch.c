@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Changes to a target, through the journal. */
+
+#include "target/patch.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "base/cleanup.h"
+#include "os/procfs.h"
+#include "os/procmem.h"
+#include "target/region.h"
+#include "target/remote.h"
+#include "target/target.h"
+
+#define SIGSET_LEN	8
+#define PAGE		4096ull
+/* Both of the agent's handlers lie less than this apart. */
+#define OURS_LEN	4096
+
+static struct journal *journal_of(struct target *target)
+{
+	return target->region->journal;
+}
+
+struct err *patch_text(struct target *target, uint64_t address, const void *expect, const void *new,
+		       size_t len, uint32_t *entry_ret)
+{
+	struct journal_entry entry = { .kind = JOURNAL_TEXT, .address = address, .len = len };
+	uint32_t index;
+	struct err *err;
+
+	err = memory_read(&target->mem.memory, address, entry.old, len);
+	if (err)
+		return err;
+	if (memcmp(entry.old, expect, len))
+		return err_create(ERR_BUSY, "the code at 0x%" PRIx64 " is not as in its file: "
+				  "another tool has patched it", address);
+	memcpy(entry.new, new, len);
+	err = journal_plan(journal_of(target), &entry, &index);
+	if (err)
+		return err;
+	err = procmem_write(&target->mem, address, new, len);
+	if (err) {
+		journal_undone(journal_of(target), index);
+		return err;
+	}
+	journal_done(journal_of(target), index);
+	*entry_ret = index;
+	return NULL;
+}
+
+struct err *patch_undo_text_entry(struct procmem *mem, const struct journal_entry *entry)
+{
+	uint8_t now[JOURNAL_BYTES];
+
+	if (entry->len > JOURNAL_BYTES)
+		return err_create(ERR_FORMAT, "a journal entry of %" PRIu64 " bytes", entry->len);
+	if (memory_read(&mem->memory, entry->address, now, entry->len))
+		return NULL;	/* the module is gone, the patch with it */
+	if (memcmp(now, entry->new, entry->len)) {
+		if (!memcmp(now, entry->old, entry->len))
+			return NULL;
+		return err_create(ERR_BUSY,
+				  "the code at 0x%" PRIx64
+				  " was changed by somebody else: left as it is",
+				  entry->address);
+	}
+	return procmem_write(mem, entry->address, entry->old, entry->len);
+}
+
+void patch_see_through(const struct target *target, uint64_t address, uint8_t *bytes, size_t len)
+{
+	const struct journal *journal = target->region ? target->region->journal : NULL;
+
+	for (uint32_t i = 0; journal && i < journal->nr; i++) {
+		const struct journal_entry *entry = &journal->entry[i];
+		uint64_t at = entry->address - address;
+
+		if (entry->kind == JOURNAL_TEXT && entry->state == JOURNAL_DONE &&
+		    entry->len <= JOURNAL_BYTES && at < len && entry->len <= len - at &&
+		    !memcmp(bytes + at, entry->new, entry->len))
+			memcpy(bytes + at, entry->old, entry->len);
+	}
+}
+
+struct err *patch_text_undo(struct target *target, uint32_t entry)
+{
+	struct err *err = patch_undo_text_entry(&target->mem, &journal_of(target)->entry[entry]);
+
+	if (!err || err->code == ERR_BUSY)
+		journal_undone(journal_of(target), entry);
+	return err;
+}
+
+struct err *patch_map(struct target *target, struct remote *remote, uint64_t address, uint64_t len,
+		      uint32_t *entry_ret)
+{
+	struct journal_entry entry = { .kind = JOURNAL_MAPPING, .address = address, .len = len };
+	uint64_t got;
+	uint32_t index;
+	struct err *err = journal_plan(journal_of(target), &entry, &index);
+
+	if (err)
+		return err;
+	err = remote_syscall(remote, &got, SYS_mmap, address, len, PROT_READ | PROT_EXEC,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, UINT64_MAX, 0);
+	if (!err && got != address) {	/* a kernel before 4.17 takes it for a wish */
+		err_ignore(remote_unmap(remote, got, len));
+		err = err_create(ERR_BUSY, "no memory to be had at 0x%" PRIx64, address);
+	}
+	if (err) {
+		journal_undone(journal_of(target), index);
+		return err;
+	}
+	journal_done(journal_of(target), index);
+	*entry_ret = index;
+	return NULL;
+}
+
+/* Why a mapping of len bytes was not to be had. */
+static struct err *no_room(struct target *target, uint64_t len)
+{
+	static const char name[] = "Max address space";
+	AUTO_FREE char *limits = NULL;
+	const char *line;
+	uint64_t limit;
+
+	if (procfs_file(target->mem.tid, "limits", &limits, NULL))
+		limits = NULL;
+	line = limits ? strstr(limits, name) : NULL;
+	if (line && sscanf(line + strlen(name), "%" SCNu64, &limit) == 1)
+		return err_hint(err_create(ERR_UNSUPPORTED, "no room for %" PRIu64 " bytes: the "
+					   "address space of process %d is limited to %" PRIu64
+					   " bytes (RLIMIT_AS)", len, target->pid, limit),
+				"a smaller log: --log-limit SIZE");
+	return err_create(ERR_UNSUPPORTED, "no room for %" PRIu64 " bytes in process %d: too "
+			  "large, or too many mappings (vm.max_map_count)", len, target->pid);
+}
+
+/* Another mapping of the region's file: len bytes from where the one at from has them. */
+static struct err *map_again(struct target *target, struct remote *remote, uint64_t from,
+			     uint64_t len, uint64_t *ret)
+{
+	struct err *err = remote_syscall(remote, ret, SYS_mremap, from, 0, len, MREMAP_MAYMOVE);
+
+	return err && err->errnum == ENOMEM ? no_room(target, len) : err;
+}
+
+/* The address of a page of the region's file in the mappings that there are, or 0. */
+static uint64_t page_of_file(const struct region *region, uint64_t offset)
+{
+	const struct journal *journal = region->journal;
+
+	if (offset < JOURNAL_SIZE)
+		return region->address + offset;
+	for (uint32_t i = 0; i < journal->nr; i++) {
+		const struct journal_entry *entry = &journal->entry[i];
+
+		if (entry->kind == JOURNAL_LOG && entry->state == JOURNAL_DONE &&
+		    offset - entry->aux < entry->len)
+			return entry->address + (offset - entry->aux);
+	}
+	return 0;
+}
+
+static struct err *fill_data(struct remote *remote, uint64_t address, uint64_t len)
+{
+	uint64_t unused;
+	struct err *err = remote_syscall(remote, &unused, SYS_mmap, address, len,
+					 PROT_READ | PROT_WRITE,
+					 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, UINT64_MAX, 0);
+
+	if (!err)
+		err = remote_syscall(remote, &unused, SYS_madvise, address, len, MADV_DONTDUMP);
+	if (err)
+		return err;
+	err = remote_syscall(remote, &unused, SYS_madvise, address, len, MADV_WIPEONFORK);
+	if (err && err->errnum == EINVAL)
+		err = err_create(ERR_UNSUPPORTED,
+				 "this kernel has no MADV_WIPEONFORK (Linux 4.14)");
+	return err;
+}
+
+/*
+ * The entry must be written ahead, but only the kernel knows where there is room: it is asked for a
+ * mapping of the region's file, which a cleaner knows by its name, and the memory comes in its
+ * place.
+ */
+struct err *patch_map_data(struct target *target, struct remote *remote, uint64_t len,
+			   uint64_t *address_ret, uint32_t *entry_ret)
+{
+	struct journal_entry entry = { .kind = JOURNAL_DATA, .len = ALIGN_UP(len, PAGE) };
+	bool planned;
+	uint32_t index;
+	struct err *err = map_again(target, remote, target->region->address, entry.len,
+				    &entry.address);
+
+	if (err)
+		return err;
+	err = journal_plan(journal_of(target), &entry, &index);
+	planned = !err;
+	if (!err)
+		err = fill_data(remote, entry.address, entry.len);
+	if (err) {
+		err_ignore(remote_unmap(remote, entry.address, entry.len));
+		if (planned)
+			journal_undone(journal_of(target), index);
+		return err;
+	}
+	journal_done(journal_of(target), index);
+	*address_ret = entry.address;
+	*entry_ret = index;
+	return NULL;
+}
+
+/*
+ * No descriptor is needed: mremap of no bytes of a shared mapping makes another one of any length,
+ * from the same page of the file on, with the same flags. Where only the page in front is mapped,
+ * it comes along.
+ */
+struct err *patch_map_log(struct target *target, struct remote *remote, uint64_t offset,
+			  uint64_t len, bool write, uint64_t *address_ret, uint32_t *entry_ret)
+{
+	uint64_t from = page_of_file(target->region, offset), front = 0, unused;
+	struct journal_entry entry = { .kind = JOURNAL_LOG };
+	uint32_t index;
+	struct err *err;
+
+	if (!from) {
+		front = PAGE;
+		from = page_of_file(target->region, offset - front);
+	}
+	if (!from)
+		return err_create(ERR_STATE, "nothing of the log is mapped at %" PRIu64, offset);
+	entry.len = front + ALIGN_UP(len, PAGE);
+	entry.aux = offset - front;
+	err = map_again(target, remote, from, entry.len, &entry.address);
+	if (err)
+		return err;
+	if (!write)
+		err = remote_syscall(remote, &unused, SYS_mprotect, entry.address, entry.len,
+				     PROT_READ);
+	if (!err)
+		err = journal_plan(journal_of(target), &entry, &index);
+	if (err) {
+		err_ignore(remote_unmap(remote, entry.address, entry.len));
+		return err;
+	}
+	journal_done(journal_of(target), index);
+	*address_ret = entry.address + front;
+	*entry_ret = index;
+	return NULL;
+}
+
+/* By its last page, so that the journal is the only mapping from offset 0 on. */
+struct err *patch_cover(struct remote *remote, uint64_t journal, uint64_t address, uint64_t len)
+{
+	uint64_t unused;
+
+	return remote_syscall(remote, &unused, SYS_mremap, journal + JOURNAL_SIZE - PAGE, 0, len,
+			      MREMAP_MAYMOVE | MREMAP_FIXED, address);
+}
+
+struct err *patch_unmap(struct target *target, struct remote *remote, uint32_t entry)
+{
+	struct journal_entry *e = &journal_of(target)->entry[entry];
+	struct err *err;
+
+	if (e->kind != JOURNAL_LOG)	/* where there is no room (vm.max_map_count), without */
+		err_ignore(patch_cover(remote, target->region->address, e->address, e->len));
+	/*
+	 * First: once it is gone something else may lie there, whether this mdbg lives to write so
+	 * or not. What is of the region's file is known by that.
+	 */
+	journal_undone(journal_of(target), entry);
+	err = remote_unmap(remote, e->address, e->len);
+	if (err)
+		journal_done(journal_of(target), entry);
+	return err;
+}
+
+struct err *patch_fill(struct target *target, uint64_t address, const void *bytes, size_t len)
+{
+	return procmem_write(&target->mem, address, bytes, len);
+}
+
+/* rt_sigaction in the target; new and old may be NULL. */
+static struct err *remote_sigaction(struct remote *remote, int signal,
+				    const struct patch_sigaction *new, struct patch_sigaction *old)
+{
+	struct target *target = remote->thread->target;
+	struct patch_sigaction both[2] = { { 0 } };
+	uint64_t at, unused;
+	struct err *err;
+
+	if (new)
+		both[0] = *new;
+	err = remote_scratch(remote, both, sizeof(both), &at);
+	if (!err)
+		err = remote_syscall(remote, &unused, SYS_rt_sigaction, (uint64_t)signal,
+				     new ? at : 0, old ? at + sizeof(both[0]) : 0, SIGSET_LEN);
+	if (!err && old)
+		err = memory_read(&target->mem.memory, at + sizeof(both[0]), old, sizeof(*old));
+	return err;
+}
+
+struct err *patch_sigaction(struct target *target, struct remote *remote, int signal,
+			    const struct patch_sigaction *new, struct patch_sigaction *old_ret,
+			    uint32_t *entry_ret)
+{
+	struct journal_entry entry = { .kind = JOURNAL_SIGACTION, .aux = (uint64_t)signal,
+				       .len = sizeof(*new) };
+	uint32_t index;
+	struct err *err = remote_sigaction(remote, signal, NULL, old_ret);
+
+	if (err)
+		return err;
+	memcpy(entry.old, old_ret, sizeof(*old_ret));
+	memcpy(entry.new, new, sizeof(*new));
+	err = journal_plan(journal_of(target), &entry, &index);
+	if (err)
+		return err;
+	err = remote_sigaction(remote, signal, new, NULL);
+	if (err) {
+		journal_undone(journal_of(target), index);
+		return err;
+	}
+	journal_done(journal_of(target), index);
+	*entry_ret = index;
+	return NULL;
+}
+
+struct err *patch_get_sigaction(struct remote *remote, int signal, struct patch_sigaction *ret)
+{
+	return remote_sigaction(remote, signal, NULL, ret);
+}
+
+struct err *patch_sigaction_again(struct remote *remote, int signal,
+				  const struct patch_sigaction *new)
+{
+	return remote_sigaction(remote, signal, new, NULL);
+}
+
+struct err *patch_undo_sigaction_entry(struct remote *remote, const struct journal_entry *entry)
+{
+	struct patch_sigaction now, ours, old;
+	struct err *err = remote_sigaction(remote, (int)entry->aux, NULL, &now);
+
+	if (err)
+		return err;
+	memcpy(&ours, entry->new, sizeof(ours));
+	memcpy(&old, entry->old, sizeof(old));
+	/*
+	 * The kernel's own reset (a trap in a thread that blocked the signal) is not the target's
+	 * wish.
+	 */
+	if (now.handler - ours.handler + OURS_LEN >= 2 * OURS_LEN && now.handler != 0)
+		return NULL;
+	/*
+	 * The agent's other handler stands for an old one that was to be used once (SA_RESETHAND).
+	 */
+	if (now.handler != 0 && now.handler != ours.handler)
+		old.handler = 0;
+	return remote_sigaction(remote, (int)entry->aux, &old, NULL);
+}
+
+struct err *patch_sigaction_undo(struct target *target, struct remote *remote, uint32_t entry)
+{
+	struct err *err = patch_undo_sigaction_entry(remote, &journal_of(target)->entry[entry]);
+
+	if (!err)
+		journal_undone(journal_of(target), entry);
+	return err;
+}

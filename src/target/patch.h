@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Changes to a target, each through the journal: the entry is written ahead, then the change is
+ * made; undoing compares first. The only place that writes to a target's text or changes its
+ * mappings and dispositions (but for the stack of a borrowed thread, target/remote.h).
+ *
+ *	verb		undone by		journal
+ *	patch_text	patch_text_undo		JOURNAL_TEXT
+ *	patch_map	patch_unmap		JOURNAL_MAPPING
+ *	patch_map_data	patch_unmap		JOURNAL_DATA
+ *	patch_map_log	patch_unmap		JOURNAL_LOG
+ *	patch_sigaction	patch_sigaction_undo	JOURNAL_SIGACTION
+ */
+#ifndef TARGET_PATCH_H
+#define TARGET_PATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "log/journal.h"
+
+struct procmem;
+struct remote;
+struct target;
+
+/* The kernel's struct sigaction. */
+struct patch_sigaction {
+	uint64_t handler, flags, restorer, mask;
+};
+
+/*
+ * len (at most JOURNAL_BYTES) bytes of text at address become new. The old bytes must equal expect
+ * (as the file has them), else ERR_BUSY: somebody else's patch is there. *entry_ret names the
+ * change.
+ */
+struct err *patch_text(struct target *target, uint64_t address, const void *expect, const void *new,
+		       size_t len, uint32_t *entry_ret) MUST_CHECK;
+/* ERR_BUSY if the bytes are not ours any more: they are left. A module that is gone is no error. */
+struct err *patch_text_undo(struct target *target, uint32_t entry) MUST_CHECK;
+
+/* A private anonymous r-x mapping of len bytes at address exactly, where nothing may lie yet. */
+struct err *patch_map(struct target *target, struct remote *remote, uint64_t address, uint64_t len,
+		      uint32_t *entry_ret) MUST_CHECK;
+/*
+ * A private anonymous rw- mapping of len bytes, wherever there is room: not in core dumps, zeros in
+ * a forked child (MADV_WIPEONFORK; ERR_UNSUPPORTED where the kernel has none).
+ */
+struct err *patch_map_data(struct target *target, struct remote *remote, uint64_t len,
+			   uint64_t *address_ret, uint32_t *entry_ret) MUST_CHECK;
+/*
+ * A shared mapping of the region's file, len bytes from offset (a multiple of the page) on,
+ * wherever there is room; read-only unless write. Not in core dumps; a forked child inherits it. It
+ * is made from one that has the file's page at offset or the one in front of it, which must be
+ * writable if write (ERR_STATE: there is none). ERR_UNSUPPORTED: no room for it.
+ */
+struct err *patch_map_log(struct target *target, struct remote *remote, uint64_t offset,
+			  uint64_t len, bool write, uint64_t *address_ret,
+			  uint32_t *entry_ret) MUST_CHECK;
+/* bytes, len of them, were read at address: as they would be without our own patches. */
+void patch_see_through(const struct target *target, uint64_t address, uint8_t *bytes, size_t len);
+struct err *patch_unmap(struct target *target, struct remote *remote, uint32_t entry) MUST_CHECK;
+/*
+ * Before a private mapping of ours goes, one of the region's file takes its place, which is known
+ * by its name. An entry of the journal that was not changed yet when mdbg was killed would else
+ * name what the target has put there since. journal is where it lies in the target.
+ */
+struct err *patch_cover(struct remote *remote, uint64_t journal, uint64_t address,
+			uint64_t len) MUST_CHECK;
+/* Write into a mapping of ours. */
+struct err *patch_fill(struct target *target, uint64_t address, const void *bytes,
+		       size_t len) MUST_CHECK;
+
+/* Set a disposition; the old one goes to *old_ret. */
+struct err *patch_sigaction(struct target *target, struct remote *remote, int signal,
+			    const struct patch_sigaction *new, struct patch_sigaction *old_ret,
+			    uint32_t *entry_ret) MUST_CHECK;
+/* The disposition as it is. */
+struct err *patch_get_sigaction(struct remote *remote, int signal,
+				struct patch_sigaction *ret) MUST_CHECK;
+/* Put ours back after the kernel reset it. */
+struct err *patch_sigaction_again(struct remote *remote, int signal,
+				  const struct patch_sigaction *new) MUST_CHECK;
+/* Put the old one back, unless the target has set another meanwhile. */
+struct err *patch_sigaction_undo(struct target *target, struct remote *remote,
+				 uint32_t entry) MUST_CHECK;
+
+/*
+ * The same for an entry of any journal, and the memory and threads of a forked child or of an
+ * earlier mdbg's target.
+ */
+struct err *patch_undo_text_entry(struct procmem *mem,
+				  const struct journal_entry *entry) MUST_CHECK;
+struct err *patch_undo_sigaction_entry(struct remote *remote,
+				       const struct journal_entry *entry) MUST_CHECK;
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Why a process cannot be attached to: looked at before (and, when PTRACE_SEIZE was refused,
+ * after) an attach, so that the user gets one clear line and a way out. All errors are ERR_ATTACH
+ * with a hint.
+ */
+#ifndef TARGET_REFUSE_H
+#define TARGET_REFUSE_H
+
+#include <sys/types.h>
+
+#include "base/err.h"
+
+/*
+ * Before: no such process (or a thread's id: names the process), zombie, kernel thread, mdbg
+ * itself (or one of its own threads), already traced (by whom: pid and name; one that was killed is
+ * waited for), a program of another processor or word size (32-bit, x32) as its ELF header says.
+ * NULL: go on.
+ */
+struct err *refuse_check(pid_t pid) MUST_CHECK;
+/*
+ * After PTRACE_SEIZE of pid failed with errnum: somebody else's process (names the user), not
+ * dumpable, yama's ptrace_scope (its value, and what to do), a missing capability, a container's
+ * or user namespace's border, seccomp or an LSM, a tracer that came meanwhile. Never NULL.
+ */
+struct err *refuse_explain(pid_t pid, int errnum) MUST_CHECK;
+
+#endif

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Remote calls (theory in remote.h). */
+
+#include "target/remote.h"
+
+#include <errno.h>
+#include <linux/rseq.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "arch/sigframe.h"
+#include "base/cleanup.h"
+#include "base/trace.h"
+#include "os/procfs.h"
+#include "os/tracer.h"
+#include "target/gadget.h"
+
+#define SYSCALL_STOP	(SIGTRAP | 0x80)
+/* Kernel-internal codes in the result register of an interrupted system call. */
+#define ERESTARTSYS		512
+#define ERESTARTNOINTR		513
+#define ERESTARTNOHAND		514
+#define ERESTART_RESTARTBLOCK	516
+
+static const struct arch *arch_of(const struct remote *remote)
+{
+	return remote->thread->target->arch;
+}
+
+static bool in_syscall(const struct arch *arch, const struct regs *regs)
+{
+	return (int64_t)regs_get(regs, arch->orig_syscall) >= 0;
+}
+
+/*
+ * The registers as rt_sigreturn should restore them: an interrupted system call starts again, since
+ * the kernel will not do it for us then. A relative time limit starts anew; this is the way of a
+ * killed mdbg only.
+ */
+static void translate_restart(const struct arch *arch, struct regs *regs)
+{
+	int64_t result = (int64_t)regs_get(regs, arch->syscall_ret);
+
+	if (!in_syscall(arch, regs))
+		return;
+	if (result != -ERESTARTSYS && result != -ERESTARTNOINTR && result != -ERESTARTNOHAND &&
+	    result != -ERESTART_RESTARTBLOCK)
+		return;
+	regs_set(regs, arch->syscall_nr, regs_get(regs, arch->orig_syscall));
+	regs_set(regs, arch->pc, regs_get(regs, arch->pc) - arch->syscall_insn_len);
+}
+
+/*
+ * A PC in a restartable sequence goes to its abort handler, since the kernel will find the PC
+ * elsewhere.
+ */
+static void abort_rseq(struct thread *thread, struct regs *regs)
+{
+	struct target *target = thread->target;
+	uint64_t rseq = tracer_rseq(thread->tid), cs_addr, pc = regs_get(regs, target->arch->pc);
+	struct rseq_cs cs;
+
+	if (!rseq ||
+	    memory_read_u64(&target->mem.memory, rseq + offsetof(struct rseq, rseq_cs), &cs_addr) ||
+	    !cs_addr || memory_read(&target->mem.memory, cs_addr, &cs, sizeof(cs)))
+		return;
+	if (pc - cs.start_ip < cs.post_commit_offset)
+		regs_set(regs, target->arch->pc, cs.abort_ip);
+}
+
+/* Lay the frame below the red zone; what lay there is kept. */
+static struct err *lay_frame(struct remote *remote, uint64_t restorer)
+{
+	const struct arch *arch = arch_of(remote);
+	struct target *target = remote->thread->target;
+	struct regs restored = remote->regs;
+	AUTO_FREE uint8_t *buf = malloc(2 * REMOTE_FRAME_MAX);
+	uint8_t *xstate = buf + REMOTE_FRAME_MAX;
+	struct sigframe_spec spec = { .regs = &restored,
+				      .mask = remote->mask,
+				      .restorer = restorer };
+	size_t len;
+	struct err *err;
+
+	if (!buf)
+		return err_nomem;
+	translate_restart(arch, &restored);
+	err = tracer_get_xstate(remote->thread->tid, xstate, REMOTE_FRAME_MAX, &spec.xstate_len);
+	if (err)
+		return err;
+	spec.xstate = xstate;
+	spec.below = regs_get(&remote->regs, arch->sp) - arch->red_zone;
+	err = arch->sigframe(&spec, buf, REMOTE_FRAME_MAX, &remote->frame, &len);
+	if (err)
+		return err;
+	remote->frame_len = (uint32_t)len;
+	err = memory_read(&target->mem.memory, remote->frame - REMOTE_SCRATCH, remote->saved,
+			  REMOTE_SCRATCH + len);
+	if (!err)
+		err = procmem_write(&target->mem, remote->frame, buf, len);
+	return err ? err_wrap(err, "stack of thread %d", remote->thread->tid) : NULL;
+}
+
+/* Registers at the `syscall; ret`, about to make call nr. */
+static struct regs call_regs(const struct remote *remote, long nr)
+{
+	const struct arch *arch = arch_of(remote);
+	struct regs regs = remote->regs;
+
+	regs_set(&regs, arch->pc, remote->call_pc);
+	regs_set(&regs, arch->sp, remote->frame);
+	regs_set(&regs, arch->syscall_nr, (uint64_t)nr);
+	regs_set(&regs, arch->orig_syscall, UINT64_MAX);
+	return regs;
+}
+
+/*
+ * Each thread has filters of its own, and may have got one since the attach: asked for each time.
+ */
+static struct err *suspend_seccomp(struct remote *remote)
+{
+	pid_t tid = remote->thread->tid;
+	struct proc_status status;
+	struct err *err = procfs_status(tid, &status);
+
+	if (err || !status.seccomp)
+		return err;
+	err = tracer_suspend_seccomp(tid, true);
+	if (err)
+		return err_hint(err_wrap(err, "process %d runs under a seccomp filter",
+					 remote->thread->target->pid),
+				"run mdbg with CAP_SYS_ADMIN (as root), so that the filter can be "
+				"suspended for the moment of the attach");
+	remote->seccomp = true;
+	return NULL;
+}
+
+/*
+ * Syscall user dispatch (Wine has it) turns the calls of some code into SIGSYS. The selector says
+ * whether it does now; it does not change, as only the thread itself does that.
+ */
+static struct err *check_dispatch(struct thread *thread, uint64_t pc)
+{
+	uint8_t selector = 0;
+	uint64_t at;
+
+	if (!tracer_dispatches(thread->tid, pc, &at))
+		return NULL;
+	if (at && !memory_read(&thread->target->mem.memory, at, &selector, sizeof(selector)) &&
+	    !selector)
+		return NULL;
+	return err_create(ERR_UNSUPPORTED, "thread %d has its system calls dispatched to itself "
+			  "(PR_SET_SYSCALL_USER_DISPATCH)", thread->tid);
+}
+
+struct err *remote_begin(struct thread *thread, struct remote *ret)
+{
+	struct target *target = thread->target;
+	struct regs regs;
+	uint64_t restorer;
+	struct err *err;
+
+	memset(ret, 0, offsetof(struct remote, saved));
+	ret->thread = thread;
+	ret->limit = TARGET_TIMEOUT_NS;
+	ret->regs = thread->regs;
+	abort_rseq(thread, &ret->regs);
+	err = gadget_find(target, &ret->call_pc, &restorer);
+	if (!err)
+		err = check_dispatch(thread, ret->call_pc + target->arch->syscall_insn_len);
+	if (!err)
+		err = suspend_seccomp(ret);
+	if (!err)
+		err = tracer_get_sigmask(thread->tid, &ret->mask);
+	if (!err)
+		err = lay_frame(ret, restorer);
+	if (err) {
+		if (ret->seccomp)	/* no remote_end follows */
+			err_ignore(tracer_suspend_seccomp(thread->tid, false));
+		return err;
+	}
+	/*
+	 * The frame brings the mask back, so that the PC must be on the way to it before the mask
+	 * is changed.
+	 */
+	regs = call_regs(ret, SYS_getpid);
+	err = tracer_set_regs(thread->tid, &regs);
+	return err ? err : tracer_set_sigmask(thread->tid, UINT64_MAX);
+}
+
+/* The thread runs: wait for it. */
+static struct err *wait_for(struct remote *remote, int *status)
+{
+	struct err *err =
+		tracer_wait_for(remote->thread->tid, tracer_now() + remote->limit, status);
+
+	remote->away = err;
+	return err && err->code == ERR_TIMEOUT ?
+		err_hint(err, "does it get a processor, or is its control group frozen?") : err;
+}
+
+/*
+ * To the next system call stop. Only SIGSTOP and SIGKILL can come in between: a SIGSTOP is sent
+ * again afterwards.
+ */
+static struct err *to_syscall_stop(struct remote *remote)
+{
+	pid_t tid = remote->thread->tid;
+
+	for (;;) {
+		int status;
+		struct err *err = tracer_syscall(tid);
+
+		if (!err)
+			err = wait_for(remote, &status);
+		if (err)
+			return err;
+		if (!WIFSTOPPED(status)) {
+			remote->lost = true;
+			target_dispatch(remote->thread->target, tid, status);
+			return err_create(ERR_GONE, "thread %d has ended", tid);
+		}
+		if (WSTOPSIG(status) == SYSCALL_STOP)
+			return NULL;
+		if (status >> 16 == 0 && WSTOPSIG(status) == SIGSTOP)
+			remote->resend_stop = true;
+	}
+}
+
+struct err *remote_call(struct remote *remote, long nr, const uint64_t *args, unsigned nr_args,
+			uint64_t *ret)
+{
+	const struct arch *arch = arch_of(remote);
+	pid_t tid = remote->thread->tid;
+	struct regs regs = call_regs(remote, nr);
+	struct err *err;
+	int64_t result;
+
+	if (remote->away)
+		return err_create(ERR_TIMEOUT, "thread %d is in another call still", tid);
+	for (unsigned i = 0; i < nr_args; i++)
+		regs_set(&regs, arch->syscall_arg[i], args[i]);
+	err = tracer_set_regs(tid, &regs);
+	if (!err)
+		err = to_syscall_stop(remote);	/* entry */
+	if (!err)
+		err = to_syscall_stop(remote);	/* exit */
+	if (!err)
+		err = tracer_get_regs(tid, &regs);
+	if (err)
+		return err_wrap(err, "remote call %ld", nr);
+	result = (int64_t)regs_get(&regs, arch->syscall_ret);
+	if (result < 0 && result > -4096) {
+		errno = (int)-result;
+		return err_sys("remote call %ld", nr);
+	}
+	*ret = (uint64_t)result;
+	return NULL;
+}
+
+struct err *remote_scratch(struct remote *remote, const void *bytes, size_t len, uint64_t *ret)
+{
+	uint64_t at = remote->frame - REMOTE_SCRATCH;
+
+	if (len > REMOTE_SCRATCH)
+		return err_create(ERR_RANGE, "%zu bytes of arguments", len);
+	*ret = at;
+	return procmem_write(&remote->thread->target->mem, at, bytes, len);
+}
+
+/*
+ * From the exit stop of the last call to EVENT_STOP, before any instruction; or out of a call that
+ * takes too long.
+ */
+static struct err *to_event_stop(struct remote *remote)
+{
+	pid_t tid = remote->thread->tid;
+
+	for (;;) {
+		int status;
+		/* anew each time: see go_on in thread.c */
+		struct err *err = tracer_interrupt(tid);
+
+		if (!err && !remote->away)
+			err = tracer_cont(tid, 0);
+		if (!err)
+			err = wait_for(remote, &status);
+		if (err)
+			return err;
+		if (!WIFSTOPPED(status)) {
+			remote->lost = true;
+			target_dispatch(remote->thread->target, tid, status);
+			return err_create(ERR_GONE, "thread %d has ended", tid);
+		}
+		if (status >> 16 == PTRACE_EVENT_STOP) {
+			remote->thread->group_signal =
+				WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
+			return NULL;
+		}
+		if (status >> 16 == 0 && WSTOPSIG(status) == SIGSTOP)
+			remote->resend_stop = true;
+	}
+}
+
+/* The frame brings it back; what lay there is not put back under it. */
+static void leave_to_frame(struct remote *remote)
+{
+	remote->thread->state = THREAD_RUNNING;
+	remote->thread->stuck = true;
+	trace_line("thread %d does not come back from a remote call", remote->thread->tid);
+}
+
+struct err *remote_end(struct remote *remote)
+{
+	struct thread *thread = remote->thread;
+	struct target *target;
+	struct err *err, *also;
+
+	if (remote->lost)
+		return err_create(ERR_GONE, "the thread that was borrowed has ended");
+	target = thread->target;
+	/* The kernel must not take what is in the registers for a system call to restart. */
+	err = to_event_stop(remote);
+	if (remote->lost)
+		return err;
+	if (remote->away) {
+		leave_to_frame(remote);
+		return err;
+	}
+	/*
+	 * In this order: until the registers are back, a killed mdbg leaves the thread on its way
+	 * through the frame.
+	 */
+	also = tracer_set_sigmask(thread->tid, remote->mask);
+	err = err ? err : also;
+	also = tracer_set_regs(thread->tid, &remote->regs);
+	err = err ? err : also;
+	also = procmem_write(&target->mem, remote->frame - REMOTE_SCRATCH, remote->saved,
+			     REMOTE_SCRATCH + remote->frame_len);
+	err = err ? err : also;
+	if (remote->seccomp) {
+		also = tracer_suspend_seccomp(thread->tid, false);
+		err = err ? err : also;
+	}
+	thread->regs = remote->regs;
+	thread->regs_changed = false;
+	thread->state = THREAD_STOPPED;
+	if (remote->resend_stop)
+		kill(thread->tgid, SIGSTOP);
+	return err;
+}
+
+struct err *remote_unmap(struct remote *remote, uint64_t address, uint64_t len)
+{
+	uint64_t unused;
+
+	return remote_syscall(remote, &unused, SYS_munmap, address, len);
+}
+
+static bool has_bytes(struct target *target, uint64_t at, const uint8_t *bytes, size_t len)
+{
+	uint8_t there[sizeof(target->arch->restorer_gadget)];
+
+	return !memory_read(&target->mem.memory, at, there, len) && !memcmp(there, bytes, len);
+}
+
+bool remote_is_left(const struct thread *thread)
+{
+	struct target *target = thread->target;
+	const struct arch *arch = target->arch;
+	uint64_t to;
+
+	return thread->state == THREAD_STOPPED &&
+		has_bytes(target, regs_get(&thread->regs, arch->pc), arch->call_gadget,
+			  arch->call_gadget_len) &&
+		!memory_read_u64(&target->mem.memory, regs_get(&thread->regs, arch->sp), &to) &&
+		has_bytes(target, to, arch->restorer_gadget, arch->restorer_gadget_len);
+}
+
+struct choice {
+	struct remote *remote;
+	struct thread *not;	/* was tried already */
+	struct err *err;
+};
+
+static void try_thread(struct thread *thread, void *ctx)
+{
+	struct choice *choice = ctx;
+
+	if (choice->err && thread != choice->not && thread->state == THREAD_STOPPED)
+		choice->err = remote_begin(thread, choice->remote);
+}
+
+/*
+ * A thread whose stack has no room below (ERR_MEMORY), or that cannot make a call now
+ * (ERR_UNSUPPORTED), is passed by for another.
+ */
+struct err *remote_begin_any(struct target *target, struct remote *ret)
+{
+	struct choice choice = { .remote = ret, .not = target_any_stopped(target) };
+
+	if (!choice.not)
+		return err_create(ERR_BUSY, "no thread of process %d can be borrowed", target->pid);
+	choice.err = remote_begin(choice.not, ret);
+	if (choice.err &&
+	    (choice.err->code == ERR_MEMORY || choice.err->code == ERR_UNSUPPORTED))
+		target_each_thread(target, try_thread, &choice);
+	return choice.err;
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Stopping all threads of a target, and letting them go on (theory in target.h).
+ *
+ * Who waits in a system call notices nothing of a stop, as long as nobody wakes him. So those are
+ * stopped first, and those who run when the others stand; these are the first to go on again.
+ */
+
+#include <sys/ptrace.h>
+
+#include "base/trace.h"
+#include "base/vec.h"
+#include "os/procfs.h"
+#include "os/tracer.h"
+#include "target/target.h"
+
+#define NS_PER_MS	1000000ull
+/*
+ * A child that is made stops before its first instruction; how long to wait for it when all else
+ * has stopped.
+ */
+#define NEWBORN_NS	(1000 * NS_PER_MS)
+/* How long one thread is waited for before any other that has stopped is heard. */
+#define IN_TURN_NS	NS_PER_MS
+
+struct some {
+	bool busy;		/* those who are */
+	void (*fn)(struct thread *thread);
+};
+
+static void one_of_some(struct thread *thread, void *ctx)
+{
+	const struct some *some = ctx;
+
+	if (thread->busy == some->busy)
+		some->fn(thread);
+}
+
+static void each_that_is(struct target *target, bool busy, void (*fn)(struct thread *thread))
+{
+	struct some some = { busy, fn };
+
+	target_each_thread(target, one_of_some, &some);
+}
+
+void target_each_busy_first(struct target *target, void (*fn)(struct thread *thread))
+{
+	each_that_is(target, true, fn);
+	each_that_is(target, false, fn);
+}
+
+static void interrupt_one(struct thread *thread)
+{
+	if (thread->state == THREAD_STOPPED)
+		return;
+	/* fails only if it was killed: its exit follows */
+	err_ignore(tracer_interrupt(thread->tid));
+}
+
+static void count_running(struct thread *thread, void *ctx)
+{
+	unsigned *count = ctx;
+
+	if (thread->state == THREAD_RUNNING && !thread->stuck)
+		(*count)++;
+}
+
+static unsigned running(struct target *target)
+{
+	unsigned count = 0;
+
+	target_each_thread(target, count_running, &count);
+	return count;
+}
+
+/* A thread that still runs: is it in an uninterruptible sleep, or is it gone? */
+static void look_at_late(struct thread *thread, void *ctx UNUSED)
+{
+	struct proc_stat stat;
+
+	if (thread->state == THREAD_STOPPED || thread->stuck)
+		return;
+	if (!procfs_stat(thread->tid, &stat) && stat.state == 'D') {
+		thread->stuck = true;
+		trace_line("thread %d does not stop: in uninterruptible sleep", thread->tid);
+	}
+}
+
+/* Children that did not come in time are not waited for any more. */
+static bool awaits_child(struct target *target, uint64_t end)
+{
+	if (target->expected && tracer_now() > end) {
+		trace_line("%u children of process %d do not stop", target->expected, target->pid);
+		/* But when they do they are let go, so that somebody must wait. */
+		tracer_count(target->tracer, (int)target->expected);
+		map_free(&target->newborn, NULL);
+		target->newborn = (struct map)MAP_INIT;
+		target->expected = 0;
+	}
+	return target->expected;
+}
+
+struct tids {
+	VEC(pid_t) vec;
+	bool with_busy;
+};
+
+static void note_running(struct thread *thread, void *ctx)
+{
+	struct tids *tids = ctx;
+
+	/* Who cannot be noted is waited for with the rest. */
+	if (thread->state == THREAD_RUNNING && !thread->stuck && (tids->with_busy || !thread->busy))
+		err_ignore(vec_push(&tids->vec, thread->tid));
+}
+
+/*
+ * Most stop soon, in the order in which they were asked to. To wait for any of many would have the
+ * kernel, and this file, look at all of them each time. Behind one who does not stop soon, those
+ * are heard who have. True: somebody was.
+ */
+static bool wait_in_turn(struct target *target, bool with_busy)
+{
+	struct tids tids = { .vec = VEC_INIT, .with_busy = with_busy };
+	bool patient = true, any = false;
+
+	target_each_thread(target, note_running, &tids);
+	for (size_t i = 0; i < tids.vec.nr && !target->ended; i++) {
+		pid_t tid = tids.vec.at[i];
+		struct err *err = NULL;
+		int status;
+
+		if (!target_thread(target, tid))
+			continue;
+		if (patient)
+			err = tracer_wait_for(tid, tracer_now() + IN_TURN_NS, &status);
+		else if (!tracer_poll(tid, &status))
+			continue;
+		if (!err) {
+			target->ops->route(target->ctx, tid, status);
+			any = true;
+		} else if (err->code == ERR_TIMEOUT) {
+			patient = false;
+		}
+	}
+	vec_free(&tids.vec);
+	return any;
+}
+
+static struct err *wait_stopped(struct target *target)
+{
+	uint64_t start = tracer_now(), end = start + TARGET_TIMEOUT_NS;
+
+	while (!target->ended &&
+	       (running(target) > 0 || awaits_child(target, start + NEWBORN_NS))) {
+		int status;
+		pid_t tid;
+		struct err *err;
+
+		if (wait_in_turn(target, true))
+			continue;
+		err = tracer_wait(tracer_now() + 10 * NS_PER_MS, &tid, &status);
+		if (!err) {
+			target->ops->route(target->ctx, tid, status);
+			continue;
+		}
+		if (err->code != ERR_TIMEOUT)
+			return err;
+		target_each_thread(target, look_at_late, NULL);
+		if (tracer_now() > end)
+			return err_wrap(err, "stop process %d", target->pid);
+	}
+	return target->ended ? err_create(ERR_GONE, "process %d has ended", target->pid) : NULL;
+}
+
+static struct err *stop_all(struct target *target)
+{
+	each_that_is(target, false, interrupt_one);
+	wait_in_turn(target, false);
+	/* All that have not stopped: who was busy may be seen otherwise by now. */
+	target_each_busy_first(target, interrupt_one);
+	return wait_stopped(target);
+}
+
+struct err *target_stop(struct target *target, bool *was_ret)
+{
+	uint64_t end = tracer_now() + TARGET_TIMEOUT_NS;
+	unsigned missed;
+	struct err *err;
+
+	if (was_ret)
+		*was_ret = target->stopped;
+	if (target->stopped)
+		return NULL;
+	if (target->ended)
+		return err_create(ERR_GONE, "process %d has ended", target->pid);
+	err = target_hands_on(target);
+	if (err)
+		return err;
+	target->stopping = true;
+	do {
+		err = stop_all(target);
+		if (!err)
+			err = target_seize_missed(target, &missed);
+		if (!err && missed && tracer_now() > end)
+			err = err_create(ERR_TIMEOUT, "stop process %d: its threads make others "
+					 "faster than they can be traced", target->pid);
+	} while (!err && missed);
+	target->stopped = true;
+	if (err)
+		target_resume(target);
+	return err;
+}
+
+static void resume_one(struct thread *thread)
+{
+	thread->stuck = false;
+	if (thread->state != THREAD_STOPPED)
+		return;
+	if (!thread->group_signal)
+		thread_restart_syscall(thread, 0);
+	thread_resume(thread, 0);
+}
+
+void target_resume(struct target *target)
+{
+	target->stopping = target->stopped = false;
+	target_each_busy_first(target, resume_one);
+}
+
+struct err *target_run_for(struct target *target, uint64_t ns)
+{
+	uint64_t until = tracer_now() + ns;
+	int status;
+	pid_t tid;
+
+	target_resume(target);
+	while (!tracer_wait(until, &tid, &status))
+		target->ops->route(target->ctx, tid, status);
+	return target_stop(target, NULL);
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A target: one address space, the threads that run in it, and what mdbg did to it.
+ *
+ * Everything here runs on the tracer thread (os/tracer.h).
+ *
+ * Threads and stops
+ * -----------------
+ *
+ *	  seize, first stop of a clone			PTRACE_INTERRUPT
+ *	        |					      |
+ *	        v					      v
+ *	    RUNNING  --- stop that is not EVENT_STOP --->  handled at once, resumed: RUNNING
+ *	        |
+ *	        +------- PTRACE_EVENT_STOP, while the target is being stopped ---> STOPPED
+ *	        +------- the same, otherwise (late interrupt, group stop)     ---> resumed: CONT, or
+ *	        |                                                      LISTEN in a group stop
+ *	        +------- exit                                                 ---> gone
+ *
+ * A thread is STOPPED in PTRACE_EVENT_STOP only, whatever it was doing: signals are passed on first
+ * (the kernel then sets up the handler's frame and stops again before its first instruction), our
+ * own traps are handled first. So there is one kind of stop to inject calls into, to move a PC in,
+ * to detach from. The kernel looks for an interrupt before it looks for signals, so that a thread
+ * can be in EVENT_STOP with the SIGTRAP of an int3 of ours still queued; such a thread is let go on
+ * to report it before it counts as STOPPED (flush_trap), else the signal would kill it after a
+ * detach.
+ *
+ * A thread that does not stop is `stuck` if it is in an uninterruptible sleep (a vfork parent): it
+ * runs no user code, and the target counts as stopped without it. It stays traced; should it come
+ * back it reports a stop of its own.
+ *
+ * Threads of this address space need not be threads of the process: a vfork child, or any CLONE_VM
+ * process, runs the same text, so it is held in the same table (tgid tells) and never cleaned as if
+ * its memory were its own.
+ *
+ * A forked child with its own memory is stopped by the kernel before it runs; ops->fork_child takes
+ * it over. The target counts as stopped only when those whom its threads have made have stopped,
+ * too: a child that comes after the text was put back would be a copy from before, and a thread
+ * that comes after the release would stay stopped.
+ */
+#ifndef TARGET_TARGET_H
+#define TARGET_TARGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "arch/arch.h"
+#include "base/err.h"
+#include "base/map.h"
+#include "log/journal.h"
+#include "os/procmem.h"
+#include "target/module.h"
+
+struct tracer;
+struct target;
+
+enum thread_state { THREAD_RUNNING, THREAD_STOPPED };
+
+struct thread {
+	struct target *target;
+	pid_t tid, tgid;
+	enum thread_state state;
+	int group_signal;	/* STOPPED in a group stop by this signal */
+	bool stuck;
+	bool busy;		/* when last seen it ran, and waited in no system call: see stop.c */
+	bool blocks_sigtrap;	/* seen to block SIGTRAP: each of its traps is looked at closely */
+	uint64_t repairs_seen;	/* of the owner of ops: repairs of SIGTRAP before its last trap */
+	uint32_t traps;		/* of ours that it has hit */
+	struct regs regs;	/* at the stop that is being handled, or in which it is held */
+	bool regs_changed;	/* regs must be written before it goes on */
+	bool pc_changed;	/* only the PC must: cheaper */
+	void *data;		/* of the owner of ops */
+};
+
+struct target_ops {
+	/*
+	 * thread stopped at a SIGTRAP: true if it was for a trap of ours. Registers are changed in
+	 * thread->regs (and regs_changed or pc_changed set).
+	 */
+	bool (*trap)(void *ctx, struct thread *thread);
+	/* Is pc the address that follows one of our traps? */
+	bool (*is_trap)(void *ctx, uint64_t pc);
+	void (*thread_gone)(void *ctx, struct thread *thread);
+	void (*thread_new)(void *ctx, struct thread *thread);
+	/* A forked process, stopped, with its own memory. Must detach it (or keep it). */
+	void (*fork_child)(void *ctx, pid_t child);
+	/*
+	 * A status came while this target was waited for: it may be another target's. Ends in
+	 * target_dispatch for its own.
+	 */
+	void (*route)(void *ctx, pid_t tid, int status);
+	/* thread is the only one left; the old memory is gone. */
+	void (*exec)(void *ctx, struct thread *thread);
+	void (*signal)(void *ctx, struct thread *thread, int signal);
+	/* The last thread is gone; known: status is the process'. */
+	void (*ended)(void *ctx, int status, bool known);
+};
+
+struct target {
+	pid_t pid;			/* as the user named it */
+	uint64_t start_time;		/* of the process, against a reused pid */
+	const struct arch *arch;
+	struct tracer *tracer;
+	const struct target_ops *ops;
+	void *ctx;
+	struct map threads;		/* tid → struct thread */
+	struct map newborn;		/* see target/thread.c, expect_child */
+	unsigned expected;		/* how many of newborn have not stopped yet */
+	struct procmem mem;
+	struct modules modules;
+	bool stopping;			/* threads that report EVENT_STOP stay stopped */
+	bool stopped;			/* all threads are (but stuck ones) */
+	bool ended;
+	bool released;			/* who is still traced is let go when he reports */
+	bool hands_off;			/* the same, and target_stop will trace them all again */
+	uint32_t stack_copy;		/* see target/stack.c */
+	struct walk_cache walk_cache;
+	uint64_t call_gadget, restorer_gadget;	/* see target/gadget.h; 0: not looked for yet */
+	struct region *region;		/* see target/region.h; NULL: none */
+};
+
+/* How long any one wait for a target may take. */
+#define TARGET_TIMEOUT_NS	10000000000ull
+
+/* Nothing is traced yet. ERR_GONE, ERR_PERM. */
+struct err *target_create(struct tracer *tracer, pid_t pid, const char *cache_dir,
+			  const struct target_ops *ops, void *ctx, struct target **ret) MUST_CHECK;
+/* Must be detached, or ended. */
+void target_destroy(struct target *target);
+
+/*
+ * Trace all threads (and those processes that share the memory). On failure none is traced.
+ * ERR_ATTACH.
+ */
+struct err *target_seize_all(struct target *target) MUST_CHECK;
+/* A child of the tracer thread, already seized and stopped in PTRACE_EVENT_EXEC. */
+struct err *target_adopt(struct target *target, pid_t tid) MUST_CHECK;
+/*
+ * Stop all threads; *was_ret, if not NULL, says whether they were. ERR_TIMEOUT: the target runs on.
+ * ERR_GONE: it ended.
+ */
+struct err *target_stop(struct target *target, bool *was_ret) MUST_CHECK;
+void target_resume(struct target *target);
+/*
+ * Let a stopped target go on for ns nanoseconds, its events handled, and stop it again. Errors of
+ * target_stop.
+ */
+struct err *target_run_for(struct target *target, uint64_t ns) MUST_CHECK;
+/*
+ * Let all threads go on untraced: stuck ones when they come back. Must be stopped; ends with
+ * target_destroy.
+ */
+void target_release(struct target *target);
+
+/*
+ * Hands off: all threads go on untraced (stuck ones when they come back). Must be stopped.
+ * The next target_stop traces them anew; so does target_hands_on, without a stop. Meanwhile nothing
+ * of what the target does is seen: not its end (target_lives tells), not what it forks or execs
+ * (its memory is ERR_GONE after an exec, and so is target_stop).
+ */
+void target_hands_off(struct target *target);
+/* Does any of its threads live? One that does is what its memory and maps are read by from now on. */
+bool target_lives(struct target *target);
+struct err *target_hands_on(struct target *target) MUST_CHECK;
+
+/* Drop all threads, without a word to them: they are somebody else's now (an exec), or gone. */
+void target_forget(struct target *target);
+
+/* A wait status of tid; false: it is no thread of this target (and was not made one). */
+bool target_dispatch(struct target *target, pid_t tid, int status);
+/* Did a thread of this target make tid, which has not reported yet? */
+bool target_expects(const struct target *target, pid_t tid);
+struct thread *target_thread(const struct target *target, pid_t tid);
+/* Some thread that is STOPPED (prefer the one best suited for a remote call), or NULL. */
+struct thread *target_any_stopped(const struct target *target);
+void target_each_thread(struct target *target, void (*fn)(struct thread *thread, void *ctx),
+			void *ctx);
+/*
+ * Do the two tasks share their memory? One that ends has none any more, long before that is known:
+ * a target is better asked by target_shares.
+ */
+bool target_same_memory(pid_t a, pid_t b);
+/* Does a process that is none of the target's threads share its memory (a vfork child)? */
+bool target_shares(const struct target *target, pid_t pid);
+/*
+ * When all threads have stopped: is there one that is not traced? While they ran it was made by one
+ * that was not traced yet. *nr_ret: how many are traced now, or have ended since, and may have made
+ * others. For target_stop.
+ */
+struct err *target_seize_missed(struct target *target, unsigned *nr_ret) MUST_CHECK;
+
+/* Those who are busy first. fn may drop the thread that it was called for. */
+void target_each_busy_first(struct target *target, void (*fn)(struct thread *thread));
+
+/* Write thread->regs if they were changed. */
+struct err *thread_flush_regs(struct thread *thread) MUST_CHECK;
+/* Let it go on, with this signal (0: none), or stay in its group stop. */
+void thread_resume(struct thread *thread, int signal);
+
+/*
+ * A system call that a mere stop made return EINTR (epoll_wait, semtimedop, receives with a
+ * timeout: signal(7), "Interruption of system calls by stop signals") goes back to its `syscall`
+ * instruction, if no signal that the thread will take is waiting.
+ */
+void thread_restart_syscall(struct thread *thread, int signal);
+
+#endif

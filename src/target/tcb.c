@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Where a libc keeps what the agent reads of a thread (theory in tcb.h). */
+
+#include "target/tcb.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "os/procfs.h"
+#include "target/target.h"
+
+#define TCB_MAX		4096u
+#define SELF_MAX	64u
+#define THREADS_MAX	16u		/* that are looked at: the target is stopped meanwhile */
+#define STACK_MAX	(1ull << 36)
+
+/* A thread as far as it is known. */
+struct view {
+	uint64_t tp, sp;
+	uint32_t tid;
+	bool first;		/* of the process: its stack is the kernel's */
+	size_t len;		/* of what could be read */
+	uint8_t bytes[TCB_MAX];	/* from tp on */
+};
+
+struct views {
+	struct target *target;
+	struct view *at;
+	unsigned nr;
+};
+
+static void collect(struct thread *thread, void *ctx)
+{
+	struct views *views = ctx;
+	const struct arch *arch = views->target->arch;
+	struct view *view = &views->at[views->nr];
+
+	if (views->nr == THREADS_MAX || thread->state != THREAD_STOPPED ||
+	    thread->tgid != views->target->pid)
+		return;
+	view->tp = regs_get(&thread->regs, arch->tp);
+	view->sp = regs_get(&thread->regs, arch->sp);
+	view->tid = (uint32_t)thread->tid;
+	view->first = thread->tid == thread->tgid;
+	if (!view->tp || view->tp % 8 ||
+	    memory_read_some(&views->target->mem.memory, view->tp, view->bytes, TCB_MAX,
+			     &view->len))
+		return;
+	views->nr++;
+}
+
+/* Does the kernel give the process another id in its own namespace than mdbg sees? */
+static bool is_foreign(pid_t pid)
+{
+	AUTO_FREE char *status = NULL;
+	const char *line, *end;
+
+	if (procfs_file(pid, "status", &status, NULL))
+		return false;
+	line = strstr(status, "\nNSpid:");
+	if (!line)
+		return false;
+	for (end = line + 1; *end && *end != '\n'; end++)
+		;
+	while (end[-1] >= '0' && end[-1] <= '9')
+		end--;
+	return strtol(end, NULL, 10) != pid;
+}
+
+static uint64_t word(const struct view *view, uint32_t offset)
+{
+	uint64_t value = 0;
+
+	if (offset + sizeof(value) <= view->len)
+		memcpy(&value, view->bytes + offset, sizeof(value));
+	return value;
+}
+
+static uint32_t half(const struct view *view, uint32_t offset)
+{
+	uint32_t value = 0;
+
+	if (offset + sizeof(value) <= view->len)
+		memcpy(&value, view->bytes + offset, sizeof(value));
+	return value;
+}
+
+static void derive_self(const struct views *views, struct tcb *ret)
+{
+	for (uint32_t offset = 0; offset < SELF_MAX && !ret->has_self; offset += 8) {
+		unsigned same = 0;
+
+		while (same < views->nr && word(&views->at[same], offset) == views->at[same].tp)
+			same++;
+		ret->has_self = same == views->nr;
+		ret->self_offset = ret->has_self ? offset : 0;
+	}
+}
+
+/* tid */
+
+static bool all_have_tid(const struct views *views, uint32_t offset)
+{
+	for (unsigned i = 0; i < views->nr; i++)
+		if (half(&views->at[i], offset) != views->at[i].tid)
+			return false;
+	return true;
+}
+
+/* glibc tells debuggers: size in bits, number of elements, offset. */
+static uint32_t told_tid(const struct views *views)
+{
+	uint64_t address = modules_symbol(&views->target->modules, "_thread_db_pthread_tid");
+	uint32_t told[3];
+
+	if (!address || memory_read(&views->target->mem.memory, address, told, sizeof(told)) ||
+	    told[0] != 32 || !all_have_tid(views, told[2]))
+		return 0;
+	return told[2];
+}
+
+static uint32_t derive_tid(const struct views *views)
+{
+	uint32_t found = 0;
+	unsigned nr = 0;
+
+	for (uint32_t offset = 4; offset < TCB_MAX; offset += 4) {
+		if (!all_have_tid(views, offset))
+			continue;
+		if (!nr++)
+			found = offset;
+	}
+	if (nr > 1 && views->nr == 1)
+		return told_tid(views);
+	return found;
+}
+
+/* stack */
+
+static bool readable(struct target *target, uint64_t address)
+{
+	uint64_t unused;
+
+	return !memory_read_u64(&target->mem.memory, address, &unused);
+}
+
+/* Is it the bounds of a stack with this thread's control block in it? */
+static bool bounds(struct target *target, const struct view *view, uint32_t offset)
+{
+	uint64_t base = word(view, offset), size = word(view, offset + 8);
+
+	return base && size && size < STACK_MAX && view->tp - base < size &&
+	       readable(target, base + size - 8);
+}
+
+/* By the threads that libc has made; most must have SP on their stack. */
+static bool fits_stack(const struct views *views, uint32_t offset)
+{
+	unsigned nr = 0, inside = 0;
+
+	for (unsigned i = 0; i < views->nr; i++) {
+		const struct view *view = &views->at[i];
+
+		if (view->first)
+			continue;
+		if (!bounds(views->target, view, offset))
+			return false;
+		nr++;
+		inside += word(view, offset) % 4096 == 0 &&
+			  view->sp - word(view, offset) < word(view, offset + 8);
+	}
+	return 2 * inside > nr;
+}
+
+/* By the first thread: see tcb.h. */
+static uint32_t stack_of_first(const struct views *views)
+{
+	uint64_t address = 0, stack_end;
+	uint32_t found = 0;
+
+	for (unsigned i = 0; i < views->nr; i++) {
+		if (!views->at[i].first)
+			continue;
+		address = modules_symbol(&views->target->modules, "__libc_stack_end");
+		if (!address ||
+		    memory_read_u64(&views->target->mem.memory, address, &stack_end) || !stack_end)
+			return 0;
+		for (uint32_t offset = 16; offset < TCB_MAX; offset += 8) {
+			if (word(&views->at[i], offset) != stack_end ||
+			    word(&views->at[i], offset - 8))
+				continue;
+			if (found)
+				return 0;
+			found = offset - 8;
+		}
+	}
+	return found;
+}
+
+static uint32_t derive_stack(const struct views *views)
+{
+	uint32_t found = 0;
+
+	for (uint32_t offset = 8; offset < TCB_MAX; offset += 8) {
+		if (!fits_stack(views, offset))
+			continue;
+		if (found)
+			return 0;
+		found = offset;
+	}
+	return found ? found : stack_of_first(views);
+}
+
+void tcb_derive(struct target *target, struct tcb *ret)
+{
+	AUTO_FREE struct view *view = malloc(THREADS_MAX * sizeof(*view));
+	struct views views = { .target = target, .at = view };
+
+	*ret = (struct tcb){ .has_self = false };
+	if (!view)
+		return;
+	target_each_thread(target, collect, &views);
+	if (!views.nr)
+		return;
+	derive_self(&views, ret);
+	if (!ret->has_self)
+		return;
+	if (!is_foreign(target->pid))
+		ret->tid_offset = derive_tid(&views);
+	ret->stack_offset = derive_stack(&views);
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Compiled rows, kept from one run of mdbg to the next: DIR/BUILDID-VADDR.rows, a header and the
+ * rows.
+ *
+ * The build-id names the file; a sum over the CFI itself says whether it is of that file, since
+ * nothing keeps two builds from claiming the same id. A file counts only if all of it is as it was
+ * written (its own sum) and it belongs to the user who runs mdbg. It is written aside and renamed,
+ * so that of two mdbgs the last one wins and nobody reads half a file.
+ */
+
+#include "unwind/compile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "base/trace.h"
+#include "elf/cfi.h"
+#include "elf/elf_file.h"
+#include "unwind/table.h"
+
+#define CACHE_MAGIC	"mdbgrows"
+#define CACHE_VERSION	1	/* to be raised whenever rows, or how they are compiled, change */
+
+/* In the byte order of the machine that made it. */
+struct cache_header {
+	char magic[8];
+	uint32_t version;
+	uint32_t row_size;
+	uint64_t vaddr, size;
+	uint64_t cfi_sum;	/* of what the rows were compiled from */
+	uint64_t rows_sum;
+	uint32_t nr;
+	uint8_t build_id_len;
+	uint8_t pad[3];
+	uint8_t build_id[BUILD_ID_MAX];
+};
+
+/* Against accidents, not against attackers. A word at a time. */
+static uint64_t sum_bytes(uint64_t sum, const void *bytes, size_t len)
+{
+	const char *at = bytes;
+	uint64_t word;
+
+	for (; len >= sizeof(word); at += sizeof(word), len -= sizeof(word)) {
+		memcpy(&word, at, sizeof(word));
+		sum = (sum ^ word) * 0x9e3779b97f4a7c15ull;
+		sum ^= sum >> 29;
+	}
+	word = len;
+	memcpy((char *)&word + 1, at, len < 7 ? len : 7);
+	sum = (sum ^ word) * 0x9e3779b97f4a7c15ull;
+	return sum ^ sum >> 32;
+}
+
+static uint64_t cfi_sum(const struct cfi *cfi)
+{
+	uint64_t sum = cfi->bad;
+
+	for (size_t i = 0; i < cfi->cies.nr; i++) {
+		const struct cfi_cie *cie = &cfi->cies.at[i];
+		uint64_t words[] = { cie->code_align, (uint64_t)cie->data_align, cie->return_column,
+				     (uint64_t)cie->signal << 1 | cie->debug_frame };
+
+		sum = sum_bytes(sum, words, sizeof(words));
+		sum = sum_bytes(sum, cie->insns, (size_t)(cie->insns_end - cie->insns));
+	}
+	for (size_t i = 0; i < cfi->fdes.nr; i++) {
+		const struct cfi_fde *fde = &cfi->fdes.at[i];
+		uint64_t words[] = { fde->start, fde->size, fde->cie };
+
+		sum = sum_bytes(sum, words, sizeof(words));
+		sum = sum_bytes(sum, fde->insns, (size_t)(fde->insns_end - fde->insns));
+	}
+	return sum;
+}
+
+/*
+ * The header that a file for these rows must have, but for nr and rows_sum. False without a build-
+ * id.
+ */
+static bool header_init(struct elf_file *file, uint64_t vaddr, uint64_t size, const struct cfi *cfi,
+			struct cache_header *ret)
+{
+	size_t len;
+	const uint8_t *build_id = elf_file_build_id(file, &len);
+
+	memset(ret, 0, sizeof(*ret));
+	memcpy(ret->magic, CACHE_MAGIC, sizeof(ret->magic));
+	ret->version = CACHE_VERSION;
+	ret->row_size = sizeof(struct row);
+	ret->vaddr = vaddr;
+	ret->size = size;
+	ret->cfi_sum = cfi_sum(cfi);
+	ret->build_id_len = (uint8_t)len;
+	memcpy(ret->build_id, build_id, len);
+	return len > 0;
+}
+
+static struct err *cache_path(const struct cache_header *header, const char *dir, struct str *path)
+{
+	struct err *err = str_addf(path, "%s/", dir);
+
+	for (unsigned i = 0; i < header->build_id_len && !err; i++)
+		err = str_addf(path, "%02x", header->build_id[i]);
+	return err ? err : str_addf(path, "-%" PRIx64 ".rows", header->vaddr);
+}
+
+static bool read_all(int fd, void *buf, size_t len)
+{
+	char *at = buf;
+
+	while (len) {
+		ssize_t n = read(fd, at, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		at += n;
+		len -= (size_t)n;
+	}
+	return true;
+}
+
+static bool write_all(int fd, const void *buf, size_t len)
+{
+	const char *at = buf;
+
+	while (len) {
+		ssize_t n = write(fd, at, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		at += n;
+		len -= (size_t)n;
+	}
+	return true;
+}
+
+/* The header of an open file, if it is the wanted one's and the file is as long as it says. */
+static bool header_read(int fd, const struct cache_header *want, struct cache_header *ret)
+{
+	struct cache_header found;
+	struct stat st;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+	    !read_all(fd, &found, sizeof(found)))
+		return false;
+	*ret = found;
+	found.nr = 0;
+	found.rows_sum = 0;
+	if (memcmp(&found, want, sizeof(found)))
+		return false;
+	return (uint64_t)st.st_size == sizeof(found) + (uint64_t)ret->nr * sizeof(struct row);
+}
+
+/*
+ * The rows from the cache. False where there are none that can be believed; also without memory:
+ * compiling says so then.
+ */
+static bool cache_read(const char *path, const struct cache_header *want, struct rows *ret)
+{
+	int fd AUTO_CLOSE = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct row *row AUTO_FREE = NULL;
+	struct cache_header header;
+	struct err *err;
+	size_t len;
+
+	if (fd < 0 || !header_read(fd, want, &header) || !header.nr)
+		return false;
+	len = header.nr * sizeof(*row);
+	row = malloc(len);
+	if (!row || !read_all(fd, row, len))
+		return false;
+	if (sum_bytes(0, row, len) != header.rows_sum || !rows_valid(row, header.nr))
+		return false;
+	err = rows_create(row, header.nr, ret);
+	return !err;
+}
+
+static bool cache_fill(int fd, struct cache_header *header, const struct rows *rows)
+{
+	size_t len = rows->nr * sizeof(*rows->row);
+
+	header->nr = rows->nr;
+	header->rows_sum = sum_bytes(0, rows->row, len);
+	return write_all(fd, header, sizeof(*header)) && write_all(fd, rows->row, len);
+}
+
+/* Make a folder and those above it; whether it worked is seen when a file is made there. */
+static void folders_make(const char *dir)
+{
+	char *path AUTO_FREE = strdup(dir);
+
+	for (char *at = path; at && *at; at++) {
+		if (*at != '/' || at == path)
+			continue;
+		*at = '\0';
+		mkdir(path, 0700);
+		*at = '/';
+	}
+	mkdir(dir, 0700);
+}
+
+static struct err *cache_write(const char *dir, const char *path, struct cache_header *header,
+			       const struct rows *rows)
+{
+	struct str aside AUTO_STR = STR_INIT;
+	struct err *err = str_addf(&aside, "%s.XXXXXX", path);
+	int fd AUTO_CLOSE = -1;
+
+	if (err)
+		return err;
+	folders_make(dir);
+	fd = mkostemp(aside.at, O_CLOEXEC);
+	if (fd < 0)
+		return err_sys("%s", path);
+	if (cache_fill(fd, header, rows) && !rename(aside.at, path))
+		return NULL;
+	err = err_sys("%s", path);
+	unlink(aside.at);
+	return err;
+}
+
+struct err *rows_load(struct elf_file *file, uint64_t vaddr, uint64_t size, const char *dir,
+		      struct rows *ret)
+{
+	struct str path AUTO_STR = STR_INIT;
+	struct cache_header header;
+	const struct cfi *cfi;
+	struct err *err;
+
+	if (!dir)
+		return rows_compile(file, vaddr, size, ret, NULL);
+	err = cfi_of(file, &cfi);
+	if (err)
+		return err;
+	if (!header_init(file, vaddr, size, cfi, &header))
+		return rows_compile(file, vaddr, size, ret, NULL);
+	err = cache_path(&header, dir, &path);
+	if (err)
+		return err;
+	if (cache_read(path.at, &header, ret))
+		return NULL;
+	err = rows_compile(file, vaddr, size, ret, NULL);
+	if (err)
+		return err;
+	err = cache_write(dir, path.at, &header, ret);
+	if (err)
+		trace_line("the cache of unwind rows cannot be written: %s", err->msg);
+	return NULL;
+}

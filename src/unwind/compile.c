@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * CFI to rows.
+ *
+ * FDEs come sorted by start. Each runs to its end or to the start of the next, whichever is first
+ * (as a search by start finds them: .eh_frame_hdr, libgcc), and a row of ROW_CFA_NONE is put behind
+ * it, which the next FDE overwrites if it follows at once. A row that says the same as the one
+ * before it is left out. Where .eh_frame and .debug_frame both speak of a function, .eh_frame is
+ * believed: it is what exceptions are thrown through.
+ */
+
+#include "unwind/compile.h"
+
+#include <elf.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/x86_64/frame.h"
+#include "base/cleanup.h"
+#include "base/vec.h"
+#include "elf/cfi.h"
+#include "elf/elf_file.h"
+#include "unwind/cfa.h"
+#include "unwind/table.h"
+
+/* A gap in the CFI that is shorter is padding, not a function. */
+#define GAP_MIN		64
+#define RESTORERS_MAX	8	/* in one module; there is one */
+
+/* A CIE with its program run. */
+struct cie_state {
+	struct cfa_state state;
+	bool good;
+};
+
+struct builder {
+	const struct cfi *cfi;
+	uint64_t vaddr, size;
+	VEC(struct row) rows;
+	VEC(const struct cfi_fde *) fdes;	/* that are believed */
+	struct cie_state *cies;
+	/* The FDE at work. */
+	const struct cfi_cie *cie;
+	uint64_t limit;				/* where it ends */
+};
+
+static bool row_equal(const struct row *a, const struct row *b)
+{
+	return a->cfa == b->cfa && a->cfa_reg == b->cfa_reg && a->cfa_offset == b->cfa_offset &&
+	       a->cfa_add == b->cfa_add && a->fp == b->fp && a->fp_offset == b->fp_offset &&
+	       a->bx == b->bx;
+}
+
+/* The row holds from address pc on, in place of what held there. */
+static struct err *row_push(struct builder *builder, uint64_t pc, struct row row)
+{
+	size_t nr = builder->rows.nr;
+
+	row.pc = (uint32_t)(pc - builder->vaddr);
+	if (nr && builder->rows.at[nr - 1].pc == row.pc)
+		nr--;
+	if (nr && row_equal(&builder->rows.at[nr - 1], &row)) {
+		builder->rows.nr = nr;
+		return NULL;
+	}
+	builder->rows.nr = nr;
+	return vec_push(&builder->rows, row);
+}
+
+/* The CFA's rule as a row; a rule that does not fit makes it complex. */
+static void row_cfa(const struct rule *rule, struct row *row)
+{
+	struct cfa_value value = { .reg = rule->reg, .offset = rule->offset };
+	uint8_t from;
+
+	row->cfa = ROW_CFA_COMPLEX;
+	if (rule->kind == RULE_UNDEFINED) {
+		row->cfa = ROW_CFA_NONE;
+		return;
+	}
+	if (rule->kind == RULE_EXPRESSION &&
+	    cfa_expression_plt(rule->expr, rule->expr_len, &value.offset, &from)) {
+		row->cfa = ROW_CFA_PLT;
+		value.add = from;
+	} else if (rule->kind == RULE_EXPRESSION &&
+		   !cfa_expression(rule->expr, rule->expr_len, &value)) {
+		return;
+	} else if (value.memory) {
+		if (value.reg == FRAME_FP || value.reg == FRAME_SP)
+			row->cfa = value.reg == FRAME_FP ? ROW_CFA_FP_MEM : ROW_CFA_SP_MEM;
+	} else if (value.reg < FRAME_RA) {
+		row->cfa = value.reg == FRAME_SP ? ROW_CFA_SP :
+			   value.reg == FRAME_FP ? ROW_CFA_FP : ROW_CFA_REG;
+		row->cfa_reg = row->cfa == ROW_CFA_REG ? (uint8_t)value.reg : 0;
+	}
+	if (value.offset != (int32_t)value.offset || value.add != (int16_t)value.add)
+		row->cfa = ROW_CFA_COMPLEX;
+	row->cfa_offset = (int32_t)value.offset;
+	row->cfa_add = (int16_t)value.add;
+}
+
+/* BP's rule. One that does not fit leaves BP undefined: most walks never need it. */
+static void row_fp(const struct rule *rule, struct row *row)
+{
+	struct cfa_value value;
+	int64_t offset = rule->offset;
+
+	row->fp = ROW_FP_UNDEFINED;
+	if (rule->kind == RULE_SAME) {
+		row->fp = ROW_FP_SAME;
+		return;
+	}
+	if (rule->kind == RULE_OFFSET) {
+		row->fp = ROW_FP_CFA;
+	} else if (rule->kind == RULE_EXPRESSION &&
+		   cfa_expression(rule->expr, rule->expr_len, &value) &&
+		   value.reg == FRAME_FP && !value.memory) {
+		row->fp = ROW_FP_FP;
+		offset = value.offset;
+	} else {
+		return;
+	}
+	if (offset != (int16_t)offset)
+		row->fp = ROW_FP_UNDEFINED;
+	else
+		row->fp_offset = (int16_t)offset;
+}
+
+/* RBX is saved by a push near the CFA, or it is not needed. */
+static uint8_t row_bx(const struct rule *rule)
+{
+	if (rule->kind == RULE_SAME)
+		return 0;
+	if (rule->kind != RULE_OFFSET || rule->offset % 8 || rule->offset >= 0 ||
+	    rule->offset <= -8 * ROW_BX_LOST)
+		return ROW_BX_LOST;
+	return (uint8_t)(-rule->offset / 8);
+}
+
+/* Is the rule "saved in the sigcontext", as the C library's restorer writes it? */
+static bool in_sigcontext(const struct rule *rule, unsigned reg, bool memory)
+{
+	static const uint8_t offsets[FRAME_REGS] = FRAME_SIGNAL_OFFSETS;
+	struct cfa_value value;
+
+	return rule->kind == RULE_EXPRESSION &&
+	       cfa_expression(rule->expr, rule->expr_len, &value) &&
+	       value.reg == FRAME_SP && value.offset == offsets[reg] && value.memory == memory &&
+	       !value.add;
+}
+
+static bool state_is_signal(const struct cfa_state *state)
+{
+	return in_sigcontext(&state->cfa, FRAME_SP, true) &&
+	       in_sigcontext(&state->ra, FRAME_RA, false) &&
+	       in_sigcontext(&state->fp, FRAME_FP, false) &&
+	       in_sigcontext(&state->bx, FRAME_BX, false);
+}
+
+static struct row row_of(const struct cfi_cie *cie, const struct cfa_state *state)
+{
+	struct row row = { .cfa = ROW_CFA_COMPLEX };
+
+	if (state->ra.kind == RULE_UNDEFINED) {
+		row.cfa = ROW_CFA_END;
+		return row;
+	}
+	if (state_is_signal(state)) {
+		row.cfa = ROW_CFA_SIGNAL;
+		return row;
+	}
+	if (cie->signal || state->sp.kind != RULE_VAL_OFFSET || state->sp.offset)
+		return row;
+	row_cfa(&state->cfa, &row);
+	if (row.cfa == ROW_CFA_NONE)
+		return (struct row){ .cfa = ROW_CFA_NONE };
+	if (row.cfa == ROW_CFA_SP && state->ra.kind == RULE_REGISTER && state->ra.reg < FRAME_RA) {
+		row.cfa = ROW_CFA_SP_RA_REG;
+		row.cfa_reg = (uint8_t)state->ra.reg;
+	} else if (state->ra.kind != RULE_OFFSET || state->ra.offset != FRAME_RA_OFFSET) {
+		row.cfa = ROW_CFA_COMPLEX;
+	}
+	if (row.cfa == ROW_CFA_COMPLEX)
+		return (struct row){ .cfa = ROW_CFA_COMPLEX };
+	row_fp(&state->fp, &row);
+	row.bx = row_bx(&state->bx);
+	return row;
+}
+
+static struct err *builder_emit(uint64_t pc, const struct cfa_state *state, void *ctx)
+{
+	struct builder *builder = ctx;
+
+	if (pc >= builder->limit)
+		return NULL;
+	return row_push(builder, MAX(pc, builder->vaddr), row_of(builder->cie, state));
+}
+
+/*
+ * An FDE of .debug_frame is left out where .eh_frame covers its start, as is a second one with the
+ * same start.
+ */
+static struct err *fdes_choose(struct builder *builder)
+{
+	uint64_t eh_frame_end = 0, last_start = 0;
+	struct err *err = NULL;
+
+	for (size_t i = 0; i < builder->cfi->fdes.nr && !err; i++) {
+		const struct cfi_fde *fde = &builder->cfi->fdes.at[i];
+		bool debug_frame = builder->cfi->cies.at[fde->cie].debug_frame;
+
+		if (builder->fdes.nr && fde->start == last_start)
+			continue;
+		if (debug_frame && fde->start < eh_frame_end)
+			continue;
+		if (!debug_frame)
+			eh_frame_end = MAX(eh_frame_end, fde->start + fde->size);
+		last_start = fde->start;
+		err = vec_push(&builder->fdes, fde);
+	}
+	return err;
+}
+
+static struct err *cies_run(struct builder *builder)
+{
+	size_t nr = builder->cfi->cies.nr;
+
+	builder->cies = calloc(nr ? nr : 1, sizeof(*builder->cies));
+	if (!builder->cies)
+		return err_nomem;
+	for (size_t i = 0; i < nr; i++) {
+		const struct cfi_cie *cie = &builder->cfi->cies.at[i];
+
+		builder->cies[i].good = cie->return_column == FRAME_RA &&
+					cfa_run_cie(cie, &builder->cies[i].state);
+	}
+	return NULL;
+}
+
+/* The rows of one FDE that ends at limit. If it is broken, what it gave is taken back. */
+static struct err *fde_compile(struct builder *builder, const struct cfi_fde *fde, bool *bad_ret)
+{
+	const struct cie_state *cie = &builder->cies[fde->cie];
+	size_t nr = builder->rows.nr;
+	struct row last = nr ? builder->rows.at[nr - 1] : (struct row){ 0 };
+	struct err *err;
+
+	*bad_ret = !cie->good;
+	if (!cie->good)
+		return NULL;
+	builder->cie = &builder->cfi->cies.at[fde->cie];
+	err = cfa_run_fde(builder->cie, &cie->state, fde, builder_emit, builder, bad_ret);
+	if (err)
+		return err;
+	if (*bad_ret) {
+		builder->rows.nr = nr;
+		if (nr)
+			builder->rows.at[nr - 1] = last;
+	}
+	if (builder->limit - builder->vaddr < builder->size)
+		err = row_push(builder, builder->limit, (struct row){ .cfa = ROW_CFA_NONE });
+	return err;
+}
+
+static struct err *fdes_compile(struct builder *builder, struct compile_stats *stats)
+{
+	uint64_t end = builder->vaddr + builder->size;
+
+	for (size_t i = 0; i < builder->fdes.nr; i++) {
+		const struct cfi_fde *fde = builder->fdes.at[i];
+		uint64_t next = i + 1 < builder->fdes.nr ? builder->fdes.at[i + 1]->start : end;
+		uint64_t limit = MIN(fde->start + fde->size, next);
+		struct err *err;
+		bool bad;
+
+		builder->limit = MIN(limit, end);
+		if (builder->limit <= builder->vaddr || fde->start >= end)
+			continue;
+		err = fde_compile(builder, fde, &bad);
+		if (err)
+			return err;
+		stats->fdes++;
+		stats->bad_fdes += bad;
+	}
+	return NULL;
+}
+
+static struct err *row_insert(struct builder *builder, size_t at, struct row row)
+{
+	struct err *err = vec_reserve(&builder->rows, 1);
+
+	if (err)
+		return err;
+	memmove(&builder->rows.at[at + 1], &builder->rows.at[at],
+		(builder->rows.nr - at) * sizeof(row));
+	builder->rows.at[at] = row;
+	builder->rows.nr++;
+	return NULL;
+}
+
+/*
+ * A restorer at [start, start + len), in the gap that the row before *at begins and that ends at
+ * end; *at moves past what is inserted. Its row begins one byte early: that is where a walk looks
+ * for the return address of a handler. (glibc's CFI does the same.)
+ */
+static struct err *restorer_insert(struct builder *builder, size_t *at, uint64_t start, size_t len,
+				   uint64_t end)
+{
+	uint32_t pc = (uint32_t)(start - builder->vaddr), early = pc - (pc > 0);
+	struct row *gap = &builder->rows.at[*at - 1];
+	struct err *err = NULL;
+
+	if (early <= gap->pc)
+		gap->cfa = ROW_CFA_SIGNAL;
+	else
+		err = row_insert(builder, (*at)++,
+				 (struct row){ .pc = early, .cfa = ROW_CFA_SIGNAL });
+	if (!err && start + len < end)
+		err = row_insert(builder, (*at)++, (struct row){
+			.pc = pc + (uint32_t)len,
+			.cfa = ROW_CFA_NONE,
+		});
+	return err;
+}
+
+/* Offset of the first restorer in the code, and its length; false if there is none. */
+static bool restorer_find(const uint8_t *code, size_t len, size_t *offset_ret, size_t *len_ret)
+{
+	static const struct {
+		uint8_t len, code[9];
+	} restorers[] = FRAME_RESTORERS;
+	const uint8_t *best = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(restorers); i++) {
+		const uint8_t *at = memmem(code, len, restorers[i].code, restorers[i].len);
+
+		if (at && (!best || at < best)) {
+			best = at;
+			*len_ret = restorers[i].len;
+		}
+	}
+	if (best)
+		*offset_ret = (size_t)(best - code);
+	return best;
+}
+
+/*
+ * C libraries without CFI for their restorer (musl, Go's runtime) would end every walk out of a
+ * signal handler: look for its instructions in the code that has no CFI. [start, end) are
+ * addresses, at is the index behind the gap's row.
+ */
+static struct err *gap_search(struct builder *builder, struct elf_file *file, size_t at,
+			      uint64_t start, uint64_t end)
+{
+	uint8_t code[65536];
+	size_t len, found, restorer_len;
+	unsigned nr = 0;
+
+	while (end - start >= GAP_MIN && nr < RESTORERS_MAX) {
+		struct err *err;
+
+		len = MIN(end - start, sizeof(code));
+		if (elf_file_read(file, start, code, len))
+			/* memory that the file does not have holds no code either */
+			return NULL;
+		if (!restorer_find(code, len, &found, &restorer_len)) {
+			start += len == sizeof(code) ? len - GAP_MIN / 2 : len;
+			continue;
+		}
+		err = restorer_insert(builder, &at, start + found, restorer_len, end);
+		if (err)
+			return err;
+		nr++;
+		start += found + restorer_len;
+	}
+	return NULL;
+}
+
+/* The end of what the file has of the code: behind it, its memory is zero. */
+static uint64_t code_end(const struct builder *builder, const struct elf_file *file)
+{
+	size_t nr;
+	const struct elf_segment *segment = elf_file_segments(file, &nr);
+	uint64_t end = builder->vaddr + builder->size;
+
+	for (size_t i = 0; i < nr; i++) {
+		if (builder->vaddr - segment[i].vaddr < segment[i].filesz)
+			return MIN(end, segment[i].vaddr + segment[i].filesz);
+	}
+	return builder->vaddr;
+}
+
+static struct err *gaps_search(struct builder *builder, struct elf_file *file)
+{
+	uint64_t code = code_end(builder, file);
+	size_t i = 0;
+
+	/* A row at 0 makes the space below the first function a gap like the others. */
+	if (!builder->rows.nr || builder->rows.at[0].pc) {
+		struct err *err = row_insert(builder, 0, (struct row){ .cfa = ROW_CFA_NONE });
+
+		if (err)
+			return err;
+	}
+	while (i < builder->rows.nr) {
+		bool last = ++i == builder->rows.nr;
+		uint64_t start = builder->vaddr + builder->rows.at[i - 1].pc;
+		uint64_t end = last ? code : builder->vaddr + builder->rows.at[i].pc;
+		struct err *err;
+
+		if (builder->rows.at[i - 1].cfa != ROW_CFA_NONE || end > code || end < start ||
+		    end - start < GAP_MIN)
+			continue;
+		err = gap_search(builder, file, i, start, end);
+		if (err)
+			return err;
+	}
+	return NULL;
+}
+
+static struct err *build(struct builder *builder, struct elf_file *file,
+			 struct compile_stats *stats)
+{
+	struct err *err = cfi_of(file, &builder->cfi);
+
+	if (!err)
+		err = fdes_choose(builder);
+	if (!err)
+		err = cies_run(builder);
+	if (!err)
+		err = fdes_compile(builder, stats);
+	if (!err)
+		err = gaps_search(builder, file);
+	return err;
+}
+
+static void builder_deinit(struct builder *builder)
+{
+	vec_free(&builder->rows);
+	vec_free(&builder->fdes);
+	free(builder->cies);
+}
+
+struct err *rows_compile(struct elf_file *file, uint64_t vaddr, uint64_t size, struct rows *ret,
+			 struct compile_stats *stats)
+{
+	struct builder builder CLEANUP(builder_deinit) = { .vaddr = vaddr, .size = size };
+	struct compile_stats counted = { 0 };
+	struct err *err;
+
+	if (elf_file_machine(file) != EM_X86_64)
+		return err_create(ERR_UNSUPPORTED, "%s: not a program for x86-64",
+				  elf_file_name(file));
+	if (!size || size > UINT32_MAX || vaddr + size < vaddr)
+		return err_create(ERR_UNSUPPORTED, "%s: %" PRIu64 " bytes of code at 0x%" PRIx64,
+				  elf_file_name(file), size, vaddr);
+	err = build(&builder, file, &counted);
+	if (!err)
+		err = rows_create(builder.rows.at, (uint32_t)builder.rows.nr, ret);
+	if (err)
+		return err;
+	counted.rows = ret->nr;
+	counted.bad_fdes += builder.cfi->bad;
+	for (uint32_t i = 0; i < ret->nr; i++)
+		counted.complex_rows += ret->row[i].cfa == ROW_CFA_COMPLEX;
+	if (stats)
+		*stats = counted;
+	return NULL;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Compiling a module's CFI (.eh_frame, else .debug_frame) to rows. */
+#ifndef UNWIND_COMPILE_H
+#define UNWIND_COMPILE_H
+
+#include "base/err.h"
+#include "unwind/rows.h"
+
+struct elf_file;
+
+/* What the compilation met; for `status -v` and tests. */
+struct compile_stats {
+	uint32_t fdes, rows;
+	uint32_t complex_rows;	/* ROW_CFA_COMPLEX */
+	uint32_t bad_fdes;	/* skipped: broken */
+};
+
+/*
+ * Rows for the executable range [vaddr, vaddr + size) of the file's addresses; row offset 0 is
+ * vaddr. The rows are malloc'ed and owned by *ret; rows_free. A module without CFI gives one row of
+ * ROW_CFA_NONE. A broken FDE is counted and its range has no CFI. stats may be NULL.
+ */
+struct err *rows_compile(struct elf_file *file, uint64_t vaddr, uint64_t size, struct rows *ret,
+			 struct compile_stats *stats) MUST_CHECK;
+/*
+ * The same through the cache by build-id (dir, such as $XDG_CACHE_HOME/mdbg; NULL: no cache). A
+ * cache file that is stale, torn or from another version is compiled anew and replaced by rename; a
+ * cache that cannot be written is no error.
+ */
+struct err *rows_load(struct elf_file *file, uint64_t vaddr, uint64_t size, const char *dir,
+		      struct rows *ret) MUST_CHECK;
+void rows_free(struct rows *rows);
+
+#endif

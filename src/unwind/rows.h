@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Unwind rows: the CFI of a module, compiled to a sorted table that a stack walk can search fast,
+ * as the kernel's ORC. One row holds from its PC to the next row's.
+ *
+ * Freestanding: this header, and walk.h with walk.c, are compiled into the agent as well.
+ * Compilation of the rows is in compile.h and is mdbg's alone.
+ */
+#ifndef UNWIND_ROWS_H
+#define UNWIND_ROWS_H
+
+#include <stdint.h>
+
+/* How the canonical frame address (the caller's SP) is found. */
+enum row_cfa {
+	ROW_CFA_NONE,		/* no CFI: the walk may try the frame pointer */
+	ROW_CFA_SP,		/* SP + cfa_offset */
+	ROW_CFA_FP,		/* BP + cfa_offset */
+	/*
+	 * Another register + cfa_offset; cfa_reg is its DWARF number. It is known in the innermost
+	 * frame and where a signal came; RBX in all frames (the loader's _dl_runtime_resolve keeps
+	 * its frame there).
+	 */
+	ROW_CFA_REG,
+	/* the word at BP + cfa_offset (stack realignment, DRAP), plus cfa_add */
+	ROW_CFA_FP_MEM,
+	/* SP + cfa_offset + (((PC & 15) >= cfa_add) << 3): the PLT's expression */
+	ROW_CFA_PLT,
+	ROW_CFA_SIGNAL,		/* a signal frame: the kernel's struct sigcontext lies at SP */
+	ROW_CFA_END,		/* the outermost frame: the return address is undefined */
+	ROW_CFA_COMPLEX,	/* an expression that no row can hold */
+	ROW_CFA_SP_MEM,		/* the word at SP + cfa_offset, plus cfa_add (OpenSSL's assembly) */
+	/* SP + cfa_offset, and the return address is in cfa_reg; innermost frame only (vfork) */
+	ROW_CFA_SP_RA_REG,
+	ROW_CFA_KINDS,
+};
+
+/* Where the caller's BP is. */
+enum row_fp {
+	ROW_FP_SAME,		/* unchanged */
+	ROW_FP_CFA,		/* saved at CFA + fp_offset */
+	ROW_FP_FP,		/* saved at BP + fp_offset (DRAP) */
+	ROW_FP_UNDEFINED,	/* lost, or not to be had by any of these rules */
+	ROW_FP_KINDS,
+};
+
+/*
+ * 16 bytes. The return address is at CFA - 8 in all but signal frames (asserted by the compiler of
+ * rows).
+ */
+struct row {
+	/* offset from the module's row base (its lowest executable address) */
+	uint32_t pc;
+	int32_t cfa_offset;
+	int16_t fp_offset;
+	int16_t cfa_add;
+	uint8_t cfa;		/* enum row_cfa */
+	uint8_t cfa_reg;
+	uint8_t fp;		/* enum row_fp */
+	/* the caller's RBX: 0 unchanged, n saved at CFA - 8 * n, ROW_BX_LOST not to be had */
+	uint8_t bx;
+};
+
+#define ROW_BX_LOST	255
+
+/*
+ * The rows of one module, sorted by pc. Gaps between functions have a row of ROW_CFA_NONE, so that
+ * a search never needs an end; row[0].pc may be above 0: what is below is ROW_CFA_NONE too.
+ */
+struct rows {
+	const struct row *row;
+	uint32_t nr;
+	/*
+	 * With an index (NULL: none) a search looks at few rows only: index[i] is the last row at
+	 * or below i << index_shift (row 0 if there is none), for each i up to nr_index - 1, which
+	 * is the block of the last row.
+	 */
+	uint32_t nr_index;
+	uint32_t index_shift;
+	const uint32_t *index;
+};
+
+/* The row that holds for offset pc, or NULL. */
+const struct row *rows_find(const struct rows *rows, uint32_t pc);
+
+#endif

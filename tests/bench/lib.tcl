@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# lib.tcl PART: what the benches share. Started by run; PART.tcl defines proc bench_PART.
+
+set part [lindex $argv 0]
+set argv none
+source [file join [file dirname [file normalize [info script]]] .. integration lib.tcl]
+set bench_here [file dirname [file normalize [info script]]]
+set tmp $::env(TMPDIR)
+set broken {}
+
+# A limit that --check verifies.
+proc limit {what value op bound} {
+	set kept [expr "$value $op $bound"]
+	puts [format "%-64s %10.2f   (%s %g%s)" $what $value [dict get {<= "at most" >= "at least"} $op] $bound \
+		[expr {$kept ? "" : ": not kept"}]]
+	if {$::env(CHECK) && !$kept} {
+		lappend ::broken $what
+	}
+}
+
+proc median {values} {
+	return [lindex [lsort -real $values] [expr {[llength $values] / 2}]]
+}
+
+# Start a program of BUILD/bench, or any command that becomes one. Waits for its `ready`.
+proc start_bench {args} {
+	set chan [open |[list {*}$args 2> $::tmp/target.err] r+]
+	chan configure $chan -buffering line
+	while {[lindex [set ready [hear $chan 120]] 0] ne "ready"} {}
+	set ::pid_of($chan) [lindex $ready 1]
+	return $chan
+}
+
+proc churn {args} {
+	set t [start_bench $::build/bench/churn {*}$args]
+	order $t fill
+	return $t
+}
+
+# ns a pair.
+proc churn_ns {t paths ms {limit 600}} {
+	return [lindex [order $t "run $ms $paths" $limit] 0]
+}
+
+# ns of processor time a pair, for more threads than there are processors.
+proc churn_cpu_ns {t paths ms} {
+	return [lindex [order $t "run $ms $paths" 600] 2]
+}
+
+# An mdbg that watches; "" if it does not take this engine, or has not this option.
+proc watched_by {t args} {
+	if {[catch {live_start {*}$args -p [pid_of $t]} m]} {
+		note "([join $args]: [string map {"\n" " "} [string trim $m]])"
+		return ""
+	}
+	return $m
+}
+
+proc let_go {m} {
+	live $m detach
+	live_end $m
+}
+
+# A process that is ended without ceremony.
+proc end_by_force {pid} {
+	catch {exec kill -KILL $pid}
+	until {![is_alive $pid]}
+}
+
+# heaptrack, injected into a process; returns the number of its group. (What stands behind -p PID is not looked at. Its
+# interpreter, which -r leaves out, now and then ends early; the target then hangs or dies of SIGPIPE.)
+proc start_heaptrack {target} {
+	set pid [exec setsid heaptrack -r -o $::tmp/heaptrack.$target -p $target > $::tmp/heaptrack.out 2>@1 &]
+	until {[string match "*injection finished*" [slurp $::tmp/heaptrack.out]] || ![is_alive $pid]} 60
+	return $pid
+}
+
+# (The shell's own kill: that of procps 4.0.2 takes `-INT -1234` for process -1, which is all of them.)
+proc end_heaptrack {pid} {
+	catch {exec sh -c "kill -s INT -- -$pid"}
+	until {![is_alive $pid]} 60
+	catch {exec sh -c "kill -s KILL -- -$pid"}
+	file delete {*}[glob -nocomplain $::tmp/heaptrack.*]
+}
+
+proc machine {} {
+	set cpu "unknown processor"
+	regexp -line {^model name\s*: (.*)$} [slurp /proc/cpuinfo] -> cpu
+	set n [exec nproc]
+	set release [slurp /proc/sys/kernel/osrelease]
+	set load [lindex [slurp /proc/loadavg] 0]
+	return "$cpu, $n processors, Linux [string trim $release], load $load"
+}
+
+source [file join $bench_here $part.tcl]
+bench_$part
+if {$broken ne {}} {
+	puts "not kept: [join $broken {, }]"
+	exit 1
+}

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# A million live blocks: how long they take to list and to sum up, and how large the log is.
+
+# The least of some tries, in s.
+proc seconds {m command {tries 1}} {
+	set least 1e9
+	for {set i 0} {$i < $tries} {incr i} {
+		set least [expr {min($least, [live_value $m "lindex \[time {$command}] 0" 300] / 1e6)}]
+	}
+	return $least
+}
+
+# Resident bytes of the log in mdbg's own mappings.
+proc log_bytes {m} {
+	set awk {
+		/^[0-9a-f]+-[0-9a-f]+ / { ours = /memfd:mdbg/ }
+		ours && /^Rss:/ { sum += $2 }
+		END { print sum * 1024 }
+	}
+	return [exec awk $awk /proc/[pid $m]/smaps]
+}
+
+proc bench_million {} {
+	set n 1000000
+	set t [start million]
+	set m [live_start -p [pid_of $t]]
+	set start [log_bytes $m]
+	set begun [clock milliseconds]
+	order $t "make $n" 600
+	puts [format "\n%d blocks from 256 stacks, made in %.1f s under probes:\n" $n \
+		[expr {([clock milliseconds] - $begun) / 1000.0}]]
+	set bytes [log_bytes $m]
+	limit "malloc allocations > FILE, s" [seconds $m "malloc allocations > $::tmp/dump"] <= 10
+	limit "malloc sites, s" [seconds $m "malloc sites > $::tmp/sites" 5] <= 0.5
+	limit "log, bytes a block" [expr {double($bytes) / $n}] <= 80
+	check {[exec grep -c ^0x $::tmp/dump] == $n} {not all are listed}
+	let_go $m
+	finish $t
+}

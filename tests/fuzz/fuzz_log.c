@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A region in which the target has written at will: what is read from it may be nonsense, but no
+ * read may leave it. The input is a list of writes: 4 bytes of offset, 1 of length, the bytes. The
+ * region is a good one with a few records.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "log/journal.h"
+#include "log/log.h"
+
+#define REGION_SIZE	LOG_LIMIT_MIN
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
+
+static void fill(struct log *log)
+{
+	const uint64_t pcs[] = { 0x401000, 0x401100, 0x401200 };
+	uint32_t thread = log_thread(log, 0x7f0000001700, 42);
+
+	for (uint64_t i = 1; i <= 20; i++) {
+		struct log_record record = {
+			.address = 0x555555560000 + 16 * i,
+			.size = i,
+			.time = log_start(log) + i,
+			.thread = thread,
+			.stack = log_stack(log, pcs, 1 + i % 3, 0, 1),
+		};
+
+		log_insert(log, &record, NULL);
+	}
+}
+
+/* Keeps the compiler from leaving reads out. */
+static volatile uint64_t sink;
+
+static bool read_record(const struct log_record *record, void *ctx)
+{
+	const struct log *log = ctx;
+	struct log_stack_view stack = log_stack_get(log, record->stack);
+	uint64_t sum = 0;
+	uint32_t i;
+
+	for (i = 0; i < stack.nr; i++)
+		sum += stack.pcs[i];
+	sum += log_thread_get(log, record->thread).lwp;
+	sum += log_clock_realtime(log, record->time);
+	sink = sum;
+	return false;
+}
+
+static void read_all(void *base)
+{
+	struct log_record record;
+	struct log log;
+	uint32_t id;
+
+	err_ignore(journal_check(base, REGION_SIZE));
+	if (log_open(base, REGION_SIZE, &log))
+		return;
+	log_each(&log, read_record, &log);
+	for (id = 0; id < 64; id++) {
+		record = (struct log_record){ .stack = id, .thread = id };
+		read_record(&record, &log);
+	}
+	record.stack = log_stacks(&log);
+	read_record(&record, &log);
+	log_lookup(&log, 0x555555560010, &record);
+	log_accounts_get(&log);
+	log_config(&log);
+	log_usage(&log);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
+{
+	const struct log_config config = { .limit = REGION_SIZE, .stack_depth = 32 };
+	/* Pages that cannot be read on both sides show a read outside. */
+	uint8_t *around = mmap(NULL, REGION_SIZE + 2 * 4096, PROT_NONE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint8_t *base = around + 4096;
+	struct log log;
+
+	if (around == MAP_FAILED || mprotect(base, REGION_SIZE, PROT_READ | PROT_WRITE))
+		abort();
+	if (log_format(base, &config, &log))
+		abort();
+	fill(&log);
+	while (len >= 5) {
+		uint32_t offset;
+		size_t nr = bytes[4];
+
+		memcpy(&offset, bytes, sizeof(offset));
+		offset %= REGION_SIZE;
+		bytes += 5;
+		len -= 5;
+		nr = nr < len ? nr : len;
+		nr = nr < REGION_SIZE - offset ? nr : REGION_SIZE - offset;
+		memcpy(base + offset, bytes, nr);
+		bytes += nr;
+		len -= nr;
+	}
+	read_all(base);
+	munmap(around, REGION_SIZE + 2 * 4096);
+	return 0;
+}

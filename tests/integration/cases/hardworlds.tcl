@@ -1,0 +1,355 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Hard places, programs: static ones, musl, allocators that come and go, those that do things their own way. See hard.tcl.
+
+# `hard` built otherwise. Returns the program's path.
+proc built {cc args} {
+	set source [file join $::here .. targets]
+	if {[catch {exec [need $cc] -O2 -g -D_GNU_SOURCE -I$source {*}$args -o $::tmp/hard $source/hard.c -pthread 2>@1} message]} {
+		skip "it cannot be built by $cc $args: [string range $message 0 100]"
+	}
+	return $::tmp/hard
+}
+
+case hard-static-glibc 20 {
+	exact_in [ready_in [open |[list [built cc -static] -t 3 2>@stderr] r+] hard] jump
+}
+
+case hard-static-pie 20 {
+	exact_in [ready_in [open |[list [built cc -static-pie] -t 3 2>@stderr] r+] hard] jump
+}
+
+# musl's code is without unwind information in part: the blocks are exact, and tracebacks say why they end.
+foreach {name args} {dynamic {} static -static} {
+	case hard-musl-$name 20 [string map [list ARGS $args] {
+		set program [built musl-gcc ARGS -idirafter /usr/include -idirafter /usr/include/[exec uname -m]-linux-gnu]
+		exact_in [ready_in [open |[list $program -t 3 2>@stderr] r+] hard] jump 0
+	}]
+}
+
+# Engine of a module's malloc; "" if it is not probed.
+proc engine_in {m module} {
+	foreach probe [live_value $m mdbg::probes] {
+		if {[dict get $probe function] eq "malloc" && [string match "*$module*" [dict get $probe module]]} {
+			return [dict get $probe engine]
+		}
+	}
+	return ""
+}
+
+# Two allocators at work in one process; one of them comes and goes.
+case hard-allocator-comes-and-goes 30 {
+	set t [start hardload]
+	order $t load
+	order $t "own 1"
+	order $t unload
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	foreach round {1 2} {
+		order $t load
+		until {[engine_in $m libhardpool] eq "jump"}
+		order $t "own 50"
+		order $t "make 50 654"
+		# (The library's are where those of the round before were.)
+		check_blocks $m 654 [expr {50 + 50 * $round}]
+		check_blocks_stacks $m 654 1.0
+		order $t "disown 50"
+		order $t unload
+		order $t "pairs 100"
+		live $m "where all 2"
+	}
+	live_end $m
+	check_state $before [pid_of $t]
+	order $t load
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	check {[engine_in $m libhardpool] eq "jump" && [engine_in $m libc.so] eq "jump"} {[live $m "malloc -v"]}
+	order $t "own 50"
+	order $t "make 50 654"
+	check_blocks $m 654 100
+	live_end $m
+	check_state $before [pid_of $t]
+	order $t "own 5"
+	order $t unload
+	finish $t
+}
+
+# Attached to, looked at, left and killed while a thread loads and unloads an allocator all the time.
+by_both repeated hard-allocator-in-a-storm 60 {
+	set t [start hardload]
+	order $t go
+	order $t halt
+	set before [state [pid_of $t]]
+	for {set i 0} {$i < 2 * $::trials} {incr i} {
+		order $t go
+		set m [live_start -p [pid_of $t]]
+		order $t "make 50 777"
+		check_blocks $m 777 50
+		live $m {wait 0.15}
+		live $m "where all"
+		order $t drop
+		check_blocks $m 777 0
+		if {$i % 2} {
+			exec kill -KILL [pid $m]
+			catch {ending $m}
+			order $t "make 5 777"
+			mdbg_ok -q -p [pid_of $t] -c {where all 2}
+			order $t drop
+		} else {
+			live_end $m
+		}
+		order $t halt
+		check_state $before [pid_of $t]
+	}
+	finish $t
+}
+
+# --- programs that do things their own way ------------------------------------------------------------------------
+
+# What may not change in a program that maps and unmaps all the time: signals, and the text that is a file's.
+proc file_state {pid} {
+	set lines [state -t $pid]
+	set files {}
+	foreach line $lines {
+		if {[regexp {^map ([0-9a-f]+-[0-9a-f]+) r-xp \S+ \S+ [1-9]\d* } $line -> range]} {
+			lappend files $range
+		}
+	}
+	return [lmap line $lines {
+		if {[string match "map*" $line] && [lindex $line 1] ni $files || \
+				[string match "text*" $line] && [lindex $line 1] ni $files || [string match "fd*" $line]} {
+			continue
+		}
+		set line
+	}]
+}
+
+proc check_file_state {before pid} {
+	set now [file_state $pid]
+	check {$now eq $before} {not as before: [lsearch -all -inline -not -regexp $now [join [lmap line $before {string map {+ . [ . ] . ( . ) . * .} $line}] |]]}
+}
+
+# It is worked, attached to at rest and at work, and worked again. Returns nothing: order checks the answers.
+proc worked {chan pid work {least 100}} {
+	order $chan $work 60
+	set before [file_state $pid]
+	foreach round {1 2} {
+		set m [live_start -p $pid]
+		check {"breakpoint" ni [dict values [engines_of $m]]} {[live $m "malloc -v"]}
+		order $chan $work 60
+		live $m interrupt
+		live $m "malloc allocations > $::tmp/dump"
+		set n [exec sh -c "grep -c ^0x $::tmp/dump || true"]
+		check {$n >= $least} {only $n blocks}
+		check {[figure [live $m malloc] "allocations currently active"] == $n} {malloc and the list differ}
+		live $m cont
+		live $m "malloc sites limit 3"
+		tell $chan $work
+		live $m "where all 3"
+		live_end $m
+		check {[lindex [hear $chan 60] 0] eq "ok"} {wrong answer}
+		tell $chan $work
+		set m [live_start -p $pid]
+		check {[lindex [hear $chan 60] 0] eq "ok"} {wrong answer}
+		exec kill -KILL [pid $m]
+		catch {ending $m}
+		order $chan $work 60
+		mdbg_ok -q -p $pid -c status
+		check_file_state $before $pid
+	}
+	order $chan $work 60
+	tell $chan quit
+	check {[ending $chan] eq {exit 0}} {it ended otherwise}
+}
+
+proc open_program {args} {
+	set chan [open |[list {*}$args 2>@stderr] r+]
+	chan configure $chan -buffering line
+	return $chan
+}
+
+case hard-node 40 {
+	set node [need node]
+	set script [spit $::tmp/work.js {
+		const lines = require('readline').createInterface({ input: process.stdin });
+		const zlib = require('zlib');
+		console.log('ready ' + process.pid);
+		lines.on('line', (line) => {
+			if (line === 'quit')
+				process.exit(0);
+			const n = Number(line.split(' ')[1]);
+			let left = n, good = 0;
+			const kept = [];
+			for (let i = 0; i < n; i++) {
+				const data = Buffer.alloc(20000, String(i));
+				kept.push(data);
+				zlib.deflate(data, (error, packed) => {
+					zlib.inflate(packed, (error, back) => {
+						good += back.equals(data) ? 1 : 0;
+						if (--left === 0)
+							console.log((good === n ? 'ok ' : 'bad ') + good);
+					});
+				});
+			}
+		});
+	}]
+	set chan [open_program $node $script]
+	worked $chan [lindex [hear $chan] 1] "work 200"
+}
+
+# A JVM takes SIGSEGV for its own ends, and its code has neither unwind information nor frame pointers.
+case hard-java 60 {
+	need javac
+	set java [need java]
+	spit $::tmp/Load.java {
+		import java.io.*;
+		import java.util.*;
+		import java.util.zip.*;
+
+		public class Load {
+			static volatile Object sink;
+
+			static long work(int n) throws Exception {
+				long good = 0;
+				for (int i = 0; i < n; i++) {
+					byte[] in = new byte[2000], out = new byte[4000], back = new byte[3000];
+					Deflater deflater = new Deflater();
+					Inflater inflater = new Inflater();
+					Arrays.fill(in, (byte)i);
+					deflater.setInput(in);
+					deflater.finish();
+					inflater.setInput(out, 0, deflater.deflate(out));
+					if (inflater.inflate(back) == 2000 && Arrays.equals(in, Arrays.copyOf(back, 2000)))
+						good++;
+					deflater.end();
+					inflater.end();
+					try {
+						sink = (sink == null ? null : (Object)null).toString();
+						good--;
+					} catch (NullPointerException e) {
+					}
+				}
+				return good;
+			}
+
+			public static void main(String[] args) throws Exception {
+				BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
+				System.out.println("ready " + ProcessHandle.current().pid());
+				for (String line; (line = lines.readLine()) != null && !line.equals("quit");) {
+					int n = Integer.parseInt(line.split(" ")[1]);
+					long[] good = new long[4];
+					Thread[] thread = new Thread[4];
+					for (int i = 0; i < 4; i++) {
+						int own = i;
+						thread[i] = new Thread(() -> {
+							try {
+								good[own] = work(n);
+							} catch (Exception e) {
+								good[own] = -1;
+							}
+						});
+						thread[i].start();
+					}
+					for (Thread one : thread)
+						one.join();
+					System.out.println((Arrays.stream(good).sum() == 4L * n ? "ok " : "bad ") + n);
+				}
+			}
+		}
+	}
+	exec javac -d $::tmp $::tmp/Load.java
+	set chan [open_program $java -XX:-UsePerfData -cp $::tmp Load]
+	worked $chan [lindex [hear $chan] 1] "work 300" 1
+}
+
+case hard-python-threads 40 {
+	set python [expr {[file executable /usr/bin/python3] ? "/usr/bin/python3" : [need python3]}]
+	set script [spit $::tmp/work.py {
+import os, subprocess, sys, threading, zlib
+kept = []
+def build(n, good):
+    for i in range(n):
+        data = bytes([i % 256]) * 2000
+        kept.append(data)
+        good.append(zlib.decompress(zlib.compress(data)) == data)
+print("ready", os.getpid(), flush=True)
+for line in sys.stdin:
+    if line.strip() == "quit":
+        break
+    n, good = int(line.split()[1]), []
+    threads = [threading.Thread(target=build, args=(n, good)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    good.append(subprocess.run(["true"]).returncode == 0)
+    for thread in threads:
+        thread.join()
+    print("ok" if all(good) and len(good) == 8 * n + 1 else "bad", flush=True)
+}]
+	set chan [open_program $python $script]
+	worked $chan [lindex [hear $chan] 1] "work 300" 1000
+}
+
+# It is ended also if something fails: the runner does not find it, since it writes its title over its environment.
+proc work_nginx {curl master page} {
+	set worker [lindex [slurp /proc/$master/task/$master/children] 0]
+	set get [list $curl -sf --compressed {*}[lrepeat 100 $page]]
+	set want [string trim [string repeat [slurp $::tmp/www/page] 100]]
+	check {[exec {*}$get] eq $want} {no page}
+	# (Connections may yet be being closed.)
+	set before [lsearch -all -inline -not [state $worker] "fd * socket:*"]
+	set m [live_start -p $worker]
+	check {[exec {*}$get] eq $want} {no page while attached}
+	live $m "malloc sites limit 5 > $::tmp/sites"
+	set text [live $m malloc]
+	check {[figure $text "allocations since attach"] >= 100} {few allocations: $text}
+	check {[exec {*}$get] eq $want} {no page while attached}
+	live $m "malloc allocations > $::tmp/dump"
+	live_end $m
+	set after [lsearch -all -inline -not [state $worker] "fd * socket:*"]
+	check {$after eq $before} {not as before: $after}
+	check {[exec {*}$get] eq $want} {no page after}
+	# The master: a new worker is forked while it is attached to, and lives on.
+	set before [lsearch -all -inline -not [state $master] "fd *"]
+	set m [live_start -p $master]
+	exec kill -HUP $master
+	until {[set new [lindex [slurp /proc/$master/task/$master/children] end]] != $worker}
+	until {![is_alive $worker]}
+	check {[exec {*}$get] eq $want} {no page by the new worker}
+	live_end $m
+	check {[exec {*}$get] eq $want} {no page by the new worker}
+	mdbg_ok -q -p $new -c {wait 0.1} -c {malloc sites limit 1}
+	check {[lsearch [state $new] *mdbg*] < 0} {something of mdbg's stays in the new worker: [lsearch -inline [state $new] *mdbg*]}
+	check {[exec {*}$get] eq $want} {no page by the new worker}
+	foreach line [lsearch -all -inline $before "text *"] {
+		check {$line in [state $master]} {text of the master is not as before: $line}
+	}
+}
+
+case hard-nginx 40 {
+	set nginx [need nginx]
+	set curl [need curl]
+	file mkdir $::tmp/www
+	exec chmod 755 $::tmp $::tmp/www
+	spit $::tmp/www/page [string repeat "a page of a server\n" 500]
+	for {set try 0} {$try < 20} {incr try} {
+		set port [expr {20000 + int(rand() * 20000)}]
+		spit $::tmp/nginx.conf "
+			daemon off; user root; worker_processes 1; pid $::tmp/nginx.pid; error_log $::tmp/error.log;
+			events { worker_connections 64; }
+			http {
+				access_log off;
+				server { listen 127.0.0.1:$port; gzip on; gzip_types *; root $::tmp/www; }
+			}"
+		set master [exec $nginx -p $::tmp -c $::tmp/nginx.conf > $::tmp/nginx.log 2>@1 &]
+		set page http://127.0.0.1:$port/page
+		until {![is_alive $master] || ![catch {exec $curl -sf $page}]}
+		if {[is_alive $master]} {
+			break
+		}
+	}
+	try {
+		work_nginx $curl $master $page
+	} finally {
+		exec kill -QUIT $master
+		until {![is_alive $master]}
+	}
+}

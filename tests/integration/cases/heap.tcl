@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The heap walk: what was there before the attach, statistics by heap, free chunks.
+
+# What `heaps` holds: address → usable size.
+proc truth_of {t} {
+	set truth [dict create]
+	foreach line [ask_list $t truth 120] {
+		dict set truth [expr [lindex $line 0]] [lindex $line 1]
+	}
+	return $truth
+}
+
+# The list of mdbg against the truth: those from before the attach, to the block. Besides the target's own there are the
+# vectors of thread-local storage that libc has for each of its eight threads (280 bytes).
+proc check_early {t m} {
+	live $m "malloc allocations > $::tmp/dump" 120
+	set text [slurp $::tmp/dump]
+	set truth [truth_of $t]
+	set vectors 0
+	set early 0
+	foreach block [parse_allocations $text] {
+		if {[dict get $block seq] ne "-"} {
+			continue
+		}
+		incr early
+		set address [dict get $block address]
+		set size [dict get $block size]
+		check {[dict get $block stack] eq {{0 {(allocated before attach)}}}} {$block}
+		if {![dict exists $truth $address]} {
+			check {$size == 280} {[format 0x%x $address] of $size is listed, but not held}
+			incr vectors
+			continue
+		}
+		check {[dict get $truth $address] == $size} {[format 0x%x $address] of $size has [dict get $truth $address]}
+		check {[dict get $block heap] ne "-"} {no heap: $block}
+		dict unset truth $address
+	}
+	check {[dict size $truth] == 0} {[dict size $truth] are held, but not listed: [lrange $truth 0 5]}
+	check {$vectors == 8} {$vectors blocks of 280 bytes too many}
+	check {[string match "* $early allocations, * bytes from before the attach" \
+		[lindex [split [string trimright $text] "\n"] end]]} {the last line does not say $early}
+	return $early
+}
+
+by_both case heap-before-attach 120 {
+	set t [start heaps 100000]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	set n [check_early $t $m]
+	check {$n > 49000} {only $n}
+	set figures [live_value $m mdbg::malloc]
+	check {[llength [dict get $figures heaps]] == 9} {not 9 heaps: $figures}
+	check {[dict get $figures active] == $n && [dict get $figures preattach] == $n} {$n are listed: $figures}
+	check {[dict get $figures damages] == 0} {$figures}
+	# What is freed now is gone from it, and no record is missed.
+	order $t "free 2000"
+	check {[check_early $t $m] == $n - 2000} {after 2000 frees}
+	check {[dict get [live_value $m mdbg::malloc] unknownfrees] == 2000} {$::result}
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+# Eight threads allocate and free all the time: the blocks that do not move are the same, round by round.
+by_both repeated heap-before-attach-at-work 120 {
+	set t [start heaps 20000]
+	order $t churn
+	set m [live_start -p [pid_of $t]]
+	set n [check_early $t $m]
+	for {set i 1} {$i < $::trials} {incr i} {
+		check {[check_early $t $m] == $n} {round $i}
+	}
+	live $m "malloc"
+	order $t calm
+	check {[check_early $t $m] == $n} {when they are calm again}
+	# All that they had is freed: what is recorded is nothing.
+	check {[live_value $m {llength [mdbg::allocations seq > 0]}] == 0} {$::result blocks are left}
+	live_end $m
+	finish $t
+}
+
+# mallinfo2 and malloc_info, word by word.
+proc info_of {t} {
+	set info [dict create systems {}]
+	foreach line [ask_list $t info] {
+		if {[lindex $line 0] eq "mallinfo"} {
+			set info [dict merge $info [lrange $line 1 end]]
+		} else {
+			dict lappend info systems [lindex $line 1]
+		}
+	}
+	return $info
+}
+
+proc sum_of {heaps args} {
+	set sum 0
+	foreach heap $heaps {
+		foreach key $args {
+			incr sum [dict get $heap $key]
+		}
+	}
+	return $sum
+}
+
+proc check_figures {t m} {
+	set info [info_of $t]
+	set figures [live_value $m mdbg::malloc]
+	set heaps [dict get $figures heaps]
+	set main [lindex $heaps 0]
+	set same [list arena [sum_of $heaps system] \
+		fordblks [sum_of $heaps top free fast] \
+		uordblks [expr {[sum_of $heaps system] - [sum_of $heaps top free fast]}] \
+		fsmblks [sum_of $heaps fast] smblks [sum_of $heaps fastchunks] \
+		ordblks [expr {[sum_of $heaps freechunks] + [llength $heaps]}] \
+		hblks [dict get $figures mapped] hblkhd [dict get $figures mappedbytes] \
+		keepcost [dict get $main top]]
+	dict for {name got} $same {
+		check {[dict get $info $name] == $got} {$name: $got, but the target says [dict get $info $name]}
+	}
+	# malloc_info has the main one first, the youngest next, and all in one at the end.
+	set systems [lmap heap $heaps {dict get $heap system}]
+	set want [list [lindex $systems 0] {*}[lreverse [lrange $systems 1 end]]]
+	check {[lrange [dict get $info systems] 0 end-1] eq $want} {systems: $want, but [dict get $info systems]}
+	foreach heap $heaps {
+		check {[dict get $heap whole]} {not whole: $heap}
+	}
+	return $figures
+}
+
+by_both case heap-figures 60 {
+	set t [start heaps 20000]
+	set m [live_start -p [pid_of $t]]
+	check_figures $t $m
+	order $t "free 5000"
+	check_figures $t $m
+	order $t hole
+	set figures [check_figures $t $m]
+	# In each heap what is acquired is free, in a cache or held.
+	set text [live $m malloc]
+	check {[regexp {current process brk value\.+ 0x[0-9a-f]{16}\n} $text]} {$text}
+	regsub {The Process Heap.*} $text "" text
+	foreach part [lrange [split [string map {"    Heap " \0} $text] \0] 1 end] {
+		regexp {sbrk\(\)\.+ (\d+).*freespace tree\.+ (\d+).*caches\.+ (\d+).*by the user\.+ (\d+)} $part \
+			-> system free cached held
+		check {$system == $free + $cached + $held && $held > 0} {heap $part}
+	}
+	live_end $m
+	finish $t
+}
+
+case heap-freespace 60 {
+	set t [start heaps 20000]
+	set m [live_start -p [pid_of $t]]
+	set figures [live_value $m mdbg::malloc]
+	set heaps [dict get $figures heaps]
+	live $m "malloc freespace > $::tmp/all"
+	set lines [lsearch -all -inline [split [slurp $::tmp/all] "\n"] 0x*]
+	set bytes 0
+	foreach line $lines {
+		lassign $line address size heap kind
+		incr bytes $size
+		incr of($heap,$kind) $size
+		incr nr($heap,$kind)
+	}
+	set i 0
+	foreach heap $heaps {
+		foreach {kind key} {tcache cached fastbin fast bin free top top} {
+			check {$of($i,$kind) == [dict get $heap $key] && $nr($i,$kind) == [dict get $heap ${key}chunks]} \
+				{heap $i: $of($i,$kind) of $kind, but: $heap}
+		}
+		incr i
+	}
+	check {[string match "*\n[llength $lines] free chunks, $bytes bytes\n" [slurp $::tmp/all]]} {the last line}
+	set some [lsearch -all -inline [split [live $m "malloc freespace size > 1K and heap == 2 sort size limit 5"] "\n"] 0x*]
+	check {[llength $some] == 5} {limit 5: $some}
+	foreach line $some {
+		check {[lindex $line 1] > 1024 && [lindex $line 2] == 2} {$line}
+	}
+	check {[lindex $some 0 1] >= [lindex $some 4 1]} {sort size: $some}
+	live_error $m "malloc freespace thread == 1"
+	live_end $m
+	finish $t
+}
+
+# The main heap goes on behind what somebody else got from sbrk; some of it is younger than the attach.
+by_both case heap-with-a-hole 60 {
+	set t [start heaps 20000]
+	order $t hole
+	set m [live_start -p [pid_of $t]]
+	set n [check_early $t $m]
+	check {$n > 11000} {only $n}
+	live_end $m
+	finish $t
+}
+
+# Where something else may be the reason no block is said to be from before the attach.
+by_both case heap-not-recorded 60 {
+	set t [start heaps 2000]
+	set m [live_start -p [pid_of $t]]
+	check {[regexp {allocated before attach} [live $m "malloc allocations limit 5"]]} {at first}
+	order $t hole
+	check {[live_value $m {llength [mdbg::allocations seq > 0]}] == 2000} {$::result recorded}
+	live $m "malloc reset"
+	set text [live $m "malloc allocations"]
+	check {![regexp {allocated before attach} $text] && [regexp {\(not recorded\)\n} $text]} {after a reset}
+	check {[regexp {bytes not recorded$} $text]} {[lindex [split [string trimright $text] "\n"] end]}
+	live_end $m
+	foreach option {{--sample 4096} --no-arm} {
+		set m [live_start {*}$option -p [pid_of $t]]
+		live $m "malloc on"
+		set text [live $m "malloc allocations limit 5"]
+		check {![regexp {allocated before attach} $text] && [regexp {\(not recorded\)\n} $text]} {$option: $text}
+		live_end $m
+	}
+	finish $t
+}
+
+# A program that is watched from its first malloc has nothing from before.
+case heap-of-a-program 30 {
+	set out [mdbg_ok -q -c {wait 0.5} -c {malloc allocations} -- sleep 2]
+	check {[regexp {[1-9]\d* allocations, .*; 0 allocations, 0 bytes from before the attach} $out]} {[string range $out end-300 end]}
+}
+
+# A header is overwritten: the walk says so, and the other heaps are as they were.
+case heap-damaged 60 {
+	set t [start heaps 20000]
+	set m [live_start -p [pid_of $t]]
+	set n [check_early $t $m]
+	order $t smash
+	set figures [live_value $m mdbg::malloc]
+	check {[dict get $figures damages] > 0} {no damage: $figures}
+	set whole [lmap heap [dict get $figures heaps] {dict get $heap whole}]
+	# A cache of another one's thread may have a chunk in the part that could not be walked.
+	check {[lindex $whole 0] == 0 && [llength [lsearch -all $whole 1]] >= 4} {whole: $whole}
+	check {[regexp {The heap is damaged} [live $m "malloc allocations"]]} {malloc allocations does not say}
+	set text [live $m "malloc check"]
+	check {[regexp {Heap 0, 0x[0-9a-f]+8: chunk header is none: size 0x4141414141414141\n  before it: 0x} $text]} {$text}
+	check {[regexp {[1-9]\d* places are damaged\n} $text]} {$text}
+	order $t mend
+	check {[regexp {9 heaps, \d+ chunks: no damage found\n} [live $m "malloc check"]]} {mended: [live $m "malloc check"]}
+	check {[check_early $t $m] == $n} {mended}
+	live_end $m
+	finish $t
+}
+
+# Any address of a block, of what is free, and of neither.
+by_both case heap-find 60 {
+	set t [start heaps 2000]
+	set m [live_start -p [pid_of $t]]
+	set truth [truth_of $t]
+	foreach {address size} [lrange $truth 200 219] {
+		set text [live $m "malloc find $address"]
+		check {[regexp "is byte 0 of a block of $size bytes at [format 0x%016x $address], (in heap \\d|mapped on its own)\n    \\(allocated before attach\\)" $text]} \
+			{$address of $size: $text}
+		set last [expr {$address + $size - 1}]
+		set text [live $m "malloc find [format 0x%x $last]"]
+		check {[regexp "is byte [expr {$size - 1}] of a block of $size bytes at [format 0x%016x $address]," $text]} {$last: $text}
+	}
+	order $t hole
+	set block [live_value $m {lindex [mdbg::allocations seq > 0 and size > 2000] 0}]
+	set address [dict get $block address]
+	set text [live $m "malloc find [expr {$address + 1999}]"]
+	check {[regexp "is byte 1999 of a block of [dict get $block size] bytes at .*\n    allocated at .* by thread [pid_of $t]\n    0x\[0-9a-f\]+ (malloc|memalign)\n .*fill" $text]} {$text}
+	set free [lindex [lsearch -all -inline [split [live $m "malloc freespace size > 500 limit 1"] "\n"] 0x*] 0 0]
+	check {[regexp {is byte 8 of a free chunk \((tcache|bin)\) of \d+ bytes at} [live $m "malloc find [expr {$free + 8}]"]]} {$free}
+	check {[regexp {is in no block that is known} [live $m "malloc find 0x1000"]]} {0x1000}
+	live_error $m "malloc find here"
+	live_end $m
+	finish $t
+}
+
+# libc is in the program: its heap is known all the same.
+case heap-static 60 {
+	set source [file join $::here .. targets heaps.c]
+	if {[catch {exec [need gcc] -O2 -g -static -D_GNU_SOURCE -o $::tmp/heaps $source -pthread 2>@1} message]} {
+		skip "no static program can be built: [string range $message 0 100]"
+	}
+	set t [open |[list $::tmp/heaps 9000 2>@stderr] r+]
+	chan configure $t -buffering line
+	set pid [lindex [hear $t] 1]
+	set m [live_start -p $pid]
+	live $m "malloc allocations > $::tmp/dump"
+	set truth [truth_of $t]
+	foreach block [parse_allocations [slurp $::tmp/dump]] {
+		if {[dict exists $truth [dict get $block address]]} {
+			check {[dict get $truth [dict get $block address]] == [dict get $block size]} {$block}
+			dict unset truth [dict get $block address]
+		}
+	}
+	check {[dict size $truth] == 0} {[dict size $truth] blocks are not listed}
+	check {[regexp {no damage found} [live $m "malloc check"]]} {[live $m "malloc check"]}
+	live_end $m
+	finish $t
+}

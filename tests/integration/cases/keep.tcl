@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Probes and log that outlive their mdbg: `detach -keep`, kill -9, and a later mdbg that goes on.
+
+# What a later mdbg shows must be what the target holds, block for block, and its figures must add up.
+proc kept_is_exact {t m} {
+	set n [compare $t [dump $m]]
+	set accounts [live $m "malloc -v"]
+	foreach name {"blocks replaced" "frees of unknown blocks" "not recorded (table full)"} {
+		set got [account $accounts [string map {( \\( ) \\)} $name]]
+		check {$got == 0} {$name: $got}
+	}
+	set held [expr {[account $accounts "blocks recorded"] - [account $accounts "blocks freed"]}]
+	check {$held == $n} {$held by the accounts, $n listed}
+	return $n
+}
+
+# What mdbg has noted at the attach.
+proc said {m} {
+	live $m {wait 0.05}
+	return [slurp $::live_err($m)]
+}
+
+# When the log was begun.
+proc since {m} {
+	check {[regexp -line {Recording since[^(]*} [live $m malloc] line]} {malloc does not say since when}
+	return $line
+}
+
+proc kill_mdbg {m} {
+	exec kill -KILL [pid $m]
+	catch {ending $m}
+}
+
+# Kept, and gone on with, again and again, the target at work all the time.
+repeated keep-and-come-back 120 {
+	set t [start exact -t 4 {*}$::rest]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	set since [since $m]
+	order $t "ops 300"
+	order $t go
+	for {set i 0} {$i < 2 * $::trials} {incr i} {
+		live $m "detach -keep"
+		live_end $m
+		check {[string match "*TracerPid:\t0\n*" [slurp /proc/[pid_of $t]/status]]} {still traced}
+		order $t "more 500"
+		set m [live_start -p [pid_of $t]]
+		check {![string match *took* [said $m]]} {it was not gone on with}
+	}
+	order $t "more 500"
+	order $t pause
+	check {[kept_is_exact $t $m] > 300} {few blocks}
+	check {[since $m] eq $since} {[since $m] and not $since}
+	check_stacks $::tmp/dump 0.9
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+# The same mdbg comes back.
+case keep-and-attach-again 60 {
+	set t [start exact]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	order $t "ops 300"
+	live $m "detach -keep"
+	check {[string match "*no process*" [live_error $m "detach -keep"]]} {$::result}
+	order $t "ops 300"
+	# It still reads the log.
+	compare $t [dump $m]
+	live $m "attach [pid_of $t]"
+	order $t "ops 300"
+	kept_is_exact $t $m
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+# A killed mdbg takes nothing with it.
+repeated keep-after-a-kill 120 {
+	set t [start exact -t 4 {*}$::rest]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	order $t "ops 300"
+	order $t go
+	for {set i 0} {$i < $::trials} {incr i} {
+		kill_mdbg $m
+		order $t "more 500"
+		set m [live_start -p [pid_of $t]]
+		check {![string match *took* [said $m]]} {it was not gone on with}
+	}
+	order $t pause
+	check {[kept_is_exact $t $m] > 300} {few blocks}
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+# Killed at any moment of taking over: what then is there is gone on with, or cleaned.
+repeated keep-killed-while-taking-over 120 {
+	set t [start exact -t 4 {*}$::rest]
+	set before [state [pid_of $t]]
+	order $t go
+	for {set i 0} {$i < 4 * $::trials} {incr i} {
+		set m [live_start -p [pid_of $t]]
+		# A function gets a breakpoint where a thread may stand inside the jump.
+		if {[catch {live $m "detach -keep"} message]} {
+			check {[string match "*may stand inside*" [live $m "malloc -v"]]} {$message: [live $m "malloc -v"]}
+		}
+		live_end $m
+		set pid [exec {*}[mdbg_command -q -p [pid_of $t] -c {wait 5}] >& $::tmp/killed &]
+		delay [expr {5000 + int(rand() * 60000)}]
+		exec kill -KILL $pid
+		until {![is_alive $pid]}
+		order $t "more 100"
+	}
+	set m [live_start -p [pid_of $t]]
+	order $t "more 100"
+	order $t pause
+	dump $m
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+# The log of another version: said, cleaned, begun anew.
+case keep-another-version 60 {
+	set t [start exact]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	order $t "ops 300"
+	live $m "detach -keep"
+	live_end $m
+	set range [lindex [lsearch -inline -regexp [split [slurp /proc/[pid_of $t]/maps] "\n"] { 00000000 .*memfd:mdbg}] 0]
+	# Behind the journal (256 KB) and the magic number.
+	spit $::tmp/version "\x63\0\0\0"
+	exec dd if=$::tmp/version of=/proc/[pid_of $t]/map_files/$range bs=1 seek=[expr {262144 + 8}] conv=notrunc 2>@1
+	set m [live_start -p [pid_of $t]]
+	check {[string match "*took out what an earlier mdbg had left*lost*version 99*" [said $m]]} \
+		{it says: [said $m]}
+	order $t drop
+	order $t "ops 300"
+	compare $t [dump $m]
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+# Children that are forked meanwhile are clean after the last detach.
+case keep-and-fork 60 {
+	set t [start forker]
+	set before [lsearch -all -inline -not [state [pid_of $t]] "fd *"]
+	set m [live_start -p [pid_of $t]]
+	order $t "alloc 50"
+	live $m "detach -keep"
+	live_end $m
+	set child [order $t keep]
+	order $t "fork 3"
+	order $t "alloc 50"
+	set m [live_start -p [pid_of $t]]
+	parent_is_exact $t $m
+	live_end $m
+	child_is_clean $child $before
+	check {[lsearch -all -inline -not [state [pid_of $t]] "fd *"] eq $before} {not as before}
+	order $t drop
+	finish $t
+}
+
+case keep-and-exit 60 {
+	set t [start exact]
+	mdbg_ok -q -p [pid_of $t] -c "detach -keep"
+	order $t "ops 300"
+	finish $t
+}
+
+case keep-and-exec 60 {
+	set t [start forker]
+	set m [live_start -p [pid_of $t]]
+	live $m "detach -keep"
+	live_end $m
+	check {[lindex [ask $t exec] 0] eq "ready"} {it does not say ready again}
+	mdbg_ok -q -p [pid_of $t] -c status
+	finish $t
+}
+
+# Breakpoint probes need an mdbg: refused, and all goes on as before.
+case keep-needs-jumps 60 {
+	by_breakpoints
+	set t [start exact]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	check {[string match "*breakpoint probes need*" [live_error $m "detach -keep"]]} {$::result}
+	order $t "ops 100"
+	compare $t [dump $m]
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+# Left by jumps, and come back by breakpoints: nothing can be gone on with.
+case keep-and-come-back-by-breakpoints 60 {
+	set t [start exact]
+	set before [state [pid_of $t]]
+	mdbg_ok -q -p [pid_of $t] -c "detach -keep"
+	by_breakpoints
+	set m [live_start -p [pid_of $t]]
+	check {[string match "*lost: --engine breakpoint*" [said $m]]} {it says: [said $m]}
+	order $t "ops 100"
+	compare $t [dump $m]
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+# Where memory is never overcommitted the log could not grow without an mdbg that looks after it.
+case keep-needs-memory 60 {
+	set number [spit $::tmp/number 2]
+	set t [start exact]
+	set before [state [pid_of $t]]
+	set strict [list {*}[unshared -m] sh -c "mount --bind $number /proc/sys/vm/overcommit_memory && exec \"\$@\"" sh]
+	catch {exec {*}$strict {*}[mdbg_command -q -p [pid_of $t] -c "detach -keep"] 2>@1} said
+	check {[string match "*cannot leave the probes*vm.overcommit_memory*" $said]} {it says: $said}
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+# One mdbg at a time, also where it goes on with what another one has left.
+case keep-one-at-a-time 60 {
+	set t [start exact]
+	set before [state [pid_of $t]]
+	mdbg_ok -q -p [pid_of $t] -c "detach -keep"
+	set m [live_start -p [pid_of $t]]
+	order $t "ops 100"
+	foreach how {{} --no-arm {--engine breakpoint}} {
+		mdbg -q {*}$how -p [pid_of $t] -c status
+		check_refused 3 "watched by another mdbg (pid [pid $m])" "detach that one first"
+	}
+	kept_is_exact $t $m
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+# What was freed while the probes were out is still in the log: nobody else is to take it for the truth.
+case keep-and-off 60 {
+	set t [start exact]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	order $t "ops 300"
+	live $m "malloc off"
+	check {[string match "*no probes are in place*" [live_error $m "detach -keep"]]} {$::result}
+	order $t drop
+	live $m "malloc on"
+	check {[string match "*the probes were out for a time*" [live_error $m "detach -keep"]]} {$::result}
+	kill_mdbg $m
+	set m [live_start -p [pid_of $t]]
+	check {[string match "*lost: not all of its probes were in place*" [said $m]]} {it says: [said $m]}
+	order $t "ops 100"
+	compare $t [dump $m]
+	live $m "malloc off"
+	order $t drop
+	live $m "malloc on"
+	live $m "malloc reset"
+	order $t "ops 100"
+	live $m "detach -keep"
+	live_end $m
+	set m [live_start -p [pid_of $t]]
+	check {![string match *took* [said $m]]} {it was not gone on with}
+	compare $t [dump $m]
+	# What was forgotten is not from before.
+	check {![string match "*(allocated before attach)*" [slurp $::tmp/dump]]} {it was reset}
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# malloc leaks: the kinds of blocks of a program that knows what it has lost.
+
+set kinds {definite indirect possible reachable}
+
+# The blocks of one size, by kind.
+proc count_kinds {m size} {
+	set count [dict create definite 0 indirect 0 possible 0 reachable 0]
+	foreach leak [live_value $m "mdbg::leaks all size == $size"] {
+		check {[dict get $leak bytes] == $size * [dict get $leak count]} {bytes do not fit: $leak}
+		dict incr count [dict get $leak kind] [dict get $leak count]
+	}
+	return [dict values $count]
+}
+
+# The sums at the head of `malloc leaks`, as a dict: kind {bytes blocks}; `all` is their sum.
+proc leak_sums {text} {
+	set sums [dict create]
+	foreach {- kind bytes blocks} [regexp -all -inline -line {^ +(\w+) (?:lost|reachable|of them)\.+ (\d+) bytes in (\d+) blocks$} $text] {
+		dict set sums $kind [list $bytes $blocks]
+	}
+	check {[dict keys $sums] eq {definitely indirectly possibly still all}} {the summary is not whole: $text}
+	return $sums
+}
+
+# The kinds add up to what is held.
+proc check_sums {m} {
+	set sums [leak_sums [live $m "malloc leaks"]]
+	foreach i {0 1} {
+		set sum 0
+		foreach kind {definitely indirectly possibly still} {
+			incr sum [lindex [dict get $sums $kind] $i]
+		}
+		check {$sum == [lindex [dict get $sums all] $i]} {the sums do not add up: $sums}
+	}
+	return $sums
+}
+
+by_both case leaks-kinds 60 {
+	set t [start leaks]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	set cases [ask_list $t names]
+	check {[llength $cases] >= 25} {only [llength $cases] cases}
+	foreach line $cases {
+		order $t "case [lindex $line 0]"
+	}
+	set wrong {}
+	foreach line $cases {
+		set got [count_kinds $m [lindex $line 1]]
+		if {$got ne [lrange $line 2 end]} {
+			lappend wrong "[lindex $line 0]: $got and not [lrange $line 2 end]"
+		}
+	}
+	check {$wrong eq {}} {[join $wrong {; }]}
+	check_sums $m
+	live_end $m
+	finish $t
+}
+
+# What malloc gives for a size.
+proc usable {size} {
+	if {$size > 1000000} {
+		return [expr {(($size + 16 + 4095) & ~4095) - 16}]
+	}
+	return [expr {(($size + 8 + 15) & ~15) - 8}]
+}
+
+# Blocks from before the attach have kinds, too. Their size is the usable one: what points behind their end may be inside,
+# and free chunks behind them were once named by what is their last word.
+case leaks-before-the-attach 60 {
+	set t [start leaks]
+	set cases [ask_list $t names]
+	foreach line $cases {
+		order $t "case [lindex $line 0]"
+	}
+	set m [live_start -p [pid_of $t]]
+	set text [live $m "malloc leaks all"]
+	check {![regexp {taken for roots|damaged} $text]} {heaps are taken for roots: $text}
+	set wrong {}
+	foreach line $cases {
+		lassign [count_kinds $m [usable [lindex $line 1]]] definite indirect possible reachable
+		lassign $line name size want_definite want_indirect want_possible want_reachable
+		# A library's block may have the same size.
+		if {$name ni {behind_end unaligned} && ($definite != $want_definite || $indirect != $want_indirect ||
+				$possible != $want_possible || $reachable < $want_reachable)} {
+			lappend wrong "$line: $definite $indirect $possible $reachable"
+		}
+	}
+	check {$wrong eq {}} {[join $wrong {; }]}
+	check_sums $m
+	live_end $m
+	finish $t
+}
+
+# Threads at work all the time lose nothing: whatever they are doing when they are stopped.
+by_both repeated leaks-none-in-threads-at-work 60 {
+	set t [start exact -t 8 {*}$::rest]
+	set before [state [pid_of $t]]
+	order $t go
+	set m [live_start -p [pid_of $t]]
+	order $t "more [work 100 10]"
+	for {set i 0} {$i < $::trials} {incr i} {
+		set lost [live_value $m "mdbg::leaks definite indirect"]
+		if {$lost ne {}} {
+			note [live $m "malloc leaks definite"]
+		}
+		check {$lost eq {}} {lost: [lrange $lost 0 3]}
+	}
+	live $m interrupt
+	set sums [check_sums $m]
+	set active [figure [live $m malloc] "allocations currently active"]
+	check {[lindex [dict get $sums all] 1] == $active} {$sums, but $active blocks are held}
+	live $m cont
+	live_end $m
+	order $t pause
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+# How many blocks libleaker has lost.
+proc leaker_count {} {
+	set chan [open $::tmp/leaker rb]
+	set word [read $chan 8]
+	close $chan
+	binary scan $word w count
+	return $count
+}
+
+# A leak in a program that nobody prepared: one block in a thousand reads, and each is found.
+case leaks-in-python 60 {
+	set python [need python3]
+	spit $::tmp/leaker [string repeat "\0" 8]
+	set program {
+import os, sys
+zero = os.open("/dev/zero", os.O_RDONLY)
+kept = []
+print("ready", os.getpid(), flush=True)
+for line in sys.stdin:
+    for i in range(int(line)):
+        kept.append(os.read(zero, 1 + i % 900))
+        if len(kept) > 3000:
+            del kept[::2]
+    print("ok", flush=True)
+}
+	set t [open |[list env LEAKER_FILE=$::tmp/leaker LD_PRELOAD=$::build/targets/libleaker.so $python -c $program \
+		2>@stderr] r+]
+	chan configure $t -buffering line
+	set pid [lindex [hear $t] 1]
+	order $t 5500
+	set m [live_start -p $pid]
+	set before [leaker_count]
+	order $t 40000
+	set lost [expr {[leaker_count] - $before}]
+	check {$lost >= 40} {only $lost were lost}
+	set found 0
+	foreach leak [live_value $m "mdbg::leaks definite size == 1777"] {
+		check {[string match *leak_one* [live_value $m "mdbg::frames [dict get $leak stack]"]]} {not of libleaker: $leak}
+		incr found [dict get $leak count]
+	}
+	check {$found == $lost} {$found are found, and $lost were lost}
+	# Those from before the attach, by their usable size.
+	set found 0
+	foreach leak [live_value $m "mdbg::leaks definite size == [usable 1777]"] {
+		incr found [expr {[dict get $leak preattach] * [dict get $leak count]}]
+	}
+	check {$found == $before} {$found of before the attach are found, and $before were lost}
+	set sums [check_sums $m]
+	set active [figure [live $m malloc] "allocations currently active"]
+	check {[lindex [dict get $sums all] 1] == $active} {$sums, but $active blocks are held}
+	note $sums
+	live_end $m
+	close $t
+}
+
+# What is old and reachable is stale; what is lost, freed or young is not.
+case leaks-stale 60 {
+	set t [start leaks]
+	set m [live_start -p [pid_of $t]]
+	foreach name {moved lost} {
+		order $t "case $name"
+	}
+	live $m "wait 1.2"
+	order $t "case root"
+	set text [live $m "malloc stale 1s"]
+	check {[regexp -line {^#\d+  8331 bytes in 1 blocks; of 1 ever recorded there 0 \(0\.0 %\) were freed; oldest } $text]} \
+		{what is old is not there: $text}
+	check {![regexp {  (8043|8011) bytes} $text]} {lost or young blocks are listed: $text}
+	check {[string match {*is no*} [live_error $m "malloc stale soon"]]} {no word of what is wrong}
+	live_end $m
+	finish $t
+}
+
+# A server under load loses nothing, also where its allocator (Debian's has jemalloc) cannot be walked.
+case leaks-in-redis 120 {
+	start_redis
+	before_keys
+	start_load
+	until {[rounds] > 0} 60
+	set before [redis_state]
+	set m [live_start -p $::redis]
+	set loops [rounds]
+	until {[rounds] > $loops + 2} 60
+	for {set i 0} {$i < 10} {incr i} {
+		check_sums $m
+	}
+	live $m interrupt
+	set text [live $m "malloc leaks definite"]
+	set sums [leak_sums $text]
+	set figures [live $m malloc]
+	live $m cont
+	live $m detach
+	live_end $m
+	check {[redis_state] eq $before} {not as before}
+	set active [figure $figures "allocations currently active"]
+	check {[lindex [dict get $sums all] 1] == $active} {$sums, but $active blocks are held}
+	check {[dict get $sums definitely] eq {0 0}} {lost: $text}
+	end_load
+	check_before_keys
+	end_redis
+}

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Options, scripts and exit statuses.
+
+case help-and-version 20 {
+	check {[string match "*--pid*" [mdbg_ok --help]]} {--help does not tell of --pid: $::out}
+	check {[string match "mdbg*" [mdbg_ok --version]]} {--version prints $::out}
+	mdbg_ok -h
+}
+
+case usage-errors 60 {
+	foreach args {
+		{--no-such-option} {-p} {-p abc} {-p 0} {-p -5} {--engine foo} {--engine} {--stack-depth 0} {--stack-depth 129}
+		{--stack-depth x} {--color sometimes} {-p 1 -- true} {-x} {-c}
+	} {
+		mdbg -q {*}$args
+		check {$::status == 2} {mdbg $args: status $::status and not 2}
+		check {[string match "*mdbg: *" $::err]} {mdbg $args says nothing: $::err}
+		check {$::out eq ""} {mdbg $args prints on standard output: $::out}
+	}
+}
+
+case script-status 60 {
+	mdbg -q -c {error "of my own"}
+	check {$::status == 1} {a failed command ends with $::status}
+	check {[string match "*of my own*" $::err]} {the error is not printed: $::err}
+	mdbg -q -c {no_such_command_at_all}
+	check {$::status == 1} {an unknown command ends with $::status}
+	mdbg -q -c {exit 7}
+	check {$::status == 7} {exit 7 ends with $::status}
+	mdbg -q -c {puts one} -c {puts two}
+	check {$::status == 0 && $::out eq "one\ntwo\n"} {two commands: $::status $::out}
+	mdbg -q -x [spit $::tmp/fails.tcl "puts first\nerror bad\nputs second\n"]
+	check {$::status == 1 && $::out eq "first\n"} {a failing script: $::status $::out}
+	mdbg -q -x [spit $::tmp/exits.tcl "puts \$argv; exit 9"] -- a {b c}
+	check {$::status == 9 && $::out eq "a {b c}\n"} {a script with arguments: $::status $::out}
+	mdbg -q -x $::tmp/not-there.tcl
+	check {$::status != 0 && [string match "*not-there.tcl*" $::err]} {a missing script: $::status $::err}
+	mdbg -in [spit $::tmp/in.tcl "puts from-stdin\nexit 4\n"] -q -x -
+	check {$::status == 4 && $::out eq "from-stdin\n"} {-x -: $::status $::out}
+}
+
+case order-of-options 30 {
+	mdbg -q -c {puts 1} -x [spit $::tmp/two.tcl "puts 2"] -c {puts 3}
+	check {$::status == 0 && $::out eq "1\n2\n3\n"} {-c and -x are not kept in order: $::out}
+}
+
+case init-file 30 {
+	set ::env(HOME) $::tmp
+	spit $::tmp/.mdbginit "puts from-init\n"
+	exec $::mdbg_program -q -c {puts main} > $::tmp/with 2> $::tmp/err
+	check {[slurp $::tmp/with] eq "from-init\nmain\n"} {with ~/.mdbginit: [slurp $::tmp/with]}
+	mdbg_ok -q -c {puts main}
+	check {$::out eq "main\n"} {-n: $::out}
+}
+
+case batch-reads-commands-from-a-pipe 30 {
+	set t [start exact]
+	mdbg_ok -in [spit $::tmp/in "status\nputs here\nmalloc\n"] -q -p [pid_of $t]
+	check {[string match "*here*" $::out] && [string match "*Statistical Report*" $::out]} {commands from a pipe: $::out}
+	finish $t
+}
+
+case errors-in-commands 60 {
+	set t [start exact]
+	set m [live_start -p [pid_of $t]]
+	foreach command {
+		{malloc allocations size >} {malloc allocations size ~ 4} {malloc allocations colour == red}
+		{malloc allocations limit x} {malloc allocations sort colour} {malloc sites by colour} {malloc nonsense}
+		{thread 1} {attach 1} {malloc allocations function > x}
+	} {
+		live_error $m $command
+	}
+	live $m status
+	live_end $m
+	finish $t
+}

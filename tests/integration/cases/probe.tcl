@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Allocators of the program's own, named by the user.
+
+# Address -> size, as the target has them and as mdbg lists them (`heap` user).
+proc pool_blocks {t} {
+	set blocks [dict create]
+	foreach line [ask_list $t list] {
+		dict set blocks [expr [lindex $line 0]] [lindex $line 1]
+	}
+	return $blocks
+}
+
+proc listed_blocks {text} {
+	set blocks [dict create]
+	foreach block [parse_allocations $text] {
+		dict set blocks [dict get $block address] [dict get $block size]
+	}
+	return $blocks
+}
+
+proc check_pool {t m} {
+	set held [pool_blocks $t]
+	set is [listed_blocks [live $m "malloc allocations heap == user"]]
+	check {[dict size $held] == [dict size $is]} {held [dict size $held], listed [dict size $is]}
+	dict for {address size} $held {
+		check {[dict exists $is $address] && [dict get $is $address] == $size} \
+			{[format 0x%x $address] of $size bytes: [expr {[dict exists $is $address] ? [dict get $is $address] : "none"}]}
+	}
+	return [dict size $held]
+}
+
+by_both case probe-pool 60 {
+	set t [start pool]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	live $m "probe alloc pool_alloc size=2"
+	live $m "probe free pool_free ptr=2"
+	set n [work 2000 700]
+	order $t "alloc $n"
+	check {[check_pool $t $m] == $n} {few blocks}
+	# The chunks are malloc's still, each with its first block at its address.
+	set chunks [ask_list $t chunks]
+	set is [listed_blocks [live $m "malloc allocations size == 64K"]]
+	check {[llength $chunks] >= 2 && [dict size $is] == [llength $chunks]} {chunks: $chunks, listed [dict keys $is]}
+	foreach chunk $chunks {
+		check {[dict exists $is [expr $chunk]] && [dict exists [pool_blocks $t] [expr $chunk]]} {$chunk is not both}
+	}
+	set text [live $m "malloc allocations heap == user limit 1"]
+	check {[regexp { user +[0-9]+ .* pool_alloc\n *0x[0-9a-f]+ make} $text]} {listed: $text}
+	check {[regexp -all -line {^pool_} [live $m probe]] == 2} {probe: [live $m probe]}
+	set engine [work jump breakpoint]
+	check {[regexp -line "^pool_alloc +pool +0x\[0-9a-f\]+ +alloc size=2 ptr=ret +$engine" [live $m probe]]} {probe: [live $m probe]}
+	set figures [live_value $m mdbg::malloc]
+	check {[dict get $figures useractive] == $n && [dict get $figures userbytes] == 48 * $n} {figures: $figures}
+	check {[dict get $figures active] == [llength $chunks]} {figures: $figures}
+	order $t drop
+	check {[check_pool $t $m] == 0} {blocks are left}
+	order $t "alloc 10"
+	check {[check_pool $t $m] == 10} {recycled ones}
+	foreach {name want} {unknownfrees 0 replaced 0 nested 0 voided 0} {
+		check {[dict get [live_value $m mdbg::malloc] $name] == $want} {$name: $::result}
+	}
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+# By reference: the fourth argument is beyond what the agent is handed. The inner function gives the same block.
+case probe-by-reference 30 {
+	set t [start pool]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	live $m "probe alloc pool_get size=4 ptr=1"
+	check {[regexp -line {^pool_get .* breakpoint +no jump} [live $m probe]]} {probe: [live $m probe]}
+	order $t "get 100"
+	check {[check_pool $t $m] == 100} {few blocks}
+	set figures [live_value $m mdbg::malloc]
+	check {[dict get $figures failed] == 100} {failed: $figures}
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+# Off and on again, one deleted, and named anew.
+by_both case probe-delete 60 {
+	set t [start pool]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	live $m "probe alloc pool`pool_alloc size=2 ptr=ret"
+	live $m "malloc off"
+	live $m "probe free pool_free ptr=2"
+	live $m "malloc on"
+	order $t "alloc 50"
+	check {[check_pool $t $m] == 50} {after off and on}
+	live $m "probe delete pool_alloc"
+	check {![regexp pool_alloc [live $m probe]]} {probe: [live $m probe]}
+	order $t "alloc 50"
+	check {[dict size [listed_blocks [live $m "malloc allocations heap == user"]]] == 50} {after the delete}
+	order $t drop
+	check {[dict size [listed_blocks [live $m "malloc allocations heap == user"]]] == 0} {dropped}
+	check {[dict get [live_value $m mdbg::malloc] unknownfrees] == 50} {unknown: $::result}
+	live $m "probe alloc pool_alloc size=2"
+	order $t "alloc 20"
+	check {[check_pool $t $m] == 20} {named anew}
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+case probe-errors 30 {
+	set t [start pool]
+	set m [live_start -p [pid_of $t]]
+	foreach {command pattern} {
+		"probe alloc no_such size=1"		*no_such*
+		"probe alloc pool_alloc"		*
+		"probe alloc pool_alloc size=0"		"*from 1 to 6*"
+		"probe alloc pool_alloc size=7"		"*from 1 to 6*"
+		"probe alloc pool_alloc size=two"	"*from 1 to 6*"
+		"probe alloc pool_alloc ptr=ret"	"*which argument is the size*"
+		"probe alloc pool_alloc size=1 ptr=1"	"*both*"
+		"probe free pool_free size=1"		*size=1*
+		"probe free pool_free ptr=ret"		"*which argument is the block*"
+		"probe alloc malloc size=1"		"*probed already, as malloc*"
+		"probe delete pool_alloc"		"*no such probe*"
+	} {
+		set message [live_error $m $command]
+		check {[string match $pattern $message]} {$command: $message}
+	}
+	live $m "catch {probe alloc pool_ size=2} message options"
+	check {[string match "*near it: pool_alloc, pool_free, pool_get*" [live_value $m "dict get \$options -errorcode"]]} \
+		{near names: $::result}
+	live $m "probe alloc pool_alloc size=2"
+	check {[string match "*probed already*" [live_error $m "probe alloc pool_alloc size=2"]]} {twice}
+	order $t "alloc 5"
+	check {[check_pool $t $m] == 5} {and it works}
+	live_end $m
+	finish $t
+}
+
+# An exception cannot pass a probe: not without the user's word that there will be none.
+by_both case probe-a-function-that-throws 30 {
+	set t [start hardthrow]
+	set m [live_start -p [pid_of $t]]
+	check {[string match "*exceptions*" [live_error $m "probe alloc strict_alloc size=1"]]} {no word of exceptions}
+	order $t "strict 100"
+	live $m "probe alloc strict_alloc size=1 nothrow"
+	check {[regexp {strict_alloc.* alloc size=1} [live $m probe]]} {probe: [live $m probe]}
+	live $m "probe delete strict_alloc"
+	order $t "strict 100"
+	live_end $m
+	order $t verify
+	finish $t
+}

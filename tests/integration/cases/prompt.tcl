@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The prompt on a terminal: history, completion, Ctrl-C, Ctrl-D.
+
+# Run an expect script on `mdbg -p PID`; it passes if it ends with status 0.
+proc at_prompt {t body} {
+	set expect [need expect]
+	set script [spit $::tmp/prompt.exp "
+		set timeout 15
+		set mdbg [list $::mdbg_program]
+		set pid [pid_of $t]
+		set dir [list $::tmp]
+		set env(TERM) dumb
+		# The kernel sends the signal of a Ctrl-C first and empties the terminal's buffers then: the answer, too.
+		set stty_init noflsh
+		set env(PAGER) cat
+		set env(HOME) \$dir
+		set env(XDG_STATE_HOME) \$dir/state
+		proc bad {why} { puts \"\\nWHY: \$why\"; exit 1 }
+		proc see {what} {
+			expect {
+				\$what {}
+				timeout { bad \"no \$what\" }
+				eof { bad \"the end instead of \$what\" }
+			}
+		}
+		proc begin {} {
+			uplevel #0 {
+				spawn \$mdbg -n -p \$pid
+				see {(mdbg) }
+			}
+		}
+		proc ended {want} {
+			expect {
+				eof {}
+				timeout { bad {does not end} }
+			}
+			set status \[lindex \[wait\] 3]
+			if {\$status ni \$want} { bad \"ended with \$status\" }
+		}
+		begin
+		$body
+		exit 0
+	"]
+	if {[catch {exec $expect -f $script > $::tmp/prompt.log 2>@1}]} {
+		set log [slurp $::tmp/prompt.log]
+		note $log
+		fail [expr {[regexp {WHY: (.*)} $log -> why] ? $why : [string range $log end-300 end]}]
+	}
+}
+
+case prompt-commands 60 {
+	set t [start exact]
+	set before [state [pid_of $t]]
+	at_prompt $t {
+		send "status\r"
+		see $pid
+		see "(mdbg) "
+		send "expr 6 * 7\r"
+		see 42
+		see "(mdbg) "
+		send "no_such_command\r"
+		see "mdbg: "
+		see "(mdbg) "
+		send "malloc allocations limit 1\r"
+		see "Allocations Held"
+		see "(mdbg) "
+		send "quit\r"
+		ended {0 1}
+	}
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+case prompt-ctrl-d 60 {
+	set t [start exact]
+	set before [state [pid_of $t]]
+	at_prompt $t {
+		send "\004"
+		ended 0
+	}
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+case prompt-ctrl-c-ends-a-command 60 {
+	set t [start exact -t 2]
+	set before [state [pid_of $t]]
+	at_prompt $t {
+		send "puts begun-\[expr 1 + 1]; wait 1000\r"
+		see "begun-2"
+		send "\003"
+		see "(mdbg) "
+		send "puts begun-\[expr 1 + 2]; while 1 {}\r"
+		see "begun-3"
+		send "\003"
+		see "(mdbg) "
+		send "puts still-\[expr 40 + 2]\r"
+		see "still-42"
+		see "(mdbg) "
+		send "puts \[mdbg::pid]\r"
+		see $pid
+		see "(mdbg) "
+		send "quit\r"
+		ended {0 1}
+	}
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+case prompt-ctrl-c-at-the-prompt 60 {
+	set t [start exact -t 2]
+	set before [state [pid_of $t]]
+	at_prompt $t {
+		send "half a line"
+		see "half a line"
+		send "\003"
+		see "(mdbg) "
+		send "puts alive\r"
+		see "\nalive"
+		see "(mdbg) "
+		send "\003"
+		see "(mdbg) "
+		send "\003"
+		ended 0
+	}
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+case prompt-ctrl-c-and-a-started-program 60 {
+	set t [start exact]
+	at_prompt $t {
+		send "quit\r"
+		ended 0
+		spawn $mdbg -n -i -- sleep 1000
+		see "(mdbg) "
+		send "puts begun-\[expr 1 + 1]; wait 1000\r"
+		see "begun-2"
+		send "\003"
+		see "(mdbg) "
+		send "status\r"
+		see "running"
+		see "(mdbg) "
+		send "kill\r"
+		see "(mdbg) "
+		send "quit\r"
+		expect eof
+	}
+	finish $t
+}
+
+case prompt-history 60 {
+	set t [start exact]
+	at_prompt $t {
+		send "puts remember-\[expr 1 + 1]\r"
+		see "\nremember-2"
+		see "(mdbg) "
+		send "quit\r"
+		ended 0
+		begin
+		send "\020\020"
+		see "remember"
+		send "\r"
+		see "\nremember-2"
+		see "(mdbg) "
+		send "quit\r"
+		ended 0
+		if {[glob -nocomplain $dir/state/*/* $dir/state/*] eq ""} { bad "no history file" }
+	}
+	finish $t
+}
+
+case prompt-completion 60 {
+	set t [start exact]
+	at_prompt $t {
+		send "malloc alloca\t"
+		see "allocations"
+		send "limit 1\r"
+		see "Allocations Held"
+		see "(mdbg) "
+		send "deta\t"
+		see "detach"
+		send "\r"
+		see "(mdbg) "
+		send "quit\r"
+		ended 0
+	}
+	finish $t
+}
+
+# The prompt is alive while the target runs, and says when it ends.
+case prompt-target-ends 60 {
+	set t [start storm]
+	at_prompt $t {
+		exec kill -KILL $pid
+		see "was ended by"
+		send "status\r"
+		see "(mdbg) "
+		send "malloc sites limit 1\r"
+		see "(mdbg) "
+		send "quit\r"
+		ended 0
+	}
+	catch {ending $t}
+}

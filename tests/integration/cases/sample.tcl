@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Sampling: what is recorded stands for what is not.
+
+# Is `is` what n blocks come to, of which 1 - exp(-size / mean) are sampled? Six standard deviations: wrong by chance
+# once in 10^8 times.
+proc check_estimate {what is n size mean} {
+	set p [expr {1 - exp(-double($size) / $mean)}]
+	set off [expr {6 * sqrt($n * (1 - $p + 0.25) / $p)}]
+	note "$what: $is for $n, give or take [expr {round($off)}]"
+	check {abs($is - $n) <= $off} {$what: $is for $n, more than [expr {round($off)}] off}
+}
+
+# Sums over the sites in a function.
+proc site_sums {m function} {
+	return [live_value $m [string map [list "\n" " " FUNCTION $function] {apply {{} {
+		set sums {0 0 0 0};
+		foreach site [mdbg::sites function == FUNCTION] {
+			set sums [lmap sum $sums key {count bytes total freed} {expr {$sum + [dict get $site $key]}}]
+		};
+		return $sums
+	}}}]]
+}
+
+by_both case sample-estimates 60 {
+	set mean [work 16384 1024]
+	set small [work 1000000 10000]
+	set large [work 16384 5000]
+	set t [start sampled]
+	set before [state [pid_of $t]]
+	set m [live_start --sample $mean -p [pid_of $t]]
+	order $t "small $small"
+	order $t "large $large"
+	foreach {function n size} [list small $small 32 large $large 4096] {
+		lassign [site_sums $m $function] count bytes total freed
+		check_estimate "$function blocks" $count $n $size $mean
+		check_estimate "$function blocks by bytes" [expr {$bytes / $size}] $n $size $mean
+		check {$total == $count && $freed == 0} {$function: all-time $total, $freed freed, $count live}
+	}
+	set text [live $m malloc]
+	check {[regexp -line "Sampling\\.+ one in $mean bytes" $text]} {malloc: $text}
+	check {[figure $text "allocations since attach"] == $small + $large} {since attach: $text}
+	set all [expr {$small + $large}]
+	set active [figure $text "allocations currently active"]
+	check {abs($active - $all) < $all / 4} {$active active of $all}
+	set figures [live_value $m mdbg::malloc]
+	check {[dict get $figures records] + [dict get $figures unsampled] == $all} {not all are counted: $figures}
+	check {[dict get $figures records] < $all / 2 || $mean < 4096} {not sampled: $figures}
+	check {[regexp -line {^Sampled .* they stand for (\d+) allocations} [live $m "malloc allocations"] -> listed]} \
+		{malloc allocations does not say}
+	check {$listed == $active} {listed $listed, active $active}
+	check {[regexp -line {^Sampled } [live $m "malloc sites"]]} {malloc sites does not say}
+	order $t drop
+	set figures [live_value $m mdbg::malloc]
+	check {[dict get $figures active] == 0 && [dict get $figures records] == 0} {dropped: $figures}
+	check {[dict get $figures frees] + [dict get $figures unsampledfrees] == $all} {frees: $figures}
+	check {[dict get $figures unknownfrees] == 0} {unknown frees: $figures}
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+by_both case sample-pairs-and-resize 60 {
+	set mean [work 4096 512]
+	set n [work 200000 5000]
+	set t [start sampled]
+	set m [live_start -p [pid_of $t] --sample $mean]
+	order $t "small $n"
+	order $t resize
+	lassign [site_sums $m resize] count bytes total freed
+	check_estimate "resized" $count $n 48 $mean
+	lassign [site_sums $m small] count
+	check {$count == 0} {$count are left of before}
+	set figures [live_value $m mdbg::malloc]
+	check {[dict get $figures allocs] + [dict get $figures unsampled] == 2 * $n} {allocs: $figures}
+	check {[dict get $figures frees] + [dict get $figures unsampledfrees] == $n} {frees: $figures}
+	order $t "pairs $n"
+	set figures [live_value $m mdbg::malloc]
+	check {[dict get $figures allocs] + [dict get $figures unsampled] == 3 * $n} {allocs: $figures}
+	check {[dict get $figures frees] + [dict get $figures unsampledfrees] == 2 * $n} {frees: $figures}
+	check {[dict get $figures nested] == 0 && [dict get $figures replaced] == 0} {accounts: $figures}
+	live_end $m
+	finish $t
+}
+
+# The setting, its bounds, and what the API takes.
+case sample-setting 30 {
+	set t [start sampled]
+	set m [live_start]
+	check {[live_value $m "set sample"] == 0} {default: $::result}
+	check {[string match "*not a size*" [live_error $m "set sample often"]]} {set sample often}
+	check {[string match "*more than 16G*" [live_error $m "set sample 17G"]]} {set sample 17G}
+	live $m "set sample 2K"
+	check {[live_value $m "set sample"] == 2048} {set sample 2K: $::result}
+	live $m "attach [pid_of $t]"
+	check {[live_value $m "dict get \[mdbg::malloc\] sampling"] == 2048} {attach: $::result}
+	live $m detach
+	live $m "mdbg::attach [pid_of $t] -sample 1M"
+	check {[live_value $m "dict get \[mdbg::malloc\] sampling"] == 1048576} {mdbg::attach: $::result}
+	live $m detach
+	live $m "set sample 0; attach [pid_of $t]"
+	order $t "small 100"
+	set text [live $m malloc]
+	check {[regexp -line {Sampling\.+ off$} $text]} {off: $text}
+	check {[regexp -line {^Log: 100 records, .* unknown blocks$} $text]} {off: $text}
+	live_end $m
+	finish $t
+}

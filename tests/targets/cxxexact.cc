@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A C++ target that defines operator new and its nothrow form: mdbg probes the program's own. See cxxown.h. */
+#include <new>
+#include <stdlib.h>
+
+#include "cxxown.h"
+
+NOINLINE void *operator new(size_t size)
+{
+	void *p = size > LIMIT ? NULL : malloc(size);
+
+	if (!p)
+		throw std::bad_alloc();
+	return p;
+}
+
+NOINLINE void *operator new(size_t size, const std::nothrow_t &) noexcept
+{
+	return size > LIMIT ? NULL : malloc(size);
+}
+
+NOINLINE void operator delete(void *p) noexcept
+{
+	free(p);
+}
+
+NOINLINE void operator delete(void *p, size_t) noexcept
+{
+	free(p);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Many live blocks from 256 distinct stacks of 14 frames (malloc, leaf, eight of paths.h, make, main and libc's two;
+ * `_start` is one more). Commands: make N (more of them), pairs N (the same, but each is freed at once), verify, quit.
+ */
+#include <sys/mman.h>
+
+#include "target.h"
+
+#define BLOCK_SIZE	48
+
+#define BLOCKS_MAX	(16l << 20)
+
+static void **block;
+static size_t nr;
+static uint64_t rnd = 88172645463325252ull;
+
+static NOINLINE uint64_t leaf(uint64_t arg)
+{
+	void *p = malloc(BLOCK_SIZE);
+
+	KEEP(p);
+	block[nr++] = p;
+	return arg;
+}
+
+#include "paths.h"
+
+/* (Called in one place for both, so that the stacks are the same.) */
+static NOINLINE int make(long n, int keep)
+{
+	uint64_t sum = 0;
+
+	if (n < 0 || n > BLOCKS_MAX - (long)nr)
+		return -1;
+	while (n-- > 0) {
+		sum += path((unsigned)(next_random(&rnd) % PATHS), 1);
+		canary_fill(block[nr - 1], BLOCK_SIZE);
+		if (!keep)
+			free(block[--nr]);
+	}
+	return sum == 0;
+}
+
+static size_t verify(void)
+{
+	size_t i, bad = 0;
+
+	for (i = 0; i < nr; i++)
+		bad += !canary_holds(block[i], BLOCK_SIZE);
+	return bad;
+}
+
+int main(void)
+{
+	const char *rest;
+	char *line;
+
+	block = mmap(NULL, BLOCKS_MAX * sizeof(*block), PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (block == MAP_FAILED)
+		return 2;
+	say_ready();
+	while ((line = hear()) && !after(line, "quit")) {
+		int keep = after(line, "make") != NULL;
+
+		rest = keep ? after(line, "make") : after(line, "pairs");
+		if (rest) {
+			const char *answer = make(atol(rest), keep) == 0 ? "ok" : "bad";
+
+			say("%s %zu", answer, nr);
+		} else if (after(line, "verify")) {
+			say("%s %zu", verify() ? "bad" : "ok", nr);
+		} else {
+			say("bad command %s", line);
+		}
+	}
+	return verify() != 0;
+}

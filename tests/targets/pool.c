@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A pool of the program's own: static functions that cut blocks out of chunks of malloc's, the first at the very address
+ * of its chunk. Commands: `alloc N` (blocks of 48 bytes), `get N` (of 80 bytes, by reference), `drop` (all back to the
+ * pool), `list` (addresses and sizes), `chunks` (addresses), verify, quit.
+ */
+#include "target.h"
+
+#define CHUNK		(64 << 10)
+#define BLOCKS_MAX	20000
+
+struct block {
+	char *at;
+	size_t size;
+};
+
+struct pool {
+	char *chunk[64];
+	size_t nr_chunks, used;
+	char *recycled[BLOCKS_MAX];		/* 80 bytes at least */
+	size_t nr_recycled;
+};
+
+static struct pool pool;
+static struct block block[BLOCKS_MAX];
+static size_t nr;
+
+/* No compiler may drop an argument that is the same in all calls, as clang does of static functions. */
+#define CALLED_AS_DECLARED	__attribute__((used))
+
+static NOINLINE CALLED_AS_DECLARED void *pool_alloc(struct pool *from, size_t size)
+{
+	void *p;
+
+	if (from->nr_recycled)
+		return from->recycled[--from->nr_recycled];
+	if (!from->nr_chunks || from->used + 96 > CHUNK) {
+		from->chunk[from->nr_chunks++] = (char *)malloc(CHUNK);
+		from->used = 0;
+	}
+	p = from->chunk[from->nr_chunks - 1] + from->used;
+	from->used += size > 96 ? size : 96;
+	return p;
+}
+
+static NOINLINE CALLED_AS_DECLARED int pool_get(void **ret, struct pool *from, int unused, size_t size)
+{
+	KEEP(unused);
+	if (size > 96)
+		return 12;
+	*ret = pool_alloc(from, size);
+	return 0;
+}
+
+static NOINLINE CALLED_AS_DECLARED void pool_free(struct pool *to, void *p)
+{
+	KEEP(p);
+	to->recycled[to->nr_recycled++] = (char *)p;
+}
+
+static NOINLINE void make(long n, int by_reference)
+{
+	while (n-- > 0) {
+		size_t size = by_reference ? 80 : 48;
+		void *p;
+
+		if (!by_reference)
+			p = pool_alloc(&pool, size);
+		else if (pool_get(&p, &pool, 1, 1000) == 0 || pool_get(&p, &pool, 1, size) != 0)
+			return;
+		KEEP(p);
+		block[nr].at = (char *)p;
+		block[nr++].size = size;
+		canary_fill(p, size);
+	}
+}
+
+static NOINLINE void drop(void)
+{
+	while (nr)
+		pool_free(&pool, block[--nr].at);
+}
+
+static size_t verify(void)
+{
+	size_t i, bad = 0;
+
+	for (i = 0; i < nr; i++)
+		bad += !canary_holds(block[i].at, block[i].size);
+	return bad;
+}
+
+static void answer(const char *line)
+{
+	const char *rest;
+	size_t i;
+
+	if (after(line, "list")) {
+		for (i = 0; i < nr; i++)
+			say("0x%llx %zu", (unsigned long long)(uintptr_t)block[i].at, block[i].size);
+		say("end %zu", nr);
+		return;
+	}
+	if (after(line, "chunks")) {
+		for (i = 0; i < pool.nr_chunks; i++)
+			say("0x%llx", (unsigned long long)(uintptr_t)pool.chunk[i]);
+		say("end %zu", pool.nr_chunks);
+		return;
+	}
+	if ((rest = after(line, "alloc")))
+		make(atol(rest), 0);
+	else if ((rest = after(line, "get")))
+		make(atol(rest), 1);
+	else if (after(line, "drop"))
+		drop();
+	say("%s %zu", verify() ? "bad" : "ok", nr);
+}
+
+int main(void)
+{
+	char *line;
+
+	say_ready();
+	while ((line = hear()) && !after(line, "quit"))
+		answer(line);
+	return verify() != 0;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The hammer of tests/unit/log, as a program: built with ThreadSanitizer by log_tsan.sh. The
+ * argument multiplies the operations.
+ */
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "hammer.h"
+
+int main(int argc, char **argv)
+{
+	unsigned long times = argc > 1 ? strtoul(argv[1], NULL, 10) : 1, failures = 0;
+	const struct hammer_spec specs[] = {
+		{ .writers = 2, .readers = 2, .operations = 20000 * times, .addresses = 4, .allocate = 42 },
+		{ .writers = 4, .readers = 1, .operations = 20000 * times, .addresses = 100,
+		 .allocate = 42 },
+		{ .writers = 3, .readers = 2, .operations = 10000 * times, .addresses = 100000,
+		 .allocate = 60 },
+	};
+
+	for (unsigned i = 0; i < sizeof(specs) / sizeof(specs[0]); i++)
+		failures += hammer(&specs[i]);
+	printf("log_tsan: %lu failures\n", failures);
+	return failures != 0;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The table itself: registers, patches, single instructions. */
+
+#include <elf.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/user.h>
+
+#include "arch/arch.h"
+#include "unit.h"
+
+void suite_arch(void);
+
+static const struct arch *const arch = &arch_x86_64;
+
+static void test_find(void)
+{
+	CU_ASSERT_PTR_EQUAL(arch_find(EM_X86_64, ELFCLASS64), &arch_x86_64);
+	CU_ASSERT_PTR_NULL(arch_find(EM_X86_64, ELFCLASS32));	/* x32 */
+	CU_ASSERT_PTR_NULL(arch_find(EM_386, ELFCLASS32));
+	CU_ASSERT_PTR_NULL(arch_find(EM_AARCH64, ELFCLASS64));
+	CU_ASSERT_PTR_NOT_NULL(arch_host());
+}
+
+#define WORD(field)	(offsetof(struct user_regs_struct, field) / 8)
+#define NAME(field)	{ WORD(field), #field }
+
+static void test_registers(void)
+{
+	static const struct {
+		size_t word;
+		const char *name;
+	} names[] = {
+		NAME(r15), NAME(r14), NAME(r13), NAME(r12), NAME(rbp), NAME(rbx), NAME(r11),
+		NAME(r10), NAME(r9), NAME(r8), NAME(rax), NAME(rcx), NAME(rdx), NAME(rsi),
+		NAME(rdi), NAME(orig_rax), NAME(rip), NAME(cs), NAME(eflags), NAME(rsp), NAME(ss),
+		NAME(fs_base), NAME(gs_base), NAME(ds), NAME(es), NAME(fs), NAME(gs),
+	};
+
+	CU_ASSERT_EQUAL(arch->regs_words, sizeof(struct user_regs_struct) / 8);
+	CU_ASSERT(arch->regs_words <= REGS_WORDS);
+	CU_ASSERT_EQUAL(arch->pc, WORD(rip));
+	CU_ASSERT_EQUAL(arch->sp, WORD(rsp));
+	CU_ASSERT_EQUAL(arch->fp, WORD(rbp));
+	CU_ASSERT_EQUAL(arch->ret, WORD(rax));
+	CU_ASSERT_EQUAL(arch->tp, WORD(fs_base));
+	CU_ASSERT_EQUAL(arch->flags, WORD(eflags));
+	CU_ASSERT_EQUAL(arch->orig_syscall, WORD(orig_rax));
+	CU_ASSERT_EQUAL(arch->syscall_nr, WORD(rax));
+	CU_ASSERT_EQUAL(arch->arg[0], WORD(rdi));
+	CU_ASSERT_EQUAL(arch->arg[3], WORD(rcx));
+	CU_ASSERT_EQUAL(arch->syscall_arg[3], WORD(r10));
+	CU_ASSERT_EQUAL(arch->syscall_arg[5], WORD(r9));
+	for (unsigned i = 0; i < ARRAY_SIZE(names); i++)
+		CU_ASSERT_STRING_EQUAL(arch->reg_names[names[i].word], names[i].name);
+}
+
+static void test_dwarf(void)
+{
+	static const char *const names[] = {
+		"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp",
+		"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(names); i++)
+		CU_ASSERT_STRING_EQUAL(arch->reg_names[arch->dwarf_to_word[i]], names[i]);
+	for (unsigned i = ARRAY_SIZE(names); i < ARRAY_SIZE(arch->dwarf_to_word); i++)
+		CU_ASSERT_EQUAL(arch->dwarf_to_word[i], 0xff);
+	CU_ASSERT_EQUAL(arch->dwarf_ra, 16);
+}
+
+static void test_patch_offset(void)
+{
+	CU_ASSERT_EQUAL(arch->patch_offset((const uint8_t *)"\xf3\x0f\x1e\xfa\x55", 5), 4);
+	CU_ASSERT_EQUAL(arch->patch_offset((const uint8_t *)"\xf3\x0f\x1e\xfa", 4), 4);
+	CU_ASSERT_EQUAL(arch->patch_offset((const uint8_t *)"\xf3\x0f\x1e", 3), 0);
+	/* endbr32 is none. */
+	CU_ASSERT_EQUAL(arch->patch_offset((const uint8_t *)"\xf3\x0f\x1e\xfb\x55", 5), 0);
+	CU_ASSERT_EQUAL(arch->patch_offset((const uint8_t *)"", 0), 0);
+}
+
+static void test_jump(void)
+{
+	uint8_t code[5] = { 0 };
+	size_t len = 0;
+	struct err *err;
+
+	CU_ASSERT_PTR_NULL(arch->jump(0x401000, 0x402005, code, &len));
+	CU_ASSERT_EQUAL(len, arch->jump_len);
+	CU_ASSERT(!memcmp(code, "\xe9\x00\x10\x00\x00", 5));
+	CU_ASSERT_PTR_NULL(arch->jump(0x401000, 0x400ff0, code, &len));
+	CU_ASSERT(!memcmp(code, "\xe9\xeb\xff\xff\xff", 5));
+	/* The last byte that can be reached, and the next, on both sides. */
+	CU_ASSERT_PTR_NULL(arch->jump(0x1000, 0x1005 + 0x7fffffffull, code, &len));
+	err = arch->jump(0x1000, 0x1005 + 0x80000000ull, code, &len);
+	CU_ASSERT(err && err->code == ERR_RANGE);
+	CU_ASSERT_PTR_NULL(arch->jump(0x180000000, 0x180000005 - 0x80000000ull, code, &len));
+	CU_ASSERT_PTR_NOT_NULL(arch->jump(0x180000000, 0x180000004 - 0x80000000ull, code, &len));
+}
+
+static void test_jumps_into(void)
+{
+	/*
+	 * 0: jmp 9; 5: je 2; 7: nop; 8: ret; 9: call [rip]; f: lea rax, [rip - 0x13] (0x401003);
+	 * 16: jmp rax; 18: ret
+	 */
+	static const uint8_t code[] = {
+		0xe9, 4, 0, 0, 0, 0x74, 0xfb, 0x90, 0xc3, 0xff, 0x15, 0, 0, 0, 0,
+		0x48, 0x8d, 0x05, 0xed, 0xff, 0xff, 0xff, 0xff, 0xe0, 0xc3,
+	};
+	static const uint8_t bad[] = { 0x90, 0x06, 0xc3 };
+	uint64_t target = 1;
+
+	CU_ASSERT_TRUE(arch->jumps_into(code, sizeof(code), 0x401000, 0x401001, 0x401005, &target));
+	CU_ASSERT_EQUAL(target, 0x401002);
+	CU_ASSERT_TRUE(arch->jumps_into(code, sizeof(code), 0x401000, 0x401001, 0x401005, NULL));
+	CU_ASSERT_TRUE(arch->jumps_into(code, sizeof(code), 0x401000, 0x401009, 0x40100a, &target));
+	CU_ASSERT_EQUAL(target, 0x401009);
+	target = 1;
+	CU_ASSERT_FALSE(arch->jumps_into(code, sizeof(code), 0x401000, 0x401003, 0x401009, NULL));
+	/* Neither what an operand names nor an indirect jump counts. */
+	CU_ASSERT_FALSE(
+		arch->jumps_into(code, sizeof(code), 0x401000, 0x401003, 0x401005, &target));
+	CU_ASSERT_FALSE(
+		arch->jumps_into(code, sizeof(code), 0x401000, 0x40100a, 0x402000, &target));
+	CU_ASSERT_EQUAL(target, 1);
+	CU_ASSERT_TRUE(arch->jumps_into(bad, sizeof(bad), 0x401000, 0x500000, 0x500001, &target));
+	CU_ASSERT_EQUAL(target, 0);
+	/* Cut off in the middle of an instruction. */
+	CU_ASSERT_TRUE(arch->jumps_into(code, 3, 0x401000, 0x500000, 0x500001, NULL));
+	CU_ASSERT_FALSE(arch->jumps_into(code, 0, 0x401000, 0, UINT64_MAX, NULL));
+}
+
+static void test_loops_at(void)
+{
+	/* 0: nop; 1: call 0; 6: jmp 1; 8: ret */
+	static const uint8_t code[] = { 0x90, 0xe8, 0xfa, 0xff, 0xff, 0xff, 0xeb, 0xf9, 0xc3 };
+
+	CU_ASSERT_TRUE(arch->loops_at(code, sizeof(code), 0x401000, 0x401001));
+	/* Recursion, and places near by. */
+	CU_ASSERT_FALSE(arch->loops_at(code, sizeof(code), 0x401000, 0x401000));
+	CU_ASSERT_FALSE(arch->loops_at(code, sizeof(code), 0x401000, 0x401002));
+	CU_ASSERT_FALSE(arch->loops_at(code, 6, 0x401000, 0x401001));
+	/* What is not understood is jumps_into's to say. */
+	CU_ASSERT_FALSE(arch->loops_at(code, 7, 0x401000, 0x401001));
+	CU_ASSERT_TRUE(arch->jumps_into(code, sizeof(code), 0x401000, 0x401000, 0x401001, NULL));
+}
+
+static void test_insn(void)
+{
+	static const uint8_t mov[] = { 0x48, 0x89, 0xd8, 0x90 };
+	static const uint8_t call[] = { 0xe8, 0xfb, 0x0f, 0, 0 };
+	char text[64], tiny[6];
+
+	CU_ASSERT_EQUAL(arch->insn_len(mov, sizeof(mov)), 3);
+	CU_ASSERT_EQUAL(arch->insn_len(mov, 2), 0);
+	CU_ASSERT_EQUAL(arch->insn_len((const uint8_t *)"\x06", 1), 0);
+	CU_ASSERT_EQUAL(arch->insn_text(mov, sizeof(mov), 0x401000, text, sizeof(text)), 3);
+	CU_ASSERT_STRING_EQUAL(text, "mov rax, rbx");
+	CU_ASSERT_EQUAL(arch->insn_text(call, sizeof(call), 0x401000, text, sizeof(text)), 5);
+	CU_ASSERT_STRING_EQUAL(text, "call 0x0000000000402000");
+	CU_ASSERT_EQUAL(arch->insn_text((const uint8_t *)"\x06", 1, 0, text, sizeof(text)), 0);
+	CU_ASSERT_EQUAL(arch->insn_text(call, sizeof(call), 0x401000, tiny, sizeof(tiny)), 5);
+	CU_ASSERT_STRING_EQUAL(tiny, "call");
+}
+
+void suite_arch(void)
+{
+	CU_pSuite suite = CU_add_suite("arch", NULL, NULL);
+
+	CU_add_test(suite, "found by machine and class", test_find);
+	CU_add_test(suite, "words of the register set", test_registers);
+	CU_add_test(suite, "DWARF numbers", test_dwarf);
+	CU_add_test(suite, "a landing pad stays", test_patch_offset);
+	CU_add_test(suite, "jumps", test_jump);
+	CU_add_test(suite, "branches into a range", test_jumps_into);
+	CU_add_test(suite, "loops at the patch", test_loops_at);
+	CU_add_test(suite, "length and text of an instruction", test_insn);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Entry stubs are run: what the called function sees, what comes back, and where the trap stops. */
+
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include "arch/arch.h"
+#include "execute.h"
+#include "unit.h"
+
+void suite_stub(void);
+
+/*
+ * callee: notes SP, its return address and its first three arguments at stub_seen, returns what is
+ * there, clobbers nothing else. retry: the same at stub_retried, and returns 0x7777.
+ */
+__asm__(
+	".data\n.balign 8\nstub_seen: .quad 0,0,0,0,0,0\nstub_retried: .quad 0,0,0,0,0,0\n"
+	".text\n"
+	".globl stub_callee, stub_retry\n"
+	".macro NOTE to\n"
+	"	mov %rsp, \\to(%rip); mov (%rsp), %rax; mov %rax, \\to+8(%rip)\n"
+	"	mov %rdi, \\to+16(%rip); mov %rsi, \\to+24(%rip); mov %rdx, \\to+32(%rip)\n"
+	".endm\n"
+	"stub_callee: NOTE stub_seen; mov stub_seen+40(%rip), %rax; ret\n"
+	"stub_retry:  NOTE stub_retried; mov $0x7777, %eax; ret\n"
+);
+
+struct seen {
+	uint64_t sp, ret, arg[3], value;
+};
+
+extern struct seen stub_seen, stub_retried;
+extern const uint8_t stub_callee[], stub_retry[];
+
+#define AREA	4096
+
+static uint8_t *areas[2];	/* near, far */
+static struct sigaction before;
+static volatile uint64_t trap_pc, trap_ret, trap_sp;
+static volatile unsigned traps;
+
+static void on_trap(int signo, siginfo_t *info, void *context)
+{
+	const greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
+
+	(void)signo;
+	(void)info;
+	trap_pc = regs[REG_RIP];
+	trap_ret = regs[REG_RAX];
+	trap_sp = regs[REG_RSP];
+	traps++;
+}
+
+static int setup(void)
+{
+	struct sigaction action = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
+
+	areas[0] = area_near(stub_callee, AREA);
+	areas[1] = area_far(stub_callee, AREA);
+	return !areas[0] || !areas[1] || sigaction(SIGTRAP, &action, &before);
+}
+
+static int teardown(void)
+{
+	return munmap(areas[0], AREA) | munmap(areas[1], AREA) | sigaction(SIGTRAP, &before, NULL);
+}
+
+static void build(struct stub_spec spec, uint8_t *area, struct stub *stub)
+{
+	spec.at = (uintptr_t)area;
+	CU_ASSERT_PTR_NULL_FATAL(arch_x86_64.stub(&spec, stub));
+	CU_ASSERT_FATAL(stub->len > 0 && stub->len <= STUB_MAX);
+	memset(area, 0xf4, AREA);	/* hlt: nothing behind the stub may run */
+	memcpy(area, stub->code, stub->len);
+	CU_ASSERT_EQUAL(stub->code[stub->trap], arch_x86_64.trap[0]);
+}
+
+/* Run the stub, whose callee returns value. */
+static void run(const uint8_t *area, uint64_t value, struct cpu *in, struct cpu *out)
+{
+	stub_seen = (struct seen){ .value = value };
+	stub_retried = (struct seen){ .sp = 0 };
+	traps = 0;
+	cpu_fill(in);
+	execute(area, in, out);
+}
+
+static void check_trap(const uint8_t *area, const struct stub *stub, uint64_t value)
+{
+	uint64_t entry = stub_seen.sp + stub->frame;
+
+	CU_ASSERT_EQUAL(traps, 1);
+	CU_ASSERT_EQUAL(trap_pc, (uintptr_t)area + stub->trap + arch_x86_64.trap_pc_bias);
+	CU_ASSERT_EQUAL(trap_ret, value);
+	CU_ASSERT_EQUAL(trap_sp, stub_seen.sp + 8);
+	CU_ASSERT_EQUAL(stub_seen.sp % 16, 8);
+	CU_ASSERT_EQUAL(entry % 16, 8);
+	CU_ASSERT_EQUAL(stub_seen.ret, (uintptr_t)area + stub->ret);
+}
+
+static void test_plain(void)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(areas); i++) {
+		struct stub stub;
+		struct cpu in, out;
+
+		build((struct stub_spec){ .call = (uintptr_t)stub_callee }, areas[i], &stub);
+		CU_ASSERT_EQUAL(stub.frame, 16);
+		run(areas[i], 0x1234, &in, &out);
+		check_trap(areas[i], &stub, 0x1234);
+		CU_ASSERT_EQUAL(out.reg[RAX], 0x1234);
+		CU_ASSERT(!memcmp(&in.reg[RBX], &out.reg[RBX], (FLAGS - RBX) * sizeof(in.reg[0])));
+		CU_ASSERT_EQUAL((in.reg[FLAGS] ^ out.reg[FLAGS]) & FLAGS_MASK, 0);
+		/* NULL is as good as any value here. */
+		run(areas[i], 0, &in, &out);
+		check_trap(areas[i], &stub, 0);
+		CU_ASSERT_EQUAL(out.reg[RAX], 0);
+		CU_ASSERT_EQUAL(stub_retried.sp, 0);
+	}
+}
+
+static void check_retry(unsigned nr_args, uint8_t *area)
+{
+	struct stub_spec spec = {
+		.call = (uintptr_t)stub_callee,
+		.retry = (uintptr_t)stub_retry,
+		.nothrow = 0x1122334455667788,
+		.nr_args = nr_args,
+	};
+	struct stub stub;
+	struct cpu in, out;
+	uint64_t entry;
+
+	build(spec, area, &stub);
+	run(area, 0x1234, &in, &out);
+	check_trap(area, &stub, 0x1234);
+	entry = stub_seen.sp + stub.frame;
+	CU_ASSERT_EQUAL(out.reg[RAX], 0x1234);
+	CU_ASSERT_EQUAL(stub_seen.arg[0], in.reg[RDI]);
+	CU_ASSERT_EQUAL(stub_seen.arg[1], nr_args == 1 ? spec.nothrow : in.reg[RSI]);
+	CU_ASSERT_EQUAL(stub_seen.arg[2], nr_args == 1 ? in.reg[RDX] : spec.nothrow);
+	CU_ASSERT_EQUAL(stub_retried.sp, 0);
+
+	run(area, 0, &in, &out);
+	check_trap(area, &stub, 0);
+	CU_ASSERT_EQUAL(out.reg[RAX], 0x7777);
+	/*
+	 * As if it had been called in the first place: the same stack, the caller's return address,
+	 * the arguments.
+	 */
+	CU_ASSERT_EQUAL(stub_retried.sp, entry);
+	CU_ASSERT_NOT_EQUAL(stub_retried.ret, stub_seen.ret);
+	CU_ASSERT_EQUAL(stub_retried.arg[0], in.reg[RDI]);
+	if (nr_args == 2)
+		CU_ASSERT_EQUAL(stub_retried.arg[1], in.reg[RSI]);
+	CU_ASSERT(!memcmp(&in.reg[R8], &out.reg[R8], (FLAGS - R8) * sizeof(in.reg[0])));
+	CU_ASSERT_EQUAL(out.reg[RBX], in.reg[RBX]);
+	CU_ASSERT_EQUAL(out.reg[RBP], in.reg[RBP]);
+}
+
+static void test_retry(void)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(areas); i++)
+		for (unsigned nr_args = 1; nr_args <= 2; nr_args++)
+			check_retry(nr_args, areas[i]);
+}
+
+static void test_refused(void)
+{
+	struct stub_spec spec = { .at = 0x1000, .call = 0x2000, .retry = 0x3000, .nr_args = 3 };
+	struct stub stub = { .len = 77 };
+	struct err *err = arch_x86_64.stub(&spec, &stub);
+
+	CU_ASSERT(err && err->code == ERR_UNSUPPORTED);
+	spec.nr_args = 0;
+	CU_ASSERT_PTR_NOT_NULL(arch_x86_64.stub(&spec, &stub));
+	CU_ASSERT_EQUAL(stub.len, 77);
+}
+
+void suite_stub(void)
+{
+	CU_pSuite suite = CU_add_suite("stub", setup, teardown);
+
+	CU_add_test(suite, "plain: keeps registers, flags and alignment", test_plain);
+	CU_add_test(suite, "retry: calls the nothrow form first", test_retry);
+	CU_add_test(suite, "numbers of arguments that it cannot keep", test_refused);
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* struct map against an array that knows the truth. */
+
+#include "base/map.h"
+
+#include <stdlib.h>
+
+#include "unit.h"
+
+void suite_map(void);
+
+static void test_put_get_remove(void)
+{
+	struct map map = MAP_INIT;
+	int a, b;
+
+	CU_ASSERT_PTR_NULL(map_get(&map, 1));
+	CU_ASSERT_PTR_NULL(map_remove(&map, 1));
+	CU_ASSERT_EQUAL(map_count(&map), 0);
+	CU_ASSERT_PTR_NULL(map_put(&map, 0, &a));
+	CU_ASSERT_PTR_NULL(map_put(&map, UINT64_MAX, &b));
+	CU_ASSERT_PTR_EQUAL(map_get(&map, 0), &a);
+	CU_ASSERT_PTR_EQUAL(map_get(&map, UINT64_MAX), &b);
+	CU_ASSERT_PTR_NULL(map_put(&map, 0, &b));
+	CU_ASSERT_EQUAL(map_count(&map), 2);
+	CU_ASSERT_PTR_EQUAL(map_remove(&map, 0), &b);
+	CU_ASSERT_PTR_NULL(map_get(&map, 0));
+	CU_ASSERT_EQUAL(map_count(&map), 1);
+	map_free(&map, NULL);
+	CU_ASSERT_EQUAL(map_count(&map), 0);
+}
+
+/* Keys as addresses come: aligned, in runs; put, replaced and removed in a random but fixed order. */
+static void test_against_array(void)
+{
+	enum { KEYS = 4096 };
+	static char values[KEYS];
+	static char *truth[KEYS];
+	struct map map = MAP_INIT;
+	size_t count = 0;
+	uint32_t random = 1, i;
+
+	for (i = 0; i < 20 * KEYS; i++) {
+		uint32_t slot;
+		uint64_t key;
+
+		random = random * 1664525 + 1013904223;
+		slot = (random >> 12) % KEYS;
+		key = 0x7f0000000000 + 16ull * slot;
+		if (random >> 31) {
+			char *value = &values[(random >> 8) % KEYS];
+
+			count += !truth[slot];
+			truth[slot] = value;
+			CU_ASSERT_PTR_NULL_FATAL(map_put(&map, key, value));
+		} else {
+			count -= !!truth[slot];
+			CU_ASSERT_PTR_EQUAL_FATAL(map_remove(&map, key), truth[slot]);
+			truth[slot] = NULL;
+		}
+	}
+	CU_ASSERT_EQUAL(map_count(&map), count);
+	for (i = 0; i < KEYS; i++)
+		if (map_get(&map, 0x7f0000000000 + 16ull * i) != truth[i])
+			break;
+	CU_ASSERT_EQUAL(i, KEYS);
+	map_free(&map, NULL);
+}
+
+struct seen {
+	struct map *map;
+	uint64_t keys;
+	size_t nr;
+};
+
+static void see_and_remove_odd(uint64_t key, void *value, void *ctx)
+{
+	struct seen *seen = ctx;
+
+	CU_ASSERT_EQUAL(*(uint64_t *)value, key);
+	seen->keys += key;
+	seen->nr++;
+	if (key & 1)
+		CU_ASSERT_PTR_EQUAL(map_remove(seen->map, key), value);
+}
+
+static void test_each_may_remove(void)
+{
+	static uint64_t values[1001];
+	struct map map = MAP_INIT;
+	struct seen seen = { .map = &map };
+	uint64_t key;
+
+	for (key = 1; key <= 1000; key++) {
+		values[key] = key;
+		CU_ASSERT_PTR_NULL_FATAL(map_put(&map, key, &values[key]));
+	}
+	map_each(&map, see_and_remove_odd, &seen);
+	CU_ASSERT_EQUAL(seen.nr, 1000);
+	CU_ASSERT_EQUAL(seen.keys, 1000 * 1001 / 2);
+	CU_ASSERT_EQUAL(map_count(&map), 500);
+	CU_ASSERT_PTR_NULL(map_get(&map, 501));
+	CU_ASSERT_PTR_EQUAL(map_get(&map, 502), &values[502]);
+	map_free(&map, NULL);
+}
+
+static size_t freed;
+
+static void count_free(void *value)
+{
+	freed++;
+	free(value);
+}
+
+static void test_free_frees_values(void)
+{
+	struct map map = MAP_INIT;
+	uint64_t key;
+
+	for (key = 0; key < 100; key++) {
+		void *value = malloc(1);
+
+		CU_ASSERT_PTR_NOT_NULL_FATAL(value);
+		CU_ASSERT_PTR_NULL_FATAL(map_put(&map, key, value));
+	}
+	freed = 0;
+	map_free(&map, count_free);
+	CU_ASSERT_EQUAL(freed, 100);
+	CU_ASSERT_EQUAL(map_count(&map), 0);
+}
+
+void suite_map(void)
+{
+	CU_pSuite suite = CU_add_suite("map", NULL, NULL);
+
+	CU_add_test(suite, "put, get, remove", test_put_get_remove);
+	CU_add_test(suite, "against an array", test_against_array);
+	CU_add_test(suite, "each may remove", test_each_may_remove);
+	CU_add_test(suite, "free frees values", test_free_frees_values);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* struct memory over an array: bounds, short reads, words and strings. */
+
+#include "base/memory.h"
+
+#include <string.h>
+
+#include "unit.h"
+
+#define START	0x7f1234560000ull
+
+void suite_memory(void);
+
+static const uint8_t bytes[] = {
+	0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 'h', 'e', 'l', 'l', 'o', 0, 'e', 'n', 'd',
+};
+
+static struct memory_array array;
+
+static int prepare(void)
+{
+	memory_array_init(&array, bytes, START, sizeof(bytes));
+	return 0;
+}
+
+static void test_read(void)
+{
+	uint8_t buf[sizeof(bytes)];
+	struct err *err;
+
+	CU_ASSERT_PTR_NULL(memory_read(&array.memory, START, buf, sizeof(buf)));
+	CU_ASSERT_EQUAL(memcmp(buf, bytes, sizeof(buf)), 0);
+	CU_ASSERT_PTR_NULL(memory_read(&array.memory, START + 8, buf, 5));
+	CU_ASSERT_EQUAL(memcmp(buf, "hello", 5), 0);
+	err = memory_read(&array.memory, START + 1, buf, sizeof(buf));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
+	CU_ASSERT_EQUAL(err->code, ERR_MEMORY);
+	/* The address is the first one that is not there, not the one that was asked for. */
+	CU_ASSERT_STRING_EQUAL(err->msg, "cannot read memory at 0x7f1234560011");
+}
+
+static void test_outside(void)
+{
+	static const uint64_t outside[] = { 0, START - 1, START + sizeof(bytes), UINT64_MAX };
+	uint8_t byte;
+	size_t got = 99, i;
+	struct err *err;
+
+	for (i = 0; i < ARRAY_SIZE(outside); i++) {
+		err = memory_read_some(&array.memory, outside[i], &byte, 1, &got);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(err);
+		CU_ASSERT_EQUAL(err->code, ERR_MEMORY);
+		CU_ASSERT_EQUAL(got, 99);
+	}
+}
+
+static void test_short_read(void)
+{
+	uint8_t buf[100];
+	size_t got;
+
+	CU_ASSERT_PTR_NULL(memory_read_some(&array.memory, START + 14, buf, sizeof(buf), &got));
+	CU_ASSERT_EQUAL(got, 3);
+	CU_ASSERT_EQUAL(memcmp(buf, "end", 3), 0);
+	CU_ASSERT_PTR_NULL(memory_read_some(&array.memory, START, buf, SIZE_MAX, &got));
+	CU_ASSERT_EQUAL(got, sizeof(bytes));
+}
+
+static void test_u64(void)
+{
+	uint64_t word = 7;
+	struct err *err;
+
+	CU_ASSERT_PTR_NULL(memory_read_u64(&array.memory, START, &word));
+	CU_ASSERT_EQUAL(word, 0x1122334455667788);
+	err = memory_read_u64(&array.memory, START + sizeof(bytes) - 7, &word);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
+	CU_ASSERT_EQUAL(err->code, ERR_MEMORY);
+	CU_ASSERT_EQUAL(word, 0x1122334455667788);
+}
+
+static void test_string(void)
+{
+	char buf[16];
+	struct err *err;
+
+	CU_ASSERT_PTR_NULL(memory_read_string(&array.memory, START + 8, buf, sizeof(buf)));
+	CU_ASSERT_STRING_EQUAL(buf, "hello");
+	/* Just enough room, and one byte less. */
+	CU_ASSERT_PTR_NULL(memory_read_string(&array.memory, START + 8, buf, 6));
+	err = memory_read_string(&array.memory, START + 8, buf, 5);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
+	CU_ASSERT_EQUAL(err->code, ERR_FORMAT);
+	/* Memory ends before the string does. */
+	err = memory_read_string(&array.memory, START + 14, buf, sizeof(buf));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
+	CU_ASSERT_EQUAL(err->code, ERR_FORMAT);
+	err = memory_read_string(&array.memory, START - 1, buf, sizeof(buf));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
+	CU_ASSERT_EQUAL(err->code, ERR_MEMORY);
+}
+
+void suite_memory(void)
+{
+	CU_pSuite suite = CU_add_suite("memory", prepare, NULL);
+
+	CU_add_test(suite, "read", test_read);
+	CU_add_test(suite, "outside", test_outside);
+	CU_add_test(suite, "short read", test_short_read);
+	CU_add_test(suite, "u64", test_u64);
+	CU_add_test(suite, "string", test_string);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A forked child for tests: says when it is ready, lives until it is told to end. */
+#ifndef UNIT_CHILD_H
+#define UNIT_CHILD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct child {
+	pid_t pid;
+	int ready;	/* a word from the child, by child_ready */
+	int end;	/* the child lives while this is open */
+};
+
+/*
+ * Runs body in a fork; it calls child_ready, and child_wait before it returns, which ends the
+ * process.
+ */
+bool child_start(struct child *child, void (*body)(void *arg), void *arg);
+void child_ready(uint64_t word);
+void child_wait(void);
+/* What child_ready was given; false if the child ended first. */
+bool child_word(const struct child *child, uint64_t *ret);
+/* Let it end and reap it; its status as wait gives it. */
+int child_end(struct child *child);
+
+#endif

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* mdbg::… as Tcl values, events and completion. */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/complete.h"
+#include "cmd/events.h"
+#include "harness.h"
+#include "unit.h"
+#include "unwind/walk.h"
+
+static void gives_figures(void)
+{
+	harness_attached();
+	CU_ASSERT_STRING_EQUAL(harness_value("dict get [mdbg::malloc] bytes"), "5124");
+	CU_ASSERT_STRING_EQUAL(harness_value("dict get [mdbg::malloc] active"), "3");
+	CU_ASSERT_STRING_EQUAL(harness_value("expr {[mdbg::pid] == [pid]}"), "1");
+	CU_ASSERT_STRING_EQUAL(harness_value("mdbg::detach; mdbg::pid"), "0");
+	CU_ASSERT_STRING_EQUAL(harness_value("catch mdbg::detach; lrange $errorCode 0 1"),
+			       "MDBG STATE");
+}
+
+static void gives_allocations(void)
+{
+	harness_attached();
+	CU_ASSERT_STRING_EQUAL(harness_value("llength [mdbg::allocations]"), "3");
+	CU_ASSERT_STRING_EQUAL(
+		harness_value("set b [lindex [mdbg::allocations size > 4K] 0]; dict keys $b"),
+		"address size heap pid thread pthread time age seq preattach stack");
+	CU_ASSERT_STRING_EQUAL(
+		harness_value("list [dict get $b address] [dict get $b size] [dict get $b heap] "
+			      "[dict get $b pthread] [dict get $b preattach]"),
+		"0x2000 5000 - 0x7f0000001000 0");
+	CU_ASSERT_STRING_EQUAL(harness_value("expr {abs([clock seconds] - [dict get $b time]) < 5 "
+					     "&& [dict get $b age] < 5}"),
+			       "1");
+	CU_ASSERT_STRING_EQUAL(
+		harness_value("lmap f [mdbg::frames [dict get $b stack]] {dict get $f function}"),
+		"malloc fake_load fake_main");
+	CU_ASSERT_STRING_EQUAL(
+		harness_value("dict keys [lindex [mdbg::frames [dict get $b stack]] 1]"),
+		"pc function offset module file line inline");
+	CU_ASSERT_STRING_EQUAL(harness_value("mdbg::frames 0"), "");
+	CU_ASSERT_STRING_EQUAL(harness_value("mdbg::frames 123456"), "");
+	CU_ASSERT_STRING_EQUAL(harness_value("mdbg::frames {}"), "");
+	CU_ASSERT_STRING_EQUAL(harness_value("catch {mdbg::frames x}"), "1");
+}
+
+static void gives_probes(void)
+{
+	harness_attached();
+	CU_ASSERT_STRING_EQUAL(harness_value("llength [mdbg::probes]"), "2");
+	CU_ASSERT_STRING_EQUAL(harness_value("set p [lindex [mdbg::probes] 0]; dict keys $p"),
+			       "function symbol module address engine why user");
+	CU_ASSERT_STRING_EQUAL(harness_value("list [dict get $p function] [dict get $p engine]"),
+			       "malloc breakpoint");
+	CU_ASSERT_STRING_EQUAL(harness_value("dict get [lindex [mdbg::probes] 1] engine"), "none");
+}
+
+static void gives_sites(void)
+{
+	harness_attached();
+	CU_ASSERT_STRING_EQUAL(harness_value("set s [lindex [mdbg::sites limit 1] 0]; list [dict "
+					     "get $s bytes] [dict get $s count] "
+					     "[dict get $s total] [dict get $s freed]"),
+			       "5100 2 2 0");
+	CU_ASSERT_STRING_EQUAL(harness_value("dict get [lindex [mdbg::sites by function] 0] label"),
+			       "function fake_load");
+}
+
+static void gives_leaks(void)
+{
+	harness_attached();
+	CU_ASSERT_STRING_EQUAL(harness_value("set l [lindex [mdbg::leaks size == 100] 0]; list [dict "
+					     "get $l kind] [dict get $l bytes] [dict get $l count] "
+					     "[dict get $l indirectbytes] [dict get $l preattach]"),
+			       "definite 100 1 0 0");
+	CU_ASSERT_STRING_EQUAL(harness_value("llength [mdbg::leaks all]"), "2");
+	CU_ASSERT_STRING_EQUAL(harness_value("mdbg::leaks reachable"), "");
+}
+
+static void looks_at_the_target(void)
+{
+	harness_attached();
+	CU_ASSERT_STRING_EQUAL(harness_value("binary scan [mdbg::read 0x5010 4] H* h; set h"),
+			       "10111213");
+	CU_ASSERT_STRING_EQUAL(harness_value("catch {mdbg::read 0x9000 4}; lrange $errorCode 0 1"),
+			       "MDBG MEMORY");
+	CU_ASSERT_STRING_EQUAL(harness_value("catch {mdbg::read 0x5000 99999999999}"), "1");
+	CU_ASSERT_STRING_EQUAL(harness_value("string length [mdbg::read 0x5000 0]"), "0");
+	CU_ASSERT_STRING_EQUAL(harness_value("llength [mdbg::threads]"), "2");
+	CU_ASSERT_STRING_EQUAL(harness_value("dict get [lindex [mdbg::threads] 1] name"), "worker");
+	CU_ASSERT_STRING_EQUAL(harness_value("set w [lindex [mdbg::where [pid]] 0]; lmap f "
+					     "[mdbg::frames [dict get $w stack]] "
+					     "{dict get $f function}"),
+			       "fake_load fake_main");
+	CU_ASSERT_STRING_EQUAL(harness_value("llength [mdbg::where]"), "2");
+	CU_ASSERT_STRING_EQUAL(
+		harness_value("dict get [mdbg::symbol [lindex [dict get $w stack] 0]] function"),
+		"fake_load");
+	CU_ASSERT_STRING_EQUAL(harness_value("expr {[llength [mdbg::maps]] > 5}"), "1");
+	CU_ASSERT_STRING_EQUAL(harness_value("catch {mdbg::where 1}; lrange $errorCode 0 1"),
+			       "MDBG NOTFOUND");
+}
+
+static void attaches_with_options(void)
+{
+	struct shell *shell = harness_shell();
+
+	CU_ASSERT_STRING_EQUAL(
+		harness_value("expr {[mdbg::attach [pid] -stackdepth 5 -stop 1] == [pid]}"), "1");
+	CU_ASSERT_EQUAL(session_state(shell->session), SESSION_STOPPED);
+	CU_ASSERT_EQUAL(log_config(session_log(shell->session)).stack_depth, 5);
+	CU_ASSERT_EQUAL(session_config(shell->session)->stack_depth, 32);
+	CU_ASSERT_STRING_EQUAL(harness_value("catch {mdbg::attach [pid]}; lrange $errorCode 0 1"),
+			       "MDBG STATE");
+	harness_shell();
+	CU_ASSERT_STRING_EQUAL(
+		harness_value("catch {mdbg::attach [pid] -colour 1}; lrange $errorCode 0 1"),
+		"MDBG USAGE");
+	CU_ASSERT_STRING_EQUAL(
+		harness_value("catch {mdbg::attach [pid] -stop}; lrange $errorCode 0 1"),
+		"MDBG USAGE");
+	CU_ASSERT_EQUAL(session_state(shell->session), SESSION_NONE);
+}
+
+static void runs_scripts_at_events(void)
+{
+	struct shell *shell = harness_attached();
+	struct session_event event = { .kind = SESSION_EVENT_FORK, .pid = 77 };
+	struct outcome outcome;
+
+	CU_ASSERT_TRUE(harness_line("mdbg::on fork {lappend seen [dict get $mdbg::event pid]}; "
+				    "mdbg::on exit {error oops}")
+			       .ok);
+	CU_ASSERT_EQUAL(fake_asked(shell->session)->wanted,
+			1u << SESSION_EVENT_FORK | 1u << SESSION_EVENT_EXIT);
+	fake_event(shell->session, &event);
+	CU_ASSERT_TRUE(harness_line("wait until {[info exists seen]} timeout 20").ok);
+	CU_ASSERT_STRING_EQUAL(harness_value("set seen"), "77");
+	event = (struct session_event) { .kind = SESSION_EVENT_EXIT,
+					 .pid = FAKE_PID,
+					 .status = 5 << 8 };
+	fake_event(shell->session, &event);
+	outcome = harness_line("wait exit");
+	CU_ASSERT_TRUE(outcome.ok);
+	CU_ASSERT_TRUE(shell->failed);
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.err, " ended with status 5\nmdbg: oops\n"));
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(harness_line("status").out, "ended with status 5; its log still answers."));
+	CU_ASSERT_TRUE(harness_line("malloc allocations").ok);
+	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("where").err, "is gone"));
+	CU_ASSERT_TRUE(harness_line("detach; mdbg::detach").ok);
+	CU_ASSERT_EQUAL(fake_asked(shell->session)->detached, 0);
+	CU_ASSERT_TRUE(harness_line("mdbg::on exit {}; mdbg::on fork {}").ok);
+	CU_ASSERT_EQUAL(fake_asked(shell->session)->wanted, 0);
+	CU_ASSERT_FALSE(harness_line("mdbg::on sunday {}").ok);
+	CU_ASSERT_TRUE(harness_line("wait exit").ok);
+}
+
+static void waits(void)
+{
+	harness_attached();
+	CU_ASSERT_TRUE(harness_line("wait 0.01; wait 5ms").ok);
+	CU_ASSERT_STRING_EQUAL(harness_line("wait until {0} timeout 0.02").err,
+			       "mdbg: wait: time is over\n");
+	CU_ASSERT_STRING_EQUAL(harness_value("catch {wait exit timeout 0.01}; set errorCode"),
+			       "MDBG TIMEOUT");
+	CU_ASSERT_FALSE(harness_line("wait until {$nothing}").ok);
+	CU_ASSERT_FALSE(harness_line("wait").ok);
+	CU_ASSERT_FALSE(harness_line("wait x").ok);
+	CU_ASSERT_FALSE(harness_line("wait 1 2").ok);
+	CU_ASSERT_TRUE(
+		harness_line("after 5 {set done 1}; wait until {[info exists done]} timeout 20")
+			.ok);
+}
+
+static void kills(void)
+{
+	struct shell *shell = harness_attached();
+	struct outcome outcome = harness_line("kill");
+
+	CU_ASSERT_TRUE(outcome.ok);
+	CU_ASSERT_EQUAL(fake_asked(shell->session)->killed, 1);
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.err, " was ended by SIGKILL (Killed)\n"));
+}
+
+static void detaches_at_the_end(void)
+{
+	struct shell *shell = harness_attached();
+
+	CU_ASSERT_PTR_NOT_NULL(fake_session());
+	CU_ASSERT_EQUAL(session_state(shell->session), SESSION_RUNNING);
+	fake_fail_detach(shell->session);
+	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("detach").err, "mdbg: detach "));
+}
+
+/* The words, joined. */
+static const char *completed(const char *line)
+{
+	static char text[4096];
+	int start = (int)strlen(line), files;
+	char **words, **word;
+
+	while (start && !strchr(" [", line[start - 1]))
+		start--;
+	words = complete_words(harness_shell(), line, start, line + start, &files);
+	text[0] = '\0';
+	for (word = words; word && *word; word++) {
+		strncat(text, *word, sizeof(text) - strlen(text) - 2);
+		strcat(text, " ");
+		free(*word);
+	}
+	free(words);
+	if (files)
+		strcat(text, "FILES");
+	return text;
+}
+
+static void completes(void)
+{
+	CU_ASSERT_STRING_EQUAL(completed("regis"), "registers ");
+	CU_ASSERT_STRING_EQUAL(completed("malloc "), "allocations freespace find check sites leaks stale on off reset ");
+	CU_ASSERT_STRING_EQUAL(completed("m al"), "allocations ");
+	CU_ASSERT_STRING_EQUAL(completed("malloc allocations s"), "size seq sort ");
+	CU_ASSERT_STRING_EQUAL(completed("malloc allocations size >"), "> >= ");
+	CU_ASSERT_STRING_EQUAL(completed("malloc sites by f"), "function ");
+	CU_ASSERT_STRING_EQUAL(completed("malloc sites sort "), "bytes count age growth rate ");
+	CU_ASSERT_STRING_EQUAL(completed("set pag"), "pager ");
+	CU_ASSERT_STRING_EQUAL(completed("set follow-fork "), "parent child both ");
+	CU_ASSERT_STRING_EQUAL(completed("cont SIGUSR"), "SIGUSR1 SIGUSR2 ");
+	CU_ASSERT_STRING_EQUAL(completed("source a"), "FILES");
+	CU_ASSERT_STRING_EQUAL(completed("status > "), "FILES");
+	CU_ASSERT_STRING_EQUAL(completed("puts [mdbg::all"), "mdbg::allocations ");
+	CU_ASSERT_STRING_EQUAL(completed("help malloc al"), "allocations ");
+	CU_ASSERT_STRING_EQUAL(completed("malloc allocations function == fake_l"), "");
+}
+
+static void completes_functions(void)
+{
+	const char *line = "malloc allocations function == fake_l";
+	char **words;
+	int files, i;
+
+	words = complete_words(harness_attached(), line, (int)strlen(line) - 6, "fake_l", &files);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(words);
+	CU_ASSERT_STRING_EQUAL(words[0], "fake_load");
+	for (i = 0; words[i]; i++)
+		free(words[i]);
+	free(words);
+}
+
+void suite_api(void);
+
+void suite_api(void)
+{
+	CU_pSuite suite = CU_add_suite("api", NULL, NULL);
+
+	CU_add_test(suite, "gives figures", gives_figures);
+	CU_add_test(suite, "gives allocations", gives_allocations);
+	CU_add_test(suite, "gives probes", gives_probes);
+	CU_add_test(suite, "gives sites", gives_sites);
+	CU_add_test(suite, "gives leaks", gives_leaks);
+	CU_add_test(suite, "looks at the target", looks_at_the_target);
+	CU_add_test(suite, "attaches with options", attaches_with_options);
+	CU_add_test(suite, "runs scripts at events", runs_scripts_at_events);
+	CU_add_test(suite, "waits", waits);
+	CU_add_test(suite, "kills", kills);
+	CU_add_test(suite, "detaches at the end", detaches_at_the_end);
+	CU_add_test(suite, "completes", completes);
+	CU_add_test(suite, "completes functions", completes_functions);
+}

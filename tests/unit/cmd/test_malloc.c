@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The malloc commands and those that look at the target, as text. */
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+#include "unit.h"
+#include "unwind/walk.h"
+
+static unsigned count(const char *text, const char *what)
+{
+	unsigned nr = 0;
+
+	for (; (text = strstr(text, what)); text += strlen(what))
+		nr++;
+	return nr;
+}
+
+static const char *line_of(const char *text, unsigned nr)
+{
+	static char line[512];
+
+	while (nr-- && text)
+		text = strchr(text, '\n') ? strchr(text, '\n') + 1 : NULL;
+	snprintf(line, sizeof(line), "%.*s", text ? (int)strcspn(text, "\n") : 0, text ? text : "");
+	return line;
+}
+
+static void prints_the_figures(void)
+{
+	struct outcome outcome;
+
+	harness_attached();
+	outcome = harness_line("malloc");
+	CU_ASSERT_TRUE(outcome.ok);
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(outcome.out, "    Implementation Algorithm........ fake 1.0\n"));
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(outcome.out, "    Probes.......................... 0 jump, 1 breakpoint\n"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "        Stack Depth................. 32\n"));
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(outcome.out, "        bytes held by the user........... 5124\n"));
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(outcome.out, "        allocations currently active..... 3\n"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(
+		outcome.out,
+		"\nLog: 3 records, 0 not recorded (table full), 0 frees of unknown blocks\n"));
+	outcome = harness_line("malloc -v");
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(outcome.out,
+		       "cfree     libc.so.6  0x0000000000000000  none        alias of free\n"));
+	CU_ASSERT_FALSE(harness_line("malloc -x").ok);
+}
+
+/* A block that a realloc has in hand is held like any other, and its site has had it. */
+static void counts_what_is_in_hand(void)
+{
+	struct session *session = harness_attached()->session;
+	struct log_record held = { .address = 0x5000, .size = 1000, .time = log_now(),
+				   .stack = fake_stack(session, WALK_COMPLETE) };
+	struct outcome outcome;
+
+	fake_hold(session, &held);
+	outcome = harness_line("malloc");
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(outcome.out, "        bytes held by the user........... 6124\n"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "\nLog: 4 records,"));
+	CU_ASSERT_EQUAL(count(harness_line("malloc allocations size == 1000").out, "\n0x"), 1);
+	outcome = harness_line("puts [lmap s [mdbg::sites size == 1000] {dict get $s total}]");
+	CU_ASSERT_STRING_EQUAL(outcome.out, "3\n");
+	fake_hold(session, NULL);
+	CU_ASSERT_EQUAL(count(harness_line("malloc allocations size == 1000").out, "\n0x"), 0);
+}
+
+static void lists_allocations(void)
+{
+	static const char head[] = "ADDRESS            SIZE       HEAP  PID     THREAD  PTHREAD_T  "
+				   "        CLOCKTIME   SEQ        STACK TRACEBACK";
+	struct outcome outcome;
+	char start[128];
+	size_t indent = strstr(head, "STACK") - head;
+
+	harness_attached();
+	outcome = harness_line("malloc allocations");
+	CU_ASSERT_TRUE(outcome.ok);
+	CU_ASSERT_STRING_EQUAL(line_of(outcome.out, 0), "Allocations Held by the Process:");
+	CU_ASSERT_STRING_EQUAL(line_of(outcome.out, 1), "");
+	CU_ASSERT_STRING_EQUAL(line_of(outcome.out, 2), head);
+	snprintf(start, sizeof(start),
+		 "0x0000000000001000 100        -     %-8d%-8d0x00007f0000001000 ", FAKE_PID,
+		 FAKE_PID);
+	CU_ASSERT_EQUAL(strncmp(line_of(outcome.out, 3), start, strlen(start)), 0);
+	CU_ASSERT_STRING_EQUAL(line_of(outcome.out, 3) + indent, "0x0000000000010000 malloc");
+	CU_ASSERT_EQUAL(strspn(line_of(outcome.out, 4), " "), indent);
+	CU_ASSERT_PTR_NOT_NULL(strstr(line_of(outcome.out, 4), " fake_load+0x2 (fake_session.c:"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(line_of(outcome.out, 5), " fake_main+0x2 (fake_session.c:"));
+	CU_ASSERT_EQUAL(count(outcome.out, "\n0x"), 3);
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, " (no stack)\n"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(
+		outcome.out,
+		"\n3 allocations, 5124 bytes; 0 allocations, 0 bytes from before the attach\n"));
+}
+
+static void says_why_a_stack_ends(void)
+{
+	struct shell *shell = harness_attached();
+
+	fake_block(shell->session, 0x4000, 9, fake_stack(shell->session, WALK_NO_ROW));
+	CU_ASSERT_EQUAL(count(harness_line("malloc allocations").out, "(stack ends here: "), 1);
+}
+
+static void filters(void)
+{
+	harness_attached();
+	CU_ASSERT_EQUAL(count(harness_line("malloc allocations size > 4K").out, "\n0x"), 1);
+	CU_ASSERT_EQUAL(count(harness_line("malloc allocations function == fake_l*").out, "\n0x"),
+			2);
+	CU_ASSERT_EQUAL(
+		count(harness_line("malloc allocations function == malloc and size < 1K").out,
+		      "\n0x"),
+		1);
+	CU_ASSERT_EQUAL(count(harness_line("malloc allocations module == fake").out, "\n0x"), 2);
+	CU_ASSERT_EQUAL(count(harness_line("malloc allocation limit 1").out, "\n0x"), 1);
+	CU_ASSERT_EQUAL(strncmp(line_of(harness_line("malloc alloc sort size").out, 3),
+				"0x0000000000002000", 18),
+			0);
+	CU_ASSERT_EQUAL(strncmp(line_of(harness_line("malloc alloc sort size up").out, 3),
+				"0x0000000000003000", 18),
+			0);
+	CU_ASSERT_EQUAL(
+		count(harness_line("malloc allocations time > '2020-01-01 00:00:00'").out, "\n0x"),
+		3);
+	CU_ASSERT_EQUAL(
+		count(harness_line("malloc allocations time > {2020-01-01 00:00:00}").out, "\n0x"),
+		3);
+	CU_ASSERT_EQUAL(
+		count(harness_line("malloc allocations time < '2020-01-01 00:00:00'").out, "\n0x"),
+		0);
+	CU_ASSERT_EQUAL(
+		count(harness_line("malloc allocations function == 'fake_load'").out, "\n0x"), 2);
+	CU_ASSERT_FALSE(harness_line("malloc allocations time > '2020-01-01 00:00:00").ok);
+	CU_ASSERT_FALSE(harness_line("malloc allocations function == {}'").ok);
+	CU_ASSERT_FALSE(harness_line("malloc allocations size").ok);
+	CU_ASSERT_FALSE(harness_line("malloc allocations colour == red").ok);
+}
+
+static void adds_up_sites(void)
+{
+	struct outcome outcome;
+
+	harness_attached();
+	outcome = harness_line("malloc sites");
+	CU_ASSERT_TRUE(outcome.ok);
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "#1  5100 bytes in 2 blocks (99.5 %)\n    "
+						   "all-time 2 blocks, 5100 bytes; 0 freed\n"));
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(outcome.out, "\n2 sites listed; 3 allocations, 5124 bytes in all sites\n"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("malloc sites by function").out,
+				      "(99.5 %): function fake_load\n"));
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(harness_line("malloc sites by module").out, "(99.5 %): module fake\n"));
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(harness_line("malloc sites by size").out, ": blocks of 5000 bytes\n"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("malloc sites by thread").out,
+				      "#1  5124 bytes in 3 blocks (100.0 %): thread "));
+	CU_ASSERT_EQUAL(
+		count(harness_line("malloc sites by size size < 1K sort count limit 1").out, "#"),
+		1);
+	CU_ASSERT_FALSE(harness_line("malloc sites by colour").ok);
+	CU_ASSERT_FALSE(harness_line("malloc sites by").ok);
+	CU_ASSERT_TRUE(harness_line("malloc sites sort growth").ok);
+	CU_ASSERT_FALSE(harness_line("malloc sites sort colour").ok);
+	CU_ASSERT_FALSE(harness_line("malloc sites limit").ok);
+	CU_ASSERT_FALSE(harness_line("malloc sites limit 1 2").ok);
+}
+
+static void finds_leaks(void)
+{
+	struct outcome outcome;
+
+	harness_attached();
+	outcome = harness_line("malloc leaks");
+	CU_ASSERT_TRUE(outcome.ok);
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "    definitely lost...... 5124 bytes in 3 blocks\n"
+						   "    indirectly lost...... 0 bytes in 0 blocks\n"
+						   "    possibly lost........ 0 bytes in 0 blocks\n"
+						   "    still reachable...... 0 bytes in 0 blocks\n"
+						   "    all of them.......... 5124 bytes in 3 blocks\n"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "\n    the fake session has no heap: leaks are"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "#1  5100 bytes in 2 blocks are definitely lost\n"
+						   "        0x"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "\n2 loss records listed; 5124 bytes in 3 blocks\n"));
+	outcome = harness_line("malloc leaks reachable possible -stop");
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "\n0 loss records listed; 0 bytes in 0 blocks\n"));
+	/* All are added up, and some listed. */
+	outcome = harness_line("malloc leaks -stop all size > 1K and function == fake_*");
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "all of them.......... 5124 bytes in 3 blocks\n"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "#1  5000 bytes in 1 blocks are definitely lost\n"));
+	CU_ASSERT_FALSE(harness_line("malloc leaks lost").ok);
+	CU_ASSERT_FALSE(harness_line("malloc leaks all size > 1K limit 3").ok);
+	CU_ASSERT_FALSE(harness_line("malloc leaks all -snapshot").ok);
+}
+
+static void controls_probes_and_target(void)
+{
+	struct shell *shell = harness_attached();
+	struct fake_asked *asked = fake_asked(shell->session);
+
+	CU_ASSERT_TRUE(harness_line("malloc off").ok && asked->disarmed == 1);
+	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("malloc").out, "breakpoint (off)\n"));
+	CU_ASSERT_TRUE(harness_line("malloc on").ok && asked->armed == 1);
+	CU_ASSERT_TRUE(harness_line("malloc reset").ok && asked->reset == 1);
+	CU_ASSERT_TRUE(harness_line("interrupt").ok && asked->interrupted == 1);
+	CU_ASSERT_TRUE(harness_line("cont usr1").ok && asked->cont_signal == SIGUSR1);
+	CU_ASSERT_TRUE(harness_line("cont").ok && asked->cont_signal == 0);
+	CU_ASSERT_FALSE(harness_line("cont SIGNOTHING").ok);
+	CU_ASSERT_TRUE(harness_line("detach").ok && asked->detached == 1);
+	CU_ASSERT_FALSE(harness_line("detach").ok);
+	CU_ASSERT_TRUE(harness_line("malloc sites").ok);
+	CU_ASSERT_FALSE(harness_line("interrupt").ok);
+}
+
+static void looks_at_threads_and_stacks(void)
+{
+	struct outcome outcome;
+	char text[64];
+
+	harness_attached();
+	outcome = harness_line("where");
+	CU_ASSERT_TRUE(outcome.ok);
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, " (fake):\n#0    0x"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, " fake_load ("));
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "\n#1    0x"));
+	CU_ASSERT_EQUAL(count(harness_line("where all").out, "Thread "), 2);
+	CU_ASSERT_EQUAL(count(harness_line("where all 1").out, "(stack ends here: "), 2);
+	CU_ASSERT_EQUAL(count(harness_line("where 1").out, "#"), 1);
+	snprintf(text, sizeof(text), "where %d 1", FAKE_PID + 1);
+	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line(text).out, " (worker):\n"));
+	CU_ASSERT_FALSE(harness_line("where none").ok);
+	outcome = harness_line("thread");
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "*  "));
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "worker  blocks SIGTRAP\n"));
+	CU_ASSERT_FALSE(harness_line("thread 1").ok);
+	snprintf(text, sizeof(text), "thread %d", FAKE_PID + 1);
+	CU_ASSERT_TRUE(harness_line(text).ok);
+	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("where").out, "(worker)"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("registers").out, "fake_load"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("map").out, "[stack]"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("proc").out, "command line"));
+	outcome = harness_line("status");
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "Threads that block SIGTRAP"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, " worker\n"));
+}
+
+static void needs_a_target(void)
+{
+	static const char *const lines[] = {
+		"malloc",         "malloc allocations",
+		"malloc sites",   "malloc on",
+		"malloc off",     "malloc reset",
+		"where",          "thread",
+		"registers",      "map",
+		"proc",           "interrupt",
+		"cont",           "kill",
+		"detach",         "wait exit",
+		"mdbg::threads",  "mdbg::malloc",
+		"mdbg::where",    "mdbg::maps",
+		"mdbg::read 0 1", "mdbg::symbol 1",
+		"mdbg::frames 1", "mdbg::allocations",
+		"mdbg::sites",    "mdbg::detach",
+		"malloc leaks",   "mdbg::leaks",
+		"malloc stale 1s",
+	};
+	size_t i;
+
+	harness_shell();
+	for (i = 0; i < ARRAY_SIZE(lines); i++) {
+		struct outcome outcome = harness_line(lines[i]);
+
+		CU_ASSERT_FALSE(outcome.ok);
+		CU_ASSERT_PTR_NOT_NULL(strstr(outcome.err, ": no process"));
+		CU_ASSERT_EQUAL(count(outcome.err, "\n"), 2);
+	}
+}
+
+static void explains_every_command(void)
+{
+	struct outcome outcome;
+
+	harness_shell();
+	outcome = harness_line("help");
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "\nmalloc allocations  list the blocks"));
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(harness_line("help malloc alloc").out, "4K and age > 5m > old.txt"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("help t").out, "where ?all|THREAD? ?N?\n"));
+	CU_ASSERT_FALSE(harness_line("help nonsense").ok);
+	CU_ASSERT_FALSE(harness_line("help malloc nonsense").ok);
+}
+
+void suite_malloc(void);
+
+void suite_malloc(void)
+{
+	CU_pSuite suite = CU_add_suite("malloc", NULL, NULL);
+
+	CU_add_test(suite, "prints the figures", prints_the_figures);
+	CU_add_test(suite, "counts what is in hand", counts_what_is_in_hand);
+	CU_add_test(suite, "lists allocations", lists_allocations);
+	CU_add_test(suite, "says why a stack ends", says_why_a_stack_ends);
+	CU_add_test(suite, "filters", filters);
+	CU_add_test(suite, "adds up sites", adds_up_sites);
+	CU_add_test(suite, "finds leaks", finds_leaks);
+	CU_add_test(suite, "controls probes and target", controls_probes_and_target);
+	CU_add_test(suite, "looks at threads and stacks", looks_at_threads_and_stacks);
+	CU_add_test(suite, "needs a target", needs_a_target);
+	CU_add_test(suite, "explains every command", explains_every_command);
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Lines and scripts: output, redirection, errors, ways out. */
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cancel.h"
+#include "harness.h"
+#include "unit.h"
+
+static char folder[] = "/tmp/mdbg-test-XXXXXX";
+
+static int make_folder(void)
+{
+	harness_shell();
+	return !mkdtemp(folder) || chdir(folder);
+}
+
+static int remove_folder(void)
+{
+	unlink("out");
+	return chdir("/") || rmdir(folder);
+}
+
+static const char *contents(const char *name)
+{
+	static char text[4096];
+	int fd = open(name, O_RDONLY);
+	ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	close(fd);
+	text[len < 0 ? 0 : len] = '\0';
+	return text;
+}
+
+static void keeps_output_in_order(void)
+{
+	struct outcome outcome;
+
+	harness_shell();
+	outcome = harness_line("puts -nonewline a; status; puts b; sh echo c; status; puts d");
+	CU_ASSERT_TRUE(outcome.ok);
+	CU_ASSERT_STRING_EQUAL(outcome.out, "aNo process.\nb\nc\nNo process.\nd\n");
+	CU_ASSERT_STRING_EQUAL(outcome.err, "");
+}
+
+static void redirects_lines(void)
+{
+	struct outcome outcome;
+
+	harness_shell();
+	CU_ASSERT_TRUE(harness_line("puts a; status > out").ok);
+	CU_ASSERT_STRING_EQUAL(contents("out"), "a\nNo process.\n");
+	CU_ASSERT_TRUE(harness_line("set name out").ok);
+	CU_ASSERT_TRUE(harness_line("puts b >> $name").ok);
+	CU_ASSERT_STRING_EQUAL(contents("out"), "a\nNo process.\nb\n");
+	outcome = harness_line("foreach i {1 2 3} {puts $i} | tail -n 2 | tac");
+	CU_ASSERT_TRUE(outcome.ok);
+	CU_ASSERT_STRING_EQUAL(outcome.out, "3\n2\n");
+	outcome = harness_line("puts last");
+	CU_ASSERT_STRING_EQUAL(outcome.out, "last\n");
+}
+
+static void redirects_in_scripts(void)
+{
+	struct outcome outcome;
+
+	harness_attached();
+	outcome = harness_script(
+		"status > out\nputs x\nmalloc allocations size > 4K > out\nstatus | head -c 7\n");
+	CU_ASSERT_TRUE(outcome.ok);
+	CU_ASSERT_PTR_NOT_NULL(strstr(contents("out"), "\n1 allocations, 5000 bytes;"));
+	outcome = harness_script("malloc | {tr a-z A-Z | head -n 1}\n");
+	CU_ASSERT_STRING_EQUAL(outcome.out, "THE FOLLOWING OPTIONS ARE ENABLED:\n");
+	CU_ASSERT_TRUE(harness_script("source nothing > out\n").err[0] != '\0');
+}
+
+static void reports_what_cannot_be_written(void)
+{
+	struct outcome outcome;
+
+	harness_attached();
+	outcome = harness_line("malloc > /dev/full");
+	CU_ASSERT_FALSE(outcome.ok);
+	CU_ASSERT_STRING_EQUAL(outcome.err, "mdbg: write to /dev/full: No space left on device\n");
+	outcome = harness_line("puts x > /dev/full");
+	CU_ASSERT_STRING_EQUAL(outcome.err, "mdbg: write to /dev/full: No space left on device\n");
+	outcome = harness_line("malloc > /no/such/file");
+	CU_ASSERT_STRING_EQUAL(outcome.err,
+			       "mdbg: open /no/such/file: No such file or directory\n");
+	CU_ASSERT_TRUE(harness_line("catch {malloc > /no/such/file}").ok);
+	CU_ASSERT_FALSE(harness_line("malloc | no-such-program-at-all").ok);
+	outcome = harness_line("puts still");
+	CU_ASSERT_STRING_EQUAL(outcome.out, "still\n");
+}
+
+static void lets_a_reader_leave(void)
+{
+	struct outcome outcome;
+
+	harness_shell();
+	outcome = harness_line("for {set i 0} {$i < 100000} {incr i} {puts $i} | head -n 1");
+	CU_ASSERT_TRUE(outcome.ok);
+	CU_ASSERT_STRING_EQUAL(outcome.out, "0\n");
+	CU_ASSERT_STRING_EQUAL(outcome.err, "");
+}
+
+static void reports_errors_once(void)
+{
+	struct outcome outcome;
+
+	harness_shell();
+	outcome = harness_line("nonsense");
+	CU_ASSERT_STRING_EQUAL(
+		outcome.err,
+		"mdbg: invalid command name \"nonsense\"\nhint: `help` lists the commands\n");
+	CU_ASSERT_TRUE(harness_shell()->failed == false);
+	outcome = harness_line("malloc");
+	CU_ASSERT_STRING_EQUAL(outcome.err,
+			       "mdbg: malloc: no process: nothing is recorded\nhint: attach PID\n");
+	outcome = harness_line("attach 1");
+	CU_ASSERT_STRING_EQUAL(outcome.err,
+			       "mdbg: attach 1: no such process\nhint: try the fake's own\n");
+	outcome = harness_line("attach x");
+	CU_ASSERT_STRING_EQUAL(outcome.err,
+			       "mdbg: attach: 'x' is no process id\nhint: usage: attach PID\n");
+	outcome = harness_line("malloc o");
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.err, "ambiguous subcommand 'o'"));
+	outcome = harness_line("malloc losses");
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(outcome.err, "unknown subcommand 'losses'\nhint: there are allocations"));
+	outcome = harness_script("set a 1\n\nmalloc\n");
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.err, ":3: malloc: no process"));
+	outcome = harness_line("break");
+	CU_ASSERT_FALSE(outcome.ok);
+	CU_ASSERT_STRING_EQUAL(harness_value("catch {attach 1} m o; dict get $o -errorcode"),
+			       "MDBG ATTACH {try the fake's own}");
+	CU_ASSERT_STRING_EQUAL(harness_value("try {attach 1} trap {MDBG ATTACH} {m} {set m}"),
+			       "attach 1: no such process");
+}
+
+static void leaves_by_exit_and_quit(void)
+{
+	harness_shell();
+	CU_ASSERT_EQUAL(harness_left("exit 7"), 7);
+	CU_ASSERT_EQUAL(harness_left("catch {exit}"), 0);
+	CU_ASSERT_EQUAL(harness_left("exit x"), HARNESS_STAYED);
+	harness_shell();
+	CU_ASSERT_EQUAL(harness_left("quit"), 0);
+	CU_ASSERT_FALSE(harness_line("nonsense").ok);
+	CU_ASSERT_EQUAL(harness_left("q"), 1);
+}
+
+static void ends_by_ctrl_c_what_catches_all(void)
+{
+	struct outcome outcome;
+
+	harness_shell();
+	outcome = harness_line("while 1 {catch {sh kill -INT [pid]; after 1}}");
+	CU_ASSERT_FALSE(outcome.ok);
+	CU_ASSERT_STRING_EQUAL(outcome.err, "mdbg: interrupted\n");
+	outcome = harness_line(
+		"proc f {} {while 1 {try {exec kill -INT [pid]; wait 60} finally {set x 1}}}; f");
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.err, "interrupted\n"));
+	outcome = harness_line("puts fine");
+	CU_ASSERT_STRING_EQUAL(outcome.out, "fine\n");
+	outcome = harness_line("after 1 {exec kill -INT [pid]}; catch {vwait forever}; puts no");
+	CU_ASSERT_STRING_EQUAL(outcome.err, "mdbg: interrupted\n");
+	CU_ASSERT_STRING_EQUAL(outcome.out, "");
+	outcome = harness_line("sh kill -INT $PPID; exit 3");
+	CU_ASSERT_FALSE(outcome.ok);
+	outcome = harness_line("puts fine");
+	CU_ASSERT_STRING_EQUAL(outcome.out, "fine\n");
+}
+
+static void has_aliases(void)
+{
+	harness_shell();
+	CU_ASSERT_STRING_EQUAL(harness_line("st").out, "No process.\n");
+	CU_ASSERT_TRUE(harness_line("alias hi {puts {hello there}}").ok);
+	CU_ASSERT_STRING_EQUAL(harness_line("hi").out, "hello there\n");
+	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("alias").out, "hi     puts {hello there}\n"));
+	CU_ASSERT_STRING_EQUAL(harness_line("alias hi").out, "puts {hello there}\n");
+	CU_ASSERT_TRUE(harness_line("alias hi {}").ok);
+	CU_ASSERT_FALSE(harness_line("hi").ok);
+	CU_ASSERT_FALSE(harness_line("alias puts status").ok);
+}
+
+static void keeps_tcls_own_commands(void)
+{
+	harness_shell();
+	CU_ASSERT_STRING_EQUAL(
+		harness_value("proc f {a} {set color 5; return [expr {$a + $color}]}; f 2"), "7");
+	CU_ASSERT_STRING_EQUAL(harness_line("proc > out").out, "");
+	CU_ASSERT_STRING_EQUAL(harness_value("set op >; set op"), ">");
+}
+
+static void sets(void)
+{
+	struct shell *shell = harness_shell();
+
+	CU_ASSERT_TRUE(harness_line("set pager off; set stack-depth 7; set log-limit 64M; set "
+				    "engine breakpoint")
+			       .ok);
+	CU_ASSERT_FALSE(shell->pager);
+	CU_ASSERT_EQUAL(session_config(shell->session)->stack_depth, 7);
+	CU_ASSERT_EQUAL(session_config(shell->session)->log_limit, 64 << 20);
+	CU_ASSERT_EQUAL(session_config(shell->session)->engine, SESSION_ENGINE_BREAKPOINT);
+	CU_ASSERT_STRING_EQUAL(harness_value("set log-limit"), "64M");
+	CU_ASSERT_STRING_EQUAL(harness_line("set pager maybe").err,
+			       "mdbg: can't set \"pager\": 'maybe' is none of off, on\n");
+	CU_ASSERT_STRING_EQUAL(harness_value("set pager"), "off");
+	CU_ASSERT_FALSE(harness_line("set stack-depth 129").ok);
+	CU_ASSERT_FALSE(harness_line("set log-limit 1K").ok);
+	CU_ASSERT_STRING_EQUAL(harness_value("unset pager; set pager"), "off");
+	CU_ASSERT_STRING_EQUAL(harness_value("set pager on; set pager"), "on");
+	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("set").out, "stack-depth  7 "));
+}
+
+void suite_shell(void);
+
+void suite_shell(void)
+{
+	CU_pSuite suite = CU_add_suite("shell", make_folder, remove_folder);
+
+	CU_add_test(suite, "keeps output in order", keeps_output_in_order);
+	CU_add_test(suite, "redirects lines", redirects_lines);
+	CU_add_test(suite, "redirects in scripts", redirects_in_scripts);
+	CU_add_test(suite, "reports what cannot be written", reports_what_cannot_be_written);
+	CU_add_test(suite, "lets a reader leave", lets_a_reader_leave);
+	CU_add_test(suite, "reports errors once", reports_errors_once);
+	CU_add_test(suite, "ends by Ctrl-C what catches all", ends_by_ctrl_c_what_catches_all);
+	CU_add_test(suite, "has aliases", has_aliases);
+	CU_add_test(suite, "keeps Tcl's own commands", keeps_tcls_own_commands);
+	CU_add_test(suite, "sets", sets);
+	CU_add_test(suite, "leaves by exit and quit", leaves_by_exit_and_quit);
+}

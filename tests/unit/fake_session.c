@@ -1,0 +1,572 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A session without a process. */
+
+#include "fake_session.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "heap/block.h"
+#include "log/pending.h"
+#include "session/heap.h"
+#include "session/leaks.h"
+#include "symbol/symbol.h"
+
+#define FAKE_ENTRY	0x10000ull	/* of the probed malloc: in no module */
+#define EVENTS_MAX	16
+
+const struct session_config session_config_default = {
+	.engine = SESSION_ENGINE_AUTO,
+	.stack_depth = 32,
+	.log_limit = 1ull << 30,
+	.arm = true,
+};
+
+struct session {
+	struct session_config config;
+	enum session_state state;
+	pid_t pid;
+	pid_t pids[LOG_PROCESSES];
+	bool started, armed, fail_detach;
+	struct log_record held;		/* address 0: none */
+	int status;
+	struct log log;
+	bool has_log;
+	struct symbols *symbols;
+	struct session_event events[EVENTS_MAX];
+	unsigned nr_events, next_event;
+	int pipe[2];
+	uint8_t bytes[64];
+	struct memory_array memory;
+	struct fake_asked asked;
+};
+
+static struct session *last;
+
+__attribute__((noinline)) int fake_load(int value)
+{
+	return value + getpid();
+}
+
+__attribute__((noinline)) int fake_main(int value)
+{
+	return fake_load(value) * 2 + 1;
+}
+
+struct session *fake_session(void)
+{
+	return last;
+}
+
+struct fake_asked *fake_asked(struct session *session)
+{
+	return &session->asked;
+}
+
+void fake_fail_detach(struct session *session)
+{
+	session->fail_detach = true;
+}
+
+static void check(struct err *err)
+{
+	if (!err)
+		return;
+	fprintf(stderr, "fake session: %s\n", err->msg);
+	abort();
+}
+
+/* The test program itself is the only module. */
+static void add_module(struct session *session)
+{
+	struct proc_maps maps = { VEC_INIT };
+	struct symbol_module module = { .path = "/usr/bin/fake", .died = UINT32_MAX };
+	char exe[512];
+	ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	size_t i;
+
+	check(procfs_maps(getpid(), &maps));
+	exe[MAX(len, 0)] = '\0';
+	module.fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	for (i = 0; i < maps.vec.nr; i++) {
+		const struct proc_map *map = &maps.vec.at[i];
+
+		if (strcmp(map->path, exe))
+			continue;
+		if (!module.start)
+			module.start = map->start;
+		module.end = map->end;
+	}
+	module.bias = module.start;
+	check(symbols_add(session->symbols, &module));
+	close(module.fd);
+	proc_maps_free(&maps);
+}
+
+void fake_forget(struct session *session)
+{
+	symbols_destroy(session->symbols);
+	session->symbols = NULL;
+	if (session->has_log)
+		munmap(session->log.base, session->log.size);
+	session->has_log = false;
+	session->state = SESSION_NONE;
+	session->started = false;
+}
+
+void fake_attach(struct session *session)
+{
+	struct log_config config = { .limit = LOG_LIMIT_MIN,
+				     .stack_depth = session->config.stack_depth };
+	void *base;
+
+	fake_forget(session);
+	check(symbols_create(0, &session->symbols));
+	base = mmap(NULL, config.limit, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (base == MAP_FAILED)
+		abort();
+	check(log_format(base, &config, &session->log));
+	add_module(session);
+	session->has_log = true;
+	session->pid = FAKE_PID;
+	session->pids[0] = FAKE_PID;
+	session->armed = session->config.arm;
+	session->state = session->config.stop ? SESSION_STOPPED : SESSION_RUNNING;
+}
+
+uint32_t fake_stack(struct session *session, uint8_t end)
+{
+	const uint64_t pcs[] = { FAKE_ENTRY, (uintptr_t)fake_load + 2, (uintptr_t)fake_main + 2 };
+
+	return log_stack(&session->log, pcs, 3, end, 0);
+}
+
+void fake_block(struct session *session, uint64_t address, uint64_t size, uint32_t stack)
+{
+	struct log_record record = {
+		.address = address,
+		.size = size,
+		.time = log_now(),
+		.thread = log_thread(&session->log, FAKE_PTHREAD, FAKE_PID),
+		.stack = stack,
+		.heap = LOG_HEAP_UNKNOWN,
+	};
+
+	log_insert(&session->log, &record, NULL);
+	log_stack_count(&session->log, stack, 1, size);
+}
+
+void fake_hold(struct session *session, const struct log_record *record)
+{
+	session->held = record ? *record : (struct log_record){ 0 };
+}
+
+void fake_free(struct session *session, uint64_t address)
+{
+	struct log_record record;
+
+	log_remove(&session->log, address, log_thread(&session->log, FAKE_PTHREAD, FAKE_PID),
+		   &record);
+}
+
+void fake_event(struct session *session, const struct session_event *event)
+{
+	if (session->nr_events == EVENTS_MAX || write(session->pipe[1], "", 1) != 1)
+		abort();
+	session->events[session->nr_events++] = *event;
+}
+
+/* --- session.h
+ * -------------------------------------------------------------------------------------------------
+ */
+
+struct err *session_create(struct session **ret)
+{
+	struct session *session = calloc(1, sizeof(*session));
+	size_t i;
+
+	if (!session)
+		return err_nomem;
+	if (pipe2(session->pipe, O_CLOEXEC | O_NONBLOCK)) {
+		free(session);
+		return err_sys("pipe");
+	}
+	for (i = 0; i < sizeof(session->bytes); i++)
+		session->bytes[i] = (uint8_t)i;
+	memory_array_init(&session->memory, session->bytes, 0x5000, sizeof(session->bytes));
+	session->config = session_config_default;
+	session->asked.cont_signal = -1;
+	last = session;
+	*ret = session;
+	return NULL;
+}
+
+void session_destroy(struct session *session, struct err **err_ret)
+{
+	struct err *err = NULL;
+
+	if (!session)
+		return;
+	if (session->state == SESSION_RUNNING || session->state == SESSION_STOPPED)
+		err = session_detach(session);
+	if (err_ret)
+		*err_ret = err;
+	fake_forget(session);
+	close(session->pipe[0]);
+	close(session->pipe[1]);
+	free(session);
+	last = NULL;
+}
+
+struct err *session_configured(struct session *session)
+{
+	(void)session;
+	return NULL;
+}
+
+struct session_config *session_config(struct session *session)
+{
+	return &session->config;
+}
+
+struct err *session_attach(struct session *session, pid_t pid)
+{
+	if (session->state == SESSION_RUNNING || session->state == SESSION_STOPPED)
+		return err_create(ERR_STATE, "attach %d: there is a process already", pid);
+	if (pid != FAKE_PID)
+		return err_hint(err_create(ERR_ATTACH, "attach %d: no such process", pid),
+				"try the fake's own");
+	fake_attach(session);
+	return NULL;
+}
+
+struct err *session_run(struct session *session, char *const *argv, bool keep_stdin, bool own_group)
+{
+	(void)keep_stdin;
+	(void)own_group;
+	if (strcmp(argv[0], "fake"))
+		return err_create(ERR_ATTACH, "run %s: No such file or directory", argv[0]);
+	fake_attach(session);
+	session->started = true;
+	return NULL;
+}
+
+struct err *session_detach(struct session *session)
+{
+	session->asked.detached++;
+	session->state = SESSION_NONE;
+	if (session->fail_detach) {
+		session->fail_detach = false;
+		return err_create(ERR_BUSY, "detach %d: a thread sits in a stub", FAKE_PID);
+	}
+	return NULL;
+}
+
+struct err *session_keep(struct session *session)
+{
+	session->asked.detached++;
+	session->state = SESSION_NONE;
+	if (session->fail_detach) {
+		session->fail_detach = false;
+		return err_create(ERR_BUSY, "detach %d: a thread sits in a stub", FAKE_PID);
+	}
+	return NULL;
+}
+
+struct err *session_kill(struct session *session)
+{
+	struct session_event event = { .kind = SESSION_EVENT_EXIT,
+				       .pid = FAKE_PID,
+				       .status = SIGKILL };
+
+	session->asked.killed++;
+	fake_event(session, &event);
+	return NULL;
+}
+
+struct err *session_interrupt(struct session *session)
+{
+	session->asked.interrupted++;
+	session->state = SESSION_STOPPED;
+	return NULL;
+}
+
+struct err *session_cont(struct session *session, int number)
+{
+	session->asked.cont_signal = number;
+	session->state = SESSION_RUNNING;
+	return NULL;
+}
+
+enum session_state session_state(const struct session *session)
+{
+	return session->state;
+}
+
+pid_t session_pid(const struct session *session)
+{
+	return session->pid;
+}
+
+const pid_t *session_pids(const struct session *session)
+{
+	return session->pids;
+}
+
+bool session_started(const struct session *session)
+{
+	return session->started;
+}
+
+int session_exit_status(const struct session *session, bool *known)
+{
+	*known = session->state == SESSION_ENDED;
+	return session->status;
+}
+
+struct err *session_arm(struct session *session)
+{
+	session->asked.armed++;
+	session->armed = true;
+	return NULL;
+}
+
+struct err *session_disarm(struct session *session)
+{
+	session->asked.disarmed++;
+	session->armed = false;
+	return NULL;
+}
+
+struct err *session_probe_add(struct session *session, const struct session_probe_spec *spec)
+{
+	(void)session;
+	return err_create(ERR_NOTFOUND, "%s", spec->function);
+}
+
+struct err *session_probe_delete(struct session *session, const char *function)
+{
+	(void)session;
+	return err_create(ERR_NOTFOUND, "%s", function);
+}
+
+struct err *session_reset(struct session *session)
+{
+	session->asked.reset++;
+	log_reset(&session->log);
+	return NULL;
+}
+
+struct err *session_pending(const struct session *session, struct log_pending *ret)
+{
+	struct err *err = log_pending_init(&session->log, ret);
+
+	if (!err && session->held.address)
+		log_pending_add(session->held.stack, 1, session->held.size, ret);
+	return err;
+}
+
+struct err *session_in_hand(const struct session *session, struct in_hand *ret)
+{
+	*ret = (struct in_hand){ VEC_INIT };
+	return session->held.address ? vec_push(&ret->vec, session->held) : NULL;
+}
+
+struct err *session_heap(struct session *session, enum session_heap_how how,
+			 struct session_heap *ret)
+{
+	struct session_heap heap = { BLOCKS_INIT, HEAP_WALK_INIT, VEC_INIT, .walked = false };
+	struct in_hand in_hand = { VEC_INIT };
+	struct err *err = session_in_hand(session, &in_hand);
+
+	if (!err)
+		err = blocks_from_log(&session->log, &in_hand, &heap.blocks);
+	vec_free(&in_hand.vec);
+	if (how != SESSION_HEAP_LOG)
+		snprintf(heap.why, sizeof(heap.why), "the fake session has no heap");
+	if (!err)
+		*ret = heap;
+	return err;
+}
+
+void session_heap_free(struct session_heap *heap)
+{
+	blocks_free(&heap->blocks);
+}
+
+/* Nothing points to anything: all is definitely lost. */
+struct err *session_leaks(struct session *session, struct session_leaks *ret)
+{
+	struct session_leaks leaks = { .blocks = BLOCKS_INIT,
+				       .why = "the fake session has no heap" };
+	struct mark_source source = { .memory = &session->memory.memory };
+	struct err *err = blocks_from_log(&session->log, NULL, &leaks.blocks);
+
+	source.block = leaks.blocks.vec.at;
+	source.nr_blocks = leaks.blocks.vec.nr;
+	if (!err)
+		err = mark_run(&source, &leaks.mark);
+	if (err)
+		blocks_free(&leaks.blocks);
+	else
+		*ret = leaks;
+	return err;
+}
+
+void session_leaks_free(struct session_leaks *leaks)
+{
+	blocks_free(&leaks->blocks);
+	mark_free(&leaks->mark);
+}
+
+bool session_armed(const struct session *session)
+{
+	return session->armed;
+}
+
+struct err *session_probes(struct session *session, struct session_probes *ret)
+{
+	struct session_probe in = { .function = "malloc",
+				    .symbol = "malloc",
+				    .module = "libc.so.6",
+				    .address = FAKE_ENTRY,
+				    .active = session->armed,
+				    .engine = "breakpoint",
+				    .why = "asked for" };
+	struct session_probe out = { .function = "cfree",
+				     .symbol = "cfree",
+				     .module = "libc.so.6",
+				     .why = "alias of free" };
+	struct err *err = vec_push(&ret->vec, in);
+
+	return err ? err : vec_push(&ret->vec, out);
+}
+
+const char *session_allocator(struct session *session)
+{
+	(void)session;
+	return "fake 1.0";
+}
+
+const char *session_entry_name(struct session *session, uint64_t pc)
+{
+	(void)session;
+	return pc == FAKE_ENTRY ? "malloc" : NULL;
+}
+
+struct log *session_log(struct session *session)
+{
+	return session->has_log ? &session->log : NULL;
+}
+
+struct symbols *session_symbols(struct session *session)
+{
+	return session->symbols;
+}
+
+struct memory *session_memory(struct session *session)
+{
+	return &session->memory.memory;
+}
+
+uint32_t session_generation(const struct session *session)
+{
+	(void)session;
+	return 0;
+}
+
+struct err *session_threads(struct session *session, struct session_threads *ret)
+{
+	struct session_thread main = {
+		.lwp = FAKE_PID, .pthread = FAKE_PTHREAD, .name = "fake", .state = 'S', .main = true
+	};
+	struct session_thread worker = {
+		.lwp = FAKE_PID + 1, .name = "worker", .state = 'R', .blocks_sigtrap = true
+	};
+	struct err *err = vec_push(&ret->vec, main);
+
+	(void)session;
+	return err ? err : vec_push(&ret->vec, worker);
+}
+
+struct err *session_where(struct session *session, pid_t lwp, uint32_t max,
+			  struct session_stacks *ret)
+{
+	pid_t each;
+	struct err *err = NULL;
+
+	(void)session;
+	for (each = FAKE_PID; !err && each <= FAKE_PID + 1; each++) {
+		struct session_stack stack = { .lwp = each,
+					       .pcs = VEC_INIT,
+					       .end = max < 2 ? WALK_DEPTH : WALK_COMPLETE };
+
+		if (lwp && lwp != each)
+			continue;
+		err = vec_push(&stack.pcs, (uint64_t)(uintptr_t)fake_load);
+		if (!err && max > 1)
+			err = vec_push(&stack.pcs, (uint64_t)(uintptr_t)fake_main + 2);
+		if (!err)
+			err = vec_push(&ret->vec, stack);
+	}
+	return err;
+}
+
+void session_stacks_free(struct session_stacks *stacks)
+{
+	size_t i;
+
+	for (i = 0; i < stacks->vec.nr; i++)
+		vec_free(&stacks->vec.at[i].pcs);
+	vec_free(&stacks->vec);
+}
+
+struct err *session_registers(struct session *session, pid_t lwp, struct regs *ret)
+{
+	(void)session;
+	memset(ret, 0, sizeof(*ret));
+	regs_set(ret, arch_host()->pc, (uintptr_t)fake_load);
+	regs_set(ret, arch_host()->sp, (uint64_t)lwp);
+	return NULL;
+}
+
+const struct arch *session_arch(const struct session *session)
+{
+	(void)session;
+	return arch_host();
+}
+
+struct err *session_maps(struct session *session, struct proc_maps *ret)
+{
+	(void)session;
+	return procfs_maps(getpid(), ret);
+}
+
+int session_event_fd(const struct session *session)
+{
+	return session->pipe[0];
+}
+
+bool session_next_event(struct session *session, struct session_event *ret)
+{
+	char byte;
+
+	if (session->next_event == session->nr_events || read(session->pipe[0], &byte, 1) != 1)
+		return false;
+	*ret = session->events[session->next_event++];
+	if (ret->kind == SESSION_EVENT_EXIT) {
+		session->state = SESSION_ENDED;
+		session->status = ret->status;
+	}
+	return true;
+}
+
+void session_want_events(struct session *session, uint32_t kinds)
+{
+	session->asked.wanted = kinds;
+}

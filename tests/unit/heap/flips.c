@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Damage to a heap's image (flips.h). */
+
+#include "flips.h"
+
+#include <string.h>
+
+#include "base/compiler.h"
+#include "log/log.h"
+
+static const struct image_spec specs[FLIP_IMAGES] = {
+	{ .heaps = 2, .mapped = 2 },
+	{ .have_fastchunks = true, .heaps = 1, .uneven_brk = true, .mapped = 1 },
+	{ .have_fastchunks = true, .wide_counts = true, .heaps = 3, .second_heap = true },
+	{ .have_fastchunks = true, .wide_counts = true, .safe_linking = true, .page_size = true,
+	  .heaps = 4, .mapped = 4 },
+};
+
+static void populate(struct image *image, unsigned heap)
+{
+	for (unsigned i = 0; i < 8; i++) {
+		image_chunk(image, heap, 0x20 + 0x10 * i, CHUNK_USED);
+		image_chunk(image, heap, 0x20 + 0x10 * (i % 3), CHUNK_FAST);
+		image_chunk(image, heap, 0x30, CHUNK_CACHED);
+		image_chunk(image, heap, 0x90 + 0x90 * i, CHUNK_FREE);
+	}
+	image_chunk(image, heap, 0x40, CHUNK_USED);
+}
+
+void flips_make(struct image *image, unsigned n)
+{
+	const struct image_spec *spec = &specs[n % FLIP_IMAGES];
+
+	image_init(image, spec);
+	for (unsigned heap = 0; heap < spec->heaps; heap++)
+		populate(image, heap);
+	if (spec->second_heap) {
+		image_next_heap(image);
+		populate(image, spec->heaps - 1);
+	}
+	image_end(image);
+}
+
+/* Where it hurts, mostly: in chunks and arenas, and not in the empty space behind them. */
+static uint64_t pick_address(const struct image *image, uint64_t offset, uint8_t how,
+			     uint64_t value)
+{
+	if (how & 0x80) {
+		const struct image_piece *piece = &image->piece[value % image->nr_pieces];
+
+		return piece->start + offset % (piece->len - 8) / 8 * 8;
+	}
+	if (how & 0x40)
+		return image->chunk[value % image->nr_chunks].block - 16 + offset % 4 * 8;
+	return image->arena[value % image->spec.heaps] + offset % 2192 / 8 * 8;
+}
+
+void flips_change(struct image *image, uint64_t offset, uint8_t how, uint64_t value)
+{
+	const struct image_chunk *chunk = &image->chunk[offset / 8 % image->nr_chunks];
+	uint64_t address = pick_address(image, offset, how, value);
+	uint64_t word = image_get(image, address);
+
+	switch (how % 6) {
+	case 0:
+		word ^= 1ull << offset / 8 % 64;
+		break;
+	case 1:
+		word = value;
+		break;
+	case 2:
+		word = chunk->block;
+		break;
+	case 3:
+		word = chunk->block - 16;
+		break;
+	case 4:
+		word = value % 4096 * 16 + value / 4096 % 8;
+		break;
+	case 5:
+		word = 0;
+		break;
+	}
+	image_put(image, address, word);
+}
+
+static const char *check_chunk(const struct heap_walk *walk, size_t i)
+{
+	const struct heap_chunk *chunk = &walk->chunks.vec.at[i];
+	uint64_t start = chunk->address - 16;
+
+	if (i && chunk[-1].address - 16 + chunk[-1].size > start)
+		return "chunks overlap";
+	if (chunk->kind >= CHUNK_KINDS || chunk->size < 16)
+		return "a chunk is none";
+	if (chunk->heap >= walk->arenas.nr && chunk->heap != LOG_HEAP_MMAP)
+		return "a chunk of no heap";
+	for (size_t j = 0; j < walk->spans.nr; j++)
+		if (start >= walk->spans.at[j].start && start < walk->spans.at[j].end)
+			return start + chunk->size <= walk->spans.at[j].end ? NULL :
+			       "a chunk is longer than its heap";
+	return "a chunk outside all heaps";
+}
+
+/* What is said to be whole ends with its top; no heap lies outside the mappings. */
+static const char *check_heaps(const struct image *image, const struct heap_walk *walk)
+{
+	for (size_t i = 0; i < walk->arenas.nr; i++) {
+		const struct heap_arena *arena = &walk->arenas.at[i];
+		const struct heap_chunk *top =
+			heap_chunk_at(&walk->chunks, arena->top + 16);
+
+		if (arena->whole && arena->top && (!top || top->kind != CHUNK_TOP))
+			return "a whole heap has no top";
+	}
+	for (size_t i = 0; i < walk->spans.nr; i++) {
+		bool inside = false;
+
+		for (unsigned j = 0; j < image->nr_pieces; j++)
+			inside |= walk->spans.at[i].start >= image->map[j].start &&
+				  walk->spans.at[i].end <= image->map[j].end;
+		if (!inside)
+			return "a heap is in no mapping";
+	}
+	return NULL;
+}
+
+static const char *check_sums(const struct heap_walk *walk)
+{
+	for (size_t i = 0; i < walk->arenas.nr; i++) {
+		const struct heap_arena *arena = &walk->arenas.at[i];
+		uint64_t bytes[CHUNK_KINDS] = { 0 };
+
+		for (size_t j = 0; j < walk->chunks.vec.nr; j++)
+			if (walk->chunks.vec.at[j].heap == i)
+				bytes[walk->chunks.vec.at[j].kind] += walk->chunks.vec.at[j].size;
+		if (memcmp(bytes, arena->bytes, sizeof(bytes)))
+			return "sums of a heap are wrong";
+	}
+	return walk->damage.nr > HEAP_DAMAGE_MAX ? "too much damage is listed" : NULL;
+}
+
+const char *flips_check(struct image *image)
+{
+	const char *wrong = NULL;
+	struct heap_walk walk;
+	struct err *err = glibc_walk(&image->source, &walk);
+
+	if (err)
+		return err->code == ERR_NOTFOUND ? NULL : "neither a walk nor ERR_NOTFOUND";
+	for (size_t i = 0; i < walk.chunks.vec.nr && !wrong; i++)
+		wrong = check_chunk(&walk, i);
+	if (!wrong)
+		wrong = check_heaps(image, &walk);
+	if (!wrong)
+		wrong = check_sums(&walk);
+	heap_walk_free(&walk);
+	return wrong;
+}

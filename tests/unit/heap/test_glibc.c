@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The walk of glibc's heaps, on heaps built for the layouts of its versions. */
+
+#include "fixture.h"
+#include "glibc_image.h"
+
+void suite_glibc(void);
+
+static const struct image_spec versions[] = {
+	{ .heaps = 1 },								/* 2.26 */
+	{ .heaps = 3, .mapped = 3 },						/* 2.26 */
+	{ .have_fastchunks = true, .heaps = 1, .uneven_brk = true },		/* 2.27 */
+	{ .have_fastchunks = true, .heaps = 4, .mapped = 2 },			/* 2.27 */
+	{ .have_fastchunks = true, .wide_counts = true, .heaps = 2 },		/* 2.31 */
+	{ .have_fastchunks = true, .wide_counts = true, .heaps = 2, .second_heap = true },
+	{ .have_fastchunks = true, .wide_counts = true, .safe_linking = true, .heaps = 3,
+	  .mapped = 1 },							/* 2.32 */
+	{ .have_fastchunks = true, .wide_counts = true, .safe_linking = true, .page_size = true,
+	  .heaps = 4, .mapped = 4, .second_heap = true },			/* 2.35 */
+	{ .have_fastchunks = true, .wide_counts = true, .safe_linking = true, .page_size = true,
+	  .heaps = 1, .uneven_brk = true },
+};
+
+/* Chunks of all kinds, never two free ones side by side. */
+static void populate(struct image *image, unsigned heap)
+{
+	for (unsigned i = 0; i < 20; i++) {
+		image_chunk(image, heap, 0x20 + 0x10 * (i % 7), CHUNK_USED);
+		image_chunk(image, heap, 0x20 + 0x10 * (i % 6), CHUNK_FAST);
+		image_chunk(image, heap, 0x20 + 0x20 * (i % 30), CHUNK_CACHED);
+		image_chunk(image, heap, 0x90 + 0x40 * i, CHUNK_FREE);
+	}
+	image_chunk(image, heap, 0x40, CHUNK_USED);
+}
+
+static void make(struct image *image, const struct image_spec *spec)
+{
+	image_init(image, spec);
+	for (unsigned i = 0; i < spec->heaps; i++)
+		populate(image, i);
+	if (spec->second_heap) {
+		image_next_heap(image);
+		populate(image, spec->heaps - 1);
+	}
+	image_end(image);
+}
+
+static void check_truth(const struct image *image, const struct heap_walk *walk)
+{
+	CU_ASSERT_EQUAL(walk->chunks.vec.nr, image->nr_chunks);
+	for (unsigned i = 0; i < image->nr_chunks; i++) {
+		const struct image_chunk *truth = &image->chunk[i];
+		const struct heap_chunk *chunk = heap_chunk_at(&walk->chunks, truth->block);
+
+		CU_ASSERT_PTR_NOT_NULL(chunk);
+		if (!chunk)
+			continue;
+		CU_ASSERT_EQUAL(chunk->size, truth->size);
+		CU_ASSERT_EQUAL(chunk->kind, truth->kind);
+		CU_ASSERT_EQUAL(chunk->heap,
+				truth->kind == CHUNK_MMAPPED ? LOG_HEAP_MMAP : truth->heap);
+	}
+}
+
+static void walks_each_version(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		struct heap_walk walk;
+		struct image image;
+
+		make(&image, &versions[i]);
+		CU_ASSERT_PTR_NULL_FATAL(glibc_walk(&image.source, &walk));
+		CU_ASSERT_EQUAL(walk.damages, 0);
+		for (size_t j = 0; j < walk.damage.nr; j++)
+			printf("version %zu: %s\n", i, walk.damage.at[j].what);
+		CU_ASSERT_EQUAL(walk.arenas.nr, versions[i].heaps);
+		check_truth(&image, &walk);
+		CU_ASSERT_TRUE(walk.caches_known);
+		CU_ASSERT_TRUE(walk.mmapped_known && walk.mmapped_certain);
+		CU_ASSERT_EQUAL(walk.mmapped, versions[i].mapped);
+		CU_ASSERT_EQUAL(walk.mmapped_bytes, image.mapped_bytes);
+		for (unsigned j = 0; j < versions[i].heaps; j++) {
+			CU_ASSERT_EQUAL(walk.arenas.at[j].address, image.arena[j]);
+			CU_ASSERT_TRUE(walk.arenas.at[j].whole);
+			CU_ASSERT_EQUAL(walk.arenas.at[j].system_mem, image.system_mem[j]);
+		}
+		heap_walk_free(&walk);
+		image_free(&image);
+	}
+}
+
+/* Without thread pointers a cache is known by what is in it. */
+static void knows_caches_by_content(void)
+{
+	struct heap_walk walk;
+	struct image image;
+
+	make(&image, &versions[7]);
+	image.source.nr_threads = 0;
+	image.source.all_threads = false;
+	CU_ASSERT_PTR_NULL_FATAL(glibc_walk(&image.source, &walk));
+	CU_ASSERT_EQUAL(walk.damages, 0);
+	CU_ASSERT_FALSE(walk.caches_known);
+	check_truth(&image, &walk);
+	heap_walk_free(&walk);
+	image_free(&image);
+}
+
+static void finds_by_symbol_only_there(void)
+{
+	struct heap_walk walk;
+	struct image image;
+	struct err *err;
+
+	make(&image, &versions[7]);
+	image.source.main_arena = image.arena[0];
+	CU_ASSERT_PTR_NULL_FATAL(glibc_walk(&image.source, &walk));
+	check_truth(&image, &walk);
+	heap_walk_free(&walk);
+	image.source.main_arena = image.arena[0] + 8;
+	err = glibc_walk(&image.source, &walk);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
+	CU_ASSERT_EQUAL(err->code, ERR_NOTFOUND);
+	image_free(&image);
+}
+
+/* Nothing was allocated yet: bins are zero. */
+static void says_that_there_is_no_arena(void)
+{
+	struct heap_walk walk;
+	struct image image;
+	struct err *err;
+
+	make(&image, &versions[7]);
+	for (unsigned i = 0; i < 254; i++)
+		image_put(&image, image.arena[0] + image.bins + i * 8, 0);
+	err = glibc_walk(&image.source, &walk);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
+	CU_ASSERT_EQUAL(err->code, ERR_NOTFOUND);
+	image_free(&image);
+}
+
+static const struct image_chunk *nth_of_kind(const struct image *image, enum chunk_kind kind,
+					     unsigned n)
+{
+	for (unsigned i = 0;; i++)
+		if (image->chunk[i].kind == kind && !n--)
+			return &image->chunk[i];
+}
+
+/* Whether one damage names this address. */
+static bool tells_of(const struct heap_walk *walk, uint64_t address)
+{
+	for (size_t i = 0; i < walk->damage.nr; i++)
+		if (walk->damage.at[i].address == address)
+			return true;
+	return false;
+}
+
+/* A header is overwritten: the walk goes on at the next block that is known, else at top. */
+static void goes_on_behind_a_bad_header(void)
+{
+	struct heap_walk walk;
+	struct image image;
+	const struct image_chunk *bad;
+	uint64_t known;
+
+	make(&image, &versions[7]);
+	bad = nth_of_kind(&image, CHUNK_USED, 5);
+	known = nth_of_kind(&image, CHUNK_USED, 6)->block;
+	image_put(&image, bad->block - 8, 0x4141414141414141);
+	image.source.block = &known;
+	image.source.nr_blocks = 1;
+	CU_ASSERT_PTR_NULL_FATAL(glibc_walk(&image.source, &walk));
+	CU_ASSERT_TRUE(tells_of(&walk, bad->block - 8));
+	CU_ASSERT_EQUAL(walk.damage.at[0].after, known);
+	CU_ASSERT_FALSE(walk.arenas.at[0].whole);
+	CU_ASSERT_TRUE(walk.arenas.at[1].whole);
+	CU_ASSERT_PTR_NOT_NULL(heap_chunk_at(&walk.chunks, known));
+	CU_ASSERT_PTR_NULL(heap_chunk_at(&walk.chunks, bad->block));
+	heap_walk_free(&walk);
+	image.source.nr_blocks = 0;
+	CU_ASSERT_PTR_NULL_FATAL(glibc_walk(&image.source, &walk));
+	CU_ASSERT_EQUAL(walk.arenas.at[0].chunks[CHUNK_TOP], 1);
+	heap_walk_free(&walk);
+	image_free(&image);
+}
+
+static void tells_of_bad_lists(void)
+{
+	const struct image_chunk *chunk;
+	struct heap_walk walk;
+	struct image image;
+
+	/* A list that comes round to itself. */
+	make(&image, &versions[3]);
+	chunk = nth_of_kind(&image, CHUNK_FAST, 0);
+	image_put(&image, chunk->block, chunk->block - 16);
+	CU_ASSERT_PTR_NULL_FATAL(glibc_walk(&image.source, &walk));
+	CU_ASSERT_TRUE(tells_of(&walk, chunk->block));
+	heap_walk_free(&walk);
+	image_free(&image);
+	/* A cache's list into nowhere. */
+	make(&image, &versions[7]);
+	chunk = nth_of_kind(&image, CHUNK_CACHED, 19);
+	image_put(&image, chunk->block, 0x1234);
+	CU_ASSERT_PTR_NULL_FATAL(glibc_walk(&image.source, &walk));
+	CU_ASSERT_TRUE(tells_of(&walk, chunk->block));
+	heap_walk_free(&walk);
+	image_free(&image);
+	/* A bin's chunk that does not point back; its size at its end. */
+	make(&image, &versions[7]);
+	chunk = nth_of_kind(&image, CHUNK_FREE, 2);
+	image_put(&image, chunk->block + 8, 0);
+	image_put(&image, chunk->block - 16 + chunk->size, 0x40);
+	CU_ASSERT_PTR_NULL_FATAL(glibc_walk(&image.source, &walk));
+	CU_ASSERT_TRUE(tells_of(&walk, chunk->block + 8));
+	CU_ASSERT_TRUE(tells_of(&walk, chunk->block - 16 + chunk->size));
+	check_truth(&image, &walk);
+	heap_walk_free(&walk);
+	image_free(&image);
+}
+
+/* Two fenceposts, something of somebody else's, and the heap goes on. */
+static void goes_on_behind_a_foreign_sbrk(void)
+{
+	struct heap_walk walk;
+	struct image image;
+	uint64_t gap;
+
+	image_init(&image, &versions[8]);
+	populate(&image, 0);
+	gap = image.at[0];
+	image_put(&image, gap + 8, 0x11);
+	image_put(&image, gap + 16 + 8, 0x11);
+	for (unsigned i = 32; i < 0x1000; i += 8)
+		image_put(&image, gap + i, 0x2121212121212121);
+	image.at[0] += 0x1000;
+	populate(&image, 0);
+	image_end(&image);
+	CU_ASSERT_PTR_NULL_FATAL(glibc_walk(&image.source, &walk));
+	CU_ASSERT_EQUAL(walk.damages, 0);
+	check_truth(&image, &walk);
+	heap_walk_free(&walk);
+	image_free(&image);
+}
+
+/* A mapping of the program's that looks like a chunk: the counts do not agree, and that is said. */
+static void says_what_is_not_certain(void)
+{
+	struct heap_walk walk;
+	struct image image;
+
+	make(&image, &versions[7]);
+	image_put(&image, nth_of_kind(&image, CHUNK_MMAPPED, 0)->block - 8, 0);
+	image_put(&image, 0x7f0000400000ull + image.mapped_bytes + 8, 0x1002);
+	CU_ASSERT_PTR_NULL_FATAL(glibc_walk(&image.source, &walk));
+	CU_ASSERT_TRUE(walk.mmapped_known);
+	CU_ASSERT_FALSE(walk.mmapped_certain);
+	heap_walk_free(&walk);
+	image_free(&image);
+}
+
+static void finds_what_holds_an_address(void)
+{
+	const struct image_chunk *chunk;
+	struct heap_walk walk;
+	struct image image;
+
+	make(&image, &versions[0]);
+	chunk = nth_of_kind(&image, CHUNK_USED, 3);
+	CU_ASSERT_PTR_NULL_FATAL(glibc_walk(&image.source, &walk));
+	for (uint64_t at = chunk->block - 8; at < chunk->block - 8 + chunk->size; at++)
+		CU_ASSERT_EQUAL(heap_chunk_around(&walk.chunks, at)->address, chunk->block);
+	CU_ASSERT_NOT_EQUAL(heap_chunk_around(&walk.chunks, chunk->block - 9)->address,
+			    chunk->block);
+	CU_ASSERT_PTR_NULL(heap_chunk_around(&walk.chunks, 0x1000));
+	CU_ASSERT_PTR_NULL(heap_chunk_around(&walk.chunks, 0x7fffffffffff));
+	heap_walk_free(&walk);
+	image_free(&image);
+}
+
+/* A fastbin that malloc_consolidate takes apart: its head is empty, one of its chunks is in hand. */
+static void follows_a_list_in_hand(void)
+{
+	const struct image_chunk *chunk;
+	struct heap_walk walk;
+	struct image image;
+	unsigned size = 0x30, nr = 0;
+	uint64_t bin, clue;
+
+	make(&image, &versions[7]);
+	bin = image.arena[0] + image.bins - 16 - 80 + (size - 32) / 16 * 8;
+	clue = image_get(&image, bin);
+	image_put(&image, bin, 0);
+	image.source.clue = &clue;
+	image.source.nr_clues = 1;
+	CU_ASSERT_PTR_NULL_FATAL(glibc_walk(&image.source, &walk));
+	for (unsigned i = 0; i < image.nr_chunks; i++) {
+		bool found = false;
+
+		chunk = &image.chunk[i];
+		if (chunk->kind != CHUNK_FAST || chunk->size != size || chunk->heap)
+			continue;
+		for (size_t j = 0; j < walk.loose.nr; j++)
+			found |= walk.loose.at[j] == chunk->block;
+		CU_ASSERT_EQUAL(found, chunk->block != clue + 16);
+		nr++;
+	}
+	CU_ASSERT_TRUE(nr > 1 && walk.loose.nr == nr - 1);
+	heap_walk_free(&walk);
+	image_free(&image);
+}
+
+/* Walk minus log. */
+static void adds_to_the_log(void)
+{
+	const struct image_chunk *recorded, *under_way, *known;
+	struct blocks blocks = BLOCKS_INIT;
+	struct heap_walk walk;
+	struct image image;
+	struct log log;
+	struct addresses left_out = { VEC_INIT };
+	uint64_t clue;
+	unsigned early = 0;
+
+	make(&image, &versions[7]);
+	fixture_open(&log);
+	CU_ASSERT_PTR_NULL_FATAL(glibc_walk(&image.source, &walk));
+	recorded = nth_of_kind(&image, CHUNK_USED, 1);
+	under_way = nth_of_kind(&image, CHUNK_USED, 2);
+	known = nth_of_kind(&image, CHUNK_USED, 3);
+	for (unsigned i = 0; i < 2; i++)
+		CU_ASSERT_TRUE(log_insert(&log, &(struct log_record){
+			.address = (i ? known : recorded)->block, .size = 7, .time = 1 + i,
+			.heap = LOG_HEAP_UNKNOWN }, NULL));
+	CU_ASSERT_TRUE(log_remove(&log, known->block, 0, NULL));
+	clue = under_way->block - 16;
+	CU_ASSERT_PTR_NULL_FATAL(blocks_from_log(&log, NULL, &blocks));
+	CU_ASSERT_PTR_NULL_FATAL(blocks_add_walk(&blocks, &(struct blocks_merge){
+		.log = &log, .walk = &walk, .complete = true, .clue = &clue, .nr_clues = 1 },
+		&left_out));
+	CU_ASSERT_EQUAL_FATAL(left_out.vec.nr, 1);
+	CU_ASSERT_EQUAL(left_out.vec.at[0], under_way->block);
+	for (size_t i = 0; i < blocks.vec.nr; i++) {
+		const struct block *block = &blocks.vec.at[i];
+
+		CU_ASSERT_TRUE(!i || block[-1].address < block->address);
+		CU_ASSERT_NOT_EQUAL(block->address, under_way->block);
+		CU_ASSERT_NOT_EQUAL(block->address, known->block);
+		CU_ASSERT_EQUAL(block->preattach, block->address != recorded->block);
+		CU_ASSERT_FALSE(block->unrecorded);
+		early += block->preattach;
+		if (block->address == recorded->block)
+			CU_ASSERT_TRUE(block->size == 7 && block->heap == 0);
+	}
+	CU_ASSERT_EQUAL(early, 21 * (versions[7].heaps + 1) + versions[7].mapped - 3);
+	/* What was sure before is, whatever is near it; and if the log is not complete nothing is. */
+	blocks_free(&blocks);
+	blocks = (struct blocks)BLOCKS_INIT;
+	vec_clear(&left_out.vec);
+	CU_ASSERT_PTR_NULL_FATAL(blocks_add_walk(&blocks, &(struct blocks_merge){
+		.log = &log, .walk = &walk, .clue = &clue, .nr_clues = 1,
+		.sure = &under_way->block, .nr_sure = 1 }, &left_out));
+	CU_ASSERT_EQUAL(left_out.vec.nr, 0);
+	vec_free(&left_out.vec);
+	CU_ASSERT_TRUE(blocks.vec.nr && blocks.vec.at[0].preattach && blocks.vec.at[0].unrecorded);
+	blocks_free(&blocks);
+	heap_walk_free(&walk);
+	image_free(&image);
+	fixture_close(&log);
+}
+
+void suite_glibc(void)
+{
+	CU_pSuite suite = CU_add_suite("glibc", NULL, NULL);
+
+	CU_add_test(suite, "walks each version", walks_each_version);
+	CU_add_test(suite, "knows caches by content", knows_caches_by_content);
+	CU_add_test(suite, "finds by symbol only there", finds_by_symbol_only_there);
+	CU_add_test(suite, "says that there is no arena", says_that_there_is_no_arena);
+	CU_add_test(suite, "goes on behind a bad header", goes_on_behind_a_bad_header);
+	CU_add_test(suite, "tells of bad lists", tells_of_bad_lists);
+	CU_add_test(suite, "goes on behind a foreign sbrk", goes_on_behind_a_foreign_sbrk);
+	CU_add_test(suite, "says what is not certain", says_what_is_not_certain);
+	CU_add_test(suite, "finds what holds an address", finds_what_holds_an_address);
+	CU_add_test(suite, "follows a list in hand", follows_a_list_in_hand);
+	CU_add_test(suite, "adds to the log", adds_to_the_log);
+}

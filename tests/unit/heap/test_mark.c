@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Marking: kinds, rings, inner pointers, nested blocks, memory that cannot be read. */
+
+#include <string.h>
+
+#include "fixture.h"
+#include "base/cancel.h"
+#include "heap/mark.h"
+
+void suite_mark(void);
+
+#define BASE	0x10000ull
+#define WORDS	(1u << 17)
+#define ROOT	64u		/* words at the start that are roots */
+
+/* Words of memory at BASE, the first ROOT of them roots; some of it may be unreadable. */
+struct world {
+	struct memory memory;
+	uint64_t *word;
+	uint64_t hole, hole_end;	/* addresses */
+	struct blocks blocks;
+	struct mark_result result;
+	struct mark_range code[1];
+	uint64_t reads;
+};
+
+static struct err *world_read(struct memory *memory, uint64_t addr, void *buf, size_t len,
+			      size_t *len_ret)
+{
+	struct world *world = (struct world *)memory;
+	uint64_t end = BASE + WORDS * 8;
+
+	world->reads++;
+	if (addr < BASE || addr >= end || (addr >= world->hole && addr < world->hole_end))
+		return err_create(ERR_MEMORY, "no memory at 0x%llx", (unsigned long long)addr);
+	if (addr < world->hole)
+		end = world->hole;
+	*len_ret = MIN(len, (size_t)(end - addr));
+	memcpy(buf, (const uint8_t *)world->word + (addr - BASE), *len_ret);
+	return NULL;
+}
+
+static void world_open(struct world *world)
+{
+	memset(world, 0, sizeof(*world));
+	world->memory.read = world_read;
+	world->hole = world->hole_end = UINT64_MAX;
+	world->word = calloc(WORDS, 8);
+	if (!world->word)
+		abort();
+}
+
+static void world_close(struct world *world)
+{
+	free(world->word);
+	blocks_free(&world->blocks);
+	mark_free(&world->result);
+}
+
+static uint64_t at(size_t word)
+{
+	return BASE + word * 8;
+}
+
+/* Blocks are added in order of address; of the user's domain after the others. */
+static void add(struct world *world, size_t word, uint64_t size)
+{
+	fixture_push(&world->blocks, (struct block){ .address = at(word), .size = size });
+}
+
+static void add_user(struct world *world, size_t word, uint64_t size)
+{
+	fixture_push(&world->blocks, (struct block){ .address = at(word), .size = size,
+						     .heap = LOG_HEAP_USER });
+}
+
+static void run(struct world *world)
+{
+	const struct mark_range root = { BASE, at(ROOT) };
+	const struct mark_source source = {
+		.memory = &world->memory,
+		.block = world->blocks.vec.at, .nr_blocks = world->blocks.vec.nr,
+		.root = &root, .nr_roots = 1,
+		.code = world->code, .nr_code = world->code->end ? 1 : 0,
+	};
+
+	mark_free(&world->result);
+	CU_ASSERT_PTR_NULL_FATAL(mark_run(&source, &world->result));
+}
+
+/* The kinds of all blocks, a letter each: d i p r. */
+static void check_kinds(struct world *world, const char *want)
+{
+	char got[64] = "";
+
+	run(world);
+	for (size_t i = 0; i < world->blocks.vec.nr && i < sizeof(got) - 1; i++)
+		got[i] = "dipr"[world->result.kind[i]];
+	if (strcmp(got, want))
+		fprintf(stderr, "got %s, want %s\n", got, want);
+	CU_ASSERT_STRING_EQUAL(got, want);
+}
+
+/* The nine cases of the manual; AAA at 100, BBB at 200. */
+static void test_manual(void)
+{
+	static const struct {
+		size_t root, inside;	/* words that the root and AAA point to; 0: nothing */
+		const char *kinds;
+	} cases[] = {
+		{ 200, 0, "dr" }, { 100, 200, "rr" }, { 0, 0, "dd" }, { 0, 200, "di" },
+		{ 201, 0, "dp" }, { 100, 201, "rp" }, { 101, 200, "pp" }, { 101, 201, "pp" },
+		{ 0, 201, "di" },
+	};
+	struct world world;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		world_open(&world);
+		add(&world, 100, 80);
+		add(&world, 200, 80);
+		world.word[3] = cases[i].root ? at(cases[i].root) : 0;
+		world.word[105] = cases[i].inside ? at(cases[i].inside) : 0;
+		check_kinds(&world, cases[i].kinds);
+		CU_ASSERT_EQUAL(world.result.root_bytes, ROOT * 8);
+		world_close(&world);
+	}
+}
+
+/* Of several ways to a block the best one counts, in whichever order they are found. */
+static void test_best_way(void)
+{
+	struct world world;
+
+	world_open(&world);
+	add(&world, 100, 16);
+	add(&world, 200, 16);
+	add(&world, 300, 16);
+	world.word[3] = at(201);	/* inside of 200, which points to 300 */
+	world.word[200] = at(300);
+	world.word[4] = at(100);
+	world.word[100] = at(200);	/* and to its start from a reachable one */
+	check_kinds(&world, "rrr");
+	world.word[4] = 0;
+	check_kinds(&world, "dpp");
+	world_close(&world);
+}
+
+static void test_edges(void)
+{
+	struct world world;
+
+	world_open(&world);
+	add(&world, 100, 12);	/* its last whole word is the first */
+	add(&world, 102, 0);
+	add(&world, 103, 1);
+	add(&world, 104, 16);
+	world.word[0] = at(100);
+	world.word[101] = at(104);
+	world.word[1] = at(102);
+	world.word[2] = at(103) + 1;	/* behind its end */
+	check_kinds(&world, "rrdd");
+	world.word[100] = at(103);
+	check_kinds(&world, "rrrd");
+	world.word[2] = at(104) + 15;
+	check_kinds(&world, "rrrp");
+	world_close(&world);
+}
+
+/* A ring has one leader; who points to it leads all of the ring. */
+static void test_rings(void)
+{
+	struct world world;
+
+	world_open(&world);
+	for (size_t i = 0; i < 4; i++)
+		add(&world, 100 + 10 * i, 16);
+	for (size_t i = 0; i < 3; i++)
+		world.word[100 + 10 * i] = at(100 + 10 * ((i + 1) % 3));
+	check_kinds(&world, "diid");
+	CU_ASSERT_EQUAL(world.result.leader[0], MARK_NO_LEADER);
+	CU_ASSERT_EQUAL(world.result.leader[1], 0);
+	CU_ASSERT_EQUAL(world.result.leader[2], 0);
+	world.word[130] = at(110);
+	check_kinds(&world, "diid");
+	world.word[130] = at(100);
+	check_kinds(&world, "iiid");
+	for (size_t i = 0; i < 3; i++)
+		CU_ASSERT_EQUAL(world.result.leader[i], 3);
+	world.word[100] = at(100);	/* itself */
+	check_kinds(&world, "idid");
+	world.word[110] = world.word[130] = 0;
+	world.word[120] = at(120);
+	check_kinds(&world, "dddd");
+	world_close(&world);
+}
+
+/* A list longer than any stack, from the last block to the first, and a tree. */
+static void test_long(void)
+{
+	enum { NR = 30000 };
+	struct world world;
+
+	world_open(&world);
+	for (size_t i = 0; i < NR; i++) {
+		add(&world, 100 + 4 * i, 24);
+		world.word[100 + 4 * i] = i ? at(100 + 4 * (i - 1)) : 0;
+	}
+	world.word[0] = at(100 + 4 * (NR - 1));
+	run(&world);
+	for (size_t i = 0; i < NR; i++)
+		CU_ASSERT_EQUAL_FATAL(world.result.kind[i], LEAK_REACHABLE);
+	CU_ASSERT_EQUAL(world.result.block_bytes, NR * 24ull);
+	world.word[0] = 0;
+	run(&world);
+	CU_ASSERT_EQUAL(world.result.kind[NR - 1], LEAK_DEFINITE);
+	for (size_t i = 0; i < NR - 1; i++) {
+		CU_ASSERT_EQUAL_FATAL(world.result.kind[i], LEAK_INDIRECT);
+		CU_ASSERT_EQUAL_FATAL(world.result.leader[i], NR - 1);
+	}
+	/* Neighbours are read together. */
+	CU_ASSERT_TRUE(world.reads < NR / 4);
+	world_close(&world);
+}
+
+/* Against a slow and simple search, on random graphs. */
+static void slow_mark(const struct world *world, size_t nr, uint8_t *kind)
+{
+	bool more = true;
+
+	memset(kind, LEAK_DEFINITE, nr);
+	for (size_t w = 0; w < ROOT; w++)
+		for (size_t b = 0; b < nr; b++)
+			if (world->word[w] == world->blocks.vec.at[b].address)
+				kind[b] = LEAK_REACHABLE;
+	while (more) {
+		more = false;
+		for (size_t a = 0; a < nr; a++)
+			for (size_t b = 0; kind[a] == LEAK_REACHABLE && b < nr; b++)
+				for (size_t w = 0; w < 3 && kind[b] != LEAK_REACHABLE; w++)
+					if (world->word[(world->blocks.vec.at[a].address - BASE) / 8 + w] ==
+					    world->blocks.vec.at[b].address) {
+						kind[b] = LEAK_REACHABLE;
+						more = true;
+					}
+	}
+}
+
+static void test_random(void)
+{
+	enum { NR = 60 };
+	uint64_t state = 12345;
+	uint8_t kind[NR];
+	struct world world;
+
+	world_open(&world);
+	for (size_t i = 0; i < NR; i++)
+		add(&world, 100 + 5 * i, 24);
+	for (unsigned round = 0; round < 300; round++) {
+		for (size_t i = 0; i < 100 + 5 * NR; i++) {
+			state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+			world.word[i] = state % 3 ? 0 : at(100 + 5 * (state / 3 % NR));
+			if (i < ROOT && state % 16)
+				world.word[i] = 0;
+		}
+		slow_mark(&world, NR, kind);
+		run(&world);
+		for (size_t i = 0; i < NR; i++) {
+			uint32_t leader = world.result.leader[i];
+
+			CU_ASSERT_EQUAL_FATAL(world.result.kind[i] == LEAK_REACHABLE,
+					      kind[i] == LEAK_REACHABLE);
+			CU_ASSERT_NOT_EQUAL_FATAL(world.result.kind[i], LEAK_POSSIBLE);
+			CU_ASSERT_EQUAL_FATAL(world.result.kind[i] == LEAK_INDIRECT,
+					      leader != MARK_NO_LEADER);
+			if (leader != MARK_NO_LEADER)
+				CU_ASSERT_EQUAL_FATAL(world.result.kind[leader], LEAK_DEFINITE);
+		}
+	}
+	world_close(&world);
+}
+
+static void test_heuristics(void)
+{
+	struct world world;
+
+	world_open(&world);
+	add(&world, 100, 24 + 10 + 1);
+	add(&world, 110, 8 + 3 * 12);
+	add(&world, 120, 8 + 100);
+	add(&world, 140, 48);
+	for (size_t i = 0; i < 4; i++)
+		world.word[i] = at((size_t[]){ 103, 111, 121, 142 }[i]);
+	check_kinds(&world, "pppp");
+	world.word[100] = 7, world.word[101] = 10;
+	world.word[110] = 3;
+	world.word[120] = 100;
+	/* Tables at 202 and 212, of functions at 300; the second one is for a part at 16. */
+	world.code[0] = (struct mark_range){ at(300), at(310) };
+	world.word[202] = world.word[212] = at(301);
+	world.word[210] = (uint64_t)-16;
+	world.word[140] = at(202);
+	world.word[142] = at(212);
+	check_kinds(&world, "rrrr");
+	world.word[0] = at(104);
+	world.word[1] = at(112);
+	world.word[2] = at(122);
+	world.word[212] = at(299);
+	check_kinds(&world, "pppp");
+	/* What is only possibly there gives no more than that. */
+	world.word[0] = at(142);
+	world.word[145] = at(111);
+	world.word[1] = world.word[2] = world.word[3] = 0;
+	check_kinds(&world, "dpdp");
+	world_close(&world);
+}
+
+/* Blocks of a pool inside a malloc's, the first at its start. */
+static void test_nested(void)
+{
+	struct world world;
+
+	world_open(&world);
+	add(&world, 100, 800);
+	add(&world, 300, 16);
+	add_user(&world, 100, 32);
+	add_user(&world, 120, 32);
+	add_user(&world, 190, 160);	/* goes on behind the end */
+	world.word[0] = at(100);
+	check_kinds(&world, "rdrdd");
+	/* What the pool itself keeps, and what a lost block of it keeps. */
+	world.word[150] = at(300);
+	check_kinds(&world, "rrrdd");
+	world.word[150] = 0;
+	world.word[120] = at(300);
+	check_kinds(&world, "rirdd");
+	world.word[0] = at(150);
+	check_kinds(&world, "pidd" "d");
+	world_close(&world);
+}
+
+/* What cannot be read is said, and the rest is looked at. */
+static void test_unreadable(void)
+{
+	struct world world;
+
+	world_open(&world);
+	add(&world, 1000, 64 * 1024);
+	add(&world, 9500, 16);
+	add(&world, 9600, 16);
+	world.word[0] = at(1000);
+	world.word[1001] = at(9500);
+	world.word[9000] = at(9600);	/* in the first block, behind the hole */
+	world.hole = 0x15000;
+	world.hole_end = 0x17000;
+	check_kinds(&world, "rrr");
+	CU_ASSERT_EQUAL(world.result.unread_blocks.vec.nr, 1);
+	CU_ASSERT_EQUAL(world.result.unread_blocks.vec.at[0].start, world.hole);
+	CU_ASSERT_EQUAL(world.result.unread_blocks.vec.at[0].end, world.hole_end);
+	CU_ASSERT_EQUAL(world.result.unread_roots.vec.nr, 0);
+	world.hole = BASE;
+	world.hole_end = BASE + 4096;
+	check_kinds(&world, "dii");
+	CU_ASSERT_EQUAL(world.result.unread_roots.vec.nr, 1);
+	CU_ASSERT_EQUAL(world.result.unread_roots.vec.at[0].end, at(ROOT));
+	world_close(&world);
+}
+
+/* Blocks that overlap, lie in no memory, and are larger than any: whatever the log says. */
+static void test_torn(void)
+{
+	struct world world;
+
+	world_open(&world);
+	add(&world, 100, 4000);		/* into the next one, which begins inside */
+	add(&world, 200, 16);
+	add(&world, 202, ~0ull);
+	add(&world, 204, 16);
+	fixture_push(&world.blocks, (struct block){ .address = (1ull << 47) - 16, .size = 1ull << 47 });
+	world.word[0] = at(100);
+	world.word[150] = at(200);
+	world.word[203] = at(204);
+	world.word[201] = at(202);
+	world.word[1] = UINT64_MAX;
+	world.word[2] = (1ull << 47) - 8;
+	check_kinds(&world, "rrrrp");
+	CU_ASSERT_TRUE(world.result.unread_blocks.vec.nr > 0);
+	world_close(&world);
+}
+
+static bool next_present(void *ctx, uint64_t start, uint64_t end, struct mark_range *ret)
+{
+	const struct mark_range *present = ctx;
+
+	*ret = (struct mark_range){ MAX(start, present->start), MIN(end, present->end) };
+	return ret->start < ret->end;
+}
+
+/* Registers, heaps taken for roots, and memory that was never written. */
+static void test_source(void)
+{
+	struct mark_range heap = { at(1000), at(2000) }, present = { at(1100), at(1200) };
+	uint64_t word = at(1110);
+	struct mark_source source = { .heap = &heap, .nr_heaps = 1, .word = &word, .nr_words = 1 };
+	struct world world;
+
+	world_open(&world);
+	add(&world, 1110, 16);
+	add(&world, 1112, 16);
+	add(&world, 1120, 16);
+	world.word[1130] = at(1112);
+	world.word[1500] = at(1120);
+	source.memory = &world.memory;
+	source.block = world.blocks.vec.at;
+	source.nr_blocks = world.blocks.vec.nr;
+	CU_ASSERT_PTR_NULL_FATAL(mark_run(&source, &world.result));
+	CU_ASSERT_EQUAL(world.result.kind[0], LEAK_REACHABLE);
+	CU_ASSERT_EQUAL(world.result.kind[1], LEAK_REACHABLE);
+	CU_ASSERT_EQUAL(world.result.kind[2], LEAK_REACHABLE);
+	CU_ASSERT_EQUAL(world.result.heap_bytes, 1000 * 8 - 48);
+	CU_ASSERT_EQUAL(world.result.root_bytes, 0);
+	mark_free(&world.result);
+	source.next_present = next_present;
+	source.ctx = &present;
+	CU_ASSERT_PTR_NULL_FATAL(mark_run(&source, &world.result));
+	CU_ASSERT_EQUAL(world.result.kind[1], LEAK_REACHABLE);
+	CU_ASSERT_EQUAL(world.result.kind[2], LEAK_DEFINITE);
+	mark_free(&world.result);
+	cancel_request();
+	CU_ASSERT_EQUAL(mark_run(&source, &world.result)->code, ERR_CANCELLED);
+	cancel_clear();
+	world_close(&world);
+}
+
+static void test_nothing(void)
+{
+	struct world world;
+
+	world_open(&world);
+	world.word[0] = 5;
+	check_kinds(&world, "");
+	world_close(&world);
+}
+
+static void test_ranges(void)
+{
+	struct mark_ranges ranges = { VEC_INIT }, out = { VEC_INIT };
+	static const struct mark_range in[] = { { 50, 60 }, { 10, 20 }, { 20, 40 }, { 70, 70 } };
+	static const struct mark_range take[] = { { 55, 100 }, { 0, 12 }, { 15, 18 }, { 14, 16 } };
+	static const struct mark_range want[] = { { 12, 14 }, { 18, 40 }, { 50, 55 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(in); i++)
+		CU_ASSERT_PTR_NULL_FATAL(vec_push(&ranges.vec, in[i]));
+	for (size_t i = 0; i < ARRAY_SIZE(take); i++)
+		CU_ASSERT_PTR_NULL_FATAL(vec_push(&out.vec, take[i]));
+	CU_ASSERT_PTR_NULL_FATAL(mark_ranges_subtract(&ranges, &out));
+	CU_ASSERT_EQUAL_FATAL(ranges.vec.nr, ARRAY_SIZE(want));
+	CU_ASSERT_EQUAL(memcmp(ranges.vec.at, want, sizeof(want)), 0);
+	vec_free(&ranges.vec);
+	vec_free(&out.vec);
+}
+
+void suite_mark(void)
+{
+	CU_pSuite suite = CU_add_suite("mark", NULL, NULL);
+
+	CU_add_test(suite, "manual", test_manual);
+	CU_add_test(suite, "best way", test_best_way);
+	CU_add_test(suite, "edges", test_edges);
+	CU_add_test(suite, "rings", test_rings);
+	CU_add_test(suite, "long", test_long);
+	CU_add_test(suite, "random", test_random);
+	CU_add_test(suite, "heuristics", test_heuristics);
+	CU_add_test(suite, "nested", test_nested);
+	CU_add_test(suite, "unreadable", test_unreadable);
+	CU_add_test(suite, "torn", test_torn);
+	CU_add_test(suite, "source", test_source);
+	CU_add_test(suite, "nothing", test_nothing);
+	CU_add_test(suite, "ranges", test_ranges);
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Sites, against a sum made the slow way. */
+
+#include "fixture.h"
+#include "heap/site.h"
+
+void suite_site(void);
+
+#define NOW	(EPOCH + 1000 * SECOND)
+
+static struct log log_;
+static uint32_t ids[64];
+static const struct log_pending *pending;
+
+static uint64_t key_of(void *ctx, uint32_t stack, enum site_by by)
+{
+	++*(unsigned *)ctx;
+	return by == SITE_FUNCTION ? stack % 7 : stack % 3;
+}
+
+static int setup(void)
+{
+	fixture_open(&log_);
+	for (uint64_t i = 0; i < ARRAY_SIZE(ids); i++) {
+		uint64_t pcs[2] = { i + 1, 2 };
+
+		ids[i] = log_stack(&log_, pcs, 2, 0, 0);
+		log_stack_count(&log_, ids[i], 10 * (i + 1), 1000 * (i + 1));
+	}
+	return !ids[63];
+}
+
+static int teardown(void)
+{
+	fixture_close(&log_);
+	return 0;
+}
+
+static struct sites build(const struct blocks *blocks, enum site_by by, enum site_sort sort,
+			  uint64_t limit)
+{
+	unsigned asked = 0;
+	struct site_spec spec = { by, sort, limit, key_of, &asked, pending };
+	struct sites sites = { VEC_INIT, 0, 0 };
+
+	CU_ASSERT_PTR_NULL_FATAL(sites_build(&log_, blocks, &spec, NOW, &sites));
+	CU_ASSERT_TRUE(asked <= log_stacks(&log_) + 1);
+	return sites;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static uint64_t key(const struct block *block, enum site_by by)
+{
+	unsigned asked;
+
+	switch (by) {
+	case SITE_STACK:
+		return block->stack;
+	case SITE_THREAD:
+		return block->thread;
+	case SITE_SIZE:
+		return block->size;
+	default:
+		return key_of(&asked, block->stack, by);
+	}
+}
+
+static void check_ages(const struct site *site, uint64_t *ages, size_t nr)
+{
+	qsort(ages, nr, sizeof(*ages), compare);
+	CU_ASSERT_EQUAL(site->oldest, nr ? ages[nr - 1] : 0);
+	CU_ASSERT_EQUAL(site->median, !nr ? 0 : nr % 2 ? ages[nr / 2] :
+			ages[nr / 2 - 1] + (ages[nr / 2] - ages[nr / 2 - 1]) / 2);
+}
+
+static void check_site(const struct blocks *blocks, enum site_by by, const struct site *site)
+{
+	uint64_t *ages = malloc((blocks->vec.nr + 1) * sizeof(*ages)), bytes = 0, count = 0;
+	uint64_t by_stack[65] = { 0 }, total = 0;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < blocks->vec.nr; i++) {
+		const struct block *block = &blocks->vec.at[i];
+
+		if (key(block, by) != site->key)
+			continue;
+		bytes += block->size;
+		count++;
+		by_stack[block->stack] += block->size + 1;
+		if (block->time)
+			ages[nr++] = NOW - EPOCH - block->time;
+	}
+	CU_ASSERT_EQUAL(site->bytes, bytes);
+	CU_ASSERT_EQUAL(site->count, count);
+	for (uint32_t i = 0; i < 65; i++)
+		CU_ASSERT_TRUE(by_stack[i] == 0 || by_stack[i] <= by_stack[site->stack] + count);
+	for (uint32_t i = 1; i <= 64; i++)
+		if (by == SITE_STACK ? i == site->key : by < SITE_THREAD &&
+		    key(&(struct block){ .stack = i }, by) == site->key)
+			total += 10 * i;
+	CU_ASSERT_EQUAL(site->total, total);
+	CU_ASSERT_DOUBLE_EQUAL(site->rate, (double)bytes / 1000, 0.001);
+	check_ages(site, ages, nr);
+	free(ages);
+}
+
+static void check_order(const struct sites *sites, enum site_sort sort)
+{
+	for (size_t i = 1; i < sites->vec.nr; i++) {
+		const struct site *a = &sites->vec.at[i - 1], *b = &sites->vec.at[i];
+		uint64_t x = sort == SITE_SORT_COUNT ? a->count : sort == SITE_SORT_AGE ? a->oldest
+			: a->bytes;
+		uint64_t y = sort == SITE_SORT_COUNT ? b->count : sort == SITE_SORT_AGE ? b->oldest
+			: b->bytes;
+
+		CU_ASSERT_TRUE_FATAL(x > y || (x == y && a->key < b->key));
+	}
+}
+
+static void test_against_oracle(void)
+{
+	struct blocks blocks = BLOCKS_INIT;
+	uint64_t bytes = 0;
+	uint32_t x = 1;
+
+	for (uint64_t i = 0; i < 3000; i++) {
+		x = x * 1664525 + 1013904223;
+		fixture_push(&blocks, (struct block){ .address = i * 16, .size = x >> 27,
+						     .time = (x >> 12) * 1000ull,
+						      .thread = x >> 10 & 3,
+							.stack = ids[(x >> 16) % 64] });
+		bytes += x >> 27;
+	}
+	for (uint64_t i = 0; i < 50; i++)
+		fixture_push(&blocks, (struct block){ .address = i + 1, .size = 3,
+						     .preattach = true });
+	for (enum site_by by = SITE_STACK; by <= SITE_SIZE; by++) {
+		for (enum site_sort sort = SITE_SORT_BYTES; sort <= SITE_SORT_RATE; sort++) {
+			struct sites sites = build(&blocks, by, sort, UINT64_MAX);
+
+			CU_ASSERT_EQUAL(sites.bytes, bytes + 150);
+			CU_ASSERT_EQUAL(sites.count, 3050);
+			for (size_t i = 0; i < sites.vec.nr; i++)
+				check_site(&blocks, by, &sites.vec.at[i]);
+			check_order(&sites, sort);
+			sites_free(&sites);
+		}
+	}
+	blocks_free(&blocks);
+}
+
+static void test_limit(void)
+{
+	struct blocks blocks = BLOCKS_INIT;
+	struct sites sites;
+
+	sites = build(&blocks, SITE_STACK, SITE_SORT_BYTES, UINT64_MAX);
+	CU_ASSERT_EQUAL(sites.vec.nr, 0);
+	sites_free(&sites);
+	for (uint32_t i = 0; i < 64; i++)
+		fixture_push(&blocks, (struct block){ .address = i + 1, .size = 10, .time = 5,
+						     .stack = ids[i] });
+	sites = build(&blocks, SITE_STACK, SITE_SORT_BYTES, 5);
+	CU_ASSERT_EQUAL(sites.vec.nr, 5);
+	CU_ASSERT_EQUAL(sites.bytes, 640);
+	CU_ASSERT_EQUAL(sites.count, 64);
+	for (uint32_t i = 0; i < 5; i++)
+		CU_ASSERT_EQUAL(sites.vec.at[i].key, i + 1);
+	CU_ASSERT_EQUAL(sites.vec.at[2].total, 30);
+	CU_ASSERT_EQUAL(sites.vec.at[2].total_bytes, 3000);
+	CU_ASSERT_EQUAL(sites.vec.at[2].freed, 30);	/* the scan is said to have seen none */
+	CU_ASSERT_EQUAL(sites.vec.at[2].stack, 3);
+	sites_free(&sites);
+	blocks_free(&blocks);
+}
+
+/* Freed is all that the scan has not seen live, whatever a filter has left of it. */
+static void test_freed(void)
+{
+	struct blocks blocks = BLOCKS_INIT;
+	struct sites sites;
+
+	for (uint64_t i = 0; i <= 64; i++)
+		CU_ASSERT_PTR_NULL_FATAL(vec_push(&blocks.live, 2 * i));
+	blocks.live.at[ids[5]] = 1000;		/* more than are counted yet */
+	fixture_push(&blocks, (struct block){ .address = 1, .size = 10, .time = 5,
+					     .stack = ids[2] });
+	fixture_push(&blocks, (struct block){ .address = 2, .size = 10, .time = 5,
+					     .stack = ids[5] });
+	fixture_push(&blocks, (struct block){ .address = 3, .size = 10, .time = 5 });
+	sites = build(&blocks, SITE_STACK, SITE_SORT_BYTES, UINT64_MAX);
+	CU_ASSERT_EQUAL_FATAL(sites.vec.nr, 3);
+	CU_ASSERT_EQUAL(sites.vec.at[0].freed, 0);
+	CU_ASSERT_EQUAL(sites.vec.at[1].total, 30);
+	CU_ASSERT_EQUAL(sites.vec.at[1].freed, 30 - 6);
+	CU_ASSERT_EQUAL(sites.vec.at[2].total, 60);
+	CU_ASSERT_EQUAL(sites.vec.at[2].freed, 0);
+	sites_free(&sites);
+	/* Of all stacks of a site, those without a block in the list, too. */
+	sites = build(&blocks, SITE_MODULE, SITE_SORT_BYTES, UINT64_MAX);
+	for (size_t i = 0; i < sites.vec.nr; i++) {
+		uint64_t freed = 0;
+
+		for (uint32_t id = 1; id <= 64; id++)
+			if (id % 3 == sites.vec.at[i].key && id != ids[5])
+				freed += 10 * id - 2 * id;
+		CU_ASSERT_EQUAL(sites.vec.at[i].freed, freed);
+	}
+	sites_free(&sites);
+	blocks_free(&blocks);
+}
+
+/* Counts that the agent's threads still keep are part of the totals. */
+static void test_pending(void)
+{
+	struct blocks blocks = BLOCKS_INIT;
+	struct log_pending more;
+	struct sites sites;
+
+	CU_ASSERT_PTR_NULL_FATAL(log_pending_init(&log_, &more));
+	log_pending_add(ids[2], 7, 70, &more);
+	log_pending_add(ids[2], 1, 5, &more);
+	log_pending_add(ids[3], 100, 1, &more);
+	log_pending_add(65, 1, 1, &more);
+	log_pending_add(UINT32_MAX, 1, 1, &more);
+	fixture_push(&blocks, (struct block){ .address = 1, .size = 10, .time = 5,
+					     .stack = ids[2] });
+	pending = &more;
+	sites = build(&blocks, SITE_STACK, SITE_SORT_BYTES, UINT64_MAX);
+	pending = NULL;
+	CU_ASSERT_EQUAL_FATAL(sites.vec.nr, 1);
+	CU_ASSERT_EQUAL(sites.vec.at[0].total, 38);
+	CU_ASSERT_EQUAL(sites.vec.at[0].total_bytes, 3075);
+	CU_ASSERT_EQUAL(sites.vec.at[0].freed, 38);
+	sites_free(&sites);
+	log_pending_free(&more);
+	CU_ASSERT_PTR_NULL(more.blocks);
+	blocks_free(&blocks);
+}
+
+void suite_site(void)
+{
+	CU_pSuite suite = CU_add_suite("site", setup, teardown);
+
+	CU_add_test(suite, "against an oracle", test_against_oracle);
+	CU_add_test(suite, "limit", test_limit);
+	CU_add_test(suite, "freed", test_freed);
+	CU_add_test(suite, "pending", test_pending);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A region to test with, and records to put in. */
+#ifndef TESTS_UNIT_LOG_REGION_H
+#define TESTS_UNIT_LOG_REGION_H
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "log/layout.h"
+#include "log/log.h"
+#include "unit.h"
+
+static inline void *region_map(uint64_t size)
+{
+	void *base = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE,
+			  -1, 0);
+
+	if (base == MAP_FAILED)
+		abort();
+	return base;
+}
+
+static inline void region_open(uint64_t size, struct log *ret)
+{
+	struct log_config config = { .limit = size, .stack_depth = 32 };
+
+	if (log_format(region_map(size), &config, ret))
+		abort();
+}
+
+static inline void region_close(struct log *log)
+{
+	munmap(log->base, log->size);
+}
+
+/* What was recorded is in exactly one place of the accounts. */
+static inline void region_check_sums(const struct log *log, uint64_t live)
+{
+	struct log_accounts accounts = log_accounts_get(log);
+
+	CU_ASSERT_EQUAL(accounts.allocs - accounts.frees - accounts.replaced, live);
+	CU_ASSERT_EQUAL(log_live(log), live);
+}
+
+#endif

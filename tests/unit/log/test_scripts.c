@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What is checked by scripts: the freestanding build, the hammer under ThreadSanitizer, the model.
+ */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include "unit.h"
+
+void suite_scripts(void);
+
+/* Status 77: it cannot run here. */
+static void run(const char *script)
+{
+	const char *source = getenv("MDBG_SOURCE");
+	char command[4096];
+	int status;
+
+	if (!source) {
+		unit_skip("MDBG_SOURCE is not set (run it through make)");
+		return;
+	}
+	snprintf(command, sizeof(command), "cd '%s' && %s", source, script);
+	fflush(stdout);
+	status = system(command);
+	CU_ASSERT_TRUE_FATAL(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		unit_skip("a tool is missing");
+	else
+		CU_ASSERT_EQUAL(WEXITSTATUS(status), 0);
+}
+
+static void test_freestanding(void)
+{
+	run("tests/unit/log/freestanding.sh");
+}
+
+static void test_tsan(void)
+{
+	run("tests/torture/log_tsan.sh 1");
+}
+
+static void test_model(void)
+{
+	run("tests/torture/log_model.sh quick");
+}
+
+void suite_scripts(void)
+{
+	CU_pSuite suite = CU_add_suite("scripts", NULL, NULL);
+
+	CU_add_test(suite, "freestanding", test_freestanding);
+	CU_add_test(suite, "ThreadSanitizer", test_tsan);
+	CU_add_test(suite, "model", test_model);
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What traps mean to the log: entries and returns are played to event.c by hand, with this process' own
+ * memory as the target's and no module to walk through.
+ */
+
+#include "probe/event.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "probe/probe.h"
+#include "target/target.h"
+#include "unit.h"
+
+#define STACK_WORDS	512
+#define FRAME		16	/* of every stub: its own word and the return address */
+
+static struct target target;
+static struct probes probes;
+static struct thread thread;
+static uint64_t stack[STACK_WORDS];
+static void *region;
+static struct probe p_malloc, p_calloc, p_realloc, p_free, p_delete, p_memalign, p_new;
+
+static void make_probe(struct probe *probe, const char *symbol)
+{
+	memset(probe, 0, sizeof(*probe));
+	probe->fn = alloc_function_find(symbol);
+	probe->address = probe->patch = 0x1000;
+	probe->prologue = 0x2000;
+	probe->stub = 0x2020;
+	probe->stub_frame = FRAME;
+}
+
+static int start(void)
+{
+	static const struct log_config config = { .limit = LOG_LIMIT_MIN, .stack_depth = 4 };
+	static struct log log;
+
+	region = mmap(NULL, LOG_LIMIT_MIN, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (region == MAP_FAILED || log_format(region, &config, &log))
+		return 1;
+	memset(&target, 0, sizeof(target));
+	memset(&probes, 0, sizeof(probes));
+	memset(&thread, 0, sizeof(thread));
+	memset(stack, 0, sizeof(stack));
+	target.arch = arch_host();
+	if (procmem_open(getpid(), &target.mem))
+		return 1;
+	probes.target = thread.target = &target;
+	probes.log = &log;
+	probes.plain_free = alloc_function_find("free");
+	thread.tid = 1000;
+	make_probe(&p_malloc, "malloc");
+	make_probe(&p_calloc, "calloc");
+	make_probe(&p_realloc, "realloc");
+	make_probe(&p_free, "free");
+	make_probe(&p_delete, "_ZdlPv");
+	make_probe(&p_memalign, "posix_memalign");
+	make_probe(&p_new, "_Znwm");
+	p_new.nothrow = 0x3000;
+	return 0;
+}
+
+static int end(void)
+{
+	event_void(&probes, &thread);
+	procmem_close(&target.mem);
+	return munmap(region, LOG_LIMIT_MIN);
+}
+
+static void restart(void)
+{
+	CU_ASSERT_EQUAL_FATAL(end(), 0);
+	CU_ASSERT_EQUAL_FATAL(start(), 0);
+}
+
+/* The address of a word of the stack: the deeper a call, the higher depth. */
+static uint64_t sp(unsigned depth)
+{
+	return (uint64_t)(uintptr_t)&stack[STACK_WORDS - 8 - 8 * depth];
+}
+
+static uint64_t enter(struct probe *probe, unsigned depth, uint64_t arg0, uint64_t arg1)
+{
+	regs_set(&thread.regs, target.arch->sp, sp(depth));
+	regs_set(&thread.regs, target.arch->arg[0], arg0);
+	regs_set(&thread.regs, target.arch->arg[1], arg1);
+	stack[STACK_WORDS - 8 - 8 * depth] = 0x4000 + depth;	/* the return address */
+	return event_entry(&probes, probe, &thread);
+}
+
+static bool leave(struct probe *probe, unsigned depth, uint64_t result)
+{
+	regs_set(&thread.regs, target.arch->sp, sp(depth) - FRAME + sizeof(uint64_t));
+	regs_set(&thread.regs, target.arch->ret, result);
+	return event_return(&probes, probe, &thread);
+}
+
+/* The size that is recorded for a block; 0: none. */
+static uint64_t recorded(uint64_t block)
+{
+	struct log_record record;
+
+	return log_lookup(probes.log, block, &record) ? record.size : 0;
+}
+
+struct figures {
+	uint64_t allocs, frees, nested, voided, failed, unknown, live;
+};
+
+static void check(struct figures want)
+{
+	struct log_accounts got = log_accounts_get(probes.log);
+
+	CU_ASSERT_EQUAL(got.allocs, want.allocs);
+	CU_ASSERT_EQUAL(got.frees, want.frees);
+	CU_ASSERT_EQUAL(got.nested, want.nested);
+	CU_ASSERT_EQUAL(got.voided, want.voided);
+	CU_ASSERT_EQUAL(got.failed, want.failed);
+	CU_ASSERT_EQUAL(got.unknown_frees, want.unknown);
+	CU_ASSERT_EQUAL(got.alloc_bytes - got.free_bytes, want.live);
+}
+
+static void test_plain(void)
+{
+	restart();
+	CU_ASSERT_EQUAL(enter(&p_malloc, 1, 100, 0), p_malloc.stub);
+	CU_ASSERT_EQUAL(recorded(0xa000), 0);
+	CU_ASSERT_TRUE(leave(&p_malloc, 1, 0xa000));
+	CU_ASSERT_EQUAL(recorded(0xa000), 100);
+	enter(&p_malloc, 1, 50, 0);
+	leave(&p_malloc, 1, 0);
+	CU_ASSERT_EQUAL(enter(&p_free, 1, 0xa000, 0), p_free.prologue);
+	enter(&p_free, 1, 0xa000, 0);
+	enter(&p_free, 1, 0, 0);
+	check((struct figures){ .allocs = 1, .frees = 1, .failed = 1, .unknown = 1 });
+	CU_ASSERT_EQUAL(log_accounts_get(probes.log).null_frees, 1);
+	/* A return that nobody waits for. */
+	CU_ASSERT_FALSE(leave(&p_malloc, 1, 0xb000));
+	CU_ASSERT_EQUAL(recorded(0xb000), 0);
+}
+
+/* calloc calls malloc: one block, with the size that was asked of calloc. */
+static void test_nested_alloc(void)
+{
+	restart();
+	enter(&p_calloc, 1, 3, 100);
+	enter(&p_malloc, 2, 320, 0);
+	leave(&p_malloc, 2, 0xa000);
+	CU_ASSERT_EQUAL(recorded(0xa000), 320);
+	leave(&p_calloc, 1, 0xa000);
+	CU_ASSERT_EQUAL(recorded(0xa000), 300);
+	check((struct figures){ .allocs = 1, .nested = 1, .live = 300 });
+	/* An inner block of its own stays. */
+	enter(&p_calloc, 1, 1, 10);
+	enter(&p_malloc, 2, 77, 0);
+	leave(&p_malloc, 2, 0xb000);
+	leave(&p_calloc, 1, 0xc000);
+	CU_ASSERT_EQUAL(recorded(0xb000), 77);
+	CU_ASSERT_EQUAL(recorded(0xc000), 10);
+}
+
+static void grow(uint64_t to)
+{
+	enter(&p_malloc, 1, 100, 0);
+	leave(&p_malloc, 1, 0xa000);
+	enter(&p_realloc, 1, 0xa000, 200);
+	CU_ASSERT_EQUAL(recorded(0xa000), 0);
+	leave(&p_realloc, 1, to);
+}
+
+static void test_realloc(void)
+{
+	restart();
+	grow(0xa000);
+	CU_ASSERT_EQUAL(recorded(0xa000), 200);
+	check((struct figures){ .allocs = 2, .frees = 1, .live = 200 });
+	restart();
+	grow(0xb000);
+	CU_ASSERT_EQUAL(recorded(0xa000), 0);
+	CU_ASSERT_EQUAL(recorded(0xb000), 200);
+	/* Failed: as it was. */
+	restart();
+	grow(0);
+	CU_ASSERT_EQUAL(recorded(0xa000), 100);
+	check((struct figures){ .allocs = 1, .failed = 1, .live = 100 });
+	/* To 0, and freed. */
+	enter(&p_realloc, 1, 0xa000, 0);
+	leave(&p_realloc, 1, 0);
+	check((struct figures){ .allocs = 1, .frees = 1, .failed = 1 });
+}
+
+/* realloc inside realloc of the same block; malloc and free inside realloc. */
+static void test_nested_realloc(void)
+{
+	restart();
+	enter(&p_malloc, 1, 100, 0);
+	leave(&p_malloc, 1, 0xa000);
+	enter(&p_realloc, 1, 0xa000, 200);
+	enter(&p_realloc, 2, 0xa000, 208);
+	leave(&p_realloc, 2, 0xb000);
+	leave(&p_realloc, 1, 0xb000);
+	CU_ASSERT_EQUAL(recorded(0xa000), 0);
+	CU_ASSERT_EQUAL(recorded(0xb000), 200);
+	check((struct figures){ .allocs = 2, .frees = 1, .nested = 1, .live = 200 });
+	enter(&p_realloc, 1, 0xb000, 400);
+	enter(&p_malloc, 2, 416, 0);
+	leave(&p_malloc, 2, 0xc000);
+	enter(&p_free, 2, 0xb000, 0);
+	leave(&p_realloc, 1, 0xc000);
+	CU_ASSERT_EQUAL(recorded(0xc000), 400);
+	check((struct figures){ .allocs = 3, .frees = 2, .nested = 3, .live = 400 });
+}
+
+/* operator delete jumps to free, or calls it; a second free of its own is an error of the program's. */
+static void test_delete(void)
+{
+	for (unsigned depth = 1; depth <= 2; depth++) {
+		restart();
+		enter(&p_malloc, 1, 100, 0);
+		leave(&p_malloc, 1, 0xa000);
+		enter(&p_delete, 1, 0xa000, 0);
+		enter(&p_free, depth, 0xa000, 0);
+		check((struct figures){ .allocs = 1, .frees = 1, .nested = 1 });
+		/* From another place. */
+		stack[STACK_WORDS - 8 - 8] = 0;
+		enter(&p_free, 3, 0xa000, 0);
+		check((struct figures){ .allocs = 1, .frees = 1, .nested = 1, .unknown = 1 });
+	}
+	/* The block is given out again in between, and freed: that is no part of the delete. */
+	restart();
+	enter(&p_malloc, 1, 100, 0);
+	leave(&p_malloc, 1, 0xa000);
+	enter(&p_delete, 1, 0xa000, 0);
+	enter(&p_malloc, 2, 100, 0);
+	leave(&p_malloc, 2, 0xa000);
+	enter(&p_free, 2, 0xa000, 0);
+	check((struct figures){ .allocs = 2, .frees = 2 });
+}
+
+/* longjmp out of a malloc: it is void when another operation starts there. */
+static void test_void(void)
+{
+	struct log_stack_view view;
+
+	restart();
+	enter(&p_malloc, 1, 100, 0);
+	enter(&p_malloc, 1, 60, 0);
+	leave(&p_malloc, 1, 0xa000);
+	CU_ASSERT_EQUAL(recorded(0xa000), 60);
+	check((struct figures){ .allocs = 1, .voided = 1, .live = 60 });
+	/* An inner one, when the outer one returns. */
+	enter(&p_calloc, 1, 1, 10);
+	enter(&p_malloc, 2, 26, 0);
+	leave(&p_calloc, 1, 0xb000);
+	check((struct figures){ .allocs = 2, .voided = 2, .live = 70 });
+	/* With its thread. A block that realloc had in hand is gone. */
+	enter(&p_realloc, 1, 0xb000, 500);
+	event_void(&probes, &thread);
+	check((struct figures){ .allocs = 2, .frees = 1, .voided = 3, .live = 60 });
+	view = log_stack_get(probes.log, 1);	/* all have the same */
+	CU_ASSERT_EQUAL(view.total, 2);
+}
+
+/* More operations than the list holds: the outermost is dropped, the others return as they should. */
+static void test_full(void)
+{
+	restart();
+	for (unsigned i = 1; i <= OPS_MAX + 1; i++)
+		enter(&p_malloc, i, i, 0);
+	for (unsigned i = OPS_MAX + 1; i > 1; i--)
+		CU_ASSERT_TRUE(leave(&p_malloc, i, 0x10000 * i));
+	CU_ASSERT_FALSE(leave(&p_malloc, 1, 0x10000));
+	CU_ASSERT_EQUAL(recorded(0x20000), 2);
+	CU_ASSERT_TRUE(((struct thread_ops *)thread.data)->lost);
+	check((struct figures){ .allocs = OPS_MAX, .voided = 1, .live = OPS_MAX * (OPS_MAX + 3) / 2 });
+}
+
+/* A throwing operator whose nothrow twin calls it in turn runs as it is, inside. */
+static void test_twin(void)
+{
+	restart();
+	CU_ASSERT_EQUAL(enter(&p_new, 1, 100, 0), p_new.stub);
+	CU_ASSERT_EQUAL(enter(&p_new, 2, 100, 0), p_new.prologue);
+	leave(&p_new, 1, 0xa000);
+	CU_ASSERT_EQUAL(enter(&p_new, 1, 100, 0), p_new.stub);
+	leave(&p_new, 1, 0xb000);
+	check((struct figures){ .allocs = 2, .live = 200 });
+}
+
+static void test_by_reference(void)
+{
+	uint64_t result = 0xa000;
+
+	restart();
+	regs_set(&thread.regs, target.arch->arg[2], 100);
+	enter(&p_memalign, 1, (uint64_t)(uintptr_t)&result, 64);
+	leave(&p_memalign, 1, 0);
+	CU_ASSERT_EQUAL(recorded(0xa000), 100);
+	enter(&p_memalign, 1, (uint64_t)(uintptr_t)&result, 64);
+	leave(&p_memalign, 1, 12);
+	check((struct figures){ .allocs = 1, .failed = 1, .live = 100 });
+}
+
+/* Processes that share a log do not see each other's blocks. */
+static void test_process(void)
+{
+	restart();
+	enter(&p_malloc, 1, 100, 0);
+	leave(&p_malloc, 1, 0xa000);
+	probes.process = 3;
+	enter(&p_free, 1, 0xa000, 0);
+	CU_ASSERT_EQUAL(recorded(0xa000), 100);
+	enter(&p_malloc, 1, 40, 0);
+	leave(&p_malloc, 1, 0xa000);
+	CU_ASSERT_EQUAL(recorded(0xa000 | 3ull << LOG_PROCESS_SHIFT), 40);
+	check((struct figures){ .allocs = 2, .unknown = 1, .live = 140 });
+}
+
+/* A pool's first block at the address of the malloc's that it lies in. */
+static void test_domains(void)
+{
+	static const struct alloc_function pool_alloc = {
+		.symbol = "pool_alloc", .name = "pool_alloc", .role = ALLOC_NEW, .size = 0,
+		.count = ALLOC_NO_ARG, .ptr = ALLOC_NO_ARG, .user = true,
+	}, pool_free = {
+		.symbol = "pool_free", .name = "pool_free", .role = ALLOC_FREE,
+		.size = ALLOC_NO_ARG, .count = ALLOC_NO_ARG, .ptr = 0, .user = true,
+	};
+	struct probe alloc = p_malloc, take = p_free;
+
+	restart();
+	alloc.fn = &pool_alloc;
+	take.fn = &pool_free;
+	enter(&alloc, 1, 16, 0);
+	enter(&p_malloc, 2, 100, 0);
+	leave(&p_malloc, 2, 0xa000);
+	leave(&alloc, 1, 0xa000);
+	CU_ASSERT_EQUAL(recorded(0xa000), 100);
+	CU_ASSERT_EQUAL(recorded(0xa000 | LOG_DOMAIN_USER), 16);
+	check((struct figures){ .allocs = 2, .live = 116 });
+	enter(&take, 2, 0xa000, 0);
+	CU_ASSERT_EQUAL(recorded(0xa000), 100);
+	check((struct figures){ .allocs = 2, .frees = 1, .live = 100 });
+	enter(&take, 1, 0xa000, 0);
+	enter(&p_free, 1, 0xa000, 0);
+	check((struct figures){ .allocs = 2, .frees = 2, .unknown = 1, .live = 0 });
+}
+
+void suite_event(void);
+
+void suite_event(void)
+{
+	CU_pSuite suite = CU_add_suite("event", start, end);
+
+	CU_add_test(suite, "malloc and free", test_plain);
+	CU_add_test(suite, "malloc in calloc", test_nested_alloc);
+	CU_add_test(suite, "realloc", test_realloc);
+	CU_add_test(suite, "realloc in realloc", test_nested_realloc);
+	CU_add_test(suite, "delete leads to free", test_delete);
+	CU_add_test(suite, "void operations", test_void);
+	CU_add_test(suite, "a full list", test_full);
+	CU_add_test(suite, "operator new and its twin", test_twin);
+	CU_add_test(suite, "posix_memalign", test_by_reference);
+	CU_add_test(suite, "two processes", test_process);
+	CU_add_test(suite, "an allocator in malloc", test_domains);
+}

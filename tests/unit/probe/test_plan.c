@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Which engine a function gets, and why: this program itself is planned, with functions of its own
+ * that have an allocator's names and never run.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "probe/probe.h"
+#include "target/target.h"
+#include "unit.h"
+
+__asm__(".text\n"
+	/* nothing against it */
+	"	.globl mi_malloc\n	.type mi_malloc, @function\n"
+	"mi_malloc:\n"
+	"	push %rbx\n	mov %rdi, %rbx\n	test %rbx, %rbx\n	jz 1f\n"
+	"	xor %eax, %eax\n1:	pop %rbx\n	ret\n"
+	"	.size mi_malloc, .-mi_malloc\n"
+	/* a branch into the five bytes */
+	"	.globl mi_zalloc\n	.type mi_zalloc, @function\n"
+	"mi_zalloc:\n"
+	"	push %rbx\n1:	mov %rdi, %rbx\n	test %rbx, %rbx\n	jz 1b\n"
+	"	pop %rbx\n	ret\n"
+	"	.size mi_zalloc, .-mi_zalloc\n"
+	/* a loop around the entry itself */
+	"	.globl mi_malloc_small\n	.type mi_malloc_small, @function\n"
+	"mi_malloc_small:\n"
+	"	mov %rdi, %rax\n	dec %rdi\n	test %rdi, %rdi\n	jnz mi_malloc_small\n	ret\n"
+	"	.size mi_malloc_small, .-mi_malloc_small\n"
+	/* too short for a jump */
+	"	.globl mi_free\n	.type mi_free, @function\n"
+	"mi_free:\n"
+	"	xor %eax, %eax\n	ret\n"
+	"	.size mi_free, .-mi_free\n"
+	"	ud2\n"
+	/* another function begins in the middle */
+	"	.globl mi_free_size\n	.type mi_free_size, @function\n"
+	"	.globl inner_of_free\n	.type inner_of_free, @function\n"
+	"mi_free_size:\n"
+	"	xor %eax, %eax\ninner_of_free:\n	mov %rdi, %rax\n	mov %rsi, %rax\n	ret\n"
+	"	.size inner_of_free, .-inner_of_free\n"
+	"	.size mi_free_size, .-mi_free_size\n"
+	/* in two pages */
+	"	.balign 4096\n	.skip 4093\n"
+	"	.globl mi_mallocn\n	.type mi_mallocn, @function\n"
+	"mi_mallocn:\n"
+	"	mov %rdi, %rax\n	mov %rsi, %rax\n	ret\n"
+	"	.size mi_mallocn, .-mi_mallocn\n");
+
+extern char mi_malloc[], mi_zalloc[], mi_malloc_small[], mi_free[], mi_free_size[],
+	    mi_mallocn[];
+
+static struct target target;
+static struct probes *probes;
+
+static int start(void)
+{
+	memset(&target, 0, sizeof(target));
+	target.pid = getpid();
+	target.arch = arch_host();
+	modules_init(&target.modules, NULL);
+	return procmem_open(getpid(), &target.mem) ||
+		modules_refresh(&target.modules, getpid(), &target.mem.memory, NULL);
+}
+
+static int end(void)
+{
+	modules_deinit(&target.modules);
+	procmem_close(&target.mem);
+	return 0;
+}
+
+static void plan(enum probe_policy policy)
+{
+	CU_ASSERT_PTR_NULL_FATAL(probes_create(&target, NULL, &probes));
+	probes->policy = policy;
+	CU_ASSERT_PTR_NULL_FATAL(probes_plan(probes));
+}
+
+static const struct probe *find(const void *function)
+{
+	for (size_t i = 0; i < probes->all.nr; i++)
+		if (probes->all.at[i]->address == (uint64_t)(uintptr_t)function)
+			return probes->all.at[i];
+	CU_FAIL_FATAL("not planned");
+	return NULL;
+}
+
+static void check(const void *function, enum probe_state state, enum probe_engine engine,
+		  const char *why)
+{
+	const struct probe *probe = find(function);
+
+	CU_ASSERT_EQUAL(probe->state, state);
+	CU_ASSERT_TRUE(state == PROBE_REFUSED || probe->engine == engine);
+	CU_ASSERT_TRUE(why ? strstr(probe->why, why) != NULL : !probe->why[0]);
+}
+
+static void test_auto(void)
+{
+	plan(PROBE_AUTO);
+	check(mi_malloc, PROBE_PLANNED, PROBE_JUMP, NULL);
+	check(mi_zalloc, PROBE_PLANNED, PROBE_BREAKPOINT, "no jump: a branch in the function");
+	check(mi_malloc_small, PROBE_REFUSED, PROBE_BREAKPOINT, "begins with a loop");
+	check(mi_free, PROBE_PLANNED, PROBE_BREAKPOINT, "no jump: ");
+	check(mi_free_size, PROBE_PLANNED, PROBE_BREAKPOINT, "inner_of_free begins inside");
+	check(mi_mallocn, PROBE_PLANNED, PROBE_BREAKPOINT, "no jump: it would lie in two pages");
+	probes_destroy(probes);
+}
+
+static void test_jump_only(void)
+{
+	plan(PROBE_ONLY_JUMP);
+	check(mi_malloc, PROBE_PLANNED, PROBE_JUMP, NULL);
+	check(mi_zalloc, PROBE_REFUSED, PROBE_JUMP, "a branch in the function");
+	check(mi_free, PROBE_REFUSED, PROBE_JUMP, "");
+	/* The loader's hook is a breakpoint all the same. */
+	for (size_t i = 0; i < probes->all.nr; i++)
+		if (!probes->all.at[i]->fn) {
+			CU_ASSERT_EQUAL(probes->all.at[i]->state, PROBE_PLANNED);
+			CU_ASSERT_EQUAL(probes->all.at[i]->engine, PROBE_BREAKPOINT);
+		}
+	probes_destroy(probes);
+}
+
+static void test_breakpoint_only(void)
+{
+	plan(PROBE_ONLY_BREAKPOINT);
+	for (size_t i = 0; i < probes->all.nr; i++)
+		CU_ASSERT_EQUAL(probes->all.at[i]->engine, PROBE_BREAKPOINT);
+	check(mi_zalloc, PROBE_PLANNED, PROBE_BREAKPOINT, NULL);
+	probes_destroy(probes);
+}
+
+/* The C library's own functions, with a reason wherever it is no jump. */
+static void test_libc(void)
+{
+	plan(PROBE_AUTO);
+	for (size_t i = 0; i < probes->all.nr; i++) {
+		const struct probe *probe = probes->all.at[i];
+
+		if (probe->fn && probe->state == PROBE_PLANNED && probe->engine == PROBE_BREAKPOINT)
+			CU_ASSERT_NOT_EQUAL(probe->why[0], 0);
+	}
+	CU_ASSERT_EQUAL(find((const void *)(uintptr_t)free)->engine, PROBE_JUMP);
+	probes_destroy(probes);
+}
+
+void suite_plan(void);
+
+void suite_plan(void)
+{
+	CU_pSuite suite = CU_add_suite("plan", start, end);
+
+	CU_add_test(suite, "auto", test_auto);
+	CU_add_test(suite, "jump only", test_jump_only);
+	CU_add_test(suite, "breakpoint only", test_breakpoint_only);
+	CU_add_test(suite, "the C library", test_libc);
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Output, tables, numbers. */
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/cancel.h"
+#include "base/cleanup.h"
+#include "report/out.h"
+#include "report/table.h"
+#include "unit.h"
+
+static void collects_text(void)
+{
+	AUTO_STR struct str text = STR_INIT;
+	char big[1000];
+	struct out out;
+	size_t i;
+
+	CU_ASSERT_PTR_NULL_FATAL(out_init_str(&out, &text));
+	memset(big, 'x', sizeof(big));
+	for (i = 0; i < 1000; i++)
+		out_bytes(&out, big, sizeof(big));
+	out_f(&out, "%0700d|", 7);
+	out_blanks(&out, 150);
+	CU_ASSERT_FALSE(out_done(&out));
+	CU_ASSERT_PTR_NULL(out_finish(&out));
+	CU_ASSERT_EQUAL(text.len, 1000 * sizeof(big) + 701 + 150);
+	CU_ASSERT_EQUAL(strspn(text.at, "x"), 1000 * sizeof(big));
+	CU_ASSERT_EQUAL(text.at[text.len - 151], '|');
+}
+
+static void writes_more_than_its_buffer(void)
+{
+	AUTO_STR struct str text = STR_INIT;
+	AUTO_FREE char *big = calloc(1, OUT_ROOM + 5);
+	struct out out;
+
+	CU_ASSERT_PTR_NULL_FATAL(out_init_str(&out, &text));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(big);
+	memset(big, 'y', OUT_ROOM + 4);
+	out_text(&out, "a");
+	out_text(&out, big);
+	out_text(&out, "b");
+	CU_ASSERT_PTR_NULL(out_finish(&out));
+	CU_ASSERT_EQUAL(text.len, OUT_ROOM + 6);
+	CU_ASSERT_EQUAL(text.at[0], 'a');
+	CU_ASSERT_EQUAL(text.at[text.len - 1], 'b');
+}
+
+static void keeps_the_first_error(void)
+{
+	AUTO_CLOSE int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+	struct err *err;
+	struct out out;
+
+	CU_ASSERT_PTR_NULL_FATAL(out_init_fd(&out, fd, "the disk"));
+	out_text(&out, "x");
+	out_flush(&out);
+	CU_ASSERT_TRUE(out_done(&out));
+	out_text(&out, "y");
+	err = out_finish(&out);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
+	CU_ASSERT_STRING_EQUAL(err->msg, "write to the disk: No space left on device");
+}
+
+static void knows_a_reader_that_left(void)
+{
+	struct out out;
+	struct err *err;
+	int ends[2], pass;
+
+	signal(SIGPIPE, SIG_IGN);
+	for (pass = 0; pass < 2; pass++) {
+		CU_ASSERT_EQUAL_FATAL(pipe(ends), 0);
+		close(ends[0]);
+		CU_ASSERT_PTR_NULL_FATAL(out_init_fd(&out, ends[1], "pipe"));
+		out.reader_may_leave = pass;
+		out_text(&out, "x");
+		out_flush(&out);
+		CU_ASSERT_TRUE(out_done(&out));
+		err = out_finish(&out);
+		CU_ASSERT_EQUAL(err == NULL, pass);
+		close(ends[1]);
+	}
+	signal(SIGPIPE, SIG_DFL);
+}
+
+static unsigned pages;
+
+static void page(struct out *out)
+{
+	pages++;
+	CU_ASSERT_PTR_EQUAL(out->page_ctx, &pages);
+	out->fd = STDERR_FILENO;
+}
+
+/* The signal came before the wait: nothing else will end it. (A hang ends by SIGALRM.) */
+static void does_not_wait_for_a_reader_when_asked_to_end(void)
+{
+	static const char big[OUT_ROOM];
+	int ends[2], held = 0;
+	struct err *err;
+	struct out out;
+
+	CU_ASSERT_EQUAL_FATAL(pipe2(ends, O_CLOEXEC), 0);
+	CU_ASSERT_PTR_NULL_FATAL(out_init_fd(&out, ends[1], "cat"));
+	alarm(20);
+	cancel_request();
+	out_bytes(&out, big, sizeof(big));
+	err = out_finish(&out);
+	cancel_clear();
+	alarm(0);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
+	CU_ASSERT_EQUAL(err->code, ERR_CANCELLED);
+	CU_ASSERT_EQUAL(ioctl(ends[0], FIONREAD, &held), 0);
+	CU_ASSERT_EQUAL(held, fcntl(ends[1], F_GETPIPE_SZ));
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static void pages_what_is_long(void)
+{
+	AUTO_CLOSE int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	struct out out;
+
+	CU_ASSERT_PTR_NULL_FATAL(out_init_fd(&out, fd, "null"));
+	out.page = page;
+	out.page_ctx = &pages;
+	out.page_lines = 3;
+	out_text(&out, "1\n2\n");
+	out_text(&out, "3\n");
+	CU_ASSERT_EQUAL(pages, 0);
+	out_text(&out, "4\n");
+	CU_ASSERT_EQUAL(pages, 1);
+	out.fd = fd;
+	out_text(&out, "5\n6\n7\n8\n9\n");
+	CU_ASSERT_EQUAL(pages, 1);
+	CU_ASSERT_PTR_NULL(out_finish(&out));
+}
+
+static void formats_numbers(void)
+{
+	static const uint64_t values[] = { 0, 9, 10, 4294967296, INT64_MAX, UINT64_MAX };
+	char text[64], want[64];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(values); i++) {
+		snprintf(want, sizeof(want), "%llu", (unsigned long long)values[i]);
+		CU_ASSERT_EQUAL(format_u64(text, values[i]), strlen(want));
+		CU_ASSERT_STRING_EQUAL(text, want);
+		snprintf(want, sizeof(want), "%016llx", (unsigned long long)values[i]);
+		format_hex16(text, values[i]);
+		text[16] = '\0';
+		CU_ASSERT_STRING_EQUAL(text, want);
+	}
+	format_duration(text, sizeof(text), 1500000);
+	CU_ASSERT_STRING_EQUAL(text, "1.5 ms");
+	format_duration(text, sizeof(text), 12300000000);
+	CU_ASSERT_STRING_EQUAL(text, "12.3 s");
+	format_duration(text, sizeof(text), 312000000000);
+	CU_ASSERT_STRING_EQUAL(text, "5 m 12 s");
+	format_duration(text, sizeof(text), 3 * 3600000000000 + 240000000000);
+	CU_ASSERT_STRING_EQUAL(text, "3 h 4 m");
+	format_duration(text, sizeof(text), 51 * 3600000000000);
+	CU_ASSERT_STRING_EQUAL(text, "2 d 3 h");
+	CU_ASSERT_EQUAL(text_width("\303\244b\342\202\254"), 3);
+	CU_ASSERT_EQUAL(text_width("\377"), 1);
+}
+
+static void aligns_tables(void)
+{
+	static const char *const titles[] = { "NAME", ">SIZE", "" };
+	AUTO_STR struct str text = STR_INIT;
+	struct table table;
+	struct out out;
+
+	CU_ASSERT_PTR_NULL_FATAL(out_init_str(&out, &text));
+	table_init(&table, 3, titles);
+	table_cell(&table, "long name");
+	table_cell(&table, "%d", 1);
+	table_cell(&table, "note");
+	table_cell(&table, "\303\244");
+	table_cell(&table, "%d", 12345);
+	table_cell(&table, "%s", "");
+	CU_ASSERT_PTR_NULL(table_print(&table, &out));
+	CU_ASSERT_PTR_NULL(out_finish(&out));
+	CU_ASSERT_STRING_EQUAL(str_text(&text), "NAME        SIZE\n"
+						"long name      1  note\n"
+						"\303\244          12345\n");
+}
+
+void suite_out(void);
+
+void suite_out(void)
+{
+	CU_pSuite suite = CU_add_suite("out", NULL, NULL);
+
+	CU_add_test(suite, "collects text", collects_text);
+	CU_add_test(suite, "writes more than its buffer", writes_more_than_its_buffer);
+	CU_add_test(suite, "keeps the first error", keeps_the_first_error);
+	CU_add_test(suite, "knows a reader that left", knows_a_reader_that_left);
+	CU_add_test(suite, "does not wait for a reader when asked to end",
+		    does_not_wait_for_a_reader_when_asked_to_end);
+	CU_add_test(suite, "pages what is long", pages_what_is_long);
+	CU_add_test(suite, "formats numbers", formats_numbers);
+	CU_add_test(suite, "aligns tables", aligns_tables);
+}

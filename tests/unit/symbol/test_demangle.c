@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* C++ and Rust names, and names that only look like them. */
+
+#include "symbol/symbol.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "symbol/demangle.h"
+#include "unit.h"
+
+void suite_demangle(void);
+
+static const struct {
+	const char *name, *readable, *bare;
+} table[] = {
+	{ "_Znwm", "operator new(unsigned long)", "operator new" },
+	{ "_ZdlPvmSt11align_val_t", "operator delete(void*, unsigned long, std::align_val_t)", "operator delete" },
+	{ "_ZNSt6vectorIiSaIiEE9push_backERKi", "std::vector<int, std::allocator<int> >::push_back(int const&)",
+	  "std::vector<int, std::allocator<int> >::push_back" },
+	{ "_ZNK1A1bEv", "A::b() const", "A::b" },
+	{ "_ZN12_GLOBAL__N_14workEi", "(anonymous namespace)::work(int)", "(anonymous namespace)::work" },
+	{ "_ZZ4mainENKUlvE_clEv", "main::{lambda()#1}::operator()() const", "main::{lambda()#1}::operator()" },
+	{ "_Z4workRKSs.cold", "work(std::string const&) [clone .cold]", "work" },
+	{ "_Z4sortIiEvPT_", "sort<int>(int*)", "sort<int>" },
+	{ "_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write", "core::fmt::write" },
+	{ "_ZN66_$LT$alloc..vec..Vec$LT$T$GT$$u20$as$u20$core..ops..drop..Drop$GT$4drop17h0123456789abcdefE",
+	  "<alloc::vec::Vec<T> as core::ops::drop::Drop>::drop", "<alloc::vec::Vec<T> as core::ops::drop::Drop>::drop" },
+	{ "_RNvC6_123foo3bar", "123foo::bar", "123foo::bar" },
+	{ "_RINvNtC3std3mem8align_ofdE", "std::mem::align_of::<f64>", "std::mem::align_of::<f64>" },
+	{ "_RNvMsr_NtCs3ssYzQotkvD_3std4pathNtB5_7PathBuf3newCs15kBYyAo9fc_7mycrate", "<std::path::PathBuf>::new",
+	  "<std::path::PathBuf>::new" },
+	{ "malloc", NULL, NULL }, { "", NULL, NULL }, { "_", NULL, NULL }, { "__libc_malloc", NULL, NULL },
+	{ "_Z", NULL, NULL }, { "_R", NULL, NULL }, { "_ReadFile", NULL, NULL }, { "_Zzzzz", NULL, NULL },
+	{ "_ZN", NULL, NULL }, { "_ZN3fo", NULL, NULL },
+};
+
+static bool same(const char *x, const char *y)
+{
+	return x && y ? !strcmp(x, y) : x == y;
+}
+
+static void test_table(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		char *readable AUTO_FREE = symbol_demangle(table[i].name);
+		char *bare AUTO_FREE = demangle_bare(table[i].name);
+
+		CU_ASSERT(same(readable, table[i].readable));
+		CU_ASSERT(same(bare, table[i].bare));
+		if (!same(readable, table[i].readable) || !same(bare, table[i].bare))
+			printf("%s: %s, %s\n", table[i].name, readable, bare);
+	}
+}
+
+/*
+ * f(std::pair<X, X>), where X is that again, and so on: each level adds 10 characters and doubles
+ * the text.
+ */
+static char *explode(int levels)
+{
+	char name[1024] = "_Z1fSt4pairIiiE", *end = name + strlen(name);
+
+	for (int i = 0; i < levels; i++) {
+		char id = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i];
+
+		end += sprintf(end, "S_IS%c_S%c_E", id, id);
+	}
+	return symbol_demangle(name);
+}
+
+static void test_bomb(void)
+{
+	char *small = explode(5), *large = explode(30);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(small);
+	CU_ASSERT(strlen(small) > 1000);
+	/* 30 GiB. */
+	CU_ASSERT_PTR_NULL(large);
+	free(small);
+}
+
+static void test_deep(void)
+{
+	static char name[1 << 20];
+
+	for (size_t len = 64; len < sizeof(name) - 16; len *= 2) {
+		char *readable;
+
+		strcpy(name, "_Z1f");
+		memset(name + 4, 'P', len);
+		strcpy(name + 4 + len, "i");
+		readable = symbol_demangle(name);
+		/* libiberty itself prints no more than 1,024 levels. */
+		CU_ASSERT_EQUAL(readable != NULL, len < 1024);
+		free(readable);
+	}
+}
+
+void suite_demangle(void)
+{
+	CU_pSuite suite = CU_add_suite("demangle", NULL, NULL);
+
+	CU_add_test(suite, "C++ and Rust", test_table);
+	CU_add_test(suite, "a name that explodes", test_bomb);
+	CU_add_test(suite, "a name that nests", test_deep);
+}

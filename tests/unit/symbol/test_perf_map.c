@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* JIT code by /tmp/perf-PID.map, written here as a JIT compiler would. */
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "symbol/symbol.h"
+#include "unit.h"
+
+void suite_perf_map(void);
+
+static char path[64];
+
+static void write_map(const char *mode, const char *text)
+{
+	FILE *file = fopen(path, mode);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+	CU_ASSERT(fputs(text, file) >= 0);
+	CU_ASSERT(fclose(file) == 0);
+}
+
+static struct symbols *start(void)
+{
+	struct symbols *symbols;
+
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	unlink(path);
+	CU_ASSERT_PTR_NULL_FATAL(symbols_create(getpid(), &symbols));
+	return symbols;
+}
+
+static void end(struct symbols *symbols)
+{
+	symbols_destroy(symbols);
+	unlink(path);
+}
+
+static const char *text(struct symbols *symbols, uint64_t pc)
+{
+	return symbols_text(symbols, pc, 1, false);
+}
+
+/* "Unknown" does not stay: the file comes, and grows. */
+static void test_grows(void)
+{
+	struct symbols *symbols = start();
+	const char *unknown = text(symbols, 0x10010);
+
+	CU_ASSERT_STRING_EQUAL(unknown, "0x0000000000010010");
+	write_map("w", "10000 20 LazyCompile:*run app.js:7\n");
+	CU_ASSERT_STRING_EQUAL(text(symbols, 0x10010), "LazyCompile:*run app.js:7+0x10");
+	CU_ASSERT_STRING_EQUAL(text(symbols, 0x10000), "LazyCompile:*run app.js:7");
+	CU_ASSERT_STRING_EQUAL(text(symbols, 0x10020), "0x0000000000010020");
+	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, 0x10020, 1, true),
+			       "LazyCompile:*run app.js:7+0x20");
+	CU_ASSERT_STRING_EQUAL(text(symbols, 0x20000), "0x0000000000020000");
+	/* A line that is being written does not count yet. */
+	write_map("a", "20000 8 ha");
+	CU_ASSERT_STRING_EQUAL(text(symbols, 0x20000), "0x0000000000020000");
+	write_map("a", "lf\n");
+	CU_ASSERT_STRING_EQUAL(text(symbols, 0x20000), "half");
+	CU_ASSERT_STRING_EQUAL(unknown, "0x0000000000010010");
+	end(symbols);
+}
+
+/* Code is thrown away and its place used again; what was resolved before keeps its name. */
+static void test_reused(void)
+{
+	struct symbols *symbols = start();
+
+	write_map("w", "10000 100 first\n10040 40 second\n");
+	CU_ASSERT_STRING_EQUAL(text(symbols, 0x10050), "second+0x10");
+	CU_ASSERT_STRING_EQUAL(text(symbols, 0x10030), "first+0x30");
+	write_map("a", "10000 100 third\n");
+	CU_ASSERT_STRING_EQUAL(text(symbols, 0x10051), "third+0x51");
+	CU_ASSERT_STRING_EQUAL(text(symbols, 0x10050), "second+0x10");
+	end(symbols);
+}
+
+static void test_bad_lines(void)
+{
+	struct symbols *symbols = start();
+
+	write_map("w", "\n \nnonsense\n10000\n10000 10\n10000 10 \n10000 zz name\n-1 10 name\n"
+		       "ffffffffffffffff ffffffffffffffff name\n30000 0 empty\n0x40000 0x10 "
+		       "prefixed\n50000 10 a\033[31m b\n");
+	CU_ASSERT_STRING_EQUAL(text(symbols, 0x10000), "0x0000000000010000");
+	CU_ASSERT_STRING_EQUAL(text(symbols, 0x30000), "0x0000000000030000");
+	CU_ASSERT_STRING_EQUAL(text(symbols, 0x40000), "prefixed");
+	CU_ASSERT_STRING_EQUAL(text(symbols, 0x50004), "a?[31m b+0x4");
+	end(symbols);
+}
+
+/* What an earlier process with this number left. */
+static void test_stale(void)
+{
+	struct symbols *symbols = start();
+	const struct timespec old[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
+
+	write_map("w", "10000 20 stale\n");
+	CU_ASSERT_EQUAL_FATAL(utimensat(AT_FDCWD, path, old, 0), 0);
+	CU_ASSERT_STRING_EQUAL(text(symbols, 0x10000), "0x0000000000010000");
+	end(symbols);
+}
+
+/* /tmp is everybody's: somebody else's file, a FIFO, a folder. */
+static void test_not_ours(void)
+{
+	struct symbols *symbols = start();
+
+	CU_ASSERT_EQUAL_FATAL(mkfifo(path, 0600), 0);
+	CU_ASSERT_STRING_EQUAL(text(symbols, 0x10000), "0x0000000000010000");
+	unlink(path);
+	CU_ASSERT_EQUAL_FATAL(mkdir(path, 0700), 0);
+	CU_ASSERT_STRING_EQUAL(text(symbols, 0x10000), "0x0000000000010000");
+	rmdir(path);
+	write_map("w", "10000 20 foreign\n");
+	if (chown(path, 12345, 12345)) {
+		end(symbols);
+		unit_skip("not allowed to give a file away");
+		return;
+	}
+	CU_ASSERT_STRING_EQUAL(text(symbols, 0x10000), "0x0000000000010000");
+	end(symbols);
+}
+
+void suite_perf_map(void)
+{
+	CU_pSuite suite = CU_add_suite("perf map", NULL, NULL);
+
+	CU_add_test(suite, "comes and grows", test_grows);
+	CU_add_test(suite, "addresses used again", test_reused);
+	CU_add_test(suite, "bad lines", test_bad_lines);
+	CU_add_test(suite, "of an earlier process", test_stale);
+	CU_add_test(suite, "not the target's", test_not_ours);
+}

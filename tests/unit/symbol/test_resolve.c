@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Names, lines, inlined calls and modules in time, of this very program. */
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fixture.h"
+#include "symbol/symbol.h"
+#include "unit.h"
+
+void suite_resolve(void);
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t len = text ? strlen(text) : 0;
+
+	return len >= strlen(end) && !strcmp(text + len - strlen(end), end);
+}
+
+static void test_inlined(void)
+{
+	static const char *const names[] = { "fixture_inner", "fixture_middle", "fixture_real" };
+	struct symbols *symbols = fixture_symbols("");
+	uint64_t pc = fixture_real(1);
+	size_t nr;
+	const struct symbol_frame *frames = symbols_resolve(symbols, pc, 1, true, &nr);
+
+	if (!fixture_has_lines()) {
+		symbols_destroy(symbols);
+		unit_skip("built without -g");
+		return;
+	}
+	CU_ASSERT_EQUAL_FATAL(nr, 3);
+	for (size_t i = 0; i < nr; i++) {
+		CU_ASSERT_STRING_EQUAL(frames[i].function, names[i]);
+		CU_ASSERT(ends_with(frames[i].file, fixture_source));
+		CU_ASSERT_EQUAL(frames[i].line, fixture_lines[i]);
+		CU_ASSERT_EQUAL(frames[i].inlined, i < 2);
+		CU_ASSERT_EQUAL(frames[i].pc, pc);
+		CU_ASSERT_EQUAL(frames[i].offset, pc - (uint64_t)(uintptr_t)fixture_real);
+		CU_ASSERT(ends_with(frames[i].path, frames[i].module));
+		CU_ASSERT_PTR_NULL(frames[i].linkage);
+	}
+	symbols_destroy(symbols);
+}
+
+static void test_text(void)
+{
+	struct symbols *symbols = fixture_symbols("");
+	uint64_t pc = fixture_real(1), start = (uint64_t)(uintptr_t)fixture_real;
+	char expected[128];
+	const char *text = symbols_text(symbols, pc, 1, true);
+
+	if (!fixture_has_lines()) {
+		symbols_destroy(symbols);
+		unit_skip("built without -g");
+		return;
+	}
+	snprintf(expected, sizeof(expected), "fixture_real+0x%lx (%s:%d)",
+		 (unsigned long)(pc - start), fixture_source, fixture_lines[2]);
+	CU_ASSERT_STRING_EQUAL(text, expected);
+	/* No offset at the start, and the same string each time. */
+	CU_ASSERT(!strncmp(symbols_text(symbols, start, 1, false), "fixture_real (fixture.c:", 24));
+	CU_ASSERT_PTR_EQUAL(symbols_text(symbols, pc, 1, true), text);
+	symbols_destroy(symbols);
+}
+
+static void test_nothing_known(void)
+{
+	struct symbols *symbols;
+	struct symbol_module module = { .path = "/opt/libfoo.so",
+					.fd = -1,
+					.start = 0x10000,
+					.end = 0x20000,
+					.bias = 0xf000,
+					.born = 1,
+					.died = UINT32_MAX };
+	const struct symbol_frame *frames;
+	size_t nr;
+
+	CU_ASSERT_PTR_NULL_FATAL(symbols_create(0, &symbols));
+	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, 0x55d0bfe01149, 1, true),
+			       "0x000055d0bfe01149");
+	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, 0, 1, true), "0x0000000000000000");
+	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, UINT64_MAX, 1, false), "0xffffffffffffffff");
+	CU_ASSERT_PTR_NULL_FATAL(symbols_add(symbols, &module));
+	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, 0x10234, 1, true), "[libfoo.so+0x1234]");
+	frames = symbols_resolve(symbols, 0x10234, 1, true, &nr);
+	CU_ASSERT_EQUAL(nr, 1);
+	CU_ASSERT_PTR_NULL(frames[0].function);
+	CU_ASSERT_STRING_EQUAL(frames[0].module, "libfoo.so");
+	CU_ASSERT_STRING_EQUAL(frames[0].path, "/opt/libfoo.so");
+	CU_ASSERT_EQUAL(frames[0].offset, 0);
+	/* The end of a module is still its own, for a return address only. */
+	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, 0x20000, 1, true), "[libfoo.so+0x11000]");
+	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, 0x20000, 1, false), "0x0000000000020000");
+	symbols_destroy(symbols);
+}
+
+/*
+ * What people call them, not __libc_malloc, __GI___libc_malloc, cfree; with debug information and
+ * without.
+ */
+static void test_public_names(void)
+{
+	static const char *const names[] = { "malloc",	       "free",	   "calloc", "realloc",
+					     "posix_memalign", "memalign", "strtol" };
+	struct symbols *symbols = fixture_symbols("libc.so");
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		uint64_t addr, size;
+		char part[64];
+
+		CU_ASSERT_PTR_NULL_FATAL(symbols_find(symbols, names[i], &addr, &size));
+		CU_ASSERT_STRING_EQUAL(fixture_function(symbols, addr), names[i]);
+		snprintf(part, sizeof(part), "%s+0x3 ", names[i]);
+		CU_ASSERT(!strncmp(symbols_text(symbols, addr + 3, 1, false), part, strlen(part)));
+	}
+	symbols_destroy(symbols);
+}
+
+static void test_debug_libc(void)
+{
+	struct symbols *symbols = fixture_symbols("libc.so");
+	uint64_t addr, size;
+	size_t nr;
+	const struct symbol_frame *frames;
+
+	CU_ASSERT_PTR_NULL_FATAL(symbols_find(symbols, "malloc", &addr, &size));
+	frames = symbols_resolve(symbols, addr + 1, 1, false, &nr);
+	if (!frames[nr - 1].line)
+		unit_skip("no debug file of libc (libc6-dbg)");
+	else
+		CU_ASSERT(ends_with(frames[nr - 1].file, "malloc.c"));
+	CU_ASSERT_STRING_EQUAL(frames[nr - 1].function, "malloc");
+	CU_ASSERT_PTR_NULL_FATAL(symbols_set_debug_path(symbols, "/nonexistent"));
+	symbols_destroy(symbols);
+
+	/* Without it, by .dynsym, the module in place of the line. */
+	symbols = fixture_symbols("libc.so");
+	CU_ASSERT_PTR_NULL_FATAL(symbols_set_debug_path(symbols, "/nonexistent"));
+	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, addr, 1, false), "malloc [libc.so.6]");
+	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, addr + 3, 1, true), "malloc+0x3 [libc.so.6]");
+	symbols_destroy(symbols);
+}
+
+static void test_vdso(void)
+{
+	const char *image = (const char *)getauxval(AT_SYSINFO_EHDR);
+	uint64_t start = (uint64_t)(uintptr_t)image, addr, size;
+	struct symbol_module module = {
+		.path = "[vdso]",
+		.fd = -1,
+		.bytes = image,
+		.bytes_len = 0x2000,
+		.start = start,
+		.end = start + 0x2000,
+		.bias = start,
+		.born = 1,
+		.died = UINT32_MAX,
+	};
+	struct symbols *symbols;
+
+	if (!image) {
+		unit_skip("no vDSO");
+		return;
+	}
+	/* Its section headers are behind the text, so take all that is there. */
+	while (!msync((void *)(uintptr_t)module.end, 4096, MS_ASYNC) && module.bytes_len < 0x4000) {
+		module.bytes_len += 4096;
+		module.end += 4096;
+	}
+	CU_ASSERT_PTR_NULL_FATAL(symbols_create(0, &symbols));
+	CU_ASSERT_PTR_NULL_FATAL(symbols_add(symbols, &module));
+	CU_ASSERT_PTR_NULL_FATAL(symbols_find(symbols, "__vdso_gettimeofday", &addr, &size));
+	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, addr, 1, false), "gettimeofday [vdso]");
+	symbols_destroy(symbols);
+}
+
+/* Two files at the same addresses, one after the other: in generations 3 to 4, and from 7 on. */
+static void test_generations(void)
+{
+	const uint64_t bias = 0x7f0000000000;
+	uint64_t pc = bias + fixture_file_address(fixture_real), addr, size;
+	struct symbol_module first, second;
+	struct symbols *symbols;
+	const char *text;
+
+	CU_ASSERT_PTR_NULL_FATAL(symbols_create(0, &symbols));
+	first = fixture_file("/proc/self/exe", bias);
+	first.born = 3;
+	CU_ASSERT_FATAL(fixture_module("libc.so", &second));
+	second.end += bias - second.start;
+	second.start = second.bias = bias;
+	second.born = 7;
+	CU_ASSERT_PTR_NULL_FATAL(symbols_add(symbols, &first));
+	text = symbols_text(symbols, pc, 3, false);
+	CU_ASSERT(!strncmp(text, "fixture_real", 12));
+	/*
+	 * Code that ran before it was noticed that it had been mapped: better its name than none.
+	 */
+	CU_ASSERT_PTR_EQUAL(symbols_text(symbols, pc, 2, false), text);
+	symbols_end(symbols, bias, 3, 5);
+	CU_ASSERT_PTR_EQUAL(symbols_text(symbols, pc, 4, false), text);
+	CU_ASSERT_PTR_NULL(symbols_resolve(symbols, pc, 5, false, &size)->module);
+	CU_ASSERT_PTR_NOT_NULL(symbols_find(symbols, "fixture_real", &addr, &size));
+
+	CU_ASSERT_PTR_NULL_FATAL(symbols_add(symbols, &second));
+	CU_ASSERT_PTR_NULL_FATAL(symbols_find(symbols, "malloc", &addr, &size));
+	CU_ASSERT_STRING_EQUAL(symbols_resolve(symbols, addr, 7, false, &size)[size - 1].function,
+			       "malloc");
+	CU_ASSERT_STRING_EQUAL(symbols_resolve(symbols, pc, UINT32_MAX - 1, false, &size)->module,
+			       "libc.so.6");
+	CU_ASSERT_PTR_EQUAL(symbols_text(symbols, pc, 3, false), text);
+	symbols_destroy(symbols);
+	close(first.fd);
+	close(second.fd);
+}
+
+/* The same library, unloaded and loaded again and again: one file, and one text. */
+static void test_come_and_go(void)
+{
+	const uint64_t bias = 0x7f0000000000;
+	uint64_t pc = bias + fixture_file_address(fixture_real);
+	struct symbol_module module = fixture_file("/proc/self/exe", bias);
+	struct symbols *symbols;
+	const char *text = NULL;
+	int before, after;
+
+	CU_ASSERT_PTR_NULL_FATAL(symbols_create(0, &symbols));
+	before = dup(0);
+	close(before);
+	for (uint32_t i = 1; i <= 100; i++) {
+		module.born = 2 * i;
+		CU_ASSERT_PTR_NULL_FATAL(symbols_add(symbols, &module));
+		symbols_end(symbols, bias, module.born, 2 * i + 1);
+		if (!text)
+			text = symbols_text(symbols, pc, module.born, false);
+		CU_ASSERT_PTR_EQUAL(symbols_text(symbols, pc, module.born, false), text);
+	}
+	after = dup(0);
+	close(after);
+	CU_ASSERT(after - before <= 3);
+	symbols_destroy(symbols);
+	close(module.fd);
+}
+
+/* A file without a name: only the descriptor is left. */
+static void test_deleted(void)
+{
+	const uint64_t bias = 0x7f0000000000;
+	uint64_t pc = bias + fixture_file_address(fixture_real);
+	struct symbol_module module;
+	struct symbols *symbols;
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/copy", fixture_enter());
+	CU_ASSERT_FATAL(fixture_shell("cp \"$PROGRAM\" copy"));
+	module = fixture_file(path, bias);
+	fixture_leave();
+	CU_ASSERT_PTR_NULL_FATAL(symbols_create(0, &symbols));
+	CU_ASSERT_PTR_NULL_FATAL(symbols_add(symbols, &module));
+	close(module.fd);
+	CU_ASSERT_STRING_EQUAL(fixture_function(symbols, pc), "fixture_real");
+	symbols_destroy(symbols);
+}
+
+/* A module that nobody asks for costs a descriptor; the end gives everything back. */
+static void test_lazy(void)
+{
+	struct symbol_module module = fixture_file("/proc/self/exe", 0);
+	struct symbols *symbols;
+	int before, added, asked, after;
+
+	before = dup(0);
+	close(before);
+	CU_ASSERT_PTR_NULL_FATAL(symbols_create(0, &symbols));
+	CU_ASSERT_PTR_NULL_FATAL(symbols_add(symbols, &module));
+	added = dup(0);
+	close(added);
+	CU_ASSERT_EQUAL(added, before + 1);
+	CU_ASSERT_STRING_EQUAL(fixture_function(symbols, fixture_file_address(fixture_real)),
+			       "fixture_real");
+	asked = dup(0);
+	close(asked);
+	CU_ASSERT(asked >= added);
+	symbols_destroy(symbols);
+	after = dup(0);
+	close(after);
+	CU_ASSERT_EQUAL(after, before);
+	close(module.fd);
+}
+
+void suite_resolve(void)
+{
+	CU_pSuite suite = CU_add_suite("resolve", NULL, NULL);
+
+	CU_add_test(suite, "inlined calls and lines", test_inlined);
+	CU_add_test(suite, "text", test_text);
+	CU_add_test(suite, "nothing known", test_nothing_known);
+	CU_add_test(suite, "public names", test_public_names);
+	CU_add_test(suite, "libc by its debug file, and without", test_debug_libc);
+	CU_add_test(suite, "vDSO from bytes", test_vdso);
+	CU_add_test(suite, "generations", test_generations);
+	CU_add_test(suite, "come and go", test_come_and_go);
+	CU_add_test(suite, "deleted file", test_deleted);
+	CU_add_test(suite, "lazy", test_lazy);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A target with a file system of its own: debug files and the perf map are found below its root, and a link
+ * in there does not lead out of it.
+ */
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fixture.h"
+#include "symbol/symbol.h"
+#include "unit.h"
+
+void suite_root(void);
+
+#define BIAS	0x7f0000000000
+
+static int done[2];
+
+/* A process with the folder's `root` as its root, that lives until end_child. 0: not allowed. */
+static pid_t start_child(void)
+{
+	char root[4200], c = 0;
+	int ready[2];
+	pid_t pid;
+
+	snprintf(root, sizeof(root), "%s/root", fixture_folder());
+	CU_ASSERT_FATAL(!pipe(ready) && !pipe(done));
+	pid = fork();
+	if (!pid) {
+		close(done[1]);
+		c = chroot(root) == 0;
+		if (write(ready[1], &c, 1) == 1 && read(done[0], &c, 1) == 0)
+			_exit(0);
+		_exit(1);
+	}
+	close(done[0]);
+	close(ready[1]);
+	CU_ASSERT_FATAL(pid > 0 && read(ready[0], &c, 1) == 1);
+	close(ready[0]);
+	if (c)
+		return pid;
+	close(done[1]);
+	waitpid(pid, NULL, 0);
+	return 0;
+}
+
+static void end_child(pid_t pid)
+{
+	int status;
+
+	close(done[1]);
+	CU_ASSERT(waitpid(pid, &status, 0) == pid && status == 0);
+}
+
+static bool enter(void)
+{
+	fixture_enter();
+	if (fixture_has_lines() &&
+	    fixture_shell("mkdir -p root/opt root/tmp root/usr/lib/debug/opt && "
+			  "objcopy --only-keep-debug \"$PROGRAM\" bare.debug 2>/dev/null && "
+			  "objcopy --strip-all \"$PROGRAM\" bare && "
+			  "objcopy --add-gnu-debuglink=bare.debug bare"))
+		return true;
+	fixture_leave();
+	unit_skip("no objcopy, or built without -g");
+	return false;
+}
+
+/* Is fixture_real known in the target's /opt/bare? The target is gone when it is asked. */
+static bool is_known(bool *allowed_ret)
+{
+	uint64_t pc = BIAS + fixture_file_address(fixture_real);
+	struct symbol_module module;
+	struct symbols *symbols;
+	char path[4200];
+	pid_t pid = start_child();
+	bool known;
+
+	*allowed_ret = pid != 0;
+	if (!pid)
+		return false;
+	snprintf(path, sizeof(path), "%s/bare", fixture_folder());
+	module = fixture_file(path, BIAS);
+	module.path = "/opt/bare";
+	CU_ASSERT_PTR_NULL_FATAL(symbols_create(pid, &symbols));
+	CU_ASSERT_PTR_NULL_FATAL(symbols_add(symbols, &module));
+	end_child(pid);
+	close(module.fd);
+	known = !strcmp(fixture_function(symbols, pc), "fixture_real");
+	symbols_destroy(symbols);
+	return known;
+}
+
+static void test_debug_file(void)
+{
+	bool allowed;
+
+	if (!enter())
+		return;
+	CU_ASSERT(!is_known(&allowed));
+	if (!allowed) {
+		fixture_leave();
+		unit_skip("not allowed to chroot");
+		return;
+	}
+	CU_ASSERT(fixture_shell("mv bare.debug root/usr/lib/debug/opt/"));
+	CU_ASSERT(is_known(&allowed));
+	CU_ASSERT(fixture_shell("mv root/usr/lib/debug/opt/bare.debug root/opt/"));
+	CU_ASSERT(is_known(&allowed));
+	/* A link of the target's, absolute: its own root is meant. */
+	CU_ASSERT(fixture_shell("mv root/opt/bare.debug root/tmp/ && ln -s /tmp/bare.debug root/opt/"));
+	CU_ASSERT(is_known(&allowed));
+	CU_ASSERT(fixture_shell("mv root/tmp/bare.debug . && ln -sf \"$PWD/bare.debug\" root/opt/bare.debug"));
+	CU_ASSERT(!is_known(&allowed));
+	CU_ASSERT(fixture_shell("ln -sf ../../bare.debug root/opt/bare.debug"));
+	CU_ASSERT(!is_known(&allowed));
+	fixture_leave();
+}
+
+static void test_perf_map(void)
+{
+	struct symbols *symbols;
+	pid_t pid;
+
+	if (!enter())
+		return;
+	pid = start_child();
+	if (!pid) {
+		fixture_leave();
+		unit_skip("not allowed to chroot");
+		return;
+	}
+	CU_ASSERT_PTR_NULL_FATAL(symbols_create(pid, &symbols));
+	CU_ASSERT(fixture_shell("echo '10000 20 inside' >root/tmp/perf-%d.map", pid));
+	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, 0x10004, 1, false), "inside+0x4");
+	end_child(pid);
+	/* It was open. */
+	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, 0x10005, 1, false), "inside+0x5");
+	symbols_destroy(symbols);
+	fixture_leave();
+}
+
+void suite_root(void)
+{
+	CU_pSuite suite = CU_add_suite("root", NULL, NULL);
+
+	CU_add_test(suite, "debug files", test_debug_file);
+	CU_add_test(suite, "perf map", test_perf_map);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Ranges that overlap, against an array that is searched in full. */
+
+#include "symbol/spans.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "unit.h"
+
+void suite_spans(void);
+
+struct truth {
+	uint64_t start, end;
+};
+
+/*
+ * The one that starts last, and of those the last added, that comes before `before` in this order;
+ * -1: none.
+ */
+static int next_of(const struct truth *truth, int nr, uint64_t addr, int before)
+{
+	int best = -1;
+
+	for (int i = 0; i < nr; i++) {
+		if (addr < truth[i].start || addr >= truth[i].end)
+			continue;
+		if (before >= 0 && (truth[i].start > truth[before].start ||
+				    (truth[i].start == truth[before].start && i >= before)))
+			continue;
+		if (best < 0 || truth[i].start >= truth[best].start)
+			best = i;
+	}
+	return best;
+}
+
+static void test_against_array(void)
+{
+	enum { NR = 200, ADDRESSES = 300 };
+	struct truth truth[NR];
+	struct spans spans = { .vec = VEC_INIT };
+
+	srand(1);
+	for (int i = 0; i < NR; i++) {
+		truth[i].start = (uint64_t)(rand() % ADDRESSES);
+		truth[i].end = truth[i].start + (uint64_t)(rand() % (i % 10 ? 8 : 200));
+		CU_ASSERT_PTR_NULL_FATAL(
+			spans_add(&spans, truth[i].start, truth[i].end, (uint32_t)i));
+	}
+	spans_sort(&spans);
+	for (uint64_t addr = 0; addr < ADDRESSES + 210; addr++) {
+		const struct span *span = NULL;
+		int expected = -1;
+
+		do {
+			span = spans_find(&spans, addr, span);
+			expected = next_of(truth, NR, addr, expected);
+			CU_ASSERT_EQUAL_FATAL(span ? (int)span->value : -1, expected);
+		} while (span);
+	}
+	spans_free(&spans);
+}
+
+static void test_edges(void)
+{
+	struct spans spans = { .vec = VEC_INIT };
+
+	spans_sort(&spans);
+	CU_ASSERT_PTR_NULL(spans_find(&spans, 0, NULL));
+	CU_ASSERT_PTR_NULL(spans_add(&spans, 5, 5, 1));
+	CU_ASSERT_PTR_NULL(spans_add(&spans, 9, 5, 2));
+	CU_ASSERT_EQUAL(spans.vec.nr, 0);
+	CU_ASSERT_PTR_NULL(spans_add(&spans, 0, UINT64_MAX, 3));
+	spans_sort(&spans);
+	CU_ASSERT_PTR_NOT_NULL(spans_find(&spans, 0, NULL));
+	CU_ASSERT_PTR_NOT_NULL(spans_find(&spans, UINT64_MAX - 1, NULL));
+	CU_ASSERT_PTR_NULL(spans_find(&spans, UINT64_MAX, NULL));
+	spans_free(&spans);
+}
+
+/* A file may say that a million ranges reach over everything: a search ends nevertheless. */
+static void test_bounded(void)
+{
+	struct spans spans = { .vec = VEC_INIT };
+
+	CU_ASSERT_PTR_NULL_FATAL(spans_add(&spans, 0, 1000000, 0));
+	for (uint32_t i = 1; i < 3 * SPANS_STEPS; i++)
+		CU_ASSERT_PTR_NULL_FATAL(spans_add(&spans, i, i + 1, i));
+	spans_sort(&spans);
+	CU_ASSERT_PTR_NULL(spans_find(&spans, 500000, NULL));
+	CU_ASSERT_PTR_NOT_NULL(spans_find(&spans, SPANS_STEPS / 2, NULL));
+	spans_free(&spans);
+}
+
+void suite_spans(void)
+{
+	CU_pSuite suite = CU_add_suite("spans", NULL, NULL);
+
+	CU_add_test(suite, "against an array", test_against_array);
+	CU_add_test(suite, "edges", test_edges);
+	CU_add_test(suite, "bounded", test_bounded);
+}

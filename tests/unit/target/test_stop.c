@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Stopping threads that run and threads that wait. */
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "os/procfs.h"
+#include "target/target.h"
+#include "unit.h"
+#include "victim.h"
+
+void suite_stop(void);
+
+#define WAITING	40
+#define RUNNING	2
+
+static struct victim victim;
+static struct child child;
+
+static void *wait_for_ever(void *arg UNUSED)
+{
+	for (;;)
+		pause();
+	return NULL;
+}
+
+static void *run_for_ever(void *arg)
+{
+	volatile uint64_t count = 0;
+
+	pthread_barrier_wait(arg);
+	for (;;)
+		count++;
+	return NULL;
+}
+
+static void threads(void *arg UNUSED)
+{
+	pthread_barrier_t barrier;
+	pthread_t thread;
+
+	pthread_barrier_init(&barrier, NULL, RUNNING + 1);
+	for (unsigned i = 0; i < WAITING + RUNNING; i++)
+		if (pthread_create(&thread, NULL, i < WAITING ? wait_for_ever : run_for_ever,
+				   &barrier))
+			_exit(1);
+	pthread_barrier_wait(&barrier);
+	child_ready(1);
+	child_wait();
+	_exit(0);
+}
+
+static unsigned stopped, busy, busy_late;
+
+static void count(struct thread *thread)
+{
+	/* Each comes twice; those who are busy first of all. */
+	if (thread->busy && !busy)
+		busy_late = stopped;
+	stopped += thread->state == THREAD_STOPPED;
+	busy += thread->busy;
+}
+
+static struct err *count_all(struct victim *v)
+{
+	stopped = busy = busy_late = 0;
+	target_each_busy_first(v->target, count);
+	return NULL;
+}
+
+/* Do all those wait that are to, the first thread too? */
+static bool all_wait(void)
+{
+	struct proc_tasks tasks = { VEC_INIT };
+	unsigned waiting = 0;
+
+	CU_ASSERT_PTR_NULL(procfs_tasks(child.pid, &tasks));
+	for (size_t i = 0; i < tasks.vec.nr; i++) {
+		struct proc_stat stat;
+
+		waiting += !procfs_stat(tasks.vec.at[i], &stat) && stat.state == 'S';
+	}
+	vec_free(&tasks.vec);
+	return waiting == WAITING + 1;
+}
+
+static void test_all_stop(void)
+{
+	CU_ASSERT_TRUE_FATAL(child_start(&child, threads, NULL));
+	CU_ASSERT_TRUE_FATAL(child_word(&child, &(uint64_t){ 0 }));
+	while (!all_wait())
+		;
+	if (!victim_seize(&victim, child.pid)) {
+		child_end(&child);
+		return;
+	}
+	for (int i = 0; i < 20; i++) {
+		victim_run(&victim, count_all);
+		CU_ASSERT_EQUAL(stopped, WAITING + RUNNING + 1);
+		CU_ASSERT_EQUAL(busy, RUNNING);
+		CU_ASSERT_EQUAL(busy_late, 0);
+		victim_resume(&victim);
+		/* One that is stopped on its way back into its call is busy. */
+		while (!all_wait())
+			;
+		victim_stop(&victim);
+	}
+	victim_release(&victim);
+	CU_ASSERT_EQUAL(child_end(&child), 0);
+}
+
+void suite_stop(void)
+{
+	CU_pSuite suite = CU_add_suite("stop", NULL, NULL);
+
+	CU_add_test(suite, "all stop, those who run last", test_all_stop);
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A traced process for tests. */
+
+#include "victim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "os/tracer.h"
+#include "unit.h"
+
+static bool on_trap(void *ctx UNUSED, struct thread *thread UNUSED)
+{
+	return false;
+}
+
+static bool on_is_trap(void *ctx UNUSED, uint64_t pc UNUSED)
+{
+	return false;
+}
+
+static void on_thread(void *ctx UNUSED, struct thread *thread UNUSED)
+{
+}
+
+static void on_fork_child(void *ctx, pid_t child)
+{
+	struct victim *victim = ctx;
+
+	victim->forked = child;
+}
+
+static void on_status(void *ctx, pid_t tid, int status)
+{
+	struct victim *victim = ctx;
+
+	if (victim->target)
+		target_dispatch(victim->target, tid, status);
+}
+
+static void on_signal(void *ctx UNUSED, struct thread *thread UNUSED, int signal UNUSED)
+{
+}
+
+static void on_ended(void *ctx UNUSED, int status UNUSED, bool known UNUSED)
+{
+}
+
+static const struct target_ops ops = {
+	.trap		= on_trap,
+	.is_trap	= on_is_trap,
+	.thread_new	= on_thread,
+	.thread_gone	= on_thread,
+	.fork_child	= on_fork_child,
+	.route		= on_status,
+	.exec		= on_thread,
+	.signal		= on_signal,
+	.ended		= on_ended,
+};
+
+struct job {
+	struct victim *victim;
+	struct err *(*fn)(struct victim *victim);
+	uint64_t limit;
+};
+
+static struct err *seize(void *arg)
+{
+	struct victim *victim = arg;
+	struct target *target;
+	struct err *err = target_create(victim->tracer, victim->pid, NULL, &ops, victim,
+					&victim->target);
+
+	if (err)
+		return err;
+	target = victim->target;
+	err = modules_refresh(&target->modules, victim->pid, &target->mem.memory, NULL);
+	if (!err)
+		err = target_seize_all(target);
+	return err ? err : target_stop(target, NULL);
+}
+
+bool victim_seize(struct victim *victim, pid_t pid)
+{
+	struct err *err;
+
+	memset(victim, 0, sizeof(*victim));
+	victim->pid = pid;
+	CU_ASSERT_PTR_NULL_FATAL(tracer_create(on_status, victim, &victim->tracer));
+	err = tracer_call(victim->tracer, seize, victim);
+	if (!err)
+		return true;
+	CU_ASSERT_EQUAL(err->code, ERR_PERM);
+	unit_skip("tracing is not allowed");
+	tracer_destroy(victim->tracer);
+	target_destroy(victim->target);
+	return false;
+}
+
+static struct err *run(void *arg)
+{
+	struct job *job = arg;
+
+	return job->fn(job->victim);
+}
+
+static struct err *run_remote(void *arg)
+{
+	struct job *job = arg;
+	struct err *err = remote_begin_any(job->victim->target, &job->victim->remote), *also;
+
+	if (err)
+		return err;
+	err = job->fn(job->victim);
+	also = remote_end(&job->victim->remote);
+	return err ? err : also;
+}
+
+struct err *victim_try(struct victim *victim, struct err *(*fn)(struct victim *victim))
+{
+	struct job job = { .victim = victim, .fn = fn };
+
+	return tracer_call(victim->tracer, run_remote, &job);
+}
+
+static void must(struct err *err)
+{
+	if (err)
+		printf("%s ", err->msg);
+	CU_ASSERT_PTR_NULL_FATAL(err);
+}
+
+void victim_run(struct victim *victim, struct err *(*fn)(struct victim *victim))
+{
+	struct job job = { .victim = victim, .fn = fn };
+
+	must(tracer_call(victim->tracer, run, &job));
+}
+
+void victim_remote(struct victim *victim, struct err *(*fn)(struct victim *victim))
+{
+	must(victim_try(victim, fn));
+}
+
+static uint64_t region_limit;
+
+static struct err *make_region(struct victim *victim)
+{
+	struct log_config config = { .limit = region_limit, .stack_depth = 32 };
+
+	struct err *err = region_create(victim->target, &victim->remote, &config, &victim->region);
+
+	return err ? err : region_format(victim->region, &config);
+}
+
+void victim_region(struct victim *victim, uint64_t limit)
+{
+	region_limit = limit;
+	victim_remote(victim, make_region);
+}
+
+static struct err *resume(struct victim *victim)
+{
+	target_resume(victim->target);
+	return NULL;
+}
+
+static struct err *stop(struct victim *victim)
+{
+	return target_stop(victim->target, NULL);
+}
+
+static struct err *let_go(struct victim *victim)
+{
+	struct err *err = target_stop(victim->target, NULL);
+
+	if (!err)
+		target_release(victim->target);
+	return err;
+}
+
+void victim_resume(struct victim *victim)
+{
+	victim_run(victim, resume);
+}
+
+void victim_stop(struct victim *victim)
+{
+	victim_run(victim, stop);
+}
+
+void victim_release(struct victim *victim)
+{
+	victim_run(victim, let_go);
+	tracer_destroy(victim->tracer);
+	target_destroy(victim->target);
+	region_free(victim->region);
+}
