@@ -86,6 +86,11 @@ static void sort_words(struct words *words)
 		qsort(words->vec.at, words->vec.nr, sizeof(*words->vec.at), by_value);
 }
 
+static bool is_among(const struct words *words, size_t nr, uint64_t word)
+{
+	return nr && bsearch(&word, words->vec.at, nr, sizeof(word), by_value);
+}
+
 /* --- mappings --- */
 
 static struct err *add_map(struct job *job, const struct proc_map *map)
@@ -344,15 +349,24 @@ static struct err *note_unsure(struct job *job)
 	return err;
 }
 
-/* Blocks that are listed now are sure, should a clue come near them in the next look. */
+/*
+ * Blocks that were listed at any look are sure, should a clue come near them in a later one: not
+ * only those of the last, which may have been torn, and have overlooked some.
+ */
 static struct err *keep_sure(struct job *job)
 {
+	const struct blocks *blocks = &job->ret->blocks;
+	size_t had = job->sure.vec.nr;
 	struct err *err = NULL;
 
-	vec_clear(&job->sure.vec);
-	for (size_t i = 0; i < job->ret->blocks.vec.nr && !err; i++)
-		if (job->ret->blocks.vec.at[i].preattach)
-			err = vec_push(&job->sure.vec, job->ret->blocks.vec.at[i].address);
+	for (size_t i = 0; i < blocks->vec.nr && !err; i++) {
+		uint64_t address = blocks->vec.at[i].address;
+
+		if (blocks->vec.at[i].preattach && !is_among(&job->sure, had, address))
+			err = vec_push(&job->sure.vec, address);
+	}
+	if (job->sure.vec.nr > had)
+		sort_words(&job->sure);
 	return err;
 }
 

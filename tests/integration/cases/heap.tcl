@@ -35,7 +35,8 @@ proc check_early {t m} {
 		check {[dict get $block heap] ne "-"} {no heap: $block}
 		dict unset truth $address
 	}
-	check {[dict size $truth] == 0} {[dict size $truth] are held, but not listed: [lrange $truth 0 5]}
+	check {[dict size $truth] == 0} {[dict size $truth] are held, but not listed:\
+		[lrange $truth 0 5]; it ends with: [lrange [split [string trimright $text] "\n"] end-3 end]}
 	check {$vectors == 8} {$vectors blocks of 280 bytes too many}
 	check {[string match "* $early allocations, * bytes from before the attach" \
 		[lindex [split [string trimright $text] "\n"] end]]} {the last line does not say $early}
