@@ -5,8 +5,10 @@
  * A thread that is inside the allocator may have a block that is in no record yet, or chunks half
  * written. It is told by its stack: a return address in one of our areas (all functions but free
  * keep one there), or in a probed function (free, which is recorded first, keeps none). All words in
- * its registers and on the top of its stack are taken as clues. While clues make blocks uncertain,
- * or the walk finds damage, a target that runs is let go on for a moment and looked at again.
+ * its registers and on the top of its stack are taken as clues. So those who are inside are let go on
+ * alone until they have come out, before each look at a target that may run: mostly nobody is left,
+ * and nothing uncertain. While clues still make blocks uncertain, or the walk finds damage, all of it
+ * is let go on for a moment and looked at again.
  */
 
 #include "session/heap.h"
@@ -29,6 +31,8 @@
 #define ROUNDS_NS	1000000000ull	/* no more rounds after this */
 #define MOMENT_NS	50000ull	/* how long the target runs before the second; each is twice that */
 #define CALM_LOOKS	3u
+#define DRAIN_STEPS	8u		/* those inside go on alone so often at most ... */
+#define DRAIN_NS	50000ull	/* ... for so long at first, and then for twice as long each time */
 #define FRAMES		48u
 #define STACK_WORDS	512u		/* of a thread inside the allocator */
 #define RED_ZONE	128u
@@ -51,6 +55,7 @@ struct job {
 	VEC(struct heap_map) maps;
 	VEC(struct heap_map) data;
 	struct words threads, clues, blocks, sure;
+	VEC(pid_t) inside;		/* threads that are in the allocator */
 	struct addresses left_out;	/* of this look, and: */
 	struct addresses unsure;	/* of each look up to now, but those at a torn heap */
 	bool looked;			/* there was another */
@@ -71,6 +76,7 @@ static void job_free(struct job *job)
 	vec_free(&job->left_out.vec);
 	vec_free(&job->unsure.vec);
 	vec_free(&job->owners);
+	vec_free(&job->inside);
 }
 
 static int by_value(const void *a, const void *b)
@@ -214,8 +220,11 @@ static void look_at_thread(struct thread *thread, void *ctx)
 		job->err = vec_push(&job->threads.vec, tp);
 	/* What is inside an earlier mdbg's code cannot be told by this one's areas. */
 	if (job->session->old_maps.nr ||
-	    (job->session->probes && is_inside(thread, job->session->probes)))
+	    (job->session->probes && is_inside(thread, job->session->probes))) {
+		if (!job->err)
+			job->err = vec_push(&job->inside, thread->tid);
 		add_clues(job, thread);
+	}
 }
 
 static struct err *look_at_threads(struct job *job)
@@ -223,12 +232,38 @@ static struct err *look_at_threads(struct job *job)
 	vec_clear(&job->threads.vec);
 	vec_clear(&job->clues.vec);
 	vec_clear(&job->owners);
+	vec_clear(&job->inside);
 	job->all_threads = true;
 	job->err = NULL;
 	target_each_thread(job->session->target, look_at_thread, job);
 	sort_words(&job->clues);
-	job->calm = job->clues.vec.nr ? 0 : job->calm + 1;
 	return job->err;
+}
+
+static bool goes_on(struct thread *thread, void *ctx)
+{
+	const struct job *job = ctx;
+
+	for (size_t i = 0; i < job->inside.nr; i++)
+		if (job->inside.at[i] == thread->tid)
+			return true;
+	return false;
+}
+
+/*
+ * Those who wait for an arena wait for one who is inside as well, so that all come out sooner or
+ * later; who stays (a call that asks a slow kernel for memory) is looked at as he is.
+ */
+static struct err *drain(struct job *job)
+{
+	struct err *err = look_at_threads(job);
+
+	for (unsigned i = 0; i < DRAIN_STEPS && !err && job->inside.nr; i++) {
+		err = target_run_some(job->session->target, goes_on, job, DRAIN_NS << i);
+		if (!err)
+			err = look_at_threads(job);
+	}
+	return err;
 }
 
 /* --- one look --- */
@@ -411,6 +446,7 @@ static struct err *look(struct job *job)
 	err = read_maps(job);
 	if (!err)
 		err = look_at_threads(job);
+	job->calm = job->inside.nr ? 0 : job->calm + 1;
 	if (!err)
 		err = read_log(job);
 	if (!err)
@@ -437,35 +473,29 @@ static bool is_certain(const struct job *job)
 	return !job->ret->under_way && (!job->ret->walk.damages || job->calm >= CALM_LOOKS);
 }
 
-static struct err *run_for(struct session *session, uint64_t ns)
+/* One who stays inside an earlier mdbg's code cannot be told from others: that would be all of them. */
+static struct err *look_when_drained(struct job *job, bool may_run)
 {
-	uint64_t until = tracer_now() + ns;
-	int status;
-	pid_t tid;
+	struct err *err = may_run && !job->session->old_maps.nr ? drain(job) : NULL;
 
-	target_resume(session->target);
-	while (!tracer_wait(until, &tid, &status))
-		session_route(session, tid, status);
-	return target_stop(session->target, NULL);
+	if (!err)
+		err = look(job);
+	return err ? err : note_unsure(job);
 }
 
 static struct err *look_until_certain(struct job *job, bool may_run)
 {
 	uint64_t deadline = tracer_now() + ROUNDS_NS, moment = MOMENT_NS;
-	struct err *err = look(job);
+	struct err *err = look_when_drained(job, may_run);
 
-	if (!err)
-		err = note_unsure(job);
 	for (unsigned i = 1; i < ROUNDS && !err && may_run && !is_certain(job); i++) {
 		if (tracer_now() > deadline)
 			break;
 		err = keep_sure(job);
 		if (!err)
-			err = run_for(job->session, moment);
+			err = target_run_for(job->session->target, moment);
 		if (!err)
-			err = look(job);
-		if (!err)
-			err = note_unsure(job);
+			err = look_when_drained(job, may_run);
 		moment *= 2;
 	}
 	return err;

@@ -228,14 +228,43 @@ void target_resume(struct target *target)
 	target_each_busy_first(target, resume_one);
 }
 
-struct err *target_run_for(struct target *target, uint64_t ns)
+static struct err *route_for(struct target *target, uint64_t ns)
 {
 	uint64_t until = tracer_now() + ns;
 	int status;
 	pid_t tid;
 
-	target_resume(target);
 	while (!tracer_wait(until, &tid, &status))
 		target->ops->route(target->ctx, tid, status);
 	return target_stop(target, NULL);
+}
+
+struct err *target_run_for(struct target *target, uint64_t ns)
+{
+	target_resume(target);
+	return route_for(target, ns);
+}
+
+struct choice {
+	bool (*goes)(struct thread *thread, void *ctx);
+	void *ctx;
+};
+
+static void resume_chosen(struct thread *thread, void *ctx)
+{
+	const struct choice *choice = ctx;
+
+	if (choice->goes(thread, choice->ctx))
+		resume_one(thread);
+}
+
+struct err *target_run_some(struct target *target, bool (*goes)(struct thread *thread, void *ctx),
+			    void *ctx, uint64_t ns)
+{
+	struct choice choice = { goes, ctx };
+
+	/* Whoever stops meanwhile, for whatever reason, need not go on. */
+	target->stopped = false;
+	target_each_thread(target, resume_chosen, &choice);
+	return route_for(target, ns);
 }

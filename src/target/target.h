@@ -148,6 +148,12 @@ void target_resume(struct target *target);
  */
 struct err *target_run_for(struct target *target, uint64_t ns) MUST_CHECK;
 /*
+ * The same for those of its threads that `goes` is true of; the others stand still meanwhile. Who
+ * waits for one of them makes no progress: that it leads anywhere is not to be relied on.
+ */
+struct err *target_run_some(struct target *target, bool (*goes)(struct thread *thread, void *ctx),
+			    void *ctx, uint64_t ns) MUST_CHECK;
+/*
  * Let all threads go on untraced: stuck ones when they come back. Must be stopped; ends with
  * target_destroy.
  */
