@@ -60,6 +60,20 @@ proc check {condition why} {
 	}
 }
 
+# Of a loop of trials: what failed, and how the target ended if it did.
+proc fail_with_end {t what message} {
+	set end [expr {[is_alive [pid_of $t]] ? "" : " (the target is gone: [ending $t])"}]
+	fail "$what: $message$end"
+}
+
+# A TCP port of 127.0.0.1 that nobody listens at.
+proc free_port {} {
+	set chan [socket -server list -myaddr 127.0.0.1 0]
+	set port [lindex [fconfigure $chan -sockname] 2]
+	close $chan
+	return $port
+}
+
 proc need {program} {
 	set path [auto_execok $program]
 	if {$path eq ""} {

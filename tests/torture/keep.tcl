@@ -27,11 +27,7 @@ proc check_kept {m what compared} {
 			order $::t go
 		}
 	} message]} {
-		set end ""
-		if {![is_alive [pid_of $::t]]} {
-			set end " (the target is gone: [ending $::t])"
-		}
-		fail "$what: $message$end"
+		fail_with_end $::t $what $message
 	}
 }
 

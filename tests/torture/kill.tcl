@@ -46,11 +46,7 @@ proc check_survivor {what} {
 		check_state $::before [pid_of $::t]
 		order $::t go
 	} message]} {
-		set end ""
-		if {![is_alive [pid_of $::t]]} {
-			set end " (the target is gone: [ending $::t])"
-		}
-		fail "$what: $message$end"
+		fail_with_end $::t $what $message
 	}
 }
 

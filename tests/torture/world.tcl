@@ -69,8 +69,7 @@ foreach {name command options stir calm} $worlds {
 				order $::t verify
 				next_works $before {OPTIONS}
 			} message]} {
-				set end [expr {[is_alive [pid_of $::t]] ? "" : " (the target is gone: [ending $::t])"}]
-				fail "trial $i: $message$end"
+				fail_with_end $::t "trial $i" $message
 			}
 		}
 		finish $::t

@@ -331,7 +331,7 @@ case hard-nginx 40 {
 	exec chmod 755 $::tmp $::tmp/www
 	spit $::tmp/www/page [string repeat "a page of a server\n" 500]
 	for {set try 0} {$try < 20} {incr try} {
-		set port [expr {20000 + int(rand() * 20000)}]
+		set port [free_port]
 		spit $::tmp/nginx.conf "
 			daemon off; user root; worker_processes 1; pid $::tmp/nginx.pid; error_log $::tmp/error.log;
 			events { worker_connections 64; }

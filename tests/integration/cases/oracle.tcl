@@ -123,7 +123,7 @@ proc oracle_requests {n} {
 case oracle-redis 200 {
 	build_oracle
 	need redis-cli
-	set ::port [expr {20000 + int(rand() * 20000)}]
+	set ::port [free_port]
 	set chan [watch [need redis-server] --port $::port --bind 127.0.0.1 --save {} --appendonly no --dir $::tmp \
 		--logfile $::tmp/redis.log]
 	until {![catch {redis_cli PING} answer] && $answer eq "PONG"} 60

@@ -11,7 +11,7 @@ proc start_redis {} {
 	need redis-cli
 	need redis-benchmark
 	for {set try 0} {$try < 20} {incr try} {
-		set ::port [expr {20000 + int(rand() * 20000)}]
+		set ::port [free_port]
 		set ::redis [exec [need redis-server] --port $::port --bind 127.0.0.1 --save {} --appendonly no \
 			--dir $::tmp --daemonize no > $::tmp/redis.log 2>@1 &]
 		for {set wait 0} {$wait < 500 && [is_alive $::redis]} {incr wait} {
