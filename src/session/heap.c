@@ -123,7 +123,7 @@ static struct err *add_map(struct job *job, const struct proc_map *map)
 static struct err *read_maps(struct job *job)
 {
 	struct proc_maps maps;
-	struct err *err = procfs_maps(job->session->target->mem.tid, &maps);
+	struct err *err = target_maps(job->session->target, &maps);
 
 	if (err)
 		return err;
@@ -198,7 +198,7 @@ static void add_clues(struct job *job, const struct thread *thread)
 	for (uint8_t i = 0; i < arch->regs_words; i++)
 		add_clue(job, thread, regs_get(&thread->regs, i));
 	/* Less, where the stack ends. */
-	if (memory_read_some(&thread->target->mem.memory,
+	if (memory_read_some(thread->target->memory,
 			     (regs_get(&thread->regs, arch->sp) - RED_ZONE) & ~7ull, word,
 			     sizeof(word), &got))
 		return;
@@ -307,7 +307,7 @@ static struct err *walk_heaps(struct job *job)
 {
 	struct session *session = job->session;
 	struct heap_source source = {
-		.memory = &session->target->mem.memory,
+		.memory = session->target->memory,
 		.map = job->maps.at, .nr_maps = job->maps.nr,
 		.data = job->data.at, .nr_data = job->data.nr,
 		.thread = job->threads.vec.at, .nr_threads = job->threads.vec.nr,

@@ -277,7 +277,7 @@ static bool has_blocks(const struct job *job, const struct proc_map *map)
 
 static struct err *sort_maps(struct job *job)
 {
-	struct err *err = procfs_maps(job->session->target->mem.tid, &job->maps);
+	struct err *err = target_maps(job->session->target, &job->maps);
 
 	for (size_t i = 0; i < job->maps.vec.nr && !err; i++) {
 		const struct proc_map *map = &job->maps.vec.at[i];
@@ -395,7 +395,7 @@ static void add_dtv(struct job *job, const struct arch *arch, uint64_t tp)
 {
 	uint64_t dtv;
 
-	if (!tp || memory_read_u64(&job->session->target->mem.memory, tp + arch->dtv, &dtv))
+	if (!tp || memory_read_u64(job->session->target->memory, tp + arch->dtv, &dtv))
 		return;		/* no libc, no thread control block */
 	dtv -= arch->dtv_first;
 	add_words(job, &dtv, 1);
@@ -407,7 +407,7 @@ static bool block_says(const struct job *job, uint64_t sp, uint64_t tp, uint64_t
 	uint64_t word[2];
 
 	if (!job->stack_offset || !tp ||
-	    memory_read(&job->session->target->mem.memory, tp + job->stack_offset, word,
+	    memory_read(job->session->target->memory, tp + job->stack_offset, word,
 			sizeof(word)))
 		return false;
 	*start_ret = word[0];
@@ -467,7 +467,7 @@ static void add_chunks_in_use(struct job *job, const struct thread *thread)
 
 	add_chunks(job, thread->regs.word, arch->regs_words);
 	/* Less, where the stack ends. */
-	if (!memory_read_some(&thread->target->mem.memory,
+	if (!memory_read_some(thread->target->memory,
 			      (regs_get(&thread->regs, arch->sp) - arch->red_zone) & ~7ull, word,
 			      sizeof(word), &got))
 		add_chunks(job, word, got / sizeof(*word));
@@ -533,7 +533,7 @@ static struct err *collect(struct job *job)
 static struct err *mark(struct job *job)
 {
 	const struct mark_source source = {
-		.memory = &job->session->target->mem.memory,
+		.memory = job->session->target->memory,
 		.block = job->ret->blocks.vec.at, .nr_blocks = job->ret->blocks.vec.nr,
 		.root = job->root.vec.at, .nr_roots = job->root.vec.nr,
 		.heap = job->heap.vec.at, .nr_heaps = job->heap.vec.nr,

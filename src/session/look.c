@@ -529,5 +529,5 @@ struct err *session_maps(struct session *session, struct proc_maps *ret)
 {
 	struct err *err = session_need_target(session);
 
-	return err ? err : procfs_maps(session->target->mem.tid, ret);
+	return err ? err : target_maps(session->target, ret);
 }

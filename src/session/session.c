@@ -192,7 +192,7 @@ struct log *session_log(struct session *session)
 struct memory *session_memory(struct session *session)
 {
 	return session->target && !session_need_target(session) ?
-		&session->target->mem.memory : &session->no_memory;
+		session->target->memory : &session->no_memory;
 }
 
 uint32_t session_generation(const struct session *session)

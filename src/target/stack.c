@@ -50,7 +50,7 @@ static bool more(void *ctx, uint64_t addr, uint64_t *ret)
 
 	window->used = true;
 	if (addr < window->start || addr + sizeof(*ret) > window->end) {
-		if (memory_read_some(&window->target->mem.memory, addr, window->bytes, WINDOW,
+		if (memory_read_some(window->target->memory, addr, window->bytes, WINDOW,
 				     &got) ||
 		    got < sizeof(*ret))
 			return false;
@@ -119,7 +119,7 @@ uint32_t stack_walk(struct target *target, const struct regs *regs, const struct
 	uint32_t nr;
 	size_t got;
 
-	if (memory_read_some(&target->mem.memory, sp, copy, MAX(target->stack_copy, COPY_MIN),
+	if (memory_read_some(target->memory, sp, copy, MAX(target->stack_copy, COPY_MIN),
 			     &got))
 		got = 0;
 	top.high = sp + got;
@@ -225,7 +225,7 @@ static bool next_word(struct words *words, uint64_t *ret)
 	if (words->i == words->nr) {
 		words->at += words->nr * 8;
 		if (words->at >= words->end ||
-		    memory_read_some(&words->target->mem.memory, words->at, words->word,
+		    memory_read_some(words->target->memory, words->at, words->word,
 				     sizeof(words->word), &got) ||
 		    got < 8)
 			return false;

@@ -47,6 +47,7 @@ struct err *target_create(struct tracer *tracer, pid_t pid, const char *cache_di
 		return err;
 	}
 	target->pid = pid;
+	target->memory = &target->mem.memory;
 	target->start_time = stat.start_time;
 	target->arch = arch_host();
 	target->tracer = tracer;
@@ -55,6 +56,11 @@ struct err *target_create(struct tracer *tracer, pid_t pid, const char *cache_di
 	modules_init(&target->modules, cache_dir);
 	*ret = target;
 	return NULL;
+}
+
+struct err *target_maps(const struct target *target, struct proc_maps *ret)
+{
+	return procfs_maps(target->mem.tid, ret);
 }
 
 static bool is_thread_of(pid_t tid, pid_t pid)

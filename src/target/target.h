@@ -52,6 +52,7 @@
 #include "os/procmem.h"
 #include "target/module.h"
 
+struct proc_maps;
 struct tracer;
 struct target;
 
@@ -108,6 +109,7 @@ struct target {
 	struct map newborn;		/* see target/thread.c, expect_child */
 	unsigned expected;		/* how many of newborn have not stopped yet */
 	struct procmem mem;
+	struct memory *memory;		/* by which all but its changes are read */
 	struct modules modules;
 	bool stopping;			/* threads that report EVENT_STOP stay stopped */
 	bool stopped;			/* all threads are (but stuck ones) */
@@ -128,6 +130,8 @@ struct err *target_create(struct tracer *tracer, pid_t pid, const char *cache_di
 			  const struct target_ops *ops, void *ctx, struct target **ret) MUST_CHECK;
 /* Must be detached, or ended. */
 void target_destroy(struct target *target);
+/* Its mappings now. */
+struct err *target_maps(const struct target *target, struct proc_maps *ret) MUST_CHECK;
 
 /*
  * Trace all threads (and those processes that share the memory). On failure none is traced.

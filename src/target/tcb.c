@@ -44,7 +44,7 @@ static void collect(struct thread *thread, void *ctx)
 	view->tid = (uint32_t)thread->tid;
 	view->first = thread->tid == thread->tgid;
 	if (!view->tp || view->tp % 8 ||
-	    memory_read_some(&views->target->mem.memory, view->tp, view->bytes, TCB_MAX,
+	    memory_read_some(views->target->memory, view->tp, view->bytes, TCB_MAX,
 			     &view->len))
 		return;
 	views->nr++;
@@ -114,7 +114,7 @@ static uint32_t told_tid(const struct views *views)
 	uint64_t address = modules_symbol(&views->target->modules, "_thread_db_pthread_tid");
 	uint32_t told[3];
 
-	if (!address || memory_read(&views->target->mem.memory, address, told, sizeof(told)) ||
+	if (!address || memory_read(views->target->memory, address, told, sizeof(told)) ||
 	    told[0] != 32 || !all_have_tid(views, told[2]))
 		return 0;
 	return told[2];
@@ -142,7 +142,7 @@ static bool readable(struct target *target, uint64_t address)
 {
 	uint64_t unused;
 
-	return !memory_read_u64(&target->mem.memory, address, &unused);
+	return !memory_read_u64(target->memory, address, &unused);
 }
 
 /* Is it the bounds of a stack with this thread's control block in it? */
@@ -184,7 +184,7 @@ static uint32_t stack_of_first(const struct views *views)
 			continue;
 		address = modules_symbol(&views->target->modules, "__libc_stack_end");
 		if (!address ||
-		    memory_read_u64(&views->target->mem.memory, address, &stack_end) || !stack_end)
+		    memory_read_u64(views->target->memory, address, &stack_end) || !stack_end)
 			return 0;
 		for (uint32_t offset = 16; offset < TCB_MAX; offset += 8) {
 			if (word(&views->at[i], offset) != stack_end ||

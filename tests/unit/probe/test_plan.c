@@ -62,6 +62,7 @@ static int start(void)
 	target.pid = getpid();
 	target.arch = arch_host();
 	modules_init(&target.modules, NULL);
+	target.memory = &target.mem.memory;
 	return procmem_open(getpid(), &target.mem) ||
 		modules_refresh(&target.modules, getpid(), &target.mem.memory, NULL);
 }
