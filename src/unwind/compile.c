@@ -354,7 +354,7 @@ static struct err *gap_search(struct builder *builder, struct elf_file *file, si
 			      uint64_t start, uint64_t end)
 {
 	uint8_t code[65536];
-	size_t len, found, restorer_len;
+	size_t len, found, restorer_len = 0;	/* set with found: gcc -O1 does not see it */
 	unsigned nr = 0;
 
 	while (end - start >= GAP_MIN && nr < RESTORERS_MAX) {
