@@ -107,6 +107,8 @@ static size_t read_some(const struct procmem *mem, struct procmem_piece *piece, 
 	ssize_t got;
 
 	nr = MIN(nr, PIECES);
+	if (!nr)
+		return 0;
 	for (i = 0; i < nr; i++) {
 		local[i] = (struct iovec){ piece[i].buf, piece[i].len };
 		remote[i] = (struct iovec){ (void *)(uintptr_t)piece[i].addr, piece[i].len };
