@@ -20,6 +20,8 @@
  * has stopped.
  */
 #define NEWBORN_NS	(1000 * NS_PER_MS)
+/* How long one is waited for who can be borrowed, where all are in uninterruptible sleeps. */
+#define STUCK_NS	(1000 * NS_PER_MS)
 /* How long one thread is waited for before any other that has stopped is heard. */
 #define IN_TURN_NS	NS_PER_MS
 
@@ -147,12 +149,22 @@ static bool wait_in_turn(struct target *target, bool with_busy)
 	return any;
 }
 
+/*
+ * All are stuck, most likely for a moment: the only thread, whose vfork child has just executed
+ * another program, so that it shares the memory no longer.
+ */
+static bool awaits_any(struct target *target, uint64_t end)
+{
+	return !target_any_stopped(target) && tracer_now() < end;
+}
+
 static struct err *wait_stopped(struct target *target)
 {
 	uint64_t start = tracer_now(), end = start + TARGET_TIMEOUT_NS;
 
 	while (!target->ended &&
-	       (running(target) > 0 || awaits_child(target, start + NEWBORN_NS))) {
+	       (running(target) > 0 || awaits_child(target, start + NEWBORN_NS) ||
+		awaits_any(target, start + STUCK_NS))) {
 		int status;
 		pid_t tid;
 		struct err *err;
