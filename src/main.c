@@ -36,6 +36,7 @@ struct options {
 	/* NULL: not given */
 	const char *engine, *stack_depth, *sample, *log_limit, *color;
 	VEC(struct action) actions;
+	VEC(const char *) suppressions;		/* files */
 	bool has_script;
 	char **program;		/* NULL: none; ends with NULL */
 	char **script_args;	/* what stands after `--` with -x; ends with NULL */
@@ -58,6 +59,8 @@ static const char usage_text[] =
 	"      --stack-depth N       frames kept for an allocation, 1 to 128 [32]\n"
 	"      --sample BYTES        record about one allocation in so many bytes [0: all]\n"
 	"      --log-limit SIZE      how large the log in the process may grow [1G]\n"
+	"      --suppressions FILE   leaks not to report, in LeakSanitizer's format; may be\n"
+	"                            repeated\n"
 	"      --color WHEN          auto, always or never\n"
 	"  -n, --no-init             skip ~/.mdbginit\n"
 	"  -q, --quiet               no notes\n"
@@ -104,7 +107,7 @@ static void print_and_exit(const char *text)
 
 enum {
 	OPT_STOP = 256, OPT_NO_ARM, OPT_ENGINE, OPT_STACK_DEPTH, OPT_SAMPLE, OPT_LOG_LIMIT, OPT_COLOR,
-	OPT_VERSION,
+	OPT_SUPPRESSIONS, OPT_VERSION,
 };
 
 static void add_action(struct options *options, bool script, const char *text)
@@ -114,6 +117,14 @@ static void add_action(struct options *options, bool script, const char *text)
 	if (err)
 		die(NULL, err, STATUS_FAILED);
 	options->has_script |= script;
+}
+
+static void add_suppressions(struct options *options, const char *file)
+{
+	struct err *err = vec_push(&options->suppressions, file);
+
+	if (err)
+		die(NULL, err, STATUS_FAILED);
 }
 
 static void set_pid(struct options *options, const char *text)
@@ -168,6 +179,9 @@ static void take_option(struct options *options, int option)
 	case OPT_COLOR:
 		options->color = optarg;
 		break;
+	case OPT_SUPPRESSIONS:
+		add_suppressions(options, optarg);
+		break;
 	case 'h':
 		print_and_exit(usage_text);
 		break;
@@ -193,6 +207,7 @@ static const struct option long_options[] = {
 	{ "sample", required_argument, NULL, OPT_SAMPLE },
 	{ "log-limit", required_argument, NULL, OPT_LOG_LIMIT },
 	{ "color", required_argument, NULL, OPT_COLOR },
+	{ "suppressions", required_argument, NULL, OPT_SUPPRESSIONS },
 	{ "no-init", no_argument, NULL, 'n' },
 	{ "quiet", no_argument, NULL, 'q' },
 	{ "help", no_argument, NULL, 'h' },
@@ -228,8 +243,21 @@ static void apply(struct shell *shell, const char *name, const char *value)
 {
 	struct err *err = value ? settings_set(shell, name, value) : NULL;
 
+	if (err && *err->hint)
+		die(NULL, err, STATUS_USAGE);
 	if (err)
 		usage_error(err->msg, NULL);
+}
+
+static void apply_suppressions(struct shell *shell, const struct options *options)
+{
+	char *list;
+
+	if (!options->suppressions.nr)
+		return;
+	list = Tcl_Merge((int)options->suppressions.nr, options->suppressions.at);
+	apply(shell, "suppressions", list);
+	Tcl_Free(list);
 }
 
 static void apply_options(struct shell *shell, const struct options *options)
@@ -241,6 +269,7 @@ static void apply_options(struct shell *shell, const struct options *options)
 	apply(shell, "sample", options->sample);
 	apply(shell, "log-limit", options->log_limit);
 	apply(shell, "color", options->color);
+	apply_suppressions(shell, options);
 	config->stop = options->stop;
 	config->arm = !options->no_arm;
 }

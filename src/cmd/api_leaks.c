@@ -7,8 +7,9 @@
 #include "cmd/shell.h"
 #include "cmd/values.h"
 
-static Tcl_Obj *leak_dict(const struct leak *leak)
+static Tcl_Obj *leak_dict(const struct call *call, const struct leak *leak)
 {
+	const struct suppressions *suppressions = &call->shell->suppressions;
 	Tcl_Obj *dict = Tcl_NewDictObj();
 
 	dict_text(dict, "kind", leak_kind_word(leak->kind));
@@ -18,6 +19,8 @@ static Tcl_Obj *leak_dict(const struct leak *leak)
 	dict_number(dict, "indirectcount", leak->indirect_blocks);
 	dict_number(dict, "preattach", leak->preattach);
 	dict_number(dict, "stack", leak->stack);
+	dict_text(dict, "suppressed", leak->suppression == SUPPRESS_NONE ?
+			""  : suppressions->vec.at[leak->suppression].pattern);
 	return dict;
 }
 
@@ -30,7 +33,7 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 	if (!err) {
 		list = Tcl_NewObj();
 		for (size_t i = 0; i < query.leaks.vec.nr; i++)
-			Tcl_ListObjAppendElement(NULL, list, leak_dict(&query.leaks.vec.at[i]));
+			Tcl_ListObjAppendElement(NULL, list, leak_dict(call, &query.leaks.vec.at[i]));
 		*ret = list;
 	}
 	query_free(&query);
@@ -39,11 +42,11 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 
 const struct cmd cmd_api_leaks = {
 	.name		= "mdbg::leaks",
-	.usage		= "?definite|indirect|possible|reachable|all?... ?FILTER? ?-stop?",
+	.usage		= "?definite|indirect|possible|reachable|all|suppressed?... ?FILTER? ?-stop?",
 	.brief		= "list of dicts: the loss records of `malloc leaks`",
 	.help		= "kind (definite indirect possible reachable) bytes count\n"
 			  "indirectbytes indirectcount (what is lost with a definite one)\n"
-			  "preattach stack.\n"
+			  "preattach stack suppressed (the pattern it is suppressed by, or \"\").\n"
 			  "Without a kind definite and possible ones. Words as in\n"
 			  "`help malloc leaks`.\n",
 	.value		= value,

@@ -13,14 +13,15 @@ static struct err *run(struct call *call)
 	struct err *err = query_leaks(call, &query);
 
 	if (!err)
-		err = leaks_print(call->session, &query.found, &query.leaks, call->out);
+		err = leaks_print(call->session, &query.found, &query.leaks,
+				  &call->shell->suppressions, call->out);
 	query_free(&query);
 	return err;
 }
 
 const struct cmd cmd_malloc_leaks = {
 	.name		= "malloc leaks",
-	.usage		= "?definite|indirect|possible|reachable|all?... ?FILTER? ?-stop?",
+	.usage		= "?definite|indirect|possible|reachable|all|suppressed?... ?FILTER? ?-stop?",
 	.brief		= "find blocks that the program has no pointer to any more",
 	.help		= "The target is stopped while its memory is searched for pointers: from\n"
 			  "registers, stacks and all writable memory to blocks, and from these on.\n"
@@ -31,7 +32,10 @@ const struct cmd cmd_malloc_leaks = {
 			  "as valgrind's manual has them. All are counted; listed, by where they\n"
 			  "were allocated, are those named, or else definite and possible ones.\n"
 			  "FILTER, as in `help malloc allocations`, says of which blocks. What may\n"
-			  "hide leaks, or make them up, is said below the sums.\n",
+			  "hide leaks, or make them up, is said below the sums.\n"
+			  "What is not to be reported (option --suppressions, `set suppressions`;\n"
+			  "the C library's own leaks are built in) is summed up apart, and by what\n"
+			  "at the end; `suppressed` lists it. See docs/leaks.md.\n",
 	.run		= run,
 	.max_args	= CMD_ANY,
 	.flags		= CMD_FILTER,

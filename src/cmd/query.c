@@ -8,6 +8,7 @@
 
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "cmd/shell.h"
 #include "log/log.h"
 #include "log/pending.h"
 #include "session/session.h"
@@ -98,6 +99,7 @@ void query_free(struct query *query)
 	sites_free(&query->sites);
 	session_leaks_free(&query->found);
 	leaks_free(&query->leaks);
+	stack_suppress_free(&query->suppress);
 	blocks_free(&query->blocks);
 	session_heap_free(&query->heap);
 	stack_names_free(&query->names);
@@ -281,6 +283,10 @@ static bool parse_kind(const char *word, uint32_t *kinds)
 		*kinds |= (1u << LEAK_KINDS) - 1;
 		return true;
 	}
+	if (!strcmp(word, "suppressed")) {
+		*kinds |= LEAK_SUPPRESSED;
+		return true;
+	}
 	for (unsigned i = 0; i < LEAK_KINDS; i++) {
 		if (!strcmp(word, leak_kind_word(i))) {
 			*kinds |= 1u << i;
@@ -326,7 +332,10 @@ static bool matches(void *ctx, const struct block *block)
 struct err *query_leaks(const struct call *call, struct query *query)
 {
 	struct matching matching = { .filter = &query->filter };
-	struct leak_spec spec = { .keep = matches, .ctx = &matching };
+	struct leak_spec spec = { .keep = matches, .ctx = &matching,
+				  .suppression_of = stack_suppress_of,
+				  .suppress_ctx = &query->suppress,
+				  .nr_suppressions = call->shell->suppressions.vec.nr };
 	struct err *err = begin(call, query);
 
 	if (!err)
@@ -343,6 +352,8 @@ struct err *query_leaks(const struct call *call, struct query *query)
 		.ctx = &query->names,
 	};
 	spec.mean = log_config(matching.env.log).sample;
+	query->suppress.session = call->session;
+	query->suppress.suppressions = &call->shell->suppressions;
 	return leaks_build(query->found.blocks.vec.at, query->found.blocks.vec.nr,
 			   &query->found.mark, &spec, &query->leaks);
 }

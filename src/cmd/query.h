@@ -12,6 +12,7 @@
 #include "heap/leak.h"
 #include "heap/site.h"
 #include "report/stack.h"
+#include "report/suppress.h"
 #include "session/heap.h"
 #include "session/leaks.h"
 
@@ -31,6 +32,7 @@ struct query {
 	/* Of query_leaks: */
 	struct session_leaks found;
 	struct leaks leaks;
+	struct stack_suppress suppress;
 };
 
 /* FILTER, sort, limit: the blocks. query is to be freed whatever comes back. */

@@ -241,6 +241,48 @@ static struct err *get_debug_path(struct shell *shell, const struct setting *set
 	return str_add(ret, shell->debug_path);
 }
 
+static struct err *read_suppressions(struct shell *shell, const char *files,
+				     struct suppressions *ret)
+{
+	struct err *err = suppressions_init(ret);
+	const char **file = NULL;
+	int nr = 0;
+
+	if (!err && Tcl_SplitList(NULL, files, &nr, &file) != TCL_OK)
+		err = err_create(ERR_USAGE, "suppressions: '%s' is no list of files", files);
+	for (int i = 0; i < nr && !err; i++)
+		err = suppressions_read(ret, file[i]);
+	if (file)
+		Tcl_Free((char *)file);
+	if (!err)
+		err = replace(&shell->suppression_files, files);
+	if (err)
+		suppressions_free(ret);
+	return err;
+}
+
+/* In place of those of before; the built-in ones stay. */
+static struct err *set_suppressions(struct shell *shell, const struct setting *setting,
+				    const char *value)
+{
+	struct suppressions made = { VEC_INIT };
+	struct err *err = read_suppressions(shell, value, &made);
+
+	(void)setting;
+	if (err)
+		return err;
+	suppressions_free(&shell->suppressions);
+	shell->suppressions = made;
+	return NULL;
+}
+
+static struct err *get_suppressions(struct shell *shell, const struct setting *setting,
+				    struct str *ret)
+{
+	(void)setting;
+	return str_add(ret, shell->suppression_files);
+}
+
 static const struct setting settings[] = {
 	{ "color", "headings in colour",
 	  { "auto", "always", "never" }, set_color, get_color },
@@ -262,6 +304,8 @@ static const struct setting settings[] = {
 	  { NULL }, set_sample, get_sample },
 	{ "stack-depth", "frames kept for an allocation, at the next attach",
 	  { NULL }, set_stack_depth, get_stack_depth },
+	{ "suppressions", "files that say which leaks not to report",
+	  { NULL }, set_suppressions, get_suppressions },
 };
 
 static const struct setting *find(const char *name)
@@ -349,6 +393,8 @@ struct err *settings_init(struct shell *shell)
 
 	if (!err)
 		err = replace(&shell->debug_path, "/usr/lib/debug");
+	if (!err)
+		err = set_suppressions(shell, NULL, "");
 	for (i = 0; !err && i < ARRAY_SIZE(settings); i++)
 		err = make_variable(shell, &settings[i]);
 	return err;

@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "base/compiler.h"
 #include "base/vec.h"
+#include "heap/suppress.h"
 #include "session/session.h"
 
 struct alias;
@@ -45,6 +46,8 @@ struct shell {
 	enum color color;
 	char *prompt_text;
 	char *debug_path;
+	char *suppression_files;	/* a Tcl list */
+	struct suppressions suppressions;
 
 	pid_t thread;			/* that `where` and `registers` mean; 0: the main thread */
 	struct redirect *redirect;	/* innermost; NULL: standard output is mdbg's */

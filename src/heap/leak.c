@@ -35,25 +35,46 @@ struct build {
 	struct leaks leaks;
 };
 
-static uint64_t key_of(const struct block *block, enum leak_kind kind)
+/* There are fewer than 2^16 suppressions, of which none is as large as SUPPRESS_NONE's low bits. */
+static uint64_t key_of(const struct block *block, enum leak_kind kind, uint32_t suppression)
 {
-	return (uint64_t)kind << 40 | (uint64_t)block->unrecorded << 33 |
-	       (uint64_t)block->preattach << 32 | block->stack;
+	return (uint64_t)(suppression & 0xffff) << 48 | (uint64_t)kind << 40 |
+	       (uint64_t)block->unrecorded << 33 | (uint64_t)block->preattach << 32 | block->stack;
 }
 
-static struct err *list(struct build *build, uint32_t i, struct sample_share share)
+static uint32_t own_suppression(const struct build *build, uint32_t i)
+{
+	const struct leak_spec *spec = build->spec;
+
+	if (!spec->suppression_of || build->mark->kind[i] == LEAK_REACHABLE)
+		return SUPPRESS_NONE;
+	return spec->suppression_of(spec->suppress_ctx, &build->block[i]);
+}
+
+static uint32_t suppression_of(const struct build *build, uint32_t i)
+{
+	uint32_t suppression = own_suppression(build, i);
+	uint32_t leader = build->mark->leader[i];
+
+	return suppression != SUPPRESS_NONE || leader == MARK_NO_LEADER ?
+		       suppression : own_suppression(build, leader);
+}
+
+static struct err *list(struct build *build, uint32_t i, uint32_t suppression,
+			struct sample_share share)
 {
 	const struct block *block = &build->block[i];
 	enum leak_kind kind = build->mark->kind[i];
 	struct leak *leak;
 	uint32_t number;
-	struct err *err = keymap_number(&build->keys, key_of(block, kind), &number);
+	struct err *err = keymap_number(&build->keys, key_of(block, kind, suppression), &number);
 
 	if (!err && number == build->leaks.vec.nr)
 		err = vec_push(&build->leaks.vec,
 			       ((struct leak){ .kind = kind, .stack = block->stack,
 					       .preattach = block->preattach,
-					       .unrecorded = block->unrecorded }));
+					       .unrecorded = block->unrecorded,
+					       .suppression = suppression }));
 	if (err)
 		return err;
 	leak = &build->leaks.vec.at[number];
@@ -64,29 +85,45 @@ static struct err *list(struct build *build, uint32_t i, struct sample_share sha
 	return NULL;
 }
 
+static void add_share(struct leak_sum *sum, struct sample_share share)
+{
+	sum->blocks += share.blocks;
+	sum->bytes += share.bytes;
+}
+
 static struct err *add(struct build *build, uint32_t i)
 {
 	const struct leak_spec *spec = build->spec;
 	const struct block *block = &build->block[i];
 	enum leak_kind kind = build->mark->kind[i];
 	struct sample_share share = block_share(spec->mean, block);
+	uint32_t suppression = suppression_of(build, i);
+	uint32_t bit = suppression == SUPPRESS_NONE ? 1u << kind : LEAK_SUPPRESSED;
 
-	build->leaks.sum[kind].blocks += share.blocks;
-	build->leaks.sum[kind].bytes += share.bytes;
-	if (!(spec->kinds & 1u << kind) || (spec->keep && !spec->keep(spec->ctx, block)))
+	if (suppression == SUPPRESS_NONE) {
+		add_share(&build->leaks.sum[kind], share);
+	} else {
+		add_share(&build->leaks.suppressed, share);
+		add_share(&build->leaks.by_suppression.at[suppression], share);
+	}
+	if (!(spec->kinds & bit) || (spec->keep && !spec->keep(spec->ctx, block)))
 		return NULL;
-	return list(build, i, share);
+	return list(build, i, suppression, share);
 }
 
 /* What hangs on the blocks of a definite record that is listed. */
 static void add_indirect(struct build *build, uint32_t i)
 {
-	uint32_t leader = build->mark->leader[i], number;
+	uint32_t leader = build->mark->leader[i], number, suppression;
 	struct sample_share share;
 
 	if (leader == MARK_NO_LEADER)
 		return;
-	number = keymap_find(&build->keys, key_of(&build->block[leader], LEAK_DEFINITE));
+	suppression = own_suppression(build, leader);
+	if (suppression == SUPPRESS_NONE && suppression_of(build, i) != SUPPRESS_NONE)
+		return;
+	number = keymap_find(&build->keys,
+			     key_of(&build->block[leader], LEAK_DEFINITE, suppression));
 	if (number == UINT32_MAX ||
 	    (build->spec->keep && !build->spec->keep(build->spec->ctx, &build->block[leader])))
 		return;
@@ -113,6 +150,8 @@ struct err *leaks_build(const struct block *block, size_t nr, const struct mark_
 	struct build build = { .block = block, .mark = mark, .spec = spec, .keys = KEYMAP_INIT };
 	struct err *err = NULL;
 
+	for (size_t i = 0; i < spec->nr_suppressions && !err; i++)
+		err = vec_push(&build.leaks.by_suppression, ((struct leak_sum){ 0, 0 }));
 	for (uint32_t i = 0; i < nr && !err; i++) {
 		err = add(&build, i);
 		if (!err && i % 65536 == 0)
@@ -134,4 +173,5 @@ struct err *leaks_build(const struct block *block, size_t nr, const struct mark_
 void leaks_free(struct leaks *leaks)
 {
 	vec_free(&leaks->vec);
+	vec_free(&leaks->by_suppression);
 }

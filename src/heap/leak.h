@@ -10,11 +10,13 @@
 #include "base/vec.h"
 #include "heap/block.h"
 #include "heap/mark.h"
+#include "heap/suppress.h"
 
 struct leak {
 	enum leak_kind kind;
 	uint32_t stack;		/* LOG_STACK_NONE: none was taken, or its blocks are in no record */
 	bool preattach, unrecorded;	/* its blocks are (struct block) */
+	uint32_t suppression;		/* that its blocks are suppressed by, or SUPPRESS_NONE */
 	uint64_t blocks, bytes;
 	/* Of a definite one: what is lost with it, all of it LEAK_INDIRECT. */
 	uint64_t indirect_blocks, indirect_bytes;
@@ -26,13 +28,25 @@ struct leak_sum {
 
 struct leaks {
 	VEC(struct leak) vec;			/* by kind, the largest first; ties by stack */
-	struct leak_sum sum[LEAK_KINDS];	/* of all blocks, whatever is listed */
+	/* Of all blocks, whatever is listed: by kind, and what is suppressed. */
+	struct leak_sum sum[LEAK_KINDS], suppressed;
+	VEC(struct leak_sum) by_suppression;	/* what `suppressed` is made of */
 	struct leak_sum listed;
 };
 
+/* In leak_spec.kinds: what is suppressed, of whatever kind. */
+#define LEAK_SUPPRESSED	(1u << LEAK_KINDS)
+
 struct leak_spec {
 	uint64_t mean;				/* of sampling: blocks stand for others (block_share); 0 */
-	uint32_t kinds;				/* to list: bits 1 << enum leak_kind */
+	uint32_t kinds;				/* to list: bits 1 << enum leak_kind, LEAK_SUPPRESSED */
+	/*
+	 * Which of nr_suppressions is block suppressed by, if it is lost? Or SUPPRESS_NONE. What is lost
+	 * by way of it is suppressed with it. NULL: none is.
+	 */
+	uint32_t (*suppression_of)(void *ctx, const struct block *block);
+	void *suppress_ctx;
+	size_t nr_suppressions;
 	/* List this block? NULL: all. */
 	bool (*keep)(void *ctx, const struct block *block);
 	void *ctx;

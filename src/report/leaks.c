@@ -11,6 +11,7 @@
 #include "log/log.h"
 #include "report/out.h"
 #include "report/stack.h"
+#include "report/suppress.h"
 #include "session/leaks.h"
 #include "session/session.h"
 
@@ -31,6 +32,11 @@ static void print_sums(const struct leaks *leaks, struct out *out)
 		all.bytes += leaks->sum[i].bytes;
 		all.blocks += leaks->sum[i].blocks;
 	}
+	if (leaks->suppressed.blocks)
+		out_f(out, "    suppressed........... %llu bytes in %llu blocks\n",
+		      (number)leaks->suppressed.bytes, (number)leaks->suppressed.blocks);
+	all.bytes += leaks->suppressed.bytes;
+	all.blocks += leaks->suppressed.blocks;
 	out_f(out, "    all of them.......... %llu bytes in %llu blocks\n", (number)all.bytes,
 	      (number)all.blocks);
 }
@@ -89,15 +95,21 @@ static void print_size(const struct leak *leak, struct out *out)
 		out_f(out, "%llu bytes in %llu blocks", (number)leak->bytes, (number)leak->blocks);
 }
 
-static struct err *print_leak(const struct leaks *leaks, size_t rank, struct stack_texts *texts,
-			      struct out *out)
+static struct err *print_leak(const struct leaks *leaks, size_t rank,
+			      const struct suppressions *suppressions,
+			      struct stack_texts *texts, struct out *out)
 {
 	const struct leak *leak = &leaks->vec.at[rank];
 	struct err *err = NULL;
 
 	out_f(out, "#%zu  ", rank + 1);
 	print_size(leak, out);
-	out_f(out, " are %s\n", leak_kind_name(leak->kind));
+	out_f(out, " are %s", leak_kind_name(leak->kind));
+	if (leak->suppression != SUPPRESS_NONE) {
+		out_text(out, ", suppressed by ");
+		suppression_print(suppressions, leak->suppression, out);
+	}
+	out_text(out, "\n");
 	out_blanks(out, INDENT);
 	if (leak->preattach)
 		out_text(out, leak->unrecorded ? "(not recorded)\n" : "(allocated before attach)\n");
@@ -108,7 +120,8 @@ static struct err *print_leak(const struct leaks *leaks, size_t rank, struct sta
 }
 
 struct err *leaks_print(struct session *session, const struct session_leaks *found,
-			const struct leaks *leaks, struct out *out)
+			const struct leaks *leaks, const struct suppressions *suppressions,
+			struct out *out)
 {
 	uint64_t sample = log_config(session_log(session)).sample;
 	struct stack_texts texts;
@@ -122,7 +135,7 @@ struct err *leaks_print(struct session *session, const struct session_leaks *fou
 	out_text(out, "\n");
 	stack_texts_init(&texts, session, INDENT);
 	for (size_t i = 0; !err && !out_done(out) && i < leaks->vec.nr; i++) {
-		err = print_leak(leaks, i, &texts, out);
+		err = print_leak(leaks, i, suppressions, &texts, out);
 		if (!err)
 			err = cancel_check();
 	}
@@ -130,6 +143,8 @@ struct err *leaks_print(struct session *session, const struct session_leaks *fou
 	if (!err)
 		out_f(out, "%zu loss records listed; %llu bytes in %llu blocks\n", leaks->vec.nr,
 		      (number)leaks->listed.bytes, (number)leaks->listed.blocks);
+	if (!err)
+		suppressed_print(leaks, suppressions, out);
 	if (!err && sample)
 		out_f(out, "Sampled (one in %llu bytes): all figures are estimates\n",
 		      (number)sample);

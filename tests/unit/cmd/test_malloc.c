@@ -204,6 +204,38 @@ static void finds_leaks(void)
 	CU_ASSERT_FALSE(harness_line("malloc leaks all -snapshot").ok);
 }
 
+static void suppresses_leaks(void)
+{
+	char path[64], line[128];
+	struct outcome outcome;
+	FILE *file;
+
+	harness_attached();
+	snprintf(path, sizeof(path), "/tmp/mdbg-suppressions-%d", (int)getpid());
+	file = fopen(path, "w");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(file);
+	fputs("# by function\nleak:^fake_load$\n", file);
+	fclose(file);
+	snprintf(line, sizeof(line), "set suppressions %s", path);
+	CU_ASSERT_TRUE(harness_line(line).ok);
+	outcome = harness_line("malloc leaks");
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "    suppressed........... 5100 bytes in 2 blocks\n"
+						   "    all of them.......... 5124 bytes in 3 blocks\n"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "\nSuppressions used:\n"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "             2           5100  leak:^fake_load$\n"));
+	outcome = harness_line("malloc leaks suppressed");
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "#1  5100 bytes in 2 blocks are definitely lost, "
+						   "suppressed by leak:^fake_load$\n"));
+	outcome = harness_line("puts [dict get [lindex [mdbg::leaks suppressed] 0] suppressed]");
+	CU_ASSERT_STRING_EQUAL(outcome.out, "^fake_load$\n");
+	/* What is no such file leaves all as it is. */
+	CU_ASSERT_FALSE(harness_line("set suppressions /no/such/file").ok);
+	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("malloc leaks").out, "suppressed....."));
+	CU_ASSERT_TRUE(harness_line("set suppressions {}").ok);
+	CU_ASSERT_PTR_NULL(strstr(harness_line("malloc leaks").out, "suppressed....."));
+	unlink(path);
+}
+
 static void controls_probes_and_target(void)
 {
 	struct shell *shell = harness_attached();
@@ -313,6 +345,7 @@ void suite_malloc(void)
 	CU_add_test(suite, "filters", filters);
 	CU_add_test(suite, "adds up sites", adds_up_sites);
 	CU_add_test(suite, "finds leaks", finds_leaks);
+	CU_add_test(suite, "suppresses leaks", suppresses_leaks);
 	CU_add_test(suite, "controls probes and target", controls_probes_and_target);
 	CU_add_test(suite, "looks at threads and stacks", looks_at_threads_and_stacks);
 	CU_add_test(suite, "needs a target", needs_a_target);

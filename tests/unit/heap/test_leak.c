@@ -25,7 +25,7 @@ static const struct {
 	{ 0, 7, LEAK_DEFINITE, MARK_NO_LEADER, false },
 };
 
-static void build(const struct leak_spec *spec, struct leaks *ret)
+static void build_sums(const struct leak_spec *spec, struct leaks *ret)
 {
 	struct block block[NR];
 	uint8_t kind[NR];
@@ -40,6 +40,12 @@ static void build(const struct leak_spec *spec, struct leaks *ret)
 		leader[i] = made[i].leader;
 	}
 	CU_ASSERT_PTR_NULL_FATAL(leaks_build(block, NR, &mark, spec, ret));
+}
+
+static void build(const struct leak_spec *spec, struct leaks *ret)
+{
+	build_sums(spec, ret);
+	CU_ASSERT_EQUAL(ret->suppressed.blocks, 0);
 	CU_ASSERT_EQUAL(ret->sum[LEAK_DEFINITE].bytes, 357);
 	CU_ASSERT_EQUAL(ret->sum[LEAK_DEFINITE].blocks, 4);
 	CU_ASSERT_EQUAL(ret->sum[LEAK_INDIRECT].bytes, 200);
@@ -114,10 +120,51 @@ static void test_some(void)
 	leaks_free(&leaks);
 }
 
+/* Stacks 3 and 4 by the first, 7 bytes by the second. */
+static uint32_t suppression_of(void *ctx, const struct block *block)
+{
+	(*(unsigned *)ctx)++;
+	return block->stack == 3 || block->stack == 4 ? 0 : block->size == 7 ? 1 : SUPPRESS_NONE;
+}
+
+static void test_suppressed(void)
+{
+	unsigned asked = 0;
+	struct leak_spec spec = { .kinds = (1u << LEAK_KINDS) - 1, .suppression_of = suppression_of,
+				  .suppress_ctx = &asked, .nr_suppressions = 3 };
+	struct leaks leaks;
+
+	/* What is reachable is no leak; what is lost with a suppressed block is suppressed with it. */
+	build_sums(&spec, &leaks);
+	CU_ASSERT_TRUE(asked > 0);
+	CU_ASSERT_EQUAL_FATAL(leaks.vec.nr, 2);
+	CU_ASSERT_EQUAL(leaks.sum[LEAK_DEFINITE].bytes, 320);
+	CU_ASSERT_EQUAL(leaks.sum[LEAK_INDIRECT].blocks, 0);
+	CU_ASSERT_EQUAL(leaks.sum[LEAK_REACHABLE].bytes, 80);
+	CU_ASSERT_EQUAL(leaks.suppressed.blocks, 5);
+	CU_ASSERT_EQUAL(leaks.suppressed.bytes, 237);
+	CU_ASSERT_EQUAL_FATAL(leaks.by_suppression.nr, 3);
+	CU_ASSERT_EQUAL(leaks.by_suppression.at[0].bytes, 70);
+	CU_ASSERT_EQUAL(leaks.by_suppression.at[1].bytes, 167);
+	CU_ASSERT_EQUAL(leaks.by_suppression.at[2].blocks, 0);
+	leaks_free(&leaks);
+
+	spec.kinds = LEAK_SUPPRESSED;
+	build_sums(&spec, &leaks);
+	CU_ASSERT_EQUAL_FATAL(leaks.vec.nr, 4);
+	CU_ASSERT_EQUAL(leaks.vec.at[0].bytes + leaks.vec.at[0].indirect_bytes, 167);
+	CU_ASSERT_EQUAL(leaks.vec.at[0].suppression, 1);
+	CU_ASSERT_EQUAL(leaks.vec.at[1].indirect_bytes, 40);
+	CU_ASSERT_EQUAL(leaks.vec.at[1].suppression, 0);
+	CU_ASSERT_EQUAL(leaks.listed.blocks, 5);
+	leaks_free(&leaks);
+}
+
 void suite_leak(void)
 {
 	CU_pSuite suite = CU_add_suite("leak", NULL, NULL);
 
 	CU_add_test(suite, "records", test_records);
 	CU_add_test(suite, "some of them", test_some);
+	CU_add_test(suite, "suppressed", test_suppressed);
 }

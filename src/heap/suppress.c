@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Leaks that are not to be reported (suppress.h). */
+
+#include "heap/suppress.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+
+/*
+ * What glibc 2.36 and libstdc++ 12 (Debian 12) seem to lose, or do, in a program that uses all of
+ * locales, iconv, threads, dlopen, nss, timers, aio, streams ... libstdc++ loses nothing: its pool for
+ * exceptions, whatever it says at the end of a program under valgrind, is reachable. glibc's search
+ * trees, whose nodes' colour is in the low bit of a pointer, give possibly lost blocks to setenv alone.
+ */
+static const struct {
+	const char *pattern;
+	bool caller;
+} built_in[] = {
+	/*
+	 * What the loader allocates for itself. It points to the middle of it: the table of dynamic TLS
+	 * (dtv) of a thread that has ended, whose stack is kept for the next one; the table that tells
+	 * the unwinder of objects, which is aligned inside of what malloc gave.
+	 */
+	{ "^ld-linux", true },
+	/* A stream opened with ",ccs=": fclose forgets both conversions (_IO_new_fclose). */
+	{ "^_IO_file_fopen$", false },
+	/* Values for setenv, kept in a search tree; also where a new one has replaced them. */
+	{ "^__add_to_environ$", false },
+};
+
+static struct err *add(struct suppressions *suppressions, const char *pattern, size_t len,
+		       struct suppression like)
+{
+	struct err *err;
+
+	if (suppressions->vec.nr == SUPPRESS_MAX)
+		return err_create(ERR_RANGE, "more than %u suppressions", SUPPRESS_MAX);
+	like.pattern = strndup(pattern, len);
+	if (!like.pattern)
+		return err_nomem;
+	err = vec_push(&suppressions->vec, like);
+	if (err)
+		free(like.pattern);
+	return err;
+}
+
+struct err *suppressions_init(struct suppressions *ret)
+{
+	struct suppressions made = { VEC_INIT };
+	struct err *err = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(built_in) && !err; i++)
+		err = add(&made, built_in[i].pattern, strlen(built_in[i].pattern),
+			  (struct suppression){ .built_in = true, .caller = built_in[i].caller });
+	if (err)
+		suppressions_free(&made);
+	else
+		*ret = made;
+	return err;
+}
+
+static void cut(struct suppressions *suppressions, size_t nr)
+{
+	while (suppressions->vec.nr > nr)
+		free(suppressions->vec.at[--suppressions->vec.nr].pattern);
+}
+
+void suppressions_free(struct suppressions *suppressions)
+{
+	cut(suppressions, 0);
+	vec_free(&suppressions->vec);
+}
+
+/* --- files --- */
+
+static struct err *bad_line(const char *text)
+{
+	int kind = (int)strcspn(text, ":");
+
+	if (strlen(text) == strlen("leak:"))
+		return err_hint(err_create(ERR_USAGE, "a pattern is missing after leak:"),
+				"`leak:*` suppresses all that has a stack");
+	if (text[kind] && !strpbrk(text, " {"))
+		return err_hint(err_create(ERR_USAGE, "'%.*s' is nothing to suppress", kind, text),
+				"lines are `leak:PATTERN`, as LeakSanitizer's; others' kinds have no meaning here");
+	return err_hint(err_create(ERR_USAGE, "'%.40s' is no suppression", text),
+			"lines are `leak:PATTERN`, as LeakSanitizer's, or `# comment`; valgrind's format is another");
+}
+
+/* text ends with its line, and may be cut. */
+static struct err *add_line(struct suppressions *suppressions, char *text, size_t len)
+{
+	if (strlen(text) != len)
+		return err_hint(err_create(ERR_USAGE, "a zero byte"), "it is no text file");
+	while (len && isspace((unsigned char)text[len - 1]))
+		text[--len] = '\0';
+	while (isspace((unsigned char)*text)) {
+		text++;
+		len--;
+	}
+	if (!len || *text == '#')
+		return NULL;
+	if (strncmp(text, "leak:", 5) || len == 5)
+		return bad_line(text);
+	return add(suppressions, text + 5, len - 5, (struct suppression){ .built_in = false });
+}
+
+static struct err *read_lines(struct suppressions *suppressions, FILE *stream, const char *file)
+{
+	AUTO_FREE char *line = NULL;
+	struct err *err = NULL;
+	unsigned long number = 1;
+	size_t room = 0;
+	ssize_t len;
+
+	for (; !err && (len = getline(&line, &room, stream)) >= 0; number++) {
+		err = add_line(suppressions, line, (size_t)len);
+		if (err)
+			err = err_wrap(err, "suppressions: %s: line %lu", file, number);
+	}
+	return !err && ferror(stream) ? err_sys("suppressions: read %s", file) : err;
+}
+
+struct err *suppressions_read(struct suppressions *suppressions, const char *file)
+{
+	size_t before = suppressions->vec.nr;
+	FILE *stream = fopen(file, "re");
+	struct err *err;
+
+	if (!stream)
+		return err_hint(err_sys("suppressions: open %s", file),
+				"it is a file of lines `leak:PATTERN`");
+	err = read_lines(suppressions, stream, file);
+	fclose(stream);
+	if (err)
+		cut(suppressions, before);
+	return err;
+}
+
+/* --- matching --- */
+
+/* Where in text the first len bytes of part stand first, or NULL. */
+static const char *find(const char *text, const char *part, size_t len)
+{
+	return memmem(text, strlen(text), part, len);
+}
+
+static bool ends_with(const char *text, const char *part, size_t len)
+{
+	size_t all = strlen(text);
+
+	return all >= len && !memcmp(text + all - len, part, len);
+}
+
+/*
+ * Piece by piece between the stars, each where it stands first; but for the one before `$`, which must
+ * be at the end, and the one behind `^`, at the front. A `$` ends the pattern, as LeakSanitizer has it.
+ */
+bool suppression_matches(const char *pattern, const char *name)
+{
+	bool front = *pattern == '^';
+
+	if (!name || !*name)
+		return false;
+	for (pattern += front; ; pattern++) {
+		size_t len = strcspn(pattern, "*$");
+
+		if (pattern[len] == '$')
+			return front ? strlen(name) == len && !memcmp(name, pattern, len) :
+				       ends_with(name, pattern, len);
+		if (front && strncmp(name, pattern, len))
+			return false;
+		name = find(name, pattern, len);
+		if (!name || !pattern[len])
+			return name;
+		name += len;
+		pattern += len;
+		front = false;
+	}
+}

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Suppressions: what is lost and not to be reported.
+
+# Bytes and blocks of one of the sums.
+proc leak_sum {text name} {
+	if {![regexp -line "^ +$name\\.+ (\\d+) bytes in (\\d+) blocks$" $text -> bytes blocks]} {
+		return {0 0}
+	}
+	return [list $bytes $blocks]
+}
+
+case suppressions 60 {
+	set t [start losses]
+	set first [spit $::tmp/first "# of the first\n\nleak:^make_tail$\n"]
+	set second [spit $::tmp/second "leak:losses.c\$\nleak:/losses\$\n"]
+	set m [live_start --suppressions $first -p [pid_of $t]]
+	foreach line {lose lose chain keep} {
+		order $t $line
+	}
+	set text [live $m "malloc leaks definite indirect"]
+	check {[leak_sum $text suppressed] eq {7021 1}} {not the tail alone: $text}
+	check {[leak_sum $text "definitely lost"] eq [list [expr {2 * 7001 + 7011}] 3]} {not three: $text}
+	check {[regexp {Suppressions used:\n[^\n]*\n +1 +7021  leak:\^make_tail\$$} $text]} {it is not said by what: $text}
+	check {[regexp {7011 bytes in 1 blocks are definitely} $text]} {the head is not by itself: $text}
+	# What is lost with a suppressed block is suppressed with it; a source file, or a module, is enough.
+	live $m "set suppressions [list [list $second]]"
+	set text [live $m "malloc leaks all"]
+	check {[leak_sum $text suppressed] eq [list [expr {2 * 7001 + 7011 + 7021}] 4]} {not all: $text}
+	check {[leak_sum $text "definitely lost"] eq {0 0} && [leak_sum $text "indirectly lost"] eq {0 0}} {still lost: $text}
+	check {![regexp {7001} $text]} {a suppressed one is listed: $text}
+	set listed [live_value $m "mdbg::leaks suppressed"]
+	check {[lsort -unique [lmap leak $listed {dict get $leak suppressed}]] eq [list losses.c\$]} {Tcl knows nothing: $listed}
+	check {[live_value $m "mdbg::leaks"] eq {}} {not suppressed for Tcl: $::result}
+	# What is reachable is not lost, and so not suppressed.
+	check {[regexp {7031 bytes in 1 blocks are still reachable} $text]} {what is kept is suppressed: $text}
+	live_end $m
+	finish $t
+}
+
+# What the C library itself seems to lose, or does.
+case suppressions-built-in 60 {
+	set t [start losses]
+	set m [live_start -p [pid_of $t]]
+	order $t own
+	set text [live $m "malloc leaks"]
+	check {[regexp { bytes in 0 blocks\n.*\n0 loss records listed} $text]} {leaks are reported: $text}
+	check {[lindex [leak_sum $text suppressed] 1] > 0} {nothing is suppressed: $text}
+	check {[regexp {leak:\^ld-linux \(built in} $text]} {a thread that has ended leaves nothing: $text}
+	set text [live $m "malloc leaks suppressed"]
+	note $text
+	check {[regexp {definitely lost, suppressed by leak:\^_IO_file_fopen\$ \(built in\)} $text]} {not listed: $text}
+	live_end $m
+	finish $t
+}
+
+case suppressions-refused 60 {
+	mdbg -q --suppressions $::tmp/none -c {puts x}
+	check_refused 2 "suppressions: open $::tmp/none: No such file" "leak:PATTERN"
+	spit $::tmp/good "leak:good\n"
+	spit $::tmp/bad "leak:good\n# fine\nthread:bad\n"
+	mdbg -q --suppressions $::tmp/good --suppressions $::tmp/bad -c {puts x}
+	check_refused 2 "suppressions: $::tmp/bad: line 3: 'thread' is nothing to suppress" "leak:PATTERN"
+	check {$::out eq ""} {commands were run: $::out}
+	mdbg -q --suppressions
+	check {$::status == 2} {no file at all is no error: $::status}
+	mdbg_ok -q --suppressions $::tmp/good -c {puts $suppressions}
+	check {$::out eq "$::tmp/good\n"} {the setting is $::out}
+}
