@@ -2,13 +2,11 @@
 /*
  * The heaps and the log in one stop (heap/walk.h, heap/block.h).
  *
- * A thread that is inside the allocator may have a block that is in no record yet, or chunks half
- * written. It is told by its stack: a return address in one of our areas (all functions but free
- * keep one there), or in a probed function (free, which is recorded first, keeps none). All words in
- * its registers and on the top of its stack are taken as clues. So those who are inside are let go on
- * alone until they have come out, before each look at a target that may run: mostly nobody is left,
- * and nothing uncertain. While clues still make blocks uncertain, or the walk finds damage, all of it
- * is let go on for a moment and looked at again.
+ * A thread that is inside the allocator (session/view.h) may have a block that is in no record yet, or
+ * chunks half written. All words in its registers and on the top of its stack are taken as clues. So
+ * those who are inside are let go on alone until they have come out, before each look at a target that
+ * may run: mostly nobody is left, and nothing uncertain. While clues still make blocks uncertain, or
+ * the walk finds damage, all of it is let go on for a moment and looked at again.
  */
 
 #include "session/heap.h"
@@ -20,20 +18,16 @@
 #include "base/cleanup.h"
 #include "base/path.h"
 #include "os/tracer.h"
-#include "probe/area.h"
 #include "probe/probe.h"
 #include "session/private.h"
+#include "session/view.h"
 #include "target/region.h"
-#include "target/stack.h"
 #include "target/target.h"
 
 #define ROUNDS		16u
 #define ROUNDS_NS	1000000000ull	/* no more rounds after this */
 #define MOMENT_NS	50000ull	/* how long the target runs before the second; each is twice that */
 #define CALM_LOOKS	3u
-#define DRAIN_STEPS	8u		/* those inside go on alone so often at most ... */
-#define DRAIN_NS	50000ull	/* ... for so long at first, and then for twice as long each time */
-#define FRAMES		48u
 #define STACK_WORDS	512u		/* of a thread inside the allocator */
 #define RED_ZONE	128u
 
@@ -50,12 +44,10 @@ struct job {
 	struct session *session;
 	bool check;
 	struct session_heap *ret;
-	struct module *glibc;
-	/* Of the stop: */
+	struct view view;		/* of this look */
 	VEC(struct heap_map) maps;
 	VEC(struct heap_map) data;
 	struct words threads, clues, blocks, sure;
-	VEC(pid_t) inside;		/* threads that are in the allocator */
 	struct addresses left_out;	/* of this look, and: */
 	struct addresses unsure;	/* of each look up to now, but those at a torn heap */
 	bool looked;			/* there was another */
@@ -67,6 +59,7 @@ struct job {
 
 static void job_free(struct job *job)
 {
+	view_free(&job->view);
 	vec_free(&job->maps);
 	vec_free(&job->data);
 	vec_free(&job->threads.vec);
@@ -76,7 +69,6 @@ static void job_free(struct job *job)
 	vec_free(&job->left_out.vec);
 	vec_free(&job->unsure.vec);
 	vec_free(&job->owners);
-	vec_free(&job->inside);
 }
 
 static int by_value(const void *a, const void *b)
@@ -115,154 +107,75 @@ static struct err *add_map(struct job *job, const struct proc_map *map)
 		job->ret->brk_start = job->ret->brk_start ? job->ret->brk_start : is.start;
 		job->ret->brk = is.end;
 	}
-	if (map->start >= job->glibc->start && map->end <= job->glibc->end)
+	if (map->start >= job->view.glibc_start && map->end <= job->view.glibc_end)
 		err = vec_push(&job->data, is);
 	return err ? err : vec_push(&job->maps, is);
 }
 
-static struct err *read_maps(struct job *job)
+static struct err *look_at_maps(struct job *job)
 {
-	struct proc_maps maps;
-	struct err *err = target_maps(job->session->target, &maps);
+	struct err *err = NULL;
 
-	if (err)
-		return err;
 	vec_clear(&job->maps);
 	vec_clear(&job->data);
-	for (size_t i = 0; i < maps.vec.nr && !err; i++)
-		err = add_map(job, &maps.vec.at[i]);
-	proc_maps_free(&maps);
+	for (size_t i = 0; i < job->view.maps.vec.nr && !err; i++)
+		err = add_map(job, &job->view.maps.vec.at[i]);
 	return err;
 }
 
 /* --- threads --- */
 
-static bool in_function(const struct probe *probe, uint64_t pc)
+static struct err *add_clue(struct job *job, pid_t tid, uint64_t word)
 {
-	uint64_t size;
+	struct err *err;
 
-	return pc >= probe->address && probe->module->elf &&
-	       !elf_file_function_extent(probe->module->elf,
-					 probe->address - probe->module->bias, &size) &&
-	       pc - probe->address < size;
-}
-
-static bool in_allocator(const struct probes *probes, uint64_t pc)
-{
-	if (area_holds(probes, pc))
-		return true;
-	for (size_t i = 0; i < probes->all.nr; i++) {
-		const struct probe *probe = probes->all.at[i];
-
-		/* Functions are short: who is farther away is not asked for its extent. */
-		if (probe->fn && probe->state == PROBE_ACTIVE && pc - probe->address < 65536 &&
-		    in_function(probe, pc))
-			return true;
-	}
-	return false;
-}
-
-static bool is_inside(struct thread *thread, struct probes *probes)
-{
-	uint64_t pcs[FRAMES];
-	enum walk_end end;
-	struct regs regs = thread->regs;
-	uint32_t nr;
-
-	area_walk_regs(probes, &thread->regs, &regs);
-	if (area_holds(probes, regs_get(&thread->regs, thread->target->arch->pc)))
-		return true;
-	nr = stack_walk(thread->target, &regs, &probes->walk_area, pcs, FRAMES, &end);
-	for (uint32_t i = 0; i < nr; i++)
-		if (in_allocator(probes, pcs[i]))
-			return true;
-	return false;
-}
-
-static void add_clue(struct job *job, const struct thread *thread, uint64_t word)
-{
 	if (!word || word % 8)
-		return;
-	if (!job->err)
-		job->err = vec_push(&job->clues.vec, word);
-	if (!job->err)
-		job->err = vec_push(&job->owners, ((struct clue){ word, thread->tid }));
+		return NULL;
+	err = vec_push(&job->clues.vec, word);
+	return err ? err : vec_push(&job->owners, ((struct clue){ word, tid }));
 }
 
-static void add_clues(struct job *job, const struct thread *thread)
+static struct err *add_clues(struct job *job, const struct view_thread *thread)
 {
-	const struct arch *arch = thread->target->arch;
+	const struct arch *arch = job->view.arch;
 	uint64_t word[STACK_WORDS];
+	struct err *err = NULL;
 	size_t got = 0;
 
-	for (uint8_t i = 0; i < arch->regs_words; i++)
-		add_clue(job, thread, regs_get(&thread->regs, i));
+	for (uint8_t i = 0; i < arch->regs_words && !err; i++)
+		err = add_clue(job, thread->tid, regs_get(&thread->regs, i));
 	/* Less, where the stack ends. */
-	if (memory_read_some(thread->target->memory,
-			     (regs_get(&thread->regs, arch->sp) - RED_ZONE) & ~7ull, word,
-			     sizeof(word), &got))
-		return;
-	for (size_t i = 0; i < got / 8; i++)
-		add_clue(job, thread, word[i]);
-}
-
-static void look_at_thread(struct thread *thread, void *ctx)
-{
-	struct job *job = ctx;
-	uint64_t tp;
-
-	if (thread->state != THREAD_STOPPED) {
-		job->all_threads = false;
-		return;
-	}
-	tp = regs_get(&thread->regs, thread->target->arch->tp);
-	if (tp && !job->err)
-		job->err = vec_push(&job->threads.vec, tp);
-	/* What is inside an earlier mdbg's code cannot be told by this one's areas. */
-	if (job->session->old_maps.nr ||
-	    (job->session->probes && is_inside(thread, job->session->probes))) {
-		if (!job->err)
-			job->err = vec_push(&job->inside, thread->tid);
-		add_clues(job, thread);
-	}
+	if (err || memory_read_some(job->view.memory,
+				    (regs_get(&thread->regs, arch->sp) - RED_ZONE) & ~7ull, word,
+				    sizeof(word), &got))
+		return err;
+	for (size_t i = 0; i < got / 8 && !err; i++)
+		err = add_clue(job, thread->tid, word[i]);
+	return err;
 }
 
 static struct err *look_at_threads(struct job *job)
 {
+	struct err *err = NULL;
+	bool inside = false;
+
 	vec_clear(&job->threads.vec);
 	vec_clear(&job->clues.vec);
 	vec_clear(&job->owners);
-	vec_clear(&job->inside);
 	job->all_threads = true;
-	job->err = NULL;
-	target_each_thread(job->session->target, look_at_thread, job);
-	sort_words(&job->clues);
-	return job->err;
-}
+	for (size_t i = 0; i < job->view.threads.nr && !err; i++) {
+		const struct view_thread *thread = &job->view.threads.at[i];
 
-static bool goes_on(struct thread *thread, void *ctx)
-{
-	const struct job *job = ctx;
-
-	for (size_t i = 0; i < job->inside.nr; i++)
-		if (job->inside.at[i] == thread->tid)
-			return true;
-	return false;
-}
-
-/*
- * Those who wait for an arena wait for one who is inside as well, so that all come out sooner or
- * later; who stays (a call that asks a slow kernel for memory) is looked at as he is.
- */
-static struct err *drain(struct job *job)
-{
-	struct err *err = look_at_threads(job);
-
-	for (unsigned i = 0; i < DRAIN_STEPS && !err && job->inside.nr; i++) {
-		err = target_run_some(job->session->target, goes_on, job, DRAIN_NS << i);
-		if (!err)
-			err = look_at_threads(job);
+		if (!thread->stopped)
+			job->all_threads = false;
+		else if (thread->tp)
+			err = vec_push(&job->threads.vec, thread->tp);
+		if (!err && thread->inside)
+			err = add_clues(job, thread);
+		inside |= thread->inside;
 	}
+	sort_words(&job->clues);
+	job->calm = inside ? 0 : job->calm + 1;
 	return err;
 }
 
@@ -270,17 +183,9 @@ static struct err *drain(struct job *job)
 
 static struct err *read_log(struct job *job)
 {
-	struct session *session = job->session;
-	struct in_hand in_hand = { VEC_INIT };
-	struct err *err;
+	const struct view *view = &job->view;
 
-	if (!session->region)
-		return NULL;
-	err = session_in_hand(session, &in_hand);
-	if (!err)
-		err = blocks_from_log(&session->region->log, &in_hand, &job->ret->blocks);
-	vec_free(&in_hand.vec);
-	return err;
+	return view->log ? blocks_from_log(view->log, &view->in_hand, &job->ret->blocks) : NULL;
 }
 
 /* Where the walk may go on behind damage: at blocks that are surely there. */
@@ -298,29 +203,20 @@ static struct err *take_known(struct job *job, uint8_t process)
 	return err;
 }
 
-static uint8_t process_of(const struct session *session)
-{
-	return session->probes ? session->probes->process : 0;
-}
-
 static struct err *walk_heaps(struct job *job)
 {
-	struct session *session = job->session;
 	struct heap_source source = {
-		.memory = session->target->memory,
+		.memory = job->view.memory,
 		.map = job->maps.at, .nr_maps = job->maps.nr,
 		.data = job->data.at, .nr_data = job->data.nr,
+		.main_arena = job->view.main_arena,
 		.thread = job->threads.vec.at, .nr_threads = job->threads.vec.nr,
 		.all_threads = job->all_threads,
 		.block = job->blocks.vec.at, .nr_blocks = job->blocks.vec.nr,
 		.clue = job->clues.vec.at, .nr_clues = job->clues.vec.nr,
 		.check = job->check,
 	};
-	uint64_t size;
-	struct err *err = module_symbol(job->glibc, "main_arena", &source.main_arena, &size);
 
-	if (err)
-		source.main_arena = 0;	/* most libcs are stripped */
 	return glibc_walk(&source, &job->ret->walk);
 }
 
@@ -337,12 +233,11 @@ static struct err *take_loose(struct job *job)
 
 static struct err *merge(struct job *job)
 {
-	struct session *session = job->session;
 	struct blocks_merge merge = {
-		.log = session->region ? &session->region->log : NULL,
+		.log = job->view.log,
 		.walk = &job->ret->walk,
-		.process = process_of(session),
-		.complete = job->ret->complete,
+		.process = job->view.process,
+		.complete = job->view.complete,
 		.clue = job->clues.vec.at, .nr_clues = job->clues.vec.nr,
 		.sure = job->sure.vec.at, .nr_sure = job->sure.vec.nr,
 	};
@@ -437,20 +332,23 @@ static void forget_look(struct session_heap *heap)
 	vec_free(&heap->holders);
 }
 
-/* The target is stopped. */
+/* At what is in the view. */
 static struct err *look(struct job *job)
 {
 	struct err *err;
 
 	forget_look(job->ret);
-	err = read_maps(job);
+	if (!job->view.has_glibc)
+		return err_create(ERR_UNSUPPORTED, "no glibc in process %d", job->session->pid);
+	job->ret->complete = job->view.complete;
+	job->ret->process = job->view.process;
+	err = look_at_maps(job);
 	if (!err)
 		err = look_at_threads(job);
-	job->calm = job->inside.nr ? 0 : job->calm + 1;
 	if (!err)
 		err = read_log(job);
 	if (!err)
-		err = take_known(job, process_of(job->session));
+		err = take_known(job, job->view.process);
 	if (err)
 		return err;
 	err = walk_heaps(job);
@@ -473,11 +371,15 @@ static bool is_certain(const struct job *job)
 	return !job->ret->under_way && (!job->ret->walk.damages || job->calm >= CALM_LOOKS);
 }
 
-/* One who stays inside an earlier mdbg's code cannot be told from others: that would be all of them. */
+/* The target is stopped. */
 static struct err *look_when_drained(struct job *job, bool may_run)
 {
-	struct err *err = may_run && !job->session->old_maps.nr ? drain(job) : NULL;
+	struct err *err = may_run ? view_drain(job->session) : NULL;
 
+	view_free(&job->view);
+	job->view = (struct view)VIEW_INIT;
+	if (!err)
+		err = view_take(job->session, false, &job->view);
 	if (!err)
 		err = look(job);
 	return err ? err : note_unsure(job);
@@ -501,42 +403,6 @@ static struct err *look_until_certain(struct job *job, bool may_run)
 	return err;
 }
 
-/* Does a function of glibc's go unrecorded? */
-static bool all_probed(const struct job *job)
-{
-	const struct probes *probes = job->session->probes;
-
-	for (size_t i = 0; probes && i < probes->all.nr; i++) {
-		const struct probe *probe = probes->all.at[i];
-
-		if (probe->fn && probe->module == job->glibc && !probe->gone &&
-		    probe->state != PROBE_ACTIVE)
-			return false;
-	}
-	return probes && probes->armed;
-}
-
-static bool is_complete(const struct job *job)
-{
-	const struct session *session = job->session;
-	struct log_accounts accounts;
-
-	if (!session->region || session->lacks_records || process_of(session) ||
-	    log_config(&session->region->log).sample || !all_probed(job))
-		return false;
-	accounts = log_accounts_get(&session->region->log);
-	return !accounts.table_full && !accounts.voided;
-}
-
-static struct err *walk_stopped(struct job *job, bool may_run)
-{
-	job->glibc = session_glibc(job->session);
-	if (!job->glibc)
-		return err_create(ERR_UNSUPPORTED, "no glibc in process %d", job->session->pid);
-	job->ret->complete = is_complete(job);
-	return look_until_certain(job, may_run);
-}
-
 static struct err *heap_job(void *arg)
 {
 	struct job *job = arg;
@@ -546,7 +412,7 @@ static struct err *heap_job(void *arg)
 
 	if (err)
 		return err;
-	err = walk_stopped(job, !was);
+	err = look_until_certain(job, !was);
 	if (!session->ended)
 		session_let_go(session, was);
 	return err;
@@ -555,15 +421,30 @@ static struct err *heap_job(void *arg)
 struct err *session_heap_stopped(struct session *session, bool may_run, struct session_heap *ret)
 {
 	struct session_heap heap = { BLOCKS_INIT, HEAP_WALK_INIT, VEC_INIT, .walked = false };
-	struct job job = { .session = session, .ret = &heap };
-	struct err *err = walk_stopped(&job, may_run);
+	struct job job = { .session = session, .ret = &heap, .view = VIEW_INIT };
+	struct err *err = look_until_certain(&job, may_run);
 
-	heap.process = process_of(session);
 	job_free(&job);
 	if (err)
 		session_heap_free(&heap);
 	else
 		*ret = heap;
+	return err;
+}
+
+/* Without a stop. */
+static struct err *read_log_alone(const struct session *session, struct session_heap *ret)
+{
+	struct in_hand in_hand = { VEC_INIT };
+	struct err *err;
+
+	ret->process = session->probes ? session->probes->process : 0;
+	if (!session->region)
+		return NULL;
+	err = session_in_hand(session, &in_hand);
+	if (!err)
+		err = blocks_from_log(&session->region->log, &in_hand, &ret->blocks);
+	vec_free(&in_hand.vec);
 	return err;
 }
 
@@ -596,17 +477,18 @@ static struct err *walk_or_say(struct job *job)
 	forget_look(job->ret);
 	job->ret->under_way = 0;
 	snprintf(job->ret->why, sizeof(job->ret->why), "%.255s", err->msg);
-	return read_log(job);
+	return read_log_alone(session, job->ret);
 }
 
 struct err *session_heap(struct session *session, enum session_heap_how how,
 			 struct session_heap *ret)
 {
 	struct session_heap heap = { BLOCKS_INIT, HEAP_WALK_INIT, VEC_INIT, .walked = false };
-	struct job job = { .session = session, .check = how == SESSION_HEAP_CHECK, .ret = &heap };
-	struct err *err = how == SESSION_HEAP_LOG ? read_log(&job) : walk_or_say(&job);
+	struct job job = { .session = session, .check = how == SESSION_HEAP_CHECK, .ret = &heap,
+			   .view = VIEW_INIT };
+	struct err *err = how == SESSION_HEAP_LOG ? read_log_alone(session, &heap) :
+						      walk_or_say(&job);
 
-	heap.process = process_of(session);
 	job_free(&job);
 	if (err)
 		session_heap_free(&heap);

@@ -11,15 +11,12 @@
 #include "os/pagemap.h"
 #include "os/tracer.h"
 #include "probe/event.h"
-#include "probe/probe.h"
 #include "session/heap.h"
 #include "session/private.h"
+#include "session/view.h"
 #include "target/region.h"
-#include "target/stack.h"
 #include "target/target.h"
-#include "target/tcb.h"
 
-#define XSTATE_MAX	16384u
 #define CHUNK_HEADER	16u
 #define STACK_WORDS	512u
 #define QUIET_NS	1000000000ull	/* how long to wait for calls that are under way */
@@ -28,19 +25,18 @@
 struct job {
 	struct session *session;
 	struct session_leaks *ret;
-	struct proc_maps maps;
+	struct view view;		/* what is searched */
 	struct mark_ranges root, heap, out, code;
 	VEC(uint64_t) words;
 	struct pagemap pagemap;
 	uint64_t deadline;		/* of waiting for calls that are under way */
-	uint32_t stack_offset;		/* struct tcb */
 	struct session_heap walk;	/* if walked */
 	struct err *err;
 };
 
 static void job_free(struct job *job)
 {
-	proc_maps_free(&job->maps);
+	view_free(&job->view);
 	vec_free(&job->root.vec);
 	vec_free(&job->heap.vec);
 	vec_free(&job->out.vec);
@@ -64,15 +60,10 @@ static void add_words(struct job *job, const uint64_t *word, size_t nr)
 
 /* --- blocks --- */
 
-static uint8_t process_of(const struct session *session)
-{
-	return session->probes ? session->probes->process : 0;
-}
-
 static void drop_others(struct job *job)
 {
 	struct session_leaks *ret = job->ret;
-	uint8_t process = process_of(job->session);
+	uint8_t process = job->view.process;
 	size_t nr = 0;
 
 	for (size_t i = 0; i < ret->blocks.vec.nr; i++) {
@@ -176,11 +167,7 @@ static struct err *find_blocks(struct job *job, bool may_run)
 		if (!ret->under_way || !may_run || tracer_now() > job->deadline)
 			break;
 	}
-	if (!err && !ret->walked)
-		err = log_blocks(job);
-	if (!err)
-		drop_others(job);
-	return err;
+	return err || ret->walked ? err : log_blocks(job);
 }
 
 /* The last of malloc's blocks that does not start behind address, or NULL. */
@@ -277,10 +264,10 @@ static bool has_blocks(const struct job *job, const struct proc_map *map)
 
 static struct err *sort_maps(struct job *job)
 {
-	struct err *err = target_maps(job->session->target, &job->maps);
+	struct err *err = NULL;
 
-	for (size_t i = 0; i < job->maps.vec.nr && !err; i++) {
-		const struct proc_map *map = &job->maps.vec.at[i];
+	for (size_t i = 0; i < job->view.maps.vec.nr && !err; i++) {
+		const struct proc_map *map = &job->view.maps.vec.at[i];
 
 		if (map->exec)
 			err = add_range(&job->code, map->start, map->end);
@@ -340,7 +327,7 @@ static bool next_present(void *ctx, uint64_t start, uint64_t end, struct mark_ra
 	struct job *job = ctx;
 
 	while (start < end) {
-		const struct proc_map *map = proc_maps_find(&job->maps, start);
+		const struct proc_map *map = proc_maps_find(&job->view.maps, start);
 		uint64_t stop = map ? MIN(map->end, end) : end;
 
 		if (!map || !is_private_anonymous(map)) {
@@ -378,24 +365,18 @@ static struct err *add_left_out(struct job *job)
 
 /* --- threads --- */
 
-static void add_vector_registers(struct job *job, const struct thread *thread)
+static void add_vector_registers(struct job *job, const struct view_thread *thread)
 {
-	AUTO_FREE uint64_t *state = malloc(XSTATE_MAX);
-	size_t len;
-
-	if (!state)
-		job->err = err_nomem;
-	else if (tracer_get_xstate(thread->tid, state, XSTATE_MAX, &len))
-		job->ret->blind_threads++;
-	else
-		add_words(job, state, len / sizeof(*state));
+	job->ret->blind_threads += thread->blind;
+	add_words(job, job->view.vectors.at + thread->vector, thread->nr_vectors);
 }
 
-static void add_dtv(struct job *job, const struct arch *arch, uint64_t tp)
+static void add_dtv(struct job *job, uint64_t tp)
 {
+	const struct arch *arch = job->view.arch;
 	uint64_t dtv;
 
-	if (!tp || memory_read_u64(job->session->target->memory, tp + arch->dtv, &dtv))
+	if (!tp || memory_read_u64(job->view.memory, tp + arch->dtv, &dtv))
 		return;		/* no libc, no thread control block */
 	dtv -= arch->dtv_first;
 	add_words(job, &dtv, 1);
@@ -406,9 +387,8 @@ static bool block_says(const struct job *job, uint64_t sp, uint64_t tp, uint64_t
 {
 	uint64_t word[2];
 
-	if (!job->stack_offset || !tp ||
-	    memory_read(job->session->target->memory, tp + job->stack_offset, word,
-			sizeof(word)))
+	if (!job->view.stack_offset || !tp ||
+	    memory_read(job->view.memory, tp + job->view.stack_offset, word, sizeof(word)))
 		return false;
 	*start_ret = word[0];
 	return word[0] && sp - word[0] < word[1];
@@ -420,8 +400,8 @@ static bool block_says(const struct job *job, uint64_t sp, uint64_t tp, uint64_t
  */
 static bool mappings_say(const struct job *job, uint64_t sp, uint64_t tp, uint64_t *start_ret)
 {
-	const struct proc_map *map = proc_maps_find(&job->maps, sp);
-	const struct proc_map *guard = map ? proc_maps_find(&job->maps, map->start - 1) : NULL;
+	const struct proc_map *map = proc_maps_find(&job->view.maps, sp);
+	const struct proc_map *guard = map ? proc_maps_find(&job->view.maps, map->start - 1) : NULL;
 
 	if (!map)
 		return false;
@@ -432,7 +412,7 @@ static bool mappings_say(const struct job *job, uint64_t sp, uint64_t tp, uint64
 }
 
 /* What lies below SP is nobody's any more. */
-static void add_stack(struct job *job, const struct arch *arch, uint64_t sp, uint64_t tp)
+static void add_stack(struct job *job, uint64_t sp, uint64_t tp)
 {
 	const struct block *block = block_at(job, sp);
 	uint64_t start;
@@ -440,7 +420,7 @@ static void add_stack(struct job *job, const struct arch *arch, uint64_t sp, uin
 	if (block)		/* of a coroutine: this alone keeps it */
 		add_words(job, &block->address, 1);
 	else if (block_says(job, sp, tp, &start) || mappings_say(job, sp, tp, &start))
-		job->err = add_range(&job->out, start, sp - arch->red_zone);
+		job->err = add_range(&job->out, start, sp - job->view.arch->red_zone);
 }
 
 /* Words that name a block's chunk, as the allocator itself does. */
@@ -459,54 +439,42 @@ static void add_chunks(struct job *job, const uint64_t *word, size_t nr)
  * A thread that frees a block from before the attach, which no record tells of, or has been given one
  * that is in no record yet, may be where it has the address of its chunk alone.
  */
-static void add_chunks_in_use(struct job *job, const struct thread *thread)
+static void add_chunks_in_use(struct job *job, const struct view_thread *thread)
 {
-	const struct arch *arch = thread->target->arch;
+	const struct arch *arch = job->view.arch;
 	uint64_t word[STACK_WORDS];
 	size_t got;
 
 	add_chunks(job, thread->regs.word, arch->regs_words);
 	/* Less, where the stack ends. */
-	if (!memory_read_some(thread->target->memory,
+	if (!memory_read_some(job->view.memory,
 			      (regs_get(&thread->regs, arch->sp) - arch->red_zone) & ~7ull, word,
 			      sizeof(word), &got))
 		add_chunks(job, word, got / sizeof(*word));
 }
 
-static void look_at_thread(struct thread *thread, void *ctx)
+static void look_at_thread(struct job *job, const struct view_thread *thread)
 {
-	const struct arch *arch = thread->target->arch;
-	struct job *job = ctx;
-	struct regs regs;
-	uint64_t tp = 0;
+	const struct arch *arch = job->view.arch;
 
-	if (job->err)
-		return;
-	if (thread->state == THREAD_STOPPED) {
-		regs = thread->regs;
-		tp = regs_get(&regs, arch->tp);
-		add_words(job, regs.word, arch->regs_words);
-		if ((int64_t)regs_get(&regs, arch->orig_syscall) == -1)
+	if (thread->stopped) {
+		add_words(job, thread->regs.word, arch->regs_words);
+		if (!thread->in_syscall)
 			add_vector_registers(job, thread);
-		add_dtv(job, arch, tp);
+		add_dtv(job, thread->tp);
 		if (job->ret->walked)
 			add_chunks_in_use(job, thread);
 	} else {
 		job->ret->blind_threads++;
-		if (!stack_stuck_regs(thread, &regs))
-			return;
 	}
-	if (!job->err)
-		add_stack(job, arch, regs_get(&regs, arch->sp), tp);
+	if (thread->placed && !job->err)
+		add_stack(job, regs_get(&thread->regs, arch->sp), thread->tp);
 }
 
 static struct err *look_at_threads(struct job *job)
 {
-	struct tcb tcb;
-
-	tcb_derive(job->session->target, &tcb);
-	job->stack_offset = tcb.stack_offset;
-	target_each_thread(job->session->target, look_at_thread, job);
+	for (size_t i = 0; i < job->view.threads.nr && !job->err; i++)
+		look_at_thread(job, &job->view.threads.at[i]);
 	keep_mapped(job);
 	return job->err;
 }
@@ -515,7 +483,10 @@ static struct err *look_at_threads(struct job *job)
 
 static struct err *collect(struct job *job)
 {
-	struct err *err = sort_maps(job);
+	struct err *err;
+
+	drop_others(job);
+	err = sort_maps(job);
 
 	if (!err)
 		err = leave_out_heaps(job);
@@ -533,7 +504,7 @@ static struct err *collect(struct job *job)
 static struct err *mark(struct job *job)
 {
 	const struct mark_source source = {
-		.memory = job->session->target->memory,
+		.memory = job->view.memory,
 		.block = job->ret->blocks.vec.at, .nr_blocks = job->ret->blocks.vec.nr,
 		.root = job->root.vec.at, .nr_roots = job->root.vec.nr,
 		.heap = job->heap.vec.at, .nr_heaps = job->heap.vec.nr,
@@ -562,10 +533,13 @@ static struct err *leaks_job(void *arg)
 	err = session_hold(session, &was);
 	if (err)
 		return err;
-	pagemap_open(session->target->mem.tid, &job->pagemap);
 	err = find_blocks(job, !was);
 	if (!err)
+		err = view_take(session, true, &job->view);
+	if (!err) {
+		pagemap_open(job->view.pages_of, &job->pagemap);
 		err = collect(job);
+	}
 	if (!err)
 		err = mark(job);
 	if (!session->ended)
@@ -577,7 +551,8 @@ static struct err *leaks_job(void *arg)
 struct err *session_leaks(struct session *session, struct session_leaks *ret)
 {
 	struct session_leaks leaks = { .blocks = BLOCKS_INIT };
-	struct job job = { .session = session, .ret = &leaks, .pagemap = { .fd = -1 },
+	struct job job = { .session = session, .ret = &leaks, .view = VIEW_INIT,
+			   .pagemap = { .fd = -1 },
 			   .walk = { BLOCKS_INIT, HEAP_WALK_INIT, VEC_INIT, .walked = false } };
 	struct err *err = session_need_target(session), *no_walk;
 

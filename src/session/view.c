@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Taking a view of a target that stands still.
+ *
+ * A thread that is inside the allocator is told by its stack: a return address in one of our areas
+ * (all functions but free keep one there), or in a probed function (free, which is recorded first,
+ * keeps none). What is inside an earlier mdbg's code cannot be told by this one's areas: as long as
+ * that is there, all threads count as inside.
+ */
+
+#include "session/view.h"
+
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "os/tracer.h"
+#include "probe/area.h"
+#include "probe/event.h"
+#include "probe/probe.h"
+#include "session/private.h"
+#include "target/region.h"
+#include "target/stack.h"
+#include "target/target.h"
+#include "target/tcb.h"
+
+#define DRAIN_STEPS	8u		/* those inside go on alone so often at most ... */
+#define DRAIN_NS	50000ull	/* ... for so long at first, and then for twice as long each time */
+#define FRAMES		48u
+#define XSTATE_MAX	16384u
+
+/* --- who is inside --- */
+
+static bool in_function(const struct probe *probe, uint64_t pc)
+{
+	uint64_t size;
+
+	return pc >= probe->address && probe->module->elf &&
+	       !elf_file_function_extent(probe->module->elf,
+					 probe->address - probe->module->bias, &size) &&
+	       pc - probe->address < size;
+}
+
+static bool in_allocator(const struct probes *probes, uint64_t pc)
+{
+	if (area_holds(probes, pc))
+		return true;
+	for (size_t i = 0; i < probes->all.nr; i++) {
+		const struct probe *probe = probes->all.at[i];
+
+		/* Functions are short: who is farther away is not asked for its extent. */
+		if (probe->fn && probe->state == PROBE_ACTIVE && pc - probe->address < 65536 &&
+		    in_function(probe, pc))
+			return true;
+	}
+	return false;
+}
+
+static bool is_inside(const struct thread *thread, struct probes *probes)
+{
+	uint64_t pcs[FRAMES];
+	enum walk_end end;
+	struct regs regs = thread->regs;
+	uint32_t nr;
+
+	area_walk_regs(probes, &thread->regs, &regs);
+	if (area_holds(probes, regs_get(&thread->regs, thread->target->arch->pc)))
+		return true;
+	nr = stack_walk(thread->target, &regs, &probes->walk_area, pcs, FRAMES, &end);
+	for (uint32_t i = 0; i < nr; i++)
+		if (in_allocator(probes, pcs[i]))
+			return true;
+	return false;
+}
+
+struct inside {
+	const struct session *session;
+	VEC(pid_t) vec;
+	struct err *err;
+};
+
+static void note_inside(struct thread *thread, void *ctx)
+{
+	struct inside *inside = ctx;
+	struct probes *probes = inside->session->probes;
+
+	if (thread->state == THREAD_STOPPED && !inside->err && is_inside(thread, probes))
+		inside->err = vec_push(&inside->vec, thread->tid);
+}
+
+static bool goes_on(struct thread *thread, void *ctx)
+{
+	const struct inside *inside = ctx;
+
+	for (size_t i = 0; i < inside->vec.nr; i++)
+		if (inside->vec.at[i] == thread->tid)
+			return true;
+	return false;
+}
+
+/*
+ * Those who wait for an arena wait for one who is inside as well, so that all come out sooner or
+ * later; who stays (a call that asks a slow kernel for memory) is looked at as he is. Where all count
+ * as inside it would be all of them that go on.
+ */
+struct err *view_drain(struct session *session)
+{
+	struct inside inside = { .session = session };
+	struct target *target = session->target;
+	struct err *err = NULL;
+
+	if (!session->probes || session->old_maps.nr)
+		return NULL;
+	for (unsigned i = 0; !err; i++) {
+		vec_clear(&inside.vec);
+		target_each_thread(target, note_inside, &inside);
+		err = inside.err;
+		if (err || !inside.vec.nr || i == DRAIN_STEPS)
+			break;
+		err = target_run_some(target, goes_on, &inside, DRAIN_NS << i);
+	}
+	vec_free(&inside.vec);
+	return err;
+}
+
+/* --- threads --- */
+
+struct taking {
+	struct session *session;
+	struct view *view;
+	bool deep;
+	struct err *err;
+};
+
+/* No call keeps them: who is in a system call has none that count. */
+static struct err *take_vectors(struct view *view, struct view_thread *ret)
+{
+	AUTO_FREE uint64_t *state = malloc(XSTATE_MAX);
+	struct err *err = NULL;
+	size_t len;
+
+	if (!state)
+		return err_nomem;
+	if (tracer_get_xstate(ret->tid, state, XSTATE_MAX, &len)) {
+		ret->blind = true;
+		return NULL;
+	}
+	ret->vector = view->vectors.nr;
+	ret->nr_vectors = len / sizeof(*state);
+	for (size_t i = 0; i < ret->nr_vectors && !err; i++)
+		err = vec_push(&view->vectors, state[i]);
+	return err;
+}
+
+static void take_thread(struct thread *thread, void *ctx)
+{
+	struct taking *taking = ctx;
+	struct session *session = taking->session;
+	struct view *view = taking->view;
+	struct view_thread is = { .tid = thread->tid };
+
+	if (taking->err)
+		return;
+	is.stopped = is.placed = thread->state == THREAD_STOPPED;
+	if (is.stopped) {
+		is.regs = thread->regs;
+		is.tp = regs_get(&is.regs, view->arch->tp);
+		is.in_syscall = (int64_t)regs_get(&is.regs, view->arch->orig_syscall) != -1;
+		is.inside = session->old_maps.nr ||
+			    (session->probes && is_inside(thread, session->probes));
+		if (taking->deep && !is.in_syscall)
+			taking->err = take_vectors(view, &is);
+	} else {
+		is.placed = stack_stuck_regs(thread, &is.regs);
+	}
+	if (!taking->err)
+		taking->err = vec_push(&view->threads, is);
+}
+
+static struct err *take_threads(struct session *session, bool deep, struct view *view)
+{
+	struct taking taking = { .session = session, .view = view, .deep = deep };
+	struct tcb tcb;
+
+	target_each_thread(session->target, take_thread, &taking);
+	if (!taking.err && deep) {
+		tcb_derive(session->target, &tcb);
+		view->stack_offset = tcb.stack_offset;
+	}
+	return taking.err;
+}
+
+/* --- the log, the allocator --- */
+
+/* Does a function of glibc's go unrecorded? */
+static bool all_probed(const struct session *session, const struct module *glibc)
+{
+	const struct probes *probes = session->probes;
+
+	for (size_t i = 0; probes && i < probes->all.nr; i++) {
+		const struct probe *probe = probes->all.at[i];
+
+		if (probe->fn && probe->module == glibc && !probe->gone &&
+		    probe->state != PROBE_ACTIVE)
+			return false;
+	}
+	return probes && probes->armed;
+}
+
+static bool is_complete(const struct session *session, const struct view *view,
+			const struct module *glibc)
+{
+	struct log_accounts accounts;
+
+	if (!view->log || session->lacks_records || view->process ||
+	    log_config(view->log).sample || !all_probed(session, glibc))
+		return false;
+	accounts = log_accounts_get(view->log);
+	return !accounts.table_full && !accounts.voided;
+}
+
+static void take_glibc(const struct session *session, struct view *view)
+{
+	struct module *glibc = session_glibc(session);
+	uint64_t size;
+	struct err *err;
+
+	if (!glibc)
+		return;
+	view->has_glibc = true;
+	view->glibc_start = glibc->start;
+	view->glibc_end = glibc->end;
+	view->complete = is_complete(session, view, glibc);
+	err = module_symbol(glibc, "main_arena", &view->main_arena, &size);
+	if (err)
+		view->main_arena = 0;	/* most libcs are stripped */
+}
+
+static struct err *take_log(const struct session *session, struct view *view)
+{
+	if (!session->region)
+		return NULL;
+	view->log = &session->region->log;
+	return session_in_hand(session, &view->in_hand);
+}
+
+struct err *view_take(struct session *session, bool deep, struct view *ret)
+{
+	struct target *target = session->target;
+	struct view view = VIEW_INIT;
+	struct err *err = target_maps(target, &view.maps);
+
+	view.arch = target->arch;
+	view.memory = target->memory;
+	view.pages_of = target->mem.tid;
+	view.process = session->probes ? session->probes->process : 0;
+	if (!err)
+		err = take_threads(session, deep, &view);
+	if (!err)
+		err = take_log(session, &view);
+	if (err) {
+		view_free(&view);
+		return err;
+	}
+	take_glibc(session, &view);
+	*ret = view;
+	return NULL;
+}
+
+void view_free(struct view *view)
+{
+	proc_maps_free(&view->maps);
+	vec_free(&view->threads);
+	vec_free(&view->vectors);
+	vec_free(&view->in_hand.vec);
+}

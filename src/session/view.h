@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A view: what a target is at one moment, as far as walks of its heaps and the search for leaks look
+ * at it. It is taken in one stop; who works on it then asks the target for nothing more, so that its
+ * memory may be another source than the live process, and its log may go on (`until`).
+ */
+#ifndef SESSION_VIEW_H
+#define SESSION_VIEW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "arch/arch.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "base/vec.h"
+#include "heap/block.h"
+#include "os/procfs.h"
+
+struct session;
+
+struct view_thread {
+	pid_t tid;
+	bool stopped;		/* else it is stuck: regs has SP and PC at most */
+	bool placed;		/* SP is known */
+	bool in_syscall;
+	bool inside;		/* in the allocator (or not known not to be): see view.c */
+	bool blind;		/* its vector registers could not be read */
+	struct regs regs;
+	uint64_t tp;		/* thread pointer; 0: not known */
+	size_t vector, nr_vectors;	/* words of its vector unit, where they were asked for */
+};
+
+struct view {
+	const struct arch *arch;
+	struct memory *memory;
+	pid_t pages_of;			/* whose /proc/PID/pagemap goes with the memory; 0: none */
+	struct proc_maps maps;
+	VEC(struct view_thread) threads;
+	VEC(uint64_t) vectors;
+	uint32_t stack_offset;		/* struct tcb */
+
+	bool has_glibc;
+	uint64_t glibc_start, glibc_end;
+	uint64_t main_arena;		/* 0: no symbol of that name */
+
+	const struct log *log;		/* NULL: none */
+	struct in_hand in_hand;
+	uint64_t until;			/* what was recorded after this time stamp is no part of it */
+	uint8_t process;		/* number of the process in the log */
+	bool complete;			/* what is in no record was allocated before the attach */
+};
+
+#define VIEW_INIT	{ .memory = NULL, .until = UINT64_MAX }
+
+/*
+ * On the tracer thread, with the target stopped: of the live process, until it goes on. deep: with the
+ * vector registers, and where stacks begin.
+ */
+struct err *view_take(struct session *session, bool deep, struct view *ret) MUST_CHECK;
+void view_free(struct view *view);
+
+/*
+ * Those who are inside the allocator go on alone until they have come out, as far as they do so
+ * soon. Stopped before and after.
+ */
+struct err *view_drain(struct session *session) MUST_CHECK;
+
+#endif
