@@ -106,24 +106,29 @@ void query_free(struct query *query)
 	filter_free(&query->filter);
 }
 
-static struct err *filter_blocks(const struct call *call, struct query *query,
-				 const struct filter_order *order)
+static struct filter_env env_of(const struct call *call, struct query *query)
 {
-	const struct filter_env env = {
+	return (struct filter_env){
 		.log = session_log(call->session),
 		.pids = session_pids(call->session),
 		.now_ns = query->now_ns,
 		.stack_matches = stack_names_match,
 		.ctx = &query->names,
 	};
+}
+
+static struct err *filter_blocks(const struct call *call, struct query *query,
+				 const struct filter_order *order)
+{
+	const struct filter_env env = env_of(call, query);
 
 	return filter_apply(&query->filter, order, &env, &query->blocks);
 }
 
 static struct err *find_blocks(const struct call *call, struct query *query,
-			       enum session_heap_how how, const struct filter_order *order)
+			       const struct filter_order *order)
 {
-	struct err *err = session_heap(call->session, how, &query->heap);
+	struct err *err = session_heap(call->session, SESSION_HEAP_WALK, &query->heap);
 
 	if (err)
 		return err;
@@ -139,7 +144,7 @@ struct err *query_blocks(const struct call *call, struct query *query)
 	if (!err)
 		err = filter_parse(query->argc, (const char *const *)query->argv, ALL_ATTRS,
 				   &query->filter, &query->order, NULL);
-	return err ? err : find_blocks(call, query, SESSION_HEAP_WALK, &query->order);
+	return err ? err : find_blocks(call, query, &query->order);
 }
 
 struct err *query_free_chunks(const struct call *call, struct query *query)
@@ -234,8 +239,59 @@ static struct err *parse_order(const struct call *call, const struct query *quer
 	return err;
 }
 
+/* What sites are added up from. */
+struct adding {
+	const struct filter *filter;
+	struct filter_env env;
+	uint64_t mean;
+	struct site_sums *sums;
+	struct live_counts live;
+};
+
+static struct err *add_to_site(const struct block *block, void *ctx)
+{
+	struct adding *adding = ctx;
+
+	live_counts_add(&adding->live, adding->mean, block);
+	if (!filter_matches(adding->filter, &adding->env, block))
+		return NULL;
+	return site_sums_add(adding->sums, block);
+}
+
+static struct err *add_log(const struct call *call, struct adding *adding)
+{
+	struct in_hand in_hand = { VEC_INIT };
+	struct err *err = live_counts_init(adding->env.log, &adding->live);
+
+	if (!err)
+		err = session_in_hand(call->session, &in_hand);
+	if (!err)
+		err = blocks_each(adding->env.log, &in_hand, add_to_site, adding);
+	vec_free(&in_hand.vec);
+	return err;
+}
+
+/* Of the log alone, without a stop; no block is kept. */
+static struct err *sum_log(const struct call *call, struct query *query,
+			   const struct site_spec *spec)
+{
+	struct adding adding = { .filter = &query->filter, .env = env_of(call, query) };
+	struct err *err = site_sums_create(adding.env.log, spec, query->now_ns, &adding.sums);
+
+	if (err)
+		return err;
+	adding.mean = log_config(adding.env.log).sample;
+	err = add_log(call, &adding);
+	if (!err)
+		err = site_sums_end(adding.sums, &adding.live, &query->sites);
+	site_sums_free(adding.sums);
+	vec_free(&adding.live);
+	return err;
+}
+
+/* blocks: NULL for all of the log. */
 static struct err *build_sites(const struct call *call, struct query *query,
-			       struct site_spec *spec)
+			       struct site_spec *spec, const struct blocks *blocks)
 {
 	struct log_pending pending;
 	struct err *err = session_pending(call->session, &pending);
@@ -245,8 +301,11 @@ static struct err *build_sites(const struct call *call, struct query *query,
 	spec->by = query->by;
 	spec->ctx = &query->names;
 	spec->pending = &pending;
-	err = sites_build(session_log(call->session), &query->blocks, spec, query->now_ns,
-			  &query->sites);
+	if (blocks)
+		err = sites_build(session_log(call->session), blocks, spec, query->now_ns,
+				  &query->sites);
+	else
+		err = sum_log(call, query, spec);
 	log_pending_free(&pending);
 	return err;
 }
@@ -270,11 +329,7 @@ struct err *query_sites(const struct call *call, struct query *query)
 				   &query->filter, &order, NULL);
 	if (!err)
 		err = parse_order(call, query, &spec, end);
-	if (!err)
-		err = find_blocks(call, query, SESSION_HEAP_LOG, &order);
-	if (err)
-		return err;
-	return build_sites(call, query, &spec);
+	return err ? err : build_sites(call, query, &spec, NULL);
 }
 
 static bool parse_kind(const char *word, uint32_t *kinds)
@@ -392,5 +447,5 @@ struct err *query_stale(const struct call *call, struct query *query)
 	found->live.at = NULL;
 	found->live.nr = found->live.room = 0;
 	query->by = SITE_STACK;
-	return err ? err : build_sites(call, query, &spec);
+	return err ? err : build_sites(call, query, &spec, &query->blocks);
 }

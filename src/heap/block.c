@@ -3,21 +3,25 @@
 
 #include "heap/block.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "heap/radix.h"
 
 struct scan {
-	struct blocks blocks;
+	/* Those in hand, by address, and which of them are back in the table: */
+	struct log_record *hand;
+	bool *back;
+	size_t nr;
+	struct err *(*fn)(const struct block *block, void *ctx);
+	void *ctx;
 	struct err *err;
 };
 
-static bool add(const struct log_record *record, void *ctx)
+static struct block block_of(const struct log_record *record)
 {
-	struct scan *scan = ctx;
-
-	scan->err = vec_push(&scan->blocks.vec, ((struct block){
+	return (struct block){
 		.address = record->address & ((1ull << LOG_PROCESS_SHIFT) - 1),
 		.process = (record->address >> LOG_PROCESS_SHIFT) % LOG_PROCESSES,
 		.size = record->size,
@@ -25,8 +29,54 @@ static bool add(const struct log_record *record, void *ctx)
 		.thread = record->thread,
 		.stack = record->stack,
 		.heap = record->address & LOG_DOMAIN_USER ? LOG_HEAP_USER : record->heap,
-	}));
+	};
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct log_record *one = a, *other = b;
+
+	return one->address < other->address ? -1 : one->address > other->address;
+}
+
+static bool see(const struct log_record *record, void *ctx)
+{
+	struct scan *scan = ctx;
+	struct block block = block_of(record);
+
+	if (scan->nr) {
+		struct log_record *at = bsearch(record, scan->hand, scan->nr, sizeof(*at),
+						by_address);
+
+		if (at)
+			scan->back[at - scan->hand] = true;
+	}
+	scan->err = scan->fn(&block, scan->ctx);
 	return scan->err;
+}
+
+struct err *blocks_each(const struct log *log, const struct in_hand *in_hand,
+			struct err *(*fn)(const struct block *block, void *ctx), void *ctx)
+{
+	size_t nr = in_hand ? in_hand->vec.nr : 0;
+	AUTO_FREE struct log_record *hand = calloc(nr + 1, sizeof(*hand));
+	AUTO_FREE bool *back = calloc(nr + 1, sizeof(*back));
+	struct scan scan = { hand, back, nr, fn, ctx, NULL };
+
+	if (!hand || !back)
+		return err_nomem;
+	if (nr) {
+		memcpy(hand, in_hand->vec.at, nr * sizeof(*hand));
+		qsort(hand, nr, sizeof(*hand), by_address);
+	}
+	log_each(log, see, &scan);
+	for (size_t i = 0; i < nr && !scan.err; i++) {
+		struct block block = block_of(&hand[i]);
+
+		if (!back[i])
+			scan.err = fn(&block, ctx);
+	}
+	return scan.err;
 }
 
 static uint64_t key(const struct block *block)
@@ -74,48 +124,52 @@ static struct err *sort(const struct blocks *from, struct blocks *to)
 	return NULL;
 }
 
-/* Ids that no stack can have are the business of nobody. */
+struct err *live_counts_init(const struct log *log, struct live_counts *ret)
+{
+	size_t nr = (size_t)log_stacks(log) + 1;
+	uint64_t *at = calloc(nr, sizeof(*at));
+
+	if (!at)
+		return err_nomem;
+	*ret = (struct live_counts){ at, nr, nr };
+	return NULL;
+}
+
 static struct err *count_live(const struct log *log, struct blocks *blocks)
 {
 	uint64_t mean = log_config(log).sample;
-	size_t nr = (size_t)log_stacks(log) + 1;
-	struct err *err = vec_reserve(&blocks->live, nr);
+	struct err *err = live_counts_init(log, &blocks->live);
 
-	if (err)
-		return err;
-	blocks->live.nr = nr;
-	memset(blocks->live.at, 0, nr * sizeof(*blocks->live.at));
-	for (size_t i = 0; i < blocks->vec.nr; i++)
-		if (blocks->vec.at[i].stack < nr)
-			blocks->live.at[blocks->vec.at[i].stack] +=
-				block_share(mean, &blocks->vec.at[i]).blocks;
-	return NULL;
+	for (size_t i = 0; i < blocks->vec.nr && !err; i++)
+		live_counts_add(&blocks->live, mean, &blocks->vec.at[i]);
+	return err;
+}
+
+static struct err *add(const struct block *block, void *ctx)
+{
+	struct blocks *blocks = ctx;
+
+	return vec_push(&blocks->vec, *block);
 }
 
 struct err *blocks_from_log(const struct log *log, const struct in_hand *in_hand,
 			    struct blocks *ret)
 {
-	struct scan scan = { BLOCKS_INIT, NULL };
-	struct blocks sorted = BLOCKS_INIT;
+	struct blocks found = BLOCKS_INIT, sorted = BLOCKS_INIT;
 	struct err *err;
 
 	/*
 	 * As many as there are, and those that come meanwhile; but what the region says is not
 	 * worth any amount of memory.
 	 */
-	err = vec_reserve(&scan.blocks.vec, MIN(log_live(log), log_usage(log).table_slots));
-	if (!err) {
-		log_each(log, add, &scan);
-		err = scan.err;
-	}
-	for (size_t i = 0; in_hand && i < in_hand->vec.nr && !err; i++)
-		if (add(&in_hand->vec.at[i], &scan))
-			err = scan.err;
+	err = vec_reserve(&found.vec, MIN(log_live(log), log_usage(log).table_slots));
 	if (!err)
-		err = sort(&scan.blocks, &sorted);
+		err = blocks_each(log, in_hand, add, &found);
+	if (!err)
+		err = sort(&found, &sorted);
 	if (!err)
 		err = count_live(log, &sorted);
-	blocks_free(&scan.blocks);
+	blocks_free(&found);
 	if (err) {
 		blocks_free(&sorted);
 		return err;

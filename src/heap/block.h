@@ -45,13 +45,15 @@ struct block {
 	uint8_t free_kind;	/* of a free chunk (enum chunk_kind, `malloc freespace`); 0 */
 };
 
+/* By stack id: how many blocks all that are live stand for, whatever a filter keeps of them. */
+struct live_counts {
+	uint64_t *at;
+	size_t nr, room;
+};
+
 struct blocks {
 	VEC(struct block) vec;
-	/*
-	 * By stack id: blocks that those of the scan stand for, whatever a filter keeps of them in
-	 * vec.
-	 */
-	VEC(uint64_t) live;
+	struct live_counts live;
 };
 
 #define BLOCKS_INIT	{ VEC_INIT, VEC_INIT }
@@ -61,10 +63,29 @@ struct blocks {
  */
 struct sample_share block_share(uint64_t mean, const struct block *block);
 
+/* None yet, of any stack of the log. */
+struct err *live_counts_init(const struct log *log, struct live_counts *ret) MUST_CHECK;
+/* Ids that no stack can have are the business of nobody. */
+static inline void live_counts_add(struct live_counts *live, uint64_t mean,
+				   const struct block *block)
+{
+	if (block->stack < live->nr)
+		live->at[block->stack] += block_share(mean, block).blocks;
+}
+
 /* Records that are live and not in the table: those that a realloc has in hand. */
 struct in_hand {
 	VEC(struct log_record) vec;
 };
+
+/*
+ * Call fn for each block of the log, and for those in hand (may be NULL), in no order, until it
+ * returns an error. While others write, a block that lives all the time comes once; an address that
+ * is freed and given out again meanwhile may come twice, as two blocks.
+ */
+struct err *blocks_each(const struct log *log, const struct in_hand *in_hand,
+			struct err *(*fn)(const struct block *block, void *ctx),
+			void *ctx) MUST_CHECK;
 
 /*
  * All blocks of the log, and those in hand (may be NULL), sorted by domain, process and address. Of

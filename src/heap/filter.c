@@ -130,13 +130,28 @@ static bool cond_matches(const struct filter_env *env, const struct filter_cond 
 	return compare(number, cond->relop, cond->number);
 }
 
+static bool conds_match(const struct filter *filter, const struct filter_env *env,
+			const struct block *block, bool names)
+{
+	for (size_t i = 0; i < filter->conds.nr; i++) {
+		const struct filter_cond *cond = &filter->conds.at[i];
+
+		if ((cond->glob != NULL) == names && !cond_matches(env, cond, block, NULL))
+			return false;
+	}
+	return true;
+}
+
+bool filter_matches_numbers(const struct filter *filter, const struct filter_env *env,
+			    const struct block *block)
+{
+	return conds_match(filter, env, block, false);
+}
+
 bool filter_matches(const struct filter *filter, const struct filter_env *env,
 		    const struct block *block)
 {
-	for (size_t i = 0; i < filter->conds.nr; i++)
-		if (!cond_matches(env, &filter->conds.at[i], block, NULL))
-			return false;
-	return true;
+	return conds_match(filter, env, block, false) && conds_match(filter, env, block, true);
 }
 
 void filter_free(struct filter *filter)

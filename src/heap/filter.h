@@ -72,6 +72,9 @@ struct err *filter_parse(int argc, const char *const *argv, uint32_t allowed, st
 void filter_free(struct filter *filter);
 bool filter_matches(const struct filter *filter, const struct filter_env *env,
 		    const struct block *block);
+/* All but the conditions on function and module, which ask for names: of those nothing is said. */
+bool filter_matches_numbers(const struct filter *filter, const struct filter_env *env,
+			    const struct block *block);
 /*
  * Keep those that match, then sort and cut; in place. Stable: equal keys stay in order of address.
  */

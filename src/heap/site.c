@@ -7,18 +7,16 @@
 
 #include "base/cleanup.h"
 #include "heap/keymap.h"
+#include "heap/numbers.h"
 
-struct build {
-	const struct log *log;
-	const struct blocks *blocks;
-	const struct site_spec *spec;
-	uint64_t now_ns;
-	uint64_t mean;			/* of sampling; 0 */
-	struct keymap keys;		/* site's key -> its place in sites */
-	struct keymap parts;		/* site << 32 | stack */
-	VEC(uint64_t) part_bytes;	/* by number in parts */
-	uint32_t *site_of;		/* of each block */
-	struct sites sites;
+#define NEAR		4096u		/* so many times are put side by side to find the median */
+#define DIGIT_BITS	11u
+#define DIGITS		(1u << DIGIT_BITS)
+
+/* Of the blocks of one site whose time is known. */
+struct times {
+	uint64_t oldest, youngest;
+	struct number_list list;	/* in the units of sums */
 };
 
 /* The key of a stack is asked for once a stack, not once a block. */
@@ -27,32 +25,49 @@ struct stack_keys {
 	VEC(uint64_t) keys;
 };
 
-static bool by_name(const struct build *build)
+struct site_sums {
+	const struct log *log;
+	const struct site_spec *spec;
+	uint64_t now_ns;
+	uint64_t mean;			/* of sampling; 0 */
+	struct keymap keys;		/* site's key -> its place in sites */
+	struct keymap parts;		/* site << 32 | stack */
+	VEC(uint64_t) part_bytes;	/* by number in parts */
+	struct stack_keys cache;
+	/* Times, from `start` on (`end` at most), in units of 2^shift ticks. */
+	uint64_t start, end;
+	unsigned shift;
+	struct numbers numbers;
+	VEC(struct times) times;	/* by site */
+	uint32_t near[NEAR];
+	struct sites sites;
+};
+
+static bool by_name(const struct site_sums *sums)
 {
-	return build->spec->by == SITE_FUNCTION || build->spec->by == SITE_MODULE;
+	return sums->spec->by == SITE_FUNCTION || sums->spec->by == SITE_MODULE;
 }
 
-static struct err *named_key(struct build *build, struct stack_keys *cache, uint32_t stack,
-			     uint64_t *ret)
+static struct err *named_key(struct site_sums *sums, uint32_t stack, uint64_t *ret)
 {
+	struct stack_keys *cache = &sums->cache;
 	uint32_t number;
 	struct err *err = keymap_number(&cache->stacks, stack, &number);
 
 	if (!err && number == cache->keys.nr)
 		err = vec_push(&cache->keys,
-			       build->spec->key_of(build->spec->ctx, stack, build->spec->by));
+			       sums->spec->key_of(sums->spec->ctx, stack, sums->spec->by));
 	if (!err)
 		*ret = cache->keys.at[number];
 	return err;
 }
 
-static struct err *block_key(struct build *build, struct stack_keys *cache,
-			     const struct block *block, uint64_t *ret)
+static struct err *block_key(struct site_sums *sums, const struct block *block, uint64_t *ret)
 {
-	switch (build->spec->by) {
+	switch (sums->spec->by) {
 	case SITE_FUNCTION:
 	case SITE_MODULE:
-		return named_key(build, cache, block->stack, ret);
+		return named_key(sums, block->stack, ret);
 	case SITE_THREAD:
 		*ret = block->thread;
 		return NULL;
@@ -67,52 +82,85 @@ static struct err *block_key(struct build *build, struct stack_keys *cache,
 }
 
 /* Which of a site's stacks has most bytes is known when all are added up. */
-static struct err *add_part(struct build *build, uint32_t site, const struct block *block,
+static struct err *add_part(struct site_sums *sums, uint32_t site, const struct block *block,
 			    uint64_t bytes)
 {
 	uint32_t number;
-	struct err *err = keymap_number(&build->parts, (uint64_t)site << 32 | block->stack,
+	struct err *err = keymap_number(&sums->parts, (uint64_t)site << 32 | block->stack,
 					&number);
 
-	if (!err && number == build->part_bytes.nr)
-		err = vec_push(&build->part_bytes, 0);
+	if (!err && number == sums->part_bytes.nr)
+		err = vec_push(&sums->part_bytes, 0);
 	if (!err)
-		build->part_bytes.at[number] += bytes;
+		sums->part_bytes.at[number] += bytes;
 	return err;
 }
 
-static struct err *add_block(struct build *build, struct stack_keys *cache, size_t i)
+/* As one of 2^32 moments; they get longer when this one is beyond the last. */
+static uint32_t moment_of(struct site_sums *sums, uint64_t time)
 {
-	const struct block *block = &build->blocks->vec.at[i];
-	struct sample_share share = block_share(build->mean, block);
+	uint64_t since = MIN(time, sums->end);
+	unsigned more = 0;
+
+	since = since > sums->start ? (since - sums->start) >> sums->shift : 0;
+	while (since >> more > UINT32_MAX)
+		more++;
+	if (more) {
+		numbers_shift(&sums->numbers, more);
+		sums->shift += more;
+	}
+	return (uint32_t)(since >> more);
+}
+
+static struct err *add_time(struct site_sums *sums, uint32_t site, uint64_t time)
+{
+	struct times *times = &sums->times.at[site];
+
+	if (!time)
+		return NULL;
+	times->oldest = times->list.nr ? MIN(times->oldest, time) : time;
+	times->youngest = MAX(times->youngest, time);
+	return numbers_push(&sums->numbers, &times->list, moment_of(sums, time));
+}
+
+static struct err *add_site(struct site_sums *sums, uint64_t key, uint32_t stack)
+{
+	struct err *err = vec_push(&sums->times, ((struct times){ .list = NUMBER_LIST_INIT }));
+
+	return err ? err : vec_push(&sums->sites.vec, ((struct site){ .key = key, .stack = stack }));
+}
+
+struct err *site_sums_add(struct site_sums *sums, const struct block *block)
+{
+	struct sample_share share = block_share(sums->mean, block);
 	uint64_t key = 0;
 	uint32_t number;
 	struct site *site;
-	struct err *err = block_key(build, cache, block, &key);
+	struct err *err = block_key(sums, block, &key);
 
 	if (!err)
-		err = keymap_number(&build->keys, key, &number);
-	if (!err && number == build->sites.vec.nr)
-		err = vec_push(&build->sites.vec,
-			       ((struct site){ .key = key, .stack = block->stack }));
-	if (!err && build->spec->by != SITE_STACK)
-		err = add_part(build, number, block, share.bytes);
+		err = keymap_number(&sums->keys, key, &number);
+	if (!err && number == sums->sites.vec.nr)
+		err = add_site(sums, key, block->stack);
+	if (!err && sums->spec->by != SITE_STACK)
+		err = add_part(sums, number, block, share.bytes);
+	if (!err)
+		err = add_time(sums, number, block->time);
 	if (err)
 		return err;
-	build->site_of[i] = number;
-	site = &build->sites.vec.at[number];
+	site = &sums->sites.vec.at[number];
 	site->bytes += share.bytes;
 	site->count += share.blocks;
-	build->sites.bytes += share.bytes;
-	build->sites.count += share.blocks;
+	sums->sites.bytes += share.bytes;
+	sums->sites.count += share.blocks;
 	return NULL;
 }
 
 /* Of equal ones the stack with the smaller number. */
-static void pick_stacks(struct build *build)
+static void pick_stacks(struct site_sums *sums)
 {
-	const struct keymap *parts = &build->parts;
-	AUTO_FREE uint64_t *best = calloc(build->sites.vec.nr + 1, sizeof(*best));
+	const struct keymap *parts = &sums->parts;
+	AUTO_FREE uint64_t *best = calloc(sums->sites.vec.nr + 1, sizeof(*best));
 
 	/* Without memory each site keeps the stack of its first block. */
 	for (uint32_t i = 0; best && i < parts->room; i++) {
@@ -121,21 +169,21 @@ static void pick_stacks(struct build *build)
 
 		if (!parts->number[i])
 			continue;
-		bytes = build->part_bytes.at[parts->number[i] - 1] + 1;
+		bytes = sums->part_bytes.at[parts->number[i] - 1] + 1;
 		if (bytes > best[site] || (bytes == best[site] &&
-					   stack < build->sites.vec.at[site].stack)) {
+					   stack < sums->sites.vec.at[site].stack)) {
 			best[site] = bytes;
-			build->sites.vec.at[site].stack = stack;
+			sums->sites.vec.at[site].stack = stack;
 		}
 	}
 }
 
 /* All-time counts of a stack: those in the log, and those on their way. */
-static void stack_totals(const struct build *build, uint32_t stack, uint64_t *blocks,
+static void stack_totals(const struct site_sums *sums, uint32_t stack, uint64_t *blocks,
 			 uint64_t *bytes)
 {
-	struct log_stack_view view = log_stack_get(build->log, stack);
-	const struct log_pending *pending = build->spec->pending;
+	struct log_stack_view view = log_stack_get(sums->log, stack);
+	const struct log_pending *pending = sums->spec->pending;
 	bool more = pending && stack < pending->nr;
 
 	*blocks = view.total + (more ? pending->blocks[stack] : 0);
@@ -143,39 +191,37 @@ static void stack_totals(const struct build *build, uint32_t stack, uint64_t *bl
 }
 
 /* Where the process runs on, a block may be live that is not counted yet. */
-static uint64_t stack_freed(const struct build *build, uint32_t stack, uint64_t total)
+static uint64_t stack_freed(const struct live_counts *live, uint32_t stack, uint64_t total)
 {
-	uint64_t live = stack < build->blocks->live.nr ? build->blocks->live.at[stack] : 0;
-
-	return total - MIN(total, live);
+	return total - MIN(total, stack < live->nr ? live->at[stack] : 0);
 }
 
 /* Stacks without a live block count, too. */
-static struct err *totals(struct build *build, struct stack_keys *cache)
+static struct err *totals(struct site_sums *sums, const struct live_counts *live)
 {
-	uint32_t nr = log_stacks(build->log);
+	uint32_t nr = log_stacks(sums->log);
 
 	for (uint32_t stack = 1; stack <= nr; stack++) {
 		uint64_t key = stack, blocks, bytes;
 		struct site *site;
 		uint32_t number;
 
-		stack_totals(build, stack, &blocks, &bytes);
+		stack_totals(sums, stack, &blocks, &bytes);
 		if (!blocks)
 			continue;
-		if (by_name(build)) {
-			struct err *err = named_key(build, cache, stack, &key);
+		if (by_name(sums)) {
+			struct err *err = named_key(sums, stack, &key);
 
 			if (err)
 				return err;
 		}
-		number = keymap_find(&build->keys, key);
+		number = keymap_find(&sums->keys, key);
 		if (number == UINT32_MAX)
 			continue;
-		site = &build->sites.vec.at[number];
+		site = &sums->sites.vec.at[number];
 		site->total += blocks;
 		site->total_bytes += bytes;
-		site->freed += stack_freed(build, stack, blocks);
+		site->freed += stack_freed(live, stack, blocks);
 	}
 	return NULL;
 }
@@ -185,12 +231,12 @@ static struct err *totals(struct build *build, struct stack_keys *cache)
  * Hoare's FIND: the (k + 1)th smallest goes to at[k], what is not larger before it, what is not
  * smaller behind it.
  */
-static void select_nth(uint64_t *at, int64_t nr, int64_t k)
+static void select_nth(uint32_t *at, int64_t nr, int64_t k)
 {
 	int64_t low = 0, high = nr - 1;
 
 	while (low < high) {
-		uint64_t pivot = at[k];
+		uint32_t pivot = at[k];
 		int64_t i = low, j = high;
 
 		while (i <= j) {
@@ -199,7 +245,7 @@ static void select_nth(uint64_t *at, int64_t nr, int64_t k)
 			while (at[j] > pivot)
 				j--;
 			if (i <= j) {
-				uint64_t swap = at[i];
+				uint32_t swap = at[i];
 
 				at[i++] = at[j];
 				at[j--] = swap;
@@ -212,63 +258,79 @@ static void select_nth(uint64_t *at, int64_t nr, int64_t k)
 	}
 }
 
-static uint64_t age(const struct build *build, uint64_t time)
+static uint64_t age(const struct site_sums *sums, uint64_t time)
 {
-	uint64_t then = log_clock_realtime(build->log, time);
+	uint64_t then = log_clock_realtime(sums->log, time);
 
-	return build->now_ns > then ? build->now_ns - then : 0;
+	return sums->now_ns > then ? sums->now_ns - then : 0;
+}
+
+/* The (k + 1)th smallest of many, digit by digit: those that begin as it does are counted. */
+static uint32_t nth_of_many(const struct site_sums *sums, const struct number_list *list, uint64_t k)
+{
+	uint32_t found = 0, number;
+	unsigned low = 32;
+
+	while (low) {
+		uint64_t count[DIGITS] = { 0 };
+		unsigned high = low, digit = 0;
+		struct number_at at = numbers_start(&sums->numbers, list);
+
+		low = low > DIGIT_BITS ? low - DIGIT_BITS : 0;
+		while (numbers_next(&sums->numbers, &at, &number))
+			if (!(((uint64_t)number ^ found) >> high))
+				count[number >> low & (DIGITS - 1)]++;
+		for (; k >= count[digit]; digit++)
+			k -= count[digit];
+		found |= digit << low;
+	}
+	return found;
+}
+
+static uint32_t nth_of(struct site_sums *sums, const struct number_list *list, uint64_t k)
+{
+	struct number_at at = numbers_start(&sums->numbers, list);
+
+	if (list->nr > NEAR)
+		return nth_of_many(sums, list, k);
+	for (uint32_t i = 0; numbers_next(&sums->numbers, &at, &sums->near[i]); i++)
+		;
+	select_nth(sums->near, (int64_t)list->nr, (int64_t)k);
+	return sums->near[k];
+}
+
+/* The age of the (k + 1)th oldest block of a site; in the middle of its moment. */
+static uint64_t nth_age(struct site_sums *sums, const struct times *times, uint64_t k)
+{
+	uint64_t time = sums->start + ((uint64_t)nth_of(sums, &times->list, k) << sums->shift) +
+			(1ull << sums->shift >> 1);
+
+	return age(sums, MIN(MAX(time, times->oldest), times->youngest));
 }
 
 /* Later is younger, so that the order of times is that of ages turned round. */
-static void site_ages(const struct build *build, struct site *site, uint64_t *time, size_t nr)
+static void ages(struct site_sums *sums)
 {
-	uint64_t oldest = time[0], below = 0, middle;
+	for (size_t i = 0; i < sums->sites.vec.nr; i++) {
+		const struct times *times = &sums->times.at[i];
+		struct site *site = &sums->sites.vec.at[i];
+		uint64_t nr = times->list.nr;
 
-	for (size_t i = 1; i < nr; i++)
-		oldest = MIN(oldest, time[i]);
-	site->oldest = age(build, oldest);
-	select_nth(time, (int64_t)nr, (int64_t)nr / 2);
-	middle = age(build, time[nr / 2]);
-	if (nr % 2 == 0) {
-		for (size_t i = 0; i < nr / 2; i++)
-			below = MAX(below, time[i]);
-		middle += (age(build, below) - middle) / 2;
+		if (!nr)
+			continue;
+		site->oldest = age(sums, times->oldest);
+		site->median = nth_age(sums, times, nr / 2);
+		if (nr % 2 == 0)
+			site->median += (nth_age(sums, times, nr / 2 - 1) - site->median) / 2;
 	}
-	site->median = middle;
 }
 
-/* The times of each site side by side, in one array. */
-static struct err *ages(struct build *build)
+static void rates(struct site_sums *sums)
 {
-	size_t nr = build->blocks->vec.nr, sites = build->sites.vec.nr;
-	AUTO_FREE uint64_t *time = malloc((nr + 1) * sizeof(*time));
-	AUTO_FREE size_t *end = calloc(sites + 1, sizeof(*end));
-	size_t start = 0;
+	double seconds = (double)age(sums, log_start(sums->log)) / 1e9;
 
-	if (!time || !end)
-		return err_nomem;
-	for (size_t i = 0; i < nr; i++)
-		end[build->site_of[i] + 1] += build->blocks->vec.at[i].time != 0;
-	for (size_t i = 0; i < sites; i++)
-		end[i + 1] += end[i];
-	/* end[i] is where site i starts, and moves to where it ends. */
-	for (size_t i = 0; i < nr; i++)
-		if (build->blocks->vec.at[i].time)
-			time[end[build->site_of[i]]++] = build->blocks->vec.at[i].time;
-	for (size_t i = 0; i < sites; i++) {
-		if (end[i] > start)
-			site_ages(build, &build->sites.vec.at[i], time + start, end[i] - start);
-		start = end[i];
-	}
-	return NULL;
-}
-
-static void rates(struct build *build)
-{
-	double seconds = (double)age(build, log_start(build->log)) / 1e9;
-
-	for (size_t i = 0; seconds > 0 && i < build->sites.vec.nr; i++)
-		build->sites.vec.at[i].rate = (double)build->sites.vec.at[i].bytes / seconds;
+	for (size_t i = 0; seconds > 0 && i < sums->sites.vec.nr; i++)
+		sums->sites.vec.at[i].rate = (double)sums->sites.vec.at[i].bytes / seconds;
 }
 
 
@@ -302,65 +364,85 @@ static int by_age(const void *va, const void *vb)
  * Without a mark all that is live has grown since recording began, and over the same time at every
  * site: growth and rate are in the order of bytes.
  */
-static void order(struct build *build)
+static void order(struct site_sums *sums)
 {
 	static int (*const compare[])(const void *, const void *) = {
 		[SITE_SORT_BYTES] = by_bytes, [SITE_SORT_COUNT] = by_count,
 			[SITE_SORT_AGE] = by_age,
 		[SITE_SORT_GROWTH] = by_bytes, [SITE_SORT_RATE] = by_bytes,
 	};
-	struct sites *sites = &build->sites;
+	struct sites *sites = &sums->sites;
 
 	if (sites->vec.nr)
 		qsort(sites->vec.at, sites->vec.nr, sizeof(*sites->vec.at),
-		      compare[build->spec->sort]);
-	sites->vec.nr = MIN(sites->vec.nr, build->spec->limit);
+		      compare[sums->spec->sort]);
+	sites->vec.nr = MIN(sites->vec.nr, sums->spec->limit);
 }
 
-static struct err *run(struct build *build, struct stack_keys *cache)
+struct err *site_sums_create(const struct log *log, const struct site_spec *spec, uint64_t now_ns,
+			     struct site_sums **ret)
 {
-	struct err *err = NULL;
+	struct site_sums *sums = calloc(1, sizeof(*sums));
 
-	build->site_of = calloc(build->blocks->vec.nr + 1, sizeof(*build->site_of));
-	if (!build->site_of)
+	if (!sums)
 		return err_nomem;
-	for (size_t i = 0; i < build->blocks->vec.nr && !err; i++)
-		err = add_block(build, cache, i);
-	if (!err && (by_name(build) || build->spec->by == SITE_STACK))
-		err = totals(build, cache);
-	if (!err)
-		err = ages(build);
-	if (err)
-		return err;
-	if (build->spec->by != SITE_STACK)
-		pick_stacks(build);
-	rates(build);
-	order(build);
+	*sums = (struct site_sums){
+		.log = log, .spec = spec, .now_ns = now_ns,
+		.mean = log_config(log).sample,
+		.start = log_start(log), .end = log_now(),
+	};
+	*ret = sums;
 	return NULL;
+}
+
+struct err *site_sums_end(struct site_sums *sums, const struct live_counts *live,
+			  struct sites *ret)
+{
+	if (by_name(sums) || sums->spec->by == SITE_STACK) {
+		struct err *err = totals(sums, live);
+
+		if (err)
+			return err;
+	}
+	ages(sums);
+	if (sums->spec->by != SITE_STACK)
+		pick_stacks(sums);
+	rates(sums);
+	order(sums);
+	*ret = sums->sites;
+	sums->sites = (struct sites){ VEC_INIT, 0, 0 };
+	return NULL;
+}
+
+void site_sums_free(struct site_sums *sums)
+{
+	if (!sums)
+		return;
+	keymap_free(&sums->cache.stacks);
+	vec_free(&sums->cache.keys);
+	keymap_free(&sums->keys);
+	keymap_free(&sums->parts);
+	vec_free(&sums->part_bytes);
+	numbers_free(&sums->numbers);
+	vec_free(&sums->times);
+	sites_free(&sums->sites);
+	free(sums);
 }
 
 struct err *sites_build(const struct log *log, const struct blocks *blocks,
 			const struct site_spec *spec, uint64_t now_ns, struct sites *ret)
 {
-	struct build build = {
-		.log = log, .blocks = blocks, .spec = spec, .now_ns = now_ns,
-		.mean = log_config(log).sample,
-	};
-	struct stack_keys cache = { KEYMAP_INIT, VEC_INIT };
-	struct err *err = run(&build, &cache);
+	struct site_sums *sums;
+	struct err *err = site_sums_create(log, spec, now_ns, &sums);
 
-	keymap_free(&cache.stacks);
-	vec_free(&cache.keys);
-	keymap_free(&build.keys);
-	keymap_free(&build.parts);
-	vec_free(&build.part_bytes);
-	free(build.site_of);
-	if (err) {
-		sites_free(&build.sites);
+	if (err)
 		return err;
-	}
-	*ret = build.sites;
-	return NULL;
+	for (size_t i = 0; i < blocks->vec.nr && !err; i++)
+		err = site_sums_add(sums, &blocks->vec.at[i]);
+	if (!err)
+		err = site_sums_end(sums, &blocks->live, ret);
+	site_sums_free(sums);
+	return err;
 }
 
 void sites_free(struct sites *sites)

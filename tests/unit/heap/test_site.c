@@ -6,7 +6,7 @@
 
 void suite_site(void);
 
-#define NOW	(EPOCH + 1000 * SECOND)
+#define NOW	(EPOCH + 1000 * SECOND)	/* all blocks are older */
 
 static struct log log_;
 static uint32_t ids[64];
@@ -155,6 +155,36 @@ static void test_against_oracle(void)
 	blocks_free(&blocks);
 }
 
+/*
+ * Of many blocks: the median is exact while recording takes 2^32 ticks, and to one part in 2^32 of it
+ * from then on.
+ */
+static void test_many(void)
+{
+	enum { NR = 30001 };
+
+	for (unsigned shift = 0; shift <= 10; shift += 5) {
+		for (uint64_t nr = NR; nr < NR + 2; nr++) {
+			struct blocks blocks = BLOCKS_INIT;
+			struct sites sites;
+			uint64_t want;
+
+			/* Eleven has no divisor in common with either number: all times but 0 come once. */
+			for (uint64_t i = 0; i < nr; i++)
+				fixture_push(&blocks, (struct block){ .address = i + 1, .size = 1,
+					.time = (i * 11 % nr + 1) * 30000 << shift, .stack = ids[0] });
+			sites = build(&blocks, SITE_STACK, SITE_SORT_BYTES, UINT64_MAX);
+			CU_ASSERT_EQUAL_FATAL(sites.vec.nr, 1);
+			want = NOW - EPOCH - ((nr + 1) * 30000 << shift) / 2;
+			CU_ASSERT_EQUAL(sites.vec.at[0].oldest, NOW - EPOCH - (30000ull << shift));
+			CU_ASSERT_TRUE(sites.vec.at[0].median - want + (1u << shift) <= 2u << shift);
+			CU_ASSERT_TRUE(shift || sites.vec.at[0].median == want);
+			sites_free(&sites);
+			blocks_free(&blocks);
+		}
+	}
+}
+
 static void test_limit(void)
 {
 	struct blocks blocks = BLOCKS_INIT;
@@ -249,6 +279,7 @@ void suite_site(void)
 	CU_pSuite suite = CU_add_suite("site", setup, teardown);
 
 	CU_add_test(suite, "against an oracle", test_against_oracle);
+	CU_add_test(suite, "many", test_many);
 	CU_add_test(suite, "limit", test_limit);
 	CU_add_test(suite, "freed", test_freed);
 	CU_add_test(suite, "pending", test_pending);
