@@ -469,14 +469,15 @@ static struct err *walk_or_say(struct job *job)
 		err = session_heap_walkable(session);
 	if (!err)
 		err = session_call(session, heap_job, job);
-	if (!err && strchr(session->allocator, ','))
-		snprintf(job->ret->why, sizeof(job->ret->why), "of %.150s only glibc can be walked",
-			 session->allocator);
+	if (strchr(session->allocator, ',') && (!err || err->code == ERR_NOTFOUND))
+		snprintf(job->ret->why, sizeof(job->ret->why), "of %.150s only glibc can be walked%s",
+			 session->allocator, err ? ", and nothing is allocated from it" : "");
+	else if (err)
+		snprintf(job->ret->why, sizeof(job->ret->why), "%.255s", err->msg);
 	if (!err || err->code == ERR_NOMEM)
 		return err;
 	forget_look(job->ret);
 	job->ret->under_way = 0;
-	snprintf(job->ret->why, sizeof(job->ret->why), "%.255s", err->msg);
 	return read_log_alone(session, job->ret);
 }
 
