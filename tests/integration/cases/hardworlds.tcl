@@ -294,7 +294,8 @@ proc work_nginx {curl master page} {
 	set get [list $curl -sf --compressed {*}[lrepeat 100 $page]]
 	set want [string trim [string repeat [slurp $::tmp/www/page] 100]]
 	check {[exec {*}$get] eq $want} {no page}
-	# (Connections may yet be being closed.)
+	# Connections and the page itself may yet be being closed.
+	until {[lsearch [state $worker] "fd * $::tmp/www/page"] < 0}
 	set before [lsearch -all -inline -not [state $worker] "fd * socket:*"]
 	set m [live_start -p $worker]
 	check {[exec {*}$get] eq $want} {no page while attached}
@@ -304,8 +305,9 @@ proc work_nginx {curl master page} {
 	check {[exec {*}$get] eq $want} {no page while attached}
 	live $m "malloc allocations > $::tmp/dump"
 	live_end $m
+	until {[lsearch [state $worker] "fd * $::tmp/www/page"] < 0}
 	set after [lsearch -all -inline -not [state $worker] "fd * socket:*"]
-	check {$after eq $before} {not as before: $after}
+	check {$after eq $before} {not as before: $before; but: $after}
 	check {[exec {*}$get] eq $want} {no page after}
 	# The master: a new worker is forked while it is attached to, and lives on.
 	set before [lsearch -all -inline -not [state $master] "fd *"]
