@@ -18,8 +18,9 @@
  *	a malloc under way: the chunk is taken, the record not yet in. Then the thread that runs it
  *	has the address in a register or on the top of its stack, among other words (clues). Such a
  *	block is left out; who can let the target run for a moment looks again. A block that nothing
- *	pointed to at any look (sure) is what it seems; one that is left out now and was no block at
- *	an earlier look is not from before the attach
+ *	pointed to at an earlier look (sure) is what it seems, as long as none that no record knows
+ *	was freed since; one that is left out now and was no block at an earlier look is not from
+ *	before the attach
  */
 #ifndef HEAP_BLOCK_H
 #define HEAP_BLOCK_H

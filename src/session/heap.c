@@ -24,9 +24,10 @@
 #include "target/region.h"
 #include "target/target.h"
 
-#define ROUNDS		16u
-#define ROUNDS_NS	1000000000ull	/* no more rounds after this */
-#define MOMENT_NS	50000ull	/* how long the target runs before the second; each is twice that */
+#define ROUNDS_NS	3000000000ull	/* no more rounds after this */
+#define MOMENT_NS	50000ull	/* how long the target runs before the second; each is twice that ... */
+#define MOMENT_MOST_NS	50000000ull	/* ... up to this */
+#define DRAIN_NS	100000000ull	/* how long in all others wait for those inside the allocator */
 #define CALM_LOOKS	3u
 #define STACK_WORDS	512u		/* of a thread inside the allocator */
 #define RED_ZONE	128u
@@ -48,9 +49,11 @@ struct job {
 	VEC(struct heap_map) maps;
 	VEC(struct heap_map) data;
 	struct words threads, clues, blocks, sure;
-	struct addresses left_out;	/* of this look, and: */
-	struct addresses unsure;	/* of each look up to now, but those at a torn heap */
-	bool looked;			/* there was another */
+	uint64_t drain_budget;
+	uint64_t unknown_frees;		/* up to this look */
+	struct addresses left_out;	/* of this look */
+	struct words seen;		/* blocks at each look before, but those at a torn heap */
+	bool looked;			/* there was such a look */
 	unsigned calm;			/* looks in a row with nobody inside */
 	VEC(struct clue) owners;
 	bool all_threads;
@@ -67,7 +70,7 @@ static void job_free(struct job *job)
 	vec_free(&job->blocks.vec);
 	vec_free(&job->sure.vec);
 	vec_free(&job->left_out.vec);
-	vec_free(&job->unsure.vec);
+	vec_free(&job->seen.vec);
 	vec_free(&job->owners);
 }
 
@@ -246,42 +249,10 @@ static struct err *merge(struct job *job)
 	return blocks_add_walk(&job->ret->blocks, &merge, &job->left_out);
 }
 
-static void drop_others(struct addresses *from, const struct addresses *kept)
-{
-	size_t to = 0, j = 0;
-
-	for (size_t i = 0; i < from->vec.nr; i++) {
-		while (j < kept->vec.nr && kept->vec.at[j] < from->vec.at[i])
-			j++;
-		if (j < kept->vec.nr && kept->vec.at[j] == from->vec.at[i])
-			from->vec.at[to++] = from->vec.at[i];
-	}
-	from->vec.nr = to;
-}
-
-/*
- * What was left out at each look may be from before the attach; anything else was given out since.
- * A look at a heap that was torn, where it may have been overlooked, says nothing.
- */
-static struct err *note_unsure(struct job *job)
-{
-	struct err *err = NULL;
-
-	if (job->looked && !job->ret->walk.damages)
-		drop_others(&job->unsure, &job->left_out);
-	if (!job->looked) {
-		vec_clear(&job->unsure.vec);
-		for (size_t i = 0; i < job->left_out.vec.nr && !err; i++)
-			err = vec_push(&job->unsure.vec, job->left_out.vec.at[i]);
-		job->looked = !job->ret->walk.damages;
-	}
-	job->ret->under_way = job->unsure.vec.nr;
-	return err;
-}
-
 /*
  * Blocks that were listed at any look are sure, should a clue come near them in a later one: not
- * only those of the last, which may have been torn, and have overlooked some.
+ * only those of the last, which may have been torn, and have overlooked some. Once one of those that
+ * no record knows was freed it may be any of them, and be given out anew.
  */
 static struct err *keep_sure(struct job *job)
 {
@@ -298,6 +269,78 @@ static struct err *keep_sure(struct job *job)
 	if (job->sure.vec.nr > had)
 		sort_words(&job->sure);
 	return err;
+}
+
+static void drop_freed(struct job *job)
+{
+	uint64_t before = job->unknown_frees;
+
+	if (job->view.log)
+		job->unknown_frees = log_accounts_get(job->view.log).unknown_frees;
+	if (job->unknown_frees != before || !job->view.complete)
+		vec_clear(&job->sure.vec);
+}
+
+struct cursor {
+	size_t listed, left_out;
+};
+
+/* The next block of this look, by address, that no record knows, listed or left out; 0: no more. */
+static uint64_t next_block(const struct job *job, struct cursor *at)
+{
+	const struct blocks *blocks = &job->ret->blocks;
+	const struct addresses *left_out = &job->left_out;
+	uint64_t listed, other;
+
+	while (at->listed < blocks->vec.nr && !blocks->vec.at[at->listed].preattach)
+		at->listed++;
+	listed = at->listed < blocks->vec.nr ? blocks->vec.at[at->listed].address : UINT64_MAX;
+	other = at->left_out < left_out->vec.nr ? left_out->vec.at[at->left_out] : UINT64_MAX;
+	if (listed == UINT64_MAX && other == UINT64_MAX)
+		return 0;
+	if (listed < other)
+		at->listed++;
+	else
+		at->left_out++;
+	return MIN(listed, other);
+}
+
+/*
+ * What is left out now and was a block at each look may be from before the attach; anything else was
+ * given out since. A look at a heap that was torn, where it may have been overlooked, says nothing.
+ */
+static struct err *keep_seen(struct job *job)
+{
+	struct words *seen = &job->seen;
+	size_t had = seen->vec.nr, kept = 0, i = 0;
+	struct cursor at = { 0, 0 };
+	struct err *err = NULL;
+	uint64_t address;
+
+	if (job->ret->walk.damages)
+		return NULL;
+	while (!err && (address = next_block(job, &at))) {
+		if (!job->looked) {
+			err = vec_push(&seen->vec, address);
+			continue;
+		}
+		while (i < had && seen->vec.at[i] < address)
+			i++;
+		if (i < had && seen->vec.at[i] == address)
+			seen->vec.at[kept++] = address;
+	}
+	if (job->looked)
+		seen->vec.nr = kept;
+	job->looked = true;
+	return err;
+}
+
+static void count_unsure(struct job *job)
+{
+	job->ret->under_way = 0;
+	for (size_t i = 0; i < job->left_out.vec.nr; i++)
+		job->ret->under_way += !job->looked || is_among(&job->seen, job->seen.vec.nr,
+								job->left_out.vec.at[i]);
 }
 
 /* The threads that stand inside the allocator with an arena in hand: one alone holds its lock. */
@@ -374,31 +417,37 @@ static bool is_certain(const struct job *job)
 /* The target is stopped. */
 static struct err *look_when_drained(struct job *job, bool may_run)
 {
-	struct err *err = may_run ? view_drain(job->session) : NULL;
+	struct err *err = may_run ? view_drain(job->session, &job->drain_budget) : NULL;
 
 	view_free(&job->view);
 	job->view = (struct view)VIEW_INIT;
 	if (!err)
 		err = view_take(job->session, false, &job->view);
 	if (!err)
+		drop_freed(job);
+	if (!err)
 		err = look(job);
-	return err ? err : note_unsure(job);
+	if (!err)
+		count_unsure(job);
+	return err;
 }
 
 static struct err *look_until_certain(struct job *job, bool may_run)
 {
 	uint64_t deadline = tracer_now() + ROUNDS_NS, moment = MOMENT_NS;
-	struct err *err = look_when_drained(job, may_run);
+	struct err *err;
 
-	for (unsigned i = 1; i < ROUNDS && !err && may_run && !is_certain(job); i++) {
-		if (tracer_now() > deadline)
-			break;
+	job->drain_budget = DRAIN_NS;
+	err = look_when_drained(job, may_run);
+	while (!err && may_run && !is_certain(job) && tracer_now() < deadline) {
 		err = keep_sure(job);
+		if (!err)
+			err = keep_seen(job);
 		if (!err)
 			err = target_run_for(job->session->target, moment);
 		if (!err)
 			err = look_when_drained(job, may_run);
-		moment *= 2;
+		moment = MIN(moment * 2, MOMENT_MOST_NS);
 	}
 	return err;
 }

@@ -23,8 +23,7 @@
 #include "target/target.h"
 #include "target/tcb.h"
 
-#define DRAIN_STEPS	8u		/* those inside go on alone so often at most ... */
-#define DRAIN_NS	50000ull	/* ... for so long at first, and then for twice as long each time */
+#define DRAIN_NS	50000ull	/* for so long those inside go on alone at first; each time it is twice that */
 #define FRAMES		48u
 #define XSTATE_MAX	16384u
 
@@ -102,7 +101,7 @@ static bool goes_on(struct thread *thread, void *ctx)
  * later; who stays (a call that asks a slow kernel for memory) is looked at as he is. Where all count
  * as inside it would be all of them that go on.
  */
-struct err *view_drain(struct session *session)
+struct err *view_drain(struct session *session, uint64_t *budget)
 {
 	struct inside inside = { .session = session };
 	struct target *target = session->target;
@@ -110,13 +109,15 @@ struct err *view_drain(struct session *session)
 
 	if (!session->probes || session->old_maps.nr)
 		return NULL;
-	for (unsigned i = 0; !err; i++) {
+	for (uint64_t step = DRAIN_NS; !err; step *= 2) {
 		vec_clear(&inside.vec);
 		target_each_thread(target, note_inside, &inside);
 		err = inside.err;
-		if (err || !inside.vec.nr || i == DRAIN_STEPS)
+		if (err || !inside.vec.nr || !*budget)
 			break;
-		err = target_run_some(target, goes_on, &inside, DRAIN_NS << i);
+		step = MIN(step, *budget);
+		*budget -= step;
+		err = target_run_some(target, goes_on, &inside, step);
 	}
 	vec_free(&inside.vec);
 	return err;

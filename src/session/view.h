@@ -63,8 +63,8 @@ void view_free(struct view *view);
 
 /*
  * Those who are inside the allocator go on alone until they have come out, as far as they do so
- * soon. Stopped before and after.
+ * soon: in *budget nanoseconds, of which it takes what it used. Stopped before and after.
  */
-struct err *view_drain(struct session *session) MUST_CHECK;
+struct err *view_drain(struct session *session, uint64_t *budget) MUST_CHECK;
 
 #endif

@@ -10,11 +10,23 @@ proc truth_of {t} {
 	return $truth
 }
 
+# A list that leaves nothing out: on a machine where a thread that is inside the allocator gets no processor for long,
+# mdbg may have to say that it does.
+proc certain_list {m} {
+	for {set try 0} {$try < 50} {incr try} {
+		live $m "malloc allocations > $::tmp/dump" 120
+		set text [slurp $::tmp/dump]
+		if {![regexp {not listed, as calls were under way|The heap is damaged} $text]} {
+			return $text
+		}
+	}
+	fail "no list is certain: [lrange [split [string trimright $text] "\n"] end-1 end]"
+}
+
 # The list of mdbg against the truth: those from before the attach, to the block. Besides the target's own there are the
 # vectors of thread-local storage that libc has for each of its eight threads (280 bytes).
 proc check_early {t m} {
-	live $m "malloc allocations > $::tmp/dump" 120
-	set text [slurp $::tmp/dump]
+	set text [certain_list $m]
 	set truth [truth_of $t]
 	set vectors 0
 	set early 0
@@ -35,8 +47,7 @@ proc check_early {t m} {
 		check {[dict get $block heap] ne "-"} {no heap: $block}
 		dict unset truth $address
 	}
-	check {[dict size $truth] == 0} {[dict size $truth] are held, but not listed:\
-		[lrange $truth 0 5]; it ends with: [lrange [split [string trimright $text] "\n"] end-3 end]}
+	check {[dict size $truth] == 0} {[dict size $truth] are held, but not listed: [lrange $truth 0 5]}
 	check {$vectors == 8} {$vectors blocks of 280 bytes too many}
 	check {[string match "* $early allocations, * bytes from before the attach" \
 		[lindex [split [string trimright $text] "\n"] end]]} {the last line does not say $early}
