@@ -24,8 +24,9 @@
 #define TRACER_SIGNAL	SIGUSR2
 #define NS_PER_MS	1000000ull
 #define NS_PER_S	1000000000ull
-/* How often a request knocks again. */
-#define KNOCK_NS	(2 * NS_PER_MS)
+/* A request knocks again so soon at first, and then after twice as long each time, up to the other. */
+#define KNOCK_NS	50000ull
+#define KNOCK_MOST_NS	(2 * NS_PER_MS)
 /*
  * How long a bounded wait looks without sleeping (an idle processor takes some 20 us to wake and to
  * run a thread to its stop), and its naps: each is twice as long as the last.
@@ -346,14 +347,15 @@ struct err *tracer_create(tracer_stopped_fn *stopped, void *ctx, struct tracer *
 	return NULL;
 }
 
-/* Knock once; when to knock again. */
-static struct timespec knock(struct tracer *tracer)
+/* Knock once; when to knock again. *wait: how long after, to begin with KNOCK_NS. */
+static struct timespec knock(struct tracer *tracer, uint64_t *wait)
 {
 	struct timespec until;
 
 	pthread_kill(tracer->thread, TRACER_SIGNAL);
 	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += (long)KNOCK_NS;
+	until.tv_nsec += (long)*wait;
+	*wait = MIN(2 * *wait, KNOCK_MOST_NS);
 	if (until.tv_nsec >= 1000000000L) {
 		until.tv_nsec -= 1000000000L;
 		until.tv_sec++;
@@ -363,6 +365,7 @@ static struct timespec knock(struct tracer *tracer)
 
 void tracer_destroy(struct tracer *tracer)
 {
+	uint64_t wait = KNOCK_NS;
 	struct timespec again;
 
 	if (!tracer)
@@ -373,7 +376,7 @@ void tracer_destroy(struct tracer *tracer)
 	pthread_cond_broadcast(&tracer->work);
 	pthread_mutex_unlock(&tracer->lock);
 	do
-		again = knock(tracer);
+		again = knock(tracer, &wait);
 	while (pthread_timedjoin_np(tracer->thread, NULL, &again));
 	pthread_cond_destroy(&tracer->work);
 	pthread_cond_destroy(&tracer->answer);
@@ -383,6 +386,7 @@ void tracer_destroy(struct tracer *tracer)
 
 struct err *tracer_call(struct tracer *tracer, struct err *(*fn)(void *arg), void *arg)
 {
+	uint64_t wait = KNOCK_NS;
 	struct err *err = NULL;
 
 	pthread_mutex_lock(&tracer->lock);
@@ -392,7 +396,7 @@ struct err *tracer_call(struct tracer *tracer, struct err *(*fn)(void *arg), voi
 	tracer->taken = tracer->done = false;
 	pthread_cond_broadcast(&tracer->work);
 	while (!tracer->taken) {
-		struct timespec again = knock(tracer);
+		struct timespec again = knock(tracer, &wait);
 
 		pthread_cond_timedwait(&tracer->answer, &tracer->lock, &again);
 	}

@@ -60,6 +60,7 @@ static bool stack_matches(struct session *session, uint32_t stack, enum filter_a
 			  const char *glob)
 {
 	struct log_stack_view view = log_stack_get(session_log(session), stack);
+	struct symbols *symbols = session_symbols(session);
 	const struct symbol_frame *frames;
 	uint32_t i;
 	size_t nr, j;
@@ -68,8 +69,7 @@ static bool stack_matches(struct session *session, uint32_t stack, enum filter_a
 	    matches_function(glob, session_entry_name(session, view.pcs[0])))
 		return true;
 	for (i = 0; i < view.nr; i++) {
-		frames = symbols_resolve(session_symbols(session), view.pcs[i], view.generation,
-					 i > 0, &nr);
+		frames = symbols_resolve(symbols, view.pcs[i], view.generation, i > 0, &nr);
 		for (j = 0; j < nr; j++) {
 			if (frame_matches(&frames[j], attr, glob))
 				return true;
@@ -156,6 +156,7 @@ uint64_t stack_names_key(void *ctx, uint32_t stack, enum site_by by)
 {
 	struct stack_names *names = ctx;
 	struct log_stack_view view = log_stack_get(session_log(names->session), stack);
+	struct symbols *symbols = session_symbols(names->session);
 	const struct symbol_frame *frames;
 	const char *name;
 	uint32_t i;
@@ -164,8 +165,7 @@ uint64_t stack_names_key(void *ctx, uint32_t stack, enum site_by by)
 	for (i = 0; i < view.nr; i++) {
 		if (!i && session_entry_name(names->session, view.pcs[0]))
 			continue;
-		frames = symbols_resolve(session_symbols(names->session), view.pcs[i],
-					 view.generation, i > 0, &nr);
+		frames = symbols_resolve(symbols, view.pcs[i], view.generation, i > 0, &nr);
 		if (allocator_frame(&frames[0]))
 			continue;
 		name = by == SITE_MODULE ? frames[0].module : frames[0].function;

@@ -24,7 +24,7 @@ static bool frame_matches(const struct symbol_frame *frame, const char *pattern)
 	       suppression_matches(pattern, frame->path);
 }
 
-static bool stack_matches(struct session *session, uint32_t stack,
+static bool stack_matches(struct session *session, struct symbols *symbols, uint32_t stack,
 			  const struct suppression *suppression)
 {
 	struct log_stack_view view = log_stack_get(session_log(session), stack);
@@ -35,8 +35,8 @@ static bool stack_matches(struct session *session, uint32_t stack,
 	if (!suppression->caller && suppression_matches(suppression->pattern, entry))
 		return true;
 	for (uint32_t i = suppression->caller && entry ? 1 : 0; i < end; i++) {
-		const struct symbol_frame *frames = symbols_resolve(
-			session_symbols(session), view.pcs[i], view.generation, i > 0, &nr);
+		const struct symbol_frame *frames =
+			symbols_resolve(symbols, view.pcs[i], view.generation, i > 0, &nr);
 
 		for (size_t j = 0; j < nr; j++)
 			if (frame_matches(&frames[j], suppression->pattern))
@@ -48,9 +48,10 @@ static bool stack_matches(struct session *session, uint32_t stack,
 static uint32_t compare(const struct stack_suppress *suppress, uint32_t stack)
 {
 	const struct suppressions *suppressions = suppress->suppressions;
+	struct symbols *symbols = session_symbols(suppress->session);
 
 	for (uint32_t i = 0; i < suppressions->vec.nr; i++)
-		if (stack_matches(suppress->session, stack, &suppressions->vec.at[i]))
+		if (stack_matches(suppress->session, symbols, stack, &suppressions->vec.at[i]))
 			return i;
 	return SUPPRESS_NONE;
 }
