@@ -32,7 +32,7 @@ struct action {
 
 struct options {
 	pid_t pid;
-	bool interactive, stop, no_arm, no_init, quiet;
+	bool interactive, stop, no_arm, no_init, quiet, fail_on_leak;
 	/* NULL: not given */
 	const char *engine, *stack_depth, *sample, *log_limit, *color;
 	VEC(struct action) actions;
@@ -59,6 +59,7 @@ static const char usage_text[] =
 	"      --stack-depth N       frames kept for an allocation, 1 to 128 [32]\n"
 	"      --sample BYTES        record about one allocation in so many bytes [0: all]\n"
 	"      --log-limit SIZE      how large the log in the process may grow [1G]\n"
+	"      --fail-on-leak        exit status 23 if blocks are definitely lost at the end\n"
 	"      --suppressions FILE   leaks not to report, in LeakSanitizer's format; may be\n"
 	"                            repeated\n"
 	"      --color WHEN          auto, always or never\n"
@@ -70,7 +71,7 @@ static const char usage_text[] =
 	"PROGRAM is started and watched from its first malloc. At the prompt, `help`\n"
 	"lists the commands. However mdbg ends, the process goes on with its own code\n"
 	"and data. Exit status: 0; 1 if a command or script failed; 2 wrong usage;\n"
-	"3 could not attach; that of PROGRAM.\n";
+	"3 could not attach; 23 with --fail-on-leak; that of PROGRAM.\n";
 
 static NORETURN void usage_error(const char *what, const char *word)
 {
@@ -89,9 +90,13 @@ static NORETURN void die(struct shell *shell, const struct err *err, int status)
 static void leave(struct shell *shell, int status)
 {
 	prompt_end(shell);
+	/* Who ends mdbg by a signal does not want to wait for it. */
+	if (!signals_ending())
+		gate_look(shell);
 	shell_detach(shell);
 	if (shell->failed && !status)
 		status = STATUS_FAILED;
+	status = gate_status(shell, status);
 	Tcl_Finalize();
 	exit(status);
 }
@@ -107,7 +112,7 @@ static void print_and_exit(const char *text)
 
 enum {
 	OPT_STOP = 256, OPT_NO_ARM, OPT_ENGINE, OPT_STACK_DEPTH, OPT_SAMPLE, OPT_LOG_LIMIT, OPT_COLOR,
-	OPT_SUPPRESSIONS, OPT_VERSION,
+	OPT_FAIL_ON_LEAK, OPT_SUPPRESSIONS, OPT_VERSION,
 };
 
 static void add_action(struct options *options, bool script, const char *text)
@@ -179,6 +184,9 @@ static void take_option(struct options *options, int option)
 	case OPT_COLOR:
 		options->color = optarg;
 		break;
+	case OPT_FAIL_ON_LEAK:
+		options->fail_on_leak = true;
+		break;
 	case OPT_SUPPRESSIONS:
 		add_suppressions(options, optarg);
 		break;
@@ -207,6 +215,7 @@ static const struct option long_options[] = {
 	{ "sample", required_argument, NULL, OPT_SAMPLE },
 	{ "log-limit", required_argument, NULL, OPT_LOG_LIMIT },
 	{ "color", required_argument, NULL, OPT_COLOR },
+	{ "fail-on-leak", no_argument, NULL, OPT_FAIL_ON_LEAK },
 	{ "suppressions", required_argument, NULL, OPT_SUPPRESSIONS },
 	{ "no-init", no_argument, NULL, 'n' },
 	{ "quiet", no_argument, NULL, 'q' },
@@ -427,6 +436,10 @@ int main(int argc, char **argv)
 		die(NULL, err, STATUS_FAILED);
 	shell->quiet = options.quiet;
 	shell->interactive = isatty(STDIN_FILENO) && (!options.actions.nr || options.interactive);
+	if (options.fail_on_leak)
+		err = gate_close(shell);
+	if (err)
+		die(shell, err, STATUS_FAILED);
 	set_argv(shell, options.script_args);
 	apply_options(shell, &options);
 	if (!options.no_init)

@@ -86,7 +86,10 @@ static struct err *detach(struct call *call, Tcl_Obj **ret)
 	(void)ret;
 	if (session_state(call->session) == SESSION_NONE)
 		return call_need_target(call);
-	return session_state(call->session) == SESSION_ENDED ? NULL : session_detach(call->session);
+	if (session_state(call->session) == SESSION_ENDED)
+		return NULL;
+	gate_look(call->shell);
+	return session_detach(call->session);
 }
 
 const struct cmd cmd_api_detach = {

@@ -20,6 +20,8 @@ static struct err *run(struct call *call)
 		return NULL;
 	err = call_need_target(call);
 	if (!err)
+		gate_look(call->shell);
+	if (!err)
 		err = keep ? session_keep(call->session) : session_detach(call->session);
 	events_pump(call->shell);	/* what had to stay in the process is said now */
 	return err;

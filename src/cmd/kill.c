@@ -11,6 +11,8 @@ static struct err *run(struct call *call)
 	struct err *err = call_need_target(call);
 
 	if (!err)
+		gate_look(call->shell);
+	if (!err)
 		err = session_kill(call->session);
 	if (!err)
 		events_pump(call->shell);

@@ -15,6 +15,7 @@
 static struct err *after_attach(struct shell *shell)
 {
 	shell->thread = 0;
+	gate_begin(shell);
 	return symbols_set_debug_path(session_symbols(shell->session), shell->debug_path);
 }
 

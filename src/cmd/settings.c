@@ -96,6 +96,24 @@ static struct err *get_follow_exec(struct shell *shell, const struct setting *se
 	return str_add(ret, setting->values[session_config(shell->session)->follow_exec]);
 }
 
+static struct err *set_leaks_at_end(struct shell *shell, const struct setting *setting,
+				    const char *value)
+{
+	unsigned choice;
+	struct err *err = choose(setting, value, &choice);
+
+	if (err)
+		return err;
+	session_config(shell->session)->leaks_at_end = choice;
+	return session_configured(shell->session);
+}
+
+static struct err *get_leaks_at_end(struct shell *shell, const struct setting *setting,
+				    struct str *ret)
+{
+	return str_add(ret, setting->values[session_config(shell->session)->leaks_at_end]);
+}
+
 static struct err *set_stack_depth(struct shell *shell, const struct setting *setting,
 				   const char *value)
 {
@@ -294,6 +312,8 @@ static const struct setting settings[] = {
 	  { "off", "on" }, set_follow_exec, get_follow_exec },
 	{ "follow-fork", "whom to watch after a fork",
 	  { "parent", "child", "both" }, set_follow_fork, get_follow_fork },
+	{ "leaks-at-end", "look for leaks when the process ends, for `malloc leaks` then",
+	  { "off", "on" }, set_leaks_at_end, get_leaks_at_end },
 	{ "log-limit", "bytes that the log may grow to, at the next attach",
 	  { NULL }, set_log_limit, get_log_limit },
 	{ "pager", "long output on a terminal goes through $PAGER",

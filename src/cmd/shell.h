@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "base/compiler.h"
 #include "base/vec.h"
+#include "cmd/gate.h"
 #include "heap/suppress.h"
 #include "session/session.h"
 
@@ -37,6 +38,7 @@ struct shell {
 	bool interactive;		/* there is a prompt */
 	bool quiet;
 	bool failed;			/* a command or a script has failed */
+	struct gate gate;		/* --fail-on-leak */
 	bool echo;			/* a line's result is printed: it was typed at the prompt */
 	unsigned depth;			/* scripts at work, one inside the other */
 	bool cancelled;			/* by a signal: all of them are ending */

@@ -57,6 +57,7 @@ struct tracer {
 	bool failed;
 	struct err err;
 	unsigned tracees;		/* tracer thread only */
+	bool exits;			/* exit events are wanted; tracer thread only */
 	/* Following a busy tracee: see follow(). */
 	pid_t last;
 	unsigned in_row, since_look;
@@ -467,6 +468,11 @@ struct err *tracer_wait_for(pid_t tid, uint64_t deadline, int *status_ret)
 #define OPTIONS	(PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | \
 		 PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD)
 
+static uintptr_t options(const struct tracer *tracer)
+{
+	return OPTIONS | (tracer->exits ? PTRACE_O_TRACEEXIT : 0);
+}
+
 static struct err *request(enum __ptrace_request what, pid_t tid, uintptr_t addr, uintptr_t data,
 			   const char *name)
 {
@@ -481,7 +487,7 @@ static long seize(struct tracer *tracer, pid_t tid)
 
 	tracer->seize_start = tracer_now();
 	tracer->seizing = 1;
-	done = ptrace(PTRACE_SEIZE, tid, NULL, (void *)(uintptr_t)OPTIONS);
+	done = ptrace(PTRACE_SEIZE, tid, NULL, (void *)(uintptr_t)options(tracer));
 	tracer->seizing = 0;
 	return done;
 }
@@ -505,10 +511,16 @@ struct err *tracer_seize(struct tracer *tracer, pid_t tid)
 			"try again");
 }
 
-struct err *tracer_suspend_seccomp(pid_t tid, bool suspend)
+struct err *tracer_set_options(struct tracer *tracer, pid_t tid, bool suspend_seccomp)
 {
 	return request(PTRACE_SETOPTIONS, tid, 0,
-		       OPTIONS | (suspend ? PTRACE_O_SUSPEND_SECCOMP : 0), "suspend seccomp");
+		       options(tracer) | (suspend_seccomp ? PTRACE_O_SUSPEND_SECCOMP : 0),
+		       "set options");
+}
+
+void tracer_trace_exits(struct tracer *tracer, bool trace)
+{
+	tracer->exits = trace;
 }
 
 struct err *tracer_interrupt(pid_t tid)

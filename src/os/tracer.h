@@ -77,7 +77,10 @@ struct err *tracer_wait_for(pid_t tid, uint64_t deadline, int *status_ret) MUST_
  * for a tracee of ours, whose end must be heard first (tracer_wait).
  */
 struct err *tracer_seize(struct tracer *tracer, pid_t tid) MUST_CHECK;
-struct err *tracer_suspend_seccomp(pid_t tid, bool suspend) MUST_CHECK;
+/* Of a stopped one, as they are now: with suspend_seccomp, without. */
+struct err *tracer_set_options(struct tracer *tracer, pid_t tid, bool suspend_seccomp) MUST_CHECK;
+/* Exit events, too, for who is seized, or has its options set, from now on. */
+void tracer_trace_exits(struct tracer *tracer, bool trace);
 struct err *tracer_interrupt(pid_t tid) MUST_CHECK;
 struct err *tracer_cont(pid_t tid, int signal) MUST_CHECK;
 struct err *tracer_listen(pid_t tid) MUST_CHECK;

@@ -327,6 +327,8 @@ static struct err *forget_job(void *arg)
 		session_warn(session, err->msg);
 	hands_end(session);
 	session_forget(session);
+	session->traces_exits = session->config.leaks_at_end;
+	tracer_trace_exits(session->tracer, session->traces_exits);
 	return NULL;
 }
 

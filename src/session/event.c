@@ -182,6 +182,14 @@ static void on_signal(void *ctx, struct thread *thread, int signal)
 	session_push_event(session, &event);
 }
 
+static void on_at_end(void *ctx)
+{
+	struct session *session = ctx;
+
+	if (session->config.leaks_at_end)
+		session_look_at_end(session);
+}
+
 static void on_ended(void *ctx, int status, bool known)
 {
 	struct session *session = ctx;
@@ -239,6 +247,7 @@ const struct target_ops session_target_ops = {
 	.route		= session_route,
 	.exec		= on_exec,
 	.signal		= on_signal,
+	.at_end		= on_at_end,
 	.ended		= on_ended,
 };
 
@@ -319,6 +328,9 @@ void session_stopped(void *ctx, pid_t tid, int status)
 	bool was;
 
 	session_route(session, tid, status);
+	/* To wait for the others, to look, and to let them end: the error says that it has. */
+	if (session->target && session->target->at_end)
+		err_ignore(target_stop(session->target, NULL));
 	if (session->target)
 		each_in_turn(session);
 	if (session->probes && probes_unsettled(session->probes) && !session_hold(session, &was))

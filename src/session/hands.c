@@ -29,6 +29,7 @@ bool hands_may_go(const struct session *session)
 
 	return session->has_pidfd && !session->started && !(session->wanted & NEED_TRACER) &&
 	       config->follow_fork == SESSION_FOLLOW_PARENT && !config->follow_exec &&
+	       !config->leaks_at_end &&
 	       !follow_any(session) &&
 	       (!session->probes || !probes_need_tracer(session->probes));
 }
@@ -230,17 +231,25 @@ struct err *hands_look(struct session *session)
 static struct err *update_job(void *arg)
 {
 	struct session *session = arg;
-	bool was;
+	struct target *target = session->target;
+	bool exits = session->config.leaks_at_end, was;
+	bool changed = exits != session->traces_exits;
 	struct err *err;
 
-	if (session->target->stopped || hands_may_go(session) == session->target->hands_off)
+	session->traces_exits = exits;
+	if (target->stopped || target->hands_off)
+		target_trace_exits(target, exits);
+	if (target->stopped || (hands_may_go(session) == target->hands_off &&
+				(!changed || target->hands_off)))
 		return NULL;
-	if (session->target->hands_off)
-		return target_hands_on(session->target);
+	if (target->hands_off)
+		return target_hands_on(target);
 	err = session_hold(session, &was);
-	if (!err)
-		session_let_go(session, was);
-	return err;
+	if (err)
+		return err;
+	target_trace_exits(target, exits);
+	session_let_go(session, was);
+	return NULL;
 }
 
 struct err *hands_update(struct session *session)

@@ -13,6 +13,7 @@
 #include "probe/event.h"
 #include "session/heap.h"
 #include "session/private.h"
+#include "target/module.h"
 #include "session/view.h"
 #include "target/region.h"
 #include "target/target.h"
@@ -548,25 +549,111 @@ static struct err *leaks_job(void *arg)
 	return err;
 }
 
-struct err *session_leaks(struct session *session, struct session_leaks *ret)
+#define JOB_INIT(of, leaks)	{ .session = (of), .ret = (leaks), .view = VIEW_INIT, \
+				  .pagemap = { .fd = -1 }, \
+				  .walk = { BLOCKS_INIT, HEAP_WALK_INIT, VEC_INIT, \
+					    .walked = false } }
+
+static struct err *search(struct session *session, struct session_leaks *ret)
 {
 	struct session_leaks leaks = { .blocks = BLOCKS_INIT };
-	struct job job = { .session = session, .ret = &leaks, .view = VIEW_INIT,
-			   .pagemap = { .fd = -1 },
-			   .walk = { BLOCKS_INIT, HEAP_WALK_INIT, VEC_INIT, .walked = false } };
-	struct err *err = session_need_target(session), *no_walk;
+	struct job job = JOB_INIT(session, &leaks);
+	struct err *no_walk = session_heap_walkable(session), *err;
 
-	no_walk = err ? NULL : session_heap_walkable(session);
 	if (no_walk)
 		snprintf(leaks.why, sizeof(leaks.why), "%.255s", no_walk->msg);
-	if (!err)
-		err = session_call(session, leaks_job, &job);
+	err = session_call(session, leaks_job, &job);
 	job_free(&job);
 	if (err)
 		session_leaks_free(&leaks);
 	else
 		*ret = leaks;
 	return err;
+}
+
+/* --- at the end --- */
+
+#define COPY(to, from, nr)	\
+	({ (to) = malloc(((nr) + 1) * sizeof(*(to))); \
+	   if (to) \
+		   memcpy(to, from, (nr) * sizeof(*(to))); \
+	   (to) ? NULL : err_nomem; })
+#define COPY_VEC(to, from)	\
+	({ (to)->at = NULL; \
+	   (to)->nr = (to)->room = (from)->nr; \
+	   (from)->nr ? COPY((to)->at, (from)->at, (from)->nr) : NULL; })
+
+static struct err *copy(const struct session_leaks *from, struct session_leaks *ret)
+{
+	struct session_leaks to = *from;
+	size_t nr = from->blocks.vec.nr;
+	struct err *err[] = {
+		COPY_VEC(&to.blocks.vec, &from->blocks.vec),
+		COPY_VEC(&to.blocks.live, &from->blocks.live),
+		COPY(to.mark.kind, from->mark.kind, nr),
+		COPY(to.mark.leader, from->mark.leader, nr),
+		COPY_VEC(&to.mark.unread_roots.vec, &from->mark.unread_roots.vec),
+		COPY_VEC(&to.mark.unread_blocks.vec, &from->mark.unread_blocks.vec),
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(err); i++) {
+		if (err[i]) {
+			session_leaks_free(&to);
+			return err[i];
+		}
+	}
+	*ret = to;
+	return NULL;
+}
+
+void session_look_at_end(struct session *session)
+{
+	struct session_leaks *leaks = calloc(1, sizeof(*leaks));
+	struct job job = JOB_INIT(session, leaks);
+	struct err *err = leaks ? NULL : err_nomem;
+
+	/* Names of modules that came last. */
+	if (!err)
+		err = modules_refresh(&session->target->modules, session->target->mem.tid,
+				      &session->target->mem.memory, NULL);
+	if (!err)
+		err = leaks_job(&job);
+	job_free(&job);
+	if (!err) {
+		session->end_leaks = leaks;
+		return;
+	}
+	err_copy(&session->end_err, err);
+	if (leaks)
+		session_leaks_free(leaks);
+	free(leaks);
+}
+
+static struct err *found_at_end(const struct session *session, struct session_leaks *ret)
+{
+	struct err *err;
+
+	if (session->end_leaks)
+		return copy(session->end_leaks, ret);
+	if (*session->end_err.msg)
+		return err_wrap(err_adopt(&session->end_err), "at the end of process %d",
+				session->pid);
+	if (!session->config.leaks_at_end)
+		return err_hint(err_create(ERR_STATE, "process %d has ended", session->pid),
+				"`set leaks-at-end on` before has its leaks looked for when it ends");
+	err = err_create(ERR_STATE, "process %d was not looked at when it ended", session->pid);
+	return session->execed ? err_hint(err, "it has executed another program: `set follow-exec on`") :
+	       err;
+}
+
+struct err *session_leaks(struct session *session, struct session_leaks *ret)
+{
+	struct err *err;
+
+	if (session_state(session) == SESSION_ENDED)
+		return found_at_end(session, ret);
+	err = session_need_target(session);
+	return err ? err : search(session, ret);
 }
 
 void session_leaks_free(struct session_leaks *leaks)

@@ -46,8 +46,9 @@ struct session_leaks {
 };
 
 /*
- * Stops the target, and lets it go on if it ran. ERR_STATE without a target or a log;
- * ERR_CANCELLED.
+ * Stops the target, and lets it go on if it ran. Of one that has ended: what was found at its end, if
+ * it was looked at (leaks_at_end of the configuration; not one that was killed by SIGKILL, or runs
+ * another program). ERR_STATE without either, or a log; ERR_CANCELLED.
  */
 struct err *session_leaks(struct session *session, struct session_leaks *ret) MUST_CHECK;
 void session_leaks_free(struct session_leaks *leaks);

@@ -22,6 +22,7 @@ struct follower;
 struct module;
 struct probes;
 struct region;
+struct session_leaks;
 struct target;
 struct tracer;
 
@@ -78,6 +79,13 @@ struct session {
 	bool gap;			/* the probes were out since the log began */
 	bool kept;			/* by this one: the agent still writes the log */
 	bool uncaught;			/* it has forked since */
+	bool traces_exits;		/* leaks_at_end, as the target's threads have it. Tracer thread */
+	/*
+	 * What the search at the target's end has found (NULL: none was done), or why it has failed.
+	 * Written by the tracer thread before its end is told.
+	 */
+	struct session_leaks *end_leaks;
+	struct err end_err;
 	uint32_t floor;			/* the first generation of this mdbg */
 	/* Hands off (hands.h); tracer thread. */
 	bool has_pidfd;
@@ -117,6 +125,8 @@ void session_execed(struct session *session, pid_t tid);
 struct err *session_quiet(struct session *session) MUST_CHECK;
 /* The module of glibc, or the one that may have it in it (a static program), or NULL. */
 struct module *session_glibc(const struct session *session);
+/* The target's end: search for leaks, if that is wanted (session/leaks.c). */
+void session_look_at_end(struct session *session);
 /* `malloc reset` (session/agent.c): the target, if there is one, is held for it. */
 struct err *session_forget_records(struct session *session) MUST_CHECK;
 

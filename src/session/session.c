@@ -13,6 +13,7 @@
 #include "probe/probe.h"
 #include "session/follow.h"
 #include "session/hands.h"
+#include "session/leaks.h"
 #include "session/private.h"
 #include "symbol/symbol.h"
 #include "target/region.h"
@@ -122,6 +123,11 @@ void session_forget(struct session *session)
 	session->kept = session->uncaught = session->gap = false;
 	session->status_known = false;
 	session->ended = false;
+	if (session->end_leaks)
+		session_leaks_free(session->end_leaks);
+	free(session->end_leaks);
+	session->end_leaks = NULL;
+	session->end_err.msg[0] = '\0';
 	session->lacks_records = false;
 }
 

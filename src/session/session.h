@@ -41,6 +41,8 @@ struct session_config {
 	bool stop;			/* at attach: leave the target stopped */
 	enum session_follow follow_fork;	/* at each fork */
 	bool follow_exec;		/* at each exec: attach and arm anew */
+	/* Search for leaks when the target ends, before its memory is gone: see session_leaks. */
+	bool leaks_at_end;
 };
 
 extern const struct session_config session_config_default;
@@ -245,7 +247,7 @@ int session_event_fd(const struct session *session);
  */
 bool session_next_event(struct session *session, struct session_event *ret);
 /*
- * follow_fork or follow_exec of the configuration has changed: a target that is attached is traced
+ * follow_fork, follow_exec or leaks_at_end of the configuration has changed: a target that is attached is traced
  * from now on, or let go, as that needs.
  */
 struct err *session_configured(struct session *session) MUST_CHECK;

@@ -129,7 +129,7 @@ static struct err *suspend_seccomp(struct remote *remote)
 
 	if (err || !status.seccomp)
 		return err;
-	err = tracer_suspend_seccomp(tid, true);
+	err = tracer_set_options(remote->thread->target->tracer, tid, true);
 	if (err)
 		return err_hint(err_wrap(err, "process %d runs under a seccomp filter",
 					 remote->thread->target->pid),
@@ -180,7 +180,7 @@ struct err *remote_begin(struct thread *thread, struct remote *ret)
 		err = lay_frame(ret, restorer);
 	if (err) {
 		if (ret->seccomp)	/* no remote_end follows */
-			err_ignore(tracer_suspend_seccomp(thread->tid, false));
+			err_ignore(tracer_set_options(target->tracer, thread->tid, false));
 		return err;
 	}
 	/*
@@ -343,7 +343,7 @@ struct err *remote_end(struct remote *remote)
 			     REMOTE_SCRATCH + remote->frame_len);
 	err = err ? err : also;
 	if (remote->seccomp) {
-		also = tracer_suspend_seccomp(thread->tid, false);
+		also = tracer_set_options(target->tracer, thread->tid, false);
 		err = err ? err : also;
 	}
 	thread->regs = remote->regs;

@@ -51,9 +51,15 @@ void target_each_busy_first(struct target *target, void (*fn)(struct thread *thr
 	each_that_is(target, false, fn);
 }
 
+/* It stands, or runs no user code any more. */
+static bool stands(const struct thread *thread)
+{
+	return thread->state == THREAD_STOPPED || thread->stuck || thread->leaves;
+}
+
 static void interrupt_one(struct thread *thread)
 {
-	if (thread->state == THREAD_STOPPED)
+	if (thread->state == THREAD_STOPPED || thread->leaves)
 		return;
 	/* fails only if it was killed: its exit follows */
 	err_ignore(tracer_interrupt(thread->tid));
@@ -63,8 +69,7 @@ static void count_running(struct thread *thread, void *ctx)
 {
 	unsigned *count = ctx;
 
-	if (thread->state == THREAD_RUNNING && !thread->stuck)
-		(*count)++;
+	*count += !stands(thread);
 }
 
 static unsigned running(struct target *target)
@@ -80,11 +85,12 @@ static void look_at_late(struct thread *thread, void *ctx UNUSED)
 {
 	struct proc_stat stat;
 
-	if (thread->state == THREAD_STOPPED || thread->stuck)
+	if (stands(thread) || procfs_stat(thread->tid, &stat))
 		return;
-	if (!procfs_stat(thread->tid, &stat) && stat.state == 'D') {
+	/* The end of a first thread is told only when all others are gone. */
+	if (stat.state == 'D' || stat.state == 'Z') {
 		thread->stuck = true;
-		trace_line("thread %d does not stop: in uninterruptible sleep", thread->tid);
+		trace_line("thread %d does not stop: state %c", thread->tid, stat.state);
 	}
 }
 
@@ -112,7 +118,7 @@ static void note_running(struct thread *thread, void *ctx)
 	struct tids *tids = ctx;
 
 	/* Who cannot be noted is waited for with the rest. */
-	if (thread->state == THREAD_RUNNING && !thread->stuck && (tids->with_busy || !thread->busy))
+	if (!stands(thread) && (tids->with_busy || !thread->busy))
 		err_ignore(vec_push(&tids->vec, thread->tid));
 }
 
@@ -155,7 +161,7 @@ static bool wait_in_turn(struct target *target, bool with_busy)
  */
 static bool awaits_any(struct target *target, uint64_t end)
 {
-	return !target_any_stopped(target) && tracer_now() < end;
+	return !target_any_stopped(target) && !target->at_end && tracer_now() < end;
 }
 
 static struct err *wait_stopped(struct target *target)
@@ -219,6 +225,8 @@ struct err *target_stop(struct target *target, bool *was_ret)
 					 "faster than they can be traced", target->pid);
 	} while (!err && missed);
 	target->stopped = true;
+	if (!err && target->at_end)
+		return target_end(target);
 	if (err)
 		target_resume(target);
 	return err;

@@ -15,6 +15,7 @@
  *	        +------- PTRACE_EVENT_STOP, while the target is being stopped ---> STOPPED
  *	        +------- the same, otherwise (late interrupt, group stop)     ---> resumed: CONT, or
  *	        |                                                      LISTEN in a group stop
+ *	        +------- PTRACE_EVENT_EXIT, if it is asked for: see end.c
  *	        +------- exit                                                 ---> gone
  *
  * A thread is STOPPED in PTRACE_EVENT_STOP only, whatever it was doing: signals are passed on first
@@ -64,6 +65,8 @@ struct thread {
 	enum thread_state state;
 	int group_signal;	/* STOPPED in a group stop by this signal */
 	bool stuck;
+	bool leaves;		/* has reported its PTRACE_EVENT_EXIT: see end.c */
+	bool at_end;		/* and is held there */
 	bool busy;		/* when last seen it ran, and waited in no system call: see stop.c */
 	bool blocks_sigtrap;	/* seen to block SIGTRAP: each of its traps is looked at closely */
 	uint64_t repairs_seen;	/* of the owner of ops: repairs of SIGTRAP before its last trap */
@@ -94,6 +97,11 @@ struct target_ops {
 	/* thread is the only one left; the old memory is gone. */
 	void (*exec)(void *ctx, struct thread *thread);
 	void (*signal)(void *ctx, struct thread *thread, int signal);
+	/*
+	 * The process ends, and its memory is still there: all threads stand, none can make a call.
+	 * NULL: nobody wants to look.
+	 */
+	void (*at_end)(void *ctx);
 	/* The last thread is gone; known: status is the process'. */
 	void (*ended)(void *ctx, int status, bool known);
 };
@@ -114,6 +122,8 @@ struct target {
 	bool stopping;			/* threads that report EVENT_STOP stay stopped */
 	bool stopped;			/* all threads are (but stuck ones) */
 	bool ended;
+	bool at_end;			/* threads are held at the end of the process: see end.c */
+	bool looked;			/* it was looked at there */
 	bool released;			/* who is still traced is let go when he reports */
 	bool hands_off;			/* the same, and target_stop will trace them all again */
 	uint32_t stack_copy;		/* see target/stack.c */
@@ -179,6 +189,15 @@ void target_forget(struct target *target);
 
 /* A wait status of tid; false: it is no thread of this target (and was not made one). */
 bool target_dispatch(struct target *target, pid_t tid, int status);
+/*
+ * From now on, of this and all other targets of the tracer: ends of threads are seen (ops->at_end).
+ * Threads that are traced must be stopped.
+ */
+void target_trace_exits(struct target *target, bool trace);
+/* For target_stop: all are stopped, some at the end. Look, and let them end. ERR_GONE, always. */
+struct err *target_end(struct target *target) MUST_CHECK;
+/* For target_dispatch: a PTRACE_EVENT_EXIT. */
+void thread_stop_at_exit(struct thread *thread);
 /* Did a thread of this target make tid, which has not reported yet? */
 bool target_expects(const struct target *target, pid_t tid);
 struct thread *target_thread(const struct target *target, pid_t tid);

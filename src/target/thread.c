@@ -410,6 +410,9 @@ bool target_dispatch(struct target *target, pid_t tid, int status)
 	case PTRACE_EVENT_EXEC:
 		stop_by_exec(thread);
 		break;
+	case PTRACE_EVENT_EXIT:
+		thread_stop_at_exit(thread);
+		break;
 	default:		/* fork, vfork, clone */
 		expect_child(thread);
 		go_on(thread, 0);
@@ -656,9 +659,9 @@ static void release_one(struct thread *thread)
 	struct err *err;
 	pid_t tid = thread->tid;
 
-	if (thread->state != THREAD_STOPPED)
+	if (thread->state != THREAD_STOPPED && !thread->at_end)
 		return;		/* stuck: see let_go_late */
-	if (!thread->group_signal)
+	if (!thread->group_signal && !thread->at_end)
 		thread_restart_syscall(thread, 0);
 	err = thread_flush_regs(thread);
 	thread_drop(thread);

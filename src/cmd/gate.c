@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* --fail-on-leak (gate.h). */
+
+#include "cmd/gate.h"
+
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+#include "cmd/list.h"
+#include "cmd/query.h"
+#include "cmd/report.h"
+#include "cmd/settings.h"
+#include "cmd/shell.h"
+#include "report/leaks.h"
+
+#define LEAKED	23
+#define FAILED	1
+
+struct err *gate_close(struct shell *shell)
+{
+	shell->gate.on = true;
+	return settings_set(shell, "leaks-at-end", "on");
+}
+
+void gate_begin(struct shell *shell)
+{
+	shell->gate.looked = false;
+}
+
+static struct err *print(struct shell *shell, const struct query *query)
+{
+	struct out out;
+	struct err *err = shell_flush(shell), *write_err;
+
+	if (!err)
+		err = out_init_fd(&out, STDERR_FILENO, "standard error");
+	if (err)
+		return err;
+	out.color = shell_colors(shell, STDERR_FILENO);
+	err = leaks_print(shell->session, &query->found, &query->leaks, &shell->suppressions, &out);
+	write_err = out_finish(&out);
+	return err ? err : write_err;
+}
+
+static struct err *look(struct shell *shell)
+{
+	static const char *const argv[] = { "definite", NULL };
+	const struct call call = { .shell = shell, .session = shell->session,
+				   .cmd = &cmd_malloc_leaks, .argc = 1, .argv = argv };
+	struct query query;
+	struct err *err = query_leaks(&call, &query);
+
+	if (!err && query.leaks.sum[LEAK_DEFINITE].blocks) {
+		shell->gate.leaked = true;
+		err = print(shell, &query);
+		shell_note(shell, "process %d has definitely lost %llu bytes in %llu blocks",
+			   session_pid(shell->session),
+			   (unsigned long long)query.leaks.sum[LEAK_DEFINITE].bytes,
+			   (unsigned long long)query.leaks.sum[LEAK_DEFINITE].blocks);
+	}
+	query_free(&query);
+	return err;
+}
+
+void gate_look(struct shell *shell)
+{
+	struct gate *gate = &shell->gate;
+	struct err *err;
+
+	if (!gate->on || gate->looked || !shell->session ||
+	    session_state(shell->session) == SESSION_NONE)
+		return;
+	gate->looked = true;
+	err = look(shell);
+	if (!err)
+		return;
+	gate->unknown = true;
+	report_err(shell, err_wrap(err, "--fail-on-leak: it is not known what is lost"));
+}
+
+int gate_status(const struct shell *shell, int status)
+{
+	if (shell->gate.leaked)
+		return LEAKED;
+	return shell->gate.unknown && !status ? FAILED : status;
+}
