@@ -94,6 +94,21 @@ static bool is_among(const struct words *words, size_t nr, uint64_t word)
 
 /* --- mappings --- */
 
+/*
+ * A heap may be in several mappings, one behind the other: a child that was forked grows its own in a
+ * new one, and so is what madvise or mlock was called for.
+ */
+static struct err *push_map(struct job *job, const struct heap_map *map)
+{
+	struct heap_map *last = job->maps.nr ? &job->maps.at[job->maps.nr - 1] : NULL;
+
+	if (!last || last->end != map->start || last->brk != map->brk ||
+	    last->anonymous != map->anonymous)
+		return vec_push(&job->maps, *map);
+	last->end = map->end;
+	return NULL;
+}
+
 static struct err *add_map(struct job *job, const struct proc_map *map)
 {
 	struct heap_map is = {
@@ -112,7 +127,7 @@ static struct err *add_map(struct job *job, const struct proc_map *map)
 	}
 	if (map->start >= job->view.glibc_start && map->end <= job->view.glibc_end)
 		err = vec_push(&job->data, is);
-	return err ? err : vec_push(&job->maps, is);
+	return err ? err : push_map(job, &is);
 }
 
 static struct err *look_at_maps(struct job *job)

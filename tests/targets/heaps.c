@@ -2,9 +2,10 @@
 /*
  * Known blocks of all size classes in nine arenas: heaps N. The main thread and eight others (which stay, with an arena
  * each) allocate N blocks in all, aligned and mapped ones among them; then half are freed in random order, by whoever.
- * Commands: `truth` (address and usable size of each block), `free N` (N more, at random), `info` (mallinfo2, and what
- * malloc_info says of each arena), `hole` (somebody else calls sbrk, and 2,000 blocks more), `churn`, `calm` (the eight
- * threads), `smash`, `mend` (the header of the block that stands in the middle), verify, quit.
+ * Commands: `truth` (address and usable size of each block), `split` (pages of the heaps become mappings of their own),
+ * `free N` (N more, at random), `info` (mallinfo2, and what malloc_info says of each arena), `hole` (somebody else calls
+ * sbrk, and 2,000 blocks more), `churn`, `calm` (the eight threads), `smash`, `mend` (the header of the block that stands
+ * in the middle), verify, quit.
  */
 #include <malloc.h>
 #include <pthread.h>
@@ -146,6 +147,13 @@ static int begin(size_t wanted)
 	return 0;
 }
 
+static void split(void)
+{
+	for (size_t i = 0; i < nr; i += 97)
+		if (block[i].at)
+			madvise((void *)((uintptr_t)block[i].at & ~4095ul), 4096, MADV_DONTDUMP);
+}
+
 static size_t verify(void)
 {
 	size_t bad = 0;
@@ -242,6 +250,8 @@ int main(int argc, char **argv)
 			continue;
 		} else if ((rest = after(line, "free"))) {
 			free_some(atol(rest), 31);
+		} else if (after(line, "split")) {
+			split();
 		} else if (after(line, "hole")) {
 			make_hole();
 		} else if (after(line, "churn")) {

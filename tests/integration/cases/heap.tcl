@@ -73,6 +73,21 @@ by_both case heap-before-attach 120 {
 	finish $t
 }
 
+# The heaps of a forked server, of one that has locked some of its pages.
+by_both case heap-in-many-mappings 60 {
+	set t [start heaps 20000]
+	set nr [llength [split [slurp /proc/[pid_of $t]/maps] \n]]
+	order $t split
+	check {[llength [split [slurp /proc/[pid_of $t]/maps] \n]] > $nr + 20} {it is in no more mappings}
+	set m [live_start -p [pid_of $t]]
+	check_early $t $m
+	check_figures $t $m
+	live $m "malloc check"
+	check {[dict get [live_value $m mdbg::malloc] damages] == 0} {$::result}
+	live_end $m
+	finish $t
+}
+
 # Eight threads allocate and free all the time: the blocks that do not move are the same, round by round.
 by_both repeated heap-before-attach-at-work 120 {
 	set t [start heaps 20000]
