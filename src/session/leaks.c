@@ -13,8 +13,8 @@
 #include "probe/event.h"
 #include "session/heap.h"
 #include "session/private.h"
-#include "target/module.h"
 #include "session/view.h"
+#include "target/module.h"
 #include "target/region.h"
 #include "target/target.h"
 

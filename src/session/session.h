@@ -247,8 +247,8 @@ int session_event_fd(const struct session *session);
  */
 bool session_next_event(struct session *session, struct session_event *ret);
 /*
- * follow_fork, follow_exec or leaks_at_end of the configuration has changed: a target that is attached is traced
- * from now on, or let go, as that needs.
+ * follow_fork, follow_exec or leaks_at_end of the configuration has changed: a target that is attached
+ * is traced from now on, or let go, as that needs.
  */
 struct err *session_configured(struct session *session) MUST_CHECK;
 /* Which kinds somebody wants (bit 1 << kind). EXIT, EXEC and WARNING always come. */

@@ -85,7 +85,6 @@ void thread_stop_at_exit(struct thread *thread)
 		return;
 	}
 	thread->at_end = true;
-	thread->at_end = true;
 	target->at_end = true;
 	/* A first thread that has ended before has no memory any more. */
 	procmem_set_tid(&target->mem, thread->tid);
