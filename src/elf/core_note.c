@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The notes of a core file (layouts: struct elf_prstatus and others of linux/elfcore.h, core(5)). */
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "elf/core_private.h"
+
+#define NOTES_MAX	(1ull << 30)	/* 4 K for each of 250,000 threads */
+
+/* struct elf_prstatus */
+#define STATUS_SIGNAL	12
+#define STATUS_BLOCKED	24
+#define STATUS_PID	32
+#define STATUS_REGS	112
+
+/* struct elf_prpsinfo */
+#define INFO_STATE	1
+#define INFO_UID	16
+#define INFO_GID	20
+#define INFO_PID	24
+#define INFO_PPID	28
+#define INFO_NAME	40
+#define INFO_ARGS	56
+#define INFO_LEN	136
+
+/* siginfo_t */
+#define SIGNAL_CODE	8
+#define SIGNAL_ADDRESS	16
+#define SIGNAL_LEN	24
+
+/* NT_FILE: number of files, bytes of a page, three words each, then the names */
+#define FILE_HEAD	2
+#define FILE_WORDS	3
+
+struct note {
+	uint32_t type;
+	const uint8_t *bytes;
+	size_t len;
+	uint64_t offset;	/* of bytes in the file */
+};
+
+static uint32_t half_at(const uint8_t *bytes)
+{
+	uint32_t value;
+
+	memcpy(&value, bytes, sizeof(value));
+	return value;
+}
+
+static uint64_t word_at(const uint8_t *bytes)
+{
+	uint64_t value;
+
+	memcpy(&value, bytes, sizeof(value));
+	return value;
+}
+
+static struct err *wrong(const struct core_file *core, const char *what)
+{
+	return err_create(ERR_FORMAT, "%s: its %s makes no sense", core->name, what);
+}
+
+static struct err *take_status(struct core_file *core, const struct note *note)
+{
+	struct core_thread thread = { .tid = 0 };
+	uint16_t signal;
+
+	if (note->len < STATUS_REGS + core->arch->regs_words * sizeof(uint64_t))
+		return wrong(core, "NT_PRSTATUS");
+	memcpy(&signal, note->bytes + STATUS_SIGNAL, sizeof(signal));
+	thread.signal = signal;
+	thread.blocked = word_at(note->bytes + STATUS_BLOCKED);
+	thread.tid = (pid_t)half_at(note->bytes + STATUS_PID);
+	memcpy(thread.regs.word, note->bytes + STATUS_REGS,
+	       core->arch->regs_words * sizeof(uint64_t));
+	if (thread.tid <= 0)
+		return wrong(core, "NT_PRSTATUS");
+	return vec_push(&core->threads, thread);
+}
+
+/* Vector registers follow the NT_PRSTATUS of their thread. Those of XSAVE have all that is. */
+static void take_vector(struct core_file *core, const struct note *note)
+{
+	struct core_thread *thread =
+		core->threads.nr ? &core->threads.at[core->threads.nr - 1] : NULL;
+
+	if (!thread || (thread->vector_len && note->type == NT_FPREGSET))
+		return;
+	thread->vector = note->offset;
+	thread->vector_len = note->len;
+}
+
+static void take_info(struct core_file *core, const struct note *note)
+{
+	struct core_process *process = &core->process;
+
+	if (note->len < INFO_LEN || process->pid)
+		return;
+	process->state = (char)note->bytes[INFO_STATE];
+	process->uid = half_at(note->bytes + INFO_UID);
+	process->gid = half_at(note->bytes + INFO_GID);
+	process->pid = (pid_t)half_at(note->bytes + INFO_PID);
+	process->ppid = (pid_t)half_at(note->bytes + INFO_PPID);
+	memcpy(process->name, note->bytes + INFO_NAME, sizeof(process->name) - 1);
+	memcpy(process->args, note->bytes + INFO_ARGS, sizeof(process->args) - 1);
+}
+
+static void take_signal(struct core_file *core, const struct note *note)
+{
+	struct core_process *process = &core->process;
+
+	if (note->len < SIGNAL_LEN || process->signal)
+		return;
+	process->signal = (int)half_at(note->bytes);
+	process->code = (int)half_at(note->bytes + SIGNAL_CODE);
+	process->fault = word_at(note->bytes + SIGNAL_ADDRESS);
+}
+
+static struct err *take_auxv(struct core_file *core, const struct note *note)
+{
+	if (core->auxv)
+		return NULL;
+	core->auxv = malloc(note->len + 1);
+	if (!core->auxv)
+		return err_nomem;
+	memcpy(core->auxv, note->bytes, note->len);
+	core->auxv_len = note->len;
+	return NULL;
+}
+
+/* The kernel's word for a file that has no name any more. */
+static bool cut_deleted(char *path)
+{
+	static const char word[] = " (deleted)";
+	size_t len = strlen(path), by = sizeof(word) - 1;
+
+	if (len <= by || strcmp(path + len - by, word))
+		return false;
+	path[len - by] = '\0';
+	return true;
+}
+
+static struct err *add_mapped(struct core_file *core, const uint8_t *words, uint64_t page,
+			      const char *name)
+{
+	struct core_mapped mapped = {
+		.start = word_at(words),
+		.end = word_at(words + sizeof(uint64_t)),
+	};
+	struct err *err;
+
+	if (mapped.start >= mapped.end ||
+	    __builtin_mul_overflow(word_at(words + 2 * sizeof(uint64_t)), page, &mapped.offset))
+		return NULL;
+	mapped.path = strdup(name);
+	if (!mapped.path)
+		return err_nomem;
+	mapped.deleted = cut_deleted(mapped.path);
+	err = vec_push(&core->mapped, mapped);
+	if (err)
+		free(mapped.path);
+	return err;
+}
+
+static struct err *take_mapped(struct core_file *core, const struct note *note)
+{
+	const uint8_t *words = note->bytes, *end = note->bytes + note->len;
+	const char *name;
+	uint64_t nr, page;
+	struct err *err = NULL;
+
+	if (core->has_mapped)
+		return NULL;
+	if (note->len < FILE_HEAD * sizeof(uint64_t))
+		return wrong(core, "NT_FILE");
+	core->has_mapped = true;
+	nr = word_at(words);
+	page = word_at(words + sizeof(uint64_t));
+	words += FILE_HEAD * sizeof(uint64_t);
+	if (nr > (uint64_t)(end - words) / (FILE_WORDS * sizeof(uint64_t)))
+		return wrong(core, "NT_FILE");
+	name = (const char *)words + nr * FILE_WORDS * sizeof(uint64_t);
+	for (uint64_t i = 0; i < nr && !err; i++, words += FILE_WORDS * sizeof(uint64_t)) {
+		size_t len = strnlen(name, (size_t)((const char *)end - name));
+
+		if (name + len == (const char *)end)
+			return wrong(core, "NT_FILE");
+		err = add_mapped(core, words, page, name);
+		name += len + 1;
+	}
+	return err;
+}
+
+static struct err *take_note(struct core_file *core, const struct note *note)
+{
+	switch (note->type) {
+	case NT_PRSTATUS:
+		return take_status(core, note);
+	case NT_AUXV:
+		return take_auxv(core, note);
+	case NT_FILE:
+		return take_mapped(core, note);
+	case NT_PRPSINFO:
+		take_info(core, note);
+		return NULL;
+	case NT_SIGINFO:
+		take_signal(core, note);
+		return NULL;
+	case NT_FPREGSET:
+	case NT_X86_XSTATE:
+		take_vector(core, note);
+		return NULL;
+	default:
+		return NULL;
+	}
+}
+
+/* Others (GDB, VMCOREINFO) have numbers of their own. */
+static bool is_of_linux(const uint8_t *name, size_t len)
+{
+	return (len == 5 && !memcmp(name, "CORE", 5)) || (len == 6 && !memcmp(name, "LINUX", 6));
+}
+
+static struct err *walk_notes(struct core_file *core, const uint8_t *bytes, size_t len,
+			      uint64_t offset)
+{
+	size_t at = 0;
+	struct err *err = NULL;
+
+	while (!err && len - at >= sizeof(Elf64_Nhdr)) {
+		uint64_t name_len = half_at(bytes + at), desc_len = half_at(bytes + at + 4);
+		size_t name = at + sizeof(Elf64_Nhdr);
+		struct note note = { .type = half_at(bytes + at + 8) };
+
+		if (ALIGN_UP(name_len, 4) > len - name ||
+		    desc_len > len - name - ALIGN_UP(name_len, 4))
+			return wrong(core, "table of notes");
+		at = name + ALIGN_UP(name_len, 4);
+		note.bytes = bytes + at;
+		note.len = desc_len;
+		note.offset = offset + at;
+		if (is_of_linux(bytes + name, name_len))
+			err = take_note(core, &note);
+		at += MIN(ALIGN_UP(desc_len, 4), len - at);
+	}
+	return err;
+}
+
+struct err *core_read_notes(struct core_file *core, uint64_t offset, uint64_t len)
+{
+	AUTO_FREE uint8_t *bytes = NULL;
+
+	if (offset > core->size || len > core->size - offset)
+		return core_cut_off(core, "what it says of threads and files");
+	if (len > NOTES_MAX)
+		return wrong(core, "table of notes");
+	bytes = malloc(len + 1);
+	if (!bytes)
+		return err_nomem;
+	if (len && core_read(core, offset, bytes, len))
+		return core_cut_off(core, "what it says of threads and files");
+	return walk_notes(core, bytes, len, offset);
+}
+
+static int by_start(const void *left, const void *right)
+{
+	const struct core_mapped *a = left, *b = right;
+
+	return (a->start > b->start) - (a->start < b->start);
+}
+
+void core_sort_mapped(struct core_file *core)
+{
+	struct core_mapped *at = core->mapped.at;
+	size_t nr = 0;
+
+	if (core->mapped.nr)
+		qsort(at, core->mapped.nr, sizeof(*at), by_start);
+	for (size_t i = 0; i < core->mapped.nr; i++) {
+		if (nr && at[i].start < at[nr - 1].end)
+			free(at[i].path);
+		else
+			at[nr++] = at[i];
+	}
+	core->mapped.nr = nr;
+}
