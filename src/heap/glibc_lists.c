@@ -242,6 +242,21 @@ static unsigned score_of(const struct glibc *glibc, uint64_t offset)
 	return score;
 }
 
+/*
+ * The words below `end`, as far as they can be read without a gap; the others are 0. False: none can.
+ */
+static bool read_below(const struct glibc *glibc, uint64_t end, uint64_t word[TLS_PIECE / 8])
+{
+	size_t i = TLS_PIECE / 8;
+
+	if (!memory_read(glibc->source->memory, end - TLS_PIECE, word, TLS_PIECE))
+		return true;
+	memset(word, 0, TLS_PIECE);
+	while (i > 0 && glibc_peek(glibc, end - (TLS_PIECE / 8 - i + 1) * 8, &word[i - 1]))
+		i--;
+	return i < TLS_PIECE / 8;
+}
+
 /* Where below a thread pointer the pointer to the thread's cache is; 0: not found. */
 static uint64_t find_offset(const struct glibc *glibc, uint64_t thread)
 {
@@ -250,7 +265,7 @@ static uint64_t find_offset(const struct glibc *glibc, uint64_t thread)
 	int lists;
 
 	for (uint64_t low = TLS_PIECE; low <= TLS_LOOK; low += TLS_PIECE) {
-		if (memory_read(glibc->source->memory, thread - low, word, sizeof(word)))
+		if (!read_below(glibc, thread - low + TLS_PIECE, word))
 			break;
 		for (unsigned i = 0; i < ARRAY_SIZE(word); i++) {
 			if (!word[i] || !is_cache(glibc, word[i], &lists))

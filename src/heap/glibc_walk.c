@@ -173,7 +173,7 @@ static uint64_t next_known(const struct glibc *glibc, uint64_t chunk, uint64_t e
 	return source->block[low] - CHUNK_HEADER;
 }
 
-/* What is here is no chunk: say so, and go on where one is known to be. */
+/* What is here is no chunk, or leads to none: say so, and go on where one is known to be. */
 static struct err *step_over(struct glibc *glibc, struct at *at)
 {
 	uint64_t goal = at->top > at->chunk ? at->top : at->span->end;
@@ -182,7 +182,9 @@ static struct err *step_over(struct glibc *glibc, struct at *at)
 
 	err = glibc_damage(glibc, at->span->heap, at->chunk + 8, at->before,
 			   next < at->span->end ? next + CHUNK_HEADER : 0,
-			   "chunk header is none: size 0x%llx", (unsigned long long)at->word);
+			   fits(at) ? "what follows this chunk cannot be read: size 0x%llx" :
+				      "chunk header is none: size 0x%llx",
+			   (unsigned long long)at->word);
 	at->chunk = next;
 	return err;
 }
