@@ -19,6 +19,8 @@ struct proc_map {
 	uint32_t dev_major, dev_minor;
 	bool read, write, exec, shared;
 	bool deleted;		/* path ended in " (deleted)", which is cut off */
+	/* Of a core file, which does not tell all: read, write and exec, or shared, are not known. */
+	bool unknown_protection, unknown_sharing;
 	/* "" for anonymous; "[heap]", "[stack]", "[vdso]" and so on as they are */
 	char *path;
 };
@@ -35,6 +37,9 @@ struct err *procfs_maps(pid_t tid, struct proc_maps *ret) MUST_CHECK;
 void proc_maps_free(struct proc_maps *maps);
 /* The mapping that holds addr, or NULL. */
 const struct proc_map *proc_maps_find(const struct proc_maps *maps, uint64_t addr);
+
+/* "rw-p" as in /proc/PID/maps; `?` for what is not known. */
+void proc_map_protection(const struct proc_map *map, char ret[5]);
 
 /*
  * How many threads tid's process has, a first one that has ended among them. 3 us, where its status

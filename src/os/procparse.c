@@ -379,3 +379,13 @@ struct err *procparse_auxv(const void *bytes, size_t len, uint64_t type, uint64_
 	}
 	return err_create(ERR_NOTFOUND, "auxv: no entry of type %llu", (unsigned long long)type);
 }
+
+void proc_map_protection(const struct proc_map *map, char ret[5])
+{
+	const bool set[] = { map->read, map->write, map->exec };
+
+	for (unsigned i = 0; i < ARRAY_SIZE(set); i++)
+		ret[i] = map->unknown_protection ? '?' : set[i] ? "rwx"[i] : '-';
+	ret[3] = map->unknown_sharing ? '?' : map->shared ? 's' : 'p';
+	ret[4] = '\0';
+}

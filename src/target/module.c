@@ -37,8 +37,8 @@
 
 struct refresh {
 	const struct modules *old;
+	const struct module_world *world;
 	struct memory *memory;
-	pid_t tid;
 	struct proc_maps maps;
 	VEC(struct module *) live;	/* those of old that are still there, and fresh */
 	VEC(struct module *) fresh;	/* owned until published */
@@ -200,7 +200,7 @@ static struct err *add_file(struct refresh *refresh, const struct proc_map *map,
 	CLEANUP(cleanup_module) struct module *module = NULL;
 	AUTO_CLOSE int fd = -1;
 	struct err *open_err =
-		module_file_open(refresh->tid, &refresh->maps, map, refresh->memory, &fd);
+		refresh->world->open(refresh->world->ctx, &refresh->maps, map, &fd);
 	struct err *err;
 
 	if (open_err && (open_err->code == ERR_FORMAT || map != exec))
@@ -363,12 +363,11 @@ static struct err *open_program(struct refresh *refresh, uint64_t entry, struct 
 	AUTO_FREE char *path = NULL;
 	AUTO_CLOSE int fd = -1;
 	struct proc_map map;
-	struct err *err = procfs_link(refresh->tid, "exe", &path);
+	struct err *err = refresh->world->open_program(refresh->world->ctx, &map, &fd);
 
-	if (!err)
-		err = module_file_open_exe(refresh->tid, &map, &fd);
 	if (err)
 		return err->code == ERR_NOMEM ? err : NULL;
+	path = map.path;
 	err = module_create(&map, path, &module);
 	if (!err)
 		err = module_open_elf(module, take_fd(fd));
@@ -402,7 +401,7 @@ static struct err *add_program(struct refresh *refresh)
 	CLEANUP(cleanup_module) struct module *module = NULL;
 	struct module *known;
 	uint64_t entry;
-	struct err *err = procfs_auxv(refresh->tid, AT_ENTRY, &entry);
+	struct err *err = refresh->world->entry(refresh->world->ctx, &entry);
 
 	if (err)
 		return err->code == ERR_NOMEM ? err : NULL;
@@ -490,10 +489,8 @@ static void publish(struct modules *modules, struct refresh *refresh)
 
 static struct err *refresh_build(struct refresh *refresh)
 {
-	struct err *err = procfs_maps(refresh->tid, &refresh->maps);
+	struct err *err = refresh->world->maps(refresh->world->ctx, &refresh->maps);
 
-	if (!err && !refresh->maps.vec.nr)
-		err = err_create(ERR_GONE, "thread %d has no memory (any more)", refresh->tid);
 	if (!err)
 		err = keep_old(refresh);
 	if (!err)
@@ -505,11 +502,11 @@ static struct err *refresh_build(struct refresh *refresh)
 	return err;
 }
 
-struct err *modules_refresh(struct modules *modules, pid_t tid, struct memory *memory,
-			    bool *changed_ret)
+struct err *modules_refresh_from(struct modules *modules, const struct module_world *world,
+				 struct memory *memory, bool *changed_ret)
 {
 	CLEANUP(refresh_deinit)
-	struct refresh refresh = { .old = modules, .tid = tid, .memory = memory };
+	struct refresh refresh = { .old = modules, .world = world, .memory = memory };
 	struct err *err = refresh_build(&refresh);
 	bool changed;
 
@@ -530,6 +527,66 @@ struct err *modules_refresh(struct modules *modules, pid_t tid, struct memory *m
 	if (changed_ret)
 		*changed_ret = changed;
 	return NULL;
+}
+
+/* The world of a process that lives: /proc. */
+
+struct live {
+	pid_t tid;
+	struct memory *memory;
+};
+
+static struct err *live_maps(void *ctx, struct proc_maps *ret)
+{
+	const struct live *live = ctx;
+	struct err *err = procfs_maps(live->tid, ret);
+
+	if (!err && !ret->vec.nr)
+		return err_create(ERR_GONE, "thread %d has no memory (any more)", live->tid);
+	return err;
+}
+
+static struct err *live_open(void *ctx, const struct proc_maps *maps, const struct proc_map *map,
+			     int *fd_ret)
+{
+	const struct live *live = ctx;
+
+	return module_file_open(live->tid, maps, map, live->memory, fd_ret);
+}
+
+static struct err *live_open_program(void *ctx, struct proc_map *map_ret, int *fd_ret)
+{
+	const struct live *live = ctx;
+	AUTO_FREE char *path = NULL;
+	struct err *err = procfs_link(live->tid, "exe", &path);
+
+	if (!err)
+		err = module_file_open_exe(live->tid, map_ret, fd_ret);
+	if (!err)
+		map_ret->path = take(path);
+	return err;
+}
+
+static struct err *live_entry(void *ctx, uint64_t *entry_ret)
+{
+	const struct live *live = ctx;
+
+	return procfs_auxv(live->tid, AT_ENTRY, entry_ret);
+}
+
+struct err *modules_refresh(struct modules *modules, pid_t tid, struct memory *memory,
+			    bool *changed_ret)
+{
+	struct live live = { tid, memory };
+	const struct module_world world = {
+		.maps = live_maps,
+		.open = live_open,
+		.open_program = live_open_program,
+		.entry = live_entry,
+		.ctx = &live,
+	};
+
+	return modules_refresh_from(modules, &world, memory, changed_ret);
 }
 
 struct module *modules_find(const struct modules *modules, uint64_t addr)

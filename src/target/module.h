@@ -57,6 +57,29 @@ struct modules {
 	const char *cache_dir;	/* of rows; may be NULL */
 };
 
+/*
+ * Who tells of a process: /proc of one that lives, or a core file (target/core.h). Files are opened
+ * as is said above: what comes back is a regular file, and the one that was mapped as far as that
+ * can be told.
+ */
+struct module_world {
+	struct err *(*maps)(void *ctx, struct proc_maps *ret);
+	/*
+	 * A descriptor of the file that map, one of maps, is of. ERR_FORMAT: it is certainly no ELF
+	 * file, or map is of no file; any other error: it could not be had.
+	 */
+	struct err *(*open)(void *ctx, const struct proc_maps *maps, const struct proc_map *map,
+			    int *fd_ret);
+	/*
+	 * The program's file, wherever it is mapped: its numbers and its path (malloc'ed) go to
+	 * *map_ret.
+	 */
+	struct err *(*open_program)(void *ctx, struct proc_map *map_ret, int *fd_ret);
+	/* AT_ENTRY */
+	struct err *(*entry)(void *ctx, uint64_t *entry_ret);
+	void *ctx;
+};
+
 void modules_init(struct modules *modules, const char *cache_dir);
 void modules_deinit(struct modules *modules);
 /*
@@ -67,6 +90,9 @@ void modules_deinit(struct modules *modules);
  */
 struct err *modules_refresh(struct modules *modules, pid_t tid, struct memory *memory,
 			    bool *changed_ret) MUST_CHECK;
+/* The same for any world. */
+struct err *modules_refresh_from(struct modules *modules, const struct module_world *world,
+				 struct memory *memory, bool *changed_ret) MUST_CHECK;
 /* The mapped module that holds addr, or NULL. */
 struct module *modules_find(const struct modules *modules, uint64_t addr);
 /* Address in the process of a dynamic or static symbol of a module; ERR_NOTFOUND. */

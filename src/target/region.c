@@ -163,6 +163,38 @@ struct err *region_format(struct region *region, const struct log_config *config
 	return log_format_behind(region->base, config, &region->log);
 }
 
+static struct err *make_empty(struct region *region)
+{
+	const struct log_config config = { .limit = LOG_LIMIT_MIN, .stack_depth = 1 };
+
+	region->fd = -1;
+	region->size = config.limit;
+	region->base = mmap(NULL, region->size, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (region->base == MAP_FAILED) {
+		region->base = NULL;
+		return err_sys("map an empty log");
+	}
+	region->journal = region->base;
+	journal_init_zeroed(region->journal, region->size, JOURNAL_SIZE);
+	return region_format(region, &config);
+}
+
+struct err *region_create_empty(struct region **ret)
+{
+	struct region *region = calloc(1, sizeof(*region));
+	struct err *err;
+
+	if (!region)
+		return err_nomem;
+	err = make_empty(region);
+	if (err)
+		region_free(region);
+	else
+		*ret = region;
+	return err;
+}
+
 /* The mapping of a region's journal that was made for this target. */
 static struct err *find_journal(struct target *target, const struct proc_maps *maps,
 				const struct proc_map **map_ret, struct journal *journal)

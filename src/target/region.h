@@ -50,6 +50,11 @@ struct err *region_create(struct target *target, struct remote *remote,
 			  const struct log_config *config, struct region **ret) MUST_CHECK;
 struct err *region_format(struct region *region, const struct log_config *config) MUST_CHECK;
 /*
+ * One that no target has: its log is empty, and stays so. For a core file, of which nothing was
+ * recorded.
+ */
+struct err *region_create_empty(struct region **ret) MUST_CHECK;
+/*
  * The region that an earlier mdbg has left in its target (target/leftover.h): opened, mapped here,
  * and this mdbg's from now on; set as target->region. ERR_FORMAT, ERR_PERM and others: it cannot be
  * gone on with, and nothing has changed.

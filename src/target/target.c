@@ -6,6 +6,8 @@
 #include <stdlib.h>
 
 #include "os/procfs.h"
+#include "os/tracer.h"
+#include "target/core.h"
 
 static bool lives(pid_t tid)
 {
@@ -60,7 +62,22 @@ struct err *target_create(struct tracer *tracer, pid_t pid, const char *cache_di
 
 struct err *target_maps(const struct target *target, struct proc_maps *ret)
 {
-	return procfs_maps(target->mem.tid, ret);
+	return target->core ? core_copy_maps(target->core, ret) :
+			      procfs_maps(target->mem.tid, ret);
+}
+
+struct err *target_refresh(struct target *target)
+{
+	return target->core ? NULL : modules_refresh(&target->modules, target->mem.tid,
+						     target->memory, NULL);
+}
+
+struct err *thread_vector(const struct thread *thread, void *buf, size_t room, size_t *len_ret)
+{
+	const struct core *core = thread->target->core;
+
+	return core ? core_vector(core, thread->tid, buf, room, len_ret) :
+		      tracer_get_xstate(thread->tid, buf, room, len_ret);
 }
 
 static bool is_thread_of(pid_t tid, pid_t pid)
@@ -105,5 +122,6 @@ void target_destroy(struct target *target)
 	map_free(&target->newborn, NULL);
 	modules_deinit(&target->modules);
 	procmem_close(&target->mem);
+	core_close(target->core);
 	free(target);
 }

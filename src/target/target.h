@@ -53,6 +53,7 @@
 #include "os/procmem.h"
 #include "target/module.h"
 
+struct core;
 struct proc_maps;
 struct tracer;
 struct target;
@@ -117,6 +118,7 @@ struct target {
 	struct map newborn;		/* see target/thread.c, expect_child */
 	unsigned expected;		/* how many of newborn have not stopped yet */
 	struct procmem mem;
+	struct core *core;		/* NULL: a live process; else see target/core.h */
 	struct memory *memory;		/* by which all but its changes are read */
 	struct modules modules;
 	bool stopping;			/* threads that report EVENT_STOP stay stopped */
@@ -142,6 +144,8 @@ struct err *target_create(struct tracer *tracer, pid_t pid, const char *cache_di
 void target_destroy(struct target *target);
 /* Its mappings now. */
 struct err *target_maps(const struct target *target, struct proc_maps *ret) MUST_CHECK;
+/* Bring its modules up to date with them. */
+struct err *target_refresh(struct target *target) MUST_CHECK;
 
 /*
  * Trace all threads (and those processes that share the memory). On failure none is traced.
@@ -224,6 +228,9 @@ void target_each_busy_first(struct target *target, void (*fn)(struct thread *thr
 
 /* Write thread->regs if they were changed. */
 struct err *thread_flush_regs(struct thread *thread) MUST_CHECK;
+/* Its vector registers, as the processor saves them (XSAVE). It is STOPPED. */
+struct err *thread_vector(const struct thread *thread, void *buf, size_t room,
+			  size_t *len_ret) MUST_CHECK;
 /* Let it go on, with this signal (0: none), or stay in its group stop. */
 void thread_resume(struct thread *thread, int signal);
 

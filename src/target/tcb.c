@@ -226,7 +226,8 @@ void tcb_derive(struct target *target, struct tcb *ret)
 	derive_self(&views, ret);
 	if (!ret->has_self)
 		return;
-	if (!is_foreign(target->pid))
+	/* A core has the ids of the process' own namespace. */
+	if (target->core || !is_foreign(target->pid))
 		ret->tid_offset = derive_tid(&views);
 	ret->stack_offset = derive_stack(&views);
 }

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A core file as a target: it is stopped, for good. Its threads have the registers of their
+ * NT_PRSTATUS, its memory is that of the file, and nothing of it can be changed: whoever only reads
+ * a stopped target (heap walk, leak search, stacks) does not see the difference.
+ *
+ * A core leaves out what can be had from files: text, constants. So memory is
+ *
+ *	1. what the core has
+ *	2. of a mapped ELF file, what was never written, from the file of that name: where that is
+ *	   the one that was mapped. It is if its first page (ELF and program headers, and as a rule
+ *	   the build-id) is the one that the core has; where the core has not that page, nothing
+ *	   tells, and the file is believed, which is counted (unchecked). What could be written was
+ *	   not, if it is not in the core, as the kernel and gdb leave out no private memory that was
+ *	   (core(5), coredump_filter) unless they are told to leave out all of it: then the stack is
+ *	   not there, either
+ *	3. nothing: not readable
+ *
+ * Names of modules are those of NT_FILE, on mdbg's own file system. That of the program may be given.
+ *
+ * libdwfl's dwfl_core_file_report does the like for its own list of modules. It is not used: rows,
+ * symbols and heap walk go by struct module, whose list is then made as that of a live process, of
+ * the same files, and a file that does not fit can be named.
+ */
+#ifndef TARGET_CORE_H
+#define TARGET_CORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/vec.h"
+#include "elf/core_file.h"
+#include "os/procfs.h"
+
+struct target;
+struct tracer;
+
+/* A file that was mapped; by the number that its mappings have for an inode, less 1. */
+struct core_image {
+	int fd;			/* -1: not to be had */
+	bool tried;
+	enum err_code code;	/* why not */
+	char why[160];
+};
+
+struct core {
+	struct memory memory;
+	struct core_file *file;
+	struct target *target;
+	struct proc_maps maps;
+	VEC(struct core_image) images;
+	char *exe;		/* as the user named it, or NULL */
+	uint64_t program;	/* `inode` of the program's file; 0: not known */
+	bool has_written;	/* private memory that was written to is in the core */
+	unsigned unchecked;	/* files that nothing tells of whether they are the right ones */
+};
+
+/*
+ * ERR_FORMAT, ERR_UNSUPPORTED: as core_file_open. exe may be NULL; ERR_FORMAT as well if it is not the
+ * program of which the core is. A file that is missing is no error: its module says why.
+ */
+struct err *core_open(struct tracer *tracer, const char *path, const char *exe,
+		      const char *cache_dir, struct target **ret) MUST_CHECK;
+/* For target_destroy. NULL is fine. */
+void core_close(struct core *core);
+/* A copy. */
+struct err *core_copy_maps(const struct core *core, struct proc_maps *ret) MUST_CHECK;
+/* The vector registers of a thread, at most room bytes; ERR_NOTFOUND. */
+struct err *core_vector(const struct core *core, pid_t tid, void *buf, size_t room,
+			size_t *len_ret) MUST_CHECK;
+/* Path of the program as it was mapped, or as it was given; "" if not known. */
+const char *core_program(const struct core *core);
+
+#endif
