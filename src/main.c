@@ -38,6 +38,7 @@ struct options {
 	VEC(struct action) actions;
 	VEC(const char *) suppressions;		/* files */
 	bool has_script;
+	const char *core, *exe;	/* NULL: none; EXE is where it was */
 	char **program;		/* NULL: none; ends with NULL */
 	char **script_args;	/* what stands after `--` with -x; ends with NULL */
 };
@@ -45,10 +46,13 @@ struct options {
 static const char usage_text[] =
 	"Usage: mdbg [OPTION]... -p PID\n"
 	"       mdbg [OPTION]... [--] PROGRAM [ARG]...\n"
+	"       mdbg [OPTION]... --core CORE [EXE]\n"
 	"       mdbg [OPTION]... -x SCRIPT [-- ARG...]\n"
 	"Find out who holds the memory of a running process.\n"
 	"\n"
 	"  -p, --pid PID             attach (also -a), record allocations, let the process run on\n"
+	"      --core CORE           look at a core file; EXE is its program, if that is no\n"
+	"                            longer where it was\n"
 	"  -x, --script FILE         run a Tcl script (- is standard input); $argv is what\n"
 	"                            stands after --\n"
 	"  -c, --command COMMAND     run one command; may be repeated; kept in order with -x\n"
@@ -71,7 +75,7 @@ static const char usage_text[] =
 	"PROGRAM is started and watched from its first malloc. At the prompt, `help`\n"
 	"lists the commands. However mdbg ends, the process goes on with its own code\n"
 	"and data. Exit status: 0; 1 if a command or script failed; 2 wrong usage;\n"
-	"3 could not attach; 23 with --fail-on-leak; that of PROGRAM.\n";
+	"3 could not attach, or open CORE; 23 with --fail-on-leak; that of PROGRAM.\n";
 
 static NORETURN void usage_error(const char *what, const char *word)
 {
@@ -111,8 +115,8 @@ static void print_and_exit(const char *text)
 }
 
 enum {
-	OPT_STOP = 256, OPT_NO_ARM, OPT_ENGINE, OPT_STACK_DEPTH, OPT_SAMPLE, OPT_LOG_LIMIT, OPT_COLOR,
-	OPT_FAIL_ON_LEAK, OPT_SUPPRESSIONS, OPT_VERSION,
+	OPT_CORE = 256, OPT_STOP, OPT_NO_ARM, OPT_ENGINE, OPT_STACK_DEPTH, OPT_SAMPLE, OPT_LOG_LIMIT,
+	OPT_COLOR, OPT_FAIL_ON_LEAK, OPT_SUPPRESSIONS, OPT_VERSION,
 };
 
 static void add_action(struct options *options, bool script, const char *text)
@@ -163,6 +167,9 @@ static void take_option(struct options *options, int option)
 	case 'q':
 		options->quiet = true;
 		break;
+	case OPT_CORE:
+		options->core = optarg;
+		break;
 	case OPT_STOP:
 		options->stop = true;
 		break;
@@ -208,6 +215,7 @@ static const struct option long_options[] = {
 	{ "script", required_argument, NULL, 'x' },
 	{ "command", required_argument, NULL, 'c' },
 	{ "interactive", no_argument, NULL, 'i' },
+	{ "core", required_argument, NULL, OPT_CORE },
 	{ "stop", no_argument, NULL, OPT_STOP },
 	{ "no-arm", no_argument, NULL, OPT_NO_ARM },
 	{ "engine", required_argument, NULL, OPT_ENGINE },
@@ -224,6 +232,13 @@ static const struct option long_options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
+static void take_exe(struct options *options, char **words)
+{
+	options->exe = words[0];
+	if (words[1])
+		usage_error("more than one program of the core file", words[1]);
+}
+
 static void parse_options(int argc, char **argv, struct options *options)
 {
 	const char *last_arg = NULL;
@@ -239,10 +254,14 @@ static void parse_options(int argc, char **argv, struct options *options)
 	dashes = optind > 1 && !strcmp(argv[optind - 1], "--") && argv[optind - 1] != last_arg;
 	if (dashes && options->has_script)
 		options->script_args = argv + optind;
+	else if (options->core && optind < argc)
+		take_exe(options, argv + optind);
 	else if (optind < argc)
 		options->program = argv + optind;
 	else if (dashes)
 		usage_error("no program after --", NULL);
+	if (options->pid && options->core)
+		usage_error("both a process to attach to and a core file", options->core);
 	if (options->pid && options->program)
 		usage_error("both a process to attach to and a program to start",
 			    options->program[0]);
@@ -332,10 +351,15 @@ static void get_target(struct shell *shell, const struct options *options)
 		raise_file_limit();
 	if (options->pid)
 		err = life_attach(shell, options->pid);
+	else if (options->core)
+		err = life_open_core(shell, options->core, options->exe);
 	else if (options->program)
 		err = life_run(shell, options->program);
 	raise_file_limit();
-	if (!err && shell->interactive && !shell->quiet && session_pid(shell->session))
+	if (!err && shell->interactive && !shell->quiet && options->core)
+		shell_note(shell, "the core of process %d is open; `help` lists the commands",
+			   session_pid(shell->session));
+	else if (!err && shell->interactive && !shell->quiet && session_pid(shell->session))
 		shell_note(shell, "process %d is attached to; `help` lists the commands",
 			   session_pid(shell->session));
 	if (!err)

@@ -169,6 +169,7 @@ static struct err *get_malloc(struct call *call, Tcl_Obj **ret)
 		return err;
 	dict = Tcl_NewDictObj();
 	dict_text(dict, "algorithm", figures.allocator);
+	dict_text(dict, "core", figures.core);
 	dict_number(dict, "armed", figures.armed);
 	dict_number(dict, "jump", figures.jump);
 	dict_number(dict, "breakpoint", figures.breakpoint);
@@ -205,7 +206,7 @@ const struct cmd cmd_api_malloc = {
 	.name		= "mdbg::malloc",
 	.usage		= "",
 	.brief		= "dict: the figures of `malloc` and `malloc -v`",
-	.help		= "algorithm armed jump breakpoint (probes) stackdepth sampling (0:\n"
+	.help		= "algorithm core (file, or empty) armed jump breakpoint (probes) stackdepth sampling (0:\n"
 			  "off) since (seconds since the epoch) bytes active (held; estimates if\n"
 			  "sampled) userbytes useractive (of allocators named by probe) records (in the log) allocs allocbytes frees freebytes\n"
 			  "replaced full unknownfrees nullfrees failed nested unstacked voided\n"

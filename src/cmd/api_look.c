@@ -114,7 +114,7 @@ const struct cmd cmd_api_frames = {
 static struct err *threads(struct call *call, Tcl_Obj **ret)
 {
 	struct session_threads list = { .vec = VEC_INIT };
-	struct err *err = call_need_target(call);
+	struct err *err = call_need_view(call);
 	char state[2] = "";
 	size_t i;
 
@@ -168,7 +168,7 @@ static Tcl_Obj *stack_dict(const struct session_stack *stack)
 static struct err *where(struct call *call, Tcl_Obj **ret)
 {
 	struct session_stacks stacks = { VEC_INIT };
-	struct err *err = call_need_target(call);
+	struct err *err = call_need_view(call);
 	pid_t lwp = 0;
 	size_t i;
 
@@ -199,8 +199,8 @@ const struct cmd cmd_api_where = {
 static struct err *maps(struct call *call, Tcl_Obj **ret)
 {
 	struct proc_maps list = { VEC_INIT };
-	struct err *err = call_need_target(call);
-	char perm[5] = "";
+	struct err *err = call_need_view(call);
+	char perm[5];
 	size_t i;
 
 	if (!err)
@@ -212,10 +212,7 @@ static struct err *maps(struct call *call, Tcl_Obj **ret)
 		const struct proc_map *map = &list.vec.at[i];
 		Tcl_Obj *dict = Tcl_NewDictObj();
 
-		perm[0] = map->read ? 'r' : '-';
-		perm[1] = map->write ? 'w' : '-';
-		perm[2] = map->exec ? 'x' : '-';
-		perm[3] = map->shared ? 's' : 'p';
+		proc_map_protection(map, perm);
 		dict_address(dict, "start", map->start);
 		dict_address(dict, "end", map->end);
 		dict_text(dict, "perm", perm);
@@ -233,8 +230,8 @@ const struct cmd cmd_api_maps = {
 	.name		= "mdbg::maps",
 	.usage		= "",
 	.brief		= "list of dicts: the mappings",
-	.help		= "start end perm (r-xp) offset inode path deleted; in order of\n"
-			  "address.\n",
+	.help		= "start end perm (r-xp; ? for what a core file does not tell) offset\n"
+			  "inode path deleted; in order of address.\n",
 	.value		= maps,
 };
 
@@ -242,7 +239,7 @@ static struct err *read_memory(struct call *call, Tcl_Obj **ret)
 {
 	uint64_t address, len;
 	AUTO_FREE void *bytes = NULL;
-	struct err *err = call_need_target(call);
+	struct err *err = call_need_view(call);
 
 	if (!err)
 		err = parse_number(call->argv[0], &address);

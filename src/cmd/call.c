@@ -22,9 +22,18 @@ struct err *call_need_target(const struct call *call)
 		return err_hint(
 			err_create(ERR_STATE, "process %d is gone", session_pid(call->session)),
 			"its log still answers: malloc, malloc allocations, malloc sites");
+	case SESSION_CORE:
+		return err_hint(err_create(ERR_STATE, "there is no process, only its core file"),
+				"a core answers: malloc, malloc allocations, freespace, leaks, "
+				"check, find; where, thread, registers, map, proc");
 	default:
 		return NULL;
 	}
+}
+
+struct err *call_need_view(const struct call *call)
+{
+	return session_state(call->session) == SESSION_CORE ? NULL : call_need_target(call);
 }
 
 struct err *call_need_log(const struct call *call)
@@ -32,6 +41,16 @@ struct err *call_need_log(const struct call *call)
 	if (session_log(call->session))
 		return NULL;
 	return err_hint(err_create(ERR_STATE, "no process: nothing is recorded"), "attach PID");
+}
+
+struct err *call_need_recording(const struct call *call)
+{
+	if (session_state(call->session) == SESSION_CORE)
+		return err_hint(err_create(ERR_STATE,
+					   "nothing was recorded: there is no process, only its "
+					   "core file"),
+				"`malloc allocations` and `malloc leaks` walk its heaps");
+	return call_need_log(call);
 }
 
 struct err *call_thread(const struct call *call, const char *word, pid_t *ret)

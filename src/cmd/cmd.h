@@ -90,7 +90,11 @@ int cmd_fail(Tcl_Interp *tcl, const struct err *err);
 
 /* ERR_STATE unless there is a target that lives; for commands that touch it. */
 struct err *call_need_target(const struct call *call) MUST_CHECK;
-/* ERR_STATE unless there is a log, of a target that lives or not. */
+/* ERR_STATE unless there is one, or a core file; for commands that only look. */
+struct err *call_need_view(const struct call *call) MUST_CHECK;
+/* ERR_STATE unless something may have been recorded: not of a core file. */
+struct err *call_need_recording(const struct call *call) MUST_CHECK;
+/* ERR_STATE unless there is a log (of a core file an empty one), of a target that lives or not. */
 struct err *call_need_log(const struct call *call) MUST_CHECK;
 /*
  * ERR_USAGE: `word` is not what may stand here. The command's name and usage are added by the

@@ -18,7 +18,7 @@ static struct err *run(struct call *call)
 	/* Who has ended has been let go. */
 	if (session_state(call->session) == SESSION_ENDED)
 		return NULL;
-	err = call_need_target(call);
+	err = keep ? call_need_target(call) : call_need_view(call);
 	if (!err)
 		gate_look(call->shell);
 	if (!err)
@@ -32,7 +32,7 @@ const struct cmd cmd_detach = {
 	.usage		= "?-keep?",
 	.brief		= "take everything out of the process and let it go",
 	.help		= "What was recorded stays readable until the next attach. No error if\n"
-			  "the process has ended.\n"
+			  "the process has ended. A core file is closed.\n"
 			  "-keep: probes and log stay in the process, which goes on recording;\n"
 			  "attach again, with any mdbg of this version, to see it all. All probes\n"
 			  "must be jumps (`malloc -v`), none named by `probe`.\n",

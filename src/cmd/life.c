@@ -27,6 +27,20 @@ struct err *life_attach(struct shell *shell, pid_t pid)
 	return err ? err : after_attach(shell);
 }
 
+struct err *life_open_core(struct shell *shell, const char *path, const char *exe)
+{
+	struct err *err = session_open_core(shell->session, path, exe);
+	struct session_core core;
+
+	events_pump(shell);	/* what is missing is said now */
+	if (!err)
+		err = after_attach(shell);
+	/* That is the one of which one wants to know. */
+	if (!err && session_core(shell->session, &core))
+		shell->thread = core.first;
+	return err;
+}
+
 struct err *life_run(struct shell *shell, char *const *argv)
 {
 	struct err *err =

@@ -12,6 +12,8 @@
 struct shell;
 
 struct err *life_attach(struct shell *shell, pid_t pid) MUST_CHECK;
+/* exe may be NULL. */
+struct err *life_open_core(struct shell *shell, const char *path, const char *exe) MUST_CHECK;
 struct err *life_run(struct shell *shell, char *const *argv) MUST_CHECK;
 /* "1234" → pid; ERR_USAGE. */
 struct err *life_parse_pid(const char *text, pid_t *ret) MUST_CHECK;

@@ -9,6 +9,26 @@
 #include "session/heap.h"
 #include "session/session.h"
 
+static void print_sums(const struct call *call, const struct session_heap *heap)
+{
+	struct session_core core;
+
+	out_f(call->out, "%zu heaps, %zu chunks: ", heap->walk.arenas.nr,
+	      heap->walk.chunks.vec.nr);
+	if (heap->walk.damages)
+		out_f(call->out, "%llu places are damaged%s\n",
+		      (unsigned long long)heap->walk.damages, heap->missing ? " or missing" : "");
+	else
+		out_text(call->out, "no damage found\n");
+	if (!session_core(call->session, &core))
+		out_f(call->out, "%llu frees of unknown blocks\n",
+		      (unsigned long long)log_accounts_get(session_log(call->session))
+			      .unknown_frees);
+	if (heap->missing)
+		out_f(call->out, "%llu bytes of the core are missing: what they held is not known\n",
+		      (unsigned long long)heap->missing);
+}
+
 static struct err *run(struct call *call)
 {
 	struct session_heap heap;
@@ -22,18 +42,8 @@ static struct err *run(struct call *call)
 		err = err_create(ERR_UNSUPPORTED, "%s", heap.why);
 	if (!err)
 		err = damage_print(call->session, &heap, call->out);
-	if (!err) {
-		out_f(call->out, "%zu heaps, %zu chunks: ", heap.walk.arenas.nr,
-		      heap.walk.chunks.vec.nr);
-		if (heap.walk.damages)
-			out_f(call->out, "%llu places are damaged\n",
-			      (unsigned long long)heap.walk.damages);
-		else
-			out_text(call->out, "no damage found\n");
-		out_f(call->out, "%llu frees of unknown blocks\n",
-		      (unsigned long long)log_accounts_get(session_log(call->session))
-			      .unknown_frees);
-	}
+	if (!err)
+		print_sums(call, &heap);
 	session_heap_free(&heap);
 	return err;
 }

@@ -11,6 +11,7 @@ static struct err *print(const struct call *call, const struct proc_maps *maps)
 {
 	static const char *const titles[] = { "START", "END", "PERM", ">SIZE", ">OFFSET", "FILE" };
 	struct table table;
+	char protection[5];
 	size_t i;
 
 	table_init(&table, ARRAY_SIZE(titles), titles);
@@ -19,8 +20,8 @@ static struct err *print(const struct call *call, const struct proc_maps *maps)
 
 		table_cell(&table, "0x%016llx", (unsigned long long)map->start);
 		table_cell(&table, "0x%016llx", (unsigned long long)map->end);
-		table_cell(&table, "%c%c%c%c", map->read ? 'r' : '-', map->write ? 'w' : '-',
-			   map->exec ? 'x' : '-', map->shared ? 's' : 'p');
+		proc_map_protection(map, protection);
+		table_cell(&table, "%s", protection);
 		table_cell(&table, "%llu", (unsigned long long)(map->end - map->start));
 		table_cell(&table, "0x%llx", (unsigned long long)map->offset);
 		table_cell(&table, "%s%s", map->path, map->deleted ? " (deleted)" : "");
@@ -31,7 +32,7 @@ static struct err *print(const struct call *call, const struct proc_maps *maps)
 static struct err *run(struct call *call)
 {
 	struct proc_maps maps = { VEC_INIT };
-	struct err *err = call_need_target(call);
+	struct err *err = call_need_view(call);
 
 	if (!err)
 		err = session_maps(call->session, &maps);
@@ -46,6 +47,7 @@ const struct cmd cmd_map = {
 	.usage		= "",
 	.brief		= "the mappings of the process",
 	.help		= "In order of address; SIZE in bytes, OFFSET in the file. mdbg's own\n"
-			  "(its log and its code) are among them while it is attached.\n",
+			  "(its log and its code) are among them while it is attached. PERM has a\n"
+			  "? for what a core file does not tell.\n",
 	.run		= run,
 };

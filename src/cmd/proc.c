@@ -102,13 +102,46 @@ static void print_status(struct out *out, const struct proc_status *status,
 	      (unsigned long long)status->swap_kb);
 }
 
+/* As much of it as a core has. */
+static struct err *print_core(const struct call *call, const struct session_core *core)
+{
+	struct out *out = call->out;
+
+	label(out, "core file");
+	out_f(out, "%s\n", core->path);
+	label(out, "process");
+	out_f(out, "%d (%s)\n", session_pid(call->session), core->name);
+	label(out, "state");
+	out_f(out, "%c\n", core->state ? core->state : '-');
+	label(out, "parent");
+	out_f(out, "%d\n", core->parent);
+	label(out, "user");
+	out_f(out, "%u, group %u\n", core->user, core->group);
+	label(out, "threads");
+	out_f(out, "%zu\n", core->threads);
+	label(out, "signal");
+	if (core->signal)
+		out_f(out, "%s (%s), code %d, to thread %d\n", signal_name(core->signal),
+		      strsignal(core->signal), core->code, core->first);
+	else
+		out_text(out, "-\n");
+	label(out, "command line");
+	out_f(out, "%s\n", core->args);
+	label(out, "exe");
+	out_f(out, "%s\n", *core->program ? core->program : "-");
+	return NULL;
+}
+
 static struct err *run(struct call *call)
 {
 	pid_t pid = session_pid(call->session);
+	struct session_core core;
 	struct err *err = call_need_target(call);
 	struct proc_status status;
 	struct proc_stat stat;
 
+	if (session_core(call->session, &core))
+		return print_core(call, &core);
 	if (!err)
 		err = procfs_status(pid, &status);
 	if (!err)
@@ -138,7 +171,7 @@ const struct cmd cmd_proc = {
 	.name		= "proc",
 	.usage		= "",
 	.brief		= "what the kernel says of the process: user, times, memory, signals",
-	.help		= "With a name, arguments and a body it is Tcl's, and makes a\n"
+	.help		= "Of a core file as much as it has. With a name, arguments and a body it is Tcl's, and makes a\n"
 			  "procedure.\n",
 	.run		= run,
 	.for_tcl	= for_tcl,

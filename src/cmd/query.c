@@ -91,6 +91,14 @@ static struct err *begin(const struct call *call, struct query *query)
 	return take_words(call, query);
 }
 
+/* For what goes by the log alone. */
+static struct err *begin_recorded(const struct call *call, struct query *query)
+{
+	struct err *err = begin(call, query);
+
+	return err ? err : call_need_recording(call);
+}
+
 void query_free(struct query *query)
 {
 	while (query->argc)
@@ -316,7 +324,7 @@ struct err *query_sites(const struct call *call, struct query *query)
 				  .limit = UINT64_MAX,
 				  .key_of = stack_names_key };
 	struct filter_order order = { .limit = UINT64_MAX };
-	struct err *err = begin(call, query);
+	struct err *err = begin_recorded(call, query);
 	int at = 0, end;
 
 	if (!err)
@@ -429,7 +437,7 @@ struct err *query_stale(const struct call *call, struct query *query)
 {
 	struct site_spec spec = { .sort = SITE_SORT_BYTES, .limit = UINT64_MAX };
 	struct blocks *found = &query->found.blocks;
-	struct err *err = begin(call, query);
+	struct err *err = begin_recorded(call, query);
 	uint64_t age;
 
 	if (!err)

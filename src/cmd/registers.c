@@ -28,7 +28,7 @@ static void print(const struct call *call, const struct regs *regs)
 
 static struct err *run(struct call *call)
 {
-	struct err *err = call_need_target(call);
+	struct err *err = call_need_view(call);
 	struct regs regs;
 	pid_t lwp;
 

@@ -69,14 +69,39 @@ static struct err *print_probes(const struct call *call, const struct session_th
 	return NULL;
 }
 
+static void print_core(const struct call *call, const struct session_core *core)
+{
+	out_f(call->out, "Core file %s of process %d (%s), %zu thread%s", core->path,
+	      session_pid(call->session), core->name, core->threads,
+	      core->threads == 1 ? "" : "s");
+	if (core->signal)
+		out_f(call->out, ", %s (%s)", signal_name(core->signal), strsignal(core->signal));
+	out_text(call->out, ".\n");
+	if (*core->program)
+		out_f(call->out, "Program %s.\n", core->program);
+	if (core->missing)
+		out_f(call->out, "%llu bytes of memory are missing: the file was cut off.\n",
+		      (unsigned long long)core->missing);
+	if (core->lacking)
+		out_f(call->out, "%u mapped files could not be had.\n", core->lacking);
+	if (core->unchecked)
+		out_f(call->out, "%u mapped files could not be compared with the core.\n",
+		      core->unchecked);
+}
+
 static struct err *run(struct call *call)
 {
 	struct session_threads threads = { .vec = VEC_INIT };
 	struct proc_status status;
 	enum session_state state = session_state(call->session);
 	pid_t pid = session_pid(call->session);
+	struct session_core core;
 	struct err *err;
 
+	if (session_core(call->session, &core)) {
+		print_core(call, &core);
+		return NULL;
+	}
 	if (state == SESSION_NONE) {
 		out_text(call->out, "No process.\n");
 		return NULL;

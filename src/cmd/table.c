@@ -15,6 +15,7 @@
 
 const struct cmd *const cmd_table[] = {
 	&cmd_attach,
+	&cmd_core,
 	&cmd_detach,
 	&cmd_quit,
 	&cmd_exit,
@@ -49,6 +50,7 @@ const struct cmd *const cmd_table[] = {
 	&cmd_sh,
 	&cmd_help,
 	&cmd_api_attach,
+	&cmd_api_core,
 	&cmd_api_detach,
 	&cmd_api_pid,
 	&cmd_api_malloc,

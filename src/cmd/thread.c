@@ -55,7 +55,7 @@ static struct err *print_threads(const struct call *call, const struct session_t
 static struct err *run(struct call *call)
 {
 	struct session_threads threads = { .vec = VEC_INIT };
-	struct err *err = call_need_target(call);
+	struct err *err = call_need_view(call);
 	pid_t lwp;
 
 	if (err)

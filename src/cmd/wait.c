@@ -67,7 +67,8 @@ static struct err *run(struct call *call)
 		return err;
 	if (until)
 		return waiting(call->shell, ns, is_true, call);
-	if (session_state(call->session) == SESSION_NONE)
+	if (session_state(call->session) == SESSION_NONE ||
+	    session_state(call->session) == SESSION_CORE)
 		return call_need_target(call);
 	return life_wait_end(call->shell, ns);
 }

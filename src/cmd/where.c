@@ -98,7 +98,7 @@ static struct err *parse(const struct call *call, pid_t *lwp_ret, uint32_t *max_
 static struct err *run(struct call *call)
 {
 	struct session_stacks stacks = { VEC_INIT };
-	struct err *err = call_need_target(call);
+	struct err *err = call_need_view(call);
 	uint32_t max;
 	pid_t lwp;
 

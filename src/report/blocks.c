@@ -199,7 +199,10 @@ void heap_notes_print(const struct session_heap *heap, struct out *out)
 		      heap->walked ? "Some blocks" : "Blocks", heap->why);
 	if (!heap->walked)
 		return;
-	if (heap->walk.damages)
+	if (heap->missing)
+		out_f(out, "%llu bytes of the core are missing: not all blocks are known\n",
+		      (unsigned long long)heap->missing);
+	else if (heap->walk.damages)
 		out_text(out, "The heap is damaged, and not all of it could be walked: see "
 			      "`malloc check`\n");
 	if (!heap->walk.mmapped_certain)

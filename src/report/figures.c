@@ -91,6 +91,7 @@ struct err *figures_get(struct session *session, enum session_heap_how how,
 	struct log *log = session_log(session);
 	struct log_config config;
 	struct figures figures = { 0 };
+	struct session_core core;
 	struct err *err;
 
 	if (!log)
@@ -106,9 +107,10 @@ struct err *figures_get(struct session *session, enum session_heap_how how,
 	if (err)
 		return err;
 	figures.allocator = session_allocator(session);
+	figures.core = session_core(session, &core) ? core.path : NULL;
 	figures.armed = session_armed(session);
 	figures.stack_depth = config.stack_depth;
-	figures.since_ns = log_clock_realtime(log, log_start(log));
+	figures.since_ns = figures.core ? 0 : log_clock_realtime(log, log_start(log));
 	figures.now_ns = realtime_ns();
 	figures.accounts = log_accounts_get(log);
 	figures.allocs = figures.accounts.allocs + figures.accounts.unsampled;
@@ -150,6 +152,11 @@ static void print_options(const struct figures *figures, struct out *out)
 	out_text(out, "\n\n");
 	option(out, 4, "Implementation Algorithm");
 	out_f(out, "%s\n", figures->allocator ? figures->allocator : "unknown");
+	if (figures->core) {
+		option(out, 4, "Core File");
+		out_f(out, "%s\n\n", figures->core);
+		return;
+	}
 	option(out, 4, "Probes");
 	out_f(out, "%u jump, %u breakpoint%s\n", figures->jump, figures->breakpoint,
 	      figures->armed ? "" : " (off)");
@@ -205,7 +212,8 @@ static void print_heap(const struct figures *figures, size_t number, struct out 
 		  arena->whole && arena->system_mem >= open + cached ?
 			  arena->system_mem - open - cached : arena->bytes[CHUNK_USED]);
 	statistic(out, 8, "allocations currently active", arena->chunks[CHUNK_USED]);
-	statistic(out, 8, "allocations since attach", figures->recorded[number]);
+	if (!figures->core)
+		statistic(out, 8, "allocations since attach", figures->recorded[number]);
 	if (!arena->whole)
 		out_text(out, "        (damaged: `malloc check`; the figures are of the part "
 			      "that could be walked)\n");
@@ -246,6 +254,10 @@ static void print_statistics(const struct figures *figures, struct out *out)
 	out_text(out, "    All Heaps\n");
 	statistic(out, 8, "bytes held by the user", figures->bytes);
 	statistic(out, 8, "allocations currently active", figures->blocks);
+	if (figures->core) {
+		out_text(out, "\n");
+		return;
+	}
 	statistic(out, 8, figures->heap.complete ? "of them from before the attach" :
 		  "of them not recorded", figures->early_blocks);
 	statistic(out, 8, "allocations since attach", figures->allocs);
@@ -324,6 +336,8 @@ struct err *figures_print(struct session *session, const struct figures *figures
 
 	print_options(figures, out);
 	print_statistics(figures, out);
+	if (figures->core)
+		return NULL;
 	if (verbose) {
 		print_accounts(figures, out);
 		err = print_probes(session, out);

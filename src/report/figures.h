@@ -15,6 +15,7 @@ struct session;
 
 struct figures {
 	const char *allocator;		/* "glibc 2.36 (ptmalloc)"; the session's */
+	const char *core;		/* file, the session's; NULL: a process. All of the log is 0 then */
 	unsigned jump, breakpoint;	/* probes that are in */
 	bool armed;
 	uint32_t stack_depth;

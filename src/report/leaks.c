@@ -68,7 +68,10 @@ static void print_doubts(const struct session_leaks *found, struct out *out)
 		      (number)found->mark.heap_bytes);
 	if (found->walked && !found->caches_known)
 		out_text(out, "    free blocks in threads' caches are not known: some may be among those from before the attach\n");
-	if (roots)
+	if (roots && found->core)
+		out_f(out, "    %llu bytes of roots are not in the core: they were never written, or were to be left out (MADV_DONTDUMP, a file cut off), and blocks may be lost in appearance only\n",
+		      (number)roots);
+	else if (roots)
 		out_f(out, "    %llu bytes of roots could not be read: blocks may be lost in appearance only\n",
 		      (number)roots);
 	if (blocks)

@@ -306,19 +306,17 @@ static struct err *attach_job(void *arg)
 	return attach_seized(session);
 }
 
-static struct err *need_none(struct session *session)
+struct err *session_need_none(const struct session *session)
 {
+	if (session->state == SESSION_CORE)
+		return err_hint(err_create(ERR_STATE, "a core file is open"), "`detach` closes it");
 	if (!session_need_target(session))
 		return err_hint(err_create(ERR_STATE, "process %d is attached", session->pid),
 				"detach it first");
 	return NULL;
 }
 
-/*
- * Forget the target of before, on the thread that owned it. Its followers may live: they are let
- * go.
- */
-static struct err *forget_job(void *arg)
+struct err *session_forget_last(void *arg)
 {
 	struct session *session = arg;
 	struct err *err = follow_undo_all(session);
@@ -335,12 +333,12 @@ static struct err *forget_job(void *arg)
 struct err *session_attach(struct session *session, pid_t pid)
 {
 	struct job job = { .session = session, .pid = pid };
-	struct err *err = need_none(session);
+	struct err *err = session_need_none(session);
 
 	if (!err)
 		err = refuse_check(pid);
 	if (!err)
-		err = session_call(session, forget_job, session);
+		err = session_call(session, session_forget_last, session);
 	if (err)
 		return err;
 	session->pid = pid;
@@ -351,7 +349,7 @@ struct err *session_attach(struct session *session, pid_t pid)
 		struct err kept;
 
 		err_copy(&kept, err);
-		err_ignore(session_call(session, forget_job, session));
+		err_ignore(session_call(session, session_forget_last, session));
 		session->pid = 0;
 		err = err_adopt(&kept);
 		return err->code == ERR_ATTACH ? err :
@@ -419,10 +417,10 @@ struct err *session_run(struct session *session, char *const *argv, bool keep_st
 {
 	struct start_spec spec = { .argv = argv, .keep_stdin = keep_stdin, .own_group = own_group };
 	struct job job = { .session = session, .start = &spec };
-	struct err *err = need_none(session);
+	struct err *err = session_need_none(session);
 
 	if (!err)
-		err = session_call(session, forget_job, session);
+		err = session_call(session, session_forget_last, session);
 	if (err)
 		return err;
 	err = session_call(session, run_job, &job);
@@ -437,7 +435,7 @@ static struct err *follow_exec_job(void *arg)
 {
 	struct session *session = arg;
 
-	err_ignore(forget_job(session));
+	err_ignore(session_forget_last(session));
 	return watch_from_exec(session, session->pid);
 }
 
@@ -569,12 +567,22 @@ struct err *session_keep(struct session *session)
 	return err;
 }
 
+/* There is nothing to take out of a core file. */
+static struct err *close_core(struct session *session)
+{
+	session->state = SESSION_NONE;
+	session->pid = 0;
+	return session_call(session, session_forget_last, session);
+}
+
 struct err *session_detach(struct session *session)
 {
 	/* Of an exec'ed program only its followers, if any, have something of ours in them. */
 	struct err *err =
 		session->execed || follow_any(session) ? NULL : session_need_target(session);
 
+	if (session->state == SESSION_CORE)
+		return close_core(session);
 	if (err)
 		return err;
 	if (!session->execed)

@@ -22,6 +22,7 @@
 #include "session/private.h"
 #include "session/view.h"
 #include "target/region.h"
+#include "target/core.h"
 #include "target/target.h"
 
 #define ROUNDS_NS	3000000000ull	/* no more rounds after this */
@@ -518,7 +519,8 @@ struct err *session_heap_walkable(struct session *session)
 	const char *allocator = session_allocator(session);
 
 	/* A static program's own may be glibc's. */
-	if (!session->probes || !session->probes->all.nr || strstr(allocator, "glibc") ||
+	if ((!session->target->core && (!session->probes || !session->probes->all.nr)) ||
+	    strstr(allocator, "glibc") ||
 	    strstr(allocator, "'s own") || !strcmp(allocator, "unknown"))
 		return NULL;
 	return err_create(ERR_UNSUPPORTED, "mdbg cannot walk the heaps of %.100s", allocator);
@@ -527,7 +529,7 @@ struct err *session_heap_walkable(struct session *session)
 static struct err *walk_or_say(struct job *job)
 {
 	struct session *session = job->session;
-	struct err *err = session_need_target(session);
+	struct err *err = session_need_view(session);
 
 	if (!err)
 		err = session_heap_walkable(session);
@@ -545,6 +547,19 @@ static struct err *walk_or_say(struct job *job)
 	return read_log_alone(session, job->ret);
 }
 
+/* Of a core that was cut off. */
+static void note_missing(const struct session *session, struct session_heap *heap)
+{
+	const struct core *core = session->target ? session->target->core : NULL;
+	size_t len = strlen(heap->why);
+
+	heap->missing = core ? core->file->missing : 0;
+	if (heap->missing && !heap->walked)
+		snprintf(heap->why + len, sizeof(heap->why) - len,
+			 " (%llu bytes of the core are missing)",
+			 (unsigned long long)heap->missing);
+}
+
 struct err *session_heap(struct session *session, enum session_heap_how how,
 			 struct session_heap *ret)
 {
@@ -554,6 +569,8 @@ struct err *session_heap(struct session *session, enum session_heap_how how,
 	struct err *err = how == SESSION_HEAP_LOG ? read_log_alone(session, &heap) :
 						      walk_or_say(&job);
 
+	if (!err)
+		note_missing(session, &heap);
 	job_free(&job);
 	if (err)
 		session_heap_free(&heap);

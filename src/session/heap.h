@@ -25,6 +25,7 @@ struct session_heap {
 	bool complete;			/* what is in no record was allocated before the attach */
 	uint64_t under_way;		/* blocks left out at each look, as a call for them may be under way */
 	uint64_t brk_start, brk;	/* the process': 0 where there is none */
+	uint64_t missing;		/* bytes that a core was cut short of: what seems damaged may be there */
 	uint8_t process;		/* number of the process that was walked */
 };
 

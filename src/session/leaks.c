@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "elf/core_file.h"
 #include "os/pagemap.h"
 #include "os/tracer.h"
 #include "probe/event.h"
@@ -327,6 +328,8 @@ static bool next_present(void *ctx, uint64_t start, uint64_t end, struct mark_ra
 {
 	struct job *job = ctx;
 
+	if (job->view.core)
+		return core_file_next(job->view.core, start, end, &ret->start, &ret->end);
 	while (start < end) {
 		const struct proc_map *map = proc_maps_find(&job->view.maps, start);
 		uint64_t stop = map ? MIN(map->end, end) : end;
@@ -537,6 +540,7 @@ static struct err *leaks_job(void *arg)
 	err = find_blocks(job, !was);
 	if (!err)
 		err = view_take(session, true, &job->view);
+	job->ret->core = job->view.core;
 	if (!err) {
 		pagemap_open(job->view.pages_of, &job->pagemap);
 		err = collect(job);
@@ -652,7 +656,7 @@ struct err *session_leaks(struct session *session, struct session_leaks *ret)
 
 	if (session_state(session) == SESSION_ENDED)
 		return found_at_end(session, ret);
-	err = session_need_target(session);
+	err = session_need_view(session);
 	return err ? err : search(session, ret);
 }
 

@@ -37,6 +37,7 @@ struct session_leaks {
 	struct mark_result mark;	/* of these */
 	bool walked;			/* blocks from before the attach are among them */
 	char why[256];			/* why not */
+	bool core;			/* of a core file, which leaves out what was never written */
 	uint64_t damages;		/* of the heaps, by the walk: heaps are roots then */
 	bool caches_known;		/* false: free blocks may seem to be lost ones */
 	uint64_t others;		/* blocks of other processes, left out */

@@ -14,6 +14,7 @@
 #include "session/hands.h"
 #include "session/private.h"
 #include "symbol/symbol.h"
+#include "target/core.h"
 #include "target/region.h"
 #include "target/stack.h"
 #include "target/target.h"
@@ -105,7 +106,8 @@ static struct err *sync_job(void *arg)
 	struct err *err = NULL;
 
 	if (!session->symbols)
-		err = symbols_create(session->pid, &session->symbols);
+		err = symbols_create(session->target->core ? 0 : session->pid,
+				     &session->symbols);
 	if (!err)
 		symbols_floor(session->symbols, session->floor);
 	if (!err)
@@ -305,24 +307,37 @@ static void describe_allocator(struct module *module, char *ret, size_t room)
 		snprintf(ret, room, "%.40s's own", name);
 }
 
+static void name_allocator(struct session *session, struct module *module)
+{
+	size_t len = strlen(session->allocator);
+	char text[64];
+
+	describe_allocator(module, text, sizeof(text));
+	snprintf(session->allocator + len, sizeof(session->allocator) - len, "%s%s",
+		 len ? ", " : "", text);
+}
+
+/* A core has no probes: whoever has a malloc. */
 static struct err *allocator_job(void *arg)
 {
 	struct session *session = arg;
 	struct probes *probes = session->probes;
-	size_t len = 0;
 
 	session->allocator[0] = '\0';
+	for (size_t i = 0; session->target->core && i < session->target->modules.live.nr; i++) {
+		struct module *module = session->target->modules.live.at[i];
+		struct elf_symbol symbol;
+
+		if (module->elf && !elf_file_symbol(module->elf, "malloc", &symbol) &&
+		    !alloc_module_is_private(path_base(module->path)))
+			name_allocator(session, module);
+	}
 	for (size_t i = 0; probes && i < probes->all.nr; i++) {
 		const struct probe *probe = probes->all.at[i];
-		char text[64];
 
-		if (!probe->fn || strcmp(probe->fn->symbol, "malloc") ||
-		    probe->module->died != UINT32_MAX)
-			continue;
-		describe_allocator(probe->module, text, sizeof(text));
-		len += (size_t)snprintf(session->allocator + len, sizeof(session->allocator) - len,
-					"%s%s", len ? ", " : "", text);
-		len = MIN(len, sizeof(session->allocator) - 1);
+		if (probe->fn && !strcmp(probe->fn->symbol, "malloc") &&
+		    probe->module->died == UINT32_MAX)
+			name_allocator(session, probe->module);
 	}
 	return NULL;
 }
@@ -339,6 +354,7 @@ const char *session_allocator(struct session *session)
 struct threads_job {
 	struct session *session;
 	struct session_threads *ret;
+	struct err *err;
 };
 
 /* What /proc says of it, while it does what it does. */
@@ -392,14 +408,48 @@ static struct err *threads_job(void *arg)
 	return NULL;
 }
 
+static void add_core_thread(struct thread *thread, void *ctx)
+{
+	struct threads_job *job = ctx;
+	struct session_thread described = {
+		.lwp = thread->tid, .state = '-', .main = thread->tid == job->session->pid,
+	};
+
+	add_registers(job->session, &described, true);
+	/* The kernel writes down the name of the process alone. */
+	if (described.main)
+		snprintf(described.name, sizeof(described.name), "%s",
+			 thread->target->core->file->process.name);
+	if (!job->err)
+		job->err = vec_push(&job->ret->vec, described);
+}
+
+static int by_lwp(const void *left, const void *right)
+{
+	const struct session_thread *a = left, *b = right;
+
+	return (a->lwp > b->lwp) - (a->lwp < b->lwp);
+}
+
+static struct err *core_threads_job(void *arg)
+{
+	struct threads_job *job = arg;
+
+	target_each_thread(job->session->target, add_core_thread, job);
+	if (job->ret->vec.nr)
+		qsort(job->ret->vec.at, job->ret->vec.nr, sizeof(*job->ret->vec.at), by_lwp);
+	return job->err;
+}
+
 struct err *session_threads(struct session *session, struct session_threads *ret)
 {
 	struct session_threads threads = { .vec = VEC_INIT };
-	struct threads_job job = { session, &threads };
-	struct err *err = session_need_target(session);
+	struct threads_job job = { .session = session, .ret = &threads };
+	struct err *err = session_need_view(session);
 
 	if (!err)
-		err = session_call(session, threads_job, &job);
+		err = session_call(session, session->target->core ? core_threads_job : threads_job,
+				   &job);
 	if (err)
 		vec_free(&threads.vec);
 	else
@@ -464,8 +514,7 @@ static struct err *where_job(void *arg)
 
 	if (err)
 		return err;
-	err = modules_refresh(&session->target->modules, session->target->mem.tid,
-			      &session->target->mem.memory, NULL);
+	err = target_refresh(session->target);
 	if (!err)
 		target_each_thread(session->target, where_one, job);
 	session_let_go(session, was);
@@ -486,7 +535,7 @@ struct err *session_where(struct session *session, pid_t lwp, uint32_t max,
 {
 	struct session_stacks stacks = { VEC_INIT };
 	struct where_job job = { .session = session, .lwp = lwp, .max = max, .ret = &stacks };
-	struct err *err = session_need_target(session);
+	struct err *err = session_need_view(session);
 
 	if (!err)
 		err = session_call(session, where_job, &job);
@@ -520,14 +569,19 @@ static struct err *registers_job(void *arg)
 struct err *session_registers(struct session *session, pid_t lwp, struct regs *ret)
 {
 	struct where_job job = { .session = session, .lwp = lwp, .regs = ret };
-	struct err *err = session_need_target(session);
+	struct err *err = session_need_view(session);
 
 	return err ? err : session_call(session, registers_job, &job);
 }
 
 struct err *session_maps(struct session *session, struct proc_maps *ret)
 {
-	struct err *err = session_need_target(session);
+	struct err *err = session_need_view(session);
 
-	return err ? err : target_maps(session->target, ret);
+	if (!err)
+		err = target_maps(session->target, ret);
+	/* The numbers that a core's mappings have are mdbg's own. */
+	for (size_t i = 0; !err && session->target->core && i < ret->vec.nr; i++)
+		ret->vec.at[i].inode = 0;
+	return err;
 }

@@ -58,6 +58,7 @@ struct session {
 	 */
 	bool lacks_records;
 	struct region *spare;		/* journal of the target, where that was a follower first */
+	char *core_path;		/* of SESSION_CORE */
 	char *cache_dir;
 	char allocator[160];
 	struct memory no_memory;	/* what session_memory gives when there is no target */
@@ -99,6 +100,11 @@ struct session {
 };
 
 /* --- tracer thread --- */
+/*
+ * Forget the target of before (the argument is the session), on the thread that owned it. Its
+ * followers may live: they are let go.
+ */
+struct err *session_forget_last(void *session) MUST_CHECK;
 void session_push_event(struct session *session, const struct session_event *event);
 void session_warn(void *session, const char *text);
 /* A thread of pid did not leave the code of a probe. */
@@ -133,6 +139,10 @@ struct err *session_forget_records(struct session *session) MUST_CHECK;
 /* --- main thread --- */
 /* ERR_STATE unless there is a live target. */
 struct err *session_need_target(const struct session *session) MUST_CHECK;
+/* ERR_STATE if there is one, or a core file. */
+struct err *session_need_none(const struct session *session) MUST_CHECK;
+/* ERR_STATE unless there is one, or a core file: something to look at. */
+struct err *session_need_view(const struct session *session) MUST_CHECK;
 struct err *session_call(struct session *session, struct err *(*fn)(void *arg),
 			 void *arg) MUST_CHECK;
 /* Symbols and entry names follow the module map. */

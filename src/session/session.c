@@ -119,6 +119,8 @@ void session_forget(struct session *session)
 	session->allocator[0] = '\0';
 	vec_free(&session->old_text);
 	vec_free(&session->old_maps);
+	free(session->core_path);
+	session->core_path = NULL;
 	session->floor = 0;
 	session->kept = session->uncaught = session->gap = false;
 	session->status_known = false;
@@ -169,9 +171,16 @@ int session_exit_status(const struct session *session, bool *known)
 	return session->status;
 }
 
+struct err *session_need_view(const struct session *session)
+{
+	return session->state == SESSION_CORE ? NULL : session_need_target(session);
+}
+
 struct err *session_need_target(const struct session *session)
 {
 	switch (session_state(session)) {
+	case SESSION_CORE:
+		return err_create(ERR_STATE, "there is no process, only its core file");
 	case SESSION_RUNNING:
 	case SESSION_STOPPED:
 		if (session->execed)
@@ -197,7 +206,7 @@ struct log *session_log(struct session *session)
 
 struct memory *session_memory(struct session *session)
 {
-	return session->target && !session_need_target(session) ?
+	return session->target && !session_need_view(session) ?
 		session->target->memory : &session->no_memory;
 }
 

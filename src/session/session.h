@@ -53,6 +53,7 @@ enum session_state {
 	SESSION_STOPPED,	/* by --stop or `interrupt`: until `cont` */
 	/* the target is gone, or has exec'ed unfollowed; its log still answers */
 	SESSION_ENDED,
+	SESSION_CORE,		/* a core file: there is no process, and nothing was recorded */
 };
 
 struct err *session_create(struct session **ret) MUST_CHECK;
@@ -67,6 +68,12 @@ struct session_config *session_config(struct session *session);
  * already.
  */
 struct err *session_attach(struct session *session, pid_t pid) MUST_CHECK;
+/*
+ * Look at a core file (target/core.h); exe: its program, NULL if it is where it was. What is missing
+ * is told by warnings. ERR_STATE if there is a target already, ERR_FORMAT, ERR_UNSUPPORTED.
+ */
+struct err *session_open_core(struct session *session, const char *path,
+			      const char *exe) MUST_CHECK;
 /*
  * Start a program (found through PATH; argv ends with NULL) and arm it when the loader has mapped
  * its libraries. Its standard streams are mdbg's, but for standard input, which is /dev/null unless
@@ -90,6 +97,24 @@ struct err *session_interrupt(struct session *session) MUST_CHECK;
 struct err *session_cont(struct session *session, int signal) MUST_CHECK;
 
 enum session_state session_state(const struct session *session);
+/* What a core says of its process. */
+struct session_core {
+	const char *path, *program;	/* program "": not known */
+	const char *name, *args;	/* as the kernel cut them off */
+	pid_t parent;			/* 0: not known */
+	uid_t user;
+	gid_t group;
+	char state;			/* as in /proc; 0: not known */
+	size_t threads;
+	pid_t first;			/* the thread that the signal was for, if there was one */
+	int signal, code;		/* siginfo; 0: not known, or none */
+	uint64_t fault;
+	uint64_t missing;		/* bytes: the file is too short */
+	unsigned lacking, unchecked;	/* modules without a file; files that may be others */
+};
+
+/* False: the target is none. Texts are the session's. */
+bool session_core(const struct session *session, struct session_core *ret);
 pid_t session_pid(const struct session *session);	/* 0: none; stays after the end */
 /*
  * Pids of the processes that blocks may belong to, by number (struct block); LOG_PROCESSES of them,

@@ -18,6 +18,7 @@
 #include "probe/event.h"
 #include "probe/probe.h"
 #include "session/private.h"
+#include "target/core.h"
 #include "target/region.h"
 #include "target/stack.h"
 #include "target/target.h"
@@ -133,7 +134,8 @@ struct taking {
 };
 
 /* No call keeps them: who is in a system call has none that count. */
-static struct err *take_vectors(struct view *view, struct view_thread *ret)
+static struct err *take_vectors(const struct thread *thread, struct view *view,
+				struct view_thread *ret)
 {
 	AUTO_FREE uint64_t *state = malloc(XSTATE_MAX);
 	struct err *err = NULL;
@@ -141,7 +143,7 @@ static struct err *take_vectors(struct view *view, struct view_thread *ret)
 
 	if (!state)
 		return err_nomem;
-	if (tracer_get_xstate(ret->tid, state, XSTATE_MAX, &len)) {
+	if (thread_vector(thread, state, XSTATE_MAX, &len)) {
 		ret->blind = true;
 		return NULL;
 	}
@@ -169,7 +171,7 @@ static void take_thread(struct thread *thread, void *ctx)
 		is.inside = session->old_maps.nr ||
 			    (session->probes && is_inside(thread, session->probes));
 		if (taking->deep && !is.in_syscall)
-			taking->err = take_vectors(view, &is);
+			taking->err = take_vectors(thread, view, &is);
 	} else {
 		is.placed = stack_stuck_regs(thread, &is.regs);
 	}
@@ -252,7 +254,10 @@ struct err *view_take(struct session *session, bool deep, struct view *ret)
 
 	view.arch = target->arch;
 	view.memory = target->memory;
-	view.pages_of = target->mem.tid;
+	if (target->core)
+		view.core = target->core->file;
+	else
+		view.pages_of = target->mem.tid;
 	view.process = session->probes ? session->probes->process : 0;
 	if (!err)
 		err = take_threads(session, deep, &view);

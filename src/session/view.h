@@ -18,6 +18,7 @@
 #include "heap/block.h"
 #include "os/procfs.h"
 
+struct core_file;
 struct session;
 
 struct view_thread {
@@ -36,6 +37,7 @@ struct view {
 	const struct arch *arch;
 	struct memory *memory;
 	pid_t pages_of;			/* whose /proc/PID/pagemap goes with the memory; 0: none */
+	const struct core_file *core;	/* that has the memory; NULL: none does */
 	struct proc_maps maps;
 	VEC(struct view_thread) threads;
 	VEC(uint64_t) vectors;

@@ -245,6 +245,16 @@ struct err *session_attach(struct session *session, pid_t pid)
 	return NULL;
 }
 
+struct err *session_open_core(struct session *session UNUSED, const char *path, const char *exe UNUSED)
+{
+	return err_create(ERR_FORMAT, "%s: not a core file", path);
+}
+
+bool session_core(const struct session *session UNUSED, struct session_core *ret UNUSED)
+{
+	return false;
+}
+
 struct err *session_run(struct session *session, char *const *argv, bool keep_stdin, bool own_group)
 {
 	(void)keep_stdin;

@@ -49,6 +49,7 @@ static int start(void)
 	memset(&thread, 0, sizeof(thread));
 	memset(stack, 0, sizeof(stack));
 	target.arch = arch_host();
+	target.memory = &target.mem.memory;
 	if (procmem_open(getpid(), &target.mem))
 		return 1;
 	probes.target = thread.target = &target;
