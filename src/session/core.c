@@ -78,7 +78,7 @@ static void tell_lacking(struct session *session)
 		return;
 	snprintf(text, sizeof(text),
 		 "%u files could not be had: there are no names for their code, and no way through "
-		 "its frames but by frame pointers", nr);
+		 "its frames but by frame pointers (--core CORE EXE names the program's)", nr);
 	session_warn(session, text);
 }
 

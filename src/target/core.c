@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +77,12 @@ static struct err *check_file(struct core *core, const struct proc_map *map, int
 	return NULL;
 }
 
+/* Devices and the memory of JIT compilers have paths, too. */
+static bool may_be_elf(const char *path)
+{
+	return *path == '/' && strncmp(path, "/memfd:", 7) && strncmp(path, "/dev/", 5);
+}
+
 static struct err *find_file(struct core *core, const struct proc_map *map, int *fd_ret)
 {
 	bool given = core->exe && map->inode == core->program;
@@ -85,8 +92,7 @@ static struct err *find_file(struct core *core, const struct proc_map *map, int 
 	size_t nr = held_header(core, map, page);
 	struct err *err;
 
-	/* Devices, memory of JIT compilers. */
-	if ((nr && !is_elf(page, nr)) || (!given && *path != '/'))
+	if ((nr && !is_elf(page, nr)) || (!given && !may_be_elf(path)))
 		return err_create(ERR_FORMAT, "not an ELF file");
 	err = open_regular(path, &fd);
 	if (!err)
@@ -223,87 +229,6 @@ static struct err *read_memory(struct memory *memory, uint64_t addr, void *buf, 
 	return NULL;
 }
 
-/* --- modules --- */
-
-struct err *core_copy_maps(const struct core *core, struct proc_maps *ret)
-{
-	struct proc_maps maps = { VEC_INIT };
-	struct err *err = vec_reserve(&maps.vec, core->maps.vec.nr);
-
-	for (size_t i = 0; i < core->maps.vec.nr && !err; i++) {
-		struct proc_map map = core->maps.vec.at[i];
-
-		map.path = strdup(map.path);
-		if (map.path)
-			maps.vec.at[maps.vec.nr++] = map;
-		else
-			err = err_nomem;
-	}
-	if (err)
-		proc_maps_free(&maps);
-	else
-		*ret = maps;
-	return err;
-}
-
-static struct err *world_maps(void *ctx, struct proc_maps *ret)
-{
-	return core_copy_maps(ctx, ret);
-}
-
-static struct err *world_open(void *ctx, const struct proc_maps *maps UNUSED,
-			      const struct proc_map *map, int *fd_ret)
-{
-	const struct core_image *image = image_of(ctx, map);
-
-	if (image->fd < 0)
-		return err_create(image->code, "%s", image->why);
-	*fd_ret = fcntl(image->fd, F_DUPFD_CLOEXEC, 0);
-	return *fd_ret < 0 ? err_sys("dup") : NULL;
-}
-
-/*
- * Where no mapping has led to the program: there is no NT_FILE, or the text was moved to huge
- * pages, which have no file.
- */
-static struct err *world_open_program(void *ctx, struct proc_map *map_ret, int *fd_ret)
-{
-	struct core *core = ctx;
-	AUTO_FREE char *copy = strdup(core_program(core));
-	AUTO_CLOSE int fd = -1;
-	struct err *err;
-
-	if (!copy)
-		return err_nomem;
-	err = open_regular(copy, &fd);
-	if (err)
-		return err;
-	core->unchecked++;
-	*map_ret = (struct proc_map){ .inode = UINT64_MAX, .path = take(copy) };
-	*fd_ret = take_fd(fd);
-	return NULL;
-}
-
-static struct err *world_entry(void *ctx, uint64_t *entry_ret)
-{
-	const struct core *core = ctx;
-
-	return core_file_auxv(core->file, AT_ENTRY, entry_ret);
-}
-
-static struct err *load_modules(struct core *core)
-{
-	const struct module_world world = {
-		.maps = world_maps,
-		.open = world_open,
-		.open_program = world_open_program,
-		.entry = world_entry,
-		.ctx = core,
-	};
-
-	return modules_refresh_from(&core->target->modules, &world, &core->memory, NULL);
-}
-
 /* --- the program --- */
 
 static void find_program(struct core *core)
@@ -333,8 +258,119 @@ const char *core_program(const struct core *core)
 {
 	const struct proc_map *map = program_map(core);
 
-	return core->exe ? core->exe : map ? map->path : "";
+	return core->exe ? core->exe : map ? map->path : core->execfn ? core->execfn : "";
 }
+
+/* What it was started as, where no mapping tells. */
+static struct err *find_execfn(struct core *core)
+{
+	char path[PATH_MAX];
+	uint64_t address;
+
+	if (core_file_auxv(core->file, AT_EXECFN, &address) ||
+	    memory_read_string(&core->file->memory, address, path, sizeof(path)))
+		return NULL;
+	core->execfn = strdup(path);
+	return core->execfn ? NULL : err_nomem;
+}
+
+/* --- modules --- */
+
+struct err *core_copy_maps(const struct core *core, struct proc_maps *ret)
+{
+	struct proc_maps maps = { VEC_INIT };
+	struct err *err = vec_reserve(&maps.vec, core->maps.vec.nr);
+
+	for (size_t i = 0; i < core->maps.vec.nr && !err; i++) {
+		struct proc_map map = core->maps.vec.at[i];
+
+		map.path = strdup(map.path);
+		if (map.path)
+			maps.vec.at[maps.vec.nr++] = map;
+		else
+			err = err_nomem;
+	}
+	if (err)
+		proc_maps_free(&maps);
+	else
+		*ret = maps;
+	return err;
+}
+
+static struct err *world_maps(void *ctx, struct proc_maps *ret)
+{
+	return core_copy_maps(ctx, ret);
+}
+
+static struct err *open_image(struct core *core, const struct proc_map *map, int *fd_ret)
+{
+	const struct core_image *image = image_of(core, map);
+
+	if (image->fd < 0)
+		return err_create(image->code, "%s", image->why);
+	*fd_ret = fcntl(image->fd, F_DUPFD_CLOEXEC, 0);
+	return *fd_ret < 0 ? err_sys("dup") : NULL;
+}
+
+static struct err *world_open(void *ctx, const struct proc_maps *maps UNUSED,
+			      const struct proc_map *map, int *fd_ret)
+{
+	return open_image(ctx, map, fd_ret);
+}
+
+/* There is no NT_FILE: nothing but its place tells whether it is the one. */
+static struct err *open_unmapped(struct core *core, int *fd_ret)
+{
+	const char *path = core_program(core);
+	struct err *err = *path == '/' || core->exe ? open_regular(path, fd_ret) :
+		err_create(ERR_NOTFOUND, "the core does not say of which program it is");
+
+	if (!err)
+		core->unchecked++;
+	return err;
+}
+
+/*
+ * Where no mapping has led to the program: it has none of its own, or the text was moved to huge
+ * pages, which have no file.
+ */
+static struct err *world_open_program(void *ctx, struct proc_map *map_ret, int *fd_ret)
+{
+	struct core *core = ctx;
+	const struct proc_map *map = program_map(core);
+	AUTO_FREE char *copy = strdup(core_program(core));
+	struct err *err = !copy ? err_nomem : map ? open_image(core, map, fd_ret) :
+						    open_unmapped(core, fd_ret);
+
+	if (!err)
+		*map_ret = (struct proc_map){
+			.inode = map ? map->inode : UINT64_MAX,
+			.path = take(copy),
+		};
+	return err;
+}
+
+static struct err *world_entry(void *ctx, uint64_t *entry_ret)
+{
+	const struct core *core = ctx;
+
+	return core_file_auxv(core->file, AT_ENTRY, entry_ret);
+}
+
+static struct err *load_modules(struct core *core)
+{
+	const struct module_world world = {
+		.maps = world_maps,
+		.open = world_open,
+		.open_program = world_open_program,
+		.entry = world_entry,
+		.ctx = core,
+	};
+
+	return modules_refresh_from(&core->target->modules, &world, &core->memory, NULL);
+}
+
+/* --- the program that was named --- */
 
 /* What the user has named must be the program. */
 static struct err *check_exe(struct core *core)
@@ -451,7 +487,9 @@ static struct err *load(struct core *core)
 		return err;
 	core->has_written = has_stack(core->file);
 	find_program(core);
-	err = check_exe(core);
+	err = find_execfn(core);
+	if (!err)
+		err = check_exe(core);
 	if (err)
 		return err;
 	protect_all(core);
@@ -533,5 +571,6 @@ void core_close(struct core *core)
 	proc_maps_free(&core->maps);
 	core_file_close(core->file);
 	free(core->exe);
+	free(core->execfn);
 	free(core);
 }

@@ -51,6 +51,7 @@ struct core {
 	struct proc_maps maps;
 	VEC(struct core_image) images;
 	char *exe;		/* as the user named it, or NULL */
+	char *execfn;		/* as it was started, which need not be a whole path; NULL: not known */
 	uint64_t program;	/* `inode` of the program's file; 0: not known */
 	bool has_written;	/* private memory that was written to is in the core */
 	unsigned unchecked;	/* files that nothing tells of whether they are the right ones */

@@ -297,6 +297,18 @@ case core-without-its-files 60 {
 	mdbg_ok -c where --core $core
 	check {[regexp {/program: not the file that was mapped} $::err]} {$::err}
 	check {![regexp { main\+} $::out]} {names of another program: $::out}
+	# No list of files: the program is where the kernel had started it from.
+	file rename -force $::tmp/moved $::tmp/program
+	set chan [open $core rb]
+	set image [read $chan]
+	close $chan
+	set chan [open $::tmp/unlisted wb]
+	puts -nonewline $chan [string map {ELIFCORE\0 FILECORE\0} $image]
+	close $chan
+	mdbg_ok -c status -c "malloc allocations" --core $::tmp/unlisted
+	check {[regexp {does not say which files were mapped} $::err]} {$::err}
+	check {[regexp {1 files are taken for those} $::err] && [regexp {Program .*/program\.} $::out]} {$::err $::out}
+	check {[regexp {are not known: no glibc in process} $::out]} {$::out}
 	close $t write
 	ending $t
 }
