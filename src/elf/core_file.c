@@ -277,8 +277,8 @@ static struct err *read_memory(struct memory *memory, uint64_t addr, void *buf, 
 }
 
 /* Where the holes of the file system lie; one without any has data everywhere. */
-static bool find_data(const struct core_file *core, uint64_t from, uint64_t stop, uint64_t *data_ret,
-		      uint64_t *hole_ret)
+static bool find_data(const struct core_file *core, uint64_t from, uint64_t stop,
+		      uint64_t *data_ret, uint64_t *hole_ret)
 {
 	off_t data = lseek(core->fd, (off_t)from, SEEK_DATA), hole;
 

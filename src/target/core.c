@@ -200,8 +200,9 @@ static size_t read_mapped(struct core *core, uint64_t addr, void *buf, size_t le
 	const struct proc_map *map = proc_maps_find(&core->maps, addr);
 	const struct module *module = modules_find(&core->target->modules, addr);
 
-	if (!map || !map->inode || (map->write && !core->has_written) || map->unknown_protection || !module ||
-	    !module->elf || module->inode != map->inode)
+	if (!map || !map->inode || map->unknown_protection ||
+	    (map->write && !core->has_written) || !module || !module->elf ||
+	    module->inode != map->inode)
 		return 0;
 	return read_pages(module->fd, map->offset + (addr - map->start), buf,
 			  MIN(len, map->end - addr));

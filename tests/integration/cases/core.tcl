@@ -139,6 +139,8 @@ case core-by-the-kernel 60 {
 	check_same $live [answers_of_core $core $pid]
 	set text [mdbg_ok -c status -c proc --core $core]
 	check {[regexp {SIGABRT} $text] && [regexp {Program .*/targets/leaks\.} $text]} {$text}
+	mdbg -q --fail-on-leak -c status --core $core
+	check {$::status == 23 && [regexp {process \d+ has definitely lost [1-9]} $::err]} {--fail-on-leak: $::status: $::err}
 }
 
 # A header is overwritten: that is damage in a core as well.
