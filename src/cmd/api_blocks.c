@@ -73,13 +73,17 @@ static struct err *allocations(struct call *call, Tcl_Obj **ret)
 	struct query query;
 	struct err *err = query_blocks(call, &query);
 	Tcl_Obj *list = Tcl_NewObj();
-	size_t i;
+	const struct block *block;
+	size_t i = 0;
 
-	for (i = 0; !err && i < query.blocks.vec.nr; i++) {
-		Tcl_ListObjAppendElement(NULL, list,
-					 block_dict(call, &query, &query.blocks.vec.at[i]));
-		if (i % 1024 == 0)
+	if (!err)
+		err = list_next(query.list, &block);
+	while (!err && block) {
+		Tcl_ListObjAppendElement(NULL, list, block_dict(call, &query, block));
+		if (i++ % 1024 == 0)
 			err = cancel_check();
+		if (!err)
+			err = list_next(query.list, &block);
 	}
 	query_free(&query);
 	if (err)

@@ -13,7 +13,7 @@ static struct err *run(struct call *call)
 	struct err *err = query_blocks(call, &query);
 
 	if (!err)
-		err = blocks_print(call->session, &query.blocks, &query.heap, call->out);
+		err = blocks_print(call->session, query.list, &query.heap, call->out);
 	query_free(&query);
 	return err;
 }
@@ -38,7 +38,10 @@ const struct cmd cmd_malloc_allocations = {
 			  "In order of address, or sorted with the largest (with `up` the\n"
 			  "smallest) first. A > after an ATTR is a relation, after a whole\n"
 			  "command a redirection:\n"
-			  "malloc allocations size > 4K and age > 5m > old.txt\n",
+			  "malloc allocations size > 4K and age > 5m > old.txt\n"
+			  "The blocks are those of the moment in which the process was stopped. Of\n"
+			  "a list of more than 130,000 those that are freed before they are\n"
+			  "printed are left out, and counted at the end.\n",
 	.run		= run,
 	.max_args	= CMD_ANY,
 	.flags		= CMD_FILTER,

@@ -13,8 +13,8 @@ static void print_sums(const struct call *call, const struct session_heap *heap)
 {
 	struct session_core core;
 
-	out_f(call->out, "%zu heaps, %zu chunks: ", heap->walk.arenas.nr,
-	      heap->walk.chunks.vec.nr);
+	out_f(call->out, "%zu heaps, %llu chunks: ", heap->walk.arenas.nr,
+	      (unsigned long long)heap->walk.chunks.nr);
 	if (heap->walk.damages)
 		out_f(call->out, "%llu places are damaged%s\n",
 		      (unsigned long long)heap->walk.damages, heap->missing ? " or missing" : "");
@@ -35,7 +35,7 @@ static struct err *run(struct call *call)
 	struct err *err = call_need_log(call);
 
 	if (!err)
-		err = session_heap(call->session, SESSION_HEAP_CHECK, &heap);
+		err = session_heap(call->session, SESSION_HEAP_CHECK, NULL, &heap);
 	if (err)
 		return err;
 	if (!heap.walked)

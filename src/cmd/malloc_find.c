@@ -16,7 +16,7 @@ static struct err *run(struct call *call)
 	if (!err)
 		err = parse_number(call->argv[0], &address);
 	if (!err)
-		err = session_heap(call->session, SESSION_HEAP_WALK, &heap);
+		err = session_heap(call->session, SESSION_HEAP_WALK, NULL, &heap);
 	if (err)
 		return err;
 	err = find_print(call->session, &heap, address, call->out);

@@ -12,7 +12,7 @@ static struct err *run(struct call *call)
 	struct err *err = query_free_chunks(call, &query);
 
 	if (!err)
-		err = chunks_print(&query.blocks, &query.heap, call->out);
+		err = chunks_print(query.list, &query.heap, call->out);
 	query_free(&query);
 	return err;
 }

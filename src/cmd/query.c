@@ -108,6 +108,7 @@ void query_free(struct query *query)
 	session_leaks_free(&query->found);
 	leaks_free(&query->leaks);
 	stack_suppress_free(&query->suppress);
+	list_free(query->list);
 	blocks_free(&query->blocks);
 	session_heap_free(&query->heap);
 	stack_names_free(&query->names);
@@ -125,24 +126,35 @@ static struct filter_env env_of(const struct call *call, struct query *query)
 	};
 }
 
-static struct err *filter_blocks(const struct call *call, struct query *query,
-				 const struct filter_order *order)
-{
-	const struct filter_env env = env_of(call, query);
+/* What a list is to be of, in the moment of the walk. */
+struct listing {
+	struct query *query;
+	struct list_source source;
+};
 
-	return filter_apply(&query->filter, order, &env, &query->blocks);
+static struct err *list_at(void *ctx, const struct session_heap *heap, const struct log *log,
+			   const struct in_hand *in_hand)
+{
+	struct listing *listing = ctx;
+
+	listing->source.log = log;
+	listing->source.in_hand = in_hand;
+	listing->source.walk = heap->walked ? &heap->walk : NULL;
+	listing->source.process = heap->process;
+	listing->source.complete = heap->complete;
+	return list_create(&listing->source, &listing->query->list);
 }
 
-static struct err *find_blocks(const struct call *call, struct query *query,
-			       const struct filter_order *order)
+static struct err *make_list(const struct call *call, struct query *query, enum list_of of)
 {
-	struct err *err = session_heap(call->session, SESSION_HEAP_WALK, &query->heap);
+	struct listing listing = {
+		.query = query,
+		.source = { .of = of, .filter = &query->filter, .order = &query->order,
+			    .env = env_of(call, query) },
+	};
+	const struct session_heap_look at = { list_at, &listing };
 
-	if (err)
-		return err;
-	query->blocks = query->heap.blocks;
-	query->heap.blocks = (struct blocks)BLOCKS_INIT;
-	return filter_blocks(call, query, order);
+	return session_heap(call->session, SESSION_HEAP_WALK, &at, &query->heap);
 }
 
 struct err *query_blocks(const struct call *call, struct query *query)
@@ -152,7 +164,7 @@ struct err *query_blocks(const struct call *call, struct query *query)
 	if (!err)
 		err = filter_parse(query->argc, (const char *const *)query->argv, ALL_ATTRS,
 				   &query->filter, &query->order, NULL);
-	return err ? err : find_blocks(call, query, &query->order);
+	return err ? err : make_list(call, query, LIST_BLOCKS);
 }
 
 struct err *query_free_chunks(const struct call *call, struct query *query)
@@ -163,12 +175,10 @@ struct err *query_free_chunks(const struct call *call, struct query *query)
 		err = filter_parse(query->argc, (const char *const *)query->argv, CHUNK_ATTRS,
 				   &query->filter, &query->order, NULL);
 	if (!err)
-		err = session_heap(call->session, SESSION_HEAP_WALK, &query->heap);
+		err = make_list(call, query, LIST_FREE);
 	if (!err && !query->heap.walked)
 		err = err_create(ERR_UNSUPPORTED, "%s", query->heap.why);
-	if (!err)
-		err = blocks_from_free(&query->heap.walk, &query->blocks);
-	return err ? err : filter_blocks(call, query, &query->order);
+	return err;
 }
 
 static struct err *choose(const char *what, const char *word, const char *const *names,
@@ -256,7 +266,7 @@ struct adding {
 	struct live_counts live;
 };
 
-static struct err *add_to_site(const struct block *block, void *ctx)
+static struct err *add_to_site(const struct block *block, uint64_t slot UNUSED, void *ctx)
 {
 	struct adding *adding = ctx;
 

@@ -10,6 +10,7 @@
 #include "heap/block.h"
 #include "heap/filter.h"
 #include "heap/leak.h"
+#include "heap/list.h"
 #include "heap/site.h"
 #include "report/stack.h"
 #include "report/suppress.h"
@@ -25,8 +26,9 @@ struct query {
 	struct filter_order order;
 	struct stack_names names;
 	uint64_t now_ns;	/* since the epoch */
-	struct blocks blocks;	/* what is asked for, in order */
-	struct session_heap heap;	/* of query_blocks and query_free, but for its blocks */
+	struct list *list;	/* of query_blocks, query_free_chunks */
+	struct blocks blocks;	/* of query_stale */
+	struct session_heap heap;	/* of the list */
 	enum site_by by;
 	struct sites sites;	/* of query_sites */
 	/* Of query_leaks: */

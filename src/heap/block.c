@@ -14,12 +14,12 @@ struct scan {
 	struct log_record *hand;
 	bool *back;
 	size_t nr;
-	struct err *(*fn)(const struct block *block, void *ctx);
+	blocks_each_fn *fn;
 	void *ctx;
 	struct err *err;
 };
 
-static struct block block_of(const struct log_record *record)
+struct block block_of_record(const struct log_record *record)
 {
 	return (struct block){
 		.address = record->address & ((1ull << LOG_PROCESS_SHIFT) - 1),
@@ -39,10 +39,10 @@ static int by_address(const void *a, const void *b)
 	return one->address < other->address ? -1 : one->address > other->address;
 }
 
-static bool see(const struct log_record *record, void *ctx)
+static bool see(const struct log_record *record, uint64_t slot, void *ctx)
 {
 	struct scan *scan = ctx;
-	struct block block = block_of(record);
+	struct block block = block_of_record(record);
 
 	if (scan->nr) {
 		struct log_record *at = bsearch(record, scan->hand, scan->nr, sizeof(*at),
@@ -51,12 +51,12 @@ static bool see(const struct log_record *record, void *ctx)
 		if (at)
 			scan->back[at - scan->hand] = true;
 	}
-	scan->err = scan->fn(&block, scan->ctx);
+	scan->err = scan->fn(&block, slot, scan->ctx);
 	return scan->err;
 }
 
 struct err *blocks_each(const struct log *log, const struct in_hand *in_hand,
-			struct err *(*fn)(const struct block *block, void *ctx), void *ctx)
+			blocks_each_fn *fn, void *ctx)
 {
 	size_t nr = in_hand ? in_hand->vec.nr : 0;
 	AUTO_FREE struct log_record *hand = calloc(nr + 1, sizeof(*hand));
@@ -71,18 +71,12 @@ struct err *blocks_each(const struct log *log, const struct in_hand *in_hand,
 	}
 	log_each(log, see, &scan);
 	for (size_t i = 0; i < nr && !scan.err; i++) {
-		struct block block = block_of(&hand[i]);
+		struct block block = block_of_record(&hand[i]);
 
 		if (!back[i])
-			scan.err = fn(&block, ctx);
+			scan.err = fn(&block, 0, ctx);
 	}
 	return scan.err;
-}
-
-static uint64_t key(const struct block *block)
-{
-	return block->address | (uint64_t)block->process << LOG_PROCESS_SHIFT |
-	       (block->heap == LOG_HEAP_USER ? LOG_DOMAIN_USER : 0);
 }
 
 struct sample_share block_share(uint64_t mean, const struct block *block)
@@ -90,37 +84,40 @@ struct sample_share block_share(uint64_t mean, const struct block *block)
 	return sample_share(block->preattach ? 0 : mean, block->size, block->time);
 }
 
-/*
- * An address that was freed and given out again during the scan, or whose block was taken in hand,
- * may be there twice: the younger one is the block. Equal keys are in no order yet, so the places are compared by time.
- */
-static struct err *sort(const struct blocks *from, struct blocks *to)
+/* Equal keys are in no order yet, so they are compared by time. */
+struct err *blocks_sort(struct blocks *blocks)
 {
 	AUTO_FREE struct radix_item *item = NULL;
-	size_t nr = from->vec.nr;
-	struct err *err = vec_reserve(&to->vec, nr);
+	struct blocks sorted = BLOCKS_INIT;
+	size_t nr = blocks->vec.nr;
+	struct err *err = vec_reserve(&sorted.vec, nr);
 
 	if (err || !nr)
 		return err;
 	if (nr > UINT32_MAX)
-		return err_create(ERR_RANGE, "more than %u blocks", UINT32_MAX);
-	item = malloc(nr * sizeof(*item));
-	if (!item)
-		return err_nomem;
-	for (size_t i = 0; i < nr; i++)
-		item[i] = (struct radix_item){ key(&from->vec.at[i]), (uint32_t)i };
-	err = radix_sort(item, nr);
-	if (err)
-		return err;
-	for (size_t i = 0; i < nr; i++) {
-		const struct block *block = &from->vec.at[item[i].index];
-		struct block *last = to->vec.nr ? &to->vec.at[to->vec.nr - 1] : NULL;
+		err = err_create(ERR_RANGE, "more than %u blocks", UINT32_MAX);
+	item = err ? NULL : malloc(nr * sizeof(*item));
+	if (!err && !item)
+		err = err_nomem;
+	for (size_t i = 0; i < nr && !err; i++)
+		item[i] = (struct radix_item){ block_key(&blocks->vec.at[i]), (uint32_t)i };
+	if (!err)
+		err = radix_sort(item, nr);
+	for (size_t i = 0; i < nr && !err; i++) {
+		const struct block *block = &blocks->vec.at[item[i].index];
+		struct block *last = sorted.vec.nr ? &sorted.vec.at[sorted.vec.nr - 1] : NULL;
 
-		if (!last || key(last) != key(block))
-			to->vec.at[to->vec.nr++] = *block;
+		if (!last || block_key(last) != block_key(block))
+			sorted.vec.at[sorted.vec.nr++] = *block;
 		else if (block->time > last->time)
 			*last = *block;
 	}
+	if (err) {
+		vec_free(&sorted.vec);
+		return err;
+	}
+	vec_free(&blocks->vec);
+	memcpy(&blocks->vec, &sorted.vec, sizeof(sorted.vec));
 	return NULL;
 }
 
@@ -145,7 +142,7 @@ static struct err *count_live(const struct log *log, struct blocks *blocks)
 	return err;
 }
 
-static struct err *add(const struct block *block, void *ctx)
+static struct err *add(const struct block *block, uint64_t slot UNUSED, void *ctx)
 {
 	struct blocks *blocks = ctx;
 
@@ -155,7 +152,7 @@ static struct err *add(const struct block *block, void *ctx)
 struct err *blocks_from_log(const struct log *log, const struct in_hand *in_hand,
 			    struct blocks *ret)
 {
-	struct blocks found = BLOCKS_INIT, sorted = BLOCKS_INIT;
+	struct blocks found = BLOCKS_INIT;
 	struct err *err;
 
 	/*
@@ -166,34 +163,15 @@ struct err *blocks_from_log(const struct log *log, const struct in_hand *in_hand
 	if (!err)
 		err = blocks_each(log, in_hand, add, &found);
 	if (!err)
-		err = sort(&found, &sorted);
+		err = blocks_sort(&found);
 	if (!err)
-		err = count_live(log, &sorted);
-	blocks_free(&found);
+		err = count_live(log, &found);
 	if (err) {
-		blocks_free(&sorted);
+		blocks_free(&found);
 		return err;
 	}
-	*ret = sorted;
+	*ret = found;
 	return NULL;
-}
-
-const struct block *blocks_before(const struct blocks *blocks, uint8_t process, uint64_t address)
-{
-	uint64_t wanted = key(&(struct block){ .address = address, .process = process });
-	size_t low = 0, high = blocks->vec.nr;
-	const struct block *block;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (key(&blocks->vec.at[middle]) <= wanted)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	block = low ? &blocks->vec.at[low - 1] : NULL;
-	return block && block->process == process ? block : NULL;
 }
 
 void blocks_free(struct blocks *blocks)

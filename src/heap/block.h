@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Blocks: what `malloc allocations` lists. From the log (each with thread, time, stack); the heap
- * walk adds those from before the attach, when there is one. Snapshots of the log taken while it is
- * written are consistent per block.
+ * walk adds those from before the attach, when there is one. Scans of the log while it is
+ * written are consistent per block. There may be ten million, so that who need not have all of them
+ * side by side adds them up as they come (blocks_each), or reads them in pieces (list.h).
  *
  * Walk minus log
  *
@@ -79,14 +80,15 @@ struct in_hand {
 	VEC(struct log_record) vec;
 };
 
+/* slot is where its record is (log_slot); 0: in hand. */
+typedef struct err *blocks_each_fn(const struct block *block, uint64_t slot, void *ctx);
 /*
  * Call fn for each block of the log, and for those in hand (may be NULL), in no order, until it
  * returns an error. While others write, a block that lives all the time comes once; an address that
  * is freed and given out again meanwhile may come twice, as two blocks.
  */
 struct err *blocks_each(const struct log *log, const struct in_hand *in_hand,
-			struct err *(*fn)(const struct block *block, void *ctx),
-			void *ctx) MUST_CHECK;
+			blocks_each_fn *fn, void *ctx) MUST_CHECK;
 
 /*
  * All blocks of the log, and those in hand (may be NULL), sorted by domain, process and address. Of
@@ -96,21 +98,27 @@ struct err *blocks_from_log(const struct log *log, const struct in_hand *in_hand
 			    struct blocks *ret) MUST_CHECK;
 void blocks_free(struct blocks *blocks);
 
-/*
- * Of blocks in their first order: the last one of the process that begins at or before address (not
- * of an allocator that the user has named), or NULL. address may lie behind its end.
- */
-const struct block *blocks_before(const struct blocks *blocks, uint8_t process, uint64_t address);
+/* What blocks are sorted by: domain, process, address. No two are equal. */
+static inline uint64_t block_key(const struct block *block)
+{
+	return block->address | (uint64_t)block->process << LOG_PROCESS_SHIFT |
+	       (block->heap == LOG_HEAP_USER ? LOG_DOMAIN_USER : 0);
+}
 
+/* Sort; of two with one key the younger stays. */
+struct err *blocks_sort(struct blocks *blocks) MUST_CHECK;
+struct block block_of_record(const struct log_record *record);
+
+struct heap_chunk;
 struct heap_walk;
 
 struct addresses {
 	VEC(uint64_t) vec;		/* sorted */
 };
 
-struct blocks_merge {
-	const struct log *log;
-	const struct heap_walk *walk;
+struct walk_merge {
+	const struct log *log;		/* NULL: none */
+	const struct in_hand *in_hand;
 	uint8_t process;		/* whose heaps they are */
 	bool complete;
 	const uint64_t *clue;		/* words, sorted */
@@ -120,13 +128,20 @@ struct blocks_merge {
 };
 
 /*
- * Give the blocks of the log (of that process) the heaps in which the walk has them, and add those
- * that only the walk has, in order of address. Those that were left out for a clue are added to
- * left_out, which is empty before. On failure blocks are as before.
+ * Note in each chunk of the walk whether the log has its block (NOTE_RECORDED), or it is one from
+ * before the attach (NOTE_EARLY). Addresses of those that were left out for a clue are added to
+ * left_out, which is empty before.
  */
-struct err *blocks_add_walk(struct blocks *blocks, const struct blocks_merge *merge,
-			    struct addresses *left_out) MUST_CHECK;
-/* The free chunks of a walk as blocks, for `malloc freespace`: size is the chunk's. */
-struct err *blocks_from_free(const struct heap_walk *walk, struct blocks *ret) MUST_CHECK;
+struct err *walk_merge(struct heap_walk *walk, const struct walk_merge *merge,
+		       struct addresses *left_out) MUST_CHECK;
+
+/* That of a chunk in no record, or of a free one. */
+struct block block_of_chunk(const struct heap_chunk *chunk, uint8_t process, bool complete);
+/*
+ * Give blocks of the log (of that process) the heaps in which a walk with notes has them, and add
+ * those that only the walk has, in order of address. On failure blocks are as before.
+ */
+struct err *blocks_add_walk(struct blocks *blocks, const struct heap_walk *walk, uint8_t process,
+			    bool complete) MUST_CHECK;
 
 #endif

@@ -182,6 +182,22 @@ static struct err *apply_cond(const struct filter_cond *cond, const struct filte
 	return NULL;
 }
 
+bool filter_key(const struct filter_order *order, const struct filter_env *env,
+		const struct block *block, uint64_t *ret)
+{
+	bool stamped = order->attr == FILTER_TIME || order->attr == FILTER_AGE ||
+		       order->attr == FILTER_SEQ;
+	uint64_t key;
+
+	if (!value(env, block, order->attr, &key))
+		return false;
+	/* The same order, and nothing is rounded. */
+	if (stamped)
+		key = order->attr == FILTER_AGE ? ~block->time : block->time;
+	*ret = order->dir == SORT_DOWN ? ~key : key;
+	return true;
+}
+
 /*
  * The keys of all blocks that have one, then the rest as it is; how many have one goes to
  * *known_ret.
@@ -193,11 +209,10 @@ static void keys(const struct filter_order *order, const struct filter_env *env,
 	uint64_t key;
 
 	for (size_t i = 0; i < nr; i++)
-		if (value(env, &blocks->vec.at[i], order->attr, &key))
-			item[known++] = (struct radix_item){ order->dir == SORT_DOWN ? ~key : key,
-							     (uint32_t)i };
+		if (filter_key(order, env, &blocks->vec.at[i], &key))
+			item[known++] = (struct radix_item){ key, (uint32_t)i };
 	for (size_t i = nr; i--; )
-		if (!value(env, &blocks->vec.at[i], order->attr, &key))
+		if (!filter_key(order, env, &blocks->vec.at[i], &key))
 			item[--unknown].index = (uint32_t)i;
 	*known_ret = known;
 }

@@ -76,6 +76,12 @@ bool filter_matches(const struct filter *filter, const struct filter_env *env,
 bool filter_matches_numbers(const struct filter *filter, const struct filter_env *env,
 			    const struct block *block);
 /*
+ * What blocks are sorted by, the smallest first; equal keys stay in order of address. False: the
+ * block has no such attribute, and comes behind those that have.
+ */
+bool filter_key(const struct filter_order *order, const struct filter_env *env,
+		const struct block *block, uint64_t *ret);
+/*
  * Keep those that match, then sort and cut; in place. Stable: equal keys stay in order of address.
  */
 struct err *filter_apply(const struct filter *filter, const struct filter_order *order,

@@ -7,6 +7,7 @@
 
 #define BINS		127u	/* pairs of words in malloc_state; number 0 is the unsorted one */
 #define CHUNK_HEADER	16u
+#define LINKS_MOST	(1u << 21)
 #define LISTED_MOST	0x410u	/* the longest chunk of a fastbin or cache */
 #define CHUNK_LEAST	32u	/* the smallest that can be given out */
 #define PREV_INUSE	1u
@@ -39,10 +40,13 @@ struct glibc {
 	struct glibc_layout layout;
 	struct window window;
 	/*
-	 * By chunk, the first word of its block, if it is short enough for a list: lists go all over the
-	 * heap, and a read for each of their links would take longer than the walk.
+	 * First words of used blocks that may be links of a list, in order of address: lists go all over
+	 * the heap, and a read for each of their links would take longer than the walk. A word that
+	 * leads to no heap, however it is read, is none. Their chunks have NOTE_LINKED. There are
+	 * LINKS_MOST at most, as programs have pointers there, too; other links are read.
 	 */
 	VEC(uint64_t) links;
+	VEC(uint32_t) run_links;	/* by run of chunks: how many there are before its first */
 	enum linking linking;
 };
 

@@ -36,25 +36,42 @@ static uint64_t block_of(const struct list *list, uint64_t link)
 	return link && list->kind == CHUNK_FAST ? link + CHUNK_HEADER : link;
 }
 
-static bool in_heap(const struct glibc *glibc, uint64_t block)
+static bool find_chunk(const struct glibc *glibc, uint64_t block, struct heap_chunk *ret)
 {
-	return heap_chunk_at(&glibc->walk->chunks, block);
+	return heap_chunk_at(&glibc->walk->chunks, block, ret, NULL);
 }
 
-static uint64_t link_of(const struct glibc *glibc, const struct heap_chunk *chunk)
+static bool in_heap(const struct glibc *glibc, uint64_t block)
 {
-	return glibc->links.at[chunk - glibc->walk->chunks.vec.at];
+	struct heap_chunk chunk;
+
+	return find_chunk(glibc, block, &chunk);
+}
+
+/* The first word of a block that may be in a list. 0: it is none, or cannot be read. */
+static uint64_t link_of(const struct glibc *glibc, const struct heap_chunk *chunk,
+			const struct chunk_at *at)
+{
+	uint64_t link = 0;
+
+	if (chunk->size > LISTED_MOST)
+		return 0;
+	if (chunk->note == NOTE_LINKED)
+		return glibc->links.at[glibc->run_links.at[at->run] +
+				       heap_chunks_noted(&glibc->walk->chunks, at, NOTE_LINKED)];
+	return glibc_peek(glibc, chunk->address, &link) ? link : 0;
 }
 
 /* How does this list say that it is linked? */
 static enum linking linking_of(const struct glibc *glibc, const struct list *list)
 {
-	const struct heap_chunk *chunk = heap_chunk_at(&glibc->walk->chunks, list->head);
+	struct heap_chunk chunk;
+	struct chunk_at at;
 	uint64_t raw, safe;
 
-	if (!chunk)
+	if (!heap_chunk_at(&glibc->walk->chunks, list->head, &chunk, &at))
 		return LINKING_UNKNOWN;
-	raw = link_of(glibc, chunk);
+	raw = link_of(glibc, &chunk, &at);
 	safe = raw ^ list->head >> 12;
 	if (!raw || in_heap(glibc, block_of(list, raw)))
 		return LINKING_PLAIN;
@@ -85,22 +102,25 @@ static uint64_t unlink_word(const struct glibc *glibc, uint64_t place, uint64_t 
  */
 static struct err *mark_list(struct glibc *glibc, const struct list *list)
 {
-	uint64_t at = list->head, before = 0, nr = 0;
+	uint64_t block = list->head, before = 0, nr = 0;
 
-	for (; at; nr++) {
-		struct heap_chunk *chunk = heap_chunk_at(&glibc->walk->chunks, at);
+	for (; block; nr++) {
+		struct heap_chunk chunk;
+		struct chunk_at at;
+		bool found = heap_chunk_at(&glibc->walk->chunks, block, &chunk, &at);
 
-		if (!chunk || chunk->kind != CHUNK_USED || chunk->size != list->size)
+		if (!found || chunk.kind != CHUNK_USED || chunk.size != list->size)
 			return glibc_damage(glibc, list->heap, before ? before : list->where, before,
 					    0, "%s list of 0x%llx-byte chunks leads to 0x%llx: %s",
 					    list->kind == CHUNK_FAST ? "fastbin" : "tcache",
-					    (unsigned long long)list->size, (unsigned long long)at,
-					    !chunk ? "no chunk" :
-					    chunk->size != list->size ? "another size" :
+					    (unsigned long long)list->size,
+					    (unsigned long long)block,
+					    !found ? "no chunk" :
+					    chunk.size != list->size ? "another size" :
 					    "in a list already");
-		chunk->kind = list->kind;
-		before = at;
-		at = block_of(list, unlink_word(glibc, at, link_of(glibc, chunk)));
+		heap_chunks_set_kind(&glibc->walk->chunks, &at, list->kind);
+		before = block;
+		block = block_of(list, unlink_word(glibc, block, link_of(glibc, &chunk, &at)));
 	}
 	if (list->count == UINT64_MAX || nr == list->count)
 		return NULL;
@@ -151,14 +171,15 @@ static unsigned cache_width(uint64_t chunk)
 
 static bool read_cache(const struct glibc *glibc, uint64_t address, struct cache *ret)
 {
-	const struct heap_chunk *chunk = heap_chunk_at(&glibc->walk->chunks, address);
 	uint8_t bytes[CACHE_LISTS * (2 + 8)];
+	struct heap_chunk chunk;
 	size_t counts;
 
-	if (!chunk || chunk->kind != CHUNK_USED || !cache_width(chunk->size))
+	if (!find_chunk(glibc, address, &chunk) || chunk.kind != CHUNK_USED ||
+	    !cache_width(chunk.size))
 		return false;
 	ret->address = address;
-	ret->width = cache_width(chunk->size);
+	ret->width = cache_width(chunk.size);
 	counts = CACHE_LISTS * ret->width;
 	if (memory_read(glibc->source->memory, address, bytes,
 			counts + sizeof(ret->entry)))
@@ -176,13 +197,13 @@ static int cache_lists(const struct glibc *glibc, const struct cache *cache, uns
 	int used = 0;
 
 	for (unsigned i = 0; i < CACHE_LISTS; i++) {
-		const struct heap_chunk *chunk;
+		struct heap_chunk chunk;
 
 		if (!cache->entry[i] && !cache->count[i])
 			continue;
-		chunk = heap_chunk_at(&glibc->walk->chunks, cache->entry[i]);
 		used++;
-		if (cache->count[i] && chunk && chunk->size == CHUNK_LEAST + 16 * i)
+		if (cache->count[i] && find_chunk(glibc, cache->entry[i], &chunk) &&
+		    chunk.size == CHUNK_LEAST + 16 * i)
 			continue;
 		if (!in_change--)
 			return -1;
@@ -202,10 +223,13 @@ static bool is_cache(const struct glibc *glibc, uint64_t address, int *lists_ret
 
 static struct err *add_cache(struct glibc *glibc, const struct cache *cache, struct lists *lists)
 {
-	struct heap_chunk *chunk = heap_chunk_at(&glibc->walk->chunks, cache->address);
+	struct heap_chunk chunk;
 	struct err *err = NULL;
+	struct chunk_at at;
 
-	chunk->kind = CHUNK_OWN;
+	if (!heap_chunk_at(&glibc->walk->chunks, cache->address, &chunk, &at))
+		return NULL;
+	heap_chunks_set_kind(&glibc->walk->chunks, &at, CHUNK_OWN);
 	for (unsigned i = 0; i < CACHE_LISTS && !err; i++) {
 		if (!cache->entry[i])
 			continue;
@@ -214,7 +238,7 @@ static struct err *add_cache(struct glibc *glibc, const struct cache *cache, str
 			.size = CHUNK_LEAST + 16ull * i,
 			.count = cache->count[i],
 			.where = cache->address + CACHE_LISTS * cache->width + 8ull * i,
-			.heap = chunk->heap,
+			.heap = chunk.heap,
 			.kind = CHUNK_CACHED,
 		}));
 	}
@@ -306,29 +330,29 @@ static struct err *add_caches_of_threads(struct glibc *glibc, struct lists *list
 /* By what is in them: for threads whose pointer is not known. */
 static struct err *add_caches_by_content(struct glibc *glibc, struct lists *lists)
 {
-	struct heap_chunks *chunks = &glibc->walk->chunks;
+	struct chunk_at at = heap_chunks_start();
+	struct heap_chunk chunk;
 	struct err *err = NULL;
 
-	for (size_t i = 0; i < chunks->vec.nr && !err; i++) {
+	while (!err && heap_chunks_next(&glibc->walk->chunks, &at, &chunk)) {
 		struct cache cache;
 
-		if (chunks->vec.at[i].kind == CHUNK_USED &&
-		    cache_width(chunks->vec.at[i].size) &&
-		    read_cache(glibc, chunks->vec.at[i].address, &cache) &&
-		    cache_lists(glibc, &cache, 0) > 0)
+		if (chunk.kind == CHUNK_USED && cache_width(chunk.size) &&
+		    read_cache(glibc, chunk.address, &cache) && cache_lists(glibc, &cache, 0) > 0)
 			err = add_cache(glibc, &cache, lists);
 	}
 	return err;
 }
 
-/* The block, or the chunk, that a clue is the address of, if it is used; else NULL. */
-static struct heap_chunk *used_by_clue(const struct glibc *glibc, uint64_t clue)
+/* The block, or the chunk, that a clue is the address of, if it is used. */
+static bool used_by_clue(const struct glibc *glibc, uint64_t clue, struct heap_chunk *ret,
+			 struct chunk_at *at_ret)
 {
-	struct heap_chunk *chunk = heap_chunk_at(&glibc->walk->chunks, clue);
+	const struct heap_chunks *chunks = &glibc->walk->chunks;
 
-	if (!chunk)
-		chunk = heap_chunk_at(&glibc->walk->chunks, clue + CHUNK_HEADER);
-	return chunk && chunk->kind == CHUNK_USED ? chunk : NULL;
+	return (heap_chunk_at(chunks, clue, ret, at_ret) ||
+		heap_chunk_at(chunks, clue + CHUNK_HEADER, ret, at_ret)) &&
+	       ret->kind == CHUNK_USED;
 }
 
 /* Those of threads that are at their end, and have no pointer to it any more. */
@@ -338,11 +362,12 @@ static struct err *add_caches_by_clue(struct glibc *glibc, struct lists *lists)
 	struct err *err = NULL;
 
 	for (size_t i = 0; i < source->nr_clues && !err; i++) {
-		const struct heap_chunk *chunk = used_by_clue(glibc, source->clue[i]);
+		struct heap_chunk chunk;
+		struct chunk_at at;
 		struct cache cache;
 
-		if (chunk && cache_width(chunk->size) &&
-		    read_cache(glibc, chunk->address, &cache) &&
+		if (used_by_clue(glibc, source->clue[i], &chunk, &at) &&
+		    cache_width(chunk.size) && read_cache(glibc, chunk.address, &cache) &&
 		    cache_lists(glibc, &cache, 0) > 0)
 			err = add_cache(glibc, &cache, lists);
 	}
@@ -350,19 +375,20 @@ static struct err *add_caches_by_clue(struct glibc *glibc, struct lists *lists)
 }
 
 /* A fastbin's list that is taken apart, from one of its chunks on. */
-static struct err *follow_loose(struct glibc *glibc, const struct heap_chunk *chunk)
+static struct err *follow_loose(struct glibc *glibc, struct heap_chunk chunk, struct chunk_at at)
 {
 	const struct list list = { .kind = CHUNK_FAST };
-	uint64_t size = chunk->size;
+	uint64_t size = chunk.size;
 	struct err *err = NULL;
 
 	for (unsigned i = 0; i < LOOSE_MOST && !err; i++) {
-		uint64_t next = unlink_word(glibc, chunk->address, link_of(glibc, chunk));
+		uint64_t next = unlink_word(glibc, chunk.address, link_of(glibc, &chunk, &at));
 
-		chunk = next ? heap_chunk_at(&glibc->walk->chunks, block_of(&list, next)) : NULL;
-		if (!chunk || chunk->kind != CHUNK_USED || chunk->size != size)
+		if (!next ||
+		    !heap_chunk_at(&glibc->walk->chunks, block_of(&list, next), &chunk, &at) ||
+		    chunk.kind != CHUNK_USED || chunk.size != size)
 			break;
-		err = vec_push(&glibc->walk->loose, chunk->address);
+		err = vec_push(&glibc->walk->loose, chunk.address);
 	}
 	return err;
 }
@@ -373,10 +399,12 @@ static struct err *find_loose(struct glibc *glibc)
 	struct err *err = NULL;
 
 	for (size_t i = 0; i < source->nr_clues && !err; i++) {
-		const struct heap_chunk *chunk = used_by_clue(glibc, source->clue[i]);
+		struct heap_chunk chunk;
+		struct chunk_at at;
 
-		if (chunk && chunk->size < CHUNK_LEAST + 16 * glibc->layout.nr_fastbins)
-			err = follow_loose(glibc, chunk);
+		if (used_by_clue(glibc, source->clue[i], &chunk, &at) &&
+		    chunk.size < CHUNK_LEAST + 16 * glibc->layout.nr_fastbins)
+			err = follow_loose(glibc, chunk, at);
 	}
 	return err;
 }
@@ -437,9 +465,9 @@ static struct err *check_bin(struct glibc *glibc, uint16_t heap, unsigned bin, u
 	if (!glibc_peek(glibc, header + 16, &at))
 		return NULL;
 	while (at != header) {
-		const struct heap_chunk *chunk =
-			heap_chunk_at(&glibc->walk->chunks, at + CHUNK_HEADER);
-		const char *wrong = wrong_in_bin(chunk, heap, bin);
+		struct heap_chunk chunk;
+		bool found = find_chunk(glibc, at + CHUNK_HEADER, &chunk);
+		const char *wrong = wrong_in_bin(found ? &chunk : NULL, heap, bin);
 		struct links links;
 
 		if (!wrong && *nr >= most)
@@ -482,10 +510,12 @@ struct err *glibc_check_bins(struct glibc *glibc)
 	const struct heap_walk *walk = glibc->walk;
 	AUTO_FREE uint64_t *nr_free = calloc(walk->arenas.nr, sizeof(*nr_free));
 	struct err *err = nr_free ? NULL : err_nomem;
+	struct chunk_at at = heap_chunks_start();
+	struct heap_chunk chunk;
 
-	for (size_t i = 0; i < walk->chunks.vec.nr && !err; i++)
-		if (walk->chunks.vec.at[i].kind == CHUNK_FREE)
-			nr_free[walk->chunks.vec.at[i].heap]++;
+	while (!err && heap_chunks_next(&walk->chunks, &at, &chunk))
+		if (chunk.kind == CHUNK_FREE)
+			nr_free[chunk.heap]++;
 	for (size_t i = 0; i < walk->arenas.nr && !err; i++)
 		err = check_arena(glibc, (uint16_t)i, nr_free[i]);
 	return err;

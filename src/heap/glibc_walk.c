@@ -86,19 +86,54 @@ static bool fits(const struct at *at)
 	       !(at->top && at->chunk + at->size > at->top && at->chunk < at->top);
 }
 
+static bool leads_to_heap(const struct glibc *glibc, const struct heap_span *near, uint64_t word)
+{
+	const struct heap_walk *walk = glibc->walk;
+	size_t low = 0, high = walk->spans.nr;
+
+	if (!word || word % CHUNK_HEADER)
+		return false;
+	if (word >= near->start && word < near->end)
+		return true;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (walk->spans.at[middle].end <= word)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < walk->spans.nr && word >= walk->spans.at[low].start;
+}
+
+/* Plain, or by safe-linking. */
+static bool may_be_link(const struct glibc *glibc, const struct at *at)
+{
+	uint64_t place = at->chunk + CHUNK_HEADER;
+
+	return glibc->links.nr < LINKS_MOST &&
+	       (leads_to_heap(glibc, at->span, at->link) ||
+		leads_to_heap(glibc, at->span, at->link ^ place >> 12));
+}
+
 static struct err *add_chunk(struct glibc *glibc, struct at *at, enum chunk_kind kind)
 {
+	bool linked = kind == CHUNK_USED && at->link && may_be_link(glibc, at), new_run;
 	struct heap_chunk chunk = {
 		.address = at->chunk + CHUNK_HEADER,
 		.heap = at->span->heap,
 		.size = at->size,
 		.kind = kind,
+		.note = linked ? NOTE_LINKED : NOTE_NONE,
 	};
+	struct err *err = heap_chunks_add(&glibc->walk->chunks, &chunk, &new_run);
 
-	struct err *err = vec_push(&glibc->links, at->link);
-
+	if (!err && new_run)
+		err = vec_push(&glibc->run_links, (uint32_t)glibc->links.nr);
+	if (!err && linked)
+		err = vec_push(&glibc->links, at->link);
 	at->before = at->chunk + CHUNK_HEADER;
-	return err ? err : vec_push(&glibc->walk->chunks.vec, chunk);
+	return err;
 }
 
 /*
@@ -157,20 +192,12 @@ static uint64_t behind_gap(struct glibc *glibc, const struct at *at)
 static uint64_t next_known(const struct glibc *glibc, uint64_t chunk, uint64_t end)
 {
 	const struct heap_source *source = glibc->source;
-	size_t low = 0, high = source->nr_blocks;
+	uint64_t known = source->known_from ?
+		source->known_from(source->ctx, chunk + CHUNK_HEADER + 1) : UINT64_MAX;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (source->block[middle] <= chunk + CHUNK_HEADER)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == source->nr_blocks || source->block[low] % CHUNK_HEADER ||
-	    source->block[low] - CHUNK_HEADER >= end)
+	if (known % CHUNK_HEADER || known - CHUNK_HEADER >= end)
 		return end;
-	return source->block[low] - CHUNK_HEADER;
+	return known - CHUNK_HEADER;
 }
 
 /* What is here is no chunk, or leads to none: say so, and go on where one is known to be. */
@@ -294,19 +321,24 @@ static struct err *walk_spans(struct glibc *glibc)
 
 /* --- sums --- */
 
+/* Which of them are links is no longer of interest, either. */
 static void add_up(struct heap_walk *walk)
 {
-	for (size_t i = 0; i < walk->chunks.vec.nr; i++) {
-		const struct heap_chunk *chunk = &walk->chunks.vec.at[i];
+	struct chunk_at at = heap_chunks_start();
+	struct heap_chunk chunk;
+
+	while (heap_chunks_next(&walk->chunks, &at, &chunk)) {
 		struct heap_arena *arena;
 
-		if (chunk->heap >= walk->arenas.nr)
+		if (chunk.note)
+			heap_chunks_set_note(&walk->chunks, &at, NOTE_NONE);
+		if (chunk.heap >= walk->arenas.nr)
 			continue;
-		arena = &walk->arenas.at[chunk->heap];
-		arena->bytes[chunk->kind] += chunk->size;
-		arena->chunks[chunk->kind]++;
-		if (chunk->kind >= CHUNK_FAST && chunk->size > arena->largest_free)
-			arena->largest_free = chunk->size;
+		arena = &walk->arenas.at[chunk.heap];
+		arena->bytes[chunk.kind] += chunk.size;
+		arena->chunks[chunk.kind]++;
+		if (chunk.kind >= CHUNK_FAST && chunk.size > arena->largest_free)
+			arena->largest_free = chunk.size;
 	}
 }
 
@@ -339,6 +371,7 @@ struct err *glibc_walk(const struct heap_source *source, struct heap_walk *ret)
 		add_up(&walk);
 	free(glibc.window.bytes);
 	vec_free(&glibc.links);
+	vec_free(&glibc.run_links);
 	if (err)
 		heap_walk_free(&walk);
 	else

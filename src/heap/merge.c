@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Blocks of a log and those of a heap walk, put together (theory in block.h). */
-
-#include "heap/block.h"
+/* The log and a heap walk, put together (theory in block.h). */
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "heap/block.h"
+#include "heap/radix.h"
 #include "heap/walk.h"
+
+#define BATCH	65536u
 
 static bool is_among(const uint64_t *word, size_t nr, uint64_t wanted)
 {
@@ -23,11 +26,61 @@ static bool is_among(const uint64_t *word, size_t nr, uint64_t wanted)
 	return low < nr && word[low] == wanted;
 }
 
+/* --- what is recorded --- */
+
+/* Records that are not noted yet: in order of address they are found at a fraction of the cost. */
+struct noting {
+	struct heap_chunks *chunks;
+	uint8_t process;
+	struct radix_item *item;
+	size_t nr;
+};
+
+static struct err *note_batch(struct noting *noting)
+{
+	struct chunk_at at = heap_chunks_start();
+	struct err *err = radix_sort(noting->item, noting->nr);
+	struct heap_chunk chunk;
+
+	for (size_t i = 0; i < noting->nr && !err; i++) {
+		heap_chunks_seek(noting->chunks, &at, noting->item[i].key);
+		if (at.address == noting->item[i].key &&
+		    heap_chunks_next(noting->chunks, &at, &chunk) &&
+		    chunk.address == noting->item[i].key)
+			heap_chunks_set_note(noting->chunks, &at, NOTE_RECORDED);
+	}
+	noting->nr = 0;
+	return err;
+}
+
+static struct err *note_record(const struct block *block, uint64_t slot UNUSED, void *ctx)
+{
+	struct noting *noting = ctx;
+
+	if (block->process != noting->process || block->heap == LOG_HEAP_USER)
+		return NULL;
+	noting->item[noting->nr++].key = block->address;
+	return noting->nr == BATCH ? note_batch(noting) : NULL;
+}
+
+static struct err *note_records(struct heap_walk *walk, const struct walk_merge *merge)
+{
+	AUTO_FREE struct radix_item *item = calloc(BATCH, sizeof(*item));
+	struct noting noting = { &walk->chunks, merge->process, item, 0 };
+	struct err *err = item ? NULL : err_nomem;
+
+	if (!err && merge->log)
+		err = blocks_each(merge->log, merge->in_hand, note_record, &noting);
+	return err ? err : note_batch(&noting);
+}
+
+/* --- what is not --- */
+
 /*
  * May a call that is under way have it? By its block, its chunk, or the chunk behind it: a chunk that
  * is merged with a free one before it is no longer known by its own address, and not yet free.
  */
-static bool is_in_hand(const struct blocks_merge *merge, const struct heap_chunk *chunk)
+static bool is_in_hand(const struct walk_merge *merge, const struct heap_chunk *chunk)
 {
 	uint64_t start = chunk->address - 16;
 
@@ -36,6 +89,51 @@ static bool is_in_hand(const struct blocks_merge *merge, const struct heap_chunk
 		(chunk->kind == CHUNK_USED &&
 		 is_among(merge->clue, merge->nr_clues, start + chunk->size))) &&
 	       !is_among(merge->sure, merge->nr_sure, chunk->address);
+}
+
+static struct err *note_rest(struct heap_walk *walk, const struct walk_merge *merge,
+			     struct addresses *left_out)
+{
+	struct chunk_at at = heap_chunks_start();
+	struct heap_chunk chunk;
+	struct err *err = NULL;
+
+	while (!err && heap_chunks_next(&walk->chunks, &at, &chunk)) {
+		/* One that was recorded is being freed. */
+		if (chunk.note == NOTE_RECORDED || !chunk_held(&chunk) ||
+		    (merge->complete && log_knew(merge->log, chunk.address)))
+			continue;
+		if (is_in_hand(merge, &chunk))
+			err = vec_push(&left_out->vec, chunk.address);
+		else
+			heap_chunks_set_note(&walk->chunks, &at, NOTE_EARLY);
+	}
+	return err;
+}
+
+struct err *walk_merge(struct heap_walk *walk, const struct walk_merge *merge,
+		       struct addresses *left_out)
+{
+	struct err *err = note_records(walk, merge);
+
+	return err ? err : note_rest(walk, merge, left_out);
+}
+
+/* --- blocks of a walk --- */
+
+struct block block_of_chunk(const struct heap_chunk *chunk, uint8_t process, bool complete)
+{
+	bool held = chunk_held(chunk);
+
+	return (struct block){
+		.address = chunk->address,
+		.size = held ? chunk_usable(chunk) : chunk->size,
+		.heap = chunk->heap,
+		.preattach = true,
+		.unrecorded = held && !complete,
+		.process = process,
+		.free_kind = held ? 0 : chunk->kind,
+	};
 }
 
 /* By their order: below the chunk at address? */
@@ -52,49 +150,28 @@ static bool is_of(const struct block *block, uint8_t process, uint64_t address)
 	       block->address == address;
 }
 
-/* A chunk of which there is no record. */
-static struct err *add_unknown(struct blocks *to, const struct blocks_merge *merge,
-			       const struct heap_chunk *chunk, struct addresses *left_out)
+struct err *blocks_add_walk(struct blocks *blocks, const struct heap_walk *walk, uint8_t process,
+			    bool complete)
 {
-	/* One that was recorded is being freed. */
-	if (!chunk_held(chunk) || (merge->complete && log_knew(merge->log, chunk->address)))
-		return NULL;
-	if (is_in_hand(merge, chunk))
-		return vec_push(&left_out->vec, chunk->address);
-	return vec_push(&to->vec, ((struct block){
-		.address = chunk->address,
-		.size = chunk_usable(chunk),
-		.heap = chunk->heap,
-		.preattach = true,
-		.unrecorded = !merge->complete,
-		.process = merge->process,
-	}));
-}
-
-struct err *blocks_add_walk(struct blocks *blocks, const struct blocks_merge *merge,
-			    struct addresses *left_out)
-{
-	const struct heap_chunks *chunks = &merge->walk->chunks;
 	const struct block *block = blocks->vec.at;
 	const struct block *end = blocks->vec.nr ? block + blocks->vec.nr : block;
+	struct chunk_at at = heap_chunks_start();
 	struct blocks to = BLOCKS_INIT;
+	struct heap_chunk chunk;
 	struct err *err = vec_reserve(&to.vec, blocks->vec.nr);
 
-	for (size_t i = 0; i < chunks->vec.nr && !err; i++) {
-		const struct heap_chunk *chunk = &chunks->vec.at[i];
-
-		for (; !err && block < end && is_before(block, merge->process, chunk->address);
-		     block++)
-			err = vec_push(&to.vec, *block);
-		if (err)
-			break;
-		if (block == end || !is_of(block, merge->process, chunk->address)) {
-			err = add_unknown(&to, merge, chunk, left_out);
+	while (!err && heap_chunks_next(&walk->chunks, &at, &chunk)) {
+		if (chunk.note != NOTE_RECORDED && chunk.note != NOTE_EARLY)
 			continue;
+		for (; !err && block < end && is_before(block, process, chunk.address); block++)
+			err = vec_push(&to.vec, *block);
+		if (!err && block < end && is_of(block, process, chunk.address)) {
+			err = vec_push(&to.vec, *block++);
+			if (!err)
+				to.vec.at[to.vec.nr - 1].heap = chunk.heap;
+		} else if (!err && chunk.note == NOTE_EARLY) {
+			err = vec_push(&to.vec, block_of_chunk(&chunk, process, complete));
 		}
-		err = vec_push(&to.vec, *block++);
-		if (!err)
-			to.vec.at[to.vec.nr - 1].heap = chunk->heap;
 	}
 	for (; block < end && !err; block++)
 		err = vec_push(&to.vec, *block);
@@ -105,28 +182,4 @@ struct err *blocks_add_walk(struct blocks *blocks, const struct blocks_merge *me
 	vec_free(&blocks->vec);
 	memcpy(&blocks->vec, &to.vec, sizeof(to.vec));
 	return NULL;
-}
-
-struct err *blocks_from_free(const struct heap_walk *walk, struct blocks *ret)
-{
-	struct blocks blocks = BLOCKS_INIT;
-	struct err *err = NULL;
-
-	for (size_t i = 0; i < walk->chunks.vec.nr && !err; i++) {
-		const struct heap_chunk *chunk = &walk->chunks.vec.at[i];
-
-		if (chunk->kind >= CHUNK_CACHED)
-			err = vec_push(&blocks.vec, ((struct block){
-				.address = chunk->address,
-				.size = chunk->size,
-				.heap = chunk->heap,
-				.preattach = true,
-				.free_kind = chunk->kind,
-			}));
-	}
-	if (err)
-		blocks_free(&blocks);
-	else
-		*ret = blocks;
-	return err;
 }

@@ -62,7 +62,7 @@ static struct err *named_key(struct site_sums *sums, uint32_t stack, uint64_t *r
 	return err;
 }
 
-static struct err *block_key(struct site_sums *sums, const struct block *block, uint64_t *ret)
+static struct err *site_key(struct site_sums *sums, const struct block *block, uint64_t *ret)
 {
 	switch (sums->spec->by) {
 	case SITE_FUNCTION:
@@ -136,7 +136,7 @@ struct err *site_sums_add(struct site_sums *sums, const struct block *block)
 	uint64_t key = 0;
 	uint32_t number;
 	struct site *site;
-	struct err *err = block_key(sums, block, &key);
+	struct err *err = site_key(sums, block, &key);
 
 	if (!err)
 		err = keymap_number(&sums->keys, key, &number);

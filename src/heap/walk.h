@@ -49,31 +49,9 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "base/vec.h"
+#include "heap/chunk.h"
 
 #define HEAPS_MAX	60000u	/* arenas; numbers above are LOG_HEAP_* */
-
-enum chunk_kind {
-	CHUNK_USED,		/* the program has it */
-	CHUNK_MMAPPED,		/* the same; a mapping of its own */
-	CHUNK_OWN,		/* the allocator's: a thread's cache */
-	CHUNK_CACHED,		/* free, in a thread's cache */
-	CHUNK_FAST,		/* free, in a fastbin */
-	CHUNK_FREE,		/* free, in a bin */
-	CHUNK_TOP,		/* the end of an arena, not yet given out */
-	CHUNK_KINDS,
-};
-
-/* 16 bytes, since there are millions. */
-struct heap_chunk {
-	uint64_t address : 48;	/* of the block in it */
-	uint64_t heap : 16;	/* number, or LOG_HEAP_MMAP */
-	uint64_t size : 56;	/* with its header */
-	uint64_t kind : 8;
-};
-
-struct heap_chunks {
-	VEC(struct heap_chunk) vec;	/* in order of address */
-};
 
 /* A run of chunks, end to end. */
 struct heap_span {
@@ -101,7 +79,7 @@ struct heap_damage {
 };
 
 struct heap_walk {
-	struct heap_chunks chunks;
+	struct heap_chunks chunks;	/* in order of address */
 	VEC(struct heap_arena) arenas;	/* by number */
 	VEC(struct heap_span) spans;	/* by start */
 	VEC(struct heap_damage) damage;	/* at most HEAP_DAMAGE_MAX */
@@ -112,7 +90,7 @@ struct heap_walk {
 	VEC(uint64_t) loose;		/* blocks that a clue leads to by links: see heap_source */
 };
 
-#define HEAP_WALK_INIT	{ .chunks = { VEC_INIT } }
+#define HEAP_WALK_INIT	{ .chunks = { .nr = 0 } }
 #define HEAP_DAMAGE_MAX	1000u
 
 /* A private writable mapping. */
@@ -133,8 +111,12 @@ struct heap_source {
 	const uint64_t *thread;		/* thread pointers, as far as they are known */
 	size_t nr_threads;
 	bool all_threads;		/* there are no others */
-	const uint64_t *block;		/* blocks that are surely in use, in order of address */
-	size_t nr_blocks;
+	/*
+	 * The first block from address on that is surely in use; UINT64_MAX: there is none. Asked for
+	 * addresses that go up, where there is damage. NULL: none is known.
+	 */
+	uint64_t (*known_from)(void *ctx, uint64_t address);
+	void *ctx;
 	/*
 	 * Words that threads inside the allocator have in hand. One of them may be taking a list apart
 	 * that nothing else leads to any more (malloc_consolidate, the end of a thread): chunks of
@@ -151,27 +133,5 @@ struct heap_source {
  */
 struct err *glibc_walk(const struct heap_source *source, struct heap_walk *ret) MUST_CHECK;
 void heap_walk_free(struct heap_walk *walk);
-
-/* Bytes that the program can use of a chunk. */
-static inline uint64_t chunk_usable(const struct heap_chunk *chunk)
-{
-	return chunk->size - (chunk->kind == CHUNK_MMAPPED ? 16 : 8);
-}
-
-/* Does the program have it? */
-static inline bool chunk_held(const struct heap_chunk *chunk)
-{
-	return chunk->kind == CHUNK_USED || chunk->kind == CHUNK_MMAPPED;
-}
-
-/* The chunk of the block at address, or NULL. */
-struct heap_chunk *heap_chunk_at(const struct heap_chunks *chunks, uint64_t address);
-/*
- * The chunk that holds address, or NULL: from its word of size on, since the one before that
- * belongs to the chunk before (a block reaches into it, and so does what is said of a free one).
- */
-const struct heap_chunk *heap_chunk_around(const struct heap_chunks *chunks, uint64_t address);
-/* "used", "tcache", "fastbin", ...; that of a free chunk in a bin is by its size. */
-const char *heap_chunk_kind(const struct heap_chunk *chunk);
 
 #endif

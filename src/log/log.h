@@ -222,6 +222,8 @@ struct log_thread_view {
 };
 struct log_thread_view log_thread_get(const struct log *log, uint32_t thread);
 
+/* slot, not 0, is where the record is. */
+typedef bool log_each_fn(const struct log_record *record, uint64_t slot, void *ctx);
 /*
  * Call fn for every record, in no order, each one consistent in itself; true ends it. Blocks that
  * live through the whole scan come exactly once; an address that is freed and given out again
@@ -230,8 +232,13 @@ struct log_thread_view log_thread_get(const struct log *log, uint32_t thread);
  * it in agent_thread.op[] meanwhile (agent/state.h: `old`, where `took` is set), but for a few
  * instructions. Who merges that goes by address and time: for a moment it may be in both.
  */
-void log_each(const struct log *log, bool (*fn)(const struct log_record *record, void *ctx),
-	      void *ctx);
+void log_each(const struct log *log, log_each_fn *fn, void *ctx);
+/*
+ * The record that is now in a slot, false if none is. A record stays where it is as long as it is
+ * live, so that a slot is as good as a copy of it for who looks whether it is the same one (time).
+ * Any number may be asked for.
+ */
+bool log_slot(const struct log *log, uint64_t slot, struct log_record *ret);
 /* Sums; consistent only while nobody writes. */
 struct log_accounts log_accounts_get(const struct log *log);
 /* Records now in the table, by a count that the writers keep; exact while nobody writes. */

@@ -11,28 +11,50 @@
 #include "log/stack.h"
 #include "log/table.h"
 
-static bool window_each(const struct log_window *window,
-			bool (*fn)(const struct log_record *record, void *ctx), void *ctx)
+/* Slots are counted as in hints: in units of slots from the first table on, headers of windows too. */
+#define WINDOW_UNITS	(sizeof(struct log_window) / sizeof(struct log_slot))
+
+static bool window_each(const struct log *log, const struct log_window *window,
+			log_each_fn *fn, void *ctx)
 {
+	uint64_t unit = (uint64_t)(window - log->table[0].window) * WINDOW_UNITS + 1;
+
 	for (unsigned i = 0; i < WINDOW_SLOTS; i++) {
 		struct log_record record;
 
-		if (slot_read(&window->slot[i], &record) && fn(&record, ctx))
+		if (slot_read(&window->slot[i], &record) && fn(&record, unit + i, ctx))
 			return true;
 	}
 	return false;
 }
 
-void log_each(const struct log *log, bool (*fn)(const struct log_record *record, void *ctx),
-	      void *ctx)
+void log_each(const struct log *log, log_each_fn *fn, void *ctx)
 {
 	/* A table that is added meanwhile has only what is younger than this scan. */
 	uint32_t nr = table_count(log);
 
 	for (uint32_t i = 0; i < nr; i++)
 		for (uint32_t j = 0; j < log->table[i].nr; j++)
-			if (window_each(&log->table[i].window[j], fn, ctx))
+			if (window_each(log, &log->table[i].window[j], fn, ctx))
 				return;
+}
+
+/* NULL: there is no such slot in the tables in use. */
+static const struct log_slot *slot_at(const struct log *log, uint64_t number)
+{
+	const struct log_table *last = &log->table[table_count(log) - 1];
+	uint64_t windows = (uint64_t)(last->window - log->table[0].window) + last->nr;
+
+	if (number / WINDOW_UNITS >= windows || number % WINDOW_UNITS == 0)
+		return NULL;
+	return &log->table[0].window[number / WINDOW_UNITS].slot[number % WINDOW_UNITS - 1];
+}
+
+bool log_slot(const struct log *log, uint64_t slot, struct log_record *ret)
+{
+	const struct log_slot *at = slot_at(log, slot);
+
+	return at && slot_read(at, ret);
 }
 
 struct log_stack_view log_stack_get(const struct log *log, uint32_t stack)

@@ -9,6 +9,7 @@
 
 #include "base/cancel.h"
 #include "heap/block.h"
+#include "heap/list.h"
 #include "log/log.h"
 #include "report/out.h"
 #include "report/progress.h"
@@ -56,10 +57,10 @@ static uint8_t width_of(uint64_t value)
 	return (uint8_t)(format_u64(text, value) + 1);
 }
 
-static void layout_init(struct layout *layout, struct session *session, const struct blocks *blocks)
+/* Columns are wide enough for all that may come, though names or a limit may yet leave out the widest. */
+static void layout_init(struct layout *layout, struct session *session, const struct list *list)
 {
-	uint64_t size = 0, time = 0;
-	size_t i;
+	struct list_sums sums = list_sums(list);
 
 	*layout = (struct layout){
 		.session = session,
@@ -67,15 +68,11 @@ static void layout_init(struct layout *layout, struct session *session, const st
 		.pids = session_pids(session),
 	};
 	memcpy(layout->widths, least_widths, sizeof(least_widths));
-	for (i = 0; i < blocks->vec.nr; i++) {
-		size = MAX(size, blocks->vec.at[i].size);
-		time = MAX(time, blocks->vec.at[i].time);
-	}
-	layout->widths[SIZE] = MAX(layout->widths[SIZE], width_of(size));
-	if (time)
+	layout->widths[SIZE] = MAX(layout->widths[SIZE], width_of(sums.size));
+	if (sums.time)
 		layout->widths[SEQ] =
-			MAX(layout->widths[SEQ], width_of(log_seq(layout->log, time)));
-	for (i = 0; i < COLUMNS; i++)
+			MAX(layout->widths[SEQ], width_of(log_seq(layout->log, sums.time)));
+	for (unsigned i = 0; i < COLUMNS; i++)
 		layout->indent += layout->widths[i];
 }
 
@@ -173,20 +170,46 @@ static void print_head(const struct layout *layout, struct out *out)
 	out_text(out, "STACK TRACEBACK\n");
 }
 
-static struct err *print_rows(const struct layout *layout, const struct blocks *blocks,
-			      struct stack_texts *texts, struct out *out)
+/* What was printed. */
+struct sums {
+	uint64_t blocks, bytes, early, early_bytes;
+	struct sample_share all;	/* what the recorded ones stand for */
+};
+
+static void add_up(struct sums *sums, const struct block *block, uint64_t sample)
 {
+	struct sample_share share;
+
+	sums->blocks++;
+	sums->bytes += block->size;
+	if (block->preattach) {
+		sums->early++;
+		sums->early_bytes += block->size;
+		return;
+	}
+	share = block_share(sample, block);
+	sums->all.blocks += share.blocks;
+	sums->all.bytes += share.bytes;
+}
+
+static struct err *print_rows(const struct layout *layout, struct list *list,
+			      struct stack_texts *texts, struct sums *sums, struct out *out)
+{
+	uint64_t sample = log_config(layout->log).sample;
 	struct progress progress;
-	struct err *err = NULL;
-	size_t i;
+	const struct block *block;
+	struct err *err = list_next(list, &block);
 
 	progress_start(&progress, "listing allocations");
-	for (i = 0; !err && !out_done(out) && i < blocks->vec.nr; i++) {
-		err = print_row(layout, &blocks->vec.at[i], texts, out);
-		if (!err && i % 256 == 0) {
+	while (!err && block && !out_done(out)) {
+		err = print_row(layout, block, texts, out);
+		if (!err && sums->blocks % 256 == 0) {
 			err = cancel_check();
-			progress_step(&progress, i, blocks->vec.nr);
+			progress_step(&progress, sums->blocks, list_sums(list).nr);
 		}
+		add_up(sums, block, sample);
+		if (!err)
+			err = list_next(list, &block);
 	}
 	progress_end(&progress);
 	return err;
@@ -217,50 +240,38 @@ void heap_notes_print(const struct session_heap *heap, struct out *out)
 		      (unsigned long long)heap->under_way);
 }
 
-static void print_sums(const struct blocks *blocks, uint64_t sample, bool complete,
-		       struct out *out)
+static void print_sums(const struct sums *sums, uint64_t sample, bool complete, struct out *out)
 {
-	uint64_t bytes = 0, early = 0, early_bytes = 0;
-	struct sample_share share, all = { 0, 0 };
-	size_t i;
-
-	for (i = 0; i < blocks->vec.nr; i++) {
-		bytes += blocks->vec.at[i].size;
-		if (blocks->vec.at[i].preattach) {
-			early++;
-			early_bytes += blocks->vec.at[i].size;
-			continue;
-		}
-		share = block_share(sample, &blocks->vec.at[i]);
-		all.blocks += share.blocks;
-		all.bytes += share.bytes;
-	}
-	out_f(out, "%zu allocations, %llu bytes; %llu allocations, %llu bytes %s\n",
-	      blocks->vec.nr, (unsigned long long)bytes, (unsigned long long)early,
-	      (unsigned long long)early_bytes,
-	      complete || !early ? "from before the attach" : "not recorded");
+	out_f(out, "%llu allocations, %llu bytes; %llu allocations, %llu bytes %s\n",
+	      (unsigned long long)sums->blocks, (unsigned long long)sums->bytes,
+	      (unsigned long long)sums->early, (unsigned long long)sums->early_bytes,
+	      complete || !sums->early ? "from before the attach" : "not recorded");
 	if (sample)
 		out_f(out,
 		      "Sampled (one in %llu bytes): they stand for %llu allocations, %llu bytes\n",
-		      (unsigned long long)sample, (unsigned long long)all.blocks,
-		      (unsigned long long)all.bytes);
+		      (unsigned long long)sample, (unsigned long long)sums->all.blocks,
+		      (unsigned long long)sums->all.bytes);
 }
 
-struct err *blocks_print(struct session *session, const struct blocks *blocks,
+struct err *blocks_print(struct session *session, struct list *list,
 			 const struct session_heap *heap, struct out *out)
 {
 	struct layout layout;
 	struct stack_texts texts;
+	struct sums sums = { .blocks = 0 };
 	struct err *err;
 
-	layout_init(&layout, session, blocks);
+	layout_init(&layout, session, list);
 	stack_texts_init(&texts, session, layout.indent);
 	print_head(&layout, out);
-	err = print_rows(&layout, blocks, &texts, out);
+	err = print_rows(&layout, list, &texts, &sums, out);
 	if (!err) {
 		out_text(out, "\n");
 		heap_notes_print(heap, out);
-		print_sums(blocks, log_config(layout.log).sample, heap->complete, out);
+		if (list_gone(list))
+			out_f(out, "Up to %llu blocks more were freed or resized before they could "
+				   "be listed\n", (unsigned long long)list_gone(list));
+		print_sums(&sums, log_config(layout.log).sample, heap->complete, out);
 	}
 	stack_texts_free(&texts);
 	return err;

@@ -5,19 +5,19 @@
 
 #include "base/err.h"
 
-struct blocks;
+struct list;
 struct out;
 struct session;
 struct session_heap;
 
 /*
- * All of blocks, in their order, what can be said of the walk that they come from (heap; its blocks
- * are not looked at), and the line with the sums.
+ * All of the list, as it comes, what can be said of the walk that it comes from, and the line with the
+ * sums of what was printed.
  */
-struct err *blocks_print(struct session *session, const struct blocks *blocks,
+struct err *blocks_print(struct session *session, struct list *list,
 			 const struct session_heap *heap, struct out *out) MUST_CHECK;
 /* Free chunks: the table of `malloc freespace`. */
-struct err *chunks_print(const struct blocks *blocks, const struct session_heap *heap,
+struct err *chunks_print(struct list *list, const struct session_heap *heap,
 			 struct out *out) MUST_CHECK;
 /* What is not certain of the walk, a line each. */
 void heap_notes_print(const struct session_heap *heap, struct out *out);

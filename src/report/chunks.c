@@ -2,42 +2,54 @@
 /* The table of `malloc freespace`. */
 
 #include "base/cancel.h"
+#include "heap/list.h"
 #include "heap/walk.h"
 #include "log/log.h"
 #include "report/blocks.h"
 #include "report/out.h"
 #include "session/heap.h"
 
-struct err *chunks_print(const struct blocks *blocks, const struct session_heap *heap,
-			 struct out *out)
+struct sums {
+	uint64_t bytes[CHUNK_KINDS], chunks[CHUNK_KINDS], all_bytes, all;
+};
+
+static struct err *print_rows(struct list *list, struct sums *sums, struct out *out)
 {
-	uint64_t bytes[CHUNK_KINDS] = { 0 }, chunks[CHUNK_KINDS] = { 0 }, all = 0;
-	struct err *err = NULL;
+	const struct block *block;
+	struct err *err = list_next(list, &block);
+
+	while (!err && block && !out_done(out)) {
+		out_address(out, block->address);
+		out_f(out, " %-10llu %-5u %s\n", (unsigned long long)block->size, block->heap,
+		      heap_chunk_kind(block->free_kind));
+		sums->bytes[block->free_kind] += block->size;
+		sums->chunks[block->free_kind]++;
+		sums->all_bytes += block->size;
+		if (sums->all++ % 1024 == 0)
+			err = cancel_check();
+		if (!err)
+			err = list_next(list, &block);
+	}
+	return err;
+}
+
+struct err *chunks_print(struct list *list, const struct session_heap *heap, struct out *out)
+{
+	struct sums sums = { { 0 }, { 0 }, 0, 0 };
+	struct err *err;
 
 	out_heading(out, "Freespace Held by the Malloc Subsystem:");
 	out_text(out, "\n\nADDRESS            SIZE       HEAP  KIND\n");
-	for (size_t i = 0; i < blocks->vec.nr && !err && !out_done(out); i++) {
-		const struct block *block = &blocks->vec.at[i];
-		const struct heap_chunk chunk = { .kind = block->free_kind };
-
-		out_address(out, block->address);
-		out_f(out, " %-10llu %-5u %s\n", (unsigned long long)block->size, block->heap,
-		      heap_chunk_kind(&chunk));
-		bytes[block->free_kind] += block->size;
-		chunks[block->free_kind]++;
-		all += block->size;
-		if (i % 1024 == 0)
-			err = cancel_check();
-	}
+	err = print_rows(list, &sums, out);
 	out_text(out, "\n");
 	for (unsigned kind = CHUNK_CACHED; kind < CHUNK_KINDS; kind++) {
-		const struct heap_chunk chunk = { .kind = kind };
-
-		if (chunks[kind])
-			out_f(out, "%s: %llu chunks, %llu bytes\n", heap_chunk_kind(&chunk),
-			      (unsigned long long)chunks[kind], (unsigned long long)bytes[kind]);
+		if (sums.chunks[kind])
+			out_f(out, "%s: %llu chunks, %llu bytes\n", heap_chunk_kind(kind),
+			      (unsigned long long)sums.chunks[kind],
+			      (unsigned long long)sums.bytes[kind]);
 	}
 	heap_notes_print(heap, out);
-	out_f(out, "%zu free chunks, %llu bytes\n", blocks->vec.nr, (unsigned long long)all);
+	out_f(out, "%llu free chunks, %llu bytes\n", (unsigned long long)sums.all,
+	      (unsigned long long)sums.all_bytes);
 	return err;
 }

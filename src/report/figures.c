@@ -11,42 +11,65 @@
 #include "report/table.h"
 #include "session/session.h"
 
-static void add_block(struct figures *figures, const struct block *block)
+static struct err *add_record(const struct block *block, uint64_t slot UNUSED, void *ctx)
 {
+	struct figures *figures = ctx;
 	struct sample_share share = block_share(figures->sample, block);
 
-	if (block->preattach) {
-		figures->early_bytes += block->size;
-		figures->early_blocks++;
-	} else {
-		figures->records++;
-		if (block->heap < figures->heap.walk.arenas.nr)
-			figures->recorded[block->heap]++;
-	}
+	figures->records++;
 	if (block->heap == LOG_HEAP_USER) {
 		figures->user_bytes += share.bytes;
 		figures->user_blocks += share.blocks;
-	} else if (!block->preattach || !figures->sample) {
+	} else {
 		figures->bytes += share.bytes;
 		figures->blocks += share.blocks;
 	}
+	return NULL;
 }
 
-/* The blocks themselves are not kept. */
+static struct err *add_records(void *ctx, const struct session_heap *heap UNUSED,
+			       const struct log *log, const struct in_hand *in_hand)
+{
+	return log ? blocks_each(log, in_hand, add_record, ctx) : NULL;
+}
+
+static void add_early(struct figures *figures, uint64_t size)
+{
+	figures->early_bytes += size;
+	figures->early_blocks++;
+	if (!figures->sample) {
+		figures->bytes += size;
+		figures->blocks++;
+	}
+}
+
+static void add_chunks(struct figures *figures)
+{
+	const struct heap_walk *walk = &figures->heap.walk;
+	struct chunk_at at = heap_chunks_start();
+	struct heap_chunk chunk;
+
+	while (figures->heap.walked && heap_chunks_next(&walk->chunks, &at, &chunk)) {
+		if (chunk.note == NOTE_EARLY)
+			add_early(figures, chunk_usable(&chunk));
+		else if (chunk.note == NOTE_RECORDED && chunk.heap < walk->arenas.nr)
+			figures->recorded[chunk.heap]++;
+	}
+}
+
 static struct err *add_blocks(struct session *session, enum session_heap_how how,
 			      struct figures *figures)
 {
-	struct err *err = session_heap(session, how, &figures->heap);
+	const struct session_heap_look at = { add_records, figures };
+	struct err *err = session_heap(session, how, &at, &figures->heap);
 
 	if (err)
 		return err;
 	figures->recorded = calloc(figures->heap.walk.arenas.nr + 1, sizeof(*figures->recorded));
-	for (size_t i = 0; figures->recorded && i < figures->heap.blocks.vec.nr; i++)
-		add_block(figures, &figures->heap.blocks.vec.at[i]);
-	blocks_free(&figures->heap.blocks);
-	figures->heap.blocks = (struct blocks)BLOCKS_INIT;
-	if (figures->recorded)
+	if (figures->recorded) {
+		add_chunks(figures);
 		return NULL;
+	}
 	session_heap_free(&figures->heap);
 	return err_nomem;
 }

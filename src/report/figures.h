@@ -29,7 +29,7 @@ struct figures {
 	 */
 	uint64_t bytes, blocks;
 	uint64_t early_bytes, early_blocks;	/* of these, in no record */
-	struct session_heap heap;	/* without its blocks */
+	struct session_heap heap;
 	uint64_t *recorded;		/* by heap: blocks there of which there is a record */
 	uint64_t allocs, frees;		/* recorded or passed over by sampling */
 	struct log_accounts accounts;

@@ -86,7 +86,7 @@ static void print_chunk(const struct heap_chunk *chunk, uint64_t address, struct
 	else if (chunk_held(chunk))
 		out_text(out, " a block");
 	else
-		out_f(out, " a free chunk (%s)", heap_chunk_kind(chunk));
+		out_f(out, " a free chunk (%s)", heap_chunk_kind(chunk->kind));
 	out_f(out, " of %llu bytes at ", (unsigned long long)chunk_usable(chunk));
 	out_address(out, chunk->address);
 	out_text(out, ", ");
@@ -94,19 +94,84 @@ static void print_chunk(const struct heap_chunk *chunk, uint64_t address, struct
 	out_text(out, "\n");
 }
 
+/* The last block of the log, of the process that was walked, that begins at or before an address. */
+struct nearest {
+	uint64_t address;
+	uint8_t process;
+	bool exact;		/* at, and not before */
+	struct block block;	/* if found */
+	bool found;
+};
+
+static struct err *take_nearer(const struct block *block, uint64_t slot UNUSED, void *ctx)
+{
+	struct nearest *nearest = ctx;
+	uint64_t least = nearest->exact ? nearest->address :
+			 nearest->found ? nearest->block.address : 0;
+
+	if (block->process != nearest->process || block->heap == LOG_HEAP_USER ||
+	    block->address > nearest->address || block->address < least)
+		return NULL;
+	nearest->block = *block;
+	nearest->found = true;
+	return NULL;
+}
+
+static struct err *find_nearest(struct session *session, struct nearest *nearest)
+{
+	const struct log *log = session_log(session);
+	uint64_t key = nearest->address | (uint64_t)nearest->process << LOG_PROCESS_SHIFT;
+	struct in_hand in_hand = { VEC_INIT };
+	struct log_record record;
+	struct err *err;
+
+	if (log_lookup(log, key, &record)) {
+		nearest->block = block_of_record(&record);
+		nearest->found = true;
+		return NULL;
+	}
+	err = session_in_hand(session, &in_hand);
+	if (!err)
+		err = blocks_each(log, &in_hand, take_nearer, nearest);
+	vec_free(&in_hand.vec);
+	return err;
+}
+
+/* Where there is a chunk it has the last word: the program's is the size that it asked for. */
+static struct err *find_block(struct session *session, const struct session_heap *heap,
+			      const struct heap_chunk *chunk, struct nearest *nearest)
+{
+	struct err *err;
+
+	if (chunk && chunk->note == NOTE_EARLY) {
+		nearest->block = block_of_chunk(chunk, heap->process, heap->complete);
+		nearest->found = true;
+		return NULL;
+	}
+	if (chunk && chunk->note != NOTE_RECORDED)
+		return NULL;
+	err = find_nearest(session, nearest);
+	if (!err && nearest->found && chunk)
+		nearest->block.heap = chunk->heap;
+	return err;
+}
+
 struct err *find_print(struct session *session, const struct session_heap *heap, uint64_t address,
 		       struct out *out)
 {
-	const struct block *block = blocks_before(&heap->blocks, heap->process, address);
-	const struct heap_chunk *chunk =
-		heap->walked ? heap_chunk_around(&heap->walk.chunks, address) : NULL;
+	struct heap_chunk chunk;
+	bool chunked = heap->walked && heap_chunk_around(&heap->walk.chunks, address, &chunk);
+	struct nearest nearest = { .address = chunked ? chunk.address : address,
+				   .process = heap->process, .exact = chunked };
+	struct err *err = find_block(session, heap, chunked ? &chunk : NULL, &nearest);
 
-	/* The program's word is the size that it asked for; where there is a chunk, that has the last. */
-	if (block && (chunk ? block->address == chunk->address && address >= chunk->address :
-			      address - block->address < MAX(block->size, 1ull)))
-		return print_block(session, block, address, out);
-	if (chunk) {
-		print_chunk(chunk, address, out);
+	if (err)
+		return err;
+	if (nearest.found && (chunked ? address >= chunk.address :
+			      address - nearest.block.address < MAX(nearest.block.size, 1ull)))
+		return print_block(session, &nearest.block, address, out);
+	if (chunked) {
+		print_chunk(&chunk, address, out);
 		return NULL;
 	}
 	out_address(out, address);

@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/path.h"
+#include "heap/known.h"
 #include "os/tracer.h"
 #include "probe/probe.h"
 #include "session/private.h"
@@ -45,11 +46,13 @@ struct words {
 struct job {
 	struct session *session;
 	bool check;
+	const struct session_heap_look *at;
+	struct err *look_err;
 	struct session_heap *ret;
 	struct view view;		/* of this look */
 	VEC(struct heap_map) maps;
 	VEC(struct heap_map) data;
-	struct words threads, clues, blocks, sure;
+	struct words threads, clues, sure;
 	uint64_t drain_budget;
 	uint64_t unknown_frees;		/* up to this look */
 	struct addresses left_out;	/* of this look */
@@ -68,7 +71,6 @@ static void job_free(struct job *job)
 	vec_free(&job->data);
 	vec_free(&job->threads.vec);
 	vec_free(&job->clues.vec);
-	vec_free(&job->blocks.vec);
 	vec_free(&job->sure.vec);
 	vec_free(&job->left_out.vec);
 	vec_free(&job->seen.vec);
@@ -200,30 +202,9 @@ static struct err *look_at_threads(struct job *job)
 
 /* --- one look --- */
 
-static struct err *read_log(struct job *job)
-{
-	const struct view *view = &job->view;
-
-	return view->log ? blocks_from_log(view->log, &view->in_hand, &job->ret->blocks) : NULL;
-}
-
-/* Where the walk may go on behind damage: at blocks that are surely there. */
-static struct err *take_known(struct job *job, uint8_t process)
-{
-	struct err *err = NULL;
-
-	vec_clear(&job->blocks.vec);
-	for (size_t i = 0; i < job->ret->blocks.vec.nr && !err; i++) {
-		const struct block *block = &job->ret->blocks.vec.at[i];
-
-		if (block->process == process && block->heap != LOG_HEAP_USER)
-			err = vec_push(&job->blocks.vec, block->address);
-	}
-	return err;
-}
-
 static struct err *walk_heaps(struct job *job)
 {
+	struct known known = KNOWN_INIT(job->view.log, job->view.process);
 	struct heap_source source = {
 		.memory = job->view.memory,
 		.map = job->maps.at, .nr_maps = job->maps.nr,
@@ -231,12 +212,15 @@ static struct err *walk_heaps(struct job *job)
 		.main_arena = job->view.main_arena,
 		.thread = job->threads.vec.at, .nr_threads = job->threads.vec.nr,
 		.all_threads = job->all_threads,
-		.block = job->blocks.vec.at, .nr_blocks = job->blocks.vec.nr,
+		.known_from = known_from, .ctx = &known,
 		.clue = job->clues.vec.at, .nr_clues = job->clues.vec.nr,
 		.check = job->check,
 	};
+	struct err *err;
 
-	return glibc_walk(&source, &job->ret->walk);
+	err = glibc_walk(&source, &job->ret->walk);
+	known_free(&known);
+	return err;
 }
 
 /* What clues lead to is in hand as well. */
@@ -252,9 +236,9 @@ static struct err *take_loose(struct job *job)
 
 static struct err *merge(struct job *job)
 {
-	struct blocks_merge merge = {
+	struct walk_merge merge = {
 		.log = job->view.log,
-		.walk = &job->ret->walk,
+		.in_hand = &job->view.in_hand,
 		.process = job->view.process,
 		.complete = job->view.complete,
 		.clue = job->clues.vec.at, .nr_clues = job->clues.vec.nr,
@@ -262,7 +246,7 @@ static struct err *merge(struct job *job)
 	};
 
 	vec_clear(&job->left_out.vec);
-	return blocks_add_walk(&job->ret->blocks, &merge, &job->left_out);
+	return walk_merge(&job->ret->walk, &merge, &job->left_out);
 }
 
 /*
@@ -272,16 +256,14 @@ static struct err *merge(struct job *job)
  */
 static struct err *keep_sure(struct job *job)
 {
-	const struct blocks *blocks = &job->ret->blocks;
+	struct chunk_at at = heap_chunks_start();
 	size_t had = job->sure.vec.nr;
+	struct heap_chunk chunk;
 	struct err *err = NULL;
 
-	for (size_t i = 0; i < blocks->vec.nr && !err; i++) {
-		uint64_t address = blocks->vec.at[i].address;
-
-		if (blocks->vec.at[i].preattach && !is_among(&job->sure, had, address))
-			err = vec_push(&job->sure.vec, address);
-	}
+	while (!err && heap_chunks_next(&job->ret->walk.chunks, &at, &chunk))
+		if (chunk.note == NOTE_EARLY && !is_among(&job->sure, had, chunk.address))
+			err = vec_push(&job->sure.vec, chunk.address);
 	if (job->sure.vec.nr > had)
 		sort_words(&job->sure);
 	return err;
@@ -298,24 +280,30 @@ static void drop_freed(struct job *job)
 }
 
 struct cursor {
-	size_t listed, left_out;
+	struct chunk_at chunk;
+	size_t left_out;
 };
 
 /* The next block of this look, by address, that no record knows, listed or left out; 0: no more. */
 static uint64_t next_block(const struct job *job, struct cursor *at)
 {
-	const struct blocks *blocks = &job->ret->blocks;
 	const struct addresses *left_out = &job->left_out;
-	uint64_t listed, other;
+	struct chunk_at next = at->chunk;
+	uint64_t listed = UINT64_MAX, other = UINT64_MAX;
+	struct heap_chunk chunk;
 
-	while (at->listed < blocks->vec.nr && !blocks->vec.at[at->listed].preattach)
-		at->listed++;
-	listed = at->listed < blocks->vec.nr ? blocks->vec.at[at->listed].address : UINT64_MAX;
-	other = at->left_out < left_out->vec.nr ? left_out->vec.at[at->left_out] : UINT64_MAX;
+	while (listed == UINT64_MAX && heap_chunks_next(&job->ret->walk.chunks, &next, &chunk)) {
+		if (chunk.note == NOTE_EARLY)
+			listed = chunk.address;
+		else
+			at->chunk = next;
+	}
+	if (at->left_out < left_out->vec.nr)
+		other = left_out->vec.at[at->left_out];
 	if (listed == UINT64_MAX && other == UINT64_MAX)
 		return 0;
 	if (listed < other)
-		at->listed++;
+		at->chunk = next;
 	else
 		at->left_out++;
 	return MIN(listed, other);
@@ -329,7 +317,7 @@ static struct err *keep_seen(struct job *job)
 {
 	struct words *seen = &job->seen;
 	size_t had = seen->vec.nr, kept = 0, i = 0;
-	struct cursor at = { 0, 0 };
+	struct cursor at = { heap_chunks_start(), 0 };
 	struct err *err = NULL;
 	uint64_t address;
 
@@ -383,8 +371,6 @@ static struct err *find_holders(struct job *job)
 
 static void forget_look(struct session_heap *heap)
 {
-	blocks_free(&heap->blocks);
-	heap->blocks = (struct blocks)BLOCKS_INIT;
 	if (heap->walked)
 		heap_walk_free(&heap->walk);
 	heap->walked = false;
@@ -404,10 +390,6 @@ static struct err *look(struct job *job)
 	err = look_at_maps(job);
 	if (!err)
 		err = look_at_threads(job);
-	if (!err)
-		err = read_log(job);
-	if (!err)
-		err = take_known(job, job->view.process);
 	if (err)
 		return err;
 	err = walk_heaps(job);
@@ -478,17 +460,40 @@ static struct err *heap_job(void *arg)
 	if (err)
 		return err;
 	err = look_until_certain(job, !was);
+	if (!err && job->at)
+		job->look_err = job->at->at(job->at->ctx, job->ret, job->view.log,
+					      &job->view.in_hand);
 	if (!session->ended)
 		session_let_go(session, was);
 	return err;
 }
 
-struct err *session_heap_stopped(struct session *session, bool may_run, struct session_heap *ret)
+static struct err *all_blocks(const struct job *job, struct blocks *ret)
 {
-	struct session_heap heap = { BLOCKS_INIT, HEAP_WALK_INIT, VEC_INIT, .walked = false };
+	struct blocks blocks = BLOCKS_INIT;
+	struct err *err = NULL;
+
+	if (job->view.log)
+		err = blocks_from_log(job->view.log, &job->view.in_hand, &blocks);
+	if (!err)
+		err = blocks_add_walk(&blocks, &job->ret->walk, job->ret->process,
+				      job->ret->complete);
+	if (err)
+		blocks_free(&blocks);
+	else
+		*ret = blocks;
+	return err;
+}
+
+struct err *session_heap_stopped(struct session *session, bool may_run, struct session_heap *ret,
+				 struct blocks *blocks_ret)
+{
+	struct session_heap heap = SESSION_HEAP_INIT;
 	struct job job = { .session = session, .ret = &heap, .view = VIEW_INIT };
 	struct err *err = look_until_certain(&job, may_run);
 
+	if (!err)
+		err = all_blocks(&job, blocks_ret);
 	job_free(&job);
 	if (err)
 		session_heap_free(&heap);
@@ -498,17 +503,18 @@ struct err *session_heap_stopped(struct session *session, bool may_run, struct s
 }
 
 /* Without a stop. */
-static struct err *read_log_alone(const struct session *session, struct session_heap *ret)
+static struct err *look_at_log(struct job *job)
 {
+	const struct session *session = job->session;
 	struct in_hand in_hand = { VEC_INIT };
-	struct err *err;
+	struct err *err = NULL;
 
-	ret->process = session->probes ? session->probes->process : 0;
-	if (!session->region)
-		return NULL;
-	err = session_in_hand(session, &in_hand);
-	if (!err)
-		err = blocks_from_log(&session->region->log, &in_hand, &ret->blocks);
+	job->ret->process = session->probes ? session->probes->process : 0;
+	if (session->region)
+		err = session_in_hand(session, &in_hand);
+	if (!err && job->at)
+		err = job->at->at(job->at->ctx, job->ret,
+				    session->region ? &session->region->log : NULL, &in_hand);
 	vec_free(&in_hand.vec);
 	return err;
 }
@@ -541,10 +547,10 @@ static struct err *walk_or_say(struct job *job)
 	else if (err)
 		snprintf(job->ret->why, sizeof(job->ret->why), "%.255s", err->msg);
 	if (!err || err->code == ERR_NOMEM)
-		return err;
+		return err ? err : job->look_err;
 	forget_look(job->ret);
 	job->ret->under_way = 0;
-	return read_log_alone(session, job->ret);
+	return look_at_log(job);
 }
 
 /* Of a core that was cut off. */
@@ -561,21 +567,19 @@ static void note_missing(const struct session *session, struct session_heap *hea
 }
 
 struct err *session_heap(struct session *session, enum session_heap_how how,
-			 struct session_heap *ret)
+			 const struct session_heap_look *at, struct session_heap *ret)
 {
-	struct session_heap heap = { BLOCKS_INIT, HEAP_WALK_INIT, VEC_INIT, .walked = false };
-	struct job job = { .session = session, .check = how == SESSION_HEAP_CHECK, .ret = &heap,
-			   .view = VIEW_INIT };
-	struct err *err = how == SESSION_HEAP_LOG ? read_log_alone(session, &heap) :
-						      walk_or_say(&job);
+	struct job job = { .session = session, .check = how == SESSION_HEAP_CHECK, .at = at,
+			   .ret = ret, .view = VIEW_INIT };
+	struct err *err;
 
+	*ret = (struct session_heap)SESSION_HEAP_INIT;
+	err = how == SESSION_HEAP_LOG ? look_at_log(&job) : walk_or_say(&job);
 	if (!err)
-		note_missing(session, &heap);
+		note_missing(session, ret);
 	job_free(&job);
 	if (err)
-		session_heap_free(&heap);
-	else
-		*ret = heap;
+		session_heap_free(ret);
 	return err;
 }
 

@@ -17,8 +17,7 @@
 struct session;
 
 struct session_heap {
-	struct blocks blocks;		/* of the log and of the walk */
-	struct heap_walk walk;		/* if walked */
+	struct heap_walk walk;		/* if walked; with notes of what the log has (heap/block.h) */
 	VEC(pid_t) holders;		/* of the arenas' locks, by number; 0: nobody, or not known */
 	bool walked;
 	char why[256];			/* why not */
@@ -35,22 +34,38 @@ enum session_heap_how {
 	SESSION_HEAP_CHECK,	/* and look at the links of the bins */
 };
 
+#define SESSION_HEAP_INIT	{ HEAP_WALK_INIT, VEC_INIT, .walked = false }
+
 /*
- * Walk the heaps, in a stop of the target, together with the log. A target that runs is let go on
- * for moments, and looked at again, while a thread is in the middle of something that makes the
+ * What somebody wants of the log at the moment of the walk, while the target stands still: on the
+ * tracer thread, so it must not take long, and not ask for names. Without a stop it is called all the
+ * same, with the log as it is. log: NULL if there is none.
+ */
+struct session_heap_look {
+	struct err *(*at)(void *ctx, const struct session_heap *heap, const struct log *log,
+			  const struct in_hand *in_hand);
+	void *ctx;
+};
+
+/*
+ * Walk the heaps, in a stop of the target, and compare them with the log. A target that runs is let
+ * go on for moments, and looked at again, while a thread is in the middle of something that makes the
  * answer uncertain. Where there is nothing to walk (another allocator, no process any more)
- * blocks are the log's alone, and `why` says so. Without a log there are only those of the walk.
+ * there is only the log, and `why` says so. look may be NULL. ret is where look sees it; after an
+ * error it is empty.
  */
 struct err *session_heap(struct session *session, enum session_heap_how how,
+			 const struct session_heap_look *look,
 			 struct session_heap *ret) MUST_CHECK;
 void session_heap_free(struct session_heap *heap);
 /* Is the allocator one that can be walked? ERR_UNSUPPORTED. */
 struct err *session_heap_walkable(struct session *session) MUST_CHECK;
 /*
- * The walk and the log of a target that is stopped, on the tracer thread. may_run: it may be let
- * go on for moments. What session_heap says in `why` is an error here.
+ * The walk of a target that is stopped, on the tracer thread, and all blocks, of the log and of the
+ * walk, in order of address. may_run: it may be let go on for moments. What session_heap says in
+ * `why` is an error here.
  */
 struct err *session_heap_stopped(struct session *session, bool may_run,
-				 struct session_heap *ret) MUST_CHECK;
+				 struct session_heap *ret, struct blocks *blocks_ret) MUST_CHECK;
 
 #endif

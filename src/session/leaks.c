@@ -132,7 +132,8 @@ static struct err *log_blocks(struct job *job)
 static struct err *walk_heaps(struct job *job, bool may_run)
 {
 	struct session_leaks *ret = job->ret;
-	struct err *err = session_heap_stopped(job->session, may_run, &job->walk);
+	struct err *err = session_heap_stopped(job->session, may_run, &job->walk,
+					       &ret->blocks);
 
 	if (err && err->code == ERR_NOMEM)
 		return err;
@@ -143,8 +144,6 @@ static struct err *walk_heaps(struct job *job, bool may_run)
 	ret->walked = true;
 	ret->damages = job->walk.walk.damages;
 	ret->caches_known = job->walk.walk.caches_known;
-	ret->blocks = job->walk.blocks;
-	job->walk.blocks = (struct blocks)BLOCKS_INIT;
 	return NULL;
 }
 
@@ -351,19 +350,14 @@ static bool next_present(void *ctx, uint64_t start, uint64_t end, struct mark_ra
  */
 static struct err *add_left_out(struct job *job)
 {
-	const struct heap_chunks *chunks = &job->walk.walk.chunks;
-	const struct block *at = job->ret->blocks.vec.at, *end = at + job->ret->blocks.vec.nr;
+	struct chunk_at at = heap_chunks_start();
+	struct heap_chunk chunk;
 	struct err *err = NULL;
 
-	for (size_t i = 0; spans_count(job) && i < chunks->vec.nr && !err; i++) {
-		const struct heap_chunk *chunk = &chunks->vec.at[i];
-
-		while (at < end && at->heap != LOG_HEAP_USER && at->address < chunk->address)
-			at++;
-		if (chunk_held(chunk) && (at == end || at->address != chunk->address))
-			err = add_range(&job->heap, chunk->address,
-					chunk->address + chunk_usable(chunk));
-	}
+	while (!err && spans_count(job) && heap_chunks_next(&job->walk.walk.chunks, &at, &chunk))
+		if (chunk_held(&chunk) && chunk.note == NOTE_NONE)
+			err = add_range(&job->heap, chunk.address,
+					chunk.address + chunk_usable(&chunk));
 	return err;
 }
 
@@ -555,8 +549,7 @@ static struct err *leaks_job(void *arg)
 
 #define JOB_INIT(of, leaks)	{ .session = (of), .ret = (leaks), .view = VIEW_INIT, \
 				  .pagemap = { .fd = -1 }, \
-				  .walk = { BLOCKS_INIT, HEAP_WALK_INIT, VEC_INIT, \
-					    .walked = false } }
+				  .walk = SESSION_HEAP_INIT }
 
 static struct err *search(struct session *session, struct session_leaks *ret)
 {

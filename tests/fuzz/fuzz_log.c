@@ -37,8 +37,9 @@ static void fill(struct log *log)
 /* Keeps the compiler from leaving reads out. */
 static volatile uint64_t sink;
 
-static bool read_record(const struct log_record *record, void *ctx)
+static bool read_record(const struct log_record *record, uint64_t slot, void *ctx)
 {
+	(void)slot;
 	const struct log *log = ctx;
 	struct log_stack_view stack = log_stack_get(log, record->stack);
 	uint64_t sum = 0;

@@ -388,25 +388,22 @@ struct err *session_in_hand(const struct session *session, struct in_hand *ret)
 }
 
 struct err *session_heap(struct session *session, enum session_heap_how how,
-			 struct session_heap *ret)
+			 const struct session_heap_look *look, struct session_heap *ret)
 {
-	struct session_heap heap = { BLOCKS_INIT, HEAP_WALK_INIT, VEC_INIT, .walked = false };
 	struct in_hand in_hand = { VEC_INIT };
 	struct err *err = session_in_hand(session, &in_hand);
 
-	if (!err)
-		err = blocks_from_log(&session->log, &in_hand, &heap.blocks);
-	vec_free(&in_hand.vec);
+	*ret = (struct session_heap)SESSION_HEAP_INIT;
 	if (how != SESSION_HEAP_LOG)
-		snprintf(heap.why, sizeof(heap.why), "the fake session has no heap");
-	if (!err)
-		*ret = heap;
+		snprintf(ret->why, sizeof(ret->why), "the fake session has no heap");
+	if (!err && look)
+		err = look->at(look->ctx, ret, &session->log, &in_hand);
+	vec_free(&in_hand.vec);
 	return err;
 }
 
-void session_heap_free(struct session_heap *heap)
+void session_heap_free(struct session_heap *heap UNUSED)
 {
-	blocks_free(&heap->blocks);
 }
 
 /* Nothing points to anything: all is definitely lost. */

@@ -84,13 +84,19 @@ void flips_change(struct image *image, uint64_t offset, uint8_t how, uint64_t va
 	image_put(image, address, word);
 }
 
-static const char *check_chunk(const struct heap_walk *walk, size_t i)
+static const char *check_chunk(const struct heap_walk *walk, const struct heap_chunk *chunk,
+			       uint64_t behind)
 {
-	const struct heap_chunk *chunk = &walk->chunks.vec.at[i];
 	uint64_t start = chunk->address - 16;
+	struct heap_chunk found;
 
-	if (i && chunk[-1].address - 16 + chunk[-1].size > start)
+	if (behind > chunk->address)
 		return "chunks overlap";
+	if (chunk->note)
+		return "a chunk has a note";
+	if (!heap_chunk_at(&walk->chunks, chunk->address, &found, NULL) ||
+	    found.size != chunk->size || found.kind != chunk->kind)
+		return "a chunk is not found";
 	if (chunk->kind >= CHUNK_KINDS || chunk->size < 16)
 		return "a chunk is none";
 	if (chunk->heap >= walk->arenas.nr && chunk->heap != LOG_HEAP_MMAP)
@@ -107,10 +113,11 @@ static const char *check_heaps(const struct image *image, const struct heap_walk
 {
 	for (size_t i = 0; i < walk->arenas.nr; i++) {
 		const struct heap_arena *arena = &walk->arenas.at[i];
-		const struct heap_chunk *top =
-			heap_chunk_at(&walk->chunks, arena->top + 16);
+		struct heap_chunk top;
 
-		if (arena->whole && arena->top && (!top || top->kind != CHUNK_TOP))
+		if (arena->whole && arena->top &&
+		    (!heap_chunk_at(&walk->chunks, arena->top + 16, &top, NULL) ||
+		     top.kind != CHUNK_TOP))
 			return "a whole heap has no top";
 	}
 	for (size_t i = 0; i < walk->spans.nr; i++) {
@@ -129,11 +136,13 @@ static const char *check_sums(const struct heap_walk *walk)
 {
 	for (size_t i = 0; i < walk->arenas.nr; i++) {
 		const struct heap_arena *arena = &walk->arenas.at[i];
+		struct chunk_at at = heap_chunks_start();
 		uint64_t bytes[CHUNK_KINDS] = { 0 };
+		struct heap_chunk chunk;
 
-		for (size_t j = 0; j < walk->chunks.vec.nr; j++)
-			if (walk->chunks.vec.at[j].heap == i)
-				bytes[walk->chunks.vec.at[j].kind] += walk->chunks.vec.at[j].size;
+		while (heap_chunks_next(&walk->chunks, &at, &chunk))
+			if (chunk.heap == i)
+				bytes[chunk.kind] += chunk.size;
 		if (memcmp(bytes, arena->bytes, sizeof(bytes)))
 			return "sums of a heap are wrong";
 	}
@@ -143,13 +152,20 @@ static const char *check_sums(const struct heap_walk *walk)
 const char *flips_check(struct image *image)
 {
 	const char *wrong = NULL;
+	struct heap_chunk chunk;
 	struct heap_walk walk;
+	struct chunk_at at;
+	uint64_t behind = 0, nr = 0;
 	struct err *err = glibc_walk(&image->source, &walk);
 
 	if (err)
 		return err->code == ERR_NOTFOUND ? NULL : "neither a walk nor ERR_NOTFOUND";
-	for (size_t i = 0; i < walk.chunks.vec.nr && !wrong; i++)
-		wrong = check_chunk(&walk, i);
+	at = heap_chunks_start();
+	for (; !wrong && heap_chunks_next(&walk.chunks, &at, &chunk);
+	     behind = chunk.address + chunk.size, nr++)
+		wrong = check_chunk(&walk, &chunk, behind);
+	if (!wrong && nr != walk.chunks.nr)
+		wrong = "there are more chunks, or less";
 	if (!wrong)
 		wrong = check_heaps(image, &walk);
 	if (!wrong)

@@ -47,17 +47,18 @@ static void make(struct image *image, const struct image_spec *spec)
 
 static void check_truth(const struct image *image, const struct heap_walk *walk)
 {
-	CU_ASSERT_EQUAL(walk->chunks.vec.nr, image->nr_chunks);
+	CU_ASSERT_EQUAL(walk->chunks.nr, image->nr_chunks);
 	for (unsigned i = 0; i < image->nr_chunks; i++) {
 		const struct image_chunk *truth = &image->chunk[i];
-		const struct heap_chunk *chunk = heap_chunk_at(&walk->chunks, truth->block);
+		struct heap_chunk chunk;
 
-		CU_ASSERT_PTR_NOT_NULL(chunk);
-		if (!chunk)
+		if (!heap_chunk_at(&walk->chunks, truth->block, &chunk, NULL)) {
+			CU_FAIL("not found");
 			continue;
-		CU_ASSERT_EQUAL(chunk->size, truth->size);
-		CU_ASSERT_EQUAL(chunk->kind, truth->kind);
-		CU_ASSERT_EQUAL(chunk->heap,
+		}
+		CU_ASSERT_EQUAL(chunk.size, truth->size);
+		CU_ASSERT_EQUAL(chunk.kind, truth->kind);
+		CU_ASSERT_EQUAL(chunk.heap,
 				truth->kind == CHUNK_MMAPPED ? LOG_HEAP_MMAP : truth->heap);
 	}
 }
@@ -157,29 +158,37 @@ static bool tells_of(const struct heap_walk *walk, uint64_t address)
 	return false;
 }
 
+static uint64_t known_block(void *ctx, uint64_t address)
+{
+	uint64_t known = *(const uint64_t *)ctx;
+
+	return known >= address ? known : UINT64_MAX;
+}
+
 /* A header is overwritten: the walk goes on at the next block that is known, else at top. */
 static void goes_on_behind_a_bad_header(void)
 {
 	struct heap_walk walk;
 	struct image image;
 	const struct image_chunk *bad;
+	struct heap_chunk chunk;
 	uint64_t known;
 
 	make(&image, &versions[7]);
 	bad = nth_of_kind(&image, CHUNK_USED, 5);
 	known = nth_of_kind(&image, CHUNK_USED, 6)->block;
 	image_put(&image, bad->block - 8, 0x4141414141414141);
-	image.source.block = &known;
-	image.source.nr_blocks = 1;
+	image.source.known_from = known_block;
+	image.source.ctx = &known;
 	CU_ASSERT_PTR_NULL_FATAL(glibc_walk(&image.source, &walk));
 	CU_ASSERT_TRUE(tells_of(&walk, bad->block - 8));
 	CU_ASSERT_EQUAL(walk.damage.at[0].after, known);
 	CU_ASSERT_FALSE(walk.arenas.at[0].whole);
 	CU_ASSERT_TRUE(walk.arenas.at[1].whole);
-	CU_ASSERT_PTR_NOT_NULL(heap_chunk_at(&walk.chunks, known));
-	CU_ASSERT_PTR_NULL(heap_chunk_at(&walk.chunks, bad->block));
+	CU_ASSERT_TRUE(heap_chunk_at(&walk.chunks, known, &chunk, NULL));
+	CU_ASSERT_FALSE(heap_chunk_at(&walk.chunks, bad->block, &chunk, NULL));
 	heap_walk_free(&walk);
-	image.source.nr_blocks = 0;
+	image.source.known_from = NULL;
 	CU_ASSERT_PTR_NULL_FATAL(glibc_walk(&image.source, &walk));
 	CU_ASSERT_EQUAL(walk.arenas.at[0].chunks[CHUNK_TOP], 1);
 	heap_walk_free(&walk);
@@ -264,6 +273,7 @@ static void says_what_is_not_certain(void)
 static void finds_what_holds_an_address(void)
 {
 	const struct image_chunk *chunk;
+	struct heap_chunk found;
 	struct heap_walk walk;
 	struct image image;
 
@@ -271,11 +281,12 @@ static void finds_what_holds_an_address(void)
 	chunk = nth_of_kind(&image, CHUNK_USED, 3);
 	CU_ASSERT_PTR_NULL_FATAL(glibc_walk(&image.source, &walk));
 	for (uint64_t at = chunk->block - 8; at < chunk->block - 8 + chunk->size; at++)
-		CU_ASSERT_EQUAL(heap_chunk_around(&walk.chunks, at)->address, chunk->block);
-	CU_ASSERT_NOT_EQUAL(heap_chunk_around(&walk.chunks, chunk->block - 9)->address,
-			    chunk->block);
-	CU_ASSERT_PTR_NULL(heap_chunk_around(&walk.chunks, 0x1000));
-	CU_ASSERT_PTR_NULL(heap_chunk_around(&walk.chunks, 0x7fffffffffff));
+		CU_ASSERT_TRUE(heap_chunk_around(&walk.chunks, at, &found) &&
+			       found.address == chunk->block);
+	CU_ASSERT_TRUE(heap_chunk_around(&walk.chunks, chunk->block - 9, &found));
+	CU_ASSERT_NOT_EQUAL(found.address, chunk->block);
+	CU_ASSERT_FALSE(heap_chunk_around(&walk.chunks, 0x1000, &found));
+	CU_ASSERT_FALSE(heap_chunk_around(&walk.chunks, 0x7fffffffffff, &found));
 	heap_walk_free(&walk);
 	image_free(&image);
 }
@@ -336,10 +347,10 @@ static void adds_to_the_log(void)
 			.heap = LOG_HEAP_UNKNOWN }, NULL));
 	CU_ASSERT_TRUE(log_remove(&log, known->block, 0, NULL));
 	clue = under_way->block - 16;
+	CU_ASSERT_PTR_NULL_FATAL(walk_merge(&walk, &(struct walk_merge){
+		.log = &log, .complete = true, .clue = &clue, .nr_clues = 1 }, &left_out));
 	CU_ASSERT_PTR_NULL_FATAL(blocks_from_log(&log, NULL, &blocks));
-	CU_ASSERT_PTR_NULL_FATAL(blocks_add_walk(&blocks, &(struct blocks_merge){
-		.log = &log, .walk = &walk, .complete = true, .clue = &clue, .nr_clues = 1 },
-		&left_out));
+	CU_ASSERT_PTR_NULL_FATAL(blocks_add_walk(&blocks, &walk, 0, true));
 	CU_ASSERT_EQUAL_FATAL(left_out.vec.nr, 1);
 	CU_ASSERT_EQUAL(left_out.vec.at[0], under_way->block);
 	for (size_t i = 0; i < blocks.vec.nr; i++) {
@@ -357,11 +368,11 @@ static void adds_to_the_log(void)
 	CU_ASSERT_EQUAL(early, 21 * (versions[7].heaps + 1) + versions[7].mapped - 3);
 	/* What was sure before is, whatever is near it; and if the log is not complete nothing is. */
 	blocks_free(&blocks);
-	blocks = (struct blocks)BLOCKS_INIT;
 	vec_clear(&left_out.vec);
-	CU_ASSERT_PTR_NULL_FATAL(blocks_add_walk(&blocks, &(struct blocks_merge){
-		.log = &log, .walk = &walk, .clue = &clue, .nr_clues = 1,
+	CU_ASSERT_PTR_NULL_FATAL(walk_merge(&walk, &(struct walk_merge){
+		.log = &log, .clue = &clue, .nr_clues = 1,
 		.sure = &under_way->block, .nr_sure = 1 }, &left_out));
+	CU_ASSERT_PTR_NULL_FATAL(blocks_add_walk(&blocks, &walk, 0, false));
 	CU_ASSERT_EQUAL(left_out.vec.nr, 0);
 	vec_free(&left_out.vec);
 	CU_ASSERT_TRUE(blocks.vec.nr && blocks.vec.at[0].preattach && blocks.vec.at[0].unrecorded);

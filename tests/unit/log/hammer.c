@@ -260,8 +260,9 @@ struct scan {
 	unsigned char seen[IMMORTALS];
 };
 
-static bool check_one(const struct log_record *record, void *ctx)
+static bool check_one(const struct log_record *record, uint64_t slot, void *ctx)
 {
+	(void)slot;
 	struct scan *scan = ctx;
 	uint64_t index = (record->address - BASE) / 16;
 
@@ -306,8 +307,9 @@ static void *read_loop(void *arg)
 	return NULL;
 }
 
-static bool count_one(const struct log_record *record, void *ctx)
+static bool count_one(const struct log_record *record, uint64_t slot, void *ctx)
 {
+	(void)slot;
 	(void)record;
 	++*(uint64_t *)ctx;
 	return false;

@@ -175,8 +175,9 @@ static void test_open_fails(void)
 	region_close(&log_);
 }
 
-static bool count_one(const struct log_record *at, void *ctx)
+static bool count_one(const struct log_record *at, uint64_t slot, void *ctx)
 {
+	(void)slot;
 	(void)at;
 	++*(uint64_t *)ctx;
 	return false;
@@ -375,8 +376,9 @@ static void test_reserve_stacks(void)
 /* Keeps the compiler from leaving reads out. */
 static volatile uint64_t sink;
 
-static bool look(const struct log_record *record, void *ctx)
+static bool look(const struct log_record *record, uint64_t slot, void *ctx)
 {
+	(void)slot;
 	const struct log *log = ctx;
 	struct log_stack_view stack = log_stack_get(log, record->stack);
 	uint64_t sum = log_thread_get(log, record->thread).lwp;

@@ -47,8 +47,9 @@ static bool same(const struct log_record *a, const struct log_record *b)
 	       a->thread == b->thread && a->stack == b->stack && a->heap == b->heap;
 }
 
-static bool count_one(const struct log_record *at, void *ctx)
+static bool count_one(const struct log_record *at, uint64_t slot, void *ctx)
 {
+	(void)slot;
 	(void)at;
 	++*(uint64_t *)ctx;
 	return false;
@@ -366,8 +367,9 @@ static void test_dead_remove(void)
 	region_close(&log_);
 }
 
-static bool stop_at_three(const struct log_record *at, void *ctx)
+static bool stop_at_three(const struct log_record *at, uint64_t slot, void *ctx)
 {
+	(void)slot;
 	(void)at;
 	return ++*(unsigned *)ctx == 3;
 }

@@ -8,6 +8,8 @@
 #include "base/cancel.h"
 #include "fake_session.h"
 #include "heap/block.h"
+#include "heap/list.h"
+#include "heap/walk.h"
 #include "report/blocks.h"
 #include "report/out.h"
 #include "report/stack.h"
@@ -107,54 +109,69 @@ static void matches_names(void)
 	stack_names_free(&names);
 }
 
-static const struct session_heap heap = { .complete = true };
+/* A walk of blocks from before the attach, listed as they are; those of one heap end to end. */
+static struct err *print_early(const struct heap_chunk *chunk, size_t nr, struct out *out)
+{
+	const struct filter filter = { VEC_INIT };
+	const struct filter_order order = { .limit = UINT64_MAX };
+	struct session_heap heap = { .complete = true, .walked = true,
+				     .walk = { .caches_known = true, .mmapped_certain = true } };
+	struct list_source source = { .walk = &heap.walk, .complete = true, .filter = &filter,
+				      .order = &order };
+	struct list *list;
+	struct err *err;
+	bool new_run;
+
+	for (size_t i = 0; i < nr; i++)
+		CU_ASSERT_PTR_NULL_FATAL(heap_chunks_add(&heap.walk.chunks, &chunk[i], &new_run));
+	CU_ASSERT_PTR_NULL_FATAL(list_create(&source, &list));
+	err = blocks_print(session, list, &heap, out);
+	list_free(list);
+	heap_walk_free(&heap.walk);
+	return err;
+}
 
 static void shows_blocks_from_before(void)
 {
-	AUTO_STR struct str text = STR_INIT;
-	struct blocks blocks = BLOCKS_INIT;
-	struct block early = {
-		.address = 0x1000, .size = 12345678901, .heap = LOG_HEAP_MMAP, .preattach = true
+	const struct heap_chunk chunk[] = {
+		{ 0x1000, 12345678896 + 16, LOG_HEAP_MMAP, CHUNK_MMAPPED, NOTE_EARLY },
+		{ 0x800000000, 32, 3, CHUNK_USED, NOTE_EARLY },
+		{ 0x800000020, 32, 3, CHUNK_USED, NOTE_NONE },
+		{ 0x800000040, 32, 3, CHUNK_FREE, NOTE_NONE },
 	};
-	struct block main_heap = { .address = 0x2000, .size = 1, .heap = 3, .preattach = true };
+	AUTO_STR struct str text = STR_INIT;
 	struct out out;
 	char want[256];
 
-	CU_ASSERT_PTR_NULL_FATAL(vec_push(&blocks.vec, early));
-	CU_ASSERT_PTR_NULL_FATAL(vec_push(&blocks.vec, main_heap));
 	CU_ASSERT_PTR_NULL_FATAL(out_init_str(&out, &text));
-	CU_ASSERT_PTR_NULL(blocks_print(session, &blocks, &heap, &out));
+	CU_ASSERT_PTR_NULL(print_early(chunk, ARRAY_SIZE(chunk), &out));
 	CU_ASSERT_PTR_NULL(out_finish(&out));
 	/* SIZE grows by a character, all else stays. */
 	snprintf(want, sizeof(want),
-		 "\n0x0000000000001000 12345678901 mmap  %-8d%-8s%-19s%-12s%-11s(allocated before "
+		 "\n0x0000000000001000 12345678896 mmap  %-8d%-8s%-19s%-12s%-11s(allocated before "
 		 "attach)\n",
 		 FAKE_PID, "-", "-", "-", "-");
 	CU_ASSERT_PTR_NOT_NULL(strstr(text.at, want));
-	CU_ASSERT_PTR_NOT_NULL(strstr(text.at, "\n0x0000000000002000 1           3     "));
+	CU_ASSERT_PTR_NOT_NULL(strstr(text.at, "\n0x0000000800000000 24          3     "));
 	CU_ASSERT_PTR_NOT_NULL(strstr(
 		text.at,
-		"\n2 allocations, 12345678902 bytes; 2 allocations, 12345678902 bytes from "));
-	blocks_free(&blocks);
+		"\n2 allocations, 12345678920 bytes; 2 allocations, 12345678920 bytes from "));
 }
 
 static void ends_on_ctrl_c(void)
 {
+	const struct heap_chunk chunk = { 0x1000, 32, 0, CHUNK_USED, NOTE_EARLY };
 	AUTO_STR struct str text = STR_INIT;
-	struct blocks blocks = BLOCKS_INIT;
-	struct block block = { .address = 0x1000, .preattach = true };
 	struct err *err;
 	struct out out;
 
-	CU_ASSERT_PTR_NULL_FATAL(vec_push(&blocks.vec, block));
 	CU_ASSERT_PTR_NULL_FATAL(out_init_str(&out, &text));
 	cancel_request();
-	err = blocks_print(session, &blocks, &heap, &out);
+	err = print_early(&chunk, 1, &out);
 	cancel_clear();
 	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
 	CU_ASSERT_EQUAL(err->code, ERR_CANCELLED);
 	CU_ASSERT_PTR_NULL(out_finish(&out));
-	blocks_free(&blocks);
 }
 
 void suite_stack(void);

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The list of a heap's chunks: adding, searching, changing. */
+
+#include "heap/chunk.h"
+
+#define KIND_BITS	7u
+#define NOTE_SHIFT	3u
+#define NOTE_BITS	(3u << NOTE_SHIFT)
+
+static struct err *start_run(struct heap_chunks *chunks, const struct heap_chunk *chunk)
+{
+	struct err *err = vec_push(&chunks->run, ((struct heap_run){
+		.address = chunk->address, .heap = chunk->heap, .code = chunks->code.nr }));
+
+	if (!err)
+		chunks->in_run = 0;
+	return err;
+}
+
+struct err *heap_chunks_add(struct heap_chunks *chunks, const struct heap_chunk *chunk,
+			    bool *new_run_ret)
+{
+	bool is_long = chunk->size % 16 || chunk->size / 16 >= CODE_LONG;
+	const struct heap_run *last = chunks->run.nr ? &chunks->run.at[chunks->run.nr - 1] : NULL;
+	struct err *err = vec_reserve(&chunks->code, 5);
+
+	if (err)
+		return err;
+	*new_run_ret = !last || chunks->in_run == RUN_CHUNKS || chunks->end != chunk->address ||
+		       last->heap != chunk->heap;
+	if (*new_run_ret) {
+		err = start_run(chunks, chunk);
+		if (err)
+			return err;
+	}
+	chunks->code.at[chunks->code.nr++] = (uint16_t)(
+		chunk->kind | chunk->note << NOTE_SHIFT |
+		(is_long ? CODE_LONG : chunk->size / 16) << CODE_SIZE_SHIFT);
+	for (unsigned i = 0; is_long && i < 4; i++)
+		chunks->code.at[chunks->code.nr++] = (uint16_t)(chunk->size >> 16 * i);
+	chunks->in_run++;
+	chunks->nr++;
+	chunks->end = chunk->address + chunk->size;
+	return NULL;
+}
+
+void heap_chunks_free(struct heap_chunks *chunks)
+{
+	vec_free(&chunks->code);
+	vec_free(&chunks->run);
+	*chunks = (struct heap_chunks){ .nr = 0 };
+}
+
+bool chunk_at_run(const struct heap_chunks *chunks, struct chunk_at *at, size_t run)
+{
+	const struct heap_run *to;
+
+	if (run >= chunks->run.nr)
+		return false;
+	to = &chunks->run.at[run];
+	*at = (struct chunk_at){
+		.address = to->address,
+		.run = run,
+		.code = to->code,
+		.end = run + 1 < chunks->run.nr ? to[1].code : chunks->code.nr,
+		.heap = to->heap,
+	};
+	return true;
+}
+
+/* The last run that does not begin behind address; SIZE_MAX: all do. It is not before `low`. */
+static size_t run_of(const struct heap_chunks *chunks, uint64_t address, size_t low)
+{
+	size_t high = chunks->run.nr, step = 1;
+
+	/* Mostly it is near: look ahead in growing steps. */
+	for (; low + step < high && chunks->run.at[low + step].address <= address; step *= 2)
+		low += step;
+	high = low + step < high ? low + step : high;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (chunks->run.at[middle].address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low - 1;
+}
+
+void heap_chunks_seek(const struct heap_chunks *chunks, struct chunk_at *at, uint64_t address)
+{
+	bool known = at->run < chunks->run.nr && chunks->run.at[at->run].address <= address;
+	size_t run = run_of(chunks, address, known ? at->run : 0);
+
+	if (run == SIZE_MAX) {
+		*at = heap_chunks_start();
+		return;
+	}
+	if ((!known || run != at->run || at->address > address) && !chunk_at_run(chunks, at, run))
+		return;
+	while (at->code < at->end && at->address < address) {
+		const uint16_t *code = &chunks->code.at[at->code];
+		bool is_long = *code >> CODE_SIZE_SHIFT == CODE_LONG;
+
+		at->address += is_long ? chunk_long_size(code) :
+					 (uint64_t)(*code >> CODE_SIZE_SHIFT) * 16;
+		at->code += is_long ? 5 : 1;
+	}
+}
+
+void heap_chunks_set_kind(struct heap_chunks *chunks, const struct chunk_at *at,
+			  enum chunk_kind kind)
+{
+	uint16_t *code = &chunks->code.at[at->last];
+
+	*code = (uint16_t)((*code & ~KIND_BITS) | kind);
+}
+
+void heap_chunks_set_note(struct heap_chunks *chunks, const struct chunk_at *at,
+			  enum chunk_note note)
+{
+	uint16_t *code = &chunks->code.at[at->last];
+
+	*code = (uint16_t)((*code & ~NOTE_BITS) | note << NOTE_SHIFT);
+}
+
+unsigned heap_chunks_noted(const struct heap_chunks *chunks, const struct chunk_at *at,
+			   enum chunk_note note)
+{
+	struct chunk_at before = *at;
+	struct heap_chunk chunk;
+	unsigned nr = 0;
+
+	if (!chunk_at_run(chunks, &before, at->run))
+		return 0;
+	while (before.code < at->last && heap_chunks_next(chunks, &before, &chunk))
+		nr += chunk.note == note;
+	return nr;
+}
+
+bool heap_chunk_at(const struct heap_chunks *chunks, uint64_t address, struct heap_chunk *ret,
+		   struct chunk_at *at_ret)
+{
+	struct chunk_at at = heap_chunks_start();
+	struct heap_chunk chunk;
+
+	heap_chunks_seek(chunks, &at, address);
+	if (!heap_chunks_next(chunks, &at, &chunk) || chunk.address != address)
+		return false;
+	*ret = chunk;
+	if (at_ret)
+		*at_ret = at;
+	return true;
+}
+
+bool heap_chunk_around(const struct heap_chunks *chunks, uint64_t address, struct heap_chunk *ret)
+{
+	struct chunk_at at = heap_chunks_start();
+	size_t run = run_of(chunks, address + 8, 0);
+	struct heap_chunk chunk;
+	bool found = false;
+
+	if (run == SIZE_MAX || !chunk_at_run(chunks, &at, run))
+		return false;
+	while (at.code < at.end && at.address <= address + 8 &&
+	       heap_chunks_next(chunks, &at, &chunk)) {
+		*ret = chunk;
+		found = true;
+	}
+	return found && address - (ret->address - 8) < ret->size;
+}
+
+const char *heap_chunk_kind(enum chunk_kind kind)
+{
+	static const char *const kinds[CHUNK_KINDS] = {
+		[CHUNK_USED] = "used", [CHUNK_MMAPPED] = "mapped", [CHUNK_OWN] = "allocator",
+		[CHUNK_CACHED] = "tcache", [CHUNK_FAST] = "fastbin", [CHUNK_FREE] = "bin",
+		[CHUNK_TOP] = "top",
+	};
+
+	return kinds[kind];
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The chunks of a heap, as a walk lists them: there are as many as the target has blocks, and more.
+ * So a chunk takes two bytes, and half a byte for its share of an index:
+ *
+ *	code	note (2 bits) | kind (3) | size / 16 (11)
+ *
+ * A size that does not fit is CODE_LONG, and four codes follow with all of it. Where a chunk begins
+ * is known by the sizes of those before it: they lie end to end. A run is a part of the list that is
+ * so, of one heap, and of RUN_CHUNKS chunks at most; runs have addresses, and are searched by them.
+ *
+ * Codes may be changed in place: which kind a chunk is may be known only when the lists of free ones
+ * have been read, and who compares the list with the log notes in it what he finds.
+ */
+#ifndef HEAP_CHUNK_H
+#define HEAP_CHUNK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/vec.h"
+
+enum chunk_kind {
+	CHUNK_USED,		/* the program has it */
+	CHUNK_MMAPPED,		/* the same; a mapping of its own */
+	CHUNK_OWN,		/* the allocator's: a thread's cache */
+	CHUNK_CACHED,		/* free, in a thread's cache */
+	CHUNK_FAST,		/* free, in a fastbin */
+	CHUNK_FREE,		/* free, in a bin */
+	CHUNK_TOP,		/* the end of an arena, not yet given out */
+	CHUNK_KINDS,
+};
+
+enum chunk_note {
+	NOTE_NONE,
+	NOTE_RECORDED,		/* the log has its block */
+	NOTE_EARLY,		/* a block that the log has not, and that is to be listed */
+	NOTE_LINKED,		/* while a walk is at work: its first word is kept (glibc.h) */
+};
+
+struct heap_chunk {
+	uint64_t address;	/* of the block in it */
+	uint64_t size;		/* with its header */
+	uint16_t heap;		/* number, or LOG_HEAP_MMAP */
+	uint8_t kind, note;
+};
+
+#define RUN_CHUNKS	32u
+#define CODE_LONG	0x7ffu
+#define CODE_SIZE_SHIFT	5u
+
+struct heap_run {
+	uint64_t address : 48;	/* of its first block */
+	uint64_t heap : 16;
+	uint64_t code;		/* its first */
+};
+
+struct heap_chunks {
+	VEC(uint16_t) code;
+	VEC(struct heap_run) run;	/* in order of address */
+	uint64_t nr;
+	uint64_t end;			/* behind the last chunk, where the next would follow */
+	unsigned in_run;		/* chunks of the last run */
+};
+
+/* Add one behind all others. *new_run_ret: is it the first of a run? */
+struct err *heap_chunks_add(struct heap_chunks *chunks, const struct heap_chunk *chunk,
+			    bool *new_run_ret) MUST_CHECK;
+void heap_chunks_free(struct heap_chunks *chunks);
+
+/* A place in the list. */
+struct chunk_at {
+	uint64_t address;	/* of the next chunk */
+	size_t run;		/* the next one is in, if it is not the first of the one behind it */
+	size_t code, end;	/* of the next chunk; of the run */
+	size_t last;		/* of the chunk that was given */
+	uint16_t heap;
+};
+
+/* From the first chunk on. */
+static inline struct chunk_at heap_chunks_start(void)
+{
+	return (struct chunk_at){ .run = SIZE_MAX };
+}
+
+/* To the start of a run; false: there is none. */
+bool chunk_at_run(const struct heap_chunks *chunks, struct chunk_at *at, size_t run);
+/*
+ * The next chunk will be the first that does not begin before address. From a place that lies a
+ * little before it this costs little.
+ */
+void heap_chunks_seek(const struct heap_chunks *chunks, struct chunk_at *at, uint64_t address);
+
+static inline uint64_t chunk_long_size(const uint16_t *code)
+{
+	return (uint64_t)code[1] | (uint64_t)code[2] << 16 | (uint64_t)code[3] << 32 |
+	       (uint64_t)code[4] << 48;
+}
+
+/* The next chunk, if there is one. */
+static inline bool heap_chunks_next(const struct heap_chunks *chunks, struct chunk_at *at,
+				    struct heap_chunk *ret)
+{
+	uint16_t code;
+
+	if (at->code == at->end && !chunk_at_run(chunks, at, at->run + 1))
+		return false;
+	code = chunks->code.at[at->code];
+	at->last = at->code++;
+	ret->address = at->address;
+	ret->heap = at->heap;
+	ret->kind = code & 7;
+	ret->note = code >> 3 & 3;
+	ret->size = (uint64_t)(code >> CODE_SIZE_SHIFT) * 16;
+	if (code >> CODE_SIZE_SHIFT == CODE_LONG) {
+		ret->size = chunk_long_size(&chunks->code.at[at->last]);
+		at->code += 4;
+	}
+	at->address += ret->size;
+	return true;
+}
+
+/* Change the chunk that was given last. */
+void heap_chunks_set_kind(struct heap_chunks *chunks, const struct chunk_at *at,
+			  enum chunk_kind kind);
+void heap_chunks_set_note(struct heap_chunks *chunks, const struct chunk_at *at,
+			  enum chunk_note note);
+/* How many of the chunks of the run before the one that was given last have this note? */
+unsigned heap_chunks_noted(const struct heap_chunks *chunks, const struct chunk_at *at,
+			   enum chunk_note note);
+
+/* The chunk of the block at address; false: it is none's. at_ret (may be NULL) has just given it. */
+bool heap_chunk_at(const struct heap_chunks *chunks, uint64_t address, struct heap_chunk *ret,
+		   struct chunk_at *at_ret);
+/*
+ * The chunk that holds address: from its word of size on, since the one before that belongs to the
+ * chunk before (a block reaches into it, and so does what is said of a free one).
+ */
+bool heap_chunk_around(const struct heap_chunks *chunks, uint64_t address, struct heap_chunk *ret);
+
+/* Bytes that the program can use of a chunk. */
+static inline uint64_t chunk_usable(const struct heap_chunk *chunk)
+{
+	return chunk->size - (chunk->kind == CHUNK_MMAPPED ? 16 : 8);
+}
+
+/* Does the program have it? */
+static inline bool chunk_held(const struct heap_chunk *chunk)
+{
+	return chunk->kind == CHUNK_USED || chunk->kind == CHUNK_MMAPPED;
+}
+
+/* "used", "tcache", "fastbin", ... */
+const char *heap_chunk_kind(enum chunk_kind kind);
+
+#endif
