@@ -37,33 +37,35 @@ static struct err *add(struct proc_maps *maps, uint64_t start, uint64_t end,
 
 /* From `at` on, to where the next segment or file begins or ends. */
 struct sweep {
-	const struct core_segment *segment, *segments_end;
-	const struct core_mapped *mapped, *mapped_end;
+	const struct core_file *file;
+	size_t next_segment, next_mapped;
+	const struct core_segment *segment;	/* the first that ends behind `at`; NULL: none does */
+	const struct core_mapped *mapped;
 	uint64_t at;
 };
 
 static bool sweep_skip(struct sweep *sweep)
 {
-	while (sweep->segment < sweep->segments_end && sweep->segment->end <= sweep->at)
-		sweep->segment++;
-	while (sweep->mapped < sweep->mapped_end && sweep->mapped->end <= sweep->at)
-		sweep->mapped++;
-	return sweep->segment < sweep->segments_end || sweep->mapped < sweep->mapped_end;
+	const struct core_file *file = sweep->file;
+	size_t *segment = &sweep->next_segment, *mapped = &sweep->next_mapped;
+
+	while (*segment < file->segments.nr && file->segments.at[*segment].end <= sweep->at)
+		(*segment)++;
+	while (*mapped < file->mapped.nr && file->mapped.at[*mapped].end <= sweep->at)
+		(*mapped)++;
+	sweep->segment = *segment < file->segments.nr ? &file->segments.at[*segment] : NULL;
+	sweep->mapped = *mapped < file->mapped.nr ? &file->mapped.at[*mapped] : NULL;
+	return sweep->segment || sweep->mapped;
 }
 
 static struct err *lay_out(const struct core_file *file, struct proc_maps *maps)
 {
-	struct sweep sweep = {
-		.segment = file->segments.at, .segments_end = file->segments.at + file->segments.nr,
-		.mapped = file->mapped.at, .mapped_end = file->mapped.at + file->mapped.nr,
-	};
+	struct sweep sweep = { .file = file };
 	struct err *err = NULL;
 
 	while (!err && sweep_skip(&sweep)) {
-		const struct core_segment *segment =
-			sweep.segment < sweep.segments_end ? sweep.segment : NULL;
-		const struct core_mapped *mapped =
-			sweep.mapped < sweep.mapped_end ? sweep.mapped : NULL;
+		const struct core_segment *segment = sweep.segment;
+		const struct core_mapped *mapped = sweep.mapped;
 		uint64_t start = MIN(segment ? MAX(segment->start, sweep.at) : UINT64_MAX,
 				     mapped ? MAX(mapped->start, sweep.at) : UINT64_MAX);
 		bool in_segment = segment && segment->start <= start;
