@@ -131,25 +131,51 @@ static struct err *site_dict(const struct call *call, const struct query *query,
 	return NULL;
 }
 
-static struct err *sites(struct call *call, Tcl_Obj **ret)
+static struct err *sites_value(struct call *call, struct query *query, struct err *err,
+			       Tcl_Obj **ret)
 {
-	struct query query;
-	struct err *err = query_sites(call, &query);
 	Tcl_Obj *list = Tcl_NewObj(), *dict;
 	size_t i;
 
-	for (i = 0; !err && i < query.sites.vec.nr; i++) {
-		err = site_dict(call, &query, &query.sites.vec.at[i], &dict);
+	for (i = 0; !err && i < query->sites.vec.nr; i++) {
+		err = site_dict(call, query, &query->sites.vec.at[i], &dict);
 		if (!err)
 			Tcl_ListObjAppendElement(NULL, list, dict);
 	}
-	query_free(&query);
+	query_free(query);
 	if (err)
 		Tcl_DecrRefCount(list);
 	else
 		*ret = list;
 	return err;
 }
+
+static struct err *sites(struct call *call, Tcl_Obj **ret)
+{
+	struct query query;
+	struct err *err = query_sites(call, &query);
+
+	return sites_value(call, &query, err, ret);
+}
+
+static struct err *stale(struct call *call, Tcl_Obj **ret)
+{
+	struct query query;
+	struct err *err = query_stale(call, &query);
+
+	return sites_value(call, &query, err, ret);
+}
+
+const struct cmd cmd_api_stale = {
+	.name		= "mdbg::stale",
+	.usage		= "AGE",
+	.brief		= "list of dicts: the sites of `malloc stale`",
+	.help		= "As of mdbg::sites; bytes, count, oldest and median are of the old blocks\n"
+			  "alone, total and freed of all that was ever recorded there.\n",
+	.value		= stale,
+	.min_args	= 1,
+	.max_args	= 1,
+};
 
 const struct cmd cmd_api_sites = {
 	.name		= "mdbg::sites",

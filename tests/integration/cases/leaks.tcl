@@ -187,6 +187,12 @@ case leaks-stale 60 {
 	set text [live $m "malloc stale 1s"]
 	check {[regexp -line {^#\d+  8331 bytes in 1 blocks; of 1 ever recorded there 0 \(0\.0 %\) were freed; oldest } $text]} \
 		{what is old is not there: $text}
+	set sites [live_value $m "mdbg::stale 1s"]
+	set site [lindex [lsearch -all -inline -index 0 [lmap site $sites {list [dict get $site bytes] $site}] 8331] 0 1]
+	check {[dict get $site count] == 1 && [dict get $site total] == 1 && [dict get $site freed] == 0 &&
+		[dict get $site oldest] > 1} {not so for Tcl: $sites}
+	check {[lsearch [lmap site $sites {dict get $site bytes}] 8043] < 0} {lost blocks are listed for Tcl: $sites}
+	check {[string match {*is no*} [live_error $m "mdbg::stale soon"]]} {no word of what is wrong for Tcl}
 	check {![regexp {  (8043|8011) bytes} $text]} {lost or young blocks are listed: $text}
 	check {[string match {*is no*} [live_error $m "malloc stale soon"]]} {no word of what is wrong}
 	live_end $m

@@ -304,7 +304,7 @@ static void needs_a_target(void)
 		"mdbg::frames 1", "mdbg::allocations",
 		"mdbg::sites",    "mdbg::detach",
 		"malloc leaks",   "mdbg::leaks",
-		"malloc stale 1s",
+		"malloc stale 1s", "mdbg::stale 1s",
 	};
 	size_t i;
 
