@@ -6,6 +6,7 @@
  *	chain		one of 7011, which has the only pointer to one of 7021
  *	keep		one of 7031 that is reachable, from a variable; and one of 7041, from main's stack
  *	own		nothing of its own, but what the C library loses
+ *	fork		a child goes on in its place, keeps 100 of 9001, and so has its heap grow
  *	exit N, signal N, exec, verify, quit
  *
  * With the argument `thread` main ends by pthread_exit, and another thread listens.
@@ -13,11 +14,12 @@
 #include <locale.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <wchar.h>
 
 #include "target.h"
 
-static void *volatile kept;
+static void *volatile kept, *volatile many[100];
 
 static NOINLINE void lose_one(void)
 {
@@ -68,6 +70,18 @@ static NOINLINE void lose_own(void)
 	}
 }
 
+static NOINLINE void go_on_in_child(void)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child > 0)
+		_exit(waitpid(child, &status, 0) == child && WIFEXITED(status) ?
+		      WEXITSTATUS(status) : 98);
+	for (int i = 0; i < 100; i++)
+		many[i] = malloc(9001);
+}
+
 static NOINLINE void wipe(void)
 {
 	volatile char bytes[32 * 1024];
@@ -97,6 +111,8 @@ static int obey(const char *word)
 		kept = malloc(7031);
 	else if (!strcmp(word, "own"))
 		lose_own();
+	else if (!strcmp(word, "fork"))
+		go_on_in_child();
 	else
 		return !strcmp(word, "verify") || !strcmp(word, "thread");
 	wipe();

@@ -95,6 +95,23 @@ case leaks-before-the-attach 60 {
 	finish $t
 }
 
+# What a forked process adds to the heap that it has from its parent is a mapping of its own.
+case leaks-in-a-forked-process 60 {
+	set t [start losses keep fork]
+	set child [lindex [slurp /proc/[pid_of $t]/task/[pid_of $t]/children] 0]
+	note [lsearch -all -inline [split [slurp /proc/$child/maps] "\n"] {*\[heap\]}]
+	set before [state $child]
+	set m [live_start -p $child]
+	set text [live $m "malloc check"]
+	check {[regexp {1 heaps, \d+ chunks: no damage found} $text]} {$text}
+	lassign [count_kinds $m [usable 9001]] definite indirect possible reachable
+	check {"$definite $indirect $possible $reachable" eq {0 0 0 100}} {not the 100 that it keeps: $definite $indirect $possible $reachable}
+	check_sums $m
+	live_end $m
+	check_state $before $child
+	finish $t
+}
+
 # Threads at work all the time lose nothing: whatever they are doing when they are stopped.
 by_both repeated leaks-none-in-threads-at-work 60 {
 	set t [start exact -t 8 {*}$::rest]
