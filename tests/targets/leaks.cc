@@ -54,6 +54,12 @@ static void lose(void *p)
 	__asm__ volatile("" : : "r"(p) : "memory");
 }
 
+/* Behind the last call of a function: it is no jump, and the function is in the stack. */
+static void stay(void)
+{
+	__asm__ volatile("" : : : "memory");
+}
+
 static void root(void *p)
 {
 	slot[used++] = p;
@@ -76,7 +82,11 @@ static NOINLINE void case_chain(size_t size)
 	root(a);
 }
 
-static NOINLINE void case_lost(size_t size) { make(size); }
+static NOINLINE void case_lost(size_t size)
+{
+	make(size);
+	stay();
+}
 
 static NOINLINE void case_lost_chain(size_t size)
 {
@@ -319,9 +329,23 @@ static NOINLINE void in_mapping(size_t size, int flags, int protection)
 	mprotect(map, 1 << 20, protection);
 }
 
-static NOINLINE void case_mapping(size_t size) { in_mapping(size, MAP_PRIVATE, PROT_READ | PROT_WRITE); }
-static NOINLINE void case_shared(size_t size) { in_mapping(size, MAP_SHARED, PROT_READ | PROT_WRITE); }
-static NOINLINE void case_read_only(size_t size) { in_mapping(size, MAP_PRIVATE, PROT_READ); }
+static NOINLINE void case_mapping(size_t size)
+{
+	in_mapping(size, MAP_PRIVATE, PROT_READ | PROT_WRITE);
+	stay();
+}
+
+static NOINLINE void case_shared(size_t size)
+{
+	in_mapping(size, MAP_SHARED, PROT_READ | PROT_WRITE);
+	stay();
+}
+
+static NOINLINE void case_read_only(size_t size)
+{
+	in_mapping(size, MAP_PRIVATE, PROT_READ);
+	stay();
+}
 
 static NOINLINE void case_large(size_t size)	/* the first one is mapped on its own */
 {
@@ -336,7 +360,9 @@ static NOINLINE void case_freed(size_t size)
 	void **a = (void **)malloc(700);
 
 	a[40] = make(size);
+	lose(a);
 	free(a);
+	stay();
 }
 
 static NOINLINE void case_moved(size_t size)
@@ -362,6 +388,7 @@ static NOINLINE void case_unaligned(size_t size)
 	void *p = make(size);
 
 	memcpy(packed + 3, &p, sizeof(p));
+	lose(packed);
 }
 
 static NOINLINE void case_aligned(size_t size)
