@@ -279,3 +279,63 @@ case leaks-as-valgrind 120 {
 	note $differ
 	check {$differ eq {read_only {1 0 0 0}}} {other differences from memcheck than known: $differ}
 }
+
+# Search again and again while work goes on; then still, where all that is held must be in one of the sums, and nothing
+# be lost.
+proc check_none_lost {m work} {
+	for {set i 0} {$i < 5} {incr i} {
+		{*}$work
+		check_sums $m
+	}
+	live $m interrupt
+	set sums [check_sums $m]
+	set active [figure [live $m malloc] "allocations currently active"]
+	set text [live $m "malloc leaks definite indirect"]
+	live $m cont
+	note $text
+	check {[lindex [dict get $sums all] 1] == $active} {$sums, but $active blocks are held}
+	check {[dict get $sums definitely] eq {0 0} && [dict get $sums indirectly] eq {0 0}} {lost: $text}
+	check {[lindex [dict get $sums still] 1] > 0} {nothing is reachable: $text}
+}
+
+case leaks-in-sqlite 60 {
+	set chan [open |[list [need stdbuf] -oL [need sqlite3] :memory: 2>@stderr] r+]
+	chan configure $chan -buffering line
+	puts $chan "CREATE TABLE t (n INTEGER PRIMARY KEY, text TEXT); SELECT 'ready';"
+	check {[hear $chan] eq "ready"} {it is not ready}
+	set m [live_start -p [pid $chan]]
+	puts $chan {WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 3000)
+		INSERT INTO t(text) SELECT 'row ' || x FROM c; SELECT count(*) FROM t;}
+	check {[hear $chan] == 3000} {no answer}
+	check_none_lost $m [list puts $chan {UPDATE t SET text = text || 'x' WHERE n % 3 = 0; SELECT sum(length(text)) > 0 FROM t;}]
+	live_end $m
+	for {set i 0} {$i < 5} {incr i} {
+		check {[hear $chan] == 1} {wrong answer}
+	}
+	check {[ending $chan] eq {exit 0}} {sqlite3 ended otherwise}
+}
+
+case leaks-in-nginx 60 {
+	set nginx [need nginx]
+	set get [list [need curl] -sf --compressed --unix-socket socket http://here/page]
+	cd $::tmp	;# the path of a socket must not be long
+	spit $::tmp/page [string repeat "a page of a server\n" 5000]
+	spit $::tmp/nginx.conf "
+		daemon off; user root; worker_processes 1; pid $::tmp/nginx.pid; error_log $::tmp/error.log;
+		events { worker_connections 64; }
+		http {
+			access_log off;
+			server { listen unix:socket; gzip on; gzip_types *; root $::tmp; }
+		}"
+	set master [exec $nginx -p $::tmp -c $::tmp/nginx.conf > $::tmp/nginx.log 2>@1 &]
+	try {
+		until {![catch {exec {*}$get}]}
+		set m [live_start -p [lindex [slurp /proc/$master/task/$master/children] 0]]
+		check_none_lost $m [list exec {*}$get -o /dev/null]
+		live_end $m
+		check {[exec {*}$get] eq [string trim [slurp $::tmp/page]]} {no page after}
+	} finally {
+		exec kill -QUIT $master
+		until {![is_alive $master]}
+	}
+}
