@@ -74,19 +74,27 @@ static bool ends_process(struct thread *thread)
 	return !others.nr && !target->expected;
 }
 
+static void take_memory(struct thread *thread, void *ctx UNUSED)
+{
+	if (!thread->leaves && thread->tgid == thread->target->pid)
+		procmem_set_tid(&thread->target->mem, thread->tid);
+}
+
 void thread_stop_at_exit(struct thread *thread)
 {
 	struct target *target = thread->target;
 
 	thread->leaves = true;
 	thread->regs_changed = thread->pc_changed = false;
+	/* A first thread that has ended has no memory any more, and is told of only with the last. */
+	if (target->mem.tid == thread->tid)
+		target_each_thread(target, take_memory, NULL);
 	if (!target->ops->at_end || target->looked || !ends_process(thread)) {
 		thread_resume(thread, 0);
 		return;
 	}
 	thread->at_end = true;
 	target->at_end = true;
-	/* A first thread that has ended before has no memory any more. */
 	procmem_set_tid(&target->mem, thread->tid);
 }
 
