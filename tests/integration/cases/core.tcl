@@ -31,6 +31,8 @@ proc kernel_core {t signal} {
 		skip "the kernel's cores go elsewhere: [string trim [slurp /proc/sys/kernel/core_pattern]]"
 	}
 	exec kill -$signal [pid_of $t]
+	# The end of its input would end its read, if that came first.
+	until {![is_alive [pid_of $t]]}
 	ending $t
 	set cores [glob -nocomplain $::tmp/core*]
 	if {$cores eq {}} {
