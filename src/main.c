@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -442,6 +443,16 @@ static void fill_standard_streams(void)
 		close(fd);
 }
 
+/*
+ * Large arrays are mappings of their own, grown by mremap and given back at once. Left to itself glibc
+ * puts those of up to 32 MB into its heap, once such a one was freed, and each that grows leaves a
+ * hole there: a list of ten million blocks took 105 MB instead of 96.
+ */
+static void keep_heap_small(void)
+{
+	mallopt(M_MMAP_THRESHOLD, 512 << 10);
+}
+
 int main(int argc, char **argv)
 {
 	struct options options = { .actions = VEC_INIT };
@@ -450,6 +461,7 @@ int main(int argc, char **argv)
 	struct err *err;
 	int status;
 
+	keep_heap_small();
 	fill_standard_streams();
 	parse_options(argc, argv, &options);
 	trace_open();

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# A million live blocks: how long they take to list and to sum up, and how large the log is.
+# A million live blocks: how long they take to list and to sum up, and how large the log is. Ten million: what mdbg itself takes.
 
 # The least of some tries, in s.
 proc seconds {m command {tries 1}} {
@@ -20,6 +20,37 @@ proc log_bytes {m} {
 	return [exec awk $awk /proc/[pid $m]/smaps]
 }
 
+# The most memory, in MB, that mdbg has of its own while it does this. (VmHWM would count the log that it shares.)
+proc own_mb {m command} {
+	set most 0
+	chan configure $m -blocking 1
+	puts $m $command
+	flush $m
+	chan configure $m -blocking 0
+	while {[gets $m line] < 0 || ![string match "@@@ *" $line]} {
+		regexp {RssAnon:\s+(\d+)} [slurp /proc/[pid $m]/status] -> kb
+		set most [expr {max($most, $kb / 1024.0)}]
+		after 1
+	}
+	check {[string match "@@@ 0*" $line]} {$command: $line}
+	return $most
+}
+
+proc own_memory {} {
+	set n 10000000
+	set t [start million]
+	set m [live_start -p [pid_of $t]]
+	order $t "make $n" 600
+	puts [format "\n%d blocks, what mdbg has of its own meanwhile:\n" $n]
+	foreach command {malloc {malloc sites} {malloc allocations} {malloc allocations | head}
+			{malloc allocations sort size} {malloc allocations size > 10 and seq > 0 sort age up limit 1000}} {
+		set to [expr {[string match *|* $command] ? "" : "> /dev/null"}]
+		limit "$command, MB" [own_mb $m "$command $to"] <= 100
+	}
+	let_go $m
+	finish $t
+}
+
 proc bench_million {} {
 	set n 1000000
 	set t [start million]
@@ -36,4 +67,5 @@ proc bench_million {} {
 	check {[exec grep -c ^0x $::tmp/dump] == $n} {not all are listed}
 	let_go $m
 	finish $t
+	own_memory
 }

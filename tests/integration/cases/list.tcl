@@ -310,3 +310,28 @@ by_both case attach-detach-attach 60 {
 	live_end $m
 	finish $t
 }
+
+# A list is longer than what mdbg keeps of it: it has all blocks all the same, and once each, in any order. It may take 24 bytes
+# a block and 48 MB (its threads' stacks are counted too); with all blocks in memory it took 100 and more.
+case long-lists 120 {
+	set n 600000
+	set t [start million]
+	set limited [spit $::tmp/limited "#!/bin/sh\nulimit -d [expr {$n * 24 / 1024 + 49152}]\nexec [list $::mdbg_program] \"\$@\"\n"]
+	file attributes $::tmp/limited -permissions 0755
+	set ::mdbg_program $::tmp/limited
+	set m [live_start -p [pid_of $t]]
+	order $t "make $n" 100
+	check {[regexp {allocations currently active\.+ (\d+)\n +of them} [live $m malloc] -> active] && $active == $n} {malloc: $active}
+	check {[regexp "256 sites listed; $n allocations" [live $m "malloc sites"]]} {malloc sites}
+	foreach order {"" "sort size"} {
+		live $m "malloc allocations $order | grep -a ^0x | cut -c1-18 > $::tmp/addresses" 100
+		set nr [exec sort -u $::tmp/addresses | wc -l]
+		check {$nr == $n && [exec wc -l < $::tmp/addresses] == $n} {$order: $nr different ones}
+		if {$order eq ""} {
+			exec sort -c $::tmp/addresses
+		}
+	}
+	check {[llength [parse_allocations [live $m "malloc allocations sort age limit 7"]]] == 7} {limit 7}
+	live_end $m
+	finish $t
+}
