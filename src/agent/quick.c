@@ -21,11 +21,13 @@ static NOINLINE void insert_elsewhere(const struct agent_state *state, struct ag
 	agent_thread_let_go(thread);
 }
 
-static NOINLINE void remove_elsewhere(const struct agent_state *state, struct agent_thread *thread,
-				      uint64_t block)
+static NOINLINE uint64_t remove_elsewhere(const struct agent_state *state,
+					  struct agent_thread *thread, uint64_t block)
 {
-	table_remove(log_of(state), block, thread->log_thread, NULL);
+	bool known = table_remove(log_of(state), block, thread->log_thread, NULL);
+
 	agent_thread_let_go(thread);
+	return !known;
 }
 
 /* What a walk of the call's stack begins with. Never in memory where it is shown to nobody. */
@@ -129,15 +131,20 @@ ENTRY void agent_leave(struct agent_frame *frame, const struct agent_probe *prob
 		record_leave(frame, probe);
 }
 
-static ALWAYS_INLINE bool release(uint64_t block, uint64_t sp, const struct agent_probe *probe)
+ENTRY uint64_t agent_release(uint64_t block, uint64_t sp, const struct agent_probe *probe)
 {
 	const struct agent_state *state = probe->state;
-	struct agent_thread *thread = agent_thread_idle(state);
+	struct agent_thread *thread;
 	struct home home;
 	bool at_home;
 
+	if (!enabled(state))
+		return 0;
+	if (UNLIKELY(!probe->quick))
+		return record_release(block, sp, probe);
+	thread = agent_thread_idle(state);
 	if (UNLIKELY(!thread) || UNLIKELY(!address_fits(block)) || UNLIKELY(thread->freed == block))
-		return false;
+		return record_release(block, sp, probe);
 	thread->busy = 1;
 	compiler_barrier();
 	if (UNLIKELY(probe->wraps)) {
@@ -147,18 +154,9 @@ static ALWAYS_INLINE bool release(uint64_t block, uint64_t sp, const struct agen
 	}
 	at_home = home_of(log_of(state), block, &home);
 	__builtin_prefetch(home.tag, 1);
-	if (LIKELY(at_home) &&
-	    LIKELY(home_remove(log_of(state), &home, block, thread->log_thread, NULL)))
-		agent_thread_let_go(thread);
-	else
-		remove_elsewhere(state, thread, block);
-	return true;
-}
-
-ENTRY void agent_release(uint64_t block, uint64_t sp, const struct agent_probe *probe)
-{
-	if (!enabled(probe->state))
-		return;
-	if (UNLIKELY(!probe->quick) || UNLIKELY(!release(block, sp, probe)))
-		record_release(block, sp, probe);
+	if (UNLIKELY(!at_home) ||
+	    UNLIKELY(!home_remove(log_of(state), &home, block, thread->log_thread, NULL)))
+		return remove_elsewhere(state, thread, block);
+	agent_thread_let_go(thread);
+	return 0;
 }

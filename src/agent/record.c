@@ -13,10 +13,16 @@
 
 #include "log/quick.h"
 #include "log/sample.h"
+#include "log/stray.h"
 
 enum { LISTED, ALONE };
 
 #define TOOK		(1ull << 63)
+
+/* What a walk begins with: SP at a function's entry, and its caller's registers. */
+struct call {
+	uint64_t sp, bp, bx;
+};
 
 static inline void count(const struct agent_state *state, const struct agent_thread *thread,
 			 unsigned what, uint64_t by)
@@ -82,8 +88,9 @@ static bool translate(void *ctx, uint64_t *pc, int32_t *cfa_offset)
 	return true;
 }
 
-static inline uint32_t take_stack(const struct agent_frame *frame, const struct agent_probe *probe,
-				  struct agent_thread *thread, uint64_t bytes)
+static ALWAYS_INLINE uint32_t walk_call(const struct call *call, const struct agent_probe *probe,
+					struct agent_thread *thread, uint32_t depth,
+					uint64_t bytes)
 {
 	const struct agent_state *state = probe->state;
 	struct walk_area area = { 0, UINT64_MAX, translate, (void *)(uintptr_t)state };
@@ -92,16 +99,59 @@ static inline uint32_t take_stack(const struct agent_frame *frame, const struct 
 		.area = &area,
 		.log = log_of(state),
 		.function = probe->address,
-		.pc = frame->return_address,
-		.sp = entry_sp(frame) + 8,
-		.bp = frame->bp,
-		.bx = frame->bx,
-		.high = agent_thread_stack_end(state, thread, entry_sp(frame)),
-		.depth = state->depth,
+		.pc = *(const volatile uint64_t *)call->sp,
+		.sp = call->sp + 8,
+		.bp = call->bp,
+		.bx = call->bx,
+		.high = agent_thread_stack_end(state, thread, call->sp),
+		.depth = depth,
 		.thread = agent_thread_number(thread),
 	};
 
 	return memo_stack(LIKELY(thread) ? &thread->memo : NULL, &walk, bytes);
+}
+
+static inline struct call call_of(const struct agent_frame *frame)
+{
+	return (struct call){ entry_sp(frame), frame->bp, frame->bx };
+}
+
+static inline uint32_t take_stack(const struct agent_frame *frame, const struct agent_probe *probe,
+				  struct agent_thread *thread, uint64_t bytes)
+{
+	struct call call = call_of(frame);
+
+	return walk_call(&call, probe, thread, probe->state->depth, bytes);
+}
+
+/*
+ * The block is not in the log. Nothing has been allocated by this stack, so it is not counted to it.
+ * What it is, is told by its stack: a few frames of it at least.
+ */
+static NOINLINE void stray(const struct call *call, const struct agent_probe *probe,
+			   struct agent_thread *thread, uint64_t block)
+{
+	const struct agent_state *state = probe->state;
+	struct log_stray free = {
+		.address = block,
+		.time = log_now(),
+		.thread = agent_thread_number(thread),
+		.stack = walk_call(call, probe, thread, MAX(state->depth, STRAY_DEPTH), 0),
+	};
+	bool bounded = thread && agent_thread_holds(thread, call->sp);
+	/* Of a free that leads to another one the stack must tell. */
+	bool told_apart = thread && (thread->freed != block || bounded);
+
+	free.on_stack = bounded && block >= call->sp && block < thread->stack_high;
+
+	log_stack_count(log_of(state), free.stack, -1ull, 0);
+	log_stray(log_of(state), &free, &state->facts, told_apart);
+}
+
+/* Is it worth a look? */
+static inline bool may_be_stray(const struct agent_probe *probe)
+{
+	return !probe->state->sample && !probe->user;
 }
 
 /* The record that a new one has replaced was part of the same call: as if it had never been. */
@@ -407,6 +457,17 @@ static struct agent_op *next_op(const struct agent_state *state, struct agent_th
 	return &thread->op[thread->nr_ops];
 }
 
+/* The block that is resized. */
+static void take_out(const struct agent_frame *frame, const struct agent_probe *probe,
+		     struct agent_thread *thread, struct agent_op *op)
+{
+	struct call call = call_of(frame);
+
+	op->took = log_remove(log_of(probe->state), op->ptr, thread->log_thread, &op->old);
+	if (UNLIKELY(!op->took) && may_be_stray(probe))
+		stray(&call, probe, thread, op->ptr);
+}
+
 static void enter_listed(struct agent_frame *frame, const struct agent_probe *probe,
 			 struct agent_thread *thread)
 {
@@ -421,7 +482,7 @@ static void enter_listed(struct agent_frame *frame, const struct agent_probe *pr
 	compiler_barrier();
 	thread->nr_ops++;
 	if (block && !op->inside)
-		op->took = log_remove(log_of(probe->state), block, thread->log_thread, &op->old);
+		take_out(frame, probe, thread, op);
 	if (thread->drawn == block)
 		thread->drawn = 0;
 	frame->op[0] = LISTED;
@@ -431,6 +492,7 @@ static void enter_listed(struct agent_frame *frame, const struct agent_probe *pr
 static NOINLINE uint64_t enter_alone(struct agent_frame *frame, const struct agent_probe *probe)
 {
 	uint64_t block = resized(frame, probe);
+	struct call call = call_of(frame);
 	struct log_record old;
 
 	if (probe->throwing) {
@@ -441,6 +503,8 @@ static NOINLINE uint64_t enter_alone(struct agent_frame *frame, const struct age
 	frame->op[1] = 0;
 	if (block && log_remove(log_of(probe->state), block, 0, &old))
 		frame->op[1] = TOOK | old.size;
+	else if (block && may_be_stray(probe))
+		stray(&call, probe, NULL, block);
 	return 0;
 }
 
@@ -499,18 +563,19 @@ static NOINLINE void release_sampled(const struct agent_state *state, struct age
 	table_remove_rare(log_of(state), block, agent_thread_number(thread));
 }
 
-void record_release(uint64_t block, uint64_t sp, const struct agent_probe *probe)
+uint64_t record_release(uint64_t block, uint64_t sp, const struct agent_probe *probe)
 {
 	const struct agent_state *state = probe->state;
 	struct agent_thread *thread;
+	bool known = true;
 
 	if (!enabled(state))
-		return;
+		return 0;
 	thread = agent_thread_hold(state);
 	if (UNLIKELY(!block)) {
 		count(state, thread, LOG_ACCOUNT(null_frees), 1);
 		agent_thread_let_go(thread);
-		return;
+		return 0;
 	}
 	block = key(probe, block);
 	if (UNLIKELY(!thread) || LIKELY(!thread->nr_ops && thread->freed != block) ||
@@ -518,12 +583,28 @@ void record_release(uint64_t block, uint64_t sp, const struct agent_probe *probe
 		if (UNLIKELY(state->sample))
 			release_sampled(state, thread, block);
 		else
-			quick_remove(log_of(state), block, agent_thread_number(thread), NULL);
+			known = quick_remove(log_of(state), block, agent_thread_number(thread),
+					     NULL);
 		if (LIKELY(thread) && probe->wraps) {
 			thread->freed = block;
 			thread->freed_sp = sp;
 			thread->freed_ra = *(const volatile uint64_t *)sp;
 		}
 	}
+	agent_thread_let_go(thread);
+	return !known && may_be_stray(probe);
+}
+
+ENTRY void agent_stray(uint64_t block, uint64_t sp, const struct agent_probe *probe, uint64_t bp,
+		       uint64_t bx)
+{
+	const struct agent_state *state = probe->state;
+	struct call call = { sp, bp, bx };
+	struct agent_thread *thread;
+
+	if (!enabled(state))
+		return;
+	thread = agent_thread_hold(state);
+	stray(&call, probe, thread, block);
 	agent_thread_let_go(thread);
 }

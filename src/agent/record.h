@@ -12,7 +12,7 @@
 
 /* agent_leave and agent_release for all cases. */
 void record_leave(struct agent_frame *frame, const struct agent_probe *probe);
-void record_release(uint64_t block, uint64_t sp, const struct agent_probe *probe);
+uint64_t record_release(uint64_t block, uint64_t sp, const struct agent_probe *probe);
 
 static inline bool enabled(const struct agent_state *state)
 {

@@ -8,7 +8,8 @@
  *	thunk:		in a slot near the module (arch.h, struct thunk_spec): lays a struct
  *			agent_frame, calls the displaced prologue, which is the original function,
  *			calls the agent, takes the frame away and returns. That of a free calls the
- *			agent first and jumps on, without a frame.
+ *			agent first and jumps on, without a frame; where the log does not have
+ *			the block it calls the agent once more, to remember it (log/stray.h).
  *	agent:		C of ours (quick.c, record.c, memo.c, shared files of the log and the unwinder)
  *			that preserves no more than C does; the thunk keeps the registers.
  *
@@ -98,6 +99,7 @@
 #include "agent/memo.h"
 #include "agent/table.h"
 #include "log/log.h"
+#include "log/stray.h"
 #include "unwind/walk.h"
 
 /*
@@ -208,6 +210,7 @@ struct agent_state {
 	const struct walk_map *map;		/* replaced as a whole; module map of the target */
 	/* AGENT_THREADS of them; NULL: nothing of control blocks is read, and no thread has state. */
 	struct agent_thread *threads;
+	struct stray_facts facts;		/* of what frees of unknown blocks are */
 	struct agent_range area[AGENT_AREAS];	/* of slots only: not the image of the agent */
 	struct log log;				/* a view, in the target's addresses */
 	struct agent_probe probe[AGENT_PROBES];
@@ -225,15 +228,21 @@ static inline bool agent_probe_quick(const struct agent_state *state,
 
 /*
  * Entry points, called by thunks with all registers saved (quick.c, record.c). In agent_offsets.h
- * as AGENT_ENTER, AGENT_LEAVE, AGENT_RELEASE.
+ * as AGENT_ENTER, AGENT_LEAVE, AGENT_RELEASE, AGENT_STRAY.
  */
 
 /* Entry of a resize or a throwing new. Nonzero: run the function as it is, and do not come back. */
 uint64_t agent_enter(struct agent_frame *frame, const struct agent_probe *probe);
 /* frame->ax is what the function returned. */
 void agent_leave(struct agent_frame *frame, const struct agent_probe *probe);
-/* A free is about to run; sp is SP at its entry. */
-void agent_release(uint64_t block, uint64_t sp, const struct agent_probe *probe);
+/*
+ * A free is about to run; sp is SP at its entry. Nonzero: the log does not have the block, and
+ * agent_stray is to be called with the same, and the caller's RBP and RBX: its stack is wanted. (Most
+ * frees are spared what it takes to keep these two.)
+ */
+uint64_t agent_release(uint64_t block, uint64_t sp, const struct agent_probe *probe);
+void agent_stray(uint64_t block, uint64_t sp, const struct agent_probe *probe, uint64_t bp,
+		 uint64_t bx);
 
 _Static_assert(sizeof(struct agent_frame) == 18 * 8, "frame");
 

@@ -88,8 +88,9 @@ struct stub {
  *			restore, take the frame away, return
  *	THUNK_ENTER	the same after enter(frame, probe); if that returns nonzero, all is restored,
  *			the frame taken away and `displaced` jumped to
- *	THUNK_FREE	save, call release(argument ptr_arg, SP at entry, probe), restore, jump
- *			to displaced
+ *	THUNK_FREE	save, call release(argument ptr_arg, SP at entry, probe), if that returns
+ *			nonzero call stray with the same and the caller's RBP and RBX (the frame
+ *			pointer and what else its walk needs), restore, jump to displaced
  *
  * With nothrow (THUNK_ENTER only) that is called in place of displaced, with the address nothrow as
  * the argument after the first nr_args; after leave, where it returned 0, the arguments and the stack
@@ -103,7 +104,7 @@ struct thunk_spec {
 	uint64_t at;			/* where the thunk will lie */
 	uint64_t displaced;
 	uint64_t probe;			/* passed to the agent */
-	uint64_t enter, leave, release;	/* functions of the agent, at any distance */
+	uint64_t enter, leave, release, stray;	/* functions of the agent, at any distance */
 	uint8_t ptr_arg;		/* THUNK_FREE: 0 to 2 */
 	uint64_t nothrow_call;		/* 0, or the nothrow form */
 	uint64_t nothrow;		/* any address */
@@ -114,10 +115,10 @@ struct thunk {
 	uint8_t code[THUNK_MAX];
 	size_t len;
 	/* Offsets just past the calls: return addresses on the stack; 0: there is no such call. */
-	size_t call_ret, enter_ret, leave_ret, release_ret;
+	size_t call_ret, enter_ret, leave_ret, release_ret, stray_ret;
 	/*
 	 * At these return addresses, from SP (behind the return address) to the CFA of the thunk.
-	 * THUNK_FREE: agent_cfa is that of release, and there is no call_cfa (0).
+	 * THUNK_FREE: agent_cfa is that of release and stray, and there is no call_cfa (0).
 	 */
 	size_t call_cfa, agent_cfa;
 	size_t ret;		/* offset of the final `ret`, where all is done; 0: THUNK_FREE */

@@ -10,6 +10,7 @@
 #include "log/registry.h"
 #include "log/sample.h"
 #include "log/stack.h"
+#include "log/stray.h"
 #include "log/table.h"
 
 struct err *log_format_behind(void *base, const struct log_config *config, struct log *ret)
@@ -32,7 +33,7 @@ struct err *log_format_behind(void *base, const struct log_config *config, struc
 	header->tables = 1;
 	header->threads = 1;
 	header->stacks = 1ull << 32 | 1;
-	header->origin = header->start = log_now();
+	header->origin = header->start = header->gap = log_now();
 	clock_start(&log);
 	memcpy(header->magic, LOG_MAGIC, sizeof(header->magic));
 	*ret = log;
@@ -107,9 +108,18 @@ void log_reset(struct log *log)
 		if (stack)
 			stack->total = stack->total_bytes = 0;
 	}
-	log->reserved.tables = 0;
+	for (unsigned kind = 0; kind < LOG_STRAY_KINDS; kind++) {
+		wipe(log->stray[kind], LOG_STRAYS * sizeof(struct log_stray_slot));
+		log->header->strays[kind] = 0;
+	}
+	log->reserved.strays = log->reserved.tables = 0;
 	log->header->tables = 1;
 	log->header->start = log_now();
+}
+
+void log_note_gap(struct log *log)
+{
+	__atomic_store_n(&log->header->gap, log_now(), __ATOMIC_RELAXED);
 }
 
 struct log_usage log_usage(const struct log *log)
@@ -129,6 +139,7 @@ struct log_usage log_usage(const struct log *log)
 	usage.stack_bytes = arena + stacks * sizeof(uint32_t) +
 			    stack_level_start(levels) * STACK_BUCKET * sizeof(uint64_t);
 	usage.other_bytes = JOURNAL_SIZE + LOG_HEADER_SIZE + LOG_HINTS * sizeof(*log->hint) +
+			    LOG_STRAY_KINDS * LOG_STRAYS * sizeof(struct log_stray_slot) +
 			    (uint64_t)threads_count(log) * (sizeof(struct log_entry) + 2 * sizeof(uint32_t));
 	return usage;
 }

@@ -5,6 +5,7 @@
 
 #include "log/journal.h"
 #include "log/stack.h"
+#include "log/stray.h"
 #include "log/table.h"
 
 #define TABLE_TURN	13
@@ -52,6 +53,13 @@ static void cut_stacks(struct log *log, uint64_t *at)
 	log->arena = cut(log, at, log->arena_size);
 }
 
+static void cut_strays(struct log *log, uint64_t *at)
+{
+	for (unsigned kind = 0; kind < LOG_STRAY_KINDS; kind++)
+		log->stray[kind] = (struct log_stray_slot *)
+			cut(log, at, LOG_STRAYS * sizeof(struct log_stray_slot));
+}
+
 /*
  * Each table makes the whole larger by STEP at least; what is left over at the end becomes part of
  * the last. See table.h.
@@ -86,12 +94,13 @@ bool log_layout(void *base, uint64_t size, uint64_t header_offset, struct log *r
 	ret->size = size;
 	ret->nr_tables = 0;
 	ret->newest = 0;
-	ret->reserved = (struct log_reserved){ 0, 0, 0, 0, 0, 0, 0 };
+	ret->reserved = (struct log_reserved){ 0, 0, 0, 0, 0, 0, 0, 0 };
 	ret->stack_levels = 0;
 	ret->header = (struct log_header *)cut(ret, &at, LOG_HEADER_SIZE);
 	ret->hint = (uint64_t *)cut(ret, &at, LOG_HINTS * sizeof(*ret->hint));
 	cut_threads(ret, &at);
 	cut_stacks(ret, &at);
+	cut_strays(ret, &at);
 	cut_tables(ret, at);
 	return true;
 }

@@ -14,6 +14,7 @@
  *			stack index	stack_levels levels of buckets (stack.h)
  *			stack directory	uint32_t[nr_stacks + 1]
  *			stack arena	stacks, one after the other
+ *			strays		LOG_STRAY_KINDS rings of struct log_stray_slot[LOG_STRAYS]	(stray.h)
  *			table 0, table 1, ...				(table.h)
  *	size
  *
@@ -35,11 +36,12 @@
 #define LOG_HINTS		4096		/* a power of two */
 #define LOG_THREADS_MAX		(1u << 16)	/* a record has 16 bits for it */
 #define LOG_ANCHORS		256		/* of the clock */
+#define LOG_STRAYS		1024		/* stray frees of each kind that are remembered; a power of two */
 
 /*
  * One thread that was seen: who it is, and its account. Only the thread itself writes (or the
- * tracer, while it is stopped); entry 0 belongs to all. Two cache lines, so that writers do not
- * share one.
+ * tracer, while it is stopped); entry 0 belongs to all. Whole cache lines, by pairs, so that writers
+ * do not share one.
  */
 struct log_entry {
 	uint64_t account[sizeof(struct log_accounts) / sizeof(uint64_t)];
@@ -63,11 +65,13 @@ struct log_header {
 	uint64_t sample;
 	uint64_t origin;	/* time stamp of log_format: SEQ counts from here */
 	uint64_t start;		/* time stamp of log_format or log_reset */
+	uint64_t gap;		/* time stamp of log_note_gap, by mdbg */
 
 	/* Written by all writers; each on a line of its own. */
 	uint32_t tables __attribute__((aligned(64)));	/* allocation tables in use, 1 at least */
 	uint32_t threads __attribute__((aligned(64)));	/* registry entries in use, 1 at least */
 	uint64_t stacks __attribute__((aligned(64)));	/* next id << 32 | next unit of the arena (stack.h) */
+	uint64_t strays[LOG_STRAY_KINDS] __attribute__((aligned(64)));	/* ever put into each ring */
 
 	/* Written by mdbg only. */
 	uint32_t anchors __attribute__((aligned(64)));
@@ -78,7 +82,7 @@ struct log_header {
 };
 
 _Static_assert(sizeof(struct log_header) <= LOG_HEADER_SIZE, "header");
-_Static_assert(sizeof(struct log_entry) == 128, "entry");
+_Static_assert(sizeof(struct log_entry) == 256, "entry");
 
 /*
  * Fill in *log for a region of size bytes at base whose header lies at header_offset: pointers and

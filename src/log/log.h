@@ -17,7 +17,7 @@
 
 #include "base/compiler.h"
 
-#define LOG_VERSION		4
+#define LOG_VERSION		5
 #define LOG_STACK_NONE		0	/* stack id: no stack was taken */
 #define LOG_DEPTH_MAX		128
 #define LOG_HEAP_UNKNOWN	0xffff	/* heap: not known to the writer */
@@ -27,6 +27,10 @@
 #define LOG_LIMIT_MAX		(1ull << 42)
 #define LOG_TABLES		40	/* allocation tables that a region of LOG_LIMIT_MAX bytes has room for */
 
+enum log_stray_kind { LOG_STRAY_DOUBLE, LOG_STRAY_UNKNOWN, LOG_STRAY_KINDS };
+
+struct log_stray_slot;
+
 struct log_table {
 	struct log_window *window;
 	uint32_t nr;
@@ -35,7 +39,7 @@ struct log_table {
 
 /* How many bytes from its start on log_reserve has faulted in of each part. */
 struct log_reserved {
-	uint64_t header, threads, thread_index, stack_index, stack_directory, arena, tables;
+	uint64_t header, threads, thread_index, stack_index, stack_directory, arena, strays, tables;
 };
 
 /*
@@ -61,6 +65,7 @@ struct log {
 	uint32_t *stack_directory;	/* nr_stacks + 1 */
 	uint8_t *arena;
 	uint64_t arena_size;
+	struct log_stray_slot *stray[LOG_STRAY_KINDS];
 	struct log_table table[LOG_TABLES];
 	struct log_reserved reserved;
 };
@@ -85,6 +90,15 @@ struct log_record {
 	uint16_t heap;			/* arena number or LOG_HEAP_* */
 };
 
+/* A free of a block that the table does not have. */
+struct log_stray {
+	uint64_t address;		/* as in a record */
+	uint64_t time;			/* of the free */
+	uint32_t thread, stack;		/* who frees; stacks begin with the function called */
+	bool on_stack;			/* the address is in the part of that thread's stack that is in use */
+	struct log_record block;	/* LOG_STRAY_DOUBLE: as it was until the first free */
+};
+
 /* Accounts: every event is in exactly one of those marked *. Sums over all writers. */
 struct log_accounts {
 	uint64_t allocs;		/* * blocks recorded */
@@ -104,6 +118,9 @@ struct log_accounts {
 	/* Of a log that samples (0 otherwise): */
 	uint64_t unsampled;		/* * blocks passed over */
 	uint64_t unsampled_frees;	/* * frees of blocks that are not in the table, which counts none in unknown_frees */
+	/* Stray frees (stray.h): what would else be in unknown_frees. */
+	uint64_t double_frees;		/* * of a block that was freed before, and not given out again */
+	uint64_t own_frees;		/* * by the allocator itself, at the end of a thread */
 };
 
 struct log_config {
@@ -156,6 +173,11 @@ bool log_lookup(const struct log *log, uint64_t address, struct log_record *ret)
  * place has not been taken by another one since; so a false says little, a true all.
  */
 bool log_knew(const struct log *log, uint64_t address);
+/*
+ * The record that address had last, if its block was freed and nothing else has taken its place
+ * since (table.h, ghosts).
+ */
+bool log_ghost(const struct log *log, uint64_t address, struct log_record *ret);
 /*
  * Put back a record that log_remove took (a realloc that failed): as if it had not been removed,
  * accounts too.
@@ -239,6 +261,17 @@ void log_each(const struct log *log, log_each_fn *fn, void *ctx);
  * Any number may be asked for.
  */
 bool log_slot(const struct log *log, uint64_t slot, struct log_record *ret);
+/*
+ * The stray frees that are remembered (stray.h), oldest first; true ends it. Each is consistent in
+ * itself, and may be nonsense all the same where the target writes it.
+ */
+void log_each_stray(const struct log *log, enum log_stray_kind kind,
+		    bool (*fn)(const struct log_stray *stray, void *ctx), void *ctx);
+/*
+ * Up to now allocations may have gone unrecorded (probes were out, or not all in): no ghost of before
+ * tells a double free.
+ */
+void log_note_gap(struct log *log);
 /* Sums; consistent only while nobody writes. */
 struct log_accounts log_accounts_get(const struct log *log);
 /* Records now in the table, by a count that the writers keep; exact while nobody writes. */

@@ -9,6 +9,7 @@
 #include "log/layout.h"
 #include "log/registry.h"
 #include "log/stack.h"
+#include "log/stray.h"
 #include "log/table.h"
 
 /* Slots are counted as in hints: in units of slots from the first table on, headers of windows too. */
@@ -55,6 +56,41 @@ bool log_slot(const struct log *log, uint64_t slot, struct log_record *ret)
 	const struct log_slot *at = slot_at(log, slot);
 
 	return at && slot_read(at, ret);
+}
+
+static bool stray_read(const struct log_stray_slot *slot, uint64_t number, struct log_stray *ret)
+{
+	uint64_t ticket = __atomic_load_n(&slot->ticket, __ATOMIC_ACQUIRE), who, block_who;
+
+	if (ticket != (number + 1) << 1)
+		return false;
+	ret->address = __atomic_load_n(&slot->address, __ATOMIC_ACQUIRE);
+	ret->time = __atomic_load_n(&slot->time, __ATOMIC_ACQUIRE);
+	who = __atomic_load_n(&slot->who, __ATOMIC_ACQUIRE);
+	ret->on_stack = __atomic_load_n(&slot->on_stack, __ATOMIC_ACQUIRE);
+	ret->block.size = __atomic_load_n(&slot->block_size, __ATOMIC_ACQUIRE);
+	ret->block.time = __atomic_load_n(&slot->block_time, __ATOMIC_ACQUIRE);
+	block_who = __atomic_load_n(&slot->block_who, __ATOMIC_ACQUIRE);
+	ret->thread = (uint32_t)(who >> 32);
+	ret->stack = (uint32_t)who;
+	ret->block.address = ret->address;
+	ret->block.thread = (uint32_t)(block_who >> 32);
+	ret->block.stack = (uint32_t)block_who;
+	ret->block.heap = LOG_HEAP_UNKNOWN;
+	return __atomic_load_n(&slot->ticket, __ATOMIC_RELAXED) == ticket;
+}
+
+void log_each_stray(const struct log *log, enum log_stray_kind kind,
+		    bool (*fn)(const struct log_stray *stray, void *ctx), void *ctx)
+{
+	uint64_t end = __atomic_load_n(&log->header->strays[kind], __ATOMIC_ACQUIRE);
+	uint64_t start = end > LOG_STRAYS ? end - LOG_STRAYS : 0;
+	struct log_stray stray;
+
+	for (uint64_t number = start; number < end; number++)
+		if (stray_read(&log->stray[kind][number % LOG_STRAYS], number, &stray) &&
+		    fn(&stray, ctx))
+			return;
 }
 
 struct log_stack_view log_stack_get(const struct log *log, uint32_t stack)

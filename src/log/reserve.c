@@ -14,6 +14,7 @@
 #include "log/layout.h"
 #include "log/registry.h"
 #include "log/stack.h"
+#include "log/stray.h"
 #include "log/table.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -141,6 +142,10 @@ struct err *log_reserve(struct log *log, uint64_t bytes)
 
 	if (!err)
 		err = reserve_stacks(log, stacks);
+	/* All rings: they lie side by side, and are small. */
+	if (!err)
+		err = advance(log->stray[0], &log->reserved.strays,
+			      LOG_STRAY_KINDS * LOG_STRAYS * sizeof(struct log_stray_slot));
 	if (!err)
 		err = reserve_tables(log, bytes - stacks);
 	return err;

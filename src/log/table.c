@@ -459,6 +459,28 @@ bool log_knew(const struct log *log, uint64_t address)
 	return address_fits(address) && find_all(log, hash_address(address), address, &place);
 }
 
+bool log_ghost(const struct log *log, uint64_t address, struct log_record *ret)
+{
+	const struct log_slot *slot;
+	uint64_t key, time, size, stack;
+	struct place place;
+
+	if (!address_fits(address) || !find_all(log, hash_address(address), address, &place))
+		return false;
+	slot = &place.window->slot[place.slot];
+	key = __atomic_load_n(&slot->key, __ATOMIC_ACQUIRE);
+	if (key_what(key - KEY_FREE - address))
+		return false;
+	time = __atomic_load_n(&slot->time, __ATOMIC_ACQUIRE);
+	size = __atomic_load_n(&slot->size, __ATOMIC_ACQUIRE);
+	stack = __atomic_load_n(&slot->stack, __ATOMIC_ACQUIRE);
+	/* Who claims it changes the key first, and for good: the sequence goes up. */
+	if (__atomic_load_n(&slot->key, __ATOMIC_RELAXED) != key)
+		return false;
+	record_decode(key, time, size, stack, ret);
+	return true;
+}
+
 bool log_restore(struct log *log, const struct log_record *record, uint32_t thread)
 {
 	uint64_t hash = hash_address(record->address);

@@ -221,7 +221,7 @@ static bool is_agent_return(void *ctx, uint64_t pc)
 		return false;
 	offset = pc - probe->thunk_at;
 	return offset == probe->thunk.enter_ret || offset == probe->thunk.leave_ret ||
-	       offset == probe->thunk.release_ret;
+	       offset == probe->thunk.release_ret || offset == probe->thunk.stray_ret;
 }
 
 /* A thunk that lays a frame for the agent has kept there what the agent's C may use meanwhile. */

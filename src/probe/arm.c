@@ -11,11 +11,13 @@
 #include "agent/state.h"
 #include "agent_offsets.h"
 #include "base/cleanup.h"
+#include "base/trace.h"
 #include "probe/area.h"
 #include "probe/clear.h"
 #include "probe/event.h"
 #include "probe/sigtrap.h"
 #include "probe/state.h"
+#include "probe/stray.h"
 #include "target/remote.h"
 #include "target/target.h"
 
@@ -125,6 +127,7 @@ static struct err *build_thunk(struct probes *probes, struct probe *probe, uint8
 		.enter = probes->agent + AGENT_ENTER,
 		.leave = probes->agent + AGENT_LEAVE,
 		.release = probes->agent + AGENT_RELEASE,
+		.stray = probes->agent + AGENT_STRAY,
 		.ptr_arg = probe->fn->role == ALLOC_FREE ? (uint8_t)probe->fn->ptr : 0,
 		.nothrow_call = probe->nothrow,
 		.nothrow = probe->slot,
@@ -370,6 +373,12 @@ struct err *probes_arm(struct probes *probes, struct remote *remote)
 				   "no function of an allocator in process %d can be probed",
 				   probes->target->pid),
 			"`malloc -v` says why, function by function");
+	/* What was refused just now counts, too. */
+	stray_learn(probes);
+	err = state_tell_facts(probes);
+	if (err)
+		trace_line("tell the agent what strays are: %s", err->msg);
+	log_note_gap(probes->log);
 	probes->armed = true;
 	return NULL;
 }

@@ -131,6 +131,8 @@ struct err *probes_clone(const struct probes *parent, struct target *target, uin
 	if (err)
 		return err;
 	child->process = process;
+	child->facts = parent->facts;
+	child->stack_offset = parent->stack_offset;
 	child->agent = parent->agent;
 	child->agent_written = true;
 	child->policy = PROBE_ONLY_BREAKPOINT;

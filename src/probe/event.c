@@ -9,6 +9,7 @@
 #include "base/trace.h"
 #include "log/sample.h"
 #include "probe/probe.h"
+#include "probe/stray.h"
 #include "target/stack.h"
 #include "target/target.h"
 
@@ -61,12 +62,12 @@ static void drop_op(struct probes *probes, struct thread_ops *ops, unsigned i)
 
 /* The stack at a function's entry, as if the function's first instruction were about to run. */
 static uint32_t take_stack(struct probes *probes, const struct probe *probe, struct thread *thread,
-			   const struct thread_ops *ops)
+			   const struct thread_ops *ops, uint32_t depth)
 {
 	struct target *target = thread->target;
 	struct regs regs = thread->regs;
 	uint64_t pcs[LOG_DEPTH_MAX];
-	uint32_t depth = log_config(probes->log).stack_depth, nr, stack;
+	uint32_t nr, stack;
 	enum walk_end end;
 
 	regs_set(&regs, target->arch->pc, probe->address);
@@ -75,6 +76,24 @@ static uint32_t take_stack(struct probes *probes, const struct probe *probe, str
 	if (stack == LOG_STACK_NONE)
 		count(probes, ops, LOG_ACCOUNT(unstacked), 1);
 	return stack;
+}
+
+/* The block is not in the log (stray.h). Its stack tells what it is: a few frames at least. */
+static void stray(struct probes *probes, const struct probe *probe, struct thread *thread,
+		  const struct thread_ops *ops, uint64_t block)
+{
+	struct log_config config = log_config(probes->log);
+	struct log_stray free = {
+		.address = block,
+		.time = log_now(),
+		.thread = ops->log_thread,
+	};
+
+	if (config.sample || probe->fn->user)
+		return;
+	free.stack = take_stack(probes, probe, thread, ops, MAX(config.stack_depth, STRAY_DEPTH));
+	free.on_stack = stray_on_stack(probes, thread, argument(thread, probe->fn->ptr));
+	log_stray(probes->log, &free, &probes->facts, !ops->lost);
 }
 
 /* The innermost operation that was entered above sp and works on the block ptr. */
@@ -113,7 +132,8 @@ static void entry_free(struct probes *probes, const struct probe *probe, struct 
 		count(probes, ops, LOG_ACCOUNT(nested), 1);
 		return;
 	}
-	log_remove(probes->log, block, ops->log_thread, &old);
+	if (!log_remove(probes->log, block, ops->log_thread, &old))
+		stray(probes, probe, thread, ops, block);
 	if (probe->fn != probes->plain_free) {	/* a wrapper of free, perhaps */
 		ops->freed = block;
 		ops->freed_sp = sp;
@@ -194,10 +214,13 @@ static void entry_alloc(struct probes *probes, const struct probe *probe, struct
 	op->inside = inside;
 	op->sampled = !inside && draw(probes, ops, op->size);
 	if (op->sampled)
-		op->stack = take_stack(probes, probe, thread, ops);
-	if (resize && !inside)
-		op->took = log_remove(probes->log, key(probes, probe, ptr), ops->log_thread,
-				      &op->old);
+		op->stack = take_stack(probes, probe, thread, ops,
+				       log_config(probes->log).stack_depth);
+	if (!resize || inside)
+		return;
+	op->took = log_remove(probes->log, key(probes, probe, ptr), ops->log_thread, &op->old);
+	if (!op->took)
+		stray(probes, probe, thread, ops, key(probes, probe, ptr));
 }
 
 uint64_t event_entry(struct probes *probes, struct probe *probe, struct thread *thread)

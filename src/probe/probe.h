@@ -47,6 +47,7 @@
  *	arm.c		putting in		disarm.c	taking out
  *	state.c		the agent's state: log, module map, probes as the agent sees them
  *	clear.c		nobody may stand where a jump goes
+ *	stray.c		may a free of a block that is not in the log be called a double one
  *	area.c		where the code lies, and what walks must know of it
  *	breakpoint.c, event.c	traps		clone.c		followed children
  *
@@ -64,6 +65,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "log/log.h"
+#include "log/stray.h"
 #include "os/procfs.h"
 #include "probe/allocators.h"
 #include "target/patch.h"
@@ -155,6 +157,9 @@ struct probes {
 	uint64_t sigtrap_checks;
 	uint64_t sigtrap_repairs;	/* how often the handler was put back */
 	uint64_t last_time;		/* of the last record: times are unique */
+	struct stray_facts facts;	/* stray.c */
+	char incomplete[160];		/* why facts.complete is not; "" */
+	uint32_t stack_offset;		/* target/tcb.h; 0: not known */
 	/*
 	 * A module with allocators came or went, or something could not be done: told to the user.
 	 */

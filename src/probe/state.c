@@ -202,6 +202,14 @@ struct err *state_publish(struct probes *probes)
 	return err ? err : WRITE_FIELD(probes, enabled);
 }
 
+struct err *state_tell_facts(struct probes *probes)
+{
+	if (!probes->state)
+		return NULL;
+	probes->state->facts = probes->facts;
+	return WRITE_FIELD(probes, facts);
+}
+
 struct err *state_follow_modules(struct probes *probes, struct remote *remote, bool quiet)
 {
 	uint64_t map;

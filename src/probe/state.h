@@ -29,6 +29,8 @@ struct err *state_make(struct probes *probes, struct remote *remote) MUST_CHECK;
 struct err *state_add_probe(struct probes *probes, struct probe *probe, uint64_t *ret) MUST_CHECK;
 /* Write all that was added, and let the agent work. */
 struct err *state_publish(struct probes *probes) MUST_CHECK;
+/* probes->facts have changed. */
+struct err *state_tell_facts(struct probes *probes) MUST_CHECK;
 /* The module map has changed. quiet: nobody is inside the agent. */
 struct err *state_follow_modules(struct probes *probes, struct remote *remote,
 				 bool quiet) MUST_CHECK;

@@ -10,12 +10,15 @@
  *	frame			call ENTER(rsp, PROBE)		lea rsi, [rsp+72]
  *	call LEAVE(rsp, PROBE)	test rax, rax			mov rdx, PROBE
  *	unframe			unframe; lea rsp, [rsp+8]	call RELEASE
- *	lea rsp, [rsp+48]	jnz 1f				restore
- *	ret			[mov rsi|rdx, NOTHROW]		jmp DISPLACED
- *				call DISPLACED|NOTHROW_CALL
- *				frame
- *				call LEAVE(rsp, PROBE)
- *				unframe
+ *	lea rsp, [rsp+48]	jnz 1f				test rax, rax
+ *	ret			[mov rsi|rdx, NOTHROW]		jnz 3f
+ *				call DISPLACED|NOTHROW_CALL  4:	restore
+ *				frame				jmp DISPLACED
+ *				call LEAVE(rsp, PROBE)	     3:	mov rdi, [rsp+ARGUMENT]
+ *				unframe				lea, mov: rsi, rdx as above
+ *								mov rcx, rbp; mov r8, rbx
+ *								call STRAY
+ *								jmp 4b
  *				lea rsp, [rsp+48]	[lea rsp, [rsp+24]; pop rdi; pop rsi; pop rdx]
  *				[test rax, rax; jz 2f]
  *				ret
@@ -190,19 +193,47 @@ static void put_enter(const struct thunk_spec *spec, struct code *code, struct w
 	code_jump(code, spec->displaced);
 }
 
-static void put_free(const struct thunk_spec *spec, struct code *code, struct words *words,
-		     struct thunk *thunk)
+/* The agent's arguments behind the block: SP at entry, and the probe. */
+static void put_free_args(const struct thunk_spec *spec, struct code *code)
 {
-	put_save(code);
-	if (spec->ptr_arg)					/* mov rdi, rsi|rdx */
-		code_op(code, 0x48, 0x89, spec->ptr_arg == 1 ? 0xf7 : 0xd7);
 	code_op(code, 0x48, 0x8d, 0x74, 0x24, SAVED);		/* lea rsi, [rsp+72] */
 	code_op(code, 0x48, 0xba);				/* mov rdx, imm64 */
 	code_u64(code, spec->probe);
+}
+
+/* All is saved. The agent's C has given rbp and rbx back. */
+static void put_stray(const struct thunk_spec *spec, struct code *code, struct words *words,
+		      struct thunk *thunk)
+{
+	static const uint8_t saved[] = { 4 * WORD, 5 * WORD, 6 * WORD };	/* rdi, rsi, rdx */
+
+	code_op(code, 0x48, 0x8b, 0x7c, 0x24, saved[spec->ptr_arg]);	/* mov rdi, [rsp+x] */
+	put_free_args(spec, code);
+	code_op(code, 0x48, 0x89, 0xe9);			/* mov rcx, rbp */
+	code_op(code, 0x49, 0x89, 0xd8);			/* mov r8, rbx */
+	thunk->stray_ret = put_call(code, words, spec->stray);
+	put_forget(code);
+}
+
+static void put_free(const struct thunk_spec *spec, struct code *code, struct words *words,
+		     struct thunk *thunk)
+{
+	size_t stray, back;
+
+	put_save(code);
+	if (spec->ptr_arg)					/* mov rdi, rsi|rdx */
+		code_op(code, 0x48, 0x89, spec->ptr_arg == 1 ? 0xf7 : 0xd7);
+	put_free_args(spec, code);
 	thunk->release_ret = put_call(code, words, spec->release);
 	put_forget(code);
+	code_op(code, 0x48, 0x85, 0xc0);			/* test rax, rax */
+	stray = put_jcc(code, 0x75);				/* jnz */
+	back = code->len;
 	put_restore(code);
 	code_jump(code, spec->displaced);
+	put_label(code, stray);
+	put_stray(spec, code, words, thunk);
+	code_op(code, 0xeb, (uint8_t)(back - (code->len + 2)));	/* jmp */
 }
 
 static struct err *check(const struct thunk_spec *spec)
@@ -276,7 +307,7 @@ size_t x86_64_thunk_cfa(const struct thunk *thunk, size_t offset)
 			cfa_there[nr++] = cfa;
 		}
 		off += insn.len;
-		/* Behind the `ret` one comes by a jump only. */
+		/* Behind the `ret`, or the jump to displaced, one comes by a jump only. */
 		for (size_t i = 0; i < nr; i++)
 			if (label[i] == off)
 				cfa = cfa_there[i];

@@ -27,6 +27,7 @@ void suite_record(void);
 static const char *const names[] = {
 	"allocs", "alloc_bytes", "frees", "free_bytes", "table_full", "replaced", "unknown_frees",
 	"null_frees", "failed", "nested", "unstacked", "voided", "unsampled", "unsampled_frees",
+	"double_frees", "own_frees",
 };
 
 /* All accounts are these. */
@@ -290,11 +291,109 @@ static void test_free_by_free(void)
 	world_free(3, DELETE, C);
 	world_new(6, MALLOC, 5, C);
 	world_free(6, FREE, C);
-	/* And free leads to no other. */
+	/* And free leads to no other. Of B it is not known where the stack ends. */
 	world_free(3, FREE, A);
 	world_free(3, FREE, A);
 	EXPECT(.allocs = 4, .alloc_bytes = 65, .frees = 4, .free_bytes = 65, .nested = 2,
-	       .unknown_frees = 4);
+	       .unknown_frees = 2, .double_frees = 2);
+}
+
+struct strays {
+	struct log_stray at[8];
+	unsigned nr;
+};
+
+static bool add_stray(const struct log_stray *stray, void *ctx)
+{
+	struct strays *strays = ctx;
+
+	strays->at[strays->nr++] = *stray;
+	return strays->nr == ARRAY_SIZE(strays->at);
+}
+
+static struct strays strays(enum log_stray_kind kind)
+{
+	struct strays ret = { .nr = 0 };
+
+	log_each_stray(&world.log, kind, add_stray, &ret);
+	return ret;
+}
+
+/* What is remembered of one: when, by whom, from where; and the block as it was. */
+static void test_double_free(void)
+{
+	struct log_stack_view stack;
+	struct log_record was;
+	struct strays found;
+
+	world_reset();
+	world_new(3, MALLOC, 100, A);
+	was = get(A);
+	world_free(3, FREE, A);
+	CU_ASSERT_EQUAL(strays(LOG_STRAY_DOUBLE).nr, 0);
+	world_free(2, FREE, A);
+	world_begin(2, REALLOC, A, 10, 0);
+	world_end(2, REALLOC, 0);
+	EXPECT(.allocs = 1, .alloc_bytes = 100, .frees = 1, .free_bytes = 100, .double_frees = 2,
+	       .failed = 1);
+	found = strays(LOG_STRAY_DOUBLE);
+	CU_ASSERT_EQUAL_FATAL(found.nr, 2);
+	for (unsigned i = 0; i < 2; i++) {
+		CU_ASSERT_EQUAL(found.at[i].address, A);
+		CU_ASSERT_EQUAL(found.at[i].thread, was.thread);
+		CU_ASSERT(!memcmp(&found.at[i].block, &was, sizeof(was)));
+		CU_ASSERT(found.at[i].time > was.time && found.at[i].time < log_now());
+		stack = log_stack_get(&world.log, found.at[i].stack);
+		CU_ASSERT_EQUAL(stack.pcs[0],
+				world.state->probe[i ? REALLOC : FREE].address);
+		CU_ASSERT_EQUAL(stack.pcs[1], WORLD_RA);
+	}
+	/* Nothing was allocated by these stacks. */
+	CU_ASSERT_EQUAL(stack_total(FREE) + stack_total(REALLOC), 0);
+}
+
+/* What may be something else is not called a double free. */
+static void test_no_double_free(void)
+{
+	world_reset();
+	world_new(3, MALLOC, 100, A);
+	world_free(3, FREE, A);
+	log_note_gap(&world.log);
+	world_free(3, FREE, A);		/* recorded before the gap */
+	world_free(3, FREE, B);		/* never recorded */
+	world.state->facts.complete = 0;
+	world_new(3, MALLOC, 100, C);
+	world_free(3, FREE, C);
+	world_free(3, FREE, C);
+	world.state->facts.complete = 1;
+	world_threads(NULL);		/* then a free inside another one is not told */
+	world_free(3, FREE, C);
+	world_threads(world.threads);
+	world_new(3, MALLOC, 100, C);	/* given out again */
+	world_free(3, FREE, C);
+	EXPECT(.allocs = 3, .alloc_bytes = 300, .frees = 3, .free_bytes = 300, .unknown_frees = 4);
+	CU_ASSERT_EQUAL(strays(LOG_STRAY_DOUBLE).nr, 0);
+	CU_ASSERT_EQUAL(strays(LOG_STRAY_UNKNOWN).nr, 4);
+	CU_ASSERT_EQUAL(strays(LOG_STRAY_UNKNOWN).at[0].block.time, 0);
+	CU_ASSERT_FALSE(strays(LOG_STRAY_UNKNOWN).at[0].on_stack);
+}
+
+/* The word above SP is on the stack, where it is known to be one. */
+static void test_free_of_stack(void)
+{
+	uint64_t sp = (uintptr_t)&world_frame(3)->return_address;
+
+	world_reset();
+	world_free(3, FREE, sp + 16);
+	world.state->main_low = (uintptr_t)world.stack;
+	world.state->main_high = (uintptr_t)world.stack_end;
+	world_free(3, FREE, sp + 16);
+	world_free(3, FREE, sp - 16);
+	world_free(3, FREE, (uintptr_t)world.stack_end);
+	CU_ASSERT_EQUAL_FATAL(strays(LOG_STRAY_UNKNOWN).nr, 4);
+	for (unsigned i = 0; i < 4; i++)
+		CU_ASSERT_EQUAL(strays(LOG_STRAY_UNKNOWN).at[i].on_stack, i == 1);
+	EXPECT(.unknown_frees = 4);
 }
 
 /* Memory of another stack may be gone: the word of the other free is not looked at there. */
@@ -666,6 +765,9 @@ static const struct record_test {
 	{ "resize in a resize", test_resize_in_resize },
 	{ "throwing", test_throwing },
 	{ "free by another free", test_free_by_free },
+	{ "double free", test_double_free },
+	{ "no double free", test_no_double_free },
+	{ "free of what is on the stack", test_free_of_stack },
 	{ "freed on another stack", test_freed_elsewhere },
 	{ "voided", test_voided },
 	{ "voided by height", test_voided_by_height },

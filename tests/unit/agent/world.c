@@ -87,6 +87,7 @@ static int create_state(void)
 	for (unsigned i = 0; i < WORLD_PROBES; i++)
 		state->probe[i].state = state;
 	state->depth = 32;
+	state->facts.complete = 1;
 	state->map = &world.map;
 	state->threads = world.threads;
 	state->enabled = 1;
@@ -178,8 +179,10 @@ void world_leave(struct agent_frame *frame, enum world_probe probe, uint64_t ax)
 
 void world_release(uint64_t sp, enum world_probe probe, uint64_t block)
 {
-	((__typeof__(agent_release) *)(world.image + AGENT_RELEASE))(block, sp,
-								     &world.state->probe[probe]);
+	const struct agent_probe *at = &world.state->probe[probe];
+
+	if (((__typeof__(agent_release) *)(world.image + AGENT_RELEASE))(block, sp, at))
+		((__typeof__(agent_stray) *)(world.image + AGENT_STRAY))(block, sp, at, 0, 0);
 }
 
 static void fill(struct agent_frame *frame, uint64_t a, uint64_t b, uint64_t c)

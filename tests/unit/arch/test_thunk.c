@@ -33,11 +33,13 @@ __asm__(
 	".data\n.balign 8\n"
 	"thunk_clock: .quad 0\nthunk_code: .quad 0\nthunk_entry: .quad 0\n"
 	".globl thunk_clock, thunk_code, thunk_entry\n"
-	".globl seen_callee, seen_nothrow, seen_enter, seen_leave, seen_release\n"
+	".globl seen_callee, seen_nothrow, seen_enter, seen_leave, seen_release, seen_stray\n"
 	"seen_callee: .fill 19, 8, 0\nseen_nothrow: .fill 19, 8, 0\n"
 	"seen_enter: .fill 25, 8, 0\nseen_leave: .fill 25, 8, 0\nseen_release: .fill 25, 8, 0\n"
+	"seen_stray: .fill 27, 8, 0\n"
 	".text\n"
 	".globl thunk_start, thunk_callee, thunk_nothrow, thunk_enter, thunk_leave, thunk_release\n"
+	".globl thunk_stray\n"
 	".macro TICK to\n"
 	"	incq thunk_clock(%rip); mov thunk_clock(%rip), %rax; mov %rax, \\to(%rip)\n"
 	"	mov %rsp, \\to+16(%rip); mov (%rsp), %rax; mov %rax, \\to+24(%rip)\n"
@@ -64,6 +66,8 @@ __asm__(
 	"thunk_enter: AGENT seen_enter; movq $0x5e, 104(%rsp); ret\n"
 	"thunk_leave: AGENT seen_leave; ret\n"
 	"thunk_release: AGENT seen_release; ret\n"
+	"thunk_stray: mov %rcx, seen_stray+200(%rip); mov %r8, seen_stray+208(%rip)\n"
+	"	AGENT seen_stray; ret\n"
 );
 
 struct seen {
@@ -81,12 +85,18 @@ struct agent_seen {
 	uint64_t stack[F_WORDS];
 };
 
+struct stray_seen {
+	struct agent_seen agent;
+	uint64_t bp, bx;	/* the arguments after the first three */
+};
+
 extern uint64_t thunk_clock, thunk_entry;
 extern const uint8_t *thunk_code;
 extern struct seen seen_callee, seen_nothrow;
 extern struct agent_seen seen_enter, seen_leave, seen_release;
+extern struct stray_seen seen_stray;
 extern const uint8_t thunk_start[], thunk_callee[], thunk_nothrow[];
-extern const uint8_t thunk_enter[], thunk_leave[], thunk_release[];
+extern const uint8_t thunk_enter[], thunk_leave[], thunk_release[], thunk_stray[];
 
 #define AREA	4096
 #define PROBE	0x7123456789abcdefull
@@ -128,6 +138,7 @@ static const uint8_t *build(const struct place *place, struct thunk_spec spec, s
 	spec.enter = land(agent, thunk_enter);
 	spec.leave = land(agent + 16, thunk_leave);
 	spec.release = land(agent + 32, thunk_release);
+	spec.stray = land(agent + 48, thunk_stray);
 	err = arch_x86_64.thunk(&spec, thunk);
 	CU_ASSERT_PTR_NULL_FATAL(err);
 	CU_ASSERT_FATAL(thunk->len > 0 && thunk->len <= THUNK_MAX);
@@ -189,7 +200,7 @@ static int teardown(void)
 
 /* What the called functions return in a run. */
 struct values {
-	uint64_t callee, nothrow, enter;
+	uint64_t callee, nothrow, enter, release;
 };
 
 static void forget(const struct values *values)
@@ -198,7 +209,9 @@ static void forget(const struct values *values)
 	seen_callee = (struct seen){ .value = values->callee };
 	seen_nothrow = (struct seen){ .value = values->nothrow };
 	seen_enter = (struct agent_seen){ .value = values->enter };
-	seen_leave = seen_release = (struct agent_seen){ .value = 0xbad };
+	seen_leave = (struct agent_seen){ .value = 0xbad };
+	seen_release = (struct agent_seen){ .value = values->release };
+	seen_stray = (struct stray_seen){ .agent = { .value = 0xbad } };
 }
 
 /* Twice, the second time step by step. */
@@ -298,7 +311,7 @@ static void check_new(const struct place *place)
 	CU_ASSERT_EQUAL(thunk.agent_cfa, 144);
 	check_regs(out.reg, want, "new");
 	CU_ASSERT(seen_callee.clock == 1 && seen_leave.clock == 2 && !seen_enter.clock);
-	CU_ASSERT(!thunk.enter_ret && !thunk.release_ret);
+	CU_ASSERT(!thunk.enter_ret && !thunk.release_ret && !thunk.stray_ret);
 	CU_ASSERT_EQUAL(thunk.code[thunk.ret], 0xc3);
 }
 
@@ -430,16 +443,44 @@ static void check_free(const struct place *place, unsigned ptr_arg)
 	check_as_called(&seen_callee, &in);
 	left(in.reg, 0x1234, want);
 	check_regs(out.reg, want, "free");
-	CU_ASSERT(seen_release.clock == 1 && seen_callee.clock == 2);
+	CU_ASSERT(seen_release.clock == 1 && seen_callee.clock == 2 && !seen_stray.agent.clock);
 	CU_ASSERT(!thunk.call_ret && !thunk.enter_ret && !thunk.leave_ret && !thunk.ret);
 	CU_ASSERT_EQUAL(thunk.call_cfa, 0);
+}
+
+/* The agent does not know the block: it is called again, with the registers that a walk needs. */
+static void check_stray(const struct place *place, unsigned ptr_arg)
+{
+	static const uint8_t arg[] = { RDI, RSI, RDX };
+	struct thunk_spec spec = { .kind = THUNK_FREE, .ptr_arg = ptr_arg };
+	uint64_t want[15];
+	struct thunk thunk;
+	struct cpu in, out;
+	const uint8_t *code = build(place, spec, &thunk);
+
+	run(code, (struct values){ .callee = 0x1234, .release = 1ull << 63 }, &in, &out);
+	CU_ASSERT_EQUAL(seen_stray.agent.sp % 16, 8);
+	CU_ASSERT_EQUAL(seen_stray.agent.ret, (uintptr_t)code + thunk.stray_ret);
+	CU_ASSERT_EQUAL(seen_stray.agent.sp + thunk.agent_cfa, thunk_entry);
+	CU_ASSERT_EQUAL(seen_stray.agent.arg[0], in.reg[arg[ptr_arg]]);
+	CU_ASSERT_EQUAL(seen_stray.agent.arg[1], thunk_entry);
+	CU_ASSERT_EQUAL(seen_stray.agent.arg[2], PROBE);
+	CU_ASSERT_EQUAL(seen_stray.bp, in.reg[RBP]);
+	CU_ASSERT_EQUAL(seen_stray.bx, in.reg[RBX]);
+	check_as_called(&seen_callee, &in);
+	left(in.reg, 0x1234, want);
+	check_regs(out.reg, want, "stray");
+	CU_ASSERT(seen_release.clock == 1 && seen_stray.agent.clock == 2 &&
+		  seen_callee.clock == 3);
 }
 
 static void test_free(void)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(places); i++)
-		for (unsigned ptr_arg = 0; ptr_arg <= 2; ptr_arg++)
+		for (unsigned ptr_arg = 0; ptr_arg <= 2; ptr_arg++) {
 			check_free(&places[i], ptr_arg);
+			check_stray(&places[i], ptr_arg);
+		}
 }
 
 static void refuse(struct thunk_spec spec)
@@ -475,6 +516,8 @@ static void check_cfa(struct thunk_spec spec)
 		CU_ASSERT_EQUAL(arch_x86_64.thunk_cfa(&thunk, thunk.leave_ret), thunk.agent_cfa);
 	if (thunk.release_ret)
 		CU_ASSERT_EQUAL(arch_x86_64.thunk_cfa(&thunk, thunk.release_ret), thunk.agent_cfa);
+	if (thunk.stray_ret)
+		CU_ASSERT_EQUAL(arch_x86_64.thunk_cfa(&thunk, thunk.stray_ret), thunk.agent_cfa);
 	if (thunk.ret)
 		CU_ASSERT_EQUAL(arch_x86_64.thunk_cfa(&thunk, thunk.ret), 8);
 	/* Behind it, the frame is as at the jump that leads there. */

@@ -111,7 +111,7 @@ static uint64_t recorded(uint64_t block)
 }
 
 struct figures {
-	uint64_t allocs, frees, nested, voided, failed, unknown, live;
+	uint64_t allocs, frees, nested, voided, failed, unknown, doubles, live;
 };
 
 static void check(struct figures want)
@@ -124,6 +124,7 @@ static void check(struct figures want)
 	CU_ASSERT_EQUAL(got.voided, want.voided);
 	CU_ASSERT_EQUAL(got.failed, want.failed);
 	CU_ASSERT_EQUAL(got.unknown_frees, want.unknown);
+	CU_ASSERT_EQUAL(got.double_frees, want.doubles);
 	CU_ASSERT_EQUAL(got.alloc_bytes - got.free_bytes, want.live);
 }
 
@@ -216,6 +217,36 @@ static void test_nested_realloc(void)
 	leave(&p_realloc, 1, 0xc000);
 	CU_ASSERT_EQUAL(recorded(0xc000), 400);
 	check((struct figures){ .allocs = 3, .frees = 2, .nested = 3, .live = 400 });
+}
+
+/* By free, and by realloc; told where all functions are known, and remembered with what it was. */
+static void test_double_free(void)
+{
+	restart();
+	enter(&p_malloc, 1, 100, 0);
+	leave(&p_malloc, 1, 0xa000);
+	enter(&p_free, 1, 0xa000, 0);
+	enter(&p_free, 2, 0xa000, 0);
+	check((struct figures){ .allocs = 1, .frees = 1, .unknown = 1 });
+	/* A caller, which is in no library, by a frame pointer. */
+	stack[STACK_WORDS - 4] = 0;
+	stack[STACK_WORDS - 3] = 0x5555;
+	regs_set(&thread.regs, target.arch->fp, (uintptr_t)&stack[STACK_WORDS - 4]);
+	probes.facts.complete = 1;
+	enter(&p_free, 2, 0xa000, 0);
+	enter(&p_realloc, 2, 0xa000, 10);
+	leave(&p_realloc, 2, 0);
+	enter(&p_free, 2, 0xb000, 0);
+	check((struct figures){ .allocs = 1, .frees = 1, .unknown = 2, .doubles = 2, .failed = 1 });
+	log_note_gap(probes.log);
+	enter(&p_free, 2, 0xa000, 0);
+	check((struct figures){ .allocs = 1, .frees = 1, .unknown = 3, .doubles = 2, .failed = 1 });
+	/* Behind the gap all is known again. */
+	enter(&p_malloc, 1, 100, 0);
+	leave(&p_malloc, 1, 0xa000);
+	enter(&p_free, 1, 0xa000, 0);
+	enter(&p_free, 1, 0xa000, 0);
+	check((struct figures){ .allocs = 2, .frees = 2, .unknown = 3, .doubles = 3, .failed = 1 });
 }
 
 /* operator delete jumps to free, or calls it; a second free of its own is an error of the program's. */
@@ -364,6 +395,7 @@ void suite_event(void)
 	CU_add_test(suite, "realloc", test_realloc);
 	CU_add_test(suite, "realloc in realloc", test_nested_realloc);
 	CU_add_test(suite, "delete leads to free", test_delete);
+	CU_add_test(suite, "double free", test_double_free);
 	CU_add_test(suite, "void operations", test_void);
 	CU_add_test(suite, "a full list", test_full);
 	CU_add_test(suite, "operator new and its twin", test_twin);

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Stray frees: of blocks that the allocation table does not have. Met by the writers before the
+ * allocator acts on them, which may end the process; so each is remembered at once, with its stack.
+ *
+ * What one is
+ *
+ *	the allocator's own	glibc gives back what a thread's cache has by `free` when the thread ends.
+ *				Told by the stack: all of it, to its end, is in the C library. Counted
+ *				in own_frees, and not remembered. (A key's destructor that is `free`
+ *				itself looks the same.)
+ *	double			some caller is outside of the C library, and the address has a ghost in
+ *				the table: it was recorded, it was freed, and no block was recorded there
+ *				since, or the ghost would be gone (table.h). It must have been recorded
+ *				after the last gap: before that it may have been given out again without
+ *				a record. Only where all that gives out blocks is probed (struct
+ *				stray_facts), and where the writer can tell events that belong together
+ *				(operator delete leads to free): else it is unknown
+ *	unknown			all else: mostly a block from before the attach, or one that was freed so
+ *				long ago that another has its ghost's place. What is no block at all is
+ *				among them, and is told by who reads them (session/strays.h); but where
+ *				the stack was then the writer must say
+ *
+ * A log that samples has ghosts of few, and remembers nothing; nor are blocks of allocators that the
+ * user has named: who knows what other functions those have.
+ *
+ * Shape. A ring of LOG_STRAYS slots for each kind, with the newest ones; header->strays counts all
+ * there ever were. A writer takes a number, claims its slot (compare and swap of `ticket`, BUSY), fills
+ * it in, and publishes it. Should it be one of two that are LOG_STRAYS apart and come at the same time
+ * (or should the other have died in the middle), one of them is only counted. A reader takes ticket, contents, and ticket again.
+ *
+ * Freestanding.
+ */
+#ifndef LOG_STRAY_H
+#define LOG_STRAY_H
+
+#include "log/log.h"
+
+#define STRAY_BUSY	1ull
+#define STRAY_DEPTH	8u	/* frames of a stray's stack, if those of others are fewer */
+
+struct log_stray_slot {
+	uint64_t ticket;	/* 0: empty; number (from 1 on) << 1, or with STRAY_BUSY */
+	uint64_t address, time;
+	uint64_t who;		/* thread << 32 | stack */
+	uint64_t block_size, block_time, block_who;	/* block_time is 0 if there is none */
+	uint64_t on_stack;
+};
+
+/* What mdbg knows of a process (probe/stray.c). */
+#define STRAY_LIBRARIES	2
+struct stray_facts {
+	/*
+	 * Else no double free is told: not all that gives out blocks is probed, or one allocator lies
+	 * on another, and may keep what it was given back.
+	 */
+	uint64_t complete;
+	/* Text of the C library: libpthread was a module of its own. Empty ones are 0, 0. */
+	struct {
+		uint64_t start, end;
+	} library[STRAY_LIBRARIES];
+};
+
+/*
+ * log_remove has not found this block (and has counted it as unknown): find out what it is, count it
+ * so, and remember it. stray->block is not looked at. told_apart: see above.
+ */
+void log_stray(struct log *log, const struct log_stray *stray,
+	       const struct stray_facts *facts, bool told_apart);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What must be known of a process to tell what a free of an unknown block is (log/stray.h). */
+#ifndef PROBE_STRAY_H
+#define PROBE_STRAY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct probes;
+struct thread;
+
+/*
+ * The target is stopped: fill in probes->facts, and `incomplete` if double frees cannot be told. Of allocators glibc's and
+ * jemalloc's are believed: all their functions are in the table, and neither keeps a block that was
+ * freed by one of them to free it by another. Another's `free` may (a cache, a pool), and then the
+ * inner free would look like the second one.
+ */
+void stray_learn(struct probes *probes);
+/* Is the address in the part of the stopped thread's stack that is in use? */
+bool stray_on_stack(const struct probes *probes, const struct thread *thread, uint64_t address);
+
+#endif
