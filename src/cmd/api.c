@@ -130,6 +130,8 @@ static void add_accounts(Tcl_Obj *dict, const struct log_accounts *accounts)
 	dict_number(dict, "voided", accounts->voided);
 	dict_number(dict, "unsampled", accounts->unsampled);
 	dict_number(dict, "unsampledfrees", accounts->unsampled_frees);
+	dict_number(dict, "doublefrees", accounts->double_frees);
+	dict_number(dict, "ownfrees", accounts->own_frees);
 }
 
 static Tcl_Obj *heap_dict(const struct heap_arena *arena)
@@ -210,7 +212,7 @@ const struct cmd cmd_api_malloc = {
 			  "off) since (seconds since the epoch) bytes active (held; estimates if\n"
 			  "sampled) userbytes useractive (of allocators named by probe) records (in the log) allocs allocbytes frees freebytes\n"
 			  "replaced full unknownfrees nullfrees failed nested unstacked voided\n"
-			  "unsampled unsampledfrees (since the attach, as recorded; every event\n"
+			  "unsampled unsampledfrees doublefrees ownfrees (since the attach, as recorded; every event\n"
 			  "is in one of them) stacks tablebytes stackbytes otherbytes (of the log)\n"
 			  "preattach preattachbytes (in no record; part of active and bytes)\n"
 			  "walked (the heaps were) mapped mappedbytes damages heaps: a list of dicts\n"

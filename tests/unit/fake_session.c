@@ -15,6 +15,7 @@
 #include "log/pending.h"
 #include "session/heap.h"
 #include "session/leaks.h"
+#include "session/strays.h"
 #include "symbol/symbol.h"
 
 #define FAKE_ENTRY	0x10000ull	/* of the probed malloc: in no module */
@@ -576,4 +577,35 @@ bool session_next_event(struct session *session, struct session_event *ret)
 void session_want_events(struct session *session, uint32_t kinds)
 {
 	session->asked.wanted = kinds;
+}
+
+static bool add_double(const struct log_stray *free, void *ctx)
+{
+	struct session_stray stray = {
+		.kind = SESSION_STRAY_DOUBLE, .free = *free, .address = free->address,
+	};
+	struct session_strays *strays = ctx;
+
+	return vec_push(&strays->vec, stray);
+}
+
+/* Double frees only: all others are judged by what a process has. */
+struct err *session_strays(struct session *session, struct session_strays *ret)
+{
+	*ret = (struct session_strays){
+		.vec = VEC_INIT, .doubles = log_accounts_get(&session->log).double_frees,
+	};
+	log_each_stray(&session->log, LOG_STRAY_DOUBLE, add_double, ret);
+	return NULL;
+}
+
+void session_strays_free(struct session_strays *strays)
+{
+	vec_free(&strays->vec);
+}
+
+const char *session_stray_word(enum session_stray_kind kind)
+{
+	(void)kind;
+	return "double";
 }
