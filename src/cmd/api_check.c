@@ -19,15 +19,12 @@ struct err *check_get(struct call *call, struct check *ret)
 		return err;
 	ret->strays = (struct session_strays){ .vec = VEC_INIT };
 	ret->core = session_core(call->session, &core);
-	if (ret->core && !ret->heap.walked)
+	if (!ret->core) {
+		log_clock_update(session_log(call->session));
+		err = session_strays(call->session, &ret->strays);
+	} else if (!ret->heap.walked) {
 		err = err_create(ERR_UNSUPPORTED, "%s", ret->heap.why);
-	if (ret->core) {
-		if (err)
-			session_heap_free(&ret->heap);
-		return err;
 	}
-	log_clock_update(session_log(call->session));
-	err = session_strays(call->session, &ret->strays);
 	if (err)
 		session_heap_free(&ret->heap);
 	return err;

@@ -61,7 +61,7 @@ proc answers {m pid} {
 		dict set answers $command [regsub {\d+ (bytes of roots)} [string map {
 			"(allocated before attach)" "(not recorded)"
 			"bytes from before the attach" "bytes not recorded"
-			"0 frees of unknown blocks\n" ""
+			"0 double frees, 0 invalid frees, 0 frees of unknown blocks\n" ""
 		} [slurp $::tmp/answer]] {\1}]
 	}
 	# The kernel leaves out what was never written, gdb does not.
