@@ -333,7 +333,7 @@ static NOINLINE void put_back(const struct agent_frame *frame, const struct agen
 
 /* The function has returned; op (may be NULL) is the operation that its entry has listed. */
 static inline void finish(const struct agent_frame *frame, const struct agent_probe *probe,
-			  struct agent_thread *thread, const struct agent_op *op)
+			  struct agent_thread *thread, struct agent_op *op)
 {
 	uint64_t block = result_block(frame, probe);
 
@@ -342,6 +342,9 @@ static inline void finish(const struct agent_frame *frame, const struct agent_pr
 		return;
 	}
 	if (LIKELY(block)) {
+		/* Who finds this in the log knows that what was taken is no longer there. */
+		if (op)
+			__atomic_store_n(&op->gave, key(probe, block), __ATOMIC_RELEASE);
 		record(frame, probe, thread, block);
 		return;
 	}
@@ -376,7 +379,7 @@ static struct agent_op *find_op(const struct agent_frame *frame, const struct ag
 static void leave_entered(const struct agent_frame *frame, const struct agent_probe *probe,
 			  struct agent_thread *thread)
 {
-	const struct agent_op *op = NULL;
+	struct agent_op *op = NULL;
 
 	if (frame->op[0] == LISTED) {
 		op = find_op(frame, probe, thread);
@@ -477,6 +480,7 @@ static void enter_listed(struct agent_frame *frame, const struct agent_probe *pr
 	op->sp = sp;
 	op->probe = probe;
 	op->ptr = block;
+	op->gave = 0;
 	op->took = 0;
 	op->inside = block && inside_resize_of(thread, sp, block);
 	compiler_barrier();

@@ -170,6 +170,7 @@ struct agent_op {
 	uint64_t sp;				/* at entry */
 	const struct agent_probe *probe;
 	uint64_t ptr;				/* block of a realloc; 0 */
+	uint64_t gave;				/* its result, from before that is recorded on; 0 */
 	uint32_t took;				/* old was in the log, and was taken out */
 	uint32_t inside;			/* part of an outer operation on the same block */
 	struct log_record old;

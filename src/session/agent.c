@@ -50,6 +50,14 @@ static bool read_op(const struct agent_thread *thread, uint32_t i, struct agent_
 		!memcmp(ret, &thread->op[i], sizeof(*ret));
 }
 
+/* Is the block that it gave in place of the old one recorded, while it is still listed? */
+static bool gave(const struct log *log, const struct agent_op *op)
+{
+	struct log_record there;
+
+	return op->gave && log_lookup(log, op->gave, &there) && there.time > op->old.time;
+}
+
 static void add_in_hand(struct agent_thread *thread, void *ctx)
 {
 	struct in_hand_job *job = ctx;
@@ -61,7 +69,7 @@ static void add_in_hand(struct agent_thread *thread, void *ctx)
 
 		if (read_op(thread, i, &op) && op.took && op.old.address &&
 		    !(op.old.address >> LOG_PROCESS_SHIFT) && !(op.old.size >> 48) &&
-		    !log_lookup(job->log, op.old.address, &there))
+		    !log_lookup(job->log, op.old.address, &there) && !gave(job->log, &op))
 			job->err = vec_push(&job->in_hand->vec, op.old);
 	}
 }
