@@ -109,7 +109,7 @@ static void forget_from(struct proc_maps *maps, uint64_t start)
 
 static struct err *add_map(struct proc_maps *maps, const char *line, size_t len)
 {
-	struct proc_map map;
+	struct proc_map map = { .unknown_protection = false };
 	const char *pos = line;
 	struct err *err;
 
