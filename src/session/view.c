@@ -4,8 +4,11 @@
  *
  * A thread that is inside the allocator is told by its stack: a return address in one of our areas
  * (all functions but free keep one there), or in a probed function (free, which is recorded first,
- * keeps none). What is inside an earlier mdbg's code cannot be told by this one's areas: as long as
- * that is there, all threads count as inside.
+ * keeps none). Neither would do alone: aligned_alloc and others jump to their last part, and are no
+ * longer on the stack, while malloc_consolidate, below them, has a fastbin's chunks in hand. Walks
+ * leave out our frames, so that who stands in one is noted as the walk comes through. What is inside
+ * an earlier mdbg's code cannot be told by this one's areas: as long as that is there, all threads
+ * count as inside.
  */
 
 #include "session/view.h"
@@ -42,8 +45,6 @@ static bool in_function(const struct probe *probe, uint64_t pc)
 
 static bool in_allocator(const struct probes *probes, uint64_t pc)
 {
-	if (area_holds(probes, pc))
-		return true;
 	for (size_t i = 0; i < probes->all.nr; i++) {
 		const struct probe *probe = probes->all.at[i];
 
@@ -55,8 +56,26 @@ static bool in_allocator(const struct probes *probes, uint64_t pc)
 	return false;
 }
 
+struct passing {
+	const struct probes *probes;
+	bool met;			/* a frame of an area */
+};
+
+/* The hook of struct walk_area. */
+static bool pass_area(void *ctx, uint64_t *pc, int32_t *cfa_offset)
+{
+	struct passing *passing = ctx;
+	const struct walk_area *area = &passing->probes->walk_area;
+
+	passing->met |= area_holds(passing->probes, *pc);
+	return area->translate(area->ctx, pc, cfa_offset);
+}
+
 static bool is_inside(const struct thread *thread, struct probes *probes)
 {
+	struct passing passing = { .probes = probes };
+	const struct walk_area area = { probes->walk_area.start, probes->walk_area.end, pass_area,
+					&passing };
 	uint64_t pcs[FRAMES];
 	enum walk_end end;
 	struct regs regs = thread->regs;
@@ -65,11 +84,11 @@ static bool is_inside(const struct thread *thread, struct probes *probes)
 	area_walk_regs(probes, &thread->regs, &regs);
 	if (area_holds(probes, regs_get(&thread->regs, thread->target->arch->pc)))
 		return true;
-	nr = stack_walk(thread->target, &regs, &probes->walk_area, pcs, FRAMES, &end);
-	for (uint32_t i = 0; i < nr; i++)
+	nr = stack_walk(thread->target, &regs, &area, pcs, FRAMES, &end);
+	for (uint32_t i = 0; i < nr && !passing.met; i++)
 		if (in_allocator(probes, pcs[i]))
 			return true;
-	return false;
+	return passing.met;
 }
 
 struct inside {
