@@ -42,7 +42,7 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 
 const struct cmd cmd_api_leaks = {
 	.name		= "mdbg::leaks",
-	.usage		= "?definite|indirect|possible|reachable|all|suppressed?... ?FILTER? ?-stop?",
+	.usage		= "?definite|indirect|possible|reachable|all|suppressed?... ?FILTER? ?-stop|-snapshot?",
 	.brief		= "list of dicts: the loss records of `malloc leaks`",
 	.help		= "kind (definite indirect possible reachable) bytes count\n"
 			  "indirectbytes indirectcount (what is lost with a definite one)\n"

@@ -21,10 +21,10 @@ static struct err *run(struct call *call)
 
 const struct cmd cmd_malloc_leaks = {
 	.name		= "malloc leaks",
-	.usage		= "?definite|indirect|possible|reachable|all|suppressed?... ?FILTER? ?-stop?",
+	.usage		= "?definite|indirect|possible|reachable|all|suppressed?... ?FILTER? ?-stop|-snapshot?",
 	.brief		= "find blocks that the program has no pointer to any more",
-	.help		= "The target is stopped while its memory is searched for pointers: from\n"
-			  "registers, stacks and all writable memory to blocks, and from these on.\n"
+	.help		= "Memory is searched for pointers: from registers, stacks and all writable\n"
+			  "memory to blocks, and from these on.\n"
 			  "    definitely lost   nothing that is reachable points to it\n"
 			  "    indirectly lost   only lost blocks point to it\n"
 			  "    possibly lost     only pointers to its inside lead to it\n"
@@ -33,6 +33,9 @@ const struct cmd cmd_malloc_leaks = {
 			  "were allocated, are those named, or else definite and possible ones.\n"
 			  "FILTER, as in `help malloc allocations`, says of which blocks. What may\n"
 			  "hide leaks, or make them up, is said below the sums.\n"
+			  "The target is stopped meanwhile (-stop, which may be left out). With\n"
+			  "-snapshot it is stopped for a fork only, and the snapshot is searched;\n"
+			  "where that is not safe it is stopped all the same, and it is said why.\n"
 			  "What is not to be reported (option --suppressions, `set suppressions`;\n"
 			  "the C library's own leaks are built in) is summed up apart, and by what\n"
 			  "at the end; `suppressed` lists it. See docs/leaks.md.\n",

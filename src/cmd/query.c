@@ -369,16 +369,28 @@ static bool parse_kind(const char *word, uint32_t *kinds)
 	return false;
 }
 
-/* Kinds come first, -stop (which is how it is done) anywhere; what is left is FILTER. */
-static struct err *parse_leaks(const struct call *call, struct query *query, uint32_t *kinds)
+static bool parse_how(const char *word, enum session_leaks_how *how)
+{
+	if (!strcmp(word, "-stop"))
+		*how = SESSION_LEAKS_STOP;
+	else if (!strcmp(word, "-snapshot"))
+		*how = SESSION_LEAKS_SNAPSHOT;
+	else
+		return false;
+	return true;
+}
+
+/* Kinds come first; how it is done, among them or at the end; what is left is FILTER. */
+static struct err *parse_leaks(const struct call *call, struct query *query, uint32_t *kinds,
+			       enum session_leaks_how *how)
 {
 	const char *const *argv = (const char *const *)query->argv;
 	int argc = query->argc, at = 0, used;
 	struct err *err;
 
-	while (argc && !strcmp(argv[argc - 1], "-stop"))
+	while (argc && parse_how(argv[argc - 1], how))
 		argc--;
-	while (at < argc && (parse_kind(argv[at], kinds) || !strcmp(argv[at], "-stop")))
+	while (at < argc && (parse_kind(argv[at], kinds) || parse_how(argv[at], how)))
 		at++;
 	if (!*kinds)
 		*kinds = 1u << LEAK_DEFINITE | 1u << LEAK_POSSIBLE;
@@ -409,12 +421,13 @@ struct err *query_leaks(const struct call *call, struct query *query)
 				  .suppression_of = stack_suppress_of,
 				  .suppress_ctx = &query->suppress,
 				  .nr_suppressions = call->shell->suppressions.vec.nr };
+	enum session_leaks_how how = SESSION_LEAKS_STOP;
 	struct err *err = begin(call, query);
 
 	if (!err)
-		err = parse_leaks(call, query, &spec.kinds);
+		err = parse_leaks(call, query, &spec.kinds, &how);
 	if (!err)
-		err = session_leaks(call->session, &query->found);
+		err = session_leaks(call->session, how, &query->found);
 	if (err)
 		return err;
 	matching.env = (struct filter_env){
@@ -453,7 +466,7 @@ struct err *query_stale(const struct call *call, struct query *query)
 	if (!err)
 		err = parse_duration(query->argv[0], &age);
 	if (!err)
-		err = session_leaks(call->session, &query->found);
+		err = session_leaks(call->session, SESSION_LEAKS_STOP, &query->found);
 	if (err)
 		return err;
 	for (size_t i = 0; i < found->vec.nr && !err; i++)

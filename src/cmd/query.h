@@ -46,7 +46,7 @@ struct err *query_blocks(const struct call *call, struct query *query) MUST_CHEC
 struct err *query_free_chunks(const struct call *call, struct query *query) MUST_CHECK;
 /* by, FILTER, sort, limit: the sites. */
 struct err *query_sites(const struct call *call, struct query *query) MUST_CHECK;
-/* Kinds, FILTER, -stop: the loss records. */
+/* Kinds, FILTER, -stop or -snapshot: the loss records. */
 struct err *query_leaks(const struct call *call, struct query *query) MUST_CHECK;
 /* AGE: the sites of recorded blocks that are older and not lost, whose numbers are in `sites`. */
 struct err *query_stale(const struct call *call, struct query *query) MUST_CHECK;

@@ -22,6 +22,27 @@
  *	pointed to at an earlier look (sure) is what it seems, as long as none that no record knows
  *	was freed since; one that is left out now and was no block at an earlier look is not from
  *	before the attach
+ *
+ * A walk of an earlier moment (a snapshot), with a log that has gone on. Blocks of the log are those
+ * whose records are older. What a chunk that was held then, and has no such record, may have been:
+ *
+ *	a block that was freed since, or was being freed: its record is mostly still to be found
+ *	(log_past), or a younger one of the same address. It is marked as freed: who freed it had its
+ *	address, so that it is no leak. If its place in the log is gone, it is as the next
+ *
+ *	a block from before the attach: `unrecorded`, if anything was freed since, and no leak unless
+ *	the snapshot has no pointer to it
+ *
+ *	a block that was being allocated, or moved: its record, should it have one by now, may be of
+ *	before or of after; its thread has its address
+ *
+ *	no block: a chunk that the allocator itself had in hand. malloc_consolidate takes a fastbin's
+ *	chunks out of all lists before it frees them one by one; but for links that are masked
+ *	only its thread's registers lead to them. So it must be known who is inside the allocator
+ *	(session/view.c): what his words lead to is left out, and what is in it is searched as a root
+ *
+ * The last two come of threads that are inside; as long as any of theirs is left out, who can do so
+ * makes another snapshot.
  */
 #ifndef HEAP_BLOCK_H
 #define HEAP_BLOCK_H
@@ -45,6 +66,7 @@ struct block {
 	uint8_t process;	/* its number: LOG_PROCESS_SHIFT */
 	bool unrecorded;	/* preattach, and perhaps not from before the attach */
 	uint8_t free_kind;	/* of a free chunk (enum chunk_kind, `malloc freespace`); 0 */
+	bool freed;		/* since the moment of the walk, so that somebody had its address */
 };
 
 /* By stack id: how many blocks all that are live stand for, whatever a filter keeps of them. */
@@ -64,6 +86,7 @@ struct blocks {
  * What a block stands for in sums, where the log samples one in `mean` bytes: itself if mean is 0.
  */
 struct sample_share block_share(uint64_t mean, const struct block *block);
+
 
 /* None yet, of any stack of the log. */
 struct err *live_counts_init(const struct log *log, struct live_counts *ret) MUST_CHECK;
@@ -121,6 +144,7 @@ struct walk_merge {
 	const struct in_hand *in_hand;
 	uint8_t process;		/* whose heaps they are */
 	bool complete;
+	uint64_t until;			/* of blocks_add_past: time stamp of the walk's moment */
 	const uint64_t *clue;		/* words, sorted */
 	size_t nr_clues;
 	const uint64_t *sure;		/* addresses, sorted */
@@ -143,5 +167,12 @@ struct block block_of_chunk(const struct heap_chunk *chunk, uint8_t process, boo
  */
 struct err *blocks_add_walk(struct blocks *blocks, const struct heap_walk *walk, uint8_t process,
 			    bool complete) MUST_CHECK;
+
+/*
+ * The same of a walk of an earlier moment, by a log that has gone on, which is asked for what is in no
+ * record of blocks. The chunks of all that are blocks then get their notes; left_out as in walk_merge.
+ */
+struct err *blocks_add_past(struct blocks *blocks, struct heap_walk *walk,
+			    const struct walk_merge *merge, struct addresses *left_out) MUST_CHECK;
 
 #endif

@@ -150,6 +150,72 @@ static bool is_of(const struct block *block, uint8_t process, uint64_t address)
 	       block->address == address;
 }
 
+/* A chunk of an earlier moment: was its block freed since? */
+static bool is_past(const struct walk_merge *merge, const struct heap_chunk *chunk,
+		    struct block *ret)
+{
+	uint64_t address = chunk->address | (uint64_t)merge->process << LOG_PROCESS_SHIFT;
+	struct log_record record;
+	enum log_past past = merge->log ? log_past(merge->log, address, merge->until, &record) :
+					  LOG_NEVER;
+
+	*ret = block_of_chunk(chunk, merge->process, merge->complete);
+	if (past == LOG_PAST) {
+		*ret = block_of_record(&record);
+		ret->heap = chunk->heap;
+	}
+	ret->unrecorded |= past == LOG_SINCE;
+	ret->freed = past != LOG_NEVER;
+	return ret->freed;
+}
+
+/* A chunk that is held, and of no record. */
+static struct err *add_past(struct blocks *to, struct heap_walk *walk, const struct chunk_at *at,
+			    const struct heap_chunk *chunk, const struct walk_merge *merge,
+			    struct addresses *left_out)
+{
+	struct block block;
+
+	if (!is_past(merge, chunk, &block) && is_in_hand(merge, chunk))
+		return vec_push(&left_out->vec, chunk->address);
+	heap_chunks_set_note(&walk->chunks, at, block.freed ? NOTE_RECORDED : NOTE_EARLY);
+	return vec_push(&to->vec, block);
+}
+
+struct err *blocks_add_past(struct blocks *blocks, struct heap_walk *walk,
+			    const struct walk_merge *merge, struct addresses *left_out)
+{
+	const struct block *block = blocks->vec.at;
+	const struct block *end = blocks->vec.nr ? block + blocks->vec.nr : block;
+	struct chunk_at at = heap_chunks_start();
+	struct blocks to = BLOCKS_INIT;
+	struct heap_chunk chunk;
+	struct err *err = vec_reserve(&to.vec, blocks->vec.nr);
+
+	while (!err && heap_chunks_next(&walk->chunks, &at, &chunk)) {
+		for (; !err && block < end && is_before(block, merge->process, chunk.address);
+		     block++)
+			err = vec_push(&to.vec, *block);
+		if (!err && block < end && is_of(block, merge->process, chunk.address)) {
+			heap_chunks_set_note(&walk->chunks, &at, NOTE_RECORDED);
+			err = vec_push(&to.vec, *block++);
+			if (!err)
+				to.vec.at[to.vec.nr - 1].heap = chunk.heap;
+		} else if (!err && chunk_held(&chunk)) {
+			err = add_past(&to, walk, &at, &chunk, merge, left_out);
+		}
+	}
+	for (; block < end && !err; block++)
+		err = vec_push(&to.vec, *block);
+	if (err) {
+		vec_free(&to.vec);
+		return err;
+	}
+	vec_free(&blocks->vec);
+	memcpy(&blocks->vec, &to.vec, sizeof(to.vec));
+	return NULL;
+}
+
 struct err *blocks_add_walk(struct blocks *blocks, const struct heap_walk *walk, uint8_t process,
 			    bool complete)
 {

@@ -35,6 +35,7 @@ enum journal_kind {
 	JOURNAL_FD = 5,		/* descriptor aux, open in the target */
 	JOURNAL_DATA = 6,	/* a private anonymous mapping of len bytes at address, writable */
 	JOURNAL_LOG = 7,	/* a mapping of part of the region's file, from offset aux on */
+	JOURNAL_SNAPSHOT = 8,	/* a forked child that never runs, without an exit signal; aux: its id in the target's pid namespace, 0: not made */
 };
 
 enum journal_state {

@@ -179,6 +179,18 @@ bool log_knew(const struct log *log, uint64_t address);
  */
 bool log_ghost(const struct log *log, uint64_t address, struct log_record *ret);
 /*
+ * What there was at address at an earlier moment, that time stamp `until`, as far as the table still
+ * tells: a record that was taken out since stays where it was until its place is taken by another.
+ *
+ *	LOG_PAST	its record (*ret), which is there still or was taken out: perhaps since then, and
+ *			if not, there was none at that moment
+ *	LOG_SINCE	the address was given out since; what was there before is not known
+ *	LOG_NEVER	nothing is known of it
+ */
+enum log_past { LOG_NEVER, LOG_PAST, LOG_SINCE };
+enum log_past log_past(const struct log *log, uint64_t address, uint64_t until,
+		       struct log_record *ret);
+/*
  * Put back a record that log_remove took (a realloc that failed): as if it had not been removed,
  * accounts too.
  */

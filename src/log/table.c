@@ -481,6 +481,34 @@ bool log_ghost(const struct log *log, uint64_t address, struct log_record *ret)
 	return true;
 }
 
+/* Of a ghost, too: it has all that it had. */
+static bool slot_read_past(const struct log_slot *slot, uint64_t address, struct log_record *ret)
+{
+	uint64_t key = __atomic_load_n(&slot->key, __ATOMIC_ACQUIRE);
+	uint64_t time = __atomic_load_n(&slot->time, __ATOMIC_ACQUIRE);
+	uint64_t size = __atomic_load_n(&slot->size, __ATOMIC_ACQUIRE);
+	uint64_t stack = __atomic_load_n(&slot->stack, __ATOMIC_ACQUIRE);
+	uint64_t again = __atomic_load_n(&slot->key, __ATOMIC_RELAXED);
+
+	/* Live or not makes no difference, as long as nobody has claimed it in between. */
+	if ((key ^ address) & (KEY_ADDRESS | KEY_CLAIMED) || (key ^ again) & ~KEY_STATE)
+		return false;
+	record_decode(key, time, size, stack, ret);
+	return true;
+}
+
+enum log_past log_past(const struct log *log, uint64_t address, uint64_t until,
+		       struct log_record *ret)
+{
+	struct place place;
+
+	if (!address_fits(address) || !find_all(log, hash_address(address), address, &place))
+		return LOG_NEVER;
+	if (!slot_read_past(&place.window->slot[place.slot], address, ret) || ret->time > until)
+		return LOG_SINCE;
+	return LOG_PAST;
+}
+
 bool log_restore(struct log *log, const struct log_record *record, uint32_t thread)
 {
 	uint64_t hash = hash_address(record->address);

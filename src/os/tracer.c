@@ -523,6 +523,11 @@ void tracer_trace_exits(struct tracer *tracer, bool trace)
 	tracer->exits = trace;
 }
 
+struct err *tracer_exit_kill(pid_t tid)
+{
+	return request(PTRACE_SETOPTIONS, tid, 0, PTRACE_O_EXITKILL, "exit kill");
+}
+
 struct err *tracer_interrupt(pid_t tid)
 {
 	return request(PTRACE_INTERRUPT, tid, 0, 0, "interrupt");

@@ -81,6 +81,8 @@ struct err *tracer_seize(struct tracer *tracer, pid_t tid) MUST_CHECK;
 struct err *tracer_set_options(struct tracer *tracer, pid_t tid, bool suspend_seccomp) MUST_CHECK;
 /* Exit events, too, for who is seized, or has its options set, from now on. */
 void tracer_trace_exits(struct tracer *tracer, bool trace);
+/* From now on it is killed when this thread ends, however that comes; of it nothing else is reported. */
+struct err *tracer_exit_kill(pid_t tid) MUST_CHECK;
 struct err *tracer_interrupt(pid_t tid) MUST_CHECK;
 struct err *tracer_cont(pid_t tid, int signal) MUST_CHECK;
 struct err *tracer_listen(pid_t tid) MUST_CHECK;

@@ -58,6 +58,11 @@ static void print_doubts(const struct session_leaks *found, struct out *out)
 
 	out_f(out, "    %llu bytes of roots and %llu bytes of blocks were searched\n",
 	      (number)found->mark.root_bytes, (number)found->mark.block_bytes);
+	if (found->snapshot)
+		out_f(out, "    the process stood still for %.1f ms, and a snapshot of it was searched\n",
+		      (double)found->pause_ns / 1e6);
+	if (*found->no_snapshot)
+		out_f(out, "    %s: it was stopped for all of the search\n", found->no_snapshot);
 	if (!found->walked)
 		out_f(out, "    %s: leaks are looked for among recorded blocks\n", found->why);
 	if (found->damages)

@@ -506,6 +506,83 @@ struct err *session_heap_stopped(struct session *session, bool may_run, struct s
 	return err;
 }
 
+/* --- at an earlier moment --- */
+
+struct err *session_heap_log_past(const struct view *view, struct blocks *ret)
+{
+	size_t nr = 0;
+	struct err *err = view->log ? blocks_from_log(view->log, &view->in_hand, ret) : NULL;
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < ret->vec.nr; i++)
+		if (ret->vec.at[i].time <= view->until)
+			ret->vec.at[nr++] = ret->vec.at[i];
+	ret->vec.nr = nr;
+	return NULL;
+}
+
+/*
+ * Of what is in no record, what was freed since, and whose place in the log another has taken, cannot
+ * be told from what was allocated before the attach.
+ */
+static bool is_complete(const struct view *view)
+{
+	return view->complete && log_accounts_get(view->log).frees == view->frees;
+}
+
+static struct err *merge_past(struct job *job, struct blocks *blocks)
+{
+	struct walk_merge merge = {
+		.log = job->view.log,
+		.process = job->view.process,
+		.until = job->view.until,
+		.clue = job->clues.vec.at, .nr_clues = job->clues.vec.nr,
+	};
+	struct err *err = session_heap_log_past(&job->view, blocks);
+
+	merge.complete = is_complete(&job->view);
+	return err ? err : blocks_add_past(blocks, &job->ret->walk, &merge, &job->left_out);
+}
+
+static struct err *look_past(struct job *job, struct blocks *blocks)
+{
+	struct err *err;
+
+	if (!job->view.has_glibc)
+		return err_create(ERR_UNSUPPORTED, "no glibc in process %d", job->session->pid);
+	err = look_at_maps(job);
+	if (!err)
+		err = look_at_threads(job);
+	if (!err)
+		err = walk_heaps(job);
+	job->ret->walked = !err;
+	if (!err)
+		err = take_loose(job);
+	return err ? err : merge_past(job, blocks);
+}
+
+struct err *session_heap_past(struct session *session, const struct view *view,
+			      struct session_heap *ret, struct blocks *blocks_ret)
+{
+	struct session_heap heap = SESSION_HEAP_INIT;
+	struct blocks blocks = BLOCKS_INIT;
+	struct job job = { .session = session, .ret = &heap, .view = *view };
+	struct err *err = look_past(&job, &blocks);
+
+	heap.under_way = job.left_out.vec.nr;
+	job.view = (struct view)VIEW_INIT;	/* the caller's */
+	job_free(&job);
+	if (err) {
+		blocks_free(&blocks);
+		session_heap_free(&heap);
+		return err;
+	}
+	*ret = heap;
+	*blocks_ret = blocks;
+	return NULL;
+}
+
 /* Without a stop. */
 static struct err *look_at_log(struct job *job)
 {

@@ -15,6 +15,7 @@
 #include "heap/walk.h"
 
 struct session;
+struct view;
 
 struct session_heap {
 	struct heap_walk walk;		/* if walked; with notes of what the log has (heap/block.h) */
@@ -67,5 +68,13 @@ struct err *session_heap_walkable(struct session *session) MUST_CHECK;
  */
 struct err *session_heap_stopped(struct session *session, bool may_run,
 				 struct session_heap *ret, struct blocks *blocks_ret) MUST_CHECK;
+/*
+ * The same of a view of an earlier moment, whose memory is a snapshot; one look. The log has gone on
+ * since. Any thread.
+ */
+struct err *session_heap_past(struct session *session, const struct view *view,
+			      struct session_heap *ret, struct blocks *blocks_ret) MUST_CHECK;
+/* The blocks of the log alone, as they were at the moment of the view. Any thread. */
+struct err *session_heap_log_past(const struct view *view, struct blocks *ret) MUST_CHECK;
 
 #endif

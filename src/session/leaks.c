@@ -3,78 +3,51 @@
 
 #include "session/leaks.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
-#include "elf/core_file.h"
-#include "os/pagemap.h"
+#include "os/procfs.h"
+#include "os/smaps.h"
 #include "os/tracer.h"
 #include "probe/event.h"
 #include "session/heap.h"
 #include "session/private.h"
+#include "session/search.h"
 #include "session/view.h"
+#include "target/forkable.h"
 #include "target/module.h"
 #include "target/region.h"
+#include "target/snapshot.h"
 #include "target/target.h"
 
-#define CHUNK_HEADER	16u
-#define STACK_WORDS	512u
 #define QUIET_NS	1000000000ull	/* how long to wait for calls that are under way */
 #define MOMENT_NS	50000ull	/* the first; each is twice the one before */
+#define SNAPSHOTS	6u		/* one more, where threads were inside the allocator */
+#define SNAPSHOT_QUIET_NS	100000000ull	/* how long to wait for calls before one ... */
+#define SNAPSHOT_DRAIN_NS	20000000ull	/* ... with those alone that are inside; then twice that, and so on */
 
 struct job {
 	struct session *session;
 	struct session_leaks *ret;
 	struct view view;		/* what is searched */
-	struct mark_ranges root, heap, out, code;
-	VEC(uint64_t) words;
-	struct pagemap pagemap;
 	uint64_t deadline;		/* of waiting for calls that are under way */
 	struct session_heap walk;	/* if walked */
-	struct err *err;
+	struct smaps smaps;
+	struct snapshot snapshot;
+	bool has_snapshot;
+	uint64_t drain;			/* how long to wait for those inside the allocator */
 };
 
 static void job_free(struct job *job)
 {
 	view_free(&job->view);
-	vec_free(&job->root.vec);
-	vec_free(&job->heap.vec);
-	vec_free(&job->out.vec);
-	vec_free(&job->code.vec);
-	vec_free(&job->words);
 	session_heap_free(&job->walk);
-	pagemap_close(&job->pagemap);
-}
-
-static struct err *add_range(struct mark_ranges *ranges, uint64_t start, uint64_t end)
-{
-	return start < end ? vec_push(&ranges->vec, ((struct mark_range){ start, end })) : NULL;
-}
-
-static void add_words(struct job *job, const uint64_t *word, size_t nr)
-{
-	for (size_t i = 0; i < nr && !job->err; i++)
-		if (word[i])
-			job->err = vec_push(&job->words, word[i]);
+	smaps_free(&job->smaps);
 }
 
 /* --- blocks --- */
-
-static void drop_others(struct job *job)
-{
-	struct session_leaks *ret = job->ret;
-	uint8_t process = job->view.process;
-	size_t nr = 0;
-
-	for (size_t i = 0; i < ret->blocks.vec.nr; i++) {
-		if (ret->blocks.vec.at[i].process == process)
-			ret->blocks.vec.at[nr++] = ret->blocks.vec.at[i];
-	}
-	ret->others = ret->blocks.vec.nr - nr;
-	ret->blocks.vec.nr = nr;
-}
 
 static void count_took(struct thread *thread, void *ctx)
 {
@@ -129,11 +102,10 @@ static struct err *log_blocks(struct job *job)
 	return err;
 }
 
-static struct err *walk_heaps(struct job *job, bool may_run)
+/* err is that of the walk. */
+static struct err *take_walk(struct job *job, struct err *err)
 {
 	struct session_leaks *ret = job->ret;
-	struct err *err = session_heap_stopped(job->session, may_run, &job->walk,
-					       &ret->blocks);
 
 	if (err && err->code == ERR_NOMEM)
 		return err;
@@ -160,7 +132,8 @@ static struct err *find_blocks(struct job *job, bool may_run)
 		if (!err && !*ret->why) {
 			blocks_free(&ret->blocks);
 			session_heap_free(&job->walk);
-			err = walk_heaps(job, may_run);
+			err = take_walk(job, session_heap_stopped(job->session, may_run,
+								  &job->walk, &ret->blocks));
 		}
 		if (!err)
 			err = take_in_hand(job, &in_hand);
@@ -171,362 +144,16 @@ static struct err *find_blocks(struct job *job, bool may_run)
 	return err || ret->walked ? err : log_blocks(job);
 }
 
-/* The last of malloc's blocks that does not start behind address, or NULL. */
-static const struct block *block_before(const struct job *job, uint64_t address)
-{
-	const struct block *block = job->ret->blocks.vec.at;
-	size_t low = 0, high = job->ret->blocks.vec.nr;
+/* --- all in one stop --- */
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (block[middle].heap != LOG_HEAP_USER && block[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? &block[low - 1] : NULL;
-}
-
-static const struct block *block_at(const struct job *job, uint64_t address)
-{
-	const struct block *block = block_before(job, address);
-
-	return block && address - block->address < block->size ? block : NULL;
-}
-
-/* --- mappings --- */
-
-static bool is_private_anonymous(const struct proc_map *map)
-{
-	return !map->shared && !map->inode &&
-	       (!*map->path || map->path[0] == '[');
-}
-
-/* A device's memory may do something when it is read. */
-static bool is_device(const struct proc_map *map)
-{
-	return !strncmp(map->path, "/dev/", 5) && strncmp(map->path, "/dev/shm/", 9) &&
-	       strcmp(map->path, "/dev/zero");
-}
-
-static bool is_root(const struct proc_map *map)
-{
-	if (!map->read || is_device(map) ||
-	    !strncmp(map->path, JOURNAL_MEMFD_PATH, strlen(JOURNAL_MEMFD_PATH)))
-		return false;
-	return map->write || (!map->exec && is_private_anonymous(map) && !*map->path);
-}
-
-/* Is all of glibc's memory known, so that what is no block in it is free? */
-static bool spans_count(const struct job *job)
-{
-	return job->ret->walked && !job->ret->damages;
-}
-
-/* The end of the span of glibc's heaps that holds address, or 0. */
-static uint64_t span_end(const struct job *job, uint64_t address)
-{
-	const struct heap_span *span = job->walk.walk.spans.at;
-	size_t low = 0, high = spans_count(job) ? job->walk.walk.spans.nr : 0;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (span[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low && address < span[low - 1].end ? span[low - 1].end : 0;
-}
-
-/* Does a block lie in the mapping that is in no span? */
-static bool has_blocks(const struct job *job, const struct proc_map *map)
-{
-	const struct block *at = job->ret->blocks.vec.at, *end = at + job->ret->blocks.vec.nr;
-	const struct block *block = block_before(job, map->start);
-	uint64_t behind = 0;
-
-	if (!spans_count(job) && !strcmp(map->path, "[heap]"))
-		return true;
-	if (block && block->address + block->size <= map->start)
-		block++;
-	for (block = block ? block : at; block < end && block->heap != LOG_HEAP_USER &&
-					 block->address < map->end; block++) {
-		if (block->address < behind)
-			continue;
-		behind = span_end(job, block->address);
-		if (!behind)
-			return true;
-	}
-	return false;
-}
-
-static struct err *sort_maps(struct job *job)
-{
-	struct err *err = NULL;
-
-	for (size_t i = 0; i < job->view.maps.vec.nr && !err; i++) {
-		const struct proc_map *map = &job->view.maps.vec.at[i];
-
-		if (map->exec)
-			err = add_range(&job->code, map->start, map->end);
-		if (!err && is_root(map))
-			err = add_range(has_blocks(job, map) ? &job->heap : &job->root, map->start,
-					map->end);
-	}
-	return err;
-}
-
-/*
- * Where some of the blocks that are mappings of their own may be the program's mappings, all of
- * them are taken for roots.
- */
-static void keep_mapped(struct job *job)
-{
-	const struct session_leaks *ret = job->ret;
-
-	for (size_t i = 0; ret->walked && !job->walk.walk.mmapped_certain && i < ret->blocks.vec.nr; i++)
-		if (ret->blocks.vec.at[i].preattach && ret->blocks.vec.at[i].heap == LOG_HEAP_MMAP)
-			add_words(job, &ret->blocks.vec.at[i].address, 1);
-}
-
-/* What glibc keeps of its heaps besides the blocks. */
-static struct err *leave_out_heaps(struct job *job)
-{
-	const struct heap_walk *heaps = &job->walk.walk;
-	struct err *err = NULL;
-
-	for (size_t i = 0; spans_count(job) && i < heaps->spans.nr && !err; i++)
-		err = add_range(&job->out, heaps->spans.at[i].start, heaps->spans.at[i].end);
-	for (size_t i = 0; spans_count(job) && i < heaps->arenas.nr && !err; i++)
-		err = add_range(&job->out, heaps->arenas.at[i].address, heaps->arenas.at[i].bins_end);
-	return err;
-}
-
-/* What mdbg has mapped, which the kernel may have merged with what lies beside it. */
-static struct err *leave_out_ours(struct job *job)
-{
-	const struct journal *journal = job->session->region->journal;
-	uint32_t nr = MIN(__atomic_load_n(&journal->nr, __ATOMIC_RELAXED), journal->room);
-	struct err *err = NULL;
-
-	for (uint32_t i = 0; i < nr && !err; i++) {
-		const struct journal_entry *entry = &journal->entry[i];
-
-		if ((entry->state == JOURNAL_PLANNED || entry->state == JOURNAL_DONE) &&
-		    entry->kind != JOURNAL_TEXT && entry->kind != JOURNAL_SIGACTION &&
-		    entry->kind != JOURNAL_FD)
-			err = add_range(&job->out, entry->address, entry->address + entry->len);
-	}
-	return err;
-}
-
-static bool next_present(void *ctx, uint64_t start, uint64_t end, struct mark_range *ret)
-{
-	struct job *job = ctx;
-
-	if (job->view.core)
-		return core_file_next(job->view.core, start, end, &ret->start, &ret->end);
-	while (start < end) {
-		const struct proc_map *map = proc_maps_find(&job->view.maps, start);
-		uint64_t stop = map ? MIN(map->end, end) : end;
-
-		if (!map || !is_private_anonymous(map)) {
-			*ret = (struct mark_range){ start, stop };
-			return true;
-		}
-		if (pagemap_next(&job->pagemap, start, stop, &ret->start, &ret->end))
-			return true;
-		start = stop;
-	}
-	return false;
-}
-
-/*
- * Chunks in use that are no blocks: a call for them is under way, or a thread that is in the allocator
- * has the address of an old one (heap/block.h). They may hold pointers.
- */
-static struct err *add_left_out(struct job *job)
-{
-	struct chunk_at at = heap_chunks_start();
-	struct heap_chunk chunk;
-	struct err *err = NULL;
-
-	while (!err && spans_count(job) && heap_chunks_next(&job->walk.walk.chunks, &at, &chunk))
-		if (chunk_held(&chunk) && chunk.note == NOTE_NONE)
-			err = add_range(&job->heap, chunk.address,
-					chunk.address + chunk_usable(&chunk));
-	return err;
-}
-
-/* --- threads --- */
-
-static void add_vector_registers(struct job *job, const struct view_thread *thread)
-{
-	job->ret->blind_threads += thread->blind;
-	add_words(job, job->view.vectors.at + thread->vector, thread->nr_vectors);
-}
-
-static void add_dtv(struct job *job, uint64_t tp)
-{
-	const struct arch *arch = job->view.arch;
-	uint64_t dtv;
-
-	if (!tp || memory_read_u64(job->view.memory, tp + arch->dtv, &dtv))
-		return;		/* no libc, no thread control block */
-	dtv -= arch->dtv_first;
-	add_words(job, &dtv, 1);
-}
-
-/* Does the thread's control block say that SP is in its stack? *start_ret: where that begins. */
-static bool block_says(const struct job *job, uint64_t sp, uint64_t tp, uint64_t *start_ret)
-{
-	uint64_t word[2];
-
-	if (!job->view.stack_offset || !tp ||
-	    memory_read(job->view.memory, tp + job->view.stack_offset, word, sizeof(word)))
-		return false;
-	*start_ret = word[0];
-	return word[0] && sp - word[0] < word[1];
-}
-
-/*
- * A guard page below, the control block above SP, and nothing but one mapping in between: that is
- * the stack of a thread of glibc's or musl's, whatever the kernel has merged it with.
- */
-static bool mappings_say(const struct job *job, uint64_t sp, uint64_t tp, uint64_t *start_ret)
-{
-	const struct proc_map *map = proc_maps_find(&job->view.maps, sp);
-	const struct proc_map *guard = map ? proc_maps_find(&job->view.maps, map->start - 1) : NULL;
-
-	if (!map)
-		return false;
-	*start_ret = map->start;
-	return !strcmp(map->path, "[stack]") ||
-	       (guard && !guard->read && !guard->write && is_private_anonymous(map) && sp < tp &&
-		tp < map->end);
-}
-
-/* What lies below SP is nobody's any more. */
-static void add_stack(struct job *job, uint64_t sp, uint64_t tp)
-{
-	const struct block *block = block_at(job, sp);
-	uint64_t start;
-
-	if (block)		/* of a coroutine: this alone keeps it */
-		add_words(job, &block->address, 1);
-	else if (block_says(job, sp, tp, &start) || mappings_say(job, sp, tp, &start))
-		job->err = add_range(&job->out, start, sp - job->view.arch->red_zone);
-}
-
-/* Words that name a block's chunk, as the allocator itself does. */
-static void add_chunks(struct job *job, const uint64_t *word, size_t nr)
-{
-	for (size_t i = 0; i < nr; i++) {
-		uint64_t address = word[i] + CHUNK_HEADER;
-		const struct block *block = block_before(job, address);
-
-		if (block && block->address == address && block->preattach)
-			add_words(job, &address, 1);
-	}
-}
-
-/*
- * A thread that frees a block from before the attach, which no record tells of, or has been given one
- * that is in no record yet, may be where it has the address of its chunk alone.
- */
-static void add_chunks_in_use(struct job *job, const struct view_thread *thread)
-{
-	const struct arch *arch = job->view.arch;
-	uint64_t word[STACK_WORDS];
-	size_t got;
-
-	add_chunks(job, thread->regs.word, arch->regs_words);
-	/* Less, where the stack ends. */
-	if (!memory_read_some(job->view.memory,
-			      (regs_get(&thread->regs, arch->sp) - arch->red_zone) & ~7ull, word,
-			      sizeof(word), &got))
-		add_chunks(job, word, got / sizeof(*word));
-}
-
-static void look_at_thread(struct job *job, const struct view_thread *thread)
-{
-	const struct arch *arch = job->view.arch;
-
-	if (thread->stopped) {
-		add_words(job, thread->regs.word, arch->regs_words);
-		if (!thread->in_syscall)
-			add_vector_registers(job, thread);
-		add_dtv(job, thread->tp);
-		if (job->ret->walked)
-			add_chunks_in_use(job, thread);
-	} else {
-		job->ret->blind_threads++;
-	}
-	if (thread->placed && !job->err)
-		add_stack(job, regs_get(&thread->regs, arch->sp), thread->tp);
-}
-
-static struct err *look_at_threads(struct job *job)
-{
-	for (size_t i = 0; i < job->view.threads.nr && !job->err; i++)
-		look_at_thread(job, &job->view.threads.at[i]);
-	keep_mapped(job);
-	return job->err;
-}
-
-/* --- all of it --- */
-
-static struct err *collect(struct job *job)
-{
-	struct err *err;
-
-	drop_others(job);
-	err = sort_maps(job);
-
-	if (!err)
-		err = leave_out_heaps(job);
-	if (!err)
-		err = leave_out_ours(job);
-	if (!err)
-		err = look_at_threads(job);
-	if (!err)
-		err = mark_ranges_subtract(&job->root, &job->out);
-	if (!err)
-		err = mark_ranges_subtract(&job->heap, &job->out);
-	return err ? err : add_left_out(job);
-}
-
-static struct err *mark(struct job *job)
-{
-	const struct mark_source source = {
-		.memory = job->view.memory,
-		.block = job->ret->blocks.vec.at, .nr_blocks = job->ret->blocks.vec.nr,
-		.root = job->root.vec.at, .nr_roots = job->root.vec.nr,
-		.heap = job->heap.vec.at, .nr_heaps = job->heap.vec.nr,
-		.word = job->words.at, .nr_words = job->words.nr,
-		.code = job->code.vec.at, .nr_code = job->code.vec.nr,
-		.next_present = next_present,
-		.ctx = job,
-	};
-
-	return mark_run(&source, &job->ret->mark);
-}
-
-static struct err *leaks_job(void *arg)
+static struct err *stop_job(void *arg)
 {
 	struct job *job = arg;
 	struct session *session = job->session;
-	uint64_t begun;
+	uint64_t begun = tracer_now();
 	bool was;
 	struct err *err;
 
-	if (!session->region)
-		return err_hint(err_create(ERR_STATE, "nothing was recorded of process %d",
-					   session->pid), "`malloc on` begins to");
-	begun = tracer_now();
 	job->deadline = begun + QUIET_NS;
 	err = session_hold(session, &was);
 	if (err)
@@ -535,31 +162,263 @@ static struct err *leaks_job(void *arg)
 	if (!err)
 		err = view_take(session, true, &job->view);
 	job->ret->core = job->view.core;
-	if (!err) {
-		pagemap_open(job->view.pages_of, &job->pagemap);
-		err = collect(job);
-	}
 	if (!err)
-		err = mark(job);
+		err = search_run(session, &job->view, &job->walk.walk, job->ret);
 	if (!session->ended)
 		session_let_go(session, was);
 	job->ret->pause_ns = tracer_now() - begun;
 	return err;
 }
 
+/* --- in a snapshot --- */
+
+/* Does a fork leave it out, or show what goes on? */
+static bool is_unforked(const struct smaps *smaps, const struct proc_map *map)
+{
+	return map->shared || smaps_unforked(smaps, map->start, map->end);
+}
+
+static struct err *check_copies(const struct job *job, const struct proc_maps *maps)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < maps->vec.nr; i++) {
+		const struct proc_map *map = &maps->vec.at[i];
+
+		if (search_is_root(map) && is_unforked(&job->smaps, map))
+			sum += map->end - map->start;
+	}
+	return sum <= FORKABLE_COPY_MAX ? NULL :
+		err_create(ERR_UNSUPPORTED, "no snapshot: a fork does not copy %" PRIu64
+			   " MB of memory that is shared", sum >> 20);
+}
+
+static struct err *make_copies(struct job *job, struct snapshot_copies *copies)
+{
+	const struct proc_maps *maps = &job->view.maps;
+	struct err *err = check_copies(job, maps);
+
+	for (size_t i = 0; i < maps->vec.nr && !err; i++) {
+		const struct proc_map *map = &maps->vec.at[i];
+
+		if (search_is_root(map) && is_unforked(&job->smaps, map))
+			err = snapshot_copy(job->session->target, map->start,
+					    map->end - map->start, copies);
+	}
+	return err;
+}
+
+/* Until nobody is in the middle of a realloc, or inside the allocator; or for a while. */
+static struct err *calm_down(struct job *job)
+{
+	uint64_t moment = MOMENT_NS, budget = job->drain;
+
+	for (;;) {
+		struct in_hand in_hand = { VEC_INIT };
+		struct err *err = view_drain(job->session, &budget);
+
+		if (!err)
+			err = take_in_hand(job, &in_hand);
+		vec_free(&in_hand.vec);
+		if (err || !job->ret->under_way || tracer_now() > job->deadline)
+			return err;
+		err = target_run_for(job->session->target, moment);
+		if (err)
+			return err;
+		moment *= 2;
+	}
+}
+
+/* The target is stopped. */
+static struct err *take_snapshot(struct job *job)
+{
+	struct snapshot_copies copies = { VEC_INIT };
+	struct err *err = calm_down(job);
+
+	if (!err)
+		err = view_take(job->session, true, &job->view);
+	if (!err)
+		err = make_copies(job, &copies);
+	if (!err) {
+		job->view.until = log_now();
+		err = snapshot_take(job->session->target, &copies, &job->snapshot);
+	}
+	snapshot_copies_free(&copies);
+	if (err)
+		return err;
+	job->has_snapshot = true;
+	job->view.memory = &job->snapshot.memory;
+	job->view.pages_of = job->snapshot.pid;
+	job->view.smaps = &job->smaps;
+	return NULL;
+}
+
+static struct err *snapshot_job(void *arg)
+{
+	struct job *job = arg;
+	struct session *session = job->session;
+	uint64_t begun = tracer_now();
+	bool was;
+	struct err *err;
+
+	job->deadline = begun + SNAPSHOT_QUIET_NS;
+	err = session_hold(session, &was);
+	if (err)
+		return err;
+	err = take_snapshot(job);
+	if (!session->ended)
+		session_let_go(session, was);
+	job->ret->pause_ns = MAX(job->ret->pause_ns, tracer_now() - begun);
+	return err;
+}
+
+static struct err *reap_job(void *arg)
+{
+	struct job *job = arg;
+	struct session *session = job->session;
+	bool was;
+	struct err *err;
+
+	if (session->ended || session->execed)
+		return NULL;
+	err = session_hold(session, &was);
+	if (err)
+		return err->code == ERR_GONE ? NULL : err;
+	err = snapshot_reap(session->target, &job->snapshot);
+	if (!session->ended)
+		session_let_go(session, was);
+	return err;
+}
+
+/* Whatever else went wrong. */
+static struct err *end_snapshot(struct job *job, struct err *err)
+{
+	struct err kept, *also;
+
+	if (!job->has_snapshot)
+		return err;
+	if (err)
+		err_copy(&kept, err);
+	snapshot_kill(&job->snapshot);
+	also = session_call(job->session, reap_job, job);
+	snapshot_free(&job->snapshot);
+	job->has_snapshot = false;
+	/* The answer is there; the journal keeps what is left for the next mdbg. */
+	if (also)
+		session_warn(job->session, also->msg);
+	return err ? err_adopt(&kept) : NULL;
+}
+
+/* The heaps of the snapshot, or the log alone, as it was. */
+static struct err *walk_snapshot(struct job *job)
+{
+	struct err *err = NULL;
+
+	if (!*job->ret->why)
+		err = take_walk(job, session_heap_past(job->session, &job->view,
+							&job->walk, &job->ret->blocks));
+	if (!err && !job->ret->walked)
+		err = session_heap_log_past(&job->view, &job->ret->blocks);
+	return err;
+}
+
+/* Heaps that were in the middle of a change: free chunks may seem to be blocks, and lost ones. */
+static bool is_torn(const struct job *job)
+{
+	return job->ret->walked && (job->ret->damages || !job->ret->caches_known);
+}
+
+static bool is_sure(const struct job *job)
+{
+	return !job->ret->walked || (!is_torn(job) && !job->walk.under_way);
+}
+
+static void forget_look(struct job *job)
+{
+	view_free(&job->view);
+	job->view = (struct view)VIEW_INIT;
+	blocks_free(&job->ret->blocks);
+	job->ret->blocks = (struct blocks)BLOCKS_INIT;
+	session_heap_free(&job->walk);
+	job->ret->walked = false;
+	job->ret->others = job->ret->blind_threads = job->ret->under_way = 0;
+}
+
+static struct err *search_snapshot(struct job *job)
+{
+	struct err *err = NULL;
+
+	for (unsigned i = 0; i < SNAPSHOTS && !err && !job->has_snapshot; i++) {
+		forget_look(job);
+		job->drain = SNAPSHOT_DRAIN_NS << i;
+		err = session_call(job->session, snapshot_job, job);
+		if (!err)
+			err = walk_snapshot(job);
+		if (!err && !is_sure(job) && i + 1 < SNAPSHOTS)
+			err = end_snapshot(job, NULL);
+	}
+	/* A stop can look as often as it takes. */
+	if (!err && is_torn(job))
+		err = err_create(ERR_BUSY, "no snapshot: the heaps were in change, or damaged, "
+				 "in each of %u", SNAPSHOTS);
+	if (!err)
+		err = search_run(job->session, &job->view, &job->walk.walk, job->ret);
+	job->ret->snapshot = !err;
+	return end_snapshot(job, err);
+}
+
+static struct err *by_snapshot(struct job *job)
+{
+	struct proc_maps maps = { VEC_INIT };
+	struct err *err = forkable_check(job->session->pid, &job->smaps);
+
+	/* Rather before the target is stopped for nothing. */
+	if (!err)
+		err = session_maps(job->session, &maps);
+	if (!err)
+		err = check_copies(job, &maps);
+	proc_maps_free(&maps);
+	return err ? err : search_snapshot(job);
+}
+
+static struct err *search(struct job *job, enum session_leaks_how how)
+{
+	struct session *session = job->session;
+	struct err *err;
+
+	/* Who stands still anyhow can wait. */
+	if (how == SESSION_LEAKS_STOP || session_state(session) != SESSION_RUNNING)
+		return session_call(session, stop_job, job);
+	err = by_snapshot(job);
+	if (!err || err->code == ERR_GONE || err->code == ERR_CANCELLED || err->code == ERR_NOMEM)
+		return err;
+	snprintf(job->ret->no_snapshot, sizeof(job->ret->no_snapshot), "%.255s", err->msg);
+	forget_look(job);
+	return session_call(session, stop_job, job);
+}
+
+static struct err *check_recorded(const struct session *session)
+{
+	return session->region ? NULL :
+		err_hint(err_create(ERR_STATE, "nothing was recorded of process %d", session->pid),
+			 "`malloc on` begins to");
+}
+
 #define JOB_INIT(of, leaks)	{ .session = (of), .ret = (leaks), .view = VIEW_INIT, \
-				  .pagemap = { .fd = -1 }, \
 				  .walk = SESSION_HEAP_INIT }
 
-static struct err *search(struct session *session, struct session_leaks *ret)
+static struct err *search_live(struct session *session, enum session_leaks_how how,
+			       struct session_leaks *ret)
 {
 	struct session_leaks leaks = { .blocks = BLOCKS_INIT };
 	struct job job = JOB_INIT(session, &leaks);
-	struct err *no_walk = session_heap_walkable(session), *err;
+	struct err *err = check_recorded(session), *no_walk;
 
+	no_walk = err ? NULL : session_heap_walkable(session);
 	if (no_walk)
 		snprintf(leaks.why, sizeof(leaks.why), "%.255s", no_walk->msg);
-	err = session_call(session, leaks_job, &job);
+	if (!err)
+		err = search(&job, how);
 	job_free(&job);
 	if (err)
 		session_leaks_free(&leaks);
@@ -607,14 +466,14 @@ void session_look_at_end(struct session *session)
 {
 	struct session_leaks *leaks = calloc(1, sizeof(*leaks));
 	struct job job = JOB_INIT(session, leaks);
-	struct err *err = leaks ? NULL : err_nomem;
+	struct err *err = leaks ? check_recorded(session) : err_nomem;
 
 	/* Names of modules that came last. */
 	if (!err)
 		err = modules_refresh(&session->target->modules, session->target->mem.tid,
 				      &session->target->mem.memory, NULL);
 	if (!err)
-		err = leaks_job(&job);
+		err = stop_job(&job);
 	job_free(&job);
 	if (!err) {
 		session->end_leaks = leaks;
@@ -643,14 +502,15 @@ static struct err *found_at_end(const struct session *session, struct session_le
 	       err;
 }
 
-struct err *session_leaks(struct session *session, struct session_leaks *ret)
+struct err *session_leaks(struct session *session, enum session_leaks_how how,
+			  struct session_leaks *ret)
 {
 	struct err *err;
 
 	if (session_state(session) == SESSION_ENDED)
 		return found_at_end(session, ret);
 	err = session_need_view(session);
-	return err ? err : search(session, ret);
+	return err ? err : search_live(session, how, ret);
 }
 
 void session_leaks_free(struct session_leaks *leaks)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Leak search in a target that stands still: who is a root, and who is not.
+ * Leak search in a target as it is at one moment: who is a root, and who is not.
  *
  *	roots		registers of all threads, those of the vector unit too where a thread is not in
  *			a system call (no call keeps them); stacks, from the red zone below SP up; and
@@ -17,6 +17,11 @@
  *			pointers to others. It is taken for a root (mark.heap_bytes), which makes up no
  *			leak, but can hide some: freed blocks and the allocator's own tables have
  *			pointers, too
+ *
+ * The moment is a stop. In it all that is small is read, threads above all; the memory is searched in the
+ * same stop, or, if that is asked for, in a snapshot (target/snapshot.h) while the target goes on.
+ * Its log goes on, too: blocks are those with a record from before, and those that the heaps of the
+ * snapshot have without one (heap/block.h).
  *
  * Blocks of followed children are in other memory: they are left out, and counted.
  */
@@ -43,15 +48,24 @@ struct session_leaks {
 	uint64_t others;		/* blocks of other processes, left out */
 	uint64_t blind_threads;		/* whose registers could not be read */
 	uint64_t under_way;		/* blocks that a realloc had in hand all the time */
-	uint64_t pause_ns;		/* for which the target stood still */
+	uint64_t pause_ns;		/* for which the target stood still; the longest of several */
+	bool snapshot;			/* it was searched in one */
+	char no_snapshot[256];		/* why it was not, though it was asked for */
 };
+
+/*
+ * Where no snapshot can be made safely, the target is stopped for all of the search, and no_snapshot
+ * says why. Of one that stands still anyhow none is made.
+ */
+enum session_leaks_how { SESSION_LEAKS_STOP, SESSION_LEAKS_SNAPSHOT };
 
 /*
  * Stops the target, and lets it go on if it ran. Of one that has ended: what was found at its end, if
  * it was looked at (leaks_at_end of the configuration; not one that was killed by SIGKILL, or runs
  * another program). ERR_STATE without either, or a log; ERR_CANCELLED.
  */
-struct err *session_leaks(struct session *session, struct session_leaks *ret) MUST_CHECK;
+struct err *session_leaks(struct session *session, enum session_leaks_how how,
+			  struct session_leaks *ret) MUST_CHECK;
 void session_leaks_free(struct session_leaks *leaks);
 
 #endif

@@ -262,6 +262,7 @@ static struct err *take_log(const struct session *session, struct view *view)
 	if (!session->region)
 		return NULL;
 	view->log = &session->region->log;
+	view->frees = log_accounts_get(view->log).frees;
 	return session_in_hand(session, &view->in_hand);
 }
 

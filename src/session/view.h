@@ -20,6 +20,7 @@
 
 struct core_file;
 struct session;
+struct smaps;
 
 struct view_thread {
 	pid_t tid;
@@ -38,6 +39,7 @@ struct view {
 	struct memory *memory;
 	pid_t pages_of;			/* whose /proc/PID/pagemap goes with the memory; 0: none */
 	const struct core_file *core;	/* that has the memory; NULL: none does */
+	const struct smaps *smaps;	/* of a snapshot: whose unforked ranges have other pages; NULL */
 	struct proc_maps maps;
 	VEC(struct view_thread) threads;
 	VEC(uint64_t) vectors;
@@ -50,6 +52,7 @@ struct view {
 	const struct log *log;		/* NULL: none */
 	struct in_hand in_hand;
 	uint64_t until;			/* what was recorded after this time stamp is no part of it */
+	uint64_t frees;			/* that the log had counted */
 	uint8_t process;		/* number of the process in the log */
 	bool complete;			/* what is in no record was allocated before the attach */
 };

@@ -20,6 +20,7 @@
 #include "target/patch.h"
 #include "target/region.h"
 #include "target/remote.h"
+#include "target/snapshot.h"
 #include "target/stack.h"
 #include "target/target.h"
 
@@ -38,9 +39,11 @@ struct leftover {
 
 static void say_left(struct leftover *leftover, const char *what)
 {
-	size_t len = strlen(leftover->left);
+	size_t len = leftover->left ? strlen(leftover->left) : 0;
 
-	snprintf(leftover->left + len, leftover->room - len, "%s%s", len ? "; " : "", what);
+	if (leftover->left)
+		snprintf(leftover->left + len, leftover->room - len, "%s%s",
+			 len ? "; " : "", what);
 }
 
 /* A mapping of the region's file: of the journal, or of what the agent uses. */
@@ -315,7 +318,7 @@ static void settle(struct leftover *leftover, const struct proc_maps *maps)
 static bool has_unknown(struct leftover *leftover)
 {
 	for (uint32_t i = 0; i < leftover->journal->nr; i++)
-		if (leftover->journal->entry[i].kind > JOURNAL_LOG &&
+		if (leftover->journal->entry[i].kind > JOURNAL_SNAPSHOT &&
 		    to_undo(&leftover->journal->entry[i], leftover->journal->entry[i].kind))
 			return true;
 	return false;
@@ -339,6 +342,45 @@ static struct err *unmap_all(struct leftover *leftover)
 	return err;
 }
 
+static struct err *reap_one(struct leftover *leftover, uint32_t index)
+{
+	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
+	struct err *err = remote ? remote_begin_any(leftover->target, remote) : err_nomem, *also;
+
+	if (err)
+		return err;
+	err = snapshot_reap_left(remote, &leftover->journal->entry[index]);
+	if (!err)
+		journal_undone(leftover->journal, index);
+	also = remote_end(remote);
+	return err ? err : also;
+}
+
+/*
+ * Killed with the mdbg that made them; what is not dead yet soon is. A forked child of the target has
+ * none of its own.
+ */
+static struct err *reap_snapshots(struct leftover *leftover)
+{
+	struct err *err = NULL;
+
+	for (uint32_t i = 0; i < leftover->journal->nr && !err && !is_inherited(leftover); i++) {
+		if (!to_undo(&leftover->journal->entry[i], JOURNAL_SNAPSHOT))
+			continue;
+		err = reap_one(leftover, i);
+		for (int tries = 0; err && err->code == ERR_BUSY && tries < DRAIN_TRIES; tries++) {
+			err = target_run_for(leftover->target, DRAIN_NS);
+			if (!err)
+				err = reap_one(leftover, i);
+		}
+		if (err && err->code == ERR_BUSY) {
+			say_left(leftover, err->msg);
+			err = NULL;
+		}
+	}
+	return err;
+}
+
 static struct err *clean_one(struct leftover *leftover, const struct proc_maps *maps)
 {
 	bool clean = true;
@@ -346,7 +388,9 @@ static struct err *clean_one(struct leftover *leftover, const struct proc_maps *
 
 	settle(leftover, maps);
 	put_text_back(leftover);
-	err = note_ranges(leftover);
+	err = reap_snapshots(leftover);
+	if (!err)
+		err = note_ranges(leftover);
 	if (!err)
 		err = drain(leftover, &clean);
 	if (err)
@@ -498,8 +542,9 @@ static struct err *judge(const struct journal *journal)
 
 		if (entry->state == JOURNAL_UNDONE || entry->state == JOURNAL_FREE)
 			continue;
-		if (entry->kind > JOURNAL_LOG ||
-		    (entry->state != JOURNAL_DONE && !is_mapping(entry)))
+		if (entry->kind > JOURNAL_SNAPSHOT ||
+		    (entry->state != JOURNAL_DONE && !is_mapping(entry) &&
+		     entry->kind != JOURNAL_SNAPSHOT))
 			return err_create(ERR_STATE, "that mdbg was in the middle of a change");
 		if (entry->kind == JOURNAL_SIGACTION ||
 		    (entry->kind == JOURNAL_TEXT && entry->len == 1))
@@ -587,6 +632,8 @@ struct err *leftover_settle(struct target *target)
 		settle(&leftover, &maps);
 		err = unmap_untold(&leftover, &maps);
 	}
+	if (!err)
+		err = reap_snapshots(&leftover);
 	proc_maps_free(&maps);
 	return err;
 }

@@ -203,6 +203,14 @@ static struct err *wait_for(struct remote *remote, int *status)
 		err_hint(err, "does it get a processor, or is its control group frozen?") : err;
 }
 
+static void note_made(struct remote *remote)
+{
+	unsigned long pid;
+
+	if (!tracer_event_message(remote->thread->tid, &pid))
+		remote->made = (pid_t)pid;
+}
+
 /*
  * To the next system call stop. Only SIGSTOP and SIGKILL can come in between: a SIGSTOP is sent
  * again afterwards.
@@ -226,6 +234,8 @@ static struct err *to_syscall_stop(struct remote *remote)
 		}
 		if (WSTOPSIG(status) == SYSCALL_STOP)
 			return NULL;
+		if (status >> 16 == PTRACE_EVENT_CLONE)
+			note_made(remote);
 		if (status >> 16 == 0 && WSTOPSIG(status) == SIGSTOP)
 			remote->resend_stop = true;
 	}
@@ -264,11 +274,16 @@ struct err *remote_call(struct remote *remote, long nr, const uint64_t *args, un
 
 struct err *remote_scratch(struct remote *remote, const void *bytes, size_t len, uint64_t *ret)
 {
-	uint64_t at = remote->frame - REMOTE_SCRATCH;
+	*ret = remote->frame - REMOTE_SCRATCH;
+	return remote_scratch_at(remote, *ret, bytes, len);
+}
 
-	if (len > REMOTE_SCRATCH)
+struct err *remote_scratch_at(struct remote *remote, uint64_t at, const void *bytes, size_t len)
+{
+	uint64_t below = remote->frame - at;
+
+	if (below > REMOTE_SCRATCH || len > below)
 		return err_create(ERR_RANGE, "%zu bytes of arguments", len);
-	*ret = at;
 	return procmem_write(&remote->thread->target->mem, at, bytes, len);
 }
 

@@ -44,7 +44,7 @@
  */
 #define REMOTE_FRAME_MAX	16384
 /* Bytes below the frame for arguments in memory. */
-#define REMOTE_SCRATCH		256
+#define REMOTE_SCRATCH		512
 
 struct remote {
 	struct thread *thread;
@@ -58,6 +58,7 @@ struct remote {
 	bool lost;			/* the thread was killed */
 	bool away;			/* in a call that has taken longer than limit */
 	bool seccomp;			/* its filter is suspended */
+	pid_t made;			/* whom a call has made (clone), as mdbg sees him; 0 */
 	uint8_t saved[REMOTE_SCRATCH + REMOTE_FRAME_MAX];
 };
 
@@ -72,6 +73,9 @@ struct err *remote_call(struct remote *remote, long nr, const uint64_t *args, un
  */
 struct err *remote_scratch(struct remote *remote, const void *bytes, size_t len,
 			   uint64_t *ret) MUST_CHECK;
+/* The same at this very address, no more than REMOTE_SCRATCH below the frame. */
+struct err *remote_scratch_at(struct remote *remote, uint64_t at, const void *bytes,
+			      size_t len) MUST_CHECK;
 /*
  * The thread is in EVENT_STOP again (STOPPED), with its own registers; after an error it may be stuck
  * on its way there. Always called, also after a failed call.

@@ -408,7 +408,8 @@ void session_heap_free(struct session_heap *heap UNUSED)
 }
 
 /* Nothing points to anything: all is definitely lost. */
-struct err *session_leaks(struct session *session, struct session_leaks *ret)
+struct err *session_leaks(struct session *session, enum session_leaks_how how UNUSED,
+			  struct session_leaks *ret)
 {
 	struct session_leaks leaks = { .blocks = BLOCKS_INIT,
 				       .why = "the fake session has no heap" };

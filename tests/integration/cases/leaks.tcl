@@ -4,9 +4,9 @@
 set kinds {definite indirect possible reachable}
 
 # The blocks of one size, by kind.
-proc count_kinds {m size} {
+proc count_kinds {m size {how -stop}} {
 	set count [dict create definite 0 indirect 0 possible 0 reachable 0]
-	foreach leak [live_value $m "mdbg::leaks all size == $size"] {
+	foreach leak [live_value $m "mdbg::leaks all $how size == $size"] {
 		check {[dict get $leak bytes] == $size * [dict get $leak count]} {bytes do not fit: $leak}
 		dict incr count [dict get $leak kind] [dict get $leak count]
 	}

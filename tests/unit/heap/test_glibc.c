@@ -333,7 +333,7 @@ static void adds_to_the_log(void)
 	struct log log;
 	struct addresses left_out = { VEC_INIT };
 	uint64_t clue;
-	unsigned early = 0;
+	unsigned early = 0, seen = 0;
 
 	make(&image, &versions[7]);
 	fixture_open(&log);
@@ -376,6 +376,23 @@ static void adds_to_the_log(void)
 	CU_ASSERT_EQUAL(left_out.vec.nr, 0);
 	vec_free(&left_out.vec);
 	CU_ASSERT_TRUE(blocks.vec.nr && blocks.vec.at[0].preattach && blocks.vec.at[0].unrecorded);
+	blocks_free(&blocks);
+	/* The log has gone on since: what was freed meanwhile was a block. */
+	blocks = (struct blocks)BLOCKS_INIT;
+	CU_ASSERT_PTR_NULL_FATAL(blocks_add_past(&blocks, &walk, &(struct walk_merge){
+		.log = &log, .complete = true, .until = 1 }, &left_out));
+	for (size_t i = 0; i < blocks.vec.nr; i++) {
+		const struct block *block = &blocks.vec.at[i];
+		bool freed = block->address == recorded->block;
+		bool since = block->address == known->block;
+
+		CU_ASSERT_EQUAL(block->freed, freed || since);
+		CU_ASSERT_EQUAL(block->preattach, !freed);
+		CU_ASSERT_EQUAL(block->unrecorded, since);
+		seen += freed || since;
+	}
+	CU_ASSERT_EQUAL(seen, 2);
+	vec_free(&left_out.vec);
 	blocks_free(&blocks);
 	heap_walk_free(&walk);
 	image_free(&image);

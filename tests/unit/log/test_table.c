@@ -102,6 +102,31 @@ static void test_knew(void)
 	region_close(&log_);
 }
 
+/* What was there at an earlier moment, as long as nobody else has its place. */
+static void test_past(void)
+{
+	struct log_record in = record(BASE, 1), out;
+	uint64_t until = in.time;
+
+	open_log(REGION);
+	CU_ASSERT_EQUAL(log_past(&log_, BASE, until, &out), LOG_NEVER);
+	CU_ASSERT_TRUE(log_insert(&log_, &in, NULL));
+	CU_ASSERT_EQUAL(log_past(&log_, BASE, until, &out), LOG_PAST);
+	CU_ASSERT_TRUE(same(&in, &out));
+	CU_ASSERT_EQUAL(log_past(&log_, BASE, until - 1, &out), LOG_SINCE);
+	CU_ASSERT_TRUE(log_remove(&log_, BASE, thread_, NULL));
+	memset(&out, 0, sizeof(out));
+	CU_ASSERT_EQUAL(log_past(&log_, BASE, until, &out), LOG_PAST);
+	CU_ASSERT_TRUE(same(&in, &out));
+	CU_ASSERT_EQUAL(log_past(&log_, BASE, until - 1, &out), LOG_SINCE);
+	in.time++;
+	CU_ASSERT_TRUE(log_insert(&log_, &in, NULL));
+	CU_ASSERT_EQUAL(log_past(&log_, BASE, until, &out), LOG_SINCE);
+	CU_ASSERT_EQUAL(log_past(&log_, BASE + 16, until, &out), LOG_NEVER);
+	CU_ASSERT_EQUAL(log_past(&log_, 1ull << 60, until, &out), LOG_NEVER);
+	region_close(&log_);
+}
+
 static void test_fields(void)
 {
 	struct log_record in = {
@@ -458,6 +483,7 @@ static void add_tests(CU_pSuite suite)
 {
 	CU_add_test(suite, "insert and remove", test_insert_remove);
 	CU_add_test(suite, "what it knew", test_knew);
+	CU_add_test(suite, "what there was", test_past);
 	CU_add_test(suite, "largest fields", test_fields);
 	CU_add_test(suite, "the short way", test_quick);
 	CU_add_test(suite, "hints", test_hints);

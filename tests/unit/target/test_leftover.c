@@ -243,7 +243,7 @@ static void test_half_out(void)
 
 static struct err *later_kind(struct victim *v)
 {
-	struct journal_entry entry = { .kind = JOURNAL_LOG + 1 };
+	struct journal_entry entry = { .kind = JOURNAL_SNAPSHOT + 1 };
 	uint32_t index;
 
 	return journal_plan(v->region->journal, &entry, &index);

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Control groups: cgroups(7), Documentation/admin-guide/cgroup-v1/memory.rst and cgroup-v2.rst.
+ *
+ * The path in /proc/PID/cgroup counts from the root of the reader's cgroup namespace, the mount may
+ * show another part of the tree (a container's own group is at its root): what is not there is passed
+ * over on the way up, and the mount's own root is always asked.
+ */
+
+#include "os/cgroup.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/compiler.h"
+#include "os/procfs.h"
+
+#define MOUNT	"/sys/fs/cgroup"
+
+/* How a controller's files are called. */
+struct names {
+	const char *limit, *soft, *usage, *idle;	/* soft, idle: may be NULL */
+};
+
+static const struct names memory_v2 = { "memory.max", "memory.high", "memory.current",
+					"inactive_file " };
+static const struct names memory_v1 = { "memory.limit_in_bytes", NULL, "memory.usage_in_bytes",
+					"total_inactive_file " };
+static const struct names pids = { "pids.max", NULL, "pids.current", NULL };
+
+/* False: there is no such file, or "max" stands in it. */
+static bool read_number(const char *folder, const char *name, uint64_t *ret)
+{
+	AUTO_FCLOSE FILE *file = NULL;
+	char path[4352];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	file = fopen(path, "re");
+	return file && fscanf(file, "%" SCNu64, ret) == 1;
+}
+
+static uint64_t read_idle(const char *folder, const char *name)
+{
+	AUTO_FCLOSE FILE *file = NULL;
+	char path[4352], line[256];
+	uint64_t value;
+
+	snprintf(path, sizeof(path), "%s/memory.stat", folder);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (!strncmp(line, name, strlen(name)) &&
+		    sscanf(line + strlen(name), "%" SCNu64, &value) == 1)
+			return value;
+	return 0;
+}
+
+static uint64_t room_in(const char *folder, const struct names *names)
+{
+	uint64_t limit = UINT64_MAX, soft, usage, idle;
+
+	if (!read_number(folder, names->limit, &limit))
+		limit = UINT64_MAX;
+	if (names->soft && read_number(folder, names->soft, &soft))
+		limit = MIN(limit, soft);
+	if (limit == UINT64_MAX || !read_number(folder, names->usage, &usage))
+		return UINT64_MAX;
+	idle = names->idle ? read_idle(folder, names->idle) : 0;
+	usage -= MIN(usage, idle);
+	return limit > usage ? limit - usage : 0;
+}
+
+/* From the group up to the root of the mount. */
+static void take_room(const char *mount, const char *path, const struct names *names, uint64_t *ret)
+{
+	size_t root = strlen(mount);
+	char folder[4096];
+	uint64_t room;
+
+	snprintf(folder, sizeof(folder), "%s%s", mount, path);
+	room = room_in(folder, names);
+	*ret = MIN(*ret, room);
+	while (strlen(folder) > root) {
+		*strrchr(folder, '/') = '\0';
+		room = room_in(folder, names);
+		*ret = MIN(*ret, room);
+	}
+}
+
+static bool has_controller(const char *list, size_t len, const char *name)
+{
+	size_t want = strlen(name);
+
+	for (const char *at = list; at + want <= list + len; at++)
+		if (!memcmp(at, name, want) && (at == list || at[-1] == ',') &&
+		    (at + want == list + len || at[want] == ','))
+			return true;
+	return false;
+}
+
+/* "4:memory:/a/b"; "0::/a/b" is version 2. */
+static void take_line(const char *line, const char *mount, struct cgroup_room *ret)
+{
+	const char *list = strchr(line, ':'), *path = list ? strchr(++list, ':') : NULL;
+	size_t len = path ? (size_t)(path++ - list) : 0;
+	char at[512];
+
+	if (!path)
+		return;
+	if (!len) {
+		snprintf(at, sizeof(at), "%s/unified", mount);
+		take_room(mount, path, &memory_v2, &ret->memory);
+		take_room(at, path, &memory_v2, &ret->memory);
+		take_room(mount, path, &pids, &ret->tasks);
+		take_room(at, path, &pids, &ret->tasks);
+		return;
+	}
+	snprintf(at, sizeof(at), "%s/%.*s", mount, (int)len, list);
+	if (has_controller(list, len, "memory"))
+		take_room(at, path, &memory_v1, &ret->memory);
+	if (has_controller(list, len, "pids"))
+		take_room(at, path, &pids, &ret->tasks);
+}
+
+void cgroup_room_of(const char *text, const char *mount, struct cgroup_room *ret)
+{
+	char line[4096];
+
+	*ret = (struct cgroup_room){ UINT64_MAX, UINT64_MAX };
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+
+		snprintf(line, sizeof(line), "%.*s", (int)MIN(len, sizeof(line) - 1), text);
+		take_line(line, mount, ret);
+		text += len + (text[len] == '\n');
+	}
+}
+
+void cgroup_room(pid_t pid, struct cgroup_room *ret)
+{
+	AUTO_FREE char *text = NULL;
+
+	*ret = (struct cgroup_room){ UINT64_MAX, UINT64_MAX };
+	if (!procfs_file(pid, "cgroup", &text, NULL))
+		cgroup_room_of(text, MOUNT, ret);
+}

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The search for leaks in a view (theory in leaks.h). */
+
+#include "session/search.h"
+
+#include <string.h>
+
+#include "elf/core_file.h"
+#include "os/pagemap.h"
+#include "os/smaps.h"
+#include "session/heap.h"
+#include "session/leaks.h"
+#include "session/private.h"
+#include "session/view.h"
+#include "target/region.h"
+
+#define CHUNK_HEADER	16u
+#define STACK_WORDS	512u
+
+struct job {
+	const struct session *session;
+	const struct view *view;
+	const struct heap_walk *walk;	/* if walked */
+	struct session_leaks *ret;
+	struct mark_ranges root, heap, out, code;
+	VEC(uint64_t) words;
+	struct pagemap pagemap;
+	struct err *err;
+};
+
+static void job_free(struct job *job)
+{
+	vec_free(&job->root.vec);
+	vec_free(&job->heap.vec);
+	vec_free(&job->out.vec);
+	vec_free(&job->code.vec);
+	vec_free(&job->words);
+	pagemap_close(&job->pagemap);
+}
+
+static struct err *add_range(struct mark_ranges *ranges, uint64_t start, uint64_t end)
+{
+	return start < end ? vec_push(&ranges->vec, ((struct mark_range){ start, end })) : NULL;
+}
+
+static void add_words(struct job *job, const uint64_t *word, size_t nr)
+{
+	for (size_t i = 0; i < nr && !job->err; i++)
+		if (word[i])
+			job->err = vec_push(&job->words, word[i]);
+}
+
+static void drop_others(struct job *job)
+{
+	struct session_leaks *ret = job->ret;
+	uint8_t process = job->view->process;
+	size_t nr = 0;
+
+	for (size_t i = 0; i < ret->blocks.vec.nr; i++) {
+		if (ret->blocks.vec.at[i].process == process)
+			ret->blocks.vec.at[nr++] = ret->blocks.vec.at[i];
+	}
+	ret->others = ret->blocks.vec.nr - nr;
+	ret->blocks.vec.nr = nr;
+}
+
+/* The last of malloc's blocks that does not start behind address, or NULL. */
+static const struct block *block_before(const struct job *job, uint64_t address)
+{
+	const struct block *block = job->ret->blocks.vec.at;
+	size_t low = 0, high = job->ret->blocks.vec.nr;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (block[middle].heap != LOG_HEAP_USER && block[middle].address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? &block[low - 1] : NULL;
+}
+
+static const struct block *block_at(const struct job *job, uint64_t address)
+{
+	const struct block *block = block_before(job, address);
+
+	return block && address - block->address < block->size ? block : NULL;
+}
+
+/* --- mappings --- */
+
+static bool is_private_anonymous(const struct proc_map *map)
+{
+	return !map->shared && !map->inode &&
+	       (!*map->path || map->path[0] == '[');
+}
+
+/* A device's memory may do something when it is read. */
+static bool is_device(const struct proc_map *map)
+{
+	return !strncmp(map->path, "/dev/", 5) && strncmp(map->path, "/dev/shm/", 9) &&
+	       strcmp(map->path, "/dev/zero");
+}
+
+bool search_is_root(const struct proc_map *map)
+{
+	if (!map->read || is_device(map) ||
+	    !strncmp(map->path, JOURNAL_MEMFD_PATH, strlen(JOURNAL_MEMFD_PATH)))
+		return false;
+	return map->write || (!map->exec && is_private_anonymous(map) && !*map->path);
+}
+
+/* Is all of glibc's memory known, so that what is no block in it is free? */
+static bool spans_count(const struct job *job)
+{
+	return job->ret->walked && !job->ret->damages;
+}
+
+/* The end of the span of glibc's heaps that holds address, or 0. */
+static uint64_t span_end(const struct job *job, uint64_t address)
+{
+	const struct heap_span *span = job->walk->spans.at;
+	size_t low = 0, high = spans_count(job) ? job->walk->spans.nr : 0;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (span[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && address < span[low - 1].end ? span[low - 1].end : 0;
+}
+
+/* Does a block lie in the mapping that is in no span? */
+static bool has_blocks(const struct job *job, const struct proc_map *map)
+{
+	const struct block *at = job->ret->blocks.vec.at;
+	const struct block *end = at ? at + job->ret->blocks.vec.nr : NULL;
+	const struct block *block = block_before(job, map->start);
+	uint64_t behind = 0;
+
+	if (!spans_count(job) && !strcmp(map->path, "[heap]"))
+		return true;
+	if (block && block->address + block->size <= map->start)
+		block++;
+	for (block = block ? block : at; block < end && block->heap != LOG_HEAP_USER &&
+					 block->address < map->end; block++) {
+		if (block->address < behind)
+			continue;
+		behind = span_end(job, block->address);
+		if (!behind)
+			return true;
+	}
+	return false;
+}
+
+static struct err *sort_maps(struct job *job)
+{
+	struct err *err = NULL;
+
+	for (size_t i = 0; i < job->view->maps.vec.nr && !err; i++) {
+		const struct proc_map *map = &job->view->maps.vec.at[i];
+
+		if (map->exec)
+			err = add_range(&job->code, map->start, map->end);
+		if (!err && search_is_root(map))
+			err = add_range(has_blocks(job, map) ? &job->heap : &job->root, map->start,
+					map->end);
+	}
+	return err;
+}
+
+/*
+ * Where some of the blocks that are mappings of their own may be the program's mappings, all of
+ * them are taken for roots.
+ */
+static void keep_mapped(struct job *job)
+{
+	const struct session_leaks *ret = job->ret;
+
+	for (size_t i = 0; ret->walked && !job->walk->mmapped_certain && i < ret->blocks.vec.nr; i++)
+		if (ret->blocks.vec.at[i].preattach && ret->blocks.vec.at[i].heap == LOG_HEAP_MMAP)
+			add_words(job, &ret->blocks.vec.at[i].address, 1);
+}
+
+/* What glibc keeps of its heaps besides the blocks. */
+static struct err *leave_out_heaps(struct job *job)
+{
+	const struct heap_walk *heaps = job->walk;
+	struct err *err = NULL;
+
+	for (size_t i = 0; spans_count(job) && i < heaps->spans.nr && !err; i++)
+		err = add_range(&job->out, heaps->spans.at[i].start, heaps->spans.at[i].end);
+	for (size_t i = 0; spans_count(job) && i < heaps->arenas.nr && !err; i++)
+		err = add_range(&job->out, heaps->arenas.at[i].address, heaps->arenas.at[i].bins_end);
+	return err;
+}
+
+/* What mdbg has mapped, which the kernel may have merged with what lies beside it. */
+static struct err *leave_out_ours(struct job *job)
+{
+	const struct journal *journal = job->session->region->journal;
+	uint32_t nr = MIN(__atomic_load_n(&journal->nr, __ATOMIC_RELAXED), journal->room);
+	struct err *err = NULL;
+
+	for (uint32_t i = 0; i < nr && !err; i++) {
+		const struct journal_entry *entry = &journal->entry[i];
+
+		if ((entry->state == JOURNAL_PLANNED || entry->state == JOURNAL_DONE) &&
+		    entry->kind != JOURNAL_TEXT && entry->kind != JOURNAL_SIGACTION &&
+		    entry->kind != JOURNAL_FD)
+			err = add_range(&job->out, entry->address, entry->address + entry->len);
+	}
+	return err;
+}
+
+/* Does pages_of tell which of its pages were ever touched? */
+static bool has_pages(const struct job *job, const struct proc_map *map)
+{
+	return is_private_anonymous(map) &&
+	       !(job->view->smaps && smaps_unforked(job->view->smaps, map->start, map->end));
+}
+
+static bool next_present(void *ctx, uint64_t start, uint64_t end, struct mark_range *ret)
+{
+	struct job *job = ctx;
+
+	if (job->view->core)
+		return core_file_next(job->view->core, start, end, &ret->start, &ret->end);
+	while (start < end) {
+		const struct proc_map *map = proc_maps_find(&job->view->maps, start);
+		uint64_t stop = map ? MIN(map->end, end) : end;
+
+		if (!map || !has_pages(job, map)) {
+			*ret = (struct mark_range){ start, stop };
+			return true;
+		}
+		if (pagemap_next(&job->pagemap, start, stop, &ret->start, &ret->end))
+			return true;
+		start = stop;
+	}
+	return false;
+}
+
+/*
+ * Chunks in use that are no blocks: a call for them is under way, or a thread that is in the allocator
+ * has the address of an old one (heap/block.h). They may hold pointers.
+ */
+static struct err *add_left_out(struct job *job)
+{
+	struct chunk_at at = heap_chunks_start();
+	struct heap_chunk chunk;
+	struct err *err = NULL;
+
+	while (!err && spans_count(job) && heap_chunks_next(&job->walk->chunks, &at, &chunk))
+		if (chunk_held(&chunk) && chunk.note == NOTE_NONE)
+			err = add_range(&job->heap, chunk.address,
+					chunk.address + chunk_usable(&chunk));
+	return err;
+}
+
+/* --- threads --- */
+
+static void add_vector_registers(struct job *job, const struct view_thread *thread)
+{
+	job->ret->blind_threads += thread->blind;
+	add_words(job, job->view->vectors.at + thread->vector, thread->nr_vectors);
+}
+
+static void add_dtv(struct job *job, uint64_t tp)
+{
+	const struct arch *arch = job->view->arch;
+	uint64_t dtv;
+
+	if (!tp || memory_read_u64(job->view->memory, tp + arch->dtv, &dtv))
+		return;		/* no libc, no thread control block */
+	dtv -= arch->dtv_first;
+	add_words(job, &dtv, 1);
+}
+
+/* Does the thread's control block say that SP is in its stack? *start_ret: where that begins. */
+static bool block_says(const struct job *job, uint64_t sp, uint64_t tp, uint64_t *start_ret)
+{
+	uint64_t word[2];
+
+	if (!job->view->stack_offset || !tp ||
+	    memory_read(job->view->memory, tp + job->view->stack_offset, word, sizeof(word)))
+		return false;
+	*start_ret = word[0];
+	return word[0] && sp - word[0] < word[1];
+}
+
+/*
+ * A guard page below, the control block above SP, and nothing but one mapping in between: that is
+ * the stack of a thread of glibc's or musl's, whatever the kernel has merged it with.
+ */
+static bool mappings_say(const struct job *job, uint64_t sp, uint64_t tp, uint64_t *start_ret)
+{
+	const struct proc_map *map = proc_maps_find(&job->view->maps, sp);
+	const struct proc_map *guard = map ? proc_maps_find(&job->view->maps, map->start - 1) : NULL;
+
+	if (!map)
+		return false;
+	*start_ret = map->start;
+	return !strcmp(map->path, "[stack]") ||
+	       (guard && !guard->read && !guard->write && is_private_anonymous(map) && sp < tp &&
+		tp < map->end);
+}
+
+/* What lies below SP is nobody's any more. */
+static void add_stack(struct job *job, uint64_t sp, uint64_t tp)
+{
+	const struct block *block = block_at(job, sp);
+	uint64_t start;
+
+	if (block)		/* of a coroutine: this alone keeps it */
+		add_words(job, &block->address, 1);
+	else if (block_says(job, sp, tp, &start) || mappings_say(job, sp, tp, &start))
+		job->err = add_range(&job->out, start, sp - job->view->arch->red_zone);
+}
+
+/* Words that name a block's chunk, as the allocator itself does. */
+static void add_chunks(struct job *job, const uint64_t *word, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		uint64_t address = word[i] + CHUNK_HEADER;
+		const struct block *block = block_before(job, address);
+
+		if (block && block->address == address && block->preattach)
+			add_words(job, &address, 1);
+	}
+}
+
+/*
+ * A thread that frees a block from before the attach, which no record tells of, or has been given one
+ * that is in no record yet, may be where it has the address of its chunk alone.
+ */
+static void add_chunks_in_use(struct job *job, const struct view_thread *thread)
+{
+	const struct arch *arch = job->view->arch;
+	uint64_t word[STACK_WORDS];
+	size_t got;
+
+	add_chunks(job, thread->regs.word, arch->regs_words);
+	/* Less, where the stack ends. */
+	if (!memory_read_some(job->view->memory,
+			      (regs_get(&thread->regs, arch->sp) - arch->red_zone) & ~7ull, word,
+			      sizeof(word), &got))
+		add_chunks(job, word, got / sizeof(*word));
+}
+
+static void look_at_thread(struct job *job, const struct view_thread *thread)
+{
+	const struct arch *arch = job->view->arch;
+
+	if (thread->stopped) {
+		add_words(job, thread->regs.word, arch->regs_words);
+		if (!thread->in_syscall)
+			add_vector_registers(job, thread);
+		add_dtv(job, thread->tp);
+		if (job->ret->walked)
+			add_chunks_in_use(job, thread);
+	} else {
+		job->ret->blind_threads++;
+	}
+	if (thread->placed && !job->err)
+		add_stack(job, regs_get(&thread->regs, arch->sp), thread->tp);
+}
+
+/* What was freed since the view's moment: who did so had its address, wherever that was. */
+static void add_freed(struct job *job)
+{
+	const struct blocks *blocks = &job->ret->blocks;
+
+	for (size_t i = 0; i < blocks->vec.nr; i++)
+		if (blocks->vec.at[i].freed)
+			add_words(job, &blocks->vec.at[i].address, 1);
+}
+
+static struct err *look_at_threads(struct job *job)
+{
+	for (size_t i = 0; i < job->view->threads.nr && !job->err; i++)
+		look_at_thread(job, &job->view->threads.at[i]);
+	keep_mapped(job);
+	add_freed(job);
+	return job->err;
+}
+
+/* --- all of it --- */
+
+static struct err *collect(struct job *job)
+{
+	struct err *err;
+
+	drop_others(job);
+	err = sort_maps(job);
+
+	if (!err)
+		err = leave_out_heaps(job);
+	if (!err)
+		err = leave_out_ours(job);
+	if (!err)
+		err = look_at_threads(job);
+	if (!err)
+		err = mark_ranges_subtract(&job->root, &job->out);
+	if (!err)
+		err = mark_ranges_subtract(&job->heap, &job->out);
+	return err ? err : add_left_out(job);
+}
+
+static struct err *mark(struct job *job)
+{
+	const struct mark_source source = {
+		.memory = job->view->memory,
+		.block = job->ret->blocks.vec.at, .nr_blocks = job->ret->blocks.vec.nr,
+		.root = job->root.vec.at, .nr_roots = job->root.vec.nr,
+		.heap = job->heap.vec.at, .nr_heaps = job->heap.vec.nr,
+		.word = job->words.at, .nr_words = job->words.nr,
+		.code = job->code.vec.at, .nr_code = job->code.vec.nr,
+		.next_present = next_present,
+		.ctx = job,
+	};
+
+	return mark_run(&source, &job->ret->mark);
+}
+
+struct err *search_run(const struct session *session, const struct view *view,
+		       const struct heap_walk *walk, struct session_leaks *ret)
+{
+	struct job job = { .session = session, .view = view, .walk = walk, .ret = ret };
+	struct err *err;
+
+	pagemap_open(view->pages_of, &job.pagemap);
+	err = collect(&job);
+	if (!err)
+		err = mark(&job);
+	job_free(&job);
+	return err;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Whether a process may be forked (theory in forkable.h). */
+
+#include "target/forkable.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "os/cgroup.h"
+#include "os/procfs.h"
+
+#define OVERCOMMIT_FILE		"/proc/sys/vm/overcommit_memory"
+#define OVERCOMMIT_NEVER	2
+#define MARGIN			(64ull << 20)	/* for all else that goes on meanwhile */
+#define TASKS_MARGIN		16u
+
+/* Files by which memory may be pinned, or written to by somebody else than the processor. */
+static const char *const pinning[] = {
+	"anon_inode:[io_uring]", "/dev/infiniband/", "/dev/vfio/", "/dev/nvidia", "/dev/kfd",
+	"/dev/dri/",
+};
+
+static struct err *no(const char *why)
+{
+	return err_create(ERR_UNSUPPORTED, "no snapshot: %s", why);
+}
+
+static bool is_direct(pid_t pid, const char *fd)
+{
+	AUTO_FCLOSE FILE *file = NULL;
+	char path[320], line[128];
+	unsigned flags;
+
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%.255s", pid, fd);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "flags: %o", &flags) == 1)
+			return flags & O_DIRECT;
+	return false;
+}
+
+static struct err *check_descriptor(pid_t pid, int dir, const char *fd)
+{
+	char link[256];
+	ssize_t len = readlinkat(dir, fd, link, sizeof(link) - 1);
+
+	if (len < 0)
+		return NULL;		/* closed meanwhile */
+	link[len] = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(pinning); i++)
+		if (!strncmp(link, pinning[i], strlen(pinning[i])))
+			return err_create(ERR_UNSUPPORTED, "no snapshot: the process uses %.80s, by which "
+					  "its memory may be written to", link);
+	/* What has no name (sockets, pipes) does none; a pipe's O_DIRECT is something else. */
+	if (*link == '/' && is_direct(pid, fd))
+		return err_create(ERR_UNSUPPORTED, "no snapshot: the process has %.80s open for direct I/O",
+				  link);
+	return NULL;
+}
+
+static struct err *check_descriptors(pid_t pid)
+{
+	struct err *err = NULL;
+	struct dirent *dirent;
+	char path[32];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	dir = opendir(path);
+	if (!dir)
+		return err_sys("%s", path);
+	while (!err && (dirent = readdir(dir)))
+		if (*dirent->d_name != '.')
+			err = check_descriptor(pid, dirfd(dir), dirent->d_name);
+	closedir(dir);
+	return err;
+}
+
+static uint64_t available_memory(void)
+{
+	AUTO_FCLOSE FILE *file = fopen("/proc/meminfo", "re");
+	char line[128];
+	uint64_t kb;
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "MemAvailable: %" SCNu64 " kB", &kb) == 1)
+			return kb << 10;
+	return 0;
+}
+
+static bool is_strict(void)
+{
+	AUTO_FCLOSE FILE *file = fopen(OVERCOMMIT_FILE, "re");
+	int value;
+
+	return file && fscanf(file, "%d", &value) == 1 && value == OVERCOMMIT_NEVER;
+}
+
+static struct err *check_memory(pid_t pid, uint64_t anonymous)
+{
+	uint64_t wanted = anonymous + anonymous / 512 + MARGIN, available = available_memory();
+	struct cgroup_room room;
+
+	if (is_strict())
+		return no("memory is never overcommitted here (vm.overcommit_memory)");
+	if (available < wanted)
+		return err_create(ERR_UNSUPPORTED, "no snapshot: %" PRIu64 " MB of memory are available, and "
+				  "it may take %" PRIu64, available >> 20, wanted >> 20);
+	cgroup_room(pid, &room);
+	if (room.memory < wanted)
+		return err_create(ERR_UNSUPPORTED, "no snapshot: the control group leaves %" PRIu64
+				  " MB of memory, and it may take %" PRIu64, room.memory >> 20,
+				  wanted >> 20);
+	if (room.tasks < TASKS_MARGIN)
+		return no("the control group is close to its limit of tasks (pids.max)");
+	return NULL;
+}
+
+struct err *forkable_check(pid_t pid, struct smaps *ret)
+{
+	struct smaps smaps;
+	struct err *err = smaps_read(pid, &smaps);
+
+	if (err)
+		return err;
+	err = check_memory(pid, smaps.anonymous);
+	if (!err && smaps.userfault)
+		err = no("somebody handles the page faults of the process (userfaultfd)");
+	if (!err)
+		err = check_descriptors(pid);
+	if (err)
+		smaps_free(&smaps);
+	else
+		*ret = smaps;
+	return err;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * May a process be forked for a snapshot without harm to it?
+ *
+ *	memory		Each page that it writes while the snapshot lives is copied, on its account.
+ *			There must be room for all of it to be written: in its control groups, and in
+ *			the machine. Where memory is never overcommitted what the fork reserves would
+ *			be missing when the process itself asks for some.
+ *	tasks		The child counts (pids.max): one that is about to use up its limit must not
+ *			be kept from it.
+ *	direct I/O	A device that writes into a page while a fork shares it may write into the copy
+ *			that the process loses (open(2), O_DIRECT: "should never be run concurrently
+ *			with the fork(2) system call"). So with a descriptor that is open for it, io_uring,
+ *			or one of a driver that is known to have memory pinned, there is no snapshot,
+ *			though newer kernels know better.
+ *	userfaultfd	Its owner may have asked to hear of forks, and the fork waits until he has.
+ *	memory that is not forked	must be read in the stop, as must be what is shared: if it is too much
+ *			for that, there is none either.
+ */
+#ifndef TARGET_FORKABLE_H
+#define TARGET_FORKABLE_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "os/smaps.h"
+
+/* Most that may have to be read in the stop. */
+#define FORKABLE_COPY_MAX	(32ull << 20)
+
+/*
+ * ERR_UNSUPPORTED: no, and why. *ret is what its smaps say; smaps_free. Needs no stop, and may take a
+ * tenth of a second.
+ */
+struct err *forkable_check(pid_t pid, struct smaps *ret) MUST_CHECK;
+
+#endif

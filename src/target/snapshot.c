@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Snapshots of a target's memory (theory in snapshot.h). */
+
+#include "target/snapshot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "arch/sigframe.h"
+#include "base/cleanup.h"
+#include "base/trace.h"
+#include "os/pidfd.h"
+#include "os/procfs.h"
+#include "os/tracer.h"
+#include "target/gadget.h"
+#include "target/region.h"
+#include "target/remote.h"
+#include "target/target.h"
+
+#define DEATH_MS	60000		/* to give back much memory takes seconds */
+#define KILL_FIRST	"1000"		/* oom_score_adj(5): the highest */
+
+/* --- memory --- */
+
+/* The first copy that ends behind address, or NULL. */
+static const struct snapshot_copy *copy_behind(const struct snapshot *snapshot, uint64_t address)
+{
+	const struct snapshot_copy *copy = snapshot->copies.vec.at;
+	size_t low = 0, high = snapshot->copies.vec.nr;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (copy[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < snapshot->copies.vec.nr ? &copy[low] : NULL;
+}
+
+static struct err *read_part(struct snapshot *snapshot, uint64_t address, uint8_t *buf, size_t len,
+			     size_t *len_ret)
+{
+	const struct snapshot_copy *copy = copy_behind(snapshot, address);
+
+	if (!copy || address < copy->start) {
+		if (copy)
+			len = MIN(len, (size_t)(copy->start - address));
+		return memory_read_some(&snapshot->mem.memory, address, buf, len, len_ret);
+	}
+	*len_ret = MIN(len, (size_t)(copy->end - address));
+	memcpy(buf, copy->bytes + (address - copy->start), *len_ret);
+	return NULL;
+}
+
+static struct err *snapshot_read(struct memory *memory, uint64_t address, void *buf, size_t len,
+				 size_t *len_ret)
+{
+	struct snapshot *snapshot = (struct snapshot *)memory;
+	size_t done = 0, got;
+
+	do {
+		struct err *err = read_part(snapshot, address + done, (uint8_t *)buf + done,
+					    len - done, &got);
+
+		if (err && (!done || err->code != ERR_MEMORY))
+			return err;
+		if (err)
+			break;
+		done += got;
+	} while (got && done < len);
+	*len_ret = done;
+	return NULL;
+}
+
+struct err *snapshot_copy(struct target *target, uint64_t address, uint64_t len,
+			  struct snapshot_copies *copies)
+{
+	AUTO_FREE uint8_t *bytes = malloc(len);
+	struct err *err;
+	size_t got;
+
+	if (!bytes)
+		return err_nomem;
+	err = memory_read_some(target->memory, address, bytes, len, &got);
+	if (err)
+		return err->code == ERR_MEMORY ? NULL : err;
+	err = vec_push(&copies->vec, ((struct snapshot_copy){ address, address + got, bytes }));
+	if (!err)
+		(void)take(bytes);
+	return err;
+}
+
+void snapshot_copies_free(struct snapshot_copies *copies)
+{
+	for (size_t i = 0; i < copies->vec.nr; i++)
+		free(copies->vec.at[i].bytes);
+	vec_free(&copies->vec);
+}
+
+/* --- the child --- */
+
+/* Where the child's return from clone leads: a frame that restores nothing but the way to its end. */
+static struct err *lay_end(struct remote *remote, uint64_t *sp_ret)
+{
+	struct target *target = remote->thread->target;
+	const struct arch *arch = target->arch;
+	struct regs regs = remote->regs;
+	uint8_t buf[REMOTE_SCRATCH];
+	struct sigframe_spec spec = { .regs = &regs, .mask = UINT64_MAX,
+				      .below = remote->frame };
+	uint64_t call;
+	struct err *err = gadget_find(target, &call, &spec.restorer);
+	size_t len;
+
+	if (err)
+		return err;
+	regs_set(&regs, arch->pc, call);
+	regs_set(&regs, arch->syscall_nr, SYS_exit_group);
+	regs_set(&regs, arch->syscall_arg[0], 0);
+	err = arch->sigframe(&spec, buf, sizeof(buf), sp_ret, &len);
+	if (err)
+		return err;
+	return remote_scratch_at(remote, *sp_ret, buf, len);
+}
+
+/* The address of the journal's word for its process id, in the target. */
+static uint64_t pid_word(const struct target *target, uint32_t entry)
+{
+	return target->region->address + offsetof(struct journal, entry) +
+	       entry * sizeof(struct journal_entry) + offsetof(struct journal_entry, aux);
+}
+
+static struct err *make_child(struct target *target, struct remote *remote, uint32_t entry,
+			      pid_t *ret)
+{
+	uint64_t sp, inside;
+	struct err *err = lay_end(remote, &sp);
+	int status;
+
+	if (!err)
+		err = remote_syscall(remote, &inside, SYS_clone, CLONE_FILES | CLONE_PARENT_SETTID,
+				     sp, pid_word(target, entry), 0, 0);
+	if (err)
+		return err->errnum ? err_create(ERR_UNSUPPORTED, "no snapshot: fork: %s",
+						strerror(err->errnum)) : err;
+	target->region->journal->entry[entry].aux = inside;
+	*ret = remote->made;
+	err = tracer_wait_for(remote->made, tracer_now() + TARGET_TIMEOUT_NS, &status);
+	if (!err && !WIFSTOPPED(status))
+		err = err_create(ERR_GONE, "the snapshot was killed");
+	return err ? err : tracer_exit_kill(remote->made);
+}
+
+/* Best effort: it takes no right to make it more likely to be killed. */
+static void be_killed_first(pid_t pid)
+{
+	char path[40];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", pid);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (write(fd, KILL_FIRST, strlen(KILL_FIRST)) < 0)
+		trace_line("%s: %s", path, strerror(errno));
+	close(fd);
+}
+
+static struct err *begin(struct target *target, struct remote *remote)
+{
+	struct err *err = remote_begin_any(target, remote), *also;
+
+	if (err || remote->thread->tgid == target->pid)
+		return err;
+	also = remote_end(remote);
+	return also ? also : err_create(ERR_UNSUPPORTED, "no snapshot: no thread of process %d "
+					"itself can be borrowed", target->pid);
+}
+
+static struct err *take_child(struct target *target, struct snapshot *snapshot)
+{
+	const struct journal_entry entry = { .kind = JOURNAL_SNAPSHOT };
+	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
+	struct err *err = remote ? begin(target, remote) : err_nomem, *also;
+
+	if (err)
+		return err;
+	err = journal_plan(target->region->journal, &entry, &snapshot->entry);
+	if (!err) {
+		err = make_child(target, remote, snapshot->entry, &snapshot->pid);
+		if (err && !snapshot->pid)
+			journal_undone(target->region->journal, snapshot->entry);
+		else
+			journal_done(target->region->journal, snapshot->entry);
+	}
+	also = remote_end(remote);
+	return err ? err : also;
+}
+
+struct err *snapshot_take(struct target *target, struct snapshot_copies *copies,
+			  struct snapshot *ret)
+{
+	struct snapshot snapshot = { .memory = { .read = snapshot_read }, .pidfd = -1,
+				     .mem = { .fd = -1 }, .copies = *copies };
+	struct err *err = take_child(target, &snapshot);
+	struct err kept;
+
+	if (!err)
+		err = pidfd_open_process(snapshot.pid, &snapshot.pidfd);
+	if (!err)
+		err = procmem_open(snapshot.pid, &snapshot.mem);
+	if (!err) {
+		be_killed_first(snapshot.pid);
+		*copies = (struct snapshot_copies){ VEC_INIT };
+		*ret = snapshot;
+		return NULL;
+	}
+	err_copy(&kept, err);
+	if (snapshot.pid) {
+		snapshot_kill(&snapshot);
+		err_ignore(snapshot_reap(target, &snapshot));	/* the journal keeps it for the next mdbg */
+	}
+	snapshot.copies = (struct snapshot_copies){ VEC_INIT };
+	snapshot_free(&snapshot);
+	return err_adopt(&kept);
+}
+
+/* Without a pidfd it is traced still, and its id nobody else's. */
+void snapshot_kill(const struct snapshot *snapshot)
+{
+	struct pollfd end = { .fd = snapshot->pidfd, .events = POLLIN };
+	int got;
+
+	if (snapshot->pidfd < 0) {
+		kill(snapshot->pid, SIGKILL);
+		return;
+	}
+	if (pidfd_kill(snapshot->pidfd, SIGKILL))
+		return;		/* dead, or not ours to kill: see snapshot_reap */
+	do
+		got = poll(&end, 1, DEATH_MS);
+	while (got < 0 && errno == EINTR);
+	if (got <= 0)
+		trace_line("snapshot %d does not end", snapshot->pid);
+}
+
+static struct err *wait_for_it(struct remote *remote, uint64_t pid)
+{
+	uint64_t got;
+	struct err *err = remote_syscall(remote, &got, SYS_wait4, pid, 0, __WCLONE | WNOHANG, 0);
+
+	if (err)
+		return err->errnum == ECHILD ? NULL : err;
+	return got ? NULL : err_create(ERR_BUSY, "a snapshot is still being given up");
+}
+
+/*
+ * The tracer has its part of it first. Who may trace it, but not kill it, lets it run: to its end.
+ */
+struct err *snapshot_reap(struct target *target, const struct snapshot *snapshot)
+{
+	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
+	struct err *err, *also;
+	int status;
+
+	if (!remote)
+		return err_nomem;
+	err_ignore(tracer_cont(snapshot->pid, 0));	/* no more, if it is dead */
+	/* Unless its end came by while others were waited for. */
+	err_ignore(tracer_wait_for(snapshot->pid, tracer_now() + TARGET_TIMEOUT_NS, &status));
+	err = begin(target, remote);
+	if (err)
+		return err;
+	err = wait_for_it(remote, target->region->journal->entry[snapshot->entry].aux);
+	if (!err)
+		journal_undone(target->region->journal, snapshot->entry);
+	also = remote_end(remote);
+	return err ? err : also;
+}
+
+struct err *snapshot_reap_left(struct remote *remote, const struct journal_entry *entry)
+{
+	/* Without an id it was never made. */
+	return entry->aux ? wait_for_it(remote, entry->aux) : NULL;
+}
+
+void snapshot_free(struct snapshot *snapshot)
+{
+	procmem_close(&snapshot->mem);
+	if (snapshot->pidfd >= 0)
+		close(snapshot->pidfd);
+	snapshot->pidfd = -1;
+	snapshot_copies_free(&snapshot->copies);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A snapshot: the memory of a target as it is at one moment, held by a forked child that never runs,
+ * so that the target stands still for the fork alone.
+ *
+ * The child is made by a remote clone. Its parent is the target, which must not notice:
+ *
+ *	no signal	It is made without an exit signal, so that its end raises no SIGCHLD, and a
+ *			wait without __WALL or __WCLONE passes it by, as if it were not there (wait(2)).
+ *	descriptors	are shared with the target (CLONE_FILES), not copied: what the target closes
+ *			meanwhile is closed.
+ *	it never runs	The kernel attaches it for us; it is killed with mdbg (PTRACE_O_EXITKILL).
+ *			Should mdbg be killed before that is set, it finds a signal frame on its stack
+ *			that leads it to exit_group, with all signals blocked.
+ *	out of memory	It is the first to be killed (oom_score_adj).
+ *
+ * Its process id stands in the journal before it can run (CLONE_PARENT_SETTID has the kernel write it
+ * there), and the target itself reaps it, by a remote wait4 with __WCLONE, which no ordinary child of
+ * its own answers to. What a killed mdbg has left is a zombie; the next one has it reaped
+ * (snapshot_reap_left). If the target ends, init reaps it; if it executes another program, that finds
+ * a zombie among its children, and gets a SIGCHLD when the child is killed.
+ *
+ * What a fork does not copy (shared memory, MADV_DONTFORK, MADV_WIPEONFORK) is read in the stop.
+ */
+#ifndef TARGET_SNAPSHOT_H
+#define TARGET_SNAPSHOT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/memory.h"
+#include "base/vec.h"
+#include "log/journal.h"
+#include "os/procmem.h"
+
+struct remote;
+struct target;
+
+struct snapshot_copy {
+	uint64_t start, end;
+	uint8_t *bytes;
+};
+
+struct snapshot_copies {
+	VEC(struct snapshot_copy) vec;	/* in order of address; they do not overlap */
+};
+
+struct snapshot {
+	struct memory memory;		/* any thread may read it */
+	struct procmem mem;		/* the child's */
+	pid_t pid;			/* the child's */
+	int pidfd;
+	uint32_t entry;			/* of the journal */
+	struct snapshot_copies copies;
+};
+
+/*
+ * Copy len bytes at address out of the target, which is stopped; the lot goes to snapshot_take. What
+ * cannot be read is left out, and not readable in the snapshot either.
+ */
+struct err *snapshot_copy(struct target *target, uint64_t address, uint64_t len,
+			  struct snapshot_copies *copies) MUST_CHECK;
+void snapshot_copies_free(struct snapshot_copies *copies);
+/*
+ * Tracer thread; the target is stopped, and stays so. May it be done, says target/forkable.h. It takes
+ * over copies. ERR_UNSUPPORTED, ERR_SYS: none can be made, and why. To be ended by snapshot_end, and
+ * then, or if the target has gone, snapshot_free.
+ */
+struct err *snapshot_take(struct target *target, struct snapshot_copies *copies,
+			  struct snapshot *ret) MUST_CHECK;
+/* Kill the child, and wait until it is dead. Any thread; the target goes on. */
+void snapshot_kill(const struct snapshot *snapshot);
+/* Have it reaped; the child is dead, the target stopped. Tracer thread. */
+struct err *snapshot_reap(struct target *target, const struct snapshot *snapshot) MUST_CHECK;
+void snapshot_free(struct snapshot *snapshot);
+
+/*
+ * For a target that a killed mdbg has left: entry is of its own journal, and of kind JOURNAL_SNAPSHOT.
+ * ERR_BUSY: the child is still dying.
+ */
+struct err *snapshot_reap_left(struct remote *remote, const struct journal_entry *entry) MUST_CHECK;
+
+#endif

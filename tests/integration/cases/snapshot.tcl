@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# malloc leaks -snapshot: the same answer as in a stop, and nothing that the target could notice, whatever happens to mdbg.
+
+# Children of a process, dead ones too.
+proc children {pid} {
+	return [split [string trim [exec sh -c {ps -o pid=,stat= --ppid "$0" || true} $pid]] "\n"]
+}
+
+proc check_alone {pid} {
+	check {[children $pid] eq {}} {process $pid has children: [children $pid]}
+}
+
+# It must have been made in one.
+proc check_snapshot {text} {
+	check {[string match "*a snapshot of it was searched*" $text]} {no snapshot: $text}
+}
+
+by_both case snapshot-kinds 60 {
+	set t [start leaks]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	set cases [ask_list $t names]
+	foreach line $cases {
+		order $t "case [lindex $line 0]"
+	}
+	set wrong {}
+	foreach line $cases {
+		set got [count_kinds $m [lindex $line 1] -snapshot]
+		if {$got ne [lrange $line 2 end]} {
+			lappend wrong "[lindex $line 0]: $got and not [lrange $line 2 end]"
+		}
+	}
+	check {$wrong eq {}} {[join $wrong {; }]}
+	set text [live $m "malloc leaks -snapshot"]
+	check_snapshot $text
+	check {[leak_sums $text] eq [leak_sums [live $m "malloc leaks -stop"]]} {not the same sums: $text}
+	check_alone [pid_of $t]
+	live_end $m
+	finish $t
+}
+
+case snapshot-before-the-attach 60 {
+	set t [start leaks]
+	foreach line [ask_list $t names] {
+		order $t "case [lindex $line 0]"
+	}
+	set m [live_start -p [pid_of $t]]
+	set text [live $m "malloc leaks all -snapshot"]
+	check_snapshot $text
+	set stop [live $m "malloc leaks all -stop"]
+	check {[leak_sums $text] eq [leak_sums $stop]} {not the same sums: $text $stop}
+	check {[string match "*(allocated before attach)*" $text]} {not from before the attach: $text}
+	check {![string match "*(not recorded)*" $text]} {not recorded: $text}
+	live_end $m
+	finish $t
+}
+
+# Threads that allocate, free and move blocks all the time, before, during and after the fork. Where those inside the
+# allocator get no processor for long, mdbg may have to stop them all.
+by_both repeated snapshot-none-in-threads-at-work 60 {
+	set t [start exact -t 8 {*}$::rest]
+	set before [state [pid_of $t]]
+	order $t go
+	set m [live_start -p [pid_of $t]]
+	order $t "more [work 100 10]"
+	for {set i 0} {$i < $::trials} {incr i} {
+		set text [live $m "malloc leaks definite indirect -snapshot"]
+		if {![string match "*no snapshot: the heaps were in change*" $text]} {
+			check_snapshot $text
+		}
+		set sums [leak_sums $text]
+		check {[dict get $sums definitely] eq {0 0} && [dict get $sums indirectly] eq {0 0}} {lost: $text}
+	}
+	live_end $m
+	order $t pause
+	check_alone [pid_of $t]
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+# A program that waits for its children in all ways, and counts what it hears of them.
+by_both repeated snapshot-unnoticed 60 {
+	set t [start parent]
+	order $t go
+	order $t rest
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	order $t go
+	for {set i 0} {$i < $::trials} {incr i} {
+		check_snapshot [live $m "malloc leaks -snapshot"]
+	}
+	check {[order $t children] > 0} {it has had no children}
+	order $t rest
+	check_snapshot [live $m "malloc leaks -snapshot"]
+	order $t none
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+# What cannot be forked safely is searched in a stop, and it is said why.
+case snapshot-refused 60 {
+	set t [start parent]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	foreach {what pattern} [list {share 64} {*memory that is shared*} "direct $::build/mdbg" {*direct I/O*}] {
+		if {[lindex [ask $t $what] 0] ne "ok"} {
+			note "no $what here"
+			continue
+		}
+		set text [live $m "malloc leaks -snapshot"]
+		check {[string match "*no snapshot: $pattern: it was stopped for all of the search*" $text]} {not said: $text}
+		check_sums $m
+		order $t undo
+	}
+	check_snapshot [live $m "malloc leaks -snapshot"]
+	check {![string match "*snapshot*" [live $m "malloc leaks -stop"]]} {a snapshot in spite of -stop}
+	live $m interrupt
+	check {![string match "*snapshot*" [live $m "malloc leaks -snapshot"]]} {a snapshot of what stands still}
+	live $m cont
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+# What a fork does not copy is part of the answer: blocks to which only such memory points.
+case snapshot-of-what-is-not-forked 60 {
+	set t [start parent]
+	set m [live_start -p [pid_of $t]]
+	order $t hide
+	foreach how {-stop -snapshot} {
+		set lost [live_value $m "mdbg::leaks definite indirect possible $how size == 4567"]
+		check {$lost eq {}} {$how: lost: $lost}
+		check {[lindex [count_kinds $m 4567 $how] 3] == 3} {$how: not all are reachable}
+	}
+	live_end $m
+	finish $t
+}
+
+# Only where it is asked for, however much there is.
+case snapshot-not-by-default 60 {
+	set t [start parent]
+	set m [live_start -p [pid_of $t]]
+	order $t grow
+	check {![string match "*snapshot*" [live $m "malloc leaks"]]} {a snapshot that nobody has asked for}
+	check_snapshot [live $m "malloc leaks -snapshot"]
+	live_end $m
+	check_alone [pid_of $t]
+	finish $t
+}
+
+# Processes of this case that run a program of tests/targets.
+proc left_of {program} {
+	set left {}
+	foreach path [glob -nocomplain /proc/\[0-9\]*/environ] {
+		set pid [lindex [file split $path] 2]
+		if {![catch {slurp $path} text] && [string match "*\0TMPDIR=$::tmp\0*" "\0$text"] &&
+				![catch {file readlink /proc/$pid/exe} exe] && $exe eq "$::build/targets/$program"} {
+			lappend left $pid
+		}
+	}
+	return $left
+}
+
+# The target ends while it is searched: there is an answer or a word of why not, and nothing is left.
+repeated snapshot-of-one-that-ends 60 {
+	for {set i 0} {$i < $::trials} {incr i} {
+		set t [start parent]
+		set pid [pid_of $t]
+		set m [live_start -p $pid]
+		order $t grow
+		puts $m "catch {malloc leaks -snapshot > /dev/null}"
+		flush $m
+		delay [expr {int(rand() * 60000)}]
+		exec kill -KILL $pid
+		live_answer $m 60
+		catch {close $t}
+		live_end $m
+		until {[left_of parent] eq {}}
+	}
+}
+
+# Killed at any moment: the target notices nothing, and the next mdbg leaves nothing of what there was.
+repeated kill-9-in-a-snapshot 60 {
+	set t [start parent]
+	set pid [pid_of $t]
+	order $t go
+	order $t rest
+	set before [state $pid]
+	order $t grow
+	order $t go
+	for {set i 0} {$i < $::trials} {incr i} {
+		set m [live_start -p $pid]
+		puts $m "malloc leaks -snapshot > /dev/null"
+		flush $m
+		delay [expr {int(rand() * 100000)}]
+		exec kill -KILL [pid $m]
+		gone $m
+		order $t verify
+		set m [live_start -p $pid]
+		live $m detach
+		live_end $m
+		order $t rest
+		check_alone $pid
+		order $t none
+		order $t go
+	}
+	order $t rest
+	check_state $before $pid
+	finish $t
+}
