@@ -37,9 +37,8 @@ static void fill(struct log *log)
 /* Keeps the compiler from leaving reads out. */
 static volatile uint64_t sink;
 
-static bool read_record(const struct log_record *record, uint64_t slot, void *ctx)
+static bool read_record(const struct log_record *record, uint64_t slot UNUSED, void *ctx)
 {
-	(void)slot;
 	const struct log *log = ctx;
 	struct log_stack_view stack = log_stack_get(log, record->stack);
 	uint64_t sum = 0;
@@ -65,10 +64,10 @@ static void read_all(void *base)
 	log_each(&log, read_record, &log);
 	for (id = 0; id < 64; id++) {
 		record = (struct log_record){ .stack = id, .thread = id };
-		read_record(&record, &log);
+		read_record(&record, 0, &log);
 	}
 	record.stack = log_stacks(&log);
-	read_record(&record, &log);
+	read_record(&record, 0, &log);
 	log_lookup(&log, 0x555555560010, &record);
 	log_accounts_get(&log);
 	log_config(&log);
