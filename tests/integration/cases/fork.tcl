@@ -37,7 +37,7 @@ proc child_is_clean {child before} {
 	foreach line [lsearch -all -inline $before "text *"] {
 		check {$line in $now} {the text of $child is not clean: $line}
 	}
-	check {[lsearch $now "*mdbg*"] < 0} {$child has a mapping of mdbg's: [lsearch -inline $now *mdbg*]}
+	check {[lsearch $now "*memfd:mdbg*"] < 0} {$child has a mapping of mdbg's: [lsearch -inline $now *memfd:mdbg*]}
 	check {[string match "*TracerPid:\t0\n*" [slurp /proc/$child/status]]} {$child is still traced}
 }
 
@@ -191,7 +191,7 @@ case process-follow-both-blocks 60 {
 		foreach line $before {
 			check {$line in $now} {$pid is not as before: $line}
 		}
-		check {[lsearch $now "*mdbg*"] < 0} {$pid has a mapping of mdbg's}
+		check {[lsearch $now "*memfd:mdbg*"] < 0} {$pid has a mapping of mdbg's}
 	}
 	order $t drop
 	finish $t

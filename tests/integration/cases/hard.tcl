@@ -128,7 +128,7 @@ by_both case hard-seccomp-comes-later 20 {
 	live $m "malloc off; malloc on"
 	live_end $m
 	set before [state [pid_of $t]]
-	check {[lsearch $before *mdbg*] < 0} {something stays: $before}
+	check {[lsearch $before *memfd:mdbg*] < 0} {something stays: $before}
 	mdbg_ok -q -p [pid_of $t] -c {malloc -v}
 	check_state $before [pid_of $t]
 	finish $t

@@ -319,7 +319,7 @@ proc work_nginx {curl master page} {
 	live_end $m
 	check {[exec {*}$get] eq $want} {no page by the new worker}
 	mdbg_ok -q -p $new -c {wait 0.1} -c {malloc sites limit 1}
-	check {[lsearch [state $new] *mdbg*] < 0} {something of mdbg's stays in the new worker: [lsearch -inline [state $new] *mdbg*]}
+	check {[lsearch [state $new] *memfd:mdbg*] < 0} {something of mdbg's stays in the new worker: [lsearch -inline [state $new] *memfd:mdbg*]}
 	check {[exec {*}$get] eq $want} {no page by the new worker}
 	foreach line [lsearch -all -inline $before "text *"] {
 		check {$line in [state $master]} {text of the master is not as before: $line}
