@@ -22,8 +22,8 @@
 #include "probe/probe.h"
 #include "session/private.h"
 #include "session/view.h"
-#include "target/region.h"
 #include "target/core.h"
+#include "target/region.h"
 #include "target/target.h"
 
 #define ROUNDS_NS	3000000000ull	/* no more rounds after this */
@@ -31,8 +31,6 @@
 #define MOMENT_MOST_NS	50000000ull	/* ... up to this */
 #define DRAIN_NS	100000000ull	/* how long in all others wait for those inside the allocator */
 #define CALM_LOOKS	3u
-#define STACK_WORDS	512u		/* of a thread inside the allocator */
-#define RED_ZONE	128u
 
 struct clue {
 	uint64_t word;
@@ -158,19 +156,13 @@ static struct err *add_clue(struct job *job, pid_t tid, uint64_t word)
 
 static struct err *add_clues(struct job *job, const struct view_thread *thread)
 {
-	const struct arch *arch = job->view.arch;
-	uint64_t word[STACK_WORDS];
+	uint64_t word[VIEW_STACK_WORDS];
+	size_t nr = view_stack_words(&job->view, thread, word);
 	struct err *err = NULL;
-	size_t got = 0;
 
-	for (uint8_t i = 0; i < arch->regs_words && !err; i++)
+	for (uint8_t i = 0; i < job->view.arch->regs_words && !err; i++)
 		err = add_clue(job, thread->tid, regs_get(&thread->regs, i));
-	/* Less, where the stack ends. */
-	if (err || memory_read_some(job->view.memory,
-				    (regs_get(&thread->regs, arch->sp) - RED_ZONE) & ~7ull, word,
-				    sizeof(word), &got))
-		return err;
-	for (size_t i = 0; i < got / 8 && !err; i++)
+	for (size_t i = 0; i < nr && !err; i++)
 		err = add_clue(job, thread->tid, word[i]);
 	return err;
 }

@@ -15,7 +15,6 @@
 #include "target/region.h"
 
 #define CHUNK_HEADER	16u
-#define STACK_WORDS	512u
 
 struct job {
 	const struct session *session;
@@ -340,16 +339,10 @@ static void add_chunks(struct job *job, const uint64_t *word, size_t nr)
  */
 static void add_chunks_in_use(struct job *job, const struct view_thread *thread)
 {
-	const struct arch *arch = job->view->arch;
-	uint64_t word[STACK_WORDS];
-	size_t got;
+	uint64_t word[VIEW_STACK_WORDS];
 
-	add_chunks(job, thread->regs.word, arch->regs_words);
-	/* Less, where the stack ends. */
-	if (!memory_read_some(job->view->memory,
-			      (regs_get(&thread->regs, arch->sp) - arch->red_zone) & ~7ull, word,
-			      sizeof(word), &got))
-		add_chunks(job, word, got / sizeof(*word));
+	add_chunks(job, thread->regs.word, job->view->arch->regs_words);
+	add_chunks(job, word, view_stack_words(job->view, thread, word));
 }
 
 static void look_at_thread(struct job *job, const struct view_thread *thread)

@@ -292,6 +292,19 @@ struct err *view_take(struct session *session, bool deep, struct view *ret)
 	return NULL;
 }
 
+size_t view_stack_words(const struct view *view, const struct view_thread *thread,
+			uint64_t word[VIEW_STACK_WORDS])
+{
+	const struct arch *arch = view->arch;
+	uint64_t low = (regs_get(&thread->regs, arch->sp) - arch->red_zone) & ~7ull;
+	size_t got;
+
+	/* Less, where the stack ends. */
+	if (memory_read_some(view->memory, low, word, VIEW_STACK_WORDS * sizeof(*word), &got))
+		return 0;
+	return got / sizeof(*word);
+}
+
 void view_free(struct view *view)
 {
 	proc_maps_free(&view->maps);

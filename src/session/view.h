@@ -66,6 +66,11 @@ struct view {
 struct err *view_take(struct session *session, bool deep, struct view *ret) MUST_CHECK;
 void view_free(struct view *view);
 
+#define VIEW_STACK_WORDS	512u
+/* The words on the top of a stopped thread's stack, from the red zone up; how many could be read. */
+size_t view_stack_words(const struct view *view, const struct view_thread *thread,
+			uint64_t word[VIEW_STACK_WORDS]);
+
 /*
  * Those who are inside the allocator go on alone until they have come out, as far as they do so
  * soon: in *budget nanoseconds, of which it takes what it used. Stopped before and after.
