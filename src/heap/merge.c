@@ -150,6 +150,59 @@ static bool is_of(const struct block *block, uint8_t process, uint64_t address)
 	       block->address == address;
 }
 
+/* Blocks, and the chunks of a walk, which come in the same order, on the way to being one list. */
+struct joining {
+	struct blocks to;
+	const struct block *block, *end;	/* those that are not in it yet */
+	uint8_t process;			/* of the walk */
+};
+
+static struct err *join_start(struct joining *joining, const struct blocks *blocks,
+			      uint8_t process)
+{
+	const struct block *block = blocks->vec.at;
+
+	*joining = (struct joining){
+		.block = block,
+		.end = blocks->vec.nr ? block + blocks->vec.nr : block,
+		.process = process,
+	};
+	return vec_reserve(&joining->to.vec, blocks->vec.nr);
+}
+
+/* The blocks below the chunk, and its own, if there is one, with its heap. */
+static struct err *join_chunk(struct joining *joining, const struct heap_chunk *chunk,
+			      bool *has_block_ret)
+{
+	struct err *err = NULL;
+	struct block block;
+
+	for (; !err && joining->block < joining->end &&
+	       is_before(joining->block, joining->process, chunk->address); joining->block++)
+		err = vec_push(&joining->to.vec, *joining->block);
+	*has_block_ret = !err && joining->block < joining->end &&
+			 is_of(joining->block, joining->process, chunk->address);
+	if (!*has_block_ret)
+		return err;
+	block = *joining->block++;
+	block.heap = chunk->heap;
+	return vec_push(&joining->to.vec, block);
+}
+
+/* The rest; blocks are the list then, but as before if there was an error. */
+static struct err *join_end(struct joining *joining, struct blocks *blocks, struct err *err)
+{
+	for (; joining->block < joining->end && !err; joining->block++)
+		err = vec_push(&joining->to.vec, *joining->block);
+	if (err) {
+		vec_free(&joining->to.vec);
+		return err;
+	}
+	vec_free(&blocks->vec);
+	memcpy(&blocks->vec, &joining->to.vec, sizeof(blocks->vec));
+	return NULL;
+}
+
 /* A chunk of an earlier moment: was its block freed since? */
 static bool is_past(const struct walk_merge *merge, const struct heap_chunk *chunk,
 		    struct block *ret)
@@ -185,67 +238,37 @@ static struct err *add_past(struct blocks *to, struct heap_walk *walk, const str
 struct err *blocks_add_past(struct blocks *blocks, struct heap_walk *walk,
 			    const struct walk_merge *merge, struct addresses *left_out)
 {
-	const struct block *block = blocks->vec.at;
-	const struct block *end = blocks->vec.nr ? block + blocks->vec.nr : block;
 	struct chunk_at at = heap_chunks_start();
-	struct blocks to = BLOCKS_INIT;
+	struct joining joining;
+	struct err *err = join_start(&joining, blocks, merge->process);
 	struct heap_chunk chunk;
-	struct err *err = vec_reserve(&to.vec, blocks->vec.nr);
+	bool has_block;
 
 	while (!err && heap_chunks_next(&walk->chunks, &at, &chunk)) {
-		for (; !err && block < end && is_before(block, merge->process, chunk.address);
-		     block++)
-			err = vec_push(&to.vec, *block);
-		if (!err && block < end && is_of(block, merge->process, chunk.address)) {
+		err = join_chunk(&joining, &chunk, &has_block);
+		if (has_block)
 			heap_chunks_set_note(&walk->chunks, &at, NOTE_RECORDED);
-			err = vec_push(&to.vec, *block++);
-			if (!err)
-				to.vec.at[to.vec.nr - 1].heap = chunk.heap;
-		} else if (!err && chunk_held(&chunk)) {
-			err = add_past(&to, walk, &at, &chunk, merge, left_out);
-		}
+		else if (!err && chunk_held(&chunk))
+			err = add_past(&joining.to, walk, &at, &chunk, merge, left_out);
 	}
-	for (; block < end && !err; block++)
-		err = vec_push(&to.vec, *block);
-	if (err) {
-		vec_free(&to.vec);
-		return err;
-	}
-	vec_free(&blocks->vec);
-	memcpy(&blocks->vec, &to.vec, sizeof(to.vec));
-	return NULL;
+	return join_end(&joining, blocks, err);
 }
 
 struct err *blocks_add_walk(struct blocks *blocks, const struct heap_walk *walk, uint8_t process,
 			    bool complete)
 {
-	const struct block *block = blocks->vec.at;
-	const struct block *end = blocks->vec.nr ? block + blocks->vec.nr : block;
 	struct chunk_at at = heap_chunks_start();
-	struct blocks to = BLOCKS_INIT;
+	struct joining joining;
+	struct err *err = join_start(&joining, blocks, process);
 	struct heap_chunk chunk;
-	struct err *err = vec_reserve(&to.vec, blocks->vec.nr);
+	bool has_block;
 
 	while (!err && heap_chunks_next(&walk->chunks, &at, &chunk)) {
 		if (chunk.note != NOTE_RECORDED && chunk.note != NOTE_EARLY)
 			continue;
-		for (; !err && block < end && is_before(block, process, chunk.address); block++)
-			err = vec_push(&to.vec, *block);
-		if (!err && block < end && is_of(block, process, chunk.address)) {
-			err = vec_push(&to.vec, *block++);
-			if (!err)
-				to.vec.at[to.vec.nr - 1].heap = chunk.heap;
-		} else if (!err && chunk.note == NOTE_EARLY) {
-			err = vec_push(&to.vec, block_of_chunk(&chunk, process, complete));
-		}
+		err = join_chunk(&joining, &chunk, &has_block);
+		if (!err && !has_block && chunk.note == NOTE_EARLY)
+			err = vec_push(&joining.to.vec, block_of_chunk(&chunk, process, complete));
 	}
-	for (; block < end && !err; block++)
-		err = vec_push(&to.vec, *block);
-	if (err) {
-		vec_free(&to.vec);
-		return err;
-	}
-	vec_free(&blocks->vec);
-	memcpy(&blocks->vec, &to.vec, sizeof(to.vec));
-	return NULL;
+	return join_end(&joining, blocks, err);
 }
