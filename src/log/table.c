@@ -459,30 +459,12 @@ bool log_knew(const struct log *log, uint64_t address)
 	return address_fits(address) && find_all(log, hash_address(address), address, &place);
 }
 
-bool log_ghost(const struct log *log, uint64_t address, struct log_record *ret)
-{
-	const struct log_slot *slot;
-	uint64_t key, time, size, stack;
-	struct place place;
-
-	if (!address_fits(address) || !find_all(log, hash_address(address), address, &place))
-		return false;
-	slot = &place.window->slot[place.slot];
-	key = __atomic_load_n(&slot->key, __ATOMIC_ACQUIRE);
-	if (key_what(key - KEY_FREE - address))
-		return false;
-	time = __atomic_load_n(&slot->time, __ATOMIC_ACQUIRE);
-	size = __atomic_load_n(&slot->size, __ATOMIC_ACQUIRE);
-	stack = __atomic_load_n(&slot->stack, __ATOMIC_ACQUIRE);
-	/* Who claims it changes the key first, and for good: the sequence goes up. */
-	if (__atomic_load_n(&slot->key, __ATOMIC_RELAXED) != key)
-		return false;
-	record_decode(key, time, size, stack, ret);
-	return true;
-}
-
-/* Of a ghost, too: it has all that it had. */
-static bool slot_read_past(const struct log_slot *slot, uint64_t address, struct log_record *ret)
+/*
+ * What the slot has of address, or had last: a ghost has all that it had. *live_ret is at the moment
+ * of the first look.
+ */
+static bool slot_read_past(const struct log_slot *slot, uint64_t address, struct log_record *ret,
+			   bool *live_ret)
 {
 	uint64_t key = __atomic_load_n(&slot->key, __ATOMIC_ACQUIRE);
 	uint64_t time = __atomic_load_n(&slot->time, __ATOMIC_ACQUIRE);
@@ -490,21 +472,33 @@ static bool slot_read_past(const struct log_slot *slot, uint64_t address, struct
 	uint64_t stack = __atomic_load_n(&slot->stack, __ATOMIC_ACQUIRE);
 	uint64_t again = __atomic_load_n(&slot->key, __ATOMIC_RELAXED);
 
-	/* Live or not makes no difference, as long as nobody has claimed it in between. */
+	/* To be taken out in between makes no difference; who claims it has the sequence go up. */
 	if ((key ^ address) & (KEY_ADDRESS | KEY_CLAIMED) || (key ^ again) & ~KEY_STATE)
 		return false;
 	record_decode(key, time, size, stack, ret);
+	*live_ret = (key & KEY_STATE) == KEY_LIVE;
 	return true;
+}
+
+bool log_ghost(const struct log *log, uint64_t address, struct log_record *ret)
+{
+	struct place place;
+	bool live;
+
+	return address_fits(address) && find_all(log, hash_address(address), address, &place) &&
+	       slot_read_past(&place.window->slot[place.slot], address, ret, &live) && !live;
 }
 
 enum log_past log_past(const struct log *log, uint64_t address, uint64_t until,
 		       struct log_record *ret)
 {
 	struct place place;
+	bool live;
 
 	if (!address_fits(address) || !find_all(log, hash_address(address), address, &place))
 		return LOG_NEVER;
-	if (!slot_read_past(&place.window->slot[place.slot], address, ret) || ret->time > until)
+	if (!slot_read_past(&place.window->slot[place.slot], address, ret, &live) ||
+	    ret->time > until)
 		return LOG_SINCE;
 	return LOG_PAST;
 }

@@ -43,10 +43,11 @@
  * because only the owner can write its address. A claim wipes the ghost out. For the same reason a
  * remove that meets its address as a ghost knows that it is not in the table.
  *
- * A ghost also tells whose a block was that is freed again (log_ghost, stray.h). There a reader meets
- * other owners of the slot: it takes key, contents, and the key again, and believes them if the key
- * is FREE, has the address, and is the same. Who claims the slot changes the key before anything else,
- * and its sequence for good.
+ * A ghost also tells whose a block was that is freed again (log_ghost, stray.h), or was there at an
+ * earlier moment (log_past). There a reader meets other owners of the slot: it takes key, contents, and
+ * the key again, and believes them if the key is FREE or LIVE, has the address, and has the same
+ * sequence as before. Who claims the slot changes the key before anything else, and its sequence for
+ * good; LIVE to FREE changes no contents.
  *
  * Why no tombstones: a search never stops at an empty slot. It looks at all tags of the window, in
  * a few instructions, hits or not; so an empty slot means nothing to a search, and a removal has
