@@ -233,14 +233,15 @@ static struct err *update_job(void *arg)
 	struct session *session = arg;
 	struct target *target = session->target;
 	bool exits = session->config.leaks_at_end, was;
-	bool changed = exits != session->traces_exits;
+	bool as_needed = hands_may_go(session) == target->hands_off;
+	/* Only threads that stand still can be told. */
+	bool must_tell = exits != session->traces_exits && !target->hands_off;
 	struct err *err;
 
 	session->traces_exits = exits;
 	if (target->stopped || target->hands_off)
 		target_trace_exits(target, exits);
-	if (target->stopped || (hands_may_go(session) == target->hands_off &&
-				(!changed || target->hands_off)))
+	if (target->stopped || (as_needed && !must_tell))
 		return NULL;
 	if (target->hands_off)
 		return target_hands_on(target);
