@@ -31,14 +31,14 @@ static Tcl_Obj *frame_dict(const struct symbol_frame *frame)
 	return dict;
 }
 
-static Tcl_Obj *entry_dict(struct session *session, uint64_t pc, const char *name)
+static Tcl_Obj *entry_dict(struct symbols *symbols, uint64_t pc, uint32_t generation,
+			   const char *name)
 {
 	const struct symbol_frame *frames;
 	struct symbol_frame frame;
 	size_t nr;
 
-	frames = symbols_resolve(session_symbols(session), pc, session_generation(session), false,
-				 &nr);
+	frames = symbols_resolve(symbols, pc, generation, false, &nr);
 	frame = frames[nr - 1];
 	frame.function = name;
 	frame.offset = 0;
@@ -48,6 +48,7 @@ static Tcl_Obj *entry_dict(struct session *session, uint64_t pc, const char *nam
 static void add_frames(struct session *session, Tcl_Obj *list, const uint64_t *pcs, size_t nr,
 		       uint32_t generation)
 {
+	struct symbols *symbols = session_symbols(session);
 	const struct symbol_frame *frames;
 	const char *name;
 	size_t i, j, inlined;
@@ -55,11 +56,11 @@ static void add_frames(struct session *session, Tcl_Obj *list, const uint64_t *p
 	for (i = 0; i < nr; i++) {
 		name = i ? NULL : session_entry_name(session, pcs[0]);
 		if (name) {
-			Tcl_ListObjAppendElement(NULL, list, entry_dict(session, pcs[0], name));
+			Tcl_ListObjAppendElement(NULL, list, entry_dict(symbols, pcs[0], generation,
+									name));
 			continue;
 		}
-		frames = symbols_resolve(session_symbols(session), pcs[i], generation, i > 0,
-					 &inlined);
+		frames = symbols_resolve(symbols, pcs[i], generation, i > 0, &inlined);
 		for (j = 0; j < inlined; j++)
 			Tcl_ListObjAppendElement(NULL, list, frame_dict(&frames[j]));
 	}

@@ -17,6 +17,7 @@
 static struct err *print_stack(const struct call *call, const struct session_stack *stack,
 			       const char *name)
 {
+	struct symbols *symbols = session_symbols(call->session);
 	AUTO_STR struct str text = STR_INIT;
 	struct err *err = NULL;
 	size_t i;
@@ -25,7 +26,7 @@ static struct err *print_stack(const struct call *call, const struct session_sta
 	      *name ? ")" : "");
 	for (i = 0; !err && i < stack->pcs.nr; i++) {
 		str_clear(&text);
-		err = frame_lines(&text, call->session, stack->pcs.at[i],
+		err = frame_lines(&text, call->session, symbols, stack->pcs.at[i],
 				  session_generation(call->session), !i, INDENT);
 		if (err)
 			break;

@@ -47,8 +47,8 @@ static struct err *add_entry(struct str *str, uint64_t pc, const char *name)
 	return err ? err : str_add(str, "\n");
 }
 
-struct err *frame_lines(struct str *str, struct session *session, uint64_t pc, uint32_t generation,
-			bool entry, size_t indent)
+struct err *frame_lines(struct str *str, struct session *session, struct symbols *symbols,
+			uint64_t pc, uint32_t generation, bool entry, size_t indent)
 {
 	const char *name = entry ? session_entry_name(session, pc) : NULL;
 	const struct symbol_frame *frames;
@@ -57,15 +57,14 @@ struct err *frame_lines(struct str *str, struct session *session, uint64_t pc, u
 
 	if (name)
 		return add_entry(str, pc, name);
-	frames = symbols_resolve(session_symbols(session), pc, generation, !entry, &nr);
+	frames = symbols_resolve(symbols, pc, generation, !entry, &nr);
 	for (i = 0; !err && i < nr; i++) {
 		err = add_start(str, pc, i ? indent : 0);
 		if (!err && i < nr - 1)
 			err = inlined_text(str, &frames[i]);
 		else if (!err)
 			err = str_add(str, frames[i].module || frames[i].function ?
-						   symbols_text(session_symbols(session), pc,
-								generation, !entry) :
+						   symbols_text(symbols, pc, generation, !entry) :
 						   "??");
 		if (!err)
 			err = str_add(str, "\n");
@@ -129,8 +128,12 @@ static struct err *make_line(struct stack_texts *texts, uint64_t pc, uint32_t ge
 	struct str text = STR_INIT;
 	struct err *err = add_blanks(&text, entry ? 0 : texts->indent);
 
+	/* Once: all that is printed was recorded before the first of it is. */
+	if (!texts->symbols)
+		texts->symbols = session_symbols(texts->session);
 	if (!err)
-		err = frame_lines(&text, texts->session, pc, generation, entry, texts->indent);
+		err = frame_lines(&text, texts->session, texts->symbols, pc, generation, entry,
+				  texts->indent);
 	if (err) {
 		str_free(&text);
 		return err;

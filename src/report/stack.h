@@ -20,6 +20,7 @@
 struct out;
 struct session;
 struct symbol_frame;
+struct symbols;
 
 /* A function that was inlined: "push (vector.h:12) (inlined)". */
 struct err *inlined_text(struct str *str, const struct symbol_frame *frame) MUST_CHECK;
@@ -27,10 +28,10 @@ struct err *inlined_text(struct str *str, const struct symbol_frame *frame) MUST
  * The lines of one PC, "0x0000… TEXT\n" each, one for each function that was inlined there and one
  * for the function itself, all but the first after indent blanks. entry: pc is where the thread
  * stands; the public name is shown if that is a probed function's entry. Otherwise pc is a return
- * address.
+ * address. symbols are session_symbols(session), which is asked for once for many frames.
  */
-struct err *frame_lines(struct str *str, struct session *session, uint64_t pc, uint32_t generation,
-			bool entry, size_t indent) MUST_CHECK;
+struct err *frame_lines(struct str *str, struct session *session, struct symbols *symbols,
+			uint64_t pc, uint32_t generation, bool entry, size_t indent) MUST_CHECK;
 
 /* What frame_lines gave for a PC; all lines after indent blanks, but for the first of an entry. */
 struct stack_line {
@@ -43,6 +44,7 @@ struct stack_line {
 
 struct stack_texts {
 	struct session *session;
+	struct symbols *symbols;	/* NULL: no frame has been asked for */
 	size_t indent;
 	struct stack_line *slots;	/* open addressing; nr_slots is a power of two or 0 */
 	size_t nr_slots, used;
