@@ -44,7 +44,7 @@ static void alias_deleted(ClientData data)
 	free(alias);
 }
 
-const struct alias *alias_find(const struct shell *shell, const char *name)
+static const struct alias *find(const struct shell *shell, const char *name)
 {
 	size_t i;
 
@@ -55,12 +55,13 @@ const struct alias *alias_find(const struct shell *shell, const char *name)
 	return NULL;
 }
 
-struct err *alias_set(struct shell *shell, const char *name, Tcl_Obj *words)
+/* ERR_USAGE if the name is taken by something that is no alias. */
+static struct err *set(struct shell *shell, const char *name, Tcl_Obj *words)
 {
 	struct alias *alias;
 	struct err *err;
 
-	if (alias_find(shell, name))
+	if (find(shell, name))
 		Tcl_DeleteCommand(shell->tcl, name);
 	else if (Tcl_FindCommand(shell->tcl, name, NULL, TCL_GLOBAL_ONLY))
 		return err_create(ERR_USAGE, "%s is a command already", name);
@@ -93,14 +94,14 @@ struct err *alias_defaults(struct shell *shell)
 	size_t i;
 
 	for (i = 0; !err && i < ARRAY_SIZE(defaults); i++)
-		err = alias_set(shell, defaults[i][0], Tcl_NewStringObj(defaults[i][1], -1));
+		err = set(shell, defaults[i][0], Tcl_NewStringObj(defaults[i][1], -1));
 	return err;
 }
 
 int alias_expand(const struct shell *shell, int nr, const char *const *words, int room,
 		 const char **full)
 {
-	const struct alias *alias = nr ? alias_find(shell, words[0]) : NULL;
+	const struct alias *alias = nr ? find(shell, words[0]) : NULL;
 	int used = 0, count = 0, i;
 	Tcl_Obj **elements;
 
@@ -135,7 +136,7 @@ static struct err *run(struct call *call)
 
 	if (!call->argc)
 		return print_all(call);
-	alias = alias_find(call->shell, call->argv[0]);
+	alias = find(call->shell, call->argv[0]);
 	if (call->argc == 1) {
 		if (!alias)
 			return err_create(ERR_NOTFOUND, "no alias %s", call->argv[0]);
@@ -146,7 +147,7 @@ static struct err *run(struct call *call)
 	if (Tcl_ListObjLength(NULL, words, &nr) != TCL_OK)
 		return err_create(ERR_USAGE, "'%s' is no list of words", call->argv[1]);
 	if (nr)
-		return alias_set(call->shell, call->argv[0], words);
+		return set(call->shell, call->argv[0], words);
 	if (!alias)
 		return err_create(ERR_NOTFOUND, "no alias %s", call->argv[0]);
 	Tcl_DeleteCommand(call->shell->tcl, call->argv[0]);

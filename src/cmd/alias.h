@@ -19,9 +19,6 @@ struct alias {
 
 /* Those that everybody has: c, q, t, … */
 struct err *alias_defaults(struct shell *shell) MUST_CHECK;
-/* ERR_USAGE if the name is taken by something that is no alias. */
-struct err *alias_set(struct shell *shell, const char *name, Tcl_Obj *words) MUST_CHECK;
-const struct alias *alias_find(const struct shell *shell, const char *name);
 /*
  * words with words[0] replaced if it is an alias; at most room of them go to full (the strings are
  * the alias's or words'). Their number.

@@ -19,7 +19,7 @@ void dict_text(Tcl_Obj *dict, const char *key, const char *text)
  * Tcl_WideInt is signed; what does not fit into it (an address above half of the space) is a string
  * that Tcl reads as a number.
  */
-Tcl_Obj *value_number(uint64_t value)
+static Tcl_Obj *value_number(uint64_t value)
 {
 	return value <= INT64_MAX ? Tcl_NewWideIntObj((Tcl_WideInt)value) :
 				    Tcl_ObjPrintf("%llu", (unsigned long long)value);

@@ -13,7 +13,6 @@ void dict_double(Tcl_Obj *dict, const char *key, double value);
 /* "0x" and hex digits, as addresses are written everywhere. */
 void dict_address(Tcl_Obj *dict, const char *key, uint64_t address);
 void dict_value(Tcl_Obj *dict, const char *key, Tcl_Obj *value);
-Tcl_Obj *value_number(uint64_t value);
 Tcl_Obj *value_address(uint64_t address);
 
 #endif

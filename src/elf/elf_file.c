@@ -22,7 +22,6 @@
 #include "elf/cfi.h"
 #include "elf/file_private.h"
 
-#define INTERP_MAX	4096	/* PATH_MAX */
 #define SEGMENTS_MAX	65535	/* e_phnum cannot say more, PN_XNUM can */
 #define SECTIONS_MAX	(1u << 22)
 
@@ -137,21 +136,6 @@ static struct err *segment_add(struct elf_file *file, const GElf_Phdr *phdr)
 	return vec_push(&file->segments, segment);
 }
 
-static struct err *interp_read(struct elf_file *file, const GElf_Phdr *phdr)
-{
-	size_t len = MIN(phdr->p_filesz, (uint64_t)INTERP_MAX);
-	char *text;
-
-	if (file->interp)
-		return NULL;
-	text = malloc(len + 1);
-	if (!text)
-		return err_nomem;
-	text[read_at(file, phdr->p_offset, text, len)] = '\0';
-	file->interp = text;
-	return NULL;
-}
-
 static void build_id_find(struct elf_file *file, uint64_t offset, uint64_t size, uint64_t align)
 {
 	Elf_Data *data = elf_chunk(file, offset, size, align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
@@ -177,13 +161,8 @@ static struct err *phdr_take(struct elf_file *file, const GElf_Phdr *phdr)
 	switch (phdr->p_type) {
 	case PT_LOAD:
 		return segment_add(file, phdr);
-	case PT_INTERP:
-		return interp_read(file, phdr);
 	case PT_DYNAMIC:
 		file->dynamic_phdr = *phdr;
-		break;
-	case PT_TLS:
-		file->tls_phdr = *phdr;
 		break;
 	case PT_GNU_EH_FRAME:
 		file->eh_frame_hdr_phdr = *phdr;
@@ -324,7 +303,6 @@ void elf_file_close(struct elf_file *file)
 	}
 	elf_end(file->elf);
 	vec_free(&file->segments);
-	free(file->interp);
 	free(file->bytes);
 	free(file->name);
 	if (file->fd >= 0)
@@ -357,16 +335,6 @@ uint64_t elf_file_entry(const struct elf_file *file)
 	return file->ehdr.e_entry;
 }
 
-const char *elf_file_interp(const struct elf_file *file)
-{
-	return file->interp;
-}
-
-const char *elf_file_soname(const struct elf_file *file)
-{
-	return file->soname;
-}
-
 const uint8_t *elf_file_build_id(const struct elf_file *file, size_t *len_ret)
 {
 	*len_ret = file->build_id_len;
@@ -377,17 +345,6 @@ const struct elf_segment *elf_file_segments(const struct elf_file *file, size_t 
 {
 	*nr_ret = file->segments.nr;
 	return file->segments.at;
-}
-
-void elf_file_tls(const struct elf_file *file, uint64_t *vaddr_ret, uint64_t *memsz_ret,
-		  uint64_t *align_ret)
-{
-	const GElf_Phdr *phdr = &file->tls_phdr;
-
-	*vaddr_ret = phdr->p_vaddr;
-	*memsz_ret = phdr->p_memsz;
-	if (align_ret)
-		*align_ret = phdr->p_align;
 }
 
 /* As much of the image as one segment holds at vaddr; 0 if none does. */

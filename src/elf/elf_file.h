@@ -47,18 +47,11 @@ uint16_t elf_file_machine(const struct elf_file *file);
 uint8_t elf_file_class(const struct elf_file *file);
 uint16_t elf_file_type(const struct elf_file *file);	/* ET_EXEC, ET_DYN, ... */
 uint64_t elf_file_entry(const struct elf_file *file);
-/* PT_INTERP's text, or NULL. */
-const char *elf_file_interp(const struct elf_file *file);
-/* DT_SONAME's text, or NULL. */
-const char *elf_file_soname(const struct elf_file *file);
 /* NT_GNU_BUILD_ID; *len_ret is 0 where there is none. */
 const uint8_t *elf_file_build_id(const struct elf_file *file, size_t *len_ret);
 
 /* The PT_LOAD segments, in file order. */
 const struct elf_segment *elf_file_segments(const struct elf_file *file, size_t *nr_ret);
-/* The address and size of PT_TLS' image, memsz 0 if none. align_ret may be NULL. */
-void elf_file_tls(const struct elf_file *file, uint64_t *vaddr_ret, uint64_t *memsz_ret,
-		  uint64_t *align_ret);
 
 /*
  * Call fn for each defined symbol of .symtab and .dynsym (both, so a name may come twice); a true

@@ -13,7 +13,7 @@
 #include "elf/cfi.h"
 #include "elf/file_private.h"
 
-struct elf_strings elf_strings_at(struct elf_file *file, uint64_t offset, uint64_t size)
+static struct elf_strings strings_at(struct elf_file *file, uint64_t offset, uint64_t size)
 {
 	struct elf_strings strings = { NULL, 0 };
 	Elf_Data *data = elf_chunk(file, offset, size, ELF_T_BYTE);
@@ -29,7 +29,8 @@ struct elf_strings elf_strings_at(struct elf_file *file, uint64_t offset, uint64
 	return strings;
 }
 
-const char *elf_string(const struct elf_strings *strings, uint64_t offset)
+/* The string at an offset, or NULL. */
+static const char *string_at(const struct elf_strings *strings, uint64_t offset)
 {
 	return offset < strings->len ? strings->at + offset : NULL;
 }
@@ -82,7 +83,7 @@ static void symtab_from_sections(struct elf_file *file, uint32_t type, struct el
 		    names.sh_type != SHT_STRTAB ||
 		    names.sh_flags & SHF_COMPRESSED)
 			continue;
-		table->names = elf_strings_at(file, names.sh_offset, names.sh_size);
+		table->names = strings_at(file, names.sh_offset, names.sh_size);
 		if (table->names.len)
 			symtab_set(file, table, shdr.sh_offset, shdr.sh_size);
 	}
@@ -105,10 +106,6 @@ static void dynamic_take(struct elf_dynamic *dynamic, const GElf_Dyn *dyn)
 		break;
 	case DT_GNU_HASH:
 		dynamic->gnu_hash = dyn->d_un.d_ptr;
-		break;
-	case DT_SONAME:
-		dynamic->soname = dyn->d_un.d_val;
-		dynamic->has_soname = true;
 		break;
 	}
 }
@@ -197,9 +194,7 @@ void elf_symbols_locate(struct elf_file *file)
 
 	if (dynamic_read(file, &dynamic) &&
 	    elf_vaddr_to_offset(file, dynamic.strtab, &offset, &left))
-		names = elf_strings_at(file, offset, MIN(dynamic.strsz, left));
-	if (dynamic.has_soname)
-		file->soname = elf_string(&names, dynamic.soname);
+		names = strings_at(file, offset, MIN(dynamic.strsz, left));
 	symtab_from_sections(file, SHT_SYMTAB, &file->symtab);
 	symtab_from_sections(file, SHT_DYNSYM, &file->dynsym);
 	if (!file->dynsym.data)
@@ -222,7 +217,7 @@ static bool symbol_get(const struct elf_symtab *table, size_t i, struct elf_symb
 		return false;
 	if (type == STT_SECTION || type == STT_FILE || type == STT_TLS)
 		return false;
-	ret->name = elf_string(&table->names, sym.st_name);
+	ret->name = string_at(&table->names, sym.st_name);
 	ret->value = sym.st_value;
 	ret->size = sym.st_size;
 	ret->ifunc = type == STT_GNU_IFUNC;

@@ -25,8 +25,6 @@ struct elf_symtab {
 /* What PT_DYNAMIC says; addresses of the file's, 0 if absent. */
 struct elf_dynamic {
 	uint64_t strtab, strsz, symtab, hash, gnu_hash;
-	uint64_t soname;	/* offset in the string table */
-	bool has_soname;
 };
 
 struct elf_file {
@@ -37,9 +35,7 @@ struct elf_file {
 	Elf *elf;
 	GElf_Ehdr ehdr;
 	VEC(struct elf_segment) segments;
-	GElf_Phdr dynamic_phdr, tls_phdr, eh_frame_hdr_phdr;	/* p_type PT_NULL: absent */
-	char *interp;
-	const char *soname;
+	GElf_Phdr dynamic_phdr, eh_frame_hdr_phdr;	/* p_type PT_NULL: absent */
 	uint8_t build_id[BUILD_ID_MAX];
 	size_t build_id_len;
 	struct elf_symtab dynsym, symtab;
@@ -57,14 +53,11 @@ Elf_Data *elf_chunk(struct elf_file *file, uint64_t offset, uint64_t size, Elf_T
  */
 bool elf_vaddr_to_offset(const struct elf_file *file, uint64_t vaddr, uint64_t *offset_ret,
 			 uint64_t *left_ret);
-struct elf_strings elf_strings_at(struct elf_file *file, uint64_t offset, uint64_t size);
-/* The string at an offset, or NULL. */
-const char *elf_string(const struct elf_strings *strings, uint64_t offset);
 
 /* A section that has bytes in the file, by name, or NULL. */
 Elf_Scn *elf_section(struct elf_file *file, const char *name, GElf_Shdr *shdr_ret);
 
-/* Fill dynsym, symtab and soname. Nothing here can fail: what is broken is absent. */
+/* Fill dynsym and symtab. Nothing here can fail: what is broken is absent. */
 void elf_symbols_locate(struct elf_file *file);
 
 #endif

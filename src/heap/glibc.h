@@ -61,8 +61,6 @@ void glibc_find_mapped_sums(struct glibc *glibc);
 
 /* --- glibc_walk.c --- */
 
-/* A word through the window; false: it cannot be read. */
-bool glibc_word(struct glibc *glibc, uint64_t address, uint64_t *ret);
 /* One word from anywhere, not through the window. */
 bool glibc_peek(const struct glibc *glibc, uint64_t address, uint64_t *ret);
 struct err *glibc_damage(struct glibc *glibc, uint16_t heap, uint64_t address, uint64_t before,

@@ -24,7 +24,8 @@ static bool fill_window(struct window *window, uint64_t address, size_t len)
 	return window->len >= 8;
 }
 
-bool glibc_word(struct glibc *glibc, uint64_t address, uint64_t *ret)
+/* A word through the window; false: it cannot be read. */
+static bool read_word(struct glibc *glibc, uint64_t address, uint64_t *ret)
 {
 	struct window *window = &glibc->window;
 	uint64_t offset = address - window->start;
@@ -149,7 +150,7 @@ static bool is_heap_end(struct glibc *glibc, const struct at *at)
 	if (left == 16)
 		return !at->size;
 	return (at->size == 16 || at->size == 32) && left == at->size + 16 &&
-		glibc_word(glibc, at->chunk + at->size + 8, &next) && !(next & ~SIZE_FLAGS);
+		read_word(glibc, at->chunk + at->size + 8, &next) && !(next & ~SIZE_FLAGS);
 }
 
 /* Two chunks of 16 bytes: somebody else has called sbrk; the heap goes on behind what he got. */
@@ -158,7 +159,7 @@ static bool is_gap(struct glibc *glibc, const struct at *at)
 	uint64_t next;
 
 	return !at->span->heap && at->size == 16 &&
-	       glibc_word(glibc, at->chunk + 16 + 8, &next) && (next & ~SIZE_FLAGS) == 16;
+	       read_word(glibc, at->chunk + 16 + 8, &next) && (next & ~SIZE_FLAGS) == 16;
 }
 
 bool glibc_leads_to(struct glibc *glibc, uint64_t at, uint64_t goal)
@@ -166,7 +167,7 @@ bool glibc_leads_to(struct glibc *glibc, uint64_t at, uint64_t goal)
 	uint64_t word, size;
 
 	for (unsigned i = 0; at < goal && i < LEAD_STEPS; i++) {
-		if (!glibc_word(glibc, at + 8, &word))
+		if (!read_word(glibc, at + 8, &word))
 			return false;
 		size = word & ~SIZE_FLAGS;
 		if (size < CHUNK_LEAST || size % CHUNK_HEADER || size > goal - at ||
@@ -221,7 +222,7 @@ static struct err *check_free(struct glibc *glibc, const struct at *at)
 {
 	uint64_t foot;
 
-	if (!glibc_word(glibc, at->chunk + at->size, &foot) || foot == at->size)
+	if (!read_word(glibc, at->chunk + at->size, &foot) || foot == at->size)
 		return NULL;
 	return glibc_damage(glibc, at->span->heap, at->chunk + at->size,
 			    at->chunk + CHUNK_HEADER, at->chunk + at->size + CHUNK_HEADER,
@@ -257,7 +258,7 @@ static struct err *step(struct glibc *glibc, struct at *at)
 		at->chunk = behind_gap(glibc, at);
 		return NULL;
 	}
-	if (!fits(at) || !glibc_word(glibc, at->chunk + at->size + 8, &next))
+	if (!fits(at) || !read_word(glibc, at->chunk + at->size + 8, &next))
 		return step_over(glibc, at);
 	kind = next & PREV_INUSE ? CHUNK_USED : CHUNK_FREE;
 	err = add_chunk(glibc, at, kind);
@@ -277,14 +278,14 @@ static struct err *walk_span(struct glibc *glibc, const struct heap_span *span)
 		at.top = top;
 	while (!err && at.chunk < span->end) {
 		if (span->end - at.chunk < CHUNK_HEADER ||
-		    !glibc_word(glibc, at.chunk + 8, &at.word)) {
+		    !read_word(glibc, at.chunk + 8, &at.word)) {
 			return glibc_damage(glibc, span->heap, at.chunk, at.before, 0,
 					    "the rest of this heap cannot be read");
 		}
 		at.size = at.word & ~SIZE_FLAGS;
 		at.link = 0;
 		/* Before the next chunk's header, so that reading goes on and on. */
-		if (at.size <= LISTED_MOST && !glibc_word(glibc, at.chunk + CHUNK_HEADER, &at.link))
+		if (at.size <= LISTED_MOST && !read_word(glibc, at.chunk + CHUNK_HEADER, &at.link))
 			at.link = 0;
 		err = step(glibc, &at);
 	}

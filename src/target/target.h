@@ -209,11 +209,6 @@ struct thread *target_thread(const struct target *target, pid_t tid);
 struct thread *target_any_stopped(const struct target *target);
 void target_each_thread(struct target *target, void (*fn)(struct thread *thread, void *ctx),
 			void *ctx);
-/*
- * Do the two tasks share their memory? One that ends has none any more, long before that is known:
- * a target is better asked by target_shares.
- */
-bool target_same_memory(pid_t a, pid_t b);
 /* Does a process that is none of the target's threads share its memory (a vfork child)? */
 bool target_shares(const struct target *target, pid_t pid);
 /*

@@ -23,7 +23,11 @@ struct thread *target_thread(const struct target *target, pid_t tid)
 	return map_get(&target->threads, (uint64_t)tid);
 }
 
-bool target_same_memory(pid_t a, pid_t b)
+/*
+ * Do the two tasks share their memory? One that ends has none any more, long before that is known:
+ * a target is better asked by target_shares.
+ */
+static bool same_memory(pid_t a, pid_t b)
 {
 	long order = syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0);
 
@@ -35,7 +39,7 @@ static void pick_sharer(uint64_t tid, void *value, void *ctx)
 {
 	pid_t *pid = ctx;
 
-	if (*pid && ((struct thread *)value)->tgid != *pid && target_same_memory(*pid, (pid_t)tid))
+	if (*pid && ((struct thread *)value)->tgid != *pid && same_memory(*pid, (pid_t)tid))
 		*pid = 0;
 }
 
@@ -43,7 +47,7 @@ bool target_shares(const struct target *target, pid_t pid)
 {
 	struct proc_status status;
 
-	if (target_same_memory(pid, target->mem.tid))
+	if (same_memory(pid, target->mem.tid))
 		return true;
 	if (!procfs_status(target->mem.tid, &status) && status.has_vm)
 		return false;

@@ -24,7 +24,6 @@ void suite_elf_file(void);
 static void *libc;	/* its own symbols, not a sanitizer's */
 static struct elf_file *libc_file;
 static struct link_map *libc_map;
-static _Thread_local char thread_bytes[100];
 
 /* Functions for their extents: with CFI and without a size, and with neither. */
 __asm__(
@@ -58,7 +57,6 @@ static int libc_init(void)
 {
 	int fd;
 
-	thread_bytes[0] = 1;
 	libc = dlopen("libc.so.6", RTLD_NOLOAD | RTLD_LAZY);
 	if (!libc || dlinfo(libc, RTLD_DI_LINKMAP, &libc_map))
 		return 1;
@@ -76,11 +74,9 @@ static int libc_deinit(void)
 static void test_headers(void)
 {
 	struct elf_file *file = open_file("/proc/self/exe");
-	uint64_t vaddr, memsz, align;
 	const uint8_t *id;
 	size_t len;
 
-	CU_ASSERT_STRING_EQUAL(elf_file_soname(libc_file), "libc.so.6");
 	CU_ASSERT_EQUAL(elf_file_machine(libc_file), EM_X86_64);
 	CU_ASSERT_EQUAL(elf_file_class(libc_file), ELFCLASS64);
 	CU_ASSERT_EQUAL(elf_file_type(libc_file), ET_DYN);
@@ -88,12 +84,7 @@ static void test_headers(void)
 	id = elf_file_build_id(libc_file, &len);
 	CU_ASSERT_EQUAL(len, 20);
 	CU_ASSERT_PTR_NOT_NULL(id);
-	CU_ASSERT_STRING_EQUAL(elf_file_interp(file), "/lib64/ld-linux-x86-64.so.2");
-	CU_ASSERT_PTR_NULL(elf_file_soname(file));
 	CU_ASSERT_EQUAL(elf_file_entry(file), getauxval(AT_ENTRY) - _r_debug.r_map->l_addr);
-	elf_file_tls(file, &vaddr, &memsz, &align);
-	CU_ASSERT(memsz >= sizeof(thread_bytes) && align >= 1);
-	elf_file_tls(file, &vaddr, &memsz, NULL);
 	elf_file_close(file);
 }
 
@@ -294,7 +285,6 @@ static void test_vdso(void)
 	}
 	CU_ASSERT_PTR_NULL_FATAL(elf_file_from_bytes(vdso, 8192, "[vdso]", &file));
 	CU_ASSERT_PTR_NULL(elf_file_symbol(file, "__vdso_clock_gettime", &symbol));
-	CU_ASSERT_STRING_EQUAL(elf_file_soname(file), "linux-vdso.so.1");
 	elf_file_close(file);
 }
 
