@@ -192,15 +192,20 @@ struct err *remote_begin(struct thread *thread, struct remote *ret)
 	return err ? err : tracer_set_sigmask(thread->tid, UINT64_MAX);
 }
 
-/* The thread runs: wait for it. */
-static struct err *wait_for(struct remote *remote, int *status)
+/* The thread runs: wait until it stops. */
+static struct err *wait_for_stop(struct remote *remote, int *status)
 {
-	struct err *err =
-		tracer_wait_for(remote->thread->tid, tracer_now() + remote->limit, status);
+	pid_t tid = remote->thread->tid;
+	struct err *err = tracer_wait_for(tid, tracer_now() + remote->limit, status);
 
 	remote->away = err;
-	return err && err->code == ERR_TIMEOUT ?
-		err_hint(err, "does it get a processor, or is its control group frozen?") : err;
+	if (err && err->code == ERR_TIMEOUT)
+		return err_hint(err, "does it get a processor, or is its control group frozen?");
+	if (err || WIFSTOPPED(*status))
+		return err;
+	remote->lost = true;
+	target_dispatch(remote->thread->target, tid, *status);
+	return err_create(ERR_GONE, "thread %d has ended", tid);
 }
 
 static void note_made(struct remote *remote)
@@ -224,14 +229,9 @@ static struct err *to_syscall_stop(struct remote *remote)
 		struct err *err = tracer_syscall(tid);
 
 		if (!err)
-			err = wait_for(remote, &status);
+			err = wait_for_stop(remote, &status);
 		if (err)
 			return err;
-		if (!WIFSTOPPED(status)) {
-			remote->lost = true;
-			target_dispatch(remote->thread->target, tid, status);
-			return err_create(ERR_GONE, "thread %d has ended", tid);
-		}
 		if (WSTOPSIG(status) == SYSCALL_STOP)
 			return NULL;
 		if (status >> 16 == PTRACE_EVENT_CLONE)
@@ -303,14 +303,9 @@ static struct err *to_event_stop(struct remote *remote)
 		if (!err && !remote->away)
 			err = tracer_cont(tid, 0);
 		if (!err)
-			err = wait_for(remote, &status);
+			err = wait_for_stop(remote, &status);
 		if (err)
 			return err;
-		if (!WIFSTOPPED(status)) {
-			remote->lost = true;
-			target_dispatch(remote->thread->target, tid, status);
-			return err_create(ERR_GONE, "thread %d has ended", tid);
-		}
 		if (status >> 16 == PTRACE_EVENT_STOP) {
 			remote->thread->group_signal =
 				WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
