@@ -5,7 +5,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -69,4 +73,42 @@ int child_end(struct child *child)
 	waitpid(child->pid, &status, 0);
 	close(child->ready);	/* not before: it may have a word to say yet */
 	return status;
+}
+
+/* The first thread, whose comm has no blank. */
+static bool is_zombie(void)
+{
+	char state = '\0';
+	FILE *stat = fopen("/proc/self/stat", "re");
+
+	if (!stat || fscanf(stat, "%*d %*s %c", &state) != 1)
+		_exit(1);
+	fclose(stat);
+	return state == 'Z';
+}
+
+static void *outlive_leader(void *arg)
+{
+	(void)arg;
+	while (!is_zombie())
+		sched_yield();
+	child_ready((uint64_t)gettid());
+	child_wait();
+	_exit(0);
+}
+
+void child_end_leader(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, outlive_leader, NULL))
+		_exit(1);
+	pthread_exit(NULL);
+}
+
+void *child_share(size_t len)
+{
+	void *at = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	return at == MAP_FAILED ? NULL : at;
 }

@@ -4,6 +4,7 @@
 #define UNIT_CHILD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -24,5 +25,14 @@ void child_wait(void);
 bool child_word(const struct child *child, uint64_t *ret);
 /* Let it end and reap it; its status as wait gives it. */
 int child_end(struct child *child);
+
+/*
+ * In the child: its first thread ends, and with it what /proc/PID leads to; another one says its tid
+ * (child_ready) when that is so, and goes on until it is told to end.
+ */
+void child_end_leader(void) __attribute__((noreturn));
+
+/* Zeros that this process and its children see alike; NULL: no memory. Given back by munmap. */
+void *child_share(size_t len);
 
 #endif

@@ -26,6 +26,7 @@
 
 #include "agent_offsets.h"
 #include "base/compiler.h"
+#include "child.h"
 #include "image.h"
 #include "unit.h"
 
@@ -188,9 +189,8 @@ static void test_without(void)
 
 static int setup(void)
 {
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	return shared == MAP_FAILED || prctl(PR_SET_CHILD_SUBREAPER, 1) || image_load();
+	shared = child_share(sizeof(*shared));
+	return !shared || prctl(PR_SET_CHILD_SUBREAPER, 1) || image_load();
 }
 
 static int teardown(void)

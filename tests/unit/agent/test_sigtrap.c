@@ -19,6 +19,7 @@
 
 #include "agent_offsets.h"
 #include "base/compiler.h"
+#include "child.h"
 #include "image.h"
 #include "unit.h"
 
@@ -404,9 +405,8 @@ static void test_disposition(void)
 
 static int setup(void)
 {
-	outcome = mmap(NULL, sizeof(*outcome), PROT_READ | PROT_WRITE,
-		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	return outcome == MAP_FAILED || image_load();
+	outcome = child_share(sizeof(*outcome));
+	return !outcome || image_load();
 }
 
 static int teardown(void)

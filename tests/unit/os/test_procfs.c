@@ -186,26 +186,9 @@ static void tasks_of_threads(void)
 	vec_free(&tasks.vec);
 }
 
-static void *wait_for_zombie(void *arg)
-{
-	struct proc_stat stat = { .state = 'R' };
-
-	while (stat.state != 'Z') {
-		if (procfs_stat((pid_t)(intptr_t)arg, &stat))
-			_exit(1);
-		sched_yield();
-	}
-	child_ready((uint64_t)gettid());
-	child_wait();
-	_exit(0);
-}
-
 static void leave_leader(void *arg UNUSED)
 {
-	pthread_t thread;
-
-	pthread_create(&thread, NULL, wait_for_zombie, (void *)(intptr_t)getpid());
-	pthread_exit(NULL);
+	child_end_leader();
 }
 
 static void zombie_leader(void)

@@ -7,8 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
-#include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -450,28 +448,11 @@ static void program_without_its_file(void)
 	CU_ASSERT_EQUAL(child_end(&child), 0);
 }
 
-static void *wait_for_zombie(void *arg)
-{
-	struct proc_stat stat = { .state = 'R' };
-
-	while (stat.state != 'Z') {
-		if (procfs_stat((pid_t)(intptr_t)arg, &stat))
-			_exit(1);
-		sched_yield();
-	}
-	child_ready((uint64_t)gettid());
-	child_wait();
-	_exit(0);
-}
-
 static void leave_leader(void *arg UNUSED)
 {
-	pthread_t thread;
-
 	child_ready(0);
 	child_wait();
-	pthread_create(&thread, NULL, wait_for_zombie, (void *)(intptr_t)getpid());
-	pthread_exit(NULL);
+	child_end_leader();
 }
 
 /* A thread without memory tells nothing, and that is no word on the modules. */

@@ -292,9 +292,8 @@ static void test_no_descriptor(void)
 
 static int setup(void)
 {
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-		      -1, 0);
-	return shared == MAP_FAILED;
+	shared = child_share(sizeof(*shared));
+	return !shared;
 }
 
 static int teardown(void)
