@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -50,6 +51,26 @@ static void say_left(struct leftover *leftover, const char *what)
 static bool is_ours(const struct proc_map *map, uint64_t inode)
 {
 	return map->inode == inode && !strcmp(map->path, JOURNAL_MEMFD_PATH);
+}
+
+/*
+ * An mdbg has the log of its own target mapped, journal and all in one. That is nothing that was done
+ * to it, and it would not survive to have it taken away.
+ */
+static bool is_a_view(const struct proc_maps *maps, uint64_t inode)
+{
+	bool view = false;
+
+	for (size_t i = 0; i < maps->vec.nr; i++) {
+		const struct proc_map *map = &maps->vec.at[i];
+
+		if (!is_ours(map, inode) || map->offset)
+			continue;
+		if (map->end - map->start == JOURNAL_SIZE)
+			return false;
+		view |= map->end - map->start > JOURNAL_SIZE;
+	}
+	return view;
 }
 
 static bool to_undo(const struct journal_entry *entry, enum journal_kind kind)
@@ -406,39 +427,47 @@ static struct err *clean_one(struct leftover *leftover, const struct proc_maps *
 	return err;
 }
 
+static bool is_left_descriptor(int dir, const char *name, const struct proc_maps *maps)
+{
+	char link[64];
+	ssize_t len = readlinkat(dir, name, link, sizeof(link) - 1);
+	struct stat stat;
+
+	if (len < 0)
+		return false;
+	link[len] = '\0';
+	return !strcmp(link, JOURNAL_MEMFD_PATH " (deleted)") && !fstatat(dir, name, &stat, 0) &&
+	       !is_a_view(maps, stat.st_ino);
+}
+
 /*
  * A memfd that was made but not closed before the earlier mdbg was killed: its descriptor, or -1.
  */
-static int left_descriptor(const struct target *target)
+static int left_descriptor(const struct target *target, const struct proc_maps *maps)
 {
-	char path[64], link[64];
 	struct dirent *dirent;
+	char path[64];
 	int fd = -1;
 	DIR *dir;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", target->mem.tid);
 	dir = opendir(path);
-	while (dir && fd < 0 && (dirent = readdir(dir))) {
-		ssize_t len = readlinkat(dirfd(dir), dirent->d_name, link, sizeof(link) - 1);
-
-		if (len < 0)
-			continue;
-		link[len] = '\0';
-		if (!strcmp(link, JOURNAL_MEMFD_PATH " (deleted)"))
+	while (dir && fd < 0 && (dirent = readdir(dir)))
+		if (is_left_descriptor(dirfd(dir), dirent->d_name, maps))
 			fd = atoi(dirent->d_name);
-	}
 	if (dir)
 		closedir(dir);
 	return fd;
 }
 
-static struct err *close_descriptors(struct target *target, bool *found)
+static struct err *close_descriptors(struct target *target, const struct proc_maps *maps,
+				     bool *found)
 {
 	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
 	struct err *err = remote ? NULL : err_nomem, *also;
 	int fd;
 
-	while (!err && (fd = left_descriptor(target)) >= 0) {
+	while (!err && (fd = left_descriptor(target, maps)) >= 0) {
 		uint64_t unused;
 
 		*found = true;
@@ -452,6 +481,19 @@ static struct err *close_descriptors(struct target *target, bool *found)
 	return err;
 }
 
+/* Is it the first mapping of a file that was left? */
+static bool is_first(const struct proc_maps *maps, size_t i)
+{
+	uint64_t inode = maps->vec.at[i].inode;
+
+	if (!is_ours(&maps->vec.at[i], inode))
+		return false;
+	while (i-- > 0)
+		if (is_ours(&maps->vec.at[i], inode))
+			return false;
+	return !is_a_view(maps, inode);
+}
+
 bool leftover_exists(const struct target *target)
 {
 	struct proc_maps maps = { VEC_INIT };
@@ -460,9 +502,10 @@ bool leftover_exists(const struct target *target)
 	if (procfs_maps(target->mem.tid, &maps))
 		return false;
 	for (size_t i = 0; i < maps.vec.nr && !exists; i++)
-		exists = !strcmp(maps.vec.at[i].path, JOURNAL_MEMFD_PATH);
+		exists = is_first(&maps, i);
+	exists = exists || left_descriptor(target, &maps) >= 0;
 	proc_maps_free(&maps);
-	return exists || left_descriptor(target) >= 0;
+	return exists;
 }
 
 /* The journal of a file of ours, by any mapping of its start. */
@@ -496,19 +539,6 @@ static struct err *clean_file(struct target *target, const struct proc_maps *map
 	return err;
 }
 
-/* Is it the first mapping of a file of ours? */
-static bool is_first(const struct proc_maps *maps, size_t i)
-{
-	uint64_t inode = maps->vec.at[i].inode;
-
-	if (!is_ours(&maps->vec.at[i], inode))
-		return false;
-	while (i-- > 0)
-		if (is_ours(&maps->vec.at[i], inode))
-			return false;
-	return true;
-}
-
 struct err *leftover_clean(struct target *target, bool *found_ret, char *left_ret, size_t room)
 {
 	struct proc_maps maps = { VEC_INIT };
@@ -524,9 +554,9 @@ struct err *leftover_clean(struct target *target, bool *found_ret, char *left_re
 		*found_ret = true;
 		err = clean_file(target, &maps, maps.vec.at[i].inode, left_ret, room);
 	}
-	proc_maps_free(&maps);
 	if (!err)
-		err = close_descriptors(target, found_ret);
+		err = close_descriptors(target, &maps, found_ret);
+	proc_maps_free(&maps);
 	return err;
 }
 

@@ -57,6 +57,21 @@ case attach-already-traced-by-mdbg 30 {
 	finish $t
 }
 
+# What an mdbg has of its own target's log is nothing that was left in it.
+case attach-to-an-mdbg 60 {
+	set t [start exact]
+	set m [live_start -p [pid_of $t]]
+	mdbg_ok -q -p [pid $m] -c malloc
+	check {![string match "*earlier mdbg*" $::err]} {$::err}
+	order $t each
+	check {[llength [parse_allocations [live $m "malloc allocations"]]] >= 20} {the one that was looked at was disturbed}
+	live $m detach
+	mdbg_ok -q -p [pid $m] -c malloc
+	check {[llength [parse_allocations [live $m "malloc allocations"]]] >= 20} {its log is gone}
+	live_end $m
+	finish $t
+}
+
 # A program of a few bytes that pauses for ever: class 1 is 32-bit (machine 3), class 2 64-bit (62).
 proc tiny_elf {path class} {
 	if {$class == 1} {
