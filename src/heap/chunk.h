@@ -23,7 +23,7 @@
 
 enum chunk_kind {
 	CHUNK_USED,		/* the program has it */
-	CHUNK_MMAPPED,		/* the same; a mapping of its own */
+	CHUNK_MMAPPED,		/* the same; a mapping to its end. glibc 2.43 and later: used, of LOG_HEAP_MMAP */
 	CHUNK_OWN,		/* the allocator's: a thread's cache */
 	CHUNK_CACHED,		/* free, in a thread's cache */
 	CHUNK_FAST,		/* free, in a fastbin */

@@ -5,10 +5,11 @@
 
 #include "heap/walk.h"
 
+#define PAGE		4096ull
 #define BINS		127u	/* pairs of words in malloc_state; number 0 is the unsorted one */
 #define CHUNK_HEADER	16u
 #define LINKS_MOST	(1u << 21)
-#define LISTED_MOST	0x410u	/* the longest chunk of a fastbin or cache */
+#define LISTED_MOST	0x410u	/* the longest chunk of a fastbin, and mostly of a cache */
 #define CHUNK_LEAST	32u	/* the smallest that can be given out */
 #define PREV_INUSE	1u
 #define IS_MMAPPED	2u
@@ -49,6 +50,15 @@ struct glibc {
 	VEC(uint32_t) run_links;	/* by run of chunks: how many there are before its first */
 	enum linking linking;
 };
+
+/*
+ * mmapped_mem grows by 16 too much with each mremap of a mapped chunk, and never comes back (2.43
+ * and 2.44; mremap_chunk subtracts what the chunk says to be, which is 16 less than the mapping).
+ */
+static inline bool glibc_sum_drifts(const struct glibc *glibc)
+{
+	return !glibc->layout.nr_fastbins;
+}
 
 /* --- glibc_layout.c --- */
 

@@ -18,12 +18,13 @@
 #define BIN_WORDS	261u
 
 /*
- * malloc_state before its bins: mutex, flags, have_fastchunks (2.27 on), ten fastbins, top and
- * last_remainder.
+ * malloc_state before its bins: mutex, flags, have_fastchunks (2.27 to 2.42), ten fastbins (up to
+ * 2.42), top and last_remainder.
  */
 static const struct glibc_layout layouts[] = {
 	{ .fastbins = 16, .nr_fastbins = 10, .top = 96, .bins = 112 },
 	{ .fastbins = 8, .nr_fastbins = 10, .top = 88, .bins = 104 },
+	{ .nr_fastbins = 0, .top = 8, .bins = 24 },
 };
 
 static const uint32_t heap_infos[] = { 48, 32 };	/* from 2.35 on, and before */
@@ -395,27 +396,28 @@ struct counts {
 	int32_t n_mmaps, n_mmaps_max, max_n_mmaps, no_dyn_threshold;
 };
 
-static bool are_counts(const struct counts *counts, const struct malloc_par *par)
+static bool are_counts(const struct counts *counts, const struct malloc_par *par, bool drifts)
 {
 	return counts->n_mmaps >= 0 && counts->n_mmaps <= counts->max_n_mmaps &&
 	       counts->max_n_mmaps <= counts->n_mmaps_max &&
 	       (uint32_t)counts->no_dyn_threshold <= 1 &&
-	       !counts->n_mmaps == !par->mmapped_mem &&
+	       (!par->mmapped_mem ? !counts->n_mmaps : counts->n_mmaps || drifts) &&
 	       /* Without sbrk_base there is less to go by: the limit is 65536 unless it was set. */
 	       (par->sbrk_base || counts->n_mmaps_max == 65536);
 }
 
-static bool is_malloc_par(const struct malloc_par *par, uint64_t base, int32_t *n_mmaps_ret)
+static bool is_malloc_par(const struct malloc_par *par, uint64_t base, bool drifts,
+			  int32_t *n_mmaps_ret)
 {
 	if (par->sbrk_base != base || par->mmapped_mem > par->max_mmapped_mem ||
-	    par->mmapped_mem % 4096 || par->mmapped_mem >= ADDRESS_END)
+	    par->mmapped_mem % (drifts ? 16 : 4096) || par->mmapped_mem >= ADDRESS_END)
 		return false;
 	for (unsigned i = 1; i <= 2; i++) {
 		struct counts counts;
 
 		memcpy(&counts, &par->word[i], sizeof(counts));
 		*n_mmaps_ret = counts.n_mmaps;
-		if (are_counts(&counts, par))
+		if (are_counts(&counts, par, drifts))
 			return true;
 	}
 	return false;
@@ -442,7 +444,7 @@ static bool search_sums(const struct glibc *glibc, const struct heap_map *map, u
 		return false;
 	for (size_t i = 0; i + sizeof(par) <= got; i += 8) {
 		memcpy(&par, bytes + i, sizeof(par));
-		if (!is_malloc_par(&par, base, &nr))
+		if (!is_malloc_par(&par, base, glibc_sum_drifts(glibc), &nr))
 			continue;
 		glibc->walk->mmapped_known = true;
 		glibc->walk->mmapped = (uint64_t)nr;

@@ -9,18 +9,20 @@
 #include "base/cleanup.h"
 #include "heap/glibc.h"
 
-#define CACHE_LISTS	64u
+#define CACHE_LISTS	76u	/* the most */
+#define SMALL_LISTS	64u	/* of one size each */
 #define TLS_LOOK	65536u	/* bytes below the thread pointer in which the pointer to the cache is */
 #define TLS_PIECE	4096u
 #define LOOSE_MOST	65536u	/* chunks that are followed from one clue */
 #define VOTES		64u	/* lists that are asked how they are linked */
+#define COUNT_UNKNOWN	UINT64_MAX
 
 /* --- lists --- */
 
 struct list {
 	uint64_t head;		/* block of the first chunk */
-	uint64_t size;		/* of its chunks */
-	uint64_t count;		/* how many there are said to be; UINT64_MAX: nothing says */
+	uint64_t least, most;	/* size of its chunks */
+	uint64_t count;		/* how many there are said to be; COUNT_UNKNOWN: nothing says */
 	uint64_t where;		/* the word that leads to it */
 	uint16_t heap;		/* for what is wrong with it */
 	uint8_t kind;
@@ -54,8 +56,6 @@ static uint64_t link_of(const struct glibc *glibc, const struct heap_chunk *chun
 {
 	uint64_t link = 0;
 
-	if (chunk->size > LISTED_MOST)
-		return 0;
 	if (chunk->note == NOTE_LINKED)
 		return glibc->links.at[glibc->run_links.at[at->run] +
 				       heap_chunks_noted(&glibc->walk->chunks, at, NOTE_LINKED)];
@@ -96,6 +96,26 @@ static uint64_t unlink_word(const struct glibc *glibc, uint64_t place, uint64_t 
 	return glibc->linking == LINKING_SAFE ? raw ^ place >> 12 : raw;
 }
 
+static bool is_of_list(const struct list *list, const struct heap_chunk *chunk)
+{
+	return chunk->size >= list->least && chunk->size <= list->most;
+}
+
+/* Why the chunk cannot be in this list; NULL: it can. */
+static const char *wrong_in_list(const struct list *list, const struct heap_chunk *chunk)
+{
+	if (!chunk)
+		return "no chunk";
+	if (!is_of_list(list, chunk))
+		return "another size";
+	return chunk->kind == CHUNK_USED ? NULL : "in a list already";
+}
+
+static const char *or_longer(const struct list *list)
+{
+	return list->most > list->least ? " and longer" : "";
+}
+
 /*
  * Each chunk of the list is free. Ends at the first that is not one of the heap's, or in a list
  * already: so no list is longer than the heap has chunks.
@@ -108,26 +128,24 @@ static struct err *mark_list(struct glibc *glibc, const struct list *list)
 		struct heap_chunk chunk;
 		struct chunk_at at;
 		bool found = heap_chunk_at(&glibc->walk->chunks, block, &chunk, &at);
+		const char *wrong = wrong_in_list(list, found ? &chunk : NULL);
 
-		if (!found || chunk.kind != CHUNK_USED || chunk.size != list->size)
+		if (wrong)
 			return glibc_damage(glibc, list->heap, before ? before : list->where, before,
-					    0, "%s list of 0x%llx-byte chunks leads to 0x%llx: %s",
+					    0, "%s list of 0x%llx-byte%s chunks leads to 0x%llx: %s",
 					    list->kind == CHUNK_FAST ? "fastbin" : "tcache",
-					    (unsigned long long)list->size,
-					    (unsigned long long)block,
-					    !found ? "no chunk" :
-					    chunk.size != list->size ? "another size" :
-					    "in a list already");
+					    (unsigned long long)list->least, or_longer(list),
+					    (unsigned long long)block, wrong);
 		heap_chunks_set_kind(&glibc->walk->chunks, &at, list->kind);
 		before = block;
 		block = block_of(list, unlink_word(glibc, block, link_of(glibc, &chunk, &at)));
 	}
-	if (list->count == UINT64_MAX || nr == list->count)
+	if (list->count == COUNT_UNKNOWN || nr == list->count)
 		return NULL;
 	return glibc_damage(glibc, list->heap, list->where, before, 0,
-			    "tcache list of 0x%llx-byte chunks has %llu, and says %llu",
-			    (unsigned long long)list->size, (unsigned long long)nr,
-			    (unsigned long long)list->count);
+			    "tcache list of 0x%llx-byte%s chunks has %llu, and says %llu",
+			    (unsigned long long)list->least, or_longer(list),
+			    (unsigned long long)nr, (unsigned long long)list->count);
 }
 
 /* --- fastbins --- */
@@ -139,8 +157,9 @@ static struct err *add_fastbins(struct glibc *glibc, size_t number, struct lists
 
 	for (uint32_t i = 0; i < glibc->layout.nr_fastbins && !err; i++) {
 		struct list list = {
-			.size = CHUNK_LEAST + 16ull * i,
-			.count = UINT64_MAX,
+			.least = CHUNK_LEAST + 16ull * i,
+			.most = CHUNK_LEAST + 16ull * i,
+			.count = COUNT_UNKNOWN,
 			.where = arena + glibc->layout.fastbins + 8ull * i,
 			.heap = (uint16_t)number,
 			.kind = CHUNK_FAST,
@@ -156,69 +175,115 @@ static struct err *add_fastbins(struct glibc *glibc, size_t number, struct lists
 
 /* --- caches --- */
 
-/* tcache_perthread_struct, by the length of its chunk. */
+/*
+ * tcache_perthread_struct: a count of each list, and the first block of each. The counts are of what a
+ * list has, or of what else it has room for (`room`). Which one it is, is known by its length: that of
+ * the chunk that such a request gets.
+ */
+struct cache_layout {
+	uint64_t chunk;
+	unsigned lists, width;		/* bytes of a count */
+	bool room;
+};
+
+static const struct cache_layout cache_layouts[] = {
+	{ .chunk = 0x250, .lists = 64, .width = 1 },			/* 2.26 to 2.29 */
+	{ .chunk = 0x290, .lists = 64, .width = 2 },			/* 2.30 to 2.41 */
+	{ .chunk = 0x300, .lists = 76, .width = 2, .room = true },	/* 2.42 on */
+};
+
 struct cache {
+	const struct cache_layout *layout;
 	uint64_t address;
-	unsigned width;			/* bytes of a count */
-	uint16_t count[CACHE_LISTS];
+	uint64_t count[CACHE_LISTS];	/* of what a list has, or COUNT_UNKNOWN */
 	uint64_t entry[CACHE_LISTS];
 };
 
-static unsigned cache_width(uint64_t chunk)
+/* NULL: a chunk of this length is none. What would be too short for a chunk is not cut off. */
+static const struct cache_layout *cache_layout_of(const struct heap_chunk *chunk)
 {
-	return chunk == 0x290 ? 2 : chunk == 0x250 ? 1 : 0;
+	for (size_t i = 0; i < ARRAY_SIZE(cache_layouts); i++)
+		if (chunk->size == cache_layouts[i].chunk ||
+		    chunk->size == cache_layouts[i].chunk + CHUNK_LEAST / 2)
+			return &cache_layouts[i];
+	return NULL;
+}
+
+/*
+ * Sizes of a list's chunks (csize2tidx, large_csize2tidx): those behind the small ones go from one
+ * power of two to the next.
+ */
+static uint64_t list_least(unsigned list)
+{
+	if (list < SMALL_LISTS)
+		return CHUNK_LEAST + 16ull * list;
+	return list == SMALL_LISTS ? LISTED_MOST + 16 : 1024ull << (list - SMALL_LISTS);
+}
+
+static uint64_t list_most(unsigned list)
+{
+	return list < SMALL_LISTS ? list_least(list) : (2048ull << (list - SMALL_LISTS)) - 16;
+}
+
+/*
+ * From the room that lists have to what they have: those that are empty have room for all. (One that
+ * is in change may have one less.) False: there is room for none, so that this is no cache.
+ */
+static bool count_by_room(struct cache *cache)
+{
+	uint64_t all = 0, most = 0;
+
+	for (unsigned i = 0; i < cache->layout->lists; i++) {
+		most = MAX(most, cache->count[i]);
+		if (!cache->entry[i])
+			all = MAX(all, cache->count[i]);
+	}
+	for (unsigned i = 0; i < cache->layout->lists; i++)
+		cache->count[i] = !all ? COUNT_UNKNOWN :
+				  cache->count[i] <= all ? all - cache->count[i] : 0;
+	return most > 0;
 }
 
 static bool read_cache(const struct glibc *glibc, uint64_t address, struct cache *ret)
 {
 	uint8_t bytes[CACHE_LISTS * (2 + 8)];
 	struct heap_chunk chunk;
-	size_t counts;
+	unsigned lists, width;
 
-	if (!find_chunk(glibc, address, &chunk) || chunk.kind != CHUNK_USED ||
-	    !cache_width(chunk.size))
+	if (!find_chunk(glibc, address, &chunk) || chunk.kind != CHUNK_USED)
 		return false;
 	ret->address = address;
-	ret->width = cache_width(chunk.size);
-	counts = CACHE_LISTS * ret->width;
-	if (memory_read(glibc->source->memory, address, bytes,
-			counts + sizeof(ret->entry)))
+	ret->layout = cache_layout_of(&chunk);
+	if (!ret->layout)
 		return false;
-	for (unsigned i = 0; i < CACHE_LISTS; i++)
-		ret->count[i] = ret->width == 1 ? bytes[i] :
-			(uint16_t)(bytes[2 * i] | bytes[2 * i + 1] << 8);
-	memcpy(ret->entry, bytes + counts, sizeof(ret->entry));
-	return true;
+	lists = ret->layout->lists;
+	width = ret->layout->width;
+	if (memory_read(glibc->source->memory, address, bytes, lists * (width + 8)))
+		return false;
+	for (unsigned i = 0; i < lists; i++)
+		ret->count[i] = width == 1 ? bytes[i] : bytes[2 * i] | (unsigned)bytes[2 * i + 1] << 8;
+	memcpy(ret->entry, bytes + lists * width, lists * 8);
+	return !ret->layout->room || count_by_room(ret);
 }
 
-/* How many of its lists have chunks; -1: it is no cache. One list may be in change. */
+/* How many of its lists have chunks; -1: it is no cache. So many lists may be in change. */
 static int cache_lists(const struct glibc *glibc, const struct cache *cache, unsigned in_change)
 {
 	int used = 0;
 
-	for (unsigned i = 0; i < CACHE_LISTS; i++) {
+	for (unsigned i = 0; i < cache->layout->lists; i++) {
 		struct heap_chunk chunk;
 
 		if (!cache->entry[i] && !cache->count[i])
 			continue;
 		used++;
 		if (cache->count[i] && find_chunk(glibc, cache->entry[i], &chunk) &&
-		    chunk.size == CHUNK_LEAST + 16 * i)
+		    chunk.size >= list_least(i) && chunk.size <= list_most(i))
 			continue;
 		if (!in_change--)
 			return -1;
 	}
 	return used;
-}
-
-static bool is_cache(const struct glibc *glibc, uint64_t address, int *lists_ret)
-{
-	struct cache cache;
-
-	if (!read_cache(glibc, address, &cache))
-		return false;
-	*lists_ret = cache_lists(glibc, &cache, 2);
-	return *lists_ret >= 0;
 }
 
 static struct err *add_cache(struct glibc *glibc, const struct cache *cache, struct lists *lists)
@@ -230,14 +295,15 @@ static struct err *add_cache(struct glibc *glibc, const struct cache *cache, str
 	if (!heap_chunk_at(&glibc->walk->chunks, cache->address, &chunk, &at))
 		return NULL;
 	heap_chunks_set_kind(&glibc->walk->chunks, &at, CHUNK_OWN);
-	for (unsigned i = 0; i < CACHE_LISTS && !err; i++) {
+	for (unsigned i = 0; i < cache->layout->lists && !err; i++) {
 		if (!cache->entry[i])
 			continue;
 		err = vec_push(&lists->vec, ((struct list){
 			.head = cache->entry[i],
-			.size = CHUNK_LEAST + 16ull * i,
+			.least = list_least(i),
+			.most = list_most(i),
 			.count = cache->count[i],
-			.where = cache->address + CACHE_LISTS * cache->width + 8ull * i,
+			.where = cache->address + cache->layout->lists * cache->layout->width + 8ull * i,
 			.heap = chunk.heap,
 			.kind = CHUNK_CACHED,
 		}));
@@ -245,21 +311,46 @@ static struct err *add_cache(struct glibc *glibc, const struct cache *cache, str
 	return err;
 }
 
-/* How well an offset from the thread pointers does; 0: some thread has something else there. */
-static unsigned score_of(const struct glibc *glibc, uint64_t offset)
+/*
+ * Since 2.43 a thread without a cache has a pointer to one in libc's own data that has nothing, and
+ * room for nothing (__tcache_dummy).
+ */
+static bool is_dummy(const struct glibc *glibc, const struct cache_layout *layout, uint64_t address)
+{
+	uint64_t word[CACHE_LISTS * (2 + 8) / 8];
+	size_t len = layout->lists * (layout->width + 8u);
+
+	if (!layout->room || address % 8 || in_heap(glibc, address) ||
+	    memory_read(glibc->source->memory, address, word, len))
+		return false;
+	for (size_t i = 0; i < len / 8; i++)
+		if (word[i])
+			return false;
+	return true;
+}
+
+/*
+ * How well an offset from the thread pointers does at which some thread has a cache of this layout; 0:
+ * some thread has something else there.
+ */
+static unsigned score_of(const struct glibc *glibc, uint64_t offset, const struct cache_layout *layout)
 {
 	const struct heap_source *source = glibc->source;
 	unsigned score = 0;
 
 	for (size_t i = 0; i < source->nr_threads; i++) {
+		struct cache cache;
 		uint64_t word;
 		int lists;
 
 		if (!glibc_peek(glibc, source->thread[i] - offset, &word))
 			return 0;
-		if (!word)
+		if (!word || is_dummy(glibc, layout, word))
 			continue;
-		if (!is_cache(glibc, word, &lists))
+		if (!read_cache(glibc, word, &cache) || cache.layout != layout)
+			return 0;
+		lists = cache_lists(glibc, &cache, 2);
+		if (lists < 0)
 			return 0;
 		score += 2 + (lists > 0);
 	}
@@ -286,15 +377,15 @@ static uint64_t find_offset(const struct glibc *glibc, uint64_t thread)
 {
 	uint64_t best = 0, word[TLS_PIECE / 8];
 	unsigned best_score = 0, score;
-	int lists;
+	struct cache cache;
 
 	for (uint64_t low = TLS_PIECE; low <= TLS_LOOK; low += TLS_PIECE) {
 		if (!read_below(glibc, thread - low + TLS_PIECE, word))
 			break;
 		for (unsigned i = 0; i < ARRAY_SIZE(word); i++) {
-			if (!word[i] || !is_cache(glibc, word[i], &lists))
+			if (!word[i] || !read_cache(glibc, word[i], &cache))
 				continue;
-			score = score_of(glibc, low - i * 8);
+			score = score_of(glibc, low - i * 8, cache.layout);
 			if (score > best_score) {
 				best_score = score;
 				best = low - i * 8;
@@ -337,7 +428,7 @@ static struct err *add_caches_by_content(struct glibc *glibc, struct lists *list
 	while (!err && heap_chunks_next(&glibc->walk->chunks, &at, &chunk)) {
 		struct cache cache;
 
-		if (chunk.kind == CHUNK_USED && cache_width(chunk.size) &&
+		if (chunk.kind == CHUNK_USED && cache_layout_of(&chunk) &&
 		    read_cache(glibc, chunk.address, &cache) && cache_lists(glibc, &cache, 0) > 0)
 			err = add_cache(glibc, &cache, lists);
 	}
@@ -355,6 +446,13 @@ static bool used_by_clue(const struct glibc *glibc, uint64_t clue, struct heap_c
 	       ret->kind == CHUNK_USED;
 }
 
+/* The end of a thread takes a cache apart list by list, and leaves the counts as they were. */
+static void forget_counts(struct cache *cache)
+{
+	for (unsigned i = 0; i < cache->layout->lists; i++)
+		cache->count[i] = cache->entry[i] && cache->count[i] ? COUNT_UNKNOWN : 0;
+}
+
 /* Those of threads that are at their end, and have no pointer to it any more. */
 static struct err *add_caches_by_clue(struct glibc *glibc, struct lists *lists)
 {
@@ -366,9 +464,11 @@ static struct err *add_caches_by_clue(struct glibc *glibc, struct lists *lists)
 		struct chunk_at at;
 		struct cache cache;
 
-		if (used_by_clue(glibc, source->clue[i], &chunk, &at) &&
-		    cache_width(chunk.size) && read_cache(glibc, chunk.address, &cache) &&
-		    cache_lists(glibc, &cache, 0) > 0)
+		if (!used_by_clue(glibc, source->clue[i], &chunk, &at) ||
+		    !read_cache(glibc, chunk.address, &cache))
+			continue;
+		forget_counts(&cache);
+		if (cache_lists(glibc, &cache, 0) > 0)
 			err = add_cache(glibc, &cache, lists);
 	}
 	return err;

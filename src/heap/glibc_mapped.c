@@ -7,12 +7,17 @@
  * An aligned block does not begin its mapping: the header at the mapping's start is what it was
  * before the front was cut off (_int_memalign leaves it there), and the block's own header has the
  * distance in prev_size. It is looked for where alignments would have put it.
+ *
+ * Since 2.43 such a chunk ends 16 bytes before its mapping, so that its block is as long as that of any
+ * other chunk of its size, and prev_size has a bit for huge pages. As all else about them is a multiple
+ * of a page, each header says by itself which kind it is.
  */
 
 #include "heap/glibc.h"
 #include "log/log.h"
 
-#define PAGE	4096ull
+#define TAIL	16u		/* of a mapping, behind its chunk */
+#define HUGE_PAGES	1ull		/* in prev_size */
 #define PAGES_MAX	(1u << 18)	/* that are looked at where nothing says that a chunk begins */
 
 struct look {
@@ -27,33 +32,50 @@ struct header {
 	uint64_t prev_size, size;
 };
 
+/* What a chunk of this length leaves of its mapping. */
+static uint64_t tail_of(uint64_t len)
+{
+	return len % PAGE ? TAIL : 0;
+}
+
+static uint64_t mapping_of(uint64_t len)
+{
+	return ALIGN_UP(len, PAGE);
+}
+
 /* Not through the window: hardly any two are in one page. */
 static bool read_header(const struct glibc *glibc, uint64_t chunk, struct header *ret)
 {
 	return !memory_read(glibc->source->memory, chunk, ret, sizeof(*ret));
 }
 
-/* The length of the mapping that a header at the start of a page is of; 0: of none. */
+/*
+ * The length of the chunk whose header stands at the start of a page, if it is all of a mapping; 0:
+ * there is none.
+ */
 static uint64_t mapped_length(const struct glibc *glibc, uint64_t page, uint64_t end)
 {
 	struct header header;
 	uint64_t len;
 
-	if (!read_header(glibc, page, &header) || header.prev_size ||
-	    (header.size & SIZE_FLAGS) != IS_MMAPPED)
+	if (!read_header(glibc, page, &header) || (header.size & SIZE_FLAGS) != IS_MMAPPED)
 		return 0;
 	len = header.size & ~SIZE_FLAGS;
-	return len % PAGE == 0 && len && len <= end - page ? len : 0;
+	if (header.prev_size & ~(tail_of(len) ? HUGE_PAGES : 0ull))
+		return 0;
+	return len && len == mapping_of(len) - tail_of(len) && mapping_of(len) <= end - page ? len : 0;
 }
 
 /* Is there the header of a block that was aligned inside the mapping? */
 static bool is_aligned_chunk(const struct glibc *glibc, uint64_t chunk, uint64_t page, uint64_t len)
 {
+	uint64_t lead = chunk - page;
 	struct header header;
 
 	return chunk > page && chunk < page + len - CHUNK_HEADER &&
-	       read_header(glibc, chunk, &header) && header.prev_size == chunk - page &&
-	       header.size == ((len - header.prev_size) | IS_MMAPPED);
+	       read_header(glibc, chunk, &header) &&
+	       (header.prev_size == lead || (tail_of(len) && header.prev_size == (lead | HUGE_PAGES))) &&
+	       header.size == ((len - lead) | IS_MMAPPED);
 }
 
 static uint64_t chunk_in(const struct glibc *glibc, uint64_t page, uint64_t len)
@@ -73,7 +95,7 @@ static uint64_t chunk_in(const struct glibc *glibc, uint64_t page, uint64_t len)
 static struct err *add_mapped(struct look *look, uint64_t page, uint64_t len)
 {
 	look->nr++;
-	look->bytes += len;
+	look->bytes += mapping_of(len);
 	return vec_push(&look->glibc->walk->spans, ((struct heap_span){
 		chunk_in(look->glibc, page, len), page + len, LOG_HEAP_MMAP }));
 }
@@ -117,9 +139,12 @@ static uint64_t behind_stack(const struct look *look, uint64_t page, uint64_t en
 static bool found_all(const struct look *look)
 {
 	const struct heap_walk *walk = look->glibc->walk;
+	uint64_t more = walk->mmapped_bytes - look->bytes;
 
-	return walk->mmapped_known && look->nr == walk->mmapped &&
-	       look->bytes == walk->mmapped_bytes;
+	if (!walk->mmapped_known || look->nr != walk->mmapped)
+		return false;
+	return !more || (glibc_sum_drifts(look->glibc) && look->bytes < walk->mmapped_bytes &&
+			 more % 16 == 0);
 }
 
 static struct err *look_in(struct look *look, const struct heap_map *map)
@@ -141,7 +166,7 @@ static struct err *look_in(struct look *look, const struct heap_map *map)
 			len = behind_stack(look, page, map->end) - page;
 		else if (look->pages++ > PAGES_MAX)
 			break;
-		page += len ? len : PAGE;
+		page += len ? mapping_of(len) : PAGE;
 	}
 	return err;
 }
@@ -170,7 +195,7 @@ struct err *glibc_find_mapped(struct glibc *glibc)
 		err = look_everywhere(&look);
 	}
 	walk->mmapped_certain = found_all(&look);
-	if (!walk->mmapped_known) {
+	if (!walk->mmapped_known || walk->mmapped_certain) {
 		walk->mmapped = look.nr;
 		walk->mmapped_bytes = look.bytes;
 	}

@@ -299,11 +299,12 @@ static int by_start(const void *a, const void *b)
 	return one->start < other->start ? -1 : one->start > other->start;
 }
 
+/* One that ends before its mapping is as long as any other. */
 static struct err *add_mapping(struct glibc *glibc, const struct heap_span *span)
 {
 	struct at at = { .span = span, .chunk = span->start, .size = span->end - span->start };
 
-	return add_chunk(glibc, &at, CHUNK_MMAPPED);
+	return add_chunk(glibc, &at, span->end % PAGE ? CHUNK_USED : CHUNK_MMAPPED);
 }
 
 static struct err *walk_spans(struct glibc *glibc)

@@ -15,7 +15,7 @@
  *			if the bin is empty, point at the bin itself; behind them `next`, by which all
  *			arenas form a ring. Where these two hold there is an arena, and where `next`
  *			leads back to says how long the part before the bins is, which tells 2.26
- *			(no have_fastchunks) from later ones.
+ *			(no have_fastchunks) from later ones, and 2.43 (no fastbins) from both.
  *	other arenas	follow the heap_info at the start of their first heap: ar_ptr, prev, size. The
  *			arena's place behind it tells the two lengths of heap_info (2.35 added
  *			pagesize). The last heap is where top is, at a multiple of the largest heap
@@ -28,11 +28,14 @@
  *	tcache		each thread's lists are a chunk of the heap themselves, found by the thread's own
  *			pointer: the offset from the thread pointer at which all threads have none or one
  *			to such a chunk; or by their content. counts are bytes up to 2.29, 16 bits from
- *			2.30 on, which tells their chunk's size. Those of 2.42 and later are not known.
+ *			2.30 on, and what a list has room for from 2.42 on, when twelve lists of larger
+ *			blocks (one for each power of two, up to 4 MB) came in. The length of their chunk tells.
  *	safe-linking	(2.32): an end of a list is 0 without it, and the place itself >> 12 with it.
  *	mmapped		chunks hang on no list. They are looked for at the pages of anonymous mappings
  *			that no heap covers, and counted against mp_ (n_mmaps, mmapped_mem), which is found
- *			by its sbrk_base. What does not add up is said (mmapped_certain).
+ *			by its sbrk_base. What does not add up is said (mmapped_certain). 2.43 leaves 16 bytes
+ *			of the mapping behind the chunk, as if another one followed; and its mmapped_mem
+ *			grows by 16 too much with each mremap, so that the mappings' own sum is given.
  *
  * Heaps are numbered from the oldest: 0 is the main one, 1 the first that was added. Numbers never
  * change (malloc_info counts the other way round).

@@ -14,14 +14,18 @@ static const struct image_spec specs[FLIP_IMAGES] = {
 	{ .have_fastchunks = true, .wide_counts = true, .heaps = 3, .second_heap = true },
 	{ .have_fastchunks = true, .wide_counts = true, .safe_linking = true, .page_size = true,
 	  .heaps = 4, .mapped = 4 },
+	{ .wide_counts = true, .safe_linking = true, .page_size = true, .room = true,
+	  .no_fastbins = true, .heaps = 3, .mapped = 3 },
 };
 
 static void populate(struct image *image, unsigned heap)
 {
+	enum chunk_kind fast = image->spec.no_fastbins ? CHUNK_CACHED : CHUNK_FAST;
+
 	for (unsigned i = 0; i < 8; i++) {
 		image_chunk(image, heap, 0x20 + 0x10 * i, CHUNK_USED);
-		image_chunk(image, heap, 0x20 + 0x10 * (i % 3), CHUNK_FAST);
-		image_chunk(image, heap, 0x30, CHUNK_CACHED);
+		image_chunk(image, heap, 0x20 + 0x10 * (i % 3), fast);
+		image_chunk(image, heap, image->spec.room ? 0x510 : 0x30, CHUNK_CACHED);
 		image_chunk(image, heap, 0x90 + 0x90 * i, CHUNK_FREE);
 	}
 	image_chunk(image, heap, 0x40, CHUNK_USED);

@@ -18,7 +18,9 @@
 #define TLS_OFFSET	72u	/* of `tcache`, below the thread pointer */
 #define MAIN_ARENA	0x9c0u	/* in the data */
 #define MALLOC_PAR	0x200u
-#define CACHE_LISTS	64u
+#define DUMMY_CACHE	0x3000u
+#define CACHE_ROOM	16u
+#define DRIFT		32u	/* of mmapped_mem: two mremaps */
 
 static struct err *image_read(struct memory *memory, uint64_t addr, void *buf, size_t len,
 			      size_t *len_ret)
@@ -122,7 +124,17 @@ void image_next_heap(struct image *image)
 
 static uint64_t cache_len(const struct image *image)
 {
-	return image->spec.wide_counts ? 0x290 : 0x250;
+	return image->spec.room ? 0x300 : image->spec.wide_counts ? 0x290 : 0x250;
+}
+
+static unsigned cache_lists(const struct image *image)
+{
+	return image->spec.room ? 76 : 64;
+}
+
+static unsigned count_width(const struct image *image)
+{
+	return image->spec.wide_counts ? 2 : 1;
 }
 
 static void init_thread(struct image *image, unsigned heap)
@@ -132,6 +144,17 @@ static void init_thread(struct image *image, unsigned heap)
 	image->cache[heap] = image_chunk(image, heap, cache_len(image), CHUNK_OWN);
 	image->threads[heap] = pointer;
 	image_put(image, pointer - TLS_OFFSET, image->cache[heap]);
+	for (unsigned i = 0; image->spec.room && i < cache_lists(image); i++)
+		*byte_at(image, image->cache[heap] + i * count_width(image)) = CACHE_ROOM;
+}
+
+/* It has not allocated anything. */
+static void init_idle_thread(struct image *image)
+{
+	uint64_t pointer = TLS + image->spec.heaps * TLS_LEN + TLS_LEN - 256;
+
+	image->threads[image->spec.heaps] = pointer;
+	image_put(image, pointer - TLS_OFFSET, DATA + DUMMY_CACHE);
 }
 
 void image_init(struct image *image, const struct image_spec *spec)
@@ -141,7 +164,7 @@ void image_init(struct image *image, const struct image_spec *spec)
 	memset(image, 0, sizeof(*image));
 	image->memory.read = image_read;
 	image->spec = *spec;
-	image->bins = spec->have_fastchunks ? 112 : 104;
+	image->bins = spec->no_fastbins ? 24 : spec->have_fastchunks ? 112 : 104;
 	/* In order of address. */
 	add_piece(image, BRK, IMAGE_SPACE + IMAGE_BEHIND, true, false);
 	for (unsigned i = 1; i < spec->heaps; i++)
@@ -149,7 +172,7 @@ void image_init(struct image *image, const struct image_spec *spec)
 	if (spec->second_heap)
 		add_piece(image, HEAP(IMAGE_HEAPS), IMAGE_SPACE + IMAGE_BEHIND, false, true);
 	add_piece(image, DATA, 16384, false, false);
-	add_piece(image, TLS, TLS_LEN * spec->heaps, false, true);
+	add_piece(image, TLS, TLS_LEN * (spec->heaps + 1), false, true);
 	add_piece(image, MAPPED, 0x40000, false, true);
 	image->data = DATA;
 	init_arena(image, 0, DATA + MAIN_ARENA);
@@ -158,6 +181,8 @@ void image_init(struct image *image, const struct image_spec *spec)
 	image->base[0] = BRK;
 	for (unsigned i = 0; i < spec->heaps; i++)
 		init_thread(image, i);
+	if (spec->no_fastbins)
+		init_idle_thread(image);
 }
 
 void image_free(struct image *image)
@@ -197,15 +222,27 @@ static void link_fast(struct image *image, const struct image_chunk *chunk)
 	image_put(image, bin, chunk->block - 16);
 }
 
+/* The list of a cache for such a chunk: beyond 0x410 there is one for each power of two. */
+static unsigned list_for(uint64_t size)
+{
+	unsigned list = 64;
+
+	if (size <= 0x410)
+		return (unsigned)(size - 32) / 16;
+	for (uint64_t end = 0x800; size >= end; end *= 2)
+		list++;
+	return list;
+}
+
 static void link_cached(struct image *image, const struct image_chunk *chunk)
 {
-	uint64_t cache = image->cache[chunk->heap], list = (chunk->size - 32) / 16;
-	unsigned width = image->spec.wide_counts ? 2 : 1;
-	uint64_t entry = cache + CACHE_LISTS * width + list * 8;
+	uint64_t cache = image->cache[chunk->heap], list = list_for(chunk->size);
+	uint64_t count = cache + list * count_width(image);
+	uint64_t entry = cache + cache_lists(image) * count_width(image) + list * 8;
 
 	image_put(image, chunk->block, link_word(image, chunk->block, image_get(image, entry)));
 	image_put(image, entry, chunk->block);
-	++*byte_at(image, cache + list * width);
+	*byte_at(image, count) += image->spec.room ? -1 : 1;
 }
 
 /* Into the right small bin, or the last but some of the large ones; behind its header. */
@@ -239,7 +276,8 @@ static void end_heap(struct image *image, unsigned heap)
 
 static void add_mapped(struct image *image, unsigned n)
 {
-	uint64_t start = MAPPED + image->mapped_bytes, len = 0x3000, lead = 0;
+	uint64_t start = MAPPED + image->mapped_bytes, map = 0x3000, lead = 0;
+	uint64_t len = map - (image->spec.no_fastbins ? 16 : 0);
 
 	if (n + 1 == image->spec.mapped) {
 		lead = 0xff0;	/* a block at a page's start */
@@ -247,9 +285,13 @@ static void add_mapped(struct image *image, unsigned n)
 	}
 	image_put(image, start + 8, len | 2);
 	image_put(image, start + lead + 8, (len - lead) | 2);
-	image->mapped_bytes += len;
-	image->chunk[image->nr_chunks++] =
-		(struct image_chunk){ start + lead + 16, len - lead, CHUNK_MMAPPED, 0xff };
+	/* Huge pages. */
+	if (!n && !lead && image->spec.no_fastbins)
+		image_put(image, start, 1);
+	image->mapped_bytes += map;
+	image->chunk[image->nr_chunks++] = (struct image_chunk){
+		start + lead + 16, len - lead, image->spec.no_fastbins ? CHUNK_USED : CHUNK_MMAPPED,
+		IMAGE_MAPPED };
 }
 
 static void put_int(struct image *image, uint64_t address, uint32_t value)
@@ -260,12 +302,13 @@ static void put_int(struct image *image, uint64_t address, uint32_t value)
 static void end_malloc_par(struct image *image)
 {
 	uint64_t sums = DATA + MALLOC_PAR, counts = sums - (image->spec.page_size ? 20 : 16);
+	uint64_t sum = image->mapped_bytes + (image->spec.no_fastbins ? DRIFT : 0);
 
 	put_int(image, counts, image->spec.mapped);
 	put_int(image, counts + 4, 65536);
 	put_int(image, counts + 8, image->spec.mapped);
-	image_put(image, sums, image->mapped_bytes);
-	image_put(image, sums + 8, image->mapped_bytes);
+	image_put(image, sums, sum);
+	image_put(image, sums + 8, sum);
 	image_put(image, sums + 16, BRK + IMAGE_SPACE - image->system_mem[0]);
 }
 
@@ -290,7 +333,7 @@ void image_end(struct image *image)
 		.memory = &image->memory,
 		.map = image->map, .nr_maps = image->nr_pieces,
 		.data = &image->map[image->spec.heaps + image->spec.second_heap], .nr_data = 1,
-		.thread = image->threads, .nr_threads = image->spec.heaps,
+		.thread = image->threads, .nr_threads = image->spec.heaps + image->spec.no_fastbins,
 		.all_threads = true,
 		.check = true,
 	};

@@ -25,12 +25,15 @@
 #define IMAGE_BEHIND	0x8000u		/* bytes behind it that can be read, too */
 
 #define IMAGE_PIECES	(IMAGE_HEAPS + 5)
+#define IMAGE_MAPPED	0xffu
 
 struct image_spec {
 	bool have_fastchunks;	/* 2.27 */
 	bool wide_counts;	/* 2.30 */
 	bool safe_linking;	/* 2.32 */
 	bool page_size;		/* 2.35: in heap_info, and an int more in malloc_par */
+	bool room;		/* 2.42: caches count what they have room for, and have larger blocks */
+	bool no_fastbins;	/* 2.43: and mapped chunks end before their mapping */
 	unsigned heaps;		/* 1 to IMAGE_HEAPS arenas */
 	bool second_heap;	/* the youngest arena has two (image_next_heap) */
 	bool uneven_brk;	/* sbrk_base is no multiple of 16 */
@@ -41,7 +44,7 @@ struct image_chunk {
 	uint64_t block;
 	uint64_t size;
 	uint8_t kind;
-	uint8_t heap;
+	uint8_t heap;		/* IMAGE_MAPPED: none */
 };
 
 /* A piece of memory. */
@@ -62,7 +65,7 @@ struct image {
 	unsigned nr_chunks;
 	uint64_t arena[IMAGE_HEAPS], at[IMAGE_HEAPS], first[IMAGE_HEAPS];
 	uint64_t cache[IMAGE_HEAPS];		/* of a thread each */
-	uint64_t threads[IMAGE_HEAPS];
+	uint64_t threads[IMAGE_HEAPS + 1];	/* if there are no fastbins one has no cache */
 	uint64_t system_mem[IMAGE_HEAPS], base[IMAGE_HEAPS];	/* base: of the last heap */
 	uint64_t mapped_bytes;
 	uint64_t data;

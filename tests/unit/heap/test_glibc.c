@@ -19,17 +19,27 @@ static const struct image_spec versions[] = {
 	  .heaps = 4, .mapped = 4, .second_heap = true },			/* 2.35 */
 	{ .have_fastchunks = true, .wide_counts = true, .safe_linking = true, .page_size = true,
 	  .heaps = 1, .uneven_brk = true },
+	{ .have_fastchunks = true, .wide_counts = true, .safe_linking = true, .page_size = true,
+	  .room = true, .heaps = 3, .mapped = 2 },				/* 2.42 */
+	{ .wide_counts = true, .safe_linking = true, .page_size = true, .room = true,
+	  .no_fastbins = true, .heaps = 4, .mapped = 3, .second_heap = true },	/* 2.43 */
+	{ .wide_counts = true, .safe_linking = true, .page_size = true, .room = true,
+	  .no_fastbins = true, .heaps = 1 },
 };
 
 /* Chunks of all kinds, never two free ones side by side. */
 static void populate(struct image *image, unsigned heap)
 {
+	enum chunk_kind fast = image->spec.no_fastbins ? CHUNK_CACHED : CHUNK_FAST;
+
 	for (unsigned i = 0; i < 20; i++) {
 		image_chunk(image, heap, 0x20 + 0x10 * (i % 7), CHUNK_USED);
-		image_chunk(image, heap, 0x20 + 0x10 * (i % 6), CHUNK_FAST);
+		image_chunk(image, heap, 0x20 + 0x10 * (i % 6), fast);
 		image_chunk(image, heap, 0x20 + 0x20 * (i % 30), CHUNK_CACHED);
 		image_chunk(image, heap, 0x90 + 0x40 * i, CHUNK_FREE);
 	}
+	for (uint64_t size = 0x420; image->spec.room && size < 0x3000; size += size / 2 & ~15ull)
+		image_chunk(image, heap, size, CHUNK_CACHED);
 	image_chunk(image, heap, 0x40, CHUNK_USED);
 }
 
@@ -59,7 +69,7 @@ static void check_truth(const struct image *image, const struct heap_walk *walk)
 		CU_ASSERT_EQUAL(chunk.size, truth->size);
 		CU_ASSERT_EQUAL(chunk.kind, truth->kind);
 		CU_ASSERT_EQUAL(chunk.heap,
-				truth->kind == CHUNK_MMAPPED ? LOG_HEAP_MMAP : truth->heap);
+				truth->heap == IMAGE_MAPPED ? LOG_HEAP_MMAP : truth->heap);
 	}
 }
 
@@ -96,15 +106,17 @@ static void knows_caches_by_content(void)
 	struct heap_walk walk;
 	struct image image;
 
-	make(&image, &versions[7]);
-	image.source.nr_threads = 0;
-	image.source.all_threads = false;
-	CU_ASSERT_PTR_NULL_FATAL(glibc_walk(&image.source, &walk));
-	CU_ASSERT_EQUAL(walk.damages, 0);
-	CU_ASSERT_FALSE(walk.caches_known);
-	check_truth(&image, &walk);
-	heap_walk_free(&walk);
-	image_free(&image);
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		make(&image, &versions[i]);
+		image.source.nr_threads = 0;
+		image.source.all_threads = false;
+		CU_ASSERT_PTR_NULL_FATAL(glibc_walk(&image.source, &walk));
+		CU_ASSERT_EQUAL(walk.damages, 0);
+		CU_ASSERT_FALSE(walk.caches_known);
+		check_truth(&image, &walk);
+		heap_walk_free(&walk);
+		image_free(&image);
+	}
 }
 
 static void finds_by_symbol_only_there(void)
@@ -230,6 +242,25 @@ static void tells_of_bad_lists(void)
 	image_free(&image);
 }
 
+/* In a cache that counts what it has room for: one list says that it has one more; one is of another size. */
+static void tells_of_bad_rooms(void)
+{
+	struct heap_walk walk;
+	struct image image;
+	uint64_t entry;
+
+	make(&image, &versions[9]);
+	entry = image.cache[0] + 76 * 2;
+	image_put(&image, image.cache[0], image_get(&image, image.cache[0]) - 1);
+	image_put(&image, entry + 64 * 8, image_get(&image, entry + 65 * 8));
+	CU_ASSERT_PTR_NULL_FATAL(glibc_walk(&image.source, &walk));
+	CU_ASSERT_TRUE(tells_of(&walk, entry));
+	CU_ASSERT_TRUE(tells_of(&walk, entry + 64 * 8));
+	CU_ASSERT_TRUE(walk.caches_known);
+	heap_walk_free(&walk);
+	image_free(&image);
+}
+
 /* Two fenceposts, something of somebody else's, and the heap goes on. */
 static void goes_on_behind_a_foreign_sbrk(void)
 {
@@ -323,6 +354,39 @@ static void follows_a_list_in_hand(void)
 	image_free(&image);
 }
 
+/* The end of a thread: nothing has a pointer to its cache but a register, the first lists are empty, their counts stay. */
+static void follows_a_cache_in_hand(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		unsigned lists = versions[i].room ? 76 : 64, width = versions[i].wide_counts ? 2 : 1;
+		struct heap_walk walk;
+		struct image image;
+		uint64_t entry, taken;
+
+		make(&image, &versions[i]);
+		entry = image.cache[0] + lists * width;
+		taken = image_get(&image, entry);
+		image_put(&image, entry, 0);
+		image_put(&image, image.threads[0] - 72, 0);
+		image.source.clue = &image.cache[0];
+		image.source.nr_clues = 1;
+		CU_ASSERT_PTR_NULL_FATAL(glibc_walk(&image.source, &walk));
+		CU_ASSERT_EQUAL(walk.damages, 0);
+		for (unsigned j = 0; j < image.nr_chunks; j++) {
+			const struct image_chunk *truth = &image.chunk[j];
+			struct heap_chunk chunk;
+
+			if (truth->kind == CHUNK_CACHED && truth->size > 0x20) {
+				CU_ASSERT_TRUE(heap_chunk_at(&walk.chunks, truth->block, &chunk, NULL));
+				CU_ASSERT_EQUAL(chunk.kind, CHUNK_CACHED);
+			}
+		}
+		CU_ASSERT_NOT_EQUAL(taken, 0);
+		heap_walk_free(&walk);
+		image_free(&image);
+	}
+}
+
 /* Walk minus log. */
 static void adds_to_the_log(void)
 {
@@ -409,9 +473,11 @@ void suite_glibc(void)
 	CU_add_test(suite, "says that there is no arena", says_that_there_is_no_arena);
 	CU_add_test(suite, "goes on behind a bad header", goes_on_behind_a_bad_header);
 	CU_add_test(suite, "tells of bad lists", tells_of_bad_lists);
+	CU_add_test(suite, "tells of bad rooms", tells_of_bad_rooms);
 	CU_add_test(suite, "goes on behind a foreign sbrk", goes_on_behind_a_foreign_sbrk);
 	CU_add_test(suite, "says what is not certain", says_what_is_not_certain);
 	CU_add_test(suite, "finds what holds an address", finds_what_holds_an_address);
 	CU_add_test(suite, "follows a list in hand", follows_a_list_in_hand);
+	CU_add_test(suite, "follows a cache in hand", follows_a_cache_in_hand);
 	CU_add_test(suite, "adds to the log", adds_to_the_log);
 }
