@@ -61,8 +61,7 @@ struct err *journal_check(const struct journal *journal, uint64_t size)
 	return NULL;
 }
 
-/* Entries ever used, whatever the target has made of the number. */
-static uint32_t entries(const struct journal *journal)
+uint32_t journal_entries(const struct journal *journal)
 {
 	uint32_t nr = __atomic_load_n(&journal->nr, __ATOMIC_ACQUIRE);
 
@@ -77,7 +76,7 @@ static void state_set(struct journal *journal, uint32_t index, enum journal_stat
 
 struct err *journal_plan(struct journal *journal, const struct journal_entry *entry, uint32_t *ret)
 {
-	uint32_t nr = entries(journal), index = 0;
+	uint32_t nr = journal_entries(journal), index = 0;
 	struct journal_entry *at;
 
 	while (index < nr && journal->entry[index].state != JOURNAL_UNDONE &&

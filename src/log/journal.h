@@ -76,6 +76,8 @@ void journal_init(struct journal *journal, uint64_t region_size, uint64_t log_of
 void journal_init_zeroed(struct journal *journal, uint64_t region_size, uint64_t log_offset);
 /* Is this a journal, of this format, that lies within size bytes? ERR_FORMAT says what is wrong. */
 struct err *journal_check(const struct journal *journal, uint64_t size) MUST_CHECK;
+/* Entries ever used, at most as many as there is room for, whatever the target has made of it. */
+uint32_t journal_entries(const struct journal *journal);
 /*
  * Write an entry ahead; it is PLANNED. UNDONE entries are used again. ERR_RANGE: full. *ret is its
  * index.

@@ -29,7 +29,7 @@ static struct err *note_old(struct session *session)
 	const struct journal *journal = session->region->journal;
 	struct err *err = NULL;
 
-	for (uint32_t i = 0; i < journal->nr && !err; i++) {
+	for (uint32_t i = 0; i < journal_entries(journal) && !err; i++) {
 		const struct journal_entry *entry = &journal->entry[i];
 
 		if (entry->state != JOURNAL_DONE || entry->kind == JOURNAL_REGION)

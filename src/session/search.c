@@ -202,7 +202,7 @@ static struct err *leave_out_heaps(struct job *job)
 static struct err *leave_out_ours(struct job *job)
 {
 	const struct journal *journal = job->session->region->journal;
-	uint32_t nr = MIN(__atomic_load_n(&journal->nr, __ATOMIC_RELAXED), journal->room);
+	uint32_t nr = journal_entries(journal);
 	struct err *err = NULL;
 
 	for (uint32_t i = 0; i < nr && !err; i++) {

@@ -130,7 +130,7 @@ static struct err *read_journal(struct leftover *leftover, const struct proc_map
 
 static void put_text_back(struct leftover *leftover)
 {
-	for (uint32_t i = leftover->journal->nr; i-- > 0;) {
+	for (uint32_t i = journal_entries(leftover->journal); i-- > 0;) {
 		struct journal_entry *entry = &leftover->journal->entry[i];
 		bool undone = entry->state == JOURNAL_UNDONE && entry->kind == JOURNAL_TEXT;
 		struct err *err;
@@ -147,7 +147,7 @@ static struct err *note_ranges(struct leftover *leftover)
 {
 	struct err *err = NULL;
 
-	for (uint32_t i = 0; i < leftover->journal->nr && !err; i++) {
+	for (uint32_t i = 0; i < journal_entries(leftover->journal) && !err; i++) {
 		struct journal_entry *entry = &leftover->journal->entry[i];
 
 		if (to_undo(entry, JOURNAL_MAPPING))
@@ -271,7 +271,7 @@ static struct err *take_out(struct leftover *leftover, struct remote *remote)
 	struct proc_maps maps = { VEC_INIT };
 	struct err *err = NULL;
 
-	for (uint32_t i = leftover->journal->nr; i-- > 0 && !err;) {
+	for (uint32_t i = journal_entries(leftover->journal); i-- > 0 && !err;) {
 		struct journal_entry *entry = &leftover->journal->entry[i];
 
 		if (to_undo(entry, JOURNAL_SIGACTION))
@@ -325,7 +325,7 @@ static bool is_mapping(const struct journal_entry *entry)
  */
 static void settle(struct leftover *leftover, const struct proc_maps *maps)
 {
-	for (uint32_t i = 0; i < leftover->journal->nr; i++) {
+	for (uint32_t i = 0; i < journal_entries(leftover->journal); i++) {
 		if (!is_mapping(&leftover->journal->entry[i]))
 			continue;
 		if (is_there(leftover, maps, &leftover->journal->entry[i]))
@@ -338,7 +338,7 @@ static void settle(struct leftover *leftover, const struct proc_maps *maps)
 /* A later version's changes: the journal stays for who knows them. */
 static bool has_unknown(struct leftover *leftover)
 {
-	for (uint32_t i = 0; i < leftover->journal->nr; i++)
+	for (uint32_t i = 0; i < journal_entries(leftover->journal); i++)
 		if (leftover->journal->entry[i].kind > JOURNAL_SNAPSHOT &&
 		    to_undo(&leftover->journal->entry[i], leftover->journal->entry[i].kind))
 			return true;
@@ -383,9 +383,10 @@ static struct err *reap_one(struct leftover *leftover, uint32_t index)
  */
 static struct err *reap_snapshots(struct leftover *leftover)
 {
+	uint32_t nr = is_inherited(leftover) ? 0 : journal_entries(leftover->journal);
 	struct err *err = NULL;
 
-	for (uint32_t i = 0; i < leftover->journal->nr && !err && !is_inherited(leftover); i++) {
+	for (uint32_t i = 0; i < nr && !err; i++) {
 		if (!to_undo(&leftover->journal->entry[i], JOURNAL_SNAPSHOT))
 			continue;
 		err = reap_one(leftover, i);
@@ -567,7 +568,7 @@ static struct err *judge(const struct journal *journal)
 {
 	uint32_t jumps = 0, states = 0;
 
-	for (uint32_t i = 0; i < journal->nr; i++) {
+	for (uint32_t i = 0; i < journal_entries(journal); i++) {
 		const struct journal_entry *entry = &journal->entry[i];
 
 		if (entry->state == JOURNAL_UNDONE || entry->state == JOURNAL_FREE)
@@ -612,7 +613,7 @@ struct err *leftover_to_keep(struct target *target)
 /* Does the journal tell of this mapping of the region's file? */
 static bool is_told(const struct journal *journal, const struct proc_map *map)
 {
-	for (uint32_t i = 0; i < journal->nr; i++) {
+	for (uint32_t i = 0; i < journal_entries(journal); i++) {
 		const struct journal_entry *entry = &journal->entry[i];
 
 		if ((to_undo(entry, JOURNAL_REGION) || to_undo(entry, JOURNAL_LOG)) &&

@@ -77,7 +77,7 @@ void patch_see_through(const struct target *target, uint64_t address, uint8_t *b
 {
 	const struct journal *journal = target->region ? target->region->journal : NULL;
 
-	for (uint32_t i = 0; journal && i < journal->nr; i++) {
+	for (uint32_t i = 0; journal && i < journal_entries(journal); i++) {
 		const struct journal_entry *entry = &journal->entry[i];
 		uint64_t at = entry->address - address;
 
@@ -90,7 +90,9 @@ void patch_see_through(const struct target *target, uint64_t address, uint8_t *b
 
 struct err *patch_text_undo(struct target *target, uint32_t entry)
 {
-	struct err *err = patch_undo_text_entry(&target->mem, &journal_of(target)->entry[entry]);
+	/* A copy: the target's threads may write there. */
+	struct journal_entry e = journal_of(target)->entry[entry];
+	struct err *err = patch_undo_text_entry(&target->mem, &e);
 
 	if (!err || err->code == ERR_BUSY)
 		journal_undone(journal_of(target), entry);
@@ -158,7 +160,7 @@ static uint64_t page_of_file(const struct region *region, uint64_t offset)
 
 	if (offset < JOURNAL_SIZE)
 		return region->address + offset;
-	for (uint32_t i = 0; i < journal->nr; i++) {
+	for (uint32_t i = 0; i < journal_entries(journal); i++) {
 		const struct journal_entry *entry = &journal->entry[i];
 
 		if (entry->kind == JOURNAL_LOG && entry->state == JOURNAL_DONE &&

@@ -24,6 +24,8 @@
 
 /* Beyond the limit: numbers that are in use there, as it was lowered, and one that is free. */
 #define MORE_FILES	1024
+/* A target that made the file smaller would end mdbg by SIGBUS. */
+#define SEALS		(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 /* Open the target's descriptor, give the file its size, map it here. */
 static struct err *map_here(struct region *region, pid_t tid, uint64_t fd)
@@ -36,8 +38,7 @@ static struct err *map_here(struct region *region, pid_t tid, uint64_t fd)
 		return err_sys("open the log's memory");
 	if (ftruncate(region->fd, (off_t)share_file_size(region->size)) < 0)
 		return err_sys("give the log %llu bytes", (unsigned long long)region->size);
-	/* A target that made it smaller would end mdbg by SIGBUS. */
-	if (fcntl(region->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+	if (fcntl(region->fd, F_ADD_SEALS, SEALS) < 0)
 		return err_sys("seal the log's size");
 	region->base = mmap(NULL, region->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
 			    region->fd, 0);
@@ -218,6 +219,7 @@ static struct err *open_file(struct region *region, pid_t tid, const struct proc
 {
 	struct stat stat;
 	char path[96];
+	int seals;
 
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, tid, map->start,
 		 map->end);
@@ -228,6 +230,9 @@ static struct err *open_file(struct region *region, pid_t tid, const struct proc
 		return err_sys("its log");
 	if (size > LOG_LIMIT_MAX || (uint64_t)stat.st_size != share_file_size(size))
 		return err_create(ERR_FORMAT, "another version of mdbg has made its log");
+	seals = fcntl(region->fd, F_GET_SEALS);
+	if (seals < 0 || (seals & SEALS) != SEALS)
+		return err_create(ERR_FORMAT, "the size of its log can be changed");
 	region->size = size;
 	region->base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
 			    region->fd, 0);
@@ -268,7 +273,7 @@ struct err *region_adopt(struct target *target, struct region **ret)
 		region_free(region);
 		return err;
 	}
-	for (uint32_t i = 0; i < region->journal->nr; i++)
+	for (uint32_t i = 0; i < journal_entries(region->journal); i++)
 		if (region->journal->entry[i].kind == JOURNAL_REGION &&
 		    region->journal->entry[i].state == JOURNAL_DONE)
 			region->entry = i;

@@ -568,6 +568,74 @@ static void test_forked(void)
 	CU_ASSERT_EQUAL(child_end(&child), 0);
 }
 
+/* What the target has made of the number of entries. */
+static void test_wild_journal(void)
+{
+	AUTO_FREE char *before = NULL;
+	uint8_t bytes[5], text[5];
+	uint32_t nr;
+
+	if (!begin(&before))
+		return;
+	victim_region(&victim, LIMIT);
+	victim_remote(&victim, change);
+	nr = victim.region->journal->nr;
+	victim.region->journal->nr = UINT32_MAX;
+	CU_ASSERT_PTR_NULL(memory_read(&victim.target->mem.memory, (uintptr_t)probed, bytes,
+				       sizeof(bytes)));
+	memcpy(text, (const void *)(uintptr_t)probed, sizeof(text));
+	CU_ASSERT_NOT_EQUAL(memcmp(bytes, text, sizeof(text)), 0);
+	patch_see_through(victim.target, (uintptr_t)probed, bytes, sizeof(bytes));
+	CU_ASSERT_EQUAL(memcmp(bytes, text, sizeof(text)), 0);
+	victim.region->journal->nr = nr;
+	victim_run(&victim, keep);
+	victim_run(&victim, clean);
+	CU_ASSERT_STRING_EQUAL(left, "");
+	victim_release(&victim);
+	works_again();
+}
+
+/* A log as an mdbg makes it, but for its size, which can be changed. */
+static void make_unsealed(void *arg UNUSED)
+{
+	const struct log_config config = { .limit = LOG_LIMIT_MIN, .stack_depth = 1 };
+	int fd = memfd_create(JOURNAL_MEMFD_NAME, MFD_ALLOW_SEALING);
+	struct proc_stat stat;
+	struct journal *journal;
+	struct log log;
+
+	if (ftruncate(fd, (off_t)share_file_size(config.limit)) || procfs_stat(getpid(), &stat))
+		_exit(1);
+	journal = mmap(NULL, config.limit, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (journal == MAP_FAILED || log_format(journal, &config, &log))
+		_exit(1);
+	journal->target_start = stat.start_time;
+	munmap((uint8_t *)journal + JOURNAL_SIZE, config.limit - JOURNAL_SIZE);
+	child_ready(1);
+	child_wait();
+}
+
+static struct err *adopt_unsealed(struct victim *v)
+{
+	struct err *err = region_adopt(v->target, &v->region);
+
+	CU_ASSERT_TRUE(err && err->code == ERR_FORMAT);
+	return NULL;
+}
+
+static void test_unsealed(void)
+{
+	uint64_t word;
+
+	CU_ASSERT_TRUE_FATAL(child_start(&child, make_unsealed, NULL));
+	CU_ASSERT_TRUE_FATAL(child_word(&child, &word));
+	if (victim_seize(&victim, child.pid)) {
+		victim_run(&victim, adopt_unsealed);
+		victim_release(&victim);
+	}
+	CU_ASSERT_EQUAL(child_end(&child), 0);
+}
+
 static int setup(void)
 {
 	shared = child_share(sizeof(*shared));
@@ -590,6 +658,8 @@ void suite_leftover(void)
 	CU_add_test(suite, "a later version's changes", test_later);
 	CU_add_test(suite, "somebody else's memory by now", test_other);
 	CU_add_test(suite, "gone on with: what was in hand", test_settle);
+	CU_add_test(suite, "a journal that the target has damaged", test_wild_journal);
+	CU_add_test(suite, "a log whose size the target can change", test_unsealed);
 	CU_add_test(suite, "an entry that could not be undone", test_not_unmapped);
 	CU_add_test(suite, "a thread that is still to make a call", test_borrowed);
 	CU_add_test(suite, "a forked child", test_forked);
