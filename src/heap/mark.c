@@ -14,8 +14,6 @@
 #define WINDOW	1024u
 #define NEAR		2048u		/* what is read for nothing, rather than to read twice */
 #define BEFORE		16384u
-#define PAGE		4096ull
-#define HOLE_MAX	(16ull << 20)
 
 enum state {
 	UNREACHED, POSSIBLE, REACHABLE, DEFINITE, INDIRECT,
@@ -147,29 +145,6 @@ static struct err *fill(struct marker *marker, uint64_t start, uint64_t end, uin
 	return NULL;
 }
 
-static struct err *note_unread(struct mark_ranges *unread, uint64_t start, uint64_t end)
-{
-	struct mark_range *last = unread->vec.nr ? &unread->vec.at[unread->vec.nr - 1] : NULL;
-
-	if (!last || last->end != start)
-		return vec_push(&unread->vec, ((struct mark_range){ start, end }));
-	last->end = end;
-	return NULL;
-}
-
-/*
- * How much to leave out where [at, end) cannot be read: a page, but more and more of a hole that
- * is as large as only a size that is wrong can be.
- */
-static uint64_t behind_hole(const struct mark_ranges *unread, uint64_t at, uint64_t end)
-{
-	const struct mark_range *last = unread->vec.nr ? &unread->vec.at[unread->vec.nr - 1] : NULL;
-	uint64_t hole = last && last->end == at ? at - last->start : 0;
-	uint64_t step = hole < HOLE_MAX ? PAGE : ALIGN_DOWN(hole, PAGE), to;
-
-	return __builtin_add_overflow(ALIGN_DOWN(at, PAGE), step, &to) ? end : MIN(to, end);
-}
-
 /* Scan what is worth it of [start, end) piece by piece, by `scan`. */
 static struct err *scan_pieces(struct marker *marker, uint64_t start, uint64_t end,
 			       struct mark_ranges *unread,
@@ -193,8 +168,8 @@ static struct err *scan_pieces(struct marker *marker, uint64_t start, uint64_t e
 			start = from + got;
 			if (!err && start < to) {
 				at = MAX(at, start);
-				start = behind_hole(unread, at, part.end);
-				err = note_unread(unread, at, start);
+				start = mark_behind_hole(unread, at, part.end);
+				err = mark_ranges_note(unread, at, start);
 			}
 			if (!err)
 				err = cancel_check();

@@ -107,5 +107,13 @@ void mark_free(struct mark_result *result);
 
 /* Take `out` away from ranges; both get sorted and merged. */
 struct err *mark_ranges_subtract(struct mark_ranges *ranges, struct mark_ranges *out) MUST_CHECK;
+/* Add what could not be read, in order of address. */
+struct err *mark_ranges_note(struct mark_ranges *unread, uint64_t start, uint64_t end) MUST_CHECK;
+/*
+ * How much to leave out where [at, end) cannot be read, up to the address that is returned: a page, but
+ * more and more of a hole that is as large as only a size that is wrong can be. The hole is the last
+ * of unread, if it ends at `at`.
+ */
+uint64_t mark_behind_hole(const struct mark_ranges *unread, uint64_t at, uint64_t end);
 
 #endif

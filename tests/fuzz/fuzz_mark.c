@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Marking: blocks and memory from the input's bytes. It ends, touches nothing outside, and each block has
- * one kind; who is indirectly lost has a leader who is definitely.
+ * one kind; who is indirectly lost has a leader who is definitely. The search for who points to a block
+ * finds somebody wherever marking did.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "heap/holders.h"
 #include "heap/mark.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -33,6 +35,27 @@ static void spread(uint8_t *bytes, size_t len)
 			word = BASE + word % (len + 64);
 		memcpy(bytes + i, &word, 8);
 	}
+}
+
+static void check_holders(const struct mark_source *source, const struct mark_result *mark,
+			  const struct block *block)
+{
+	struct holders_spec spec = { .address = block->address, .limit = 3 };
+	struct holders holders;
+	uint64_t all;
+
+	if (holders_find(source, &spec, &holders))
+		abort();
+	all = holders.nr_firm + holders.nr_inner;
+	if (holders.firm.nr != MIN(holders.nr_firm, 3) || holders.inner.nr != MIN(holders.nr_inner, 3))
+		abort();
+	if (holders.block != HOLDERS_NO_BLOCK) {
+		enum leak_kind kind = mark->kind[holders.block];
+
+		if ((kind == LEAK_REACHABLE && !holders.nr_firm) || (kind != LEAK_DEFINITE && !all))
+			abort();
+	}
+	holders_free(&holders);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -68,6 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (led != (result.kind[i] == LEAK_INDIRECT) ||
 		    (led && result.kind[result.leader[i]] != LEAK_DEFINITE))
 			abort();
+		check_holders(&source, &result, &block[i]);
 	}
 	mark_free(&result);
 	free(bytes);

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Who points to a block? The places that the search for leaks (mark.h) would find a pointer to it in:
+ * the same roots, the same memory of blocks, the same notion of what an inner pointer is worth. It looks
+ * at all of them, whether they can be reached themselves or not, and so once, in order.
+ *
+ * What points to a block that lies inside of another, of an allocator that the user has named, points
+ * to both.
+ */
+#ifndef HEAP_HOLDERS_H
+#define HEAP_HOLDERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/vec.h"
+#include "heap/mark.h"
+
+#define HOLDERS_NO_BLOCK	UINT32_MAX
+
+/* In the order in which they are listed. */
+enum holder_in { HOLDER_WORD, HOLDER_ROOT, HOLDER_HEAP, HOLDER_BLOCK };
+
+struct holder {
+	uint64_t place;		/* address of the word; HOLDER_WORD: its index in source.word */
+	uint64_t word;		/* the pointer */
+	uint32_t block;		/* HOLDER_BLOCK: which one the place is in, the innermost */
+	uint8_t in;		/* enum holder_in */
+	bool firm;		/* to the start, or as good as that */
+};
+
+struct holders_spec {
+	/* The block is the innermost one that holds address; if none does, that of `otherwise`. */
+	uint64_t address, otherwise;
+	size_t limit;		/* how many are listed, of firm ones and of the others */
+	/* Does whoever keeps this inner pointer keep the block? NULL: never. */
+	bool (*is_firm)(void *ctx, const struct holder *holder);
+	void *ctx;
+};
+
+struct holders {
+	uint32_t block;		/* index, or HOLDERS_NO_BLOCK, and nothing was searched */
+	uint32_t outer;		/* the block around it, or HOLDERS_NO_BLOCK */
+	VEC(struct holder) firm, inner;	/* each by `in` and place; the first `limit` */
+	uint64_t nr_firm, nr_inner;	/* of all */
+	uint64_t own;		/* pointers that are in the block itself, and are not listed */
+	/* What could not be read: there may be more. */
+	struct mark_ranges unread_roots, unread_blocks;
+};
+
+/* ERR_CANCELLED; ERR_NOMEM; ERR_RANGE: too many blocks. */
+struct err *holders_find(const struct mark_source *source, const struct holders_spec *spec,
+			 struct holders *ret) MUST_CHECK;
+void holders_free(struct holders *holders);
+
+#endif

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Who points to a block: roots, blocks, inner pointers, nested blocks, limits, memory that cannot be read. */
+
+#include <string.h>
+
+#include "fixture.h"
+#include "heap/holders.h"
+
+void suite_holders(void);
+
+#define BASE	0x10000ull
+#define WORDS	(1u << 17)
+#define ROOT	64u		/* words at the start that are roots */
+
+struct world {
+	struct memory memory;
+	uint64_t *word;
+	uint64_t hole, hole_end;	/* addresses that cannot be read */
+	struct blocks blocks;
+	uint64_t reg[2];
+	struct mark_range heap;
+	struct holders holders;
+};
+
+static struct err *world_read(struct memory *memory, uint64_t addr, void *buf, size_t len,
+			      size_t *len_ret)
+{
+	struct world *world = (struct world *)memory;
+	uint64_t end = BASE + WORDS * 8;
+
+	if (addr < BASE || addr >= end || (addr >= world->hole && addr < world->hole_end))
+		return err_create(ERR_MEMORY, "no memory at 0x%llx", (unsigned long long)addr);
+	if (addr < world->hole)
+		end = MIN(end, world->hole);
+	*len_ret = MIN(len, (size_t)(end - addr));
+	memcpy(buf, (const uint8_t *)world->word + (addr - BASE), *len_ret);
+	return NULL;
+}
+
+static void world_open(struct world *world)
+{
+	memset(world, 0, sizeof(*world));
+	world->memory.read = world_read;
+	world->hole = world->hole_end = UINT64_MAX;
+	world->word = calloc(WORDS, 8);
+	if (!world->word)
+		abort();
+}
+
+static void world_close(struct world *world)
+{
+	free(world->word);
+	blocks_free(&world->blocks);
+	holders_free(&world->holders);
+}
+
+static uint64_t at(size_t word)
+{
+	return BASE + word * 8;
+}
+
+static void add(struct world *world, size_t word, uint64_t size)
+{
+	fixture_push(&world->blocks, (struct block){ .address = at(word), .size = size });
+}
+
+static void add_user(struct world *world, size_t word, uint64_t size)
+{
+	fixture_push(&world->blocks, (struct block){ .address = at(word), .size = size,
+						     .heap = LOG_HEAP_USER });
+}
+
+/* Inner pointers from the root's first word are firm. */
+static bool first_word(void *ctx UNUSED, const struct holder *holder)
+{
+	return holder->in == HOLDER_ROOT && holder->place == at(0);
+}
+
+static void find(struct world *world, uint64_t address, size_t limit)
+{
+	const struct mark_range root = { BASE, at(ROOT) };
+	const struct mark_source source = {
+		.memory = &world->memory,
+		.block = world->blocks.vec.at, .nr_blocks = world->blocks.vec.nr,
+		.root = &root, .nr_roots = 1,
+		.heap = &world->heap, .nr_heaps = world->heap.end ? 1 : 0,
+		.word = world->reg, .nr_words = 2,
+	};
+	const struct holders_spec spec = { .address = address, .otherwise = at(100),
+					   .limit = limit, .is_firm = first_word };
+
+	holders_free(&world->holders);
+	CU_ASSERT_PTR_NULL_FATAL(holders_find(&source, &spec, &world->holders));
+}
+
+/* "r3 h70 b1:5" and so on: registers, roots, heap by word, blocks by number and word. */
+static void check_list(const struct holder *holder, size_t nr, const char *want)
+{
+	char got[256] = "";
+
+	for (size_t i = 0; i < nr; i++) {
+		char *end = got + strlen(got);
+		size_t room = sizeof(got) - (size_t)(end - got);
+		uint64_t word = (holder[i].place - BASE) / 8;
+
+		switch (holder[i].in) {
+		case HOLDER_WORD:
+			snprintf(end, room, " w%d", (int)holder[i].place);
+			break;
+		case HOLDER_ROOT:
+			snprintf(end, room, " r%d", (int)word);
+			break;
+		case HOLDER_HEAP:
+			snprintf(end, room, " h%d", (int)word);
+			break;
+		default:
+			snprintf(end, room, " b%u:%d", holder[i].block, (int)word);
+			break;
+		}
+	}
+	if (strcmp(got + (*got != 0), want))
+		fprintf(stderr, "got%s, want %s\n", got, want);
+	CU_ASSERT_STRING_EQUAL(got + (*got != 0), want);
+}
+
+static void check(const struct world *world, const char *firm, const char *inner)
+{
+	check_list(world->holders.firm.at, world->holders.firm.nr, firm);
+	check_list(world->holders.inner.at, world->holders.inner.nr, inner);
+}
+
+static void test_places(void)
+{
+	struct world world;
+
+	world_open(&world);
+	add(&world, 100, 80);
+	add(&world, 200, 80);
+	add(&world, 300, 80);
+	world.heap = (struct mark_range){ at(190), at(320) };
+	world.reg[1] = at(100);
+	world.word[3] = at(100);
+	world.word[4] = at(101);
+	world.word[0] = at(102);	/* as first_word says */
+	world.word[5] = at(110);	/* behind its end */
+	world.word[195] = at(100);	/* between blocks of a heap */
+	world.word[205] = at(100);
+	world.word[309] = at(109) + 7;
+	world.word[310] = at(100);	/* behind the block, in the heap */
+	world.word[350] = at(100);	/* nowhere */
+	world.word[105] = at(100);	/* in itself */
+	world.word[106] = at(103);
+	find(&world, at(100), 20);
+	check(&world, "w1 r0 r3 h195 h310 b1:205", "r4 b2:309");
+	CU_ASSERT_EQUAL(world.holders.block, 0);
+	CU_ASSERT_EQUAL(world.holders.outer, HOLDERS_NO_BLOCK);
+	CU_ASSERT_EQUAL(world.holders.own, 2);
+	CU_ASSERT_EQUAL(world.holders.firm.at[0].word, at(100));
+	CU_ASSERT_EQUAL(world.holders.inner.at[1].word, at(109) + 7);
+	/* From the inside it is the same block; behind it that of `otherwise`. */
+	find(&world, at(109) + 7, 20);
+	CU_ASSERT_EQUAL(world.holders.nr_firm, 6);
+	find(&world, at(110), 20);
+	CU_ASSERT_EQUAL(world.holders.block, 0);
+	find(&world, at(200), 20);
+	check(&world, "", "");
+	world_close(&world);
+}
+
+static void test_limit(void)
+{
+	struct world world;
+
+	world_open(&world);
+	add(&world, 100, 80);
+	for (unsigned i = 1; i < 31; i++)
+		world.word[i] = at(i % 3 ? 100 : 105);
+	find(&world, at(100), 4);
+	check(&world, "r1 r2 r4 r5", "r3 r6 r9 r12");
+	CU_ASSERT_EQUAL(world.holders.nr_firm, 20);
+	CU_ASSERT_EQUAL(world.holders.nr_inner, 10);
+	find(&world, at(100), 0);
+	check(&world, "", "");
+	CU_ASSERT_EQUAL(world.holders.nr_firm, 20);
+	world_close(&world);
+}
+
+/* No size, odd sizes; and no block at all. */
+static void test_edges(void)
+{
+	struct world world;
+
+	world_open(&world);
+	world.reg[0] = at(100);
+	find(&world, at(100), 20);
+	CU_ASSERT_EQUAL(world.holders.block, HOLDERS_NO_BLOCK);
+	check(&world, "", "");
+	add(&world, 100, 0);
+	add(&world, 102, 12);		/* its last whole word is the first */
+	add(&world, 104, 1);
+	world.word[102] = world.word[103] = world.word[104] = at(100);
+	find(&world, at(100), 20);
+	check(&world, "w0 b1:102", "");
+	world.word[1] = at(100) + 1;
+	find(&world, at(100), 20);
+	check(&world, "w0 b1:102", "");
+	world_close(&world);
+}
+
+static void test_nested(void)
+{
+	struct world world;
+
+	world_open(&world);
+	add(&world, 100, 800);
+	add(&world, 300, 80);
+	add_user(&world, 100, 32);
+	add_user(&world, 120, 32);
+	world.word[1] = at(100);
+	world.word[2] = at(120);
+	world.word[3] = at(150);
+	world.word[121] = at(300);
+	find(&world, at(100), 20);
+	CU_ASSERT_EQUAL(world.holders.block, 2);
+	CU_ASSERT_EQUAL(world.holders.outer, 0);
+	check(&world, "r1", "");
+	/* The outer one's own memory; as marking has it, a pointer to what starts inside is as good. */
+	find(&world, at(150), 20);
+	CU_ASSERT_EQUAL(world.holders.block, 0);
+	check(&world, "r1 r2", "r3");
+	find(&world, at(300), 20);
+	check(&world, "b3:121", "");
+	/* One that goes on behind the outer one's end. */
+	add_user(&world, 190, 160);
+	world.word[3] = at(205);
+	find(&world, at(150), 20);
+	check(&world, "r1 r2", "r3");
+	world_close(&world);
+}
+
+/* An array's cookie: the pointer behind it is as good as one to the start. */
+static void test_heuristic(void)
+{
+	struct world world;
+
+	world_open(&world);
+	add(&world, 100, 88);
+	world.word[100] = 10;		/* elements */
+	world.word[1] = at(101);
+	world.word[2] = at(102);
+	find(&world, at(100), 20);
+	check(&world, "r1", "r2");
+	world_close(&world);
+}
+
+static void test_unread(void)
+{
+	struct world world;
+
+	world_open(&world);
+	add(&world, 100, 80);
+	add(&world, 600, 80000);
+	world.hole = BASE + 0x2000;
+	world.hole_end = BASE + 0x4000;
+	world.word[700] = at(100);
+	world.word[1100] = at(100);	/* in the hole */
+	world.word[3000] = at(100);
+	find(&world, at(100), 20);
+	check(&world, "b1:700 b1:3000", "");
+	CU_ASSERT_EQUAL(world.holders.unread_blocks.vec.nr, 1);
+	CU_ASSERT_EQUAL(world.holders.unread_blocks.vec.at[0].start, BASE + 0x2000);
+	CU_ASSERT_EQUAL(world.holders.unread_blocks.vec.at[0].end, BASE + 0x4000);
+	/* A size that is wrong leads far beyond all memory. */
+	add(&world, 20000, 1ull << 60);
+	find(&world, at(100), 20);
+	check(&world, "b1:700 b1:3000", "");
+	world_close(&world);
+}
+
+void suite_holders(void)
+{
+	CU_pSuite suite = CU_add_suite("holders", NULL, NULL);
+
+	CU_add_test(suite, "places", test_places);
+	CU_add_test(suite, "limit", test_limit);
+	CU_add_test(suite, "edges", test_edges);
+	CU_add_test(suite, "nested", test_nested);
+	CU_add_test(suite, "heuristic", test_heuristic);
+	CU_add_test(suite, "unread", test_unread);
+}
