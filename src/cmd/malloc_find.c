@@ -1,35 +1,43 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* malloc find: which allocation holds an address. */
+/* malloc find: which allocation holds an address, and who points to it. */
 
 #include "cmd/cmd.h"
+#include "cmd/find.h"
 #include "cmd/list.h"
-#include "heap/filter.h"
 #include "report/find.h"
-#include "session/heap.h"
+#include "report/holders.h"
 
 static struct err *run(struct call *call)
 {
-	struct session_heap heap;
-	uint64_t address;
-	struct err *err = call_need_log(call);
+	struct found found;
+	struct err *err = found_get(call, &found);
 
-	if (!err)
-		err = parse_number(call->argv[0], &address);
-	if (!err)
-		err = session_heap(call->session, SESSION_HEAP_WALK, NULL, &heap);
 	if (err)
 		return err;
-	err = find_print(call->session, &heap, address, call->out);
-	session_heap_free(&heap);
+	if (*found.why) {
+		err = find_print(call->session, &found.find.heap, found.address, call->out);
+		out_f(call->out, "Who points to it is not known: %s\n", found.why);
+	} else {
+		err = found_print(call->session, &found.find, found.address, call->out);
+	}
+	found_free(&found);
 	return err;
 }
 
 const struct cmd cmd_malloc_find = {
 	.name		= "malloc find",
-	.usage		= "ADDRESS",
-	.brief		= "the block or free chunk that holds an address, and where it comes from",
-	.help		= "ADDRESS is hex with 0x, or decimal; anywhere in the block.\n",
+	.usage		= "ADDRESS ?limit N?",
+	.brief		= "the block or free chunk that holds an address, and who points to it",
+	.help		= "ADDRESS is hex with 0x, or decimal; anywhere in the block.\n"
+			  "Below the block stand the places that hold a pointer to it, first\n"
+			  "those that point to its start (or to where compilers and libraries keep\n"
+			  "a pointer of what is in it), then those to its inside: registers, stacks\n"
+			  "with the function whose frame it is, thread-local data, data of modules,\n"
+			  "other mappings, other blocks; N of each (20) are listed. They are those\n"
+			  "that `malloc leaks` goes by, whether they are in lost blocks or not:\n"
+			  "`malloc find` of such a block leads on.\n"
+			  "The process is stopped meanwhile.\n",
 	.run		= run,
 	.min_args	= 1,
-	.max_args	= 1,
+	.max_args	= 3,
 };

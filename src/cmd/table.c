@@ -58,6 +58,7 @@ const struct cmd *const cmd_table[] = {
 	&cmd_api_sites,
 	&cmd_api_leaks,
 	&cmd_api_stale,
+	&cmd_api_find,
 	&cmd_api_check,
 	&cmd_api_probes,
 	&cmd_api_frames,

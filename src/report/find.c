@@ -20,6 +20,8 @@ static void print_heap(uint16_t heap, struct out *out)
 {
 	if (heap == LOG_HEAP_MMAP)
 		out_text(out, "mapped on its own");
+	else if (heap == LOG_HEAP_USER)
+		out_text(out, "of an allocator that `probe` has named");
 	else if (heap == LOG_HEAP_UNKNOWN)
 		out_text(out, "in no heap that is known");
 	else
@@ -55,8 +57,8 @@ static struct err *print_origin(struct session *session, const struct block *blo
 	return err;
 }
 
-static struct err *print_block(struct session *session, const struct block *block,
-			       uint64_t address, struct out *out)
+struct err *find_print_block(struct session *session, const struct block *block, uint64_t address,
+			     struct out *out)
 {
 	uint64_t offset = address - block->address;
 
@@ -125,6 +127,8 @@ static struct err *find_nearest(struct session *session, struct nearest *nearest
 	struct log_record record;
 	struct err *err;
 
+	if (!log)
+		return NULL;
 	if (log_lookup(log, key, &record)) {
 		nearest->block = block_of_record(&record);
 		nearest->found = true;
@@ -156,22 +160,37 @@ static struct err *find_block(struct session *session, const struct session_heap
 	return err;
 }
 
-struct err *find_print(struct session *session, const struct session_heap *heap, uint64_t address,
-		       struct out *out)
+struct err *find_at(struct session *session, const struct session_heap *heap, uint64_t address,
+		    struct found_at *ret)
 {
-	struct heap_chunk chunk;
-	bool chunked = heap->walked && heap_chunk_around(&heap->walk.chunks, address, &chunk);
-	struct nearest nearest = { .address = chunked ? chunk.address : address,
+	bool chunked = heap->walked && heap_chunk_around(&heap->walk.chunks, address, &ret->chunk);
+	struct nearest nearest = { .address = chunked ? ret->chunk.address : address,
 				   .process = heap->process, .exact = chunked };
-	struct err *err = find_block(session, heap, chunked ? &chunk : NULL, &nearest);
+	struct err *err = find_block(session, heap, chunked ? &ret->chunk : NULL, &nearest);
 
 	if (err)
 		return err;
-	if (nearest.found && (chunked ? address >= chunk.address :
-			      address - nearest.block.address < MAX(nearest.block.size, 1ull)))
-		return print_block(session, &nearest.block, address, out);
-	if (chunked) {
-		print_chunk(&chunk, address, out);
+	ret->what = chunked ? FOUND_CHUNK : FOUND_NOTHING;
+	if (nearest.found && (chunked ? address >= ret->chunk.address :
+			      address - nearest.block.address < MAX(nearest.block.size, 1ull))) {
+		ret->what = FOUND_BLOCK;
+		ret->block = nearest.block;
+	}
+	return NULL;
+}
+
+struct err *find_print(struct session *session, const struct session_heap *heap, uint64_t address,
+		       struct out *out)
+{
+	struct found_at found;
+	struct err *err = find_at(session, heap, address, &found);
+
+	if (err)
+		return err;
+	if (found.what == FOUND_BLOCK)
+		return find_print_block(session, &found.block, address, out);
+	if (found.what == FOUND_CHUNK) {
+		print_chunk(&found.chunk, address, out);
 		return NULL;
 	}
 	out_address(out, address);

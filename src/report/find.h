@@ -6,14 +6,28 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "heap/block.h"
+#include "heap/chunk.h"
 
 struct out;
 struct session;
 struct session_heap;
 
+struct found_at {
+	enum { FOUND_NOTHING, FOUND_BLOCK, FOUND_CHUNK } what;
+	struct block block;
+	struct heap_chunk chunk;	/* of no block that is known: mostly a free one */
+};
+
+/* What holds address, by the heaps and by the log as it is now. */
+struct err *find_at(struct session *session, const struct session_heap *heap, uint64_t address,
+		    struct found_at *ret) MUST_CHECK;
 /* The block or free chunk that holds address, with where it was allocated. */
 struct err *find_print(struct session *session, const struct session_heap *heap, uint64_t address,
 		       struct out *out) MUST_CHECK;
+/* The same where it is known which block that is. */
+struct err *find_print_block(struct session *session, const struct block *block, uint64_t address,
+			     struct out *out) MUST_CHECK;
 /* All that is damaged, with the blocks on both sides. */
 struct err *damage_print(struct session *session, const struct session_heap *heap,
 			 struct out *out) MUST_CHECK;

@@ -12,6 +12,7 @@
 #include "os/smaps.h"
 #include "os/tracer.h"
 #include "probe/event.h"
+#include "session/find.h"
 #include "session/heap.h"
 #include "session/private.h"
 #include "session/search.h"
@@ -34,6 +35,9 @@ struct job {
 	struct view view;		/* what is searched */
 	uint64_t deadline;		/* of waiting for calls that are under way */
 	struct session_heap walk;	/* if walked */
+	struct session_find *find;	/* who points to `address`; NULL: what is lost */
+	uint64_t address;
+	size_t limit;
 	struct smaps smaps;
 	struct snapshot snapshot;
 	bool has_snapshot;
@@ -61,7 +65,7 @@ static void count_took(struct thread *thread, void *ctx)
 /* What a realloc has in hand. */
 static struct err *take_in_hand(struct job *job, struct in_hand *in_hand)
 {
-	struct err *err = session_in_hand(job->session, in_hand);
+	struct err *err = job->session->region ? session_in_hand(job->session, in_hand) : NULL;
 
 	job->ret->under_way = in_hand->vec.nr;
 	target_each_thread(job->session->target, count_took, job);
@@ -96,7 +100,7 @@ static struct err *log_blocks(struct job *job)
 	struct in_hand in_hand = { VEC_INIT };
 	struct err *err = take_in_hand(job, &in_hand);
 
-	if (!err)
+	if (!err && job->session->region)
 		err = blocks_from_log(&job->session->region->log, &in_hand, &job->ret->blocks);
 	vec_free(&in_hand.vec);
 	return err;
@@ -146,6 +150,22 @@ static struct err *find_blocks(struct job *job, bool may_run)
 
 /* --- all in one stop --- */
 
+static struct err *find_around(struct job *job)
+{
+	struct session_find *find = job->find;
+	struct err *err;
+
+	find->heap = job->walk;		/* none, if it was not walked */
+	job->walk = (struct session_heap)SESSION_HEAP_INIT;
+	find->heap.process = job->view.process;
+	snprintf(find->heap.why, sizeof(find->heap.why), "%.255s", job->ret->why);
+	err = find_holders(job->session, &job->view, job->address, job->limit, find);
+	find->generation = job->session->target->modules.generation;
+	find->maps = job->view.maps;
+	job->view.maps = (struct proc_maps){ VEC_INIT };
+	return err;
+}
+
 static struct err *stop_job(void *arg)
 {
 	struct job *job = arg;
@@ -162,7 +182,9 @@ static struct err *stop_job(void *arg)
 	if (!err)
 		err = view_take(session, true, &job->view);
 	job->ret->core = job->view.core;
-	if (!err)
+	if (!err && job->find)
+		err = find_around(job);
+	else if (!err)
 		err = search_run(session, &job->view, &job->walk.walk, job->ret);
 	if (!session->ended)
 		session_let_go(session, was);
@@ -407,23 +429,52 @@ static struct err *check_recorded(const struct session *session)
 #define JOB_INIT(of, leaks)	{ .session = (of), .ret = (leaks), .view = VIEW_INIT, \
 				  .walk = SESSION_HEAP_INIT }
 
+static void note_walkable(struct session *session, struct session_leaks *leaks)
+{
+	struct err *err = session_heap_walkable(session);
+
+	if (err)
+		snprintf(leaks->why, sizeof(leaks->why), "%.255s", err->msg);
+}
+
 static struct err *search_live(struct session *session, enum session_leaks_how how,
 			       struct session_leaks *ret)
 {
 	struct session_leaks leaks = { .blocks = BLOCKS_INIT };
 	struct job job = JOB_INIT(session, &leaks);
-	struct err *err = check_recorded(session), *no_walk;
+	struct err *err = check_recorded(session);
 
-	no_walk = err ? NULL : session_heap_walkable(session);
-	if (no_walk)
-		snprintf(leaks.why, sizeof(leaks.why), "%.255s", no_walk->msg);
-	if (!err)
+	if (!err) {
+		note_walkable(session, &leaks);
 		err = search(&job, how);
+	}
 	job_free(&job);
 	if (err)
 		session_leaks_free(&leaks);
 	else
 		*ret = leaks;
+	return err;
+}
+
+struct err *session_find(struct session *session, uint64_t address, size_t limit,
+			 struct session_find *ret)
+{
+	struct session_find find = { .in = { .blocks = BLOCKS_INIT }, .heap = SESSION_HEAP_INIT };
+	struct job job = JOB_INIT(session, &find.in);
+	struct err *err = session_need_view(session);
+
+	job.find = &find;
+	job.address = address;
+	job.limit = limit;
+	if (!err) {
+		note_walkable(session, &find.in);
+		err = session_call(session, stop_job, &job);
+	}
+	job_free(&job);
+	if (err)
+		session_find_free(&find);
+	else
+		*ret = find;
 	return err;
 }
 

@@ -23,6 +23,7 @@ struct job {
 	struct session_leaks *ret;
 	struct mark_ranges root, heap, out, code;
 	VEC(uint64_t) words;
+	struct search_origins origins;	/* of the words */
 	struct pagemap pagemap;
 	struct err *err;
 };
@@ -34,6 +35,7 @@ static void job_free(struct job *job)
 	vec_free(&job->out.vec);
 	vec_free(&job->code.vec);
 	vec_free(&job->words);
+	vec_free(&job->origins.vec);
 	pagemap_close(&job->pagemap);
 }
 
@@ -42,11 +44,17 @@ static struct err *add_range(struct mark_ranges *ranges, uint64_t start, uint64_
 	return start < end ? vec_push(&ranges->vec, ((struct mark_range){ start, end })) : NULL;
 }
 
-static void add_words(struct job *job, const uint64_t *word, size_t nr)
+static void add_words(struct job *job, enum search_from from, pid_t tid, const uint64_t *word,
+		      size_t nr)
 {
-	for (size_t i = 0; i < nr && !job->err; i++)
-		if (word[i])
-			job->err = vec_push(&job->words, word[i]);
+	for (size_t i = 0; i < nr && !job->err; i++) {
+		if (!word[i])
+			continue;
+		job->err = vec_push(&job->words, word[i]);
+		if (!job->err)
+			job->err = vec_push(&job->origins.vec, ((struct search_origin){
+				.from = from, .tid = tid, .index = (uint32_t)i }));
+	}
 }
 
 static void drop_others(struct job *job)
@@ -182,7 +190,7 @@ static void keep_mapped(struct job *job)
 
 	for (size_t i = 0; ret->walked && !job->walk->mmapped_certain && i < ret->blocks.vec.nr; i++)
 		if (ret->blocks.vec.at[i].preattach && ret->blocks.vec.at[i].heap == LOG_HEAP_MMAP)
-			add_words(job, &ret->blocks.vec.at[i].address, 1);
+			add_words(job, SEARCH_MAPPED, 0, &ret->blocks.vec.at[i].address, 1);
 }
 
 /* What glibc keeps of its heaps besides the blocks. */
@@ -201,8 +209,9 @@ static struct err *leave_out_heaps(struct job *job)
 /* What mdbg has mapped, which the kernel may have merged with what lies beside it. */
 static struct err *leave_out_ours(struct job *job)
 {
-	const struct journal *journal = job->session->region->journal;
-	uint32_t nr = journal_entries(journal);
+	const struct region *region = job->session->region;
+	const struct journal *journal = region ? region->journal : NULL;
+	uint32_t nr = journal ? journal_entries(journal) : 0;
 	struct err *err = NULL;
 
 	for (uint32_t i = 0; i < nr && !err; i++) {
@@ -266,10 +275,11 @@ static struct err *add_left_out(struct job *job)
 static void add_vector_registers(struct job *job, const struct view_thread *thread)
 {
 	job->ret->blind_threads += thread->blind;
-	add_words(job, job->view->vectors.at + thread->vector, thread->nr_vectors);
+	add_words(job, SEARCH_VECTOR, thread->tid, job->view->vectors.at + thread->vector,
+		  thread->nr_vectors);
 }
 
-static void add_dtv(struct job *job, uint64_t tp)
+static void add_dtv(struct job *job, pid_t tid, uint64_t tp)
 {
 	const struct arch *arch = job->view->arch;
 	uint64_t dtv;
@@ -277,19 +287,15 @@ static void add_dtv(struct job *job, uint64_t tp)
 	if (!tp || memory_read_u64(job->view->memory, tp + arch->dtv, &dtv))
 		return;		/* no libc, no thread control block */
 	dtv -= arch->dtv_first;
-	add_words(job, &dtv, 1);
+	add_words(job, SEARCH_DTV, tid, &dtv, 1);
 }
 
 /* Does the thread's control block say that SP is in its stack? *start_ret: where that begins. */
 static bool block_says(const struct job *job, uint64_t sp, uint64_t tp, uint64_t *start_ret)
 {
-	uint64_t word[2];
+	uint64_t end;
 
-	if (!job->view->stack_offset || !tp ||
-	    memory_read(job->view->memory, tp + job->view->stack_offset, word, sizeof(word)))
-		return false;
-	*start_ret = word[0];
-	return word[0] && sp - word[0] < word[1];
+	return view_stack_bounds(job->view, tp, start_ret, &end) && sp - *start_ret < end - *start_ret;
 }
 
 /*
@@ -310,26 +316,26 @@ static bool mappings_say(const struct job *job, uint64_t sp, uint64_t tp, uint64
 }
 
 /* What lies below SP is nobody's any more. */
-static void add_stack(struct job *job, uint64_t sp, uint64_t tp)
+static void add_stack(struct job *job, pid_t tid, uint64_t sp, uint64_t tp)
 {
 	const struct block *block = block_at(job, sp);
 	uint64_t start;
 
 	if (block)		/* of a coroutine: this alone keeps it */
-		add_words(job, &block->address, 1);
+		add_words(job, SEARCH_STACK, tid, &block->address, 1);
 	else if (block_says(job, sp, tp, &start) || mappings_say(job, sp, tp, &start))
 		job->err = add_range(&job->out, start, sp - job->view->arch->red_zone);
 }
 
 /* Words that name a block's chunk, as the allocator itself does. */
-static void add_chunks(struct job *job, const uint64_t *word, size_t nr)
+static void add_chunks(struct job *job, pid_t tid, const uint64_t *word, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
 		uint64_t address = word[i] + CHUNK_HEADER;
 		const struct block *block = block_before(job, address);
 
 		if (block && block->address == address && block->preattach)
-			add_words(job, &address, 1);
+			add_words(job, SEARCH_CHUNK, tid, &address, 1);
 	}
 }
 
@@ -341,8 +347,8 @@ static void add_chunks_in_use(struct job *job, const struct view_thread *thread)
 {
 	uint64_t word[VIEW_STACK_WORDS];
 
-	add_chunks(job, thread->regs.word, job->view->arch->regs_words);
-	add_chunks(job, word, view_stack_words(job->view, thread, word));
+	add_chunks(job, thread->tid, thread->regs.word, job->view->arch->regs_words);
+	add_chunks(job, thread->tid, word, view_stack_words(job->view, thread, word));
 }
 
 static void look_at_thread(struct job *job, const struct view_thread *thread)
@@ -350,17 +356,17 @@ static void look_at_thread(struct job *job, const struct view_thread *thread)
 	const struct arch *arch = job->view->arch;
 
 	if (thread->stopped) {
-		add_words(job, thread->regs.word, arch->regs_words);
+		add_words(job, SEARCH_REGISTER, thread->tid, thread->regs.word, arch->regs_words);
 		if (!thread->in_syscall)
 			add_vector_registers(job, thread);
-		add_dtv(job, thread->tp);
+		add_dtv(job, thread->tid, thread->tp);
 		if (job->ret->walked)
 			add_chunks_in_use(job, thread);
 	} else {
 		job->ret->blind_threads++;
 	}
 	if (thread->placed && !job->err)
-		add_stack(job, regs_get(&thread->regs, arch->sp), thread->tp);
+		add_stack(job, thread->tid, regs_get(&thread->regs, arch->sp), thread->tp);
 }
 
 /* What was freed since the view's moment: who did so had its address, wherever that was. */
@@ -370,7 +376,7 @@ static void add_freed(struct job *job)
 
 	for (size_t i = 0; i < blocks->vec.nr; i++)
 		if (blocks->vec.at[i].freed)
-			add_words(job, &blocks->vec.at[i].address, 1);
+			add_words(job, SEARCH_FREED, 0, &blocks->vec.at[i].address, 1);
 }
 
 static struct err *look_at_threads(struct job *job)
@@ -404,9 +410,9 @@ static struct err *collect(struct job *job)
 	return err ? err : add_left_out(job);
 }
 
-static struct err *mark(struct job *job)
+static struct mark_source source_of(struct job *job)
 {
-	const struct mark_source source = {
+	return (struct mark_source){
 		.memory = job->view->memory,
 		.block = job->ret->blocks.vec.at, .nr_blocks = job->ret->blocks.vec.nr,
 		.root = job->root.vec.at, .nr_roots = job->root.vec.nr,
@@ -416,20 +422,58 @@ static struct err *mark(struct job *job)
 		.next_present = next_present,
 		.ctx = job,
 	};
-
-	return mark_run(&source, &job->ret->mark);
 }
 
 struct err *search_run(const struct session *session, const struct view *view,
 		       const struct heap_walk *walk, struct session_leaks *ret)
 {
 	struct job job = { .session = session, .view = view, .walk = walk, .ret = ret };
+	struct mark_source source;
 	struct err *err;
 
 	pagemap_open(view->pages_of, &job.pagemap);
 	err = collect(&job);
+	source = source_of(&job);
 	if (!err)
-		err = mark(&job);
+		err = mark_run(&source, &ret->mark);
+	job_free(&job);
+	return err;
+}
+
+/* Words that say no more than others, or are nowhere, are no places. */
+static void drop_made_up(struct job *job)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < job->words.nr; i++) {
+		enum search_from from = job->origins.vec.at[i].from;
+
+		if (from == SEARCH_DTV || from == SEARCH_STACK || from == SEARCH_MAPPED ||
+		    from == SEARCH_FREED)
+			continue;
+		job->words.at[nr] = job->words.at[i];
+		job->origins.vec.at[nr++] = job->origins.vec.at[i];
+	}
+	job->words.nr = job->origins.vec.nr = nr;
+}
+
+struct err *search_holders(const struct session *session, const struct view *view,
+			   const struct heap_walk *walk, const struct holders_spec *spec,
+			   struct session_leaks *in, struct search_origins *origins,
+			   struct holders *ret)
+{
+	struct job job = { .session = session, .view = view, .walk = walk, .ret = in };
+	struct mark_source source;
+	struct err *err;
+
+	pagemap_open(view->pages_of, &job.pagemap);
+	err = collect(&job);
+	drop_made_up(&job);
+	source = source_of(&job);
+	*origins = job.origins;		/* spec->is_firm reads them */
+	if (!err)
+		err = holders_find(&source, spec, ret);
+	job.origins = (struct search_origins){ VEC_INIT };
 	job_free(&job);
 	return err;
 }

@@ -4,8 +4,12 @@
 #define SESSION_SEARCH_H
 
 #include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 #include "base/err.h"
+#include "base/vec.h"
+#include "heap/holders.h"
 
 struct heap_walk;
 struct session;
@@ -19,6 +23,37 @@ struct proc_map;
  */
 struct err *search_run(const struct session *session, const struct view *view,
 		       const struct heap_walk *walk, struct session_leaks *ret) MUST_CHECK;
+
+/* Where a word that is a root by itself comes from. */
+enum search_from {
+	SEARCH_REGISTER,	/* index: word of struct regs */
+	SEARCH_VECTOR,		/* index: of the words of the vector unit */
+	SEARCH_CHUNK,		/* a thread has the address of the block's chunk */
+	SEARCH_DTV,		/* the start of what its control block points into */
+	SEARCH_STACK,		/* the block that SP lies in */
+	SEARCH_MAPPED,		/* a mapping that may be no block */
+	SEARCH_FREED,		/* a block that was freed since */
+};
+
+struct search_origin {
+	enum search_from from;
+	pid_t tid;		/* 0: no thread */
+	uint32_t index;
+};
+
+struct search_origins {
+	VEC(struct search_origin) vec;
+};
+
+/*
+ * Who points to a block (heap/holders.h), with the roots and blocks of search_run: *in as there, but
+ * nothing is marked. The place of a HOLDER_WORD is the index of its origin: a register's or a chunk's.
+ * *origins are the caller's to free, whatever comes back; they are there when spec->is_firm is called.
+ */
+struct err *search_holders(const struct session *session, const struct view *view,
+			   const struct heap_walk *walk, const struct holders_spec *spec,
+			   struct session_leaks *in, struct search_origins *origins,
+			   struct holders *ret) MUST_CHECK;
 /* Is it searched for pointers, as far as it is not of glibc's heaps or mdbg's? */
 bool search_is_root(const struct proc_map *map);
 

@@ -305,6 +305,18 @@ size_t view_stack_words(const struct view *view, const struct view_thread *threa
 	return got / sizeof(*word);
 }
 
+bool view_stack_bounds(const struct view *view, uint64_t tp, uint64_t *start_ret, uint64_t *end_ret)
+{
+	uint64_t word[2];
+
+	if (!view->stack_offset || !tp ||
+	    memory_read(view->memory, tp + view->stack_offset, word, sizeof(word)) || !word[0] ||
+	    __builtin_add_overflow(word[0], word[1], end_ret))
+		return false;
+	*start_ret = word[0];
+	return true;
+}
+
 void view_free(struct view *view)
 {
 	proc_maps_free(&view->maps);

@@ -72,6 +72,12 @@ size_t view_stack_words(const struct view *view, const struct view_thread *threa
 			uint64_t word[VIEW_STACK_WORDS]);
 
 /*
+ * The memory of a thread's stack, as libc notes it in its control block: the stack, below it what it
+ * guards, above it static TLS and the block itself. False: it is not known.
+ */
+bool view_stack_bounds(const struct view *view, uint64_t tp, uint64_t *start_ret, uint64_t *end_ret);
+
+/*
  * Those who are inside the allocator go on alone until they have come out, as far as they do so
  * soon: in *budget nanoseconds, of which it takes what it used. Stopped before and after.
  */

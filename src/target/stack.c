@@ -273,14 +273,15 @@ static bool read_noted(void *ctx, uint64_t addr, uint64_t *ret)
 	return true;
 }
 
-static void walk_noted(struct target *target, const struct regs *regs, struct walked *walked)
+static void walk_noted(struct target *target, const struct regs *regs,
+		       const struct walk_area *area, struct walked *walked)
 {
 	uint64_t sp = regs_get(regs, target->arch->sp);
 	struct walk_stack stack = { .low = sp, .high = sp, .more = read_noted, .ctx = walked };
 	size_t next = 0;
 
 	walked->window.target = target;
-	walked->nr = walk_over(target, regs, &stack, NULL, walked->pc, USES_DEPTH, &walked->end);
+	walked->nr = walk_over(target, regs, &stack, area, walked->pc, USES_DEPTH, &walked->end);
 	for (uint32_t i = 1; i < walked->nr; i++) {
 		size_t at = next;
 
@@ -289,6 +290,33 @@ static void walk_noted(struct target *target, const struct regs *regs, struct wa
 		walked->slot[i] = at < walked->reads.nr ? walked->reads.at[at].address : 0;
 		next = walked->slot[i] ? at + 1 : next;
 	}
+}
+
+struct err *stack_frames(struct target *target, const struct regs *regs,
+			 const struct walk_area *area, struct stack_frames *ret)
+{
+	AUTO_FREE struct walked *walked = calloc(1, sizeof(*walked));
+	uint64_t *words;
+	bool failed;
+
+	if (!walked)
+		return err_nomem;
+	walk_noted(target, regs, area, walked);
+	failed = walked->short_of_memory;
+	vec_free(&walked->reads);
+	words = failed ? NULL : malloc((2 * walked->nr + 1) * sizeof(*words));
+	if (!words)
+		return err_nomem;
+	*ret = (struct stack_frames){ words, words + walked->nr, walked->nr, walked->end };
+	memcpy(ret->pc, walked->pc, walked->nr * sizeof(*words));
+	memcpy(ret->slot, walked->slot, walked->nr * sizeof(*words));
+	return NULL;
+}
+
+void stack_frames_free(struct stack_frames *frames)
+{
+	free(frames->pc);
+	*frames = (struct stack_frames){ .nr = 0 };
 }
 
 /* Without CFI the walk went by BP, which may be any register: it can have missed frames. */
@@ -400,7 +428,7 @@ bool stack_uses(struct target *target, const struct regs *regs, const struct sta
 		return true;
 	if (!walked)
 		return scan(target, sp, UINT64_MAX, range, nr);
-	walk_noted(target, regs, walked);
+	walk_noted(target, regs, NULL, walked);
 	if (walked->short_of_memory || !walked->nr)
 		used = scan(target, sp, UINT64_MAX, range, nr);
 	else

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/err.h"
 #include "unwind/walk.h"
 
 struct regs;
@@ -20,6 +21,21 @@ struct thread;
  */
 uint32_t stack_walk(struct target *target, const struct regs *regs, const struct walk_area *area,
 		    uint64_t *pcs, uint32_t max, enum walk_end *end);
+
+/*
+ * The same with the places of frames: slot[i] is where the return address pc[i] lies, so that the frame
+ * of the function of pc[i] is what lies between slot[i] and slot[i + 1], with that. 0: it is not known
+ * where (slot[0] always is, a register has it).
+ */
+struct stack_frames {
+	uint64_t *pc, *slot;
+	uint32_t nr;
+	enum walk_end end;
+};
+
+struct err *stack_frames(struct target *target, const struct regs *regs,
+			 const struct walk_area *area, struct stack_frames *ret) MUST_CHECK;
+void stack_frames_free(struct stack_frames *frames);
 
 /*
  * The top of a thread's stack, from the red zone below SP up to `high`. Nothing of it (high == low)

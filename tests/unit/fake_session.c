@@ -13,6 +13,7 @@
 
 #include "heap/block.h"
 #include "log/pending.h"
+#include "session/find.h"
 #include "session/heap.h"
 #include "session/leaks.h"
 #include "session/strays.h"
@@ -431,6 +432,48 @@ void session_leaks_free(struct session_leaks *leaks)
 {
 	blocks_free(&leaks->blocks);
 	mark_free(&leaks->mark);
+}
+
+/* One word of memory points to each: to the start of the first block, and to byte 8 of the others. */
+struct err *session_find(struct session *session, uint64_t address, size_t limit,
+			 struct session_find *ret)
+{
+	struct session_find find = { .in = { .blocks = BLOCKS_INIT,
+					     .why = "the fake session has no heap" },
+				     .heap = SESSION_HEAP_INIT,
+				     .block = HOLDERS_NO_BLOCK, .outer = HOLDERS_NO_BLOCK };
+	struct session_holder holder = { .kind = SESSION_HOLDER_MEMORY, .place = 0x5008 };
+	struct err *err = blocks_from_log(&session->log, NULL, &find.in.blocks);
+
+	for (uint32_t i = 0; i < find.in.blocks.vec.nr && !err; i++) {
+		const struct block *block = &find.in.blocks.vec.at[i];
+
+		if (address - block->address >= block->size)
+			continue;
+		find.block = i;
+		holder.firm = !i;
+		holder.word = block->address + 8 * (i > 0);
+		find.nr_firm = holder.firm;
+		find.nr_inner = !holder.firm;
+		if (limit)
+			err = vec_push(&find.vec, holder);
+	}
+	if (err)
+		session_find_free(&find);
+	else
+		*ret = find;
+	return err;
+}
+
+void session_find_free(struct session_find *find)
+{
+	session_leaks_free(&find->in);
+	vec_free(&find->vec);
+}
+
+const char *session_holder_word(enum session_holder_kind kind UNUSED)
+{
+	return "memory";
 }
 
 bool session_armed(const struct session *session)

@@ -70,6 +70,27 @@ static void gives_sites(void)
 			       "function fake_load");
 }
 
+static void gives_holders(void)
+{
+	harness_attached();
+	CU_ASSERT_STRING_EQUAL(harness_value("set f [mdbg::find 0x2010]; list [dict get $f what] "
+					     "[dict get $f address] [dict get $f offset] [dict get "
+					     "$f searched] [dict get $f walked]"),
+			       "block 0x2000 16 1 0");
+	CU_ASSERT_STRING_EQUAL(harness_value("set h [lindex [dict get $f holders] 0]; list [dict get "
+					     "$h place] [dict get $h kind] [expr {[dict get $h keeps] "
+					     "== [dict get $f keep]}]"),
+			       "0x5008 mapping 1");
+	CU_ASSERT_STRING_EQUAL(harness_value("llength [dict get [mdbg::find 0x2010 limit 0] holders]"),
+			       "0");
+	CU_ASSERT_STRING_EQUAL(harness_value("set f [mdbg::find 1]; list [dict get $f what] [dict get "
+					     "$f searched]"), "nothing 0");
+	CU_ASSERT_STRING_EQUAL(harness_value("catch {mdbg::find}"), "1");
+	CU_ASSERT_STRING_EQUAL(harness_value("catch {mdbg::find 1 limit}"), "1");
+	CU_ASSERT_STRING_EQUAL(harness_value("catch {mdbg::find 1 least 3}"), "1");
+	CU_ASSERT_STRING_EQUAL(harness_value("catch {mdbg::find 1 limit few}"), "1");
+}
+
 static void gives_leaks(void)
 {
 	harness_attached();
@@ -263,6 +284,7 @@ void suite_api(void)
 	CU_add_test(suite, "gives probes", gives_probes);
 	CU_add_test(suite, "gives sites", gives_sites);
 	CU_add_test(suite, "gives leaks", gives_leaks);
+	CU_add_test(suite, "gives holders", gives_holders);
 	CU_add_test(suite, "looks at the target", looks_at_the_target);
 	CU_add_test(suite, "attaches with options", attaches_with_options);
 	CU_add_test(suite, "runs scripts at events", runs_scripts_at_events);

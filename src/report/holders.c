@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Who points to a block (holders.h). */
+
+#include "report/holders.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/cancel.h"
+#include "report/blocks.h"
+#include "report/find.h"
+#include "report/out.h"
+#include "report/stack.h"
+#include "session/find.h"
+#include "session/session.h"
+#include "symbol/symbol.h"
+
+typedef unsigned long long number;
+
+struct printer {
+	struct session *session;
+	struct symbols *symbols;
+	const struct session_find *find;
+	struct stack_names names;
+	struct out *out;
+};
+
+struct holder_memory holder_memory(struct symbols *symbols, const struct session_find *find,
+				   const struct session_holder *holder)
+{
+	const struct proc_map *map = proc_maps_find(&find->maps, holder->place);
+	const struct symbol_frame *frame;
+	struct holder_memory is = { .module = NULL };
+	size_t nr;
+
+	frame = symbols_resolve(symbols, holder->place, find->generation, false, &nr);
+	frame += nr - 1;
+	is.module = frame->module;
+	is.symbol = frame->module ? frame->function : NULL;
+	is.mapping = map ? map->path : NULL;
+	is.offset = is.symbol ? frame->offset : map ? holder->place - map->start : 0;
+	return is;
+}
+
+static void print_memory(struct printer *printer, const struct session_holder *holder)
+{
+	struct holder_memory is = holder_memory(printer->symbols, printer->find, holder);
+	struct out *out = printer->out;
+
+	if (is.module) {
+		out_f(out, "data of %s", is.module);
+		if (is.symbol && is.offset)
+			out_f(out, ", %s+0x%" PRIx64, is.symbol, is.offset);
+		else if (is.symbol)
+			out_f(out, ", %s", is.symbol);
+	} else if (is.mapping) {
+		out_f(out, "byte %llu of %s at 0x%" PRIx64, (number)is.offset,
+		      *is.mapping ? is.mapping : "an anonymous mapping",
+		      holder->place - is.offset);
+	} else {
+		out_text(out, "memory");
+	}
+}
+
+static void print_stack(struct printer *printer, const struct session_holder *holder)
+{
+	const char *entry = holder->returns ? NULL :
+						session_entry_name(printer->session, holder->pc);
+
+	out_f(printer->out, "stack of thread %d", holder->tid);
+	if (holder->pc)
+		out_f(printer->out, ", in %s", entry ? entry :
+		      symbols_text(printer->symbols, holder->pc, printer->find->generation,
+				   holder->returns));
+}
+
+static void print_of_block(struct printer *printer, const struct session_holder *holder)
+{
+	const struct block *block = &printer->find->in.blocks.vec.at[holder->block];
+	struct out *out = printer->out;
+
+	out_f(out, "byte %llu of a block of %llu bytes at ",
+	      (number)(holder->place - block->address), (number)block->size);
+	out_address(out, block->address);
+	if (block->preattach)
+		out_text(out, block->unrecorded ? " (not recorded)" : " (allocated before attach)");
+	else
+		out_f(out, ", allocated by %s",
+		      stack_names_name(&printer->names,
+				       stack_names_key(&printer->names, block->stack,
+						       SITE_FUNCTION)));
+}
+
+static void print_what(struct printer *printer, const struct session_holder *holder)
+{
+	struct out *out = printer->out;
+
+	switch (holder->kind) {
+	case SESSION_HOLDER_REGISTER:
+	case SESSION_HOLDER_VECTOR:
+	case SESSION_HOLDER_CHUNK:
+		out_f(out, "thread %d", holder->tid);
+		break;
+	case SESSION_HOLDER_STACK:
+		print_stack(printer, holder);
+		break;
+	case SESSION_HOLDER_TLS:
+		out_f(out, "thread-local data of thread %d, 0x%" PRIx64 " below its thread pointer",
+		      holder->tid, holder->tp - holder->place);
+		break;
+	case SESSION_HOLDER_CONTROL:
+		out_f(out, "control block of thread %d, byte %llu", holder->tid,
+		      (number)(holder->place - holder->tp));
+		break;
+	case SESSION_HOLDER_HEAP:
+		out_text(out, "heap, in no block that is known: perhaps free");
+		break;
+	case SESSION_HOLDER_BLOCK:
+		print_of_block(printer, holder);
+		break;
+	default:
+		print_memory(printer, holder);
+		break;
+	}
+}
+
+static void print_place(struct printer *printer, const struct session_holder *holder)
+{
+	const struct arch *arch = session_arch(printer->session);
+	char text[32];
+
+	if (holder->kind == SESSION_HOLDER_REGISTER)
+		snprintf(text, sizeof(text), "register %s", arch->reg_names[holder->index]);
+	else if (holder->kind == SESSION_HOLDER_VECTOR)
+		snprintf(text, sizeof(text), "vector register");
+	else if (holder->kind == SESSION_HOLDER_CHUNK)
+		snprintf(text, sizeof(text), "allocator at work");
+	else
+		snprintf(text, sizeof(text), "0x%016" PRIx64, holder->place);
+	out_blanks(printer->out, 4);
+	out_column(printer->out, text, 18);
+}
+
+static struct err *print_holders(struct printer *printer, bool firm, uint64_t total)
+{
+	const struct session_find *find = printer->find;
+	const struct block *block = &find->in.blocks.vec.at[find->block];
+	uint64_t listed = 0;
+	struct err *err = NULL;
+
+	for (size_t i = 0; i < find->vec.nr && !err && !out_done(printer->out); i++) {
+		const struct session_holder *holder = &find->vec.at[i];
+
+		if (holder->firm != firm)
+			continue;
+		listed++;
+		print_place(printer, holder);
+		out_f(printer->out, " to byte %llu: ", (number)(holder->word - block->address));
+		print_what(printer, holder);
+		out_text(printer->out, "\n");
+		err = cancel_check();
+	}
+	if (total > listed)
+		out_f(printer->out, "    ... and %llu more\n", (number)(total - listed));
+	return err;
+}
+
+/* What may hide pointers, or make them up. */
+static void print_doubts(const struct session_find *find, struct out *out)
+{
+	const struct session_leaks *in = &find->in;
+	const struct block *block = &in->blocks.vec.at[find->block];
+
+	if (!in->walked)
+		out_f(out, "%s: what else is in the heaps is not known\n", in->why);
+	else if (in->damages)
+		out_f(out, "%llu places of the heaps are damaged (`malloc check`)\n",
+		      (number)in->damages);
+	else if (!in->caches_known)
+		out_text(out, "Free blocks in threads' caches are not known: some may be listed as blocks\n");
+	if (in->walked && block->preattach && block->heap == LOG_HEAP_MMAP &&
+	    !find->heap.walk.mmapped_certain)
+		out_text(out, "It may be no block, but a mapping of the program's own\n");
+	if (find->unread)
+		out_f(out, "%llu bytes of roots and blocks could not be read: there may be more pointers\n",
+		      (number)find->unread);
+	if (in->blind_threads)
+		out_f(out, "The registers of %llu threads could not be read: there may be more pointers\n",
+		      (number)in->blind_threads);
+	if (in->under_way)
+		out_f(out, "%llu blocks are in the hands of realloc: there may be more pointers\n",
+		      (number)in->under_way);
+}
+
+static struct err *print_pointers(struct printer *printer)
+{
+	const struct session_find *find = printer->find;
+	struct out *out = printer->out;
+	struct err *err;
+
+	if (!find->nr_firm && !find->nr_inner)
+		out_text(out, "No pointer to it was found\n");
+	if (find->nr_firm)
+		out_f(out, "%llu pointers to its start, or as good as that:\n",
+		      (number)find->nr_firm);
+	err = print_holders(printer, true, find->nr_firm);
+	if (!err && find->nr_inner)
+		out_f(out, "%llu pointers to its inside:\n", (number)find->nr_inner);
+	if (!err)
+		err = print_holders(printer, false, find->nr_inner);
+	if (!err && find->own)
+		out_f(out, "%llu pointers to it are in the block itself\n", (number)find->own);
+	return err;
+}
+
+static struct err *print_found(struct session *session, const struct session_find *find,
+			       uint64_t address, struct out *out)
+{
+	const struct block *block = find->in.blocks.vec.at;
+	struct printer printer = { .session = session, .symbols = session_symbols(session),
+				   .find = find, .out = out };
+	struct err *err = find_print_block(session, &block[find->block], address, out);
+
+	if (!err && find->outer != HOLDERS_NO_BLOCK) {
+		out_text(out, "Around it: ");
+		err = find_print_block(session, &block[find->outer], address, out);
+	}
+	if (err)
+		return err;
+	stack_names_init(&printer.names, session);
+	err = print_pointers(&printer);
+	stack_names_free(&printer.names);
+	if (!err)
+		print_doubts(find, out);
+	return err;
+}
+
+struct err *found_print(struct session *session, const struct session_find *find, uint64_t address,
+			struct out *out)
+{
+	if (find->block == HOLDERS_NO_BLOCK)
+		return find_print(session, &find->heap, address, out);
+	return print_found(session, find, address, out);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Who points to a block: the text of `malloc find`. */
+#ifndef REPORT_HOLDERS_H
+#define REPORT_HOLDERS_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct out;
+struct session;
+struct session_find;
+struct session_holder;
+struct symbols;
+
+/* What a place of SESSION_HOLDER_MEMORY is part of. */
+struct holder_memory {
+	const char *module;	/* NULL: of none */
+	const char *symbol;	/* NULL: unknown */
+	uint64_t offset;	/* from the symbol, or else from the start of the mapping */
+	const char *mapping;	/* its path, "" of anonymous memory; NULL: none that is known */
+};
+
+/* Strings belong to the symbols, which are the session's, and to find. */
+struct holder_memory holder_memory(struct symbols *symbols, const struct session_find *find,
+				   const struct session_holder *holder);
+
+/* The block at address, and who points to it. */
+struct err *found_print(struct session *session, const struct session_find *find, uint64_t address,
+			struct out *out) MUST_CHECK;
+
+#endif

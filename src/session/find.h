@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * `malloc find`: what is at an address of the heaps, and who points to it.
+ *
+ * Who does is told by the leak search's own notion of roots, blocks and dead memory (session/leaks.h):
+ * what is not listed here keeps no block from being lost there, and the other way round. Only that the
+ * place may itself be in a lost block is not looked at.
+ *
+ *	register	of a thread, of the vector unit too, where it is in no system call
+ *	chunk		a thread is inside the allocator with the address of the block's chunk
+ *	stack		a thread's, with the frame that the place is in where a walk leads that far
+ *	tls		static thread-local memory: from the lowest block that the thread's table of these
+ *			(dtv, of glibc) has below the thread pointer, up to that
+ *	control		behind the thread pointer, up to the end of the stack's memory as libc notes it
+ *	block		another block
+ *	heap		memory of heaps in which blocks may be that are not known
+ *	memory		any other: data of a module (symbol/ knows which), or a mapping
+ *
+ * Where dynamic TLS is, is a block, and the table that leads to it another.
+ */
+#ifndef SESSION_FIND_H
+#define SESSION_FIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/vec.h"
+#include "heap/holders.h"
+#include "os/procfs.h"
+#include "session/heap.h"
+#include "session/leaks.h"
+
+struct session;
+
+enum session_holder_kind {
+	SESSION_HOLDER_REGISTER, SESSION_HOLDER_VECTOR, SESSION_HOLDER_CHUNK, SESSION_HOLDER_STACK,
+	SESSION_HOLDER_TLS, SESSION_HOLDER_CONTROL, SESSION_HOLDER_MEMORY, SESSION_HOLDER_HEAP,
+	SESSION_HOLDER_BLOCK, SESSION_HOLDER_KINDS,
+};
+
+struct session_holder {
+	enum session_holder_kind kind;
+	bool firm;		/* keeps the block reachable; else possibly lost at best */
+	uint64_t place;		/* address; 0: register, vector, chunk */
+	uint64_t word;		/* the pointer */
+	pid_t tid;		/* of register, vector, chunk, stack, tls, control */
+	uint32_t index;		/* of register: word of struct regs */
+	uint64_t pc;		/* of stack: of its frame's function; 0: not known */
+	bool returns;		/* pc is a return address */
+	uint64_t tp;		/* of tls, control: the thread pointer */
+	uint32_t block;		/* of block: index in in.blocks */
+};
+
+struct session_find {
+	struct session_leaks in;	/* blocks, and what is not sure of them; no mark */
+	struct session_heap heap;	/* the walk that they are from; or why there is none */
+	struct proc_maps maps;
+	uint32_t generation;		/* of the module map */
+	uint32_t block, outer;		/* indices, or HOLDERS_NO_BLOCK */
+	VEC(struct session_holder) vec;	/* firm ones first */
+	uint64_t nr_firm, nr_inner;	/* that there are */
+	uint64_t own;			/* in the block itself: not among these */
+	uint64_t unread;		/* bytes of roots and blocks, where there may be more */
+};
+
+/*
+ * Stops the target, and lets it go on if it ran. At most `limit` firm ones are listed, and as many others.
+ * ERR_STATE where there is nothing to look at (call session_heap: the log still tells of the block);
+ * ERR_CANCELLED.
+ */
+struct err *session_find(struct session *session, uint64_t address, size_t limit,
+			 struct session_find *ret) MUST_CHECK;
+void session_find_free(struct session_find *find);
+/* "register", "vector", "stack" ... */
+const char *session_holder_word(enum session_holder_kind kind);
+
+/* --- for session/leaks.c; tracer thread --- */
+
+struct view;
+
+/* The target is stopped, and view is of now; find has the blocks, and heap the walk if walked. */
+struct err *find_holders(struct session *session, const struct view *view, uint64_t address,
+			 size_t limit, struct session_find *find) MUST_CHECK;
+
+#endif

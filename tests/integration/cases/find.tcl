@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# malloc find: who points to a block.
+
+# What `mdbg::find` says of the blocks of one size, as lists of kinds: those that keep it, and those to its inside.
+proc holders_by_size {m size} {
+	return [lmap block [live_value $m "mdbg::allocations size == $size"] {
+		set found [live_value $m "mdbg::find [dict get $block address]"]
+		check {[dict get $found what] eq "block" && [dict get $found size] == $size && [dict get $found searched]} {$found}
+		set kinds [list {} {}]
+		foreach holder [dict get $found holders] {
+			set at [expr {![dict get $holder keeps]}]
+			lset kinds $at [list {*}[lindex $kinds $at] [dict get $holder kind]]
+		}
+		check {[llength [lindex $kinds 0]] == [dict get $found keep]} {not all are listed: $found}
+		check {[llength [lindex $kinds 1]] == [dict get $found inside]} {not all are listed: $found}
+		set kinds
+	}]
+}
+
+# The only pointer is where the case's name says; or there is none, or it is none for the leak search either.
+by_both case find-roots 60 {
+	set t [start leaks]
+	set m [live_start -p [pid_of $t]]
+	foreach line [ask_list $t names] {
+		dict set size [lindex $line 0] [lindex $line 1]
+	}
+	foreach {name want} {
+		root {{data {}}}  inner {{{} data}}  lost {{{} {}}}  chain {{data {}} {block {}}}
+		register {{register {}}}  stack {{stack {}}}  dead_stack {{{} {}}}
+		tls_thread {{tls {}}}  tls_main {{tls {}}}  tls_dynamic {{block {}}}  module_data {{data {}}}
+		mapping {{mapping {}}}  shared {{mapping {}}}  read_only {{mapping {}}}
+		self {{{} {}}}  behind_end {{{} {}}}  turned {{{} {}}}  unaligned {{{} {}}}  tagged {{{} data}}
+		new_array {{data {}}}  second_base {{data {}}}  old_string {{data {}}}  length64 {{data {}}}
+	} {
+		order $t "case $name"
+		# A thread of its own says that it is there before it is where it means to stay.
+		set end [expr {[clock seconds] + 20}]
+		while {[lsort [set got [holders_by_size $m [dict get $size $name]]]] ne [lsort $want]} {
+			check {[clock seconds] < $end} {$name: $got and not $want}
+		}
+	}
+	live_end $m
+	finish $t
+}
+
+# The same as text, with names.
+case find-text 60 {
+	set t [start leaks]
+	set m [live_start -p [pid_of $t]]
+	foreach line [ask_list $t names] {
+		dict set size [lindex $line 0] [lindex $line 1]
+	}
+	foreach {name text} {
+		root {1 pointers to its start, or as good as that:\n +0x[0-9a-f]{16} +to byte 0: data of leaks, slot\n}
+		inner {1 pointers to its inside:\n +0x[0-9a-f]{16} +to byte 16: data of leaks, slot\+0x8\n}
+		register {\n +register rbx +to byte 0: thread \d+\n}
+		stack {to byte 0: stack of thread \d+, in wait_in_stack\(void\*\)\+0x[0-9a-f]+ \(leaks.cc:\d+\)\n}
+		tls_thread {to byte 0: thread-local data of thread \d+, 0x[0-9a-f]+ below its thread pointer\n}
+		module_data {to byte 0: data of libleaks.so, data\+0x88\n}
+		shared {to byte 0: byte 560000 of /dev/zero at 0x[0-9a-f]+\n}
+		mapping {to byte 0: byte 560000 of an anonymous mapping at 0x[0-9a-f]+\n}
+		self {No pointer to it was found\n1 pointers to it are in the block itself\n}
+	} {
+		order $t "case $name"
+		set block [lindex [live_value $m "mdbg::allocations size == [dict get $size $name]"] 0]
+		set end [expr {[clock seconds] + 20}]
+		while {![regexp $text "[set got [live $m "malloc find [dict get $block address]"]]\n"]} {
+			check {[clock seconds] < $end} {$name: $got}
+		}
+		check {[regexp "^[format 0x%016llx [dict get $block address]] is byte 0 of a block of [dict get $size $name] bytes" $got]} {$got}
+	}
+	order $t "case chain"
+	set held [lsearch -inline -not -glob [lmap block [live_value $m "mdbg::allocations size == [dict get $size chain]"] {
+		live $m "malloc find [dict get $block address]"
+	}] *slot*]
+	check {[regexp "to byte 0: byte 8 of a block of [dict get $size chain] bytes at 0x\[0-9a-f\]{16}, allocated by case_chain" $held]} {$held}
+	live_end $m
+	finish $t
+}
+
+# Any block and who points to it: address → list of {keeps kind block}.
+proc all_holders {m} {
+	set holders [dict create]
+	foreach block [live_value $m mdbg::allocations] {
+		set address [dict get $block address]
+		set found [live_value $m "mdbg::find $address limit 1000"]
+		check {[dict get $found unread] == 0 && [dict get $found blind] == 0} {not all was looked at: $found}
+		dict set holders $address [lmap holder [dict get $found holders] {
+			list [dict get $holder keeps] [dict get [dict merge {block {}} $holder] block]
+		}]
+	}
+	return $holders
+}
+
+# What hangs on a root by pointers that keep it, is what the leak search finds to be reachable, and nothing else.
+by_both case find-as-leaks 60 {
+	set t [start leaks]
+	foreach line [ask_list $t names] {
+		order $t "case [lindex $line 0]"
+	}
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	live $m interrupt
+	set holders [all_holders $m]
+	set reached [dict create]
+	while {1} {
+		set more 0
+		dict for {address list} $holders {
+			foreach holder $list {
+				lassign $holder keeps block
+				if {$keeps && ![dict exists $reached $address] && ($block eq "" || [dict exists $reached $block])} {
+					dict set reached $address 1
+					incr more
+				}
+			}
+		}
+		if {!$more} break
+	}
+	set want 0
+	foreach leak [live_value $m "mdbg::leaks reachable"] {
+		incr want [dict get $leak count]
+	}
+	check {[dict size $reached] == $want} {[dict size $reached] of [dict size $holders] hang on a root, and $want are reachable}
+	check {$want > 20} {only $want}
+	live $m cont
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+# A core says what the process says.
+case find-in-a-core 60 {
+	set t [start leaks]
+	foreach line [ask_list $t names] {
+		order $t "case [lindex $line 0]"
+	}
+	set core [gcore [pid_of $t]]
+	foreach how [list [list -p [pid_of $t]] [list --core $core]] {
+		set m [live_start {*}$how]
+		set found {}
+		foreach block [live_value $m mdbg::allocations] {
+			lappend found [string map {"(allocated before attach)" "(not recorded)"} \
+				[live $m "malloc find [dict get $block address]"]]
+		}
+		lappend answers $found
+		live_end $m
+	}
+	foreach a [lindex $answers 0] b [lindex $answers 1] {
+		check {[string map {"allocated before attach" "not recorded"} $a] eq $b} {the process has $a, the core $b}
+	}
+	check {[llength [lindex $answers 0]] > 20} {only [llength [lindex $answers 0]] blocks}
+	finish $t
+}
+
+# Without a log; and of an allocator that cannot be walked.
+case find-without 60 {
+	set t [start leaks]
+	order $t "case root"
+	order $t "case chain"
+	set m [live_start -p [pid_of $t]]
+	set root [dict get [lindex [live_value $m "mdbg::allocations size >= 8011 and size < 8026"] 0] address]
+	live_end $m
+	set m [live_start --no-arm -p [pid_of $t]]
+	check {[regexp {is byte 3 of a block of \d+ bytes .*\n +\((allocated before attach|not recorded)\)\n1 pointers .*: data of leaks, slot$} \
+		[live $m "malloc find [expr {$root + 3}]"]]} {[live $m "malloc find $root"]}
+	live_end $m
+	finish $t
+
+	set library [lindex [glob -nocomplain /usr/lib/*/libjemalloc.so.2] 0]
+	if {$library eq ""} {
+		skip "libjemalloc is not installed"
+	}
+	set t [open |[list env LD_PRELOAD=$library $::build/targets/leaks 2>@stderr] r+]
+	chan configure $t -buffering line
+	set pid [lindex [hear $t] 1]
+	set m [live_start -p $pid]
+	order $t "case chain"
+	set found [lsort [lmap block [live_value $m "mdbg::allocations size == 8027"] {
+		lmap holder [dict get [live_value $m "mdbg::find [dict get $block address]"] holders] {dict get $holder kind}
+	}]]
+	# What it has freed is not known, and has pointers, too.
+	check {"data" in [concat {*}$found] && "block" in [concat {*}$found]} {$found}
+	set text [live $m "malloc find [dict get $block address]"]
+	check {[regexp {\n\S.*: what else is in the heaps is not known$} $text]} {$text}
+	live_end $m
+	order $t verify
+	tell $t quit
+	check {[ending $t] eq {exit 0}} {the target ended otherwise}
+}
+
+case find-limit-and-errors 60 {
+	set t [start leaks]
+	set m [live_start -p [pid_of $t]]
+	order $t "case ring_root"
+	set held [lmap block [live_value $m "mdbg::allocations size == 465"] {
+		set found [live_value $m "mdbg::find [dict get $block address] limit 1"]
+		check {[llength [dict get $found holders]] == 1} {$found}
+		list [dict get $found keep] [dict get $block address]
+	}]
+	set most [lindex [lsort -integer -index 0 $held] end]
+	check {[lsort -integer [lmap one $held {lindex $one 0}]] eq {1 1 1 1 2}} {$held}
+	set text [live $m "malloc find [lindex $most 1] limit 1"]
+	check {[regexp {2 pointers to its start, or as good as that:\n +0x[0-9a-f]{16} .*\n    \.\.\. and 1 more$} $text]} {$text}
+	check {[dict get [live_value $m "mdbg::find 0x1000"] what] eq "nothing"} {0x1000}
+	check {[string match {*is no*} [live_error $m "malloc find here"]]} {[live_error $m "malloc find here"]}
+	check {[string match {*'most' is not expected here*} [live_error $m "malloc find 0x1000 most 3"]]} {most}
+	check {[string match {*a number is missing after limit*} [live_error $m "mdbg::find 0x1000 limit"]]} {limit}
+	live $m kill
+	live $m "wait exit"
+	set text [live $m "malloc find [lindex $most 1]"]
+	check {[regexp {of a block of 465 bytes .*\nWho points to it is not known: there is no process any more$} $text]} {$text}
+	set found [live_value $m "mdbg::find [lindex $most 1]"]
+	check {[dict get $found what] eq "block" && ![dict get $found searched] && [dict get $found holders] eq {}} {$found}
+	live_end $m
+	check {[ending $t] eq {signal SIGKILL}} {the target ended otherwise}
+}
+
+# In a chunk of malloc's lie blocks of a pool: what points to one of these points to both.
+case find-in-a-pool 60 {
+	set t [start pool]
+	set m [live_start -p [pid_of $t]]
+	live $m "probe alloc pool_alloc size=2 ptr=ret"
+	live $m "probe free pool_free ptr=2"
+	order $t "alloc 3"
+	set chunk [dict get [lindex [live_value $m "mdbg::allocations size == 65536"] 0] address]
+	set blocks [lmap block [live_value $m "mdbg::allocations size == 48"] {dict get $block address}]
+	check {[llength $blocks] == 3 && [lindex $blocks 0] == $chunk} {$blocks in $chunk}
+	set found [live_value $m "mdbg::find [expr {[lindex $blocks 1] + 8}]"]
+	check {[dict get $found address] == [lindex $blocks 1] && [dict get $found offset] == 8 && [dict get $found heap] eq "user" &&
+		[dict get $found outer] == $chunk} {$found}
+	check {[lmap holder [dict get $found holders] {dict get $holder symbol}] eq {block}} {$found}
+	set text [live $m "malloc find [lindex $blocks 2]"]
+	check {[regexp {of an allocator that `probe` has named\n.*\nAround it: 0x[0-9a-f]{16} is byte 192 of a block of 65536 bytes} $text]} {$text}
+	live_end $m
+	finish $t
+}
