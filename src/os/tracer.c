@@ -63,6 +63,7 @@ struct tracer {
 	unsigned in_row, since_look;
 	bool pinned;
 	cpu_set_t cpus;			/* as the thread started */
+	int policy;			/* of its scheduling then */
 	/* The tick: tracer thread only. */
 	tracer_tick_fn *tick;		/* NULL: none */
 	uint64_t tick_every, tick_next;
@@ -259,6 +260,7 @@ static void *run(void *arg)
 	pthread_sigmask(SIG_UNBLOCK, &knock, NULL);
 	prctl(PR_SET_TIMERSLACK, 1UL);	/* naps are as short as they are meant to be */
 	sched_getaffinity(0, sizeof(tracer->cpus), &tracer->cpus);
+	tracer->policy = sched_getscheduler(0);
 	while (serve_requests(tracer)) {
 		if (tick_due(tracer)) {
 			tracer->tick_next = tracer_now() + tracer->tick_every;
@@ -407,6 +409,15 @@ struct err *tracer_call(struct tracer *tracer, struct err *(*fn)(void *arg), voi
 		err = err_adopt(&tracer->err);
 	pthread_mutex_unlock(&tracer->lock);
 	return err;
+}
+
+void tracer_hurry(const struct tracer *tracer, bool hurry)
+{
+	const struct sched_param param = { .sched_priority = hurry };
+
+	/* (chrt: somebody has seen to it.) Where it may not it is slower, and no more. */
+	if (tracer->policy == SCHED_OTHER)
+		(void)sched_setscheduler(0, hurry ? SCHED_FIFO : SCHED_OTHER, &param);
 }
 
 void tracer_count(struct tracer *tracer, int by)

@@ -59,6 +59,13 @@ void tracer_count(struct tracer *tracer, int by);
 typedef void tracer_tick_fn(void *ctx);
 struct err *tracer_set_tick(struct tracer *tracer, tracer_tick_fn *tick, uint64_t every) MUST_CHECK;
 
+/*
+ * From now on this thread goes before all others that want its processor, where mdbg may do so
+ * (SCHED_FIFO: as root, or by RLIMIT_RTPRIO); false: as before. For a pass over the threads that
+ * waits for nobody: who is waited for may want the same processor.
+ */
+void tracer_hurry(const struct tracer *tracer, bool hurry);
+
 /* Monotonic nanoseconds, for deadlines. */
 uint64_t tracer_now(void);
 /*

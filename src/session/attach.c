@@ -99,31 +99,48 @@ static struct err *plan(struct session *session)
 	return probes_plan(session->probes);
 }
 
-/* fn makes remote calls: in a stop of its own, unless the target is stopped anyway. */
+static struct err *borrow_for(struct session *session, struct remote *remote,
+			      struct err *(*fn)(struct session *session, struct remote *remote))
+{
+	struct err *err = remote_begin_any(session->target, remote), *also;
+
+	if (err)
+		return err;
+	err = fn(session, remote);
+	also = remote_end(remote);
+	return err ? err : also;
+}
+
+/*
+ * fn makes remote calls: in a stop of its own, unless the target is stopped anyway. Where all
+ * processors are busy a thread that was held has to wait for one; that the next stop does not take
+ * it before it has run, which would add up to one long pause, the target is let run for twice as
+ * long as it stood.
+ */
 static struct err *in_stop(struct session *session,
 			   struct err *(*fn)(struct session *session, struct remote *remote))
 {
 	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
-	struct err *err, *also;
-	uint64_t unused;
+	struct target *target = session->target;
+	uint64_t unused, start;
+	struct err *err;
 	bool was;
 
 	if (!remote)
 		return err_nomem;
 	/* Looked for now, it is known then. */
-	err = gadget_find(session->target, &unused, &unused);
-	if (!err)
-		err = target_stop(session->target, &was);
+	err = gadget_find(target, &unused, &unused);
 	if (err)
 		return err;
-	err = remote_begin_any(session->target, remote);
+	start = tracer_now();
+	err = target_stop(target, &was);
 	if (!err) {
-		err = fn(session, remote);
-		also = remote_end(remote);
-		err = err ? err : also;
+		err = borrow_for(session, remote, fn);
+		if (!was)
+			target_resume(target);
 	}
-	if (!was)
-		target_resume(session->target);
+	if (!err && !was)
+		target_attend(target, 2 * (tracer_now() - start));
 	return err;
 }
 

@@ -160,6 +160,8 @@ struct err *target_adopt(struct target *target, pid_t tid) MUST_CHECK;
  */
 struct err *target_stop(struct target *target, bool *was_ret) MUST_CHECK;
 void target_resume(struct target *target);
+/* Handle the events of a running target for ns nanoseconds, or until it ends. */
+void target_attend(struct target *target, uint64_t ns);
 /*
  * Let a stopped target go on for ns nanoseconds, its events handled, and stop it again. Errors of
  * target_stop.
@@ -218,8 +220,8 @@ bool target_shares(const struct target *target, pid_t pid);
  */
 struct err *target_seize_missed(struct target *target, unsigned *nr_ret) MUST_CHECK;
 
-/* Those who are busy first. fn may drop the thread that it was called for. */
-void target_each_busy_first(struct target *target, void (*fn)(struct thread *thread));
+/* Those who are busy last. fn may drop the thread that it was called for. */
+void target_each_busy_last(struct target *target, void (*fn)(struct thread *thread));
 
 /* Write thread->regs if they were changed. */
 struct err *thread_flush_regs(struct thread *thread) MUST_CHECK;

@@ -677,14 +677,14 @@ static void release_one(struct thread *thread)
 
 void target_release(struct target *target)
 {
-	target_each_busy_first(target, release_one);
+	target_each_busy_last(target, release_one);
 	target->stopping = target->stopped = false;
 	target->released = true;
 }
 
 void target_hands_off(struct target *target)
 {
-	target_each_busy_first(target, release_one);
+	target_each_busy_last(target, release_one);
 	/* A child that did not come in time is let go when it does: see target_dispatch. */
 	map_free(&target->newborn, NULL);
 	target->newborn = (struct map)MAP_INIT;

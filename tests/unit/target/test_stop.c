@@ -51,21 +51,20 @@ static void threads(void *arg UNUSED)
 	_exit(0);
 }
 
-static unsigned stopped, busy, busy_late;
+static unsigned stopped, busy, before_busy;
 
 static void count(struct thread *thread)
 {
-	/* Each comes twice; those who are busy first of all. */
 	if (thread->busy && !busy)
-		busy_late = stopped;
+		before_busy = stopped;
 	stopped += thread->state == THREAD_STOPPED;
 	busy += thread->busy;
 }
 
 static struct err *count_all(struct victim *v)
 {
-	stopped = busy = busy_late = 0;
-	target_each_busy_first(v->target, count);
+	stopped = busy = before_busy = 0;
+	target_each_busy_last(v->target, count);
 	return NULL;
 }
 
@@ -99,7 +98,7 @@ static void test_all_stop(void)
 		victim_run(&victim, count_all);
 		CU_ASSERT_EQUAL(stopped, WAITING + RUNNING + 1);
 		CU_ASSERT_EQUAL(busy, RUNNING);
-		CU_ASSERT_EQUAL(busy_late, 0);
+		CU_ASSERT_EQUAL(before_busy, WAITING + 1);
 		victim_resume(&victim);
 		/* One that is stopped on its way back into its call is busy. */
 		while (!all_wait())
