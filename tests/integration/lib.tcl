@@ -407,6 +407,11 @@ proc parse_allocations {text} {
 	return $blocks
 }
 
+# The same of a file, with the first frames only: all that `compare` looks at, in a tenth of the time.
+proc parse_heads {path} {
+	return [parse_allocations [exec sed -n /^0x/p $path]]
+}
+
 proc parse_frame {text} {
 	if {[scan $text {0x%llx %n} pc at] == 2} {
 		return [list $pc [string range $text $at end]]
@@ -490,7 +495,7 @@ proc compare {t blocks {since 0}} {
 	set truth [dict create]
 	foreach line [ask_list $t list] {
 		lassign $line address size lwp function time
-		dict set truth [expr $address] [list $size $lwp [alias $function] $time]
+		dict set truth [expr {$address + 0}] [list $size $lwp [alias $function] $time]
 	}
 	set seen 0
 	foreach block $blocks {
@@ -500,14 +505,20 @@ proc compare {t blocks {since 0}} {
 		}
 		set name [lindex [dict get $block stack] 0 1]
 		set got [list [dict get $block size] [dict get $block thread] [alias $name]]
-		check {[dict exists $truth $address]} {[format 0x%x $address] ($got) is listed, but not held}
-		set held [lrange [dict get $truth $address] 0 2]
-		check {$held eq $got || [lindex [dict get $truth $address] 3] < $since} {[format 0x%x $address] is listed as $got, but is $held}
+		if {![dict exists $truth $address]} {
+			fail "[format 0x%x $address] ($got) is listed, but not held"
+		}
+		set held [dict get $truth $address]
+		if {[lrange $held 0 2] ne $got && [lindex $held 3] >= $since} {
+			fail "[format 0x%x $address] is listed as $got, but is [lrange $held 0 2]"
+		}
 		dict unset truth $address
 		incr seen
 	}
 	dict for {address held} $truth {
-		check {[lindex $held 3] < $since} {[format 0x%x $address] ($held) is held, but not listed}
+		if {[lindex $held 3] >= $since} {
+			fail "[format 0x%x $address] ($held) is held, but not listed"
+		}
 	}
 	return $seen
 }

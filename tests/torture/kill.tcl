@@ -40,7 +40,7 @@ proc check_survivor {what} {
 		order $::t "more [work 100 10]"
 		order $::t pause
 		live $m "malloc allocations > $::tmp/dump"
-		compare $::t [parse_allocations [slurp $::tmp/dump]] $since
+		compare $::t [parse_heads $::tmp/dump] $since
 		live $m detach
 		live_end $m
 		check_state $::before [pid_of $::t]

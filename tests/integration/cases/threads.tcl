@@ -86,7 +86,7 @@ by_both repeated signals-at-a-kilohertz 60 {
 		order $t "more [work 200 10]"
 		order $t pause
 		live $m "malloc allocations > $::tmp/dump"
-		compare $t [parse_allocations [slurp $::tmp/dump]] $since
+		compare $t [parse_heads $::tmp/dump] $since
 		live_end $m
 	}
 	check {[lindex [order $t signals] 0] > 10} {no signals came}
@@ -104,7 +104,7 @@ by_both repeated signals-all-blocked 60 {
 		order $t "more [work 50 3]"
 		order $t pause
 		live $m "malloc allocations > $::tmp/dump"
-		compare $t [parse_allocations [slurp $::tmp/dump]] $since
+		compare $t [parse_heads $::tmp/dump] $since
 		if {$::engine eq "breakpoint"} {
 			set lwp [lindex [lsearch -inline $before "thread *SigBlk:\tf*"] 1]
 			check {[string match "*$lwp*" [live $m status]]} {status does not name the threads that block SIGTRAP: [live $m status]}
@@ -126,7 +126,7 @@ by_both case signals-own-sigtrap 60 {
 		order $t "more [work 200 10]"
 		order $t pause
 		live $m "malloc allocations > $::tmp/dump"
-		compare $t [parse_allocations [slurp $::tmp/dump]] $since
+		compare $t [parse_heads $::tmp/dump] $since
 		live_end $m
 	}
 	lassign [order $t signals] prof traps raised
