@@ -78,18 +78,23 @@ static void on_tcl_exit(ClientData data)
 /* Tcl gives its panic handler no context. */
 static struct shell *panicking;
 
-/* Tcl does without memory what it can do: nothing. It aborts after this. */
-static void on_panic(const char *format, ...)
+/*
+ * Tcl does without memory what it can do: nothing. Should this return, it would go on with the
+ * memory that it does not have; and exit() has Tcl's handlers run.
+ */
+static NORETURN void on_panic(const char *format, ...)
 {
 	struct shell *shell = take(panicking);
 	va_list ap;
 
+	fputs("mdbg: Tcl: ", stderr);
 	va_start(ap, format);
 	vfprintf(stderr, format, ap);
 	va_end(ap);
 	fputs("\n", stderr);
 	if (shell)
 		shell_detach(shell);
+	_exit(EXIT_FAILURE);
 }
 
 static struct err *init_tcl(struct shell *shell, const char *program)

@@ -121,6 +121,8 @@ struct err *signals_setup(void)
 	if (!err)
 		err = handle(SIGPIPE, on_nothing, true);
 	if (!err)
+		err = handle(SIGXFSZ, on_nothing, true);
+	if (!err)
 		err = handle(SIGTSTP, on_nothing, true);
 	if (!err)
 		err = handle(SIGTTIN, SIG_IGN, false);

@@ -36,8 +36,12 @@ static struct err *map_here(struct region *region, pid_t tid, uint64_t fd)
 	region->fd = open(path, O_RDWR | O_CLOEXEC);
 	if (region->fd < 0)
 		return err_sys("open the log's memory");
-	if (ftruncate(region->fd, (off_t)share_file_size(region->size)) < 0)
-		return err_sys("give the log %llu bytes", (unsigned long long)region->size);
+	if (ftruncate(region->fd, (off_t)share_file_size(region->size)) < 0) {
+		struct err *err = err_sys("give the log %llu bytes",
+					  (unsigned long long)region->size);
+
+		return err->errnum == EFBIG ? err_hint(err, "ulimit -f unlimited") : err;
+	}
 	if (fcntl(region->fd, F_ADD_SEALS, SEALS) < 0)
 		return err_sys("seal the log's size");
 	region->base = mmap(NULL, region->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,

@@ -248,6 +248,14 @@ proc mdbg_command {args} {
 	return [list $::mdbg_program -n {*}[expr {$::engine eq "auto" ? "" : "--engine $::engine"}] {*}$args]
 }
 
+# From now on mdbg runs under these limits, as sh's ulimit takes them: {-d 49152}.
+proc limit_mdbg {args} {
+	set lines [lmap limit $args {string cat "ulimit $limit\n"}]
+	set path [spit $::tmp/limited "#!/bin/sh\n[join $lines ""]exec '$::mdbg_program' \"\$@\"\n"]
+	file attributes $path -permissions 0755
+	set ::mdbg_program $path
+}
+
 # Run mdbg to its end: mdbg ?-limit S? ?-in FILE? ?--? ARG… . Sets ::status (N, or a signal's name), ::out and ::err.
 proc mdbg {args} {
 	set limit 60

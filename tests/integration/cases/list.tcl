@@ -319,12 +319,7 @@ case long-lists 120 {
 	}
 	set n 600000
 	set t [start million]
-	set limited [spit $::tmp/limited [subst {#!/bin/sh
-		ulimit -d [expr {$n * 24 / 1024 + 49152}]
-		exec $::mdbg_program "\$@"
-	}]]
-	file attributes $::tmp/limited -permissions 0755
-	set ::mdbg_program $::tmp/limited
+	limit_mdbg "-d [expr {$n * 24 / 1024 + 49152}]"
 	set m [live_start -p [pid_of $t]]
 	order $t "make $n" 100
 	check {[regexp {allocations currently active\.+ (\d+)\n +of them} [live $m malloc] -> active] && $active == $n} {malloc: $active}

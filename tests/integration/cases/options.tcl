@@ -74,3 +74,33 @@ case errors-in-commands 60 {
 	live_end $m
 	finish $t
 }
+
+# Files that must not grow: an error, and no signal that ends mdbg.
+case limit-on-files 30 {
+	set t [start exact]
+	set before [state [pid_of $t]]
+	limit_mdbg "-f 100"
+	mdbg -q -p [pid_of $t]
+	check_refused 3 "File too large" "ulimit -f"
+	order $t each
+	check_state $before [pid_of $t]
+	mdbg -q -c {puts [string repeat x 1000000]}
+	check {$::status == 1 && [string match "*standard output: File too large*" $::err]} {$::status: $::err}
+	finish $t
+}
+
+# Tcl gives up where it gets no memory: with a word to the user, and nothing left in the target.
+case no-memory-for-a-script 60 {
+	if {![catch {exec grep -q __asan_init $::mdbg_program}]} {
+		skip "the sanitizers take memory of their own"
+	}
+	set t [start exact]
+	set before [state [pid_of $t]]
+	limit_mdbg "-d 150000"
+	mdbg -q -p [pid_of $t] -c {set x [string repeat x 10000000]; while 1 {lappend l ${x}y}} -c {puts after}
+	check {$::status == 1 && [string match "mdbg: Tcl: *alloc*" $::err]} {$::status: $::err}
+	check {$::out eq ""} {$::out}
+	order $t each
+	check_state $before [pid_of $t]
+	finish $t
+}
