@@ -128,6 +128,11 @@ static struct err *print_all(const struct call *call)
 	return table_print(&table, call->out);
 }
 
+static struct err *no_alias(const char *name)
+{
+	return err_hint(err_create(ERR_NOTFOUND, "no alias %s", name), "`alias` lists them");
+}
+
 static struct err *run(struct call *call)
 {
 	const struct alias *alias;
@@ -139,7 +144,7 @@ static struct err *run(struct call *call)
 	alias = find(call->shell, call->argv[0]);
 	if (call->argc == 1) {
 		if (!alias)
-			return err_create(ERR_NOTFOUND, "no alias %s", call->argv[0]);
+			return no_alias(call->argv[0]);
 		out_f(call->out, "%s\n", Tcl_GetString(alias->words));
 		return NULL;
 	}
@@ -149,7 +154,7 @@ static struct err *run(struct call *call)
 	if (nr)
 		return set(call->shell, call->argv[0], words);
 	if (!alias)
-		return err_create(ERR_NOTFOUND, "no alias %s", call->argv[0]);
+		return no_alias(call->argv[0]);
 	Tcl_DeleteCommand(call->shell->tcl, call->argv[0]);
 	return NULL;
 }

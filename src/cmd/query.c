@@ -193,7 +193,7 @@ static struct err *choose(const char *what, const char *word, const char *const 
 		}
 	}
 	return word ? err_create(ERR_USAGE, "'%s' is nothing to %s by", word, what) :
-		      err_create(ERR_USAGE, "a word is missing after %s", what);
+		      err_create(ERR_USAGE, "what to %s by is missing", what);
 }
 
 static struct err *parse_by(struct query *query, int *at)
@@ -333,7 +333,6 @@ struct err *query_sites(const struct call *call, struct query *query)
 	struct site_spec spec = { .sort = SITE_SORT_BYTES,
 				  .limit = UINT64_MAX,
 				  .key_of = stack_names_key };
-	struct filter_order order = { .limit = UINT64_MAX };
 	struct err *err = begin_recorded(call, query);
 	int at = 0, end;
 
@@ -344,7 +343,7 @@ struct err *query_sites(const struct call *call, struct query *query)
 	end = filter_end(query, at);
 	if (end > at)
 		err = filter_parse(end - at, (const char *const *)query->argv + at, ALL_ATTRS,
-				   &query->filter, &order, NULL);
+				   &query->filter, NULL, NULL);
 	if (!err)
 		err = parse_order(call, query, &spec, end);
 	return err ? err : build_sites(call, query, &spec, NULL);

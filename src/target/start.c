@@ -51,6 +51,17 @@ static NORETURN void child(const struct start_spec *spec, int go, int report)
 	_exit(127);
 }
 
+static struct err *cannot_run(const char *program, int errnum)
+{
+	struct err *err;
+
+	errno = errnum;
+	err = err_sys("run %s", program);
+	return errnum == ENOENT && *program && !strchr(program, '/') ?
+		err_hint(err, "it is in no folder of PATH; in this folder it would be ./%s", program) :
+		err;
+}
+
 /* From the seize to PTRACE_EVENT_EXEC. */
 static struct err *to_exec(pid_t pid, const struct start_spec *spec, int report)
 {
@@ -61,10 +72,8 @@ static struct err *to_exec(pid_t pid, const struct start_spec *spec, int report)
 		if (err)
 			return err;
 		if (!WIFSTOPPED(status)) {
-			if (read(report, &errnum, sizeof(errnum)) == sizeof(errnum)) {
-				errno = errnum;
-				return err_sys("run %s", spec->argv[0]);
-			}
+			if (read(report, &errnum, sizeof(errnum)) == sizeof(errnum))
+				return cannot_run(spec->argv[0], errnum);
 			return err_create(ERR_GONE, "run %s: ended before it was executed",
 					  spec->argv[0]);
 		}

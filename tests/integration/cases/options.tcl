@@ -70,6 +70,13 @@ case errors-in-commands 60 {
 	} {
 		live_error $m $command
 	}
+	foreach {command why} {
+		{malloc sites by} {what to group by is missing}
+		{malloc sites since x} {`since` does not belong here}
+		{alias no_such_alias} {no alias no_such_alias}
+	} {
+		check {[string match "*$why*" [live_error $m $command]]} {$command}
+	}
 	live $m status
 	live_end $m
 	finish $t

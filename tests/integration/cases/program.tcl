@@ -53,6 +53,8 @@ case program-that-is-not-there 30 {
 	spit $::tmp/data "no program"
 	mdbg -q -- $::tmp/data
 	check {$::status != 0} {a file of data: $::status}
+	mdbg -q -- no-such-program
+	check_refused 3 "no-such-program: No such file" ./no-such-program
 }
 
 case program-by-path 30 {
