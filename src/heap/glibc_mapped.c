@@ -61,9 +61,10 @@ static uint64_t mapped_length(const struct glibc *glibc, uint64_t page, uint64_t
 	if (!read_header(glibc, page, &header) || (header.size & SIZE_FLAGS) != IS_MMAPPED)
 		return 0;
 	len = header.size & ~SIZE_FLAGS;
-	if (header.prev_size & ~(tail_of(len) ? HUGE_PAGES : 0ull))
+	/* Its length first: the mapping of one as long as all memory would be none. */
+	if (!len || len > end - page || header.prev_size & ~(tail_of(len) ? HUGE_PAGES : 0ull))
 		return 0;
-	return len && len == mapping_of(len) - tail_of(len) && mapping_of(len) <= end - page ? len : 0;
+	return len == mapping_of(len) - tail_of(len) && mapping_of(len) <= end - page ? len : 0;
 }
 
 /* Is there the header of a block that was aligned inside the mapping? */

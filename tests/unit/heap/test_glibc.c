@@ -301,6 +301,22 @@ static void says_what_is_not_certain(void)
 	image_free(&image);
 }
 
+/* Small negative numbers are headers of chunks as long as all memory, but for the end of them. */
+static void passes_by_a_negative_number(void)
+{
+	for (int64_t number = -64; number < 0; number++) {
+		struct heap_walk walk;
+		struct image image;
+
+		make(&image, &versions[7]);
+		image_put(&image, nth_of_kind(&image, CHUNK_MMAPPED, 0)->block - 8, (uint64_t)number);
+		CU_ASSERT_PTR_NULL_FATAL(glibc_walk(&image.source, &walk));
+		CU_ASSERT_FALSE(walk.mmapped_certain);
+		heap_walk_free(&walk);
+		image_free(&image);
+	}
+}
+
 static void finds_what_holds_an_address(void)
 {
 	const struct image_chunk *chunk;
@@ -476,6 +492,7 @@ void suite_glibc(void)
 	CU_add_test(suite, "tells of bad rooms", tells_of_bad_rooms);
 	CU_add_test(suite, "goes on behind a foreign sbrk", goes_on_behind_a_foreign_sbrk);
 	CU_add_test(suite, "says what is not certain", says_what_is_not_certain);
+	CU_add_test(suite, "passes by a negative number", passes_by_a_negative_number);
 	CU_add_test(suite, "finds what holds an address", finds_what_holds_an_address);
 	CU_add_test(suite, "follows a list in hand", follows_a_list_in_hand);
 	CU_add_test(suite, "follows a cache in hand", follows_a_cache_in_hand);
