@@ -65,6 +65,12 @@ static inline unsigned turned_home(uint64_t turned)
 	return (at + (at < 1)) * (unsigned)sizeof(struct log_slot);
 }
 
+/* The other slot of the cache line; of the one beside the tags, itself. */
+static inline unsigned slot_mate(unsigned slot)
+{
+	return slot ? ((slot - 1) ^ 1) + 1 : 0;
+}
+
 static inline unsigned turned_tag(uint64_t turned)
 {
 	return turned & TAG_HASH;

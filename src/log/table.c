@@ -122,6 +122,13 @@ static inline bool slot_claim(struct place *place)
 	return true;
 }
 
+/* The same, as it is now. */
+static inline bool slot_claim_any(struct place *place)
+{
+	place->key = __atomic_load_n(&place->window->slot[place->slot].key, __ATOMIC_RELAXED);
+	return slot_claim(place);
+}
+
 /* CLAIMED -> LIVE, with the contents that are there. */
 static inline void slot_publish(struct place *place, uint64_t address)
 {
@@ -213,6 +220,25 @@ static inline uint64_t *hint_of(const struct log *log, uint64_t hash)
 	return &log->hint[hash >> 16 & (LOG_HINTS - 1)];
 }
 
+/* A slot of the address's line in the newest of few tables, if it has one. */
+static inline bool find_near(const struct log *log, uint64_t hash, uint64_t address,
+			     struct place *place)
+{
+	uint32_t newest = __atomic_load_n(&log->newest, __ATOMIC_RELAXED);
+	struct spot spot;
+
+	if (newest >= TABLES_SMALL)
+		return false;
+	spot = spot_in(log, newest, hash);
+	place->window = spot.first;
+	place->slot = spot.home;
+	place->tag = spot.tag;
+	if (slot_has(place->window, place->slot, address, &place->key))
+		return true;
+	place->slot = slot_mate(spot.home);
+	return slot_has(place->window, place->slot, address, &place->key);
+}
+
 /* Where the address was found last, if it is there. */
 static inline bool find_hinted(const struct log *log, uint64_t hash, uint64_t address,
 			       struct place *place)
@@ -266,7 +292,7 @@ static bool find_all(const struct log *log, uint64_t hash, uint64_t address,
 
 static inline bool find(struct log *log, uint64_t hash, uint64_t address, struct place *place)
 {
-	if (find_hinted(log, hash, address, place))
+	if (find_near(log, hash, address, place) || find_hinted(log, hash, address, place))
 		return true;
 	if (!find_all(log, hash, address, place))
 		return false;
@@ -280,13 +306,14 @@ static bool window_claim(struct log_window *window, const uint64_t *tags, unsign
 	uint64_t set = tags_free(tags);
 	unsigned bit = BIT_OF(home);
 
+	if (!(set & 1ull << bit))
+		bit = BIT_OF(slot_mate(home));
 	if (!(set & 1ull << bit) && set)
 		bit = LANESET_NEXT(set);
 	place->window = window;
 	while (set) {
 		place->slot = LANE_OF(bit);
-		place->key = __atomic_load_n(&window->slot[place->slot].key, __ATOMIC_RELAXED);
-		if (slot_claim(place))
+		if (slot_claim_any(place))
 			return true;
 		set &= ~(1ull << bit);
 		bit = set ? LANESET_NEXT(set) : 0;
@@ -336,6 +363,33 @@ static bool claim(struct log *log, uint64_t hash, struct place *place)
 	}
 }
 
+/*
+ * The address's ghost stands in an older table: if the short way can have a slot in the newest one,
+ * take that, and have the ghost forgotten. Who dies in between leaves the ghost, or nothing.
+ */
+static bool claim_nearer(struct log *log, uint64_t hash, const struct place *ghost,
+			 struct place *ret)
+{
+	uint32_t newest = __atomic_load_n(&log->newest, __ATOMIC_RELAXED);
+	uint64_t old = ghost->key;
+	struct spot spot;
+
+	if (newest >= TABLES_SMALL || ghost->window >= log->table[newest].window)
+		return false;
+	spot = spot_in(log, newest, hash);
+	*ret = (struct place){ .window = spot.first, .slot = spot.home, .tag = spot.tag };
+	if (!slot_claim_any(ret)) {
+		ret->slot = slot_mate(spot.home);
+		if (!slot_claim_any(ret))
+			return false;
+	}
+	/* If it fails, somebody else has claimed it, and it is no ghost of this address any more. */
+	__atomic_compare_exchange_n(&ghost->window->slot[ghost->slot].key, &old,
+				    (old & KEY_SEQUENCE) + KEY_SEQUENCE_ONE, false,
+				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+	return true;
+}
+
 /* Where the short way begins from now on. */
 static inline void note_newest(struct log *log)
 {
@@ -362,8 +416,8 @@ NOINLINE bool table_insert(struct log *log, uint64_t address, uint64_t size, uin
 {
 	uint64_t hash = hash_address(address);
 	uint32_t thread = slot_stack_thread(stack);
+	struct place place, nearer;
 	struct log_record old;
-	struct place place;
 	bool found;
 
 	old.address = 0;
@@ -371,6 +425,8 @@ NOINLINE bool table_insert(struct log *log, uint64_t address, uint64_t size, uin
 	found = address_fits(address) && find(log, hash, address, &place);
 	if (found && (place.key & KEY_STATE) == KEY_LIVE) {
 		replace_old(log, &place, thread, &old);
+	} else if (found && claim_nearer(log, hash, &place, &nearer)) {
+		place = nearer;
 	} else if (!found || !slot_claim(&place)) {
 		if (!address_fits(address) || !claim(log, hash, &place)) {
 			account_add(log, thread, LOG_ACCOUNT(table_full), 1);

@@ -66,7 +66,8 @@
  * never cleared again) nobody needs to look there. All who store it store the same. The first slot
  * tried, in an empty window, is one picked by the hash ("home"); a search in the newest table looks
  * there before it reads the tags (quick.h), which in small tables saves a cache line and much
- * arithmetic. Which table is the newest a writer remembers of its last long search: it is where it
+ * arithmetic. The next ones are the other slot of the same cache line (slot_mate), which a search in
+ * the newest of few tables looks at next, and then any. Which table is the newest a writer remembers of its last long search: it is where it
  * looks first, no more, so that it may be wrong.
  *
  * Hints
@@ -78,6 +79,14 @@
  * looks at it would lead to a slot of another address, and a cache miss for nothing. The slot's key
  * says whether it is still so, and since an address is in one key at most, it is then as good as
  * found. All writers share it and store to it as they like.
+ *
+ * Moves
+ *
+ * Of an address that comes again and has its ghost in an older table the insert claims a slot of its
+ * line in the newest one, if it can have one and there are few tables, and has the ghost forgotten
+ * (the address goes out of its key, by a compare and swap, before the new one is published): the
+ * blocks that a program takes and gives all the time were there first, and would go the long way
+ * for ever. Where they then are they stay: moved by others' claims alone.
  *
  * Growth
  *
@@ -125,6 +134,7 @@
  *						find it,
 	since they do not ask whether the tag is live; claims look at the key
  *	in a replace				the old record and the slot are lost; the new one was not in yet
+ *	in a move				as after the claim; the ghost may be gone
  *	in growth				nothing: it is a single store
  *	between a record and its account	the sums are off by one
  *

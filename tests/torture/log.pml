@@ -166,7 +166,44 @@ inline fill(t)
 #endif
 }
 
-/* Claim the ghost of me if there is one, else any slot; ok says whether that worked. */
+/* Claim the other slot instead, by its key alone, and then have the ghost in slot f forgotten. */
+inline claim_nearer()
+{
+	d_step {
+		g = f;
+		gq = kq;
+		f = 1 - g;
+		ks = s[f].state;
+		ka = s[f].address;
+		kq = s[f].sequence
+	};
+	claim_slot();
+	if
+#ifdef BROKEN_FORGET
+	:: ok
+#else
+	:: ok ->
+		d_step {
+			if
+			:: s[g].state == FREE && s[g].address == me && s[g].sequence == gq ->
+				s[g].address = 0;
+				s[g].sequence = (gq + 1) % SEQUENCES
+			:: else
+			fi
+		}
+#endif
+	:: else ->
+		d_step {
+			f = g;
+			ks = FREE;
+			ka = me;
+			kq = gq
+		};
+		claim_slot()
+	fi
+}
+
+/* Claim the ghost of me if there is one, or a nearer slot, else any; ok says whether that worked. */
 inline claim()
 {
 	find();
@@ -176,6 +213,7 @@ inline claim()
 #endif
 	if
 	:: f != NONE -> ka = me; assert(ks == FREE); claim_slot()
+	:: f != NONE -> assert(ks == FREE); claim_nearer()
 	:: else
 	fi;
 	if
@@ -252,7 +290,9 @@ inline forget()
 		f = 0;
 		ks = 0;
 		ka = 0;
-		kq = 0
+		kq = 0;
+		g = 0;
+		gq = 0
 	}
 }
 
@@ -266,7 +306,7 @@ inline tick()
 
 proctype writer(byte me) provided (_pid != 2 || !killed)
 {
-	byte f, ks, ka, kq, mine, round;
+	byte f, ks, ka, kq, g, gq, mine, round;
 	bit ok;
 
 	do

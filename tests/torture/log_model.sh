@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # log_model.sh [quick|long]: check the model of the log's slot protocol (log.pml) in all interleavings, and that the model
 # can fail: each BROKEN variant must. The quick form takes seconds, the long one minutes and
-# a gigabyte. Status 77: no spin here.
+# four gigabytes. Status 77: no spin here.
 
 set -u
 model=$(cd "$(dirname "$0")" && pwd)/log.pml
@@ -42,6 +42,7 @@ expect none -DROUNDS=1 -DKILL
 expect some -DROUNDS=1 -DWORD -DBROKEN_FILL
 expect some -DROUNDS=2 -DBROKEN_TAG
 expect some -DROUNDS=2 -DBROKEN_GHOST
+expect some -DROUNDS=2 -DBROKEN_FORGET
 if [ "${1-}" != quick ]; then
 	expect none -DROUNDS=1 -DWORD
 	expect some -DROUNDS=1 -DWORD -DBROKEN_SEQUENCE

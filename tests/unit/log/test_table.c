@@ -479,6 +479,55 @@ static void test_hints(void)
 	region_close(&log_);
 }
 
+/* Addresses, live or not, in slots of a table; each one's bit is set in seen, and was not before. */
+static unsigned keys_in(const struct log_table *table, uint8_t *seen, unsigned nr)
+{
+	unsigned keys = 0;
+
+	for (uint32_t i = 0; i < table->nr; i++) {
+		for (unsigned slot = 0; slot < WINDOW_SLOTS; slot++) {
+			uint64_t address = table->window[i].slot[slot].key & KEY_ADDRESS;
+			uint64_t number = (address - BASE) / 48;
+
+			if (!address)
+				continue;
+			CU_ASSERT_TRUE_FATAL(number < nr && !seen[number]);
+			seen[number] = 1;
+			keys++;
+		}
+	}
+	return keys;
+}
+
+/* Who comes again moves to the newest of two tables, and leaves nothing in the older one. */
+static void test_move_to_newest(void)
+{
+	enum { NR = 60000 };
+	uint8_t *seen = calloc(2, NR);
+	unsigned old[2];
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(seen);
+	open_log(REGION);
+	for (unsigned round = 0; round < 2; round++) {
+		for (uint64_t i = 0; i < NR; i++) {
+			struct log_record one = record(BASE + i * 48, round * NR + i + 1);
+
+			CU_ASSERT_TRUE_FATAL(log_insert(&log_, &one, NULL));
+		}
+		CU_ASSERT_EQUAL_FATAL(log_.header->tables, 2);
+		CU_ASSERT_EQUAL(scanned(&log_), NR);
+		old[round] = keys_in(&log_.table[0], seen + round * NR, NR);
+		CU_ASSERT_EQUAL(old[round] + keys_in(&log_.table[1], seen + round * NR, NR), NR);
+		for (uint64_t i = 0; i < NR; i++)
+			CU_ASSERT_TRUE_FATAL(log_remove(&log_, BASE + i * 48, thread_, NULL));
+	}
+	/* But for those whose cache line is taken. */
+	CU_ASSERT_TRUE(old[1] < old[0] / 4);
+	region_check_sums(&log_, 0);
+	region_close(&log_);
+	free(seen);
+}
+
 static void add_tests(CU_pSuite suite)
 {
 	CU_add_test(suite, "insert and remove", test_insert_remove);
@@ -487,6 +536,7 @@ static void add_tests(CU_pSuite suite)
 	CU_add_test(suite, "largest fields", test_fields);
 	CU_add_test(suite, "the short way", test_quick);
 	CU_add_test(suite, "hints", test_hints);
+	CU_add_test(suite, "a move to the newest table", test_move_to_newest);
 	CU_add_test(suite, "odd addresses", test_odd_addresses);
 	CU_add_test(suite, "replaced", test_replaced);
 	CU_add_test(suite, "restore", test_restore);
