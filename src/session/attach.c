@@ -38,6 +38,8 @@
 #include "target/start.h"
 #include "target/target.h"
 
+#define REST	5	/* times the length of a stop, before the next one */
+
 struct job {
 	struct session *session;
 	pid_t pid;
@@ -113,9 +115,9 @@ static struct err *borrow_for(struct session *session, struct remote *remote,
 
 /*
  * fn makes remote calls: in a stop of its own, unless the target is stopped anyway. Where all
- * processors are busy a thread that was held has to wait for one; that the next stop does not take
- * it before it has run, which would add up to one long pause, the target is let run for twice as
- * long as it stood.
+ * processors are busy a thread that was held has to wait for one; so that the next stop does not
+ * take it before it has run, which would add up to one long pause, the target is let run for some
+ * times as long as it stood.
  */
 static struct err *in_stop(struct session *session,
 			   struct err *(*fn)(struct session *session, struct remote *remote))
@@ -140,7 +142,7 @@ static struct err *in_stop(struct session *session,
 			target_resume(target);
 	}
 	if (!err && !was)
-		target_attend(target, 2 * (tracer_now() - start));
+		target_attend(target, REST * (tracer_now() - start));
 	return err;
 }
 

@@ -6,17 +6,16 @@
  *
  * - Who waits in a system call notices nothing of a stop, as long as nobody wakes him. So those are
  *   stopped first, and those who are busy when the others stand. But each runs to his stop, on
- *   processors that the busy may have: as soon as one does not come at once, the busy are asked as
+ *   processors that the busy may have: when nobody comes any more, or not soon, the busy are asked as
  *   well, which sets the processors free.
+ * - Before a stop the tracer sleeps for a moment. Having worked up to there, with its time slice used
+ *   up, it would give way to the busy for a whole tick (4 ms) in the middle.
  * - Who was stopped first goes on first, the busy last. Before the others they would take the
- *   processor away from the tracer, up to the next tick, with everybody else still standing (seen:
- *   a thread that was to wake stood for 3 to 8 ms). Who waits takes a few microseconds to wait again.
- * - In a pass in which it asks all, or lets all go, the tracer goes before all others
- *   (tracer_hurry). Else, with its time slice used up, it would give way to each thread that it
- *   wakes, and to the busy for a whole tick: 300 threads were asked in 1.2 ms, or 4, and not in
- *   0.15. Not while it waits, as those for whom it does may need its processor (a stop then took
- *   some ten ms now and then). Where mdbg may not go first, a moment of sleep before a stop gives it
- *   a new slice.
+ *   processor away from the tracer, with everybody else still standing (seen: a thread that was to
+ *   wake stood for 3 to 8 ms). Who waits takes a few microseconds to wait again.
+ * - While it lets them go the tracer goes before all others (tracer_hurry): 300 threads then take
+ *   0.3 ms, and 1 to 4 where it gives way to each that it wakes. Not while it stops them: who is
+ *   waited for may need its processor (a stop then took some ten ms now and then).
  */
 
 #include <sys/ptrace.h>
@@ -38,8 +37,9 @@
 #define STUCK_NS	(1000 * NS_PER_MS)
 /* How long one thread is waited for before any other that has stopped is heard. */
 #define IN_TURN_NS	NS_PER_MS
-/* The same while the busy run: then they are asked, too. */
+/* The same while the busy run, and how long they are let run at most. */
 #define AT_ONCE_NS	50000ull
+#define BUSY_NS		NS_PER_MS
 /* The tracer's sleep before a stop. */
 #define REST_NS		100000
 
@@ -214,12 +214,13 @@ static struct err *wait_stopped(struct target *target)
 static struct err *stop_all(struct target *target)
 {
 	static const struct timespec rest = { .tv_nsec = REST_NS };
+	uint64_t end;
 
 	nanosleep(&rest, NULL);
-	tracer_hurry(target->tracer, true);
 	each_that_is(target, false, interrupt_one);
-	tracer_hurry(target->tracer, false);
-	wait_in_turn(target, false, AT_ONCE_NS);
+	end = tracer_now() + BUSY_NS;
+	while (wait_in_turn(target, false, AT_ONCE_NS) && tracer_now() < end)
+		;
 	/* All that have not stopped: who was busy may be seen otherwise by now. */
 	each_that_is(target, true, interrupt_one);
 	each_that_is(target, false, interrupt_one);
