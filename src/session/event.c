@@ -28,6 +28,19 @@ static bool wanted(const struct session *session, enum session_event_kind kind)
 		kind == SESSION_EVENT_WARNING || session->wanted >> kind & 1;
 }
 
+/* Once they are half of all, so that each is moved once at most. */
+static void drop_taken(struct session *session)
+{
+	size_t left = session->events.nr - session->first_event;
+
+	if (!session->first_event || session->first_event < left)
+		return;
+	memmove(session->events.at, session->events.at + session->first_event,
+		left * sizeof(*session->events.at));
+	session->events.nr = left;
+	session->first_event = 0;
+}
+
 void session_push_event(struct session *session, const struct session_event *event)
 {
 	uint64_t one = 1;
@@ -40,8 +53,9 @@ void session_push_event(struct session *session, const struct session_event *eve
 	 * Of what somebody merely wants to see there may be too much; an end must not be lost for
 	 * that.
 	 */
-	if (session->events.nr < EVENTS_MAX || event->kind == SESSION_EVENT_EXIT ||
-	    event->kind == SESSION_EVENT_EXEC)
+	drop_taken(session);
+	if (session->events.nr - session->first_event < EVENTS_MAX ||
+	    event->kind == SESSION_EVENT_EXIT || event->kind == SESSION_EVENT_EXEC)
 		pushed = !vec_push(&session->events, *event);
 	pthread_mutex_unlock(&session->lock);
 	if (!pushed)
@@ -71,13 +85,12 @@ static bool pop(struct session *session, struct session_event *ret)
 	bool have;
 
 	pthread_mutex_lock(&session->lock);
-	have = session->events.nr > 0;
-	if (have) {
-		*ret = session->events.at[0];
-		vec_remove(&session->events, 0);
-	}
+	have = session->first_event < session->events.nr;
+	if (have)
+		*ret = session->events.at[session->first_event++];
 	/* The descriptor is readable as long as there are more. */
-	while (session->events.nr == 0 && read(session->event_fd, &count, sizeof(count)) > 0)
+	while (session->first_event == session->events.nr &&
+	       read(session->event_fd, &count, sizeof(count)) > 0)
 		continue;
 	pthread_mutex_unlock(&session->lock);
 	return have;

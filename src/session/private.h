@@ -95,6 +95,7 @@ struct session {
 
 	pthread_mutex_t lock;
 	VEC(struct session_event) events;
+	size_t first_event;		/* those before it are taken */
 	int event_fd;
 	_Atomic uint32_t wanted;
 };

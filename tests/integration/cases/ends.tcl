@@ -118,6 +118,28 @@ by_both case signals-reach-the-target 30 {
 	finish $t
 }
 
+# Events that come while mdbg does something else are all there afterwards.
+case events-wait 30 {
+	set t [start_in {} hard -t 2 -x handle]
+	set m [live_start -p [pid_of $t]]
+	set traps 0
+	exec mkfifo $::tmp/fifo
+	live $m {set nr 0; mdbg::on signal {incr ::nr}}
+	foreach round {1 2 3} {
+		chan configure $m -blocking 1
+		puts $m "exec cat $::tmp/fifo"
+		flush $m
+		for {set i 0} {$i < 50 * $round} {incr i} {
+			check {[order $t trap] == [incr traps]} {a trap is lost}
+		}
+		close [open $::tmp/fifo w]
+		live_answer $m 30
+		live $m "wait until {\$::nr == $traps} timeout 20"
+	}
+	live_end $m
+	finish $t
+}
+
 # The report of a debug malloc, by the script for it; what is there in the end is the truth.
 by_both case ends-with-a-report 30 {
 	set script $::here/../../scripts/report-at-exit.tcl
