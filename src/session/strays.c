@@ -93,7 +93,7 @@ static bool in_segments(const struct module *module, uint64_t address)
 	const struct elf_segment *segment;
 	size_t nr = 0;
 
-	if (!module->elf)
+	if (!module->elf || address < module->start || address >= module->end)
 		return false;
 	segment = elf_file_segments(module->elf, &nr);
 	for (size_t i = 0; i < nr; i++)

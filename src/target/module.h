@@ -32,7 +32,7 @@
 
 struct module {
 	char *path;		/* as the target sees it, "[vdso]" */
-	uint64_t start, end;	/* all its mappings */
+	uint64_t start, end;	/* all its mappings; of one that is there in part, its code */
 	uint64_t exec_start, exec_end;	/* its executable mappings (what rows are of) */
 	uint64_t bias;		/* process address - file address */
 	uint32_t dev_major, dev_minor;

@@ -125,9 +125,14 @@ static void extend_by_segment(struct range *exec, const struct module *module,
 	}
 }
 
+/*
+ * What has only a piece of its code there is that piece, and no more: a program may map some of its own
+ * file a second time (V8 has its builtins near the code that it makes). Whatever else would lie around
+ * it is somebody else's.
+ */
 bool module_place(struct module *module, const struct proc_maps *maps)
 {
-	struct range all = { 0, 0 }, exec = { 0, 0 }, range;
+	struct range all = { 0, 0 }, code = { 0, 0 }, exec = { 0, 0 }, range;
 	size_t nr, i;
 	const struct elf_segment *segment = elf_file_segments(module->elf, &nr);
 
@@ -135,9 +140,13 @@ bool module_place(struct module *module, const struct proc_maps *maps)
 		if (!segment_range(&segment[i], module->bias, &range))
 			continue;
 		extend(&all, range);
-		if (segment[i].exec)
-			extend_by_segment(&exec, module, maps, range);
+		if (!segment[i].exec)
+			continue;
+		extend(&code, range);
+		extend_by_segment(&exec, module, maps, range);
 	}
+	if (exec.start != code.start || exec.end != code.end)
+		all = exec;
 	module->start = all.start;
 	module->end = all.end;
 	module->exec_start = exec.start;

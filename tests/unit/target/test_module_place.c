@@ -121,6 +121,24 @@ static void library(void)
 	elf_file_close(elf);
 }
 
+/* A piece of its code is mapped once more, between memory of others. */
+static void piece(void)
+{
+	struct elf_file *elf = make_elf(ET_DYN, usual, ARRAY_SIZE(usual));
+	struct module module;
+
+	CU_ASSERT_TRUE(place(elf, USUAL_HEADERS USUAL_TEXT USUAL_REST
+			     "20002000-20003000 rw-p 00000000 00:00 0 \n"
+			     "20003000-20005000 r-xp 00003000 08:01 99     /lib/a.so\n"
+			     "20005000-20100000 rw-p 00000000 00:00 0 \n", 7, &module));
+	CU_ASSERT_EQUAL(module.bias, 0x20000000);
+	CU_ASSERT_EQUAL(module.start, 0x20003000);
+	CU_ASSERT_EQUAL(module.end, 0x20005000);
+	CU_ASSERT_EQUAL(module.exec_start, 0x20003000);
+	CU_ASSERT_EQUAL(module.exec_end, 0x20005000);
+	elf_file_close(elf);
+}
+
 static void split_text(void)
 {
 	struct elf_file *elf = make_elf(ET_DYN, usual, ARRAY_SIZE(usual));
@@ -314,6 +332,7 @@ void suite_module_place(void)
 	CU_pSuite suite = CU_add_suite("module_place", NULL, NULL);
 
 	CU_add_test(suite, "a library", library);
+	CU_add_test(suite, "a piece of a file", piece);
 	CU_add_test(suite, "text split by mprotect", split_text);
 	CU_add_test(suite, "text in anonymous and huge pages", replaced_text);
 	CU_add_test(suite, "a program at a fixed address, with a hole", fixed_address);
