@@ -209,6 +209,11 @@ struct arch {
 	 * neither kind of probe can tell it from a call.
 	 */
 	bool (*loops_at)(const uint8_t *code, size_t len, uint64_t start, uint64_t patch);
+	/*
+	 * The target of the next direct jump (no call), from *at on, that leaves the len bytes of code, which
+	 * lie at start; *at is moved behind it. 0: there is no other, or bytes do not decode.
+	 */
+	uint64_t (*jump_out)(const uint8_t *code, size_t len, uint64_t start, size_t *at);
 	struct err *(*stub)(const struct stub_spec *spec, struct stub *ret);
 	/* ERR_UNSUPPORTED: numbers that are out of the bounds given with struct thunk_spec. */
 	struct err *(*thunk)(const struct thunk_spec *spec, struct thunk *ret);

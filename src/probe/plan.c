@@ -331,6 +331,8 @@ static void decide(struct finding *finding)
 			choose_engine(probes, probe);
 		if (probe->state == PROBE_PLANNED && probe->fn)
 			find_nothrow(probe);
+		if (probe->state == PROBE_PLANNED && probe->fn == probes->plain_free)
+			probe_find_tails(probes->target->arch, probe);
 	}
 	if (finding->first == probes->all.nr)
 		return;

@@ -44,6 +44,7 @@
  * SIGTRAP: it is put back, and so is the thread's mask (sigtrap.c).
  *
  *	plan.c		which functions, which engine
+ *	tail.c		who may be in `free` without a trace of it
  *	arm.c		putting in		disarm.c	taking out
  *	state.c		the agent's state: log, module map, probes as the agent sees them
  *	clear.c		nobody may stand where a jump goes
@@ -83,6 +84,12 @@ enum probe_engine { PROBE_JUMP, PROBE_BREAKPOINT };
 /* What the user asked for. AUTO: jump wherever it is safe, function by function. */
 enum probe_policy { PROBE_AUTO, PROBE_ONLY_JUMP, PROBE_ONLY_BREAKPOINT };
 
+#define PROBE_TAILS	24u
+
+struct probe_code {
+	uint64_t start, len;
+};
+
 struct probe {
 	const struct alloc_function *fn;	/* NULL: the loader's debugger hook */
 	struct module *module;
@@ -103,6 +110,8 @@ struct probe {
 	uint64_t thunk_at;		/* the thunk's address; 0: none */
 	struct displaced displaced;
 	struct thunk thunk;
+	struct probe_code tail[PROBE_TAILS];	/* of `free`: it, and where it goes on (tail.c) */
+	uint32_t nr_tails;
 	bool gone;			/* REFUSED, since the user has deleted it */
 	/* REFUSED: why. A breakpoint under PROBE_AUTO: why it is no jump. */
 	char why[512];
@@ -208,6 +217,9 @@ struct err *probes_disarm(struct probes *probes, bool *left_ret) MUST_CHECK;
  * can be done.
  */
 struct err *probes_clean_child(struct probes *probes, struct target *child) MUST_CHECK;
+
+/* Set its tails, from the file. */
+void probe_find_tails(const struct arch *arch, struct probe *probe);
 
 /* From now on the traps of a filled probe are known by their addresses. */
 struct err *probes_add_traps(struct probes *probes, struct probe *probe) MUST_CHECK;

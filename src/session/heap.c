@@ -401,7 +401,7 @@ static struct err *look(struct job *job)
 
 /*
  * Damage that is there while nobody is inside the allocator stays. Not all who are inside are known
- * (where free jumps to its last part there is no trace of it on the stack), so it takes a few looks.
+ * (who ends a thread's cache, or has gone from free by a jump that cannot be followed), so it takes a few looks.
  */
 static bool is_certain(const struct job *job)
 {

@@ -3,12 +3,12 @@
  * Taking a view of a target that stands still.
  *
  * A thread that is inside the allocator is told by its stack: a return address in one of our areas
- * (all functions but free keep one there), or in a probed function (free, which is recorded first,
- * keeps none). Neither would do alone: aligned_alloc and others jump to their last part, and are no
- * longer on the stack, while malloc_consolidate, below them, has a fastbin's chunks in hand. Walks
- * leave out our frames, so that who stands in one is noted as the walk comes through. What is inside
- * an earlier mdbg's code cannot be told by this one's areas: as long as that is there, all threads
- * count as inside.
+ * (all functions but free keep one there), or in a probed function, or in what free ends by jumping
+ * to (free, which is recorded first, keeps no frame of ours: probe/tail.c). Neither would do alone:
+ * aligned_alloc and others jump to their last part, and are no longer on the stack, while
+ * malloc_consolidate, below them, has a fastbin's chunks in hand. Walks leave out our frames, so that
+ * who stands in one is noted as the walk comes through. What is inside an earlier mdbg's code cannot
+ * be told by this one's areas: as long as that is there, all threads count as inside.
  */
 
 #include "session/view.h"
@@ -43,14 +43,23 @@ static bool in_function(const struct probe *probe, uint64_t pc)
 	       pc - probe->address < size;
 }
 
+static bool in_tail(const struct probe *probe, uint64_t pc)
+{
+	for (uint32_t i = 0; i < probe->nr_tails; i++)
+		if (pc - probe->tail[i].start < probe->tail[i].len)
+			return true;
+	return false;
+}
+
 static bool in_allocator(const struct probes *probes, uint64_t pc)
 {
 	for (size_t i = 0; i < probes->all.nr; i++) {
 		const struct probe *probe = probes->all.at[i];
 
 		/* Functions are short: who is farther away is not asked for its extent. */
-		if (probe->fn && probe->state == PROBE_ACTIVE && pc - probe->address < 65536 &&
-		    in_function(probe, pc))
+		if (probe->fn && probe->state == PROBE_ACTIVE &&
+		    (in_tail(probe, pc) ||
+		     (pc - probe->address < 65536 && in_function(probe, pc))))
 			return true;
 	}
 	return false;

@@ -97,6 +97,18 @@ static bool x86_64_loops_at(const uint8_t *code, size_t len, uint64_t start, uin
 	return branches_into(code, len, start, patch, patch + 1, false, &target) && target;
 }
 
+static uint64_t x86_64_jump_out(const uint8_t *code, size_t len, uint64_t start, size_t *at)
+{
+	struct insn insn;
+
+	while (*at < len && insn_decode(code + *at, len - *at, start + *at, &insn)) {
+		*at += insn.len;
+		if ((insn.kind == INSN_JUMP || insn.kind == INSN_JCC) && insn.target - start >= len)
+			return insn.target;
+	}
+	return 0;
+}
+
 const struct arch arch_x86_64 = {
 	.name			= "x86_64",
 	.elf_machine		= EM_X86_64,
@@ -136,6 +148,7 @@ const struct arch arch_x86_64 = {
 	.jump			= x86_64_jump,
 	.jumps_into		= x86_64_jumps_into,
 	.loops_at		= x86_64_loops_at,
+	.jump_out		= x86_64_jump_out,
 	.stub			= x86_64_stub,
 	.thunk			= x86_64_thunk,
 	.thunk_cfa		= x86_64_thunk_cfa,

@@ -131,6 +131,22 @@ static void test_jumps_into(void)
 	CU_ASSERT_FALSE(arch->jumps_into(code, 0, 0x401000, 0, UINT64_MAX, NULL));
 }
 
+static void test_jump_out(void)
+{
+	/* je +0x10; jmp -4; call +0x100; jmp +0x200; jne -0x20; jmp rax; ret */
+	static const uint8_t code[] = "\x74\x10\xeb\xfc\xe8\x00\x01\x00\x00\xe9\x00\x02\x00\x00"
+				      "\x75\xe0\xff\xe0\xc3";
+	size_t len = sizeof(code) - 1, at = 0;
+
+	CU_ASSERT_EQUAL(arch->jump_out(code, len, 0x401000, &at), 0x40100e + 0x200);
+	CU_ASSERT_EQUAL(arch->jump_out(code, len, 0x401000, &at), 0x401010 - 0x20);
+	CU_ASSERT_EQUAL(arch->jump_out(code, len, 0x401000, &at), 0);
+	CU_ASSERT_EQUAL(at, len);
+	at = 0;
+	CU_ASSERT_EQUAL(arch->jump_out(code, 4, 0x401000, &at), 0x401012);
+	CU_ASSERT_EQUAL(arch->jump_out((const uint8_t *)"\x06\xeb\x7f", 3, 0x401000, &(size_t){ 0 }), 0);
+}
+
 static void test_loops_at(void)
 {
 	/* 0: nop; 1: call 0; 6: jmp 1; 8: ret */
@@ -175,5 +191,6 @@ void suite_arch(void)
 	CU_add_test(suite, "jumps", test_jump);
 	CU_add_test(suite, "branches into a range", test_jumps_into);
 	CU_add_test(suite, "loops at the patch", test_loops_at);
+	CU_add_test(suite, "jumps out", test_jump_out);
 	CU_add_test(suite, "length and text of an instruction", test_insn);
 }
