@@ -172,6 +172,7 @@ struct arch {
 	uint8_t dwarf_ra;	/* the return address column of the CFI */
 
 	uint32_t red_zone;	/* bytes below SP that belong to the function */
+	uint64_t entry_flags;	/* of the flags' register, as at a function's entry */
 	/*
 	 * Offset from the thread pointer to the address of its table of TLS blocks, and how far behind
 	 * the table's start that address is (glibc).

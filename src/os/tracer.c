@@ -605,6 +605,13 @@ struct err *tracer_get_xstate(pid_t tid, void *buf, size_t room, size_t *len_ret
 	return err;
 }
 
+struct err *tracer_set_xstate(pid_t tid, const void *buf, size_t len)
+{
+	struct iovec iov = { (void *)(uintptr_t)buf, len };
+
+	return request(PTRACE_SETREGSET, tid, NT_X86_XSTATE, (uintptr_t)&iov, "set extended state");
+}
+
 struct err *tracer_get_sigmask(pid_t tid, uint64_t *ret)
 {
 	return request(PTRACE_GETSIGMASK, tid, sizeof(*ret), (uintptr_t)ret, "get signal mask");

@@ -272,6 +272,73 @@ struct err *remote_call(struct remote *remote, long nr, const uint64_t *args, un
 	return NULL;
 }
 
+/* The function has entered the kernel by way of its return address. */
+static bool has_returned(const struct remote *remote, const struct regs *regs)
+{
+	const struct arch *arch = arch_of(remote);
+
+	return regs_get(regs, arch->orig_syscall) == SYS_rt_sigreturn &&
+	       regs_get(regs, arch->sp) == remote->frame + sizeof(uint64_t);
+}
+
+static struct err *to_return(struct remote *remote)
+{
+	pid_t tid = remote->thread->tid;
+	struct regs regs;
+	struct err *err;
+
+	do {
+		err = to_syscall_stop(remote);
+		if (!err)
+			err = tracer_get_regs(tid, &regs);
+	} while (!err && !has_returned(remote, &regs));
+	return err;
+}
+
+static struct err *run_function(struct remote *remote, uint64_t address, uint64_t arg)
+{
+	const struct arch *arch = arch_of(remote);
+	pid_t tid = remote->thread->tid;
+	struct regs regs = call_regs(remote, 0);
+	struct err *err;
+
+	regs_set(&regs, arch->pc, address);
+	regs_set(&regs, arch->flags, arch->entry_flags);
+	regs_set(&regs, arch->arg[0], arg);
+	err = tracer_set_regs(tid, &regs);
+	if (err)
+		return err;
+	remote->in_function = true;
+	err = to_return(remote);
+	if (err)
+		return err;
+	regs = call_regs(remote, SYS_getpid);
+	err = tracer_set_regs(tid, &regs);
+	if (err)
+		return err;
+	remote->in_function = false;
+	return to_syscall_stop(remote);		/* exit, of no call */
+}
+
+struct err *remote_function(struct remote *remote, uint64_t address, uint64_t arg)
+{
+	AUTO_FREE uint8_t *xstate = malloc(REMOTE_FRAME_MAX);
+	pid_t tid = remote->thread->tid;
+	size_t len;
+	struct err *err;
+
+	if (!xstate)
+		return err_nomem;
+	if (remote->away)
+		return err_create(ERR_TIMEOUT, "thread %d is in another call still", tid);
+	err = tracer_get_xstate(tid, xstate, REMOTE_FRAME_MAX, &len);
+	if (!err)
+		err = run_function(remote, address, arg);
+	if (!err)
+		err = tracer_set_xstate(tid, xstate, len);
+	return err ? err_wrap(err, "remote function") : NULL;
+}
+
 struct err *remote_scratch(struct remote *remote, const void *bytes, size_t len, uint64_t *ret)
 {
 	*ret = remote->frame - REMOTE_SCRATCH;
@@ -333,6 +400,10 @@ struct err *remote_end(struct remote *remote)
 	if (remote->lost)
 		return err_create(ERR_GONE, "the thread that was borrowed has ended");
 	target = thread->target;
+	if (remote->in_function) {
+		leave_to_frame(remote);
+		return err_create(ERR_TIMEOUT, "thread %d is in a function still", thread->tid);
+	}
 	/* The kernel must not take what is in the registers for a system call to restart. */
 	err = to_event_stop(remote);
 	if (remote->lost)

@@ -24,6 +24,16 @@
  * off by an interrupt. Where that does not help either (the thread sleeps uninterruptibly) the thread
  * is left to the frame, which must then stay as it is: it is `stuck`, and restores itself one day.
  *
+ * A function of the target's (remote_function) is entered in place of step 2's `syscall; ret`, with the same
+ * return address, so that it completes itself as well: it runs to its end, and returns into
+ * rt_sigreturn. It is let run from one system call to the next. At the entry of rt_sigreturn, which
+ * nobody else makes with this SP, all registers are set at once: to those of step 2, and no system
+ * call (-1) in place of the one that was entered. So the thread is where it is after any other call,
+ * and never half way between. A function must not be broken off, since it may hold a lock: if it does
+ * not come back it is left to its frame. It changes what a system call does not: vector registers,
+ * which are put back before all others (the frame has them, too), what lies below the frame, where
+ * nothing is anybody's, and errno, which nobody can put back: see session/trim.h.
+ *
  * A PC in a restartable sequence (rseq) is moved to its abort handler first, as the kernel does for
  * a signal. Under a seccomp filter the filter is suspended (needs CAP_SYS_ADMIN), else ERR_PERM: a
  * wrong call would kill the target. A thread whose calls are dispatched to itself (SIGSYS) is not
@@ -57,6 +67,7 @@ struct remote {
 	bool resend_stop;		/* a SIGSTOP came meanwhile */
 	bool lost;			/* the thread was killed */
 	bool away;			/* in a call that has taken longer than limit */
+	bool in_function;		/* which does not come back */
 	bool seccomp;			/* its filter is suspended */
 	pid_t made;			/* whom a call has made (clone), as mdbg sees him; 0 */
 	uint8_t saved[REMOTE_SCRATCH + REMOTE_FRAME_MAX];
@@ -67,6 +78,12 @@ struct err *remote_begin(struct thread *thread, struct remote *ret) MUST_CHECK;
 /* *ret is the result, 0 or more; errors of the call come as err_sys. */
 struct err *remote_call(struct remote *remote, long nr, const uint64_t *args, unsigned nr_args,
 			uint64_t *ret) MUST_CHECK;
+/*
+ * Call the function at address, of one argument. Its result is not known. limit is for each part
+ * of it between two system calls. The thread's stack must have room for it below the frame; the rest
+ * is the caller's to be sure of, above all that no lock is held that it takes.
+ */
+struct err *remote_function(struct remote *remote, uint64_t address, uint64_t arg) MUST_CHECK;
 /*
  * Put bytes (at most REMOTE_SCRATCH) where the next calls can find them; their address in the
  * target.

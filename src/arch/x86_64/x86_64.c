@@ -139,6 +139,7 @@ const struct arch arch_x86_64 = {
 	.dwarf_ra		= 16,
 
 	.red_zone		= 128,
+	.entry_flags		= 0x202,	/* IF, and what is always set: no DF */
 	.dtv			= 8,
 	.dtv_first		= 16,
 	.jump_len		= JUMP_NEAR_LEN,

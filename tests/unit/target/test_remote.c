@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 #include <sys/wait.h>
 
 #include "child.h"
@@ -29,6 +30,8 @@ static struct shared {
 	atomic_uint rounds;	/* of the child's work */
 	atomic_bool end;
 	atomic_uchar selector;	/* of system calls: 0 if they are let through */
+	atomic_ulong called;	/* with what a function was */
+	atomic_bool lost;	/* a vector register was not as before */
 } *shared;
 static struct victim victim;
 static struct child child;
@@ -197,6 +200,93 @@ static void test_dispatch_off(void)
 	dispatch(0);
 }
 
+/* What a call may change that no system call does. */
+static void be_called(unsigned long arg)
+{
+	for (unsigned i = 0; i < 3; i++)
+		syscall(SYS_getppid);
+	__asm__ volatile("pxor %%xmm6, %%xmm6\n\tpxor %%xmm15, %%xmm15\n\t" : : : "xmm6", "xmm15");
+	atomic_store(&shared->called, arg);
+}
+
+/* Keeps two vector registers all the time. */
+static void keeper(void *arg UNUSED)
+{
+	uint64_t word[2] = { 0x123456789abcdef0, 0xfedcba9876543210 }, low, high;
+
+	child_ready(1);
+	__asm__ volatile("movq %0, %%xmm6\n\tmovq %1, %%xmm15" : : "r"(word[0]), "r"(word[1])
+			 : "xmm6", "xmm15");
+	while (!atomic_load(&shared->end)) {
+		__asm__ volatile("movq %%xmm6, %0\n\tmovq %%xmm15, %1" : "=r"(low), "=r"(high));
+		if (low != word[0] || high != word[1])
+			atomic_store(&shared->lost, true);
+		atomic_fetch_add(&shared->rounds, 1);
+	}
+	child_wait();
+}
+
+static struct err *calls(struct victim *v)
+{
+	struct err *err = remote_function(&v->remote, (uintptr_t)be_called, 42);
+	uint64_t pid;
+
+	/* And the thread makes calls as before. */
+	if (!err)
+		err = remote_syscall(&v->remote, &pid, SYS_getpid);
+	CU_ASSERT_TRUE(err || pid == (uint64_t)v->pid);
+	return err;
+}
+
+static void test_function(void)
+{
+	uint64_t word;
+
+	memset(shared, 0, sizeof(*shared));
+	CU_ASSERT_TRUE_FATAL(child_start(&child, keeper, NULL));
+	CU_ASSERT_TRUE_FATAL(child_word(&child, &word));
+	while (atomic_load(&shared->rounds) < 2)
+		;
+	if (!victim_seize(&victim, child.pid)) {
+		atomic_store(&shared->end, true);
+		child_end(&child);
+		return;
+	}
+	CU_ASSERT_PTR_NULL(victim_try(&victim, calls));
+	CU_ASSERT_EQUAL(atomic_load(&shared->called), 42);
+	victim_release(&victim);
+	works_on();
+	CU_ASSERT_FALSE(atomic_load(&shared->lost));
+}
+
+static void never_return(unsigned long arg UNUSED)
+{
+	while (!atomic_load(&shared->called))
+		;
+}
+
+static struct err *waits(struct victim *v)
+{
+	v->remote.limit = LIMIT_NS;
+	return remote_function(&v->remote, (uintptr_t)never_return, 0);
+}
+
+/* It may hold a lock: it is not broken off, and comes back by itself, though nobody waits any more. */
+static void test_function_stuck(void)
+{
+	struct err *err;
+
+	if (!begin())
+		return;
+	err = victim_try(&victim, waits);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
+	CU_ASSERT_EQUAL(err->code, ERR_TIMEOUT);
+	CU_ASSERT_EQUAL(target_thread(victim.target, child.pid)->state, THREAD_RUNNING);
+	atomic_store(&shared->called, 1);
+	victim_release(&victim);
+	works_on();
+}
+
 static int setup(void)
 {
 	shared = child_share(sizeof(*shared));
@@ -214,6 +304,8 @@ void suite_remote(void)
 
 	CU_add_test(suite, "a call that is broken off", test_broken_off);
 	CU_add_test(suite, "a thread that does not come back", test_stuck);
+	CU_add_test(suite, "a function", test_function);
+	CU_add_test(suite, "a function that does not come back", test_function_stuck);
 	CU_add_test(suite, "a thread whose calls come back as SIGSYS", test_dispatch);
 	CU_add_test(suite, "one whose calls do not at the moment", test_dispatch_off);
 }
