@@ -498,6 +498,20 @@ struct err *session_heap_stopped(struct session *session, bool may_run, struct s
 	return err;
 }
 
+struct err *session_heap_checked(struct session *session, struct session_heap *ret)
+{
+	struct session_heap heap = SESSION_HEAP_INIT;
+	struct job job = { .session = session, .check = true, .ret = &heap, .view = VIEW_INIT };
+	struct err *err = look_until_certain(&job, false);
+
+	job_free(&job);
+	if (err)
+		session_heap_free(&heap);
+	else
+		*ret = heap;
+	return err;
+}
+
 /* --- at an earlier moment --- */
 
 struct err *session_heap_log_past(const struct view *view, struct blocks *ret)

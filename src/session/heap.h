@@ -68,9 +68,11 @@ struct err *session_heap_walkable(struct session *session) MUST_CHECK;
  */
 struct err *session_heap_stopped(struct session *session, bool may_run,
 				 struct session_heap *ret, struct blocks *blocks_ret) MUST_CHECK;
+/* That walk alone, one look, and with the links of the bins. */
+struct err *session_heap_checked(struct session *session, struct session_heap *ret) MUST_CHECK;
 /*
- * The same of a view of an earlier moment, whose memory is a snapshot; one look. The log has gone on
- * since. Any thread.
+ * What session_heap_stopped gives, of a view of an earlier moment, whose memory is a snapshot; one look.
+ * The log has gone on since. Any thread.
  */
 struct err *session_heap_past(struct session *session, const struct view *view,
 			      struct session_heap *ret, struct blocks *blocks_ret) MUST_CHECK;

@@ -85,6 +85,7 @@ static void gives_holders(void)
 			       "0");
 	CU_ASSERT_STRING_EQUAL(harness_value("set f [mdbg::find 1]; list [dict get $f what] [dict get "
 					     "$f searched]"), "nothing 0");
+	CU_ASSERT_STRING_EQUAL(harness_value("mdbg::trim"), "before 307200 after 204800 pause 1.5");
 	CU_ASSERT_STRING_EQUAL(harness_value("catch {mdbg::find}"), "1");
 	CU_ASSERT_STRING_EQUAL(harness_value("catch {mdbg::find 1 limit}"), "1");
 	CU_ASSERT_STRING_EQUAL(harness_value("catch {mdbg::find 1 least 3}"), "1");
@@ -243,7 +244,7 @@ static const char *completed(const char *line)
 static void completes(void)
 {
 	CU_ASSERT_STRING_EQUAL(completed("regis"), "registers ");
-	CU_ASSERT_STRING_EQUAL(completed("malloc "), "allocations freespace find check sites leaks stale on off reset ");
+	CU_ASSERT_STRING_EQUAL(completed("malloc "), "allocations freespace find check sites leaks stale trim on off reset ");
 	CU_ASSERT_STRING_EQUAL(completed("m al"), "allocations ");
 	CU_ASSERT_STRING_EQUAL(completed("malloc allocations s"), "size seq sort ");
 	CU_ASSERT_STRING_EQUAL(completed("malloc allocations size >"), "> >= ");

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* malloc trim, mdbg::trim: have the target give free pages back. */
+
+#include "cmd/cmd.h"
+#include "cmd/list.h"
+#include "cmd/values.h"
+#include "report/out.h"
+#include "session/trim.h"
+
+static struct err *trim(struct call *call, struct session_trim *ret)
+{
+	struct err *err = call_need_target(call);
+
+	return err ? err : session_trim(call->session, ret);
+}
+
+static struct err *run(struct call *call)
+{
+	struct session_trim did;
+	struct err *err = trim(call, &did);
+	char pause[32];
+
+	if (err)
+		return err;
+	format_duration(pause, sizeof(pause), did.pause_ns);
+	out_f(call->out, "%llu KB resident before, %llu KB after: %llu KB given back; the process "
+			 "stood still for %s\n",
+	      (unsigned long long)did.before_kb, (unsigned long long)did.after_kb,
+	      did.before_kb > did.after_kb ?
+		      (unsigned long long)(did.before_kb - did.after_kb) : 0,
+	      pause);
+	return NULL;
+}
+
+static struct err *value(struct call *call, Tcl_Obj **ret)
+{
+	struct session_trim did;
+	struct err *err = trim(call, &did);
+
+	if (err)
+		return err;
+	*ret = Tcl_NewDictObj();
+	dict_number(*ret, "before", did.before_kb << 10);
+	dict_number(*ret, "after", did.after_kb << 10);
+	dict_double(*ret, "pause", (double)did.pause_ns / 1e9);
+	return NULL;
+}
+
+const struct cmd cmd_malloc_trim = {
+	.name		= "malloc trim",
+	.usage		= "",
+	.brief		= "have the process give free pages back (malloc_trim)",
+	.help		= "A thread of the process that waits in a system call calls glibc's\n"
+			  "malloc_trim(0), while all others stand still. It is refused where it\n"
+			  "could do harm: with damaged heaps, under a seccomp filter, with another\n"
+			  "allocator, without probes; and where no thread can make the call at the\n"
+			  "moment: try again. The process stands still for the walk of its heaps and\n"
+			  "for the call.\n",
+	.run		= run,
+};
+
+const struct cmd cmd_api_trim = {
+	.name		= "mdbg::trim",
+	.usage		= "",
+	.brief		= "dict: what `malloc trim` did",
+	.help		= "before after (bytes that are resident) pause (seconds).\n",
+	.value		= value,
+};

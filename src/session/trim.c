@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* malloc_trim in the target (theory in trim.h). */
+
+#include "session/trim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "elf/elf_file.h"
+#include "os/procfs.h"
+#include "os/tracer.h"
+#include "probe/probe.h"
+#include "session/heap.h"
+#include "session/private.h"
+#include "session/view.h"
+#include "target/module.h"
+#include "target/remote.h"
+#include "target/stack.h"
+#include "target/target.h"
+
+#define STACK_ROOM	(32u << 10)	/* malloc_trim takes some hundred bytes, the frame up to 16 KB */
+#define LIMIT_NS	600000000000ull	/* without a system call: it puts fastbins together, for seconds */
+#define TEXT_MAX	65536u
+#define FRAMES		48u
+#define PATIENCE_NS	1000000000ull	/* no more looks after this */
+#define DRAIN_NS	100000000ull
+#define MOMENT_NS	100000ull	/* how long the target runs before the second; each is twice that ... */
+#define MOMENT_MOST_NS	20000000ull	/* ... up to this */
+
+struct range {
+	uint64_t start, end;
+};
+
+struct trimmer {
+	struct session *session;
+	struct session_trim *ret;
+	struct view view;
+	struct range trim, brk, sbrk;	/* functions */
+	struct thread *thread;		/* that may make the call */
+};
+
+/* --- its text --- */
+
+/* Where a function is, and that it is as its file has it. */
+static struct err *find_function(const struct trimmer *trimmer, struct module *module,
+				 const char *name, struct range *ret)
+{
+	AUTO_FREE uint8_t *bytes = malloc(2 * TEXT_MAX);
+	uint64_t address, size;
+	struct err *err = module_symbol(module, name, &address, &size);
+
+	if (err)
+		return err;
+	if (!bytes)
+		return err_nomem;
+	if (!size || size > TEXT_MAX)
+		return err_create(ERR_UNSUPPORTED, "%s has %llu bytes", name,
+				  (unsigned long long)size);
+	err = elf_file_read(module->elf, address - module->bias, bytes, size);
+	if (!err)
+		err = memory_read(trimmer->view.memory, address, bytes + TEXT_MAX, size);
+	if (!err && memcmp(bytes, bytes + TEXT_MAX, size))
+		err = err_create(ERR_UNSUPPORTED, "%s is not as its file has it: somebody else's "
+				 "probe or breakpoint is there", name);
+	if (!err)
+		*ret = (struct range){ address, address + size };
+	return err;
+}
+
+static struct err *find_functions(struct trimmer *trimmer)
+{
+	struct module *glibc = session_glibc(trimmer->session);
+	struct range madvise;
+	struct err *err;
+
+	if (!glibc)
+		return err_create(ERR_UNSUPPORTED, "no glibc in process %d", trimmer->session->pid);
+	err = find_function(trimmer, glibc, "malloc_trim", &trimmer->trim);
+	if (!err)
+		err = find_function(trimmer, glibc, "sbrk", &trimmer->sbrk);
+	if (!err)
+		err = find_function(trimmer, glibc, "brk", &trimmer->brk);
+	return err ? err : find_function(trimmer, glibc, "madvise", &madvise);
+}
+
+/* --- a thread --- */
+
+static bool holds(const struct range *range, uint64_t pc)
+{
+	return pc >= range->start && pc < range->end;
+}
+
+/* Where a handler returns to: the frame above is what a signal has interrupted. */
+static bool is_restorer(const struct trimmer *trimmer, uint64_t pc)
+{
+	const struct arch *arch = trimmer->view.arch;
+	uint8_t there[sizeof(arch->restorer_gadget)];
+
+	return !memory_read(trimmer->view.memory, pc, there, arch->restorer_gadget_len) &&
+	       !memcmp(there, arch->restorer_gadget, arch->restorer_gadget_len);
+}
+
+static bool may_be_under_way(const struct trimmer *trimmer, const struct view_thread *thread)
+{
+	struct session *session = trimmer->session;
+	struct stack_frames frames;
+	bool may;
+
+	if (stack_frames(session->target, &thread->regs, &session->probes->walk_area, &frames))
+		return true;
+	may = frames.end != WALK_COMPLETE;
+	for (uint32_t i = 0; i < frames.nr && !may; i++)
+		may = is_restorer(trimmer, frames.pc[i]);
+	stack_frames_free(&frames);
+	return may;
+}
+
+static bool has_room(const struct trimmer *trimmer, const struct view_thread *thread)
+{
+	const struct view *view = &trimmer->view;
+	uint64_t sp = regs_get(&thread->regs, view->arch->sp), start, end;
+	const struct proc_map *map = proc_maps_find(&view->maps, sp);
+
+	if (!map || !map->write || sp - map->start < STACK_ROOM)
+		return false;
+	return !strcmp(map->path, "[stack]") ||
+	       (view_stack_bounds(view, thread->tp, &start, &end) && sp >= start && sp < end &&
+		sp - start >= STACK_ROOM);
+}
+
+static bool is_filtered(const struct trimmer *trimmer, const struct view_thread *thread)
+{
+	struct proc_status status;
+	struct err *err = procfs_status(thread->tid, &status);
+	uint64_t selector;
+
+	return err || status.seccomp ||
+	       tracer_dispatches(thread->tid, trimmer->trim.start, &selector) ||
+	       tracer_dispatches(thread->tid, trimmer->sbrk.start, &selector);
+}
+
+/* NULL: it may make the call. */
+static const char *why_not(const struct trimmer *trimmer, const struct view_thread *thread)
+{
+	const struct thread *is = target_thread(trimmer->session->target, thread->tid);
+
+	if (!is || is->tgid != trimmer->session->pid || !thread->stopped)
+		return "cannot be stopped";
+	if (is_filtered(trimmer, thread))
+		return "has its system calls filtered (seccomp), or dispatched to itself";
+	if (thread->inside)
+		return "is inside the allocator";
+	if (!thread->in_syscall)
+		return "is in no system call at the moment";
+	if (!has_room(trimmer, thread))
+		return "is on a stack that is small, or not known";
+	if (may_be_under_way(trimmer, thread))
+		return "has a signal handler on its stack, or its stack cannot be walked";
+	return NULL;
+}
+
+static struct err *choose(struct trimmer *trimmer)
+{
+	struct session *session = trimmer->session;
+	const char *first = "is not there";
+	pid_t tid = session->pid;
+
+	for (size_t i = 0; i < trimmer->view.threads.nr; i++) {
+		const struct view_thread *thread = &trimmer->view.threads.at[i];
+		const char *why = why_not(trimmer, thread);
+
+		if (!why) {
+			trimmer->thread = target_thread(session->target, thread->tid);
+			return NULL;
+		}
+		if (!i || thread->tid == session->pid) {
+			first = why;
+			tid = thread->tid;
+		}
+	}
+	return err_hint(err_create(ERR_BUSY, "no thread of process %d can make the call: thread %d %s",
+				   session->pid, tid, first),
+			"try again when one waits for something");
+}
+
+/* --- others --- */
+
+static bool in_brk(const struct trimmer *trimmer, const struct view_thread *thread)
+{
+	struct session *session = trimmer->session;
+	uint64_t pc = regs_get(&thread->regs, trimmer->view.arch->pc), pcs[FRAMES] = { pc };
+	enum walk_end end;
+	uint32_t nr = 1;
+
+	if (!thread->placed)
+		return true;	/* who knows */
+	if (thread->stopped)
+		nr = stack_walk(session->target, &thread->regs, &session->probes->walk_area, pcs,
+				FRAMES, &end);
+	for (uint32_t i = 0; i < nr; i++)
+		if (holds(&trimmer->brk, pcs[i]) || holds(&trimmer->sbrk, pcs[i]))
+			return true;
+	return false;
+}
+
+static struct err *check_others(const struct trimmer *trimmer)
+{
+	for (size_t i = 0; i < trimmer->view.threads.nr; i++) {
+		const struct view_thread *thread = &trimmer->view.threads.at[i];
+
+		if (in_brk(trimmer, thread))
+			return err_hint(err_create(ERR_BUSY, "thread %d is in brk, or may be",
+						   thread->tid), "try again");
+	}
+	return NULL;
+}
+
+/* --- the heaps --- */
+
+static struct err *check_heaps(struct trimmer *trimmer)
+{
+	struct session_heap heap;
+	struct err *err = session_heap_checked(trimmer->session, &heap);
+
+	if (err)
+		return err;
+	if (heap.walk.damages)
+		err = err_hint(err_create(ERR_STATE, "the heaps are damaged: malloc_trim would end the "
+					  "process"), "malloc check");
+	for (size_t i = 0; i < heap.walk.arenas.nr && !err; i++)
+		if (heap.walk.arenas.at[i].locked)
+			err = err_hint(err_create(ERR_BUSY, "heap %zu is locked", i), "try again");
+	session_heap_free(&heap);
+	return err;
+}
+
+static struct err *look(struct trimmer *trimmer)
+{
+	struct err *err = check_heaps(trimmer);
+
+	view_free(&trimmer->view);
+	trimmer->view = (struct view)VIEW_INIT;
+	if (!err)
+		err = view_take(trimmer->session, true, &trimmer->view);
+	if (!err)
+		err = find_functions(trimmer);
+	if (!err)
+		err = check_others(trimmer);
+	return err ? err : choose(trimmer);
+}
+
+/* What seems damaged may be in the middle of a change, as what is locked is. */
+static struct err *prepare(struct trimmer *trimmer, bool may_run)
+{
+	uint64_t deadline = tracer_now() + PATIENCE_NS, budget = DRAIN_NS, moment = MOMENT_NS;
+
+	for (;;) {
+		struct err *err = may_run ? view_drain(trimmer->session, &budget) : NULL;
+
+		if (!err)
+			err = look(trimmer);
+		if (!err || (err->code != ERR_BUSY && err->code != ERR_STATE) || !may_run ||
+		    tracer_now() > deadline)
+			return err;
+		err = target_run_for(trimmer->session->target, moment);
+		if (err)
+			return err;
+		moment = MIN(2 * moment, MOMENT_MOST_NS);
+	}
+}
+
+/* --- the call --- */
+
+static struct err *call(struct trimmer *trimmer)
+{
+	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
+	struct err *err, *also;
+
+	if (!remote)
+		return err_nomem;
+	err = remote_begin(trimmer->thread, remote);
+	if (err)
+		return err;
+	remote->limit = LIMIT_NS;
+	err = remote_function(remote, trimmer->trim.start, 0);
+	also = remote_end(remote);
+	return err ? err : also;
+}
+
+static uint64_t resident(const struct session *session)
+{
+	struct proc_status status;
+
+	return procfs_status(session->target->mem.tid, &status) ? 0 : status.rss_kb;
+}
+
+static struct err *trim_job(void *arg)
+{
+	struct trimmer *trimmer = arg;
+	struct session *session = trimmer->session;
+	uint64_t begun = tracer_now();
+	bool was;
+	struct err *err = session_hold(session, &was);
+
+	if (err)
+		return err;
+	err = prepare(trimmer, !was);
+	trimmer->ret->before_kb = resident(session);
+	if (!err)
+		err = call(trimmer);
+	trimmer->ret->after_kb = resident(session);
+	if (!session->ended)
+		session_let_go(session, was);
+	trimmer->ret->pause_ns = tracer_now() - begun;
+	return err;
+}
+
+static struct err *check_allocator(struct session *session)
+{
+	const char *allocator = session_allocator(session);
+
+	if (strncmp(allocator, "glibc", 5) || strchr(allocator, ','))
+		return err_hint(err_create(ERR_UNSUPPORTED, "malloc_trim is glibc's, and process %d "
+					   "allocates by %s", session->pid, allocator),
+				"most other allocators give free pages back by themselves");
+	if (!session_armed(session))
+		return err_hint(err_create(ERR_STATE, "without probes it is not known who is inside "
+					   "the allocator"), "malloc on");
+	return NULL;
+}
+
+struct err *session_trim(struct session *session, struct session_trim *ret)
+{
+	struct session_trim trim = { .pause_ns = 0 };
+	struct trimmer trimmer = { .session = session, .ret = &trim, .view = VIEW_INIT };
+	struct err *err = session_need_target(session);
+
+	if (!err)
+		err = check_allocator(session);
+	if (!err)
+		err = session_call(session, trim_job, &trimmer);
+	view_free(&trimmer.view);
+	if (!err)
+		*ret = trim;
+	return err;
+}

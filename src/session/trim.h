@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * `malloc trim`: a thread of the target calls glibc's malloc_trim(0), once; all others stand still.
+ *
+ * It is the only function of the target's that mdbg ever calls. An existing thread calls it: one that is
+ * added would run beside a program that has one thread, and whose arenas are not locked for that reason.
+ *
+ * What may go wrong, and why it does not
+ *
+ *	a lock		malloc_trim takes that of one arena after the other, and no other. All must be
+ *			free; nobody can take one, as all stand still
+ *	half done	what others do without a lock is made for others to come in between. What a program
+ *			of one thread does is not (it pushes to a fastbin with plain stores), but
+ *			there it is that thread itself that makes the call. So it must not be inside the
+ *			allocator (session/view.h): its stack is walked, to the end, and has no
+ *			frame of the allocator, and none of a signal, which may have come in the middle
+ *			of anything. Nobody may be in brk or sbrk, which know of no other thread
+ *	damage		makes malloc_trim abort the process: the heaps are walked first, and whatever
+ *			the walk finds is a refusal
+ *	errno		is left as madvise or sbrk make it, should they fail (memory that is locked). A thread
+ *			is taken that is in a system call: what errno is behind that is for the call to
+ *			say (POSIX: a function that succeeds may have changed it)
+ *	the stack	must be one whose bounds are known, with STACK_ROOM below SP
+ *	a system call	of malloc_trim's that is not allowed (a seccomp filter, calls that are dispatched to
+ *			the thread) would end the process, at the latest when mdbg is killed and the filter is
+ *			no longer suspended: such a thread is not taken
+ *	a breakpoint	of somebody else's in what it calls: text is compared with the file
+ *	mdbg is killed	the call completes itself (target/remote.h). The others go on meanwhile, and find
+ *			the arenas locked or not, as always
+ *
+ * The pause is that of the walk and of the call, a system call for each free chunk of a page and more.
+ */
+#ifndef SESSION_TRIM_H
+#define SESSION_TRIM_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct session;
+
+struct session_trim {
+	uint64_t before_kb, after_kb;	/* that are resident */
+	uint64_t pause_ns;
+};
+
+/*
+ * ERR_STATE: no process, no probes, or damaged heaps; ERR_UNSUPPORTED: another allocator, or no thread may
+ * be taken; ERR_BUSY: not at the moment. Nothing was done then. Main thread.
+ */
+struct err *session_trim(struct session *session, struct session_trim *ret) MUST_CHECK;
+
+#endif

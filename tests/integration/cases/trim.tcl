@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# malloc trim: free pages are given back, and the target is as before.
+
+# What every thread does still goes on.
+proc check_rounds {t} {
+	set rounds [order $t rounds]
+	until {[order $t rounds] > $rounds + 100}
+}
+
+by_both case trim 60 {
+	set t [start trim]
+	order $t "holes 60"
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	set did [live_value $m mdbg::trim]
+	check {[dict get $did before] - [dict get $did after] > 20000000} {only so much was given back: $did}
+	check {[dict get $did pause] > 0} {$did}
+	check {[order $t errno] == 77} {errno is another}
+	order $t verify
+	set text [live $m "malloc trim"]
+	check {[regexp {^\d+ KB resident before, \d+ KB after: \d+ KB given back; the process stood still for [0-9.]+ m?s$} $text]} {$text}
+	check {[regexp {no damage found} [live $m "malloc check"]]} {[live $m "malloc check"]}
+	order $t "holes 70"
+	order $t verify
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+# With threads at work, which are inside the allocator every now and then.
+by_both case trim-threads 60 {
+	set t [start trim -t 4]
+	order $t "holes 60"
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	set given 0
+	for {set i 0} {$i < 5} {incr i} {
+		until {![catch {live_value $m mdbg::trim} did] || ![regexp {is locked|is in brk|no thread of process} $did]}
+		check {![catch {incr given [expr {[dict get $did before] - [dict get $did after]}]}]} {$did}
+		order $t verify
+		check_rounds $t
+	}
+	check {$given > 20000000} {only $given bytes were given back}
+	live_end $m
+	order $t verify
+	finish $t
+}
+
+# Where it could do harm it is refused, and nothing is done.
+case trim-refusals 60 {
+	set t [start trim]
+	order $t "holes 20"
+	set m [live_start -p [pid_of $t]]
+	order $t damage
+	check {[string match {*heaps are damaged*} [live_error $m "malloc trim"]]} {damage}
+	order $t repair
+	live $m "malloc off"
+	check {[string match {*without probes*} [live_error $m "malloc trim"]]} {[live_error $m "malloc trim"]}
+	live $m "malloc on"
+	live $m "malloc trim"
+	order $t seccomp
+	set error [live_error $m "malloc trim"]
+	check {[string match {*seccomp*} $error]} {$error}
+	check {[string match {*'all' is not expected here*} [live_error $m "malloc trim all"]]} {all}
+	live_end $m
+	finish $t
+
+	set t [start trim -b]
+	order $t "holes 20"
+	set m [live_start -p [pid_of $t]]
+	# It is in a read that does not wait now and then.
+	until {[catch {live $m "malloc trim"} error]}
+	check {[string match {*is in no system call at the moment*} $error]} {$error}
+	live_end $m
+	finish $t
+
+	set m [live_start]
+	check {[string match {*no process*} [live_error $m "malloc trim"]]} {no process}
+	live_end $m
+	set library [lindex [glob -nocomplain /usr/lib/*/libjemalloc.so.2] 0]
+	if {$library eq ""} {
+		skip "libjemalloc is not installed"
+	}
+	set t [open |[list env LD_PRELOAD=$library $::build/targets/trim 2>@stderr] r+]
+	chan configure $t -buffering line
+	set m [live_start -p [lindex [hear $t] 1]]
+	check {[string match {*malloc_trim is glibc's, and process * allocates by *jemalloc*} [live_error $m "malloc trim"]]} {jemalloc}
+	live_end $m
+	order $t verify
+	tell $t quit
+	check {[ending $t] eq {exit 0}} {the target ended otherwise}
+}
+
+# Whoever waits in a system call, the thread that makes the call among them, notices nothing.
+by_both case trim-blocked 60 {
+	set t [start blocked]
+	set m [live_start -p [pid_of $t]]
+	for {set i 0} {$i < 5} {incr i} {
+		live $m "malloc trim"
+	}
+	order $t wake
+	order $t verify
+	live_end $m
+	finish $t
+}

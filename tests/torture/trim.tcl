@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# mdbg is killed while a thread of the target is in malloc_trim for it: the thread comes back by itself, nothing is changed,
+# and no arena stays locked.
+
+proc check_trimmed {t what} {
+	if {[catch {
+		check {[order $t errno] == 77} {errno is another}
+		order $t verify
+		order $t "holes 3"
+		order $t verify
+		set rounds [order $t rounds]
+		if {$::trim_threads} {
+			until {[order $t rounds] > $rounds + 50}
+		}
+		set m [live_start -p [pid_of $t]]
+		check {[regexp {no damage found} [live $m "malloc check"]]} {[live $m "malloc check"]}
+		live_end $m
+		order $t verify
+	} message]} {
+		fail_with_end $t $what $message
+	}
+}
+
+proc tracer_of {pid} {
+	return [regexp {TracerPid:\t[1-9]} [slurp /proc/$pid/status]]
+}
+
+# An mdbg whose calls are followed by strace, which does as args say.
+proc followed {t strace args} {
+	set m [live_start -p [pid_of $t]]
+	set pid [pid $m]
+	set s [open |[list $strace -f -q -o $::tmp/calls -e trace=ptrace,waitid,pwrite64 {*}$args -p $pid 2>@stdout] r]
+	until {[lsearch [lmap task [glob -tails -directory /proc/$pid/task *] {tracer_of $task}] 0] < 0}
+	return [list $m $s]
+}
+
+# How many calls it makes for a trim.
+proc count_calls {t strace} {
+	lassign [followed $t $strace] m s
+	live $m "malloc trim"
+	exec kill [pid $s]
+	catch {close $s}
+	live_end $m
+	return [llength [regexp -all -inline -line {^\d+ +\w+\(} [slurp $::tmp/calls]]]
+}
+
+# Right before its call of this number.
+proc kill_at_call {t strace nr} {
+	lassign [followed $t $strace -e inject=ptrace,waitid,pwrite64:signal=KILL:when=$nr] m s
+	chan configure $m -blocking 1
+	catch {puts $m "malloc trim"; flush $m}
+	catch {live_answer $m 60}
+	catch {exec kill -KILL [pid $m]}
+	gone $m
+	catch {exec kill [pid $s]}
+	catch {close $s}
+}
+
+foreach {name threads} {trim-kill-9 0 trim-kill-9-threads 3} {
+	# The trials are spread over all of its calls, those around malloc_trim among them.
+	by_both repeated $name-at-each-call 60 [string map [list THREADS $threads] {
+		set strace [need strace]
+		set ::trim_threads THREADS
+		set t [start trim -t THREADS]
+		order $t "holes 3"
+		set before [state [pid_of $t]]
+		set total [count_calls $t $strace]
+		note "$total calls"
+		check {$total > 20} {only $total calls}
+		for {set i 0} {$i < $::trials} {incr i} {
+			set nr [expr {1 + int(($i + rand()) * $total / $::trials)}]
+			kill_at_call $t $strace $nr
+			check_trimmed $t "trial $i, killed before call $nr"
+		}
+		if {!$::trim_threads} {
+			check_state $before [pid_of $t]
+		}
+		finish $t
+	}]
+	by_both repeated $name-at-any-moment 60 [string map [list THREADS $threads] {
+		set ::trim_threads THREADS
+		set t [start trim -t THREADS]
+		order $t "holes 100"
+		set before [state [pid_of $t]]
+		set m [live_start -p [pid_of $t]]
+		set start [clock microseconds]
+		catch {live $m "malloc trim"}
+		set took [expr {[clock microseconds] - $start}]
+		live_end $m
+		for {set i 0} {$i < $::trials} {incr i} {
+			set us [expr {int(rand() * 1.2 * $took)}]
+			order $t "holes 100"
+			set m [live_start -p [pid_of $t]]
+			puts $m "malloc trim"
+			flush $m
+			delay $us
+			exec kill -KILL [pid $m]
+			gone $m
+			check_trimmed $t "trial $i, killed after $us us"
+		}
+		if {!$::trim_threads} {
+			check_state $before [pid_of $t]
+		}
+		finish $t
+	}]
+}
