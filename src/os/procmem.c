@@ -6,7 +6,9 @@
  * takes may mean another process, or another program, the next moment. So the descriptor reads
  * what is small, where it is the faster one as well (1.5 us against 2.1 us for a page), and is
  * asked after each process_vm_readv whether its memory still lives. It takes 1.7 times as long as
- * process_vm_readv for 64 KiB, since it copies through a page of the kernel's.
+ * process_vm_readv for 64 KiB, since it copies through a page of the kernel's. But process_vm_readv pins
+ * the pages that it reads, and a page that a fork has left shared is copied for that (gup_must_unshare
+ * in the kernel's mm): to read all of a forked child so makes it as large as its parent.
  */
 
 #include "os/procmem.h"
@@ -72,7 +74,7 @@ static struct err *procmem_read(struct memory *memory, uint64_t addr, void *buf,
 	struct procmem *mem = (struct procmem *)memory;
 	size_t done = 0;
 
-	if (len > LARGE) {
+	if (len > LARGE && !mem->forked) {
 		done = bulk_read(mem, addr, buf, len);
 		if (done) {
 			struct err *err = check_alive(mem);

@@ -20,6 +20,7 @@ struct procmem {
 	pid_t tid;		/* a thread that has the memory */
 	/* /proc/TID/mem, open for reading and writing if that was possible */
 	int fd;
+	bool forked;		/* its pages are shared with whom it was forked from, and are to stay so */
 };
 
 /*

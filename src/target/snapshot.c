@@ -222,6 +222,7 @@ struct err *snapshot_take(struct target *target, struct snapshot_copies *copies,
 	if (!err)
 		err = procmem_open(snapshot.pid, &snapshot.mem);
 	if (!err) {
+		snapshot.mem.forked = true;
 		be_killed_first(snapshot.pid);
 		*copies = (struct snapshot_copies){ VEC_INIT };
 		*ret = snapshot;
