@@ -131,7 +131,7 @@ static void add_memory(struct symbols *symbols, const struct session_find *find,
 static void add_of_block(const struct session_find *find, const struct session_holder *holder,
 			 Tcl_Obj *dict)
 {
-	const struct block *block = &find->in.blocks.vec.at[holder->block];
+	struct block is = held_block(&find->in.held, holder->block), *block = &is;
 
 	dict_address(dict, "block", block->address);
 	dict_number(dict, "offset", holder->place - block->address);
@@ -144,7 +144,7 @@ static Tcl_Obj *holder_dict(const struct call *call, struct symbols *symbols,
 			    const struct session_find *find, const struct session_holder *holder)
 {
 	const struct arch *arch = session_arch(call->session);
-	const struct block *block = &find->in.blocks.vec.at[find->block];
+	struct block is = held_block(&find->in.held, find->block), *block = &is;
 	Tcl_Obj *dict = Tcl_NewDictObj();
 
 	dict_text(dict, "kind", session_holder_word(holder->kind));
@@ -172,13 +172,14 @@ static Tcl_Obj *holder_dict(const struct call *call, struct symbols *symbols,
 static struct err *add_what(const struct call *call, const struct found *found, Tcl_Obj *dict)
 {
 	const struct session_find *find = &found->find;
-	const struct block *block = find->in.blocks.vec.at;
+	struct block block;
 
 	if (find->block == HOLDERS_NO_BLOCK)
 		return add_unknown(call, found, dict);
-	add_block(dict, &block[find->block], found->address);
+	block = held_block(&find->in.held, find->block);
+	add_block(dict, &block, found->address);
 	if (find->outer != HOLDERS_NO_BLOCK)
-		dict_address(dict, "outer", block[find->outer].address);
+		dict_address(dict, "outer", held_at(&find->in.held, find->outer)->address);
 	return NULL;
 }
 

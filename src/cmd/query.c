@@ -426,7 +426,8 @@ struct err *query_leaks(const struct call *call, struct query *query)
 	if (!err)
 		err = parse_leaks(call, query, &spec.kinds, &how);
 	if (!err)
-		err = session_leaks(call->session, how, &query->found);
+		err = session_leaks(call->session, how, filter_is_timed(&query->filter),
+				    &query->found);
 	if (err)
 		return err;
 	matching.env = (struct filter_env){
@@ -439,14 +440,12 @@ struct err *query_leaks(const struct call *call, struct query *query)
 	spec.mean = log_config(matching.env.log).sample;
 	query->suppress.session = call->session;
 	query->suppress.suppressions = &call->shell->suppressions;
-	return leaks_build(query->found.blocks.vec.at, query->found.blocks.vec.nr,
-			   &query->found.mark, &spec, &query->leaks);
+	return leaks_build(&query->found.held, &query->found.mark, &spec, &query->leaks);
 }
 
-static bool is_stale(const struct query *query, const struct log *log, size_t i, uint64_t age)
+static bool is_stale(const struct query *query, const struct log *log, enum leak_kind kind,
+		     const struct block *block, uint64_t age)
 {
-	const struct block *block = &query->found.blocks.vec.at[i];
-	enum leak_kind kind = query->found.mark.kind[i];
 	uint64_t then;
 
 	if (block->preattach || (kind != LEAK_REACHABLE && kind != LEAK_POSSIBLE))
@@ -458,19 +457,23 @@ static bool is_stale(const struct query *query, const struct log *log, size_t i,
 struct err *query_stale(const struct call *call, struct query *query)
 {
 	struct site_spec spec = { .sort = SITE_SORT_BYTES, .limit = UINT64_MAX };
-	struct blocks *found = &query->found.blocks;
+	struct held_list *found = &query->found.held;
 	struct err *err = begin_recorded(call, query);
 	uint64_t age;
 
 	if (!err)
 		err = parse_duration(query->argv[0], &age);
 	if (!err)
-		err = session_leaks(call->session, SESSION_LEAKS_STOP, &query->found);
+		err = session_leaks(call->session, SESSION_LEAKS_STOP, true, &query->found);
 	if (err)
 		return err;
-	for (size_t i = 0; i < found->vec.nr && !err; i++)
-		if (is_stale(query, session_log(call->session), i, age))
-			err = vec_push(&query->blocks.vec, found->vec.at[i]);
+	for (size_t i = 0; i < found->nr && !err; i++) {
+		struct block block = held_block(found, i);
+
+		if (is_stale(query, session_log(call->session), mark_kind(held_at(found, i)),
+			     &block, age))
+			err = vec_push(&query->blocks.vec, block);
+	}
 	/* How many of a stack are live, stale or not, says how many were freed. */
 	query->blocks.live.at = found->live.at;
 	query->blocks.live.nr = found->live.nr;

@@ -3,7 +3,8 @@
  * Blocks: what `malloc allocations` lists. From the log (each with thread, time, stack); the heap
  * walk adds those from before the attach, when there is one. Scans of the log while it is
  * written are consistent per block. There may be ten million, so that who need not have all of them
- * side by side adds them up as they come (blocks_each), or reads them in pieces (list.h).
+ * side by side adds them up as they come (blocks_each), or reads them in pieces (list.h); the search for
+ * leaks has a form of its own for them (held.h).
  *
  * Walk minus log
  *
@@ -144,7 +145,7 @@ struct walk_merge {
 	const struct in_hand *in_hand;
 	uint8_t process;		/* whose heaps they are */
 	bool complete;
-	uint64_t until;			/* of blocks_add_past: time stamp of the walk's moment */
+	uint64_t until;			/* of held_merge_past: time stamp of the walk's moment */
 	const uint64_t *clue;		/* words, sorted */
 	size_t nr_clues;
 	const uint64_t *sure;		/* addresses, sorted */
@@ -159,20 +160,12 @@ struct walk_merge {
 struct err *walk_merge(struct heap_walk *walk, const struct walk_merge *merge,
 		       struct addresses *left_out) MUST_CHECK;
 
+/*
+ * May a call that is under way have it? By its block, its chunk, or the chunk behind it: a chunk that
+ * is merged with a free one before it is no longer known by its own address, and not yet free.
+ */
+bool walk_merge_in_hand(const struct walk_merge *merge, const struct heap_chunk *chunk);
+
 /* That of a chunk in no record, or of a free one. */
 struct block block_of_chunk(const struct heap_chunk *chunk, uint8_t process, bool complete);
-/*
- * Give blocks of the log (of that process) the heaps in which a walk with notes has them, and add
- * those that only the walk has, in order of address. On failure blocks are as before.
- */
-struct err *blocks_add_walk(struct blocks *blocks, const struct heap_walk *walk, uint8_t process,
-			    bool complete) MUST_CHECK;
-
-/*
- * The same of a walk of an earlier moment, by a log that has gone on, which is asked for what is in no
- * record of blocks. The chunks of all that are blocks then get their notes; left_out as in walk_merge.
- */
-struct err *blocks_add_past(struct blocks *blocks, struct heap_walk *walk,
-			    const struct walk_merge *merge, struct addresses *left_out) MUST_CHECK;
-
 #endif

@@ -4,192 +4,274 @@
 #include "heap/extents.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-#include "base/cleanup.h"
 
 #define PAGE_SHIFT	12
 #define GAP_MAX		(64ull << PAGE_SHIFT)	/* between extents of a run */
 
-/* One of no bytes is still somewhere. */
-static uint64_t end_of(const struct block *block, size_t nr, size_t i)
+static uint64_t start_of(const struct extents *extents, uint32_t block)
 {
-	uint64_t len = MAX(block[i].size, 1ull), end;
+	return held_at(extents->list, block)->address;
+}
 
-	if (__builtin_add_overflow(block[i].address, len, &end))
+uint64_t extents_end(const struct extents *extents, uint32_t block)
+{
+	const struct held *held = held_at(extents->list, block);
+	uint32_t behind = held->user ? extents->user.behind : extents->outer.behind;
+	uint64_t len = MAX(held_size(extents->list, held), 1ull), end;
+
+	if (__builtin_add_overflow((uint64_t)held->address, len, &end))
 		end = UINT64_MAX;
-	return i + 1 < nr ? MIN(end, MAX(block[i + 1].address, block[i].address)) : end;
+	return block + 1 < behind ? MIN(end, start_of(extents, block + 1)) : end;
 }
 
-static struct err *add(struct extents *extents, uint64_t start, uint64_t end, uint32_t block,
-		       uint32_t outer)
-{
-	if (start >= end)
-		return NULL;
-	if (extents->first[block] == EXTENT_NONE)
-		extents->first[block] = (uint32_t)extents->vec.nr;
-	return vec_push(&extents->vec, ((struct extent){ start, end, block, outer }));
-}
-
-/*
- * Those of malloc, [0, nr_outer), and the user's own behind them, each in order and without
- * overlap: merged, with the user's on top.
- */
-static struct err *merge(struct extents *extents, const struct block *block, size_t nr_outer,
-			 size_t nr)
-{
-	const struct block *user = nr ? block + nr_outer : NULL;
-	size_t nr_user = nr - nr_outer, u = 0;
-	uint64_t covered = 0;
-	struct err *err = NULL;
-
-	for (size_t i = 0; i <= nr_outer && !err; i++) {
-		bool any = i < nr_outer;	/* behind the last one lies the rest of the user's */
-		uint64_t start = any ? block[i].address : UINT64_MAX;
-		uint64_t end = any ? end_of(block, nr_outer, i) : UINT64_MAX;
-
-		for (; u < nr_user && user[u].address < end && !err; u++) {
-			bool inside = any && user[u].address >= start;
-
-			if (inside)
-				err = add(extents, MAX(start, covered), user[u].address, (uint32_t)i,
-					  EXTENT_NONE);
-			covered = end_of(user, nr_user, u);
-			if (!err)
-				err = add(extents, user[u].address, covered, (uint32_t)(nr_outer + u),
-					  inside ? (uint32_t)i : EXTENT_NONE);
-		}
-		if (any && !err)
-			err = add(extents, MAX(start, covered), end, (uint32_t)i, EXTENT_NONE);
-	}
-	return err;
-}
+/* --- the index --- */
 
 /* Extents of a run are small and near each other, so that it has few pages. */
-static bool fits(const struct extent_run *run, const struct extent *extent)
+static bool fits(const struct extent_run *run, uint64_t start, uint64_t end)
 {
-	return extent->start - run->end <= GAP_MAX && extent->end - extent->start <= GAP_MAX &&
+	return start - run->end <= GAP_MAX && end - start <= GAP_MAX &&
 	       (run->nr > 1 || run->end - run->start <= GAP_MAX);
 }
 
-static struct err *index_run(struct extents *extents, struct extent_run *run)
+static struct err *index_run(const struct extents *extents, struct extent_index *index,
+			     struct extent_run *run)
 {
 	uint64_t page = run->start >> PAGE_SHIFT, last = (run->end - 1) >> PAGE_SHIFT;
 	uint32_t i = run->first;
 	struct err *err = NULL;
 
-	run->page = extents->page.nr;
+	run->page = index->page.nr;
 	if (run->nr > 1)
-		err = vec_reserve(&extents->page, last - page + 1);
+		err = vec_reserve(&index->page, last - page + 1);
 	for (; run->nr > 1 && !err && page <= last; page++) {
-		while (extents->vec.at[i].end <= page << PAGE_SHIFT)
+		while (extents_end(extents, i) <= page << PAGE_SHIFT)
 			i++;
-		extents->page.at[extents->page.nr++] = i;
+		index->page.at[index->page.nr++] = i;
 	}
 	return err;
 }
 
-static struct err *make_runs(struct extents *extents)
+static struct err *build(struct extents *extents, struct extent_index *index)
 {
 	struct extent_run *run = NULL;
 	struct err *err = NULL;
 
-	for (size_t i = 0; i < extents->vec.nr && !err; i++) {
-		const struct extent *extent = &extents->vec.at[i];
+	for (uint32_t i = index->first; i < index->behind && !err; i++) {
+		uint64_t start = start_of(extents, i), end = extents_end(extents, i);
 
-		if (run && fits(run, extent)) {
-			run->end = extent->end;
+		extents->low = MIN(extents->low, start);
+		extents->high = MAX(extents->high, end);
+		if (run && fits(run, start, end)) {
+			run->end = end;
 			run->nr++;
 			continue;
 		}
-		err = vec_push(&extents->runs,
-			       ((struct extent_run){ extent->start, extent->end, (uint32_t)i, 1, 0 }));
+		err = vec_push(&index->runs, ((struct extent_run){ start, end, i, 1, 0 }));
 		if (!err)
-			run = &extents->runs.at[extents->runs.nr - 1];
+			run = &index->runs.at[index->runs.nr - 1];
 	}
-	for (size_t i = 0; i < extents->runs.nr && !err; i++)
-		err = index_run(extents, &extents->runs.at[i]);
+	for (size_t i = 0; i < index->runs.nr && !err; i++)
+		err = index_run(extents, index, &index->runs.at[i]);
 	return err;
 }
 
-struct err *extents_build(const struct block *block, size_t nr, struct extents *ret)
+struct err *extents_build(const struct held_list *list, struct extents *ret)
 {
-	struct extents extents = EXTENTS_INIT;
-	size_t nr_outer = nr;
+	struct extents extents = { .list = list, .low = UINT64_MAX };
 	struct err *err;
 
-	if (nr >= EXTENT_NONE / 4)
-		return err_create(ERR_RANGE, "more than %u blocks", EXTENT_NONE / 4);
-	while (nr_outer && block[nr_outer - 1].heap == LOG_HEAP_USER)
-		nr_outer--;
-	extents.first = malloc((nr + 1) * sizeof(*extents.first));
-	if (!extents.first)
-		return err_nomem;
-	memset(extents.first, 0xff, (nr + 1) * sizeof(*extents.first));
-	err = vec_reserve(&extents.vec, nr);
+	extents.outer.behind = extents.user.first = (uint32_t)list->nr_outer;
+	extents.user.behind = (uint32_t)list->nr;
+	err = build(&extents, &extents.outer);
 	if (!err)
-		err = merge(&extents, block, nr_outer, nr);
-	if (!err)
-		err = make_runs(&extents);
+		err = build(&extents, &extents.user);
 	if (err) {
 		extents_free(&extents);
 		return err;
 	}
-	if (extents.vec.nr) {
-		extents.low = extents.vec.at[0].start;
-		extents.high = extents.vec.at[extents.vec.nr - 1].end;
-	}
+	if (!list->nr)
+		extents.low = 0;
 	*ret = extents;
 	return NULL;
 }
 
 void extents_free(struct extents *extents)
 {
-	vec_free(&extents->vec);
-	vec_free(&extents->runs);
-	vec_free(&extents->page);
-	free(extents->first);
-	extents->first = NULL;
+	vec_free(&extents->outer.runs);
+	vec_free(&extents->outer.page);
+	vec_free(&extents->user.runs);
+	vec_free(&extents->user.page);
 }
 
-/* The last run that does not start behind address. */
-static const struct extent_run *run_of(const struct extents *extents, uint64_t address)
-{
-	size_t low = 0, high = extents->runs.nr;
+/* --- looking up --- */
 
+/* The last run that does not start behind address, or the first; near: one that it may be in. */
+static const struct extent_run *run_of(const struct extent_index *index, uint64_t address,
+				       const struct extent_run *near)
+{
+	size_t low = 0, high = index->runs.nr;
+
+	if (near && address - near->start < near->end - near->start)
+		return near;
 	while (high - low > 1) {
 		size_t middle = low + (high - low) / 2;
 
-		if (extents->runs.at[middle].start <= address)
+		if (index->runs.at[middle].start <= address)
 			low = middle;
 		else
 			high = middle;
 	}
-	return &extents->runs.at[low];
+	return &index->runs.at[low];
 }
 
-uint32_t extents_look_up(const struct extents *extents, uint64_t address)
+/* The blocks among which it is: [*low, *high]. */
+static void narrow(const struct extent_index *index, const struct extent_run *run,
+		   uint64_t address, uint32_t *low, uint32_t *high)
 {
-	const struct extent_run *run = run_of(extents, address);
-	const struct extent *extent = extents->vec.at;
-	uint32_t low = run->first, high = run->first + run->nr - 1;
+	uint64_t page;
 
-	if (address >= run->end)
-		return EXTENT_NONE;
-	if (run->nr > 1) {
-		uint64_t page = (address >> PAGE_SHIFT) - (run->start >> PAGE_SHIFT);
+	*low = run->first;
+	*high = run->first + run->nr - 1;
+	if (run->nr == 1 || address < run->start)
+		return;
+	page = (address >> PAGE_SHIFT) - (run->start >> PAGE_SHIFT);
+	*low = index->page.at[run->page + page];
+	if (page < ((run->end - 1) >> PAGE_SHIFT) - (run->start >> PAGE_SHIFT))
+		*high = index->page.at[run->page + page + 1];
+}
 
-		low = extents->page.at[run->page + page];
-		if (page < ((run->end - 1) >> PAGE_SHIFT) - (run->start >> PAGE_SHIFT))
-			high = extents->page.at[run->page + page + 1];
+/* The last of them that begins at address or before, if it holds it. */
+static uint32_t choose(const struct extents *extents, uint32_t low, uint32_t high,
+		       uint64_t address)
+{
+	while (low < high) {
+		uint32_t middle = low + (high - low + 1) / 2;
+
+		if (start_of(extents, middle) <= address)
+			low = middle;
+		else
+			high = middle - 1;
 	}
+	return start_of(extents, low) <= address && address < extents_end(extents, low) ? low :
+											 EXTENT_NONE;
+}
+
+static uint32_t look_up(const struct extents *extents, const struct extent_index *index,
+			uint64_t address)
+{
+	const struct extent_run *run;
+	uint32_t low, high;
+
+	if (!index->runs.nr)
+		return EXTENT_NONE;
+	run = run_of(index, address, NULL);
+	if (address < run->start || address >= run->end)
+		return EXTENT_NONE;
+	narrow(index, run, address, &low, &high);
+	return choose(extents, low, high, address);
+}
+
+/* Each step for all of them, with what the next one reads on its way into the cache. */
+static void look_up_outer(const struct extents *extents, const uint64_t *address, size_t nr,
+			  struct extent_found *ret)
+{
+	const struct extent_index *index = &extents->outer;
+	const struct extent_run *run[EXTENTS_BATCH], *near = NULL;
+	uint32_t low[EXTENTS_BATCH], high[EXTENTS_BATCH];
+
+	for (size_t i = 0; i < nr; i++) {
+		run[i] = near = run_of(index, address[i], near);
+		if (run[i]->nr > 1 && address[i] >= run[i]->start && address[i] < run[i]->end)
+			__builtin_prefetch(&index->page.at[run[i]->page + (address[i] >> PAGE_SHIFT) -
+							   (run[i]->start >> PAGE_SHIFT)]);
+	}
+	for (size_t i = 0; i < nr; i++) {
+		low[i] = EXTENT_NONE;
+		if (address[i] < run[i]->start || address[i] >= run[i]->end)
+			continue;
+		narrow(index, run[i], address[i], &low[i], &high[i]);
+		__builtin_prefetch(held_at(extents->list, low[i] + (high[i] - low[i] + 1) / 2));
+	}
+	for (size_t i = 0; i < nr; i++)
+		ret[i] = (struct extent_found){
+			low[i] == EXTENT_NONE ? EXTENT_NONE :
+						choose(extents, low[i], high[i], address[i]),
+			EXTENT_NONE };
+}
+
+/* Who is in a block of the user's own. */
+static void look_up_user(const struct extents *extents, const uint64_t *address, size_t nr,
+			 struct extent_found *ret)
+{
+	for (size_t i = 0; i < nr; i++) {
+		uint32_t block = look_up(extents, &extents->user, address[i]);
+
+		if (block != EXTENT_NONE)
+			ret[i] = (struct extent_found){ block, look_up(extents, &extents->outer,
+								       start_of(extents, block)) };
+	}
+}
+
+void extents_look_up(const struct extents *extents, const uint64_t *address, size_t nr,
+		     struct extent_found *ret)
+{
+	if (extents->outer.runs.nr)
+		look_up_outer(extents, address, nr, ret);
+	else
+		for (size_t i = 0; i < nr; i++)
+			ret[i] = (struct extent_found){ EXTENT_NONE, EXTENT_NONE };
+	if (extents->user.runs.nr)
+		look_up_user(extents, address, nr, ret);
+}
+
+/* --- in order --- */
+
+/* The first block of an index whose extent ends behind address, or index->behind. */
+static uint32_t first_behind(const struct extents *extents, const struct extent_index *index,
+			     uint64_t address)
+{
+	uint32_t low = index->first, high = index->behind;
+
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
-		if (extent[middle].end <= address)
+		if (extents_end(extents, middle) <= address)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return extent[low].start <= address ? low : EXTENT_NONE;
+	return low;
+}
+
+struct extent_at extents_from(const struct extents *extents, uint64_t address)
+{
+	return (struct extent_at){ address, first_behind(extents, &extents->outer, address),
+				   first_behind(extents, &extents->user, address) };
+}
+
+/* Go on to the first block that ends behind address; UINT64_MAX: there is none. */
+static uint64_t go_on(const struct extents *extents, const struct extent_index *index,
+		      uint32_t *block, uint64_t address)
+{
+	while (*block < index->behind && extents_end(extents, *block) <= address)
+		++*block;
+	return *block < index->behind ? MAX(start_of(extents, *block), address) : UINT64_MAX;
+}
+
+bool extents_next(const struct extents *extents, struct extent_at *at, struct extent *ret)
+{
+	uint64_t outer = go_on(extents, &extents->outer, &at->outer, at->address);
+	uint64_t user = go_on(extents, &extents->user, &at->user, at->address);
+
+	if (outer == UINT64_MAX && user == UINT64_MAX)
+		return false;
+	if (user <= outer)
+		*ret = (struct extent){ user, extents_end(extents, at->user), at->user,
+					look_up(extents, &extents->outer,
+						start_of(extents, at->user)) };
+	else
+		*ret = (struct extent){ outer, MIN(extents_end(extents, at->outer), user), at->outer,
+					EXTENT_NONE };
+	at->address = ret->end;
+	return true;
 }

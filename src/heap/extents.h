@@ -1,56 +1,87 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which block is at an address? The memory of all blocks, cut into extents that do not overlap: a
- * block is one extent, unless others lie inside of it. Looked up by page: most words of memory
- * are no address of a block, and those that are should cost a load or two.
+ * Which block is at an address? Blocks are looked up by page: most words of memory are no address of a
+ * block, and those that are should cost a load or two. Malloc's blocks and the user's own, which may lie
+ * inside of malloc's, have an index each; an address is in the user's block, if it is in one.
+ *
+ * The extent of a block is its memory up to the next one: of what a log says of a heap that went on
+ * meanwhile the start is sure. One of no bytes is still somewhere.
  */
 #ifndef HEAP_EXTENTS_H
 #define HEAP_EXTENTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
 #include "base/vec.h"
-#include "heap/block.h"
+#include "heap/held.h"
 
 #define EXTENT_NONE	UINT32_MAX
-
-struct extent {
-	uint64_t start, end;
-	uint32_t block;
-	uint32_t outer;		/* block around it, or EXTENT_NONE */
-};
 
 /* Extents with no large gaps between them, or a single large one. */
 struct extent_run {
 	uint64_t start, end;
-	uint32_t first, nr;	/* extents */
-	size_t page;		/* of extents.page; unused of a single extent */
+	uint32_t first, nr;	/* blocks */
+	size_t page;		/* of extent_index.page; unused of a single one */
+};
+
+struct extent_index {
+	uint32_t first, behind;		/* its blocks */
+	VEC(struct extent_run) runs;
+	VEC(uint32_t) page;		/* by page of a run: the first extent that ends behind its start */
 };
 
 struct extents {
-	VEC(struct extent) vec;		/* in order of address */
-	VEC(struct extent_run) runs;
-	VEC(uint32_t) page;		/* by page of a run: the first extent that ends behind its start */
-	uint32_t *first;		/* by block: its first extent; EXTENT_NONE: it has no memory of its own */
+	const struct held_list *list;
+	struct extent_index outer, user;
 	uint64_t low, high;		/* of all */
 };
 
-#define EXTENTS_INIT	{ .first = NULL }
+#define EXTENTS_INIT	{ .list = NULL }
 
-/*
- * Blocks in the order of blocks_from_log, of one process. One that overlaps the next is cut
- * short: of what a log says of a heap that went on meanwhile the start is sure.
- */
-struct err *extents_build(const struct block *block, size_t nr, struct extents *ret) MUST_CHECK;
+/* list stays, and sorted. */
+struct err *extents_build(const struct held_list *list, struct extents *ret) MUST_CHECK;
 void extents_free(struct extents *extents);
-/* The extent that holds address, which lies in [low, high), or EXTENT_NONE. */
-uint32_t extents_look_up(const struct extents *extents, uint64_t address);
 
-static inline uint32_t extents_find(const struct extents *extents, uint64_t address)
+/* Where the extent of a block ends. */
+uint64_t extents_end(const struct extents *extents, uint32_t block);
+struct extent_found {
+	uint32_t block;		/* EXTENT_NONE: none is there */
+	uint32_t outer;		/* malloc's, in which the user's block begins; else EXTENT_NONE */
+};
+
+/* A piece of memory that is a block's: all of it, unless others lie inside. */
+struct extent {
+	uint64_t start, end;
+	uint32_t block;
+	uint32_t outer;		/* as in struct extent_found */
+};
+
+/* All pieces in order of address, from one on. */
+struct extent_at {
+	uint64_t address;	/* behind the last piece */
+	uint32_t outer, user;	/* no block before these ends behind it */
+};
+
+struct extent_at extents_from(const struct extents *extents, uint64_t address);
+/* The next piece that ends behind address; start is not before that. False: there is none. */
+bool extents_next(const struct extents *extents, struct extent_at *at, struct extent *ret);
+
+#define EXTENTS_BATCH	64u
+
+/* For nr addresses in [low, high): at most EXTENTS_BATCH, whose cache misses overlap. */
+void extents_look_up(const struct extents *extents, const uint64_t *address, size_t nr,
+		     struct extent_found *ret);
+
+/* For any. */
+static inline struct extent_found extents_find(const struct extents *extents, uint64_t address)
 {
-	return address - extents->low < extents->high - extents->low ? extents_look_up(extents, address) :
-								 EXTENT_NONE;
+	struct extent_found found = { EXTENT_NONE, EXTENT_NONE };
+
+	if (address - extents->low < extents->high - extents->low)
+		extents_look_up(extents, &address, 1, &found);
+	return found;
 }
 
 #endif

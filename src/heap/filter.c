@@ -148,6 +148,17 @@ bool filter_matches_numbers(const struct filter *filter, const struct filter_env
 	return conds_match(filter, env, block, false);
 }
 
+bool filter_is_timed(const struct filter *filter)
+{
+	const uint32_t timed = 1u << FILTER_THREAD | 1u << FILTER_TIME | 1u << FILTER_AGE |
+			       1u << FILTER_SEQ;
+
+	for (size_t i = 0; i < filter->conds.nr; i++)
+		if (timed & 1u << filter->conds.at[i].attr)
+			return true;
+	return false;
+}
+
 bool filter_matches(const struct filter *filter, const struct filter_env *env,
 		    const struct block *block)
 {

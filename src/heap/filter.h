@@ -70,6 +70,8 @@ struct filter_env {
 struct err *filter_parse(int argc, const char *const *argv, uint32_t allowed, struct filter *ret,
 			 struct filter_order *order_ret, int *used_ret) MUST_CHECK;
 void filter_free(struct filter *filter);
+/* Does it ask for what only a record tells: thread, time, age, seq? */
+bool filter_is_timed(const struct filter *filter);
 bool filter_matches(const struct filter *filter, const struct filter_env *env,
 		    const struct block *block);
 /* All but the conditions on function and module, which ask for names: of those nothing is said. */

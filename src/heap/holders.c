@@ -69,17 +69,16 @@ static void scan_words(struct scanner *scanner, const uint64_t *word, size_t nr,
 	for (size_t i = 0; i < nr && !scanner->err; i++) {
 		struct holder holder = { .word = word[i], .block = block, .in = (uint8_t)in,
 					 .place = place + i * step };
-		const struct extent *extent;
-		uint32_t at;
+		struct extent_found at;
+		struct block block_at;
 
 		if (word[i] - scanner->low >= scanner->len)
 			continue;
 		at = extents_find(&scanner->extents, word[i]);
-		if (at == EXTENT_NONE)
+		if (at.block != scanner->ret->block && at.outer != scanner->ret->block)
 			continue;
-		extent = &scanner->extents.vec.at[at];
-		if (extent->block == scanner->ret->block || extent->outer == scanner->ret->block)
-			add(scanner, &holder, &scanner->source->block[extent->block]);
+		block_at = held_block(scanner->source->list, at.block);
+		add(scanner, &holder, &block_at);
 	}
 }
 
@@ -96,37 +95,22 @@ static void scan_buffered(struct scanner *scanner, uint64_t start, uint64_t end,
 			   (end - start) / 8, start, in, block);
 }
 
-/* The first extent that ends behind address. */
-static size_t first_behind(const struct extents *extents, uint64_t address)
-{
-	size_t low = 0, high = extents->vec.nr;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (extents->vec.at[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /* Of [start, end) what is in blocks, if that is asked for, or what is in none. */
 static void scan_part(struct scanner *scanner, uint64_t start, uint64_t end, enum holder_in in)
 {
-	const struct extents *extents = &scanner->extents;
+	struct extent_at next = extents_from(&scanner->extents, start);
+	struct extent extent;
 
-	for (size_t i = first_behind(extents, start); start < end; i++) {
-		const struct extent *extent = i < extents->vec.nr ? &extents->vec.at[i] : NULL;
-		uint64_t from = extent ? MIN(extent->start, end) : end;
-		uint64_t to = extent ? MIN(extent->end, end) : end;
+	while (start < end) {
+		bool any = extents_next(&scanner->extents, &next, &extent);
+		uint64_t from = any ? MIN(extent.start, end) : end;
+		uint64_t to = any ? MIN(extent.end, end) : end;
 
 		if (in != HOLDER_BLOCK && start < from)
 			scan_buffered(scanner, start, from, in, HOLDERS_NO_BLOCK);
-		if (in == HOLDER_BLOCK && extent)
-			scan_buffered(scanner, MAX(start, from), to, in, extent->block);
-		start = MAX(to, from);
+		if (in == HOLDER_BLOCK && from < to)
+			scan_buffered(scanner, from, to, in, extent.block);
+		start = to;
 	}
 }
 
@@ -200,17 +184,19 @@ static struct err *scan_ranges(struct scanner *scanner, const struct mark_range 
 static struct err *scan_blocks(struct scanner *scanner)
 {
 	const struct extents *extents = &scanner->extents;
+	struct extent_at at = extents_from(extents, 0);
+	struct extent extent;
+	bool any = extents_next(extents, &at, &extent);
 	struct err *err = NULL;
-	size_t next;
 
-	for (size_t i = 0; i < extents->vec.nr && !err; i = next) {
-		const struct extent *extent = extents->vec.at;
-		uint64_t end = extent[i].end;
+	while (any && !err) {
+		uint64_t start = extent.start, end = extent.end;
 
-		for (next = i + 1; next < extents->vec.nr && extent[next].start <= end + NEAR &&
-				   extent[next].start - extent[i].start < BUFFER; next++)
-			end = extent[next].end;
-		err = scan_range(scanner, extent[i].start, end, HOLDER_BLOCK);
+		for (any = extents_next(extents, &at, &extent);
+		     any && extent.start <= end + NEAR && extent.start - start < BUFFER;
+		     any = extents_next(extents, &at, &extent))
+			end = extent.end;
+		err = scan_range(scanner, start, end, HOLDER_BLOCK);
 	}
 	return err;
 }
@@ -221,31 +207,29 @@ static void choose(struct scanner *scanner)
 {
 	const struct holders_spec *spec = scanner->spec;
 	struct holders *ret = scanner->ret;
-	uint32_t at = extents_find(&scanner->extents, spec->address);
-	const struct extent *extent;
+	struct extent_found at = extents_find(&scanner->extents, spec->address);
 
-	if (at == EXTENT_NONE && spec->otherwise)
+	if (at.block == EXTENT_NONE && spec->otherwise)
 		at = extents_find(&scanner->extents, spec->otherwise);
-	if (at == EXTENT_NONE)
+	if (at.block == EXTENT_NONE)
 		return;
-	extent = &scanner->extents.vec.at[at];
-	ret->block = extent->block;
-	ret->outer = extent->outer == EXTENT_NONE ? HOLDERS_NO_BLOCK : extent->outer;
+	ret->block = at.block;
+	ret->outer = at.outer == EXTENT_NONE ? HOLDERS_NO_BLOCK : at.outer;
 }
 
 /* (A block that lies in another may go on behind its end.) */
 static void bound(struct scanner *scanner)
 {
 	const struct extents *extents = &scanner->extents;
+	struct extent_at at = extents_from(extents, 0);
 	uint64_t low = UINT64_MAX, high = 0;
+	struct extent extent;
 
-	for (size_t i = 0; i < extents->vec.nr; i++) {
-		const struct extent *extent = &extents->vec.at[i];
-
-		if (extent->block != scanner->ret->block && extent->outer != scanner->ret->block)
+	while (extents_next(extents, &at, &extent)) {
+		if (extent.block != scanner->ret->block && extent.outer != scanner->ret->block)
 			continue;
-		low = MIN(low, extent->start);
-		high = MAX(high, extent->end);
+		low = MIN(low, extent.start);
+		high = MAX(high, extent.end);
 	}
 	scanner->low = low;
 	scanner->len = high - low;
@@ -277,7 +261,7 @@ struct err *holders_find(const struct mark_source *source, const struct holders_
 	struct holders holders = { .block = HOLDERS_NO_BLOCK, .outer = HOLDERS_NO_BLOCK };
 	struct scanner scanner = { .source = source, .spec = spec, .ret = &holders,
 				   .extents = EXTENTS_INIT };
-	struct err *err = extents_build(source->block, source->nr_blocks, &scanner.extents);
+	struct err *err = extents_build(source->list, &scanner.extents);
 
 	if (!err)
 		choose(&scanner);

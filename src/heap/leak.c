@@ -28,7 +28,7 @@ const char *leak_kind_word(enum leak_kind kind)
 }
 
 struct build {
-	const struct block *block;
+	const struct held_list *list;
 	const struct mark_result *mark;
 	const struct leak_spec *spec;
 	struct keymap keys;
@@ -42,29 +42,35 @@ static uint64_t key_of(const struct block *block, enum leak_kind kind, uint32_t 
 	       (uint64_t)block->unrecorded << 33 | (uint64_t)block->preattach << 32 | block->stack;
 }
 
+static enum leak_kind kind_of(const struct build *build, uint32_t i)
+{
+	return mark_kind(held_at(build->list, i));
+}
+
 static uint32_t own_suppression(const struct build *build, uint32_t i)
 {
 	const struct leak_spec *spec = build->spec;
+	struct block block;
 
-	if (!spec->suppression_of || build->mark->kind[i] == LEAK_REACHABLE)
+	if (!spec->suppression_of || kind_of(build, i) == LEAK_REACHABLE)
 		return SUPPRESS_NONE;
-	return spec->suppression_of(spec->suppress_ctx, &build->block[i]);
+	block = held_block(build->list, i);
+	return spec->suppression_of(spec->suppress_ctx, &block);
 }
 
 static uint32_t suppression_of(const struct build *build, uint32_t i)
 {
 	uint32_t suppression = own_suppression(build, i);
-	uint32_t leader = build->mark->leader[i];
+	uint32_t leader = mark_leader(build->mark, i);
 
 	return suppression != SUPPRESS_NONE || leader == MARK_NO_LEADER ?
 		       suppression : own_suppression(build, leader);
 }
 
-static struct err *list(struct build *build, uint32_t i, uint32_t suppression,
-			struct sample_share share)
+static struct err *add_to_list(struct build *build, uint32_t i, const struct block *block,
+			       uint32_t suppression, struct sample_share share)
 {
-	const struct block *block = &build->block[i];
-	enum leak_kind kind = build->mark->kind[i];
+	enum leak_kind kind = kind_of(build, i);
 	struct leak *leak;
 	uint32_t number;
 	struct err *err = keymap_number(&build->keys, key_of(block, kind, suppression), &number);
@@ -94,9 +100,9 @@ static void add_share(struct leak_sum *sum, struct sample_share share)
 static struct err *add(struct build *build, uint32_t i)
 {
 	const struct leak_spec *spec = build->spec;
-	const struct block *block = &build->block[i];
-	enum leak_kind kind = build->mark->kind[i];
-	struct sample_share share = block_share(spec->mean, block);
+	struct block block = held_block(build->list, i);
+	enum leak_kind kind = kind_of(build, i);
+	struct sample_share share = block_share(spec->mean, &block);
 	uint32_t suppression = suppression_of(build, i);
 	uint32_t bit = suppression == SUPPRESS_NONE ? 1u << kind : LEAK_SUPPRESSED;
 
@@ -106,28 +112,30 @@ static struct err *add(struct build *build, uint32_t i)
 		add_share(&build->leaks.suppressed, share);
 		add_share(&build->leaks.by_suppression.at[suppression], share);
 	}
-	if (!(spec->kinds & bit) || (spec->keep && !spec->keep(spec->ctx, block)))
+	if (!(spec->kinds & bit) || (spec->keep && !spec->keep(spec->ctx, &block)))
 		return NULL;
-	return list(build, i, suppression, share);
+	return add_to_list(build, i, &block, suppression, share);
 }
 
 /* What hangs on the blocks of a definite record that is listed. */
 static void add_indirect(struct build *build, uint32_t i)
 {
-	uint32_t leader = build->mark->leader[i], number, suppression;
+	uint32_t leader = mark_leader(build->mark, i), number, suppression;
 	struct sample_share share;
+	struct block block;
 
 	if (leader == MARK_NO_LEADER)
 		return;
 	suppression = own_suppression(build, leader);
 	if (suppression == SUPPRESS_NONE && suppression_of(build, i) != SUPPRESS_NONE)
 		return;
-	number = keymap_find(&build->keys,
-			     key_of(&build->block[leader], LEAK_DEFINITE, suppression));
+	block = held_block(build->list, leader);
+	number = keymap_find(&build->keys, key_of(&block, LEAK_DEFINITE, suppression));
 	if (number == UINT32_MAX ||
-	    (build->spec->keep && !build->spec->keep(build->spec->ctx, &build->block[leader])))
+	    (build->spec->keep && !build->spec->keep(build->spec->ctx, &block)))
 		return;
-	share = block_share(build->spec->mean, &build->block[i]);
+	block = held_block(build->list, i);
+	share = block_share(build->spec->mean, &block);
 	build->leaks.vec.at[number].indirect_blocks += share.blocks;
 	build->leaks.vec.at[number].indirect_bytes += share.bytes;
 }
@@ -144,20 +152,20 @@ static int by_size(const void *va, const void *vb)
 	return a->stack < b->stack ? -1 : a->stack > b->stack;
 }
 
-struct err *leaks_build(const struct block *block, size_t nr, const struct mark_result *mark,
+struct err *leaks_build(const struct held_list *list, const struct mark_result *mark,
 			const struct leak_spec *spec, struct leaks *ret)
 {
-	struct build build = { .block = block, .mark = mark, .spec = spec, .keys = KEYMAP_INIT };
+	struct build build = { .list = list, .mark = mark, .spec = spec, .keys = KEYMAP_INIT };
 	struct err *err = NULL;
 
 	for (size_t i = 0; i < spec->nr_suppressions && !err; i++)
 		err = vec_push(&build.leaks.by_suppression, ((struct leak_sum){ 0, 0 }));
-	for (uint32_t i = 0; i < nr && !err; i++) {
+	for (uint32_t i = 0; i < list->nr && !err; i++) {
 		err = add(&build, i);
 		if (!err && i % 65536 == 0)
 			err = cancel_check();
 	}
-	for (uint32_t i = 0; i < nr && !err; i++)
+	for (uint32_t i = 0; i < list->nr && !err; i++)
 		add_indirect(&build, i);
 	keymap_free(&build.keys);
 	if (err) {

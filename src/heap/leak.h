@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 #include "base/vec.h"
-#include "heap/block.h"
+#include "heap/held.h"
 #include "heap/mark.h"
 #include "heap/suppress.h"
 
@@ -52,8 +52,8 @@ struct leak_spec {
 	void *ctx;
 };
 
-/* mark is of the nr blocks. */
-struct err *leaks_build(const struct block *block, size_t nr, const struct mark_result *mark,
+/* Of blocks that are marked; mark is of these. */
+struct err *leaks_build(const struct held_list *list, const struct mark_result *mark,
 			const struct leak_spec *spec, struct leaks *ret) MUST_CHECK;
 void leaks_free(struct leaks *leaks);
 

@@ -7,72 +7,130 @@
 #include <string.h>
 
 #include "base/cancel.h"
-#include "heap/heuristic.h"
+#include "heap/edges.h"
 #include "heap/extents.h"
+#include "heap/heuristic.h"
 
 #define BUFFER		(256u << 10)
-#define WINDOW	1024u
+#define WIDE		(64u << 10)	/* blocks from which pointers are not kept */
+#define WINDOW		1024u
+#define READY		1024u		/* powers of two */
+#define TARGETS		16u
+#define AHEAD		8u		/* blocks whose pointers are fetched */
 #define NEAR		2048u		/* what is read for nothing, rather than to read twice */
-#define BEFORE		16384u
 
-enum state {
-	UNREACHED, POSSIBLE, REACHABLE, DEFINITE, INDIRECT,
-	STATE_MASK = 0x7f,
-	PENDING = 0x80,
-};
+enum state { UNREACHED, POSSIBLE, REACHABLE, DEFINITE, INDIRECT };
 
 /* What the words that are scanned are worth. */
 enum strength { FIRM, WEAK, LOST };
 
+/* A block that a pointer leads to, while it is on its way into the cache. */
+struct target {
+	uint32_t block;
+	bool strong;
+	enum strength strength;
+};
+
+/* Memory, by way of what is in the buffer already. */
+struct peek {
+	struct memory memory;
+	struct marker *marker;
+};
+
 struct marker {
 	const struct mark_source *source;
+	struct held_list *list;
 	struct mark_result *ret;
 	struct extents extents;
 	struct heuristic heuristic;
-	uint8_t *state;			/* by block: enum state */
-	uint32_t *pending;		/* by window: blocks whose first extent is in it */
-	uint32_t *from;			/* by window: none of its extents before this one is pending */
-	size_t nr_windows, lowest;	/* none is pending in windows before lowest */
+	struct edges edges;
+	struct peek peek;
+	uint32_t *pending;		/* by window: its blocks that are pending */
+	uint32_t *from;			/* by window: none of its blocks before this one is pending */
+	uint64_t *busy;			/* bits by window: any pending? */
+	size_t nr_windows;
 	size_t nr_pending;
 	enum strength strength;
 	uint32_t clique;		/* LOST: the block by which all is found */
+	bool gathering, draining;
+	/* Draining: blocks whose pointers are kept, to be followed next. */
+	uint32_t ready[READY];
+	uint32_t nr_ready, first_ready;
+	struct target target[TARGETS];	/* that they lead to; a ring */
+	uint32_t nr_targets, first_target;
+	uint32_t origin;		/* gathering: whose words are scanned */
+	uint32_t keeping;		/* gathering: whose pointers are kept; or EXTENT_NONE */
+	/* Words that may be addresses, and whose they are: looked up together. */
+	uint64_t word[EXTENTS_BATCH];
+	uint32_t word_of[EXTENTS_BATCH];
+	size_t nr_words;
 	uint64_t *buffer;
 	uint64_t start, end;		/* what is in the buffer */
 };
 
-static enum state state_of(const struct marker *marker, uint32_t block)
+static struct held *at(const struct marker *marker, uint32_t block)
 {
-	return marker->state[block] & STATE_MASK;
+	return held_at(marker->list, block);
 }
 
-static void set_pending(struct marker *marker, uint32_t block, enum state state)
+static struct err *peek_read(struct memory *memory, uint64_t addr, void *buf, size_t len,
+			     size_t *len_ret)
 {
-	uint32_t extent = marker->extents.first[block];
-	size_t window = extent / WINDOW;
-	bool was = marker->state[block] & PENDING;
+	const struct marker *marker = ((struct peek *)memory)->marker;
 
-	marker->state[block] = (uint8_t)(state | (extent == EXTENT_NONE ? 0 : PENDING));
-	if (was || extent == EXTENT_NONE)
+	if (addr < marker->start || addr >= marker->end || len > marker->end - addr)
+		return memory_read_some(marker->source->memory, addr, buf, len, len_ret);
+	memcpy(buf, (const uint8_t *)marker->buffer + (addr - marker->start), len);
+	*len_ret = len;
+	return NULL;
+}
+
+/* --- what is reached --- */
+
+static void clear_pending(struct marker *marker, uint32_t block)
+{
+	size_t window = block / WINDOW;
+
+	at(marker, block)->pending = false;
+	marker->nr_pending--;
+	if (!--marker->pending[window])
+		marker->busy[window / 64] &= ~(1ull << window % 64);
+}
+
+static void set_state(struct marker *marker, uint32_t block, enum state state)
+{
+	struct held *held = at(marker, block);
+	size_t window = block / WINDOW;
+
+	held->state = state;
+	if (held->pending || held->ready || held->kept == EDGES_NONE)
 		return;
-	marker->pending[window]++;
+	if (marker->draining && held->kept == EDGES_KEPT && marker->nr_ready < READY) {
+		held->ready = true;
+		edges_prefetch(&marker->edges, block);
+		marker->ready[(marker->first_ready + marker->nr_ready++) % READY] = block;
+		return;
+	}
+	held->pending = true;
 	marker->nr_pending++;
-	marker->lowest = MIN(marker->lowest, window);
-	marker->from[window] = MIN(marker->from[window], extent);
+	if (!marker->pending[window]++)
+		marker->busy[window / 64] |= 1ull << window % 64;
+	marker->from[window] = MIN(marker->from[window], block);
 }
 
 static void lose(struct marker *marker, uint32_t block)
 {
-	enum state state = state_of(marker, block);
+	struct held *held = at(marker, block);
 
 	if (block == marker->clique)
 		return;
-	if (state == UNREACHED)
-		set_pending(marker, block, INDIRECT);
-	else if (state == DEFINITE)
-		marker->state[block] = INDIRECT;	/* all behind it is lost already */
+	if (held->state == UNREACHED)
+		set_state(marker, block, INDIRECT);
+	else if (held->state == DEFINITE)
+		held->state = INDIRECT;		/* all behind it is lost already */
 	else
 		return;
-	marker->ret->leader[block] = marker->clique;
+	marker->ret->leader[block] = marker->clique + 1;
 }
 
 static void reach(struct marker *marker, uint32_t block, bool strong)
@@ -81,27 +139,88 @@ static void reach(struct marker *marker, uint32_t block, bool strong)
 
 	if (marker->strength == LOST)
 		lose(marker, block);
-	else if (state_of(marker, block) < to)
-		set_pending(marker, block, to);
+	else if (at(marker, block)->state < to)
+		set_state(marker, block, to);
 }
 
-/* A word that is an address in a extent. */
-static void found(struct marker *marker, uint32_t i, uint64_t address)
-{
-	const struct extent *extent = &marker->extents.vec.at[i];
-	const struct block *block = &marker->source->block[extent->block];
-	enum state state = state_of(marker, extent->block);
-	bool strong;
+/* --- words --- */
 
-	if (state == REACHABLE || (state == POSSIBLE && marker->strength == WEAK) ||
-	    state == INDIRECT)
+/* The words that come are of another block. */
+static void end_keeping(struct marker *marker)
+{
+	uint32_t block = marker->keeping;
+
+	marker->keeping = EXTENT_NONE;
+	if (block == EXTENT_NONE)
 		return;
-	strong = address == block->address ||
-		 (marker->strength == FIRM &&
-		  heuristic_applies(&marker->heuristic, block, address));
-	reach(marker, extent->block, strong);
-	if (extent->outer != EXTENT_NONE)
-		reach(marker, extent->outer, strong);
+	at(marker, block)->kept = edges_end(&marker->edges, block);
+	/* Somebody may have reached it, when it was read and before it was known to have pointers. */
+	if (at(marker, block)->state != UNREACHED)
+		set_state(marker, block, at(marker, block)->state);
+}
+
+/* Whatever is found of a block that is known to be reachable is, too. */
+static bool is_kept(const struct marker *marker, uint32_t of)
+{
+	return marker->gathering && (marker->keeping == of || at(marker, of)->state != REACHABLE);
+}
+
+static void keep(struct marker *marker, uint32_t from, uint32_t to, bool strong)
+{
+	if (marker->keeping != from) {
+		end_keeping(marker);
+		marker->keeping = from;
+		edges_begin(&marker->edges);
+	}
+	if (to != from && at(marker, to)->state != REACHABLE)
+		edges_add(&marker->edges, to, strong);
+}
+
+/* A word that is an address in a block. `of`: while gathering, whose. */
+static void found(struct marker *marker, const struct extent_found *is, uint64_t address,
+		  uint32_t of)
+{
+	const struct held *held = at(marker, is->block);
+	bool kept = is_kept(marker, of), strong;
+
+	if (held->state == REACHABLE || held->state == INDIRECT || (kept && is->block == of) ||
+	    (!kept && held->state == POSSIBLE && marker->strength == WEAK))
+		return;
+	strong = address == held->address;
+	if (!strong && (kept || marker->strength == FIRM)) {
+		struct block block = held_block(marker->list, is->block);
+
+		strong = heuristic_applies(&marker->heuristic, &block, address);
+	}
+	if (kept)
+		keep(marker, of, is->block, strong);
+	else
+		reach(marker, is->block, strong);
+	if (is->outer == EXTENT_NONE)
+		return;
+	if (kept)
+		keep(marker, of, is->outer, strong);
+	else
+		reach(marker, is->outer, strong);
+}
+
+static void look_up_words(struct marker *marker)
+{
+	struct extent_found is[EXTENTS_BATCH];
+	size_t nr = marker->nr_words;
+
+	marker->nr_words = 0;
+	extents_look_up(&marker->extents, marker->word, nr, is);
+	for (size_t i = 0; i < nr; i++)
+		if (is[i].block != EXTENT_NONE)
+			found(marker, &is[i], marker->word[i], marker->word_of[i]);
+}
+
+/* Look up what is left, before strength, or what is gathered, changes. */
+static void end_words(struct marker *marker)
+{
+	look_up_words(marker);
+	end_keeping(marker);
 }
 
 static void scan_words(struct marker *marker, const uint64_t *word, size_t nr)
@@ -109,13 +228,12 @@ static void scan_words(struct marker *marker, const uint64_t *word, size_t nr)
 	uint64_t low = marker->extents.low, len = marker->extents.high - low;
 
 	for (size_t i = 0; i < nr; i++) {
-		uint32_t extent;
-
 		if (word[i] - low >= len)
 			continue;
-		extent = extents_look_up(&marker->extents, word[i]);
-		if (extent != EXTENT_NONE)
-			found(marker, extent, word[i]);
+		marker->word[marker->nr_words] = word[i];
+		marker->word_of[marker->nr_words++] = marker->origin;
+		if (marker->nr_words == EXTENTS_BATCH)
+			look_up_words(marker);
 	}
 }
 
@@ -184,26 +302,18 @@ static struct err *scan_pieces(struct marker *marker, uint64_t start, uint64_t e
 /* What lies between blocks. */
 static void scan_gaps(struct marker *marker, uint64_t start, uint64_t end)
 {
-	const struct extents *extents = &marker->extents;
-	size_t low = 0, high = extents->vec.nr;
+	struct extent_at next = extents_from(&marker->extents, start);
+	struct extent extent;
 
-	while (low < high) {		/* the first that ends behind start */
-		size_t middle = low + (high - low) / 2;
-
-		if (extents->vec.at[middle].end <= start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	while (start < end) {
-		const struct extent *extent = low < extents->vec.nr ? &extents->vec.at[low++] : NULL;
-		uint64_t stop = extent ? MIN(extent->start, end) : end;
+		bool any = extents_next(&marker->extents, &next, &extent);
+		uint64_t stop = any ? MIN(extent.start, end) : end;
 
 		if (start < stop) {
 			scan_buffered(marker, start, stop);
 			marker->ret->root_bytes += stop - start;
 		}
-		start = extent ? MAX(start, extent->end) : end;
+		start = any ? extent.end : end;
 	}
 }
 
@@ -225,77 +335,152 @@ static struct err *scan_roots(struct marker *marker)
 		err = scan_pieces(marker, source->root[i].start, source->root[i].end, unread,
 				  scan_gaps);
 	marker->ret->root_bytes -= before;
+	end_words(marker);
 	return err;
 }
 
 /* --- blocks --- */
 
-static bool will_be_scanned(const struct marker *marker, uint32_t block)
+static uint64_t len_of(const struct marker *marker, uint32_t block)
 {
-	return marker->state[block] & PENDING ||
-	       (marker->strength == LOST && state_of(marker, block) == UNREACHED);
+	return extents_end(&marker->extents, block) - at(marker, block)->address;
 }
 
-/*
- * Have extent i in the buffer, with neighbours behind it that are to be scanned as well, and some
- * before it, since lists often run that way.
- */
+static bool is_wide(const struct marker *marker, uint32_t block)
+{
+	return len_of(marker, block) > WIDE;
+}
+
+/* A block that others lie inside of is scanned between them. */
+static void scan_inside(struct marker *marker, uint64_t start, uint64_t end)
+{
+	struct extent_at next;
+	struct extent extent;
+
+	if (!marker->extents.user.runs.nr || at(marker, marker->origin)->user) {
+		scan_buffered(marker, start, end);
+		return;
+	}
+	next = extents_from(&marker->extents, start);
+	while (extents_next(&marker->extents, &next, &extent) && extent.start < end)
+		if (extent.block == marker->origin)
+			scan_buffered(marker, extent.start, MIN(extent.end, end));
+}
+
+static bool will_be_scanned(const struct marker *marker, uint32_t block)
+{
+	return marker->gathering || at(marker, block)->pending ||
+	       (marker->strength == LOST && at(marker, block)->state == UNREACHED);
+}
+
+/* Have block i in the buffer, with neighbours behind it that are to be scanned as well. */
 static struct err *have(struct marker *marker, uint32_t i)
 {
-	const struct extent *extent = marker->extents.vec.at;
-	uint64_t start = extent[i].start, end = extent[i].end, got;
+	uint64_t start = ALIGN_DOWN((uint64_t)at(marker, i)->address, 8ull);
+	uint64_t end = extents_end(&marker->extents, i), got;
 
-	if (ALIGN_DOWN(start, 8ull) >= marker->start && end <= marker->end)
+	if (start >= marker->start && end <= marker->end)
 		return NULL;
-	for (uint32_t before = i; before-- > 0;) {
-		if (extent[before].end + NEAR < start || extent[before].start + BEFORE < extent[i].start)
+	for (uint32_t next = i + 1; next < marker->list->nr; next++) {
+		uint64_t next_start = at(marker, next)->address;
+		uint64_t next_end = extents_end(&marker->extents, next);
+
+		if (next_start < end || next_start > end + NEAR || next_end - start > BUFFER)
 			break;
-		start = extent[before].start;
-	}
-	start = ALIGN_DOWN(start, 8ull);
-	for (size_t next = (size_t)i + 1; next < marker->extents.vec.nr; next++) {
-		if (extent[next].start > end + NEAR || extent[next].end - start > BUFFER)
-			break;
-		if (will_be_scanned(marker, extent[next].block))
-			end = extent[next].end;
+		if (will_be_scanned(marker, next))
+			end = next_end;
 	}
 	return fill(marker, start, end, &got);
 }
 
-static struct err *scan_extent(struct marker *marker, uint32_t i)
+static struct err *read_block(struct marker *marker, uint32_t block)
 {
-	const struct extent *extent = &marker->extents.vec.at[i];
+	uint64_t start = at(marker, block)->address, end = extents_end(&marker->extents, block);
+	struct mark_ranges again = { VEC_INIT };
 	struct err *err = NULL;
 
-	if (extent->end - extent->start < 8)
+	marker->origin = block;
+	if (end - start < 8)
 		return NULL;
-	marker->ret->block_bytes += extent->end - extent->start;
-	if (extent->end - extent->start <= BUFFER - BEFORE - 8)
-		err = have(marker, i);
+	if (end - start <= WIDE)
+		err = have(marker, block);
 	if (err)
 		return err;
-	if (ALIGN_DOWN(extent->start, 8ull) >= marker->start && extent->end <= marker->end) {
-		scan_buffered(marker, extent->start, extent->end);
+	if (ALIGN_DOWN(start, 8ull) >= marker->start && end <= marker->end) {
+		scan_inside(marker, start, end);
 		return NULL;
 	}
-	return scan_pieces(marker, extent->start, extent->end, &marker->ret->unread_blocks,
-			   scan_buffered);
+	/* Once is enough to say that it cannot be read. */
+	err = scan_pieces(marker, start, end, at(marker, block)->noted ? &again :
+						      &marker->ret->unread_blocks, scan_inside);
+	at(marker, block)->noted = true;
+	vec_free(&again.vec);
+	return err;
 }
 
-/* A block that others lie inside of is in several extents. */
+/* The one that has been fetched for the longest time. */
+static void reach_target(struct marker *marker)
+{
+	struct target target = marker->target[marker->first_target++ % TARGETS];
+
+	marker->nr_targets--;
+	marker->strength = target.strength;
+	reach(marker, target.block, target.strong);
+}
+
+static void follow(struct marker *marker, uint32_t block, enum strength strength)
+{
+	struct edge_at edge = edges_of(&marker->edges, marker->list, block);
+	struct target target = { .strength = strength };
+
+	while (edges_next(&marker->edges, &edge, &target.block, &target.strong)) {
+		if (marker->nr_targets == TARGETS)
+			reach_target(marker);
+		__builtin_prefetch(at(marker, target.block), 1);
+		marker->target[(marker->first_target + marker->nr_targets++) % TARGETS] = target;
+	}
+}
+
+static enum strength strength_of(const struct marker *marker, uint32_t block)
+{
+	if (marker->strength == LOST)
+		return LOST;
+	return at(marker, block)->state == REACHABLE ? FIRM : WEAK;
+}
+
 static struct err *scan_block(struct marker *marker, uint32_t block)
 {
-	const struct extents *extents = &marker->extents;
-	const struct block *at = &marker->source->block[block];
-	uint32_t i = extents->first[block];
-	struct err *err = NULL;
+	enum strength strength = strength_of(marker, block);
+	struct err *err;
 
-	if (marker->strength != LOST)
-		marker->strength = state_of(marker, block) == REACHABLE ? FIRM : WEAK;
-	for (; !err && i < extents->vec.nr && extents->vec.at[i].start - at->address <= at->size; i++)
-		if (extents->vec.at[i].block == block)
-			err = scan_extent(marker, i);
+	if (at(marker, block)->kept == EDGES_KEPT) {
+		follow(marker, block, strength);
+		return NULL;
+	}
+	marker->strength = strength;
+	err = read_block(marker, block);
+	end_words(marker);
 	return err;
+}
+
+/* Follow who is ready, and who gets so, until nobody is. */
+static void follow_ready(struct marker *marker)
+{
+	while (marker->nr_ready || marker->nr_targets) {
+		uint32_t block = marker->ready[marker->first_ready % READY];
+
+		if (!marker->nr_ready) {
+			reach_target(marker);
+			continue;
+		}
+		if (marker->nr_ready > AHEAD)
+			edges_prefetch_first(&marker->edges,
+					     marker->ready[(marker->first_ready + AHEAD) % READY]);
+		marker->first_ready++;
+		marker->nr_ready--;
+		at(marker, block)->ready = false;
+		follow(marker, block, strength_of(marker, block));
+	}
 }
 
 /* One that is found behind is next: lists often run that way. */
@@ -311,36 +496,96 @@ static uint32_t next_in_window(struct marker *marker, size_t window, uint32_t i)
 
 static struct err *scan_window(struct marker *marker, size_t window)
 {
-	uint32_t end = (uint32_t)MIN((window + 1) * WINDOW, marker->extents.vec.nr);
+	uint32_t end = (uint32_t)MIN((window + 1) * WINDOW, marker->list->nr);
 	struct err *err = NULL;
 
 	for (uint32_t i = next_in_window(marker, window, end);
 	     i < end && marker->pending[window] && !err; i = next_in_window(marker, window, i)) {
-		uint32_t block = marker->extents.vec.at[i].block;
-
-		if (!(marker->state[block] & PENDING) || marker->extents.first[block] != i)
+		if (!at(marker, i)->pending)
 			continue;
-		marker->state[block] &= STATE_MASK;
-		marker->pending[window]--;
-		marker->nr_pending--;
-		err = scan_block(marker, block);
+		clear_pending(marker, i);
+		err = scan_block(marker, i);
+		if (marker->nr_targets == TARGETS || marker->nr_ready > READY / 2)
+			follow_ready(marker);
 	}
+	follow_ready(marker);
 	return err ? err : cancel_check();
+}
+
+/* The first window from `window` on that has any pending; nr_windows: none has. */
+static size_t next_window(const struct marker *marker, size_t window)
+{
+	size_t nr_words = (marker->nr_windows + 63) / 64, i = window / 64;
+	uint64_t bits = i < nr_words ? marker->busy[i] & ~0ull << window % 64 : 0;
+
+	while (!bits && ++i < nr_words)
+		bits = marker->busy[i];
+	return bits ? i * 64 + (size_t)__builtin_ctzll(bits) : marker->nr_windows;
 }
 
 static struct err *scan_pending(struct marker *marker)
 {
 	struct err *err = NULL;
 
-	while (marker->nr_pending && !err) {
-		size_t window = marker->lowest;
+	follow_ready(marker);
+	while (marker->nr_pending && !err)
+		for (size_t window = next_window(marker, 0);
+		     window < marker->nr_windows && !err; window = next_window(marker, window + 1))
+			err = scan_window(marker, window);
+	return err;
+}
 
-		/* What is found behind the sweep sets it anew. */
-		marker->lowest = marker->nr_windows;
-		for (; window < marker->nr_windows && marker->nr_pending && !err; window++)
-			if (marker->pending[window])
-				err = scan_window(marker, window);
+/* --- gathering --- */
+
+/*
+ * Wide blocks are read whenever they are reached, so those that roots lead to come first: who hangs on a
+ * large table is then known to be reachable, and what he points to need not be kept.
+ */
+static struct err *scan_wide(struct marker *marker)
+{
+	VEC(uint32_t) wide = VEC_INIT;
+	struct err *err = NULL;
+	bool any = true;
+
+	for (uint32_t i = 0; i < marker->list->nr && !err; i++)
+		if (is_wide(marker, i))
+			err = vec_push(&wide, i);
+	while (any && !err) {
+		any = false;
+		for (size_t i = 0; i < wide.nr && !err; i++) {
+			if (!at(marker, wide.at[i])->pending)
+				continue;
+			any = true;
+			clear_pending(marker, wide.at[i]);
+			err = scan_block(marker, wide.at[i]);
+		}
 	}
+	vec_free(&wide);
+	return err;
+}
+
+/* All blocks that are not wide, once, from front to back. */
+static struct err *gather(struct marker *marker)
+{
+	struct err *err = NULL;
+
+	marker->strength = FIRM;
+	marker->gathering = true;
+	for (uint32_t i = 0; i < marker->list->nr && !err; i++) {
+		marker->ret->block_bytes += len_of(marker, i) < 8 ? 0 : len_of(marker, i);
+		if (is_wide(marker, i))
+			continue;
+		/* Unless it turns out to have some. */
+		if (at(marker, i)->pending)
+			clear_pending(marker, i);
+		at(marker, i)->kept = EDGES_NONE;
+		err = read_block(marker, i);
+		if (!err && i % WINDOW == 0)
+			err = cancel_check();
+	}
+	end_words(marker);
+	marker->gathering = false;
+	marker->draining = true;
 	return err;
 }
 
@@ -353,11 +598,11 @@ static struct err *find_lost(struct marker *marker)
 	struct err *err = NULL;
 
 	marker->strength = LOST;
-	for (uint32_t i = 0; i < marker->source->nr_blocks && !err; i++) {
-		if (state_of(marker, i) != UNREACHED)
+	for (uint32_t i = 0; i < marker->list->nr && !err; i++) {
+		if (at(marker, i)->state != UNREACHED)
 			continue;
 		marker->clique = i;
-		set_pending(marker, i, DEFINITE);
+		set_state(marker, i, DEFINITE);
 		err = scan_pending(marker);
 	}
 	return err;
@@ -370,12 +615,12 @@ static uint32_t last_leader(struct marker *marker, uint32_t block)
 {
 	uint32_t *leader = marker->ret->leader, last = block;
 
-	while (leader[last] != MARK_NO_LEADER)
-		last = leader[last];
-	while (leader[block] != MARK_NO_LEADER) {
-		uint32_t next = leader[block];
+	while (leader[last])
+		last = leader[last] - 1;
+	while (leader[block]) {
+		uint32_t next = leader[block] - 1;
 
-		leader[block] = last;
+		leader[block] = last + 1;
 		block = next;
 	}
 	return last;
@@ -389,58 +634,76 @@ static void conclude(struct marker *marker)
 		[INDIRECT] = LEAK_INDIRECT,
 	};
 
-	for (uint32_t i = 0; i < marker->source->nr_blocks; i++) {
-		enum state state = state_of(marker, i);
-
-		if (state == INDIRECT)
-			marker->ret->leader[i] = last_leader(marker, i);
-		marker->ret->kind[i] = kinds[state];
+	for (uint32_t i = 0; i < marker->list->nr; i++) {
+		if (at(marker, i)->state == INDIRECT)
+			marker->ret->leader[i] = last_leader(marker, i) + 1;
 	}
+	for (uint32_t i = 0; i < marker->list->nr; i++)
+		at(marker, i)->state = kinds[at(marker, i)->state] & 7;
 }
 
 static struct err *prepare(struct marker *marker)
 {
-	size_t nr = marker->source->nr_blocks;
-	struct err *err = extents_build(marker->source->block, nr, &marker->extents);
+	size_t nr = marker->list->nr;
+	struct err *err = extents_build(marker->list, &marker->extents);
 
 	if (err)
 		return err;
-	marker->nr_windows = (marker->extents.vec.nr + WINDOW - 1) / WINDOW;
-	marker->lowest = marker->nr_windows;
-	marker->state = calloc(nr + 1, 1);
+	edges_init(&marker->edges, nr);
+	marker->nr_windows = (nr + WINDOW - 1) / WINDOW;
 	marker->pending = calloc(marker->nr_windows + 1, sizeof(*marker->pending));
 	marker->from = malloc((marker->nr_windows + 1) * sizeof(*marker->from));
+	marker->busy = calloc(marker->nr_windows / 64 + 1, sizeof(*marker->busy));
 	marker->buffer = malloc(BUFFER);
-	marker->ret->kind = calloc(nr + 1, 1);
-	marker->ret->leader = malloc((nr + 1) * sizeof(*marker->ret->leader));
-	if (!marker->state || !marker->pending || !marker->from || !marker->buffer ||
-	    !marker->ret->kind || !marker->ret->leader)
+	/* Pages of it are taken up only where any are indirectly lost. */
+	marker->ret->leader = calloc(nr + 1, sizeof(*marker->ret->leader));
+	if (!marker->pending || !marker->from || !marker->busy || !marker->buffer ||
+	    !marker->ret->leader)
 		return err_nomem;
 	memset(marker->from, 0xff, (marker->nr_windows + 1) * sizeof(*marker->from));
-	memset(marker->ret->leader, 0xff, (nr + 1) * sizeof(*marker->ret->leader));
-	heuristic_init(&marker->heuristic, marker->source->memory, marker->source->code,
+	for (size_t i = 0; i < nr; i++) {
+		struct held *held = at(marker, (uint32_t)i);
+
+		held->state = UNREACHED;
+		held->pending = held->ready = held->noted = false;
+		held->kept = EDGES_UNREAD;
+	}
+	marker->peek = (struct peek){ { peek_read }, marker };
+	heuristic_init(&marker->heuristic, &marker->peek.memory, marker->source->code,
 		       marker->source->nr_code);
 	return NULL;
 }
 
-struct err *mark_run(const struct mark_source *source, struct mark_result *ret)
+static struct err *run(struct marker *marker)
 {
-	struct mark_result result = { .kind = NULL };
-	struct marker marker = { .source = source, .ret = &result, .extents = EXTENTS_INIT };
-	struct err *err = prepare(&marker);
+	struct err *err = prepare(marker);
 
 	if (!err)
-		err = scan_roots(&marker);
+		err = scan_roots(marker);
 	if (!err)
-		err = scan_pending(&marker);
+		err = scan_wide(marker);
 	if (!err)
-		err = find_lost(&marker);
+		err = gather(marker);
+	if (!err)
+		err = scan_pending(marker);
+	return err ? err : find_lost(marker);
+}
+
+struct err *mark_run(const struct mark_source *source, struct mark_result *ret)
+{
+	struct mark_result result = { .leader = NULL };
+	struct marker marker = { .source = source, .list = source->list, .ret = &result,
+				 .extents = EXTENTS_INIT, .origin = EXTENT_NONE,
+				 .keeping = EXTENT_NONE };
+	struct err *err = run(&marker);
+
 	if (!err)
 		conclude(&marker);
 	extents_free(&marker.extents);
-	free(marker.state);
+	edges_free(&marker.edges);
 	free(marker.pending);
 	free(marker.from);
+	free(marker.busy);
 	free(marker.buffer);
 	if (err) {
 		mark_free(&result);
@@ -452,10 +715,8 @@ struct err *mark_run(const struct mark_source *source, struct mark_result *ret)
 
 void mark_free(struct mark_result *result)
 {
-	free(result->kind);
 	free(result->leader);
 	vec_free(&result->unread_roots.vec);
 	vec_free(&result->unread_blocks.vec);
-	result->kind = NULL;
 	result->leader = NULL;
 }

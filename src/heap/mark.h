@@ -40,11 +40,14 @@
  * is in the innermost block; who reaches one inside has reached the one around it, and what is
  * between the inner ones is the outer one's.
  *
- * Passes. Blocks found and not yet scanned are `pending`. They are scanned in order of address,
- * window (of WINDOW blocks) by window, neighbours with one read, until none is pending: what is
- * found ahead is scanned in the same pass. So memory is read in large pieces from front to back,
- * and there is no stack that a long list could overflow. All loops are bounded by the number of
- * blocks, each of which is scanned three times at most, whatever the memory holds.
+ * Passes. Roots are read first, and the wide blocks that they lead to; then all other blocks, once, from
+ * front to back, in large pieces. Of a block that is known to be reachable by then the pointers are
+ * followed at once; of others they are kept (edges.h), unless they are too many. What is reached from
+ * then on is `pending`, and followed in order of address, window (of WINDOW blocks) by window, until none
+ * is pending: by the pointers kept, or what could not be kept is read again. So there is no stack that a
+ * long list could overflow, memory is read at the speed of memory, and not in the order of pointers
+ * (which took a system call each: 50 times as long). A block is followed three times at most, whatever
+ * the memory holds.
  */
 #ifndef HEAP_MARK_H
 #define HEAP_MARK_H
@@ -55,7 +58,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "base/vec.h"
-#include "heap/block.h"
+#include "heap/held.h"
 
 /* In the order in which they are reported. */
 enum leak_kind { LEAK_DEFINITE, LEAK_INDIRECT, LEAK_POSSIBLE, LEAK_REACHABLE, LEAK_KINDS };
@@ -72,8 +75,7 @@ struct mark_ranges {
 
 struct mark_source {
 	struct memory *memory;
-	const struct block *block;	/* of one process, in the order of blocks_from_log */
-	size_t nr_blocks;
+	struct held_list *list;		/* sorted; its blocks get their kinds (mark_kind) */
 	/* What is scanned, as far as it is no block; both in order of address. */
 	const struct mark_range *root;
 	size_t nr_roots;
@@ -93,15 +95,24 @@ struct mark_source {
 };
 
 struct mark_result {
-	uint8_t *kind;			/* by block: enum leak_kind */
-	/* By block: through which definitely lost one it is lost, if indirectly; or MARK_NO_LEADER. */
+	/* By block: through which definitely lost one it is lost, if indirectly, + 1; or 0. */
 	uint32_t *leader;
 	uint64_t root_bytes, heap_bytes, block_bytes;	/* that were scanned; one after the other */
 	/* Roots, and blocks, that could not be read, in part: they may hide the only pointers. */
 	struct mark_ranges unread_roots, unread_blocks;
 };
 
-/* ERR_CANCELLED; ERR_NOMEM; ERR_RANGE: too many blocks. */
+static inline enum leak_kind mark_kind(const struct held *held)
+{
+	return (enum leak_kind)held->state;
+}
+
+static inline uint32_t mark_leader(const struct mark_result *result, size_t block)
+{
+	return result->leader[block] ? result->leader[block] - 1 : MARK_NO_LEADER;
+}
+
+/* ERR_CANCELLED; ERR_NOMEM. */
 struct err *mark_run(const struct mark_source *source, struct mark_result *ret) MUST_CHECK;
 void mark_free(struct mark_result *result);
 

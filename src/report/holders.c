@@ -76,7 +76,7 @@ static void print_stack(struct printer *printer, const struct session_holder *ho
 
 static void print_of_block(struct printer *printer, const struct session_holder *holder)
 {
-	const struct block *block = &printer->find->in.blocks.vec.at[holder->block];
+	struct block is = held_block(&printer->find->in.held, holder->block), *block = &is;
 	struct out *out = printer->out;
 
 	out_f(out, "byte %llu of a block of %llu bytes at ",
@@ -144,7 +144,7 @@ static void print_place(struct printer *printer, const struct session_holder *ho
 static struct err *print_holders(struct printer *printer, bool firm, uint64_t total)
 {
 	const struct session_find *find = printer->find;
-	const struct block *block = &find->in.blocks.vec.at[find->block];
+	struct block is = held_block(&find->in.held, find->block), *block = &is;
 	uint64_t listed = 0;
 	struct err *err = NULL;
 
@@ -169,7 +169,7 @@ static struct err *print_holders(struct printer *printer, bool firm, uint64_t to
 static void print_doubts(const struct session_find *find, struct out *out)
 {
 	const struct session_leaks *in = &find->in;
-	const struct block *block = &in->blocks.vec.at[find->block];
+	struct block is = held_block(&in->held, find->block), *block = &is;
 
 	if (!in->walked)
 		out_f(out, "%s: what else is in the heaps is not known\n", in->why);
@@ -216,14 +216,15 @@ static struct err *print_pointers(struct printer *printer)
 static struct err *print_found(struct session *session, const struct session_find *find,
 			       uint64_t address, struct out *out)
 {
-	const struct block *block = find->in.blocks.vec.at;
+	struct block block = held_block(&find->in.held, find->block);
 	struct printer printer = { .session = session, .symbols = session_symbols(session),
 				   .find = find, .out = out };
-	struct err *err = find_print_block(session, &block[find->block], address, out);
+	struct err *err = find_print_block(session, &block, address, out);
 
 	if (!err && find->outer != HOLDERS_NO_BLOCK) {
 		out_text(out, "Around it: ");
-		err = find_print_block(session, &block[find->outer], address, out);
+		block = held_block(&find->in.held, find->outer);
+		err = find_print_block(session, &block, address, out);
 	}
 	if (err)
 		return err;

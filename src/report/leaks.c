@@ -88,9 +88,9 @@ static void print_doubts(const struct session_leaks *found, struct out *out)
 	if (found->under_way)
 		out_f(out, "    %llu blocks are in the hands of realloc: what they point to may be lost in appearance only\n",
 		      (number)found->under_way);
-	if (found->others)
+	if (found->held.others)
 		out_f(out, "    %llu blocks of other processes were not looked at\n",
-		      (number)found->others);
+		      (number)found->held.others);
 }
 
 static void print_size(const struct leak *leak, struct out *out)

@@ -51,7 +51,7 @@ struct session_holder {
 	uint64_t pc;		/* of stack: of its frame's function; 0: not known */
 	bool returns;		/* pc is a return address */
 	uint64_t tp;		/* of tls, control: the thread pointer */
-	uint32_t block;		/* of block: index in in.blocks */
+	uint32_t block;		/* of block: index in in.held */
 };
 
 struct session_find {

@@ -464,32 +464,43 @@ static struct err *heap_job(void *arg)
 	return err;
 }
 
-static struct err *all_blocks(const struct job *job, struct blocks *ret)
+struct err *session_heap_log(const struct view *view, bool timed, struct held_list *ret)
 {
-	struct blocks blocks = BLOCKS_INIT;
-	struct err *err = NULL;
+	struct held_source source = {
+		.log = view->log,
+		.in_hand = &view->in_hand,
+		.until = view->until,
+		.process = view->process,
+		.timed = timed,
+	};
 
-	if (job->view.log)
-		err = blocks_from_log(job->view.log, &job->view.in_hand, &blocks);
+	*ret = (struct held_list){ .process = view->process, .timed = timed };
+	return view->log ? held_from_log(&source, ret) : NULL;
+}
+
+static struct err *all_blocks(const struct job *job, bool timed, struct held_list *ret)
+{
+	struct held_list list;
+	struct err *err = session_heap_log(&job->view, timed, &list);
+
 	if (!err)
-		err = blocks_add_walk(&blocks, &job->ret->walk, job->ret->process,
-				      job->ret->complete);
+		err = held_merge_walk(&list, &job->ret->walk, job->ret->complete);
 	if (err)
-		blocks_free(&blocks);
+		held_free(&list);
 	else
-		*ret = blocks;
+		*ret = list;
 	return err;
 }
 
-struct err *session_heap_stopped(struct session *session, bool may_run, struct session_heap *ret,
-				 struct blocks *blocks_ret)
+struct err *session_heap_stopped(struct session *session, bool may_run, bool timed,
+				 struct session_heap *ret, struct held_list *held_ret)
 {
 	struct session_heap heap = SESSION_HEAP_INIT;
 	struct job job = { .session = session, .ret = &heap, .view = VIEW_INIT };
 	struct err *err = look_until_certain(&job, may_run);
 
 	if (!err)
-		err = all_blocks(&job, blocks_ret);
+		err = all_blocks(&job, timed, held_ret);
 	job_free(&job);
 	if (err)
 		session_heap_free(&heap);
@@ -514,20 +525,6 @@ struct err *session_heap_checked(struct session *session, struct session_heap *r
 
 /* --- at an earlier moment --- */
 
-struct err *session_heap_log_past(const struct view *view, struct blocks *ret)
-{
-	size_t nr = 0;
-	struct err *err = view->log ? blocks_from_log(view->log, &view->in_hand, ret) : NULL;
-
-	if (err)
-		return err;
-	for (size_t i = 0; i < ret->vec.nr; i++)
-		if (ret->vec.at[i].time <= view->until)
-			ret->vec.at[nr++] = ret->vec.at[i];
-	ret->vec.nr = nr;
-	return NULL;
-}
-
 /*
  * Of what is in no record, what was freed since, and whose place in the log another has taken, cannot
  * be told from what was allocated before the attach.
@@ -537,7 +534,7 @@ static bool is_complete(const struct view *view)
 	return view->complete && log_accounts_get(view->log).frees == view->frees;
 }
 
-static struct err *merge_past(struct job *job, struct blocks *blocks)
+static struct err *merge_past(struct job *job, bool timed, struct held_list *list)
 {
 	struct walk_merge merge = {
 		.log = job->view.log,
@@ -545,13 +542,13 @@ static struct err *merge_past(struct job *job, struct blocks *blocks)
 		.until = job->view.until,
 		.clue = job->clues.vec.at, .nr_clues = job->clues.vec.nr,
 	};
-	struct err *err = session_heap_log_past(&job->view, blocks);
+	struct err *err = session_heap_log(&job->view, timed, list);
 
 	merge.complete = is_complete(&job->view);
-	return err ? err : blocks_add_past(blocks, &job->ret->walk, &merge, &job->left_out);
+	return err ? err : held_merge_past(list, &job->ret->walk, &merge, &job->left_out);
 }
 
-static struct err *look_past(struct job *job, struct blocks *blocks)
+static struct err *look_past(struct job *job, bool timed, struct held_list *list)
 {
 	struct err *err;
 
@@ -565,27 +562,27 @@ static struct err *look_past(struct job *job, struct blocks *blocks)
 	job->ret->walked = !err;
 	if (!err)
 		err = take_loose(job);
-	return err ? err : merge_past(job, blocks);
+	return err ? err : merge_past(job, timed, list);
 }
 
-struct err *session_heap_past(struct session *session, const struct view *view,
-			      struct session_heap *ret, struct blocks *blocks_ret)
+struct err *session_heap_past(struct session *session, const struct view *view, bool timed,
+			      struct session_heap *ret, struct held_list *held_ret)
 {
 	struct session_heap heap = SESSION_HEAP_INIT;
-	struct blocks blocks = BLOCKS_INIT;
+	struct held_list list = HELD_INIT;
 	struct job job = { .session = session, .ret = &heap, .view = *view };
-	struct err *err = look_past(&job, &blocks);
+	struct err *err = look_past(&job, timed, &list);
 
 	heap.under_way = job.left_out.vec.nr;
 	job.view = (struct view)VIEW_INIT;	/* the caller's */
 	job_free(&job);
 	if (err) {
-		blocks_free(&blocks);
+		held_free(&list);
 		session_heap_free(&heap);
 		return err;
 	}
 	*ret = heap;
-	*blocks_ret = blocks;
+	*held_ret = list;
 	return NULL;
 }
 

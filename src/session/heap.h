@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "heap/block.h"
+#include "heap/held.h"
 #include "heap/walk.h"
 
 struct session;
@@ -62,21 +62,22 @@ void session_heap_free(struct session_heap *heap);
 /* Is the allocator one that can be walked? ERR_UNSUPPORTED. */
 struct err *session_heap_walkable(struct session *session) MUST_CHECK;
 /*
- * The walk of a target that is stopped, on the tracer thread, and all blocks, of the log and of the
- * walk, in order of address. may_run: it may be let go on for moments. What session_heap says in
- * `why` is an error here.
+ * The walk of a target that is stopped, on the tracer thread, and all its blocks, of the log and of the
+ * walk. may_run: it may be let go on for moments. timed: as in struct held_list. What session_heap says
+ * in `why` is an error here.
  */
-struct err *session_heap_stopped(struct session *session, bool may_run,
-				 struct session_heap *ret, struct blocks *blocks_ret) MUST_CHECK;
+struct err *session_heap_stopped(struct session *session, bool may_run, bool timed,
+				 struct session_heap *ret, struct held_list *held_ret) MUST_CHECK;
 /* That walk alone, one look, and with the links of the bins. */
 struct err *session_heap_checked(struct session *session, struct session_heap *ret) MUST_CHECK;
 /*
  * What session_heap_stopped gives, of a view of an earlier moment, whose memory is a snapshot; one look.
  * The log has gone on since. Any thread.
  */
-struct err *session_heap_past(struct session *session, const struct view *view,
-			      struct session_heap *ret, struct blocks *blocks_ret) MUST_CHECK;
+struct err *session_heap_past(struct session *session, const struct view *view, bool timed,
+			      struct session_heap *ret, struct held_list *held_ret) MUST_CHECK;
 /* The blocks of the log alone, as they were at the moment of the view. Any thread. */
-struct err *session_heap_log_past(const struct view *view, struct blocks *ret) MUST_CHECK;
+struct err *session_heap_log(const struct view *view, bool timed,
+			     struct held_list *ret) MUST_CHECK;
 
 #endif

@@ -32,6 +32,7 @@
 struct job {
 	struct session *session;
 	struct session_leaks *ret;
+	bool timed;
 	struct view view;		/* what is searched */
 	uint64_t deadline;		/* of waiting for calls that are under way */
 	struct session_heap walk;	/* if walked */
@@ -94,18 +95,6 @@ static struct err *settle(struct job *job, bool may_run)
 	}
 }
 
-/* Without a walk: the log alone. */
-static struct err *log_blocks(struct job *job)
-{
-	struct in_hand in_hand = { VEC_INIT };
-	struct err *err = take_in_hand(job, &in_hand);
-
-	if (!err && job->session->region)
-		err = blocks_from_log(&job->session->region->log, &in_hand, &job->ret->blocks);
-	vec_free(&in_hand.vec);
-	return err;
-}
-
 /* err is that of the walk. */
 static struct err *take_walk(struct job *job, struct err *err)
 {
@@ -134,10 +123,10 @@ static struct err *find_blocks(struct job *job, bool may_run)
 
 		err = settle(job, may_run);
 		if (!err && !*ret->why) {
-			blocks_free(&ret->blocks);
+			held_free(&ret->held);
 			session_heap_free(&job->walk);
-			err = take_walk(job, session_heap_stopped(job->session, may_run,
-								  &job->walk, &ret->blocks));
+			err = take_walk(job, session_heap_stopped(job->session, may_run, job->timed,
+								  &job->walk, &ret->held));
 		}
 		if (!err)
 			err = take_in_hand(job, &in_hand);
@@ -145,7 +134,13 @@ static struct err *find_blocks(struct job *job, bool may_run)
 		if (!ret->under_way || !may_run || tracer_now() > job->deadline)
 			break;
 	}
-	return err || ret->walked ? err : log_blocks(job);
+	return err;
+}
+
+/* Of the view, which is at hand. */
+static struct err *log_blocks(struct job *job)
+{
+	return job->ret->walked ? NULL : session_heap_log(&job->view, job->timed, &job->ret->held);
 }
 
 /* --- all in one stop --- */
@@ -182,6 +177,8 @@ static struct err *stop_job(void *arg)
 	if (!err)
 		err = view_take(session, true, &job->view);
 	job->ret->core = job->view.core;
+	if (!err)
+		err = log_blocks(job);
 	if (!err && job->find)
 		err = find_around(job);
 	else if (!err)
@@ -337,11 +334,9 @@ static struct err *walk_snapshot(struct job *job)
 	struct err *err = NULL;
 
 	if (!*job->ret->why)
-		err = take_walk(job, session_heap_past(job->session, &job->view,
-							&job->walk, &job->ret->blocks));
-	if (!err && !job->ret->walked)
-		err = session_heap_log_past(&job->view, &job->ret->blocks);
-	return err;
+		err = take_walk(job, session_heap_past(job->session, &job->view, job->timed,
+							&job->walk, &job->ret->held));
+	return err ? err : log_blocks(job);
 }
 
 /* Heaps that were in the middle of a change: free chunks may seem to be blocks, and lost ones. */
@@ -359,11 +354,10 @@ static void forget_look(struct job *job)
 {
 	view_free(&job->view);
 	job->view = (struct view)VIEW_INIT;
-	blocks_free(&job->ret->blocks);
-	job->ret->blocks = (struct blocks)BLOCKS_INIT;
+	held_free(&job->ret->held);
 	session_heap_free(&job->walk);
 	job->ret->walked = false;
-	job->ret->others = job->ret->blind_threads = job->ret->under_way = 0;
+	job->ret->blind_threads = job->ret->under_way = 0;
 }
 
 static struct err *search_snapshot(struct job *job)
@@ -426,8 +420,8 @@ static struct err *check_recorded(const struct session *session)
 			 "`malloc on` begins to");
 }
 
-#define JOB_INIT(of, leaks)	{ .session = (of), .ret = (leaks), .view = VIEW_INIT, \
-				  .walk = SESSION_HEAP_INIT }
+#define JOB_INIT(of, leaks, times)	{ .session = (of), .ret = (leaks), .timed = (times), \
+					  .view = VIEW_INIT, .walk = SESSION_HEAP_INIT }
 
 static void note_walkable(struct session *session, struct session_leaks *leaks)
 {
@@ -437,11 +431,11 @@ static void note_walkable(struct session *session, struct session_leaks *leaks)
 		snprintf(leaks->why, sizeof(leaks->why), "%.255s", err->msg);
 }
 
-static struct err *search_live(struct session *session, enum session_leaks_how how,
+static struct err *search_live(struct session *session, enum session_leaks_how how, bool timed,
 			       struct session_leaks *ret)
 {
-	struct session_leaks leaks = { .blocks = BLOCKS_INIT };
-	struct job job = JOB_INIT(session, &leaks);
+	struct session_leaks leaks = { .held = HELD_INIT };
+	struct job job = JOB_INIT(session, &leaks, timed);
 	struct err *err = check_recorded(session);
 
 	if (!err) {
@@ -459,8 +453,8 @@ static struct err *search_live(struct session *session, enum session_leaks_how h
 struct err *session_find(struct session *session, uint64_t address, size_t limit,
 			 struct session_find *ret)
 {
-	struct session_find find = { .in = { .blocks = BLOCKS_INIT }, .heap = SESSION_HEAP_INIT };
-	struct job job = JOB_INIT(session, &find.in);
+	struct session_find find = { .in = { .held = HELD_INIT }, .heap = SESSION_HEAP_INIT };
+	struct job job = JOB_INIT(session, &find.in, true);
 	struct err *err = session_need_view(session);
 
 	job.find = &find;
@@ -493,11 +487,12 @@ struct err *session_find(struct session *session, uint64_t address, size_t limit
 static struct err *copy(const struct session_leaks *from, struct session_leaks *ret)
 {
 	struct session_leaks to = *from;
-	size_t nr = from->blocks.vec.nr;
+	size_t nr = to.held.room = from->held.nr;
 	struct err *err[] = {
-		COPY_VEC(&to.blocks.vec, &from->blocks.vec),
-		COPY_VEC(&to.blocks.live, &from->blocks.live),
-		COPY(to.mark.kind, from->mark.kind, nr),
+		COPY(to.held.at, from->held.at, nr * held_stride(&from->held)),
+		COPY_VEC(&to.held.large, &from->held.large),
+		COPY_VEC(&to.held.heaps, &from->held.heaps),
+		COPY_VEC(&to.held.live, &from->held.live),
 		COPY(to.mark.leader, from->mark.leader, nr),
 		COPY_VEC(&to.mark.unread_roots.vec, &from->mark.unread_roots.vec),
 		COPY_VEC(&to.mark.unread_blocks.vec, &from->mark.unread_blocks.vec),
@@ -516,7 +511,8 @@ static struct err *copy(const struct session_leaks *from, struct session_leaks *
 void session_look_at_end(struct session *session)
 {
 	struct session_leaks *leaks = calloc(1, sizeof(*leaks));
-	struct job job = JOB_INIT(session, leaks);
+	/* Nobody knows yet what will be asked of them. */
+	struct job job = JOB_INIT(session, leaks, true);
 	struct err *err = leaks ? check_recorded(session) : err_nomem;
 
 	/* Names of modules that came last. */
@@ -553,7 +549,7 @@ static struct err *found_at_end(const struct session *session, struct session_le
 	       err;
 }
 
-struct err *session_leaks(struct session *session, enum session_leaks_how how,
+struct err *session_leaks(struct session *session, enum session_leaks_how how, bool timed,
 			  struct session_leaks *ret)
 {
 	struct err *err;
@@ -561,11 +557,11 @@ struct err *session_leaks(struct session *session, enum session_leaks_how how,
 	if (session_state(session) == SESSION_ENDED)
 		return found_at_end(session, ret);
 	err = session_need_view(session);
-	return err ? err : search_live(session, how, ret);
+	return err ? err : search_live(session, how, timed, ret);
 }
 
 void session_leaks_free(struct session_leaks *leaks)
 {
-	blocks_free(&leaks->blocks);
+	held_free(&leaks->held);
 	mark_free(&leaks->mark);
 }

@@ -32,20 +32,19 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "heap/block.h"
+#include "heap/held.h"
 #include "heap/mark.h"
 
 struct session;
 
 struct session_leaks {
-	struct blocks blocks;		/* of the target; in order of domain and address */
+	struct held_list held;		/* blocks of the target, with their kinds */
 	struct mark_result mark;	/* of these */
 	bool walked;			/* blocks from before the attach are among them */
 	char why[256];			/* why not */
 	bool core;			/* of a core file, which leaves out what was never written */
 	uint64_t damages;		/* of the heaps, by the walk: heaps are roots then */
 	bool caches_known;		/* false: free blocks may seem to be lost ones */
-	uint64_t others;		/* blocks of other processes, left out */
 	uint64_t blind_threads;		/* whose registers could not be read */
 	uint64_t under_way;		/* blocks that a realloc had in hand all the time */
 	uint64_t pause_ns;		/* for which the target stood still; the longest of several */
@@ -62,9 +61,10 @@ enum session_leaks_how { SESSION_LEAKS_STOP, SESSION_LEAKS_SNAPSHOT };
 /*
  * Stops the target, and lets it go on if it ran. Of one that has ended: what was found at its end, if
  * it was looked at (leaks_at_end of the configuration; not one that was killed by SIGKILL, or runs
- * another program). ERR_STATE without either, or a log; ERR_CANCELLED.
+ * another program). ERR_STATE without either, or a log; ERR_CANCELLED. timed: the blocks have times and
+ * threads, which take half as much memory again.
  */
-struct err *session_leaks(struct session *session, enum session_leaks_how how,
+struct err *session_leaks(struct session *session, enum session_leaks_how how, bool timed,
 			  struct session_leaks *ret) MUST_CHECK;
 void session_leaks_free(struct session_leaks *leaks);
 

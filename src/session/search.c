@@ -3,8 +3,11 @@
 
 #include "session/search.h"
 
+#include <inttypes.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/trace.h"
 #include "elf/core_file.h"
 #include "os/pagemap.h"
 #include "os/smaps.h"
@@ -57,42 +60,19 @@ static void add_words(struct job *job, enum search_from from, pid_t tid, const u
 	}
 }
 
-static void drop_others(struct job *job)
-{
-	struct session_leaks *ret = job->ret;
-	uint8_t process = job->view->process;
-	size_t nr = 0;
-
-	for (size_t i = 0; i < ret->blocks.vec.nr; i++) {
-		if (ret->blocks.vec.at[i].process == process)
-			ret->blocks.vec.at[nr++] = ret->blocks.vec.at[i];
-	}
-	ret->others = ret->blocks.vec.nr - nr;
-	ret->blocks.vec.nr = nr;
-}
-
 /* The last of malloc's blocks that does not start behind address, or NULL. */
-static const struct block *block_before(const struct job *job, uint64_t address)
+static const struct held *block_before(const struct job *job, uint64_t address)
 {
-	const struct block *block = job->ret->blocks.vec.at;
-	size_t low = 0, high = job->ret->blocks.vec.nr;
+	size_t behind = held_behind(&job->ret->held, address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (block[middle].heap != LOG_HEAP_USER && block[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? &block[low - 1] : NULL;
+	return behind ? held_at(&job->ret->held, behind - 1) : NULL;
 }
 
-static const struct block *block_at(const struct job *job, uint64_t address)
+static const struct held *block_at(const struct job *job, uint64_t address)
 {
-	const struct block *block = block_before(job, address);
+	const struct held *block = block_before(job, address);
 
-	return block && address - block->address < block->size ? block : NULL;
+	return block && address - block->address < held_size(&job->ret->held, block) ? block : NULL;
 }
 
 /* --- mappings --- */
@@ -144,22 +124,19 @@ static uint64_t span_end(const struct job *job, uint64_t address)
 /* Does a block lie in the mapping that is in no span? */
 static bool has_blocks(const struct job *job, const struct proc_map *map)
 {
-	const struct block *at = job->ret->blocks.vec.at;
-	const struct block *end = at ? at + job->ret->blocks.vec.nr : NULL;
-	const struct block *block = block_before(job, map->start);
-	uint64_t behind = 0;
+	const struct held_list *list = &job->ret->held;
+	size_t i = held_behind(list, map->start);
 
 	if (!spans_count(job) && !strcmp(map->path, "[heap]"))
 		return true;
-	if (block && block->address + block->size <= map->start)
-		block++;
-	for (block = block ? block : at; block < end && block->heap != LOG_HEAP_USER &&
-					 block->address < map->end; block++) {
-		if (block->address < behind)
-			continue;
-		behind = span_end(job, block->address);
+	if (i && held_at(list, i - 1)->address + held_size(list, held_at(list, i - 1)) > map->start)
+		i--;
+	while (i < list->nr_outer && held_at(list, i)->address < map->end) {
+		uint64_t behind = span_end(job, held_at(list, i)->address);
+
 		if (!behind)
 			return true;
+		i = held_behind(list, behind - 1);
 	}
 	return false;
 }
@@ -188,9 +165,12 @@ static void keep_mapped(struct job *job)
 {
 	const struct session_leaks *ret = job->ret;
 
-	for (size_t i = 0; ret->walked && !job->walk->mmapped_certain && i < ret->blocks.vec.nr; i++)
-		if (ret->blocks.vec.at[i].preattach && ret->blocks.vec.at[i].heap == LOG_HEAP_MMAP)
-			add_words(job, SEARCH_MAPPED, 0, &ret->blocks.vec.at[i].address, 1);
+	for (size_t i = 0; ret->walked && !job->walk->mmapped_certain && i < ret->held.nr; i++) {
+		struct block block = held_block(&ret->held, i);
+
+		if (block.preattach && block.heap == LOG_HEAP_MMAP)
+			add_words(job, SEARCH_MAPPED, 0, &block.address, 1);
+	}
 }
 
 /* What glibc keeps of its heaps besides the blocks. */
@@ -318,11 +298,11 @@ static bool mappings_say(const struct job *job, uint64_t sp, uint64_t tp, uint64
 /* What lies below SP is nobody's any more. */
 static void add_stack(struct job *job, pid_t tid, uint64_t sp, uint64_t tp)
 {
-	const struct block *block = block_at(job, sp);
-	uint64_t start;
+	const struct held *block = block_at(job, sp);
+	uint64_t start, address = block ? block->address : 0;
 
 	if (block)		/* of a coroutine: this alone keeps it */
-		add_words(job, SEARCH_STACK, tid, &block->address, 1);
+		add_words(job, SEARCH_STACK, tid, &address, 1);
 	else if (block_says(job, sp, tp, &start) || mappings_say(job, sp, tp, &start))
 		job->err = add_range(&job->out, start, sp - job->view->arch->red_zone);
 }
@@ -332,7 +312,7 @@ static void add_chunks(struct job *job, pid_t tid, const uint64_t *word, size_t 
 {
 	for (size_t i = 0; i < nr; i++) {
 		uint64_t address = word[i] + CHUNK_HEADER;
-		const struct block *block = block_before(job, address);
+		const struct held *block = block_before(job, address);
 
 		if (block && block->address == address && block->preattach)
 			add_words(job, SEARCH_CHUNK, tid, &address, 1);
@@ -372,11 +352,14 @@ static void look_at_thread(struct job *job, const struct view_thread *thread)
 /* What was freed since the view's moment: who did so had its address, wherever that was. */
 static void add_freed(struct job *job)
 {
-	const struct blocks *blocks = &job->ret->blocks;
+	const struct held_list *list = &job->ret->held;
 
-	for (size_t i = 0; i < blocks->vec.nr; i++)
-		if (blocks->vec.at[i].freed)
-			add_words(job, SEARCH_FREED, 0, &blocks->vec.at[i].address, 1);
+	for (size_t i = 0; i < list->nr; i++) {
+		uint64_t address = held_at(list, i)->address;
+
+		if (held_at(list, i)->freed)
+			add_words(job, SEARCH_FREED, 0, &address, 1);
+	}
 }
 
 static struct err *look_at_threads(struct job *job)
@@ -392,10 +375,7 @@ static struct err *look_at_threads(struct job *job)
 
 static struct err *collect(struct job *job)
 {
-	struct err *err;
-
-	drop_others(job);
-	err = sort_maps(job);
+	struct err *err = sort_maps(job);
 
 	if (!err)
 		err = leave_out_heaps(job);
@@ -410,11 +390,20 @@ static struct err *collect(struct job *job)
 	return err ? err : add_left_out(job);
 }
 
+/* ns of processor time that this thread has had. */
+static uint64_t cpu_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 static struct mark_source source_of(struct job *job)
 {
 	return (struct mark_source){
 		.memory = job->view->memory,
-		.block = job->ret->blocks.vec.at, .nr_blocks = job->ret->blocks.vec.nr,
+		.list = &job->ret->held,
 		.root = job->root.vec.at, .nr_roots = job->root.vec.nr,
 		.heap = job->heap.vec.at, .nr_heaps = job->heap.vec.nr,
 		.word = job->words.at, .nr_words = job->words.nr,
@@ -430,12 +419,17 @@ struct err *search_run(const struct session *session, const struct view *view,
 	struct job job = { .session = session, .view = view, .walk = walk, .ret = ret };
 	struct mark_source source;
 	struct err *err;
+	uint64_t begun;
 
 	pagemap_open(view->pages_of, &job.pagemap);
 	err = collect(&job);
 	source = source_of(&job);
+	begun = cpu_now();
 	if (!err)
 		err = mark_run(&source, &ret->mark);
+	if (!err)
+		trace_line("marked %" PRIu64 " bytes in %" PRIu64 " us", ret->mark.root_bytes +
+			   ret->mark.heap_bytes + ret->mark.block_bytes, (cpu_now() - begun) / 1000);
 	job_free(&job);
 	return err;
 }

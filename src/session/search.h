@@ -19,7 +19,7 @@ struct proc_map;
 
 /*
  * *ret has the blocks, and what is known of the walk that they come from (walk is not read unless they
- * do); those of other processes are dropped, the rest are marked. The view is deep. Any thread.
+ * do); they are marked. The view is deep. Any thread.
  */
 struct err *search_run(const struct session *session, const struct view *view,
 		       const struct heap_walk *walk, struct session_leaks *ret) MUST_CHECK;

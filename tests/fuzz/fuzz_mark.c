@@ -15,15 +15,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define BASE	0x10000ull
 #define BLOCKS	64u
 
-static int by_key(const void *a, const void *b)
-{
-	const struct block *one = a, *other = b;
-
-	if ((one->heap == LOG_HEAP_USER) != (other->heap == LOG_HEAP_USER))
-		return one->heap == LOG_HEAP_USER ? 1 : -1;
-	return one->address < other->address ? -1 : one->address > other->address;
-}
-
 /* Words that are near the memory, mostly. */
 static void spread(uint8_t *bytes, size_t len)
 {
@@ -37,10 +28,9 @@ static void spread(uint8_t *bytes, size_t len)
 	}
 }
 
-static void check_holders(const struct mark_source *source, const struct mark_result *mark,
-			  const struct block *block)
+static void check_holders(const struct mark_source *source, const struct held *held)
 {
-	struct holders_spec spec = { .address = block->address, .limit = 3 };
+	struct holders_spec spec = { .address = held->address, .limit = 3 };
 	struct holders holders;
 	uint64_t all;
 
@@ -50,7 +40,7 @@ static void check_holders(const struct mark_source *source, const struct mark_re
 	if (holders.firm.nr != MIN(holders.nr_firm, 3) || holders.inner.nr != MIN(holders.nr_inner, 3))
 		abort();
 	if (holders.block != HOLDERS_NO_BLOCK) {
-		enum leak_kind kind = mark->kind[holders.block];
+		enum leak_kind kind = mark_kind(held_at(source->list, holders.block));
 
 		if ((kind == LEAK_REACHABLE && !holders.nr_firm) || (kind != LEAK_DEFINITE && !all))
 			abort();
@@ -60,12 +50,12 @@ static void check_holders(const struct mark_source *source, const struct mark_re
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct block block[BLOCKS];
+	struct held_list list = HELD_INIT;
 	struct memory_array array;
 	struct mark_result result;
 	size_t nr = size ? MIN(data[0] % BLOCKS, size / 8) : 0, len = size & ~7ull;
 	struct mark_range root = { BASE, BASE + len / 4 };
-	struct mark_source source = { .memory = &array.memory, .block = block, .nr_blocks = nr,
+	struct mark_source source = { .memory = &array.memory, .list = &list,
 				      .root = &root, .nr_roots = 1, .code = &root, .nr_code = 1 };
 	uint8_t *bytes = malloc(size + 8);
 
@@ -76,24 +66,28 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		memcpy(&at, data + 4 * i, 2);
 		memcpy(&word, data + 4 * i + 2, 2);
-		block[i] = (struct block){ .address = BASE + at % (len + 8),
-					   .size = word % 64 ? word % 256 : (uint64_t)word << 40,
-					   .heap = word & 2 ? LOG_HEAP_USER : 0,
-					   .preattach = word & 4 };
+		if (held_add(&list, &(struct block){
+				.address = BASE + at % (len + 8),
+				.size = word % 64 ? word % 256 : (uint64_t)word << 40,
+				.heap = word & 2 ? LOG_HEAP_USER : 0,
+				.preattach = word & 4 }))
+			abort();
 	}
-	qsort(block, nr, sizeof(*block), by_key);
+	held_sort(&list);
 	memory_array_init(&array, bytes, BASE, len);
 	if (mark_run(&source, &result))
 		abort();
-	for (size_t i = 0; i < nr; i++) {
-		bool led = result.leader[i] != MARK_NO_LEADER;
+	for (size_t i = 0; i < list.nr; i++) {
+		uint32_t leader = mark_leader(&result, i);
+		bool led = leader != MARK_NO_LEADER;
 
-		if (led != (result.kind[i] == LEAK_INDIRECT) ||
-		    (led && result.kind[result.leader[i]] != LEAK_DEFINITE))
+		if (led != (mark_kind(held_at(&list, i)) == LEAK_INDIRECT) ||
+		    (led && mark_kind(held_at(&list, leader)) != LEAK_DEFINITE))
 			abort();
-		check_holders(&source, &result, &block[i]);
+		check_holders(&source, held_at(&list, i));
 	}
 	mark_free(&result);
+	held_free(&list);
 	free(bytes);
 	return 0;
 }

@@ -410,20 +410,18 @@ void session_heap_free(struct session_heap *heap UNUSED)
 }
 
 /* Nothing points to anything: all is definitely lost. */
-struct err *session_leaks(struct session *session, enum session_leaks_how how UNUSED,
+struct err *session_leaks(struct session *session, enum session_leaks_how how UNUSED, bool timed,
 			  struct session_leaks *ret)
 {
-	struct session_leaks leaks = { .blocks = BLOCKS_INIT,
-				       .why = "the fake session has no heap" };
-	struct mark_source source = { .memory = &session->memory.memory };
-	struct err *err = blocks_from_log(&session->log, NULL, &leaks.blocks);
+	struct session_leaks leaks = { .held = HELD_INIT, .why = "the fake session has no heap" };
+	struct mark_source source = { .memory = &session->memory.memory, .list = &leaks.held };
+	struct held_source blocks = { .log = &session->log, .until = UINT64_MAX, .timed = timed };
+	struct err *err = held_from_log(&blocks, &leaks.held);
 
-	source.block = leaks.blocks.vec.at;
-	source.nr_blocks = leaks.blocks.vec.nr;
 	if (!err)
 		err = mark_run(&source, &leaks.mark);
 	if (err)
-		blocks_free(&leaks.blocks);
+		held_free(&leaks.held);
 	else
 		*ret = leaks;
 	return err;
@@ -431,7 +429,7 @@ struct err *session_leaks(struct session *session, enum session_leaks_how how UN
 
 void session_leaks_free(struct session_leaks *leaks)
 {
-	blocks_free(&leaks->blocks);
+	held_free(&leaks->held);
 	mark_free(&leaks->mark);
 }
 
@@ -439,15 +437,16 @@ void session_leaks_free(struct session_leaks *leaks)
 struct err *session_find(struct session *session, uint64_t address, size_t limit,
 			 struct session_find *ret)
 {
-	struct session_find find = { .in = { .blocks = BLOCKS_INIT,
+	struct session_find find = { .in = { .held = HELD_INIT,
 					     .why = "the fake session has no heap" },
 				     .heap = SESSION_HEAP_INIT,
 				     .block = HOLDERS_NO_BLOCK, .outer = HOLDERS_NO_BLOCK };
 	struct session_holder holder = { .kind = SESSION_HOLDER_MEMORY, .place = 0x5008 };
-	struct err *err = blocks_from_log(&session->log, NULL, &find.in.blocks);
+	struct held_source blocks = { .log = &session->log, .until = UINT64_MAX, .timed = true };
+	struct err *err = held_from_log(&blocks, &find.in.held);
 
-	for (uint32_t i = 0; i < find.in.blocks.vec.nr && !err; i++) {
-		const struct block *block = &find.in.blocks.vec.at[i];
+	for (uint32_t i = 0; i < find.in.held.nr && !err; i++) {
+		struct block is = held_block(&find.in.held, i), *block = &is;
 
 		if (address - block->address >= block->size)
 			continue;

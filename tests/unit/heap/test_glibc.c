@@ -2,6 +2,7 @@
 /* The walk of glibc's heaps, on heaps built for the layouts of its versions. */
 
 #include "fixture.h"
+#include "heap/held.h"
 #include "glibc_image.h"
 
 void suite_glibc(void);
@@ -407,10 +408,11 @@ static void follows_a_cache_in_hand(void)
 static void adds_to_the_log(void)
 {
 	const struct image_chunk *recorded, *under_way, *known;
-	struct blocks blocks = BLOCKS_INIT;
+	struct held_list list = HELD_INIT;
 	struct heap_walk walk;
 	struct image image;
 	struct log log;
+	const struct held_source source = { .log = &log, .until = UINT64_MAX };
 	struct addresses left_out = { VEC_INIT };
 	uint64_t clue;
 	unsigned early = 0, seen = 0;
@@ -429,14 +431,14 @@ static void adds_to_the_log(void)
 	clue = under_way->block - 16;
 	CU_ASSERT_PTR_NULL_FATAL(walk_merge(&walk, &(struct walk_merge){
 		.log = &log, .complete = true, .clue = &clue, .nr_clues = 1 }, &left_out));
-	CU_ASSERT_PTR_NULL_FATAL(blocks_from_log(&log, NULL, &blocks));
-	CU_ASSERT_PTR_NULL_FATAL(blocks_add_walk(&blocks, &walk, 0, true));
+	CU_ASSERT_PTR_NULL_FATAL(held_from_log(&source, &list));
+	CU_ASSERT_PTR_NULL_FATAL(held_merge_walk(&list, &walk, true));
 	CU_ASSERT_EQUAL_FATAL(left_out.vec.nr, 1);
 	CU_ASSERT_EQUAL(left_out.vec.at[0], under_way->block);
-	for (size_t i = 0; i < blocks.vec.nr; i++) {
-		const struct block *block = &blocks.vec.at[i];
+	for (size_t i = 0; i < list.nr; i++) {
+		struct block is = held_block(&list, i), *block = &is;
 
-		CU_ASSERT_TRUE(!i || block[-1].address < block->address);
+		CU_ASSERT_TRUE(!i || held_at(&list, i - 1)->address < block->address);
 		CU_ASSERT_NOT_EQUAL(block->address, under_way->block);
 		CU_ASSERT_NOT_EQUAL(block->address, known->block);
 		CU_ASSERT_EQUAL(block->preattach, block->address != recorded->block);
@@ -447,22 +449,21 @@ static void adds_to_the_log(void)
 	}
 	CU_ASSERT_EQUAL(early, 21 * (versions[7].heaps + 1) + versions[7].mapped - 3);
 	/* What was sure before is, whatever is near it; and if the log is not complete nothing is. */
-	blocks_free(&blocks);
+	held_free(&list);
 	vec_clear(&left_out.vec);
 	CU_ASSERT_PTR_NULL_FATAL(walk_merge(&walk, &(struct walk_merge){
 		.log = &log, .clue = &clue, .nr_clues = 1,
 		.sure = &under_way->block, .nr_sure = 1 }, &left_out));
-	CU_ASSERT_PTR_NULL_FATAL(blocks_add_walk(&blocks, &walk, 0, false));
+	CU_ASSERT_PTR_NULL_FATAL(held_merge_walk(&list, &walk, false));
 	CU_ASSERT_EQUAL(left_out.vec.nr, 0);
 	vec_free(&left_out.vec);
-	CU_ASSERT_TRUE(blocks.vec.nr && blocks.vec.at[0].preattach && blocks.vec.at[0].unrecorded);
-	blocks_free(&blocks);
+	CU_ASSERT_TRUE(list.nr && held_at(&list, 0)->preattach && held_at(&list, 0)->unrecorded);
+	held_free(&list);
 	/* The log has gone on since: what was freed meanwhile was a block. */
-	blocks = (struct blocks)BLOCKS_INIT;
-	CU_ASSERT_PTR_NULL_FATAL(blocks_add_past(&blocks, &walk, &(struct walk_merge){
+	CU_ASSERT_PTR_NULL_FATAL(held_merge_past(&list, &walk, &(struct walk_merge){
 		.log = &log, .complete = true, .until = 1 }, &left_out));
-	for (size_t i = 0; i < blocks.vec.nr; i++) {
-		const struct block *block = &blocks.vec.at[i];
+	for (size_t i = 0; i < list.nr; i++) {
+		struct block is = held_block(&list, i), *block = &is;
 		bool freed = block->address == recorded->block;
 		bool since = block->address == known->block;
 
@@ -473,7 +474,7 @@ static void adds_to_the_log(void)
 	}
 	CU_ASSERT_EQUAL(seen, 2);
 	vec_free(&left_out.vec);
-	blocks_free(&blocks);
+	held_free(&list);
 	heap_walk_free(&walk);
 	image_free(&image);
 	fixture_close(&log);

@@ -16,7 +16,7 @@ struct world {
 	struct memory memory;
 	uint64_t *word;
 	uint64_t hole, hole_end;	/* addresses that cannot be read */
-	struct blocks blocks;
+	struct held_list held;
 	uint64_t reg[2];
 	struct mark_range heap;
 	struct holders holders;
@@ -50,7 +50,7 @@ static void world_open(struct world *world)
 static void world_close(struct world *world)
 {
 	free(world->word);
-	blocks_free(&world->blocks);
+	held_free(&world->held);
 	holders_free(&world->holders);
 }
 
@@ -61,13 +61,15 @@ static uint64_t at(size_t word)
 
 static void add(struct world *world, size_t word, uint64_t size)
 {
-	fixture_push(&world->blocks, (struct block){ .address = at(word), .size = size });
+	if (held_add(&world->held, &(struct block){ .address = at(word), .size = size }))
+		abort();
 }
 
 static void add_user(struct world *world, size_t word, uint64_t size)
 {
-	fixture_push(&world->blocks, (struct block){ .address = at(word), .size = size,
-						     .heap = LOG_HEAP_USER });
+	if (held_add(&world->held, &(struct block){ .address = at(word), .size = size,
+						    .heap = LOG_HEAP_USER }))
+		abort();
 }
 
 /* Inner pointers from the root's first word are firm. */
@@ -81,7 +83,7 @@ static void find(struct world *world, uint64_t address, size_t limit)
 	const struct mark_range root = { BASE, at(ROOT) };
 	const struct mark_source source = {
 		.memory = &world->memory,
-		.block = world->blocks.vec.at, .nr_blocks = world->blocks.vec.nr,
+		.list = &world->held,
 		.root = &root, .nr_roots = 1,
 		.heap = &world->heap, .nr_heaps = world->heap.end ? 1 : 0,
 		.word = world->reg, .nr_words = 2,
@@ -90,6 +92,7 @@ static void find(struct world *world, uint64_t address, size_t limit)
 					   .limit = limit, .is_firm = first_word };
 
 	holders_free(&world->holders);
+	held_sort(&world->held);
 	CU_ASSERT_PTR_NULL_FATAL(holders_find(&source, &spec, &world->holders));
 }
 

@@ -27,19 +27,20 @@ static const struct {
 
 static void build_sums(const struct leak_spec *spec, struct leaks *ret)
 {
-	struct block block[NR];
-	uint8_t kind[NR];
+	struct held_list list = { .timed = true };
 	uint32_t leader[NR];
-	const struct mark_result mark = { .kind = kind, .leader = leader };
+	const struct mark_result mark = { .leader = leader };
 
 	for (size_t i = 0; i < NR; i++) {
-		block[i] = (struct block){ .address = 0x1000 * (i + 1), .size = made[i].size,
-					   .stack = made[i].stack, .time = i + 1,
-					   .preattach = made[i].preattach };
-		kind[i] = made[i].kind;
-		leader[i] = made[i].leader;
+		CU_ASSERT_PTR_NULL_FATAL(held_add(&list, &(struct block){
+			.address = 0x1000 * (i + 1), .size = made[i].size,
+			.stack = made[i].stack, .time = i + 1,
+			.preattach = made[i].preattach }));
+		held_at(&list, i)->state = made[i].kind & 7;
+		leader[i] = made[i].leader == MARK_NO_LEADER ? 0 : made[i].leader + 1;
 	}
-	CU_ASSERT_PTR_NULL_FATAL(leaks_build(block, NR, &mark, spec, ret));
+	CU_ASSERT_PTR_NULL_FATAL(leaks_build(&list, &mark, spec, ret));
+	held_free(&list);
 }
 
 static void build(const struct leak_spec *spec, struct leaks *ret)

@@ -18,7 +18,7 @@ struct world {
 	struct memory memory;
 	uint64_t *word;
 	uint64_t hole, hole_end;	/* addresses */
-	struct blocks blocks;
+	struct held_list held;
 	struct mark_result result;
 	struct mark_range code[1];
 	uint64_t reads;
@@ -53,7 +53,7 @@ static void world_open(struct world *world)
 static void world_close(struct world *world)
 {
 	free(world->word);
-	blocks_free(&world->blocks);
+	held_free(&world->held);
 	mark_free(&world->result);
 }
 
@@ -62,16 +62,31 @@ static uint64_t at(size_t word)
 	return BASE + word * 8;
 }
 
-/* Blocks are added in order of address; of the user's domain after the others. */
+static void push(struct world *world, struct block block)
+{
+	if (held_add(&world->held, &block))
+		abort();
+}
+
 static void add(struct world *world, size_t word, uint64_t size)
 {
-	fixture_push(&world->blocks, (struct block){ .address = at(word), .size = size });
+	push(world, (struct block){ .address = at(word), .size = size });
 }
 
 static void add_user(struct world *world, size_t word, uint64_t size)
 {
-	fixture_push(&world->blocks, (struct block){ .address = at(word), .size = size,
-						     .heap = LOG_HEAP_USER });
+	push(world, (struct block){ .address = at(word), .size = size, .heap = LOG_HEAP_USER });
+}
+
+/* They are in order of address; the user's come after the others. */
+static enum leak_kind kind_of(const struct world *world, size_t i)
+{
+	return mark_kind(held_at(&world->held, i));
+}
+
+static uint32_t leader(const struct world *world, size_t i)
+{
+	return mark_leader(&world->result, i);
 }
 
 static void run(struct world *world)
@@ -79,12 +94,13 @@ static void run(struct world *world)
 	const struct mark_range root = { BASE, at(ROOT) };
 	const struct mark_source source = {
 		.memory = &world->memory,
-		.block = world->blocks.vec.at, .nr_blocks = world->blocks.vec.nr,
+		.list = &world->held,
 		.root = &root, .nr_roots = 1,
 		.code = world->code, .nr_code = world->code->end ? 1 : 0,
 	};
 
 	mark_free(&world->result);
+	held_sort(&world->held);
 	CU_ASSERT_PTR_NULL_FATAL(mark_run(&source, &world->result));
 }
 
@@ -94,8 +110,8 @@ static void check_kinds(struct world *world, const char *want)
 	char got[64] = "";
 
 	run(world);
-	for (size_t i = 0; i < world->blocks.vec.nr && i < sizeof(got) - 1; i++)
-		got[i] = "dipr"[world->result.kind[i]];
+	for (size_t i = 0; i < world->held.nr && i < sizeof(got) - 1; i++)
+		got[i] = "dipr"[kind_of(world, i)];
 	if (strcmp(got, want))
 		fprintf(stderr, "got %s, want %s\n", got, want);
 	CU_ASSERT_STRING_EQUAL(got, want);
@@ -177,15 +193,15 @@ static void test_rings(void)
 	for (size_t i = 0; i < 3; i++)
 		world.word[100 + 10 * i] = at(100 + 10 * ((i + 1) % 3));
 	check_kinds(&world, "diid");
-	CU_ASSERT_EQUAL(world.result.leader[0], MARK_NO_LEADER);
-	CU_ASSERT_EQUAL(world.result.leader[1], 0);
-	CU_ASSERT_EQUAL(world.result.leader[2], 0);
+	CU_ASSERT_EQUAL(leader(&world, 0), MARK_NO_LEADER);
+	CU_ASSERT_EQUAL(leader(&world, 1), 0);
+	CU_ASSERT_EQUAL(leader(&world, 2), 0);
 	world.word[130] = at(110);
 	check_kinds(&world, "diid");
 	world.word[130] = at(100);
 	check_kinds(&world, "iiid");
 	for (size_t i = 0; i < 3; i++)
-		CU_ASSERT_EQUAL(world.result.leader[i], 3);
+		CU_ASSERT_EQUAL(leader(&world, i), 3);
 	world.word[100] = at(100);	/* itself */
 	check_kinds(&world, "idid");
 	world.word[110] = world.word[130] = 0;
@@ -208,75 +224,136 @@ static void test_long(void)
 	world.word[0] = at(100 + 4 * (NR - 1));
 	run(&world);
 	for (size_t i = 0; i < NR; i++)
-		CU_ASSERT_EQUAL_FATAL(world.result.kind[i], LEAK_REACHABLE);
+		CU_ASSERT_EQUAL_FATAL(kind_of(&world, i), LEAK_REACHABLE);
 	CU_ASSERT_EQUAL(world.result.block_bytes, NR * 24ull);
 	world.word[0] = 0;
 	run(&world);
-	CU_ASSERT_EQUAL(world.result.kind[NR - 1], LEAK_DEFINITE);
+	CU_ASSERT_EQUAL(kind_of(&world, NR - 1), LEAK_DEFINITE);
 	for (size_t i = 0; i < NR - 1; i++) {
-		CU_ASSERT_EQUAL_FATAL(world.result.kind[i], LEAK_INDIRECT);
-		CU_ASSERT_EQUAL_FATAL(world.result.leader[i], NR - 1);
+		CU_ASSERT_EQUAL_FATAL(kind_of(&world, i), LEAK_INDIRECT);
+		CU_ASSERT_EQUAL_FATAL(leader(&world, i), NR - 1);
 	}
 	/* Neighbours are read together. */
 	CU_ASSERT_TRUE(world.reads < NR / 4);
 	world_close(&world);
 }
 
-/* Against a slow and simple search, on random graphs. */
-static void slow_mark(const struct world *world, size_t nr, uint8_t *kind)
+/* --- against a slow and simple search, on random graphs --- */
+
+#define GRAPH_NR	90u
+#define WIDE_WORDS	9000u		/* more than are kept the pointers of (mark.c) */
+
+struct graph {
+	struct world *world;
+	size_t place[GRAPH_NR], len[GRAPH_NR];	/* words */
+	uint8_t level[GRAPH_NR];		/* 0: not reached; 1: possibly; 2: reached */
+	uint32_t owner[WORDS];			/* block + 1 */
+	uint64_t state;
+};
+
+static uint64_t graph_random(struct graph *graph)
+{
+	graph->state ^= graph->state << 13;
+	graph->state ^= graph->state >> 7;
+	graph->state ^= graph->state << 17;
+	return graph->state >> 8;
+}
+
+/* Some blocks are next to one another, and some are wide. */
+static void graph_open(struct graph *graph, struct world *world, uint64_t seed)
+{
+	size_t word = 100;
+
+	memset(graph, 0, sizeof(*graph));
+	graph->world = world;
+	graph->state = seed * 0x9e3779b97f4a7c15ull + 1;
+	for (uint32_t i = 0; i < GRAPH_NR; i++) {
+		graph->place[i] = word;
+		graph->len[i] = i % 30 == 7 ? WIDE_WORDS : 3 + graph_random(graph) % 12;
+		add(world, word, graph->len[i] * 8);
+		for (size_t w = 0; w < graph->len[i]; w++)
+			graph->owner[word + w] = i + 1;
+		word += graph->len[i] + graph_random(graph) % 3;
+	}
+}
+
+/* One word in `few` is a pointer, of which one in eight is to somewhere inside. */
+static void graph_fill(struct graph *graph, uint64_t few)
+{
+	for (size_t i = 0; i < WORDS; i++) {
+		size_t to = graph_random(graph) % GRAPH_NR;
+		bool wide = graph->owner[i] && graph->len[graph->owner[i] - 1] == WIDE_WORDS;
+		size_t inside = graph_random(graph) % 8 ? 0 : graph_random(graph) % graph->len[to];
+
+		graph->world->word[i] = 0;
+		if (graph_random(graph) % (wide ? WIDE_WORDS / 3 : i < ROOT ? 40 : few) == 0)
+			graph->world->word[i] = at(graph->place[to] + inside);
+	}
+}
+
+static bool graph_follow(struct graph *graph, size_t start, size_t nr, uint8_t level)
+{
+	bool more = false;
+
+	for (size_t i = start; i < start + nr; i++) {
+		uint64_t word = (graph->world->word[i] - BASE) / 8;
+		uint32_t to = graph->world->word[i] ? graph->owner[word] - 1 : GRAPH_NR;
+		uint8_t by = to < GRAPH_NR && word == graph->place[to] ? level : MIN(level, 1);
+
+		if (to == GRAPH_NR || graph->level[to] >= by)
+			continue;
+		graph->level[to] = by;
+		more = true;
+	}
+	return more;
+}
+
+static void slow_mark(struct graph *graph)
 {
 	bool more = true;
 
-	memset(kind, LEAK_DEFINITE, nr);
-	for (size_t w = 0; w < ROOT; w++)
-		for (size_t b = 0; b < nr; b++)
-			if (world->word[w] == world->blocks.vec.at[b].address)
-				kind[b] = LEAK_REACHABLE;
+	memset(graph->level, 0, sizeof(graph->level));
+	graph_follow(graph, 0, ROOT, 2);
 	while (more) {
 		more = false;
-		for (size_t a = 0; a < nr; a++)
-			for (size_t b = 0; kind[a] == LEAK_REACHABLE && b < nr; b++)
-				for (size_t w = 0; w < 3 && kind[b] != LEAK_REACHABLE; w++)
-					if (world->word[(world->blocks.vec.at[a].address - BASE) / 8 + w] ==
-					    world->blocks.vec.at[b].address) {
-						kind[b] = LEAK_REACHABLE;
-						more = true;
-					}
+		for (size_t i = 0; i < GRAPH_NR; i++)
+			more |= graph->level[i] && graph_follow(graph, graph->place[i], graph->len[i],
+								graph->level[i]);
+	}
+}
+
+static void check_graph(struct graph *graph)
+{
+	struct world *world = graph->world;
+
+	for (size_t i = 0; i < GRAPH_NR; i++) {
+		enum leak_kind kind = kind_of(world, i);
+		uint32_t by = leader(world, i);
+
+		CU_ASSERT_EQUAL_FATAL(kind == LEAK_REACHABLE, graph->level[i] == 2);
+		CU_ASSERT_EQUAL_FATAL(kind == LEAK_POSSIBLE, graph->level[i] == 1);
+		CU_ASSERT_EQUAL_FATAL(kind == LEAK_INDIRECT, by != MARK_NO_LEADER);
+		if (by != MARK_NO_LEADER)
+			CU_ASSERT_EQUAL_FATAL(kind_of(world, by), LEAK_DEFINITE);
 	}
 }
 
 static void test_random(void)
 {
-	enum { NR = 60 };
-	uint64_t state = 12345;
-	uint8_t kind[NR];
+	struct graph *graph = malloc(sizeof(*graph));
 	struct world world;
 
-	world_open(&world);
-	for (size_t i = 0; i < NR; i++)
-		add(&world, 100 + 5 * i, 24);
-	for (unsigned round = 0; round < 300; round++) {
-		for (size_t i = 0; i < 100 + 5 * NR; i++) {
-			state ^= state << 13, state ^= state >> 7, state ^= state << 17;
-			world.word[i] = state % 3 ? 0 : at(100 + 5 * (state / 3 % NR));
-			if (i < ROOT && state % 16)
-				world.word[i] = 0;
-		}
-		slow_mark(&world, NR, kind);
+	for (unsigned round = 0; graph && round < 600; round++) {
+		world_open(&world);
+		graph_open(graph, &world, round);
+		/* From a few pointers to more than there is room for. */
+		graph_fill(graph, 1 + round % 12);
+		slow_mark(graph);
 		run(&world);
-		for (size_t i = 0; i < NR; i++) {
-			uint32_t leader = world.result.leader[i];
-
-			CU_ASSERT_EQUAL_FATAL(world.result.kind[i] == LEAK_REACHABLE,
-					      kind[i] == LEAK_REACHABLE);
-			CU_ASSERT_NOT_EQUAL_FATAL(world.result.kind[i], LEAK_POSSIBLE);
-			CU_ASSERT_EQUAL_FATAL(world.result.kind[i] == LEAK_INDIRECT,
-					      leader != MARK_NO_LEADER);
-			if (leader != MARK_NO_LEADER)
-				CU_ASSERT_EQUAL_FATAL(world.result.kind[leader], LEAK_DEFINITE);
-		}
+		check_graph(graph);
+		world_close(&world);
 	}
-	world_close(&world);
+	free(graph);
 }
 
 static void test_heuristics(void)
@@ -375,7 +452,7 @@ static void test_torn(void)
 	add(&world, 200, 16);
 	add(&world, 202, ~0ull);
 	add(&world, 204, 16);
-	fixture_push(&world.blocks, (struct block){ .address = (1ull << 47) - 16, .size = 1ull << 47 });
+	push(&world, (struct block){ .address = (1ull << 47) - 16, .size = 1ull << 47 });
 	world.word[0] = at(100);
 	world.word[150] = at(200);
 	world.word[203] = at(204);
@@ -410,20 +487,20 @@ static void test_source(void)
 	world.word[1130] = at(1112);
 	world.word[1500] = at(1120);
 	source.memory = &world.memory;
-	source.block = world.blocks.vec.at;
-	source.nr_blocks = world.blocks.vec.nr;
+	held_sort(&world.held);
+	source.list = &world.held;
 	CU_ASSERT_PTR_NULL_FATAL(mark_run(&source, &world.result));
-	CU_ASSERT_EQUAL(world.result.kind[0], LEAK_REACHABLE);
-	CU_ASSERT_EQUAL(world.result.kind[1], LEAK_REACHABLE);
-	CU_ASSERT_EQUAL(world.result.kind[2], LEAK_REACHABLE);
+	CU_ASSERT_EQUAL(kind_of(&world, 0), LEAK_REACHABLE);
+	CU_ASSERT_EQUAL(kind_of(&world, 1), LEAK_REACHABLE);
+	CU_ASSERT_EQUAL(kind_of(&world, 2), LEAK_REACHABLE);
 	CU_ASSERT_EQUAL(world.result.heap_bytes, 1000 * 8 - 48);
 	CU_ASSERT_EQUAL(world.result.root_bytes, 0);
 	mark_free(&world.result);
 	source.next_present = next_present;
 	source.ctx = &present;
 	CU_ASSERT_PTR_NULL_FATAL(mark_run(&source, &world.result));
-	CU_ASSERT_EQUAL(world.result.kind[1], LEAK_REACHABLE);
-	CU_ASSERT_EQUAL(world.result.kind[2], LEAK_DEFINITE);
+	CU_ASSERT_EQUAL(kind_of(&world, 1), LEAK_REACHABLE);
+	CU_ASSERT_EQUAL(kind_of(&world, 2), LEAK_DEFINITE);
 	mark_free(&world.result);
 	cancel_request();
 	CU_ASSERT_EQUAL(mark_run(&source, &world.result)->code, ERR_CANCELLED);

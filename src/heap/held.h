@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * All blocks of a process, side by side, for the search for leaks: twenty million are 800 MB as struct
+ * block, and as much again while they are sorted. So a block is 16 bytes here, with the state of the
+ * search in it; when and by whom it was allocated (`timed`) is kept only where somebody will ask. They
+ * are sorted in place, and what only the heap walk has is merged in place.
+ *
+ *	held_from_log, or held_add for each, then held_sort	then in order: malloc's by address, the
+ *	held_merge_walk or held_merge_past			user's own (block.h) behind them by address
+ */
+#ifndef HEAP_HELD_H
+#define HEAP_HELD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/vec.h"
+#include "heap/block.h"
+
+#define HELD_MOST	(1u << 30)	/* blocks */
+
+struct held {
+	uint64_t address : 48;
+	uint64_t user : 1;		/* of an allocator that the user has named */
+	uint64_t preattach : 1, unrecorded : 1, freed : 1;	/* as in struct block */
+	uint64_t large : 1;		/* size is the index of one that does not fit */
+	/* The search's own (mark.c); in the end state is its enum leak_kind. */
+	uint64_t state : 3, pending : 1, ready : 1, kept : 2, noted : 1;
+	uint32_t size;
+	uint32_t stack;
+};
+
+/* With what not all searches need. */
+struct held_timed {
+	struct held held;
+	uint64_t time;
+	uint32_t thread, unused;
+};
+
+_Static_assert(sizeof(struct held) == 16 && sizeof(struct held_timed) == 32, "found by shifts");
+
+/* Of which heap are the blocks from this address on? */
+struct held_heap {
+	uint64_t from;
+	uint16_t heap;
+};
+
+struct held_list {
+	uint8_t *at;			/* nr items: struct held, or held_timed */
+	size_t nr, room;
+	bool timed;
+	uint8_t process;
+	size_t nr_outer;		/* malloc's; sorted lists only */
+	VEC(uint64_t) large;
+	VEC(struct held_heap) heaps;	/* of malloc's, by address; without any none is known */
+	struct live_counts live;	/* of the log, those of other processes too */
+	uint64_t others;		/* blocks of other processes, left out */
+};
+
+#define HELD_INIT	{ .at = NULL }
+
+static inline size_t held_stride(const struct held_list *list)
+{
+	return list->timed ? sizeof(struct held_timed) : sizeof(struct held);
+}
+
+static inline struct held *held_at(const struct held_list *list, size_t i)
+{
+	return (struct held *)(void *)(list->at + (i << (4 + list->timed)));
+}
+
+static inline uint64_t held_size(const struct held_list *list, const struct held *held)
+{
+	return held->large ? list->large.at[held->size] : held->size;
+}
+
+/* As far as it is known: without times and threads both are 0. */
+struct block held_block(const struct held_list *list, size_t i);
+/* The index of the first of malloc's blocks behind address; all start at or before it: nr_outer. */
+size_t held_behind(const struct held_list *list, uint64_t address);
+
+/* Add one at the end. ERR_NOMEM, ERR_RANGE: too many. */
+struct err *held_add(struct held_list *list, const struct block *block) MUST_CHECK;
+/* Sort; of two at one address the younger stays, which takes times, if there are any. */
+void held_sort(struct held_list *list);
+void held_free(struct held_list *list);
+
+struct held_source {
+	const struct log *log;
+	const struct in_hand *in_hand;	/* may be NULL */
+	uint64_t until;			/* what is younger is left out */
+	uint8_t process;		/* whose blocks are wanted */
+	bool timed;
+};
+
+/* All blocks of the log, sorted. */
+struct err *held_from_log(const struct held_source *source, struct held_list *ret) MUST_CHECK;
+
+/*
+ * To the blocks of the log (of the walk's process): what heap they are of by a walk with notes, and
+ * those that only the walk has (NOTE_EARLY). On failure they are as before.
+ */
+struct err *held_merge_walk(struct held_list *list, const struct heap_walk *walk,
+			    bool complete) MUST_CHECK;
+/*
+ * The same of a walk of an earlier moment, by a log that has gone on, which is asked for what is in no
+ * record of the list (block.h). The chunks of all that are blocks then get their notes; left_out as in
+ * walk_merge.
+ */
+struct err *held_merge_past(struct held_list *list, struct heap_walk *walk,
+			    const struct walk_merge *merge, struct addresses *left_out) MUST_CHECK;
+
+#endif
