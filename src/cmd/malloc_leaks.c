@@ -33,9 +33,10 @@ const struct cmd cmd_malloc_leaks = {
 			  "were allocated, are those named, or else definite and possible ones.\n"
 			  "FILTER, as in `help malloc allocations`, says of which blocks. What may\n"
 			  "hide leaks, or make them up, is said below the sums.\n"
-			  "The target is stopped meanwhile (-stop, which may be left out). With\n"
-			  "-snapshot it is stopped for a fork only, and the snapshot is searched;\n"
-			  "where that is not safe it is stopped all the same, and it is said why.\n"
+			  "The target is stopped meanwhile (-stop), or, with more than 64 MB of\n"
+			  "memory of its own, for a fork only, and the snapshot is searched\n"
+			  "(-snapshot); where that is not safe it is stopped all the same, and it\n"
+			  "is said why.\n"
 			  "What is not to be reported (option --suppressions, `set suppressions`;\n"
 			  "the C library's own leaks are built in) is summed up apart, and by what\n"
 			  "at the end; `suppressed` lists it. See docs/leaks.md.\n",

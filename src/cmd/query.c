@@ -420,7 +420,7 @@ struct err *query_leaks(const struct call *call, struct query *query)
 				  .suppression_of = stack_suppress_of,
 				  .suppress_ctx = &query->suppress,
 				  .nr_suppressions = call->shell->suppressions.vec.nr };
-	enum session_leaks_how how = SESSION_LEAKS_STOP;
+	enum session_leaks_how how = SESSION_LEAKS_AUTO;
 	struct err *err = begin(call, query);
 
 	if (!err)
@@ -464,7 +464,7 @@ struct err *query_stale(const struct call *call, struct query *query)
 	if (!err)
 		err = parse_duration(query->argv[0], &age);
 	if (!err)
-		err = session_leaks(call->session, SESSION_LEAKS_STOP, true, &query->found);
+		err = session_leaks(call->session, SESSION_LEAKS_AUTO, true, &query->found);
 	if (err)
 		return err;
 	for (size_t i = 0; i < found->nr && !err; i++) {

@@ -212,6 +212,7 @@ static const struct status_field status_fields[] = {
 	FIELD("Threads", 0, 10, threads),
 	FIELD("VmSize", 0, 10, vm_kb),
 	FIELD("VmRSS", 0, 10, rss_kb),
+	FIELD("RssAnon", 0, 10, anonymous_kb),
 	FIELD("VmSwap", 0, 10, swap_kb),
 	FIELD("SigPnd", 0, 16, sig_pending),
 	FIELD("ShdPnd", 0, 16, shared_pending),

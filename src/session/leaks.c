@@ -397,13 +397,23 @@ static struct err *by_snapshot(struct job *job)
 	return err ? err : search_snapshot(job);
 }
 
+/* The search in a stop of what is small takes hardly longer than a fork. */
+static bool is_large(const struct session *session)
+{
+	struct proc_status status;
+
+	return !procfs_status(session->pid, &status) &&
+	       status.anonymous_kb + status.swap_kb > SESSION_LEAKS_LARGE >> 10;
+}
+
 static struct err *search(struct job *job, enum session_leaks_how how)
 {
 	struct session *session = job->session;
 	struct err *err;
 
 	/* Who stands still anyhow can wait. */
-	if (how == SESSION_LEAKS_STOP || session_state(session) != SESSION_RUNNING)
+	if (how == SESSION_LEAKS_STOP || session_state(session) != SESSION_RUNNING ||
+	    (how == SESSION_LEAKS_AUTO && !is_large(session)))
 		return session_call(session, stop_job, job);
 	err = by_snapshot(job);
 	if (!err || err->code == ERR_GONE || err->code == ERR_CANCELLED || err->code == ERR_NOMEM)

@@ -19,7 +19,7 @@
  *			pointers, too
  *
  * The moment is a stop. In it all that is small is read, threads above all; the memory is searched in the
- * same stop, or, if that is asked for, in a snapshot (target/snapshot.h) while the target goes on.
+ * same stop, or, if the target is large, in a snapshot (target/snapshot.h) while it goes on.
  * Its log goes on, too: blocks are those with a record from before, and those that the heaps of the
  * snapshot have without one (heap/block.h).
  *
@@ -49,14 +49,17 @@ struct session_leaks {
 	uint64_t under_way;		/* blocks that a realloc had in hand all the time */
 	uint64_t pause_ns;		/* for which the target stood still; the longest of several */
 	bool snapshot;			/* it was searched in one */
-	char no_snapshot[256];		/* why it was not, though it was asked for */
+	char no_snapshot[256];		/* why it was not, though it was to be */
 };
 
 /*
- * Where no snapshot can be made safely, the target is stopped for all of the search, and no_snapshot
- * says why. Of one that stands still anyhow none is made.
+ * SESSION_LEAKS_AUTO: a snapshot, if the target has more than SESSION_LEAKS_LARGE bytes of its own.
+ * Where none can be made safely, the target is stopped for all of the search, and no_snapshot says
+ * why. Of one that stands still anyhow none is made.
  */
-enum session_leaks_how { SESSION_LEAKS_STOP, SESSION_LEAKS_SNAPSHOT };
+enum session_leaks_how { SESSION_LEAKS_AUTO, SESSION_LEAKS_STOP, SESSION_LEAKS_SNAPSHOT };
+
+#define SESSION_LEAKS_LARGE	(64ull << 20)
 
 /*
  * Stops the target, and lets it go on if it ran. Of one that has ended: what was found at its end, if

@@ -123,6 +123,20 @@ case snapshot-refused 60 {
 	finish $t
 }
 
+# A filter that kills who forks does not see mdbg's fork.
+case snapshot-under-a-filter 60 {
+	set t [start hard -t 3 -s filter]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	order $t "make 50 777"
+	check_snapshot [live $m "malloc leaks -snapshot"]
+	check_alone [pid_of $t]
+	order $t drop
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
+
 # What a fork does not copy is part of the answer: blocks to which only such memory points.
 case snapshot-of-what-is-not-forked 60 {
 	set t [start parent]
@@ -137,15 +151,47 @@ case snapshot-of-what-is-not-forked 60 {
 	finish $t
 }
 
-# Only where it is asked for, however much there is.
-case snapshot-not-by-default 60 {
+# Of a large process, unless nobody wants it.
+case snapshot-by-default 60 {
 	set t [start parent]
 	set m [live_start -p [pid_of $t]]
+	check {![string match "*snapshot*" [live $m "malloc leaks"]]} {a snapshot of a small process}
 	order $t grow
-	check {![string match "*snapshot*" [live $m "malloc leaks"]]} {a snapshot that nobody has asked for}
+	check_snapshot [live $m "malloc leaks"]
+	check_snapshot [live $m "malloc stale 1d"]
+	check {![string match "*snapshot*" [live $m "malloc leaks -stop"]]} {a snapshot in spite of -stop}
+	live_end $m
+	check_alone [pid_of $t]
+	finish $t
+}
+
+# The user it runs as may have no more processes: no fork, and it is said.
+case snapshot-without-a-process-left 60 {
+	set setpriv [need setpriv]
+	set prlimit [need prlimit]
+	file attributes $::tmp -permissions 0755
+	file copy $::build/targets/parent $::tmp/parent
+	# Root's processes, and those with its rights, are not counted.
+	if {[exec id -u] != 0 || [catch {exec $setpriv --reuid 65533 --clear-groups $::tmp/parent < /dev/null}]} {
+		skip "no process can be run as another user"
+	}
+	set t [open |[list $setpriv --reuid 65533 --clear-groups $::tmp/parent 2>@stderr] r+]
+	chan configure $t -buffering line
+	check {[lindex [hear $t] 0] eq "ready"} {it is not ready}
+	set ::pid_of($t) [pid $t]
+	set before [state [pid_of $t]]
+	# (Its own user may lower it, and raise it again.)
+	exec $setpriv --reuid 65533 --clear-groups $prlimit --pid [pid_of $t] --nproc=0:
+	set m [live_start -p [pid_of $t]]
+	set text [live $m "malloc leaks -snapshot"]
+	check {[string match "*no snapshot: fork: *: it was stopped for all of the search*" $text]} {not said: $text}
+	check_alone [pid_of $t]
+	exec $setpriv --reuid 65533 --clear-groups $prlimit --pid [pid_of $t] --nproc=[lindex [regexp -inline {Max processes +\d+ +(\d+|unlimited)} \
+		[slurp /proc/[pid_of $t]/limits]] 1]:
 	check_snapshot [live $m "malloc leaks -snapshot"]
 	live_end $m
 	check_alone [pid_of $t]
+	check_state $before [pid_of $t]
 	finish $t
 }
 
