@@ -21,8 +21,9 @@ proc check_trimmed {t what} {
 	}
 }
 
-proc tracer_of {pid} {
-	return [regexp {TracerPid:\t[1-9]} [slurp /proc/$pid/status]]
+# Or gone.
+proc is_traced {tid} {
+	return [expr {[catch {slurp /proc/$tid/status} status] || [regexp {TracerPid:\t[1-9]} $status]}]
 }
 
 # An mdbg whose calls are followed by strace, which does as args say.
@@ -30,7 +31,8 @@ proc followed {t strace args} {
 	set m [live_start -p [pid_of $t]]
 	set pid [pid $m]
 	set s [open |[list $strace -f -q -o $::tmp/calls -e trace=ptrace,waitid,pwrite64 {*}$args -p $pid 2>@stdout] r]
-	until {[lsearch [lmap task [glob -tails -directory /proc/$pid/task *] {tracer_of $task}] 0] < 0}
+	# One that has breakpoints in a busy target makes calls all the time, and may have come to its last one already.
+	until {![is_alive $pid] || 0 ni [lmap task [glob -nocomplain -tails -directory /proc/$pid/task *] {is_traced $task}]}
 	return [list $m $s]
 }
 
