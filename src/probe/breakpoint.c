@@ -72,8 +72,7 @@ void probes_modules_changed(struct probes *probes)
 {
 	struct target *target = probes->target;
 	bool changed = false;
-	struct err *err =
-		modules_refresh(&target->modules, target->mem.tid, &target->mem.memory, &changed);
+	struct err *err = target_refresh(target, &changed);
 
 	if (!err && changed) {
 		target->call_gadget = target->restorer_gadget = 0;

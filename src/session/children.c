@@ -96,8 +96,7 @@ static const struct target_ops child_ops = {
 static struct err *clean_target(struct child *child)
 {
 	struct target *target = child->target;
-	struct err *err = modules_refresh(&target->modules, target->mem.tid, &target->mem.memory,
-					  NULL);
+	struct err *err = target_refresh(target, NULL);
 	char left[256];
 	bool found;
 

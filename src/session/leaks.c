@@ -527,8 +527,7 @@ void session_look_at_end(struct session *session)
 
 	/* Names of modules that came last. */
 	if (!err)
-		err = modules_refresh(&session->target->modules, session->target->mem.tid,
-				      &session->target->mem.memory, NULL);
+		err = target_refresh(session->target, NULL);
 	if (!err)
 		err = stop_job(&job);
 	job_free(&job);

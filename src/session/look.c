@@ -514,7 +514,7 @@ static struct err *where_job(void *arg)
 
 	if (err)
 		return err;
-	err = target_refresh(session->target);
+	err = target_refresh(session->target, NULL);
 	if (!err)
 		target_each_thread(session->target, where_one, job);
 	session_let_go(session, was);

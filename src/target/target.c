@@ -66,10 +66,10 @@ struct err *target_maps(const struct target *target, struct proc_maps *ret)
 			      procfs_maps(target->mem.tid, ret);
 }
 
-struct err *target_refresh(struct target *target)
+struct err *target_refresh(struct target *target, bool *changed_ret)
 {
 	return target->core ? NULL : modules_refresh(&target->modules, target->mem.tid,
-						     target->memory, NULL);
+						     &target->mem.memory, changed_ret);
 }
 
 struct err *thread_vector(const struct thread *thread, void *buf, size_t room, size_t *len_ret)

@@ -144,8 +144,8 @@ struct err *target_create(struct tracer *tracer, pid_t pid, const char *cache_di
 void target_destroy(struct target *target);
 /* Its mappings now. */
 struct err *target_maps(const struct target *target, struct proc_maps *ret) MUST_CHECK;
-/* Bring its modules up to date with them. */
-struct err *target_refresh(struct target *target) MUST_CHECK;
+/* Bring its modules up to date with them; *changed_ret (may be NULL): some came or went. */
+struct err *target_refresh(struct target *target, bool *changed_ret) MUST_CHECK;
 
 /*
  * Trace all threads (and those processes that share the memory). On failure none is traced.

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Putting the probes in, and taking them out (order in arm.h). */
+
+#include "session/arm.h"
+
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/trace.h"
+#include "os/tracer.h"
+#include "probe/probe.h"
+#include "session/children.h"
+#include "session/hands.h"
+#include "session/keep.h"
+#include "session/private.h"
+#include "target/gadget.h"
+#include "target/region.h"
+#include "target/remote.h"
+#include "target/share.h"
+#include "target/target.h"
+
+#define REST	5	/* times the length of a stop, before the next one */
+
+static enum probe_policy probe_policy(enum session_engine engine)
+{
+	switch (engine) {
+	case SESSION_ENGINE_JUMP:
+		return PROBE_ONLY_JUMP;
+	case SESSION_ENGINE_BREAKPOINT:
+		return PROBE_ONLY_BREAKPOINT;
+	case SESSION_ENGINE_AUTO:
+		break;
+	}
+	return PROBE_AUTO;
+}
+
+/*
+ * The engine was set to another: planned anew, as long as nothing of the old plan is in the target. A
+ * followed child's probes are what it has inherited.
+ */
+static void drop_old_plan(struct session *session)
+{
+	struct probes *probes = session->probes;
+
+	if (!probes || probes->armed || probes->areas.nr || probes->process ||
+	    probes->policy == probe_policy(session->config.engine))
+		return;
+	probes_destroy(probes);
+	session->probes = NULL;
+}
+
+struct err *arm_plan(struct session *session)
+{
+	struct err *err;
+
+	drop_old_plan(session);
+	if (!session->probes) {
+		err = probes_create(session->target, NULL, &session->probes);
+		if (err)
+			return err;
+		session->probes->warn = session_warn;
+		session->probes->ctx = session;
+		session->probes->users = &session->users;
+		session->probes->policy = probe_policy(session->config.engine);
+		session->probes->watch_loader = session->config.engine == SESSION_ENGINE_BREAKPOINT ||
+						!hands_may_go(session);
+	}
+	return probes_plan(session->probes);
+}
+
+static struct err *borrow_for(struct session *session, struct remote *remote,
+			      struct err *(*fn)(struct session *session, struct remote *remote))
+{
+	struct err *err = remote_begin_any(session->target, remote), *also;
+
+	if (err)
+		return err;
+	err = fn(session, remote);
+	also = remote_end(remote);
+	return err ? err : also;
+}
+
+/*
+ * fn makes remote calls: in a stop of its own, unless the target is stopped anyway. Where all
+ * processors are busy a thread that was held has to wait for one; so that the next stop does not
+ * take it before it has run, which would add up to one long pause, the target is let run for some
+ * times as long as it stood.
+ */
+static struct err *in_stop(struct session *session,
+			   struct err *(*fn)(struct session *session, struct remote *remote))
+{
+	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
+	struct target *target = session->target;
+	uint64_t unused, start;
+	struct err *err;
+	bool was;
+
+	if (!remote)
+		return err_nomem;
+	/* Looked for now, it is known then. */
+	err = gadget_find(target, &unused, &unused);
+	if (err)
+		return err;
+	start = tracer_now();
+	err = target_stop(target, &was);
+	if (!err) {
+		err = borrow_for(session, remote, fn);
+		if (!was)
+			target_resume(target);
+	}
+	if (!err && !was)
+		target_attend(target, REST * (tracer_now() - start));
+	return err;
+}
+
+static struct log_config log_config_of(const struct session *session)
+{
+	return (struct log_config){
+		.limit = session->config.log_limit,
+		.stack_depth = session->config.stack_depth,
+		.sample = session->config.sample,
+	};
+}
+
+static struct err *make_region(struct session *session, struct remote *remote)
+{
+	struct log_config config = log_config_of(session);
+
+	return region_create(session->target, remote, &config, &session->region);
+}
+
+static struct err *make_log(struct session *session)
+{
+	struct log_config config = log_config_of(session);
+	struct err *err = in_stop(session, make_region);
+
+	return err ? err : region_format(session->region, &config);
+}
+
+static struct err *make_room(struct session *session, struct remote *remote)
+{
+	return probes_prepare(session->probes, remote);
+}
+
+/* Rows for the agent are laid down where there may be one. */
+static struct err *share(struct session *session)
+{
+	return session->probes->policy == PROBE_ONLY_BREAKPOINT ? NULL :
+								  share_prepare(session->target);
+}
+
+struct err *arm_prepare(struct session *session)
+{
+	struct err *err = session->region ? NULL : make_log(session);
+	bool changed = false;
+
+	if (err)
+		return err;
+	session->probes->log = &session->region->log;
+	err = share(session);
+	if (!err)
+		err = target_refresh(session->target, &changed);
+	if (!err && changed)
+		err = arm_plan(session);
+	if (!err && changed)
+		err = share(session);
+	if (!err)
+		err = probes_read_maps(session->probes);
+	if (!err)
+		err = in_stop(session, make_room);
+	return err ? err : probes_fill(session->probes);
+}
+
+struct err *arm_undo(struct session *session, bool *left)
+{
+	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
+	struct err *err = NULL, *also;
+
+	*left = false;
+	if (!remote)
+		return err_nomem;
+	err = share_set_marks(session->target->region, 0);
+	if (err)
+		trace_line("%s", err->msg);
+	err = NULL;
+	if (session->probes)
+		err = probes_disarm(session->probes, left);
+	if (err || !session->target->region)
+		return err;
+	if (!keep_release_old(session)) {
+		*left = true;
+		vec_clear(&session->old_maps);	/* the next mdbg's */
+		region_keep(session->target);
+		return NULL;
+	}
+	err = remote_begin_any(session->target, remote);
+	if (err)
+		return err;
+	err = region_withdraw(session->target, remote);
+	also = remote_end(remote);
+	return err ? err : also;
+}
+
+struct err *arm_put_in(struct session *session)
+{
+	struct err *err;
+
+	keep_take_text(session);
+	err = probes_arm(session->probes, NULL);
+	if (!err)
+		err = keep_set_whole(session);
+	if (!err)	/* a thread that stays inside: the detach tries again */
+		(void)keep_release_old(session);
+	return err;
+}
+
+static struct err *arm_job(void *arg)
+{
+	struct session *session = arg;
+	bool was = session->target->stopped;
+	struct err *err = target_refresh(session->target, NULL), *also;
+
+	if (!err)
+		err = arm_plan(session);
+	if (err)
+		return err;
+	err = arm_prepare(session);
+	also = session_hold(session, NULL);
+	if (also)
+		return err ? err : also;
+	session->lacks_records = true;
+	if (!err)
+		err = arm_put_in(session);
+	session_let_go(session, was);
+	if (session->region)
+		log_clock_update(&session->region->log);
+	return err;
+}
+
+struct err *session_arm(struct session *session)
+{
+	struct err *err = session_need_target(session);
+
+	if (err || session_armed(session))
+		return err;
+	err = session_call(session, arm_job, session);
+	if (!err && session->region && log_live(&session->region->log))
+		session_warn(session,
+			     "blocks that were freed while the probes were out are still listed: "
+			     "`malloc reset` forgets all that was recorded");
+	return err ? err : session_sync_modules(session);
+}
+
+struct err *session_take_out(struct session *session)
+{
+	bool was, left;
+	struct err *err;
+
+	children_clean_own(session);
+	err = session_hold(session, &was);
+	if (err)
+		return err;
+	err = share_set_marks(session->target->region, 0);
+	if (err)
+		trace_line("%s", err->msg);
+	session->gap = session->lacks_records = true;
+	err = probes_disarm(session->probes, &left);
+	session_let_go(session, was);
+	return err;
+}
+
+static struct err *disarm_job(void *arg)
+{
+	return session_take_out(arg);
+}
+
+struct err *session_disarm(struct session *session)
+{
+	struct err *err = session_need_target(session);
+
+	if (err || !session_armed(session))
+		return err;
+	return session_call(session, disarm_job, session);
+}
+
+static struct err *reset_job(void *arg)
+{
+	struct session *session = arg;
+	struct err *err = share_set_marks(session->region, 0);
+
+	if (!err)
+		err = session_forget_records(session);
+	if (err)
+		return err;
+	session->gap = false;
+	return keep_set_whole(session);
+}
+
+struct err *session_reset(struct session *session)
+{
+	if (!session->region)
+		return err_create(ERR_STATE, "nothing was recorded");
+	if (session->kept)
+		return err_hint(err_create(ERR_STATE, "process %d goes on recording", session->pid),
+				"attach to it again");
+	return session_call(session, reset_job, session);
+}
+
+bool session_armed(const struct session *session)
+{
+	return session->probes && session->probes->armed &&
+		session_state(session) != SESSION_ENDED && session_state(session) != SESSION_NONE;
+}
