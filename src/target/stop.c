@@ -77,10 +77,15 @@ static bool stands(const struct thread *thread)
 	return thread->state == THREAD_STOPPED || thread->stuck || thread->leaves;
 }
 
+/*
+ * Not twice: one that has stopped, but was not heard yet, would stop again as soon as it is let go,
+ * and stand until the tracer has gone through all (300 threads: 10 ms more).
+ */
 static void interrupt_one(struct thread *thread)
 {
-	if (thread->state == THREAD_STOPPED || thread->leaves)
+	if (thread->state == THREAD_STOPPED || thread->leaves || thread->asked)
 		return;
+	thread->asked = true;
 	/* fails only if it was killed: its exit follows */
 	err_ignore(tracer_interrupt(thread->tid));
 }
@@ -213,15 +218,13 @@ static struct err *wait_stopped(struct target *target)
 
 static struct err *stop_all(struct target *target)
 {
-	static const struct timespec rest = { .tv_nsec = REST_NS };
 	uint64_t end;
 
-	nanosleep(&rest, NULL);
 	each_that_is(target, false, interrupt_one);
 	end = tracer_now() + BUSY_NS;
 	while (wait_in_turn(target, false, AT_ONCE_NS) && tracer_now() < end)
 		;
-	/* All that have not stopped: who was busy may be seen otherwise by now. */
+	/* All that were not asked: who was busy may be seen otherwise by now. */
 	each_that_is(target, true, interrupt_one);
 	each_that_is(target, false, interrupt_one);
 	return wait_stopped(target);
@@ -229,6 +232,7 @@ static struct err *stop_all(struct target *target)
 
 struct err *target_stop(struct target *target, bool *was_ret)
 {
+	static const struct timespec rest = { .tv_nsec = REST_NS };
 	uint64_t end = tracer_now() + TARGET_TIMEOUT_NS;
 	unsigned missed;
 	struct err *err;
@@ -243,6 +247,7 @@ struct err *target_stop(struct target *target, bool *was_ret)
 	if (err)
 		return err;
 	target->stopping = true;
+	nanosleep(&rest, NULL);
 	do {
 		err = stop_all(target);
 		if (!err)
@@ -261,7 +266,7 @@ struct err *target_stop(struct target *target, bool *was_ret)
 
 static void resume_one(struct thread *thread)
 {
-	thread->stuck = false;
+	thread->stuck = thread->asked = false;
 	if (thread->state != THREAD_STOPPED)
 		return;
 	if (!thread->group_signal)

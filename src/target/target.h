@@ -66,6 +66,7 @@ struct thread {
 	enum thread_state state;
 	int group_signal;	/* STOPPED in a group stop by this signal */
 	bool stuck;
+	bool asked;		/* to stop, and has not yet */
 	bool leaves;		/* has reported its PTRACE_EVENT_EXIT: see end.c */
 	bool at_end;		/* and is held there */
 	bool busy;		/* when last seen it ran, and waited in no system call: see stop.c */

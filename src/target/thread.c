@@ -203,7 +203,7 @@ static void stop_by_event(struct thread *thread, int signal)
 {
 	struct target *target = thread->target;
 
-	thread->stuck = false;
+	thread->stuck = thread->asked = false;
 	thread->group_signal = signal == SIGTRAP ? 0 : signal;
 	if (tracer_get_regs(thread->tid, &thread->regs))
 		return;		/* killed: its exit follows */
