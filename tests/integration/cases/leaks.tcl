@@ -62,7 +62,7 @@ by_both case leaks-kinds 60 {
 
 # What malloc gives for a size. Of a mapping glibc takes 16 bytes for itself, and 24 since 2.43.
 proc usable {size {m ""}} {
-	if {$size > 1000000} {
+	if {$size > 200000} {
 		regexp {glibc ([0-9.]+)} [dict get [live_value $m mdbg::malloc] algorithm] -> version
 		return [expr {(($size + 16 + 4095) & ~4095) - ([package vcompare $version 2.43] < 0 ? 16 : 24)}]
 	}
@@ -138,7 +138,7 @@ by_both repeated leaks-none-in-threads-at-work 60 {
 	finish $t
 }
 
-# How many blocks libleaker has lost.
+# How many blocks libleaker, or libdrip, has lost.
 proc leaker_count {} {
 	set chan [open $::tmp/leaker rb]
 	set word [read $chan 8]
@@ -191,6 +191,93 @@ for line in sys.stdin:
 	note $sums
 	live_end $m
 	close $t
+}
+
+# The environment of a program of which each thousandth malloc loses a block.
+proc dripping {} {
+	spit $::tmp/leaker [string repeat "\0" 8]
+	return [list env LEAKER_FILE=$::tmp/leaker LD_PRELOAD=$::build/targets/libdrip.so]
+}
+
+# The leaks of one size: how many are definite, how many are not, as a stale word points to them. All of these have no
+# stack, or that of leak_one, as must be.
+proc drips {m size preattach} {
+	lassign {0 0} definite pointed
+	foreach leak [live_value $m "mdbg::leaks definite possible reachable size == $size"] {
+		check {[dict get $leak preattach] == $preattach} {of size $size: $leak}
+		set names [lmap frame [live_value $m "mdbg::frames [dict get $leak stack]"] {dict get $frame function}]
+		check {$preattach || [string match "leak_one*" [lindex $names 1]]} {lost elsewhere: $names}
+		incr [expr {[dict get $leak kind] eq "definite" ? "definite" : "pointed"}] [dict get $leak count]
+	}
+	return [list $definite $pointed]
+}
+
+# Attach in the middle of what work is asked for; when it is done, by rest, as many are found as were lost, by where: those
+# from after the attach have their site, the others are as many as were lost up to it. A word that was left behind in the
+# program's memory may point to where the mapping of one now is; mdbg can name that word.
+proc check_drips {pid work rest} {
+	{*}$work
+	set before [leaker_count]
+	set m [live_start -p $pid]
+	set attached [leaker_count]
+	{*}$rest
+	live $m interrupt
+	set lost [leaker_count]
+	lassign [drips $m [usable 300001 $m] 1] definite pointed
+	lassign [drips $m 300001 0] definite_since pointed_since
+	set early [expr {$definite + $pointed}]
+	set since [expr {$definite_since + $pointed_since}]
+	incr definite $definite_since
+	incr pointed $pointed_since
+	note "$before to $attached lost before the attach, $lost in all: $early and $since found, $pointed by a stale word"
+	check {$early >= $before && $early <= $attached} {$early are from before the attach, where $before to $attached were lost}
+	check {$since > 0 && $early + $since == $lost} {$early and $since are found, and $lost were lost}
+	check {$definite >= 0.9 * $lost} {$definite of $lost are definite}
+	set named 0
+	foreach block [live_value $m "mdbg::allocations size >= 300001 and size <= [usable 300001 $m]"] {
+		set named [expr {$named + [regexp {\d+ pointers? to} [live $m "malloc find [dict get $block address]"]]}]
+	}
+	check {$named >= $pointed} {$pointed are not definite, but of $named somebody is known to point to them}
+	check_sums $m
+	live $m cont
+	live_end $m
+}
+
+by_both case leaks-dripping-in-sqlite 60 {
+	set chan [open |[list {*}[dripping] [need stdbuf] -oL [need sqlite3] :memory: 2>@stderr] r+]
+	chan configure $chan -buffering line
+	# The shell's pages are read ahead of what it answers.
+	set some [string repeat "SELECT length(printf('%d %s', 1, hex(2))) WHERE 0;\n" 300]
+	puts $chan "$some SELECT 'some';"
+	check {[hear $chan] eq "some"} {no answer}
+	check_drips [pid $chan] [list puts $chan "$some SELECT 'more';"] [list apply {{chan some} {
+		puts $chan "$some SELECT 'enough';"
+		check {[hear $chan] eq "more" && [hear $chan] eq "enough"} {no answer}
+	}} $chan $some]
+	puts $chan ".quit"
+	check {[ending $chan] eq {exit 0}} {sqlite3 ended otherwise}
+}
+
+by_both case leaks-dripping-in-python 60 {
+	set program {
+import sys
+print("ready", flush=True)
+for line in sys.stdin:
+    kept = {str(i): [i] * 3 for i in range(2000)}
+    print("ok", flush=True)
+}
+	# Not a script that looks for one, and would lose blocks of its own.
+	set python [expr {[file executable /usr/bin/python3] ? "/usr/bin/python3" : [need python3]}]
+	set chan [open |[list {*}[dripping] PYTHONMALLOC=malloc $python -c $program 2>@stderr] r+]
+	chan configure $chan -buffering line
+	check {[hear $chan] eq "ready"} {it is not ready}
+	order $chan go
+	check_drips [pid $chan] [list tell $chan go] [list apply {{chan} {
+		check {[hear $chan] eq "ok"} {no answer}
+		order $chan go
+	}} $chan]
+	chan close $chan write
+	check {[ending $chan] eq {exit 0}} {python ended otherwise}
 }
 
 # What is old and reachable is stale; what is lost, freed or young is not.
