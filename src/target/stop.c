@@ -38,8 +38,8 @@
 /* How long one thread is waited for before any other that has stopped is heard. */
 #define IN_TURN_NS	NS_PER_MS
 /* The same while the busy run, and how long they are let run at most. */
-#define AT_ONCE_NS	50000ull
-#define BUSY_NS		NS_PER_MS
+#define AT_ONCE_NS	200000ull
+#define BUSY_NS		(4 * NS_PER_MS)
 /* The tracer's sleep before a stop. */
 #define REST_NS		100000
 
