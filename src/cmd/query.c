@@ -368,15 +368,25 @@ static bool parse_kind(const char *word, uint32_t *kinds)
 	return false;
 }
 
-static bool parse_how(const char *word, enum session_leaks_how *how)
+/* Adds to *asked, a bit for each enum session_leaks_how. */
+static bool parse_how(const char *word, uint32_t *asked)
 {
 	if (!strcmp(word, "-stop"))
-		*how = SESSION_LEAKS_STOP;
+		*asked |= 1u << SESSION_LEAKS_STOP;
 	else if (!strcmp(word, "-snapshot"))
-		*how = SESSION_LEAKS_SNAPSHOT;
+		*asked |= 1u << SESSION_LEAKS_SNAPSHOT;
 	else
 		return false;
 	return true;
+}
+
+static struct err *choose_how(uint32_t asked, enum session_leaks_how *ret)
+{
+	if (asked == (1u << SESSION_LEAKS_STOP | 1u << SESSION_LEAKS_SNAPSHOT))
+		return err_create(ERR_USAGE, "-stop or -snapshot, not both");
+	*ret = asked & 1u << SESSION_LEAKS_STOP ? SESSION_LEAKS_STOP :
+	       asked ? SESSION_LEAKS_SNAPSHOT : SESSION_LEAKS_AUTO;
+	return NULL;
 }
 
 /* Kinds come first; how it is done, among them or at the end; what is left is FILTER. */
@@ -385,12 +395,16 @@ static struct err *parse_leaks(const struct call *call, struct query *query, uin
 {
 	const char *const *argv = (const char *const *)query->argv;
 	int argc = query->argc, at = 0, used;
+	uint32_t asked = 0;
 	struct err *err;
 
-	while (argc && parse_how(argv[argc - 1], how))
+	while (argc && parse_how(argv[argc - 1], &asked))
 		argc--;
-	while (at < argc && (parse_kind(argv[at], kinds) || parse_how(argv[at], how)))
+	while (at < argc && (parse_kind(argv[at], kinds) || parse_how(argv[at], &asked)))
 		at++;
+	err = choose_how(asked, how);
+	if (err)
+		return err;
 	if (!*kinds)
 		*kinds = 1u << LEAK_DEFINITE | 1u << LEAK_POSSIBLE;
 	if (at == argc)

@@ -47,6 +47,8 @@ case snapshot-before-the-attach 60 {
 	set m [live_start -p [pid_of $t]]
 	set text [live $m "malloc leaks all -snapshot"]
 	check_snapshot $text
+	set both [live_error $m "malloc leaks -stop definite -snapshot"]
+	check {[string match "*-stop or -snapshot, not both*" $both]} {both at once: $both}
 	set stop [live $m "malloc leaks all -stop"]
 	check {[leak_sums $text] eq [leak_sums $stop]} {not the same sums: $text $stop}
 	check {[string match "*(allocated before attach)*" $text]} {not from before the attach: $text}
