@@ -65,6 +65,8 @@ static struct err *merge(struct held_list *list, size_t nr)
 	struct held_list copy = { .timed = list->timed };
 	AUTO_FREE uint8_t *bytes = malloc(few * stride + 1);
 
+	if (!few)
+		return NULL;
 	if (!bytes)
 		return err_nomem;
 	copy.at = bytes;

@@ -486,7 +486,7 @@ struct err *session_find(struct session *session, uint64_t address, size_t limit
 
 #define COPY(to, from, nr)	\
 	({ (to) = malloc(((nr) + 1) * sizeof(*(to))); \
-	   if (to) \
+	   if ((to) && (nr) > 0) \
 		   memcpy(to, from, (nr) * sizeof(*(to))); \
 	   (to) ? NULL : err_nomem; })
 #define COPY_VEC(to, from)	\
