@@ -12,6 +12,7 @@
  * the machine take the processor away too: time in which the thread could have run and had to wait for a processor
  * (/proc/thread-self/schedstat) is taken off. One who wakes sleeps once each time; when it is stopped meanwhile, twice.
  */
+#include "schedstat.h"
 #include "target.h"
 
 #include <fcntl.h>
@@ -37,18 +38,6 @@ static long sleeps(void)
 
 	getrusage(RUSAGE_THREAD, &usage);
 	return usage.ru_nvcsw;
-}
-
-/* ns that this thread has waited for a processor. */
-static uint64_t waited(int schedstat)
-{
-	char text[128];
-	ssize_t n = pread(schedstat, text, sizeof(text) - 1, 0);
-	char *second;
-
-	text[n > 0 ? n : 0] = '\0';
-	second = strchr(text, ' ');
-	return second ? strtoull(second, NULL, 10) : 0;
 }
 
 static void note(struct spinner *s, uint64_t ns)

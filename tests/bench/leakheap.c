@@ -18,6 +18,7 @@
  *			asked last; time in which it could have run, and others had the processor, does not count
  *	verify, quit
  */
+#include "schedstat.h"
 #include "target.h"
 
 #include <fcntl.h>
@@ -196,18 +197,6 @@ static void rest(void)
 /* --- pauses --- */
 
 static _Atomic uint64_t longest;
-
-/* ns that this thread has waited for a processor. */
-static uint64_t waited(int schedstat)
-{
-	char text[128];
-	ssize_t n = pread(schedstat, text, sizeof(text) - 1, 0);
-	char *second;
-
-	text[n > 0 ? n : 0] = '\0';
-	second = strchr(text, ' ');
-	return second ? strtoull(second, NULL, 10) : 0;
-}
 
 static void *watch(void *arg UNUSED)
 {

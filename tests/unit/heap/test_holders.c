@@ -5,58 +5,29 @@
 
 #include "fixture.h"
 #include "heap/holders.h"
+#include "words.h"
 
 void suite_holders(void);
 
-#define BASE	0x10000ull
-#define WORDS	(1u << 17)
-#define ROOT	64u		/* words at the start that are roots */
-
 struct world {
-	struct memory memory;
-	uint64_t *word;
-	uint64_t hole, hole_end;	/* addresses that cannot be read */
+	struct words in;
 	struct held_list held;
 	uint64_t reg[2];
 	struct mark_range heap;
 	struct holders holders;
 };
 
-static struct err *world_read(struct memory *memory, uint64_t addr, void *buf, size_t len,
-			      size_t *len_ret)
-{
-	struct world *world = (struct world *)memory;
-	uint64_t end = BASE + WORDS * 8;
-
-	if (addr < BASE || addr >= end || (addr >= world->hole && addr < world->hole_end))
-		return err_create(ERR_MEMORY, "no memory at 0x%llx", (unsigned long long)addr);
-	if (addr < world->hole)
-		end = MIN(end, world->hole);
-	*len_ret = MIN(len, (size_t)(end - addr));
-	memcpy(buf, (const uint8_t *)world->word + (addr - BASE), *len_ret);
-	return NULL;
-}
-
 static void world_open(struct world *world)
 {
 	memset(world, 0, sizeof(*world));
-	world->memory.read = world_read;
-	world->hole = world->hole_end = UINT64_MAX;
-	world->word = calloc(WORDS, 8);
-	if (!world->word)
-		abort();
+	words_open(&world->in);
 }
 
 static void world_close(struct world *world)
 {
-	free(world->word);
+	free(world->in.word);
 	held_free(&world->held);
 	holders_free(&world->holders);
-}
-
-static uint64_t at(size_t word)
-{
-	return BASE + word * 8;
 }
 
 static void add(struct world *world, size_t word, uint64_t size)
@@ -82,7 +53,7 @@ static void find(struct world *world, uint64_t address, size_t limit)
 {
 	const struct mark_range root = { BASE, at(ROOT) };
 	const struct mark_source source = {
-		.memory = &world->memory,
+		.memory = &world->in.memory,
 		.list = &world->held,
 		.root = &root, .nr_roots = 1,
 		.heap = &world->heap, .nr_heaps = world->heap.end ? 1 : 0,
@@ -142,17 +113,17 @@ static void test_places(void)
 	add(&world, 300, 80);
 	world.heap = (struct mark_range){ at(190), at(320) };
 	world.reg[1] = at(100);
-	world.word[3] = at(100);
-	world.word[4] = at(101);
-	world.word[0] = at(102);	/* as first_word says */
-	world.word[5] = at(110);	/* behind its end */
-	world.word[195] = at(100);	/* between blocks of a heap */
-	world.word[205] = at(100);
-	world.word[309] = at(109) + 7;
-	world.word[310] = at(100);	/* behind the block, in the heap */
-	world.word[350] = at(100);	/* nowhere */
-	world.word[105] = at(100);	/* in itself */
-	world.word[106] = at(103);
+	world.in.word[3] = at(100);
+	world.in.word[4] = at(101);
+	world.in.word[0] = at(102);	/* as first_word says */
+	world.in.word[5] = at(110);	/* behind its end */
+	world.in.word[195] = at(100);	/* between blocks of a heap */
+	world.in.word[205] = at(100);
+	world.in.word[309] = at(109) + 7;
+	world.in.word[310] = at(100);	/* behind the block, in the heap */
+	world.in.word[350] = at(100);	/* nowhere */
+	world.in.word[105] = at(100);	/* in itself */
+	world.in.word[106] = at(103);
 	find(&world, at(100), 20);
 	check(&world, "w1 r0 r3 h195 h310 b1:205", "r4 b2:309");
 	CU_ASSERT_EQUAL(world.holders.block, 0);
@@ -177,7 +148,7 @@ static void test_limit(void)
 	world_open(&world);
 	add(&world, 100, 80);
 	for (unsigned i = 1; i < 31; i++)
-		world.word[i] = at(i % 3 ? 100 : 105);
+		world.in.word[i] = at(i % 3 ? 100 : 105);
 	find(&world, at(100), 4);
 	check(&world, "r1 r2 r4 r5", "r3 r6 r9 r12");
 	CU_ASSERT_EQUAL(world.holders.nr_firm, 20);
@@ -201,10 +172,10 @@ static void test_edges(void)
 	add(&world, 100, 0);
 	add(&world, 102, 12);		/* its last whole word is the first */
 	add(&world, 104, 1);
-	world.word[102] = world.word[103] = world.word[104] = at(100);
+	world.in.word[102] = world.in.word[103] = world.in.word[104] = at(100);
 	find(&world, at(100), 20);
 	check(&world, "w0 b1:102", "");
-	world.word[1] = at(100) + 1;
+	world.in.word[1] = at(100) + 1;
 	find(&world, at(100), 20);
 	check(&world, "w0 b1:102", "");
 	world_close(&world);
@@ -219,10 +190,10 @@ static void test_nested(void)
 	add(&world, 300, 80);
 	add_user(&world, 100, 32);
 	add_user(&world, 120, 32);
-	world.word[1] = at(100);
-	world.word[2] = at(120);
-	world.word[3] = at(150);
-	world.word[121] = at(300);
+	world.in.word[1] = at(100);
+	world.in.word[2] = at(120);
+	world.in.word[3] = at(150);
+	world.in.word[121] = at(300);
 	find(&world, at(100), 20);
 	CU_ASSERT_EQUAL(world.holders.block, 2);
 	CU_ASSERT_EQUAL(world.holders.outer, 0);
@@ -235,7 +206,7 @@ static void test_nested(void)
 	check(&world, "b3:121", "");
 	/* One that goes on behind the outer one's end. */
 	add_user(&world, 190, 160);
-	world.word[3] = at(205);
+	world.in.word[3] = at(205);
 	find(&world, at(150), 20);
 	check(&world, "r1 r2", "r3");
 	world_close(&world);
@@ -248,9 +219,9 @@ static void test_heuristic(void)
 
 	world_open(&world);
 	add(&world, 100, 88);
-	world.word[100] = 10;		/* elements */
-	world.word[1] = at(101);
-	world.word[2] = at(102);
+	world.in.word[100] = 10;		/* elements */
+	world.in.word[1] = at(101);
+	world.in.word[2] = at(102);
 	find(&world, at(100), 20);
 	check(&world, "r1", "r2");
 	world_close(&world);
@@ -263,11 +234,11 @@ static void test_unread(void)
 	world_open(&world);
 	add(&world, 100, 80);
 	add(&world, 600, 80000);
-	world.hole = BASE + 0x2000;
-	world.hole_end = BASE + 0x4000;
-	world.word[700] = at(100);
-	world.word[1100] = at(100);	/* in the hole */
-	world.word[3000] = at(100);
+	world.in.hole = BASE + 0x2000;
+	world.in.hole_end = BASE + 0x4000;
+	world.in.word[700] = at(100);
+	world.in.word[1100] = at(100);	/* in the hole */
+	world.in.word[3000] = at(100);
 	find(&world, at(100), 20);
 	check(&world, "b1:700 b1:3000", "");
 	CU_ASSERT_EQUAL(world.holders.unread_blocks.vec.nr, 1);

@@ -6,60 +6,28 @@
 #include "fixture.h"
 #include "base/cancel.h"
 #include "heap/mark.h"
+#include "words.h"
 
 void suite_mark(void);
 
-#define BASE	0x10000ull
-#define WORDS	(1u << 17)
-#define ROOT	64u		/* words at the start that are roots */
-
-/* Words of memory at BASE, the first ROOT of them roots; some of it may be unreadable. */
 struct world {
-	struct memory memory;
-	uint64_t *word;
-	uint64_t hole, hole_end;	/* addresses */
+	struct words in;
 	struct held_list held;
 	struct mark_result result;
 	struct mark_range code[1];
-	uint64_t reads;
 };
-
-static struct err *world_read(struct memory *memory, uint64_t addr, void *buf, size_t len,
-			      size_t *len_ret)
-{
-	struct world *world = (struct world *)memory;
-	uint64_t end = BASE + WORDS * 8;
-
-	world->reads++;
-	if (addr < BASE || addr >= end || (addr >= world->hole && addr < world->hole_end))
-		return err_create(ERR_MEMORY, "no memory at 0x%llx", (unsigned long long)addr);
-	if (addr < world->hole)
-		end = world->hole;
-	*len_ret = MIN(len, (size_t)(end - addr));
-	memcpy(buf, (const uint8_t *)world->word + (addr - BASE), *len_ret);
-	return NULL;
-}
 
 static void world_open(struct world *world)
 {
 	memset(world, 0, sizeof(*world));
-	world->memory.read = world_read;
-	world->hole = world->hole_end = UINT64_MAX;
-	world->word = calloc(WORDS, 8);
-	if (!world->word)
-		abort();
+	words_open(&world->in);
 }
 
 static void world_close(struct world *world)
 {
-	free(world->word);
+	free(world->in.word);
 	held_free(&world->held);
 	mark_free(&world->result);
-}
-
-static uint64_t at(size_t word)
-{
-	return BASE + word * 8;
 }
 
 static void push(struct world *world, struct block block)
@@ -93,7 +61,7 @@ static void run(struct world *world)
 {
 	const struct mark_range root = { BASE, at(ROOT) };
 	const struct mark_source source = {
-		.memory = &world->memory,
+		.memory = &world->in.memory,
 		.list = &world->held,
 		.root = &root, .nr_roots = 1,
 		.code = world->code, .nr_code = world->code->end ? 1 : 0,
@@ -134,8 +102,8 @@ static void test_manual(void)
 		world_open(&world);
 		add(&world, 100, 80);
 		add(&world, 200, 80);
-		world.word[3] = cases[i].root ? at(cases[i].root) : 0;
-		world.word[105] = cases[i].inside ? at(cases[i].inside) : 0;
+		world.in.word[3] = cases[i].root ? at(cases[i].root) : 0;
+		world.in.word[105] = cases[i].inside ? at(cases[i].inside) : 0;
 		check_kinds(&world, cases[i].kinds);
 		CU_ASSERT_EQUAL(world.result.root_bytes, ROOT * 8);
 		world_close(&world);
@@ -151,12 +119,12 @@ static void test_best_way(void)
 	add(&world, 100, 16);
 	add(&world, 200, 16);
 	add(&world, 300, 16);
-	world.word[3] = at(201);	/* inside of 200, which points to 300 */
-	world.word[200] = at(300);
-	world.word[4] = at(100);
-	world.word[100] = at(200);	/* and to its start from a reachable one */
+	world.in.word[3] = at(201);	/* inside of 200, which points to 300 */
+	world.in.word[200] = at(300);
+	world.in.word[4] = at(100);
+	world.in.word[100] = at(200);	/* and to its start from a reachable one */
 	check_kinds(&world, "rrr");
-	world.word[4] = 0;
+	world.in.word[4] = 0;
 	check_kinds(&world, "dpp");
 	world_close(&world);
 }
@@ -170,14 +138,14 @@ static void test_edges(void)
 	add(&world, 102, 0);
 	add(&world, 103, 1);
 	add(&world, 104, 16);
-	world.word[0] = at(100);
-	world.word[101] = at(104);
-	world.word[1] = at(102);
-	world.word[2] = at(103) + 1;	/* behind its end */
+	world.in.word[0] = at(100);
+	world.in.word[101] = at(104);
+	world.in.word[1] = at(102);
+	world.in.word[2] = at(103) + 1;	/* behind its end */
 	check_kinds(&world, "rrdd");
-	world.word[100] = at(103);
+	world.in.word[100] = at(103);
 	check_kinds(&world, "rrrd");
-	world.word[2] = at(104) + 15;
+	world.in.word[2] = at(104) + 15;
 	check_kinds(&world, "rrrp");
 	world_close(&world);
 }
@@ -191,21 +159,21 @@ static void test_rings(void)
 	for (size_t i = 0; i < 4; i++)
 		add(&world, 100 + 10 * i, 16);
 	for (size_t i = 0; i < 3; i++)
-		world.word[100 + 10 * i] = at(100 + 10 * ((i + 1) % 3));
+		world.in.word[100 + 10 * i] = at(100 + 10 * ((i + 1) % 3));
 	check_kinds(&world, "diid");
 	CU_ASSERT_EQUAL(leader(&world, 0), MARK_NO_LEADER);
 	CU_ASSERT_EQUAL(leader(&world, 1), 0);
 	CU_ASSERT_EQUAL(leader(&world, 2), 0);
-	world.word[130] = at(110);
+	world.in.word[130] = at(110);
 	check_kinds(&world, "diid");
-	world.word[130] = at(100);
+	world.in.word[130] = at(100);
 	check_kinds(&world, "iiid");
 	for (size_t i = 0; i < 3; i++)
 		CU_ASSERT_EQUAL(leader(&world, i), 3);
-	world.word[100] = at(100);	/* itself */
+	world.in.word[100] = at(100);	/* itself */
 	check_kinds(&world, "idid");
-	world.word[110] = world.word[130] = 0;
-	world.word[120] = at(120);
+	world.in.word[110] = world.in.word[130] = 0;
+	world.in.word[120] = at(120);
 	check_kinds(&world, "dddd");
 	world_close(&world);
 }
@@ -219,14 +187,14 @@ static void test_long(void)
 	world_open(&world);
 	for (size_t i = 0; i < NR; i++) {
 		add(&world, 100 + 4 * i, 24);
-		world.word[100 + 4 * i] = i ? at(100 + 4 * (i - 1)) : 0;
+		world.in.word[100 + 4 * i] = i ? at(100 + 4 * (i - 1)) : 0;
 	}
-	world.word[0] = at(100 + 4 * (NR - 1));
+	world.in.word[0] = at(100 + 4 * (NR - 1));
 	run(&world);
 	for (size_t i = 0; i < NR; i++)
 		CU_ASSERT_EQUAL_FATAL(kind_of(&world, i), LEAK_REACHABLE);
 	CU_ASSERT_EQUAL(world.result.block_bytes, NR * 24ull);
-	world.word[0] = 0;
+	world.in.word[0] = 0;
 	run(&world);
 	CU_ASSERT_EQUAL(kind_of(&world, NR - 1), LEAK_DEFINITE);
 	for (size_t i = 0; i < NR - 1; i++) {
@@ -234,7 +202,7 @@ static void test_long(void)
 		CU_ASSERT_EQUAL_FATAL(leader(&world, i), NR - 1);
 	}
 	/* Neighbours are read together. */
-	CU_ASSERT_TRUE(world.reads < NR / 4);
+	CU_ASSERT_TRUE(world.in.reads < NR / 4);
 	world_close(&world);
 }
 
@@ -285,9 +253,9 @@ static void graph_fill(struct graph *graph, uint64_t few)
 		bool wide = graph->owner[i] && graph->len[graph->owner[i] - 1] == WIDE_WORDS;
 		size_t inside = graph_random(graph) % 8 ? 0 : graph_random(graph) % graph->len[to];
 
-		graph->world->word[i] = 0;
+		graph->world->in.word[i] = 0;
 		if (graph_random(graph) % (wide ? WIDE_WORDS / 3 : i < ROOT ? 40 : few) == 0)
-			graph->world->word[i] = at(graph->place[to] + inside);
+			graph->world->in.word[i] = at(graph->place[to] + inside);
 	}
 }
 
@@ -296,8 +264,8 @@ static bool graph_follow(struct graph *graph, size_t start, size_t nr, uint8_t l
 	bool more = false;
 
 	for (size_t i = start; i < start + nr; i++) {
-		uint64_t word = (graph->world->word[i] - BASE) / 8;
-		uint32_t to = graph->world->word[i] ? graph->owner[word] - 1 : GRAPH_NR;
+		uint64_t word = (graph->world->in.word[i] - BASE) / 8;
+		uint32_t to = graph->world->in.word[i] ? graph->owner[word] - 1 : GRAPH_NR;
 		uint8_t by = to < GRAPH_NR && word == graph->place[to] ? level : MIN(level, 1);
 
 		if (to == GRAPH_NR || graph->level[to] >= by)
@@ -366,27 +334,27 @@ static void test_heuristics(void)
 	add(&world, 120, 8 + 100);
 	add(&world, 140, 48);
 	for (size_t i = 0; i < 4; i++)
-		world.word[i] = at((size_t[]){ 103, 111, 121, 142 }[i]);
+		world.in.word[i] = at((size_t[]){ 103, 111, 121, 142 }[i]);
 	check_kinds(&world, "pppp");
-	world.word[100] = 7, world.word[101] = 10;
-	world.word[110] = 3;
-	world.word[120] = 100;
+	world.in.word[100] = 7, world.in.word[101] = 10;
+	world.in.word[110] = 3;
+	world.in.word[120] = 100;
 	/* Tables at 202 and 212, of functions at 300; the second one is for a part at 16. */
 	world.code[0] = (struct mark_range){ at(300), at(310) };
-	world.word[202] = world.word[212] = at(301);
-	world.word[210] = (uint64_t)-16;
-	world.word[140] = at(202);
-	world.word[142] = at(212);
+	world.in.word[202] = world.in.word[212] = at(301);
+	world.in.word[210] = (uint64_t)-16;
+	world.in.word[140] = at(202);
+	world.in.word[142] = at(212);
 	check_kinds(&world, "rrrr");
-	world.word[0] = at(104);
-	world.word[1] = at(112);
-	world.word[2] = at(122);
-	world.word[212] = at(299);
+	world.in.word[0] = at(104);
+	world.in.word[1] = at(112);
+	world.in.word[2] = at(122);
+	world.in.word[212] = at(299);
 	check_kinds(&world, "pppp");
 	/* What is only possibly there gives no more than that. */
-	world.word[0] = at(142);
-	world.word[145] = at(111);
-	world.word[1] = world.word[2] = world.word[3] = 0;
+	world.in.word[0] = at(142);
+	world.in.word[145] = at(111);
+	world.in.word[1] = world.in.word[2] = world.in.word[3] = 0;
 	check_kinds(&world, "dpdp");
 	world_close(&world);
 }
@@ -402,15 +370,15 @@ static void test_nested(void)
 	add_user(&world, 100, 32);
 	add_user(&world, 120, 32);
 	add_user(&world, 190, 160);	/* goes on behind the end */
-	world.word[0] = at(100);
+	world.in.word[0] = at(100);
 	check_kinds(&world, "rdrdd");
 	/* What the pool itself keeps, and what a lost block of it keeps. */
-	world.word[150] = at(300);
+	world.in.word[150] = at(300);
 	check_kinds(&world, "rrrdd");
-	world.word[150] = 0;
-	world.word[120] = at(300);
+	world.in.word[150] = 0;
+	world.in.word[120] = at(300);
 	check_kinds(&world, "rirdd");
-	world.word[0] = at(150);
+	world.in.word[0] = at(150);
 	check_kinds(&world, "pidd" "d");
 	world_close(&world);
 }
@@ -424,18 +392,18 @@ static void test_unreadable(void)
 	add(&world, 1000, 64 * 1024);
 	add(&world, 9500, 16);
 	add(&world, 9600, 16);
-	world.word[0] = at(1000);
-	world.word[1001] = at(9500);
-	world.word[9000] = at(9600);	/* in the first block, behind the hole */
-	world.hole = 0x15000;
-	world.hole_end = 0x17000;
+	world.in.word[0] = at(1000);
+	world.in.word[1001] = at(9500);
+	world.in.word[9000] = at(9600);	/* in the first block, behind the hole */
+	world.in.hole = 0x15000;
+	world.in.hole_end = 0x17000;
 	check_kinds(&world, "rrr");
 	CU_ASSERT_EQUAL(world.result.unread_blocks.vec.nr, 1);
-	CU_ASSERT_EQUAL(world.result.unread_blocks.vec.at[0].start, world.hole);
-	CU_ASSERT_EQUAL(world.result.unread_blocks.vec.at[0].end, world.hole_end);
+	CU_ASSERT_EQUAL(world.result.unread_blocks.vec.at[0].start, world.in.hole);
+	CU_ASSERT_EQUAL(world.result.unread_blocks.vec.at[0].end, world.in.hole_end);
 	CU_ASSERT_EQUAL(world.result.unread_roots.vec.nr, 0);
-	world.hole = BASE;
-	world.hole_end = BASE + 4096;
+	world.in.hole = BASE;
+	world.in.hole_end = BASE + 4096;
 	check_kinds(&world, "dii");
 	CU_ASSERT_EQUAL(world.result.unread_roots.vec.nr, 1);
 	CU_ASSERT_EQUAL(world.result.unread_roots.vec.at[0].end, at(ROOT));
@@ -453,12 +421,12 @@ static void test_torn(void)
 	add(&world, 202, ~0ull);
 	add(&world, 204, 16);
 	push(&world, (struct block){ .address = (1ull << 47) - 16, .size = 1ull << 47 });
-	world.word[0] = at(100);
-	world.word[150] = at(200);
-	world.word[203] = at(204);
-	world.word[201] = at(202);
-	world.word[1] = UINT64_MAX;
-	world.word[2] = (1ull << 47) - 8;
+	world.in.word[0] = at(100);
+	world.in.word[150] = at(200);
+	world.in.word[203] = at(204);
+	world.in.word[201] = at(202);
+	world.in.word[1] = UINT64_MAX;
+	world.in.word[2] = (1ull << 47) - 8;
 	check_kinds(&world, "rrrrp");
 	CU_ASSERT_TRUE(world.result.unread_blocks.vec.nr > 0);
 	world_close(&world);
@@ -484,9 +452,9 @@ static void test_source(void)
 	add(&world, 1110, 16);
 	add(&world, 1112, 16);
 	add(&world, 1120, 16);
-	world.word[1130] = at(1112);
-	world.word[1500] = at(1120);
-	source.memory = &world.memory;
+	world.in.word[1130] = at(1112);
+	world.in.word[1500] = at(1120);
+	source.memory = &world.in.memory;
 	held_sort(&world.held);
 	source.list = &world.held;
 	CU_ASSERT_PTR_NULL_FATAL(mark_run(&source, &world.result));
@@ -513,7 +481,7 @@ static void test_nothing(void)
 	struct world world;
 
 	world_open(&world);
-	world.word[0] = 5;
+	world.in.word[0] = 5;
 	check_kinds(&world, "");
 	world_close(&world);
 }
