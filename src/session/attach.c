@@ -149,12 +149,12 @@ struct err *session_attach(struct session *session, pid_t pid)
 }
 
 /* It could not be watched: let it go on, whether it stands or runs. */
-static void let_go_of(struct target *target)
+static void let_go_of(struct session *session, pid_t pid)
 {
-	pid_t pid = target->pid;
 	int status;
 
-	target_forget(target);
+	if (session->target)
+		target_forget(session->target);
 	if (!tracer_detach(pid, 0) || tracer_interrupt(pid) ||
 	    tracer_wait_for(pid, tracer_now() + TARGET_TIMEOUT_NS, &status) || !WIFSTOPPED(status))
 		return;
@@ -183,8 +183,7 @@ static struct err *watch_from_exec(struct session *session, pid_t pid)
 		struct err kept;
 
 		err_copy(&kept, err);
-		if (session->target)
-			let_go_of(session->target);
+		let_go_of(session, pid);
 		return err_adopt(&kept);
 	}
 	return attach_seized(session);

@@ -153,6 +153,25 @@ by_both case process-exec-followed 60 {
 	finish $t
 }
 
+# It cannot be watched anew: mdbg has no descriptor left to look at it with. It goes on all the same, and mdbg does.
+case process-exec-followed-without-descriptors 60 {
+	set prlimit [need prlimit]
+	set t [start forker]
+	set m [live_start -p [pid_of $t]]
+	live $m "set follow-exec on"
+	exec $prlimit --pid [pid $m] --nofile=3:
+	check {[lindex [ask $t exec] 0] eq "ready"} {it does not say ready again}
+	exec $prlimit --pid [pid $m] --nofile=1024:
+	check {[string match "*TracerPid:\t0\n*" [slurp /proc/[pid_of $t]/status]]} {still traced}
+	live $m status
+	check {[live_error $m malloc] ne ""} {malloc answers}
+	live $m "attach [pid_of $t]"
+	order $t "alloc 25"
+	check {[llength [parse_allocations [live $m "malloc allocations size == 333"]]] == 25} {the next attach records nothing}
+	live_end $m
+	finish $t
+}
+
 case process-exec-of-another 60 {
 	set t [start forker]
 	set m [live_start -p [pid_of $t]]
