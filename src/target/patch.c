@@ -27,6 +27,12 @@ static struct journal *journal_of(struct target *target)
 	return target->region->journal;
 }
 
+/* How many of an entry's bytes lie in its first page. */
+static uint64_t first_part(const struct journal_entry *entry)
+{
+	return MIN(entry->len, PAGE - entry->address % PAGE);
+}
+
 struct err *patch_text(struct target *target, uint64_t address, const void *expect, const void *new,
 		       size_t len, uint32_t *entry_ret)
 {
@@ -34,6 +40,8 @@ struct err *patch_text(struct target *target, uint64_t address, const void *expe
 	uint32_t index;
 	struct err *err;
 
+	if (first_part(&entry) < len)
+		return err_create(ERR_RANGE, "the code at 0x%" PRIx64 " lies in two pages", address);
 	err = memory_read(&target->mem.memory, address, entry.old, len);
 	if (err)
 		return err;
@@ -54,6 +62,21 @@ struct err *patch_text(struct target *target, uint64_t address, const void *expe
 	return NULL;
 }
 
+static bool is_old_or_new(const struct journal_entry *entry, const uint8_t *now, uint64_t from,
+			  uint64_t to)
+{
+	return !memcmp(now + from, entry->old + from, to - from) ||
+		!memcmp(now + from, entry->new + from, to - from);
+}
+
+/* Also what was half written, or half put back, when an mdbg was killed: the kernel goes by pages. */
+static bool is_ours(const struct journal_entry *entry, const uint8_t *now)
+{
+	uint64_t first = first_part(entry);
+
+	return is_old_or_new(entry, now, 0, first) && is_old_or_new(entry, now, first, entry->len);
+}
+
 struct err *patch_undo_text_entry(struct procmem *mem, const struct journal_entry *entry)
 {
 	uint8_t now[JOURNAL_BYTES];
@@ -62,14 +85,13 @@ struct err *patch_undo_text_entry(struct procmem *mem, const struct journal_entr
 		return err_create(ERR_FORMAT, "a journal entry of %" PRIu64 " bytes", entry->len);
 	if (memory_read(&mem->memory, entry->address, now, entry->len))
 		return NULL;	/* the module is gone, the patch with it */
-	if (memcmp(now, entry->new, entry->len)) {
-		if (!memcmp(now, entry->old, entry->len))
-			return NULL;
+	if (!memcmp(now, entry->old, entry->len))
+		return NULL;
+	if (!is_ours(entry, now))
 		return err_create(ERR_BUSY,
 				  "the code at 0x%" PRIx64
 				  " was changed by somebody else: left as it is",
 				  entry->address);
-	}
 	return procmem_write(mem, entry->address, entry->old, entry->len);
 }
 

@@ -32,8 +32,9 @@ struct patch_sigaction {
 
 /*
  * len (at most JOURNAL_BYTES) bytes of text at address become new. The old bytes must equal expect
- * (as the file has them), else ERR_BUSY: somebody else's patch is there. *entry_ret names the
- * change.
+ * (as the file has them), else ERR_BUSY: somebody else's patch is there. ERR_RANGE: they lie in two
+ * pages; the kernel writes page by page, and an mdbg that is killed between two of them would leave
+ * half a patch in a process that runs on. *entry_ret names the change.
  */
 struct err *patch_text(struct target *target, uint64_t address, const void *expect, const void *new,
 		       size_t len, uint32_t *entry_ret) MUST_CHECK;

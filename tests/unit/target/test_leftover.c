@@ -241,6 +241,84 @@ static void test_half_out(void)
 	clean_half(half_out);
 }
 
+/*
+ * Code that lies in two pages: the kernel writes one, and then the other. An mdbg from before
+ * patch_text refused to, killed between them.
+ */
+void torn(void);
+__asm__(".text\n.balign 4096\n.skip 4094\n.globl torn\n.type torn, @function\ntorn:\n"
+	"	movl $7, %eax\n	ret\n	.size torn, . - torn\n");
+
+#define TORN_LEN	5
+#define TORN_FIRST	2	/* of them in the first page */
+
+static const uint8_t torn_new[TORN_LEN] = { 0xe9, 1, 2, 3, 4 };
+
+static struct err *refuse_two_pages(struct victim *v)
+{
+	uint32_t entry;
+	struct err *err = patch_text(v->target, (uintptr_t)torn, (const void *)(uintptr_t)torn,
+				     torn_new, TORN_LEN, &entry);
+
+	CU_ASSERT_TRUE(err && err->code == ERR_RANGE);
+	return NULL;
+}
+
+/* The bytes [from, to) are the new ones, and byte `other`, if there is one, is somebody else's. */
+struct tear {
+	size_t from, to, other;
+};
+
+static const struct tear *tear;
+
+static struct err *tear_text(struct victim *v)
+{
+	struct journal_entry entry = { .kind = JOURNAL_TEXT, .address = (uintptr_t)torn,
+				       .len = TORN_LEN };
+	uint8_t now[TORN_LEN];
+	uint32_t index;
+	struct err *err;
+
+	memcpy(entry.old, (const void *)(uintptr_t)torn, TORN_LEN);
+	memcpy(entry.new, torn_new, TORN_LEN);
+	memcpy(now, entry.old, TORN_LEN);
+	memcpy(now + tear->from, torn_new + tear->from, tear->to - tear->from);
+	if (tear->other < TORN_LEN)
+		now[tear->other] = 0xcc;
+	err = journal_plan(v->region->journal, &entry, &index);
+	return err ? err : patch_fill(v->target, entry.address, now, TORN_LEN);
+}
+
+static void clean_torn(const struct tear *how, bool ours)
+{
+	AUTO_FREE char *before = NULL;
+	uint8_t now[TORN_LEN];
+
+	tear = how;
+	if (!begin(&before))
+		return;
+	victim_region(&victim, LIMIT);
+	victim_remote(&victim, refuse_two_pages);
+	victim_remote(&victim, tear_text);
+	victim_release(&victim);
+	CU_ASSERT_TRUE_FATAL(victim_seize(&victim, child.pid));
+	victim_run(&victim, clean);
+	CU_ASSERT_EQUAL(strstr(left, "somebody else") == NULL, ours);
+	CU_ASSERT_PTR_NULL(memory_read(victim.target->memory, (uintptr_t)torn, now, TORN_LEN));
+	CU_ASSERT_EQUAL(!memcmp(now, (const void *)(uintptr_t)torn, TORN_LEN), ours);
+	victim_release(&victim);
+	works_again();
+}
+
+static void test_torn(void)
+{
+	CU_ASSERT_EQUAL((uintptr_t)torn % 4096, 4096 - TORN_FIRST);
+	clean_torn(&(struct tear){ 0, TORN_FIRST, TORN_LEN }, true);
+	clean_torn(&(struct tear){ TORN_FIRST, TORN_LEN, TORN_LEN }, true);
+	clean_torn(&(struct tear){ 0, TORN_FIRST, TORN_FIRST }, false);
+	clean_torn(&(struct tear){ 0, TORN_FIRST + 1, TORN_LEN }, false);
+}
+
 static struct err *later_kind(struct victim *v)
 {
 	struct journal_entry entry = { .kind = JOURNAL_SNAPSHOT + 1 };
@@ -654,6 +732,7 @@ void suite_leftover(void)
 	CU_add_test(suite, "jumps, code, data and log, with a thread inside", test_clean);
 	CU_add_test(suite, "killed half-way", test_half_way);
 	CU_add_test(suite, "killed half-way out", test_half_out);
+	CU_add_test(suite, "killed between two pages of a patch", test_torn);
 	CU_add_test(suite, "left behind by a detach", test_left_behind);
 	CU_add_test(suite, "a later version's changes", test_later);
 	CU_add_test(suite, "somebody else's memory by now", test_other);
