@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,6 +111,16 @@ struct err *procfs_nr_threads(pid_t tid, uint32_t *ret)
 		return err_create(ERR_FORMAT, "%s does not tell the number of threads", path);
 	*ret = (uint32_t)stat_buf.st_nlink - 2;
 	return NULL;
+}
+
+struct err *procfs_runs(pid_t tid, uint64_t *ret)
+{
+	AUTO_FREE char *text = NULL;
+	struct err *err = procfs_file(tid, "schedstat", &text, NULL);
+
+	if (!err && sscanf(text, "%*u %*u %" SCNu64, ret) != 1)
+		*ret = 0;
+	return err;
 }
 
 static int compare_pids(const void *left, const void *right)

@@ -94,6 +94,11 @@ struct proc_stat {
 };
 
 struct err *procfs_stat(pid_t tid, struct proc_stat *ret) MUST_CHECK;
+/*
+ * How often a thread was given a processor, by /proc/TID/schedstat; 0 where the kernel does not
+ * count (CONFIG_SCHED_INFO). 5 us.
+ */
+struct err *procfs_runs(pid_t tid, uint64_t *ret) MUST_CHECK;
 /* A link of /proc/TID ("exe", "cwd", "root"); malloc'ed. */
 struct err *procfs_link(pid_t tid, const char *name, char **ret) MUST_CHECK;
 /*

@@ -8,9 +8,13 @@
  *   stopped first, and those who are busy when the others stand. But each runs to his stop, on
  *   processors that the busy may have: when nobody comes any more, or not soon, the busy are asked as
  *   well, which sets the processors free.
+ * - Some wake all the time, and wait for a moment when they are looked at. They are stopped as late
+ *   as the busy, and go on before all others: what they do takes no time to speak of. Among those
+ *   who wait they would stand as long as it takes to go through all of them (300: 1.5 to 3 ms, of
+ *   which their own part is 0.1). They are told by how often they had a processor (procfs_runs).
  * - Before a stop the tracer sleeps for a moment. Having worked up to there, with its time slice used
  *   up, it would give way to the busy for a whole tick (4 ms) in the middle.
- * - Who was stopped first goes on first, the busy last. Before the others they would take the
+ * - Then who was stopped first goes on first, the busy last. Before the others they would take the
  *   processor away from the tracer, with everybody else still standing (seen: a thread that was to
  *   wake stood for 3 to 8 ms). Who waits takes a few microseconds to wait again.
  * - While it lets them go the tracer goes before all others (tracer_hurry): 300 threads then take
@@ -45,25 +49,39 @@
 #define BUSY_NS		(4 * NS_PER_MS)
 /* The tracer's sleep before a stop. */
 #define REST_NS		100000
+/* Who has a processor less often than once in this time does not wake all the time; ... */
+#define SELDOM_NS	(10 * NS_PER_MS)
+/* ... nor who has it for a stop, and to go on, and whatever else mdbg made it do. */
+#define OWN_RUNS	4
 /* From so many threads on it takes a while to go through them. */
 #define MANY		16
 
+/* What a thread does, as seen before or at the last stop. */
+enum does { WAITS, WAKES, WORKS };
+
 struct some {
-	bool busy;		/* those who are */
+	enum does does;
 	void (*fn)(struct thread *thread);
 };
+
+static enum does what_does(const struct thread *thread)
+{
+	if (thread->busy)
+		return WORKS;
+	return thread->wakes ? WAKES : WAITS;
+}
 
 static void one_of_some(struct thread *thread, void *ctx)
 {
 	const struct some *some = ctx;
 
-	if (thread->busy == some->busy)
+	if (what_does(thread) == some->does)
 		some->fn(thread);
 }
 
-static void each_that_is(struct target *target, bool busy, void (*fn)(struct thread *thread))
+static void each_that(struct target *target, enum does does, void (*fn)(struct thread *thread))
 {
-	struct some some = { busy, fn };
+	struct some some = { does, fn };
 
 	target_each_thread(target, one_of_some, &some);
 }
@@ -73,14 +91,15 @@ static bool has_many(const struct target *target)
 	return map_count(&target->threads) >= MANY;
 }
 
-void target_each_busy_last(struct target *target, void (*fn)(struct thread *thread))
+void target_each_to_go_on(struct target *target, void (*fn)(struct thread *thread))
 {
 	bool hurry = has_many(target);
 
 	if (hurry)
 		tracer_hurry(target->tracer, true);
-	each_that_is(target, false, fn);
-	each_that_is(target, true, fn);
+	each_that(target, WAKES, fn);
+	each_that(target, WAITS, fn);
+	each_that(target, WORKS, fn);
 	if (hurry)
 		tracer_hurry(target->tracer, false);
 }
@@ -149,7 +168,7 @@ static bool awaits_child(struct target *target, uint64_t end)
 
 struct tids {
 	VEC(pid_t) vec;
-	bool with_busy;
+	bool with_all;		/* not only those who wait */
 };
 
 static void note_running(struct thread *thread, void *ctx)
@@ -157,7 +176,7 @@ static void note_running(struct thread *thread, void *ctx)
 	struct tids *tids = ctx;
 
 	/* Who cannot be noted is waited for with the rest. */
-	if (!stands(thread) && (tids->with_busy || !thread->busy))
+	if (!stands(thread) && (tids->with_all || what_does(thread) == WAITS))
 		err_ignore(vec_push(&tids->vec, thread->tid));
 }
 
@@ -166,9 +185,9 @@ static void note_running(struct thread *thread, void *ctx)
  * kernel, and this file, look at all of them each time. Behind one who does not stop soon, those
  * are heard who have. True: somebody was.
  */
-static bool wait_in_turn(struct target *target, bool with_busy, uint64_t each_ns)
+static bool wait_in_turn(struct target *target, bool with_all, uint64_t each_ns)
 {
-	struct tids tids = { .vec = VEC_INIT, .with_busy = with_busy };
+	struct tids tids = { .vec = VEC_INIT, .with_all = with_all };
 	bool patient = true, any = false;
 
 	target_each_thread(target, note_running, &tids);
@@ -234,19 +253,48 @@ static struct err *stop_all(struct target *target)
 {
 	uint64_t end;
 
-	each_that_is(target, false, interrupt_one);
+	each_that(target, WAITS, interrupt_one);
 	end = tracer_now() + BUSY_NS;
 	while (wait_in_turn(target, false, AT_ONCE_NS) && tracer_now() < end)
 		;
 	/* All that were not asked: who was busy may be seen otherwise by now. */
-	each_that_is(target, true, interrupt_one);
-	each_that_is(target, false, interrupt_one);
+	each_that(target, WORKS, interrupt_one);
+	each_that(target, WAKES, interrupt_one);
+	each_that(target, WAITS, interrupt_one);
 	return wait_stopped(target);
+}
+
+/* Since it was looked at last: at the stop before, or when it was seized. */
+static void look_at_runs(struct thread *thread, void *ctx UNUSED)
+{
+	uint64_t runs = thread->runs, since = thread->runs_seen;
+
+	thread_note_runs(thread);
+	thread->wakes = since && thread->runs - runs >
+				 OWN_RUNS + (thread->runs_seen - since) / SELDOM_NS;
+}
+
+/* Of the last one who was seized that was too short a time. */
+static void look_again(struct thread *thread, void *ctx UNUSED)
+{
+	uint64_t runs = thread->runs;
+
+	thread_note_runs(thread);
+	thread->wakes |= thread->runs != runs;
+}
+
+/* See who of many threads wakes, and rest. */
+static void prepare(struct target *target)
+{
+	static const struct timespec rest = { .tv_nsec = REST_NS };
+
+	target_each_thread(target, look_at_runs, NULL);
+	target_each_thread(target, look_again, NULL);
+	nanosleep(&rest, NULL);
 }
 
 struct err *target_stop(struct target *target, bool *was_ret)
 {
-	static const struct timespec rest = { .tv_nsec = REST_NS };
 	uint64_t end = tracer_now() + TARGET_TIMEOUT_NS;
 	unsigned missed;
 	struct err *err;
@@ -262,7 +310,7 @@ struct err *target_stop(struct target *target, bool *was_ret)
 		return err;
 	target->stopping = true;
 	if (has_many(target))
-		nanosleep(&rest, NULL);
+		prepare(target);
 	do {
 		err = stop_all(target);
 		if (!err)
@@ -292,7 +340,7 @@ static void resume_one(struct thread *thread)
 void target_resume(struct target *target)
 {
 	target->stopping = target->stopped = false;
-	target_each_busy_last(target, resume_one);
+	target_each_to_go_on(target, resume_one);
 }
 
 void target_attend(struct target *target, uint64_t ns)

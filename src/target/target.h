@@ -70,6 +70,9 @@ struct thread {
 	bool leaves;		/* has reported its PTRACE_EVENT_EXIT: see end.c */
 	bool at_end;		/* and is held there */
 	bool busy;		/* when last seen it ran, and waited in no system call: see stop.c */
+	bool wakes;		/* it had a processor again and again before the last stop of many */
+	uint64_t runs;		/* how often it had had one, ... */
+	uint64_t runs_seen;	/* ... and when that was seen: tracer_now(), or 0 */
 	bool blocks_sigtrap;	/* seen to block SIGTRAP: each of its traps is looked at closely */
 	uint64_t repairs_seen;	/* of the owner of ops: repairs of SIGTRAP before its last trap */
 	uint32_t traps;		/* of ours that it has hit */
@@ -221,8 +224,10 @@ bool target_shares(const struct target *target, pid_t pid);
  */
 struct err *target_seize_missed(struct target *target, unsigned *nr_ret) MUST_CHECK;
 
-/* Those who are busy last. fn may drop the thread that it was called for. */
-void target_each_busy_last(struct target *target, void (*fn)(struct thread *thread));
+/* See how often it has had a processor. */
+void thread_note_runs(struct thread *thread);
+/* In the order in which threads are to go on. fn may drop the thread that it was called for. */
+void target_each_to_go_on(struct target *target, void (*fn)(struct thread *thread));
 
 /* Write thread->regs if they were changed. */
 struct err *thread_flush_regs(struct thread *thread) MUST_CHECK;

@@ -475,6 +475,12 @@ static struct err *seize(struct target *target, pid_t tid)
 	return err;
 }
 
+void thread_note_runs(struct thread *thread)
+{
+	err_ignore(procfs_runs(thread->tid, &thread->runs));
+	thread->runs_seen = tracer_now();
+}
+
 /*
  * *nr counts who was not known before: also who has ended since it was listed, as it may have made
  * another first.
@@ -502,6 +508,7 @@ static struct err *seize_one(struct target *target, pid_t tid, pid_t tgid, unsig
 	if (!procfs_status(tid, &status)) {
 		thread->blocks_sigtrap = status.sig_blocked >> (SIGTRAP - 1) & 1;
 		thread->busy = status.state == 'R';
+		thread_note_runs(thread);
 	}
 	return NULL;
 }
@@ -677,14 +684,14 @@ static void release_one(struct thread *thread)
 
 void target_release(struct target *target)
 {
-	target_each_busy_last(target, release_one);
+	target_each_to_go_on(target, release_one);
 	target->stopping = target->stopped = false;
 	target->released = true;
 }
 
 void target_hands_off(struct target *target)
 {
-	target_each_busy_last(target, release_one);
+	target_each_to_go_on(target, release_one);
 	/* A child that did not come in time is let go when it does: see target_dispatch. */
 	map_free(&target->newborn, NULL);
 	target->newborn = (struct map)MAP_INIT;

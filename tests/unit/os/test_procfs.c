@@ -186,6 +186,19 @@ static void tasks_of_threads(void)
 	vec_free(&tasks.vec);
 }
 
+/* Who sleeps was given a processor again; by a kernel that does not count, never. */
+static void times_it_ran(void)
+{
+	static const struct timespec nap = { .tv_nsec = 100000 };
+	uint64_t before = UINT64_MAX, after = 0;
+
+	CU_ASSERT_PTR_NULL(procfs_runs(gettid(), &before));
+	for (unsigned i = 0; i < 10; i++)
+		nanosleep(&nap, NULL);
+	CU_ASSERT_PTR_NULL(procfs_runs(gettid(), &after));
+	CU_ASSERT_TRUE(before ? after >= before + 10 : !after);
+}
+
 static void leave_leader(void *arg UNUSED)
 {
 	child_end_leader();
@@ -247,6 +260,7 @@ static void gone(void)
 	ASSERT_GONE(procfs_tasks(child.pid, &tasks));
 	ASSERT_GONE(procfs_status(child.pid, &status));
 	ASSERT_GONE(procfs_stat(child.pid, &stat));
+	ASSERT_GONE(procfs_runs(child.pid, &word));
 	ASSERT_GONE(procfs_link(child.pid, "exe", &text));
 	ASSERT_GONE(procfs_file(child.pid, "comm", &text, NULL));
 	ASSERT_GONE(procfs_auxv(child.pid, AT_ENTRY, &word));
@@ -460,6 +474,7 @@ void suite_procfs(void)
 	CU_add_test(suite, "60,000 mappings", many_maps);
 	CU_add_test(suite, "mappings that change meanwhile", maps_that_change);
 	CU_add_test(suite, "threads", tasks_of_threads);
+	CU_add_test(suite, "how often a thread ran", times_it_ran);
 	CU_add_test(suite, "a leader that has ended", zombie_leader);
 	CU_add_test(suite, "a process that has ended", gone);
 	CU_add_test(suite, "processes that end meanwhile", vanishing);

@@ -2,6 +2,7 @@
 /* Stopping threads that run and threads that wait. */
 
 #include <pthread.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "child.h"
@@ -14,6 +15,7 @@ void suite_stop(void);
 
 #define WAITING	40
 #define RUNNING	2
+#define WAKING	2
 
 static struct victim victim;
 static struct child child;
@@ -33,6 +35,28 @@ static void *run_for_ever(void *arg)
 	for (;;)
 		count++;
 	return NULL;
+}
+
+static void *wake_for_ever(void *arg UNUSED)
+{
+	static const struct timespec nap = { .tv_nsec = 50000 };
+
+	for (;;)
+		nanosleep(&nap, NULL);
+	return NULL;
+}
+
+static void wakers(void *arg UNUSED)
+{
+	pthread_t thread;
+
+	for (unsigned i = 0; i < WAITING + WAKING; i++)
+		if (pthread_create(&thread, NULL, i < WAITING ? wait_for_ever : wake_for_ever,
+				   NULL))
+			_exit(1);
+	child_ready(1);
+	child_wait();
+	_exit(0);
 }
 
 static void threads(void *arg UNUSED)
@@ -64,7 +88,7 @@ static void count(struct thread *thread)
 static struct err *count_all(struct victim *v)
 {
 	stopped = busy = before_busy = 0;
-	target_each_busy_last(v->target, count);
+	target_each_to_go_on(v->target, count);
 	return NULL;
 }
 
@@ -109,9 +133,54 @@ static void test_all_stop(void)
 	CU_ASSERT_EQUAL(child_end(&child), 0);
 }
 
+static unsigned waking;
+static bool before_waking;	/* one who waits, or is busy */
+
+static void count_waking(struct thread *thread)
+{
+	bool wakes = thread->wakes && !thread->busy;
+
+	CU_ASSERT_FALSE(wakes && before_waking);
+	before_waking |= !wakes;
+	waking += wakes;
+	stopped += thread->state == THREAD_STOPPED;
+}
+
+static struct err *count_all_waking(struct victim *v)
+{
+	stopped = waking = 0;
+	before_waking = false;
+	target_each_to_go_on(v->target, count_waking);
+	return NULL;
+}
+
+/* They may be seen at work, and others be seen on their way back to wait: but not again and again. */
+static void test_wakers_first(void)
+{
+	bool seen = false;
+
+	CU_ASSERT_TRUE_FATAL(child_start(&child, wakers, NULL));
+	CU_ASSERT_TRUE_FATAL(child_word(&child, &(uint64_t){ 0 }));
+	if (!victim_seize(&victim, child.pid)) {
+		child_end(&child);
+		return;
+	}
+	while (!seen) {
+		victim_run(&victim, count_all_waking);
+		CU_ASSERT_EQUAL(stopped, WAITING + WAKING + 1);
+		seen = waking == WAKING;
+		victim_resume(&victim);
+		nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+		victim_stop(&victim);
+	}
+	victim_release(&victim);
+	CU_ASSERT_EQUAL(child_end(&child), 0);
+}
+
 void suite_stop(void)
 {
 	CU_pSuite suite = CU_add_suite("stop", NULL, NULL);
 
 	CU_add_test(suite, "all stop, those who run last", test_all_stop);
+	CU_add_test(suite, "who wakes all the time goes on first", test_wakers_first);
 }
