@@ -31,7 +31,7 @@ static struct err *attach_option(struct session_config *config, const char *name
 				  value);
 	}
 	if (!strcmp(name, "-loglimit"))
-		return parse_size(value, &config->log_limit);
+		return settings_parse_log_limit(value, &config->log_limit);
 	if (!strcmp(name, "-sample"))
 		return settings_parse_sample(value, &config->sample);
 	if (parse_number(value, &number))

@@ -7,6 +7,8 @@
 #include "cmd/list.h"
 #include "cmd/shell.h"
 
+#define STATUS_MAX	255	/* -1 is 255, as in C */
+
 static struct err *run_quit(struct call *call)
 {
 	shell_quit(call->shell);
@@ -19,8 +21,10 @@ static struct err *run_exit(struct call *call)
 
 	if (call->argc) {
 		status = strtol(call->argv[0], &end, 0);
-		if (!*call->argv[0] || *end)
-			return err_create(ERR_USAGE, "'%s' is no number", call->argv[0]);
+		/* What is larger would be cut to its lowest byte, and an error perhaps become 0. */
+		if (!*call->argv[0] || *end || status < -STATUS_MAX || status > STATUS_MAX)
+			return err_create(ERR_USAGE, "'%s' is no number from 0 to %d",
+					  call->argv[0], STATUS_MAX);
 	}
 	call->shell->leave(call->shell, (int)(status & 0xff));
 	return NULL;

@@ -134,19 +134,27 @@ static struct err *get_stack_depth(struct shell *shell, const struct setting *se
 	return str_addf(ret, "%u", session_config(shell->session)->stack_depth);
 }
 
-static struct err *set_log_limit(struct shell *shell, const struct setting *setting,
-				 const char *value)
+struct err *settings_parse_log_limit(const char *value, uint64_t *ret)
 {
 	uint64_t limit;
 	struct err *err = parse_size(value, &limit);
 
 	if (err)
-		return err_wrap(err, "%s", setting->name);
+		return err_wrap(err, "log-limit");
 	if (limit < LOG_LIMIT_MIN)
-		return err_create(ERR_USAGE, "%s: %s is less than %lluM", setting->name, value,
+		return err_create(ERR_USAGE, "log-limit: %s is less than %lluM", value,
 				  LOG_LIMIT_MIN >> 20);
-	session_config(shell->session)->log_limit = limit;
+	if (limit > LOG_LIMIT_MAX)
+		return err_create(ERR_USAGE, "log-limit: %s is more than %lluT", value,
+				  LOG_LIMIT_MAX >> 40);
+	*ret = limit;
 	return NULL;
+}
+
+static struct err *set_log_limit(struct shell *shell, const struct setting *setting UNUSED,
+				 const char *value)
+{
+	return settings_parse_log_limit(value, &session_config(shell->session)->log_limit);
 }
 
 static struct err *get_log_limit(struct shell *shell, const struct setting *setting,

@@ -20,6 +20,8 @@ struct err *settings_init(struct shell *shell) MUST_CHECK;
 struct err *settings_set(struct shell *shell, const char *name, const char *value) MUST_CHECK;
 /* Mean bytes between samples, as a log can have it. */
 struct err *settings_parse_sample(const char *value, uint64_t *ret) MUST_CHECK;
+/* Bytes, as a log can have them. */
+struct err *settings_parse_log_limit(const char *value, uint64_t *ret) MUST_CHECK;
 /* Names (name is NULL), or the values of one that has few. */
 void settings_complete(const char *name, bool (*fn)(const char *word, void *ctx), void *ctx);
 

@@ -149,10 +149,10 @@ static struct err *parse_heap(const char *text, struct filter_cond *cond)
 {
 	bool user = !strcmp(text, "user");
 
+	if (*text >= '0' && *text <= '9')
+		return parse_number(text, &cond->number);
 	if (!user && strcmp(text, "mmap"))
-		return parse_number(text, &cond->number)
-			? err_create(ERR_USAGE, "`%s` is not a heap: a number, mmap or user",
-				     text) : NULL;
+		return err_create(ERR_USAGE, "`%s` is not a heap: a number, mmap or user", text);
 	cond->number = user ? LOG_HEAP_USER : LOG_HEAP_MMAP;
 	if (cond->relop != FILTER_EQ && cond->relop != FILTER_NE)
 		return err_create(ERR_USAGE, "%s can be compared with == and != only", text);

@@ -38,18 +38,24 @@ static void check(struct err *(*parse)(const char *, uint64_t *), const struct e
 
 #define CHECK(parse, good, bad, why) check(parse, good, ARRAY_SIZE(good), bad, ARRAY_SIZE(bad), why)
 
+#define CHECK_LARGE(parse, large) check(parse, NULL, 0, large, ARRAY_SIZE(large), "is too large: at most")
+
 static void test_number(void)
 {
 	static const struct example good[] = {
 		{ "0", 0 }, { "17", 17 }, { "007", 7 }, { "0x1000", 4096 }, { "0XfF", 255 },
 		{ "18446744073709551615", UINT64_MAX }, { "0xffffffffffffffff", UINT64_MAX },
+		{ "0x00000000000000000012", 18 },
 	};
 	static const char *const bad[] = {
-		"", "x", "0x", "-1", "+1", " 1", "1 ", "1.5", "1.0", "0xg", "0x1ffffffffffffffff",
-		"18446744073709551616", "12a", "1e3",
+		"", "x", "0x", "-1", "+1", " 1", "1 ", "1.5", "1.0", "0xg", "12a", "1e3",
+		"18446744073709551616.", "0x1ffffffffffffffffg",
 	};
+	static const char *const large[] = { "18446744073709551616", "99999999999999999999999999",
+					    "0x1ffffffffffffffff", "0x10000000000000000" };
 
 	CHECK(parse_number, good, bad, "is not a number");
+	CHECK_LARGE(parse_number, large);
 }
 
 static void test_size(void)
@@ -62,12 +68,16 @@ static void test_size(void)
 		{ "18446744073709551615", UINT64_MAX },
 	};
 	static const char *const bad[] = {
-		"", "K", "1.5", "4 K", "4X", "4KX", "4K ", "-4K", "20000000000000000G", "1..5K",
+		"", "K", "1.5", "4 K", "4X", "4KX", "4K ", "-4K", "1..5K",
 			"1.K", ".5K",
-		"18446744073709551616", "4KiBB", "4\xcb",
+		"4KiBB", "4\xcb", "99999999999999999999X",
 	};
+	static const char *const large[] = { "18446744073709551616", "20000000000000000G",
+					    "16777216T", "0x10000000000000000",
+					    "99999999999999999999K" };
 
 	CHECK(parse_size, good, bad, "is not a size");
+	CHECK_LARGE(parse_size, large);
 }
 
 static void test_duration(void)
@@ -78,10 +88,12 @@ static void test_duration(void)
 		{ "2h", 7200000000000 }, { "1d", 86400000000000 }, { "1.5h", 5400000000000 },
 		{ "0.25", 250000000 },
 	};
-	static const char *const bad[] = { "", "s", "5x", "5 m", "-5m", "5mm", "30000000000",
-					  "999999999d" };
+	static const char *const bad[] = { "", "s", "5x", "5 m", "-5m", "5mm" };
+	static const char *const large[] = { "30000000000", "999999999d", "213504d",
+					    "99999999999999999999" };
 
 	CHECK(parse_duration, good, bad, "is not a duration");
+	CHECK_LARGE(parse_duration, large);
 }
 
 static void test_time(void)
@@ -101,12 +113,15 @@ static void test_time(void)
 			"2026-11-20 10:60",
 		"2026-11-20 10:00:61", "2026-11-20 10", "2026-11-20  10:00",
 			"2026-11-20 10:00:00x", "2026-11",
-		"99999999999", "1960-01-01", "2026-11-20 10:00:", " 2026-11-20", "2026-11-20 -1:00",
+		"1960-01-01", "2026-11-20 10:00:", " 2026-11-20", "2026-11-20 -1:00",
 	};
+
+	static const char *const large[] = { "99999999999", "99999999999999999999" };
 
 	setenv("TZ", "UTC", 1);
 	tzset();
 	CHECK(parse_time, good, bad, "is not a time");
+	CHECK_LARGE(parse_time, large);
 }
 
 void suite_parse(void)
