@@ -73,6 +73,8 @@ extern const struct cmd *const cmd_table[];
 
 /* Make all of them commands of shell's interpreter. */
 struct err *cmd_register(struct shell *shell) MUST_CHECK;
+/* The first words of all commands, until fn returns true. */
+void cmd_each_name(bool (*fn)(const char *name, void *ctx), void *ctx);
 /*
  * The command that words[0..] name: the longest that fits, with *used_ret words. ERR_USAGE (with
  * what there is) for an unknown or ambiguous subcommand; NULL in *ret if words[0] is no command of

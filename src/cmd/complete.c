@@ -68,13 +68,7 @@ static void offer_commands(struct shell *shell, struct matches *matches)
 	int nr, i;
 	size_t j;
 
-	for (i = 0; cmd_table[i]; i++) {
-		char word[64];
-
-		snprintf(word, sizeof(word), "%.*s", (int)strcspn(cmd_table[i]->name, " "),
-			 cmd_table[i]->name);
-		offer(matches, word);
-	}
+	cmd_each_name(offer_function, matches);
 	for (j = 0; j < shell->aliases.nr; j++)
 		offer(matches, shell->aliases.at[j]->name);
 	/* Tcl's own, and the procedures of scripts, once there is something to go by. */

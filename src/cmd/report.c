@@ -12,8 +12,11 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "cmd/cmd.h"
+#include "cmd/near.h"
 #include "cmd/prompt.h"
 #include "cmd/redirect.h"
+#include "cmd/settings.h"
 #include "cmd/shell.h"
 
 /* One write, so that what others write to the terminal does not come between. */
@@ -82,13 +85,59 @@ static int error_line(Tcl_Obj *info, const char *origin)
 	return line;
 }
 
-static const char *hint_of(Tcl_Obj *code, const char *message)
+struct nearby {
+	const char *word;
+	struct str *list;
+	struct err *err;
+};
+
+static bool add_near(const char *name, void *ctx)
+{
+	struct nearby *nearby = ctx;
+
+	if (!nearby->err && near_word(nearby->word, name))
+		nearby->err = str_addf(nearby->list, "%s%s", nearby->list->len ? ", " : "near it: ",
+				       name);
+	return false;
+}
+
+/* What the word, in the quotes that Tcl puts it in, may have meant; then where to look. */
+static const char *near_hint(const char *message,
+			     void (*each)(bool (*fn)(const char *name, void *ctx), void *ctx),
+			     const char *look, struct str *hint)
+{
+	char word[64];
+	struct nearby nearby = { .word = word, .list = hint };
+	const char *quote = strchr(message, '"');
+
+	if (!quote || sscanf(quote, "\"%63[^\"]", word) != 1)
+		return look;
+	each(add_near, &nearby);
+	if (!nearby.err)
+		nearby.err = str_addf(hint, "%s%s", hint->len ? "; " : "", look);
+	return nearby.err ? look : str_text(hint);
+}
+
+static void each_setting(bool (*fn)(const char *name, void *ctx), void *ctx)
+{
+	settings_complete(NULL, fn, ctx);
+}
+
+/* `set NAME` itself, and not a variable of a script. */
+static bool is_set(Tcl_Obj *info)
+{
+	return info && strstr(Tcl_GetString(info), "\"set ");
+}
+
+static const char *hint_of(Tcl_Obj *code, Tcl_Obj *info, const char *message, struct str *hint)
 {
 	Tcl_Obj **words;
 	int nr;
 
 	if (!strncmp(message, "invalid command name", 20))
-		return "`help` lists the commands";
+		return near_hint(message, cmd_each_name, "`help` lists the commands", hint);
+	if (!strncmp(message, "can't read", 10) && is_set(info))
+		return near_hint(message, each_setting, "`set` lists the settings", hint);
 	if (code && Tcl_ListObjGetElements(NULL, code, &nr, &words) == TCL_OK && nr > 2 &&
 	    !strcmp(Tcl_GetString(words[0]), "MDBG"))
 		return Tcl_GetString(words[2]);
@@ -99,6 +148,7 @@ void report_result(struct shell *shell, int code, const char *origin)
 {
 	Tcl_Obj *options = Tcl_GetReturnOptions(shell->tcl, code);
 	AUTO_STR struct str text = STR_INIT;
+	AUTO_STR struct str hint = STR_INIT;
 	const char *message = Tcl_GetStringResult(shell->tcl);
 	struct err *err = NULL;
 	int line;
@@ -114,7 +164,7 @@ void report_result(struct shell *shell, int code, const char *origin)
 	if (!err)
 		err = str_add(&text, message);
 	print(shell, err ? message : str_text(&text),
-	      hint_of(option(options, "-errorcode"), message));
+	      hint_of(option(options, "-errorcode"), option(options, "-errorinfo"), message, &hint));
 	Tcl_DecrRefCount(options);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The table of commands, how one is found and called, and how its error becomes Tcl's. */
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -377,20 +378,36 @@ static struct err *register_group(struct shell *shell, const struct cmd *cmd)
 	return err;
 }
 
+/* Is this the first command of its first word? */
+static bool leads_group(unsigned i)
+{
+	size_t len = first_word(cmd_table[i]);
+
+	for (unsigned j = 0; j < i; j++)
+		if (first_word(cmd_table[j]) == len &&
+		    !strncmp(cmd_table[j]->name, cmd_table[i]->name, len))
+			return false;
+	return true;
+}
+
+void cmd_each_name(bool (*fn)(const char *name, void *ctx), void *ctx)
+{
+	for (unsigned i = 0; cmd_table[i]; i++) {
+		char word[64];
+
+		snprintf(word, sizeof(word), "%.*s", (int)first_word(cmd_table[i]),
+			 cmd_table[i]->name);
+		if (leads_group(i) && fn(word, ctx))
+			return;
+	}
+}
+
 struct err *cmd_register(struct shell *shell)
 {
 	struct err *err = NULL;
-	unsigned i, j;
 
-	for (i = 0; !err && cmd_table[i]; i++) {
-		for (j = 0; j < i; j++) {
-			if (first_word(cmd_table[j]) == first_word(cmd_table[i]) &&
-			    !strncmp(cmd_table[j]->name, cmd_table[i]->name,
-				     first_word(cmd_table[i])))
-				break;
-		}
-		if (j == i)
+	for (unsigned i = 0; !err && cmd_table[i]; i++)
+		if (leads_group(i))
 			err = register_group(shell, cmd_table[i]);
-	}
 	return err;
 }

@@ -148,6 +148,8 @@ static void leaves_by_exit_and_quit(void)
 	CU_ASSERT_EQUAL(harness_left("exit 7"), 7);
 	CU_ASSERT_EQUAL(harness_left("catch {exit}"), 0);
 	CU_ASSERT_EQUAL(harness_left("exit x"), HARNESS_STAYED);
+	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("exit 256").err, "'256' is no number from 0 to 255"));
+	CU_ASSERT_FALSE(harness_line("exit 99999999999999999999").ok);
 	harness_shell();
 	CU_ASSERT_EQUAL(harness_left("quit"), 0);
 	CU_ASSERT_FALSE(harness_line("nonsense").ok);
@@ -198,6 +200,24 @@ static void keeps_tcls_own_commands(void)
 	CU_ASSERT_STRING_EQUAL(harness_value("set op >; set op"), ">");
 }
 
+static bool hints(const char *line, const char *hint)
+{
+	return strstr(harness_line(line).err, hint) != NULL;
+}
+
+static void hints_at_names(void)
+{
+	harness_shell();
+	CU_ASSERT_TRUE(hints("maloc", "hint: near it: malloc; `help` lists the commands\n"));
+	CU_ASSERT_TRUE(hints("whre", "hint: near it: where; "));
+	CU_ASSERT_TRUE(hints("xyz", "hint: `help` lists"));
+	CU_ASSERT_TRUE(hints("set nosuch", "hint: `set` lists the settings\n"));
+	CU_ASSERT_TRUE(hints("set stack_dept", "hint: near it: stack-depth; `set` lists the settings\n"));
+	CU_ASSERT_TRUE(hints("set follow", "hint: near it: follow-exec, follow-fork; "));
+	/* A variable of somebody's own. */
+	CU_ASSERT_FALSE(hints("puts $pagerr", "hint: "));
+}
+
 static void sets(void)
 {
 	struct shell *shell = harness_shell();
@@ -215,6 +235,8 @@ static void sets(void)
 	CU_ASSERT_STRING_EQUAL(harness_value("set pager"), "off");
 	CU_ASSERT_FALSE(harness_line("set stack-depth 129").ok);
 	CU_ASSERT_FALSE(harness_line("set log-limit 1K").ok);
+	CU_ASSERT_STRING_EQUAL(harness_line("set log-limit 5T").err,
+			       "mdbg: can't set \"log-limit\": 5T is more than 4T\n");
 	CU_ASSERT_STRING_EQUAL(harness_value("unset pager; set pager"), "off");
 	CU_ASSERT_STRING_EQUAL(harness_value("set pager on; set pager"), "on");
 	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("set").out, "stack-depth   7 "));
@@ -235,6 +257,7 @@ void suite_shell(void)
 	CU_add_test(suite, "ends by Ctrl-C what catches all", ends_by_ctrl_c_what_catches_all);
 	CU_add_test(suite, "has aliases", has_aliases);
 	CU_add_test(suite, "keeps Tcl's own commands", keeps_tcls_own_commands);
+	CU_add_test(suite, "hints at names", hints_at_names);
 	CU_add_test(suite, "sets", sets);
 	CU_add_test(suite, "leaves by exit and quit", leaves_by_exit_and_quit);
 }
