@@ -84,6 +84,9 @@ struct err *err_sys(const char *fmt, ...)
 	va_end(ap);
 	len = strlen(err->msg);
 	snprintf(err->msg + len, sizeof(err->msg) - len, ": %s", strerror(errnum));
+	if (errnum == EMFILE)
+		snprintf(err->hint, sizeof(err->hint),
+			 "`ulimit -n NUMBER` in the shell that starts mdbg lets it open more files");
 	errno = errnum;
 	return err;
 }

@@ -45,7 +45,7 @@ extern struct err err_nomem[1];
 struct err *err_create(enum err_code code, const char *fmt, ...) PRINTF(2, 3) MUST_CHECK;
 /*
  * A new err from errno, taken at once: the message is fmt and ": " and strerror(errno). EPERM and EACCES
- * give ERR_PERM, ESRCH gives ERR_GONE, ENOMEM gives ERR_NOMEM, all else ERR_SYS.
+ * give ERR_PERM, ESRCH gives ERR_GONE, ENOMEM gives ERR_NOMEM, all else ERR_SYS. EMFILE has a hint.
  */
 struct err *err_sys(const char *fmt, ...) PRINTF(1, 2) MUST_CHECK;
 /* Prefix the message with fmt and ": ", so that it reads outside-in. Code, errnum and hint are kept. */

@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/compiler.h"
+#include "base/fd.h"
 #include "base/str.h"
 
 struct build_id {
@@ -190,14 +191,15 @@ Dwarf *debug_alt_find(const struct debug_search *search, Dwarf *dwarf, int fd)
 	char self[64], real[4096];
 	struct str path AUTO_STR = STR_INIT;
 	ssize_t len = dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &wanted.id.bytes);
+	int found AUTO_CLOSE = -1;
 	int alt_fd AUTO_CLOSE = -1;
 	Dwarf *alt;
 
 	if (len <= 0)
 		return NULL;
 	wanted.id.len = (size_t)len;
-	alt_fd = find_by_id(search, wanted.id);
-	if (alt_fd < 0) {
+	found = find_by_id(search, wanted.id);
+	if (found < 0) {
 		/* Relative to the file that names it, behind its symbolic links. */
 		snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
 		len = readlink(self, real, sizeof(real) - 1);
@@ -207,8 +209,9 @@ Dwarf *debug_alt_find(const struct debug_search *search, Dwarf *dwarf, int fd)
 			return NULL;
 		if (str_add(&path, name))
 			return NULL;
-		alt_fd = try_path(search, path.at, &wanted);
+		found = try_path(search, path.at, &wanted);
 	}
+	alt_fd = found < 0 ? -1 : fd_keep(found);
 	alt = alt_fd < 0 ? NULL : dwarf_begin(alt_fd, DWARF_C_READ);
 	if (alt)
 		(void)take_fd(alt_fd);

@@ -9,7 +9,7 @@
 
 #include "symbol/image.h"
 
-#include <fcntl.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,6 +18,7 @@
 #include <elfutils/libdwfl.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "base/trace.h"
 
 /*
@@ -71,7 +72,7 @@ struct err *image_create(int fd, const char *path, const struct debug_search *se
 
 	if (err)
 		return err;
-	image->fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	image->fd = fd_keep(fd);
 	if (image->fd < 0 || fstat(image->fd, &image->st)) {
 		err = err_sys("keep %s open", path);
 		image_destroy(image);
@@ -148,7 +149,7 @@ static int give_debug(Dwfl_Module *mod, void **userdata, const char *name, Dwarf
 
 	(void)mod, (void)name, (void)base, (void)file_name, (void)link, (void)crc;
 	*ret = NULL;
-	return image->debug_fd < 0 ? -1 : fcntl(image->debug_fd, F_DUPFD_CLOEXEC, 3);
+	return image->debug_fd < 0 ? -1 : fd_keep(image->debug_fd);
 }
 
 static const Dwfl_Callbacks callbacks = {
@@ -207,6 +208,17 @@ static Elf *begin_elf(struct image *image)
 			 NULL);
 }
 
+static void find_debug_file(struct image *image)
+{
+	AUTO_CLOSE int found = debug_file_find(image->search, image->elf, image->path);
+
+	if (found < 0)
+		return;
+	image->debug_fd = fd_keep(found);
+	if (image->debug_fd < 0)
+		trace_line("symbol: %s: debug file: %s", image->path, strerror(errno));
+}
+
 /* The image as the one module of a Dwfl, its symbols at the file's own addresses. */
 static bool report(struct image *image)
 {
@@ -219,7 +231,7 @@ static bool report(struct image *image)
 	    !extent_of(image->elf, &start, &end))
 		return false;
 	if (!has_section(image->elf, ".debug_info") && !has_section(image->elf, ".zdebug_info"))
-		image->debug_fd = debug_file_find(image->search, image->elf, image->path);
+		find_debug_file(image);
 	image->dwfl = dwfl_begin(&callbacks);
 	if (!image->dwfl)
 		return false;

@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "base/trace.h"
 #include "target/module_file.h"
 #include "target/module_place.h"
@@ -117,10 +118,15 @@ static struct err *module_create(const struct proc_map *map, const char *path, s
 	return NULL;
 }
 
-/* Only lack of memory is an error of the refresh; all else is the module's own. */
+/* Only what mdbg itself lacks is an error of the refresh; all else is the module's own. */
+static bool is_lack(const struct err *err)
+{
+	return err->code == ERR_NOMEM || fd_lacking(err);
+}
+
 static struct err *note(struct module *module, struct err *err)
 {
-	if (!err || err->code == ERR_NOMEM)
+	if (!err || is_lack(err))
 		return err;
 	snprintf(module->why, sizeof(module->why), "%.*s", (int)sizeof(module->why) - 1, err->msg);
 	trace_line("module %s: %s", module->path, err->msg);
@@ -130,12 +136,13 @@ static struct err *note(struct module *module, struct err *err)
 /* Open what fd is; it is taken over. */
 static struct err *module_open_elf(struct module *module, int fd)
 {
-	AUTO_CLOSE int elf_fd = fd;
+	AUTO_CLOSE int opened = fd;
+	AUTO_CLOSE int elf_fd = fd_keep(opened);
 	struct err *err;
 
-	module->fd = fcntl(elf_fd, F_DUPFD_CLOEXEC, 0);
-	if (module->fd < 0)
-		return note(module, err_sys("dup"));
+	module->fd = fd_keep(opened);
+	if (module->fd < 0 || elf_fd < 0)
+		return note(module, err_sys("keep %s open", module->path));
 	err = elf_file_open(elf_fd, module->path, &module->elf);
 	if (!err)
 		elf_fd = -1;
@@ -204,7 +211,7 @@ static struct err *add_file(struct refresh *refresh, const struct proc_map *map,
 	struct err *err;
 
 	if (open_err && (open_err->code == ERR_FORMAT || map != exec))
-		return open_err->code == ERR_NOMEM ? open_err : NULL;
+		return is_lack(open_err) ? open_err : NULL;
 	err = module_create(map, map->path, &module);
 	if (!err)
 		err = open_err ? note(module, open_err) : module_open_elf(module, take_fd(fd));

@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fd.h"
 
 #define HEADER_BYTES	4096	/* compared; the first page */
 
@@ -191,7 +192,8 @@ struct err *module_file_open(pid_t tid, const struct proc_maps *maps, const stru
 		AUTO_CLOSE int path_fd = ways[i](&lookup);
 
 		err = path_fd < 0 ? err_sys("open") : accept_file(&lookup, path_fd, fd_ret);
-		if (!err || (err->code == ERR_FORMAT && ways[i] == by_map_files))
+		if (!err || fd_lacking(err) ||
+		    (err->code == ERR_FORMAT && ways[i] == by_map_files))
 			return err;
 	}
 	if (!is_elf_in_memory(&lookup))

@@ -15,6 +15,7 @@
 
 #include "arch/arch.h"
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "os/procfs.h"
 #include "os/tracer.h"
 #include "target/refuse_facts.h"
@@ -61,7 +62,7 @@ static struct err *refused(pid_t pid, const char *why)
 /* The thread's status could not be read. */
 static struct err *not_seen(pid_t pid, struct err *err)
 {
-	if (err->code == ERR_NOMEM)
+	if (err->code == ERR_NOMEM || fd_lacking(err))
 		return err;
 	if (pid > 0 && (!kill(pid, 0) || errno == EPERM)) {
 		err = err_create(ERR_ATTACH,

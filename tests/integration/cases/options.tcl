@@ -96,6 +96,25 @@ case limit-on-files 30 {
 	finish $t
 }
 
+# Fewer descriptors than it takes, more and more of them: it works, or says what it lacks, and leaves nothing.
+case limit-on-descriptors 60 {
+	set t [start exact]
+	set before [state [pid_of $t]]
+	set program $::mdbg_program
+	set worked 0
+	foreach nr {5 6 8 12 16 24 32 48 49 50 52 54 56 58 60 64 68 72 80 100} {
+		set ::mdbg_program $program
+		limit_mdbg "-n $nr"
+		mdbg -q -p [pid_of $t] -c "malloc allocations limit 1" -c "malloc leaks"
+		check_state $before [pid_of $t]
+		check {$::status == 0 || [string match "*Too many open files*hint: `ulimit -n*" $::err]} {$nr: $::status: $::err}
+		incr worked [expr {$::status == 0}]
+	}
+	check {$worked} {a hundred are too few}
+	order $t each
+	finish $t
+}
+
 # Tcl gives up where it gets no memory: with a word to the user, and nothing left in the target.
 case no-memory-for-a-script 60 {
 	if {![catch {exec grep -q __asan_init $::mdbg_program}]} {

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Descriptors that are kept for long: of modules, of files with symbols. There may be as many as
+ * there are. They have numbers from FD_KEPT on, so that those below are left for what is opened for
+ * a moment: without any, mdbg could not even stop its target to take its probes out.
+ */
+#ifndef BASE_FD_H
+#define BASE_FD_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+
+#define FD_KEPT	48
+
+/* A copy of fd to be kept, -1 and errno: EMFILE where there may be no more. */
+int fd_keep(int fd);
+/* Is it the lack of descriptors that err tells of? */
+bool fd_lacking(const struct err *err);
+
+#endif
