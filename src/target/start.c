@@ -57,9 +57,30 @@ static struct err *cannot_run(const char *program, int errnum)
 
 	errno = errnum;
 	err = err_sys("run %s", program);
-	return errnum == ENOENT && *program && !strchr(program, '/') ?
-		err_hint(err, "it is in no folder of PATH; in this folder it would be ./%s", program) :
-		err;
+	switch (errnum) {
+	case ENOENT:
+		if (*program && !strchr(program, '/'))
+			return err_hint(err, "it is in no folder of PATH; in this folder it would be ./%s",
+					program);
+		return err_hint(err, "mdbg [OPTION...] [--] PROGRAM [ARG...]; if the file is there, "
+				"its interpreter or loader is not");
+	case EACCES:
+		return err_hint(err, "a program is a file that may be executed: chmod +x");
+	default:
+		return err;
+	}
+}
+
+/* The old program is gone, and the new one cannot be loaded: execve(2), point of no return. */
+static struct err *cannot_load(const char *program, int status)
+{
+	struct err *err;
+
+	if (!WIFSIGNALED(status))
+		return err_create(ERR_GONE, "run %s: ended before it was executed", program);
+	err = err_create(ERR_GONE, "run %s: the kernel cannot load it, and ended it (SIG%s)", program,
+			 sigabbrev_np(WTERMSIG(status)));
+	return err_hint(err, "the file may be damaged or cut short: `readelf -lW` looks at it");
 }
 
 /* From the seize to PTRACE_EVENT_EXEC. */
@@ -74,8 +95,7 @@ static struct err *to_exec(pid_t pid, const struct start_spec *spec, int report)
 		if (!WIFSTOPPED(status)) {
 			if (read(report, &errnum, sizeof(errnum)) == sizeof(errnum))
 				return cannot_run(spec->argv[0], errnum);
-			return err_create(ERR_GONE, "run %s: ended before it was executed",
-					  spec->argv[0]);
+			return cannot_load(spec->argv[0], status);
 		}
 		if (status >> 16 == PTRACE_EVENT_EXEC)
 			return NULL;

@@ -49,12 +49,31 @@ case program-standard-input 30 {
 
 case program-that-is-not-there 30 {
 	mdbg -q -- $::tmp/no-such-program
-	check {$::status != 0 && [string match "*no-such-program*" $::err]} {$::status $::err}
-	spit $::tmp/data "no program"
-	mdbg -q -- $::tmp/data
-	check {$::status != 0} {a file of data: $::status}
+	check_refused 3 "run $::tmp/no-such-program: No such file" "interpreter"
 	mdbg -q -- no-such-program
 	check_refused 3 "no-such-program: No such file" ./no-such-program
+	mdbg -q -- ""
+	check_refused 3 "run : No such file" PROGRAM
+}
+
+case program-that-is-none 30 {
+	spit $::tmp/data "no program"
+	mdbg -q -- $::tmp/data
+	check_refused 3 "data: Permission denied" "chmod"
+	mdbg -q -- $::tmp
+	check_refused 3 "Permission denied" "a file that may be executed"
+	spit $::tmp/empty ""
+	file attributes $::tmp/empty -permissions 0755
+	mdbg -q -- $::tmp/empty
+	check {$::status == 0} {an empty script, which execvp gives to the shell: $::status $::err}
+	spit $::tmp/script "#!/no/such/interpreter\n"
+	file attributes $::tmp/script -permissions 0755
+	mdbg -q -- $::tmp/script
+	check_refused 3 "script: No such file" "interpreter"
+	exec head -c 3000 [hello] > $::tmp/short
+	file attributes $::tmp/short -permissions 0755
+	mdbg -q -- $::tmp/short
+	check_refused 3 "short: the kernel cannot load it" "readelf"
 }
 
 case program-by-path 30 {
