@@ -58,6 +58,7 @@ struct tracer {
 	struct err err;
 	unsigned tracees;		/* tracer thread only */
 	bool exits;			/* exit events are wanted; tracer thread only */
+	pid_t kept;			/* see tracer_keep_end; 0: none. Tracer thread only */
 	/* Following a busy tracee: see follow(). */
 	pid_t last;
 	unsigned in_row, since_look;
@@ -166,15 +167,17 @@ static bool serve_requests(struct tracer *tracer)
  *
  * Stops of tracees are reported without WSTOPPED (wait_task_stopped); with it, that of a child
  * which is not traced any more (a started program that was let go) would be found again and again.
+ *
+ * The end of kept is as if it had not come.
  */
-static pid_t wait_status(pid_t which, int flags, int *status_ret)
+static pid_t wait_status(pid_t which, pid_t kept, int flags, int *status_ret)
 {
 	siginfo_t info = { .si_pid = 0 };
 
 	if (waitid(which < 0 ? P_ALL : P_PID, which < 0 ? 0 : (id_t)which, &info,
 		   WEXITED | WNOWAIT | __WALL | __WNOTHREAD | flags))
 		return -1;
-	if (!info.si_pid)
+	if (!info.si_pid || (info.si_pid == kept && info.si_code != CLD_TRAPPED))
 		return 0;
 	if (info.si_code != CLD_TRAPPED || info.si_status > SIGRTMAX)
 		return waitpid(info.si_pid, status_ret, __WALL | __WNOTHREAD | WNOHANG);
@@ -234,16 +237,16 @@ static pid_t wait_next(const struct tracer *tracer, int *status_ret)
 	uint64_t end;
 
 	if (tracer->in_row < FOLLOW_AFTER || CPU_COUNT(&tracer->cpus) == 1)
-		return wait_status(-1, 0, status_ret);
+		return wait_status(-1, 0, 0, status_ret);
 	end = tracer_now() + LINGER_NS;
 	do {
-		pid_t tid = wait_status(-1, WNOHANG, status_ret);
+		pid_t tid = wait_status(-1, 0, WNOHANG, status_ret);
 
 		if (tid)
 			return tid;
 		sched_yield();
 	} while (tracer_now() < end);
-	return wait_status(-1, 0, status_ret);
+	return wait_status(-1, 0, 0, status_ret);
 }
 
 static void *run(void *arg)
@@ -268,7 +271,7 @@ static void *run(void *arg)
 			if (tracer->tracees)
 				continue;
 			/* A child whose maker has ended is counted by nobody yet. */
-			tid = wait_status(-1, WNOHANG, &status);
+			tid = wait_status(-1, tracer->kept, WNOHANG, &status);
 			if (tid <= 0)
 				continue;
 		} else {
@@ -428,7 +431,7 @@ void tracer_count(struct tracer *tracer, int by)
 
 bool tracer_poll(pid_t tid, int *status_ret)
 {
-	return wait_status(tid, WNOHANG, status_ret) == tid;
+	return wait_status(tid, 0, WNOHANG, status_ret) == tid;
 }
 
 /*
@@ -436,13 +439,14 @@ bool tracer_poll(pid_t tid, int *status_ret)
  * sched_yield: on a busy machine that may give the processor away for milliseconds, whereas one who
  * wakes soon has it back.
  */
-static struct err *wait_until(pid_t which, uint64_t deadline, pid_t *tid_ret, int *status_ret)
+static struct err *wait_until(pid_t which, pid_t kept, uint64_t deadline, pid_t *tid_ret,
+			      int *status_ret)
 {
 	struct timespec nap = { .tv_nsec = NAP_NS };
 	uint64_t spin = 0;
 
 	for (;;) {
-		pid_t tid = wait_status(which, WNOHANG, status_ret);
+		pid_t tid = wait_status(which, kept, WNOHANG, status_ret);
 		uint64_t now;
 
 		if (tid > 0) {
@@ -464,16 +468,22 @@ static struct err *wait_until(pid_t which, uint64_t deadline, pid_t *tid_ret, in
 	}
 }
 
-struct err *tracer_wait(uint64_t deadline, pid_t *tid_ret, int *status_ret)
+struct err *tracer_wait(const struct tracer *tracer, uint64_t deadline, pid_t *tid_ret,
+			int *status_ret)
 {
-	return wait_until(-1, deadline, tid_ret, status_ret);
+	return wait_until(-1, tracer->kept, deadline, tid_ret, status_ret);
 }
 
 struct err *tracer_wait_for(pid_t tid, uint64_t deadline, int *status_ret)
 {
 	pid_t got;
 
-	return wait_until(tid, deadline, &got, status_ret);
+	return wait_until(tid, 0, deadline, &got, status_ret);
+}
+
+void tracer_keep_end(struct tracer *tracer, pid_t tid)
+{
+	tracer->kept = tid;
 }
 
 #define OPTIONS	(PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | \
@@ -639,6 +649,23 @@ struct err *tracer_trap_pending(pid_t tid, bool *ret)
 	for (long i = 0; i < nr; i++)
 		if (info[i].si_signo == SIGTRAP && info[i].si_code > 0)
 			*ret = true;
+	return NULL;
+}
+
+struct err *tracer_child_pending(pid_t tid, pid_t child, bool *ret)
+{
+	struct __ptrace_peeksiginfo_args args = { .nr = 1, .flags = PTRACE_PEEKSIGINFO_SHARED };
+	siginfo_t info;
+	long nr;
+
+	*ret = false;
+	do {
+		nr = ptrace(PTRACE_PEEKSIGINFO, tid, &args, &info);
+		if (nr < 0)
+			return err_sys("ptrace peek signals %d", tid);
+		*ret = nr && info.si_signo == SIGCHLD && info.si_pid == child;
+		args.off++;
+	} while (nr && !*ret);
 	return NULL;
 }
 

@@ -72,11 +72,17 @@ uint64_t tracer_now(void);
  * The next wait status until the deadline; ERR_TIMEOUT, or ERR_GONE when there is nothing to wait
  * for.
  */
-struct err *tracer_wait(uint64_t deadline, pid_t *tid_ret, int *status_ret) MUST_CHECK;
+struct err *tracer_wait(const struct tracer *tracer, uint64_t deadline, pid_t *tid_ret,
+			int *status_ret) MUST_CHECK;
 /* Has tid a status? Then it is taken as by a wait. */
 bool tracer_poll(pid_t tid, int *status_ret);
 /* As tracer_wait, for one tracee. */
 struct err *tracer_wait_for(pid_t tid, uint64_t deadline, int *status_ret) MUST_CHECK;
+/*
+ * From now on the end of tid is taken by tracer_wait_for alone, as its parent hears of it just then: by
+ * no tracer_wait, and not between requests as long as nobody else is traced. 0: of nobody.
+ */
+void tracer_keep_end(struct tracer *tracer, pid_t tid);
 
 /*
  * Options of every tracee: fork, vfork, clone, exec events, marked system call stops; and with
@@ -109,6 +115,8 @@ struct err *tracer_set_sigmask(pid_t tid, uint64_t mask) MUST_CHECK;
 struct err *tracer_siginfo(pid_t tid, siginfo_t *ret) MUST_CHECK;
 /* Is a signal that the kernel forced (int3's SIGTRAP) waiting in the thread's own queue? */
 struct err *tracer_trap_pending(pid_t tid, bool *ret) MUST_CHECK;
+/* Is a SIGCHLD of this child waiting for the process (child: its id in the namespace of tid)? */
+struct err *tracer_child_pending(pid_t tid, pid_t child, bool *ret) MUST_CHECK;
 /*
  * Would a system call, behind whose instruction PC is pc, raise SIGSYS in this thread
  * (PR_SET_SYSCALL_USER_DISPATCH) but for its selector? *selector_ret is the address of that, a byte

@@ -16,6 +16,7 @@
 #include "session/heap.h"
 #include "session/private.h"
 #include "session/search.h"
+#include "session/snapshot.h"
 #include "session/view.h"
 #include "target/forkable.h"
 #include "target/module.h"
@@ -291,40 +292,18 @@ static struct err *snapshot_job(void *arg)
 	return err;
 }
 
-static struct err *reap_job(void *arg)
-{
-	struct job *job = arg;
-	struct session *session = job->session;
-	bool was;
-	struct err *err;
-
-	if (session->ended || session->execed)
-		return NULL;
-	err = session_hold(session, &was);
-	if (err)
-		return err->code == ERR_GONE ? NULL : err;
-	err = snapshot_reap(session->target, &job->snapshot);
-	if (!session->ended)
-		session_let_go(session, was);
-	return err;
-}
-
 /* Whatever else went wrong. */
 static struct err *end_snapshot(struct job *job, struct err *err)
 {
-	struct err kept, *also;
+	struct err kept;
 
 	if (!job->has_snapshot)
 		return err;
 	if (err)
 		err_copy(&kept, err);
-	snapshot_kill(&job->snapshot);
-	also = session_call(job->session, reap_job, job);
+	session_end_snapshot(job->session, &job->snapshot);
 	snapshot_free(&job->snapshot);
 	job->has_snapshot = false;
-	/* The answer is there; the journal keeps what is left for the next mdbg. */
-	if (also)
-		session_warn(job->session, also->msg);
 	return err ? err_adopt(&kept) : NULL;
 }
 

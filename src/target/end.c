@@ -127,7 +127,7 @@ struct err *target_end(struct target *target)
 	target_resume(target);
 	until = tracer_now() + END_NS;
 	while (!target->ended && map_count(&target->threads) &&
-	       !tracer_wait(until, &tid, &status))
+	       !tracer_wait(target->tracer, until, &tid, &status))
 		target->ops->route(target->ctx, tid, status);
 	return err_create(ERR_GONE, "process %d has ended", target->pid);
 }

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "arch/sigframe.h"
@@ -142,21 +143,23 @@ static uint64_t pid_word(const struct target *target, uint32_t entry)
 	       entry * sizeof(struct journal_entry) + offsetof(struct journal_entry, aux);
 }
 
-static struct err *make_child(struct target *target, struct remote *remote, uint32_t entry,
-			      pid_t *ret)
+static struct err *make_child(struct target *target, struct remote *remote,
+			      struct snapshot *snapshot)
 {
-	uint64_t sp, inside;
+	uint32_t entry = snapshot->entry;
+	uint64_t sp;
 	struct err *err = lay_end(remote, &sp);
 	int status;
 
 	if (!err)
-		err = remote_syscall(remote, &inside, SYS_clone, CLONE_FILES | CLONE_PARENT_SETTID,
+		err = remote_syscall(remote, &snapshot->inside, SYS_clone, CLONE_FILES | CLONE_PARENT_SETTID,
 				     sp, pid_word(target, entry), 0, 0);
 	if (err)
 		return err->errnum ? err_create(ERR_UNSUPPORTED, "no snapshot: fork: %s",
 						strerror(err->errnum)) : err;
-	target->region->journal->entry[entry].aux = inside;
-	*ret = remote->made;
+	target->region->journal->entry[entry].aux = snapshot->inside;
+	snapshot->pid = remote->made;
+	tracer_keep_end(target->tracer, remote->made);
 	err = tracer_wait_for(remote->made, tracer_now() + TARGET_TIMEOUT_NS, &status);
 	if (!err && !WIFSTOPPED(status))
 		err = err_create(ERR_GONE, "the snapshot was killed");
@@ -199,7 +202,7 @@ static struct err *take_child(struct target *target, struct snapshot *snapshot)
 		return err;
 	err = journal_plan(target->region->journal, &entry, &snapshot->entry);
 	if (!err) {
-		err = make_child(target, remote, snapshot->entry, &snapshot->pid);
+		err = make_child(target, remote, snapshot);
 		if (err && !snapshot->pid)
 			journal_undone(target->region->journal, snapshot->entry);
 		else
@@ -229,10 +232,8 @@ struct err *snapshot_take(struct target *target, struct snapshot_copies *copies,
 		return NULL;
 	}
 	err_copy(&kept, err);
-	if (snapshot.pid) {
-		snapshot_kill(&snapshot);
+	if (snapshot.pid)
 		err_ignore(snapshot_reap(target, &snapshot));	/* the journal keeps it for the next mdbg */
-	}
 	snapshot.copies = (struct snapshot_copies){ VEC_INIT };
 	snapshot_free(&snapshot);
 	return err_adopt(&kept);
@@ -267,26 +268,132 @@ static struct err *wait_for_it(struct remote *remote, uint64_t pid)
 	return got ? NULL : err_create(ERR_BUSY, "a snapshot is still being given up");
 }
 
-/*
- * The tracer has its part of it first. Who may trace it, but not kill it, lets it run: to its end.
- */
+/* The tracer hears of its end, and its parent then. Who may trace it, but not kill it, lets it run: to its end. */
+static void take_end(struct tracer *tracer, const struct snapshot *snapshot)
+{
+	int status;
+
+	snapshot_kill(snapshot);
+	err_ignore(tracer_cont(snapshot->pid, 0));	/* no more, if it is dead */
+	/* Unless its end came by while others were waited for. */
+	err_ignore(tracer_wait_for(snapshot->pid, tracer_now() + TARGET_TIMEOUT_NS, &status));
+	tracer_keep_end(tracer, 0);
+}
+
 struct err *snapshot_reap(struct target *target, const struct snapshot *snapshot)
 {
 	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
 	struct err *err, *also;
-	int status;
 
+	take_end(target->tracer, snapshot);
 	if (!remote)
 		return err_nomem;
-	err_ignore(tracer_cont(snapshot->pid, 0));	/* no more, if it is dead */
-	/* Unless its end came by while others were waited for. */
-	err_ignore(tracer_wait_for(snapshot->pid, tracer_now() + TARGET_TIMEOUT_NS, &status));
 	err = begin(target, remote);
 	if (err)
 		return err;
-	err = wait_for_it(remote, target->region->journal->entry[snapshot->entry].aux);
+	err = wait_for_it(remote, snapshot->inside);
 	if (!err)
 		journal_undone(target->region->journal, snapshot->entry);
+	also = remote_end(remote);
+	return err ? err : also;
+}
+
+void snapshot_drop(struct tracer *tracer, const struct snapshot *snapshot)
+{
+	take_end(tracer, snapshot);
+}
+
+/* --- after an exec --- */
+
+#define SIGINFO_SIZE	128	/* the kernel's, on all processors */
+#define SIGSET_SIZE	8u
+
+/* What lies in the scratch for the calls that follow. */
+struct signal_args {
+	uint64_t set;
+	struct timespec none;
+	siginfo_t info;
+};
+
+_Static_assert(sizeof(siginfo_t) == SIGINFO_SIZE, "the kernel writes so much");
+_Static_assert(sizeof(struct signal_args) <= REMOTE_SCRATCH, "there is room");
+
+static struct err *read_info(struct remote *remote, uint64_t at, siginfo_t *ret)
+{
+	return memory_read(&remote->thread->target->mem.memory, at, ret, sizeof(*ret));
+}
+
+/*
+ * A child of the program's own that has changed its state in between has had no SIGCHLD queued, as
+ * there was one: that is made up for. One too many is what a program must expect anyhow. The process
+ * is named by the thread's id, which may send in the kernel's name to itself alone.
+ */
+static struct err *resend(struct remote *remote, uint64_t at)
+{
+	const siginfo_t none = { .si_pid = 0 };
+	siginfo_t info;
+	uint64_t unused, tid;
+	struct err *err = procmem_write(&remote->thread->target->mem, at, &none, sizeof(none));
+
+	if (!err)
+		err = remote_syscall(remote, &unused, SYS_waitid, P_ALL, 0, at,
+				     WEXITED | WSTOPPED | WCONTINUED | WNOHANG | WNOWAIT, 0);
+	if (err)
+		return err->errnum == ECHILD ? NULL : err;
+	err = read_info(remote, at, &info);
+	if (err || !info.si_pid)
+		return err;
+	err = remote_syscall(remote, &tid, SYS_gettid, 0);
+	return err ? err : remote_syscall(remote, &unused, SYS_rt_sigqueueinfo, tid, SIGCHLD, at);
+}
+
+/* One that was sent to this very thread comes before those of the process; ours stays, then. */
+static struct err *put_back(struct remote *remote, uint64_t info)
+{
+	uint64_t unused, tid, pid;
+	struct err *err = remote_syscall(remote, &tid, SYS_gettid, 0);
+
+	if (!err)
+		err = remote_syscall(remote, &pid, SYS_getpid, 0);
+	return err ? err : remote_syscall(remote, &unused, SYS_rt_tgsigqueueinfo, pid, tid, SIGCHLD,
+					  info);
+}
+
+/* All threads stand: nobody else takes it. */
+static struct err *take_signal(struct remote *remote, uint64_t child)
+{
+	const struct signal_args args = { .set = 1ull << (SIGCHLD - 1) };
+	uint64_t at, info, unused;
+	siginfo_t got;
+	bool pending;
+	struct err *err = tracer_child_pending(remote->thread->tid, (pid_t)child, &pending);
+
+	if (err || !pending)
+		return err;
+	err = remote_scratch(remote, &args, sizeof(args), &at);
+	info = at + offsetof(struct signal_args, info);
+	if (!err)
+		err = remote_syscall(remote, &unused, SYS_rt_sigtimedwait,
+				     at + offsetof(struct signal_args, set), info,
+				     at + offsetof(struct signal_args, none), SIGSET_SIZE);
+	if (!err)
+		err = read_info(remote, info, &got);
+	if (err)
+		return err;
+	return got.si_pid == (pid_t)child ? resend(remote, info) : put_back(remote, info);
+}
+
+struct err *snapshot_reap_anew(struct target *target, const struct snapshot *snapshot)
+{
+	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
+	struct err *err = remote ? begin(target, remote) : err_nomem, *also;
+
+	if (err)
+		return err;
+	take_end(target->tracer, snapshot);
+	err = take_signal(remote, snapshot->inside);
+	also = wait_for_it(remote, snapshot->inside);
+	err = err ? err : also;
 	also = remote_end(remote);
 	return err ? err : also;
 }

@@ -235,7 +235,7 @@ static struct err *wait_stopped(struct target *target)
 
 		if (wait_in_turn(target, true, IN_TURN_NS))
 			continue;
-		err = tracer_wait(tracer_now() + 10 * NS_PER_MS, &tid, &status);
+		err = tracer_wait(target->tracer, tracer_now() + 10 * NS_PER_MS, &tid, &status);
 		if (!err) {
 			target->ops->route(target->ctx, tid, status);
 			continue;
@@ -349,7 +349,7 @@ void target_attend(struct target *target, uint64_t ns)
 	int status;
 	pid_t tid;
 
-	while (!tracer_wait(until, &tid, &status))
+	while (!tracer_wait(target->tracer, until, &tid, &status))
 		target->ops->route(target->ctx, tid, status);
 }
 

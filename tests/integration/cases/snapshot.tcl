@@ -257,3 +257,131 @@ repeated kill-9-in-a-snapshot 60 {
 	check_state $before $pid
 	finish $t
 }
+
+proc has_child {pid} {
+	return [expr {[slurp /proc/$pid/task/$pid/children] ne ""}]
+}
+
+# mdbg searches snapshots of t over and over, and stands still with one at hand.
+proc stop_in_a_snapshot {m t} {
+	spit $::tmp/search ""
+	puts $m "while {\[file exists $::tmp/search]} {catch {malloc leaks -snapshot > /dev/null}}"
+	flush $m
+	while {1} {
+		until {[has_child [pid_of $t]]}
+		exec kill -STOP [pid $m]
+		until {[regexp {State:\s+T} [slurp /proc/[pid $m]/status]]}
+		if {[has_child [pid_of $t]]} return
+		exec kill -CONT [pid $m]
+	}
+}
+
+# In the midst of that t executes itself so; then mdbg goes on.
+proc exec_in_a_snapshot {m t how} {
+	stop_in_a_snapshot $m $t
+	tell $t "exec $how"
+	# Who is traced all the while comes no further until mdbg goes on.
+	chan configure $t -blocking 0
+	until {[set new [expr {[gets $t line] > 0}]] || [regexp {State:\s+t} [slurp /proc/[pid_of $t]/status]]}
+	file delete $::tmp/search
+	exec kill -CONT [pid $m]
+	live_answer $m 60
+	if {!$new} {
+		set line [hear $t]
+	}
+	check {[lindex $line 0] eq "ready"} {not ready: $line}
+}
+
+# The target executes another program in the midst of the search: that hears nothing of the snapshot, and has no child.
+by_both repeated snapshot-of-one-that-execs 60 {
+	set t [start execer handled]
+	for {set i 0} {$i < $::trials} {incr i} {
+		order $t grow
+		set m [live_start -p [pid_of $t]]
+		exec_in_a_snapshot $m $t [lindex {handled blocked ignored} [expr {$i % 3}]]
+		live_end $m
+		order $t none
+		check_alone [pid_of $t]
+	}
+	finish $t
+}
+
+# Held for follow-exec it cannot be helped: that is said, and the program is followed all the same.
+case snapshot-of-one-that-is-followed 60 {
+	set t [start execer handled]
+	order $t grow
+	set m [live_start -p [pid_of $t]]
+	live $m "set follow-exec on"
+	exec_in_a_snapshot $m $t handled
+	order $t unseen
+	live $m "malloc leaks -snapshot"
+	live_end $m
+	check {[string match "*may have a child that it does not know: it is held for follow-exec*" [slurp $::live_err($m)]]} \
+		{not said: [slurp $::live_err($m)]}
+	order $t unseen
+	finish $t
+}
+
+# One that then executes itself again and again, with SIGCHLD blocked, so that none that comes is lost.
+repeated snapshot-of-one-that-execs-again-and-again 60 {
+	set t [start execer handled]
+	set pid [pid_of $t]
+	for {set i 0} {$i < $::trials} {incr i} {
+		order $t grow
+		set m [live_start -p $pid]
+		stop_in_a_snapshot $m $t
+		tell $t "exec spin"
+		until {[string match "*\0spin\0" [slurp /proc/$pid/cmdline]]}
+		file delete $::tmp/search
+		exec kill -CONT [pid $m]
+		live_answer $m 60
+		live_end $m
+		order $t none
+		check_alone $pid
+	}
+	finish $t
+}
+
+# The first process of a namespace, which the kernel gives all orphans to.
+case snapshot-of-the-first-process 60 {
+	set unshare [need unshare]
+	if {[catch {exec $unshare --pid --fork --kill-child true}]} {
+		skip "no pid namespace can be made"
+	}
+	set t [open |[list $unshare --pid --fork --kill-child $::build/targets/execer handled 2>@stderr] r+]
+	chan configure $t -buffering line
+	check {[hear $t] eq "ready 1"} {it is not the first process}
+	set ::pid_of($t) [lindex [slurp /proc/[pid $t]/task/[pid $t]/children] 0]
+	order $t grow
+	set m [live_start -p [pid_of $t]]
+	check_snapshot [live $m "malloc leaks -snapshot"]
+	order $t none
+	exec_in_a_snapshot $m $t blocked
+	order $t none
+	live_end $m
+	check_alone [pid_of $t]
+	finish $t
+}
+
+# mdbg is killed, and then the target executes another program: no signal comes, and what is left of the snapshot no wait shows
+# that does not ask for children of its kind. When the target ends it goes.
+repeated kill-9-in-a-snapshot-before-an-exec 60 {
+	set t [start execer blocked]
+	set pid [pid_of $t]
+	for {set i 0} {$i < $::trials} {incr i} {
+		order $t grow
+		set m [live_start -p $pid]
+		stop_in_a_snapshot $m $t
+		exec kill -KILL [pid $m]
+		gone $m
+		until {[lsearch -not [lmap child [children $pid] {lindex $child 1}] Z*] < 0}
+		tell $t "exec [lindex {handled blocked ignored} [expr {$i % 3}]]"
+		check {[lindex [hear $t] 0] eq "ready"} {not ready}
+		order $t unseen
+	}
+	set left [lmap child [children $pid] {lindex $child 0}]
+	finish $t
+	foreach child $left {
+		until {![file exists /proc/$child]}
+	}
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The end of a snapshot (theory in snapshot.h). */
+
+#include "session/snapshot.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#include "os/procfs.h"
+#include "os/tracer.h"
+#include "session/private.h"
+#include "session/visit.h"
+#include "target/snapshot.h"
+#include "target/target.h"
+
+#define VISITS_NS	2000000000ull	/* how long a new program is waited for to map its libc */
+#define BETWEEN_NS	1000000
+
+struct job {
+	struct session *session;
+	struct snapshot *snapshot;
+	bool ahead;		/* the child may be killed while the target runs */
+};
+
+static struct err *look_job(void *arg)
+{
+	struct job *job = arg;
+	const struct session *session = job->session;
+
+	job->ahead = session->ended || session->execed || session->target->hands_off;
+	return NULL;
+}
+
+static struct err *reap_anew(struct target *target, void *snapshot)
+{
+	return snapshot_reap_anew(target, snapshot);
+}
+
+static bool has_ended(const struct session *session)
+{
+	struct proc_stat stat;
+
+	return procfs_stat(session->pid, &stat) || stat.start_time != session->target->start_time ||
+	       stat.state == 'Z' || stat.state == 'X';
+}
+
+/* What another moment may mend: it executes once more, or its libc is not there yet. */
+static bool is_passing(const struct err *err)
+{
+	return err->code == ERR_GONE || err->code == ERR_BUSY || err->code == ERR_UNSUPPORTED;
+}
+
+static struct err *visit_until_done(const struct job *job)
+{
+	static const struct timespec between = { .tv_nsec = BETWEEN_NS };
+	struct session *session = job->session;
+	uint64_t end = tracer_now() + VISITS_NS;
+	struct err *err;
+
+	/* At its PTRACE_EVENT_EXEC, where it has no libc to make a call by. */
+	if (session->execed && !session->ended && session->config.follow_exec)
+		return err_create(ERR_BUSY, "it is held for follow-exec");
+	do {
+		err = visit_process(session, session->pid, reap_anew, job->snapshot);
+		if (!err || !is_passing(err))
+			return err;
+		nanosleep(&between, NULL);
+	} while (!has_ended(session) && tracer_now() < end);
+	return err;
+}
+
+static struct err *end_in_new_program(const struct job *job)
+{
+	struct session *session = job->session;
+	struct err *err = NULL;
+
+	if (!has_ended(session)) {
+		err = visit_until_done(job);
+		if (!err)
+			return NULL;
+	}
+	snapshot_drop(session->tracer, job->snapshot);
+	if (!err || has_ended(session))
+		return NULL;
+	return err_wrap(err, "process %d, which executed another program while a snapshot of it was "
+			"searched, may have a child that it does not know", session->pid);
+}
+
+static struct err *end_job(void *arg)
+{
+	struct job *job = arg;
+	struct session *session = job->session;
+	struct err *err;
+	bool was;
+
+	if (session->ended || session->execed)
+		return end_in_new_program(job);
+	err = session_hold(session, &was);
+	if (err && err->code == ERR_GONE)
+		return end_in_new_program(job);
+	if (err) {
+		snapshot_drop(session->tracer, job->snapshot);
+		return err;
+	}
+	err = snapshot_reap(session->target, job->snapshot);
+	if (!session->ended)
+		session_let_go(session, was);
+	return err;
+}
+
+void session_end_snapshot(struct session *session, struct snapshot *snapshot)
+{
+	struct job job = { .session = session, .snapshot = snapshot };
+	struct err *err = session_call(session, look_job, &job);
+
+	err_ignore(err);	/* the job has no error */
+	if (job.ahead)
+		snapshot_kill(snapshot);
+	err = session_call(session, end_job, &job);
+	if (err)
+		session_warn(session, err->msg);
+}

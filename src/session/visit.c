@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A process that is stopped for a moment (visit.h). */
+
+#include "session/visit.h"
+
+#include "os/procfs.h"
+#include "os/tracer.h"
+#include "session/private.h"
+#include "target/target.h"
+
+struct visit {
+	struct session *session;
+	struct target *target;
+	bool gone;
+};
+
+static bool on_trap(void *ctx UNUSED, struct thread *thread UNUSED)
+{
+	return false;
+}
+
+static bool on_is_trap(void *ctx UNUSED, uint64_t pc UNUSED)
+{
+	return false;
+}
+
+static void on_thread(void *ctx UNUSED, struct thread *thread UNUSED)
+{
+}
+
+static void on_signal(void *ctx UNUSED, struct thread *thread UNUSED, int signal UNUSED)
+{
+}
+
+/* It is nobody's business here. */
+static void on_fork_child(void *ctx UNUSED, pid_t pid)
+{
+	err_ignore(tracer_detach(pid, 0));	/* fails only if it was killed */
+}
+
+static void on_exec(void *ctx, struct thread *thread)
+{
+	struct visit *visit = ctx;
+
+	visit->gone = true;
+	err_ignore(tracer_detach(thread->tid, 0));
+	target_forget(visit->target);
+}
+
+/* Of one that mdbg has started, and that is forgotten as a target, somebody waits for the end. */
+static void on_ended(void *ctx, int status, bool known)
+{
+	struct visit *visit = ctx;
+
+	visit->gone = true;
+	if (known)
+		session_route(visit->session, visit->target->pid, status);
+}
+
+static bool is_of(const struct target *target, pid_t tid)
+{
+	struct proc_status status;
+
+	if (target_thread(target, tid) || target_expects(target, tid))
+		return true;
+	return !procfs_status(tid, &status) &&
+	       (status.tgid == target->pid || status.ppid == target->pid);
+}
+
+static void on_route(void *ctx, pid_t tid, int status)
+{
+	struct visit *visit = ctx;
+
+	if (!is_of(visit->target, tid) || !target_dispatch(visit->target, tid, status))
+		session_route(visit->session, tid, status);
+}
+
+static const struct target_ops visit_ops = {
+	.trap		= on_trap,
+	.is_trap	= on_is_trap,
+	.thread_new	= on_thread,
+	.thread_gone	= on_thread,
+	.fork_child	= on_fork_child,
+	.route		= on_route,
+	.exec		= on_exec,
+	.signal		= on_signal,
+	.ended		= on_ended,
+};
+
+static struct err *gone(const struct target *target)
+{
+	return err_create(ERR_GONE, "process %d has ended, or executes another program", target->pid);
+}
+
+/* Seized by nobody yet. */
+static struct err *stop_and_call(struct visit *visit,
+				 struct err *(*fn)(struct target *target, void *ctx), void *ctx)
+{
+	struct target *target = visit->target;
+	struct err *err = target_refresh(target, NULL);
+
+	if (!err)
+		err = target_seize_all(target);
+	if (!err)
+		err = target_stop(target, NULL);
+	if (err)
+		return visit->gone ? gone(target) : err;
+	/* It may have been another program before the first of its threads was traced. */
+	err = !visit->gone && procmem_lives(&target->mem) ? fn(target, ctx) : gone(target);
+	target_release(target);
+	return err && visit->gone ? gone(target) : err;
+}
+
+struct err *visit_process(struct session *session, pid_t pid,
+			  struct err *(*fn)(struct target *target, void *ctx), void *ctx)
+{
+	struct visit visit = { .session = session };
+	struct err *err = target_create(session->tracer, pid, session->cache_dir, &visit_ops,
+					&visit, &visit.target);
+
+	if (!err)
+		err = stop_and_call(&visit, fn, ctx);
+	if (visit.target)
+		target_destroy(visit.target);
+	return err;
+}
