@@ -26,7 +26,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-#define KEPT_MAX	20000
+#define KEPT_MAX	100000
 #define CHILD_BLOCKS	200
 
 extern char **environ;
