@@ -128,6 +128,16 @@ static void add_memory(struct symbols *symbols, const struct session_find *find,
 	dict_text(dict, "mapping", is.mapping);
 }
 
+static void add_tls(struct symbols *symbols, const struct session_find *find,
+		    const struct session_holder *holder, Tcl_Obj *dict)
+{
+	struct symbol_tls is = holder_tls(symbols, find, holder);
+
+	dict_text(dict, "module", is.module);
+	dict_text(dict, "symbol", is.name);
+	dict_number(dict, "within", is.offset);
+}
+
 static void add_of_block(const struct session_find *find, const struct session_holder *holder,
 			 Tcl_Obj *dict)
 {
@@ -166,6 +176,8 @@ static Tcl_Obj *holder_dict(const struct call *call, struct symbols *symbols,
 		add_memory(symbols, find, holder, dict);
 	if (holder->kind == SESSION_HOLDER_BLOCK)
 		add_of_block(find, holder, dict);
+	if (holder->tls_module)
+		add_tls(symbols, find, holder, dict);
 	return dict;
 }
 
@@ -231,6 +243,8 @@ const struct cmd cmd_api_find = {
 			  "    register, vector, chunk   thread register\n"
 			  "    stack                     thread pc returns (a return address)\n"
 			  "    tls, control              thread pthread\n"
+			  "    any that is thread-local  thread module symbol within (bytes from the\n"
+			  "                              symbol, or the start of the module's data)\n"
 			  "    data, mapping             module symbol offset mapping (path)\n"
 			  "    heap                      in no block that is known\n"
 			  "    block                     block offset size preattach stack\n",

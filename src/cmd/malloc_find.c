@@ -32,10 +32,10 @@ const struct cmd cmd_malloc_find = {
 			  "Below the block stand the places that hold a pointer to it, first\n"
 			  "those that point to its start (or to where compilers and libraries keep\n"
 			  "a pointer of what is in it), then those to its inside: registers, stacks\n"
-			  "with the function whose frame it is, thread-local data, data of modules,\n"
-			  "other mappings, other blocks; N of each (20) are listed. They are those\n"
-			  "that `malloc leaks` goes by, whether they are in lost blocks or not:\n"
-			  "`malloc find` of such a block leads on.\n"
+			  "with the function whose frame it is, thread-local data and data of\n"
+			  "modules with the symbol, other mappings, other blocks; N of each (20)\n"
+			  "are listed. They are those that `malloc leaks` goes by, whether they are\n"
+			  "in lost blocks or not: `malloc find` of such a block leads on.\n"
 			  "The process is stopped meanwhile.\n",
 	.run		= run,
 	.min_args	= 1,

@@ -167,6 +167,9 @@ static struct err *phdr_take(struct elf_file *file, const GElf_Phdr *phdr)
 	case PT_GNU_EH_FRAME:
 		file->eh_frame_hdr_phdr = *phdr;
 		break;
+	case PT_TLS:
+		file->tls_size = phdr->p_memsz;
+		break;
 	case PT_NOTE:
 		if (!file->build_id_len)
 			build_id_find(file, phdr->p_offset, phdr->p_filesz, phdr->p_align);
@@ -339,6 +342,11 @@ const uint8_t *elf_file_build_id(const struct elf_file *file, size_t *len_ret)
 {
 	*len_ret = file->build_id_len;
 	return file->build_id;
+}
+
+uint64_t elf_file_tls_size(const struct elf_file *file)
+{
+	return file->tls_size;
 }
 
 const struct elf_segment *elf_file_segments(const struct elf_file *file, size_t *nr_ret)

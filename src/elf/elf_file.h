@@ -53,6 +53,9 @@ const uint8_t *elf_file_build_id(const struct elf_file *file, size_t *len_ret);
 /* The PT_LOAD segments, in file order. */
 const struct elf_segment *elf_file_segments(const struct elf_file *file, size_t *nr_ret);
 
+/* Bytes of thread-local data that each thread has of it (PT_TLS); 0: none. */
+uint64_t elf_file_tls_size(const struct elf_file *file);
+
 /*
  * Call fn for each defined symbol of .symtab and .dynsym (both, so a name may come twice); a true
  * result ends it.

@@ -36,6 +36,7 @@ struct elf_file {
 	GElf_Ehdr ehdr;
 	VEC(struct elf_segment) segments;
 	GElf_Phdr dynamic_phdr, eh_frame_hdr_phdr;	/* p_type PT_NULL: absent */
+	uint64_t tls_size;	/* of PT_TLS; 0: absent */
 	uint8_t build_id[BUILD_ID_MAX];
 	size_t build_id_len;
 	struct elf_symtab dynsym, symtab;

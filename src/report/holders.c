@@ -62,6 +62,29 @@ static void print_memory(struct printer *printer, const struct session_holder *h
 	}
 }
 
+struct symbol_tls holder_tls(struct symbols *symbols, const struct session_find *find,
+			     const struct session_holder *holder)
+{
+	return symbols_tls(symbols, holder->tls_module, find->generation, holder->tls_offset);
+}
+
+static void print_tls(struct printer *printer, const struct session_holder *holder)
+{
+	struct symbol_tls is = holder_tls(printer->symbols, printer->find, holder);
+	struct out *out = printer->out;
+
+	out_f(out, "thread-local data of thread %d, ", holder->tid);
+	if (!holder->tls_module)
+		out_f(out, "0x%" PRIx64 " below its thread pointer", holder->tp - holder->place);
+	else if (is.name && is.offset)
+		out_f(out, "%s+0x%" PRIx64 " of %s", is.name, is.offset, is.module);
+	else if (is.name)
+		out_f(out, "%s of %s", is.name, is.module);
+	else
+		out_f(out, "byte %llu of what it has of %s", (number)is.offset,
+		      is.module ? is.module : "a module");
+}
+
 static void print_stack(struct printer *printer, const struct session_holder *holder)
 {
 	const char *entry = holder->returns ? NULL :
@@ -105,9 +128,8 @@ static void print_what(struct printer *printer, const struct session_holder *hol
 		print_stack(printer, holder);
 		break;
 	case SESSION_HOLDER_TLS:
-		out_f(out, "thread-local data of thread %d, 0x%" PRIx64 " below its thread pointer",
-		      holder->tid, holder->tp - holder->place);
-		break;
+		print_tls(printer, holder);
+		return;
 	case SESSION_HOLDER_CONTROL:
 		out_f(out, "control block of thread %d, byte %llu", holder->tid,
 		      (number)(holder->place - holder->tp));
@@ -121,6 +143,10 @@ static void print_what(struct printer *printer, const struct session_holder *hol
 	default:
 		print_memory(printer, holder);
 		break;
+	}
+	if (holder->tls_module) {
+		out_text(out, "; ");
+		print_tls(printer, holder);
 	}
 }
 

@@ -11,6 +11,7 @@ struct out;
 struct session;
 struct session_find;
 struct session_holder;
+struct symbol_tls;
 struct symbols;
 
 /* What a place of SESSION_HOLDER_MEMORY is part of. */
@@ -24,6 +25,10 @@ struct holder_memory {
 /* Strings belong to the symbols, which are the session's, and to find. */
 struct holder_memory holder_memory(struct symbols *symbols, const struct session_find *find,
 				   const struct session_holder *holder);
+
+/* The variable that it is in, of a holder with a tls_module. */
+struct symbol_tls holder_tls(struct symbols *symbols, const struct session_find *find,
+			     const struct session_holder *holder);
 
 /* The block at address, and who points to it. */
 struct err *found_print(struct session *session, const struct session_find *find, uint64_t address,

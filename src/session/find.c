@@ -9,11 +9,11 @@
 #include "probe/probe.h"
 #include "session/private.h"
 #include "session/search.h"
+#include "session/tls.h"
 #include "session/view.h"
 #include "target/stack.h"
 #include "target/target.h"
 
-#define DTV_MAX		4096u		/* modules with TLS; more are not looked at */
 #define TLS_MAX		(64ull << 20)
 #define CONTROL_MAX	65536u
 
@@ -22,6 +22,7 @@ struct finder {
 	const struct view *view;
 	struct search_origins origins;
 	struct session_find *find;
+	struct tls tls;
 	/* The last stack that was walked. */
 	pid_t walked;
 	struct stack_frames frames;
@@ -100,30 +101,6 @@ static bool find_frame(struct finder *finder, const struct view_thread *thread,
 	return false;
 }
 
-/*
- * The lowest block of static TLS that a thread has, or its thread pointer. A table of glibc's: words in
- * pairs, a pointer and what to free of it (nothing, of a static one); before the first its length.
- */
-static uint64_t tls_start(const struct finder *finder, uint64_t tp)
-{
-	const struct view *view = finder->view;
-	uint64_t dtv, pair[2], low = tp;
-
-	if (!view->has_glibc || memory_read_u64(view->memory, tp + view->arch->dtv, &dtv) ||
-	    memory_read_u64(view->memory, dtv - view->arch->dtv_first, &pair[0]) ||
-	    pair[0] > DTV_MAX)
-		return tp;
-	for (uint64_t i = 1; i <= pair[0]; i++) {
-		uint64_t entry[2];
-
-		if (memory_read(view->memory, dtv + i * sizeof(entry), entry, sizeof(entry)))
-			break;
-		if (!entry[1] && entry[0] < low && tp - entry[0] < TLS_MAX)
-			low = entry[0];
-	}
-	return low;
-}
-
 static bool is_tls(const struct finder *finder, const struct view_thread *thread,
 		   struct session_holder *holder)
 {
@@ -133,7 +110,7 @@ static bool is_tls(const struct finder *finder, const struct view_thread *thread
 		return false;
 	if (holder->place < thread->tp) {
 		if (thread->tp - holder->place > TLS_MAX ||
-		    holder->place < tls_start(finder, thread->tp))
+		    holder->place < tls_low(&finder->tls, thread->tid, thread->tp))
 			return false;
 		holder->kind = SESSION_HOLDER_TLS;
 	} else {
@@ -181,6 +158,18 @@ static void look_at_root(struct finder *finder, struct session_holder *holder)
 			return;
 }
 
+/* In whichever memory it is. */
+static void look_at_tls(const struct finder *finder, struct session_holder *holder)
+{
+	const struct tls_block *block = tls_at(&finder->tls, holder->place);
+
+	if (!block)
+		return;
+	holder->tid = block->tid;
+	holder->tls_module = block->module;
+	holder->tls_offset = holder->place - block->start;
+}
+
 /* --- holders --- */
 
 static void take_word(const struct finder *finder, const struct holder *holder,
@@ -215,6 +204,8 @@ static struct err *take(struct finder *finder, const struct holder *holder)
 		is.kind = SESSION_HOLDER_BLOCK;
 		break;
 	}
+	if (is.place)
+		look_at_tls(finder, &is);
 	return vec_push(&finder->find->vec, is);
 }
 
@@ -267,7 +258,9 @@ struct err *find_holders(struct session *session, const struct view *view, uint6
 					 &finder.origins, &holders);
 
 	if (!err) {
+		tls_read(session, view, &finder.tls);
 		err = take_all(&finder, &holders);
+		tls_free(&finder.tls);
 		holders_free(&holders);
 	}
 	vec_free(&finder.origins.vec);

@@ -16,7 +16,8 @@
  *	heap		memory of heaps in which blocks may be that are not known
  *	memory		any other: data of a module (symbol/ knows which), or a mapping
  *
- * Where dynamic TLS is, is a block, and the table that leads to it another.
+ * Where dynamic TLS is, is a block, and the table that leads to it another. Of which module it is, and
+ * where in that one's data, is told of both kinds where the loader's list tells (session/tls.h).
  */
 #ifndef SESSION_FIND_H
 #define SESSION_FIND_H
@@ -46,11 +47,13 @@ struct session_holder {
 	bool firm;		/* keeps the block reachable; else possibly lost at best */
 	uint64_t place;		/* address; 0: register, vector, chunk */
 	uint64_t word;		/* the pointer */
-	pid_t tid;		/* of register, vector, chunk, stack, tls, control */
+	pid_t tid;		/* of register, vector, chunk, stack, tls, control; where tls_module is */
 	uint32_t index;		/* of register: word of struct regs */
 	uint64_t pc;		/* of stack: of its frame's function; 0: not known */
 	bool returns;		/* pc is a return address */
 	uint64_t tp;		/* of tls, control: the thread pointer */
+	uint64_t tls_module;	/* an address in the module whose thread-local data it is in; 0: none known */
+	uint64_t tls_offset;	/* in that data */
 	uint32_t block;		/* of block: index in in.held */
 };
 

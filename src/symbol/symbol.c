@@ -384,6 +384,23 @@ const struct symbol_frame *symbols_resolve(struct symbols *symbols, uint64_t pc,
 	return resolved->frames;
 }
 
+struct symbol_tls symbols_tls(struct symbols *symbols, uint64_t address, uint32_t generation,
+			      uint64_t offset)
+{
+	struct symbol_tls is = { .offset = offset };
+	uint32_t index = module_at(symbols, address, generation, true);
+	const struct module *module = index == NO_MODULE ? NULL : &symbols->modules.at[index];
+	struct symtab *symtab = module && module->image && image_usable(module->image) ?
+		image_symtab(module->image) : NULL;
+	const struct symtab_entry *entry = symtab ? symtab_tls_at(symtab, offset) : NULL;
+
+	is.module = module ? module->name : NULL;
+	is.name = entry ? names_readable(&symbols->names, entry->name, entry->len, NULL) : NULL;
+	if (is.name)
+		is.offset -= entry->start;
+	return is;
+}
+
 static struct err *add_text(const struct symbols *symbols, const struct resolved *resolved,
 			    struct str *text)
 {

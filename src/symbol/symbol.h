@@ -83,6 +83,18 @@ const struct symbol_frame *symbols_resolve(struct symbols *symbols, uint64_t pc,
  */
 const char *symbols_text(struct symbols *symbols, uint64_t pc, uint32_t generation,
 			 bool return_address);
+struct symbol_tls {
+	const char *module;	/* last component of the path; NULL: none */
+	const char *name;	/* of the variable, demangled; NULL: no symbol covers the offset */
+	uint64_t offset;	/* from the variable, or else from the start of the module's data */
+};
+
+/*
+ * What lies at this offset of a thread's data of the module that had address in that generation. The
+ * strings belong to symbols.
+ */
+struct symbol_tls symbols_tls(struct symbols *symbols, uint64_t address, uint32_t generation,
+			      uint64_t offset);
 /*
  * Address of a function or data symbol of a module that is mapped still, by name: "malloc",
  * "std::terminate()", without parameters "std::terminate". "libc.so.6`malloc" restricts the module

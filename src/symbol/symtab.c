@@ -85,6 +85,19 @@ static bool section_end(Elf *elf, GElf_Word shndx, uint64_t value, uint64_t *ret
 	return true;
 }
 
+/* Without a size it covers nothing. */
+static struct err *add_tls(struct symtab *symtab, const GElf_Sym *sym, const char *name)
+{
+	const struct symtab_entry entry = {
+		.start = sym->st_value, .end = sym->st_value + sym->st_size, .name = name,
+		.len = (uint32_t)MIN(strcspn(name, "@"), (size_t)NAME_MAX_LEN),
+		.kind = SYMTAB_DATA, .sized = true,
+		.global = GELF_ST_BIND(sym->st_info) != STB_LOCAL,
+	};
+
+	return entry.end > entry.start ? vec_push(&symtab->tls, entry) : NULL;
+}
+
 /* addr is sym's value in the main file, which a debug file's may differ from. */
 static struct err *add(struct symtab *symtab, Elf *elf, const GElf_Sym *sym, GElf_Word shndx,
 		       uint64_t addr, const char *name, bool old)
@@ -95,8 +108,11 @@ static struct err *add(struct symtab *symtab, Elf *elf, const GElf_Sym *sym, GEl
 	const char *version;
 	uint64_t room;
 
-	if (!name || !*name || !kind_of(sym, &entry.kind) || shndx == SHN_UNDEF ||
-	    shndx == SHN_ABS || !section_end(elf, shndx, sym->st_value, &room))
+	if (!name || !*name || shndx == SHN_UNDEF || shndx == SHN_ABS)
+		return NULL;
+	if (GELF_ST_TYPE(sym->st_info) == STT_TLS)
+		return add_tls(symtab, sym, name);
+	if (!kind_of(sym, &entry.kind) || !section_end(elf, shndx, sym->st_value, &room))
 		return NULL;
 	room -= sym->st_value;
 	entry.end = addr + (entry.sized ? MIN(sym->st_size, room) : room);
@@ -217,6 +233,8 @@ struct err *symtab_read(struct symtab *symtab, Dwfl_Module *mod, Elf *elf)
 		qsort(symtab->entries.at, symtab->entries.nr, sizeof(*symtab->entries.at),
 		      by_address);
 	end_unsized(symtab);
+	if (symtab->tls.nr)
+		qsort(symtab->tls.at, symtab->tls.nr, sizeof(*symtab->tls.at), by_address);
 	for (size_t i = 0; i < symtab->entries.nr; i++) {
 		const struct symtab_entry *entry = &symtab->entries.at[i];
 
@@ -233,6 +251,7 @@ struct err *symtab_read(struct symtab *symtab, Dwfl_Module *mod, Elf *elf)
 void symtab_free(struct symtab *symtab)
 {
 	vec_free(&symtab->entries);
+	vec_free(&symtab->tls);
 	spans_free(&symtab->sized);
 	spans_free(&symtab->unsized);
 	vec_free(&symtab->by_name);
@@ -246,6 +265,15 @@ const struct symtab_entry *symtab_at(const struct symtab *symtab, uint64_t addr)
 	if (!span)
 		span = spans_find(&symtab->unsized, addr, NULL);
 	return span ? &symtab->entries.at[span->value] : NULL;
+}
+
+const struct symtab_entry *symtab_tls_at(const struct symtab *symtab, uint64_t offset)
+{
+	size_t i = symtab->tls.nr;
+
+	while (i > 0 && (offset < symtab->tls.at[i - 1].start || offset >= symtab->tls.at[i - 1].end))
+		i--;
+	return i ? &symtab->tls.at[i - 1] : NULL;
 }
 
 static struct err *add_name(struct symtab *symtab, const char *text, size_t entry)

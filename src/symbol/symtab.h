@@ -39,6 +39,7 @@ struct symtab_name {
 
 struct symtab {
 	VEC(struct symtab_entry) entries;	/* by address, the preferred last */
+	VEC(struct symtab_entry) tls;		/* STT_TLS, by offset in a thread's data of the file */
 	struct spans sized, unsized;		/* of entries */
 	VEC(struct symtab_name) by_name;	/* sorted; made when it is first asked for */
 	bool named;
@@ -51,6 +52,8 @@ struct symtab {
 struct err *symtab_read(struct symtab *symtab, Dwfl_Module *mod, Elf *elf) MUST_CHECK;
 void symtab_free(struct symtab *symtab);
 const struct symtab_entry *symtab_at(const struct symtab *symtab, uint64_t addr);
+/* The thread-local variable at this offset, or NULL: no symbol covers it. */
+const struct symtab_entry *symtab_tls_at(const struct symtab *symtab, uint64_t offset);
 /*
  * By linkage name, demangled name, or demangled name without parameters. Functions and current
  * versions first. NULL: none, or no memory. Names that had to be made are kept in names.

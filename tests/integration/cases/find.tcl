@@ -55,7 +55,9 @@ case find-text 60 {
 		inner {1 pointers to its inside:\n +0x[0-9a-f]{16} +to byte 16: data of leaks, slot\+0x8\n}
 		register {\n +register rbx +to byte 0: thread \d+\n}
 		stack {to byte 0: stack of thread \d+, in wait_in_stack\(void\*\)\+0x[0-9a-f]+ \(leaks.cc:\d+\)\n}
-		tls_thread {to byte 0: thread-local data of thread \d+, 0x[0-9a-f]+ below its thread pointer\n}
+		tls_thread {to byte 0: thread-local data of thread \d+, tls of leaks\n}
+		tls_main {to byte 0: thread-local data of thread \d+, tls of leaks\n}
+		tls_dynamic {to byte 0: byte \d+ of a block of \d+ bytes at 0x[0-9a-f]+.*; thread-local data of thread \d+, tls\+0x88 of libleaks.so\n}
 		module_data {to byte 0: data of libleaks.so, data\+0x88\n}
 		shared {to byte 0: byte 560000 of /dev/zero at 0x[0-9a-f]+\n}
 		mapping {to byte 0: byte 560000 of an anonymous mapping at 0x[0-9a-f]+\n}
@@ -76,6 +78,40 @@ case find-text 60 {
 	check {[regexp "to byte 0: byte 8 of a block of [dict get $size chain] bytes at 0x\[0-9a-f\]{16}, allocated by case_chain" $held]} {$held}
 	live_end $m
 	finish $t
+}
+
+# Thread-local data of a library that was there from the start lies below the thread pointer; without symbols the module alone is named.
+case find-thread-local 60 {
+	foreach program {leaks libleaks.so} {
+		file copy $::build/targets/$program $::tmp/$program
+	}
+	exec [need strip] $::tmp/leaks
+	set t [open |[list env LD_PRELOAD=$::tmp/libleaks.so $::tmp/leaks 2>@stderr] r+]
+	chan configure $t -buffering line
+	set ::pid_of($t) [lindex [hear $t] 1]
+	set m [live_start -p [pid_of $t]]
+	foreach line [ask_list $t names] {
+		dict set size [lindex $line 0] [lindex $line 1]
+	}
+	foreach {name module symbol within text} {
+		tls_dynamic libleaks.so tls 136 {tls\+0x88 of libleaks.so}
+		tls_main leaks {} {\d+} {byte \d+ of what it has of leaks}
+		tls_thread leaks {} {\d+} {byte \d+ of what it has of leaks}
+	} {
+		order $t "case $name"
+		set block [lindex [live_value $m "mdbg::allocations size == [dict get $size $name]"] 0]
+		# A thread says that it is there before it waits.
+		until {[llength [set holders [dict get [live_value $m "mdbg::find [dict get $block address]"] holders]]] == 1}
+		set holder [dict merge {symbol {}} [lindex $holders 0]]
+		check {[dict get $holder kind] eq "tls" && [dict get $holder module] eq $module && [dict get $holder symbol] eq $symbol &&
+			[regexp "^$within$" [dict get $holder within]]} {$name: $holder}
+		check {[regexp "thread-local data of thread [dict get $holder thread], $text\n" \
+			"[live $m "malloc find [dict get $block address]"]\n"]} {$name: [live $m "malloc find [dict get $block address]"]}
+	}
+	live_end $m
+	order $t verify
+	tell $t quit
+	check {[ending $t] eq {exit 0}} {the target ended otherwise}
 }
 
 # Any block and who points to it: address → list of {keeps kind block}.

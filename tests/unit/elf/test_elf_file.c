@@ -93,11 +93,14 @@ static int compare_segments(struct dl_phdr_info *info, size_t size, void *ctx)
 {
 	size_t nr, at = 0;
 	const struct elf_segment *segment = elf_file_segments(ctx, &nr);
+	uint64_t tls = 0;
 
 	(void)size;
 	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *phdr = &info->dlpi_phdr[i];
 
+		if (phdr->p_type == PT_TLS)
+			tls = phdr->p_memsz;
 		if (phdr->p_type != PT_LOAD)
 			continue;
 		CU_ASSERT_FATAL(at < nr);
@@ -110,6 +113,7 @@ static int compare_segments(struct dl_phdr_info *info, size_t size, void *ctx)
 		at++;
 	}
 	CU_ASSERT_EQUAL(at, nr);
+	CU_ASSERT_EQUAL(elf_file_tls_size(ctx), tls);
 	return 1;
 }
 
@@ -119,6 +123,7 @@ static void test_segments(void)
 
 	dl_iterate_phdr(compare_segments, file);
 	elf_file_close(file);
+	CU_ASSERT(elf_file_tls_size(libc_file) > 0);	/* errno, at least */
 }
 
 static void check_symbol(struct elf_file *file, const char *name, bool func)

@@ -2,6 +2,7 @@
 /* Addresses by name, and names by their beginning. */
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,6 +15,9 @@ void suite_find(void);
 
 extern int fixture_number;
 int fixture_number = 17;
+
+extern __thread int fixture_tls[4];
+__thread int fixture_tls[4];
 
 static void add(struct symbols *symbols, const char *name)
 {
@@ -110,6 +114,37 @@ static void test_ended(void)
 	symbols_destroy(symbols);
 }
 
+/* The program comes first. */
+static int take_tls(struct dl_phdr_info *info, size_t size, void *ctx)
+{
+	(void)size;
+	*(char **)ctx = info->dlpi_tls_data;
+	return 1;
+}
+
+static void test_thread_local(void)
+{
+	struct symbols *symbols = fixture_symbols("");
+	uint64_t in_program = (uint64_t)(uintptr_t)&fixture_number, offset;
+	struct symbol_tls is;
+	char *data = NULL;
+
+	dl_iterate_phdr(take_tls, &data);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(data);
+	offset = (uint64_t)((char *)&fixture_tls[2] - data);
+	is = symbols_tls(symbols, in_program, 1, offset);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(is.name);
+	CU_ASSERT_STRING_EQUAL(is.name, "fixture_tls");
+	CU_ASSERT_EQUAL(is.offset, 2 * sizeof(int));
+	CU_ASSERT_PTR_NOT_NULL(is.module);
+	/* Behind all of it, and in no module. */
+	is = symbols_tls(symbols, in_program, 1, 1 << 20);
+	CU_ASSERT(is.module && !is.name && is.offset == 1 << 20);
+	is = symbols_tls(symbols, 16, 1, 8);
+	CU_ASSERT(!is.module && !is.name && is.offset == 8);
+	symbols_destroy(symbols);
+}
+
 struct completion {
 	char text[512];
 	int limit;
@@ -155,5 +190,6 @@ void suite_find(void)
 	CU_add_test(suite, "current versions", test_versions);
 	CU_add_test(suite, "C++", test_cxx);
 	CU_add_test(suite, "unmapped", test_ended);
+	CU_add_test(suite, "thread-local variables", test_thread_local);
 	CU_add_test(suite, "completion", test_complete);
 }

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Whose thread-local data is where (theory in tls.h). */
+
+#include "session/tls.h"
+
+#include <link.h>
+#include <stddef.h>
+
+#include "base/memory.h"
+#include "session/private.h"
+#include "session/view.h"
+#include "target/module.h"
+#include "target/target.h"
+
+#define MODULES_MAX	4096u	/* with thread-local data; more are not looked at */
+#define LISTS_MAX	1024u
+#define STATIC_MAX	(64ull << 20)
+
+/* A module by its number. */
+struct slot {
+	uint64_t generation, dynamic, size;
+};
+
+struct slots {
+	VEC(struct slot) vec;
+};
+
+/* How the loader's list is laid out. */
+struct layout {
+	uint64_t first;			/* of the lists */
+	uint32_t len, next, slots;	/* offsets in a list */
+	uint32_t slot_size, map, generation;
+};
+
+/* "const uint32_t NAME[3] = { bits, elements, offset }" */
+static bool read_offset(const struct target *target, const char *name, uint32_t *ret)
+{
+	uint64_t address = modules_symbol(&target->modules, name);
+	uint32_t field[3];
+
+	if (!address || memory_read(target->memory, address, field, sizeof(field)))
+		return false;
+	*ret = field[2];
+	return true;
+}
+
+static bool read_layout(const struct target *target, struct layout *ret)
+{
+	uint64_t global = modules_symbol(&target->modules, "_rtld_global");
+	uint64_t size = modules_symbol(&target->modules, "_thread_db_sizeof_dtv_slotinfo");
+	uint32_t first;
+
+	return global && size &&
+	       read_offset(target, "_thread_db_rtld_global__dl_tls_dtv_slotinfo_list", &first) &&
+	       read_offset(target, "_thread_db_dtv_slotinfo_list_len", &ret->len) &&
+	       read_offset(target, "_thread_db_dtv_slotinfo_list_next", &ret->next) &&
+	       read_offset(target, "_thread_db_dtv_slotinfo_list_slotinfo", &ret->slots) &&
+	       read_offset(target, "_thread_db_dtv_slotinfo_map", &ret->map) &&
+	       read_offset(target, "_thread_db_dtv_slotinfo_gen", &ret->generation) &&
+	       !memory_read(target->memory, size, &ret->slot_size, sizeof(ret->slot_size)) &&
+	       !memory_read_u64(target->memory, global + first, &ret->first);
+}
+
+/* Of the module that has its dynamic section there. */
+static uint64_t size_of(const struct target *target, uint64_t dynamic)
+{
+	for (size_t i = 0; i < target->modules.live.nr; i++) {
+		const struct module *module = target->modules.live.at[i];
+
+		if (dynamic >= module->start && dynamic < module->end)
+			return module->elf ? elf_file_tls_size(module->elf) : 0;
+	}
+	return 0;
+}
+
+static struct slot read_slot(const struct target *target, const struct layout *layout, uint64_t at)
+{
+	struct slot slot = { .generation = 0 };
+	uint64_t map;
+
+	if (memory_read_u64(target->memory, at + layout->generation, &slot.generation) ||
+	    memory_read_u64(target->memory, at + layout->map, &map) || !map ||
+	    memory_read_u64(target->memory, map + offsetof(struct link_map, l_ld), &slot.dynamic))
+		return (struct slot){ .generation = 0 };
+	slot.size = size_of(target, slot.dynamic);
+	return slot;
+}
+
+static void read_slots(const struct target *target, struct slots *slots)
+{
+	struct layout layout;
+	uint64_t len;
+	unsigned nr = 0;
+
+	if (!read_layout(target, &layout))
+		return;
+	for (uint64_t list = layout.first; list && nr < LISTS_MAX; nr++) {
+		if (memory_read_u64(target->memory, list + layout.len, &len))
+			return;
+		for (uint64_t i = 0; i < len && slots->vec.nr < MODULES_MAX; i++)
+			if (vec_push(&slots->vec,
+				     read_slot(target, &layout,
+					       list + layout.slots + i * layout.slot_size)))
+				return;		/* without memory fewer are known */
+		if (memory_read_u64(target->memory, list + layout.next, &list))
+			return;
+	}
+}
+
+/* A pair of a dtv. */
+struct pair {
+	uint64_t start, to_free;
+};
+
+static struct tls_block block_of(const struct slots *slots, uint64_t number, uint64_t generation,
+				 const struct pair *pair)
+{
+	struct tls_block block = { .start = pair->start, .end = pair->start,
+				   .dynamic = pair->to_free != 0 };
+	const struct slot *slot = number < slots->vec.nr ? &slots->vec.at[number] : NULL;
+
+	if (slot && slot->size && slot->generation <= generation) {
+		block.module = slot->dynamic;
+		block.end += slot->size;
+	}
+	return block;
+}
+
+static void read_table(const struct view *view, const struct view_thread *thread,
+		       const struct slots *slots, struct tls *tls)
+{
+	uint64_t dtv, nr, generation;
+	struct pair pair;
+
+	if (!thread->tp || memory_read_u64(view->memory, thread->tp + view->arch->dtv, &dtv) ||
+	    memory_read_u64(view->memory, dtv - view->arch->dtv_first, &nr) || nr > MODULES_MAX ||
+	    memory_read_u64(view->memory, dtv, &generation))
+		return;
+	for (uint64_t i = 1; i <= nr; i++) {
+		struct tls_block block;
+
+		if (memory_read(view->memory, dtv + i * sizeof(pair), &pair, sizeof(pair)))
+			return;
+		if (!pair.start || pair.start == UINT64_MAX)	/* not made yet */
+			continue;
+		block = block_of(slots, i, generation, &pair);
+		block.tid = thread->tid;
+		if (vec_push(&tls->blocks, block))
+			return;
+	}
+}
+
+void tls_read(const struct session *session, const struct view *view, struct tls *ret)
+{
+	struct slots slots = { VEC_INIT };
+
+	*ret = (struct tls){ VEC_INIT };
+	if (!view->has_glibc)
+		return;
+	read_slots(session->target, &slots);
+	for (size_t i = 0; i < view->threads.nr; i++)
+		read_table(view, &view->threads.at[i], &slots, ret);
+	vec_free(&slots.vec);
+}
+
+void tls_free(struct tls *tls)
+{
+	vec_free(&tls->blocks);
+}
+
+uint64_t tls_low(const struct tls *tls, pid_t tid, uint64_t tp)
+{
+	uint64_t low = tp;
+
+	for (size_t i = 0; i < tls->blocks.nr; i++) {
+		const struct tls_block *block = &tls->blocks.at[i];
+
+		if (block->tid == tid && !block->dynamic && block->start < low &&
+		    tp - block->start < STATIC_MAX)
+			low = block->start;
+	}
+	return low;
+}
+
+const struct tls_block *tls_at(const struct tls *tls, uint64_t address)
+{
+	for (size_t i = 0; i < tls->blocks.nr; i++)
+		if (address >= tls->blocks.at[i].start && address < tls->blocks.at[i].end)
+			return &tls->blocks.at[i];
+	return NULL;
+}
