@@ -27,6 +27,24 @@ static void check_displaced(const struct displaced *displaced, size_t min_len, s
 			abort();
 }
 
+/* It comes to an end, and each one leaves the code. */
+static void check_jumps_out(const uint8_t *bytes, size_t len)
+{
+	size_t at = 0, before;
+	uint64_t to;
+
+	for (;;) {
+		before = at;
+		to = arch_x86_64.jump_out(bytes, len, FROM, &at);
+		if (at < before || at > len)
+			abort();
+		if (!to)
+			return;
+		if (at == before || to - FROM < len)
+			abort();
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
 	struct displaced displaced;
@@ -48,6 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	if (arch_x86_64.patch_offset(bytes, len) > len)
 		abort();
 	arch_x86_64.jumps_into(bytes, len, FROM, FROM + at, FROM + at + min_len, &target);
+	check_jumps_out(bytes, len);
 	if (arch_x86_64.insn_len(bytes, len) > len)
 		abort();
 	if (arch_x86_64.insn_text(bytes, len, FROM, text, sizeof(text)) > len)

@@ -2,11 +2,14 @@
 /* Stopping threads that run and threads that wait. */
 
 #include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "child.h"
 #include "os/procfs.h"
+#include "os/tracer.h"
 #include "target/target.h"
 #include "unit.h"
 #include "victim.h"
@@ -177,10 +180,67 @@ static void test_wakers_first(void)
 	CU_ASSERT_EQUAL(child_end(&child), 0);
 }
 
+static _Atomic unsigned *turns;
+
+static void turn_for_ever(void *arg UNUSED)
+{
+	child_ready(1);
+	for (;;)
+		++*turns;
+}
+
+static bool is_traced_stop(pid_t tid)
+{
+	struct proc_stat stat;
+
+	return !procfs_stat(tid, &stat) && stat.state == 't';
+}
+
+/* A thread that has stopped, but was not heard yet, is not asked to once more. */
+static struct err *ask_before(struct victim *v)
+{
+	struct thread *thread = target_thread(v->target, v->pid);
+	struct err *err = tracer_interrupt(v->pid);
+
+	thread->asked = true;
+	while (!err && !is_traced_stop(v->pid))
+		;
+	if (!err)
+		err = target_stop(v->target, NULL);
+	CU_ASSERT_EQUAL(thread->state, THREAD_STOPPED);
+	v->reports = *turns = 0;
+	target_resume(v->target);
+	CU_ASSERT_FALSE(thread->asked);
+	return err;
+}
+
+static void test_asked_once(void)
+{
+	turns = child_share(sizeof(*turns));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(turns);
+	CU_ASSERT_TRUE_FATAL(child_start(&child, turn_for_ever, NULL));
+	CU_ASSERT_TRUE_FATAL(child_word(&child, &(uint64_t){ 0 }));
+	if (victim_seize(&victim, child.pid)) {
+		victim_resume(&victim);
+		for (int i = 0; i < 20; i++) {
+			victim_run(&victim, ask_before);
+			while (*turns < 2)
+				;
+			CU_ASSERT_EQUAL(victim.reports, 0);
+		}
+		victim_stop(&victim);
+		victim_release(&victim);
+	}
+	kill(child.pid, SIGKILL);
+	child_end(&child);
+	munmap((void *)turns, sizeof(*turns));
+}
+
 void suite_stop(void)
 {
 	CU_pSuite suite = CU_add_suite("stop", NULL, NULL);
 
 	CU_add_test(suite, "all stop, those who run last", test_all_stop);
+	CU_add_test(suite, "who has stopped is not asked again", test_asked_once);
 	CU_add_test(suite, "who wakes all the time goes on first", test_wakers_first);
 }

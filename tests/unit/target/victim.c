@@ -34,6 +34,7 @@ static void on_status(void *ctx, pid_t tid, int status)
 {
 	struct victim *victim = ctx;
 
+	victim->reports++;
 	if (victim->target)
 		target_dispatch(victim->target, tid, status);
 }
