@@ -168,7 +168,7 @@ static NOINLINE void drop_inner(const struct agent_state *state, const struct ag
 	log_stack_count(log_of(state), inner->stack, -share.blocks, -share.bytes);
 }
 
-/* The same block as the last one: perhaps its record is still there. */
+/* Perhaps it is the same block as the last one, and its record is still there. */
 static NOINLINE bool insert_again(const struct agent_state *state, struct agent_thread *thread,
 				  const struct log_record *new, uint64_t last, uint64_t sp)
 {
@@ -193,7 +193,7 @@ static ALWAYS_INLINE bool insert(const struct agent_state *state, struct agent_t
 	}
 	last = thread->last_time;
 	new->time = thread->last_time = next_time(thread);
-	if (thread->inserted == new->address)
+	if (thread->inserted == new->address || UNLIKELY(state->sample))
 		is_in = insert_again(state, thread, new, last, sp);
 	else
 		is_in = quick_insert(log_of(state), new, NULL);
@@ -558,13 +558,12 @@ static NOINLINE bool release_inside(const struct agent_state *state, struct agen
 	return true;
 }
 
-/* Most blocks are in no table. */
 static NOINLINE void release_sampled(const struct agent_state *state, struct agent_thread *thread,
 				     uint64_t block)
 {
 	if (LIKELY(thread) && thread->drawn == block)
 		thread->drawn = 0;
-	table_remove_rare(log_of(state), block, agent_thread_number(thread));
+	log_remove(log_of(state), block, agent_thread_number(thread), NULL);
 }
 
 uint64_t record_release(uint64_t block, uint64_t sp, const struct agent_probe *probe)

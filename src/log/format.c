@@ -112,7 +112,9 @@ void log_reset(struct log *log)
 		wipe(log->stray[kind], LOG_STRAYS * sizeof(struct log_stray_slot));
 		log->header->strays[kind] = 0;
 	}
-	log->reserved.strays = log->reserved.tables = 0;
+	if (log->header->sample)
+		wipe(log->sieve, LOG_SIEVE);
+	log->reserved.strays = log->reserved.sieve = log->reserved.tables = 0;
 	log->header->tables = 1;
 	log->header->start = log_now();
 }
@@ -140,6 +142,7 @@ struct log_usage log_usage(const struct log *log)
 			    stack_level_start(levels) * STACK_BUCKET * sizeof(uint64_t);
 	usage.other_bytes = JOURNAL_SIZE + LOG_HEADER_SIZE + LOG_HINTS * sizeof(*log->hint) +
 			    LOG_STRAY_KINDS * LOG_STRAYS * sizeof(struct log_stray_slot) +
+			    (log->header->sample ? LOG_SIEVE : 0) +
 			    (uint64_t)threads_count(log) * (sizeof(struct log_entry) + 2 * sizeof(uint32_t));
 	return usage;
 }

@@ -15,6 +15,7 @@
  *			stack directory	uint32_t[nr_stacks + 1]
  *			stack arena	stacks, one after the other
  *			strays		LOG_STRAY_KINDS rings of struct log_stray_slot[LOG_STRAYS]	(stray.h)
+ *			sieve		uint8_t[LOG_SIEVE], where the log samples	(sieve.h)
  *			table 0, table 1, ...				(table.h)
  *	size
  *
@@ -36,6 +37,7 @@
 #define LOG_HINTS		4096		/* a power of two */
 #define LOG_THREADS_MAX		(1u << 16)	/* a record has 16 bits for it */
 #define LOG_ANCHORS		256		/* of the clock */
+#define LOG_SIEVE		(1u << 20)	/* counters */
 #define LOG_STRAYS		1024		/* stray frees of each kind that are remembered; a power of two */
 
 /*

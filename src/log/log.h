@@ -17,7 +17,7 @@
 
 #include "base/compiler.h"
 
-#define LOG_VERSION		5
+#define LOG_VERSION		6
 #define LOG_STACK_NONE		0	/* stack id: no stack was taken */
 #define LOG_DEPTH_MAX		128
 #define LOG_HEAP_UNKNOWN	0xffff	/* heap: not known to the writer */
@@ -39,7 +39,8 @@ struct log_table {
 
 /* How many bytes from its start on log_reserve has faulted in of each part. */
 struct log_reserved {
-	uint64_t header, threads, thread_index, stack_index, stack_directory, arena, strays, tables;
+	uint64_t header, threads, thread_index, stack_index, stack_directory, arena, strays, sieve,
+		tables;
 };
 
 /*
@@ -53,6 +54,7 @@ struct log {
 	struct log_header *header;	/* at base + journal's log_offset */
 	/* The rest is internal to this layer. */
 	struct log_entry *thread;
+	uint8_t *sieve;		/* of a log that samples (sieve.h) */
 	uint32_t *thread_index;		/* 2 * nr_threads */
 	uint32_t nr_threads;
 	uint32_t nr_stacks;

@@ -137,7 +137,7 @@ static inline void slot_store(struct log_slot *slot, uint64_t time, uint64_t siz
 	__atomic_store_n(&slot->stack, stack, __ATOMIC_RELEASE);
 }
 
-/* The rest of log_insert and log_remove (table.c). */
+/* The rest of log_insert and log_remove (table.c), but for the sieve of a log that samples. */
 bool table_insert(struct log *log, uint64_t address, uint64_t size, uint64_t time, uint64_t stack,
 		  struct log_record *replaced);
 bool table_remove(struct log *log, uint64_t address, uint32_t thread, struct log_record *ret);
@@ -188,7 +188,10 @@ static ALWAYS_INLINE bool home_remove(struct log *log, const struct home *home, 
 	return true;
 }
 
-/* log_insert, but that the size must be below 2^48 and the thread one that log_thread has given. */
+/*
+ * log_insert of a log that does not sample; the size must be below 2^48, and the thread one that
+ * log_thread has given.
+ */
 static ALWAYS_INLINE bool quick_insert(struct log *log, const struct log_record *record,
 				       struct log_record *replaced)
 {
@@ -205,7 +208,7 @@ static ALWAYS_INLINE bool quick_insert(struct log *log, const struct log_record 
 	return true;
 }
 
-/* log_remove of such a thread. */
+/* log_remove of such a log and thread. */
 static ALWAYS_INLINE bool quick_remove(struct log *log, uint64_t address, uint32_t thread,
 				       struct log_record *ret)
 {

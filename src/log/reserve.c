@@ -146,6 +146,8 @@ struct err *log_reserve(struct log *log, uint64_t bytes)
 	if (!err)
 		err = advance(log->stray[0], &log->reserved.strays,
 			      LOG_STRAY_KINDS * LOG_STRAYS * sizeof(struct log_stray_slot));
+	if (!err && log->header->sample)
+		err = advance(log->sieve, &log->reserved.sieve, LOG_SIEVE);
 	if (!err)
 		err = reserve_tables(log, bytes - stacks);
 	return err;

@@ -3,7 +3,7 @@
 
 #include "log/table.h"
 
-#include "log/layout.h"
+#include "log/sieve.h"
 #include "log/quick.h"
 
 /* Tags: the same bit of all four lanes of a word. */
@@ -444,7 +444,9 @@ NOINLINE bool table_insert(struct log *log, uint64_t address, uint64_t size, uin
 	return true;
 }
 
-bool log_insert(struct log *log, const struct log_record *record, struct log_record *replaced)
+/* All of log_insert but the sieve. */
+static bool insert_record(struct log *log, const struct log_record *record,
+			  struct log_record *replaced)
 {
 	uint64_t size = MIN(record->size, RECORD_SIZE_MAX);
 
@@ -452,6 +454,22 @@ bool log_insert(struct log *log, const struct log_record *record, struct log_rec
 		return quick_insert(log, record, replaced);
 	return table_insert(log, record->address, size, record->time,
 			    slot_stack(record->stack, record->thread, record->heap), replaced);
+}
+
+bool log_insert(struct log *log, const struct log_record *record, struct log_record *replaced)
+{
+	struct log_record old;
+	bool is_in;
+
+	if (LIKELY(!log->header->sample))
+		return insert_record(log, record, replaced);
+	sieve_add(log, record->address);
+	is_in = insert_record(log, record, &old);
+	if (!is_in || old.address)
+		sieve_take_back(log, record->address);
+	if (replaced)
+		*replaced = old;
+	return is_in;
 }
 
 NOINLINE bool table_remove(struct log *log, uint64_t address, uint32_t thread,
@@ -478,26 +496,26 @@ NOINLINE bool table_remove(struct log *log, uint64_t address, uint32_t thread,
 	return true;
 }
 
-bool log_remove(struct log *log, uint64_t address, uint32_t thread, struct log_record *ret)
+/* All of log_remove but the sieve. */
+static bool remove_record(struct log *log, uint64_t address, uint32_t thread,
+			  struct log_record *ret)
 {
 	return LIKELY(!thread_shared(log, thread)) ? quick_remove(log, address, thread, ret) :
 						     table_remove(log, address, thread, ret);
 }
 
-NOINLINE bool table_remove_rare(struct log *log, uint64_t address, uint32_t thread)
+bool log_remove(struct log *log, uint64_t address, uint32_t thread, struct log_record *ret)
 {
-	struct spot spot = spot_in(log, 0, hash_address(address));
-	uint64_t tags[4];
-
-	tags_load(spot.first, tags);
-	/* In most windows there has never been a block. */
-	if (LIKELY(table_count(log) == 1) &&
-	    (LIKELY(!(tags[0] | tags[1] | tags[2] | tags[3])) ||
-	     LIKELY(!tags_overflowed(tags) && !tags_match(tags, spot.tag)))) {
+	if (LIKELY(!log->header->sample))
+		return remove_record(log, address, thread, ret);
+	if (LIKELY(sieve_lacks(log, address))) {
 		account_miss(log, thread);
 		return false;
 	}
-	return log_remove(log, address, thread, NULL);
+	if (!remove_record(log, address, thread, ret))
+		return false;
+	sieve_take_back(log, address);
+	return true;
 }
 
 bool log_lookup(const struct log *log, uint64_t address, struct log_record *ret)
@@ -559,7 +577,8 @@ enum log_past log_past(const struct log *log, uint64_t address, uint64_t until,
 	return LOG_PAST;
 }
 
-bool log_restore(struct log *log, const struct log_record *record, uint32_t thread)
+/* All of log_restore but the sieve. */
+static bool restore_record(struct log *log, const struct log_record *record, uint32_t thread)
 {
 	uint64_t hash = hash_address(record->address);
 	struct place place;
@@ -578,4 +597,15 @@ bool log_restore(struct log *log, const struct log_record *record, uint32_t thre
 	account_add(log, thread, LOG_ACCOUNT(frees), -1ull);
 	account_add(log, thread, LOG_ACCOUNT(free_bytes), -record->size);
 	return true;
+}
+
+bool log_restore(struct log *log, const struct log_record *record, uint32_t thread)
+{
+	if (LIKELY(!log->header->sample))
+		return restore_record(log, record, thread);
+	sieve_add(log, record->address);
+	if (restore_record(log, record, thread))
+		return true;
+	sieve_take_back(log, record->address);
+	return false;
 }

@@ -198,11 +198,6 @@ static inline uint64_t table_bytes_next(uint64_t used)
 
 /* Tables in use, as far as the region is to be believed. */
 uint32_t table_count(const struct log *log);
-/*
- * log_remove, for a log that samples: most blocks that are freed are in no slot, and the tags of one
- * window say so.
- */
-bool table_remove_rare(struct log *log, uint64_t address, uint32_t thread);
 /* What a reader may believe of one slot (see above). False: no record. */
 bool slot_read(const struct log_slot *slot, struct log_record *ret);
 

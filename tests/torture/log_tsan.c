@@ -18,6 +18,8 @@ int main(int argc, char **argv)
 		 .allocate = 42 },
 		{ .writers = 3, .readers = 2, .operations = 10000 * times, .addresses = 100000,
 		 .allocate = 60 },
+		{ .writers = 4, .readers = 1, .operations = 20000 * times, .addresses = 32,
+		 .allocate = 42, .samples = 1 },
 	};
 
 	for (unsigned i = 0; i < sizeof(specs) / sizeof(specs[0]); i++)

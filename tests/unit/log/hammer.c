@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "log/log.h"
+#include "log/sieve.h"
 
 #define BASE		0x7f0000000000ull
 #define IMMORTALS	1000
@@ -167,6 +167,8 @@ static void release(struct writer *writer)
 		index = writer->held[--writer->nr_held];
 	else if (!pool_take(state, &state->shared, next(writer), &index))
 		return;
+	/* As the agent asks: of a live block it may never be told so. */
+	CHECK(state, !state->spec->samples || !sieve_lacks(&state->log, address_of(index)));
 	if (log_remove(&state->log, address_of(index), writer->thread, &record))
 		check_record(state, index, &record);
 	else
@@ -315,6 +317,26 @@ static bool count_one(const struct log_record *record, uint64_t slot, void *ctx)
 	return false;
 }
 
+static bool uncount_one(const struct log_record *record, uint64_t slot, void *ctx)
+{
+	(void)slot;
+	sieve_take_back(ctx, record->address);
+	return false;
+}
+
+/* Each record is counted in the sieve, and nothing else. */
+static void check_sieve(struct state *state)
+{
+	uint64_t counted = 0;
+
+	for (uint64_t i = 0; i < LOG_SIEVE; i++)
+		counted += state->log.sieve[i];
+	CHECK(state, counted == (state->spec->samples ? log_live(&state->log) : 0));
+	log_each(&state->log, uncount_one, &state->log);
+	for (uint64_t i = 0; i < LOG_SIEVE; i++)
+		CHECK(state, !state->log.sieve[i]);
+}
+
 /* At the end, with nobody at work: the table has what the pools say, and the accounts add up. */
 static void check_end(struct state *state, const struct writer *writers)
 {
@@ -338,7 +360,8 @@ static void check_end(struct state *state, const struct writer *writers)
 	CHECK(state, accounts.allocs - accounts.frees - accounts.replaced == live);
 	CHECK(state, accounts.table_full == state->full);
 	CHECK(state, !state->spec->fills || state->full);
-	CHECK(state, accounts.unknown_frees == 0);
+	CHECK(state, accounts.unknown_frees == 0 && accounts.unsampled_frees == 0);
+	check_sieve(state);
 	for (unsigned i = 0; i < STACKS; i++)
 		stacks += state->stack_ids[i] != 0;
 	CHECK(state, stacks > 0 && log_stacks(&state->log) >= stacks);
@@ -346,7 +369,11 @@ static void check_end(struct state *state, const struct writer *writers)
 
 static void begin(struct state *state)
 {
-	struct log_config config = { .limit = LOG_LIMIT_MIN, .stack_depth = 32 };
+	struct log_config config = {
+		.limit = LOG_LIMIT_MIN,
+		.stack_depth = 32,
+		.sample = state->spec->samples ? 4096 : 0,
+	};
 	void *base = mmap(NULL, config.limit, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 			  -1, 0);
 	unsigned long nr = IMMORTALS + state->spec->addresses;

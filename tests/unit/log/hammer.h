@@ -14,6 +14,7 @@ struct hammer_spec {
 	unsigned long addresses;	/* that the writers share; too many for the region is fine */
 	unsigned allocate;		/* of 100 operations; 82 less this many are frees */
 	int fills;			/* the table is expected to become full */
+	int samples;			/* the log is one that samples: it has a sieve */
 };
 
 /* The number of failures, each with a line on standard output. */

@@ -41,6 +41,23 @@ static void test_full(void)
 	CU_ASSERT_EQUAL(hammer(&spec), 0);
 }
 
+/* All of them in two counters of the sieve. */
+static void test_sampling(void)
+{
+	struct hammer_spec spec = { .writers = 3, .readers = 1, .operations = 300000,
+				    .addresses = 32, .allocate = 42, .samples = 1 };
+
+	CU_ASSERT_EQUAL(hammer(&spec), 0);
+}
+
+static void test_sampling_full(void)
+{
+	struct hammer_spec spec = { .writers = 2, .readers = 1, .operations = 700000,
+				    .addresses = 800000, .allocate = 70, .fills = 1, .samples = 1 };
+
+	CU_ASSERT_EQUAL(hammer(&spec), 0);
+}
+
 void suite_hammer(void)
 {
 	CU_pSuite suite = CU_add_suite("hammer", NULL, NULL);
@@ -49,4 +66,6 @@ void suite_hammer(void)
 	CU_add_test(suite, "few addresses", test_small);
 	CU_add_test(suite, "growing tables", test_growing);
 	CU_add_test(suite, "full tables", test_full);
+	CU_add_test(suite, "a log that samples", test_sampling);
+	CU_add_test(suite, "a log that samples, full", test_sampling_full);
 }

@@ -3,7 +3,7 @@
 
 #include "log/sample.h"
 
-#include "log/table.h"
+#include "log/sieve.h"
 #include "region.h"
 
 void suite_sample(void);
@@ -98,6 +98,13 @@ static void test_shares(void)
 	CU_ASSERT(near(bytes / GAPS, 40000 / inside(40000.0 / MEAN), 1e-5));
 }
 
+/* A log that samples, and whose records the test puts in. */
+static void open_sampling(uint64_t bytes, struct log *ret)
+{
+	region_open(bytes, ret);
+	ret->header->sample = MEAN;
+}
+
 /* Frees that find nothing are no unknown ones. */
 static void test_frees(void)
 {
@@ -105,11 +112,10 @@ static void test_frees(void)
 	struct log_accounts accounts;
 	struct log log;
 
-	region_open(LOG_LIMIT_MIN, &log);
-	log.header->sample = MEAN;
+	open_sampling(LOG_LIMIT_MIN, &log);
 	CU_ASSERT_TRUE(log_insert(&log, &record, NULL));
 	for (uint64_t address = 0x1000; address < 0x101000; address += 16)
-		CU_ASSERT_EQUAL(table_remove_rare(&log, address, 0), address == 0x1000);
+		CU_ASSERT_EQUAL(log_remove(&log, address, 0, NULL), address == 0x1000);
 	CU_ASSERT_FALSE(log_remove(&log, 0x2000, 0, NULL));
 	accounts = log_accounts_get(&log);
 	CU_ASSERT_EQUAL(accounts.frees, 1);
@@ -125,7 +131,7 @@ static void test_frees_found(void)
 	unsigned missed = 0;
 	struct log log;
 
-	region_open(LOG_LIMIT_MIN * 4, &log);
+	open_sampling(LOG_LIMIT_MIN * 4, &log);
 	for (uint64_t nr = 1000; nr < 200000; nr *= 2) {
 		for (uint64_t i = 1; i <= nr; i++) {
 			record.address = i * 16;
@@ -133,7 +139,7 @@ static void test_frees_found(void)
 			CU_ASSERT_TRUE_FATAL(log_insert(&log, &record, NULL));
 		}
 		for (uint64_t i = 1; i <= nr; i++)
-			missed += !table_remove_rare(&log, i * 16, 0);
+			missed += !log_remove(&log, i * 16, 0, NULL);
 	}
 	CU_ASSERT_EQUAL(missed, 0);
 	CU_ASSERT_EQUAL(log_live(&log), 0);
