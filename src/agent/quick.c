@@ -127,7 +127,9 @@ ENTRY void agent_leave(struct agent_frame *frame, const struct agent_probe *prob
 {
 	if (!enabled(probe->state))
 		return;
-	if (UNLIKELY(!probe->quick) || UNLIKELY(!leave(frame, probe)))
+	if (UNLIKELY(probe->quick != AGENT_QUICK_ALL))
+		sample_leave(frame, probe);
+	else if (UNLIKELY(!leave(frame, probe)))
 		record_leave(frame, probe);
 }
 
@@ -140,18 +142,15 @@ ENTRY uint64_t agent_release(uint64_t block, uint64_t sp, const struct agent_pro
 
 	if (!enabled(state))
 		return 0;
-	if (UNLIKELY(!probe->quick))
-		return record_release(block, sp, probe);
+	if (UNLIKELY(probe->quick != AGENT_QUICK_ALL))
+		return sample_release(block, sp, probe);
 	thread = agent_thread_idle(state);
 	if (UNLIKELY(!thread) || UNLIKELY(!address_fits(block)) || UNLIKELY(thread->freed == block))
 		return record_release(block, sp, probe);
 	thread->busy = 1;
 	compiler_barrier();
-	if (UNLIKELY(probe->wraps)) {
-		thread->freed = block;
-		thread->freed_sp = sp;
-		thread->freed_ra = *(const volatile uint64_t *)sp;
-	}
+	if (UNLIKELY(probe->wraps))
+		note_freed(thread, block, sp);
 	at_home = home_of(log_of(state), block, &home);
 	__builtin_prefetch(home.tag, 1);
 	if (UNLIKELY(!at_home) ||

@@ -5,7 +5,8 @@
  * From agent_enter to agent_leave the frame says how the entry was taken:
  *
  *	op[0]	op[1]
- *	LISTED	-		an operation of the thread
+ *	LISTED	draws		an operation of the thread, or none to be listed; how many blocks the thread
+ *				had drawn for (state.h, sampling)
  *	ALONE	TOOK | size	there was no thread to list it: what a realloc took
  */
 
@@ -240,8 +241,10 @@ static inline bool draw(const struct agent_state *state, struct agent_thread *th
 		thread->random = log_now() ^ sp << 32 ^ thread->key;
 		thread->gap = sample_gap(&thread->random, state->sample);
 	}
+	if (thread->freed == block)
+		thread->freed = 0;	/* it is another block now */
+	thread->draws++;
 	thread->drawn = block;
-	thread->drawn_sp = sp;
 	thread->drawn_gap = thread->gap;
 	thread->drawn_in = thread->gap < size;
 	if (LIKELY(!thread->drawn_in))
@@ -249,6 +252,14 @@ static inline bool draw(const struct agent_state *state, struct agent_thread *th
 	else
 		thread->gap = sample_gap(&thread->random, state->sample);
 	return thread->drawn_in;
+}
+
+/* Was the block drawn for inside of this call? */
+static inline bool drawn_inside(const struct agent_frame *frame, const struct agent_probe *probe,
+				const struct agent_thread *thread, uint64_t block)
+{
+	return probe->entered && frame->op[0] == LISTED && thread->drawn == block &&
+	       thread->draws != (uint32_t)frame->op[1];
 }
 
 /* The inner record of a call that turns out not to be sampled. */
@@ -273,7 +284,7 @@ static NOINLINE void record_samples(const struct agent_frame *frame,
 {
 	const struct agent_state *state = probe->state;
 	uint64_t sp = entry_sp(frame);
-	bool again = thread && thread->drawn == block && thread->drawn_sp < sp;
+	bool again = thread && drawn_inside(frame, probe, thread, block);
 	bool was_in = again && thread->drawn_in;
 	struct sample_share share;
 	struct log_record new;
@@ -316,9 +327,8 @@ static NOINLINE void put_back(const struct agent_frame *frame, const struct agen
 	struct log *log = log_of(probe->state);
 	struct log_record old;
 
-	if (op) {
-		if (op->took)
-			log_restore(log, &op->old, thread->log_thread);
+	if (op && op->took) {
+		log_restore(log, &op->old, thread->log_thread);
 	} else if (frame->op[0] == ALONE && frame->op[1] & TOOK) {
 		/* Mostly log_restore finds the rest where it was. */
 		old.address = resized(frame, probe);
@@ -328,6 +338,9 @@ static NOINLINE void put_back(const struct agent_frame *frame, const struct agen
 		old.stack = LOG_STACK_NONE;
 		old.heap = LOG_HEAP_UNKNOWN;
 		log_restore(log, &old, agent_thread_number(thread));
+	} else if (probe->state->sample && (op ? op->missed : frame->op[0] == ALONE)) {
+		/* The entry has counted a free that was none. */
+		count(probe->state, thread, LOG_ACCOUNT(unsampled_frees), -1ull);
 	}
 }
 
@@ -467,6 +480,7 @@ static void take_out(const struct agent_frame *frame, const struct agent_probe *
 	struct call call = call_of(frame);
 
 	op->took = log_remove(log_of(probe->state), op->ptr, thread->log_thread, &op->old);
+	op->missed = !op->took;
 	if (UNLIKELY(!op->took) && may_be_stray(probe))
 		stray(&call, probe, thread, op->ptr);
 }
@@ -481,15 +495,12 @@ static void enter_listed(struct agent_frame *frame, const struct agent_probe *pr
 	op->probe = probe;
 	op->ptr = block;
 	op->gave = 0;
-	op->took = 0;
+	op->took = op->missed = 0;
 	op->inside = block && inside_resize_of(thread, sp, block);
 	compiler_barrier();
 	thread->nr_ops++;
 	if (block && !op->inside)
 		take_out(frame, probe, thread, op);
-	if (thread->drawn == block)
-		thread->drawn = 0;
-	frame->op[0] = LISTED;
 }
 
 /* Without state: nothing tells a throwing function's own twin, so it is let alone. */
@@ -527,7 +538,9 @@ ENTRY uint64_t agent_enter(struct agent_frame *frame, const struct agent_probe *
 	if (UNLIKELY(thread->nr_ops))
 		agent_thread_void(state, thread, entry_sp(frame));
 	twin = probe->throwing && called_by_own_twin(thread, probe, entry_sp(frame));
-	if (!twin)
+	frame->op[0] = LISTED;
+	frame->op[1] = thread->draws;
+	if (!twin && (probe->throwing || probe->role == AGENT_RESIZE))
 		enter_listed(frame, probe, thread);
 	agent_thread_let_go(thread);
 	return twin;
@@ -558,14 +571,6 @@ static NOINLINE bool release_inside(const struct agent_state *state, struct agen
 	return true;
 }
 
-static NOINLINE void release_sampled(const struct agent_state *state, struct agent_thread *thread,
-				     uint64_t block)
-{
-	if (LIKELY(thread) && thread->drawn == block)
-		thread->drawn = 0;
-	log_remove(log_of(state), block, agent_thread_number(thread), NULL);
-}
-
 uint64_t record_release(uint64_t block, uint64_t sp, const struct agent_probe *probe)
 {
 	const struct agent_state *state = probe->state;
@@ -584,15 +589,12 @@ uint64_t record_release(uint64_t block, uint64_t sp, const struct agent_probe *p
 	if (UNLIKELY(!thread) || LIKELY(!thread->nr_ops && thread->freed != block) ||
 		   !release_inside(state, thread, sp, block)) {
 		if (UNLIKELY(state->sample))
-			release_sampled(state, thread, block);
+			log_remove(log_of(state), block, agent_thread_number(thread), NULL);
 		else
 			known = quick_remove(log_of(state), block, agent_thread_number(thread),
 					     NULL);
-		if (LIKELY(thread) && probe->wraps) {
-			thread->freed = block;
-			thread->freed_sp = sp;
-			thread->freed_ra = *(const volatile uint64_t *)sp;
-		}
+		if (LIKELY(thread) && probe->wraps)
+			note_freed(thread, block, sp);
 	}
 	agent_thread_let_go(thread);
 	return !known && may_be_stray(probe);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the short way (quick.c) and the long one (record.c) of recording share. Freestanding. */
+/*
+ * What the short ways (quick.c, quick_sample.c) and the long one (record.c) of recording share.
+ * Freestanding.
+ */
 #ifndef AGENT_RECORD_H
 #define AGENT_RECORD_H
 
@@ -13,6 +16,9 @@
 /* agent_leave and agent_release for all cases. */
 void record_leave(struct agent_frame *frame, const struct agent_probe *probe);
 uint64_t record_release(uint64_t block, uint64_t sp, const struct agent_probe *probe);
+/* The same for all probes but those that are AGENT_QUICK_ALL; the agent is enabled. */
+void sample_leave(struct agent_frame *frame, const struct agent_probe *probe);
+uint64_t sample_release(uint64_t block, uint64_t sp, const struct agent_probe *probe);
 
 static inline bool enabled(const struct agent_state *state)
 {
@@ -35,6 +41,14 @@ static inline uint64_t size_of_block(const struct agent_frame *frame,
 	    __builtin_mul_overflow(size, frame->arg[probe->count], &size))
 		return UINT64_MAX;
 	return size;
+}
+
+/* A free by a probe that `wraps`: the thread's last one now. */
+static inline void note_freed(struct agent_thread *thread, uint64_t block, uint64_t sp)
+{
+	thread->freed = block;
+	thread->freed_sp = sp;
+	thread->freed_ra = *(const volatile uint64_t *)sp;
 }
 
 /*

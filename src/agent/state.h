@@ -17,6 +17,7 @@
  * registers are back, so the walk begins at the return address. Only functions that take something
  * out first (realloc), or may come round to themselves (a throwing operator new, by way of its
  * nothrow form), call the agent at their entry too (agent_enter) and have an operation under way.
+ * (Where the log samples more of them call at their entry; see there.)
  *
  * Nesting. An allocator's function may return a block that another one inside it has just recorded
  * (operator new calls malloc). The inner record then stands in the table at the block's address, is
@@ -66,6 +67,15 @@
  * place of an inner one is the same block, and is drawn for once: by the size that the outer one has,
  * with the countdown as it was before the inner one, whichever way that went. Without state each
  * block is drawn for on its own.
+ *
+ * An inner block that was not sampled is in no table, so nothing there tells it from one that the
+ * thread has had before, another thread has freed, and the allocator has given again: SP says no
+ * more than that this call began above that one. So a function that may lead to another one calls the
+ * agent at its entry (agent_probe.entered), which notes how many blocks the thread has drawn for
+ * (`draws`, in the frame); the last one, if it is this block and was drawn for since, is an inner
+ * one. glibc's malloc and calloc lead to no other, and are spared it: a call of agent_enter takes as
+ * long as all else that a block costs that is not sampled (quick_sample.c). For the same reason the
+ * last free that may lead to others is forgotten when its block is given again.
  *
  * Domains. Blocks of allocators that the user has named are known by keys with LOG_DOMAIN_USER, here
  * as in the log, wherever addresses are compared: they are never the same as malloc's.
@@ -162,7 +172,8 @@ struct agent_probe {
 	uint8_t throwing;			/* its nothrow form is called instead */
 	uint8_t wraps;				/* a free that may lead to another one */
 	uint8_t user;				/* of the user's domain (LOG_DOMAIN_USER) */
-	uint8_t quick;				/* agent_probe_quick() */
+	uint8_t quick;				/* enum agent_quick: agent_probe_quick() */
+	uint8_t entered;			/* its thunk calls agent_enter */
 };
 
 /* An operation that was entered and has not returned. */
@@ -172,7 +183,8 @@ struct agent_op {
 	uint64_t ptr;				/* block of a realloc; 0 */
 	uint64_t gave;				/* its result, from before that is recorded on; 0 */
 	uint32_t took;				/* old was in the log, and was taken out */
-	uint32_t inside;			/* part of an outer operation on the same block */
+	uint32_t missed;			/* it was not, and its free was counted so */
+	uint32_t inside, pad;			/* part of an outer operation on the same block */
 	struct log_record old;
 };
 
@@ -187,10 +199,12 @@ struct agent_thread {
 	uint64_t word;				/* of its slots in the log, but for the stack */
 	uint64_t inserted, inserted_sp;		/* its block, and SP at its function's entry */
 	uint64_t freed, freed_sp, freed_ra;	/* the last free by a probe that `wraps` */
-	uint64_t random;			/* of sampling; 0: not begun */
+	/* Sampling: up to `random` on one cache line. */
 	uint64_t gap;				/* bytes to the next sample */
-	uint64_t drawn, drawn_sp, drawn_gap;	/* the last block drawn for: SP, and the gap before */
-	uint32_t drawn_in, pad;			/* it was sampled */
+	uint64_t drawn, drawn_gap;		/* the last block drawn for, and the gap before it */
+	uint32_t drawn_in;			/* it was sampled */
+	uint32_t draws;				/* blocks drawn for, ever */
+	uint64_t random;			/* 0: not begun */
 	struct agent_op op[AGENT_OPS];		/* outermost first */
 	struct memo memo;
 };
@@ -217,14 +231,24 @@ struct agent_state {
 	struct agent_probe probe[AGENT_PROBES];
 };
 
-/* May its calls go the short way (quick.c)? It has no more cases than these. */
-static inline bool agent_probe_quick(const struct agent_state *state,
-				     const struct agent_probe *probe)
+enum agent_quick {
+	AGENT_QUICK_NOT = 0,
+	AGENT_QUICK_ALL,		/* quick.c */
+	AGENT_QUICK_SAMPLE,		/* quick_sample.c */
+};
+
+/* May its calls go a short way? They have no more cases than these. */
+static inline enum agent_quick agent_probe_quick(const struct agent_state *state,
+						 const struct agent_probe *probe)
 {
-	if (!state->threads || state->sample || state->depth < 2 || probe->user)
-		return false;
-	return probe->role == AGENT_FREE ||
-	       (probe->role == AGENT_NEW && !probe->throwing && probe->size >= 0);
+	bool plain = probe->role == AGENT_FREE ||
+		     (probe->role == AGENT_NEW && !probe->throwing && probe->size >= 0);
+
+	if (!plain || !state->threads || probe->user)
+		return AGENT_QUICK_NOT;
+	if (state->sample)
+		return AGENT_QUICK_SAMPLE;
+	return state->depth < 2 ? AGENT_QUICK_NOT : AGENT_QUICK_ALL;
 }
 
 /*
@@ -232,7 +256,7 @@ static inline bool agent_probe_quick(const struct agent_state *state,
  * as AGENT_ENTER, AGENT_LEAVE, AGENT_RELEASE, AGENT_STRAY.
  */
 
-/* Entry of a resize or a throwing new. Nonzero: run the function as it is, and do not come back. */
+/* Entry of a function that is `entered`. Nonzero: run the function as it is, and do not come back. */
 uint64_t agent_enter(struct agent_frame *frame, const struct agent_probe *probe);
 /* frame->ax is what the function returned. */
 void agent_leave(struct agent_frame *frame, const struct agent_probe *probe);

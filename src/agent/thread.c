@@ -54,7 +54,7 @@ void agent_thread_adopt(const struct agent_state *state, struct agent_thread *th
 		count_voided(state, thread, thread->nr_ops);
 	thread->nr_ops = 0;
 	thread->stack_low = thread->stack_high = 0;
-	thread->inserted = thread->freed = thread->drawn = 0;
+	thread->inserted = thread->freed = 0;
 	thread_register(state, thread, tp, lwp);
 	compiler_barrier();
 	thread->busy = 1;

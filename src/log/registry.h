@@ -69,6 +69,17 @@ static inline void account_miss(struct log *log, uint32_t thread)
 						       LOG_ACCOUNT(unknown_frees), 1);
 }
 
+/* Of a thread that log_thread has given. */
+static inline void account_one(struct log *log, uint32_t thread, unsigned what)
+{
+	uint64_t *account = &log->thread[thread].account[what];
+
+	if (UNLIKELY(!thread))
+		__atomic_fetch_add(account, 1, __ATOMIC_RELAXED);
+	else
+		own_add(account, 1);
+}
+
 /*
  * One block and its bytes, which stand behind the blocks. The thread is one that log_thread has
  * given.

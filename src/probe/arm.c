@@ -11,6 +11,7 @@
 #include "agent/state.h"
 #include "agent_offsets.h"
 #include "base/cleanup.h"
+#include "base/path.h"
 #include "base/trace.h"
 #include "probe/area.h"
 #include "probe/clear.h"
@@ -18,6 +19,7 @@
 #include "probe/sigtrap.h"
 #include "probe/state.h"
 #include "probe/stray.h"
+#include "target/module.h"
 #include "target/remote.h"
 #include "target/target.h"
 
@@ -110,18 +112,34 @@ static struct err *build_code(const struct probes *probes, struct probe *probe, 
 	return NULL;
 }
 
-static enum thunk_kind thunk_kind(const struct probe *probe)
+/*
+ * May a function that gives a block have it from another one that is probed? glibc's malloc and calloc
+ * do not, as long as there are no hooks: since 2.34, from when on its file has this name. (Its memalign
+ * does: where the alignment is malloc's, it calls that.)
+ */
+static bool may_lead_on(const struct probe *probe)
+{
+	const char *name = probe->fn->name;
+
+	return probe->fn->user || (strcmp(name, "malloc") && strcmp(name, "calloc")) ||
+	       strcmp(path_base(probe->module->path), "libc.so.6");
+}
+
+static enum thunk_kind thunk_kind(const struct probes *probes, const struct probe *probe)
 {
 	if (probe->fn->role == ALLOC_FREE)
 		return THUNK_FREE;
-	return probe->nothrow || probe->fn->role == ALLOC_RESIZE ? THUNK_ENTER : THUNK_NEW;
+	if (probe->nothrow || probe->fn->role == ALLOC_RESIZE ||
+	    (probes->state->sample && may_lead_on(probe)))
+		return THUNK_ENTER;
+	return THUNK_NEW;
 }
 
 static struct err *build_thunk(struct probes *probes, struct probe *probe, uint8_t *slot)
 {
 	struct agent_slot *head = (struct agent_slot *)slot;
 	struct thunk_spec spec = {
-		.kind = thunk_kind(probe),
+		.kind = thunk_kind(probes, probe),
 		.at = probe->slot + AGENT_SLOT_THUNK,
 		.displaced = probe->prologue,
 		.enter = probes->agent + AGENT_ENTER,
@@ -138,7 +156,7 @@ static struct err *build_thunk(struct probes *probes, struct probe *probe, uint8
 	if (probe->nothrow && !probes->state->threads)
 		return err_create(ERR_UNSUPPORTED,
 				  "it throws, and threads of this program cannot be told apart");
-	err = state_add_probe(probes, probe, &spec.probe);
+	err = state_add_probe(probes, probe, spec.kind == THUNK_ENTER, &spec.probe);
 	if (!err)
 		err = probes->target->arch->thunk(&spec, &probe->thunk);
 	if (err)

@@ -322,6 +322,8 @@ static void finish(struct probes *probes, struct thread *thread, struct thread_o
 	} else if (!resize || op->size) {	/* not freed */
 		if (op->took)
 			log_restore(probes->log, &op->old, ops->log_thread);
+		else if (resize && log_config(probes->log).sample)	/* entry_alloc has counted it */
+			count(probes, ops, LOG_ACCOUNT(unsampled_frees), (uint64_t)-1);
 		count(probes, ops, LOG_ACCOUNT(failed), 1);
 	}
 	/* The operation around this one, if any, wants to know what came from inside. */

@@ -145,7 +145,8 @@ struct err *state_make(struct probes *probes, struct remote *remote)
 	return err;
 }
 
-struct err *state_add_probe(struct probes *probes, struct probe *probe, uint64_t *ret)
+struct err *state_add_probe(struct probes *probes, struct probe *probe, bool entered,
+			    uint64_t *ret)
 {
 	const struct alloc_function *fn = probe->fn;
 	struct agent_probe *entry;
@@ -165,8 +166,9 @@ struct err *state_add_probe(struct probes *probes, struct probe *probe, uint64_t
 		.throwing = probe->nothrow != 0,
 		.wraps = fn->role == ALLOC_FREE && fn != probes->plain_free,
 		.user = fn->user,
+		.entered = entered,
 	};
-	entry->quick = agent_probe_quick(probes->state, entry);
+	entry->quick = (uint8_t)agent_probe_quick(probes->state, entry);
 	*ret = probes->state_address + offsetof(struct agent_state, probe) +
 	       probe->agent_index * sizeof(*entry);
 	return NULL;

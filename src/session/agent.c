@@ -94,7 +94,7 @@ static void forget_counts(struct agent_thread *thread, void *ctx UNUSED)
 	memo_reset(&thread->memo);
 	/* What a realloc has in hand is from before, too. */
 	for (uint32_t i = 0; i < AGENT_OPS; i++)
-		thread->op[i].took = 0;
+		thread->op[i].took = thread->op[i].missed = 0;
 }
 
 struct err *session_quiet(struct session *session)

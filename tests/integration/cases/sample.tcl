@@ -82,6 +82,85 @@ by_both case sample-pairs-and-resize 60 {
 	finish $t
 }
 
+# Each record that is listed is of a block that the target holds. Returns how many there are.
+proc compare_records {t blocks} {
+	set truth [dict create]
+	foreach line [ask_list $t list] {
+		lassign $line address size lwp function
+		dict set truth [expr {$address + 0}] [list $size $lwp [alias $function]]
+	}
+	foreach block [set blocks [recorded $blocks]] {
+		set address [dict get $block address]
+		set got [list [dict get $block size] [dict get $block thread] [alias [lindex [dict get $block stack] 0 1]]]
+		check {[dict exists $truth $address]} {[format 0x%x $address] ($got) is listed, but not held}
+		check {[dict get $truth $address] eq $got} \
+			{[format 0x%x $address] is listed as $got, but is [dict get $truth $address]}
+	}
+	return [llength $blocks]
+}
+
+# What is recorded and what is passed over come to what the target has counted.
+proc check_sums {t figures} {
+	lassign [order $t counts] blocks released nulls failures
+	dict with figures {
+		check {$blocks == $allocs + $unsampled} {$blocks blocks: $figures}
+		check {$released == $frees + $unsampledfrees} {$released frees: $figures}
+		# (A realloc that fails tries malloc, in another arena.)
+		check {$nullfrees == $nulls && $failed >= $failures} {$nulls of NULL, $failures failed: $figures}
+		check {$records == $allocs - $frees} {records: $figures}
+		check {$unknownfrees + $full + $replaced + $voided == 0} {what cannot be: $figures}
+	}
+}
+
+# Eight threads at work that free each other's blocks, by all of the allocator's functions.
+by_both case sample-accounts-of-eight-threads 60 {
+	set t [start exact -t 8 {*}$::rest]
+	set before [state [pid_of $t]]
+	set m [live_start --sample 2K -p [pid_of $t]]
+	for {set i 0} {$i < [work 3 1]} {incr i} {
+		order $t go
+		order $t "more [work 20000 100]"
+		order $t pause
+		check_sums $t [live_value $m mdbg::malloc]
+		live $m "malloc allocations > $::tmp/dump"
+		check {[compare_records $t [parse_allocations [slurp $::tmp/dump]]] > 5} {few records}
+	}
+	# All by the main thread: no record may be left, or a free was taken for another's.
+	order $t drop
+	set figures [live_value $m mdbg::malloc]
+	check_sums $t $figures
+	check {[dict get $figures records] == 0 && [dict get $figures active] == 0} {dropped: $figures}
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+# The program's own operators: operator new is called in its nothrow form, which calls malloc, and operator delete calls
+# free. Each is one event, and two nested ones, or one. (An exception's block is malloc's alone.)
+by_both case sample-own-operator-new 60 {
+	set t [start cxxexact {*}$::rest]
+	set before [state [pid_of $t]]
+	set m [live_start --sample 4K -p [pid_of $t]]
+	set caught [order $t counts]
+	order $t go
+	order $t "more [work 300 8]" 100
+	order $t pause 100
+	set kept [order $t "keep [work 1000 30]" 100]
+	set figures [live_value $m mdbg::malloc]
+	set caught [expr {[order $t counts] - $caught}]
+	dict with figures {
+		set blocks [expr {$allocs + $unsampled}]
+		set released [expr {$frees + $unsampledfrees}]
+		check {$blocks - $released == $kept} {$kept kept: $figures}
+		check {$nested == 2 * ($blocks - $caught) + $released - $caught} {$caught caught: $figures}
+		check {$records == $allocs - $frees} {records: $figures}
+		check {$unknownfrees + $full + $replaced + $voided == 0} {what cannot be: $figures}
+	}
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
+
 # The setting, its bounds, and what the API takes.
 case sample-setting 30 {
 	set t [start sampled]

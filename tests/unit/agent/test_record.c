@@ -4,6 +4,7 @@
  * account is compared.
  */
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -664,24 +665,28 @@ static void test_sampled(void)
 	sample_end();
 }
 
+/* An outer function, with malloc inside it, gives a block. */
+static void new_by_malloc(enum world_probe outer, uint64_t size, uint64_t inner_size, uint64_t block)
+{
+	world_begin(7, outer, size, 1, 1);
+	world_new(9, MALLOC, inner_size, block);
+	world_end(7, outer, block);
+}
+
 /* Of one block that two functions give the outer one is drawn for, however the inner one went. */
 static void test_sampled_nested(void)
 {
 	sample_begin(1 << 20, 50);
-	world_new(9, MALLOC, 40, A);		/* no, no */
-	world_new(7, NEW, 45, A);
+	new_by_malloc(NEW, 45, 40, A);		/* no, no */
 	EXPECT(.unsampled = 1, .nested = 1);
 	CU_ASSERT_EQUAL(world_thread()->gap, 5);
-	world_new(9, MALLOC, 4, B);		/* no, yes */
-	world_new(7, NEW, 6, B);
+	new_by_malloc(NEW, 6, 4, B);		/* no, yes */
 	EXPECT(.allocs = 1, .alloc_bytes = 6, .unsampled = 1, .nested = 2);
 	world_thread()->gap = 10;
-	world_new(9, MALLOC, 20, C);		/* yes, yes */
-	world_new(7, NEW, 19, C);
+	new_by_malloc(NEW, 19, 20, C);		/* yes, yes */
 	EXPECT(.allocs = 2, .alloc_bytes = 25, .unsampled = 1, .nested = 3);
 	world_thread()->gap = 10;
-	world_new(9, MALLOC, 20, A);		/* yes, no */
-	world_new(7, NEW, 8, A);
+	new_by_malloc(NEW, 8, 20, A);		/* yes, no */
 	EXPECT(.allocs = 2, .alloc_bytes = 25, .unsampled = 2, .nested = 4);
 	CU_ASSERT_EQUAL(world_thread()->gap, 2);
 	CU_ASSERT_EQUAL(stack_total(MALLOC), 0);
@@ -705,6 +710,155 @@ static void test_sampled_again(void)
 	world_begin(3, REALLOC, A, 40, 0);
 	world_end(3, REALLOC, B);
 	EXPECT(.allocs = 1, .alloc_bytes = 40, .unsampled = 3, .unsampled_frees = 3);
+	sample_end();
+}
+
+/* A block that is not recorded, and stays where it is. */
+static void test_sampled_resize_fails(void)
+{
+	sample_begin(1 << 20, 1000);
+	world_new(9, MALLOC, 10, A);
+	world_begin(5, REALLOC, A, 30, 0);
+	world_end(5, REALLOC, 0);
+	EXPECT(.unsampled = 1, .failed = 1);
+	world_threads(NULL);
+	world_begin(5, REALLOC, A, 30, 0);
+	world_end(5, REALLOC, 0);
+	world_threads(world.threads);
+	EXPECT(.unsampled = 1, .failed = 2);
+	world_begin(5, REALLOC, A, 0, 0);
+	world_end(5, REALLOC, 0);
+	EXPECT(.unsampled = 1, .unsampled_frees = 1, .failed = 2);
+	sample_end();
+}
+
+/* A function that has an entry in a log that samples. */
+static void set_entered(enum world_probe probe, bool entered)
+{
+	world.state->probe[probe].entered = entered;
+}
+
+/* With an entry of its own a plain function knows what was inside, one within the other. */
+static void test_sampled_entered(void)
+{
+	set_entered(CALLOC, true);
+	sample_begin(1 << 20, 1000);
+	new_by_malloc(CALLOC, 10, 10, A);
+	EXPECT(.unsampled = 1, .nested = 1);
+	world_begin(7, NEW, 20, 0, 0);
+	world_begin(8, CALLOC, 20, 1, 0);
+	world_new(9, MALLOC, 30, B);
+	world_end(8, CALLOC, B);
+	world_end(7, NEW, B);
+	EXPECT(.unsampled = 2, .nested = 3);
+	CU_ASSERT_EQUAL(world_thread()->gap, 970);
+	world_begin(7, CALLOC, 1, 1, 0);
+	world_end(7, CALLOC, C);		/* nothing inside */
+	EXPECT(.unsampled = 3, .nested = 3);
+	world_thread()->gap = 10;
+	new_by_malloc(CALLOC, 8, 20, A);	/* yes, no */
+	EXPECT(.unsampled = 4, .nested = 4);
+	CU_ASSERT_EQUAL(world_thread()->gap, 2);
+	world_begin(7, CALLOC, 1, 1, 0);
+	world_new(9, MALLOC, 1, B);
+	world_end(7, CALLOC, 0);
+	EXPECT(.unsampled = 5, .nested = 4, .failed = 1);
+	set_entered(CALLOC, false);
+	sample_end();
+}
+
+static void *free_a(void *unused)
+{
+	world_free(5, FREE, A);
+	return unused;
+}
+
+static void free_elsewhere(void)
+{
+	pthread_t thread;
+
+	CU_ASSERT_FALSE_FATAL(pthread_create(&thread, NULL, free_a, NULL));
+	pthread_join(thread, NULL);
+}
+
+/* Another thread has freed it, so that this one does not know; from further up the stack it gets it again. */
+static void test_sampled_freed_elsewhere(void)
+{
+	sample_begin(1 << 20, 1000);
+	world_new(9, MALLOC, 10, A);
+	free_elsewhere();
+	world_new(8, MALLOC, 10, A);
+	free_elsewhere();
+	world_new(7, CALLOC, 10, A);
+	EXPECT(.unsampled = 3, .unsampled_frees = 2);
+	free_elsewhere();
+	world_begin(6, NEW, 10, 0, 0);
+	world_end(6, NEW, A);
+	free_elsewhere();
+	world_begin(5, REALLOC, 0, 10, 0);
+	world_end(5, REALLOC, A);
+	EXPECT(.unsampled = 5, .unsampled_frees = 4);
+	CU_ASSERT_EQUAL(world_thread()->gap, 950);
+	world_thread()->gap = 5;
+	free_elsewhere();
+	world_new(4, MALLOC, 10, A);
+	CU_ASSERT_EQUAL(get(A).size, 10);
+	free_elsewhere();
+	EXPECT(.allocs = 1, .alloc_bytes = 10, .frees = 1, .free_bytes = 10, .unsampled = 5,
+	       .unsampled_frees = 5);
+	sample_end();
+}
+
+/* operator delete leads to free; the next free of the same block, given again, is another one. */
+static void test_sampled_free_by_free(void)
+{
+	sample_begin(1 << 20, 1000);
+	for (unsigned i = 0; i < 3; i++) {
+		world_new(9, MALLOC, 10, A);
+		world_free(7, DELETE, A);
+		world_free(7, FREE, A);
+		world_new(9, MALLOC, 10, A);
+		world_free(7, FREE, A);
+	}
+	EXPECT(.unsampled = 6, .unsampled_frees = 6, .nested = 3);
+	world_thread()->gap = 0;
+	world_new(9, MALLOC, 10, A);
+	world_free(7, DELETE, A);
+	world_free(7, FREE, A);
+	EXPECT(.allocs = 1, .alloc_bytes = 10, .frees = 1, .free_bytes = 10, .unsampled = 6,
+	       .unsampled_frees = 6, .nested = 4);
+	sample_end();
+}
+
+/* In a signal handler, which finds its thread in the agent. */
+static void test_sampled_busy(void)
+{
+	sample_begin(1 << 20, 1000);
+	world_new(9, MALLOC, 10, A);
+	world_thread()->busy = 1;
+	world_new(9, MALLOC, 1, B);
+	world_free(9, FREE, B);
+	world_free(9, FREE, A);
+	world_thread()->busy = 0;
+	EXPECT(.unsampled = 2, .unsampled_frees = 2);
+	CU_ASSERT_EQUAL(world_thread()->gap, 990);
+	sample_end();
+}
+
+/* Neighbours of a block that is sampled share its counter in the sieve. */
+static void test_sampled_neighbours(void)
+{
+	sample_begin(1 << 20, 10);
+	world_new(9, MALLOC, 20, A);
+	world_thread()->gap = 1000;
+	world_new(9, MALLOC, 10, A + 32);
+	world_free(8, FREE, A + 32);
+	world_free(8, FREE, A + 64);
+	EXPECT(.allocs = 1, .alloc_bytes = 20, .unsampled = 1, .unsampled_frees = 2);
+	world_free(8, FREE, A);
+	world_free(8, FREE, A);
+	EXPECT(.allocs = 1, .alloc_bytes = 20, .frees = 1, .free_bytes = 20, .unsampled = 1,
+	       .unsampled_frees = 3);
 	sample_end();
 }
 
@@ -782,6 +936,12 @@ static const struct record_test {
 	{ "sampled", test_sampled },
 	{ "sampled, nested", test_sampled_nested },
 	{ "sampled, given again", test_sampled_again },
+	{ "sampled, resize that fails", test_sampled_resize_fails },
+	{ "sampled, entered", test_sampled_entered },
+	{ "sampled, freed elsewhere", test_sampled_freed_elsewhere },
+	{ "sampled, free by another free", test_sampled_free_by_free },
+	{ "sampled, busy", test_sampled_busy },
+	{ "sampled, neighbours", test_sampled_neighbours },
 	{ "sampled, in sum", test_sampled_share },
 };
 

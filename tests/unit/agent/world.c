@@ -24,14 +24,14 @@
 struct world world;
 
 static const struct agent_probe probes[WORLD_PROBES] = {
-	[MALLOC] = { NULL, 0x1000, AGENT_NEW, 0, -1, -1, 0, 0, 0, 0 },
-	[CALLOC] = { NULL, 0x2000, AGENT_NEW, 1, 0, -1, 0, 0, 0, 0 },
-	[REALLOC] = { NULL, 0x3000, AGENT_RESIZE, 1, -1, 0, 0, 0, 0, 0 },
-	[REALLOCARRAY] = { NULL, 0x4000, AGENT_RESIZE, 2, 1, 0, 0, 0, 0, 0 },
-	[FREE] = { NULL, 0x5000, AGENT_FREE, -1, -1, 0, 0, 0, 0, 0 },
-	[MEMALIGN_BY_REF] = { NULL, 0x6000, AGENT_NEW_BY_REF, 2, -1, 0, 0, 0, 0, 0 },
-	[NEW] = { NULL, 0x7000, AGENT_NEW, 0, -1, -1, 1, 0, 0, 0 },
-	[DELETE] = { NULL, 0x8000, AGENT_FREE, -1, -1, 0, 0, 1, 0, 0 },
+	[MALLOC] = { NULL, 0x1000, AGENT_NEW, 0, -1, -1, 0, 0, 0, 0, 0 },
+	[CALLOC] = { NULL, 0x2000, AGENT_NEW, 1, 0, -1, 0, 0, 0, 0, 0 },
+	[REALLOC] = { NULL, 0x3000, AGENT_RESIZE, 1, -1, 0, 0, 0, 0, 0, 1 },
+	[REALLOCARRAY] = { NULL, 0x4000, AGENT_RESIZE, 2, 1, 0, 0, 0, 0, 0, 1 },
+	[FREE] = { NULL, 0x5000, AGENT_FREE, -1, -1, 0, 0, 0, 0, 0, 0 },
+	[MEMALIGN_BY_REF] = { NULL, 0x6000, AGENT_NEW_BY_REF, 2, -1, 0, 0, 0, 0, 0, 0 },
+	[NEW] = { NULL, 0x7000, AGENT_NEW, 0, -1, -1, 1, 0, 0, 0, 1 },
+	[DELETE] = { NULL, 0x8000, AGENT_FREE, -1, -1, 0, 0, 1, 0, 0, 0 },
 };
 
 static void *map_zero(uint64_t bytes, int flags)
@@ -134,8 +134,8 @@ void world_sample(uint64_t mean)
 {
 	world.log.header->sample = world.state->sample = mean;
 	for (unsigned i = 0; i < WORLD_PROBES; i++)
-		world.state->probe[i].quick = world.quick &&
-			agent_probe_quick(world.state, &world.state->probe[i]);
+		world.state->probe[i].quick = world.quick ?
+			(uint8_t)agent_probe_quick(world.state, &world.state->probe[i]) : 0;
 }
 
 void world_threads(struct agent_thread *threads)
@@ -197,7 +197,7 @@ static void fill(struct agent_frame *frame, uint64_t a, uint64_t b, uint64_t c)
 uint64_t world_begin(unsigned depth, enum world_probe probe, uint64_t a, uint64_t b, uint64_t c)
 {
 	fill(world_frame(depth), a, b, c);
-	if (probes[probe].role != AGENT_RESIZE && !probes[probe].throwing)
+	if (!world.state->probe[probe].entered)
 		return 0;
 	return world_enter(world_frame(depth), probe);
 }

@@ -53,7 +53,10 @@ void world_release(uint64_t sp, enum world_probe probe, uint64_t block);
 /* A call at a depth, from its entry to its return, with nothing inside. */
 void world_new(unsigned depth, enum world_probe probe, uint64_t size, uint64_t block);
 void world_free(unsigned depth, enum world_probe probe, uint64_t block);
-/* Its entry, and its return: the arguments stay in the frame. Plain functions have no entry. */
+/*
+ * Its entry, and its return: the arguments stay in the frame. Only those that are `entered` have an
+ * entry.
+ */
 uint64_t world_begin(unsigned depth, enum world_probe probe, uint64_t a, uint64_t b, uint64_t c);
 void world_end(unsigned depth, enum world_probe probe, uint64_t ax);
 
