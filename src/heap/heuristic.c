@@ -77,6 +77,12 @@ static bool is_string(const struct block *block, const uint64_t *head, uint64_t 
 	       has_size(block, STRING_HEADER + capacity + 1);
 }
 
+/* Bytes behind their number: of wild numbers the sum could be anything. */
+static bool is_counted(const struct block *block, const uint64_t *head)
+{
+	return head[0] < block->size && has_size(block, WORD + head[0]);
+}
+
 /* Elements of equal size behind their number. */
 static bool is_array(const struct block *block, const uint64_t *head)
 {
@@ -98,7 +104,7 @@ bool heuristic_applies(struct heuristic *heuristic, const struct block *block, u
 	if (is_string(block, head, offset))
 		return true;
 	/* length64 and newarray. */
-	if (offset == WORD && (has_size(block, WORD + head[0]) || is_array(block, head)))
+	if (offset == WORD && (is_counted(block, head) || is_array(block, head)))
 		return true;
 	if (!is_table(heuristic, head[0]) || block->size - offset < WORD)
 		return false;

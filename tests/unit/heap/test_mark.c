@@ -359,6 +359,23 @@ static void test_heuristics(void)
 	world_close(&world);
 }
 
+/* Of a block in no record only the usable size is known; -1 is no length, and + 8 no small one. */
+static void test_wild_length(void)
+{
+	struct block block = { .address = at(100), .size = 24, .preattach = true };
+	struct world world;
+
+	world_open(&world);
+	if (held_add(&world.held, &block))
+		abort();
+	world.in.word[0] = at(101);
+	world.in.word[100] = 16;
+	check_kinds(&world, "r");
+	world.in.word[100] = UINT64_MAX;
+	check_kinds(&world, "p");
+	world_close(&world);
+}
+
 /* Blocks of a pool inside a malloc's, the first at its start. */
 static void test_nested(void)
 {
@@ -515,6 +532,7 @@ void suite_mark(void)
 	CU_add_test(suite, "long", test_long);
 	CU_add_test(suite, "random", test_random);
 	CU_add_test(suite, "heuristics", test_heuristics);
+	CU_add_test(suite, "a length that wraps", test_wild_length);
 	CU_add_test(suite, "nested", test_nested);
 	CU_add_test(suite, "unreadable", test_unreadable);
 	CU_add_test(suite, "torn", test_torn);
