@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* An earlier mdbg's journal, and what of it is there (left.h). */
+
+#include "target/left.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "os/procfs.h"
+#include "os/tracer.h"
+#include "target/remote.h"
+#include "target/snapshot.h"
+#include "target/target.h"
+
+#define DRAIN_TRIES	200
+#define DRAIN_NS	5000000ull
+
+void left_say(struct left *left, const char *what)
+{
+	size_t len = left->said ? strlen(left->said) : 0;
+
+	if (left->said)
+		snprintf(left->said + len, left->room - len, "%s%s",
+			 len ? "; " : "", what);
+}
+
+bool left_is_ours(const struct proc_map *map, uint64_t inode)
+{
+	return map->inode == inode && !strcmp(map->path, JOURNAL_MEMFD_PATH);
+}
+
+bool left_is_a_view(const struct proc_maps *maps, uint64_t inode)
+{
+	bool view = false;
+
+	for (size_t i = 0; i < maps->vec.nr; i++) {
+		const struct proc_map *map = &maps->vec.at[i];
+
+		if (!left_is_ours(map, inode) || map->offset)
+			continue;
+		if (map->end - map->start == JOURNAL_SIZE)
+			return false;
+		view |= map->end - map->start > JOURNAL_SIZE;
+	}
+	return view;
+}
+
+bool left_is_inherited(const struct left *left)
+{
+	return left->journal->target_start != left->target->start_time;
+}
+
+static bool owner_alive(const struct journal *journal)
+{
+	struct proc_stat stat;
+
+	if (!journal->owner || journal->owner == (uint32_t)getpid())
+		return false;
+	/* One that was killed is a zombie until its parent looks. */
+	return !procfs_stat((pid_t)journal->owner, &stat) &&
+		stat.start_time == journal->owner_start && stat.state != 'Z' && stat.state != 'X';
+}
+
+struct err *left_check_owner(const struct left *left)
+{
+	if (left_is_inherited(left) || !owner_alive(left->journal))
+		return NULL;
+	return err_hint(err_create(ERR_ATTACH,
+				   "process %d is watched by another mdbg (pid %" PRIu32 ")",
+				   left->target->pid, left->journal->owner),
+			"detach that one first");
+}
+
+struct err *left_read(struct left *left, const struct proc_map *map)
+{
+	AUTO_FREE struct journal *journal = malloc(JOURNAL_SIZE);
+	struct err *err;
+
+	if (!journal)
+		return err_nomem;
+	if (map->end - map->start < JOURNAL_SIZE)
+		return err_create(ERR_FORMAT, "a journal of %" PRIu64 " bytes",
+				  map->end - map->start);
+	err = memory_read(&left->target->mem.memory, map->start, journal, JOURNAL_SIZE);
+	if (!err)
+		/* the region is larger than its journal */
+		err = journal_check(journal, UINT64_MAX);
+	if (err)
+		return err;
+	left->journal = take(journal);
+	left->journal_address = map->start;
+	return NULL;
+}
+
+struct use {
+	struct left *left;
+	bool used;
+};
+
+static void look(struct thread *thread, const struct stack_top *top, void *ctx)
+{
+	struct use *use = ctx;
+	struct left *left = use->left;
+	bool pending = false;
+
+	if (use->used)
+		return;
+	if (thread->state == THREAD_STOPPED)
+		err_ignore(tracer_trap_pending(thread->tid, &pending));
+	use->used = pending ||
+		stack_of_uses(thread, top, left->ranges.at, (uint32_t)left->ranges.nr);
+}
+
+struct err *left_drain(struct left *left, bool *clean)
+{
+	struct target *target = left->target;
+
+	for (int i = 0; i < DRAIN_TRIES; i++) {
+		struct use use = { .left = left };
+		struct err *err;
+
+		stack_each_top(target, look, &use);
+		*clean = !use.used;
+		if (*clean)
+			return NULL;
+		err = target_run_for(target, DRAIN_NS);
+		if (err)
+			return err;
+	}
+	return NULL;
+}
+
+static void find_call(struct thread *thread, void *ctx)
+{
+	bool *found = ctx;
+
+	*found = *found || remote_is_left(thread);
+}
+
+struct err *left_await_calls(struct target *target)
+{
+	for (int i = 0; i < DRAIN_TRIES; i++) {
+		bool found = false;
+		struct err *err;
+
+		target_each_thread(target, find_call, &found);
+		if (!found)
+			return NULL;
+		err = target_run_for(target, DRAIN_NS);
+		if (err)
+			return err;
+	}
+	return err_hint(err_create(ERR_BUSY, "a system call that an earlier mdbg began in process "
+				   "%d is not made yet", target->pid),
+			"if the process is stopped, let it go on (kill -CONT %d)", target->pid);
+}
+
+/* Does the private anonymous mapping of an entry lie there, with the rights that ours have? */
+static bool is_private_there(const struct proc_map *map, const struct journal_entry *entry)
+{
+	bool data = entry->kind == JOURNAL_DATA;
+
+	return map->read && map->exec == !data && map->write == data && !map->shared && !map->inode;
+}
+
+/* Or that part of the region's file? */
+static bool is_file_there(const struct proc_map *map, const struct journal_entry *entry,
+			  uint64_t inode)
+{
+	return left_is_ours(map, inode) && map->offset + (entry->address - map->start) == entry->aux;
+}
+
+static bool is_there(const struct left *left, const struct proc_maps *maps,
+		     const struct journal_entry *entry)
+{
+	const struct proc_map *map = proc_maps_find(maps, entry->address);
+
+	if (!map || entry->len > map->end - entry->address)
+		return false;
+	return entry->kind == JOURNAL_LOG ? is_file_there(map, entry, left->inode) :
+					    is_private_there(map, entry);
+}
+
+bool left_is_mapping(const struct journal_entry *entry)
+{
+	return left_to_undo(entry, JOURNAL_MAPPING) || left_to_undo(entry, JOURNAL_DATA) ||
+	       left_to_undo(entry, JOURNAL_LOG);
+}
+
+void left_settle(struct left *left, const struct proc_maps *maps)
+{
+	for (uint32_t i = 0; i < journal_entries(left->journal); i++) {
+		if (!left_is_mapping(&left->journal->entry[i]))
+			continue;
+		if (is_there(left, maps, &left->journal->entry[i]))
+			journal_done(left->journal, i);
+		else
+			journal_undone(left->journal, i);
+	}
+}
+
+static struct err *reap_one(struct left *left, uint32_t index)
+{
+	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
+	struct err *err = remote ? remote_begin_any(left->target, remote) : err_nomem, *also;
+
+	if (err)
+		return err;
+	err = snapshot_reap_left(remote, &left->journal->entry[index]);
+	if (!err)
+		journal_undone(left->journal, index);
+	also = remote_end(remote);
+	return err ? err : also;
+}
+
+struct err *left_reap(struct left *left)
+{
+	uint32_t nr = left_is_inherited(left) ? 0 : journal_entries(left->journal);
+	struct err *err = NULL;
+
+	for (uint32_t i = 0; i < nr && !err; i++) {
+		if (!left_to_undo(&left->journal->entry[i], JOURNAL_SNAPSHOT))
+			continue;
+		err = reap_one(left, i);
+		for (int tries = 0; err && err->code == ERR_BUSY && tries < DRAIN_TRIES; tries++) {
+			err = target_run_for(left->target, DRAIN_NS);
+			if (!err)
+				err = reap_one(left, i);
+		}
+		if (err && err->code == ERR_BUSY) {
+			left_say(left, err->msg);
+			err = NULL;
+		}
+	}
+	return err;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * For leftover.c: the journal of an earlier mdbg, read from its target; whose it is, what it tells of and
+ * is there, and waiting for what is still to come of it. (Theory in leftover.h.)
+ */
+#ifndef TARGET_LEFT_H
+#define TARGET_LEFT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/vec.h"
+#include "log/journal.h"
+#include "target/stack.h"
+
+struct proc_map;
+struct proc_maps;
+struct target;
+
+struct left {
+	struct target *target;
+	struct journal *journal;	/* a copy, or the region's own */
+	uint64_t journal_address;
+	uint64_t inode;			/* of the region's file */
+	VEC(struct stack_range) ranges;	/* where threads may be */
+	char *said;			/* what is left, for the user; NULL: nobody asks */
+	size_t room;
+};
+
+static inline bool left_to_undo(const struct journal_entry *entry, enum journal_kind kind)
+{
+	return entry->kind == kind &&
+		(entry->state == JOURNAL_PLANNED || entry->state == JOURNAL_DONE);
+}
+
+/* Add to what is said. */
+void left_say(struct left *left, const char *what);
+/* A mapping of the region's file: of the journal, or of what the agent uses. */
+bool left_is_ours(const struct proc_map *map, uint64_t inode);
+/*
+ * An mdbg has the log of its own target mapped, journal and all in one. That is nothing that was done
+ * to it, and it would not survive to have it taken away.
+ */
+bool left_is_a_view(const struct proc_maps *maps, uint64_t inode);
+/* Of a forked child it is its parent's. */
+bool left_is_inherited(const struct left *left);
+/* The journal that map begins with; journal, to be freed, and journal_address are set. */
+struct err *left_read(struct left *left, const struct proc_map *map) MUST_CHECK;
+/* One mdbg at a time: ERR_ATTACH. */
+struct err *left_check_owner(const struct left *left) MUST_CHECK;
+/* Does the entry tell of a mapping that is to be undone? */
+bool left_is_mapping(const struct journal_entry *entry);
+/*
+ * What was in hand when the earlier mdbg was killed is done, or it is not. A mapping that was only
+ * planned, or is gone, must not be unmapped: something else may lie there.
+ */
+void left_settle(struct left *left, const struct proc_maps *maps);
+
+/* These have a stopped target go on for moments, and stop it again. */
+
+/*
+ * What a thread is still to do for an mdbg that was killed changes the mappings: before they are
+ * looked at it is done. ERR_BUSY.
+ */
+struct err *left_await_calls(struct target *target) MUST_CHECK;
+/* Let the threads go on until none is inside the ranges any more; *clean: none is. */
+struct err *left_drain(struct left *left, bool *clean) MUST_CHECK;
+/*
+ * Snapshots: killed with the mdbg that made them; what is not dead yet soon is. A forked child of the
+ * target has none of its own.
+ */
+struct err *left_reap(struct left *left) MUST_CHECK;
+
+#endif
