@@ -154,7 +154,7 @@ static void start_thread(void *arg UNUSED)
 
 static void a_thread(void)
 {
-	char text[64], hint[64];
+	char text[128], hint[64];
 	struct child child;
 	struct err *err;
 	pid_t tid = start(&child, start_thread, NULL);
