@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "log/clock.h"
+#include "log/freed.h"
 #include "log/journal.h"
 #include "log/layout.h"
 #include "log/registry.h"
@@ -13,9 +14,21 @@
 #include "log/stray.h"
 #include "log/table.h"
 
+static struct err *check_free_history(const struct log *log, uint64_t sample, uint32_t nr)
+{
+	if (nr && sample)
+		return err_create(ERR_USAGE, "free-history: the log samples, and tells no double frees");
+	if (nr > log->nr_frees)
+		return err_create(ERR_USAGE, "free-history: a log of %lluM has room for %u frees "
+				  "(--log-limit SIZE makes it larger)",
+				  (unsigned long long)log->size >> 20, log->nr_frees);
+	return NULL;
+}
+
 struct err *log_format_behind(void *base, const struct log_config *config, struct log *ret)
 {
 	struct log_header *header;
+	struct err *err;
 	struct log log;
 
 	if (!config->stack_depth || config->stack_depth > LOG_DEPTH_MAX)
@@ -24,12 +37,16 @@ struct err *log_format_behind(void *base, const struct log_config *config, struc
 	if (!log_layout(base, config->limit, JOURNAL_SIZE, &log))
 		return err_create(ERR_USAGE, "log: %llu bytes is not in %llu to %llu",
 				  (unsigned long long)config->limit, LOG_LIMIT_MIN, LOG_LIMIT_MAX);
+	err = check_free_history(&log, config->sample, config->free_history);
+	if (err)
+		return err;
 	header = log.header;
 	memset(header, 0, sizeof(*header));
 	header->version = LOG_VERSION;
 	header->stack_depth = config->stack_depth;
 	header->size = config->limit;
 	header->sample = config->sample;
+	header->free_history = config->free_history;
 	header->tables = 1;
 	header->threads = 1;
 	header->stacks = 1ull << 32 | 1;
@@ -82,7 +99,17 @@ struct log_config log_config(const struct log *log)
 		.limit = log->size,
 		.stack_depth = depth ? MIN(depth, (uint32_t)LOG_DEPTH_MAX) : 1,
 		.sample = MIN(log->header->sample, SAMPLE_MEAN_MAX),
+		.free_history = freed_kept(log),
 	};
+}
+
+struct err *log_set_free_history(struct log *log, uint32_t nr)
+{
+	struct err *err = check_free_history(log, log->header->sample, nr);
+
+	if (!err)
+		__atomic_store_n(&log->header->free_history, nr, __ATOMIC_RELAXED);
+	return err;
 }
 
 /* Zero pages of a shared mapping by giving them back; of what has no file (tests), by hand. */
@@ -114,7 +141,10 @@ void log_reset(struct log *log)
 	}
 	if (log->header->sample)
 		wipe(log->sieve, LOG_SIEVE);
-	log->reserved.strays = log->reserved.sieve = log->reserved.tables = 0;
+	wipe(log->freed, log->nr_frees * sizeof(*log->freed));
+	log->header->frees = 0;
+	log->reserved.strays = log->reserved.sieve = log->reserved.freed = 0;
+	log->reserved.tables = 0;
 	log->header->tables = 1;
 	log->header->start = log_now();
 }
@@ -143,6 +173,8 @@ struct log_usage log_usage(const struct log *log)
 	usage.other_bytes = JOURNAL_SIZE + LOG_HEADER_SIZE + LOG_HINTS * sizeof(*log->hint) +
 			    LOG_STRAY_KINDS * LOG_STRAYS * sizeof(struct log_stray_slot) +
 			    (log->header->sample ? LOG_SIEVE : 0) +
+			    MAX(freed_kept(log) * sizeof(struct log_free_slot),
+				log->reserved.freed) +
 			    (uint64_t)threads_count(log) * (sizeof(struct log_entry) + 2 * sizeof(uint32_t));
 	return usage;
 }

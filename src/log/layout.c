@@ -3,6 +3,7 @@
 
 #include "log/layout.h"
 
+#include "log/freed.h"
 #include "log/journal.h"
 #include "log/stack.h"
 #include "log/stray.h"
@@ -60,6 +61,15 @@ static void cut_strays(struct log *log, uint64_t *at)
 			cut(log, at, LOG_STRAYS * sizeof(struct log_stray_slot));
 }
 
+/* A sixty-fourth at most. */
+static void cut_freed(struct log *log, uint64_t *at)
+{
+	uint64_t nr = power_of_two(log->size / 64 / sizeof(struct log_free_slot));
+
+	log->nr_frees = (uint32_t)MIN(nr, LOG_FREES_MAX);
+	log->freed = (struct log_free_slot *)cut(log, at, log->nr_frees * sizeof(*log->freed));
+}
+
 /*
  * Each table makes the whole larger by STEP at least; what is left over at the end becomes part of
  * the last. See table.h.
@@ -94,7 +104,7 @@ bool log_layout(void *base, uint64_t size, uint64_t header_offset, struct log *r
 	ret->size = size;
 	ret->nr_tables = 0;
 	ret->newest = 0;
-	ret->reserved = (struct log_reserved){ 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+	ret->reserved = (struct log_reserved){ 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
 	ret->stack_levels = 0;
 	ret->header = (struct log_header *)cut(ret, &at, LOG_HEADER_SIZE);
 	ret->hint = (uint64_t *)cut(ret, &at, LOG_HINTS * sizeof(*ret->hint));
@@ -102,6 +112,7 @@ bool log_layout(void *base, uint64_t size, uint64_t header_offset, struct log *r
 	cut_stacks(ret, &at);
 	cut_strays(ret, &at);
 	ret->sieve = cut(ret, &at, LOG_SIEVE);
+	cut_freed(ret, &at);
 	cut_tables(ret, at);
 	return true;
 }

@@ -16,6 +16,7 @@
  *			stack arena	stacks, one after the other
  *			strays		LOG_STRAY_KINDS rings of struct log_stray_slot[LOG_STRAYS]	(stray.h)
  *			sieve		uint8_t[LOG_SIEVE], where the log samples	(sieve.h)
+ *			frees		struct log_free_slot[nr_frees]	(freed.h)
  *			table 0, table 1, ...				(table.h)
  *	size
  *
@@ -68,12 +69,14 @@ struct log_header {
 	uint64_t origin;	/* time stamp of log_format: SEQ counts from here */
 	uint64_t start;		/* time stamp of log_format or log_reset */
 	uint64_t gap;		/* time stamp of log_note_gap, by mdbg */
+	uint64_t free_history;	/* frees that are remembered (freed.h), by mdbg */
 
 	/* Written by all writers; each on a line of its own. */
 	uint32_t tables __attribute__((aligned(64)));	/* allocation tables in use, 1 at least */
 	uint32_t threads __attribute__((aligned(64)));	/* registry entries in use, 1 at least */
 	uint64_t stacks __attribute__((aligned(64)));	/* next id << 32 | next unit of the arena (stack.h) */
 	uint64_t strays[LOG_STRAY_KINDS] __attribute__((aligned(64)));	/* ever put into each ring */
+	uint64_t frees __attribute__((aligned(64)));	/* the same */
 
 	/* Written by mdbg only. */
 	uint32_t anchors __attribute__((aligned(64)));

@@ -17,7 +17,7 @@
 
 #include "base/compiler.h"
 
-#define LOG_VERSION		6
+#define LOG_VERSION		7
 #define LOG_STACK_NONE		0	/* stack id: no stack was taken */
 #define LOG_DEPTH_MAX		128
 #define LOG_HEAP_UNKNOWN	0xffff	/* heap: not known to the writer */
@@ -25,10 +25,12 @@
 #define LOG_HEAP_USER		0xfffd	/* heap: of an allocator that the user has named */
 #define LOG_LIMIT_MIN		(16ull << 20)
 #define LOG_LIMIT_MAX		(1ull << 42)
+#define LOG_FREES_MAX		65536u	/* that a history of frees can have (freed.h) */
 #define LOG_TABLES		40	/* allocation tables that a region of LOG_LIMIT_MAX bytes has room for */
 
 enum log_stray_kind { LOG_STRAY_DOUBLE, LOG_STRAY_UNKNOWN, LOG_STRAY_KINDS };
 
+struct log_free_slot;
 struct log_stray_slot;
 
 struct log_table {
@@ -40,7 +42,7 @@ struct log_table {
 /* How many bytes from its start on log_reserve has faulted in of each part. */
 struct log_reserved {
 	uint64_t header, threads, thread_index, stack_index, stack_directory, arena, strays, sieve,
-		tables;
+		freed, tables;
 };
 
 /*
@@ -68,6 +70,8 @@ struct log {
 	uint8_t *arena;
 	uint64_t arena_size;
 	struct log_stray_slot *stray[LOG_STRAY_KINDS];
+	struct log_free_slot *freed;
+	uint32_t nr_frees;		/* that there is room for; LOG_FREES_MAX at most */
 	struct log_table table[LOG_TABLES];
 	struct log_reserved reserved;
 };
@@ -92,13 +96,24 @@ struct log_record {
 	uint16_t heap;			/* arena number or LOG_HEAP_* */
 };
 
+/* A free of a block that the table had (freed.h). */
+struct log_free {
+	uint64_t address;		/* as in a record */
+	uint64_t block_time;		/* of the record: which of all blocks that were ever there */
+	uint64_t time;			/* of the free */
+	uint32_t thread, stack;		/* who freed it; stacks begin with the function called */
+};
+
 /* A free of a block that the table does not have. */
 struct log_stray {
 	uint64_t address;		/* as in a record */
 	uint64_t time;			/* of the free */
 	uint32_t thread, stack;		/* who frees; stacks begin with the function called */
 	bool on_stack;			/* the address is in the part of that thread's stack that is in use */
-	struct log_record block;	/* LOG_STRAY_DOUBLE: as it was until the first free */
+	/* LOG_STRAY_DOUBLE: */
+	struct log_record block;	/* as it was until the first free */
+	struct log_free first;		/* the first free; time 0: not remembered */
+	uint32_t history;		/* how many frees were remembered then */
 };
 
 /* Accounts: every event is in exactly one of those marked *. Sums over all writers. */
@@ -129,8 +144,8 @@ struct log_config {
 	uint64_t limit;			/* bytes of the region, LOG_LIMIT_MIN at least */
 	uint32_t stack_depth;		/* frames a stack, 1 to LOG_DEPTH_MAX */
 	uint64_t sample;		/* 0, or mean bytes between samples (sample.h) */
+	uint32_t free_history;		/* frees that are remembered, LOG_FREES_MAX at most; of a log that samples 0 */
 };
-
 
 /*
  * The view of a region that log_format has made, at wherever it is mapped here. False: it is no log
@@ -180,6 +195,14 @@ bool log_knew(const struct log *log, uint64_t address);
  * since (table.h, ghosts).
  */
 bool log_ghost(const struct log *log, uint64_t address, struct log_record *ret);
+/*
+ * A block was freed, for sure: remember who did it, if frees are remembered. Of a writer that has taken
+ * out its record.
+ */
+void log_note_free(struct log *log, const struct log_free *free);
+/* The free of the block that was recorded at this address with this time, if it is remembered. */
+bool log_first_free(const struct log *log, uint64_t address, uint64_t block_time,
+		    struct log_free *ret);
 /*
  * What there was at address at an earlier moment, that time stamp `until`, as far as the table still
  * tells: a record that was taken out since stays where it was until its place is taken by another.
@@ -234,6 +257,11 @@ struct err *log_format(void *base, const struct log_config *config, struct log *
 /* The same behind a journal that is there already. */
 struct err *log_format_behind(void *base, const struct log_config *config,
 			      struct log *ret) MUST_CHECK;
+/*
+ * Remember the last nr frees from now on, 0: none; at any time, followed by log_reserve. ERR_USAGE, and
+ * nothing has changed: the region has no room for so many, or the log samples.
+ */
+struct err *log_set_free_history(struct log *log, uint32_t nr) MUST_CHECK;
 /* A view of a region that exists; ERR_FORMAT: not a log, or of another version (says which). */
 struct err *log_open(void *base, uint64_t size, struct log *ret) MUST_CHECK;
 struct log_config log_config(const struct log *log);

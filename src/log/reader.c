@@ -8,6 +8,7 @@
 
 #include "log/layout.h"
 #include "log/registry.h"
+#include "log/ring.h"
 #include "log/stack.h"
 #include "log/stray.h"
 #include "log/table.h"
@@ -58,26 +59,31 @@ bool log_slot(const struct log *log, uint64_t slot, struct log_record *ret)
 	return at && slot_read(at, ret);
 }
 
+static void unpair(uint64_t pair, uint32_t *high_ret, uint32_t *low_ret)
+{
+	*high_ret = (uint32_t)(pair >> 32);
+	*low_ret = (uint32_t)pair;
+}
+
 static bool stray_read(const struct log_stray_slot *slot, uint64_t number, struct log_stray *ret)
 {
-	uint64_t ticket = __atomic_load_n(&slot->ticket, __ATOMIC_ACQUIRE), who, block_who;
-
-	if (ticket != (number + 1) << 1)
+	if (ring_load(&slot->ticket) != ring_ticket(number))
 		return false;
-	ret->address = __atomic_load_n(&slot->address, __ATOMIC_ACQUIRE);
-	ret->time = __atomic_load_n(&slot->time, __ATOMIC_ACQUIRE);
-	who = __atomic_load_n(&slot->who, __ATOMIC_ACQUIRE);
-	ret->on_stack = __atomic_load_n(&slot->on_stack, __ATOMIC_ACQUIRE);
-	ret->block.size = __atomic_load_n(&slot->block_size, __ATOMIC_ACQUIRE);
-	ret->block.time = __atomic_load_n(&slot->block_time, __ATOMIC_ACQUIRE);
-	block_who = __atomic_load_n(&slot->block_who, __ATOMIC_ACQUIRE);
-	ret->thread = (uint32_t)(who >> 32);
-	ret->stack = (uint32_t)who;
+	ret->address = ring_load(&slot->address);
+	ret->time = ring_load(&slot->time);
+	unpair(ring_load(&slot->who), &ret->thread, &ret->stack);
+	ret->on_stack = ring_load(&slot->on_stack);
 	ret->block.address = ret->address;
-	ret->block.thread = (uint32_t)(block_who >> 32);
-	ret->block.stack = (uint32_t)block_who;
+	ret->block.size = ring_load(&slot->block_size);
+	ret->block.time = ring_load(&slot->block_time);
+	unpair(ring_load(&slot->block_who), &ret->block.thread, &ret->block.stack);
 	ret->block.heap = LOG_HEAP_UNKNOWN;
-	return __atomic_load_n(&slot->ticket, __ATOMIC_RELAXED) == ticket;
+	ret->first.address = ret->address;
+	ret->first.block_time = ret->block.time;
+	ret->first.time = ring_load(&slot->first_time);
+	unpair(ring_load(&slot->first_who), &ret->first.thread, &ret->first.stack);
+	ret->history = (uint32_t)ring_load(&slot->history);
+	return ring_held(&slot->ticket, ring_ticket(number));
 }
 
 void log_each_stray(const struct log *log, enum log_stray_kind kind,

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include "log/freed.h"
 #include "log/layout.h"
 #include "log/registry.h"
 #include "log/stack.h"
@@ -148,6 +149,9 @@ struct err *log_reserve(struct log *log, uint64_t bytes)
 			      LOG_STRAY_KINDS * LOG_STRAYS * sizeof(struct log_stray_slot));
 	if (!err && log->header->sample)
 		err = advance(log->sieve, &log->reserved.sieve, LOG_SIEVE);
+	if (!err)
+		err = advance(log->freed, &log->reserved.freed,
+			      freed_kept(log) * sizeof(*log->freed));
 	if (!err)
 		err = reserve_tables(log, bytes - stacks);
 	return err;

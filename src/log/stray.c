@@ -3,8 +3,10 @@
 
 #include "log/stray.h"
 
+#include "log/freed.h"
 #include "log/layout.h"
 #include "log/registry.h"
+#include "log/ring.h"
 #include "log/stack.h"
 #include "unwind/walk.h"
 
@@ -32,50 +34,64 @@ static enum caller caller_of(const struct log *log, uint32_t id,
 	return stack && nr > 1 && stack->end == WALK_COMPLETE ? CALLER_LIBRARY : CALLER_UNKNOWN;
 }
 
-static uint64_t who(uint32_t thread, uint32_t stack)
-{
-	return (uint64_t)thread << 32 | stack;
-}
-
-static void remember(struct log *log, enum log_stray_kind kind, const struct log_stray *stray,
-		     const struct log_record *block)
+static void remember(struct log *log, enum log_stray_kind kind, const struct log_stray *stray)
 {
 	uint64_t number = __atomic_fetch_add(&log->header->strays[kind], 1, __ATOMIC_RELAXED);
 	struct log_stray_slot *slot = &log->stray[kind][number % LOG_STRAYS];
-	uint64_t ticket = __atomic_load_n(&slot->ticket, __ATOMIC_RELAXED);
+	const struct log_record *block = &stray->block;
+	const struct log_free *first = &stray->first;
 
-	if ((ticket & STRAY_BUSY) || ticket >> 1 > number ||
-	    !__atomic_compare_exchange_n(&slot->ticket, &ticket, (number + 1) << 1 | STRAY_BUSY,
-					 false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+	if (!ring_claim(&slot->ticket, number))
 		return;
-	__atomic_store_n(&slot->address, stray->address, __ATOMIC_RELEASE);
-	__atomic_store_n(&slot->time, stray->time, __ATOMIC_RELEASE);
-	__atomic_store_n(&slot->who, who(stray->thread, stray->stack), __ATOMIC_RELEASE);
-	__atomic_store_n(&slot->on_stack, stray->on_stack, __ATOMIC_RELEASE);
-	__atomic_store_n(&slot->block_size, block->size, __ATOMIC_RELEASE);
-	__atomic_store_n(&slot->block_time, block->time, __ATOMIC_RELEASE);
-	__atomic_store_n(&slot->block_who, who(block->thread, block->stack), __ATOMIC_RELEASE);
-	__atomic_store_n(&slot->ticket, (number + 1) << 1, __ATOMIC_RELEASE);
+	ring_store(&slot->address, stray->address);
+	ring_store(&slot->time, stray->time);
+	ring_store(&slot->who, ring_pair(stray->thread, stray->stack));
+	ring_store(&slot->on_stack, stray->on_stack);
+	ring_store(&slot->block_size, block->size);
+	ring_store(&slot->block_time, block->time);
+	ring_store(&slot->block_who, ring_pair(block->thread, block->stack));
+	ring_store(&slot->first_time, first->time);
+	ring_store(&slot->first_who, ring_pair(first->thread, first->stack));
+	ring_store(&slot->history, stray->history);
+	ring_publish(&slot->ticket, number);
 }
 
-void log_stray(struct log *log, const struct log_stray *stray,
+/* Of what is no double free nothing more is known. */
+static void remember_unknown(struct log *log, struct log_stray *stray)
+{
+	stray->block.size = stray->block.time = 0;
+	stray->block.thread = stray->block.stack = 0;
+	stray->first.time = 0;
+	stray->first.thread = stray->first.stack = 0;
+	stray->history = 0;
+	remember(log, LOG_STRAY_UNKNOWN, stray);
+}
+
+static void remember_double(struct log *log, struct log_stray *stray)
+{
+	stray->history = freed_kept(log);
+	if (!log_first_free(log, stray->address, stray->block.time, &stray->first)) {
+		stray->first.time = 0;
+		stray->first.thread = stray->first.stack = 0;
+	}
+	remember(log, LOG_STRAY_DOUBLE, stray);
+}
+
+void log_stray(struct log *log, struct log_stray *stray,
 	       const struct stray_facts *facts, bool told_apart)
 {
 	enum caller caller = caller_of(log, stray->stack, facts);
 	uint64_t gap = __atomic_load_n(&log->header->gap, __ATOMIC_RELAXED);
-	struct log_record block;
 
 	if (caller == CALLER_LIBRARY) {
 		account_add(log, stray->thread, LOG_ACCOUNT(unknown_frees), -1ull);
 		account_add(log, stray->thread, LOG_ACCOUNT(own_frees), 1);
 	} else if (told_apart && facts->complete && caller == CALLER_PROGRAM &&
-		   log_ghost(log, stray->address, &block) && block.time > gap) {
+		   log_ghost(log, stray->address, &stray->block) && stray->block.time > gap) {
 		account_add(log, stray->thread, LOG_ACCOUNT(unknown_frees), -1ull);
 		account_add(log, stray->thread, LOG_ACCOUNT(double_frees), 1);
-		remember(log, LOG_STRAY_DOUBLE, stray, &block);
+		remember_double(log, stray);
 	} else {
-		block.size = block.time = 0;
-		block.thread = block.stack = 0;
-		remember(log, LOG_STRAY_UNKNOWN, stray, &block);
+		remember_unknown(log, stray);
 	}
 }

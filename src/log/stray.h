@@ -24,10 +24,11 @@
  * A log that samples has ghosts of few, and remembers nothing; nor are blocks of allocators that the
  * user has named: who knows what other functions those have.
  *
- * Shape. A ring of LOG_STRAYS slots for each kind, with the newest ones; header->strays counts all
- * there ever were. A writer takes a number, claims its slot (compare and swap of `ticket`, BUSY), fills
- * it in, and publishes it. Should it be one of two that are LOG_STRAYS apart and come at the same time
- * (or should the other have died in the middle), one of them is only counted. A reader takes ticket, contents, and ticket again.
+ * Shape. A ring (ring.h) of LOG_STRAYS slots for each kind, with the newest ones; header->strays counts
+ * all there ever were. Of two that are LOG_STRAYS apart and come at the same time one is only counted.
+ *
+ * With a double free is kept who freed the block first, if frees were remembered (freed.h): that is looked
+ * for at once, since it may be gone when somebody asks.
  *
  * Freestanding.
  */
@@ -36,14 +37,15 @@
 
 #include "log/log.h"
 
-#define STRAY_BUSY	1ull
 #define STRAY_DEPTH	8u	/* frames of a stray's stack, if those of others are fewer */
 
 struct log_stray_slot {
-	uint64_t ticket;	/* 0: empty; number (from 1 on) << 1, or with STRAY_BUSY */
+	uint64_t ticket;
 	uint64_t address, time;
 	uint64_t who;		/* thread << 32 | stack */
 	uint64_t block_size, block_time, block_who;	/* block_time is 0 if there is none */
+	uint64_t first_time, first_who;	/* first_time is 0 if the first free is not remembered */
+	uint64_t history;	/* how many frees were remembered */
 	uint64_t on_stack;
 };
 
@@ -63,9 +65,9 @@ struct stray_facts {
 
 /*
  * log_remove has not found this block (and has counted it as unknown): find out what it is, count it
- * so, and remember it. stray->block is not looked at. told_apart: see above.
+ * so, and remember it. What only double frees have is filled in here. told_apart: see above.
  */
-void log_stray(struct log *log, const struct log_stray *stray,
+void log_stray(struct log *log, struct log_stray *stray,
 	       const struct stray_facts *facts, bool told_apart);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The hammer of tests/unit/log, as a program: built with ThreadSanitizer by log_tsan.sh. The
+ * The hammers of tests/unit/log, as a program: built with ThreadSanitizer by log_tsan.sh. The
  * argument multiplies the operations.
  */
 
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "freed_hammer.h"
 #include "hammer.h"
 
 int main(int argc, char **argv)
@@ -21,9 +22,15 @@ int main(int argc, char **argv)
 		{ .writers = 4, .readers = 1, .operations = 20000 * times, .addresses = 32,
 		 .allocate = 42, .samples = 1 },
 	};
+	const struct freed_spec freed[] = {
+		{ .writers = 3, .readers = 2, .operations = 20000 * times, .history = 2 },
+		{ .writers = 2, .readers = 2, .operations = 5000 * times, .history = 100 },
+	};
 
 	for (unsigned i = 0; i < sizeof(specs) / sizeof(specs[0]); i++)
 		failures += hammer(&specs[i]);
+	for (unsigned i = 0; i < sizeof(freed) / sizeof(freed[0]); i++)
+		failures += freed_hammer(&freed[i]);
 	printf("log_tsan: %lu failures\n", failures);
 	return failures != 0;
 }

@@ -6,8 +6,10 @@
 
 #include <string.h>
 
+#include "log/freed.h"
 #include "log/journal.h"
 #include "log/stack.h"
+#include "log/stray.h"
 #include "log/table.h"
 #include "region.h"
 
@@ -57,7 +59,9 @@ static void test_layout(void)
 		CU_ASSERT_TRUE((uint8_t *)log.stack_directory >=
 			       (uint8_t *)(log.stack_index + stack_level_start(log.stack_levels) * STACK_BUCKET));
 		CU_ASSERT_TRUE(log.arena >= (uint8_t *)(log.stack_directory + log.nr_stacks + 1));
-		at = log.arena + log.arena_size;
+		CU_ASSERT_TRUE((uint8_t *)log.stray[0] >= log.arena + log.arena_size);
+		CU_ASSERT_TRUE((uint8_t *)log.freed >= (uint8_t *)(log.stray[1] + LOG_STRAYS));
+		at = (uint8_t *)(log.freed + log.nr_frees);
 		for (uint32_t j = 0; j < log.nr_tables; j++) {
 			CU_ASSERT_TRUE_FATAL((uint8_t *)log.table[j].window >= at &&
 					     log.table[j].nr);
@@ -98,6 +102,8 @@ static void test_view_at(void)
 		CU_ASSERT_EQUAL(offset(&at, at.stack_directory),
 				offset(&log_, log_.stack_directory));
 		CU_ASSERT_EQUAL(offset(&at, at.arena), offset(&log_, log_.arena));
+		CU_ASSERT_EQUAL(offset(&at, at.freed), offset(&log_, log_.freed));
+		CU_ASSERT_EQUAL(at.nr_frees, log_.nr_frees);
 		CU_ASSERT_EQUAL(at.nr_threads, log_.nr_threads);
 		CU_ASSERT_EQUAL(at.nr_stacks, log_.nr_stacks);
 		CU_ASSERT_EQUAL(at.stack_levels, log_.stack_levels);
@@ -149,7 +155,7 @@ static void test_open_fails(void)
 	region_open(SIZE, &log_);
 	journal = (struct journal *)log_.base;
 	log_.header->version = LOG_VERSION + 1;
-	open_fails("version 7");
+	open_fails("version 8");
 	log_.header->version = LOG_VERSION;
 	log_.header->magic[0] = 'M';
 	open_fails("no magic");

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "log/layout.h"
+#include "log/ring.h"
 #include "log/stray.h"
 #include "region.h"
 #include "unit.h"
@@ -142,7 +143,7 @@ static void test_ring(void)
 	log_each_stray(&log_, LOG_STRAY_UNKNOWN, stop, &calls);
 	CU_ASSERT_EQUAL(calls, 1);
 
-	log_.stray[LOG_STRAY_UNKNOWN][10].ticket |= STRAY_BUSY;
+	log_.stray[LOG_STRAY_UNKNOWN][10].ticket |= RING_BUSY;
 	stray(B, program, 2, WALK_COMPLETE);
 	stray(B + 16, program, 2, WALK_COMPLETE);
 	at = seen;
