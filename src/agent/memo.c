@@ -239,7 +239,7 @@ static NOINLINE void remember(struct memo *memo, const struct memo_walk *walk, u
 	entry->depth = walk->depth;
 	entry->bp = walk->bp;
 	entry->bx = walk->bx;
-	entry->blocks = 1;
+	entry->blocks = walk->blocks;
 	entry->bytes = bytes;
 	offset = entry_offsets(entry);
 	for (uint32_t i = 0; i < nr; i++) {
@@ -283,7 +283,7 @@ static NOINLINE uint32_t shallow(const struct memo_walk *walk, uint64_t bytes)
 	uint32_t id = walk_stack(walk, &scratch, NULL, pcs,
 				 MIN(walk->depth, (uint32_t)MEMO_SHALLOW), NULL);
 
-	log_stack_count(walk->log, id, 1, bytes);
+	log_stack_count(walk->log, id, walk->blocks, bytes);
 	return id;
 }
 
@@ -321,7 +321,7 @@ static NOINLINE uint32_t miss(struct memo *memo, const struct memo_walk *walk, u
 		remember(memo, walk, id, bytes);
 	} else {
 		memo->uncached++;
-		log_stack_count(walk->log, id, 1, bytes);
+		log_stack_count(walk->log, id, walk->blocks, bytes);
 	}
 	return id;
 }
@@ -330,7 +330,7 @@ static uint32_t find(struct memo *memo, const struct memo_walk *walk, uint64_t b
 {
 	struct memo_entry *entry = memo_find(memo, walk);
 
-	return LIKELY(entry) ? memo_count(entry, bytes) : miss(memo, walk, bytes);
+	return LIKELY(entry) ? memo_count(entry, walk->blocks, bytes) : miss(memo, walk, bytes);
 }
 
 /* Nothing but the function matters, wherever it was called. */
@@ -343,6 +343,7 @@ static NOINLINE uint32_t find_function(struct memo *memo, const struct memo_walk
 		.function = walk->function,
 		.depth = 1,
 		.thread = walk->thread,
+		.blocks = walk->blocks,
 	};
 
 	return find(memo, &flat, bytes);

@@ -131,10 +131,11 @@ struct memo_walk {
 	uint64_t high;			/* the stack is readable in [sp, high) */
 	uint32_t depth;			/* with the function itself */
 	uint32_t thread;		/* of the log, for its accounts */
+	uint32_t blocks;		/* to be counted: 1 or 0 */
 };
 
 /*
- * The stack id, LOG_STACK_NONE if there is no room (counted in unstacked). One block of `bytes` is
+ * The stack id, LOG_STACK_NONE if there is no room (counted in unstacked). walk->blocks of `bytes` are
  * counted to it. memo may be NULL: always walked, at most MEMO_SHALLOW frames.
  */
 #define MEMO_SHALLOW	16

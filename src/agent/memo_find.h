@@ -172,10 +172,11 @@ static ALWAYS_INLINE struct memo_entry *memo_find(struct memo *memo, const struc
 	return NULL;
 }
 
-/* One more block of this stack. */
-static ALWAYS_INLINE uint32_t memo_count(struct memo_entry *entry, uint64_t bytes)
+/* More blocks of this stack. */
+static ALWAYS_INLINE uint32_t memo_count(struct memo_entry *entry, uint64_t blocks,
+					 uint64_t bytes)
 {
-	entry->blocks++;
+	entry->blocks += blocks;
 	entry->bytes += bytes;
 	return entry->stack;
 }

@@ -54,7 +54,7 @@ static ALWAYS_INLINE void record(const struct agent_frame *frame, const struct a
 				 struct memo_entry *entry, const struct home *home, bool at_home)
 {
 	const struct agent_state *state = probe->state;
-	uint64_t block = frame->ax, stack = thread->word | memo_count(entry, size);
+	uint64_t block = frame->ax, stack = thread->word | memo_count(entry, 1, size);
 
 	thread->last_time = next_time(thread);
 	thread->inserted = block;

@@ -91,7 +91,7 @@ static bool translate(void *ctx, uint64_t *pc, int32_t *cfa_offset)
 
 static ALWAYS_INLINE uint32_t walk_call(const struct call *call, const struct agent_probe *probe,
 					struct agent_thread *thread, uint32_t depth,
-					uint64_t bytes)
+					uint32_t blocks, uint64_t bytes)
 {
 	const struct agent_state *state = probe->state;
 	struct walk_area area = { 0, UINT64_MAX, translate, (void *)(uintptr_t)state };
@@ -107,6 +107,7 @@ static ALWAYS_INLINE uint32_t walk_call(const struct call *call, const struct ag
 		.high = agent_thread_stack_end(state, thread, call->sp),
 		.depth = depth,
 		.thread = agent_thread_number(thread),
+		.blocks = blocks,
 	};
 
 	return memo_stack(LIKELY(thread) ? &thread->memo : NULL, &walk, bytes);
@@ -117,12 +118,37 @@ static inline struct call call_of(const struct agent_frame *frame)
 	return (struct call){ entry_sp(frame), frame->bp, frame->bx };
 }
 
-static inline uint32_t take_stack(const struct agent_frame *frame, const struct agent_probe *probe,
-				  struct agent_thread *thread, uint64_t bytes)
+/* As walk_call, of a call that has returned. */
+static ALWAYS_INLINE uint32_t take_stack(const struct agent_frame *frame,
+					 const struct agent_probe *probe,
+					 struct agent_thread *thread, uint32_t blocks,
+					 uint64_t bytes)
 {
 	struct call call = call_of(frame);
 
-	return walk_call(&call, probe, thread, probe->state->depth, bytes);
+	return walk_call(&call, probe, thread, probe->state->depth, blocks, bytes);
+}
+
+/* Is a free by this function remembered, of a block that the log had? */
+static inline bool remembers(const struct agent_probe *probe)
+{
+	return UNLIKELY(probe->state->history) && !probe->user;
+}
+
+/* The block was freed, whatever else happens. */
+static NOINLINE void remember_free(const struct agent_state *state,
+				   const struct agent_thread *thread, uint64_t block,
+				   uint64_t block_time, uint32_t stack)
+{
+	struct log_free free = {
+		.address = block,
+		.block_time = block_time,
+		.time = log_now(),
+		.thread = agent_thread_number(thread),
+		.stack = stack,
+	};
+
+	log_note_free(log_of(state), &free);
 }
 
 /*
@@ -133,19 +159,19 @@ static NOINLINE void stray(const struct call *call, const struct agent_probe *pr
 			   struct agent_thread *thread, uint64_t block)
 {
 	const struct agent_state *state = probe->state;
-	struct log_stray free = {
-		.address = block,
-		.time = log_now(),
-		.thread = agent_thread_number(thread),
-		.stack = walk_call(call, probe, thread, MAX(state->depth, STRAY_DEPTH), 0),
-	};
-	bool bounded = thread && agent_thread_holds(thread, call->sp);
-	/* Of a free that leads to another one the stack must tell. */
-	bool told_apart = thread && (thread->freed != block || bounded);
+	struct log_stray free;
+	uint32_t stack = walk_call(call, probe, thread, MAX(state->depth, STRAY_DEPTH), 0, 0);
+	bool bounded, told_apart;
 
+	/* One by one: an initialiser would clear it first. */
+	free.address = block;
+	free.time = log_now();
+	free.thread = agent_thread_number(thread);
+	free.stack = stack;
+	bounded = thread && agent_thread_holds(thread, call->sp);
 	free.on_stack = bounded && block >= call->sp && block < thread->stack_high;
-
-	log_stack_count(log_of(state), free.stack, -1ull, 0);
+	/* Of a free that leads to another one the stack must tell. */
+	told_apart = thread && (thread->freed != block || bounded);
 	log_stray(log_of(state), &free, &state->facts, told_apart);
 }
 
@@ -203,28 +229,24 @@ static ALWAYS_INLINE bool insert(const struct agent_state *state, struct agent_t
 	return is_in;
 }
 
-/* False: there is no room for it. */
+/* *new is made here. False: there is no room for it. */
 static ALWAYS_INLINE bool record_all(const struct agent_frame *frame,
 				     const struct agent_probe *probe, struct agent_thread *thread,
-				     uint64_t block, uint64_t size, struct log_record *ret)
+				     uint64_t block, uint64_t size, struct log_record *new)
 {
 	const struct agent_state *state = probe->state;
-	uint32_t stack = take_stack(frame, probe, thread, size);
-	struct log_record new;
+	uint32_t stack = take_stack(frame, probe, thread, 1, size);
 
-	/* One by one: an initialiser would clear it first. */
-	new.address = block;
-	new.size = size;
-	new.thread = agent_thread_number(thread);
-	new.stack = stack;
-	new.heap = LOG_HEAP_UNKNOWN;
-	if (UNLIKELY(!insert(state, thread, &new, entry_sp(frame)))) {
-		log_stack_count(log_of(state), stack, -1ull, -size);
-		return false;
-	}
-	if (ret)
-		*ret = new;
-	return true;
+	/* One by one: an initialiser would clear it first. Now: until here the walk has the room. */
+	new->address = block;
+	new->size = size;
+	new->thread = agent_thread_number(thread);
+	new->stack = stack;
+	new->heap = LOG_HEAP_UNKNOWN;
+	if (LIKELY(insert(state, thread, new, entry_sp(frame))))
+		return true;
+	log_stack_count(log_of(state), new->stack, -1ull, -size);
+	return false;
 }
 
 /* Is a sample inside this block? */
@@ -308,16 +330,21 @@ static NOINLINE void record_samples(const struct agent_frame *frame,
 	log_stack_count(log_of(state), new.stack, share.blocks - 1, share.bytes - size);
 }
 
-static ALWAYS_INLINE void record(const struct agent_frame *frame, const struct agent_probe *probe,
-				 struct agent_thread *thread, uint64_t block)
+/* The stack that was taken; LOG_STACK_NONE where it is drawn for. */
+static ALWAYS_INLINE uint32_t record(const struct agent_frame *frame,
+				     const struct agent_probe *probe, struct agent_thread *thread,
+				     uint64_t block)
 {
 	uint64_t size = MIN(size_argument(frame, probe), SIZE_MAX_LOG);
+	struct log_record new;
 
 	block = key(probe, block);
-	if (UNLIKELY(probe->state->sample))
+	if (UNLIKELY(probe->state->sample)) {
 		record_samples(frame, probe, thread, block, size);
-	else
-		record_all(frame, probe, thread, block, size, NULL);
+		return LOG_STACK_NONE;
+	}
+	record_all(frame, probe, thread, block, size, &new);
+	return new.stack;
 }
 
 /* A resize has failed: what its entry took is as it was. */
@@ -344,11 +371,28 @@ static NOINLINE void put_back(const struct agent_frame *frame, const struct agen
 	}
 }
 
+/* A resize has freed what it took: it has moved it, or size 0 was asked for. */
+static inline void remember_taken(const struct agent_state *state,
+				  const struct agent_thread *thread, const struct agent_op *op,
+				  uint32_t stack)
+{
+	remember_free(state, thread, op->ptr, op->old.time, stack);
+}
+
+/* By size 0: nothing was recorded, so that its stack is not known. */
+static NOINLINE void remember_freed(const struct agent_frame *frame,
+				    const struct agent_probe *probe, struct agent_thread *thread,
+				    const struct agent_op *op)
+{
+	remember_taken(probe->state, thread, op, take_stack(frame, probe, thread, 0, 0));
+}
+
 /* The function has returned; op (may be NULL) is the operation that its entry has listed. */
 static inline void finish(const struct agent_frame *frame, const struct agent_probe *probe,
 			  struct agent_thread *thread, struct agent_op *op)
 {
 	uint64_t block = result_block(frame, probe);
+	uint32_t stack;
 
 	if (op && op->inside) {
 		count(probe->state, thread, LOG_ACCOUNT(nested), 1);
@@ -358,12 +402,17 @@ static inline void finish(const struct agent_frame *frame, const struct agent_pr
 		/* Who finds this in the log knows that what was taken is no longer there. */
 		if (op)
 			__atomic_store_n(&op->gave, key(probe, block), __ATOMIC_RELEASE);
-		record(frame, probe, thread, block);
+		stack = record(frame, probe, thread, block);
+		if (op && op->took && op->ptr != op->gave && remembers(probe))
+			remember_taken(probe->state, thread, op, stack);
 		return;
 	}
 	if (resized(frame, probe)) {
-		if (!size_argument(frame, probe))
-			return;		/* freed */
+		if (!size_argument(frame, probe)) {	/* freed */
+			if (op && op->took && remembers(probe))
+				remember_freed(frame, probe, thread, op);
+			return;
+		}
 		put_back(frame, probe, thread, op);
 	}
 	count(probe->state, thread, LOG_ACCOUNT(failed), 1);
@@ -571,11 +620,26 @@ static NOINLINE bool release_inside(const struct agent_state *state, struct agen
 	return true;
 }
 
+/* What agent_release is to say. */
+static uint64_t release(const struct agent_state *state, const struct agent_probe *probe,
+			const struct agent_thread *thread, uint64_t block)
+{
+	struct log_record old;
+
+	if (UNLIKELY(state->sample)) {
+		log_remove(log_of(state), block, agent_thread_number(thread), NULL);
+		return 0;
+	}
+	if (UNLIKELY(!quick_remove(log_of(state), block, agent_thread_number(thread), &old)))
+		return may_be_stray(probe) ? AGENT_UNKNOWN : 0;
+	return remembers(probe) ? old.time : 0;
+}
+
 uint64_t record_release(uint64_t block, uint64_t sp, const struct agent_probe *probe)
 {
 	const struct agent_state *state = probe->state;
 	struct agent_thread *thread;
-	bool known = true;
+	uint64_t say = 0;
 
 	if (!enabled(state))
 		return 0;
@@ -588,20 +652,16 @@ uint64_t record_release(uint64_t block, uint64_t sp, const struct agent_probe *p
 	block = key(probe, block);
 	if (UNLIKELY(!thread) || LIKELY(!thread->nr_ops && thread->freed != block) ||
 		   !release_inside(state, thread, sp, block)) {
-		if (UNLIKELY(state->sample))
-			log_remove(log_of(state), block, agent_thread_number(thread), NULL);
-		else
-			known = quick_remove(log_of(state), block, agent_thread_number(thread),
-					     NULL);
+		say = release(state, probe, thread, block);
 		if (LIKELY(thread) && probe->wraps)
 			note_freed(thread, block, sp);
 	}
 	agent_thread_let_go(thread);
-	return !known && may_be_stray(probe);
+	return say;
 }
 
 ENTRY void agent_stray(uint64_t block, uint64_t sp, const struct agent_probe *probe, uint64_t bp,
-		       uint64_t bx)
+		       uint64_t bx, uint64_t said)
 {
 	const struct agent_state *state = probe->state;
 	struct call call = { sp, bp, bx };
@@ -610,6 +670,10 @@ ENTRY void agent_stray(uint64_t block, uint64_t sp, const struct agent_probe *pr
 	if (!enabled(state))
 		return;
 	thread = agent_thread_hold(state);
-	stray(&call, probe, thread, block);
+	if (LIKELY(said != AGENT_UNKNOWN))
+		remember_free(state, thread, block, said,
+			      walk_call(&call, probe, thread, state->depth, 0, 0));
+	else
+		stray(&call, probe, thread, block);
 	agent_thread_let_go(thread);
 }

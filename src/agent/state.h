@@ -9,7 +9,8 @@
  *			agent_frame, calls the displaced prologue, which is the original function,
  *			calls the agent, takes the frame away and returns. That of a free calls the
  *			agent first and jumps on, without a frame; where the log does not have
- *			the block it calls the agent once more, to remember it (log/stray.h).
+ *			the block (log/stray.h), and where frees are remembered (log/freed.h), it
+ *			calls the agent once more, to remember this one.
  *	agent:		C of ours (quick.c, record.c, memo.c, shared files of the log and the unwinder)
  *			that preserves no more than C does; the thunk keeps the registers.
  *
@@ -76,6 +77,11 @@
  * one. glibc's malloc and calloc lead to no other, and are spared it: a call of agent_enter takes as
  * long as all else that a block costs that is not sampled (quick_sample.c). For the same reason the
  * last free that may lead to others is forgotten when its block is given again.
+ *
+ * History. Where the log remembers frees (log/freed.h) a free goes the long way: its block is taken out,
+ * and then, in the second call of its thunk, its stack is walked. What the second call needs to know of the
+ * first, the time of the record, is handed on by the thunk, so that it does not matter what mdbg sets in
+ * between. A realloc that has moved or freed its block remembers that when it has returned, if it was listed.
  *
  * Domains. Blocks of allocators that the user has named are known by keys with LOG_DOMAIN_USER, here
  * as in the log, wherever addresses are compared: they are never the same as malloc's.
@@ -220,6 +226,7 @@ struct agent_state {
 	uint32_t self_offset, tid_offset, stack_offset;	/* stack_offset: {base, size} */
 	uint32_t pad;
 	uint64_t sample;			/* 0: all are recorded; or mean bytes between samples */
+	uint64_t history;			/* frees are remembered: as header->free_history */
 	/* The main thread's stack: [stack], as far as it may grow. */
 	uint64_t main_low, main_high;
 	const struct walk_map *map;		/* replaced as a whole; module map of the target */
@@ -248,7 +255,9 @@ static inline enum agent_quick agent_probe_quick(const struct agent_state *state
 		return AGENT_QUICK_NOT;
 	if (state->sample)
 		return AGENT_QUICK_SAMPLE;
-	return state->depth < 2 ? AGENT_QUICK_NOT : AGENT_QUICK_ALL;
+	if (state->depth < 2 || (probe->role == AGENT_FREE && state->history))
+		return AGENT_QUICK_NOT;
+	return AGENT_QUICK_ALL;
 }
 
 /*
@@ -261,13 +270,15 @@ uint64_t agent_enter(struct agent_frame *frame, const struct agent_probe *probe)
 /* frame->ax is what the function returned. */
 void agent_leave(struct agent_frame *frame, const struct agent_probe *probe);
 /*
- * A free is about to run; sp is SP at its entry. Nonzero: the log does not have the block, and
- * agent_stray is to be called with the same, and the caller's RBP and RBX: its stack is wanted. (Most
- * frees are spared what it takes to keep these two.)
+ * A free is about to run; sp is SP at its entry. Nonzero: its stack is wanted, and agent_stray is to be
+ * called with the same, the caller's RBP and RBX, and `said`, what this has returned: AGENT_UNKNOWN, the
+ * log does not have the block; else the free is to be remembered, of the block that was recorded at that
+ * time. (Most frees are spared what it takes to keep these two registers.)
  */
+#define AGENT_UNKNOWN	1u
 uint64_t agent_release(uint64_t block, uint64_t sp, const struct agent_probe *probe);
 void agent_stray(uint64_t block, uint64_t sp, const struct agent_probe *probe, uint64_t bp,
-		 uint64_t bx);
+		 uint64_t bx, uint64_t said);
 
 _Static_assert(sizeof(struct agent_frame) == 18 * 8, "frame");
 

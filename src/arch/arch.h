@@ -89,8 +89,9 @@ struct stub {
  *	THUNK_ENTER	the same after enter(frame, probe); if that returns nonzero, all is restored,
  *			the frame taken away and `displaced` jumped to
  *	THUNK_FREE	save, call release(argument ptr_arg, SP at entry, probe), if that returns
- *			nonzero call stray with the same and the caller's RBP and RBX (the frame
- *			pointer and what else its walk needs), restore, jump to displaced
+ *			nonzero call stray with the same, the caller's RBP and RBX (the frame
+ *			pointer and what else its walk needs) and what release returned, restore,
+ *			jump to displaced
  *
  * With nothrow (THUNK_ENTER only) that is called in place of displaced, with the address nothrow as
  * the argument after the first nr_args; after leave, where it returned 0, the arguments and the stack

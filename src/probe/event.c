@@ -96,6 +96,26 @@ static void stray(struct probes *probes, const struct probe *probe, struct threa
 	log_stray(probes->log, &free, &probes->facts, !ops->lost);
 }
 
+/* Is a free by this function remembered, of a block that the log had (log/freed.h)? */
+static bool remembers(const struct probes *probes, const struct probe *probe)
+{
+	return !probe->fn->user && log_config(probes->log).free_history;
+}
+
+static void remember_free(struct probes *probes, const struct thread_ops *ops,
+			  const struct log_record *block, uint32_t stack)
+{
+	const struct log_free free = {
+		.address = block->address,
+		.block_time = block->time,
+		.time = log_now(),
+		.thread = ops->log_thread,
+		.stack = stack,
+	};
+
+	log_note_free(probes->log, &free);
+}
+
 /* The innermost operation that was entered above sp and works on the block ptr. */
 static bool inside_resize_of(const struct thread_ops *ops, uint64_t sp, uint64_t ptr)
 {
@@ -134,6 +154,10 @@ static void entry_free(struct probes *probes, const struct probe *probe, struct 
 	}
 	if (!log_remove(probes->log, block, ops->log_thread, &old))
 		stray(probes, probe, thread, ops, block);
+	else if (remembers(probes, probe))
+		remember_free(probes, ops, &old,
+			      take_stack(probes, probe, thread, ops,
+					 log_config(probes->log).stack_depth));
 	if (probe->fn != probes->plain_free) {	/* a wrapper of free, perhaps */
 		ops->freed = block;
 		ops->freed_sp = sp;
@@ -317,6 +341,8 @@ static void finish(struct probes *probes, struct thread *thread, struct thread_o
 		count(probes, ops, LOG_ACCOUNT(nested), 1);
 		return;
 	}
+	if (op->took && (block ? block != op->ptr : !op->size) && remembers(probes, op->probe))
+		remember_free(probes, ops, &op->old, op->stack);
 	if (block) {
 		record(probes, ops, op, block);
 	} else if (!resize || op->size) {	/* not freed */

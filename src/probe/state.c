@@ -101,6 +101,7 @@ static struct err *fill(struct probes *probes, struct remote *remote)
 	find_main_stack(probes);
 	state->depth = log_config(probes->log).stack_depth;
 	state->sample = log_config(probes->log).sample;
+	state->history = log_config(probes->log).free_history;
 	state->self_offset = tcb.self_offset;
 	state->tid_offset = tcb.tid_offset;
 	state->stack_offset = tcb.stack_offset;
@@ -210,6 +211,20 @@ struct err *state_tell_facts(struct probes *probes)
 		return NULL;
 	probes->state->facts = probes->facts;
 	return WRITE_FIELD(probes, facts);
+}
+
+struct err *state_tell_history(struct probes *probes)
+{
+	struct agent_state *state = probes->state;
+	struct err *err;
+
+	if (!state)
+		return NULL;
+	state->history = log_config(probes->log).free_history;
+	for (uint32_t i = 0; i < probes->nr_agent_probes; i++)
+		state->probe[i].quick = (uint8_t)agent_probe_quick(state, &state->probe[i]);
+	err = WRITE_FIELD(probes, history);
+	return err ? err : WRITE_FIELD(probes, probe);
 }
 
 struct err *state_follow_modules(struct probes *probes, struct remote *remote, bool quiet)

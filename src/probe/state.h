@@ -32,6 +32,8 @@ struct err *state_add_probe(struct probes *probes, struct probe *probe, bool ent
 struct err *state_publish(struct probes *probes) MUST_CHECK;
 /* probes->facts have changed. */
 struct err *state_tell_facts(struct probes *probes) MUST_CHECK;
+/* The log remembers more frees than before, or fewer. */
+struct err *state_tell_history(struct probes *probes) MUST_CHECK;
 /* The module map has changed. quiet: nobody is inside the agent. */
 struct err *state_follow_modules(struct probes *probes, struct remote *remote,
 				 bool quiet) MUST_CHECK;

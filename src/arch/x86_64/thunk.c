@@ -16,7 +16,7 @@
  *				frame				jmp DISPLACED
  *				call LEAVE(rsp, PROBE)	     3:	mov rdi, [rsp+ARGUMENT]
  *				unframe				lea, mov: rsi, rdx as above
- *								mov rcx, rbp; mov r8, rbx
+ *								mov rcx, rbp; mov r8, rbx; mov r9, rax
  *								call STRAY
  *								jmp 4b
  *				lea rsp, [rsp+48]	[lea rsp, [rsp+24]; pop rdi; pop rsi; pop rdx]
@@ -201,7 +201,7 @@ static void put_free_args(const struct thunk_spec *spec, struct code *code)
 	code_u64(code, spec->probe);
 }
 
-/* All is saved. The agent's C has given rbp and rbx back. */
+/* All is saved. The agent's C has given rbp and rbx back, and what it has said is still in rax. */
 static void put_stray(const struct thunk_spec *spec, struct code *code, struct words *words,
 		      struct thunk *thunk)
 {
@@ -211,6 +211,7 @@ static void put_stray(const struct thunk_spec *spec, struct code *code, struct w
 	put_free_args(spec, code);
 	code_op(code, 0x48, 0x89, 0xe9);			/* mov rcx, rbp */
 	code_op(code, 0x49, 0x89, 0xd8);			/* mov r8, rbx */
+	code_op(code, 0x49, 0x89, 0xc1);			/* mov r9, rax */
 	thunk->stray_ret = put_call(code, words, spec->stray);
 	put_forget(code);
 }

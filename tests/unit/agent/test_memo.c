@@ -143,7 +143,7 @@ uint64_t ask_at(uint64_t arg, uint64_t pc, uint64_t sp, uint64_t bp, uint64_t bx
 {
 	struct memo_walk walk = {
 		.map = &self, .log = &region, .function = FUNCTION + arg, .pc = pc, .sp = sp,
-		.bp = bp, .bx = bx, .high = self_high, .depth = real_depth,
+		.bp = bp, .bx = bx, .high = self_high, .depth = real_depth, .blocks = 1,
 	};
 
 	CU_ASSERT_FATAL(ask(&walk, arg + 1));
@@ -260,7 +260,7 @@ static struct memo_walk made_up(uint64_t pc, unsigned bp)
 {
 	return (struct memo_walk){
 		.map = &map, .log = &region, .function = FUNCTION, .pc = pc, .sp = here(0),
-		.bp = here(bp), .high = here(WORDS), .depth = 32,
+		.bp = here(bp), .high = here(WORDS), .depth = 32, .blocks = 1,
 	};
 }
 
@@ -427,6 +427,26 @@ static void test_shallow(void)
 	CU_ASSERT_EQUAL(log_stack_get(&region, id).nr, 1);
 }
 
+/* To ask for a stack counts no block, and finds the same entry. */
+static void test_uncounted(void)
+{
+	struct memo_walk walk = made_up(LEAF, 0);
+	uint32_t id;
+
+	begin();
+	memset(words, 0, sizeof(words));
+	walk.blocks = 0;
+	id = memo_stack(memo, &walk, 0);
+	CU_ASSERT_EQUAL(id, true_stack(&walk));
+	CU_ASSERT_EQUAL(memo_stack(memo, &walk, 0), id);
+	CU_ASSERT_EQUAL(memo_stack(NULL, &walk, 0), id);
+	check_sums();
+	walk.blocks = 1;
+	CU_ASSERT(ask(&walk, 5));
+	CU_ASSERT_EQUAL(memo->misses, 1);
+	check_sums();
+}
+
 /* No room for a stack: said, counted, and not remembered. */
 static void test_full(void)
 {
@@ -539,6 +559,7 @@ void suite_memo(void)
 	CU_add_test(suite, "bounds of a branch", test_bounds);
 	CU_add_test(suite, "what cannot be remembered", test_uncached);
 	CU_add_test(suite, "without a memo", test_shallow);
+	CU_add_test(suite, "uncounted", test_uncounted);
 	CU_add_test(suite, "a full stack table", test_full);
 	CU_add_test(suite, "any stack", test_any_stack);
 	CU_add_test(suite, "reset", test_reset);

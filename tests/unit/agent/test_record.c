@@ -20,6 +20,7 @@ void suite_record(void);
 #define A	0x10000ull
 #define B	0x20000ull
 #define C	0x30000ull
+#define D	0x40000ull
 
 /* Without the frame that the thunk has laid. */
 #define STACK_BYTES	1024
@@ -353,6 +354,138 @@ static void test_double_free(void)
 	CU_ASSERT_EQUAL(stack_total(FREE) + stack_total(REALLOC), 0);
 }
 
+/* The function whose stack the first free of the newest double one has; 0: it is not remembered. */
+static uint64_t first_by(uint64_t block)
+{
+	struct strays found = strays(LOG_STRAY_DOUBLE);
+	const struct log_stray *last = &found.at[found.nr - 1];
+	struct log_stack_view stack;
+
+	CU_ASSERT_FATAL(found.nr && last->address == block);
+	if (!last->first.time)
+		return 0;
+	CU_ASSERT(last->first.time > last->block.time && last->first.time < last->time);
+	stack = log_stack_get(&world.log, last->first.stack);
+	CU_ASSERT_EQUAL_FATAL(stack.nr, 2);
+	CU_ASSERT_EQUAL(stack.pcs[1], WORLD_RA);
+	return stack.pcs[0];
+}
+
+static void test_first_free(void)
+{
+	world_reset();
+	bound_stack();
+	world_new(3, MALLOC, 100, A);
+	world_free(3, FREE, A);
+	world_history(2);		/* not of what was before */
+	world_free(3, FREE, A);
+	CU_ASSERT_EQUAL(first_by(A), 0);
+	world_new(3, MALLOC, 100, A);
+	world_free(3, FREE, A);
+	CU_ASSERT_EQUAL(stack_total(FREE), 0);
+	world_free(3, DELETE, A);
+	CU_ASSERT_EQUAL(first_by(A), 0x5000);
+	world_new(3, MALLOC, 100, A);
+	world_free(3, DELETE, A);	/* jumps to free: one of the two only */
+	world_free(3, FREE, A);
+	CU_ASSERT_EQUAL(world.log.header->frees, 2);
+	world_free(1, FREE, A);
+	CU_ASSERT_EQUAL(first_by(A), 0x8000);
+	world_free(3, FREE, 0);
+	world_free(3, FREE, C);
+	CU_ASSERT_EQUAL(world.log.header->frees, 2);
+	for (unsigned i = 0; i < 2; i++) {
+		world_new(3, MALLOC, 10, B + 16 * i);
+		world_free(3, FREE, B + 16 * i);
+	}
+	world_free(1, FREE, A);		/* two others since */
+	CU_ASSERT_EQUAL(first_by(A), 0);
+	world_free(1, FREE, B);
+	CU_ASSERT_EQUAL(first_by(B), 0x5000);
+	world_history(0);
+	world_new(3, MALLOC, 10, B);
+	world_free(3, FREE, B);
+	world_free(1, FREE, B);
+	CU_ASSERT_EQUAL(first_by(B), 0);
+	EXPECT(.allocs = 6, .alloc_bytes = 330, .frees = 6, .free_bytes = 330, .nested = 1,
+	       .null_frees = 1, .unknown_frees = 1, .double_frees = 6);
+}
+
+/* A resize is a free where it has moved or freed its block, and else none. */
+static void test_first_free_by_resize(void)
+{
+	world_reset();
+	bound_stack();
+	world_history(100);
+	world_begin(3, REALLOC, 0, 10, 0);
+	world_end(3, REALLOC, A);
+	world_begin(3, REALLOC, A, 20, 0);	/* in place */
+	world_end(3, REALLOC, A);
+	world_begin(3, REALLOC, A, 30, 0);	/* fails */
+	world_end(3, REALLOC, 0);
+	world_begin(3, REALLOC, C, 30, 0);	/* not recorded */
+	world_end(3, REALLOC, D);
+	CU_ASSERT_EQUAL(world.log.header->frees, 0);
+	world_begin(3, REALLOC, A, 40, 0);
+	world_end(3, REALLOC, B);
+	CU_ASSERT_EQUAL(world.log.header->frees, 1);
+	world_begin(3, REALLOC, B, 0, 0);
+	world_end(3, REALLOC, 0);
+	CU_ASSERT_EQUAL(world.log.header->frees, 2);
+	world_free(1, FREE, A);
+	CU_ASSERT_EQUAL(first_by(A), 0x3000);
+	world_free(1, FREE, B);
+	CU_ASSERT_EQUAL(first_by(B), 0x3000);
+	/* One that never returns has freed nothing, as far as anybody knows. */
+	world_new(3, MALLOC, 10, A);
+	world_begin(5, REALLOC, A, 10, 0);
+	world_free(2, FREE, A);
+	CU_ASSERT_EQUAL(world_thread()->nr_ops, 0);
+	CU_ASSERT_EQUAL(world.log.header->frees, 2);
+}
+
+/* Of a thread without state. */
+static void test_first_free_alone(void)
+{
+	struct log_free free;
+	uint64_t time;
+
+	world_reset();
+	world_history(100);
+	world_threads(NULL);
+	world_new(3, MALLOC, 10, A);
+	world_begin(3, REALLOC, A, 10, 0);	/* of that nothing is remembered */
+	world_end(3, REALLOC, B);
+	CU_ASSERT_EQUAL(world.log.header->frees, 0);
+	world_new(3, MALLOC, 10, A);
+	time = get(A).time;
+	world_free(3, FREE, A);
+	CU_ASSERT_FATAL(log_first_free(&world.log, A, time, &free));
+	CU_ASSERT_EQUAL(log_stack_get(&world.log, free.stack).pcs[0], 0x5000);
+	CU_ASSERT(!free.thread && free.time > time);
+	world_threads(world.threads);
+}
+
+/* Neither of the user's allocators nor of a sample are frees remembered. */
+static void test_no_first_free(void)
+{
+	world_reset();
+	world_history(100);
+	world.state->probe[CALLOC].user = world.state->probe[DELETE].user = 1;
+	world_sample(0);
+	world_begin(7, CALLOC, 1, 16, 0);
+	world_end(7, CALLOC, A);
+	world_free(5, DELETE, A);
+	CU_ASSERT_EQUAL(log_accounts_get(&world.log).frees, 1);
+	CU_ASSERT_EQUAL(world.log.header->frees, 0);
+	world.state->probe[CALLOC].user = world.state->probe[DELETE].user = 0;
+	world_sample(0);
+	CU_ASSERT(!world.state->probe[FREE].quick);
+	CU_ASSERT_EQUAL(world.state->probe[MALLOC].quick, world.quick);
+	world_history(0);
+	CU_ASSERT_EQUAL(world.state->probe[FREE].quick, world.quick);
+}
+
 /* What may be something else is not called a double free. */
 static void test_no_double_free(void)
 {
@@ -588,7 +721,7 @@ static void test_again(void)
 /* However a call goes, it takes little of the stack. */
 static void test_stack_use(void)
 {
-	uint64_t bytes[4], most = 0;
+	uint64_t bytes[6], most = 0;
 
 	world_reset();
 	bound_stack();
@@ -600,14 +733,20 @@ static void test_stack_use(void)
 	world_threads(NULL);
 	world_begin(2, REALLOC, B, 10, 0);
 	bytes[3] = world_leave_bytes(2, REALLOC, C);
+	world_history(10);
+	world_begin(2, REALLOC, C, 10, 0);
+	bytes[4] = world_leave_bytes(2, REALLOC, D);
 	world_threads(world.threads);
+	world_begin(2, REALLOC, D, 10, 0);
+	bytes[5] = world_leave_bytes(2, REALLOC, B);
 	for (unsigned i = 0; i < ARRAY_SIZE(bytes); i++) {
 		printf("%u ", (unsigned)bytes[i]);
 		most = MAX(most, bytes[i]);
 	}
 	CU_ASSERT(bytes[1] <= bytes[0]);
 	CU_ASSERT(most <= STACK_BYTES);
-	EXPECT(.allocs = 4, .alloc_bytes = 40, .frees = 2, .free_bytes = 20);
+	EXPECT(.allocs = 6, .alloc_bytes = 60, .frees = 4, .free_bytes = 40);
+	CU_ASSERT_EQUAL(world.log.header->frees, 1);
 }
 
 /* No room for a block: it is counted, and to no stack. */
@@ -920,6 +1059,10 @@ static const struct record_test {
 	{ "throwing", test_throwing },
 	{ "free by another free", test_free_by_free },
 	{ "double free", test_double_free },
+	{ "first free", test_first_free },
+	{ "first free by a resize", test_first_free_by_resize },
+	{ "first free, without state", test_first_free_alone },
+	{ "no first free", test_no_first_free },
 	{ "no double free", test_no_double_free },
 	{ "free of what is on the stack", test_free_of_stack },
 	{ "freed on another stack", test_freed_elsewhere },

@@ -138,6 +138,13 @@ void world_sample(uint64_t mean)
 			(uint8_t)agent_probe_quick(world.state, &world.state->probe[i]) : 0;
 }
 
+void world_history(uint32_t nr)
+{
+	CU_ASSERT_FATAL(!log_set_free_history(&world.log, nr));
+	world.state->history = nr;
+	world_sample(world.state->sample);
+}
+
 void world_threads(struct agent_thread *threads)
 {
 	world.state->threads = threads;
@@ -146,13 +153,14 @@ void world_threads(struct agent_thread *threads)
 
 void world_reset(void)
 {
-	struct log_config config = { LOG_BYTES, 32, 0 };
+	struct log_config config = { .limit = LOG_BYTES, .stack_depth = 32 };
 	void *base = map_zero(LOG_BYTES, MAP_SHARED);
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(base);
 	destroy_log();
 	CU_ASSERT_FATAL(!log_format(base, &config, &world.log));
 	world.state->log = world.log;
+	world.state->history = 0;
 	world_sample(0);
 	world.state->main_low = world.state->main_high = 0;
 	world.state->nr_areas = 0;
@@ -181,8 +189,10 @@ void world_release(uint64_t sp, enum world_probe probe, uint64_t block)
 {
 	const struct agent_probe *at = &world.state->probe[probe];
 
-	if (((__typeof__(agent_release) *)(world.image + AGENT_RELEASE))(block, sp, at))
-		((__typeof__(agent_stray) *)(world.image + AGENT_STRAY))(block, sp, at, 0, 0);
+	uint64_t said = ((__typeof__(agent_release) *)(world.image + AGENT_RELEASE))(block, sp, at);
+
+	if (said)
+		((__typeof__(agent_stray) *)(world.image + AGENT_STRAY))(block, sp, at, 0, 0, said);
 }
 
 static void fill(struct agent_frame *frame, uint64_t a, uint64_t b, uint64_t c)

@@ -40,6 +40,8 @@ void world_reset(void);
 
 /* A log that samples (0: that does not), and its probes. */
 void world_sample(uint64_t mean);
+/* A log that remembers the last nr frees, 0: none; not one that samples. */
+void world_history(uint32_t nr);
 /* The agent's table of threads: NULL, or world.threads again. */
 void world_threads(struct agent_thread *threads);
 

@@ -36,7 +36,7 @@ __asm__(
 	".globl seen_callee, seen_nothrow, seen_enter, seen_leave, seen_release, seen_stray\n"
 	"seen_callee: .fill 19, 8, 0\nseen_nothrow: .fill 19, 8, 0\n"
 	"seen_enter: .fill 25, 8, 0\nseen_leave: .fill 25, 8, 0\nseen_release: .fill 25, 8, 0\n"
-	"seen_stray: .fill 27, 8, 0\n"
+	"seen_stray: .fill 28, 8, 0\n"
 	".text\n"
 	".globl thunk_start, thunk_callee, thunk_nothrow, thunk_enter, thunk_leave, thunk_release\n"
 	".globl thunk_stray\n"
@@ -67,6 +67,7 @@ __asm__(
 	"thunk_leave: AGENT seen_leave; ret\n"
 	"thunk_release: AGENT seen_release; ret\n"
 	"thunk_stray: mov %rcx, seen_stray+200(%rip); mov %r8, seen_stray+208(%rip)\n"
+	"	mov %r9, seen_stray+216(%rip)\n"
 	"	AGENT seen_stray; ret\n"
 );
 
@@ -87,7 +88,7 @@ struct agent_seen {
 
 struct stray_seen {
 	struct agent_seen agent;
-	uint64_t bp, bx;	/* the arguments after the first three */
+	uint64_t bp, bx, said;	/* the arguments after the first three */
 };
 
 extern uint64_t thunk_clock, thunk_entry;
@@ -448,7 +449,7 @@ static void check_free(const struct place *place, unsigned ptr_arg)
 	CU_ASSERT_EQUAL(thunk.call_cfa, 0);
 }
 
-/* The agent does not know the block: it is called again, with the registers that a walk needs. */
+/* The agent wants the stack: it is called again, with what it has said, and the registers that a walk needs. */
 static void check_stray(const struct place *place, unsigned ptr_arg)
 {
 	static const uint8_t arg[] = { RDI, RSI, RDX };
@@ -467,6 +468,7 @@ static void check_stray(const struct place *place, unsigned ptr_arg)
 	CU_ASSERT_EQUAL(seen_stray.agent.arg[2], PROBE);
 	CU_ASSERT_EQUAL(seen_stray.bp, in.reg[RBP]);
 	CU_ASSERT_EQUAL(seen_stray.bx, in.reg[RBX]);
+	CU_ASSERT_EQUAL(seen_stray.said, 1ull << 63);
 	check_as_called(&seen_callee, &in);
 	left(in.reg, 0x1234, want);
 	check_regs(out.reg, want, "stray");

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "log/layout.h"
 #include "probe/probe.h"
 #include "target/target.h"
 #include "unit.h"
@@ -276,6 +277,50 @@ static void test_delete(void)
 }
 
 /* longjmp out of a malloc: it is void when another operation starts there. */
+static bool see(const struct log_stray *stray, void *ctx)
+{
+	*(struct log_stray *)ctx = *stray;
+	return false;
+}
+
+/* Who freed it first: by free, by operator delete that leads to free, by realloc. */
+static void test_first_free(void)
+{
+	struct log_stray stray = { .address = 0 };
+
+	restart();
+	stack[STACK_WORDS - 3] = 0x5555;
+	regs_set(&thread.regs, target.arch->fp, (uintptr_t)&stack[STACK_WORDS - 4]);
+	probes.facts.complete = 1;
+	CU_ASSERT_PTR_NULL(log_set_free_history(probes.log, 100));
+	for (unsigned i = 0; i < 4; i++) {
+		struct probe *by[] = { &p_free, &p_delete, &p_realloc, &p_realloc };
+		uint64_t size = i == 3 ? 0 : 20;
+
+		by[i]->address = 0x1100 + i;
+		enter(&p_malloc, 1, 100, 0);
+		leave(&p_malloc, 1, 0xa000);
+		enter(by[i], 1, 0xa000, size);
+		if (i == 1)
+			enter(&p_free, 2, 0xa000, 0);
+		if (i > 1)
+			leave(by[i], 1, size ? 0xb000 : 0);
+		stack[STACK_WORDS - 8 - 8] = 0;	/* it has returned */
+		enter(&p_free, 0, 0xa000, 0);
+		log_each_stray(probes.log, LOG_STRAY_DOUBLE, see, &stray);
+		CU_ASSERT_EQUAL(probes.log->header->frees, i + 1);
+		CU_ASSERT(stray.first.time > stray.block.time && stray.first.time < stray.time);
+		CU_ASSERT_EQUAL(log_stack_get(probes.log, stray.first.stack).pcs[0], 0x1100 + i);
+	}
+	enter(&p_malloc, 1, 100, 0);
+	leave(&p_malloc, 1, 0xc000);
+	enter(&p_realloc, 1, 0xc000, 20);	/* fails, stays */
+	leave(&p_realloc, 1, 0);
+	enter(&p_realloc, 1, 0xc000, 20);
+	leave(&p_realloc, 1, 0xc000);
+	CU_ASSERT_EQUAL(probes.log->header->frees, 4);
+}
+
 static void test_void(void)
 {
 	struct log_stack_view view;
@@ -396,6 +441,7 @@ void suite_event(void)
 	CU_add_test(suite, "realloc in realloc", test_nested_realloc);
 	CU_add_test(suite, "delete leads to free", test_delete);
 	CU_add_test(suite, "double free", test_double_free);
+	CU_add_test(suite, "first free", test_first_free);
 	CU_add_test(suite, "void operations", test_void);
 	CU_add_test(suite, "a full list", test_full);
 	CU_add_test(suite, "operator new and its twin", test_twin);
