@@ -42,6 +42,8 @@ static struct err *attach_option(struct session_config *config, const char *name
 		config->arm = number;
 	else if (!strcmp(name, "-stackdepth") && number >= 1 && number <= LOG_DEPTH_MAX)
 		config->stack_depth = (uint32_t)number;
+	else if (!strcmp(name, "-freehistory") && number <= LOG_FREES_MAX)
+		config->free_history = (uint32_t)number;
 	else
 		return err_create(ERR_USAGE, "no option %s %s", name, value);
 	return NULL;
@@ -72,7 +74,7 @@ static struct err *attach(struct call *call, Tcl_Obj **ret)
 const struct cmd cmd_api_attach = {
 	.name		= "mdbg::attach",
 	.usage		= "PID ?-stop 0|1? ?-arm 0|1? ?-engine auto|jump|breakpoint? "
-			  "?-stackdepth N? ?-loglimit SIZE? ?-sample BYTES?",
+			  "?-stackdepth N? ?-loglimit SIZE? ?-sample BYTES? ?-freehistory N?",
 	.brief		= "attach; returns PID",
 	.help		= "Options hold for this attach only. Errors: {MDBG ATTACH HINT}, {MDBG\n"
 			  "STATE} if there is a process already.\n",
@@ -177,6 +179,7 @@ static struct err *get_malloc(struct call *call, Tcl_Obj **ret)
 	dict_number(dict, "breakpoint", figures.breakpoint);
 	dict_number(dict, "stackdepth", figures.stack_depth);
 	dict_number(dict, "sampling", figures.sample);
+	dict_number(dict, "freehistory", figures.free_history);
 	dict_double(dict, "since", (double)figures.since_ns / 1e9);
 	dict_number(dict, "bytes", figures.bytes);
 	dict_number(dict, "active", figures.blocks);
@@ -209,7 +212,7 @@ const struct cmd cmd_api_malloc = {
 	.usage		= "",
 	.brief		= "dict: the figures of `malloc` and `malloc -v`",
 	.help		= "algorithm core (file, or empty) armed jump breakpoint (probes) stackdepth sampling (0:\n"
-			  "off) since (seconds since the epoch) bytes active (held; estimates if\n"
+			  "off) freehistory (0: off) since (seconds since the epoch) bytes active (held; estimates if\n"
 			  "sampled) userbytes useractive (of allocators named by probe) records (in the log) allocs allocbytes frees freebytes\n"
 			  "replaced full unknownfrees nullfrees failed nested unstacked voided\n"
 			  "unsampled unsampledfrees doublefrees ownfrees (since the attach, as recorded; every event\n"

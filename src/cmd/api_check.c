@@ -48,6 +48,15 @@ static Tcl_Obj *damage_dict(const struct heap_damage *damage)
 	return dict;
 }
 
+static void add_first(Tcl_Obj *dict, const struct log *log, const struct log_free *first)
+{
+	if (!first->time)
+		return;
+	dict_number(dict, "firststack", first->stack);
+	dict_number(dict, "firstthread", log_thread_get(log, first->thread).lwp);
+	dict_double(dict, "firsttime", (double)log_clock_realtime(log, first->time) / 1e9);
+}
+
 static Tcl_Obj *stray_dict(const struct log *log, const struct session_stray *stray)
 {
 	Tcl_Obj *dict = Tcl_NewDictObj();
@@ -61,6 +70,8 @@ static Tcl_Obj *stray_dict(const struct log *log, const struct session_stray *st
 		dict_address(dict, "block", stray->address);
 		dict_number(dict, "size", stray->free.block.size);
 		dict_number(dict, "allocstack", stray->free.block.stack);
+		dict_number(dict, "history", stray->free.history);
+		add_first(dict, log, &stray->free.first);
 	} else if (stray->kind == SESSION_STRAY_INSIDE) {
 		dict_address(dict, "block", stray->around.address);
 		dict_number(dict, "size", stray->around.size);
@@ -108,7 +119,8 @@ const struct cmd cmd_api_check = {
 	.help		= "walked (the heaps were) damages, damage: a list of dicts address heap what\n"
 			  "before behind; doublefrees, frees: a list of dicts kind (double, inside,\n"
 			  "stack, module) address thread time stack, block size allocstack of double\n"
-			  "and inside, module of module; untold (why double frees cannot be\n"
+			  "and inside, module of module; history of double (how many frees were\n"
+			  "remembered), firststack firstthread firsttime if the first one was; untold (why double frees cannot be\n"
 			  "told) and doubt (why they may be none), mostly empty.\n",
 	.value		= value,
 };

@@ -94,6 +94,20 @@ static void add_block(Tcl_Obj *dict, const struct block *block, uint64_t address
 	dict_number(dict, "stack", block->stack);
 }
 
+static void add_freed(const struct log *log, const struct found_at *at, Tcl_Obj *dict)
+{
+	const struct log_free *freed = &at->freed;
+
+	if (!freed->time)
+		return;
+	dict_address(dict, "freed", at->was.address & ((1ull << LOG_PROCESS_SHIFT) - 1));
+	dict_number(dict, "freedsize", at->was.size);
+	dict_number(dict, "freedstack", freed->stack);
+	dict_number(dict, "freedthread", log_thread_get(log, freed->thread).lwp);
+	dict_double(dict, "freedtime", (double)log_clock_realtime(log, freed->time) / 1e9);
+	dict_number(dict, "allocstack", at->was.stack);
+}
+
 static struct err *add_unknown(const struct call *call, const struct found *found, Tcl_Obj *dict)
 {
 	struct found_at at;
@@ -113,6 +127,7 @@ static struct err *add_unknown(const struct call *call, const struct found *foun
 		dict_number(dict, "size", chunk_usable(&at.chunk));
 		add_heap(dict, at.chunk.heap);
 	}
+	add_freed(session_log(call->session), &at, dict);
 	return NULL;
 }
 
@@ -247,7 +262,10 @@ const struct cmd cmd_api_find = {
 			  "                              symbol, or the start of the module's data)\n"
 			  "    data, mapping             module symbol offset mapping (path)\n"
 			  "    heap                      in no block that is known\n"
-			  "    block                     block offset size preattach stack\n",
+			  "    block                     block offset size preattach stack\n"
+			  "where there is no block, and `set free-history` has the free remembered:\n"
+			  "freed (address of the block that was there) freedsize freedstack\n"
+			  "freedthread freedtime allocstack\n",
 	.value		= value,
 	.min_args	= 1,
 	.max_args	= 3,

@@ -20,7 +20,7 @@ const struct cmd cmd_attach = {
 	.brief		= "attach to a running process and record its allocations",
 	.help		= "The process runs on. What was recorded of an earlier one is dropped.\n"
 			  "Before it, `set` what belongs to an attach: stack-depth, log-limit,\n"
-			  "engine.\n"
+			  "engine, free-history.\n"
 			  "Errors: ATTACH with the reason; STATE if there is a process already.\n",
 	.run		= run,
 	.min_args	= 1,

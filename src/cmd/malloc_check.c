@@ -49,13 +49,14 @@ const struct cmd cmd_malloc_check = {
 	.help		= "Chunk headers, the sizes at the ends of free chunks, fastbins, threads'\n"
 			  "caches, and all links of the bins. Each place that is not as it must be is\n"
 			  "listed, with the blocks on both sides of it and where they come from.\n"
-			  "Then double frees, with the stack of the second one and that of the\n"
-			  "allocation, and invalid ones: of an address inside of a recorded block, on\n"
-			  "the stack of the thread, or in a module. They were noted before the\n"
-			  "allocator acted, so that they are there when it has aborted the process. The\n"
-			  "newest 1024 are remembered. Frees of other blocks that are not in the log,\n"
-			  "mostly since they are older, are only counted. Where double frees cannot be\n"
-			  "told, it is said why: the log samples, or not all that gives out blocks is\n"
-			  "glibc or jemalloc, and probed.\n",
+			  "Then double frees, with the stack of the second one, that of the first (if\n"
+			  "`set free-history N` has it remembered) and that of the allocation; and\n"
+			  "invalid ones: of an address inside of a recorded block, on the stack of the\n"
+			  "thread, or in a module. They were noted before the allocator acted, so that\n"
+			  "they are there when it has aborted the process. The newest 1024 are\n"
+			  "remembered. Frees of other blocks that are not in the log, mostly since they\n"
+			  "are older, are only counted. Where double frees cannot be told, it is said\n"
+			  "why: the log samples, or not all that gives out blocks is glibc or jemalloc,\n"
+			  "and probed.\n",
 	.run		= run,
 };

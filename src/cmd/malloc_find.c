@@ -36,7 +36,8 @@ const struct cmd cmd_malloc_find = {
 			  "modules with the symbol, other mappings, other blocks; N of each (20)\n"
 			  "are listed. They are those that `malloc leaks` goes by, whether they are\n"
 			  "in lost blocks or not: `malloc find` of such a block leads on.\n"
-			  "The process is stopped meanwhile.\n",
+			  "Where there is no block any more, who has freed it is told if `set\n"
+			  "free-history N` has it remembered. The process is stopped meanwhile.\n",
 	.run		= run,
 	.min_args	= 1,
 	.max_args	= 3,

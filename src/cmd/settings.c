@@ -134,6 +134,25 @@ static struct err *get_stack_depth(struct shell *shell, const struct setting *se
 	return str_addf(ret, "%u", session_config(shell->session)->stack_depth);
 }
 
+static struct err *set_free_history(struct shell *shell, const struct setting *setting,
+				    const char *value)
+{
+	uint64_t nr;
+	struct err *err = parse_number(value, &nr);
+
+	if (err || nr > LOG_FREES_MAX)
+		return err_create(ERR_USAGE, "%s: '%s' is not a number from 0 (none is remembered) to %u",
+				  setting->name, value, LOG_FREES_MAX);
+	return session_set_free_history(shell->session, (uint32_t)nr);
+}
+
+static struct err *get_free_history(struct shell *shell, const struct setting *setting,
+				    struct str *ret)
+{
+	(void)setting;
+	return str_addf(ret, "%u", session_free_history(shell->session));
+}
+
 struct err *settings_parse_log_limit(const char *value, uint64_t *ret)
 {
 	uint64_t limit;
@@ -320,6 +339,8 @@ static const struct setting settings[] = {
 	  { "off", "on" }, set_follow_exec, get_follow_exec },
 	{ "follow-fork", "whom to watch after a fork",
 	  { "parent", "child", "both" }, set_follow_fork, get_follow_fork },
+	{ "free-history", "frees that are remembered, for double ones (0: none)",
+	  { NULL }, set_free_history, get_free_history },
 	{ "leaks-at-end", "look for leaks when the process ends, for `malloc leaks` then",
 	  { "off", "on" }, set_leaks_at_end, get_leaks_at_end },
 	{ "log-limit", "bytes that the log may grow to, at the next attach",
@@ -475,7 +496,10 @@ const struct cmd cmd_set = {
 	.help		= "`set` alone lists what can be set. Each is a Tcl variable: `set\n"
 			  "pager off` changes it, `$pager` is its value.\n"
 			  "A value that a setting does not take is an error and changes\n"
-			  "nothing. All other names are plain variables.\n",
+			  "nothing. `set free-history N` has the stacks of the last N frees\n"
+			  "remembered from then on, for double frees; it is 0 at first, since\n"
+			  "it makes frees as dear as allocations. All other names are plain\n"
+			  "variables.\n",
 	.run		= run,
 	.for_tcl	= for_tcl,
 	.max_args	= 0,

@@ -133,6 +133,7 @@ struct err *figures_get(struct session *session, enum session_heap_how how,
 	figures.core = session_core(session, &core) ? core.path : NULL;
 	figures.armed = session_armed(session);
 	figures.stack_depth = config.stack_depth;
+	figures.free_history = config.free_history;
 	figures.since_ns = figures.core ? 0 : log_clock_realtime(log, log_start(log));
 	figures.now_ns = realtime_ns();
 	figures.accounts = log_accounts_get(log);
@@ -322,6 +323,7 @@ static void print_accounts(const struct figures *figures, struct out *out)
 	statistic(out, 4, "records that fit in them", figures->usage.table_slots);
 	statistic(out, 4, "bytes of stacks", figures->usage.stack_bytes);
 	statistic(out, 4, "stacks", figures->stacks);
+	statistic(out, 4, "frees that are remembered", figures->free_history);
 	statistic(out, 4, "other bytes", figures->usage.other_bytes);
 	out_text(out, "\n");
 }

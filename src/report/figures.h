@@ -20,6 +20,7 @@ struct figures {
 	bool armed;
 	uint32_t stack_depth;
 	uint64_t sample;
+	uint32_t free_history;		/* frees that are remembered */
 	uint64_t since_ns, now_ns;	/* since the epoch: when the log began, and now */
 	uint64_t records;
 	uint64_t user_bytes, user_blocks;	/* held of allocators that the user has named: part of others' */

@@ -28,33 +28,56 @@ static void print_heap(uint16_t heap, struct out *out)
 		out_f(out, "in heap %u", heap);
 }
 
-/* When and by whom, and the traceback. */
-static struct err *print_origin(struct session *session, const struct block *block,
-				struct out *out)
+/* "allocated at TIME by thread LWP", and the traceback. */
+static struct err *print_event(struct session *session, const char *what, uint64_t time,
+			       uint32_t thread, uint32_t stack, struct out *out)
 {
 	const struct log *log = session_log(session);
-	struct log_thread_view thread;
+	uint32_t lwp = log_thread_get(log, thread).lwp;
 	struct stack_texts texts;
 	struct err *err;
-	char time[32];
+	char text[32];
 
+	format_time(text, sizeof(text), log_clock_realtime(log, time));
 	out_blanks(out, INDENT);
-	if (block->preattach) {
-		out_text(out, block->unrecorded ? "(not recorded)\n" :
-						  "(allocated before attach)\n");
-		return NULL;
-	}
-	thread = log_thread_get(log, block->thread);
-	format_time(time, sizeof(time), log_clock_realtime(log, block->time));
-	out_f(out, "allocated at %s", time);
-	if (thread.lwp)
-		out_f(out, " by thread %u", thread.lwp);
+	out_f(out, "%s at %s", what, text);
+	if (lwp)
+		out_f(out, " by thread %u", lwp);
 	out_text(out, "\n");
 	out_blanks(out, INDENT);
 	stack_texts_init(&texts, session, INDENT);
-	err = stack_texts_print(&texts, block->stack, out);
+	err = stack_texts_print(&texts, stack, out);
 	stack_texts_free(&texts);
 	return err;
+}
+
+static struct err *print_origin(struct session *session, const struct block *block,
+				struct out *out)
+{
+	if (!block->preattach)
+		return print_event(session, "allocated", block->time, block->thread, block->stack,
+				   out);
+	out_blanks(out, INDENT);
+	out_text(out, block->unrecorded ? "(not recorded)\n" : "(allocated before attach)\n");
+	return NULL;
+}
+
+/* The block that was there before, if that is known. */
+static struct err *print_freed(struct session *session, const struct found_at *found,
+			       struct out *out)
+{
+	const struct log_record *was = &found->was;
+	const struct log_free *freed = &found->freed;
+	struct err *err;
+
+	if (!freed->time)
+		return NULL;
+	out_f(out, "    A block of %llu bytes was there, at ", (unsigned long long)was->size);
+	out_address(out, was->address & ((1ull << LOG_PROCESS_SHIFT) - 1));
+	out_text(out, "\n");
+	err = print_event(session, "freed", freed->time, freed->thread, freed->stack, out);
+	return err ? err : print_event(session, "allocated", was->time, was->thread, was->stack,
+				       out);
 }
 
 struct err *find_print_block(struct session *session, const struct block *block, uint64_t address,
@@ -160,6 +183,26 @@ static struct err *find_block(struct session *session, const struct session_heap
 	return err;
 }
 
+static bool find_freed_at(const struct log *log, uint8_t process, uint64_t address,
+			  struct found_at *ret)
+{
+	uint64_t key = address | (uint64_t)process << LOG_PROCESS_SHIFT;
+
+	return log_ghost(log, key, &ret->was) &&
+	       log_first_free(log, key, ret->was.time, &ret->freed);
+}
+
+static void find_freed(const struct log *log, uint8_t process, uint64_t address,
+		       struct found_at *ret)
+{
+	bool found = log && ret->what != FOUND_BLOCK && find_freed_at(log, process, address, ret);
+
+	if (!found && log && ret->what == FOUND_CHUNK)
+		found = find_freed_at(log, process, ret->chunk.address, ret);
+	if (!found)
+		ret->freed.time = 0;
+}
+
 struct err *find_at(struct session *session, const struct session_heap *heap, uint64_t address,
 		    struct found_at *ret)
 {
@@ -176,6 +219,7 @@ struct err *find_at(struct session *session, const struct session_heap *heap, ui
 		ret->what = FOUND_BLOCK;
 		ret->block = nearest.block;
 	}
+	find_freed(session_log(session), heap->process, address, ret);
 	return NULL;
 }
 
@@ -191,12 +235,13 @@ struct err *find_print(struct session *session, const struct session_heap *heap,
 		return find_print_block(session, &found.block, address, out);
 	if (found.what == FOUND_CHUNK) {
 		print_chunk(&found.chunk, address, out);
-		return NULL;
+		return print_freed(session, &found, out);
 	}
 	out_address(out, address);
 	out_text(out, " is in no block that is known\n");
+	err = print_freed(session, &found, out);
 	heap_notes_print(heap, out);
-	return NULL;
+	return err;
 }
 
 /* What lies beside the damage; 0: nothing is known to. */

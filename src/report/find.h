@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "heap/block.h"
 #include "heap/chunk.h"
+#include "log/log.h"
 
 struct out;
 struct session;
@@ -17,6 +18,12 @@ struct found_at {
 	enum { FOUND_NOTHING, FOUND_BLOCK, FOUND_CHUNK } what;
 	struct block block;
 	struct heap_chunk chunk;	/* of no block that is known: mostly a free one */
+	/*
+	 * Where there is no block: that which was freed last at the address, or at the chunk's, if its free is
+	 * remembered (log/freed.h). freed.time 0: not.
+	 */
+	struct log_record was;
+	struct log_free freed;
 };
 
 /* What holds address, by the heaps and by the log as it is now. */

@@ -35,6 +35,24 @@ static struct err *print_call(struct printer *printer, uint64_t time, uint32_t t
 	return stack_texts_print(&printer->texts, stack, printer->out);
 }
 
+/* Who freed the block before: what a double free is about. */
+static struct err *print_first(struct printer *printer, const struct log_stray *stray)
+{
+	const struct log_free *first = &stray->first;
+
+	if (first->time) {
+		out_text(printer->out, "  it was freed first");
+		return print_call(printer, first->time, first->thread, first->stack);
+	}
+	if (stray->history)
+		out_f(printer->out, "  the first free is not among those that were remembered (the last %u)\n",
+		      stray->history);
+	else
+		out_text(printer->out, "  the first free was not remembered (`set free-history 4096` remembers "
+				       "those to come)\n");
+	return NULL;
+}
+
 static struct err *print_block(struct printer *printer, uint64_t size, uint64_t time,
 			       uint32_t thread, uint32_t stack)
 {
@@ -76,6 +94,10 @@ static struct err *print_stray(struct printer *printer, const struct session_str
 	out_address(printer->out, stray->address);
 	print_what(stray, printer->out);
 	err = print_call(printer, stray->free.time, stray->free.thread, stray->free.stack);
+	if (err)
+		return err;
+	if (twice)
+		err = print_first(printer, &stray->free);
 	if (err)
 		return err;
 	if (twice)

@@ -9,6 +9,7 @@
 #include "base/trace.h"
 #include "os/tracer.h"
 #include "probe/probe.h"
+#include "probe/state.h"
 #include "session/children.h"
 #include "session/hands.h"
 #include "session/keep.h"
@@ -119,6 +120,7 @@ static struct log_config log_config_of(const struct session *session)
 		.limit = session->config.log_limit,
 		.stack_depth = session->config.stack_depth,
 		.sample = session->config.sample,
+		.free_history = session->config.sample ? 0 : session->config.free_history,
 	};
 }
 
@@ -304,6 +306,69 @@ struct err *session_reset(struct session *session)
 		return err_hint(err_create(ERR_STATE, "process %d goes on recording", session->pid),
 				"attach to it again");
 	return session_call(session, reset_job, session);
+}
+
+struct history_job {
+	struct session *session;
+	uint32_t nr;
+};
+
+/* All threads are stopped. */
+static struct err *change_history(struct session *session, uint32_t nr)
+{
+	struct err *err = log_set_free_history(&session->region->log, nr);
+
+	if (!err)
+		err = share_reserve(session->target);
+	if (!err && session->probes)
+		err = state_tell_history(session->probes);
+	return err;
+}
+
+static struct err *history_job(void *arg)
+{
+	struct history_job *job = arg;
+	struct session *session = job->session;
+	uint32_t before = log_config(&session->region->log).free_history;
+	struct err kept, *err;
+	bool was;
+
+	err = session_hold(session, &was);
+	if (err)
+		return err;
+	err = change_history(session, job->nr);
+	if (err) {
+		err_copy(&kept, err);
+		err_ignore(change_history(session, before));
+		err = err_adopt(&kept);
+	}
+	session_let_go(session, was);
+	return err;
+}
+
+static bool has_log(const struct session *session)
+{
+	return session->region && !session_need_target(session);
+}
+
+struct err *session_set_free_history(struct session *session, uint32_t nr)
+{
+	struct history_job job = { session, nr };
+	struct err *err = NULL;
+
+	if (nr > LOG_FREES_MAX)
+		err = err_create(ERR_USAGE, "free-history: %u is more than %u", nr, LOG_FREES_MAX);
+	else if (has_log(session))
+		err = session_call(session, history_job, &job);
+	if (!err)
+		session->config.free_history = nr;
+	return err;
+}
+
+uint32_t session_free_history(const struct session *session)
+{
+	return has_log(session) ? log_config(&session->region->log).free_history :
+				  session->config.free_history;
 }
 
 bool session_armed(const struct session *session)

@@ -51,6 +51,16 @@ static struct err *settle(struct session *session)
 	return err;
 }
 
+/* The log has its own; what the user has asked for is in place of it. */
+static void ask_history(struct session *session)
+{
+	uint32_t nr = session->config.free_history;
+	struct err *err = nr ? log_set_free_history(&session->region->log, nr) : NULL;
+
+	if (err)
+		session_warn(session, err->msg);
+}
+
 static struct err *adopt(struct session *session)
 {
 	struct err kept, *err = region_adopt(session->target, &session->region);
@@ -67,6 +77,7 @@ static struct err *adopt(struct session *session)
 	if (!err) {
 		session->floor = generation + 1;
 		session->lacks_records = marks & SHARE_LACKS;
+		ask_history(session);
 		children_clean(session, inherited_file(session->region));
 		return NULL;
 	}

@@ -37,6 +37,7 @@ struct session_config {
 	uint32_t stack_depth;		/* at attach (a property of the log): 1 to LOG_DEPTH_MAX */
 	uint64_t log_limit;		/* at attach: bytes */
 	uint64_t sample;		/* at attach: mean bytes between samples, 0: all */
+	uint32_t free_history;		/* at attach: see session_set_free_history */
 	bool arm;			/* at attach: put in the probes */
 	bool stop;			/* at attach: leave the target stopped */
 	enum session_follow follow_fork;	/* at each fork */
@@ -137,6 +138,15 @@ struct err *session_disarm(struct session *session) MUST_CHECK;
 /* `malloc reset`: forget what was recorded */
 struct err *session_reset(struct session *session) MUST_CHECK;
 bool session_armed(const struct session *session);
+/*
+ * How many frees are to be remembered, for double ones (log/freed.h); 0: none. At once, and at the
+ * attaches to come; there a log that samples remembers none, and one that is gone on with keeps what it
+ * has where this is 0. ERR_USAGE, and nothing has changed: not more than LOG_FREES_MAX, or the log of the
+ * target cannot.
+ */
+struct err *session_set_free_history(struct session *session, uint32_t nr) MUST_CHECK;
+/* As the target's log has it, if there is one. */
+uint32_t session_free_history(const struct session *session);
 
 /*
  * What the threads of the target's agent have and the log has not: all-time counts of stacks (free

@@ -4,6 +4,10 @@
  * on, with a heap as before. Each answers `ok ADDRESS` with what was freed wrongly.
  *
  *	twice, delete	the same block, by free, by operator delete
+ *	late N		twice, and between that N others once
+ *	moved		by realloc to a larger size, which has moved it; by free
+ *	deleted		by operator delete, by free
+ *	once		a block of 700 bytes, which is right
  *	loop N		N blocks, each twice, at one place
  *	other		by another thread, then by this one; once
  *	inside		16 bytes inside of a block that stays
@@ -81,6 +85,21 @@ NOINLINE static void attempt(void (*free_it)(void *), void *p)
 		free_it(p);
 }
 
+NOINLINE static void first_delete(char *p)
+{
+	KEEP(p);
+	operator delete(p);
+	STAY;
+}
+
+NOINLINE static void *move(void *p)
+{
+	KEEP(p);
+	p = realloc(p, 100 * CACHED);
+	STAY;
+	return p;
+}
+
 static void by_delete(void *p)
 {
 	wrong_delete((char *)p);
@@ -97,6 +116,48 @@ NOINLINE static void *twice(void (*again)(void *))
 
 	first_free(p);
 	attempt(again, p);
+	return p;
+}
+
+NOINLINE static void *late(int n)
+{
+	void *p = allocate(CACHED);
+
+	first_free(p);
+	while (n-- > 0)
+		first_free(allocate(CACHED * 2));
+	attempt(wrong_free, p);
+	return p;
+}
+
+/* What lies behind it stays, so that it cannot grow where it is. */
+NOINLINE static void *moved()
+{
+	void *p = allocate(CACHED), *behind = allocate(CACHED), *to = move(p);
+
+	KEEP(p);
+	attempt(wrong_free, p);
+	free(to);
+	free(behind);
+	return p;
+}
+
+NOINLINE static void *deleted()
+{
+	void *p = operator new(CACHED);
+
+	KEEP(p);
+	first_delete((char *)p);
+	KEEP(p);
+	attempt(wrong_free, p);
+	return p;
+}
+
+NOINLINE static void *once()
+{
+	void *p = allocate(ONCE);
+
+	first_free(p);
 	return p;
 }
 
@@ -207,6 +268,14 @@ static void obey(const char *line)
 		say("ok %p", twice(by_delete));
 	else if (after(line, "resize"))
 		say("ok %p", twice(by_resize));
+	else if ((rest = after(line, "late")))
+		say("ok %p", late(atoi(rest)));
+	else if (after(line, "moved"))
+		say("ok %p", moved());
+	else if (after(line, "deleted"))
+		say("ok %p", deleted());
+	else if (after(line, "once"))
+		say("ok %p", once());
 	else if ((rest = after(line, "loop"))) {
 		loop(atoi(rest));
 		say("ok");

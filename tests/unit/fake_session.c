@@ -226,6 +226,17 @@ void session_destroy(struct session *session, struct err **err_ret)
 	last = NULL;
 }
 
+struct err *session_set_free_history(struct session *session, uint32_t nr)
+{
+	session->config.free_history = nr;
+	return NULL;
+}
+
+uint32_t session_free_history(const struct session *session)
+{
+	return session->config.free_history;
+}
+
 struct err *session_configured(struct session *session)
 {
 	(void)session;

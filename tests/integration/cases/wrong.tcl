@@ -75,6 +75,172 @@ by_both case wrong-frees-not 60 {
 	finish $t
 }
 
+# What is told of the newest double free, which is of this block.
+proc last_double {m address} {
+	set free [lindex [dict get [live_value $m mdbg::check] frees] end]
+	check {[dict get $free kind] eq "double" && [dict get $free address] eq $address} {$address: $free}
+	return $free
+}
+
+# Who freed it first: by each way there is to free.
+by_both case first-free 60 {
+	set t [start wrong]
+	set m [live_start -p [pid_of $t]]
+	live $m "set free-history 4096"
+	foreach {command function by} {
+		twice free first_free(void*)  delete free first_free(void*)  moved realloc move(void*)
+		deleted * first_delete(char*)  late\ 50 free first_free(void*)  other free first_free(void*)
+	} {
+		set free [last_double $m [order $t $command]]
+		check {[dict exists $free firststack] && [dict get $free history] == 4096} {$command: $free}
+		set names [functions $m [dict get $free firststack]]
+		check {[string match $function [lindex $names 0]] || [lindex $names 0] eq "__libc_$function"} {$command: $names}
+		check {$by in $names && [lindex $names 0] ne $by} {$command: $names}
+		check {([dict get $free firstthread] == [pid_of $t]) == ($command ne "other")} {$command: $free}
+		check {[dict get $free firsttime] <= [dict get $free time]} {$command: $free}
+	}
+	set text [live $m "malloc check"]
+	check {[regexp {Double free of 0x[0-9a-f]{16} at [^\n]*:\n    0x[0-9a-f]+ free\n.*wrong_free.*\n  it was freed first at [-0-9]+ [:0-9]+ by thread \d+:\n    0x[0-9a-f]+ free\n.*first_free.*\n  its 300 bytes were allocated at } $text]} {$text}
+	check {![string match "*first free*" $text]} {$text}
+	live_end $m
+	finish $t
+}
+
+# Not told where it is not remembered: never, no more, not yet.
+by_both case first-free-not 60 {
+	set t [start wrong]
+	set m [live_start -p [pid_of $t]]
+	check {[live_value $m "set free-history"] == 0} {it is on}
+	set address [order $t twice]
+	foreach {setting command} {0 twice  3 "late 3"  0 "late 1"} {
+		live $m "set free-history $setting"
+		set free [last_double $m [order $t $command]]
+		check {![dict exists $free firststack] && [dict get $free history] == $setting} {$setting: $free}
+	}
+	live $m "set free-history 3"
+	check {[dict exists [last_double $m [order $t "late 2"]] firststack]} {three are remembered}
+	set text [live $m "malloc check"]
+	check {[regexp {\n  the first free was not remembered \(`set free-history 4096` remembers those to come\)\n  its 300 } $text]} {$text}
+	check {[regexp {\n  the first free is not among those that were remembered \(the last 3\)\n  its 300 } $text]} {$text}
+	foreach bad {-1 65537 many {}} {
+		set said [live_error $m "set free-history {$bad}"]
+		check {[string match "*can't set \"free-history\": '$bad' is not a number from 0 (none is remembered) to 65536*" $said]} {$bad: $said}
+	}
+	check {[live_value $m "set free-history"] == 3} {it was changed}
+	live_end $m
+	finish $t
+}
+
+# glibc ends the process: all three stacks are there after it. Set before the attach, too.
+by_both case first-free-abort 60 {
+	set t [start wrong]
+	set m [live_start]
+	live $m "set free-history 100"
+	live $m "attach [pid_of $t]"
+	check {[live_value $m "set free-history"] == 100} {the log has not what was set}
+	tell $t die
+	live $m "wait exit"
+	set text [live $m "malloc check"]
+	check {[regexp {Double free of .*wrong_free.*\n  it was freed first at .*first_free.*twice.*\n  its 300 bytes were allocated .*allocate.*\n1 double frees} $text]} {$text}
+	check {[lindex [ending $t] 1] eq "SIGABRT"} {it has not aborted}
+	live_end $m
+}
+
+# A log that is gone on with goes on remembering, also while no mdbg is there.
+case first-free-keep 60 {
+	set t [start wrong]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	live $m "set free-history 1000"
+	live $m "detach -keep"
+	check {[live_value $m "set free-history"] == 1000} {not kept for the next attach}
+	live_end $m
+	set address [order $t twice]
+	set m [live_start -p [pid_of $t]]
+	check {[live_value $m "set free-history"] == 1000} {it has [live_value $m "set free-history"]}
+	check {[dict exists [last_double $m $address] firststack]} {forgotten}
+	check {[dict get [live_value $m mdbg::malloc] freehistory] == 1000} {[live_value $m mdbg::malloc]}
+	check {[dict exists [last_double $m [order $t twice]] firststack]} {it does not go on}
+	exec kill -KILL [pid $m]
+	catch {ending $m}
+	set address [order $t twice]
+	# What is asked for before is in place of what the log had.
+	set m [live_start]
+	live $m "set free-history 7"
+	live $m "attach [pid_of $t]"
+	check {[live_value $m "set free-history"] == 7} {it has [live_value $m "set free-history"]}
+	check {[dict get [last_double $m $address] history] == 1000} {forgotten}
+	check {[dict get [last_double $m [order $t twice]] history] == 7} {it does not go on}
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+# Where it cannot be had: said, and nothing is changed.
+case first-free-refused 60 {
+	set t [start wrong]
+	set m [live_start --sample 64K -p [pid_of $t]]
+	check {[string match "*the log samples*" [live_error $m "set free-history 10"]]} {$::result}
+	check {[live_value $m "set free-history"] == 0} {it was changed}
+	live_end $m
+	set m [live_start --log-limit 16M -p [pid_of $t]]
+	check {[string match "*a log of 16M has room for 4096 frees (--log-limit SIZE makes it larger)*" [live_error $m "set free-history 4097"]]} {$::result}
+	check {[live_value $m "set free-history"] == 0} {it was changed}
+	live $m "set free-history 4096"
+	check {[dict exists [last_double $m [order $t twice]] firststack]} {it is not remembered}
+	live $m detach
+	live $m "set free-history 5000"
+	check {[string match "*has room for 4096*" [live_error $m "attach [pid_of $t]"]]} {$::result}
+	check {[live_value $m "mdbg::attach [pid_of $t] -freehistory 4000; set free-history"] == 4000} {not as asked for}
+	check {[dict exists [last_double $m [order $t twice]] firststack]} {it is not remembered}
+	live_end $m
+	finish $t
+}
+
+# What is at an address of a block that was freed.
+by_both case first-free-find 60 {
+	set t [start wrong]
+	set m [live_start -p [pid_of $t]]
+	set address [order $t once]
+	set found [live_value $m "mdbg::find $address"]
+	check {[dict get $found what] eq "free" && ![dict exists $found freed]} {$found}
+	live $m "set free-history 10"
+	set address [order $t once]
+	set found [live_value $m "mdbg::find $address"]
+	check {[dict get $found what] eq "free" && [dict get $found freed] eq $address && [dict get $found freedsize] == 700} {$found}
+	check {"first_free(void*)" in [functions $m [dict get $found freedstack]]} {$found}
+	check {"allocate(unsigned long)" in [functions $m [dict get $found allocstack]]} {$found}
+	set text [live $m "malloc find $address"]
+	check {[regexp {is byte 0 of a free chunk .*\n    A block of 700 bytes was there, at 0x[0-9a-f]{16}\n    freed at [-0-9]+ [:0-9]+ by thread \d+\n    0x[0-9a-f]+ free\n.*first_free.*\n    allocated at .*allocate} $text]} {$text}
+	live_end $m
+	finish $t
+}
+
+# Changed again and again while threads allocate and free: nothing is lost or counted twice.
+repeated first-free-changed 120 {
+	set t [start exact -t 4 {*}$::rest]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	order $t go
+	for {set i 0} {$i < 2 * $::trials} {incr i} {
+		foreach nr {4096 0 3 50000 1} {
+			live $m "set free-history $nr"
+		}
+		order $t "more 100"
+	}
+	order $t pause
+	set n [compare $t [dump $m]]
+	set accounts [live $m "malloc -v"]
+	foreach name {"blocks replaced" "frees of unknown blocks" "double frees"} {
+		check {[account $accounts $name] == 0} {$name: [account $accounts $name]}
+	}
+	set held [expr {[account $accounts "blocks recorded"] - [account $accounts "blocks freed"]}]
+	check {$held == $n} {$held by the accounts, $n listed}
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
+
 # More than are remembered.
 case wrong-frees-many 60 {
 	set t [start wrong]

@@ -237,6 +237,14 @@ static void sets(void)
 	CU_ASSERT_FALSE(harness_line("set log-limit 1K").ok);
 	CU_ASSERT_STRING_EQUAL(harness_line("set log-limit 5T").err,
 			       "mdbg: can't set \"log-limit\": 5T is more than 4T\n");
+	CU_ASSERT_STRING_EQUAL(harness_value("set free-history"), "0");
+	CU_ASSERT_STRING_EQUAL(harness_value("set free-history 4096; set free-history"), "4096");
+	CU_ASSERT_FALSE(harness_line("set free-history 65537").ok);
+	CU_ASSERT_FALSE(harness_line("set free-history -1").ok);
+	CU_ASSERT_STRING_EQUAL(harness_line("set free-history many").err,
+			       "mdbg: can't set \"free-history\": 'many' is not a number from 0 (none is "
+			       "remembered) to 65536\n");
+	CU_ASSERT_STRING_EQUAL(harness_value("set free-history"), "4096");
 	CU_ASSERT_STRING_EQUAL(harness_value("unset pager; set pager"), "off");
 	CU_ASSERT_STRING_EQUAL(harness_value("set pager on; set pager"), "on");
 	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("set").out, "stack-depth   7 "));
