@@ -6,22 +6,15 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
-#include "heap/held.h"
-
-#define LAST	1u
 
 void edges_init(struct edges *edges, size_t nr_blocks)
 {
 	*edges = (struct edges){ .room = MIN(nr_blocks + nr_blocks / 4 + 64, (size_t)UINT32_MAX) };
 	/* What is not used of it takes up no memory. */
 	edges->at = malloc(edges->room * sizeof(*edges->at));
-	edges->group = malloc((nr_blocks / EDGES_GROUP + 1) * sizeof(*edges->group));
-	if (!edges->at || !edges->group) {
+	edges->group = calloc(nr_blocks / EDGES_GROUP + 1, sizeof(*edges->group));
+	if (!edges->at || !edges->group)
 		edges_free(edges);
-		return;
-	}
-	for (size_t i = 0; i <= nr_blocks / EDGES_GROUP; i++)
-		edges->group[i] = UINT32_MAX;
 }
 
 void edges_free(struct edges *edges)
@@ -39,7 +32,7 @@ void edges_begin(struct edges *edges)
 
 void edges_add(struct edges *edges, uint32_t to, bool strong)
 {
-	uint32_t edge = to << 2 | (uint32_t)strong << 1;
+	uint32_t edge = to << 2 | (strong ? EDGES_STRONG : 0);
 
 	if (edges->nr > edges->begun && edges->at[edges->nr - 1] == edge)
 		return;
@@ -50,27 +43,18 @@ void edges_add(struct edges *edges, uint32_t to, bool strong)
 
 enum edges_kept edges_end(struct edges *edges, uint32_t block)
 {
+	struct edges_group *group;
+
 	if (edges->full) {
 		edges->nr = edges->begun;
 		return EDGES_UNREAD;
 	}
 	if (edges->nr == edges->begun)
 		return EDGES_NONE;
-	edges->at[edges->nr - 1] |= LAST;
-	if (edges->group[block / EDGES_GROUP] == UINT32_MAX)
-		edges->group[block / EDGES_GROUP] = (uint32_t)edges->begun;
+	edges->at[edges->nr - 1] |= EDGES_LAST;
+	group = &edges->group[block / EDGES_GROUP];
+	if (!group->kept)
+		group->first = (uint32_t)edges->begun;
+	group->kept |= 1u << block % EDGES_GROUP;
 	return EDGES_KEPT;
-}
-
-struct edge_at edges_of(const struct edges *edges, const struct held_list *list, uint32_t block)
-{
-	size_t next = edges->group[block / EDGES_GROUP];
-
-	for (uint32_t i = block / EDGES_GROUP * EDGES_GROUP; i < block; i++) {
-		if (held_at(list, i)->kept != EDGES_KEPT)
-			continue;
-		while (!(edges->at[next++] & LAST))
-			;
-	}
-	return (struct edge_at){ next, false };
 }

@@ -2,7 +2,7 @@
 /*
  * Pointers from block to block, kept while all blocks are read once, from front to back: who is found to
  * be reachable later need not be read again. Four bytes a pointer; a block's lie side by side, those of
- * a group of blocks one behind the other, so that one place is noted for a group.
+ * a group of blocks one behind the other, so that one place is noted for a group, and who of it has any.
  *
  * There is room for somewhat more of them than there are blocks. What does not fit is not kept, and
  * the block is read again.
@@ -14,8 +14,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct held_list;
-
 /* Of a block (struct held, kept). */
 enum edges_kept {
 	EDGES_UNREAD,		/* it must be read */
@@ -23,11 +21,19 @@ enum edges_kept {
 	EDGES_NONE,		/* nothing more is to be learned from it */
 };
 
-#define EDGES_GROUP	8u
+#define EDGES_GROUP	16u
+
+struct edges_group {
+	uint32_t first;		/* where they begin */
+	uint32_t kept;		/* bits by block: has it any? */
+};
+
+#define EDGES_STRONG	2u
+#define EDGES_LAST	1u
 
 struct edges {
-	uint32_t *at;		/* block * 4, | 2: to its start; | 1: the last of its block */
-	uint32_t *group;	/* where those of a group begin */
+	uint32_t *at;		/* block * 4, | STRONG: to its start; | LAST: of its block */
+	struct edges_group *group;
 	size_t nr, room;
 	size_t begun;		/* those of the block at hand */
 	bool full;		/* they did not fit */
@@ -50,7 +56,7 @@ static inline void edges_prefetch(const struct edges *edges, uint32_t block)
 
 static inline void edges_prefetch_first(const struct edges *edges, uint32_t block)
 {
-	__builtin_prefetch(&edges->at[edges->group[block / EDGES_GROUP]]);
+	__builtin_prefetch(&edges->at[edges->group[block / EDGES_GROUP].first]);
 }
 
 struct edge_at {
@@ -59,7 +65,17 @@ struct edge_at {
 };
 
 /* Those of a block that is EDGES_KEPT, as all are of which this was said. */
-struct edge_at edges_of(const struct edges *edges, const struct held_list *list, uint32_t block);
+static inline struct edge_at edges_of(const struct edges *edges, uint32_t block)
+{
+	const struct edges_group *group = &edges->group[block / EDGES_GROUP];
+	uint32_t before = group->kept & ((1u << block % EDGES_GROUP) - 1);
+	size_t next = group->first;
+
+	for (int left = __builtin_popcount(before); left; next++)
+		left -= edges->at[next] & EDGES_LAST;
+	return (struct edge_at){ next, false };
+}
+
 static inline bool edges_next(const struct edges *edges, struct edge_at *at, uint32_t *to_ret,
 			      bool *strong_ret)
 {
@@ -69,8 +85,8 @@ static inline bool edges_next(const struct edges *edges, struct edge_at *at, uin
 		return false;
 	edge = edges->at[at->next++];
 	*to_ret = edge >> 2;
-	*strong_ret = edge & 2;
-	at->last = edge & 1;
+	*strong_ret = edge & EDGES_STRONG;
+	at->last = edge & EDGES_LAST;
 	return true;
 }
 

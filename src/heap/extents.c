@@ -5,23 +5,14 @@
 
 #include <stdlib.h>
 
-#define PAGE_SHIFT	12
-#define GAP_MAX		(64ull << PAGE_SHIFT)	/* between extents of a run */
+#define GAP_MAX		(256ull << 10)	/* between extents of a run */
+#define SHIFT_LEAST	8u
+#define PAGE_BLOCKS	4u		/* of a page, or more, on average */
+#define LINE		64u		/* of the cache, bytes */
 
 static uint64_t start_of(const struct extents *extents, uint32_t block)
 {
 	return held_at(extents->list, block)->address;
-}
-
-uint64_t extents_end(const struct extents *extents, uint32_t block)
-{
-	const struct held *held = held_at(extents->list, block);
-	uint32_t behind = held->user ? extents->user.behind : extents->outer.behind;
-	uint64_t len = MAX(held_size(extents->list, held), 1ull), end;
-
-	if (__builtin_add_overflow((uint64_t)held->address, len, &end))
-		end = UINT64_MAX;
-	return block + 1 < behind ? MIN(end, start_of(extents, block + 1)) : end;
 }
 
 /* --- the index --- */
@@ -33,10 +24,27 @@ static bool fits(const struct extent_run *run, uint64_t start, uint64_t end)
 	       (run->nr > 1 || run->end - run->start <= GAP_MAX);
 }
 
+/* The size of pages for the runs that there are. */
+static unsigned shift_of(const struct extent_index *index)
+{
+	uint64_t bytes = 0, blocks = 0;
+	unsigned shift = SHIFT_LEAST;
+
+	for (size_t i = 0; i < index->runs.nr; i++) {
+		const struct extent_run *run = &index->runs.at[i];
+
+		bytes += run->nr > 1 ? run->end - run->start : 0;
+		blocks += run->nr > 1 ? run->nr : 0;
+	}
+	while (bytes >> shift > blocks / PAGE_BLOCKS)
+		shift++;
+	return shift;
+}
+
 static struct err *index_run(const struct extents *extents, struct extent_index *index,
 			     struct extent_run *run)
 {
-	uint64_t page = run->start >> PAGE_SHIFT, last = (run->end - 1) >> PAGE_SHIFT;
+	uint64_t page = run->start >> index->shift, last = (run->end - 1) >> index->shift;
 	uint32_t i = run->first;
 	struct err *err = NULL;
 
@@ -44,7 +52,7 @@ static struct err *index_run(const struct extents *extents, struct extent_index 
 	if (run->nr > 1)
 		err = vec_reserve(&index->page, last - page + 1);
 	for (; run->nr > 1 && !err && page <= last; page++) {
-		while (extents_end(extents, i) <= page << PAGE_SHIFT)
+		while (extents_end(extents, i) <= page << index->shift)
 			i++;
 		index->page.at[index->page.nr++] = i;
 	}
@@ -70,6 +78,7 @@ static struct err *build(struct extents *extents, struct extent_index *index)
 		if (!err)
 			run = &index->runs.at[index->runs.nr - 1];
 	}
+	index->shift = shift_of(index);
 	for (size_t i = 0; i < index->runs.nr && !err; i++)
 		err = index_run(extents, index, &index->runs.at[i]);
 	return err;
@@ -124,33 +133,37 @@ static const struct extent_run *run_of(const struct extent_index *index, uint64_
 	return &index->runs.at[low];
 }
 
-/* The blocks among which it is: [*low, *high]. */
+static size_t page_of(const struct extent_index *index, const struct extent_run *run,
+		      uint64_t address)
+{
+	return run->page + (address >> index->shift) - (run->start >> index->shift);
+}
+
+/* The blocks among which an address of the run is: [*low, *high]. */
 static void narrow(const struct extent_index *index, const struct extent_run *run,
 		   uint64_t address, uint32_t *low, uint32_t *high)
 {
-	uint64_t page;
+	size_t page;
 
 	*low = run->first;
 	*high = run->first + run->nr - 1;
-	if (run->nr == 1 || address < run->start)
+	if (run->nr == 1)
 		return;
-	page = (address >> PAGE_SHIFT) - (run->start >> PAGE_SHIFT);
-	*low = index->page.at[run->page + page];
-	if (page < ((run->end - 1) >> PAGE_SHIFT) - (run->start >> PAGE_SHIFT))
-		*high = index->page.at[run->page + page + 1];
+	page = page_of(index, run, address);
+	*low = index->page.at[page];
+	if (page < page_of(index, run, run->end - 1))
+		*high = index->page.at[page + 1];
 }
 
-/* The last of them that begins at address or before, if it holds it. */
+/* The last of them that begins at address or before, if it holds it. Nothing here is foreseeable. */
 static uint32_t choose(const struct extents *extents, uint32_t low, uint32_t high,
 		       uint64_t address)
 {
-	while (low < high) {
-		uint32_t middle = low + (high - low + 1) / 2;
+	for (uint32_t nr = high - low + 1; nr > 1; ) {
+		uint32_t half = nr / 2;
 
-		if (start_of(extents, middle) <= address)
-			low = middle;
-		else
-			high = middle - 1;
+		low = start_of(extents, low + half) <= address ? low + half : low;
+		nr -= half;
 	}
 	return start_of(extents, low) <= address && address < extents_end(extents, low) ? low :
 											 EXTENT_NONE;
@@ -171,6 +184,15 @@ static uint32_t look_up(const struct extents *extents, const struct extent_index
 	return choose(extents, low, high, address);
 }
 
+/* Both ends, which is all of it where blocks are not tiny. */
+static void prefetch(const struct held_list *list, uint32_t low, uint32_t high)
+{
+	__builtin_prefetch(held_at(list, low));
+	__builtin_prefetch(held_at(list, high));
+	if (high - low > LINE / sizeof(struct held))
+		__builtin_prefetch(held_at(list, low + (high - low) / 2));
+}
+
 /* Each step for all of them, with what the next one reads on its way into the cache. */
 static void look_up_outer(const struct extents *extents, const uint64_t *address, size_t nr,
 			  struct extent_found *ret)
@@ -182,15 +204,14 @@ static void look_up_outer(const struct extents *extents, const uint64_t *address
 	for (size_t i = 0; i < nr; i++) {
 		run[i] = near = run_of(index, address[i], near);
 		if (run[i]->nr > 1 && address[i] >= run[i]->start && address[i] < run[i]->end)
-			__builtin_prefetch(&index->page.at[run[i]->page + (address[i] >> PAGE_SHIFT) -
-							   (run[i]->start >> PAGE_SHIFT)]);
+			__builtin_prefetch(&index->page.at[page_of(index, run[i], address[i])]);
 	}
 	for (size_t i = 0; i < nr; i++) {
 		low[i] = EXTENT_NONE;
 		if (address[i] < run[i]->start || address[i] >= run[i]->end)
 			continue;
 		narrow(index, run[i], address[i], &low[i], &high[i]);
-		__builtin_prefetch(held_at(extents->list, low[i] + (high[i] - low[i] + 1) / 2));
+		prefetch(extents->list, low[i], high[i]);
 	}
 	for (size_t i = 0; i < nr; i++)
 		ret[i] = (struct extent_found){

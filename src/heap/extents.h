@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Which block is at an address? Blocks are looked up by page: most words of memory are no address of a
- * block, and those that are should cost a load or two. Malloc's blocks and the user's own, which may lie
- * inside of malloc's, have an index each; an address is in the user's block, if it is in one.
+ * block, and those that are should cost a load or two. So pages are as small as leaves some four blocks
+ * for each of them: an index takes a byte a block then, and what is searched behind it is a cache line
+ * or two. Malloc's blocks and the user's own, which may lie inside of malloc's, have an index each; an
+ * address is in the user's block, if it is in one.
  *
  * The extent of a block is its memory up to the next one: of what a log says of a heap that went on
  * meanwhile the start is sure. One of no bytes is still somewhere.
@@ -28,6 +30,7 @@ struct extent_run {
 
 struct extent_index {
 	uint32_t first, behind;		/* its blocks */
+	unsigned shift;			/* a page is 1 << shift bytes */
 	VEC(struct extent_run) runs;
 	VEC(uint32_t) page;		/* by page of a run: the first extent that ends behind its start */
 };
@@ -45,7 +48,18 @@ struct err *extents_build(const struct held_list *list, struct extents *ret) MUS
 void extents_free(struct extents *extents);
 
 /* Where the extent of a block ends. */
-uint64_t extents_end(const struct extents *extents, uint32_t block);
+static inline uint64_t extents_end(const struct extents *extents, uint32_t block)
+{
+	const struct held_list *list = extents->list;
+	const struct held *held = held_at(list, block);
+	uint32_t behind = held->user ? extents->user.behind : extents->outer.behind;
+	uint64_t len = MAX(held_size(list, held), 1ull), end;
+
+	if (__builtin_add_overflow((uint64_t)held->address, len, &end))
+		end = UINT64_MAX;
+	return block + 1 < behind ? MIN(end, (uint64_t)held_at(list, block + 1)->address) : end;
+}
+
 struct extent_found {
 	uint32_t block;		/* EXTENT_NONE: none is there */
 	uint32_t outer;		/* malloc's, in which the user's block begins; else EXTENT_NONE */

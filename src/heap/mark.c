@@ -45,6 +45,7 @@ struct marker {
 	struct heuristic heuristic;
 	struct edges edges;
 	struct peek peek;
+	VEC(uint32_t) wide;		/* blocks */
 	uint32_t *pending;		/* by window: its blocks that are pending */
 	uint32_t *from;			/* by window: none of its blocks before this one is pending */
 	uint64_t *busy;			/* bits by window: any pending? */
@@ -341,16 +342,6 @@ static struct err *scan_roots(struct marker *marker)
 
 /* --- blocks --- */
 
-static uint64_t len_of(const struct marker *marker, uint32_t block)
-{
-	return extents_end(&marker->extents, block) - at(marker, block)->address;
-}
-
-static bool is_wide(const struct marker *marker, uint32_t block)
-{
-	return len_of(marker, block) > WIDE;
-}
-
 /* A block that others lie inside of is scanned between them. */
 static void scan_inside(struct marker *marker, uint64_t start, uint64_t end)
 {
@@ -373,14 +364,11 @@ static bool will_be_scanned(const struct marker *marker, uint32_t block)
 	       (marker->strength == LOST && at(marker, block)->state == UNREACHED);
 }
 
-/* Have block i in the buffer, with neighbours behind it that are to be scanned as well. */
-static struct err *have(struct marker *marker, uint32_t i)
+/* Fill the buffer with block i, up to end, and neighbours behind it that are to be scanned as well. */
+static struct err *fill_from(struct marker *marker, uint32_t i, uint64_t end)
 {
-	uint64_t start = ALIGN_DOWN((uint64_t)at(marker, i)->address, 8ull);
-	uint64_t end = extents_end(&marker->extents, i), got;
+	uint64_t start = ALIGN_DOWN((uint64_t)at(marker, i)->address, 8ull), got;
 
-	if (start >= marker->start && end <= marker->end)
-		return NULL;
 	for (uint32_t next = i + 1; next < marker->list->nr; next++) {
 		uint64_t next_start = at(marker, next)->address;
 		uint64_t next_end = extents_end(&marker->extents, next);
@@ -393,20 +381,26 @@ static struct err *have(struct marker *marker, uint32_t i)
 	return fill(marker, start, end, &got);
 }
 
-static struct err *read_block(struct marker *marker, uint32_t block)
+static bool is_buffered(const struct marker *marker, uint64_t start, uint64_t end)
 {
-	uint64_t start = at(marker, block)->address, end = extents_end(&marker->extents, block);
+	return ALIGN_DOWN(start, 8ull) >= marker->start && end <= marker->end;
+}
+
+/* Of a block, whose extent ends there. */
+static struct err *read_block(struct marker *marker, uint32_t block, uint64_t end)
+{
+	uint64_t start = at(marker, block)->address;
 	struct mark_ranges again = { VEC_INIT };
 	struct err *err = NULL;
 
 	marker->origin = block;
 	if (end - start < 8)
 		return NULL;
-	if (end - start <= WIDE)
-		err = have(marker, block);
+	if (end - start <= WIDE && !is_buffered(marker, start, end))
+		err = fill_from(marker, block, end);
 	if (err)
 		return err;
-	if (ALIGN_DOWN(start, 8ull) >= marker->start && end <= marker->end) {
+	if (is_buffered(marker, start, end)) {
 		scan_inside(marker, start, end);
 		return NULL;
 	}
@@ -430,7 +424,7 @@ static void reach_target(struct marker *marker)
 
 static void follow(struct marker *marker, uint32_t block, enum strength strength)
 {
-	struct edge_at edge = edges_of(&marker->edges, marker->list, block);
+	struct edge_at edge = edges_of(&marker->edges, block);
 	struct target target = { .strength = strength };
 
 	while (edges_next(&marker->edges, &edge, &target.block, &target.strong)) {
@@ -458,7 +452,7 @@ static struct err *scan_block(struct marker *marker, uint32_t block)
 		return NULL;
 	}
 	marker->strength = strength;
-	err = read_block(marker, block);
+	err = read_block(marker, block, extents_end(&marker->extents, block));
 	end_words(marker);
 	return err;
 }
@@ -543,24 +537,21 @@ static struct err *scan_pending(struct marker *marker)
  */
 static struct err *scan_wide(struct marker *marker)
 {
-	VEC(uint32_t) wide = VEC_INIT;
 	struct err *err = NULL;
 	bool any = true;
 
-	for (uint32_t i = 0; i < marker->list->nr && !err; i++)
-		if (is_wide(marker, i))
-			err = vec_push(&wide, i);
 	while (any && !err) {
 		any = false;
-		for (size_t i = 0; i < wide.nr && !err; i++) {
-			if (!at(marker, wide.at[i])->pending)
+		for (size_t i = 0; i < marker->wide.nr && !err; i++) {
+			uint32_t block = marker->wide.at[i];
+
+			if (!at(marker, block)->pending)
 				continue;
 			any = true;
-			clear_pending(marker, wide.at[i]);
-			err = scan_block(marker, wide.at[i]);
+			clear_pending(marker, block);
+			err = scan_block(marker, block);
 		}
 	}
-	vec_free(&wide);
 	return err;
 }
 
@@ -572,14 +563,17 @@ static struct err *gather(struct marker *marker)
 	marker->strength = FIRM;
 	marker->gathering = true;
 	for (uint32_t i = 0; i < marker->list->nr && !err; i++) {
-		marker->ret->block_bytes += len_of(marker, i) < 8 ? 0 : len_of(marker, i);
-		if (is_wide(marker, i))
+		struct held *held = at(marker, i);
+		uint64_t end = extents_end(&marker->extents, i), len = end - held->address;
+
+		marker->ret->block_bytes += len < 8 ? 0 : len;
+		if (len > WIDE)
 			continue;
 		/* Unless it turns out to have some. */
-		if (at(marker, i)->pending)
+		if (held->pending)
 			clear_pending(marker, i);
-		at(marker, i)->kept = EDGES_NONE;
-		err = read_block(marker, i);
+		held->kept = EDGES_NONE;
+		err = read_block(marker, i, end);
 		if (!err && i % WINDOW == 0)
 			err = cancel_check();
 	}
@@ -635,11 +629,28 @@ static void conclude(struct marker *marker)
 	};
 
 	for (uint32_t i = 0; i < marker->list->nr; i++) {
-		if (at(marker, i)->state == INDIRECT)
+		struct held *held = at(marker, i);
+
+		if (held->state == INDIRECT)
 			marker->ret->leader[i] = last_leader(marker, i) + 1;
+		held->state = kinds[held->state] & 7;
 	}
-	for (uint32_t i = 0; i < marker->list->nr; i++)
-		at(marker, i)->state = kinds[at(marker, i)->state] & 7;
+}
+
+static struct err *prepare_blocks(struct marker *marker)
+{
+	struct err *err = NULL;
+
+	for (uint32_t i = 0; i < marker->list->nr && !err; i++) {
+		struct held *held = at(marker, i);
+
+		held->state = UNREACHED;
+		held->pending = held->ready = held->noted = false;
+		held->kept = EDGES_UNREAD;
+		if (extents_end(&marker->extents, i) - held->address > WIDE)
+			err = vec_push(&marker->wide, i);
+	}
+	return err;
 }
 
 static struct err *prepare(struct marker *marker)
@@ -661,17 +672,10 @@ static struct err *prepare(struct marker *marker)
 	    !marker->ret->leader)
 		return err_nomem;
 	memset(marker->from, 0xff, (marker->nr_windows + 1) * sizeof(*marker->from));
-	for (size_t i = 0; i < nr; i++) {
-		struct held *held = at(marker, (uint32_t)i);
-
-		held->state = UNREACHED;
-		held->pending = held->ready = held->noted = false;
-		held->kept = EDGES_UNREAD;
-	}
 	marker->peek = (struct peek){ { peek_read }, marker };
 	heuristic_init(&marker->heuristic, &marker->peek.memory, marker->source->code,
 		       marker->source->nr_code);
-	return NULL;
+	return prepare_blocks(marker);
 }
 
 static struct err *run(struct marker *marker)
@@ -701,6 +705,7 @@ struct err *mark_run(const struct mark_source *source, struct mark_result *ret)
 		conclude(&marker);
 	extents_free(&marker.extents);
 	edges_free(&marker.edges);
+	vec_free(&marker.wide);
 	free(marker.pending);
 	free(marker.from);
 	free(marker.busy);
