@@ -1,31 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * Lists of blocks for the search for leaks: adding, sorting, looking at them (held.h).
- *
- * The sort is an American flag sort (McIlroy, Bostic, McIlroy: Engineering Radix Sort, 1993): by
- * the most significant byte in which addresses differ, each into its own part of the list, by
- * exchange; then each part by the next. It takes no memory, and parts soon fit into the caches.
- */
+/* Lists of blocks for the search for leaks: from the log, and looking at them (held.h). */
 
 #include "heap/held.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#define KEY_BITS	49u		/* address and domain */
-#define DIGIT_BITS	8u
-#define DIGITS		(1u << DIGIT_BITS)
-#define FEW		48u		/* items from which an insertion sort is slower */
-
-static uint64_t key_of(const struct held *held)
-{
-	return held->address | (uint64_t)held->user << 48;
-}
-
-static struct held_timed *timed_at(const struct held_list *list, size_t i)
-{
-	return (struct held_timed *)(void *)(list->at + i * sizeof(struct held_timed));
-}
 
 struct err *held_add(struct held_list *list, const struct block *block)
 {
@@ -52,146 +31,11 @@ struct err *held_add(struct held_list *list, const struct block *block)
 			return err;
 	}
 	if (list->timed) {
-		timed_at(list, list->nr)->time = block->time;
-		timed_at(list, list->nr)->thread = block->thread;
+		held_timed_at(list, list->nr)->time = block->time;
+		held_timed_at(list, list->nr)->thread = block->thread;
 	}
 	list->nr++;
 	return NULL;
-}
-
-/* --- sorting --- */
-
-/* All moves are of one size that the compiler knows. */
-#define SORT(name, type, key_of_item) \
-static void name##_few(type *item, size_t nr) \
-{ \
-	for (size_t i = 1; i < nr; i++) { \
-		type moved = item[i]; \
-		uint64_t key = key_of_item(&moved); \
-		size_t j = i; \
-		\
-		for (; j && key_of_item(&item[j - 1]) > key; j--) \
-			item[j] = item[j - 1]; \
-		item[j] = moved; \
-	} \
-} \
-\
-static void name(type *item, size_t nr, unsigned shift) \
-{ \
-	size_t next[DIGITS] = { 0 }, end[DIGITS], sum = 0; \
-	\
-	if (nr <= FEW) { \
-		name##_few(item, nr); \
-		return; \
-	} \
-	for (size_t i = 0; i < nr; i++) \
-		next[key_of_item(&item[i]) >> shift & (DIGITS - 1)]++; \
-	for (unsigned i = 0; i < DIGITS; i++) { \
-		sum += next[i]; \
-		end[i] = sum; \
-		next[i] = sum - next[i]; \
-	} \
-	for (unsigned i = 0; i < DIGITS; i++) { \
-		while (next[i] < end[i]) { \
-			type moved = item[next[i]]; \
-			unsigned to; \
-			\
-			while ((to = key_of_item(&moved) >> shift & (DIGITS - 1)) != i) { \
-				type other = item[next[to]]; \
-				\
-				item[next[to]++] = moved; \
-				moved = other; \
-			} \
-			item[next[i]++] = moved; \
-		} \
-	} \
-	for (unsigned i = 0; shift && i < DIGITS; i++) { \
-		size_t start = i ? end[i - 1] : 0; \
-		\
-		if (end[i] - start > 1) \
-			name(item + start, end[i] - start, \
-			     shift > DIGIT_BITS ? shift - DIGIT_BITS : 0); \
-	} \
-}
-
-static uint64_t key_of_timed(const struct held_timed *timed)
-{
-	return key_of(&timed->held);
-}
-
-SORT(sort_held, struct held, key_of)
-SORT(sort_timed, struct held_timed, key_of_timed)
-
-/* The lowest bit of the first digit in which keys differ, from above. */
-static unsigned first_shift(const struct held_list *list)
-{
-	uint64_t all = UINT64_MAX, any = 0;
-	unsigned bits;
-
-	for (size_t i = 0; i < list->nr; i++) {
-		all &= key_of(held_at(list, i));
-		any |= key_of(held_at(list, i));
-	}
-	bits = all == any ? 0 : 64 - (unsigned)__builtin_clzll(all ^ any);
-	return bits > DIGIT_BITS ? bits - DIGIT_BITS : 0;
-}
-
-static bool is_younger(const struct held_list *list, size_t i, size_t than)
-{
-	return list->timed && timed_at(list, i)->time > timed_at(list, than)->time;
-}
-
-/* How many were left out. */
-static size_t drop_doubles(struct held_list *list)
-{
-	size_t stride = held_stride(list), nr = 0, had = list->nr;
-
-	for (size_t i = 0; i < had; i++) {
-		bool same = nr && key_of(held_at(list, nr - 1)) == key_of(held_at(list, i));
-
-		if (same && !is_younger(list, i, nr - 1))
-			continue;
-		if (!same)
-			nr++;
-		if (nr - 1 != i)
-			memcpy(held_at(list, nr - 1), held_at(list, i), stride);
-	}
-	list->nr = nr;
-	return had - nr;
-}
-
-static void count_outer(struct held_list *list)
-{
-	size_t low = 0, high = list->nr;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (held_at(list, middle)->user)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	list->nr_outer = low;
-}
-
-static size_t sort(struct held_list *list)
-{
-	unsigned shift = first_shift(list);
-	size_t doubles;
-
-	if (list->timed)
-		sort_timed((struct held_timed *)(void *)list->at, list->nr, shift);
-	else
-		sort_held((struct held *)(void *)list->at, list->nr, shift);
-	doubles = drop_doubles(list);
-	count_outer(list);
-	return doubles;
-}
-
-void held_sort(struct held_list *list)
-{
-	sort(list);
 }
 
 /* --- the log --- */
@@ -233,7 +77,7 @@ static void forget_times(struct held_list *list)
 	struct held *to = (struct held *)(void *)list->at;
 
 	for (size_t i = 0; i < list->nr; i++) {
-		struct held held = timed_at(list, i)->held;
+		struct held held = held_timed_at(list, i)->held;
 
 		to[i] = held;
 	}
@@ -258,15 +102,18 @@ struct err *held_from_log(const struct held_source *source, struct held_list *re
 	struct held_list list = HELD_INIT;
 	/* A sampled block's share is by its time. */
 	bool timed = source->timed || log_config(source->log).sample;
+	size_t doubles;
 	struct err *err = gather(source, timed, &list);
 
-	if (!err && sort(&list) && !timed) {
+	if (!err)
+		err = held_sort(&list, &doubles);
+	if (!err && doubles && !timed) {
 		held_free(&list);
 		err = gather(source, true, &list);
-		if (!err) {
-			sort(&list);
+		if (!err)
+			err = held_sort(&list, &doubles);
+		if (!err)
 			forget_times(&list);
-		}
 	}
 	if (err) {
 		held_free(&list);
@@ -309,8 +156,8 @@ struct block held_block(const struct held_list *list, size_t i)
 	};
 
 	if (list->timed) {
-		block.time = timed_at(list, i)->time;
-		block.thread = timed_at(list, i)->thread;
+		block.time = held_timed_at(list, i)->time;
+		block.thread = held_timed_at(list, i)->thread;
 	}
 	return block;
 }

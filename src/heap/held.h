@@ -70,6 +70,12 @@ static inline struct held *held_at(const struct held_list *list, size_t i)
 	return (struct held *)(void *)(list->at + (i << (4 + list->timed)));
 }
 
+/* Of a list with times. */
+static inline struct held_timed *held_timed_at(const struct held_list *list, size_t i)
+{
+	return (struct held_timed *)(void *)(list->at + i * sizeof(struct held_timed));
+}
+
 static inline uint64_t held_size(const struct held_list *list, const struct held *held)
 {
 	return held->large ? list->large.at[held->size] : held->size;
@@ -82,8 +88,11 @@ size_t held_behind(const struct held_list *list, uint64_t address);
 
 /* Add one at the end. ERR_NOMEM, ERR_RANGE: too many. */
 struct err *held_add(struct held_list *list, const struct block *block) MUST_CHECK;
-/* Sort; of two at one address the younger stays, which takes times, if there are any. */
-void held_sort(struct held_list *list);
+/*
+ * Sort; of two at one address the younger stays, which takes times, if there are any. doubles_ret (may be
+ * NULL): how many others there were. ERR_NOMEM.
+ */
+struct err *held_sort(struct held_list *list, size_t *doubles_ret) MUST_CHECK;
 void held_free(struct held_list *list);
 
 struct held_source {

@@ -73,9 +73,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				.preattach = word & 4 }))
 			abort();
 	}
-	held_sort(&list);
 	memory_array_init(&array, bytes, BASE, len);
-	if (mark_run(&source, &result))
+	if (held_sort(&list, NULL) || mark_run(&source, &result))
 		abort();
 	for (size_t i = 0; i < list.nr; i++) {
 		uint32_t leader = mark_leader(&result, i);

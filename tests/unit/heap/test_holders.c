@@ -63,7 +63,7 @@ static void find(struct world *world, uint64_t address, size_t limit)
 					   .limit = limit, .is_firm = first_word };
 
 	holders_free(&world->holders);
-	held_sort(&world->held);
+	CU_ASSERT_PTR_NULL_FATAL(held_sort(&world->held, NULL));
 	CU_ASSERT_PTR_NULL_FATAL(holders_find(&source, &spec, &world->holders));
 }
 
