@@ -140,9 +140,12 @@ struct addresses {
 	VEC(uint64_t) vec;		/* sorted */
 };
 
+struct held_list;
+
 struct walk_merge {
 	const struct log *log;		/* NULL: none */
 	const struct in_hand *in_hand;
+	const struct held_list *held;	/* all blocks of both, sorted; NULL: the log is to be read */
 	uint8_t process;		/* whose heaps they are */
 	bool complete;
 	uint64_t until;			/* of held_merge_past: time stamp of the walk's moment */

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "heap/block.h"
+#include "heap/held.h"
 #include "heap/radix.h"
 #include "heap/walk.h"
 
@@ -63,7 +64,22 @@ static struct err *note_record(const struct block *block, uint64_t slot UNUSED, 
 	return noting->nr == BATCH ? note_batch(noting) : NULL;
 }
 
-static struct err *note_records(struct heap_walk *walk, const struct walk_merge *merge)
+/* Both are in order of address. */
+static void note_held(struct heap_walk *walk, const struct held_list *list)
+{
+	struct chunk_at at = heap_chunks_start();
+	struct heap_chunk chunk;
+	size_t i = 0;
+
+	while (i < list->nr_outer && heap_chunks_next(&walk->chunks, &at, &chunk)) {
+		while (i < list->nr_outer && held_at(list, i)->address < chunk.address)
+			i++;
+		if (i < list->nr_outer && held_at(list, i)->address == chunk.address)
+			heap_chunks_set_note(&walk->chunks, &at, NOTE_RECORDED);
+	}
+}
+
+static struct err *note_log(struct heap_walk *walk, const struct walk_merge *merge)
 {
 	AUTO_FREE struct radix_item *item = calloc(BATCH, sizeof(*item));
 	struct noting noting = { &walk->chunks, merge->process, item, 0 };
@@ -110,8 +126,12 @@ static struct err *note_rest(struct heap_walk *walk, const struct walk_merge *me
 struct err *walk_merge(struct heap_walk *walk, const struct walk_merge *merge,
 		       struct addresses *left_out)
 {
-	struct err *err = note_records(walk, merge);
+	struct err *err = NULL;
 
+	if (merge->held)
+		note_held(walk, merge->held);
+	else
+		err = note_log(walk, merge);
 	return err ? err : note_rest(walk, merge, left_out);
 }
 

@@ -47,6 +47,7 @@ struct job {
 	const struct session_heap_look *at;
 	struct err *look_err;
 	struct session_heap *ret;
+	struct held_list *held;		/* at each look gets the blocks of the log; NULL: nobody wants them */
 	struct view view;		/* of this look */
 	VEC(struct heap_map) maps;
 	VEC(struct heap_map) data;
@@ -226,11 +227,34 @@ static struct err *take_loose(struct job *job)
 	return err;
 }
 
+struct err *session_heap_log(const struct view *view, bool timed, struct held_list *ret)
+{
+	struct held_source source = {
+		.log = view->log,
+		.in_hand = &view->in_hand,
+		.until = view->until,
+		.process = view->process,
+		.timed = timed,
+	};
+
+	*ret = (struct held_list){ .process = view->process, .timed = timed };
+	return view->log ? held_from_log(&source, ret) : NULL;
+}
+
+static struct err *read_log(struct job *job)
+{
+	bool timed = job->held->timed;
+
+	held_free(job->held);
+	return session_heap_log(&job->view, timed, job->held);
+}
+
 static struct err *merge(struct job *job)
 {
 	struct walk_merge merge = {
 		.log = job->view.log,
 		.in_hand = &job->view.in_hand,
+		.held = job->held,
 		.process = job->view.process,
 		.complete = job->view.complete,
 		.clue = job->clues.vec.at, .nr_clues = job->clues.vec.nr,
@@ -392,6 +416,8 @@ static struct err *look(struct job *job)
 	job->ret->walked = !err;
 	if (!err)
 		err = take_loose(job);
+	if (!err && job->held)
+		err = read_log(job);
 	if (!err)
 		err = merge(job);
 	return err ? err : find_holders(job);
@@ -464,49 +490,25 @@ static struct err *heap_job(void *arg)
 	return err;
 }
 
-struct err *session_heap_log(const struct view *view, bool timed, struct held_list *ret)
-{
-	struct held_source source = {
-		.log = view->log,
-		.in_hand = &view->in_hand,
-		.until = view->until,
-		.process = view->process,
-		.timed = timed,
-	};
-
-	*ret = (struct held_list){ .process = view->process, .timed = timed };
-	return view->log ? held_from_log(&source, ret) : NULL;
-}
-
-static struct err *all_blocks(const struct job *job, bool timed, struct held_list *ret)
-{
-	struct held_list list;
-	struct err *err = session_heap_log(&job->view, timed, &list);
-
-	if (!err)
-		err = held_merge_walk(&list, &job->ret->walk, job->ret->complete);
-	if (err)
-		held_free(&list);
-	else
-		*ret = list;
-	return err;
-}
-
 struct err *session_heap_stopped(struct session *session, bool may_run, bool timed,
 				 struct session_heap *ret, struct held_list *held_ret)
 {
 	struct session_heap heap = SESSION_HEAP_INIT;
-	struct job job = { .session = session, .ret = &heap, .view = VIEW_INIT };
+	struct held_list list = { .timed = timed };
+	struct job job = { .session = session, .ret = &heap, .held = &list, .view = VIEW_INIT };
 	struct err *err = look_until_certain(&job, may_run);
 
 	if (!err)
-		err = all_blocks(&job, timed, held_ret);
+		err = held_merge_walk(&list, &heap.walk, heap.complete);
 	job_free(&job);
-	if (err)
+	if (err) {
+		held_free(&list);
 		session_heap_free(&heap);
-	else
-		*ret = heap;
-	return err;
+		return err;
+	}
+	*ret = heap;
+	*held_ret = list;
+	return NULL;
 }
 
 struct err *session_heap_checked(struct session *session, struct session_heap *ret)

@@ -404,8 +404,8 @@ static void follows_a_cache_in_hand(void)
 	}
 }
 
-/* Walk minus log. */
-static void adds_to_the_log(void)
+/* Walk minus log, which is read, or has been. */
+static void add_to_the_log(bool read)
 {
 	const struct image_chunk *recorded, *under_way, *known;
 	struct held_list list = HELD_INIT;
@@ -429,9 +429,10 @@ static void adds_to_the_log(void)
 			.heap = LOG_HEAP_UNKNOWN }, NULL));
 	CU_ASSERT_TRUE(log_remove(&log, known->block, 0, NULL));
 	clue = under_way->block - 16;
-	CU_ASSERT_PTR_NULL_FATAL(walk_merge(&walk, &(struct walk_merge){
-		.log = &log, .complete = true, .clue = &clue, .nr_clues = 1 }, &left_out));
 	CU_ASSERT_PTR_NULL_FATAL(held_from_log(&source, &list));
+	CU_ASSERT_PTR_NULL_FATAL(walk_merge(&walk, &(struct walk_merge){
+		.log = &log, .held = read ? &list : NULL, .complete = true,
+		.clue = &clue, .nr_clues = 1 }, &left_out));
 	CU_ASSERT_PTR_NULL_FATAL(held_merge_walk(&list, &walk, true));
 	CU_ASSERT_EQUAL_FATAL(left_out.vec.nr, 1);
 	CU_ASSERT_EQUAL(left_out.vec.at[0], under_way->block);
@@ -478,6 +479,12 @@ static void adds_to_the_log(void)
 	heap_walk_free(&walk);
 	image_free(&image);
 	fixture_close(&log);
+}
+
+static void adds_to_the_log(void)
+{
+	add_to_the_log(false);
+	add_to_the_log(true);
 }
 
 void suite_glibc(void)
