@@ -8,7 +8,7 @@
 #define GAP_MAX		(256ull << 10)	/* between extents of a run */
 #define SHIFT_LEAST	8u
 #define PAGE_BLOCKS	4u		/* of a page, or more, on average */
-#define LINE		64u		/* of the cache, bytes */
+#define FEW		16u		/* blocks */
 
 static uint64_t start_of(const struct extents *extents, uint32_t block)
 {
@@ -155,18 +155,49 @@ static void narrow(const struct extent_index *index, const struct extent_run *ru
 		*high = index->page.at[page + 1];
 }
 
-/* The last of them that begins at address or before, if it holds it. Nothing here is foreseeable. */
-static uint32_t choose(const struct extents *extents, uint32_t low, uint32_t high,
+/* Where to begin among few: those of a page are spread over it, more or less evenly. */
+static uint32_t guess(const struct extent_index *index, uint32_t low, uint32_t high,
+		      uint64_t address)
+{
+	uint64_t behind = address & ((1ull << index->shift) - 1);
+
+	return high - low < FEW ? low + (uint32_t)((high - low) * behind >> index->shift) :
+				  low + (high - low) / 2;
+}
+
+/* The last of them that begins at address or before, or the first. */
+static uint32_t last_before(const struct extents *extents, uint32_t low, uint32_t high,
+			    uint64_t address)
+{
+	while (low < high) {
+		uint32_t middle = low + (high - low + 1) / 2;
+
+		if (start_of(extents, middle) <= address)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	return low;
+}
+
+/* The one of them that holds it; few are looked at one after the other, from the one that is likely. */
+static uint32_t choose(const struct extents *extents, uint32_t low, uint32_t high, uint32_t likely,
 		       uint64_t address)
 {
-	for (uint32_t nr = high - low + 1; nr > 1; ) {
-		uint32_t half = nr / 2;
+	uint32_t block = likely;
 
-		low = start_of(extents, low + half) <= address ? low + half : low;
-		nr -= half;
-	}
-	return start_of(extents, low) <= address && address < extents_end(extents, low) ? low :
-											 EXTENT_NONE;
+	if (high - low >= FEW)
+		block = last_before(extents, low, high, address);
+	while (block > low && start_of(extents, block) > address)
+		block--;
+	while (start_of(extents, block) < address && block < high &&
+	       start_of(extents, block + 1) <= address)
+		block++;
+	/* No extent is empty: whoever begins there holds it. */
+	if (start_of(extents, block) == address)
+		return block;
+	return start_of(extents, block) < address && address < extents_end(extents, block) ?
+		       block : EXTENT_NONE;
 }
 
 static uint32_t look_up(const struct extents *extents, const struct extent_index *index,
@@ -181,16 +212,7 @@ static uint32_t look_up(const struct extents *extents, const struct extent_index
 	if (address < run->start || address >= run->end)
 		return EXTENT_NONE;
 	narrow(index, run, address, &low, &high);
-	return choose(extents, low, high, address);
-}
-
-/* Both ends, which is all of it where blocks are not tiny. */
-static void prefetch(const struct held_list *list, uint32_t low, uint32_t high)
-{
-	__builtin_prefetch(held_at(list, low));
-	__builtin_prefetch(held_at(list, high));
-	if (high - low > LINE / sizeof(struct held))
-		__builtin_prefetch(held_at(list, low + (high - low) / 2));
+	return choose(extents, low, high, guess(index, low, high, address), address);
 }
 
 /* Each step for all of them, with what the next one reads on its way into the cache. */
@@ -199,7 +221,7 @@ static void look_up_outer(const struct extents *extents, const uint64_t *address
 {
 	const struct extent_index *index = &extents->outer;
 	const struct extent_run *run[EXTENTS_BATCH], *near = NULL;
-	uint32_t low[EXTENTS_BATCH], high[EXTENTS_BATCH];
+	uint32_t low[EXTENTS_BATCH], high[EXTENTS_BATCH], likely[EXTENTS_BATCH];
 
 	for (size_t i = 0; i < nr; i++) {
 		run[i] = near = run_of(index, address[i], near);
@@ -211,12 +233,13 @@ static void look_up_outer(const struct extents *extents, const uint64_t *address
 		if (address[i] < run[i]->start || address[i] >= run[i]->end)
 			continue;
 		narrow(index, run[i], address[i], &low[i], &high[i]);
-		prefetch(extents->list, low[i], high[i]);
+		likely[i] = guess(index, low[i], high[i], address[i]);
+		__builtin_prefetch(held_at(extents->list, likely[i]));
 	}
 	for (size_t i = 0; i < nr; i++)
 		ret[i] = (struct extent_found){
 			low[i] == EXTENT_NONE ? EXTENT_NONE :
-						choose(extents, low[i], high[i], address[i]),
+						choose(extents, low[i], high[i], likely[i], address[i]),
 			EXTENT_NONE };
 }
 

@@ -2,9 +2,9 @@
 /*
  * Which block is at an address? Blocks are looked up by page: most words of memory are no address of a
  * block, and those that are should cost a load or two. So pages are as small as leaves some four blocks
- * for each of them: an index takes a byte a block then, and what is searched behind it is a cache line
- * or two. Malloc's blocks and the user's own, which may lie inside of malloc's, have an index each; an
- * address is in the user's block, if it is in one.
+ * for each of them: an index takes a byte a block then, and the block is mostly in the cache line where
+ * it would be if all were of one size. Malloc's blocks and the user's own, which may lie inside of
+ * malloc's, have an index each; an address is in the user's block, if it is in one.
  *
  * The extent of a block is its memory up to the next one: of what a log says of a heap that went on
  * meanwhile the start is sure. One of no bytes is still somewhere.
