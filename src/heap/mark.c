@@ -17,6 +17,7 @@
 #define READY		1024u		/* powers of two */
 #define TARGETS		16u
 #define AHEAD		8u		/* blocks whose pointers are fetched */
+#define SWEPT_LEAST	32u		/* a sweep that follows one in so many blocks is worth another */
 #define NEAR		2048u		/* what is read for nothing, rather than to read twice */
 
 enum state { UNREACHED, POSSIBLE, REACHABLE, DEFINITE, INDIRECT };
@@ -53,7 +54,7 @@ struct marker {
 	size_t nr_pending;
 	enum strength strength;
 	uint32_t clique;		/* LOST: the block by which all is found */
-	bool gathering, draining;
+	bool gathering, draining;	/* the last: what is pending is followed as it comes */
 	/* Draining: blocks whose pointers are kept, to be followed next. */
 	uint32_t ready[READY];
 	uint32_t nr_ready, first_ready;
@@ -579,7 +580,57 @@ static struct err *gather(struct marker *marker)
 	}
 	end_words(marker);
 	marker->gathering = false;
-	marker->draining = true;
+	return err;
+}
+
+/* --- sweeps --- */
+
+/* Who is pending in a window, once. What must be read is read from front to back. */
+static struct err *sweep_window(struct marker *marker, size_t window, bool down, size_t *nr)
+{
+	uint32_t start = (uint32_t)(window * WINDOW);
+	uint32_t len = (uint32_t)MIN(WINDOW, marker->list->nr - start);
+	struct err *err = NULL;
+
+	for (uint32_t i = 0; i < len && marker->pending[window] && !err; i++) {
+		uint32_t block = start + (down ? len - 1 - i : i);
+
+		if (!at(marker, block)->pending || (down && at(marker, block)->kept != EDGES_KEPT))
+			continue;
+		clear_pending(marker, block);
+		err = scan_block(marker, block);
+		++*nr;
+	}
+	return err ? err : cancel_check();
+}
+
+static struct err *sweep_once(struct marker *marker, bool down, size_t *nr)
+{
+	struct err *err = NULL;
+
+	for (size_t i = 0; i < marker->nr_windows && !err; i++) {
+		size_t window = down ? marker->nr_windows - 1 - i : i;
+
+		if (marker->pending[window])
+			err = sweep_window(marker, window, down, nr);
+	}
+	while (marker->nr_targets)
+		reach_target(marker);
+	return err;
+}
+
+/* To and fro, for as long as that finds many. */
+static struct err *sweep(struct marker *marker)
+{
+	struct err *err = NULL;
+	size_t nr = SIZE_MAX;
+
+	while (nr > marker->list->nr / SWEPT_LEAST && marker->nr_pending && !err) {
+		nr = 0;
+		err = sweep_once(marker, true, &nr);
+		if (!err)
+			err = sweep_once(marker, false, &nr);
+	}
 	return err;
 }
 
@@ -688,6 +739,9 @@ static struct err *run(struct marker *marker)
 		err = scan_wide(marker);
 	if (!err)
 		err = gather(marker);
+	if (!err)
+		err = sweep(marker);
+	marker->draining = true;
 	if (!err)
 		err = scan_pending(marker);
 	return err ? err : find_lost(marker);
