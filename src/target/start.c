@@ -91,7 +91,9 @@ static struct err *to_exec(pid_t pid, const struct start_spec *spec, int report)
 		struct err *err = tracer_wait_for(pid, tracer_now() + TARGET_TIMEOUT_NS, &status);
 
 		if (err)
-			return err;
+			return err_hint(err_wrap(err, "run %s", spec->argv[0]),
+					"it, or its interpreter, cannot be opened: a file system, or "
+					"a lease (/proc/locks), that somebody is to answer for");
 		if (!WIFSTOPPED(status)) {
 			if (read(report, &errnum, sizeof(errnum)) == sizeof(errnum))
 				return cannot_run(spec->argv[0], errnum);
@@ -103,6 +105,21 @@ static struct err *to_exec(pid_t pid, const struct start_spec *spec, int report)
 		if (err)
 			return err;
 	}
+}
+
+/* It was not executed, and would be one day, long after that was said. */
+static void end_child(pid_t pid)
+{
+	siginfo_t info;
+	int status;
+
+	/* Of one that has ended and was heard of the id may be another's by now. */
+	if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | WNOHANG | __WALL))
+		return;
+	kill(pid, SIGKILL);
+	while (!tracer_wait_for(pid, tracer_now() + TARGET_TIMEOUT_NS, &status) &&
+	       WIFSTOPPED(status))
+		err_ignore(tracer_cont(pid, 0));
 }
 
 struct err *start_program(struct tracer *tracer, const struct start_spec *spec, pid_t *pid_ret)
@@ -133,6 +150,8 @@ struct err *start_program(struct tracer *tracer, const struct start_spec *spec, 
 	close(report[0]);
 	if (!err)
 		*pid_ret = pid;
+	else if (pid > 0)
+		end_child(pid);
 	return err;
 }
 

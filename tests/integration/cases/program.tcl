@@ -76,6 +76,33 @@ case program-that-is-none 30 {
 	check_refused 3 "short: the kernel cannot load it" "readelf"
 }
 
+# The file cannot be opened for longer than mdbg waits (somebody has a lease on it): what was said to have failed is not
+# done later.
+case program-that-takes-too-long 60 {
+	set python [need python3]
+	file copy [need touch] $::tmp/touch
+	set holder [open |[list $python -c {
+import fcntl, os, signal, sys
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+file = os.open(sys.argv[1], os.O_RDONLY)
+try:
+    fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+    print("ready", flush=True)
+except OSError as error:
+    print(error.strerror, flush=True)
+sys.stdin.read()
+} $::tmp/touch 2>@stderr] r+]
+	set answer [hear $holder]
+	if {$answer ne "ready"} {
+		skip "no lease: $answer"
+	}
+	mdbg -q -- $::tmp/touch $::tmp/made
+	check_refused 3 "run $::tmp/touch: *timed out" "cannot be opened"
+	close $holder
+	mdbg_ok -q -- $::tmp/touch $::tmp/another
+	check {[file exists $::tmp/another] && ![file exists $::tmp/made]} {it ran after all}
+}
+
 case program-by-path 30 {
 	mdbg_ok -q -- true
 	mdbg -q -- false
