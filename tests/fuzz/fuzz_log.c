@@ -11,6 +11,8 @@
 
 #include "log/journal.h"
 #include "log/log.h"
+#include "log/stray.h"
+#include "unwind/walk.h"
 
 #define REGION_SIZE	LOG_LIMIT_MIN
 
@@ -34,6 +36,27 @@ static void fill(struct log *log)
 	}
 }
 
+/* A block that is freed twice, and the first free. */
+static void free_twice(struct log *log)
+{
+	const struct stray_facts facts = { .complete = 1 };
+	const uint64_t pcs[] = { 0x401000, 0x401300 };
+	struct log_record old;
+	struct log_free first;
+	struct log_stray again;
+
+	if (!log_remove(log, 0x555555560010, 0, &old))
+		abort();
+	first = (struct log_free){ old.address, old.time, log_now(), old.thread, old.stack };
+	log_note_free(log, &first);
+	again = (struct log_stray){
+		.address = old.address,
+		.time = log_now(),
+		.stack = log_stack(log, pcs, 2, WALK_COMPLETE, 1),
+	};
+	log_stray(log, &again, &facts, true);
+}
+
 /* Keeps the compiler from leaving reads out. */
 static volatile uint64_t sink;
 
@@ -49,6 +72,20 @@ static bool read_record(const struct log_record *record, uint64_t slot UNUSED, v
 	sum += log_thread_get(log, record->thread).lwp;
 	sum += log_clock_realtime(log, record->time);
 	sink = sum;
+	return false;
+}
+
+static bool read_stray(const struct log_stray *stray, void *ctx)
+{
+	const struct log *log = ctx;
+	struct log_record first = { .stack = stray->first.stack, .thread = stray->first.thread,
+				    .time = stray->first.time };
+	struct log_free free;
+
+	read_record(&stray->block, 0, ctx);
+	read_record(&first, 0, ctx);
+	if (log_first_free(log, stray->address, stray->block.time, &free))
+		sink = free.time;
 	return false;
 }
 
@@ -69,6 +106,8 @@ static void read_all(void *base)
 	record.stack = log_stacks(&log);
 	read_record(&record, 0, &log);
 	log_lookup(&log, 0x555555560010, &record);
+	for (unsigned kind = 0; kind < LOG_STRAY_KINDS; kind++)
+		log_each_stray(&log, kind, read_stray, &log);
 	log_accounts_get(&log);
 	log_config(&log);
 	log_usage(&log);
@@ -76,7 +115,8 @@ static void read_all(void *base)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
-	const struct log_config config = { .limit = REGION_SIZE, .stack_depth = 32 };
+	const struct log_config config = { .limit = REGION_SIZE, .stack_depth = 32,
+					   .free_history = 100 };
 	/* Pages that cannot be read on both sides show a read outside. */
 	uint8_t *around = mmap(NULL, REGION_SIZE + 2 * 4096, PROT_NONE,
 			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -88,6 +128,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	if (log_format(base, &config, &log))
 		abort();
 	fill(&log);
+	free_twice(&log);
 	while (len >= 5) {
 		uint32_t offset;
 		size_t nr = bytes[4];
