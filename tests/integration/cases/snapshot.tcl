@@ -125,6 +125,96 @@ case snapshot-refused 60 {
 	finish $t
 }
 
+# A control group of this case's own with the controller, for the process alone; or a skip.
+proc own_group {controller pid} {
+	set v1 /sys/fs/cgroup/$controller
+	set v2 /sys/fs/cgroup
+	if {[file exists $v1/cgroup.procs]} {
+		set group $v1/mdbg-test-[pid]
+	} elseif {![catch {slurp $v2/cgroup.subtree_control} enabled] && $controller in $enabled} {
+		set group $v2/mdbg-test-[pid]
+	} else {
+		skip "no control groups with $controller to be had"
+	}
+	if {[catch {file mkdir $group; spit $group/cgroup.procs $pid} message]} {
+		catch {file delete $group}
+		skip "no control group can be made: $message"
+	}
+	return $group
+}
+
+# With a limit of its group, as refuse and allow set it, there is no snapshot, but an answer; without it there is one.
+proc check_refused_by_group {t refuse allow pattern} {
+	set m [live_start -p [pid_of $t]]
+	set before [state [pid_of $t]]
+	eval $refuse
+	set text [live $m "malloc leaks -snapshot"]
+	check {[string match "*no snapshot: the control group $pattern: it was stopped for all of the search*" $text]} {not said: $text}
+	check_sums $m
+	check_alone [pid_of $t]
+	eval $allow
+	check_snapshot [live $m "malloc leaks -snapshot"]
+	check_state $before [pid_of $t]
+	live_end $m
+	finish $t
+}
+
+# Whatever the process may write while there is a snapshot must fit below the limit of its group.
+case snapshot-refused-by-memory-group 60 {
+	set t [start parent]
+	set group [own_group memory [pid_of $t]]
+	try {
+		order $t grow
+		set limit $group/[expr {[file exists $group/memory.max] ? "memory.max" : "memory.limit_in_bytes"}]
+		check_refused_by_group $t [list spit $limit [expr {160 << 20}]] [list spit $limit [expr {2 << 30}]] \
+			{leaves * MB of memory, and it may take *}
+	} finally {
+		catch {exec kill -KILL [pid_of $t]}
+		until {![catch {file delete $group}]}
+	}
+}
+
+# The snapshot is a task as well.
+case snapshot-refused-by-pids-group 60 {
+	set t [start parent]
+	set group [own_group pids [pid_of $t]]
+	try {
+		check_refused_by_group $t [list spit $group/pids.max 10] [list spit $group/pids.max max] \
+			{is close to its limit of tasks (pids.max)}
+	} finally {
+		catch {exec kill -KILL [pid_of $t]}
+		until {![catch {file delete $group}]}
+	}
+}
+
+# What the kernel says of the machine's memory, as mdbg alone sees it.
+case snapshot-refused-by-the-machine 60 {
+	set unshare [need unshare]
+	if {[catch {exec $unshare --mount true} message]} {
+		skip "no mount namespace: $message"
+	}
+	set t [start parent]
+	set before [state [pid_of $t]]
+	set mdbg $::mdbg_program
+	foreach {file text pattern} {
+		/proc/sys/vm/overcommit_memory "2\n" {memory is never overcommitted here (vm.overcommit_memory)}
+		/proc/meminfo "MemTotal: 100000 kB\nMemAvailable: 60000 kB\n" {58 MB of memory are available, and it may take *}
+	} {
+		spit $::tmp/says $text
+		set ::mdbg_program [spit $::tmp/elsewhere "#!/bin/sh\nexec '$unshare' --mount sh -c\
+			'mount --bind \"\$0\" $file && exec \"\$@\"' '$::tmp/says' '$mdbg' \"\$@\"\n"]
+		file attributes $::mdbg_program -permissions 0755
+		set m [live_start -p [pid_of $t]]
+		set text [live $m "malloc leaks -snapshot"]
+		check {[string match "*no snapshot: $pattern: it was stopped for all of the search*" $text]} {not said: $text}
+		check_sums $m
+		live_end $m
+		check_alone [pid_of $t]
+	}
+	check_state $before [pid_of $t]
+	finish $t
+}
+
 # A filter that kills who forks does not see mdbg's fork.
 case snapshot-under-a-filter 60 {
 	set t [start hard -t 3 -s filter]
