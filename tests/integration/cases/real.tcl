@@ -5,14 +5,14 @@ proc redis_cli {args} {
 	return [exec redis-cli -p $::port {*}$args 2>@1]
 }
 
-# A server on a free loopback port; sets ::port and ::redis (its number).
-proc start_redis {} {
+# A server on a free loopback port, started by way of these words (env ...); sets ::port and ::redis (its number).
+proc start_redis {args} {
 	need redis-server
 	need redis-cli
 	need redis-benchmark
 	for {set try 0} {$try < 20} {incr try} {
 		set ::port [free_port]
-		set ::redis [exec [need redis-server] --port $::port --bind 127.0.0.1 --save {} --appendonly no \
+		set ::redis [exec {*}$args [need redis-server] --port $::port --bind 127.0.0.1 --save {} --appendonly no \
 			--dir $::tmp --daemonize no > $::tmp/redis.log 2>@1 &]
 		for {set wait 0} {$wait < 500 && [is_alive $::redis]} {incr wait} {
 			after 10

@@ -366,13 +366,17 @@ proc stop_in_a_snapshot {m t} {
 	}
 }
 
+# Who is traced comes no further until mdbg goes on.
+proc is_held {t} {
+	return [regexp {State:\s+t} [slurp /proc/[pid_of $t]/status]]
+}
+
 # In the midst of that t executes itself so; then mdbg goes on.
 proc exec_in_a_snapshot {m t how} {
 	stop_in_a_snapshot $m $t
 	tell $t "exec $how"
-	# Who is traced all the while comes no further until mdbg goes on.
 	chan configure $t -blocking 0
-	until {[set new [expr {[gets $t line] > 0}]] || [regexp {State:\s+t} [slurp /proc/[pid_of $t]/status]]}
+	until {[set new [expr {[gets $t line] > 0}]] || [is_held $t]}
 	file delete $::tmp/search
 	exec kill -CONT [pid $m]
 	live_answer $m 60
@@ -421,7 +425,7 @@ repeated snapshot-of-one-that-execs-again-and-again 60 {
 		set m [live_start -p $pid]
 		stop_in_a_snapshot $m $t
 		tell $t "exec spin"
-		until {[string match "*\0spin\0" [slurp /proc/$pid/cmdline]]}
+		until {[string match "*\0spin\0" [slurp /proc/$pid/cmdline]] || [is_held $t]}
 		file delete $::tmp/search
 		exec kill -CONT [pid $m]
 		live_answer $m 60
