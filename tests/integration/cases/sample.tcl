@@ -100,7 +100,7 @@ proc compare_records {t blocks} {
 }
 
 # What is recorded and what is passed over come to what the target has counted.
-proc check_sums {t figures} {
+proc check_sample_sums {t figures} {
 	lassign [order $t counts] blocks released nulls failures
 	dict with figures {
 		check {$blocks == $allocs + $unsampled} {$blocks blocks: $figures}
@@ -121,14 +121,14 @@ by_both case sample-accounts-of-eight-threads 60 {
 		order $t go
 		order $t "more [work 20000 100]"
 		order $t pause
-		check_sums $t [live_value $m mdbg::malloc]
+		check_sample_sums $t [live_value $m mdbg::malloc]
 		live $m "malloc allocations > $::tmp/dump"
 		check {[compare_records $t [parse_allocations [slurp $::tmp/dump]]] > 5} {few records}
 	}
 	# All by the main thread: no record may be left, or a free was taken for another's.
 	order $t drop
 	set figures [live_value $m mdbg::malloc]
-	check_sums $t $figures
+	check_sample_sums $t $figures
 	check {[dict get $figures records] == 0 && [dict get $figures active] == 0} {dropped: $figures}
 	live_end $m
 	check_state $before [pid_of $t]
