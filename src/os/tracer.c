@@ -42,8 +42,11 @@
 #define FOLLOW_LOOK	4096
 /* How long the next stop of a followed thread is looked for before the tracer sleeps. */
 #define LINGER_NS	40000ull
-/* How long a PTRACE_SEIZE may take: see tracer_seize. */
-#define SEIZE_NS	(150 * NS_PER_MS)
+/*
+ * How many ticks a PTRACE_SEIZE may take: see tracer_seize. Not a time: on a busy machine the tracer may
+ * have no processor for a while, after which one tick is waiting for it.
+ */
+#define SEIZE_TICKS	3
 
 struct tracer {
 	pthread_t thread;
@@ -72,8 +75,7 @@ struct tracer {
 	bool has_timer;
 	/* Of a PTRACE_SEIZE under way, for the tick's signal. */
 	sigjmp_buf seize_end;
-	volatile uint64_t seize_start;
-	volatile sig_atomic_t seizing;
+	volatile sig_atomic_t seizing;	/* 0, or 1 and the ticks since it began */
 	tracer_stopped_fn *stopped;
 	void *ctx;
 };
@@ -91,7 +93,7 @@ static void knocked(int signal UNUSED, siginfo_t *info, void *context UNUSED)
 {
 	struct tracer *tracer = info->si_code == SI_TIMER ? info->si_value.sival_ptr : NULL;
 
-	if (!tracer || !tracer->seizing || tracer_now() - tracer->seize_start < SEIZE_NS)
+	if (!tracer || !tracer->seizing || tracer->seizing++ < SEIZE_TICKS)
 		return;
 	tracer->seizing = 0;
 	siglongjmp(tracer->seize_end, 1);
@@ -506,7 +508,6 @@ static long seize(struct tracer *tracer, pid_t tid)
 {
 	long done;
 
-	tracer->seize_start = tracer_now();
 	tracer->seizing = 1;
 	done = ptrace(PTRACE_SEIZE, tid, NULL, (void *)(uintptr_t)options(tracer));
 	tracer->seizing = 0;
