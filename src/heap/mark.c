@@ -99,6 +99,13 @@ static void clear_pending(struct marker *marker, uint32_t block)
 		marker->busy[window / 64] &= ~(1ull << window % 64);
 }
 
+static void make_ready(struct marker *marker, uint32_t block)
+{
+	at(marker, block)->ready = true;
+	edges_prefetch(&marker->edges, block);
+	marker->ready[(marker->first_ready + marker->nr_ready++) % READY] = block;
+}
+
 static void set_state(struct marker *marker, uint32_t block, enum state state)
 {
 	struct held *held = at(marker, block);
@@ -108,9 +115,7 @@ static void set_state(struct marker *marker, uint32_t block, enum state state)
 	if (held->pending || held->ready || held->kept == EDGES_NONE)
 		return;
 	if (marker->draining && held->kept == EDGES_KEPT && marker->nr_ready < READY) {
-		held->ready = true;
-		edges_prefetch(&marker->edges, block);
-		marker->ready[(marker->first_ready + marker->nr_ready++) % READY] = block;
+		make_ready(marker, block);
 		return;
 	}
 	held->pending = true;
@@ -458,10 +463,13 @@ static struct err *scan_block(struct marker *marker, uint32_t block)
 	return err;
 }
 
-/* Follow who is ready, and who gets so, until nobody is. */
-static void follow_ready(struct marker *marker)
+/*
+ * Follow who is ready, and who gets so, until only so many are left; with 0, until nobody is, and
+ * nothing is on its way. Of a few each is waited for, one after the other.
+ */
+static void follow_ready(struct marker *marker, uint32_t left)
 {
-	while (marker->nr_ready || marker->nr_targets) {
+	while (marker->nr_ready > left || (!left && marker->nr_targets)) {
 		uint32_t block = marker->ready[marker->first_ready % READY];
 
 		if (!marker->nr_ready) {
@@ -499,11 +507,13 @@ static struct err *scan_window(struct marker *marker, size_t window)
 		if (!at(marker, i)->pending)
 			continue;
 		clear_pending(marker, i);
-		err = scan_block(marker, i);
-		if (marker->nr_targets == TARGETS || marker->nr_ready > READY / 2)
-			follow_ready(marker);
+		if (at(marker, i)->kept == EDGES_KEPT)
+			make_ready(marker, i);
+		else
+			err = scan_block(marker, i);
+		if (marker->nr_ready > READY / 2)
+			follow_ready(marker, READY / 4);
 	}
-	follow_ready(marker);
 	return err ? err : cancel_check();
 }
 
@@ -522,11 +532,13 @@ static struct err *scan_pending(struct marker *marker)
 {
 	struct err *err = NULL;
 
-	follow_ready(marker);
-	while (marker->nr_pending && !err)
+	follow_ready(marker, 0);
+	while (marker->nr_pending && !err) {
 		for (size_t window = next_window(marker, 0);
 		     window < marker->nr_windows && !err; window = next_window(marker, window + 1))
 			err = scan_window(marker, window);
+		follow_ready(marker, 0);
+	}
 	return err;
 }
 

@@ -46,12 +46,12 @@
  * then on is `pending`. Pointers mostly lead one way, as lists grow at one end: so all blocks are swept
  * over from back to front, and from front to back, and who is pending is followed when it is his turn, as
  * long as that finds many. Each of that order's cache misses is one that is foreseen, where following
- * pointers as they come has several that are not. The rest is followed in order of address, window (of
- * WINDOW blocks) by window, whoever is reached next, until none is pending: by the pointers kept, or what
- * could not be kept is read again. So there is no stack that a long list could overflow, memory is read
- * at the speed of memory, and not in the order of pointers
- * (which took a system call each: 50 times as long). A block is followed three times at most, whatever
- * the memory holds.
+ * pointers as they come has several that are not. The rest is followed window (of WINDOW blocks) by
+ * window, and whoever is reached next: by the pointers kept, for which a queue of several windows' blocks
+ * waits while they are fetched; what could not be kept is read again, in order of address. So there is no
+ * stack that a long list could overflow, memory is read at the speed of memory, and not in the order of
+ * pointers (which took a system call each: 50 times as long). A block is followed three times at most,
+ * whatever the memory holds.
  */
 #ifndef HEAP_MARK_H
 #define HEAP_MARK_H
