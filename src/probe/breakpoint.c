@@ -71,8 +71,9 @@ bool probes_use_agent(const struct probes *probes)
 void probes_modules_changed(struct probes *probes)
 {
 	struct target *target = probes->target;
-	bool changed = false;
-	struct err *err = target_refresh(target, &changed);
+	struct err *err = target_refresh(target, NULL);
+	/* Since they were planned: somebody else may have had the modules read meanwhile. */
+	bool changed = target->modules.generation != probes->planned_generation;
 
 	if (!err && changed) {
 		target->call_gadget = target->restorer_gadget = 0;

@@ -28,11 +28,16 @@ struct finding {
 	struct err *err;
 };
 
+/* A module that went may come back at the same place, and is another one then. */
 static struct probe *probe_at(struct probes *probes, uint64_t address)
 {
-	for (size_t i = 0; i < probes->all.nr; i++)
-		if (probes->all.at[i]->address == address && !probes->all.at[i]->gone)
-			return probes->all.at[i];
+	for (size_t i = 0; i < probes->all.nr; i++) {
+		struct probe *probe = probes->all.at[i];
+
+		if (probe->address == address && !probe->gone &&
+		    probe->module->died == UINT32_MAX)
+			return probe;
+	}
 	return NULL;
 }
 

@@ -73,6 +73,25 @@ case hard-allocator-comes-and-goes 30 {
 	finish $t
 }
 
+# It comes back, to the same place too, and is looked at before anybody knew of it.
+by_both case hard-allocator-comes-back 30 {
+	set t [start hardload]
+	set m [live_start -p [pid_of $t]]
+	foreach round {1 2 3} {
+		order $t load
+		live $m "where all 2"
+		until {[engine_in $m libhardpool] eq ($::engine eq "auto" ? "jump" : $::engine)}
+		order $t "own 50"
+		order $t "make 50 654"
+		check_blocks $m 654 [expr {50 + 50 * $round}]
+		order $t "disown 50"
+		order $t unload
+		live $m "where all 2"
+	}
+	live_end $m
+	finish $t
+}
+
 # Attached to, looked at, left and killed while a thread loads and unloads an allocator all the time.
 by_both repeated hard-allocator-in-a-storm 60 {
 	set t [start hardload]
