@@ -100,7 +100,7 @@ static void add_freed(const struct log *log, const struct found_at *at, Tcl_Obj 
 
 	if (!freed->time)
 		return;
-	dict_address(dict, "freed", at->was.address & ((1ull << LOG_PROCESS_SHIFT) - 1));
+	dict_address(dict, "freed", at->was.address);
 	dict_number(dict, "freedsize", at->was.size);
 	dict_number(dict, "freedstack", freed->stack);
 	dict_number(dict, "freedthread", log_thread_get(log, freed->thread).lwp);

@@ -32,17 +32,12 @@ static void print_heap(uint16_t heap, struct out *out)
 static struct err *print_event(struct session *session, const char *what, uint64_t time,
 			       uint32_t thread, uint32_t stack, struct out *out)
 {
-	const struct log *log = session_log(session);
-	uint32_t lwp = log_thread_get(log, thread).lwp;
 	struct stack_texts texts;
 	struct err *err;
-	char text[32];
 
-	format_time(text, sizeof(text), log_clock_realtime(log, time));
 	out_blanks(out, INDENT);
-	out_f(out, "%s at %s", what, text);
-	if (lwp)
-		out_f(out, " by thread %u", lwp);
+	out_text(out, what);
+	event_print(session_log(session), time, thread, out);
 	out_text(out, "\n");
 	out_blanks(out, INDENT);
 	stack_texts_init(&texts, session, INDENT);
@@ -66,18 +61,16 @@ static struct err *print_origin(struct session *session, const struct block *blo
 static struct err *print_freed(struct session *session, const struct found_at *found,
 			       struct out *out)
 {
-	const struct log_record *was = &found->was;
 	const struct log_free *freed = &found->freed;
 	struct err *err;
 
 	if (!freed->time)
 		return NULL;
-	out_f(out, "    A block of %llu bytes was there, at ", (unsigned long long)was->size);
-	out_address(out, was->address & ((1ull << LOG_PROCESS_SHIFT) - 1));
+	out_f(out, "    A block of %llu bytes was there, at ", (unsigned long long)found->was.size);
+	out_address(out, found->was.address);
 	out_text(out, "\n");
 	err = print_event(session, "freed", freed->time, freed->thread, freed->stack, out);
-	return err ? err : print_event(session, "allocated", was->time, was->thread, was->stack,
-				       out);
+	return err ? err : print_origin(session, &found->was, out);
 }
 
 struct err *find_print_block(struct session *session, const struct block *block, uint64_t address,
@@ -187,9 +180,12 @@ static bool find_freed_at(const struct log *log, uint8_t process, uint64_t addre
 			  struct found_at *ret)
 {
 	uint64_t key = address | (uint64_t)process << LOG_PROCESS_SHIFT;
+	struct log_record was;
 
-	return log_ghost(log, key, &ret->was) &&
-	       log_first_free(log, key, ret->was.time, &ret->freed);
+	if (!log_ghost(log, key, &was) || !log_first_free(log, key, was.time, &ret->freed))
+		return false;
+	ret->was = block_of_record(&was);
+	return true;
 }
 
 static void find_freed(const struct log *log, uint8_t process, uint64_t address,

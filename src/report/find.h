@@ -22,7 +22,7 @@ struct found_at {
 	 * Where there is no block: that which was freed last at the address, or at the chunk's, if its free is
 	 * remembered (log/freed.h). freed.time 0: not.
 	 */
-	struct log_record was;
+	struct block was;
 	struct log_free freed;
 };
 

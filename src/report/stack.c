@@ -12,6 +12,17 @@
 #include "symbol/symbol.h"
 #include "unwind/walk.h"
 
+void event_print(const struct log *log, uint64_t time, uint32_t thread, struct out *out)
+{
+	uint32_t lwp = log_thread_get(log, thread).lwp;
+	char text[32];
+
+	format_time(text, sizeof(text), log_clock_realtime(log, time));
+	out_f(out, " at %s", text);
+	if (lwp)
+		out_f(out, " by thread %u", lwp);
+}
+
 struct err *inlined_text(struct str *str, const struct symbol_frame *frame)
 {
 	struct err *err = str_add(str, frame->function ? frame->function : "??");

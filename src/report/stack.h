@@ -17,11 +17,14 @@
 #include "heap/filter.h"
 #include "heap/site.h"
 
+struct log;
 struct out;
 struct session;
 struct symbol_frame;
 struct symbols;
 
+/* When an event of the log was, and whose: " at TIME by thread LWP", or " at TIME". */
+void event_print(const struct log *log, uint64_t time, uint32_t thread, struct out *out);
 /* A function that was inlined: "push (vector.h:12) (inlined)". */
 struct err *inlined_text(struct str *str, const struct symbol_frame *frame) MUST_CHECK;
 /*

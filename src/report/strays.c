@@ -23,13 +23,7 @@ struct printer {
 static struct err *print_call(struct printer *printer, uint64_t time, uint32_t thread,
 			      uint32_t stack)
 {
-	uint32_t lwp = log_thread_get(printer->log, thread).lwp;
-	char text[32];
-
-	format_time(text, sizeof(text), log_clock_realtime(printer->log, time));
-	out_f(printer->out, " at %s", text);
-	if (lwp)
-		out_f(printer->out, " by thread %u", lwp);
+	event_print(printer->log, time, thread, printer->out);
 	out_text(printer->out, ":\n");
 	out_blanks(printer->out, INDENT);
 	return stack_texts_print(&printer->texts, stack, printer->out);
