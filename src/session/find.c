@@ -14,7 +14,6 @@
 #include "target/stack.h"
 #include "target/target.h"
 
-#define TLS_MAX		(64ull << 20)
 #define CONTROL_MAX	65536u
 
 struct finder {
@@ -109,8 +108,7 @@ static bool is_tls(const struct finder *finder, const struct view_thread *thread
 	if (!thread->tp)
 		return false;
 	if (holder->place < thread->tp) {
-		if (thread->tp - holder->place > TLS_MAX ||
-		    holder->place < tls_low(&finder->tls, thread->tid, thread->tp))
+		if (holder->place < tls_low(&finder->tls, thread->tid, thread->tp))
 			return false;
 		holder->kind = SESSION_HOLDER_TLS;
 	} else {
