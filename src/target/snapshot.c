@@ -269,7 +269,7 @@ static struct err *wait_for_it(struct remote *remote, uint64_t pid)
 }
 
 /* The tracer hears of its end, and its parent then. Who may trace it, but not kill it, lets it run: to its end. */
-static void take_end(struct tracer *tracer, const struct snapshot *snapshot)
+void snapshot_drop(struct tracer *tracer, const struct snapshot *snapshot)
 {
 	int status;
 
@@ -285,7 +285,7 @@ struct err *snapshot_reap(struct target *target, const struct snapshot *snapshot
 	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
 	struct err *err, *also;
 
-	take_end(target->tracer, snapshot);
+	snapshot_drop(target->tracer, snapshot);
 	if (!remote)
 		return err_nomem;
 	err = begin(target, remote);
@@ -296,11 +296,6 @@ struct err *snapshot_reap(struct target *target, const struct snapshot *snapshot
 		journal_undone(target->region->journal, snapshot->entry);
 	also = remote_end(remote);
 	return err ? err : also;
-}
-
-void snapshot_drop(struct tracer *tracer, const struct snapshot *snapshot)
-{
-	take_end(tracer, snapshot);
 }
 
 /* --- after an exec --- */
@@ -390,7 +385,7 @@ struct err *snapshot_reap_anew(struct target *target, const struct snapshot *sna
 
 	if (err)
 		return err;
-	take_end(target->tracer, snapshot);
+	snapshot_drop(target->tracer, snapshot);
 	err = take_signal(remote, snapshot->inside);
 	also = wait_for_it(remote, snapshot->inside);
 	err = err ? err : also;
