@@ -6,8 +6,7 @@
  * McIlroy: Engineering Radix Sort, 1993): by the most significant digit in which addresses differ, each
  * into its own part of the list, by exchange; and again, until parts are short. These are sorted from the
  * least significant digit on, to a spare place and back, which stays in the cache. So there is no need
- * for the memory of a second list, and
- * each item moves two or three times through memory.
+ * for the memory of a second list, and each item moves two or three times through memory.
  *
  * An exchange is a cache miss for each line of each part that is being filled: what comes is fetched.
  */
