@@ -52,12 +52,31 @@ proc last_core {t} {
 	return $core
 }
 
+# Wait until all threads of a process sleep, each in its system call, with its PC behind that. A thread that a debugger
+# let go is told by the kernel to make its call again, so that its PC is on that; if it gets no processor for a while, the
+# next stop, or signal, finds it there. Both are true; but what is compared is to be of the same moment.
+proc at_rest {pid} {
+	until {[lsearch -not -regexp [lmap task [glob /proc/$pid/task/*] {slurp $task/stat}] {.*\) S }] < 0}
+}
+
+# As live and live_value; where it is a process that is asked, at rest.
+proc look {m command {how live}} {
+	if {[info exists ::process_of($m)]} {
+		at_rest $::process_of($m)
+	}
+	return [$how $m $command 120]
+}
+
+proc look_value {m command} {
+	return [look $m $command live_value]
+}
+
 # All that is asked of both. Of a process what is in no record is from before the attach; of a core nothing is recorded.
 # Pages that hold zeros alone may have been touched, which a core does not tell: fewer bytes are searched.
 proc answers {m pid} {
 	set answers [dict create]
 	foreach command {{malloc leaks all} {malloc allocations} {malloc freespace} {where all} {malloc check}} {
-		live $m "$command > $::tmp/answer" 120
+		look $m "$command > $::tmp/answer"
 		dict set answers $command [regsub {\d+ (bytes of roots)} [string map {
 			"(allocated before attach)" "(not recorded)"
 			"bytes from before the attach" "bytes not recorded"
@@ -69,15 +88,15 @@ proc answers {m pid} {
 		[dict get $answers "malloc leaks all"] ""]
 	# The kernel writes down the name of the process alone.
 	dict set answers "where all" [regsub -all -line {^(Thread \d+).*} [dict get $answers "where all"] {\1}]
-	dict set answers threads [lmap thread [live_value $m mdbg::threads] {dict get $thread pthread}]
-	dict set answers registers [live $m "registers $pid"]
-	dict set answers heaps [dict get [live_value $m mdbg::malloc] heaps]
-	dict set answers leaks [lmap leak [live_value $m {mdbg::leaks all}] {
+	dict set answers threads [lmap thread [look_value $m mdbg::threads] {dict get $thread pthread}]
+	dict set answers registers [look $m "registers $pid"]
+	dict set answers heaps [dict get [look_value $m mdbg::malloc] heaps]
+	dict set answers leaks [lmap leak [look_value $m {mdbg::leaks all}] {
 		list [dict get $leak kind] [dict get $leak bytes] [dict get $leak count]
 	}]
-	dict set answers symbol [live_value $m {mdbg::symbol [dict get [lindex [mdbg::frames [dict get [lindex [mdbg::where] 0] stack]] 1] pc]}]
+	dict set answers symbol [look_value $m {mdbg::symbol [dict get [lindex [mdbg::frames [dict get [lindex [mdbg::where] 0] stack]] 1] pc]}]
 	# What can be read, text among it: the same bytes at the same places.
-	dict set answers bytes [live_value $m {
+	dict set answers bytes [look_value $m {
 		lmap pc [dict get [lindex [mdbg::where] 0] stack] {
 			binary encode hex [mdbg::read [expr {$pc & ~63}] 64]
 		}
@@ -101,8 +120,11 @@ proc check_same {live core} {
 
 proc answers_of_process {pid} {
 	set m [live_start -p $pid]
+	set ::process_of($m) $pid
 	set answers [answers $m $pid]
 	live_end $m
+	unset ::process_of($m)
+	at_rest $pid
 	return $answers
 }
 
@@ -119,6 +141,7 @@ proc start_with_leaks {start} {
 	foreach line [ask_list $t names] {
 		order $t "case [lindex $line 0]"
 	}
+	at_rest [pid_of $t]
 	return $t
 }
 
@@ -187,6 +210,7 @@ case core-of-python3 90 {
 	set t [open |[list $python -c "import json, sys; x = \[str(i) for i in range(5000)\]; print('ready', flush=True); sys.stdin.readline()"] r+]
 	check {[hear $t] eq "ready"} {python3 does not start}
 	set pid [pid $t]
+	at_rest $pid
 	set core [gcore $pid]
 	set live [answers_of_process $pid]
 	set same [answers_of_core $core $pid]
