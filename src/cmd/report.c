@@ -18,6 +18,7 @@
 #include "cmd/redirect.h"
 #include "cmd/settings.h"
 #include "cmd/shell.h"
+#include "cmd/unread.h"
 
 /* One write, so that what others write to the terminal does not come between. */
 static void print(struct shell *shell, const char *text, const char *hint)
@@ -101,21 +102,48 @@ static bool add_near(const char *name, void *ctx)
 	return false;
 }
 
-/* What the word, in the quotes that Tcl puts it in, may have meant; then where to look. */
+/* The word that a message of Tcl's has in quotes. */
+static char *quoted(const char *message)
+{
+	const char *begin = strchr(message, '"'), *end = strrchr(message, '"');
+
+	return begin && end > begin ? strndup(begin + 1, (size_t)(end - begin - 1)) : NULL;
+}
+
+/* What the word may have meant; then where to look. */
 static const char *near_hint(const char *message,
 			     void (*each)(bool (*fn)(const char *name, void *ctx), void *ctx),
 			     const char *look, struct str *hint)
 {
-	char word[64];
+	AUTO_FREE char *word = quoted(message);
 	struct nearby nearby = { .word = word, .list = hint };
-	const char *quote = strchr(message, '"');
 
-	if (!quote || sscanf(quote, "\"%63[^\"]", word) != 1)
+	if (!word)
 		return look;
 	each(add_near, &nearby);
 	if (!nearby.err)
 		nearby.err = str_addf(hint, "%s%s", hint->len ? "; " : "", look);
 	return nearby.err ? look : str_text(hint);
+}
+
+/* Of a script file, which the message names. */
+static bool is_unread(const char *message)
+{
+	return !strncmp(message, "couldn't read file ", 19);
+}
+
+static const char *file_hint(const char *message, struct str *hint)
+{
+	AUTO_FREE char *name = quoted(message);
+	Tcl_DString native;
+	struct err *err;
+
+	/* ~ is for somebody's folder. */
+	if (!name || !Tcl_TranslateFileName(NULL, name, &native))
+		return NULL;
+	err = unread_why(Tcl_DStringValue(&native), hint);
+	Tcl_DStringFree(&native);
+	return err ? NULL : str_text(hint);
 }
 
 static void each_setting(bool (*fn)(const char *name, void *ctx), void *ctx)
@@ -138,6 +166,8 @@ static const char *hint_of(Tcl_Obj *code, Tcl_Obj *info, const char *message, st
 		return near_hint(message, cmd_each_name, "`help` lists the commands", hint);
 	if (!strncmp(message, "can't read", 10) && is_set(info))
 		return near_hint(message, each_setting, "`set` lists the settings", hint);
+	if (is_unread(message))
+		return file_hint(message, hint);
 	if (code && Tcl_ListObjGetElements(NULL, code, &nr, &words) == TCL_OK && nr > 2 &&
 	    !strcmp(Tcl_GetString(words[0]), "MDBG"))
 		return Tcl_GetString(words[2]);
@@ -159,7 +189,7 @@ void report_result(struct shell *shell, int code, const char *origin)
 	line = origin ? error_line(option(options, "-errorinfo"), origin) : 0;
 	if (line)
 		err = str_addf(&text, "%s:%d: ", origin, line);
-	else if (origin)
+	else if (origin && !is_unread(message))
 		err = str_addf(&text, "%s: ", origin);
 	if (!err)
 		err = str_add(&text, message);

@@ -238,7 +238,11 @@ case core-refused 60 {
 		return $::tmp/$name
 	}
 	mdbg -c malloc --core $::tmp/none
-	check_refused 3 "No such file" ""
+	check_refused 3 "No such file" "$::tmp has no file of that name"
+	mdbg -c "core ${core}x"
+	check_refused 1 "core: ${core}x: No such file" "near it: [file tail $core]"
+	mdbg -c malloc --core $::tmp
+	check_refused 3 "no regular file" "it is a folder"
 	mdbg -c malloc --core /dev/null
 	check_refused 3 "no regular file" ""
 	mdbg -c malloc --core [write empty ""]

@@ -33,8 +33,16 @@ case script-status 60 {
 	check {$::status == 1 && $::out eq "first\n"} {a failing script: $::status $::out}
 	mdbg -q -x [spit $::tmp/exits.tcl "puts \$argv; exit 9"] -- a {b c}
 	check {$::status == 9 && $::out eq "a {b c}\n"} {a script with arguments: $::status $::out}
-	mdbg -q -x $::tmp/not-there.tcl
-	check {$::status != 0 && [string match "*not-there.tcl*" $::err]} {a missing script: $::status $::err}
+	mdbg -q -x $::tmp/fails.tlc
+	check_refused 1 "read file \"$::tmp/fails.tlc\": no such file" "near it: fails.tcl"
+	mdbg -q -x $::tmp
+	check_refused 1 "read file \"$::tmp\": " "it is a folder"
+	mdbg -q -c "source $::tmp/no/such.tcl"
+	check_refused 1 "read file \"$::tmp/no/such.tcl\": no such file" "there is no folder $::tmp/no"
+	mdbg -q -x [spit $::tmp/sources.tcl "\nsource other.tcl\n"]
+	check_refused 1 "sources.tcl:2: couldn't read file \"other.tcl\": no such file" "[pwd] has no file of that name"
+	mdbg -q -c {try {source other.tcl} trap {POSIX ENOENT} {} {puts trapped}}
+	check {$::status == 0 && $::out eq "trapped\n"} {Tcl's own error: $::status $::out $::err}
 	mdbg -in [spit $::tmp/in.tcl "puts from-stdin\nexit 4\n"] -q -x -
 	check {$::status == 4 && $::out eq "from-stdin\n"} {-x -: $::status $::out}
 }
