@@ -3,6 +3,7 @@
 
 #include "cmd/near.h"
 
+#include <ctype.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -47,4 +48,16 @@ bool near_word(const char *word, const char *name)
 	if (word_len >= 3 && !strncmp(word, name, word_len))
 		return true;
 	return distance(word, word_len, name, name_len) <= (MIN(word_len, name_len) < 5 ? 1 : 2);
+}
+
+bool near_same(const char *word, const char *name)
+{
+	for (;; word++, name++) {
+		word += strspn(word, "-_");
+		name += strspn(name, "-_");
+		if (tolower((unsigned char)*word) != tolower((unsigned char)*name))
+			return false;
+		if (!*word)
+			return true;
+	}
 }

@@ -10,5 +10,7 @@
  * in short words), or is name only begun? `_` counts as `-`.
  */
 bool near_word(const char *word, const char *name);
+/* The same letters, whatever their case, and whatever of `-` and `_` is between them? */
+bool near_same(const char *word, const char *name);
 
 #endif

@@ -499,7 +499,8 @@ const struct cmd cmd_set = {
 			  "nothing. `set free-history N` has the stacks of the last N frees\n"
 			  "remembered from then on, for double frees; it is 0 at first, since\n"
 			  "it makes frees as dear as allocations. All other names are plain\n"
-			  "variables.\n",
+			  "variables; a line that makes one which looks like a setting\n"
+			  "(stack_depth) gets a warning, a script does not.\n",
 	.run		= run,
 	.for_tcl	= for_tcl,
 	.max_args	= 0,

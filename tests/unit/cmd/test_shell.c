@@ -218,6 +218,34 @@ static void hints_at_names(void)
 	CU_ASSERT_FALSE(hints("puts $pagerr", "hint: "));
 }
 
+static void warns_of_slips(void)
+{
+	struct outcome outcome;
+	struct shell *shell = harness_shell();
+	uint32_t depth = session_config(shell->session)->stack_depth;
+
+	outcome = harness_line("puts a; set stack_depth 8; puts b");
+	CU_ASSERT_TRUE(outcome.ok && !shell->failed);
+	CU_ASSERT_STRING_EQUAL(outcome.out, "a\nb\n");
+	CU_ASSERT_STRING_EQUAL(outcome.err,
+			       "mdbg: set: stack_depth is no setting, but a new variable\n"
+			       "hint: near it: stack-depth; `set` lists the settings\n");
+	CU_ASSERT_EQUAL(session_config(shell->session)->stack_depth, depth);
+	/* A variable that is there is meant. */
+	CU_ASSERT_STRING_EQUAL(harness_line("set stack_depth 9").err, "");
+	CU_ASSERT_STRING_EQUAL(harness_value("set stack_depth"), "9");
+	CU_ASSERT_TRUE(hints("set StackDepth 8 > out", "near it: stack-depth; "));
+	CU_ASSERT_TRUE(hints("set log-limt 8M", "near it: log-limit; "));
+	CU_ASSERT_TRUE(hints("set {debug_path} x", "near it: debug-path; "));
+	/* Variables, although near in their letters; what has no plain name; scripts. */
+	CU_ASSERT_STRING_EQUAL(harness_line("set simple 1; set page 2; set loglimits 3").err, "");
+	CU_ASSERT_STRING_EQUAL(harness_line("set x free; set ${x}_history 1; set [set x] 1").err, "");
+	CU_ASSERT_STRING_EQUAL(harness_script("set follow_fork 1\n").err, "");
+	CU_ASSERT_STRING_EQUAL(harness_line("proc f {} {set leaks_at_end 1}; f").err, "");
+	/* What is no command to its end is Tcl's to complain of. */
+	CU_ASSERT_EQUAL(harness_line("set free_history {1").ok, false);
+}
+
 static void sets(void)
 {
 	struct shell *shell = harness_shell();
@@ -266,6 +294,7 @@ void suite_shell(void)
 	CU_add_test(suite, "has aliases", has_aliases);
 	CU_add_test(suite, "keeps Tcl's own commands", keeps_tcls_own_commands);
 	CU_add_test(suite, "hints at names", hints_at_names);
+	CU_add_test(suite, "warns of slips", warns_of_slips);
 	CU_add_test(suite, "sets", sets);
 	CU_add_test(suite, "leaves by exit and quit", leaves_by_exit_and_quit);
 }
