@@ -13,6 +13,7 @@
 #define PAGE_SHIFT	12
 #define PRESENT		(1ull << 63)
 #define SWAPPED		(1ull << 62)
+#define OF_FILE		(1ull << 61)	/* or shared */
 
 void pagemap_open(pid_t tid, struct pagemap *ret)
 {
@@ -70,4 +71,21 @@ bool pagemap_next(struct pagemap *pagemap, uint64_t start, uint64_t end, uint64_
 		page++;
 	*end_ret = MIN(end, page << PAGE_SHIFT);
 	return true;
+}
+
+bool pagemap_is_copied(pid_t tid, uint64_t address)
+{
+	char path[48];
+	uint64_t entry;
+	ssize_t got;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/pagemap", tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return true;
+	got = pread(fd, &entry, sizeof(entry),
+		    (off_t)((address >> PAGE_SHIFT) * sizeof(entry)));
+	close(fd);
+	return got != sizeof(entry) || ((entry & (PRESENT | SWAPPED)) && !(entry & OF_FILE));
 }

@@ -27,5 +27,11 @@ void pagemap_close(struct pagemap *pagemap);
  */
 bool pagemap_next(struct pagemap *pagemap, uint64_t start, uint64_t end, uint64_t *start_ret,
 		  uint64_t *end_ret);
+/*
+ * Has tid a copy of its own of the page at address, which is mapped from a file privately? One that
+ * was written to, also by a debugger, is one for as long as the mapping lasts. What cannot be told
+ * is taken for one.
+ */
+bool pagemap_is_copied(pid_t tid, uint64_t address);
 
 #endif

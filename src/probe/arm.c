@@ -51,6 +51,7 @@ void probes_destroy(struct probes *probes)
 		free(probes->all.at[i]);
 	vec_free(&probes->all);
 	vec_free(&probes->areas);
+	vec_free(&probes->lost);
 	proc_maps_free(&probes->maps);
 	map_free(&probes->traps, free);
 	free(probes->state);
@@ -205,14 +206,27 @@ struct err *probes_add_traps(struct probes *probes, struct probe *probe)
 	return err ? err : add_trap(probes, probe->stub_trap, probe, true);
 }
 
+static struct err *write_patch(struct probes *probes, struct probe *probe, const uint8_t *bytes,
+			       size_t len)
+{
+	struct err *err = patch_text(probes->target, probe->patch, probe->expect, bytes, len,
+				     &probe->text_entry);
+
+	if (err)
+		return err;
+	memcpy(probe->put, bytes, len);
+	probe->put_len = (uint32_t)len;
+	probe->overwritten = false;
+	return NULL;
+}
+
 static struct err *put_in_trap(struct probes *probes, struct probe *probe)
 {
 	const struct arch *arch = probes->target->arch;
 	struct err *err = probes_add_traps(probes, probe);
 
 	if (!err)
-		err = patch_text(probes->target, probe->patch, probe->expect, arch->trap,
-				 arch->trap_len, &probe->text_entry);
+		err = write_patch(probes, probe, arch->trap, arch->trap_len);
 	if (err) {
 		remove_trap(probes, probe->patch + arch->trap_pc_bias);
 		remove_trap(probes, probe->stub_trap);
@@ -227,8 +241,7 @@ static struct err *put_in_jump(struct probes *probes, struct probe *probe)
 	size_t len;
 	struct err *err = arch->jump(probe->patch, probe->thunk_at, jump, &len);
 
-	return err ? err : patch_text(probes->target, probe->patch, probe->expect, jump, len,
-				      &probe->text_entry);
+	return err ? err : write_patch(probes, probe, jump, len);
 }
 
 static void put_in(struct probes *probes, struct probe *probe)
@@ -371,6 +384,20 @@ static struct err *get_ready(struct probes *probes, struct remote *remote)
 						       NULL;
 }
 
+void probes_learn_facts(struct probes *probes)
+{
+	struct err *err;
+
+	stray_learn(probes);
+	err = state_tell_facts(probes);
+	if (err)
+		trace_line("tell the agent what strays are: %s", err->msg);
+	log_note_gap(probes->log);
+	if (!probes->looked)
+		probes->looked = log_now();
+	probes->facts_changed = false;
+}
+
 struct err *probes_arm(struct probes *probes, struct remote *remote)
 {
 	uint32_t active = 0;
@@ -392,11 +419,7 @@ struct err *probes_arm(struct probes *probes, struct remote *remote)
 				   probes->target->pid),
 			"`malloc -v` says why, function by function");
 	/* What was refused just now counts, too. */
-	stray_learn(probes);
-	err = state_tell_facts(probes);
-	if (err)
-		trace_line("tell the agent what strays are: %s", err->msg);
-	log_note_gap(probes->log);
+	probes_learn_facts(probes);
 	probes->armed = true;
 	return NULL;
 }

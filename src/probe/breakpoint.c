@@ -47,6 +47,7 @@ static void forget_gone(struct probes *probes)
 			journal_undone(probes->target->region->journal, probe->text_entry);
 		/* The slot stays until the areas go: a thread may be in it. */
 		probe->state = PROBE_REFUSED;
+		probe->overwritten = false;
 		snprintf(probe->why, sizeof(probe->why), "its module is not mapped any more");
 	}
 }
@@ -120,6 +121,8 @@ struct err *probes_settle(struct probes *probes)
 		err = state_follow_modules(probes, remote, !inside_agent(probes));
 	if (!err && has_work(probes))
 		err = probes_arm(probes, remote);
+	if (!err && probes->facts_changed)
+		probes_learn_facts(probes);
 	also = remote_end(remote);
 	return err ? err : also;
 }

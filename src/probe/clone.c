@@ -64,6 +64,8 @@ static struct err *make_breakpoint(struct probes *child, struct probe *probe)
 		return err;
 	journal_done(journal, probe->text_entry);
 	journal_undone(journal, jump);
+	memcpy(probe->put, arch->trap, arch->trap_len);
+	probe->put_len = (uint32_t)arch->trap_len;
 	return NULL;
 }
 

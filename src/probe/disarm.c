@@ -41,6 +41,7 @@ static void restore_text(struct probes *probes)
 		if (err && probes->warn)
 			probes->warn(probes->ctx, err->msg);
 		probe->state = PROBE_PLANNED;
+		probe->overwritten = false;
 	}
 }
 

@@ -48,6 +48,7 @@
  *	arm.c		putting in		disarm.c	taking out
  *	state.c		the agent's state: log, module map, probes as the agent sees them
  *	clear.c		nobody may stand where a jump goes
+ *	lost.c		patches that are not in the text any more
  *	stray.c		may a free of a block that is not in the log be called a double one
  *	area.c		where the code lies, and what walks must know of it
  *	breakpoint.c, event.c	traps		clone.c		followed children
@@ -101,6 +102,10 @@ struct probe {
 	uint8_t expect[32];		/* code at patch, as in the file */
 	uint32_t expect_len;
 	uint32_t text_entry;		/* journal */
+	uint8_t put[JOURNAL_BYTES];	/* ACTIVE: what was written there, put_len bytes */
+	uint32_t put_len;
+	bool overwritten;		/* ACTIVE, but somebody else has written over it: see lost.h */
+	bool told;			/* of that */
 	uint64_t slot;			/* in an area; 0: none */
 	bool filled;			/* with code for its place */
 	uint64_t prologue;		/* the displaced one's address */
@@ -122,6 +127,11 @@ struct area {
 	uint64_t address, len, used;
 	uint32_t entry;			/* journal */
 	bool agent;			/* room for the agent's image and table is at its start */
+};
+
+/* Patches were found lost at `to`; at `from` they were not. */
+struct lost_interval {
+	uint64_t from, to;
 };
 
 /* What a trap address means. */
@@ -169,12 +179,24 @@ struct probes {
 	struct stray_facts facts;	/* stray.c */
 	char incomplete[160];		/* why facts.complete is not; "" */
 	uint32_t stack_offset;		/* target/tcb.h; 0: not known */
+	/* Of lost.c, in time stamps of the log. */
+	uint64_t looked;		/* all patches were in place then */
+	uint64_t round;			/* looked at in turn since then, ... */
+	size_t look_next;		/* ... up to this one of all */
+	VEC(struct lost_interval) lost;	/* when some were not */
+	bool lost_records;
+	bool facts_changed;		/* probes_settle is to learn them anew */
 	/*
 	 * A module with allocators came or went, or something could not be done: told to the user.
 	 */
 	void (*warn)(void *ctx, const char *text);
 	void *ctx;
 };
+
+static inline bool probe_records(const struct probe *probe)
+{
+	return probe->state == PROBE_ACTIVE && !probe->overwritten;
+}
 
 struct err *probes_create(struct target *target, struct log *log, struct probes **ret) MUST_CHECK;
 void probes_destroy(struct probes *probes);
@@ -201,6 +223,11 @@ struct err *probes_fill(struct probes *probes) MUST_CHECK;
  * error.
  */
 struct err *probes_arm(struct probes *probes, struct remote *remote) MUST_CHECK;
+/*
+ * What frees of unknown blocks are is learned anew, and told to the agent, and what was recorded before
+ * is not believed for it (log_note_gap). The target is stopped.
+ */
+void probes_learn_facts(struct probes *probes);
 /*
  * No jump for this probe: a breakpoint where the policy allows one, else REFUSED. Either way `why`
  * is said.

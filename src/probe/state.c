@@ -213,6 +213,20 @@ struct err *state_tell_facts(struct probes *probes)
 	return WRITE_FIELD(probes, facts);
 }
 
+/* One word. */
+void state_doubt_facts(struct probes *probes)
+{
+	struct err *err;
+
+	probes->facts.complete = 0;
+	if (!probes->state)
+		return;
+	probes->state->facts.complete = 0;
+	err = WRITE_FIELD(probes, facts.complete);
+	if (err)
+		trace_line("tell the agent that probes are lost: %s", err->msg);
+}
+
 struct err *state_tell_history(struct probes *probes)
 {
 	struct agent_state *state = probes->state;

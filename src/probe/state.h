@@ -32,6 +32,10 @@ struct err *state_add_probe(struct probes *probes, struct probe *probe, bool ent
 struct err *state_publish(struct probes *probes) MUST_CHECK;
 /* probes->facts have changed. */
 struct err *state_tell_facts(struct probes *probes) MUST_CHECK;
+/*
+ * From now on no double free is told, until state_tell_facts. The target may run.
+ */
+void state_doubt_facts(struct probes *probes);
 /* The log remembers more frees than before, or fewer. */
 struct err *state_tell_history(struct probes *probes) MUST_CHECK;
 /* The module map has changed. quiet: nobody is inside the agent. */

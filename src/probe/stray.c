@@ -25,6 +25,11 @@ static bool is_libc(const char *name)
 	return begins(name, "libc.so") || begins(name, "libc-2.");
 }
 
+bool stray_in_libc(const struct probe *probe)
+{
+	return is_libc(path_base(probe->module->path));
+}
+
 /* Can what this probe says of its function, or the lack of it, hide a block? */
 static bool hides(const struct probe *probe, char *why, size_t room)
 {
@@ -36,7 +41,7 @@ static bool hides(const struct probe *probe, char *why, size_t room)
 		snprintf(why, room, "%.60s has a %.60s of its own", name, probe->fn->name);
 		return true;
 	}
-	if (probe->state != PROBE_ACTIVE && probe->fn->role != ALLOC_FREE) {
+	if (!probe_records(probe) && probe->fn->role != ALLOC_FREE) {
 		snprintf(why, room, "%.60s of %.60s is not probed", probe->fn->name, name);
 		return true;
 	}

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct probe;
 struct probes;
 struct thread;
 
@@ -16,6 +17,8 @@ struct thread;
  * inner free would look like the second one.
  */
 void stray_learn(struct probes *probes);
+/* Is it a function of the C library? */
+bool stray_in_libc(const struct probe *probe);
 /* Is the address in the part of the stopped thread's stack that is in use? */
 bool stray_on_stack(const struct probes *probes, const struct thread *thread, uint64_t address);
 

@@ -56,6 +56,7 @@ struct err *probe_drop(struct probes *probes, struct probe *probe)
 	if (err)
 		return err;
 	probe->state = PROBE_REFUSED;
+	probe->overwritten = false;
 	probe->gone = true;
 	return NULL;
 }

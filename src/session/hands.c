@@ -11,14 +11,18 @@
 #include "os/pidfd.h"
 #include "os/procfs.h"
 #include "os/tracer.h"
+#include "probe/lost.h"
 #include "probe/probe.h"
 #include "session/follow.h"
+#include "session/keep.h"
 #include "session/private.h"
 #include "target/share.h"
 #include "target/target.h"
 
 #define TICK_NS		100000000ull
 #define LINKS_MAX	65536
+#define PATCHES_A_TICK	128	/* that are looked at */
+#define LOOKS_AGAIN	10	/* at a list that does not agree with the module map */
 
 #define NEED_TRACER	(1u << SESSION_EVENT_THREAD | 1u << SESSION_EVENT_SIGNAL | \
 			 1u << SESSION_EVENT_FORK | 1u << SESSION_EVENT_EXEC)
@@ -44,9 +48,10 @@ void hands_let_go(struct session *session)
 
 /* --- the tick --- */
 
-/* The loader's list of modules, <link.h>: r_debug.r_map, link_map.l_addr and l_next. */
+/* The loader's list of modules, <link.h>: r_debug, and what of link_map is the same everywhere. */
 struct debug {
-	uint64_t version, map;
+	uint64_t version, map, brk;
+	uint32_t state, pad;
 };
 
 struct link {
@@ -67,44 +72,88 @@ static uint64_t find_r_debug(struct session *session)
 	return address;
 }
 
-/* A number that is another when a module came or went; 0: there is no list to be read. */
-static uint64_t links_sum(struct session *session)
+struct links {
+	uint64_t sum;		/* another when a module came or went; 0: there is no list to be read */
+	unsigned unknown;	/* how many are of no module that is known */
+};
+
+static void read_links(struct session *session, struct links *ret)
 {
+	const struct modules *modules = &session->target->modules;
 	struct memory *memory = &session->target->mem.memory;
 	uint64_t sum = 0;
 	struct debug debug;
 	struct link link;
 	unsigned nr = 0;
 
+	*ret = (struct links){ 0 };
 	if (!session->r_debug ||
 	    memory_read(memory, session->r_debug, &debug, sizeof(debug)))
-		return 0;
+		return;
 	for (uint64_t at = debug.map; at && nr < LINKS_MAX; at = link.next, nr++) {
 		if (memory_read(memory, at, &link, sizeof(link)))
-			return 0;
+			return;
 		sum = (sum ^ at ^ link.addr << 1 ^ link.dynamic << 2 ^ link.name << 3) *
 		      0x9e3779b97f4a7c15ull;
+		ret->unknown += !modules_find(modules, link.dynamic);
 	}
-	return sum + nr;
+	ret->sum = sum + nr + ((uint64_t)debug.state << 32);
 }
 
-/* Read anew wherever the modules were: what is known now is what the sum stands for. */
-static void note_links(struct session *session)
+/*
+ * The module map was read anew, and before that the list was `before`. It is what the map tells of if it
+ * is still the same, and nothing in it is unknown: else a module may have come while the map was
+ * read, or have been away just then, and be back in its old place. So it is looked at again with the next
+ * tick, some times (what a module cannot be found for may stay so).
+ */
+static void note_links(struct session *session, const struct links *before)
 {
-	session->r_debug = find_r_debug(session);
-	session->links = links_sum(session);
-}
+	struct links now;
+	bool same;
 
-static void look_for_modules(struct session *session)
-{
-	uint64_t links = links_sum(session);
-	bool was;
-
-	if (!links)
+	read_links(session, &now);
+	same = now.sum == before->sum && !now.unknown;
+	if (!same && session->looks_again++ < LOOKS_AGAIN) {
+		session->links = 0;
 		return;
-	if (links != session->links) {
-		session->links = links;
+	}
+	session->links = now.sum;
+	session->looks_again = 0;
+}
+
+static void begin_links(struct session *session)
+{
+	struct links now;
+
+	session->r_debug = find_r_debug(session);
+	session->looks_again = 0;
+	read_links(session, &now);
+	note_links(session, &now);
+}
+
+/* What was recorded may have been freed unseen, and the other way round. */
+static void note_lost_records(struct session *session)
+{
+	struct err *err;
+
+	if (!lost_takes_records(session->probes))
+		return;
+	session->gap = session->lacks_records = true;
+	err = keep_set_whole(session);
+	if (err)
+		trace_line("%s", err->msg);
+}
+
+static void look_for_modules(struct session *session, unsigned most)
+{
+	bool lost = lost_look(session->probes, most), was;
+	struct links links;
+
+	note_lost_records(session);
+	read_links(session, &links);
+	if (lost || (links.sum && links.sum != session->links)) {
 		probes_modules_changed(session->probes);
+		note_links(session, &links);
 	}
 	/* What could not be settled, as somebody else traced the target, is tried again. */
 	if (!probes_unsettled(session->probes) || session_hold(session, &was))
@@ -176,7 +225,7 @@ static void tick(void *ctx)
 		return;
 	if (probes_use_agent(session->probes) && !reserve(session))
 		return;
-	look_for_modules(session);
+	look_for_modules(session, PATCHES_A_TICK);
 }
 
 /* --- beginning, change, end --- */
@@ -191,7 +240,7 @@ struct err *hands_begin(struct session *session)
 	session->has_pidfd = !err;
 	if (err && err->code == ERR_GONE)
 		return err;
-	note_links(session);
+	begin_links(session);
 	return tracer_set_tick(session->tracer, tick, TICK_NS);
 }
 
@@ -214,7 +263,7 @@ static struct err *look_job(void *arg)
 	struct session *session = arg;
 
 	if (session->target->hands_off && session->probes && session->probes->armed)
-		look_for_modules(session);
+		look_for_modules(session, LOST_ALL);
 	return NULL;
 }
 

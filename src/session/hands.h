@@ -17,7 +17,7 @@
  * hands on (target_stop traces all threads anew), the second off again. Meanwhile a tick on the
  * tracer thread looks, ten times a second, for what else would be a stop: the target's end (by
  * pidfd), an exec (the memory that is held is gone), modules that came or went (the loader's list
- * of them); and it has the log's next pages faulted in.
+ * of them, and the patches themselves: probe/lost.h); and it has the log's next pages faulted in.
  *
  * A child that is forked while the hands are off keeps the jumps, and its agent, whose state reads
  * as zeros there, lets everything pass. It is cleaned at the detach (children.h).

@@ -152,6 +152,8 @@ struct probes_job {
 
 static const char *why(const struct session *session, const struct probe *probe)
 {
+	if (probe->overwritten)
+		return "another tool has written over its patch";
 	switch (probe->state) {
 	case PROBE_REFUSED:
 		return probe->why;
@@ -186,7 +188,7 @@ static void describe(const struct session *session, const struct probe *probe,
 	snprintf(ret->module, sizeof(ret->module), "%.63s", path_base(probe->module->path));
 	ret->address = probe->address;
 	describe_user(probe->fn, ret);
-	ret->active = probe->state == PROBE_ACTIVE;
+	ret->active = probe_records(probe);
 	if (ret->active)
 		snprintf(ret->engine, sizeof(ret->engine),
 			 probe->engine == PROBE_JUMP ? "jump" : "breakpoint");

@@ -91,7 +91,8 @@ struct session {
 	/* Hands off (hands.h); tracer thread. */
 	bool has_pidfd;
 	int pidfd;
-	uint64_t r_debug, links;	/* the loader's list of modules, and what it came to */
+	uint64_t r_debug, links;	/* the loader's list of modules, and what it came to; 0: not sure */
+	unsigned looks_again;		/* at that */
 
 	pthread_mutex_t lock;
 	VEC(struct session_event) events;

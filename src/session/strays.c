@@ -8,6 +8,7 @@
 #include "base/path.h"
 #include "elf/elf_file.h"
 #include "log/layout.h"
+#include "probe/lost.h"
 #include "probe/probe.h"
 #include "session/private.h"
 #include "target/module.h"
@@ -49,8 +50,12 @@ static bool add_double(const struct log_stray *free, void *ctx)
 {
 	struct session_stray stray = stray_of(free);
 	struct job *job = ctx;
+	const struct probes *probes = job->session->probes;
 
 	stray.kind = SESSION_STRAY_DOUBLE;
+	if (probes && !stray.process && lost_may_have_missed(probes, free->block.time, free->time))
+		snprintf(job->ret->doubt, sizeof(job->ret->doubt),
+			 "probes were gone for a moment before, and blocks may have been given out unseen");
 	job->err = vec_push(&job->ret->vec, stray);
 	return job->err;
 }

@@ -231,7 +231,7 @@ static bool all_probed(const struct session *session, const struct module *glibc
 		const struct probe *probe = probes->all.at[i];
 
 		if (probe->fn && probe->module == glibc && !probe->gone &&
-		    probe->state != PROBE_ACTIVE)
+		    !probe_records(probe))
 			return false;
 	}
 	return probes && probes->armed;

@@ -273,7 +273,8 @@ static struct err *keep_old(struct refresh *refresh)
 	if (err)
 		return err;
 	for (i = 0; i < old->live.nr; i++) {
-		if (module_still_mapped(old->live.at[i], &refresh->maps))
+		if (!old->live.at[i]->replaced &&
+		    module_still_mapped(old->live.at[i], &refresh->maps))
 			refresh->live.at[refresh->live.nr++] = old->live.at[i];
 	}
 	return NULL;
@@ -396,7 +397,7 @@ static struct module *known_program(const struct refresh *refresh, const struct 
 	for (i = 0; i < refresh->old->live.nr; i++) {
 		struct module *module = refresh->old->live.at[i];
 
-		if (module->inode == program->inode && module->dev_major == program->dev_major &&
+		if (!module->replaced && module->inode == program->inode && module->dev_major == program->dev_major &&
 		    module->dev_minor == program->dev_minor && module->bias == program->bias)
 			return module;
 	}

@@ -45,6 +45,7 @@ struct module {
 	uint32_t born;		/* generation */
 	uint32_t died;		/* UINT32_MAX: mapped */
 	bool deleted;
+	bool replaced;		/* somebody knows that it has gone: see modules_refresh */
 	char why[128];		/* why there is no elf; "" */
 };
 
@@ -86,7 +87,8 @@ void modules_deinit(struct modules *modules);
  * Compare with the maps of tid now. What is new is opened, what is gone gets its `died`;
  * generation grows by one if anything changed (and *changed_ret, which may be NULL, is true). On
  * failure nothing has changed. A module that was replaced by another file at the same addresses
- * (dlclose, dlopen) is told apart by device, inode and address.
+ * (dlclose, dlopen) is told apart by device, inode and address. One that was replaced by itself looks
+ * the same: who has noticed sets `replaced`, and it is another one, too.
  */
 struct err *modules_refresh(struct modules *modules, pid_t tid, struct memory *memory,
 			    bool *changed_ret) MUST_CHECK;

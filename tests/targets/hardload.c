@@ -4,6 +4,8 @@
  *
  *	load, unload	the library; what it holds goes with it
  *	own N		N blocks of 654 by its malloc, kept; disown N: N pairs of them
+ *	again		unload, load, at once: `ok` if it is where it was, `ok elsewhere` if not
+ *	elsewhere	the same, with its old place taken, so that it is not
  *	go, halt	a thread that loads it, makes 10 pairs of each allocator, and unloads it, all the time: `ok CYCLES`
  *	make N SIZE, pairs N, drop, verify, quit
  */
@@ -13,6 +15,7 @@
 #include <libgen.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sys/mman.h>
 
 static char library[PATH_MAX + 32];
 static void *handle;
@@ -30,6 +33,26 @@ static int load(void)
 	*(void **)&own_malloc = dlsym(handle, "malloc");
 	*(void **)&own_free = dlsym(handle, "free");
 	return own_malloc && own_free;
+}
+
+static int again(void)
+{
+	void *was = *(void **)&own_malloc;
+
+	if (dlclose(handle) || !load())
+		return -1;
+	return was == *(void **)&own_malloc;
+}
+
+/* A page that stays, where its code was. */
+static int elsewhere(void)
+{
+	uintptr_t code = (uintptr_t)own_malloc & ~4095ul;
+
+	if (dlclose(handle) || mmap((void *)code, 4096, PROT_NONE,
+				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != (void *)code)
+		return 0;
+	return load() && ((uintptr_t)own_malloc & ~4095ul) != code;
 }
 
 static NOINLINE int own(int n, int give_back)
@@ -74,6 +97,19 @@ static void obey(const char *line)
 		say(load() ? "ok" : "bad");
 	} else if (after(line, "unload")) {
 		say(dlclose(handle) == 0 ? "ok" : "bad");
+	} else if (after(line, "again")) {
+		switch (again()) {
+		case 0:
+			say("ok elsewhere");
+			break;
+		case 1:
+			say("ok");
+			break;
+		default:
+			say("bad");
+		}
+	} else if (after(line, "elsewhere")) {
+		say(elsewhere() ? "ok" : "bad");
 	} else if ((rest = after(line, "own"))) {
 		say(own(atoi(rest), 0) ? "ok" : "bad");
 	} else if ((rest = after(line, "disown"))) {

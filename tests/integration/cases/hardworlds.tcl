@@ -26,14 +26,32 @@ foreach {name args} {dynamic {} static -static} {
 	}]
 }
 
-# Engine of a module's malloc; "" if it is not probed.
-proc engine_in {m module} {
+# What mdbg::probes says of a module's function: engine, address ...; "" if it is not there.
+proc probe_in {m function module what} {
 	foreach probe [live_value $m mdbg::probes] {
-		if {[dict get $probe function] eq "malloc" && [string match "*$module*" [dict get $probe module]]} {
-			return [dict get $probe engine]
+		if {[dict get $probe function] eq $function && [string match "*$module*" [dict get $probe module]]} {
+			return [dict get $probe $what]
 		}
 	}
 	return ""
+}
+
+proc engine_in {m module} {
+	return [probe_in $m malloc $module engine]
+}
+
+# The bytes of a patch, or, with more words, what they become.
+proc text_at {t address {new ""}} {
+	set mem [open /proc/[pid_of $t]/mem [expr {$new eq "" ? "r" : "r+"}]]
+	chan configure $mem -translation binary -buffering none
+	seek $mem $address
+	if {$new eq ""} {
+		set new [read $mem 5]
+	} else {
+		puts -nonewline $mem $new
+	}
+	close $mem
+	return $new
 }
 
 # Two allocators at work in one process; one of them comes and goes.
@@ -89,6 +107,79 @@ by_both case hard-allocator-comes-back 30 {
 		live $m "where all 2"
 	}
 	live_end $m
+	finish $t
+}
+
+# Unload it and load it again, at once, to where it was.
+proc again {t} {
+	if {[order $t again] ne ""} {
+		skip "the library comes to another place"
+	}
+}
+
+# It is gone and back between two looks: nothing but its text tells.
+by_both case hard-allocator-comes-back-unseen 30 {
+	set t [start hardload]
+	order $t load
+	set m [live_start -p [pid_of $t]]
+	set address [probe_in $m malloc libhardpool address]
+	live_end $m
+	set own [text_at $t $address]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	foreach round {1 2 3} {
+		again $t
+		live $m "where all 2"
+		# (Those of the round before are at the same addresses.)
+		order $t "own [expr {50 * $round}]"
+		check_blocks $m 654 [expr {50 * $round}]
+		check {[engine_in $m libhardpool] eq ($::engine eq "auto" ? "jump" : $::engine)} {[live $m "malloc -v"]}
+	}
+	# Where nobody asks, the tick sees it.
+	again $t
+	until {[text_at $t $address] ne $own}
+	order $t "own 200"
+	check_blocks $m 654 200
+	live_end $m
+	check_state $before [pid_of $t]
+	again $t
+	set before [state [pid_of $t]]
+	mdbg_ok -q -p [pid_of $t] -c status
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+# Another tool takes a jump out, and puts it in again: the text is left to it, and the user is told once.
+case hard-overwritten 30 {
+	set t [start hardload]
+	order $t load
+	set m [live_start -p [pid_of $t]]
+	set address [probe_in $m free libhardpool address]
+	live_end $m
+	set own [text_at $t $address]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	set jump [text_at $t $address]
+	check {$jump ne $own} {free of libhardpool is not patched}
+	foreach round {1 2} {
+		text_at $t $address $own
+		until {[probe_in $m free libhardpool engine] eq "none"}
+		live $m "where all 2"
+		check {[text_at $t $address] eq $own} {it was patched again}
+		check {[string match "*another tool*" [live $m "malloc -v"]]} {[live $m "malloc -v"]}
+		text_at $t $address $jump
+		until {[probe_in $m free libhardpool engine] eq "jump"}
+	}
+	order $t "own 50"
+	check_blocks $m 654 50
+	order $t "disown 50"
+	again $t
+	live $m "where all 2"
+	check {[probe_in $m free libhardpool engine] eq "jump"} {[live $m "malloc -v"]}
+	live_end $m
+	set told [regexp -all {another tool has written over the patch of free in libhardpool.so} [slurp $::live_err($m)]]
+	check {$told == 1} {told $told times: [slurp $::live_err($m)]}
+	check_state $before [pid_of $t]
 	finish $t
 }
 

@@ -237,6 +237,36 @@ static void another_file_at_the_same_place(void)
 	plugin_close(&new);
 }
 
+/* Nothing of the maps tells: somebody has to. */
+static void same_file_at_the_same_place(void)
+{
+	CLEANUP(modules_deinit) struct modules modules;
+	struct module *first, *second;
+	struct plugin plugin;
+	bool changed;
+	size_t nr;
+
+	modules_init(&modules, NULL);
+	plugin_copy(&plugin, "again");
+	plugin_open(&plugin);
+	CU_ASSERT_PTR_NULL_FATAL(refresh(&modules, NULL));
+	first = modules_find(&modules, plugin.addr);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(first);
+	nr = modules.live.nr;
+	first->replaced = true;
+	CU_ASSERT_PTR_NULL_FATAL(refresh(&modules, &changed));
+	CU_ASSERT_TRUE(changed && modules.live.nr == nr && sound(&modules));
+	second = modules_find(&modules, plugin.addr);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(second);
+	CU_ASSERT_PTR_NOT_EQUAL(first, second);
+	CU_ASSERT_EQUAL(first->died, modules.generation);
+	CU_ASSERT_EQUAL(second->born, modules.generation);
+	CU_ASSERT_EQUAL(second->bias, first->bias);
+	CU_ASSERT_PTR_NULL_FATAL(refresh(&modules, &changed));
+	CU_ASSERT_FALSE(changed);
+	plugin_close(&plugin);
+}
+
 static void deleted_file(void)
 {
 	CLEANUP(modules_deinit) struct modules modules;
@@ -612,6 +642,7 @@ void suite_module(void)
 	CU_add_test(suite, "symbols", symbols);
 	CU_add_test(suite, "dlopen, dlclose", comes_and_goes);
 	CU_add_test(suite, "another file at the same place", another_file_at_the_same_place);
+	CU_add_test(suite, "the same file at the same place", same_file_at_the_same_place);
 	CU_add_test(suite, "a deleted file", deleted_file);
 	CU_add_test(suite, "text in anonymous memory", text_in_anonymous_memory);
 	CU_add_test(suite, "text writable for a moment", text_writable_for_a_moment);

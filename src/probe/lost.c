@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Patches that are not in the text any more (theory in lost.h). */
+
+#include "probe/lost.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "base/trace.h"
+#include "log/clock.h"
+#include "os/pagemap.h"
+#include "os/procmem.h"
+#include "probe/probe.h"
+#include "probe/state.h"
+#include "probe/stray.h"
+#include "target/module.h"
+#include "target/target.h"
+
+#define AT_ONCE		64u
+#define INTERVALS_MAX	1024u
+
+struct look {
+	struct probes *probes;
+	struct procmem_piece piece[AT_ONCE];
+	struct probe *probe[AT_ONCE];
+	uint8_t bytes[AT_ONCE][JOURNAL_BYTES];
+	unsigned nr;
+	bool replaced, overwritten, restored;
+};
+
+static void overwritten(struct look *look, struct probe *probe)
+{
+	struct probes *probes = look->probes;
+	char text[320];
+
+	if (probe->overwritten)
+		return;
+	probe->overwritten = look->overwritten = true;
+	probes->lost_records |= probe->fn != NULL;
+	if (probe->told || !probes->warn)
+		return;
+	probe->told = true;
+	snprintf(text, sizeof(text), "another tool has written over the patch of %.80s in %.80s: it is left as it "
+		 "is, and %s may go unrecorded", probe->fn ? probe->fn->name : "the loader's hook",
+		 path_base(probe->module->path), probe->fn ? "calls" : "what new modules call");
+	probes->warn(probes->ctx, text);
+}
+
+static void judge(struct look *look, struct probe *probe)
+{
+	struct probes *probes = look->probes;
+
+	if (pagemap_is_copied(probes->target->mem.tid, probe->patch)) {
+		overwritten(look, probe);
+		return;
+	}
+	look->replaced = probe->module->replaced = true;
+	probes->lost_records |= probe->fn && stray_in_libc(probe);
+}
+
+static bool is_in_place(struct look *look, unsigned i)
+{
+	const struct probe *probe = look->probe[i];
+
+	/* Where process_vm_readv may not, or one in front of it has ended the call. */
+	if (look->piece[i].got < probe->put_len &&
+	    memory_read(&look->probes->target->mem.memory, probe->patch, look->bytes[i],
+			probe->put_len))
+		return false;
+	return !memcmp(look->bytes[i], probe->put, probe->put_len);
+}
+
+/* False: the target's memory is gone. */
+static bool look_at(struct look *look)
+{
+	if (procmem_read_pieces(&look->probes->target->mem, look->piece, look->nr))
+		return false;
+	for (unsigned i = 0; i < look->nr; i++) {
+		struct probe *probe = look->probe[i];
+
+		if (!is_in_place(look, i)) {
+			judge(look, probe);
+		} else if (probe->overwritten) {
+			probe->overwritten = false;
+			look->restored = true;
+		}
+	}
+	look->nr = 0;
+	return true;
+}
+
+static bool look_at_one(struct look *look, struct probe *probe)
+{
+	look->probe[look->nr] = probe;
+	look->piece[look->nr] = (struct procmem_piece){
+		.addr = probe->patch,
+		.buf = look->bytes[look->nr],
+		.len = probe->put_len,
+	};
+	return ++look->nr < AT_ONCE || look_at(look);
+}
+
+/* From where the last look has ended on, to the last probe at most. */
+static bool look_at_some(struct look *look, unsigned most)
+{
+	struct probes *probes = look->probes;
+
+	for (; probes->look_next < probes->all.nr && most; probes->look_next++) {
+		struct probe *probe = probes->all.at[probes->look_next];
+
+		if (probe->state != PROBE_ACTIVE || probe->module->died != UINT32_MAX)
+			continue;
+		if (!look_at_one(look, probe))
+			return false;
+		most--;
+	}
+	return !look->nr || look_at(look);
+}
+
+/* Of too many the first become one. */
+static void note_interval(struct probes *probes, uint64_t to)
+{
+	struct lost_interval new = { probes->looked, to };
+
+	if (probes->lost.nr >= INTERVALS_MAX) {
+		probes->lost.at[1].from = probes->lost.at[0].from;
+		vec_remove(&probes->lost, 0);
+	}
+	if (vec_push(&probes->lost, new))
+		trace_line("no memory to note what may have gone unseen");
+}
+
+static void begin_round(struct probes *probes)
+{
+	probes->look_next = 0;
+	probes->round = log_now();
+}
+
+bool lost_look(struct probes *probes, unsigned most)
+{
+	struct look look = { .probes = probes };
+
+	if (!probes->armed)
+		return false;
+	if (most == LOST_ALL || probes->look_next >= probes->all.nr)
+		begin_round(probes);
+	if (!look_at_some(&look, most))
+		return false;
+	if (look.replaced || look.overwritten || look.restored) {
+		note_interval(probes, log_now());
+		begin_round(probes);
+	} else if (probes->look_next >= probes->all.nr) {
+		probes->looked = probes->round;
+	}
+	if (look.overwritten) {
+		log_note_gap(probes->log);
+		state_doubt_facts(probes);
+	}
+	if (look.overwritten || look.restored)
+		probes->facts_changed = probes->unsettled = true;
+	return look.replaced;
+}
+
+bool lost_may_have_missed(const struct probes *probes, uint64_t from, uint64_t to)
+{
+	for (size_t i = 0; i < probes->lost.nr; i++)
+		if (probes->lost.at[i].from <= to && from <= probes->lost.at[i].to)
+			return true;
+	return false;
+}
+
+bool lost_takes_records(struct probes *probes)
+{
+	bool takes = probes->lost_records;
+
+	probes->lost_records = false;
+	return takes;
+}
