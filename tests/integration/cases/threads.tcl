@@ -76,18 +76,23 @@ by_both case threads-main-goes-while-attached 60 {
 	live_end $m
 }
 
+# Attach while its threads work; after more events it pauses, and what it has allocated since is listed. Returns mdbg.
+proc attach_at_work {t events} {
+	order $t go
+	set m [live_start -p [pid_of $t]]
+	set since [expr {[clock microseconds] * 1000}]
+	order $t "more $events"
+	order $t pause
+	live $m "malloc allocations > $::tmp/dump"
+	compare $t [parse_heads $::tmp/dump] $since
+	return $m
+}
+
 by_both repeated signals-at-a-kilohertz 60 {
 	set t [start exact -t 8 -p {*}$::rest]
 	set before [state [pid_of $t]]
 	for {set i 0} {$i < $::trials} {incr i} {
-		order $t go
-		set m [live_start -p [pid_of $t]]
-		set since [expr {[clock microseconds] * 1000}]
-		order $t "more [work 200 10]"
-		order $t pause
-		live $m "malloc allocations > $::tmp/dump"
-		compare $t [parse_heads $::tmp/dump] $since
-		live_end $m
+		live_end [attach_at_work $t [work 200 10]]
 	}
 	check {[lindex [order $t signals] 0] > 10} {no signals came}
 	check_state $before [pid_of $t]
@@ -98,13 +103,7 @@ by_both repeated signals-all-blocked 60 {
 	set t [start exact -t 8 -b {*}$::rest]
 	set before [state [pid_of $t]]
 	for {set i 0} {$i < $::trials} {incr i} {
-		order $t go
-		set m [live_start -p [pid_of $t]]
-		set since [expr {[clock microseconds] * 1000}]
-		order $t "more [work 50 3]"
-		order $t pause
-		live $m "malloc allocations > $::tmp/dump"
-		compare $t [parse_heads $::tmp/dump] $since
+		set m [attach_at_work $t [work 50 3]]
 		if {$::engine eq "breakpoint"} {
 			set lwp [lindex [lsearch -inline $before "thread *SigBlk:\tf*"] 1]
 			check {[string match "*$lwp*" [live $m status]]} {status does not name the threads that block SIGTRAP: [live $m status]}
@@ -120,14 +119,7 @@ by_both case signals-own-sigtrap 60 {
 	set t [start exact -t 4 -s {*}$::rest]
 	set before [state [pid_of $t]]
 	for {set i 0} {$i < 5} {incr i} {
-		order $t go
-		set m [live_start -p [pid_of $t]]
-		set since [expr {[clock microseconds] * 1000}]
-		order $t "more [work 200 10]"
-		order $t pause
-		live $m "malloc allocations > $::tmp/dump"
-		compare $t [parse_heads $::tmp/dump] $since
-		live_end $m
+		live_end [attach_at_work $t [work 200 10]]
 	}
 	lassign [order $t signals] prof traps raised
 	check {$traps == $raised && $traps > 0} {$raised traps raised, $traps taken}

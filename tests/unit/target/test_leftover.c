@@ -158,10 +158,33 @@ static struct err *clean(struct victim *v)
 	return leftover_clean(v->target, &found, left, sizeof(left));
 }
 
+/* The next mdbg comes. */
+static void seize_again(void)
+{
+	victim_release(&victim);
+	CU_ASSERT_TRUE_FATAL(victim_seize(&victim, child.pid));
+}
+
+static void clean_all(void)
+{
+	victim_run(&victim, clean);
+	CU_ASSERT_STRING_EQUAL(left, "");
+}
+
+static void check_maps(const char *before)
+{
+	AUTO_FREE char *after = maps_text(child.pid);
+
+	CU_ASSERT_STRING_EQUAL(before, after);
+}
+
+/* It is let go, works on and ends. */
 static void works_again(void)
 {
-	unsigned calls = atomic_load(&shared->calls);
+	unsigned calls;
 
+	victim_release(&victim);
+	calls = atomic_load(&shared->calls);
 	while (atomic_load(&shared->calls) < calls + 3)
 		;
 	CU_ASSERT_EQUAL(atomic_load(&shared->result), 7);
@@ -173,7 +196,6 @@ static void works_again(void)
 static void test_clean(void)
 {
 	AUTO_FREE char *before = NULL;
-	AUTO_FREE char *after = NULL;
 
 	if (!begin(&before))
 		return;
@@ -184,9 +206,7 @@ static void test_clean(void)
 	CU_ASSERT_TRUE(found);
 	CU_ASSERT_STRING_EQUAL(left, "");
 	CU_ASSERT_FALSE(leftover_exists(victim.target));
-	after = maps_text(child.pid);
-	CU_ASSERT_STRING_EQUAL(before, after);
-	victim_release(&victim);
+	check_maps(before);
 	works_again();
 }
 
@@ -215,19 +235,14 @@ static struct err *half_out(struct victim *v)
 static void clean_half(struct err *(*half)(struct victim *v))
 {
 	AUTO_FREE char *before = NULL;
-	AUTO_FREE char *after = NULL;
 
 	if (!begin(&before))
 		return;
 	victim_region(&victim, LIMIT);
 	victim_remote(&victim, half);
-	victim_release(&victim);
-	CU_ASSERT_TRUE_FATAL(victim_seize(&victim, child.pid));
-	victim_run(&victim, clean);
-	CU_ASSERT_STRING_EQUAL(left, "");
-	after = maps_text(child.pid);
-	CU_ASSERT_STRING_EQUAL(before, after);
-	victim_release(&victim);
+	seize_again();
+	clean_all();
+	check_maps(before);
 	works_again();
 }
 
@@ -300,13 +315,11 @@ static void clean_torn(const struct tear *how, bool ours)
 	victim_region(&victim, LIMIT);
 	victim_remote(&victim, refuse_two_pages);
 	victim_remote(&victim, tear_text);
-	victim_release(&victim);
-	CU_ASSERT_TRUE_FATAL(victim_seize(&victim, child.pid));
+	seize_again();
 	victim_run(&victim, clean);
 	CU_ASSERT_EQUAL(strstr(left, "somebody else") == NULL, ours);
 	CU_ASSERT_PTR_NULL(memory_read(victim.target->memory, (uintptr_t)torn, now, TORN_LEN));
 	CU_ASSERT_EQUAL(!memcmp(now, (const void *)(uintptr_t)torn, TORN_LEN), ours);
-	victim_release(&victim);
 	works_again();
 }
 
@@ -337,12 +350,10 @@ static void test_later(void)
 	victim_region(&victim, LIMIT);
 	victim_remote(&victim, change);
 	victim_remote(&victim, later_kind);
-	victim_release(&victim);
-	CU_ASSERT_TRUE_FATAL(victim_seize(&victim, child.pid));
+	seize_again();
 	victim_run(&victim, clean);
 	CU_ASSERT_PTR_NOT_NULL(strstr(left, "later version"));
 	CU_ASSERT_TRUE(leftover_exists(victim.target));
-	victim_release(&victim);
 	works_again();
 }
 
@@ -355,7 +366,6 @@ static struct err *withdraw_region(struct victim *v)
 static void test_left_behind(void)
 {
 	AUTO_FREE char *before = NULL;
-	AUTO_FREE char *after = NULL;
 
 	if (!begin(&before))
 		return;
@@ -364,14 +374,11 @@ static void test_left_behind(void)
 	victim_remote(&victim, withdraw_region);
 	CU_ASSERT_PTR_NULL(victim.target->region);
 	CU_ASSERT_EQUAL(victim.region->journal->owner, 0);
-	victim_release(&victim);
-	CU_ASSERT_TRUE_FATAL(victim_seize(&victim, child.pid));
+	seize_again();
 	victim_run(&victim, clean);
 	CU_ASSERT_TRUE(found);
 	CU_ASSERT_STRING_EQUAL(left, "");
-	after = maps_text(child.pid);
-	CU_ASSERT_STRING_EQUAL(before, after);
-	victim_release(&victim);
+	check_maps(before);
 	works_again();
 }
 
@@ -389,18 +396,14 @@ static struct err *other_data(struct victim *v)
 static void test_other(void)
 {
 	AUTO_FREE char *before = NULL;
-	AUTO_FREE char *after = NULL;
 
 	if (!begin(&before))
 		return;
 	victim_region(&victim, LIMIT);
 	victim_remote(&victim, other_data);
-	victim_release(&victim);
-	CU_ASSERT_TRUE_FATAL(victim_seize(&victim, child.pid));
+	seize_again();
 	victim_run(&victim, clean);
-	after = maps_text(child.pid);
-	CU_ASSERT_STRING_EQUAL(before, after);
-	victim_release(&victim);
+	check_maps(before);
 	works_again();
 }
 
@@ -483,26 +486,21 @@ static void check_settled(struct journal *journal)
 static void test_settle(void)
 {
 	AUTO_FREE char *before = NULL;
-	AUTO_FREE char *after = NULL;
 
 	if (!begin(&before))
 		return;
 	victim_region(&victim, LIMIT);
 	victim_remote(&victim, change);
 	victim_remote(&victim, half_over);
-	victim_release(&victim);
-	CU_ASSERT_TRUE_FATAL(victim_seize(&victim, child.pid));
+	seize_again();
 	CU_ASSERT_EQUAL(file_mappings(child.pid), 3);
 	victim_run(&victim, settle);
 	check_settled(victim.region->journal);
 	/* Journal and log. */
 	CU_ASSERT_EQUAL(file_mappings(child.pid), 2);
 	victim_run(&victim, keep);
-	victim_run(&victim, clean);
-	CU_ASSERT_STRING_EQUAL(left, "");
-	after = maps_text(child.pid);
-	CU_ASSERT_STRING_EQUAL(before, after);
-	victim_release(&victim);
+	clean_all();
+	check_maps(before);
 	works_again();
 }
 
@@ -529,7 +527,6 @@ static void test_not_unmapped(void)
 	victim_remote(&victim, change);
 	victim_remote(&victim, not_unmapped);
 	victim_run(&victim, clean);
-	victim_release(&victim);
 	works_again();
 }
 
@@ -562,7 +559,6 @@ static void test_borrowed(void)
 	victim_run(&victim, borrow);
 	victim_run(&victim, clean);
 	victim_run(&victim, not_borrowed);
-	victim_release(&victim);
 	works_again();
 }
 
@@ -640,8 +636,7 @@ static void test_forked(void)
 		;
 	CU_ASSERT_EQUAL(atomic_load(&shared->result), 107);
 	victim_stop(&victim);
-	victim_run(&victim, clean);
-	CU_ASSERT_STRING_EQUAL(left, "");
+	clean_all();
 	victim_release(&victim);
 	CU_ASSERT_EQUAL(child_end(&child), 0);
 }
@@ -667,9 +662,7 @@ static void test_wild_journal(void)
 	CU_ASSERT_EQUAL(memcmp(bytes, text, sizeof(text)), 0);
 	victim.region->journal->nr = nr;
 	victim_run(&victim, keep);
-	victim_run(&victim, clean);
-	CU_ASSERT_STRING_EQUAL(left, "");
-	victim_release(&victim);
+	clean_all();
 	works_again();
 }
 

@@ -426,32 +426,32 @@ static bool is_root(void)
 	return false;
 }
 
-static void process_of_another(void)
+/* What an attempt at a process that runs fn(arg) comes to, made by one that has lost some rights. */
+static void attempt_at(void (*fn)(void *arg), uintptr_t arg, void (*lose)(void), const char *what,
+		       const char *hint)
 {
 	struct attempt job;
 	struct child child;
 	struct err *err;
 
-	if (!is_root())
-		return;
-	start(&child, live, NULL);
-	err = attempted(child.pid, become_nobody, &job);
-	CU_ASSERT_TRUE(says(err, child.pid, "it runs as user root, and mdbg as user nobody"));
-	CU_ASSERT_PTR_NOT_NULL(strstr(err->hint, "sudo mdbg -p"));
+	start(&child, fn, (void *)arg);
+	err = attempted(child.pid, lose, &job);
+	CU_ASSERT_TRUE(says(err, child.pid, what));
+	CU_ASSERT_PTR_NOT_NULL(strstr(job.err.hint, hint));
 	child_end(&child);
+}
+
+static void process_of_another(void)
+{
+	if (is_root())
+		attempt_at(live, 0, become_nobody, "it runs as user root, and mdbg as user nobody",
+			   "sudo mdbg -p");
 }
 
 static void not_dumpable(void)
 {
-	struct attempt job;
-	struct child child;
-
-	if (!is_root())
-		return;
-	start(&child, live_as_nobody, (void *)0);
-	CU_ASSERT_TRUE(
-		says(attempted(child.pid, become_nobody, &job), child.pid, "it is not dumpable"));
-	child_end(&child);
+	if (is_root())
+		attempt_at(live_as_nobody, 0, become_nobody, "it is not dumpable", "");
 }
 
 /* Its first thread has ended, and with it what /proc/PID/exe leads to: that is not the reason. */
@@ -487,35 +487,19 @@ static void dumpable(void)
 
 static void root_without_capability(void)
 {
-	struct attempt job;
-	struct child child;
-	struct err *err;
+	const char *what = "root, but without the capability CAP_SYS_PTRACE";
 
 	if (!is_root())
 		return;
-	start(&child, live_as_nobody, (void *)1);
-	err = attempted(child.pid, lose_ptrace, &job);
-	CU_ASSERT_TRUE(says(err, child.pid, "root, but without the capability CAP_SYS_PTRACE"));
-	CU_ASSERT_PTR_NOT_NULL(strstr(err->hint, "--cap-add SYS_PTRACE"));
-	child_end(&child);
+	attempt_at(live_as_nobody, 1, lose_ptrace, what, "--cap-add SYS_PTRACE");
 	/* One of root's own, which has the capability that mdbg lacks. */
-	start(&child, live, NULL);
-	err = attempted(child.pid, lose_ptrace, &job);
-	CU_ASSERT_TRUE(says(err, child.pid, "root, but without the capability CAP_SYS_PTRACE"));
-	child_end(&child);
+	attempt_at(live, 0, lose_ptrace, what, "");
 }
 
 static void from_a_namespace(void)
 {
-	struct attempt job;
-	struct child child;
-
-	if (!is_root())
-		return;
-	start(&child, live_as_nobody, (void *)1);
-	CU_ASSERT_TRUE(
-		says(attempted(child.pid, enter_namespace, &job), child.pid, "user namespace"));
-	child_end(&child);
+	if (is_root())
+		attempt_at(live_as_nobody, 1, enter_namespace, "user namespace", "");
 }
 
 void suite_refuse(void);
