@@ -224,6 +224,13 @@ bool target_shares(const struct target *target, pid_t pid);
  */
 struct err *target_seize_missed(struct target *target, unsigned *nr_ret) MUST_CHECK;
 
+/* A thread that is traced from now on, or is none any more. */
+struct err *thread_add(struct target *target, pid_t tid, pid_t tgid,
+		       struct thread **ret) MUST_CHECK;
+void thread_drop(struct thread *thread);
+/* The memory is read under the id of a thread that lives: take one. */
+void target_pick_reader(struct target *target);
+
 /* See how often it has had a processor. */
 void thread_note_runs(struct thread *thread);
 /* In the order in which threads are to go on. fn may drop the thread that it was called for. */
