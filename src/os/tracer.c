@@ -1,25 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The tracer thread, and the only place that calls ptrace. */
+/* The tracer thread: requests, stops, ticks. What it asks of the kernel by ptrace is in ptrace.c. */
 
 #include "os/tracer.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
-#include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/ptrace.h>
-#include <sys/uio.h>
-#include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "os/procfs.h"
+#include "os/tracer_private.h"
 
 #define TRACER_SIGNAL	SIGUSR2
 #define NS_PER_MS	1000000ull
@@ -47,38 +42,6 @@
  * have no processor for a while, after which one tick is waiting for it.
  */
 #define SEIZE_TICKS	3
-
-struct tracer {
-	pthread_t thread;
-	pthread_mutex_t lock;
-	pthread_cond_t work;		/* a request came, or the end */
-	pthread_cond_t answer;		/* a request was taken up, or is done */
-	struct err *(*fn)(void *arg);	/* the request; NULL: none */
-	void *arg;
-	bool taken, done, quit;
-	_Atomic bool call;		/* there may be a request, or the end */
-	bool failed;
-	struct err err;
-	unsigned tracees;		/* tracer thread only */
-	bool exits;			/* exit events are wanted; tracer thread only */
-	pid_t kept;			/* see tracer_keep_end; 0: none. Tracer thread only */
-	/* Following a busy tracee: see follow(). */
-	pid_t last;
-	unsigned in_row, since_look;
-	bool pinned;
-	cpu_set_t cpus;			/* as the thread started */
-	int policy;			/* of its scheduling then */
-	/* The tick: tracer thread only. */
-	tracer_tick_fn *tick;		/* NULL: none */
-	uint64_t tick_every, tick_next;
-	timer_t timer;			/* its signal ends a wait for stops when a tick is due */
-	bool has_timer;
-	/* Of a PTRACE_SEIZE under way, for the tick's signal. */
-	sigjmp_buf seize_end;
-	volatile sig_atomic_t seizing;	/* 0, or 1 and the ticks since it began */
-	tracer_stopped_fn *stopped;
-	void *ctx;
-};
 
 uint64_t tracer_now(void)
 {
@@ -486,213 +449,4 @@ struct err *tracer_wait_for(pid_t tid, uint64_t deadline, int *status_ret)
 void tracer_keep_end(struct tracer *tracer, pid_t tid)
 {
 	tracer->kept = tid;
-}
-
-#define OPTIONS	(PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | \
-		 PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD)
-
-static uintptr_t options(const struct tracer *tracer)
-{
-	return OPTIONS | (tracer->exits ? PTRACE_O_TRACEEXIT : 0);
-}
-
-static struct err *request(enum __ptrace_request what, pid_t tid, uintptr_t addr, uintptr_t data,
-			   const char *name)
-{
-	if (ptrace(what, tid, (void *)addr, (void *)data) < 0)
-		return err_sys("ptrace %s %d", name, tid);
-	return NULL;
-}
-
-static long seize(struct tracer *tracer, pid_t tid)
-{
-	long done;
-
-	tracer->seizing = 1;
-	done = ptrace(PTRACE_SEIZE, tid, NULL, (void *)(uintptr_t)options(tracer));
-	tracer->seizing = 0;
-	return done;
-}
-
-/*
- * A thread that executes another program holds what the kernel needs for a seize (cred_guard_mutex)
- * until the other threads of its process are gone; one of them that is traced is not before its
- * tracer has heard of its end, and would wait for ever here, and the program with it (seen). A signal
- * alone does not help, as the kernel goes back into the call.
- */
-struct err *tracer_seize(struct tracer *tracer, pid_t tid)
-{
-	struct proc_status status;
-
-	if (!sigsetjmp(tracer->seize_end, 1))
-		return seize(tracer, tid) < 0 ? err_sys("ptrace seize %d", tid) : NULL;
-	/* The signal may have come when all was done. */
-	if (!procfs_status(tid, &status) && status.tracer == gettid())
-		return NULL;
-	return err_hint(err_create(ERR_BUSY, "thread %d is about to execute another program", tid),
-			"try again");
-}
-
-struct err *tracer_set_options(struct tracer *tracer, pid_t tid, bool suspend_seccomp)
-{
-	return request(PTRACE_SETOPTIONS, tid, 0,
-		       options(tracer) | (suspend_seccomp ? PTRACE_O_SUSPEND_SECCOMP : 0),
-		       "set options");
-}
-
-void tracer_trace_exits(struct tracer *tracer, bool trace)
-{
-	tracer->exits = trace;
-}
-
-struct err *tracer_exit_kill(pid_t tid)
-{
-	return request(PTRACE_SETOPTIONS, tid, 0, PTRACE_O_EXITKILL, "exit kill");
-}
-
-struct err *tracer_interrupt(pid_t tid)
-{
-	return request(PTRACE_INTERRUPT, tid, 0, 0, "interrupt");
-}
-
-struct err *tracer_cont(pid_t tid, int signal)
-{
-	return request(PTRACE_CONT, tid, 0, (uintptr_t)signal, "cont");
-}
-
-struct err *tracer_listen(pid_t tid)
-{
-	return request(PTRACE_LISTEN, tid, 0, 0, "listen");
-}
-
-struct err *tracer_syscall(pid_t tid)
-{
-	return request(PTRACE_SYSCALL, tid, 0, 0, "syscall");
-}
-
-struct err *tracer_step(pid_t tid)
-{
-	return request(PTRACE_SINGLESTEP, tid, 0, 0, "step");
-}
-
-struct err *tracer_detach(pid_t tid, int signal)
-{
-	return request(PTRACE_DETACH, tid, 0, (uintptr_t)signal, "detach");
-}
-
-struct err *tracer_event_message(pid_t tid, unsigned long *ret)
-{
-	return request(PTRACE_GETEVENTMSG, tid, 0, (uintptr_t)ret, "event message");
-}
-
-struct err *tracer_get_regs(pid_t tid, struct regs *ret)
-{
-	struct iovec iov = { ret->word, sizeof(ret->word) };
-
-	return request(PTRACE_GETREGSET, tid, NT_PRSTATUS, (uintptr_t)&iov, "get registers");
-}
-
-struct err *tracer_set_regs(pid_t tid, const struct regs *regs)
-{
-	struct iovec iov = { (void *)regs->word, arch_host()->regs_words * sizeof(uint64_t) };
-
-	return request(PTRACE_SETREGSET, tid, NT_PRSTATUS, (uintptr_t)&iov, "set registers");
-}
-
-struct err *tracer_set_reg(pid_t tid, unsigned word, uint64_t value)
-{
-	/* The registers come first in struct user, in the order of NT_PRSTATUS. */
-	return request(PTRACE_POKEUSER, tid, word * sizeof(uint64_t), value, "set register");
-}
-
-struct err *tracer_get_xstate(pid_t tid, void *buf, size_t room, size_t *len_ret)
-{
-	struct iovec iov = { buf, room };
-	struct err *err = request(PTRACE_GETREGSET, tid, NT_X86_XSTATE, (uintptr_t)&iov,
-				  "get extended state");
-
-	if (!err)
-		*len_ret = iov.iov_len;
-	return err;
-}
-
-struct err *tracer_set_xstate(pid_t tid, const void *buf, size_t len)
-{
-	struct iovec iov = { (void *)(uintptr_t)buf, len };
-
-	return request(PTRACE_SETREGSET, tid, NT_X86_XSTATE, (uintptr_t)&iov, "set extended state");
-}
-
-struct err *tracer_get_sigmask(pid_t tid, uint64_t *ret)
-{
-	return request(PTRACE_GETSIGMASK, tid, sizeof(*ret), (uintptr_t)ret, "get signal mask");
-}
-
-struct err *tracer_set_sigmask(pid_t tid, uint64_t mask)
-{
-	return request(PTRACE_SETSIGMASK, tid, sizeof(mask), (uintptr_t)&mask, "set signal mask");
-}
-
-struct err *tracer_siginfo(pid_t tid, siginfo_t *ret)
-{
-	return request(PTRACE_GETSIGINFO, tid, 0, (uintptr_t)ret, "get signal");
-}
-
-struct err *tracer_trap_pending(pid_t tid, bool *ret)
-{
-	struct __ptrace_peeksiginfo_args args = { .nr = 32 };
-	siginfo_t info[32];
-	long nr = ptrace(PTRACE_PEEKSIGINFO, tid, &args, info);
-
-	if (nr < 0)
-		return err_sys("ptrace peek signals %d", tid);
-	*ret = false;
-	for (long i = 0; i < nr; i++)
-		if (info[i].si_signo == SIGTRAP && info[i].si_code > 0)
-			*ret = true;
-	return NULL;
-}
-
-struct err *tracer_child_pending(pid_t tid, pid_t child, bool *ret)
-{
-	struct __ptrace_peeksiginfo_args args = { .nr = 1, .flags = PTRACE_PEEKSIGINFO_SHARED };
-	siginfo_t info;
-	long nr;
-
-	*ret = false;
-	do {
-		nr = ptrace(PTRACE_PEEKSIGINFO, tid, &args, &info);
-		if (nr < 0)
-			return err_sys("ptrace peek signals %d", tid);
-		*ret = nr && info.si_signo == SIGCHLD && info.si_pid == child;
-		args.off++;
-	} while (nr && !*ret);
-	return NULL;
-}
-
-/* Linux 6.4; <sys/ptrace.h> may be older. */
-#define GET_SYSCALL_USER_DISPATCH	0x4211
-
-struct dispatch {
-	uint64_t mode, selector, offset, len;	/* mode 0: off */
-};
-
-bool tracer_dispatches(pid_t tid, uint64_t pc, uint64_t *selector_ret)
-{
-	struct dispatch dispatch = { .mode = 0 };
-
-	if (ptrace(GET_SYSCALL_USER_DISPATCH, tid, sizeof(dispatch), &dispatch) < 0 ||
-	    !dispatch.mode || pc - dispatch.offset < dispatch.len)
-		return false;
-	*selector_ret = dispatch.selector;
-	return true;
-}
-
-uint64_t tracer_rseq(pid_t tid)
-{
-	struct __ptrace_rseq_configuration config;
-
-	if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, tid, sizeof(config), &config) < 0)
-		return 0;
-	return config.rseq_abi_pointer;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The tracer thread, and the only place that calls ptrace.
+ * The tracer thread (tracer.c), and all that is asked of the kernel by ptrace (ptrace.c).
  *
  * Linux ties a tracee to one thread, so that one thread makes every ptrace call and handles every
  * stop. The main thread hands it work: tracer_call runs a function on the tracer thread between two

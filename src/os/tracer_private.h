@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What tracer.c and ptrace.c share. */
+#ifndef OS_TRACER_PRIVATE_H
+#define OS_TRACER_PRIVATE_H
+
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <time.h>
+
+#include "os/tracer.h"
+
+struct tracer {
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t work;		/* a request came, or the end */
+	pthread_cond_t answer;		/* a request was taken up, or is done */
+	struct err *(*fn)(void *arg);	/* the request; NULL: none */
+	void *arg;
+	bool taken, done, quit;
+	_Atomic bool call;		/* there may be a request, or the end */
+	bool failed;
+	struct err err;
+	unsigned tracees;		/* tracer thread only */
+	bool exits;			/* exit events are wanted; tracer thread only */
+	pid_t kept;			/* see tracer_keep_end; 0: none. Tracer thread only */
+	/* Following a busy tracee: see follow(). */
+	pid_t last;
+	unsigned in_row, since_look;
+	bool pinned;
+	cpu_set_t cpus;			/* as the thread started */
+	int policy;			/* of its scheduling then */
+	/* The tick: tracer thread only. */
+	tracer_tick_fn *tick;		/* NULL: none */
+	uint64_t tick_every, tick_next;
+	timer_t timer;			/* its signal ends a wait for stops when a tick is due */
+	bool has_timer;
+	/* Of a PTRACE_SEIZE under way, for the tick's signal. */
+	sigjmp_buf seize_end;
+	volatile sig_atomic_t seizing;	/* 0, or 1 and the ticks since it began */
+	tracer_stopped_fn *stopped;
+	void *ctx;
+};
+
+#endif
