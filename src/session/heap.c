@@ -6,7 +6,7 @@
  * chunks half written. All words in its registers and on the top of its stack are taken as clues. So
  * those who are inside are let go on alone until they have come out, before each look at a target that
  * may run: mostly nobody is left, and nothing uncertain. While clues still make blocks uncertain, or
- * the walk finds damage, all of it is let go on for a moment and looked at again.
+ * the walk finds damage, all of it is let go on for a moment and looked at again (heap/looks.h).
  */
 
 #include "session/heap.h"
@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/path.h"
 #include "heap/known.h"
+#include "heap/looks.h"
 #include "os/tracer.h"
 #include "probe/probe.h"
 #include "session/private.h"
@@ -37,10 +38,6 @@ struct clue {
 	pid_t tid;
 };
 
-struct words {
-	VEC(uint64_t) vec;
-};
-
 struct job {
 	struct session *session;
 	bool check;
@@ -51,12 +48,10 @@ struct job {
 	struct view view;		/* of this look */
 	VEC(struct heap_map) maps;
 	VEC(struct heap_map) data;
-	struct words threads, clues, sure;
+	struct word_list threads, clues;
 	uint64_t drain_budget;
-	uint64_t unknown_frees;		/* up to this look */
 	struct addresses left_out;	/* of this look */
-	struct words seen;		/* blocks at each look before, but those at a torn heap */
-	bool looked;			/* there was such a look */
+	struct looks before;		/* this one */
 	unsigned calm;			/* looks in a row with nobody inside */
 	VEC(struct clue) owners;
 	bool all_threads;
@@ -70,28 +65,9 @@ static void job_free(struct job *job)
 	vec_free(&job->data);
 	vec_free(&job->threads.vec);
 	vec_free(&job->clues.vec);
-	vec_free(&job->sure.vec);
 	vec_free(&job->left_out.vec);
-	vec_free(&job->seen.vec);
+	looks_free(&job->before);
 	vec_free(&job->owners);
-}
-
-static int by_value(const void *a, const void *b)
-{
-	uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
-
-	return one < other ? -1 : one > other;
-}
-
-static void sort_words(struct words *words)
-{
-	if (words->vec.nr)
-		qsort(words->vec.at, words->vec.nr, sizeof(*words->vec.at), by_value);
-}
-
-static bool is_among(const struct words *words, size_t nr, uint64_t word)
-{
-	return nr && bsearch(&word, words->vec.at, nr, sizeof(word), by_value);
 }
 
 /* --- mappings --- */
@@ -188,7 +164,7 @@ static struct err *look_at_threads(struct job *job)
 			err = add_clues(job, thread);
 		inside |= thread->inside;
 	}
-	sort_words(&job->clues);
+	word_list_sort(&job->clues);
 	job->calm = inside ? 0 : job->calm + 1;
 	return err;
 }
@@ -223,7 +199,7 @@ static struct err *take_loose(struct job *job)
 
 	for (size_t i = 0; i < job->ret->walk.loose.nr && !err; i++)
 		err = vec_push(&job->clues.vec, job->ret->walk.loose.at[i]);
-	sort_words(&job->clues);
+	word_list_sort(&job->clues);
 	return err;
 }
 
@@ -258,113 +234,11 @@ static struct err *merge(struct job *job)
 		.process = job->view.process,
 		.complete = job->view.complete,
 		.clue = job->clues.vec.at, .nr_clues = job->clues.vec.nr,
-		.sure = job->sure.vec.at, .nr_sure = job->sure.vec.nr,
+		.sure = job->before.sure.vec.at, .nr_sure = job->before.sure.vec.nr,
 	};
 
 	vec_clear(&job->left_out.vec);
 	return walk_merge(&job->ret->walk, &merge, &job->left_out);
-}
-
-/*
- * Blocks that were listed at any look are sure, should a clue come near them in a later one: not
- * only those of the last, which may have been torn, and have overlooked some. Once one of those that
- * no record knows was freed it may be any of them, and be given out anew.
- */
-static struct err *keep_sure(struct job *job)
-{
-	struct chunk_at at = heap_chunks_start();
-	size_t had = job->sure.vec.nr;
-	struct heap_chunk chunk;
-	struct err *err = NULL;
-
-	while (!err && heap_chunks_next(&job->ret->walk.chunks, &at, &chunk))
-		if (chunk.note == NOTE_EARLY && !is_among(&job->sure, had, chunk.address))
-			err = vec_push(&job->sure.vec, chunk.address);
-	if (job->sure.vec.nr > had)
-		sort_words(&job->sure);
-	return err;
-}
-
-static void drop_freed(struct job *job)
-{
-	uint64_t before = job->unknown_frees;
-	struct log_accounts accounts;
-
-	if (job->view.log) {
-		accounts = log_accounts_get(job->view.log);
-		/* What looks like the allocator's own may be a key's destructor: log/stray.h. */
-		job->unknown_frees = accounts.unknown_frees + accounts.own_frees;
-	}
-	if (job->unknown_frees != before || !job->view.complete)
-		vec_clear(&job->sure.vec);
-}
-
-struct cursor {
-	struct chunk_at chunk;
-	size_t left_out;
-};
-
-/* The next block of this look, by address, that no record knows, listed or left out; 0: no more. */
-static uint64_t next_block(const struct job *job, struct cursor *at)
-{
-	const struct addresses *left_out = &job->left_out;
-	struct chunk_at next = at->chunk;
-	uint64_t listed = UINT64_MAX, other = UINT64_MAX;
-	struct heap_chunk chunk;
-
-	while (listed == UINT64_MAX && heap_chunks_next(&job->ret->walk.chunks, &next, &chunk)) {
-		if (chunk.note == NOTE_EARLY)
-			listed = chunk.address;
-		else
-			at->chunk = next;
-	}
-	if (at->left_out < left_out->vec.nr)
-		other = left_out->vec.at[at->left_out];
-	if (listed == UINT64_MAX && other == UINT64_MAX)
-		return 0;
-	if (listed < other)
-		at->chunk = next;
-	else
-		at->left_out++;
-	return MIN(listed, other);
-}
-
-/*
- * What is left out now and was a block at each look may be from before the attach; anything else was
- * given out since. A look at a heap that was torn, where it may have been overlooked, says nothing.
- */
-static struct err *keep_seen(struct job *job)
-{
-	struct words *seen = &job->seen;
-	size_t had = seen->vec.nr, kept = 0, i = 0;
-	struct cursor at = { heap_chunks_start(), 0 };
-	struct err *err = NULL;
-	uint64_t address;
-
-	if (job->ret->walk.damages)
-		return NULL;
-	while (!err && (address = next_block(job, &at))) {
-		if (!job->looked) {
-			err = vec_push(&seen->vec, address);
-			continue;
-		}
-		while (i < had && seen->vec.at[i] < address)
-			i++;
-		if (i < had && seen->vec.at[i] == address)
-			seen->vec.at[kept++] = address;
-	}
-	if (job->looked)
-		seen->vec.nr = kept;
-	job->looked = true;
-	return err;
-}
-
-static void count_unsure(struct job *job)
-{
-	job->ret->under_way = 0;
-	for (size_t i = 0; i < job->left_out.vec.nr; i++)
-		job->ret->under_way += !job->looked || is_among(&job->seen, job->seen.vec.nr,
-								job->left_out.vec.at[i]);
 }
 
 /* The threads that stand inside the allocator with an arena in hand: one alone holds its lock. */
@@ -444,11 +318,11 @@ static struct err *look_when_drained(struct job *job, bool may_run)
 	if (!err)
 		err = view_take(job->session, false, &job->view);
 	if (!err)
-		drop_freed(job);
+		looks_drop_freed(&job->before, job->view.log, job->view.complete);
 	if (!err)
 		err = look(job);
 	if (!err)
-		count_unsure(job);
+		job->ret->under_way = looks_unsure(&job->before, &job->left_out);
 	return err;
 }
 
@@ -460,9 +334,7 @@ static struct err *look_until_certain(struct job *job, bool may_run)
 	job->drain_budget = DRAIN_NS;
 	err = look_when_drained(job, may_run);
 	while (!err && may_run && !is_certain(job) && tracer_now() < deadline) {
-		err = keep_sure(job);
-		if (!err)
-			err = keep_seen(job);
+		err = looks_keep(&job->before, &job->ret->walk, &job->left_out);
 		if (!err)
 			err = target_run_for(job->session->target, moment);
 		if (!err)
