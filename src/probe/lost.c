@@ -26,37 +26,55 @@ struct look {
 	struct probe *probe[AT_ONCE];
 	uint8_t bytes[AT_ONCE][JOURNAL_BYTES];
 	unsigned nr;
-	bool replaced, overwritten, restored;
+	bool refreshed;			/* the module map was read */
+	bool changed;			/* modules have gone */
+	bool overwritten, restored;
 };
 
-static void overwritten(struct look *look, struct probe *probe)
+static void tell(struct probes *probes, struct probe *probe)
 {
-	struct probes *probes = look->probes;
 	char text[320];
 
-	if (probe->overwritten)
-		return;
-	probe->overwritten = look->overwritten = true;
-	probes->lost_records |= probe->fn != NULL;
-	if (probe->told || !probes->warn)
-		return;
 	probe->told = true;
 	snprintf(text, sizeof(text), "another tool has written over the patch of %.80s in %.80s: it is left as it "
 		 "is, and %s may go unrecorded", probe->fn ? probe->fn->name : "the loader's hook",
 		 path_base(probe->module->path), probe->fn ? "calls" : "what new modules call");
-	probes->warn(probes->ctx, text);
+	if (probes->warn)
+		probes->warn(probes->ctx, text);
+}
+
+/* Told at the second look: at the first one the module may have been on its way. */
+static void overwritten(struct look *look, struct probe *probe)
+{
+	if (probe->overwritten) {
+		if (!probe->told)
+			tell(look->probes, probe);
+		return;
+	}
+	probe->overwritten = look->overwritten = true;
+	look->probes->lost_records |= probe->fn != NULL;
+}
+
+/* What lies there may be anything by now. */
+static bool is_of_module(struct look *look, const struct probe *probe)
+{
+	if (!look->refreshed && target_refresh(look->probes->target, NULL))
+		return false;
+	look->refreshed = true;
+	look->changed |= probe->module->died != UINT32_MAX;
+	return probe->module->died == UINT32_MAX;
 }
 
 static void judge(struct look *look, struct probe *probe)
 {
 	struct probes *probes = look->probes;
 
-	if (pagemap_is_copied(probes->target->mem.tid, probe->patch)) {
+	if (!pagemap_is_copied(probes->target->mem.tid, probe->patch)) {
+		look->changed = probe->module->replaced = true;
+		probes->lost_records |= probe->fn && stray_in_libc(probe);
+	} else if (!(probe->overwritten && probe->told) && is_of_module(look, probe)) {
 		overwritten(look, probe);
-		return;
 	}
-	look->replaced = probe->module->replaced = true;
-	probes->lost_records |= probe->fn && stray_in_libc(probe);
 }
 
 static bool is_in_place(struct look *look, unsigned i)
@@ -147,7 +165,7 @@ bool lost_look(struct probes *probes, unsigned most)
 		begin_round(probes);
 	if (!look_at_some(&look, most))
 		return false;
-	if (look.replaced || look.overwritten || look.restored) {
+	if (look.changed || look.overwritten || look.restored) {
 		note_interval(probes, log_now());
 		begin_round(probes);
 	} else if (probes->look_next >= probes->all.nr) {
@@ -159,7 +177,7 @@ bool lost_look(struct probes *probes, unsigned most)
 	}
 	if (look.overwritten || look.restored)
 		probes->facts_changed = probes->unsettled = true;
-	return look.replaced;
+	return look.changed;
 }
 
 bool lost_may_have_missed(const struct probes *probes, uint64_t from, uint64_t to)

@@ -22,8 +22,10 @@
  *				program itself. That is his: nothing is written over it, and the probe
  *				stays ACTIVE, since its entry in the journal must, but it is
  *				`overwritten`, and counts as one that records nothing as long as it is
- *				(probe_records). The user is told once for each probe. Should our bytes
- *				be back one day (the debugger has left), it is a probe like others.
+ *				(probe_records). The user is told once for each probe, at the second
+ *				look. Should our bytes be back one day (the debugger has left), it is a
+ *				probe like others. (First the module map is asked whether what lies
+ *				there is the module's at all.)
  *
  * What cannot be told is taken for a copy: what is put in anew is told for sure, and so there is no
  * going round in circles with a tool that takes out what it does not like.
@@ -52,7 +54,7 @@ struct probes;
 
 /*
  * Look at `most` patches, those that were not looked at for longest, or at all; the target may run. True:
- * modules were replaced, and probes_modules_changed is to be called.
+ * modules have gone, and probes_modules_changed is to be called.
  */
 bool lost_look(struct probes *probes, unsigned most);
 /* Were probes lost at some time in [from, to], so that events may have gone unrecorded? */
