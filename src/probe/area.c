@@ -91,6 +91,8 @@ static struct err *map_area(struct probes *probes, const struct module *module,
 	struct area area = { .len = AREA_LEN };
 	struct err *err = vec_reserve(&probes->areas, 1);
 
+	if (!err && probes->areas.nr == AGENT_AREAS)
+		err = err_create(ERR_RANGE, "there are %d areas for probes already", AGENT_AREAS);
 	if (err)
 		return err;
 	if (was_read)
@@ -124,6 +126,15 @@ struct err *area_slot(struct probes *probes, struct probe *probe, struct remote 
 	const struct module *module = probe->module;
 	struct area *area = NULL;
 
+	for (size_t i = probes->free_slots.nr; i-- > 0;) {
+		uint64_t slot = probes->free_slots.at[i];
+
+		if (!in_reach(slot, AGENT_SLOT, module->start, module->end))
+			continue;
+		vec_remove(&probes->free_slots, i);
+		*ret = slot;
+		return NULL;
+	}
 	for (size_t i = 0; i < probes->areas.nr && !area; i++) {
 		struct area *have = &probes->areas.at[i];
 

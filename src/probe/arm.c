@@ -16,6 +16,7 @@
 #include "probe/area.h"
 #include "probe/clear.h"
 #include "probe/event.h"
+#include "probe/place.h"
 #include "probe/sigtrap.h"
 #include "probe/state.h"
 #include "probe/stray.h"
@@ -51,6 +52,8 @@ void probes_destroy(struct probes *probes)
 		free(probes->all.at[i]);
 	vec_free(&probes->all);
 	vec_free(&probes->areas);
+	vec_free(&probes->free_slots);
+	vec_free(&probes->free_entries);
 	vec_free(&probes->lost);
 	proc_maps_free(&probes->maps);
 	map_free(&probes->traps, free);
@@ -301,6 +304,7 @@ struct err *probes_prepare(struct probes *probes, struct remote *remote)
 {
 	struct err *err;
 
+	place_collect(probes);
 	for (size_t i = 0; i < probes->all.nr; i++) {
 		struct probe *probe = probes->all.at[i];
 		struct err *refused;

@@ -12,6 +12,7 @@
 #include "probe/area.h"
 #include "probe/event.h"
 #include "probe/inside.h"
+#include "probe/place.h"
 #include "probe/probe.h"
 #include "probe/sigtrap.h"
 #include "probe/state.h"
@@ -45,7 +46,7 @@ static void forget_gone(struct probes *probes)
 					probe->patch + probes->target->arch->trap_pc_bias));
 		if (probe->state == PROBE_ACTIVE)
 			journal_undone(probes->target->region->journal, probe->text_entry);
-		/* The slot stays until the areas go: a thread may be in it. */
+		/* A thread may be in the slot: see place.h. */
 		probe->state = PROBE_REFUSED;
 		probe->overwritten = false;
 		snprintf(probe->why, sizeof(probe->why), "its module is not mapped any more");
@@ -82,6 +83,7 @@ void probes_modules_changed(struct probes *probes)
 		err = probes_plan(probes);
 		if (err && err->code == ERR_NOTFOUND)
 			err = NULL;
+		place_forget(probes);
 		probes->modules_changed = true;
 	}
 	if (err && probes->warn)

@@ -161,6 +161,7 @@ static void forget_code(struct probes *probes)
 	map_free(&probes->traps, free);
 	probes->traps = (struct map)MAP_INIT;
 	vec_clear(&probes->areas);
+	vec_clear(&probes->free_slots);
 	area_bound(probes);
 	probes->agent = 0;
 	probes->agent_written = false;

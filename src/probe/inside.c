@@ -13,7 +13,7 @@ uint32_t inside_areas(const struct probes *probes, struct stack_range range[INSI
 {
 	uint32_t nr = 0;
 
-	for (size_t i = 0; i < probes->areas.nr && nr < INSIDE_RANGES - 1; i++) {
+	for (size_t i = 0; i < MIN(probes->areas.nr, (size_t)AGENT_AREAS); i++) {
 		const struct area *area = &probes->areas.at[i];
 		uint64_t start = area->address;
 

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/state.h"
 #include "target/stack.h"
 
 struct probes;
@@ -13,7 +14,7 @@ struct regs;
 struct target;
 struct thread;
 
-#define INSIDE_RANGES	65
+#define INSIDE_RANGES	(AGENT_AREAS + 1)
 
 /* The areas, as ranges, the agent's image on its own; returns how many. */
 uint32_t inside_areas(const struct probes *probes, struct stack_range range[INSIDE_RANGES]);

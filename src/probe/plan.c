@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "probe/place.h"
 #include "probe/user.h"
 #include "os/procfs.h"
 #include "target/target.h"
@@ -345,6 +346,9 @@ static void decide(struct finding *finding)
 	/* A file whose symbols cannot be had says nothing of what begins where. */
 	if (err)
 		no_jumps(finding, err->msg);
+	for (size_t i = finding->first; i < probes->all.nr; i++)
+		if (probes->all.at[i]->state == PROBE_PLANNED)
+			place_inherit(probes, probes->all.at[i]);
 }
 
 static struct err *add_users(const struct finding *finding)

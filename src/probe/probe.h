@@ -50,6 +50,7 @@
  *	clear.c		nobody may stand where a jump goes
  *	lost.c		patches that are not in the text any more
  *	stray.c		may a free of a block that is not in the log be called a double one
+ *	place.c		places of probes whose modules have gone
  *	area.c		where the code lies, and what walks must know of it
  *	breakpoint.c, event.c	traps		clone.c		followed children
  *
@@ -154,6 +155,10 @@ struct probes {
 	const struct alloc_function *plain_free;	/* `free` itself, which leads to no other */
 	VEC(struct probe *) all;
 	VEC(struct area) areas;
+	/* Places that were others' (place.h). */
+	VEC(uint64_t) free_slots;
+	VEC(uint32_t) free_entries;	/* of the agent's table */
+	size_t left_before;		/* places that were left, and not free, after the last collection */
 	struct map traps;		/* PC behind a trap → struct trap * */
 	struct walk_area walk_area;	/* how stacks run through the areas */
 	struct proc_maps maps;		/* for probes_prepare: see probes_read_maps */

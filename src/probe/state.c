@@ -118,6 +118,7 @@ static void forget(struct probes *probes)
 	probes->state = NULL;
 	probes->state_address = 0;
 	probes->nr_agent_probes = 0;
+	vec_clear(&probes->free_entries);
 }
 
 struct err *state_make(struct probes *probes, struct remote *remote)
@@ -152,10 +153,14 @@ struct err *state_add_probe(struct probes *probes, struct probe *probe, bool ent
 	const struct alloc_function *fn = probe->fn;
 	struct agent_probe *entry;
 
-	if (probes->nr_agent_probes == AGENT_PROBES)
+	if (probes->free_entries.nr) {
+		probe->agent_index = probes->free_entries.at[--probes->free_entries.nr];
+	} else if (probes->nr_agent_probes == AGENT_PROBES) {
 		return err_create(ERR_RANGE, "the agent has no room for more than %d functions",
 				  AGENT_PROBES);
-	probe->agent_index = probes->nr_agent_probes++;
+	} else {
+		probe->agent_index = probes->nr_agent_probes++;
+	}
 	entry = &probes->state->probe[probe->agent_index];
 	*entry = (struct agent_probe){
 		.state = (const struct agent_state *)(uintptr_t)probes->state_address,

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/path.h"
 #include "probe/area.h"
+#include "probe/place.h"
 #include "probe/probe.h"
 #include "session/follow.h"
 #include "session/hands.h"
@@ -195,20 +196,6 @@ static void describe(const struct session *session, const struct probe *probe,
 	snprintf(ret->why, sizeof(ret->why), "%.191s", why(session, probe));
 }
 
-/* Of a module that came back later: what is said of that is enough. */
-static bool came_again(const struct probes *probes, size_t i)
-{
-	const struct probe *probe = probes->all.at[i];
-
-	if (probe->module->died == UINT32_MAX)
-		return false;
-	for (size_t j = i + 1; j < probes->all.nr; j++)
-		if (probes->all.at[j]->fn == probe->fn &&
-		    !strcmp(probes->all.at[j]->module->path, probe->module->path))
-			return true;
-	return false;
-}
-
 static struct err *probes_job(void *arg)
 {
 	struct probes_job *job = arg;
@@ -218,7 +205,7 @@ static struct err *probes_job(void *arg)
 		struct session_probe described;
 		struct err *err;
 
-		if (!probes->all.at[i]->fn || probes->all.at[i]->gone || came_again(probes, i))
+		if (!probes->all.at[i]->fn || probes->all.at[i]->gone || place_came_again(probes, i))
 			continue;
 		describe(job->session, probes->all.at[i], &described);
 		err = vec_push(&job->ret->vec, described);

@@ -149,6 +149,50 @@ by_both case hard-allocator-comes-back-unseen 30 {
 	finish $t
 }
 
+# Mappings that are code and no file's: areas.
+proc areas_of {t} {
+	return [llength [lsearch -all -regexp [split [slurp /proc/[pid_of $t]/maps] "\n"] {r-xp 00000000 00:00 0 *$}]]
+}
+
+# It never comes back to where it was: places in the target are those of probes that have gone.
+by_both repeated hard-allocator-moves 60 {
+	set t [start hardload]
+	order $t load
+	check {[areas_of $t] == 0} {anonymous code in hardload}
+	set m [live_start -p [pid_of $t]]
+	for {set i 1} {$i <= 30 * $::trials} {incr i} {
+		order $t elsewhere
+		live $m "where all 1"
+		check {[engine_in $m libhardpool] eq ($::engine eq "auto" ? "jump" : $::engine)} {at $i: [live $m "malloc -v"]}
+	}
+	order $t "own 50"
+	check {[llength [blocks_sized $m 654]] >= 50} {[live $m "malloc -v"]}
+	check {[areas_of $t] == 1} {[areas_of $t] areas after $i reloads}
+	check {[llength [live_value $m mdbg::probes]] < 40} {[llength [live_value $m mdbg::probes]] probes are listed}
+	live_end $m
+	check {![string match "*another tool*" [slurp $::live_err($m)]]} {[slurp $::live_err($m)]}
+	check {[areas_of $t] == 0} {areas are left}
+	order $t "own 50"
+	finish $t
+}
+
+# It comes back to where it was, to the places that it had.
+by_both repeated hard-allocator-returns 60 {
+	set t [start hardload]
+	order $t load
+	set m [live_start -p [pid_of $t]]
+	set address [probe_in $m malloc libhardpool address]
+	set patch [text_at $t $address]
+	for {set i 1} {$i <= 30 * $::trials} {incr i} {
+		again $t
+		live $m "where all 1"
+		check {[text_at $t $address] eq $patch} {at $i: another place}
+	}
+	live_end $m
+	check {![string match "*another tool*" [slurp $::live_err($m)]]} {[slurp $::live_err($m)]}
+	finish $t
+}
+
 # Another tool takes a jump out, and puts it in again: the text is left to it, and the user is told once.
 case hard-overwritten 30 {
 	set t [start hardload]

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Places of probes (theory in place.h). */
+
+#include "probe/place.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/state.h"
+#include "probe/event.h"
+#include "probe/probe.h"
+#include "target/module.h"
+#include "target/share.h"
+#include "target/stack.h"
+#include "target/target.h"
+
+#define LEFT_MANY	64	/* places, that it is worth to look who is in them */
+#define RANGES		64u	/* that are looked at, at once */
+
+static bool is_dead(const struct probe *probe)
+{
+	return probe->module->died != UINT32_MAX;
+}
+
+static bool is_left(const struct probe *probe)
+{
+	return probe->slot && is_dead(probe) && probe->state == PROBE_REFUSED;
+}
+
+/* --- inherited --- */
+
+/* Would the same be put in the place for both? */
+static bool is_same(const struct probe *a, const struct probe *b)
+{
+	return a->fn == b->fn && a->engine == b->engine && a->address == b->address &&
+	       a->patch == b->patch && a->nothrow == b->nothrow &&
+	       a->expect_len == b->expect_len && !memcmp(a->expect, b->expect, a->expect_len);
+}
+
+struct heirs {
+	const struct probe *dead;
+	const struct probe *heir;
+};
+
+/* What a traced thread has under way goes on as the heir's. */
+static void hand_on_ops(struct thread *thread, void *ctx)
+{
+	const struct heirs *heirs = ctx;
+	struct thread_ops *ops = thread->data;
+
+	for (unsigned i = 0; ops && i < ops->nr; i++)
+		if (ops->op[i].probe == heirs->dead)
+			ops->op[i].probe = heirs->heir;
+}
+
+static void forget_place(struct probe *probe)
+{
+	probe->slot = probe->thunk_at = 0;
+	probe->filled = false;
+}
+
+static void hand_on(struct probes *probes, struct probe *dead, struct probe *heir)
+{
+	struct heirs heirs = { dead, heir };
+	struct trap *trap = map_get(&probes->traps, dead->stub_trap);
+
+	heir->slot = dead->slot;
+	heir->filled = true;
+	heir->prologue = dead->prologue;
+	heir->stub = dead->stub;
+	heir->stub_trap = dead->stub_trap;
+	heir->stub_ret = dead->stub_ret;
+	heir->stub_frame = dead->stub_frame;
+	heir->agent_index = dead->agent_index;
+	heir->thunk_at = dead->thunk_at;
+	heir->displaced = dead->displaced;
+	heir->thunk = dead->thunk;
+	if (trap && trap->probe == dead)
+		trap->probe = heir;
+	target_each_thread(probes->target, hand_on_ops, &heirs);
+	forget_place(dead);
+}
+
+void place_inherit(struct probes *probes, struct probe *probe)
+{
+	for (size_t i = probes->all.nr; i-- > 0;) {
+		struct probe *dead = probes->all.at[i];
+
+		if (is_left(dead) && dead->filled && is_same(dead, probe)) {
+			hand_on(probes, dead, probe);
+			return;
+		}
+	}
+}
+
+/* --- collected --- */
+
+struct collection {
+	struct probes *probes;
+	struct probe *probe[AGENT_PROBES];	/* that have left a place, by slot */
+	bool used[AGENT_PROBES];		/* somebody may need it */
+	size_t nr;
+	struct stack_range range[RANGES];	/* of their slots */
+	uint32_t nr_ranges;
+	uint64_t in_use;			/* those of them that somebody may be in, by bits */
+};
+
+_Static_assert(RANGES <= 64, "a bit for each range");
+
+static int by_slot(const void *left, const void *right)
+{
+	const struct probe *const *a = left, *const *b = right;
+
+	return ((*a)->slot > (*b)->slot) - ((*a)->slot < (*b)->slot);
+}
+
+static void find_left(struct collection *collection)
+{
+	struct probes *probes = collection->probes;
+
+	for (size_t i = 0; i < probes->all.nr && collection->nr < AGENT_PROBES; i++)
+		if (is_left(probes->all.at[i]))
+			collection->probe[collection->nr++] = probes->all.at[i];
+	if (collection->nr)
+		qsort(collection->probe, collection->nr, sizeof(collection->probe[0]), by_slot);
+}
+
+/* Slots side by side are one range. What there is no range for waits. */
+static void make_ranges(struct collection *collection)
+{
+	struct stack_range *last = NULL;
+
+	for (size_t i = 0; i < collection->nr; i++) {
+		uint64_t slot = collection->probe[i]->slot;
+
+		if (!last || last->end != slot) {
+			if (collection->nr_ranges == RANGES) {
+				collection->nr = i;
+				return;
+			}
+			last = &collection->range[collection->nr_ranges++];
+			last->start = slot;
+		}
+		last->end = slot + AGENT_SLOT;
+	}
+}
+
+static void look_at_stack(struct thread *thread, const struct stack_top *top, void *ctx)
+{
+	struct collection *collection = ctx;
+
+	if (!stack_of_uses(thread, top, collection->range, collection->nr_ranges))
+		return;
+	for (uint32_t i = 0; i < collection->nr_ranges; i++)
+		if (stack_of_uses(thread, top, &collection->range[i], 1))
+			collection->in_use |= 1ull << i;
+}
+
+static void look_at_ops(struct thread *thread, const struct stack_top *top UNUSED, void *ctx)
+{
+	struct collection *collection = ctx;
+	const struct thread_ops *ops = thread->data;
+
+	for (unsigned i = 0; ops && i < ops->nr; i++)
+		for (size_t k = 0; k < collection->nr; k++)
+			collection->used[k] |= ops->op[i].probe == collection->probe[k];
+}
+
+static void look_at_thread(struct thread *thread, const struct stack_top *top, void *ctx)
+{
+	look_at_stack(thread, top, ctx);
+	look_at_ops(thread, top, ctx);
+}
+
+/* One of the agent's threads, of which there may be nobody any more. */
+static void look_at_agent_ops(struct agent_thread *thread, void *ctx)
+{
+	struct collection *collection = ctx;
+	uint64_t table = collection->probes->state_address + offsetof(struct agent_state, probe);
+
+	for (uint32_t i = 0; i < MIN(thread->nr_ops, (uint32_t)AGENT_OPS); i++) {
+		uint64_t index = ((uintptr_t)thread->op[i].probe - table) /
+				 sizeof(struct agent_probe);
+
+		for (size_t k = 0; k < collection->nr; k++)
+			collection->used[k] |= collection->probe[k]->thunk_at &&
+					       collection->probe[k]->agent_index == index;
+	}
+}
+
+static bool in_ranges_in_use(const struct collection *collection, uint64_t slot)
+{
+	for (uint32_t i = 0; i < collection->nr_ranges; i++)
+		if (slot >= collection->range[i].start && slot < collection->range[i].end)
+			return collection->in_use >> i & 1;
+	return true;
+}
+
+static void remove_trap(struct probes *probes, uint64_t pc, const struct probe *probe)
+{
+	const struct trap *trap = map_get(&probes->traps, pc);
+
+	if (trap && trap->probe == probe)
+		free(map_remove(&probes->traps, pc));
+}
+
+/* Without memory to note it, it is nobody's until all is taken out. */
+static void set_free(struct probes *probes, struct probe *probe)
+{
+	const struct arch *arch = probes->target->arch;
+
+	remove_trap(probes, probe->patch + arch->trap_pc_bias, probe);
+	if (probe->filled)
+		remove_trap(probes, probe->stub_trap, probe);
+	err_ignore(vec_push(&probes->free_slots, probe->slot));
+	if (probe->thunk_at)
+		err_ignore(vec_push(&probes->free_entries, probe->agent_index));
+	forget_place(probe);
+}
+
+static void collect(struct collection *collection)
+{
+	struct probes *probes = collection->probes;
+
+	find_left(collection);
+	make_ranges(collection);
+	stack_each_top(probes->target, look_at_thread, collection);
+	if (probes->state)
+		share_each_thread(probes->target->region, look_at_agent_ops, collection);
+	for (size_t i = 0; i < collection->nr; i++)
+		if (!collection->used[i] &&
+		    !in_ranges_in_use(collection, collection->probe[i]->slot))
+			set_free(probes, collection->probe[i]);
+}
+
+struct count {
+	size_t wanted, left;
+};
+
+static struct count count_places(const struct probes *probes)
+{
+	struct count count = { 0 };
+
+	for (size_t i = 0; i < probes->all.nr; i++) {
+		const struct probe *probe = probes->all.at[i];
+
+		count.wanted += probe->state == PROBE_PLANNED && !probe->slot;
+		count.left += is_left(probe);
+	}
+	return count;
+}
+
+/* Entries, that is: slots are to be had as long as there is room for areas. */
+static bool is_short(const struct probes *probes, size_t wanted)
+{
+	size_t have = AGENT_PROBES - probes->nr_agent_probes + probes->free_entries.nr;
+
+	return wanted > have || probes->areas.nr == AGENT_AREAS;
+}
+
+void place_collect(struct probes *probes)
+{
+	struct count count = count_places(probes);
+	struct collection *collection;
+
+	if (!count.left || !count.wanted ||
+	    (count.left < LEFT_MANY + 2 * probes->left_before && !is_short(probes, count.wanted)))
+		return;
+	collection = calloc(1, sizeof(*collection));
+	if (!collection)
+		return;
+	collection->probes = probes;
+	collect(collection);
+	probes->left_before = count_places(probes).left;
+	free(collection);
+}
+
+/* --- forgotten --- */
+
+bool place_came_again(const struct probes *probes, size_t i)
+{
+	const struct probe *probe = probes->all.at[i];
+
+	if (!is_dead(probe))
+		return false;
+	for (size_t j = i + 1; j < probes->all.nr; j++)
+		if (probes->all.at[j]->fn == probe->fn &&
+		    !strcmp(probes->all.at[j]->module->path, probe->module->path))
+			return true;
+	return false;
+}
+
+void place_forget(struct probes *probes)
+{
+	for (size_t i = probes->all.nr; i-- > 0;) {
+		struct probe *probe = probes->all.at[i];
+
+		if (probe->state != PROBE_REFUSED || probe->slot || probe->gone ||
+		    !place_came_again(probes, i))
+			continue;
+		vec_remove(&probes->all, i);
+		free(probe);
+	}
+}

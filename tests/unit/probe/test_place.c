@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Places of probes whose modules have gone: this program is planned, is said to have gone and come back, and is
+ * planned again. Nothing is put in.
+ */
+
+#include "probe/place.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/state.h"
+#include "probe/event.h"
+#include "probe/probe.h"
+#include "target/target.h"
+#include "unit.h"
+
+#define SLOT	0x10000ull	/* of no mapping */
+
+void suite_place(void);
+
+static struct target target;
+static struct probes *probes;
+
+static void start_over(void)
+{
+	memset(&target, 0, sizeof(target));
+	target.pid = getpid();
+	target.arch = arch_host();
+	target.memory = &target.mem.memory;
+	modules_init(&target.modules, NULL);
+	CU_ASSERT_PTR_NULL_FATAL(procmem_open(getpid(), &target.mem));
+	CU_ASSERT_PTR_NULL_FATAL(modules_refresh(&target.modules, getpid(), &target.mem.memory, NULL));
+	CU_ASSERT_PTR_NULL_FATAL(probes_create(&target, NULL, &probes));
+	CU_ASSERT_PTR_NULL_FATAL(probes_plan(probes));
+}
+
+static void end(void)
+{
+	probes_destroy(probes);
+	modules_deinit(&target.modules);
+	procmem_close(&target.mem);
+}
+
+/* The newest one of the C library's malloc. */
+static struct probe *find(void)
+{
+	for (size_t i = probes->all.nr; i-- > 0;)
+		if (probes->all.at[i]->address == (uint64_t)(uintptr_t)malloc)
+			return probes->all.at[i];
+	CU_FAIL_FATAL("malloc is not planned");
+	return NULL;
+}
+
+/* As if it had been put in, and its module had gone since. */
+static struct probe *make_left(void)
+{
+	struct probe *probe = find();
+
+	probe->slot = SLOT;
+	probe->filled = true;
+	probe->stub_trap = SLOT + 500;
+	probe->thunk_at = SLOT + AGENT_SLOT_THUNK;
+	probe->agent_index = 7;
+	probe->state = PROBE_REFUSED;
+	probe->module->replaced = true;
+	return probe;
+}
+
+static void come_back(void)
+{
+	CU_ASSERT_PTR_NULL_FATAL(modules_refresh(&target.modules, getpid(), &target.mem.memory, NULL));
+	CU_ASSERT_PTR_NULL_FATAL(probes_plan(probes));
+}
+
+static void test_inherited(void)
+{
+	struct probe *left, *heir;
+	size_t nr;
+
+	start_over();
+	nr = probes->all.nr;
+	left = make_left();
+	come_back();
+	heir = find();
+	CU_ASSERT_PTR_NOT_EQUAL_FATAL(heir, left);
+	CU_ASSERT_EQUAL(heir->state, PROBE_PLANNED);
+	CU_ASSERT_TRUE(heir->slot == SLOT && heir->filled && heir->agent_index == 7);
+	CU_ASSERT_TRUE(!left->slot && !left->filled && !left->thunk_at);
+	/* The library's other functions have gone, too, and were told of before that. */
+	for (size_t i = 0; i < probes->all.nr; i++)
+		if (probes->all.at[i]->module->died != UINT32_MAX)
+			probes->all.at[i]->state = PROBE_REFUSED;
+	place_forget(probes);
+	CU_ASSERT_EQUAL(probes->all.nr, nr);
+	CU_ASSERT_PTR_EQUAL(find(), heir);
+	end();
+}
+
+static void test_other_code(void)
+{
+	struct probe *left;
+
+	start_over();
+	left = make_left();
+	left->expect[0] ^= 1;
+	come_back();
+	CU_ASSERT_EQUAL(find()->slot, 0);
+	CU_ASSERT_EQUAL(left->slot, SLOT);
+	place_forget(probes);		/* not that which has a place */
+	CU_ASSERT_TRUE(probes->all.nr && left->slot == SLOT);
+	end();
+}
+
+static void test_collected(void)
+{
+	struct probe *left;
+	uint64_t entry;
+
+	start_over();
+	left = make_left();
+	left->expect[0] ^= 1;
+	come_back();
+	/* One is not worth it, but where there is no room. */
+	place_collect(probes);
+	CU_ASSERT_EQUAL(left->slot, SLOT);
+	probes->nr_agent_probes = AGENT_PROBES;
+	place_collect(probes);
+	CU_ASSERT_EQUAL(left->slot, 0);
+	CU_ASSERT_EQUAL_FATAL(probes->free_slots.nr, 1);
+	CU_ASSERT_EQUAL(probes->free_slots.at[0], SLOT);
+	CU_ASSERT_EQUAL_FATAL(probes->free_entries.nr, 1);
+	entry = probes->free_entries.at[0];
+	CU_ASSERT_EQUAL(entry, 7);
+	end();
+}
+
+/* A thread that stands nowhere, in a call of this probe's function. */
+static void enter(struct thread *thread, struct thread_ops *ops, const struct probe *probe)
+{
+	memset(ops, 0, sizeof(*ops));
+	ops->op[0].probe = probe;
+	ops->nr = 1;
+	*thread = (struct thread){
+		.target = &target, .tid = gettid(), .state = THREAD_STOPPED, .data = ops,
+	};
+	CU_ASSERT_PTR_NULL_FATAL(map_put(&target.threads, (uint64_t)thread->tid, thread));
+}
+
+static void leave(const struct thread *thread)
+{
+	(void)map_remove(&target.threads, (uint64_t)thread->tid);
+	map_free(&target.threads, NULL);
+}
+
+static void test_under_way(void)
+{
+	struct thread thread;
+	struct thread_ops ops;
+	struct probe *left;
+
+	start_over();
+	left = make_left();
+	left->expect[0] ^= 1;
+	come_back();
+	enter(&thread, &ops, left);
+	probes->nr_agent_probes = AGENT_PROBES;
+	place_collect(probes);
+	CU_ASSERT_EQUAL(left->slot, SLOT);
+	CU_ASSERT_EQUAL(probes->free_slots.nr, 0);
+	ops.nr = 0;
+	place_collect(probes);
+	CU_ASSERT_EQUAL(left->slot, 0);
+	CU_ASSERT_EQUAL(probes->free_slots.nr, 1);
+	leave(&thread);
+	end();
+}
+
+static void test_goes_on(void)
+{
+	struct thread thread;
+	struct thread_ops ops;
+	struct probe *left;
+
+	start_over();
+	left = make_left();
+	enter(&thread, &ops, left);
+	come_back();
+	CU_ASSERT_PTR_NOT_EQUAL(find(), left);
+	CU_ASSERT_PTR_EQUAL(ops.op[0].probe, find());
+	leave(&thread);
+	end();
+}
+
+void suite_place(void)
+{
+	CU_pSuite suite = CU_add_suite("place", NULL, NULL);
+
+	CU_add_test(suite, "inherited by who comes back", test_inherited);
+	CU_add_test(suite, "not by other code", test_other_code);
+	CU_add_test(suite, "collected when there is no room", test_collected);
+	CU_add_test(suite, "not with a call under way", test_under_way);
+	CU_add_test(suite, "which goes on as the heir's", test_goes_on);
+}
