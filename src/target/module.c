@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -55,10 +56,12 @@ static void module_free(struct module *module)
 {
 	if (!module)
 		return;
-	rows_free(&module->rows);
-	elf_file_close(module->elf);
-	if (module->fd >= 0)
-		close(module->fd);
+	if (!module->shares) {
+		rows_free(&module->rows);
+		elf_file_close(module->elf);
+		if (module->fd >= 0)
+			close(module->fd);
+	}
 	free(module->image);
 	free(module->path);
 	free(module);
@@ -138,11 +141,14 @@ static struct err *module_open_elf(struct module *module, int fd)
 {
 	AUTO_CLOSE int opened = fd;
 	AUTO_CLOSE int elf_fd = fd_keep(opened);
+	struct stat stat;
 	struct err *err;
 
 	module->fd = fd_keep(opened);
-	if (module->fd < 0 || elf_fd < 0)
+	if (module->fd < 0 || elf_fd < 0 || fstat(module->fd, &stat))
 		return note(module, err_sys("keep %s open", module->path));
+	module->mtime = stat.st_mtim;
+	module->size = stat.st_size;
 	err = elf_file_open(elf_fd, module->path, &module->elf);
 	if (!err)
 		elf_fd = -1;
@@ -153,7 +159,7 @@ static struct err *load_rows(struct refresh *refresh, struct module *module)
 {
 	struct err *err;
 
-	if (!module->elf)
+	if (!module->elf || module->shares)
 		return NULL;
 	if (module->exec_end - module->exec_start > UINT32_MAX)
 		return note(module, err_create(ERR_FORMAT, "code of more than 4G"));
@@ -197,6 +203,57 @@ static bool holds_text(struct refresh *refresh, struct module *module, const str
 	return same >= sizeof(memory) / 4 * 3;
 }
 
+/* Of modules that were there before: the one that has opened the file that map is of, as it is now. */
+static const struct module *opened_before(const struct refresh *refresh, const struct proc_map *map)
+{
+	const struct modules *old = refresh->old;
+	struct stat stat;
+
+	for (size_t i = 0; i < old->all.nr; i++) {
+		const struct module *module = old->all.at[i];
+
+		if (module->elf && module->fd >= 0 && !module->shares &&
+		    module_maps_file(module, map) && module->deleted == map->deleted &&
+		    !strcmp(module->path, map->path) && !fstat(module->fd, &stat) &&
+		    stat.st_size == module->size &&
+		    stat.st_mtim.tv_sec == module->mtime.tv_sec &&
+		    stat.st_mtim.tv_nsec == module->mtime.tv_nsec)
+			return module;
+	}
+	return NULL;
+}
+
+/* Is the same part of the file its code, so that the same rows tell of it? */
+static bool has_same_code(const struct module *a, const struct module *b)
+{
+	return a->exec_start - a->bias == b->exec_start - b->bias &&
+	       a->exec_end - a->exec_start == b->exec_end - b->exec_start;
+}
+
+/* As add_file, of a file that is open; *added_ret is false, and no error, where it must be opened. */
+static struct err *add_opened(struct refresh *refresh, const struct proc_map *map,
+			      const struct proc_map *exec, bool *added_ret)
+{
+	CLEANUP(cleanup_module) struct module *module = NULL;
+	const struct module *before = opened_before(refresh, map);
+	struct err *err = before ? module_create(map, map->path, &module) : NULL;
+
+	*added_ret = false;
+	if (err || !before)
+		return err;
+	module->shares = true;
+	module->elf = before->elf;
+	module->fd = before->fd;
+	module->rows = before->rows;
+	if (!module_bias(module->elf, map, &module->bias) ||
+	    !module_place(module, &refresh->maps) || exec->end <= module->exec_start ||
+	    exec->start >= module->exec_end || !has_same_code(module, before) ||
+	    (map != exec && !holds_text(refresh, module, exec)))
+		return NULL;
+	*added_ret = true;
+	return add_fresh(refresh, &module);
+}
+
 /*
  * The module whose file map is a mapping of and whose code is, or holds, exec (which may be map
  * itself). None, and no error, where there is none.
@@ -206,10 +263,12 @@ static struct err *add_file(struct refresh *refresh, const struct proc_map *map,
 {
 	CLEANUP(cleanup_module) struct module *module = NULL;
 	AUTO_CLOSE int fd = -1;
-	struct err *open_err =
-		refresh->world->open(refresh->world->ctx, &refresh->maps, map, &fd);
-	struct err *err;
+	bool added;
+	struct err *err = add_opened(refresh, map, exec, &added), *open_err;
 
+	if (err || added)
+		return err;
+	open_err = refresh->world->open(refresh->world->ctx, &refresh->maps, map, &fd);
 	if (open_err && (open_err->code == ERR_FORMAT || map != exec))
 		return is_lack(open_err) ? open_err : NULL;
 	err = module_create(map, map->path, &module);

@@ -14,7 +14,8 @@
  * Text that was moved to other memory, as huge pages, is its module's still.
  *
  * Owned by the tracer thread. Modules are never freed before the list is: a dead one may still
- * name old stacks.
+ * name old stacks. One that comes again, wherever, shares the file of the first, so that a library that
+ * comes and goes all day takes no more descriptors, nor memory for its tables.
  */
 #ifndef TARGET_MODULE_H
 #define TARGET_MODULE_H
@@ -22,6 +23,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "base/err.h"
 #include "base/memory.h"
@@ -39,6 +41,9 @@ struct module {
 	uint64_t inode;
 	struct elf_file *elf;	/* NULL: could not be opened or is no ELF file */
 	int fd;			/* its own, for symbols; -1: none */
+	struct timespec mtime;	/* of fd, when it was opened */
+	off_t size;
+	bool shares;		/* elf, fd and rows are those of an earlier module of the same file */
 	void *image;		/* vDSO: bytes; else NULL */
 	size_t image_len;
 	struct rows rows;

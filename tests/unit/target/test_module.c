@@ -241,7 +241,8 @@ static void another_file_at_the_same_place(void)
 static void same_file_at_the_same_place(void)
 {
 	CLEANUP(modules_deinit) struct modules modules;
-	struct module *first, *second;
+	const struct timespec times[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
+	struct module *first, *second, *third;
 	struct plugin plugin;
 	bool changed;
 	size_t nr;
@@ -264,6 +265,19 @@ static void same_file_at_the_same_place(void)
 	CU_ASSERT_EQUAL(second->bias, first->bias);
 	CU_ASSERT_PTR_NULL_FATAL(refresh(&modules, &changed));
 	CU_ASSERT_FALSE(changed);
+	/* It is opened once, ... */
+	CU_ASSERT_PTR_EQUAL(second->elf, first->elf);
+	CU_ASSERT_EQUAL(second->fd, first->fd);
+	CU_ASSERT_PTR_EQUAL(second->rows.row, first->rows.row);
+	/* ... unless it was written to since. */
+	CU_ASSERT_EQUAL(utimensat(AT_FDCWD, plugin.path, times, 0), 0);
+	second->replaced = true;
+	CU_ASSERT_PTR_NULL_FATAL(refresh(&modules, &changed));
+	third = modules_find(&modules, plugin.addr);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(third);
+	CU_ASSERT_TRUE(changed && third != second && sound(&modules));
+	CU_ASSERT_PTR_NOT_EQUAL(third->elf, first->elf);
+	CU_ASSERT_NOT_EQUAL(third->fd, first->fd);
 	plugin_close(&plugin);
 }
 
