@@ -69,6 +69,17 @@ bool probes_use_agent(const struct probes *probes)
 	return probes->state != NULL;
 }
 
+/* Is any probe of this module's left? */
+static bool is_needed(const struct module *module, void *ctx)
+{
+	const struct probes *probes = ctx;
+
+	for (size_t i = 0; i < probes->all.nr; i++)
+		if (probes->all.at[i]->module == module)
+			return true;
+	return false;
+}
+
 /* To give the new rows to the agent, and to arm new allocators, takes all threads stopped. */
 void probes_modules_changed(struct probes *probes)
 {
@@ -84,6 +95,7 @@ void probes_modules_changed(struct probes *probes)
 		if (err && err->code == ERR_NOTFOUND)
 			err = NULL;
 		place_forget(probes);
+		modules_merge(&target->modules, is_needed, probes);
 		probes->modules_changed = true;
 	}
 	if (err && probes->warn)

@@ -36,7 +36,12 @@ static struct err *know_module(struct session *session, const struct module *mod
 		.born = module->born,
 		.died = module->died,
 	};
-	struct known_module now = { module->start, module->born, module->died };
+	struct known_module now = {
+		.start = module->start,
+		.serial = module->serial,
+		.born = module->born,
+		.died = module->died,
+	};
 	struct err *err = vec_reserve(&known->vec, 1);
 
 	if (!err)
@@ -46,26 +51,43 @@ static struct err *know_module(struct session *session, const struct module *mod
 	return err;
 }
 
-/* What has come to, or gone from, a module map since the last time. */
+/* Merged with one that came before (modules_merge), whose time has gone on since. */
+static void forget_module(struct session *session, struct known_modules *known, size_t at)
+{
+	const struct known_module *gone = &known->vec.at[at];
+
+	symbols_end(session->symbols, gone->start, gone->born, gone->born);
+	vec_remove(&known->vec, at);
+}
+
+static void follow_module(struct session *session, const struct module *module,
+			  struct known_module *was)
+{
+	if (was->died == module->died)
+		return;
+	symbols_end(session->symbols, was->start, was->born, module->died);
+	was->died = module->died;
+}
+
+/* What has come to, or gone from, a module map since the last time. Both are in order of serials. */
 static struct err *know_modules(struct session *session, const struct modules *modules,
 				struct known_modules *known)
 {
 	struct err *err = NULL;
+	size_t at = 0;
 
-	for (size_t i = 0; i < modules->all.nr && !err; i++) {
+	for (size_t i = 0; i < modules->all.nr && !err; i++, at++) {
 		const struct module *module = modules->all.at[i];
-		struct known_module *was;
 
-		if (i >= known->vec.nr) {
+		while (at < known->vec.nr && known->vec.at[at].serial < module->serial)
+			forget_module(session, known, at);
+		if (at < known->vec.nr)
+			follow_module(session, module, &known->vec.at[at]);
+		else
 			err = know_module(session, module, known);
-			continue;
-		}
-		was = &known->vec.at[i];
-		if (was->died != module->died) {
-			symbols_end(session->symbols, was->start, was->born, module->died);
-			was->died = module->died;
-		}
 	}
+	while (!err && at < known->vec.nr)
+		forget_module(session, known, at);
 	return err;
 }
 

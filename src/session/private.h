@@ -29,7 +29,7 @@ struct tracer;
 /* A module that symbols know of. */
 struct known_module {
 	uint64_t start;
-	uint32_t born, died;
+	uint32_t serial, born, died;
 };
 
 struct known_modules {

@@ -116,7 +116,7 @@ static bool is_in_module(const struct job *job, struct session_stray *stray)
 	for (size_t i = 0; target && !stray->process && i < target->modules.all.nr; i++) {
 		const struct module *module = target->modules.all.at[i];
 
-		if (generation < module->born || generation >= module->died ||
+		if (generation < module->came || generation >= module->died ||
 		    !in_segments(module, stray->address))
 			continue;
 		snprintf(stray->module, sizeof(stray->module), "%.63s", path_base(module->path));

@@ -244,6 +244,8 @@ static struct err *add_opened(struct refresh *refresh, const struct proc_map *ma
 	module->shares = true;
 	module->elf = before->elf;
 	module->fd = before->fd;
+	module->mtime = before->mtime;
+	module->size = before->size;
 	module->rows = before->rows;
 	if (!module_bias(module->elf, map, &module->bias) ||
 	    !module_place(module, &refresh->maps) || exec->end <= module->exec_start ||
@@ -536,6 +538,8 @@ static void publish(struct modules *modules, struct refresh *refresh)
 		modules->live.at[i]->died = modules->generation;
 	for (i = 0; i < refresh->fresh.nr; i++) {
 		refresh->fresh.at[i]->born = modules->generation;
+		refresh->fresh.at[i]->came = modules->generation;
+		refresh->fresh.at[i]->serial = ++modules->serial;
 		modules->all.at[modules->all.nr++] = refresh->fresh.at[i];
 	}
 	for (i = 0; i < refresh->live.nr; i++)
@@ -594,6 +598,70 @@ struct err *modules_refresh_from(struct modules *modules, const struct module_wo
 	if (changed_ret)
 		*changed_ret = changed;
 	return NULL;
+}
+
+/* Merging */
+
+static bool is_same(const struct module *a, const struct module *b)
+{
+	return a->elf && a->elf == b->elf && a->bias == b->bias && a->start == b->start &&
+	       a->end == b->end && a->exec_start == b->exec_start && a->exec_end == b->exec_end;
+}
+
+/* Was anything else there between the end of the one and the beginning of the other? */
+static bool other_between(const struct modules *modules, const struct module *dead,
+			  const struct module *live)
+{
+	for (size_t i = 0; i < modules->all.nr; i++) {
+		const struct module *module = modules->all.at[i];
+
+		if (module != dead && module != live && module->start < dead->end &&
+		    dead->start < module->end && module->died > dead->died &&
+		    module->born < live->born)
+			return true;
+	}
+	return false;
+}
+
+static void merge(struct modules *modules, size_t dead_at, size_t live_at)
+{
+	struct module *dead = modules->all.at[dead_at], *live = modules->all.at[live_at];
+
+	live->serial = dead->serial;
+	live->born = dead->born;
+	if (!dead->shares) {
+		dead->shares = true;
+		live->shares = false;
+	}
+	modules->all.at[dead_at] = live;
+	vec_remove(&modules->all, live_at);
+	module_free(dead);
+}
+
+/* The last one before it that was the same; all.nr: there is none. */
+static size_t find_earlier(const struct modules *modules, size_t live_at)
+{
+	for (size_t i = live_at; i-- > 0;)
+		if (modules->all.at[i]->died != UINT32_MAX &&
+		    is_same(modules->all.at[i], modules->all.at[live_at]))
+			return i;
+	return modules->all.nr;
+}
+
+void modules_merge(struct modules *modules,
+		   bool (*needed)(const struct module *module, void *ctx), void *ctx)
+{
+	for (size_t i = modules->all.nr; i-- > 0;) {
+		const struct module *live = modules->all.at[i];
+		size_t dead;
+
+		if (live->died != UINT32_MAX)
+			continue;
+		dead = find_earlier(modules, i);
+		if (dead < i && !needed(modules->all.at[dead], ctx) &&
+		    !other_between(modules, modules->all.at[dead], live))
+			merge(modules, dead, i);
+	}
 }
 
 /* The world of a process that lives: /proc. */

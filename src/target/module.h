@@ -13,8 +13,8 @@
  * Executable memory that is of no ELF file (JIT code, a compiler's memfd, a device) is no module.
  * Text that was moved to other memory, as huge pages, is its module's still.
  *
- * Owned by the tracer thread. Modules are never freed before the list is: a dead one may still
- * name old stacks. One that comes again, wherever, shares the file of the first, so that a library that
+ * Owned by the tracer thread. A dead module may still name old stacks, and is not freed before the list
+ * is, but by modules_merge. One that comes again, wherever, shares the file of the first, so that a library that
  * comes and goes all day takes no more descriptors, nor memory for its tables.
  */
 #ifndef TARGET_MODULE_H
@@ -47,7 +47,9 @@ struct module {
 	void *image;		/* vDSO: bytes; else NULL */
 	size_t image_len;
 	struct rows rows;
+	uint32_t serial;	/* growing in the order of coming; see modules_merge */
 	uint32_t born;		/* generation */
+	uint32_t came;		/* the same, of its last coming */
 	uint32_t died;		/* UINT32_MAX: mapped */
 	bool deleted;
 	bool replaced;		/* somebody knows that it has gone: see modules_refresh */
@@ -60,6 +62,7 @@ struct modules {
 	VEC(struct walk_module) walk;	/* of those mapped, sorted: what map points to */
 	struct walk_map map;
 	uint32_t generation;	/* from 1; 0: never read */
+	uint32_t serial;	/* the last one */
 	const char *cache_dir;	/* of rows; may be NULL */
 };
 
@@ -100,6 +103,14 @@ struct err *modules_refresh(struct modules *modules, pid_t tid, struct memory *m
 /* The same for any world. */
 struct err *modules_refresh_from(struct modules *modules, const struct module_world *world,
 				 struct memory *memory, bool *changed_ret) MUST_CHECK;
+/*
+ * Modules that died and came back to the same place, with nothing else there in between, become one:
+ * what is mapped takes the serial of the first, and is as old as that. Names lose nothing by it: what
+ * code of a module there was in its range was its. That it was there at all is known since `came` only.
+ * needed: somebody else still has a pointer to that dead module; it stays.
+ */
+void modules_merge(struct modules *modules,
+		   bool (*needed)(const struct module *module, void *ctx), void *ctx);
 /* The mapped module that holds addr, or NULL. */
 struct module *modules_find(const struct modules *modules, uint64_t addr);
 /* Address in the process of a dynamic or static symbol of a module; ERR_NOTFOUND. */

@@ -368,14 +368,14 @@ static void continue_modules(struct modules *modules, const struct history *hist
 	for (size_t i = 0; i < modules->live.nr; i++) {
 		struct module *module = modules->live.at[i];
 
-		module->born = modules->generation;
+		module->born = module->came = modules->generation;
 		for (uint32_t k = 0; k < history->nr; k++) {
 			const struct history_module *was = &history->module[k];
 
 			if (was->start == module->start && was->end == module->end &&
 			    was->inode == module->inode && was->dev_major == module->dev_major &&
 			    was->dev_minor == module->dev_minor)
-				module->born = was->born;
+				module->born = module->came = was->born;
 		}
 	}
 }

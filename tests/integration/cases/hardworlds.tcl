@@ -164,7 +164,11 @@ by_both repeated hard-allocator-moves 60 {
 		order $t elsewhere
 		live $m "where all 1"
 		check {[engine_in $m libhardpool] eq ($::engine eq "auto" ? "jump" : $::engine)} {at $i: [live $m "malloc -v"]}
+		if {$i == 3} {
+			set descriptors [descriptors_of $m]
+		}
 	}
+	check {[descriptors_of $m] == $descriptors} {[descriptors_of $m] descriptors in mdbg, after $descriptors}
 	order $t "own 50"
 	check {[llength [blocks_sized $m 654]] >= 50} {[live $m "malloc -v"]}
 	check {[areas_of $t] == 1} {[areas_of $t] areas after $i reloads}
@@ -176,7 +180,11 @@ by_both repeated hard-allocator-moves 60 {
 	finish $t
 }
 
-# It comes back to where it was, to the places that it had.
+proc descriptors_of {m} {
+	return [llength [glob -directory /proc/[pid $m]/fd *]]
+}
+
+# It comes back to where it was, to the places that it had, and costs mdbg no more than before.
 by_both repeated hard-allocator-returns 60 {
 	set t [start hardload]
 	order $t load
@@ -184,10 +192,17 @@ by_both repeated hard-allocator-returns 60 {
 	set address [probe_in $m malloc libhardpool address]
 	set patch [text_at $t $address]
 	for {set i 1} {$i <= 30 * $::trials} {incr i} {
+		order $t "own 3"
 		again $t
 		live $m "where all 1"
 		check {[text_at $t $address] eq $patch} {at $i: another place}
+		if {$i == 3} {
+			set descriptors [descriptors_of $m]
+		}
 	}
+	check {[descriptors_of $m] == $descriptors} {[descriptors_of $m] descriptors in mdbg, after $descriptors}
+	check_blocks $m 654 3
+	check_blocks_stacks $m 654 1.0
 	live_end $m
 	check {![string match "*another tool*" [slurp $::live_err($m)]]} {[slurp $::live_err($m)]}
 	finish $t
