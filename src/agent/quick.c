@@ -24,10 +24,11 @@ static NOINLINE void insert_elsewhere(const struct agent_state *state, struct ag
 static NOINLINE uint64_t remove_elsewhere(const struct agent_state *state,
 					  struct agent_thread *thread, uint64_t block)
 {
-	bool known = table_remove(log_of(state), block, thread->log_thread, NULL);
+	struct log_record old;
+	bool known = table_remove(log_of(state), block, thread->log_thread, &old);
 
 	agent_thread_let_go(thread);
-	return !known;
+	return known ? 0 : agent_missed(&old);
 }
 
 /* What a walk of the call's stack begins with. Never in memory where it is shown to nobody. */

@@ -151,12 +151,21 @@ static NOINLINE void remember_free(const struct agent_state *state,
 	log_note_free(log_of(state), &free);
 }
 
+/* Where the call comes from; 0: out of code of ours, so that only a walk can tell. */
+static uint64_t caller_of(const struct agent_state *state, const struct call *call)
+{
+	uint64_t pc = *(const volatile uint64_t *)call->sp;
+	int32_t unused;
+
+	return translate((void *)(uintptr_t)state, &pc, &unused) ? pc : 0;
+}
+
 /*
- * The block is not in the log. Nothing has been allocated by this stack, so it is not counted to it.
- * What it is, is told by its stack: a few frames of it at least.
+ * The block is not in the log, but perhaps it was (freed). Nothing has been allocated by this stack, so
+ * it is not counted to it. What it is, is told by its stack: a few frames of it at least.
  */
 static NOINLINE void stray(const struct call *call, const struct agent_probe *probe,
-			   struct agent_thread *thread, uint64_t block)
+			   struct agent_thread *thread, uint64_t block, bool freed)
 {
 	const struct agent_state *state = probe->state;
 	struct log_stray free;
@@ -172,7 +181,8 @@ static NOINLINE void stray(const struct call *call, const struct agent_probe *pr
 	free.on_stack = bounded && block >= call->sp && block < thread->stack_high;
 	/* Of a free that leads to another one the stack must tell. */
 	told_apart = thread && (thread->freed != block || bounded);
-	log_stray(log_of(state), &free, &state->facts, told_apart);
+	log_stray(log_of(state), &free, &state->facts, caller_of(state, call),
+		  freed && told_apart);
 }
 
 /* Is it worth a look? */
@@ -531,7 +541,7 @@ static void take_out(const struct agent_frame *frame, const struct agent_probe *
 	op->took = log_remove(log_of(probe->state), op->ptr, thread->log_thread, &op->old);
 	op->missed = !op->took;
 	if (UNLIKELY(!op->took) && may_be_stray(probe))
-		stray(&call, probe, thread, op->ptr);
+		stray(&call, probe, thread, op->ptr, op->old.address);
 }
 
 static void enter_listed(struct agent_frame *frame, const struct agent_probe *probe,
@@ -568,7 +578,7 @@ static NOINLINE uint64_t enter_alone(struct agent_frame *frame, const struct age
 	if (block && log_remove(log_of(probe->state), block, 0, &old))
 		frame->op[1] = TOOK | old.size;
 	else if (block && may_be_stray(probe))
-		stray(&call, probe, NULL, block);
+		stray(&call, probe, NULL, block, old.address);
 	return 0;
 }
 
@@ -631,7 +641,7 @@ static uint64_t release(const struct agent_state *state, const struct agent_prob
 		return 0;
 	}
 	if (UNLIKELY(!quick_remove(log_of(state), block, agent_thread_number(thread), &old)))
-		return may_be_stray(probe) ? AGENT_UNKNOWN : 0;
+		return may_be_stray(probe) ? agent_missed(&old) : 0;
 	return remembers(probe) ? old.time : 0;
 }
 
@@ -670,10 +680,10 @@ ENTRY void agent_stray(uint64_t block, uint64_t sp, const struct agent_probe *pr
 	if (!enabled(state))
 		return;
 	thread = agent_thread_hold(state);
-	if (LIKELY(said != AGENT_UNKNOWN))
+	if (said > AGENT_FREED)
 		remember_free(state, thread, block, said,
 			      walk_call(&call, probe, thread, state->depth, 0, 0));
 	else
-		stray(&call, probe, thread, block);
+		stray(&call, probe, thread, block, said == AGENT_FREED);
 	agent_thread_let_go(thread);
 }

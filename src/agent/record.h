@@ -43,6 +43,12 @@ static inline uint64_t size_of_block(const struct agent_frame *frame,
 	return size;
 }
 
+/* What agent_release says of a block that log_remove has not found. */
+static inline uint64_t agent_missed(const struct log_record *old)
+{
+	return old->address ? AGENT_FREED : AGENT_UNKNOWN;
+}
+
 /* A free by a probe that `wraps`: the thread's last one now. */
 static inline void note_freed(struct agent_thread *thread, uint64_t block, uint64_t sp)
 {

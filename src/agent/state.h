@@ -272,10 +272,11 @@ void agent_leave(struct agent_frame *frame, const struct agent_probe *probe);
 /*
  * A free is about to run; sp is SP at its entry. Nonzero: its stack is wanted, and agent_stray is to be
  * called with the same, the caller's RBP and RBX, and `said`, what this has returned: AGENT_UNKNOWN, the
- * log does not have the block; else the free is to be remembered, of the block that was recorded at that
+ * log does not have the block; AGENT_FREED, it had, and has its ghost; else the free is to be remembered, of the block that was recorded at that
  * time. (Most frees are spared what it takes to keep these two registers.)
  */
 #define AGENT_UNKNOWN	1u
+#define AGENT_FREED	2u
 uint64_t agent_release(uint64_t block, uint64_t sp, const struct agent_probe *probe);
 void agent_stray(uint64_t block, uint64_t sp, const struct agent_probe *probe, uint64_t bp,
 		 uint64_t bx, uint64_t said);

@@ -180,7 +180,8 @@ static inline uint64_t log_now(void)
 bool log_insert(struct log *log, const struct log_record *record, struct log_record *replaced);
 /*
  * Take the record of address out (*ret, which may be NULL) and count it as freed by thread; or count
- * a free of an unknown block, or of one that was not sampled, and return false.
+ * a free of an unknown block, or of one that was not sampled, and return false. Unless the log
+ * samples, ret->address then says if there is a ghost (table.h): it is address, or 0.
  */
 bool log_remove(struct log *log, uint64_t address, uint32_t thread, struct log_record *ret);
 /* Look only. */

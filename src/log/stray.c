@@ -22,12 +22,15 @@ static bool in_library(const struct stray_facts *facts, uint64_t pc)
 }
 
 /* The innermost PC is the function that was called. */
-static enum caller caller_of(const struct log *log, uint32_t id,
+static enum caller caller_of(const struct log *log, uint32_t id, uint64_t caller,
 			     const struct stray_facts *facts)
 {
+	const struct log_stack *stack;
 	uint32_t nr;
-	const struct log_stack *stack = stack_find(log, id, &nr);
 
+	if (caller && !in_library(facts, caller))
+		return CALLER_PROGRAM;
+	stack = stack_find(log, id, &nr);
 	for (uint32_t i = 1; stack && i < nr; i++)
 		if (!in_library(facts, stack->pc[i]))
 			return CALLER_PROGRAM;
@@ -77,16 +80,16 @@ static void remember_double(struct log *log, struct log_stray *stray)
 	remember(log, LOG_STRAY_DOUBLE, stray);
 }
 
-void log_stray(struct log *log, struct log_stray *stray,
-	       const struct stray_facts *facts, bool told_apart)
+void log_stray(struct log *log, struct log_stray *stray, const struct stray_facts *facts,
+	       uint64_t caller, bool told_apart)
 {
-	enum caller caller = caller_of(log, stray->stack, facts);
+	enum caller who = caller_of(log, stray->stack, caller, facts);
 	uint64_t gap = __atomic_load_n(&log->header->gap, __ATOMIC_RELAXED);
 
-	if (caller == CALLER_LIBRARY) {
+	if (who == CALLER_LIBRARY) {
 		account_add(log, stray->thread, LOG_ACCOUNT(unknown_frees), -1ull);
 		account_add(log, stray->thread, LOG_ACCOUNT(own_frees), 1);
-	} else if (told_apart && facts->complete && caller == CALLER_PROGRAM &&
+	} else if (told_apart && facts->complete && who == CALLER_PROGRAM &&
 		   log_ghost(log, stray->address, &stray->block) && stray->block.time > gap) {
 		account_add(log, stray->thread, LOG_ACCOUNT(unknown_frees), -1ull);
 		account_add(log, stray->thread, LOG_ACCOUNT(double_frees), 1);

@@ -65,9 +65,10 @@ struct stray_facts {
 
 /*
  * log_remove has not found this block (and has counted it as unknown): find out what it is, count it
- * so, and remember it. What only double frees have is filled in here. told_apart: see above.
+ * so, and remember it. What only double frees have is filled in here. caller: the return address of the
+ * call, which mostly says enough of the stack; 0: not known. told_apart: see above.
  */
-void log_stray(struct log *log, struct log_stray *stray,
-	       const struct stray_facts *facts, bool told_apart);
+void log_stray(struct log *log, struct log_stray *stray, const struct stray_facts *facts,
+	       uint64_t caller, bool told_apart);
 
 #endif

@@ -220,22 +220,15 @@ static inline uint64_t *hint_of(const struct log *log, uint64_t hash)
 	return &log->hint[hash >> 16 & (LOG_HINTS - 1)];
 }
 
-/* A slot of the address's line in the newest of few tables, if it has one. */
-static inline bool find_near(const struct log *log, uint64_t hash, uint64_t address,
-			     struct place *place)
+/* A slot of the address's line in this table, if it has one. */
+static inline bool find_near(const struct spot *spot, uint64_t address, struct place *place)
 {
-	uint32_t newest = __atomic_load_n(&log->newest, __ATOMIC_RELAXED);
-	struct spot spot;
-
-	if (newest >= TABLES_SMALL)
-		return false;
-	spot = spot_in(log, newest, hash);
-	place->window = spot.first;
-	place->slot = spot.home;
-	place->tag = spot.tag;
+	place->window = spot->first;
+	place->slot = spot->home;
+	place->tag = spot->tag;
 	if (slot_has(place->window, place->slot, address, &place->key))
 		return true;
-	place->slot = slot_mate(spot.home);
+	place->slot = slot_mate(spot->home);
 	return slot_has(place->window, place->slot, address, &place->key);
 }
 
@@ -266,13 +259,10 @@ static inline void hint_store(struct log *log, uint64_t hash, const struct place
 		__atomic_store_n(hint_of(log, hash), hash >> 32 << 32 | unit, __ATOMIC_RELAXED);
 }
 
-/* The slot that the address has, live or as a ghost: from the newest table on. */
-static bool find_all(const struct log *log, uint64_t hash, uint64_t address,
-			      struct place *place)
+/* The slot that the address has, live or as a ghost: from this table on to the oldest. */
+static bool find_from(const struct log *log, uint32_t table, struct spot spot, uint64_t hash,
+		      uint64_t address, struct place *place)
 {
-	uint32_t table = table_count(log) - 1;
-	struct spot spot = spot_in(log, table, hash);
-
 	spot_prefetch(&spot);
 	for (;;) {
 		struct spot older = spot;
@@ -290,11 +280,24 @@ static bool find_all(const struct log *log, uint64_t hash, uint64_t address,
 	}
 }
 
+static bool find_all(const struct log *log, uint64_t address, struct place *place)
+{
+	uint64_t hash = hash_address(address);
+	uint32_t newest = table_count(log) - 1;
+
+	return find_from(log, newest, spot_in(log, newest, hash), hash, address, place);
+}
+
+/* The same, of a writer: first where it most likely is. */
 static inline bool find(struct log *log, uint64_t hash, uint64_t address, struct place *place)
 {
-	if (find_near(log, hash, address, place) || find_hinted(log, hash, address, place))
+	uint32_t newest = table_count(log) - 1;
+	struct spot spot = spot_in(log, newest, hash);
+
+	if ((newest < TABLES_SMALL && find_near(&spot, address, place)) ||
+	    find_hinted(log, hash, address, place))
 		return true;
-	if (!find_all(log, hash, address, place))
+	if (!find_from(log, newest, spot, hash, address, place))
 		return false;
 	hint_store(log, hash, place);
 	return true;
@@ -477,11 +480,14 @@ NOINLINE bool table_remove(struct log *log, uint64_t address, uint32_t thread,
 {
 	struct log_record old;
 	struct place place;
+	bool found;
 
 	note_newest(log);
-	if (!address_fits(address) || !find(log, hash_address(address), address, &place) ||
-	    (place.key & KEY_STATE) != KEY_LIVE) {
+	found = address_fits(address) && find(log, hash_address(address), address, &place);
+	if (!found || (place.key & KEY_STATE) != KEY_LIVE) {
 		account_miss(log, thread);
+		if (ret)
+			ret->address = found ? address : 0;
 		return false;
 	}
 	slot_read_own(&place, &old);
@@ -522,7 +528,7 @@ bool log_lookup(const struct log *log, uint64_t address, struct log_record *ret)
 {
 	struct place place;
 
-	return address_fits(address) && find_all(log, hash_address(address), address, &place) &&
+	return address_fits(address) && find_all(log, address, &place) &&
 	       slot_read(&place.window->slot[place.slot], ret) && ret->address == address;
 }
 
@@ -530,7 +536,7 @@ bool log_knew(const struct log *log, uint64_t address)
 {
 	struct place place;
 
-	return address_fits(address) && find_all(log, hash_address(address), address, &place);
+	return address_fits(address) && find_all(log, address, &place);
 }
 
 /*
@@ -559,7 +565,7 @@ bool log_ghost(const struct log *log, uint64_t address, struct log_record *ret)
 	struct place place;
 	bool live;
 
-	return address_fits(address) && find_all(log, hash_address(address), address, &place) &&
+	return address_fits(address) && find_all(log, address, &place) &&
 	       slot_read_past(&place.window->slot[place.slot], address, ret, &live) && !live;
 }
 
@@ -569,7 +575,7 @@ enum log_past log_past(const struct log *log, uint64_t address, uint64_t until,
 	struct place place;
 	bool live;
 
-	if (!address_fits(address) || !find_all(log, hash_address(address), address, &place))
+	if (!address_fits(address) || !find_all(log, address, &place))
 		return LOG_NEVER;
 	if (!slot_read_past(&place.window->slot[place.slot], address, ret, &live) ||
 	    ret->time > until)

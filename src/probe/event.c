@@ -93,7 +93,7 @@ static void stray(struct probes *probes, const struct probe *probe, struct threa
 		return;
 	free.stack = take_stack(probes, probe, thread, ops, MAX(config.stack_depth, STRAY_DEPTH));
 	free.on_stack = stray_on_stack(probes, thread, argument(thread, probe->fn->ptr));
-	log_stray(probes->log, &free, &probes->facts, !ops->lost);
+	log_stray(probes->log, &free, &probes->facts, 0, !ops->lost);
 }
 
 /* Is a free by this function remembered, of a block that the log had (log/freed.h)? */

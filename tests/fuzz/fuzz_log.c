@@ -54,7 +54,7 @@ static void free_twice(struct log *log)
 		.time = log_now(),
 		.stack = log_stack(log, pcs, 2, WALK_COMPLETE, 1),
 	};
-	log_stray(log, &again, &facts, true);
+	log_stray(log, &again, &facts, pcs[1], true);
 }
 
 /* Keeps the compiler from leaving reads out. */

@@ -224,7 +224,7 @@ static void free_again(uint64_t address)
 	};
 
 	CU_ASSERT_FALSE(log_remove(&log_, address, 0, NULL));
-	log_stray(&log_, &free, &facts, true);
+	log_stray(&log_, &free, &facts, 0, true);
 }
 
 static bool see(const struct log_stray *stray, void *ctx)

@@ -41,8 +41,9 @@ static void put(uint64_t address)
 	CU_ASSERT(log_insert(&log_, &record, NULL));
 }
 
-/* A free from there, which the table does not know. */
-static void stray(uint64_t address, const uint64_t *pcs, uint32_t nr, enum walk_end how)
+/* A free from there, which the table does not know; caller: as of log_stray. */
+static void stray_by(uint64_t address, const uint64_t *pcs, uint32_t nr, enum walk_end how,
+		     uint64_t caller)
 {
 	struct log_stray free = {
 		.address = address, .time = log_now(),
@@ -50,7 +51,12 @@ static void stray(uint64_t address, const uint64_t *pcs, uint32_t nr, enum walk_
 	};
 
 	CU_ASSERT_FALSE(log_remove(&log_, address, 0, NULL));
-	log_stray(&log_, &free, &facts, true);
+	log_stray(&log_, &free, &facts, caller, true);
+}
+
+static void stray(uint64_t address, const uint64_t *pcs, uint32_t nr, enum walk_end how)
+{
+	stray_by(address, pcs, nr, how, 0);
 }
 
 static void expect(uint64_t doubles, uint64_t own, uint64_t unknown)
@@ -83,6 +89,10 @@ static void test_callers(void)
 	expect(2, 1, 2);
 	stray(B, program, 4, WALK_COMPLETE);
 	expect(2, 1, 3);
+	stray_by(A, program, 1, WALK_MEMORY, 0x1000);	/* the walk has come to nothing */
+	expect(3, 1, 3);
+	stray_by(A, library, 3, WALK_COMPLETE, 0x7200);
+	expect(3, 2, 3);
 	log_reset(&log_);
 	expect(0, 0, 0);
 	CU_ASSERT_EQUAL(log_.header->strays[LOG_STRAY_DOUBLE], 0);

@@ -78,7 +78,10 @@ static void test_insert_remove(void)
 	CU_ASSERT_TRUE(same(&in, &out));
 	CU_ASSERT_FALSE(log_lookup(&log_, BASE, &out));
 	CU_ASSERT_FALSE(log_remove(&log_, BASE, thread_, &out));
-	CU_ASSERT_EQUAL(log_accounts_get(&log_).unknown_frees, 1);
+	CU_ASSERT_EQUAL(out.address, BASE);	/* its ghost */
+	CU_ASSERT_FALSE(log_remove(&log_, BASE + 16, thread_, &out));
+	CU_ASSERT_EQUAL(out.address, 0);
+	CU_ASSERT_EQUAL(log_accounts_get(&log_).unknown_frees, 2);
 	CU_ASSERT_EQUAL(scanned(&log_), 0);
 	region_check_sums(&log_, 0);
 	region_close(&log_);
