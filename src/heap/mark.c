@@ -280,7 +280,7 @@ static struct err *scan_pieces(struct marker *marker, uint64_t start, uint64_t e
 	struct err *err = NULL;
 
 	while (!err && start < end) {
-		uint64_t at, got;
+		uint64_t at, got = 0;
 
 		if (source->next_present && !source->next_present(source->ctx, start, end, &part))
 			break;

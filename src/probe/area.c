@@ -241,6 +241,7 @@ void area_walk_regs(struct probes *probes, const struct regs *regs, struct regs 
 	struct target *target = probes->target;
 	const struct arch *arch = target->arch;
 	uint64_t pc = regs_get(regs, arch->pc), at;
+	const struct probe *probe;
 	struct agent_frame frame;
 
 	*ret = *regs;
@@ -249,9 +250,13 @@ void area_walk_regs(struct probes *probes, const struct regs *regs, struct regs 
 	at = stack_thunk_frame(target, regs_get(regs, arch->sp), is_agent_return, probes);
 	if (!at || memory_read_u64(&target->mem.memory, at, &pc))
 		return;
+	/* It is read anew: who cannot be stopped may have written there. */
+	probe = area_probe(probes, pc);
+	if (!probe)
+		return;
 	regs_set(ret, arch->pc, pc);
 	regs_set(ret, arch->sp, at + sizeof(uint64_t));
-	if (area_probe(probes, pc)->fn->role != ALLOC_FREE &&
+	if (probe->fn->role != ALLOC_FREE &&
 	    !memory_read(&target->mem.memory, at + sizeof(uint64_t), &frame, sizeof(frame)))
 		regs_set(ret, arch->fp, frame.bp);
 }
