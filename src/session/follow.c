@@ -17,20 +17,6 @@
 
 /* --- let go --- */
 
-static bool child_trap(void *ctx UNUSED, struct thread *thread UNUSED)
-{
-	return false;
-}
-
-static bool child_is_trap(void *ctx UNUSED, uint64_t pc UNUSED)
-{
-	return false;
-}
-
-static void child_thread(void *ctx UNUSED, struct thread *thread UNUSED)
-{
-}
-
 static void child_fork(void *ctx UNUSED, pid_t child UNUSED)
 {
 }
@@ -39,25 +25,10 @@ static void child_route(void *ctx UNUSED, pid_t tid UNUSED, int status UNUSED)
 {
 }
 
-static void child_signal(void *ctx UNUSED, struct thread *thread UNUSED, int signal UNUSED)
-{
-}
-
-static void child_ended(void *ctx UNUSED, int status UNUSED, bool known UNUSED)
-{
-}
-
 /* A child lives as a target only while it is cleaned; it does not run meanwhile. */
 static const struct target_ops child_ops = {
-	.trap		= child_trap,
-	.is_trap	= child_is_trap,
-	.thread_new	= child_thread,
-	.thread_gone	= child_thread,
 	.fork_child	= child_fork,
 	.route		= child_route,
-	.exec		= child_thread,
-	.signal		= child_signal,
-	.ended		= child_ended,
 };
 
 static struct err *clean_child(struct session *session, struct target *parent,

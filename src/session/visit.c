@@ -14,24 +14,6 @@ struct visit {
 	bool gone;
 };
 
-static bool on_trap(void *ctx UNUSED, struct thread *thread UNUSED)
-{
-	return false;
-}
-
-static bool on_is_trap(void *ctx UNUSED, uint64_t pc UNUSED)
-{
-	return false;
-}
-
-static void on_thread(void *ctx UNUSED, struct thread *thread UNUSED)
-{
-}
-
-static void on_signal(void *ctx UNUSED, struct thread *thread UNUSED, int signal UNUSED)
-{
-}
-
 /* It is nobody's business here. */
 static void on_fork_child(void *ctx UNUSED, pid_t pid)
 {
@@ -76,14 +58,9 @@ static void on_route(void *ctx, pid_t tid, int status)
 }
 
 static const struct target_ops visit_ops = {
-	.trap		= on_trap,
-	.is_trap	= on_is_trap,
-	.thread_new	= on_thread,
-	.thread_gone	= on_thread,
 	.fork_child	= on_fork_child,
 	.route		= on_route,
 	.exec		= on_exec,
-	.signal		= on_signal,
 	.ended		= on_ended,
 };
 

@@ -82,6 +82,7 @@ struct thread {
 	void *data;		/* of the owner of ops */
 };
 
+/* All but fork_child and route may be NULL: there are no traps of ours, or nobody wants to know. */
 struct target_ops {
 	/*
 	 * thread stopped at a SIGTRAP: true if it was for a trap of ours. Registers are changed in
@@ -102,10 +103,7 @@ struct target_ops {
 	/* thread is the only one left; the old memory is gone. */
 	void (*exec)(void *ctx, struct thread *thread);
 	void (*signal)(void *ctx, struct thread *thread, int signal);
-	/*
-	 * The process ends, and its memory is still there: all threads stand, none can make a call.
-	 * NULL: nobody wants to look.
-	 */
+	/* The process ends, and its memory is still there: all threads stand, none can make a call. */
 	void (*at_end)(void *ctx);
 	/* The last thread is gone; known: status is the process'. */
 	void (*ended)(void *ctx, int status, bool known);

@@ -98,7 +98,8 @@ void thread_drop(struct thread *thread)
 {
 	struct target *target = thread->target;
 
-	target->ops->thread_gone(target->ctx, thread);
+	if (target->ops->thread_gone)
+		target->ops->thread_gone(target->ctx, thread);
 	map_remove(&target->threads, (uint64_t)thread->tid);
 	tracer_count(target->tracer, -1);
 	free(thread);
@@ -151,7 +152,8 @@ static void thread_exited(struct thread *thread, int status)
 	if ((tid != target->pid && map_count(&target->threads) > 0) || leads_on(target, tid))
 		return;
 	target->ended = true;
-	target->ops->ended(target->ctx, status, ours);
+	if (target->ops->ended)
+		target->ops->ended(target->ctx, status, ours);
 }
 
 struct err *thread_flush_regs(struct thread *thread)
@@ -194,7 +196,8 @@ static bool flush_trap(struct thread *thread)
 	struct target *target = thread->target;
 	bool pending = false;
 
-	if (!target->ops->is_trap(target->ctx, regs_get(&thread->regs, target->arch->pc)))
+	if (!target->ops->is_trap ||
+	    !target->ops->is_trap(target->ctx, regs_get(&thread->regs, target->arch->pc)))
 		return false;
 	err_ignore(tracer_trap_pending(thread->tid, &pending));
 	if (pending)
@@ -239,10 +242,11 @@ static void stop_for_signal(struct thread *thread, int signal)
 
 	if (tracer_get_regs(thread->tid, &thread->regs))
 		return;
-	if (signal == SIGTRAP && target->ops->trap(target->ctx, thread)) {
+	if (signal == SIGTRAP && target->ops->trap && target->ops->trap(target->ctx, thread)) {
 		signal = 0;
 	} else {
-		target->ops->signal(target->ctx, thread, signal);
+		if (target->ops->signal)
+			target->ops->signal(target->ctx, thread, signal);
 		thread_restart_syscall(thread, signal);
 	}
 	go_on(thread, signal);
@@ -282,7 +286,8 @@ static void stop_by_exec(struct thread *thread)
 		return;
 	}
 	thread->regs_changed = false;
-	target->ops->exec(target->ctx, thread);
+	if (target->ops->exec)
+		target->ops->exec(target->ctx, thread);
 }
 
 void target_forget(struct target *target)
@@ -362,7 +367,8 @@ static struct thread *adopt_clone(struct target *target, pid_t tid)
 	/*
 	 * (libc makes threads with all signals blocked: only a trap will tell whether SIGTRAP is.)
 	 */
-	target->ops->thread_new(target->ctx, thread);
+	if (target->ops->thread_new)
+		target->ops->thread_new(target->ctx, thread);
 	return thread;
 }
 

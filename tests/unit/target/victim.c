@@ -9,20 +9,6 @@
 #include "os/tracer.h"
 #include "unit.h"
 
-static bool on_trap(void *ctx UNUSED, struct thread *thread UNUSED)
-{
-	return false;
-}
-
-static bool on_is_trap(void *ctx UNUSED, uint64_t pc UNUSED)
-{
-	return false;
-}
-
-static void on_thread(void *ctx UNUSED, struct thread *thread UNUSED)
-{
-}
-
 static void on_fork_child(void *ctx, pid_t child)
 {
 	struct victim *victim = ctx;
@@ -39,24 +25,9 @@ static void on_status(void *ctx, pid_t tid, int status)
 		target_dispatch(victim->target, tid, status);
 }
 
-static void on_signal(void *ctx UNUSED, struct thread *thread UNUSED, int signal UNUSED)
-{
-}
-
-static void on_ended(void *ctx UNUSED, int status UNUSED, bool known UNUSED)
-{
-}
-
 static const struct target_ops ops = {
-	.trap		= on_trap,
-	.is_trap	= on_is_trap,
-	.thread_new	= on_thread,
-	.thread_gone	= on_thread,
 	.fork_child	= on_fork_child,
 	.route		= on_status,
-	.exec		= on_thread,
-	.signal		= on_signal,
-	.ended		= on_ended,
 };
 
 struct job {
