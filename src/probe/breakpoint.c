@@ -98,7 +98,8 @@ void probes_modules_changed(struct probes *probes)
 		modules_merge(&target->modules, is_needed, probes);
 		probes->modules_changed = true;
 	}
-	if (err && probes->warn)
+	/* Its end, or an exec, is an event of its own. */
+	if (err && err->code != ERR_GONE && probes->warn)
 		probes->warn(probes->ctx, err->msg);
 	if (!err && probes->armed && (has_work(probes) || (changed && probes->state)))
 		probes->unsettled = true;

@@ -36,9 +36,10 @@ static void tell(struct probes *probes, struct probe *probe)
 	char text[320];
 
 	probe->told = true;
-	snprintf(text, sizeof(text), "another tool has written over the patch of %.80s in %.80s: it is left as it "
-		 "is, and %s may go unrecorded", probe->fn ? probe->fn->name : "the loader's hook",
-		 path_base(probe->module->path), probe->fn ? "calls" : "what new modules call");
+	snprintf(text, sizeof(text), "another tool has written over the patch of %.80s in %.80s: it "
+		 "is left as it is, and %s may go unrecorded",
+		 probe->fn ? probe->fn->name : "the loader's hook", path_base(probe->module->path),
+		 probe->fn ? "calls" : "what new modules call");
 	if (probes->warn)
 		probes->warn(probes->ctx, text);
 }

@@ -299,6 +299,7 @@ void place_forget(struct probes *probes)
 		    !place_came_again(probes, i))
 			continue;
 		vec_remove(&probes->all, i);
+		probes->look_next -= i < probes->look_next;
 		free(probe);
 	}
 }

@@ -41,7 +41,9 @@ static uint32_t collect_traps(const struct probes *probes, struct agent_trap *tr
 	for (size_t i = 0; i < probes->all.nr; i++) {
 		const struct probe *probe = probes->all.at[i];
 
-		if (probe->slot && probe->engine == PROBE_BREAKPOINT)
+		/* Where the text is not mapped any more another one's may lie. */
+		if (probe->slot && probe->engine == PROBE_BREAKPOINT &&
+		    probe->module->died == UINT32_MAX)
 			trap[nr++] = (struct agent_trap){ probe->patch + arch->trap_pc_bias,
 							  probe->prologue };
 	}

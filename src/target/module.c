@@ -458,7 +458,8 @@ static struct module *known_program(const struct refresh *refresh, const struct 
 	for (i = 0; i < refresh->old->live.nr; i++) {
 		struct module *module = refresh->old->live.at[i];
 
-		if (!module->replaced && module->inode == program->inode && module->dev_major == program->dev_major &&
+		if (!module->replaced && module->inode == program->inode &&
+		    module->dev_major == program->dev_major &&
 		    module->dev_minor == program->dev_minor && module->bias == program->bias)
 			return module;
 	}

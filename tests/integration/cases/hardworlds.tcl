@@ -149,6 +149,27 @@ by_both case hard-allocator-comes-back-unseen 30 {
 	finish $t
 }
 
+# However the looks fall between its comings and goings, it is probed when it stays.
+by_both repeated hard-allocator-in-bursts 60 {
+	set t [start hardload]
+	order $t load
+	set m [live_start -p [pid_of $t]]
+	set address [probe_in $m malloc libhardpool address]
+	live_end $m
+	set own [text_at $t $address]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	for {set i 1} {$i <= 2 * $::trials} {incr i} {
+		for {set burst [expr {int(rand() * 40)}]} {$burst >= 0} {incr burst -1} {
+			again $t
+		}
+		until {[text_at $t $address] ne $own}
+	}
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
+
 # Mappings that are code and no file's: areas.
 proc areas_of {t} {
 	return [llength [lsearch -all -regexp [split [slurp /proc/[pid_of $t]/maps] "\n"] {r-xp 00000000 00:00 0 *$}]]

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Patches that are lost: this process' own memory is the target's, and its text a mapping of its program that nobody
+ * runs.
+ */
+
+#include "probe/lost.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "log/layout.h"
+#include "probe/probe.h"
+#include "target/target.h"
+#include "unit.h"
+
+#define PAGE	4096u
+#define PROBES	200u	/* one a page at most, or several */
+
+void suite_lost(void);
+
+static struct target target;
+static struct probes *probes;
+static struct log log_;
+static void *region;
+static uint8_t *text;
+static int fd;
+static unsigned warned;
+
+static void warn(void *ctx UNUSED, const char *what)
+{
+	CU_ASSERT_PTR_NOT_NULL(strstr(what, "another tool has written over the patch of "));
+	warned++;
+}
+
+static void map_text(void *at)
+{
+	text = mmap(at, 16 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | (at ? MAP_FIXED : 0), fd, 0);
+	CU_ASSERT_PTR_NOT_EQUAL_FATAL(text, MAP_FAILED);
+}
+
+static void put(struct probe *probe)
+{
+	memcpy((void *)(uintptr_t)probe->patch, probe->put, probe->put_len);
+}
+
+static void add(struct module *module, unsigned i)
+{
+	struct probe *probe = calloc(1, sizeof(*probe));
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(probe);
+	probe->fn = alloc_function_find("malloc");
+	probe->module = module;
+	probe->state = PROBE_ACTIVE;
+	probe->patch = (uintptr_t)text + i % 16 * PAGE + i * 8;
+	probe->put_len = 5;
+	memset(probe->put, 0xe9, probe->put_len);
+	put(probe);
+	CU_ASSERT_PTR_NULL_FATAL(vec_push(&probes->all, probe));
+}
+
+static void start_with(unsigned nr)
+{
+	static const struct log_config config = { .limit = LOG_LIMIT_MIN, .stack_depth = 4 };
+	struct module *module;
+
+	region = mmap(NULL, LOG_LIMIT_MIN, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	CU_ASSERT_FATAL(region != MAP_FAILED && !log_format(region, &config, &log_));
+	memset(&target, 0, sizeof(target));
+	target.pid = getpid();
+	target.arch = arch_host();
+	target.memory = &target.mem.memory;
+	modules_init(&target.modules, NULL);
+	CU_ASSERT_PTR_NULL_FATAL(procmem_open(getpid(), &target.mem));
+	CU_ASSERT_PTR_NULL_FATAL(target_refresh(&target, NULL));
+	CU_ASSERT_PTR_NULL_FATAL(probes_create(&target, &log_, &probes));
+	probes->warn = warn;
+	probes->armed = true;
+	warned = 0;
+	fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	map_text(NULL);
+	module = modules_find(&target.modules, (uintptr_t)suite_lost);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(module);
+	for (unsigned i = 0; i < nr; i++)
+		add(module, i);
+	CU_ASSERT_FALSE(lost_look(probes, LOST_ALL));
+	CU_ASSERT_TRUE(probes->looked > 0 && !probes->lost.nr);
+}
+
+static void end(void)
+{
+	probes_destroy(probes);
+	modules_deinit(&target.modules);
+	procmem_close(&target.mem);
+	munmap(text, 16 * PAGE);
+	munmap(region, LOG_LIMIT_MIN);
+	close(fd);
+}
+
+static void test_mapped_again(void)
+{
+	const struct probe *probe;
+	uint64_t before;
+
+	start_with(20);
+	probe = probes->all.at[0];
+	before = log_now();
+	map_text(text);
+	CU_ASSERT_TRUE(lost_look(probes, LOST_ALL));
+	CU_ASSERT_TRUE(probe->module->replaced && !probe->overwritten);
+	CU_ASSERT_FALSE(probes->unsettled);
+	CU_ASSERT_EQUAL(warned, 0);
+	CU_ASSERT_TRUE(lost_may_have_missed(probes, before, before));
+	CU_ASSERT_TRUE(lost_may_have_missed(probes, 0, before));
+	CU_ASSERT_FALSE(lost_may_have_missed(probes, 0, 1));
+	CU_ASSERT_FALSE(lost_may_have_missed(probes, log_now(), UINT64_MAX));
+	CU_ASSERT_FALSE(lost_takes_records(probes));	/* it is not the C library */
+	end();
+}
+
+static void test_unmapped(void)
+{
+	start_with(20);
+	munmap(text, 16 * PAGE);
+	CU_ASSERT_TRUE(lost_look(probes, LOST_ALL));
+	CU_ASSERT_TRUE(probes->all.at[0]->module->replaced);
+	end();
+}
+
+static void test_overwritten(void)
+{
+	struct probe *probe;
+	uint64_t gap;
+
+	start_with(20);
+	probe = probes->all.at[7];
+	probes->facts.complete = 1;
+	gap = log_.header->gap;
+	*(uint8_t *)(uintptr_t)probe->patch = 0xcc;
+	CU_ASSERT_FALSE(lost_look(probes, LOST_ALL));
+	CU_ASSERT_TRUE(probe->overwritten && !probe_records(probe) && !probe->module->replaced);
+	CU_ASSERT_TRUE(probes->unsettled && probes->facts_changed && !probes->facts.complete);
+	CU_ASSERT_TRUE(log_.header->gap > gap);
+	CU_ASSERT_TRUE(lost_takes_records(probes));
+	CU_ASSERT_FALSE(lost_takes_records(probes));
+	CU_ASSERT_EQUAL(warned, 0);
+	for (unsigned i = 0; i < 3; i++)
+		CU_ASSERT_FALSE(lost_look(probes, LOST_ALL));
+	CU_ASSERT_EQUAL(warned, 1);
+	CU_ASSERT_EQUAL(probes->lost.nr, 1);
+	/* It is ours again, and then not. */
+	put(probe);
+	CU_ASSERT_FALSE(lost_look(probes, LOST_ALL));
+	CU_ASSERT_TRUE(probe_records(probe));
+	CU_ASSERT_EQUAL(probes->lost.nr, 2);
+	*(uint8_t *)(uintptr_t)probe->patch = 0xcc;
+	for (unsigned i = 0; i < 3; i++)
+		CU_ASSERT_FALSE(lost_look(probes, LOST_ALL));
+	CU_ASSERT_TRUE(probe->overwritten);
+	CU_ASSERT_EQUAL(warned, 1);
+	/* What was overwritten may go, too. */
+	map_text(text);
+	CU_ASSERT_TRUE(lost_look(probes, LOST_ALL));
+	CU_ASSERT_TRUE(probe->module->replaced);
+	end();
+}
+
+/* Some at each look, in turn: the last ones are seen as well, and then all are known to have been in place. */
+static void test_in_turn(void)
+{
+	struct probe *last;
+	uint64_t looked;
+	unsigned looks = 0;
+
+	start_with(PROBES);
+	last = probes->all.at[PROBES - 1];
+	CU_ASSERT_FALSE(lost_look(probes, 70));
+	looked = probes->looked;
+	CU_ASSERT_FALSE(lost_look(probes, 70));
+	CU_ASSERT_EQUAL(probes->looked, looked);
+	CU_ASSERT_FALSE(lost_look(probes, 70));
+	CU_ASSERT_TRUE(probes->looked > looked);
+	*(uint8_t *)(uintptr_t)last->patch = 0xcc;
+	while (!last->overwritten && looks++ < 10)
+		CU_ASSERT_FALSE(lost_look(probes, 70));
+	CU_ASSERT_EQUAL(looks, 3);
+	end();
+}
+
+void suite_lost(void)
+{
+	CU_pSuite suite = CU_add_suite("lost", NULL, NULL);
+
+	CU_add_test(suite, "mapped again", test_mapped_again);
+	CU_add_test(suite, "unmapped", test_unmapped);
+	CU_add_test(suite, "overwritten", test_overwritten);
+	CU_add_test(suite, "in turn", test_in_turn);
+}
