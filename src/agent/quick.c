@@ -79,8 +79,7 @@ static ALWAYS_INLINE void fetch(const struct home *home)
  * The allocator will read a word before the block (glibc's does), which is far away if the block has
  * not been used for long. Left alone the processor begins that load while it is still at work on
  * other frees; a locked instruction of ours, or one that reads the clock, lets it begin nothing
- * before its end. So it is begun here, to come while the log is looked at. A prefetch of what is no
- * address does nothing.
+ * before its end. So it is begun here, to come while the log is looked at.
  */
 static ALWAYS_INLINE void fetch_head(uint64_t block)
 {
@@ -153,7 +152,6 @@ ENTRY uint64_t agent_release(uint64_t block, uint64_t sp, const struct agent_pro
 	struct home home;
 	bool at_home;
 
-	fetch_head(block);
 	if (!enabled(state))
 		return 0;
 	if (UNLIKELY(probe->quick != AGENT_QUICK_ALL))
@@ -161,6 +159,7 @@ ENTRY uint64_t agent_release(uint64_t block, uint64_t sp, const struct agent_pro
 	thread = agent_thread_idle(state);
 	if (UNLIKELY(!thread) || UNLIKELY(!address_fits(block)) || UNLIKELY(thread->freed == block))
 		return record_release(block, sp, probe);
+	fetch_head(block);
 	thread->busy = 1;
 	compiler_barrier();
 	if (UNLIKELY(probe->wraps))
