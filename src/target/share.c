@@ -4,7 +4,6 @@
 #include "target/share.h"
 
 #include <fcntl.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,6 +13,7 @@
 #include "agent/state.h"
 #include "base/cleanup.h"
 #include "base/vec.h"
+#include "target/history.h"
 #include "target/patch.h"
 #include "target/region.h"
 #include "target/remote.h"
@@ -55,29 +55,6 @@ struct share {
 	uint32_t publication;
 };
 
-/* A module that is mapped. */
-struct history_module {
-	uint64_t start, end, inode;
-	uint32_t dev_major, dev_minor;
-	uint32_t born, pad;
-};
-
-struct history {
-	uint64_t sum;			/* of all that follows, up to the last module */
-	uint64_t layout;
-	uint64_t arena_low, arena_high;	/* what is in use */
-	uint32_t generation, nr;
-	struct history_module module[];
-};
-
-#define HISTORY_SIZE	(256ull << 10)
-#define HISTORY_MARKS	(HISTORY_SIZE - sizeof(uint64_t))
-#define HISTORY_MAX	((HISTORY_MARKS - sizeof(struct history)) / sizeof(struct history_module))
-/* The agent's threads and what they keep: those of another layout are another agent's. */
-#define HISTORY_LAYOUT	((uint64_t)sizeof(struct agent_thread) << 32 ^ AGENT_THREADS << 16 ^ \
-			 (uint64_t)offsetof(struct agent_thread, memo) << 4 ^ \
-			 (uint64_t)offsetof(struct memo, room) << 8 ^ sizeof(struct memo_entry) ^ \
-			 (uint64_t)AGENT_VERSION << 56)
 #define OLD_KEY		((const struct row *)1)	/* of the span that is an earlier mdbg's */
 
 /*
@@ -319,95 +296,35 @@ static void publish(struct share *share, const struct walk_map *map, struct span
 	part->used = share->publication;
 }
 
-static uint64_t history_sum(const struct history *history)
-{
-	const uint64_t *word = &history->layout;
-	size_t nr = (sizeof(*history) + history->nr * sizeof(struct history_module)) /
-		    sizeof(*word) - 1;
-	uint64_t sum = 0x6d64626768697374;
-
-	for (size_t i = 0; i < nr; i++)
-		sum = (sum ^ word[i]) * 0x9e3779b97f4a7c15ull + (sum >> 29);
-	return sum;
-}
-
 /* Before the map that it tells of is published. */
 static struct err *write_history(const struct share *share, const struct modules *modules)
 {
-	AUTO_FREE struct history *history = calloc(1, HISTORY_SIZE);
-	size_t len;
-
-	if (!history)
-		return err_nomem;
-	history->layout = HISTORY_LAYOUT;
-	history->arena_low = share->spans.at[0].offset;
-	history->arena_high = arena_end(share);
-	history->generation = modules->generation;
-	for (size_t i = 0; i < modules->live.nr && history->nr < HISTORY_MAX; i++) {
-		const struct module *module = modules->live.at[i];
-
-		history->module[history->nr++] = (struct history_module){
-			.start = module->start,
-			.end = module->end,
-			.inode = module->inode,
-			.dev_major = module->dev_major,
-			.dev_minor = module->dev_minor,
-			.born = module->born,
-		};
-	}
-	history->sum = history_sum(history);
-	len = sizeof(*history) + history->nr * sizeof(struct history_module);
-	if (pwrite(share->fd, history, len, (off_t)share->history_offset) != (ssize_t)len)
-		return err_sys("write the modules to the log");
-	return NULL;
-}
-
-static void continue_modules(struct modules *modules, const struct history *history)
-{
-	modules->generation = modules->map.generation = history->generation + 1;
-	for (size_t i = 0; i < modules->live.nr; i++) {
-		struct module *module = modules->live.at[i];
-
-		module->born = module->came = modules->generation;
-		for (uint32_t k = 0; k < history->nr; k++) {
-			const struct history_module *was = &history->module[k];
-
-			if (was->start == module->start && was->end == module->end &&
-			    was->inode == module->inode && was->dev_major == module->dev_major &&
-			    was->dev_minor == module->dev_minor)
-				module->born = module->came = was->born;
-		}
-	}
+	return history_write(share->fd, share->history_offset, modules, share->spans.at[0].offset,
+			     arena_end(share));
 }
 
 struct err *share_adopt(struct target *target, uint32_t *generation_ret, uint64_t *marks_ret)
 {
-	AUTO_FREE struct history *history = calloc(1, HISTORY_SIZE);
+	AUTO_FREE struct history *history = NULL;
 	struct region *region = target->region;
 	struct share *share;
 	uint64_t marks;
-	struct err *err = history ? open_share(region) : err_nomem;
+	struct err *err = open_share(region);
 	size_t at;
 
 	if (err)
 		return err;
 	share = region->share;
-	if (pread(share->fd, history, HISTORY_SIZE, (off_t)share->history_offset) < 0)
-		return err_sys("read the modules of the log");
-	memcpy(&marks, (uint8_t *)history + HISTORY_MARKS, sizeof(marks));
-	if (history->layout != HISTORY_LAYOUT)
-		return err_create(ERR_FORMAT, "another build of mdbg has made it");
-	if (history->nr > HISTORY_MAX || history->sum != history_sum(history) ||
-	    history->arena_low > history->arena_high || history->arena_high > MAPS_SIZE ||
-	    history->arena_low % PAGE || history->generation >= UINT32_MAX / 2)
-		return err_create(ERR_FORMAT, "its table of modules is damaged");
+	err = history_read(share->fd, share->history_offset, MAPS_SIZE, &marks, &history);
+	if (err)
+		return err;
 	if (!(marks & SHARE_WHOLE))
 		return err_create(ERR_STATE, "not all of its probes were in place");
 	err = span_add(share, history->arena_high - history->arena_low, OLD_KEY, &at);
 	if (err)
 		return err;
 	share->spans.at[at].offset = history->arena_low;
-	continue_modules(&target->modules, history);
+	history_continue(history, &target->modules);
 	*generation_ret = history->generation;
 	*marks_ret = marks;
 	return NULL;
@@ -415,14 +332,9 @@ struct err *share_adopt(struct target *target, uint32_t *generation_ret, uint64_
 
 struct err *share_set_marks(const struct region *region, uint64_t marks)
 {
-	off_t at;
-
 	if (!region || !region->share)
 		return NULL;
-	at = (off_t)(region->share->history_offset + HISTORY_MARKS);
-	if (pwrite(region->share->fd, &marks, sizeof(marks), at) != sizeof(marks))
-		return err_sys("write to the log's file");
-	return NULL;
+	return history_set_marks(region->share->fd, region->share->history_offset, marks);
 }
 
 void share_forget_old(struct target *target)

@@ -28,8 +28,7 @@
  * mlockall(MCL_FUTURE): a mapping made by mremap is locked only if the one that it was made from
  * is, and region_create unlocks the journal's; so a log of 1G is not populated at once.
  *
- * The history is for a later mdbg that goes on with the log: which modules lie where since which
- * generation, what is in use of the maps, and how an agent lays out its threads.
+ * The history (history.h) is for a later mdbg that goes on with the log.
  *
  * Row tables are large and are written by mdbg through its own descriptor: share_prepare does it
  * before the target is stopped for share_log and share_modules.
