@@ -54,6 +54,7 @@ void probes_destroy(struct probes *probes)
 	vec_free(&probes->areas);
 	vec_free(&probes->free_slots);
 	vec_free(&probes->free_entries);
+	vec_free(&probes->past_entries);
 	vec_free(&probes->lost);
 	proc_maps_free(&probes->maps);
 	map_free(&probes->traps, free);

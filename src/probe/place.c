@@ -290,13 +290,25 @@ bool place_came_again(const struct probes *probes, size_t i)
 	return false;
 }
 
+/* Stacks begin with its address: its name is told by another one at the same place, or kept. */
+static struct err *keep_name(struct probes *probes, const struct probe *probe)
+{
+	struct past_entry entry = { probe->address, probe->fn ? probe->fn->name : NULL };
+
+	for (size_t i = 0; i < probes->all.nr; i++)
+		if (probes->all.at[i] != probe && probes->all.at[i]->address == probe->address &&
+		    probes->all.at[i]->fn == probe->fn)
+			return NULL;
+	return probe->fn ? vec_push(&probes->past_entries, entry) : NULL;
+}
+
 void place_forget(struct probes *probes)
 {
 	for (size_t i = probes->all.nr; i-- > 0;) {
 		struct probe *probe = probes->all.at[i];
 
 		if (probe->state != PROBE_REFUSED || probe->slot || probe->gone ||
-		    !place_came_again(probes, i))
+		    !place_came_again(probes, i) || keep_name(probes, probe))
 			continue;
 		vec_remove(&probes->all, i);
 		probes->look_next -= i < probes->look_next;

@@ -35,8 +35,8 @@
  * What is not free stays left, and is looked at again when as many others have come. The slot's bytes
  * and the entry stay as they are until they are given to another probe.
  *
- * Probes without a place whose function came back elsewhere, or here, are forgotten: what is said of the
- * new one is enough.
+ * Probes without a place whose function came back elsewhere, or here, are forgotten, but for their names:
+ * what is said of the new one is enough.
  */
 #ifndef PROBE_PLACE_H
 #define PROBE_PLACE_H

@@ -135,6 +135,12 @@ struct lost_interval {
 	uint64_t from, to;
 };
 
+/* A function that was probed once. */
+struct past_entry {
+	uint64_t address;
+	const char *name;
+};
+
 /* What a trap address means. */
 struct trap {
 	struct probe *probe;
@@ -158,6 +164,8 @@ struct probes {
 	/* Places that were others' (place.h). */
 	VEC(uint64_t) free_slots;
 	VEC(uint32_t) free_entries;	/* of the agent's table */
+	/* For the owner, who may clear it: of probes that were forgotten, whose stacks there may be. */
+	VEC(struct past_entry) past_entries;
 	size_t left_before;		/* places that were left, and not free, after the last collection */
 	struct map traps;		/* PC behind a trap → struct trap * */
 	struct walk_area walk_area;	/* how stacks run through the areas */

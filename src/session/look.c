@@ -91,23 +91,35 @@ static struct err *know_modules(struct session *session, const struct modules *m
 	return err;
 }
 
+static struct err *know_entry(struct session *session, uint64_t address, const char *known_as)
+{
+	char *name;
+	struct err *err;
+
+	if (map_get(&session->entry_names, address))
+		return NULL;
+	name = strdup(known_as);
+	err = name ? map_put(&session->entry_names, address, name) : err_nomem;
+	if (err)
+		free(name);
+	return err;
+}
+
 static struct err *know_entries(struct session *session)
 {
-	for (size_t i = 0; session->probes && i < session->probes->all.nr; i++) {
-		const struct probe *probe = session->probes->all.at[i];
-		char *name;
-		struct err *err;
+	struct probes *probes = session->probes;
+	struct err *err = NULL;
 
-		if (!probe->fn || map_get(&session->entry_names, probe->address))
-			continue;
-		name = strdup(probe->fn->name);
-		err = name ? map_put(&session->entry_names, probe->address, name) : err_nomem;
-		if (err) {
-			free(name);
-			return err;
-		}
-	}
-	return NULL;
+	for (size_t i = 0; probes && i < probes->past_entries.nr && !err; i++)
+		err = know_entry(session, probes->past_entries.at[i].address,
+				 probes->past_entries.at[i].name);
+	if (probes && !err)
+		vec_clear(&probes->past_entries);
+	for (size_t i = 0; probes && i < probes->all.nr && !err; i++)
+		if (probes->all.at[i]->fn)
+			err = know_entry(session, probes->all.at[i]->address,
+					 probes->all.at[i]->fn->name);
+	return err;
 }
 
 /* Changes whenever the module map of any process does. */

@@ -92,9 +92,14 @@ static void test_inherited(void)
 	for (size_t i = 0; i < probes->all.nr; i++)
 		if (probes->all.at[i]->module->died != UINT32_MAX)
 			probes->all.at[i]->state = PROBE_REFUSED;
+	/* One was elsewhere: its name must be known. */
+	left->address -= 16;
 	place_forget(probes);
 	CU_ASSERT_EQUAL(probes->all.nr, nr);
 	CU_ASSERT_PTR_EQUAL(find(), heir);
+	CU_ASSERT_EQUAL_FATAL(probes->past_entries.nr, 1);
+	CU_ASSERT_EQUAL(probes->past_entries.at[0].address, heir->address - 16);
+	CU_ASSERT_STRING_EQUAL(probes->past_entries.at[0].name, "malloc");
 	end();
 }
 
