@@ -12,6 +12,7 @@
 #include "base/compiler.h"
 #include "log/layout.h"
 #include "log/sample.h"
+#include "same_record.h"
 #include "unit.h"
 #include "world.h"
 
@@ -343,7 +344,7 @@ static void test_double_free(void)
 	for (unsigned i = 0; i < 2; i++) {
 		CU_ASSERT_EQUAL(found.at[i].address, A);
 		CU_ASSERT_EQUAL(found.at[i].thread, was.thread);
-		CU_ASSERT(!memcmp(&found.at[i].block, &was, sizeof(was)));
+		CU_ASSERT(same_record(&found.at[i].block, &was));
 		CU_ASSERT(found.at[i].time > was.time && found.at[i].time < log_now());
 		stack = log_stack_get(&world.log, found.at[i].stack);
 		CU_ASSERT_EQUAL(stack.pcs[0],

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "region.h"
+#include "same_record.h"
 
 void suite_table(void);
 
@@ -41,12 +42,6 @@ static struct log_record record(uint64_t address, uint64_t time)
 	};
 }
 
-static bool same(const struct log_record *a, const struct log_record *b)
-{
-	return a->address == b->address && a->size == b->size && a->time == b->time &&
-	       a->thread == b->thread && a->stack == b->stack && a->heap == b->heap;
-}
-
 static bool count_one(const struct log_record *at, uint64_t slot, void *ctx)
 {
 	(void)slot;
@@ -72,10 +67,10 @@ static void test_insert_remove(void)
 	CU_ASSERT_TRUE(log_insert(&log_, &in, &old));
 	CU_ASSERT_EQUAL(old.address, 0);
 	CU_ASSERT_TRUE(log_lookup(&log_, BASE, &out));
-	CU_ASSERT_TRUE(same(&in, &out));
+	CU_ASSERT_TRUE(same_record(&in, &out));
 	memset(&out, 0, sizeof(out));
 	CU_ASSERT_TRUE(log_remove(&log_, BASE, thread_, &out));
-	CU_ASSERT_TRUE(same(&in, &out));
+	CU_ASSERT_TRUE(same_record(&in, &out));
 	CU_ASSERT_FALSE(log_lookup(&log_, BASE, &out));
 	CU_ASSERT_FALSE(log_remove(&log_, BASE, thread_, &out));
 	CU_ASSERT_EQUAL(out.address, BASE);	/* its ghost */
@@ -115,12 +110,12 @@ static void test_past(void)
 	CU_ASSERT_EQUAL(log_past(&log_, BASE, until, &out), LOG_NEVER);
 	CU_ASSERT_TRUE(log_insert(&log_, &in, NULL));
 	CU_ASSERT_EQUAL(log_past(&log_, BASE, until, &out), LOG_PAST);
-	CU_ASSERT_TRUE(same(&in, &out));
+	CU_ASSERT_TRUE(same_record(&in, &out));
 	CU_ASSERT_EQUAL(log_past(&log_, BASE, until - 1, &out), LOG_SINCE);
 	CU_ASSERT_TRUE(log_remove(&log_, BASE, thread_, NULL));
 	memset(&out, 0, sizeof(out));
 	CU_ASSERT_EQUAL(log_past(&log_, BASE, until, &out), LOG_PAST);
-	CU_ASSERT_TRUE(same(&in, &out));
+	CU_ASSERT_TRUE(same_record(&in, &out));
 	CU_ASSERT_EQUAL(log_past(&log_, BASE, until - 1, &out), LOG_SINCE);
 	in.time++;
 	CU_ASSERT_TRUE(log_insert(&log_, &in, NULL));
@@ -141,9 +136,9 @@ static void test_fields(void)
 	CU_ASSERT_TRUE(log_insert(&log_, &in, NULL));
 	CU_ASSERT_TRUE(log_lookup(&log_, 1, &out));
 	in.size = RECORD_SIZE_MAX;
-	CU_ASSERT_TRUE(same(&in, &out));
+	CU_ASSERT_TRUE(same_record(&in, &out));
 	CU_ASSERT_TRUE(log_remove(&log_, 1, thread_, &out));
-	CU_ASSERT_TRUE(same(&in, &out));
+	CU_ASSERT_TRUE(same_record(&in, &out));
 	CU_ASSERT_EQUAL(log_accounts_get(&log_).alloc_bytes, log_accounts_get(&log_).free_bytes);
 	region_close(&log_);
 }
@@ -189,9 +184,9 @@ static void test_replaced(void)
 	open_log(LOG_LIMIT_MIN);
 	CU_ASSERT_TRUE(log_insert(&log_, &first, NULL));
 	CU_ASSERT_TRUE(log_insert(&log_, &second, &old));
-	CU_ASSERT_TRUE(same(&old, &first));
+	CU_ASSERT_TRUE(same_record(&old, &first));
 	CU_ASSERT_TRUE(log_lookup(&log_, BASE, &out));
-	CU_ASSERT_TRUE(same(&out, &second));
+	CU_ASSERT_TRUE(same_record(&out, &second));
 	CU_ASSERT_EQUAL(log_accounts_get(&log_).replaced, 1);
 	CU_ASSERT_EQUAL(log_accounts_get(&log_).allocs, 2);
 	CU_ASSERT_EQUAL(log_accounts_get(&log_).alloc_bytes - log_accounts_get(&log_).free_bytes,
@@ -210,7 +205,7 @@ static void test_restore(void)
 	CU_ASSERT_TRUE(log_remove(&log_, BASE, thread_, &taken));
 	CU_ASSERT_TRUE(log_restore(&log_, &taken, thread_));
 	CU_ASSERT_TRUE(log_lookup(&log_, BASE, &out));
-	CU_ASSERT_TRUE(same(&in, &out));
+	CU_ASSERT_TRUE(same_record(&in, &out));
 	CU_ASSERT_EQUAL(log_accounts_get(&log_).frees, 0);
 	CU_ASSERT_EQUAL(log_accounts_get(&log_).free_bytes, 0);
 	region_check_sums(&log_, 1);
@@ -244,7 +239,7 @@ static void test_restore_without_ghost(void)
 	if (!early)
 		CU_ASSERT_TRUE(log_restore(&log_, &taken, thread_));
 	CU_ASSERT_TRUE(log_lookup(&log_, BASE, &out));
-	CU_ASSERT_TRUE(same(&in, &out));
+	CU_ASSERT_TRUE(same_record(&in, &out));
 	region_check_sums(&log_, 1);
 	region_close(&log_);
 }
@@ -390,7 +385,7 @@ static void test_dead_remove(void)
 		CU_ASSERT_TRUE_FATAL(log_insert(&log_, &one, NULL));
 	}
 	CU_ASSERT_TRUE(log_insert(&log_, &again, &out));
-	CU_ASSERT_TRUE(same(&out, &in));
+	CU_ASSERT_TRUE(same_record(&out, &in));
 	CU_ASSERT_EQUAL(scanned(&log_), 30001);
 	region_close(&log_);
 }
@@ -428,9 +423,9 @@ static void test_quick(void)
 		in.size = i;
 		CU_ASSERT_TRUE_FATAL(quick_insert(&log_, &in, NULL));
 		CU_ASSERT_TRUE_FATAL(log_lookup(&log_, BASE, &out));
-		CU_ASSERT_TRUE_FATAL(same(&in, &out));
+		CU_ASSERT_TRUE_FATAL(same_record(&in, &out));
 		CU_ASSERT_TRUE_FATAL(quick_remove(&log_, BASE, thread_, i % 2 ? &out : NULL));
-		CU_ASSERT_TRUE_FATAL(same(&in, &out) || !(i % 2));
+		CU_ASSERT_TRUE_FATAL(same_record(&in, &out) || !(i % 2));
 		CU_ASSERT_FALSE_FATAL(log_lookup(&log_, BASE, &out));
 	}
 	CU_ASSERT_FALSE(quick_remove(&log_, BASE, thread_, NULL));
