@@ -16,6 +16,7 @@
 #include "probe/area.h"
 #include "probe/clear.h"
 #include "probe/event.h"
+#include "probe/lost.h"
 #include "probe/place.h"
 #include "probe/sigtrap.h"
 #include "probe/state.h"
@@ -406,8 +407,11 @@ void probes_learn_facts(struct probes *probes)
 struct err *probes_arm(struct probes *probes, struct remote *remote)
 {
 	uint32_t active = 0;
-	struct err *err = get_ready(probes, remote);
+	struct err *err;
 
+	/* Somebody may have had the modules read since they were planned. */
+	lost_forget(probes);
+	err = get_ready(probes, remote);
 	if (err)
 		return err;
 	for (size_t i = 0; i < probes->all.nr; i++) {

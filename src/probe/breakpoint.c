@@ -33,26 +33,6 @@ static bool has_work(const struct probes *probes)
 	return false;
 }
 
-/* Text that is not mapped any more takes its patch with it. */
-static void forget_gone(struct probes *probes)
-{
-	for (size_t i = probes->all.nr; i-- > 0;) {
-		struct probe *probe = probes->all.at[i];
-
-		if (probe->module->died == UINT32_MAX || probe->state == PROBE_REFUSED)
-			continue;
-		if (probe->engine == PROBE_BREAKPOINT)
-			free(map_remove(&probes->traps,
-					probe->patch + probes->target->arch->trap_pc_bias));
-		if (probe->state == PROBE_ACTIVE)
-			journal_undone(probes->target->region->journal, probe->text_entry);
-		/* A thread may be in the slot: see place.h. */
-		probe->state = PROBE_REFUSED;
-		probe->overwritten = false;
-		snprintf(probe->why, sizeof(probe->why), "its module is not mapped any more");
-	}
-}
-
 bool probes_need_tracer(const struct probes *probes)
 {
 	for (size_t i = 0; i < probes->all.nr; i++) {
@@ -90,7 +70,6 @@ void probes_modules_changed(struct probes *probes)
 
 	if (!err && changed) {
 		target->call_gadget = target->restorer_gadget = 0;
-		forget_gone(probes);
 		err = probes_plan(probes);
 		if (err && err->code == ERR_NOTFOUND)
 			err = NULL;

@@ -4,6 +4,7 @@
 #include "probe/lost.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/path.h"
@@ -15,6 +16,7 @@
 #include "probe/state.h"
 #include "probe/stray.h"
 #include "target/module.h"
+#include "target/region.h"
 #include "target/target.h"
 
 #define AT_ONCE		64u
@@ -135,6 +137,35 @@ static bool look_at_some(struct look *look, unsigned most)
 		most--;
 	}
 	return !look->nr || look_at(look);
+}
+
+static bool is_patched(const struct probes *probes, const struct probe *probe)
+{
+	uint8_t now[JOURNAL_BYTES];
+
+	return probe->state == PROBE_ACTIVE &&
+	       !memory_read(&probes->target->mem.memory, probe->patch, now, probe->put_len) &&
+	       !memcmp(now, probe->put, probe->put_len);
+}
+
+void lost_forget(struct probes *probes)
+{
+	for (size_t i = 0; i < probes->all.nr; i++) {
+		struct probe *probe = probes->all.at[i];
+
+		if (probe->module->died == UINT32_MAX || probe->state == PROBE_REFUSED ||
+		    is_patched(probes, probe))
+			continue;
+		if (probe->engine == PROBE_BREAKPOINT)
+			free(map_remove(&probes->traps,
+					probe->patch + probes->target->arch->trap_pc_bias));
+		if (probe->state == PROBE_ACTIVE)
+			journal_undone(probes->target->region->journal, probe->text_entry);
+		/* A thread may be in the slot: see place.h. */
+		probe->state = PROBE_REFUSED;
+		probe->overwritten = false;
+		snprintf(probe->why, sizeof(probe->why), "its module is not mapped any more");
+	}
 }
 
 /* Of too many the first become one. */

@@ -27,6 +27,9 @@
  *				probe like others. (First the module map is asked whether what lies
  *				there is the module's at all.)
  *
+ * Modules are read by whoever needs them, not only to find new probes: between planning and arming one
+ * may die, and be back before its probes are put in. Then these are not put in: its heir's will be.
+ *
  * What cannot be told is taken for a copy: what is put in anew is told for sure, and so there is no
  * going round in circles with a tool that takes out what it does not like.
  *
@@ -52,6 +55,13 @@ struct probes;
 
 #define LOST_ALL	UINT_MAX
 
+/*
+ * Forget the probes of modules that are dead: nothing of them is put in any more, and text that is not
+ * mapped any more takes its patch with it. So wherever modules may have been read, before probes are
+ * planned and before they are put in. One whose patch is still there stays as it is, whatever the map
+ * says: an instruction of ours that neither mdbg nor the journal knows would be the end of the target.
+ */
+void lost_forget(struct probes *probes);
 /*
  * Look at `most` patches, those that were not looked at for longest, or at all; the target may run. True:
  * modules have gone, and probes_modules_changed is to be called.

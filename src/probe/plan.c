@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "probe/lost.h"
 #include "probe/place.h"
 #include "probe/user.h"
 #include "os/procfs.h"
@@ -460,6 +461,7 @@ struct err *probes_plan(struct probes *probes)
 	struct finding finding = { .probes = probes };
 	struct modules *modules = &probes->target->modules;
 
+	lost_forget(probes);
 	for (size_t i = 0; i < modules->all.nr; i++) {
 		struct module *module = modules->all.at[i];
 		struct err *err;

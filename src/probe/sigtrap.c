@@ -42,8 +42,9 @@ static uint32_t collect_traps(const struct probes *probes, struct agent_trap *tr
 		const struct probe *probe = probes->all.at[i];
 
 		/* Where the text is not mapped any more another one's may lie. */
-		if (probe->slot && probe->engine == PROBE_BREAKPOINT &&
-		    probe->module->died == UINT32_MAX)
+		if (probe->module->died != UINT32_MAX && probe->state == PROBE_REFUSED)
+			continue;
+		if (probe->slot && probe->engine == PROBE_BREAKPOINT)
 			trap[nr++] = (struct agent_trap){ probe->patch + arch->trap_pc_bias,
 							  probe->prologue };
 	}

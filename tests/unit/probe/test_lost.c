@@ -14,6 +14,7 @@
 
 #include "log/layout.h"
 #include "probe/probe.h"
+#include "target/region.h"
 #include "target/target.h"
 #include "unit.h"
 
@@ -131,6 +132,40 @@ static void test_unmapped(void)
 	end();
 }
 
+/* Of a dead module only what still has its patch is kept, in the journal as well. */
+static void test_forget(void)
+{
+	static struct {
+		struct journal journal;
+		struct journal_entry entry[3];
+	} made;
+	struct region with_journal = { .journal = &made.journal };
+	struct probe **probe;
+
+	start_with(3);
+	made.journal.nr = 3;
+	target.region = &with_journal;
+	probe = probes->all.at;
+	for (uint32_t i = 0; i < 3; i++) {
+		made.journal.entry[i].state = JOURNAL_DONE;
+		probe[i]->text_entry = i;
+	}
+	lost_forget(probes);
+	CU_ASSERT_EQUAL(probe[0]->state, PROBE_ACTIVE);
+	*(uint8_t *)(uintptr_t)probe[1]->patch ^= 1;
+	probe[2]->state = PROBE_PLANNED;
+	probe[0]->module->died = 1;
+	lost_forget(probes);
+	CU_ASSERT_EQUAL(probe[0]->state, PROBE_ACTIVE);
+	CU_ASSERT_EQUAL(made.journal.entry[0].state, JOURNAL_DONE);
+	CU_ASSERT_EQUAL(probe[1]->state, PROBE_REFUSED);
+	CU_ASSERT_NOT_EQUAL(made.journal.entry[1].state, JOURNAL_DONE);
+	CU_ASSERT_EQUAL(probe[2]->state, PROBE_REFUSED);
+	CU_ASSERT_EQUAL(made.journal.entry[2].state, JOURNAL_DONE);
+	probe[0]->module->died = UINT32_MAX;
+	end();
+}
+
 static void test_overwritten(void)
 {
 	struct probe *probe;
@@ -197,6 +232,7 @@ void suite_lost(void)
 
 	CU_add_test(suite, "mapped again", test_mapped_again);
 	CU_add_test(suite, "unmapped", test_unmapped);
+	CU_add_test(suite, "forgotten", test_forget);
 	CU_add_test(suite, "overwritten", test_overwritten);
 	CU_add_test(suite, "in turn", test_in_turn);
 }
