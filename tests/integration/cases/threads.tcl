@@ -91,10 +91,10 @@ proc attach_at_work {t events} {
 by_both repeated signals-at-a-kilohertz 60 {
 	set t [start exact -t 8 -p {*}$::rest]
 	set before [state [pid_of $t]]
-	for {set i 0} {$i < $::trials} {incr i} {
+	# They come by processor time, of which there may be little in a few trials.
+	for {set i 0} {$i < $::trials || [lindex [order $t signals] 0] <= 10} {incr i} {
 		live_end [attach_at_work $t [work 200 10]]
 	}
-	check {[lindex [order $t signals] 0] > 10} {no signals came}
 	check_state $before [pid_of $t]
 	finish $t
 }
