@@ -135,19 +135,17 @@ static void test_unmapped(void)
 /* Of a dead module only what still has its patch is kept, in the journal as well. */
 static void test_forget(void)
 {
-	static struct {
-		struct journal journal;
-		struct journal_entry entry[3];
-	} made;
-	struct region with_journal = { .journal = &made.journal };
+	struct journal *journal = calloc(1, JOURNAL_SIZE);
+	struct region with_journal = { .journal = journal };
 	struct probe **probe;
 
+	CU_ASSERT_PTR_NOT_NULL_FATAL(journal);
 	start_with(3);
-	made.journal.nr = 3;
+	journal->nr = 3;
 	target.region = &with_journal;
 	probe = probes->all.at;
 	for (uint32_t i = 0; i < 3; i++) {
-		made.journal.entry[i].state = JOURNAL_DONE;
+		journal->entry[i].state = JOURNAL_DONE;
 		probe[i]->text_entry = i;
 	}
 	lost_forget(probes);
@@ -157,13 +155,14 @@ static void test_forget(void)
 	probe[0]->module->died = 1;
 	lost_forget(probes);
 	CU_ASSERT_EQUAL(probe[0]->state, PROBE_ACTIVE);
-	CU_ASSERT_EQUAL(made.journal.entry[0].state, JOURNAL_DONE);
+	CU_ASSERT_EQUAL(journal->entry[0].state, JOURNAL_DONE);
 	CU_ASSERT_EQUAL(probe[1]->state, PROBE_REFUSED);
-	CU_ASSERT_NOT_EQUAL(made.journal.entry[1].state, JOURNAL_DONE);
+	CU_ASSERT_NOT_EQUAL(journal->entry[1].state, JOURNAL_DONE);
 	CU_ASSERT_EQUAL(probe[2]->state, PROBE_REFUSED);
-	CU_ASSERT_EQUAL(made.journal.entry[2].state, JOURNAL_DONE);
+	CU_ASSERT_EQUAL(journal->entry[2].state, JOURNAL_DONE);
 	probe[0]->module->died = UINT32_MAX;
 	end();
+	free(journal);
 }
 
 static void test_overwritten(void)
