@@ -271,9 +271,13 @@ uint64_t agent_enter(struct agent_frame *frame, const struct agent_probe *probe)
 void agent_leave(struct agent_frame *frame, const struct agent_probe *probe);
 /*
  * A free is about to run; sp is SP at its entry. Nonzero: its stack is wanted, and agent_stray is to be
- * called with the same, the caller's RBP and RBX, and `said`, what this has returned: AGENT_UNKNOWN, the
- * log does not have the block; AGENT_FREED, it had, and has its ghost; else the free is to be remembered, of the block that was recorded at that
- * time. (Most frees are spared what it takes to keep these two registers.)
+ * called with the same, the caller's RBP and RBX, and `said`, what this has returned:
+ *
+ *	AGENT_UNKNOWN	the log does not have the block
+ *	AGENT_FREED	it does not, but it had: its ghost is there
+ *	else		the free is to be remembered, of the block that was recorded at that time
+ *
+ * (Most frees are spared what it takes to keep these two registers.)
  */
 #define AGENT_UNKNOWN	1u
 #define AGENT_FREED	2u
