@@ -69,22 +69,38 @@ static struct err *gone(const struct target *target)
 	return err_create(ERR_GONE, "process %d has ended, or executes another program", target->pid);
 }
 
+/*
+ * It may have been another program before the first of its threads was traced. One that executes
+ * itself again and again would not be met as the same one twice: it is looked at as it stands.
+ */
+static struct err *call(struct visit *visit, bool known,
+			struct err *(*fn)(struct target *target, void *ctx), void *ctx)
+{
+	struct target *target = visit->target;
+	struct err *err;
+
+	if (visit->gone)
+		return gone(target);
+	err = known && procmem_lives(&target->mem) ? NULL : target_reopen(target);
+	return err ? err : fn(target, ctx);
+}
+
 /* Seized by nobody yet. */
 static struct err *stop_and_call(struct visit *visit,
 				 struct err *(*fn)(struct target *target, void *ctx), void *ctx)
 {
 	struct target *target = visit->target;
-	struct err *err = target_refresh(target, NULL);
+	struct err *err = target_refresh(target, NULL);	/* ahead of the stop, which is the shorter */
+	bool known = !err;
 
-	if (!err)
-		err = target_seize_all(target);
+	err_ignore(err);
+	err = target_seize_all(target);
 	if (!err)
 		err = target_stop(target, NULL);
-	if (err)
-		return visit->gone ? gone(target) : err;
-	/* It may have been another program before the first of its threads was traced. */
-	err = !visit->gone && procmem_lives(&target->mem) ? fn(target, ctx) : gone(target);
-	target_release(target);
+	if (!err) {
+		err = call(visit, known, fn, ctx);
+		target_release(target);
+	}
 	return err && visit->gone ? gone(target) : err;
 }
 

@@ -222,6 +222,11 @@ static bool awaits_any(struct target *target, uint64_t end)
 	return !target_any_stopped(target) && !target->at_end && tracer_now() < end;
 }
 
+static struct err *gone(const struct target *target)
+{
+	return err_create(ERR_GONE, "process %d has ended, or runs another program", target->pid);
+}
+
 static struct err *wait_stopped(struct target *target)
 {
 	uint64_t start = tracer_now(), end = start + TARGET_TIMEOUT_NS;
@@ -246,7 +251,7 @@ static struct err *wait_stopped(struct target *target)
 		if (tracer_now() > end)
 			return err_wrap(err, "stop process %d", target->pid);
 	}
-	return target->ended ? err_create(ERR_GONE, "process %d has ended", target->pid) : NULL;
+	return target->ended ? gone(target) : NULL;
 }
 
 static struct err *stop_all(struct target *target)
@@ -304,7 +309,7 @@ struct err *target_stop(struct target *target, bool *was_ret)
 	if (target->stopped)
 		return NULL;
 	if (target->ended)
-		return err_create(ERR_GONE, "process %d has ended", target->pid);
+		return gone(target);
 	err = target_hands_on(target);
 	if (err)
 		return err;

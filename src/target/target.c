@@ -60,6 +60,23 @@ struct err *target_create(struct tracer *tracer, pid_t pid, const char *cache_di
 	return NULL;
 }
 
+struct err *target_reopen(struct target *target)
+{
+	struct procmem mem;
+	struct proc_stat stat;
+	struct err *err = procfs_stat(target->pid, &stat);
+
+	if (!err && stat.start_time != target->start_time)
+		err = err_create(ERR_GONE, "process %d has ended", target->pid);
+	if (!err)
+		err = open_memory(target->pid, &mem);
+	if (err)
+		return err;
+	procmem_close(&target->mem);
+	target->mem = mem;
+	return target_refresh(target, NULL);
+}
+
 struct err *target_maps(const struct target *target, struct proc_maps *ret)
 {
 	return target->core ? core_copy_maps(target->core, ret) :

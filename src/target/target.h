@@ -125,7 +125,7 @@ struct target {
 	struct modules modules;
 	bool stopping;			/* threads that report EVENT_STOP stay stopped */
 	bool stopped;			/* all threads are (but stuck ones) */
-	bool ended;
+	bool ended;			/* or is forgotten: no target_stop finds it any more */
 	bool at_end;			/* threads are held at the end of the process: see end.c */
 	bool looked;			/* it was looked at there */
 	bool released;			/* who is still traced is let go when he reports */
@@ -142,6 +142,11 @@ struct target {
 /* Nothing is traced yet. ERR_GONE, ERR_PERM. */
 struct err *target_create(struct tracer *tracer, pid_t pid, const char *cache_dir,
 			  const struct target_ops *ops, void *ctx, struct target **ret) MUST_CHECK;
+/*
+ * It has executed another program before it was traced: be a target of that. It is stopped, and
+ * nothing but target_refresh was done with it. ERR_GONE: it is another process.
+ */
+struct err *target_reopen(struct target *target) MUST_CHECK;
 /* Must be detached, or ended. */
 void target_destroy(struct target *target);
 /* Its mappings now. */

@@ -296,6 +296,7 @@ void target_forget(struct target *target)
 
 	while ((thread = any_thread(target)))
 		thread_drop(thread);
+	target->ended = true;
 }
 
 /*

@@ -19,7 +19,7 @@
 
 #define BLOCK	1000u
 #define BLOCKS	80000u
-#define SPIN_MS	20
+#define SPIN_MS	2
 
 static volatile sig_atomic_t nr_signals;
 static void **list;
