@@ -60,6 +60,7 @@ struct probes;
  * mapped any more takes its patch with it. So wherever modules may have been read, before probes are
  * planned and before they are put in. One whose patch is still there stays as it is, whatever the map
  * says: an instruction of ours that neither mdbg nor the journal knows would be the end of the target.
+ * If what lies there now is a module with the same code, it becomes that module's when that is planned.
  */
 void lost_forget(struct probes *probes);
 /*

@@ -30,17 +30,43 @@ struct finding {
 	struct err *err;
 };
 
-/* A module that went may come back at the same place, and is another one then. */
+/*
+ * A module that went may come back at the same place, and is another one then. But where a patch is
+ * still in the text (lost.h) there is no room for a second one.
+ */
 static struct probe *probe_at(struct probes *probes, uint64_t address)
 {
 	for (size_t i = 0; i < probes->all.nr; i++) {
 		struct probe *probe = probes->all.at[i];
 
 		if (probe->address == address && !probe->gone &&
-		    probe->module->died == UINT32_MAX)
+		    (probe->state == PROBE_ACTIVE || probe->module->died == UINT32_MAX))
 			return probe;
 	}
 	return NULL;
+}
+
+/* Is what the probe has displaced this module's code? */
+static bool has_code_of(const struct module *module, const struct probe *probe)
+{
+	uint8_t code[sizeof(probe->expect)];
+
+	return !elf_file_read(module->elf, probe->patch - module->bias, code, probe->expect_len) &&
+	       !memcmp(code, probe->expect, probe->expect_len);
+}
+
+/*
+ * The probe at address, where the finding's module is. One that is in, though its module has gone,
+ * goes on as this one's: its patch, slot and trap are what a new one's would be. (So it is when the
+ * process has thrown away some pages of its text: the patches in its others are where they were.)
+ */
+static struct probe *probe_of(const struct finding *finding, uint64_t address)
+{
+	struct probe *probe = probe_at(finding->probes, address);
+
+	if (probe && probe->module->died != UINT32_MAX && has_code_of(finding->module, probe))
+		probe->module = finding->module;
+	return probe;
 }
 
 static struct err *add(struct probes *probes, struct module *module,
@@ -92,12 +118,13 @@ static bool found(const struct elf_symbol *symbol, void *ctx)
 	    (fn->cxx && alloc_module_is_cxx_library(path_base(finding->module->path))))
 		return false;
 	address = symbol->value + finding->module->bias;
-	probe = probe_at(finding->probes, address);
+	probe = probe_of(finding, address);
 	if (!probe) {
 		finding->err = add(finding->probes, finding->module, fn, address, NULL);
 		return finding->err != NULL;
 	}
-	if (probe->fn && !probe->fn->user && alloc_function_rank(fn) < alloc_function_rank(probe->fn))
+	if (probe->state == PROBE_PLANNED && probe->fn && !probe->fn->user &&
+	    alloc_function_rank(fn) < alloc_function_rank(probe->fn))
 		probe->fn = fn;
 	return false;
 }
@@ -362,7 +389,7 @@ static struct err *add_users(const struct finding *finding)
 		struct err *err = NULL;
 
 		if (!user->deleted && !strcmp(user->path, finding->module->path) &&
-		    !probe_at(finding->probes, address))
+		    !probe_of(finding, address))
 			err = add(finding->probes, finding->module, &user->fn, address, NULL);
 		if (err)
 			return err;
@@ -384,7 +411,7 @@ static struct err *plan_module(struct probes *probes, struct module *module)
 			return finding.err;
 	}
 	if (probes->watch_loader && !module_symbol(module, LOADER_HOOK, &hook, &size) &&
-	    !probe_at(probes, hook)) {
+	    !probe_of(&finding, hook)) {
 		err = add(probes, module, NULL, hook, NULL);
 		if (err)
 			return err;

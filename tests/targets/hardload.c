@@ -6,6 +6,7 @@
  *	own N		N blocks of 654 by its malloc, kept; disown N: N pairs of them
  *	again		unload, load, at once: `ok` if it is where it was, `ok elsewhere` if not
  *	elsewhere	the same, with its old place taken, so that it is not
+ *	discard NAME	what was written to the page of the C library's text that this function begins in
  *	go, halt	a thread that loads it, makes 10 pairs of each allocator, and unloads it, all the time: `ok CYCLES`
  *	make N SIZE, pairs N, drop, verify, quit
  */
@@ -53,6 +54,13 @@ static int elsewhere(void)
 				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != (void *)code)
 		return 0;
 	return load() && ((uintptr_t)own_malloc & ~4095ul) != code;
+}
+
+static int discard(const char *name)
+{
+	void *function = dlsym(RTLD_DEFAULT, name);
+
+	return function && !madvise((void *)((uintptr_t)function & ~4095ul), 4096, MADV_DONTNEED);
 }
 
 static NOINLINE int own(int n, int give_back)
@@ -110,6 +118,8 @@ static void obey(const char *line)
 		}
 	} else if (after(line, "elsewhere")) {
 		say(elsewhere() ? "ok" : "bad");
+	} else if ((rest = after(line, "discard"))) {
+		say(discard(rest) ? "ok" : "bad");
 	} else if ((rest = after(line, "own"))) {
 		say(own(atoi(rest), 0) ? "ok" : "bad");
 	} else if ((rest = after(line, "disown"))) {

@@ -263,6 +263,40 @@ case hard-overwritten 30 {
 	finish $t
 }
 
+# Each with its module and engine.
+proc all_probes {m} {
+	return [lsort [lmap probe [live_value $m mdbg::probes] {
+		list [dict get $probe module] [dict get $probe function] [dict get $probe engine]
+	}]]
+}
+
+# A process throws its copies of a page of text away, with the patches in it: those in other pages are where they were. The
+# library is another one from then on, whose patches are some new, and some that go on.
+by_both case hard-patches-discarded 30 {
+	set t [start hardload]
+	set m [live_start -p [pid_of $t]]
+	set address [probe_in $m malloc libc.so address]
+	set probes [all_probes $m]
+	live_end $m
+	set own [text_at $t $address]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	foreach round {1 2 3} {
+		order $t "discard malloc"
+		until {[text_at $t $address] ne $own}
+		live $m "where all 2"
+		check {[all_probes $m] eq $probes} {[live $m "malloc -v"]}
+		order $t "make 50 654"
+		check_blocks $m 654 50
+		order $t drop
+		check_blocks $m 654 0
+	}
+	live_end $m
+	check {[slurp $::live_err($m)] eq ""} {[slurp $::live_err($m)]}
+	check_state $before [pid_of $t]
+	finish $t
+}
+
 # Attached to, looked at, left and killed while a thread loads and unloads an allocator all the time.
 by_both repeated hard-allocator-in-a-storm 60 {
 	set t [start hardload]

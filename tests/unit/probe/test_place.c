@@ -198,6 +198,55 @@ static void test_goes_on(void)
 	end();
 }
 
+/* As if it were in (the code as it stands is taken for the patch), and its module were said to have gone all the same. */
+static struct probe *make_in(void)
+{
+	struct probe *probe = find();
+
+	probe->slot = SLOT;
+	probe->filled = true;
+	probe->put_len = 1;
+	memcpy(probe->put, (const void *)(uintptr_t)probe->patch, probe->put_len);
+	probe->state = PROBE_ACTIVE;
+	probe->module->replaced = true;
+	return probe;
+}
+
+/* Where there is a patch no second one is planned: the probe goes on as its heir's. */
+static void test_still_in(void)
+{
+	struct probe *probe;
+	size_t nr;
+
+	start_over();
+	nr = probes->all.nr;
+	probe = make_in();
+	come_back();
+	CU_ASSERT_PTR_EQUAL(find(), probe);
+	CU_ASSERT_EQUAL(probe->state, PROBE_ACTIVE);
+	CU_ASSERT_EQUAL(probe->slot, SLOT);
+	CU_ASSERT_PTR_EQUAL(probe->module, modules_find(&target.modules, probe->address));
+	/* The library's others were not in. */
+	place_forget(probes);
+	CU_ASSERT_EQUAL(probes->all.nr, nr);
+	end();
+}
+
+/* Nor where what lies under it would be other code, of which it does not become a probe. */
+static void test_still_in_other_code(void)
+{
+	struct probe *probe;
+
+	start_over();
+	probe = make_in();
+	probe->expect[0] ^= 1;
+	come_back();
+	CU_ASSERT_PTR_EQUAL(find(), probe);
+	CU_ASSERT_EQUAL(probe->state, PROBE_ACTIVE);
+	CU_ASSERT_NOT_EQUAL(probe->module->died, UINT32_MAX);
+	end();
+}
+
 void suite_place(void)
 {
 	CU_pSuite suite = CU_add_suite("place", NULL, NULL);
@@ -207,4 +256,6 @@ void suite_place(void)
 	CU_add_test(suite, "collected when there is no room", test_collected);
 	CU_add_test(suite, "not with a call under way", test_under_way);
 	CU_add_test(suite, "which goes on as the heir's", test_goes_on);
+	CU_add_test(suite, "one that is in goes on as it is", test_still_in);
+	CU_add_test(suite, "but not as other code's", test_still_in_other_code);
 }
