@@ -80,16 +80,14 @@ static void judge(struct look *look, struct probe *probe)
 	}
 }
 
-static bool is_in_place(struct look *look, unsigned i)
+/* now: room for what is there, and the first `got` bytes of it. */
+static bool is_in_place(const struct probes *probes, const struct probe *probe,
+			uint8_t now[JOURNAL_BYTES], size_t got)
 {
-	const struct probe *probe = look->probe[i];
-
-	/* Where process_vm_readv may not, or one in front of it has ended the call. */
-	if (look->piece[i].got < probe->put_len &&
-	    memory_read(&look->probes->target->mem.memory, probe->patch, look->bytes[i],
-			probe->put_len))
+	if (got < probe->put_len &&
+	    memory_read(&probes->target->mem.memory, probe->patch, now, probe->put_len))
 		return false;
-	return !memcmp(look->bytes[i], probe->put, probe->put_len);
+	return !memcmp(now, probe->put, probe->put_len);
 }
 
 /* False: the target's memory is gone. */
@@ -100,7 +98,8 @@ static bool look_at(struct look *look)
 	for (unsigned i = 0; i < look->nr; i++) {
 		struct probe *probe = look->probe[i];
 
-		if (!is_in_place(look, i)) {
+		/* Not got, where process_vm_readv may not, or one in front has ended the call. */
+		if (!is_in_place(look->probes, probe, look->bytes[i], look->piece[i].got)) {
 			judge(look, probe);
 		} else if (probe->overwritten) {
 			probe->overwritten = false;
@@ -143,9 +142,7 @@ static bool is_patched(const struct probes *probes, const struct probe *probe)
 {
 	uint8_t now[JOURNAL_BYTES];
 
-	return probe->state == PROBE_ACTIVE &&
-	       !memory_read(&probes->target->mem.memory, probe->patch, now, probe->put_len) &&
-	       !memcmp(now, probe->put, probe->put_len);
+	return probe->state == PROBE_ACTIVE && is_in_place(probes, probe, now, 0);
 }
 
 void lost_forget(struct probes *probes)

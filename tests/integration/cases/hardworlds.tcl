@@ -54,6 +54,14 @@ proc text_at {t address {new ""}} {
 	return $new
 }
 
+# Where a module's function lies, by an mdbg that leaves, and its bytes without a patch.
+proc place_of {t function module} {
+	set m [live_start -p [pid_of $t]]
+	set address [probe_in $m $function $module address]
+	live_end $m
+	return [list $address [text_at $t $address]]
+}
+
 # Two allocators at work in one process; one of them comes and goes.
 case hard-allocator-comes-and-goes 30 {
 	set t [start hardload]
@@ -121,10 +129,7 @@ proc again {t} {
 by_both case hard-allocator-comes-back-unseen 30 {
 	set t [start hardload]
 	order $t load
-	set m [live_start -p [pid_of $t]]
-	set address [probe_in $m malloc libhardpool address]
-	live_end $m
-	set own [text_at $t $address]
+	lassign [place_of $t malloc libhardpool] address own
 	set before [state [pid_of $t]]
 	set m [live_start -p [pid_of $t]]
 	foreach round {1 2 3} {
@@ -153,10 +158,7 @@ by_both case hard-allocator-comes-back-unseen 30 {
 by_both repeated hard-allocator-in-bursts 60 {
 	set t [start hardload]
 	order $t load
-	set m [live_start -p [pid_of $t]]
-	set address [probe_in $m malloc libhardpool address]
-	live_end $m
-	set own [text_at $t $address]
+	lassign [place_of $t malloc libhardpool] address own
 	set before [state [pid_of $t]]
 	set m [live_start -p [pid_of $t]]
 	for {set i 1} {$i <= 2 * $::trials} {incr i} {
@@ -175,34 +177,47 @@ proc areas_of {t} {
 	return [llength [lsearch -all -regexp [split [slurp /proc/[pid_of $t]/maps] "\n"] {r-xp 00000000 00:00 0 *$}]]
 }
 
+proc descriptors_of {m} {
+	return [llength [glob -directory /proc/[pid $m]/fd *]]
+}
+
+# Do body, which has the library come again, many times: mdbg takes nothing more for it from the third time on.
+proc reload_often {m body} {
+	upvar 1 i i
+	for {set i 1} {$i <= 30 * $::trials} {incr i} {
+		uplevel 1 $body
+		if {$i == 3} {
+			set descriptors [descriptors_of $m]
+		}
+	}
+	check {[descriptors_of $m] == $descriptors} {[descriptors_of $m] descriptors in mdbg, after $descriptors}
+}
+
+# It has told of no other tool.
+proc live_end_alone {m} {
+	live_end $m
+	check {![string match "*another tool*" [slurp $::live_err($m)]]} {[slurp $::live_err($m)]}
+}
+
 # It never comes back to where it was: places in the target are those of probes that have gone.
 by_both repeated hard-allocator-moves 60 {
 	set t [start hardload]
 	order $t load
 	check {[areas_of $t] == 0} {anonymous code in hardload}
 	set m [live_start -p [pid_of $t]]
-	for {set i 1} {$i <= 30 * $::trials} {incr i} {
+	reload_often $m {
 		order $t elsewhere
 		live $m "where all 1"
 		check {[engine_in $m libhardpool] eq ($::engine eq "auto" ? "jump" : $::engine)} {at $i: [live $m "malloc -v"]}
-		if {$i == 3} {
-			set descriptors [descriptors_of $m]
-		}
 	}
-	check {[descriptors_of $m] == $descriptors} {[descriptors_of $m] descriptors in mdbg, after $descriptors}
 	order $t "own 50"
 	check {[llength [blocks_sized $m 654]] >= 50} {[live $m "malloc -v"]}
 	check {[areas_of $t] == 1} {[areas_of $t] areas after $i reloads}
 	check {[llength [live_value $m mdbg::probes]] < 40} {[llength [live_value $m mdbg::probes]] probes are listed}
-	live_end $m
-	check {![string match "*another tool*" [slurp $::live_err($m)]]} {[slurp $::live_err($m)]}
+	live_end_alone $m
 	check {[areas_of $t] == 0} {areas are left}
 	order $t "own 50"
 	finish $t
-}
-
-proc descriptors_of {m} {
-	return [llength [glob -directory /proc/[pid $m]/fd *]]
 }
 
 # It comes back to where it was, to the places that it had, and costs mdbg no more than before.
@@ -212,20 +227,15 @@ by_both repeated hard-allocator-returns 60 {
 	set m [live_start -p [pid_of $t]]
 	set address [probe_in $m malloc libhardpool address]
 	set patch [text_at $t $address]
-	for {set i 1} {$i <= 30 * $::trials} {incr i} {
+	reload_often $m {
 		order $t "own 3"
 		again $t
 		live $m "where all 1"
 		check {[text_at $t $address] eq $patch} {at $i: another place}
-		if {$i == 3} {
-			set descriptors [descriptors_of $m]
-		}
 	}
-	check {[descriptors_of $m] == $descriptors} {[descriptors_of $m] descriptors in mdbg, after $descriptors}
 	check_blocks $m 654 3
 	check_blocks_stacks $m 654 1.0
-	live_end $m
-	check {![string match "*another tool*" [slurp $::live_err($m)]]} {[slurp $::live_err($m)]}
+	live_end_alone $m
 	finish $t
 }
 
@@ -233,10 +243,7 @@ by_both repeated hard-allocator-returns 60 {
 case hard-overwritten 30 {
 	set t [start hardload]
 	order $t load
-	set m [live_start -p [pid_of $t]]
-	set address [probe_in $m free libhardpool address]
-	live_end $m
-	set own [text_at $t $address]
+	lassign [place_of $t free libhardpool] address own
 	set before [state [pid_of $t]]
 	set m [live_start -p [pid_of $t]]
 	set jump [text_at $t $address]
@@ -274,13 +281,10 @@ proc all_probes {m} {
 # library is another one from then on, whose patches are some new, and some that go on.
 by_both case hard-patches-discarded 30 {
 	set t [start hardload]
-	set m [live_start -p [pid_of $t]]
-	set address [probe_in $m malloc libc.so address]
-	set probes [all_probes $m]
-	live_end $m
-	set own [text_at $t $address]
+	lassign [place_of $t malloc libc.so] address own
 	set before [state [pid_of $t]]
 	set m [live_start -p [pid_of $t]]
+	set probes [all_probes $m]
 	foreach round {1 2 3} {
 		order $t "discard malloc"
 		until {[text_at $t $address] ne $own}

@@ -14,6 +14,7 @@
 
 #include "log/layout.h"
 #include "probe/probe.h"
+#include "self.h"
 #include "target/region.h"
 #include "target/target.h"
 #include "unit.h"
@@ -71,14 +72,7 @@ static void start_with(unsigned nr)
 	region = mmap(NULL, LOG_LIMIT_MIN, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	CU_ASSERT_FATAL(region != MAP_FAILED && !log_format(region, &config, &log_));
-	memset(&target, 0, sizeof(target));
-	target.pid = getpid();
-	target.arch = arch_host();
-	target.memory = &target.mem.memory;
-	modules_init(&target.modules, NULL);
-	CU_ASSERT_PTR_NULL_FATAL(procmem_open(getpid(), &target.mem));
-	CU_ASSERT_PTR_NULL_FATAL(target_refresh(&target, NULL));
-	CU_ASSERT_PTR_NULL_FATAL(probes_create(&target, &log_, &probes));
+	probes = self_begin(&target, &log_);
 	probes->warn = warn;
 	probes->armed = true;
 	warned = 0;
@@ -94,9 +88,7 @@ static void start_with(unsigned nr)
 
 static void end(void)
 {
-	probes_destroy(probes);
-	modules_deinit(&target.modules);
-	procmem_close(&target.mem);
+	self_end(probes);
 	munmap(text, 16 * PAGE);
 	munmap(region, LOG_LIMIT_MIN);
 	close(fd);

@@ -13,6 +13,7 @@
 #include "agent/state.h"
 #include "probe/event.h"
 #include "probe/probe.h"
+#include "self.h"
 #include "target/target.h"
 #include "unit.h"
 
@@ -25,22 +26,8 @@ static struct probes *probes;
 
 static void start_over(void)
 {
-	memset(&target, 0, sizeof(target));
-	target.pid = getpid();
-	target.arch = arch_host();
-	target.memory = &target.mem.memory;
-	modules_init(&target.modules, NULL);
-	CU_ASSERT_PTR_NULL_FATAL(procmem_open(getpid(), &target.mem));
-	CU_ASSERT_PTR_NULL_FATAL(modules_refresh(&target.modules, getpid(), &target.mem.memory, NULL));
-	CU_ASSERT_PTR_NULL_FATAL(probes_create(&target, NULL, &probes));
+	probes = self_begin(&target, NULL);
 	CU_ASSERT_PTR_NULL_FATAL(probes_plan(probes));
-}
-
-static void end(void)
-{
-	probes_destroy(probes);
-	modules_deinit(&target.modules);
-	procmem_close(&target.mem);
 }
 
 /* The newest one of the C library's malloc. */
@@ -70,8 +57,20 @@ static struct probe *make_left(void)
 
 static void come_back(void)
 {
-	CU_ASSERT_PTR_NULL_FATAL(modules_refresh(&target.modules, getpid(), &target.mem.memory, NULL));
+	CU_ASSERT_PTR_NULL_FATAL(target_refresh(&target, NULL));
 	CU_ASSERT_PTR_NULL_FATAL(probes_plan(probes));
+}
+
+/* One that is left, where other code lies now. */
+static struct probe *leave_to_other_code(void)
+{
+	struct probe *left;
+
+	start_over();
+	left = make_left();
+	left->expect[0] ^= 1;
+	come_back();
+	return left;
 }
 
 static void test_inherited(void)
@@ -100,33 +99,25 @@ static void test_inherited(void)
 	CU_ASSERT_EQUAL_FATAL(probes->past_entries.nr, 1);
 	CU_ASSERT_EQUAL(probes->past_entries.at[0].address, heir->address - 16);
 	CU_ASSERT_STRING_EQUAL(probes->past_entries.at[0].name, "malloc");
-	end();
+	self_end(probes);
 }
 
 static void test_other_code(void)
 {
-	struct probe *left;
+	struct probe *left = leave_to_other_code();
 
-	start_over();
-	left = make_left();
-	left->expect[0] ^= 1;
-	come_back();
 	CU_ASSERT_EQUAL(find()->slot, 0);
 	CU_ASSERT_EQUAL(left->slot, SLOT);
 	place_forget(probes);		/* not that which has a place */
 	CU_ASSERT_TRUE(probes->all.nr && left->slot == SLOT);
-	end();
+	self_end(probes);
 }
 
 static void test_collected(void)
 {
-	struct probe *left;
+	struct probe *left = leave_to_other_code();
 	uint64_t entry;
 
-	start_over();
-	left = make_left();
-	left->expect[0] ^= 1;
-	come_back();
 	/* One is not worth it, but where there is no room. */
 	place_collect(probes);
 	CU_ASSERT_EQUAL(left->slot, SLOT);
@@ -138,7 +129,7 @@ static void test_collected(void)
 	CU_ASSERT_EQUAL_FATAL(probes->free_entries.nr, 1);
 	entry = probes->free_entries.at[0];
 	CU_ASSERT_EQUAL(entry, 7);
-	end();
+	self_end(probes);
 }
 
 /* A thread that stands nowhere, in a call of this probe's function. */
@@ -163,12 +154,8 @@ static void test_under_way(void)
 {
 	struct thread thread;
 	struct thread_ops ops;
-	struct probe *left;
+	struct probe *left = leave_to_other_code();
 
-	start_over();
-	left = make_left();
-	left->expect[0] ^= 1;
-	come_back();
 	enter(&thread, &ops, left);
 	probes->nr_agent_probes = AGENT_PROBES;
 	place_collect(probes);
@@ -179,7 +166,7 @@ static void test_under_way(void)
 	CU_ASSERT_EQUAL(left->slot, 0);
 	CU_ASSERT_EQUAL(probes->free_slots.nr, 1);
 	leave(&thread);
-	end();
+	self_end(probes);
 }
 
 static void test_goes_on(void)
@@ -195,7 +182,7 @@ static void test_goes_on(void)
 	CU_ASSERT_PTR_NOT_EQUAL(find(), left);
 	CU_ASSERT_PTR_EQUAL(ops.op[0].probe, find());
 	leave(&thread);
-	end();
+	self_end(probes);
 }
 
 /* As if it were in (the code as it stands is taken for the patch), and its module were said to have gone all the same. */
@@ -229,7 +216,7 @@ static void test_still_in(void)
 	/* The library's others were not in. */
 	place_forget(probes);
 	CU_ASSERT_EQUAL(probes->all.nr, nr);
-	end();
+	self_end(probes);
 }
 
 /* Nor where what lies under it would be other code, of which it does not become a probe. */
@@ -244,7 +231,7 @@ static void test_still_in_other_code(void)
 	CU_ASSERT_PTR_EQUAL(find(), probe);
 	CU_ASSERT_EQUAL(probe->state, PROBE_ACTIVE);
 	CU_ASSERT_NOT_EQUAL(probe->module->died, UINT32_MAX);
-	end();
+	self_end(probes);
 }
 
 void suite_place(void)

@@ -6,9 +6,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "probe/probe.h"
+#include "self.h"
 #include "target/target.h"
 #include "unit.h"
 
@@ -56,27 +56,9 @@ extern char mi_malloc[], mi_zalloc[], mi_malloc_small[], mi_free[], mi_free_size
 static struct target target;
 static struct probes *probes;
 
-static int start(void)
-{
-	memset(&target, 0, sizeof(target));
-	target.pid = getpid();
-	target.arch = arch_host();
-	modules_init(&target.modules, NULL);
-	target.memory = &target.mem.memory;
-	return procmem_open(getpid(), &target.mem) ||
-		modules_refresh(&target.modules, getpid(), &target.mem.memory, NULL);
-}
-
-static int end(void)
-{
-	modules_deinit(&target.modules);
-	procmem_close(&target.mem);
-	return 0;
-}
-
 static void plan(enum probe_policy policy)
 {
-	CU_ASSERT_PTR_NULL_FATAL(probes_create(&target, NULL, &probes));
+	probes = self_begin(&target, NULL);
 	probes->policy = policy;
 	CU_ASSERT_PTR_NULL_FATAL(probes_plan(probes));
 }
@@ -109,7 +91,7 @@ static void test_auto(void)
 	check(mi_free, PROBE_PLANNED, PROBE_BREAKPOINT, "no jump: ");
 	check(mi_free_size, PROBE_PLANNED, PROBE_BREAKPOINT, "inner_of_free begins inside");
 	check(mi_mallocn, PROBE_PLANNED, PROBE_BREAKPOINT, "no jump: it would lie in two pages");
-	probes_destroy(probes);
+	self_end(probes);
 }
 
 static void test_jump_only(void)
@@ -124,7 +106,7 @@ static void test_jump_only(void)
 			CU_ASSERT_EQUAL(probes->all.at[i]->state, PROBE_PLANNED);
 			CU_ASSERT_EQUAL(probes->all.at[i]->engine, PROBE_BREAKPOINT);
 		}
-	probes_destroy(probes);
+	self_end(probes);
 }
 
 static void test_breakpoint_only(void)
@@ -133,7 +115,7 @@ static void test_breakpoint_only(void)
 	for (size_t i = 0; i < probes->all.nr; i++)
 		CU_ASSERT_EQUAL(probes->all.at[i]->engine, PROBE_BREAKPOINT);
 	check(mi_zalloc, PROBE_PLANNED, PROBE_BREAKPOINT, NULL);
-	probes_destroy(probes);
+	self_end(probes);
 }
 
 /* The C library's own functions, with a reason wherever it is no jump. */
@@ -147,14 +129,14 @@ static void test_libc(void)
 			CU_ASSERT_NOT_EQUAL(probe->why[0], 0);
 	}
 	CU_ASSERT_EQUAL(find((const void *)(uintptr_t)free)->engine, PROBE_JUMP);
-	probes_destroy(probes);
+	self_end(probes);
 }
 
 void suite_plan(void);
 
 void suite_plan(void)
 {
-	CU_pSuite suite = CU_add_suite("plan", start, end);
+	CU_pSuite suite = CU_add_suite("plan", NULL, NULL);
 
 	CU_add_test(suite, "auto", test_auto);
 	CU_add_test(suite, "jump only", test_jump_only);
