@@ -7,10 +7,12 @@
  *	again		unload, load, at once: `ok` if it is where it was, `ok elsewhere` if not
  *	elsewhere	the same, with its old place taken, so that it is not
  *	discard NAME	what was written to the page of the C library's text that this function begins in
+ *	wild		addresses that are no blocks, by its free, which does not look at them; `again` forgets them
  *	go, halt	a thread that loads it, makes 10 pairs of each allocator, and unloads it, all the time: `ok CYCLES`
  *	make N SIZE, pairs N, drop, verify, quit
  */
 #include "hard.h"
+#include "wild.h"
 
 #include <dlfcn.h>
 #include <libgen.h>
@@ -80,6 +82,18 @@ static NOINLINE int own(int n, int give_back)
 	return i == n;
 }
 
+static NOINLINE unsigned free_wild(void)
+{
+	const uintptr_t *at;
+	unsigned nr = wild_addresses(&at);
+
+	for (unsigned i = 0; i < nr; i++) {
+		own_free((void *)at[i]);
+		__asm__ volatile("" : : : "memory");	/* not the last call */
+	}
+	return nr;
+}
+
 static void *cycle(void *arg)
 {
 	int i;
@@ -124,6 +138,8 @@ static void obey(const char *line)
 		say(own(atoi(rest), 0) ? "ok" : "bad");
 	} else if ((rest = after(line, "disown"))) {
 		say(own(atoi(rest), 1) ? "ok" : "bad");
+	} else if (after(line, "wild")) {
+		say("ok %u", free_wild());
 	} else if (after(line, "go")) {
 		halting = 0;
 		say(pthread_create(&cycler, NULL, cycle, NULL) ? "bad" : "ok");

@@ -12,6 +12,7 @@
  *	other		by another thread, then by this one; once
  *	inside		16 bytes inside of a block that stays
  *	stack, data	of a variable
+ *	wild		addresses that are no blocks: `ok SIGNAL@PC ...`, how each free ended (0: it returned), and where it faulted
  *	early		a block from before `ready`, twice
  *	reuse		freed, given out again, freed by the first owner, who has no right to
  *	threads N	N threads one after the other, which leave their caches to be freed by the C library
@@ -25,8 +26,10 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <ucontext.h>
 
 #include "target.h"
+#include "wild.h"
 
 #define CACHED	300	/* bytes: a thread's cache takes them, and looks whether it has them */
 #define ONCE	700	/* of a size that nobody else asks for */
@@ -37,8 +40,19 @@ static char data[64] __attribute__((aligned(16)));
 static void *early;
 static sigjmp_buf back;
 
-static void on_abort(int)
+static volatile int caught;
+static volatile uintptr_t caught_at;
+
+static void on_abort(int signal)
 {
+	caught = signal;
+	siglongjmp(back, 1);
+}
+
+static void on_fault(int signal, siginfo_t *, void *context)
+{
+	caught = signal;
+	caught_at = (uintptr_t)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
 	siglongjmp(back, 1);
 }
 
@@ -223,6 +237,26 @@ NOINLINE static void *reuse()
 	return q == p ? p : NULL;
 }
 
+NOINLINE static void wild()
+{
+	const uintptr_t *at;
+	unsigned nr = wild_addresses(&at), len = 0;
+	struct sigaction action = {};
+	char text[WILD_MAX * 24];
+
+	action.sa_sigaction = on_fault;
+	action.sa_flags = SA_SIGINFO;
+	sigaction(SIGSEGV, &action, NULL);
+	for (unsigned i = 0; i < nr; i++) {
+		caught = 0;
+		caught_at = 0;
+		attempt(wrong_free, (void *)at[i]);
+		len += (unsigned)snprintf(text + len, sizeof(text) - len, " %d@%lx", caught, caught_at);
+	}
+	signal(SIGSEGV, SIG_DFL);
+	say("ok%s", text);
+}
+
 static void *use_cache(void *)
 {
 	void *p[40];
@@ -288,7 +322,9 @@ static void obey(const char *line)
 	else if (after(line, "data")) {
 		attempt(wrong_free, data + 16);
 		say("ok %p", (void *)(data + 16));
-	} else if (after(line, "early"))
+	} else if (after(line, "wild"))
+		wild();
+	else if (after(line, "early"))
 		say("ok %p", do_early());
 	else if (after(line, "reuse"))
 		say("ok %p", reuse());

@@ -301,6 +301,27 @@ by_both case hard-patches-discarded 30 {
 	finish $t
 }
 
+# An allocator that does not look at what it is given to free: nor do we.
+by_both case hard-allocator-of-wild-blocks 30 {
+	set t [start hardload]
+	order $t load
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	check {[probe_in $m free libhardpool engine] eq ($::engine eq "auto" ? "jump" : $::engine)} {[live $m "malloc -v"]}
+	set unknown [dict get [live_value $m mdbg::malloc] unknownfrees]
+	foreach round {1 2} {
+		incr unknown [order $t wild]
+	}
+	check {[dict get [live_value $m mdbg::malloc] unknownfrees] == $unknown} {[live $m malloc]; but $unknown frees}
+	order $t "make 50 777"
+	check_blocks $m 777 50
+	live_end $m
+	check_state $before [pid_of $t]
+	again $t
+	order $t "own 50"
+	finish $t
+}
+
 # Attached to, looked at, left and killed while a thread loads and unloads an allocator all the time.
 by_both repeated hard-allocator-in-a-storm 60 {
 	set t [start hardload]

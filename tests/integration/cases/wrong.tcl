@@ -75,6 +75,28 @@ by_both case wrong-frees-not 60 {
 	finish $t
 }
 
+# Most of them cannot be read: free ends by a signal then, at the same instruction as without us, which is not one of ours.
+by_both case wrong-frees-wild 60 {
+	set t [start wrong]
+	set alone [order $t wild]
+	check {[llength $alone] >= 20 && [lsearch $alone 11@*] >= 0} {$alone}
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	foreach round {1 2} {
+		set watched [order $t wild]
+		check {$watched eq $alone} {$watched; but alone: $alone}
+	}
+	set check [live_value $m mdbg::check]
+	check {[dict get $check doublefrees] == 0} {$check}
+	set unknown [dict get [live_value $m mdbg::malloc] unknownfrees]
+	check {$unknown == 2 * [llength $alone]} {$unknown of 2 times [llength $alone]}
+	last_double $m [order $t twice]
+	live_end $m
+	check_state $before [pid_of $t]
+	check {[order $t wild] eq $alone} {it is not as before}
+	finish $t
+}
+
 # What is told of the newest double free, which is of this block.
 proc last_double {m address} {
 	set free [lindex [dict get [live_value $m mdbg::check] frees] end]
