@@ -74,7 +74,7 @@ static void judge(struct look *look, struct probe *probe)
 
 	if (!pagemap_is_copied(probes->target->mem.tid, probe->patch)) {
 		look->changed = probe->module->replaced = true;
-		probes->lost_records |= probe->fn && stray_in_libc(probe);
+		probes->lost_records |= probe->fn && stray_is_libc(probe->module);
 	} else if (!(probe->overwritten && probe->told) && is_of_module(look, probe)) {
 		overwritten(look, probe);
 	}

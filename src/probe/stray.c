@@ -25,9 +25,9 @@ static bool is_libc(const char *name)
 	return begins(name, "libc.so") || begins(name, "libc-2.");
 }
 
-bool stray_in_libc(const struct probe *probe)
+bool stray_is_libc(const struct module *module)
 {
-	return is_libc(path_base(probe->module->path));
+	return is_libc(path_base(module->path));
 }
 
 /* Can what this probe says of its function, or the lack of it, hide a block? */

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct probe;
+struct module;
 struct probes;
 struct thread;
 
@@ -17,8 +17,8 @@ struct thread;
  * inner free would look like the second one.
  */
 void stray_learn(struct probes *probes);
-/* Is it a function of the C library? */
-bool stray_in_libc(const struct probe *probe);
+/* Is it the C library? */
+bool stray_is_libc(const struct module *module);
 /* Is the address in the part of the stopped thread's stack that is in use? */
 bool stray_on_stack(const struct probes *probes, const struct thread *thread, uint64_t address);
 

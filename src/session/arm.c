@@ -14,6 +14,7 @@
 #include "session/hands.h"
 #include "session/keep.h"
 #include "session/private.h"
+#include "session/unwatched.h"
 #include "target/gadget.h"
 #include "target/region.h"
 #include "target/remote.h"
@@ -207,6 +208,7 @@ struct err *arm_put_in(struct session *session)
 {
 	struct err *err;
 
+	unwatched_tell(session);
 	keep_take_text(session);
 	err = probes_arm(session->probes, NULL);
 	if (!err)
@@ -247,9 +249,7 @@ struct err *session_arm(struct session *session)
 		return err;
 	err = session_call(session, arm_job, session);
 	if (!err && session->region && log_live(&session->region->log))
-		session_warn(session,
-			     "blocks that were freed while the probes were out are still listed: "
-			     "`malloc reset` forgets all that was recorded");
+		session_warn_gap(session);
 	return err ? err : session_sync_modules(session);
 }
 

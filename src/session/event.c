@@ -145,6 +145,12 @@ void session_warn_left(struct session *session, pid_t pid)
 	session_warn(session, text);
 }
 
+void session_warn_gap(struct session *session)
+{
+	session_warn(session, "blocks that were freed while the probes were out are still listed: "
+		     "`malloc reset` forgets all that was recorded");
+}
+
 static bool on_trap(void *ctx, struct thread *thread)
 {
 	struct session *session = ctx;

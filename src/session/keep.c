@@ -9,6 +9,7 @@
 #include "agent/state.h"
 #include "base/cleanup.h"
 #include "base/trace.h"
+#include "os/pagemap.h"
 #include "probe/probe.h"
 #include "session/children.h"
 #include "session/follow.h"
@@ -151,6 +152,13 @@ bool keep_lets_fork(struct session *session)
 	return true;
 }
 
+/* Is what lies there not what was patched? Of a library that has gone nothing is to be said. */
+static bool is_another(const struct session *session, uint64_t address)
+{
+	return !modules_find(&session->target->modules, address) ||
+	       !pagemap_is_copied(session->target->mem.tid, address);
+}
+
 void keep_take_text(struct session *session)
 {
 	struct err *whole = session->old_text.nr ? share_set_marks(session->region, 0) : NULL;
@@ -160,9 +168,11 @@ void keep_take_text(struct session *session)
 	if (session->old_text.nr)
 		clean_uncaught(session);
 	for (size_t i = session->old_text.nr; i-- > 0;) {
-		struct err *err = patch_text_undo(session->target, session->old_text.at[i]);
+		uint32_t index = session->old_text.at[i];
+		struct err *err = patch_text_undo(session->target, index);
 
-		if (err)
+		if (err && !(err->code == ERR_BUSY &&
+			     is_another(session, session->region->journal->entry[index].address)))
 			session_warn(session, err->msg);
 	}
 	vec_clear(&session->old_text);

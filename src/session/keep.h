@@ -7,9 +7,11 @@
  *				in a short stop its journal is made to tell what is there; its changes
  *				to the target are noted, generations go on. If that cannot be, what is
  *				there is cleaned, and its records are lost
- *	keep_take_text		in the stop in which the probes of this mdbg go in, just before it:
- *				the old text is put back, so that no call goes by either. A kill at any
- *				point leaves a journal that tells all
+ *	unwatched_tell		in the stop in which the probes of this mdbg go in: which libraries came
+ *				meanwhile, and ran without probes (unwatched.h)
+ *	keep_take_text		in the same stop, just before the probes go in: the old text is put back,
+ *				so that no call goes by either. A kill at any point leaves a journal that
+ *				tells all
  *	keep_release_old	the earlier agent records in the same log what is still inside it; when
  *				nobody is any more, it is unmapped
  *

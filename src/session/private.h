@@ -111,6 +111,8 @@ void session_push_event(struct session *session, const struct session_event *eve
 void session_warn(void *session, const char *text);
 /* A thread of pid did not leave the code of a probe. */
 void session_warn_left(struct session *session, pid_t pid);
+/* What was freed while the probes were out is not known. (Any thread.) */
+void session_warn_gap(struct session *session);
 extern const struct target_ops session_target_ops;
 void session_stopped(void *session, pid_t tid, int status);
 /* A wait status, to whom it belongs. */

@@ -273,3 +273,56 @@ case keep-and-off 60 {
 	check_state $before [pid_of $t]
 	finish $t
 }
+
+# What a later mdbg, which has the case's engine, says of what was done (`what`) to a hardload that was left with jumps. All
+# that it makes from then on is recorded.
+proc unwatched {t what} {
+	set engine $::engine
+	set ::engine auto
+	mdbg_ok -q -p [pid_of $t] -c "detach -keep"
+	uplevel 1 $what
+	set ::engine $engine
+	set m [live_start -p [pid_of $t]]
+	order $t "own 50"
+	order $t "make 50 777"
+	check {[llength [blocks_sized $m 654]] == 50 && [llength [blocks_sized $m 777]] == 50} {[live $m "malloc -v"]}
+	order $t drop
+	live_end $m
+	return [slurp $::live_err($m)]
+}
+
+# A library that has come while nobody watched has no probes, and the log has nothing of what it did: it is named. So is one
+# that has lost its probes. If nothing is gone on with, all is lost anyway.
+by_both case keep-and-load-again 60 {
+	set t [start hardload]
+	order $t load
+	lassign [place_of $t free libhardpool] address own
+	set before [state [pid_of $t]]
+	set lost "while no mdbg watched: calls of its allocator since then were not recorded"
+	set gap "mdbg: blocks that were freed while the probes were out are still listed: `malloc reset` forgets all that was recorded"
+	foreach {what says} [list {} {} \
+			{again $t} [list "mdbg: libhardpool.so was loaded again, or its code discarded, $lost"] \
+			{text_at $t $address $own} [list "mdbg: another tool took the probes out of libhardpool.so $lost" $gap] \
+			{order $t "discard malloc"} [list "mdbg: libc.so.6 was loaded again, or its code discarded, $lost" $gap]] {
+		set said [split [string trimright [unwatched $t $what]] "\n"]
+		if {$::engine eq "breakpoint"} {
+			set says [list "mdbg: took out what an earlier mdbg had left, and what it recorded is lost: --engine breakpoint was asked for"]
+		}
+		check {$said eq $says} {after $what: $said}
+		check_state $before [pid_of $t]
+	}
+	finish $t
+}
+
+# At another place it is a new one. One that has gone is told of by nobody.
+case keep-and-load-elsewhere 60 {
+	set t [start hardload]
+	order $t load
+	set said [unwatched $t {order $t elsewhere}]
+	check {[regexp {^mdbg: libhardpool.so was loaded while no mdbg watched: [^\n]*\n$} $said]} {$said}
+	mdbg_ok -q -p [pid_of $t] -c "detach -keep"
+	order $t unload
+	mdbg_ok -q -p [pid_of $t] -c status
+	check {$::err eq ""} {$::err}
+	finish $t
+}

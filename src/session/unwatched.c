@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the probes that an earlier mdbg had left have missed (theory in unwatched.h). */
+
+#include "session/unwatched.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "base/trace.h"
+#include "os/pagemap.h"
+#include "probe/probe.h"
+#include "probe/stray.h"
+#include "session/private.h"
+#include "target/region.h"
+#include "target/target.h"
+
+struct unwatched {
+	struct session *session;
+	VEC(const struct module *) told;
+	bool gap;
+};
+
+/* Not told of yet: from now on it is. */
+static bool is_first(struct unwatched *unwatched, const struct module *module)
+{
+	for (size_t i = 0; i < unwatched->told.nr; i++)
+		if (unwatched->told.at[i] == module)
+			return false;
+	if (vec_push(&unwatched->told, module))
+		trace_line("no memory to note that %s was told of", module->path);
+	return true;
+}
+
+static void tell(struct unwatched *unwatched, const char *before, const struct module *module,
+		 const char *behind)
+{
+	char text[320];
+
+	snprintf(text, sizeof(text), "%s%.80s%s while no mdbg watched: calls of its allocator since then "
+		 "were not recorded", before, path_base(module->path), behind);
+	session_warn(unwatched->session, text);
+}
+
+/* Its bytes are those from before the patch. */
+static bool is_lost(struct target *target, const struct journal_entry *entry)
+{
+	uint8_t now[JOURNAL_BYTES];
+
+	return entry->len <= sizeof(now) &&
+	       !memory_read(&target->mem.memory, entry->address, now, entry->len) &&
+	       !memcmp(now, entry->old, entry->len);
+}
+
+static void look_at_patch(struct unwatched *unwatched, const struct journal_entry *entry)
+{
+	struct target *target = unwatched->session->target;
+	const struct module *module = modules_find(&target->modules, entry->address);
+	bool copied;
+
+	if (!module || !is_lost(target, entry) || !is_first(unwatched, module))
+		return;
+	copied = pagemap_is_copied(target->mem.tid, entry->address);
+	unwatched->gap |= copied || stray_is_libc(module);
+	if (copied)
+		tell(unwatched, "another tool took the probes out of ", module, "");
+	else
+		tell(unwatched, "", module, " was loaded again, or its code discarded,");
+}
+
+static void look_at_new(struct unwatched *unwatched, const struct probe *probe)
+{
+	if (probe->state == PROBE_PLANNED && probe->fn && probe->module->died == UINT32_MAX &&
+	    probe->module->born >= unwatched->session->floor && is_first(unwatched, probe->module))
+		tell(unwatched, "", probe->module, " was loaded");
+}
+
+void unwatched_tell(struct session *session)
+{
+	struct unwatched unwatched = { .session = session, .told = VEC_INIT };
+	const struct probes *probes = session->probes;
+
+	if (!session->old_text.nr)
+		return;
+	for (size_t i = 0; i < session->old_text.nr; i++)
+		look_at_patch(&unwatched,
+			      &session->region->journal->entry[session->old_text.at[i]]);
+	for (size_t i = 0; i < probes->all.nr; i++)
+		look_at_new(&unwatched, probes->all.at[i]);
+	vec_free(&unwatched.told);
+	if (!unwatched.gap)
+		return;
+	session->gap = session->lacks_records = true;
+	session_warn_gap(session);
+}
