@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A refresh: what the mappings of a process say, compared with the modules that are known.
+ *
+ * A module begins as an executable mapping of an ELF file. The PT_LOAD segment that holds the
+ * mapping's file offset gives the bias, and bias and PT_LOADs give all the rest: which addresses
+ * are the module's and which are its code. That is more than the mappings themselves tell: text
+ * may have been moved to anonymous huge pages (node), split by mprotect, taken apart by RELRO,
+ * made writable for a moment by somebody who patches it, and the next mapping of the file may be
+ * that of a reader. It also keeps a module the same one while its mappings change under it.
+ *
+ * What executable memory is left over is tried twice: as text whose headers are mapped just below,
+ * and as text of the program itself (libhugetlbfs replaces all of it), told by AT_ENTRY. The rest
+ * is no module: JIT code, trampolines, [vsyscall].
+ *
+ * It is built aside (struct refresh) and published when nothing can fail any more.
+ */
+
+#include "target/module.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/cleanup.h"
+#include "target/module_new.h"
+#include "target/module_place.h"
+
+#define TEXT_BYTES	256u
+
+struct refresh {
+	const struct modules *old;
+	const struct module_world *world;
+	struct memory *memory;
+	struct proc_maps maps;
+	VEC(struct module *) live;	/* those of old that are still there, and fresh */
+	VEC(struct module *) fresh;	/* owned until published */
+	VEC(struct walk_module) walk;
+};
+
+static void refresh_deinit(struct refresh *refresh)
+{
+	size_t i;
+
+	for (i = 0; i < refresh->fresh.nr; i++)
+		module_free(refresh->fresh.at[i]);
+	vec_free(&refresh->fresh);
+	vec_free(&refresh->live);
+	vec_free(&refresh->walk);
+	proc_maps_free(&refresh->maps);
+}
+
+/* New modules */
+
+/* Take module over as a new one. */
+static struct err *add_fresh(struct refresh *refresh, struct module **module)
+{
+	struct err *err = vec_reserve(&refresh->live, 1);
+
+	if (!err)
+		err = vec_reserve(&refresh->fresh, 1);
+	if (!err)
+		err = module_load_rows(*module, refresh->old->cache_dir);
+	if (err)
+		return err;
+	refresh->fresh.at[refresh->fresh.nr++] = *module;
+	refresh->live.at[refresh->live.nr++] = take(*module);
+	return NULL;
+}
+
+/*
+ * Does exec hold the module's text? Headers below memory that somebody runs may be a mere
+ * reader's, with JIT code above. Not all bytes need be the file's: text may have been patched.
+ */
+static bool holds_text(struct refresh *refresh, struct module *module, const struct proc_map *exec)
+{
+	uint64_t start = MAX(exec->start, module->exec_start);
+	uint8_t memory[TEXT_BYTES], file[TEXT_BYTES];
+	size_t i, same = 0;
+	struct err *err = memory_read(refresh->memory, start, memory, sizeof(memory));
+
+	if (!err)
+		err = elf_file_read(module->elf, start - module->bias, file, sizeof(file));
+	for (i = 0; !err && i < sizeof(memory); i++)
+		same += memory[i] == file[i];
+	return same >= sizeof(memory) / 4 * 3;
+}
+
+/* Of modules that were there before: the one that has opened the file that map is of, as it is now. */
+static const struct module *opened_before(const struct refresh *refresh, const struct proc_map *map)
+{
+	const struct modules *old = refresh->old;
+	struct stat stat;
+
+	for (size_t i = 0; i < old->all.nr; i++) {
+		const struct module *module = old->all.at[i];
+
+		if (module->elf && module->fd >= 0 && !module->shares &&
+		    module_maps_file(module, map) && module->deleted == map->deleted &&
+		    !strcmp(module->path, map->path) && !fstat(module->fd, &stat) &&
+		    stat.st_size == module->size &&
+		    stat.st_mtim.tv_sec == module->mtime.tv_sec &&
+		    stat.st_mtim.tv_nsec == module->mtime.tv_nsec)
+			return module;
+	}
+	return NULL;
+}
+
+/* Is the same part of the file its code, so that the same rows tell of it? */
+static bool has_same_code(const struct module *a, const struct module *b)
+{
+	return a->exec_start - a->bias == b->exec_start - b->bias &&
+	       a->exec_end - a->exec_start == b->exec_end - b->exec_start;
+}
+
+/* As add_file, of a file that is open; *added_ret is false, and no error, where it must be opened. */
+static struct err *add_opened(struct refresh *refresh, const struct proc_map *map,
+			      const struct proc_map *exec, bool *added_ret)
+{
+	CLEANUP(module_cleanup) struct module *module = NULL;
+	const struct module *before = opened_before(refresh, map);
+	struct err *err = before ? module_create(map, map->path, &module) : NULL;
+
+	*added_ret = false;
+	if (err || !before)
+		return err;
+	module->shares = true;
+	module->elf = before->elf;
+	module->fd = before->fd;
+	module->mtime = before->mtime;
+	module->size = before->size;
+	module->rows = before->rows;
+	if (!module_bias(module->elf, map, &module->bias) ||
+	    !module_place(module, &refresh->maps) || exec->end <= module->exec_start ||
+	    exec->start >= module->exec_end || !has_same_code(module, before) ||
+	    (map != exec && !holds_text(refresh, module, exec)))
+		return NULL;
+	*added_ret = true;
+	return add_fresh(refresh, &module);
+}
+
+/*
+ * The module whose file map is a mapping of and whose code is, or holds, exec (which may be map
+ * itself). None, and no error, where there is none.
+ */
+static struct err *add_file(struct refresh *refresh, const struct proc_map *map,
+			    const struct proc_map *exec)
+{
+	CLEANUP(module_cleanup) struct module *module = NULL;
+	AUTO_CLOSE int fd = -1;
+	bool added;
+	struct err *err = add_opened(refresh, map, exec, &added), *open_err;
+
+	if (err || added)
+		return err;
+	open_err = refresh->world->open(refresh->world->ctx, &refresh->maps, map, &fd);
+	if (open_err && (open_err->code == ERR_FORMAT || map != exec))
+		return module_is_lack(open_err) ? open_err : NULL;
+	err = module_create(map, map->path, &module);
+	if (!err)
+		err = open_err ? module_note(module, open_err) : module_open_elf(module, take_fd(fd));
+	if (err)
+		return err;
+	if (module->elf && (!module_bias(module->elf, map, &module->bias) ||
+			    !module_place(module, &refresh->maps) ||
+			    exec->end <= module->exec_start || exec->start >= module->exec_end))
+		return NULL;
+	if (map != exec && (!module->elf || !holds_text(refresh, module, exec)))
+		return NULL;
+	return add_fresh(refresh, &module);
+}
+
+static struct err *add_vdso(struct refresh *refresh, const struct proc_map *map)
+{
+	CLEANUP(module_cleanup) struct module *module = NULL;
+	struct err *err = module_create(map, map->path, &module);
+
+	if (!err)
+		err = module_read_vdso(module, refresh->memory);
+	if (err)
+		return err;
+	if (module->elf && (!module_bias(module->elf, map, &module->bias) ||
+			    !module_place(module, &refresh->maps)))
+		return NULL;
+	return add_fresh(refresh, &module);
+}
+
+/* What is there already */
+
+static struct err *keep_old(struct refresh *refresh)
+{
+	const struct modules *old = refresh->old;
+	struct err *err = vec_reserve(&refresh->live, old->live.nr);
+	size_t i;
+
+	if (err)
+		return err;
+	for (i = 0; i < old->live.nr; i++) {
+		if (!old->live.at[i]->replaced &&
+		    module_still_mapped(old->live.at[i], &refresh->maps))
+			refresh->live.at[refresh->live.nr++] = old->live.at[i];
+	}
+	return NULL;
+}
+
+/* Is it a mapping of a module that is known, or has it taken the place of such a one? */
+static bool is_known(const struct refresh *refresh, const struct proc_map *map)
+{
+	size_t i;
+
+	for (i = 0; i < refresh->live.nr; i++) {
+		const struct module *module = refresh->live.at[i];
+
+		if (map->start < module->start || map->start >= module->end)
+			continue;
+		if (module_maps_file(module, map) || (!module->inode && module_map_is_vdso(map)))
+			return true;
+		if (!map->inode && map->start >= module->exec_start &&
+		    map->start < module->exec_end)
+			return true;
+	}
+	return false;
+}
+
+/* The passes of a refresh */
+
+static struct err *add_mapped_files(struct refresh *refresh)
+{
+	size_t i;
+
+	for (i = 0; i < refresh->maps.vec.nr; i++) {
+		const struct proc_map *map = &refresh->maps.vec.at[i];
+		struct err *err = NULL;
+
+		if (!map->exec || (!map->inode && !module_map_is_vdso(map)) ||
+		    is_known(refresh, map))
+			continue;
+		err = map->inode ? add_file(refresh, map, map) : add_vdso(refresh, map);
+		if (err)
+			return err;
+	}
+	return NULL;
+}
+
+/* The file mapped below map without a gap, if it is no module yet; or NULL. */
+static const struct proc_map *headers_below(const struct refresh *refresh,
+					    const struct proc_map *map)
+{
+	while (map > refresh->maps.vec.at && map[-1].end == map->start) {
+		map--;
+		if (map->inode && !map->exec)
+			return is_known(refresh, map) ? NULL : map;
+	}
+	return NULL;
+}
+
+static struct err *add_replaced_text(struct refresh *refresh)
+{
+	size_t i;
+
+	for (i = 0; i < refresh->maps.vec.nr; i++) {
+		const struct proc_map *map = &refresh->maps.vec.at[i];
+		const struct proc_map *headers;
+		struct err *err;
+
+		if (!map->exec || is_known(refresh, map))
+			continue;
+		headers = headers_below(refresh, map);
+		err = headers ? add_file(refresh, headers, map) : NULL;
+		if (err)
+			return err;
+	}
+	return NULL;
+}
+
+static struct module *module_at(struct module *const *live, size_t nr, uint64_t addr)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		if (addr >= live[i]->start && addr < live[i]->end)
+			return live[i];
+	}
+	return NULL;
+}
+
+/*
+ * Open the program's file as a module whose bias AT_ENTRY tells; NULL and no error where that
+ * cannot be.
+ */
+static struct err *open_program(struct refresh *refresh, uint64_t entry, struct module **ret)
+{
+	CLEANUP(module_cleanup) struct module *module = NULL;
+	AUTO_FREE char *path = NULL;
+	AUTO_CLOSE int fd = -1;
+	struct proc_map map;
+	struct err *err = refresh->world->open_program(refresh->world->ctx, &map, &fd);
+
+	if (err)
+		return err->code == ERR_NOMEM ? err : NULL;
+	path = map.path;
+	err = module_create(&map, path, &module);
+	if (!err)
+		err = module_open_elf(module, take_fd(fd));
+	if (err || !module->elf)
+		return err;
+	module->bias = entry - elf_file_entry(module->elf);
+	if (!module_place(module, &refresh->maps) || entry < module->exec_start ||
+	    entry >= module->exec_end)
+		return NULL;
+	*ret = take(module);
+	return NULL;
+}
+
+/* The same program as it was found before, or NULL. */
+static struct module *known_program(const struct refresh *refresh, const struct module *program)
+{
+	size_t i;
+
+	for (i = 0; i < refresh->old->live.nr; i++) {
+		struct module *module = refresh->old->live.at[i];
+
+		if (!module->replaced && module->inode == program->inode &&
+		    module->dev_major == program->dev_major &&
+		    module->dev_minor == program->dev_minor && module->bias == program->bias)
+			return module;
+	}
+	return NULL;
+}
+
+static struct err *add_program(struct refresh *refresh)
+{
+	CLEANUP(module_cleanup) struct module *module = NULL;
+	struct module *known;
+	uint64_t entry;
+	struct err *err = refresh->world->entry(refresh->world->ctx, &entry);
+
+	if (err)
+		return err->code == ERR_NOMEM ? err : NULL;
+	if (module_at(refresh->live.at, refresh->live.nr, entry))
+		return NULL;
+	err = open_program(refresh, entry, &module);
+	if (err || !module)
+		return err;
+	known = known_program(refresh, module);
+	return known ? vec_push(&refresh->live, known) : add_fresh(refresh, &module);
+}
+
+/* Publication */
+
+static int compare_modules(const void *left, const void *right)
+{
+	const struct module *a = *(struct module *const *)left, *b = *(struct module *const *)right;
+
+	return (a->start > b->start) - (a->start < b->start);
+}
+
+static int compare_walk(const void *left, const void *right)
+{
+	const struct walk_module *a = left, *b = right;
+
+	return (a->start > b->start) - (a->start < b->start);
+}
+
+/*
+ * Sorted and not overlapping, whatever the files claim: where two do, the one that begins later
+ * counts.
+ */
+static struct err *build_walk(struct refresh *refresh)
+{
+	struct err *err = vec_reserve(&refresh->walk, refresh->live.nr);
+	size_t i;
+
+	if (err)
+		return err;
+	for (i = 0; i < refresh->live.nr; i++) {
+		const struct module *module = refresh->live.at[i];
+
+		refresh->walk.at[refresh->walk.nr++] = (struct walk_module){
+			.start = module->exec_start,
+			.end = module->exec_end,
+			.rows = module->rows,
+		};
+	}
+	if (!refresh->walk.nr)
+		return NULL;
+	qsort(refresh->walk.at, refresh->walk.nr, sizeof(*refresh->walk.at), compare_walk);
+	for (i = 0; i + 1 < refresh->walk.nr; i++)
+		refresh->walk.at[i].end =
+			MIN(refresh->walk.at[i].end, refresh->walk.at[i + 1].start);
+	return NULL;
+}
+
+/* Nothing here can fail: room was made before. */
+static void publish(struct modules *modules, struct refresh *refresh)
+{
+	size_t i;
+
+	modules->generation++;
+	for (i = 0; i < modules->live.nr; i++)
+		modules->live.at[i]->died = modules->generation;
+	for (i = 0; i < refresh->fresh.nr; i++) {
+		refresh->fresh.at[i]->born = modules->generation;
+		refresh->fresh.at[i]->came = modules->generation;
+		refresh->fresh.at[i]->serial = ++modules->serial;
+		modules->all.at[modules->all.nr++] = refresh->fresh.at[i];
+	}
+	for (i = 0; i < refresh->live.nr; i++)
+		refresh->live.at[i]->died = UINT32_MAX;
+	vec_clear(&refresh->fresh);
+	free(modules->live.at);
+	memcpy(&modules->live, &refresh->live, sizeof(modules->live));
+	memset(&refresh->live, 0, sizeof(refresh->live));
+	free(modules->walk.at);
+	memcpy(&modules->walk, &refresh->walk, sizeof(modules->walk));
+	memset(&refresh->walk, 0, sizeof(refresh->walk));
+	modules->map = (struct walk_map){
+		.module = modules->walk.at,
+		.nr = (uint32_t)modules->walk.nr,
+		.generation = modules->generation,
+	};
+}
+
+static struct err *refresh_build(struct refresh *refresh)
+{
+	struct err *err = refresh->world->maps(refresh->world->ctx, &refresh->maps);
+
+	if (!err)
+		err = keep_old(refresh);
+	if (!err)
+		err = add_mapped_files(refresh);
+	if (!err)
+		err = add_replaced_text(refresh);
+	if (!err)
+		err = add_program(refresh);
+	return err;
+}
+
+struct err *modules_refresh_from(struct modules *modules, const struct module_world *world,
+				 struct memory *memory, bool *changed_ret)
+{
+	CLEANUP(refresh_deinit)
+	struct refresh refresh = { .old = modules, .world = world, .memory = memory };
+	struct err *err = refresh_build(&refresh);
+	bool changed;
+
+	if (err)
+		return err;
+	changed = !modules->generation || refresh.fresh.nr || refresh.live.nr != modules->live.nr;
+	if (changed) {
+		err = vec_reserve(&modules->all, refresh.fresh.nr);
+		if (!err)
+			err = build_walk(&refresh);
+		if (err)
+			return err;
+		if (refresh.live.nr)
+			qsort(refresh.live.at, refresh.live.nr, sizeof(*refresh.live.at),
+			      compare_modules);
+		publish(modules, &refresh);
+	}
+	if (changed_ret)
+		*changed_ret = changed;
+	return NULL;
+}
