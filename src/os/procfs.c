@@ -123,6 +123,16 @@ struct err *procfs_runs(pid_t tid, uint64_t *ret)
 	return err;
 }
 
+struct err *procfs_syscall(pid_t tid, long *ret)
+{
+	AUTO_FREE char *text = NULL;
+	struct err *err = procfs_file(tid, "syscall", &text, NULL);
+
+	if (!err && sscanf(text, "%ld", ret) != 1)
+		*ret = -1;
+	return err;
+}
+
 static int compare_pids(const void *left, const void *right)
 {
 	pid_t a = *(const pid_t *)left, b = *(const pid_t *)right;

@@ -99,6 +99,8 @@ struct err *procfs_stat(pid_t tid, struct proc_stat *ret) MUST_CHECK;
  * count (CONFIG_SCHED_INFO). 5 us.
  */
 struct err *procfs_runs(pid_t tid, uint64_t *ret) MUST_CHECK;
+/* The number of the system call in which a thread sleeps, by /proc/TID/syscall; -1: in none, or it runs. */
+struct err *procfs_syscall(pid_t tid, long *ret) MUST_CHECK;
 /* A link of /proc/TID ("exe", "cwd", "root"); malloc'ed. */
 struct err *procfs_link(pid_t tid, const char *name, char **ret) MUST_CHECK;
 /*

@@ -143,7 +143,8 @@ bool probes_trap(struct probes *probes, struct thread *thread)
 	if (!trap)
 		return false;
 	probe = trap->probe;
-	sigtrap_repair(probes, thread);
+	if (!sigtrap_repair(probes, thread))
+		return true;
 	if (trap->at_return)
 		return event_return(probes, probe, thread) || is_instruction_trap(thread);
 	if (probe->fn) {

@@ -167,35 +167,45 @@ static bool lost_mask(const struct probes *probes, struct thread *thread, uint64
 	return thread->blocks_sigtrap || (mask | SIGTRAP_BIT) == SIGNALS_ALL;
 }
 
-void sigtrap_repair(struct probes *probes, struct thread *thread)
+/* Others run meanwhile: one of them may end the process, or execute another program. */
+static bool put_handler_back(struct probes *probes, struct thread *thread, uint64_t mask)
 {
-	uint64_t repairs_seen = thread->repairs_seen, mask;
-	struct proc_status status;
-	struct remote *remote;
-	struct err *err, *also;
+	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
+	struct err *err = remote ? tracer_set_sigmask(thread->tid, mask | SIGTRAP_BIT) : err_nomem;
+	struct err *also;
+	pid_t tid = thread->tid;
+	bool lost = false;
 
-	thread->repairs_seen = probes->sigtrap_repairs;
-	if (!probes->has_sigaction || !worth_a_look(probes, thread, repairs_seen, &mask) ||
-	    procfs_status(thread->tid, &status))
-		return;
-	if (status.sig_caught & SIGTRAP_BIT) {
-		if (lost_mask(probes, thread, mask, repairs_seen) &&
-		    (err = tracer_set_sigmask(thread->tid, mask | SIGTRAP_BIT)))
-			trace_line("repair the mask of thread %d: %s", thread->tid, err->msg);
-		return;
-	}
-	thread->blocks_sigtrap = true;
-	thread->repairs_seen = ++probes->sigtrap_repairs;
-	remote = malloc(sizeof(*remote));
-	err = remote ? tracer_set_sigmask(thread->tid, mask | SIGTRAP_BIT) : err_nomem;
 	if (!err)
 		err = remote_begin(thread, remote);
 	if (!err) {
 		err = patch_sigaction_again(remote, SIGTRAP, &probes->ours);
 		also = remote_end(remote);
 		err = err ? err : also;
+		lost = remote->lost;
 	}
 	if (err)
-		trace_line("repair SIGTRAP of thread %d: %s", thread->tid, err->msg);
-	free(remote);
+		trace_line("repair SIGTRAP of thread %d: %s", tid, err->msg);
+	return !lost;
+}
+
+bool sigtrap_repair(struct probes *probes, struct thread *thread)
+{
+	uint64_t repairs_seen = thread->repairs_seen, mask;
+	struct proc_status status;
+	struct err *err;
+
+	thread->repairs_seen = probes->sigtrap_repairs;
+	if (!probes->has_sigaction || !worth_a_look(probes, thread, repairs_seen, &mask) ||
+	    procfs_status(thread->tid, &status))
+		return true;
+	if (status.sig_caught & SIGTRAP_BIT) {
+		if (lost_mask(probes, thread, mask, repairs_seen) &&
+		    (err = tracer_set_sigmask(thread->tid, mask | SIGTRAP_BIT)))
+			trace_line("repair the mask of thread %d: %s", thread->tid, err->msg);
+		return true;
+	}
+	thread->blocks_sigtrap = true;
+	thread->repairs_seen = ++probes->sigtrap_repairs;
+	return put_handler_back(probes, thread, mask);
 }

@@ -24,6 +24,8 @@
 #ifndef PROBE_SIGTRAP_H
 #define PROBE_SIGTRAP_H
 
+#include <stdbool.h>
+
 #include "base/err.h"
 
 struct probes;
@@ -39,7 +41,7 @@ struct err *sigtrap_await(struct probes *probes) MUST_CHECK;
 /* Write the agent's table, and install the handler if it is not there yet. */
 struct err *sigtrap_install(struct probes *probes, struct remote *remote) MUST_CHECK;
 struct err *sigtrap_remove(struct probes *probes, struct remote *remote) MUST_CHECK;
-/* After a trap of ours in thread, before it goes on: repair what the kernel reset. */
-void sigtrap_repair(struct probes *probes, struct thread *thread);
+/* After a trap of ours in thread, before it goes on: repair what the kernel reset. False: it is gone. */
+bool sigtrap_repair(struct probes *probes, struct thread *thread);
 
 #endif

@@ -20,12 +20,31 @@
 #include "target/start.h"
 #include "target/target.h"
 
+#define BETWEEN_NS	200000000ull	/* that the target runs before it is stopped again */
+
 struct job {
 	struct session *session;
 	pid_t pid;
 	const struct start_spec *start;
 	int signal;
 };
+
+/*
+ * A thread that is about to execute another program (ERR_BUSY) soon does, or fails to: the target runs
+ * meanwhile. Where nothing of ours is in it yet it need not be waited for: who is traced still is let go with
+ * mdbg's end, or at his next stop.
+ */
+static struct err *stop_to_leave(struct target *target)
+{
+	uint64_t end = tracer_now() + (target->region ? TARGET_TIMEOUT_NS : 0);
+	struct err *err = target_stop(target, NULL);
+
+	while (err && err->code == ERR_BUSY && tracer_now() < end) {
+		target_attend(target, BETWEEN_NS);
+		err = target_stop(target, NULL);
+	}
+	return err;
+}
 
 /* Failed on the way in: nothing may stay. */
 static struct err *back_out(struct session *session, struct err *cause)
@@ -34,7 +53,7 @@ static struct err *back_out(struct session *session, struct err *cause)
 	bool left;
 
 	err_copy(&kept, cause);
-	if (!session->ended && !target_stop(session->target, NULL)) {
+	if (!session->ended && !stop_to_leave(session->target)) {
 		keep_take_text(session);
 		err = arm_undo(session, &left);
 		if (err)
@@ -253,7 +272,7 @@ static struct err *leave_parent(struct session *session)
 		err_ignore(tracer_detach(session->pid, 0));
 	} else if (!session->ended) {
 		children_clean_own(session);
-		err = target_stop(session->target, NULL);
+		err = stop_to_leave(session->target);
 		if (!err)
 			err = arm_undo(session, &left);
 		if (err && err->code != ERR_GONE)
@@ -311,7 +330,7 @@ static struct err *detach_first(struct session *session)
 	struct err *err;
 
 	children_clean_own(session);
-	err = target_stop(session->target, NULL);
+	err = stop_to_leave(session->target);
 	if (err)
 		return err;
 	err = arm_undo(session, &left);

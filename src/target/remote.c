@@ -25,6 +25,8 @@
 #define ERESTARTNOINTR		513
 #define ERESTARTNOHAND		514
 #define ERESTART_RESTARTBLOCK	516
+/* How often it is looked whether who is waited for has died. */
+#define LOOK_NS			10000000ull
 
 static const struct arch *arch_of(const struct remote *remote)
 {
@@ -192,20 +194,76 @@ struct err *remote_begin(struct thread *thread, struct remote *ret)
 	return err ? err : tracer_set_sigmask(thread->tid, UINT64_MAX);
 }
 
+static struct err *gone(const struct remote *remote)
+{
+	return err_create(ERR_GONE, "thread %d has ended, or executes another program",
+			  remote->thread->tid);
+}
+
+/* It is nobody's thread any more: what is asked of it is asked of the copy. */
+static void lose(struct remote *remote)
+{
+	remote->lost = true;
+	remote->last = *remote->thread;
+	remote->thread = &remote->last;
+}
+
+/*
+ * It has ended, or another thread has executed a program and goes on as the first, under the id of the one that
+ * was borrowed: what is in its registers then is the new program's.
+ */
+static struct err *lose_by(struct remote *remote, int status)
+{
+	lose(remote);
+	target_dispatch(remote->last.target, remote->last.tid, status);
+	return gone(remote);
+}
+
+/* The end of a first thread is told when those of all others were heard: nobody waits for it here. */
+static struct err *lose_zombie(struct remote *remote)
+{
+	remote->thread->state = THREAD_RUNNING;
+	remote->thread->stuck = true;
+	lose(remote);
+	return gone(remote);
+}
+
+static bool is_zombie(pid_t tid)
+{
+	struct proc_stat stat;
+
+	return !procfs_stat(tid, &stat) && stat.state == 'Z';
+}
+
 /* The thread runs: wait until it stops. */
 static struct err *wait_for_stop(struct remote *remote, int *status)
 {
 	pid_t tid = remote->thread->tid;
-	struct err *err = tracer_wait_for(tid, tracer_now() + remote->limit, status);
+	uint64_t end = tracer_now() + remote->limit, now;
+	struct err *err;
 
+	do {
+		now = tracer_now();
+		err = tracer_wait_for(tid, MIN(now + LOOK_NS, end), status);
+		if (err && err->code == ERR_TIMEOUT && is_zombie(tid))
+			return lose_zombie(remote);
+	} while (err && err->code == ERR_TIMEOUT && now < end);
 	remote->away = err;
 	if (err && err->code == ERR_TIMEOUT)
 		return err_hint(err, "does it get a processor, or is its control group frozen?");
-	if (err || WIFSTOPPED(*status))
+	if (err || (WIFSTOPPED(*status) && *status >> 16 != PTRACE_EVENT_EXEC))
 		return err;
-	remote->lost = true;
-	target_dispatch(remote->thread->target, tid, *status);
-	return err_create(ERR_GONE, "thread %d has ended", tid);
+	return lose_by(remote, *status);
+}
+
+static struct err *check_there(const struct remote *remote)
+{
+	if (remote->lost)
+		return gone(remote);
+	if (remote->away)
+		return err_create(ERR_TIMEOUT, "thread %d is in another call still",
+				  remote->thread->tid);
+	return NULL;
 }
 
 static void note_made(struct remote *remote)
@@ -247,11 +305,11 @@ struct err *remote_call(struct remote *remote, long nr, const uint64_t *args, un
 	const struct arch *arch = arch_of(remote);
 	pid_t tid = remote->thread->tid;
 	struct regs regs = call_regs(remote, nr);
-	struct err *err;
+	struct err *err = check_there(remote);
 	int64_t result;
 
-	if (remote->away)
-		return err_create(ERR_TIMEOUT, "thread %d is in another call still", tid);
+	if (err)
+		return err;
 	for (unsigned i = 0; i < nr_args; i++)
 		regs_set(&regs, arch->syscall_arg[i], args[i]);
 	err = tracer_set_regs(tid, &regs);
@@ -325,12 +383,10 @@ struct err *remote_function(struct remote *remote, uint64_t address, uint64_t ar
 	AUTO_FREE uint8_t *xstate = malloc(REMOTE_FRAME_MAX);
 	pid_t tid = remote->thread->tid;
 	size_t len;
-	struct err *err;
+	struct err *err = xstate ? check_there(remote) : err_nomem;
 
-	if (!xstate)
-		return err_nomem;
-	if (remote->away)
-		return err_create(ERR_TIMEOUT, "thread %d is in another call still", tid);
+	if (err)
+		return err;
 	err = tracer_get_xstate(tid, xstate, REMOTE_FRAME_MAX, &len);
 	if (!err)
 		err = run_function(remote, address, arg);
@@ -398,7 +454,7 @@ struct err *remote_end(struct remote *remote)
 	struct err *err, *also;
 
 	if (remote->lost)
-		return err_create(ERR_GONE, "the thread that was borrowed has ended");
+		return gone(remote);
 	target = thread->target;
 	if (remote->in_function) {
 		leave_to_frame(remote);

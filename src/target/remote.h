@@ -65,11 +65,12 @@ struct remote {
 	uint32_t frame_len;
 	uint64_t limit;			/* nanoseconds: of each wait for the thread */
 	bool resend_stop;		/* a SIGSTOP came meanwhile */
-	bool lost;			/* the thread was killed */
+	bool lost;			/* the thread was killed, or executes another program */
 	bool away;			/* in a call that has taken longer than limit */
 	bool in_function;		/* which does not come back */
 	bool seccomp;			/* its filter is suspended */
 	pid_t made;			/* whom a call has made (clone), as mdbg sees him; 0 */
+	struct thread last;		/* what it was, when it is lost */
 	uint8_t saved[REMOTE_SCRATCH + REMOTE_FRAME_MAX];
 };
 

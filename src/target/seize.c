@@ -228,21 +228,32 @@ struct err *target_adopt(struct target *target, pid_t tid)
 	return tracer_get_regs(tid, &thread->regs);
 }
 
-static void release_one(struct thread *thread)
+/*
+ * One that was killed has an end that must be heard: who executes another program, and has killed it for
+ * that, waits until it was. So it stays, as a stuck one does.
+ */
+void thread_release(struct thread *thread)
 {
 	struct err *err;
-	pid_t tid = thread->tid;
 
-	if (thread->state != THREAD_STOPPED && !thread->at_end)
-		return;		/* stuck: see let_go_late in thread.c */
 	if (!thread->group_signal && !thread->at_end)
 		thread_restart_syscall(thread, 0);
 	err = thread_flush_regs(thread);
-	thread_drop(thread);
 	if (!err)
-		err = tracer_detach(tid, 0);
-	if (err)
-		trace_line("detach %d: %s", tid, err->msg);
+		err = tracer_detach(thread->tid, 0);
+	if (!err) {
+		thread_drop(thread);
+		return;
+	}
+	trace_line("detach %d: %s", thread->tid, err->msg);
+	thread->state = THREAD_RUNNING;
+	thread->stuck = true;
+}
+
+static void release_one(struct thread *thread)
+{
+	if (thread->state == THREAD_STOPPED || thread->at_end)
+		thread_release(thread);		/* else stuck: see let_go_late in thread.c */
 }
 
 void target_release(struct target *target)

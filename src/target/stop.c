@@ -23,9 +23,17 @@
  * - Both only where there are many: with a few, to sleep and to change its own scheduling take longer
  *   than to go through them (after a sleep the tracer may be on another processor than the thread
  *   that it borrows then: 0.7 ms of a detach where it was 0.3).
+ *
+ * Who sleeps uninterruptibly stops before it runs user code again, so that the target counts as stopped
+ * without it: but for one in execve, whose file is waited for, or a permission (fanotify). It needs no user
+ * code to kill all other threads of its process, stopped or not, and to go on as the first of them, under its
+ * id: what is done to that thread, by its id, is then done to the new program, which went on with registers
+ * of the old one (seen). So nothing stands as long as there is such a thread: its exec is waited for, or its
+ * failure, and if neither comes soon the target goes on.
  */
 
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 #include "base/trace.h"
@@ -42,6 +50,8 @@
 #define NEWBORN_NS	(1000 * NS_PER_MS)
 /* How long one is waited for who can be borrowed, where all are in uninterruptible sleeps. */
 #define STUCK_NS	(1000 * NS_PER_MS)
+/* How long a thread is waited for that executes another program. */
+#define EXECUTE_NS	(50 * NS_PER_MS)
 /* How long one thread is waited for before any other that has stopped is heard. */
 #define IN_TURN_NS	NS_PER_MS
 /* The same while the busy run, and how long they are let run at most. */
@@ -138,13 +148,46 @@ static unsigned running(struct target *target)
 	return count;
 }
 
-/* A thread that still runs: is it in an uninterruptible sleep, or is it gone? */
-static void look_at_late(struct thread *thread, void *ctx UNUSED)
+static bool executes(const struct thread *thread)
 {
+	long nr;
+
+	return !procfs_syscall(thread->tid, &nr) && (nr == SYS_execve || nr == SYS_execveat);
+}
+
+struct siblings {
+	const struct thread *thread;
+	bool any;
+};
+
+static void find_sibling(struct thread *thread, void *ctx)
+{
+	struct siblings *siblings = ctx;
+
+	siblings->any |= thread != siblings->thread && thread->tgid == siblings->thread->tgid;
+}
+
+/* Will it take the place of others: see the top of this file. */
+static bool takes_over(struct thread *thread)
+{
+	struct siblings siblings = { .thread = thread };
+
+	target_each_thread(thread->target, find_sibling, &siblings);
+	return siblings.any && executes(thread);
+}
+
+/* A thread that still runs: is it in an uninterruptible sleep, or is it gone? */
+static void look_at_late(struct thread *thread, void *ctx)
+{
+	pid_t *executer = ctx;
 	struct proc_stat stat;
 
 	if (stands(thread) || procfs_stat(thread->tid, &stat))
 		return;
+	if (stat.state == 'D' && takes_over(thread)) {
+		*executer = thread->tid;
+		return;
+	}
 	/* The end of a first thread is told only when all others are gone. */
 	if (stat.state == 'D' || stat.state == 'Z') {
 		thread->stuck = true;
@@ -227,6 +270,20 @@ static struct err *gone(const struct target *target)
 	return err_create(ERR_GONE, "process %d has ended, or runs another program", target->pid);
 }
 
+/* Who is late: is he not to be waited for, or for no longer? */
+static struct err *look_at_all_late(struct target *target, uint64_t start)
+{
+	pid_t executer = 0;
+
+	target_each_thread(target, look_at_late, &executer);
+	if (!executer || tracer_now() < start + EXECUTE_NS)
+		return NULL;
+	return err_hint(err_create(ERR_BUSY, "thread %d of process %d is about to execute another "
+				   "program", executer, target->pid),
+			"its file is waited for, or a permission to execute it (/proc/%d/stack)",
+			executer);
+}
+
 static struct err *wait_stopped(struct target *target)
 {
 	uint64_t start = tracer_now(), end = start + TARGET_TIMEOUT_NS;
@@ -247,9 +304,11 @@ static struct err *wait_stopped(struct target *target)
 		}
 		if (err->code != ERR_TIMEOUT)
 			return err;
-		target_each_thread(target, look_at_late, NULL);
 		if (tracer_now() > end)
 			return err_wrap(err, "stop process %d", target->pid);
+		err = look_at_all_late(target, start);
+		if (err)
+			return err;
 	}
 	return target->ended ? gone(target) : NULL;
 }

@@ -247,6 +247,9 @@ struct err *thread_vector(const struct thread *thread, void *buf, size_t room,
 /* Let it go on, with this signal (0: none), or stay in its group stop. */
 void thread_resume(struct thread *thread, int signal);
 
+/* Let it (STOPPED) go on untraced, and drop it; one that was killed is dropped when that is heard. */
+void thread_release(struct thread *thread);
+
 /*
  * A system call that a mere stop made return EINTR (epoll_wait, semtimedop, receives with a
  * timeout: signal(7), "Interruption of system calls by stop signals") goes back to its `syscall`

@@ -239,10 +239,13 @@ static void go_on(struct thread *thread, int signal)
 static void stop_for_signal(struct thread *thread, int signal)
 {
 	struct target *target = thread->target;
+	pid_t tid = thread->tid;
 
 	if (tracer_get_regs(thread->tid, &thread->regs))
 		return;
 	if (signal == SIGTRAP && target->ops->trap && target->ops->trap(target->ctx, thread)) {
+		if (target_thread(target, tid) != thread)
+			return;		/* it ended in a remote call */
 		signal = 0;
 	} else {
 		if (target->ops->signal)
@@ -265,6 +268,38 @@ static void find_other(struct thread *thread, void *ctx)
 		survivor->other = thread;
 }
 
+static void find_sharer(struct thread *thread, void *ctx)
+{
+	struct survivor *survivor = ctx;
+
+	if (thread->tgid != survivor->thread->tgid)
+		survivor->other = thread;
+}
+
+/*
+ * Processes that shared the old memory go on in it, and nobody will ask after them any more. One that runs is
+ * asked to stop, and let go by whoever hears of it.
+ */
+static void let_sharers_go(struct thread *thread)
+{
+	struct target *target = thread->target;
+	struct survivor survivor = { .thread = thread };
+
+	do {
+		survivor.other = NULL;
+		target_each_thread(target, find_sharer, &survivor);
+		if (!survivor.other)
+			return;
+		if (survivor.other->state == THREAD_STOPPED) {
+			thread_release(survivor.other);
+			continue;
+		}
+		tracer_count(target->tracer, 1);
+		err_ignore(tracer_interrupt(survivor.other->tid));
+		thread_drop(survivor.other);
+	} while (true);
+}
+
 /* All other threads of the process are gone, whether their ends were reported or not. */
 static void stop_by_exec(struct thread *thread)
 {
@@ -285,7 +320,8 @@ static void stop_by_exec(struct thread *thread)
 		err_ignore(tracer_detach(tid, 0));
 		return;
 	}
-	thread->regs_changed = false;
+	thread->regs_changed = thread->pc_changed = false;
+	let_sharers_go(thread);
 	if (target->ops->exec)
 		target->ops->exec(target->ctx, thread);
 }

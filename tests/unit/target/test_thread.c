@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,6 +26,7 @@ void suite_thread(void);
 #define ROUNDS	300
 #define WORK	20	/* of a thread of the chain: so short that most end between two looks at them */
 #define STACK	65536u
+#define LOOKS	30000u
 
 static struct shared {
 	atomic_uint work;
@@ -246,6 +248,200 @@ static void test_execute(void)
 	}
 }
 
+/* Executes another program when it is told to, and has the first thread killed for that. */
+static void *execute_when_told(void *arg UNUSED)
+{
+	child_ready((uint64_t)gettid());
+	while (!atomic_load(&shared->exec))
+		;
+	execl("/bin/true", "true", NULL);
+	_exit(1);
+}
+
+static bool start_with_executer(void (*body)(void *arg))
+{
+	uint64_t word;
+
+	memset(shared, 0, sizeof(*shared));
+	CU_ASSERT_TRUE_FATAL(child_start(&child, body, NULL));
+	CU_ASSERT_TRUE_FATAL(child_word(&child, &word));
+	other = (pid_t)word;
+	if (victim_seize(&victim, child.pid))
+		return true;
+	kill(child.pid, SIGKILL);
+	child_end(&child);
+	return false;
+}
+
+static bool is_traced(pid_t pid)
+{
+	struct proc_status status;
+
+	return !procfs_status(pid, &status) && status.tracer;
+}
+
+/* The new program is let go, and ends as it would. */
+static void end_executed(void)
+{
+	for (unsigned i = 0; i < LOOKS && is_traced(child.pid); i++)
+		usleep(1000);
+	CU_ASSERT_FALSE_FATAL(is_traced(child.pid));
+	CU_ASSERT_EQUAL(child_end(&child), 0);
+	tracer_destroy(victim.tracer);
+	target_destroy(victim.target);
+}
+
+static void trapper(void *arg UNUSED)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, execute_when_told, NULL))
+		_exit(1);
+	while (!atomic_load(&shared->end))
+		;
+	for (;;)
+		raise(SIGTRAP);
+}
+
+/* The other executes its program while the first makes a call. */
+static struct err *call(struct remote *remote)
+{
+	uint64_t unused;
+
+	atomic_store(&shared->exec, true);
+	return remote_syscall(remote, &unused, SYS_pause);
+}
+
+static bool trap_with_call(struct thread *thread)
+{
+	struct remote *remote = malloc(sizeof(*remote));
+	struct err *err;
+
+	CU_ASSERT_PTR_NULL_FATAL(remote_begin(thread, remote));
+	err = call(remote);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
+	CU_ASSERT_EQUAL(err->code, ERR_GONE);
+	CU_ASSERT_PTR_NOT_NULL(remote_end(remote));
+	free(remote);
+	return true;
+}
+
+static void test_trap_and_execute(void)
+{
+	if (!start_with_executer(trapper))
+		return;
+	victim.trap = trap_with_call;
+	atomic_store(&shared->end, true);
+	victim_resume(&victim);
+	end_executed();
+}
+
+static void waiter(void *arg UNUSED)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, execute_when_told, NULL))
+		_exit(1);
+	child_wait();
+	while (pause())
+		;
+}
+
+static struct err *let_other_go(struct victim *v)
+{
+	thread_resume(target_thread(v->target, other), 0);
+	return NULL;
+}
+
+static struct err *call_on(struct victim *v)
+{
+	return call(&v->remote);
+}
+
+/* One of those that run executes a program while the first thread is borrowed. */
+static void test_call_and_execute(void)
+{
+	struct err *err;
+
+	if (!start_with_executer(waiter))
+		return;
+	victim_run(&victim, let_other_go);
+	err = victim_try(&victim, call_on);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
+	CU_ASSERT_EQUAL(err->code, ERR_GONE);
+	end_executed();
+}
+
+static void *outlive(void *arg UNUSED)
+{
+	while (pause())
+		;
+	return NULL;
+}
+
+static void two_waiters(void *arg)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, outlive, NULL))
+		_exit(1);
+	waiter(arg);
+}
+
+static struct err *release(struct victim *v)
+{
+	target_release(v->target);
+	return NULL;
+}
+
+/* It waits for the end of a third, which is traced: nobody may forget that one unheard. */
+static void test_call_and_die(void)
+{
+	struct err *err;
+
+	if (!start_with_executer(two_waiters))
+		return;
+	victim_run(&victim, let_other_go);
+	err = victim_try(&victim, call_on);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
+	CU_ASSERT_EQUAL(err->code, ERR_GONE);
+	victim_run(&victim, release);
+	end_executed();
+}
+
+static void sharer_and_executer(void *arg UNUSED)
+{
+	static char stack[STACK] __attribute__((aligned(16)));
+	pid_t pid = clone(wait_for_end, stack + sizeof(stack), CLONE_VM, NULL);
+
+	child_ready((uint64_t)pid);
+	while (!atomic_load(&shared->exec))
+		;
+	execl("/bin/true", "true", NULL);
+	_exit(1);
+}
+
+static struct err *execute_while_other_stands(struct victim *v)
+{
+	thread_resume(target_thread(v->target, child.pid), 0);
+	v->target->stopped = false;
+	atomic_store(&shared->exec, true);
+	while (!v->target->ended)
+		target_attend(v->target, 1000000);
+	return NULL;
+}
+
+/* Who shared the memory of the old program goes on. */
+static void test_sharer_of_executer(void)
+{
+	if (!start_with_executer(sharer_and_executer))
+		return;
+	CU_ASSERT_TRUE(is_traced(other));
+	victim_run(&victim, execute_while_other_stands);
+	CU_ASSERT_FALSE(is_traced(other));
+	end_executed();
+}
+
 static void *answer(void *arg UNUSED)
 {
 	atomic_store(&shared->ended, true);
@@ -309,5 +505,9 @@ void suite_thread(void)
 	CU_add_test(suite, "who shares the memory", test_shares);
 	CU_add_test(suite, "one made by another that shares it", test_sharers_sharer);
 	CU_add_test(suite, "one that executes another program", test_execute);
+	CU_add_test(suite, "one that does while a trap of the first is handled", test_trap_and_execute);
+	CU_add_test(suite, "one that does while the first is borrowed", test_call_and_execute);
+	CU_add_test(suite, "one that is about to, and waits for a third", test_call_and_die);
+	CU_add_test(suite, "who shared the memory of one that does", test_sharer_of_executer);
 	CU_add_test(suite, "one that comes when there is no descriptor", test_no_descriptor);
 }

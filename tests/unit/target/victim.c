@@ -25,7 +25,25 @@ static void on_status(void *ctx, pid_t tid, int status)
 		target_dispatch(victim->target, tid, status);
 }
 
+/* The new program is let go. */
+static void on_exec(void *ctx UNUSED, struct thread *thread)
+{
+	struct target *target = thread->target;
+
+	err_ignore(tracer_detach(thread->tid, 0));
+	target_forget(target);
+}
+
+static bool on_trap(void *ctx, struct thread *thread)
+{
+	struct victim *victim = ctx;
+
+	return victim->trap && victim->trap(thread);
+}
+
 static const struct target_ops ops = {
+	.trap		= on_trap,
+	.exec		= on_exec,
 	.fork_child	= on_fork_child,
 	.route		= on_status,
 };

@@ -18,6 +18,7 @@ struct victim {
 	struct region *region;		/* of victim_region */
 	struct remote remote;		/* begun while a job of victim_remote runs */
 	_Atomic pid_t forked;		/* a child that it has forked, kept stopped; 0 */
+	bool (*trap)(struct thread *thread);	/* is asked at each SIGTRAP; may be NULL */
 	_Atomic unsigned reports;	/* statuses that came, of whatever thread */
 };
 
