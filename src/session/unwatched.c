@@ -63,7 +63,7 @@ static void look_at_patch(struct unwatched *unwatched, const struct journal_entr
 	copied = pagemap_is_copied(target->mem.tid, entry->address);
 	unwatched->gap |= copied || stray_is_libc(module);
 	if (copied)
-		tell(unwatched, "another tool took the probes out of ", module, "");
+		tell(unwatched, "the probes were taken out of ", module, "");
 	else
 		tell(unwatched, "", module, " was loaded again, or its code discarded,");
 }

@@ -6,11 +6,13 @@
  *
  *	its code is as before the patch, in a page of the file's	it was loaded again (or the process has
  *								discarded its copies)
- *	the same, in a copy of the process' own			another tool has taken the jumps out
+ *	the same, in a copy of the process' own			somebody has taken the jumps out: another
+ *								tool, or an mdbg that was killed before
+ *								the journal had it
  *	it is younger than the log's last module map, and has		it was loaded
  *	functions to be probed
  *
- * Where it is the C library, or another tool has been at work, blocks that are in the log may have
+ * Where it is the C library, or somebody has been at work, blocks that are in the log may have
  * been freed unseen: then the log is said to have a gap, as after `malloc off`. Of any other
  * library only what it has itself allocated and freed is not known; so it is when a live mdbg sees it.
  */

@@ -151,8 +151,11 @@ static struct err *clean_one(struct left *left, const struct proc_maps *maps)
 	err = left_reap(left);
 	if (!err)
 		err = note_ranges(left);
-	if (!err)
+	if (!err) {
+		left->target->left = left->journal;
 		err = left_drain(left, &clean);
+		left->target->left = NULL;
+	}
 	if (err)
 		return err;
 	if (has_unknown(left))

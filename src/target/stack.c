@@ -11,8 +11,10 @@
 #include "arch/arch.h"
 #include "base/cleanup.h"
 #include "base/vec.h"
+#include "log/journal.h"
 #include "os/procfs.h"
 #include "os/procmem.h"
+#include "target/region.h"
 #include "target/target.h"
 
 /*
@@ -210,10 +212,34 @@ static bool in_ranges(uint64_t pc, const struct stack_range *range, uint32_t nr)
 	return false;
 }
 
-/* The words of a stack from SP up, as far as the mapping goes, at most SCAN_MAX bytes. */
+static bool is_mapping(const struct journal_entry *entry)
+{
+	bool made = entry->state == JOURNAL_PLANNED || entry->state == JOURNAL_DONE;
+
+	return made && (entry->kind == JOURNAL_MAPPING || entry->kind == JOURNAL_DATA ||
+			entry->kind == JOURNAL_LOG || entry->kind == JOURNAL_REGION);
+}
+
+/* The lowest mapping above address that the journal tells of, or end. */
+static uint64_t next_mapping(const struct journal *journal, uint64_t address, uint64_t end)
+{
+	for (uint32_t i = 0; i < journal_entries(journal); i++) {
+		const struct journal_entry *entry = &journal->entry[i];
+
+		if (is_mapping(entry) && entry->address > address)
+			end = MIN(end, entry->address);
+	}
+	return end;
+}
+
+/*
+ * The words of a stack from SP up, as far as they can be read, at most SCAN_MAX bytes. They end
+ * before any mapping of ours: these are full of their own addresses, and what the kernel maps after
+ * them, the stack of the next thread for one, comes to lie just below.
+ */
 struct words {
 	struct target *target;
-	uint64_t at, end;
+	uint64_t from, at, end;
 	size_t i, nr;
 	uint64_t word[WINDOW / 8];
 };
@@ -222,10 +248,11 @@ static bool next_word(struct words *words, uint64_t *ret)
 {
 	size_t got;
 
+	if (words->at + words->i * 8 >= words->end)
+		return false;
 	if (words->i == words->nr) {
 		words->at += words->nr * 8;
-		if (words->at >= words->end ||
-		    memory_read_some(words->target->memory, words->at, words->word,
+		if (memory_read_some(words->target->memory, words->at, words->word,
 				     sizeof(words->word), &got) ||
 		    got < 8)
 			return false;
@@ -236,11 +263,43 @@ static bool next_word(struct words *words, uint64_t *ret)
 	return true;
 }
 
+static uint64_t last_address(const struct words *words)
+{
+	return words->at + (words->i - 1) * 8;
+}
+
+/*
+ * Is the last word of the stack that the first is of? They are read through guard pages, too, up
+ * into the stacks of others. To know it takes the maps: it is asked only of a word that would count.
+ */
+static bool is_of_stack(const struct words *words)
+{
+	struct proc_maps maps = { VEC_INIT };
+	const struct proc_map *map;
+	uint64_t end = UINT64_MAX;
+
+	if (target_maps(words->target, &maps))
+		return true;
+	map = proc_maps_find(&maps, words->from);
+	if (map)
+		end = map->end;
+	/* Its pages may differ in what the process has asked for. */
+	while (map && ++map < maps.vec.at + maps.vec.nr && map->start == end && map->write &&
+	       !map->shared)
+		end = map->end;
+	proc_maps_free(&maps);
+	return last_address(words) < end;
+}
+
 static void words_begin(struct words *words, struct target *target, uint64_t sp)
 {
 	words->target = target;
-	words->at = sp & ~7ull;
+	words->from = words->at = sp & ~7ull;
 	words->end = words->at + SCAN_MAX;
+	if (target->region)
+		words->end = next_mapping(target->region->journal, words->at, words->end);
+	if (target->left)
+		words->end = next_mapping(target->left, words->at, words->end);
 	words->i = words->nr = 0;
 }
 
@@ -346,9 +405,9 @@ static bool scan_outer(struct target *target, uint64_t from, uint64_t to,
 	uint64_t word;
 
 	words_begin(&words, target, from);
-	while (next_word(&words, &word) && words.at + (words.i - 1) * 8 < to)
+	while (next_word(&words, &word) && last_address(&words) < to)
 		if (in_outer(word, range, nr))
-			return true;
+			return is_of_stack(&words);
 	return false;
 }
 
@@ -364,13 +423,12 @@ static bool scan(struct target *target, uint64_t from, uint64_t to,
 
 	words_begin(&words, target, from);
 	while (next_word(&words, &word)) {
-		if (words.at + (words.i - 1) * 8 >= to)
+		if (last_address(&words) >= to)
 			return false;
-		if (in_outer(word, range, nr))
-			return true;
-		if (in_ranges(word, range, nr) &&
-		    scan_outer(target, before, before + AGENT_STACK, range, nr))
-			return true;
+		if (in_outer(word, range, nr) ||
+		    (in_ranges(word, range, nr) &&
+		     scan_outer(target, before, before + AGENT_STACK, range, nr)))
+			return is_of_stack(&words);
 		before = word;
 	}
 	return false;
@@ -481,12 +539,8 @@ uint64_t stack_thunk_frame(struct target *target, uint64_t sp,
 	words_begin(&words, target, sp);
 	words.end = words.at + AGENT_STACK;
 	while (next_word(&words, &word)) {
-		uint64_t at = words.at + (words.i - 1) * 8;
-
-		if (at >= words.end)
-			break;
 		if (is_return(ctx, word))
-			return at;
+			return last_address(&words);
 	}
 	return 0;
 }

@@ -134,6 +134,7 @@ struct target {
 	struct walk_cache walk_cache;
 	uint64_t call_gadget, restorer_gadget;	/* see target/gadget.h; 0: not looked for yet */
 	struct region *region;		/* see target/region.h; NULL: none */
+	const struct journal *left;	/* an earlier mdbg's, while that is taken out (left.h); NULL: none */
 };
 
 /* How long any one wait for a target may take. */

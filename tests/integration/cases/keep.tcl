@@ -302,7 +302,7 @@ by_both case keep-and-load-again 60 {
 	set gap "mdbg: blocks that were freed while the probes were out are still listed: `malloc reset` forgets all that was recorded"
 	foreach {what says} [list {} {} \
 			{again $t} [list "mdbg: libhardpool.so was loaded again, or its code discarded, $lost"] \
-			{text_at $t $address $own} [list "mdbg: another tool took the probes out of libhardpool.so $lost" $gap] \
+			{text_at $t $address $own} [list "mdbg: the probes were taken out of libhardpool.so $lost" $gap] \
 			{order $t "discard malloc"} [list "mdbg: libc.so.6 was loaded again, or its code discarded, $lost" $gap]] {
 		set said [split [string trimright [unwatched $t $what]] "\n"]
 		if {$::engine eq "breakpoint"} {

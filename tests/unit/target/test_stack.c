@@ -4,17 +4,22 @@
 #include "target/stack.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/compiler.h"
 #include "child.h"
+#include "log/journal.h"
 #include "unit.h"
 #include "victim.h"
 
 void suite_stack(void);
 
 #define OURS	0x123456789000ull	/* an address of nothing */
+#define PAGE	4096
 
 static struct victim victim;
 static struct child child;
@@ -30,9 +35,9 @@ static void with_stale_word(void *arg UNUSED)
 		_exit(1);
 }
 
-static bool begin(uint64_t *word_ret)
+static bool begin(void (*fn)(void *arg), uint64_t *word_ret)
 {
-	CU_ASSERT_TRUE_FATAL(child_start(&child, with_stale_word, NULL));
+	CU_ASSERT_TRUE_FATAL(child_start(&child, fn, NULL));
 	CU_ASSERT_TRUE_FATAL(child_word(&child, word_ret));
 	if (victim_seize(&victim, child.pid))
 		return true;
@@ -71,7 +76,7 @@ static void test_uses(void)
 	struct walk_map map;
 	uint64_t word, self = (uintptr_t)with_stale_word;
 
-	if (!begin(&word))
+	if (!begin(with_stale_word, &word))
 		return;
 	CU_ASSERT_TRUE(uses(self, self + 4096));
 	CU_ASSERT_FALSE(uses(OURS, OURS + 16));
@@ -94,7 +99,7 @@ static void test_guessed(void)
 	uint64_t word, self = (uintptr_t)with_stale_word;
 	struct walk_module *module;
 
-	if (!begin(&word))
+	if (!begin(with_stale_word, &word))
 		return;
 	module = victim.target->modules.walk.at;
 	while (module->end <= self)
@@ -103,6 +108,58 @@ static void test_guessed(void)
 	module->rows.nr = 0;
 	CU_ASSERT_TRUE(uses(OURS, OURS + 16));
 	CU_ASSERT_FALSE(uses(OURS + 64, OURS + 80));
+	end();
+}
+
+/*
+ * Four pages: a stack, a guard, and another's stack, of two pages. The words of ours are in these.
+ */
+static void with_neighbours(void *arg UNUSED)
+{
+	uint8_t *page = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED || mprotect(page + PAGE, PAGE, PROT_NONE))
+		_exit(1);
+	*(uint64_t *)(page + 2 * PAGE) = OURS;
+	*(uint64_t *)(page + 3 * PAGE) = OURS + 16;
+	child_ready((uintptr_t)page);
+	child_wait();
+}
+
+/* Of code that nothing is known of, with this SP. */
+static bool uses_from(uint64_t sp, uint64_t start)
+{
+	struct stack_range range = { start, start + 16, false };
+	struct regs at = *regs();
+
+	regs_set(&at, victim.target->arch->pc, OURS + 1024);
+	regs_set(&at, victim.target->arch->sp, sp);
+	regs_set(&at, victim.target->arch->fp, 0);
+	return stack_uses(victim.target, &at, &range, 1);
+}
+
+static void test_neighbours(void)
+{
+	AUTO_FREE struct journal *journal = calloc(1, JOURNAL_SIZE);
+	struct journal_entry entry = { .kind = JOURNAL_DATA, .len = PAGE };
+	uint32_t index;
+	uint64_t page;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(journal);
+	if (!begin(with_neighbours, &page))
+		return;
+	/* Not through a guard page, which can be read like any. */
+	CU_ASSERT_FALSE(uses_from(page + 64, OURS));
+	CU_ASSERT_TRUE(uses_from(page + 2 * PAGE, OURS));
+	/* Nor into a mapping of ours. */
+	CU_ASSERT_TRUE(uses_from(page + 2 * PAGE, OURS + 16));
+	journal_init(journal, JOURNAL_SIZE, JOURNAL_SIZE);
+	entry.address = page + 3 * PAGE;
+	CU_ASSERT_PTR_NULL(journal_plan(journal, &entry, &index));
+	victim.target->left = journal;
+	CU_ASSERT_FALSE(uses_from(page + 2 * PAGE, OURS + 16));
+	CU_ASSERT_TRUE(uses_from(page + 2 * PAGE, OURS));
+	victim.target->left = NULL;
 	end();
 }
 
@@ -120,7 +177,7 @@ static void test_thunk_frame(void)
 {
 	uint64_t word;
 
-	if (!begin(&word))
+	if (!begin(with_stale_word, &word))
 		return;
 	CU_ASSERT_EQUAL(stack_thunk_frame(victim.target, word - 1024, is_ours, NULL), word);
 	CU_ASSERT_EQUAL(stack_thunk_frame(victim.target, word, is_ours, NULL), word);
@@ -218,6 +275,7 @@ void suite_stack(void)
 
 	CU_add_test(suite, "what a thread will return into", test_uses);
 	CU_add_test(suite, "frames that were guessed", test_guessed);
+	CU_add_test(suite, "nothing of what lies behind a stack", test_neighbours);
 	CU_add_test(suite, "where the agent was called from", test_thunk_frame);
 	CU_add_test(suite, "tops of many stacks", test_tops);
 }
