@@ -242,6 +242,7 @@ static struct err *follow_exec_job(void *arg)
 {
 	struct session *session = arg;
 
+	session->held = false;
 	err_ignore(session_forget_last(session));
 	return watch_from_exec(session, session->pid);
 }
@@ -251,7 +252,7 @@ void session_note_exec(struct session *session)
 	struct err *err;
 
 	children_clean_orphans(session);
-	if (!session->config.follow_exec || session->ended)
+	if (!session->held || session->ended)
 		return;
 	err = session_call(session, follow_exec_job, session);
 	if (!err)
@@ -262,14 +263,21 @@ void session_note_exec(struct session *session)
 	}
 }
 
+static void let_held_go(struct session *session)
+{
+	if (session->held)
+		err_ignore(tracer_detach(session->pid, 0));	/* fails only if it was killed */
+	session->held = false;
+}
+
 /* The parent may be gone already: that is how a daemon starts. */
 static struct err *leave_parent(struct session *session)
 {
 	bool left = false;
 	struct err *err = NULL;
 
-	if (session->execed) {		/* it may be held for follow-exec */
-		err_ignore(tracer_detach(session->pid, 0));
+	if (session->execed) {
+		let_held_go(session);
 	} else if (!session->ended) {
 		children_clean_own(session);
 		err = stop_to_leave(session->target);
@@ -349,6 +357,7 @@ static struct err *detach_job(void *arg)
 	struct err *err = session->execed || session->ended ? NULL : detach_first(session);
 	struct err kept;
 
+	let_held_go(session);
 	if (!err || err->code == ERR_GONE)
 		return follow_undo_all(session);
 	err_copy(&kept, err);

@@ -236,15 +236,21 @@ void session_execed(struct session *session, pid_t tid)
 	session_push_event(session, &event);
 }
 
-/* With follow-exec it is held where it is until the main thread has decided. */
+/*
+ * With follow-exec it is held where it is until the main thread follows it. What is set by then makes no
+ * difference: who was let go cannot be followed, and who is held must be.
+ */
 static void on_exec(void *ctx, struct thread *thread)
 {
 	struct session *session = ctx;
 
-	if (!session->config.follow_exec)
+	bool follow = session->config.follow_exec;
+
+	session->held = follow;
+	if (!follow)
 		session->ended = !session->started;
 	session_execed(session, thread->tid);
-	if (!session->config.follow_exec) {
+	if (!follow) {
 		tracer_count(session->tracer, session->started);
 		err_ignore(tracer_detach(session->pid, 0));	/* fails only if it was killed */
 	}

@@ -74,6 +74,7 @@ struct session {
 	 * attached one has ended with that; of a started one the exit status is still waited for.
 	 */
 	_Atomic bool execed;
+	_Atomic bool held;		/* at its PTRACE_EVENT_EXEC, to be followed by the main thread */
 	/* What an earlier mdbg left (keep.h): entries of the journal. Tracer thread. */
 	VEC(uint32_t) old_text;
 	VEC(uint32_t) old_maps;

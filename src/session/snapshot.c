@@ -58,7 +58,7 @@ static struct err *visit_until_done(const struct job *job)
 	struct err *err;
 
 	/* At its PTRACE_EVENT_EXEC, where it has no libc to make a call by. */
-	if (session->execed && !session->ended && session->config.follow_exec)
+	if (session->held && !session->ended)
 		return err_create(ERR_BUSY, "it is held for follow-exec");
 	do {
 		err = visit_process(session, session->pid, reap_anew, job->snapshot);

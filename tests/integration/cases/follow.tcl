@@ -327,3 +327,48 @@ by_both case detach-in-a-vfork-lets-all-go 60 {
 	live_end $m
 	finish $t
 }
+
+# It executes while mdbg is busy, which is then told `then`: what was set at the exec counts.
+proc exec_meanwhile {then} {
+	set t [start execer]
+	set m [live_start -p [pid_of $t]]
+	live $m "set follow-exec on"
+	puts $m "while {!\[file exists $::tmp/go\]} {after 2}; $then"
+	flush $m
+	tell $t "exec blocked"
+	until {[regexp {State:\tt} [slurp /proc/[pid_of $t]/status]]}
+	spit $::tmp/go ""
+	check {[hear $t] eq "ready [pid_of $t]"} {it does not go on}
+	return [list $t $m]
+}
+
+case follow-exec-that-is-no-more-wanted 60 {
+	lassign [exec_meanwhile "set follow-exec off"] t m
+	live_end $m
+	finish $t
+}
+
+case follow-exec-and-detach 60 {
+	lassign [exec_meanwhile detach] t m
+	until {[regexp {TracerPid:\t0\n} [slurp /proc/[pid_of $t]/status]]}
+	live_end $m
+	finish $t
+}
+
+# A started one that has executed was let go: it goes on, and its end is waited for as before.
+case follow-exec-that-is-wanted-too-late 60 {
+	spit $::tmp/late.tcl [string map [list TMP $::tmp] {
+		close [open TMP/begin w]
+		set status ""
+		while {![string match "Name:\tbash*TracerPid:\t0\n*" $status]} {
+			set chan [open /proc/[mdbg::pid]/status]
+			set status [read $chan]
+			close $chan
+		}
+		set follow-exec on
+	}]
+	set next "until \[ -e $::tmp/end \]; do sleep 0.01; done; exit 3"
+	mdbg -c "source $::tmp/late.tcl" -c "close \[open $::tmp/end w\]" -c {wait exit} -c status -- \
+		/bin/sh -c "until \[ -e $::tmp/begin \]; do sleep 0.01; done; exec /bin/bash -c '$next'"
+	check {$::status == 3 && [string match "*ended with status 3*" $::out]} {$::status: $::out$::err}
+}
