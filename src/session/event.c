@@ -243,7 +243,6 @@ void session_execed(struct session *session, pid_t tid)
 static void on_exec(void *ctx, struct thread *thread)
 {
 	struct session *session = ctx;
-
 	bool follow = session->config.follow_exec;
 
 	session->held = follow;
