@@ -27,6 +27,15 @@
 /* A target that made the file smaller would end mdbg by SIGBUS. */
 #define SEALS		(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
+/* Made just now: a memfd, still empty. What it names by now must not be cut to another size, else. */
+static bool is_new(int fd)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat stat;
+
+	return seals >= 0 && !(seals & F_SEAL_SEAL) && !fstat(fd, &stat) && !stat.st_size;
+}
+
 /* Open the target's descriptor, give the file its size, map it here. */
 static struct err *map_here(struct region *region, pid_t tid, uint64_t fd)
 {
@@ -36,6 +45,9 @@ static struct err *map_here(struct region *region, pid_t tid, uint64_t fd)
 	region->fd = open(path, O_RDWR | O_CLOEXEC);
 	if (region->fd < 0)
 		return err_sys("open the log's memory");
+	if (!is_new(region->fd))
+		return err_create(ERR_BUSY, "descriptor %" PRIu64 " of process %d is not the "
+				  "memory that was made for the log", fd, tid);
 	if (ftruncate(region->fd, (off_t)share_file_size(region->size)) < 0) {
 		struct err *err = err_sys("give the log %llu bytes",
 					  (unsigned long long)region->size);

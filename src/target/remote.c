@@ -447,6 +447,15 @@ static void leave_to_frame(struct remote *remote)
 	trace_line("thread %d does not come back from a remote call", remote->thread->tid);
 }
 
+/* A SIGCONT that waits came after any SIGSTOP, which would have taken it off the queue (signal(7)). */
+static bool continues(pid_t tid)
+{
+	struct proc_status status;
+
+	return !procfs_status(tid, &status) &&
+	       (status.sig_pending | status.shared_pending) >> (SIGCONT - 1) & 1;
+}
+
 struct err *remote_end(struct remote *remote)
 {
 	struct thread *thread = remote->thread;
@@ -486,7 +495,7 @@ struct err *remote_end(struct remote *remote)
 	thread->regs = remote->regs;
 	thread->regs_changed = false;
 	thread->state = THREAD_STOPPED;
-	if (remote->resend_stop)
+	if (remote->resend_stop && !continues(thread->tid))
 		kill(thread->tgid, SIGSTOP);
 	return err;
 }

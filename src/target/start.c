@@ -155,6 +155,12 @@ struct err *start_program(struct tracer *tracer, const struct start_spec *spec, 
 	return err;
 }
 
+/* The signal that a stop was for, which is still to be delivered; 0: it was for none. */
+static int signal_of(int status)
+{
+	return status >> 16 ? 0 : WSTOPSIG(status);
+}
+
 struct hook {
 	uint64_t address;
 	uint64_t state;		/* of r_debug.r_state; 0: do not look */
@@ -204,15 +210,15 @@ static bool is_loaded(struct target *target, const struct hook *hook)
 	return state == RT_CONSISTENT;
 }
 
-/* Run to the next stop that is not a mere signal; true: the trap. */
-static struct err *run_to_trap(struct thread *thread, const struct hook *hook, int *status_ret)
+/* Run to the next stop that is not a mere signal; true: the trap. *signal is to be delivered first. */
+static struct err *run_to_trap(struct thread *thread, const struct hook *hook, int *signal,
+			       int *status_ret)
 {
 	const struct arch *arch = thread->target->arch;
 	uint64_t deadline = tracer_now() + LOAD_NS;
-	int signal = 0;
 
 	for (;;) {
-		struct err *err = tracer_cont(thread->tid, signal);
+		struct err *err = tracer_cont(thread->tid, *signal);
 		int status;
 
 		if (!err)
@@ -227,15 +233,20 @@ static struct err *run_to_trap(struct thread *thread, const struct hook *hook, i
 		err = tracer_get_regs(thread->tid, &thread->regs);
 		if (err)
 			return err;
-		signal = status >> 16 ? 0 : WSTOPSIG(status);
-		if (signal == SIGTRAP &&
-		    regs_get(&thread->regs, arch->pc) == hook->address + arch->trap_pc_bias)
+		*signal = signal_of(status);
+		if (*signal == SIGTRAP &&
+		    regs_get(&thread->regs, arch->pc) == hook->address + arch->trap_pc_bias) {
+			*signal = 0;
 			return NULL;
+		}
 	}
 }
 
-/* Over the hook's own instruction and back on guard; one thread only. */
-static struct err *step_over(struct thread *thread, const struct hook *hook)
+/*
+ * Over the hook's own instruction and back on guard; one thread only. *signal has come instead: the
+ * instruction, still to be executed, is then a trap again.
+ */
+static struct err *step_over(struct thread *thread, const struct hook *hook, int *signal)
 {
 	struct target *target = thread->target;
 	struct err *err = tracer_step(thread->tid);
@@ -245,23 +256,27 @@ static struct err *step_over(struct thread *thread, const struct hook *hook)
 		err = tracer_wait_for(thread->tid, tracer_now() + TARGET_TIMEOUT_NS, &status);
 	if (!err && !WIFSTOPPED(status))
 		err = err_create(ERR_GONE, "the program ended before its libraries were loaded");
-	return err ? err : procmem_write(&target->mem, hook->address, target->arch->trap, 1);
+	if (err)
+		return err;
+	*signal = signal_of(status) == SIGTRAP ? 0 : signal_of(status);
+	return procmem_write(&target->mem, hook->address, target->arch->trap, 1);
 }
 
 static struct err *to_event_stop(struct thread *thread)
 {
 	struct err *err = NULL;
-	int status = 0;
+	int status = 0, signal = 0;
 
 	while (!err && status >> 16 != PTRACE_EVENT_STOP) {
 		err = tracer_interrupt(thread->tid);	/* anew each time: see go_on in thread.c */
 		if (!err)
-			err = tracer_cont(thread->tid, 0);
+			err = tracer_cont(thread->tid, signal);
 		if (!err)
 			err = tracer_wait_for(thread->tid, tracer_now() + TARGET_TIMEOUT_NS,
 					      &status);
 		if (!err && !WIFSTOPPED(status))
 			err = err_create(ERR_GONE, "the program has ended");
+		signal = err ? 0 : signal_of(status);
 	}
 	return err ? err : tracer_get_regs(thread->tid, &thread->regs);
 }
@@ -272,6 +287,7 @@ struct err *start_to_loaded(struct target *target, int *status_ret)
 	struct thread *thread = target_thread(target, target->pid);
 	struct hook hook = { 0 };
 	struct err *err;
+	int signal = 0;
 
 	err = modules_refresh(&target->modules, target->pid, &target->mem.memory, NULL);
 	if (!err)
@@ -279,7 +295,7 @@ struct err *start_to_loaded(struct target *target, int *status_ret)
 	if (!err)
 		err = plant(target, &hook);
 	while (!err) {
-		err = run_to_trap(thread, &hook, status_ret);
+		err = run_to_trap(thread, &hook, &signal, status_ret);
 		if (err)
 			break;
 		err = procmem_write(&target->mem, hook.address, &hook.was, 1);
@@ -287,7 +303,7 @@ struct err *start_to_loaded(struct target *target, int *status_ret)
 			err = tracer_set_reg(thread->tid, arch->pc, hook.address);
 		if (err || is_loaded(target, &hook))
 			break;
-		err = step_over(thread, &hook);
+		err = step_over(thread, &hook, &signal);
 	}
 	if (err && hook.was)	/* the trap, with nobody to answer it, would end the program */
 		err_ignore(procmem_write(&target->mem, hook.address, &hook.was, 1));

@@ -112,6 +112,52 @@ static void test_broken_off(void)
 	works_on();
 }
 
+static struct err *is_stopped_meanwhile(struct victim *v)
+{
+	uint64_t unused;
+
+	kill(v->pid, SIGSTOP);
+	return remote_syscall(&v->remote, &unused, SYS_getpid);
+}
+
+static struct err *is_continued_meanwhile(struct victim *v)
+{
+	struct err *err = is_stopped_meanwhile(v);
+
+	kill(v->pid, SIGCONT);
+	return err;
+}
+
+static bool is_stopped(pid_t pid)
+{
+	struct proc_stat stat;
+
+	return !procfs_stat(pid, &stat) && stat.state == 'T';
+}
+
+/* A SIGSTOP that comes in a call has its effect after it, ... */
+static void test_stopped(void)
+{
+	if (!begin())
+		return;
+	CU_ASSERT_PTR_NULL(victim_try(&victim, is_stopped_meanwhile));
+	victim_release(&victim);
+	while (!is_stopped(child.pid))
+		;
+	kill(child.pid, SIGCONT);
+	works_on();
+}
+
+/* ... but not if a SIGCONT comes behind it. */
+static void test_continued(void)
+{
+	if (!begin())
+		return;
+	CU_ASSERT_PTR_NULL(victim_try(&victim, is_continued_meanwhile));
+	victim_release(&victim);
+	works_on();
+}
+
 static struct err *vforks(struct victim *v)
 {
 	uint64_t unused;
@@ -303,6 +349,8 @@ void suite_remote(void)
 	CU_pSuite suite = CU_add_suite("remote", setup, teardown);
 
 	CU_add_test(suite, "a call that is broken off", test_broken_off);
+	CU_add_test(suite, "a SIGSTOP meanwhile", test_stopped);
+	CU_add_test(suite, "and a SIGCONT", test_continued);
 	CU_add_test(suite, "a thread that does not come back", test_stuck);
 	CU_add_test(suite, "a function", test_function);
 	CU_add_test(suite, "a function that does not come back", test_function_stuck);
