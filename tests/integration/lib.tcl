@@ -115,8 +115,12 @@ proc is_alive {pid} {
 	if {[catch {open /proc/$pid/stat} chan]} {
 		return 0
 	}
-	set stat [read $chan]
+	# Reading fails where it ends in between.
+	set ended [catch {read $chan} stat]
 	close $chan
+	if {$ended} {
+		return 0
+	}
 	set state [lindex [string range $stat [string last ")" $stat]+2 end] 0]
 	return [expr {$state ni {Z X}}]
 }
