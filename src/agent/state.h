@@ -4,13 +4,13 @@
  *
  * Theory of operation
  *
- *	function:	jmp thunk	(five bytes; behind a landing pad)
- *	thunk:		in a slot near the module (arch.h, struct thunk_spec): lays a struct
- *			agent_frame, calls the displaced prologue, which is the original function,
- *			calls the agent, takes the frame away and returns. That of a free calls the
- *			agent first and jumps on, without a frame; where the log does not have
- *			the block (log/stray.h), and where frees are remembered (log/freed.h), it
- *			calls the agent once more, to remember this one.
+ *	function:	jmp thunk	(five bytes; behind the first instruction)
+ *	thunk:		in a slot near the module (arch.h, struct thunk_spec): undoes the first
+ *			instruction, lays a struct agent_frame, calls the displaced prologue, which is
+ *			the original function, calls the agent, takes the frame away and returns. That
+ *			of a free calls the agent first and jumps on, without a frame; where the log
+ *			does not have the block (log/stray.h), and where frees are remembered
+ *			(log/freed.h), it calls the agent once more, to remember this one.
  *	agent:		C of ours (quick.c, record.c, memo.c, shared files of the log and the unwinder)
  *			that preserves no more than C does; the thunk keeps the registers.
  *

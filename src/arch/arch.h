@@ -63,6 +63,7 @@ struct displaced {
  */
 struct stub_spec {
 	uint64_t at;		/* where the stub will lie */
+	uint8_t undo;		/* as in struct thunk_spec */
 	uint64_t call;		/* what it calls */
 	uint64_t retry;		/* 0, or where to jump on NULL */
 	uint64_t nothrow;	/* with retry: value of argument nr_args */
@@ -72,6 +73,7 @@ struct stub_spec {
 struct stub {
 	uint8_t code[STUB_MAX];
 	size_t len;
+	size_t entry;		/* as in struct thunk */
 	size_t trap;		/* offset of the trap instruction */
 	size_t ret;		/* offset just past the call: the return address on the stack */
 	/* Bytes from SP at the called function's entry up to SP at the stub's. */
@@ -103,6 +105,8 @@ enum thunk_kind { THUNK_NEW, THUNK_ENTER, THUNK_FREE };
 struct thunk_spec {
 	enum thunk_kind kind;
 	uint64_t at;			/* where the thunk will lie */
+	/* Bytes to give back to SP first: entry_insn.sp of the instruction in front of the patch. */
+	uint8_t undo;
 	uint64_t displaced;
 	uint64_t probe;			/* passed to the agent */
 	uint64_t enter, leave, release, stray;	/* functions of the agent, at any distance */
@@ -115,6 +119,8 @@ struct thunk_spec {
 struct thunk {
 	uint8_t code[THUNK_MAX];
 	size_t len;
+	uint8_t undo;
+	size_t entry;		/* offset at which SP is as at the function's entry */
 	/* Offsets just past the calls: return addresses on the stack; 0: there is no such call. */
 	size_t call_ret, enter_ret, leave_ret, release_ret, stray_ret;
 	/*
@@ -124,6 +130,20 @@ struct thunk {
 	size_t call_cfa, agent_cfa;
 	size_t ret;		/* offset of the final `ret`, where all is done; 0: THUNK_FREE */
 };
+
+/*
+ * The first instruction of a function, where it can stay in place and a patch begin behind it. A
+ * kernel uprobe or a debugger's breakpoint on the function's entry then runs the file's
+ * instruction, and arrives at the patch like any other thread. Thunk and stub undo the instruction
+ * (what it has taken from SP is given back), and the displaced prologue, which begins with a copy
+ * of it, does it again.
+ */
+struct entry_insn {
+	uint8_t len;		/* bytes; 0: it cannot stay */
+	uint8_t sp;		/* bytes that it takes from SP, at most ENTRY_SP_MAX */
+};
+
+#define ENTRY_SP_MAX	120
 
 struct sigframe_spec;
 
@@ -181,8 +201,14 @@ struct arch {
 	uint8_t dtv, dtv_first;
 	uint32_t jump_len;	/* bytes that a jump probe patches */
 
-	/* Offset at which a probe goes into a function: behind a landing pad (endbr64), else 0. */
-	size_t (*patch_offset)(const uint8_t *code, size_t len);
+	/*
+	 * Can the first instruction of a function be undone, or be done twice? True for a landing pad
+	 * (endbr64), no-operations, pushes, what takes a constant from SP, and moves and tests that
+	 * change nothing but flags and registers which they do not read. Of those no argument below
+	 * `args` is changed: they are still to be looked at. Neither is a register that the function
+	 * must keep for its caller. The sp of *ret is 0 for all but pushes and the like.
+	 */
+	bool (*entry_insn)(const uint8_t *code, size_t len, unsigned args, struct entry_insn *ret);
 	/*
 	 * Displace at least min_len bytes of the len bytes of code that lie at from, to run at to.
 	 * ERR_UNSUPPORTED names the instruction that cannot be moved (a trap, a branch into the
@@ -200,17 +226,17 @@ struct arch {
 	 * do not count, nor do other functions (x86_64.c says why that is safe, and where not).
 	 * *target_ret (may be NULL) is the address, 0 if not known.
 	 *
-	 * For a patch of several bytes ask for [patch + 1, patch + jump_len). Branches among the
-	 * displaced instructions are displace's to judge: give the code from consumed on.
+	 * Branches among the displaced instructions are displace's to judge: give the code from
+	 * consumed on.
 	 */
 	bool (*jumps_into)(const uint8_t *code, size_t len, uint64_t start, uint64_t low,
 			   uint64_t high, uint64_t *target_ret);
 	/*
-	 * Does a jump (no call: that is recursion) in the same code go to the patch itself? Then the
-	 * function begins with a loop, and a thread that comes to the patch may be in its next round:
-	 * neither kind of probe can tell it from a call.
+	 * Does a jump (no call: that is recursion) in the same code go to `entry`, that of the
+	 * function? Then it begins with a loop, and a thread that comes there may be in its next
+	 * round: neither kind of probe can tell it from a call.
 	 */
-	bool (*loops_at)(const uint8_t *code, size_t len, uint64_t start, uint64_t patch);
+	bool (*loops_at)(const uint8_t *code, size_t len, uint64_t start, uint64_t entry);
 	/*
 	 * The target of the next direct jump (no call), from *at on, that leaves the len bytes of code, which
 	 * lie at start; *at is moved behind it. 0: there is no other, or bytes do not decode.

@@ -14,6 +14,7 @@ static Tcl_Obj *probe_dict(const struct session_probe *probe)
 	dict_text(dict, "symbol", probe->symbol);
 	dict_text(dict, "module", probe->module);
 	dict_address(dict, "address", probe->address);
+	dict_address(dict, "patch", probe->patch);
 	dict_text(dict, "engine", probe->active ? probe->engine : "none");
 	dict_text(dict, "why", probe->why);
 	dict_text(dict, "user", probe->user);
@@ -40,7 +41,10 @@ const struct cmd cmd_api_probes = {
 	.name		= "mdbg::probes",
 	.usage		= "",
 	.brief		= "list of dicts: what became of each function of the allocator",
-	.help		= "function symbol module address engine (jump, breakpoint, none) why (it\n"
-			  "is no jump, or none) user (alloc ..., free ...: named by probe).\n",
+	.help		= "function symbol module address (of the function) patch (address of the\n"
+			  "bytes that mdbg changes: mostly behind the function's first\n"
+			  "instruction) engine (jump, breakpoint, none) why (it is no jump, or\n"
+			  "none, or its patch lies on the first instruction) user (alloc ...,\n"
+			  "free ...: named by probe).\n",
 	.value		= probes,
 };

@@ -190,8 +190,8 @@ static uint64_t original(const struct probe *probe, uint64_t pc)
 
 	for (size_t i = probe->displaced.nr + 1; i-- > 0;)
 		if (offset >= probe->displaced.insn[i].to)
-			return probe->patch + probe->displaced.insn[i].from;
-	return probe->patch;
+			return probe->address + probe->displaced.insn[i].from;
+	return probe->address;
 }
 
 bool area_translate(void *ctx, uint64_t *pc, int32_t *cfa_offset)
@@ -214,10 +214,12 @@ bool area_translate(void *ctx, uint64_t *pc, int32_t *cfa_offset)
 		*cfa_offset = (int32_t)probes->target->arch->thunk_cfa(&probe->thunk,
 								       *pc - probe->thunk_at);
 	/*
-	 * Before its first instruction, and at its last, a stub has no frame but the return
-	 * address.
+	 * Before it lays its frame, and at its last instruction, a stub has none but the return
+	 * address, and what the function's first instruction has taken from SP.
 	 */
-	else if (*pc != probe->stub && *pc <= probe->stub_trap)
+	else if (*pc < probe->stub_entry)
+		*cfa_offset += probe->stays.sp;
+	else if (*pc != probe->stub_entry && *pc <= probe->stub_trap)
 		*cfa_offset = (int32_t)probe->stub_frame;
 	return false;
 }

@@ -90,15 +90,21 @@ static struct err *build_code(const struct probes *probes, struct probe *probe, 
 {
 	const struct arch *arch = probes->target->arch;
 	struct agent_slot *head = (struct agent_slot *)slot;
-	struct stub_spec spec = { .at = probe->slot + AGENT_SLOT_STUB, .call = probe->prologue };
+	struct stub_spec spec = {
+		.at = probe->slot + AGENT_SLOT_STUB,
+		.undo = probe->stays.sp,
+		.call = probe->prologue,
+	};
 	struct stub stub;
 	struct err *err;
 
-	err = arch->displace(probe->expect, probe->expect_len, probe->patch, probe->prologue,
-			     probe->engine == PROBE_JUMP ? arch->jump_len : arch->trap_len,
+	err = arch->displace(probe->expect, probe->expect_len, probe->address, probe->prologue,
+			     probe->stays.len +
+				     (probe->engine == PROBE_JUMP ? arch->jump_len : arch->trap_len),
 			     &probe->displaced);
 	if (err)
 		return err;
+	probe->resume = probe->prologue + probe->displaced.insn[probe->stays.len ? 1 : 0].to;
 	memcpy(slot + AGENT_SLOT_DISPLACED, probe->displaced.code, probe->displaced.len);
 	if (probe->nothrow) {
 		spec.call = probe->nothrow;
@@ -112,6 +118,7 @@ static struct err *build_code(const struct probes *probes, struct probe *probe, 
 	memcpy(slot + AGENT_SLOT_STUB, stub.code, stub.len);
 	head->stub_cfa = (uint32_t)stub.frame;
 	probe->stub = spec.at;
+	probe->stub_entry = spec.at + stub.entry;
 	probe->stub_trap = spec.at + stub.trap + arch->trap_pc_bias;
 	probe->stub_ret = spec.at + stub.ret;
 	probe->stub_frame = (uint32_t)stub.frame;
@@ -147,6 +154,7 @@ static struct err *build_thunk(struct probes *probes, struct probe *probe, uint8
 	struct thunk_spec spec = {
 		.kind = thunk_kind(probes, probe),
 		.at = probe->slot + AGENT_SLOT_THUNK,
+		.undo = probe->stays.sp,
 		.displaced = probe->prologue,
 		.enter = probes->agent + AGENT_ENTER,
 		.leave = probes->agent + AGENT_LEAVE,
@@ -173,12 +181,6 @@ static struct err *build_thunk(struct probes *probes, struct probe *probe, uint8
 	return NULL;
 }
 
-static void refuse(struct probe *probe, const struct err *err)
-{
-	probe->state = PROBE_REFUSED;
-	snprintf(probe->why, sizeof(probe->why), "%s", err->msg);
-}
-
 /* The slot's content; a jump that cannot be made may become a breakpoint. */
 static void fill(struct probes *probes, struct probe *probe)
 {
@@ -200,7 +202,7 @@ static void fill(struct probes *probes, struct probe *probe)
 	if (!err && probe->state == PROBE_PLANNED)
 		err = patch_fill(probes->target, probe->slot, slot, sizeof(slot));
 	if (err)
-		refuse(probe, err);
+		probe_refuse(probe, err->msg);
 }
 
 struct err *probes_add_traps(struct probes *probes, struct probe *probe)
@@ -214,7 +216,8 @@ struct err *probes_add_traps(struct probes *probes, struct probe *probe)
 static struct err *write_patch(struct probes *probes, struct probe *probe, const uint8_t *bytes,
 			       size_t len)
 {
-	struct err *err = patch_text(probes->target, probe->patch, probe->expect, bytes, len,
+	struct err *err = patch_text(probes->target, probe->patch,
+				     probe->expect + probe->stays.len, bytes, len,
 				     &probe->text_entry);
 
 	if (err)
@@ -255,7 +258,7 @@ static void put_in(struct probes *probes, struct probe *probe)
 							put_in_trap(probes, probe);
 
 	if (err)
-		refuse(probe, err);
+		probe_refuse(probe, err->msg);
 	else
 		probe->state = PROBE_ACTIVE;
 }
@@ -316,7 +319,7 @@ struct err *probes_prepare(struct probes *probes, struct remote *remote)
 		refused = area_slot(probes, probe, remote, &probe->slot);
 		probe->prologue = probe->slot + AGENT_SLOT_DISPLACED;
 		if (refused)
-			refuse(probe, refused);
+			probe_refuse(probe, refused->msg);
 	}
 	area_bound(probes);
 	err = write_agent(probes);

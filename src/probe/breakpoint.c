@@ -133,6 +133,18 @@ static bool is_instruction_trap(const struct thread *thread)
 	return tracer_siginfo(thread->tid, &info) || info.si_code > 0;
 }
 
+/* The event sees the registers as at the function's entry. Where the thread goes on, it undoes that. */
+static uint64_t entry(struct probes *probes, struct probe *probe, struct thread *thread)
+{
+	uint8_t sp_word = thread->target->arch->sp;
+	uint64_t sp = regs_get(&thread->regs, sp_word), to;
+
+	regs_set(&thread->regs, sp_word, sp + probe->stays.sp);
+	to = event_entry(probes, probe, thread);
+	regs_set(&thread->regs, sp_word, sp);
+	return to;
+}
+
 bool probes_trap(struct probes *probes, struct thread *thread)
 {
 	const struct arch *arch = thread->target->arch;
@@ -148,9 +160,9 @@ bool probes_trap(struct probes *probes, struct thread *thread)
 	if (trap->at_return)
 		return event_return(probes, probe, thread) || is_instruction_trap(thread);
 	if (probe->fn) {
-		to = event_entry(probes, probe, thread);
+		to = entry(probes, probe, thread);
 	} else {
-		to = probe->prologue;
+		to = probe->resume;
 		at_loader_hook(probes);
 	}
 	regs_set(&thread->regs, arch->pc, to);

@@ -60,7 +60,7 @@ static void give_up(const struct probes *probes, struct probe *probe, pid_t tid)
 static uint64_t displaced_at(const struct probe *probe, uint64_t pc)
 {
 	for (size_t i = 0; i <= probe->displaced.nr; i++)
-		if (probe->patch + probe->displaced.insn[i].from == pc)
+		if (probe->address + probe->displaced.insn[i].from == pc)
 			return probe->prologue + probe->displaced.insn[i].to;
 	return 0;
 }

@@ -80,9 +80,12 @@ static void move_out(struct probes *probes, struct thread *thread)
 	for (size_t i = 0; i <= probe->displaced.nr; i++)
 		if (pc == probe->prologue + probe->displaced.insn[i].to)
 			regs_set(&thread->regs, arch->pc,
-				 probe->patch + probe->displaced.insn[i].from);
+				 probe->address + probe->displaced.insn[i].from);
 	if (pc == probe->stub || (probe->thunk_at && pc == probe->thunk_at))
 		regs_set(&thread->regs, arch->pc, probe->patch);
+	else if (pc == probe->stub_entry ||
+		 (probe->thunk_at && pc == probe->thunk_at + probe->thunk.entry))
+		regs_set(&thread->regs, arch->pc, probe->address);
 	/* A stub that has its result, and does not go on to a throwing form, only returns. */
 	if (pc == probe->stub_trap && !(probe->nothrow && !regs_get(&thread->regs, arch->ret)))
 		return_from(thread, sp + probe->stub_frame - sizeof(uint64_t));

@@ -253,14 +253,14 @@ uint64_t event_entry(struct probes *probes, struct probe *probe, struct thread *
 
 	if (!ops) {
 		trace_line("thread %d: no memory to record with", thread->tid);
-		return probe->prologue;
+		return probe->resume;
 	}
 	if (probe->fn->role == ALLOC_FREE) {
 		entry_free(probes, probe, thread, ops);
-		return probe->prologue;
+		return probe->resume;
 	}
 	if (called_by_own_twin(probe, thread, ops))
-		return probe->prologue;
+		return probe->resume;
 	entry_alloc(probes, probe, thread, ops);
 	return probe->stub;
 }

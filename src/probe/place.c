@@ -67,7 +67,9 @@ static void hand_on(struct probes *probes, struct probe *dead, struct probe *hei
 	heir->slot = dead->slot;
 	heir->filled = true;
 	heir->prologue = dead->prologue;
+	heir->resume = dead->resume;
 	heir->stub = dead->stub;
+	heir->stub_entry = dead->stub_entry;
 	heir->stub_trap = dead->stub_trap;
 	heir->stub_ret = dead->stub_ret;
 	heir->stub_frame = dead->stub_frame;

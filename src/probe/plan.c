@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "probe/choose.h"
 #include "probe/lost.h"
 #include "probe/place.h"
 #include "probe/user.h"
@@ -17,11 +18,6 @@
 #include "target/target.h"
 
 #define LOADER_HOOK	"_dl_debug_state"
-
-/* Arguments that the agent can be told of. */
-#define AGENT_ARGS	3
-#define FUNCTION_MAX	(1u << 20)
-#define PAGE		4096ull
 
 struct finding {
 	struct probes *probes;
@@ -51,7 +47,7 @@ static bool has_code_of(const struct module *module, const struct probe *probe)
 {
 	uint8_t code[sizeof(probe->expect)];
 
-	return !elf_file_read(module->elf, probe->patch - module->bias, code, probe->expect_len) &&
+	return !elf_file_read(module->elf, probe->address - module->bias, code, probe->expect_len) &&
 	       !memcmp(code, probe->expect, probe->expect_len);
 }
 
@@ -129,203 +125,6 @@ static bool found(const struct elf_symbol *symbol, void *ctx)
 	return false;
 }
 
-static void refuse(struct probe *probe, const char *why)
-{
-	probe->state = PROBE_REFUSED;
-	snprintf(probe->why, sizeof(probe->why), "%s", why);
-}
-
-/*
- * The code at the patch, as the file has it; text is compared with the file before it is believed.
- */
-static void read_code(struct probes *probes, struct probe *probe)
-{
-	const struct arch *arch = probes->target->arch;
-	struct module *module = probe->module;
-	uint8_t file[sizeof(probe->expect) + 8], now[sizeof(file)];
-	uint64_t vaddr = probe->address - module->bias, size;
-	uint32_t len = sizeof(file);
-	size_t skip;
-	struct err *err;
-
-	if (!elf_file_function_extent(module->elf, vaddr, &size) && size && size < len)
-		len = (uint32_t)size;
-	err = elf_file_read(module->elf, vaddr, file, len);
-	if (!err)
-		err = memory_read(&probes->target->mem.memory, probe->address, now, len);
-	if (err) {
-		refuse(probe, err->msg);
-		return;
-	}
-	patch_see_through(probes->target, probe->address, now, len);
-	if (memcmp(file, now, len)) {
-		char why[sizeof(probe->why)];
-
-		snprintf(why, sizeof(why),
-			 "the code at 0x%" PRIx64 " is not as in its file: another tool "
-			 "has patched it",
-			 probe->address);
-		refuse(probe, why);
-		return;
-	}
-	skip = arch->patch_offset(file, len);
-	probe->patch = probe->address + skip;
-	probe->expect_len = MIN(len - (uint32_t)skip, (uint32_t)sizeof(probe->expect));
-	memcpy(probe->expect, file + skip, probe->expect_len);
-}
-
-/*
- * Can it be displaced at all? The real place, and so the real code, comes when it is armed. *behind
- * is how many bytes of the function are under the patch.
- */
-static struct err *try_displace(const struct probes *probes, const struct probe *probe,
-				size_t min_len, size_t *behind)
-{
-	struct displaced displaced;
-	struct err *err = probes->target->arch->displace(probe->expect, probe->expect_len,
-							 probe->patch, probe->patch + 4096,
-							 min_len, &displaced);
-
-	if (!err)
-		*behind = displaced.consumed;
-	return err;
-}
-
-void probe_no_jump(const struct probes *probes, struct probe *probe, const char *why)
-{
-	probe->engine = PROBE_BREAKPOINT;
-	if (probes->policy == PROBE_ONLY_JUMP)
-		refuse(probe, why);
-	else
-		snprintf(probe->why, sizeof(probe->why), "no jump: %.400s", why);
-}
-
-/* The agent is handed the first arguments only. */
-static bool arguments_fit(const struct alloc_function *fn)
-{
-	return fn->size < AGENT_ARGS && fn->count < AGENT_ARGS && fn->ptr < AGENT_ARGS;
-}
-
-/* A function's code behind its patch. */
-struct rest {
-	uint8_t *code;
-	size_t len;
-	uint64_t start;
-};
-
-static struct err *read_rest(const struct probe *probe, size_t behind, struct rest *ret)
-{
-	struct elf_file *elf = probe->module->elf;
-	uint64_t vaddr = probe->address - probe->module->bias, size;
-	struct err *err = elf_file_function_extent(elf, vaddr, &size);
-
-	*ret = (struct rest){ .start = probe->patch + behind };
-	if (err)
-		return err;
-	if (size > FUNCTION_MAX)
-		return err_create(ERR_RANGE, "a function of %" PRIu64 " bytes", size);
-	if (probe->address + size <= ret->start)
-		return NULL;
-	ret->len = probe->address + size - ret->start;
-	ret->code = malloc(ret->len);
-	return ret->code ? elf_file_read(elf, ret->start - probe->module->bias, ret->code, ret->len) :
-			   err_nomem;
-}
-
-/* Nothing in the rest of the function, as its file has it, may branch to where the jump will lie. */
-static void check_branches(const struct probes *probes, struct probe *probe,
-			   const struct rest *rest)
-{
-	const struct arch *arch = probes->target->arch;
-	uint64_t to = 0;
-	char why[128];
-
-	if (!arch->jumps_into(rest->code, rest->len, rest->start, probe->patch + 1,
-			      probe->patch + arch->jump_len, &to))
-		return;
-	if (to)
-		snprintf(why, sizeof(why), "a branch in the function goes into the patch, to 0x%" PRIx64,
-			 to);
-	else
-		snprintf(why, sizeof(why), "not all of the function's code is understood");
-	probe_no_jump(probes, probe, why);
-}
-
-/*
- * The kernel writes page by page, and stops between two of them if mdbg is killed, or there is no
- * memory for a second copy: half a jump would stay.
- */
-static bool in_two_pages(const struct probes *probes, const struct probe *probe)
-{
-	uint64_t last = probe->patch + probes->target->arch->jump_len - 1;
-
-	return probe->patch / PAGE != last / PAGE;
-}
-
-static void try_jump(const struct probes *probes, struct probe *probe, size_t *behind)
-{
-	struct err *err = try_displace(probes, probe, probes->target->arch->jump_len, behind);
-
-	if (err)
-		probe_no_jump(probes, probe, err->msg);
-	else if (in_two_pages(probes, probe))
-		probe_no_jump(probes, probe, "it would lie in two pages");
-	else if (!arguments_fit(probe->fn))
-		probe_no_jump(probes, probe, "one of its arguments is beyond the third");
-	else
-		probe->engine = PROBE_JUMP;
-}
-
-/* A jump wherever it is safe. */
-static void choose_engine(const struct probes *probes, struct probe *probe)
-{
-	const struct arch *arch = probes->target->arch;
-	struct rest rest = { .code = NULL };
-	size_t behind;
-	struct err *err = try_displace(probes, probe, arch->trap_len, &behind);
-
-	probe->engine = PROBE_BREAKPOINT;
-	if (err) {
-		refuse(probe, err->msg);
-		return;
-	}
-	if (!probe->fn)
-		return;
-	if (probes->policy != PROBE_ONLY_BREAKPOINT)
-		try_jump(probes, probe, &behind);
-	err = read_rest(probe, behind, &rest);
-	if (err && probe->engine == PROBE_JUMP)
-		probe_no_jump(probes, probe, err->msg);
-	else if (!err && arch->loops_at(rest.code, rest.len, rest.start, probe->patch))
-		refuse(probe, "it begins with a loop, whose rounds cannot be told from calls");
-	else if (probe->engine == PROBE_JUMP)
-		check_branches(probes, probe, &rest);
-	free(rest.code);
-}
-
-/* Another function that begins inside a jump. */
-static bool begins_inside(const struct elf_symbol *symbol, void *ctx)
-{
-	struct finding *finding = ctx;
-	const struct probes *probes = finding->probes;
-	uint64_t address = symbol->value + finding->module->bias;
-
-	if (!symbol->func || !symbol->value)
-		return false;
-	for (size_t i = finding->first; i < probes->all.nr; i++) {
-		struct probe *probe = probes->all.at[i];
-		char why[256];
-
-		if (probe->state != PROBE_PLANNED || probe->engine != PROBE_JUMP ||
-		    address <= probe->patch ||
-		    address >= probe->patch + probes->target->arch->jump_len)
-			continue;
-		snprintf(why, sizeof(why), "%s begins inside the patch", symbol->name);
-		probe_no_jump(probes, probe, why);
-	}
-	return false;
-}
-
 /* From the first probe of the finding on. */
 static void no_jumps(const struct finding *finding, const char *why)
 {
@@ -345,9 +144,9 @@ static void find_nothrow(struct probe *probe)
 		return;
 	if (module_symbol(probe->module, probe->fn->nothrow, &probe->nothrow, &size)) {
 		probe->nothrow = 0;
-		refuse(probe,
-		       "throws, and its module has no nothrow form to call instead; what it gets from malloc "
-		       "is recorded there");
+		probe_refuse(probe,
+			     "throws, and its module has no nothrow form to call instead; what it gets "
+			     "from malloc is recorded there");
 	}
 }
 
@@ -355,28 +154,21 @@ static void find_nothrow(struct probe *probe)
 static void decide(struct finding *finding)
 {
 	struct probes *probes = finding->probes;
-	struct err *err;
 
+	if (finding->first == probes->all.nr)
+		return;
+	choose_ways(probes, finding->module, finding->first);
 	for (size_t i = finding->first; i < probes->all.nr; i++) {
 		struct probe *probe = probes->all.at[i];
 
-		read_code(probes, probe);
-		if (probe->state == PROBE_PLANNED)
-			choose_engine(probes, probe);
 		if (probe->state == PROBE_PLANNED && probe->fn)
 			find_nothrow(probe);
-		if (probe->state == PROBE_PLANNED && probe->fn == probes->plain_free)
+		if (probe->state != PROBE_PLANNED)
+			continue;
+		if (probe->fn == probes->plain_free)
 			probe_find_tails(probes->target->arch, probe);
+		place_inherit(probes, probe);
 	}
-	if (finding->first == probes->all.nr)
-		return;
-	err = elf_file_each_symbol(finding->module->elf, begins_inside, finding);
-	/* A file whose symbols cannot be had says nothing of what begins where. */
-	if (err)
-		no_jumps(finding, err->msg);
-	for (size_t i = finding->first; i < probes->all.nr; i++)
-		if (probes->all.at[i]->state == PROBE_PLANNED)
-			place_inherit(probes, probes->all.at[i]);
 }
 
 static struct err *add_users(const struct finding *finding)

@@ -2,26 +2,31 @@
 /*
  * Probes on allocators.
  *
- * A probe is a patched function entry plus a displaced prologue (arch.h): the instructions under the
- * patch, relocated into an area of ours near the module, and a jump back. Running the displaced
- * prologue is running the original function. Nothing is single-stepped, no patch is lifted while
- * others run, and no thread is held while another is inside an allocator. Two engines share it:
+ * A probe is a patched function plus a displaced prologue (arch.h): the function's first
+ * instructions, up to the end of the patch, relocated into an area of ours near the module, and a
+ * jump back. Running the displaced prologue is running the original function. Nothing is
+ * single-stepped, no patch is lifted while others run, and no thread is held while another is inside
+ * an allocator. Two engines share it:
  *
- *	jump		function:	jmp thunk	five bytes; the thunk calls the displaced
- *							prologue and the agent, which records
- *							(agent/state.h). No stop at all.
- *	breakpoint	function:	int3 ...	trap at entry: the tracer notes the
- *							arguments and the stack, then sends the
- *							thread on to
- *	  (free)				  the displaced prologue
- *	  (malloc, ...)				  the stub:	call displaced prologue
+ *	jump		function:	push r12	stays in place
+ *					jmp thunk	five bytes; the thunk undoes the push, calls
+ *							the displaced prologue and the agent, which
+ *							records (agent/state.h). No stop at all.
+ *	breakpoint	function:	push r12	stays in place
+ *					int3 ...	the tracer notes the arguments and the stack,
+ *							then sends the thread on to
+ *	  (free)				  the displaced prologue, behind the copy of the push
+ *	  (malloc, ...)				  the stub:	undo the push
+ *							call displaced prologue
  *							int3	trap at return: the tracer
  *								reads the result and records
  *								the block
  *							ret
  *
- * A jump is safe where five bytes can be displaced and nothing in the function, as its file has it,
- * goes into them: plan.c decides for each function, and says why not. The loader's debugger hook,
+ * The patch begins behind the function's first instruction wherever that can be undone, or be done
+ * twice (struct entry_insn), so that other tools may have a probe on the entry. A jump is safe where
+ * the bytes can be displaced and nothing in the function, as its file has it, goes into them:
+ * choose.c decides for each function, and says why not. The loader's debugger hook,
  * which tells of new modules, is always a breakpoint. So are all probes of a followed child: the
  * agent's state is empty in it, and its parent's jumps become breakpoints on the same slots.
  *
@@ -43,7 +48,7 @@
  * displaced prologue. The kernel resets that handler when an int3 traps in a thread that blocks
  * SIGTRAP: it is put back, and so is the thread's mask (sigtrap.c).
  *
- *	plan.c		which functions, which engine
+ *	plan.c		which functions		choose.c	at which place, which engine
  *	tail.c		who may be in `free` without a trace of it
  *	arm.c		putting in		disarm.c	taking out
  *	state.c		the agent's state: log, module map, probes as the agent sees them
@@ -98,9 +103,10 @@ struct probe {
 	enum probe_state state;
 	enum probe_engine engine;
 	uint64_t address;		/* of the function */
-	uint64_t patch;			/* where the patch goes: behind a landing pad */
+	struct entry_insn stays;	/* its first instruction, if it stays in place; len 0: not */
+	uint64_t patch;			/* where the patch goes: behind that */
 	uint64_t nothrow;		/* of the nothrow twin; 0 */
-	uint8_t expect[32];		/* code at patch, as in the file */
+	uint8_t expect[32];		/* code at address, as in the file */
 	uint32_t expect_len;
 	uint32_t text_entry;		/* journal */
 	uint8_t put[JOURNAL_BYTES];	/* ACTIVE: what was written there, put_len bytes */
@@ -110,7 +116,9 @@ struct probe {
 	uint64_t slot;			/* in an area; 0: none */
 	bool filled;			/* with code for its place */
 	uint64_t prologue;		/* the displaced one's address */
+	uint64_t resume;		/* in it: the copy of the instruction at patch */
 	uint64_t stub, stub_trap, stub_ret;	/* addresses; stub_trap is behind the trap */
+	uint64_t stub_entry;		/* where SP is as at the function's entry */
 	uint32_t stub_frame;
 	uint32_t agent_index;		/* in agent_state.probe[], with thunk_at */
 	uint64_t thunk_at;		/* the thunk's address; 0: none */
@@ -119,7 +127,10 @@ struct probe {
 	struct probe_code tail[PROBE_TAILS];	/* of `free`: it, and where it goes on (tail.c) */
 	uint32_t nr_tails;
 	bool gone;			/* REFUSED, since the user has deleted it */
-	/* REFUSED: why. A breakpoint under PROBE_AUTO: why it is no jump. */
+	/*
+	 * REFUSED: why. A breakpoint under PROBE_AUTO: why it is no jump. A patch that lies on the
+	 * function's first instruction: why it does.
+	 */
 	char why[512];
 };
 
@@ -246,6 +257,7 @@ void probes_learn_facts(struct probes *probes);
  * is said.
  */
 void probe_no_jump(const struct probes *probes, struct probe *probe, const char *why);
+void probe_refuse(struct probe *probe, const char *why);
 /*
  * Take everything out. The target is stopped, and is let run for moments until no thread is inside
  * our code; after a time limit what that thread needs (made harmless) stays, and *left_ret says so.

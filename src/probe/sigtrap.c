@@ -46,7 +46,7 @@ static uint32_t collect_traps(const struct probes *probes, struct agent_trap *tr
 			continue;
 		if (probe->slot && probe->engine == PROBE_BREAKPOINT)
 			trap[nr++] = (struct agent_trap){ probe->patch + arch->trap_pc_bias,
-							  probe->prologue };
+							  probe->resume };
 	}
 	qsort(trap, nr, sizeof(*trap), by_pc);
 	return nr;

@@ -222,6 +222,7 @@ static void describe(const struct session *session, const struct probe *probe,
 	snprintf(ret->symbol, sizeof(ret->symbol), "%s", probe->fn->symbol);
 	snprintf(ret->module, sizeof(ret->module), "%.63s", path_base(probe->module->path));
 	ret->address = probe->address;
+	ret->patch = probe->patch;
 	describe_user(probe->fn, ret);
 	ret->active = probe_records(probe);
 	if (ret->active)

@@ -162,6 +162,7 @@ struct session_probe {
 	char symbol[64];	/* as found: "malloc", "_Znwm" */
 	char module[64];	/* last component */
 	uint64_t address;
+	uint64_t patch;		/* where mdbg writes: at the address, or behind the first instruction */
 	bool active;
 	char engine[16];	/* "jump", "breakpoint", "" if it is not probed */
 	/* "alloc size=1 ptr=ret", "free ptr=1" if the user has named it; else "" */

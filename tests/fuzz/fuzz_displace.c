@@ -48,6 +48,7 @@ static void check_jumps_out(const uint8_t *bytes, size_t len)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
 	struct displaced displaced;
+	struct entry_insn first;
 	uint64_t target, to;
 	size_t min_len, at;
 	char text[64];
@@ -63,7 +64,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	to = FROM + (uint64_t)(int64_t)distance;
 	if (!arch_x86_64.displace(bytes, len, FROM, to, min_len, &displaced))
 		check_displaced(&displaced, min_len, len);
-	if (arch_x86_64.patch_offset(bytes, len) > len)
+	if (arch_x86_64.entry_insn(bytes, len, at % 4, &first) &&
+	    (!first.len || first.len > len || first.sp > ENTRY_SP_MAX || first.sp % 8))
 		abort();
 	arch_x86_64.jumps_into(bytes, len, FROM, FROM + at, FROM + at + min_len, &target);
 	check_jumps_out(bytes, len);

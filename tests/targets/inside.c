@@ -3,7 +3,8 @@
  * Threads where probes are: in a signal handler that has interrupted malloc between its first instructions, where a
  * jump is going to be; and inside an allocator's function (a pvalloc of its own) for as long as one likes. Commands:
  *
- *	step [alt]	step into malloc until the PC is inside its first five bytes, then wait in the handler (on a
+ *	patch ADDRESS	where the jump is going to be, in malloc; decimal
+ *	step [alt]	step into malloc until the PC is inside its five bytes, then wait in the handler (on a
  *			stack of its own): `ok OFFSET`
  *	go		return from the handler: `ok moved` or `ok same` (is the PC in the signal's frame still inside?),
  *			then `ok` once malloc has returned a block that holds
@@ -23,7 +24,7 @@
 #define PATCH		5
 #define TRAP_FLAG	0x100
 
-static uint64_t patch;		/* behind endbr64 */
+static uint64_t patch;
 static bool stepped;
 static char other_stack[65536];
 
@@ -112,8 +113,12 @@ static bool let(pthread_t holder)
 static const char *obey(const char *line)
 {
 	static pthread_t holder;
-	const char *how = after(line, "step");
+	const char *how = after(line, "step"), *where = after(line, "patch");
 
+	if (where) {
+		patch = strtoull(where, NULL, 10);
+		return "ok";
+	}
 	if (how)
 		return step(!strcmp(how, "alt")) ? "ok" : "bad";
 	if (!strcmp(line, "hold")) {
@@ -130,13 +135,8 @@ static const char *obey(const char *line)
 
 int main(void)
 {
-	static const unsigned char endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
-	void *(*volatile function)(size_t) = malloc;
 	char *line;
 
-	patch = (uint64_t)(uintptr_t)function;
-	if (!memcmp((const void *)(uintptr_t)patch, endbr64, sizeof(endbr64)))
-		patch += sizeof(endbr64);
 	free(malloc(1));
 	if (!handle_traps(false))
 		return 1;

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "arch/arch.h"
 #include "base/compiler.h"
 
 struct decoded {
@@ -155,6 +156,135 @@ bool insn_decode(const uint8_t *code, size_t len, uint64_t pc, struct insn *ret)
 			insn.kind = INSN_RIP;
 	}
 	*ret = insn;
+	return true;
+}
+
+/* --- the first instruction of a function --- */
+
+static bool is_written(const ZydisDecodedOperand *operand)
+{
+	return operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
+}
+
+static ZydisRegister whole(ZydisRegister reg)
+{
+	return ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
+}
+
+/* Does the instruction read any part of this register? */
+static bool reads(const struct decoded *decoded, ZydisRegister reg)
+{
+	for (unsigned i = 0; i < decoded->info.operand_count; i++) {
+		const ZydisDecodedOperand *operand = &decoded->operand[i];
+
+		if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+		    (operand->actions & ZYDIS_OPERAND_ACTION_MASK_READ) &&
+		    whole(operand->reg.value) == reg)
+			return true;
+		if (operand->type == ZYDIS_OPERAND_TYPE_MEMORY &&
+		    (whole(operand->mem.base) == reg || whole(operand->mem.index) == reg))
+			return true;
+	}
+	return false;
+}
+
+/* `xor eax, eax`, which is encoded as if it read the register. */
+static bool is_zero_idiom(const struct decoded *decoded)
+{
+	return decoded->info.mnemonic == ZYDIS_MNEMONIC_XOR &&
+	       decoded->operand[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+	       decoded->operand[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+	       decoded->operand[0].reg.value == decoded->operand[1].reg.value;
+}
+
+/* May a function change this register before it has read it? Not what is its caller's, nor `args`. */
+static bool is_free_to_change(ZydisRegister reg, unsigned args)
+{
+	static const ZydisRegister order[] = {
+		ZYDIS_REGISTER_RDI, ZYDIS_REGISTER_RSI, ZYDIS_REGISTER_RDX,
+		ZYDIS_REGISTER_RCX, ZYDIS_REGISTER_R8, ZYDIS_REGISTER_R9,
+		/* no arguments */
+		ZYDIS_REGISTER_RAX, ZYDIS_REGISTER_R10, ZYDIS_REGISTER_R11,
+	};
+
+	for (unsigned i = args; i < ARRAY_SIZE(order); i++)
+		if (order[i] == reg)
+			return true;
+	return false;
+}
+
+/* Done twice, is it the same as done once, and are the arguments still there? */
+static bool may_be_repeated(const struct decoded *decoded, unsigned args)
+{
+	for (unsigned i = 0; i < decoded->info.operand_count; i++) {
+		const ZydisDecodedOperand *operand = &decoded->operand[i];
+		ZydisRegister reg;
+
+		if (!is_written(operand))
+			continue;
+		if (operand->type != ZYDIS_OPERAND_TYPE_REGISTER)
+			return false;
+		if (ZydisRegisterGetClass(operand->reg.value) == ZYDIS_REGCLASS_FLAGS)
+			continue;
+		reg = whole(operand->reg.value);
+		if (!is_free_to_change(reg, args) ||
+		    (reads(decoded, reg) && !is_zero_idiom(decoded)))
+			return false;
+	}
+	return true;
+}
+
+/* Bytes that the instruction takes from SP, if that is all that it does with registers; else 0. */
+static uint8_t takes_from_sp(const struct decoded *decoded)
+{
+	const ZydisDecodedInstruction *info = &decoded->info;
+	const ZydisDecodedOperand *first = &decoded->operand[0], *second = &decoded->operand[1];
+	int64_t bytes = 0;
+
+	if (info->mnemonic == ZYDIS_MNEMONIC_PUSH)
+		return first->type != ZYDIS_OPERAND_TYPE_MEMORY && info->operand_width == 64 ? 8 : 0;
+	if (first->type != ZYDIS_OPERAND_TYPE_REGISTER || first->reg.value != ZYDIS_REGISTER_RSP)
+		return 0;
+	if (info->mnemonic == ZYDIS_MNEMONIC_SUB && second->type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
+		bytes = second->imm.value.s;
+	else if (info->mnemonic == ZYDIS_MNEMONIC_LEA && second->mem.base == ZYDIS_REGISTER_RSP &&
+		 second->mem.index == ZYDIS_REGISTER_NONE)
+		bytes = -second->mem.disp.value;
+	return bytes > 0 && bytes <= ENTRY_SP_MAX && bytes % 8 == 0 ? (uint8_t)bytes : 0;
+}
+
+bool x86_64_entry_insn(const uint8_t *code, size_t len, unsigned args, struct entry_insn *ret)
+{
+	struct decoded decoded;
+	uint8_t sp;
+
+	if (!decode(code, len, &decoded))
+		return false;
+	sp = takes_from_sp(&decoded);
+	switch (decoded.info.mnemonic) {
+	case ZYDIS_MNEMONIC_ENDBR64:
+	case ZYDIS_MNEMONIC_NOP:
+		break;
+	case ZYDIS_MNEMONIC_PUSH:
+	case ZYDIS_MNEMONIC_SUB:
+		if (!sp)
+			return false;
+		break;
+	case ZYDIS_MNEMONIC_LEA:
+	case ZYDIS_MNEMONIC_MOV:
+	case ZYDIS_MNEMONIC_MOVZX:
+	case ZYDIS_MNEMONIC_MOVSX:
+	case ZYDIS_MNEMONIC_MOVSXD:
+	case ZYDIS_MNEMONIC_XOR:
+	case ZYDIS_MNEMONIC_TEST:
+	case ZYDIS_MNEMONIC_CMP:
+		if (!sp && !may_be_repeated(&decoded, args))
+			return false;
+		break;
+	default:
+		return false;
+	}
+	*ret = (struct entry_insn){ decoded.info.length, sp };
 	return true;
 }
 

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct entry_insn;
+
 enum insn_kind {
 	INSN_PLAIN,		/* runs anywhere */
 	INSN_RIP,		/* plain but for a memory operand relative to RIP */
@@ -40,6 +42,7 @@ struct insn {
 bool insn_decode(const uint8_t *code, size_t len, uint64_t pc, struct insn *ret);
 
 /* Of struct arch. */
+bool x86_64_entry_insn(const uint8_t *code, size_t len, unsigned args, struct entry_insn *ret);
 size_t x86_64_insn_len(const uint8_t *code, size_t len);
 size_t x86_64_insn_text(const uint8_t *code, size_t len, uint64_t at, char *text, size_t room);
 

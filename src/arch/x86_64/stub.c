@@ -20,6 +20,9 @@
  *								pop rdi
  *								jmp RETRY
  *
+ * In front of all of them, where the instruction before the patch has taken bytes from SP: lea rsp,
+ * [rsp+UNDO]. What follows finds registers and stack as at the function's entry.
+ *
  * The ABI has SP at 8 modulo 16 in the first instruction of a function, and so it is in CALL too.
  * The plain form keeps every register and the flags, by lea: callers in the function's own file may
  * count on registers that it does not touch. The retry form cannot, it calls another function.
@@ -65,6 +68,9 @@ struct err *x86_64_stub(const struct stub_spec *spec, struct stub *ret)
 	if (spec->retry && (spec->nr_args < 1 || spec->nr_args > 2))
 		return err_create(ERR_UNSUPPORTED, "stub with retry for %u arguments: only 1 and 2",
 				  spec->nr_args);
+	if (spec->undo)
+		code_add_sp(&code, (int8_t)spec->undo);
+	stub.entry = code.len;
 	if (spec->retry)
 		kept = put_keep(&code, spec);
 	else

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Thunks of x86_64. A thread comes here by the jump at a function's entry, with the function's own
- * registers and stack, SP at the return address.
+ * Thunks of x86_64. A thread comes here by the jump at a function's entry, or behind its first
+ * instruction: then `lea rsp, [rsp+UNDO]` is in front of what follows, if that instruction has taken
+ * bytes from SP. So it has the function's own registers and stack, SP at the return address.
  *
  *	THUNK_NEW		THUNK_ENTER			THUNK_FREE
  *
@@ -253,13 +254,20 @@ static struct err *check(const struct thunk_spec *spec)
 
 struct err *x86_64_thunk(const struct thunk_spec *spec, struct thunk *ret)
 {
-	struct thunk thunk = { .call_cfa = LAID + WORD, .agent_cfa = FRAME + LAID + WORD };
+	struct thunk thunk = {
+		.undo = spec->undo,
+		.call_cfa = LAID + WORD,
+		.agent_cfa = FRAME + LAID + WORD,
+	};
 	struct code code = { .bytes = thunk.code, .room = THUNK_MAX, .start = spec->at };
 	struct words words = { .nr = 0 };
 	struct err *err = check(spec);
 
 	if (err)
 		return err;
+	if (spec->undo)
+		code_add_sp(&code, (int8_t)spec->undo);
+	thunk.entry = code.len;
 	switch (spec->kind) {
 	case THUNK_NEW:
 		put_new(spec, &code, &words, &thunk);
@@ -296,7 +304,8 @@ static int pushes(const uint8_t *insn)
 
 size_t x86_64_thunk_cfa(const struct thunk *thunk, size_t offset)
 {
-	size_t label[2] = { 0 }, cfa_there[2] = { 0 }, nr = 0, off = 0, cfa = WORD;
+	size_t label[2] = { 0 }, cfa_there[2] = { 0 }, nr = 0, off = 0;
+	size_t cfa = WORD + thunk->undo;
 	struct insn insn;
 
 	while (off < offset && insn_decode(thunk->code + off, thunk->len - off, off, &insn)) {

@@ -23,14 +23,6 @@ static const char *const reg_names[NR_WORDS] = {
 	[GS_BASE] = "gs_base", [DS] = "ds", [ES] = "es", [FS] = "fs", [GS] = "gs",
 };
 
-static size_t x86_64_patch_offset(const uint8_t *code, size_t len)
-{
-	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
-	bool has = len >= sizeof(endbr64) && !memcmp(code, endbr64, sizeof(endbr64));
-
-	return has ? sizeof(endbr64) : 0;
-}
-
 static struct err *x86_64_jump(uint64_t from, uint64_t to, uint8_t *code, size_t *len_ret)
 {
 	struct code out = { .bytes = code, .room = JUMP_NEAR_LEN, .start = from };
@@ -90,11 +82,11 @@ static bool x86_64_jumps_into(const uint8_t *code, size_t len, uint64_t start, u
 	return found;
 }
 
-static bool x86_64_loops_at(const uint8_t *code, size_t len, uint64_t start, uint64_t patch)
+static bool x86_64_loops_at(const uint8_t *code, size_t len, uint64_t start, uint64_t entry)
 {
 	uint64_t target;
 
-	return branches_into(code, len, start, patch, patch + 1, false, &target) && target;
+	return branches_into(code, len, start, entry, entry + 1, false, &target) && target;
 }
 
 static uint64_t x86_64_jump_out(const uint8_t *code, size_t len, uint64_t start, size_t *at)
@@ -144,7 +136,7 @@ const struct arch arch_x86_64 = {
 	.dtv_first		= 16,
 	.jump_len		= JUMP_NEAR_LEN,
 
-	.patch_offset		= x86_64_patch_offset,
+	.entry_insn		= x86_64_entry_insn,
 	.displace		= x86_64_displace,
 	.jump			= x86_64_jump,
 	.jumps_into		= x86_64_jumps_into,

@@ -313,15 +313,16 @@ case hard-sigtrap-of-its-own 20 {
 	finish $t
 }
 
-# Somebody has his patch at malloc's entry: that one function is left alone and named, the others are probed.
-foreach {kind bytes} {int3 cc jump e9fbffffff} {
-	case hard-foreign-$kind 20 [string map [list BYTES $bytes] {
+# Somebody has his patch where ours would be: that one function is left alone and named, the others are probed. A trap on
+# the entry, as a kernel uprobe has it, is not in the way.
+foreach {kind bytes at is} {int3 cc patch none jump e9fbffffff address none trap cc address jump} {
+	case hard-foreign-$kind 20 [string map [list BYTES $bytes AT $at ENGINE $is] {
 		set t [start_in {} hard -t 2]
 		set pid [pid_of $t]
 		set m [live_start -p $pid]
 		foreach probe [live_value $m mdbg::probes] {
 			if {[dict get $probe function] eq "pvalloc"} {
-				set address [dict get $probe address]
+				set address [dict get $probe AT]
 			}
 		}
 		live_end $m
@@ -335,8 +336,12 @@ foreach {kind bytes} {int3 cc jump e9fbffffff} {
 		set before [state $pid]
 		set m [live_start -p $pid]
 		check_engine $m jump
-		set verbose [live $m "malloc -v"]
-		check {[regexp -line "^pvalloc.*[format %x $address].*" $verbose line] && ![regexp { jump *$} $line]} {pvalloc: $verbose}
+		foreach probe [live_value $m mdbg::probes] {
+			if {[dict get $probe function] eq "pvalloc"} {
+				check {[dict get $probe engine] eq "ENGINE"} {pvalloc: $probe}
+				check {[regexp {patched it} [dict get $probe why]] == ("ENGINE" eq "none")} {$probe}
+			}
+		}
 		order $t "make 100 777"
 		check_blocks $m 777 100
 		live_end $m

@@ -57,7 +57,7 @@ proc text_at {t address {new ""}} {
 # Where a module's function lies, by an mdbg that leaves, and its bytes without a patch.
 proc place_of {t function module} {
 	set m [live_start -p [pid_of $t]]
-	set address [probe_in $m $function $module address]
+	set address [probe_in $m $function $module patch]
 	live_end $m
 	return [list $address [text_at $t $address]]
 }

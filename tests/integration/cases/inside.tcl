@@ -15,6 +15,13 @@ foreach stack {{} alt} {
 	case inside-a-signal-handler[expr {$stack eq "" ? "" : "-on-its-own-stack"}] 60 [string map [list STACK $stack] {
 		set t [start inside]
 		set before [state [pid_of $t]]
+		set m [live_start -p [pid_of $t]]
+		foreach probe [live_value $m mdbg::probes] {
+			if {[dict get $probe function] eq "malloc"} {
+				order $t "patch [expr {[dict get $probe patch]}]"
+			}
+		}
+		live_end $m
 		check {[order $t "step STACK"] in {1 2 3 4}} {not inside}
 		set m [live_start -p [pid_of $t]]
 		set engine [engine_of [live $m "malloc -v"] malloc]

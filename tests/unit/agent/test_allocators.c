@@ -81,16 +81,21 @@ static bool probe_all(void)
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		uint8_t *code = functions.at[i], *slot = area + i * SLOT;
-		uint64_t pc = (uintptr_t)code + arch_host()->patch_offset(code, 16);
+		struct entry_insn first = { 0, 0 };
 		struct displaced displaced;
+		uint64_t pc;
 
-		if (arch_host()->displace((const uint8_t *)pc, 32, pc, (uintptr_t)slot, 1,
+		arch_host()->entry_insn(code, 16, 3, &first);
+		pc = (uintptr_t)code + first.len;
+		if (arch_host()->displace(code, 32, (uintptr_t)code, (uintptr_t)slot, first.len + 1,
 					  &displaced))
 			return false;
 		memcpy(slot, displaced.code, displaced.len);
 		for (uint32_t n = 0; n <= nr; n++) {
 			if (n == nr)
-				trap[nr++] = (struct agent_trap){ pc + 1, (uintptr_t)slot };
+				trap[nr++] = (struct agent_trap){
+					pc + 1,
+					(uintptr_t)slot + displaced.insn[first.len ? 1 : 0].to };
 			if (trap[n].pc == pc + 1)
 				break;		/* memalign and aligned_alloc may be one */
 		}

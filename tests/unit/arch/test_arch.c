@@ -69,14 +69,70 @@ static void test_dwarf(void)
 	CU_ASSERT_EQUAL(arch->dwarf_ra, 16);
 }
 
-static void test_patch_offset(void)
+/* Length and SP bytes of a first instruction that stays, or -1. */
+static int stays(const char *code, size_t len, unsigned args)
 {
-	CU_ASSERT_EQUAL(arch->patch_offset((const uint8_t *)"\xf3\x0f\x1e\xfa\x55", 5), 4);
-	CU_ASSERT_EQUAL(arch->patch_offset((const uint8_t *)"\xf3\x0f\x1e\xfa", 4), 4);
-	CU_ASSERT_EQUAL(arch->patch_offset((const uint8_t *)"\xf3\x0f\x1e", 3), 0);
-	/* endbr32 is none. */
-	CU_ASSERT_EQUAL(arch->patch_offset((const uint8_t *)"\xf3\x0f\x1e\xfb\x55", 5), 0);
-	CU_ASSERT_EQUAL(arch->patch_offset((const uint8_t *)"", 0), 0);
+	struct entry_insn insn;
+
+	return arch->entry_insn((const uint8_t *)code, len, args, &insn) ? insn.len << 8 | insn.sp : -1;
+}
+
+#define STAYS(code, args)	stays(code, sizeof(code) - 1, args)
+
+static void test_entry_insn(void)
+{
+	/* endbr64, nop, nop of five bytes */
+	CU_ASSERT_EQUAL(STAYS("\xf3\x0f\x1e\xfa\x55", 3), 0x400);
+	CU_ASSERT_EQUAL(STAYS("\x90", 3), 0x100);
+	CU_ASSERT_EQUAL(STAYS("\x0f\x1f\x44\x00\x00", 3), 0x500);
+	/* push rbx, push r12, push 1; sub rsp, 24; lea rsp, [rsp-8] */
+	CU_ASSERT_EQUAL(STAYS("\x53", 3), 0x108);
+	CU_ASSERT_EQUAL(STAYS("\x41\x54", 3), 0x208);
+	CU_ASSERT_EQUAL(STAYS("\x6a\x01", 3), 0x208);
+	CU_ASSERT_EQUAL(STAYS("\x48\x83\xec\x18", 3), 0x418);
+	CU_ASSERT_EQUAL(STAYS("\x48\x8d\x64\x24\xf8", 3), 0x508);
+	/* test rdi, rdi; cmp rdi, 4096; cmp byte [rip], 0; xor eax, eax; mov rax, [rip] */
+	CU_ASSERT_EQUAL(STAYS("\x48\x85\xff", 3), 0x300);
+	CU_ASSERT_EQUAL(STAYS("\x48\x81\xff\x00\x10\x00\x00", 3), 0x700);
+	CU_ASSERT_EQUAL(STAYS("\x80\x3d\x00\x00\x00\x00\x00", 3), 0x700);
+	CU_ASSERT_EQUAL(STAYS("\x31\xc0", 3), 0x200);
+	CU_ASSERT_EQUAL(STAYS("\x48\x8b\x05\x00\x00\x00\x00", 3), 0x700);
+	/* mov rax, rdi; lea rcx, [rdi+8]; mov eax, esi */
+	CU_ASSERT_EQUAL(STAYS("\x48\x89\xf8", 3), 0x300);
+	CU_ASSERT_EQUAL(STAYS("\x48\x8d\x4f\x08", 3), 0x400);
+	CU_ASSERT_EQUAL(STAYS("\x89\xf0", 3), 0x200);
+}
+
+static void test_entry_insn_that_moves(void)
+{
+	/* mov rdx, rdi: the third argument, if anybody looks at it */
+	CU_ASSERT_EQUAL(STAYS("\x48\x89\xfa", 2), 0x300);
+	CU_ASSERT_EQUAL(STAYS("\x48\x89\xfa", 3), -1);
+	/* lea rax, [rax+8]; add rax, 8; xor eax, edi: not the same if done twice */
+	CU_ASSERT_EQUAL(STAYS("\x48\x8d\x40\x08", 3), -1);
+	CU_ASSERT_EQUAL(STAYS("\x48\x83\xc0\x08", 3), -1);
+	CU_ASSERT_EQUAL(STAYS("\x31\xf8", 3), -1);
+	/* mov rbx, rdi; mov rbp, rsp: their caller's registers */
+	CU_ASSERT_EQUAL(STAYS("\x48\x89\xfb", 3), -1);
+	CU_ASSERT_EQUAL(STAYS("\x48\x89\xe5", 3), -1);
+	/* mov [rdi], rax; push qword [rdi]; push ax */
+	CU_ASSERT_EQUAL(STAYS("\x48\x89\x07", 3), -1);
+	CU_ASSERT_EQUAL(STAYS("\xff\x37", 3), -1);
+	CU_ASSERT_EQUAL(STAYS("\x66\x50", 3), -1);
+	/* sub rsp, 128; sub rsp, 4; lea rsp, [rsp+8]; mov rsp, rdi: out of bounds, or no constant */
+	CU_ASSERT_EQUAL(STAYS("\x48\x81\xec\x80\x00\x00\x00", 3), -1);
+	CU_ASSERT_EQUAL(STAYS("\x48\x83\xec\x04", 3), -1);
+	CU_ASSERT_EQUAL(STAYS("\x48\x8d\x64\x24\x08", 3), -1);
+	CU_ASSERT_EQUAL(STAYS("\x48\x89\xfc", 3), -1);
+	/* jmp, ret, call, int3, mov fs, eax, endbr32, half an endbr64, nothing */
+	CU_ASSERT_EQUAL(STAYS("\xe9\x00\x00\x00\x00", 3), -1);
+	CU_ASSERT_EQUAL(STAYS("\xc3", 3), -1);
+	CU_ASSERT_EQUAL(STAYS("\xe8\x00\x00\x00\x00", 3), -1);
+	CU_ASSERT_EQUAL(STAYS("\xcc", 3), -1);
+	CU_ASSERT_EQUAL(STAYS("\x8e\xe0", 3), -1);
+	CU_ASSERT_EQUAL(STAYS("\xf3\x0f\x1e\xfb\x55", 3), -1);
+	CU_ASSERT_EQUAL(STAYS("\xf3\x0f\x1e", 3), -1);
+	CU_ASSERT_EQUAL(STAYS("", 3), -1);
 }
 
 static void test_jump(void)
@@ -187,7 +243,8 @@ void suite_arch(void)
 	CU_add_test(suite, "found by machine and class", test_find);
 	CU_add_test(suite, "words of the register set", test_registers);
 	CU_add_test(suite, "DWARF numbers", test_dwarf);
-	CU_add_test(suite, "a landing pad stays", test_patch_offset);
+	CU_add_test(suite, "first instructions that stay", test_entry_insn);
+	CU_add_test(suite, "first instructions that do not", test_entry_insn_that_moves);
 	CU_add_test(suite, "jumps", test_jump);
 	CU_add_test(suite, "branches into a range", test_jumps_into);
 	CU_add_test(suite, "loops at the patch", test_loops_at);

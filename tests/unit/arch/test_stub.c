@@ -68,14 +68,27 @@ static int teardown(void)
 	return munmap(areas[0], AREA) | munmap(areas[1], AREA) | sigaction(SIGTRAP, &before, NULL);
 }
 
-static void build(struct stub_spec spec, uint8_t *area, struct stub *stub)
+#define BEFORE	(AREA - 16)	/* of an area: what a function's first instruction does to SP */
+
+/* Where to begin. */
+static uint8_t *build(struct stub_spec spec, uint8_t *area, struct stub *stub)
 {
+	uint8_t first[] = {
+		0x48, 0x8d, 0x64, 0x24, -spec.undo,	/* lea rsp, [rsp-undo] */
+		0xe9, 0, 0, 0, 0,			/* jmp area */
+	};
+	int32_t back = -(BEFORE + (int32_t)sizeof(first));
+
 	spec.at = (uintptr_t)area;
 	CU_ASSERT_PTR_NULL_FATAL(arch_x86_64.stub(&spec, stub));
 	CU_ASSERT_FATAL(stub->len > 0 && stub->len <= STUB_MAX);
 	memset(area, 0xf4, AREA);	/* hlt: nothing behind the stub may run */
 	memcpy(area, stub->code, stub->len);
 	CU_ASSERT_EQUAL(stub->code[stub->trap], arch_x86_64.trap[0]);
+	CU_ASSERT_EQUAL(stub->entry != 0, spec.undo != 0);
+	memcpy(first + 6, &back, sizeof(back));
+	memcpy(area + BEFORE, first, sizeof(first));
+	return spec.undo ? area + BEFORE : area;
 }
 
 /* Run the stub, whose callee returns value. */
@@ -101,41 +114,53 @@ static void check_trap(const uint8_t *area, const struct stub *stub, uint64_t va
 	CU_ASSERT_EQUAL(stub_seen.ret, (uintptr_t)area + stub->ret);
 }
 
-static void test_plain(void)
-{
-	for (unsigned i = 0; i < ARRAY_SIZE(areas); i++) {
-		struct stub stub;
-		struct cpu in, out;
+/* What a function's first instruction may have taken from SP. */
+static const uint8_t undos[] = { 0, 8, ENTRY_SP_MAX };
 
-		build((struct stub_spec){ .call = (uintptr_t)stub_callee }, areas[i], &stub);
-		CU_ASSERT_EQUAL(stub.frame, 16);
-		run(areas[i], 0x1234, &in, &out);
-		check_trap(areas[i], &stub, 0x1234);
-		CU_ASSERT_EQUAL(out.reg[RAX], 0x1234);
-		CU_ASSERT(!memcmp(&in.reg[RBX], &out.reg[RBX], (FLAGS - RBX) * sizeof(in.reg[0])));
-		CU_ASSERT_EQUAL((in.reg[FLAGS] ^ out.reg[FLAGS]) & FLAGS_MASK, 0);
-		/* NULL is as good as any value here. */
-		run(areas[i], 0, &in, &out);
-		check_trap(areas[i], &stub, 0);
-		CU_ASSERT_EQUAL(out.reg[RAX], 0);
-		CU_ASSERT_EQUAL(stub_retried.sp, 0);
-	}
+static void check_plain(uint8_t *area, uint8_t undo)
+{
+	struct stub_spec spec = { .call = (uintptr_t)stub_callee, .undo = undo };
+	const uint8_t *begin;
+	struct stub stub;
+	struct cpu in, out;
+
+	begin = build(spec, area, &stub);
+	CU_ASSERT_EQUAL(stub.frame, 16);
+	run(begin, 0x1234, &in, &out);
+	check_trap(area, &stub, 0x1234);
+	CU_ASSERT_EQUAL(out.reg[RAX], 0x1234);
+	CU_ASSERT(!memcmp(&in.reg[RBX], &out.reg[RBX], (FLAGS - RBX) * sizeof(in.reg[0])));
+	CU_ASSERT_EQUAL((in.reg[FLAGS] ^ out.reg[FLAGS]) & FLAGS_MASK, 0);
+	/* NULL is as good as any value here. */
+	run(begin, 0, &in, &out);
+	check_trap(area, &stub, 0);
+	CU_ASSERT_EQUAL(out.reg[RAX], 0);
+	CU_ASSERT_EQUAL(stub_retried.sp, 0);
 }
 
-static void check_retry(unsigned nr_args, uint8_t *area)
+static void test_plain(void)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(areas); i++)
+		for (unsigned k = 0; k < ARRAY_SIZE(undos); k++)
+			check_plain(areas[i], undos[k]);
+}
+
+static void check_retry(unsigned nr_args, uint8_t *area, uint8_t undo)
 {
 	struct stub_spec spec = {
+		.undo = undo,
 		.call = (uintptr_t)stub_callee,
 		.retry = (uintptr_t)stub_retry,
 		.nothrow = 0x1122334455667788,
 		.nr_args = nr_args,
 	};
+	const uint8_t *begin;
 	struct stub stub;
 	struct cpu in, out;
 	uint64_t entry;
 
-	build(spec, area, &stub);
-	run(area, 0x1234, &in, &out);
+	begin = build(spec, area, &stub);
+	run(begin, 0x1234, &in, &out);
 	check_trap(area, &stub, 0x1234);
 	entry = stub_seen.sp + stub.frame;
 	CU_ASSERT_EQUAL(out.reg[RAX], 0x1234);
@@ -144,7 +169,7 @@ static void check_retry(unsigned nr_args, uint8_t *area)
 	CU_ASSERT_EQUAL(stub_seen.arg[2], nr_args == 1 ? in.reg[RDX] : spec.nothrow);
 	CU_ASSERT_EQUAL(stub_retried.sp, 0);
 
-	run(area, 0, &in, &out);
+	run(begin, 0, &in, &out);
 	check_trap(area, &stub, 0);
 	CU_ASSERT_EQUAL(out.reg[RAX], 0x7777);
 	/*
@@ -165,7 +190,8 @@ static void test_retry(void)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(areas); i++)
 		for (unsigned nr_args = 1; nr_args <= 2; nr_args++)
-			check_retry(nr_args, areas[i]);
+			for (unsigned k = 0; k < ARRAY_SIZE(undos); k++)
+				check_retry(nr_args, areas[i], undos[k]);
 }
 
 static void test_refused(void)

@@ -27,12 +27,13 @@ enum {
  * Functions note SP, the return address and all registers, change rcx and rdx (thunk_nothrow rdi
  * and rsi too) and return `value`. Functions of the agent note their arguments and the stack from
  * SP on, change all that C may change, and return `value`; thunk_enter leaves 0x5e in the frame's
- * op[0]. thunk_start notes SP at entry and goes on to the thunk.
+ * op[0]. thunk_start notes SP at entry, takes as much from it as the first
+ * instruction of a function would, and goes on to the thunk.
  */
 __asm__(
 	".data\n.balign 8\n"
-	"thunk_clock: .quad 0\nthunk_code: .quad 0\nthunk_entry: .quad 0\n"
-	".globl thunk_clock, thunk_code, thunk_entry\n"
+	"thunk_clock: .quad 0\nthunk_code: .quad 0\nthunk_entry: .quad 0\nthunk_taken: .quad 0\n"
+	".globl thunk_clock, thunk_code, thunk_entry, thunk_taken\n"
 	".globl seen_callee, seen_nothrow, seen_enter, seen_leave, seen_release, seen_stray\n"
 	"seen_callee: .fill 19, 8, 0\nseen_nothrow: .fill 19, 8, 0\n"
 	"seen_enter: .fill 25, 8, 0\nseen_leave: .fill 25, 8, 0\nseen_release: .fill 25, 8, 0\n"
@@ -60,7 +61,8 @@ __asm__(
 	"	mov %rcx, %r9; mov %rcx, %r10; mov %rcx, %r11; cmp %rcx, %rcx\n"
 	"	mov \\to+8(%rip), %rax\n"
 	".endm\n"
-	"thunk_start: mov %rsp, thunk_entry(%rip); jmp *thunk_code(%rip)\n"
+	"thunk_start: mov %rsp, thunk_entry(%rip); sub thunk_taken(%rip), %rsp\n"
+	"	jmp *thunk_code(%rip)\n"
 	"thunk_callee: FUNCTION seen_callee; ret\n"
 	"thunk_nothrow: FUNCTION seen_nothrow; mov $0xf0f0, %edi; mov $0x0f0f, %esi; ret\n"
 	"thunk_enter: AGENT seen_enter; movq $0x5e, 104(%rsp); ret\n"
@@ -91,7 +93,7 @@ struct stray_seen {
 	uint64_t bp, bx, said;	/* the arguments after the first three */
 };
 
-extern uint64_t thunk_clock, thunk_entry;
+extern uint64_t thunk_clock, thunk_entry, thunk_taken;
 extern const uint8_t *thunk_code;
 extern struct seen seen_callee, seen_nothrow;
 extern struct agent_seen seen_enter, seen_leave, seen_release;
@@ -111,7 +113,11 @@ static uint64_t direct_ret;	/* of a call by execute() */
 static const struct place {
 	unsigned thunk;
 	bool function_away, agent_away;		/* not in the thunk's reach */
-} places[] = { { 0, false, false }, { 0, true, false }, { 1, false, true }, { 1, true, true } };
+	uint8_t undo;				/* bytes that the first instruction takes from SP */
+} places[] = {
+	{ 0, false, false, 0 }, { 0, true, false, 0 }, { 1, false, true, 0 }, { 1, true, true, 0 },
+	{ 0, false, false, 8 }, { 1, true, true, ENTRY_SP_MAX },
+};
 
 static uint64_t land(uint8_t *at, const uint8_t *to)
 {
@@ -131,6 +137,7 @@ static const uint8_t *build(const struct place *place, struct thunk_spec spec, s
 	struct err *err;
 
 	memset(area, 0xf4, LANDING);
+	thunk_taken = spec.undo = place->undo;
 	spec.at = (uintptr_t)area;
 	spec.probe = PROBE;
 	spec.displaced = land(functions, thunk_callee);
@@ -503,13 +510,15 @@ static void test_refused(void)
 	refuse((struct thunk_spec){ .kind = THUNK_ENTER, .nothrow_call = 1, .nr_args = 3 });
 }
 
-static void check_cfa(struct thunk_spec spec)
+static void check_cfa_at(const struct place *place, struct thunk_spec spec)
 {
 	struct thunk thunk;
 
-	build(&places[0], spec, &thunk);
-	CU_ASSERT_EQUAL(arch_x86_64.thunk_cfa(&thunk, 0), 8);
-	CU_ASSERT_EQUAL(arch_x86_64.thunk_cfa(&thunk, 1), 16);	/* all begin with a push */
+	build(place, spec, &thunk);
+	CU_ASSERT_EQUAL(arch_x86_64.thunk_cfa(&thunk, 0), 8u + place->undo);
+	CU_ASSERT_EQUAL(arch_x86_64.thunk_cfa(&thunk, thunk.entry), 8);
+	/* The first thing is always a push. */
+	CU_ASSERT_EQUAL(arch_x86_64.thunk_cfa(&thunk, thunk.entry + 1), 16);
 	if (thunk.call_ret)
 		CU_ASSERT_EQUAL(arch_x86_64.thunk_cfa(&thunk, thunk.call_ret), thunk.call_cfa);
 	if (thunk.enter_ret)
@@ -527,6 +536,12 @@ static void check_cfa(struct thunk_spec spec)
 		CU_ASSERT_EQUAL(arch_x86_64.thunk_cfa(&thunk, thunk.ret + 1), thunk.call_cfa);
 	if (spec.kind == THUNK_ENTER)
 		CU_ASSERT_EQUAL(arch_x86_64.thunk_cfa(&thunk, thunk.ret + 6), 8);
+}
+
+static void check_cfa(struct thunk_spec spec)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(places); i++)
+		check_cfa_at(&places[i], spec);
 }
 
 static void test_cfa(void)

@@ -125,8 +125,9 @@ static void test_slot(void)
 {
 	struct area area = { .address = 0x10000, .len = LEN };
 	struct probe probe = {
-		.patch = 0x555555554000, .slot = SLOT, .prologue = SLOT + AGENT_SLOT_DISPLACED,
-		.stub = SLOT + AGENT_SLOT_STUB, .stub_trap = SLOT + AGENT_SLOT_STUB + 16,
+		.address = 0x555555554000, .stays = { 3, 24 }, .patch = 0x555555554003, .slot = SLOT, .prologue = SLOT + AGENT_SLOT_DISPLACED,
+		.stub = SLOT + AGENT_SLOT_STUB, .stub_entry = SLOT + AGENT_SLOT_STUB + 5,
+		.stub_trap = SLOT + AGENT_SLOT_STUB + 16,
 		.stub_frame = 24, .thunk_at = SLOT + AGENT_SLOT_THUNK,
 		.displaced = {
 			.nr = 2, .consumed = 6, .len = 14,
@@ -140,7 +141,7 @@ static void test_slot(void)
 		.areas = { .at = &area, .nr = 1, .room = 1 },
 		.all = { .at = all, .nr = 1, .room = 1 },
 	};
-	struct thunk_spec spec = { .kind = THUNK_NEW, .at = SLOT + AGENT_SLOT_THUNK };
+	struct thunk_spec spec = { .kind = THUNK_NEW, .at = SLOT + AGENT_SLOT_THUNK, .undo = 24 };
 	uint64_t pc = probe.prologue + 5;
 	int32_t cfa_offset = 0;
 
@@ -148,9 +149,12 @@ static void test_slot(void)
 
 	/* A displaced instruction stands for its original. */
 	CU_ASSERT_TRUE(area_translate(&probes, &pc, &cfa_offset));
-	CU_ASSERT_EQUAL(pc, probe.patch + 3);
-	/* A stub has its frame between its first instruction and its trap. */
+	CU_ASSERT_EQUAL(pc, probe.patch);
+	/* A stub has its frame between the entry's registers and its trap. */
 	pc = probe.stub;
+	CU_ASSERT_FALSE(area_translate(&probes, &pc, &cfa_offset));
+	CU_ASSERT_EQUAL(cfa_offset, 8 + 24);
+	pc = probe.stub_entry;
 	CU_ASSERT_FALSE(area_translate(&probes, &pc, &cfa_offset));
 	CU_ASSERT_EQUAL(cfa_offset, 8);
 	pc = probe.stub_trap;
@@ -158,6 +162,9 @@ static void test_slot(void)
 	CU_ASSERT_EQUAL(cfa_offset, 24);
 	/* A thunk has what its calls found on the stack. */
 	pc = probe.thunk_at;
+	CU_ASSERT_FALSE(area_translate(&probes, &pc, &cfa_offset));
+	CU_ASSERT_EQUAL(cfa_offset, 8 + 24);
+	pc = probe.thunk_at + probe.thunk.entry;
 	CU_ASSERT_FALSE(area_translate(&probes, &pc, &cfa_offset));
 	CU_ASSERT_EQUAL(cfa_offset, 8);
 	pc = probe.thunk_at + probe.thunk.call_ret;

@@ -31,7 +31,7 @@ static void make_probe(struct probe *probe, const char *symbol)
 	memset(probe, 0, sizeof(*probe));
 	probe->fn = alloc_function_find(symbol);
 	probe->address = probe->patch = 0x1000;
-	probe->prologue = 0x2000;
+	probe->prologue = probe->resume = 0x2000;
 	probe->stub = 0x2020;
 	probe->stub_frame = FRAME;
 }
@@ -138,7 +138,7 @@ static void test_plain(void)
 	CU_ASSERT_EQUAL(recorded(0xa000), 100);
 	enter(&p_malloc, 1, 50, 0);
 	leave(&p_malloc, 1, 0);
-	CU_ASSERT_EQUAL(enter(&p_free, 1, 0xa000, 0), p_free.prologue);
+	CU_ASSERT_EQUAL(enter(&p_free, 1, 0xa000, 0), p_free.resume);
 	enter(&p_free, 1, 0xa000, 0);
 	enter(&p_free, 1, 0, 0);
 	check((struct figures){ .allocs = 1, .frees = 1, .failed = 1, .unknown = 1 });
@@ -363,7 +363,7 @@ static void test_twin(void)
 {
 	restart();
 	CU_ASSERT_EQUAL(enter(&p_new, 1, 100, 0), p_new.stub);
-	CU_ASSERT_EQUAL(enter(&p_new, 2, 100, 0), p_new.prologue);
+	CU_ASSERT_EQUAL(enter(&p_new, 2, 100, 0), p_new.resume);
 	leave(&p_new, 1, 0xa000);
 	CU_ASSERT_EQUAL(enter(&p_new, 1, 100, 0), p_new.stub);
 	leave(&p_new, 1, 0xb000);

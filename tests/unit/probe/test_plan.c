@@ -6,7 +6,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
+#include "base/compiler.h"
 #include "probe/probe.h"
 #include "self.h"
 #include "target/target.h"
@@ -43,15 +45,21 @@ __asm__(".text\n"
 	"	xor %eax, %eax\ninner_of_free:\n	mov %rdi, %rax\n	mov %rsi, %rax\n	ret\n"
 	"	.size inner_of_free, .-inner_of_free\n"
 	"	.size mi_free_size, .-mi_free_size\n"
-	/* in two pages */
-	"	.balign 4096\n	.skip 4093\n"
+	/* the first instruction leaves */
+	"	.globl mi_free_aligned\n	.type mi_free_aligned, @function\n"
+	"mi_free_aligned:\n"
+	"	jmp .Laway\n	nop\n	nop\n	nop\n"
+	"	.size mi_free_aligned, .-mi_free_aligned\n"
+	"	.skip 200\n.Laway:	ret\n"
+	/* in two pages, at either place */
+	"	.balign 4096\n	.skip 4092\n"
 	"	.globl mi_mallocn\n	.type mi_mallocn, @function\n"
 	"mi_mallocn:\n"
 	"	mov %rdi, %rax\n	mov %rsi, %rax\n	ret\n"
 	"	.size mi_mallocn, .-mi_mallocn\n");
 
 extern char mi_malloc[], mi_zalloc[], mi_malloc_small[], mi_free[], mi_free_size[],
-	    mi_mallocn[];
+	    mi_free_aligned[], mi_mallocn[];
 
 static struct target target;
 static struct probes *probes;
@@ -86,12 +94,67 @@ static void test_auto(void)
 {
 	plan(PROBE_AUTO);
 	check(mi_malloc, PROBE_PLANNED, PROBE_JUMP, NULL);
+	check(mi_free_aligned, PROBE_PLANNED, PROBE_JUMP,
+	      "on its first instruction, where no other tool may put a probe: ");
 	check(mi_zalloc, PROBE_PLANNED, PROBE_BREAKPOINT, "no jump: a branch in the function");
 	check(mi_malloc_small, PROBE_REFUSED, PROBE_BREAKPOINT, "begins with a loop");
 	check(mi_free, PROBE_PLANNED, PROBE_BREAKPOINT, "no jump: ");
 	check(mi_free_size, PROBE_PLANNED, PROBE_BREAKPOINT, "inner_of_free begins inside");
 	check(mi_mallocn, PROBE_PLANNED, PROBE_BREAKPOINT, "no jump: it would lie in two pages");
 	self_end(probes);
+}
+
+static void check_place(const void *function, uint64_t stays, uint64_t sp)
+{
+	const struct probe *probe = find(function);
+
+	CU_ASSERT_EQUAL(probe->patch, probe->address + stays);
+	CU_ASSERT_EQUAL(probe->stays.len, stays);
+	CU_ASSERT_EQUAL(probe->stays.sp, sp);
+}
+
+/* Behind the first instruction, but where that, or something that goes there, is in the way. */
+static void test_place(void)
+{
+	static const enum probe_policy policies[] = { PROBE_AUTO, PROBE_ONLY_BREAKPOINT };
+
+	for (unsigned i = 0; i < ARRAY_SIZE(policies); i++) {
+		plan(policies[i]);
+		check_place(mi_malloc, 1, 8);
+		check_place(mi_zalloc, 0, 0);
+		check_place(mi_free, 2, 0);
+		check_place(mi_free_size, 0, 0);
+		check_place(mi_free_aligned, 0, 0);
+		check_place(mi_mallocn, 3, 0);
+		self_end(probes);
+	}
+}
+
+static void set_text(char *at, char byte)
+{
+	char *page = (char *)((uintptr_t)at & ~4095ul);
+
+	CU_ASSERT_EQUAL_FATAL(mprotect(page, 8192, PROT_READ | PROT_WRITE | PROT_EXEC), 0);
+	*(volatile char *)at = byte;
+	CU_ASSERT_EQUAL_FATAL(mprotect(page, 8192, PROT_READ | PROT_EXEC), 0);
+}
+
+/* A kernel uprobe's trap on the entry: it stands for the instruction that stays. */
+static void test_trap_of_another(void)
+{
+	char malloc_byte = mi_malloc[0], zalloc_byte = mi_zalloc[0], free_byte = mi_free[1];
+
+	set_text(mi_malloc, (char)0xcc);
+	set_text(mi_zalloc, (char)0xcc);
+	set_text(mi_free + 1, (char)0xcc);
+	plan(PROBE_AUTO);
+	check(mi_malloc, PROBE_PLANNED, PROBE_JUMP, NULL);
+	check(mi_zalloc, PROBE_REFUSED, PROBE_JUMP, "another tool has a trap on its first byte");
+	check(mi_free, PROBE_REFUSED, PROBE_JUMP, "is not as in its file");
+	self_end(probes);
+	set_text(mi_malloc, malloc_byte);
+	set_text(mi_zalloc, zalloc_byte);
+	set_text(mi_free + 1, free_byte);
 }
 
 static void test_jump_only(void)
@@ -114,7 +177,8 @@ static void test_breakpoint_only(void)
 	plan(PROBE_ONLY_BREAKPOINT);
 	for (size_t i = 0; i < probes->all.nr; i++)
 		CU_ASSERT_EQUAL(probes->all.at[i]->engine, PROBE_BREAKPOINT);
-	check(mi_zalloc, PROBE_PLANNED, PROBE_BREAKPOINT, NULL);
+	check(mi_malloc, PROBE_PLANNED, PROBE_BREAKPOINT, NULL);
+	check(mi_zalloc, PROBE_PLANNED, PROBE_BREAKPOINT, "a branch in the function");
 	self_end(probes);
 }
 
@@ -139,6 +203,8 @@ void suite_plan(void)
 	CU_pSuite suite = CU_add_suite("plan", NULL, NULL);
 
 	CU_add_test(suite, "auto", test_auto);
+	CU_add_test(suite, "places", test_place);
+	CU_add_test(suite, "another tool's trap", test_trap_of_another);
 	CU_add_test(suite, "jump only", test_jump_only);
 	CU_add_test(suite, "breakpoint only", test_breakpoint_only);
 	CU_add_test(suite, "the C library", test_libc);

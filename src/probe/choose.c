@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Where a patch goes, and which engine it is for (theory in choose.h). */
+
+#include "probe/choose.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "probe/probe.h"
+#include "target/target.h"
+
+/* Arguments that the agent can be told of. */
+#define AGENT_ARGS	3
+#define FUNCTION_MAX	(1u << 20)
+#define PAGE		4096ull
+
+enum way { JUMP_BEHIND, JUMP_AT_ENTRY, TRAP_BEHIND, TRAP_AT_ENTRY, NO_WAY };
+
+static enum probe_engine engine_of(enum way way)
+{
+	return way <= JUMP_AT_ENTRY ? PROBE_JUMP : PROBE_BREAKPOINT;
+}
+
+static bool is_behind(enum way way)
+{
+	return way == JUMP_BEHIND || way == TRAP_BEHIND;
+}
+
+/* A probe while its way is looked for. */
+struct choice {
+	const struct probes *probes;
+	struct probe *probe;
+	enum way way;			/* the one that is tried, or taken */
+	struct entry_insn first;	/* len is 0: the first instruction cannot stay */
+	bool trapped;			/* somebody's trap stands on the first byte */
+	char no_jump[300];		/* why it has no jump, at either place */
+	char at_entry[200];		/* why the patch is not behind the first instruction */
+};
+
+void probe_refuse(struct probe *probe, const char *why)
+{
+	probe->state = PROBE_REFUSED;
+	snprintf(probe->why, sizeof(probe->why), "%s", why);
+}
+
+void probe_no_jump(const struct probes *probes, struct probe *probe, const char *why)
+{
+	probe->engine = PROBE_BREAKPOINT;
+	if (probes->policy == PROBE_ONLY_JUMP)
+		probe_refuse(probe, why);
+	else
+		snprintf(probe->why, sizeof(probe->why), "no jump: %.400s", why);
+}
+
+static size_t patch_len(const struct choice *choice)
+{
+	const struct arch *arch = choice->probes->target->arch;
+
+	return engine_of(choice->way) == PROBE_JUMP ? arch->jump_len : arch->trap_len;
+}
+
+/* The number of arguments, counted from the first, that are looked at or handed on. */
+static unsigned arguments_used(const struct alloc_function *fn)
+{
+	int8_t last[] = { fn->size, fn->count, fn->ptr, (int8_t)(fn->nr_args - 1) };
+	int most = ALLOC_NO_ARG;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(last); i++)
+		most = MAX(most, last[i]);
+	return (unsigned)(most + 1);
+}
+
+/* The agent is handed the first arguments only. */
+static bool arguments_fit(const struct alloc_function *fn)
+{
+	return fn->size < AGENT_ARGS && fn->count < AGENT_ARGS && fn->ptr < AGENT_ARGS;
+}
+
+/* Somebody's trap on the first byte, and nothing else that differs. */
+static bool is_trapped(const struct arch *arch, const uint8_t *file, const uint8_t *now, size_t len)
+{
+	return arch->trap_len <= len && memcmp(file, now, len) &&
+	       !memcmp(now, arch->trap, arch->trap_len) &&
+	       !memcmp(file + arch->trap_len, now + arch->trap_len, len - arch->trap_len);
+}
+
+/* The function's code as the file has it; text is compared with it before it is believed. */
+static void read_code(struct choice *choice)
+{
+	const struct probes *probes = choice->probes;
+	struct probe *probe = choice->probe;
+	uint64_t vaddr = probe->address - probe->module->bias, size;
+	uint8_t now[sizeof(probe->expect)];
+	uint32_t len = sizeof(now);
+	struct err *err;
+
+	if (!elf_file_function_extent(probe->module->elf, vaddr, &size) && size && size < len)
+		len = (uint32_t)size;
+	err = elf_file_read(probe->module->elf, vaddr, probe->expect, len);
+	if (!err)
+		err = memory_read(&probes->target->mem.memory, probe->address, now, len);
+	if (err) {
+		probe_refuse(probe, err->msg);
+		return;
+	}
+	probe->expect_len = len;
+	patch_see_through(probes->target, probe->address, now, len);
+	choice->trapped = is_trapped(probes->target->arch, probe->expect, now, len);
+	if (!choice->trapped && memcmp(probe->expect, now, len)) {
+		char why[sizeof(probe->why)];
+
+		snprintf(why, sizeof(why),
+			 "the code at 0x%" PRIx64 " is not as in its file: another tool "
+			 "has patched it",
+			 probe->address);
+		probe_refuse(probe, why);
+	}
+}
+
+/* --- is the way safe? --- */
+
+/* The function's code behind what is displaced, as the file has it. */
+struct rest {
+	uint8_t *code;
+	size_t len;
+	uint64_t start;
+};
+
+static struct err *read_rest(const struct probe *probe, size_t consumed, struct rest *ret)
+{
+	struct elf_file *elf = probe->module->elf;
+	uint64_t vaddr = probe->address - probe->module->bias, size;
+	struct err *err = elf_file_function_extent(elf, vaddr, &size);
+
+	*ret = (struct rest){ .start = probe->address + consumed };
+	if (err)
+		return err;
+	if (size > FUNCTION_MAX)
+		return err_create(ERR_RANGE, "a function of %" PRIu64 " bytes", size);
+	if (size <= consumed)
+		return NULL;
+	ret->len = size - consumed;
+	ret->code = malloc(ret->len);
+	return ret->code ? elf_file_read(elf, vaddr + consumed, ret->code, ret->len) : err_nomem;
+}
+
+/* Nobody but who comes through the function's entry may come to the bytes in [low, high). */
+static void patch_bounds(const struct choice *choice, uint64_t *low, uint64_t *high)
+{
+	const struct probe *probe = choice->probe;
+
+	*low = probe->address + (is_behind(choice->way) ? choice->first.len : 1);
+	*high = probe->address + (is_behind(choice->way) ? choice->first.len : 0) +
+		patch_len(choice);
+}
+
+static struct err *check_rest(const struct choice *choice, const struct rest *rest)
+{
+	const struct arch *arch = choice->probes->target->arch;
+	uint64_t low, high, to = 0;
+
+	if (choice->probe->fn &&
+	    arch->loops_at(rest->code, rest->len, rest->start, choice->probe->address))
+		return err_create(ERR_UNSUPPORTED,
+				  "it begins with a loop, whose rounds cannot be told from calls");
+	patch_bounds(choice, &low, &high);
+	if (low == high ||
+	    !arch->jumps_into(rest->code, rest->len, rest->start, low, high, &to))
+		return NULL;
+	if (!to)
+		return err_create(ERR_UNSUPPORTED, "not all of the function's code is understood");
+	return err_create(ERR_UNSUPPORTED,
+			  "a branch in the function goes into the patch, to 0x%" PRIx64, to);
+}
+
+static struct err *check_branches(const struct choice *choice, size_t consumed)
+{
+	struct rest rest;
+	struct err *err = read_rest(choice->probe, consumed, &rest);
+
+	if (!err)
+		err = check_rest(choice, &rest);
+	else if (choice->way == TRAP_AT_ENTRY)	/* a branch can go to its only byte alone */
+		err = NULL;
+	free(rest.code);
+	return err;
+}
+
+/*
+ * The kernel writes page by page, and stops between two of them if mdbg is killed, or there is no
+ * memory for a second copy: half a jump would stay.
+ */
+static bool in_two_pages(const struct choice *choice)
+{
+	const struct probe *probe = choice->probe;
+	uint64_t start = probe->address + (is_behind(choice->way) ? choice->first.len : 0);
+
+	return start / PAGE != (start + patch_len(choice) - 1) / PAGE;
+}
+
+/* Can it be displaced at all? The real place, and so the real code, comes when it is armed. */
+static struct err *try_displace(const struct choice *choice, size_t *consumed)
+{
+	const struct arch *arch = choice->probes->target->arch;
+	const struct probe *probe = choice->probe;
+	size_t len = (is_behind(choice->way) ? choice->first.len : 0) + patch_len(choice);
+	struct displaced displaced;
+	struct err *err = arch->displace(probe->expect, probe->expect_len, probe->address,
+					 probe->address + PAGE, len, &displaced);
+
+	if (!err)
+		*consumed = displaced.consumed;
+	return err;
+}
+
+static struct err *check_way(const struct choice *choice)
+{
+	size_t consumed;
+	struct err *err;
+
+	if (is_behind(choice->way) && !choice->first.len)
+		return err_create(ERR_UNSUPPORTED, "the first instruction cannot stay in place");
+	if (!is_behind(choice->way) && choice->trapped)
+		return err_create(ERR_UNSUPPORTED, "another tool has a trap on its first byte");
+	err = try_displace(choice, &consumed);
+	if (err)
+		return err;
+	if (engine_of(choice->way) == PROBE_JUMP && in_two_pages(choice))
+		return err_create(ERR_UNSUPPORTED, "it would lie in two pages");
+	if (engine_of(choice->way) == PROBE_JUMP && !arguments_fit(choice->probe->fn))
+		return err_create(ERR_UNSUPPORTED, "one of its arguments is beyond the third");
+	return check_branches(choice, consumed);
+}
+
+/* --- the first one that is --- */
+
+static bool is_wanted(const struct choice *choice)
+{
+	enum probe_policy policy = choice->probes->policy;
+	bool jump = engine_of(choice->way) == PROBE_JUMP;
+
+	if (!choice->probe->fn)		/* the loader's hook */
+		return !jump;
+	return policy == PROBE_AUTO || jump == (policy == PROBE_ONLY_JUMP);
+}
+
+static void note_failure(struct choice *choice, const char *why)
+{
+	if (is_behind(choice->way))
+		snprintf(choice->at_entry, sizeof(choice->at_entry), "%.190s", why);
+	if (engine_of(choice->way) == PROBE_JUMP)
+		snprintf(choice->no_jump, sizeof(choice->no_jump), "%.290s", why);
+}
+
+static void take_way(struct choice *choice)
+{
+	struct probe *probe = choice->probe;
+	bool behind = is_behind(choice->way);
+
+	probe->stays = behind ? choice->first : (struct entry_insn){ 0, 0 };
+	probe->patch = probe->address + probe->stays.len;
+	probe->engine = engine_of(choice->way);
+	probe->why[0] = '\0';
+	if (probe->engine == PROBE_BREAKPOINT && choice->probes->policy == PROBE_AUTO && probe->fn)
+		snprintf(probe->why, sizeof(probe->why), "no jump: %.300s", choice->no_jump);
+	else if (!behind && probe->fn)
+		snprintf(probe->why, sizeof(probe->why),
+			 "on its first instruction, where no other tool may put a probe: %.200s",
+			 choice->at_entry);
+}
+
+/* From this way on. */
+static void choose(struct choice *choice, enum way from)
+{
+	char why[sizeof(choice->probe->why)] = "";
+
+	for (choice->way = from; choice->way < NO_WAY; choice->way++) {
+		struct err *err;
+
+		if (!is_wanted(choice))
+			continue;
+		err = check_way(choice);
+		if (!err) {
+			take_way(choice);
+			return;
+		}
+		snprintf(why, sizeof(why), "%s", err->msg);
+		note_failure(choice, why);
+	}
+	probe_refuse(choice->probe, why);
+}
+
+static void begin(struct choice *choice)
+{
+	const struct arch *arch = choice->probes->target->arch;
+	struct probe *probe = choice->probe;
+	unsigned args = probe->fn ? arguments_used(probe->fn) : 0;
+
+	probe->engine = PROBE_BREAKPOINT;
+	read_code(choice);
+	if (probe->state != PROBE_PLANNED)
+		return;
+	if (!arch->entry_insn(probe->expect, probe->expect_len, args, &choice->first))
+		choice->first.len = 0;
+	choose(choice, JUMP_BEHIND);
+}
+
+/* --- other functions --- */
+
+struct choices {
+	struct choice *at;
+	size_t nr;
+	uint64_t bias;
+	bool changed;
+};
+
+/* Another function that begins inside a patch: the next way. */
+static bool begins_inside(const struct elf_symbol *symbol, void *ctx)
+{
+	struct choices *choices = ctx;
+	uint64_t address = symbol->value + choices->bias;
+
+	if (!symbol->func || !symbol->value)
+		return false;
+	for (size_t i = 0; i < choices->nr; i++) {
+		struct choice *choice = &choices->at[i];
+		uint64_t low, high;
+		char why[256];
+
+		if (choice->probe->state != PROBE_PLANNED)
+			continue;
+		patch_bounds(choice, &low, &high);
+		if (address < low || address >= high)
+			continue;
+		snprintf(why, sizeof(why), "%s begins inside the patch", symbol->name);
+		note_failure(choice, why);
+		choose(choice, choice->way + 1);
+		choices->changed = true;
+	}
+	return false;
+}
+
+/* A file whose symbols cannot be had says nothing of what begins where. */
+static void without_symbols(struct choices *choices, const char *why)
+{
+	for (size_t i = 0; i < choices->nr; i++) {
+		struct choice *choice = &choices->at[i];
+
+		if (choice->probe->state != PROBE_PLANNED || choice->way == TRAP_AT_ENTRY)
+			continue;
+		note_failure(choice, why);
+		if (choices->at[i].probes->policy == PROBE_ONLY_JUMP)
+			probe_refuse(choice->probe, why);
+		else
+			choose(choice, TRAP_AT_ENTRY);
+	}
+}
+
+void choose_ways(struct probes *probes, struct module *module, size_t first)
+{
+	struct choices choices = { .nr = probes->all.nr - first, .bias = module->bias };
+	struct err *err = NULL;
+
+	choices.at = calloc(choices.nr, sizeof(*choices.at));
+	for (size_t i = 0; i < choices.nr; i++) {
+		struct probe *probe = probes->all.at[first + i];
+
+		if (!choices.at) {
+			probe_refuse(probe, err_nomem->msg);
+			continue;
+		}
+		choices.at[i].probes = probes;
+		choices.at[i].probe = probe;
+		begin(&choices.at[i]);
+	}
+	/* The next way of one may have a symbol inside that was passed by already. */
+	do {
+		choices.changed = false;
+		if (choices.at)
+			err = elf_file_each_symbol(module->elf, begins_inside, &choices);
+		if (err)
+			without_symbols(&choices, err->msg);
+	} while (choices.changed && !err);
+	free(choices.at);
+}
