@@ -19,6 +19,7 @@
 #include "os/procfs.h"
 #include "os/tracer.h"
 #include "target/refuse_facts.h"
+#include "target/translator.h"
 
 #define YAMA_FILE	"/proc/sys/kernel/yama/ptrace_scope"
 /* How long a tracer that was killed may take to let go, and how often it is looked at. */
@@ -226,15 +227,32 @@ static struct err *check_program(pid_t pid, pid_t tid)
 	return wrong_processor(pid, header.e_machine, header.e_ident[EI_CLASS]);
 }
 
+/* tid: one that may have memory still. What cannot be read is for PTRACE_SEIZE to refuse. */
+static struct err *check_translator(pid_t pid, pid_t tid)
+{
+	struct proc_maps maps = { VEC_INIT };
+	const struct translator *translator;
+
+	if (procfs_maps(tid, &maps))
+		return NULL;
+	translator = translator_find(&maps);
+	proc_maps_free(&maps);
+	return translator ? err_hint(refused(pid, translator->what), "%s", translator->instead) : NULL;
+}
+
 static struct err *check_alive(pid_t pid, pid_t parent)
 {
 	struct proc_tasks tasks;
-	pid_t alive;
+	pid_t alive = 0;
 	struct err *err = procfs_tasks(pid, &tasks);
 
 	if (err)
 		return not_seen(pid, err);
-	err = check_threads(pid, &tasks, &alive);
+	/* First: rr traces its processes, and says more about them than that they are traced. */
+	if (tasks.vec.nr)
+		err = check_translator(pid, tasks.vec.at[tasks.vec.nr - 1]);
+	if (!err)
+		err = check_threads(pid, &tasks, &alive);
 	vec_free(&tasks.vec);
 	if (err)
 		return err;
