@@ -71,7 +71,7 @@ static void show_exit(struct shell *shell, const struct session_event *event)
 static void show(struct shell *shell, const struct session_event *event)
 {
 	if (event->kind == SESSION_EVENT_WARNING)
-		shell_note(shell, "%s", event->text);
+		report_warning(shell, event->text, event->hint);
 	else if (event->kind == SESSION_EVENT_EXIT && !shell->quiet)
 		show_exit(shell, event);
 	else if (event->kind == SESSION_EVENT_EXEC && !shell->quiet)

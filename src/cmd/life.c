@@ -47,6 +47,7 @@ struct err *life_run(struct shell *shell, char *const *argv)
 	struct err *err =
 		session_run(shell->session, argv, !shell->interactive, shell->interactive);
 
+	events_pump(shell);	/* what is not as asked for is said now */
 	return err ? err : after_attach(shell);
 }
 

@@ -13,7 +13,7 @@ extern const struct cmd cmd_where, cmd_thread, cmd_registers, cmd_map, cmd_proc;
 extern const struct cmd cmd_set, cmd_alias, cmd_source, cmd_sh, cmd_help;
 extern const struct cmd cmd_api_attach, cmd_api_core, cmd_api_detach, cmd_api_pid, cmd_api_malloc,
 	cmd_api_allocations, cmd_api_sites, cmd_api_leaks, cmd_api_stale, cmd_api_find,
-	cmd_api_check, cmd_api_trim, cmd_api_probes;
+	cmd_api_check, cmd_api_trim, cmd_api_probes, cmd_api_lacks;
 extern const struct cmd cmd_api_frames, cmd_api_threads, cmd_api_where, cmd_api_maps, cmd_api_read,
 	cmd_api_symbol, cmd_api_on;
 

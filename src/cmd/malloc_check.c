@@ -5,6 +5,7 @@
 #include "cmd/cmd.h"
 #include "cmd/list.h"
 #include "report/find.h"
+#include "report/lacks.h"
 #include "report/out.h"
 #include "report/strays.h"
 
@@ -38,6 +39,8 @@ static struct err *run(struct call *call)
 	}
 	if (!err && !check.core)
 		err = strays_print(call->session, &check.strays, call->out);
+	if (!err)
+		err = lacks_print(call->session, call->out);
 	check_free(&check);
 	return err;
 }

@@ -6,6 +6,7 @@
 #include "cmd/list.h"
 #include "report/find.h"
 #include "report/holders.h"
+#include "report/lacks.h"
 
 static struct err *run(struct call *call)
 {
@@ -20,6 +21,8 @@ static struct err *run(struct call *call)
 	} else {
 		err = found_print(call->session, &found.find, found.address, call->out);
 	}
+	if (!err)
+		err = lacks_print(call->session, call->out);
 	found_free(&found);
 	return err;
 }

@@ -44,6 +44,11 @@ void report_err(struct shell *shell, const struct err *err)
 	print(shell, err->msg, err->hint);
 }
 
+void report_warning(struct shell *shell, const char *text, const char *hint)
+{
+	print(shell, text, hint);
+}
+
 void shell_note(struct shell *shell, const char *fmt, ...)
 {
 	AUTO_FREE char *text = NULL;

@@ -10,6 +10,8 @@ struct shell;
 
 /* shell may be NULL: there is none yet. */
 void report_err(struct shell *shell, const struct err *err);
+/* hint: "" if there is none. */
+void report_warning(struct shell *shell, const char *text, const char *hint);
 /*
  * The interpreter's result, after code (no TCL_OK). origin: the script, or NULL; a line in it is
  * named if it is known.

@@ -64,6 +64,7 @@ const struct cmd *const cmd_table[] = {
 	&cmd_api_check,
 	&cmd_api_trim,
 	&cmd_api_probes,
+	&cmd_api_lacks,
 	&cmd_api_frames,
 	&cmd_api_threads,
 	&cmd_api_where,

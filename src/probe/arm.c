@@ -181,6 +181,12 @@ static struct err *build_thunk(struct probes *probes, struct probe *probe, uint8
 	return NULL;
 }
 
+static void refuse(struct probe *probe, const struct err *err)
+{
+	probe_refuse(probe, err->msg);
+	snprintf(probe->hint, sizeof(probe->hint), "%.159s", err->hint);
+}
+
 /* The slot's content; a jump that cannot be made may become a breakpoint. */
 static void fill(struct probes *probes, struct probe *probe)
 {
@@ -202,7 +208,7 @@ static void fill(struct probes *probes, struct probe *probe)
 	if (!err && probe->state == PROBE_PLANNED)
 		err = patch_fill(probes->target, probe->slot, slot, sizeof(slot));
 	if (err)
-		probe_refuse(probe, err->msg);
+		refuse(probe, err);
 }
 
 struct err *probes_add_traps(struct probes *probes, struct probe *probe)
@@ -258,7 +264,7 @@ static void put_in(struct probes *probes, struct probe *probe)
 							put_in_trap(probes, probe);
 
 	if (err)
-		probe_refuse(probe, err->msg);
+		refuse(probe, err);
 	else
 		probe->state = PROBE_ACTIVE;
 }
@@ -298,9 +304,14 @@ static struct err *need_state(struct probes *probes, struct remote *remote)
 	err = state_make(probes, remote);
 	if (!err || err->code == ERR_GONE)
 		return err;
-	for (size_t i = 0; i < probes->all.nr; i++)
-		if (is_planned(probes->all.at[i], PROBE_JUMP))
-			probe_no_jump(probes, probes->all.at[i], err->msg);
+	for (size_t i = 0; i < probes->all.nr; i++) {
+		struct probe *probe = probes->all.at[i];
+
+		if (!is_planned(probe, PROBE_JUMP))
+			continue;
+		probe_no_jump(probes, probe, err->msg);
+		snprintf(probe->hint, sizeof(probe->hint), "%.159s", err->hint);
+	}
 	return NULL;
 }
 
@@ -319,7 +330,7 @@ struct err *probes_prepare(struct probes *probes, struct remote *remote)
 		refused = area_slot(probes, probe, remote, &probe->slot);
 		probe->prologue = probe->slot + AGENT_SLOT_DISPLACED;
 		if (refused)
-			probe_refuse(probe, refused->msg);
+			refuse(probe, refused);
 	}
 	area_bound(probes);
 	err = write_agent(probes);

@@ -116,6 +116,7 @@ static void read_code(struct choice *choice)
 			 "has patched it",
 			 probe->address);
 		probe_refuse(probe, why);
+		snprintf(probe->hint, sizeof(probe->hint), "have the other tool leave, then attach again");
 	}
 }
 

@@ -144,6 +144,7 @@ static void find_nothrow(struct probe *probe)
 		return;
 	if (module_symbol(probe->module, probe->fn->nothrow, &probe->nothrow, &size)) {
 		probe->nothrow = 0;
+		probe->elsewhere = true;
 		probe_refuse(probe,
 			     "throws, and its module has no nothrow form to call instead; what it gets "
 			     "from malloc is recorded there");

@@ -127,11 +127,14 @@ struct probe {
 	struct probe_code tail[PROBE_TAILS];	/* of `free`: it, and where it goes on (tail.c) */
 	uint32_t nr_tails;
 	bool gone;			/* REFUSED, since the user has deleted it */
+	bool elsewhere;			/* REFUSED, but what it gives out is recorded in another function */
+	bool warned;			/* the owner's: the user was told of what it is not */
 	/*
 	 * REFUSED: why. A breakpoint under PROBE_AUTO: why it is no jump. A patch that lies on the
 	 * function's first instruction: why it does.
 	 */
 	char why[512];
+	char hint[160];			/* a way out of that; "" */
 };
 
 /* An executable mapping of ours near some modules. */
@@ -192,6 +195,7 @@ struct probes {
 	uint32_t sigaction_entry;
 	bool has_sigaction;
 	bool armed;
+	bool told_blind;		/* the owner's: the user was told that nothing is recorded */
 	/* probes_settle has something to do; a thread may be held in the loader until then */
 	bool unsettled;
 	bool modules_changed;		/* for the owner: symbols are out of date */

@@ -11,6 +11,7 @@
 #include "heap/block.h"
 #include "heap/list.h"
 #include "log/log.h"
+#include "report/lacks.h"
 #include "report/out.h"
 #include "report/progress.h"
 #include "report/stack.h"
@@ -271,8 +272,10 @@ struct err *blocks_print(struct session *session, struct list *list,
 		if (list_gone(list))
 			out_f(out, "Up to %llu blocks more were freed or resized before they could "
 				   "be listed\n", (unsigned long long)list_gone(list));
-		print_sums(&sums, log_config(layout.log).sample, heap->complete, out);
+		err = lacks_print(session, out);
 	}
+	if (!err)
+		print_sums(&sums, log_config(layout.log).sample, heap->complete, out);
 	stack_texts_free(&texts);
 	return err;
 }

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "heap/block.h"
+#include "report/lacks.h"
 #include "report/out.h"
 #include "report/table.h"
 #include "session/session.h"
@@ -371,6 +372,9 @@ struct err *figures_print(struct session *session, const struct figures *figures
 		if (err)
 			return err;
 	}
+	err = lacks_print(session, out);
+	if (err)
+		return err;
 	out_f(out,
 	      "Log: %llu records, %llu not recorded (table full), %llu frees of unknown blocks",
 	      (unsigned long long)figures->records,

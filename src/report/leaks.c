@@ -9,6 +9,7 @@
 #include "heap/leak.h"
 #include "heap/site.h"
 #include "log/log.h"
+#include "report/lacks.h"
 #include "report/out.h"
 #include "report/stack.h"
 #include "report/suppress.h"
@@ -149,6 +150,8 @@ struct err *leaks_print(struct session *session, const struct session_leaks *fou
 	}
 	stack_texts_free(&texts);
 	if (!err)
+		err = lacks_print(session, out);
+	if (!err)
 		out_f(out, "%zu loss records listed; %llu bytes in %llu blocks\n", leaks->vec.nr,
 		      (number)leaks->listed.bytes, (number)leaks->listed.blocks);
 	if (!err)
@@ -190,6 +193,8 @@ struct err *stale_print(struct session *session, const struct session_leaks *fou
 			err = cancel_check();
 	}
 	stack_texts_free(&texts);
+	if (!err)
+		err = lacks_print(session, out);
 	if (!err)
 		out_f(out, "%zu sites listed; %llu bytes in %llu blocks\n", sites->vec.nr,
 		      (number)sites->bytes, (number)sites->count);

@@ -5,6 +5,7 @@
 
 #include "base/cancel.h"
 #include "log/log.h"
+#include "report/lacks.h"
 #include "report/out.h"
 #include "report/progress.h"
 #include "report/stack.h"
@@ -102,6 +103,8 @@ struct err *sites_print(struct session *session, const struct stack_names *names
 	}
 	progress_end(&progress);
 	stack_texts_free(&texts);
+	if (!err)
+		err = lacks_print(session, out);
 	if (!err)
 		out_f(out, "%zu sites listed; %llu allocations, %llu bytes in all sites\n",
 		      sites->vec.nr, (unsigned long long)sites->count,

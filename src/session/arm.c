@@ -13,6 +13,7 @@
 #include "session/children.h"
 #include "session/hands.h"
 #include "session/keep.h"
+#include "session/lacks.h"
 #include "session/private.h"
 #include "session/unwatched.h"
 #include "target/gadget.h"
@@ -212,10 +213,28 @@ struct err *arm_put_in(struct session *session)
 	keep_take_text(session);
 	err = probes_arm(session->probes, NULL);
 	if (!err)
+		err = lacks_refuse(session);
+	if (!err)
 		err = keep_set_whole(session);
-	if (!err)	/* a thread that stays inside: the detach tries again */
-		(void)keep_release_old(session);
-	return err;
+	if (err)
+		return err;
+	(void)keep_release_old(session);	/* a thread that stays inside: the detach tries again */
+	lacks_tell_probes(session, session->probes);
+	lacks_tell_log(session);
+	return NULL;
+}
+
+/* Some may be in that were not to be without the others (--engine jump). The target stays stopped. */
+static struct err *take_back(struct session *session, struct err *cause)
+{
+	struct err kept, *err;
+	bool left;
+
+	err_copy(&kept, cause);
+	err = session->probes->armed ? probes_disarm(session->probes, &left) : NULL;
+	if (err)
+		trace_line("take the probes back: %s", err->msg);
+	return err_adopt(&kept);
 }
 
 static struct err *arm_job(void *arg)
@@ -235,6 +254,8 @@ static struct err *arm_job(void *arg)
 	session->lacks_records = true;
 	if (!err)
 		err = arm_put_in(session);
+	if (err)
+		err = take_back(session, err);
 	session_let_go(session, was);
 	if (session->region)
 		log_clock_update(&session->region->log);

@@ -15,6 +15,7 @@
 #include "session/children.h"
 #include "session/follow.h"
 #include "session/hands.h"
+#include "session/lacks.h"
 #include "session/private.h"
 #include "target/target.h"
 
@@ -128,10 +129,16 @@ void session_note_end(struct session *session)
 
 void session_warn(void *ctx, const char *text)
 {
+	session_warn_hint(ctx, text, "");
+}
+
+void session_warn_hint(struct session *session, const char *text, const char *hint)
+{
 	struct session_event event = { .kind = SESSION_EVENT_WARNING };
 
 	snprintf(event.text, sizeof(event.text), "%s", text);
-	session_push_event(ctx, &event);
+	snprintf(event.hint, sizeof(event.hint), "%s", hint);
+	session_push_event(session, &event);
 }
 
 void session_warn_left(struct session *session, pid_t pid)
@@ -285,6 +292,8 @@ void session_settle(struct session *session, struct probes *probes)
 	err = probes_settle(probes);
 	if (err && err->code != ERR_GONE)
 		session_warn(session, err->msg);
+	if (!err)
+		lacks_tell_probes(session, probes);
 }
 
 struct err *session_hold(struct session *session, bool *was_ret)

@@ -15,6 +15,7 @@
 #include "probe/probe.h"
 #include "session/follow.h"
 #include "session/keep.h"
+#include "session/lacks.h"
 #include "session/private.h"
 #include "target/share.h"
 #include "target/target.h"
@@ -225,6 +226,7 @@ static void tick(void *ctx)
 		return;
 	if (probes_use_agent(session->probes) && !reserve(session))
 		return;
+	lacks_tell_log(session);
 	look_for_modules(session, PATCHES_A_TICK);
 }
 

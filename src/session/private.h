@@ -79,6 +79,8 @@ struct session {
 	VEC(uint32_t) old_text;
 	VEC(uint32_t) old_maps;
 	bool gap;			/* the probes were out since the log began */
+	/* What the user was told of the log (lacks.h). Tracer thread. */
+	bool told_sampling, told_full, told_stackless;
 	bool kept;			/* by this one: the agent still writes the log */
 	bool uncaught;			/* it has forked since */
 	bool traces_exits;		/* leaks_at_end, as the target's threads have it. Tracer thread */
@@ -110,6 +112,8 @@ struct session {
 struct err *session_forget_last(void *session) MUST_CHECK;
 void session_push_event(struct session *session, const struct session_event *event);
 void session_warn(void *session, const char *text);
+/* With a way out. */
+void session_warn_hint(struct session *session, const char *text, const char *hint);
 /* A thread of pid did not leave the code of a probe. */
 void session_warn_left(struct session *session, pid_t pid);
 /* What was freed while the probes were out is not known. (Any thread.) */

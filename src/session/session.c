@@ -123,6 +123,7 @@ void session_forget(struct session *session)
 	session->core_path = NULL;
 	session->floor = 0;
 	session->kept = session->uncaught = session->gap = false;
+	session->told_sampling = session->told_full = session->told_stackless = false;
 	session->status_known = false;
 	session->ended = false;
 	if (session->end_leaks)

@@ -272,7 +272,8 @@ struct session_event {
 	int signal;
 	int status;
 	bool created;
-	char text[256];
+	char text[512];
+	char hint[192];		/* of a warning: a way out; "" */
 };
 
 /* Readable while events wait. */

@@ -50,3 +50,174 @@ case refused-under-valgrind-static 60 {
 case refused-under-qemu 60 {
 	refused_under qemu-user "without an emulator" [need qemu-x86_64]
 }
+
+# --- what is not watched ------------------------------------------------------------------------------------------
+
+# The bytes that were there.
+proc poke {pid address hex} {
+	set mem [open /proc/$pid/mem r+]
+	chan configure $mem -translation binary -buffering none
+	chan seek $mem $address
+	set was [read $mem [expr {[string length $hex] / 2}]]
+	chan seek $mem $address
+	puts -nonewline $mem [binary format H* $hex]
+	close $mem
+	binary scan $was H* was
+	return $was
+}
+
+# Where libc's functions are.
+proc addresses {pid} {
+	set m [live_start -p $pid]
+	set found {}
+	foreach probe [live_value $m mdbg::probes] {
+		dict set found [dict get $probe function] [dict get $probe address]
+	}
+	live_end $m
+	return $found
+}
+
+proc warnings {text} {
+	return [lsearch -all -inline -glob [split $text "\n"] "mdbg: warning: *"]
+}
+
+# Each answer that goes by records, and the line in it.
+proc check_answers {m line} {
+	foreach command {malloc "malloc allocations limit 5" "malloc sites limit 5" "malloc leaks" "malloc stale 1s" "malloc check" "malloc find 0x1000"} {
+		set text [live $m $command]
+		check {[lsearch -glob [split $text "\n"] "Incomplete: $line"] >= 0} {$command does not say it: [string range $text end-600 end]}
+	}
+	check {[listed [live $m "malloc allocations limit 5"]] >= 0} {the last line does not say how many}
+}
+
+proc lacks {m} {
+	return [live_value $m mdbg::lacks]
+}
+
+# Another tool has its breakpoint in malloc: the target, which must not call it, waits for a command.
+case silence-not-watched 40 {
+	set t [start hard]
+	set pid [pid_of $t]
+	set address [dict get [addresses $pid] malloc]
+	set before [state $pid]
+	set was [poke $pid $address cc]
+	set m [live_start -p $pid]
+	set said [slurp $::live_err($m)]
+	check {[regexp -line {^mdbg: warning: malloc is not watched: the code at 0x[0-9a-f]+ is not as in its file: another tool has patched it \(libc\.so\.6\)\nhint: have the other tool leave, then attach again$} $said]} {it says: $said}
+	check {[llength [warnings $said]] == 1} {it says: $said}
+	check_answers $m "malloc is not watched: the code at *another tool has patched it (libc.so.6)"
+	check {[llength [lacks $m]] == 1 && [dict get [lindex [lacks $m] 0] function] eq "malloc"} {[lacks $m]}
+	check {[string match "the code at*" [dict get [lindex [lacks $m] 0] why]]} {[lacks $m]}
+	live_end $m
+	check {[slurp $::live_err($m)] eq $said} {said again: [slurp $::live_err($m)]}
+	# In one go: status 0, but not in silence.
+	mdbg_ok -q -p $pid -c {malloc sites}
+	check {[llength [warnings $::err]] == 1} {$::err}
+	check {[string match "*\nIncomplete: malloc is not watched: *\n0 sites listed;*" $::out]} {$::out}
+	# Only jumps: nothing is left in it.
+	mdbg -q --engine jump -p $pid -c {malloc sites}
+	check_refused 3 "malloc cannot have a jump" "--engine auto"
+	poke $pid $address $was
+	check_state $before $pid
+	mdbg_ok -q --engine jump -p $pid -c {malloc sites}
+	check {$::err eq ""} {$::err}
+	finish $t
+}
+
+# None that gives out blocks can be watched.
+case silence-nothing-watched 40 {
+	set t [start hard]
+	set pid [pid_of $t]
+	set before [state $pid]
+	dict for {function address} [addresses $pid] {
+		if {$function ne "free"} {
+			lappend put $address [poke $pid $address cc]
+		}
+	}
+	mdbg_ok -q -p $pid -c {malloc sites}
+	check {[llength [warnings $::err]] == [llength $put] / 2 + 1} {$::err}
+	check {[regexp -line {^mdbg: warning: nothing is recorded: no function that gives out blocks is watched$} $::err]} {$::err}
+	check {[regexp -all -line {^Incomplete: \w+ is not watched: } $::out] == [llength $put] / 2} {$::out}
+	foreach {address was} $put {
+		poke $pid $address $was
+	}
+	check_state $before $pid
+	finish $t
+}
+
+# As it should be: nothing is said, of what is refused by design neither.
+by_both case silence-where-all-is-well 40 {
+	foreach program {hard exact} {
+		set t [start $program]
+		set m [live_start -p [pid_of $t]]
+		check {[lacks $m] eq {}} {[lacks $m]}
+		check {![string match "*Incomplete:*" [live $m "malloc -v"][live $m "malloc sites"][live $m "malloc check"]]} {[live $m "malloc -v"]}
+		live_end $m
+		check {[slurp $::live_err($m)] eq ""} {$program: [slurp $::live_err($m)]}
+		tell $t quit
+		ending $t
+	}
+}
+
+# --engine jump and `malloc on`: none goes in without the others.
+case silence-malloc-on-with-jumps-only 40 {
+	set t [start hard]
+	set pid [pid_of $t]
+	set address [dict get [addresses $pid] malloc]
+	set m [live_start --engine jump -p $pid]
+	live $m "malloc off"
+	check {[string match "the probes are out: nothing is recorded" [dict get [lindex [lacks $m] 0] why]] ||
+		[string match "the probes were out for a while*" [dict get [lindex [lacks $m] 0] why]]} {[lacks $m]}
+	set before [state $pid -t]
+	set was [poke $pid $address cc]
+	check {[string match "*malloc cannot have a jump*" [live_error $m "malloc on"]]} {$::result}
+	check {![dict get [live_value $m mdbg::malloc] armed]} {they are in}
+	poke $pid $address $was
+	live_end $m
+	finish $t
+}
+
+# --- what the log does not have -----------------------------------------------------------------------------------
+
+by_both case silence-sampling 40 {
+	set t [start hard]
+	set m [live_start --sample 64K -p [pid_of $t]]
+	set said [slurp $::live_err($m)]
+	check {[regexp -line {^mdbg: warning: the log samples: of 65536 bytes about one block is recorded, and totals are estimates\nhint: --sample 0 records all$} $said]} {$said}
+	check {[llength [warnings $said]] == 1} {$said}
+	check_answers $m "the log samples (one in 65536 bytes): *"
+	check {[dict get [lindex [lacks $m] 0] function] eq ""} {[lacks $m]}
+	live_end $m
+	finish $t
+}
+
+case silence-full-log 60 {
+	set t [start million]
+	set m [live_start --log-limit 16M -p [pid_of $t]]
+	check {[slurp $::live_err($m)] eq "" && [lacks $m] eq {}} {[slurp $::live_err($m)]}
+	order $t "make 400000" 60
+	set full [dict get [live_value $m mdbg::malloc] full]
+	check {$full > 0} {not full}
+	check_answers $m "$full blocks were not recorded: the log was full"
+	until {[string match "*mdbg: warning: the log is full: *\nhint: *--log-limit SIZE*" [slurp $::live_err($m)]]}
+	check {[llength [warnings [slurp $::live_err($m)]]] == 1} {[slurp $::live_err($m)]}
+	live $m "malloc reset"
+	check {[lacks $m] eq {}} {[lacks $m]}
+	live_end $m
+	finish $t
+}
+
+by_both case silence-probes-were-out 40 {
+	set t [start hard]
+	set m [live_start -p [pid_of $t]]
+	live $m "malloc off"
+	check_answers $m "the probes were out for a while: what was allocated then is not recorded, and what was freed then is still listed"
+	live $m "malloc on"
+	check_answers $m "the probes were out for a while: *"
+	live $m "malloc reset"
+	check {[lacks $m] eq {}} {[lacks $m]}
+	live $m detach
+	check {[lacks $m] eq {}} {after the end: [lacks $m]}
+	live_end $m
+	finish $t
+}

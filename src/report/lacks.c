@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What an answer lacks (session/lacks.h), in lines of text. */
+
+#include "report/lacks.h"
+
+#include "report/out.h"
+#include "session/lacks.h"
+
+struct err *lacks_print(struct session *session, struct out *out)
+{
+	struct session_lacks lacks = { VEC_INIT };
+	struct err *err = session_lacks(session, &lacks);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < lacks.vec.nr; i++) {
+		const struct session_lack *lack = &lacks.vec.at[i];
+
+		out_text(out, "Incomplete: ");
+		if (*lack->function)
+			out_f(out, "%s is not watched: ", lack->function);
+		out_f(out, "%s\n", lack->why);
+	}
+	vec_free(&lacks.vec);
+	return NULL;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The lines of an answer that say what is not in it. */
+#ifndef REPORT_LACKS_H
+#define REPORT_LACKS_H
+
+#include "base/err.h"
+
+struct out;
+struct session;
+
+/* "Incomplete: FUNCTION is not watched: WHY", or "Incomplete: WHY", one line each; nothing where all is there. */
+struct err *lacks_print(struct session *session, struct out *out) MUST_CHECK;
+
+#endif

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What is not watched, not recorded, or not as asked for (theory in lacks.h). */
+
+#include "session/lacks.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "base/str.h"
+#include "base/trace.h"
+#include "log/log.h"
+#include "probe/probe.h"
+#include "session/follow.h"
+#include "session/private.h"
+#include "target/region.h"
+#include "target/target.h"
+
+#define NAMED_MAX	2	/* of functions with one reason; the others are counted, unless there is one only */
+#define NO_JUMP		"no jump: "
+
+typedef unsigned long long number;
+
+static bool is_lacking(const struct probe *probe)
+{
+	return probe->fn && !probe->gone && !probe->elsewhere && probe->module->died == UINT32_MAX &&
+	       probe->state != PROBE_PLANNED && !probe_records(probe);
+}
+
+/* A breakpoint where a jump was to be had. */
+static bool is_slower(const struct probes *probes, const struct probe *probe)
+{
+	return probe->fn && probe_records(probe) && probe->engine == PROBE_BREAKPOINT &&
+	       probes->policy == PROBE_AUTO && !probes->process && *probe->why;
+}
+
+static const char *reason(const struct probe *probe)
+{
+	if (probe->overwritten)
+		return "another tool has written over its patch";
+	if (!strncmp(probe->why, NO_JUMP, strlen(NO_JUMP)))
+		return probe->why + strlen(NO_JUMP);
+	return probe->why;
+}
+
+/* --- warnings, on the tracer thread --- */
+
+/* Functions of one module that have one reason. */
+struct group {
+	const struct probe *first;
+	bool slower;
+	unsigned nr;
+	struct str names;
+	struct err *err;
+};
+
+static bool belongs(const struct probes *probes, const struct group *group, const struct probe *probe)
+{
+	bool alike = group->slower ? is_slower(probes, probe) : is_lacking(probe);
+
+	return alike && !probe->warned && probe->module == group->first->module &&
+	       !strcmp(reason(probe), reason(group->first));
+}
+
+static void name_one(struct group *group, const struct probe *probe, unsigned all)
+{
+	unsigned most = all == NAMED_MAX + 1 ? all : NAMED_MAX;
+
+	if (group->nr++ < most && !group->err)
+		group->err = str_addf(&group->names, "%s%s", group->nr == 1 ? "" :
+				      group->nr == all ? " and " : ", ", probe->fn->name);
+}
+
+static void name_all(struct probes *probes, struct group *group)
+{
+	unsigned all = 0;
+
+	for (size_t i = 0; i < probes->all.nr; i++)
+		all += belongs(probes, group, probes->all.at[i]);
+	for (size_t i = 0; i < probes->all.nr; i++) {
+		struct probe *probe = probes->all.at[i];
+
+		if (!belongs(probes, group, probe))
+			continue;
+		name_one(group, probe, all);
+		if (probe != group->first)
+			probe->warned = true;
+	}
+	if (all > NAMED_MAX + 1 && !group->err)
+		group->err = str_addf(&group->names, " and %u others", all - NAMED_MAX);
+}
+
+static void tell_group(struct session *session, struct probes *probes, struct probe *first)
+{
+	struct group group = { .first = first, .slower = !is_lacking(first), .names = STR_INIT };
+	char text[512];
+
+	name_all(probes, &group);
+	first->warned = true;
+	snprintf(text, sizeof(text), "warning: %.200s %s %s: %.200s (%.60s)",
+		 group.err ? first->fn->name : str_text(&group.names), group.nr == 1 ? "is" : "are",
+		 group.slower ? "watched by breakpoints" : "not watched", reason(first),
+		 path_base(first->module->path));
+	str_free(&group.names);
+	session_warn_hint(session, text, *first->hint ? first->hint : group.slower ?
+			  "a call stops its thread twice there; `malloc -v` says which function has what" :
+			  "what is lacking stands below each answer; `malloc -v` says which function has what");
+}
+
+static bool any_gives(const struct probes *probes)
+{
+	for (size_t i = 0; i < probes->all.nr; i++) {
+		const struct probe *probe = probes->all.at[i];
+
+		if (probe->fn && probe->fn->role != ALLOC_FREE && probe_records(probe))
+			return true;
+	}
+	return false;
+}
+
+void lacks_tell_probes(struct session *session, struct probes *probes)
+{
+	if (!probes->armed)
+		return;
+	for (size_t i = 0; i < probes->all.nr; i++) {
+		struct probe *probe = probes->all.at[i];
+
+		if (!probe->warned && (is_lacking(probe) || is_slower(probes, probe)))
+			tell_group(session, probes, probe);
+	}
+	if (!any_gives(probes) && !probes->told_blind)
+		session_warn_hint(session, "warning: nothing is recorded: no function that gives out blocks "
+				  "is watched", "`malloc -v` says why, function by function");
+	probes->told_blind = !any_gives(probes);
+}
+
+static void tell_sampling(struct session *session, uint64_t sample)
+{
+	char text[160];
+
+	snprintf(text, sizeof(text), "warning: the log samples: of %llu bytes about one block is recorded, "
+		 "and totals are estimates", (number)sample);
+	session_warn_hint(session, text, "--sample 0 records all");
+}
+
+static const char larger_log[] = "`malloc reset` makes room; --log-limit SIZE, at the next attach, makes it larger";
+
+static void tell_full(struct session *session, const struct log *log)
+{
+	struct log_accounts accounts = log_accounts_get(log);
+	bool full = accounts.table_full, stackless = accounts.unstacked;
+
+	if (full && !session->told_full)
+		session_warn_hint(session, "warning: the log is full: more blocks are not recorded, but counted",
+				  larger_log);
+	if (stackless && !session->told_stackless)
+		session_warn_hint(session, "warning: the log has no room for more stacks: new ones are not kept",
+				  larger_log);
+	session->told_full = full;
+	session->told_stackless = stackless;
+}
+
+void lacks_tell_log(struct session *session)
+{
+	const struct log *log = session->region ? &session->region->log : NULL;
+
+	if (!log || !log->header)
+		return;
+	if (log_config(log).sample && !session->told_sampling)
+		tell_sampling(session, log_config(log).sample);
+	session->told_sampling = true;
+	tell_full(session, log);
+}
+
+struct err *lacks_refuse(const struct session *session)
+{
+	const struct probes *probes = session->probes;
+
+	if (probes->policy != PROBE_ONLY_JUMP)
+		return NULL;
+	for (size_t i = 0; i < probes->all.nr; i++) {
+		const struct probe *probe = probes->all.at[i];
+
+		if (!is_lacking(probe))
+			continue;
+		return err_hint(err_create(ERR_ATTACH, "%s cannot have a jump, which --engine jump asks for: "
+					   "%.300s (%.60s)", probe->fn->name, reason(probe),
+					   path_base(probe->module->path)), "%s%s%s",
+				*probe->hint ? probe->hint : "", *probe->hint ? "; or " : "",
+				"--engine auto, which takes a breakpoint where there can be no jump");
+	}
+	return NULL;
+}
+
+/* --- answers --- */
+
+struct lacks_job {
+	struct session *session;
+	struct session_lacks *ret;
+};
+
+static struct err *add(struct session_lacks *lacks, const char *function, const char *why)
+{
+	struct session_lack lack;
+
+	snprintf(lack.function, sizeof(lack.function), "%s", function);
+	snprintf(lack.why, sizeof(lack.why), "%.*s", (int)sizeof(lack.why) - 1, why);
+	return vec_push(&lacks->vec, lack);
+}
+
+static struct err *add_count(struct session_lacks *lacks, uint64_t count, const char *why)
+{
+	char text[256];
+
+	if (!count)
+		return NULL;
+	snprintf(text, sizeof(text), "%llu %s", (number)count, why);
+	return add(lacks, "", text);
+}
+
+static struct err *add_probes(struct session_lacks *lacks, const struct probes *probes)
+{
+	struct err *err = NULL;
+
+	for (size_t i = 0; probes && i < probes->all.nr && !err; i++) {
+		const struct probe *probe = probes->all.at[i];
+		char why[320];
+
+		if (!is_lacking(probe))
+			continue;
+		snprintf(why, sizeof(why), "%.240s (%.60s)", reason(probe), path_base(probe->module->path));
+		err = add(lacks, probe->fn->name, why);
+	}
+	return err;
+}
+
+static struct err *add_log(struct session_lacks *lacks, const struct log *log)
+{
+	struct log_accounts accounts = log_accounts_get(log);
+	uint64_t sample = log_config(log).sample;
+	struct err *err = NULL;
+	char text[128];
+
+	snprintf(text, sizeof(text), "the log samples (one in %llu bytes): most blocks are in no record",
+		 (number)sample);
+	if (sample)
+		err = add(lacks, "", text);
+	if (!err)
+		err = add_count(lacks, accounts.table_full, "blocks were not recorded: the log was full");
+	if (!err)
+		err = add_count(lacks, accounts.unstacked,
+				"blocks were recorded without their stacks: the log had no room for them");
+	return err;
+}
+
+static struct err *add_gap(struct session_lacks *lacks, const struct session *session)
+{
+	if (session->gap)
+		return add(lacks, "", "the probes were out for a while: what was allocated then is not "
+			   "recorded, and what was freed then is still listed");
+	if (session->probes && !session->probes->armed && !session->kept && !session->ended &&
+	    session->state != SESSION_NONE)
+		return add(lacks, "", "the probes are out: nothing is recorded");
+	return NULL;
+}
+
+static struct err *lacks_job(void *arg)
+{
+	struct lacks_job *job = arg;
+	struct session *session = job->session;
+	struct err *err = add_probes(job->ret, session->probes);
+
+	for (size_t i = 0; i < session->followers.nr && !err; i++)
+		err = add_probes(job->ret, session->followers.at[i]->probes);
+	if (!err)
+		err = add_log(job->ret, &session->region->log);
+	return err ? err : add_gap(job->ret, session);
+}
+
+struct err *session_lacks(struct session *session, struct session_lacks *ret)
+{
+	struct session_lacks lacks = { VEC_INIT };
+	struct lacks_job job = { session, &lacks };
+	struct err *err = session->region && session->state != SESSION_CORE ?
+		session_call(session, lacks_job, &job) : NULL;
+
+	if (err)
+		vec_free(&lacks.vec);
+	else
+		*ret = lacks;
+	return err;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What is done less well than asked for, and what is therefore not in an answer. Nothing of it may be
+ * silent, but what is normal must not be accused either:
+ *
+ *				warned of		lacks in answers
+ *	not watched		at the attach		yes
+ *	by a breakpoint		where a jump was to	no: slow, but all is there
+ *				be had
+ *	the log samples		at the attach		yes
+ *	the log is smaller	at the attach		no: until it is full
+ *	the log is full		when it is seen		yes: blocks, or stacks
+ *	probes out for a while	by `malloc on` and	yes, until `malloc reset`
+ *				others (arm.c)
+ *	no call is seen		at an answer		yes (blind.h)
+ *
+ * Not watched is a function of which a patch could not be put in, or has been written over. Benign, and only
+ * in `malloc -v`, is one whose blocks are recorded elsewhere (probe.elsewhere: a throwing operator new that
+ * gets them from malloc), one that the user has deleted, and one whose module has gone. The
+ * loader's own malloc and the operators of libstdc++ are no probes at all. A followed child has
+ * breakpoints by design, and so has who asked for them.
+ */
+#ifndef SESSION_LACKS_H
+#define SESSION_LACKS_H
+
+#include "base/err.h"
+#include "base/vec.h"
+
+struct probes;
+struct session;
+
+struct session_lack {
+	char function[96];	/* that is not watched; "": it is about all of them */
+	char why[320];
+};
+
+struct session_lacks {
+	VEC(struct session_lack) vec;
+};
+
+/* Of any session that has a log; none of a core file. Free with vec_free. */
+struct err *session_lacks(struct session *session, struct session_lacks *ret) MUST_CHECK;
+
+/* --- tracer thread --- */
+
+/* Warn of what was not warned of before: of all functions of probes, which are the session's. */
+void lacks_tell_probes(struct session *session, struct probes *probes);
+/* The same of the log: that it samples, and that it is full. Cheap while there is nothing to tell. */
+void lacks_tell_log(struct session *session);
+/* --engine jump: an error if a function is not watched. ERR_ATTACH, with a hint. */
+struct err *lacks_refuse(const struct session *session) MUST_CHECK;
+
+#endif
