@@ -126,7 +126,7 @@
 
 #define AGENT_AREAS		64
 #define AGENT_PROBES		512
-#define AGENT_THREADS		2048	/* a power of two */
+#define AGENT_THREADS		2048	/* a power of two; fewer where addresses are scarce (target/room.h) */
 #define AGENT_THREAD_WAYS	16	/* places in which a thread may be, one after the other */
 #define AGENT_OPS		8
 
@@ -224,13 +224,13 @@ struct agent_state {
 	 * but for self_offset, which is known where there are `threads`.
 	 */
 	uint32_t self_offset, tid_offset, stack_offset;	/* stack_offset: {base, size} */
-	uint32_t pad;
+	uint32_t threads_shift;			/* of a hash of 64 bits: there are 2^(64 - this) `threads` */
 	uint64_t sample;			/* 0: all are recorded; or mean bytes between samples */
 	uint64_t history;			/* frees are remembered: as header->free_history */
 	/* The main thread's stack: [stack], as far as it may grow. */
 	uint64_t main_low, main_high;
 	const struct walk_map *map;		/* replaced as a whole; module map of the target */
-	/* AGENT_THREADS of them; NULL: nothing of control blocks is read, and no thread has state. */
+	/* A power of two of them; NULL: nothing of control blocks is read, and no thread has state. */
 	struct agent_thread *threads;
 	struct stray_facts facts;		/* of what frees of unknown blocks are */
 	struct agent_range area[AGENT_AREAS];	/* of slots only: not the image of the agent */

@@ -14,10 +14,11 @@ static void thread_register(const struct agent_state *state, struct agent_thread
 
 struct agent_thread *agent_thread_find(const struct agent_state *state, uint64_t tp)
 {
-	uint32_t place = agent_thread_place(tp);
+	uint32_t place = agent_thread_place(state, tp);
+	uint32_t last = (uint32_t)((1ull << (64 - state->threads_shift)) - 1);
 
 	for (uint32_t i = 0; i < AGENT_THREAD_WAYS; i++) {
-		struct agent_thread *thread = &state->threads[(place + i) % AGENT_THREADS];
+		struct agent_thread *thread = &state->threads[(place + i) & last];
 		uint64_t key = __atomic_load_n(&thread->key, __ATOMIC_RELAXED);
 
 		if (!key && __atomic_compare_exchange_n(&thread->key, &key, tp, false,

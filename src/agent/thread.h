@@ -37,9 +37,9 @@ uint64_t agent_thread_bounds(const struct agent_state *state, struct agent_threa
 void agent_thread_void(const struct agent_state *state, struct agent_thread *thread, uint64_t sp);
 
 /* The first of AGENT_THREAD_WAYS places. */
-static inline uint32_t agent_thread_place(uint64_t tp)
+static inline uint32_t agent_thread_place(const struct agent_state *state, uint64_t tp)
 {
-	return (uint32_t)(tp * 0x9e3779b97f4a7c15ull >> (64 - __builtin_ctz(AGENT_THREADS)));
+	return (uint32_t)(tp * 0x9e3779b97f4a7c15ull >> state->threads_shift);
 }
 
 /*
@@ -54,7 +54,7 @@ static ALWAYS_INLINE struct agent_thread *agent_thread_idle(const struct agent_s
 
 	if (UNLIKELY(!cpu_thread_pointer(state->self_offset, &tp)))
 		return NULL;
-	thread = &state->threads[agent_thread_place(tp)];
+	thread = &state->threads[agent_thread_place(state, tp)];
 	if (UNLIKELY(thread->key != tp))
 		return NULL;
 	if (LIKELY(state->tid_offset))
@@ -74,7 +74,7 @@ static inline struct agent_thread *agent_thread_hold(const struct agent_state *s
 	if (UNLIKELY(!state->threads) ||
 	    UNLIKELY(!cpu_thread_pointer(state->self_offset, &tp)))
 		return NULL;
-	thread = &state->threads[agent_thread_place(tp)];
+	thread = &state->threads[agent_thread_place(state, tp)];
 	if (UNLIKELY(thread->key != tp)) {
 		thread = agent_thread_find(state, tp);
 		if (!thread)

@@ -106,6 +106,7 @@ static struct err *fill(struct probes *probes, struct remote *remote)
 	state->tid_offset = tcb.tid_offset;
 	state->stack_offset = tcb.stack_offset;
 	state->map = (const struct walk_map *)(uintptr_t)map;
+	state->threads_shift = 64 - (uint32_t)__builtin_ctz(target->region->threads);
 	if (tcb.has_self)
 		state->threads =
 			(struct agent_thread *)(uintptr_t)share_threads_address(target);

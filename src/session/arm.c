@@ -19,6 +19,7 @@
 #include "target/gadget.h"
 #include "target/region.h"
 #include "target/remote.h"
+#include "target/room.h"
 #include "target/share.h"
 #include "target/target.h"
 
@@ -130,14 +131,16 @@ static struct err *make_region(struct session *session, struct remote *remote)
 {
 	struct log_config config = log_config_of(session);
 
-	return region_create(session->target, remote, &config, &session->region);
+	return region_create(session->target, remote, &config, &session->room, &session->region);
 }
 
 static struct err *make_log(struct session *session)
 {
 	struct log_config config = log_config_of(session);
-	struct err *err = in_stop(session, make_region);
+	struct err *err;
 
+	room_find(session->target, config.limit, &session->room);
+	err = in_stop(session, make_region);
 	return err ? err : region_format(session->region, &config);
 }
 
@@ -207,13 +210,15 @@ struct err *arm_undo(struct session *session, bool *left)
 
 struct err *arm_put_in(struct session *session)
 {
-	struct err *err;
+	struct err *err, *refused;
 
 	unwatched_tell(session);
 	keep_take_text(session);
 	err = probes_arm(session->probes, NULL);
-	if (!err)
-		err = lacks_refuse(session);
+	if (!err || err->code == ERR_UNSUPPORTED) {
+		refused = lacks_refuse(session);
+		err = refused ? refused : err;
+	}
 	if (!err)
 		err = keep_set_whole(session);
 	if (err)

@@ -168,7 +168,7 @@ static struct err *make_region(struct follower *follower)
 	err = remote_begin_any(follower->target, remote);
 	if (err)
 		return err;
-	err = region_create(follower->target, remote, &config, &follower->region);
+	err = region_create(follower->target, remote, &config, NULL, &follower->region);
 	also = remote_end(remote);
 	err = err ? err : also;
 	return err ? err : region_format(follower->region, &config);

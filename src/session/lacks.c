@@ -145,6 +145,16 @@ static void tell_sampling(struct session *session, uint64_t sample)
 
 static const char larger_log[] = "`malloc reset` makes room; --log-limit SIZE, at the next attach, makes it larger";
 
+static void tell_room(struct session *session)
+{
+	const struct room *room = &session->room;
+	char text[320];
+
+	snprintf(text, sizeof(text), "warning: the log has %lluM and not %lluM: %s", (number)room->log >> 20,
+		 (number)session->config.log_limit >> 20, room->why);
+	session_warn_hint(session, text, room->hint);
+}
+
 static void tell_full(struct session *session, const struct log *log)
 {
 	struct log_accounts accounts = log_accounts_get(log);
@@ -169,27 +179,45 @@ void lacks_tell_log(struct session *session)
 	if (log_config(log).sample && !session->told_sampling)
 		tell_sampling(session, log_config(log).sample);
 	session->told_sampling = true;
+	if (*session->room.why && !session->told_room)
+		tell_room(session);
+	session->told_room = true;
 	tell_full(session, log);
+}
+
+static struct err *cannot_jump(const struct probe *probe)
+{
+	return err_hint(err_create(ERR_ATTACH, "%s cannot have a jump, which --engine jump asks for: %.300s "
+				   "(%.60s)", probe->fn->name, reason(probe),
+				   path_base(probe->module->path)), "%s%s%s",
+			probe->hint, *probe->hint ? "; or " : "",
+			"--engine auto, which takes a breakpoint where there can be no jump");
+}
+
+static struct err *cannot_watch(const struct probe *probe)
+{
+	struct err *err = err_create(ERR_ATTACH, "no function of an allocator can be watched; %s: %.300s (%.60s)",
+				     probe->fn->name, reason(probe), path_base(probe->module->path));
+
+	return err_hint(err, "%s", *probe->hint ? probe->hint : "--no-arm attaches without probes");
 }
 
 struct err *lacks_refuse(const struct session *session)
 {
 	const struct probes *probes = session->probes;
+	const struct probe *first = NULL;
+	bool any = false;
 
-	if (probes->policy != PROBE_ONLY_JUMP)
-		return NULL;
 	for (size_t i = 0; i < probes->all.nr; i++) {
 		const struct probe *probe = probes->all.at[i];
 
-		if (!is_lacking(probe))
-			continue;
-		return err_hint(err_create(ERR_ATTACH, "%s cannot have a jump, which --engine jump asks for: "
-					   "%.300s (%.60s)", probe->fn->name, reason(probe),
-					   path_base(probe->module->path)), "%s%s%s",
-				*probe->hint ? probe->hint : "", *probe->hint ? "; or " : "",
-				"--engine auto, which takes a breakpoint where there can be no jump");
+		any |= probe->fn && probe_records(probe);
+		if (!first && is_lacking(probe))
+			first = probe;
 	}
-	return NULL;
+	if (first && probes->policy == PROBE_ONLY_JUMP)
+		return cannot_jump(first);
+	return first && !any ? cannot_watch(first) : NULL;
 }
 
 /* --- answers --- */

@@ -47,7 +47,10 @@ struct err *session_lacks(struct session *session, struct session_lacks *ret) MU
 void lacks_tell_probes(struct session *session, struct probes *probes);
 /* The same of the log: that it samples, and that it is full. Cheap while there is nothing to tell. */
 void lacks_tell_log(struct session *session);
-/* --engine jump: an error if a function is not watched. ERR_ATTACH, with a hint. */
+/*
+ * After probes_arm, whatever it has said: an error, with its reason, if no function at all is watched, or
+ * one is not where --engine jump was asked for. ERR_ATTACH, with a hint.
+ */
 struct err *lacks_refuse(const struct session *session) MUST_CHECK;
 
 #endif

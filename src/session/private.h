@@ -17,6 +17,7 @@
 #include "base/map.h"
 #include "probe/user.h"
 #include "session/session.h"
+#include "target/room.h"
 
 struct follower;
 struct module;
@@ -80,7 +81,8 @@ struct session {
 	VEC(uint32_t) old_maps;
 	bool gap;			/* the probes were out since the log began */
 	/* What the user was told of the log (lacks.h). Tracer thread. */
-	bool told_sampling, told_full, told_stackless;
+	bool told_sampling, told_full, told_stackless, told_room;
+	struct room room;		/* that there was for the log, when it was made */
 	bool kept;			/* by this one: the agent still writes the log */
 	bool uncaught;			/* it has forked since */
 	bool traces_exits;		/* leaks_at_end, as the target's threads have it. Tracer thread */

@@ -124,6 +124,8 @@ void session_forget(struct session *session)
 	session->floor = 0;
 	session->kept = session->uncaught = session->gap = false;
 	session->told_sampling = session->told_full = session->told_stackless = false;
+	session->told_room = false;
+	session->room = (struct room){ .log = 0 };
 	session->status_known = false;
 	session->ended = false;
 	if (session->end_leaks)

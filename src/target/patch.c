@@ -161,7 +161,7 @@ static struct err *no_room(struct target *target, uint64_t len)
 		return err_hint(err_create(ERR_UNSUPPORTED, "no room for %" PRIu64 " bytes: the "
 					   "address space of process %d is limited to %" PRIu64
 					   " bytes (RLIMIT_AS)", len, target->pid, limit),
-				"a smaller log: --log-limit SIZE");
+				"prlimit --pid %d --as=unlimited, then attach again", target->pid);
 	return err_create(ERR_UNSUPPORTED, "no room for %" PRIu64 " bytes in process %d: too "
 			  "large, or too many mappings (vm.max_map_count)", len, target->pid);
 }

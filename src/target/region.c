@@ -16,9 +16,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "agent/state.h"
 #include "base/trace.h"
 #include "os/procfs.h"
 #include "target/remote.h"
+#include "target/room.h"
 #include "target/share.h"
 #include "target/target.h"
 
@@ -48,7 +50,7 @@ static struct err *map_here(struct region *region, pid_t tid, uint64_t fd)
 	if (!is_new(region->fd))
 		return err_create(ERR_BUSY, "descriptor %" PRIu64 " of process %d is not the "
 				  "memory that was made for the log", fd, tid);
-	if (ftruncate(region->fd, (off_t)share_file_size(region->size)) < 0) {
+	if (ftruncate(region->fd, (off_t)share_file_size(region->size, region->threads)) < 0) {
 		struct err *err = err_sys("give the log %llu bytes",
 					  (unsigned long long)region->size);
 
@@ -145,7 +147,8 @@ static struct err *open_there(struct target *target, struct remote *remote, uint
 }
 
 struct err *region_create(struct target *target, struct remote *remote,
-			  const struct log_config *config, struct region **ret)
+			  const struct log_config *config, const struct room *room,
+			  struct region **ret)
 {
 	struct region *region = calloc(1, sizeof(*region));
 	uint64_t fd, unused;
@@ -154,7 +157,9 @@ struct err *region_create(struct target *target, struct remote *remote,
 	if (!region)
 		return err_nomem;
 	region->fd = -1;
-	region->size = config->limit;
+	region->size = room ? room->log : config->limit;
+	region->threads = room ? room->threads : AGENT_THREADS;
+	region->tight = room && room->tight;
 	err = open_there(target, remote, &fd);
 	if (err) {
 		free(region);
@@ -177,7 +182,10 @@ struct err *region_create(struct target *target, struct remote *remote,
 
 struct err *region_format(struct region *region, const struct log_config *config)
 {
-	return log_format_behind(region->base, config, &region->log);
+	struct log_config own = *config;
+
+	own.limit = region->size;
+	return log_format_behind(region->base, &own, &region->log);
 }
 
 static struct err *make_empty(struct region *region)
@@ -230,6 +238,15 @@ static struct err *find_journal(struct target *target, const struct proc_maps *m
 	return err_create(ERR_NOTFOUND, "it has no log");
 }
 
+/* How many threads a file of this size has beside its log; 0: it is another version's. */
+static uint32_t threads_of_file(uint64_t file_size, uint64_t log_size)
+{
+	for (uint32_t threads = AGENT_THREAD_WAYS; threads <= AGENT_THREADS; threads *= 2)
+		if (share_file_size(log_size, threads) == file_size)
+			return threads;
+	return 0;
+}
+
 static struct err *open_file(struct region *region, pid_t tid, const struct proc_map *map,
 			     uint64_t size)
 {
@@ -244,7 +261,9 @@ static struct err *open_file(struct region *region, pid_t tid, const struct proc
 		return err_sys("open its log (which needs CAP_CHECKPOINT_RESTORE)");
 	if (fstat(region->fd, &stat) < 0)
 		return err_sys("its log");
-	if (size > LOG_LIMIT_MAX || (uint64_t)stat.st_size != share_file_size(size))
+	if (size <= LOG_LIMIT_MAX)
+		region->threads = threads_of_file((uint64_t)stat.st_size, size);
+	if (!region->threads)
 		return err_create(ERR_FORMAT, "another version of mdbg has made its log");
 	seals = fcntl(region->fd, F_GET_SEALS);
 	if (seals < 0 || (seals & SEALS) != SEALS)

@@ -26,12 +26,15 @@
 #include "log/log.h"
 
 struct remote;
+struct room;
 struct target;
 
 struct region {
 	int fd;
 	void *base;			/* here */
 	uint64_t size;			/* of the log with the journal: the file is longer */
+	uint32_t threads;		/* of the agent's table, which lies behind the log */
+	bool tight;			/* no more addresses are to be taken in the target than needed */
 	uint64_t address;		/* in the target; 0: not mapped there */
 	uint32_t entry;			/* its own journal entry */
 	/* For the agent (target/share.h). */
@@ -42,12 +45,14 @@ struct region {
 };
 
 /*
- * Make one in the target by remote calls, map it here, set target->region. It has its journal; the
- * log, which takes longer, is made by region_format, before which nothing but the journal may be
+ * Make one in the target by remote calls, as large as config says or room (target/room.h) if it is not NULL, map it here,
+ * set target->region. It has its journal; the log, which takes longer, is made by region_format, before which nothing but the journal may be
  * used: the target need not be stopped for that.
  */
 struct err *region_create(struct target *target, struct remote *remote,
-			  const struct log_config *config, struct region **ret) MUST_CHECK;
+			  const struct log_config *config, const struct room *room,
+			  struct region **ret) MUST_CHECK;
+/* The log's size is the region's, whatever config has. */
 struct err *region_format(struct region *region, const struct log_config *config) MUST_CHECK;
 /*
  * One that no target has: its log is empty, and stays so. For a core file, of which nothing was

@@ -25,7 +25,8 @@
 
 #define PAGE		4096ull
 #define MAPS_SIZE	(1ull << 30)	/* of the file, for maps and rows */
-#define MAPS_LEAST	(16ull << 20)	/* that the target maps of them */
+#define MAPS_LEAST	(16ull << 20)	/* that the target maps of them, ... */
+#define MAPS_SPARE	(64ull << 10)	/* ... and, where addresses are scarce, beyond what is needed */
 #define RESERVE_START	(2ull << 20)
 #define RESERVE		(8ull << 20)
 
@@ -48,6 +49,7 @@ struct share {
 	int fd;				/* the region's */
 	uint64_t threads_offset, arena_offset, history_offset;	/* in the file */
 	struct agent_thread *threads;	/* here */
+	uint32_t nr_threads;
 	bool ready[AGENT_THREADS];	/* their pages were faulted in */
 	uint32_t log_entry;		/* valid if region->log_address is not 0 */
 	VEC(struct part) parts;		/* of the arena, in the target; the last is the largest */
@@ -63,11 +65,14 @@ struct share {
  */
 #define LOG_FRONT	(JOURNAL_SIZE - PAGE)
 
-#define THREADS_LEN	ALIGN_UP(AGENT_THREADS * sizeof(struct agent_thread), PAGE)
-
-uint64_t share_file_size(uint64_t log_size)
+static uint64_t threads_len(uint32_t threads)
 {
-	return ALIGN_UP(log_size, PAGE) + THREADS_LEN + MAPS_SIZE + HISTORY_SIZE;
+	return ALIGN_UP(threads * sizeof(struct agent_thread), PAGE);
+}
+
+uint64_t share_file_size(uint64_t log_size, uint32_t threads)
+{
+	return ALIGN_UP(log_size, PAGE) + threads_len(threads) + MAPS_SIZE + HISTORY_SIZE;
 }
 
 void share_free(struct share *share)
@@ -75,7 +80,7 @@ void share_free(struct share *share)
 	if (!share)
 		return;
 	if (share->threads)
-		munmap(share->threads, THREADS_LEN);
+		munmap(share->threads, threads_len(share->nr_threads));
 	vec_free(&share->parts);
 	vec_free(&share->spans);
 	free(share);
@@ -92,10 +97,11 @@ static struct err *open_share(struct region *region)
 	if (!share)
 		return err_nomem;
 	share->fd = region->fd;
+	share->nr_threads = region->threads;
 	share->threads_offset = ALIGN_UP(region->size, PAGE);
-	share->arena_offset = share->threads_offset + THREADS_LEN;
+	share->arena_offset = share->threads_offset + threads_len(share->nr_threads);
 	share->history_offset = share->arena_offset + MAPS_SIZE;
-	share->threads = mmap(NULL, THREADS_LEN, PROT_READ | PROT_WRITE,
+	share->threads = mmap(NULL, threads_len(share->nr_threads), PROT_READ | PROT_WRITE,
 			      MAP_SHARED | MAP_NORESERVE, share->fd, (off_t)share->threads_offset);
 	if (share->threads == MAP_FAILED) {
 		share->threads = NULL;
@@ -227,7 +233,8 @@ static struct err *part_for(struct target *target, struct remote *remote, uint64
 			    struct part **ret)
 {
 	struct share *share = target->region->share;
-	struct part part = { .len = MIN(MAX(2 * need, MAPS_LEAST), MAPS_SIZE) };
+	uint64_t want = target->region->tight ? need + need / 4 + MAPS_SPARE : MAX(2 * need, MAPS_LEAST);
+	struct part part = { .len = MIN(ALIGN_UP(want, PAGE), MAPS_SIZE) };
 	struct err *err = vec_reserve(&share->parts, 1);
 
 	if (!err && (!share->parts.nr || share->parts.at[share->parts.nr - 1].len < need)) {
@@ -486,7 +493,7 @@ void share_each_thread(const struct region *region,
 	const struct share *share = region->share;
 	uint64_t size = sizeof(struct agent_thread), i = 0;
 
-	while (share && i < AGENT_THREADS) {
+	while (share && i < share->nr_threads) {
 		off_t at = (off_t)(share->threads_offset + i * size);
 		off_t data = lseek(share->fd, at, SEEK_DATA);
 

@@ -47,8 +47,8 @@ struct remote;
 struct share;
 struct target;
 
-/* Bytes of the region's file for a log of this size. */
-uint64_t share_file_size(uint64_t log_size);
+/* Bytes of the region's file for a log of this size, and so many of the agent's threads. */
+uint64_t share_file_size(uint64_t log_size, uint32_t threads);
 
 /*
  * All that can be done without a stop, once the target has a region: what the agent will touch

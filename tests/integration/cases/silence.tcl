@@ -221,3 +221,80 @@ by_both case silence-probes-were-out 40 {
 	live_end $m
 	finish $t
 }
+
+# --- little address space -----------------------------------------------------------------------------------------
+
+# The target, which has so many MB left, is attached to: jumps, a log of its size, and both are said.
+foreach {left} {40 64 300 1500} {
+	case silence-addresses-$left 40 [string map [list LEFT $left] {
+		set t [start hard -t 2 -a LEFT]
+		set before [state [pid_of $t] -t]
+		set m [live_start -p [pid_of $t]]
+		set figures [live_value $m mdbg::malloc]
+		check {[dict get $figures jump] > 0 && [dict get $figures breakpoint] == 0} {$figures}
+		set said [slurp $::live_err($m)]
+		check {[regexp {^mdbg: warning: the log has (\d+)M and not 1024M: the address space of process \d+ is limited to \d+M \(RLIMIT_AS\), of which \d+M are left\nhint: prlimit --pid \d+ --as=unlimited, then attach again\n$} $said -> log]} {$said}
+		check {$log >= 16 && $log <= LEFT / 2} {a log of $log MB where LEFT MB are left}
+		order $t "make 100 777"
+		check_blocks $m 777 100
+		check {[lacks $m] eq {}} {[lacks $m]}
+		# It can be left, and be taken over.
+		live $m "detach -keep"
+		live_end $m
+		order $t "make 100 777"
+		mdbg_ok -q -p [pid_of $t] -c {malloc allocations size == 777}
+		check {[listed $::out] == 200} {[listed $::out] of 200 after the handover}
+		order $t drop
+		check_state $before [pid_of $t] -t
+		finish $t
+	}]
+}
+
+# As asked for, and small: nothing is less than it should be.
+case silence-addresses-and-small-log 40 {
+	set t [start hard -t 2 -a 64]
+	set m [live_start --log-limit 16M -p [pid_of $t]]
+	check {[dict get [live_value $m mdbg::malloc] jump] > 0} {[live $m malloc]}
+	check {[slurp $::live_err($m)] eq ""} {[slurp $::live_err($m)]}
+	live_end $m
+	finish $t
+}
+
+# No room for a log at all: breakpoints, of which one line tells with the way out, or none, where only jumps are wanted.
+case silence-no-addresses 40 {
+	set t [start hard -t 1 -a 20]
+	set before [state [pid_of $t] -t]
+	set m [live_start -p [pid_of $t]]
+	set said [slurp $::live_err($m)]
+	check {[regexp -line {^mdbg: warning: \w+, \w+ and \d+ others are watched by breakpoints: .*RLIMIT_AS\).*\nhint: prlimit --pid \d+ --as=unlimited, then attach again$} $said]} {$said}
+	check {[llength [warnings $said]] == 1} {$said}
+	check {[lacks $m] eq {}} {all is there, if slowly: [lacks $m]}
+	live_end $m
+	mdbg -q --engine jump -p [pid_of $t] -c malloc
+	check_refused 3 "cannot have a jump*RLIMIT_AS" "prlimit --pid [pid_of $t] --as=unlimited"
+	check_state $before [pid_of $t] -t
+	# The hint can be followed, by who may raise limits.
+	if {![catch {exec [need prlimit] --pid [pid_of $t] --as=unlimited}]} {
+		mdbg_ok -q --engine jump -p [pid_of $t] -c malloc
+		check {$::err eq ""} {$::err}
+	}
+	finish $t
+}
+
+# What the machine may still promise, where it never promises more than it has.
+case silence-overcommit 40 {
+	if {[exec id -u] != 0} {
+		skip "needs root"
+	}
+	set unshare [need unshare]
+	spit $::tmp/rule "2\n"
+	spit $::tmp/info [regsub -all -line {^(CommitLimit|Committed_AS): .*} [slurp /proc/meminfo] {\1: 0 kB}]
+	spit $::tmp/info [regsub -line {^CommitLimit: .*} [slurp $::tmp/info] {CommitLimit: 204800 kB}]
+	set t [start hard -t 1]
+	set wrapper [spit $::tmp/strict "#!/bin/sh\nexec $unshare -m sh -c 'mount --bind $::tmp/rule /proc/sys/vm/overcommit_memory && mount --bind $::tmp/info /proc/meminfo && exec \"\$@\"' sh $::mdbg_program \"\$@\"\n"]
+	file attributes $wrapper -permissions 0755
+	set ::mdbg_program $wrapper
+	mdbg_ok -q -p [pid_of $t] -c malloc
+	check {[regexp -line {^mdbg: warning: the log has 100M and not 1024M: memory is never overcommitted here \(vm\.overcommit_memory\), and 200M are left\nhint: } $::err]} {$::err}
+	finish $t
+}

@@ -90,6 +90,7 @@ static int create_state(void)
 	state->facts.complete = 1;
 	state->map = &world.map;
 	state->threads = world.threads;
+	state->threads_shift = 64 - __builtin_ctz(AGENT_THREADS);
 	state->enabled = 1;
 	return 0;
 }

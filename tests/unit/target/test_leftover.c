@@ -675,7 +675,7 @@ static void make_unsealed(void *arg UNUSED)
 	struct journal *journal;
 	struct log log;
 
-	if (ftruncate(fd, (off_t)share_file_size(config.limit)) || procfs_stat(getpid(), &stat))
+	if (ftruncate(fd, (off_t)share_file_size(config.limit, AGENT_THREADS)) || procfs_stat(getpid(), &stat))
 		_exit(1);
 	journal = mmap(NULL, config.limit, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (journal == MAP_FAILED || log_format(journal, &config, &log))

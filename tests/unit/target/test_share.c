@@ -49,7 +49,7 @@ static void locked(void *arg UNUSED)
 	child_wait();
 }
 
-static void limited(void *arg UNUSED)
+static bool limit_addresses(void)
 {
 	unsigned long pages = 0;
 	FILE *statm = fopen("/proc/self/statm", "r");
@@ -59,21 +59,37 @@ static void limited(void *arg UNUSED)
 		_exit(1);
 	fclose(statm);
 	limit.rlim_cur = limit.rlim_max = pages * 4096 + (512 << 20);
-	child_ready(setrlimit(RLIMIT_AS, &limit) ? 0 : 1);
+	return !setrlimit(RLIMIT_AS, &limit);
+}
+
+static void limited(void *arg UNUSED)
+{
+	child_ready(limit_addresses());
 	child_wait();
 }
 
 /* Writes where it is told to, as the agent does. */
-static void writer(void *arg UNUSED)
+static void write_once(void)
 {
 	uint64_t address;
 
-	child_ready(1);
 	while (!(address = atomic_load(&shared->address)))
 		;
 	*(volatile uint64_t *)(uintptr_t)address = 0x1234;
 	atomic_store(&shared->done, 1);
 	child_wait();
+}
+
+static void writer(void *arg UNUSED)
+{
+	child_ready(1);
+	write_once();
+}
+
+static void limited_writer(void *arg UNUSED)
+{
+	child_ready(limit_addresses());
+	write_once();
 }
 
 static bool begin(void (*body)(void *arg))
@@ -413,6 +429,34 @@ static void test_limited(void)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
 	CU_ASSERT_EQUAL(err->code, ERR_UNSUPPORTED);
 	CU_ASSERT_PTR_NOT_NULL(strstr(err->msg, "RLIMIT_AS"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(err->hint, "prlimit --pid"));
+	end();
+}
+
+/* What was chosen by the room that there is can be mapped, and an agent's thread at the table's end be found. */
+static void test_fitted(void)
+{
+	const struct agent_thread *last;
+	unsigned count = 0;
+	struct room room;
+	uint64_t len;
+
+	if (!begin(limited_writer))
+		return;
+	room_find(victim.target, 1ull << 30, &room);
+	CU_ASSERT_TRUE(room.tight && room.log >= LOG_LIMIT_MIN && room.log < 256 << 20);
+	CU_ASSERT_TRUE(room.threads >= 64 && room.threads < AGENT_THREADS);
+	CU_ASSERT_PTR_NOT_NULL(strstr(room.why, "RLIMIT_AS"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(room.hint, "prlimit --pid"));
+	victim_region_in(&victim, &room);
+	CU_ASSERT_EQUAL(victim.region->log.size, room.log);
+	victim_remote(&victim, log_and_map);
+	mappings(&len);
+	CU_ASSERT_TRUE(len < 256 << 20);
+	write_at(share_threads_address(victim.target) + (room.threads - 1) * sizeof(*last) +
+		 offsetof(struct agent_thread, key));
+	share_each_thread(victim.region, count_thread, &count);
+	CU_ASSERT_EQUAL(count, 1);
 	end();
 }
 
@@ -511,6 +555,7 @@ void suite_share(void)
 	CU_add_test(suite, "what the target writes is seen here", test_write);
 	CU_add_test(suite, "a target that locks its memory", test_locked);
 	CU_add_test(suite, "a target with little address space", test_limited);
+	CU_add_test(suite, "as much as there is room for", test_fitted);
 	CU_add_test(suite, "private data is zero in a forked child", test_data);
 	CU_add_test(suite, "private data goes without a trace", test_data_unmapped);
 }

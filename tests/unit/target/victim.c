@@ -133,12 +133,13 @@ void victim_remote(struct victim *victim, struct err *(*fn)(struct victim *victi
 }
 
 static uint64_t region_limit;
+static const struct room *region_room;
 
 static struct err *make_region(struct victim *victim)
 {
 	struct log_config config = { .limit = region_limit, .stack_depth = 32 };
-
-	struct err *err = region_create(victim->target, &victim->remote, &config, &victim->region);
+	struct err *err = region_create(victim->target, &victim->remote, &config, region_room,
+					&victim->region);
 
 	return err ? err : region_format(victim->region, &config);
 }
@@ -146,6 +147,14 @@ static struct err *make_region(struct victim *victim)
 void victim_region(struct victim *victim, uint64_t limit)
 {
 	region_limit = limit;
+	region_room = NULL;
+	victim_remote(victim, make_region);
+}
+
+void victim_region_in(struct victim *victim, const struct room *room)
+{
+	region_limit = room->log;
+	region_room = room;
 	victim_remote(victim, make_region);
 }
 

@@ -9,6 +9,7 @@
 
 #include "target/region.h"
 #include "target/remote.h"
+#include "target/room.h"
 #include "target/target.h"
 
 struct victim {
@@ -26,6 +27,8 @@ struct victim {
 bool victim_seize(struct victim *victim, pid_t pid);
 /* Make a region with a log of limit bytes (0: none is made); victim_release frees it. */
 void victim_region(struct victim *victim, uint64_t limit);
+/* The same with as much as there is room for. */
+void victim_region_in(struct victim *victim, const struct room *room);
 /* fn on the tracer thread; it must succeed. */
 void victim_run(struct victim *victim, struct err *(*fn)(struct victim *victim));
 /* The same with victim->remote borrowed. */

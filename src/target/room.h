@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * How large a log a process has room for.
+ *
+ * What the agent needs is mapped for good and is mostly addresses: the log, a table of threads (their walk caches,
+ * some 114 KB each), rows of the modules, areas. Under RLIMIT_AS they count like memory, and what
+ * mdbg takes of them the process cannot have: malloc would return NULL there. So
+ *
+ *	no limit, or half of what is left is enough	all as asked for
+ *	else	at most half of what is left: fewer threads first, but room for twice those that there are,
+ *		then a smaller log
+ *	else	the least that works, LOG_LIMIT_MIN and 16 threads, if it leaves a quarter of it
+ *	else	as asked for: it cannot be mapped then, and breakpoints are taken, which need none of it
+ *
+ * A thread for which the table has no place is recorded all the same, with less known (agent/state.h).
+ *
+ * Where memory is never overcommitted (vm.overcommit_memory) the log's pages are promised memory, of which the machine
+ * has what is left of its CommitLimit: the log is not larger than half of that.
+ */
+#ifndef TARGET_ROOM_H
+#define TARGET_ROOM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct target;
+
+struct room_facts {
+	uint64_t addresses;	/* bytes that it may still map; UINT64_MAX: any */
+	uint64_t commit;	/* bytes that the machine may still promise; UINT64_MAX: any */
+	uint64_t rows;		/* bytes of the modules' rows */
+	uint32_t threads;	/* that there are */
+};
+
+struct room {
+	uint64_t log;		/* bytes */
+	uint32_t threads;	/* of the agent's table; a power of two */
+	bool tight;		/* addresses are to be saved */
+	/* Why the log is smaller than asked for, and the way out; "" if it is not. */
+	char why[192], hint[128];
+};
+
+/* What is to be taken where so much is left. Its texts stay as they are. */
+void room_choose(const struct room_facts *facts, uint64_t log, struct room *ret);
+/* The same for a target, whose module map was read, with texts. What cannot be read is no limit. */
+void room_find(struct target *target, uint64_t log, struct room *ret);
+
+#endif
