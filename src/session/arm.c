@@ -262,6 +262,8 @@ static struct err *arm_job(void *arg)
 	if (err)
 		err = take_back(session, err);
 	session_let_go(session, was);
+	if (!err)
+		blind_begin(session);
 	if (session->region)
 		log_clock_update(&session->region->log);
 	return err;
@@ -321,6 +323,8 @@ static struct err *reset_job(void *arg)
 	if (err)
 		return err;
 	session->gap = false;
+	if (session->probes)
+		blind_begin(session);
 	return keep_set_whole(session);
 }
 

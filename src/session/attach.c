@@ -87,6 +87,8 @@ static struct err *attach_seized(struct session *session)
 		return back_out(session, err);
 	if (!config->stop)
 		session_let_go(session, false);
+	if (config->arm)
+		blind_begin(session);
 	if (session->region)
 		log_clock_update(&session->region->log);
 	return NULL;

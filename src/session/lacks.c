@@ -11,6 +11,7 @@
 #include "base/trace.h"
 #include "log/log.h"
 #include "probe/probe.h"
+#include "session/blind.h"
 #include "session/follow.h"
 #include "session/private.h"
 #include "target/region.h"
@@ -309,9 +310,17 @@ struct err *session_lacks(struct session *session, struct session_lacks *ret)
 {
 	struct session_lacks lacks = { VEC_INIT };
 	struct lacks_job job = { session, &lacks };
-	struct err *err = session->region && session->state != SESSION_CORE ?
-		session_call(session, lacks_job, &job) : NULL;
+	struct err *err = NULL;
+	bool blind = false;
 
+	if (session->region && session->state != SESSION_CORE) {
+		err = session_call(session, lacks_job, &job);
+		if (!err)
+			err = blind_check(session, &blind);
+	}
+	if (!err && blind)
+		err = add(&lacks, "", "no call of the allocator is seen, though its heaps change: the process "
+			  "may execute a translation or a copy of its code");
 	if (err)
 		vec_free(&lacks.vec);
 	else

@@ -16,6 +16,7 @@
 
 #include "base/map.h"
 #include "probe/user.h"
+#include "session/blind.h"
 #include "session/session.h"
 #include "target/room.h"
 
@@ -83,6 +84,7 @@ struct session {
 	/* What the user was told of the log (lacks.h). Tracer thread. */
 	bool told_sampling, told_full, told_stackless, told_room;
 	struct room room;		/* that there was for the log, when it was made */
+	struct blind blind;		/* tracer thread; the main thread while that waits for it */
 	bool kept;			/* by this one: the agent still writes the log */
 	bool uncaught;			/* it has forked since */
 	bool traces_exits;		/* leaks_at_end, as the target's threads have it. Tracer thread */

@@ -125,6 +125,7 @@ void session_forget(struct session *session)
 	session->kept = session->uncaught = session->gap = false;
 	session->told_sampling = session->told_full = session->told_stackless = false;
 	session->told_room = false;
+	session->blind = (struct blind){ .known = false };
 	session->room = (struct room){ .log = 0 };
 	session->status_known = false;
 	session->ended = false;

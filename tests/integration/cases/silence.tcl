@@ -298,3 +298,54 @@ case silence-overcommit 40 {
 	check {[regexp -line {^mdbg: warning: the log has 100M and not 1024M: memory is never overcommitted here \(vm\.overcommit_memory\), and 200M are left\nhint: } $::err]} {$::err}
 	finish $t
 }
+
+# --- probes that see nothing --------------------------------------------------------------------------------------
+
+# Offsets of libc's local functions and data, from its debug file.
+proc libc_offsets {args} {
+	set libc [file normalize [exec sh -c "ldd $::build/targets/behind | awk '/libc.so/ { print \$3 }'"]]
+	check {[regexp {Build ID: ([0-9a-f]{2})([0-9a-f]+)} [exec readelf -n $libc] -> head tail]} {libc has no build id}
+	set debug /usr/lib/debug/.build-id/$head/$tail.debug
+	if {![file exists $debug]} {
+		skip "$debug is not installed"
+	}
+	set symbols [exec nm $debug]
+	return [lmap name $args {
+		if {![regexp -line "^(\[0-9a-f\]+) \[tTdDbB\] $name\$" $symbols -> offset]} {
+			skip "libc has no $name"
+		}
+		set offset
+	}]
+}
+
+# Somebody allocates, and no probe is passed: it is said, by each answer, until the first call comes.
+by_both case silence-behind 60 {
+	set t [start behind {*}[libc_offsets _int_malloc main_arena]]
+	set m [live_start -p [pid_of $t]]
+	check {[slurp $::live_err($m)] eq ""} {[slurp $::live_err($m)]}
+	until {[live $m {wait 0.05}] eq "" && [lacks $m] ne {}}
+	check_answers $m "no call of the allocator is seen, though its heaps change: the process may execute a translation or a copy of its code"
+	check {[dict get [live_value $m mdbg::malloc] records] == 0} {it has seen some}
+	until {[string match "*mdbg: warning: no call of the allocator is seen, *\nhint: *" [slurp $::live_err($m)]]}
+	order $t call
+	check {[lacks $m] eq {}} {[lacks $m]}
+	live_end $m
+	check {[llength [warnings [slurp $::live_err($m)]]] == 1} {[slurp $::live_err($m)]}
+	tell $t quit
+	check {[ending $t] eq {exit 0}} {it ended otherwise}
+}
+
+# Who does nothing is not accused, nor who has his heap trimmed.
+case silence-idle 60 {
+	set t [start behind]
+	set m [live_start -p [pid_of $t]]
+	for {set i 0} {$i < 10} {incr i} {
+		check {[lacks $m] eq {}} {[lacks $m]}
+		live $m "malloc trim"
+	}
+	check {![string match "*Incomplete:*" [live $m "malloc sites"]]} {accused}
+	live_end $m
+	check {[slurp $::live_err($m)] eq ""} {[slurp $::live_err($m)]}
+	tell $t quit
+	check {[ending $t] eq {exit 0}} {it ended otherwise}
+}

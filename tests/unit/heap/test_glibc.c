@@ -3,6 +3,7 @@
 
 #include "fixture.h"
 #include "heap/held.h"
+#include "heap/pulse.h"
 #include "glibc_image.h"
 
 void suite_glibc(void);
@@ -71,6 +72,40 @@ static void check_truth(const struct image *image, const struct heap_walk *walk)
 		CU_ASSERT_EQUAL(chunk.kind, truth->kind);
 		CU_ASSERT_EQUAL(chunk.heap,
 				truth->heap == IMAGE_MAPPED ? LOG_HEAP_MMAP : truth->heap);
+	}
+}
+
+static uint64_t pulse_of(const struct image *image)
+{
+	uint64_t pulse = 0;
+
+	CU_ASSERT_PTR_NULL(glibc_pulse(&image->source, &pulse));
+	return pulse;
+}
+
+/* What is given out or taken back changes it, in whatever arena; locks, and blocks' contents, do not. */
+static void pulses(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		struct image image;
+		uint64_t before, first, word;
+
+		make(&image, &versions[i]);
+		before = pulse_of(&image);
+		CU_ASSERT_NOT_EQUAL(before, 0);
+		CU_ASSERT_EQUAL(pulse_of(&image), before);
+		image_put(&image, image.chunk[0].block, 0x1234);
+		image_put(&image, image.arena[0], image_get(&image, image.arena[0]) ^ 1);
+		CU_ASSERT_EQUAL(pulse_of(&image), before);
+		for (unsigned heap = 0; heap < versions[i].heaps; heap++) {
+			first = image.arena[heap] + image.bins;
+			word = image_get(&image, first);
+			image_put(&image, first, word + 32);
+			CU_ASSERT_NOT_EQUAL(pulse_of(&image), before);
+			image_put(&image, first, word);
+			CU_ASSERT_EQUAL(pulse_of(&image), before);
+		}
+		image_free(&image);
 	}
 }
 
@@ -492,6 +527,7 @@ void suite_glibc(void)
 	CU_pSuite suite = CU_add_suite("glibc", NULL, NULL);
 
 	CU_add_test(suite, "walks each version", walks_each_version);
+	CU_add_test(suite, "a pulse", pulses);
 	CU_add_test(suite, "knows caches by content", knows_caches_by_content);
 	CU_add_test(suite, "finds by symbol only there", finds_by_symbol_only_there);
 	CU_add_test(suite, "says that there is no arena", says_that_there_is_no_arena);

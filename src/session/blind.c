@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Probes that see nothing (theory in blind.h). */
+
+#include "session/blind.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "base/cancel.h"
+#include "base/vec.h"
+#include "elf/elf_file.h"
+#include "heap/pulse.h"
+#include "heap/walk.h"
+#include "os/procfs.h"
+#include "probe/probe.h"
+#include "session/private.h"
+#include "target/module.h"
+#include "target/region.h"
+#include "target/target.h"
+
+#define POLLS	50u
+#define POLL_NS	10000000ull
+#define QUIET	10u	/* polls without a change that are the end */
+#define SPARE	3u
+
+/* --- tracer thread --- */
+
+/* Not one event of any kind, while all probes are in. */
+static bool is_silent(const struct session *session)
+{
+	static const struct log_accounts none;
+	struct log_accounts now;
+
+	if (!session->probes || !session->probes->armed || session->ended || session->execed ||
+	    session->gap || session->target->stopped)
+		return false;
+	for (size_t i = 0; i < session->probes->all.nr; i++) {
+		const struct probe *probe = session->probes->all.at[i];
+
+		if (probe->fn && probe->module->died == UINT32_MAX && !probe->elsewhere &&
+		    !probe_records(probe))
+			return false;
+	}
+	now = log_accounts_get(&session->region->log);
+	return !memcmp(&now, &none, sizeof(now));
+}
+
+static struct err *add_data(const struct module *module, struct heap_source *source, struct heap_map *map,
+			    size_t most)
+{
+	const struct elf_segment *segment;
+	size_t nr = 0;
+
+	segment = elf_file_segments(module->elf, &nr);
+	for (size_t i = 0; i < nr && source->nr_data < most; i++)
+		if (segment[i].write)
+			map[source->nr_data++] = (struct heap_map){
+				.start = module->bias + segment[i].vaddr,
+				.end = module->bias + segment[i].vaddr + segment[i].memsz,
+			};
+	source->data = map;
+	return source->nr_data ? NULL : err_create(ERR_NOTFOUND, "libc has no data");
+}
+
+static struct err *read_pulse(const struct session *session, uint64_t *ret)
+{
+	struct heap_source source = { .memory = &session->target->mem.memory };
+	struct module *module = session_glibc(session);
+	struct heap_map data[4] = { { .start = 0 } };
+	uint64_t size;
+	struct err *err;
+
+	if (!module)
+		return err_create(ERR_UNSUPPORTED, "no glibc");
+	err = add_data(module, &source, data, ARRAY_SIZE(data));
+	if (err)
+		return err;
+	for (size_t i = 0; i < source.nr_data; i++)	/* the words of an arena are */
+		data[i].start = ALIGN_UP(data[i].start, sizeof(uint64_t));
+	if (module_symbol(module, "main_arena", &source.main_arena, &size))
+		source.main_arena = 0;
+	return glibc_pulse(&source, ret);
+}
+
+void blind_begin(struct session *session)
+{
+	struct blind blind = { .threads = 1 };
+	struct proc_status status;
+
+	if (!procfs_status(session->target->mem.tid, &status))
+		blind.threads = status.threads;
+	blind.known = !read_pulse(session, &blind.pulse);
+	session->blind = blind;
+}
+
+struct look {
+	struct session *session;
+	bool silent, changed;
+};
+
+static struct err *look_job(void *arg)
+{
+	struct look *look = arg;
+	struct blind *blind = &look->session->blind;
+	uint64_t pulse;
+
+	look->changed = false;
+	look->silent = blind->known && is_silent(look->session);
+	if (!look->silent || read_pulse(look->session, &pulse))
+		return NULL;	/* what cannot be read accuses nobody */
+	look->changed = pulse != blind->pulse;
+	blind->changes += look->changed;
+	blind->pulse = pulse;
+	look->silent = is_silent(look->session);
+	return NULL;
+}
+
+static struct err *tell_job(void *arg)
+{
+	struct session *session = arg;
+
+	if (!session->blind.told)
+		session_warn_hint(session, "warning: no call of the allocator is seen, though its heaps change: "
+				  "the process may execute a translation or a copy of its code",
+				  "start it without what executes its code, and attach again");
+	session->blind.told = true;
+	return NULL;
+}
+
+/* --- main thread --- */
+
+struct err *blind_check(struct session *session, bool *ret)
+{
+	const struct timespec nap = { .tv_nsec = POLL_NS };
+	const struct blind *blind = &session->blind;
+	struct look look = { .session = session };
+	unsigned quiet = QUIET - 1;	/* none at the first one */
+	struct err *err = NULL;
+
+	*ret = false;
+	for (unsigned i = 0; i < POLLS && !err; i++) {
+		err = session_call(session, look_job, &look);
+		quiet = look.changed ? 0 : quiet + 1;
+		if (err || !look.silent)
+			return err;
+		if (blind->changes >= blind->threads + SPARE) {
+			*ret = true;
+			return session_call(session, tell_job, session);
+		}
+		if (quiet == QUIET)
+			return NULL;
+		nanosleep(&nap, NULL);
+		err = cancel_check();
+	}
+	return err;
+}
