@@ -15,6 +15,7 @@
 #include "log/pending.h"
 #include "session/find.h"
 #include "session/heap.h"
+#include "session/lacks.h"
 #include "session/leaks.h"
 #include "session/strays.h"
 #include "session/trim.h"
@@ -37,6 +38,7 @@ struct session {
 	pid_t pids[LOG_PROCESSES];
 	bool started, armed, fail_detach;
 	struct log_record held;		/* address 0: none */
+	struct session_lacks lacks;
 	int status;
 	struct log log;
 	bool has_log;
@@ -120,6 +122,24 @@ void fake_forget(struct session *session)
 	session->has_log = false;
 	session->state = SESSION_NONE;
 	session->started = false;
+	vec_free(&session->lacks.vec);
+}
+
+void fake_miss(struct session *session, const char *function, const char *why)
+{
+	struct session_lack lack;
+
+	snprintf(lack.function, sizeof(lack.function), "%s", function);
+	snprintf(lack.why, sizeof(lack.why), "%s", why);
+	check(vec_push(&session->lacks.vec, lack));
+}
+
+struct err *session_lacks(struct session *session, struct session_lacks *ret)
+{
+	*ret = (struct session_lacks){ VEC_INIT };
+	for (size_t i = 0; i < session->lacks.vec.nr; i++)
+		check(vec_push(&ret->vec, session->lacks.vec.at[i]));
+	return NULL;
 }
 
 void fake_attach(struct session *session)

@@ -30,6 +30,8 @@ void fake_block(struct session *session, uint64_t address, uint64_t size, uint32
 void fake_free(struct session *session, uint64_t address);
 /* A realloc has it in hand; its stack's all-time count is with the thread. NULL: no more. */
 void fake_hold(struct session *session, const struct log_record *record);
+/* Something that answers do not have, from now on (session/lacks.h). */
+void fake_miss(struct session *session, const char *function, const char *why);
 /* An event that waits. EXIT ends the target with this wait status. */
 void fake_event(struct session *session, const struct session_event *event);
 /* What the commands asked for. */

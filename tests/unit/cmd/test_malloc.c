@@ -55,6 +55,39 @@ static void prints_the_figures(void)
 	CU_ASSERT_FALSE(harness_line("malloc -x").ok);
 }
 
+/* What is lacking stands in each answer, above the line with the totals; for scripts it is a list. */
+static void says_what_is_lacking(void)
+{
+	static const char *const commands[][2] = {
+		{ "malloc", "\nLog: " },
+		{ "malloc allocations", "\n3 allocations, " },
+		{ "malloc sites", "\n2 sites listed; " },
+		{ "malloc check", "" },
+		{ "malloc find 0x10", "" },
+	};
+	static const char lines[] = "\nIncomplete: malloc is not watched: somebody is there\n"
+				    "Incomplete: the log is full";
+
+	harness_attached();
+	CU_ASSERT_STRING_EQUAL(harness_value("mdbg::lacks"), "");
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		CU_ASSERT_PTR_NULL(strstr(harness_line(commands[i][0]).out, "Incomplete"));
+	fake_miss(fake_session(), "malloc", "somebody is there");
+	fake_miss(fake_session(), "", "the log is full");
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		struct outcome outcome = harness_line(commands[i][0]);
+		const char *at = strstr(outcome.out, lines);
+
+		CU_ASSERT_TRUE(outcome.ok);
+		if (!at)
+			printf("[%s: %s] ", commands[i][0], outcome.out);
+		CU_ASSERT_PTR_NOT_NULL(at);
+		CU_ASSERT_PTR_NOT_NULL(at ? strstr(at, commands[i][1]) : NULL);
+	}
+	CU_ASSERT_STRING_EQUAL(harness_value("mdbg::lacks"),
+			       "{function malloc why {somebody is there}} {function {} why {the log is full}}");
+}
+
 /* A block that a realloc has in hand is held like any other, and its site has had it. */
 static void counts_what_is_in_hand(void)
 {
@@ -339,6 +372,7 @@ void suite_malloc(void)
 {
 	CU_pSuite suite = CU_add_suite("malloc", NULL, NULL);
 
+	CU_add_test(suite, "says what is lacking", says_what_is_lacking);
 	CU_add_test(suite, "prints the figures", prints_the_figures);
 	CU_add_test(suite, "counts what is in hand", counts_what_is_in_hand);
 	CU_add_test(suite, "lists allocations", lists_allocations);
