@@ -63,7 +63,7 @@ static const char usage_text[] =
 	"      --engine ENGINE       auto, jump or breakpoint: how to probe [auto]\n"
 	"      --stack-depth N       frames kept for an allocation, 1 to 128 [32]\n"
 	"      --sample BYTES        record about one allocation in so many bytes [0: all]\n"
-	"      --log-limit SIZE      how large the log in the process may grow [1G]\n"
+	"      --log-limit SIZE      how large the log in the process may grow, 16M or more [1G]\n"
 	"      --fail-on-leak        exit status 23 if blocks are definitely lost at the end\n"
 	"      --suppressions FILE   leaks not to report, in LeakSanitizer's format; may be\n"
 	"                            repeated\n"

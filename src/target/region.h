@@ -45,8 +45,8 @@ struct region {
 };
 
 /*
- * Make one in the target by remote calls, as large as config says or room (target/room.h) if it is not NULL, map it here,
- * set target->region. It has its journal; the log, which takes longer, is made by region_format, before which nothing but the journal may be
+ * Make one in the target by remote calls, as large as config says, or room (target/room.h) if it is
+ * not NULL; map it here, set target->region. It has its journal; the log, which takes longer, is made by region_format, before which nothing but the journal may be
  * used: the target need not be stopped for that.
  */
 struct err *region_create(struct target *target, struct remote *remote,

@@ -2,9 +2,10 @@
 /*
  * How large a log a process has room for.
  *
- * What the agent needs is mapped for good and is mostly addresses: the log, a table of threads (their walk caches,
- * some 114 KB each), rows of the modules, areas. Under RLIMIT_AS they count like memory, and what
- * mdbg takes of them the process cannot have: malloc would return NULL there. So
+ * What the agent needs is mapped for good and is mostly addresses: the log, a table of threads
+ * (their walk caches, some 114 KB each), rows of the modules, areas. Under RLIMIT_AS they count
+ * like memory, and what mdbg takes of them the process cannot have: malloc would return NULL
+ * there. So
  *
  *	no limit, or half of what is left is enough	all as asked for
  *	else	at most half of what is left: fewer threads first, but room for twice those that there are,
@@ -12,10 +13,12 @@
  *	else	the least that works, LOG_LIMIT_MIN and 16 threads, if it leaves a quarter of it
  *	else	as asked for: it cannot be mapped then, and breakpoints are taken, which need none of it
  *
- * A thread for which the table has no place is recorded all the same, with less known (agent/state.h).
+ * A thread for which the table has no place is recorded all the same, with less known
+ * (agent/state.h).
  *
- * Where memory is never overcommitted (vm.overcommit_memory) the log's pages are promised memory, of which the machine
- * has what is left of its CommitLimit: the log is not larger than half of that.
+ * Where memory is never overcommitted (vm.overcommit_memory) the log's pages are promised memory,
+ * of which the machine has what is left of its CommitLimit: the log is not larger than half of
+ * that.
  */
 #ifndef TARGET_ROOM_H
 #define TARGET_ROOM_H

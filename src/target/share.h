@@ -23,7 +23,8 @@
  * of the file first, and any length of what follows. The log is mapped from the journal's last page
  * on, the module maps from the last page of the threads on (later ones from their own first page),
  * so that no two of our mappings are ever merged by the kernel, and that at offset 0 is always the
- * journal's. Mapping all of it at the beginning would count against RLIMIT_AS where breakpoints do.
+ * journal's. Mapping all of it at the beginning would count against RLIMIT_AS, where only the
+ * journal is needed (breakpoints).
  *
  * mlockall(MCL_FUTURE): a mapping made by mremap is locked only if the one that it was made from
  * is, and region_create unlocks the journal's; so a log of 1G is not populated at once.

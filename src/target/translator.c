@@ -35,9 +35,9 @@ static const struct translator translators[] = {
 };
 
 /*
- * Names of files that are mapped as code. valgrind's tools are the program itself, and are named one by one:
- * many a program is called NAME-amd64-linux. The same with qemu: qemu-system-x86_64 is a program
- * like any other.
+ * Names of files that are mapped as code. valgrind's tools are the program itself, and are named
+ * one by one: many a program is called NAME-amd64-linux. The same with qemu: qemu-system-x86_64
+ * is a program like any other.
  */
 static const struct {
 	const char *name;

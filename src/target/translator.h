@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Processes whose code is not what the processor runs: valgrind, qemu-user, DynamoRIO and Pin run a
- * translation of it, in which no patch of ours ever is, and rr replays what it has recorded, in which
- * nothing may be added. They are known by the files that they have mapped as code.
+ * Processes whose code is not what the processor runs: valgrind, qemu-user, DynamoRIO and Pin run
+ * a translation of it, in which no patch of ours ever is, and rr replays what it has recorded, in
+ * which nothing may be added. They are known by the files that they have mapped as code.
  */
 #ifndef TARGET_TRANSLATOR_H
 #define TARGET_TRANSLATOR_H
