@@ -282,6 +282,11 @@ struct err *tracer_set_tick(struct tracer *tracer, tracer_tick_fn *tick, uint64_
 	return NULL;
 }
 
+struct robust *tracer_robust(struct tracer *tracer)
+{
+	return &tracer->robust;
+}
+
 struct err *tracer_create(tracer_stopped_fn *stopped, void *ctx, struct tracer **ret)
 {
 	struct tracer *tracer = calloc(1, sizeof(*tracer));
@@ -349,6 +354,7 @@ void tracer_destroy(struct tracer *tracer)
 	do
 		again = knock(tracer, &wait);
 	while (pthread_timedjoin_np(tracer->thread, NULL, &again));
+	robust_end(&tracer->robust);
 	pthread_cond_destroy(&tracer->work);
 	pthread_cond_destroy(&tracer->answer);
 	pthread_mutex_destroy(&tracer->lock);

@@ -30,6 +30,7 @@
 #include "arch/arch.h"
 #include "base/err.h"
 
+struct robust;
 struct tracer;
 
 /*
@@ -58,6 +59,9 @@ void tracer_count(struct tracer *tracer, int by);
  */
 typedef void tracer_tick_fn(void *ctx);
 struct err *tracer_set_tick(struct tracer *tracer, tracer_tick_fn *tick, uint64_t every) MUST_CHECK;
+
+/* Words that tell of this thread's end, and with it of its tracees' (robust.h). */
+struct robust *tracer_robust(struct tracer *tracer);
 
 /*
  * From now on this thread goes before all others that want its processor, where mdbg may do so

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <time.h>
 
+#include "os/robust.h"
 #include "os/tracer.h"
 
 struct tracer {
@@ -23,6 +24,7 @@ struct tracer {
 	bool failed;
 	struct err err;
 	unsigned tracees;		/* tracer thread only */
+	struct robust robust;		/* the thread's; by tracer thread only */
 	bool exits;			/* exit events are wanted; tracer thread only */
 	pid_t kept;			/* see tracer_keep_end; 0: none. Tracer thread only */
 	/* Following a busy tracee: see follow(). */
