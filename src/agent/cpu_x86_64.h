@@ -16,15 +16,24 @@
 #include <stdint.h>
 
 #define EFLAGS_TF	0x100u
+#define CPU_TRAP	0xcc		/* int3 */
+
+static inline long cpu_syscall6(long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
+				uint64_t f)
+{
+	register uint64_t r10 __asm__("r10") = d;
+	register uint64_t r8 __asm__("r8") = e;
+	register uint64_t r9 __asm__("r9") = f;
+	long ret;
+
+	__asm__ volatile("syscall" : "=a" (ret) : "a" (nr), "D" (a), "S" (b), "d" (c), "r" (r10),
+			 "r" (r8), "r" (r9) : "rcx", "r11", "memory");
+	return ret;
+}
 
 static inline long cpu_syscall(long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 {
-	register uint64_t r10 __asm__("r10") = d;
-	long ret;
-
-	__asm__ volatile("syscall" : "=a" (ret) : "a" (nr), "D" (a), "S" (b), "d" (c), "r" (r10)
-			 : "rcx", "r11", "memory");
-	return ret;
+	return cpu_syscall6(nr, a, b, c, d, 0, 0);
 }
 
 static inline uint64_t cpu_pc(const struct ucontext *context)
@@ -35,6 +44,21 @@ static inline uint64_t cpu_pc(const struct ucontext *context)
 static inline void cpu_set_pc(struct ucontext *context, uint64_t pc)
 {
 	context->uc_mcontext.rip = pc;
+}
+
+/*
+ * Was it a trap instruction (int3: SI_KERNEL)? Not a step or a watchpoint, which may come behind any
+ * instruction.
+ */
+static inline bool cpu_is_trap(const struct siginfo *info)
+{
+	return info->si_code == SI_KERNEL || info->si_code == TRAP_BRKPT;
+}
+
+/* The address of a trap instruction behind which PC is. */
+static inline uint64_t cpu_trap_address(uint64_t pc)
+{
+	return pc - 1;
 }
 
 /*

@@ -62,7 +62,7 @@ struct journal {			/* the first bytes of the region */
 	uint32_t nr;			/* entries ever used */
 	uint32_t room;			/* entries that fit */
 	uint32_t owner;			/* pid of the mdbg that writes, in its own pid namespace; 0: none */
-	uint32_t reserved;
+	uint32_t tracer;		/* a robust futex: the tracer thread's id; FUTEX_OWNER_DIED when that has ended; 0: none */
 	uint64_t owner_start;		/* that mdbg's start time (/proc/PID/stat, field 22), against pid reuse */
 	uint64_t region_size;		/* bytes of the whole region */
 	uint64_t log_offset;		/* where the log's header lies in the region */

@@ -63,6 +63,7 @@ struct proc_status {
 	gid_t gid;
 	uint32_t threads;
 	uint64_t vm_kb, rss_kb, swap_kb;	/* 0 for a kernel thread */
+	uint64_t locked_kb;			/* mlock(2) */
 	uint64_t anonymous_kb;			/* of rss_kb: what is of no file */
 	bool has_vm;				/* false: kernel thread or zombie */
 	uint64_t sig_pending, shared_pending, sig_blocked, sig_ignored, sig_caught;

@@ -49,6 +49,7 @@ void probes_destroy(struct probes *probes)
 	if (!probes)
 		return;
 	target_each_thread(probes->target, void_thread, probes);
+	sigtrap_forget(probes);
 	for (size_t i = 0; i < probes->all.nr; i++)
 		free(probes->all.at[i]);
 	vec_free(&probes->all);

@@ -45,8 +45,9 @@ static struct err *copy_areas(const struct probes *parent, struct probes *child)
 }
 
 /*
- * An int3 over the first byte of a jump. Until it is there the entry for the jump itself stands, so
- * that a later mdbg finds either.
+ * An int3 in place of a jump, and the function's own bytes behind it, so that nothing but the int3
+ * must go (agent/sigtrap.c). Until it is there the entry for the jump itself stands, so that a later
+ * mdbg finds either.
  */
 static struct err *make_breakpoint(struct probes *child, struct probe *probe)
 {
@@ -56,16 +57,16 @@ static struct err *make_breakpoint(struct probes *child, struct probe *probe)
 	uint32_t jump = probe->text_entry;
 	struct err *err;
 
-	memcpy(entry.new, arch->trap, arch->trap_len);
+	memcpy(probe->put, probe->expect, probe->put_len);
+	memcpy(probe->put, arch->trap, arch->trap_len);
+	memcpy(entry.new, probe->put, probe->put_len);
 	err = journal_plan(journal, &entry, &probe->text_entry);
 	if (!err)
-		err = patch_fill(child->target, probe->patch, arch->trap, arch->trap_len);
+		err = patch_fill(child->target, probe->patch, probe->put, probe->put_len);
 	if (err)
 		return err;
 	journal_done(journal, probe->text_entry);
 	journal_undone(journal, jump);
-	memcpy(probe->put, arch->trap, arch->trap_len);
-	probe->put_len = (uint32_t)arch->trap_len;
 	return NULL;
 }
 
@@ -138,6 +139,7 @@ struct err *probes_clone(const struct probes *parent, struct target *target, uin
 	child->agent = parent->agent;
 	child->agent_written = true;
 	child->policy = PROBE_ONLY_BREAKPOINT;
+	child->text_stays = parent->text_stays;
 	child->ours = parent->ours;
 	child->old = parent->old;
 	child->has_sigaction = parent->has_sigaction;
@@ -159,6 +161,8 @@ struct err *probes_clone(const struct probes *parent, struct target *target, uin
 	/* The handler first: mdbg may be killed between any two steps. */
 	if (!err && parent->state)
 		err = settle_in(parent, child);
+	else if (!err && child->has_sigaction)
+		err = sigtrap_install(child, NULL);	/* its table names the parent's region */
 	if (!err)
 		err = make_breakpoints(parent, child);
 	if (err)

@@ -82,6 +82,7 @@
 struct agent_state;
 struct module;
 struct remote;
+struct robust_word;
 struct target;
 struct thread;
 struct user_functions;
@@ -201,6 +202,9 @@ struct probes {
 	bool modules_changed;		/* for the owner: symbols are out of date */
 	uint32_t planned_generation;
 	uint32_t table_generation;
+	struct robust_word *owner;	/* of sigtrap.c: the journal's `tracer`; NULL: not ours */
+	bool text_stays;		/* for good: no handler may change the text */
+	uint32_t look_at_thread;	/* sigtrap_look: how many were looked at in this round */
 	uint64_t sigtrap_checks;
 	uint64_t sigtrap_repairs;	/* how often the handler was put back */
 	uint64_t last_time;		/* of the last record: times are unique */

@@ -4,6 +4,7 @@
 #include "probe/sigtrap.h"
 
 #include <signal.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,15 +13,19 @@
 #include "base/cleanup.h"
 #include "base/trace.h"
 #include "os/procfs.h"
+#include "os/robust.h"
 #include "os/tracer.h"
 #include "probe/area.h"
 #include "probe/probe.h"
+#include "target/forkable.h"
+#include "target/region.h"
 #include "target/remote.h"
 #include "target/target.h"
 
 #define TRAPS_CLOSE	16
 #define TRAPS_EVERY	16
 #define CHECK_EVERY	256
+#define LOOK_AT		2	/* threads, with each tick: 80 us */
 #define AWAIT_NS	3000000000ull
 #define AWAIT_STEP_NS	1000000ull
 #define SIGTRAP_BIT	(1ull << (SIGTRAP - 1))
@@ -31,6 +36,27 @@ static int by_pc(const void *a, const void *b)
 	const struct agent_trap *x = a, *y = b;
 
 	return (x->pc > y->pc) - (x->pc < y->pc);
+}
+
+/* Only the handler's own way to change it leaves it as it was: private, of a file, r-x. */
+static bool is_text(const struct proc_map *map)
+{
+	return map && map->read && map->exec && !map->write && !map->shared && map->inode;
+}
+
+/* The number of the mapping that address lies in, a new one perhaps. */
+static uint32_t number_text(const struct proc_maps *maps, uint64_t address, struct agent_range *text,
+			    uint32_t *nr)
+{
+	const struct proc_map *map = proc_maps_find(maps, address);
+
+	if (!is_text(map))
+		return AGENT_NO_TEXT;
+	for (uint32_t i = 0; i < *nr; i++)
+		if (text[i].start == map->start)
+			return i;
+	text[*nr] = (struct agent_range){ map->start, map->end };
+	return (*nr)++;
 }
 
 static uint32_t collect_traps(const struct probes *probes, struct agent_trap *trap)
@@ -45,22 +71,103 @@ static uint32_t collect_traps(const struct probes *probes, struct agent_trap *tr
 		if (probe->module->died != UINT32_MAX && probe->state == PROBE_REFUSED)
 			continue;
 		if (probe->slot && probe->engine == PROBE_BREAKPOINT)
-			trap[nr++] = (struct agent_trap){ probe->patch + arch->trap_pc_bias,
-							  probe->resume };
+			trap[nr++] = (struct agent_trap){
+				.pc = probe->patch + arch->trap_pc_bias,
+				.displaced = probe->resume,
+				.text = AGENT_NO_TEXT,
+				.old = probe->expect[probe->stays.len],
+			};
 	}
 	qsort(trap, nr, sizeof(*trap), by_pc);
 	return nr;
 }
 
+/* Behind the traps and areas of the table. */
+static struct err *collect_texts(const struct probes *probes, struct agent_table *table)
+{
+	struct agent_range *text = agent_table_texts(table, table->nr_traps, table->nr_areas);
+	struct proc_maps maps = { VEC_INIT };
+	struct err *err = procfs_maps(probes->target->mem.tid, &maps);
+
+	for (uint32_t i = 0; i < table->nr_traps && !err; i++)
+		table->trap[i].text = number_text(&maps, table->trap[i].pc - 1, text,
+						  &table->nr_texts);
+	proc_maps_free(&maps);
+	return err;
+}
+
+void sigtrap_forget(struct probes *probes)
+{
+	robust_drop(probes->owner);
+	probes->owner = NULL;
+}
+
+/* The handler's system calls could do harm in a thread like this. */
+static void heed(struct probes *probes, const struct proc_status *status)
+{
+	if (!status->seccomp && !status->locked_kb)
+		return;
+	probes->text_stays = true;
+	sigtrap_forget(probes);
+}
+
+struct looks {
+	struct probes *probes;
+	uint32_t at, from, to;		/* these threads, by their order in the map */
+};
+
+static void look_at(struct thread *thread, void *ctx)
+{
+	struct looks *looks = ctx;
+	uint32_t at = looks->at++;
+	struct proc_status status;
+
+	if (at >= looks->from && at < looks->to && !procfs_status(thread->tid, &status))
+		heed(looks->probes, &status);
+}
+
+void sigtrap_look(struct probes *probes)
+{
+	struct looks looks = {
+		.probes = probes,
+		.from = probes->look_at_thread,
+		.to = probes->look_at_thread + LOOK_AT,
+	};
+
+	if (!probes->owner)
+		return;
+	target_each_thread(probes->target, look_at, &looks);
+	probes->look_at_thread = looks.to < looks.at ? looks.to : 0;
+}
+
+/* From now on the handler takes the breakpoints out if this mdbg is killed, where it may. */
+static void sign(struct probes *probes)
+{
+	struct looks looks = { .probes = probes, .to = UINT32_MAX };
+	struct target *target = probes->target;
+	struct err *err;
+
+	probes->text_stays |= forkable_memory_is_strict();
+	target_each_thread(target, look_at, &looks);
+	if (probes->owner || probes->text_stays)
+		return;
+	err = robust_add(tracer_robust(target->tracer), target->region->fd,
+			 offsetof(struct journal, tracer), &probes->owner);
+	if (err)
+		trace_line("breakpoints would stay behind a killed mdbg: %s", err->msg);
+}
+
 static struct err *write_table(struct probes *probes)
 {
 	AUTO_FREE struct agent_table *table = calloc(1, AREA_AGENT);
+	uint32_t most = (uint32_t)probes->all.nr;
 	struct agent_range *range;
 	size_t room = AREA_AGENT - AGENT_TABLE;
+	struct err *err;
 
 	if (!table)
 		return err_nomem;
-	if (agent_table_size((uint32_t)probes->all.nr, (uint32_t)probes->areas.nr) > room)
+	if (agent_table_size(most, (uint32_t)probes->areas.nr, most) > room)
 		return err_create(ERR_RANGE, "%zu probes are more than the agent's table holds",
 				  probes->all.nr);
 	table->generation = ++probes->table_generation;
@@ -72,8 +179,15 @@ static struct err *write_table(struct probes *probes)
 		range[i] = (struct agent_range){ probes->areas.at[i].address,
 						 probes->areas.at[i].address +
 							 probes->areas.at[i].len };
-	return patch_fill(probes->target, probes->agent + AGENT_TABLE, table,
-			  agent_table_size(table->nr_traps, table->nr_areas));
+	err = collect_texts(probes, table);
+	if (err)
+		return err;
+	table->owner = probes->target->region->address + offsetof(struct journal, tracer);
+	err = patch_fill(probes->target, probes->agent + AGENT_TABLE, table,
+			 agent_table_size(table->nr_traps, table->nr_areas, table->nr_texts));
+	if (!err)
+		sign(probes);
+	return err;
 }
 
 static struct err *busy(const struct target *target)
@@ -136,9 +250,11 @@ struct err *sigtrap_remove(struct probes *probes, struct remote *remote)
 	if (is_foreign(remote->thread))
 		return busy(probes->target);
 	err = patch_sigaction_undo(probes->target, remote, probes->sigaction_entry);
-	if (!err)
-		probes->has_sigaction = false;
-	return err;
+	if (err)
+		return err;
+	probes->has_sigaction = false;
+	sigtrap_forget(probes);
+	return NULL;
 }
 
 static bool worth_a_look(struct probes *probes, struct thread *thread, uint64_t repairs_seen,
@@ -199,6 +315,7 @@ bool sigtrap_repair(struct probes *probes, struct thread *thread)
 	if (!probes->has_sigaction || !worth_a_look(probes, thread, repairs_seen, &mask) ||
 	    procfs_status(thread->tid, &status))
 		return true;
+	heed(probes, &status);
 	if (status.sig_caught & SIGTRAP_BIT) {
 		if (lost_mask(probes, thread, mask, repairs_seen) &&
 		    (err = tracer_set_sigmask(thread->tid, mask | SIGTRAP_BIT)))

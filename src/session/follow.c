@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "os/tracer.h"
 #include "probe/probe.h"
+#include "probe/sigtrap.h"
 #include "session/keep.h"
 #include "target/region.h"
 #include "target/remote.h"
@@ -267,6 +268,13 @@ bool follow_any(const struct session *session)
 		if (!session->followers.at[i]->gone)
 			return true;
 	return false;
+}
+
+void follow_look(const struct session *session)
+{
+	for (size_t i = 0; i < session->followers.nr; i++)
+		if (!session->followers.at[i]->gone)
+			sigtrap_look(session->followers.at[i]->probes);
 }
 
 /*

@@ -37,6 +37,8 @@ void follow_fork_child(struct session *session, struct target *target, struct pr
 struct target *follow_owner(struct session *session, pid_t tid);
 /* Does any follower live? */
 bool follow_any(const struct session *session);
+/* With each tick: sigtrap_look, for all followers that live. */
+void follow_look(const struct session *session);
 /*
  * Something for all followers that live: stop, let run, take everything out and let go. The first
  * error is returned.

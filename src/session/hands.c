@@ -13,6 +13,7 @@
 #include "os/tracer.h"
 #include "probe/lost.h"
 #include "probe/probe.h"
+#include "probe/sigtrap.h"
 #include "session/follow.h"
 #include "session/keep.h"
 #include "session/lacks.h"
@@ -227,6 +228,8 @@ static void tick(void *ctx)
 	if (probes_use_agent(session->probes) && !reserve(session))
 		return;
 	lacks_tell_log(session);
+	sigtrap_look(session->probes);
+	follow_look(session);
 	look_for_modules(session, PATCHES_A_TICK);
 }
 

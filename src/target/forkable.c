@@ -94,7 +94,7 @@ static uint64_t available_memory(void)
 	return 0;
 }
 
-static bool is_strict(void)
+bool forkable_memory_is_strict(void)
 {
 	AUTO_FCLOSE FILE *file = fopen(OVERCOMMIT_FILE, "re");
 	int value;
@@ -107,7 +107,7 @@ static struct err *check_memory(pid_t pid, uint64_t anonymous)
 	uint64_t wanted = anonymous + anonymous / 512 + MARGIN, available = available_memory();
 	struct cgroup_room room;
 
-	if (is_strict())
+	if (forkable_memory_is_strict())
 		return no("memory is never overcommitted here (vm.overcommit_memory)");
 	if (available < wanted)
 		return err_create(ERR_UNSUPPORTED, "no snapshot: %" PRIu64 " MB of memory are available, and "

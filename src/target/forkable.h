@@ -20,6 +20,7 @@
 #ifndef TARGET_FORKABLE_H
 #define TARGET_FORKABLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -34,5 +35,7 @@
  * tenth of a second.
  */
 struct err *forkable_check(pid_t pid, struct smaps *ret) MUST_CHECK;
+/* Is memory never overcommitted on this machine (vm.overcommit_memory is 2)? */
+bool forkable_memory_is_strict(void);
 
 #endif

@@ -108,6 +108,7 @@ static void own(struct region *region, const struct target *target)
 	region->journal->owner = (uint32_t)getpid();
 	region->journal->owner_start = procfs_stat(getpid(), &stat) ? 0 : stat.start_time;
 	region->journal->target_start = target->start_time;
+	region->journal->tracer = 0;
 }
 
 /*

@@ -76,7 +76,8 @@ static void fill_table(uint32_t index, uint32_t nr)
 	table()->nr_areas = 2;
 	/* Neighbours that a wrong search would find. */
 	for (uint32_t i = 0; i < nr; i++)
-		table()->trap[i] = (struct agent_trap){ (uintptr_t)victim + 1 + i - index, 0x10 };
+		table()->trap[i] = (struct agent_trap){ .pc = (uintptr_t)victim + 1 + i - index,
+							.displaced = 0x10 };
 	table()->trap[index].displaced = image_displaced();
 	area[0] = (struct agent_range){ image_address(0), image_address(AGENT_TABLE) };
 	area[1] = (struct agent_range){ image_address(CODE), image_address(LEN) };
@@ -100,6 +101,17 @@ void image_replace(const struct agent_trap *trap, uint32_t nr, struct agent_rang
 	memcpy(table()->trap, trap, nr * sizeof(*trap));
 	areas[0] = (struct agent_range){ image_address(0), image_address(LEN) };
 	areas[1] = area;
+	mprotect(image, CODE, PROT_READ | PROT_EXEC);
+}
+
+void image_own(struct agent_range text, uint32_t *owner)
+{
+	mprotect(image, CODE, PROT_READ | PROT_WRITE);
+	table()->nr_texts = 1;
+	table()->owner = (uintptr_t)owner;
+	for (uint32_t i = 0; i < table()->nr_traps; i++)
+		table()->trap[i].text = 0;
+	*agent_table_texts(table(), table()->nr_traps, table()->nr_areas) = text;
 	mprotect(image, CODE, PROT_READ | PROT_EXEC);
 }
 

@@ -31,6 +31,11 @@ long image_syscall(long nr, long a, long b, long c);
 void image_refill(uint32_t index, uint32_t nr);
 /* The table is these traps (sorted) and, besides the image, this area. */
 void image_replace(const struct agent_trap *trap, uint32_t nr, struct agent_range area);
+/*
+ * After image_replace: all traps lie in the mapping text; owner is the word of who has put them in
+ * (NULL: there is none).
+ */
+void image_own(struct agent_range text, uint32_t *owner);
 /* len writable bytes within reach of a rel32 from the library that holds address; NULL: none. */
 void *image_map_near(const void *address, size_t len);
 /* Where a tracer sends a thread that has stopped at victim's trap. */

@@ -94,8 +94,10 @@ static bool probe_all(void)
 		for (uint32_t n = 0; n <= nr; n++) {
 			if (n == nr)
 				trap[nr++] = (struct agent_trap){
-					pc + 1,
-					(uintptr_t)slot + displaced.insn[first.len ? 1 : 0].to };
+					.pc = pc + 1,
+					.displaced = (uintptr_t)slot +
+						     displaced.insn[first.len ? 1 : 0].to,
+				};
 			if (trap[n].pc == pc + 1)
 				break;		/* memalign and aligned_alloc may be one */
 		}

@@ -380,7 +380,7 @@ static void test_image(void)
 	CU_ASSERT(!memcmp(agent_image + AGENT_RESTORER, restorer, sizeof(restorer)));
 	CU_ASSERT(!memcmp(agent_image + AGENT_SYSCALL, gadget, sizeof(gadget)));
 	CU_ASSERT_EQUAL(sizeof(struct agent_sigaction), 32);
-	CU_ASSERT_EQUAL(agent_table_size(2, 3), sizeof(struct agent_table) + 5 * 16);
+	CU_ASSERT_EQUAL(agent_table_size(2, 3, 1), sizeof(struct agent_table) + 2 * 24 + 4 * 16);
 }
 
 static void test_disposition(void)
