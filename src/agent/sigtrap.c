@@ -6,8 +6,8 @@
  * lets no signal of them through. When it is killed, its int3s stay. The kernel then sends SIGTRAP,
  * which would end the target; this handler, there as long as breakpoints are, sends the thread on
  * to the displaced prologue, where the tracer would have sent it. Nothing is recorded any more, and
- * nobody waits. Since each of these signals costs a thousand times what the function does, the first
- * thread that comes takes the breakpoints out (see below).
+ * nobody waits. Since each of these signals costs a thousand times what the function does, the
+ * first thread that comes takes the breakpoints out (see below).
  *
  *	SIGTRAP: made by the kernel (si_code > 0)?
  *	yes	PC in one of our areas: the tracer had moved it just before it died, or it is the
@@ -47,17 +47,18 @@
  *	each trap in it	where an int3 stands, the old byte is written, by process_vm_writev
  *	mprotect	it becomes r-x again, in any case
  *
- * - The whole mapping, not the page: a private mapping of a file that was writable once is accounted
- *   for (VM_ACCOUNT) for as long as it lasts, and could never be merged with its neighbours again;
+ * - The whole mapping, not the page: a private mapping of a file that was writable once is
+ *   accounted for (VM_ACCOUNT) for as long as it lasts, and could never be merged with its
+ *   neighbours again;
  *   /proc/PID/maps would tell. It needs no mapping more, either (vm.max_map_count).
- * - All breakpoints of the mapping, not only that which was hit: its text is in place for sure, as it
- *   is being executed just now with our int3 in it; and system calls are made at once, and not
+ * - All breakpoints of the mapping, not only that which was hit: its text is in place for sure, as
+ *   it is being executed just now with our int3 in it; and system calls are made at once, and not
  *   hours later by a thread that has put itself under a seccomp filter meanwhile.
  * - Several threads do that at the same time, without a lock, which could stay locked in a forked
  *   child. One may make the text r-x again just before another one writes. A store would end the
  *   process; process_vm_writev says EFAULT, whereupon the thread goes on by the displaced prologue.
- *   Each of them ends by making it r-x, so that it is in the end. All write the same bytes; a byte is
- *   one store, and a thread that executes it sees the int3 or what was there.
+ *   Each of them ends by making it r-x, so that it is in the end. All write the same bytes; a byte
+ *   is one store, and a thread that executes it sees the int3 or what was there.
  * - What fails otherwise will do so again (PR_SET_MDWE, SELinux's execmod, mseal, RLIMIT_DATA): the
  *   word becomes 0, and from then on threads are sent on without another attempt.
  * - A forked child has text and handler of its own, and the word of its parent. If its parent was
@@ -118,8 +119,8 @@ static bool in_area(uint64_t pc, const volatile struct agent_range *area, uint32
 }
 
 /*
- * Where a thread that trapped at pc goes on, or 0: not ours. *text_ret: the mapping of the breakpoint
- * that it has hit, or AGENT_NO_TEXT.
+ * Where a thread that trapped at pc goes on, or 0: not ours. *text_ret: the mapping of the
+ * breakpoint that it has hit, or AGENT_NO_TEXT.
  */
 static uint64_t find_way(uint64_t pc, bool is_trap, uint32_t *text_ret)
 {

@@ -45,8 +45,8 @@ static bool is_text(const struct proc_map *map)
 }
 
 /* The number of the mapping that address lies in, a new one perhaps. */
-static uint32_t number_text(const struct proc_maps *maps, uint64_t address, struct agent_range *text,
-			    uint32_t *nr)
+static uint32_t number_text(const struct proc_maps *maps, uint64_t address,
+			    struct agent_range *text, uint32_t *nr)
 {
 	const struct proc_map *map = proc_maps_find(maps, address);
 

@@ -50,7 +50,8 @@ struct thread;
 /*
  * The disposition is the process' own; while a single thread sits in a vfork, all that stands still
  * is its child, which shares the memory and has dispositions of its own. Let the target run for
- * moments until a thread of the process stands still; ERR_BUSY: none does. Stopped before and after.
+ * moments until a thread of the process stands still; ERR_BUSY: none does. Stopped before and
+ * after.
  */
 struct err *sigtrap_await(struct probes *probes) MUST_CHECK;
 /* Write the agent's table, and install the handler if it is not there yet. */

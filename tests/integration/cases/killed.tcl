@@ -71,6 +71,7 @@ repeated killed-breakpoints-go 60 {
 		order $t go
 	}
 	order $t pause
+	kill_mdbg [live_start -p [pid_of $t]]
 	check_next $before $t
 	finish $t
 }
