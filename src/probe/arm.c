@@ -224,7 +224,7 @@ static struct err *write_patch(struct probes *probes, struct probe *probe, const
 			       size_t len)
 {
 	struct err *err = patch_text(probes->target, probe->patch,
-				     probe->expect + probe->stays.len, bytes, len,
+				     probe_original(probe), bytes, len,
 				     &probe->text_entry);
 
 	if (err)

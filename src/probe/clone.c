@@ -57,7 +57,7 @@ static struct err *make_breakpoint(struct probes *child, struct probe *probe)
 	uint32_t jump = probe->text_entry;
 	struct err *err;
 
-	memcpy(probe->put, probe->expect, probe->put_len);
+	memcpy(probe->put, probe_original(probe), probe->put_len);
 	memcpy(probe->put, arch->trap, arch->trap_len);
 	memcpy(entry.new, probe->put, probe->put_len);
 	err = journal_plan(journal, &entry, &probe->text_entry);

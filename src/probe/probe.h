@@ -225,6 +225,12 @@ struct probes {
 	void *ctx;
 };
 
+/* What the file has where the patch goes. */
+static inline const uint8_t *probe_original(const struct probe *probe)
+{
+	return probe->expect + probe->stays.len;
+}
+
 static inline bool probe_records(const struct probe *probe)
 {
 	return probe->state == PROBE_ACTIVE && !probe->overwritten;

@@ -75,7 +75,7 @@ static uint32_t collect_traps(const struct probes *probes, struct agent_trap *tr
 				.pc = probe->patch + arch->trap_pc_bias,
 				.displaced = probe->resume,
 				.text = AGENT_NO_TEXT,
-				.old = probe->expect[probe->stays.len],
+				.old = probe_original(probe)[0],
 			};
 	}
 	qsort(trap, nr, sizeof(*trap), by_pc);
