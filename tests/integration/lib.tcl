@@ -163,10 +163,15 @@ proc ending {chan} {
 
 # Start a program of tests/targets and wait until it is ready. Returns its channel.
 proc start {program args} {
-	set chan [open |[list $::build/targets/$program {*}$args 2>@stderr] r+]
+	return [start_command $::build/targets/$program {*}$args]
+}
+
+# The same of any command that becomes such a program.
+proc start_command {args} {
+	set chan [open |[list {*}$args 2>@stderr] r+]
 	chan configure $chan -buffering line
 	set ready [hear $chan]
-	check {[lindex $ready 0] eq "ready"} {$program says $ready}
+	check {[lindex $ready 0] eq "ready"} {$args says $ready}
 	set ::pid_of($chan) [pid $chan]
 	return $chan
 }

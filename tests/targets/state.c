@@ -7,7 +7,8 @@
  *
  * Mappings that a target grows by itself are left out, so that a busy one can be compared: private anonymous memory
  * that is not executable (arenas, stacks, big blocks), and [heap]. With -a (the target stands still) they are all printed
- * but for [heap]. With -t threads come and go: only whether any thread is traced or stopped is printed.
+ * but for [heap]. [uprobes] is the kernel's, which maps it at the first hit of a uprobe and never unmaps it: it is left
+ * out. With -t threads come and go: only whether any thread is traced or stopped is printed.
  */
 #include "target.h"
 
@@ -135,6 +136,8 @@ static void print_mapping(const char *line, int mem, bool all)
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*s %*s %" SCNu64 " %n", &start, &end, perms, &inode, &name_at) < 4)
 		return;
 	name = line + name_at;
+	if (strcmp(name, "[uprobes]") == 0)
+		return;
 	own = inode == 0 && perms[2] != 'x' && perms[3] == 'p' &&
 	      (name[0] == '\0' || strncmp(name, "[stack", 6) == 0 || strncmp(name, "[anon", 5) == 0);
 	if (strncmp(name, "[heap]", 6) != 0 && (all || !own))

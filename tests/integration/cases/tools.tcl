@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Other tools on the same functions at the same time: kernel uprobes by bpftrace and perf, debuggers and strace. Each must
+# see every call, mdbg too, and nothing of either may be left when both have gone.
+#
+# A uprobe is a property of a file, and hits every process that maps it: the target runs with copies of its own, of itself
+# and of libc, in the case's folder. The target `counted` says how often it has called malloc, calloc, realloc and free.
+
+set functions {malloc calloc realloc free}
+
+# --- the target -----------------------------------------------------------------------------------------------------
+
+# A target with four threads, all of whose files that tools put probes on are its own. Its state is in ::before.
+proc start_own {} {
+	if {![file exists $::tmp/libc.so.6]} {
+		set t [start counted 1]
+		set libc [lindex [regexp -inline -line {/\S*/libc\.so\.6$} [slurp /proc/[pid_of $t]/maps]] 0]
+		finish $t
+		check {$libc ne ""} {the target has no libc.so.6}
+		file copy $libc $::tmp/libc.so.6
+		file copy $::build/targets/counted $::tmp/counted
+	}
+	set t [start_command env LD_LIBRARY_PATH=$::tmp $::tmp/counted 4]
+	check {[string match "*$::tmp/libc.so.6*" [slurp /proc/[pid_of $t]/maps]]} {the target has not taken its own libc}
+	set ::before [state [pid_of $t]]
+	return $t
+}
+
+# The calls of both, one after another: what the target says, and mdbg's accounts (no mdbg, no accounts).
+proc calls_of_target {t} {
+	set calls {}
+	foreach function $::functions n [order $t counts] {
+		dict set calls $function $n
+	}
+	return $calls
+}
+
+# realloc of a block is an event of either kind.
+proc calls_of_mdbg {m} {
+	set figures [live_value $m mdbg::malloc]
+	foreach account {nested voided unknownfrees doublefrees replaced full unsampled nullfrees failed} {
+		check {[dict get $figures $account] == 0 || $account eq "unknownfrees"} \
+			{mdbg says $account: [dict get $figures $account]}
+	}
+	return [list allocs [dict get $figures allocs] \
+		frees [expr {[dict get $figures frees] + [dict get $figures unknownfrees]}]]
+}
+
+proc less {now then} {
+	set difference {}
+	dict for {key n} $now {
+		dict set difference $key [expr {$n - [dict get $then $key]}]
+	}
+	return $difference
+}
+
+# So much work that all of it is counted by hand: m and u say the same as the target of what it has done. Either may be "".
+# The target is loaded before and after.
+proc check_same_counts {t m u what} {
+	order $t calm
+	set then [calls_of_target $t]
+	if {$m ne ""} {
+		set mdbg_then [calls_of_mdbg $m]
+	}
+	if {$u ne ""} {
+		set tool_then [tool_counts $u $t]
+	}
+	order $t load
+	order $t "more [work 2000 200]"
+	order $t calm
+	set want [less [calls_of_target $t] $then]
+	check {[dict get $want malloc] >= [work 2000 200]} {the target has done nothing: $want}
+	if {$u ne ""} {
+		set got [less [tool_counts $u $t] $tool_then]
+		check {$got eq $want} {$what: the target has called $want, [dict get $u tool] says $got}
+	}
+	if {$m ne ""} {
+		set allocs [expr {[dict get $want malloc] + [dict get $want calloc] + [dict get $want realloc]}]
+		set frees [expr {[dict get $want free] + [dict get $want realloc]}]
+		set got [less [calls_of_mdbg $m] $mdbg_then]
+		check {$got eq [list allocs $allocs frees $frees]} \
+			{$what: the target has called $want ($allocs allocations, $frees frees), mdbg says $got}
+		check_listed $t $m $what
+	}
+	order $t load
+}
+
+# The blocks that the target keeps are those that mdbg lists, with their sizes.
+proc check_listed {t m what} {
+	set held [lsort [lmap line [ask_list $t kept] { list [expr {[lindex $line 0] + 0}] [lindex $line 1] }]]
+	set listed [lsort [lmap block [recorded [dump $m]] { list [dict get $block address] [dict get $block size] }]]
+	check {$listed eq $held} {$what: [llength $held] blocks are kept, [llength $listed] others are listed}
+}
+
+# --- uprobes --------------------------------------------------------------------------------------------------------
+#
+# A tool is a dict: tool, chan. It is begun, which takes some time, and awaited; it is told to leave, and gone some time later.
+
+proc need_uprobes {tool} {
+	need $tool
+	if {$tool eq "bpftrace"} {
+		if {[catch {exec bpftrace -e {BEGIN { printf("works\n"); exit(); }} 2>@1} said] &&
+				![string match *works* $said]} {
+			skip "bpftrace cannot be used here: [lindex [split $said "\n"] end]"
+		}
+	} elseif {[catch {exec unshare -m sh -c {mount -t tracefs none /sys/kernel/tracing &&
+			test -w /sys/kernel/tracing/uprobe_events} 2>@1} said]} {
+		skip "no uprobes by tracefs here: $said"
+	}
+}
+
+proc tool_begin {tool t args} {
+	return [dict create tool $tool chan [${tool}_begin $t {*}$args]]
+}
+
+proc tool_in {u t} {
+	return [[dict get $u tool]_in [dict get $u chan] $t]
+}
+
+proc tool_await {u t} {
+	until {[tool_in $u $t]} 60
+	return $u
+}
+
+proc tool_counts {u t} {
+	return [[dict get $u tool]_counts [dict get $u chan] $t]
+}
+
+proc tool_leave {u} {
+	[dict get $u tool]_leave [dict get $u chan]
+}
+
+proc tool_gone {u} {
+	return [expr {![is_alive [pid [dict get $u chan]]]}]
+}
+
+proc tool_end {u} {
+	tool_leave $u
+	until {[tool_gone $u]} 60
+	tool_close $u
+}
+
+proc tool_close {u} {
+	set end [ending [dict get $u chan]]
+	check {$end eq {exit 0}} {[dict get $u tool] ended with $end}
+}
+
+# What a tool has said up to now.
+proc tool_said {chan} {
+	chan configure $chan -blocking 0
+	return [read $chan]
+}
+
+set marks 0
+
+# Of its own thread each function has its count: those of several would not be added up safely. options: -p PID, or nothing:
+# all processes that map the file, which is this one.
+proc bpftrace_begin {t args} {
+	set probes "uprobe:$::tmp/counted:mark_first { printf(\"first %d\\n\", arg0); }\n"
+	foreach function $::functions {
+		append probes "uprobe:$::tmp/libc.so.6:$function { @$function\[tid] = count(); }\n"
+	}
+	append probes "uprobe:$::tmp/counted:mark_last { [join [lmap f $::functions { string cat "print(@$f);" }]]"
+	append probes " printf(\"last %d\\n\", arg0); }\n"
+	set script [spit $::tmp/uprobes.bt $probes]
+	return [open |[list bpftrace -B line {*}$args $script 2> $::tmp/bpftrace.err] r]
+}
+
+# They go in one after another.
+proc bpftrace_in {chan t} {
+	check {[is_alive [pid $chan]]} {bpftrace has ended: [slurp $::tmp/bpftrace.err]}
+	order $t "mark [incr ::marks]"
+	after 20
+	set said [tool_said $chan]
+	return [expr {[string match *first* $said] && [string match *last* $said]}]
+}
+
+proc bpftrace_counts {chan t} {
+	set counts {}
+	foreach function $::functions {
+		dict set counts $function 0
+	}
+	order $t "mark [incr ::marks]"
+	while {[set line [hear $chan]] ne "last $::marks"} {
+		if {[regexp {^@(\w+)\[\d+\]: (\d+)$} $line -> function n]} {
+			dict incr counts $function $n
+		}
+	}
+	return $counts
+}
+
+proc bpftrace_leave {chan} {
+	exec kill -INT [pid $chan]
+}
+
+# A shell that sees tracefs where perf looks for it, in a mount namespace of its own. It takes the events out again however
+# this case ends: at the end of its input, so that it must not be among what `reap` ends. To perf probe an event's name must
+# be the only one of that name, whatever its group.
+proc perf_begin {t args} {
+	set group mdbg_test_[pid]
+	set chan [open |[list env -u TMPDIR unshare -m sh 2> $::tmp/perf.err] r+]
+	chan configure $chan -buffering line
+	puts $chan "
+		perf=
+		leave()
+		{
+			if test \"\$perf\"; then
+				kill -INT \$perf
+				wait \$perf
+			fi
+			perf probe -q --del '$group:*'
+		}
+		trap leave EXIT
+		mount -t tracefs none /sys/kernel/tracing
+		perf probe -x $::tmp/libc.so.6 [join [lmap f $::functions { string cat "--add $group:${f}_[pid]=$f" }]] >&2 || exit
+		rm -f $::tmp/control $::tmp/answer
+		mkfifo $::tmp/control $::tmp/answer
+		perf stat -o $::tmp/perf.out --control fifo:$::tmp/control,$::tmp/answer \
+			-e '$group:*' -p [pid_of $t] >&2 &
+		perf=\$!
+		echo ping > $::tmp/control
+		read answer < $::tmp/answer
+		echo in \$answer
+	"
+	return $chan
+}
+
+proc perf_in {chan t} {
+	check {[is_alive [pid $chan]]} {perf's shell has ended: [slurp $::tmp/perf.err]}
+	after 20
+	return [string match "in ack*" [tool_said $chan]]
+}
+
+# Those of the trace events themselves: perf stat has none before its end.
+proc perf_counts {chan t} {
+	set counts {}
+	chan configure $chan -blocking 1
+	puts $chan "grep -F '_[pid] ' /sys/kernel/tracing/uprobe_profile; echo ."
+	while {[set line [hear $chan]] ne "."} {
+		lassign $line file event n
+		dict set counts [lindex [split $event _] 0] $n
+	}
+	return [dict merge [dict create {*}[concat {*}[lmap f $::functions { list $f 0 }]]] $counts]
+}
+
+proc perf_leave {chan} {
+	chan configure $chan -blocking 1
+	chan close $chan write
+}
+
+# --- uprobes and mdbg -------------------------------------------------------------------------------------------------
+
+# How a tool comes and how it leaves, seen from mdbg: `during` is while mdbg puts its probes in and takes them out.
+set orders {{before first} {before last} {after first} {after last} {during during}
+	{before during} {during first} {after during} {during last}}
+
+proc again_and_again {m condition} {
+	until {[live $m "malloc off"; live $m "malloc on"; uplevel 1 [list expr $condition]]} 60
+}
+
+proc come {t tool coming options} {
+	if {$coming eq "after"} {
+		set m [live_start -p [pid_of $t]]
+	}
+	set u [tool_begin $tool $t {*}$options]
+	if {$coming eq "during"} {
+		set m [live_start -p [pid_of $t]]
+		again_and_again $m {[tool_in $u $t]}
+	} else {
+		tool_await $u $t
+	}
+	if {$coming eq "before"} {
+		set m [live_start -p [pid_of $t]]
+	}
+	return [list $m $u]
+}
+
+proc leave {t m u leaving what} {
+	switch $leaving {
+		first {
+			tool_end $u
+			check_same_counts $t $m "" "$what, the tool has left"
+			live_end $m
+		}
+		last {
+			live_end $m
+			check_same_counts $t "" $u "$what, mdbg has left"
+			tool_end $u
+		}
+		during {
+			tool_leave $u
+			again_and_again $m {[tool_gone $u]}
+			tool_close $u
+			check_same_counts $t $m "" "$what, the tool has left"
+			live_end $m
+		}
+	}
+}
+
+proc check_engines {m} {
+	foreach function $::functions {
+		set engine [dict get [engines $m] $function]
+		check {$engine eq ($::engine eq "auto" ? "jump" : $::engine)} {$function has $engine: [live $m "malloc -v"]}
+	}
+}
+
+proc uprobe_round {t tool order options} {
+	lassign $order coming leaving
+	set what "$tool $options comes $coming and leaves $leaving"
+	note $what
+	order $t load
+	lassign [come $t $tool $coming $options] m u
+	check_engines $m
+	check_same_counts $t $m $u $what
+	leave $t $m $u $leaving $what
+	check {![string match "*another tool*" [slurp $::live_err($m)]]} {$what: [slurp $::live_err($m)]}
+	order $t "more 500"
+	order $t calm
+	check_state $::before [pid_of $t]
+}
+
+# Every order in turn, with one target for them all, so that it has been through them all in its life; in the check the
+# first five, once.
+proc uprobe_rounds {tool} {
+	need_uprobes $tool
+	set orders [expr {$::trials < 20 ? [lrange $::orders 0 4] : $::orders}]
+	for {set i 0} {$i < max(1, $::trials / 5)} {incr i} {
+		set t [start_own]
+		set options [expr {$tool eq "bpftrace" && $i % 2 == 0 ? [list -p [pid_of $t]] : ""}]
+		foreach order [concat [lrange $orders [expr {$i % [llength $orders]}] end] \
+				[lrange $orders 0 [expr {$i % [llength $orders] - 1}]]] {
+			if {[catch {uprobe_round $t $tool $order $options} message]} {
+				fail_with_end $t "$i, $order" $message
+			}
+		}
+		finish $t
+	}
+}
