@@ -407,7 +407,9 @@ struct err *session_detach(struct session *session)
 		/* names of modules that came last */
 		err_ignore(session_sync_modules(session));
 	err = session_call(session, detach_job, session);
-	session->state = session->ended && !session->execed ? SESSION_ENDED : SESSION_NONE;
+	/* Where another tracer holds it, all is as it was, and can be taken out when that has left. */
+	if (!err || err->code != ERR_ATTACH)
+		session->state = session->ended && !session->execed ? SESSION_ENDED : SESSION_NONE;
 	return err ? err_wrap(err, "detach process %d", session->pid) : NULL;
 }
 

@@ -8,6 +8,7 @@
 #include "base/vec.h"
 #include "os/procfs.h"
 #include "os/tracer.h"
+#include "target/refuse.h"
 #include "target/target.h"
 
 /* The kernel attaches for us what a seized thread makes; its first stop is not seen yet. */
@@ -209,7 +210,7 @@ struct err *target_hands_on(struct target *target)
 	if (err) {
 		err = unseize(target, err, target_hands_off);
 		target->hands_off = true;
-		return err;
+		return err->code == ERR_PERM ? refuse_explain(target->pid, err->errnum) : err;
 	}
 	if (!target_thread(target, target->mem.tid))
 		target_pick_reader(target);
