@@ -131,16 +131,16 @@ proc tool_counts {u t} {
 	return [[dict get $u tool]_counts [dict get $u chan] $t]
 }
 
-proc tool_leave {u} {
-	[dict get $u tool]_leave [dict get $u chan]
+proc tool_leave {u t} {
+	[dict get $u tool]_leave [dict get $u chan] $t
 }
 
 proc tool_gone {u} {
 	return [expr {![is_alive [pid [dict get $u chan]]]}]
 }
 
-proc tool_end {u} {
-	tool_leave $u
+proc tool_end {u t} {
+	tool_leave $u $t
 	until {[tool_gone $u]} 200
 	tool_close $u
 }
@@ -166,7 +166,7 @@ proc bpftrace_begin {t args} {
 		append probes "uprobe:$::tmp/libc.so.6:$function { @$function\[tid] = count(); }\n"
 	}
 	append probes "uprobe:$::tmp/counted:mark_last { [join [lmap f $::functions { string cat "print(@$f);" }]]"
-	append probes " printf(\"last %d\\n\", arg0); }\n"
+	append probes " printf(\"last %d\\n\", arg0); if (arg0 == 0) { exit(); } }\n"
 	set script [spit $::tmp/uprobes.bt $probes]
 	return [open |[list bpftrace -B line {*}$args $script 2> $::tmp/bpftrace.err] r]
 }
@@ -194,8 +194,9 @@ proc bpftrace_counts {chan t} {
 	return $counts
 }
 
-proc bpftrace_leave {chan} {
-	exec kill -INT [pid $chan]
+# SIGINT is lost where it comes between two of its waits.
+proc bpftrace_leave {chan t} {
+	order $t "mark 0"
 }
 
 # A shell that sees tracefs where perf looks for it, in a mount namespace of its own. It takes the events out again however
@@ -248,7 +249,7 @@ proc perf_counts {chan t} {
 	return [dict merge [dict create {*}[concat {*}[lmap f $::functions { list $f 0 }]]] $counts]
 }
 
-proc perf_leave {chan} {
+proc perf_leave {chan t} {
 	chan configure $chan -blocking 1
 	chan close $chan write
 }
@@ -285,17 +286,17 @@ proc come {t tool coming options} {
 proc leave {t m u leaving what} {
 	switch $leaving {
 		first {
-			tool_end $u
+			tool_end $u $t
 			check_same_counts $t $m "" "$what, the tool has left"
 			live_end $m
 		}
 		last {
 			live_end $m
 			check_same_counts $t "" $u "$what, mdbg has left"
-			tool_end $u
+			tool_end $u $t
 		}
 		during {
-			tool_leave $u
+			tool_leave $u $t
 			again_and_again $m {[tool_gone $u]}
 			tool_close $u
 			check_same_counts $t $m "" "$what, the tool has left"
