@@ -2,9 +2,13 @@
 # Other tools on the functions that mdbg watches, in every order of coming and leaving, under load (tools.tcl, debuggers.tcl):
 # a fifth of TRIALS of each order.
 
-foreach tool {bpftrace perf} {
-	repeated tools-uprobes-$tool 150 "uprobe_rounds $tool"
-	repeated tools-uprobes-$tool-by-breakpoints 150 "set ::engine breakpoint; uprobe_rounds $tool"
+foreach {name rounds} {
+	uprobes-bpftrace {uprobe_rounds bpftrace uprobe}
+	uretprobes-bpftrace {uprobe_rounds bpftrace uretprobe}
+	uprobes-perf {uprobe_rounds perf}
+} {
+	repeated tools-$name 150 $rounds
+	repeated tools-$name-by-breakpoints 150 "set ::engine breakpoint; $rounds"
 }
 
 repeated tools-gdb-breaks 60 gdb_rounds

@@ -6,6 +6,7 @@
 # and of libc, in the case's folder. The target `counted` says how often it has called malloc, calloc, realloc and free.
 
 set functions {malloc calloc realloc free}
+set no_calls {malloc 0 calloc 0 realloc 0 free 0}
 
 # --- the target -----------------------------------------------------------------------------------------------------
 
@@ -89,6 +90,8 @@ proc check_listed {t m what} {
 	set held [lsort [lmap line [ask_list $t kept] { list [expr {[lindex $line 0] + 0}] [lindex $line 1] }]]
 	set listed [lsort [lmap block [recorded [dump $m]] { list [dict get $block address] [dict get $block size] }]]
 	check {$listed eq $held} {$what: [llength $held] blocks are kept, [llength $listed] others are listed}
+	# Where the kernel has put its own return address for a uretprobe, they end with that.
+	check_stacks $::tmp/dump [expr {[string match *uretprobe* $what] ? 0 : 1.0}]
 }
 
 # How often each thing is done: 20 times of 100 trials, once in the check.
@@ -159,11 +162,11 @@ proc tool_said {chan} {
 set marks 0
 
 # Of its own thread each function has its count: those of several would not be added up safely. options: -p PID, or nothing:
-# all processes that map the file, which is this one.
-proc bpftrace_begin {t args} {
+# all processes that map the file, which is this one. kind is uprobe or uretprobe.
+proc bpftrace_begin {t {kind uprobe} args} {
 	set probes "uprobe:$::tmp/counted:mark_first { printf(\"first %d\\n\", arg0); }\n"
 	foreach function $::functions {
-		append probes "uprobe:$::tmp/libc.so.6:$function { @$function\[tid] = count(); }\n"
+		append probes "$kind:$::tmp/libc.so.6:$function { @$function\[tid] = count(); }\n"
 	}
 	append probes "uprobe:$::tmp/counted:mark_last { [join [lmap f $::functions { string cat "print(@$f);" }]]"
 	append probes " printf(\"last %d\\n\", arg0); if (arg0 == 0) { exit(); } }\n"
@@ -180,15 +183,15 @@ proc bpftrace_in {chan t} {
 	return [expr {[string match *first* $said] && [string match *last* $said]}]
 }
 
+# What it has printed at earlier marks may come first.
 proc bpftrace_counts {chan t} {
-	set counts {}
-	foreach function $::functions {
-		dict set counts $function 0
-	}
+	set counts $::no_calls
 	order $t "mark [incr ::marks]"
 	while {[set line [hear $chan]] ne "last $::marks"} {
 		if {[regexp {^@(\w+)\[\d+\]: (\d+)$} $line -> function n]} {
 			dict incr counts $function $n
+		} elseif {[string match "last *" $line]} {
+			set counts $::no_calls
 		}
 	}
 	return $counts
@@ -239,14 +242,14 @@ proc perf_in {chan t} {
 
 # Those of the trace events themselves: perf stat has none before its end.
 proc perf_counts {chan t} {
-	set counts {}
+	set counts $::no_calls
 	chan configure $chan -blocking 1
 	puts $chan "grep -F '_[pid] ' /sys/kernel/tracing/uprobe_profile; echo ."
 	while {[set line [hear $chan]] ne "."} {
 		lassign $line file event n
 		dict set counts [lindex [split $event _] 0] $n
 	}
-	return [dict merge [dict create {*}[concat {*}[lmap f $::functions { list $f 0 }]]] $counts]
+	return $counts
 }
 
 proc perf_leave {chan t} {
@@ -256,9 +259,10 @@ proc perf_leave {chan t} {
 
 # --- uprobes and mdbg -------------------------------------------------------------------------------------------------
 
-# When a tool comes and when it leaves: `during` is while mdbg puts its probes in and takes them out.
-set orders {{before first} {before last} {after first} {after last} {during during}
-	{before during} {during first} {after during} {during last}}
+# When a tool comes and when it leaves: `during` is while mdbg puts its probes in and takes them out; `orphaned`: it is there
+# when mdbg is killed, and when the next one puts things right.
+set orders {{before first} {before last} {after first} {after last} {during during} {after orphaned}
+	{before during} {during first} {after during} {during last} {before orphaned}}
 
 # What was freed while the probes were out is forgotten then.
 proc again_and_again {m condition} {
@@ -295,6 +299,15 @@ proc leave {t m u leaving what} {
 			check_same_counts $t "" $u "$what, mdbg has left"
 			tool_end $u $t
 		}
+		orphaned {
+			exec kill -KILL [pid $m]
+			live_end $m {signal SIGKILL}
+			check_same_counts $t "" $u "$what, mdbg is killed"
+			set m [live_start -p [pid_of $t]]
+			check_same_counts $t $m $u "$what, the next mdbg"
+			live_end $m
+			tool_end $u $t
+		}
 		during {
 			tool_leave $u $t
 			again_and_again $m {[tool_gone $u]}
@@ -328,13 +341,13 @@ proc uprobe_round {t tool order options} {
 }
 
 # Every order in turn, with one target for them all, so that it has been through them all in its life; in the check the
-# first five, once.
-proc uprobe_rounds {tool} {
+# first six, once.
+proc uprobe_rounds {tool {kind ""}} {
 	need_uprobes $tool
-	set orders [expr {$::trials < 20 ? [lrange $::orders 0 4] : $::orders}]
+	set orders [expr {$::trials < 20 ? [lrange $::orders 0 5] : $::orders}]
 	for {set i 0} {$i < [rounds_of_each]} {incr i} {
 		set t [start_own]
-		set options [expr {$tool eq "bpftrace" && $i % 2 == 0 ? [list -p [pid_of $t]] : ""}]
+		set options [expr {$kind ne "" && $i % 2 == 0 ? [list $kind -p [pid_of $t]] : $kind}]
 		foreach order [concat [lrange $orders [expr {$i % [llength $orders]}] end] \
 				[lrange $orders 0 [expr {$i % [llength $orders] - 1}]]] {
 			if {[catch {uprobe_round $t $tool $order $options} message]} {
