@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define VERSION		1
-#define ROOM		((JOURNAL_SIZE - sizeof(struct journal)) / sizeof(struct journal_entry))
+#define ROOM		((size_t)JOURNAL_ROOM)
 
 _Static_assert(sizeof(struct journal_entry) == 96, "frozen format");
 _Static_assert(sizeof(struct journal) == 64, "frozen format");
@@ -74,23 +74,28 @@ static void state_set(struct journal *journal, uint32_t index, enum journal_stat
 		__atomic_store_n(&journal->entry[index].state, state, __ATOMIC_RELEASE);
 }
 
+void journal_put(struct journal *journal, uint32_t index, const struct journal_entry *entry,
+		 uint32_t nr)
+{
+	struct journal_entry *at = &journal->entry[index];
+
+	/* All but the state, which makes it count; until then a cleaner passes it by. */
+	memcpy((uint8_t *)at + sizeof(at->state), (const uint8_t *)entry + sizeof(entry->state),
+	       sizeof(*at) - sizeof(at->state));
+	__atomic_store_n(&journal->nr, nr, __ATOMIC_RELEASE);
+	state_set(journal, index, JOURNAL_PLANNED);
+}
+
 struct err *journal_plan(struct journal *journal, const struct journal_entry *entry, uint32_t *ret)
 {
 	uint32_t nr = journal_entries(journal), index = 0;
-	struct journal_entry *at;
 
 	while (index < nr && journal->entry[index].state != JOURNAL_UNDONE &&
 	       journal->entry[index].state != JOURNAL_FREE)
 		index++;
 	if (index == ROOM)
 		return err_create(ERR_RANGE, "journal: all %zu entries are in use", ROOM);
-	at = &journal->entry[index];
-	/* All but the state, which makes it count; until then a cleaner passes it by. */
-	memcpy((uint8_t *)at + sizeof(at->state), (const uint8_t *)entry + sizeof(entry->state),
-	       sizeof(*at) - sizeof(at->state));
-	if (index == nr)
-		__atomic_store_n(&journal->nr, nr + 1, __ATOMIC_RELEASE);
-	state_set(journal, index, JOURNAL_PLANNED);
+	journal_put(journal, index, entry, MAX(nr, index + 1));
 	*ret = index;
 	return NULL;
 }

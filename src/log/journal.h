@@ -12,6 +12,9 @@
  * An entry is written whole with state PLANNED before the change is made (write-ahead), becomes
  * DONE when it is made and UNDONE when it is taken back. A cleaner treats PLANNED like DONE but
  * compares first: bytes that are not `new` are left alone.
+ *
+ * Whoever has the file mapped can write here. An mdbg that wrote a journal goes by its own copy of it
+ * (journal_writer.h); a later one believes it no more than target/undo.h says.
  */
 #ifndef LOG_JOURNAL_H
 #define LOG_JOURNAL_H
@@ -32,7 +35,7 @@ enum journal_kind {
 	JOURNAL_MAPPING = 2,	/* a private anonymous mapping of len bytes at address */
 	JOURNAL_REGION = 3,	/* the mapping of the region itself: undone last */
 	JOURNAL_SIGACTION = 4,	/* disposition of signal aux; old[] and new[] are the kernel's struct sigaction (32 bytes) */
-	JOURNAL_FD = 5,		/* descriptor aux, open in the target */
+	JOURNAL_FD = 5,		/* descriptor aux, open in the target; never written, and nothing is closed by it */
 	JOURNAL_DATA = 6,	/* a private anonymous mapping of len bytes at address, writable */
 	JOURNAL_LOG = 7,	/* a mapping of part of the region's file, from offset aux on */
 	JOURNAL_SNAPSHOT = 8,	/* a forked child that never runs, without an exit signal; aux: its id in the target's pid namespace, 0: not made */
@@ -70,6 +73,9 @@ struct journal {			/* the first bytes of the region */
 	struct journal_entry entry[];
 };
 
+/* How many entries there is room for. */
+#define JOURNAL_ROOM	((JOURNAL_SIZE - sizeof(struct journal)) / sizeof(struct journal_entry))
+
 /* Format the first JOURNAL_SIZE bytes at base. */
 void journal_init(struct journal *journal, uint64_t region_size, uint64_t log_offset);
 /* The same where they are zeros, as in a new file: none is touched but the first. */
@@ -84,6 +90,9 @@ uint32_t journal_entries(const struct journal *journal);
  */
 struct err *journal_plan(struct journal *journal, const struct journal_entry *entry,
 			 uint32_t *ret) MUST_CHECK;
+/* The same at an index below JOURNAL_ROOM, of nr entries: for one that is written twice. */
+void journal_put(struct journal *journal, uint32_t index, const struct journal_entry *entry,
+		 uint32_t nr);
 void journal_done(struct journal *journal, uint32_t index);
 void journal_undone(struct journal *journal, uint32_t index);
 

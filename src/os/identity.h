@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Whose a process is, and of which program: what a forked child has in common with its parent, until
+ * one of them changes its user, goes into another namespace or executes a program. For a decision
+ * whether two processes are of a kind, never for one about rights.
+ */
+#ifndef OS_IDENTITY_H
+#define OS_IDENTITY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+#define IDENTITY_IDS	3	/* real, effective, saved */
+#define IDENTITY_SPACES	3	/* user, mnt, pid */
+
+struct identity {
+	uid_t uid[IDENTITY_IDS];
+	gid_t gid[IDENTITY_IDS];
+	uint64_t space[IDENTITY_SPACES];
+	uint64_t exe_dev, exe_inode;
+	uint64_t start_brk;	/* where its heap begins: another one with each program */
+};
+
+/* ERR_GONE, ERR_PERM. */
+struct err *identity_read(pid_t tid, struct identity *ret) MUST_CHECK;
+/* What is another in b than in a ("its user"), or NULL: nothing. */
+const char *identity_difference(const struct identity *a, const struct identity *b);
+/* Is uid one of its user ids? */
+bool identity_has_uid(const struct identity *identity, uid_t uid);
+
+/*
+ * The process that parent, in its own pid namespace, knows as `inside`, and whose parent it is; a
+ * zombie counts. ERR_NOTFOUND: it has no such child. Looks at all of /proc.
+ */
+struct err *identity_find_child(pid_t parent, uint64_t inside, pid_t *ret) MUST_CHECK;
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Memory files of another process (memfd.h). */
+
+#include "os/memfd.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "os/procfs.h"
+
+struct file_id file_id_of(const struct stat *stat)
+{
+	return (struct file_id){ .inode = stat->st_ino, .dev_major = major(stat->st_dev),
+				 .dev_minor = minor(stat->st_dev) };
+}
+
+struct file_id file_id_of_map(const struct proc_map *map)
+{
+	return (struct file_id){ .inode = map->inode, .dev_major = map->dev_major,
+				 .dev_minor = map->dev_minor };
+}
+
+bool file_id_same(const struct file_id *a, const struct file_id *b)
+{
+	return a->inode && a->inode == b->inode && a->dev_major == b->dev_major &&
+	       a->dev_minor == b->dev_minor;
+}
+
+/* All of them lie in one file system of the kernel's own, where nobody can make any by a path. */
+static bool lies_with_memfds(dev_t dev)
+{
+	AUTO_CLOSE int fd = memfd_create("", MFD_CLOEXEC);
+	struct stat own;
+
+	return fd >= 0 && !fstat(fd, &own) && own.st_dev == dev;
+}
+
+static bool has_name(int fd, const char *name)
+{
+	char path[32], link[64], wanted[64];
+	ssize_t len;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	snprintf(wanted, sizeof(wanted), "/memfd:%s (deleted)", name);
+	len = readlink(path, link, sizeof(link) - 1);
+	if (len < 0)
+		return false;
+	link[len] = '\0';
+	return !strcmp(link, wanted);
+}
+
+struct err *memfd_look(const char *path, const char *name, int *fd_ret, struct stat *ret)
+{
+	AUTO_CLOSE int fd = open(path, O_PATH | O_CLOEXEC);
+
+	if (fd < 0 || fstat(fd, ret))
+		return err_sys("%s", path);
+	if (!S_ISREG(ret->st_mode) || !lies_with_memfds(ret->st_dev) || !has_name(fd, name))
+		return err_create(ERR_BUSY, "%s does not lead to a memory file \"%s\"", path, name);
+	*fd_ret = take_fd(fd);
+	return NULL;
+}
+
+struct err *memfd_open(int path_fd, int *fd_ret)
+{
+	char path[32];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return err_sys("open it");
+	*fd_ret = fd;
+	return NULL;
+}
+
+struct err *memfd_check_sealed(int fd, uint64_t size, int seals)
+{
+	int has = fcntl(fd, F_GET_SEALS);
+	struct stat stat;
+
+	/* In this order: what is sealed does not change its size any more. */
+	if (has < 0 || fstat(fd, &stat))
+		return err_sys("look at the log's file");
+	if ((has & seals) != seals)
+		return err_create(ERR_BUSY, "the size of the log's file can be changed");
+	if ((uint64_t)stat.st_size != size)
+		return err_create(ERR_BUSY, "the log's file has another size than it was given");
+	return NULL;
+}
