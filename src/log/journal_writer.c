@@ -52,6 +52,7 @@ void journal_writer_own(struct journal_writer *writer, uint32_t owner, uint64_t 
 		both[i]->owner = owner;
 		both[i]->owner_start = owner_start;
 		both[i]->target_start = target_start;
+		both[i]->tracer = 0;
 	}
 }
 

@@ -21,12 +21,11 @@
 static struct err *copy_entry(const struct probes *parent, const struct probes *child,
 			      uint32_t entry, uint32_t *ret)
 {
-	struct journal *journal = child->target->region->journal;
-	struct err *err =
-		journal_plan(journal, &parent->target->region->journal->entry[entry], ret);
+	struct err *err = patch_plan(child->target, &parent->target->region->journal->entry[entry],
+				     ret);
 
 	if (!err)
-		journal_done(journal, *ret);
+		journal_writer_done(&child->target->region->writer, *ret);
 	return err;
 }
 
@@ -52,21 +51,21 @@ static struct err *copy_areas(const struct probes *parent, struct probes *child)
 static struct err *make_breakpoint(struct probes *child, struct probe *probe)
 {
 	const struct arch *arch = child->target->arch;
-	struct journal *journal = child->target->region->journal;
-	struct journal_entry entry = journal->entry[probe->text_entry];
+	struct journal_writer *writer = &child->target->region->writer;
+	struct journal_entry entry = writer->own->entry[probe->text_entry];
 	uint32_t jump = probe->text_entry;
 	struct err *err;
 
 	memcpy(probe->put, probe_original(probe), probe->put_len);
 	memcpy(probe->put, arch->trap, arch->trap_len);
 	memcpy(entry.new, probe->put, probe->put_len);
-	err = journal_plan(journal, &entry, &probe->text_entry);
+	err = patch_plan(child->target, &entry, &probe->text_entry);
 	if (!err)
 		err = patch_fill(child->target, probe->patch, probe->put, probe->put_len);
 	if (err)
 		return err;
-	journal_done(journal, probe->text_entry);
-	journal_undone(journal, jump);
+	journal_writer_done(writer, probe->text_entry);
+	journal_writer_undone(writer, jump);
 	return NULL;
 }
 

@@ -157,7 +157,8 @@ void lost_forget(struct probes *probes)
 			free(map_remove(&probes->traps,
 					probe->patch + probes->target->arch->trap_pc_bias));
 		if (probe->state == PROBE_ACTIVE)
-			journal_undone(probes->target->region->journal, probe->text_entry);
+			journal_writer_undone(&probes->target->region->writer,
+					      probe->text_entry);
 		/* A thread may be in the slot: see place.h. */
 		probe->state = PROBE_REFUSED;
 		probe->overwritten = false;

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "base/trace.h"
 #include "session/private.h"
 #include "session/visit.h"
 #include "target/inherited.h"
@@ -14,67 +15,83 @@
 
 #define ROUNDS	16
 
-static struct err *clean_stopped(struct target *target, void *ctx UNUSED)
+static struct err *clean_stopped(struct target *target, void *origin)
 {
 	char left[256];
-	bool found;
-	struct err *err = leftover_clean(target, &found, left, sizeof(left));
+	struct err *err = leftover_clean_copy(target, origin, left, sizeof(left));
 
-	return err || !*left ? err : err_create(ERR_STATE, "%s", left);
+	return err || !*left ? err : err_create(ERR_BUSY, "%s", left);
 }
 
-static void clean(struct session *session, pid_t pid)
+static bool is_among(const pid_t *pid, size_t nr, pid_t wanted)
 {
-	struct err *err = visit_process(session, pid, clean_stopped, NULL);
-	char text[256];
-
-	if (!err || err->code == ERR_GONE)
-		return;
-	snprintf(text, sizeof(text), "process %d, forked while it was not watched, keeps probes of "
-		 "ours, which do nothing there: %.120s", pid, err->msg);
-	session_warn(session, text);
-}
-
-static bool is_known(const struct inherited *known, pid_t pid)
-{
-	for (size_t i = 0; i < known->vec.nr; i++)
-		if (known->vec.at[i] == pid)
+	for (size_t i = 0; i < nr; i++)
+		if (pid[i] == wanted)
 			return true;
 	return false;
 }
 
+/* Each is named once, however often it is met. */
+static void name(struct session *session, pid_t pid, const char *text)
+{
+	if (is_among(session->named.at, session->named.nr, pid))
+		return;
+	if (vec_push(&session->named, pid))
+		trace_line("no memory to note that process %d was named", pid);
+	session_warn(session, text);
+}
+
+/* Nothing is done to it, it is not even stopped, unless it looks like a copy from outside. */
+static void clean(struct session *session, struct origin *origin, pid_t pid)
+{
+	struct err *err = inherited_check(pid, origin);
+	char text[320];
+
+	if (!err)
+		err = visit_process(session, pid, clean_stopped, origin);
+	if (!err || err->code == ERR_GONE)
+		return;
+	if (err->code == ERR_STATE)
+		snprintf(text, sizeof(text), "process %d has the journal of process %d mapped, but "
+			 "is left as it is: %.160s", pid, origin->pid, err->msg);
+	else
+		snprintf(text, sizeof(text), "process %d, forked while it was not watched, keeps "
+			 "probes of ours, which do nothing there: %.120s", pid, err->msg);
+	name(session, pid, text);
+}
+
 /* How many were found that had not been seen before. */
-static struct err *clean_round(struct session *session, uint64_t file, struct inherited *known,
-			       size_t *nr_ret)
+static struct err *clean_round(struct session *session, struct origin *origin,
+			       struct inherited *known, size_t *nr_ret)
 {
 	struct inherited found = { VEC_INIT };
-	struct err *err = inherited_find(session->target, file, &found);
+	struct err *err = inherited_find(session->target, origin, &found);
 	size_t nr = 0;
 
 	for (size_t i = 0; i < found.vec.nr && !err; i++) {
 		pid_t pid = found.vec.at[i];
 
-		if (is_known(known, pid))
+		if (is_among(known->vec.at, known->vec.nr, pid))
 			continue;
 		nr++;
 		err = vec_push(&known->vec, pid);
 		/* It may have shared its memory with one that was cleaned since. */
-		if (!err && inherited_by(pid, file))
-			clean(session, pid);
+		if (!err && inherited_by(pid, &origin->file))
+			clean(session, origin, pid);
 	}
 	vec_free(&found.vec);
 	*nr_ret = nr;
 	return err;
 }
 
-void children_clean(struct session *session, uint64_t file)
+void children_clean(struct session *session, struct origin *origin)
 {
 	struct inherited known = { VEC_INIT };
 	struct err *err = NULL;
-	size_t nr = file ? 1 : 0;
+	size_t nr = 1;
 
 	for (unsigned i = 0; i < ROUNDS && nr && !err; i++)
-		err = clean_round(session, file, &known, &nr);
+		err = clean_round(session, origin, &known, &nr);
 	if (err)
 		session_warn(session, err->msg);
 	vec_free(&known.vec);
@@ -82,14 +99,14 @@ void children_clean(struct session *session, uint64_t file)
 
 void children_clean_own(struct session *session)
 {
-	const struct region *region = session->target ? session->target->region : NULL;
+	struct region *region = session->target ? session->target->region : NULL;
 
 	if (!region)
 		return;
 	if (!session->ended && !session->execed &&
 	    target_hands_on(session->target))	/* then it can be stopped neither */
 		return;
-	children_clean(session, inherited_file(region));
+	children_clean(session, &region->origin);
 }
 
 static struct err *orphans_job(void *session)

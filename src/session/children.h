@@ -11,7 +11,9 @@
  *	leftovers
  *
  * All of /proc is looked at, until a look finds nobody new: a child that is not cleaned yet may fork.
- * Who cannot be traced is passed over, with a warning.
+ * Who cannot be traced is passed over, with a warning. So is a process that has the journal mapped but
+ * is not what a forked copy is (target/inherited.h): it is looked at before it is stopped, and again
+ * when it stands still. Each is named once.
  *
  * A function that was probed in a child at the fork and is no more in its parent since (a module that
  * the parent has unloaded) is put back as long as its entry in the journal was not used again.
@@ -19,10 +21,9 @@
 #ifndef SESSION_CHILDREN_H
 #define SESSION_CHILDREN_H
 
-#include <stdint.h>
-
 #include "base/err.h"
 
+struct origin;
 struct session;
 
 /* --- main thread --- */
@@ -32,8 +33,8 @@ void children_clean_orphans(struct session *session);
 
 /* --- tracer thread --- */
 
-/* Clean all children that have this file mapped (target/inherited.h). 0: none. */
-void children_clean(struct session *session, uint64_t file);
+/* Clean all forked copies of the origin's target (target/inherited.h). */
+void children_clean(struct session *session, struct origin *origin);
 /* Those of the session's own target, alive or not; nothing if all is taken out of it already. */
 void children_clean_own(struct session *session);
 

@@ -79,7 +79,7 @@ static struct err *adopt(struct session *session)
 		session->floor = generation + 1;
 		session->lacks_records = marks & SHARE_LACKS;
 		ask_history(session);
-		children_clean(session, inherited_file(session->region));
+		children_clean(session, &session->region->origin);
 		return NULL;
 	}
 	err_copy(&kept, err);
@@ -91,21 +91,33 @@ static struct err *adopt(struct session *session)
 	return err_adopt(&kept);
 }
 
+/* First, as long as the journal says what they have; few are left for the second time. */
+static struct err *clean_copies_and_stop(struct session *session)
+{
+	AUTO_FREE struct journal *journal = NULL;
+	struct origin origin;
+	struct err *none = leftover_origin(session->target, &origin, &journal), *err;
+
+	if (none)
+		return target_stop(session->target, NULL);
+	children_clean(session, &origin);
+	err = target_stop(session->target, NULL);
+	if (!err)
+		children_clean(session, &origin);
+	origin_free(&origin);
+	return err;
+}
+
 /* lost: why it is not gone on with; "" if there was nothing. */
 static struct err *clean_leftover(struct session *session, const char *lost)
 {
 	char text[640];
-	uint64_t file = inherited_file_left(session->target);
 	char left[256];
 	bool found;
-	struct err *err;
+	struct err *err = clean_copies_and_stop(session);
 
-	/* First, as long as the journal says what they have; few are left for the second time. */
-	children_clean(session, file);
-	err = target_stop(session->target, NULL);
 	if (err)
 		return err;
-	children_clean(session, file);
 	err = leftover_clean(session->target, &found, left, sizeof(left));
 	snprintf(text, sizeof(text), *lost ? "took out what an earlier mdbg had left, and what it "
 		 "recorded is lost: %s" : "took out what an earlier mdbg had left%s", lost);
@@ -140,7 +152,7 @@ struct err *keep_take_over(struct session *session)
 static void clean_uncaught(struct session *session)
 {
 	if (session->uncaught)
-		children_clean(session, inherited_file(session->region));
+		children_clean(session, &session->region->origin);
 	session->uncaught = false;
 }
 

@@ -87,6 +87,7 @@ struct session {
 	struct blind blind;		/* tracer thread; the main thread while that waits for it */
 	bool kept;			/* by this one: the agent still writes the log */
 	bool uncaught;			/* it has forked since */
+	VEC(pid_t) named;		/* that have the journal mapped, and were not cleaned */
 	bool traces_exits;		/* leaks_at_end, as the target's threads have it. Tracer thread */
 	/*
 	 * What the search at the target's end has found (NULL: none was done), or why it has failed.

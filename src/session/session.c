@@ -119,6 +119,7 @@ void session_forget(struct session *session)
 	session->allocator[0] = '\0';
 	vec_free(&session->old_text);
 	vec_free(&session->old_maps);
+	vec_free(&session->named);
 	free(session->core_path);
 	session->core_path = NULL;
 	session->floor = 0;

@@ -1,64 +1,54 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Finding forked children by the journal that they have mapped (inherited.h). */
+/* Forked copies of a target: found, and told from others (theory in inherited.h). */
 
 #include "target/inherited.h"
 
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "log/journal.h"
 #include "os/procfs.h"
-#include "target/region.h"
+#include "os/procmem.h"
 #include "target/target.h"
 
-uint64_t inherited_file(const struct region *region)
+struct err *origin_begin(struct origin *origin, const struct target *target)
 {
-	struct stat stat;
+	struct err *err;
 
-	return fstat(region->fd, &stat) ? 0 : stat.st_ino;
+	*origin = (struct origin){ .pid = target->pid };
+	origin->place = calloc(JOURNAL_ROOM, sizeof(*origin->place));
+	if (!origin->place)
+		return err_nomem;
+	err = identity_read(target->mem.tid, &origin->identity);
+	origin->now = origin->identity;
+	if (err)
+		origin_free(origin);
+	return err;
 }
 
-/* As a target has it mapped: an mdbg has the log in the same mapping. */
-static bool is_journal(const struct proc_map *map)
+void origin_free(struct origin *origin)
 {
-	return !map->offset && map->end - map->start == JOURNAL_SIZE &&
-	       !strcmp(map->path, JOURNAL_MEMFD_PATH);
+	free(origin->place);
+	origin->place = NULL;
 }
 
-static bool is_its_own(struct target *target, const struct proc_map *map)
-{
-	struct journal journal;
+/* --- found --- */
 
-	return is_journal(map) &&
-	       !memory_read(&target->mem.memory, map->start, &journal, sizeof(journal)) &&
-	       journal.target_start == target->start_time;
-}
-
-uint64_t inherited_file_left(struct target *target)
-{
-	struct proc_maps maps = { VEC_INIT };
-	uint64_t inode = 0;
-
-	if (procfs_maps(target->mem.tid, &maps))
-		return 0;
-	for (size_t i = 0; i < maps.vec.nr && !inode; i++)
-		if (is_its_own(target, &maps.vec.at[i]))
-			inode = maps.vec.at[i].inode;
-	proc_maps_free(&maps);
-	return inode;
-}
-
-bool inherited_by(pid_t pid, uint64_t inode)
+bool inherited_by(pid_t pid, const struct file_id *file)
 {
 	struct proc_maps maps = { VEC_INIT };
 	bool found = false;
 
 	if (procfs_maps(pid, &maps))
 		return false;
-	for (size_t i = 0; i < maps.vec.nr && !found; i++)
-		found = maps.vec.at[i].inode == inode && is_journal(&maps.vec.at[i]);
+	for (size_t i = 0; i < maps.vec.nr && !found; i++) {
+		const struct proc_map *map = &maps.vec.at[i];
+
+		/* An mdbg has the log in the same mapping. */
+		found = !map->offset && map->end - map->start == JOURNAL_SIZE &&
+			undo_is_of_file(map, file);
+	}
 	proc_maps_free(&maps);
 	return found;
 }
@@ -69,7 +59,8 @@ static bool is_sharer(const struct target *target, pid_t pid)
 	       (!target->ended && target_shares(target, pid));
 }
 
-struct err *inherited_find(const struct target *target, uint64_t inode, struct inherited *ret)
+struct err *inherited_find(const struct target *target, struct origin *origin,
+			   struct inherited *ret)
 {
 	struct inherited found = { VEC_INIT };
 	struct dirent *dirent;
@@ -78,10 +69,13 @@ struct err *inherited_find(const struct target *target, uint64_t inode, struct i
 
 	if (!dir)
 		return err_sys("open /proc");
+	/* It may have given up rights since: so have those that it forks now. */
+	if (!target->ended)
+		err_ignore(identity_read(target->mem.tid, &origin->now));
 	while (!err && (dirent = readdir(dir))) {
 		pid_t pid = (pid_t)atoi(dirent->d_name);
 
-		if (pid > 0 && inherited_by(pid, inode) && !is_sharer(target, pid))
+		if (pid > 0 && inherited_by(pid, &origin->file) && !is_sharer(target, pid))
 			err = vec_push(&found.vec, pid);
 	}
 	closedir(dir);
@@ -89,5 +83,95 @@ struct err *inherited_find(const struct target *target, uint64_t inode, struct i
 		vec_free(&found.vec);
 	else
 		*ret = found;
+	return err;
+}
+
+/* --- told from others --- */
+
+static struct err *another(const char *what)
+{
+	return err_create(ERR_STATE, "%s", what);
+}
+
+static struct err *check_journal(const struct origin *origin, const struct proc_maps *maps)
+{
+	const struct proc_map *map = proc_maps_find(maps, origin->address);
+
+	if (!map || map->start != origin->address || !undo_is_journal(map) ||
+	    !undo_is_of_file(map, &origin->file))
+		return another("it has the journal mapped in a way in which no forked copy has it");
+	return NULL;
+}
+
+struct err *inherited_check(pid_t tid, const struct origin *origin)
+{
+	struct proc_maps maps = { VEC_INIT };
+	struct identity identity;
+	struct err *err = identity_read(tid, &identity);
+	const char *what;
+
+	if (err)
+		return err;
+	what = identity_difference(&origin->identity, &identity);
+	if (what)
+		what = identity_difference(&origin->now, &identity) ? what : NULL;
+	if (what)
+		return another(what);
+	err = procfs_maps(tid, &maps);
+	if (!err)
+		err = check_journal(origin, &maps);
+	proc_maps_free(&maps);
+	return err;
+}
+
+static bool has_area(const struct origin *origin, const struct proc_maps *maps)
+{
+	for (uint32_t i = 0; i < journal_entries(origin->journal); i++) {
+		const struct journal_entry *entry = &origin->journal->entry[i];
+
+		/* It may have been taken out of the target since the fork. */
+		if (entry->kind == JOURNAL_MAPPING && entry->state != JOURNAL_FREE &&
+		    undo_is_mapped(entry, maps, &origin->file))
+			return true;
+	}
+	return false;
+}
+
+struct undo inherited_undo_text(struct procmem *mem, const struct origin *origin, uint32_t index,
+				const struct proc_maps *maps)
+{
+	const struct journal_entry *entry = &origin->journal->entry[index];
+	struct undo_text text = {
+		.map = proc_maps_find(maps, entry->address),
+		.place = origin->place[index],
+	};
+
+	if (entry->len <= sizeof(text.now))
+		text.readable = !memory_read(&mem->memory, entry->address, text.now, entry->len);
+	/* What was found to be the file's when the patch was made. */
+	memcpy(text.file, entry->old, sizeof(text.file));
+	return undo_text(entry, &text);
+}
+
+struct err *inherited_check_text(pid_t tid, struct procmem *mem, const struct origin *origin,
+				 const struct proc_maps *maps)
+{
+	struct err *err = inherited_check(tid, origin);
+	bool stands = false;
+
+	for (uint32_t i = 0; i < journal_entries(origin->journal) && !err; i++) {
+		struct undo undo;
+
+		if (origin->journal->entry[i].kind != JOURNAL_TEXT ||
+		    origin->journal->entry[i].state == JOURNAL_FREE)
+			continue;
+		undo = inherited_undo_text(mem, origin, i, maps);
+		if (undo.action == UNDO_LEAVE && undo.stands)
+			err = err_create(ERR_STATE, "the code at 0x%llx %s",
+					 (unsigned long long)undo.address, undo.why);
+		stands |= undo.action == UNDO_WRITE;
+	}
+	if (!err && stands && !has_area(origin, maps))
+		err = another("it has none of the code that ours leads to");
 	return err;
 }

@@ -1,11 +1,24 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Forked children that nobody traced when they were made: processes that have the start of a
- * region's file, its journal, mapped. They have their parent's jumps, too, which pass everything
- * through there (agent/state.h), and leftover_clean takes all of it out.
+ * Forked copies of a target that nobody traced when they were made: processes that have the start of
+ * a region's file, its journal, mapped. They have their parent's jumps, too, which pass everything
+ * through there (agent/state.h), and leftover_clean_copy takes all of it out.
  *
- * They are known by the file alone: a child's own children are found as well, and so are those whose
- * parent is gone (daemons).
+ * They are found by the file alone: a child's own children are found as well, and so are those whose
+ * parent is gone (daemons). But anybody may have the file mapped: its descriptor can be passed on, and
+ * the journal be written by whoever has it. So a process that has it mapped counts as a copy only if it
+ * is what it seems, by what this mdbg itself knows of its target (struct origin):
+ *
+ *	user, namespaces	those of the target, when it was attached to or now
+ *	program			the same file, and the heap begins at the same address, as it does no
+ *				more after an exec
+ *	journal			this very file (inode and device), mapped shared and writable at the address at
+ *				which the target has it
+ *	areas			where text of ours stands, one of ours lies at least
+ *	text			each patch in the mapping of the same file and place, with the bytes
+ *				that were put there
+ *
+ * Otherwise nothing is done to it. The journal that it has mapped is never read.
  */
 #ifndef TARGET_INHERITED_H
 #define TARGET_INHERITED_H
@@ -16,28 +29,54 @@
 
 #include "base/err.h"
 #include "base/vec.h"
+#include "os/identity.h"
+#include "os/memfd.h"
+#include "target/undo.h"
 
-struct region;
+struct proc_maps;
+struct procmem;
 struct target;
+
+/* What forked copies of a target have of ours, in private memory. */
+struct origin {
+	pid_t pid;			/* of the target */
+	struct file_id file;		/* the region's; inode 0: there is nothing to be had */
+	uint64_t address;		/* of the journal */
+	const struct journal *journal;
+	struct text_place *place;	/* of each TEXT entry; JOURNAL_ROOM of them */
+	struct identity identity;	/* at first ... */
+	struct identity now;		/* ... and when it was last looked at */
+};
 
 struct inherited {
 	VEC(pid_t) vec;
 };
 
-/* The number of a region's file; 0 if it cannot be had. */
-uint64_t inherited_file(const struct region *region);
+/* Begin one for a target; file and journal are the caller's to fill in. */
+struct err *origin_begin(struct origin *origin, const struct target *target) MUST_CHECK;
+void origin_free(struct origin *origin);
+
 /*
- * The same, of what an earlier mdbg has left in a target that was its target, not a forked child of
- * it; 0: there is none.
+ * All processes, but those that share the target's memory, that have the origin's journal mapped
+ * somewhere, as far as their maps may be read. Looks at all of /proc.
  */
-uint64_t inherited_file_left(struct target *target);
-/*
- * All processes, but those that share the target's memory, that have the file's journal mapped, as
- * far as their maps may be read. Looks at all of /proc.
- */
-struct err *inherited_find(const struct target *target, uint64_t inode,
+struct err *inherited_find(const struct target *target, struct origin *origin,
 			   struct inherited *ret) MUST_CHECK;
 /* Has this process it mapped (still)? */
-bool inherited_by(pid_t pid, uint64_t inode);
+bool inherited_by(pid_t pid, const struct file_id *file);
+/*
+ * Is this process, which need not be stopped, a forked copy as far as can be told without a look at
+ * its text? ERR_STATE: what it is instead.
+ */
+struct err *inherited_check(pid_t tid, const struct origin *origin) MUST_CHECK;
+/*
+ * The same and its text; it is stopped. NULL: what of ours it has may be taken out by the origin's
+ * journal.
+ */
+struct err *inherited_check_text(pid_t tid, struct procmem *mem, const struct origin *origin,
+				 const struct proc_maps *maps) MUST_CHECK;
+/* What may be done about a TEXT entry of the origin's in such a process. */
+struct undo inherited_undo_text(struct procmem *mem, const struct origin *origin, uint32_t entry,
+				const struct proc_maps *maps);
 
 #endif

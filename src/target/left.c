@@ -7,11 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "os/identity.h"
 #include "os/procfs.h"
 #include "os/tracer.h"
+#include "target/inherited.h"
+#include "target/patch.h"
 #include "target/remote.h"
 #include "target/snapshot.h"
 #include "target/target.h"
@@ -28,19 +32,14 @@ void left_say(struct left *left, const char *what)
 			 len ? "; " : "", what);
 }
 
-bool left_is_ours(const struct proc_map *map, uint64_t inode)
-{
-	return map->inode == inode && !strcmp(map->path, JOURNAL_MEMFD_PATH);
-}
-
-bool left_is_a_view(const struct proc_maps *maps, uint64_t inode)
+bool left_is_a_view(const struct proc_maps *maps, const struct file_id *file)
 {
 	bool view = false;
 
 	for (size_t i = 0; i < maps->vec.nr; i++) {
 		const struct proc_map *map = &maps->vec.at[i];
 
-		if (!left_is_ours(map, inode) || map->offset)
+		if (!undo_is_of_file(map, file) || map->offset)
 			continue;
 		if (map->end - map->start == JOURNAL_SIZE)
 			return false;
@@ -51,7 +50,7 @@ bool left_is_a_view(const struct proc_maps *maps, uint64_t inode)
 
 bool left_is_inherited(const struct left *left)
 {
-	return left->journal->target_start != left->target->start_time;
+	return left->origin || left->journal->target_start != left->target->start_time;
 }
 
 static bool owner_alive(const struct journal *journal)
@@ -91,10 +90,81 @@ struct err *left_read(struct left *left, const struct proc_map *map)
 		err = journal_check(journal, UINT64_MAX);
 	if (err)
 		return err;
-	left->journal = take(journal);
+	left->writer = (struct journal_writer){ .own = take(journal) };
+	left->journal = left->writer.own;
 	left->journal_address = map->start;
 	return NULL;
 }
+
+struct err *left_check_file(const struct left *left, const struct proc_map *map)
+{
+	struct identity identity;
+	struct stat st;
+	char path[96];
+	struct err *err;
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64,
+		 left->target->mem.tid, map->start, map->end);
+	if (stat(path, &st))	/* for the privileged: others act with the rights of the user */
+		return NULL;
+	err = identity_read(left->target->mem.tid, &identity);
+	if (err || !st.st_uid || identity_has_uid(&identity, st.st_uid))
+		return err;
+	return err_create(ERR_STATE, "a log that user %u has made, whose process this is not: it "
+			  "is left alone", (unsigned)st.st_uid);
+}
+
+/* --- verified --- */
+
+struct undo left_undo_text(const struct left *left, uint32_t index, const struct proc_maps *maps)
+{
+	const struct journal_entry *entry = &left->journal->entry[index];
+	struct procmem *mem = &left->target->mem;
+	struct undo_text text = { .map = proc_maps_find(maps, entry->address) };
+
+	if (left->origin)
+		return inherited_undo_text(mem, left->origin, index, maps);
+	if (entry->len && entry->len <= sizeof(text.now)) {
+		text.readable = !memory_read(&mem->memory, entry->address, text.now, entry->len);
+		if (!patch_text_of_file(left->target, entry->address, &text.place, text.file,
+					entry->len))
+			text.place = (struct text_place){ .offset = 0 };
+	}
+	return undo_text(entry, &text);
+}
+
+/*
+ * From now on the entry says what the file does; one whose file is not known says nothing. Also what
+ * has been put back: a forked copy may have it still.
+ */
+static struct err *verify_text(struct left *left, struct origin *origin, uint32_t index,
+			       const struct proc_maps *maps)
+{
+	struct journal_entry *entry = &left->writer.own->entry[index];
+	struct undo undo = left_undo_text(left, index, maps);
+
+	if (undo.action == UNDO_LEAVE && undo.stands && left_to_undo(entry, JOURNAL_TEXT))
+		return err_create(ERR_STATE, "the code at 0x%" PRIx64 " %s", undo.address, undo.why);
+	if (!entry->len || entry->len > JOURNAL_BYTES ||
+	    !patch_text_of_file(left->target, entry->address, &origin->place[index], entry->old,
+				entry->len))
+		entry->state = JOURNAL_FREE;
+	return NULL;
+}
+
+struct err *left_verify(struct left *left, struct origin *origin, const struct proc_maps *maps)
+{
+	const char *what = undo_malformed_any(left->journal);
+	struct err *err = what ? err_create(ERR_STATE, "its journal tells of %s", what) : NULL;
+
+	for (uint32_t i = 0; i < journal_entries(left->journal) && !err; i++)
+		if (left->journal->entry[i].kind == JOURNAL_TEXT &&
+		    left->journal->entry[i].state != JOURNAL_FREE)
+			err = verify_text(left, origin, i, maps);
+	return err;
+}
+
+/* --- waited for --- */
 
 struct use {
 	struct left *left;
@@ -159,32 +229,6 @@ struct err *left_await_calls(struct target *target)
 			"if the process is stopped, let it go on (kill -CONT %d)", target->pid);
 }
 
-/* Does the private anonymous mapping of an entry lie there, with the rights that ours have? */
-static bool is_private_there(const struct proc_map *map, const struct journal_entry *entry)
-{
-	bool data = entry->kind == JOURNAL_DATA;
-
-	return map->read && map->exec == !data && map->write == data && !map->shared && !map->inode;
-}
-
-/* Or that part of the region's file? */
-static bool is_file_there(const struct proc_map *map, const struct journal_entry *entry,
-			  uint64_t inode)
-{
-	return left_is_ours(map, inode) && map->offset + (entry->address - map->start) == entry->aux;
-}
-
-static bool is_there(const struct left *left, const struct proc_maps *maps,
-		     const struct journal_entry *entry)
-{
-	const struct proc_map *map = proc_maps_find(maps, entry->address);
-
-	if (!map || entry->len > map->end - entry->address)
-		return false;
-	return entry->kind == JOURNAL_LOG ? is_file_there(map, entry, left->inode) :
-					    is_private_there(map, entry);
-}
-
 bool left_is_mapping(const struct journal_entry *entry)
 {
 	return left_to_undo(entry, JOURNAL_MAPPING) || left_to_undo(entry, JOURNAL_DATA) ||
@@ -196,10 +240,10 @@ void left_settle(struct left *left, const struct proc_maps *maps)
 	for (uint32_t i = 0; i < journal_entries(left->journal); i++) {
 		if (!left_is_mapping(&left->journal->entry[i]))
 			continue;
-		if (is_there(left, maps, &left->journal->entry[i]))
-			journal_done(left->journal, i);
+		if (undo_is_mapped(&left->journal->entry[i], maps, &left->file))
+			journal_writer_done(&left->writer, i);
 		else
-			journal_undone(left->journal, i);
+			journal_writer_undone(&left->writer, i);
 	}
 }
 
@@ -212,7 +256,7 @@ static struct err *reap_one(struct left *left, uint32_t index)
 		return err;
 	err = snapshot_reap_left(remote, &left->journal->entry[index]);
 	if (!err)
-		journal_undone(left->journal, index);
+		journal_writer_undone(&left->writer, index);
 	also = remote_end(remote);
 	return err ? err : also;
 }

@@ -13,17 +13,24 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "log/journal.h"
+#include "log/journal_writer.h"
+#include "os/memfd.h"
 #include "target/stack.h"
+#include "target/undo.h"
 
+struct origin;
 struct proc_map;
 struct proc_maps;
 struct target;
 
 struct left {
 	struct target *target;
-	struct journal *journal;	/* a copy, or the region's own */
+	struct journal_writer writer;	/* .own: read once from the target, or what this mdbg knows */
+	const struct journal *journal;	/* the same */
 	uint64_t journal_address;
-	uint64_t inode;			/* of the region's file */
+	struct file_id file;		/* the region's */
+	/* The target is a forked copy of this one's, and goes by its journal. NULL: it is no copy. */
+	const struct origin *origin;
 	VEC(struct stack_range) ranges;	/* where threads may be */
 	char *said;			/* what is left, for the user; NULL: nobody asks */
 	size_t room;
@@ -37,17 +44,29 @@ static inline bool left_to_undo(const struct journal_entry *entry, enum journal_
 
 /* Add to what is said. */
 void left_say(struct left *left, const char *what);
-/* A mapping of the region's file: of the journal, or of what the agent uses. */
-bool left_is_ours(const struct proc_map *map, uint64_t inode);
 /*
  * An mdbg has the log of its own target mapped, journal and all in one. That is nothing that was done
  * to it, and it would not survive to have it taken away.
  */
-bool left_is_a_view(const struct proc_maps *maps, uint64_t inode);
+bool left_is_a_view(const struct proc_maps *maps, const struct file_id *file);
 /* Of a forked child it is its parent's. */
 bool left_is_inherited(const struct left *left);
-/* The journal that map begins with; journal, to be freed, and journal_address are set. */
+/* The journal that map begins with; writer, to be freed, and journal_address are set. */
 struct err *left_read(struct left *left, const struct proc_map *map) MUST_CHECK;
+/*
+ * May this file have been made for the target, as far as its owner tells? One that another user has
+ * made may have been handed to it. ERR_STATE.
+ */
+struct err *left_check_file(const struct left *left, const struct proc_map *map) MUST_CHECK;
+/* What may be done about a TEXT entry (target/undo.h). */
+struct undo left_undo_text(const struct left *left, uint32_t entry, const struct proc_maps *maps);
+/*
+ * Make the journal one that may be believed as if this mdbg had written it: what patches have
+ * replaced is what the files have. The places of text go to origin. ERR_STATE: it is not to be
+ * believed. Stopped.
+ */
+struct err *left_verify(struct left *left, struct origin *origin,
+			const struct proc_maps *maps) MUST_CHECK;
 /* One mdbg at a time: ERR_ATTACH. */
 struct err *left_check_owner(const struct left *left) MUST_CHECK;
 /* Does the entry tell of a mapping that is to be undone? */

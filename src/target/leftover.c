@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "os/identity.h"
 #include "os/procfs.h"
 #include "target/inherited.h"
 #include "target/left.h"
@@ -22,19 +23,30 @@
 #include "target/remote.h"
 #include "target/target.h"
 
-static void put_text_back(struct left *left)
+/* *stands_ret: some of it still leads into what an mdbg has left, and must not be changed. */
+static struct err *put_text_back(struct left *left, const struct proc_maps *maps, bool *stands_ret)
 {
-	for (uint32_t i = journal_entries(left->journal); i-- > 0;) {
-		struct journal_entry *entry = &left->journal->entry[i];
+	struct err *err = NULL;
+
+	for (uint32_t i = journal_entries(left->journal); i-- > 0 && !err;) {
+		const struct journal_entry *entry = &left->journal->entry[i];
 		bool undone = entry->state == JOURNAL_UNDONE && entry->kind == JOURNAL_TEXT;
-		struct err *err;
+		struct undo undo;
+		char text[96];
 
 		if (!left_to_undo(entry, JOURNAL_TEXT) && !(undone && left_is_inherited(left)))
 			continue;
-		err = patch_undo_text_entry(&left->target->mem, entry);
-		if (err && !undone)
-			left_say(left, err->msg);
+		undo = left_undo_text(left, i, maps);
+		if (undo.action == UNDO_WRITE)
+			err = patch_fill(left->target, undo.address, undo.bytes, undo.len);
+		if (undo.action != UNDO_LEAVE || (undone && !undo.stands))
+			continue;
+		snprintf(text, sizeof(text), "the code at 0x%" PRIx64 " %s: left as it is",
+			 undo.address, undo.why);
+		left_say(left, text);
+		*stands_ret |= undo.stands;
 	}
+	return err;
 }
 
 static struct err *note_ranges(struct left *left)
@@ -42,7 +54,7 @@ static struct err *note_ranges(struct left *left)
 	struct err *err = NULL;
 
 	for (uint32_t i = 0; i < journal_entries(left->journal) && !err; i++) {
-		struct journal_entry *entry = &left->journal->entry[i];
+		const struct journal_entry *entry = &left->journal->entry[i];
 
 		if (left_to_undo(entry, JOURNAL_MAPPING))
 			err = vec_push(&left->ranges,
@@ -62,7 +74,7 @@ static struct err *unmap_file(const struct left *left, struct remote *remote,
 	for (size_t i = 0; i < maps->vec.nr && !err; i++) {
 		const struct proc_map *map = &maps->vec.at[i];
 
-		if (!left_is_ours(map, left->inode))
+		if (!undo_is_of_file(map, &left->file))
 			continue;
 		if (!journal && !map->offset && map->end - map->start == JOURNAL_SIZE)
 			journal = map;
@@ -92,16 +104,27 @@ static struct err *remove_mapping(struct left *left, struct remote *remote, uint
 	return err || covered ? err : remote_unmap(remote, entry->address, entry->len);
 }
 
-static struct err *take_out(struct left *left, struct remote *remote)
+static struct err *reset_handler(struct left *left, struct remote *remote,
+				 const struct journal_entry *entry, const struct proc_maps *maps)
+{
+	struct patch_sigaction now;
+	struct err *err = patch_get_sigaction(remote, (int)entry->aux, &now);
+
+	if (err || !undo_sigaction(entry, &now, left->journal, maps))
+		return err;
+	return patch_undo_sigaction_entry(remote, entry);
+}
+
+static struct err *take_out(struct left *left, struct remote *remote, const struct proc_maps *before)
 {
 	struct proc_maps maps = { VEC_INIT };
 	struct err *err = NULL;
 
 	for (uint32_t i = journal_entries(left->journal); i-- > 0 && !err;) {
-		struct journal_entry *entry = &left->journal->entry[i];
+		const struct journal_entry *entry = &left->journal->entry[i];
 
 		if (left_to_undo(entry, JOURNAL_SIGACTION))
-			err = patch_undo_sigaction_entry(remote, entry);
+			err = reset_handler(left, remote, entry, before);
 		else if (left_to_undo(entry, JOURNAL_MAPPING) || left_to_undo(entry, JOURNAL_DATA))
 			err = remove_mapping(left, remote, i);
 	}
@@ -113,14 +136,25 @@ static struct err *take_out(struct left *left, struct remote *remote)
 	return err;
 }
 
-/* A later version's changes: the journal stays for who knows them. */
+/* Changes that this mdbg does not make, or that none makes: the journal stays for who knows them. */
 static bool has_unknown(struct left *left)
 {
-	for (uint32_t i = 0; i < journal_entries(left->journal); i++)
+	const char *what = undo_malformed_any(left->journal);
+	char text[160];
+
+	for (uint32_t i = 0; i < journal_entries(left->journal) && !what; i++)
 		if (left->journal->entry[i].kind > JOURNAL_SNAPSHOT &&
-		    left_to_undo(&left->journal->entry[i], left->journal->entry[i].kind))
+		    left_to_undo(&left->journal->entry[i], left->journal->entry[i].kind)) {
+			left_say(left, "an mdbg of a later version has made changes that this one "
+				 "does not know: use that to take them out");
 			return true;
-	return false;
+		}
+	if (!what)
+		return false;
+	snprintf(text, sizeof(text), "the journal of an earlier mdbg tells of %s: what is mapped "
+		 "stays", what);
+	left_say(left, text);
+	return true;
 }
 
 static struct err *unmap_all(struct left *left)
@@ -133,7 +167,7 @@ static struct err *unmap_all(struct left *left)
 		err = remote_begin_any(left->target, remote);
 	if (!err) {
 		left_settle(left, &maps);
-		err = take_out(left, remote);
+		err = take_out(left, remote, &maps);
 		also = remote_end(remote);
 		err = err ? err : also;
 	}
@@ -141,16 +175,12 @@ static struct err *unmap_all(struct left *left)
 	return err;
 }
 
-static struct err *clean_one(struct left *left, const struct proc_maps *maps)
+/* Nobody comes in any more. */
+static struct err *clean_mapped(struct left *left)
 {
 	bool clean = true;
-	struct err *err;
+	struct err *err = note_ranges(left);
 
-	left_settle(left, maps);
-	put_text_back(left);
-	err = left_reap(left);
-	if (!err)
-		err = note_ranges(left);
 	if (!err) {
 		left->target->left = left->journal;
 		err = left_drain(left, &clean);
@@ -158,28 +188,41 @@ static struct err *clean_one(struct left *left, const struct proc_maps *maps)
 	}
 	if (err)
 		return err;
-	if (has_unknown(left))
-		left_say(left, "an mdbg of a later version has made changes that this one does "
-			 "not know: use that to take them out");
-	else if (!clean)
-		left_say(left,
-			 "a thread is still inside what an earlier mdbg left: its pages stay");
-	else
-		err = unmap_all(left);
-	return err;
+	if (clean)
+		return unmap_all(left);
+	left_say(left, "a thread is still inside what an earlier mdbg left: its pages stay");
+	return NULL;
 }
 
-static bool is_left_descriptor(int dir, const char *name, const struct proc_maps *maps)
+static struct err *clean_one(struct left *left, const struct proc_maps *maps)
+{
+	bool unknown = has_unknown(left), stands = false;
+	struct err *err;
+
+	left_settle(left, maps);
+	err = put_text_back(left, maps, &stands);
+	if (!err && !unknown)
+		err = left_reap(left);
+	return err || unknown || stands ? err : clean_mapped(left);
+}
+
+static bool is_left_descriptor(int dir, const char *name, const struct proc_maps *maps,
+			       const struct identity *identity)
 {
 	char link[64];
 	ssize_t len = readlinkat(dir, name, link, sizeof(link) - 1);
+	struct file_id file;
 	struct stat stat;
 
 	if (len < 0)
 		return false;
 	link[len] = '\0';
-	return !strcmp(link, JOURNAL_MEMFD_PATH " (deleted)") && !fstatat(dir, name, &stat, 0) &&
-	       !left_is_a_view(maps, stat.st_ino);
+	if (strcmp(link, JOURNAL_MEMFD_PATH " (deleted)") || fstatat(dir, name, &stat, 0))
+		return false;
+	file = file_id_of(&stat);
+	/* One that another user has made was handed to it: that is its own. */
+	return S_ISREG(stat.st_mode) && !stat.st_nlink && !left_is_a_view(maps, &file) &&
+	       (!stat.st_uid || identity_has_uid(identity, stat.st_uid));
 }
 
 /*
@@ -187,15 +230,18 @@ static bool is_left_descriptor(int dir, const char *name, const struct proc_maps
  */
 static int left_descriptor(const struct target *target, const struct proc_maps *maps)
 {
+	struct identity identity;
 	struct dirent *dirent;
 	char path[64];
 	int fd = -1;
 	DIR *dir;
 
+	if (identity_read(target->mem.tid, &identity))
+		return -1;
 	snprintf(path, sizeof(path), "/proc/%d/fd", target->mem.tid);
 	dir = opendir(path);
 	while (dir && fd < 0 && (dirent = readdir(dir)))
-		if (is_left_descriptor(dirfd(dir), dirent->d_name, maps))
+		if (is_left_descriptor(dirfd(dir), dirent->d_name, maps, &identity))
 			fd = atoi(dirent->d_name);
 	if (dir)
 		closedir(dir);
@@ -226,14 +272,14 @@ static struct err *close_descriptors(struct target *target, const struct proc_ma
 /* Is it the first mapping of a file that was left? */
 static bool is_first(const struct proc_maps *maps, size_t i)
 {
-	uint64_t inode = maps->vec.at[i].inode;
+	struct file_id file = file_id_of_map(&maps->vec.at[i]);
 
-	if (!left_is_ours(&maps->vec.at[i], inode))
+	if (!undo_is_of_file(&maps->vec.at[i], &file))
 		return false;
 	while (i-- > 0)
-		if (left_is_ours(&maps->vec.at[i], inode))
+		if (undo_is_of_file(&maps->vec.at[i], &file))
 			return false;
-	return !left_is_a_view(maps, inode);
+	return !left_is_a_view(maps, &file);
 }
 
 bool leftover_exists(const struct target *target)
@@ -250,34 +296,58 @@ bool leftover_exists(const struct target *target)
 	return exists;
 }
 
-/* The journal of a file of ours, by any mapping of its start. */
 static struct err *find_journal(struct left *left, const struct proc_maps *maps)
 {
 	struct err *err = err_create(ERR_FORMAT, "no journal");
 
 	for (size_t i = 0; i < maps->vec.nr && err; i++)
-		if (left_is_ours(&maps->vec.at[i], left->inode) && !maps->vec.at[i].offset)
+		if (undo_is_of_file(&maps->vec.at[i], &left->file) &&
+		    undo_is_journal(&maps->vec.at[i]))
 			err = left_read(left, &maps->vec.at[i]);
 	return err;
 }
 
-static struct err *clean_file(struct target *target, const struct proc_maps *maps, uint64_t inode,
-			      char *said, size_t room)
+/* Nothing stands there yet: an mdbg was killed when it had just had it mapped. */
+static bool is_unbegun(const struct left *left, const struct proc_map *map)
 {
-	struct left left = {
-		.target = target, .inode = inode, .said = said, .room = room
-	};
-	struct err *err = find_journal(&left, maps);
+	static const struct journal empty;
+	struct journal journal;
 
+	return undo_is_journal(map) &&
+	       (memory_read(&left->target->mem.memory, map->start, &journal, sizeof(journal)) ||
+		!memcmp(&journal, &empty, sizeof(journal)));
+}
+
+static struct err *unmap_unbegun(struct left *left, const struct proc_map *map)
+{
+	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
+	struct err *err = remote ? remote_begin_any(left->target, remote) : err_nomem, *also;
+
+	if (err)
+		return err;
+	err = remote_unmap(remote, map->start, JOURNAL_SIZE);
+	also = remote_end(remote);
+	return err ? err : also;
+}
+
+static struct err *clean_file(struct left *left, const struct proc_maps *maps,
+			      const struct proc_map *map)
+{
+	struct err *err = left_check_file(left, map);
+
+	if (!err && is_unbegun(left, map))
+		return unmap_unbegun(left, map);
+	if (!err)
+		err = find_journal(left, maps);
 	if (err) {
-		left_say(&left, err->msg);
+		left_say(left, err->msg);
 		return NULL;
 	}
-	err = left_check_owner(&left);
+	err = left_check_owner(left);
 	if (!err)
-		err = clean_one(&left, maps);
-	free(left.journal);
-	vec_free(&left.ranges);
+		err = clean_one(left, maps);
+	journal_writer_free(&left->writer);
+	vec_free(&left->ranges);
 	return err;
 }
 
@@ -291,10 +361,13 @@ struct err *leftover_clean(struct target *target, bool *found_ret, char *left_re
 	if (!err)
 		err = procfs_maps(target->mem.tid, &maps);
 	for (size_t i = 0; i < maps.vec.nr && !err; i++) {
+		struct left left = { .target = target, .said = left_ret, .room = room,
+				     .file = file_id_of_map(&maps.vec.at[i]) };
+
 		if (!is_first(&maps, i))
 			continue;
 		*found_ret = true;
-		err = clean_file(target, &maps, maps.vec.at[i].inode, left_ret, room);
+		err = clean_file(&left, &maps, &maps.vec.at[i]);
 	}
 	if (!err)
 		err = close_descriptors(target, &maps, found_ret);
@@ -302,142 +375,39 @@ struct err *leftover_clean(struct target *target, bool *found_ret, char *left_re
 	return err;
 }
 
-/* --- gone on with --- */
+/* --- a forked copy --- */
 
-/* A mapping that was in hand is settled; what else was, is not gone on with. */
-static struct err *judge(const struct journal *journal)
+/* What is settled in it is of this process alone. */
+static struct err *clean_by(struct left *left, const struct proc_maps *maps)
 {
-	uint32_t jumps = 0, states = 0;
+	AUTO_FREE struct journal *own = malloc(JOURNAL_SIZE);
+	struct err *err;
 
-	for (uint32_t i = 0; i < journal_entries(journal); i++) {
-		const struct journal_entry *entry = &journal->entry[i];
-
-		if (entry->state == JOURNAL_UNDONE || entry->state == JOURNAL_FREE)
-			continue;
-		if (entry->kind > JOURNAL_SNAPSHOT ||
-		    (entry->state != JOURNAL_DONE && !left_is_mapping(entry) &&
-		     entry->kind != JOURNAL_SNAPSHOT))
-			return err_create(ERR_STATE, "that mdbg was in the middle of a change");
-		if (entry->kind == JOURNAL_SIGACTION ||
-		    (entry->kind == JOURNAL_TEXT && entry->len == 1))
-			return err_create(ERR_STATE, "breakpoint probes were in place, and record "
-					  "nothing without an mdbg");
-		jumps += entry->kind == JOURNAL_TEXT;
-		states += entry->kind == JOURNAL_DATA;
-	}
-	return jumps && states ? NULL : err_create(ERR_STATE, "no probes were in place");
-}
-
-struct err *leftover_to_keep(struct target *target)
-{
-	struct proc_maps maps = { VEC_INIT };
-	struct err *err = procfs_maps(target->mem.tid, &maps), *found;
-
-	found = err_create(ERR_STATE, "%s", "");
-	for (size_t i = 0; i < maps.vec.nr && !err; i++) {
-		struct left left = { .target = target };
-
-		if (strcmp(maps.vec.at[i].path, JOURNAL_MEMFD_PATH) || maps.vec.at[i].offset ||
-		    maps.vec.at[i].end - maps.vec.at[i].start != JOURNAL_SIZE)
-			continue;
-		err = left_read(&left, &maps.vec.at[i]);
-		if (!err)
-			err = left_check_owner(&left);
-		if (!err && !left_is_inherited(&left))
-			found = judge(left.journal);
-		free(left.journal);
-	}
-	proc_maps_free(&maps);
-	return err ? err : found;
-}
-
-/* Does the journal tell of this mapping of the region's file? */
-static bool is_told(const struct journal *journal, const struct proc_map *map)
-{
-	for (uint32_t i = 0; i < journal_entries(journal); i++) {
-		const struct journal_entry *entry = &journal->entry[i];
-
-		if ((left_to_undo(entry, JOURNAL_REGION) || left_to_undo(entry, JOURNAL_LOG)) &&
-		    entry->address < map->end && map->start < entry->address + entry->len)
-			return true;
-	}
-	return false;
-}
-
-/* It is not told of yet, or no more: in hand when the earlier mdbg was killed. */
-static struct err *unmap_untold(struct left *left, const struct proc_maps *maps)
-{
-	AUTO_FREE struct remote *remote = NULL;
-	struct err *err = NULL, *also;
-
-	for (size_t i = 0; i < maps->vec.nr && !err; i++) {
-		const struct proc_map *map = &maps->vec.at[i];
-
-		if (!left_is_ours(map, left->inode) || is_told(left->journal, map))
-			continue;
-		if (!remote) {
-			remote = malloc(sizeof(*remote));
-			err = remote ? remote_begin_any(left->target, remote) : err_nomem;
-			if (err)
-				return err;
-		}
-		err = remote_unmap(remote, map->start, map->end - map->start);
-	}
-	also = remote ? remote_end(remote) : NULL;
-	return err ? err : also;
-}
-
-struct err *leftover_settle(struct target *target)
-{
-	struct left left = {
-		.target = target,
-		.journal = target->region->journal,
-		.journal_address = target->region->address,
-		.inode = inherited_file(target->region),
-	};
-	struct proc_maps maps = { VEC_INIT };
-	struct err *err = left_await_calls(target);
-
-	if (!err)
-		err = procfs_maps(target->mem.tid, &maps);
-	if (!err) {
-		left_settle(&left, &maps);
-		err = unmap_untold(&left, &maps);
-	}
-	if (!err)
-		err = left_reap(&left);
-	proc_maps_free(&maps);
+	if (!own)
+		return err_nomem;
+	memcpy(own, left->origin->journal, JOURNAL_SIZE);
+	left->writer.own = own;
+	left->journal = own;
+	err = clean_one(left, maps);
+	vec_free(&left->ranges);
 	return err;
 }
 
-struct err *leftover_unmap(struct target *target, uint32_t entry)
+struct err *leftover_clean_copy(struct target *target, const struct origin *origin, char *left_ret,
+				size_t room)
 {
-	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
-	struct err *err = remote ? remote_begin_any(target, remote) : err_nomem, *also;
+	struct left left = { .target = target, .origin = origin, .file = origin->file,
+			     .journal_address = origin->address, .said = left_ret, .room = room };
+	struct proc_maps maps = { VEC_INIT };
+	struct err *err = left_await_calls(target);
 
-	if (err)
-		return err;
-	err = patch_unmap(target, remote, entry);
-	also = remote_end(remote);
-	return err ? err : also;
-}
-
-struct err *leftover_drain(struct target *target, const uint32_t *index, size_t nr, bool *clean_ret)
-{
-	struct left left = { .target = target, .journal = target->region->journal };
-	struct err *err = NULL;
-
-	for (size_t i = 0; i < nr && !err; i++) {
-		const struct journal_entry *entry = &left.journal->entry[index[i]];
-
-		if (entry->kind == JOURNAL_MAPPING)
-			err = vec_push(&left.ranges,
-				       ((struct stack_range){
-					       .start = entry->address,
-					       .end = entry->address + entry->len }));
-	}
+	*left_ret = '\0';
 	if (!err)
-		err = left_drain(&left, clean_ret);
-	vec_free(&left.ranges);
+		err = procfs_maps(target->mem.tid, &maps);
+	if (!err)
+		err = inherited_check_text(target->mem.tid, &target->mem, origin, &maps);
+	if (!err)
+		err = clean_by(&left, &maps);
+	proc_maps_free(&maps);
 	return err;
 }

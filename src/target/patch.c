@@ -22,15 +22,54 @@
 /* Both of the agent's handlers lie less than this apart. */
 #define OURS_LEN	4096
 
-static struct journal *journal_of(struct target *target)
+static struct journal_writer *journal_of(struct target *target)
 {
-	return target->region->journal;
+	return &target->region->writer;
 }
 
 /* How many of an entry's bytes lie in its first page. */
 static uint64_t first_part(const struct journal_entry *entry)
 {
 	return MIN(entry->len, PAGE - entry->address % PAGE);
+}
+
+bool patch_text_of_file(const struct target *target, uint64_t address, struct text_place *place_ret,
+			uint8_t *bytes_ret, size_t len)
+{
+	const struct module *module = modules_find(&target->modules, address);
+	const struct elf_segment *segment;
+	uint64_t at;
+	size_t nr;
+
+	if (!module || !module->elf || !module->inode)
+		return false;
+	at = address - module->bias;
+	segment = elf_file_segments(module->elf, &nr);
+	for (size_t i = 0; i < nr; i++, segment++) {
+		if (!segment->exec || segment->write || at - segment->vaddr >= segment->filesz ||
+		    len > segment->filesz - (at - segment->vaddr))
+			continue;
+		*place_ret = (struct text_place){
+			.file = { module->inode, module->dev_major, module->dev_minor },
+			.offset = segment->offset + (at - segment->vaddr),
+		};
+		return !bytes_ret || !elf_file_read(module->elf, at, bytes_ret, len);
+	}
+	return false;
+}
+
+struct err *patch_plan(struct target *target, const struct journal_entry *entry,
+		       uint32_t *entry_ret)
+{
+	struct text_place place = { .offset = 0 };
+	struct err *err = journal_writer_plan(journal_of(target), entry, entry_ret);
+
+	if (err || entry->kind != JOURNAL_TEXT)
+		return err;
+	if (!patch_text_of_file(target, entry->address, &place, NULL, entry->len))
+		place = (struct text_place){ .offset = 0 };
+	target->region->origin.place[*entry_ret] = place;
+	return NULL;
 }
 
 struct err *patch_text(struct target *target, uint64_t address, const void *expect, const void *new,
@@ -49,15 +88,15 @@ struct err *patch_text(struct target *target, uint64_t address, const void *expe
 		return err_create(ERR_BUSY, "the code at 0x%" PRIx64 " is not as in its file: "
 				  "another tool has patched it", address);
 	memcpy(entry.new, new, len);
-	err = journal_plan(journal_of(target), &entry, &index);
+	err = patch_plan(target, &entry, &index);
 	if (err)
 		return err;
 	err = procmem_write(&target->mem, address, new, len);
 	if (err) {
-		journal_undone(journal_of(target), index);
+		journal_writer_undone(journal_of(target), index);
 		return err;
 	}
-	journal_done(journal_of(target), index);
+	journal_writer_done(journal_of(target), index);
 	*entry_ret = index;
 	return NULL;
 }
@@ -112,12 +151,11 @@ void patch_see_through(const struct target *target, uint64_t address, uint8_t *b
 
 struct err *patch_text_undo(struct target *target, uint32_t entry)
 {
-	/* A copy: the target's threads may write there. */
-	struct journal_entry e = journal_of(target)->entry[entry];
-	struct err *err = patch_undo_text_entry(&target->mem, &e);
+	struct err *err = patch_undo_text_entry(&target->mem,
+						&target->region->journal->entry[entry]);
 
 	if (!err || err->code == ERR_BUSY)
-		journal_undone(journal_of(target), entry);
+		journal_writer_undone(journal_of(target), entry);
 	return err;
 }
 
@@ -127,7 +165,7 @@ struct err *patch_map(struct target *target, struct remote *remote, uint64_t add
 	struct journal_entry entry = { .kind = JOURNAL_MAPPING, .address = address, .len = len };
 	uint64_t got;
 	uint32_t index;
-	struct err *err = journal_plan(journal_of(target), &entry, &index);
+	struct err *err = patch_plan(target, &entry, &index);
 
 	if (err)
 		return err;
@@ -138,10 +176,10 @@ struct err *patch_map(struct target *target, struct remote *remote, uint64_t add
 		err = err_create(ERR_BUSY, "no memory to be had at 0x%" PRIx64, address);
 	}
 	if (err) {
-		journal_undone(journal_of(target), index);
+		journal_writer_undone(journal_of(target), index);
 		return err;
 	}
-	journal_done(journal_of(target), index);
+	journal_writer_done(journal_of(target), index);
 	*entry_ret = index;
 	return NULL;
 }
@@ -226,17 +264,17 @@ struct err *patch_map_data(struct target *target, struct remote *remote, uint64_
 
 	if (err)
 		return err;
-	err = journal_plan(journal_of(target), &entry, &index);
+	err = patch_plan(target, &entry, &index);
 	planned = !err;
 	if (!err)
 		err = fill_data(remote, entry.address, entry.len);
 	if (err) {
 		err_ignore(remote_unmap(remote, entry.address, entry.len));
 		if (planned)
-			journal_undone(journal_of(target), index);
+			journal_writer_undone(journal_of(target), index);
 		return err;
 	}
-	journal_done(journal_of(target), index);
+	journal_writer_done(journal_of(target), index);
 	*address_ret = entry.address;
 	*entry_ret = index;
 	return NULL;
@@ -270,12 +308,12 @@ struct err *patch_map_log(struct target *target, struct remote *remote, uint64_t
 		err = remote_syscall(remote, &unused, SYS_mprotect, entry.address, entry.len,
 				     PROT_READ);
 	if (!err)
-		err = journal_plan(journal_of(target), &entry, &index);
+		err = patch_plan(target, &entry, &index);
 	if (err) {
 		err_ignore(remote_unmap(remote, entry.address, entry.len));
 		return err;
 	}
-	journal_done(journal_of(target), index);
+	journal_writer_done(journal_of(target), index);
 	*address_ret = entry.address + front;
 	*entry_ret = index;
 	return NULL;
@@ -292,7 +330,7 @@ struct err *patch_cover(struct remote *remote, uint64_t journal, uint64_t addres
 
 struct err *patch_unmap(struct target *target, struct remote *remote, uint32_t entry)
 {
-	struct journal_entry *e = &journal_of(target)->entry[entry];
+	const struct journal_entry *e = &target->region->journal->entry[entry];
 	struct err *err;
 
 	if (e->kind != JOURNAL_LOG)	/* where there is no room (vm.max_map_count), without */
@@ -301,10 +339,10 @@ struct err *patch_unmap(struct target *target, struct remote *remote, uint32_t e
 	 * First: once it is gone something else may lie there, whether this mdbg lives to write so
 	 * or not. What is of the region's file is known by that.
 	 */
-	journal_undone(journal_of(target), entry);
+	journal_writer_undone(journal_of(target), entry);
 	err = remote_unmap(remote, e->address, e->len);
 	if (err)
-		journal_done(journal_of(target), entry);
+		journal_writer_done(journal_of(target), entry);
 	return err;
 }
 
@@ -346,15 +384,15 @@ struct err *patch_sigaction(struct target *target, struct remote *remote, int si
 		return err;
 	memcpy(entry.old, old_ret, sizeof(*old_ret));
 	memcpy(entry.new, new, sizeof(*new));
-	err = journal_plan(journal_of(target), &entry, &index);
+	err = patch_plan(target, &entry, &index);
 	if (err)
 		return err;
 	err = remote_sigaction(remote, signal, new, NULL);
 	if (err) {
-		journal_undone(journal_of(target), index);
+		journal_writer_undone(journal_of(target), index);
 		return err;
 	}
-	journal_done(journal_of(target), index);
+	journal_writer_done(journal_of(target), index);
 	*entry_ret = index;
 	return NULL;
 }
@@ -395,9 +433,10 @@ struct err *patch_undo_sigaction_entry(struct remote *remote, const struct journ
 
 struct err *patch_sigaction_undo(struct target *target, struct remote *remote, uint32_t entry)
 {
-	struct err *err = patch_undo_sigaction_entry(remote, &journal_of(target)->entry[entry]);
+	struct err *err = patch_undo_sigaction_entry(remote,
+						     &target->region->journal->entry[entry]);
 
 	if (!err)
-		journal_undone(journal_of(target), entry);
+		journal_writer_undone(journal_of(target), entry);
 	return err;
 }

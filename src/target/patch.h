@@ -20,15 +20,11 @@
 
 #include "base/err.h"
 #include "log/journal.h"
+#include "target/undo.h"
 
 struct procmem;
 struct remote;
 struct target;
-
-/* The kernel's struct sigaction. */
-struct patch_sigaction {
-	uint64_t handler, flags, restorer, mask;
-};
 
 /*
  * len (at most JOURNAL_BYTES) bytes of text at address become new. The old bytes must equal expect
@@ -88,8 +84,21 @@ struct err *patch_sigaction_undo(struct target *target, struct remote *remote,
 				 uint32_t entry) MUST_CHECK;
 
 /*
- * The same for an entry of any journal, and the memory and threads of a forked child or of an
- * earlier mdbg's target.
+ * Write an entry ahead, in the target's own journal, without making a change: that of a forked child
+ * which has the change already.
+ */
+struct err *patch_plan(struct target *target, const struct journal_entry *entry,
+		       uint32_t *entry_ret) MUST_CHECK;
+/*
+ * Where in its file the text at address lies, and (len bytes) what the file has there, by the
+ * target's modules. False: that is not known.
+ */
+bool patch_text_of_file(const struct target *target, uint64_t address, struct text_place *place_ret,
+			uint8_t *bytes_ret, size_t len);
+
+/*
+ * The same for an entry of this mdbg's own, or one that was found right (target/undo.h), and the memory
+ * and threads of a forked child or of an earlier mdbg's target. entry does not change meanwhile.
  */
 struct err *patch_undo_text_entry(struct procmem *mem,
 				  const struct journal_entry *entry) MUST_CHECK;

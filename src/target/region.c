@@ -17,7 +17,9 @@
 #include <unistd.h>
 
 #include "agent/state.h"
+#include "base/cleanup.h"
 #include "base/trace.h"
+#include "os/memfd.h"
 #include "os/procfs.h"
 #include "target/remote.h"
 #include "target/room.h"
@@ -29,28 +31,77 @@
 /* A target that made the file smaller would end mdbg by SIGBUS. */
 #define SEALS		(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
-/* Made just now: a memfd, still empty. What it names by now must not be cut to another size, else. */
-static bool is_new(int fd)
-{
-	int seals = fcntl(fd, F_GET_SEALS);
-	struct stat stat;
+/* A file that is looked at, and not written to yet (theory in region.h). */
+struct looked {
+	int path_fd;
+	struct file_id file;
+};
 
-	return seals >= 0 && !(seals & F_SEAL_SEAL) && !fstat(fd, &stat) && !stat.st_size;
-}
-
-/* Open the target's descriptor, give the file its size, map it here. */
-static struct err *map_here(struct region *region, pid_t tid, uint64_t fd)
+/* Made just now: still empty. What else it may be must not be cut to another size. */
+static struct err *look_at(pid_t tid, uint64_t fd, struct looked *ret)
 {
 	char path[64];
+	struct stat stat;
+	struct err *err;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", tid, (int)fd);
-	region->fd = open(path, O_RDWR | O_CLOEXEC);
-	if (region->fd < 0)
-		return err_sys("open the log's memory");
-	if (!is_new(region->fd))
-		return err_create(ERR_BUSY, "descriptor %" PRIu64 " of process %d is not the "
-				  "memory that was made for the log", fd, tid);
-	if (ftruncate(region->fd, (off_t)share_file_size(region->size, region->threads)) < 0) {
+	err = memfd_look(path, JOURNAL_MEMFD_NAME, &ret->path_fd, &stat);
+	if (err)
+		return err;
+	ret->file = file_id_of(&stat);
+	return stat.st_size ? err_create(ERR_BUSY, "descriptor %" PRIu64 " of process %d is not "
+					 "the memory that was made for the log", fd, tid) : NULL;
+}
+
+/* What lies at address in tid, whose threads are stopped. */
+static struct err *file_at(pid_t tid, uint64_t address, struct file_id *ret)
+{
+	struct proc_maps maps = { VEC_INIT };
+	const struct proc_map *map;
+	struct stat st;
+	char path[96];
+	struct err *err;
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, tid, address,
+		 address + JOURNAL_SIZE);
+	if (!stat(path, &st)) {
+		*ret = file_id_of(&st);
+		return NULL;
+	}
+	/* Only the privileged see that; all maps of a large process take some time. */
+	err = procfs_maps(tid, &maps);
+	map = err ? NULL : proc_maps_find(&maps, address);
+	*ret = map && undo_is_journal(map) ? file_id_of_map(map) : (struct file_id){ .inode = 0 };
+	proc_maps_free(&maps);
+	return err;
+}
+
+static struct err *map_there(struct target *target, struct region *region, struct remote *remote,
+			     uint64_t fd, const struct looked *looked)
+{
+	struct file_id mapped;
+	struct err *err;
+
+	err = remote_syscall(remote, &region->address, SYS_mmap, 0, JOURNAL_SIZE,
+			     PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+	if (err) {
+		region->address = 0;
+		return err_hint(err_wrap(err, "map the journal in process %d", target->pid),
+				"its limits: `cat /proc/%d/limits` (address space), "
+				"vm.max_map_count", target->pid);
+	}
+	err = file_at(remote->thread->tid, region->address, &mapped);
+	if (!err && !file_id_same(&mapped, &looked->file))
+		err = err_create(ERR_BUSY, "process %d has mapped another file than the one that "
+				 "was made for the log", target->pid);
+	return err;
+}
+
+static struct err *give_size(const struct region *region)
+{
+	uint64_t size = share_file_size(region->size, region->threads);
+
+	if (ftruncate(region->fd, (off_t)size) < 0) {
 		struct err *err = err_sys("give the log %llu bytes",
 					  (unsigned long long)region->size);
 
@@ -58,57 +109,69 @@ static struct err *map_here(struct region *region, pid_t tid, uint64_t fd)
 	}
 	if (fcntl(region->fd, F_ADD_SEALS, SEALS) < 0)
 		return err_sys("seal the log's size");
-	region->base = mmap(NULL, region->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-			    region->fd, 0);
-	if (region->base == MAP_FAILED) {
-		region->base = NULL;
-		return err_hint(
-			err_sys("map a log of %llu bytes", (unsigned long long)region->size),
-			"a smaller log: --log-limit SIZE");
-	}
-	region->journal = region->base;
-	journal_init_zeroed(region->journal, region->size, JOURNAL_SIZE);
-	return NULL;
+	/* So that it is known for root's, whatever the target's user makes. */
+	if (!geteuid() && fchown(region->fd, 0, 0))
+		trace_line("the log's file stays the target's: %s", strerror(errno));
+	return memfd_check_sealed(region->fd, size, SEALS);
 }
 
-static struct err *map_there(struct target *target, struct region *region, struct remote *remote,
-			     uint64_t fd)
+static struct err *map_base(struct region *region)
 {
-	struct journal_entry entry = { .kind = JOURNAL_REGION, .len = JOURNAL_SIZE };
-	uint64_t unused;
-	struct err *err;
+	region->base = mmap(NULL, region->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+			    region->fd, 0);
+	if (region->base != MAP_FAILED)
+		return NULL;
+	region->base = NULL;
+	return err_hint(err_sys("map a log of %llu bytes", (unsigned long long)region->size),
+			"a smaller log: --log-limit SIZE");
+}
 
-	err = remote_syscall(remote, &region->address, SYS_mmap, 0, JOURNAL_SIZE,
-			     PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
-	if (err)
-		return err_hint(err_wrap(err, "map the journal in process %d", target->pid),
-				"its limits: `cat /proc/%d/limits` (address space), "
-				"vm.max_map_count", target->pid);
-	entry.address = region->address;
-	err = journal_plan(region->journal, &entry, &region->entry);
+static struct err *map_here(struct region *region, const struct looked *looked)
+{
+	struct err *err = memfd_open(looked->path_fd, &region->fd);
+
+	if (!err)
+		err = give_size(region);
+	if (!err)
+		err = map_base(region);
+	if (!err)
+		err = journal_writer_begin(&region->writer, region->base, region->size);
+	region->journal = region->writer.own;
+	return err;
+}
+
+static struct err *settle_there(struct region *region, struct remote *remote)
+{
+	struct journal_entry entry = { .kind = JOURNAL_REGION, .len = JOURNAL_SIZE,
+				       .address = region->address };
+	uint64_t unused;
+	struct err *err = journal_writer_plan(&region->writer, &entry, &region->entry);
+
 	if (!err)
 		err = remote_syscall(remote, &unused, SYS_madvise, region->address, JOURNAL_SIZE,
 				     MADV_DONTDUMP);
 	/* mlockall(MCL_FUTURE) locks this one, and all that are made from it would be. */
 	if (!err)
 		err = remote_syscall(remote, &unused, SYS_munlock, region->address, JOURNAL_SIZE);
-	if (err) {
-		err_ignore(remote_unmap(remote, region->address, JOURNAL_SIZE));
-		region->address = 0;
-		return err;
-	}
-	journal_done(region->journal, region->entry);
-	return NULL;
+	if (!err)
+		journal_writer_done(&region->writer, region->entry);
+	return err;
 }
 
 static void own(struct region *region, const struct target *target)
 {
 	struct proc_stat stat;
 
-	region->journal->owner = (uint32_t)getpid();
-	region->journal->owner_start = procfs_stat(getpid(), &stat) ? 0 : stat.start_time;
-	region->journal->target_start = target->start_time;
-	region->journal->tracer = 0;
+	journal_writer_own(&region->writer, (uint32_t)getpid(),
+			   procfs_stat(getpid(), &stat) ? 0 : stat.start_time, target->start_time);
+}
+
+/* What its forked copies will have. */
+static void set_origin(struct region *region, const struct file_id *file)
+{
+	region->origin.file = *file;
+	region->origin.address = region->address;
+	region->origin.journal = region->journal;
 }
 
 /*
@@ -147,6 +210,31 @@ static struct err *open_there(struct target *target, struct remote *remote, uint
 	return err && err->errnum == EMFILE ? open_beyond_limit(target, remote, name, fd_ret) : err;
 }
 
+/* fd is open in the target. */
+static struct err *make_from(struct target *target, struct region *region, struct remote *remote,
+			     uint64_t fd)
+{
+	struct looked looked = { .path_fd = -1 };
+	struct err *err = look_at(remote->thread->tid, fd, &looked);
+
+	if (!err)
+		err = map_there(target, region, remote, fd, &looked);
+	if (!err)
+		err = map_here(region, &looked);
+	if (!err) {
+		own(region, target);
+		set_origin(region, &looked.file);
+		err = settle_there(region, remote);
+	}
+	if (err && region->address) {
+		err_ignore(remote_unmap(remote, region->address, JOURNAL_SIZE));
+		region->address = 0;
+	}
+	if (looked.path_fd >= 0)
+		close(looked.path_fd);
+	return err;
+}
+
 struct err *region_create(struct target *target, struct remote *remote,
 			  const struct log_config *config, const struct room *room,
 			  struct region **ret)
@@ -161,16 +249,14 @@ struct err *region_create(struct target *target, struct remote *remote,
 	region->size = room ? room->log : config->limit;
 	region->threads = room ? room->threads : AGENT_THREADS;
 	region->tight = room && room->tight;
-	err = open_there(target, remote, &fd);
+	err = origin_begin(&region->origin, target);
+	if (!err)
+		err = open_there(target, remote, &fd);
 	if (err) {
-		free(region);
+		region_free(region);
 		return err_wrap(err, "make the log in process %d", target->pid);
 	}
-	err = map_here(region, remote->thread->tid, fd);
-	if (!err) {
-		own(region, target);
-		err = map_there(target, region, remote, fd);
-	}
+	err = make_from(target, region, remote, fd);
 	also = remote_syscall(remote, &unused, SYS_close, fd);
 	err = err ? err : also;
 	if (err) {
@@ -192,6 +278,7 @@ struct err *region_format(struct region *region, const struct log_config *config
 static struct err *make_empty(struct region *region)
 {
 	const struct log_config config = { .limit = LOG_LIMIT_MIN, .stack_depth = 1 };
+	struct err *err;
 
 	region->fd = -1;
 	region->size = config.limit;
@@ -201,9 +288,9 @@ static struct err *make_empty(struct region *region)
 		region->base = NULL;
 		return err_sys("map an empty log");
 	}
-	region->journal = region->base;
-	journal_init_zeroed(region->journal, region->size, JOURNAL_SIZE);
-	return region_format(region, &config);
+	err = journal_writer_begin(&region->writer, region->base, region->size);
+	region->journal = region->writer.own;
+	return err ? err : region_format(region, &config);
 }
 
 struct err *region_create_empty(struct region **ret)
@@ -228,8 +315,7 @@ static struct err *find_journal(struct target *target, const struct proc_maps *m
 	for (size_t i = 0; i < maps->vec.nr; i++) {
 		const struct proc_map *map = &maps->vec.at[i];
 
-		if (map->offset || map->end - map->start != JOURNAL_SIZE ||
-		    strcmp(map->path, "/memfd:" JOURNAL_MEMFD_NAME) ||
+		if (!undo_is_journal(map) ||
 		    memory_read(&target->mem.memory, map->start, journal, sizeof(*journal)) ||
 		    journal->target_start != target->start_time)
 			continue;
@@ -248,36 +334,44 @@ static uint32_t threads_of_file(uint64_t file_size, uint64_t log_size)
 	return 0;
 }
 
+/* What it has mapped writable it can write: mdbg gains nothing by it either. */
 static struct err *open_file(struct region *region, pid_t tid, const struct proc_map *map,
 			     uint64_t size)
 {
+	AUTO_CLOSE int path_fd = -1;
+	struct file_id file = file_id_of_map(map), found;
 	struct stat stat;
 	char path[96];
-	int seals;
+	struct err *err;
 
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, tid, map->start,
 		 map->end);
-	region->fd = open(path, O_RDWR | O_CLOEXEC);
-	if (region->fd < 0)
-		return err_sys("open its log (which needs CAP_CHECKPOINT_RESTORE)");
-	if (fstat(region->fd, &stat) < 0)
-		return err_sys("its log");
+	err = memfd_look(path, JOURNAL_MEMFD_NAME, &path_fd, &stat);
+	if (err)
+		return err_wrap(err, "open its log (which needs CAP_CHECKPOINT_RESTORE)");
+	found = file_id_of(&stat);
+	if (!file_id_same(&found, &file))
+		return err_create(ERR_FORMAT, "its log was replaced");
+	if (stat.st_uid && !identity_has_uid(&region->origin.identity, stat.st_uid))
+		return err_create(ERR_FORMAT, "another user has made its log");
 	if (size <= LOG_LIMIT_MAX)
 		region->threads = threads_of_file((uint64_t)stat.st_size, size);
 	if (!region->threads)
 		return err_create(ERR_FORMAT, "another version of mdbg has made its log");
-	seals = fcntl(region->fd, F_GET_SEALS);
-	if (seals < 0 || (seals & SEALS) != SEALS)
-		return err_create(ERR_FORMAT, "the size of its log can be changed");
+	err = memfd_open(path_fd, &region->fd);
+	if (!err)
+		err = memfd_check_sealed(region->fd, share_file_size(size, region->threads), SEALS);
+	if (err)
+		return err->code == ERR_BUSY ? err_recode(err, ERR_FORMAT) : err;
 	region->size = size;
-	region->base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-			    region->fd, 0);
-	if (region->base == MAP_FAILED) {
-		region->base = NULL;
-		return err_sys("map its log");
-	}
-	region->journal = region->base;
 	region->address = map->start;
+	err = map_base(region);
+	if (!err)
+		err = journal_writer_adopt(&region->writer, region->base, size);
+	if (err)
+		return err;
+	region->journal = region->writer.own;
+	set_origin(region, &file);
 	return log_open(region->base, size, &region->log);
 }
 
@@ -286,8 +380,10 @@ static struct err *adopt(struct target *target, struct region *region)
 	struct proc_maps maps = { VEC_INIT };
 	const struct proc_map *map = NULL;
 	struct journal journal;
-	struct err *err = procfs_maps(target->mem.tid, &maps);
+	struct err *err = origin_begin(&region->origin, target);
 
+	if (!err)
+		err = procfs_maps(target->mem.tid, &maps);
 	if (!err)
 		err = find_journal(target, &maps, &map, &journal);
 	if (!err)
@@ -320,7 +416,10 @@ struct err *region_adopt(struct target *target, struct region **ret)
 
 static void let_go(struct target *target)
 {
-	target->region->journal->owner = 0;
+	const struct journal *journal = target->region->journal;
+
+	journal_writer_own(&target->region->writer, 0, journal->owner_start,
+			   journal->target_start);
 	target->region->address = 0;
 	target->region = NULL;
 }
@@ -344,7 +443,7 @@ struct err *region_withdraw(struct target *target, struct remote *remote)
 	err = remote_unmap(remote, region->address, JOURNAL_SIZE);
 	if (err)
 		return err_wrap(err, "unmap the journal");
-	journal_undone(region->journal, region->entry);
+	journal_writer_undone(&region->writer, region->entry);
 	let_go(target);
 	return NULL;
 }
@@ -359,6 +458,8 @@ void region_free(struct region *region)
 	if (!region)
 		return;
 	share_free(region->share);
+	journal_writer_free(&region->writer);
+	origin_free(&region->origin);
 	if (region->base)
 		munmap(region->base, region->size);
 	if (region->fd >= 0)

@@ -13,6 +13,20 @@
  * "/memfd:mdbg (deleted)", and its file offset 0; the descriptor is closed at once. What an agent
  * needs comes behind the log in the same file and is mapped by target/share.h.
  *
+ * Whose file it is. The target makes it, since only it can have it mapped; by the time that mdbg opens it,
+ * an accomplice that shares the table of descriptors may have put another one in its place, and mdbg,
+ * as root, could write to that. (mdbg cannot make it and hand it over: pidfd_getfd leads the other
+ * way, a socket would be one more descriptor, and /proc of another user's mdbg is closed to the
+ * target.) So nothing is written before it is known that the target could write there itself:
+ *
+ *	look	the descriptor is opened with O_PATH; it must be an empty memory file of our name
+ *	map	the target maps it, writable and shared
+ *	prove	what it has mapped is the file that was looked at: memory of its own threads, which
+ *		are stopped, not a descriptor. What it has mapped so, it can write
+ *	open	by way of the O_PATH descriptor, whatever lies in /proc/PID/fd now
+ *	seal	then the size is looked at once more, before it is mapped: to read beyond the end
+ *		would be SIGBUS
+ *
  * The region outlives the target: its log is read after the target's end, and freed by the session.
  */
 #ifndef TARGET_REGION_H
@@ -23,7 +37,9 @@
 
 #include "base/err.h"
 #include "log/journal.h"
+#include "log/journal_writer.h"
 #include "log/log.h"
+#include "target/inherited.h"
 
 struct remote;
 struct room;
@@ -40,7 +56,9 @@ struct region {
 	/* For the agent (target/share.h). */
 	uint64_t log_address;		/* in the target: log_address + offset in the file; 0 */
 	struct share *share;		/* NULL: nothing is shared */
-	struct journal *journal;	/* at base */
+	struct journal_writer writer;	/* of the journal, here and at base */
+	const struct journal *journal;	/* here, in private memory: what is to be believed */
+	struct origin origin;		/* of forked copies of the target */
 	struct log log;
 };
 

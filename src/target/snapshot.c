@@ -20,6 +20,7 @@
 #include "arch/sigframe.h"
 #include "base/cleanup.h"
 #include "base/trace.h"
+#include "os/identity.h"
 #include "os/pidfd.h"
 #include "os/procfs.h"
 #include "os/tracer.h"
@@ -157,7 +158,7 @@ static struct err *make_child(struct target *target, struct remote *remote,
 	if (err)
 		return err->errnum ? err_create(ERR_UNSUPPORTED, "no snapshot: fork: %s",
 						strerror(err->errnum)) : err;
-	target->region->journal->entry[entry].aux = snapshot->inside;
+	journal_writer_set_aux(&target->region->writer, entry, snapshot->inside);
 	snapshot->pid = remote->made;
 	tracer_keep_end(target->tracer, remote->made);
 	err = tracer_wait_for(remote->made, tracer_now() + TARGET_TIMEOUT_NS, &status);
@@ -200,13 +201,13 @@ static struct err *take_child(struct target *target, struct snapshot *snapshot)
 
 	if (err)
 		return err;
-	err = journal_plan(target->region->journal, &entry, &snapshot->entry);
+	err = journal_writer_plan(&target->region->writer, &entry, &snapshot->entry);
 	if (!err) {
 		err = make_child(target, remote, snapshot);
 		if (err && !snapshot->pid)
-			journal_undone(target->region->journal, snapshot->entry);
+			journal_writer_undone(&target->region->writer, snapshot->entry);
 		else
-			journal_done(target->region->journal, snapshot->entry);
+			journal_writer_done(&target->region->writer, snapshot->entry);
 	}
 	also = remote_end(remote);
 	return err ? err : also;
@@ -293,7 +294,7 @@ struct err *snapshot_reap(struct target *target, const struct snapshot *snapshot
 		return err;
 	err = wait_for_it(remote, snapshot->inside);
 	if (!err)
-		journal_undone(target->region->journal, snapshot->entry);
+		journal_writer_undone(&target->region->writer, snapshot->entry);
 	also = remote_end(remote);
 	return err ? err : also;
 }
@@ -393,10 +394,38 @@ struct err *snapshot_reap_anew(struct target *target, const struct snapshot *sna
 	return err ? err : also;
 }
 
+/*
+ * The journal may name any process. It must be a child of the target's own that raises no signal at
+ * its end, and has ended as a snapshot does. *is_ret: it has. ERR_BUSY: not yet.
+ */
+static struct err *check_left(const struct target *target, uint64_t inside, bool *is_ret)
+{
+	struct proc_stat stat;
+	pid_t pid;
+	struct err *err = identity_find_child(target->pid, inside, &pid);
+
+	*is_ret = false;
+	if (!err)
+		err = procfs_stat(pid, &stat);
+	if (err)	/* it is reaped */
+		return err->code == ERR_NOTFOUND || err->code == ERR_GONE ? NULL : err;
+	if (stat.exit_signal)
+		return NULL;
+	if (stat.state != 'Z')
+		return err_create(ERR_BUSY, "a snapshot is still being given up");
+	*is_ret = !stat.exit_code || stat.exit_code == SIGKILL;
+	return NULL;
+}
+
 struct err *snapshot_reap_left(struct remote *remote, const struct journal_entry *entry)
 {
-	/* Without an id it was never made. */
-	return entry->aux ? wait_for_it(remote, entry->aux) : NULL;
+	bool is_snapshot;
+	struct err *err;
+
+	if (!entry->aux)	/* it was never made */
+		return NULL;
+	err = check_left(remote->thread->target, entry->aux, &is_snapshot);
+	return err || !is_snapshot ? err : wait_for_it(remote, entry->aux);
 }
 
 void snapshot_free(struct snapshot *snapshot)

@@ -128,7 +128,7 @@ static void test_unmapped(void)
 static void test_forget(void)
 {
 	struct journal *journal = calloc(1, JOURNAL_SIZE);
-	struct region with_journal = { .journal = journal };
+	struct region with_journal = { .writer.own = journal, .journal = journal };
 	struct probe **probe;
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(journal);

@@ -26,6 +26,9 @@
 void suite_leftover(void);
 
 #define LIMIT	(64ull << 20)
+#define AREA	(256u << 10)	/* as ours are: others are nobody's */
+#define DATA	sizeof(struct agent_state)
+#define DATA_LEN	ALIGN_UP(DATA, 4096ul)
 #define TURNS	10000000u	/* that a thread takes inside: some milliseconds */
 
 struct shared {
@@ -128,9 +131,9 @@ static struct err *change(struct victim *v)
 	struct err *err;
 
 	area_address = ((uintptr_t)probed & ~0xfffull) - (64 << 20);
-	err = patch_map(v->target, &v->remote, area_address, 4096, &entry);
+	err = patch_map(v->target, &v->remote, area_address, AREA, &entry);
 	if (!err)
-		err = patch_map_data(v->target, &v->remote, 40000, &data_address, &entry);
+		err = patch_map_data(v->target, &v->remote, DATA, &data_address, &entry);
 	if (!err)
 		err = share_log(v->target, &v->remote);
 	if (!err)
@@ -215,19 +218,19 @@ static struct err *half_way(struct victim *v)
 {
 	uint64_t at;
 
-	return remote_syscall(&v->remote, &at, SYS_mremap, v->region->address, 0, 40960,
+	return remote_syscall(&v->remote, &at, SYS_mremap, v->region->address, 0, DATA_LEN,
 			      MREMAP_MAYMOVE);
 }
 
 /* Killed while it took private data out: the entry tells of it, but a mapping of the file is there. */
 static struct err *half_out(struct victim *v)
 {
-	struct journal_entry *entry = v->region->journal->entry;
+	const struct journal_entry *entry = v->region->journal->entry;
 	uint32_t index;
-	struct err *err = patch_map_data(v->target, &v->remote, 40960, &data_address, &index);
+	struct err *err = patch_map_data(v->target, &v->remote, DATA, &data_address, &index);
 
 	if (!err)
-		err = patch_cover(&v->remote, v->region->address, data_address, 40960);
+		err = patch_cover(&v->remote, v->region->address, data_address, DATA_LEN);
 	CU_ASSERT_EQUAL(entry[index].state, JOURNAL_DONE);
 	return err ? err : half_way(v);
 }
@@ -300,7 +303,7 @@ static struct err *tear_text(struct victim *v)
 	memcpy(now + tear->from, torn_new + tear->from, tear->to - tear->from);
 	if (tear->other < TORN_LEN)
 		now[tear->other] = 0xcc;
-	err = journal_plan(v->region->journal, &entry, &index);
+	err = journal_writer_plan(&v->region->writer, &entry, &index);
 	return err ? err : patch_fill(v->target, entry.address, now, TORN_LEN);
 }
 
@@ -337,7 +340,7 @@ static struct err *later_kind(struct victim *v)
 	struct journal_entry entry = { .kind = JOURNAL_SNAPSHOT + 1 };
 	uint32_t index;
 
-	return journal_plan(v->region->journal, &entry, &index);
+	return journal_writer_plan(&v->region->writer, &entry, &index);
 }
 
 /* What a later version has done is left, and the journal with it. */
@@ -385,12 +388,12 @@ static void test_left_behind(void)
 /* Memory that a journal tells of but that is something else by now is left. */
 static struct err *other_data(struct victim *v)
 {
-	struct journal_entry entry = { .kind = JOURNAL_DATA, .len = 4096,
+	struct journal_entry entry = { .kind = JOURNAL_DATA, .len = DATA_LEN,
 				       .address = (uintptr_t)shared };
 	uint32_t index;
-	struct err *err = journal_plan(v->region->journal, &entry, &index);
+	struct err *err = journal_writer_plan(&v->region->writer, &entry, &index);
 	entry.address = (uintptr_t)probed & ~0xfffull;
-	return err ? err : journal_plan(v->region->journal, &entry, &index);
+	return err ? err : journal_writer_plan(&v->region->writer, &entry, &index);
 }
 
 static void test_other(void)
@@ -410,9 +413,9 @@ static void test_other(void)
 /* --- gone on with --- */
 
 /* The entry of the last mapping of the region's file that the journal tells of. */
-static struct journal_entry *last_log(struct journal *journal)
+static const struct journal_entry *last_log(const struct journal *journal)
 {
-	struct journal_entry *last = NULL;
+	const struct journal_entry *last = NULL;
 
 	for (uint32_t i = 0; i < journal->nr; i++)
 		if (journal->entry[i].kind == JOURNAL_LOG)
@@ -427,13 +430,13 @@ static struct journal_entry *last_log(struct journal *journal)
 static struct err *half_over(struct victim *v)
 {
 	const struct journal_entry *map = last_log(v->region->journal);
-	struct journal_entry planned = { .kind = JOURNAL_MAPPING, .len = 4096,
-					 .address = area_address + 4096 };
+	struct journal_entry planned = { .kind = JOURNAL_MAPPING, .len = AREA,
+					 .address = area_address + AREA };
 	uint32_t index;
 	struct err *err = remote_unmap(&v->remote, map->address, map->len);
 
 	if (!err)
-		err = journal_plan(v->region->journal, &planned, &index);
+		err = journal_writer_plan(&v->region->writer, &planned, &index);
 	return err ? err : half_way(v);
 }
 
@@ -465,7 +468,7 @@ static struct err *keep(struct victim *v)
 	return NULL;
 }
 
-static void check_settled(struct journal *journal)
+static void check_settled(const struct journal *journal)
 {
 	unsigned done[JOURNAL_LOG + 1] = { 0 };
 
@@ -507,8 +510,8 @@ static void test_settle(void)
 /* What is not unmapped is told of again. */
 static struct err *not_unmapped(struct victim *v)
 {
-	struct journal_entry *map = last_log(v->region->journal);
-	uint32_t index = (uint32_t)(map - v->region->journal->entry);
+	uint32_t index = (uint32_t)(last_log(v->region->journal) - v->region->journal->entry);
+	struct journal_entry *map = &v->region->writer.own->entry[index];
 
 	map->address++;		/* EINVAL */
 	CU_ASSERT_PTR_NOT_NULL(patch_unmap(v->target, &v->remote, index));
@@ -582,9 +585,9 @@ static struct err *clean_forked_with(struct victim *v, struct remote *remote)
 		err = remote_begin_any(forked, remote);
 	if (err)
 		return err;
-	err = remote_syscall(remote, &unused, SYS_munmap, area_address, 4096);
+	err = remote_syscall(remote, &unused, SYS_munmap, area_address, AREA);
 	if (!err)
-		err = remote_syscall(remote, &unused, SYS_munmap, data_address, 40960);
+		err = remote_syscall(remote, &unused, SYS_munmap, data_address, DATA_LEN);
 	if (!err)
 		err = share_withdraw_inherited(v->target, remote);
 	if (!err)
@@ -645,6 +648,7 @@ static void test_forked(void)
 static void test_wild_journal(void)
 {
 	AUTO_FREE char *before = NULL;
+	struct journal *shared_journal;
 	uint8_t bytes[5], text[5];
 	uint32_t nr;
 
@@ -652,15 +656,16 @@ static void test_wild_journal(void)
 		return;
 	victim_region(&victim, LIMIT);
 	victim_remote(&victim, change);
-	nr = victim.region->journal->nr;
-	victim.region->journal->nr = UINT32_MAX;
+	shared_journal = victim.region->base;
+	nr = shared_journal->nr;
+	shared_journal->nr = UINT32_MAX;
 	CU_ASSERT_PTR_NULL(memory_read(&victim.target->mem.memory, (uintptr_t)probed, bytes,
 				       sizeof(bytes)));
 	memcpy(text, (const void *)(uintptr_t)probed, sizeof(text));
 	CU_ASSERT_NOT_EQUAL(memcmp(bytes, text, sizeof(text)), 0);
 	patch_see_through(victim.target, (uintptr_t)probed, bytes, sizeof(bytes));
 	CU_ASSERT_EQUAL(memcmp(bytes, text, sizeof(text)), 0);
-	victim.region->journal->nr = nr;
+	shared_journal->nr = nr;
 	victim_run(&victim, keep);
 	clean_all();
 	works_again();

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What an earlier mdbg left in a target, gone on with (theory in leftover.h). */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "os/procfs.h"
+#include "target/inherited.h"
+#include "target/left.h"
+#include "target/leftover.h"
+#include "target/patch.h"
+#include "target/region.h"
+#include "target/remote.h"
+#include "target/target.h"
+
+/* A mapping that was in hand is settled; what else was, is not gone on with. */
+static struct err *judge(const struct journal *journal)
+{
+	const char *what = undo_malformed_any(journal);
+	uint32_t jumps = 0, states = 0;
+
+	if (what)
+		return err_create(ERR_STATE, "its journal tells of %s", what);
+
+	for (uint32_t i = 0; i < journal_entries(journal); i++) {
+		const struct journal_entry *entry = &journal->entry[i];
+
+		if (entry->state == JOURNAL_UNDONE || entry->state == JOURNAL_FREE)
+			continue;
+		if (entry->kind > JOURNAL_SNAPSHOT ||
+		    (entry->state != JOURNAL_DONE && !left_is_mapping(entry) &&
+		     entry->kind != JOURNAL_SNAPSHOT))
+			return err_create(ERR_STATE, "that mdbg was in the middle of a change");
+		if (entry->kind == JOURNAL_SIGACTION ||
+		    (entry->kind == JOURNAL_TEXT && entry->len == 1))
+			return err_create(ERR_STATE, "breakpoint probes were in place, and record "
+					  "nothing without an mdbg");
+		jumps += entry->kind == JOURNAL_TEXT;
+		states += entry->kind == JOURNAL_DATA;
+	}
+	return jumps && states ? NULL : err_create(ERR_STATE, "no probes were in place");
+}
+
+struct err *leftover_to_keep(struct target *target)
+{
+	struct proc_maps maps = { VEC_INIT };
+	struct err *err = procfs_maps(target->mem.tid, &maps), *found;
+
+	found = err_create(ERR_STATE, "%s", "");
+	for (size_t i = 0; i < maps.vec.nr && !err; i++) {
+		struct left left = { .target = target };
+
+		if (!undo_is_journal(&maps.vec.at[i]))
+			continue;
+		if (left_check_file(&left, &maps.vec.at[i]))
+			continue;
+		err = left_read(&left, &maps.vec.at[i]);
+		if (!err)
+			err = left_check_owner(&left);
+		if (!err && !left_is_inherited(&left))
+			found = judge(left.journal);
+		journal_writer_free(&left.writer);
+	}
+	proc_maps_free(&maps);
+	return err ? err : found;
+}
+
+/* Does the journal tell of this mapping of the region's file? */
+static bool is_told(const struct journal *journal, const struct proc_map *map)
+{
+	for (uint32_t i = 0; i < journal_entries(journal); i++) {
+		const struct journal_entry *entry = &journal->entry[i];
+
+		if ((left_to_undo(entry, JOURNAL_REGION) || left_to_undo(entry, JOURNAL_LOG)) &&
+		    entry->address < map->end && map->start < entry->address + entry->len)
+			return true;
+	}
+	return false;
+}
+
+/* It is not told of yet, or no more: in hand when the earlier mdbg was killed. */
+static struct err *unmap_untold(struct left *left, const struct proc_maps *maps)
+{
+	AUTO_FREE struct remote *remote = NULL;
+	struct err *err = NULL, *also;
+
+	for (size_t i = 0; i < maps->vec.nr && !err; i++) {
+		const struct proc_map *map = &maps->vec.at[i];
+
+		if (!undo_is_of_file(map, &left->file) || is_told(left->journal, map))
+			continue;
+		if (!remote) {
+			remote = malloc(sizeof(*remote));
+			err = remote ? remote_begin_any(left->target, remote) : err_nomem;
+			if (err)
+				return err;
+		}
+		err = remote_unmap(remote, map->start, map->end - map->start);
+	}
+	also = remote ? remote_end(remote) : NULL;
+	return err ? err : also;
+}
+
+struct err *leftover_settle(struct target *target)
+{
+	struct region *region = target->region;
+	struct left left = {
+		.target = target,
+		.writer = region->writer,
+		.journal = region->journal,
+		.journal_address = region->address,
+		.file = region->origin.file,
+	};
+	struct proc_maps maps = { VEC_INIT };
+	struct err *err = left_await_calls(target);
+
+	if (!err)
+		err = procfs_maps(target->mem.tid, &maps);
+	if (!err)
+		err = left_verify(&left, &region->origin, &maps);
+	if (!err) {
+		left_settle(&left, &maps);
+		err = unmap_untold(&left, &maps);
+	}
+	if (!err)
+		err = left_reap(&left);
+	proc_maps_free(&maps);
+	return err;
+}
+
+/* The journal that is the target's own, of the maps that it has. */
+static struct err *read_own(struct left *left, const struct proc_maps *maps)
+{
+	for (size_t i = 0; i < maps->vec.nr; i++) {
+		const struct proc_map *map = &maps->vec.at[i];
+
+		if (!undo_is_journal(map) || left_check_file(left, map) || left_read(left, map))
+			continue;
+		left->file = file_id_of_map(map);
+		if (!left_is_inherited(left))
+			return NULL;
+		journal_writer_free(&left->writer);
+	}
+	return err_create(ERR_NOTFOUND, "it has no journal of its own");
+}
+
+struct err *leftover_origin(struct target *target, struct origin *ret, struct journal **journal_ret)
+{
+	struct left left = { .target = target };
+	struct proc_maps maps = { VEC_INIT };
+	struct err *err = origin_begin(ret, target);
+
+	if (!err)
+		err = procfs_maps(target->mem.tid, &maps);
+	if (!err)
+		err = read_own(&left, &maps);
+	if (!err)
+		err = left_verify(&left, ret, &maps);
+	proc_maps_free(&maps);
+	if (err) {
+		journal_writer_free(&left.writer);
+		origin_free(ret);
+		return err;
+	}
+	ret->file = left.file;
+	ret->address = left.journal_address;
+	ret->journal = *journal_ret = left.writer.own;
+	return NULL;
+}
+
+struct err *leftover_unmap(struct target *target, uint32_t entry)
+{
+	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
+	struct err *err = remote ? remote_begin_any(target, remote) : err_nomem, *also;
+
+	if (err)
+		return err;
+	err = patch_unmap(target, remote, entry);
+	also = remote_end(remote);
+	return err ? err : also;
+}
+
+struct err *leftover_drain(struct target *target, const uint32_t *index, size_t nr, bool *clean_ret)
+{
+	struct left left = { .target = target, .journal = target->region->journal };
+	struct err *err = NULL;
+
+	for (size_t i = 0; i < nr && !err; i++) {
+		const struct journal_entry *entry = &left.journal->entry[index[i]];
+
+		if (entry->kind == JOURNAL_MAPPING)
+			err = vec_push(&left.ranges,
+				       ((struct stack_range){
+					       .start = entry->address,
+					       .end = entry->address + entry->len }));
+	}
+	if (!err)
+		err = left_drain(&left, clean_ret);
+	vec_free(&left.ranges);
+	return err;
+}

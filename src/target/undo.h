@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * May an entry of a journal be undone in a process, and how?
+ *
+ * A journal that this mdbg did not write, and any process that seems to be a forked copy of its
+ * target, are somebody else's word. So what is done by them is decided here, from bytes alone: the
+ * entry, the mappings of the process, the text that stands there, and what its file has in that
+ * place. Nothing is read or changed here, and every number may be anything.
+ *
+ *	TEXT		is written only where the bytes are `new`, the mapping is private, executable
+ *			and not writable, and shows that very place of the module's file, or is a
+ *			module's text that was moved to anonymous memory. What is written is what the file has,
+ *			never the entry's `old`
+ *	MAPPING, DATA	are unmapped only if a private anonymous mapping lies there with the rights
+ *			that ours have, and the entry has exactly a length that ours have
+ *	LOG, REGION	only what is mapped of the region's file, from that offset on
+ *	SIGACTION	only SIGTRAP's, and only while its handler lies in one of our areas
+ *	SNAPSHOT	reaped by the process itself, only a child that is one (target/snapshot.h)
+ *	FD, others	nothing
+ *
+ * Text that still leads into an area and may not be put back keeps all of the mappings there: the
+ * process would else run into a hole (`stands`).
+ */
+#ifndef TARGET_UNDO_H
+#define TARGET_UNDO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "log/journal.h"
+#include "os/memfd.h"
+#include "os/procfs.h"
+
+/* The kernel's struct sigaction. */
+struct patch_sigaction {
+	uint64_t handler, flags, restorer, mask;
+};
+
+/* Where in which file some text comes from; inode 0: not known. */
+struct text_place {
+	struct file_id file;
+	uint64_t offset;
+};
+
+enum undo_action {
+	UNDO_NOTHING,		/* there is nothing to be undone (any more) */
+	UNDO_WRITE,		/* len bytes to address */
+	UNDO_LEAVE,		/* it must not be done */
+};
+
+struct undo {
+	enum undo_action action;
+	bool stands;		/* LEAVE: our bytes are still there */
+	uint64_t address, len;
+	uint8_t bytes[JOURNAL_BYTES];
+	const char *why;	/* LEAVE: of the code at address ("was changed ...") */
+};
+
+/* What is known of the text that a TEXT entry names. */
+struct undo_text {
+	const struct proc_map *map;	/* that holds the entry's address, or NULL */
+	bool readable;
+	uint8_t now[JOURNAL_BYTES];	/* if readable: len bytes from the address on */
+	struct text_place place;	/* where the module's file has it ... */
+	uint8_t file[JOURNAL_BYTES];	/* ... and what, if that is known */
+};
+
+/*
+ * Is each number of an entry that is PLANNED or DONE one that an mdbg writes? NULL, or what is not.
+ * Kinds that are not known are not looked at.
+ */
+const char *undo_malformed(const struct journal_entry *entry);
+/* The same of a whole journal, which has passed journal_check. */
+const char *undo_malformed_any(const struct journal *journal);
+struct undo undo_text(const struct journal_entry *entry, const struct undo_text *text);
+/* Does that mapping lie there? Of a MAPPING, DATA, LOG or REGION entry; file is the region's. */
+bool undo_is_mapped(const struct journal_entry *entry, const struct proc_maps *maps,
+		    const struct file_id *file);
+/* Is it a mapping of the region's file that has a name and rights as ours have? */
+bool undo_is_of_file(const struct proc_map *map, const struct file_id *file);
+/* And is it the journal's, as a target has it? (An mdbg has the log in the same mapping.) */
+bool undo_is_journal(const struct proc_map *map);
+/*
+ * May the disposition that stands now be replaced by the entry's old one? Its handler must lie in an
+ * area that the journal tells of and that is there.
+ */
+bool undo_sigaction(const struct journal_entry *entry, const struct patch_sigaction *now,
+		    const struct journal *journal, const struct proc_maps *maps);
+
+#endif
