@@ -4,6 +4,7 @@
 #include "target/leftover.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -211,17 +212,22 @@ static bool is_left_descriptor(int dir, const char *name, const struct proc_maps
 {
 	char link[64];
 	ssize_t len = readlinkat(dir, name, link, sizeof(link) - 1);
+	struct stat stat, entry;
 	struct file_id file;
-	struct stat stat;
 
 	if (len < 0)
 		return false;
 	link[len] = '\0';
-	if (strcmp(link, JOURNAL_MEMFD_PATH " (deleted)") || fstatat(dir, name, &stat, 0))
+	if (strcmp(link, JOURNAL_MEMFD_PATH " (deleted)") || fstatat(dir, name, &stat, 0) ||
+	    fstatat(dir, name, &entry, AT_SYMLINK_NOFOLLOW))
 		return false;
 	file = file_id_of(&stat);
-	/* One that another user has made was handed to it: that is its own. */
-	return S_ISREG(stat.st_mode) && !stat.st_nlink && !left_is_a_view(maps, &file) &&
+	/*
+	 * Ours can be read and written. One that another user has made was handed to it: that is its
+	 * own.
+	 */
+	return S_ISREG(stat.st_mode) && !stat.st_nlink &&
+	       (entry.st_mode & (S_IRUSR | S_IWUSR)) == (S_IRUSR | S_IWUSR) && !left_is_a_view(maps, &file) &&
 	       (!stat.st_uid || identity_has_uid(identity, stat.st_uid));
 }
 
