@@ -308,8 +308,9 @@ static void help(bool swap, int next)
 			continue;
 		if (swap)
 			dup2(precious, next);
-		else
-			(void)!ftruncate(next, 4096);
+		/* From the size that it was given back to none, until it is sealed, or closed. */
+		while (!swap && !ftruncate(next, 0))
+			;
 	}
 }
 
