@@ -202,12 +202,14 @@ struct old_state {
 static void void_old_ops(struct agent_thread *thread, void *ctx)
 {
 	struct old_state *old = ctx;
-	uint32_t nr = MIN(thread->nr_ops, (uint32_t)AGENT_OPS);
+	/* Read once: the target may write to it. */
+	uint32_t had = __atomic_load_n(&thread->nr_ops, __ATOMIC_RELAXED);
+	uint32_t nr = had = MIN(had, (uint32_t)AGENT_OPS);
 
 	while (nr > 0 && (uintptr_t)thread->op[nr - 1].probe - old->address < old->len)
 		nr--;
-	if (nr < thread->nr_ops) {
-		log_count(&old->session->region->log, 0, LOG_ACCOUNT(voided), thread->nr_ops - nr);
+	if (nr < had) {
+		log_count(&old->session->region->log, 0, LOG_ACCOUNT(voided), had - nr);
 		thread->nr_ops = nr;
 	}
 }

@@ -3,6 +3,7 @@
 
 #include "target/leftover.h"
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -671,6 +672,81 @@ static void test_wild_journal(void)
 	works_again();
 }
 
+/*
+ * What an earlier mdbg has left says what the target likes: of its own text, of a signal, of memory of
+ * other lengths, and of more entries than there are.
+ */
+static struct err *forge(struct victim *v)
+{
+	struct journal *journal = v->region->base;
+	struct journal_entry *text = &journal->entry[journal->nr];
+	struct journal_entry *action = text + 1, *memory = text + 2;
+
+	*text = (struct journal_entry){ .state = JOURNAL_DONE, .kind = JOURNAL_TEXT, .len = 5,
+					.address = (uintptr_t)torn, .old = "evil" };
+	memcpy(text->new, (const void *)(uintptr_t)torn, 5);
+	*action = (struct journal_entry){ .state = JOURNAL_DONE, .kind = JOURNAL_SIGACTION,
+					  .aux = SIGUSR1, .len = 32 };
+	*memory = (struct journal_entry){ .state = JOURNAL_DONE, .kind = JOURNAL_MAPPING,
+					  .address = area_address, .len = 4096 };
+	journal->nr += 3;
+	return NULL;
+}
+
+static void test_forged(void)
+{
+	AUTO_FREE char *before = NULL;
+	uint8_t now[TORN_LEN];
+
+	if (!begin(&before))
+		return;
+	victim_region(&victim, LIMIT);
+	victim_remote(&victim, change);
+	victim_run(&victim, forge);
+	seize_again();
+	victim_run(&victim, clean);
+	CU_ASSERT_PTR_NOT_NULL(strstr(left, "what is mapped stays"));
+	CU_ASSERT_PTR_NULL(memory_read(victim.target->memory, (uintptr_t)torn, now, TORN_LEN));
+	CU_ASSERT_EQUAL(memcmp(now, (const void *)(uintptr_t)torn, TORN_LEN), 0);
+	/* Its text leads there no more. */
+	CU_ASSERT_PTR_NULL(memory_read(victim.target->memory, (uintptr_t)probed, now, TORN_LEN));
+	CU_ASSERT_EQUAL(memcmp(now, (const void *)(uintptr_t)probed, TORN_LEN), 0);
+	works_again();
+}
+
+/* What this mdbg did it undoes, whatever the shared journal says by now. */
+static struct err *undo_all(struct victim *v)
+{
+	const struct journal *journal = v->region->journal;
+	struct err *err = NULL;
+
+	memset(v->region->base, 0xff, JOURNAL_SIZE);
+	for (uint32_t i = journal_entries(journal); i-- > 0 && !err;) {
+		if (journal->entry[i].kind == JOURNAL_TEXT)
+			err = patch_text_undo(v->target, i);
+		else if (journal->entry[i].kind == JOURNAL_MAPPING ||
+			 journal->entry[i].kind == JOURNAL_DATA)
+			err = patch_unmap(v->target, &v->remote, i);
+	}
+	if (!err)
+		err = share_withdraw(v->target, &v->remote);
+	return err ? err : region_withdraw(v->target, &v->remote);
+}
+
+static void test_overwritten(void)
+{
+	AUTO_FREE char *before = NULL;
+
+	if (!begin(&before))
+		return;
+	/* Nobody is inside: it stands still, and what it has entered it leaves. */
+	victim_region(&victim, LIMIT);
+	victim_remote(&victim, change);
+	victim_remote(&victim, undo_all);
+	check_maps(before);
+	works_again();
+}
+
 /* A log as an mdbg makes it, but for its size, which can be changed. */
 static void make_unsealed(void *arg UNUSED)
 {
@@ -736,6 +812,8 @@ void suite_leftover(void)
 	CU_add_test(suite, "somebody else's memory by now", test_other);
 	CU_add_test(suite, "gone on with: what was in hand", test_settle);
 	CU_add_test(suite, "a journal that the target has damaged", test_wild_journal);
+	CU_add_test(suite, "a journal that the target has forged", test_forged);
+	CU_add_test(suite, "one that it has overwritten", test_overwritten);
 	CU_add_test(suite, "a log whose size the target can change", test_unsealed);
 	CU_add_test(suite, "an entry that could not be undone", test_not_unmapped);
 	CU_add_test(suite, "a thread that is still to make a call", test_borrowed);
