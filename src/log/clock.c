@@ -43,7 +43,7 @@ static void read_both(uint64_t *stamp, uint64_t *ns)
 
 static uint32_t anchors(const struct log *log)
 {
-	return MIN(log->header->anchors, (uint32_t)LOG_ANCHORS);
+	return MIN(__atomic_load_n(&log->header->anchors, __ATOMIC_RELAXED), (uint32_t)LOG_ANCHORS);
 }
 
 static uint64_t scale(uint64_t ticks, uint64_t rate)
