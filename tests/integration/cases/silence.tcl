@@ -66,12 +66,12 @@ proc poke {pid address hex} {
 	return $was
 }
 
-# Where libc's functions are.
+# Where the patches of libc's functions are.
 proc addresses {pid} {
 	set m [live_start -p $pid]
 	set found {}
 	foreach probe [live_value $m mdbg::probes] {
-		dict set found [dict get $probe function] [dict get $probe address]
+		dict set found [dict get $probe function] [dict get $probe patch]
 	}
 	live_end $m
 	return $found

@@ -540,8 +540,10 @@ static void check_cfa_at(const struct place *place, struct thunk_spec spec)
 
 static void check_cfa(struct thunk_spec spec)
 {
+	/* A thunk and its displaced prologue share a slot. */
 	for (unsigned i = 0; i < ARRAY_SIZE(places); i++)
-		check_cfa_at(&places[i], spec);
+		if (!places[i].function_away)
+			check_cfa_at(&places[i], spec);
 }
 
 static void test_cfa(void)

@@ -53,7 +53,7 @@ static void gives_probes(void)
 	harness_attached();
 	CU_ASSERT_STRING_EQUAL(harness_value("llength [mdbg::probes]"), "2");
 	CU_ASSERT_STRING_EQUAL(harness_value("set p [lindex [mdbg::probes] 0]; dict keys $p"),
-			       "function symbol module address engine why user");
+			       "function symbol module address patch engine why user");
 	CU_ASSERT_STRING_EQUAL(harness_value("list [dict get $p function] [dict get $p engine]"),
 			       "malloc breakpoint");
 	CU_ASSERT_STRING_EQUAL(harness_value("dict get [lindex [mdbg::probes] 1] engine"), "none");
