@@ -46,6 +46,13 @@ static const char *reason(const struct probe *probe)
 
 /* --- warnings, on the tracer thread --- */
 
+/* What is written over later is told by who finds it (probe/lost.c). */
+static bool is_to_be_told(const struct probes *probes, const struct probe *probe)
+{
+	return !probe->warned && !probe->overwritten &&
+	       (is_lacking(probe) || is_slower(probes, probe));
+}
+
 /* Functions of one module that have one reason. */
 struct group {
 	const struct probe *first;
@@ -55,12 +62,11 @@ struct group {
 	struct err *err;
 };
 
-static bool belongs(const struct probes *probes, const struct group *group, const struct probe *probe)
+static bool belongs(const struct probes *probes, const struct group *group,
+		    const struct probe *probe)
 {
-	bool alike = group->slower ? is_slower(probes, probe) : is_lacking(probe);
-
-	return alike && !probe->warned && probe->module == group->first->module &&
-	       !strcmp(reason(probe), reason(group->first));
+	return is_to_be_told(probes, probe) && is_lacking(probe) != group->slower &&
+	       probe->module == group->first->module && !strcmp(reason(probe), reason(group->first));
 }
 
 static void name_one(struct group *group, const struct probe *probe, unsigned all)
@@ -105,7 +111,7 @@ static void tell_group(struct session *session, struct probes *probes, struct pr
 	str_free(&group.names);
 	session_warn_hint(session, text, *first->hint ? first->hint : group.slower ?
 			  "a call stops its thread twice there; `malloc -v` says which function has what" :
-			  "what is lacking stands below each answer; `malloc -v` says which function has what");
+			  "answers say what they lack; `malloc -v` says which function has what");
 }
 
 static bool any_gives(const struct probes *probes)
@@ -126,7 +132,7 @@ void lacks_tell_probes(struct session *session, struct probes *probes)
 	for (size_t i = 0; i < probes->all.nr; i++) {
 		struct probe *probe = probes->all.at[i];
 
-		if (!probe->warned && (is_lacking(probe) || is_slower(probes, probe)))
+		if (is_to_be_told(probes, probe))
 			tell_group(session, probes, probe);
 	}
 	if (!any_gives(probes) && !probes->told_blind)
@@ -300,7 +306,8 @@ static struct err *lacks_job(void *arg)
 	struct err *err = add_probes(job->ret, session->probes);
 
 	for (size_t i = 0; i < session->followers.nr && !err; i++)
-		err = add_probes(job->ret, session->followers.at[i]->probes);
+		if (!session->followers.at[i]->gone)
+			err = add_probes(job->ret, session->followers.at[i]->probes);
 	if (!err)
 		err = add_log(job->ret, &session->region->log);
 	return err ? err : add_gap(job->ret, session);

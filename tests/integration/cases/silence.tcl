@@ -145,6 +145,23 @@ case silence-nothing-watched 40 {
 	finish $t
 }
 
+# Probes that go in later, by `malloc on`: said then, and not before.
+case silence-malloc-on 40 {
+	set t [start hard]
+	set pid [pid_of $t]
+	set address [dict get [addresses $pid] malloc]
+	set m [live_start --no-arm -p $pid]
+	set was [poke $pid $address cc]
+	check {[slurp $::live_err($m)] eq ""} {[slurp $::live_err($m)]}
+	live $m "malloc on"
+	until {[llength [warnings [slurp $::live_err($m)]]] == 1}
+	check {[string match "*mdbg: warning: malloc is not watched: *" [slurp $::live_err($m)]]} {[slurp $::live_err($m)]}
+	check {[llength [lacks $m]] == 1} {[lacks $m]}
+	live_end $m
+	poke $pid $address $was
+	finish $t
+}
+
 # As it should be: nothing is said, of what is refused by design neither.
 by_both case silence-where-all-is-well 40 {
 	foreach program {hard exact} {
