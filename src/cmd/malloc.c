@@ -33,7 +33,9 @@ const struct cmd cmd_malloc = {
 			  "`allocations since attach` of a heap are those that are still held.\n"
 			  "`malloc sites` goes by the log alone. With -v: each probed function\n"
 			  "with its engine and the reason for it, where every event was\n"
-			  "counted, and the memory of the log.\n",
+			  "counted, and the memory of the log.\n"
+			  "Lines that begin with `Incomplete:`, here and in the other answers, say\n"
+			  "what is not in them; `mdbg::lacks` has the same for scripts.\n",
 	.run		= run,
 	.max_args	= 1,
 };

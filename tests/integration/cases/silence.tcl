@@ -145,6 +145,17 @@ case silence-nothing-watched 40 {
 	finish $t
 }
 
+# What an operator new without a nothrow form gives out is recorded in malloc: it lacks nothing, and jumps are all jumps.
+case silence-recorded-elsewhere 40 {
+	set t [start cxxplain]
+	set m [live_start --engine jump -p [pid_of $t]]
+	check {[regexp -line {^operator new.* none .*throws, and its module has no nothrow form} [live $m "malloc -v"]]} {[live $m "malloc -v"]}
+	check {[lacks $m] eq {} && [slurp $::live_err($m)] eq ""} {[lacks $m]; [slurp $::live_err($m)]}
+	live_end $m
+	tell $t quit
+	ending $t
+}
+
 # Probes that go in later, by `malloc on`: said then, and not before.
 case silence-malloc-on 40 {
 	set t [start hard]
@@ -164,7 +175,7 @@ case silence-malloc-on 40 {
 
 # As it should be: nothing is said, of what is refused by design neither.
 by_both case silence-where-all-is-well 40 {
-	foreach program {hard exact} {
+	foreach program {hard exact cxxplain cxxexact} {
 		set t [start $program]
 		set m [live_start -p [pid_of $t]]
 		check {[lacks $m] eq {}} {[lacks $m]}
