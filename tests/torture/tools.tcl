@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Other tools on the functions that mdbg watches, in every order of coming and leaving, under load (tools.tcl, debuggers.tcl):
-# a fifth of TRIALS of each order.
+# Other tools on the functions that mdbg watches, in every order of coming and leaving, under load (tools.tcl,
+# debuggers.tcl): a fifth of TRIALS of each order.
 
 foreach {name rounds} {
 	uprobes-bpftrace {uprobe_rounds bpftrace uprobe}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Debuggers and strace beside mdbg, which traces nobody while it waits with jumps in: their breakpoints are met, mdbg's log is
-# complete, and nothing of either is left (the target and its accounts: tools.tcl).
+# Debuggers and strace beside mdbg, which traces nobody while it waits with jumps in: their breakpoints are met, mdbg's log
+# is complete, and nothing of either is left (the target and its accounts: tools.tcl).
 
 # A gdb that has attached; it is told what to do line by line.
 proc gdb_start {t args} {
