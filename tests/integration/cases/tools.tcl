@@ -203,11 +203,11 @@ proc bpftrace_leave {chan t} {
 }
 
 # A shell that sees tracefs where perf looks for it, in a mount namespace of its own. It takes the events out again however
-# this case ends: at the end of its input, so that it must not be among what `reap` ends. To perf probe an event's name must
+# this case ends: at the end of its input, so that neither a time limit nor `reap` may end it before. To perf probe an event's name must
 # be the only one of that name, whatever its group.
 proc perf_begin {t args} {
 	set group mdbg_test_[pid]
-	set chan [open |[list env -u TMPDIR unshare -m sh 2> $::tmp/perf.err] r+]
+	set chan [open |[list env -u TMPDIR setsid unshare -m sh 2> $::tmp/perf.err] r+]
 	chan configure $chan -buffering line
 	puts $chan "
 		perf=
@@ -227,9 +227,9 @@ proc perf_begin {t args} {
 		perf stat -o $::tmp/perf.out --control fifo:$::tmp/control,$::tmp/answer \
 			-e '$group:*' -p [pid_of $t] >&2 &
 		perf=\$!
-		echo ping > $::tmp/control
-		read answer < $::tmp/answer
-		echo in \$answer
+		exec 3<>$::tmp/control 4<>$::tmp/answer
+		echo ping >&3
+		echo in \$(timeout 100 head -n 1 <&4)
 	"
 	return $chan
 }
