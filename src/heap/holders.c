@@ -142,7 +142,8 @@ static struct err *scan_present(struct scanner *scanner, const struct mark_range
 		}
 		at = MAX(at, scanner->end);
 		if (!err && scanner->end < to) {
-			to = mark_behind_hole(unread, at, part->end);
+			to = mark_behind_hole(scanner->source, unread, at,
+					      part->end);
 			err = mark_ranges_note(unread, at, to);
 			at = to;
 		}

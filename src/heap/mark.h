@@ -95,6 +95,11 @@ struct mark_source {
 	 * more. Memory that was never written has no pointers, and may be large. NULL: all of it.
 	 */
 	bool (*next_present)(void *ctx, uint64_t start, uint64_t end, struct mark_range *ret);
+	/*
+	 * Where memory is mapped again behind `at`, which cannot be read: what a damaged log calls blocks has
+	 * holes of terabytes between. NULL: not known.
+	 */
+	uint64_t (*next_mapped)(void *ctx, uint64_t at);
 	void *ctx;
 };
 
@@ -125,10 +130,11 @@ struct err *mark_ranges_subtract(struct mark_ranges *ranges, struct mark_ranges 
 /* Add what could not be read, in order of address. */
 struct err *mark_ranges_note(struct mark_ranges *unread, uint64_t start, uint64_t end) MUST_CHECK;
 /*
- * How much to leave out where [at, end) cannot be read, up to the address that is returned: a page, but
- * more and more of a hole that is as large as only a size that is wrong can be. The hole is the last
- * of unread, if it ends at `at`.
+ * How much to leave out where [at, end) cannot be read, up to the address that is returned: up to the next
+ * mapping, or a page, but more and more of a hole that is as large as only a size that is wrong can be. The
+ * hole is the last of unread, if it ends at `at`.
  */
-uint64_t mark_behind_hole(const struct mark_ranges *unread, uint64_t at, uint64_t end);
+uint64_t mark_behind_hole(const struct mark_source *source, const struct mark_ranges *unread,
+			  uint64_t at, uint64_t end);
 
 #endif

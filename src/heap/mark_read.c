@@ -74,7 +74,7 @@ static struct err *scan_pieces(struct marker *marker, uint64_t start, uint64_t e
 			start = from + got;
 			if (!err && start < to) {
 				at = MAX(at, start);
-				start = mark_behind_hole(unread, at, part.end);
+				start = mark_behind_hole(source, unread, at, part.end);
 				err = mark_ranges_note(unread, at, start);
 			}
 			if (!err)

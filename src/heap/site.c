@@ -12,6 +12,9 @@
 #define NEAR		4096u		/* so many times are put side by side to find the median */
 #define DIGIT_BITS	11u
 #define DIGITS		(1u << DIGIT_BITS)
+/* What programs have is far below; a damaged log can have as many as records, of 200 bytes each here. */
+#define SITES_MOST	(1u << 20)
+#define PARTS_MOST	(1u << 22)
 
 /* Of the blocks of one site whose time is known. */
 struct times {
@@ -81,6 +84,12 @@ static struct err *site_key(struct site_sums *sums, const struct block *block, u
 	return NULL;
 }
 
+static struct err *too_many(const char *what, uint32_t most)
+{
+	return err_hint(err_create(ERR_RANGE, "more than %u %s", most, what),
+			"a filter, or to add up `by` something else, makes them fewer");
+}
+
 /* Which of a site's stacks has most bytes is known when all are added up. */
 static struct err *add_part(struct site_sums *sums, uint32_t site, const struct block *block,
 			    uint64_t bytes)
@@ -89,6 +98,8 @@ static struct err *add_part(struct site_sums *sums, uint32_t site, const struct 
 	struct err *err = keymap_number(&sums->parts, (uint64_t)site << 32 | block->stack,
 					&number);
 
+	if (!err && number == PARTS_MOST)
+		return too_many("stacks of sites", PARTS_MOST);
 	if (!err && number == sums->part_bytes.nr)
 		err = vec_push(&sums->part_bytes, 0);
 	if (!err)
@@ -125,7 +136,8 @@ static struct err *add_time(struct site_sums *sums, uint32_t site, uint64_t time
 
 static struct err *add_site(struct site_sums *sums, uint64_t key, uint32_t stack)
 {
-	struct err *err = vec_push(&sums->times, ((struct times){ .list = NUMBER_LIST_INIT }));
+	struct err *err = sums->sites.vec.nr == SITES_MOST ? too_many("sites", SITES_MOST) :
+		vec_push(&sums->times, ((struct times){ .list = NUMBER_LIST_INIT }));
 
 	return err ? err : vec_push(&sums->sites.vec, ((struct site){ .key = key, .stack = stack }));
 }

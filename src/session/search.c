@@ -233,6 +233,23 @@ static bool next_present(void *ctx, uint64_t start, uint64_t end, struct mark_ra
 	return false;
 }
 
+/* mark_source.next_mapped: `at` itself where something is mapped. */
+static uint64_t next_mapped(void *ctx, uint64_t at)
+{
+	const struct proc_maps *maps = &((struct job *)ctx)->view->maps;
+	size_t low = 0, high = maps->vec.nr;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (maps->vec.at[middle].end <= at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < maps->vec.nr ? MAX(at, maps->vec.at[low].start) : UINT64_MAX;
+}
+
 /*
  * Chunks in use that are no blocks: a call for them is under way, or a thread that is in the allocator
  * has the address of an old one (heap/block.h). They may hold pointers.
@@ -409,6 +426,7 @@ static struct mark_source source_of(struct job *job)
 		.word = job->words.at, .nr_words = job->words.nr,
 		.code = job->code.vec.at, .nr_code = job->code.vec.nr,
 		.next_present = next_present,
+		.next_mapped = next_mapped,
 		.ctx = job,
 	};
 }
