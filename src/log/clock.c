@@ -153,13 +153,14 @@ void clock_start(struct log *log)
 void log_clock_update(struct log *log)
 {
 	struct log_header *header = log->header;
-	uint64_t stamp, ns;
+	uint64_t stamp, ns, from = __atomic_load_n(&header->rate_ns, __ATOMIC_RELAXED);
 
 	read_both(&stamp, &ns);
 	if (!header->rate) {
-		while (ns - header->rate_ns < FIRST_NS)
+		/* From what was read once: the target could have it grow with the clock. */
+		while (ns - from < FIRST_NS)
 			read_both(&stamp, &ns);
-		header->rate = rate_of(ns - header->rate_ns, stamp - header->rate_stamp);
+		header->rate = rate_of(ns - from, stamp - header->rate_stamp);
 	}
 	clock_note(log, stamp, ns);
 }

@@ -93,12 +93,13 @@ struct err *log_open(void *base, uint64_t size, struct log *ret)
 
 struct log_config log_config(const struct log *log)
 {
-	uint32_t depth = log->header->stack_depth;
+	uint32_t depth = __atomic_load_n(&log->header->stack_depth, __ATOMIC_RELAXED);
+	uint64_t sample = __atomic_load_n(&log->header->sample, __ATOMIC_RELAXED);
 
 	return (struct log_config){
 		.limit = log->size,
 		.stack_depth = depth ? MIN(depth, (uint32_t)LOG_DEPTH_MAX) : 1,
-		.sample = MIN(log->header->sample, SAMPLE_MEAN_MAX),
+		.sample = MIN(sample, SAMPLE_MEAN_MAX),
 		.free_history = freed_kept(log),
 	};
 }

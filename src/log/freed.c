@@ -38,8 +38,8 @@ void log_note_free(struct log *log, const struct log_free *free)
 	ring_publish(&slot->ticket, number);
 }
 
-static bool slot_is_of(const struct log_free_slot *slot, uint64_t address, uint64_t block_time,
-		       struct log_free *ret)
+static bool slot_is_of(const struct log *log, const struct log_free_slot *slot, uint64_t address,
+		       uint64_t block_time, struct log_free *ret)
 {
 	uint64_t ticket = ring_load(&slot->ticket), who;
 
@@ -52,6 +52,7 @@ static bool slot_is_of(const struct log_free_slot *slot, uint64_t address, uint6
 	who = ring_load(&slot->who);
 	ret->thread = (uint32_t)(who >> 32);
 	ret->stack = (uint32_t)who;
+	log_bound_ids(log, &ret->thread, &ret->stack);
 	return ring_held(&slot->ticket, ticket);
 }
 
@@ -61,7 +62,7 @@ bool log_first_free(const struct log *log, uint64_t address, uint64_t block_time
 	uint32_t nr = freed_used(log);
 
 	for (uint32_t i = 0; i < nr; i++)
-		if (slot_is_of(&log->freed[i], address, block_time, ret))
+		if (slot_is_of(log, &log->freed[i], address, block_time, ret))
 			return true;
 	return false;
 }

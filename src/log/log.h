@@ -19,6 +19,7 @@
 
 #define LOG_VERSION		7
 #define LOG_STACK_NONE		0	/* stack id: no stack was taken */
+#define LOG_STACK_DAMAGED	UINT32_MAX	/* as a reader gets it: the log said one that cannot be */
 #define LOG_DEPTH_MAX		128
 #define LOG_HEAP_UNKNOWN	0xffff	/* heap: not known to the writer */
 #define LOG_HEAP_MMAP		0xfffe	/* heap: a block mapped on its own */

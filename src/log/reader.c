@@ -24,7 +24,7 @@ static bool window_each(const struct log *log, const struct log_window *window,
 	for (unsigned i = 0; i < WINDOW_SLOTS; i++) {
 		struct log_record record;
 
-		if (slot_read(&window->slot[i], &record) && fn(&record, unit + i, ctx))
+		if (slot_read(log, &window->slot[i], &record) && fn(&record, unit + i, ctx))
 			return true;
 	}
 	return false;
@@ -56,7 +56,7 @@ bool log_slot(const struct log *log, uint64_t slot, struct log_record *ret)
 {
 	const struct log_slot *at = slot_at(log, slot);
 
-	return at && slot_read(at, ret);
+	return at && slot_read(log, at, ret);
 }
 
 static void unpair(uint64_t pair, uint32_t *high_ret, uint32_t *low_ret)
@@ -65,7 +65,8 @@ static void unpair(uint64_t pair, uint32_t *high_ret, uint32_t *low_ret)
 	*low_ret = (uint32_t)pair;
 }
 
-static bool stray_read(const struct log_stray_slot *slot, uint64_t number, struct log_stray *ret)
+static bool stray_read(const struct log *log, const struct log_stray_slot *slot, uint64_t number,
+		       struct log_stray *ret)
 {
 	if (ring_load(&slot->ticket) != ring_ticket(number))
 		return false;
@@ -74,7 +75,7 @@ static bool stray_read(const struct log_stray_slot *slot, uint64_t number, struc
 	unpair(ring_load(&slot->who), &ret->thread, &ret->stack);
 	ret->on_stack = ring_load(&slot->on_stack);
 	ret->block.address = ret->address;
-	ret->block.size = ring_load(&slot->block_size);
+	ret->block.size = MIN(ring_load(&slot->block_size), RECORD_SIZE_MAX);
 	ret->block.time = ring_load(&slot->block_time);
 	unpair(ring_load(&slot->block_who), &ret->block.thread, &ret->block.stack);
 	ret->block.heap = LOG_HEAP_UNKNOWN;
@@ -83,6 +84,9 @@ static bool stray_read(const struct log_stray_slot *slot, uint64_t number, struc
 	ret->first.time = ring_load(&slot->first_time);
 	unpair(ring_load(&slot->first_who), &ret->first.thread, &ret->first.stack);
 	ret->history = (uint32_t)ring_load(&slot->history);
+	log_bound_ids(log, &ret->thread, &ret->stack);
+	log_bound_ids(log, &ret->block.thread, &ret->block.stack);
+	log_bound_ids(log, &ret->first.thread, &ret->first.stack);
 	return ring_held(&slot->ticket, ring_ticket(number));
 }
 
@@ -94,7 +98,7 @@ void log_each_stray(const struct log *log, enum log_stray_kind kind,
 	struct log_stray stray;
 
 	for (uint64_t number = start; number < end; number++)
-		if (stray_read(&log->stray[kind][number % LOG_STRAYS], number, &stray) &&
+		if (stray_read(log, &log->stray[kind][number % LOG_STRAYS], number, &stray) &&
 		    fn(&stray, ctx))
 			return;
 }

@@ -156,7 +156,7 @@ static inline void slot_read_own(const struct place *place, struct log_record *r
 		      __atomic_load_n(&slot->stack, __ATOMIC_RELAXED), ret);
 }
 
-bool slot_read(const struct log_slot *slot, struct log_record *ret)
+bool slot_read(const struct log *log, const struct log_slot *slot, struct log_record *ret)
 {
 	/* A publish takes a few stores: who is in change for longer has died or keeps changing. */
 	for (unsigned tries = 0; tries < 64; tries++) {
@@ -172,6 +172,7 @@ bool slot_read(const struct log_slot *slot, struct log_record *ret)
 		    __atomic_load_n(&slot->key, __ATOMIC_RELAXED) != key)
 			continue;
 		record_decode(key, time, size, stack, ret);
+		log_bound_ids(log, &ret->thread, &ret->stack);
 		return true;
 	}
 	return false;
@@ -529,7 +530,7 @@ bool log_lookup(const struct log *log, uint64_t address, struct log_record *ret)
 	struct place place;
 
 	return address_fits(address) && find_all(log, address, &place) &&
-	       slot_read(&place.window->slot[place.slot], ret) && ret->address == address;
+	       slot_read(log, &place.window->slot[place.slot], ret) && ret->address == address;
 }
 
 bool log_knew(const struct log *log, uint64_t address)
@@ -543,8 +544,8 @@ bool log_knew(const struct log *log, uint64_t address)
  * What the slot has of address, or had last: a ghost has all that it had. *live_ret is at the moment
  * of the first look.
  */
-static bool slot_read_past(const struct log_slot *slot, uint64_t address, struct log_record *ret,
-			   bool *live_ret)
+static bool slot_read_past(const struct log *log, const struct log_slot *slot, uint64_t address,
+			   struct log_record *ret, bool *live_ret)
 {
 	uint64_t key = __atomic_load_n(&slot->key, __ATOMIC_ACQUIRE);
 	uint64_t time = __atomic_load_n(&slot->time, __ATOMIC_ACQUIRE);
@@ -556,6 +557,7 @@ static bool slot_read_past(const struct log_slot *slot, uint64_t address, struct
 	if ((key ^ address) & (KEY_ADDRESS | KEY_CLAIMED) || (key ^ again) & ~KEY_STATE)
 		return false;
 	record_decode(key, time, size, stack, ret);
+	log_bound_ids(log, &ret->thread, &ret->stack);
 	*live_ret = (key & KEY_STATE) == KEY_LIVE;
 	return true;
 }
@@ -566,7 +568,7 @@ bool log_ghost(const struct log *log, uint64_t address, struct log_record *ret)
 	bool live;
 
 	return address_fits(address) && find_all(log, address, &place) &&
-	       slot_read_past(&place.window->slot[place.slot], address, ret, &live) && !live;
+	       slot_read_past(log, &place.window->slot[place.slot], address, ret, &live) && !live;
 }
 
 enum log_past log_past(const struct log *log, uint64_t address, uint64_t until,
@@ -577,7 +579,7 @@ enum log_past log_past(const struct log *log, uint64_t address, uint64_t until,
 
 	if (!address_fits(address) || !find_all(log, address, &place))
 		return LOG_NEVER;
-	if (!slot_read_past(&place.window->slot[place.slot], address, ret, &live) ||
+	if (!slot_read_past(log, &place.window->slot[place.slot], address, ret, &live) ||
 	    ret->time > until)
 		return LOG_SINCE;
 	return LOG_PAST;

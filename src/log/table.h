@@ -199,6 +199,6 @@ static inline uint64_t table_bytes_next(uint64_t used)
 /* Tables in use, as far as the region is to be believed. */
 uint32_t table_count(const struct log *log);
 /* What a reader may believe of one slot (see above). False: no record. */
-bool slot_read(const struct log_slot *slot, struct log_record *ret);
+bool slot_read(const struct log *log, const struct log_slot *slot, struct log_record *ret);
 
 #endif

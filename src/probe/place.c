@@ -180,7 +180,9 @@ static void look_at_agent_ops(struct agent_thread *thread, void *ctx)
 	struct collection *collection = ctx;
 	uint64_t table = collection->probes->state_address + offsetof(struct agent_state, probe);
 
-	for (uint32_t i = 0; i < MIN(thread->nr_ops, (uint32_t)AGENT_OPS); i++) {
+	uint32_t nr = MIN(__atomic_load_n(&thread->nr_ops, __ATOMIC_ACQUIRE), (uint32_t)AGENT_OPS);
+
+	for (uint32_t i = 0; i < nr; i++) {
 		uint64_t index = ((uintptr_t)thread->op[i].probe - table) /
 				 sizeof(struct agent_probe);
 

@@ -78,13 +78,15 @@ static bool stack_matches(struct session *session, uint32_t stack, enum filter_a
 	return false;
 }
 
-/* Where the answer for a stack is kept; NULL without memory for it. */
+/* Where the answer for a stack is kept; NULL without memory for it, or if the log has no such stack. */
 static uint8_t *known_match(struct stack_names *names, uint32_t stack, enum filter_attr attr,
 			    const char *glob)
 {
 	struct stack_match *match = NULL;
 	size_t i, more;
 
+	if (stack > log_stacks(session_log(names->session)))
+		return NULL;
 	for (i = 0; i < names->matches.nr; i++) {
 		if (names->matches.at[i].glob == glob && names->matches.at[i].attr == attr)
 			match = &names->matches.at[i];

@@ -12,6 +12,9 @@
 #include "symbol/symbol.h"
 #include "unwind/walk.h"
 
+/* A program has fewer call sites. What a damaged log says can have any number. */
+#define LINES_MOST	(1u << 19)
+
 void event_print(const struct log *log, uint64_t time, uint32_t thread, struct out *out)
 {
 	uint32_t lwp = log_thread_get(log, thread).lwp;
@@ -88,13 +91,20 @@ void stack_texts_init(struct stack_texts *texts, struct session *session, size_t
 	*texts = (struct stack_texts){ .session = session, .indent = indent };
 }
 
-void stack_texts_free(struct stack_texts *texts)
+static void forget_lines(struct stack_texts *texts)
 {
 	size_t i;
 
 	for (i = 0; i < texts->nr_slots; i++)
 		free(texts->slots[i].at);
 	free(texts->slots);
+	texts->slots = NULL;
+	texts->nr_slots = texts->used = 0;
+}
+
+void stack_texts_free(struct stack_texts *texts)
+{
+	forget_lines(texts);
 	*texts = (struct stack_texts){ 0 };
 }
 
@@ -160,6 +170,8 @@ static struct err *get_line(struct stack_texts *texts, uint64_t pc, uint32_t gen
 	struct stack_line *line;
 	struct err *err = NULL;
 
+	if (texts->used >= LINES_MOST)
+		forget_lines(texts);
 	if (texts->used * 2 >= texts->nr_slots)
 		err = grow(texts);
 	if (err)
@@ -180,7 +192,8 @@ struct err *stack_texts_print(struct stack_texts *texts, uint32_t stack, struct 
 	uint32_t i;
 
 	if (!view.nr)
-		out_text(out, "(no stack)\n");
+		out_text(out, stack == LOG_STACK_NONE ? "(no stack)\n" :
+						"(the log is damaged: it has no such stack)\n");
 	for (i = 0; !err && i < view.nr; i++) {
 		err = get_line(texts, view.pcs[i], view.generation, !i, &line);
 		if (!err)

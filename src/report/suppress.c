@@ -56,9 +56,11 @@ static uint32_t compare(const struct stack_suppress *suppress, uint32_t stack)
 	return SUPPRESS_NONE;
 }
 
-/* Where the answer for a stack is kept; NULL without memory for it. */
+/* Where the answer for a stack is kept; NULL without memory for it, or if the log has no such stack. */
 static uint32_t *known(struct stack_suppress *suppress, uint32_t stack)
 {
+	if (stack > log_stacks(session_log(suppress->session)))
+		return NULL;
 	if (stack >= suppress->known.nr) {
 		size_t more = (size_t)stack + 1 - suppress->known.nr;
 

@@ -8,6 +8,7 @@
 
 #include "agent/state.h"
 #include "heap/block.h"
+#include "log/layout.h"
 #include "log/pending.h"
 #include "os/tracer.h"
 #include "probe/inside.h"
@@ -58,6 +59,12 @@ static bool gave(const struct log *log, const struct agent_op *op)
 	return op->gave && log_lookup(log, op->gave, &there) && there.time > op->old.time;
 }
 
+static struct err *take_in_hand(struct in_hand_job *job, struct log_record *old)
+{
+	log_bound_ids(job->log, &old->thread, &old->stack);
+	return vec_push(&job->in_hand->vec, *old);
+}
+
 static void add_in_hand(struct agent_thread *thread, void *ctx)
 {
 	struct in_hand_job *job = ctx;
@@ -70,7 +77,7 @@ static void add_in_hand(struct agent_thread *thread, void *ctx)
 		if (read_op(thread, i, &op) && op.took && op.old.address &&
 		    !(op.old.address >> LOG_PROCESS_SHIFT) && !(op.old.size >> 48) &&
 		    !log_lookup(job->log, op.old.address, &there) && !gave(job->log, &op))
-			job->err = vec_push(&job->in_hand->vec, op.old);
+			job->err = take_in_hand(job, &op.old);
 	}
 }
 

@@ -202,9 +202,8 @@ struct old_state {
 static void void_old_ops(struct agent_thread *thread, void *ctx)
 {
 	struct old_state *old = ctx;
-	/* Read once: the target may write to it. */
-	uint32_t had = __atomic_load_n(&thread->nr_ops, __ATOMIC_RELAXED);
-	uint32_t nr = had = MIN(had, (uint32_t)AGENT_OPS);
+	uint32_t had = __atomic_load_n(&thread->nr_ops, __ATOMIC_ACQUIRE);
+	uint32_t nr = MIN(had, (uint32_t)AGENT_OPS);
 
 	while (nr > 0 && (uintptr_t)thread->op[nr - 1].probe - old->address < old->len)
 		nr--;

@@ -3,7 +3,8 @@
  * Names for addresses: modules in time, and what was resolved.
  *
  *	pc, generation -> module	spans, every time: cheap, and what is added later is seen
- *	pc, module -> frames, text	kept for ever, but for JIT code without a name so far
+ *	pc, module -> frames, text	kept for ever, up to RESOLVED_MOST; JIT code without a name so far, which may
+ *					get one, and what is beyond that: one of the last RECENT answers
  *	module -> image			one for each file, however often it was mapped
  */
 
@@ -41,13 +42,14 @@ struct resolved {
 	uint64_t pc;
 	uint32_t module;		/* NO_MODULE: none */
 	bool return_address;
-	bool open;			/* may be known better later */
 	char *text;			/* NULL: not asked yet */
 	size_t nr;
 	struct symbol_frame frames[];
 };
 
 #define NO_MODULE	UINT32_MAX
+#define RESOLVED_MOST	(1u << 19)	/* a program has fewer call sites; a damaged log says any number */
+#define RECENT		64u
 
 struct symbols {
 	struct debug_search search;
@@ -59,6 +61,9 @@ struct symbols {
 	bool sorted;
 	uint32_t floor;
 	struct map resolved;
+	uint32_t nr_resolved;
+	struct resolved *recent[RECENT];	/* those that are not kept */
+	uint32_t nr_recent;			/* ever */
 	struct symbol_frame unknown;	/* where there is no memory for a better answer */
 	char unknown_text[20];
 };
@@ -103,6 +108,8 @@ void symbols_destroy(struct symbols *symbols)
 	if (!symbols)
 		return;
 	map_free(&symbols->resolved, free_resolved);
+	for (size_t i = 0; i < RECENT; i++)
+		free_resolved(symbols->recent[i]);
 	for (size_t i = 0; i < symbols->images.nr; i++)
 		image_destroy(symbols->images.at[i]);
 	vec_free(&symbols->images);
@@ -335,38 +342,55 @@ static struct resolved *resolved_find(struct resolved *first, const struct query
 }
 
 /* NULL: no memory. */
+static struct resolved *answer(const struct query *query, bool return_address)
+{
+	size_t size = query->nr * sizeof(query->frames[0]);
+	struct resolved *resolved = calloc(1, sizeof(*resolved) + size);
+
+	if (!resolved)
+		return NULL;
+	resolved->pc = query->pc;
+	resolved->module = query->module;
+	resolved->return_address = return_address;
+	resolved->nr = query->nr;
+	memcpy(resolved->frames, query->frames, size);
+	return resolved;
+}
+
+static struct resolved *keep_recent(struct symbols *symbols, struct resolved *resolved)
+{
+	struct resolved **at = &symbols->recent[symbols->nr_recent++ % RECENT];
+
+	free_resolved(*at);
+	*at = resolved;
+	return resolved;
+}
+
+/* NULL: no memory. */
 static struct resolved *resolve(struct symbols *symbols, uint64_t pc, uint32_t generation,
 				bool return_address)
 {
 	struct query query = { .pc = pc, .addr = pc - (return_address && pc) };
 	uint64_t key = pc << 1 | return_address;
 	struct resolved *first, *resolved;
-	size_t size;
 
 	query.module = module_at(symbols, query.addr, generation, true);
 	first = map_get(&symbols->resolved, key);
 	resolved = resolved_find(first, &query, return_address);
-	if (resolved && !resolved->open)
+	if (resolved)
 		return resolved;
 	query_run(symbols, &query);
-	/* Nothing new: the old answer may be in use. */
-	if (resolved && query.open)
-		return resolved;
-	size = query.nr * sizeof(query.frames[0]);
-	resolved = calloc(1, sizeof(*resolved) + size);
+	resolved = answer(&query, return_address);
 	if (!resolved)
 		return NULL;
-	resolved->pc = pc;
-	resolved->module = query.module;
-	resolved->return_address = return_address;
-	resolved->open = query.open;
-	resolved->next = first;
-	resolved->nr = query.nr;
-	memcpy(resolved->frames, query.frames, size);
+	if (query.open || symbols->nr_resolved >= RESOLVED_MOST)
+		return keep_recent(symbols, resolved);
 	if (map_put(&symbols->resolved, key, resolved)) {
 		free(resolved);
 		return NULL;
 	}
+	resolved->next = first;
+	symbols->nr_resolved++;
 	return resolved;
 }
 

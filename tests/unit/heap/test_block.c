@@ -50,7 +50,7 @@ static void test_from_log(void)
 	for (uint64_t i = NR; i; i--) {
 		struct log_record record = { .address = i * 0x1230, .size = i, .time = i + 1,
 					    .thread = i % 100,
-					     .stack = (uint32_t)i * 3, .heap = (uint16_t)i };
+					     .stack = (uint32_t)i * 3 % 10007, .heap = (uint16_t)i };
 
 		CU_ASSERT_TRUE_FATAL(log_insert(&log, &record, NULL));
 	}
@@ -61,7 +61,7 @@ static void test_from_log(void)
 
 		CU_ASSERT_TRUE_FATAL(block->address == i * 0x1230 && block->size == i &&
 				     block->time == i + 1 &&
-				     block->thread == i % 100 && block->stack == i * 3 &&
+				     block->thread == i % 100 && block->stack == i * 3 % 10007 &&
 				     block->heap == (uint16_t)i && !block->preattach);
 	}
 	blocks_free(&blocks);

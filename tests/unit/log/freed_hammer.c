@@ -34,6 +34,8 @@ static void failed(struct state *state, int line, const char *what)
 		printf("freed_hammer.c:%d: %s\n", line, what);
 }
 
+#define IDS	1000u
+
 #define CHECK(state, condition) \
 	do { \
 		if (!(condition)) \
@@ -49,8 +51,8 @@ static struct log_free free_of(uint64_t block_time)
 		.address = 0x1000 + mixed % ADDRESSES * 16,
 		.block_time = block_time,
 		.time = mixed | 1,
-		.thread = (uint32_t)(mixed >> 7),
-		.stack = (uint32_t)(mixed >> 23),
+		.thread = (mixed >> 7) % IDS,	/* the region has room for as many */
+		.stack = (mixed >> 23) % IDS,
 	};
 }
 

@@ -67,7 +67,7 @@ static struct log_record record_of(uint64_t address, uint64_t time)
 
 	return (struct log_record){
 		.address = address, .size = mixed >> 16, .time = time,
-		.thread = (uint32_t)(mixed >> 20 & 0xf), .stack = (uint32_t)mixed,
+		.thread = (uint32_t)(mixed >> 20 & 0xf), .stack = (uint32_t)mixed % 8192,
 			.heap = (uint16_t)(mixed >> 40),
 	};
 }

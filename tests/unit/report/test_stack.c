@@ -9,10 +9,12 @@
 #include "fake_session.h"
 #include "heap/block.h"
 #include "heap/list.h"
+#include "heap/suppress.h"
 #include "heap/walk.h"
 #include "report/blocks.h"
 #include "report/out.h"
 #include "report/stack.h"
+#include "report/suppress.h"
 #include "session/heap.h"
 #include "symbol/symbol.h"
 #include "unit.h"
@@ -77,9 +79,33 @@ static void prints_stacks(void)
 	stack_texts_free(&texts);
 	CU_ASSERT_PTR_NULL(out_finish(&out));
 	CU_ASSERT_EQUAL(strncmp(text.at, "0x0000000000010000 malloc\n       0x", 35), 0);
-	snprintf(want, sizeof(want), "       (stack ends here: %s)\n(no stack)\n(no stack)\n",
+	snprintf(want, sizeof(want), "       (stack ends here: %s)\n(no stack)\n"
+		 "(the log is damaged: it has no such stack)\n",
 		 walk_end_name(WALK_NO_ROW));
 	CU_ASSERT_STRING_EQUAL(text.at + text.len - strlen(want), want);
+}
+
+/* By ids that a target wrote: no array is made for them, nor read beyond its end. */
+static void matches_no_damaged_stacks(void)
+{
+	static const uint32_t damaged[] = { LOG_STACK_DAMAGED, 0xfffffff0, 0x7fffffff, 1u << 24 };
+	struct suppressions suppressions = { VEC_INIT };
+	struct stack_suppress suppress = { .session = session, .suppressions = &suppressions };
+	struct stack_names names;
+
+	stack_names_init(&names, session);
+	for (unsigned i = 0; i < ARRAY_SIZE(damaged); i++) {
+		struct block block = { .address = 1, .stack = damaged[i] };
+
+		CU_ASSERT_FALSE(stack_names_match(&names, damaged[i], FILTER_FUNCTION, "*"));
+		CU_ASSERT_FALSE(stack_names_match(&names, damaged[i], FILTER_FUNCTION, "*"));
+		CU_ASSERT_EQUAL(stack_names_key(&names, damaged[i], SITE_FUNCTION), 0);
+		CU_ASSERT_EQUAL(stack_suppress_of(&suppress, &block), SUPPRESS_NONE);
+	}
+	CU_ASSERT_TRUE(names.matches.nr == 0 || names.matches.at[0].known.nr < 1000);
+	CU_ASSERT_TRUE(suppress.known.nr < 1000);
+	stack_suppress_free(&suppress);
+	stack_names_free(&names);
 }
 
 static void matches_names(void)
@@ -182,6 +208,7 @@ void suite_stack(void)
 
 	CU_add_test(suite, "formats frames", formats_frames);
 	CU_add_test(suite, "prints stacks", prints_stacks);
+	CU_add_test(suite, "matches no damaged stacks", matches_no_damaged_stacks);
 	CU_add_test(suite, "matches names", matches_names);
 	CU_add_test(suite, "shows blocks from before", shows_blocks_from_before);
 	CU_add_test(suite, "ends on Ctrl-C", ends_on_ctrl_c);
