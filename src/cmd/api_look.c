@@ -134,7 +134,7 @@ static struct err *threads(struct call *call, Tcl_Obj **ret)
 			dict_address(dict, "pthread", thread->pthread);
 		else
 			dict_text(dict, "pthread", "-");
-		dict_text(dict, "name", thread->name);
+		dict_text(dict, "name", thread->name.bytes);
 		dict_text(dict, "state", state);
 		dict_number(dict, "main", thread->main);
 		dict_number(dict, "blocksigtrap", thread->blocks_sigtrap);

@@ -19,13 +19,26 @@ static void label(struct out *out, const char *name)
 	out_column(out, name, 18);
 }
 
+static void print_line(struct out *out, struct outside text)
+{
+	out_outside(out, text);
+	out_text(out, "\n");
+}
+
+static void print_name(struct out *out, pid_t pid, struct outside name)
+{
+	out_f(out, "%d (", pid);
+	out_outside(out, name);
+	out_text(out, ")\n");
+}
+
 /* A link or file of /proc; what cannot be read is shown as "-". */
 static void print_link(const struct call *call, pid_t pid, const char *name)
 {
 	AUTO_FREE char *text = NULL;
 
 	label(call->out, name);
-	out_f(call->out, "%s\n", procfs_link(pid, name, &text) ? "-" : text);
+	print_line(call->out, (struct outside){ procfs_link(pid, name, &text) ? "-" : text });
 }
 
 static void print_cmdline(const struct call *call, pid_t pid)
@@ -39,7 +52,7 @@ static void print_cmdline(const struct call *call, pid_t pid)
 			if (!text[i])
 				text[i] = ' ';
 		}
-		out_text(call->out, text);
+		out_outside(call->out, (struct outside){ text });
 	}
 	out_text(call->out, "\n");
 }
@@ -81,7 +94,7 @@ static void print_status(struct out *out, const struct proc_status *status,
 			 const struct proc_stat *stat)
 {
 	label(out, "process");
-	out_f(out, "%d (%s)\n", status->tgid, status->name);
+	print_name(out, status->tgid, outside_of(&status->name));
 	label(out, "state");
 	out_f(out, "%c\n", status->state);
 	label(out, "parent");
@@ -108,9 +121,9 @@ static struct err *print_core(const struct call *call, const struct session_core
 	struct out *out = call->out;
 
 	label(out, "core file");
-	out_f(out, "%s\n", core->path);
+	print_line(out, core->path);
 	label(out, "process");
-	out_f(out, "%d (%s)\n", session_pid(call->session), core->name);
+	print_name(out, session_pid(call->session), core->name);
 	label(out, "state");
 	out_f(out, "%c\n", core->state ? core->state : '-');
 	label(out, "parent");
@@ -126,9 +139,9 @@ static struct err *print_core(const struct call *call, const struct session_core
 	else
 		out_text(out, "-\n");
 	label(out, "command line");
-	out_f(out, "%s\n", core->args);
+	print_line(out, core->args);
 	label(out, "exe");
-	out_f(out, "%s\n", *core->program ? core->program : "-");
+	print_line(out, *core->program.bytes ? core->program : (struct outside){ "-" });
 	return NULL;
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/outside.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/near.h"
@@ -20,14 +21,27 @@
 #include "cmd/shell.h"
 #include "cmd/unread.h"
 
-/* One write, so that what others write to the terminal does not come between. */
-static void print(struct shell *shell, const char *text, const char *hint)
+static struct err *add_line(struct str *to, const char *start, const char *text,
+			    enum outside_lines lines)
+{
+	struct err *err = str_add(to, start);
+
+	if (!err)
+		err = outside_add(to, text, strlen(text), lines);
+	return err ? err : str_add(to, "\n");
+}
+
+/*
+ * One write, so that what others write to the terminal does not come between. All that goes to standard error
+ * does so here; only what a script says has lines of its own.
+ */
+static void print(struct shell *shell, const char *text, const char *hint, enum outside_lines own)
 {
 	AUTO_STR struct str lines = STR_INIT;
-	struct err *err = str_addf(&lines, "mdbg: %s\n", text);
+	struct err *err = add_line(&lines, "mdbg: ", text, own);
 
 	if (!err && hint && *hint)
-		err = str_addf(&lines, "hint: %s\n", hint);
+		err = add_line(&lines, "hint: ", hint, OUTSIDE_ONE_LINE);
 	if (shell)
 		prompt_hide(shell);
 	fflush(stderr);
@@ -41,7 +55,7 @@ static void print(struct shell *shell, const char *text, const char *hint)
 
 void report_err(struct shell *shell, const struct err *err)
 {
-	print(shell, err->msg, err->hint);
+	print(shell, err->msg, err->hint, OUTSIDE_ONE_LINE);
 }
 
 void report_warning(struct shell *shell, const char *text, const char *hint)
@@ -58,7 +72,7 @@ void shell_note(struct shell *shell, const char *fmt, ...)
 	if (vasprintf(&text, fmt, ap) < 0)
 		text = NULL;
 	va_end(ap);
-	print(shell, text ? text : "out of memory", NULL);
+	print(shell, text ? text : "out of memory", NULL, OUTSIDE_ONE_LINE);
 }
 
 static Tcl_Obj *option(Tcl_Obj *options, const char *name)
@@ -199,7 +213,8 @@ void report_result(struct shell *shell, int code, const char *origin)
 	if (!err)
 		err = str_add(&text, message);
 	print(shell, err ? message : str_text(&text),
-	      hint_of(option(options, "-errorcode"), option(options, "-errorinfo"), message, &hint));
+	      hint_of(option(options, "-errorcode"), option(options, "-errorinfo"), message, &hint),
+	      OUTSIDE_LINES);
 	Tcl_DecrRefCount(options);
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/cancel.h"
 #include "base/cleanup.h"
+#include "base/outside.h"
 #include "base/str.h"
 #include "cmd/alias.h"
 #include "cmd/cmd.h"
@@ -220,10 +221,13 @@ static void echo(struct shell *shell)
 {
 	const char *result = Tcl_GetStringResult(shell->tcl);
 	Tcl_Channel channel = Tcl_GetStdChannel(TCL_STDOUT);
+	AUTO_STR struct str shown = STR_INIT;
 
 	if (!*result || !channel)
 		return;
-	Tcl_WriteObj(channel, Tcl_GetObjResult(shell->tcl));
+	if (outside_add(&shown, result, strlen(result), OUTSIDE_LINES))
+		return;
+	Tcl_WriteChars(channel, str_text(&shown), -1);
 	Tcl_WriteChars(channel, "\n", 1);
 }
 

@@ -45,7 +45,9 @@ static void print_fragile(const struct call *call, const struct session_threads 
 					    "killed mdbg while breakpoints "
 					    "are in:\n");
 		any = true;
-		out_f(call->out, "    %d %s\n", thread->lwp, thread->name);
+		out_f(call->out, "    %d ", thread->lwp);
+		out_outside(call->out, outside_of(&thread->name));
+		out_text(call->out, "\n");
 	}
 }
 
@@ -71,14 +73,19 @@ static struct err *print_probes(const struct call *call, const struct session_th
 
 static void print_core(const struct call *call, const struct session_core *core)
 {
-	out_f(call->out, "Core file %s of process %d (%s), %zu thread%s", core->path,
-	      session_pid(call->session), core->name, core->threads,
-	      core->threads == 1 ? "" : "s");
+	out_text(call->out, "Core file ");
+	out_outside(call->out, core->path);
+	out_f(call->out, " of process %d (", session_pid(call->session));
+	out_outside(call->out, core->name);
+	out_f(call->out, "), %zu thread%s", core->threads, core->threads == 1 ? "" : "s");
 	if (core->signal)
 		out_f(call->out, ", %s (%s)", signal_name(core->signal), strsignal(core->signal));
 	out_text(call->out, ".\n");
-	if (*core->program)
-		out_f(call->out, "Program %s.\n", core->program);
+	if (*core->program.bytes) {
+		out_text(call->out, "Program ");
+		out_outside(call->out, core->program);
+		out_text(call->out, ".\n");
+	}
 	if (core->missing)
 		out_f(call->out, "%llu bytes of memory are missing: the file was cut off.\n",
 		      (unsigned long long)core->missing);
@@ -114,7 +121,9 @@ static struct err *run(struct call *call)
 	if (!err)
 		err = procfs_status(pid, &status);
 	if (!err) {
-		out_f(call->out, "Process %d (%s), %s, %s, %s, %zu thread%s.\n", pid, status.name,
+		out_f(call->out, "Process %d (", pid);
+		out_outside(call->out, outside_of(&status.name));
+		out_f(call->out, "), %s, %s, %s, %zu thread%s.\n",
 		      session_started(call->session) ? "started here" : "attached to",
 		      state == SESSION_STOPPED ? "stopped" : "running",
 		      threads.traced ? "traced" : "not traced", threads.vec.nr,

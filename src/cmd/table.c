@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/outside.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/list.h"
@@ -167,6 +168,15 @@ struct err *cmd_find(int nr, const char *const *words, const struct cmd **ret, i
 
 struct err err_in_script[1] = { { .code = ERR_STATE, .msg = "a script failed" } };
 
+/* Messages are for people, and may have names of files and threads in them: one line. */
+static Tcl_Obj *shown(const char *text)
+{
+	AUTO_STR struct str line = STR_INIT;
+	struct err *err = outside_add(&line, text, strlen(text), OUTSIDE_ONE_LINE);
+
+	return Tcl_NewStringObj(err ? err->msg : str_text(&line), -1);
+}
+
 int cmd_fail(Tcl_Interp *tcl, const struct err *err)
 {
 	Tcl_Obj *code;
@@ -177,9 +187,9 @@ int cmd_fail(Tcl_Interp *tcl, const struct err *err)
 	Tcl_ListObjAppendElement(NULL, code, Tcl_NewStringObj("MDBG", -1));
 	Tcl_ListObjAppendElement(NULL, code, Tcl_NewStringObj(err_code_name(err->code), -1));
 	if (err->hint[0])
-		Tcl_ListObjAppendElement(NULL, code, Tcl_NewStringObj(err->hint, -1));
+		Tcl_ListObjAppendElement(NULL, code, shown(err->hint));
 	Tcl_SetObjErrorCode(tcl, code);
-	Tcl_SetObjResult(tcl, Tcl_NewStringObj(err->msg, -1));
+	Tcl_SetObjResult(tcl, shown(err->msg));
 	return TCL_ERROR;
 }
 

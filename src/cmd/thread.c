@@ -44,7 +44,7 @@ static struct err *print_threads(const struct call *call, const struct session_t
 		else
 			table_cell(&table, "-");
 		table_cell(&table, "%c", thread->state);
-		table_cell(&table, "%s", thread->name);
+		table_outside(&table, outside_of(&thread->name));
 		table_cell(&table, "%s%s%s", thread->main ? "main" : "",
 			   thread->main && thread->blocks_sigtrap ? ", " : "",
 			   thread->blocks_sigtrap ? "blocks SIGTRAP" : "");

@@ -15,15 +15,16 @@
 #define INDENT	6	/* of "#0    " */
 
 static struct err *print_stack(const struct call *call, const struct session_stack *stack,
-			       const char *name)
+			       struct outside name)
 {
 	struct symbols *symbols = session_symbols(call->session);
 	AUTO_STR struct str text = STR_INIT;
 	struct err *err = NULL;
 	size_t i;
 
-	out_f(call->out, "Thread %d%s%s%s:\n", stack->lwp, *name ? " (" : "", name,
-	      *name ? ")" : "");
+	out_f(call->out, "Thread %d%s", stack->lwp, *name.bytes ? " (" : "");
+	out_outside(call->out, name);
+	out_f(call->out, "%s:\n", *name.bytes ? ")" : "");
 	for (i = 0; !err && i < stack->pcs.nr; i++) {
 		str_clear(&text);
 		err = frame_lines(&text, call->session, symbols, stack->pcs.at[i],
@@ -39,15 +40,15 @@ static struct err *print_stack(const struct call *call, const struct session_sta
 	return err;
 }
 
-static const char *name_of(const struct session_threads *threads, pid_t lwp)
+static struct outside name_of(const struct session_threads *threads, pid_t lwp)
 {
 	size_t i;
 
 	for (i = 0; i < threads->vec.nr; i++) {
 		if (threads->vec.at[i].lwp == lwp)
-			return threads->vec.at[i].name;
+			return outside_of(&threads->vec.at[i].name);
 	}
-	return "";
+	return (struct outside){ "" };
 }
 
 static struct err *print_stacks(const struct call *call, const struct session_stacks *stacks)

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "base/outside.h"
 #include "base/vec.h"
 
 struct proc_map {
@@ -56,7 +57,7 @@ struct err *procfs_tasks(pid_t tid, struct proc_tasks *ret) MUST_CHECK;
 
 /* /proc/TID/status; signal sets have bit n - 1 for signal n. */
 struct proc_status {
-	char name[64];
+	struct outside_name name;
 	char state;		/* R S D T t Z X I */
 	pid_t tgid, pid, ppid, tracer;
 	uid_t uid, euid;

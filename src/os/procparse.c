@@ -260,7 +260,7 @@ static void status_line(struct proc_status *status, const char *key, size_t key_
 	size_t i;
 
 	if (key_len == 4 && !memcmp(key, "Name", 4))
-		status_name(value, value_len, status->name, sizeof(status->name));
+		status_name(value, value_len, status->name.bytes, sizeof(status->name.bytes));
 	if (key_len == 5 && !memcmp(key, "State", 5))
 		status->state = *value;
 	if (key_len == 6 && !memcmp(key, "VmSize", 6))

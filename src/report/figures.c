@@ -131,7 +131,7 @@ struct err *figures_get(struct session *session, enum session_heap_how how,
 	if (err)
 		return err;
 	figures.allocator = session_allocator(session);
-	figures.core = session_core(session, &core) ? core.path : NULL;
+	figures.core = session_core(session, &core) ? core.path.bytes : NULL;
 	figures.armed = session_armed(session);
 	figures.stack_depth = config.stack_depth;
 	figures.free_history = config.free_history;
@@ -179,7 +179,8 @@ static void print_options(const struct figures *figures, struct out *out)
 	out_f(out, "%s\n", figures->allocator ? figures->allocator : "unknown");
 	if (figures->core) {
 		option(out, 4, "Core File");
-		out_f(out, "%s\n\n", figures->core);
+		out_outside(out, (struct outside){ figures->core });
+		out_text(out, "\n\n");
 		return;
 	}
 	option(out, 4, "Probes");

@@ -153,7 +153,7 @@ static void count_lines(struct out *out, const char *bytes, size_t len)
 	}
 }
 
-void out_bytes(struct out *out, const void *bytes, size_t len)
+static void add(struct out *out, const void *bytes, size_t len)
 {
 	if (out->page)
 		count_lines(out, bytes, len);
@@ -168,6 +168,42 @@ void out_bytes(struct out *out, const void *bytes, size_t len)
 	}
 	memcpy(out->buf + out->len, bytes, len);
 	out->len += len;
+}
+
+static void add_shown(struct out *out, const char *bytes, size_t len, enum outside_lines lines)
+{
+	while (len) {
+		size_t nr = outside_plain(bytes, len, lines);
+		char escaped[OUTSIDE_ESCAPED];
+
+		add(out, bytes, nr);
+		bytes += nr;
+		len -= nr;
+		if (!len)
+			return;
+		nr = outside_escape(bytes, len, escaped);
+		add(out, escaped, strlen(escaped));
+		bytes += nr;
+		len -= nr;
+	}
+}
+
+void out_bytes(struct out *out, const void *bytes, size_t len)
+{
+	add_shown(out, bytes, len, OUTSIDE_LINES);
+}
+
+void out_outside(struct out *out, struct outside text)
+{
+	add_shown(out, text.bytes, strlen(text.bytes), OUTSIDE_ONE_LINE);
+}
+
+void out_bold(struct out *out, bool on)
+{
+	const char *code = on ? "\033[1m" : "\033[0m";
+
+	if (out->color)
+		add(out, code, strlen(code));
 }
 
 void out_f(struct out *out, const char *fmt, ...)
@@ -224,8 +260,7 @@ void out_address(struct out *out, uint64_t address)
 
 void out_heading(struct out *out, const char *text)
 {
-	if (out->color)
-		out_f(out, "\033[1m%s\033[0m", text);
-	else
-		out_text(out, text);
+	out_bold(out, true);
+	out_text(out, text);
+	out_bold(out, false);
 }

@@ -3,6 +3,9 @@
  * Where the text of a command goes: a descriptor (standard output, a file, a pipe, a pager) or a
  * string. Everything that prints results prints to a struct out and to nothing else.
  *
+ * What a terminal obeys is taken out of all text here (base/outside.h), whoever printed it. Lines cannot be told from
+ * those of text from outside any more: that has a type, and goes by out_outside.
+ *
  * Errors are sticky: after the first failed write all further text is dropped, and out_finish
  * returns the error. A loop that makes much text asks out_done() now and then, which is true after
  * an error and when the reader has gone.
@@ -17,6 +20,7 @@
 
 #include "base/compiler.h"
 #include "base/err.h"
+#include "base/outside.h"
 #include "base/str.h"
 
 #define OUT_ROOM	(256 << 10)
@@ -57,6 +61,8 @@ static inline void out_text(struct out *out, const char *text)
 	out_bytes(out, text, strlen(text));
 }
 
+/* In one line, whatever it is. */
+void out_outside(struct out *out, struct outside text);
 void out_f(struct out *out, const char *fmt, ...) PRINTF(2, 3);
 /* n blanks. */
 void out_blanks(struct out *out, size_t n);
@@ -67,7 +73,9 @@ void out_blanks(struct out *out, size_t n);
 void out_column(struct out *out, const char *text, size_t width);
 /* "0x" and 16 hex digits. */
 void out_address(struct out *out, uint64_t address);
-/* A heading: bold where colour is on. */
+/* Bold from here on, or no more, where colour is on. */
+void out_bold(struct out *out, bool on);
+/* A heading: bold. */
 void out_heading(struct out *out, const char *text);
 
 /* --- numbers --- */

@@ -5,17 +5,34 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 
 void table_init(struct table *table, unsigned columns, const char *const *titles)
 {
 	*table = (struct table){ .columns = columns, .titles = titles };
 }
 
+static void add_cell(struct table *table, const char *text)
+{
+	AUTO_STR struct str shown = STR_INIT;
+	struct err *err = str_add(&shown, "");
+
+	if (!err)
+		err = outside_add(&shown, text, strlen(text), OUTSIDE_ONE_LINE);
+	if (!err)
+		err = vec_push(&table->cells, shown.at);
+	if (!err)
+		shown = (struct str)STR_INIT;
+	table->err = err;
+}
+
 void table_cell(struct table *table, const char *fmt, ...)
 {
-	char *text;
+	AUTO_FREE char *text = NULL;
 	va_list ap;
 	int len;
 
@@ -25,12 +42,17 @@ void table_cell(struct table *table, const char *fmt, ...)
 	len = vasprintf(&text, fmt, ap);
 	va_end(ap);
 	if (len < 0) {
+		text = NULL;
 		table->err = err_nomem;
 		return;
 	}
-	table->err = vec_push(&table->cells, text);
-	if (table->err)
-		free(text);
+	add_cell(table, text);
+}
+
+void table_outside(struct table *table, struct outside text)
+{
+	if (!table->err)
+		add_cell(table, text.bytes);
 }
 
 static bool to_right(const struct table *table, unsigned column)
@@ -93,11 +115,9 @@ static struct err *print(const struct table *table, struct out *out)
 		return err_nomem;
 	for (column = 0; column < table->columns; column++)
 		widths[column] = column_width(table, column);
-	if (out->color)
-		out_text(out, "\033[1m");
+	out_bold(out, true);
 	print_row(table, widths, NULL, out);
-	if (out->color)
-		out_text(out, "\033[0m");
+	out_bold(out, false);
 	for (i = 0; i + table->columns <= table->cells.nr; i += table->columns)
 		print_row(table, widths, &table->cells.at[i], out);
 	return NULL;

@@ -28,7 +28,9 @@ struct table {
 };
 
 void table_init(struct table *table, unsigned columns, const char *const *titles);
+/* Shown in one line, whatever is in it (base/outside.h). */
 void table_cell(struct table *table, const char *fmt, ...) PRINTF(2, 3);
+void table_outside(struct table *table, struct outside text);
 struct err *table_print(struct table *table, struct out *out) MUST_CHECK;
 
 #endif

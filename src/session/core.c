@@ -142,9 +142,9 @@ bool session_core(const struct session *session, struct session_core *ret)
 	core = session->target->core;
 	process = &core->file->process;
 	*ret = (struct session_core){
-		.path = session->core_path,
-		.program = core_program(core),
-		.name = process->name, .args = process->args,
+		.path = { session->core_path },
+		.program = { core_program(core) },
+		.name = { process->name }, .args = { process->args },
 		.parent = process->ppid, .user = process->uid, .group = process->gid,
 		.state = process->state,
 		.threads = core->file->threads.nr,

@@ -403,7 +403,7 @@ static struct err *add_thread(struct session *session, pid_t tid, struct session
 
 	if (procfs_status(tid, &status))
 		return NULL;
-	snprintf(described.name, sizeof(described.name), "%.31s", status.name);
+	described.name = status.name;
 	described.state = status.state;
 	described.blocks_sigtrap = status.sig_blocked >> 4 & 1;
 	return vec_push(&ret->vec, described);
@@ -456,7 +456,7 @@ static void add_core_thread(struct thread *thread, void *ctx)
 	add_registers(job->session, &described, true);
 	/* The kernel writes down the name of the process alone. */
 	if (described.main)
-		snprintf(described.name, sizeof(described.name), "%s",
+		snprintf(described.name.bytes, sizeof(described.name.bytes), "%s",
 			 thread->target->core->file->process.name);
 	if (!job->err)
 		job->err = vec_push(&job->ret->vec, described);

@@ -17,6 +17,7 @@
 
 #include "arch/arch.h"
 #include "base/err.h"
+#include "base/outside.h"
 #include "base/memory.h"
 #include "base/vec.h"
 #include "log/log.h"
@@ -100,8 +101,8 @@ struct err *session_cont(struct session *session, int signal) MUST_CHECK;
 enum session_state session_state(const struct session *session);
 /* What a core says of its process. */
 struct session_core {
-	const char *path, *program;	/* program "": not known */
-	const char *name, *args;	/* as the kernel cut them off */
+	struct outside path, program;	/* program "": not known */
+	struct outside name, args;	/* as the kernel cut them off */
 	pid_t parent;			/* 0: not known */
 	uid_t user;
 	gid_t group;
@@ -219,7 +220,7 @@ uint32_t session_generation(const struct session *session);
 struct session_thread {
 	pid_t lwp;
 	uint64_t pthread;	/* pthread_t (thread pointer); 0: unknown */
-	char name[32];
+	struct outside_name name;
 	char state;		/* as in /proc: R S D T t Z */
 	bool main;
 	bool blocks_sigtrap;	/* would not survive a killed mdbg while breakpoints are in */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/outside.h"
 #include "symbol/demangle.h"
 #include "symbol/symbol.h"
 
@@ -46,38 +47,6 @@ static uint64_t hash_of(const char *text, size_t len)
 	return hash;
 }
 
-static bool is_c1(char c)
-{
-	return ((unsigned char)c & 0xe0) == 0x80;
-}
-
-/* C0, DEL, and C1, in UTF-8 or bare; in the middle of a letter in UTF-8 the same bytes are none. */
-static bool is_control(const char *text, size_t i, size_t len)
-{
-	unsigned char c = (unsigned char)text[i];
-
-	if (c < 0x20 || c == 0x7f)
-		return true;
-	if (is_c1(text[i]))
-		return i == 0 || (unsigned char)text[i - 1] < 0x80;
-	return c == 0xc2 && i + 1 < len && is_c1(text[i + 1]);
-}
-
-static bool is_clean(const char *text, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if (is_control(text, i, len))
-			return false;
-	return true;
-}
-
-static void clean(char *text, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if (is_control(text, i, len))
-			text[i] = '?';
-}
-
 static struct name *find_or_add(struct names *names, const char *text, size_t len)
 {
 	uint64_t hash = hash_of(text, len);
@@ -102,16 +71,14 @@ static struct name *find_or_add(struct names *names, const char *text, size_t le
 
 static struct name *keep(struct names *names, const char *text, size_t len)
 {
-	char *copy AUTO_FREE = NULL;
+	struct str shown AUTO_STR = STR_INIT;
 
 	len = strnlen(text, MIN(len, (size_t)NAME_MAX_LEN));
-	if (is_clean(text, len))
+	if (outside_plain(text, len, OUTSIDE_ONE_LINE) == len)
 		return find_or_add(names, text, len);
-	copy = strndup(text, len);
-	if (!copy)
+	if (outside_add(&shown, text, len, OUTSIDE_ONE_LINE))
 		return NULL;
-	clean(copy, len);
-	return find_or_add(names, copy, len);
+	return find_or_add(names, shown.at, shown.len);
 }
 
 const char *names_keep(struct names *names, const char *text, size_t len)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Strings that are shown, each kept once. They come from untrusted files and end on somebody's
- * terminal: control characters become `?`, and what is longer than NAME_MAX_LEN is cut.
+ * terminal: what one would obey is shown instead (base/outside.h), and what is longer than NAME_MAX_LEN is cut.
  */
 #ifndef SYMBOL_NAMES_H
 #define SYMBOL_NAMES_H

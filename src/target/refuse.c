@@ -48,7 +48,7 @@ static void describe(pid_t pid, char *ret, size_t room)
 	}
 	if (status.tgid != pid && !procfs_status(status.tgid, &status))
 		pid = status.tgid;
-	printable(status.name, name, sizeof(name));
+	printable(status.name.bytes, name, sizeof(name));
 	snprintf(ret, room, "process %d (%s)", pid, name);
 }
 
@@ -103,7 +103,7 @@ static struct err *is_traced(pid_t pid, pid_t tracer)
 	struct proc_status status;
 	bool seen = !procfs_status(tracer, &status);
 	bool is_self = seen && status.tgid == getpid();
-	bool is_mdbg = seen && !procfs_status(status.tgid, &status) && !strcmp(status.name, "mdbg");
+	bool is_mdbg = seen && !procfs_status(status.tgid, &status) && !strcmp(status.name.bytes, "mdbg");
 
 	describe(tracer, process, sizeof(process));
 	snprintf(why, sizeof(why), "already traced by %s", process);
@@ -328,7 +328,7 @@ struct err *refuse_explain(pid_t pid, int errnum)
 	err = procfs_status(pid, &facts.target);
 	if (err)
 		return not_seen(pid, err);
-	printable(facts.target.name, facts.name, sizeof(facts.name));
+	printable(facts.target.name.bytes, facts.name, sizeof(facts.name));
 	facts.yama = read_yama();
 	facts.exe_readable = !procfs_link(alive, "exe", &exe);
 	snprintf(path, sizeof(path), "/proc/%d", alive);

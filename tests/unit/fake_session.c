@@ -572,10 +572,10 @@ uint32_t session_generation(const struct session *session)
 struct err *session_threads(struct session *session, struct session_threads *ret)
 {
 	struct session_thread main = {
-		.lwp = FAKE_PID, .pthread = FAKE_PTHREAD, .name = "fake", .state = 'S', .main = true
+		.lwp = FAKE_PID, .pthread = FAKE_PTHREAD, .name = { "fake" }, .state = 'S', .main = true
 	};
 	struct session_thread worker = {
-		.lwp = FAKE_PID + 1, .name = "worker", .state = 'R', .blocks_sigtrap = true
+		.lwp = FAKE_PID + 1, .name = { "worker" }, .state = 'R', .blocks_sigtrap = true
 	};
 	struct err *err = vec_push(&ret->vec, main);
 

@@ -323,7 +323,7 @@ static void status_and_stat(void)
 	CU_ASSERT_TRUE_FATAL(child_start(&child, block_and_name, NULL));
 	CU_ASSERT_TRUE_FATAL(child_word(&child, &word));
 	CU_ASSERT_PTR_NULL(procfs_status(child.pid, &status));
-	CU_ASSERT_STRING_EQUAL(status.name, "a\n\\) S 1");
+	CU_ASSERT_STRING_EQUAL(status.name.bytes, "a\n\\) S 1");
 	CU_ASSERT_EQUAL(status.pid, child.pid);
 	CU_ASSERT_EQUAL(status.ppid, getpid());
 	CU_ASSERT_EQUAL(status.tracer, 0);
@@ -349,7 +349,7 @@ static void kernel_thread(void)
 	struct proc_status status;
 	struct proc_stat stat;
 
-	if (procfs_status(2, &status) || strcmp(status.name, "kthreadd")) {
+	if (procfs_status(2, &status) || strcmp(status.name.bytes, "kthreadd")) {
 		unit_skip("process 2 is not kthreadd here");
 		return;
 	}

@@ -164,7 +164,7 @@ static void status_fields(void)
 	struct proc_status status;
 
 	CU_ASSERT_PTR_NULL_FATAL(procparse_status(status_text, &status));
-	CU_ASSERT_STRING_EQUAL(status.name, "a\nb\\c: d");
+	CU_ASSERT_STRING_EQUAL(status.name.bytes, "a\nb\\c: d");
 	CU_ASSERT_EQUAL(status.state, 't');
 	CU_ASSERT_EQUAL(status.tgid, 100);
 	CU_ASSERT_EQUAL(status.pid, 101);
@@ -207,7 +207,7 @@ static void status_of_few_words(void)
 	CU_ASSERT_EQUAL(status.tracer, 0);
 	snprintf(name, sizeof(name), "Name:\t%0150d\nPid:\t5\nPid\nPPid:\tx\nUid:\t7", 0);
 	CU_ASSERT_PTR_NULL_FATAL(procparse_status(name, &status));
-	CU_ASSERT_EQUAL(strlen(status.name), sizeof(status.name) - 1);
+	CU_ASSERT_EQUAL(strlen(status.name.bytes), sizeof(status.name.bytes) - 1);
 	CU_ASSERT_EQUAL(status.ppid, 0);
 	CU_ASSERT_EQUAL(status.uid, 7);
 	CU_ASSERT_EQUAL(status.euid, 0);
