@@ -149,17 +149,21 @@ static struct err *add(const struct block *block, uint64_t slot UNUSED, void *ct
 	return vec_push(&blocks->vec, *block);
 }
 
+uint64_t blocks_expected(const struct log *log)
+{
+	uint64_t live = log_live(log);
+
+	return live <= log_usage(log).table_slots ? live : 0;
+}
+
 struct err *blocks_from_log(const struct log *log, const struct in_hand *in_hand,
 			    struct blocks *ret)
 {
 	struct blocks found = BLOCKS_INIT;
 	struct err *err;
 
-	/*
-	 * As many as there are, and those that come meanwhile; but what the region says is not
-	 * worth any amount of memory.
-	 */
-	err = vec_reserve(&found.vec, MIN(log_live(log), log_usage(log).table_slots));
+	/* As many as there are, and those that come meanwhile. */
+	err = vec_reserve(&found.vec, blocks_expected(log));
 	if (!err)
 		err = blocks_each(log, in_hand, add, &found);
 	if (!err)

@@ -121,6 +121,11 @@ struct err *blocks_each(const struct log *log, const struct in_hand *in_hand,
 struct err *blocks_from_log(const struct log *log, const struct in_hand *in_hand,
 			    struct blocks *ret) MUST_CHECK;
 void blocks_free(struct blocks *blocks);
+/*
+ * How many there are, by the accounts; 0 where these say more than the tables have room for: then they are
+ * damaged, and memory is taken as records are found.
+ */
+uint64_t blocks_expected(const struct log *log);
 
 /* What blocks are sorted by: domain, process, address. No two are equal. */
 static inline uint64_t block_key(const struct block *block)

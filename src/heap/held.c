@@ -60,12 +60,11 @@ static struct err *take_block(const struct block *block, uint64_t slot UNUSED, v
 static struct err *gather(const struct held_source *source, bool timed, struct held_list *list)
 {
 	struct gathering gathering = { source, list, log_config(source->log).sample };
-	uint64_t expected = MIN(log_live(source->log), log_usage(source->log).table_slots);
+	uint64_t expected = blocks_expected(source->log);
 	struct err *err = live_counts_init(source->log, &list->live);
 
 	list->timed = timed;
 	list->process = source->process;
-	/* What the region says is not worth any amount of memory. */
 	if (!err && expected)
 		err = vec_grow((void **)&list->at, &list->room, expected, held_stride(list));
 	return err ? err : blocks_each(source->log, source->in_hand, take_block, &gathering);

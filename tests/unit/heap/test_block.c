@@ -37,6 +37,23 @@ static void test_radix(void)
 	free(item);
 }
 
+/* What the accounts say is worth no memory where the tables have no room for it. */
+static void test_expected(void)
+{
+	struct log_record record = { .address = 0x1000, .size = 8, .time = 1 };
+	struct log log;
+
+	fixture_open(&log);
+	CU_ASSERT_EQUAL(blocks_expected(&log), 0);
+	CU_ASSERT_TRUE(log_insert(&log, &record, NULL));
+	CU_ASSERT_EQUAL(blocks_expected(&log), 1);
+	log_count(&log, 0, LOG_ACCOUNT(allocs), 1ull << 40);
+	CU_ASSERT_EQUAL(blocks_expected(&log), 0);
+	log_count(&log, 0, LOG_ACCOUNT(frees), 1ull << 41);
+	CU_ASSERT_EQUAL(blocks_expected(&log), 0);
+	fixture_close(&log);
+}
+
 static void test_from_log(void)
 {
 	enum { NR = 50000 };
@@ -167,6 +184,7 @@ void suite_block(void)
 {
 	CU_pSuite suite = CU_add_suite("block", NULL, NULL);
 
+	CU_add_test(suite, "how many are expected", test_expected);
 	CU_add_test(suite, "radix sort", test_radix);
 	CU_add_test(suite, "from the log", test_from_log);
 	CU_add_test(suite, "live by stack", test_live);
