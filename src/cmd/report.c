@@ -60,7 +60,7 @@ void report_err(struct shell *shell, const struct err *err)
 
 void report_warning(struct shell *shell, const char *text, const char *hint)
 {
-	print(shell, text, hint);
+	print(shell, text, hint, OUTSIDE_ONE_LINE);
 }
 
 void shell_note(struct shell *shell, const char *fmt, ...)

@@ -202,8 +202,8 @@ struct old_state {
 static void void_old_ops(struct agent_thread *thread, void *ctx)
 {
 	struct old_state *old = ctx;
-	uint32_t had = __atomic_load_n(&thread->nr_ops, __ATOMIC_ACQUIRE);
-	uint32_t nr = MIN(had, (uint32_t)AGENT_OPS);
+	uint32_t said = __atomic_load_n(&thread->nr_ops, __ATOMIC_ACQUIRE);
+	uint32_t had = MIN(said, (uint32_t)AGENT_OPS), nr = had;
 
 	while (nr > 0 && (uintptr_t)thread->op[nr - 1].probe - old->address < old->len)
 		nr--;
