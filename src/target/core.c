@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/limits.h"
+#include "os/file.h"
 #include "target/core_maps.h"
 #include "target/target.h"
 
@@ -22,26 +24,6 @@
 #define HEADER_BYTES	PAGE	/* compared */
 
 /* --- files --- */
-
-/* The path is the core's word: what it leads to is looked at before it is opened. */
-static struct err *open_regular(const char *path, int *fd_ret)
-{
-	AUTO_CLOSE int path_fd = open(path, O_PATH | O_CLOEXEC);
-	char link[32];
-	struct stat st;
-	int fd;
-
-	if (path_fd < 0 || fstat(path_fd, &st))
-		return err_sys("open");
-	if (!S_ISREG(st.st_mode))
-		return err_create(ERR_FORMAT, "not a regular file");
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", path_fd);
-	fd = open(link, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd < 0)
-		return err_sys("open");
-	*fd_ret = fd;
-	return NULL;
-}
 
 /* Bytes of the file's first page that the core has; 0: none. */
 static size_t held_header(const struct core *core, const struct proc_map *map, uint8_t *page)
@@ -101,7 +83,7 @@ static struct err *find_file(struct core *core, const struct proc_map *map, int 
 
 	if ((nr && !is_elf(page, nr)) || (!given && !may_be_elf(path)))
 		return err_create(ERR_FORMAT, "not an ELF file");
-	err = open_regular(path, &fd);
+	err = file_open(AT_FDCWD, path, false, LIMIT_FILE, &fd);
 	if (!err)
 		err = check_file(core, map, fd);
 	if (!err)
@@ -330,7 +312,7 @@ static struct err *world_open(void *ctx, const struct proc_maps *maps UNUSED,
 static struct err *open_unmapped(struct core *core, int *fd_ret)
 {
 	const char *path = core_program(core);
-	struct err *err = *path == '/' || core->exe ? open_regular(path, fd_ret) :
+	struct err *err = *path == '/' || core->exe ? file_open(AT_FDCWD, path, false, LIMIT_FILE, fd_ret) :
 		err_create(ERR_NOTFOUND, "the core does not say of which program it is");
 
 	if (!err)

@@ -3,9 +3,8 @@
  * The file behind a mapping.
  *
  * A path says little: the target may live in another mount namespace, may have replaced the file,
- * or may have put a device, a FIFO or a link to one of ours in its place. So a file is first
- * looked at through an O_PATH descriptor, which opens nothing, and only a regular file that is the
- * mapped one is then opened, without blocking (a lease).
+ * or may have put a device, a FIFO or a link to one of ours in its place. So it is opened as
+ * os/file.h says, and must be the mapped one.
  *
  * The mapped one is told by device and inode, as /proc/TID/maps has them. overlayfs and btrfs give
  * stat() other numbers than maps; there, a file is the mapped one if it holds what memory does at
@@ -29,6 +28,8 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/limits.h"
+#include "os/file.h"
 
 #define HEADER_BYTES	4096	/* compared; the first page */
 
@@ -75,24 +76,6 @@ static bool in_memory(const struct proc_map *header, struct memory *memory, cons
 	return !err && !memcmp(bytes, file, got);
 }
 
-/* Look through an O_PATH descriptor; open for reading what is a regular file. */
-static struct err *open_regular(int path_fd, struct stat *st, int *fd_ret)
-{
-	char path[32];
-	int fd;
-
-	if (fstat(path_fd, st))
-		return err_sys("fstat");
-	if (!S_ISREG(st->st_mode))
-		return err_create(ERR_FORMAT, "not a regular file");
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
-	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd < 0)
-		return err_sys("open");
-	*fd_ret = fd;
-	return NULL;
-}
-
 struct lookup {
 	pid_t tid;
 	const struct proc_map *map;
@@ -106,7 +89,7 @@ static struct err *accept_file(const struct lookup *lookup, int path_fd, int *fd
 	uint8_t file[HEADER_BYTES];
 	struct stat st;
 	ssize_t got;
-	struct err *err = open_regular(path_fd, &st, &fd);
+	struct err *err = file_reopen(path_fd, LIMIT_FILE, &st, &fd);
 
 	if (err)
 		return err;
@@ -214,7 +197,7 @@ struct err *module_file_open_exe(pid_t tid, struct proc_map *map_ret, int *fd_re
 
 	if (path_fd < 0)
 		return err_sys("/proc/%d/exe", tid);
-	err = open_regular(path_fd, &st, fd_ret);
+	err = file_reopen(path_fd, LIMIT_FILE, &st, fd_ret);
 	if (err)
 		return err;
 	*map_ret = (struct proc_map){

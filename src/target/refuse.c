@@ -16,6 +16,7 @@
 #include "arch/arch.h"
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "os/file.h"
 #include "os/procfs.h"
 #include "os/tracer.h"
 #include "target/refuse_facts.h"
@@ -218,8 +219,8 @@ static struct err *check_program(pid_t pid, pid_t tid)
 	char path[32];
 
 	snprintf(path, sizeof(path), "/proc/%d/exe", tid);
-	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0 || pread(fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header) ||
+	if (file_open(AT_FDCWD, path, false, UINT64_MAX, &fd) ||
+	    pread(fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header) ||
 	    memcmp(header.e_ident, ELFMAG, SELFMAG))
 		return check_auxv(pid, tid);
 	if (arch_find(header.e_machine, header.e_ident[EI_CLASS]))

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The most that mdbg takes of a file that a target, or whoever else wrote it, has chosen: modules,
+ * their debug files, core files, /tmp/perf-PID.map. Each is several times what the largest programs
+ * have that are known (a browser's library: 300 MB of code, 1.3 million symbols with 130 MB of
+ * names, 700,000 FDEs), and all that one file can have together fits into 400 MB of mdbg's memory.
+ *
+ * What is over a limit is left out as a whole, never cut: a table with half of its entries would give
+ * wrong answers. The message is limit_err's, and the user sees it.
+ */
+#ifndef BASE_LIMITS_H
+#define BASE_LIMITS_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+/* Any of these files. */
+#define LIMIT_FILE		(64ull << 30)	/* bytes; the rest is of what is read of it */
+#define LIMIT_READ		(160ull << 20)	/* bytes that are read into memory */
+#define LIMIT_CRC		(1ull << 30)	/* bytes of one that only a CRC-32 can tell */
+
+/* ELF files. */
+#define LIMIT_SECTIONS		65535ull
+#define LIMIT_SEGMENTS		1024ull		/* program headers */
+#define LIMIT_STRINGS		(144ull << 20)	/* bytes of a string table */
+#define LIMIT_SYMBOLS		(1ull << 21)	/* of a table */
+#define LIMIT_NOTES		(1ull << 20)	/* bytes of a PT_NOTE */
+#define LIMIT_FDES		(1ull << 21)
+#define LIMIT_ROWS		(6ull << 20)	/* of unwinding, that a module's CFI is compiled to */
+
+/* Debug information. */
+#define LIMIT_UNPACKED		(256ull << 20)	/* bytes of all compressed sections of a file */
+#define LIMIT_UNITS		(1ull << 18)
+#define LIMIT_RANGES		(1ull << 20)	/* address ranges of units, of a unit's functions */
+#define LIMIT_LINES		(4ull << 20)	/* bytes of a unit's line program */
+
+/* The folder of compiled rows. */
+#define LIMIT_CACHE		(1ull << 30)	/* bytes of all its files; the oldest go */
+#define LIMIT_CACHE_FILES	4096ull
+
+/* /tmp/perf-PID.map */
+#define LIMIT_PERF_BYTES	(128ull << 20)
+#define LIMIT_PERF_LINES	(1ull << 20)
+
+/* Core files, whose memory is as long as it is. */
+#define LIMIT_CORE_SEGMENTS	(1ull << 20)	/* vm.max_map_count is 65,530 as a rule */
+#define LIMIT_CORE_NOTES	(192ull << 20)	/* bytes of all: 4 K for each of 49,000 threads */
+#define LIMIT_CORE_THREADS	(1ull << 17)
+#define LIMIT_CORE_FILES	(1ull << 19)	/* mappings in NT_FILE */
+
+/* ERR_RANGE: "NAME: WHAT (at most MOST)". */
+struct err *limit_err(const char *name, const char *what, uint64_t most) MUST_CHECK;
+
+#endif
