@@ -18,11 +18,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "elf/core_private.h"
+#include "os/file.h"
 #include "os/procparse.h"
-
-#define SEGMENTS_MAX	(1u << 20)	/* vm.max_map_count is 65,530 as a rule */
 
 /* --- bytes of the file --- */
 
@@ -220,11 +221,16 @@ static struct err *read_segments(struct core_file *core, const Elf64_Ehdr *heade
 
 	if (err)
 		return err;
-	if (header->e_phentsize != sizeof(Elf64_Phdr) || nr > SEGMENTS_MAX)
+	if (header->e_phentsize != sizeof(Elf64_Phdr))
 		return err_create(ERR_FORMAT, "%s: its program headers make no sense", core->name);
+	if (nr > LIMIT_CORE_SEGMENTS)
+		return limit_err(core->name, "too many segments", LIMIT_CORE_SEGMENTS);
 	for (uint64_t i = 0; i < nr && !err; i++) {
 		Elf64_Phdr segment;
 
+		err = cancel_check();
+		if (err)
+			return err;
 		if (core_read(core, header->e_phoff + i * sizeof(segment), &segment, sizeof(segment)))
 			return core_cut_off(core, "the table of its segments");
 		err = take_segment(core, &segment);
@@ -349,13 +355,17 @@ static struct err *create(const char *name, struct core_file **ret)
 
 static struct err *open_file(struct core_file *core)
 {
+	AUTO_CLOSE int path_fd = open(core->name, O_PATH | O_CLOEXEC);
 	struct stat st;
+	struct err *err;
 
-	core->fd = open(core->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (core->fd < 0 || fstat(core->fd, &st))
+	if (path_fd < 0)
 		return err_sys("%s", core->name);
-	if (!S_ISREG(st.st_mode))
+	err = file_reopen(path_fd, INT64_MAX, &st, &core->fd);
+	if (err && err->code == ERR_FORMAT)
 		return err_create(ERR_FORMAT, "%s: not a core file (no regular file)", core->name);
+	if (err)
+		return err_create(err->code, "%s: %s", core->name, strerror(err->errnum));
 	core->size = (uint64_t)st.st_size;
 	core->pread.read = read_file;
 	core->bytes = &core->pread;

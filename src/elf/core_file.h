@@ -73,6 +73,7 @@ struct core_file {
 	void *auxv;			/* as the kernel gave it; NULL */
 	size_t auxv_len;
 	bool has_mapped;		/* there is an NT_FILE */
+	uint64_t notes;			/* bytes of all that were read */
 	uint64_t missing;		/* bytes that the headers promise and the file is too short for */
 	int fd;				/* -1: over a struct memory */
 	/* The rest is internal. */

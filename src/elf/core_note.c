@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "elf/core_private.h"
-
-#define NOTES_MAX	(1ull << 30)	/* 4 K for each of 250,000 threads */
 
 /* struct elf_prstatus */
 #define STATUS_SIGNAL	12
@@ -78,6 +78,8 @@ static struct err *take_status(struct core_file *core, const struct note *note)
 	       core->arch->regs_words * sizeof(uint64_t));
 	if (thread.tid <= 0)
 		return wrong(core, "NT_PRSTATUS");
+	if (core->threads.nr == LIMIT_CORE_THREADS)
+		return limit_err(core->name, "too many threads", LIMIT_CORE_THREADS);
 	return vec_push(&core->threads, thread);
 }
 
@@ -182,6 +184,8 @@ static struct err *take_mapped(struct core_file *core, const struct note *note)
 	words += FILE_HEAD * sizeof(uint64_t);
 	if (nr > (uint64_t)(end - words) / (FILE_WORDS * sizeof(uint64_t)))
 		return wrong(core, "NT_FILE");
+	if (nr > LIMIT_CORE_FILES)
+		return limit_err(core->name, "too many mappings", LIMIT_CORE_FILES);
 	name = (const char *)words + nr * FILE_WORDS * sizeof(uint64_t);
 	for (uint64_t i = 0; i < nr && !err; i++, words += FILE_WORDS * sizeof(uint64_t)) {
 		size_t len = strnlen(name, (size_t)((const char *)end - name));
@@ -244,6 +248,8 @@ static struct err *walk_notes(struct core_file *core, const uint8_t *bytes, size
 		note.offset = offset + at;
 		if (is_of_linux(bytes + name, name_len))
 			err = take_note(core, &note);
+		if (!err)
+			err = cancel_check();
 		at += MIN(ALIGN_UP(desc_len, 4), len - at);
 	}
 	return err;
@@ -255,8 +261,10 @@ struct err *core_read_notes(struct core_file *core, uint64_t offset, uint64_t le
 
 	if (offset > core->size || len > core->size - offset)
 		return core_cut_off(core, "what it says of threads and files");
-	if (len > NOTES_MAX)
-		return wrong(core, "table of notes");
+	/* Of all, since several may be at the same place of the file. */
+	core->notes += len;
+	if (len > LIMIT_CORE_NOTES || core->notes > LIMIT_CORE_NOTES)
+		return limit_err(core->name, "too many bytes of notes", LIMIT_CORE_NOTES);
 	bytes = malloc(len + 1);
 	if (!bytes)
 		return err_nomem;
