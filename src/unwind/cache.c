@@ -11,9 +11,11 @@
 
 #include "unwind/compile.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "base/str.h"
 #include "base/trace.h"
 #include "elf/cfi.h"
@@ -177,7 +180,7 @@ static bool cache_read(const char *path, const struct cache_header *want, struct
 	struct err *err;
 	size_t len;
 
-	if (fd < 0 || !header_read(fd, want, &header) || !header.nr)
+	if (fd < 0 || !header_read(fd, want, &header) || !header.nr || header.nr > LIMIT_ROWS)
 		return false;
 	len = header.nr * sizeof(*row);
 	row = malloc(len);
@@ -213,6 +216,58 @@ static void folders_make(const char *dir)
 	mkdir(dir, 0700);
 }
 
+/* What is in the folder: how many files of how many bytes, and which is the oldest. */
+struct folder {
+	uint64_t files, bytes;
+	char oldest[NAME_MAX + 1];
+};
+
+static void folder_add(struct folder *folder, int dir_fd, const char *name, struct timespec *oldest)
+{
+	struct stat st;
+	bool older;
+
+	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+		return;
+	older = !folder->files || st.st_mtim.tv_sec < oldest->tv_sec ||
+		(st.st_mtim.tv_sec == oldest->tv_sec && st.st_mtim.tv_nsec < oldest->tv_nsec);
+	folder->files++;
+	folder->bytes += (uint64_t)st.st_size;
+	if (!older)
+		return;
+	*oldest = st.st_mtim;
+	snprintf(folder->oldest, sizeof(folder->oldest), "%s", name);
+}
+
+static bool folder_read(const char *path, struct folder *ret)
+{
+	struct timespec oldest = { 0 };
+	const struct dirent *entry;
+	DIR *dir = opendir(path);
+
+	*ret = (struct folder){ 0 };
+	if (!dir)
+		return false;
+	while ((entry = readdir(dir)))
+		folder_add(ret, dirfd(dir), entry->d_name, &oldest);
+	closedir(dir);
+	return true;
+}
+
+/* The files are of whatever programs were ever looked at: the oldest make room for a new one. */
+static void make_room(const char *dir, uint64_t bytes)
+{
+	struct folder folder;
+
+	while (folder_read(dir, &folder) && folder.files &&
+	       (folder.files >= LIMIT_CACHE_FILES || folder.bytes + bytes > LIMIT_CACHE)) {
+		struct str path AUTO_STR = STR_INIT;
+
+		if (str_addf(&path, "%s/%s", dir, folder.oldest) || unlink(path.at))
+			return;
+	}
+}
+
 static struct err *cache_write(const char *dir, const char *path, struct cache_header *header,
 			       const struct rows *rows)
 {
@@ -223,6 +278,7 @@ static struct err *cache_write(const char *dir, const char *path, struct cache_h
 	if (err)
 		return err;
 	folders_make(dir);
+	make_room(dir, sizeof(*header) + rows->nr * sizeof(*rows->row));
 	fd = mkostemp(aside.at, O_CLOEXEC);
 	if (fd < 0)
 		return err_sys("%s", path);

@@ -19,6 +19,7 @@
 #include "arch/x86_64/frame.h"
 #include "base/cleanup.h"
 #include "base/vec.h"
+#include "base/limits.h"
 #include "elf/cfi.h"
 #include "elf/elf_file.h"
 #include "unwind/cfa.h"
@@ -35,6 +36,7 @@ struct cie_state {
 };
 
 struct builder {
+	const char *name;	/* of the file */
 	const struct cfi *cfi;
 	uint64_t vaddr, size;
 	VEC(struct row) rows;
@@ -65,6 +67,8 @@ static struct err *row_push(struct builder *builder, uint64_t pc, struct row row
 		return NULL;
 	}
 	builder->rows.nr = nr;
+	if (nr == LIMIT_ROWS)
+		return limit_err(builder->name, "too many rows of CFI", LIMIT_ROWS);
 	return vec_push(&builder->rows, row);
 }
 
@@ -455,6 +459,7 @@ struct err *rows_compile(struct elf_file *file, uint64_t vaddr, uint64_t size, s
 	if (!size || size > UINT32_MAX || vaddr + size < vaddr)
 		return err_create(ERR_UNSUPPORTED, "%s: %" PRIu64 " bytes of code at 0x%" PRIx64,
 				  elf_file_name(file), size, vaddr);
+	builder.name = elf_file_name(file);
 	err = build(&builder, file, &counted);
 	if (!err)
 		err = rows_create(builder.rows.at, (uint32_t)builder.rows.nr, ret);
