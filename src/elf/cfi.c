@@ -12,10 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "elf/file_private.h"
-
-/* How a compressed section may grow at most: deflate's limit. */
-#define COMPRESSION_MAX	1032
 
 /* A section of CFI. */
 struct source {
@@ -262,6 +260,8 @@ static struct err *source_pass(struct elf_file *file, struct cfi *cfi, const str
 			err = entry_add(cfi, source, first_cie, offset, &entry, cies);
 			if (err)
 				return err;
+			if (cfi->cies.nr > LIMIT_FDES || cfi->fdes.nr > LIMIT_FDES)
+				return limit_err(file->name, "too many entries of CFI", LIMIT_FDES);
 		} else if (cies) {
 			cfi->bad++;
 		}
@@ -338,10 +338,14 @@ static Elf_Data *section_uncompressed(struct elf_file *file, const char *name)
 		return NULL;
 	if (!(shdr.sh_flags & SHF_COMPRESSED))
 		return elf_chunk(file, shdr.sh_offset, shdr.sh_size, ELF_T_BYTE);
-	if (shdr.sh_size > file->len || !gelf_getchdr(scn, &chdr) ||
-	    chdr.ch_type != ELFCOMPRESS_ZLIB ||
-	    chdr.ch_size / COMPRESSION_MAX > shdr.sh_size)
+	if (!elf_chunk(file, shdr.sh_offset, shdr.sh_size, ELF_T_BYTE) ||
+	    !gelf_getchdr(scn, &chdr) || chdr.ch_type != ELFCOMPRESS_ZLIB)
 		return NULL;
+	if (chdr.ch_size > LIMIT_UNPACKED) {
+		elf_doubt(file, limit_err(file->name, "too many bytes of compressed sections",
+					  LIMIT_UNPACKED));
+		return NULL;
+	}
 	return elf_compress(scn, 0, 0) < 0 ? NULL : elf_rawdata(scn, NULL);
 }
 

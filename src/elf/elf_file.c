@@ -2,39 +2,34 @@
 /*
  * An ELF file over libelf: opening, headers, segments, notes, the image's bytes.
  *
- * The file is read (ELF_C_READ), never mapped: one that is truncated under a mapping would kill
- * mdbg with SIGBUS, a short read is an error like any other. All bytes come through elf_chunk(),
- * which libelf checks against the file's length, so a size in the file can never make mdbg allocate
- * more than the file is long. The one exception is the section header table, which libelf sizes by
- * itself; headers_check() looks at it before.
+ * The file is read, never mapped, and what libelf sees of it is mdbg's own copy (elf_view.h). All
+ * bytes come through elf_chunk(), which takes them into that copy, so a size in the file can never
+ * make mdbg allocate more than LIMIT_READ.
  */
 
 #include "elf/elf_file.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
+#include "base/limits.h"
 #include "elf/cfi.h"
 #include "elf/file_private.h"
-
-#define SEGMENTS_MAX	65535	/* e_phnum cannot say more, PN_XNUM can */
-#define SECTIONS_MAX	(1u << 22)
 
 /* Read up to len bytes at offset; less at the end of the file, or where it cannot be read. */
 static size_t read_at(const struct elf_file *file, uint64_t offset, void *buf, size_t len)
 {
 	size_t got = 0;
 
-	if (file->bytes) {
+	if (file->fd < 0) {
 		if (offset >= file->len)
 			return 0;
 		len = MIN(len, file->len - offset);
-		memcpy(buf, file->bytes + offset, len);
+		memcpy(buf, file->view.bytes + offset, len);
 		return len;
 	}
 	while (got < len && offset + got <= INT64_MAX) {
@@ -49,10 +44,24 @@ static size_t read_at(const struct elf_file *file, uint64_t offset, void *buf, s
 	return got;
 }
 
+void elf_doubt(struct elf_file *file, const struct err *err)
+{
+	if (err && !*file->doubt)
+		snprintf(file->doubt, sizeof(file->doubt), "%.*s", (int)sizeof(file->doubt) - 1,
+			 err->msg);
+}
+
 Elf_Data *elf_chunk(struct elf_file *file, uint64_t offset, uint64_t size, Elf_Type type)
 {
+	struct err *err;
+
 	if (!size || offset > file->len || size > file->len - offset)
 		return NULL;
+	err = elf_view_take(&file->view, offset, size);
+	if (err) {
+		elf_doubt(file, err);
+		return NULL;
+	}
 	return elf_getdata_rawchunk(file->elf, (int64_t)offset, size, type);
 }
 
@@ -74,51 +83,6 @@ bool elf_vaddr_to_offset(const struct elf_file *file, uint64_t vaddr, uint64_t *
 	return false;
 }
 
-/* A number in the file's byte order. */
-static uint64_t number(const uint8_t *bytes, size_t len, bool big)
-{
-	uint64_t value = 0;
-
-	for (size_t i = 0; i < len; i++)
-		value |= (uint64_t)bytes[i] << 8 * (big ? len - 1 - i : i);
-	return value;
-}
-
-/*
- * libelf allocates a descriptor of some 300 bytes for each section that the header claims, and
- * reads the real number from section 0 where e_shnum is 0. A table that does not fit the file is
- * refused before libelf sees it.
- */
-static struct err *headers_check(const struct elf_file *file)
-{
-	uint8_t ehdr[sizeof(Elf64_Ehdr)] = { 0 }, first[sizeof(Elf64_Shdr)];
-	uint64_t offset, nr;
-	size_t entry;
-	bool wide, big;
-
-	if (read_at(file, 0, ehdr, sizeof(ehdr)) < sizeof(Elf32_Ehdr) ||
-	    memcmp(ehdr, ELFMAG, SELFMAG))
-		return err_create(ERR_FORMAT, "%s: not an ELF file", file->name);
-	wide = ehdr[EI_CLASS] == ELFCLASS64;
-	big = ehdr[EI_DATA] == ELFDATA2MSB;
-	entry = wide ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr);
-	offset = wide ? number(ehdr + offsetof(Elf64_Ehdr, e_shoff), 8, big) :
-			number(ehdr + offsetof(Elf32_Ehdr, e_shoff), 4, big);
-	nr = number(ehdr + (wide ? offsetof(Elf64_Ehdr, e_shnum) : offsetof(Elf32_Ehdr, e_shnum)),
-		    2, big);
-	if (!nr && offset) {
-		if (read_at(file, offset, first, entry) < entry)
-			return NULL;	/* libelf finds no sections then */
-		nr = wide ? number(first + offsetof(Elf64_Shdr, sh_size), 8, big) :
-			    number(first + offsetof(Elf32_Shdr, sh_size), 4, big);
-	}
-	if (nr > SECTIONS_MAX || nr * entry > file->len)
-		return err_create(ERR_FORMAT,
-				  "%s: it claims %" PRIu64 " sections, for which it is too short",
-				  file->name, nr);
-	return NULL;
-}
-
 static struct err *segment_add(struct elf_file *file, const GElf_Phdr *phdr)
 {
 	struct elf_segment segment = {
@@ -138,7 +102,8 @@ static struct err *segment_add(struct elf_file *file, const GElf_Phdr *phdr)
 
 static void build_id_find(struct elf_file *file, uint64_t offset, uint64_t size, uint64_t align)
 {
-	Elf_Data *data = elf_chunk(file, offset, size, align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
+	Elf_Data *data = elf_chunk(file, offset, MIN(size, LIMIT_NOTES),
+				   align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
 	size_t at = 0, name, desc;
 	GElf_Nhdr nhdr;
 
@@ -185,8 +150,6 @@ static struct err *phdrs_read(struct elf_file *file)
 	if (elf_getphdrnum(file->elf, &nr))
 		return err_create(ERR_FORMAT, "%s: program headers: %s", file->name,
 				  elf_errmsg(-1));
-	if (nr > SEGMENTS_MAX)
-		return err_create(ERR_FORMAT, "%s: it claims %zu program headers", file->name, nr);
 	for (size_t i = 0; i < nr; i++) {
 		GElf_Phdr phdr;
 		struct err *err;
@@ -212,15 +175,11 @@ static void build_id_from_sections(struct elf_file *file)
 
 static struct err *file_begin(struct elf_file *file)
 {
-	struct err *err = headers_check(file);
+	struct err *err;
 
-	if (err)
-		return err;
-	if (elf_version(EV_CURRENT) == EV_NONE)
-		return err_create(ERR_UNSUPPORTED, "libelf is older than mdbg was built for");
-	file->elf = file->bytes ? elf_memory((char *)file->bytes, file->len) :
-				  elf_begin(file->fd, ELF_C_READ, NULL);
-	if (!file->elf || elf_kind(file->elf) != ELF_K_ELF || !gelf_getehdr(file->elf, &file->ehdr))
+	file->elf = file->view.elf;
+	file->len = file->view.len;
+	if (!gelf_getehdr(file->elf, &file->ehdr))
 		return err_create(ERR_FORMAT, "%s: not an ELF file that can be read: %s",
 				  file->name, elf_errmsg(-1));
 	err = phdrs_read(file);
@@ -248,20 +207,15 @@ static struct elf_file *file_alloc(const char *name)
 
 struct err *elf_file_open(int fd, const char *name, struct elf_file **ret)
 {
-	struct elf_file *file;
-	struct stat st;
+	struct elf_file *file = file_alloc(name);
 	struct err *err;
 
-	if (fstat(fd, &st))
-		return err_sys("%s", name);
-	if (!S_ISREG(st.st_mode))
-		return err_create(ERR_FORMAT, "%s: not a regular file", name);
-	file = file_alloc(name);
 	if (!file)
 		return err_nomem;
 	file->fd = fd;
-	file->len = (size_t)st.st_size;
-	err = file_begin(file);
+	err = elf_view_open(fd, file->name, &file->view);
+	if (!err)
+		err = file_begin(file);
 	if (err) {
 		file->fd = -1;	/* the caller's still */
 		elf_file_close(file);
@@ -279,15 +233,9 @@ struct err *elf_file_from_bytes(const void *bytes, size_t len, const char *name,
 
 	if (!file)
 		return err_nomem;
-	file->bytes = malloc(len ? len : 1);
-	if (!file->bytes) {
-		elf_file_close(file);
-		return err_nomem;
-	}
-	if (len)
-		memcpy(file->bytes, bytes, len);
-	file->len = len;
-	err = file_begin(file);
+	err = elf_view_copy(bytes, len, file->name, &file->view);
+	if (!err)
+		err = file_begin(file);
 	if (err) {
 		elf_file_close(file);
 		return err;
@@ -304,13 +252,17 @@ void elf_file_close(struct elf_file *file)
 		cfi_deinit(file->cfi);
 		free(file->cfi);
 	}
-	elf_end(file->elf);
+	elf_view_close(&file->view);
 	vec_free(&file->segments);
-	free(file->bytes);
 	free(file->name);
 	if (file->fd >= 0)
 		close(file->fd);
 	free(file);
+}
+
+const char *elf_file_doubt(const struct elf_file *file)
+{
+	return file->doubt;
 }
 
 const char *elf_file_name(const struct elf_file *file)

@@ -42,6 +42,12 @@ struct err *elf_file_from_bytes(const void *bytes, size_t len, const char *name,
 				struct elf_file **ret) MUST_CHECK;
 void elf_file_close(struct elf_file *file);	/* NULL is fine */
 
+/*
+ * What of the file was left out because it is over a limit (base/limits.h), or could not be read: "FILE:
+ * WHY"; "" if nothing was. Known only of what was asked for so far.
+ */
+const char *elf_file_doubt(const struct elf_file *file);
+
 const char *elf_file_name(const struct elf_file *file);
 uint16_t elf_file_machine(const struct elf_file *file);
 uint8_t elf_file_class(const struct elf_file *file);

@@ -10,22 +10,15 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "elf/cfi.h"
 #include "elf/file_private.h"
 
 static struct elf_strings strings_at(struct elf_file *file, uint64_t offset, uint64_t size)
 {
-	struct elf_strings strings = { NULL, 0 };
-	Elf_Data *data = elf_chunk(file, offset, size, ELF_T_BYTE);
-	const char *last;
+	struct elf_strings strings;
 
-	if (!data)
-		return strings;
-	last = memrchr(data->d_buf, '\0', data->d_size);
-	if (last) {
-		strings.at = data->d_buf;
-		strings.len = (size_t)(last - strings.at) + 1;
-	}
+	elf_doubt(file, elf_view_strings(&file->view, offset, size, &strings));
 	return strings;
 }
 
@@ -37,25 +30,7 @@ static const char *string_at(const struct elf_strings *strings, uint64_t offset)
 
 Elf_Scn *elf_section(struct elf_file *file, const char *name, GElf_Shdr *shdr_ret)
 {
-	Elf_Scn *scn = NULL;
-	size_t strings;
-
-	if (elf_getshdrstrndx(file->elf, &strings))
-		return NULL;
-	while ((scn = elf_nextscn(file->elf, scn))) {
-		GElf_Shdr shdr;
-		const char *its_name;
-
-		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type == SHT_NOBITS ||
-		    shdr.sh_type == SHT_NULL)
-			continue;
-		its_name = elf_strptr(file->elf, strings, shdr.sh_name);
-		if (its_name && !strcmp(its_name, name)) {
-			*shdr_ret = shdr;
-			break;
-		}
-	}
-	return scn;
+	return elf_view_section(&file->view, name, shdr_ret);
 }
 
 static void symtab_set(struct elf_file *file, struct elf_symtab *table, uint64_t offset,
@@ -64,6 +39,10 @@ static void symtab_set(struct elf_file *file, struct elf_symtab *table, uint64_t
 	size_t entry = gelf_fsize(file->elf, ELF_T_SYM, 1, EV_CURRENT);
 
 	size -= size % entry;
+	if (size / entry > LIMIT_SYMBOLS) {
+		elf_doubt(file, limit_err(file->name, "too many symbols", LIMIT_SYMBOLS));
+		return;
+	}
 	table->data = elf_chunk(file, offset, size, ELF_T_SYM);
 	table->nr = table->data ? size / entry : 0;
 }

@@ -7,14 +7,9 @@
 
 #include "base/vec.h"
 #include "elf/elf_file.h"
+#include "elf/elf_view.h"
 
 struct cfi;
-
-/* A string table, cut behind its last NUL so that any offset below len is a string. */
-struct elf_strings {
-	const char *at;
-	size_t len;
-};
 
 struct elf_symtab {
 	Elf_Data *data;		/* NULL: there is none */
@@ -30,9 +25,10 @@ struct elf_dynamic {
 struct elf_file {
 	char *name;
 	int fd;			/* -1 if from bytes */
-	uint8_t *bytes;		/* NULL if from a descriptor */
+	struct elf_view view;
 	size_t len;		/* of the file, when it was opened */
-	Elf *elf;
+	Elf *elf;		/* of view */
+	char doubt[160];	/* what was left out, and why; "" */
 	GElf_Ehdr ehdr;
 	VEC(struct elf_segment) segments;
 	GElf_Phdr dynamic_phdr, eh_frame_hdr_phdr;	/* p_type PT_NULL: absent */
@@ -43,6 +39,8 @@ struct elf_file {
 	struct cfi *cfi;	/* read when first asked for */
 };
 
+/* Note that something of the file is left out, if err says so: the first counts. */
+void elf_doubt(struct elf_file *file, const struct err *err);
 /*
  * Bytes [offset, offset + size) of the file as libelf data of a type, in the host's byte order
  * where the type has one. NULL if the file has no such bytes. Lives as long as the file.

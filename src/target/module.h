@@ -53,7 +53,8 @@ struct module {
 	uint32_t died;		/* UINT32_MAX: mapped */
 	bool deleted;
 	bool replaced;		/* somebody knows that it has gone: see modules_refresh */
-	char why[128];		/* why there is no elf; "" */
+	char why[256];		/* why there is no elf, or no rows, or not all symbols; "" */
+	bool over_limit;	/* ... since the file has more of something than base/limits.h allows */
 };
 
 struct modules {

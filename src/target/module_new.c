@@ -87,7 +87,20 @@ struct err *module_open_elf(struct module *module, int fd)
 	err = elf_file_open(elf_fd, module->path, &module->elf);
 	if (!err)
 		elf_fd = -1;
+	module->over_limit = err && err->code == ERR_RANGE;
 	return module_note(module, err);
+}
+
+/* What the file has and mdbg does not take of it. */
+static void note_doubt(struct module *module)
+{
+	const char *doubt = elf_file_doubt(module->elf);
+
+	if (!*doubt || *module->why)
+		return;
+	snprintf(module->why, sizeof(module->why), "%.*s", (int)sizeof(module->why) - 1, doubt);
+	module->over_limit = true;
+	trace_line("module %s: %s", module->path, doubt);
 }
 
 struct err *module_load_rows(struct module *module, const char *cache_dir)
@@ -100,7 +113,10 @@ struct err *module_load_rows(struct module *module, const char *cache_dir)
 		return module_note(module, err_create(ERR_FORMAT, "code of more than 4G"));
 	err = rows_load(module->elf, module->exec_start - module->bias,
 			module->exec_end - module->exec_start, cache_dir, &module->rows);
-	return module_note(module, err);
+	module->over_limit = err && err->code == ERR_RANGE;
+	err = module_note(module, err);
+	note_doubt(module);
+	return err;
 }
 
 struct err *module_read_vdso(struct module *module, struct memory *memory)

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* An ELF file that libelf has a copy of (theory in elf_view.h). */
+
+#include "elf/elf_view.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cancel.h"
+#include "base/limits.h"
+#include "os/file.h"
+
+#define PAGE		4096u
+#define PIECE		(4u << 20)	/* read at once */
+#define MAP_MIN		(1u << 20)	/* less is read */
+
+/* --- bytes --- */
+
+static bool is_taken(const struct elf_view *view, uint64_t page)
+{
+	return view->taken[page / 8] >> page % 8 & 1;
+}
+
+static void set_taken(struct elf_view *view, uint64_t page, uint64_t end)
+{
+	for (; page < end; page++)
+		view->taken[page / 8] |= (uint8_t)(1 << page % 8);
+}
+
+static struct err *cut_short(const struct elf_view *view)
+{
+	return err_create(ERR_FORMAT, "%s: cut short while it was read", view->name);
+}
+
+static struct err *read_piece(struct elf_view *view, uint64_t at, size_t len)
+{
+	size_t got = 0;
+
+	while (got < len) {
+		ssize_t n = pread(view->fd, view->bytes + at + got, len - got, (off_t)(at + got));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_sys("%s", view->name);
+		if (!n)
+			return cut_short(view);
+		got += (size_t)n;
+	}
+	return view->cancellable ? cancel_check() : NULL;
+}
+
+/* Pages that are not there yet, up to the end of the file. */
+static struct err *read_pages(struct elf_view *view, uint64_t first, uint64_t end)
+{
+	uint64_t at = first * PAGE, stop = MIN(end * PAGE, view->len);
+
+	if (stop - at > LIMIT_READ - MIN(view->read, LIMIT_READ))
+		return limit_err(view->name, "too many bytes of it are needed", LIMIT_READ);
+	if (mprotect(view->bytes + at, stop - at, PROT_READ | PROT_WRITE))
+		return err_nomem;
+	for (; at < stop; at += PIECE) {
+		uint64_t len = MIN((uint64_t)PIECE, stop - at);
+		struct err *err = read_piece(view, at, len);
+
+		if (err)
+			return err;
+		set_taken(view, at / PAGE, (at + len + PAGE - 1) / PAGE);
+		view->read += len;
+	}
+	return NULL;
+}
+
+static struct err *map_pages(struct elf_view *view, uint64_t first, uint64_t end)
+{
+	uint8_t *at = view->bytes + first * PAGE;
+	size_t len = (end - first) * PAGE;
+
+	if (mmap(at, len, PROT_READ, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, view->fd,
+		 (off_t)(first * PAGE)) != at)
+		return err_sys("%s: map", view->name);
+	if (!view->guard.start)
+		guard_begin(&view->guard, view->bytes, view->len);
+	set_taken(view, first, end);
+	return NULL;
+}
+
+static struct err *have(struct elf_view *view, uint64_t offset, uint64_t size, bool map)
+{
+	uint64_t page, end, run;
+
+	if (!view->taken || offset >= view->len || !size)
+		return NULL;
+	size = MIN(size, view->len - offset);
+	page = offset / PAGE;
+	end = (offset + size + PAGE - 1) / PAGE;
+	for (; page < end; page = run) {
+		struct err *err;
+
+		run = page + 1;
+		if (is_taken(view, page))
+			continue;
+		while (run < end && !is_taken(view, run))
+			run++;
+		err = map ? map_pages(view, page, run) : read_pages(view, page, run);
+		if (err)
+			return err;
+	}
+	return NULL;
+}
+
+struct err *elf_view_take(struct elf_view *view, uint64_t offset, uint64_t size)
+{
+	return have(view, offset, size, false);
+}
+
+struct err *elf_view_map(struct elf_view *view, uint64_t offset, uint64_t size)
+{
+	return have(view, offset, size, view->owned && size >= MAP_MIN);
+}
+
+/* --- headers --- */
+
+/* Where the tables are, of a file of either class and byte order. */
+struct tables {
+	bool wide, big;
+	uint64_t sections, sections_nr, names;
+	uint64_t segments, segments_nr;
+	size_t section_len, segment_len;
+};
+
+/* A number of an ELF structure in the file's byte order. */
+static uint64_t number(const struct elf_view *view, const struct tables *tables, uint64_t offset,
+		       size_t len)
+{
+	uint64_t value = 0;
+
+	for (size_t i = 0; i < len; i++)
+		value |= (uint64_t)view->bytes[offset + i] << 8 * (tables->big ? len - 1 - i : i);
+	return value;
+}
+
+#define FIELD(view, tables, offset, type, field) \
+	((tables)->wide ? \
+	 number(view, tables, (offset) + offsetof(Elf64_##type, field), \
+		sizeof(((Elf64_##type *)0)->field)) : \
+	 number(view, tables, (offset) + offsetof(Elf32_##type, field), \
+		sizeof(((Elf32_##type *)0)->field)))
+
+static struct err *header_read(struct elf_view *view, struct tables *ret)
+{
+	struct err *err = elf_view_take(view, 0, sizeof(Elf64_Ehdr));
+
+	if (err)
+		return err;
+	if (view->len < sizeof(Elf32_Ehdr) || memcmp(view->bytes, ELFMAG, SELFMAG))
+		return err_create(ERR_FORMAT, "%s: not an ELF file", view->name);
+	ret->wide = view->bytes[EI_CLASS] == ELFCLASS64;
+	ret->big = view->bytes[EI_DATA] == ELFDATA2MSB;
+	if (ret->wide && view->len < sizeof(Elf64_Ehdr))
+		return err_create(ERR_FORMAT, "%s: an ELF file of %zu bytes", view->name, view->len);
+	ret->sections = FIELD(view, ret, 0, Ehdr, e_shoff);
+	ret->sections_nr = FIELD(view, ret, 0, Ehdr, e_shnum);
+	ret->names = FIELD(view, ret, 0, Ehdr, e_shstrndx);
+	ret->segments = FIELD(view, ret, 0, Ehdr, e_phoff);
+	ret->segments_nr = FIELD(view, ret, 0, Ehdr, e_phnum);
+	ret->section_len = ret->wide ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr);
+	ret->segment_len = ret->wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
+	return NULL;
+}
+
+static bool has_room(const struct elf_view *view, uint64_t offset, uint64_t len)
+{
+	return offset <= view->len && len <= view->len - offset;
+}
+
+/* Numbers that are too large for the header are in the section header 0. */
+static struct err *large_numbers(struct elf_view *view, struct tables *tables)
+{
+	struct err *err;
+
+	if (!tables->sections || !has_room(view, tables->sections, tables->section_len))
+		return NULL;	/* libelf finds no sections then */
+	err = elf_view_take(view, tables->sections, tables->section_len);
+	if (err)
+		return err;
+	if (!tables->sections_nr)
+		tables->sections_nr = FIELD(view, tables, tables->sections, Shdr, sh_size);
+	if (tables->names == SHN_XINDEX)
+		tables->names = FIELD(view, tables, tables->sections, Shdr, sh_link);
+	if (tables->segments_nr == PN_XNUM)
+		tables->segments_nr = FIELD(view, tables, tables->sections, Shdr, sh_info);
+	return NULL;
+}
+
+struct err *elf_view_strings(struct elf_view *view, uint64_t offset, uint64_t len,
+			     struct elf_strings *ret)
+{
+	const char *at, *last;
+	struct err *err;
+
+	*ret = (struct elf_strings){ NULL, 0 };
+	if (!len || !has_room(view, offset, len))
+		return NULL;
+	if (len > LIMIT_STRINGS)
+		return limit_err(view->name, "too many bytes of names", LIMIT_STRINGS);
+	err = elf_view_take(view, offset, len);
+	if (err)
+		return err;
+	at = (const char *)view->bytes + offset;
+	last = memrchr(at, '\0', len);
+	if (last)
+		*ret = (struct elf_strings){ at, (size_t)(last - at) + 1 };
+	return NULL;
+}
+
+/* The names are not asked of libelf: it unpacks what says that it is compressed. */
+static struct err *names_take(struct elf_view *view, const struct tables *tables)
+{
+	uint64_t header = tables->sections + tables->names * tables->section_len, len;
+
+	if (tables->names >= tables->sections_nr ||
+	    FIELD(view, tables, header, Shdr, sh_type) == SHT_NOBITS)
+		return NULL;
+	len = FIELD(view, tables, header, Shdr, sh_size);
+	return elf_view_strings(view, FIELD(view, tables, header, Shdr, sh_offset), len,
+				&view->names);
+}
+
+/*
+ * libelf allocates a descriptor of some 300 bytes for each section that the header claims. What does
+ * not fit the file, or is more than any program has, is refused before libelf sees it.
+ */
+static struct err *headers_take(struct elf_view *view)
+{
+	struct tables tables = { 0 };
+	struct err *err = header_read(view, &tables);
+
+	if (!err)
+		err = large_numbers(view, &tables);
+	if (err)
+		return err;
+	if (tables.sections_nr > view->len / tables.section_len)
+		return err_create(ERR_FORMAT,
+				  "%s: it claims %" PRIu64 " sections, for which it is too short",
+				  view->name, tables.sections_nr);
+	if (tables.sections_nr > LIMIT_SECTIONS)
+		return limit_err(view->name, "too many sections", LIMIT_SECTIONS);
+	if (tables.segments_nr > LIMIT_SEGMENTS)
+		return limit_err(view->name, "too many program headers", LIMIT_SEGMENTS);
+	err = elf_view_take(view, tables.segments, tables.segments_nr * tables.segment_len);
+	if (err || !has_room(view, tables.sections, tables.sections_nr * tables.section_len))
+		return err;
+	err = elf_view_take(view, tables.sections, tables.sections_nr * tables.section_len);
+	return err ? err : names_take(view, &tables);
+}
+
+struct err *elf_view_take_notes(struct elf_view *view)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Phdr phdr;
+	GElf_Shdr shdr;
+	size_t nr;
+	struct err *err = NULL;
+
+	if (elf_getphdrnum(view->elf, &nr))
+		nr = 0;
+	for (size_t i = 0; i < nr && !err; i++)
+		if (gelf_getphdr(view->elf, (int)i, &phdr) && phdr.p_type == PT_NOTE)
+			err = elf_view_take(view, phdr.p_offset, MIN(phdr.p_filesz, LIMIT_NOTES));
+	while (!err && (scn = elf_nextscn(view->elf, scn)))
+		if (gelf_getshdr(scn, &shdr) && shdr.sh_type == SHT_NOTE)
+			err = elf_view_take(view, shdr.sh_offset, MIN(shdr.sh_size, LIMIT_NOTES));
+	return err;
+}
+
+const char *elf_view_section_name(const struct elf_view *view, const GElf_Shdr *shdr)
+{
+	return shdr->sh_name < view->names.len ? view->names.at + shdr->sh_name : "";
+}
+
+Elf_Scn *elf_view_section(const struct elf_view *view, const char *name, GElf_Shdr *shdr_ret)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr shdr;
+
+	while ((scn = elf_nextscn(view->elf, scn))) {
+		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type == SHT_NOBITS ||
+		    shdr.sh_type == SHT_NULL || strcmp(elf_view_section_name(view, &shdr), name))
+			continue;
+		*shdr_ret = shdr;
+		break;
+	}
+	return scn;
+}
+
+/* --- opening --- */
+
+static struct err *begin(struct elf_view *view)
+{
+	struct err *err = headers_take(view);
+	GElf_Ehdr header;
+
+	if (err)
+		return err;
+	if (elf_version(EV_CURRENT) == EV_NONE)
+		return err_create(ERR_UNSUPPORTED, "libelf is older than mdbg was built for");
+	view->elf = elf_memory((char *)view->bytes, view->len);
+	if (!view->elf || elf_kind(view->elf) != ELF_K_ELF || !gelf_getehdr(view->elf, &header))
+		return err_create(ERR_FORMAT, "%s: not an ELF file that can be read: %s",
+				  view->name, elf_errmsg(-1));
+	return NULL;
+}
+
+/* Zeros that take no memory and, as nobody can write to them, none that is accounted for. */
+static struct err *set_aside(struct elf_view *view)
+{
+	view->taken = calloc((view->len / PAGE + 8) / 8, 1);
+	view->bytes = view->taken ? mmap(NULL, view->len, PROT_READ,
+					 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) :
+				    MAP_FAILED;
+	if (view->bytes != MAP_FAILED)
+		return NULL;
+	view->bytes = NULL;
+	return err_nomem;
+}
+
+struct err *elf_view_open(int fd, const char *name, struct elf_view *ret)
+{
+	struct stat st;
+	struct err *err;
+
+	*ret = (struct elf_view){ .fd = fd, .name = name };
+	if (fstat(fd, &st))
+		return err_sys("%s", name);
+	if (!S_ISREG(st.st_mode))
+		return err_create(ERR_FORMAT, "%s: not a regular file", name);
+	if ((uint64_t)st.st_size > LIMIT_FILE)
+		return limit_err(name, "too many bytes", LIMIT_FILE);
+	if (!st.st_size)
+		return err_create(ERR_FORMAT, "%s: not an ELF file", name);
+	ret->len = (size_t)st.st_size;
+	ret->owned = file_is_owned(&st);
+	err = set_aside(ret);
+	if (!err)
+		err = begin(ret);
+	if (err)
+		elf_view_close(ret);
+	return err;
+}
+
+struct err *elf_view_copy(const void *bytes, size_t len, const char *name, struct elf_view *ret)
+{
+	struct err *err;
+
+	*ret = (struct elf_view){ .fd = -1, .name = name, .len = len };
+	ret->bytes = malloc(len ? len : 1);
+	if (!ret->bytes)
+		return err_nomem;
+	if (len)
+		memcpy(ret->bytes, bytes, len);
+	err = begin(ret);
+	if (err)
+		elf_view_close(ret);
+	return err;
+}
+
+void elf_view_close(struct elf_view *view)
+{
+	elf_end(view->elf);
+	guard_end(&view->guard);
+	if (view->taken && view->bytes)
+		munmap(view->bytes, view->len);
+	else
+		free(view->bytes);
+	free(view->taken);
+	*view = (struct elf_view){ .fd = -1 };
+}
