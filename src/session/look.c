@@ -46,9 +46,12 @@ static struct err *know_module(struct session *session, const struct module *mod
 
 	if (!err)
 		err = symbols_add(session->symbols, &symbol);
-	if (!err)
-		known->vec.at[known->vec.nr++] = now;
-	return err;
+	if (err)
+		return err;
+	known->vec.at[known->vec.nr++] = now;
+	if (module->over_limit)
+		session_warn(session, module->why);
+	return NULL;
 }
 
 /* Merged with one that came before (modules_merge), whose time has gone on since. */
@@ -143,6 +146,8 @@ static struct err *sync_job(void *arg)
 	if (!session->symbols)
 		err = symbols_create(session->target->core ? 0 : session->pid,
 				     &session->symbols);
+	if (!err)
+		symbols_set_warn(session->symbols, session_warn, session);
 	if (!err)
 		symbols_floor(session->symbols, session->floor);
 	if (!err)

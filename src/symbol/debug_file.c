@@ -1,73 +1,85 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Separate debug files, as gdb finds them. */
+/*
+ * Separate debug files, as gdb finds them. What they are looked for by, the target has chosen: they
+ * are opened as os/file.h says, and read through an elf_view.
+ *
+ * Files with split DWARF (.dwo) libdw opens by itself, by the name that the skeleton unit has, at once
+ * and for reading: a FIFO there would have it wait for ever. Nor can a file that it has opened be
+ * given to it, as what ties the two units together is inside of libdw. So it is let only where nobody
+ * but root and mdbg's own user has a say in what that name leads to. There is one name only: to libdw
+ * a view has no file, and so no folder to look in.
+ */
 
 #include "symbol/debug_file.h"
 
+#include <dwarf.h>
+#include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
-#include <stdbool.h>
+#include <limits.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <elfutils/libdwelf.h>
 #include <zlib.h>
 
+#include "base/cancel.h"
 #include "base/cleanup.h"
-#include "base/compiler.h"
 #include "base/fd.h"
+#include "base/limits.h"
 #include "base/str.h"
+#include "base/trace.h"
+#include "elf/elf_view.h"
+#include "os/file.h"
 
 struct build_id {
 	const void *bytes;
 	size_t len;		/* 0: none */
 };
 
-int debug_open_below(int root_fd, const char *path)
+void debug_warn(const struct debug_search *search, const struct err *err)
 {
-	struct open_how how = {
-		.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-	};
-	struct stat st;
-	int fd;
-
-	if (root_fd == AT_FDCWD)
-		fd = open(path, (int)how.flags);
-	else
-		fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
-	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
+	trace_line("symbol: %s", err->msg);
+	if (search->warn)
+		search->warn(search->warn_ctx, err->msg);
 }
 
 /* True if the ELF file has this build-id; *none_ret, if it has none at all. */
 static bool has_build_id(int fd, struct build_id id, bool *none_ret)
 {
-	Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
+	struct elf_view view;
 	const void *bytes;
-	ssize_t len = elf ? dwelf_elf_gnu_build_id(elf, &bytes) : -1;
-	bool same = len > 0 && (size_t)len == id.len && !memcmp(bytes, id.bytes, id.len);
+	ssize_t len;
+	bool same;
 
-	*none_ret = elf && len <= 0;
-	elf_end(elf);
+	*none_ret = false;
+	if (elf_view_open(fd, "debug file", &view))
+		return false;
+	len = elf_view_take_notes(&view) ? 0 : dwelf_elf_gnu_build_id(view.elf, &bytes);
+	same = len > 0 && (size_t)len == id.len && !memcmp(bytes, id.bytes, id.len);
+	*none_ret = len <= 0;
+	elf_view_close(&view);
 	return same;
 }
 
-static bool has_crc(int fd, uint32_t crc)
+static bool has_crc(const struct debug_search *search, int fd, const char *path, uint32_t crc)
 {
 	uLong sum = crc32(0, Z_NULL, 0);
-	unsigned char buf[16384];
-	off_t at = 0;
+	unsigned char buf[65536];
+	uint64_t at = 0;
+	struct stat st;
 	ssize_t len;
 
-	while ((len = pread(fd, buf, sizeof(buf), at)) > 0) {
+	if (fstat(fd, &st) || (uint64_t)st.st_size > LIMIT_CRC) {
+		debug_warn(search, limit_err(path, "too many bytes to tell by their CRC-32 whether "
+					     "it is the debug file", LIMIT_CRC));
+		return false;
+	}
+	while ((len = pread(fd, buf, sizeof(buf), (off_t)at)) > 0 && at <= LIMIT_CRC &&
+	       !cancel_requested()) {
 		sum = crc32(sum, buf, (uInt)len);
-		at += len;
+		at += (uint64_t)len;
 	}
 	return !len && sum == crc;
 }
@@ -79,13 +91,14 @@ struct wanted {
 	uint32_t crc;
 };
 
-static bool is_wanted(int fd, const struct wanted *wanted)
+static bool is_wanted(const struct debug_search *search, int fd, const char *path,
+		      const struct wanted *wanted)
 {
 	bool none = true;
 
 	if (wanted->id.len && has_build_id(fd, wanted->id, &none))
 		return true;
-	return none && wanted->has_crc && has_crc(fd, wanted->crc);
+	return none && wanted->has_crc && has_crc(search, fd, path, wanted->crc);
 }
 
 /* Try a path on both file systems. */
@@ -95,12 +108,17 @@ static int try_path(const struct debug_search *search, const char *path,
 	const int roots[] = { AT_FDCWD, search->root_fd };
 
 	for (size_t i = 0; i < ARRAY_SIZE(roots); i++) {
-		int fd = roots[i] == -1 ? -1 : debug_open_below(roots[i], path);
+		AUTO_CLOSE int fd = -1;
+		struct err *err;
 
-		if (fd >= 0 && is_wanted(fd, wanted))
-			return fd;
-		if (fd >= 0)
-			close(fd);
+		if (roots[i] == -1)
+			continue;
+		err = file_open(roots[i], path, false, LIMIT_FILE, &fd);
+		if (err && err->code == ERR_RANGE)
+			debug_warn(search, limit_err(path, "too many bytes of a debug file",
+						     LIMIT_FILE));
+		if (!err && is_wanted(search, fd, path, wanted))
+			return take_fd(fd);
 	}
 	return -1;
 }
@@ -184,36 +202,61 @@ int debug_file_find(const struct debug_search *search, Elf *main, const char *mo
 	return find_by_link(search, module_path, link, &wanted);
 }
 
-Dwarf *debug_alt_find(const struct debug_search *search, Dwarf *dwarf, int fd)
+/* Beside the file behind fd: a name there is relative to it, behind its symbolic links. */
+static int find_beside(const struct debug_search *search, int fd, const char *name,
+		       const struct wanted *wanted)
+{
+	char self[64], real[PATH_MAX];
+	struct str path AUTO_STR = STR_INIT;
+	const char *slash;
+	ssize_t len;
+
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	len = readlink(self, real, sizeof(real) - 1);
+	real[MAX(len, 0)] = '\0';
+	slash = strrchr(real, '/');
+	if (name[0] != '/' && slash && str_addf(&path, "%.*s/", (int)(slash - real), real))
+		return -1;
+	return str_add(&path, name) ? -1 : try_path(search, path.at, wanted);
+}
+
+int debug_alt_find(const struct debug_search *search, Dwarf *dwarf, int fd)
 {
 	struct wanted wanted = { .has_crc = false };
 	const char *name;
-	char self[64], real[4096];
-	struct str path AUTO_STR = STR_INIT;
 	ssize_t len = dwelf_dwarf_gnu_debugaltlink(dwarf, &name, &wanted.id.bytes);
 	int found AUTO_CLOSE = -1;
-	int alt_fd AUTO_CLOSE = -1;
-	Dwarf *alt;
 
 	if (len <= 0)
-		return NULL;
+		return -1;
 	wanted.id.len = (size_t)len;
 	found = find_by_id(search, wanted.id);
-	if (found < 0) {
-		/* Relative to the file that names it, behind its symbolic links. */
-		snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-		len = readlink(self, real, sizeof(real) - 1);
-		real[MAX(len, 0)] = '\0';
-		if (name[0] != '/' && strrchr(real, '/') &&
-		    str_addf(&path, "%.*s/", (int)(strrchr(real, '/') - real), real))
-			return NULL;
-		if (str_add(&path, name))
-			return NULL;
-		found = try_path(search, path.at, &wanted);
-	}
-	alt_fd = found < 0 ? -1 : fd_keep(found);
-	alt = alt_fd < 0 ? NULL : dwarf_begin(alt_fd, DWARF_C_READ);
-	if (alt)
-		(void)take_fd(alt_fd);
-	return alt;
+	if (found < 0)
+		found = find_beside(search, fd, name, &wanted);
+	return found < 0 ? -1 : fd_keep(found);
+}
+
+static const char *string_of(Dwarf_Die *die, unsigned int attr)
+{
+	Dwarf_Attribute mem;
+
+	return dwarf_formstring(dwarf_attr(die, attr, &mem));
+}
+
+struct err *debug_dwo_check(Dwarf_Die *skeleton)
+{
+	const char *name = string_of(skeleton, DW_AT_dwo_name);
+	const char *folder = string_of(skeleton, DW_AT_comp_dir);
+	struct str path AUTO_STR = STR_INIT;
+	struct err *err;
+
+	if (!name)
+		name = string_of(skeleton, DW_AT_GNU_dwo_name);
+	/* libdw looks nowhere then. */
+	if (!name || (*name != '/' && (!folder || *folder != '/')))
+		return err_create(ERR_NOTFOUND, "no .dwo file");
+	err = *name == '/' ? str_add(&path, name) : str_addf(&path, "%s/%s", folder, name);
+	if (!err)
+		err = file_check_owned(path.at, NULL);
+	return err && err->errnum == ENOENT ? err_recode(err, ERR_NOTFOUND) : err;
 }

@@ -10,22 +10,28 @@
 #include <elfutils/libdw.h>
 #include <libelf.h>
 
+#include "base/err.h"
+
 struct debug_search {
 	char *path;	/* directories, separated by colons */
 	int root_fd;	/* the target's root; -1: none */
+	void (*warn)(void *ctx, const char *text);	/* NULL: nobody */
+	void *warn_ctx;
 };
 
-/*
- * Open a regular file of an untrusted file system: links and `..` stay below root_fd (AT_FDCWD: the
- * own root), and nothing else (FIFO, device) can make it hang. -1 if it is not there.
- */
-int debug_open_below(int root_fd, const char *path);
+/* What err says of a file is left out of the answers: tell who wants to know, and the trace. */
+void debug_warn(const struct debug_search *search, const struct err *err);
 /* The debug file of main, whose path as the target sees it is module_path. A descriptor, or -1. */
 int debug_file_find(const struct debug_search *search, Elf *main, const char *module_path);
 /*
- * The dwz file that dwarf refers to, where dwarf was read from fd; NULL if none is needed or found.
- * Ended by dwarf_end.
+ * The dwz file that dwarf refers to, where dwarf was read from fd: a descriptor; -1 if none is needed
+ * or found.
  */
-Dwarf *debug_alt_find(const struct debug_search *search, Dwarf *dwarf, int fd);
+int debug_alt_find(const struct debug_search *search, Dwarf *dwarf, int fd);
+/*
+ * May libdw open by itself the .dwo file that a skeleton unit names (debug_file.c)? ERR_NOTFOUND: it
+ * names none, or there is none; else why not.
+ */
+struct err *debug_dwo_check(Dwarf_Die *skeleton) MUST_CHECK;
 
 #endif

@@ -1,50 +1,53 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * One ELF file through libdwfl.
+ * One ELF file with its debug file, through libelf and libdw.
  *
- * libdwfl is given the file and its debug file by callbacks of our own, for two reasons: the
- * standard ones ask a debuginfod server, and they open files by name. The dwz file is set
- * afterwards by hand, as the callback cannot tell which is asked for.
+ * Both files are seen through an elf_view, of which the parts are taken that names and lines come
+ * from. libdwfl, which finds and opens all these files by itself, is not used: it opens by name,
+ * asks a debuginfod server, maps what it opens, and unpacks what is packed to whatever length that
+ * has.
  */
 
 #include "symbol/image.h"
 
 #include <errno.h>
+#include <lzma.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <elfutils/libdwfl.h>
+#include <elfutils/libdw.h>
 
+#include "base/cancel.h"
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/limits.h"
+#include "base/str.h"
 #include "base/trace.h"
-
-/*
- * A file that is cut short while it is mapped raises SIGBUS; one that is read does not. Up to this
- * size it is read (libelf reads a section when it is asked for); what is larger is mapped, at that
- * risk.
- */
-#define READ_MAX	(128L << 20)
+#include "elf/elf_view.h"
 
 struct image {
 	int fd;			/* -1: from bytes */
-	void *bytes;
-	size_t bytes_len;
 	struct stat st;		/* of fd */
 	char *path;
 	const struct debug_search *search;
 	bool opened;
-	Elf *elf;
-	Dwfl *dwfl;
-	Dwfl_Module *mod;	/* NULL: unusable */
+	bool usable;
+	struct elf_view view;
+	uint64_t start;		/* the first address that the file takes up */
 	int debug_fd;		/* the debug file, -1: none */
-	Dwarf *alt;
+	struct elf_view debug;
+	char *debug_name;	/* of debug, for messages */
+	struct elf_view mini;	/* .gnu_debugdata */
+	int alt_fd;		/* the dwz file, -1: none */
+	struct elf_view alt;
+	Dwarf *dwarf, *alt_dwarf;
 	struct symtab symtab;
 	bool symtab_tried;
 	struct source *source;
 	bool source_tried;
+	bool cut;		/* that a file was cut short has been told */
 };
 
 static struct err *create(const char *path, const struct debug_search *search, struct image **ret)
@@ -53,7 +56,7 @@ static struct err *create(const char *path, const struct debug_search *search, s
 
 	if (!image)
 		return err_nomem;
-	image->fd = image->debug_fd = -1;
+	image->fd = image->debug_fd = image->alt_fd = -1;
 	image->search = search;
 	image->path = strdup(path);
 	if (!image->path) {
@@ -90,31 +93,40 @@ struct err *image_create_from_bytes(const void *bytes, size_t len, const char *p
 
 	if (err)
 		return err;
-	image->bytes = malloc(len ? len : 1);
-	if (!image->bytes) {
+	err = elf_view_copy(bytes, len, image->path, &image->view);
+	if (err && err->code == ERR_NOMEM) {
 		image_destroy(image);
-		return err_nomem;
+		return err;
 	}
-	memcpy(image->bytes, bytes, len);
-	image->bytes_len = len;
 	*ret = image;
 	return NULL;
+}
+
+/* Close all but what the image was made with. */
+static void close_files(struct image *image)
+{
+	source_destroy(take(image->source));
+	symtab_free(&image->symtab);
+	dwarf_end(take(image->dwarf));
+	dwarf_end(take(image->alt_dwarf));
+	elf_view_close(&image->debug);
+	elf_view_close(&image->mini);
+	elf_view_close(&image->alt);
+	if (image->debug_fd >= 0)
+		close(take_fd(image->debug_fd));
+	if (image->alt_fd >= 0)
+		close(take_fd(image->alt_fd));
+	free(take(image->debug_name));
 }
 
 void image_destroy(struct image *image)
 {
 	if (!image)
 		return;
-	source_destroy(image->source);
-	symtab_free(&image->symtab);
-	dwfl_end(image->dwfl);
-	elf_end(image->elf);
-	dwarf_end(image->alt);
+	close_files(image);
+	elf_view_close(&image->view);
 	if (image->fd >= 0)
 		close(image->fd);
-	if (image->debug_fd >= 0)
-		close(image->debug_fd);
-	free(image->bytes);
 	free(image->path);
 	free(image);
 }
@@ -129,58 +141,115 @@ bool image_is(const struct image *image, int fd)
 	       st.st_mtim.tv_nsec == image->st.st_mtim.tv_nsec;
 }
 
-/* libdwfl asks for the file: it gets a reference of its own to the open one. */
-static int give_elf(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_Addr base,
-		    char **file_name, Elf **elf_ret)
+/* --- parts of a file --- */
+
+/* The debug information that names and lines come from, of libdw's many sections. */
+static bool is_debug(const char *name)
 {
-	struct image *image = *userdata;
+	static const char *const parts[] = {
+		"info", "types", "abbrev", "addr", "line", "line_str", "str", "str_offsets",
+		"ranges", "rnglists",
+	};
 
-	(void)mod, (void)name, (void)base;
-	*file_name = strdup(image->path);
-	*elf_ret = elf_begin(-1, ELF_C_READ, image->elf);
-	return -1;
-}
-
-/* libdwfl asks for the debug file, or for the dwz file, which it does not get here. */
-static int give_debug(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_Addr base,
-		      const char *file_name, const char *link, GElf_Word crc, char **ret)
-{
-	struct image *image = *userdata;
-
-	(void)mod, (void)name, (void)base, (void)file_name, (void)link, (void)crc;
-	*ret = NULL;
-	return image->debug_fd < 0 ? -1 : fd_keep(image->debug_fd);
-}
-
-static const Dwfl_Callbacks callbacks = {
-	.find_elf	= give_elf,
-	.find_debuginfo	= give_debug,
-};
-
-static bool has_section(Elf *elf, const char *name)
-{
-	Elf_Scn *scn = NULL;
-	GElf_Shdr shdr;
-	size_t names;
-
-	if (elf_getshdrstrndx(elf, &names))
+	if (!strncmp(name, ".zdebug_", 8))
+		name += 8;
+	else if (!strncmp(name, ".debug_", 7))
+		name += 7;
+	else
 		return false;
-	while ((scn = elf_nextscn(elf, scn))) {
-		const char *text =
-			gelf_getshdr(scn, &shdr) ? elf_strptr(elf, names, shdr.sh_name) : NULL;
-
-		if (text && !strcmp(text, name) && shdr.sh_type != SHT_NOBITS)
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		if (!strcmp(name, parts[i]))
 			return true;
-	}
 	return false;
 }
 
 /*
- * The addresses that the file takes up. libdwfl wants the first loaded page at the start, for its
- * bias to be 0.
+ * libelf and libdw unpack what is packed when it is looked at, to whatever length it claims. What is
+ * not needed is not there for them.
  */
-static bool extent_of(Elf *elf, GElf_Addr *start_ret, GElf_Addr *end_ret)
+static void drop_packed(struct elf_view *view)
 {
+	Elf_Scn *scn = NULL;
+	GElf_Shdr shdr;
+
+	while ((scn = elf_nextscn(view->elf, scn))) {
+		const char *name;
+
+		if (!gelf_getshdr(scn, &shdr))
+			continue;
+		name = elf_view_section_name(view, &shdr);
+		if (!(shdr.sh_flags & SHF_COMPRESSED || !strncmp(name, ".zdebug", 7)) ||
+		    is_debug(name))
+			continue;
+		shdr.sh_type = SHT_NOBITS;
+		gelf_update_shdr(scn, &shdr);
+	}
+}
+
+static bool has_debug(const struct elf_view *view)
+{
+	GElf_Shdr shdr;
+
+	return elf_view_section(view, ".debug_info", &shdr) ||
+	       elf_view_section(view, ".zdebug_info", &shdr);
+}
+
+/* How long a section is when libdw has unpacked it; 0: it is not packed. It has been taken. */
+static uint64_t unpacked_size(const struct elf_view *view, Elf_Scn *scn, const GElf_Shdr *shdr)
+{
+	const uint8_t *at = view->bytes + shdr->sh_offset;
+	uint64_t size = 0;
+	GElf_Chdr chdr;
+
+	if (shdr->sh_flags & SHF_COMPRESSED)
+		return gelf_getchdr(scn, &chdr) ? chdr.ch_size : 0;
+	/* GNU's old way: "ZLIB" and the size in eight bytes. */
+	if (elf_view_section_name(view, shdr)[1] != 'z' || shdr->sh_size < 12 ||
+	    memcmp(at, "ZLIB", 4))
+		return 0;
+	for (int i = 4; i < 12; i++)
+		size = size << 8 | at[i];
+	return size;
+}
+
+static struct err *take_debug(struct elf_view *view)
+{
+	uint64_t unpacked = 0;
+	Elf_Scn *scn = NULL;
+	GElf_Shdr shdr;
+
+	drop_packed(view);
+	while ((scn = elf_nextscn(view->elf, scn))) {
+		uint64_t size;
+		struct err *err;
+
+		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type == SHT_NOBITS ||
+		    !is_debug(elf_view_section_name(view, &shdr)) ||
+		    shdr.sh_offset > view->len || shdr.sh_size > view->len - shdr.sh_offset)
+			continue;
+		err = elf_view_map(view, shdr.sh_offset, shdr.sh_size);
+		if (err)
+			return err;
+		size = unpacked_size(view, scn, &shdr);
+		if (size > LIMIT_UNPACKED || (unpacked += size) > LIMIT_UNPACKED)
+			return limit_err(view->name, "too many bytes of packed debug information",
+					 LIMIT_UNPACKED);
+	}
+	return NULL;
+}
+
+static struct err *take_section(struct elf_view *view, const char *name)
+{
+	GElf_Shdr shdr;
+
+	return elf_view_section(view, name, &shdr) ?
+		elf_view_take(view, shdr.sh_offset, shdr.sh_size) : NULL;
+}
+
+/* The first address that a file takes up; false: it takes up none. */
+static bool extent_of(Elf *elf, uint64_t *start_ret)
+{
+	GElf_Addr end = 0;
 	bool any = false;
 	size_t nr;
 
@@ -193,112 +262,237 @@ static bool extent_of(Elf *elf, GElf_Addr *start_ret, GElf_Addr *end_ret)
 			continue;
 		if (!any)
 			*start_ret = phdr.p_align > 1 ? phdr.p_vaddr & -phdr.p_align : phdr.p_vaddr;
-		*end_ret = any ? MAX(*end_ret, phdr.p_vaddr + phdr.p_memsz)
-			       : phdr.p_vaddr + phdr.p_memsz;
+		end = MAX(end, phdr.p_vaddr + phdr.p_memsz);
 		any = true;
 	}
-	return any && *start_ret < *end_ret;
+	return any && *start_ret < end;
 }
 
-static Elf *begin_elf(struct image *image)
+/* What is added to a debug file's addresses to have the main file's. */
+static uint64_t debug_bias(const struct image *image)
 {
-	if (image->fd < 0)
-		return elf_memory(image->bytes, image->bytes_len);
-	return elf_begin(image->fd, image->st.st_size <= READ_MAX ? ELF_C_READ : ELF_C_READ_MMAP,
-			 NULL);
+	uint64_t start;
+
+	return image->debug.elf && extent_of(image->debug.elf, &start) ? image->start - start : 0;
 }
 
-static void find_debug_file(struct image *image)
+/* --- opening --- */
+
+static struct err *open_debug(struct image *image)
 {
-	AUTO_CLOSE int found = debug_file_find(image->search, image->elf, image->path);
+	AUTO_CLOSE int found = debug_file_find(image->search, image->view.elf, image->path);
+	struct str name AUTO_STR = STR_INIT;
+	struct err *err;
 
 	if (found < 0)
-		return;
+		return NULL;
 	image->debug_fd = fd_keep(found);
 	if (image->debug_fd < 0)
-		trace_line("symbol: %s: debug file: %s", image->path, strerror(errno));
+		return err_sys("%s: debug file", image->path);
+	err = str_addf(&name, "%s: debug file", image->path);
+	if (err)
+		return err;
+	image->debug_name = take(name.at);
+	err = elf_view_open(image->debug_fd, image->debug_name, &image->debug);
+	if (!err)
+		image->debug.cancellable = true;
+	return err;
 }
 
-/* The image as the one module of a Dwfl, its symbols at the file's own addresses. */
-static bool report(struct image *image)
+/* What is wrong with one of the files is told, and the others are used; but for Ctrl-C. */
+static bool go_on(const struct image *image, struct err *err)
 {
-	GElf_Addr start = 0, end = 0, bias;
-	Dwfl_Module *mod;
-	void **userdata;
-
-	image->elf = begin_elf(image);
-	if (!image->elf || elf_kind(image->elf) != ELF_K_ELF ||
-	    !extent_of(image->elf, &start, &end))
+	if (err && err->code == ERR_CANCELLED)
 		return false;
-	if (!has_section(image->elf, ".debug_info") && !has_section(image->elf, ".zdebug_info"))
-		find_debug_file(image);
-	image->dwfl = dwfl_begin(&callbacks);
-	if (!image->dwfl)
-		return false;
-	dwfl_report_begin(image->dwfl);
-	mod = dwfl_report_module(image->dwfl, image->path, start, end);
-	if (dwfl_report_end(image->dwfl, NULL, NULL) || !mod ||
-	    !dwfl_module_info(mod, &userdata, NULL, NULL, NULL, NULL, NULL, NULL))
-		return false;
-	*userdata = image;
-	if (!dwfl_module_getelf(mod, &bias) || bias != 0)
-		return false;
-	image->mod = mod;
+	if (err && err->code != ERR_NOTFOUND)
+		debug_warn(image->search, err);
 	return true;
+}
+
+static bool open_files(struct image *image)
+{
+	struct err *err = image->fd < 0 || image->view.elf ? NULL :
+		elf_view_open(image->fd, image->path, &image->view);
+
+	if (err || !image->view.elf || !extent_of(image->view.elf, &image->start)) {
+		trace_line("symbol: %s: %s", image->path, err ? err->msg : "not an ELF file");
+		if (err && err->code == ERR_RANGE)
+			debug_warn(image->search, err);
+		return false;
+	}
+	image->view.cancellable = true;
+	drop_packed(&image->view);
+	err = elf_view_take_notes(&image->view);
+	if (!err)
+		err = take_section(&image->view, ".gnu_debuglink");
+	if (!err && !has_debug(&image->view))
+		err = open_debug(image);
+	image->usable = true;
+	return go_on(image, err);
 }
 
 bool image_usable(struct image *image)
 {
 	if (!image->opened) {
-		image->opened = true;
-		elf_version(EV_CURRENT);
-		if (!report(image))
-			trace_line("symbol: %s: %s", image->path,
-				   image->dwfl ? dwfl_errmsg(-1) : elf_errmsg(-1));
+		image->usable = false;
+		image->opened = open_files(image) || !cancel_requested();
+		if (!image->opened)
+			close_files(image);
 	}
-	return image->mod != NULL;
+	return image->opened && image->usable;
+}
+
+/* Where a file was cut short, what was read of it since may be zeros: it is told, once. */
+static void check_cut(struct image *image)
+{
+	if (image->cut || !(image->view.guard.cut || image->debug.guard.cut ||
+			    image->alt.guard.cut))
+		return;
+	image->cut = true;
+	debug_warn(image->search,
+		   err_create(ERR_FORMAT, "%s: cut short while its debug information was read: "
+			      "lines and inlined functions may be missing", image->path));
+}
+
+/* --- symbols --- */
+
+/* Fedora's: the symbols that .dynsym lacks, as an ELF file packed by xz, in the file itself. */
+static struct err *open_mini(struct image *image)
+{
+	uint64_t memory = LIMIT_UNPACKED / 4;
+	size_t room = 0, in = 0, out = 0;
+	uint8_t *bytes AUTO_FREE = NULL;
+	GElf_Shdr shdr;
+	lzma_ret result;
+
+	if (!elf_view_section(&image->view, ".gnu_debugdata", &shdr) ||
+	    shdr.sh_offset > image->view.len || shdr.sh_size > image->view.len - shdr.sh_offset)
+		return NULL;
+	do {
+		room = room ? 2 * room : 1u << 20;
+		if (room > LIMIT_UNPACKED / 4)
+			return limit_err(image->path, "too many bytes in .gnu_debugdata",
+					 LIMIT_UNPACKED / 4);
+		free(take(bytes));
+		bytes = malloc(room);
+		if (!bytes)
+			return err_nomem;
+		in = out = 0;
+		result = lzma_stream_buffer_decode(&memory, 0, NULL,
+						   image->view.bytes + shdr.sh_offset, &in,
+						   shdr.sh_size, bytes, &out, room);
+	} while (result == LZMA_BUF_ERROR && in < shdr.sh_size && !cancel_requested());
+	if (result != LZMA_OK)
+		return err_create(ERR_FORMAT, "%s: .gnu_debugdata cannot be unpacked", image->path);
+	return elf_view_copy(bytes, out, image->path, &image->mini);
+}
+
+static struct err *read_symtab(struct image *image)
+{
+	struct symtab_file files[] = {
+		{ .view = &image->view },
+		{ .view = &image->debug, .bias = debug_bias(image) },
+		{ .view = &image->mini },
+	};
+	struct err *err = NULL;
+
+	if (!symtab_has_own(&image->view) &&
+	    !(image->debug.elf && symtab_has_own(&image->debug))) {
+		err = take_section(&image->view, ".gnu_debugdata");
+		if (!err)
+			err = open_mini(image);
+		if (!go_on(image, err))
+			return err;
+	}
+	return symtab_read(&image->symtab, files, ARRAY_SIZE(files));
 }
 
 struct symtab *image_symtab(struct image *image)
 {
+	struct err *err;
+
 	if (!image_usable(image))
 		return NULL;
 	if (!image->symtab_tried) {
 		image->symtab_tried = true;
-		if (symtab_read(&image->symtab, image->mod, image->elf)) {
-			/* No memory: no names. */
+		err = read_symtab(image);
+		/* Rather no names than some. */
+		if (err)
 			symtab_free(&image->symtab);
-		}
+		if (err && !go_on(image, err))
+			image->symtab_tried = false;
 	}
 	return &image->symtab;
 }
 
-static void open_source(struct image *image)
+/* --- debug information --- */
+
+static struct err *open_alt(struct image *image)
 {
-	Dwarf_Addr bias;
-	Dwarf *dwarf = dwfl_module_getdwarf(image->mod, &bias);
 	struct err *err;
 
-	if (!dwarf) {
-		trace_line("symbol: %s: %s", image->path, dwfl_errmsg(-1));
-		return;
-	}
-	image->alt = debug_alt_find(image->search, dwarf,
-				    image->debug_fd < 0 ? image->fd : image->debug_fd);
-	if (image->alt)
-		dwarf_setalt(dwarf, image->alt);
-	err = source_create(dwarf, bias, &image->source);
+	image->alt_fd = debug_alt_find(image->search, image->dwarf,
+				       image->debug_fd < 0 ? image->fd : image->debug_fd);
+	if (image->alt_fd < 0)
+		return NULL;
+	err = elf_view_open(image->alt_fd, image->path, &image->alt);
 	if (err)
-		trace_line("symbol: %s: %s", image->path, err->msg);
+		return err;
+	image->alt.cancellable = true;
+	err = take_debug(&image->alt);
+	if (err)
+		return err;
+	image->alt_dwarf = dwarf_begin_elf(image->alt.elf, DWARF_C_READ, NULL);
+	if (image->alt_dwarf)
+		dwarf_setalt(image->dwarf, image->alt_dwarf);
+	return NULL;
+}
+
+static struct err *open_source(struct image *image)
+{
+	struct elf_view *view = has_debug(&image->view) ? &image->view : &image->debug;
+	struct err *err;
+
+	if (!view->elf || !has_debug(view))
+		return NULL;
+	err = take_debug(view);
+	if (!err)
+		err = take_section(view, ".gnu_debugaltlink");
+	if (err)
+		return err;
+	image->dwarf = dwarf_begin_elf(view->elf, DWARF_C_READ, NULL);
+	if (!image->dwarf)
+		return err_create(ERR_NOTFOUND, "%s: %s", image->path, dwarf_errmsg(-1));
+	err = open_alt(image);
+	if (err)
+		return err;
+	return source_create(image->dwarf, view == &image->debug ? debug_bias(image) : 0,
+			     view, image->search, &image->source);
+}
+
+static void close_source(struct image *image)
+{
+	dwarf_end(take(image->dwarf));
+	dwarf_end(take(image->alt_dwarf));
+	elf_view_close(&image->alt);
+	if (image->alt_fd >= 0)
+		close(take_fd(image->alt_fd));
 }
 
 struct source *image_source(struct image *image)
 {
+	struct err *err;
+
 	if (!image_usable(image))
 		return NULL;
 	if (!image->source_tried) {
 		image->source_tried = true;
-		open_source(image);
+		err = open_source(image);
+		if (err)
+			close_source(image);
+		if (err && !go_on(image, err))
+			image->source_tried = false;
 	}
+	check_cut(image);
 	return image->source;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * /tmp/perf-PID.map. The file is in a directory that everybody may write to: it must belong to the
- * target's user, root or ourselves, it is read up to a limit, and a line that does not fit is
- * skipped.
+ * target's user, root or ourselves, and be no symbolic link. A line that does not fit is skipped. A
+ * file that is over a limit gives no names at all: a later line takes over the addresses of earlier
+ * ones, so that some of the lines may give wrong names.
  */
 
 #include "symbol/perf_map.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,12 +15,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "base/cleanup.h"
+#include "base/limits.h"
+#include "os/file.h"
 #include "os/procfs.h"
 #include "symbol/debug_file.h"
 
-#define PERF_MAP_MAX	(256L << 20)
-#define LINE_MAX_LEN	65536
+#define PIECE		(1u << 20)	/* read at once; no line is as long as that */
 
 /* The target's pid in its own namespace, by which it names its file. */
 static pid_t inner_pid(pid_t pid)
@@ -40,10 +42,10 @@ static pid_t inner_pid(pid_t pid)
 	return last ? atoi(last) : pid;
 }
 
-void perf_map_init(struct perf_map *map, pid_t pid, int root_fd)
+void perf_map_init(struct perf_map *map, pid_t pid, const struct debug_search *search)
 {
 	*map = (struct perf_map){
-		.pid = pid, .inner_pid = pid > 0 ? inner_pid(pid) : 0, .root_fd = root_fd, .fd = -1,
+		.pid = pid, .inner_pid = pid > 0 ? inner_pid(pid) : 0, .search = search, .fd = -1,
 	};
 }
 
@@ -78,13 +80,14 @@ static int open_map(const struct perf_map *map)
 	char path[64];
 	int fd = -1;
 
-	if (map->root_fd >= 0) {
+	if (map->search->root_fd >= 0) {
 		snprintf(path, sizeof(path), "/tmp/perf-%d.map", map->inner_pid);
-		fd = debug_open_below(map->root_fd, path);
+		/* That it is not there is no error: few programs have one. */
+		err_ignore(file_open(map->search->root_fd, path, true, UINT64_MAX, &fd));
 	}
 	if (fd < 0) {
 		snprintf(path, sizeof(path), "/tmp/perf-%d.map", map->pid);
-		fd = debug_open_below(AT_FDCWD, path);
+		err_ignore(file_open(AT_FDCWD, path, true, UINT64_MAX, &fd));
 	}
 	if (fd >= 0 && !is_of_target(fd, map->pid)) {
 		close(fd);
@@ -107,6 +110,8 @@ static struct err *add_line(struct perf_map *map, const char *line)
 	size = strtoull(rest + 1, &rest, 16);
 	if (*rest != ' ' || !rest[1] || entry.start + size < entry.start)
 		return NULL;
+	if (map->entries.nr == LIMIT_PERF_LINES)
+		return limit_err("perf map", "too many lines", LIMIT_PERF_LINES);
 	entry.name = map->text.len;
 	err = vec_reserve(&map->entries, 1);
 	if (!err)
@@ -119,33 +124,65 @@ static struct err *add_line(struct perf_map *map, const char *line)
 	return err;
 }
 
-/* Take the whole lines of what was appended. */
-static void read_more(struct perf_map *map)
+static struct err *add_lines(struct perf_map *map, char *text, size_t len, size_t *taken_ret)
 {
-	char *buf AUTO_FREE = NULL;
-	struct stat st;
-	size_t room, taken = 0;
-	ssize_t len;
+	struct err *err = NULL;
+	size_t taken = 0;
 	char *end;
 
-	if (fstat(map->fd, &st) || st.st_size <= map->read || map->read >= PERF_MAP_MAX)
-		return;
-	room = (size_t)MIN((off_t)st.st_size, (off_t)PERF_MAP_MAX) - (size_t)map->read;
-	buf = malloc(room + 1);
-	len = buf ? pread(map->fd, buf, room, map->read) : -1;
-	if (len <= 0)
-		return;
-	while ((end = memchr(buf + taken, '\n', (size_t)len - taken))) {
+	while (!err && (end = memchr(text + taken, '\n', len - taken))) {
 		*end = '\0';
-		if (add_line(map, buf + taken))
-			break;
-		taken = (size_t)(end - buf) + 1;
+		err = add_line(map, text + taken);
+		taken = (size_t)(end - text) + 1;
 	}
-	/* No line is as long as that. */
-	if (!taken && len > LINE_MAX_LEN)
-		taken = (size_t)len;
-	map->read += (off_t)taken;
-	spans_sort(&map->spans);
+	*taken_ret = taken;
+	return err;
+}
+
+/* Take the whole lines of what was appended. */
+static struct err *read_more(struct perf_map *map, char *buf)
+{
+	struct err *err = NULL;
+	size_t taken;
+	ssize_t len;
+
+	while (!err && (len = pread(map->fd, buf, PIECE, map->read)) > 0) {
+		err = add_lines(map, buf, (size_t)len, &taken);
+		/* The rest of the last line is not there yet. */
+		if (!taken && len < (ssize_t)PIECE)
+			break;
+		map->read += (off_t)(taken ? taken : (size_t)len);
+		if (!err && (uint64_t)map->read > LIMIT_PERF_BYTES)
+			err = limit_err("perf map", "too many bytes", LIMIT_PERF_BYTES);
+		if (!err)
+			err = cancel_check();
+	}
+	return err;
+}
+
+static void drop(struct perf_map *map, struct err *err)
+{
+	map->dropped = true;
+	str_free(&map->text);
+	vec_free(&map->entries);
+	spans_free(&map->spans);
+	debug_warn(map->search, err_wrap(err, "no names of JIT code: process %d", map->pid));
+}
+
+static void update(struct perf_map *map)
+{
+	AUTO_FREE char *buf = NULL;
+	struct stat st;
+	struct err *err;
+
+	if (fstat(map->fd, &st) || st.st_size <= map->read)
+		return;
+	buf = malloc(PIECE);
+	err = buf ? read_more(map, buf) : err_nomem;
+	if (err && err->code != ERR_CANCELLED)
+		drop(map, err);
+	else
+		spans_sort(&map->spans);
 }
 
 static bool find(const struct perf_map *map, uint64_t addr, const char **name_ret,
@@ -167,13 +204,13 @@ static bool find(const struct perf_map *map, uint64_t addr, const char **name_re
 
 bool perf_map_find(struct perf_map *map, uint64_t addr, const char **name_ret, uint64_t *start_ret)
 {
-	if (!map->pid)
+	if (!map->pid || map->dropped)
 		return false;
 	if (map->fd < 0)
 		map->fd = open_map(map);
 	if (map->fd < 0)
 		return false;
 	/* What is known already may have been compiled anew since. */
-	read_more(map);
+	update(map);
 	return find(map, addr, name_ret, start_ret);
 }

@@ -14,6 +14,8 @@
 #include "base/vec.h"
 #include "symbol/spans.h"
 
+struct debug_search;
+
 struct perf_entry {
 	uint64_t start;
 	size_t name;		/* offset in text */
@@ -22,15 +24,17 @@ struct perf_entry {
 struct perf_map {
 	pid_t pid;		/* 0: none */
 	pid_t inner_pid;	/* the same in the target's namespace */
-	int root_fd;		/* the target's root, or -1; not owned */
+	const struct debug_search *search;	/* the target's root; who is told of a limit */
 	int fd;			/* -1: not there yet */
+	bool dropped;		/* over a limit */
 	off_t read;		/* bytes of the file that were taken */
 	struct str text;	/* names */
 	VEC(struct perf_entry) entries;
 	struct spans spans;	/* of entries */
 };
 
-void perf_map_init(struct perf_map *map, pid_t pid, int root_fd);
+/* search must outlive the map. */
+void perf_map_init(struct perf_map *map, pid_t pid, const struct debug_search *search);
 void perf_map_deinit(struct perf_map *map);
 /*
  * The name of the code at addr, and where it starts; reads what was added to the file since. False:

@@ -16,8 +16,13 @@
 #include <dwarf.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/cancel.h"
+#include "base/limits.h"
 #include "base/vec.h"
+#include "elf/elf_view.h"
+#include "symbol/debug_file.h"
 #include "symbol/spans.h"
 
 #define DEPTH_MAX	128
@@ -52,15 +57,34 @@ struct unit {
 struct source {
 	Dwarf *dwarf;
 	uint64_t bias;
+	const char *name;	/* of the file */
+	const Elf_Data *lines;	/* .debug_line; NULL: there is none */
+	const struct debug_search *search;
 	VEC(struct unit) units;
 	struct spans spans;	/* of units */
 };
 
 /*
+ * What one unit, or one function, has too much of leaves it out; others are not touched. An err that
+ * is no limit is for lack of memory, and for Ctrl-C.
+ */
+static void left_out(const struct source *source, const struct err *err)
+{
+	if (err && err->code == ERR_RANGE)
+		debug_warn(source->search, err);
+}
+
+static struct err *too_many(const struct source *source, const char *what, uint64_t most)
+{
+	return limit_err(source->name, what, most);
+}
+
+/*
  * Add the ranges of a DIE. Address 0 is where linkers put what they have thrown away, 1 where
  * ranges of it go.
  */
-static struct err *add_ranges(struct spans *spans, Dwarf_Die *die, size_t value)
+static struct err *add_ranges(const struct source *source, struct spans *spans, Dwarf_Die *die,
+			      size_t value)
 {
 	Dwarf_Addr base, start, end;
 	ptrdiff_t offset = 0;
@@ -68,6 +92,11 @@ static struct err *add_ranges(struct spans *spans, Dwarf_Die *die, size_t value)
 	while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
 		struct err *err = start > 1 ? spans_add(spans, start, end, (uint32_t)value) : NULL;
 
+		if (!err && spans->vec.nr > LIMIT_RANGES)
+			err = too_many(source, "too many address ranges in debug information",
+				       LIMIT_RANGES);
+		if (!err)
+			err = cancel_check();
 		if (err)
 			return err;
 	}
@@ -94,7 +123,9 @@ static struct err *add_units(struct source *source)
 
 		if (type != DW_UT_compile && type != DW_UT_skeleton)
 			continue;
-		err = add_ranges(&source->spans, &die, source->units.nr);
+		err = add_ranges(source, &source->spans, &die, source->units.nr);
+		if (!err && source->units.nr == LIMIT_UNITS)
+			err = too_many(source, "too many units of debug information", LIMIT_UNITS);
 		if (!err)
 			err = vec_push(&source->units, unit);
 		if (err)
@@ -104,7 +135,18 @@ static struct err *add_units(struct source *source)
 	return NULL;
 }
 
-struct err *source_create(Dwarf *dwarf, uint64_t bias, struct source **ret)
+static const Elf_Data *lines_of(const struct elf_view *view)
+{
+	GElf_Shdr shdr;
+	Elf_Scn *scn = elf_view_section(view, ".debug_line", &shdr);
+
+	if (!scn)
+		scn = elf_view_section(view, ".zdebug_line", &shdr);
+	return scn ? elf_rawdata(scn, NULL) : NULL;
+}
+
+struct err *source_create(Dwarf *dwarf, uint64_t bias, const struct elf_view *view,
+			  const struct debug_search *search, struct source **ret)
 {
 	struct source *source = calloc(1, sizeof(*source));
 	struct err *err;
@@ -113,6 +155,9 @@ struct err *source_create(Dwarf *dwarf, uint64_t bias, struct source **ret)
 		return err_nomem;
 	source->dwarf = dwarf;
 	source->bias = bias;
+	source->name = view->name;
+	source->lines = lines_of(view);
+	source->search = search;
 	err = add_units(source);
 	if (err) {
 		source_destroy(source);
@@ -143,11 +188,11 @@ void source_destroy(struct source *source)
 	free(source);
 }
 
-static struct err *add_function(struct unit *unit, Dwarf_Die *die)
+static struct err *add_function(const struct source *source, struct unit *unit, Dwarf_Die *die)
 {
 	struct function function = { .die = *die };
 	size_t before = unit->spans.vec.nr;
-	struct err *err = add_ranges(&unit->spans, die, unit->functions.nr);
+	struct err *err = add_ranges(source, &unit->spans, die, unit->functions.nr);
 	Dwarf_Addr start;
 
 	if (err || unit->spans.vec.nr == before)
@@ -181,7 +226,8 @@ static bool has_functions(int tag, bool thorough)
 	}
 }
 
-static struct err *add_functions(struct unit *unit, Dwarf_Die *parent, bool thorough, int depth)
+static struct err *add_functions(const struct source *source, struct unit *unit, Dwarf_Die *parent,
+				 bool thorough, int depth)
 {
 	Dwarf_Die die;
 
@@ -189,47 +235,70 @@ static struct err *add_functions(struct unit *unit, Dwarf_Die *parent, bool thor
 		return NULL;
 	do {
 		int tag = dwarf_tag(&die);
-		struct err *err = tag == DW_TAG_subprogram ? add_function(unit, &die) : NULL;
+		struct err *err = tag == DW_TAG_subprogram ? add_function(source, unit, &die) :
+							      cancel_check();
 
 		if (!err && has_functions(tag, thorough))
-			err = add_functions(unit, &die, thorough, depth + 1);
+			err = add_functions(source, unit, &die, thorough, depth + 1);
 		if (err)
 			return err;
 	} while (next_sibling(&die));
 	return NULL;
 }
 
-static void walk_unit(struct unit *unit, bool thorough)
+/* A skeleton's functions are in a .dwo file, which libdw opens when it is asked for the body. */
+static void find_body(const struct source *source, struct unit *unit)
 {
 	Dwarf_Die body;
+	struct err *err;
 	uint8_t type;
 
-	unit_clear(unit);
-	if (dwarf_cu_info(unit->die.cu, NULL, &type, NULL, &body, NULL, NULL, NULL) == 0 &&
-	    type == DW_UT_skeleton && body.addr)
+	if (dwarf_cu_info(unit->die.cu, NULL, &type, NULL, NULL, NULL, NULL, NULL) ||
+	    type != DW_UT_skeleton)
+		return;
+	err = debug_dwo_check(&unit->die);
+	if (err && err->code != ERR_NOTFOUND)
+		debug_warn(source->search,
+			   err_wrap(err, "%s: no inlined functions", source->name));
+	if (!err && dwarf_cu_info(unit->die.cu, NULL, NULL, NULL, &body, NULL, NULL, NULL) == 0 &&
+	    body.addr)
 		unit->body = body;
-	/* Without memory for all of them, some functions are without a name. */
-	err_ignore(add_functions(unit, &unit->body, thorough, 0));
-	spans_sort(&unit->spans);
-	unit->state = thorough ? UNIT_SEARCHED : UNIT_WALKED;
 }
 
-static struct function *function_at(struct unit *unit, uint64_t addr)
+static void walk_unit(const struct source *source, struct unit *unit, bool thorough)
+{
+	struct err *err;
+
+	unit_clear(unit);
+	if (unit->state == UNIT_NEW)
+		find_body(source, unit);
+	err = add_functions(source, unit, &unit->body, thorough, 0);
+	/* Rather none than some. */
+	if (err)
+		unit_clear(unit);
+	left_out(source, err);
+	spans_sort(&unit->spans);
+	if (!err || err->code != ERR_CANCELLED)
+		unit->state = thorough ? UNIT_SEARCHED : UNIT_WALKED;
+}
+
+static struct function *function_at(const struct source *source, struct unit *unit, uint64_t addr)
 {
 	const struct span *span;
 
 	if (unit->state == UNIT_NEW)
-		walk_unit(unit, false);
+		walk_unit(source, unit, false);
 	span = spans_find(&unit->spans, addr, NULL);
 	if (!span && unit->state != UNIT_SEARCHED) {
-		walk_unit(unit, true);
+		walk_unit(source, unit, true);
 		span = spans_find(&unit->spans, addr, NULL);
 	}
 	return span ? &unit->functions.at[span->value] : NULL;
 }
 
 /* The inlined calls below parent; nesting is how many are around it. */
-static struct err *add_inlined(struct function *function, Dwarf_Die *parent, int nesting, int depth)
+static struct err *add_inlined(const struct source *source, struct function *function,
+			       Dwarf_Die *parent, int nesting, int depth)
 {
 	Dwarf_Die die;
 
@@ -243,39 +312,45 @@ static struct err *add_inlined(struct function *function, Dwarf_Die *parent, int
 		if (is_inlined) {
 			struct inlined inlined = { die, nesting };
 
-			err = add_ranges(&function->spans, &die, function->inlined.nr);
+			err = add_ranges(source, &function->spans, &die, function->inlined.nr);
 			if (!err)
 				err = vec_push(&function->inlined, inlined);
 		}
 		if (!err && (is_inlined || tag == DW_TAG_lexical_block || tag == DW_TAG_try_block ||
 			     tag == DW_TAG_catch_block))
-			err = add_inlined(function, &die, nesting + is_inlined, depth + 1);
+			err = add_inlined(source, function, &die, nesting + is_inlined,
+					  depth + 1);
 		if (err)
 			return err;
 	} while (next_sibling(&die));
 	return NULL;
 }
 
-static void walk_function(struct function *function)
+static void walk_function(const struct source *source, struct function *function)
 {
+	struct err *err;
+
 	if (function->walked)
 		return;
-	function->walked = true;
-	if (add_inlined(function, &function->die, 0, 0)) {
-		/* No memory: rather no inlined calls than wrong ones. */
+	err = add_inlined(source, function, &function->die, 0, 0);
+	if (err) {
+		/* Rather no inlined calls than wrong ones. */
 		spans_free(&function->spans);
 		vec_free(&function->inlined);
 	}
+	left_out(source, err);
+	function->walked = !err || err->code != ERR_CANCELLED;
 	spans_sort(&function->spans);
 }
 
 /* The inlined calls around addr, outermost first. */
-static size_t inlined_at(struct function *function, uint64_t addr, Dwarf_Die **dies, size_t room)
+static size_t inlined_at(const struct source *source, struct function *function, uint64_t addr,
+			 Dwarf_Die **dies, size_t room)
 {
 	const struct span *span = NULL;
 	size_t nr = 0;
 
-	walk_function(function);
+	walk_function(source, function);
 	for (size_t i = 0; i < room; i++)
 		dies[i] = NULL;
 	while ((span = spans_find(&function->spans, addr, span))) {
@@ -305,8 +380,27 @@ static const char *name_of(Dwarf_Die *die)
 	return name ? name : string_of(die, DW_AT_name);
 }
 
+/*
+ * libdw makes all the rows of a unit's line program at once, 50 bytes for each, of which one byte of
+ * the program may make one.
+ */
+static struct err *check_lines(const struct source *source, Dwarf_Die *die)
+{
+	Dwarf_Attribute mem;
+	Dwarf_Word offset;
+	uint32_t len;
+
+	if (!source->lines || !source->lines->d_buf ||
+	    dwarf_formudata(dwarf_attr(die, DW_AT_stmt_list, &mem), &offset) ||
+	    source->lines->d_size < sizeof(len) || offset > source->lines->d_size - sizeof(len))
+		return NULL;	/* libdw finds none then */
+	memcpy(&len, (const uint8_t *)source->lines->d_buf + offset, sizeof(len));
+	return len > LIMIT_LINES ? too_many(source, "too many bytes of a unit's lines", LIMIT_LINES) :
+				   NULL;
+}
+
 /* Where the inlined function of die was called. */
-static void call_of(Dwarf_Die *die, struct source_frame *frame)
+static void call_of(const struct source *source, Dwarf_Die *die, struct source_frame *frame)
 {
 	Dwarf_Attribute mem;
 	Dwarf_Word file, line;
@@ -318,16 +412,19 @@ static void call_of(Dwarf_Die *die, struct source_frame *frame)
 	    line <= INT32_MAX)
 		frame->line = (int)line;
 	if (dwarf_formudata(dwarf_attr(die, DW_AT_call_file, &mem), &file) == 0 &&
-	    dwarf_diecu(die, &unit, NULL, NULL) && dwarf_getsrcfiles(&unit, &files, &nr) == 0 &&
+	    dwarf_diecu(die, &unit, NULL, NULL) && !check_lines(source, &unit) &&
+	    dwarf_getsrcfiles(&unit, &files, &nr) == 0 &&
 	    file < nr)
 		frame->file = dwarf_filesrc(files, file, NULL, NULL);
 }
 
-static void line_of(struct unit *unit, uint64_t addr, struct source_frame *frame)
+static void line_of(const struct source *source, struct unit *unit, uint64_t addr, struct source_frame *frame)
 {
-	Dwarf_Line *line = dwarf_getsrc_die(&unit->die, addr);
+	struct err *err = check_lines(source, &unit->die);
+	Dwarf_Line *line = err ? NULL : dwarf_getsrc_die(&unit->die, addr);
 	int number;
 
+	left_out(source, err);
 	if (!line || dwarf_lineno(line, &number) || number <= 0)
 		return;
 	frame->line = number;
@@ -344,7 +441,7 @@ static struct unit *unit_at(struct source *source, uint64_t addr, struct functio
 	while ((span = spans_find(&source->spans, addr, span))) {
 		struct unit *unit = &source->units.at[span->value];
 
-		*function_ret = function_at(unit, addr);
+		*function_ret = function_at(source, unit, addr);
 		if (*function_ret)
 			return unit;
 		if (!first)
@@ -363,14 +460,14 @@ size_t source_at(struct source *source, uint64_t addr, struct source_frame *fram
 	addr -= source->bias;
 	unit = unit_at(source, addr, &function);
 	if (function)
-		nr = inlined_at(function, addr, inlined, SOURCE_FRAMES - 1);
+		nr = inlined_at(source, function, addr, inlined, SOURCE_FRAMES - 1);
 	for (size_t i = 0; i <= nr; i++)
 		frames[i] = (struct source_frame){ .name = NULL };
 	if (unit)
-		line_of(unit, addr, &frames[0]);
+		line_of(source, unit, addr, &frames[0]);
 	for (size_t i = 0; i < nr; i++) {
 		frames[i].name = name_of(inlined[nr - 1 - i]);
-		call_of(inlined[nr - 1 - i], &frames[i + 1]);
+		call_of(source, inlined[nr - 1 - i], &frames[i + 1]);
 	}
 	if (function) {
 		frames[nr].name = name_of(&function->die);

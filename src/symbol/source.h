@@ -19,6 +19,8 @@
 
 #define SOURCE_FRAMES	64	/* deeper nesting loses frames in the middle */
 
+struct debug_search;
+struct elf_view;
 struct source;
 
 struct source_frame {
@@ -30,9 +32,11 @@ struct source_frame {
 
 /*
  * dwarf is not owned. bias is what is added to DWARF's addresses to make those that source_at is
- * asked.
+ * asked. view is what dwarf was begun with; search is told what is left out. Both must outlive the
+ * source.
  */
-struct err *source_create(Dwarf *dwarf, uint64_t bias, struct source **ret) MUST_CHECK;
+struct err *source_create(Dwarf *dwarf, uint64_t bias, const struct elf_view *view,
+			  const struct debug_search *search, struct source **ret) MUST_CHECK;
 void source_destroy(struct source *source);	/* NULL is fine */
 /*
  * The frames at addr, innermost inlined function first, the real function last, to room for

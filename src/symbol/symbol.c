@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "base/cleanup.h"
 #include "base/map.h"
 #include "base/path.h"
@@ -66,7 +67,35 @@ struct symbols {
 	uint32_t nr_recent;			/* ever */
 	struct symbol_frame unknown;	/* where there is no memory for a better answer */
 	char unknown_text[20];
+	void (*warn)(void *ctx, const char *text);
+	void *warn_ctx;
+	VEC(char *) told;		/* warnings */
 };
+
+#define TOLD_MAX	100		/* then it is enough */
+
+void symbols_set_warn(struct symbols *symbols, void (*warn)(void *ctx, const char *text), void *ctx)
+{
+	symbols->warn = warn;
+	symbols->warn_ctx = ctx;
+}
+
+/* Of a file below two roots, or of many units, the same is to be said several times. */
+static void warn_once(void *ctx, const char *text)
+{
+	struct symbols *symbols = ctx;
+	char *copy;
+
+	for (size_t i = 0; i < symbols->told.nr; i++)
+		if (!strcmp(symbols->told.at[i], text))
+			return;
+	if (!symbols->warn || symbols->told.nr == TOLD_MAX)
+		return;
+	copy = strdup(text);
+	if (!copy || vec_push(&symbols->told, copy))
+		free(copy);
+	symbols->warn(symbols->warn_ctx, text);
+}
 
 struct err *symbols_create(int target_pid, struct symbols **ret)
 {
@@ -76,6 +105,8 @@ struct err *symbols_create(int target_pid, struct symbols **ret)
 	if (!symbols)
 		return err_nomem;
 	symbols->search.root_fd = -1;
+	symbols->search.warn = warn_once;
+	symbols->search.warn_ctx = symbols;
 	symbols->search.path = strdup(DEBUG_PATH);
 	if (!symbols->search.path) {
 		free(symbols);
@@ -85,7 +116,7 @@ struct err *symbols_create(int target_pid, struct symbols **ret)
 		snprintf(root, sizeof(root), "/proc/%d/root", target_pid);
 		symbols->search.root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	}
-	perf_map_init(&symbols->perf_map, target_pid, symbols->search.root_fd);
+	perf_map_init(&symbols->perf_map, target_pid, &symbols->search);
 	*ret = symbols;
 	return NULL;
 }
@@ -116,6 +147,9 @@ void symbols_destroy(struct symbols *symbols)
 	vec_free(&symbols->modules);
 	spans_free(&symbols->spans);
 	perf_map_deinit(&symbols->perf_map);
+	for (size_t i = 0; i < symbols->told.nr; i++)
+		free(symbols->told.at[i]);
+	vec_free(&symbols->told);
 	names_free(&symbols->names);
 	if (symbols->search.root_fd >= 0)
 		close(symbols->search.root_fd);
@@ -329,6 +363,8 @@ static void query_run(struct symbols *symbols, struct query *query)
 		frame->path = module ? module->path : NULL;
 		frame->inlined = i + 1 < query->nr;
 	}
+	/* Ctrl-C may have ended the reading of a file: the next question begins it again. */
+	query->open |= cancel_requested();
 }
 
 static struct resolved *resolved_find(struct resolved *first, const struct query *query,

@@ -51,6 +51,12 @@ struct symbol_frame {
  * none. That root is kept open, so that both are found after the target is gone.
  */
 struct err *symbols_create(int target_pid, struct symbols **ret) MUST_CHECK;
+/*
+ * Who is told what is left out of the answers, each once: a file that is over a limit
+ * (base/limits.h), one that was cut short while it was read, debug information that cannot be
+ * trusted.
+ */
+void symbols_set_warn(struct symbols *symbols, void (*warn)(void *ctx, const char *text), void *ctx);
 void symbols_destroy(struct symbols *symbols);	/* NULL is fine */
 
 struct err *symbols_add(struct symbols *symbols, const struct symbol_module *module) MUST_CHECK;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The symbols of one ELF file. Two tables are read: the one that libdwfl picks (.symtab of the file
- * or its debug file, with .gnu_debugdata; else .dynsym), and .dynsym itself, as only it says by
- * .gnu.version which of several `memcpy` is current. What is in both is kept once.
+ * The symbols of one ELF file. Two tables are read: .symtab of the file, of its debug file or of
+ * .gnu_debugdata, and .dynsym, as only it says by .gnu.version which of several `memcpy` is current.
+ * What is in both is kept once.
  */
 
 #include "symbol/symtab.h"
@@ -10,8 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "symbol/demangle.h"
+
+#define CANCEL_EVERY	4096u	/* symbols */
 
 static bool is_public(const struct symtab_entry *entry)
 {
@@ -125,59 +129,90 @@ static struct err *add(struct symtab *symtab, Elf *elf, const GElf_Sym *sym, GEl
 	return vec_push(&symtab->entries, entry);
 }
 
-static struct err *read_dwfl(struct symtab *symtab, Dwfl_Module *mod)
-{
-	int nr = dwfl_module_getsymtab(mod);
+/* A table of symbols with its names and versions, taken from the file. */
+struct table {
+	Elf_Data *symbols, *versions;	/* NULL: none */
+	size_t nr;
+	struct elf_strings names;
+};
 
-	for (int i = 1; i < nr; i++) {
-		GElf_Sym sym;
-		GElf_Addr addr;
-		GElf_Word shndx;
-		Elf *elf;
-		Dwarf_Addr bias;
-		const char *name =
-			dwfl_module_getsym_info(mod, i, &sym, &addr, &shndx, &elf, &bias);
-		struct err *err = name ? add(symtab, elf, &sym, shndx, addr, name, false) : NULL;
-
-		if (err)
-			return err;
-	}
-	return NULL;
-}
-
-static Elf_Data *section_of_type(Elf *elf, GElf_Word type, GElf_Shdr *shdr_ret)
+/* The first section of a type. What is packed is no table of symbols. */
+static Elf_Scn *section_of_type(const struct elf_view *view, GElf_Word type, GElf_Shdr *shdr_ret)
 {
 	Elf_Scn *scn = NULL;
 
-	while ((scn = elf_nextscn(elf, scn)))
-		if (gelf_getshdr(scn, shdr_ret) && shdr_ret->sh_type == type)
-			return elf_getdata(scn, NULL);
+	while ((scn = elf_nextscn(view->elf, scn)))
+		if (gelf_getshdr(scn, shdr_ret) && shdr_ret->sh_type == type &&
+		    !(shdr_ret->sh_flags & SHF_COMPRESSED))
+			return scn;
 	return NULL;
 }
 
-static struct err *read_dynsym(struct symtab *symtab, Elf *elf)
+bool symtab_has_own(const struct elf_view *view)
 {
-	GElf_Shdr shdr, version_shdr;
-	Elf_Data *data = section_of_type(elf, SHT_DYNSYM, &shdr);
-	Elf_Data *versions = section_of_type(elf, SHT_GNU_versym, &version_shdr);
-	size_t size = gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT);
-	size_t nr = data && size ? data->d_size / size : 0;
+	GElf_Shdr shdr;
 
-	for (size_t i = 1; i < nr && i < INT32_MAX; i++) {
+	return section_of_type(view, SHT_SYMTAB, &shdr) != NULL;
+}
+
+static struct err *take_versions(struct elf_view *view, struct table *table)
+{
+	GElf_Shdr shdr;
+	Elf_Scn *scn = section_of_type(view, SHT_GNU_versym, &shdr);
+	struct err *err = scn ? elf_view_take(view, shdr.sh_offset, shdr.sh_size) : NULL;
+
+	if (scn && !err)
+		table->versions = elf_getdata(scn, NULL);
+	return err;
+}
+
+static struct err *take_table(struct elf_view *view, GElf_Word type, struct table *ret)
+{
+	size_t size = gelf_fsize(view->elf, ELF_T_SYM, 1, EV_CURRENT);
+	GElf_Shdr shdr, names;
+	Elf_Scn *scn = section_of_type(view, type, &shdr);
+	struct err *err;
+
+	*ret = (struct table){ NULL };
+	if (!scn || !size || !gelf_getshdr(elf_getscn(view->elf, shdr.sh_link), &names) ||
+	    names.sh_type != SHT_STRTAB || names.sh_flags & SHF_COMPRESSED)
+		return NULL;
+	if (shdr.sh_size / size > LIMIT_SYMBOLS)
+		return limit_err(view->name, "too many symbols", LIMIT_SYMBOLS);
+	err = elf_view_strings(view, names.sh_offset, names.sh_size, &ret->names);
+	if (!err)
+		err = elf_view_take(view, shdr.sh_offset, shdr.sh_size);
+	if (!err && type == SHT_DYNSYM)
+		err = take_versions(view, ret);
+	if (err)
+		return err;
+	ret->symbols = elf_getdata(scn, NULL);
+	ret->nr = ret->symbols ? ret->symbols->d_size / size : 0;
+	return NULL;
+}
+
+static struct err *read_table(struct symtab *symtab, const struct symtab_file *file,
+			      GElf_Word type)
+{
+	struct table table;
+	struct err *err = take_table(file->view, type, &table);
+
+	for (size_t i = 1; i < table.nr && !err; i++) {
 		GElf_Versym version = 0;
-		struct err *err;
 		GElf_Sym sym;
 
-		if (!gelf_getsym(data, (int)i, &sym))
+		if (!gelf_getsym(table.symbols, (int)i, &sym))
 			break;
-		if (versions && !gelf_getversym(versions, (int)i, &version))
+		if (table.versions && !gelf_getversym(table.versions, (int)i, &version))
 			version = 0;
-		err = add(symtab, elf, &sym, sym.st_shndx, sym.st_value,
-			  elf_strptr(elf, shdr.sh_link, sym.st_name), version & 0x8000);
-		if (err)
-			return err;
+		if (sym.st_name < table.names.len)
+			err = add(symtab, file->view->elf, &sym, sym.st_shndx,
+				  sym.st_value + file->bias, table.names.at + sym.st_name,
+				  version & 0x8000);
+		if (!err && i % CANCEL_EVERY == 0)
+			err = cancel_check();
 	}
-	return NULL;
+	return err;
 }
 
 static int by_address_and_text(const void *a, const void *b)
@@ -220,12 +255,16 @@ static void end_unsized(struct symtab *symtab)
 	}
 }
 
-struct err *symtab_read(struct symtab *symtab, Dwfl_Module *mod, Elf *elf)
+struct err *symtab_read(struct symtab *symtab, const struct symtab_file *files, size_t nr)
 {
-	struct err *err = read_dynsym(symtab, elf);
+	struct err *err = read_table(symtab, &files[0], SHT_DYNSYM);
 
-	if (!err)
-		err = read_dwfl(symtab, mod);
+	for (size_t i = 0; i < nr && !err; i++) {
+		if (!files[i].view->elf || !symtab_has_own(files[i].view))
+			continue;
+		err = read_table(symtab, &files[i], SHT_SYMTAB);
+		break;
+	}
 	if (err)
 		return err;
 	drop_doubles(symtab);

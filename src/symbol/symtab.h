@@ -13,10 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <elfutils/libdwfl.h>
-
 #include "base/err.h"
 #include "base/vec.h"
+#include "elf/elf_view.h"
 #include "symbol/names.h"
 #include "symbol/spans.h"
 
@@ -45,11 +44,20 @@ struct symtab {
 	bool named;
 };
 
+/* A file with symbols; one whose view has no elf has none. */
+struct symtab_file {
+	struct elf_view *view;
+	uint64_t bias;		/* what is added to its addresses to have the main file's */
+};
+
+/* Is there a .symtab? */
+bool symtab_has_own(const struct elf_view *view);
 /*
- * Read .symtab (or what stands for it) through mod and .dynsym of elf, its main file. Names stay in
- * the files.
+ * Read .dynsym of the first file, the main one, and .symtab of the first that has one. Names stay in
+ * the files. ERR_RANGE: a limit of base/limits.h.
  */
-struct err *symtab_read(struct symtab *symtab, Dwfl_Module *mod, Elf *elf) MUST_CHECK;
+struct err *symtab_read(struct symtab *symtab, const struct symtab_file *files,
+			size_t nr) MUST_CHECK;
 void symtab_free(struct symtab *symtab);
 const struct symtab_entry *symtab_at(const struct symtab *symtab, uint64_t addr);
 /* The thread-local variable at this offset, or NULL: no symbol covers it. */
