@@ -22,6 +22,7 @@
 #include "cmd/shell.h"
 #include "cmd/signals.h"
 #include "cmd/waiting.h"
+#include "os/file.h"
 
 enum exit_status { STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_ATTACH = 3 };
 
@@ -314,15 +315,25 @@ static void set_argv(struct shell *shell, char **args)
 	Tcl_SetVar2Ex(shell->tcl, "argc", NULL, Tcl_NewIntObj(nr), TCL_GLOBAL_ONLY);
 }
 
-/* An error in it is reported and is no failure. */
+/*
+ * An error in it is reported and is no failure. mdbg often runs as root in somebody else's
+ * environment: what anybody else could have written is not run.
+ */
 static void run_init_file(struct shell *shell)
 {
 	const char *home = getenv("HOME");
 	AUTO_FREE char *file = NULL;
 	Tcl_Channel channel;
+	struct err *err;
 
 	if (!home || asprintf(&file, "%s/.mdbginit", home) < 0 || access(file, F_OK))
 		return;
+	err = file_check_owned(file, NULL);
+	if (err) {
+		shell_note(shell, "it is not run: %s%s%s%s", err->msg, *err->hint ? " (" : "",
+			   err->hint, *err->hint ? ", or use --no-init)" : "");
+		return;
+	}
 	channel = Tcl_OpenFileChannel(shell->tcl, file, "r", 0);
 	if (!channel) {
 		shell_note(shell, "%s", Tcl_GetStringResult(shell->tcl));

@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <readline/history.h>
@@ -24,11 +23,10 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "cmd/complete.h"
+#include "cmd/history.h"
 #include "cmd/report.h"
 #include "cmd/shell.h"
 #include "cmd/signals.h"
-
-#define HISTORY_MAX	2000
 
 struct prompt {
 	bool waiting;		/* readline has the terminal */
@@ -63,42 +61,20 @@ static void on_input(ClientData data, int mask)
 		rl_callback_read_char();
 }
 
-/* mkdir -p of the folders above the file. */
-static void make_folders(char *file)
+/* One line: what, and the way out. */
+static void note_err(struct shell *shell, const struct err *err)
 {
-	char *slash;
-
-	for (slash = strchr(file + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		mkdir(file, 0700);
-		*slash = '/';
-	}
-}
-
-/* Without a place for it there is no history across runs, which is no error. */
-static char *history_file(void)
-{
-	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-	char *file = NULL;
-	int len = -1;
-
-	if (state && *state == '/')
-		len = asprintf(&file, "%s/mdbg/history", state);
-	else if (home && *home == '/')
-		len = asprintf(&file, "%s/.local/state/mdbg/history", home);
-	if (len < 0)
-		return NULL;
-	make_folders(file);
-	return file;
+	shell_note(shell, "%s%s%s%s", err->msg, *err->hint ? " (" : "", err->hint,
+		   *err->hint ? ")" : "");
 }
 
 static struct err *start(struct shell *shell)
 {
 	struct prompt *prompt = calloc(1, sizeof(*prompt));
+	struct err *err;
 
 	if (!prompt)
 		return err_nomem;
-	prompt->history = history_file();
 	shell->prompt = prompt;
 	current = prompt;
 	rl_readline_name = "mdbg";
@@ -106,16 +82,16 @@ static struct err *start(struct shell *shell)
 	if (!isatty(STDOUT_FILENO))
 		rl_outstream = stderr;
 	complete_init(shell);
-	using_history();
-	stifle_history(HISTORY_MAX);
-	if (prompt->history)
-		read_history(prompt->history);
+	err = history_load(&prompt->history);
+	if (err)
+		note_err(shell, err);
 	return NULL;
 }
 
 void prompt_end(struct shell *shell)
 {
 	struct prompt *prompt = shell->prompt;
+	struct err *err;
 
 	if (!prompt)
 		return;
@@ -123,8 +99,9 @@ void prompt_end(struct shell *shell)
 	Tcl_DeleteFileHandler(STDIN_FILENO);
 	if (prompt->waiting)
 		rl_callback_handler_remove();
-	if (prompt->history)
-		write_history(prompt->history);
+	err = prompt->history ? history_save(prompt->history) : NULL;
+	if (err)
+		note_err(shell, err);
 	current = NULL;
 	free(prompt->line);
 	free(prompt->history);

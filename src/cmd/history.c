@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The history of the prompt's lines (theory in history.h). */
+
+#include "cmd/history.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <readline/history.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "os/file.h"
+
+#define LINES_MAX	2000
+
+/* mkdir -p of the folders above the file. */
+static void make_folders(char *file)
+{
+	char *slash;
+
+	for (slash = strchr(file + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		mkdir(file, 0700);
+		*slash = '/';
+	}
+}
+
+/* Without a place for it there is no history across runs, which is no error. */
+static char *path_of(void)
+{
+	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+	char *file = NULL;
+	int len = -1;
+
+	if (state && *state == '/')
+		len = asprintf(&file, "%s/mdbg/history", state);
+	else if (home && *home == '/')
+		len = asprintf(&file, "%s/.local/state/mdbg/history", home);
+	return len < 0 ? NULL : file;
+}
+
+static struct err *check_file(const char *file)
+{
+	struct stat st;
+
+	if (lstat(file, &st))
+		return err_sys("%s", file);
+	if (S_ISLNK(st.st_mode))
+		return err_create(ERR_PERM, "%s: it is a symbolic link", file);
+	return file_check_owned(file, NULL);
+}
+
+struct err *history_load(char **file_ret)
+{
+	AUTO_FREE char *file = path_of();
+	AUTO_CLOSE int fd = -1;
+	struct err *err;
+
+	*file_ret = NULL;
+	using_history();
+	stifle_history(LINES_MAX);
+	if (!file)
+		return NULL;
+	make_folders(file);
+	/* An empty file, so that there is one to be checked with all that leads to it. */
+	fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0 && errno != EEXIST)
+		return NULL;
+	err = check_file(file);
+	if (err)
+		return err_wrap(err, "no history");
+	read_history(file);
+	*file_ret = take(file);
+	return NULL;
+}
+
+static struct err *write_lines(FILE *out, const char *file)
+{
+	HIST_ENTRY **list = history_list();
+
+	for (size_t i = 0; list && list[i]; i++)
+		fprintf(out, "%s\n", list[i]->line);
+	return fflush(out) || ferror(out) ? err_sys("%s", file) : NULL;
+}
+
+struct err *history_save(const char *file)
+{
+	struct str beside AUTO_STR = STR_INIT;
+	AUTO_FCLOSE FILE *out = NULL;
+	AUTO_CLOSE int fd = -1;
+	struct err *err = check_file(file);
+
+	if (!err)
+		err = str_addf(&beside, "%s.XXXXXX", file);
+	if (err)
+		return err_wrap(err, "the history is not kept");
+	fd = mkostemp(beside.at, O_CLOEXEC);	/* mode 0600 */
+	out = fd < 0 ? NULL : fdopen(fd, "w");
+	if (!out)
+		return err_sys("the history is not kept: %s", file);
+	(void)take_fd(fd);
+	err = write_lines(out, file);
+	if (!err && rename(beside.at, file))
+		err = err_sys("%s", file);
+	if (err)
+		unlink(beside.at);
+	return err ? err_wrap(err, "the history is not kept") : NULL;
+}

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Files that mdbg reads by itself at its start: only what nobody else could have written counts.
+
+# What mdbg says when HOME is the folder home below $::tmp.
+proc at_home {} {
+	exec env HOME=$::tmp/home $::mdbg_program -c "puts main" >$::tmp/out 2>$::tmp/notes </dev/null
+	return [slurp $::tmp/out]
+}
+
+case init-file-of-others 20 {
+	file mkdir $::tmp/home
+	spit $::tmp/home/.mdbginit "puts from-init\n"
+	file attributes $::tmp/home -permissions 0755
+	file attributes $::tmp/home/.mdbginit -permissions 0644
+	check {[at_home] eq "from-init\nmain\n"} {one's own: [slurp $::tmp/out][slurp $::tmp/notes]}
+	foreach {what mode why} {.mdbginit 0664 {its group may write} .mdbginit 0646 {others may write} \
+		. 0775 {its folder: its group may write} . 0757 {its folder: others may write}} {
+		set path [file join $::tmp/home $what]
+		set before [file attributes $path -permissions]
+		file attributes $path -permissions $mode
+		check {[at_home] eq "main\n"} {$what $mode: it is run}
+		check {[string match "*not run*$why*chmod go-w*" [slurp $::tmp/notes]]} {$what $mode: [slurp $::tmp/notes]}
+		file attributes $path -permissions $before
+	}
+	# A link of one's own to a file of one's own.
+	file rename $::tmp/home/.mdbginit $::tmp/home/init.tcl
+	file link -symbolic $::tmp/home/.mdbginit init.tcl
+	check {[at_home] eq "from-init\nmain\n"} {a link: [slurp $::tmp/out][slurp $::tmp/notes]}
+	if {[catch {file attributes $::tmp/home/init.tcl -owner 12345}]} {
+		skip "not allowed to give a file away"
+	}
+	check {[at_home] eq "main\n"} {somebody else's: it is run}
+	check {[string match "*belongs to user 12345*" [slurp $::tmp/notes]]} {somebody else's: [slurp $::tmp/notes]}
+}
+
+# The prompt's history is no symbolic link, and 0600 when it is written.
+case history-of-others 60 {
+	need script
+	file mkdir $::tmp/state/mdbg
+	set file $::tmp/state/mdbg/history
+	set prompt {exec sh -c "printf 'puts remembered\\nquit\\n' | XDG_STATE_HOME=$::tmp/state HOME=$::tmp TERM=dumb \
+		timeout 30 script -qec '$::mdbg_program -n' /dev/null >$::tmp/out 2>&1"}
+	eval $prompt
+	check {[file exists $file]} {no history: [slurp $::tmp/out]}
+	check {[string match "*puts remembered*" [slurp $file]]} {what is in it: [slurp $file]}
+	check {[file attributes $file -permissions] == 0600} {its mode: [file attributes $file -permissions]}
+	spit $::tmp/theirs "untouched\n"
+	file delete $file
+	file link -symbolic $file $::tmp/theirs
+	eval $prompt
+	check {[slurp $::tmp/theirs] eq "untouched\n"} {written through a link: [slurp $::tmp/theirs]}
+	check {[string match "*no history*symbolic link*" [slurp $::tmp/out]]} {not told: [slurp $::tmp/out]}
+}
