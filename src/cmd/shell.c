@@ -214,6 +214,8 @@ static bool finish(struct shell *shell, int code, const char *origin)
 	}
 	if (!ok)
 		shell->failed = true;
+	if (!shell->depth && shell->session && session_names_warned(shell->session))
+		events_pump(shell);	/* what the answer lacks is said with it */
 	return ok;
 }
 

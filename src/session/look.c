@@ -22,6 +22,22 @@
 
 /* --- names --- */
 
+static void warn_of_names(void *ctx, const char *text)
+{
+	struct session *session = ctx;
+
+	session->names_warned = true;
+	session_warn(session, text);
+}
+
+bool session_names_warned(struct session *session)
+{
+	bool warned = session->names_warned;
+
+	session->names_warned = false;
+	return warned;
+}
+
 static struct err *know_module(struct session *session, const struct module *module,
 			       struct known_modules *known)
 {
@@ -50,7 +66,7 @@ static struct err *know_module(struct session *session, const struct module *mod
 		return err;
 	known->vec.at[known->vec.nr++] = now;
 	if (module->over_limit)
-		session_warn(session, module->why);
+		warn_of_names(session, module->why);
 	return NULL;
 }
 
@@ -147,7 +163,7 @@ static struct err *sync_job(void *arg)
 		err = symbols_create(session->target->core ? 0 : session->pid,
 				     &session->symbols);
 	if (!err)
-		symbols_set_warn(session->symbols, session_warn, session);
+		symbols_set_warn(session->symbols, warn_of_names, session);
 	if (!err)
 		symbols_floor(session->symbols, session->floor);
 	if (!err)

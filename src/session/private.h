@@ -58,6 +58,7 @@ struct session {
 	 * Blocks without a record may be younger than the attach: probes were out for a while, or
 	 * records were forgotten.
 	 */
+	bool names_warned;		/* something was left out of names, and a warning tells of it */
 	bool lacks_records;
 	struct region *spare;		/* journal of the target, where that was a follower first */
 	char *core_path;		/* of SESSION_CORE */

@@ -285,6 +285,11 @@ int session_event_fd(const struct session *session);
  */
 bool session_next_event(struct session *session, struct session_event *ret);
 /*
+ * Since it was last asked: has a warning come that tells what is left out of the names in the answer
+ * that was just given?
+ */
+bool session_names_warned(struct session *session);
+/*
  * follow_fork, follow_exec or leaks_at_end of the configuration has changed: a target that is attached
  * is traced from now on, or let go, as that needs.
  */

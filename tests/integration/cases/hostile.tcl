@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Files that are made to harm who reads them (tests/targets/hostile.c). mdbg answers or refuses, says what it has left
+# out, and stays small.
+
+set most_kb 400000
+
+# The target's frames, as they are shown while it runs in code of such a file; the warnings are in ::err then.
+proc frames_of {kind} {
+	set t [start hostile $kind $::tmp]
+	set before [state [pid_of $t]]
+	mdbg -p [pid_of $t] -c where -c {puts [exec grep VmHWM /proc/[pid]/status]}
+	check {[regexp {VmHWM:\s+(\d+) kB} $::out -> kb]} {no VmHWM: $::out}
+	note "$kind: $kb kB"
+	check {$kb < $::most_kb} {$kind: $kb kB}
+	check {[string match "*wait_for_end*" $::out]} {$kind: no frames: $::out}
+	check_state $before [pid_of $t]
+	finish $t
+	return $::out
+}
+
+# It must say what it has left out, and that at most so much is taken.
+proc check_limit {kind what} {
+	set frames [frames_of $kind]
+	check {[regexp "hostile.*: $what \\(at most \\d+\\)" $::err]} {$kind: not told: $::err}
+	return $frames
+}
+
+case hostile-sections 60 {
+	check_limit sections "too many sections"
+}
+
+case hostile-names 60 {
+	check_limit names "too many bytes of names"
+}
+
+case hostile-strings 60 {
+	check_limit strings "too many bytes of names"
+}
+
+case hostile-symbols 60 {
+	check_limit symbols "too many symbols"
+}
+
+case hostile-packed 60 {
+	check_limit packed "too many bytes of packed debug information"
+}
+
+# 640 MB of zeros.
+case hostile-mini 60 {
+	need xz
+	exec sh -c "head -c 671088640 /dev/zero | xz -1 >$::tmp/mini.xz"
+	check_limit mini "too many bytes in .gnu_debugdata"
+}
+
+case hostile-debuglink 60 {
+	set free [catch {exec truncate -s 4T $::tmp/probe} why]
+	file delete $::tmp/probe
+	if {$free} {
+		skip "no file of 4 TB can be made here: $why"
+	}
+	check_limit debuglink "too many bytes of a debug file"
+}
+
+# Nobody writes to the FIFO: whoever opens it for reading waits for ever.
+case hostile-dwo 60 {
+	frames_of dwo
+	check {[string match "*hostile.dwo: not a regular file*" $::err]} {not told: $::err}
+}
+
+# A map that is too long gives no names at all: a later line takes over the addresses of earlier ones.
+case hostile-perf-map 90 {
+	set t [start hostile perf $::tmp]
+	set pid [pid_of $t]
+	mdbg -p $pid -c where -c {puts [exec grep VmHWM /proc/[pid]/status]}
+	regexp {VmHWM:\s+(\d+) kB} $::out -> kb
+	check {$kb < $::most_kb} {$kb kB}
+	check {[string match "*perf map: too many lines (at most*" $::err]} {not told: $::err}
+	check {![string match "* run *" $::out]} {a name: $::out}
+	finish $t
+	file delete /tmp/perf-$pid.map
+}
