@@ -341,6 +341,45 @@ static void test_open(void)
 	CU_ASSERT(err && err->code == ERR_FORMAT);
 }
 
+/* A hundred PT_NOTEs at the same place, each with the same 8,000 threads. */
+static void test_same_notes(void)
+{
+	enum { NOTES = 100, THREADS = 8000, NOTE = 12 + 8 + 336 };
+	const size_t tables = sizeof(Elf64_Ehdr) + NOTES * sizeof(Elf64_Phdr);
+	size_t len = tables + (size_t)THREADS * NOTE;
+	uint8_t *bytes = calloc(1, len), *note = bytes + tables;
+	static struct core_image made;
+	struct memory_array file;
+	struct core_file *core;
+	struct err *err;
+
+	CU_ASSERT_FATAL(bytes != NULL);
+	core_image_init(&made);
+	made.header.e_phnum = NOTES;
+	memcpy(bytes, &made.header, sizeof(made.header));
+	for (size_t i = 0; i < NOTES; i++) {
+		Elf64_Phdr phdr = { .p_type = PT_NOTE, .p_offset = tables,
+				    .p_filesz = (size_t)THREADS * NOTE };
+
+		memcpy(bytes + sizeof(Elf64_Ehdr) + i * sizeof(phdr), &phdr, sizeof(phdr));
+	}
+	for (uint32_t i = 0; i < THREADS; i++, note += NOTE) {
+		const Elf64_Nhdr head = { .n_namesz = 5, .n_descsz = 336, .n_type = NT_PRSTATUS };
+		uint32_t tid = i + 1;
+
+		memcpy(note, &head, sizeof(head));
+		memcpy(note + sizeof(head), "CORE", 5);
+		memcpy(note + sizeof(head) + 8 + 32, &tid, sizeof(tid));
+	}
+	memory_array_init(&file, bytes, 0, len);
+	err = core_file_from(&file.memory, len, "same", &core);
+	CU_ASSERT(err && err->code == ERR_RANGE);
+	CU_ASSERT(err && strstr(err->msg, "same: too many threads (at most"));
+	if (!err)
+		core_file_close(core);
+	free(bytes);
+}
+
 void suite_core_file(void)
 {
 	CU_pSuite suite = CU_add_suite("core_file", NULL, NULL);
@@ -353,6 +392,7 @@ void suite_core_file(void)
 	CU_add_test(suite, "files that are refused", test_refused);
 	CU_add_test(suite, "more segments than fit", test_many_segments);
 	CU_add_test(suite, "bad notes", test_bad_notes);
+	CU_add_test(suite, "the same notes again", test_same_notes);
 	CU_add_test(suite, "holes", test_holes);
 	CU_add_test(suite, "opening", test_open);
 }

@@ -268,6 +268,36 @@ static void test_no_network(void)
 	fixture_leave();
 }
 
+/*
+ * The program's file loses its end between two questions. It is longer than what mdbg once read at
+ * once; a mapping of it would end this process by SIGBUS.
+ */
+static void test_cut_short(void)
+{
+	uint64_t pc = BIAS + fixture_file_address(fixture_real);
+	struct symbol_module module;
+	struct symbols *symbols;
+	char path[4200];
+	size_t nr;
+
+	fixture_enter();
+	CU_ASSERT_FATAL(fixture_shell("cp \"$PROGRAM\" long && chmod 644 long && "
+				      "truncate -s 200M long"));
+	snprintf(path, sizeof(path), "%s/long", fixture_folder());
+	module = fixture_file(path, BIAS);
+	CU_ASSERT_PTR_NULL_FATAL(symbols_create(0, &symbols));
+	CU_ASSERT_PTR_NULL_FATAL(symbols_add(symbols, &module));
+	close(module.fd);
+	CU_ASSERT_STRING_EQUAL(fixture_function(symbols, pc), "fixture_real");
+	CU_ASSERT(fixture_shell("truncate -s 4096 long"));
+	/* Another unit's: what was not read yet is gone, and what was is still known. */
+	symbols_resolve(symbols, BIAS + fixture_file_address(suite_debug_file), 1, false, &nr);
+	CU_ASSERT_EQUAL(nr, 1);
+	CU_ASSERT_STRING_EQUAL(fixture_function(symbols, pc + 1), "fixture_real");
+	symbols_destroy(symbols);
+	fixture_leave();
+}
+
 void suite_debug_file(void)
 {
 	CU_pSuite suite = CU_add_suite("debug file", NULL, NULL);
@@ -278,5 +308,6 @@ void suite_debug_file(void)
 	CU_add_test(suite, "dwz", test_dwz);
 	CU_add_test(suite, "split DWARF", test_split_dwarf);
 	CU_add_test(suite, ".gnu_debugdata", test_mini);
+	CU_add_test(suite, "cut short", test_cut_short);
 	CU_add_test(suite, "no network", test_no_network);
 }

@@ -107,10 +107,11 @@ static void test_stale(void)
 	end(symbols);
 }
 
-/* /tmp is everybody's: somebody else's file, a FIFO, a folder. */
+/* /tmp is everybody's: somebody else's file, a FIFO, a folder, a link. */
 static void test_not_ours(void)
 {
 	struct symbols *symbols = start();
+	char other[64];
 
 	CU_ASSERT_EQUAL_FATAL(mkfifo(path, 0600), 0);
 	CU_ASSERT_STRING_EQUAL(text(symbols, 0x10000), "0x0000000000010000");
@@ -118,6 +119,12 @@ static void test_not_ours(void)
 	CU_ASSERT_EQUAL_FATAL(mkdir(path, 0700), 0);
 	CU_ASSERT_STRING_EQUAL(text(symbols, 0x10000), "0x0000000000010000");
 	rmdir(path);
+	snprintf(other, sizeof(other), "/tmp/mdbg-perf-%d", getpid());
+	CU_ASSERT_EQUAL_FATAL(symlink(other, path), 0);
+	write_map("w", "10000 20 elsewhere\n");	/* through the link */
+	CU_ASSERT_STRING_EQUAL(text(symbols, 0x10000), "0x0000000000010000");
+	unlink(other);
+	unlink(path);
 	write_map("w", "10000 20 foreign\n");
 	if (chown(path, 12345, 12345)) {
 		end(symbols);

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "elf/elf_file.h"
 #include "unit.h"
 
@@ -218,12 +219,42 @@ static void test_without(void)
 	rows_free(&rows);
 }
 
+/* The folder holds so many files: the oldest one goes, for each new one. */
+static void test_room(void)
+{
+	struct timespec old[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
+	char path[PATH_ROOM], oldest[PATH_ROOM];
+
+	for (unsigned i = 0; i < LIMIT_CACHE_FILES; i++) {
+		int fd;
+
+		snprintf(path, sizeof(path), "%s/%u.rows", dir, i);
+		fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+		CU_ASSERT_FATAL(fd >= 0);
+		if (i == 7) {
+			CU_ASSERT_EQUAL(futimens(fd, old), 0);
+			strcpy(oldest, path);
+		}
+		close(fd);
+	}
+	unlink(entry);
+	load_and_check();
+	CU_ASSERT_EQUAL(files(), LIMIT_CACHE_FILES);
+	CU_ASSERT_EQUAL(access(oldest, F_OK), -1);
+	for (unsigned i = 0; i < LIMIT_CACHE_FILES; i++) {
+		snprintf(path, sizeof(path), "%s/%u.rows", dir, i);
+		unlink(path);
+	}
+	CU_ASSERT_EQUAL(files(), 1);
+}
+
 void suite_cache(void)
 {
 	CU_pSuite suite = CU_add_suite("cache", cache_init, cache_deinit);
 
 	CU_add_test(suite, "a file is made once", test_kept);
 	CU_add_test(suite, "a damaged file is replaced", test_damaged);
+	CU_add_test(suite, "room for a new one", test_room);
 	CU_add_test(suite, "a cache that cannot be used", test_unusable);
 	CU_add_test(suite, "no cache", test_without);
 }
