@@ -173,7 +173,7 @@ static struct err *take_table(struct elf_view *view, GElf_Word type, struct tabl
 	Elf_Scn *scn = section_of_type(view, type, &shdr);
 	struct err *err;
 
-	*ret = (struct table){ NULL };
+	*ret = (struct table){ .nr = 0 };
 	if (!scn || !size || !gelf_getshdr(elf_getscn(view->elf, shdr.sh_link), &names) ||
 	    names.sh_type != SHT_STRTAB || names.sh_flags & SHF_COMPRESSED)
 		return NULL;
