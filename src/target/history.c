@@ -10,16 +10,18 @@
 
 #include "agent/state.h"
 #include "base/cleanup.h"
+#include "base/sum.h"
 #include "target/module.h"
 
 #define PAGE		4096ull
 #define MARKS		(HISTORY_SIZE - sizeof(uint64_t))
 #define MODULES_MAX	((MARKS - sizeof(struct history)) / sizeof(struct history_module))
+#define FORM		1ull	/* of this table */
 /* The agent's threads and what they keep: those of another layout are another agent's. */
 #define LAYOUT		((uint64_t)sizeof(struct agent_thread) << 32 ^ AGENT_THREADS << 16 ^ \
 			 (uint64_t)offsetof(struct agent_thread, memo) << 4 ^ \
 			 (uint64_t)offsetof(struct memo, room) << 8 ^ sizeof(struct memo_entry) ^ \
-			 (uint64_t)AGENT_VERSION << 56)
+			 (uint64_t)AGENT_VERSION << 56 ^ FORM << 60)
 
 static size_t length(const struct history *history)
 {
@@ -28,13 +30,8 @@ static size_t length(const struct history *history)
 
 static uint64_t sum_of(const struct history *history)
 {
-	const uint64_t *word = &history->layout;
-	size_t nr = length(history) / sizeof(*word) - 1;
-	uint64_t sum = 0x6d64626768697374;
-
-	for (size_t i = 0; i < nr; i++)
-		sum = (sum ^ word[i]) * 0x9e3779b97f4a7c15ull + (sum >> 29);
-	return sum;
+	return sum_bytes(HISTORY_SUM, &history->layout,
+			 length(history) - offsetof(struct history, layout));
 }
 
 struct err *history_write(int fd, uint64_t at, const struct modules *modules, uint64_t arena_low,

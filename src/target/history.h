@@ -27,6 +27,8 @@ struct history_module {
 	uint32_t born, pad;
 };
 
+#define HISTORY_SUM	0x6d64626768697374ull	/* what its sum goes on from (base/sum.h) */
+
 struct history {
 	uint64_t sum;			/* of all that follows, up to the last module */
 	uint64_t layout;

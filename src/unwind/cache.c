@@ -25,6 +25,7 @@
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "base/str.h"
+#include "base/sum.h"
 #include "base/trace.h"
 #include "elf/cfi.h"
 #include "elf/elf_file.h"
@@ -46,23 +47,6 @@ struct cache_header {
 	uint8_t pad[3];
 	uint8_t build_id[BUILD_ID_MAX];
 };
-
-/* Against accidents, not against attackers. A word at a time. */
-static uint64_t sum_bytes(uint64_t sum, const void *bytes, size_t len)
-{
-	const char *at = bytes;
-	uint64_t word;
-
-	for (; len >= sizeof(word); at += sizeof(word), len -= sizeof(word)) {
-		memcpy(&word, at, sizeof(word));
-		sum = (sum ^ word) * 0x9e3779b97f4a7c15ull;
-		sum ^= sum >> 29;
-	}
-	word = len;
-	memcpy((char *)&word + 1, at, len < 7 ? len : 7);
-	sum = (sum ^ word) * 0x9e3779b97f4a7c15ull;
-	return sum ^ sum >> 32;
-}
 
 static uint64_t cfi_sum(const struct cfi *cfi)
 {
