@@ -65,11 +65,21 @@ struct err *history_write(int fd, uint64_t at, const struct modules *modules, ui
 	return NULL;
 }
 
+/* Nothing that was mapped then can have come later. */
+static bool has_future(const struct history *history)
+{
+	for (uint32_t i = 0; i < history->nr; i++)
+		if (history->module[i].born > history->generation)
+			return true;
+	return false;
+}
+
 static bool is_damaged(const struct history *history, uint64_t arena_size)
 {
 	return history->nr > MODULES_MAX || history->sum != sum_of(history) ||
 	       history->arena_low > history->arena_high || history->arena_high > arena_size ||
-	       history->arena_low % PAGE || history->generation >= UINT32_MAX / 2;
+	       history->arena_low % PAGE || history->generation >= UINT32_MAX / 2 ||
+	       has_future(history);
 }
 
 struct err *history_read(int fd, uint64_t at, uint64_t arena_size, uint64_t *marks_ret,

@@ -133,6 +133,11 @@ static void test_senseless(void)
 	CU_ASSERT_PTR_NOT_NULL(history_read(file, AT, ARENA, &marks, &history));
 	CU_ASSERT_PTR_NULL(history_write(file, AT, &world.modules, 0, ARENA + 1));
 	CU_ASSERT_PTR_NOT_NULL(history_read(file, AT, ARENA, &marks, &history));
+	world.module[1].born = 8;
+	CU_ASSERT_PTR_NULL(history_write(file, AT, &world.modules, 0, ARENA));
+	CU_ASSERT_PTR_NOT_NULL(history_read(file, AT, ARENA, &marks, &history));
+	for (unsigned i = 0; i < ARRAY_SIZE(world.module); i++)
+		world.module[i].born = 7;
 	CU_ASSERT_PTR_NULL(history_write(file, AT, &world.modules, 0, ARENA));
 	CU_ASSERT_PTR_NULL_FATAL(history_read(file, AT, ARENA, &marks, &history));
 	free(history);
