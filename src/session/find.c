@@ -108,7 +108,9 @@ static bool is_tls(const struct finder *finder, const struct view_thread *thread
 	if (!thread->tp)
 		return false;
 	if (holder->place < thread->tp) {
-		if (holder->place < tls_low(&finder->tls, thread->tid, thread->tp))
+		size_t number = (size_t)(thread - finder->view->threads.at);
+
+		if (holder->place < tls_low(&finder->tls, finder->view, number))
 			return false;
 		holder->kind = SESSION_HOLDER_TLS;
 	} else {

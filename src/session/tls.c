@@ -5,7 +5,9 @@
 
 #include <link.h>
 #include <stddef.h>
+#include <stdlib.h>
 
+#include "base/cleanup.h"
 #include "base/memory.h"
 #include "session/private.h"
 #include "session/view.h"
@@ -126,60 +128,75 @@ static struct tls_block block_of(const struct slots *slots, uint64_t number, uin
 	return block;
 }
 
-static void read_table(const struct view *view, const struct view_thread *thread,
-		       const struct slots *slots, struct tls *tls)
+/* The pairs behind pair 0 of a thread's table, as many as can be read; nr is MODULES_MAX at most. */
+static uint64_t read_pairs(const struct view *view, uint64_t dtv, uint64_t nr, struct pair *pairs)
+{
+	size_t len;
+
+	if (memory_read_some(view->memory, dtv + sizeof(*pairs), pairs, nr * sizeof(*pairs), &len))
+		return 0;
+	return len / sizeof(*pairs);
+}
+
+/* The lowest address of the thread goes to *low. Pairs is room for MODULES_MAX of them. */
+static struct err *read_table(const struct view *view, const struct view_thread *thread,
+			      const struct slots *slots, struct pair *pairs, struct tls *tls,
+			      uint64_t *low)
 {
 	uint64_t dtv, nr, generation;
-	struct pair pair;
+	struct err *err = NULL;
 
 	if (!thread->tp || memory_read_u64(view->memory, thread->tp + view->arch->dtv, &dtv) ||
 	    memory_read_u64(view->memory, dtv - view->arch->dtv_first, &nr) || nr > MODULES_MAX ||
 	    memory_read_u64(view->memory, dtv, &generation))
-		return;
-	for (uint64_t i = 1; i <= nr; i++) {
+		return NULL;
+	nr = read_pairs(view, dtv, nr, pairs);
+	for (uint64_t i = 1; i <= nr && tls->blocks.nr < TLS_BLOCKS_MAX && !err; i++) {
+		const struct pair *pair = &pairs[i - 1];
 		struct tls_block block;
 
-		if (memory_read(view->memory, dtv + i * sizeof(pair), &pair, sizeof(pair)))
-			return;
-		if (!pair.start || pair.start == UINT64_MAX)	/* not made yet */
+		if (!pair->start || pair->start == UINT64_MAX)	/* not made yet */
 			continue;
-		block = block_of(slots, i, generation, &pair);
+		block = block_of(slots, i, generation, pair);
 		block.tid = thread->tid;
-		if (vec_push(&tls->blocks, block))
-			return;
+		if (!block.dynamic && block.start < *low && thread->tp - block.start < STATIC_MAX)
+			*low = block.start;
+		err = vec_push(&tls->blocks, block);
 	}
+	return err;
 }
 
 void tls_read(const struct session *session, const struct view *view, struct tls *ret)
 {
+	AUTO_FREE struct pair *pairs = NULL;
 	struct slots slots = { VEC_INIT };
 
-	*ret = (struct tls){ VEC_INIT };
+	*ret = (struct tls){ VEC_INIT, VEC_INIT };
 	if (!view->has_glibc)
 		return;
+	pairs = malloc(MODULES_MAX * sizeof(*pairs));
+	if (!pairs || vec_reserve(&ret->low, view->threads.nr))
+		return;		/* without memory nothing is known */
 	read_slots(session->target, &slots);
-	for (size_t i = 0; i < view->threads.nr; i++)
-		read_table(view, &view->threads.at[i], &slots, ret);
+	for (size_t i = 0; i < view->threads.nr; i++) {
+		uint64_t *low = &ret->low.at[ret->low.nr++];
+
+		*low = view->threads.at[i].tp;
+		if (read_table(view, &view->threads.at[i], &slots, pairs, ret, low))
+			break;
+	}
 	vec_free(&slots.vec);
 }
 
 void tls_free(struct tls *tls)
 {
 	vec_free(&tls->blocks);
+	vec_free(&tls->low);
 }
 
-uint64_t tls_low(const struct tls *tls, pid_t tid, uint64_t tp)
+uint64_t tls_low(const struct tls *tls, const struct view *view, size_t thread)
 {
-	uint64_t low = tp;
-
-	for (size_t i = 0; i < tls->blocks.nr; i++) {
-		const struct tls_block *block = &tls->blocks.at[i];
-
-		if (block->tid == tid && !block->dynamic && block->start < low &&
-		    tp - block->start < STATIC_MAX)
-			low = block->start;
-	}
-	return low;
+	return thread < tls->low.nr ? tls->low.at[thread] : view->threads.at[thread].tp;
 }
 
 const struct tls_block *tls_at(const struct tls *tls, uint64_t address)

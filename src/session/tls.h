@@ -19,6 +19,7 @@
 #define SESSION_TLS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -34,15 +35,19 @@ struct tls_block {
 	bool dynamic;		/* in a block, not below the thread pointer */
 };
 
+/* More are not looked at: a table is the target's to write. */
+#define TLS_BLOCKS_MAX	65536u
+
 struct tls {
 	VEC(struct tls_block) blocks;
+	VEC(uint64_t) low;	/* by thread of the view: its lowest address below its thread pointer, or that */
 };
 
 /* Tracer thread, the target stopped. What cannot be read is not known; tls_free. */
 void tls_read(const struct session *session, const struct view *view, struct tls *ret);
 void tls_free(struct tls *tls);
-/* The lowest address of a thread's that lies below its thread pointer, or that. */
-uint64_t tls_low(const struct tls *tls, pid_t tid, uint64_t tp);
+/* The lowest address of a thread of the view that lies below its thread pointer, or that. */
+uint64_t tls_low(const struct tls *tls, const struct view *view, size_t thread);
 /* Whose data is at address, or NULL. */
 const struct tls_block *tls_at(const struct tls *tls, uint64_t address);
 
