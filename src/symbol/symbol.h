@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Names for addresses: function, offset, file, line, inlined frames, module; by libdwfl, with
+ * Names for addresses: function, offset, file, line, inlined frames, module; by libdw, with
  * separate debug files by build-id and .gnu_debuglink, .gnu_debugdata, demangling (C++, Rust),
  * /tmp/perf-PID.map for JIT code.
  *
