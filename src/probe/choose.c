@@ -216,13 +216,24 @@ static struct err *try_displace(const struct choice *choice, size_t *consumed)
 	return err;
 }
 
+static struct err *leaves(const struct choice *choice)
+{
+	const struct probe *probe = choice->probe;
+	char text[96];
+
+	if (!choice->probes->target->arch->insn_text(probe->expect, probe->expect_len,
+						     probe->address, text, sizeof(text)))
+		return err_create(ERR_UNSUPPORTED, "what it begins with is no instruction");
+	return err_create(ERR_UNSUPPORTED, "'%s' cannot stay in place", text);
+}
+
 static struct err *check_way(const struct choice *choice)
 {
 	size_t consumed;
 	struct err *err;
 
 	if (is_behind(choice->way) && !choice->first.len)
-		return err_create(ERR_UNSUPPORTED, "the first instruction cannot stay in place");
+		return leaves(choice);
 	if (!is_behind(choice->way) && choice->trapped)
 		return err_create(ERR_UNSUPPORTED, "another tool has a trap on its first byte");
 	err = try_displace(choice, &consumed);

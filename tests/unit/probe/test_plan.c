@@ -95,7 +95,7 @@ static void test_auto(void)
 	plan(PROBE_AUTO);
 	check(mi_malloc, PROBE_PLANNED, PROBE_JUMP, NULL);
 	check(mi_free_aligned, PROBE_PLANNED, PROBE_JUMP,
-	      "on its first instruction, where no other tool may put a probe: ");
+	      "on its first instruction, where no other tool may put a probe: 'jmp ");
 	check(mi_zalloc, PROBE_PLANNED, PROBE_BREAKPOINT, "no jump: a branch in the function");
 	check(mi_malloc_small, PROBE_REFUSED, PROBE_BREAKPOINT, "begins with a loop");
 	check(mi_free, PROBE_PLANNED, PROBE_BREAKPOINT, "no jump: ");
