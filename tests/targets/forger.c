@@ -5,8 +5,15 @@
  *	victim WHO PROT WHERE	a process that has executed itself, of WHO (same, other: user 65534), which has
  *				the memory file of mdbg's journal mapped PROT (ro, rw) WHERE (here: at the journal's
  *				address, there: elsewhere): `ok PID`
+ *	sharer			a process that shares the memory, without being a thread: `ok PID`
+ *	share N			it allocates N blocks, while nobody else does
+ *	victim WHO PROT WHERE forked|shared
+ *				the same of a forked child, which opens the file by /proc/PARENT/fd; or of the sharer
  *	child WHO		a forked child that lives on, of WHO: `ok PID`
+ *	dead exit|kill SIGNAL	a child that has ended (with 3), and is not waited for: `ok PID`; SIGNAL tells of its end (0: none)
+ *	reap PID		how it ended, by the wait status: `ok STATUS`
  *	forge			write a journal that names the victims' memory and handlers
+ *	snapshot PID		and one that says that PID is a snapshot
  *	check			are the victims as they were? `ok`, or `bad WHAT`
  *	cut, swap		an accomplice that shares the descriptors changes the size of each memory file of mdbg's,
  *				or puts one in its place that can only be read
@@ -15,6 +22,7 @@
  *	alloc N			N blocks more
  *	verify, quit
  */
+#include "journal.h"
 #include "target.h"
 
 #include <fcntl.h>
@@ -27,28 +35,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-/* src/log/journal.h, whose format is frozen. */
-#define JOURNAL_MEMFD_NAME	"mdbg"
-#define JOURNAL_MEMFD_PATH	"/memfd:" JOURNAL_MEMFD_NAME
-#define JOURNAL_SIZE		(256 * 1024)
-#define JOURNAL_TEXT		1
-#define JOURNAL_MAPPING		2
-#define JOURNAL_SIGACTION	4
-#define JOURNAL_DONE		2
-
-struct journal_entry {
-	uint32_t state, kind;
-	uint64_t address, len, aux;
-	uint8_t old[32], new[32];
-};
-
-struct journal {
-	char magic[8];
-	uint32_t version, entry_size, nr, room, owner, reserved;
-	uint64_t owner_start, region_size, log_offset, target_start;
-	struct journal_entry entry[];
-};
-
 #define SECRET		0x10000000ul	/* in a victim: data that nobody else may write */
 #define CODE		0x20000000ul	/* and memory that looks like an area */
 #define CODE_LEN	(256ul << 10)
@@ -57,8 +43,11 @@ struct journal {
 
 static const char secret[] = "nobody else's";
 static pid_t made[MAX];
-static int nr_made, victim_socket = -1, precious = -1;
+static int nr_made, victim_socket = -1, victim_end = -1, precious = -1;
 static const char *self_path = "/proc/self/exe";
+static char *victim_argv[7];
+static pid_t sharer;
+static volatile int share_blocks, share_exec;
 
 /* --- the victim --- */
 
@@ -128,7 +117,7 @@ static char look_at_victim(const void *journal)
 	return mincore((void *)(uintptr_t)journal, JOURNAL_SIZE, present) ? 'j' : '+';
 }
 
-/* It has a socket at 3; arguments: WHO PROT ADDRESS. */
+/* It has a socket at 3; arguments: WHO PROT ADDRESS FILE, "" if the file comes by the socket. */
 static int be_victim(char **argv)
 {
 	int prot = strcmp(argv[3], "rw") ? PROT_READ : PROT_READ | PROT_WRITE;
@@ -137,7 +126,7 @@ static int be_victim(char **argv)
 	int fd;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	fd = receive_fd(3);
+	fd = *argv[5] ? open(argv[5], O_RDWR | O_CLOEXEC) : receive_fd(3);
 	journal = mmap(at, JOURNAL_SIZE, prot, at ? MAP_SHARED | MAP_FIXED_NOREPLACE : MAP_SHARED, fd, 0);
 	close(fd);
 	if (journal == MAP_FAILED ||
@@ -156,33 +145,6 @@ static int be_victim(char **argv)
 }
 
 /* --- the journal --- */
-
-/* The first mapping of mdbg's memory file. */
-static void *find_journal(char *link, size_t room)
-{
-	char line[512];
-	FILE *maps = fopen("/proc/self/maps", "re");
-	unsigned long start = 0, end;
-
-	while (maps && fgets(line, sizeof(line), maps)) {
-		if (!strstr(line, JOURNAL_MEMFD_PATH) || sscanf(line, "%lx-%lx", &start, &end) != 2 ||
-		    end - start != JOURNAL_SIZE)
-			continue;
-		if (link)
-			snprintf(link, room, "/proc/self/map_files/%lx-%lx", start, end);
-		fclose(maps);
-		return (void *)start;
-	}
-	if (maps)
-		fclose(maps);
-	return NULL;
-}
-
-static void add(struct journal *journal, const struct journal_entry *entry)
-{
-	journal->entry[journal->nr] = *entry;
-	journal->entry[journal->nr++].state = JOURNAL_DONE;
-}
 
 static void add_handler(struct journal *journal, int signal)
 {
@@ -210,6 +172,16 @@ static bool forge(void)
 	return true;
 }
 
+static bool forge_snapshot(uint64_t pid)
+{
+	struct journal *journal = find_journal(NULL, 0);
+	struct journal_entry entry = { .kind = JOURNAL_SNAPSHOT, .aux = pid };
+
+	if (journal)
+		add(journal, &entry);
+	return journal;
+}
+
 /* --- processes --- */
 
 static void end_all(void)
@@ -223,29 +195,103 @@ static void end_all(void)
 	victim_socket = -1;
 }
 
-static pid_t make_victim(char *who, char *prot, const char *where)
+static void be_executed(void)
 {
-	char link[80], address[32], byte;
-	void *journal = find_journal(link, sizeof(link));
-	char *argv[] = { (char *)self_path, (char *)"victim", who, prot, address, NULL };
-	int pair[2], fd = open(link, O_RDWR | O_CLOEXEC);
+	dup2(victim_end, 3);
+	execv(self_path, victim_argv);
+	_exit(94);
+}
+
+/* Only while the others wait may it call malloc: it has the parent's thread control block. */
+static int be_sharer(void *arg)
+{
+	(void)arg;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (!share_exec) {
+		for (; share_blocks > 0; share_blocks--)
+			free(malloc(150));
+		nap_us(1000);
+	}
+	be_executed();
+	return 0;
+}
+
+static bool make_socket(void)
+{
+	int pair[2];
+
+	if (victim_socket >= 0)
+		return true;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return false;
+	victim_socket = pair[0];
+	victim_end = pair[1];
+	return true;
+}
+
+static pid_t make_sharer(void)
+{
+	static char stack[256 * 1024] __attribute__((aligned(16)));
+
+	if (!make_socket())
+		return -1;
+	share_exec = 0;
+	sharer = clone(be_sharer, stack + sizeof(stack), CLONE_VM | SIGCHLD, NULL);
+	made[nr_made++] = sharer;
+	return sharer;
+}
+
+static pid_t execute(const char *how)
+{
+	pid_t pid = sharer;
+
+	if (!strcmp(how, "shared")) {
+		share_exec = 1;
+		return pid;
+	}
+	pid = strcmp(how, "forked") ? vfork() : fork();
+	if (!pid)
+		be_executed();
+	made[nr_made++] = pid;
+	return pid;
+}
+
+static pid_t make_victim(char *who, char *prot, const char *where, const char *how)
+{
+	char link[80], address[32], path[64] = "", byte;
+	struct journal *journal = find_journal(link, sizeof(link));
+	char *argv[] = { (char *)self_path, (char *)"victim", who, prot, address, path, NULL };
+	int fd = open(link, O_RDWR | O_CLOEXEC);
 	pid_t pid;
 
-	if (!journal || fd < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+	if (!journal || fd < 0 || !make_socket())
 		return -1;
 	snprintf(address, sizeof(address), "%lx", strcmp(where, "here") ? 0ul : (unsigned long)journal);
-	pid = vfork();
-	if (!pid) {
-		dup2(pair[1], 3);
-		execv(self_path, argv);
-		_exit(94);
-	}
-	send_fd(pair[0], fd);
-	close(pair[1]);
+	if (!strcmp(how, "forked"))
+		snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), fd);
+	memcpy(victim_argv, argv, sizeof(argv));
+	pid = execute(how);
+	if (!*path)
+		send_fd(victim_socket, fd);
+	close(victim_end);
+	if (recv(victim_socket, &byte, 1, 0) != 1)
+		pid = -1;
 	close(fd);
-	victim_socket = pair[0];
-	made[nr_made++] = pid;
-	return recv(victim_socket, &byte, 1, 0) == 1 ? pid : -1;
+	return pid;
+}
+
+/* A child that has ended; end_signal tells its parent. */
+static pid_t make_dead(const char *how, int end_signal)
+{
+	pid_t pid = (pid_t)syscall(SYS_clone, end_signal, 0, 0, 0, 0);
+	siginfo_t info;
+
+	if (!pid) {
+		if (!strcmp(how, "kill"))
+			syscall(SYS_kill, syscall(SYS_getpid), SIGKILL);
+		syscall(SYS_exit_group, 3);
+	}
+	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | __WALL) ? -1 : pid;
 }
 
 static pid_t make_child(const char *who)
@@ -353,37 +399,95 @@ static void answer_pid(pid_t pid)
 		say("bad: no process: %s", strerror(errno));
 }
 
-static void obey(const char *line)
+static void answer(bool good, const char *what)
 {
-	char who[16], prot[16], where[16];
+	say(good ? "ok" : "bad: %s", what);
+}
+
+static void answer_end(pid_t pid)
+{
+	int status;
+
+	if (waitpid(pid, &status, WNOHANG | __WALL) == pid)
+		say("ok %d", status);
+	else
+		say("bad: it cannot be waited for");
+}
+
+static bool make_some(const char *line)
+{
+	char who[16], prot[16], where[16], how[16] = "";
+	int nr;
+
+	if (sscanf(line, "victim %15s %15s %15s %15s", who, prot, where, how) >= 3)
+		answer_pid(make_victim(who, prot, where, how));
+	else if (sscanf(line, "child %15s", who) == 1)
+		answer_pid(make_child(who));
+	else if (sscanf(line, "dead %15s %d", how, &nr) == 2)
+		answer_pid(make_dead(how, nr));
+	else if (after(line, "sharer"))
+		answer_pid(make_sharer());
+	else if (after(line, "cut") || after(line, "swap"))
+		answer_pid(make_accomplice(*line == 's'));
+	else
+		return false;
+	return true;
+}
+
+static bool write_some(const char *line)
+{
 	const char *rest;
 
-	if (sscanf(line, "victim %15s %15s %15s", who, prot, where) == 3) {
-		answer_pid(make_victim(who, prot, where));
-	} else if (sscanf(line, "child %15s", who) == 1) {
-		answer_pid(make_child(who));
-	} else if (after(line, "forge")) {
-		say(forge() ? "ok" : "bad: no journal");
-	} else if (after(line, "check")) {
+	if (after(line, "forge"))
+		answer(forge(), "no journal");
+	else if ((rest = after(line, "snapshot")))
+		answer(forge_snapshot((uint64_t)atoi(rest)), "no journal");
+	else
+		return false;
+	return true;
+}
+
+static void share(int nr)
+{
+	share_blocks = nr;
+	while (share_blocks > 0 && !kill(sharer, 0))
+		nap_us(1000);
+	answer(!share_blocks, "it is gone");
+}
+
+static void allocate(int nr)
+{
+	while (nr-- > 0) {
+		void *block = malloc(333);
+
+		KEEP(block);
+	}
+	say("ok");
+}
+
+static void obey(const char *line)
+{
+	const char *rest;
+
+	if (make_some(line) || write_some(line))
+		return;
+	if (after(line, "check")) {
 		char what = check();
 
 		say(what == '+' ? "ok" : "bad: %c", what);
-	} else if (after(line, "cut") || after(line, "swap")) {
-		answer_pid(make_accomplice(*line == 's'));
+	} else if ((rest = after(line, "reap"))) {
+		answer_end(atoi(rest));
+	} else if ((rest = after(line, "share"))) {
+		share(atoi(rest));
 	} else if (after(line, "kept")) {
-		say(is_kept() ? "ok" : "bad: it was written to");
+		answer(is_kept(), "it was written to");
 	} else if (after(line, "verify")) {
 		say("ok");
 	} else if (after(line, "end")) {
 		end_all();
 		say("ok");
 	} else if ((rest = after(line, "alloc"))) {
-		for (int i = atoi(rest); i > 0; i--) {
-			void *block = malloc(333);
-
-			KEEP(block);
-		}
-		say("ok");
+		allocate(atoi(rest));
 	} else {
 		say("bad: not understood: %s", line);
 	}
@@ -393,7 +497,7 @@ int main(int argc, char **argv)
 {
 	char *line;
 
-	if (argc == 5 && !strcmp(argv[1], "victim"))
+	if (argc == 6 && !strcmp(argv[1], "victim"))
 		return be_victim(argv);
 	say_ready();
 	while ((line = hear()) && strcmp(line, "quit"))

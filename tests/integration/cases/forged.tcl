@@ -13,13 +13,17 @@ proc need_root {} {
 }
 
 # Nothing is done to a process that has the journal mapped but is no forked copy of the target. It is named once.
-proc victim_is_spared {who prot where} {
+proc victim_is_spared {who prot where {how ""}} {
 	need_root
 	set t [start forger]
 	set before [lsearch -all -inline -not [state [pid_of $t]] "fd *"]
 	set m [live_start -p [pid_of $t]]
 	order $t "alloc 50"
-	set victim [order $t "victim $who $prot $where"]
+	if {$how eq "shared"} {
+		order $t sharer
+		order $t "share 50"
+	}
+	set victim [order $t "victim $who $prot $where $how"]
 	set maps [slurp /proc/$victim/maps]
 	order $t forge
 	live $m "malloc off"
@@ -42,6 +46,86 @@ foreach who {same other} {
 	}
 }
 
+foreach how {forked shared} {
+	case forged-victim-$how 60 "victim_is_spared same rw here $how"
+}
+
+# A process that shares the memory is a part of the target: nothing is done by it as if it were a copy.
+case forged-sharer 60 {
+	need_root
+	set t [start forger]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	set sharer [order $t sharer]
+	foreach command {"malloc off" "malloc on" detach} {
+		order $t "share 50"
+		order $t forge
+		live $m $command
+	}
+	live_end $m
+	order $t "share 50"
+	check {[said_of $m $sharer] eq ""} {said of it: [said_of $m $sharer]}
+	check {[is_alive $sharer] && [state $sharer] ne ""} {$sharer is gone}
+	order $t end
+	check {[lsearch -all -inline -not [state [pid_of $t]] "fd *"] eq
+	       [lsearch -all -inline -not $before "fd *"]} {the target is not as before}
+	finish $t
+}
+
+# The same with a later mdbg, and a sharer that nobody watched when it executed another program.
+case forged-sharer-and-left 60 {
+	need_root
+	set t [start forger]
+	order $t sharer
+	set m [live_start -p [pid_of $t]]
+	order $t "share 50"
+	exec kill -KILL [pid $m]
+	catch {ending $m}
+	order $t "share 50"
+	set victim [order $t "victim same rw here shared"]
+	set maps [slurp /proc/$victim/maps]
+	order $t forge
+	set m [live_start -p [pid_of $t]]
+	order $t "alloc 50"
+	live_end $m
+	order $t check
+	check {[slurp /proc/$victim/maps] eq $maps} {the mappings of the victim are not as before}
+	order $t end
+	finish $t
+}
+
+# Processes that the journal calls snapshots: nobody is killed, and the dead can be waited for by who made them.
+case forged-snapshot 120 {
+	need_root
+	set t [start forger]
+	set m [live_start -p [pid_of $t]]
+	set other [exec sleep 1000 &]
+	set living [list $other [order $t "child same"] [order $t "child other"]]
+	# With SIGCHLD, SIGWINCH and no signal; a snapshot has none, and ends as it is told to.
+	set killed [list [order $t "dead kill 17"] [order $t "dead kill 28"]]
+	set ended [list [order $t "dead exit 17"] [order $t "dead exit 0"]]
+	exec kill -KILL [pid $m]
+	catch {ending $m}
+	foreach pid [list {*}$living {*}$killed {*}$ended [pid_of $t] 1] {
+		order $t "snapshot $pid"
+	}
+	set m [live_start -p [pid_of $t]]
+	order $t "alloc 50"
+	live_end $m
+	foreach pid $living {
+		check {[is_alive $pid]} {$pid has ended}
+		check {[string match "*TracerPid:\t0\n*" [slurp /proc/$pid/status]]} {$pid is traced}
+	}
+	foreach status {9 768} list [list $killed $ended] {
+		foreach pid $list {
+			check {[order $t "reap $pid"] == $status} {the status of $pid is another}
+		}
+	}
+	exec kill $other
+	order $t end
+	finish $t
+}
+
 # A later mdbg, which has no knowledge of its own: the journal that it finds says what the target likes.
 case forged-and-left 60 {
 	need_root
@@ -56,6 +140,33 @@ case forged-and-left 60 {
 	order $t check
 	order $t end
 	finish $t
+}
+
+# What is kept by a detach is another mdbg's, or this one's, to go on with: both may find it forged.
+foreach by {same another} {
+	case forged-and-kept-by-$by 60 [string map [list BY $by] {
+		need_root
+		set t [start forger]
+		set before [lsearch -all -inline -not [state [pid_of $t]] "fd *"]
+		set m [live_start -p [pid_of $t]]
+		set victim [order $t "victim same rw here"]
+		set maps [slurp /proc/$victim/maps]
+		live $m "detach -keep"
+		order $t "alloc 50"
+		order $t forge
+		if {"BY" eq "same"} {
+			live $m "attach [pid_of $t]"
+		} else {
+			live_end $m
+			set m [live_start -p [pid_of $t]]
+		}
+		order $t "alloc 50"
+		live_end $m
+		order $t check
+		check {[slurp /proc/$victim/maps] eq $maps} {the mappings of the victim are not as before}
+		order $t end
+		finish $t
+	}]
 }
 
 # A real child is cleaned whatever the journal says; one that has become another user is left alone, and named.
