@@ -4,6 +4,7 @@
 #include "target/inherited.h"
 
 #include <dirent.h>
+#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,21 @@
 #include "os/procmem.h"
 #include "target/target.h"
 
-struct err *origin_begin(struct origin *origin, const struct target *target)
+/* Left as they are if they cannot be read: who has unmapped its first stack has none. */
+static void read_random(pid_t tid, struct procmem *mem, uint8_t *ret)
+{
+	uint8_t random[ORIGIN_RANDOM];
+	uint64_t address;
+	struct err *err = procfs_auxv(tid, AT_RANDOM, &address);
+
+	if (!err)
+		err = memory_read(&mem->memory, address, random, ORIGIN_RANDOM);
+	if (!err)
+		memcpy(ret, random, ORIGIN_RANDOM);
+	err_ignore(err);
+}
+
+struct err *origin_begin(struct origin *origin, struct target *target)
 {
 	struct err *err;
 
@@ -22,6 +37,8 @@ struct err *origin_begin(struct origin *origin, const struct target *target)
 		return err_nomem;
 	err = identity_read(target->mem.tid, &origin->identity);
 	origin->now = origin->identity;
+	read_random(target->mem.tid, &target->mem, origin->random);
+	memcpy(origin->random_now, origin->random, ORIGIN_RANDOM);
 	if (err)
 		origin_free(origin);
 	return err;
@@ -59,7 +76,7 @@ static bool is_sharer(const struct target *target, pid_t pid)
 	       (!target->ended && target_shares(target, pid));
 }
 
-struct err *inherited_find(const struct target *target, struct origin *origin,
+struct err *inherited_find(struct target *target, struct origin *origin,
 			   struct inherited *ret)
 {
 	struct inherited found = { VEC_INIT };
@@ -70,8 +87,10 @@ struct err *inherited_find(const struct target *target, struct origin *origin,
 	if (!dir)
 		return err_sys("open /proc");
 	/* It may have given up rights since: so have those that it forks now. */
-	if (!target->ended)
+	if (!target->ended) {
 		err_ignore(identity_read(target->mem.tid, &origin->now));
+		read_random(target->mem.tid, &target->mem, origin->random_now);
+	}
 	while (!err && (dirent = readdir(dir))) {
 		pid_t pid = (pid_t)atoi(dirent->d_name);
 
@@ -124,6 +143,18 @@ struct err *inherited_check(pid_t tid, const struct origin *origin)
 	return err;
 }
 
+/* Where addresses are not random, only these tell of an exec of the same program. */
+static struct err *check_random(pid_t tid, struct procmem *mem, const struct origin *origin)
+{
+	uint8_t random[ORIGIN_RANDOM] = { 0 };
+
+	read_random(tid, mem, random);
+	if (memcmp(random, origin->random, ORIGIN_RANDOM) &&
+	    memcmp(random, origin->random_now, ORIGIN_RANDOM))
+		return another("it executes the program anew");
+	return NULL;
+}
+
 static bool has_area(const struct origin *origin, const struct proc_maps *maps)
 {
 	for (uint32_t i = 0; i < journal_entries(origin->journal); i++) {
@@ -159,6 +190,8 @@ struct err *inherited_check_text(pid_t tid, struct procmem *mem, const struct or
 	struct err *err = inherited_check(tid, origin);
 	bool stands = false;
 
+	if (!err)
+		err = check_random(tid, mem, origin);
 	for (uint32_t i = 0; i < journal_entries(origin->journal) && !err; i++) {
 		struct undo undo;
 

@@ -11,7 +11,8 @@
  *
  *	user, namespaces	those of the target, when it was attached to or now
  *	program			the same file, and the heap begins at the same address, as it does no
- *				more after an exec
+ *				more after an exec, unless addresses are not random; then the kernel's
+ *				random bytes (AT_RANDOM) are others
  *	journal			this very file (inode and device), mapped shared and writable at the address at
  *				which the target has it
  *	areas			where text of ours stands, one of ours lies at least
@@ -37,6 +38,8 @@ struct proc_maps;
 struct procmem;
 struct target;
 
+#define ORIGIN_RANDOM	16	/* bytes at AT_RANDOM */
+
 /* What forked copies of a target have of ours, in private memory. */
 struct origin {
 	pid_t pid;			/* of the target */
@@ -46,6 +49,7 @@ struct origin {
 	struct text_place *place;	/* of each TEXT entry; JOURNAL_ROOM of them */
 	struct identity identity;	/* at first ... */
 	struct identity now;		/* ... and when it was last looked at */
+	uint8_t random[ORIGIN_RANDOM], random_now[ORIGIN_RANDOM];
 };
 
 struct inherited {
@@ -53,14 +57,14 @@ struct inherited {
 };
 
 /* Begin one for a target; file and journal are the caller's to fill in. */
-struct err *origin_begin(struct origin *origin, const struct target *target) MUST_CHECK;
+struct err *origin_begin(struct origin *origin, struct target *target) MUST_CHECK;
 void origin_free(struct origin *origin);
 
 /*
  * All processes, but those that share the target's memory, that have the origin's journal mapped
  * somewhere, as far as their maps may be read. Looks at all of /proc.
  */
-struct err *inherited_find(const struct target *target, struct origin *origin,
+struct err *inherited_find(struct target *target, struct origin *origin,
 			   struct inherited *ret) MUST_CHECK;
 /* Has this process it mapped (still)? */
 bool inherited_by(pid_t pid, const struct file_id *file);

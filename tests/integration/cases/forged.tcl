@@ -13,9 +13,9 @@ proc need_root {} {
 }
 
 # Nothing is done to a process that has the journal mapped but is no forked copy of the target. It is named once.
-proc victim_is_spared {who prot where {how ""}} {
+proc victim_is_spared {who prot where {how ""} {command {}}} {
 	need_root
-	set t [start forger]
+	set t [start_command {*}$command $::build/targets/forger]
 	set before [lsearch -all -inline -not [state [pid_of $t]] "fd *"]
 	set m [live_start -p [pid_of $t]]
 	order $t "alloc 50"
@@ -48,6 +48,8 @@ foreach who {same other} {
 
 foreach how {forked shared} {
 	case forged-victim-$how 60 "victim_is_spared same rw here $how"
+	# Where the same program lies at the same addresses after an exec.
+	case forged-victim-$how-not-random 60 "victim_is_spared same rw here $how {setarch -R}"
 }
 
 # A process that shares the memory is a part of the target: nothing is done by it as if it were a copy.
