@@ -150,7 +150,7 @@ bool undo_is_of_file(const struct proc_map *map, const struct file_id *file)
 bool undo_is_journal(const struct proc_map *map)
 {
 	return !map->offset && map->end - map->start == JOURNAL_SIZE && map->read && map->write &&
-	       map->shared && !strcmp(map->path, JOURNAL_MEMFD_PATH);
+	       !map->exec && map->shared && !strcmp(map->path, JOURNAL_MEMFD_PATH);
 }
 
 /* The private anonymous mapping of an entry, with the rights that ours have. */

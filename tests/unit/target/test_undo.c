@@ -148,6 +148,9 @@ static void test_mappings(void)
 	CU_ASSERT_FALSE(undo_is_of_file(&map[3], &other));
 	CU_ASSERT_TRUE(undo_is_of_file(&map[3], &file));
 	CU_ASSERT_TRUE(undo_is_journal(&map[3]));
+	map[3].exec = true;
+	CU_ASSERT_FALSE(undo_is_journal(&map[3]));
+	map[3].exec = false;
 	map[3].write = false;
 	CU_ASSERT_FALSE(undo_is_journal(&map[3]));
 	map[3].write = true;
