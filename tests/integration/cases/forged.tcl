@@ -217,3 +217,47 @@ repeated forged-descriptor 60 {
 		finish $t
 	}
 }
+
+proc text_of {t} {
+	return [lsearch -all -inline [state [pid_of $t]] "text *"]
+}
+
+# The journal changes all the time, by a thread, or by a process that mdbg does not stop: while one is at work that has
+# written it, and while one comes that finds it. Neither ends by a signal; the target and the others are as they were.
+proc flipped_is_endured {who} {
+	need_root
+	set t [start flipper]
+	set before [text_of $t]
+	set child [order $t child]
+	set m [live_start -p [pid_of $t]]
+	for {set i 0} {$i < 2 * $::trials} {incr i} {
+		order $t "flip $who any"
+		order $t "alloc 20"
+		live $m "malloc off"
+		live $m "malloc on"
+		order $t "alloc 20"
+		live_end $m
+		order $t still
+		check {[text_of $t] eq $before} {the text is not as before}
+		set m [live_start -p [pid_of $t]]
+		exec kill -KILL [pid $m]
+		catch {ending $m}
+		order $t "flip $who left"
+		order $t "alloc 20"
+		mdbg -q -p [pid_of $t] -c "malloc sites limit 1"
+		check {$::status in {0 3}} {mdbg ended with $::status: $::err}
+		order $t still
+		order $t verify
+		mdbg_ok -q -p [pid_of $t] -c "malloc sites limit 1"
+		order $t verify
+		check {[text_of $t] eq $before} {the text is not as before}
+		check {[is_alive $child]} {$child has ended}
+		set m [live_start -p [pid_of $t]]
+	}
+	live_end $m
+	finish $t
+}
+
+foreach who {thread process} {
+	repeated forged-while-read-by-$who 180 "flipped_is_endured $who"
+}
