@@ -26,6 +26,14 @@ void stack_names_free(struct stack_names *names)
 	map_free(&names->by_hash, NULL);
 }
 
+/* Once for all stacks: to ask the session costs as much as many of them. */
+static struct symbols *symbols_of(struct stack_names *names)
+{
+	if (!names->symbols)
+		names->symbols = session_symbols(names->session);
+	return names->symbols;
+}
+
 static bool matches(const char *glob, const char *text)
 {
 	return text && !fnmatch(glob, text, 0);
@@ -56,17 +64,17 @@ static bool frame_matches(const struct symbol_frame *frame, enum filter_attr att
 	return matches_function(glob, frame->function) || matches(glob, frame->linkage);
 }
 
-static bool stack_matches(struct session *session, uint32_t stack, enum filter_attr attr,
+static bool stack_matches(struct stack_names *names, uint32_t stack, enum filter_attr attr,
 			  const char *glob)
 {
-	struct log_stack_view view = log_stack_get(session_log(session), stack);
-	struct symbols *symbols = session_symbols(session);
+	struct log_stack_view view = log_stack_get(session_log(names->session), stack);
+	struct symbols *symbols = view.nr ? symbols_of(names) : NULL;
 	const struct symbol_frame *frames;
 	uint32_t i;
 	size_t nr, j;
 
 	if (view.nr && attr == FILTER_FUNCTION &&
-	    matches_function(glob, session_entry_name(session, view.pcs[0])))
+	    matches_function(glob, session_entry_name(names->session, view.pcs[0])))
 		return true;
 	for (i = 0; i < view.nr; i++) {
 		frames = symbols_resolve(symbols, view.pcs[i], view.generation, i > 0, &nr);
@@ -114,7 +122,7 @@ bool stack_names_match(void *ctx, uint32_t stack, enum filter_attr attr, const c
 
 	if (known && *known)
 		return *known == 2;
-	result = stack_matches(names->session, stack, attr, glob);
+	result = stack_matches(names, stack, attr, glob);
 	if (known)
 		*known = result ? 2 : 1;
 	return result;
@@ -158,7 +166,7 @@ uint64_t stack_names_key(void *ctx, uint32_t stack, enum site_by by)
 {
 	struct stack_names *names = ctx;
 	struct log_stack_view view = log_stack_get(session_log(names->session), stack);
-	struct symbols *symbols = session_symbols(names->session);
+	struct symbols *symbols = view.nr ? symbols_of(names) : NULL;
 	const struct symbol_frame *frames;
 	const char *name;
 	uint32_t i;

@@ -73,6 +73,7 @@ struct stack_match {
 
 struct stack_names {
 	struct session *session;
+	struct symbols *symbols;	/* NULL: not asked for yet */
 	VEC(struct stack_match) matches;
 	VEC(const char *) names;	/* key of a site - 1 → name; the strings are the symbols' */
 	VEC(uint32_t) next;		/* key of the next name with the same hash, 0: none */

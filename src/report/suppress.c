@@ -45,13 +45,18 @@ static bool stack_matches(struct session *session, struct symbols *symbols, uint
 	return false;
 }
 
-static uint32_t compare(const struct stack_suppress *suppress, uint32_t stack)
+/* Of an id without a stack, which a damaged log may have for each block, the session is not asked. */
+static uint32_t compare(struct stack_suppress *suppress, uint32_t stack)
 {
 	const struct suppressions *suppressions = suppress->suppressions;
-	struct symbols *symbols = session_symbols(suppress->session);
 
+	if (!log_stack_get(session_log(suppress->session), stack).nr)
+		return SUPPRESS_NONE;
+	if (!suppress->symbols)
+		suppress->symbols = session_symbols(suppress->session);
 	for (uint32_t i = 0; i < suppressions->vec.nr; i++)
-		if (stack_matches(suppress->session, symbols, stack, &suppressions->vec.at[i]))
+		if (stack_matches(suppress->session, suppress->symbols, stack,
+				  &suppressions->vec.at[i]))
 			return i;
 	return SUPPRESS_NONE;
 }

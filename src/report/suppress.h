@@ -13,10 +13,12 @@ struct leaks;
 struct out;
 struct session;
 struct suppressions;
+struct symbols;
 
 struct stack_suppress {
 	struct session *session;
 	const struct suppressions *suppressions;
+	struct symbols *symbols;	/* NULL: not asked for yet */
 	VEC(uint32_t) known;		/* by stack id: number of the suppression + 2; 1: none; 0: not asked yet */
 };
 

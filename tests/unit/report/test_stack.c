@@ -104,6 +104,9 @@ static void matches_no_damaged_stacks(void)
 	}
 	CU_ASSERT_TRUE(names.matches.nr == 0 || names.matches.at[0].known.nr < 1000);
 	CU_ASSERT_TRUE(suppress.known.nr < 1000);
+	/* Nor is the session asked for each of them. */
+	CU_ASSERT_PTR_NULL(names.symbols);
+	CU_ASSERT_PTR_NULL(suppress.symbols);
 	stack_suppress_free(&suppress);
 	stack_names_free(&names);
 }
