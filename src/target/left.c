@@ -22,6 +22,7 @@
 
 #define DRAIN_TRIES	200
 #define DRAIN_NS	5000000ull
+#define SNAPSHOTS_MOST	16		/* an mdbg has one at a time */
 
 void left_say(struct left *left, const char *what)
 {
@@ -261,24 +262,34 @@ static struct err *reap_one(struct left *left, uint32_t index)
 	return err ? err : also;
 }
 
+/* *tries: how often may it still be waited for. */
+static struct err *await_and_reap(struct left *left, uint32_t index, int *tries)
+{
+	struct err *err = reap_one(left, index);
+
+	for (; err && err->code == ERR_BUSY && *tries > 0; (*tries)--) {
+		err = target_run_for(left->target, DRAIN_NS);
+		if (!err)
+			err = reap_one(left, index);
+	}
+	if (!err || err->code != ERR_BUSY)
+		return err;
+	left_say(left, err->msg);
+	return NULL;
+}
+
 struct err *left_reap(struct left *left)
 {
 	uint32_t nr = left_is_inherited(left) ? 0 : journal_entries(left->journal);
+	int tries = DRAIN_TRIES, snapshots = 0;
 	struct err *err = NULL;
 
-	for (uint32_t i = 0; i < nr && !err; i++) {
+	/* A journal may be full of some that do not end. */
+	for (uint32_t i = 0; i < nr && snapshots < SNAPSHOTS_MOST && !err; i++) {
 		if (!left_to_undo(&left->journal->entry[i], JOURNAL_SNAPSHOT))
 			continue;
-		err = reap_one(left, i);
-		for (int tries = 0; err && err->code == ERR_BUSY && tries < DRAIN_TRIES; tries++) {
-			err = target_run_for(left->target, DRAIN_NS);
-			if (!err)
-				err = reap_one(left, i);
-		}
-		if (err && err->code == ERR_BUSY) {
-			left_say(left, err->msg);
-			err = NULL;
-		}
+		snapshots++;
+		err = await_and_reap(left, i, &tries);
 	}
 	return err;
 }

@@ -11,9 +11,10 @@
  *				the same of a forked child, which opens the file by /proc/PARENT/fd; or of the sharer
  *	child WHO		a forked child that lives on, of WHO: `ok PID`
  *	dead exit|kill SIGNAL	a child that has ended (with 3), and is not waited for: `ok PID`; SIGNAL tells of its end (0: none)
+ *	dead never SIGNAL	one that does not end
  *	reap PID		how it ended, by the wait status: `ok STATUS`
  *	forge			write a journal that names the victims' memory and handlers
- *	snapshot PID		and one that says that PID is a snapshot
+ *	snapshot PID [all]	and one that says that PID is a snapshot; in each entry that is free
  *	check			are the victims as they were? `ok`, or `bad WHAT`
  *	cut, swap		an accomplice that shares the descriptors changes the size of each memory file of mdbg's,
  *				or puts one in its place that can only be read
@@ -172,12 +173,14 @@ static bool forge(void)
 	return true;
 }
 
-static bool forge_snapshot(uint64_t pid)
+static bool forge_snapshot(uint64_t pid, bool all)
 {
 	struct journal *journal = find_journal(NULL, 0);
 	struct journal_entry entry = { .kind = JOURNAL_SNAPSHOT, .aux = pid };
 
 	if (journal)
+		add(journal, &entry);
+	while (journal && all && journal->nr < JOURNAL_ROOM)
 		add(journal, &entry);
 	return journal;
 }
@@ -287,9 +290,16 @@ static pid_t make_dead(const char *how, int end_signal)
 	siginfo_t info;
 
 	if (!pid) {
+		syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
+		while (!strcmp(how, "never"))
+			nap_us(100000);
 		if (!strcmp(how, "kill"))
 			syscall(SYS_kill, syscall(SYS_getpid), SIGKILL);
 		syscall(SYS_exit_group, 3);
+	}
+	if (!strcmp(how, "never")) {
+		made[nr_made++] = pid;
+		return pid;
 	}
 	return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | __WALL) ? -1 : pid;
 }
@@ -441,7 +451,7 @@ static bool write_some(const char *line)
 	if (after(line, "forge"))
 		answer(forge(), "no journal");
 	else if ((rest = after(line, "snapshot")))
-		answer(forge_snapshot((uint64_t)atoi(rest)), "no journal");
+		answer(forge_snapshot((uint64_t)atoi(rest), strstr(rest, "all")), "no journal");
 	else
 		return false;
 	return true;

@@ -128,6 +128,22 @@ case forged-snapshot 120 {
 	finish $t
 }
 
+# A journal full of snapshots that do not end: they are not waited for one by one.
+case forged-snapshots 60 {
+	need_root
+	set t [start forger]
+	set m [live_start -p [pid_of $t]]
+	set child [order $t "dead never 0"]
+	exec kill -KILL [pid $m]
+	catch {ending $m}
+	order $t "snapshot $child all"
+	mdbg -q -p [pid_of $t] -c "malloc sites limit 1"
+	check {$::status in {0 3}} {mdbg ended with $::status: $::err}
+	check {[is_alive $child]} {$child has ended}
+	order $t end
+	finish $t
+}
+
 # A later mdbg, which has no knowledge of its own: the journal that it finds says what the target likes.
 case forged-and-left 60 {
 	need_root
