@@ -126,14 +126,14 @@ static struct err *fill(struct scanner *scanner, uint64_t start, uint64_t end)
 	return err && err->code != ERR_MEMORY ? err : NULL;
 }
 
-static struct err *scan_present(struct scanner *scanner, const struct mark_range *part,
-				enum holder_in in, struct mark_ranges *unread)
+/* From `at` on, which is mapped. */
+static struct err *scan_mapped(struct scanner *scanner, uint64_t at, uint64_t end,
+			       enum holder_in in, struct mark_ranges *unread)
 {
-	uint64_t at = part->start;
 	struct err *err = NULL;
 
-	while (!err && at < part->end) {
-		uint64_t from = ALIGN_DOWN(at, 8ull), to = MIN(part->end, from + BUFFER);
+	while (!err && at < end) {
+		uint64_t from = ALIGN_DOWN(at, 8ull), to = MIN(end, from + BUFFER);
 
 		err = fill(scanner, from, to);
 		if (!err && scanner->end > at) {
@@ -142,13 +142,34 @@ static struct err *scan_present(struct scanner *scanner, const struct mark_range
 		}
 		at = MAX(at, scanner->end);
 		if (!err && scanner->end < to) {
-			to = mark_behind_hole(scanner->source, unread, at,
-					      part->end);
+			to = mark_behind_hole(unread, at, end);
 			err = mark_ranges_note(unread, at, to);
 			at = to;
 		}
 		if (!err)
 			err = cancel_check();
+	}
+	return err;
+}
+
+/* What is in no mapping takes no system call. */
+static struct err *scan_present(struct scanner *scanner, const struct mark_range *part,
+				enum holder_in in, struct mark_ranges *unread)
+{
+	uint64_t at = part->start;
+	struct err *err = NULL;
+
+	while (!err && at < part->end) {
+		struct mark_range mapped = mark_next_mapped(scanner->source, at);
+		uint64_t from = MIN(mapped.start, part->end), to = MIN(mapped.end, part->end);
+
+		if (at < from)
+			err = mark_ranges_note(unread, at, from);
+		if (!err && from < to)
+			err = scan_mapped(scanner, from, to, in, unread);
+		if (!err)
+			err = cancel_check();
+		at = to;
 	}
 	return err;
 }

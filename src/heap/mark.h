@@ -96,10 +96,10 @@ struct mark_source {
 	 */
 	bool (*next_present)(void *ctx, uint64_t start, uint64_t end, struct mark_range *ret);
 	/*
-	 * Where memory is mapped again behind `at`, which cannot be read: what a damaged log calls blocks has
-	 * holes of terabytes between. NULL: not known.
+	 * The mapping from `at` on, or the first behind it, that may be read: a damaged log has millions of blocks
+	 * that are in none, or in a device's memory, and terabytes long. NULL: not known.
 	 */
-	uint64_t (*next_mapped)(void *ctx, uint64_t at);
+	struct mark_range (*next_mapped)(void *ctx, uint64_t at);
 	void *ctx;
 };
 
@@ -130,11 +130,12 @@ struct err *mark_ranges_subtract(struct mark_ranges *ranges, struct mark_ranges 
 /* Add what could not be read, in order of address. */
 struct err *mark_ranges_note(struct mark_ranges *unread, uint64_t start, uint64_t end) MUST_CHECK;
 /*
- * How much to leave out where [at, end) cannot be read, up to the address that is returned: up to the next
- * mapping, or a page, but more and more of a hole that is as large as only a size that is wrong can be. The
- * hole is the last of unread, if it ends at `at`.
+ * How much to leave out where [at, end) cannot be read, up to the address that is returned: a page, but more
+ * and more of a hole that is as large as only a size that is wrong can be. The hole is the last of unread, if
+ * it ends at `at`.
  */
-uint64_t mark_behind_hole(const struct mark_source *source, const struct mark_ranges *unread,
-			  uint64_t at, uint64_t end);
+uint64_t mark_behind_hole(const struct mark_ranges *unread, uint64_t at, uint64_t end);
+/* mark_source.next_mapped; if it is not known, all that there is. */
+struct mark_range mark_next_mapped(const struct mark_source *source, uint64_t at);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/cancel.h"
 
+#define PAGE	4096ull
 #define NEAR	2048u	/* what is read for nothing, rather than to read twice */
 
 static struct err *peek_read(struct memory *memory, uint64_t addr, void *buf, size_t len,
@@ -36,49 +37,80 @@ static void scan_buffered(struct marker *marker, uint64_t start, uint64_t end)
 		marker_words(marker, marker->buffer + (start - marker->start) / 8, (end - start) / 8);
 }
 
+static bool is_hole(const struct marker *marker, uint64_t address)
+{
+	return address - marker->hole.start < marker->hole.end - marker->hole.start;
+}
+
 /* From start on, a multiple of 8; *got_ret may be less than asked for, and 0. */
 static struct err *fill(struct marker *marker, uint64_t start, uint64_t end, uint64_t *got_ret)
 {
+	uint64_t page;
 	size_t got = 0;
-	struct err *err = memory_read_some(marker->source->memory, start, marker->buffer,
-					   (size_t)(end - start), &got);
+	struct err *err;
 
+	*got_ret = 0;
+	if (is_hole(marker, start))
+		return NULL;
+	err = memory_read_some(marker->source->memory, start, marker->buffer,
+			       (size_t)(end - start), &got);
 	if (err && err->code != ERR_MEMORY)
 		return err;
 	*got_ret = err ? 0 : got;
 	marker->start = start;
 	marker->end = start + *got_ret;
+	page = ALIGN_DOWN(marker->end, PAGE);
+	if (marker->end < end)
+		marker->hole = (struct mark_range){ page, page + PAGE };
 	return NULL;
 }
 
-/* Scan what is worth it of [start, end) piece by piece, by `scan`. */
+typedef void scan_fn(struct marker *marker, uint64_t start, uint64_t end);
+
+/* From `at` on, which is mapped. */
+static struct err *scan_mapped(struct marker *marker, uint64_t at, uint64_t end,
+			       struct mark_ranges *unread, scan_fn *scan)
+{
+	struct err *err = NULL;
+
+	while (!err && at < end) {
+		uint64_t from = ALIGN_DOWN(at, 8ull), to = MIN(end, from + MARK_BUFFER), got;
+
+		err = fill(marker, from, to, &got);
+		if (!err && from + got > at)
+			scan(marker, at, from + got);
+		at = MAX(at, from + got);
+		if (!err && at < to) {
+			to = mark_behind_hole(unread, at, end);
+			err = mark_ranges_note(unread, at, to);
+			at = to;
+		}
+		if (!err)
+			err = cancel_check();
+	}
+	return err;
+}
+
+/* Scan what is worth it of [start, end) piece by piece, by `scan`. What is in no mapping takes no system call. */
 static struct err *scan_pieces(struct marker *marker, uint64_t start, uint64_t end,
-			       struct mark_ranges *unread,
-			       void (*scan)(struct marker *marker, uint64_t start, uint64_t end))
+			       struct mark_ranges *unread, scan_fn *scan)
 {
 	const struct mark_source *source = marker->source;
 	struct mark_range part = { start, end };
 	struct err *err = NULL;
 
 	while (!err && start < end) {
-		uint64_t at, got = 0;
-
 		if (source->next_present && !source->next_present(source->ctx, start, end, &part))
 			break;
-		for (at = part.start; !err && at < part.end; at = start) {
-			uint64_t from = ALIGN_DOWN(at, 8ull), to = MIN(part.end, from + MARK_BUFFER);
+		for (start = part.start; !err && start < part.end;) {
+			struct mark_range mapped = mark_next_mapped(source, start);
+			uint64_t from = MIN(mapped.start, part.end), to = MIN(mapped.end, part.end);
 
-			err = fill(marker, from, to, &got);
-			if (!err && from + got > at)
-				scan(marker, at, from + got);
-			start = from + got;
-			if (!err && start < to) {
-				at = MAX(at, start);
-				start = mark_behind_hole(source, unread, at, part.end);
-				err = mark_ranges_note(unread, at, start);
-			}
-			if (!err)
-				err = cancel_check();
+			if (start < from)
+				err = mark_ranges_note(unread, start, from);
+			if (!err && from < to)
+				err = scan_mapped(marker, from, to, unread, scan);
+			start = to;
 		}
 		start = part.end;
 	}
@@ -130,16 +162,23 @@ static bool will_be_scanned(const struct marker *marker, uint32_t block)
 	       (marker->strength == LOST && marker_at(marker, block)->state == UNREACHED);
 }
 
-/* Fill the buffer with block i, up to end, and neighbours behind it that are to be scanned as well. */
+/*
+ * Fill the buffer with block i, up to end, and neighbours behind it that are to be scanned as well: unless that
+ * is known to fail, or else the same neighbours would be looked at for each block in vain.
+ */
 static struct err *fill_from(struct marker *marker, uint32_t i, uint64_t end)
 {
 	uint64_t start = ALIGN_DOWN((uint64_t)marker_at(marker, i)->address, 8ull), got;
+	struct mark_range mapped = mark_next_mapped(marker->source, start);
 
+	if (mapped.start > start || mapped.end < end || is_hole(marker, start))
+		return NULL;
 	for (uint32_t next = i + 1; next < marker->list->nr; next++) {
 		uint64_t next_start = marker_at(marker, next)->address;
 		uint64_t next_end = extents_end(&marker->extents, next);
 
-		if (next_start < end || next_start > end + NEAR || next_end - start > MARK_BUFFER)
+		if (next_start < end || next_start > end + NEAR || next_end > mapped.end ||
+		    next_end - start > MARK_BUFFER)
 			break;
 		if (will_be_scanned(marker, next))
 			end = next_end;

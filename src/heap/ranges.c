@@ -76,15 +76,17 @@ struct err *mark_ranges_note(struct mark_ranges *unread, uint64_t start, uint64_
 	return NULL;
 }
 
-uint64_t mark_behind_hole(const struct mark_source *source, const struct mark_ranges *unread,
-			  uint64_t at, uint64_t end)
+uint64_t mark_behind_hole(const struct mark_ranges *unread, uint64_t at, uint64_t end)
 {
 	const struct mark_range *last = unread->vec.nr ? &unread->vec.at[unread->vec.nr - 1] : NULL;
 	uint64_t hole = last && last->end == at ? at - last->start : 0;
 	uint64_t step = hole < HOLE_MAX ? PAGE : ALIGN_DOWN(hole, PAGE), to;
-	uint64_t mapped = source->next_mapped ? source->next_mapped(source->ctx, at) : at;
 
-	if (mapped > at)
-		return MIN(mapped, end);
 	return __builtin_add_overflow(ALIGN_DOWN(at, PAGE), step, &to) ? end : MIN(to, end);
+}
+
+struct mark_range mark_next_mapped(const struct mark_source *source, uint64_t at)
+{
+	return source->next_mapped ? source->next_mapped(source->ctx, at) :
+				     (struct mark_range){ at, UINT64_MAX };
 }

@@ -90,10 +90,16 @@ static bool is_device(const struct proc_map *map)
 	       strcmp(map->path, "/dev/zero");
 }
 
+/* Not even if a damaged log says that there are blocks in it. */
+static bool is_never_read(const struct proc_map *map)
+{
+	return is_device(map) ||
+	       !strncmp(map->path, JOURNAL_MEMFD_PATH, strlen(JOURNAL_MEMFD_PATH));
+}
+
 bool search_is_root(const struct proc_map *map)
 {
-	if (!map->read || is_device(map) ||
-	    !strncmp(map->path, JOURNAL_MEMFD_PATH, strlen(JOURNAL_MEMFD_PATH)))
+	if (!map->read || is_never_read(map))
 		return false;
 	return map->write || (!map->exec && is_private_anonymous(map) && !*map->path);
 }
@@ -212,29 +218,8 @@ static bool has_pages(const struct job *job, const struct proc_map *map)
 	       !(job->view->smaps && smaps_unforked(job->view->smaps, map->start, map->end));
 }
 
-static bool next_present(void *ctx, uint64_t start, uint64_t end, struct mark_range *ret)
-{
-	struct job *job = ctx;
-
-	if (job->view->core)
-		return core_file_next(job->view->core, start, end, &ret->start, &ret->end);
-	while (start < end) {
-		const struct proc_map *map = proc_maps_find(&job->view->maps, start);
-		uint64_t stop = map ? MIN(map->end, end) : end;
-
-		if (!map || !has_pages(job, map)) {
-			*ret = (struct mark_range){ start, stop };
-			return true;
-		}
-		if (pagemap_next(&job->pagemap, start, stop, &ret->start, &ret->end))
-			return true;
-		start = stop;
-	}
-	return false;
-}
-
-/* mark_source.next_mapped: `at` itself where something is mapped. */
-static uint64_t next_mapped(void *ctx, uint64_t at)
+/* mark_source.next_mapped. */
+static struct mark_range next_mapped(void *ctx, uint64_t at)
 {
 	const struct proc_maps *maps = &((struct job *)ctx)->view->maps;
 	size_t low = 0, high = maps->vec.nr;
@@ -247,7 +232,32 @@ static uint64_t next_mapped(void *ctx, uint64_t at)
 		else
 			high = middle;
 	}
-	return low < maps->vec.nr ? MAX(at, maps->vec.at[low].start) : UINT64_MAX;
+	while (low < maps->vec.nr && is_never_read(&maps->vec.at[low]))
+		low++;
+	if (low == maps->vec.nr)
+		return (struct mark_range){ UINT64_MAX, UINT64_MAX };
+	return (struct mark_range){ MAX(at, maps->vec.at[low].start), maps->vec.at[low].end };
+}
+
+static bool next_present(void *ctx, uint64_t start, uint64_t end, struct mark_range *ret)
+{
+	struct job *job = ctx;
+
+	if (job->view->core)
+		return core_file_next(job->view->core, start, end, &ret->start, &ret->end);
+	while (start < end) {
+		const struct proc_map *map = proc_maps_find(&job->view->maps, start);
+		uint64_t stop = MIN(map ? map->end : next_mapped(ctx, start).start, end);
+
+		if (!map || !has_pages(job, map)) {
+			*ret = (struct mark_range){ start, stop };
+			return true;
+		}
+		if (pagemap_next(&job->pagemap, start, stop, &ret->start, &ret->end))
+			return true;
+		start = stop;
+	}
+	return false;
 }
 
 /*

@@ -58,6 +58,7 @@ static void find(struct world *world, uint64_t address, size_t limit)
 		.root = &root, .nr_roots = 1,
 		.heap = &world->heap, .nr_heaps = world->heap.end ? 1 : 0,
 		.word = world->reg, .nr_words = 2,
+		.next_mapped = words_mapped,
 	};
 	const struct holders_spec spec = { .address = address, .otherwise = at(100),
 					   .limit = limit, .is_firm = first_word };
@@ -251,6 +252,23 @@ static void test_unread(void)
 	world_close(&world);
 }
 
+/* Blocks that are in no mapping take no read. */
+static void test_unmapped(void)
+{
+	struct world world;
+
+	world_open(&world);
+	add(&world, 100, 80);
+	world.in.word[5] = at(100);
+	for (size_t i = 0; i < 1000; i++)
+		add(&world, 1ull << 40 | i << 20, 80);
+	find(&world, at(100), 20);
+	check(&world, "r5", "");
+	CU_ASSERT(world.in.reads < 8);
+	CU_ASSERT_EQUAL(world.holders.unread_blocks.vec.nr, 1000);
+	world_close(&world);
+}
+
 void suite_holders(void)
 {
 	CU_pSuite suite = CU_add_suite("holders", NULL, NULL);
@@ -261,4 +279,5 @@ void suite_holders(void)
 	CU_add_test(suite, "nested", test_nested);
 	CU_add_test(suite, "heuristic", test_heuristic);
 	CU_add_test(suite, "unread", test_unread);
+	CU_add_test(suite, "unmapped", test_unmapped);
 }

@@ -493,6 +493,48 @@ static void test_source(void)
 	world_close(&world);
 }
 
+/* Blocks that a damaged log has by the million where nothing can be read take no read each. */
+static void test_holes(void)
+{
+	struct world world;
+
+	world_open(&world);
+	world.in.hole = BASE + 0x20000;
+	world.in.hole_end = BASE + 0x24000;
+	for (size_t i = 0; i < 1024; i++)
+		push(&world, (struct block){ .address = world.in.hole + i * 16, .size = 16 });
+	run(&world);
+	CU_ASSERT(world.in.reads < 64);
+	CU_ASSERT_EQUAL(kind_of(&world, 1023), LEAK_DEFINITE);
+	CU_ASSERT_EQUAL(world.result.unread_blocks.vec.nr, 1);
+	world_close(&world);
+}
+
+static void test_unmapped(void)
+{
+	struct world world;
+	struct mark_source source = { .memory = &world.in.memory, .list = &world.held,
+				      .next_mapped = words_mapped };
+	const uint64_t far = 1ull << 40;
+	uint64_t unread = 0;
+
+	world_open(&world);
+	add(&world, 100, 16);
+	for (size_t i = 0; i < 1000; i++)
+		push(&world, (struct block){ .address = far + i * 0x20000,
+					     .size = i % 2 ? 16 : 0x18000 });
+	CU_ASSERT_PTR_NULL_FATAL(held_sort(&world.held, NULL));
+	CU_ASSERT_PTR_NULL_FATAL(mark_run(&source, &world.result));
+	CU_ASSERT(world.in.reads < 8);
+	CU_ASSERT_EQUAL(kind_of(&world, 1000), LEAK_DEFINITE);
+	CU_ASSERT_EQUAL(world.result.unread_blocks.vec.nr, 1000);
+	for (size_t i = 0; i < world.result.unread_blocks.vec.nr; i++)
+		unread += world.result.unread_blocks.vec.at[i].end -
+			  world.result.unread_blocks.vec.at[i].start;
+	CU_ASSERT_EQUAL(unread, 500 * 16 + 500 * 0x18000);
+	world_close(&world);
+}
+
 static void test_nothing(void)
 {
 	struct world world;
@@ -536,6 +578,8 @@ void suite_mark(void)
 	CU_add_test(suite, "nested", test_nested);
 	CU_add_test(suite, "unreadable", test_unreadable);
 	CU_add_test(suite, "torn", test_torn);
+	CU_add_test(suite, "holes", test_holes);
+	CU_add_test(suite, "unmapped", test_unmapped);
 	CU_add_test(suite, "source", test_source);
 	CU_add_test(suite, "nothing", test_nothing);
 	CU_add_test(suite, "ranges", test_ranges);
