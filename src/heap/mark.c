@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cancel.h"
+#include "base/cleanup.h"
 #include "heap/mark_private.h"
 
 #define SWEPT_LEAST	32u	/* a sweep that follows one in so many blocks is worth another */
@@ -110,25 +111,27 @@ static struct err *scan_pending(struct marker *marker)
 
 /*
  * Wide blocks are read whenever they are reached, so those that roots lead to come first: who hangs on a
- * large table is then known to be reachable, and what he points to need not be kept.
+ * large table is then known to be reachable, and what he points to need not be kept. Each is on the stack at
+ * most once, since it is while it is pending.
  */
 static struct err *scan_wide(struct marker *marker)
 {
+	AUTO_FREE uint32_t *next = malloc((marker->wide.nr + 1) * sizeof(*next));
 	struct err *err = NULL;
-	bool any = true;
 
-	while (any && !err) {
-		any = false;
-		for (size_t i = 0; i < marker->wide.nr && !err; i++) {
-			uint32_t block = marker->wide.at[i];
+	if (!next)
+		return err_nomem;
+	marker->wide_next = next;
+	for (size_t i = marker->wide.nr; i--;)
+		if (marker_at(marker, marker->wide.at[i])->pending)
+			next[marker->nr_wide_next++] = marker->wide.at[i];
+	while (marker->nr_wide_next && !err) {
+		uint32_t block = next[--marker->nr_wide_next];
 
-			if (!marker_at(marker, block)->pending)
-				continue;
-			any = true;
-			marker_clear_pending(marker, block);
-			err = scan_block(marker, block);
-		}
+		marker_clear_pending(marker, block);
+		err = scan_block(marker, block);
 	}
+	marker->wide_next = NULL;
 	return err;
 }
 
@@ -274,7 +277,7 @@ static struct err *prepare_blocks(struct marker *marker)
 		held->state = UNREACHED;
 		held->pending = held->ready = held->noted = false;
 		held->kept = EDGES_UNREAD;
-		if (extents_end(&marker->extents, i) - held->address > MARK_WIDE)
+		if (marker_is_wide(marker, i))
 			err = vec_push(&marker->wide, i);
 	}
 	return err;

@@ -47,6 +47,8 @@ struct marker {
 	struct edges edges;
 	struct peek peek;
 	VEC(uint32_t) wide;		/* blocks */
+	uint32_t *wide_next;		/* a stack of those that are pending, while they are scanned first */
+	size_t nr_wide_next;
 	uint32_t *pending;		/* by window: its blocks that are pending */
 	uint32_t *from;			/* by window: none of its blocks before this one is pending */
 	uint64_t *busy;			/* bits by window: any pending? */
@@ -74,6 +76,12 @@ struct marker {
 static inline struct held *marker_at(const struct marker *marker, uint32_t block)
 {
 	return held_at(marker->list, block);
+}
+
+/* Are pointers from it not kept? */
+static inline bool marker_is_wide(const struct marker *marker, uint32_t block)
+{
+	return extents_end(&marker->extents, block) - marker_at(marker, block)->address > MARK_WIDE;
 }
 
 /* --- mark_read.c --- */

@@ -493,6 +493,22 @@ static void test_source(void)
 	world_close(&world);
 }
 
+/* Wide blocks, each of which points to the one before it; the last one is reached, but for a gap. */
+static void test_wide(void)
+{
+	struct world world;
+
+	world_open(&world);
+	for (size_t i = 0; i < 10; i++) {
+		add(&world, 100 + i * 10000, 80000);
+		if (i && i != 3)
+			world.in.word[100 + i * 10000 + 9000] = at(100 + (i - 1) * 10000);
+	}
+	world.in.word[3] = at(100 + 9 * 10000);
+	check_kinds(&world, "iidrrrrrrr");
+	world_close(&world);
+}
+
 /* Blocks that a damaged log has by the million where nothing can be read take no read each. */
 static void test_holes(void)
 {
@@ -578,6 +594,7 @@ void suite_mark(void)
 	CU_add_test(suite, "nested", test_nested);
 	CU_add_test(suite, "unreadable", test_unreadable);
 	CU_add_test(suite, "torn", test_torn);
+	CU_add_test(suite, "wide", test_wide);
 	CU_add_test(suite, "holes", test_holes);
 	CU_add_test(suite, "unmapped", test_unmapped);
 	CU_add_test(suite, "source", test_source);
