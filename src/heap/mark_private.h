@@ -70,7 +70,7 @@ struct marker {
 	size_t nr_words;
 	uint64_t *buffer;
 	uint64_t start, end;		/* what is in the buffer */
-	struct mark_range hole;		/* the page that could not be read last */
+	struct mark_range hole;		/* what of a page could not be read last */
 };
 
 static inline struct held *marker_at(const struct marker *marker, uint32_t block)

@@ -45,7 +45,6 @@ static bool is_hole(const struct marker *marker, uint64_t address)
 /* From start on, a multiple of 8; *got_ret may be less than asked for, and 0. */
 static struct err *fill(struct marker *marker, uint64_t start, uint64_t end, uint64_t *got_ret)
 {
-	uint64_t page;
 	size_t got = 0;
 	struct err *err;
 
@@ -59,9 +58,9 @@ static struct err *fill(struct marker *marker, uint64_t start, uint64_t end, uin
 	*got_ret = err ? 0 : got;
 	marker->start = start;
 	marker->end = start + *got_ret;
-	page = ALIGN_DOWN(marker->end, PAGE);
 	if (marker->end < end)
-		marker->hole = (struct mark_range){ page, page + PAGE };
+		marker->hole = (struct mark_range){ marker->end,
+						    ALIGN_DOWN(marker->end, PAGE) + PAGE };
 	return NULL;
 }
 
