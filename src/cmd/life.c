@@ -13,29 +13,31 @@
 #include "heap/filter.h"
 #include "symbol/symbol.h"
 
-static struct err *after_attach(struct shell *shell)
+/*
+ * What was found, what is missing and what is not as asked for are said at once, whether the attach failed
+ * or not. The gate is begun before: one of these events may be the end of the process.
+ */
+static struct err *after(struct shell *shell, struct err *err)
 {
-	shell->thread = 0;
-	gate_begin(shell);
-	return symbols_set_debug_path(session_symbols(shell->session), shell->debug_path);
+	if (!err) {
+		shell->thread = 0;
+		gate_begin(shell);
+		err = symbols_set_debug_path(session_symbols(shell->session), shell->debug_path);
+	}
+	events_pump(shell);
+	return err;
 }
 
 struct err *life_attach(struct shell *shell, pid_t pid)
 {
-	struct err *err = session_attach(shell->session, pid);
-
-	events_pump(shell);	/* what was found there is said now */
-	return err ? err : after_attach(shell);
+	return after(shell, session_attach(shell->session, pid));
 }
 
 struct err *life_open_core(struct shell *shell, const char *path, const char *exe)
 {
-	struct err *err = session_open_core(shell->session, path, exe);
+	struct err *err = after(shell, session_open_core(shell->session, path, exe));
 	struct session_core core;
 
-	events_pump(shell);	/* what is missing is said now */
-	if (!err)
-		err = after_attach(shell);
 	/* That is the one of which one wants to know. */
 	if (!err && session_core(shell->session, &core))
 		shell->thread = core.first;
@@ -44,11 +46,8 @@ struct err *life_open_core(struct shell *shell, const char *path, const char *ex
 
 struct err *life_run(struct shell *shell, char *const *argv)
 {
-	struct err *err =
-		session_run(shell->session, argv, !shell->interactive, shell->interactive);
-
-	events_pump(shell);	/* what is not as asked for is said now */
-	return err ? err : after_attach(shell);
+	return after(shell, session_run(shell->session, argv, !shell->interactive,
+					shell->interactive));
 }
 
 struct err *life_parse_pid(const char *text, pid_t *ret)
