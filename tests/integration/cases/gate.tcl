@@ -146,12 +146,13 @@ case gate-script 60 {
 	foreach {args status} {{} 23 {7000} 23 {8000} 0 {0 {size > 1M}} 0 {much} 2} {
 		set t [start losses]
 		order $t lose
-		# When the script comes the process has ended, or is about to.
+		# When the script comes the process has ended, or is about to: then it waits in the event loop, which must not see that
+		# nothing more is to come.
 		set m [live_start -p [pid_of $t]]
 		live $m "set leaks-at-end on"
 		tell $t quit
 		chan configure $m -blocking 1
-		puts $m "set argv [list $args]; source $script; exit 0"
+		puts $m "fileevent stdin readable {}; set argv [list $args]; source $script; exit 0"
 		flush $m
 		check {[ending $m] eq [list exit $status]} {$args: [slurp $::live_err($m)]}
 		check {[ending $t] eq {exit 0}} {the process did not end as it should}
