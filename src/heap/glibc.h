@@ -40,6 +40,8 @@ struct glibc {
 	struct heap_walk *walk;
 	struct glibc_layout layout;
 	struct window window;
+	uint64_t sbrk_base;	/* as mp_ must have it; 0: none */
+	uint32_t led;		/* chunks that glibc_leads_to has looked at */
 	/*
 	 * First words of used blocks that may be links of a list, in order of address: lists go all over
 	 * the heap, and a read for each of their links would take longer than the walk. A word that
@@ -69,17 +71,33 @@ struct err *glibc_find_spans(struct glibc *glibc) MUST_CHECK;
 /* n_mmaps and mmapped_mem, if mp_ is found. */
 void glibc_find_mapped_sums(struct glibc *glibc);
 
+/* --- glibc_pieces.c --- */
+
+/* Where the arena's top ends; 0: there is none. */
+uint64_t glibc_top_end(const struct glibc *glibc, const struct heap_arena *arena);
+struct err *glibc_add_span(struct glibc *glibc, uint64_t start, uint64_t end,
+			   size_t heap) MUST_CHECK;
+/* What is known of the main heap: all of it, or the piece with top and those made by brk. */
+struct err *glibc_main_spans(struct glibc *glibc) MUST_CHECK;
+/* Its other pieces. All spans so far are in order of address. */
+struct err *glibc_main_pieces(struct glibc *glibc) MUST_CHECK;
+
 /* --- glibc_walk.c --- */
 
 /* One word from anywhere, not through the window. */
 bool glibc_peek(const struct glibc *glibc, uint64_t address, uint64_t *ret);
 struct err *glibc_damage(struct glibc *glibc, uint16_t heap, uint64_t address, uint64_t before,
 			 uint64_t after, const char *fmt, ...) PRINTF(6, 7) MUST_CHECK;
-/* Does walking by sizes from chunk `at` come to `goal` exactly? Bounded. */
+/* Does walking by sizes from chunk `at` come to `goal` exactly? All calls together are bounded. */
 bool glibc_leads_to(struct glibc *glibc, uint64_t at, uint64_t goal);
 
 /* --- glibc_mapped.c --- */
 
+/*
+ * The end of a heap that begins in the page or lies over it, of the first nr_heaps spans, which are in order
+ * of address; 0: none does.
+ */
+uint64_t glibc_heap_over(const struct glibc *glibc, size_t nr_heaps, uint64_t page);
 /* Add the chunks that are mappings of their own: a span each. */
 struct err *glibc_find_mapped(struct glibc *glibc) MUST_CHECK;
 

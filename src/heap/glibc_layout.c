@@ -172,75 +172,6 @@ struct err *glibc_find_arenas(struct glibc *glibc)
 
 /* --- heaps --- */
 
-static const struct heap_map *map_of(const struct heap_source *source, uint64_t address)
-{
-	size_t low = 0, high = source->nr_maps;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (source->map[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < source->nr_maps && source->map[low].start <= address ? &source->map[low] : NULL;
-}
-
-static struct err *add_span(struct glibc *glibc, uint64_t start, uint64_t end, size_t heap)
-{
-	return vec_push(&glibc->walk->spans,
-			((struct heap_span){ start, end, (uint16_t)heap }));
-}
-
-/* The end of the arena's top; 0: there is none. */
-static uint64_t top_end(const struct glibc *glibc, const struct heap_arena *arena)
-{
-	const struct heap_map *map = map_of(glibc->source, arena->top);
-	uint64_t size;
-
-	if (!arena->top || !map || !glibc_peek(glibc, arena->top + 8, &size))
-		return 0;
-	size &= ~SIZE_FLAGS;
-	return size >= CHUNK_HEADER && size <= map->end - arena->top ? arena->top + size : 0;
-}
-
-/* Where a piece that ends with top begins: the first page from which sizes lead to it. */
-static uint64_t first_page(struct glibc *glibc, const struct heap_map *map, uint64_t top)
-{
-	for (uint64_t at = map->start; at < top; at += 4096)
-		if (glibc_leads_to(glibc, at, top))
-			return at;
-	return top;
-}
-
-static struct err *main_spans(struct glibc *glibc)
-{
-	const struct heap_arena *arena = &glibc->walk->arenas.at[0];
-	const struct heap_map *map = map_of(glibc->source, arena->top);
-	uint64_t end = top_end(glibc, arena), start;
-	struct err *err = NULL;
-
-	if (!arena->top)
-		return NULL;
-	if (!end)
-		return glibc_damage(glibc, 0, arena->address + glibc->layout.top, 0, 0,
-				    "top of the heap is none");
-	start = ALIGN_UP(end - MIN(arena->system_mem, end), CHUNK_HEADER);
-	if (start >= map->start && start <= arena->top)
-		return add_span(glibc, start, end, 0);
-	/* In pieces: the one with top, and what was there before sbrk failed. */
-	for (size_t i = 0; i < glibc->source->nr_maps && !err; i++) {
-		const struct heap_map *other = &glibc->source->map[i];
-
-		if (other->brk && other != map)
-			err = add_span(glibc, ALIGN_UP(other->start, CHUNK_HEADER), other->end, 0);
-	}
-	if (err)
-		return err;
-	return add_span(glibc, first_page(glibc, map, arena->top), end, 0);
-}
-
 struct heap_info {
 	uint64_t arena, prev, size;
 };
@@ -312,7 +243,7 @@ static uint64_t first_chunk(uint64_t address)
 static struct err *heap_spans(struct glibc *glibc, size_t number)
 {
 	const struct heap_arena *arena = &glibc->walk->arenas.at[number];
-	uint64_t first, heap, top = top_end(glibc, arena);
+	uint64_t first, heap, top = glibc_top_end(glibc, arena);
 	struct err *err = NULL;
 	uint32_t len;
 
@@ -335,7 +266,7 @@ static struct err *heap_spans(struct glibc *glibc, size_t number)
 			end = heap + info.size;
 		start = first_chunk(start);
 		if (start < end)
-			err = add_span(glibc, start, end, number);
+			err = glibc_add_span(glibc, start, end, number);
 		if (err || heap == first || glibc->walk->spans.nr > HEAPS_OF_ARENA)
 			return err;
 		heap = info.prev;
@@ -367,18 +298,28 @@ static struct err *drop_overlaps(struct glibc *glibc)
 	return err;
 }
 
+static struct err *in_order(struct glibc *glibc)
+{
+	struct heap_walk *walk = glibc->walk;
+
+	if (walk->spans.nr)
+		qsort(walk->spans.at, walk->spans.nr, sizeof(*walk->spans.at), by_start);
+	return drop_overlaps(glibc);
+}
+
 struct err *glibc_find_spans(struct glibc *glibc)
 {
 	struct heap_walk *walk = glibc->walk;
-	struct err *err = main_spans(glibc);
+	struct err *err = glibc_main_spans(glibc);
 
 	for (size_t i = 1; i < walk->arenas.nr && !err; i++)
 		if (walk->arenas.at[i].top)
 			err = heap_spans(glibc, i);
-	if (err || !walk->spans.nr)
-		return err;
-	qsort(walk->spans.at, walk->spans.nr, sizeof(*walk->spans.at), by_start);
-	return drop_overlaps(glibc);
+	if (!err)
+		err = in_order(glibc);
+	if (!err)
+		err = glibc_main_pieces(glibc);
+	return err ? err : in_order(glibc);
 }
 
 /* --- mp_ --- */
@@ -423,15 +364,6 @@ static bool is_malloc_par(const struct malloc_par *par, uint64_t base, bool drif
 	return false;
 }
 
-/* sbrk_base itself: system_mem before the end of top. */
-static uint64_t sbrk_base(const struct glibc *glibc)
-{
-	const struct heap_arena *arena = &glibc->walk->arenas.at[0];
-	uint64_t end = top_end(glibc, arena);
-
-	return end > arena->system_mem ? end - arena->system_mem : 0;
-}
-
 static bool search_sums(const struct glibc *glibc, const struct heap_map *map, uint64_t base)
 {
 	uint64_t len = MIN(map->end - map->start, DATA_MAX);
@@ -456,9 +388,7 @@ static bool search_sums(const struct glibc *glibc, const struct heap_map *map, u
 
 void glibc_find_mapped_sums(struct glibc *glibc)
 {
-	uint64_t base = sbrk_base(glibc);
-
 	for (size_t i = 0; i < glibc->source->nr_data; i++)
-		if (search_sums(glibc, &glibc->source->data[i], base))
+		if (search_sums(glibc, &glibc->source->data[i], glibc->sbrk_base))
 			return;
 }

@@ -101,8 +101,7 @@ static struct err *add_mapped(struct look *look, uint64_t page, uint64_t len)
 		chunk_in(look->glibc, page, len), page + len, LOG_HEAP_MMAP }));
 }
 
-/* The end of a heap that begins in the page or lies over it; 0: none does. */
-static uint64_t heap_over(const struct glibc *glibc, size_t nr_heaps, uint64_t page)
+uint64_t glibc_heap_over(const struct glibc *glibc, size_t nr_heaps, uint64_t page)
 {
 	const struct heap_walk *walk = glibc->walk;
 	uint64_t max = glibc->layout.heap_max;
@@ -153,7 +152,7 @@ static struct err *look_in(struct look *look, const struct heap_map *map)
 	struct err *err = NULL;
 
 	for (uint64_t page = map->start; page < map->end && !err;) {
-		uint64_t over = heap_over(look->glibc, look->nr_heaps, page);
+		uint64_t over = glibc_heap_over(look->glibc, look->nr_heaps, page);
 		uint64_t len;
 
 		if (over) {

@@ -11,7 +11,7 @@
 
 #define WINDOW_BYTES	(1u << 20)
 #define WINDOW_LEAST	4096u		/* where it is not known that all will be used */
-#define LEAD_STEPS	(1u << 24)	/* chunks that are looked at to find one beginning */
+#define LEAD_STEPS	(1u << 26)	/* chunks that are looked at to find one beginning */
 
 /* --- reading --- */
 
@@ -166,7 +166,8 @@ bool glibc_leads_to(struct glibc *glibc, uint64_t at, uint64_t goal)
 {
 	uint64_t word, size;
 
-	for (unsigned i = 0; at < goal && i < LEAD_STEPS; i++) {
+	for (unsigned i = 0; at < goal && glibc->led < LEAD_STEPS; i++) {
+		glibc->led++;
 		if (!read_word(glibc, at + 8, &word))
 			return false;
 		size = word & ~SIZE_FLAGS;

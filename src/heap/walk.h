@@ -22,7 +22,7 @@
  *			size, which is tried out; prev leads to the others.
  *	main heap	ends with top; contiguous, it begins system_mem before that. Where others have
  *			called sbrk, or sbrk has failed, it is in pieces, each but the last ended by two
- *			fenceposts: the start of the next piece is searched for.
+ *			fenceposts: the other pieces are searched for (glibc_pieces.c).
  *	chunks		are walked by their sizes. One is free if the next one says so (PREV_INUSE), but
  *			those in fastbins and in a thread's cache are known by their lists alone.
  *	tcache		each thread's lists are a chunk of the heap themselves, found by the thread's own

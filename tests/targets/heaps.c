@@ -4,7 +4,7 @@
  * each) allocate N blocks in all, aligned and mapped ones among them; then half are freed in random order, by whoever.
  * Commands: `truth` (address and usable size of each block), `split` (pages of the heaps become mappings of their own),
  * `free N` (N more, at random), `info` (mallinfo2, and what malloc_info says of each arena), `hole` (somebody else calls
- * sbrk, and 2,000 blocks more), `churn`, `calm` (the eight threads), `smash`, `mend` (the header of the block that stands
+ * sbrk, and 2,000 blocks more), `block` (something stands behind what sbrk has made, and 6,000 blocks more), `churn`, `calm` (the eight threads), `smash`, `mend` (the header of the block that stands
  * in the middle), verify, quit.
  */
 #include <malloc.h>
@@ -222,6 +222,18 @@ static void make_hole(void)
 	nr += 2000;
 }
 
+/* The main heap goes on in mappings, between which others are. */
+static void block_brk(void)
+{
+	mmap(sbrk(0), 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	for (unsigned i = 0; i < 6; i++) {
+		fill(nr, 1000, 77 + i);
+		nr += 1000;
+		memset(mmap(NULL, (i + 1) * 4096ul, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 0x11, (i + 1) * 4096ul);
+	}
+}
+
 static void smash(size_t i)
 {
 	while (i < nr && (!block[i].at || block[i].size > 4000))
@@ -254,6 +266,8 @@ int main(int argc, char **argv)
 			split();
 		} else if (after(line, "hole")) {
 			make_hole();
+		} else if (after(line, "block")) {
+			block_brk();
 		} else if (after(line, "churn")) {
 			churning = 1;
 		} else if (after(line, "calm")) {

@@ -228,6 +228,22 @@ by_both case heap-with-a-hole 60 {
 	finish $t
 }
 
+# Where sbrk fails the main heap goes on in mappings, which lie anywhere.
+by_both case heap-in-pieces 60 {
+	set t [start heaps 20000]
+	order $t block
+	set m [live_start -p [pid_of $t]]
+	set n [check_early $t $m]
+	check {$n > 15000} {only $n}
+	set figures [live_value $m mdbg::malloc]
+	check {[dict get $figures damages] == 0} {damage: $figures}
+	set main [lindex [dict get $figures heaps] 0]
+	check {[dict get $main whole] == 1} {not whole: $main}
+	check {[regexp {: 0 places are damaged|no damage|nothing is damaged} [set text [live $m "malloc check"]]]} {$text}
+	live_end $m
+	finish $t
+}
+
 # Where something else may be the reason no block is said to be from before the attach.
 by_both case heap-not-recorded 60 {
 	set t [start heaps 2000]

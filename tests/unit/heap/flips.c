@@ -16,6 +16,8 @@ static const struct image_spec specs[FLIP_IMAGES] = {
 	  .heaps = 4, .mapped = 4 },
 	{ .wide_counts = true, .safe_linking = true, .page_size = true, .room = true,
 	  .no_fastbins = true, .heaps = 3, .mapped = 3 },
+	{ .have_fastchunks = true, .wide_counts = true, .safe_linking = true, .page_size = true,
+	  .heaps = 2, .mapped = 2, .blocked = true },
 };
 
 static void populate(struct image *image, unsigned heap)
@@ -41,6 +43,10 @@ void flips_make(struct image *image, unsigned n)
 	if (spec->second_heap) {
 		image_next_heap(image);
 		populate(image, spec->heaps - 1);
+	}
+	for (unsigned i = 0; spec->blocked && i < 2; i++) {
+		image_next_piece(image);
+		populate(image, 0);
 	}
 	image_end(image);
 }

@@ -9,7 +9,7 @@
 
 #include "glibc_image.h"
 
-#define FLIP_IMAGES	5u
+#define FLIP_IMAGES	6u
 
 /* One of a few images with chunks of all kinds. */
 void flips_make(struct image *image, unsigned n);

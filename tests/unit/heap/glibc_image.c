@@ -8,6 +8,7 @@
 
 #include "base/compiler.h"
 
+#define PIECES		0x7f0000100000ull
 #define DATA		0x7f0000200000ull
 #define TLS		0x7f0000300000ull
 #define MAPPED		0x7f0000400000ull
@@ -122,6 +123,18 @@ void image_next_heap(struct image *image)
 	image->base[heap] = next;
 }
 
+void image_next_piece(struct image *image)
+{
+	bool first = image->base[0] == BRK;
+	uint64_t len = IMAGE_SPACE + (first ? IMAGE_BEHIND : 0), end = image->base[0] + len;
+
+	image_chunk(image, 0, end - 32 - image->at[0], CHUNK_FREE);
+	image_put(image, end - 32 + 8, 16 | 1);
+	image_put(image, end - 16 + 8, 16 | 1);
+	image->at[0] = image->base[0] = first ? PIECES + IMAGE_SPACE : PIECES;
+	image->system_mem[0] += IMAGE_SPACE + (first ? IMAGE_BEHIND : 0);
+}
+
 static uint64_t cache_len(const struct image *image)
 {
 	return image->spec.room ? 0x300 : image->spec.wide_counts ? 0x290 : 0x250;
@@ -171,6 +184,8 @@ void image_init(struct image *image, const struct image_spec *spec)
 		init_heap(image, i);
 	if (spec->second_heap)
 		add_piece(image, HEAP(IMAGE_HEAPS), IMAGE_SPACE + IMAGE_BEHIND, false, true);
+	if (spec->blocked)
+		add_piece(image, PIECES, 2 * IMAGE_SPACE, false, true);
 	add_piece(image, DATA, 16384, false, false);
 	add_piece(image, TLS, TLS_LEN * (spec->heaps + 1), false, true);
 	add_piece(image, MAPPED, 0x40000, false, true);
@@ -309,7 +324,7 @@ static void end_malloc_par(struct image *image)
 	put_int(image, counts + 8, image->spec.mapped);
 	image_put(image, sums, sum);
 	image_put(image, sums + 8, sum);
-	image_put(image, sums + 16, BRK + IMAGE_SPACE - image->system_mem[0]);
+	image_put(image, sums + 16, BRK + (image->spec.uneven_brk ? 8 : 0));
 }
 
 void image_end(struct image *image)
@@ -332,7 +347,8 @@ void image_end(struct image *image)
 	image->source = (struct heap_source){
 		.memory = &image->memory,
 		.map = image->map, .nr_maps = image->nr_pieces,
-		.data = &image->map[image->spec.heaps + image->spec.second_heap], .nr_data = 1,
+		.data = &image->map[image->spec.heaps + image->spec.second_heap +
+				    image->spec.blocked], .nr_data = 1,
 		.thread = image->threads, .nr_threads = image->spec.heaps + image->spec.no_fastbins,
 		.all_threads = true,
 		.check = true,

@@ -24,7 +24,7 @@
 #define IMAGE_SPACE	0x18000u	/* bytes of a heap */
 #define IMAGE_BEHIND	0x8000u		/* bytes behind it that can be read, too */
 
-#define IMAGE_PIECES	(IMAGE_HEAPS + 5)
+#define IMAGE_PIECES	(IMAGE_HEAPS + 6)
 #define IMAGE_MAPPED	0xffu
 
 struct image_spec {
@@ -36,6 +36,7 @@ struct image_spec {
 	bool no_fastbins;	/* 2.43: and mapped chunks end before their mapping */
 	unsigned heaps;		/* 1 to IMAGE_HEAPS arenas */
 	bool second_heap;	/* the youngest arena has two (image_next_heap) */
+	bool blocked;		/* sbrk fails: the main heap has two more pieces (image_next_piece) */
 	bool uneven_brk;	/* sbrk_base is no multiple of 16 */
 	unsigned mapped;	/* chunks that are mappings, side by side; the last one aligned */
 };
@@ -78,6 +79,8 @@ void image_free(struct image *image);
 uint64_t image_chunk(struct image *image, unsigned heap, uint64_t size, enum chunk_kind kind);
 /* The rest of the youngest arena's heap becomes free; the next chunks go to its second one. */
 void image_next_heap(struct image *image);
+/* The same of the main heap: a piece right below the one before. */
+void image_next_piece(struct image *image);
 void image_end(struct image *image);
 uint64_t image_get(const struct image *image, uint64_t address);
 void image_put(struct image *image, uint64_t address, uint64_t word);

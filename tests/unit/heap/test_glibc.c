@@ -27,6 +27,8 @@ static const struct image_spec versions[] = {
 	  .no_fastbins = true, .heaps = 4, .mapped = 3, .second_heap = true },	/* 2.43 */
 	{ .wide_counts = true, .safe_linking = true, .page_size = true, .room = true,
 	  .no_fastbins = true, .heaps = 1 },
+	{ .have_fastchunks = true, .wide_counts = true, .safe_linking = true, .page_size = true,
+	  .heaps = 2, .mapped = 2, .blocked = true },
 };
 
 /* Chunks of all kinds, never two free ones side by side. */
@@ -53,6 +55,10 @@ static void make(struct image *image, const struct image_spec *spec)
 	if (spec->second_heap) {
 		image_next_heap(image);
 		populate(image, spec->heaps - 1);
+	}
+	for (unsigned i = 0; spec->blocked && i < 2; i++) {
+		image_next_piece(image);
+		populate(image, 0);
 	}
 	image_end(image);
 }
