@@ -27,7 +27,8 @@
 #define LIMIT_SYMBOLS		(1ull << 21)	/* of a table */
 #define LIMIT_NOTES		(1ull << 20)	/* bytes of a PT_NOTE */
 #define LIMIT_FDES		(1ull << 21)
-#define LIMIT_ROWS		(6ull << 20)	/* of unwinding, that a module's CFI is compiled to */
+#define LIMIT_ROWS		(6ull << 20)	/* of unwinding, that a module's CFI is compiled to ... */
+#define LIMIT_ALL_ROWS		(16ull << 20)	/* ... and that of all modules of a process */
 
 /* Debug information. */
 #define LIMIT_UNPACKED		(256ull << 20)	/* bytes of all compressed sections of a file */

@@ -106,7 +106,10 @@ static struct err *attach_job(void *arg)
 			    session, &session->target);
 	if (err)
 		return err->code == ERR_PERM ? refuse_explain(job->pid, err->errnum) : err;
+	/* Nothing has been done to it so far. */
+	session->target->modules.cancellable = true;
 	err = target_refresh(session->target, NULL);
+	session->target->modules.cancellable = false;
 	if (!err)
 		err = hands_begin(session);
 	if (!err)

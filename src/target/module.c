@@ -8,12 +8,13 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "target/module_file.h"
 #include "target/module_new.h"
 
 void modules_init(struct modules *modules, const char *cache_dir)
 {
-	*modules = (struct modules){ .cache_dir = cache_dir };
+	*modules = (struct modules){ .cache_dir = cache_dir, .rows_most = LIMIT_ALL_ROWS };
 }
 
 void modules_deinit(struct modules *modules)

@@ -65,6 +65,8 @@ struct modules {
 	uint32_t generation;	/* from 1; 0: never read */
 	uint32_t serial;	/* the last one */
 	const char *cache_dir;	/* of rows; may be NULL */
+	uint64_t rows_most;	/* of all; LIMIT_ALL_ROWS */
+	bool cancellable;	/* a refresh ends with ERR_CANCELLED at Ctrl-C (base/cancel.h) */
 };
 
 /*

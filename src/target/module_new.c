@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/fd.h"
+#include "base/limits.h"
 #include "base/trace.h"
 #include "unwind/compile.h"
 
@@ -103,7 +104,7 @@ static void note_doubt(struct module *module)
 	trace_line("module %s: %s", module->path, doubt);
 }
 
-struct err *module_load_rows(struct module *module, const char *cache_dir)
+struct err *module_load_rows(struct module *module, const char *cache_dir, uint64_t most)
 {
 	struct err *err;
 
@@ -113,6 +114,10 @@ struct err *module_load_rows(struct module *module, const char *cache_dir)
 		return module_note(module, err_create(ERR_FORMAT, "code of more than 4G"));
 	err = rows_load(module->elf, module->exec_start - module->bias,
 			module->exec_end - module->exec_start, cache_dir, &module->rows);
+	if (!err && module->rows.nr > most) {
+		rows_free(&module->rows);
+		err = limit_err(module->path, "too many rows of CFI in all modules", LIMIT_ALL_ROWS);
+	}
 	module->over_limit = err && err->code == ERR_RANGE;
 	err = module_note(module, err);
 	note_doubt(module);

@@ -24,7 +24,11 @@ struct err *module_note(struct module *module, struct err *err) MUST_CHECK;
 struct err *module_open_elf(struct module *module, int fd) MUST_CHECK;
 /* The ELF file of one that has none is its memory. */
 struct err *module_read_vdso(struct module *module, struct memory *memory) MUST_CHECK;
-/* Once its place is known. Not of one that shares those of an earlier one. */
-struct err *module_load_rows(struct module *module, const char *cache_dir) MUST_CHECK;
+/*
+ * Once its place is known. Not of one that shares those of an earlier one. None are kept if there are more than
+ * `most`.
+ */
+struct err *module_load_rows(struct module *module, const char *cache_dir,
+			     uint64_t most) MUST_CHECK;
 
 #endif

@@ -22,6 +22,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/cancel.h"
 #include "base/cleanup.h"
 #include "target/module_new.h"
 #include "target/module_place.h"
@@ -36,6 +37,7 @@ struct refresh {
 	VEC(struct module *) live;	/* those of old that are still there, and fresh */
 	VEC(struct module *) fresh;	/* owned until published */
 	VEC(struct walk_module) walk;
+	uint64_t rows;			/* of all modules, old and fresh */
 };
 
 static void refresh_deinit(struct refresh *refresh)
@@ -52,17 +54,25 @@ static void refresh_deinit(struct refresh *refresh)
 
 /* New modules */
 
+static uint64_t rows_of(const struct module *module)
+{
+	return module->shares ? 0 : module->rows.nr;
+}
+
 /* Take module over as a new one. */
 static struct err *add_fresh(struct refresh *refresh, struct module **module)
 {
+	const struct modules *old = refresh->old;
 	struct err *err = vec_reserve(&refresh->live, 1);
 
 	if (!err)
 		err = vec_reserve(&refresh->fresh, 1);
 	if (!err)
-		err = module_load_rows(*module, refresh->old->cache_dir);
+		err = module_load_rows(*module, old->cache_dir,
+				       old->rows_most - MIN(refresh->rows, old->rows_most));
 	if (err)
 		return err;
+	refresh->rows += rows_of(*module);
 	refresh->fresh.at[refresh->fresh.nr++] = *module;
 	refresh->live.at[refresh->live.nr++] = take(*module);
 	return NULL;
@@ -200,6 +210,8 @@ static struct err *keep_old(struct refresh *refresh)
 		    module_still_mapped(old->live.at[i], &refresh->maps))
 			refresh->live.at[refresh->live.nr++] = old->live.at[i];
 	}
+	for (i = 0; i < old->all.nr; i++)
+		refresh->rows += rows_of(old->all.at[i]);
 	return NULL;
 }
 
@@ -235,7 +247,10 @@ static struct err *add_mapped_files(struct refresh *refresh)
 		if (!map->exec || (!map->inode && !module_map_is_vdso(map)) ||
 		    is_known(refresh, map))
 			continue;
-		err = map->inode ? add_file(refresh, map, map) : add_vdso(refresh, map);
+		if (refresh->old->cancellable)
+			err = cancel_check();
+		if (!err)
+			err = map->inode ? add_file(refresh, map, map) : add_vdso(refresh, map);
 		if (err)
 			return err;
 	}

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cancel.h"
 #include "base/cleanup.h"
 #include "child.h"
 #include "os/procmem.h"
@@ -150,6 +151,49 @@ static void own_modules(void)
 	CU_ASSERT_PTR_NULL(refresh(&modules, &changed));
 	CU_ASSERT_FALSE(changed);
 	CU_ASSERT_EQUAL(modules.generation, 1);
+}
+
+/* Of what is too much for all of them together, those that come first have their rows. */
+static void rows_of_all(void)
+{
+	CLEANUP(modules_deinit) struct modules modules;
+	uint64_t rows = 0;
+	size_t without = 0;
+
+	modules_init(&modules, NULL);
+	modules.rows_most = 30000;
+	CU_ASSERT_PTR_NULL_FATAL(refresh(&modules, NULL));
+	for (size_t i = 0; i < modules.live.nr; i++) {
+		const struct module *module = modules.live.at[i];
+
+		rows += module->rows.nr;
+		without += module->over_limit;
+		CU_ASSERT_EQUAL(module->over_limit,
+				strstr(module->why, "too many rows of CFI in all modules") != NULL);
+		CU_ASSERT_EQUAL(module->over_limit, !module->rows.nr);
+	}
+	CU_ASSERT_TRUE(rows > 0 && rows <= 30000);
+	CU_ASSERT_TRUE(without > 0);
+}
+
+/* Ctrl-C ends it where that is wanted, and the next one is as if nothing had been. */
+static void cancelled(void)
+{
+	CLEANUP(modules_deinit) struct modules modules;
+	struct err *err;
+
+	modules_init(&modules, NULL);
+	modules.cancellable = true;
+	cancel_request();
+	err = refresh(&modules, NULL);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
+	CU_ASSERT_EQUAL(err->code, ERR_CANCELLED);
+	err_ignore(err);
+	CU_ASSERT_EQUAL(modules.all.nr, 0);
+	modules.cancellable = false;
+	CU_ASSERT_PTR_NULL(refresh(&modules, NULL));
+	CU_ASSERT_TRUE(modules.all.nr > 2);
+	cancel_clear();
 }
 
 static void symbols(void)
@@ -751,5 +795,7 @@ void suite_module(void)
 	CU_add_test(suite, "a failure changes nothing", failure_changes_nothing);
 	CU_add_test(suite, "out of memory", out_of_memory);
 	CU_add_test(suite, "a file by its path", file_by_path);
+	CU_add_test(suite, "rows of all", rows_of_all);
+	CU_add_test(suite, "cancelled", cancelled);
 	CU_add_test(suite, "a file with other numbers", file_with_other_numbers);
 }
