@@ -76,6 +76,42 @@ repeated killed-breakpoints-go 60 {
 	finish $t
 }
 
+# Children that are forked while the breakpoints are still in have them in a copy of their own.
+repeated killed-then-forks 60 {
+	by_breakpoints
+	for {set i 0} {$i < $::trials} {incr i} {
+		set t [start forker]
+		set before [state [pid_of $t]]
+		kill_mdbg [live_start -p [pid_of $t]]
+		set child [order $t keep]
+		until {[has_text $before $child]}
+		order $t drop
+		order $t "fork 5"
+		order $t "tfork 5"
+		order $t "clonevm 5"
+		order $t "vfork 5"
+		order $t "alloc 10"
+		check {[has_text $before [pid_of $t]]} {text or mappings are not as before}
+		check_next $before $t
+		finish $t
+	}
+}
+
+# So with the breakpoint in the loader.
+repeated killed-then-loads 60 {
+	by_breakpoints
+	for {set i 0} {$i < $::trials} {incr i} {
+		set t [start dlopener]
+		order $t "cycle 1"
+		set before [state [pid_of $t]]
+		kill_mdbg [live_start -p [pid_of $t]]
+		order $t "cycle 5"
+		check {[has_text $before [pid_of $t] ""]} {text or mappings are not as before}
+		check_next $before $t
+		finish $t
+	}
+}
+
 # Where it could do harm, or is not to be had, the threads are sent on as long as nobody comes.
 foreach {name options} {mdwe {-w} seccomp {-s filter} seccomp-of-one {-s thread} locked {-l}} {
 	case killed-breakpoints-stay-$name 30 [string map [list OPTIONS $options] {
