@@ -25,9 +25,10 @@
 #include "target/share.h"
 #include "target/stack.h"
 #include "target/target.h"
+#include "target/wait.h"
 
-#define DRAIN_NS	3000000000ull
-#define DRAIN_STEP_NS	1000000ull
+#define DRAIN_NS	3000000000ull	/* how long it is waited for those inside, ... */
+#define DRAIN_STEP_NS	1000000ull	/* ... in steps of so long */
 
 static void restore_text(struct probes *probes)
 {
@@ -115,28 +116,25 @@ static void look_inside(struct thread *thread, const struct stack_top *top, void
 	inside->threads += (has_ops && !stopped) || stack_of_uses(thread, top, inside->range, inside->nr);
 }
 
-static uint32_t threads_inside(struct probes *probes)
+static struct err *nobody_inside(void *probes, bool *done_ret)
 {
 	struct inside inside = { .probes = probes };
 
-	inside.nr = inside_areas(probes, inside.range);
-	stack_each_top(probes->target, look_inside, &inside);
-	return inside.threads;
+	inside.nr = inside_areas(inside.probes, inside.range);
+	stack_each_top(inside.probes->target, look_inside, &inside);
+	*done_ret = !inside.threads;
+	return NULL;
 }
 
 /* Let the target run for moments until nobody is inside. Stopped before and after. */
 static struct err *drain(struct probes *probes, bool *clean)
 {
-	uint64_t deadline = tracer_now() + DRAIN_NS;
-	struct err *err;
+	const struct target_wait wait = {
+		.look = nobody_inside, .ctx = probes,
+		.step = DRAIN_STEP_NS, .deadline = tracer_now() + DRAIN_NS,
+	};
 
-	do {
-		*clean = threads_inside(probes) == 0;
-		if (*clean || tracer_now() > deadline)
-			return NULL;
-		err = target_run_for(probes->target, DRAIN_STEP_NS);
-	} while (!err);
-	return err;
+	return target_wait(probes->target, &wait, clean);
 }
 
 /* Somebody stays inside: the traps in the stubs must not hurt him when nobody watches. */

@@ -21,6 +21,7 @@
 #include "target/region.h"
 #include "target/remote.h"
 #include "target/target.h"
+#include "target/wait.h"
 
 #define TRAPS_CLOSE	16
 #define TRAPS_EVERY	16
@@ -201,21 +202,22 @@ static bool is_foreign(const struct thread *thread)
 	return !thread || thread->tgid != thread->target->pid;
 }
 
+static struct err *reaches_signals(void *target, bool *done_ret)
+{
+	*done_ret = !is_foreign(target_any_stopped(target));
+	return NULL;
+}
+
 struct err *sigtrap_await(struct probes *probes)
 {
-	struct target *target = probes->target;
-	uint64_t deadline = tracer_now() + AWAIT_NS;
+	const struct target_wait wait = {
+		.look = reaches_signals, .ctx = probes->target,
+		.step = AWAIT_STEP_NS, .deadline = tracer_now() + AWAIT_NS,
+	};
+	bool reached;
+	struct err *err = target_wait(probes->target, &wait, &reached);
 
-	while (is_foreign(target_any_stopped(target))) {
-		struct err *err;
-
-		if (tracer_now() + AWAIT_STEP_NS > deadline)
-			return busy(target);
-		err = target_run_for(target, AWAIT_STEP_NS);
-		if (err)
-			return err;
-	}
-	return NULL;
+	return err || reached ? err : busy(probes->target);
 }
 
 struct err *sigtrap_install(struct probes *probes, struct remote *remote)

@@ -17,10 +17,11 @@
 #include "target/region.h"
 #include "target/share.h"
 #include "target/target.h"
+#include "target/wait.h"
 
-#define QUIET_NS	1000000000ull	/* how long to wait for nobody to be in the agent */
-#define MOMENT_NS	20000ull	/* the first; each is twice the one before, up to */
-#define MOMENT_MAX_NS	1000000ull
+#define QUIET_NS	1000000000ull	/* how long to wait for nobody to be in the agent, ... */
+#define STEP_NS		20000ull	/* ... in steps of so long at first, ... */
+#define STEP_MOST_NS	1000000ull	/* ... and at last */
 
 static void add_pending(struct agent_thread *thread, void *ctx)
 {
@@ -104,20 +105,27 @@ static void forget_counts(struct agent_thread *thread, void *ctx UNUSED)
 		thread->op[i].took = thread->op[i].missed = 0;
 }
 
+static struct err *is_quiet(void *ctx, bool *done_ret)
+{
+	const struct session *session = ctx;
+
+	*done_ret = !session->probes || !session->probes->state || !inside_agent(session->probes);
+	return NULL;
+}
+
 struct err *session_quiet(struct session *session)
 {
-	uint64_t deadline = tracer_now() + QUIET_NS, moment = MOMENT_NS;
-	struct err *err = NULL;
+	const struct target_wait wait = {
+		.look = is_quiet, .ctx = session,
+		.step = STEP_NS, .step_most = STEP_MOST_NS, .deadline = tracer_now() + QUIET_NS,
+	};
+	bool quiet;
+	struct err *err = target_wait(session->target, &wait, &quiet);
 
-	while (!err && session->probes && session->probes->state && inside_agent(session->probes)) {
-		if (tracer_now() > deadline)
-			return err_hint(err_create(ERR_TIMEOUT, "a thread of process %d stays in a probe",
-						   session->pid),
-					"`malloc off` waits longer");
-		err = target_run_for(session->target, moment);
-		moment = MIN(2 * moment, MOMENT_MAX_NS);
-	}
-	return err;
+	if (err || quiet)
+		return err;
+	return err_hint(err_create(ERR_TIMEOUT, "a thread of process %d stays in a probe",
+				   session->pid), "`malloc off` waits longer");
 }
 
 struct err *session_forget_records(struct session *session)

@@ -26,10 +26,11 @@
 #include "target/core.h"
 #include "target/region.h"
 #include "target/target.h"
+#include "target/wait.h"
 
 #define ROUNDS_NS	3000000000ull	/* no more rounds after this */
-#define MOMENT_NS	50000ull	/* how long the target runs before the second; each is twice that ... */
-#define MOMENT_MOST_NS	50000000ull	/* ... up to this */
+#define STEP_NS		50000ull	/* how long the target runs before the second, ... */
+#define STEP_MOST_NS	50000000ull	/* ... and at most before a later one */
 #define DRAIN_NS	100000000ull	/* how long in all others wait for those inside the allocator */
 #define CALM_LOOKS	3u
 
@@ -49,6 +50,7 @@ struct job {
 	VEC(struct heap_map) maps;
 	VEC(struct heap_map) data;
 	struct word_list threads, clues;
+	bool may_run;			/* the target, between the looks */
 	uint64_t drain_budget;
 	struct addresses left_out;	/* of this look */
 	struct looks before;		/* this one */
@@ -308,11 +310,16 @@ static bool is_certain(const struct job *job)
 	return !job->ret->under_way && (!job->ret->walk.damages || job->calm >= CALM_LOOKS);
 }
 
-/* The target is stopped. */
-static struct err *look_when_drained(struct job *job, bool may_run)
+/* One look after another; of what a look found the next one keeps what it needs. */
+static struct err *look_when_drained(void *ctx, bool *done_ret)
 {
-	struct err *err = may_run ? view_drain(job->session, &job->drain_budget) : NULL;
+	struct job *job = ctx;
+	struct err *err = NULL;
 
+	if (job->ret->walked)
+		err = looks_keep(&job->before, &job->ret->walk, &job->left_out);
+	if (!err && job->may_run)
+		err = view_drain(job->session, &job->drain_budget);
 	view_free(&job->view);
 	job->view = (struct view)VIEW_INIT;
 	if (!err)
@@ -323,25 +330,23 @@ static struct err *look_when_drained(struct job *job, bool may_run)
 		err = look(job);
 	if (!err)
 		job->ret->under_way = looks_unsure(&job->before, &job->left_out);
+	*done_ret = !err && is_certain(job);
 	return err;
 }
 
+/* The target is stopped. */
 static struct err *look_until_certain(struct job *job, bool may_run)
 {
-	uint64_t deadline = tracer_now() + ROUNDS_NS, moment = MOMENT_NS;
-	struct err *err;
+	const struct target_wait wait = {
+		.look = look_when_drained, .ctx = job,
+		.step = STEP_NS, .step_most = STEP_MOST_NS,
+		.deadline = may_run ? tracer_now() + ROUNDS_NS : 0,
+	};
+	bool certain;
 
+	job->may_run = may_run;
 	job->drain_budget = DRAIN_NS;
-	err = look_when_drained(job, may_run);
-	while (!err && may_run && !is_certain(job) && tracer_now() < deadline) {
-		err = looks_keep(&job->before, &job->ret->walk, &job->left_out);
-		if (!err)
-			err = target_run_for(job->session->target, moment);
-		if (!err)
-			err = look_when_drained(job, may_run);
-		moment = MIN(moment * 2, MOMENT_MOST_NS);
-	}
-	return err;
+	return target_wait(job->session->target, &wait, &certain);
 }
 
 static struct err *heap_job(void *arg)

@@ -23,9 +23,10 @@
 #include "target/region.h"
 #include "target/snapshot.h"
 #include "target/target.h"
+#include "target/wait.h"
 
 #define QUIET_NS	1000000000ull	/* how long to wait for calls that are under way */
-#define MOMENT_NS	50000ull	/* the first; each is twice the one before */
+#define STEP_NS		50000ull	/* how long the target runs before the second look for some */
 #define SNAPSHOTS	6u		/* one more, where threads were inside the allocator */
 #define SNAPSHOT_QUIET_NS	100000000ull	/* how long to wait for calls before one ... */
 #define SNAPSHOT_DRAIN_NS	20000000ull	/* ... with those alone that are inside; then twice that, and so on */
@@ -43,7 +44,7 @@ struct job {
 	struct smaps smaps;
 	struct snapshot snapshot;
 	bool has_snapshot;
-	uint64_t drain;			/* how long to wait for those inside the allocator */
+	uint64_t drain;			/* how long others may still wait for those inside the allocator */
 };
 
 static void job_free(struct job *job)
@@ -74,26 +75,37 @@ static struct err *take_in_hand(struct job *job, struct in_hand *in_hand)
 	return err;
 }
 
+static struct err *has_settled(void *ctx, bool *done_ret)
+{
+	struct in_hand in_hand = { VEC_INIT };
+	struct job *job = ctx;
+	struct err *err = take_in_hand(job, &in_hand);
+
+	vec_free(&in_hand.vec);
+	*done_ret = !job->ret->under_way;
+	return err;
+}
+
+/* Until `look` is done; ret->under_way says whether it is. */
+static struct err *await(struct job *job, struct err *(*look)(void *ctx, bool *done_ret),
+			 uint64_t deadline)
+{
+	const struct target_wait wait = {
+		.look = look, .ctx = job,
+		.step = STEP_NS, .step_most = QUIET_NS, .deadline = deadline,
+	};
+	bool done;
+
+	return target_wait(job->session->target, &wait, &done);
+}
+
 /*
  * A realloc may have moved what is in a block, and what is in the new one is not known yet. (Of a block
  * that is given out, and in no record yet, nothing is known either, but there is nothing in it.)
  */
 static struct err *settle(struct job *job, bool may_run)
 {
-	uint64_t moment = MOMENT_NS;
-
-	for (;;) {
-		struct in_hand in_hand = { VEC_INIT };
-		struct err *err = take_in_hand(job, &in_hand);
-
-		vec_free(&in_hand.vec);
-		if (err || !job->ret->under_way || !may_run || tracer_now() > job->deadline)
-			return err;
-		err = target_run_for(job->session->target, moment);
-		if (err)
-			return err;
-		moment *= 2;
-	}
+	return await(job, has_settled, may_run ? job->deadline : 0);
 }
 
 /* err is that of the walk. */
@@ -228,32 +240,20 @@ static struct err *make_copies(struct job *job, struct snapshot_copies *copies)
 	return err;
 }
 
-/* Until nobody is in the middle of a realloc, or inside the allocator; or for a while. */
-static struct err *calm_down(struct job *job)
+/* Nobody is in the middle of a realloc, or inside the allocator; or some stay there. */
+static struct err *has_calmed_down(void *ctx, bool *done_ret)
 {
-	uint64_t moment = MOMENT_NS, budget = job->drain;
+	struct job *job = ctx;
+	struct err *err = view_drain(job->session, &job->drain);
 
-	for (;;) {
-		struct in_hand in_hand = { VEC_INIT };
-		struct err *err = view_drain(job->session, &budget);
-
-		if (!err)
-			err = take_in_hand(job, &in_hand);
-		vec_free(&in_hand.vec);
-		if (err || !job->ret->under_way || tracer_now() > job->deadline)
-			return err;
-		err = target_run_for(job->session->target, moment);
-		if (err)
-			return err;
-		moment *= 2;
-	}
+	return err ? err : has_settled(job, done_ret);
 }
 
 /* The target is stopped. */
 static struct err *take_snapshot(struct job *job)
 {
 	struct snapshot_copies copies = { VEC_INIT };
-	struct err *err = calm_down(job);
+	struct err *err = await(job, has_calmed_down, job->deadline);
 
 	if (!err)
 		err = view_take(job->session, true, &job->view);

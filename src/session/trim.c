@@ -18,15 +18,16 @@
 #include "target/remote.h"
 #include "target/stack.h"
 #include "target/target.h"
+#include "target/wait.h"
 
 #define STACK_ROOM	(32u << 10)	/* malloc_trim takes some hundred bytes, the frame up to 16 KB */
 #define LIMIT_NS	600000000000ull	/* without a system call: it puts fastbins together, for seconds */
 #define TEXT_MAX	65536u
 #define FRAMES		48u
 #define PATIENCE_NS	1000000000ull	/* no more looks after this */
-#define DRAIN_NS	100000000ull
-#define MOMENT_NS	100000ull	/* how long the target runs before the second; each is twice that ... */
-#define MOMENT_MOST_NS	20000000ull	/* ... up to this */
+#define DRAIN_NS	100000000ull	/* how long in all others wait for those inside the allocator */
+#define STEP_NS		100000ull	/* how long the target runs before the second, ... */
+#define STEP_MOST_NS	20000000ull	/* ... and at most before a later one */
 
 struct range {
 	uint64_t start, end;
@@ -38,6 +39,9 @@ struct trimmer {
 	struct view view;
 	struct range trim, brk, sbrk;	/* functions */
 	struct thread *thread;		/* that may make the call */
+	bool may_run;			/* the target, before it is made */
+	uint64_t drain_budget;
+	struct err *why_not;		/* it cannot be made now */
 };
 
 /* --- its text --- */
@@ -251,23 +255,33 @@ static struct err *look(struct trimmer *trimmer)
 }
 
 /* What seems damaged may be in the middle of a change, as what is locked is. */
-static struct err *prepare(struct trimmer *trimmer, bool may_run)
+static struct err *look_when_drained(void *ctx, bool *done_ret)
 {
-	uint64_t deadline = tracer_now() + PATIENCE_NS, budget = DRAIN_NS, moment = MOMENT_NS;
+	struct trimmer *trimmer = ctx;
+	struct err *err = NULL;
 
-	for (;;) {
-		struct err *err = may_run ? view_drain(trimmer->session, &budget) : NULL;
+	if (trimmer->may_run)
+		err = view_drain(trimmer->session, &trimmer->drain_budget);
+	if (!err)
+		err = look(trimmer);
+	*done_ret = !err;
+	if (!err || (err->code != ERR_BUSY && err->code != ERR_STATE))
+		return err;
+	trimmer->why_not = err;
+	return NULL;
+}
 
-		if (!err)
-			err = look(trimmer);
-		if (!err || (err->code != ERR_BUSY && err->code != ERR_STATE) || !may_run ||
-		    tracer_now() > deadline)
-			return err;
-		err = target_run_for(trimmer->session->target, moment);
-		if (err)
-			return err;
-		moment = MIN(2 * moment, MOMENT_MOST_NS);
-	}
+static struct err *prepare(struct trimmer *trimmer)
+{
+	const struct target_wait wait = {
+		.look = look_when_drained, .ctx = trimmer,
+		.step = STEP_NS, .step_most = STEP_MOST_NS,
+		.deadline = trimmer->may_run ? tracer_now() + PATIENCE_NS : 0,
+	};
+	bool ready;
+	struct err *err = target_wait(trimmer->session->target, &wait, &ready);
+
+	return err || ready ? err : trimmer->why_not;
 }
 
 /* --- the call --- */
@@ -305,7 +319,8 @@ static struct err *trim_job(void *arg)
 
 	if (err)
 		return err;
-	err = prepare(trimmer, !was);
+	trimmer->may_run = !was;
+	err = prepare(trimmer);
 	trimmer->ret->before_kb = resident(session);
 	if (!err)
 		err = call(trimmer);
@@ -333,7 +348,8 @@ static struct err *check_allocator(struct session *session)
 struct err *session_trim(struct session *session, struct session_trim *ret)
 {
 	struct session_trim trim = { .pause_ns = 0 };
-	struct trimmer trimmer = { .session = session, .ret = &trim, .view = VIEW_INIT };
+	struct trimmer trimmer = { .session = session, .ret = &trim, .view = VIEW_INIT,
+				   .drain_budget = DRAIN_NS };
 	struct err *err = session_need_target(session);
 
 	if (!err)

@@ -26,8 +26,9 @@
 #include "target/stack.h"
 #include "target/target.h"
 #include "target/tcb.h"
+#include "target/wait.h"
 
-#define DRAIN_NS	50000ull	/* for so long those inside go on alone at first; each time it is twice that */
+#define STEP_NS		50000ull	/* for so long those inside go on alone at first */
 #define FRAMES		48u
 #define XSTATE_MAX	16384u
 
@@ -115,6 +116,16 @@ static void note_inside(struct thread *thread, void *ctx)
 		inside->err = vec_push(&inside->vec, thread->tid);
 }
 
+static struct err *nobody_inside(void *ctx, bool *done_ret)
+{
+	struct inside *inside = ctx;
+
+	vec_clear(&inside->vec);
+	target_each_thread(inside->session->target, note_inside, inside);
+	*done_ret = !inside->vec.nr;
+	return inside->err;
+}
+
 static bool goes_on(struct thread *thread, void *ctx)
 {
 	const struct inside *inside = ctx;
@@ -133,21 +144,16 @@ static bool goes_on(struct thread *thread, void *ctx)
 struct err *view_drain(struct session *session, uint64_t *budget)
 {
 	struct inside inside = { .session = session };
-	struct target *target = session->target;
-	struct err *err = NULL;
+	const struct target_wait wait = {
+		.look = nobody_inside, .goes = goes_on, .ctx = &inside,
+		.step = STEP_NS, .step_most = *budget, .deadline = UINT64_MAX, .budget = budget,
+	};
+	struct err *err;
+	bool out;
 
 	if (!session->probes || session->old_maps.nr)
 		return NULL;
-	for (uint64_t step = DRAIN_NS; !err; step *= 2) {
-		vec_clear(&inside.vec);
-		target_each_thread(target, note_inside, &inside);
-		err = inside.err;
-		if (err || !inside.vec.nr || !*budget)
-			break;
-		step = MIN(step, *budget);
-		*budget -= step;
-		err = target_run_some(target, goes_on, &inside, step);
-	}
+	err = target_wait(session->target, &wait, &out);
 	vec_free(&inside.vec);
 	return err;
 }

@@ -19,9 +19,10 @@
 #include "target/remote.h"
 #include "target/snapshot.h"
 #include "target/target.h"
+#include "target/wait.h"
 
-#define DRAIN_TRIES	200
-#define DRAIN_NS	5000000ull
+#define STEP_NS		5000000ull
+#define RUN_NS		(200 * STEP_NS)	/* how long it may run, while one of these is waited for */
 #define SNAPSHOTS_MOST	16		/* an mdbg has one at a time */
 
 void left_say(struct left *left, const char *what)
@@ -167,12 +168,24 @@ struct err *left_verify(struct left *left, struct origin *origin, const struct p
 
 /* --- waited for --- */
 
+/* It may run for *budget in all. */
+static struct err *await(struct target *target, struct err *(*look)(void *ctx, bool *done_ret),
+			 void *ctx, uint64_t *budget, bool *done_ret)
+{
+	const struct target_wait wait = {
+		.look = look, .ctx = ctx,
+		.step = STEP_NS, .deadline = UINT64_MAX, .budget = budget,
+	};
+
+	return target_wait(target, &wait, done_ret);
+}
+
 struct use {
 	struct left *left;
 	bool used;
 };
 
-static void look(struct thread *thread, const struct stack_top *top, void *ctx)
+static void look_at_use(struct thread *thread, const struct stack_top *top, void *ctx)
 {
 	struct use *use = ctx;
 	struct left *left = use->left;
@@ -186,23 +199,20 @@ static void look(struct thread *thread, const struct stack_top *top, void *ctx)
 		stack_of_uses(thread, top, left->ranges.at, (uint32_t)left->ranges.nr);
 }
 
+static struct err *is_unused(void *left, bool *done_ret)
+{
+	struct use use = { .left = left };
+
+	stack_each_top(use.left->target, look_at_use, &use);
+	*done_ret = !use.used;
+	return NULL;
+}
+
 struct err *left_drain(struct left *left, bool *clean)
 {
-	struct target *target = left->target;
+	uint64_t budget = RUN_NS;
 
-	for (int i = 0; i < DRAIN_TRIES; i++) {
-		struct use use = { .left = left };
-		struct err *err;
-
-		stack_each_top(target, look, &use);
-		*clean = !use.used;
-		if (*clean)
-			return NULL;
-		err = target_run_for(target, DRAIN_NS);
-		if (err)
-			return err;
-	}
-	return NULL;
+	return await(left->target, is_unused, left, &budget, clean);
 }
 
 static void find_call(struct thread *thread, void *ctx)
@@ -212,19 +222,23 @@ static void find_call(struct thread *thread, void *ctx)
 	*found = *found || remote_is_left(thread);
 }
 
+static struct err *has_no_call(void *target, bool *done_ret)
+{
+	bool found = false;
+
+	target_each_thread(target, find_call, &found);
+	*done_ret = !found;
+	return NULL;
+}
+
 struct err *left_await_calls(struct target *target)
 {
-	for (int i = 0; i < DRAIN_TRIES; i++) {
-		bool found = false;
-		struct err *err;
+	uint64_t budget = RUN_NS;
+	bool made;
+	struct err *err = await(target, has_no_call, target, &budget, &made);
 
-		target_each_thread(target, find_call, &found);
-		if (!found)
-			return NULL;
-		err = target_run_for(target, DRAIN_NS);
-		if (err)
-			return err;
-	}
+	if (err || made)
+		return err;
 	return err_hint(err_create(ERR_BUSY, "a system call that an earlier mdbg began in process "
 				   "%d is not made yet", target->pid),
 			"if the process is stopped, let it go on (kill -CONT %d)", target->pid);
@@ -262,34 +276,48 @@ static struct err *reap_one(struct left *left, uint32_t index)
 	return err ? err : also;
 }
 
-/* *tries: how often may it still be waited for. */
-static struct err *await_and_reap(struct left *left, uint32_t index, int *tries)
-{
-	struct err *err = reap_one(left, index);
+struct reaping {
+	struct left *left;
+	uint32_t index;
+	struct err *busy;	/* why it could not be reaped */
+};
 
-	for (; err && err->code == ERR_BUSY && *tries > 0; (*tries)--) {
-		err = target_run_for(left->target, DRAIN_NS);
-		if (!err)
-			err = reap_one(left, index);
-	}
+static struct err *try_to_reap(void *ctx, bool *done_ret)
+{
+	struct reaping *reaping = ctx;
+	struct err *err = reap_one(reaping->left, reaping->index);
+
+	*done_ret = !err;
 	if (!err || err->code != ERR_BUSY)
 		return err;
-	left_say(left, err->msg);
+	reaping->busy = err;
 	return NULL;
+}
+
+static struct err *await_and_reap(struct left *left, uint32_t index, uint64_t *budget)
+{
+	struct reaping reaping = { .left = left, .index = index };
+	bool reaped;
+	struct err *err = await(left->target, try_to_reap, &reaping, budget, &reaped);
+
+	if (!err && !reaped)
+		left_say(left, reaping.busy->msg);
+	return err;
 }
 
 struct err *left_reap(struct left *left)
 {
 	uint32_t nr = left_is_inherited(left) ? 0 : journal_entries(left->journal);
-	int tries = DRAIN_TRIES, snapshots = 0;
+	uint64_t budget = RUN_NS;	/* for all of them */
 	struct err *err = NULL;
+	int snapshots = 0;
 
 	/* A journal may be full of some that do not end. */
 	for (uint32_t i = 0; i < nr && snapshots < SNAPSHOTS_MOST && !err; i++) {
 		if (!left_to_undo(&left->journal->entry[i], JOURNAL_SNAPSHOT))
 			continue;
 		snapshots++;
-		err = await_and_reap(left, i, &tries);
+		err = await_and_reap(left, i, &budget);
 	}
 	return err;
 }
