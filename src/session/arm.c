@@ -9,9 +9,7 @@
 #include "base/trace.h"
 #include "os/tracer.h"
 #include "probe/probe.h"
-#include "probe/state.h"
 #include "session/children.h"
-#include "session/hands.h"
 #include "session/keep.h"
 #include "session/lacks.h"
 #include "session/private.h"
@@ -67,7 +65,7 @@ struct err *arm_plan(struct session *session)
 		session->probes->users = &session->users;
 		session->probes->policy = probe_policy(session->config.engine);
 		session->probes->watch_loader = session->config.engine == SESSION_ENGINE_BREAKPOINT ||
-						!hands_may_go(session);
+						session_needs_tracer(session);
 	}
 	return probes_plan(session->probes);
 }
@@ -229,58 +227,6 @@ struct err *arm_put_in(struct session *session)
 	return NULL;
 }
 
-/* Some may be in that were not to be without the others (--engine jump). The target stays stopped. */
-static struct err *take_back(struct session *session, struct err *cause)
-{
-	struct err kept, *err;
-	bool left;
-
-	err_copy(&kept, cause);
-	err = session->probes->armed ? probes_disarm(session->probes, &left) : NULL;
-	if (err)
-		trace_line("take the probes back: %s", err->msg);
-	return err_adopt(&kept);
-}
-
-static struct err *arm_job(void *arg)
-{
-	struct session *session = arg;
-	bool was = session->target->stopped;
-	struct err *err = target_refresh(session->target, NULL), *also;
-
-	if (!err)
-		err = arm_plan(session);
-	if (err)
-		return err;
-	err = arm_prepare(session);
-	also = session_hold(session, NULL);
-	if (also)
-		return err ? err : also;
-	session->lacks_records = true;
-	if (!err)
-		err = arm_put_in(session);
-	if (err)
-		err = take_back(session, err);
-	session_let_go(session, was);
-	if (!err)
-		blind_begin(session);
-	if (session->region)
-		log_clock_update(&session->region->log);
-	return err;
-}
-
-struct err *session_arm(struct session *session)
-{
-	struct err *err = session_need_target(session);
-
-	if (err || session_armed(session))
-		return err;
-	err = session_call(session, arm_job, session);
-	if (!err && session->region && log_live(&session->region->log))
-		session_warn_gap(session);
-	return err ? err : session_sync_modules(session);
-}
-
 struct err *session_take_out(struct session *session)
 {
 	bool was, left;
@@ -297,112 +243,4 @@ struct err *session_take_out(struct session *session)
 	err = probes_disarm(session->probes, &left);
 	session_let_go(session, was);
 	return err;
-}
-
-static struct err *disarm_job(void *arg)
-{
-	return session_take_out(arg);
-}
-
-struct err *session_disarm(struct session *session)
-{
-	struct err *err = session_need_target(session);
-
-	if (err || !session_armed(session))
-		return err;
-	return session_call(session, disarm_job, session);
-}
-
-static struct err *reset_job(void *arg)
-{
-	struct session *session = arg;
-	struct err *err = share_set_marks(session->region, 0);
-
-	if (!err)
-		err = session_forget_records(session);
-	if (err)
-		return err;
-	session->gap = false;
-	if (session->probes)
-		blind_begin(session);
-	return keep_set_whole(session);
-}
-
-struct err *session_reset(struct session *session)
-{
-	if (!session->region)
-		return err_create(ERR_STATE, "nothing was recorded");
-	if (session->kept)
-		return err_hint(err_create(ERR_STATE, "process %d goes on recording", session->pid),
-				"attach to it again");
-	return session_call(session, reset_job, session);
-}
-
-struct history_job {
-	struct session *session;
-	uint32_t nr;
-};
-
-/* All threads are stopped. */
-static struct err *change_history(struct session *session, uint32_t nr)
-{
-	struct err *err = log_set_free_history(&session->region->log, nr);
-
-	if (!err)
-		err = share_reserve(session->target);
-	if (!err && session->probes)
-		err = state_tell_history(session->probes);
-	return err;
-}
-
-static struct err *history_job(void *arg)
-{
-	struct history_job *job = arg;
-	struct session *session = job->session;
-	uint32_t before = log_config(&session->region->log).free_history;
-	struct err kept, *err;
-	bool was;
-
-	err = session_hold(session, &was);
-	if (err)
-		return err;
-	err = change_history(session, job->nr);
-	if (err) {
-		err_copy(&kept, err);
-		err_ignore(change_history(session, before));
-		err = err_adopt(&kept);
-	}
-	session_let_go(session, was);
-	return err;
-}
-
-static bool has_log(const struct session *session)
-{
-	return session->region && !session_need_target(session);
-}
-
-struct err *session_set_free_history(struct session *session, uint32_t nr)
-{
-	struct history_job job = { session, nr };
-	struct err *err = NULL;
-
-	if (nr > LOG_FREES_MAX)
-		err = err_create(ERR_USAGE, "free-history: %u is more than %u", nr, LOG_FREES_MAX);
-	else if (has_log(session))
-		err = session_call(session, history_job, &job);
-	if (!err)
-		session->config.free_history = nr;
-	return err;
-}
-
-uint32_t session_free_history(const struct session *session)
-{
-	return has_log(session) ? log_config(&session->region->log).free_history :
-				  session->config.free_history;
-}
-
-bool session_armed(const struct session *session)
-{
-	return session->probes && session->probes->armed &&
-		session_state(session) != SESSION_ENDED && session_state(session) != SESSION_NONE;
 }

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Forked children: cleaned and let go, or followed (theory in follow.h). */
+/* Forked children: cleaned and let go, or followed (theory in process.h). */
 
 #include "session/follow.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "os/tracer.h"
 #include "probe/probe.h"
-#include "probe/sigtrap.h"
-#include "session/keep.h"
+#include "session/private.h"
+#include "session/process.h"
 #include "target/region.h"
 #include "target/remote.h"
 #include "target/target.h"
@@ -148,15 +147,6 @@ static const struct target_ops follower_ops = {
 	.ended		= on_ended,
 };
 
-static void follower_free(struct follower *follower)
-{
-	probes_destroy(follower->probes);
-	target_destroy(follower->target);
-	region_free(follower->region);
-	vec_free(&follower->known.vec);
-	free(follower);
-}
-
 /* Its own journal: a region of the least size, the rest of which is never touched. */
 static struct err *make_region(struct follower *follower)
 {
@@ -188,18 +178,6 @@ static struct err *drop_inherited(struct follower *follower, const struct region
 	return err ? err : also;
 }
 
-static struct err *withdraw(struct follower *follower)
-{
-	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
-	struct err *err = remote ? remote_begin_any(follower->target, remote) : err_nomem, *also;
-
-	if (err)
-		return err;
-	err = region_withdraw(follower->target, remote);
-	also = remote_end(remote);
-	return err ? err : also;
-}
-
 static struct err *follow_start(struct follower *follower, struct probes *parent, pid_t pid)
 {
 	struct session *session = follower->session;
@@ -210,7 +188,7 @@ static struct err *follow_start(struct follower *follower, struct probes *parent
 	if (err)
 		return err;
 	modules = &follower->target->modules;
-	modules->generation = (uint32_t)follower->number << FOLLOW_GENERATION_SHIFT;
+	modules->generation = (uint32_t)follower->number << PROCESS_GENERATION_SHIFT;
 	err = target_adopt(follower->target, pid);
 	if (!err)
 		err = modules_refresh(modules, pid, &follower->target->mem.memory, NULL);
@@ -247,11 +225,11 @@ static bool follow(struct session *session, struct probes *parent, pid_t pid)
 			 err->msg);
 		session_warn(session, text);
 		if (follower && follower->region)
-			err_ignore(withdraw(follower));
+			err_ignore(process_withdraw(follower));
 		if (follower && follower->target)
 			target_forget(follower->target);
 		if (follower)
-			follower_free(follower);
+			process_free(follower);
 		return false;
 	}
 	session->nr_processes++;
@@ -260,21 +238,6 @@ static bool follow(struct session *session, struct probes *parent, pid_t pid)
 	if (!is_held(session))
 		target_resume(follower->target);
 	return true;
-}
-
-bool follow_any(const struct session *session)
-{
-	for (size_t i = 0; i < session->followers.nr; i++)
-		if (!session->followers.at[i]->gone)
-			return true;
-	return false;
-}
-
-void follow_look(const struct session *session)
-{
-	for (size_t i = 0; i < session->followers.nr; i++)
-		if (!session->followers.at[i]->gone)
-			sigtrap_look(session->followers.at[i]->probes);
 }
 
 /*
@@ -286,7 +249,7 @@ static bool wanted(const struct session *session, const struct probes *probes)
 	if (!probes || !probes->armed)
 		return false;
 	return session->config.follow_fork == SESSION_FOLLOW_BOTH ||
-	       (session->config.follow_fork == SESSION_FOLLOW_CHILD && !follow_any(session));
+	       (session->config.follow_fork == SESSION_FOLLOW_CHILD && !process_any_followed(session));
 }
 
 void follow_fork_child(struct session *session, struct target *target, struct probes *probes,
@@ -295,10 +258,13 @@ void follow_fork_child(struct session *session, struct target *target, struct pr
 	struct session_event event = { .kind = SESSION_EVENT_FORK, .pid = pid };
 	struct err *err = NULL;
 
-	if (keep_lets_fork(session))
+	/* One with changes of two mdbgs is cleaned before the earlier's are forgotten (keep.h). */
+	if (session->old_maps.nr) {
+		session->uncaught = true;
 		err_ignore(tracer_detach(pid, 0));
-	else if (!wanted(session, probes) || !follow(session, probes, pid))
+	} else if (!wanted(session, probes) || !follow(session, probes, pid)) {
 		err = clean_child(session, target, probes, pid);
+	}
 	if (err && err->code != ERR_GONE) {
 		char text[256];
 
@@ -308,134 +274,4 @@ void follow_fork_child(struct session *session, struct target *target, struct pr
 		err_ignore(tracer_detach(pid, 0));
 	}
 	session_push_event(session, &event);
-}
-
-struct target *follow_owner(struct session *session, pid_t tid)
-{
-	struct target *first = session->execed ? NULL : session->target;
-	struct proc_status status;
-
-	if ((first && target_thread(first, tid)) || !session->followers.nr)
-		return first;
-	for (size_t i = 0; i < session->followers.nr; i++)
-		if (target_thread(session->followers.at[i]->target, tid))
-			return session->followers.at[i]->target;
-	if (first && target_expects(first, tid))
-		return first;
-	for (size_t i = 0; i < session->followers.nr; i++)
-		if (target_expects(session->followers.at[i]->target, tid))
-			return session->followers.at[i]->target;
-	if (procfs_status(tid, &status))
-		return first;
-	for (size_t i = 0; i < session->followers.nr; i++) {
-		struct target *target = session->followers.at[i]->target;
-
-		if (status.tgid == target->pid || status.ppid == target->pid)
-			return target;
-	}
-	return first;
-}
-
-struct err *follow_stop_all(struct session *session)
-{
-	struct err *first = NULL;
-
-	for (size_t i = 0; i < session->followers.nr; i++) {
-		struct follower *follower = session->followers.at[i];
-		struct err *err = follower->gone ? NULL : target_stop(follower->target, NULL);
-
-		if (err && err->code != ERR_GONE && !first)
-			first = err;
-	}
-	return first;
-}
-
-void follow_resume_all(struct session *session)
-{
-	for (size_t i = 0; i < session->followers.nr; i++) {
-		struct follower *follower = session->followers.at[i];
-
-		if (follower->gone || !follower->target->stopped)
-			continue;
-		session_settle(session, follower->probes);
-		target_resume(follower->target);
-	}
-}
-
-static struct err *undo(struct follower *follower)
-{
-	bool left = false;
-	struct err *err = target_stop(follower->target, NULL);
-
-	if (!err)
-		err = probes_disarm(follower->probes, &left);
-	if (!err)
-		err = withdraw(follower);
-	if (!follower->gone)
-		target_release(follower->target);
-	follower->gone = true;
-	if (left)
-		session_warn_left(follower->session, follower->target->pid);
-	return err;
-}
-
-/* The list may grow meanwhile: who is followed forks. */
-struct err *follow_undo_all(struct session *session)
-{
-	struct err first;
-	bool failed = false;
-
-	for (size_t i = 0; i < session->followers.nr; i++) {
-		struct follower *follower = session->followers.at[i];
-		struct err *err = follower->gone ? NULL : undo(follower);
-
-		if (!err || err->code == ERR_GONE || failed)
-			continue;
-		err_copy(&first, err_wrap(err, "followed process %d", follower->target->pid));
-		failed = true;
-	}
-	return failed ? err_adopt(&first) : NULL;
-}
-
-void follow_settle_all(struct session *session)
-{
-	for (size_t i = 0; i < session->followers.nr; i++) {
-		struct follower *follower = session->followers.at[i];
-		bool was;
-
-		if (follower->gone || !probes_unsettled(follower->probes) ||
-		    target_stop(follower->target, &was))
-			continue;
-		session_settle(session, follower->probes);
-		if (!was)
-			target_resume(follower->target);
-	}
-}
-
-void follow_take_place(struct session *session, struct follower *follower, size_t at)
-{
-	probes_destroy(session->probes);
-	target_destroy(session->target);
-	region_free(session->spare);
-	session->target = follower->target;
-	session->probes = follower->probes;
-	session->spare = follower->region;
-	session->target->ops = &session_target_ops;
-	session->target->ctx = session;
-	session->pid = follower->target->pid;
-	session->started = false;
-	vec_free(&session->known.vec);
-	session->known = follower->known;
-	session->known_generation = 0;
-	vec_remove(&session->followers, at);
-	free(follower);
-}
-
-void follow_forget(struct session *session)
-{
-	for (size_t i = 0; i < session->followers.nr; i++)
-		follower_free(session->followers.at[i]);
-	vec_clear(&session->followers);
-	session->nr_processes = 0;
-	memset(session->pids, 0, sizeof(session->pids));
 }

@@ -14,7 +14,7 @@
 #include "probe/lost.h"
 #include "probe/probe.h"
 #include "probe/sigtrap.h"
-#include "session/follow.h"
+#include "session/process.h"
 #include "session/keep.h"
 #include "session/lacks.h"
 #include "session/private.h"
@@ -25,28 +25,6 @@
 #define LINKS_MAX	65536
 #define PATCHES_A_TICK	128	/* that are looked at */
 #define LOOKS_AGAIN	10	/* at a list that does not agree with the module map */
-
-#define NEED_TRACER	(1u << SESSION_EVENT_THREAD | 1u << SESSION_EVENT_SIGNAL | \
-			 1u << SESSION_EVENT_FORK | 1u << SESSION_EVENT_EXEC)
-
-bool hands_may_go(const struct session *session)
-{
-	const struct session_config *config = &session->config;
-
-	return session->has_pidfd && !session->started && !(session->wanted & NEED_TRACER) &&
-	       config->follow_fork == SESSION_FOLLOW_PARENT && !config->follow_exec &&
-	       !config->leaks_at_end &&
-	       !follow_any(session) &&
-	       (!session->probes || !probes_need_tracer(session->probes));
-}
-
-void hands_let_go(struct session *session)
-{
-	if (hands_may_go(session))
-		target_hands_off(session->target);
-	else
-		target_resume(session->target);
-}
 
 /* --- the tick --- */
 
@@ -171,7 +149,7 @@ static bool has_ended(struct session *session)
 	if (!pidfd_ended(session->pidfd, session->pid, &status, &known))
 		return false;
 	session->target->ended = true;
-	session_target_ops.ended(session, status, known);
+	session_ended(session, status, known);
 	return true;
 }
 
@@ -229,7 +207,7 @@ static void tick(void *ctx)
 		return;
 	lacks_tell_log(session);
 	sigtrap_look(session->probes);
-	follow_look(session);
+	processes_look(session);
 	look_for_modules(session, PATCHES_A_TICK);
 }
 
@@ -287,7 +265,7 @@ static struct err *update_job(void *arg)
 	struct session *session = arg;
 	struct target *target = session->target;
 	bool exits = session->config.leaks_at_end, was;
-	bool as_needed = hands_may_go(session) == target->hands_off;
+	bool as_needed = session_needs_tracer(session) != target->hands_off;
 	/* Only threads that stand still can be told. */
 	bool must_tell = exits != session->traces_exits && !target->hands_off;
 	struct err *err;

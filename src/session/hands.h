@@ -41,10 +41,6 @@ struct err *hands_begin(struct session *session) MUST_CHECK;
 void hands_end(struct session *session);
 /* The same when there is no tracer thread any more. */
 void hands_forget(struct session *session);
-/* Does nothing need a tracer, as things are? */
-bool hands_may_go(const struct session *session);
-/* All threads are stopped: let them go, traced or not. */
-void hands_let_go(struct session *session);
 
 /* --- main thread --- */
 

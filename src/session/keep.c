@@ -12,7 +12,7 @@
 #include "os/pagemap.h"
 #include "probe/probe.h"
 #include "session/children.h"
-#include "session/follow.h"
+#include "session/process.h"
 #include "session/private.h"
 #include "target/inherited.h"
 #include "target/leftover.h"
@@ -154,14 +154,6 @@ static void clean_uncaught(struct session *session)
 	if (session->uncaught)
 		children_clean(session, &session->region->origin);
 	session->uncaught = false;
-}
-
-bool keep_lets_fork(struct session *session)
-{
-	if (!session->old_maps.nr)
-		return false;
-	session->uncaught = true;
-	return true;
 }
 
 /* Is what lies there not what was patched? Of a library that has gone nothing is to be said. */
@@ -330,7 +322,7 @@ static struct err *may_leave(const struct session *session)
 	if (!knows_all(session))
 		return cannot_leave(session, "functions that were named by `probe` are not known to "
 				    "the next mdbg");
-	if (follow_any(session))
+	if (process_any_followed(session))
 		return cannot_leave(session, "forked children are followed");
 	if (session->gap)
 		return err_hint(cannot_leave(session, "the probes were out for a time, and what was "
@@ -352,7 +344,7 @@ struct err *keep_leave(struct session *session)
 		err = target_stop(session->target, &was);
 	if (err)
 		return err;
-	session_settle(session, session->probes);
+	process_settle(session, session->probes);
 	err = may_leave(session);	/* a module may have come */
 	if (err) {
 		session_let_go(session, was);

@@ -64,11 +64,6 @@ void keep_take_text(struct session *session);
  */
 bool keep_release_old(struct session *session);
 /*
- * A child was forked by the target, stopped: true if it has to be let go as it is, since it has
- * changes of two mdbgs; it is cleaned before the earlier's are forgotten.
- */
-bool keep_lets_fork(struct session *session);
-/*
  * Say in the log whether it may be gone on with, as things are: all probes are in, and have been since
  * it began, and a later mdbg finds them all by itself (share_set_marks).
  */

@@ -12,7 +12,7 @@
 #include "log/log.h"
 #include "probe/probe.h"
 #include "session/blind.h"
-#include "session/follow.h"
+#include "session/process.h"
 #include "session/private.h"
 #include "target/region.h"
 #include "target/target.h"

@@ -547,9 +547,3 @@ struct err *session_leaks(struct session *session, enum session_leaks_how how, b
 	err = session_need_view(session);
 	return err ? err : search_live(session, how, timed, ret);
 }
-
-void session_leaks_free(struct session_leaks *leaks)
-{
-	held_free(&leaks->held);
-	mark_free(&leaks->mark);
-}

@@ -7,6 +7,16 @@
  *			the main thread waits for, so that the main thread may read the log at any
  *			other time
  *	main thread	all else
+ *
+ * A file calls itself and those that stand before it here (scripts/dev/check-layers has the same list);
+ * what happens in the target comes up through the callbacks of struct target_ops (watch.c), of the
+ * tracer (route.c), and its poll (hands.c).
+ *
+ *	what there is		event state allocator blind lacks
+ *	processes		process hold route agent
+ *	looked at, in a stop	tls view heap search visit snapshot find leaks strays
+ *	probes			children keep unwatched arm hands names probed threads user trim recording
+ *	from attach to detach	follow watch leave attach core pause react session
  */
 #ifndef SESSION_PRIVATE_H
 #define SESSION_PRIVATE_H
@@ -49,10 +59,10 @@ struct session {
 	struct known_modules known;
 	uint64_t known_generation;
 	struct map entry_names;		/* address → const char * */
-	VEC(struct follower *) followers;	/* tracer thread: see follow.h */
+	VEC(struct follower *) followers;	/* tracer thread: see process.h */
 	uint32_t nr_processes;		/* followers ever made for this log */
 	pid_t pids[LOG_PROCESSES];
-	VEC(pid_t) turns;		/* tracer thread: see each_in_turn in event.c */
+	VEC(pid_t) turns;		/* tracer thread: see each_in_turn in route.c */
 	unsigned since_turns;
 	/*
 	 * Blocks without a record may be younger than the attach: probes were out for a while, or
@@ -110,13 +120,10 @@ struct session {
 	_Atomic uint32_t wanted;
 };
 
-/* --- tracer thread --- */
-/*
- * Forget the target of before (the argument is the session), on the thread that owned it. Its
- * followers may live: they are let go.
- */
-struct err *session_forget_last(void *session) MUST_CHECK;
+/* --- event.c --- */
 void session_push_event(struct session *session, const struct session_event *event);
+/* Main thread: the oldest one, if there is any. */
+bool session_pop_event(struct session *session, struct session_event *ret);
 void session_warn(void *session, const char *text);
 /* With a way out. */
 void session_warn_hint(struct session *session, const char *text, const char *hint);
@@ -124,34 +131,8 @@ void session_warn_hint(struct session *session, const char *text, const char *hi
 void session_warn_left(struct session *session, pid_t pid);
 /* What was freed while the probes were out is not known. (Any thread.) */
 void session_warn_gap(struct session *session);
-extern const struct target_ops session_target_ops;
-void session_stopped(void *session, pid_t tid, int status);
-/* A wait status, to whom it belongs. */
-void session_route(void *session, pid_t tid, int status);
-/* Arm what came with new modules; the target of probes is stopped. */
-void session_settle(struct session *session, struct probes *probes);
-/* Stop all threads for a moment, and let them run on if they did. */
-struct err *session_hold(struct session *session, bool *was_ret) MUST_CHECK;
-void session_let_go(struct session *session, bool was);
-/* Take the probes out; the target runs on. */
-struct err *session_take_out(struct session *session) MUST_CHECK;
-/*
- * The target runs another program now: told, and forgotten. tid is one of its threads.
- */
-void session_execed(struct session *session, pid_t tid);
-/*
- * The target is stopped: let it run for moments until no thread is in the middle of a record.
- * ERR_TIMEOUT: one stays there.
- */
-struct err *session_quiet(struct session *session) MUST_CHECK;
-/* The module of glibc, or the one that may have it in it (a static program), or NULL. */
-struct module *session_glibc(const struct session *session);
-/* The target's end: search for leaks, if that is wanted (session/leaks.c). */
-void session_look_at_end(struct session *session);
-/* `malloc reset` (session/agent.c): the target, if there is one, is held for it. */
-struct err *session_forget_records(struct session *session) MUST_CHECK;
 
-/* --- main thread --- */
+/* --- state.c: main thread --- */
 /* ERR_STATE unless there is a live target. */
 struct err *session_need_target(const struct session *session) MUST_CHECK;
 /* ERR_STATE if there is one, or a core file. */
@@ -160,13 +141,60 @@ struct err *session_need_none(const struct session *session) MUST_CHECK;
 struct err *session_need_view(const struct session *session) MUST_CHECK;
 struct err *session_call(struct session *session, struct err *(*fn)(void *arg),
 			 void *arg) MUST_CHECK;
+
+/* --- allocator.c: tracer thread --- */
+/* The module of glibc, or the one that may have it in it (a static program), or NULL. */
+struct module *session_glibc(const struct session *session);
+
+/* --- hold.c: tracer thread --- */
+/* Does something need mdbg as the target's tracer, as things are? (hands.h) */
+bool session_needs_tracer(const struct session *session);
+/* Stop all threads for a moment, and let them run on if they did. */
+struct err *session_hold(struct session *session, bool *was_ret) MUST_CHECK;
+void session_let_go(struct session *session, bool was);
+
+/* --- route.c: tracer thread --- */
+/* A status came, from a thread that nobody waits for. */
+void session_stopped(void *session, pid_t tid, int status);
+/* A wait status, to whom it belongs. */
+void session_route(void *session, pid_t tid, int status);
+/* The target runs another program now: told, and forgotten. tid is one of its threads. */
+void session_execed(struct session *session, pid_t tid);
+/* The target has ended. */
+void session_ended(void *session, int status, bool known);
+
+/* --- agent.c: tracer thread --- */
+/*
+ * The target is stopped: let it run for moments until no thread is in the middle of a record.
+ * ERR_TIMEOUT: one stays there.
+ */
+struct err *session_quiet(struct session *session) MUST_CHECK;
+/* `malloc reset`: the target, if there is one, is held for it. */
+struct err *session_forget_records(struct session *session) MUST_CHECK;
+
+/* --- leaks.c: tracer thread --- */
+/* The target's end: search for leaks, if that is wanted. */
+void session_look_at_end(struct session *session);
+
+/* --- arm.c: tracer thread --- */
+/* Take the probes out; the target runs on. */
+struct err *session_take_out(struct session *session) MUST_CHECK;
+
+/* --- names.c: main thread --- */
 /* Symbols and entry names follow the module map. */
 struct err *session_sync_modules(struct session *session) MUST_CHECK;
+
+/* --- watch.c --- */
+extern const struct target_ops session_target_ops;
+
+/* --- leave.c --- */
 /* Forget the target of before: log, symbols, all. Detached or ended. */
 void session_forget(struct session *session);
-/* What follows from an EXIT, and from an EXEC event. */
+/* The same on the thread that owned it. Its followers may live: they are let go. */
+struct err *session_forget_last(void *session) MUST_CHECK;
+
+/* --- react.c: main thread --- */
+/* What follows from an EXIT event. */
 void session_note_end(struct session *session);
-void session_note_exec(struct session *session);
-void session_note_fork(struct session *session, pid_t child);
 
 #endif

@@ -499,3 +499,9 @@ struct err *search_holders(const struct session *session, const struct view *vie
 	job_free(&job);
 	return err;
 }
+
+void session_leaks_free(struct session_leaks *leaks)
+{
+	held_free(&leaks->held);
+	mark_free(&leaks->mark);
+}

@@ -1,23 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A session: its making and end, its configuration, its state. */
+/* A session: its making and end, its configuration. */
 
 #include "session/session.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "os/tracer.h"
-#include "probe/probe.h"
-#include "session/follow.h"
 #include "session/hands.h"
-#include "session/leaks.h"
 #include "session/private.h"
-#include "symbol/symbol.h"
-#include "target/region.h"
-#include "target/target.h"
+#include "session/process.h"
 
 const struct session_config session_config_default = {
 	.engine		= SESSION_ENGINE_AUTO,
@@ -78,7 +72,7 @@ void session_destroy(struct session *session, struct err **err_ret)
 
 	if (!session)
 		return;
-	if (!session_need_target(session) || follow_any(session))
+	if (!session_need_target(session) || process_any_followed(session))
 		err = session_detach(session);
 	else if (session->ended && session->state != SESSION_ENDED &&
 		 session->state != SESSION_NONE)
@@ -97,130 +91,17 @@ void session_destroy(struct session *session, struct err **err_ret)
 	free(session);
 }
 
-void session_forget(struct session *session)
-{
-	hands_forget(session);
-	follow_forget(session);
-	region_free(session->spare);
-	session->spare = NULL;
-	probes_destroy(session->probes);
-	session->probes = NULL;
-	user_functions_free(&session->users);
-	target_destroy(session->target);
-	session->target = NULL;
-	region_free(session->region);
-	session->region = NULL;
-	symbols_destroy(session->symbols);
-	session->symbols = NULL;
-	vec_free(&session->known.vec);
-	session->known_generation = 0;
-	map_free(&session->entry_names, free);
-	session->entry_names = (struct map)MAP_INIT;
-	session->allocator[0] = '\0';
-	vec_free(&session->old_text);
-	vec_free(&session->old_maps);
-	vec_free(&session->named);
-	free(session->core_path);
-	session->core_path = NULL;
-	session->floor = 0;
-	session->kept = session->uncaught = session->gap = false;
-	session->told_sampling = session->told_full = session->told_stackless = false;
-	session->told_room = false;
-	session->blind = (struct blind){ .known = false };
-	session->room = (struct room){ .log = 0 };
-	session->status_known = false;
-	session->ended = false;
-	if (session->end_leaks)
-		session_leaks_free(session->end_leaks);
-	free(session->end_leaks);
-	session->end_leaks = NULL;
-	session->end_err.msg[0] = '\0';
-	session->lacks_records = false;
-}
-
-struct session_config *session_config(struct session *session)
-{
-	return &session->config;
-}
-
-enum session_state session_state(const struct session *session)
-{
-	if (session->ended && session->state != SESSION_NONE)
-		return SESSION_ENDED;
-	return session->state;
-}
-
 struct err *session_configured(struct session *session)
 {
 	return hands_update(session);
 }
 
-pid_t session_pid(const struct session *session)
+void session_want_events(struct session *session, uint32_t kinds)
 {
-	return session->pid;
-}
+	struct err *err;
 
-const pid_t *session_pids(const struct session *session)
-{
-	return session->pids;
-}
-
-bool session_started(const struct session *session)
-{
-	return session->started;
-}
-
-int session_exit_status(const struct session *session, bool *known)
-{
-	*known = session->status_known;
-	return session->status;
-}
-
-struct err *session_need_view(const struct session *session)
-{
-	return session->state == SESSION_CORE ? NULL : session_need_target(session);
-}
-
-struct err *session_need_target(const struct session *session)
-{
-	switch (session_state(session)) {
-	case SESSION_CORE:
-		return err_create(ERR_STATE, "there is no process, only its core file");
-	case SESSION_RUNNING:
-	case SESSION_STOPPED:
-		if (session->execed)
-			return err_hint(err_create(ERR_STATE, "process %d runs another program now",
-						   session->pid), "`set follow-exec on` follows");
-		return NULL;
-	case SESSION_ENDED:
-		return err_create(ERR_STATE, "process %d has ended", session->pid);
-	default:
-		return err_hint(err_create(ERR_STATE, "no process"), "attach PID");
-	}
-}
-
-struct err *session_call(struct session *session, struct err *(*fn)(void *arg), void *arg)
-{
-	return tracer_call(session->tracer, fn, arg);
-}
-
-struct log *session_log(struct session *session)
-{
-	return session->region ? &session->region->log : NULL;
-}
-
-struct memory *session_memory(struct session *session)
-{
-	return session->target && !session_need_view(session) ?
-		session->target->memory : &session->no_memory;
-}
-
-uint32_t session_generation(const struct session *session)
-{
-	return session->target ? session->target->modules.generation : 0;
-}
-
-const struct arch *session_arch(const struct session *session)
-{
-	return session->target ? session->target->arch : arch_host();
+	session->wanted = kinds;
+	err = hands_update(session);
+	if (err)
+		session_warn(session, err->msg);
 }

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Letting a target go: detach, keep, kill; and forgetting it (order of undoing in arm.h). */
+
+#include "session/leave.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "os/pidfd.h"
+#include "os/tracer.h"
+#include "probe/probe.h"
+#include "session/arm.h"
+#include "session/children.h"
+#include "session/hands.h"
+#include "session/keep.h"
+#include "session/leaks.h"
+#include "session/private.h"
+#include "session/process.h"
+#include "symbol/symbol.h"
+#include "target/region.h"
+#include "target/target.h"
+
+#define BETWEEN_NS	200000000ull	/* that the target runs before it is stopped again */
+
+void session_forget(struct session *session)
+{
+	hands_forget(session);
+	processes_forget(session);
+	region_free(session->spare);
+	session->spare = NULL;
+	probes_destroy(session->probes);
+	session->probes = NULL;
+	user_functions_free(&session->users);
+	target_destroy(session->target);
+	session->target = NULL;
+	region_free(session->region);
+	session->region = NULL;
+	symbols_destroy(session->symbols);
+	session->symbols = NULL;
+	vec_free(&session->known.vec);
+	session->known_generation = 0;
+	map_free(&session->entry_names, free);
+	session->entry_names = (struct map)MAP_INIT;
+	session->allocator[0] = '\0';
+	vec_free(&session->old_text);
+	vec_free(&session->old_maps);
+	vec_free(&session->named);
+	free(session->core_path);
+	session->core_path = NULL;
+	session->floor = 0;
+	session->kept = session->uncaught = session->gap = false;
+	session->told_sampling = session->told_full = session->told_stackless = false;
+	session->told_room = false;
+	session->blind = (struct blind){ .known = false };
+	session->room = (struct room){ .log = 0 };
+	session->status_known = false;
+	session->ended = false;
+	if (session->end_leaks)
+		session_leaks_free(session->end_leaks);
+	free(session->end_leaks);
+	session->end_leaks = NULL;
+	session->end_err.msg[0] = '\0';
+	session->lacks_records = false;
+}
+
+struct err *session_forget_last(void *arg)
+{
+	struct session *session = arg;
+	struct err *err = processes_undo(session);
+
+	if (err)
+		session_warn(session, err->msg);
+	hands_end(session);
+	session_forget(session);
+	session->traces_exits = session->config.leaks_at_end;
+	tracer_trace_exits(session->tracer, session->traces_exits);
+	return NULL;
+}
+
+struct err *leave_stop(struct target *target)
+{
+	uint64_t end = tracer_now() + (target->region ? TARGET_TIMEOUT_NS : 0);
+	struct err *err = target_stop(target, NULL);
+
+	while (err && err->code == ERR_BUSY && tracer_now() < end) {
+		target_attend(target, BETWEEN_NS);
+		err = target_stop(target, NULL);
+	}
+	return err;
+}
+
+void leave_held(struct session *session)
+{
+	if (session->held)
+		err_ignore(tracer_detach(session->pid, 0));	/* fails only if it was killed */
+	session->held = false;
+}
+
+/* That is how a daemon starts: the parent may be gone already. */
+struct err *leave_parent(struct session *session)
+{
+	bool left = false;
+	struct err *err = NULL;
+
+	if (session->execed) {
+		leave_held(session);
+	} else if (!session->ended) {
+		children_clean_own(session);
+		err = leave_stop(session->target);
+		if (!err)
+			err = arm_undo(session, &left);
+		if (err && err->code != ERR_GONE)
+			return err;
+		target_release(session->target);
+	}
+	if (left)
+		session_warn_left(session, session->pid);
+	session->ended = session->execed = false;
+	return NULL;
+}
+
+static struct err *detach_first(struct session *session)
+{
+	bool left;
+	struct err *err;
+
+	children_clean_own(session);
+	err = leave_stop(session->target);
+	if (err)
+		return err;
+	err = arm_undo(session, &left);
+	if (err && err->code == ERR_GONE)
+		return err;
+	target_release(session->target);
+	if (left)
+		session_warn_left(session, session->pid);
+	return err;
+}
+
+/* Followers last: until it is let go the first target may fork more of them. */
+static struct err *detach_job(void *arg)
+{
+	struct session *session = arg;
+	struct err *err = session->execed || session->ended ? NULL : detach_first(session);
+	struct err kept;
+
+	leave_held(session);
+	if (!err || err->code == ERR_GONE)
+		return processes_undo(session);
+	err_copy(&kept, err);
+	err_ignore(processes_undo(session));
+	return err_adopt(&kept);
+}
+
+static struct err *keep_job(void *arg)
+{
+	return keep_leave(arg);
+}
+
+struct err *session_keep(struct session *session)
+{
+	struct err *err = session_need_target(session);
+
+	if (err)
+		return err;
+	err_ignore(session_sync_modules(session));	/* names of modules that came last */
+	err = session_call(session, keep_job, session);
+	if (!err)
+		session->state = SESSION_NONE;
+	return err;
+}
+
+/* There is nothing to take out of a core file. */
+static struct err *close_core(struct session *session)
+{
+	session->state = SESSION_NONE;
+	session->pid = 0;
+	return session_call(session, session_forget_last, session);
+}
+
+struct err *session_detach(struct session *session)
+{
+	/* Of an exec'ed program only its followers, if any, have something of ours in them. */
+	struct err *err =
+		session->execed || process_any_followed(session) ? NULL : session_need_target(session);
+
+	if (session->state == SESSION_CORE)
+		return close_core(session);
+	if (err)
+		return err;
+	if (!session->execed)
+		/* names of modules that came last */
+		err_ignore(session_sync_modules(session));
+	err = session_call(session, detach_job, session);
+	/* Where another tracer holds it, all is as it was, and can be taken out when that has left. */
+	if (!err || err->code != ERR_ATTACH)
+		session->state = session->ended && !session->execed ? SESSION_ENDED : SESSION_NONE;
+	return err ? err_wrap(err, "detach process %d", session->pid) : NULL;
+}
+
+/*
+ * While nobody traces the process its id may become another's. The descriptor lives as long as the
+ * session has its target, which is what this thread decides on.
+ */
+static struct err *send_kill(const struct session *session)
+{
+	struct err *err;
+
+	if (!session->has_pidfd)
+		return kill(session->pid, SIGKILL) < 0 && errno != ESRCH ?
+			err_sys("kill process %d", session->pid) : NULL;
+	err = pidfd_kill(session->pidfd, SIGKILL);
+	return err && err->code != ERR_GONE ? err_wrap(err, "kill process %d", session->pid) : NULL;
+}
+
+/* SIGKILL needs no stop; the end is then seen as any other. */
+struct err *session_kill(struct session *session)
+{
+	struct err *err = session_need_target(session);
+	uint64_t deadline = tracer_now() + TARGET_TIMEOUT_NS;
+
+	if (err)
+		return err;
+	err = send_kill(session);
+	if (err)
+		return err;
+	while (!session->ended) {
+		struct timespec nap = { .tv_nsec = 1000000 };
+
+		if (tracer_now() > deadline)
+			return err_create(ERR_TIMEOUT, "process %d does not end", session->pid);
+		nanosleep(&nap, NULL);
+	}
+	return NULL;
+}

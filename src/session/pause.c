@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* interrupt and cont: the target stands for as long as the user wants. */
+
+#include <signal.h>
+
+#include "session/private.h"
+#include "session/process.h"
+
+struct job {
+	struct session *session;
+	int signal;
+};
+
+static struct err *interrupt_job(void *arg)
+{
+	struct session *session = arg;
+	bool was;
+	struct err *err = session_hold(session, &was);
+
+	if (err)
+		return err;
+	err = processes_stop(session);
+	/* So that what is listed while it stands is whole; a thread that stays there is no reason not to. */
+	if (!err && !session->ended)
+		err = session_quiet(session);
+	if (err && err->code == ERR_TIMEOUT)
+		err = NULL;
+	if (err || session->ended)
+		session_let_go(session, was && !session->ended);
+	return err;
+}
+
+struct err *session_interrupt(struct session *session)
+{
+	struct err *err = session_need_target(session);
+
+	if (!err)
+		err = session_call(session, interrupt_job, session);
+	if (!err)
+		session->state = SESSION_STOPPED;
+	return err;
+}
+
+static struct err *cont_job(void *arg)
+{
+	struct job *job = arg;
+
+	if (job->signal && kill(job->session->pid, job->signal) < 0)
+		return err_sys("send signal %d", job->signal);
+	session_let_go(job->session, false);
+	return NULL;
+}
+
+struct err *session_cont(struct session *session, int signal)
+{
+	struct job job = { .session = session, .signal = signal };
+	struct err *err = session_need_target(session);
+
+	if (!err)
+		err = session_call(session, cont_job, &job);
+	if (!err)
+		session->state = SESSION_RUNNING;
+	return err;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What became of each function of the table of allocators. */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "probe/place.h"
+#include "probe/probe.h"
+#include "session/private.h"
+#include "target/module.h"
+
+struct probes_job {
+	struct session *session;
+	struct session_probes *ret;
+};
+
+static const char *why(const struct session *session, const struct probe *probe)
+{
+	if (probe->overwritten)
+		return "another tool has written over its patch";
+	switch (probe->state) {
+	case PROBE_REFUSED:
+		return probe->why;
+	case PROBE_PLANNED:
+		return "not armed";
+	default:
+		return session->config.engine == SESSION_ENGINE_BREAKPOINT
+			? "as asked for by --engine"
+			: probe->why;
+	}
+}
+
+static void describe_user(const struct alloc_function *fn, struct session_probe *ret)
+{
+	if (!fn->user)
+		return;
+	if (fn->role == ALLOC_FREE)
+		snprintf(ret->user, sizeof(ret->user), "free ptr=%d", fn->ptr + 1);
+	else if (fn->role == ALLOC_NEW)
+		snprintf(ret->user, sizeof(ret->user), "alloc size=%d ptr=ret", fn->size + 1);
+	else
+		snprintf(ret->user, sizeof(ret->user), "alloc size=%d ptr=%d", fn->size + 1,
+			 fn->ptr + 1);
+}
+
+static void describe(const struct session *session, const struct probe *probe,
+		     struct session_probe *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	snprintf(ret->function, sizeof(ret->function), "%s", probe->fn->name);
+	snprintf(ret->symbol, sizeof(ret->symbol), "%s", probe->fn->symbol);
+	snprintf(ret->module, sizeof(ret->module), "%.63s", path_base(probe->module->path));
+	ret->address = probe->address;
+	ret->patch = probe->patch;
+	describe_user(probe->fn, ret);
+	ret->active = probe_records(probe);
+	if (ret->active)
+		snprintf(ret->engine, sizeof(ret->engine),
+			 probe->engine == PROBE_JUMP ? "jump" : "breakpoint");
+	snprintf(ret->why, sizeof(ret->why), "%.191s", why(session, probe));
+}
+
+static struct err *probes_job(void *arg)
+{
+	struct probes_job *job = arg;
+	struct probes *probes = job->session->probes;
+
+	for (size_t i = 0; probes && i < probes->all.nr; i++) {
+		struct session_probe described;
+		struct err *err;
+
+		if (!probes->all.at[i]->fn || probes->all.at[i]->gone || place_came_again(probes, i))
+			continue;
+		describe(job->session, probes->all.at[i], &described);
+		err = vec_push(&job->ret->vec, described);
+		if (err)
+			return err;
+	}
+	return NULL;
+}
+
+struct err *session_probes(struct session *session, struct session_probes *ret)
+{
+	struct session_probes probes = { VEC_INIT };
+	struct probes_job job = { session, &probes };
+	struct err *err = session_call(session, probes_job, &job);
+
+	if (err)
+		vec_free(&probes.vec);
+	else
+		*ret = probes;
+	return err;
+}

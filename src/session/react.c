@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the main thread does at an event when it is read: at an end, an exec, a fork. */
+
+#include "os/tracer.h"
+#include "session/attach.h"
+#include "session/children.h"
+#include "session/hands.h"
+#include "session/leave.h"
+#include "session/private.h"
+#include "session/process.h"
+#include "target/target.h"
+
+struct job {
+	struct session *session;
+	pid_t pid;
+};
+
+void session_note_end(struct session *session)
+{
+	session->state = SESSION_ENDED;
+	children_clean_orphans(session);
+}
+
+/* follow-exec: the thread is held at its PTRACE_EVENT_EXEC. */
+static struct err *follow_exec_job(void *arg)
+{
+	struct session *session = arg;
+
+	session->held = false;
+	err_ignore(session_forget_last(session));
+	return attach_from_exec(session, session->pid);
+}
+
+static void note_exec(struct session *session)
+{
+	struct err *err;
+
+	children_clean_orphans(session);
+	if (!session->held || session->ended)
+		return;
+	err = session_call(session, follow_exec_job, session);
+	if (!err)
+		err = session_sync_modules(session);
+	if (err) {
+		session->state = SESSION_ENDED;
+		session_warn(session, err->msg);
+	}
+}
+
+/* follow-fork child: the child takes the place of its parent, which is let go. */
+static struct err *switch_job(void *arg)
+{
+	struct job *job = arg;
+	struct session *session = job->session;
+	struct follower *follower = NULL;
+	size_t at;
+	struct err *err;
+
+	for (at = 0; at < session->followers.nr && !follower; at++)
+		if (session->followers.at[at]->target->pid == job->pid &&
+		    !session->followers.at[at]->gone)
+			follower = session->followers.at[at];
+	if (!follower)
+		return NULL;
+	err = leave_parent(session);
+	if (err)
+		return err;
+	process_take_place(session, follower, at - 1);
+	session->target->ops = &session_target_ops;
+	session->target->ctx = session;
+	err = hands_begin(session);
+	session_let_go(session, session->state == SESSION_STOPPED);
+	return err;
+}
+
+static void note_fork(struct session *session, pid_t child)
+{
+	struct job job = { .session = session, .pid = child };
+	struct err *err;
+
+	if (session->config.follow_fork != SESSION_FOLLOW_CHILD || session->state == SESSION_NONE)
+		return;
+	err = session_call(session, switch_job, &job);
+	if (err)
+		session_warn(session, err->msg);
+	/* The end of its parent may have been told before. */
+	if (session->pid == child && session->state == SESSION_ENDED)
+		session->state = SESSION_RUNNING;
+}
+
+/* The end of a parent whose place a child has taken. */
+static bool is_of_another(const struct session *session, const struct session_event *event)
+{
+	return (event->kind == SESSION_EVENT_EXIT || event->kind == SESSION_EVENT_EXEC) &&
+		event->pid != session->pid;
+}
+
+bool session_next_event(struct session *session, struct session_event *ret)
+{
+	do
+		if (!session_pop_event(session, ret))
+			return false;
+	while (is_of_another(session, ret));
+	if (ret->kind == SESSION_EVENT_EXIT)
+		session_note_end(session);
+	if (ret->kind == SESSION_EVENT_EXEC)
+		note_exec(session);
+	if (ret->kind == SESSION_EVENT_FORK)
+		note_fork(session, ret->pid);
+	return true;
+}

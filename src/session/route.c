@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the tracer thread hears: to whom a status belongs, and what an exec and an end are. */
+
+#include <stdio.h>
+#include <sys/wait.h>
+
+#include "base/cleanup.h"
+#include "os/procfs.h"
+#include "os/tracer.h"
+#include "probe/probe.h"
+#include "session/private.h"
+#include "session/process.h"
+#include "target/target.h"
+
+void session_ended(void *ctx, int status, bool known)
+{
+	struct session *session = ctx;
+	struct session_event event = { .kind = SESSION_EVENT_EXIT,
+				       .pid = session->pid,
+				       .status = status };
+
+	session->status = status;
+	session->status_known = known;
+	session->ended = true;
+	processes_resume(session);	/* nobody could continue them any more */
+	session_push_event(session, &event);
+}
+
+/* The memory, and with it all of ours, is gone. */
+void session_execed(struct session *session, pid_t tid)
+{
+	struct session_event event = { .kind = SESSION_EVENT_EXEC, .pid = session->pid };
+	AUTO_FREE char *exe = NULL;
+
+	err_ignore(procfs_link(tid, "exe", &exe));	/* the text stays empty */
+	snprintf(event.text, sizeof(event.text), "%s", exe ? exe : "");
+	session->execed = true;
+	target_forget(session->target);
+	session_push_event(session, &event);
+}
+
+void session_route(void *ctx, pid_t tid, int status)
+{
+	struct session *session = ctx;
+	struct target *target = process_owner(session, tid);
+
+	if (target && target_dispatch(target, tid, status))
+		return;
+	/* Somebody who could not be let go earlier (a vfork parent), or whom we only wait for. */
+	if (WIFSTOPPED(status))
+		err_ignore(tracer_detach(tid, status >> 16 ? 0 : WSTOPSIG(status)));
+	else if (session->execed && tid == session->pid && session->started)
+		session_ended(session, status, true);
+}
+
+static void add_turn(struct thread *thread, void *ctx)
+{
+	struct session *session = ctx;
+
+	/* Without memory it has its turn when the kernel gives it. */
+	if (thread->state == THREAD_RUNNING)
+		err_ignore(vec_push(&session->turns, thread->tid));
+}
+
+/*
+ * Where several threads have stopped the kernel reports the same one first each time: one that stops
+ * again at once has all others wait (with eight threads, two were served and six stood still for
+ * seconds). So now and then each is asked for.
+ */
+static void each_in_turn(struct session *session)
+{
+	unsigned threads = (unsigned)map_count(&session->target->threads);
+	int status;
+
+	if (threads < 3 || ++session->since_turns < MAX(threads, 16u))
+		return;
+	session->since_turns = 0;
+	session->turns.nr = 0;
+	target_each_thread(session->target, add_turn, session);
+	for (size_t i = 0; i < session->turns.nr && !session->ended; i++)
+		if (tracer_poll(session->turns.at[i], &status))
+			session_route(session, session->turns.at[i], status);
+}
+
+void session_stopped(void *ctx, pid_t tid, int status)
+{
+	struct session *session = ctx;
+	bool was;
+
+	session_route(session, tid, status);
+	/* To wait for the others, to look, and to let them end: the error says that it has. */
+	if (session->target && session->target->at_end)
+		err_ignore(target_stop(session->target, NULL));
+	if (session->target)
+		each_in_turn(session);
+	if (session->probes && probes_unsettled(session->probes) && !session_hold(session, &was))
+		session_let_go(session, was);
+	processes_settle(session);
+}

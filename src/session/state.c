@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Of a session: its state, and what there is of it to ask. */
+
+#include "os/tracer.h"
+#include "probe/probe.h"
+#include "session/private.h"
+#include "target/core.h"
+#include "target/region.h"
+#include "target/target.h"
+
+struct session_config *session_config(struct session *session)
+{
+	return &session->config;
+}
+
+enum session_state session_state(const struct session *session)
+{
+	if (session->ended && session->state != SESSION_NONE)
+		return SESSION_ENDED;
+	return session->state;
+}
+
+pid_t session_pid(const struct session *session)
+{
+	return session->pid;
+}
+
+const pid_t *session_pids(const struct session *session)
+{
+	return session->pids;
+}
+
+bool session_started(const struct session *session)
+{
+	return session->started;
+}
+
+int session_exit_status(const struct session *session, bool *known)
+{
+	*known = session->status_known;
+	return session->status;
+}
+
+struct err *session_need_view(const struct session *session)
+{
+	return session->state == SESSION_CORE ? NULL : session_need_target(session);
+}
+
+struct err *session_need_target(const struct session *session)
+{
+	switch (session_state(session)) {
+	case SESSION_CORE:
+		return err_create(ERR_STATE, "there is no process, only its core file");
+	case SESSION_RUNNING:
+	case SESSION_STOPPED:
+		if (session->execed)
+			return err_hint(err_create(ERR_STATE, "process %d runs another program now",
+						   session->pid), "`set follow-exec on` follows");
+		return NULL;
+	case SESSION_ENDED:
+		return err_create(ERR_STATE, "process %d has ended", session->pid);
+	default:
+		return err_hint(err_create(ERR_STATE, "no process"), "attach PID");
+	}
+}
+
+struct err *session_need_none(const struct session *session)
+{
+	if (session->state == SESSION_CORE)
+		return err_hint(err_create(ERR_STATE, "a core file is open"), "`detach` closes it");
+	if (!session_need_target(session))
+		return err_hint(err_create(ERR_STATE, "process %d is attached", session->pid),
+				"detach it first");
+	return NULL;
+}
+
+bool session_armed(const struct session *session)
+{
+	return session->probes && session->probes->armed &&
+		session_state(session) != SESSION_ENDED && session_state(session) != SESSION_NONE;
+}
+
+struct err *session_call(struct session *session, struct err *(*fn)(void *arg), void *arg)
+{
+	return tracer_call(session->tracer, fn, arg);
+}
+
+struct log *session_log(struct session *session)
+{
+	return session->region ? &session->region->log : NULL;
+}
+
+struct memory *session_memory(struct session *session)
+{
+	return session->target && !session_need_view(session) ?
+		session->target->memory : &session->no_memory;
+}
+
+uint32_t session_generation(const struct session *session)
+{
+	return session->target ? session->target->modules.generation : 0;
+}
+
+const struct arch *session_arch(const struct session *session)
+{
+	return session->target ? session->target->arch : arch_host();
+}
+
+struct err *session_maps(struct session *session, struct proc_maps *ret)
+{
+	struct err *err = session_need_view(session);
+
+	if (!err)
+		err = target_maps(session->target, ret);
+	/* The numbers that a core's mappings have are mdbg's own. */
+	for (size_t i = 0; !err && session->target->core && i < ret->vec.nr; i++)
+		ret->vec.at[i].inode = 0;
+	return err;
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The threads of the target: what they do, their stacks and registers. */
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "os/procfs.h"
+#include "probe/area.h"
+#include "probe/probe.h"
+#include "session/private.h"
+#include "target/core.h"
+#include "target/stack.h"
+#include "target/target.h"
+
+struct threads_job {
+	struct session *session;
+	struct session_threads *ret;
+	struct err *err;
+};
+
+/* What /proc says of it, while it does what it does. */
+static struct err *add_thread(struct session *session, pid_t tid, struct session_threads *ret)
+{
+	struct session_thread described = { .lwp = tid, .main = tid == session->pid };
+	struct proc_status status;
+
+	if (procfs_status(tid, &status))
+		return NULL;
+	described.name = status.name;
+	described.state = status.state;
+	described.blocks_sigtrap = status.sig_blocked >> 4 & 1;
+	return vec_push(&ret->vec, described);
+}
+
+/* And what only its registers say. */
+static void add_registers(struct session *session, struct session_thread *described, bool stopped)
+{
+	const struct thread *thread = target_thread(session->target, described->lwp);
+	const struct arch *arch = session->target->arch;
+
+	if (!thread)
+		return;
+	described->pthread = regs_get(&thread->regs, arch->tp);
+	described->blocks_sigtrap |= thread->blocks_sigtrap;
+	if (stopped && thread->state == THREAD_STOPPED)
+		described->pc = regs_get(&thread->regs, arch->pc);
+}
+
+static struct err *threads_job(void *arg)
+{
+	struct threads_job *job = arg;
+	struct session *session = job->session;
+	bool stopped = session->target->stopped, held = session->target->hands_off, was;
+	struct proc_tasks tasks = { VEC_INIT };
+	struct err *err = procfs_tasks(session->target->mem.tid, &tasks);
+
+	for (size_t i = 0; i < tasks.vec.nr && !err; i++)
+		err = add_thread(session, tasks.vec.at[i], job->ret);
+	vec_free(&tasks.vec);
+	job->ret->traced = !held;
+	if (!err && held)
+		err = session_hold(session, &was);
+	if (err)
+		return err;
+	for (size_t i = 0; i < job->ret->vec.nr; i++)
+		add_registers(session, &job->ret->vec.at[i], stopped);
+	if (held)
+		session_let_go(session, was);
+	return NULL;
+}
+
+static void add_core_thread(struct thread *thread, void *ctx)
+{
+	struct threads_job *job = ctx;
+	struct session_thread described = {
+		.lwp = thread->tid, .state = '-', .main = thread->tid == job->session->pid,
+	};
+
+	add_registers(job->session, &described, true);
+	/* The kernel writes down the name of the process alone. */
+	if (described.main)
+		snprintf(described.name.bytes, sizeof(described.name.bytes), "%s",
+			 thread->target->core->file->process.name);
+	if (!job->err)
+		job->err = vec_push(&job->ret->vec, described);
+}
+
+static int by_lwp(const void *left, const void *right)
+{
+	const struct session_thread *a = left, *b = right;
+
+	return (a->lwp > b->lwp) - (a->lwp < b->lwp);
+}
+
+static struct err *core_threads_job(void *arg)
+{
+	struct threads_job *job = arg;
+
+	target_each_thread(job->session->target, add_core_thread, job);
+	if (job->ret->vec.nr)
+		qsort(job->ret->vec.at, job->ret->vec.nr, sizeof(*job->ret->vec.at), by_lwp);
+	return job->err;
+}
+
+struct err *session_threads(struct session *session, struct session_threads *ret)
+{
+	struct session_threads threads = { .vec = VEC_INIT };
+	struct threads_job job = { .session = session, .ret = &threads };
+	struct err *err = session_need_view(session);
+
+	if (!err)
+		err = session_call(session, session->target->core ? core_threads_job : threads_job,
+				   &job);
+	if (err)
+		vec_free(&threads.vec);
+	else
+		*ret = threads;
+	return err;
+}
+
+struct where_job {
+	struct session *session;
+	pid_t lwp;		/* 0: all */
+	uint32_t max;
+	struct session_stacks *ret;
+	struct regs *regs;
+	struct err *err;
+	bool found;
+};
+
+static void where_one(struct thread *thread, void *ctx)
+{
+	struct where_job *job = ctx;
+	struct probes *probes = job->session->probes;
+	struct session_stack stack = { .lwp = thread->tid, .pcs = VEC_INIT };
+	struct regs regs;
+
+	if (job->err || thread->state != THREAD_STOPPED || (job->lwp && thread->tid != job->lwp))
+		return;
+	job->found = true;
+	job->err = vec_reserve(&stack.pcs, job->max);
+	if (!job->err)
+		job->err = vec_reserve(&job->ret->vec, 1);
+	if (job->err) {
+		vec_free(&stack.pcs);
+		return;
+	}
+	regs = thread->regs;
+	if (probes)
+		area_walk_regs(probes, &thread->regs, &regs);
+	stack.pcs.nr = stack_walk(thread->target, &regs, probes ? &probes->walk_area : NULL,
+				  stack.pcs.at, job->max, &stack.end);
+	job->ret->vec.at[job->ret->vec.nr++] = stack;
+}
+
+static struct err *not_found(const struct where_job *job)
+{
+	const struct thread *thread = target_thread(job->session->target, job->lwp);
+
+	if (thread && thread->stuck)
+		return err_create(ERR_BUSY,
+				  "thread %d is in an uninterruptible sleep: it cannot be stopped",
+				  job->lwp);
+	return err_hint(err_create(ERR_NOTFOUND, "process %d has no thread %d", job->session->pid,
+				   job->lwp),
+			"`thread` lists them");
+}
+
+static struct err *where_job(void *arg)
+{
+	struct where_job *job = arg;
+	struct session *session = job->session;
+	bool was;
+	struct err *err = session_hold(session, &was);
+
+	if (err)
+		return err;
+	err = target_refresh(session->target, NULL);
+	if (!err)
+		target_each_thread(session->target, where_one, job);
+	session_let_go(session, was);
+	if (!err)
+		err = job->err;
+	return !err && job->lwp && !job->found ? not_found(job) : err;
+}
+
+void session_stacks_free(struct session_stacks *stacks)
+{
+	for (size_t i = 0; i < stacks->vec.nr; i++)
+		vec_free(&stacks->vec.at[i].pcs);
+	vec_free(&stacks->vec);
+}
+
+struct err *session_where(struct session *session, pid_t lwp, uint32_t max,
+			  struct session_stacks *ret)
+{
+	struct session_stacks stacks = { VEC_INIT };
+	struct where_job job = { .session = session, .lwp = lwp, .max = max, .ret = &stacks };
+	struct err *err = session_need_view(session);
+
+	if (!err)
+		err = session_call(session, where_job, &job);
+	if (!err)
+		err = session_sync_modules(session);
+	if (err)
+		session_stacks_free(&stacks);
+	else
+		*ret = stacks;
+	return err;
+}
+
+static struct err *registers_job(void *arg)
+{
+	struct where_job *job = arg;
+	struct thread *thread;
+	bool was;
+	struct err *err = session_hold(job->session, &was);
+
+	if (err)
+		return err;
+	thread = target_thread(job->session->target, job->lwp);
+	if (thread && thread->state == THREAD_STOPPED)
+		*job->regs = thread->regs;
+	else
+		err = not_found(job);
+	session_let_go(job->session, was);
+	return err;
+}
+
+struct err *session_registers(struct session *session, pid_t lwp, struct regs *ret)
+{
+	struct where_job job = { .session = session, .lwp = lwp, .regs = ret };
+	struct err *err = session_need_view(session);
+
+	return err ? err : session_call(session, registers_job, &job);
+}
