@@ -130,8 +130,7 @@ struct err *session_quiet(struct session *session)
 
 struct err *session_forget_records(struct session *session)
 {
-	bool live = session->target && !session->ended && !session->execed &&
-		session->probes;
+	bool live = session->life == PROCESS_LIVE && session->probes;
 	struct err *err = NULL;
 	bool was;
 
@@ -142,7 +141,7 @@ struct err *session_forget_records(struct session *session)
 	if (live)
 		err = session_quiet(session);
 	if (!err) {
-		session->lacks_records = true;
+		session_doubt(session, RECORDS_LACK);
 		share_each_thread(session->region, forget_counts, NULL);
 		log_reset(&session->region->log);
 	}

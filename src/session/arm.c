@@ -239,7 +239,7 @@ struct err *session_take_out(struct session *session)
 	err = share_set_marks(session->target->region, 0);
 	if (err)
 		trace_line("%s", err->msg);
-	session->gap = session->lacks_records = true;
+	session->records = RECORDS_STALE;
 	err = probes_disarm(session->probes, &left);
 	session_let_go(session, was);
 	return err;

@@ -32,15 +32,15 @@ static struct err *back_out(struct session *session, struct err *cause)
 	bool left;
 
 	err_copy(&kept, cause);
-	if (!session->ended && !leave_stop(session->target)) {
+	if (session->life == PROCESS_LIVE && !leave_stop(session->target)) {
 		keep_take_text(session);
 		err = arm_undo(session, &left);
 		if (err)
 			trace_line("back out: %s", err->msg);
-		target_release(session->target);
+		leave_target(session);
 	}
 	/* Whatever failed then did so for that. */
-	if (session->execed)
+	if (process_has_execed(session->life))
 		return err_hint(err_create(ERR_GONE, "it has begun to run another program"),
 				"try again");
 	return err_adopt(&kept);
@@ -79,7 +79,7 @@ static struct err *attach_job(void *arg)
 	struct session *session = job->session;
 	struct err *err;
 
-	session->execed = false;
+	session->life = PROCESS_LIVE;
 	session->pids[0] = job->pid;
 	err = target_create(session->tracer, job->pid, session->cache_dir, &session_target_ops,
 			    session, &session->target);
@@ -146,7 +146,7 @@ struct err *attach_from_exec(struct session *session, pid_t pid)
 	struct err *err;
 	int status;
 
-	session->execed = false;
+	session->life = PROCESS_LIVE;
 	err = target_create(session->tracer, pid, session->cache_dir, &session_target_ops, session,
 			    &session->target);
 	if (!err)
@@ -162,6 +162,8 @@ struct err *attach_from_exec(struct session *session, pid_t pid)
 
 		err_copy(&kept, err);
 		let_go_of(session, pid);
+		if (session->life == PROCESS_LIVE)
+			session->life = PROCESS_LEFT;
 		return err_adopt(&kept);
 	}
 	return attach_seized(session);

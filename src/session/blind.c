@@ -31,8 +31,8 @@ static bool is_silent(const struct session *session)
 	static const struct log_accounts none;
 	struct log_accounts now;
 
-	if (!session->probes || !session->probes->armed || session->ended || session->execed ||
-	    session->gap || session->target->stopped)
+	if (!session->probes || !session->probes->armed || session->life != PROCESS_LIVE ||
+	    session->records == RECORDS_STALE || session->target->stopped)
 		return false;
 	for (size_t i = 0; i < session->probes->all.nr; i++) {
 		const struct probe *probe = session->probes->all.at[i];

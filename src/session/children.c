@@ -103,7 +103,7 @@ void children_clean_own(struct session *session)
 
 	if (!region)
 		return;
-	if (!session->ended && !session->execed &&
+	if (session->life == PROCESS_LIVE &&
 	    target_hands_on(session->target))	/* then it can be stopped neither */
 		return;
 	children_clean(session, &region->origin);

@@ -40,7 +40,7 @@ static struct err *open_job(void *arg)
 	if (err)
 		return err;
 	session->pid = session->pids[0] = session->target->pid;
-	session->lacks_records = true;
+	session->records = RECORDS_LACK;
 	return NULL;
 }
 
@@ -117,7 +117,7 @@ struct err *session_open_core(struct session *session, const char *path, const c
 	if (err)
 		return err;
 	session->state = SESSION_NONE;
-	session->execed = session->started = false;
+	session->started = false;
 	session->pid = 0;
 	err = session_call(session, open_job, &job);
 	if (err) {

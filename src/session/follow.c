@@ -123,7 +123,7 @@ static void on_exec(void *ctx, struct thread *thread)
 		 "process %d, a followed child, executes another program: it is let go",
 		 follower->target->pid);
 	session_warn(follower->session, text);
-	follower->gone = true;
+	follower->state = PROCESS_GONE;
 	err_ignore(tracer_detach(thread->tid, 0));	/* fails only if it was killed */
 	target_forget(follower->target);
 }
@@ -132,7 +132,7 @@ static void on_ended(void *ctx, int status UNUSED, bool known UNUSED)
 {
 	struct follower *follower = ctx;
 
-	follower->gone = true;
+	follower->state = PROCESS_ENDED;
 }
 
 static const struct target_ops follower_ops = {
@@ -202,7 +202,7 @@ static struct err *follow_start(struct follower *follower, struct probes *parent
 /* Is the first target being stopped, so that who is made meanwhile waits for session_let_go? */
 static bool is_held(const struct session *session)
 {
-	return session->target->stopping && !session->ended && !session->execed;
+	return session->target->stopping && session->life == PROCESS_LIVE;
 }
 
 /* False: it could not be followed, and is still to be cleaned. */
@@ -215,6 +215,7 @@ static bool follow(struct session *session, struct probes *parent, pid_t pid)
 		err = err_create(ERR_RANGE, "%d processes are followed already", LOG_PROCESSES - 1);
 	if (!err) {
 		follower->session = session;
+		follower->state = PROCESS_LIVE;
 		follower->number = (uint8_t)(session->nr_processes + 1);
 		err = follow_start(follower, parent, pid);
 	}

@@ -118,7 +118,7 @@ static void note_lost_records(struct session *session)
 
 	if (!lost_takes_records(session->probes))
 		return;
-	session->gap = session->lacks_records = true;
+	session->records = RECORDS_STALE;
 	err = keep_set_whole(session);
 	if (err)
 		trace_line("%s", err->msg);
@@ -165,8 +165,7 @@ static bool has_execed(struct session *session)
 	if (procmem_lives(&target->mem) || !target_lives(target) ||
 	    procfs_link(target->mem.tid, "exe", &exe))
 		return false;
-	session->ended = true;
-	session_execed(session, session->target->mem.tid);
+	session_execed(session, session->target->mem.tid, PROCESS_GONE);
 	return true;
 }
 
@@ -196,7 +195,7 @@ static void tick(void *ctx)
 	struct session *session = ctx;
 	struct target *target = session->target;
 
-	if (!target || target->released || session->ended || session->execed)
+	if (session->life != PROCESS_LIVE)
 		return;
 	if (target->hands_off && (has_ended(session) || has_execed(session) ||
 				  !target_lives(target)))
@@ -218,9 +217,7 @@ struct err *hands_begin(struct session *session)
 	struct err *err;
 
 	hands_end(session);
-	err = pidfd_open_process(session->pid, &session->pidfd);
-	/* Before Linux 5.3 mdbg stays the tracer. */
-	session->has_pidfd = !err;
+	err = pidfd_open_process(session->pid, &session->pidfd);	/* without one it stays the tracer */
 	if (err && err->code == ERR_GONE)
 		return err;
 	begin_links(session);
@@ -236,9 +233,9 @@ void hands_end(struct session *session)
 
 void hands_forget(struct session *session)
 {
-	if (session->has_pidfd)
+	if (session->pidfd >= 0)
 		close(session->pidfd);
-	session->has_pidfd = false;
+	session->pidfd = -1;
 }
 
 static struct err *look_job(void *arg)

@@ -362,8 +362,7 @@ static struct err *heap_job(void *arg)
 	if (!err && job->at)
 		job->look_err = job->at->at(job->at->ctx, job->ret, job->view.log,
 					      &job->view.in_hand);
-	if (!session->ended)
-		session_let_go(session, was);
+	session_let_go(session, was);
 	return err;
 }
 

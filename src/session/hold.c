@@ -13,7 +13,7 @@ bool session_needs_tracer(const struct session *session)
 {
 	const struct session_config *config = &session->config;
 
-	return !session->has_pidfd || session->started || session->wanted & NEED_TRACER ||
+	return session->pidfd < 0 || session->started || session->wanted & NEED_TRACER ||
 	       config->follow_fork != SESSION_FOLLOW_PARENT || config->follow_exec ||
 	       config->leaks_at_end || process_any_followed(session) ||
 	       (session->probes && probes_need_tracer(session->probes));
@@ -28,7 +28,7 @@ void session_let_go(struct session *session, bool was)
 {
 	if (was)
 		return;
-	if (!session->ended) {
+	if (session->life == PROCESS_LIVE) {
 		process_settle(session, session->probes);
 		if (session_needs_tracer(session))
 			target_resume(session->target);

@@ -77,7 +77,7 @@ static struct err *adopt(struct session *session)
 		err = note_old(session);
 	if (!err) {
 		session->floor = generation + 1;
-		session->lacks_records = marks & SHARE_LACKS;
+		session->records = marks & SHARE_LACKS ? RECORDS_LACK : RECORDS_WHOLE;
 		ask_history(session);
 		children_clean(session, &session->region->origin);
 		return NULL;
@@ -289,8 +289,9 @@ struct err *keep_set_whole(struct session *session)
 	const struct probes *probes = session->probes;
 	uint64_t marks = 0;
 
-	if (probes && probes->armed && knows_all(session) && !session->gap)
-		marks = SHARE_WHOLE | (session->lacks_records ? SHARE_LACKS : 0);
+	if (probes && probes->armed && knows_all(session) &&
+	    session->records != RECORDS_STALE)
+		marks = SHARE_WHOLE | (session->records == RECORDS_LACK ? SHARE_LACKS : 0);
 	return share_set_marks(session->region, marks);
 }
 
@@ -324,7 +325,7 @@ static struct err *may_leave(const struct session *session)
 				    "the next mdbg");
 	if (process_any_followed(session))
 		return cannot_leave(session, "forked children are followed");
-	if (session->gap)
+	if (session->records == RECORDS_STALE)
 		return err_hint(cannot_leave(session, "the probes were out for a time, and what was "
 					     "freed then is still in the log"),
 				"`malloc reset` forgets all that was recorded");
@@ -353,7 +354,7 @@ struct err *keep_leave(struct session *session)
 	/* A thread that is still inside what an earlier mdbg left: the next one tries again. */
 	(void)keep_release_old(session);
 	session->probes->armed = false;
-	session->kept = true;
+	session->life = PROCESS_KEPT;
 	region_keep(session->target);
 	target_release(session->target);
 	return NULL;

@@ -17,6 +17,9 @@
 #include "target/region.h"
 #include "target/target.h"
 
+/* What the user was told of the log. */
+enum { TOLD_SAMPLING = 1, TOLD_FULL = 2, TOLD_STACKLESS = 4, TOLD_ROOM = 8 };
+
 #define NAMED_MAX	2	/* of functions with one reason; the others are counted, unless there is one only */
 #define NO_JUMP		"no jump: "
 
@@ -167,14 +170,14 @@ static void tell_full(struct session *session, const struct log *log)
 	struct log_accounts accounts = log_accounts_get(log);
 	bool full = accounts.table_full, stackless = accounts.unstacked;
 
-	if (full && !session->told_full)
+	if (full && !(session->told & TOLD_FULL))
 		session_warn_hint(session, "warning: the log is full: more blocks are not recorded, but counted",
 				  larger_log);
-	if (stackless && !session->told_stackless)
+	if (stackless && !(session->told & TOLD_STACKLESS))
 		session_warn_hint(session, "warning: the log has no room for more stacks: new ones are not kept",
 				  larger_log);
-	session->told_full = full;
-	session->told_stackless = stackless;
+	session->told &= ~(TOLD_FULL | TOLD_STACKLESS);
+	session->told |= (full ? TOLD_FULL : 0) | (stackless ? TOLD_STACKLESS : 0);
 }
 
 void lacks_tell_log(struct session *session)
@@ -183,12 +186,11 @@ void lacks_tell_log(struct session *session)
 
 	if (!log || !log->header)
 		return;
-	if (log_config(log).sample && !session->told_sampling)
+	if (log_config(log).sample && !(session->told & TOLD_SAMPLING))
 		tell_sampling(session, log_config(log).sample);
-	session->told_sampling = true;
-	if (*session->room.why && !session->told_room)
+	if (*session->room.why && !(session->told & TOLD_ROOM))
 		tell_room(session);
-	session->told_room = true;
+	session->told |= TOLD_SAMPLING | TOLD_ROOM;
 	tell_full(session, log);
 }
 
@@ -290,11 +292,11 @@ static struct err *add_log(struct session_lacks *lacks, const struct log *log)
 
 static struct err *add_gap(struct session_lacks *lacks, const struct session *session)
 {
-	if (session->gap)
+	if (session->records == RECORDS_STALE)
 		return add(lacks, "", "the probes were out for a while: what was allocated then is not "
 			   "recorded, and what was freed then is still listed");
-	if (session->probes && !session->probes->armed && !session->kept && !session->ended &&
-	    session->state != SESSION_NONE)
+	if (session->probes && !session->probes->armed && session->state != SESSION_NONE &&
+	    !process_has_ended(session->life))
 		return add(lacks, "", "the probes are out: nothing is recorded");
 	return NULL;
 }
@@ -306,7 +308,7 @@ static struct err *lacks_job(void *arg)
 	struct err *err = add_probes(job->ret, session->probes);
 
 	for (size_t i = 0; i < session->followers.nr && !err; i++)
-		if (!session->followers.at[i]->gone)
+		if (session->followers.at[i]->state == PROCESS_LIVE)
 			err = add_probes(job->ret, session->followers.at[i]->probes);
 	if (!err)
 		err = add_log(job->ret, &session->region->log);

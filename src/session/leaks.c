@@ -196,8 +196,7 @@ static struct err *stop_job(void *arg)
 		err = find_around(job);
 	else if (!err)
 		err = search_run(session, &job->view, &job->walk.walk, job->ret);
-	if (!session->ended)
-		session_let_go(session, was);
+	session_let_go(session, was);
 	job->ret->pause_ns = tracer_now() - begun;
 	return err;
 }
@@ -286,8 +285,7 @@ static struct err *snapshot_job(void *arg)
 	if (err)
 		return err;
 	err = take_snapshot(job);
-	if (!session->ended)
-		session_let_go(session, was);
+	session_let_go(session, was);
 	job->ret->pause_ns = MAX(job->ret->pause_ns, tracer_now() - begun);
 	return err;
 }
@@ -533,7 +531,7 @@ static struct err *found_at_end(const struct session *session, struct session_le
 		return err_hint(err_create(ERR_STATE, "process %d has ended", session->pid),
 				"`set leaks-at-end on` before has its leaks looked for when it ends");
 	err = err_create(ERR_STATE, "process %d was not looked at when it ended", session->pid);
-	return session->execed ? err_hint(err, "it has executed another program: `set follow-exec on`") :
+	return process_has_execed(session->life) ? err_hint(err, "it has executed another program: `set follow-exec on`") :
 	       err;
 }
 

@@ -50,19 +50,33 @@ void session_forget(struct session *session)
 	free(session->core_path);
 	session->core_path = NULL;
 	session->floor = 0;
-	session->kept = session->uncaught = session->gap = false;
-	session->told_sampling = session->told_full = session->told_stackless = false;
-	session->told_room = false;
+	session->uncaught = false;
+	session->records = RECORDS_WHOLE;
+	session->told = 0;
 	session->blind = (struct blind){ .known = false };
 	session->room = (struct room){ .log = 0 };
 	session->status_known = false;
-	session->ended = false;
+	session->life = PROCESS_NONE;
 	if (session->end_leaks)
 		session_leaks_free(session->end_leaks);
 	free(session->end_leaks);
 	session->end_leaks = NULL;
 	session->end_err.msg[0] = '\0';
-	session->lacks_records = false;
+}
+
+void leave_target(struct session *session)
+{
+	target_release(session->target);
+	if (session->life == PROCESS_LIVE)
+		session->life = PROCESS_LEFT;
+}
+
+void leave_held(struct session *session)
+{
+	if (session->life != PROCESS_HELD)
+		return;
+	err_ignore(tracer_detach(session->pid, 0));	/* fails only if it was killed */
+	session->life = PROCESS_EXECED;
 }
 
 struct err *session_forget_last(void *arg)
@@ -72,6 +86,7 @@ struct err *session_forget_last(void *arg)
 
 	if (err)
 		session_warn(session, err->msg);
+	leave_held(session);
 	hands_end(session);
 	session_forget(session);
 	session->traces_exits = session->config.leaks_at_end;
@@ -91,33 +106,24 @@ struct err *leave_stop(struct target *target)
 	return err;
 }
 
-void leave_held(struct session *session)
-{
-	if (session->held)
-		err_ignore(tracer_detach(session->pid, 0));	/* fails only if it was killed */
-	session->held = false;
-}
-
 /* That is how a daemon starts: the parent may be gone already. */
 struct err *leave_parent(struct session *session)
 {
 	bool left = false;
 	struct err *err = NULL;
 
-	if (session->execed) {
-		leave_held(session);
-	} else if (!session->ended) {
+	leave_held(session);
+	if (session->life == PROCESS_LIVE) {
 		children_clean_own(session);
 		err = leave_stop(session->target);
 		if (!err)
 			err = arm_undo(session, &left);
 		if (err && err->code != ERR_GONE)
 			return err;
-		target_release(session->target);
+		leave_target(session);
 	}
 	if (left)
 		session_warn_left(session, session->pid);
-	session->ended = session->execed = false;
 	return NULL;
 }
 
@@ -133,7 +139,7 @@ static struct err *detach_first(struct session *session)
 	err = arm_undo(session, &left);
 	if (err && err->code == ERR_GONE)
 		return err;
-	target_release(session->target);
+	leave_target(session);
 	if (left)
 		session_warn_left(session, session->pid);
 	return err;
@@ -143,7 +149,7 @@ static struct err *detach_first(struct session *session)
 static struct err *detach_job(void *arg)
 {
 	struct session *session = arg;
-	struct err *err = session->execed || session->ended ? NULL : detach_first(session);
+	struct err *err = session->life == PROCESS_LIVE ? detach_first(session) : NULL;
 	struct err kept;
 
 	leave_held(session);
@@ -184,19 +190,20 @@ struct err *session_detach(struct session *session)
 {
 	/* Of an exec'ed program only its followers, if any, have something of ours in them. */
 	struct err *err =
-		session->execed || process_any_followed(session) ? NULL : session_need_target(session);
+		process_has_execed(session->life) || process_any_followed(session) ? NULL :
+		session_need_target(session);
 
 	if (session->state == SESSION_CORE)
 		return close_core(session);
 	if (err)
 		return err;
-	if (!session->execed)
+	if (!process_has_execed(session->life))
 		/* names of modules that came last */
 		err_ignore(session_sync_modules(session));
 	err = session_call(session, detach_job, session);
 	/* Where another tracer holds it, all is as it was, and can be taken out when that has left. */
 	if (!err || err->code != ERR_ATTACH)
-		session->state = session->ended && !session->execed ? SESSION_ENDED : SESSION_NONE;
+		session->state = session->life == PROCESS_ENDED ? SESSION_ENDED : SESSION_NONE;
 	return err ? err_wrap(err, "detach process %d", session->pid) : NULL;
 }
 
@@ -208,7 +215,7 @@ static struct err *send_kill(const struct session *session)
 {
 	struct err *err;
 
-	if (!session->has_pidfd)
+	if (session->pidfd < 0)
 		return kill(session->pid, SIGKILL) < 0 && errno != ESRCH ?
 			err_sys("kill process %d", session->pid) : NULL;
 	err = pidfd_kill(session->pidfd, SIGKILL);
@@ -226,7 +233,7 @@ struct err *session_kill(struct session *session)
 	err = send_kill(session);
 	if (err)
 		return err;
-	while (!session->ended) {
+	while (!process_has_ended(session->life)) {
 		struct timespec nap = { .tv_nsec = 1000000 };
 
 		if (tracer_now() > deadline)

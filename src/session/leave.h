@@ -14,6 +14,8 @@ struct target;
  * mdbg's end, or at his next stop.
  */
 struct err *leave_stop(struct target *target) MUST_CHECK;
+/* All threads go on; nothing is to be taken out any more. */
+void leave_target(struct session *session);
 /* One that is held for follow-exec is not followed: it goes on. */
 void leave_held(struct session *session);
 /* Take everything out of the target, whose child takes its place. It may be gone already. */

@@ -21,12 +21,12 @@ static struct err *interrupt_job(void *arg)
 		return err;
 	err = processes_stop(session);
 	/* So that what is listed while it stands is whole; a thread that stays there is no reason not to. */
-	if (!err && !session->ended)
+	if (!err && session->life == PROCESS_LIVE)
 		err = session_quiet(session);
 	if (err && err->code == ERR_TIMEOUT)
 		err = NULL;
-	if (err || session->ended)
-		session_let_go(session, was && !session->ended);
+	if (err || process_has_ended(session->life))
+		session_let_go(session, was && !process_has_ended(session->life));
 	return err;
 }
 

@@ -48,6 +48,58 @@ struct known_modules {
 	VEC(struct known_module) vec;
 };
 
+/*
+ * How it stands with a process:
+ *
+ *	NONE ---> LIVE ---> LEFT	let go; nothing of ours is in it, but what a thread stays in
+ *	           ||| \--> KEPT	let go with probes and log in it, which it goes on with
+ *	           ||\----> ENDED
+ *	           |\-----> GONE	runs another program, and its end is not ours to wait for
+ *	           |  exec ^ ^
+ *	           |       | | exit
+ *	           +---> EXECED		runs another program; mdbg started it, and waits for its end
+ *	           |         | exit
+ *	           |         v
+ *	           +---> HELD -> GONE	stands at its PTRACE_EVENT_EXEC (follow-exec), until the main thread
+ *	                  |		comes to it:
+ *	                  +--> LIVE	with a new target
+ *	                  +--> EXECED	it is not followed any more
+ *
+ * LIVE: the memory is the one that was attached to, and target_stop can stop it; its threads are
+ * traced, or the hands are off (hands.h). In all other states but KEPT nothing of the program in that
+ * process is mdbg's. A follower is LIVE, ENDED, GONE (an exec) or LEFT. Set by the tracer thread,
+ * before the event that tells of it.
+ */
+enum process_state {
+	PROCESS_NONE,
+	PROCESS_LIVE,
+	PROCESS_HELD,
+	PROCESS_EXECED,
+	PROCESS_GONE,
+	PROCESS_ENDED,
+	PROCESS_LEFT,
+	PROCESS_KEPT,
+};
+
+static inline bool process_has_ended(enum process_state state)
+{
+	return state == PROCESS_ENDED || state == PROCESS_GONE;
+}
+
+static inline bool process_has_execed(enum process_state state)
+{
+	return state == PROCESS_HELD || state == PROCESS_EXECED || state == PROCESS_GONE;
+}
+
+/* How far the log can be relied on; each has the doubts of the one before. */
+enum records {
+	RECORDS_WHOLE,
+	/* Blocks without a record may be younger than the attach: probes were out, or records forgotten. */
+	RECORDS_LACK,
+	/* Blocks with one may have been freed: the probes were out since the log began. */
+	RECORDS_STALE,
+};
+
 struct session {
 	struct session_config config;
 	struct tracer *tracer;
@@ -64,40 +116,31 @@ struct session {
 	pid_t pids[LOG_PROCESSES];
 	VEC(pid_t) turns;		/* tracer thread: see each_in_turn in route.c */
 	unsigned since_turns;
-	/*
-	 * Blocks without a record may be younger than the attach: probes were out for a while, or
-	 * records were forgotten.
-	 */
 	bool names_warned;		/* something was left out of names, and a warning tells of it */
-	bool lacks_records;
 	struct region *spare;		/* journal of the target, where that was a follower first */
 	char *core_path;		/* of SESSION_CORE */
 	char *cache_dir;
 	char allocator[160];
 	struct memory no_memory;	/* what session_memory gives when there is no target */
 
+	/*
+	 * What the user has: NONE, CORE, RUNNING, or STOPPED until `cont`; ENDED when the event of
+	 * that was read. session_state adds what `life` knows before.
+	 */
 	enum session_state state;
+	_Atomic enum process_state life;	/* of the target's process */
 	pid_t pid;
 	bool started;
 	int status;
 	bool status_known;
-	_Atomic bool ended;		/* set by the tracer thread, before its event */
-	/*
-	 * Set by the tracer thread: the target runs another program now, and was forgotten. An
-	 * attached one has ended with that; of a started one the exit status is still waited for.
-	 */
-	_Atomic bool execed;
-	_Atomic bool held;		/* at its PTRACE_EVENT_EXEC, to be followed by the main thread */
 	/* What an earlier mdbg left (keep.h): entries of the journal. Tracer thread. */
 	VEC(uint32_t) old_text;
 	VEC(uint32_t) old_maps;
-	bool gap;			/* the probes were out since the log began */
-	/* What the user was told of the log (lacks.h). Tracer thread. */
-	bool told_sampling, told_full, told_stackless, told_room;
+	enum records records;		/* tracer thread */
+	uint32_t told;			/* what the user was told of the log (lacks.c). Tracer thread */
 	struct room room;		/* that there was for the log, when it was made */
 	struct blind blind;		/* tracer thread; the main thread while that waits for it */
-	bool kept;			/* by this one: the agent still writes the log */
-	bool uncaught;			/* it has forked since */
+	bool uncaught;			/* the target has forked since it was attached to, with old_maps */
 	VEC(pid_t) named;		/* that have the journal mapped, and were not cleaned */
 	bool traces_exits;		/* leaks_at_end, as the target's threads have it. Tracer thread */
 	/*
@@ -108,8 +151,7 @@ struct session {
 	struct err end_err;
 	uint32_t floor;			/* the first generation of this mdbg */
 	/* Hands off (hands.h); tracer thread. */
-	bool has_pidfd;
-	int pidfd;
+	int pidfd;			/* -1: none (before Linux 5.3) */
 	uint64_t r_debug, links;	/* the loader's list of modules, and what it came to; 0: not sure */
 	unsigned looks_again;		/* at that */
 
@@ -119,6 +161,13 @@ struct session {
 	int event_fd;
 	_Atomic uint32_t wanted;
 };
+
+/* The log is no better than that from now on. */
+static inline void session_doubt(struct session *session, enum records records)
+{
+	if (session->records < records)
+		session->records = records;
+}
 
 /* --- event.c --- */
 void session_push_event(struct session *session, const struct session_event *event);
@@ -158,8 +207,8 @@ void session_let_go(struct session *session, bool was);
 void session_stopped(void *session, pid_t tid, int status);
 /* A wait status, to whom it belongs. */
 void session_route(void *session, pid_t tid, int status);
-/* The target runs another program now: told, and forgotten. tid is one of its threads. */
-void session_execed(struct session *session, pid_t tid);
+/* The target, of which tid is a thread, runs another program now: told, and forgotten. */
+void session_execed(struct session *session, pid_t tid, enum process_state state);
 /* The target has ended. */
 void session_ended(void *session, int status, bool known);
 

@@ -39,7 +39,7 @@ void process_settle(struct session *session, struct probes *probes)
 bool process_any_followed(const struct session *session)
 {
 	for (size_t i = 0; i < session->followers.nr; i++)
-		if (!session->followers.at[i]->gone)
+		if (session->followers.at[i]->state == PROCESS_LIVE)
 			return true;
 	return false;
 }
@@ -47,13 +47,13 @@ bool process_any_followed(const struct session *session)
 void processes_look(const struct session *session)
 {
 	for (size_t i = 0; i < session->followers.nr; i++)
-		if (!session->followers.at[i]->gone)
+		if (session->followers.at[i]->state == PROCESS_LIVE)
 			sigtrap_look(session->followers.at[i]->probes);
 }
 
 struct target *process_owner(struct session *session, pid_t tid)
 {
-	struct target *first = session->execed ? NULL : session->target;
+	struct target *first = process_has_execed(session->life) ? NULL : session->target;
 	struct proc_status status;
 
 	if ((first && target_thread(first, tid)) || !session->followers.nr)
@@ -83,7 +83,10 @@ struct err *processes_stop(struct session *session)
 
 	for (size_t i = 0; i < session->followers.nr; i++) {
 		struct follower *follower = session->followers.at[i];
-		struct err *err = follower->gone ? NULL : target_stop(follower->target, NULL);
+		struct err *err = NULL;
+
+		if (follower->state == PROCESS_LIVE)
+			err = target_stop(follower->target, NULL);
 
 		if (err && err->code != ERR_GONE && !first)
 			first = err;
@@ -96,7 +99,7 @@ void processes_resume(struct session *session)
 	for (size_t i = 0; i < session->followers.nr; i++) {
 		struct follower *follower = session->followers.at[i];
 
-		if (follower->gone || !follower->target->stopped)
+		if (follower->state != PROCESS_LIVE || !follower->target->stopped)
 			continue;
 		process_settle(session, follower->probes);
 		target_resume(follower->target);
@@ -124,9 +127,10 @@ static struct err *undo(struct follower *follower)
 		err = probes_disarm(follower->probes, &left);
 	if (!err)
 		err = process_withdraw(follower);
-	if (!follower->gone)
+	if (follower->state == PROCESS_LIVE) {
 		target_release(follower->target);
-	follower->gone = true;
+		follower->state = PROCESS_LEFT;
+	}
 	if (left)
 		session_warn_left(follower->session, follower->target->pid);
 	return err;
@@ -140,7 +144,7 @@ struct err *processes_undo(struct session *session)
 
 	for (size_t i = 0; i < session->followers.nr; i++) {
 		struct follower *follower = session->followers.at[i];
-		struct err *err = follower->gone ? NULL : undo(follower);
+		struct err *err = follower->state == PROCESS_LIVE ? undo(follower) : NULL;
 
 		if (!err || err->code == ERR_GONE || failed)
 			continue;
@@ -156,7 +160,7 @@ void processes_settle(struct session *session)
 		struct follower *follower = session->followers.at[i];
 		bool was;
 
-		if (follower->gone || !probes_unsettled(follower->probes) ||
+		if (follower->state != PROCESS_LIVE || !probes_unsettled(follower->probes) ||
 		    target_stop(follower->target, &was))
 			continue;
 		process_settle(session, follower->probes);
@@ -175,6 +179,7 @@ void process_take_place(struct session *session, struct follower *follower, size
 	session->spare = follower->region;
 	session->pid = follower->target->pid;
 	session->started = false;
+	session->life = follower->state;
 	vec_free(&session->known.vec);
 	session->known = follower->known;
 	session->known_generation = 0;

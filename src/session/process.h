@@ -23,7 +23,7 @@ struct follower {
 	struct probes *probes;
 	struct region *region;		/* its log is not used */
 	uint8_t number;
-	bool gone;			/* ended, runs another program, or was let go */
+	enum process_state state;
 	struct known_modules known;	/* to symbols */
 };
 

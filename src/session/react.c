@@ -26,7 +26,7 @@ static struct err *follow_exec_job(void *arg)
 {
 	struct session *session = arg;
 
-	session->held = false;
+	session->life = PROCESS_NONE;	/* so that it stays held */
 	err_ignore(session_forget_last(session));
 	return attach_from_exec(session, session->pid);
 }
@@ -36,15 +36,15 @@ static void note_exec(struct session *session)
 	struct err *err;
 
 	children_clean_orphans(session);
-	if (!session->held || session->ended)
+	if (session->life != PROCESS_HELD)
 		return;
 	err = session_call(session, follow_exec_job, session);
 	if (!err)
 		err = session_sync_modules(session);
-	if (err) {
-		session->state = SESSION_ENDED;
+	session->state = err ? SESSION_ENDED :
+			 session->config.stop ? SESSION_STOPPED : SESSION_RUNNING;
+	if (err)
 		session_warn(session, err->msg);
-	}
 }
 
 /* follow-fork child: the child takes the place of its parent, which is let go. */
@@ -58,7 +58,7 @@ static struct err *switch_job(void *arg)
 
 	for (at = 0; at < session->followers.nr && !follower; at++)
 		if (session->followers.at[at]->target->pid == job->pid &&
-		    !session->followers.at[at]->gone)
+		    session->followers.at[at]->state == PROCESS_LIVE)
 			follower = session->followers.at[at];
 	if (!follower)
 		return NULL;

@@ -38,7 +38,7 @@ static struct err *arm_job(void *arg)
 	also = session_hold(session, NULL);
 	if (also)
 		return err ? err : also;
-	session->lacks_records = true;
+	session_doubt(session, RECORDS_LACK);
 	if (!err)
 		err = arm_put_in(session);
 	if (err)
@@ -86,7 +86,7 @@ static struct err *reset_job(void *arg)
 		err = session_forget_records(session);
 	if (err)
 		return err;
-	session->gap = false;
+	session->records = RECORDS_LACK;
 	if (session->probes)
 		blind_begin(session);
 	return keep_set_whole(session);
@@ -96,7 +96,7 @@ struct err *session_reset(struct session *session)
 {
 	if (!session->region)
 		return err_create(ERR_STATE, "nothing was recorded");
-	if (session->kept)
+	if (session->life == PROCESS_KEPT)
 		return err_hint(err_create(ERR_STATE, "process %d goes on recording", session->pid),
 				"attach to it again");
 	return session_call(session, reset_job, session);

@@ -21,20 +21,20 @@ void session_ended(void *ctx, int status, bool known)
 
 	session->status = status;
 	session->status_known = known;
-	session->ended = true;
+	session->life = process_has_execed(session->life) ? PROCESS_GONE : PROCESS_ENDED;
 	processes_resume(session);	/* nobody could continue them any more */
 	session_push_event(session, &event);
 }
 
 /* The memory, and with it all of ours, is gone. */
-void session_execed(struct session *session, pid_t tid)
+void session_execed(struct session *session, pid_t tid, enum process_state state)
 {
 	struct session_event event = { .kind = SESSION_EVENT_EXEC, .pid = session->pid };
 	AUTO_FREE char *exe = NULL;
 
 	err_ignore(procfs_link(tid, "exe", &exe));	/* the text stays empty */
 	snprintf(event.text, sizeof(event.text), "%s", exe ? exe : "");
-	session->execed = true;
+	session->life = state;
 	target_forget(session->target);
 	session_push_event(session, &event);
 }
@@ -49,7 +49,8 @@ void session_route(void *ctx, pid_t tid, int status)
 	/* Somebody who could not be let go earlier (a vfork parent), or whom we only wait for. */
 	if (WIFSTOPPED(status))
 		err_ignore(tracer_detach(tid, status >> 16 ? 0 : WSTOPSIG(status)));
-	else if (session->execed && tid == session->pid && session->started)
+	else if (process_has_execed(session->life) && tid == session->pid &&
+		 session->started)
 		session_ended(session, status, true);
 }
 
@@ -77,7 +78,7 @@ static void each_in_turn(struct session *session)
 	session->since_turns = 0;
 	session->turns.nr = 0;
 	target_each_thread(session->target, add_turn, session);
-	for (size_t i = 0; i < session->turns.nr && !session->ended; i++)
+	for (size_t i = 0; i < session->turns.nr && session->life == PROCESS_LIVE; i++)
 		if (tracer_poll(session->turns.at[i], &status))
 			session_route(session, session->turns.at[i], status);
 }

@@ -48,6 +48,7 @@ struct err *session_create(struct session **ret)
 	if (!session)
 		return err_nomem;
 	session->config = session_config_default;
+	session->pidfd = -1;
 	session->no_memory.read = no_memory;
 	session->cache_dir = find_cache_dir();
 	pthread_mutex_init(&session->lock, NULL);
@@ -74,7 +75,7 @@ void session_destroy(struct session *session, struct err **err_ret)
 		return;
 	if (!session_need_target(session) || process_any_followed(session))
 		err = session_detach(session);
-	else if (session->ended && session->state != SESSION_ENDED &&
+	else if (process_has_ended(session->life) && session->state != SESSION_ENDED &&
 		 session->state != SESSION_NONE)
 		session_note_end(session);	/* nobody has read the event */
 	if (err_ret)

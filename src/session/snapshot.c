@@ -27,7 +27,7 @@ static struct err *look_job(void *arg)
 	struct job *job = arg;
 	const struct session *session = job->session;
 
-	job->ahead = session->ended || session->execed || session->target->hands_off;
+	job->ahead = session->life != PROCESS_LIVE || session->target->hands_off;
 	return NULL;
 }
 
@@ -58,7 +58,7 @@ static struct err *visit_until_done(const struct job *job)
 	struct err *err;
 
 	/* At its PTRACE_EVENT_EXEC, where it has no libc to make a call by. */
-	if (session->held && !session->ended)
+	if (session->life == PROCESS_HELD)
 		return err_create(ERR_BUSY, "it is held for follow-exec");
 	do {
 		err = visit_process(session, session->pid, reap_anew, job->snapshot);
@@ -93,7 +93,7 @@ static struct err *end_job(void *arg)
 	struct err *err;
 	bool was;
 
-	if (session->ended || session->execed)
+	if (session->life != PROCESS_LIVE)
 		return end_in_new_program(job);
 	err = session_hold(session, &was);
 	if (err && err->code == ERR_GONE)
@@ -103,8 +103,7 @@ static struct err *end_job(void *arg)
 		return err;
 	}
 	err = snapshot_reap(session->target, job->snapshot);
-	if (!session->ended)
-		session_let_go(session, was);
+	session_let_go(session, was);
 	return err;
 }
 

@@ -15,7 +15,7 @@ struct session_config *session_config(struct session *session)
 
 enum session_state session_state(const struct session *session)
 {
-	if (session->ended && session->state != SESSION_NONE)
+	if (process_has_ended(session->life) && session->state != SESSION_NONE)
 		return SESSION_ENDED;
 	return session->state;
 }
@@ -53,7 +53,7 @@ struct err *session_need_target(const struct session *session)
 		return err_create(ERR_STATE, "there is no process, only its core file");
 	case SESSION_RUNNING:
 	case SESSION_STOPPED:
-		if (session->execed)
+		if (process_has_execed(session->life))
 			return err_hint(err_create(ERR_STATE, "process %d runs another program now",
 						   session->pid), "`set follow-exec on` follows");
 		return NULL;

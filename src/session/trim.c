@@ -325,8 +325,7 @@ static struct err *trim_job(void *arg)
 	if (!err)
 		err = call(trimmer);
 	trimmer->ret->after_kb = resident(session);
-	if (!session->ended)
-		session_let_go(session, was);
+	session_let_go(session, was);
 	trimmer->ret->pause_ns = tracer_now() - begun;
 	return err;
 }

@@ -90,6 +90,6 @@ void unwatched_tell(struct session *session)
 	vec_free(&unwatched.told);
 	if (!unwatched.gap)
 		return;
-	session->gap = session->lacks_records = true;
+	session->records = RECORDS_STALE;
 	session_warn_gap(session);
 }

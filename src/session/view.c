@@ -248,7 +248,7 @@ static bool is_complete(const struct session *session, const struct view *view,
 {
 	struct log_accounts accounts;
 
-	if (!view->log || session->lacks_records || view->process ||
+	if (!view->log || session->records != RECORDS_WHOLE || view->process ||
 	    log_config(view->log).sample || !all_probed(session, glibc))
 		return false;
 	accounts = log_accounts_get(view->log);

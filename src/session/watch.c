@@ -76,10 +76,8 @@ static void on_exec(void *ctx, struct thread *thread)
 	struct session *session = ctx;
 	bool follow = session->config.follow_exec;
 
-	session->held = follow;
-	if (!follow)
-		session->ended = !session->started;
-	session_execed(session, thread->tid);
+	session_execed(session, thread->tid, follow ? PROCESS_HELD :
+		       session->started ? PROCESS_EXECED : PROCESS_GONE);
 	if (!follow) {
 		tracer_count(session->tracer, session->started);
 		err_ignore(tracer_detach(session->pid, 0));	/* fails only if it was killed */
