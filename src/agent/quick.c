@@ -16,7 +16,7 @@
 static NOINLINE void insert_elsewhere(const struct agent_state *state, struct agent_thread *thread,
 				      uint64_t block, uint64_t size, uint64_t stack)
 {
-	if (!table_insert(log_of(state), block, size, thread->last_time, stack, NULL))
+	if (!table_insert(log_of(state), block, size, thread->ledger.last_time, stack, NULL))
 		log_stack_count(log_of(state), (uint32_t)stack, -1ull, -size);
 	agent_thread_let_go(thread);
 }
@@ -25,10 +25,10 @@ static NOINLINE uint64_t remove_elsewhere(const struct agent_state *state,
 					  struct agent_thread *thread, uint64_t block)
 {
 	struct log_record old;
-	bool known = table_remove(log_of(state), block, thread->log_thread, &old);
+	bool known = table_remove(log_of(state), block, thread->ledger.log_thread, &old);
 
 	agent_thread_let_go(thread);
-	return known ? 0 : agent_missed(&old);
+	return known ? 0 : ledger_missed(&old);
 }
 
 /* What a walk of the call's stack begins with. Never in memory where it is shown to nobody. */
@@ -44,8 +44,8 @@ static ALWAYS_INLINE struct memo_walk walk_of(const struct agent_frame *frame,
 	walk.sp = entry_sp(frame) + 8;
 	walk.bp = frame->bp;
 	walk.bx = frame->bx;
-	walk.high = thread->stack_high;
-	walk.depth = probe->state->depth;
+	walk.high = thread->ledger.stack_high;
+	walk.depth = probe->state->ledger.depth;
 	return walk;
 }
 
@@ -55,14 +55,14 @@ static ALWAYS_INLINE void record(const struct agent_frame *frame, const struct a
 				 struct memo_entry *entry, const struct home *home, bool at_home)
 {
 	const struct agent_state *state = probe->state;
-	uint64_t block = frame->ax, stack = thread->word | memo_count(entry, 1, size);
+	uint64_t block = frame->ax, stack = thread->ledger.word | memo_count(entry, 1, size);
 
-	thread->last_time = next_time(thread);
-	thread->inserted = block;
-	thread->inserted_sp = entry_sp(frame);
+	thread->ledger.last_time = ledger_time(&thread->ledger);
+	thread->ledger.inserted = block;
+	thread->ledger.inserted_sp = entry_sp(frame);
 	if (LIKELY(at_home) &&
-	    LIKELY(home_insert(log_of(state), home, block, size, thread->last_time, stack,
-			       thread->log_thread)))
+	    LIKELY(home_insert(log_of(state), home, block, size, thread->ledger.last_time, stack,
+			       thread->ledger.log_thread)))
 		agent_thread_let_go(thread);
 	else
 		insert_elsewhere(state, thread, block, size, stack);
@@ -116,12 +116,12 @@ static ALWAYS_INLINE bool leave(struct agent_frame *frame, const struct agent_pr
 	struct home home;
 	bool at_home;
 
-	if (UNLIKELY(!thread) || UNLIKELY(!agent_thread_holds(thread, entry_sp(frame))) ||
-	    UNLIKELY(thread->inserted == frame->ax) ||
+	if (UNLIKELY(!thread) || UNLIKELY(!ledger_holds(&thread->ledger, entry_sp(frame))) ||
+	    UNLIKELY(thread->ledger.inserted == frame->ax) ||
 	    UNLIKELY(!address_fits(frame->ax)) ||
-	    UNLIKELY(size > SIZE_MAX_LOG))
+	    UNLIKELY(size > LEDGER_SIZE_MAX))
 		return false;
-	thread->busy = 1;
+	thread->ledger.busy = 1;
 	compiler_barrier();
 	walk = walk_of(frame, probe, thread);
 	item = item_guess(&thread->memo, walk_key(&walk));
@@ -157,17 +157,17 @@ ENTRY uint64_t agent_release(uint64_t block, uint64_t sp, const struct agent_pro
 	if (UNLIKELY(probe->quick != AGENT_QUICK_ALL))
 		return sample_release(block, sp, probe);
 	thread = agent_thread_idle(state);
-	if (UNLIKELY(!thread) || UNLIKELY(!address_fits(block)) || UNLIKELY(thread->freed == block))
+	if (UNLIKELY(!thread) || UNLIKELY(!address_fits(block)) || UNLIKELY(thread->ledger.freed == block))
 		return record_release(block, sp, probe);
 	fetch_head(block);
-	thread->busy = 1;
+	thread->ledger.busy = 1;
 	compiler_barrier();
-	if (UNLIKELY(probe->wraps))
-		note_freed(thread, block, sp);
+	if (UNLIKELY(probe->ledger.wraps))
+		note_freed(&thread->ledger, block, sp);
 	at_home = home_of(log_of(state), block, &home);
 	__builtin_prefetch(home.tag, 1);
 	if (UNLIKELY(!at_home) ||
-	    UNLIKELY(!home_remove(log_of(state), &home, block, thread->log_thread, NULL)))
+	    UNLIKELY(!home_remove(log_of(state), &home, block, thread->ledger.log_thread, NULL)))
 		return remove_elsewhere(state, thread, block);
 	agent_thread_let_go(thread);
 	return 0;

@@ -26,19 +26,19 @@ static ALWAYS_INLINE bool pass(const struct agent_frame *frame, const struct age
 	struct agent_thread *thread = agent_thread_idle(state);
 	uint64_t size = sample_size(size_of_block(frame, probe)), block = frame->ax;
 
-	if (UNLIKELY(!thread) || UNLIKELY(!block) || UNLIKELY(thread->gap < size) ||
-	    (UNLIKELY(probe->entered) && thread->drawn == block))
+	if (UNLIKELY(!thread) || UNLIKELY(!block) || UNLIKELY(thread->ledger.gap < size) ||
+	    (UNLIKELY(probe->ledger.entered) && thread->ledger.drawn == block))
 		return false;
-	thread->busy = 1;
+	thread->ledger.busy = 1;
 	compiler_barrier();
-	if (UNLIKELY(thread->freed == block))
-		thread->freed = 0;
-	thread->draws++;
-	thread->drawn = block;
-	thread->drawn_gap = thread->gap;
-	thread->drawn_in = 0;
-	thread->gap -= size;
-	account_one(log_of(state), thread->log_thread, LOG_ACCOUNT(unsampled));
+	if (UNLIKELY(thread->ledger.freed == block))
+		thread->ledger.freed = 0;
+	thread->ledger.draws++;
+	thread->ledger.drawn = block;
+	thread->ledger.drawn_gap = thread->ledger.gap;
+	thread->ledger.drawn_in = 0;
+	thread->ledger.gap -= size;
+	account_one(log_of(state), thread->ledger.log_thread, LOG_ACCOUNT(unsampled));
 	agent_thread_let_go(thread);
 	return true;
 }
@@ -57,14 +57,14 @@ uint64_t sample_release(uint64_t block, uint64_t sp, const struct agent_probe *p
 	if (UNLIKELY(probe->quick != AGENT_QUICK_SAMPLE))
 		return record_release(block, sp, probe);
 	thread = agent_thread_idle(state);
-	if (UNLIKELY(!thread) || UNLIKELY(!block) || UNLIKELY(thread->freed == block) ||
+	if (UNLIKELY(!thread) || UNLIKELY(!block) || UNLIKELY(thread->ledger.freed == block) ||
 	    UNLIKELY(!sieve_lacks(log_of(state), block)))
 		return record_release(block, sp, probe);
-	thread->busy = 1;
+	thread->ledger.busy = 1;
 	compiler_barrier();
-	if (UNLIKELY(probe->wraps))
-		note_freed(thread, block, sp);
-	account_one(log_of(state), thread->log_thread, LOG_ACCOUNT(unsampled_frees));
+	if (UNLIKELY(probe->ledger.wraps))
+		note_freed(&thread->ledger, block, sp);
+	account_one(log_of(state), thread->ledger.log_thread, LOG_ACCOUNT(unsampled_frees));
 	agent_thread_let_go(thread);
 	return 0;
 }

@@ -8,8 +8,6 @@
 
 #include "agent/thread.h"
 
-#define SIZE_MAX_LOG	((1ull << 48) - 1)	/* that a record can hold */
-
 /* A function that thunks call, by its offset in the image. */
 #define ENTRY		__attribute__((visibility("default")))
 
@@ -43,33 +41,12 @@ static inline uint64_t size_of_block(const struct agent_frame *frame,
 	return size;
 }
 
-/* What agent_release says of a block that log_remove has not found. */
-static inline uint64_t agent_missed(const struct log_record *old)
-{
-	return old->address ? AGENT_FREED : AGENT_UNKNOWN;
-}
-
 /* A free by a probe that `wraps`: the thread's last one now. */
-static inline void note_freed(struct agent_thread *thread, uint64_t block, uint64_t sp)
+static inline void note_freed(struct ledger_thread *thread, uint64_t block, uint64_t sp)
 {
 	thread->freed = block;
 	thread->freed_sp = sp;
 	thread->freed_ra = *(const volatile uint64_t *)sp;
-}
-
-/*
- * Later than the thread's last record, and another than those of other threads, which may read the
- * same stamp at the same moment: the lowest bits are the thread's number in the log. (They are the
- * same for threads whose numbers differ by a multiple of TIME_STEP. The step is some 10 ns, less
- * than a record takes, so that no thread runs ahead of the clock.)
- */
-#define TIME_STEP	32ull
-
-static ALWAYS_INLINE uint64_t next_time(const struct agent_thread *thread)
-{
-	uint64_t now = log_now(), next = thread->last_time + TIME_STEP;
-
-	return (MAX(now, next) & ~(TIME_STEP - 1)) | (thread->log_thread & (TIME_STEP - 1));
 }
 
 #endif

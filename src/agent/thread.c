@@ -3,13 +3,13 @@
 
 #include "agent/thread.h"
 
-#include "log/quick.h"
-
 static void thread_register(const struct agent_state *state, struct agent_thread *thread,
 			    uint64_t tp, uint32_t lwp)
 {
-	thread->log_thread = log_thread(log_of(state), tp, lwp);
-	thread->word = slot_stack(LOG_STACK_NONE, thread->log_thread, LOG_HEAP_UNKNOWN);
+	uint32_t number = log_thread(log_of(state), tp, lwp);
+
+	thread->ledger.log_thread = number;
+	thread->ledger.word = slot_stack(LOG_STACK_NONE, number, LOG_HEAP_UNKNOWN);
 }
 
 struct agent_thread *agent_thread_find(const struct agent_state *state, uint64_t tp)
@@ -19,9 +19,9 @@ struct agent_thread *agent_thread_find(const struct agent_state *state, uint64_t
 
 	for (uint32_t i = 0; i < AGENT_THREAD_WAYS; i++) {
 		struct agent_thread *thread = &state->threads[(place + i) & last];
-		uint64_t key = __atomic_load_n(&thread->key, __ATOMIC_RELAXED);
+		uint64_t key = __atomic_load_n(&thread->ledger.key, __ATOMIC_RELAXED);
 
-		if (!key && __atomic_compare_exchange_n(&thread->key, &key, tp, false,
+		if (!key && __atomic_compare_exchange_n(&thread->ledger.key, &key, tp, false,
 							__ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
 			/* Where LWP ids are not known, none will be another than before. */
 			if (!state->tid_offset)
@@ -34,12 +34,6 @@ struct agent_thread *agent_thread_find(const struct agent_state *state, uint64_t
 	return NULL;
 }
 
-static void count_voided(const struct agent_state *state, const struct agent_thread *thread,
-			 uint32_t nr)
-{
-	account_add(log_of(state), thread->log_thread, LOG_ACCOUNT(voided), nr);
-}
-
 /*
  * `busy` may be left from a thread that has died in the agent. A signal handler that comes before
  * the LWP id is stored does all of this itself, and lets go.
@@ -47,22 +41,18 @@ static void count_voided(const struct agent_state *state, const struct agent_thr
 void agent_thread_adopt(const struct agent_state *state, struct agent_thread *thread, uint64_t tp,
 			uint32_t lwp)
 {
-	thread->busy = 1;
+	thread->ledger.busy = 1;
 	compiler_barrier();
-	thread->lwp = lwp;
+	thread->ledger.lwp = lwp;
 	compiler_barrier();
-	if (thread->nr_ops)
-		count_voided(state, thread, thread->nr_ops);
-	thread->nr_ops = 0;
-	thread->stack_low = thread->stack_high = 0;
-	thread->inserted = thread->freed = 0;
+	ledger_abandon(log_of(state), &thread->ledger);
 	thread_register(state, thread, tp, lwp);
 	compiler_barrier();
-	thread->busy = 1;
+	thread->ledger.busy = 1;
 }
 
 /* Is it inside [low, high)? */
-static bool bounds_take(struct agent_thread *thread, uint64_t sp, uint64_t low, uint64_t high)
+static bool bounds_take(struct ledger_thread *thread, uint64_t sp, uint64_t low, uint64_t high)
 {
 	if (sp < low || sp >= high)
 		return false;
@@ -73,7 +63,7 @@ static bool bounds_take(struct agent_thread *thread, uint64_t sp, uint64_t low, 
 	return true;
 }
 
-uint64_t agent_thread_bounds(const struct agent_state *state, struct agent_thread *thread,
+uint64_t agent_thread_bounds(const struct agent_state *state, struct ledger_thread *thread,
 			     uint64_t sp)
 {
 	const volatile uint64_t *block;
@@ -90,25 +80,4 @@ uint64_t agent_thread_bounds(const struct agent_state *state, struct agent_threa
 	if (!low || size > UINT64_MAX - low || !bounds_take(thread, sp, low, low + size))
 		return 0;
 	return low + size;
-}
-
-void agent_thread_void(const struct agent_state *state, struct agent_thread *thread, uint64_t sp)
-{
-	bool bounded = agent_thread_holds(thread, sp) || agent_thread_bounds(state, thread, sp);
-	uint32_t kept = 0;
-
-	for (uint32_t i = 0; i < thread->nr_ops; i++) {
-		uint64_t at = thread->op[i].sp;
-
-		if (at == sp || (at < sp && bounded && agent_thread_holds(thread, at)))
-			continue;
-		if (kept != i)
-			thread->op[kept] = thread->op[i];
-		kept++;
-		compiler_barrier();	/* or this becomes a call of memmove */
-	}
-	if (kept == thread->nr_ops)
-		return;
-	count_voided(state, thread, thread->nr_ops - kept);
-	thread->nr_ops = kept;
 }

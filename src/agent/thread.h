@@ -10,15 +10,6 @@
 #include "agent/state.h"
 #include "base/compiler.h"
 
-#define ALWAYS_INLINE	inline __attribute__((always_inline))
-#define NOINLINE	__attribute__((noinline))
-
-/* A signal handler of the same thread sees what was stored before in all that comes after. */
-static inline void compiler_barrier(void)
-{
-	__asm__ volatile("" : : : "memory");
-}
-
 /* The log's functions change what the view leads to, not the view. */
 static inline struct log *log_of(const struct agent_state *state)
 {
@@ -31,10 +22,8 @@ struct agent_thread *agent_thread_find(const struct agent_state *state, uint64_t
 void agent_thread_adopt(const struct agent_state *state, struct agent_thread *thread, uint64_t tp,
 			uint32_t lwp);
 /* Bounds that hold for sp now: the end, 0: none is known. thread (may be NULL) remembers them. */
-uint64_t agent_thread_bounds(const struct agent_state *state, struct agent_thread *thread,
+uint64_t agent_thread_bounds(const struct agent_state *state, struct ledger_thread *thread,
 			     uint64_t sp);
-/* Drop operations that an event at sp shows to be void. */
-void agent_thread_void(const struct agent_state *state, struct agent_thread *thread, uint64_t sp);
 
 /* The first of AGENT_THREAD_WAYS places. */
 static inline uint32_t agent_thread_place(const struct agent_state *state, uint64_t tp)
@@ -55,11 +44,11 @@ static ALWAYS_INLINE struct agent_thread *agent_thread_idle(const struct agent_s
 	if (UNLIKELY(!cpu_thread_pointer(state->self_offset, &tp)))
 		return NULL;
 	thread = &state->threads[agent_thread_place(state, tp)];
-	if (UNLIKELY(thread->key != tp))
+	if (UNLIKELY(thread->ledger.key != tp))
 		return NULL;
 	if (LIKELY(state->tid_offset))
 		lwp = *(const volatile uint32_t *)(tp + state->tid_offset);
-	if (UNLIKELY(thread->lwp != lwp) || UNLIKELY(*(const uint64_t *)&thread->busy))
+	if (UNLIKELY(thread->ledger.lwp != lwp) || UNLIKELY(*(const uint64_t *)&thread->ledger.busy))
 		return NULL;
 	return thread;
 }
@@ -75,20 +64,20 @@ static inline struct agent_thread *agent_thread_hold(const struct agent_state *s
 	    UNLIKELY(!cpu_thread_pointer(state->self_offset, &tp)))
 		return NULL;
 	thread = &state->threads[agent_thread_place(state, tp)];
-	if (UNLIKELY(thread->key != tp)) {
+	if (UNLIKELY(thread->ledger.key != tp)) {
 		thread = agent_thread_find(state, tp);
 		if (!thread)
 			return NULL;
 	}
 	if (LIKELY(state->tid_offset))
 		lwp = *(const volatile uint32_t *)(tp + state->tid_offset);
-	if (UNLIKELY(thread->lwp != lwp)) {
+	if (UNLIKELY(thread->ledger.lwp != lwp)) {
 		agent_thread_adopt(state, thread, tp, lwp);
 		return thread;
 	}
-	if (UNLIKELY(thread->busy))
+	if (UNLIKELY(thread->ledger.busy))
 		return NULL;
-	thread->busy = 1;
+	thread->ledger.busy = 1;
 	compiler_barrier();
 	return thread;
 }
@@ -98,27 +87,16 @@ static inline void agent_thread_let_go(struct agent_thread *thread)
 	if (UNLIKELY(!thread))
 		return;
 	compiler_barrier();
-	thread->busy = 0;
-}
-
-/* Its entry in the registry; 0 for all that have no state. */
-static inline uint32_t agent_thread_number(const struct agent_thread *thread)
-{
-	return LIKELY(thread) ? thread->log_thread : 0;
-}
-
-static inline bool agent_thread_holds(const struct agent_thread *thread, uint64_t sp)
-{
-	return sp - thread->stack_low < thread->stack_high - thread->stack_low;
+	thread->ledger.busy = 0;
 }
 
 /* Memory can be read from the word at sp, where SP is or has just been, up to here. */
 static inline uint64_t agent_thread_stack_end(const struct agent_state *state,
-					      struct agent_thread *thread, uint64_t sp)
+					      struct ledger_thread *thread, uint64_t sp)
 {
 	uint64_t end;
 
-	if (LIKELY(thread && agent_thread_holds(thread, sp)))
+	if (LIKELY(thread && ledger_holds(thread, sp)))
 		return thread->stack_high;
 	end = agent_thread_bounds(state, thread, sp);
 	return end ? end : (sp | 4095) + 1;

@@ -144,7 +144,7 @@ static enum thunk_kind thunk_kind(const struct probes *probes, const struct prob
 	if (probe->fn->role == ALLOC_FREE)
 		return THUNK_FREE;
 	if (probe->nothrow || probe->fn->role == ALLOC_RESIZE ||
-	    (probes->state->sample && may_lead_on(probe)))
+	    (probes->state->ledger.sample && may_lead_on(probe)))
 		return THUNK_ENTER;
 	return THUNK_NEW;
 }

@@ -133,8 +133,10 @@ struct err *probes_clone(const struct probes *parent, struct target *target, uin
 	if (err)
 		return err;
 	child->process = process;
-	child->facts = parent->facts;
+	child->ledger.facts = parent->ledger.facts;
 	child->stack_offset = parent->stack_offset;
+	child->main_low = parent->main_low;
+	child->main_high = parent->main_high;
 	child->agent = parent->agent;
 	child->agent_written = true;
 	child->policy = PROBE_ONLY_BREAKPOINT;

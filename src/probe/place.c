@@ -49,8 +49,11 @@ static void hand_on_ops(struct thread *thread, void *ctx)
 	struct thread_ops *ops = thread->data;
 
 	for (unsigned i = 0; ops && i < ops->nr; i++)
-		if (ops->op[i].probe == heirs->dead)
-			ops->op[i].probe = heirs->heir;
+		if (ops->call[i].probe == heirs->dead)
+			ops->call[i].probe = heirs->heir;
+	for (unsigned i = 0; ops && i < ops->ledger.nr_ops; i++)
+		if (ops->ledger.op[i].function == &heirs->dead->ledger)
+			ops->ledger.op[i].function = &heirs->heir->ledger;
 }
 
 static void forget_place(struct probe *probe)
@@ -165,7 +168,7 @@ static void look_at_ops(struct thread *thread, const struct stack_top *top UNUSE
 
 	for (unsigned i = 0; ops && i < ops->nr; i++)
 		for (size_t k = 0; k < collection->nr; k++)
-			collection->used[k] |= ops->op[i].probe == collection->probe[k];
+			collection->used[k] |= ops->call[i].probe == collection->probe[k];
 }
 
 static void look_at_thread(struct thread *thread, const struct stack_top *top, void *ctx)
@@ -180,10 +183,10 @@ static void look_at_agent_ops(struct agent_thread *thread, void *ctx)
 	struct collection *collection = ctx;
 	uint64_t table = collection->probes->state_address + offsetof(struct agent_state, probe);
 
-	uint32_t nr = MIN(__atomic_load_n(&thread->nr_ops, __ATOMIC_ACQUIRE), (uint32_t)AGENT_OPS);
+	uint32_t nr = MIN(__atomic_load_n(&thread->ledger.nr_ops, __ATOMIC_ACQUIRE), (uint32_t)LEDGER_OPS);
 
 	for (uint32_t i = 0; i < nr; i++) {
-		uint64_t index = ((uintptr_t)thread->op[i].probe - table) /
+		uint64_t index = ((uintptr_t)thread->ledger.op[i].function - table) /
 				 sizeof(struct agent_probe);
 
 		for (size_t k = 0; k < collection->nr; k++)

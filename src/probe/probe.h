@@ -72,8 +72,7 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "base/vec.h"
-#include "log/log.h"
-#include "log/stray.h"
+#include "log/ledger.h"
 #include "os/procfs.h"
 #include "probe/allocators.h"
 #include "target/patch.h"
@@ -121,6 +120,7 @@ struct probe {
 	uint64_t stub, stub_trap, stub_ret;	/* addresses; stub_trap is behind the trap */
 	uint64_t stub_entry;		/* where SP is as at the function's entry */
 	uint32_t stub_frame;
+	struct ledger_function ledger;	/* event.c's: calls are known by its address */
 	uint32_t agent_index;		/* in agent_state.probe[], with thunk_at */
 	uint64_t thunk_at;		/* the thunk's address; 0: none */
 	struct displaced displaced;
@@ -207,10 +207,10 @@ struct probes {
 	uint32_t look_at_thread;	/* sigtrap_look: how many were looked at in this round */
 	uint64_t sigtrap_checks;
 	uint64_t sigtrap_repairs;	/* how often the handler was put back */
-	uint64_t last_time;		/* of the last record: times are unique */
-	struct stray_facts facts;	/* stray.c */
+	struct ledger ledger;		/* for event.c; its facts are stray.c's */
 	char incomplete[160];		/* why facts.complete is not; "" */
 	uint32_t stack_offset;		/* target/tcb.h; 0: not known */
+	uint64_t main_low, main_high;	/* the main thread's stack, as far as it may grow; 0, 0 */
 	/* Of lost.c, in time stamps of the log. */
 	uint64_t looked;		/* all patches were in place then */
 	uint64_t round;			/* looked at in turn since then, ... */

@@ -7,24 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include "agent/state.h"
 #include "base/trace.h"
 #include "probe/area.h"
+#include "probe/event.h"
 #include "probe/probe.h"
+#include "probe/stray.h"
 #include "target/region.h"
 #include "target/remote.h"
 #include "target/share.h"
 #include "target/target.h"
 #include "target/tcb.h"
-
-/*
- * How far below its end the kernel keeps other mappings from the main thread's stack, whatever its
- * limit (MIN_GAP in the kernel's mmap_base).
- */
-#define STACK_ROOM	(128ull << 20)
 
 _Static_assert((int)ALLOC_NEW == AGENT_NEW && (int)ALLOC_RESIZE == AGENT_RESIZE &&
 	       (int)ALLOC_FREE == AGENT_FREE && (int)ALLOC_NEW_BY_REF == AGENT_NEW_BY_REF,
@@ -38,31 +33,6 @@ static struct err *write_part(struct probes *probes, size_t offset, size_t len)
 
 #define WRITE_FIELD(probes, field) \
 	write_part(probes, offsetof(struct agent_state, field), sizeof((probes)->state->field))
-
-/*
- * The main thread's stack, down to where it may grow without meeting another mapping. Not known: the
- * agent then stays in the page of SP.
- */
-static void find_main_stack(struct probes *probes)
-{
-	const struct proc_maps *maps = &probes->maps;
-	struct rlimit limit = { .rlim_cur = STACK_ROOM };
-	uint64_t room = STACK_ROOM;
-
-	if (!maps->vec.nr && probes_read_maps(probes))
-		return;
-	if (!prlimit(probes->target->pid, RLIMIT_STACK, NULL, &limit))
-		room = MIN((uint64_t)limit.rlim_cur, STACK_ROOM);
-	for (size_t i = 0; i < maps->vec.nr; i++) {
-		const struct proc_map *map = &maps->vec.at[i];
-		uint64_t below = i ? maps->vec.at[i - 1].end : 0;
-
-		if (strcmp(map->path, "[stack]"))
-			continue;
-		probes->state->main_high = map->end;
-		probes->state->main_low = MIN(MAX(map->end - room, below), map->start);
-	}
-}
 
 /* The agent reads the time stamp counter: a thread that may not would get a SIGSEGV. */
 static struct err *check_clock(struct probes *probes, struct remote *remote)
@@ -98,10 +68,14 @@ static struct err *fill(struct probes *probes, struct remote *remote)
 	if (!log_view_at(&target->region->log, target->region->log_address, &state->log))
 		return err_create(ERR_FORMAT, "the log has no place in process %d", target->pid);
 	tcb_derive(target, &tcb);
-	find_main_stack(probes);
-	state->depth = log_config(probes->log).stack_depth;
-	state->sample = log_config(probes->log).sample;
-	state->history = log_config(probes->log).free_history;
+	stray_find_main_stack(probes);
+	state->main_low = probes->main_low;
+	state->main_high = probes->main_high;
+	state->ledger.log = (struct log *)(uintptr_t)(probes->state_address +
+						      offsetof(struct agent_state, log));
+	state->ledger.depth = log_config(probes->log).stack_depth;
+	state->ledger.sample = log_config(probes->log).sample;
+	state->ledger.history = log_config(probes->log).free_history;
 	state->self_offset = tcb.self_offset;
 	state->tid_offset = tcb.tid_offset;
 	state->stack_offset = tcb.stack_offset;
@@ -170,10 +144,7 @@ struct err *state_add_probe(struct probes *probes, struct probe *probe, bool ent
 		.size = fn->size,
 		.count = fn->count,
 		.ptr = fn->ptr,
-		.throwing = probe->nothrow != 0,
-		.wraps = fn->role == ALLOC_FREE && fn != probes->plain_free,
-		.user = fn->user,
-		.entered = entered,
+		.ledger = event_function(probes, probe, entered),
 	};
 	entry->quick = (uint8_t)agent_probe_quick(probes->state, entry);
 	*ret = probes->state_address + offsetof(struct agent_state, probe) +
@@ -215,8 +186,8 @@ struct err *state_tell_facts(struct probes *probes)
 {
 	if (!probes->state)
 		return NULL;
-	probes->state->facts = probes->facts;
-	return WRITE_FIELD(probes, facts);
+	probes->state->ledger.facts = probes->ledger.facts;
+	return WRITE_FIELD(probes, ledger.facts);
 }
 
 /* One word. */
@@ -224,11 +195,11 @@ void state_doubt_facts(struct probes *probes)
 {
 	struct err *err;
 
-	probes->facts.complete = 0;
+	probes->ledger.facts.complete = 0;
 	if (!probes->state)
 		return;
-	probes->state->facts.complete = 0;
-	err = WRITE_FIELD(probes, facts.complete);
+	probes->state->ledger.facts.complete = 0;
+	err = WRITE_FIELD(probes, ledger.facts.complete);
 	if (err)
 		trace_line("tell the agent that probes are lost: %s", err->msg);
 }
@@ -240,10 +211,10 @@ struct err *state_tell_history(struct probes *probes)
 
 	if (!state)
 		return NULL;
-	state->history = log_config(probes->log).free_history;
+	state->ledger.history = log_config(probes->log).free_history;
 	for (uint32_t i = 0; i < probes->nr_agent_probes; i++)
 		state->probe[i].quick = (uint8_t)agent_probe_quick(state, &state->probe[i]);
-	err = WRITE_FIELD(probes, history);
+	err = WRITE_FIELD(probes, ledger.history);
 	return err ? err : WRITE_FIELD(probes, probe);
 }
 

@@ -30,7 +30,7 @@ struct err *state_add_probe(struct probes *probes, struct probe *probe, bool ent
 			    uint64_t *ret) MUST_CHECK;
 /* Write all that was added, and let the agent work. */
 struct err *state_publish(struct probes *probes) MUST_CHECK;
-/* probes->facts have changed. */
+/* probes->ledger.facts have changed. */
 struct err *state_tell_facts(struct probes *probes) MUST_CHECK;
 /*
  * From now on no double free is told, until state_tell_facts. The target may run.

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "agent/state.h"
 #include "arch/arch.h"
@@ -14,6 +15,12 @@
 #include "target/module.h"
 #include "target/target.h"
 #include "target/tcb.h"
+
+/*
+ * How far below its end the kernel keeps other mappings from the main thread's stack, whatever its
+ * limit (MIN_GAP in the kernel's mmap_base).
+ */
+#define STACK_ROOM	(128ull << 20)
 
 static bool begins(const char *name, const char *with)
 {
@@ -48,37 +55,30 @@ static bool hides(const struct probe *probe, char *why, size_t room)
 	return false;
 }
 
-/* Of the first thread. */
-static bool on_main_stack(const struct target *target, uint64_t sp, uint64_t address)
+void stray_find_main_stack(struct probes *probes)
 {
-	struct proc_maps maps;
-	bool on = false;
+	const struct proc_maps *maps = &probes->maps;
+	struct rlimit limit = { .rlim_cur = STACK_ROOM };
+	struct proc_maps own = { VEC_INIT };
+	uint64_t room = STACK_ROOM;
 
-	if (procfs_maps(target->mem.tid, &maps))
-		return false;
-	for (size_t i = 0; i < maps.vec.nr; i++) {
-		const struct proc_map *map = &maps.vec.at[i];
-
-		on |= !strcmp(map->path, "[stack]") && sp >= map->start && address < map->end;
+	if (!maps->vec.nr) {
+		if (procfs_maps(probes->target->mem.tid, &own))
+			return;
+		maps = &own;
 	}
-	proc_maps_free(&maps);
-	return on;
-}
+	if (!prlimit(probes->target->pid, RLIMIT_STACK, NULL, &limit))
+		room = MIN((uint64_t)limit.rlim_cur, STACK_ROOM);
+	for (size_t i = 0; i < maps->vec.nr; i++) {
+		const struct proc_map *map = &maps->vec.at[i];
+		uint64_t below = i ? maps->vec.at[i - 1].end : 0;
 
-bool stray_on_stack(const struct probes *probes, const struct thread *thread, uint64_t address)
-{
-	struct target *target = thread->target;
-	uint64_t sp = regs_get(&thread->regs, target->arch->sp), block[2];
-
-	if (address < sp)
-		return false;
-	if (probes->stack_offset &&
-	    !memory_read(&target->mem.memory,
-			 regs_get(&thread->regs, target->arch->tp) + probes->stack_offset, block,
-			 sizeof(block)) &&
-	    sp - block[0] < block[1])
-		return address - block[0] < block[1];
-	return on_main_stack(target, sp, address);
+		if (strcmp(map->path, "[stack]"))
+			continue;
+		probes->main_high = map->end;
+		probes->main_low = MIN(MAX(map->end - room, below), map->start);
+	}
+	proc_maps_free(&own);
 }
 
 void stray_learn(struct probes *probes)
@@ -92,8 +92,10 @@ void stray_learn(struct probes *probes)
 	else
 		tcb_derive(probes->target, &tcb);
 	probes->stack_offset = tcb.stack_offset;
+	if (!probes->main_high)
+		stray_find_main_stack(probes);
 
-	memset(&probes->facts, 0, sizeof(probes->facts));
+	memset(&probes->ledger.facts, 0, sizeof(probes->ledger.facts));
 	probes->incomplete[0] = '\0';
 	for (size_t i = 0; i < modules->live.nr && nr < STRAY_LIBRARIES; i++) {
 		const struct module *module = modules->live.at[i];
@@ -101,11 +103,11 @@ void stray_learn(struct probes *probes)
 
 		if (!is_libc(name) && !begins(name, "libpthread"))
 			continue;
-		probes->facts.library[nr].start = module->exec_start;
-		probes->facts.library[nr++].end = module->exec_end;
+		probes->ledger.facts.library[nr].start = module->exec_start;
+		probes->ledger.facts.library[nr++].end = module->exec_end;
 	}
 	for (size_t i = 0; i < probes->all.nr; i++)
 		if (hides(probes->all.at[i], probes->incomplete, sizeof(probes->incomplete)))
 			return;
-	probes->facts.complete = 1;
+	probes->ledger.facts.complete = 1;
 }

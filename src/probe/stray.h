@@ -8,10 +8,9 @@
 
 struct module;
 struct probes;
-struct thread;
 
 /*
- * The target is stopped: fill in probes->facts, and `incomplete` if double frees cannot be told. Of allocators glibc's and
+ * The target is stopped: fill in probes->ledger.facts, and `incomplete` if double frees cannot be told. Of allocators glibc's and
  * jemalloc's are believed: all their functions are in the table, and neither keeps a block that was
  * freed by one of them to free it by another. Another's `free` may (a cache, a pool), and then the
  * inner free would look like the second one.
@@ -19,7 +18,10 @@ struct thread;
 void stray_learn(struct probes *probes);
 /* Is it the C library? */
 bool stray_is_libc(const struct module *module);
-/* Is the address in the part of the stopped thread's stack that is in use? */
-bool stray_on_stack(const struct probes *probes, const struct thread *thread, uint64_t address);
+/*
+ * Set probes->main_low and main_high: down to where the stack may grow without meeting another mapping.
+ * Not known: they stay as they are.
+ */
+void stray_find_main_stack(struct probes *probes);
 
 #endif

@@ -44,16 +44,16 @@ struct in_hand_job {
 };
 
 /* The operation as it is, if it stays so while it is read. */
-static bool read_op(const struct agent_thread *thread, uint32_t i, struct agent_op *ret)
+static bool read_op(const struct agent_thread *thread, uint32_t i, struct ledger_op *ret)
 {
-	memcpy(ret, &thread->op[i], sizeof(*ret));
+	memcpy(ret, &thread->ledger.op[i], sizeof(*ret));
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return __atomic_load_n(&thread->nr_ops, __ATOMIC_RELAXED) > i &&
-		!memcmp(ret, &thread->op[i], sizeof(*ret));
+	return __atomic_load_n(&thread->ledger.nr_ops, __ATOMIC_RELAXED) > i &&
+		!memcmp(ret, &thread->ledger.op[i], sizeof(*ret));
 }
 
 /* Is the block that it gave in place of the old one recorded, while it is still listed? */
-static bool gave(const struct log *log, const struct agent_op *op)
+static bool gave(const struct log *log, const struct ledger_op *op)
 {
 	struct log_record there;
 
@@ -69,11 +69,11 @@ static struct err *take_in_hand(struct in_hand_job *job, struct log_record *old)
 static void add_in_hand(struct agent_thread *thread, void *ctx)
 {
 	struct in_hand_job *job = ctx;
-	uint32_t nr = MIN(__atomic_load_n(&thread->nr_ops, __ATOMIC_ACQUIRE), (uint32_t)AGENT_OPS);
+	uint32_t nr = MIN(__atomic_load_n(&thread->ledger.nr_ops, __ATOMIC_ACQUIRE), (uint32_t)LEDGER_OPS);
 
 	for (uint32_t i = 0; i < nr && !job->err; i++) {
 		struct log_record there;
-		struct agent_op op;
+		struct ledger_op op;
 
 		if (read_op(thread, i, &op) && op.took && op.old.address &&
 		    !(op.old.address >> LOG_PROCESS_SHIFT) && !(op.old.size >> 48) &&
@@ -100,9 +100,7 @@ struct err *session_in_hand(const struct session *session, struct in_hand *ret)
 static void forget_counts(struct agent_thread *thread, void *ctx UNUSED)
 {
 	memo_reset(&thread->memo);
-	/* What a realloc has in hand is from before, too. */
-	for (uint32_t i = 0; i < AGENT_OPS; i++)
-		thread->op[i].took = thread->op[i].missed = 0;
+	ledger_reset(&thread->ledger);
 }
 
 static struct err *is_quiet(void *ctx, bool *done_ret)

@@ -194,14 +194,14 @@ struct old_state {
 static void void_old_ops(struct agent_thread *thread, void *ctx)
 {
 	struct old_state *old = ctx;
-	uint32_t said = __atomic_load_n(&thread->nr_ops, __ATOMIC_ACQUIRE);
-	uint32_t had = MIN(said, (uint32_t)AGENT_OPS), nr = had;
+	uint32_t said = __atomic_load_n(&thread->ledger.nr_ops, __ATOMIC_ACQUIRE);
+	uint32_t had = MIN(said, (uint32_t)LEDGER_OPS), nr = had;
 
-	while (nr > 0 && (uintptr_t)thread->op[nr - 1].probe - old->address < old->len)
+	while (nr > 0 && (uintptr_t)thread->ledger.op[nr - 1].function - old->address < old->len)
 		nr--;
 	if (nr < had) {
 		log_count(&old->session->region->log, 0, LOG_ACCOUNT(voided), had - nr);
-		thread->nr_ops = nr;
+		thread->ledger.nr_ops = nr;
 	}
 }
 

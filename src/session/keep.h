@@ -20,7 +20,7 @@
  * comes into them by a jump in the text, and stays until it has returned through the thunk. Meanwhile
  * it reads and writes through the state that its thunk names, and the state holds addresses of the
  * same mdbg's mappings only. In the file that all of them show, everything is offsets and values:
- * but for agent_op.probe, which is compared and never followed, and scratch that each walk fills
+ * but for ledger_op.function, which is compared and never followed, and scratch that each walk fills
  * anew. So the mappings of one mdbg may go, all of them and in any order, once no text leads to its
  * thunks and no thread has a PC, a return address or a PC saved by a signal in its areas; who cannot
  * be looked at counts as inside (stack_of_uses). There may be any number of them, if mdbgs were

@@ -61,8 +61,8 @@ static void count_took(struct thread *thread, void *ctx)
 	struct job *job = ctx;
 	const struct thread_ops *ops = thread->data;
 
-	for (unsigned i = 0; ops && i < ops->nr; i++)
-		job->ret->under_way += ops->op[i].took;
+	for (unsigned i = 0; ops && i < ops->ledger.nr_ops; i++)
+		job->ret->under_way += ops->ledger.op[i].took;
 }
 
 /* What a realloc has in hand. */

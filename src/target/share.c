@@ -503,7 +503,7 @@ void share_each_thread(const struct region *region,
 			i += ((uint64_t)(data - at) + size - 1) / size;
 			continue;
 		}
-		if (__atomic_load_n(&share->threads[i].key, __ATOMIC_ACQUIRE))
+		if (__atomic_load_n(&share->threads[i].ledger.key, __ATOMIC_ACQUIRE))
 			fn(&share->threads[i], ctx);
 		i++;
 	}

@@ -176,10 +176,10 @@ static void test_resize(void)
 	first = get(A);
 	world_begin(3, REALLOC, A, 20, 0);	/* in place */
 	CU_ASSERT_EQUAL(log_live(&world.log), 0);
-	CU_ASSERT_EQUAL(world_thread()->nr_ops, 1);
-	CU_ASSERT(world_thread()->op[0].took && world_thread()->op[0].old.time == first.time);
+	CU_ASSERT_EQUAL(world_thread()->ledger.nr_ops, 1);
+	CU_ASSERT(world_thread()->ledger.op[0].took && world_thread()->ledger.op[0].old.time == first.time);
 	world_end(3, REALLOC, A);
-	CU_ASSERT_EQUAL(world_thread()->nr_ops, 0);
+	CU_ASSERT_EQUAL(world_thread()->ledger.nr_ops, 0);
 	CU_ASSERT_EQUAL(get(A).size, 20);
 	world_begin(3, REALLOC, A, 30, 0);	/* elsewhere */
 	world_end(3, REALLOC, B);
@@ -441,7 +441,7 @@ static void test_first_free_by_resize(void)
 	world_new(3, MALLOC, 10, A);
 	world_begin(5, REALLOC, A, 10, 0);
 	world_free(2, FREE, A);
-	CU_ASSERT_EQUAL(world_thread()->nr_ops, 0);
+	CU_ASSERT_EQUAL(world_thread()->ledger.nr_ops, 0);
 	CU_ASSERT_EQUAL(world.log.header->frees, 2);
 }
 
@@ -472,14 +472,14 @@ static void test_no_first_free(void)
 {
 	world_reset();
 	world_history(100);
-	world.state->probe[CALLOC].user = world.state->probe[DELETE].user = 1;
+	world.state->probe[CALLOC].ledger.user = world.state->probe[DELETE].ledger.user = 1;
 	world_sample(0);
 	world_begin(7, CALLOC, 1, 16, 0);
 	world_end(7, CALLOC, A);
 	world_free(5, DELETE, A);
 	CU_ASSERT_EQUAL(log_accounts_get(&world.log).frees, 1);
 	CU_ASSERT_EQUAL(world.log.header->frees, 0);
-	world.state->probe[CALLOC].user = world.state->probe[DELETE].user = 0;
+	world.state->probe[CALLOC].ledger.user = world.state->probe[DELETE].ledger.user = 0;
 	world_sample(0);
 	CU_ASSERT(!world.state->probe[FREE].quick);
 	CU_ASSERT_EQUAL(world.state->probe[MALLOC].quick, world.quick);
@@ -496,11 +496,11 @@ static void test_no_double_free(void)
 	log_note_gap(&world.log);
 	world_free(3, FREE, A);		/* recorded before the gap */
 	world_free(3, FREE, B);		/* never recorded */
-	world.state->facts.complete = 0;
+	world.state->ledger.facts.complete = 0;
 	world_new(3, MALLOC, 100, C);
 	world_free(3, FREE, C);
 	world_free(3, FREE, C);
-	world.state->facts.complete = 1;
+	world.state->ledger.facts.complete = 1;
 	world_threads(NULL);		/* then a free inside another one is not told */
 	world_free(3, FREE, C);
 	world_threads(world.threads);
@@ -562,7 +562,7 @@ static void test_voided(void)
 	world_end(3, REALLOC, B);
 	EXPECT(.allocs = 3, .alloc_bytes = 80, .frees = 2, .free_bytes = 40, .unknown_frees = 1,
 	       .voided = 3);
-	CU_ASSERT_EQUAL(world_thread()->nr_ops, 0);
+	CU_ASSERT_EQUAL(world_thread()->ledger.nr_ops, 0);
 }
 
 /* A higher SP voids on the same stack only, for every kind of event. */
@@ -586,9 +586,9 @@ static void test_voided_by_height(void)
 	world_begin(8, REALLOC, 0, 10, 0);
 	world_begin(6, REALLOC, 0, 10, 0);
 	world_release((uintptr_t)&elsewhere, FREE, 8);
-	CU_ASSERT_EQUAL(world_thread()->nr_ops, 1);
+	CU_ASSERT_EQUAL(world_thread()->ledger.nr_ops, 1);
 	world_free(4, FREE, C);
-	CU_ASSERT_EQUAL(world_thread()->nr_ops, 0);
+	CU_ASSERT_EQUAL(world_thread()->ledger.nr_ops, 0);
 	world_begin(6, REALLOC, 0, 10, 0);
 	world_new(4, MALLOC, 1, C);
 	world_begin(8, REALLOC, 0, 10, 0);
@@ -602,21 +602,21 @@ static void test_voided_by_height(void)
 static void test_back_after_all(void)
 {
 	world_reset();
-	for (unsigned i = 0; i < AGENT_OPS + 1; i++)
+	for (unsigned i = 0; i < LEDGER_OPS + 1; i++)
 		world_begin(i, REALLOC, 0, 10, 0);
 	EXPECT(.voided = 1);
-	for (unsigned i = 0; i < AGENT_OPS; i++)
-		CU_ASSERT_EQUAL(world_thread()->op[i].sp,
+	for (unsigned i = 0; i < LEDGER_OPS; i++)
+		CU_ASSERT_EQUAL(world_thread()->ledger.op[i].sp,
 				(uintptr_t)&world_frame(i + 1)->return_address);
-	for (unsigned i = AGENT_OPS + 1; i-- > 0;)
+	for (unsigned i = LEDGER_OPS + 1; i-- > 0;)
 		world_end(i, REALLOC, A + i);
-	EXPECT(.allocs = AGENT_OPS + 1, .alloc_bytes = 10 * (AGENT_OPS + 1));
+	EXPECT(.allocs = LEDGER_OPS + 1, .alloc_bytes = 10 * (LEDGER_OPS + 1));
 	world_new(3, MALLOC, 10, B);
 	bound_stack();
 	world_begin(8, REALLOC, B, 20, 0);
 	world_new(4, MALLOC, 30, C);		/* in a signal handler, say */
 	world_end(8, REALLOC, 0);
-	EXPECT(.allocs = AGENT_OPS + 3, .alloc_bytes = 10 * (AGENT_OPS + 1) + 40, .frees = 1,
+	EXPECT(.allocs = LEDGER_OPS + 3, .alloc_bytes = 10 * (LEDGER_OPS + 1) + 40, .frees = 1,
 	       .free_bytes = 10, .failed = 1);
 }
 
@@ -703,7 +703,7 @@ static void test_again(void)
 		record = get(A + i * 16);
 		CU_ASSERT_EQUAL(record.size, i);
 		CU_ASSERT(record.time > last.time);
-		CU_ASSERT_EQUAL(record.thread, world_thread()->log_thread);
+		CU_ASSERT_EQUAL(record.thread, world_thread()->ledger.log_thread);
 		CU_ASSERT_EQUAL(record.heap, LOG_HEAP_UNKNOWN);
 		CU_ASSERT(record.stack == last.stack || i == 1);
 		last = record;
@@ -774,8 +774,8 @@ static void sample_begin(uint64_t mean, uint64_t gap)
 	world_new(3, MALLOC, 1, C);
 	world_free(3, FREE, C);
 	log_reset(&world.log);
-	world_thread()->random = 1;
-	world_thread()->gap = gap;
+	world_thread()->ledger.random = 1;
+	world_thread()->ledger.gap = gap;
 }
 
 static void sample_end(void)
@@ -790,7 +790,7 @@ static void test_sampled(void)
 	world_new(3, MALLOC, 100, A);
 	world_new(3, MALLOC, 150, B);
 	EXPECT(.unsampled = 2);
-	CU_ASSERT_EQUAL(world_thread()->gap, 0);
+	CU_ASSERT_EQUAL(world_thread()->ledger.gap, 0);
 	world_new(3, CALLOC, 1, C);
 	EXPECT(.allocs = 1, .alloc_bytes = 1, .unsampled = 2);
 	CU_ASSERT_EQUAL(get(C).size, 1);
@@ -819,16 +819,16 @@ static void test_sampled_nested(void)
 	sample_begin(1 << 20, 50);
 	new_by_malloc(NEW, 45, 40, A);		/* no, no */
 	EXPECT(.unsampled = 1, .nested = 1);
-	CU_ASSERT_EQUAL(world_thread()->gap, 5);
+	CU_ASSERT_EQUAL(world_thread()->ledger.gap, 5);
 	new_by_malloc(NEW, 6, 4, B);		/* no, yes */
 	EXPECT(.allocs = 1, .alloc_bytes = 6, .unsampled = 1, .nested = 2);
-	world_thread()->gap = 10;
+	world_thread()->ledger.gap = 10;
 	new_by_malloc(NEW, 19, 20, C);		/* yes, yes */
 	EXPECT(.allocs = 2, .alloc_bytes = 25, .unsampled = 1, .nested = 3);
-	world_thread()->gap = 10;
+	world_thread()->ledger.gap = 10;
 	new_by_malloc(NEW, 8, 20, A);		/* yes, no */
 	EXPECT(.allocs = 2, .alloc_bytes = 25, .unsampled = 2, .nested = 4);
-	CU_ASSERT_EQUAL(world_thread()->gap, 2);
+	CU_ASSERT_EQUAL(world_thread()->ledger.gap, 2);
 	CU_ASSERT_EQUAL(stack_total(MALLOC), 0);
 	CU_ASSERT_EQUAL(log_live(&world.log), 2);
 	sample_end();
@@ -845,8 +845,8 @@ static void test_sampled_again(void)
 	world_begin(5, REALLOC, A, 30, 0);
 	world_end(5, REALLOC, A);
 	EXPECT(.unsampled = 3, .unsampled_frees = 2);
-	CU_ASSERT_EQUAL(world_thread()->gap, 950);
-	world_thread()->gap = 0;
+	CU_ASSERT_EQUAL(world_thread()->ledger.gap, 950);
+	world_thread()->ledger.gap = 0;
 	world_begin(3, REALLOC, A, 40, 0);
 	world_end(3, REALLOC, B);
 	EXPECT(.allocs = 1, .alloc_bytes = 40, .unsampled = 3, .unsampled_frees = 3);
@@ -875,7 +875,7 @@ static void test_sampled_resize_fails(void)
 /* A function that has an entry in a log that samples. */
 static void set_entered(enum world_probe probe, bool entered)
 {
-	world.state->probe[probe].entered = entered;
+	world.state->probe[probe].ledger.entered = entered;
 }
 
 /* With an entry of its own a plain function knows what was inside, one within the other. */
@@ -891,14 +891,14 @@ static void test_sampled_entered(void)
 	world_end(8, CALLOC, B);
 	world_end(7, NEW, B);
 	EXPECT(.unsampled = 2, .nested = 3);
-	CU_ASSERT_EQUAL(world_thread()->gap, 970);
+	CU_ASSERT_EQUAL(world_thread()->ledger.gap, 970);
 	world_begin(7, CALLOC, 1, 1, 0);
 	world_end(7, CALLOC, C);		/* nothing inside */
 	EXPECT(.unsampled = 3, .nested = 3);
-	world_thread()->gap = 10;
+	world_thread()->ledger.gap = 10;
 	new_by_malloc(CALLOC, 8, 20, A);	/* yes, no */
 	EXPECT(.unsampled = 4, .nested = 4);
-	CU_ASSERT_EQUAL(world_thread()->gap, 2);
+	CU_ASSERT_EQUAL(world_thread()->ledger.gap, 2);
 	world_begin(7, CALLOC, 1, 1, 0);
 	world_new(9, MALLOC, 1, B);
 	world_end(7, CALLOC, 0);
@@ -938,8 +938,8 @@ static void test_sampled_freed_elsewhere(void)
 	world_begin(5, REALLOC, 0, 10, 0);
 	world_end(5, REALLOC, A);
 	EXPECT(.unsampled = 5, .unsampled_frees = 4);
-	CU_ASSERT_EQUAL(world_thread()->gap, 950);
-	world_thread()->gap = 5;
+	CU_ASSERT_EQUAL(world_thread()->ledger.gap, 950);
+	world_thread()->ledger.gap = 5;
 	free_elsewhere();
 	world_new(4, MALLOC, 10, A);
 	CU_ASSERT_EQUAL(get(A).size, 10);
@@ -961,7 +961,7 @@ static void test_sampled_free_by_free(void)
 		world_free(7, FREE, A);
 	}
 	EXPECT(.unsampled = 6, .unsampled_frees = 6, .nested = 3);
-	world_thread()->gap = 0;
+	world_thread()->ledger.gap = 0;
 	world_new(9, MALLOC, 10, A);
 	world_free(7, DELETE, A);
 	world_free(7, FREE, A);
@@ -975,13 +975,13 @@ static void test_sampled_busy(void)
 {
 	sample_begin(1 << 20, 1000);
 	world_new(9, MALLOC, 10, A);
-	world_thread()->busy = 1;
+	world_thread()->ledger.busy = 1;
 	world_new(9, MALLOC, 1, B);
 	world_free(9, FREE, B);
 	world_free(9, FREE, A);
-	world_thread()->busy = 0;
+	world_thread()->ledger.busy = 0;
 	EXPECT(.unsampled = 2, .unsampled_frees = 2);
-	CU_ASSERT_EQUAL(world_thread()->gap, 990);
+	CU_ASSERT_EQUAL(world_thread()->ledger.gap, 990);
 	sample_end();
 }
 
@@ -990,7 +990,7 @@ static void test_sampled_neighbours(void)
 {
 	sample_begin(1 << 20, 10);
 	world_new(9, MALLOC, 20, A);
-	world_thread()->gap = 1000;
+	world_thread()->ledger.gap = 1000;
 	world_new(9, MALLOC, 10, A + 32);
 	world_free(8, FREE, A + 32);
 	world_free(8, FREE, A + 64);
@@ -1024,7 +1024,7 @@ static void test_domains(void)
 	uint64_t user = A | LOG_DOMAIN_USER;
 
 	world_reset();
-	world.state->probe[CALLOC].user = world.state->probe[DELETE].user = 1;
+	world.state->probe[CALLOC].ledger.user = world.state->probe[DELETE].ledger.user = 1;
 	world_sample(0);
 	world_new(9, MALLOC, 64, A);
 	world_begin(7, CALLOC, 1, 16, 0);
@@ -1040,7 +1040,7 @@ static void test_domains(void)
 	world_free(5, DELETE, 0);
 	EXPECT(.allocs = 2, .alloc_bytes = 80, .frees = 2, .free_bytes = 80, .unknown_frees = 1,
 	       .null_frees = 1);
-	world.state->probe[CALLOC].user = world.state->probe[DELETE].user = 0;
+	world.state->probe[CALLOC].ledger.user = world.state->probe[DELETE].ledger.user = 0;
 	world_sample(0);
 }
 

@@ -57,9 +57,9 @@ static void test_registry(void)
 	CU_ASSERT_EQUAL(view.lwp, (uint32_t)gettid());
 	CU_ASSERT_EQUAL(view.thread_pointer, (uintptr_t)__builtin_thread_pointer());
 	CU_ASSERT_PTR_NOT_NULL_FATAL(world_thread());
-	CU_ASSERT_EQUAL(world_thread()->lwp, view.lwp);
-	CU_ASSERT_EQUAL(world_thread()->busy, 0);
-	CU_ASSERT_EQUAL(world_thread()->inserted, A);
+	CU_ASSERT_EQUAL(world_thread()->ledger.lwp, view.lwp);
+	CU_ASSERT_EQUAL(world_thread()->ledger.busy, 0);
+	CU_ASSERT_EQUAL(world_thread()->ledger.inserted, A);
 }
 
 static void *bounds_of_thread(void *unused)
@@ -70,11 +70,11 @@ static void *bounds_of_thread(void *unused)
 	world_leave(&frame, MALLOC, A);
 	thread = world_thread();
 	CU_ASSERT_PTR_NOT_NULL_FATAL(thread);
-	CU_ASSERT(thread->stack_low && thread->stack_low < (uintptr_t)&frame);
-	CU_ASSERT(thread->stack_high > (uintptr_t)(&frame + 1));
+	CU_ASSERT(thread->ledger.stack_low && thread->ledger.stack_low < (uintptr_t)&frame);
+	CU_ASSERT(thread->ledger.stack_high > (uintptr_t)(&frame + 1));
 	/* A stack that is not the thread's own: bounds stay as they are. */
 	world_new(3, MALLOC, 10, B);
-	CU_ASSERT(thread->stack_low < (uintptr_t)&frame);
+	CU_ASSERT(thread->ledger.stack_low < (uintptr_t)&frame);
 	return unused;
 }
 
@@ -90,11 +90,11 @@ static void test_bounds(void)
 	run(bounds_of_thread, NULL);
 	/* The main thread's block has no stack; but mdbg knows it. */
 	world_leave(&frame, MALLOC, A);
-	CU_ASSERT_EQUAL(world_thread()->stack_high, 0);
+	CU_ASSERT_EQUAL(world_thread()->ledger.stack_high, 0);
 	world.state->main_low = (uintptr_t)&frame - 4096;
 	world.state->main_high = (uintptr_t)(&frame + 1);
 	world_leave(&frame, MALLOC, A);
-	CU_ASSERT_EQUAL(world_thread()->stack_high, world.state->main_high);
+	CU_ASSERT_EQUAL(world_thread()->ledger.stack_high, world.state->main_high);
 }
 
 static void *first_on_stack(void *unused)
@@ -102,18 +102,18 @@ static void *first_on_stack(void *unused)
 	world_new(3, MALLOC, 10, A);
 	world_begin(3, REALLOC, A, 20, 0);
 	world_begin(5, REALLOC, 0, 20, 0);
-	world_thread()->stack_low = (uintptr_t)world.stack_end;
-	world_thread()->stack_high = (uintptr_t)world.stack_end + 1;
-	world_thread()->busy = 1;	/* it dies in the agent */
+	world_thread()->ledger.stack_low = (uintptr_t)world.stack_end;
+	world_thread()->ledger.stack_high = (uintptr_t)world.stack_end + 1;
+	world_thread()->ledger.busy = 1;	/* it dies in the agent */
 	return unused;
 }
 
 static void *second_on_stack(void *unused)
 {
 	world_new(3, MALLOC, 30, B);
-	CU_ASSERT_EQUAL(world_thread()->busy, 0);
-	CU_ASSERT_EQUAL(world_thread()->lwp, (uint32_t)gettid());
-	CU_ASSERT_EQUAL(world_thread()->stack_high, 0);
+	CU_ASSERT_EQUAL(world_thread()->ledger.busy, 0);
+	CU_ASSERT_EQUAL(world_thread()->ledger.lwp, (uint32_t)gettid());
+	CU_ASSERT_EQUAL(world_thread()->ledger.stack_high, 0);
 	CU_ASSERT_EQUAL(log_thread_get(&world.log, thread_of(B)).lwp, (uint32_t)gettid());
 	return unused;
 }
@@ -211,11 +211,11 @@ static void test_busy(void)
 	world_reset();
 	world_free(3, FREE, 0);		/* claims the state */
 	CU_ASSERT_PTR_NOT_NULL_FATAL(world_thread());
-	world_thread()->busy = 1;
+	world_thread()->ledger.busy = 1;
 	log_reset(&world.log);
 	events_alone();
-	CU_ASSERT_EQUAL(world_thread()->busy, 1);
-	world_thread()->busy = 0;
+	CU_ASSERT_EQUAL(world_thread()->ledger.busy, 1);
+	world_thread()->ledger.busy = 0;
 	world_new(3, MALLOC, 10, A);
 	CU_ASSERT_EQUAL(thread_of(A), 1);
 }
@@ -231,12 +231,12 @@ static void test_no_place(void)
 	at = (uint32_t)(world_thread() - world.threads);
 	world_reset();
 	for (uint32_t i = 0; i < AGENT_THREAD_WAYS; i++)
-		world.threads[(at + i) % AGENT_THREADS].key = 1;
+		world.threads[(at + i) % AGENT_THREADS].ledger.key = 1;
 	events_alone();
 	/* One is free, behind others. */
 	world_reset();
 	for (uint32_t i = 0; i < AGENT_THREAD_WAYS - 1; i++)
-		world.threads[(at + i) % AGENT_THREADS].key = 1;
+		world.threads[(at + i) % AGENT_THREADS].ledger.key = 1;
 	world_new(3, MALLOC, 10, A);
 	world_new(3, MALLOC, 10, B);
 	CU_ASSERT_EQUAL(thread_of(A), 1);
@@ -330,7 +330,7 @@ static uint64_t stack_totals(void)
 	for (uint32_t i = 1; i <= log_stacks(&world.log); i++)
 		blocks += log_stack_get(&world.log, i).total;
 	for (uint32_t i = 0; i < AGENT_THREADS; i++)
-		if (world.threads[i].key)
+		if (world.threads[i].ledger.key)
 			memo_each(&world.threads[i].memo, add_blocks, &blocks);
 	return blocks;
 }
@@ -427,8 +427,8 @@ static void test_signals(void)
 	CU_ASSERT_EQUAL(ACCOUNT(unknown_frees) + ACCOUNT(replaced) + ACCOUNT(voided) +
 			ACCOUNT(table_full), 0);
 	CU_ASSERT_EQUAL(stack_totals(), ACCOUNT(allocs));
-	CU_ASSERT_EQUAL(world_thread()->busy, 0);
-	CU_ASSERT_EQUAL(world_thread()->nr_ops, 0);
+	CU_ASSERT_EQUAL(world_thread()->ledger.busy, 0);
+	CU_ASSERT_EQUAL(world_thread()->ledger.nr_ops, 0);
 }
 
 void suite_thread(void)

@@ -24,14 +24,14 @@
 struct world world;
 
 static const struct agent_probe probes[WORLD_PROBES] = {
-	[MALLOC] = { NULL, 0x1000, AGENT_NEW, 0, -1, -1, 0, 0, 0, 0, 0 },
-	[CALLOC] = { NULL, 0x2000, AGENT_NEW, 1, 0, -1, 0, 0, 0, 0, 0 },
-	[REALLOC] = { NULL, 0x3000, AGENT_RESIZE, 1, -1, 0, 0, 0, 0, 0, 1 },
-	[REALLOCARRAY] = { NULL, 0x4000, AGENT_RESIZE, 2, 1, 0, 0, 0, 0, 0, 1 },
-	[FREE] = { NULL, 0x5000, AGENT_FREE, -1, -1, 0, 0, 0, 0, 0, 0 },
-	[MEMALIGN_BY_REF] = { NULL, 0x6000, AGENT_NEW_BY_REF, 2, -1, 0, 0, 0, 0, 0, 0 },
-	[NEW] = { NULL, 0x7000, AGENT_NEW, 0, -1, -1, 1, 0, 0, 0, 1 },
-	[DELETE] = { NULL, 0x8000, AGENT_FREE, -1, -1, 0, 0, 1, 0, 0, 0 },
+	[MALLOC] = { NULL, 0x1000, AGENT_NEW, 0, -1, -1, 0, { .resize = 0 } },
+	[CALLOC] = { NULL, 0x2000, AGENT_NEW, 1, 0, -1, 0, { .resize = 0 } },
+	[REALLOC] = { NULL, 0x3000, AGENT_RESIZE, 1, -1, 0, 0, { .resize = 1, .entered = 1 } },
+	[REALLOCARRAY] = { NULL, 0x4000, AGENT_RESIZE, 2, 1, 0, 0, { .resize = 1, .entered = 1 } },
+	[FREE] = { NULL, 0x5000, AGENT_FREE, -1, -1, 0, 0, { .resize = 0 } },
+	[MEMALIGN_BY_REF] = { NULL, 0x6000, AGENT_NEW_BY_REF, 2, -1, 0, 0, { .resize = 0 } },
+	[NEW] = { NULL, 0x7000, AGENT_NEW, 0, -1, -1, 0, { .throwing = 1, .entered = 1 } },
+	[DELETE] = { NULL, 0x8000, AGENT_FREE, -1, -1, 0, 0, { .wraps = 1 } },
 };
 
 static void *map_zero(uint64_t bytes, int flags)
@@ -86,8 +86,8 @@ static int create_state(void)
 	memcpy(state->probe, probes, sizeof(probes));
 	for (unsigned i = 0; i < WORLD_PROBES; i++)
 		state->probe[i].state = state;
-	state->depth = 32;
-	state->facts.complete = 1;
+	state->ledger.depth = 32;
+	state->ledger.facts.complete = 1;
 	state->map = &world.map;
 	state->threads = world.threads;
 	state->threads_shift = 64 - __builtin_ctz(AGENT_THREADS);
@@ -133,7 +133,7 @@ int world_destroy(void)
 
 void world_sample(uint64_t mean)
 {
-	world.log.header->sample = world.state->sample = mean;
+	world.log.header->sample = world.state->ledger.sample = mean;
 	for (unsigned i = 0; i < WORLD_PROBES; i++)
 		world.state->probe[i].quick = world.quick ?
 			(uint8_t)agent_probe_quick(world.state, &world.state->probe[i]) : 0;
@@ -142,14 +142,14 @@ void world_sample(uint64_t mean)
 void world_history(uint32_t nr)
 {
 	CU_ASSERT_FATAL(!log_set_free_history(&world.log, nr));
-	world.state->history = nr;
-	world_sample(world.state->sample);
+	world.state->ledger.history = nr;
+	world_sample(world.state->ledger.sample);
 }
 
 void world_threads(struct agent_thread *threads)
 {
 	world.state->threads = threads;
-	world_sample(world.state->sample);
+	world_sample(world.state->ledger.sample);
 }
 
 void world_reset(void)
@@ -161,7 +161,8 @@ void world_reset(void)
 	destroy_log();
 	CU_ASSERT_FATAL(!log_format(base, &config, &world.log));
 	world.state->log = world.log;
-	world.state->history = 0;
+	world.state->ledger.log = &world.state->log;
+	world.state->ledger.history = 0;
 	world_sample(0);
 	world.state->main_low = world.state->main_high = 0;
 	world.state->nr_areas = 0;
@@ -208,7 +209,7 @@ static void fill(struct agent_frame *frame, uint64_t a, uint64_t b, uint64_t c)
 uint64_t world_begin(unsigned depth, enum world_probe probe, uint64_t a, uint64_t b, uint64_t c)
 {
 	fill(world_frame(depth), a, b, c);
-	if (!world.state->probe[probe].entered)
+	if (!world.state->probe[probe].ledger.entered)
 		return 0;
 	return world_enter(world_frame(depth), probe);
 }
@@ -251,7 +252,7 @@ uint64_t world_leave_bytes(unsigned depth, enum world_probe probe, uint64_t ax)
 struct agent_thread *world_thread(void)
 {
 	for (uint32_t i = 0; i < AGENT_THREADS; i++)
-		if (world.threads[i].key == (uintptr_t)thread_pointer())
+		if (world.threads[i].ledger.key == (uintptr_t)thread_pointer())
 			return &world.threads[i];
 	return NULL;
 }

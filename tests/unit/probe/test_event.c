@@ -233,7 +233,7 @@ static void test_double_free(void)
 	stack[STACK_WORDS - 4] = 0;
 	stack[STACK_WORDS - 3] = 0x5555;
 	regs_set(&thread.regs, target.arch->fp, (uintptr_t)&stack[STACK_WORDS - 4]);
-	probes.facts.complete = 1;
+	probes.ledger.facts.complete = 1;
 	enter(&p_free, 2, 0xa000, 0);
 	enter(&p_realloc, 2, 0xa000, 10);
 	leave(&p_realloc, 2, 0);
@@ -291,7 +291,7 @@ static void test_first_free(void)
 	restart();
 	stack[STACK_WORDS - 3] = 0x5555;
 	regs_set(&thread.regs, target.arch->fp, (uintptr_t)&stack[STACK_WORDS - 4]);
-	probes.facts.complete = 1;
+	probes.ledger.facts.complete = 1;
 	CU_ASSERT_PTR_NULL(log_set_free_history(probes.log, 100));
 	for (unsigned i = 0; i < 4; i++) {
 		struct probe *by[] = { &p_free, &p_delete, &p_realloc, &p_realloc };
@@ -348,14 +348,14 @@ static void test_void(void)
 static void test_full(void)
 {
 	restart();
-	for (unsigned i = 1; i <= OPS_MAX + 1; i++)
+	for (unsigned i = 1; i <= EVENT_CALLS + 1; i++)
 		enter(&p_malloc, i, i, 0);
-	for (unsigned i = OPS_MAX + 1; i > 1; i--)
+	for (unsigned i = EVENT_CALLS + 1; i > 1; i--)
 		CU_ASSERT_TRUE(leave(&p_malloc, i, 0x10000 * i));
 	CU_ASSERT_FALSE(leave(&p_malloc, 1, 0x10000));
 	CU_ASSERT_EQUAL(recorded(0x20000), 2);
 	CU_ASSERT_TRUE(((struct thread_ops *)thread.data)->lost);
-	check((struct figures){ .allocs = OPS_MAX, .voided = 1, .live = OPS_MAX * (OPS_MAX + 3) / 2 });
+	check((struct figures){ .allocs = EVENT_CALLS, .voided = 1, .live = EVENT_CALLS * (EVENT_CALLS + 3) / 2 });
 }
 
 /* A throwing operator whose nothrow twin calls it in turn runs as it is, inside. */

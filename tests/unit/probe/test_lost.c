@@ -164,12 +164,12 @@ static void test_overwritten(void)
 
 	start_with(20);
 	probe = probes->all.at[7];
-	probes->facts.complete = 1;
+	probes->ledger.facts.complete = 1;
 	gap = log_.header->gap;
 	*(uint8_t *)(uintptr_t)probe->patch = 0xcc;
 	CU_ASSERT_FALSE(lost_look(probes, LOST_ALL));
 	CU_ASSERT_TRUE(probe->overwritten && !probe_records(probe) && !probe->module->replaced);
-	CU_ASSERT_TRUE(probes->unsettled && probes->facts_changed && !probes->facts.complete);
+	CU_ASSERT_TRUE(probes->unsettled && probes->facts_changed && !probes->ledger.facts.complete);
 	CU_ASSERT_TRUE(log_.header->gap > gap);
 	CU_ASSERT_TRUE(lost_takes_records(probes));
 	CU_ASSERT_FALSE(lost_takes_records(probes));

@@ -136,7 +136,7 @@ static void test_collected(void)
 static void enter(struct thread *thread, struct thread_ops *ops, const struct probe *probe)
 {
 	memset(ops, 0, sizeof(*ops));
-	ops->op[0].probe = probe;
+	ops->call[0].probe = probe;
 	ops->nr = 1;
 	*thread = (struct thread){
 		.target = &target, .tid = gettid(), .state = THREAD_STOPPED, .data = ops,
@@ -180,7 +180,7 @@ static void test_goes_on(void)
 	enter(&thread, &ops, left);
 	come_back();
 	CU_ASSERT_PTR_NOT_EQUAL(find(), left);
-	CU_ASSERT_PTR_EQUAL(ops.op[0].probe, find());
+	CU_ASSERT_PTR_EQUAL(ops.call[0].probe, find());
 	leave(&thread);
 	self_end(probes);
 }

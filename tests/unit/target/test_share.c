@@ -357,7 +357,7 @@ static void count_thread(struct agent_thread *thread, void *ctx)
 {
 	unsigned *count = ctx;
 
-	CU_ASSERT_EQUAL(thread->key, 0x1234);
+	CU_ASSERT_EQUAL(thread->ledger.key, 0x1234);
 	++*count;
 }
 
@@ -394,7 +394,7 @@ static void test_write(void)
 	victim_region(&victim, LIMIT);
 	victim_remote(&victim, log_and_map);
 	write_at(share_threads_address(victim.target) + 7 * sizeof(struct agent_thread) +
-		 offsetof(struct agent_thread, key));
+		 offsetof(struct agent_thread, ledger.key));
 	share_each_thread(victim.region, count_thread, &count);
 	CU_ASSERT_EQUAL(count, 1);
 	CU_ASSERT_PTR_NULL(share_reserve(victim.target));
@@ -454,7 +454,7 @@ static void test_fitted(void)
 	mappings(&len);
 	CU_ASSERT_TRUE(len < 256 << 20);
 	write_at(share_threads_address(victim.target) + (room.threads - 1) * sizeof(*last) +
-		 offsetof(struct agent_thread, key));
+		 offsetof(struct agent_thread, ledger.key));
 	share_each_thread(victim.region, count_thread, &count);
 	CU_ASSERT_EQUAL(count, 1);
 	end();

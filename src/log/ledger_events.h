@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The events of the ledger (theory in ledger.h), to be compiled into one environment: included once,
+ * by a file that has defined before
+ *
+ *	env_walk	the id of the call's stack, at most `depth` frames of it; LOG_STACK_NONE if
+ *			there is no room (counted in unstacked). `blocks` of `bytes` are counted to it
+ *	env_bounds	find out the bounds of the stack that the call's SP is on: they are in the
+ *			thread then (there is one). False: they are not known
+ *	env_word	the word at `at` of the stack, which is not below the call's SP. False: it is not
+ *			to be read
+ *	env_caller	the return address of the call; 0: out of code of ours
+ *	env_tells	could a free of this block that another free has led to be told from a second one?
+ *
+ * So the agent calls nothing by a pointer, and has all of this inlined where that pays.
+ */
+#include "log/ledger.h"
+
+static inline void count(const struct ledger_call *call, unsigned what, uint64_t by)
+{
+	account_add(call->ledger->log, ledger_number(call->thread), what, by);
+}
+
+static inline bool bounded(const struct ledger_call *call)
+{
+	return ledger_holds(call->thread, call->sp) || env_bounds(call);
+}
+
+/* An event shows what is void. */
+static inline void void_others(const struct ledger_call *call)
+{
+	if (UNLIKELY(call->thread->nr_ops))
+		ledger_void(call->ledger->log, call->thread, call->sp, bounded(call));
+}
+
+/* Is a free by this function remembered, of a block that the log had? */
+static inline bool remembers(const struct ledger_call *call)
+{
+	return UNLIKELY(call->ledger->history) && !call->function->user;
+}
+
+/* A block was freed by this call, whose stack is not known yet. */
+static NOINLINE void remember(const struct ledger_call *call, uint64_t block, uint64_t block_time)
+{
+	ledger_remember(call->ledger->log, call->thread, block, block_time,
+			env_walk(call, call->ledger->depth, 0, 0));
+}
+
+/*
+ * The block is not in the log, but perhaps it was (freed). Nothing has been allocated by this stack, so
+ * it is not counted to it. What it is, is told by its stack: a few frames of it at least.
+ */
+static NOINLINE void stray(const struct ledger_call *call, bool freed)
+{
+	uint64_t address = call->block & ((1ull << LOG_PROCESS_SHIFT) - 1);
+	uint32_t stack = env_walk(call, MAX(call->ledger->depth, STRAY_DEPTH), 0, 0);
+	struct log_stray free;
+
+	/* One by one: an initialiser would clear it first. */
+	free.address = call->block;
+	free.time = log_now();
+	free.thread = ledger_number(call->thread);
+	free.stack = stack;
+	free.on_stack = call->thread && address >= call->sp && bounded(call) &&
+			ledger_holds(call->thread, address);
+	log_stray(call->ledger->log, &free, &call->ledger->facts, env_caller(call),
+		  freed && env_tells(call));
+}
+
+/* Is it worth a look? */
+static inline bool may_be_stray(const struct ledger_call *call)
+{
+	return !call->ledger->sample && !call->function->user;
+}
+
+static ALWAYS_INLINE bool insert(const struct ledger_call *call, struct log_record *record)
+{
+	struct ledger_thread *thread = call->thread;
+	uint64_t last;
+	bool is_in;
+
+	if (UNLIKELY(!thread)) {
+		record->time = log_now();
+		return log_insert(call->ledger->log, record, NULL);
+	}
+	last = thread->last_time;
+	record->time = thread->last_time = ledger_time(thread);
+	if (thread->inserted == record->address || UNLIKELY(call->ledger->sample))
+		is_in = ledger_insert_again(call, record, last);
+	else
+		is_in = quick_insert(call->ledger->log, record, NULL);
+	thread->inserted = record->address;
+	thread->inserted_sp = call->sp;
+	return is_in;
+}
+
+/* *record is made here. False: there is no room for it. */
+static ALWAYS_INLINE bool record_all(const struct ledger_call *call, uint64_t block, uint64_t size,
+				     struct log_record *record)
+{
+	uint32_t stack = env_walk(call, call->ledger->depth, 1, size);
+
+	/* One by one: an initialiser would clear it first. Now: until here the walk has the room. */
+	record->address = block;
+	record->size = size;
+	record->thread = ledger_number(call->thread);
+	record->stack = stack;
+	record->heap = LOG_HEAP_UNKNOWN;
+	if (LIKELY(insert(call, record)))
+		return true;
+	log_stack_count(call->ledger->log, stack, -1ull, -size);
+	return false;
+}
+
+/* Was the block drawn for inside of this call? */
+static inline bool drawn_inside(const struct ledger_call *call, const struct ledger_words *words,
+				uint64_t block)
+{
+	return call->function->entered && words->how == LEDGER_LISTED && call->thread->drawn == block &&
+	       call->thread->draws != (uint32_t)words->what;
+}
+
+static NOINLINE void record_samples(const struct ledger_call *call,
+				    const struct ledger_words *words, uint64_t block, uint64_t size)
+{
+	struct ledger_thread *thread = call->thread;
+	bool again = thread && drawn_inside(call, words, block);
+	bool was_in = again && thread->drawn_in;
+	struct sample_share share;
+	struct log_record record;
+
+	if (UNLIKELY(again))
+		thread->gap = thread->drawn_gap;
+	if (LIKELY(!ledger_draw(call, block, size))) {
+		if (was_in)
+			ledger_take_back(call, block);
+		else
+			count(call, again ? LOG_ACCOUNT(nested) : LOG_ACCOUNT(unsampled), 1);
+		return;
+	}
+	if (again && !was_in) {
+		count(call, LOG_ACCOUNT(unsampled), -1ull);
+		count(call, LOG_ACCOUNT(nested), 1);
+	}
+	if (!record_all(call, block, size, &record))
+		return;
+	share = sample_share(call->ledger->sample, size, record.time);
+	log_stack_count(call->ledger->log, record.stack, share.blocks - 1, share.bytes - size);
+}
+
+/* The stack that was taken; LOG_STACK_NONE where it is drawn for. */
+static ALWAYS_INLINE uint32_t record(const struct ledger_call *call,
+				     const struct ledger_words *words, uint64_t block,
+				     uint64_t size)
+{
+	struct log_record record;
+
+	size = MIN(size, LEDGER_SIZE_MAX);
+	if (UNLIKELY(call->ledger->sample)) {
+		record_samples(call, words, block, size);
+		return LOG_STACK_NONE;
+	}
+	record_all(call, block, size, &record);
+	return record.stack;
+}
+
+/* The function has returned; op (may be NULL) is the operation that its entry has listed. */
+static inline void finish(const struct ledger_call *call, const struct ledger_words *words,
+			  struct ledger_op *op, uint64_t block, uint64_t size)
+{
+	bool took = op && op->took && remembers(call);
+	uint32_t stack;
+
+	if (op && op->inside) {
+		count(call, LOG_ACCOUNT(nested), 1);
+	} else if (LIKELY(block)) {
+		/* Who finds this in the log knows that what was taken is no longer there. */
+		if (op)
+			__atomic_store_n(&op->gave, block, __ATOMIC_RELEASE);
+		stack = record(call, words, block, size);
+		if (took && op->block != block)		/* it was moved */
+			ledger_remember(call->ledger->log, call->thread, op->block, op->old.time,
+					stack);
+	} else if (call->block && !size) {	/* it was freed, and no stack was taken */
+		if (took)
+			remember(call, op->block, op->old.time);
+	} else {
+		if (call->block)
+			ledger_put_back(call, words, op);
+		count(call, LOG_ACCOUNT(failed), 1);
+	}
+}
+
+/* The operation that was entered with this call, all those inside it dropped; NULL: it is void. */
+static inline struct ledger_op *find_op(const struct ledger_call *call)
+{
+	struct ledger_thread *thread = call->thread;
+
+	for (uint32_t i = thread ? thread->nr_ops : 0; i-- > 0;) {
+		struct ledger_op *op = &thread->op[i];
+
+		if (op->sp != call->sp || op->function != call->function)
+			continue;
+		if (thread->nr_ops > i + 1)
+			count(call, LOG_ACCOUNT(voided), thread->nr_ops - i - 1);
+		thread->nr_ops = i + 1;
+		return op;
+	}
+	return NULL;
+}
+
+/* The call has returned. block is what it gave, as the log knows it, or 0; size is what it was asked for. */
+static inline void ledger_leave(const struct ledger_call *call, const struct ledger_words *words,
+				uint64_t block, uint64_t size)
+{
+	struct ledger_op *op = NULL;
+
+	if (!call->function->resize && !call->function->throwing) {
+		if (call->thread)
+			void_others(call);
+	} else if (words->how == LEDGER_LISTED) {
+		op = find_op(call);
+		if (!op && call->thread)	/* taken for void, and back after all */
+			count(call, LOG_ACCOUNT(voided), -1ull);
+	}
+	finish(call, words, op, block, size);
+	compiler_barrier();
+	if (op)
+		call->thread->nr_ops--;
+}
+
+/* The innermost operation that was entered above this call and resizes the same block. */
+static inline bool inside_resize(const struct ledger_call *call)
+{
+	const struct ledger_thread *thread = call->thread;
+
+	for (uint32_t i = thread->nr_ops; call->block && i-- > 0;)
+		if (thread->op[i].sp > call->sp && thread->op[i].block == call->block)
+			return true;
+	return false;
+}
+
+/*
+ * A throwing function whose nothrow twin calls it in turn (libstdc++'s do): the inner call must run
+ * as it is, or it would go round in circles.
+ */
+static inline bool called_by_own_twin(const struct ledger_call *call)
+{
+	const struct ledger_thread *thread = call->thread;
+
+	for (uint32_t i = thread->nr_ops; i-- > 0;)
+		if (thread->op[i].function == call->function && thread->op[i].sp > call->sp)
+			return true;
+	return false;
+}
+
+/* A place for one more operation, not listed yet. */
+static inline struct ledger_op *next_op(const struct ledger_call *call)
+{
+	struct ledger_thread *thread = call->thread;
+
+	if (thread->nr_ops == LEDGER_OPS) {
+		for (uint32_t i = 1; i < LEDGER_OPS; i++) {
+			thread->op[i - 1] = thread->op[i];
+			compiler_barrier();	/* or this becomes a call of memmove */
+		}
+		thread->nr_ops--;
+		count(call, LOG_ACCOUNT(voided), 1);
+	}
+	return &thread->op[thread->nr_ops];
+}
+
+static inline void enter_listed(const struct ledger_call *call)
+{
+	struct ledger_op *op = next_op(call);
+
+	op->sp = call->sp;
+	op->function = call->function;
+	op->block = call->block;
+	op->gave = 0;
+	op->took = op->missed = 0;
+	op->inside = inside_resize(call);
+	compiler_barrier();
+	call->thread->nr_ops++;
+	if (!call->block || op->inside)
+		return;
+	op->took = log_remove(call->ledger->log, op->block, call->thread->log_thread, &op->old);
+	op->missed = !op->took;
+	if (UNLIKELY(!op->took) && may_be_stray(call))
+		stray(call, op->old.address);
+}
+
+/* Without state: nothing tells a throwing function's own twin, so it is let alone. */
+static NOINLINE bool enter_alone(const struct ledger_call *call, struct ledger_words *words)
+{
+	struct log_record old;
+
+	if (call->function->throwing) {
+		count(call, LOG_ACCOUNT(voided), 1);
+		return true;
+	}
+	words->how = LEDGER_ALONE;
+	words->what = 0;
+	if (call->block && log_remove(call->ledger->log, call->block, 0, &old))
+		words->what = LEDGER_TOOK | old.size;
+	else if (call->block && may_be_stray(call))
+		stray(call, old.address);
+	return false;
+}
+
+/* True: the function is to run as it is, and the call is not to come back (it is no event). */
+static inline bool ledger_enter(const struct ledger_call *call, struct ledger_words *words)
+{
+	if (UNLIKELY(!call->thread))
+		return enter_alone(call, words);
+	void_others(call);
+	words->how = LEDGER_LISTED;
+	words->what = call->thread->draws;
+	if (call->function->throwing && called_by_own_twin(call))
+		return true;
+	if (call->function->throwing || call->function->resize)
+		enter_listed(call);
+	return false;
+}
+
+/* Did the last free that may do so lead to this one? */
+static inline bool led_to_by_last_free(const struct ledger_call *call)
+{
+	const struct ledger_thread *thread = call->thread;
+	struct log_record record;
+	uint64_t ra;
+
+	return thread->freed == call->block && call->sp <= thread->freed_sp &&
+	       env_word(call, thread->freed_sp, &ra) && ra == thread->freed_ra &&
+	       !log_lookup(call->ledger->log, call->block, &record);
+}
+
+/* Is a free part of another event? */
+static NOINLINE bool release_inside(const struct ledger_call *call)
+{
+	void_others(call);
+	if (!inside_resize(call) && !led_to_by_last_free(call))
+		return false;
+	count(call, LOG_ACCOUNT(nested), 1);
+	return true;
+}
+
+/* Its block is taken out: what ledger_release is to say. */
+static inline uint64_t take_out(const struct ledger_call *call)
+{
+	uint32_t number = ledger_number(call->thread);
+	struct log *log = call->ledger->log;
+	struct log_record old;
+
+	if (UNLIKELY(call->ledger->sample)) {
+		log_remove(log, call->block, number, NULL);
+		return 0;
+	}
+	if (UNLIKELY(!quick_remove(log, call->block, number, &old)))
+		return may_be_stray(call) ? ledger_missed(&old) : 0;
+	return remembers(call) ? old.time : 0;
+}
+
+/* A free of call->block is about to run; see LEDGER_UNKNOWN. */
+static inline uint64_t ledger_release(const struct ledger_call *call)
+{
+	struct ledger_thread *thread = call->thread;
+	uint64_t say;
+
+	if (UNLIKELY(!call->block)) {
+		count(call, LOG_ACCOUNT(null_frees), 1);
+		return 0;
+	}
+	if (LIKELY(thread) && UNLIKELY(thread->nr_ops || thread->freed == call->block) &&
+	    release_inside(call))
+		return 0;
+	say = take_out(call);
+	if (LIKELY(thread) && call->function->wraps) {
+		thread->freed = call->block;
+		thread->freed_sp = call->sp;
+		if (!env_word(call, call->sp, &thread->freed_ra))
+			thread->freed = 0;
+	}
+	return say;
+}
+
+static inline void ledger_stray(const struct ledger_call *call, uint64_t said)
+{
+	if (said > LEDGER_FREED)
+		remember(call, call->block, said);
+	else
+		stray(call, said == LEDGER_FREED);
+}
