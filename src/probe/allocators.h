@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The functions of allocators that mdbg knows by name: what each does and where its arguments are.
- * The one place to change for another allocator (docs/add-allocator.md).
+ * The allocators that mdbg knows: how each is recognised, its functions, and what can be done with
+ * its heaps. Each has a file (allocator_NAME.c) and a line in the table of allocators.c
+ * (docs/add-allocator.md).
  */
 #ifndef PROBE_ALLOCATORS_H
 #define PROBE_ALLOCATORS_H
@@ -9,6 +10,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+struct err;
+struct heap_source;
+struct heap_walk;
+struct module;
+struct modules;
 
 enum alloc_role {
 	ALLOC_NEW,		/* returns a new block of size (times count) bytes, or NULL */
@@ -38,6 +45,50 @@ struct alloc_function {
 	bool cxx;
 	bool user;		/* named by the user (user.h): none of this table */
 };
+
+#define ALLOCATOR_FILES		2u
+#define ALLOCATOR_VERSION	16u
+
+struct allocator {
+	const char *name;
+	const char *algorithm;		/* printed behind the version */
+	const char *files[ALLOCATOR_FILES];	/* how the names of its libraries begin */
+	/*
+	 * "" if module is another allocator's. A module in which the version is found is this
+	 * allocator's, whatever the name of its file. NULL: the name tells.
+	 */
+	void (*version)(const struct module *module, char *ret, size_t room);
+	bool frees_own;			/* what its functions give out, they alone take back */
+	const struct alloc_function *functions;
+	size_t nr_functions;
+	/* heap/walk.h and heap/pulse.h; NULL: its heaps cannot be walked */
+	struct err *(*walk)(const struct heap_source *source, struct heap_walk *ret);
+	struct err *(*pulse)(const struct heap_source *source, uint64_t *ret);
+	const char *arena;		/* symbol of its main arena */
+	/*
+	 * A function of its module that gives free pages back when it is called with 0, by brk, sbrk
+	 * and madvise of the same module. NULL: there is none.
+	 */
+	const char *trim;
+};
+
+extern const struct allocator allocator_glibc, allocator_cxx, allocator_jemalloc, allocator_mimalloc,
+	allocator_tcmalloc, allocator_musl;
+
+/* What a malloc that is not recognised is taken for: a walk finds out. */
+extern const struct allocator *const allocator_guess;
+
+/* By the last component of a module's path; NULL: not known. */
+const struct allocator *allocator_by_file(const char *name);
+/* Of a module that has an ELF file; text is what is printed. NULL: not known. */
+const struct allocator *allocator_of(const struct module *module, char *text, size_t room);
+/* Does it define malloc, for the program? */
+bool allocator_defined(const struct module *module);
+/*
+ * The allocator whose heaps can be walked, and its module; or NULL. A static program seldom says
+ * whose malloc it has in it: allocator_guess, then.
+ */
+const struct allocator *allocator_to_walk(const struct modules *modules, struct module **ret);
 
 /*
  * The entry for a symbol, or NULL. Of two symbols at one address the entry that comes first gives

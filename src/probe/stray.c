@@ -22,29 +22,20 @@
  */
 #define STACK_ROOM	(128ull << 20)
 
-static bool begins(const char *name, const char *with)
-{
-	return !strncmp(name, with, strlen(with));
-}
-
-static bool is_libc(const char *name)
-{
-	return begins(name, "libc.so") || begins(name, "libc-2.");
-}
-
 bool stray_is_libc(const struct module *module)
 {
-	return is_libc(path_base(module->path));
+	return allocator_by_file(path_base(module->path)) == &allocator_glibc;
 }
 
 /* Can what this probe says of its function, or the lack of it, hide a block? */
 static bool hides(const struct probe *probe, char *why, size_t room)
 {
 	const char *name = path_base(probe->module->path);
+	const struct allocator *allocator = allocator_by_file(name);
 
 	if (!probe->fn || probe->fn->user || probe->module->died != UINT32_MAX)
 		return false;
-	if (!is_libc(name) && !begins(name, "libjemalloc")) {
+	if (!allocator || !allocator->frees_own) {
 		snprintf(why, room, "%.60s has a %.60s of its own", name, probe->fn->name);
 		return true;
 	}
@@ -99,9 +90,8 @@ void stray_learn(struct probes *probes)
 	probes->incomplete[0] = '\0';
 	for (size_t i = 0; i < modules->live.nr && nr < STRAY_LIBRARIES; i++) {
 		const struct module *module = modules->live.at[i];
-		const char *name = path_base(module->path);
 
-		if (!is_libc(name) && !begins(name, "libpthread"))
+		if (!stray_is_libc(module) && strncmp(path_base(module->path), "libpthread", 10))
 			continue;
 		probes->ledger.facts.library[nr].start = module->exec_start;
 		probes->ledger.facts.library[nr++].end = module->exec_end;

@@ -9,9 +9,9 @@
 #include "base/cancel.h"
 #include "base/vec.h"
 #include "elf/elf_file.h"
-#include "heap/pulse.h"
 #include "heap/walk.h"
 #include "os/procfs.h"
+#include "probe/allocators.h"
 #include "probe/probe.h"
 #include "session/private.h"
 #include "target/module.h"
@@ -65,21 +65,23 @@ static struct err *add_data(const struct module *module, struct heap_source *sou
 static struct err *read_pulse(const struct session *session, uint64_t *ret)
 {
 	struct heap_source source = { .memory = &session->target->mem.memory };
-	struct module *module = session_glibc(session);
+	const struct allocator *allocator;
+	struct module *module;
 	struct heap_map data[4] = { { .start = 0 } };
 	uint64_t size;
 	struct err *err;
 
-	if (!module)
-		return err_create(ERR_UNSUPPORTED, "no glibc");
+	allocator = allocator_to_walk(&session->target->modules, &module);
+	if (!allocator || !allocator->pulse)
+		return err_create(ERR_UNSUPPORTED, "no heaps that are known");
 	err = add_data(module, &source, data, ARRAY_SIZE(data));
 	if (err)
 		return err;
 	for (size_t i = 0; i < source.nr_data; i++)	/* the words of an arena are */
 		data[i].start = ALIGN_UP(data[i].start, sizeof(uint64_t));
-	if (module_symbol(module, "main_arena", &source.main_arena, &size))
+	if (!allocator->arena || module_symbol(module, allocator->arena, &source.main_arena, &size))
 		source.main_arena = 0;
-	return glibc_pulse(&source, ret);
+	return allocator->pulse(&source, ret);
 }
 
 void blind_begin(struct session *session)

@@ -20,6 +20,7 @@
 #include "heap/known.h"
 #include "heap/looks.h"
 #include "os/tracer.h"
+#include "probe/allocators.h"
 #include "probe/probe.h"
 #include "session/private.h"
 #include "session/view.h"
@@ -105,7 +106,7 @@ static struct err *add_map(struct job *job, const struct proc_map *map)
 		job->ret->brk_start = job->ret->brk_start ? job->ret->brk_start : is.start;
 		job->ret->brk = is.end;
 	}
-	if (map->start >= job->view.glibc_start && map->end <= job->view.glibc_end)
+	if (map->start >= job->view.allocator_start && map->end <= job->view.allocator_end)
 		err = vec_push(&job->data, is);
 	return err ? err : push_map(job, &is);
 }
@@ -189,7 +190,7 @@ static struct err *walk_heaps(struct job *job)
 	};
 	struct err *err;
 
-	err = glibc_walk(&source, &job->ret->walk);
+	err = job->view.allocator->walk(&source, &job->ret->walk);
 	known_free(&known);
 	return err;
 }
@@ -279,7 +280,7 @@ static struct err *look(struct job *job)
 	struct err *err;
 
 	forget_look(job->ret);
-	if (!job->view.has_glibc)
+	if (!job->view.allocator)
 		return err_create(ERR_UNSUPPORTED, "no glibc in process %d", job->session->pid);
 	job->ret->complete = job->view.complete;
 	job->ret->process = job->view.process;
@@ -430,7 +431,7 @@ static struct err *look_past(struct job *job, bool timed, struct held_list *list
 {
 	struct err *err;
 
-	if (!job->view.has_glibc)
+	if (!job->view.allocator)
 		return err_create(ERR_UNSUPPORTED, "no glibc in process %d", job->session->pid);
 	err = look_at_maps(job);
 	if (!err)
@@ -481,31 +482,31 @@ static struct err *look_at_log(struct job *job)
 	return err;
 }
 
-/* Another allocator's blocks are in none of glibc's heaps. */
+/* Blocks of an allocator that cannot be walked are in nobody else's heaps. */
 struct err *session_heap_walkable(struct session *session)
 {
-	const char *allocator = session_allocator(session);
+	const struct session_allocators *is = session_allocators(session);
 
-	/* A static program's own may be glibc's. */
 	if ((!session->target->core && (!session->probes || !session->probes->all.nr)) ||
-	    strstr(allocator, "glibc") ||
-	    strstr(allocator, "'s own") || !strcmp(allocator, "unknown"))
+	    !is->nr || is->walkable)
 		return NULL;
-	return err_create(ERR_UNSUPPORTED, "mdbg cannot walk the heaps of %.100s", allocator);
+	return err_create(ERR_UNSUPPORTED, "mdbg cannot walk the heaps of %.100s",
+			  session_allocator(session));
 }
 
 static struct err *walk_or_say(struct job *job)
 {
 	struct session *session = job->session;
+	const struct session_allocators *is = &session->allocators;
 	struct err *err = session_need_view(session);
 
 	if (!err)
 		err = session_heap_walkable(session);
 	if (!err)
 		err = session_call(session, heap_job, job);
-	if (strchr(session->allocator, ',') && (!err || err->code == ERR_NOTFOUND))
-		snprintf(job->ret->why, sizeof(job->ret->why), "of %.150s only glibc can be walked%s",
-			 session->allocator, err ? ", and nothing is allocated from it" : "");
+	if (is->nr > 1 && (!err || err->code == ERR_NOTFOUND))
+		snprintf(job->ret->why, sizeof(job->ret->why), "of %.150s only %s can be walked%s",
+			 is->text, (is->walkable ? is->walkable : allocator_guess)->name, err ? ", and nothing is allocated from it" : "");
 	else if (err)
 		snprintf(job->ret->why, sizeof(job->ret->why), "%.255s", err->msg);
 	if (!err || err->code == ERR_NOMEM)

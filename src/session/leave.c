@@ -43,7 +43,7 @@ void session_forget(struct session *session)
 	session->known_generation = 0;
 	map_free(&session->entry_names, free);
 	session->entry_names = (struct map)MAP_INIT;
-	session->allocator[0] = '\0';
+	session->allocators = (struct session_allocators){ .nr = 0 };
 	vec_free(&session->old_text);
 	vec_free(&session->old_maps);
 	vec_free(&session->named);

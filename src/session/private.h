@@ -30,6 +30,7 @@
 #include "session/session.h"
 #include "target/room.h"
 
+struct allocator;
 struct follower;
 struct module;
 struct probes;
@@ -100,6 +101,14 @@ enum records {
 	RECORDS_STALE,
 };
 
+/* Of the target, found when it is asked for the first time. */
+struct session_allocators {
+	unsigned nr;			/* 0: not asked, or there is none */
+	const struct allocator *first;	/* NULL: not known */
+	const struct allocator *walkable;	/* that may have heaps that can be walked; or NULL */
+	char text[160];			/* session_allocator */
+};
+
 struct session {
 	struct session_config config;
 	struct tracer *tracer;
@@ -120,7 +129,7 @@ struct session {
 	struct region *spare;		/* journal of the target, where that was a follower first */
 	char *core_path;		/* of SESSION_CORE */
 	char *cache_dir;
-	char allocator[160];
+	struct session_allocators allocators;
 	struct memory no_memory;	/* what session_memory gives when there is no target */
 
 	/*
@@ -191,9 +200,8 @@ struct err *session_need_view(const struct session *session) MUST_CHECK;
 struct err *session_call(struct session *session, struct err *(*fn)(void *arg),
 			 void *arg) MUST_CHECK;
 
-/* --- allocator.c: tracer thread --- */
-/* The module of glibc, or the one that may have it in it (a static program), or NULL. */
-struct module *session_glibc(const struct session *session);
+/* --- allocator.c: main thread --- */
+const struct session_allocators *session_allocators(struct session *session);
 
 /* --- hold.c: tracer thread --- */
 /* Does something need mdbg as the target's tracer, as things are? (hands.h) */

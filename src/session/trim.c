@@ -10,6 +10,7 @@
 #include "elf/elf_file.h"
 #include "os/procfs.h"
 #include "os/tracer.h"
+#include "probe/allocators.h"
 #include "probe/probe.h"
 #include "session/heap.h"
 #include "session/private.h"
@@ -74,18 +75,20 @@ static struct err *find_function(const struct trimmer *trimmer, struct module *m
 
 static struct err *find_functions(struct trimmer *trimmer)
 {
-	struct module *glibc = session_glibc(trimmer->session);
+	const struct allocator *allocator;
+	struct module *module;
 	struct range madvise;
 	struct err *err;
 
-	if (!glibc)
+	allocator = allocator_to_walk(&trimmer->session->target->modules, &module);
+	if (!allocator || !allocator->trim)
 		return err_create(ERR_UNSUPPORTED, "no glibc in process %d", trimmer->session->pid);
-	err = find_function(trimmer, glibc, "malloc_trim", &trimmer->trim);
+	err = find_function(trimmer, module, allocator->trim, &trimmer->trim);
 	if (!err)
-		err = find_function(trimmer, glibc, "sbrk", &trimmer->sbrk);
+		err = find_function(trimmer, module, "sbrk", &trimmer->sbrk);
 	if (!err)
-		err = find_function(trimmer, glibc, "brk", &trimmer->brk);
-	return err ? err : find_function(trimmer, glibc, "madvise", &madvise);
+		err = find_function(trimmer, module, "brk", &trimmer->brk);
+	return err ? err : find_function(trimmer, module, "madvise", &madvise);
 }
 
 /* --- a thread --- */
@@ -332,11 +335,12 @@ static struct err *trim_job(void *arg)
 
 static struct err *check_allocator(struct session *session)
 {
-	const char *allocator = session_allocator(session);
+	const struct session_allocators *is = session_allocators(session);
 
-	if (strncmp(allocator, "glibc", 5) || strchr(allocator, ','))
+	if (is->nr != 1 || !is->first || !is->first->trim)
 		return err_hint(err_create(ERR_UNSUPPORTED, "malloc_trim is glibc's, and process %d "
-					   "allocates by %s", session->pid, allocator),
+					   "allocates by %s", session->pid,
+					   session_allocator(session)),
 				"most other allocators give free pages back by themselves");
 	if (!session_armed(session))
 		return err_hint(err_create(ERR_STATE, "without probes it is not known who is inside "

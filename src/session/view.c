@@ -19,6 +19,7 @@
 #include "os/tracer.h"
 #include "probe/area.h"
 #include "probe/event.h"
+#include "probe/allocators.h"
 #include "probe/probe.h"
 #include "session/private.h"
 #include "target/core.h"
@@ -228,15 +229,15 @@ static struct err *take_threads(struct session *session, bool deep, struct view 
 
 /* --- the log, the allocator --- */
 
-/* Does a function of glibc's go unrecorded? */
-static bool all_probed(const struct session *session, const struct module *glibc)
+/* Does no function of this allocator's module go unrecorded? */
+static bool all_probed(const struct session *session, const struct module *module)
 {
 	const struct probes *probes = session->probes;
 
 	for (size_t i = 0; probes && i < probes->all.nr; i++) {
 		const struct probe *probe = probes->all.at[i];
 
-		if (probe->fn && probe->module == glibc && !probe->gone &&
+		if (probe->fn && probe->module == module && !probe->gone &&
 		    !probe_records(probe))
 			return false;
 	}
@@ -244,30 +245,33 @@ static bool all_probed(const struct session *session, const struct module *glibc
 }
 
 static bool is_complete(const struct session *session, const struct view *view,
-			const struct module *glibc)
+			const struct module *module)
 {
 	struct log_accounts accounts;
 
 	if (!view->log || session->records != RECORDS_WHOLE || view->process ||
-	    log_config(view->log).sample || !all_probed(session, glibc))
+	    log_config(view->log).sample || !all_probed(session, module))
 		return false;
 	accounts = log_accounts_get(view->log);
 	return !accounts.table_full && !accounts.voided;
 }
 
-static void take_glibc(const struct session *session, struct view *view)
+static void take_allocator(const struct session *session, struct view *view)
 {
-	struct module *glibc = session_glibc(session);
+	struct module *module;
 	uint64_t size;
 	struct err *err;
 
-	if (!glibc)
+	view->allocator = allocator_to_walk(&session->target->modules, &module);
+	if (!view->allocator)
 		return;
-	view->has_glibc = true;
-	view->glibc_start = glibc->start;
-	view->glibc_end = glibc->end;
-	view->complete = is_complete(session, view, glibc);
-	err = module_symbol(glibc, "main_arena", &view->main_arena, &size);
+	view->has_glibc = view->allocator == &allocator_glibc;
+	view->allocator_start = module->start;
+	view->allocator_end = module->end;
+	view->complete = is_complete(session, view, module);
+	if (!view->allocator->arena)
+		return;
+	err = module_symbol(module, view->allocator->arena, &view->main_arena, &size);
 	if (err)
 		view->main_arena = 0;	/* most libcs are stripped */
 }
@@ -302,7 +306,7 @@ struct err *view_take(struct session *session, bool deep, struct view *ret)
 		view_free(&view);
 		return err;
 	}
-	take_glibc(session, &view);
+	take_allocator(session, &view);
 	*ret = view;
 	return NULL;
 }

@@ -46,7 +46,8 @@ struct view {
 	uint32_t stack_offset;		/* struct tcb */
 
 	bool has_glibc;
-	uint64_t glibc_start, glibc_end;
+	const struct allocator *allocator;	/* whose heaps can be walked; NULL: none */
+	uint64_t allocator_start, allocator_end;	/* its module */
 	uint64_t main_arena;		/* 0: no symbol of that name */
 
 	const struct log *log;		/* NULL: none */

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* glibc, and the functions of ISO C and POSIX, which every other allocator may define. */
+
+#include "probe/alloc_functions.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "elf/elf_file.h"
+#include "heap/pulse.h"
+#include "heap/walk.h"
+#include "target/module.h"
+
+static const struct alloc_function functions[] = {
+	/* ISO C, POSIX, glibc (malloc(3), posix_memalign(3)) */
+	NEW("malloc", "malloc", 0),
+	FREE("free", "free", 0),
+	NEW_COUNT("calloc", "calloc", 0, 1),
+	RESIZE("realloc", "realloc", 0, 1),
+	RESIZE_COUNT("reallocarray", "reallocarray", 0, 1, 2),
+	NEW("memalign", "memalign", 1),
+	NEW("aligned_alloc", "aligned_alloc", 1),
+	BY_REF("posix_memalign", "posix_memalign", 0, 2),
+	NEW("valloc", "valloc", 0),
+	NEW("pvalloc", "pvalloc", 0),
+	FREE("cfree", "cfree", 0),
+	FREE("free_sized", "free_sized", 0),
+	FREE("free_aligned_sized", "free_aligned_sized", 0),
+};
+
+/*
+ * "2.36" from the banner in libc's constants ("GNU C Library (...) stable release version 2.36."),
+ * or "".
+ */
+static void find_version(const struct module *module, char *ret, size_t room)
+{
+	static const char banner[] = "release version ";
+	const struct elf_segment *segment;
+	size_t nr;
+
+	*ret = '\0';
+	segment = elf_file_segments(module->elf, &nr);
+	for (size_t i = 0; i < nr; i++) {
+		AUTO_FREE char *bytes = NULL;
+		char *found;
+
+		if (segment[i].write || segment[i].exec || segment[i].filesz > (16u << 20))
+			continue;
+		bytes = calloc(1, segment[i].filesz + 16);
+		if (!bytes ||
+		    elf_file_read(module->elf, segment[i].vaddr, bytes, segment[i].filesz))
+			continue;
+		found = memmem(bytes, segment[i].filesz, banner, sizeof(banner) - 1);
+		if (found) {
+			found += sizeof(banner) - 1;
+			snprintf(ret, room, "%.*s", (int)strspn(found, "0123456789."), found);
+			/* the sentence's full stop */
+			ret[strlen(ret) ? strlen(ret) - 1 : 0] = '\0';
+			return;
+		}
+	}
+}
+
+const struct allocator allocator_glibc = {
+	.name		= "glibc",
+	.algorithm	= "ptmalloc",
+	.files		= { "libc.so", "libc-2." },
+	.version	= find_version,
+	.frees_own	= true,
+	FUNCTIONS(functions),
+	.walk		= glibc_walk,
+	.pulse		= glibc_pulse,
+	.arena		= "main_arena",
+	.trim		= "malloc_trim",
+};

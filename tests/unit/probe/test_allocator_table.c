@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The table of allocators: who is known by which file, and whose name a function has. */
+
+#include "probe/allocators.h"
+
+#include "base/compiler.h"
+#include "unit.h"
+
+void suite_allocator_table(void);
+
+static void test_files(void)
+{
+	static const struct {
+		const char *file;
+		const struct allocator *is;
+	} files[] = {
+		{ "libc.so.6", &allocator_glibc },	{ "libc-2.31.so", &allocator_glibc },
+		{ "libjemalloc.so.2", &allocator_jemalloc },
+		{ "libtcmalloc_minimal.so.4", &allocator_tcmalloc },
+		{ "libmimalloc.so.2.0", &allocator_mimalloc },
+		{ "libc.musl-x86_64.so.1", &allocator_musl }, { "ld-musl-x86_64.so.1", &allocator_musl },
+		{ "libcrypt.so.1", NULL },	{ "redis-server", NULL },	{ "", NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		CU_ASSERT_PTR_EQUAL(allocator_by_file(files[i].file), files[i].is);
+}
+
+/* malloc is everybody's, so that the C library's name comes before an allocator's own. */
+static void test_functions(void)
+{
+	static const struct allocator *const all[] = {
+		&allocator_glibc, &allocator_cxx, &allocator_jemalloc, &allocator_mimalloc,
+		&allocator_tcmalloc, &allocator_musl,
+	};
+	size_t rank = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		for (size_t j = 0; j < all[i]->nr_functions; j++) {
+			const struct alloc_function *fn = &all[i]->functions[j];
+
+			CU_ASSERT_PTR_EQUAL(alloc_function_find(fn->symbol), fn);
+			CU_ASSERT_EQUAL(alloc_function_rank(fn), rank);
+			rank++;
+		}
+	CU_ASSERT(rank > 50);
+	CU_ASSERT_PTR_NULL(alloc_function_find("mallopt"));
+}
+
+/* Who has a walk has a pulse, and can be found without the name of a file. */
+static void test_walks(void)
+{
+	CU_ASSERT_PTR_NOT_NULL_FATAL(allocator_guess);
+	CU_ASSERT_PTR_NOT_NULL(allocator_guess->walk);
+	CU_ASSERT_PTR_NOT_NULL(allocator_guess->pulse);
+	CU_ASSERT_PTR_NOT_NULL(allocator_guess->version);
+}
+
+void suite_allocator_table(void)
+{
+	CU_pSuite suite = CU_add_suite("allocator_table", NULL, NULL);
+
+	CU_add_test(suite, "files", test_files);
+	CU_add_test(suite, "functions", test_functions);
+	CU_add_test(suite, "walks", test_walks);
+}
