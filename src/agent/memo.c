@@ -6,8 +6,6 @@
 #include "base/compiler.h"
 #include "log/log.h"
 
-#define NOINLINE	__attribute__((noinline))
-
 #define BX		3		/* the DWARF number of RBX */
 /* Entries that gave way before they were met again, less those that were. */
 #define PRESSURE_HIGH	32

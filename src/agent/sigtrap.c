@@ -80,6 +80,7 @@
 
 #include "agent/cpu_x86_64.h"
 #include "agent/table.h"
+#include "base/compiler.h"
 
 #define HIDDEN	__attribute__((visibility("hidden")))
 
@@ -95,19 +96,9 @@ HIDDEN uint64_t sigtrap(int signo, struct siginfo *info, struct ucontext *contex
 /* Its index, or nr. */
 static uint32_t find_trap(uint64_t pc, uint32_t nr)
 {
-	uint32_t low = 0, high = nr;
+	uint32_t at = LOWER_BOUND(i, 0, nr, table.trap[i].pc < pc);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (table.trap[middle].pc == pc)
-			return middle;
-		if (table.trap[middle].pc < pc)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return nr;
+	return at < nr && table.trap[at].pc == pc ? at : nr;
 }
 
 static bool in_area(uint64_t pc, const volatile struct agent_range *area, uint32_t nr)

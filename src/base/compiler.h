@@ -6,6 +6,7 @@
 #define MUST_CHECK	__attribute__((warn_unused_result))
 #define PRINTF(f, a)	__attribute__((format(printf, f, a)))
 #define UNUSED		__attribute__((unused))
+#define NOINLINE	__attribute__((noinline))
 #define NORETURN	__attribute__((noreturn))
 #define LIKELY(x)	__builtin_expect(!!(x), 1)
 #define UNLIKELY(x)	__builtin_expect(!!(x), 0)
@@ -18,5 +19,17 @@
 /* A power of two only. */
 #define ALIGN_DOWN(x, a)	((x) & ~((__typeof__(x))(a) - 1))
 #define ALIGN_UP(x, a)		ALIGN_DOWN((x) + ((__typeof__(x))(a) - 1), a)
+
+/* The first index i from low on for which `below`, true of none behind it, is false; high: none. */
+#define LOWER_BOUND(i, low, high, below) \
+	({ __typeof__((high) + 0) bound_low = (low), bound_high = (high); \
+	   while (bound_low < bound_high) { \
+		   const __typeof__(bound_low) i = bound_low + (bound_high - bound_low) / 2; \
+		   if (below) \
+			   bound_low = i + 1; \
+		   else \
+			   bound_high = i; \
+	   } \
+	   bound_low; })
 
 #endif

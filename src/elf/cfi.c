@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/limits.h"
 #include "elf/file_private.h"
 
@@ -179,16 +180,8 @@ static struct err *cie_add(struct cfi *cfi, const struct source *source, uint64_
 /* Sections name CIEs by offset; the CIEs of a section stand in the vector in that order. */
 static const struct cfi_cie *cie_find(const struct cfi *cfi, size_t first, uint64_t offset)
 {
-	size_t low = first, high = cfi->cies.nr;
+	size_t low = LOWER_BOUND(i, first, cfi->cies.nr, cfi->cies.at[i].offset < offset);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (cfi->cies.at[middle].offset < offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < cfi->cies.nr && cfi->cies.at[low].offset == offset ? &cfi->cies.at[low] : NULL;
 }
 
@@ -419,20 +412,12 @@ struct err *cfi_function(struct elf_file *file, uint64_t value, uint64_t *start_
 			 uint64_t *size_ret)
 {
 	const struct cfi *cfi;
-	size_t low = 0, high;
+	size_t low;
 	struct err *err = cfi_of(file, &cfi);
 
 	if (err)
 		return err;
-	high = cfi->fdes.nr;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (cfi->fdes.at[middle].start <= value)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = LOWER_BOUND(i, 0, cfi->fdes.nr, cfi->fdes.at[i].start <= value);
 	if (!low || value - cfi->fdes.at[low - 1].start >= cfi->fdes.at[low - 1].size)
 		return err_create(ERR_NOTFOUND, "%s: no CFI at 0x%" PRIx64, file->name, value);
 	*start_ret = cfi->fdes.at[low - 1].start;

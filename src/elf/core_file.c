@@ -20,6 +20,7 @@
 
 #include "base/cancel.h"
 #include "base/cleanup.h"
+#include "base/compiler.h"
 #include "base/limits.h"
 #include "elf/core_private.h"
 #include "os/file.h"
@@ -241,16 +242,8 @@ static struct err *read_segments(struct core_file *core, const Elf64_Ehdr *heade
 
 static const struct core_segment *segment_at(const struct core_file *core, uint64_t address)
 {
-	size_t low = 0, high = core->segments.nr;
+	size_t low = LOWER_BOUND(i, 0, core->segments.nr, core->segments.at[i].end <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (core->segments.at[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < core->segments.nr && core->segments.at[low].start <= address ?
 		&core->segments.at[low] : NULL;
 }

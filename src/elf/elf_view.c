@@ -13,9 +13,9 @@
 
 #include "base/cancel.h"
 #include "base/limits.h"
+#include "base/page.h"
 #include "os/file.h"
 
-#define PAGE		4096u
 #define PIECE		(4u << 20)	/* read at once */
 #define MAP_MIN		(1u << 20)	/* less is read */
 

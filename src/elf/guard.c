@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define PAGE	4096u
+#include "base/page.h"
 
 static struct guard *volatile guards;
 static struct sigaction before;

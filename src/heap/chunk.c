@@ -3,6 +3,8 @@
 
 #include "heap/chunk.h"
 
+#include "base/compiler.h"
+
 #define KIND_BITS	7u
 #define NOTE_SHIFT	3u
 #define NOTE_BITS	(3u << NOTE_SHIFT)
@@ -77,15 +79,7 @@ static size_t run_of(const struct heap_chunks *chunks, uint64_t address, size_t 
 	for (; low + step < high && chunks->run.at[low + step].address <= address; step *= 2)
 		low += step;
 	high = low + step < high ? low + step : high;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (chunks->run.at[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low - 1;
+	return LOWER_BOUND(i, low, high, chunks->run.at[i].address <= address) - 1;
 }
 
 void heap_chunks_seek(const struct heap_chunks *chunks, struct chunk_at *at, uint64_t address)

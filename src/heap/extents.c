@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "base/compiler.h"
+
 #define GAP_MAX		(256ull << 10)	/* between extents of a run */
 #define SHIFT_LEAST	8u
 #define PAGE_BLOCKS	4u		/* of a page, or more, on average */
@@ -118,19 +120,10 @@ void extents_free(struct extents *extents)
 static const struct extent_run *run_of(const struct extent_index *index, uint64_t address,
 				       const struct extent_run *near)
 {
-	size_t low = 0, high = index->runs.nr;
-
 	if (near && address - near->start < near->end - near->start)
 		return near;
-	while (high - low > 1) {
-		size_t middle = low + (high - low) / 2;
-
-		if (index->runs.at[middle].start <= address)
-			low = middle;
-		else
-			high = middle;
-	}
-	return &index->runs.at[low];
+	return &index->runs.at[LOWER_BOUND(i, 1, index->runs.nr,
+					   index->runs.at[i].start <= address) - 1];
 }
 
 static size_t page_of(const struct extent_index *index, const struct extent_run *run,
@@ -169,15 +162,7 @@ static uint32_t guess(const struct extent_index *index, uint32_t low, uint32_t h
 static uint32_t last_before(const struct extents *extents, uint32_t low, uint32_t high,
 			    uint64_t address)
 {
-	while (low < high) {
-		uint32_t middle = low + (high - low + 1) / 2;
-
-		if (start_of(extents, middle) <= address)
-			low = middle;
-		else
-			high = middle - 1;
-	}
-	return low;
+	return LOWER_BOUND(i, low + 1, high + 1, start_of(extents, i) <= address) - 1;
 }
 
 /* The one of them that holds it; few are looked at one after the other, from the one that is likely. */
@@ -274,17 +259,7 @@ void extents_look_up(const struct extents *extents, const uint64_t *address, siz
 static uint32_t first_behind(const struct extents *extents, const struct extent_index *index,
 			     uint64_t address)
 {
-	uint32_t low = index->first, high = index->behind;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (extents_end(extents, middle) <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return LOWER_BOUND(i, index->first, index->behind, extents_end(extents, i) <= address);
 }
 
 struct extent_at extents_from(const struct extents *extents, uint64_t address)

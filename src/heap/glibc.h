@@ -5,7 +5,6 @@
 
 #include "heap/walk.h"
 
-#define PAGE		4096ull
 #define BINS		127u	/* pairs of words in malloc_state; number 0 is the unsorted one */
 #define CHUNK_HEADER	16u
 #define LINKS_MOST	(1u << 21)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/compiler.h"
 #include "heap/glibc.h"
 
 #define DATA_MAX	(64ull << 20)	/* of one mapping of libc's: a static program's are large */

@@ -13,6 +13,8 @@
  * of a page, each header says by itself which kind it is.
  */
 
+#include "base/compiler.h"
+#include "base/page.h"
 #include "heap/glibc.h"
 #include "log/log.h"
 
@@ -105,16 +107,8 @@ uint64_t glibc_heap_over(const struct glibc *glibc, size_t nr_heaps, uint64_t pa
 {
 	const struct heap_walk *walk = glibc->walk;
 	uint64_t max = glibc->layout.heap_max;
-	size_t low = 0, high = nr_heaps;
+	size_t low = LOWER_BOUND(i, 0, nr_heaps, walk->spans.at[i].end <= page);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (walk->spans.at[middle].end <= page)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low == nr_heaps)
 		return 0;
 	if (walk->spans.at[low].start < page + PAGE ||

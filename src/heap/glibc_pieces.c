@@ -25,16 +25,8 @@
 
 static const struct heap_map *map_of(const struct heap_source *source, uint64_t address)
 {
-	size_t low = 0, high = source->nr_maps;
+	size_t low = LOWER_BOUND(i, 0, source->nr_maps, source->map[i].end <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (source->map[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < source->nr_maps && source->map[low].start <= address ? &source->map[low] : NULL;
 }
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
+#include "base/page.h"
 #include "heap/glibc.h"
 #include "log/log.h"
 
@@ -90,20 +92,13 @@ static bool fits(const struct at *at)
 static bool leads_to_heap(const struct glibc *glibc, const struct heap_span *near, uint64_t word)
 {
 	const struct heap_walk *walk = glibc->walk;
-	size_t low = 0, high = walk->spans.nr;
+	size_t low;
 
 	if (!word || word % CHUNK_HEADER)
 		return false;
 	if (word >= near->start && word < near->end)
 		return true;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (walk->spans.at[middle].end <= word)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	low = LOWER_BOUND(i, 0, walk->spans.nr, walk->spans.at[i].end <= word);
 	return low < walk->spans.nr && word >= walk->spans.at[low].start;
 }
 

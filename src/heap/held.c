@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
+
 struct err *held_add(struct held_list *list, const struct block *block)
 {
 	struct held *held;
@@ -127,16 +129,8 @@ struct err *held_from_log(const struct held_source *source, struct held_list *re
 
 static uint16_t heap_of(const struct held_list *list, uint64_t address)
 {
-	size_t low = 0, high = list->heaps.nr;
+	size_t low = LOWER_BOUND(i, 0, list->heaps.nr, list->heaps.at[i].from <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (list->heaps.at[middle].from <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low ? list->heaps.at[low - 1].heap : LOG_HEAP_UNKNOWN;
 }
 
@@ -163,17 +157,7 @@ struct block held_block(const struct held_list *list, size_t i)
 
 size_t held_behind(const struct held_list *list, uint64_t address)
 {
-	size_t low = 0, high = list->nr_outer;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (held_at(list, middle)->address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return LOWER_BOUND(i, 0, list->nr_outer, held_at(list, i)->address <= address);
 }
 
 void held_free(struct held_list *list)

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/compiler.h"
 #include "heap/held.h"
 
 #define DIGIT_BITS	8u
@@ -168,17 +169,7 @@ static size_t drop_doubles(struct held_list *list)
 
 static void count_outer(struct held_list *list)
 {
-	size_t low = 0, high = list->nr;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (held_at(list, middle)->user)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	list->nr_outer = low;
+	list->nr_outer = LOWER_BOUND(i, 0, list->nr, !held_at(list, i)->user);
 }
 
 struct err *held_sort(struct held_list *list, size_t *doubles_ret)

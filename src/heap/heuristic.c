@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/memory.h"
 #include "heap/block.h"
 #include "heap/mark.h"
@@ -28,16 +29,8 @@ static bool has_size(const struct block *block, uint64_t size)
 
 static bool is_code(const struct heuristic *heuristic, uint64_t address)
 {
-	size_t low = 0, high = heuristic->nr_code;
+	size_t low = LOWER_BOUND(i, 0, heuristic->nr_code, heuristic->code[i].end <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (heuristic->code[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < heuristic->nr_code && heuristic->code[low].start <= address;
 }
 

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "base/compiler.h"
 #include "heap/block.h"
 
 static int by_value(const void *a, const void *b)
@@ -43,17 +44,7 @@ static bool take_record(const struct log_record *record, uint64_t slot UNUSED, v
 /* The index of the first address not below; all of them are: nr. */
 static size_t first_from(const struct known *known, uint64_t address)
 {
-	size_t low = 0, high = known->address.nr;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (known->address.at[middle] < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return LOWER_BOUND(i, 0, known->address.nr, known->address.at[i] < address);
 }
 
 uint64_t known_from(void *ctx, uint64_t address)

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "base/compiler.h"
 #include "heap/numbers.h"
 #include "heap/walk.h"
 
@@ -67,17 +68,7 @@ static int by_place(const void *a, const void *b)
 /* Piece n is from cut n - 1 on, and before cut n. */
 static unsigned piece_of(const struct list *list, const struct place *place)
 {
-	unsigned low = 0, high = list->nr_pieces - 1;
-
-	while (low < high) {
-		unsigned middle = low + (high - low) / 2;
-
-		if (is_below(place, &list->sample[middle]))
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low;
+	return LOWER_BOUND(i, 0, list->nr_pieces - 1, !is_below(place, &list->sample[i]));
 }
 
 /* --- what is listed --- */

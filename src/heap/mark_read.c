@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Marking: memory of roots and of blocks, in pieces (mark_private.h). */
 
+#include "base/page.h"
 #include "heap/mark_private.h"
 
 #include <string.h>
 
 #include "base/cancel.h"
 
-#define PAGE	4096ull
 #define NEAR	2048u	/* what is read for nothing, rather than to read twice */
 
 static struct err *peek_read(struct memory *memory, uint64_t addr, void *buf, size_t len,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/compiler.h"
 #include "heap/block.h"
 #include "heap/held.h"
 #include "heap/radix.h"
@@ -14,16 +15,8 @@
 
 static bool is_among(const uint64_t *word, size_t nr, uint64_t wanted)
 {
-	size_t low = 0, high = nr;
+	size_t low = LOWER_BOUND(i, 0, nr, word[i] < wanted);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (word[middle] < wanted)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < nr && word[low] == wanted;
 }
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/page.h"
 #include "heap/mark.h"
 
-#define PAGE		4096ull
 #define HOLE_MAX	(16ull << 20)
 
 static int by_start(const void *a, const void *b)

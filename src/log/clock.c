@@ -8,6 +8,7 @@
 
 #include <time.h>
 
+#include "base/compiler.h"
 #include "log/layout.h"
 
 #define RATE_SHIFT	48
@@ -180,14 +181,8 @@ uint64_t log_clock_realtime(const struct log *log, uint64_t time)
 	if (time >= anchor[high - 1].stamp)
 		return extrapolate(log, high, time);
 	/* anchor[low].stamp <= time < anchor[high].stamp */
-	for (high--; high - low > 1; ) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (anchor[middle].stamp <= time)
-			low = middle;
-		else
-			high = middle;
-	}
+	high = LOWER_BOUND(i, low + 1, high - 1, anchor[i].stamp <= time);
+	low = high - 1;
 	return anchor[low].start +
 	       scale(time - anchor[low].stamp,
 		     rate_of(anchor[high].end - anchor[low].start,

@@ -3,9 +3,8 @@
 
 #include "log/stack.h"
 
+#include "base/compiler.h"
 #include "log/layout.h"
-
-#define NOINLINE	__attribute__((noinline))
 
 /* What is looked for. */
 struct wanted {

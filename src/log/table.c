@@ -3,6 +3,7 @@
 
 #include "log/table.h"
 
+#include "base/compiler.h"
 #include "log/sieve.h"
 #include "log/quick.h"
 
@@ -10,7 +11,6 @@
 #define LANES(bits)	((uint64_t)(bits) * 0x0001000100010001ull)
 #define LANE_WINDOW	15
 
-#define NOINLINE	__attribute__((noinline))
 #define WINDOW_UNITS	(sizeof(struct log_window) / sizeof(struct log_slot))
 
 /* Set of lanes: lane 4 * w + l is bit 16 * l + w. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/compiler.h"
 
 /* An unsigned number in base at *pos, no sign, no blanks before it. */
 static bool number(const char **pos, int base, uint64_t *ret)
@@ -154,20 +155,9 @@ void proc_maps_free(struct proc_maps *maps)
 
 const struct proc_map *proc_maps_find(const struct proc_maps *maps, uint64_t addr)
 {
-	size_t low = 0, high = maps->vec.nr;
+	size_t at = LOWER_BOUND(i, 0, maps->vec.nr, maps->vec.at[i].end <= addr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		const struct proc_map *map = &maps->vec.at[mid];
-
-		if (addr < map->start)
-			high = mid;
-		else if (addr >= map->end)
-			low = mid + 1;
-		else
-			return map;
-	}
-	return NULL;
+	return at < maps->vec.nr && maps->vec.at[at].start <= addr ? &maps->vec.at[at] : NULL;
 }
 
 /* The name, in which the kernel writes newline as \n and backslash as \\. */

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define PAGE	4096u
+#include "base/page.h"
 
 struct robust_word {
 	struct robust_list entry;

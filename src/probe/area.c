@@ -8,13 +8,13 @@
 
 #include "agent/state.h"
 #include "arch/arch.h"
+#include "base/page.h"
 #include "probe/probe.h"
 #include "target/module.h"
 #include "target/remote.h"
 #include "target/stack.h"
 #include "target/target.h"
 
-#define PAGE		4096ull
 #define REACH		(0x7f000000ull)	/* a little less than a rel32 */
 #define LOWEST		0x10000ull	/* vm.mmap_min_addr's default */
 #define GUARD		(16 * PAGE)	/* kept free between an area and its neighbours */

@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/page.h"
 #include "probe/probe.h"
 #include "target/target.h"
 
 /* Arguments that the agent can be told of. */
 #define AGENT_ARGS	3
 #define FUNCTION_MAX	(1u << 20)
-#define PAGE		4096ull
 
 enum way { JUMP_BEHIND, JUMP_AT_ENTRY, TRAP_BEHIND, TRAP_AT_ENTRY, NO_WAY };
 

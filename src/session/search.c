@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/compiler.h"
 #include "base/trace.h"
 #include "elf/core_file.h"
 #include "os/pagemap.h"
@@ -114,16 +115,9 @@ static bool spans_count(const struct job *job)
 static uint64_t span_end(const struct job *job, uint64_t address)
 {
 	const struct heap_span *span = job->walk->spans.at;
-	size_t low = 0, high = spans_count(job) ? job->walk->spans.nr : 0;
+	size_t low = LOWER_BOUND(i, 0, spans_count(job) ? job->walk->spans.nr : 0,
+				 span[i].start <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (span[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low && address < span[low - 1].end ? span[low - 1].end : 0;
 }
 
@@ -222,16 +216,8 @@ static bool has_pages(const struct job *job, const struct proc_map *map)
 static struct mark_range next_mapped(void *ctx, uint64_t at)
 {
 	const struct proc_maps *maps = &((struct job *)ctx)->view->maps;
-	size_t low = 0, high = maps->vec.nr;
+	size_t low = LOWER_BOUND(i, 0, maps->vec.nr, maps->vec.at[i].end <= at);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (maps->vec.at[middle].end <= at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	while (low < maps->vec.nr && is_never_read(&maps->vec.at[low]))
 		low++;
 	if (low == maps->vec.nr)

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "base/compiler.h"
 #include "base/path.h"
 #include "elf/elf_file.h"
 #include "log/layout.h"
@@ -63,16 +64,8 @@ static bool add_double(const struct log_stray *free, void *ctx)
 /* The last one that begins at or before this key, or NULL. */
 static const struct block *block_before(const struct blocks *blocks, uint64_t wanted)
 {
-	size_t low = 0, high = blocks->vec.nr;
+	size_t low = LOWER_BOUND(i, 0, blocks->vec.nr, block_key(&blocks->vec.at[i]) <= wanted);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (block_key(&blocks->vec.at[middle]) <= wanted)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low ? &blocks->vec.at[low - 1] : NULL;
 }
 

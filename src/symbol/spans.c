@@ -6,6 +6,8 @@
 
 #include "symbol/spans.h"
 
+#include "base/compiler.h"
+
 struct err *spans_add(struct spans *spans, uint64_t start, uint64_t end, uint32_t value)
 {
 	struct span span = { .start = start, .end = end, .value = value };
@@ -37,17 +39,7 @@ void spans_sort(struct spans *spans)
 /* How many start at or below addr. */
 static size_t count_below(const struct spans *spans, uint64_t addr)
 {
-	size_t low = 0, high = spans->vec.nr;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (spans->vec.at[mid].start <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return LOWER_BOUND(i, 0, spans->vec.nr, spans->vec.at[i].start <= addr);
 }
 
 const struct span *spans_find(const struct spans *spans, uint64_t addr, const struct span *after)

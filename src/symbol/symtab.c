@@ -388,19 +388,9 @@ static void make_names(struct symtab *symtab, struct names *names)
 }
 
 /* The first name that is not less than text. */
-static size_t lower_bound(const struct symtab *symtab, const char *text)
+static size_t first_name(const struct symtab *symtab, const char *text)
 {
-	size_t low = 0, high = symtab->by_name.nr;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (strcmp(symtab->by_name.at[mid].text, text) < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return LOWER_BOUND(i, 0, symtab->by_name.nr, strcmp(symtab->by_name.at[i].text, text) < 0);
 }
 
 const struct symtab_entry *symtab_find(struct symtab *symtab, struct names *names, const char *name)
@@ -408,7 +398,7 @@ const struct symtab_entry *symtab_find(struct symtab *symtab, struct names *name
 	size_t i;
 
 	make_names(symtab, names);
-	i = lower_bound(symtab, name);
+	i = first_name(symtab, name);
 	if (i == symtab->by_name.nr || strcmp(symtab->by_name.at[i].text, name))
 		return NULL;
 	return &symtab->entries.at[symtab->by_name.at[i].entry];
@@ -420,7 +410,7 @@ void symtab_complete(struct symtab *symtab, struct names *names, const char *pre
 	size_t len = strlen(prefix);
 
 	make_names(symtab, names);
-	for (size_t i = lower_bound(symtab, prefix); i < symtab->by_name.nr; i++) {
+	for (size_t i = first_name(symtab, prefix); i < symtab->by_name.nr; i++) {
 		const struct symtab_name *name = &symtab->by_name.at[i];
 
 		if (strncmp(name->text, prefix, len))

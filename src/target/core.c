@@ -16,11 +16,11 @@
 
 #include "base/cleanup.h"
 #include "base/limits.h"
+#include "base/page.h"
 #include "os/file.h"
 #include "target/core_maps.h"
 #include "target/target.h"
 
-#define PAGE		4096u
 #define HEADER_BYTES	PAGE	/* compared */
 
 /* --- files --- */

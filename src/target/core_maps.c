@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAGE		4096u
+#include "base/page.h"
+
 #define HEADERS_MAX	1024u	/* program headers that are looked at */
 #define VSYSCALL	0xffffffffff600000ull
 

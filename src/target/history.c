@@ -10,10 +10,10 @@
 
 #include "agent/state.h"
 #include "base/cleanup.h"
+#include "base/page.h"
 #include "base/sum.h"
 #include "target/module.h"
 
-#define PAGE		4096ull
 #define MARKS		(HISTORY_SIZE - sizeof(uint64_t))
 #define MODULES_MAX	((MARKS - sizeof(struct history)) / sizeof(struct history_module))
 #define FORM		1ull	/* of this table */

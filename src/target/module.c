@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/compiler.h"
 #include "base/limits.h"
 #include "target/module_file.h"
 #include "target/module_new.h"
@@ -156,16 +157,8 @@ struct err *modules_refresh(struct modules *modules, pid_t tid, struct memory *m
 
 struct module *modules_find(const struct modules *modules, uint64_t addr)
 {
-	size_t low = 0, high = modules->live.nr;
+	size_t low = LOWER_BOUND(i, 0, modules->live.nr, modules->live.at[i]->start <= addr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (modules->live.at[mid]->start <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	/* Mostly the first one; but one may lie in a hole of another. */
 	while (low--) {
 		if (addr < modules->live.at[low]->end)

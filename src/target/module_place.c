@@ -5,9 +5,9 @@
 
 #include <string.h>
 
+#include "base/compiler.h"
+#include "base/page.h"
 #include "target/module_file.h"
-
-#define PAGE		4096u	/* file offsets of mappings are multiples of it on every kernel */
 
 struct range {
 	uint64_t start, end;
@@ -91,17 +91,7 @@ static struct range map_range(const struct proc_map *map)
 /* The index of the first mapping that ends above addr. */
 static size_t first_map(const struct proc_maps *maps, uint64_t addr)
 {
-	size_t low = 0, high = maps->vec.nr;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (maps->vec.at[mid].end <= addr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return LOWER_BOUND(i, 0, maps->vec.nr, maps->vec.at[i].end <= addr);
 }
 
 /*

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 
 #include "base/cleanup.h"
+#include "base/page.h"
 #include "os/procfs.h"
 #include "os/procmem.h"
 #include "target/region.h"
@@ -18,7 +19,6 @@
 #include "target/target.h"
 
 #define SIGSET_LEN	8
-#define PAGE		4096ull
 /* Both of the agent's handlers lie less than this apart. */
 #define OURS_LEN	4096
 

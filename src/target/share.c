@@ -12,6 +12,7 @@
 
 #include "agent/state.h"
 #include "base/cleanup.h"
+#include "base/page.h"
 #include "base/vec.h"
 #include "target/history.h"
 #include "target/patch.h"
@@ -23,7 +24,6 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-#define PAGE		4096ull
 #define MAPS_SIZE	(1ull << 30)	/* of the file, for maps and rows */
 #define MAPS_LEAST	(16ull << 20)	/* that the target maps of them, ... */
 #define MAPS_SPARE	(64ull << 10)	/* ... and, where addresses are scarce, beyond what is needed */

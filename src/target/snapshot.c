@@ -19,6 +19,7 @@
 
 #include "arch/sigframe.h"
 #include "base/cleanup.h"
+#include "base/compiler.h"
 #include "base/trace.h"
 #include "os/identity.h"
 #include "os/pidfd.h"
@@ -38,16 +39,8 @@
 static const struct snapshot_copy *copy_behind(const struct snapshot *snapshot, uint64_t address)
 {
 	const struct snapshot_copy *copy = snapshot->copies.vec.at;
-	size_t low = 0, high = snapshot->copies.vec.nr;
+	size_t low = LOWER_BOUND(i, 0, snapshot->copies.vec.nr, copy[i].end <= address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (copy[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < snapshot->copies.vec.nr ? &copy[low] : NULL;
 }
 

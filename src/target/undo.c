@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "agent/state.h"
+#include "base/page.h"
 
-#define PAGE		4096ull
 #define PID_MAX		(4ull << 20)	/* the kernel's PID_MAX_LIMIT */
 #define AREA_LEN	(256ull << 10)	/* as probe/area.h has it */
 

@@ -19,9 +19,9 @@
 void suite_memo(void);
 
 #ifdef __clang__
-#define NOINLINE	__attribute__((noinline, disable_tail_calls))
+#define OWN_FRAME	__attribute__((noinline, disable_tail_calls))
 #else
-#define NOINLINE	__attribute__((noinline, noclone, optimize("omit-frame-pointer", \
+#define OWN_FRAME	__attribute__((noinline, noclone, optimize("omit-frame-pointer", \
 								   "no-optimize-sibling-calls")))
 #endif
 
@@ -152,19 +152,19 @@ uint64_t ask_at(uint64_t arg, uint64_t pc, uint64_t sp, uint64_t bp, uint64_t bx
 
 static void chain(int depth, uint64_t way);
 
-static NOINLINE void kind_plain(int depth, uint64_t way)
+static OWN_FRAME void kind_plain(int depth, uint64_t way)
 {
 	chain(depth - 1, way);
 	sink++;
 }
 
-static NOINLINE void kind_other(int depth, uint64_t way)
+static OWN_FRAME void kind_other(int depth, uint64_t way)
 {
 	chain(depth - 1, way);
 	sink += 2;
 }
 
-static NOINLINE void kind_alloca(int depth, uint64_t way)
+static OWN_FRAME void kind_alloca(int depth, uint64_t way)
 {
 	volatile char *bytes = alloca(16 + (way & 48));
 
@@ -174,7 +174,7 @@ static NOINLINE void kind_alloca(int depth, uint64_t way)
 }
 
 /* Realigned and of variable size: GCC keeps the argument pointer in the frame (DRAP). */
-static NOINLINE void kind_drap(int depth, uint64_t way)
+static OWN_FRAME void kind_drap(int depth, uint64_t way)
 {
 	_Alignas(64) volatile char aligned[64];
 	volatile char *bytes = alloca(16 + (way & 16));
@@ -185,7 +185,7 @@ static NOINLINE void kind_drap(int depth, uint64_t way)
 }
 
 /* All registers that a callee saves, BP as an ordinary one among them. */
-static NOINLINE void kind_registers(int depth, uint64_t way)
+static OWN_FRAME void kind_registers(int depth, uint64_t way)
 {
 	unsigned a = sink, b = sink, c = sink, d = sink, e = sink, f = sink, g = sink;
 
@@ -193,7 +193,7 @@ static NOINLINE void kind_registers(int depth, uint64_t way)
 	sink += a * b + c * d + e * f + g;
 }
 
-static NOINLINE void chain(int depth, uint64_t way)
+static OWN_FRAME void chain(int depth, uint64_t way)
 {
 	static void (*const kinds[])(int depth, uint64_t way) = {
 		kind_plain, kind_plain, kind_other, kind_other, kind_alloca, kind_drap,

@@ -23,9 +23,9 @@
 void suite_stack(void);
 
 #ifdef __clang__
-#define NOINLINE	__attribute__((noinline, disable_tail_calls))
+#define OWN_FRAME	__attribute__((noinline, disable_tail_calls))
 #else
-#define NOINLINE	__attribute__((noinline, noclone, optimize("omit-frame-pointer", \
+#define OWN_FRAME	__attribute__((noinline, noclone, optimize("omit-frame-pointer", \
 								   "no-optimize-sibling-calls")))
 #endif
 
@@ -49,7 +49,7 @@ static int map_deinit(void)
 /* The end of each chain of calls: compares, and remembers how many frames there were at most. */
 static uint32_t frames_seen;
 
-static NOINLINE void capture(void)
+static OWN_FRAME void capture(void)
 {
 	uint64_t reg[SELF_REGS] = { 0 };
 
@@ -67,13 +67,13 @@ static NOINLINE void capture(void)
 static void (*last)(void);
 static void chain(int depth);
 
-static NOINLINE void kind_plain(int depth)
+static OWN_FRAME void kind_plain(int depth)
 {
 	chain(depth - 1);
 	sink++;
 }
 
-static NOINLINE void kind_alloca(int depth)
+static OWN_FRAME void kind_alloca(int depth)
 {
 	volatile char *bytes = alloca(16 + (size_t)depth * 8);
 
@@ -82,7 +82,7 @@ static NOINLINE void kind_alloca(int depth)
 	sink += (unsigned char)bytes[0];
 }
 
-static NOINLINE void kind_aligned(int depth)
+static OWN_FRAME void kind_aligned(int depth)
 {
 	_Alignas(64) volatile char aligned[64];
 
@@ -92,7 +92,7 @@ static NOINLINE void kind_aligned(int depth)
 }
 
 /* Realigned and of variable size: GCC keeps the argument pointer in the frame (DRAP). */
-static NOINLINE void kind_drap(int depth)
+static OWN_FRAME void kind_drap(int depth)
 {
 	_Alignas(64) volatile char aligned[64];
 	volatile char *bytes = alloca(16 + (size_t)depth * 8);
@@ -102,7 +102,7 @@ static NOINLINE void kind_drap(int depth)
 	sink += (unsigned char)(aligned[0] + bytes[0]);
 }
 
-static NOINLINE void kind_large(int depth)
+static OWN_FRAME void kind_large(int depth)
 {
 	volatile char bytes[5000];
 
@@ -112,7 +112,7 @@ static NOINLINE void kind_large(int depth)
 }
 
 /* All registers that a callee saves, BP as an ordinary one among them. */
-static NOINLINE void kind_registers(int depth)
+static OWN_FRAME void kind_registers(int depth)
 {
 	unsigned a = sink, b = sink, c = sink, d = sink, e = sink, f = sink, g = sink;
 
@@ -135,7 +135,7 @@ static int from_qsort(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-static NOINLINE void kind_qsort(int depth)
+static OWN_FRAME void kind_qsort(int depth)
 {
 	int numbers[3] = { 3, 1, 2 };
 
@@ -144,7 +144,7 @@ static NOINLINE void kind_qsort(int depth)
 	sink += (unsigned)numbers[0];
 }
 
-static NOINLINE void chain(int depth)
+static OWN_FRAME void chain(int depth)
 {
 	static void (*const kinds[])(int) = {
 		kind_plain, kind_alloca, kind_aligned, kind_drap, kind_large, kind_registers,
@@ -177,7 +177,7 @@ static void test_depths(void)
 }
 
 /* A limit ends the walk, and says so only if there was more. */
-static NOINLINE void capture_limited(void)
+static OWN_FRAME void capture_limited(void)
 {
 	uint64_t reg[SELF_REGS] = { 0 };
 

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The size of a page, on every processor and kernel that mdbg knows. */
+#ifndef BASE_PAGE_H
+#define BASE_PAGE_H
+
+#define PAGE	4096ull
+
+#endif
