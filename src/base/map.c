@@ -73,12 +73,15 @@ size_t map_count(const struct map *map)
 	return HASH_COUNT(map->entries);
 }
 
-void map_each(const struct map *map, void (*fn)(uint64_t key, void *value, void *ctx), void *ctx)
+void *map_next(struct map_at *at)
 {
-	struct map_entry *entry, *next;
+	struct map_entry *entry = at->next;
 
-	HASH_ITER(hh, map->entries, entry, next)
-		fn(entry->key, entry->value, ctx);
+	if (!entry)
+		return NULL;
+	at->next = entry->hh.next;
+	at->key = entry->key;
+	return entry->value;
 }
 
 void map_free(struct map *map, void (*free_value)(void *value))

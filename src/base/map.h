@@ -23,8 +23,26 @@ struct err *map_put(struct map *map, uint64_t key, void *value) MUST_CHECK;
 /* Remove and return the value, or NULL. */
 void *map_remove(struct map *map, uint64_t key);
 size_t map_count(const struct map *map);
-/* Call fn for each entry; fn may remove the entry that it was called for, nothing else. */
-void map_each(const struct map *map, void (*fn)(uint64_t key, void *value, void *ctx), void *ctx);
+
+/*
+ * Go through all entries:
+ *
+ *	for (struct map_at at = map_begin(map); (value = map_next(&at)); )
+ *		... at.key ...
+ *
+ * The entry that it is at may be removed meanwhile, no other.
+ */
+struct map_at {
+	struct map_entry *next;
+	uint64_t key;
+};
+
+static inline struct map_at map_begin(const struct map *map)
+{
+	return (struct map_at){ map->entries, 0 };
+}
+/* The next value, or NULL. */
+void *map_next(struct map_at *at);
 /* Free the table, calling free_value (if any) for each value. */
 void map_free(struct map *map, void (*free_value)(void *value));
 

@@ -39,16 +39,14 @@ struct err *probes_create(struct target *target, struct log *log, struct probes 
 	return NULL;
 }
 
-static void void_thread(struct thread *thread, void *ctx)
-{
-	event_void(ctx, thread);
-}
-
 void probes_destroy(struct probes *probes)
 {
+	struct thread *thread;
+
 	if (!probes)
 		return;
-	target_each_thread(probes->target, void_thread, probes);
+	for_each_thread(thread, probes->target)
+		event_void(probes, thread);
 	sigtrap_forget(probes);
 	for (size_t i = 0; i < probes->all.nr; i++)
 		free(probes->all.at[i]);

@@ -97,11 +97,6 @@ static void move_out(struct probes *probes, struct thread *thread)
 	err_ignore(thread_flush_regs(thread));	/* fails only if the thread was killed */
 }
 
-static void void_thread(struct thread *thread, void *ctx)
-{
-	event_void(ctx, thread);
-}
-
 static void look_inside(struct thread *thread, const struct stack_top *top, void *ctx)
 {
 	struct inside *inside = ctx;
@@ -194,6 +189,7 @@ static struct err *leave(struct probes *probes, struct remote *remote)
 struct err *probes_disarm(struct probes *probes, bool *left_ret)
 {
 	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
+	struct thread *thread;
 	bool clean = true;
 	struct err *err, *also;
 
@@ -208,7 +204,8 @@ struct err *probes_disarm(struct probes *probes, bool *left_ret)
 		err = drain(probes, &clean);
 	if (err)
 		return err;
-	target_each_thread(probes->target, void_thread, probes);
+	for_each_thread(thread, probes->target)
+		event_void(probes, thread);
 	if (!clean)
 		defuse(probes);		/* while the handler is there */
 	err = remote_begin_any(probes->target, remote);

@@ -37,23 +37,21 @@ static bool is_same(const struct probe *a, const struct probe *b)
 	       a->expect_len == b->expect_len && !memcmp(a->expect, b->expect, a->expect_len);
 }
 
-struct heirs {
-	const struct probe *dead;
-	const struct probe *heir;
-};
-
-/* What a traced thread has under way goes on as the heir's. */
-static void hand_on_ops(struct thread *thread, void *ctx)
+/* What traced threads have under way goes on as the heir's. */
+static void hand_on_ops(struct probes *probes, const struct probe *dead, const struct probe *heir)
 {
-	const struct heirs *heirs = ctx;
-	struct thread_ops *ops = thread->data;
+	struct thread *thread;
 
-	for (unsigned i = 0; ops && i < ops->nr; i++)
-		if (ops->call[i].probe == heirs->dead)
-			ops->call[i].probe = heirs->heir;
-	for (unsigned i = 0; ops && i < ops->ledger.nr_ops; i++)
-		if (ops->ledger.op[i].function == &heirs->dead->ledger)
-			ops->ledger.op[i].function = &heirs->heir->ledger;
+	for_each_thread(thread, probes->target) {
+		struct thread_ops *ops = thread->data;
+
+		for (unsigned i = 0; ops && i < ops->nr; i++)
+			if (ops->call[i].probe == dead)
+				ops->call[i].probe = heir;
+		for (unsigned i = 0; ops && i < ops->ledger.nr_ops; i++)
+			if (ops->ledger.op[i].function == &dead->ledger)
+				ops->ledger.op[i].function = &heir->ledger;
+	}
 }
 
 static void forget_place(struct probe *probe)
@@ -64,7 +62,6 @@ static void forget_place(struct probe *probe)
 
 static void hand_on(struct probes *probes, struct probe *dead, struct probe *heir)
 {
-	struct heirs heirs = { dead, heir };
 	struct trap *trap = map_get(&probes->traps, dead->stub_trap);
 
 	heir->slot = dead->slot;
@@ -82,7 +79,7 @@ static void hand_on(struct probes *probes, struct probe *dead, struct probe *hei
 	heir->thunk = dead->thunk;
 	if (trap && trap->probe == dead)
 		trap->probe = heir;
-	target_each_thread(probes->target, hand_on_ops, &heirs);
+	hand_on_ops(probes, dead, heir);
 	forget_place(dead);
 }
 

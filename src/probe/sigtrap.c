@@ -112,44 +112,37 @@ static void heed(struct probes *probes, const struct proc_status *status)
 	sigtrap_forget(probes);
 }
 
-struct looks {
-	struct probes *probes;
-	uint32_t at, from, to;		/* these threads, by their order in the map */
-};
-
-static void look_at(struct thread *thread, void *ctx)
+/* Look at its threads from `from` up to `to`, by their order in the map; how many there are. */
+static uint32_t look_at(struct probes *probes, uint32_t from, uint32_t to)
 {
-	struct looks *looks = ctx;
-	uint32_t at = looks->at++;
 	struct proc_status status;
+	struct thread *thread;
+	uint32_t at = 0;
 
-	if (at >= looks->from && at < looks->to && !procfs_status(thread->tid, &status))
-		heed(looks->probes, &status);
+	for_each_thread(thread, probes->target) {
+		if (at >= from && at < to && !procfs_status(thread->tid, &status))
+			heed(probes, &status);
+		at++;
+	}
+	return at;
 }
 
 void sigtrap_look(struct probes *probes)
 {
-	struct looks looks = {
-		.probes = probes,
-		.from = probes->look_at_thread,
-		.to = probes->look_at_thread + LOOK_AT,
-	};
+	uint32_t to = probes->look_at_thread + LOOK_AT;
 
-	if (!probes->owner)
-		return;
-	target_each_thread(probes->target, look_at, &looks);
-	probes->look_at_thread = looks.to < looks.at ? looks.to : 0;
+	if (probes->owner)
+		probes->look_at_thread = to < look_at(probes, to - LOOK_AT, to) ? to : 0;
 }
 
 /* From now on the handler takes the breakpoints out if this mdbg is killed, where it may. */
 static void sign(struct probes *probes)
 {
-	struct looks looks = { .probes = probes, .to = UINT32_MAX };
 	struct target *target = probes->target;
 	struct err *err;
 
 	probes->text_stays |= forkable_memory_is_strict();
-	target_each_thread(target, look_at, &looks);
+	look_at(probes, 0, UINT32_MAX);
 	if (probes->owner || probes->text_stays)
 		return;
 	err = robust_add(tracer_robust(target->tracer), target->region->fd,

@@ -56,22 +56,19 @@ static void job_free(struct job *job)
 
 /* --- blocks --- */
 
-static void count_took(struct thread *thread, void *ctx)
-{
-	struct job *job = ctx;
-	const struct thread_ops *ops = thread->data;
-
-	for (unsigned i = 0; ops && i < ops->ledger.nr_ops; i++)
-		job->ret->under_way += ops->ledger.op[i].took;
-}
-
 /* What a realloc has in hand. */
 static struct err *take_in_hand(struct job *job, struct in_hand *in_hand)
 {
 	struct err *err = job->session->region ? session_in_hand(job->session, in_hand) : NULL;
+	struct thread *thread;
 
 	job->ret->under_way = in_hand->vec.nr;
-	target_each_thread(job->session->target, count_took, job);
+	for_each_thread(thread, job->session->target) {
+		const struct thread_ops *ops = thread->data;
+
+		for (unsigned i = 0; ops && i < ops->ledger.nr_ops; i++)
+			job->ret->under_way += ops->ledger.op[i].took;
+	}
 	return err;
 }
 

@@ -54,15 +54,6 @@ void session_route(void *ctx, pid_t tid, int status)
 		session_ended(session, status, true);
 }
 
-static void add_turn(struct thread *thread, void *ctx)
-{
-	struct session *session = ctx;
-
-	/* Without memory it has its turn when the kernel gives it. */
-	if (thread->state == THREAD_RUNNING)
-		err_ignore(vec_push(&session->turns, thread->tid));
-}
-
 /*
  * Where several threads have stopped the kernel reports the same one first each time: one that stops
  * again at once has all others wait (with eight threads, two were served and six stood still for
@@ -71,13 +62,17 @@ static void add_turn(struct thread *thread, void *ctx)
 static void each_in_turn(struct session *session)
 {
 	unsigned threads = (unsigned)map_count(&session->target->threads);
+	struct thread *thread;
 	int status;
 
 	if (threads < 3 || ++session->since_turns < MAX(threads, 16u))
 		return;
 	session->since_turns = 0;
 	session->turns.nr = 0;
-	target_each_thread(session->target, add_turn, session);
+	/* Without memory it has its turn when the kernel gives it. */
+	for_each_thread(thread, session->target)
+		if (thread->state == THREAD_RUNNING)
+			err_ignore(vec_push(&session->turns, thread->tid));
 	for (size_t i = 0; i < session->turns.nr && session->life == PROCESS_LIVE; i++)
 		if (tracer_poll(session->turns.at[i], &status))
 			session_route(session, session->turns.at[i], status);

@@ -15,7 +15,6 @@
 struct threads_job {
 	struct session *session;
 	struct session_threads *ret;
-	struct err *err;
 };
 
 /* What /proc says of it, while it does what it does. */
@@ -69,9 +68,8 @@ static struct err *threads_job(void *arg)
 	return NULL;
 }
 
-static void add_core_thread(struct thread *thread, void *ctx)
+static struct err *add_core_thread(struct threads_job *job, struct thread *thread)
 {
-	struct threads_job *job = ctx;
 	struct session_thread described = {
 		.lwp = thread->tid, .state = '-', .main = thread->tid == job->session->pid,
 	};
@@ -81,8 +79,7 @@ static void add_core_thread(struct thread *thread, void *ctx)
 	if (described.main)
 		snprintf(described.name.bytes, sizeof(described.name.bytes), "%s",
 			 thread->target->core->file->process.name);
-	if (!job->err)
-		job->err = vec_push(&job->ret->vec, described);
+	return vec_push(&job->ret->vec, described);
 }
 
 static int by_lwp(const void *left, const void *right)
@@ -96,10 +93,15 @@ static struct err *core_threads_job(void *arg)
 {
 	struct threads_job *job = arg;
 
-	target_each_thread(job->session->target, add_core_thread, job);
+	struct thread *thread;
+	struct err *err = NULL;
+
+	for_each_thread(thread, job->session->target)
+		if (!err)
+			err = add_core_thread(job, thread);
 	if (job->ret->vec.nr)
 		qsort(job->ret->vec.at, job->ret->vec.nr, sizeof(*job->ret->vec.at), by_lwp);
-	return job->err;
+	return err;
 }
 
 struct err *session_threads(struct session *session, struct session_threads *ret)
@@ -124,26 +126,25 @@ struct where_job {
 	uint32_t max;
 	struct session_stacks *ret;
 	struct regs *regs;
-	struct err *err;
 	bool found;
 };
 
-static void where_one(struct thread *thread, void *ctx)
+static struct err *where_one(struct where_job *job, struct thread *thread)
 {
-	struct where_job *job = ctx;
 	struct probes *probes = job->session->probes;
 	struct session_stack stack = { .lwp = thread->tid, .pcs = VEC_INIT };
 	struct regs regs;
+	struct err *err;
 
-	if (job->err || thread->state != THREAD_STOPPED || (job->lwp && thread->tid != job->lwp))
-		return;
+	if (thread->state != THREAD_STOPPED || (job->lwp && thread->tid != job->lwp))
+		return NULL;
 	job->found = true;
-	job->err = vec_reserve(&stack.pcs, job->max);
-	if (!job->err)
-		job->err = vec_reserve(&job->ret->vec, 1);
-	if (job->err) {
+	err = vec_reserve(&stack.pcs, job->max);
+	if (!err)
+		err = vec_reserve(&job->ret->vec, 1);
+	if (err) {
 		vec_free(&stack.pcs);
-		return;
+		return err;
 	}
 	regs = thread->regs;
 	if (probes)
@@ -151,6 +152,7 @@ static void where_one(struct thread *thread, void *ctx)
 	stack.pcs.nr = stack_walk(thread->target, &regs, probes ? &probes->walk_area : NULL,
 				  stack.pcs.at, job->max, &stack.end);
 	job->ret->vec.at[job->ret->vec.nr++] = stack;
+	return NULL;
 }
 
 static struct err *not_found(const struct where_job *job)
@@ -170,17 +172,17 @@ static struct err *where_job(void *arg)
 {
 	struct where_job *job = arg;
 	struct session *session = job->session;
+	struct thread *thread;
 	bool was;
 	struct err *err = session_hold(session, &was);
 
 	if (err)
 		return err;
 	err = target_refresh(session->target, NULL);
-	if (!err)
-		target_each_thread(session->target, where_one, job);
+	for_each_thread(thread, session->target)
+		if (!err)
+			err = where_one(job, thread);
 	session_let_go(session, was);
-	if (!err)
-		err = job->err;
 	return !err && job->lwp && !job->found ? not_found(job) : err;
 }
 

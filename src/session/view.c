@@ -105,26 +105,21 @@ static bool is_inside(const struct thread *thread, struct probes *probes)
 struct inside {
 	const struct session *session;
 	VEC(pid_t) vec;
-	struct err *err;
 };
-
-static void note_inside(struct thread *thread, void *ctx)
-{
-	struct inside *inside = ctx;
-	struct probes *probes = inside->session->probes;
-
-	if (thread->state == THREAD_STOPPED && !inside->err && is_inside(thread, probes))
-		inside->err = vec_push(&inside->vec, thread->tid);
-}
 
 static struct err *nobody_inside(void *ctx, bool *done_ret)
 {
 	struct inside *inside = ctx;
+	struct thread *thread;
+	struct err *err = NULL;
 
 	vec_clear(&inside->vec);
-	target_each_thread(inside->session->target, note_inside, inside);
+	for_each_thread(thread, inside->session->target)
+		if (!err && thread->state == THREAD_STOPPED &&
+		    is_inside(thread, inside->session->probes))
+			err = vec_push(&inside->vec, thread->tid);
 	*done_ret = !inside->vec.nr;
-	return inside->err;
+	return err;
 }
 
 static bool goes_on(struct thread *thread, void *ctx)
@@ -161,13 +156,6 @@ struct err *view_drain(struct session *session, uint64_t *budget)
 
 /* --- threads --- */
 
-struct taking {
-	struct session *session;
-	struct view *view;
-	bool deep;
-	struct err *err;
-};
-
 /* No call keeps them: who is in a system call has none that count. */
 static struct err *take_vectors(const struct thread *thread, struct view *view,
 				struct view_thread *ret)
@@ -189,15 +177,12 @@ static struct err *take_vectors(const struct thread *thread, struct view *view,
 	return err;
 }
 
-static void take_thread(struct thread *thread, void *ctx)
+static struct err *take_thread(struct session *session, struct thread *thread, bool deep,
+			       struct view *view)
 {
-	struct taking *taking = ctx;
-	struct session *session = taking->session;
-	struct view *view = taking->view;
 	struct view_thread is = { .tid = thread->tid };
+	struct err *err = NULL;
 
-	if (taking->err)
-		return;
 	is.stopped = is.placed = thread->state == THREAD_STOPPED;
 	if (is.stopped) {
 		is.regs = thread->regs;
@@ -205,26 +190,28 @@ static void take_thread(struct thread *thread, void *ctx)
 		is.in_syscall = (int64_t)regs_get(&is.regs, view->arch->orig_syscall) != -1;
 		is.inside = session->old_maps.nr ||
 			    (session->probes && is_inside(thread, session->probes));
-		if (taking->deep && !is.in_syscall)
-			taking->err = take_vectors(thread, view, &is);
+		if (deep && !is.in_syscall)
+			err = take_vectors(thread, view, &is);
 	} else {
 		is.placed = stack_stuck_regs(thread, &is.regs);
 	}
-	if (!taking->err)
-		taking->err = vec_push(&view->threads, is);
+	return err ? err : vec_push(&view->threads, is);
 }
 
 static struct err *take_threads(struct session *session, bool deep, struct view *view)
 {
-	struct taking taking = { .session = session, .view = view, .deep = deep };
+	struct thread *thread;
+	struct err *err = NULL;
 	struct tcb tcb;
 
-	target_each_thread(session->target, take_thread, &taking);
-	if (!taking.err && deep) {
+	for_each_thread(thread, session->target)
+		if (!err)
+			err = take_thread(session, thread, deep, view);
+	if (!err && deep) {
 		tcb_derive(session->target, &tcb);
 		view->stack_offset = tcb.stack_offset;
 	}
-	return taking.err;
+	return err;
 }
 
 /* --- the log, the allocator --- */

@@ -29,30 +29,16 @@
 /* How long the end itself is waited for, once nobody is held. */
 #define END_NS	1000000000ull
 
-static void set_option(struct thread *thread, void *ctx UNUSED)
-{
-	if (thread->state == THREAD_STOPPED)	/* fails only if it was killed */
-		err_ignore(tracer_set_options(thread->target->tracer, thread->tid, false));
-}
-
 void target_trace_exits(struct target *target, bool trace)
 {
+	struct thread *thread;
+
 	tracer_trace_exits(target->tracer, trace);
-	if (target->stopped)
-		target_each_thread(target, set_option, NULL);
-}
-
-struct others {
-	const struct thread *thread;
-	unsigned nr;
-};
-
-static void count_other(struct thread *thread, void *ctx)
-{
-	struct others *others = ctx;
-
-	others->nr += thread != others->thread && thread->tgid == others->thread->tgid &&
-		      !thread->leaves;
+	if (!target->stopped)
+		return;
+	for_each_thread(thread, target)
+		if (thread->state == THREAD_STOPPED)	/* fails only if it was killed */
+			err_ignore(tracer_set_options(target->tracer, thread->tid, false));
 }
 
 /*
@@ -62,7 +48,7 @@ static void count_other(struct thread *thread, void *ctx)
 static bool ends_process(struct thread *thread)
 {
 	struct target *target = thread->target;
-	struct others others = { thread, 0 };
+	struct thread *other;
 	unsigned long status;
 
 	if (thread->tgid != target->pid || tracer_event_message(thread->tid, &status) ||
@@ -70,25 +56,24 @@ static bool ends_process(struct thread *thread)
 		return false;
 	if (regs_get(&thread->regs, target->arch->orig_syscall) != SYS_exit)
 		return true;
-	target_each_thread(target, count_other, &others);
-	return !others.nr && !target->expected;
-}
-
-static void take_memory(struct thread *thread, void *ctx UNUSED)
-{
-	if (!thread->leaves && thread->tgid == thread->target->pid)
-		procmem_set_tid(&thread->target->mem, thread->tid);
+	for_each_thread(other, target)
+		if (other != thread && other->tgid == thread->tgid && !other->leaves)
+			return false;
+	return !target->expected;
 }
 
 void thread_stop_at_exit(struct thread *thread)
 {
 	struct target *target = thread->target;
+	struct thread *other;
 
 	thread->leaves = true;
 	thread->regs_changed = thread->pc_changed = false;
 	/* A first thread that has ended has no memory any more, and is told of only with the last. */
 	if (target->mem.tid == thread->tid)
-		target_each_thread(target, take_memory, NULL);
+		for_each_thread(other, target)
+			if (!other->leaves && other->tgid == target->pid)
+				procmem_set_tid(&target->mem, other->tid);
 	if (!target->ops->at_end || target->looked || !ends_process(thread)) {
 		thread_resume(thread, 0);
 		return;
@@ -98,32 +83,25 @@ void thread_stop_at_exit(struct thread *thread)
 	procmem_set_tid(&target->mem, thread->tid);
 }
 
-/* For who looks at them it is as any stop. */
-static void show_stopped(struct thread *thread, void *ctx UNUSED)
-{
-	if (thread->at_end)
-		thread->state = THREAD_STOPPED;
-}
-
-static void let_end(struct thread *thread, void *ctx UNUSED)
-{
-	if (!thread->at_end)
-		return;
-	thread->at_end = false;
-	thread_resume(thread, 0);
-}
-
 struct err *target_end(struct target *target)
 {
+	struct thread *thread;
 	uint64_t until;
 	int status;
 	pid_t tid;
 
 	target->at_end = false;
 	target->looked = true;
-	target_each_thread(target, show_stopped, NULL);
+	/* For who looks at them it is as any stop. */
+	for_each_thread(thread, target)
+		if (thread->at_end)
+			thread->state = THREAD_STOPPED;
 	target->ops->at_end(target->ctx);
-	target_each_thread(target, let_end, NULL);
+	for_each_thread(thread, target)
+		if (thread->at_end) {
+			thread->at_end = false;
+			thread_resume(thread, 0);
+		}
 	target_resume(target);
 	until = tracer_now() + END_NS;
 	while (!target->ended && map_count(&target->threads) &&

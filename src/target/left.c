@@ -215,19 +215,14 @@ struct err *left_drain(struct left *left, bool *clean)
 	return await(left->target, is_unused, left, &budget, clean);
 }
 
-static void find_call(struct thread *thread, void *ctx)
+static struct err *has_no_call(void *ctx, bool *done_ret)
 {
-	bool *found = ctx;
+	struct target *target = ctx;
+	struct thread *thread;
 
-	*found = *found || remote_is_left(thread);
-}
-
-static struct err *has_no_call(void *target, bool *done_ret)
-{
-	bool found = false;
-
-	target_each_thread(target, find_call, &found);
-	*done_ret = !found;
+	*done_ret = true;
+	for_each_thread(thread, target)
+		*done_ret = *done_ret && !remote_is_left(thread);
 	return NULL;
 }
 

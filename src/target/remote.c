@@ -527,33 +527,22 @@ bool remote_is_left(const struct thread *thread)
 		has_bytes(target, to, arch->restorer_gadget, arch->restorer_gadget_len);
 }
 
-struct choice {
-	struct remote *remote;
-	struct thread *not;	/* was tried already */
-	struct err *err;
-};
-
-static void try_thread(struct thread *thread, void *ctx)
-{
-	struct choice *choice = ctx;
-
-	if (choice->err && thread != choice->not && thread->state == THREAD_STOPPED)
-		choice->err = remote_begin(thread, choice->remote);
-}
-
 /*
  * A thread whose stack has no room below (ERR_MEMORY), or that cannot make a call now
  * (ERR_UNSUPPORTED), is passed by for another.
  */
 struct err *remote_begin_any(struct target *target, struct remote *ret)
 {
-	struct choice choice = { .remote = ret, .not = target_any_stopped(target) };
+	struct thread *thread, *first = target_any_stopped(target);
+	struct err *err;
 
-	if (!choice.not)
+	if (!first)
 		return err_create(ERR_BUSY, "no thread of process %d can be borrowed", target->pid);
-	choice.err = remote_begin(choice.not, ret);
-	if (choice.err &&
-	    (choice.err->code == ERR_MEMORY || choice.err->code == ERR_UNSUPPORTED))
-		target_each_thread(target, try_thread, &choice);
-	return choice.err;
+	err = remote_begin(first, ret);
+	if (!err || (err->code != ERR_MEMORY && err->code != ERR_UNSUPPORTED))
+		return err;
+	for_each_thread(thread, target)
+		if (err && thread != first && thread->state == THREAD_STOPPED)
+			err = remote_begin(thread, ret);
+	return err;
 }

@@ -141,20 +141,15 @@ static struct err *seize_passes(struct target *target)
 	return err;
 }
 
-static void count_own(struct thread *thread, void *ctx)
-{
-	uint32_t *count = ctx;
-
-	*count += thread->tgid == thread->target->pid;
-}
-
 struct err *target_seize_missed(struct target *target, unsigned *nr_ret)
 {
 	uint32_t count = !target_thread(target, target->pid), threads;
 	struct err *err = procfs_nr_threads(target->pid, &threads);
+	struct thread *thread;
 
 	*nr_ret = 0;
-	target_each_thread(target, count_own, &count);
+	for_each_thread(thread, target)
+		count += thread->tgid == target->pid;
 	if (err ? err->code == ERR_GONE : threads == count)
 		return NULL;
 	return seize_pass(target, nr_ret);

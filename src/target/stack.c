@@ -173,9 +173,8 @@ static void hand_out(struct tops *tops)
 	tops->nr = 0;
 }
 
-static void add_top(struct thread *thread, void *ctx)
+static void add_top(struct tops *tops, struct thread *thread)
 {
-	struct tops *tops = ctx;
 	const struct arch *arch = tops->target->arch;
 
 	if (thread->state != THREAD_STOPPED) {
@@ -198,9 +197,11 @@ void stack_each_top(struct target *target,
 {
 	AUTO_FREE uint8_t *bytes = malloc(TOPS * TOP);
 	struct tops tops = { .target = target, .fn = fn, .ctx = ctx, .bytes = bytes };
+	struct thread *thread;
 
 	tops.len = bytes ? TOP : 0;
-	target_each_thread(target, add_top, &tops);
+	for_each_thread(thread, target)
+		add_top(&tops, thread);
 	hand_out(&tops);
 }
 

@@ -47,7 +47,7 @@ struct stack_top {
 };
 
 /*
- * target_each_thread for who is going to walk all their stacks: those of stopped threads come with
+ * for_each_thread for who is going to walk all their stacks: those of stopped threads come with
  * a copy of their tops, made with few system calls; the others with none. fn drops no thread.
  */
 void stack_each_top(struct target *target,

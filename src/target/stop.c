@@ -69,11 +69,6 @@
 /* What a thread does, as seen before or at the last stop. */
 enum does { WAITS, WAKES, WORKS };
 
-struct some {
-	enum does does;
-	void (*fn)(struct thread *thread);
-};
-
 static enum does what_does(const struct thread *thread)
 {
 	if (thread->busy)
@@ -81,19 +76,13 @@ static enum does what_does(const struct thread *thread)
 	return thread->wakes ? WAKES : WAITS;
 }
 
-static void one_of_some(struct thread *thread, void *ctx)
-{
-	const struct some *some = ctx;
-
-	if (what_does(thread) == some->does)
-		some->fn(thread);
-}
-
 static void each_that(struct target *target, enum does does, void (*fn)(struct thread *thread))
 {
-	struct some some = { does, fn };
+	struct thread *thread;
 
-	target_each_thread(target, one_of_some, &some);
+	for_each_thread(thread, target)
+		if (what_does(thread) == does)
+			fn(thread);
 }
 
 static bool has_many(const struct target *target)
@@ -133,18 +122,13 @@ static void interrupt_one(struct thread *thread)
 	err_ignore(tracer_interrupt(thread->tid));
 }
 
-static void count_running(struct thread *thread, void *ctx)
-{
-	unsigned *count = ctx;
-
-	*count += !stands(thread);
-}
-
 static unsigned running(struct target *target)
 {
+	struct thread *thread;
 	unsigned count = 0;
 
-	target_each_thread(target, count_running, &count);
+	for_each_thread(thread, target)
+		count += !stands(thread);
 	return count;
 }
 
@@ -155,31 +139,20 @@ static bool executes(const struct thread *thread)
 	return !procfs_syscall(thread->tid, &nr) && (nr == SYS_execve || nr == SYS_execveat);
 }
 
-struct siblings {
-	const struct thread *thread;
-	bool any;
-};
-
-static void find_sibling(struct thread *thread, void *ctx)
-{
-	struct siblings *siblings = ctx;
-
-	siblings->any |= thread != siblings->thread && thread->tgid == siblings->thread->tgid;
-}
-
 /* Will it take the place of others: see the top of this file. */
 static bool takes_over(struct thread *thread)
 {
-	struct siblings siblings = { .thread = thread };
+	struct thread *other;
 
-	target_each_thread(thread->target, find_sibling, &siblings);
-	return siblings.any && executes(thread);
+	for_each_thread(other, thread->target)
+		if (other != thread && other->tgid == thread->tgid)
+			return executes(thread);
+	return false;
 }
 
 /* A thread that still runs: is it in an uninterruptible sleep, or is it gone? */
-static void look_at_late(struct thread *thread, void *ctx)
+static void look_at_late(struct thread *thread, pid_t *executer)
 {
-	pid_t *executer = ctx;
 	struct proc_stat stat;
 
 	if (stands(thread) || procfs_stat(thread->tid, &stat))
@@ -209,20 +182,6 @@ static bool awaits_child(struct target *target, uint64_t end)
 	return target->expected;
 }
 
-struct tids {
-	VEC(pid_t) vec;
-	bool with_all;		/* not only those who wait */
-};
-
-static void note_running(struct thread *thread, void *ctx)
-{
-	struct tids *tids = ctx;
-
-	/* Who cannot be noted is waited for with the rest. */
-	if (!stands(thread) && (tids->with_all || what_does(thread) == WAITS))
-		err_ignore(vec_push(&tids->vec, thread->tid));
-}
-
 /*
  * Most stop soon, in the order in which they were asked to. To wait for any of many would have the
  * kernel, and this file, look at all of them each time. Behind one who does not stop soon, those
@@ -230,12 +189,16 @@ static void note_running(struct thread *thread, void *ctx)
  */
 static bool wait_in_turn(struct target *target, bool with_all, uint64_t each_ns)
 {
-	struct tids tids = { .vec = VEC_INIT, .with_all = with_all };
+	VEC(pid_t) tids = VEC_INIT;
 	bool patient = true, any = false;
+	struct thread *thread;
 
-	target_each_thread(target, note_running, &tids);
-	for (size_t i = 0; i < tids.vec.nr && !target->ended; i++) {
-		pid_t tid = tids.vec.at[i];
+	/* Who cannot be noted is waited for with the rest. */
+	for_each_thread(thread, target)
+		if (!stands(thread) && (with_all || what_does(thread) == WAITS))
+			err_ignore(vec_push(&tids, thread->tid));
+	for (size_t i = 0; i < tids.nr && !target->ended; i++) {
+		pid_t tid = tids.at[i];
 		struct err *err = NULL;
 		int status;
 
@@ -252,7 +215,7 @@ static bool wait_in_turn(struct target *target, bool with_all, uint64_t each_ns)
 			patient = false;
 		}
 	}
-	vec_free(&tids.vec);
+	vec_free(&tids);
 	return any;
 }
 
@@ -273,9 +236,11 @@ static struct err *gone(const struct target *target)
 /* Who is late: is he not to be waited for, or for no longer? */
 static struct err *look_at_all_late(struct target *target, uint64_t start)
 {
+	struct thread *thread;
 	pid_t executer = 0;
 
-	target_each_thread(target, look_at_late, &executer);
+	for_each_thread(thread, target)
+		look_at_late(thread, &executer);
 	if (!executer || tracer_now() < start + EXECUTE_NS)
 		return NULL;
 	return err_hint(err_create(ERR_BUSY, "thread %d of process %d is about to execute another "
@@ -329,7 +294,7 @@ static struct err *stop_all(struct target *target)
 }
 
 /* Since it was looked at last: at the stop before, or when it was seized. */
-static void look_at_runs(struct thread *thread, void *ctx UNUSED)
+static void look_at_runs(struct thread *thread)
 {
 	uint64_t runs = thread->runs, since = thread->runs_seen;
 
@@ -339,7 +304,7 @@ static void look_at_runs(struct thread *thread, void *ctx UNUSED)
 }
 
 /* Of the last one who was seized that was too short a time. */
-static void look_again(struct thread *thread, void *ctx UNUSED)
+static void look_again(struct thread *thread)
 {
 	uint64_t runs = thread->runs;
 
@@ -351,9 +316,12 @@ static void look_again(struct thread *thread, void *ctx UNUSED)
 static void prepare(struct target *target)
 {
 	static const struct timespec rest = { .tv_nsec = REST_NS };
+	struct thread *thread;
 
-	target_each_thread(target, look_at_runs, NULL);
-	target_each_thread(target, look_again, NULL);
+	for_each_thread(thread, target)
+		look_at_runs(thread);
+	for_each_thread(thread, target)
+		look_again(thread);
 	nanosleep(&rest, NULL);
 }
 
@@ -424,27 +392,16 @@ struct err *target_run_for(struct target *target, uint64_t ns)
 	return target_stop(target, NULL);
 }
 
-struct choice {
-	bool (*goes)(struct thread *thread, void *ctx);
-	void *ctx;
-};
-
-static void resume_chosen(struct thread *thread, void *ctx)
-{
-	const struct choice *choice = ctx;
-
-	if (choice->goes(thread, choice->ctx))
-		resume_one(thread);
-}
-
 struct err *target_run_some(struct target *target, bool (*goes)(struct thread *thread, void *ctx),
 			    void *ctx, uint64_t ns)
 {
-	struct choice choice = { goes, ctx };
+	struct thread *thread;
 
 	/* Whoever stops meanwhile, for whatever reason, need not go on. */
 	target->stopped = false;
-	target_each_thread(target, resume_chosen, &choice);
+	for_each_thread(thread, target)
+		if (goes(thread, ctx))
+			resume_one(thread);
 	target_attend(target, ns);
 	return target_stop(target, NULL);
 }

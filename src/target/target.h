@@ -217,8 +217,10 @@ bool target_expects(const struct target *target, pid_t tid);
 struct thread *target_thread(const struct target *target, pid_t tid);
 /* Some thread that is STOPPED (prefer the one best suited for a remote call), or NULL. */
 struct thread *target_any_stopped(const struct target *target);
-void target_each_thread(struct target *target, void (*fn)(struct thread *thread, void *ctx),
-			void *ctx);
+/* For each of its threads; the one that it is at may be dropped. thread: a variable of the caller's. */
+#define for_each_thread(thread, target) \
+	for (struct map_at thread##_at = map_begin(&(target)->threads); \
+	     ((thread) = map_next(&thread##_at)); )
 /* Does a process that is none of the target's threads share its memory (a vfork child)? */
 bool target_shares(const struct target *target, pid_t pid);
 /*

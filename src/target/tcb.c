@@ -30,9 +30,8 @@ struct views {
 	unsigned nr;
 };
 
-static void collect(struct thread *thread, void *ctx)
+static void collect(struct views *views, const struct thread *thread)
 {
-	struct views *views = ctx;
 	const struct arch *arch = views->target->arch;
 	struct view *view = &views->at[views->nr];
 
@@ -216,11 +215,13 @@ void tcb_derive(struct target *target, struct tcb *ret)
 {
 	AUTO_FREE struct view *view = malloc(THREADS_MAX * sizeof(*view));
 	struct views views = { .target = target, .at = view };
+	struct thread *thread;
 
 	*ret = (struct tcb){ .has_self = false };
 	if (!view)
 		return;
-	target_each_thread(target, collect, &views);
+	for_each_thread(thread, target)
+		collect(&views, thread);
 	if (!views.nr)
 		return;
 	derive_self(&views, ret);

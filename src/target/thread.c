@@ -34,44 +34,19 @@ static bool same_memory(pid_t a, pid_t b)
 	return order == 0 || (order < 0 && errno != ESRCH);
 }
 
-static void pick_sharer(uint64_t tid, void *value, void *ctx)
-{
-	pid_t *pid = ctx;
-
-	if (*pid && ((struct thread *)value)->tgid != *pid && same_memory(*pid, (pid_t)tid))
-		*pid = 0;
-}
-
 bool target_shares(const struct target *target, pid_t pid)
 {
 	struct proc_status status;
+	struct thread *thread;
 
 	if (same_memory(pid, target->mem.tid))
 		return true;
 	if (!procfs_status(target->mem.tid, &status) && status.has_vm)
 		return false;
-	map_each(&target->threads, pick_sharer, &pid);
-	return !pid;
-}
-
-struct each {
-	void (*fn)(struct thread *thread, void *ctx);
-	void *ctx;
-};
-
-static void each_thread(uint64_t tid UNUSED, void *value, void *ctx)
-{
-	struct each *each = ctx;
-
-	each->fn(value, each->ctx);
-}
-
-void target_each_thread(struct target *target, void (*fn)(struct thread *thread, void *ctx),
-			void *ctx)
-{
-	struct each each = { fn, ctx };
-
-	map_each(&target->threads, each_thread, &each);
+	for_each_thread(thread, target)
+		if (thread->tgid != pid && same_memory(pid, thread->tid))
+			return true;
+	return false;
 }
 
 struct err *thread_add(struct target *target, pid_t tid, pid_t tgid, struct thread **ret)
@@ -105,27 +80,21 @@ void thread_drop(struct thread *thread)
 	free(thread);
 }
 
-static void pick_other(uint64_t tid, void *value UNUSED, void *ctx)
-{
-	procmem_set_tid(ctx, (pid_t)tid);
-}
-
 void target_pick_reader(struct target *target)
 {
-	map_each(&target->threads, pick_other, &target->mem);
-}
+	struct thread *thread;
 
-static void pick_thread(uint64_t tid UNUSED, void *value, void *ctx)
-{
-	*(struct thread **)ctx = value;
+	for_each_thread(thread, target)
+		procmem_set_tid(&target->mem, thread->tid);
 }
 
 static struct thread *any_thread(const struct target *target)
 {
-	struct thread *thread = NULL;
+	struct thread *thread, *any = NULL;
 
-	map_each(&target->threads, pick_thread, &thread);
-	return thread;
+	for_each_thread(thread, target)
+		any = thread;
+	return any;
 }
 
 /*
@@ -255,27 +224,6 @@ static void stop_for_signal(struct thread *thread, int signal)
 	go_on(thread, signal);
 }
 
-struct survivor {
-	struct thread *thread;
-	struct thread *other;
-};
-
-static void find_other(struct thread *thread, void *ctx)
-{
-	struct survivor *survivor = ctx;
-
-	if (thread != survivor->thread && thread->tgid == survivor->thread->tgid)
-		survivor->other = thread;
-}
-
-static void find_sharer(struct thread *thread, void *ctx)
-{
-	struct survivor *survivor = ctx;
-
-	if (thread->tgid != survivor->thread->tgid)
-		survivor->other = thread;
-}
-
 /*
  * Processes that shared the old memory go on in it, and nobody will ask after them any more. One that runs is
  * asked to stop, and let go by whoever hears of it.
@@ -283,35 +231,33 @@ static void find_sharer(struct thread *thread, void *ctx)
 static void let_sharers_go(struct thread *thread)
 {
 	struct target *target = thread->target;
-	struct survivor survivor = { .thread = thread };
+	struct thread *other;
 
-	do {
-		survivor.other = NULL;
-		target_each_thread(target, find_sharer, &survivor);
-		if (!survivor.other)
-			return;
-		if (survivor.other->state == THREAD_STOPPED) {
-			thread_release(survivor.other);
+	for_each_thread(other, target) {
+		if (other->tgid == thread->tgid)
 			continue;
+		if (other->state == THREAD_STOPPED) {
+			pid_t tid = other->tid;
+
+			thread_release(other);
+			if (!target_thread(target, tid))
+				continue;
 		}
 		tracer_count(target->tracer, 1);
-		err_ignore(tracer_interrupt(survivor.other->tid));
-		thread_drop(survivor.other);
-	} while (true);
+		err_ignore(tracer_interrupt(other->tid));
+		thread_drop(other);
+	}
 }
 
 /* All other threads of the process are gone, whether their ends were reported or not. */
 static void stop_by_exec(struct thread *thread)
 {
 	struct target *target = thread->target;
-	struct survivor survivor = { .thread = thread };
+	struct thread *other;
 
-	do {
-		survivor.other = NULL;
-		target_each_thread(target, find_other, &survivor);
-		if (survivor.other)
-			thread_drop(survivor.other);
-	} while (survivor.other);
+	for_each_thread(other, target)
+		if (other != thread && other->tgid == thread->tgid)
+			thread_drop(other);
 	/* a vfork child: it has its own memory now, a clean one */
 	if (thread->tgid != target->pid) {
 		pid_t tid = thread->tid;
@@ -470,25 +416,18 @@ bool target_dispatch(struct target *target, pid_t tid, int status)
 	return true;
 }
 
-static void prefer(uint64_t tid, void *value, void *ctx)
+struct thread *target_any_stopped(const struct target *target)
 {
-	struct thread *thread = value, **best = ctx;
-	pid_t pid = thread->target->pid;
+	struct thread *thread, *best = NULL;
 
-	if (thread->state != THREAD_STOPPED)
-		return;
 	/*
 	 * The first thread has the largest stack. A vfork child has signal dispositions and
 	 * descriptors of its own: only if there is no other.
 	 */
-	if (!*best || (pid_t)tid == pid || ((*best)->tgid != pid && thread->tgid == pid))
-		*best = thread;
-}
-
-struct thread *target_any_stopped(const struct target *target)
-{
-	struct thread *best = NULL;
-
-	map_each(&target->threads, prefer, &best);
+	for_each_thread(thread, target)
+		if (thread->state == THREAD_STOPPED &&
+		    (!best || thread->tid == target->pid ||
+		     (best->tgid != target->pid && thread->tgid == target->pid)))
+			best = thread;
 	return best;
 }

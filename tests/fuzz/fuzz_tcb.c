@@ -39,10 +39,9 @@ static void make_threads(struct named *named, struct thread *threads, struct inp
 	}
 }
 
-static void check(struct thread *thread, void *ctx)
+static void check(const struct thread *thread, const struct tcb *tcb)
 {
 	struct target *target = thread->target;
-	const struct tcb *tcb = ctx;
 	uint64_t tp = regs_get(&thread->regs, target->arch->tp), self;
 	uint32_t tid;
 
@@ -64,6 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	static struct named named;
 	struct thread threads[THREADS];
 	struct input input = { bytes, len };
+	struct thread *thread;
 	struct tcb tcb;
 
 	if (!named.module.elf) {
@@ -73,7 +73,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	make_threads(&named, threads, &input);
 	named_memory(&named, input.at, input.len);
 	tcb_derive(&named.target, &tcb);
-	target_each_thread(&named.target, check, &tcb);
+	for_each_thread(thread, &named.target)
+		check(thread, &tcb);
 	map_free(&named.target.threads, NULL);
 	return 0;
 }

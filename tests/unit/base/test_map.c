@@ -67,37 +67,26 @@ static void test_against_array(void)
 	map_free(&map, NULL);
 }
 
-struct seen {
-	struct map *map;
-	uint64_t keys;
-	size_t nr;
-};
-
-static void see_and_remove_odd(uint64_t key, void *value, void *ctx)
-{
-	struct seen *seen = ctx;
-
-	CU_ASSERT_EQUAL(*(uint64_t *)value, key);
-	seen->keys += key;
-	seen->nr++;
-	if (key & 1)
-		CU_ASSERT_PTR_EQUAL(map_remove(seen->map, key), value);
-}
-
 static void test_each_may_remove(void)
 {
 	static uint64_t values[1001];
 	struct map map = MAP_INIT;
-	struct seen seen = { .map = &map };
-	uint64_t key;
+	uint64_t key, keys = 0;
+	size_t nr = 0;
+	void *value;
 
 	for (key = 1; key <= 1000; key++) {
 		values[key] = key;
 		CU_ASSERT_PTR_NULL_FATAL(map_put(&map, key, &values[key]));
 	}
-	map_each(&map, see_and_remove_odd, &seen);
-	CU_ASSERT_EQUAL(seen.nr, 1000);
-	CU_ASSERT_EQUAL(seen.keys, 1000 * 1001 / 2);
+	for (struct map_at at = map_begin(&map); (value = map_next(&at)); nr++) {
+		CU_ASSERT_EQUAL(*(uint64_t *)value, at.key);
+		keys += at.key;
+		if (at.key & 1)
+			CU_ASSERT_PTR_EQUAL(map_remove(&map, at.key), value);
+	}
+	CU_ASSERT_EQUAL(nr, 1000);
+	CU_ASSERT_EQUAL(keys, 1000 * 1001 / 2);
 	CU_ASSERT_EQUAL(map_count(&map), 500);
 	CU_ASSERT_PTR_NULL(map_get(&map, 501));
 	CU_ASSERT_PTR_EQUAL(map_get(&map, 502), &values[502]);

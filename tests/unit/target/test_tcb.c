@@ -33,9 +33,8 @@ static struct err *derive(struct victim *v)
 }
 
 /* Is what was found true of every thread of the victim? */
-static void check(struct thread *thread, void *ctx)
+static void check(struct thread *thread, unsigned *with_stack)
 {
-	unsigned *with_stack = ctx;
 	struct target *target = thread->target;
 	uint64_t tp = regs_get(&thread->regs, target->arch->tp);
 	uint64_t sp = regs_get(&thread->regs, target->arch->sp);
@@ -58,12 +57,14 @@ static void check(struct thread *thread, void *ctx)
 static unsigned derive_and_check(void)
 {
 	unsigned with_stack = 0;
+	struct thread *thread;
 
 	memset(&tcb, 0xff, sizeof(tcb));
 	victim_run(&victim, derive);
 	CU_ASSERT_TRUE(tcb.has_self);
 	CU_ASSERT_NOT_EQUAL(tcb.tid_offset, 0);
-	target_each_thread(victim.target, check, &with_stack);
+	for_each_thread(thread, victim.target)
+		check(thread, &with_stack);
 	return with_stack;
 }
 
