@@ -369,20 +369,13 @@ static bool is_prepared(const struct probes *probes)
 static struct err *borrowed(struct probes *probes, struct remote *remote,
 			    struct err *(*fn)(struct probes *probes, struct remote *remote))
 {
-	AUTO_FREE struct remote *own = NULL;
-	struct err *err, *also;
+	struct remote *own;
+	struct err *err;
 
 	if (remote)
 		return fn(probes, remote);
-	own = malloc(sizeof(*own));
-	if (!own)
-		return err_nomem;
-	err = remote_begin_any(probes->target, own);
-	if (err)
-		return err;
-	err = fn(probes, own);
-	also = remote_end(own);
-	return err ? err : also;
+	err = remote_borrow(probes->target, NULL, &own);
+	return err ? err : remote_give_back(own, fn(probes, own));
 }
 
 static struct err *get_ready(struct probes *probes, struct remote *remote)

@@ -102,13 +102,11 @@ bool probes_unsettled(const struct probes *probes)
 
 struct err *probes_settle(struct probes *probes)
 {
-	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
-	struct err *err, *also;
+	struct remote *remote;
+	struct err *err;
 
-	if (!remote)
-		return err_nomem;
 	probes->unsettled = false;
-	err = remote_begin_any(probes->target, remote);
+	err = remote_borrow(probes->target, NULL, &remote);
 	if (err)
 		return err;
 	if (probes->state)
@@ -117,8 +115,7 @@ struct err *probes_settle(struct probes *probes)
 		err = probes_arm(probes, remote);
 	if (!err && probes->facts_changed)
 		probes_learn_facts(probes);
-	also = remote_end(remote);
-	return err ? err : also;
+	return remote_give_back(remote, err);
 }
 
 /*

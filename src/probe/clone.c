@@ -112,16 +112,15 @@ static struct err *make_breakpoints(const struct probes *parent, struct probes *
 /* The handler must find its way from what were jumps, and the agent needs its log no more. */
 static struct err *settle_in(const struct probes *parent, struct probes *child)
 {
-	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
-	struct err *err = remote ? remote_begin_any(child->target, remote) : err_nomem, *also;
+	struct remote *remote;
+	struct err *err = remote_borrow(child->target, NULL, &remote);
 
 	if (err)
 		return err;
 	err = sigtrap_install(child, remote);
 	if (!err)
 		err = share_withdraw_inherited(parent->target, remote);
-	also = remote_end(remote);
-	return err ? err : also;
+	return remote_give_back(remote, err);
 }
 
 struct err *probes_clone(const struct probes *parent, struct target *target, uint8_t process,

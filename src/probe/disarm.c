@@ -188,16 +188,14 @@ static struct err *leave(struct probes *probes, struct remote *remote)
 
 struct err *probes_disarm(struct probes *probes, bool *left_ret)
 {
-	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
+	struct remote *remote;
 	struct thread *thread;
 	bool clean = true;
-	struct err *err, *also;
+	struct err *err;
 
 	*left_ret = false;
 	if (!probes->areas.nr)
 		return NULL;
-	if (!remote)
-		return err_nomem;
 	restore_text(probes);
 	err = probes->has_sigaction ? sigtrap_await(probes) : NULL;
 	if (!err)
@@ -208,7 +206,7 @@ struct err *probes_disarm(struct probes *probes, bool *left_ret)
 		event_void(probes, thread);
 	if (!clean)
 		defuse(probes);		/* while the handler is there */
-	err = remote_begin_any(probes->target, remote);
+	err = remote_borrow(probes->target, NULL, &remote);
 	if (err)
 		return err;
 	err = sigtrap_remove(probes, remote);
@@ -216,10 +214,8 @@ struct err *probes_disarm(struct probes *probes, bool *left_ret)
 		err = clean ? unmap_all(probes, remote) : leave(probes, remote);
 	else if (clean)
 		defuse(probes);
-	also = remote_end(remote);
+	err = remote_give_back(remote, err);
 	*left_ret = !clean;
-	if (!err)
-		err = also;
 	if (!err)
 		forget_code(probes);
 	return err;
@@ -247,11 +243,11 @@ static struct err *clean_text(struct probes *probes, struct target *child,
 struct err *probes_clean_child(struct probes *probes, struct target *child)
 {
 	const struct region *region = probes->target->region;
-	AUTO_FREE struct remote *remote = NULL;
+	struct remote *remote;
 	struct thread *thread = target_any_stopped(child);
 	struct stack_range range[INSIDE_RANGES];
 	uint32_t nr = inside_areas(probes, range);
-	struct err *err, *also;
+	struct err *err;
 
 	if (!region || !thread)
 		return NULL;
@@ -262,8 +258,7 @@ struct err *probes_clean_child(struct probes *probes, struct target *child)
 	 */
 	if (err || stack_uses(child, &thread->regs, range, nr))
 		return err;
-	remote = malloc(sizeof(*remote));
-	err = remote ? remote_begin(thread, remote) : err_nomem;
+	err = remote_borrow(child, thread, &remote);
 	if (err)
 		return err;
 	if (probes->has_sigaction)
@@ -277,6 +272,5 @@ struct err *probes_clean_child(struct probes *probes, struct target *child)
 		err = share_withdraw_inherited(probes->target, remote);
 	if (!err)
 		err = region_withdraw_inherited(region, remote);
-	also = remote_end(remote);
-	return err ? err : also;
+	return remote_give_back(remote, err);
 }

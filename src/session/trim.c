@@ -291,18 +291,14 @@ static struct err *prepare(struct trimmer *trimmer)
 
 static struct err *call(struct trimmer *trimmer)
 {
-	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
-	struct err *err, *also;
+	struct remote *remote;
+	struct err *err = remote_borrow(trimmer->session->target, trimmer->thread, &remote);
 
-	if (!remote)
-		return err_nomem;
-	err = remote_begin(trimmer->thread, remote);
 	if (err)
 		return err;
 	remote->limit = LIMIT_NS;
 	err = remote_function(remote, trimmer->trim.start, 0);
-	also = remote_end(remote);
-	return err ? err : also;
+	return remote_give_back(remote, err);
 }
 
 static uint64_t resident(const struct session *session)

@@ -259,16 +259,15 @@ void left_settle(struct left *left, const struct proc_maps *maps)
 
 static struct err *reap_one(struct left *left, uint32_t index)
 {
-	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
-	struct err *err = remote ? remote_begin_any(left->target, remote) : err_nomem, *also;
+	struct remote *remote;
+	struct err *err = remote_borrow(left->target, NULL, &remote);
 
 	if (err)
 		return err;
 	err = snapshot_reap_left(remote, &left->journal->entry[index]);
 	if (!err)
 		journal_writer_undone(&left->writer, index);
-	also = remote_end(remote);
-	return err ? err : also;
+	return remote_give_back(remote, err);
 }
 
 struct reaping {

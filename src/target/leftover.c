@@ -160,17 +160,15 @@ static bool has_unknown(struct left *left)
 
 static struct err *unmap_all(struct left *left)
 {
-	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
+	struct remote *remote;
 	struct proc_maps maps = { VEC_INIT };
-	struct err *err = remote ? procfs_maps(left->target->mem.tid, &maps) : err_nomem, *also;
+	struct err *err = procfs_maps(left->target->mem.tid, &maps);
 
 	if (!err)
-		err = remote_begin_any(left->target, remote);
+		err = remote_borrow(left->target, NULL, &remote);
 	if (!err) {
 		left_settle(left, &maps);
-		err = take_out(left, remote, &maps);
-		also = remote_end(remote);
-		err = err ? err : also;
+		err = remote_give_back(remote, take_out(left, remote, &maps));
 	}
 	proc_maps_free(&maps);
 	return err;
@@ -257,20 +255,19 @@ static int left_descriptor(const struct target *target, const struct proc_maps *
 static struct err *close_descriptors(struct target *target, const struct proc_maps *maps,
 				     bool *found)
 {
-	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
-	struct err *err = remote ? NULL : err_nomem, *also;
+	struct err *err = NULL;
 	int fd;
 
 	while (!err && (fd = left_descriptor(target, maps)) >= 0) {
+		struct remote *remote;
 		uint64_t unused;
 
 		*found = true;
-		err = remote_begin_any(target, remote);
+		err = remote_borrow(target, NULL, &remote);
 		if (err)
 			break;
 		err = remote_syscall(remote, &unused, SYS_close, (uint64_t)fd);
-		also = remote_end(remote);
-		err = err ? err : also;
+		err = remote_give_back(remote, err);
 	}
 	return err;
 }
@@ -326,14 +323,10 @@ static bool is_unbegun(const struct left *left, const struct proc_map *map)
 
 static struct err *unmap_unbegun(struct left *left, const struct proc_map *map)
 {
-	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
-	struct err *err = remote ? remote_begin_any(left->target, remote) : err_nomem, *also;
+	struct remote *remote;
+	struct err *err = remote_borrow(left->target, NULL, &remote);
 
-	if (err)
-		return err;
-	err = remote_unmap(remote, map->start, JOURNAL_SIZE);
-	also = remote_end(remote);
-	return err ? err : also;
+	return err ? err : remote_give_back(remote, remote_unmap(remote, map->start, JOURNAL_SIZE));
 }
 
 static struct err *clean_file(struct left *left, const struct proc_maps *maps,

@@ -82,24 +82,20 @@ static bool is_told(const struct journal *journal, const struct proc_map *map)
 /* It is not told of yet, or no more: in hand when the earlier mdbg was killed. */
 static struct err *unmap_untold(struct left *left, const struct proc_maps *maps)
 {
-	AUTO_FREE struct remote *remote = NULL;
-	struct err *err = NULL, *also;
+	struct remote *remote = NULL;
+	struct err *err = NULL;
 
 	for (size_t i = 0; i < maps->vec.nr && !err; i++) {
 		const struct proc_map *map = &maps->vec.at[i];
 
 		if (!undo_is_of_file(map, &left->file) || is_told(left->journal, map))
 			continue;
-		if (!remote) {
-			remote = malloc(sizeof(*remote));
-			err = remote ? remote_begin_any(left->target, remote) : err_nomem;
-			if (err)
-				return err;
-		}
-		err = remote_unmap(remote, map->start, map->end - map->start);
+		if (!remote)
+			err = remote_borrow(left->target, NULL, &remote);
+		if (!err)
+			err = remote_unmap(remote, map->start, map->end - map->start);
 	}
-	also = remote ? remote_end(remote) : NULL;
-	return err ? err : also;
+	return remote ? remote_give_back(remote, err) : err;
 }
 
 struct err *leftover_settle(struct target *target)
@@ -171,14 +167,10 @@ struct err *leftover_origin(struct target *target, struct origin *ret, struct jo
 
 struct err *leftover_unmap(struct target *target, uint32_t entry)
 {
-	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
-	struct err *err = remote ? remote_begin_any(target, remote) : err_nomem, *also;
+	struct remote *remote;
+	struct err *err = remote_borrow(target, NULL, &remote);
 
-	if (err)
-		return err;
-	err = patch_unmap(target, remote, entry);
-	also = remote_end(remote);
-	return err ? err : also;
+	return err ? err : remote_give_back(remote, patch_unmap(target, remote, entry));
 }
 
 struct err *leftover_drain(struct target *target, const uint32_t *index, size_t nr, bool *clean_ret)

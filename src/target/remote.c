@@ -546,3 +546,26 @@ struct err *remote_begin_any(struct target *target, struct remote *ret)
 			err = remote_begin(thread, ret);
 	return err;
 }
+
+struct err *remote_borrow(struct target *target, struct thread *thread, struct remote **ret)
+{
+	struct remote *remote = malloc(sizeof(*remote));
+	struct err *err;
+
+	if (!remote)
+		return err_nomem;
+	err = thread ? remote_begin(thread, remote) : remote_begin_any(target, remote);
+	if (err)
+		free(remote);
+	else
+		*ret = remote;
+	return err;
+}
+
+struct err *remote_give_back(struct remote *remote, struct err *err)
+{
+	struct err *also = remote_end(remote);
+
+	free(remote);
+	return err ? err : also;
+}

@@ -175,22 +175,22 @@ static void be_killed_first(pid_t pid)
 	close(fd);
 }
 
-static struct err *begin(struct target *target, struct remote *remote)
+static struct err *begin(struct target *target, struct remote **ret)
 {
-	struct err *err = remote_begin_any(target, remote), *also;
+	struct err *err = remote_borrow(target, NULL, ret);
 
-	if (err || remote->thread->tgid == target->pid)
+	if (err || (*ret)->thread->tgid == target->pid)
 		return err;
-	also = remote_end(remote);
-	return also ? also : err_create(ERR_UNSUPPORTED, "no snapshot: no thread of process %d "
-					"itself can be borrowed", target->pid);
+	err = remote_give_back(*ret, NULL);
+	return err ? err : err_create(ERR_UNSUPPORTED, "no snapshot: no thread of process %d "
+				      "itself can be borrowed", target->pid);
 }
 
 static struct err *take_child(struct target *target, struct snapshot *snapshot)
 {
 	const struct journal_entry entry = { .kind = JOURNAL_SNAPSHOT };
-	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
-	struct err *err = remote ? begin(target, remote) : err_nomem, *also;
+	struct remote *remote;
+	struct err *err = begin(target, &remote);
 
 	if (err)
 		return err;
@@ -202,8 +202,7 @@ static struct err *take_child(struct target *target, struct snapshot *snapshot)
 		else
 			journal_writer_done(&target->region->writer, snapshot->entry);
 	}
-	also = remote_end(remote);
-	return err ? err : also;
+	return remote_give_back(remote, err);
 }
 
 struct err *snapshot_take(struct target *target, struct snapshot_copies *copies,
@@ -276,20 +275,17 @@ void snapshot_drop(struct tracer *tracer, const struct snapshot *snapshot)
 
 struct err *snapshot_reap(struct target *target, const struct snapshot *snapshot)
 {
-	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
-	struct err *err, *also;
+	struct remote *remote;
+	struct err *err;
 
 	snapshot_drop(target->tracer, snapshot);
-	if (!remote)
-		return err_nomem;
-	err = begin(target, remote);
+	err = begin(target, &remote);
 	if (err)
 		return err;
 	err = wait_for_it(remote, snapshot->inside);
 	if (!err)
 		journal_writer_undone(&target->region->writer, snapshot->entry);
-	also = remote_end(remote);
-	return err ? err : also;
+	return remote_give_back(remote, err);
 }
 
 /* --- after an exec --- */
@@ -374,17 +370,15 @@ static struct err *take_signal(struct remote *remote, uint64_t child)
 
 struct err *snapshot_reap_anew(struct target *target, const struct snapshot *snapshot)
 {
-	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
-	struct err *err = remote ? begin(target, remote) : err_nomem, *also;
+	struct remote *remote;
+	struct err *err = begin(target, &remote), *also;
 
 	if (err)
 		return err;
 	snapshot_drop(target->tracer, snapshot);
 	err = take_signal(remote, snapshot->inside);
 	also = wait_for_it(remote, snapshot->inside);
-	err = err ? err : also;
-	also = remote_end(remote);
-	return err ? err : also;
+	return remote_give_back(remote, err ? err : also);
 }
 
 /*
