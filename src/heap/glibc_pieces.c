@@ -17,6 +17,7 @@
 
 #include <inttypes.h>
 
+#include "base/page.h"
 #include "heap/glibc.h"
 
 #define FENCEPOSTS	32u		/* two headers */
