@@ -9,8 +9,8 @@
 #include "base/cleanup.h"
 #include "heap/extents.h"
 #include "heap/heuristic.h"
+#include "heap/scan.h"
 
-#define BUFFER	(256u << 10)
 #define NEAR	2048u		/* between blocks that are read at once; less than a page */
 #define KNOWN	64u
 
@@ -26,8 +26,8 @@ struct scanner {
 		bool applies;
 	} known[KNOWN];
 	uint64_t low, len;	/* no pointer to the block is outside */
-	uint64_t *buffer;
-	uint64_t start, end;	/* what is in it */
+	struct scan scan;
+	enum holder_in in;	/* what is scanned */
 	struct err *err;
 };
 
@@ -61,7 +61,7 @@ static void add(struct scanner *scanner, struct holder *holder, const struct blo
 }
 
 /* nr words, the first of which is at place: an address, or an index (HOLDER_WORD). */
-static void scan_words(struct scanner *scanner, const uint64_t *word, size_t nr, uint64_t place,
+static void look_at_words(struct scanner *scanner, const uint64_t *word, size_t nr, uint64_t place,
 		       enum holder_in in, uint32_t block)
 {
 	uint32_t step = in == HOLDER_WORD ? 1 : 8;
@@ -84,20 +84,19 @@ static void scan_words(struct scanner *scanner, const uint64_t *word, size_t nr,
 
 /* --- memory --- */
 
-/* Whole words of [start, end), which is in the buffer but for what is no whole word. */
-static void scan_buffered(struct scanner *scanner, uint64_t start, uint64_t end, enum holder_in in,
-			  uint32_t block)
+static void scan_buffered(struct scanner *scanner, uint64_t start, uint64_t end, uint32_t block)
 {
-	start = ALIGN_UP(start, 8ull);
-	end = ALIGN_DOWN(end, 8ull);
-	if (start < end)
-		scan_words(scanner, scanner->buffer + (start - scanner->start) / 8,
-			   (end - start) / 8, start, in, block);
+	size_t nr;
+	const uint64_t *word = scan_words(&scanner->scan, start, end, &start, &nr);
+
+	look_at_words(scanner, word, nr, start, scanner->in, block);
 }
 
 /* Of [start, end) what is in blocks, if that is asked for, or what is in none. */
-static void scan_part(struct scanner *scanner, uint64_t start, uint64_t end, enum holder_in in)
+static struct err *scan_part(void *ctx, uint64_t start, uint64_t end)
 {
+	struct scanner *scanner = ctx;
+	bool blocks = scanner->in == HOLDER_BLOCK;
 	struct extent_at next = extents_from(&scanner->extents, start);
 	struct extent extent;
 
@@ -106,90 +105,13 @@ static void scan_part(struct scanner *scanner, uint64_t start, uint64_t end, enu
 		uint64_t from = any ? MIN(extent.start, end) : end;
 		uint64_t to = any ? MIN(extent.end, end) : end;
 
-		if (in != HOLDER_BLOCK && start < from)
-			scan_buffered(scanner, start, from, in, HOLDERS_NO_BLOCK);
-		if (in == HOLDER_BLOCK && from < to)
-			scan_buffered(scanner, from, to, in, extent.block);
+		if (!blocks && start < from)
+			scan_buffered(scanner, start, from, HOLDERS_NO_BLOCK);
+		if (blocks && from < to)
+			scan_buffered(scanner, from, to, extent.block);
 		start = to;
 	}
-}
-
-/* From start on, a multiple of 8, up to end; less, or nothing, where it cannot be read. */
-static struct err *fill(struct scanner *scanner, uint64_t start, uint64_t end)
-{
-	size_t got = 0;
-	struct err *err = memory_read_some(scanner->source->memory, start, scanner->buffer,
-					   (size_t)(end - start), &got);
-
-	scanner->start = start;
-	scanner->end = start + (err ? 0 : got);
-	return err && err->code != ERR_MEMORY ? err : NULL;
-}
-
-/* From `at` on, which is mapped. */
-static struct err *scan_mapped(struct scanner *scanner, uint64_t at, uint64_t end,
-			       enum holder_in in, struct mark_ranges *unread)
-{
-	struct err *err = NULL;
-
-	while (!err && at < end) {
-		uint64_t from = ALIGN_DOWN(at, 8ull), to = MIN(end, from + BUFFER);
-
-		err = fill(scanner, from, to);
-		if (!err && scanner->end > at) {
-			scan_part(scanner, at, scanner->end, in);
-			err = scanner->err;
-		}
-		at = MAX(at, scanner->end);
-		if (!err && scanner->end < to) {
-			to = mark_behind_hole(unread, at, end);
-			err = mark_ranges_note(unread, at, to);
-			at = to;
-		}
-		if (!err)
-			err = cancel_check();
-	}
-	return err;
-}
-
-/* What is in no mapping takes no system call. */
-static struct err *scan_present(struct scanner *scanner, const struct mark_range *part,
-				enum holder_in in, struct mark_ranges *unread)
-{
-	uint64_t at = part->start;
-	struct err *err = NULL;
-
-	while (!err && at < part->end) {
-		struct mark_range mapped = mark_next_mapped(scanner->source, at);
-		uint64_t from = MIN(mapped.start, part->end), to = MIN(mapped.end, part->end);
-
-		if (at < from)
-			err = mark_ranges_note(unread, at, from);
-		if (!err && from < to)
-			err = scan_mapped(scanner, from, to, in, unread);
-		if (!err)
-			err = cancel_check();
-		at = to;
-	}
-	return err;
-}
-
-static struct err *scan_range(struct scanner *scanner, uint64_t start, uint64_t end,
-			      enum holder_in in)
-{
-	const struct mark_source *source = scanner->source;
-	struct mark_ranges *unread = in == HOLDER_BLOCK ? &scanner->ret->unread_blocks :
-							  &scanner->ret->unread_roots;
-	struct mark_range part = { start, end };
-	struct err *err = NULL;
-
-	while (!err && start < end) {
-		if (source->next_present && !source->next_present(source->ctx, start, end, &part))
-			break;
-		err = scan_present(scanner, &part, in, unread);
-		start = part.end;
-	}
-	return err;
+	return scanner->err;
 }
 
 static struct err *scan_ranges(struct scanner *scanner, const struct mark_range *range, size_t nr,
@@ -197,8 +119,10 @@ static struct err *scan_ranges(struct scanner *scanner, const struct mark_range 
 {
 	struct err *err = NULL;
 
+	scanner->in = in;
 	for (size_t i = 0; i < nr && !err; i++)
-		err = scan_range(scanner, range[i].start, range[i].end, in);
+		err = scan_range(&scanner->scan, range[i].start, range[i].end,
+				 &scanner->ret->unread_roots, scan_part);
 	return err;
 }
 
@@ -211,14 +135,16 @@ static struct err *scan_blocks(struct scanner *scanner)
 	bool any = extents_next(extents, &at, &extent);
 	struct err *err = NULL;
 
+	scanner->in = HOLDER_BLOCK;
 	while (any && !err) {
 		uint64_t start = extent.start, end = extent.end;
 
 		for (any = extents_next(extents, &at, &extent);
-		     any && extent.start <= end + NEAR && extent.start - start < BUFFER;
+		     any && extent.start <= end + NEAR && extent.start - start < SCAN_BUFFER;
 		     any = extents_next(extents, &at, &extent))
 			end = extent.end;
-		err = scan_range(scanner, start, end, HOLDER_BLOCK);
+		err = scan_range(&scanner->scan, start, end, &scanner->ret->unread_blocks,
+				 scan_part);
 	}
 	return err;
 }
@@ -260,15 +186,13 @@ static void bound(struct scanner *scanner)
 static struct err *scan(struct scanner *scanner)
 {
 	const struct mark_source *source = scanner->source;
-	AUTO_FREE uint64_t *buffer = malloc(BUFFER);
-	struct err *err;
+	struct err *err = scan_init(&scanner->scan, source, scanner);
 
-	if (!buffer)
-		return err_nomem;
-	scanner->buffer = buffer;
+	if (err)
+		return err;
 	bound(scanner);
 	heuristic_init(&scanner->heuristic, source->memory, source->code, source->nr_code);
-	scan_words(scanner, source->word, source->nr_words, 0, HOLDER_WORD, HOLDERS_NO_BLOCK);
+	look_at_words(scanner, source->word, source->nr_words, 0, HOLDER_WORD, HOLDERS_NO_BLOCK);
 	err = scanner->err;
 	if (!err)
 		err = scan_ranges(scanner, source->root, source->nr_roots, HOLDER_ROOT);
@@ -290,6 +214,7 @@ struct err *holders_find(const struct mark_source *source, const struct holders_
 	if (!err && holders.block != HOLDERS_NO_BLOCK)
 		err = scan(&scanner);
 	extents_free(&scanner.extents);
+	scan_free(&scanner.scan);
 	if (err)
 		holders_free(&holders);
 	else
@@ -301,6 +226,4 @@ void holders_free(struct holders *holders)
 {
 	vec_free(&holders->firm);
 	vec_free(&holders->inner);
-	vec_free(&holders->unread_roots.vec);
-	vec_free(&holders->unread_blocks.vec);
 }

@@ -47,7 +47,7 @@ struct holders {
 	uint64_t nr_firm, nr_inner;	/* of all */
 	uint64_t own;		/* pointers that are in the block itself, and are not listed */
 	/* What could not be read: there may be more. */
-	struct mark_ranges unread_roots, unread_blocks;
+	struct mark_unread unread_roots, unread_blocks;
 };
 
 /* ERR_CANCELLED; ERR_NOMEM; ERR_RANGE: too many blocks. */

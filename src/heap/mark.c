@@ -17,7 +17,7 @@
 static struct err *scan_roots(struct marker *marker)
 {
 	const struct mark_source *source = marker->source;
-	struct mark_ranges *unread = &marker->ret->unread_roots;
+	struct mark_unread *unread = &marker->ret->unread_roots;
 	struct err *err = NULL;
 	uint64_t before;
 
@@ -295,12 +295,13 @@ static struct err *prepare(struct marker *marker)
 	marker->pending = calloc(marker->nr_windows + 1, sizeof(*marker->pending));
 	marker->from = malloc((marker->nr_windows + 1) * sizeof(*marker->from));
 	marker->busy = calloc(marker->nr_windows / 64 + 1, sizeof(*marker->busy));
-	marker->buffer = malloc(MARK_BUFFER);
 	/* Pages of it are taken up only where any are indirectly lost. */
 	marker->ret->leader = calloc(nr + 1, sizeof(*marker->ret->leader));
-	if (!marker->pending || !marker->from || !marker->busy || !marker->buffer ||
-	    !marker->ret->leader)
+	if (!marker->pending || !marker->from || !marker->busy || !marker->ret->leader)
 		return err_nomem;
+	err = scan_init(&marker->scan, marker->source, marker);
+	if (err)
+		return err;
 	memset(marker->from, 0xff, (marker->nr_windows + 1) * sizeof(*marker->from));
 	heuristic_init(&marker->heuristic, marker_peek(marker), marker->source->code,
 		       marker->source->nr_code);
@@ -341,7 +342,7 @@ struct err *mark_run(const struct mark_source *source, struct mark_result *ret)
 	free(marker.pending);
 	free(marker.from);
 	free(marker.busy);
-	free(marker.buffer);
+	scan_free(&marker.scan);
 	if (err) {
 		mark_free(&result);
 		return err;
@@ -353,7 +354,5 @@ struct err *mark_run(const struct mark_source *source, struct mark_result *ret)
 void mark_free(struct mark_result *result)
 {
 	free(result->leader);
-	vec_free(&result->unread_roots.vec);
-	vec_free(&result->unread_blocks.vec);
 	result->leader = NULL;
 }

@@ -77,6 +77,12 @@ struct mark_ranges {
 	VEC(struct mark_range) vec;
 };
 
+/* What could not be read: a damaged log has millions of such ranges, which are added up as they come. */
+struct mark_unread {
+	uint64_t bytes;
+	struct mark_range last;		/* those that follow on each other are one */
+};
+
 struct mark_source {
 	struct memory *memory;
 	struct held_list *list;		/* sorted; its blocks get their kinds (mark_kind) */
@@ -108,7 +114,7 @@ struct mark_result {
 	uint32_t *leader;
 	uint64_t root_bytes, heap_bytes, block_bytes;	/* that were scanned; one after the other */
 	/* Roots, and blocks, that could not be read, in part: they may hide the only pointers. */
-	struct mark_ranges unread_roots, unread_blocks;
+	struct mark_unread unread_roots, unread_blocks;
 };
 
 static inline enum leak_kind mark_kind(const struct held *held)
@@ -127,15 +133,5 @@ void mark_free(struct mark_result *result);
 
 /* Take `out` away from ranges; both get sorted and merged. */
 struct err *mark_ranges_subtract(struct mark_ranges *ranges, struct mark_ranges *out) MUST_CHECK;
-/* Add what could not be read, in order of address. */
-struct err *mark_ranges_note(struct mark_ranges *unread, uint64_t start, uint64_t end) MUST_CHECK;
-/*
- * How much to leave out where [at, end) cannot be read, up to the address that is returned: a page, but more
- * and more of a hole that is as large as only a size that is wrong can be. The hole is the last of unread, if
- * it ends at `at`.
- */
-uint64_t mark_behind_hole(const struct mark_ranges *unread, uint64_t at, uint64_t end);
-/* mark_source.next_mapped; if it is not known, all that there is. */
-struct mark_range mark_next_mapped(const struct mark_source *source, uint64_t at);
 
 #endif

@@ -13,8 +13,8 @@
 #include "heap/extents.h"
 #include "heap/heuristic.h"
 #include "heap/mark.h"
+#include "heap/scan.h"
 
-#define MARK_BUFFER	(256u << 10)
 #define MARK_WIDE	(64u << 10)	/* blocks from which pointers are not kept */
 #define MARK_WINDOW	1024u
 #define MARK_READY	1024u		/* powers of two */
@@ -68,9 +68,7 @@ struct marker {
 	uint64_t word[EXTENTS_BATCH];
 	uint32_t word_of[EXTENTS_BATCH];
 	size_t nr_words;
-	uint64_t *buffer;
-	uint64_t start, end;		/* what is in the buffer */
-	struct mark_range hole;		/* what of a page could not be read last */
+	struct scan scan;
 };
 
 static inline struct held *marker_at(const struct marker *marker, uint32_t block)
@@ -93,7 +91,7 @@ struct memory *marker_peek(struct marker *marker);
  * unread.
  */
 struct err *marker_read_gaps(struct marker *marker, uint64_t start, uint64_t end,
-			     struct mark_ranges *unread) MUST_CHECK;
+			     struct mark_unread *unread) MUST_CHECK;
 /* Those of a block, whose extent ends there. */
 struct err *marker_read_block(struct marker *marker, uint32_t block, uint64_t end) MUST_CHECK;
 

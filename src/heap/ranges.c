@@ -2,12 +2,9 @@
 /* Ranges of addresses: sorted, merged, taken away from each other. */
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/page.h"
 #include "heap/mark.h"
-
-#define HOLE_MAX	(16ull << 20)
 
 static int by_start(const void *a, const void *b)
 {
@@ -64,29 +61,4 @@ struct err *mark_ranges_subtract(struct mark_ranges *ranges, struct mark_ranges 
 	vec_free(&ranges->vec);
 	*ranges = left;
 	return NULL;
-}
-
-struct err *mark_ranges_note(struct mark_ranges *unread, uint64_t start, uint64_t end)
-{
-	struct mark_range *last = unread->vec.nr ? &unread->vec.at[unread->vec.nr - 1] : NULL;
-
-	if (!last || last->end != start)
-		return vec_push(&unread->vec, ((struct mark_range){ start, end }));
-	last->end = end;
-	return NULL;
-}
-
-uint64_t mark_behind_hole(const struct mark_ranges *unread, uint64_t at, uint64_t end)
-{
-	const struct mark_range *last = unread->vec.nr ? &unread->vec.at[unread->vec.nr - 1] : NULL;
-	uint64_t hole = last && last->end == at ? at - last->start : 0;
-	uint64_t step = hole < HOLE_MAX ? PAGE : ALIGN_DOWN(hole, PAGE), to;
-
-	return __builtin_add_overflow(ALIGN_DOWN(at, PAGE), step, &to) ? end : MIN(to, end);
-}
-
-struct mark_range mark_next_mapped(const struct mark_source *source, uint64_t at)
-{
-	return source->next_mapped ? source->next_mapped(source->ctx, at) :
-				     (struct mark_range){ at, UINT64_MAX };
 }

@@ -42,20 +42,11 @@ static void print_sums(const struct leaks *leaks, struct out *out)
 	      (number)all.blocks);
 }
 
-static uint64_t length(const struct mark_ranges *ranges)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < ranges->vec.nr; i++)
-		sum += ranges->vec.at[i].end - ranges->vec.at[i].start;
-	return sum;
-}
-
 /* What may hide leaks, and what may make them up. */
 static void print_doubts(const struct session_leaks *found, struct out *out)
 {
-	uint64_t roots = length(&found->mark.unread_roots);
-	uint64_t blocks = length(&found->mark.unread_blocks);
+	uint64_t roots = found->mark.unread_roots.bytes;
+	uint64_t blocks = found->mark.unread_blocks.bytes;
 
 	out_f(out, "    %llu bytes of roots and %llu bytes of blocks were searched\n",
 	      (number)found->mark.root_bytes, (number)found->mark.block_bytes);

@@ -209,15 +209,6 @@ static struct err *take(struct finder *finder, const struct holder *holder)
 	return vec_push(&finder->find->vec, is);
 }
 
-static uint64_t length(const struct mark_ranges *ranges)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < ranges->vec.nr; i++)
-		sum += ranges->vec.at[i].end - ranges->vec.at[i].start;
-	return sum;
-}
-
 static struct err *take_all(struct finder *finder, const struct holders *holders)
 {
 	struct session_find *find = finder->find;
@@ -228,7 +219,7 @@ static struct err *take_all(struct finder *finder, const struct holders *holders
 	find->nr_firm = holders->nr_firm;
 	find->nr_inner = holders->nr_inner;
 	find->own = holders->own;
-	find->unread = length(&holders->unread_roots) + length(&holders->unread_blocks);
+	find->unread = holders->unread_roots.bytes + holders->unread_blocks.bytes;
 	for (size_t i = 0; i < holders->firm.nr && !err; i++)
 		err = take(finder, &holders->firm.at[i]);
 	for (size_t i = 0; i < holders->inner.nr && !err; i++)

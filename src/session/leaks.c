@@ -478,8 +478,6 @@ static struct err *copy(const struct session_leaks *from, struct session_leaks *
 		COPY_VEC(&to.held.heaps, &from->held.heaps),
 		COPY_VEC(&to.held.live, &from->held.live),
 		COPY(to.mark.leader, from->mark.leader, nr),
-		COPY_VEC(&to.mark.unread_roots.vec, &from->mark.unread_roots.vec),
-		COPY_VEC(&to.mark.unread_blocks.vec, &from->mark.unread_blocks.vec),
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(err); i++) {
