@@ -11,6 +11,7 @@
 #define SHIFT_LEAST	8u
 #define PAGE_BLOCKS	4u		/* of a page, or more, on average */
 #define FEW		16u		/* blocks */
+#define NO_PAGES	SIZE_MAX
 
 static uint64_t start_of(const struct extents *extents, uint32_t block)
 {
@@ -26,6 +27,25 @@ static bool fits(const struct extent_run *run, uint64_t start, uint64_t end)
 	       (run->nr > 1 || run->end - run->start <= GAP_MAX);
 }
 
+/*
+ * A run of few extents needs no pages; and several of them, one behind the other, are one run. A log that
+ * was written over has millions of blocks with nothing near them.
+ */
+static void end_run(struct extent_index *index)
+{
+	struct extent_run *last = index->runs.nr ? &index->runs.at[index->runs.nr - 1] : NULL;
+	struct extent_run *before = index->runs.nr > 1 ? last - 1 : NULL;
+
+	if (!last || last->nr >= FEW)
+		return;
+	last->page = NO_PAGES;
+	if (before && before->page == NO_PAGES) {
+		before->end = last->end;
+		before->nr += last->nr;
+		index->runs.nr--;
+	}
+}
+
 /* The size of pages for the runs that there are. */
 static unsigned shift_of(const struct extent_index *index)
 {
@@ -35,8 +55,8 @@ static unsigned shift_of(const struct extent_index *index)
 	for (size_t i = 0; i < index->runs.nr; i++) {
 		const struct extent_run *run = &index->runs.at[i];
 
-		bytes += run->nr > 1 ? run->end - run->start : 0;
-		blocks += run->nr > 1 ? run->nr : 0;
+		bytes += run->page == NO_PAGES ? 0 : run->end - run->start;
+		blocks += run->page == NO_PAGES ? 0 : run->nr;
 	}
 	while (bytes >> shift > blocks / PAGE_BLOCKS)
 		shift++;
@@ -48,12 +68,13 @@ static struct err *index_run(const struct extents *extents, struct extent_index 
 {
 	uint64_t page = run->start >> index->shift, last = (run->end - 1) >> index->shift;
 	uint32_t i = run->first;
-	struct err *err = NULL;
+	struct err *err;
 
+	if (run->page == NO_PAGES)
+		return NULL;
 	run->page = index->page.nr;
-	if (run->nr > 1)
-		err = vec_reserve(&index->page, last - page + 1);
-	for (; run->nr > 1 && !err && page <= last; page++) {
+	err = vec_reserve(&index->page, last - page + 1);
+	for (; !err && page <= last; page++) {
 		while (extents_end(extents, i) <= page << index->shift)
 			i++;
 		index->page.at[index->page.nr++] = i;
@@ -76,10 +97,12 @@ static struct err *build(struct extents *extents, struct extent_index *index)
 			run->nr++;
 			continue;
 		}
+		end_run(index);
 		err = vec_push(&index->runs, ((struct extent_run){ start, end, i, 1, 0 }));
 		if (!err)
 			run = &index->runs.at[index->runs.nr - 1];
 	}
+	end_run(index);
 	index->shift = shift_of(index);
 	for (size_t i = 0; i < index->runs.nr && !err; i++)
 		err = index_run(extents, index, &index->runs.at[i]);
@@ -140,7 +163,7 @@ static void narrow(const struct extent_index *index, const struct extent_run *ru
 
 	*low = run->first;
 	*high = run->first + run->nr - 1;
-	if (run->nr == 1)
+	if (run->page == NO_PAGES)
 		return;
 	page = page_of(index, run, address);
 	*low = index->page.at[page];
@@ -210,7 +233,7 @@ static void look_up_outer(const struct extents *extents, const uint64_t *address
 
 	for (size_t i = 0; i < nr; i++) {
 		run[i] = near = run_of(index, address[i], near);
-		if (run[i]->nr > 1 && address[i] >= run[i]->start && address[i] < run[i]->end)
+		if (run[i]->page != NO_PAGES && address[i] >= run[i]->start && address[i] < run[i]->end)
 			__builtin_prefetch(&index->page.at[page_of(index, run[i], address[i])]);
 	}
 	for (size_t i = 0; i < nr; i++) {

@@ -21,11 +21,11 @@
 
 #define EXTENT_NONE	UINT32_MAX
 
-/* Extents with no large gaps between them, or a single large one. */
+/* Many extents with no large gaps between them; or any between two such runs, which have no pages. */
 struct extent_run {
 	uint64_t start, end;
 	uint32_t first, nr;	/* blocks */
-	size_t page;		/* of extent_index.page; unused of a single one */
+	size_t page;		/* of extent_index.page, or none (extents.c) */
 };
 
 struct extent_index {
