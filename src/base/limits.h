@@ -50,6 +50,9 @@
 #define LIMIT_CORE_THREADS	(1ull << 17)
 #define LIMIT_CORE_FILES	(1ull << 19)	/* mappings in NT_FILE */
 
+/* The log, which the target can write to. */
+#define LIMIT_LARGE_BLOCKS	(1ull << 16)	/* of 4 GB or more: 2^47 bytes have room for half of them */
+
 /* ERR_RANGE: "NAME: WHAT (at most MOST)". */
 struct err *limit_err(const char *name, const char *what, uint64_t most) MUST_CHECK;
 

@@ -7,16 +7,28 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/limits.h"
+
+static struct err *add_large(struct held_list *list, struct held *held, uint64_t size)
+{
+	if (list->large.nr >= LIMIT_LARGE_BLOCKS)
+		return err_hint(limit_err("blocks", "too many of 4 GB or more", LIMIT_LARGE_BLOCKS),
+				"no process has room for them: the log was damaged");
+	held->large = true;
+	held->size = (uint32_t)list->large.nr;
+	return vec_push(&list->large, size);
+}
 
 struct err *held_add(struct held_list *list, const struct block *block)
 {
 	struct held *held;
-	struct err *err;
+	struct err *err = NULL;
 
 	if (list->nr >= HELD_MOST)
 		return err_create(ERR_RANGE, "more than %u blocks", HELD_MOST);
 	if (list->nr == list->room) {
-		err = vec_grow((void **)&list->at, &list->room, list->nr + 1, held_stride(list));
+		err = vec_grow((void **)&list->at, &list->room, MAX(list->nr + 1, list->most),
+			       held_stride(list));
 		if (err)
 			return err;
 	}
@@ -25,13 +37,10 @@ struct err *held_add(struct held_list *list, const struct block *block)
 			       .preattach = block->preattach, .unrecorded = block->unrecorded,
 			       .freed = block->freed, .size = (uint32_t)block->size,
 			       .stack = block->stack };
-	if (block->size > UINT32_MAX) {
-		held->large = true;
-		held->size = (uint32_t)list->large.nr;
-		err = vec_push(&list->large, block->size);
-		if (err)
-			return err;
-	}
+	if (block->size > UINT32_MAX)
+		err = add_large(list, held, block->size);
+	if (err)
+		return err;
 	if (list->timed) {
 		held_timed_at(list, list->nr)->time = block->time;
 		held_timed_at(list, list->nr)->thread = block->thread;
@@ -67,6 +76,7 @@ static struct err *gather(const struct held_source *source, bool timed, struct h
 
 	list->timed = timed;
 	list->process = source->process;
+	list->most = log_usage(source->log).table_slots;
 	if (!err && expected)
 		err = vec_grow((void **)&list->at, &list->room, expected, held_stride(list));
 	return err ? err : blocks_each(source->log, source->in_hand, take_block, &gathering);

@@ -49,6 +49,7 @@ struct held_heap {
 struct held_list {
 	uint8_t *at;			/* nr items: struct held, or held_timed */
 	size_t nr, room;
+	size_t most;			/* as far as it is known how many there will be, or 0 */
 	bool timed;
 	uint8_t process;
 	size_t nr_outer;		/* malloc's; sorted lists only */
@@ -86,7 +87,7 @@ struct block held_block(const struct held_list *list, size_t i);
 /* The index of the first of malloc's blocks behind address; all start at or before it: nr_outer. */
 size_t held_behind(const struct held_list *list, uint64_t address);
 
-/* Add one at the end. ERR_NOMEM, ERR_RANGE: too many. */
+/* Add one at the end. ERR_NOMEM, ERR_RANGE: too many, or too many that are large (base/limits.h). */
 struct err *held_add(struct held_list *list, const struct block *block) MUST_CHECK;
 /*
  * Sort; of two at one address the younger stays, which takes times, if there are any. doubles_ret (may be

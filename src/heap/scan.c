@@ -7,7 +7,6 @@
 
 #include "base/cancel.h"
 
-#define PAGE		4096ull
 #define HOLE_MAX	(16ull << 20)
 
 struct err *scan_init(struct scan *scan, const struct mark_source *source, void *ctx)
