@@ -99,11 +99,16 @@ static struct err *scan_pending(struct marker *marker)
 
 	marker_follow_ready(marker, 0);
 	while (marker->nr_pending && !err) {
-		for (size_t window = next_window(marker, 0);
-		     window < marker->nr_windows && !err; window = next_window(marker, window + 1))
+		size_t window = marker->first_busy = next_window(marker, marker->first_busy);
+
+		for (; window < marker->nr_windows && !err; window = next_window(marker, window + 1)) {
 			err = scan_window(marker, window);
+			if (!marker->nr_pending)
+				break;
+		}
 		marker_follow_ready(marker, 0);
 	}
+	marker->first_busy = marker->nr_windows;
 	return err;
 }
 

@@ -53,6 +53,7 @@ struct marker {
 	uint32_t *from;			/* by window: none of its blocks before this one is pending */
 	uint64_t *busy;			/* bits by window: any pending? */
 	size_t nr_windows;
+	size_t first_busy;		/* no window before it is: for a million blocks that are lost one by one */
 	size_t nr_pending;
 	enum strength strength;
 	uint32_t clique;		/* LOST: the block by which all is found */

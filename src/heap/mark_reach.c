@@ -38,6 +38,7 @@ void marker_set_state(struct marker *marker, uint32_t block, enum state state)
 	marker->nr_pending++;
 	if (!marker->pending[window]++)
 		marker->busy[window / 64] |= 1ull << window % 64;
+	marker->first_busy = MIN(marker->first_busy, window);
 	marker->from[window] = MIN(marker->from[window], block);
 	if (marker->wide_next && marker_is_wide(marker, block))
 		marker->wide_next[marker->nr_wide_next++] = block;
