@@ -17,14 +17,14 @@
 #define WINDOW_UNITS	(sizeof(struct log_window) / sizeof(struct log_slot))
 
 static bool window_each(const struct log *log, const struct log_window *window,
-			log_each_fn *fn, void *ctx)
+			uint32_t *patience, log_each_fn *fn, void *ctx)
 {
 	uint64_t unit = (uint64_t)(window - log->table[0].window) * WINDOW_UNITS + 1;
 
 	for (unsigned i = 0; i < WINDOW_SLOTS; i++) {
 		struct log_record record;
 
-		if (slot_read(log, &window->slot[i], &record) && fn(&record, unit + i, ctx))
+		if (slot_read(log, &window->slot[i], patience, &record) && fn(&record, unit + i, ctx))
 			return true;
 	}
 	return false;
@@ -33,11 +33,11 @@ static bool window_each(const struct log *log, const struct log_window *window,
 void log_each(const struct log *log, log_each_fn *fn, void *ctx)
 {
 	/* A table that is added meanwhile has only what is younger than this scan. */
-	uint32_t nr = table_count(log);
+	uint32_t nr = table_count(log), patience = SLOT_PATIENCE;
 
 	for (uint32_t i = 0; i < nr; i++)
 		for (uint32_t j = 0; j < log->table[i].nr; j++)
-			if (window_each(log, &log->table[i].window[j], fn, ctx))
+			if (window_each(log, &log->table[i].window[j], &patience, fn, ctx))
 				return;
 }
 
@@ -55,8 +55,9 @@ static const struct log_slot *slot_at(const struct log *log, uint64_t number)
 bool log_slot(const struct log *log, uint64_t slot, struct log_record *ret)
 {
 	const struct log_slot *at = slot_at(log, slot);
+	uint32_t patience = SLOT_PATIENCE;
 
-	return at && slot_read(log, at, ret);
+	return at && slot_read(log, at, &patience, ret);
 }
 
 static void unpair(uint64_t pair, uint32_t *high_ret, uint32_t *low_ret)

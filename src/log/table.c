@@ -156,7 +156,8 @@ static inline void slot_read_own(const struct place *place, struct log_record *r
 		      __atomic_load_n(&slot->stack, __ATOMIC_RELAXED), ret);
 }
 
-bool slot_read(const struct log *log, const struct log_slot *slot, struct log_record *ret)
+bool slot_read(const struct log *log, const struct log_slot *slot, uint32_t *patience,
+	       struct log_record *ret)
 {
 	/* A publish takes a few stores: who is in change for longer has died or keeps changing. */
 	for (unsigned tries = 0; tries < 64; tries++) {
@@ -169,8 +170,12 @@ bool slot_read(const struct log *log, const struct log_slot *slot, struct log_re
 			return false;
 		if ((key & KEY_STATE) != KEY_LIVE ||
 		    __atomic_load_n(&slot->time, __ATOMIC_ACQUIRE) != time ||
-		    __atomic_load_n(&slot->key, __ATOMIC_RELAXED) != key)
+		    __atomic_load_n(&slot->key, __ATOMIC_RELAXED) != key) {
+			if (!*patience)
+				return false;
+			--*patience;
 			continue;
+		}
 		record_decode(key, time, size, stack, ret);
 		log_bound_ids(log, &ret->thread, &ret->stack);
 		return true;
@@ -527,10 +532,11 @@ bool log_remove(struct log *log, uint64_t address, uint32_t thread, struct log_r
 
 bool log_lookup(const struct log *log, uint64_t address, struct log_record *ret)
 {
+	uint32_t patience = SLOT_PATIENCE;
 	struct place place;
 
 	return address_fits(address) && find_all(log, address, &place) &&
-	       slot_read(log, &place.window->slot[place.slot], ret) && ret->address == address;
+	       slot_read(log, &place.window->slot[place.slot], &patience, ret) && ret->address == address;
 }
 
 bool log_knew(const struct log *log, uint64_t address)

@@ -118,8 +118,8 @@
  * ABA problem: a key that is FREE again is as good as one that was FREE all the time.
  *
  * A scan (log_each) goes over all slots once. A block that lives through it is in one slot all the
- * time: it is seen, once. A slot that is in change is looked at again a bounded number of times;
- * what keeps changing does not live through the scan. Between log_remove and log_restore (a realloc
+ * time: it is seen, once. A slot that is in change is looked at again a bounded number of times,
+ * and so are all of a scan together; what keeps changing does not live through the scan. Between log_remove and log_restore (a realloc
  * that fails) a record is a ghost and is not seen; the restore makes the ghost live as it is. In
  * realloc a block is thus never seen twice, but is not seen while the call is under way.
  *
@@ -198,7 +198,13 @@ static inline uint64_t table_bytes_next(uint64_t used)
 
 /* Tables in use, as far as the region is to be believed. */
 uint32_t table_count(const struct log *log);
-/* What a reader may believe of one slot (see above). False: no record. */
-bool slot_read(const struct log *log, const struct log_slot *slot, struct log_record *ret);
+/*
+ * What a reader may believe of one slot (see above). False: no record. How often a slot that is in change is
+ * looked at again is taken from *patience, which a scan has for all its slots: a log that was written over has
+ * millions of them.
+ */
+#define SLOT_PATIENCE	(1u << 20)
+bool slot_read(const struct log *log, const struct log_slot *slot, uint32_t *patience,
+	       struct log_record *ret);
 
 #endif
