@@ -29,6 +29,8 @@ struct job {
 	VEC(uint64_t) words;
 	struct search_origins origins;	/* of the words */
 	struct pagemap pagemap;
+	uint64_t asked;			/* next_mapped, last: from this address on ... */
+	struct mark_range mapped;	/* ... this is the next */
 	struct err *err;
 };
 
@@ -212,17 +214,28 @@ static bool has_pages(const struct job *job, const struct proc_map *map)
 	       !(job->view->smaps && smaps_unforked(job->view->smaps, map->start, map->end));
 }
 
-/* mark_source.next_mapped. */
-static struct mark_range next_mapped(void *ctx, uint64_t at)
+static struct mark_range find_mapped(const struct job *job, uint64_t at)
 {
-	const struct proc_maps *maps = &((struct job *)ctx)->view->maps;
+	const struct proc_maps *maps = &job->view->maps;
 	size_t low = LOWER_BOUND(i, 0, maps->vec.nr, maps->vec.at[i].end <= at);
 
 	while (low < maps->vec.nr && is_never_read(&maps->vec.at[low]))
 		low++;
 	if (low == maps->vec.nr)
 		return (struct mark_range){ UINT64_MAX, UINT64_MAX };
-	return (struct mark_range){ MAX(at, maps->vec.at[low].start), maps->vec.at[low].end };
+	return (struct mark_range){ maps->vec.at[low].start, maps->vec.at[low].end };
+}
+
+/* mark_source.next_mapped. Blocks are asked for in order, and mostly have the answer of the one before. */
+static struct mark_range next_mapped(void *ctx, uint64_t at)
+{
+	struct job *job = ctx;
+
+	if (at < job->asked || at >= job->mapped.end) {
+		job->asked = at;
+		job->mapped = find_mapped(job, at);
+	}
+	return (struct mark_range){ MAX(at, job->mapped.start), job->mapped.end };
 }
 
 static bool next_present(void *ctx, uint64_t start, uint64_t end, struct mark_range *ret)
@@ -232,8 +245,10 @@ static bool next_present(void *ctx, uint64_t start, uint64_t end, struct mark_ra
 	if (job->view->core)
 		return core_file_next(job->view->core, start, end, &ret->start, &ret->end);
 	while (start < end) {
-		const struct proc_map *map = proc_maps_find(&job->view->maps, start);
-		uint64_t stop = MIN(map ? map->end : next_mapped(ctx, start).start, end);
+		struct mark_range mapped = next_mapped(ctx, start);
+		const struct proc_map *map = mapped.start > start ? NULL :
+					     proc_maps_find(&job->view->maps, start);
+		uint64_t stop = MIN(map ? map->end : mapped.start, end);
 
 		if (!map || !has_pages(job, map)) {
 			*ret = (struct mark_range){ start, stop };
