@@ -431,7 +431,6 @@ struct err *query_leaks(const struct call *call, struct query *query)
 {
 	struct matching matching = { .filter = &query->filter };
 	struct leak_spec spec = { .keep = matches, .ctx = &matching,
-				  .suppression_of = stack_suppress_of,
 				  .suppress_ctx = &query->suppress,
 				  .nr_suppressions = call->shell->suppressions.vec.nr };
 	enum session_leaks_how how = SESSION_LEAKS_AUTO;
@@ -452,6 +451,8 @@ struct err *query_leaks(const struct call *call, struct query *query)
 		.ctx = &query->names,
 	};
 	spec.mean = log_config(matching.env.log).sample;
+	if (spec.nr_suppressions)
+		spec.suppression_of = stack_suppress_of;
 	query->suppress.session = call->session;
 	query->suppress.suppressions = &call->shell->suppressions;
 	return leaks_build(&query->found.held, &query->found.mark, &spec, &query->leaks);
