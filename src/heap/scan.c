@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/cancel.h"
+#include "base/page.h"
 
 #define HOLE_MAX	(16ull << 20)
 
