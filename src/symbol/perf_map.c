@@ -22,7 +22,7 @@
 #include "os/procfs.h"
 #include "symbol/debug_file.h"
 
-#define PIECE		(1u << 20)	/* read at once; no line is as long as that */
+#define PIECE		(1u << 20)	/* the most that is read at once; no line is as long as that */
 
 /* The target's pid in its own namespace, by which it names its file. */
 static pid_t inner_pid(pid_t pid)
@@ -139,14 +139,14 @@ static struct err *add_lines(struct perf_map *map, char *text, size_t len, size_
 	return err;
 }
 
-/* Take the whole lines of what was appended. */
-static struct err *read_more(struct perf_map *map, char *buf)
+/* Take the whole lines of what was appended, up to room bytes at once. */
+static struct err *read_more(struct perf_map *map, char *buf, size_t room)
 {
 	struct err *err = NULL;
 	size_t taken;
 	ssize_t len;
 
-	while (!err && (len = pread(map->fd, buf, PIECE, map->read)) > 0) {
+	while (!err && (len = pread(map->fd, buf, room, map->read)) > 0) {
 		err = add_lines(map, buf, (size_t)len, &taken);
 		/* The rest of the last line is not there yet. */
 		if (!taken && len < (ssize_t)PIECE)
@@ -169,20 +169,29 @@ static void drop(struct perf_map *map, struct err *err)
 	debug_warn(map->search, err_wrap(err, "no names of JIT code: process %d", map->pid));
 }
 
+/*
+ * This comes before each answer. The last line may never be finished, and be a megabyte long: it is
+ * read again only if the size of the file has changed.
+ */
 static void update(struct perf_map *map)
 {
 	AUTO_FREE char *buf = NULL;
 	struct stat st;
 	struct err *err;
+	size_t room;
 
-	if (fstat(map->fd, &st) || st.st_size <= map->read)
+	if (fstat(map->fd, &st) || st.st_size <= map->read || st.st_size == map->seen)
 		return;
-	buf = malloc(PIECE);
-	err = buf ? read_more(map, buf) : err_nomem;
-	if (err && err->code != ERR_CANCELLED)
+	room = (size_t)MIN(st.st_size - map->read, (off_t)PIECE);
+	buf = malloc(room);
+	err = buf ? read_more(map, buf, room) : err_nomem;
+	if (err && err->code != ERR_CANCELLED) {
 		drop(map, err);
-	else
-		spans_sort(&map->spans);
+		return;
+	}
+	spans_sort(&map->spans);
+	if (!err)
+		map->seen = st.st_size;
 }
 
 static bool find(const struct perf_map *map, uint64_t addr, const char **name_ret,

@@ -28,6 +28,7 @@ struct perf_map {
 	int fd;			/* -1: not there yet */
 	bool dropped;		/* over a limit */
 	off_t read;		/* bytes of the file that were taken */
+	off_t seen;		/* its size when all whole lines were */
 	struct str text;	/* names */
 	VEC(struct perf_entry) entries;
 	struct spans spans;	/* of entries */

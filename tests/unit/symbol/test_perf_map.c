@@ -67,6 +67,42 @@ static void test_grows(void)
 	end(symbols);
 }
 
+/* Bytes that this process has read from files so far, by the kernel's count. */
+static unsigned long long bytes_read(void)
+{
+	FILE *file = fopen("/proc/self/io", "r");
+	unsigned long long nr;
+
+	if (!file)
+		return 0;
+	if (fscanf(file, "rchar: %llu", &nr) != 1)
+		nr = 0;
+	fclose(file);
+	return nr;
+}
+
+/* A line that never ends is not read again for each answer. */
+static void test_no_end(void)
+{
+	struct symbols *symbols = start();
+	unsigned long long before = bytes_read();
+	char line[100001] = "30000 10 ";
+
+	memset(line + 9, 'x', sizeof(line) - 10);
+	write_map("w", "10000 20 run\n");
+	write_map("a", line);
+	for (uint64_t i = 0; i < 100; i++)
+		CU_ASSERT_STRING_EQUAL(text(symbols, 0x30000), "0x0000000000030000");
+	CU_ASSERT_STRING_EQUAL(text(symbols, 0x10000), "run");
+	if (before)
+		CU_ASSERT(bytes_read() - before < 10 * sizeof(line));
+	/* Until it ends. */
+	write_map("a", "\n20000 8 next\n");
+	CU_ASSERT_STRING_EQUAL(text(symbols, 0x20000), "next");
+	CU_ASSERT_STRING_NOT_EQUAL(text(symbols, 0x30000), "0x0000000000030000");
+	end(symbols);
+}
+
 /* Code is thrown away and its place used again; what was resolved before keeps its name. */
 static void test_reused(void)
 {
@@ -140,6 +176,7 @@ void suite_perf_map(void)
 	CU_pSuite suite = CU_add_suite("perf map", NULL, NULL);
 
 	CU_add_test(suite, "comes and grows", test_grows);
+	CU_add_test(suite, "a line without end", test_no_end);
 	CU_add_test(suite, "addresses used again", test_reused);
 	CU_add_test(suite, "bad lines", test_bad_lines);
 	CU_add_test(suite, "of an earlier process", test_stale);
