@@ -15,20 +15,36 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 
-static int make_file(char *path, size_t room)
+static char path[64];
+
+static void remove_file(void)
+{
+	unlink(path);
+}
+
+static int open_file(void)
 {
 	int fd;
 
-	snprintf(path, room, "/tmp/perf-%d.map", getpid());
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (fd < 0)
+	if (fd < 0 || atexit(remove_file))
 		abort();
 	return fd;
 }
 
-static void append(int fd, const uint8_t *bytes, size_t len)
+/*
+ * The file ends with these bytes, which begin at `at`. It is the same file for all inputs: making and
+ * removing one for each would take longer than all the rest.
+ */
+static void fill_file(const uint8_t *bytes, size_t at, size_t len)
 {
-	if (write(fd, bytes, len) != (ssize_t)len)
+	static int fd = -1;
+
+	if (fd < 0)
+		fd = open_file();
+	if (pwrite(fd, bytes, len, (off_t)at) != (ssize_t)len ||
+	    ftruncate(fd, (off_t)(at + len)))
 		abort();
 }
 
@@ -62,22 +78,17 @@ static void look_around(struct symbols *symbols, const uint8_t *bytes, size_t le
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
 	struct symbols *symbols;
-	char path[64];
 	size_t first;
-	int fd;
 
 	if (!len)
 		return 0;
 	first = (len - 1) * bytes[0] / 255;
-	fd = make_file(path, sizeof(path));
-	append(fd, bytes + 1, first);
+	fill_file(bytes + 1, 0, first);
 	if (symbols_create(getpid(), &symbols))
 		abort();
 	look_around(symbols, bytes + 1, len - 1);
-	append(fd, bytes + 1 + first, len - 1 - first);
+	fill_file(bytes + 1 + first, first, len - 1 - first);
 	look_around(symbols, bytes + 1, len - 1);
 	symbols_destroy(symbols);
-	close(fd);
-	unlink(path);
 	return 0;
 }

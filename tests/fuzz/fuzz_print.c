@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "cmd/harness.h"
+#include "log/journal.h"
 #include "log/layout.h"
 #include "log/log.h"
 #include "log/stray.h"
@@ -20,9 +21,13 @@
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 
 #define ADDRESS		0x555555560000ull
-#define BLOCKS		20u
+#define BLOCKS		8u
+#define WINDOWS		32u		/* of each table */
+#define TABLES		2u
 #define ATTACH_AGAIN	4096u		/* runs: names of made-up addresses are kept as long as a session is */
 #define TEXT_MAX	(1u << 20)
+#define PAGES		(LOG_LIMIT_MIN / LOG_PAGE)
+#define PAGES_MAX	128u
 
 static const char *const commands[] = {
 	"malloc",
@@ -55,6 +60,20 @@ static const char *const commands[] = {
 
 static struct shell *shell;
 
+/*
+ * The first table alone has 30,000 slots, and most commands look at all of them: nearly all time
+ * would be spent on empty ones. So this log has small tables, side by side as in a large one.
+ */
+static void shrink_tables(struct log *log)
+{
+	log->nr_tables = TABLES;
+	for (uint32_t i = 0; i < TABLES; i++) {
+		log->table[i].window = log->table[0].window + i * WINDOWS;
+		log->table[i].nr = WINDOWS;
+	}
+	log->hint_units = TABLES * WINDOWS * sizeof(struct log_window) / sizeof(struct log_slot);
+}
+
 /* A log as it is after an attach, with records, a double free and an invalid one. */
 static void fill(struct session *session)
 {
@@ -69,8 +88,11 @@ static void fill(struct session *session)
 
 	if (mmap(log->base, LOG_LIMIT_MIN, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED ||
-	    log_format(log->base, &config, log))
+	    log_format_behind(log->base, &config, log))
 		abort();
+	shrink_tables(log);
+	/* Else the first command waits until a millisecond of the log's clock has passed. */
+	log->header->rate = 1ull << 48;
 	stack = fake_stack(session, WALK_COMPLETE);
 	for (uint32_t i = 1; i <= BLOCKS; i++)
 		fake_block(session, ADDRESS + 16 * i, i, i % 3 ? stack : fake_stack(session, i % 6));
@@ -83,6 +105,40 @@ static void fill(struct session *session)
 	log_stray(log, &again, &facts, 0, true);
 	again.address = 0x1234;
 	log_stray(log, &again, &facts, 0, true);
+}
+
+/* The pages of the log that are not zero. */
+static struct {
+	uint8_t bytes[PAGES_MAX][LOG_PAGE];
+	size_t page[PAGES_MAX], nr;
+} full;
+
+static void keep_full(const uint8_t *base)
+{
+	static const uint8_t zero[LOG_PAGE];
+
+	full.nr = 0;
+	for (size_t page = 0; page < PAGES; page++) {
+		if (!memcmp(base + page * LOG_PAGE, zero, LOG_PAGE))
+			continue;
+		if (full.nr == PAGES_MAX)
+			abort();
+		full.page[full.nr] = page;
+		memcpy(full.bytes[full.nr++], base + page * LOG_PAGE, LOG_PAGE);
+	}
+}
+
+/*
+ * Make the log what it was. The input has changed the pages that are marked in `written`; a command
+ * writes zeros (malloc reset), or writes to a page that is full.
+ */
+static void put_back(uint8_t *base, const bool *written)
+{
+	for (size_t page = 0; page < PAGES; page++)
+		if (written[page])
+			memset(base + page * LOG_PAGE, 0, LOG_PAGE);
+	for (size_t i = 0; i < full.nr; i++)
+		memcpy(base + full.page[i] * LOG_PAGE, full.bytes[i], LOG_PAGE);
 }
 
 /* Where a write of this area begins; *room_ret is how far it can go. */
@@ -107,11 +163,11 @@ static void *area(const struct log *log, uint8_t which, size_t *room_ret)
 	case 7:
 		return log->freed;
 	case 8:
-		*room_ret = 1 << 20;
+		*room_ret = TABLES * WINDOWS * sizeof(struct log_window);
 		return log->table[0].window;
 	}
-	*room_ret = LOG_LIMIT_MIN;
-	return log->base;
+	*room_ret = LOG_LIMIT_MIN - JOURNAL_SIZE;
+	return log->header;
 }
 
 static void check_text(const char *text)
@@ -123,25 +179,42 @@ static void check_text(const char *text)
 			abort();
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
+/* The log is made once, and put back after each input. */
+static struct log *log_anew(void)
 {
 	static unsigned runs;
+
+	if (runs++ % ATTACH_AGAIN == 0) {
+		shell = harness_attached();
+		fill(shell->session);
+		keep_full(session_log(shell->session)->base);
+	}
+	return session_log(shell->session);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
+{
+	static bool written[PAGES];
 	struct input input = { bytes, len };
 	uint8_t which = input_byte(&input);
+	struct log *log = log_anew();
 	struct outcome outcome;
 	struct write write;
 
-	if (runs++ % ATTACH_AGAIN == 0)
-		shell = harness_attached();
-	fill(shell->session);
+	memset(written, 0, sizeof(written));
 	while (input_write(&input, &write)) {
 		size_t room;
-		void *at = area(session_log(shell->session), write.area, &room);
+		uint8_t *at = area(log, write.area, &room);
+		size_t first = (size_t)(at - log->base) + write.offset % room;
 
 		write_apply(&write, at, room);
+		for (size_t page = first / LOG_PAGE; page <= (first + write.len) / LOG_PAGE; page++)
+			if (page < PAGES)
+				written[page] = true;
 	}
 	outcome = harness_line(commands[which % ARRAY_SIZE(commands)]);
 	check_text(outcome.out);
 	check_text(outcome.err);
+	put_back(log->base, written);
 	return 0;
 }

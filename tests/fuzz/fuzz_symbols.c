@@ -43,13 +43,18 @@ static const struct program {
 		  0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef },
 };
 
-static void make_debug_file(const uint8_t *bytes, size_t len)
+/*
+ * It is the same file for all inputs: a file system may write a file to the disk at once when it is
+ * emptied, filled and closed.
+ */
+static void fill_debug_file(const uint8_t *bytes, size_t len)
 {
-	int fd = open(DEBUG_FILE, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	static int fd = -1;
 
-	if (fd < 0 || write(fd, bytes, len) != (ssize_t)len)
+	if (fd < 0)
+		fd = open(DEBUG_FILE, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0 || pwrite(fd, bytes, len, 0) != (ssize_t)len || ftruncate(fd, (off_t)len))
 		abort();
-	close(fd);
 }
 
 static const char *debug_path(void)
@@ -91,14 +96,15 @@ static void ask_at(struct symbols *symbols, uint64_t pc)
 	}
 }
 
-static void ask(struct symbols *symbols)
+/* A quarter of the addresses for each input: which one, its length says. */
+static void ask(struct symbols *symbols, size_t len)
 {
 	uint64_t address, size;
 	unsigned left = 100;
 
-	for (uint64_t at = 0; at < 512; at += 7)
+	for (uint64_t at = len % 4 * 7; at < 512; at += 28)
 		ask_at(symbols, BIAS + 0x1000 + at);
-	for (uint64_t at = 0; at < MODULE_LEN; at += 61 * 256)
+	for (uint64_t at = len % 4 * 61 * 256; at < MODULE_LEN; at += 4 * 61 * 256)
 		ask_at(symbols, BIAS + at);
 	symbols_tls(symbols, BIAS + 0x1000, 1, 4);
 	err_ignore(symbols_find(symbols, "main", &address, &size));
@@ -118,13 +124,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	if (symbols_create(0, &symbols) || symbols_set_debug_path(symbols, debug_path()))
 		abort();
 	if (bytes[0] & 1) {
-		make_debug_file(bytes + 1, len - 1);
+		fill_debug_file(bytes + 1, len - 1);
 		module.bytes = &program;
 		module.bytes_len = sizeof(program);
 	}
 	if (symbols_add(symbols, &module))
 		abort();
-	ask(symbols);
+	ask(symbols, len);
 	symbols_destroy(symbols);
 	return 0;
 }
