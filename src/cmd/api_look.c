@@ -12,8 +12,8 @@
 #include "cmd/values.h"
 #include "heap/filter.h"
 #include "os/procfs.h"
+#include "report/stack.h"
 #include "symbol/symbol.h"
-#include "unwind/walk.h"
 
 #define READ_MAX	(256u << 20)
 
@@ -153,7 +153,7 @@ const struct cmd cmd_api_threads = {
 	.value		= threads,
 };
 
-static Tcl_Obj *stack_dict(const struct session_stack *stack)
+static Tcl_Obj *stack_dict(const struct session_stack *stack, struct stack_ends *ends)
 {
 	Tcl_Obj *dict = Tcl_NewDictObj(), *pcs = Tcl_NewObj();
 	size_t i;
@@ -162,13 +162,14 @@ static Tcl_Obj *stack_dict(const struct session_stack *stack)
 		Tcl_ListObjAppendElement(NULL, pcs, value_address(stack->pcs.at[i]));
 	dict_number(dict, "thread", (uint64_t)stack->lwp);
 	dict_value(dict, "stack", pcs);
-	dict_text(dict, "end", walk_end_name(stack->end));
+	dict_text(dict, "end", stack_end_text(ends, stack->end, stack->pcs.at, stack->pcs.nr));
 	return dict;
 }
 
 static struct err *where(struct call *call, Tcl_Obj **ret)
 {
 	struct session_stacks stacks = { VEC_INIT };
+	struct stack_ends ends = { .session = call->session };
 	struct err *err = call_need_view(call);
 	pid_t lwp = 0;
 	size_t i;
@@ -180,7 +181,7 @@ static struct err *where(struct call *call, Tcl_Obj **ret)
 	if (!err) {
 		*ret = Tcl_NewObj();
 		for (i = 0; i < stacks.vec.nr; i++)
-			Tcl_ListObjAppendElement(NULL, *ret, stack_dict(&stacks.vec.at[i]));
+			Tcl_ListObjAppendElement(NULL, *ret, stack_dict(&stacks.vec.at[i], &ends));
 	}
 	session_stacks_free(&stacks);
 	return err;

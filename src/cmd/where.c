@@ -10,12 +10,11 @@
 #include "cmd/shell.h"
 #include "heap/filter.h"
 #include "report/stack.h"
-#include "unwind/walk.h"
 
 #define INDENT	6	/* of "#0    " */
 
 static struct err *print_stack(const struct call *call, const struct session_stack *stack,
-			       struct outside name)
+			       struct outside name, struct stack_ends *ends)
 {
 	struct symbols *symbols = session_symbols(call->session);
 	AUTO_STR struct str text = STR_INIT;
@@ -36,7 +35,7 @@ static struct err *print_stack(const struct call *call, const struct session_sta
 	}
 	if (!err && stack->end != WALK_COMPLETE)
 		out_f(call->out, "%*s(stack ends here: %s)\n", INDENT, "",
-		      walk_end_name(stack->end));
+		      stack_end_text(ends, stack->end, stack->pcs.at, stack->pcs.nr));
 	return err;
 }
 
@@ -54,6 +53,7 @@ static struct outside name_of(const struct session_threads *threads, pid_t lwp)
 static struct err *print_stacks(const struct call *call, const struct session_stacks *stacks)
 {
 	struct session_threads threads = { .vec = VEC_INIT };
+	struct stack_ends ends = { .session = call->session };
 	struct err *err = session_threads(call->session, &threads);
 	size_t i;
 
@@ -61,7 +61,7 @@ static struct err *print_stacks(const struct call *call, const struct session_st
 		if (i)
 			out_text(call->out, "\n");
 		err = print_stack(call, &stacks->vec.at[i],
-				  name_of(&threads, stacks->vec.at[i].lwp));
+				  name_of(&threads, stacks->vec.at[i].lwp), &ends);
 	}
 	vec_free(&threads.vec);
 	return err;

@@ -4,13 +4,13 @@
 #include "report/stack.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/path.h"
 #include "log/log.h"
 #include "report/out.h"
 #include "session/session.h"
 #include "symbol/symbol.h"
-#include "unwind/walk.h"
 
 /* A program has fewer call sites. What a damaged log says can have any number. */
 #define LINES_MOST	(1u << 19)
@@ -86,9 +86,37 @@ struct err *frame_lines(struct str *str, struct session *session, struct symbols
 	return err;
 }
 
+static void find_uprobes(struct stack_ends *ends)
+{
+	struct proc_maps maps = { VEC_INIT };
+	struct err *err = session_maps(ends->session, &maps);
+
+	ends->looked = true;
+	for (size_t i = 0; !err && i < maps.vec.nr; i++) {
+		if (strcmp(maps.vec.at[i].path, "[uprobes]"))
+			continue;
+		ends->uprobes_start = maps.vec.at[i].start;
+		ends->uprobes_end = maps.vec.at[i].end;
+	}
+	proc_maps_free(&maps);
+}
+
+const char *stack_end_text(struct stack_ends *ends, enum walk_end end, const uint64_t *pcs,
+			   size_t nr)
+{
+	if (end != WALK_NO_MODULE || !nr)
+		return walk_end_name(end);
+	if (!ends->looked)
+		find_uprobes(ends);
+	if (pcs[nr - 1] >= ends->uprobes_start && pcs[nr - 1] < ends->uprobes_end)
+		return "a uretprobe of another tool has taken the return address";
+	return walk_end_name(end);
+}
+
 void stack_texts_init(struct stack_texts *texts, struct session *session, size_t indent)
 {
-	*texts = (struct stack_texts){ .session = session, .indent = indent };
+	*texts = (struct stack_texts){ .session = session, .indent = indent,
+					.ends = { .session = session } };
 }
 
 static void forget_lines(struct stack_texts *texts)
@@ -202,6 +230,7 @@ struct err *stack_texts_print(struct stack_texts *texts, uint32_t stack, struct 
 	if (err || !view.nr || view.end == WALK_COMPLETE)
 		return err;
 	out_blanks(out, texts->indent);
-	out_f(out, "(stack ends here: %s)\n", walk_end_name(view.end));
+	out_f(out, "(stack ends here: %s)\n",
+	      stack_end_text(&texts->ends, view.end, view.pcs, view.nr));
 	return NULL;
 }

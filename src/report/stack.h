@@ -16,6 +16,7 @@
 #include "base/vec.h"
 #include "heap/filter.h"
 #include "heap/site.h"
+#include "unwind/walk.h"
 
 struct log;
 struct out;
@@ -36,6 +37,20 @@ struct err *inlined_text(struct str *str, const struct symbol_frame *frame) MUST
 struct err *frame_lines(struct str *str, struct session *session, struct symbols *symbols,
 			uint64_t pc, uint32_t generation, bool entry, size_t indent) MUST_CHECK;
 
+/*
+ * Why stacks end, in words. A uretprobe puts an address in the kernel's mapping [uprobes] in the
+ * place of a function's return address, and a walk ends there as in any code of no module. That
+ * mapping, which stays for as long as the memory does, is looked for when the first stack ends so.
+ */
+struct stack_ends {
+	struct session *session;
+	bool looked;
+	uint64_t uprobes_start, uprobes_end;	/* both 0: there is none, or nobody can tell any more */
+};
+
+const char *stack_end_text(struct stack_ends *ends, enum walk_end end, const uint64_t *pcs,
+			   size_t nr);
+
 /* What frame_lines gave for a PC; all lines after indent blanks, but for the first of an entry. */
 struct stack_line {
 	uint64_t pc;
@@ -51,6 +66,7 @@ struct stack_texts {
 	size_t indent;
 	struct stack_line *slots;	/* open addressing; nr_slots is a power of two or 0 */
 	size_t nr_slots, used;
+	struct stack_ends ends;
 };
 
 void stack_texts_init(struct stack_texts *texts, struct session *session, size_t indent);

@@ -632,8 +632,14 @@ const struct arch *session_arch(const struct session *session)
 
 struct err *session_maps(struct session *session, struct proc_maps *ret)
 {
+	struct proc_map uprobes = { .start = FAKE_UPROBES, .end = FAKE_UPROBES + 4096,
+				    .exec = true };
+
 	(void)session;
-	return procfs_maps(getpid(), ret);
+	check(procfs_maps(getpid(), ret));
+	uprobes.path = strdup("[uprobes]");
+	check(vec_push(&ret->vec, uprobes));
+	return NULL;
 }
 
 int session_event_fd(const struct session *session)

@@ -15,6 +15,7 @@
 
 #define FAKE_PID	getpid()
 #define FAKE_PTHREAD	0x7f0000001000ull
+#define FAKE_UPROBES	0xffffffffff700000ull	/* start of the mapping [uprobes], one page */
 
 /* The last session that was created. */
 struct session *fake_session(void);

@@ -69,7 +69,8 @@ proc check_same_counts {t m u what} {
 	}
 	if {$m ne ""} {
 		check_accounts $want [less [calls_of_mdbg $m] $mdbg_then] $what
-		check_listed $t $m $what
+		set listed [check_listed $t $m $what]
+		check_ends [expr {$u ne "" && [string match *uretprobe* $what] ? $listed : 0}] $what
 	}
 	order $t load
 }
@@ -85,13 +86,20 @@ proc check_accounts {calls accounts what} {
 	}
 }
 
-# The blocks that the target keeps are those that mdbg lists, with their sizes.
+# The blocks that the target keeps are those that mdbg lists, with their sizes; how many they are.
 proc check_listed {t m what} {
 	set held [lsort [lmap line [ask_list $t kept] { list [expr {[lindex $line 0] + 0}] [lindex $line 1] }]]
 	set listed [lsort [lmap block [recorded [dump $m]] { list [dict get $block address] [dict get $block size] }]]
 	check {$listed eq $held} {$what: [llength $held] blocks are kept, [llength $listed] others are listed}
-	# Where the kernel has put its own return address for a uretprobe, they end with that.
-	check_stacks $::tmp/dump [expr {[string match *uretprobe* $what] ? 0 : 1.0}]
+	return [llength $listed]
+}
+
+# Where the kernel has put its own return address for a uretprobe, a stack ends with that, and says so.
+proc check_ends {uretprobed what} {
+	check_stacks $::tmp/dump [expr {$uretprobed ? 0 : 1.0}]
+	set n [regexp -all -line {^ +\(stack ends here: a uretprobe of another tool has taken the return address\)$} \
+		[slurp $::tmp/dump]]
+	check {$n == $uretprobed} {$what: $n stacks, and not $uretprobed, end with a uretprobe}
 }
 
 # How often each thing is done: 20 times of 100 trials, once in the check.

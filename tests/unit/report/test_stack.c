@@ -85,6 +85,38 @@ static void prints_stacks(void)
 	CU_ASSERT_STRING_EQUAL(text.at + text.len - strlen(want), want);
 }
 
+/* Only what lies in the kernel's mapping is a uretprobe's, and only where the walk ended with that. */
+static void tells_uretprobes(void)
+{
+	static const char uretprobe[] = "a uretprobe of another tool has taken the return address";
+	static const uint64_t first = FAKE_UPROBES, last = FAKE_UPROBES + 4095;
+	static const uint64_t below = FAKE_UPROBES - 1, above = FAKE_UPROBES + 4096;
+	const uint64_t pcs[] = { 0x10000, first };
+	const char *other = walk_end_name(WALK_NO_MODULE);
+	struct stack_ends ends = { .session = session };
+	AUTO_STR struct str text = STR_INIT;
+	struct stack_texts texts;
+	struct out out;
+
+	CU_ASSERT_STRING_EQUAL(stack_end_text(&ends, WALK_DEPTH, pcs, 2), "stack depth");
+	CU_ASSERT_FALSE(ends.looked);
+	CU_ASSERT_STRING_EQUAL(stack_end_text(&ends, WALK_NO_MODULE, pcs, 2), uretprobe);
+	CU_ASSERT_STRING_EQUAL(stack_end_text(&ends, WALK_NO_MODULE, &last, 1), uretprobe);
+	CU_ASSERT_STRING_EQUAL(stack_end_text(&ends, WALK_NO_MODULE, pcs, 1), other);
+	CU_ASSERT_STRING_EQUAL(stack_end_text(&ends, WALK_NO_MODULE, pcs, 0), other);
+	CU_ASSERT_STRING_EQUAL(stack_end_text(&ends, WALK_NO_MODULE, &below, 1), other);
+	CU_ASSERT_STRING_EQUAL(stack_end_text(&ends, WALK_NO_MODULE, &above, 1), other);
+	stack_texts_init(&texts, session, 2);
+	CU_ASSERT_PTR_NULL_FATAL(out_init_str(&out, &text));
+	CU_ASSERT_PTR_NULL(stack_texts_print(&texts, log_stack(session_log(session), pcs, 2,
+							       WALK_NO_MODULE, 0), &out));
+	stack_texts_free(&texts);
+	CU_ASSERT_PTR_NULL(out_finish(&out));
+	CU_ASSERT_STRING_EQUAL(text.at, "0x0000000000010000 malloc\n  0xffffffffff700000 ??\n"
+			       "  (stack ends here: a uretprobe of another tool has taken the "
+			       "return address)\n");
+}
+
 /* By ids that a target wrote: no array is made for them, nor read beyond its end. */
 static void matches_no_damaged_stacks(void)
 {
@@ -211,6 +243,7 @@ void suite_stack(void)
 
 	CU_add_test(suite, "formats frames", formats_frames);
 	CU_add_test(suite, "prints stacks", prints_stacks);
+	CU_add_test(suite, "tells uretprobes", tells_uretprobes);
 	CU_add_test(suite, "matches no damaged stacks", matches_no_damaged_stacks);
 	CU_add_test(suite, "matches names", matches_names);
 	CU_add_test(suite, "shows blocks from before", shows_blocks_from_before);
