@@ -39,7 +39,8 @@ static struct err *put_text_back(struct left *left, const struct proc_maps *maps
 			continue;
 		undo = left_undo_text(left, i, maps);
 		if (undo.action == UNDO_WRITE)
-			err = patch_fill(left->target, undo.address, undo.bytes, undo.len);
+			err = patch_write_around(&left->target->mem, undo.address, undo.bytes,
+						 undo.len, undo.kept);
 		if (undo.action != UNDO_LEAVE || (undone && !undo.stands))
 			continue;
 		snprintf(text, sizeof(text), "the code at 0x%" PRIx64 " %s: left as it is",

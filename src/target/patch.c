@@ -101,24 +101,24 @@ struct err *patch_text(struct target *target, uint64_t address, const void *expe
 	return NULL;
 }
 
-static bool is_old_or_new(const struct journal_entry *entry, const uint8_t *now, uint64_t from,
-			  uint64_t to)
+struct err *patch_write_around(struct procmem *mem, uint64_t address, const uint8_t *bytes,
+			       size_t len, uint32_t kept)
 {
-	return !memcmp(now + from, entry->old + from, to - from) ||
-		!memcmp(now + from, entry->new + from, to - from);
-}
+	struct err *err = NULL;
 
-/* Also what was half written, or half put back, when an mdbg was killed: the kernel goes by pages. */
-static bool is_ours(const struct journal_entry *entry, const uint8_t *now)
-{
-	uint64_t first = first_part(entry);
-
-	return is_old_or_new(entry, now, 0, first) && is_old_or_new(entry, now, first, entry->len);
+	for (size_t i = 0, end; i < len && !err; i = end + 1) {
+		for (end = i; end < len && !(kept >> end & 1); end++)
+			;
+		if (end > i)
+			err = procmem_write(mem, address + i, bytes + i, end - i);
+	}
+	return err;
 }
 
 struct err *patch_undo_text_entry(struct procmem *mem, const struct journal_entry *entry)
 {
 	uint8_t now[JOURNAL_BYTES];
+	uint32_t kept;
 
 	if (entry->len > JOURNAL_BYTES)
 		return err_create(ERR_FORMAT, "a journal entry of %" PRIu64 " bytes", entry->len);
@@ -126,12 +126,12 @@ struct err *patch_undo_text_entry(struct procmem *mem, const struct journal_entr
 		return NULL;	/* the module is gone, the patch with it */
 	if (!memcmp(now, entry->old, entry->len))
 		return NULL;
-	if (!is_ours(entry, now))
+	if (!undo_is_ours(now, entry->old, entry->new, entry->len, &kept))
 		return err_create(ERR_BUSY,
 				  "the code at 0x%" PRIx64
 				  " was changed by somebody else: left as it is",
 				  entry->address);
-	return procmem_write(mem, entry->address, entry->old, entry->len);
+	return patch_write_around(mem, entry->address, entry->old, entry->len, kept);
 }
 
 void patch_see_through(const struct target *target, uint64_t address, uint8_t *bytes, size_t len)

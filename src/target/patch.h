@@ -69,6 +69,13 @@ struct err *patch_cover(struct remote *remote, uint64_t journal, uint64_t addres
 struct err *patch_fill(struct target *target, uint64_t address, const void *bytes,
 		       size_t len) MUST_CHECK;
 
+/*
+ * Write len bytes of text, but for those that stay (undo_is_ours): whose trap it is may take it out at
+ * any moment, and must not find it there again.
+ */
+struct err *patch_write_around(struct procmem *mem, uint64_t address, const uint8_t *bytes,
+			       size_t len, uint32_t kept) MUST_CHECK;
+
 /* Set a disposition; the old one goes to *old_ret. */
 struct err *patch_sigaction(struct target *target, struct remote *remote, int signal,
 			    const struct patch_sigaction *new, struct patch_sigaction *old_ret,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/state.h"
+#include "arch/arch.h"
 #include "base/page.h"
 
 #define PID_MAX		(4ull << 20)	/* the kernel's PID_MAX_LIMIT */
@@ -99,21 +100,31 @@ static bool is_in_place(const struct journal_entry *entry, const struct undo_tex
 	       map->offset + (entry->address - map->start) == text->place.offset;
 }
 
-static bool is_either(const uint8_t *now, const uint8_t *a, const uint8_t *b, uint64_t len)
+_Static_assert(JOURNAL_BYTES <= 32, "a bit for each byte");
+
+bool undo_is_ours(const uint8_t *now, const uint8_t *old, const uint8_t *new, size_t len,
+		  uint32_t *kept_ret)
 {
-	return !memcmp(now, a, len) || !memcmp(now, b, len);
+	const struct arch *arch = arch_host();
+	uint32_t kept = 0;
+
+	for (size_t i = 0; i < len; i++) {
+		if (kept >> i & 1 || now[i] == old[i] || now[i] == new[i])
+			continue;
+		if (len - i < arch->trap_len || memcmp(now + i, arch->trap, arch->trap_len))
+			return false;
+		kept |= ((1u << arch->trap_len) - 1) << i;
+	}
+	*kept_ret = kept;
+	return true;
 }
 
-/*
- * Also what was half written, or half put back, when an mdbg was killed: the kernel goes by pages.
- */
-static bool is_ours(const struct journal_entry *entry, const struct undo_text *text)
+static bool is_put_back(const struct undo_text *text, uint64_t len, uint32_t kept)
 {
-	uint64_t first = MIN(entry->len, PAGE - entry->address % PAGE);
-
-	return is_either(text->now, text->file, entry->new, first) &&
-	       is_either(text->now + first, text->file + first, entry->new + first,
-			 entry->len - first);
+	for (uint64_t i = 0; i < len; i++)
+		if (!(kept >> i & 1) && text->now[i] != text->file[i])
+			return false;
+	return true;
 }
 
 struct undo undo_text(const struct journal_entry *entry, const struct undo_text *text)
@@ -127,10 +138,10 @@ struct undo undo_text(const struct journal_entry *entry, const struct undo_text 
 	if (!text->place.file.inode)
 		return leave(entry, "is of a file that cannot be read",
 			     !memcmp(text->now, entry->new, entry->len));
-	if (!memcmp(text->now, text->file, entry->len))
-		return (struct undo){ .action = UNDO_NOTHING };
-	if (!is_ours(entry, text))
+	if (!undo_is_ours(text->now, text->file, entry->new, entry->len, &undo.kept))
 		return leave(entry, "was changed by somebody else", false);
+	if (is_put_back(text, entry->len, undo.kept))
+		return (struct undo){ .action = UNDO_NOTHING };
 	if (!is_in_place(entry, text))
 		return leave(entry, "is not where its file has it", true);
 	memcpy(undo.bytes, text->file, entry->len);

@@ -7,10 +7,10 @@
  * entry, the mappings of the process, the text that stands there, and what its file has in that
  * place. Nothing is read or changed here, and every number may be anything.
  *
- *	TEXT		is written only where the bytes are `new`, the mapping is private, executable
- *			and not writable, and shows that very place of the module's file, or is a
- *			module's text that was moved to anonymous memory. What is written is what the file has,
- *			never the entry's `old`
+ *	TEXT		is written only where the bytes are `new` (see undo_is_ours), the mapping is
+ *			private, executable and not writable, and shows that very place of the module's
+ *			file, or is a module's text that was moved to anonymous memory. What is written
+ *			is what the file has, never the entry's `old`
  *	MAPPING, DATA	are unmapped only if a private anonymous mapping lies there with the rights
  *			that ours have, and the entry has exactly a length that ours have
  *	LOG, REGION	only what is mapped of the region's file, from that offset on
@@ -53,6 +53,7 @@ struct undo {
 	bool stands;		/* LEAVE: our bytes are still there */
 	uint64_t address, len;
 	uint8_t bytes[JOURNAL_BYTES];
+	uint32_t kept;		/* WRITE: bit i: byte i stays, as undo_is_ours says */
 	const char *why;	/* LEAVE: of the code at address ("was changed ...") */
 };
 
@@ -72,6 +73,18 @@ struct undo_text {
 const char *undo_malformed(const struct journal_entry *entry);
 /* The same of a whole journal, which has passed journal_check. */
 const char *undo_malformed_any(const struct journal *journal);
+/*
+ * May len bytes (at most JOURNAL_BYTES) of text, in which old had become new, become old again? Each
+ * must be what it was, or what it became: some may be old ones already, where an mdbg was killed in
+ * the middle, or where another tool has left that had its trap inside the patch. A trap that is
+ * in there still is such a tool's, and stays (*kept_ret: bit i for byte i), while what is around it
+ * is put back. So it must be for a kernel uprobe, which has executed the file's instruction all along,
+ * and goes on behind it; when it leaves, the kernel puts the file's byte there. (A debugger would put
+ * our byte there, which it has seen. But it traces the process while its breakpoint is in, and so
+ * nobody who has stopped the process meets one.)
+ */
+bool undo_is_ours(const uint8_t *now, const uint8_t *old, const uint8_t *new, size_t len,
+		  uint32_t *kept_ret);
 struct undo undo_text(const struct journal_entry *entry, const struct undo_text *text);
 /* Does that mapping lie there? Of a MAPPING, DATA, LOG or REGION entry; file is the region's. */
 bool undo_is_mapped(const struct journal_entry *entry, const struct proc_maps *maps,

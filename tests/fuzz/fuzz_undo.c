@@ -2,7 +2,7 @@
 /*
  * What may be undone by a journal that a stranger wrote, in a process whose mappings and text may be
  * anything: whatever the decision is, nothing is written but what the file has, to private text that
- * differs from it, and nothing is taken for ours that has not our rights. The input is the bytes of an
+ * differs from it, no trap of somebody else's is written over, and nothing is taken for ours that has not our rights. The input is the bytes of an
  * entry, of what is known of its text and of three mappings, and then of the journal's own entries.
  */
 
@@ -19,6 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 #define MAPS		3u
 #define ENTRIES		4u
 #define PAGE		0x1000ull
+#define TRAP		0xcc
 #define BASE		0x10000ull	/* of the first mapping */
 
 static const char *const paths[] = {
@@ -76,9 +77,12 @@ static void check_text(const struct journal_entry *entry, const struct undo_text
 	if (map->inode && (map->inode != text->place.file.inode ||
 			   map->offset + (entry->address - map->start) != text->place.offset))
 		abort();
-	for (uint64_t i = 0; i < undo.len; i++)
-		if (text->now[i] != text->file[i] && text->now[i] != entry->new[i])
+	for (uint64_t i = 0; i < undo.len; i++) {
+		bool ours = text->now[i] == text->file[i] || text->now[i] == entry->new[i];
+
+		if (ours == (undo.kept >> i & 1) || (!ours && text->now[i] != TRAP))
 			abort();
+	}
 }
 
 static void check_mapped(const struct journal_entry *entry, const struct proc_maps *maps,

@@ -283,9 +283,10 @@ static struct err *refuse_two_pages(struct victim *v)
 	return NULL;
 }
 
-/* The bytes [from, to) are the new ones, and byte `other`, if there is one, is somebody else's. */
+/* The bytes [from, to) are the new ones, and `byte` at `other`, if it is not 0, is somebody else's. */
 struct tear {
 	size_t from, to, other;
+	uint8_t byte;
 };
 
 static const struct tear *tear;
@@ -302,8 +303,8 @@ static struct err *tear_text(struct victim *v)
 	memcpy(entry.new, torn_new, TORN_LEN);
 	memcpy(now, entry.old, TORN_LEN);
 	memcpy(now + tear->from, torn_new + tear->from, tear->to - tear->from);
-	if (tear->other < TORN_LEN)
-		now[tear->other] = 0xcc;
+	if (tear->byte)
+		now[tear->other] = tear->byte;
 	err = journal_writer_plan(&v->region->writer, &entry, &index);
 	return err ? err : patch_fill(v->target, entry.address, now, TORN_LEN);
 }
@@ -311,9 +312,12 @@ static struct err *tear_text(struct victim *v)
 static void clean_torn(const struct tear *how, bool ours)
 {
 	AUTO_FREE char *before = NULL;
-	uint8_t now[TORN_LEN];
+	uint8_t now[TORN_LEN], want[TORN_LEN];
 
 	tear = how;
+	memcpy(want, (const void *)(uintptr_t)torn, TORN_LEN);
+	if (how->byte == 0xcc)
+		want[how->other] = 0xcc;
 	if (!begin(&before))
 		return;
 	victim_region(&victim, LIMIT);
@@ -323,17 +327,19 @@ static void clean_torn(const struct tear *how, bool ours)
 	victim_run(&victim, clean);
 	CU_ASSERT_EQUAL(strstr(left, "somebody else") == NULL, ours);
 	CU_ASSERT_PTR_NULL(memory_read(victim.target->memory, (uintptr_t)torn, now, TORN_LEN));
-	CU_ASSERT_EQUAL(!memcmp(now, (const void *)(uintptr_t)torn, TORN_LEN), ours);
+	CU_ASSERT_EQUAL(!memcmp(now, want, TORN_LEN), ours);
 	works_again();
 }
 
 static void test_torn(void)
 {
 	CU_ASSERT_EQUAL((uintptr_t)torn % 4096, 4096 - TORN_FIRST);
-	clean_torn(&(struct tear){ 0, TORN_FIRST, TORN_LEN }, true);
-	clean_torn(&(struct tear){ TORN_FIRST, TORN_LEN, TORN_LEN }, true);
-	clean_torn(&(struct tear){ 0, TORN_FIRST, TORN_FIRST }, false);
-	clean_torn(&(struct tear){ 0, TORN_FIRST + 1, TORN_LEN }, false);
+	clean_torn(&(struct tear){ .from = 0, .to = TORN_FIRST }, true);
+	clean_torn(&(struct tear){ .from = TORN_FIRST, .to = TORN_LEN }, true);
+	clean_torn(&(struct tear){ 0, TORN_FIRST, TORN_FIRST, 0x90 }, false);
+	/* A uprobe inside the patch, which has left, and is there still. */
+	clean_torn(&(struct tear){ .from = 1, .to = TORN_LEN }, true);
+	clean_torn(&(struct tear){ 0, TORN_LEN, TORN_FIRST, 0xcc }, true);
 }
 
 static struct err *later_kind(struct victim *v)

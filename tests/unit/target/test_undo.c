@@ -69,6 +69,37 @@ static void test_text(void)
 	CU_ASSERT_EQUAL(undo(&text).action, UNDO_NOTHING);
 }
 
+/* By another tool inside the patch, which is there or has left: only its own trap stays. */
+static void test_text_with_traps(void)
+{
+	static const struct {
+		char now[6];
+		enum undo_action action;
+		uint32_t kept;
+	} cases[] = {
+		{ "\xcc" "1234", UNDO_WRITE, 1 },
+		{ "\xe9" "1\xcc" "34", UNDO_WRITE, 4 },
+		{ "\xe9" "123\xcc", UNDO_WRITE, 16 },
+		{ "r1234", UNDO_WRITE, 0 },
+		{ "\xe9" "ig34", UNDO_WRITE, 0 },
+		{ "\xcc" "ight", UNDO_NOTHING, 0 },
+		{ "ri\xcc" "ht", UNDO_NOTHING, 0 },
+		{ "\xcc" "12x4", UNDO_LEAVE, 0 },
+		{ "x1234", UNDO_LEAVE, 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct undo_text text = text_of(cases[i].now);
+		struct undo got = undo(&text);
+
+		CU_ASSERT_EQUAL(got.action, cases[i].action);
+		if (got.action != UNDO_WRITE)
+			continue;
+		CU_ASSERT_EQUAL(got.kept, cases[i].kept);
+		CU_ASSERT_EQUAL(memcmp(got.bytes, "right", 5), 0);
+	}
+}
+
 static void left_standing(const struct undo_text *text)
 {
 	struct undo got = undo(text);
@@ -194,6 +225,7 @@ void suite_undo(void)
 	CU_pSuite suite = CU_add_suite("undo", NULL, NULL);
 
 	CU_add_test(suite, "text becomes what its file has", test_text);
+	CU_add_test(suite, "text with traps", test_text_with_traps);
 	CU_add_test(suite, "text that is not where its file has it", test_text_elsewhere);
 	CU_add_test(suite, "text of wrong lengths", test_text_lengths);
 	CU_add_test(suite, "mappings", test_mappings);
