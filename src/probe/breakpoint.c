@@ -12,6 +12,7 @@
 #include "probe/area.h"
 #include "probe/event.h"
 #include "probe/inside.h"
+#include "probe/lost.h"
 #include "probe/place.h"
 #include "probe/probe.h"
 #include "probe/sigtrap.h"
@@ -106,6 +107,7 @@ struct err *probes_settle(struct probes *probes)
 	struct err *err;
 
 	probes->unsettled = false;
+	lost_take_broken(probes);
 	err = remote_borrow(probes->target, NULL, &remote);
 	if (err)
 		return err;

@@ -16,6 +16,7 @@
 #include "probe/state.h"
 #include "probe/stray.h"
 #include "target/module.h"
+#include "target/patch.h"
 #include "target/region.h"
 #include "target/target.h"
 
@@ -208,6 +209,38 @@ bool lost_look(struct probes *probes, unsigned most)
 	if (look.overwritten || look.restored)
 		probes->facts_changed = probes->unsettled = true;
 	return look.changed;
+}
+
+/* Is a part of the patch in the text, and only that? */
+static bool is_broken(const struct probes *probes, const struct probe *probe)
+{
+	uint8_t now[JOURNAL_BYTES];
+	uint32_t kept;
+
+	if (probe->state != PROBE_ACTIVE || !probe->overwritten ||
+	    is_in_place(probes, probe, now, 0))
+		return false;
+	return memcmp(now, probe_original(probe), probe->put_len) &&
+	       undo_is_ours(now, probe_original(probe), probe->put, probe->put_len, &kept);
+}
+
+void lost_take_broken(struct probes *probes)
+{
+	for (size_t i = 0; i < probes->all.nr; i++) {
+		struct probe *probe = probes->all.at[i];
+		struct err *err;
+
+		if (!is_broken(probes, probe))
+			continue;
+		err = patch_text_undo(probes->target, probe->text_entry);
+		if (err) {
+			trace_line("take out what is broken: %s", err->msg);
+			continue;
+		}
+		probe->overwritten = false;
+		probe_refuse(probe, "another tool has put its trap into the patch, which was taken out");
+		snprintf(probe->hint, sizeof(probe->hint), "have the other tool leave, then attach again");
+	}
 }
 
 bool lost_may_have_missed(const struct probes *probes, uint64_t from, uint64_t to)

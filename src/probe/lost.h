@@ -27,6 +27,13 @@
  *				probe like others. (First the module map is asked whether what lies
  *				there is the module's at all.)
  *
+ * A jump in which another tool has, or had, its own trap is worse than lost: who calls the function runs
+ * into the middle of an instruction. That is what a kernel uprobe on an address inside the patch comes
+ * to, which knows the file's instructions alone. So as soon as it is seen, all threads are stopped,
+ * and what is ours of it is taken out around that trap (undo_is_ours); the probe is REFUSED from then on
+ * and said to be so. A debugger's breakpoint is left alone, since the process cannot be stopped while there
+ * is one. (Nobody can keep the process from calling the function before that.)
+ *
  * Modules are read by whoever needs them, not only to find new probes: between planning and arming one
  * may die, and be back before its probes are put in. Then these are not put in: its heir's will be.
  *
@@ -68,6 +75,8 @@ void lost_forget(struct probes *probes);
  * modules have gone, and probes_modules_changed is to be called.
  */
 bool lost_look(struct probes *probes, unsigned most);
+/* All threads are stopped: take out what is broken by another tool's trap in it. */
+void lost_take_broken(struct probes *probes);
 /* Were probes lost at some time in [from, to], so that events may have gone unrecorded? */
 bool lost_may_have_missed(const struct probes *probes, uint64_t from, uint64_t to);
 /* Has something been lost, since the last time that this was asked, that records depend on? */

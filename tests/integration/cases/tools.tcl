@@ -212,9 +212,14 @@ proc bpftrace_leave {chan t} {
 
 # A shell that sees tracefs where perf looks for it, in a mount namespace of its own. It takes the events out again however
 # this case ends: at the end of its input, so that neither a time limit nor `reap` may end it before. To perf probe an event's name must
-# be the only one of that name, whatever its group.
-proc perf_begin {t args} {
+# be the only one of that name, whatever its group. places: a dict of functions and where each has its uprobe.
+proc perf_begin {t {places {}}} {
 	set group mdbg_test_[pid]
+	if {$places eq ""} {
+		foreach f $::functions {
+			dict set places $f $f
+		}
+	}
 	set chan [open |[list env -u TMPDIR setsid unshare -m sh 2> $::tmp/perf.err] r+]
 	chan configure $chan -buffering line
 	puts $chan "
@@ -229,7 +234,7 @@ proc perf_begin {t args} {
 		}
 		trap leave EXIT
 		mount -t tracefs none /sys/kernel/tracing
-		perf probe -x $::tmp/libc.so.6 [join [lmap f $::functions { string cat "--add $group:${f}_[pid]=$f" }]] >&2 || exit
+		perf probe -x $::tmp/libc.so.6 [join [lmap {f place} $places { string cat "--add $group:${f}_[pid]=$place" }]] >&2 || exit
 		rm -f $::tmp/control $::tmp/answer
 		mkfifo $::tmp/control $::tmp/answer
 		perf stat -o $::tmp/perf.out --control fifo:$::tmp/control,$::tmp/answer \
@@ -364,4 +369,95 @@ proc uprobe_rounds {tool {kind ""}} {
 		}
 		finish $t
 	}
+}
+
+# --- a uprobe inside the patch ------------------------------------------------------------------------------------------
+#
+# The kernel executes the file's instruction there and goes on behind it: in the middle of the jump. Nothing can be done
+# for a thread that calls the function before mdbg has seen it: here all stand still until then.
+
+proc patch_offset {m} {
+	foreach probe [live_value $m mdbg::probes] {
+		if {[dict get $probe function] eq "malloc" && [string match libc.so* [dict get $probe module]]} {
+			return [expr {[dict get $probe patch] - [dict get $probe address]}]
+		}
+	}
+	fail "malloc of libc has no probe: [live $m "malloc -v"]"
+}
+
+# It is said once, in the answers as well, and malloc is as in its file but for the tool's trap.
+proc check_inside {m} {
+	set why "malloc is not watched: another tool has put its trap into the patch, which was taken out (libc.so.6)"
+	until {[string match "*warning: *" [slurp $::live_err($m)]]}
+	check {[string match "*\nIncomplete: $why\n*" [live $m "malloc sites"]]} {[live $m "malloc sites"]}
+	live $m "malloc check"
+	set said [slurp $::live_err($m)]
+	check {$said eq "mdbg: warning: $why\nhint: have the other tool leave, then attach again\n"} {it says: $said}
+}
+
+proc check_calls {t u what} {
+	set then [calls_of_target $t]
+	set tool_then [dict get [tool_counts $u $t] malloc]
+	order $t "go 100"
+	set want [dict get [less [calls_of_target $t] $then] malloc]
+	set got [expr {[dict get [tool_counts $u $t] malloc] - $tool_then}]
+	check {$want == 400 && $got == $want} {$what: the target has called malloc $want times, perf says $got}
+}
+
+case tools-uprobe-inside-patch 60 {
+	need_uprobes perf
+	set t [start_own]
+	# mdbg leaves first, and last; then it has no time to see the tool, which leaves first, and last.
+	foreach {mdbg_waits leaving} {1 last 1 first 0 last 0 first} {
+		set what "mdbg [expr {$mdbg_waits ? "sees it" : "stands still"}], the tool leaves $leaving"
+		note $what
+		set m [live_start -p [pid_of $t]]
+		set offset [patch_offset $m]
+		if {!$mdbg_waits} {
+			exec kill -STOP [pid $m]
+		}
+		set u [tool_await [tool_begin perf $t [dict create malloc malloc+$offset]] $t]
+		if {$mdbg_waits} {
+			check_inside $m
+			check_calls $t $u $what
+		}
+		if {$leaving eq "first"} {
+			tool_end $u $t
+		}
+		if {!$mdbg_waits} {
+			exec kill -KILL [pid $m]
+			live_end $m {signal SIGKILL}
+			set m [live_start -p [pid_of $t]]
+		}
+		live_end $m
+		if {$leaving eq "last"} {
+			check_calls $t $u "$what, mdbg has left"
+			tool_end $u $t
+		}
+		order $t "go 100"
+		check_state $::before [pid_of $t]
+	}
+	finish $t
+}
+
+# A breakpoint is one byte, and the same as the kernel's: that takes it for its own, and takes it out when it leaves.
+case tools-uprobe-inside-patch-by-breakpoints 60 {
+	need_uprobes perf
+	set ::engine breakpoint
+	set t [start_own]
+	set m [live_start -p [pid_of $t]]
+	set u [tool_await [tool_begin perf $t [dict create malloc malloc+[patch_offset $m]]] $t]
+	check_calls $t $u "mdbg has a breakpoint"
+	tool_end $u $t
+	until {[slurp $::live_err($m)] ne ""}
+	live $m "malloc check"
+	set said [slurp $::live_err($m)]
+	check {[regexp {^mdbg: another tool has written over the patch of malloc in libc\.so\.6: [^\n]*\n$} $said]} {it says: $said}
+	check {[string match "*\nIncomplete: malloc is not watched: another tool has written over its patch (libc.so.6)\n*" \
+		[live $m "malloc sites"]]} {[live $m "malloc sites"]}
+	order $t "go 100"
+	live_end $m
+	order $t "go 100"
+	check_state $::before [pid_of $t]
+	finish $t
 }

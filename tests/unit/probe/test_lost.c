@@ -195,6 +195,67 @@ static void test_overwritten(void)
 	end();
 }
 
+static const uint8_t original[5] = { 0x55, 0x53, 0x48, 0x89, 0xfb };
+
+/* In the journal and in the text; the byte at `at` is another tool's now. */
+static void add_broken(struct journal *journal, uint32_t i, uint32_t at, uint8_t byte)
+{
+	struct probe *probe = probes->all.at[i];
+	struct journal_entry *entry = &journal->entry[i];
+
+	probe->text_entry = i;
+	memcpy(probe->expect, original, sizeof(original));
+	*entry = (struct journal_entry){ .state = JOURNAL_DONE, .kind = JOURNAL_TEXT,
+					 .address = probe->patch, .len = probe->put_len };
+	memcpy(entry->old, original, sizeof(original));
+	memcpy(entry->new, probe->put, probe->put_len);
+	((uint8_t *)(uintptr_t)probe->patch)[at] = byte;
+}
+
+static void check_text(const struct probe *probe, uint32_t at, uint8_t byte, const uint8_t *others)
+{
+	const uint8_t *now = (const uint8_t *)(uintptr_t)probe->patch;
+
+	for (uint32_t i = 0; i < probe->put_len; i++)
+		CU_ASSERT_EQUAL(now[i], i == at ? byte : others[i]);
+}
+
+/* A jump with another tool's trap in it, or what such a one leaves, is taken out around it; no more is. */
+static void test_broken(void)
+{
+	struct journal *journal = calloc(1, JOURNAL_SIZE);
+	struct region with_journal = { .writer.own = journal, .journal = journal };
+	struct probe **probe;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(journal);
+	start_with(5);
+	journal->nr = 5;
+	target.region = &with_journal;
+	probe = probes->all.at;
+	add_broken(journal, 0, 0, 0xcc);
+	add_broken(journal, 1, 3, 0xcc);
+	add_broken(journal, 2, 0, original[0]);
+	add_broken(journal, 3, 2, 0x90);
+	add_broken(journal, 4, 0, probe[4]->put[0]);	/* nothing */
+	CU_ASSERT_FALSE(lost_look(probes, LOST_ALL));
+	lost_take_broken(probes);
+	check_text(probe[0], 0, 0xcc, original);
+	check_text(probe[1], 3, 0xcc, original);
+	check_text(probe[2], 0, original[0], original);
+	for (uint32_t i = 0; i < 3; i++) {
+		CU_ASSERT_EQUAL(probe[i]->state, PROBE_REFUSED);
+		CU_ASSERT_FALSE(probe[i]->overwritten);
+		CU_ASSERT_PTR_NOT_NULL(strstr(probe[i]->why, "another tool"));
+		CU_ASSERT_EQUAL(journal->entry[i].state, JOURNAL_UNDONE);
+	}
+	check_text(probe[3], 2, 0x90, probe[3]->put);
+	CU_ASSERT_TRUE(probe[3]->state == PROBE_ACTIVE && probe[3]->overwritten);
+	check_text(probe[4], 0, probe[4]->put[0], probe[4]->put);
+	CU_ASSERT_TRUE(probe_records(probe[4]));
+	end();
+	free(journal);
+}
+
 /* Some at each look, in turn: the last ones are seen as well, and then all are known to have been in place. */
 static void test_in_turn(void)
 {
@@ -225,5 +286,6 @@ void suite_lost(void)
 	CU_add_test(suite, "unmapped", test_unmapped);
 	CU_add_test(suite, "forgotten", test_forget);
 	CU_add_test(suite, "overwritten", test_overwritten);
+	CU_add_test(suite, "broken", test_broken);
 	CU_add_test(suite, "in turn", test_in_turn);
 }
