@@ -10,6 +10,12 @@
  *	patch_map_data	patch_unmap		JOURNAL_DATA
  *	patch_map_log	patch_unmap		JOURNAL_LOG
  *	patch_sigaction	patch_sigaction_undo	JOURNAL_SIGACTION
+ *
+ * Text is written while all threads stand, by /proc/PID/mem, which holds mmap_lock for reading. Kernels
+ * before 6.18 take a uprobe out under the same, and before 6.15 by replacing the page with a copy:
+ * what is written to the page meanwhile is lost. But they do so in a thread that hits a uprobe which is
+ * not for this process (uprobes.c, handler_chain), and that one has finished before it stops.
+ * All else that puts uprobes in or takes them out holds the lock for writing.
  */
 #ifndef TARGET_PATCH_H
 #define TARGET_PATCH_H
