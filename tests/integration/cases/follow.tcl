@@ -372,3 +372,25 @@ case follow-exec-that-is-wanted-too-late 60 {
 		/bin/sh -c "until \[ -e $::tmp/begin \]; do sleep 0.01; done; exec /bin/bash -c '$next'"
 	check {$::status == 3 && [string match "*ended with status 3*" $::out]} {$::status: $::out$::err}
 }
+
+# One that executes another program while it is attached to is not attached to, and goes on, also with follow-exec.
+repeated follow-exec-in-an-attach 60 {
+	set t [start execer]
+	set pid [pid_of $t]
+	tell $t "exec spin"
+	set m [live_start]
+	live $m "set follow-exec on"
+	set refused 0
+	for {set i 0} {$i < $::trials} {incr i} {
+		if {[catch {live $m "attach $pid"}]} {
+			incr refused
+		} else {
+			catch {live $m detach}
+		}
+		until {[regexp {TracerPid:\t0\n} [slurp /proc/$pid/status]]}
+	}
+	check {$refused > 0} {it never executed itself while it was attached to}
+	live_end $m
+	order $t none
+	finish $t
+}
