@@ -105,9 +105,9 @@ static void forget_counts(struct agent_thread *thread, void *ctx UNUSED)
 
 static struct err *is_quiet(void *ctx, bool *done_ret)
 {
-	const struct session *session = ctx;
+	struct probes *probes = ((struct session *)ctx)->current->probes;
 
-	*done_ret = !session->probes || !session->probes->state || !inside_agent(session->probes);
+	*done_ret = !probes || !probes->state || !inside_agent(probes);
 	return NULL;
 }
 
@@ -118,17 +118,17 @@ struct err *session_quiet(struct session *session)
 		.step = STEP_NS, .step_most = STEP_MOST_NS, .deadline = tracer_now() + QUIET_NS,
 	};
 	bool quiet;
-	struct err *err = target_wait(session->target, &wait, &quiet);
+	struct err *err = target_wait(session->current->target, &wait, &quiet);
 
 	if (err || quiet)
 		return err;
 	return err_hint(err_create(ERR_TIMEOUT, "a thread of process %d stays in a probe",
-				   session->pid), "`malloc off` waits longer");
+				   session->current->pid), "`malloc off` waits longer");
 }
 
 struct err *session_forget_records(struct session *session)
 {
-	bool live = session->life == PROCESS_LIVE && session->probes;
+	bool live = session->current->state == PROCESS_LIVE && session->current->probes;
 	struct err *err = NULL;
 	bool was;
 

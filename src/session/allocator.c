@@ -30,12 +30,13 @@ static void name_allocator(struct session *session, struct module *module)
 static struct err *allocator_job(void *arg)
 {
 	struct session *session = arg;
-	struct probes *probes = session->probes;
+	const struct target *target = session->current->target;
+	struct probes *probes = session->current->probes;
 
 	session->allocators = (struct session_allocators){ .nr = 0 };
-	for (size_t i = 0; session->target->core && i < session->target->modules.live.nr; i++)
-		if (allocator_defined(session->target->modules.live.at[i]))
-			name_allocator(session, session->target->modules.live.at[i]);
+	for (size_t i = 0; session->current->target->core && i < session->current->target->modules.live.nr; i++)
+		if (allocator_defined(session->current->target->modules.live.at[i]))
+			name_allocator(session, session->current->target->modules.live.at[i]);
 	for (size_t i = 0; probes && i < probes->all.nr; i++) {
 		const struct probe *probe = probes->all.at[i];
 

@@ -42,38 +42,40 @@ static enum probe_policy probe_policy(enum session_engine engine)
  */
 static void drop_old_plan(struct session *session)
 {
-	struct probes *probes = session->probes;
+	struct probes *probes = session->current->probes;
 
 	if (!probes || probes->armed || probes->areas.nr || probes->process ||
 	    probes->policy == probe_policy(session->config.engine))
 		return;
 	probes_destroy(probes);
-	session->probes = NULL;
+	session->current->probes = NULL;
 }
 
 struct err *arm_plan(struct session *session)
 {
+	struct process *process = session->current;
 	struct err *err;
 
 	drop_old_plan(session);
-	if (!session->probes) {
-		err = probes_create(session->target, NULL, &session->probes);
+	if (!process->probes) {
+		err = probes_create(process->target, NULL, &process->probes);
 		if (err)
 			return err;
-		session->probes->warn = session_warn;
-		session->probes->ctx = session;
-		session->probes->users = &session->users;
-		session->probes->policy = probe_policy(session->config.engine);
-		session->probes->watch_loader = session->config.engine == SESSION_ENGINE_BREAKPOINT ||
-						session_needs_tracer(session);
+		process->probes->warn = session_warn;
+		process->probes->ctx = session;
+		process->probes->users = &session->users;
+		process->probes->policy = probe_policy(session->config.engine);
+		process->probes->watch_loader =
+			session->config.engine == SESSION_ENGINE_BREAKPOINT ||
+			session_needs_tracer(session);
 	}
-	return probes_plan(session->probes);
+	return probes_plan(process->probes);
 }
 
 static struct err *borrow_for(struct session *session, struct remote *remote,
 			      struct err *(*fn)(struct session *session, struct remote *remote))
 {
-	struct err *err = remote_begin_any(session->target, remote), *also;
+	struct err *err = remote_begin_any(session->current->target, remote), *also;
 
 	if (err)
 		return err;
@@ -92,7 +94,7 @@ static struct err *in_stop(struct session *session,
 			   struct err *(*fn)(struct session *session, struct remote *remote))
 {
 	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
-	struct target *target = session->target;
+	struct target *target = session->current->target;
 	uint64_t unused, start;
 	struct err *err;
 	bool was;
@@ -129,7 +131,8 @@ static struct err *make_region(struct session *session, struct remote *remote)
 {
 	struct log_config config = log_config_of(session);
 
-	return region_create(session->target, remote, &config, &session->room, &session->region);
+	return region_create(session->current->target, remote, &config, &session->room,
+			     &session->region);
 }
 
 static struct err *make_log(struct session *session)
@@ -137,71 +140,75 @@ static struct err *make_log(struct session *session)
 	struct log_config config = log_config_of(session);
 	struct err *err;
 
-	room_find(session->target, config.limit, &session->room);
+	room_find(session->current->target, config.limit, &session->room);
 	err = in_stop(session, make_region);
 	return err ? err : region_format(session->region, &config);
 }
 
 static struct err *make_room(struct session *session, struct remote *remote)
 {
-	return probes_prepare(session->probes, remote);
+	return probes_prepare(session->current->probes, remote);
 }
 
 /* Rows for the agent are laid down where there may be one. */
 static struct err *share(struct session *session)
 {
-	return session->probes->policy == PROBE_ONLY_BREAKPOINT ? NULL :
-								  share_prepare(session->target);
+	const struct process *process = session->current;
+
+	return process->probes->policy == PROBE_ONLY_BREAKPOINT ? NULL :
+								  share_prepare(process->target);
 }
 
 struct err *arm_prepare(struct session *session)
 {
+	struct process *process = session->current;
 	struct err *err = session->region ? NULL : make_log(session);
 	bool changed = false;
 
 	if (err)
 		return err;
-	session->probes->log = &session->region->log;
+	process->probes->log = &session->region->log;
 	err = share(session);
 	if (!err)
-		err = target_refresh(session->target, &changed);
+		err = target_refresh(process->target, &changed);
 	if (!err && changed)
 		err = arm_plan(session);
 	if (!err && changed)
 		err = share(session);
 	if (!err)
-		err = probes_read_maps(session->probes);
+		err = probes_read_maps(process->probes);
 	if (!err)
 		err = in_stop(session, make_room);
-	return err ? err : probes_fill(session->probes);
+	return err ? err : probes_fill(process->probes);
 }
 
 struct err *arm_undo(struct session *session, bool *left)
 {
+	struct process *process = session->current;
 	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
 	struct err *err = NULL, *also;
 
 	*left = false;
 	if (!remote)
 		return err_nomem;
-	err = share_set_marks(session->target->region, 0);
+	err = share_set_marks(process->target->region, 0);
 	if (err)
 		trace_line("%s", err->msg);
 	err = NULL;
-	if (session->probes)
-		err = probes_disarm(session->probes, left);
-	if (err || !session->target->region)
+	if (process->probes)
+		err = probes_disarm(process->probes, left);
+	if (err || !process->target->region)
 		return err;
 	if (!keep_release_old(session)) {
 		*left = true;
 		vec_clear(&session->old_maps);	/* the next mdbg's */
-		region_keep(session->target);
+		region_keep(process->target);
 		return NULL;
 	}
-	err = remote_begin_any(session->target, remote);
+	err = remote_begin_any(process->target, remote);
 	if (err)
 		return err;
-	err = region_withdraw(session->target, remote);
+	err = region_withdraw(process->target, remote);
 	also = remote_end(remote);
 	return err ? err : also;
 }
@@ -212,7 +219,7 @@ struct err *arm_put_in(struct session *session)
 
 	unwatched_tell(session);
 	keep_take_text(session);
-	err = probes_arm(session->probes, NULL);
+	err = probes_arm(session->current->probes, NULL);
 	if (!err || err->code == ERR_UNSUPPORTED) {
 		refused = lacks_refuse(session);
 		err = refused ? refused : err;
@@ -222,7 +229,7 @@ struct err *arm_put_in(struct session *session)
 	if (err)
 		return err;
 	(void)keep_release_old(session);	/* a thread that stays inside: the detach tries again */
-	lacks_tell_probes(session, session->probes);
+	lacks_tell_probes(session, session->current->probes);
 	lacks_tell_log(session);
 	return NULL;
 }
@@ -236,11 +243,11 @@ struct err *session_take_out(struct session *session)
 	err = session_hold(session, &was);
 	if (err)
 		return err;
-	err = share_set_marks(session->target->region, 0);
+	err = share_set_marks(session->current->target->region, 0);
 	if (err)
 		trace_line("%s", err->msg);
 	session->records = RECORDS_STALE;
-	err = probes_disarm(session->probes, &left);
+	err = probes_disarm(session->current->probes, &left);
 	session_let_go(session, was);
 	return err;
 }

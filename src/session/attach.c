@@ -32,7 +32,7 @@ static struct err *back_out(struct session *session, struct err *cause)
 	bool left;
 
 	err_copy(&kept, cause);
-	if (session->life == PROCESS_LIVE && !leave_stop(session->target)) {
+	if (session->current->state == PROCESS_LIVE && !leave_stop(session->current->target)) {
 		keep_take_text(session);
 		err = arm_undo(session, &left);
 		if (err)
@@ -40,7 +40,7 @@ static struct err *back_out(struct session *session, struct err *cause)
 		leave_target(session);
 	}
 	/* Whatever failed then did so for that. */
-	if (process_has_execed(session->life))
+	if (process_has_execed(session->current->state))
 		return err_hint(err_create(ERR_GONE, "it has begun to run another program"),
 				"try again");
 	return err_adopt(&kept);
@@ -52,14 +52,14 @@ static struct err *attach_seized(struct session *session)
 	const struct session_config *config = &session->config;
 	struct err *err = NULL;
 
-	if (leftover_exists(session->target))
+	if (leftover_exists(session->current->target))
 		err = keep_take_over(session);
 	if (!err && config->arm)
 		err = arm_plan(session);
 	if (!err && config->arm)
 		err = arm_prepare(session);
 	if (!err)
-		err = target_stop(session->target, NULL);
+		err = target_stop(session->current->target, NULL);
 	if (!err && config->arm)
 		err = arm_put_in(session);
 	if (err)
@@ -79,20 +79,20 @@ static struct err *attach_job(void *arg)
 	struct session *session = job->session;
 	struct err *err;
 
-	session->life = PROCESS_LIVE;
+	session->current->state = PROCESS_LIVE;
 	session->pids[0] = job->pid;
-	err = target_create(session->tracer, job->pid, session->cache_dir, &session_target_ops,
-			    session, &session->target);
+	err = target_create(session->tracer, job->pid, session->cache_dir, &watch_ops,
+			    session->current, &session->current->target);
 	if (err)
 		return err->code == ERR_PERM ? refuse_explain(job->pid, err->errnum) : err;
 	/* Nothing has been done to it so far. */
-	session->target->modules.cancellable = true;
-	err = target_refresh(session->target, NULL);
-	session->target->modules.cancellable = false;
+	session->current->target->modules.cancellable = true;
+	err = target_refresh(session->current->target, NULL);
+	session->current->target->modules.cancellable = false;
 	if (!err)
 		err = hands_begin(session);
 	if (!err)
-		err = target_seize_all(session->target);
+		err = target_seize_all(session->current->target);
 	if (err)
 		return err->code == ERR_PERM ? refuse_explain(job->pid, err->errnum) : err;
 	return attach_seized(session);
@@ -109,8 +109,8 @@ struct err *session_attach(struct session *session, pid_t pid)
 		err = session_call(session, session_forget_last, session);
 	if (err)
 		return err;
-	session->pid = pid;
-	session->started = false;
+	session->current->pid = pid;
+	session->current->started = false;
 	session->state = SESSION_NONE;
 	err = session_call(session, attach_job, &job);
 	if (err) {
@@ -118,7 +118,7 @@ struct err *session_attach(struct session *session, pid_t pid)
 
 		err_copy(&kept, err);
 		err_ignore(session_call(session, session_forget_last, session));
-		session->pid = 0;
+		session->current->pid = 0;
 		err = err_adopt(&kept);
 		return err->code == ERR_ATTACH ? err :
 			err_recode(err_wrap(err, "cannot attach to process %d", pid), ERR_ATTACH);
@@ -132,8 +132,8 @@ static void let_go_of(struct session *session, pid_t pid)
 {
 	int status;
 
-	if (session->target)
-		target_forget(session->target);
+	if (session->current->target)
+		target_forget(session->current->target);
 	if (!tracer_detach(pid, 0) || tracer_interrupt(pid) ||
 	    tracer_wait_for(pid, tracer_now() + TARGET_TIMEOUT_NS, &status) || !WIFSTOPPED(status))
 		return;
@@ -146,15 +146,16 @@ struct err *attach_from_exec(struct session *session, pid_t pid)
 	struct err *err;
 	int status;
 
-	session->life = PROCESS_LIVE;
-	err = target_create(session->tracer, pid, session->cache_dir, &session_target_ops, session,
-			    &session->target);
+	session->current->state = PROCESS_LIVE;
+	err = target_create(session->tracer, pid, session->cache_dir, &watch_ops,
+			    session->current,
+			    &session->current->target);
 	if (!err)
-		err = target_adopt(session->target, pid);
+		err = target_adopt(session->current->target, pid);
 	if (!err)
-		err = start_to_loaded(session->target, &status);
+		err = start_to_loaded(session->current->target, &status);
 	if (!err)
-		err = target_refresh(session->target, NULL);
+		err = target_refresh(session->current->target, NULL);
 	if (!err)
 		err = hands_begin(session);
 	if (err) {
@@ -162,8 +163,8 @@ struct err *attach_from_exec(struct session *session, pid_t pid)
 
 		err_copy(&kept, err);
 		let_go_of(session, pid);
-		if (session->life == PROCESS_LIVE)
-			session->life = PROCESS_LEFT;
+		if (session->current->state == PROCESS_LIVE)
+			session->current->state = PROCESS_LEFT;
 		return err_adopt(&kept);
 	}
 	return attach_seized(session);
@@ -173,12 +174,12 @@ static struct err *run_job(void *arg)
 {
 	struct job *job = arg;
 	struct session *session = job->session;
-	struct err *err = start_program(session->tracer, job->start, &session->pid);
+	struct err *err = start_program(session->tracer, job->start, &session->current->pid);
 
 	/* Events may come before the main thread has its answer. */
-	session->started = true;
-	session->pids[0] = session->pid;
-	return err ? err : attach_from_exec(session, session->pid);
+	session->current->started = true;
+	session->pids[0] = session->current->pid;
+	return err ? err : attach_from_exec(session, session->current->pid);
 }
 
 struct err *session_run(struct session *session, char *const *argv, bool keep_stdin, bool own_group)

@@ -28,14 +28,15 @@
 /* Not one event of any kind, while all probes are in. */
 static bool is_silent(const struct session *session)
 {
+	struct process *process = session->current;
 	static const struct log_accounts none;
 	struct log_accounts now;
 
-	if (!session->probes || !session->probes->armed || session->life != PROCESS_LIVE ||
-	    session->records == RECORDS_STALE || session->target->stopped)
+	if (!process->probes || !process->probes->armed || process->state != PROCESS_LIVE ||
+	    session->records == RECORDS_STALE || process->target->stopped)
 		return false;
-	for (size_t i = 0; i < session->probes->all.nr; i++) {
-		const struct probe *probe = session->probes->all.at[i];
+	for (size_t i = 0; i < process->probes->all.nr; i++) {
+		const struct probe *probe = process->probes->all.at[i];
 
 		if (probe->fn && probe->module->died == UINT32_MAX && !probe->elsewhere &&
 		    !probe_records(probe))
@@ -64,7 +65,7 @@ static struct err *add_data(const struct module *module, struct heap_source *sou
 
 static struct err *read_pulse(const struct session *session, uint64_t *ret)
 {
-	struct heap_source source = { .memory = &session->target->mem.memory };
+	struct heap_source source = { .memory = &session->current->target->mem.memory };
 	const struct allocator *allocator;
 	struct module *module;
 	struct heap_map data[4] = { { .start = 0 } };
@@ -89,7 +90,7 @@ void blind_begin(struct session *session)
 	struct blind blind = { .threads = 1 };
 	struct proc_status status;
 
-	if (!procfs_status(session->target->mem.tid, &status))
+	if (!procfs_status(session->current->target->mem.tid, &status))
 		blind.threads = status.threads;
 	blind.known = !read_pulse(session, &blind.pulse);
 	session->blind = blind;

@@ -65,7 +65,7 @@ static struct err *clean_round(struct session *session, struct origin *origin,
 			       struct inherited *known, size_t *nr_ret)
 {
 	struct inherited found = { VEC_INIT };
-	struct err *err = inherited_find(session->target, origin, &found);
+	struct err *err = inherited_find(session->current->target, origin, &found);
 	size_t nr = 0;
 
 	for (size_t i = 0; i < found.vec.nr && !err; i++) {
@@ -99,12 +99,13 @@ void children_clean(struct session *session, struct origin *origin)
 
 void children_clean_own(struct session *session)
 {
-	struct region *region = session->target ? session->target->region : NULL;
+	struct process *process = session->current;
+	struct region *region = process->target ? process->target->region : NULL;
 
 	if (!region)
 		return;
-	if (session->life == PROCESS_LIVE &&
-	    target_hands_on(session->target))	/* then it can be stopped neither */
+	if (process->state == PROCESS_LIVE &&
+	    target_hands_on(process->target))	/* then it can be stopped neither */
 		return;
 	children_clean(session, &region->origin);
 }

@@ -28,6 +28,7 @@ static struct err *open_job(void *arg)
 {
 	struct job *job = arg;
 	struct session *session = job->session;
+	struct process *process = session->current;
 	struct err *err;
 
 	session->core_path = strdup(job->path);
@@ -36,10 +37,10 @@ static struct err *open_job(void *arg)
 	err = region_create_empty(&session->region);
 	if (!err)
 		err = core_open(session->tracer, job->path, job->exe, session->cache_dir,
-				&session->target);
+				&process->target);
 	if (err)
 		return err;
-	session->pid = session->pids[0] = session->target->pid;
+	process->pid = session->pids[0] = process->target->pid;
 	session->records = RECORDS_LACK;
 	return NULL;
 }
@@ -51,7 +52,7 @@ static bool lacks_file(const struct module *module)
 
 static unsigned lacking(const struct session *session)
 {
-	const struct modules *modules = &session->target->modules;
+	const struct modules *modules = &session->current->target->modules;
 	unsigned nr = 0;
 
 	for (size_t i = 0; i < modules->live.nr; i++)
@@ -61,7 +62,7 @@ static unsigned lacking(const struct session *session)
 
 static void tell_lacking(struct session *session)
 {
-	const struct modules *modules = &session->target->modules;
+	const struct modules *modules = &session->current->target->modules;
 	unsigned told = 0, nr = lacking(session);
 	char text[256];
 
@@ -85,7 +86,7 @@ static void tell_lacking(struct session *session)
 /* What is not there is said at once: the answers that follow are to be read with it in mind. */
 static void tell_doubts(struct session *session)
 {
-	const struct core *core = session->target->core;
+	const struct core *core = session->current->target->core;
 	char text[256];
 
 	if (core->file->missing) {
@@ -117,8 +118,8 @@ struct err *session_open_core(struct session *session, const char *path, const c
 	if (err)
 		return err;
 	session->state = SESSION_NONE;
-	session->started = false;
-	session->pid = 0;
+	session->current->started = false;
+	session->current->pid = 0;
 	err = session_call(session, open_job, &job);
 	if (err) {
 		struct err kept;
@@ -139,7 +140,7 @@ bool session_core(const struct session *session, struct session_core *ret)
 
 	if (session->state != SESSION_CORE)
 		return false;
-	core = session->target->core;
+	core = session->current->target->core;
 	process = &core->file->process;
 	*ret = (struct session_core){
 		.path = { session->core_path },

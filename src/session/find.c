@@ -65,7 +65,7 @@ static bool is_firm(void *ctx, const struct holder *holder)
 static void walk_stack(struct finder *finder, const struct view_thread *thread)
 {
 	struct session *session = finder->session;
-	struct probes *probes = session->probes;
+	struct probes *probes = session->current->probes;
 	struct regs regs = thread->regs;
 
 	if (finder->walked == thread->tid)
@@ -75,7 +75,7 @@ static void walk_stack(struct finder *finder, const struct view_thread *thread)
 	if (probes)
 		area_walk_regs(probes, &thread->regs, &regs);
 	/* Without memory for it frames are not told. */
-	err_ignore(stack_frames(session->target, &regs, probes ? &probes->walk_area : NULL,
+	err_ignore(stack_frames(session->current->target, &regs, probes ? &probes->walk_area : NULL,
 				&finder->frames));
 }
 
@@ -249,7 +249,7 @@ struct err *find_holders(struct session *session, const struct view *view, uint6
 					 &finder.origins, &holders);
 
 	if (!err) {
-		tls_read(session, view, &finder.tls);
+		tls_read(session->current->target, view, &finder.tls);
 		err = take_all(&finder, &holders);
 		tls_free(&finder.tls);
 		holders_free(&holders);

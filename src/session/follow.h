@@ -5,15 +5,9 @@
 
 #include <sys/types.h>
 
-struct probes;
-struct session;
-struct target;
+struct process;
 
-/*
- * A fork child of a target, stopped: clean it and let it go, or follow it, as configured. parent is
- * the target's probes (may be NULL).
- */
-void follow_fork_child(struct session *session, struct target *target, struct probes *parent,
-		       pid_t pid);
+/* A child that parent has forked, stopped: clean it and let it go, or follow it, as configured. */
+void follow_fork_child(struct process *parent, pid_t pid);
 
 #endif

@@ -41,13 +41,13 @@ struct link {
 /* glibc names it; musl has a pointer to it. */
 static uint64_t find_r_debug(struct session *session)
 {
-	const struct modules *modules = &session->target->modules;
+	const struct modules *modules = &session->current->target->modules;
 	uint64_t address = modules_symbol(modules, "_r_debug"), pointer;
 
 	if (address)
 		return address;
 	pointer = modules_symbol(modules, "_dl_debug_addr");
-	if (!pointer || memory_read_u64(&session->target->mem.memory, pointer, &address))
+	if (!pointer || memory_read_u64(&session->current->target->mem.memory, pointer, &address))
 		return 0;
 	return address;
 }
@@ -59,8 +59,8 @@ struct links {
 
 static void read_links(struct session *session, struct links *ret)
 {
-	const struct modules *modules = &session->target->modules;
-	struct memory *memory = &session->target->mem.memory;
+	const struct modules *modules = &session->current->target->modules;
+	struct memory *memory = &session->current->target->mem.memory;
 	uint64_t sum = 0;
 	struct debug debug;
 	struct link link;
@@ -116,7 +116,7 @@ static void note_lost_records(struct session *session)
 {
 	struct err *err;
 
-	if (!lost_takes_records(session->probes))
+	if (!lost_takes_records(session->current->probes))
 		return;
 	session->records = RECORDS_STALE;
 	err = keep_set_whole(session);
@@ -126,17 +126,18 @@ static void note_lost_records(struct session *session)
 
 static void look_for_modules(struct session *session, unsigned most)
 {
-	bool lost = lost_look(session->probes, most), was;
+	struct process *process = session->current;
+	bool lost = lost_look(process->probes, most), was;
 	struct links links;
 
 	note_lost_records(session);
 	read_links(session, &links);
 	if (lost || (links.sum && links.sum != session->links)) {
-		probes_modules_changed(session->probes);
+		probes_modules_changed(process->probes);
 		note_links(session, &links);
 	}
 	/* What could not be settled, as somebody else traced the target, is tried again. */
-	if (!probes_unsettled(session->probes) || session_hold(session, &was))
+	if (!probes_unsettled(process->probes) || session_hold(session, &was))
 		return;		/* if it has ended, the next tick says so */
 	session_let_go(session, was);
 }
@@ -146,10 +147,10 @@ static bool has_ended(struct session *session)
 	bool known;
 	int status;
 
-	if (!pidfd_ended(session->pidfd, session->pid, &status, &known))
+	if (!pidfd_ended(session->pidfd, session->current->pid, &status, &known))
 		return false;
-	session->target->ended = true;
-	session_ended(session, status, known);
+	session->current->target->ended = true;
+	session_ended(session->current, status, known);
 	return true;
 }
 
@@ -159,13 +160,13 @@ static bool has_ended(struct session *session)
  */
 static bool has_execed(struct session *session)
 {
-	struct target *target = session->target;
+	struct target *target = session->current->target;
 	AUTO_FREE char *exe = NULL;
 
 	if (procmem_lives(&target->mem) || !target_lives(target) ||
 	    procfs_link(target->mem.tid, "exe", &exe))
 		return false;
-	session_execed(session, session->target->mem.tid, PROCESS_GONE);
+	session_execed(session, session->current->target->mem.tid, PROCESS_GONE);
 	return true;
 }
 
@@ -175,7 +176,7 @@ static bool has_execed(struct session *session)
  */
 static bool reserve(struct session *session)
 {
-	struct err *err = share_reserve(session->target);
+	struct err *err = share_reserve(session->current->target);
 	char text[256];
 
 	if (!err)
@@ -193,19 +194,20 @@ static bool reserve(struct session *session)
 static void tick(void *ctx)
 {
 	struct session *session = ctx;
-	struct target *target = session->target;
+	struct process *process = session->current;
+	struct target *target = process->target;
 
-	if (session->life != PROCESS_LIVE)
+	if (process->state != PROCESS_LIVE)
 		return;
 	if (target->hands_off && (has_ended(session) || has_execed(session) ||
 				  !target_lives(target)))
 		return;
-	if (!session->probes || !session->probes->armed || target->stopped)
+	if (!process->probes || !process->probes->armed || target->stopped)
 		return;
-	if (probes_use_agent(session->probes) && !reserve(session))
+	if (probes_use_agent(process->probes) && !reserve(session))
 		return;
 	lacks_tell_log(session);
-	sigtrap_look(session->probes);
+	sigtrap_look(process->probes);
 	processes_look(session);
 	look_for_modules(session, PATCHES_A_TICK);
 }
@@ -217,7 +219,8 @@ struct err *hands_begin(struct session *session)
 	struct err *err;
 
 	hands_end(session);
-	err = pidfd_open_process(session->pid, &session->pidfd);	/* without one it stays the tracer */
+	/* Without one (before Linux 5.3) mdbg stays the tracer. */
+	err = pidfd_open_process(session->current->pid, &session->pidfd);
 	if (err && err->code == ERR_GONE)
 		return err;
 	begin_links(session);
@@ -241,8 +244,9 @@ void hands_forget(struct session *session)
 static struct err *look_job(void *arg)
 {
 	struct session *session = arg;
+	struct process *process = session->current;
 
-	if (session->target->hands_off && session->probes && session->probes->armed)
+	if (process->target->hands_off && process->probes && process->probes->armed)
 		look_for_modules(session, LOST_ALL);
 	return NULL;
 }
@@ -260,7 +264,7 @@ struct err *hands_look(struct session *session)
 static struct err *update_job(void *arg)
 {
 	struct session *session = arg;
-	struct target *target = session->target;
+	struct target *target = session->current->target;
 	bool exits = session->config.leaks_at_end, was;
 	bool as_needed = session_needs_tracer(session) != target->hands_off;
 	/* Only threads that stand still can be told. */

@@ -281,7 +281,7 @@ static struct err *look(struct job *job)
 
 	forget_look(job->ret);
 	if (!job->view.allocator)
-		return err_create(ERR_UNSUPPORTED, "no glibc in process %d", job->session->pid);
+		return err_create(ERR_UNSUPPORTED, "no glibc in process %d", job->session->current->pid);
 	job->ret->complete = job->view.complete;
 	job->ret->process = job->view.process;
 	err = look_at_maps(job);
@@ -347,7 +347,7 @@ static struct err *look_until_certain(struct job *job, bool may_run)
 
 	job->may_run = may_run;
 	job->drain_budget = DRAIN_NS;
-	return target_wait(job->session->target, &wait, &certain);
+	return target_wait(job->session->current->target, &wait, &certain);
 }
 
 static struct err *heap_job(void *arg)
@@ -432,7 +432,7 @@ static struct err *look_past(struct job *job, bool timed, struct held_list *list
 	struct err *err;
 
 	if (!job->view.allocator)
-		return err_create(ERR_UNSUPPORTED, "no glibc in process %d", job->session->pid);
+		return err_create(ERR_UNSUPPORTED, "no glibc in process %d", job->session->current->pid);
 	err = look_at_maps(job);
 	if (!err)
 		err = look_at_threads(job);
@@ -472,7 +472,7 @@ static struct err *look_at_log(struct job *job)
 	struct in_hand in_hand = { VEC_INIT };
 	struct err *err = NULL;
 
-	job->ret->process = session->probes ? session->probes->process : 0;
+	job->ret->process = session->current->probes ? session->current->probes->process : 0;
 	if (session->region)
 		err = session_in_hand(session, &in_hand);
 	if (!err && job->at)
@@ -487,7 +487,7 @@ struct err *session_heap_walkable(struct session *session)
 {
 	const struct session_allocators *is = session_allocators(session);
 
-	if ((!session->target->core && (!session->probes || !session->probes->all.nr)) ||
+	if ((!session->current->target->core && (!session->current->probes || !session->current->probes->all.nr)) ||
 	    !is->nr || is->walkable)
 		return NULL;
 	return err_create(ERR_UNSUPPORTED, "mdbg cannot walk the heaps of %.100s",
@@ -519,7 +519,7 @@ static struct err *walk_or_say(struct job *job)
 /* Of a core that was cut off. */
 static void note_missing(const struct session *session, struct session_heap *heap)
 {
-	const struct core *core = session->target ? session->target->core : NULL;
+	const struct core *core = session->current->target ? session->current->target->core : NULL;
 	size_t len = strlen(heap->why);
 
 	heap->missing = core ? core->file->missing : 0;

@@ -11,29 +11,32 @@
 
 bool session_needs_tracer(const struct session *session)
 {
+	struct process *process = session->current;
 	const struct session_config *config = &session->config;
 
-	return session->pidfd < 0 || session->started || session->wanted & NEED_TRACER ||
+	return session->pidfd < 0 || process->started || session->wanted & NEED_TRACER ||
 	       config->follow_fork != SESSION_FOLLOW_PARENT || config->follow_exec ||
 	       config->leaks_at_end || process_any_followed(session) ||
-	       (session->probes && probes_need_tracer(session->probes));
+	       (process->probes && probes_need_tracer(process->probes));
 }
 
 struct err *session_hold(struct session *session, bool *was_ret)
 {
-	return target_stop(session->target, was_ret);
+	return target_stop(session->current->target, was_ret);
 }
 
 void session_let_go(struct session *session, bool was)
 {
+	struct process *process = session->current;
+
 	if (was)
 		return;
-	if (session->life == PROCESS_LIVE) {
-		process_settle(session, session->probes);
+	if (process->state == PROCESS_LIVE) {
+		process_settle(process);
 		if (session_needs_tracer(session))
-			target_resume(session->target);
+			target_resume(process->target);
 		else
-			target_hands_off(session->target);
+			target_hands_off(process->target);
 	}
 	processes_resume(session);	/* those that were forked meanwhile */
 }

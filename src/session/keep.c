@@ -43,12 +43,13 @@ static struct err *note_old(struct session *session)
 
 static struct err *settle(struct session *session)
 {
-	struct err *err = target_stop(session->target, NULL);
+	struct process *process = session->current;
+	struct err *err = target_stop(process->target, NULL);
 
 	if (err)
 		return err;
-	err = leftover_settle(session->target);
-	target_resume(session->target);
+	err = leftover_settle(process->target);
+	target_resume(process->target);
 	return err;
 }
 
@@ -64,13 +65,14 @@ static void ask_history(struct session *session)
 
 static struct err *adopt(struct session *session)
 {
-	struct err kept, *err = region_adopt(session->target, &session->region);
+	struct process *process = session->current;
+	struct err kept, *err = region_adopt(process->target, &session->region);
 	uint32_t generation;
 	uint64_t marks;
 
 	if (err)
 		return err;
-	err = share_adopt(session->target, &generation, &marks);
+	err = share_adopt(process->target, &generation, &marks);
 	if (!err)
 		err = settle(session);
 	if (!err)
@@ -85,7 +87,7 @@ static struct err *adopt(struct session *session)
 	err_copy(&kept, err);
 	vec_clear(&session->old_text);
 	vec_clear(&session->old_maps);
-	region_keep(session->target);
+	region_keep(process->target);
 	region_free(session->region);
 	session->region = NULL;
 	return err_adopt(&kept);
@@ -94,14 +96,15 @@ static struct err *adopt(struct session *session)
 /* First, as long as the journal says what they have; few are left for the second time. */
 static struct err *clean_copies_and_stop(struct session *session)
 {
+	struct process *process = session->current;
 	AUTO_FREE struct journal *journal = NULL;
 	struct origin origin;
-	struct err *none = leftover_origin(session->target, &origin, &journal), *err;
+	struct err *none = leftover_origin(process->target, &origin, &journal), *err;
 
 	if (none)
-		return target_stop(session->target, NULL);
+		return target_stop(process->target, NULL);
 	children_clean(session, &origin);
-	err = target_stop(session->target, NULL);
+	err = target_stop(process->target, NULL);
 	if (!err)
 		children_clean(session, &origin);
 	origin_free(&origin);
@@ -118,20 +121,20 @@ static struct err *clean_leftover(struct session *session, const char *lost)
 
 	if (err)
 		return err;
-	err = leftover_clean(session->target, &found, left, sizeof(left));
+	err = leftover_clean(session->current->target, &found, left, sizeof(left));
 	snprintf(text, sizeof(text), *lost ? "took out what an earlier mdbg had left, and what it "
 		 "recorded is lost: %s" : "took out what an earlier mdbg had left%s", lost);
 	if (!err && found)
 		session_warn(session, *left ? left : text);
 	if (err)
 		return err;
-	target_resume(session->target);
+	target_resume(session->current->target);
 	return NULL;
 }
 
 struct err *keep_take_over(struct session *session)
 {
-	struct err *err = leftover_to_keep(session->target);
+	struct err *err = leftover_to_keep(session->current->target);
 	char why[512];
 
 	if (err && err->code == ERR_ATTACH)
@@ -159,8 +162,8 @@ static void clean_uncaught(struct session *session)
 /* Is what lies there not what was patched? Of a library that has gone nothing is to be said. */
 static bool is_another(const struct session *session, uint64_t address)
 {
-	return !modules_find(&session->target->modules, address) ||
-	       !pagemap_is_copied(session->target->mem.tid, address);
+	return !modules_find(&session->current->target->modules, address) ||
+	       !pagemap_is_copied(session->current->target->mem.tid, address);
 }
 
 void keep_take_text(struct session *session)
@@ -173,7 +176,7 @@ void keep_take_text(struct session *session)
 		clean_uncaught(session);
 	for (size_t i = session->old_text.nr; i-- > 0;) {
 		uint32_t index = session->old_text.at[i];
-		struct err *err = patch_text_undo(session->target, index);
+		struct err *err = patch_text_undo(session->current->target, index);
 
 		if (err && !(err->code == ERR_BUSY &&
 			     is_another(session, session->region->journal->entry[index].address)))
@@ -238,11 +241,11 @@ static struct err *unmap_old(struct session *session)
 	struct err *err = NULL;
 
 	while (session->old_maps.nr && !err) {
-		err = target_run_for(session->target, REST_NS);
+		err = target_run_for(session->current->target, REST_NS);
 		if (err)
 			return err;
 		clean_uncaught(session);
-		err = leftover_unmap(session->target,
+		err = leftover_unmap(session->current->target,
 				     session->old_maps.at[session->old_maps.nr - 1]);
 		drop_undone(session);
 	}
@@ -251,15 +254,16 @@ static struct err *unmap_old(struct session *session)
 
 bool keep_release_old(struct session *session)
 {
+	struct process *process = session->current;
 	bool clean = true;
 	struct err *err;
 
 	if (!session->old_maps.nr)
 		return true;
 	/* To look at many threads takes as long as what this stop was for. */
-	err = target_run_for(session->target, REST_NS);
+	err = target_run_for(process->target, REST_NS);
 	if (!err)
-		err = leftover_drain(session->target, session->old_maps.at, session->old_maps.nr,
+		err = leftover_drain(process->target, session->old_maps.at, session->old_maps.nr,
 				     &clean);
 	if (!err && clean) {
 		forget_ops(session);
@@ -269,14 +273,14 @@ bool keep_release_old(struct session *session)
 		trace_line("what an earlier mdbg left: %s", err->msg);
 	if (err || !clean)
 		return false;
-	share_forget_old(session->target);
+	share_forget_old(process->target);
 	return true;
 }
 
 /* The next mdbg does not know those that the user has named, and would list their blocks for ever. */
 static bool knows_all(const struct session *session)
 {
-	const struct probes *probes = session->probes;
+	const struct probes *probes = session->current->probes;
 
 	for (size_t i = 0; i < probes->all.nr; i++)
 		if (probes->all.at[i]->fn && probes->all.at[i]->fn->user)
@@ -286,7 +290,7 @@ static bool knows_all(const struct session *session)
 
 struct err *keep_set_whole(struct session *session)
 {
-	const struct probes *probes = session->probes;
+	const struct probes *probes = session->current->probes;
 	uint64_t marks = 0;
 
 	if (probes && probes->armed && knows_all(session) &&
@@ -309,14 +313,17 @@ static bool memory_is_strict(void)
 
 static struct err *cannot_leave(const struct session *session, const char *why)
 {
-	return err_create(ERR_STATE, "cannot leave the probes in process %d: %s", session->pid, why);
+	return err_create(ERR_STATE, "cannot leave the probes in process %d: %s",
+			  session->current->pid, why);
 }
 
 static struct err *may_leave(const struct session *session)
 {
-	if (!session->probes || !session->probes->armed)
+	struct process *process = session->current;
+
+	if (!process->probes || !process->probes->armed)
 		return cannot_leave(session, "no probes are in place");
-	if (probes_need_tracer(session->probes) || !probes_use_agent(session->probes))
+	if (probes_need_tracer(process->probes) || !probes_use_agent(process->probes))
 		return err_hint(cannot_leave(session, "breakpoint probes need an mdbg that handles "
 					     "them"),
 				"`malloc -v` says which function has one, and why");
@@ -338,14 +345,15 @@ static struct err *may_leave(const struct session *session)
 
 struct err *keep_leave(struct session *session)
 {
+	struct process *process = session->current;
 	struct err *err = may_leave(session);
 	bool was;
 
 	if (!err)
-		err = target_stop(session->target, &was);
+		err = target_stop(process->target, &was);
 	if (err)
 		return err;
-	process_settle(session, session->probes);
+	process_settle(session->current);
 	err = may_leave(session);	/* a module may have come */
 	if (err) {
 		session_let_go(session, was);
@@ -353,9 +361,9 @@ struct err *keep_leave(struct session *session)
 	}
 	/* A thread that is still inside what an earlier mdbg left: the next one tries again. */
 	(void)keep_release_old(session);
-	session->probes->armed = false;
-	session->life = PROCESS_KEPT;
-	region_keep(session->target);
-	target_release(session->target);
+	process->probes->armed = false;
+	process->state = PROCESS_KEPT;
+	region_keep(process->target);
+	target_release(process->target);
 	return NULL;
 }

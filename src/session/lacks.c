@@ -213,7 +213,7 @@ static struct err *cannot_watch(const struct probe *probe)
 
 struct err *lacks_refuse(const struct session *session)
 {
-	const struct probes *probes = session->probes;
+	const struct probes *probes = session->current->probes;
 	const struct probe *first = NULL;
 	bool any = false;
 
@@ -292,11 +292,13 @@ static struct err *add_log(struct session_lacks *lacks, const struct log *log)
 
 static struct err *add_gap(struct session_lacks *lacks, const struct session *session)
 {
+	struct process *process = session->current;
+
 	if (session->records == RECORDS_STALE)
 		return add(lacks, "", "the probes were out for a while: what was allocated then is not "
 			   "recorded, and what was freed then is still listed");
-	if (session->probes && !session->probes->armed && session->state != SESSION_NONE &&
-	    !process_has_ended(session->life))
+	if (process->probes && !process->probes->armed && session->state != SESSION_NONE &&
+	    !process_has_ended(process->state))
 		return add(lacks, "", "the probes are out: nothing is recorded");
 	return NULL;
 }
@@ -305,11 +307,14 @@ static struct err *lacks_job(void *arg)
 {
 	struct lacks_job *job = arg;
 	struct session *session = job->session;
-	struct err *err = add_probes(job->ret, session->probes);
+	struct err *err = add_probes(job->ret, session->current->probes);
 
-	for (size_t i = 0; i < session->followers.nr && !err; i++)
-		if (session->followers.at[i]->state == PROCESS_LIVE)
-			err = add_probes(job->ret, session->followers.at[i]->probes);
+	for (uint32_t i = 0; i < session->nr_processes && !err; i++) {
+		const struct process *process = &session->process[i];
+
+		if (process != session->current && process->state == PROCESS_LIVE)
+			err = add_probes(job->ret, process->probes);
+	}
 	if (!err)
 		err = add_log(job->ret, &session->region->log);
 	return err ? err : add_gap(job->ret, session);

@@ -63,7 +63,7 @@ static struct err *take_in_hand(struct job *job, struct in_hand *in_hand)
 	struct thread *thread;
 
 	job->ret->under_way = in_hand->vec.nr;
-	for_each_thread(thread, job->session->target) {
+	for_each_thread(thread, job->session->current->target) {
 		const struct thread_ops *ops = thread->data;
 
 		for (unsigned i = 0; ops && i < ops->ledger.nr_ops; i++)
@@ -93,7 +93,7 @@ static struct err *await(struct job *job, struct err *(*look)(void *ctx, bool *d
 	};
 	bool done;
 
-	return target_wait(job->session->target, &wait, &done);
+	return target_wait(job->session->current->target, &wait, &done);
 }
 
 /*
@@ -165,7 +165,7 @@ static struct err *find_around(struct job *job)
 	find->heap.process = job->view.process;
 	snprintf(find->heap.why, sizeof(find->heap.why), "%.255s", job->ret->why);
 	err = find_holders(job->session, &job->view, job->address, job->limit, find);
-	find->generation = job->session->target->modules.generation;
+	find->generation = job->session->current->target->modules.generation;
 	find->maps = job->view.maps;
 	job->view.maps = (struct proc_maps){ VEC_INIT };
 	return err;
@@ -230,7 +230,7 @@ static struct err *make_copies(struct job *job, struct snapshot_copies *copies)
 		const struct proc_map *map = &maps->vec.at[i];
 
 		if (search_is_root(map) && is_unforked(&job->smaps, map))
-			err = snapshot_copy(job->session->target, map->start,
+			err = snapshot_copy(job->session->current->target, map->start,
 					    map->end - map->start, copies);
 	}
 	return err;
@@ -257,7 +257,7 @@ static struct err *take_snapshot(struct job *job)
 		err = make_copies(job, &copies);
 	if (!err) {
 		job->view.until = log_now();
-		err = snapshot_take(job->session->target, &copies, &job->snapshot);
+		err = snapshot_take(job->session->current->target, &copies, &job->snapshot);
 	}
 	snapshot_copies_free(&copies);
 	if (err)
@@ -360,7 +360,7 @@ static struct err *search_snapshot(struct job *job)
 static struct err *by_snapshot(struct job *job)
 {
 	struct proc_maps maps = { VEC_INIT };
-	struct err *err = forkable_check(job->session->pid, &job->smaps);
+	struct err *err = forkable_check(job->session->current->pid, &job->smaps);
 
 	/* Rather before the target is stopped for nothing. */
 	if (!err)
@@ -376,7 +376,7 @@ static bool is_large(const struct session *session)
 {
 	struct proc_status status;
 
-	return !procfs_status(session->pid, &status) &&
+	return !procfs_status(session->current->pid, &status) &&
 	       status.anonymous_kb + status.swap_kb > SESSION_LEAKS_LARGE >> 10;
 }
 
@@ -400,7 +400,8 @@ static struct err *search(struct job *job, enum session_leaks_how how)
 static struct err *check_recorded(const struct session *session)
 {
 	return session->region ? NULL :
-		err_hint(err_create(ERR_STATE, "nothing was recorded of process %d", session->pid),
+		err_hint(err_create(ERR_STATE, "nothing was recorded of process %d",
+				    session->current->pid),
 			 "`malloc on` begins to");
 }
 
@@ -499,7 +500,7 @@ void session_look_at_end(struct session *session)
 
 	/* Names of modules that came last. */
 	if (!err)
-		err = target_refresh(session->target, NULL);
+		err = target_refresh(session->current->target, NULL);
 	if (!err)
 		err = stop_job(&job);
 	job_free(&job);
@@ -515,19 +516,21 @@ void session_look_at_end(struct session *session)
 
 static struct err *found_at_end(const struct session *session, struct session_leaks *ret)
 {
+	struct process *process = session->current;
 	struct err *err;
 
 	if (session->end_leaks)
 		return copy(session->end_leaks, ret);
 	if (*session->end_err.msg)
 		return err_wrap(err_adopt(&session->end_err), "at the end of process %d",
-				session->pid);
+				process->pid);
 	if (!session->config.leaks_at_end)
-		return err_hint(err_create(ERR_STATE, "process %d has ended", session->pid),
+		return err_hint(err_create(ERR_STATE, "process %d has ended", process->pid),
 				"`set leaks-at-end on` before has its leaks looked for when it ends");
-	err = err_create(ERR_STATE, "process %d was not looked at when it ended", session->pid);
-	return process_has_execed(session->life) ? err_hint(err, "it has executed another program: `set follow-exec on`") :
-	       err;
+	err = err_create(ERR_STATE, "process %d was not looked at when it ended", process->pid);
+	if (!process_has_execed(process->state))
+		return err;
+	return err_hint(err, "it has executed another program: `set follow-exec on`");
 }
 
 struct err *session_leaks(struct session *session, enum session_leaks_how how, bool timed,

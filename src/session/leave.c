@@ -28,18 +28,11 @@ void session_forget(struct session *session)
 {
 	hands_forget(session);
 	processes_forget(session);
-	region_free(session->spare);
-	session->spare = NULL;
-	probes_destroy(session->probes);
-	session->probes = NULL;
 	user_functions_free(&session->users);
-	target_destroy(session->target);
-	session->target = NULL;
 	region_free(session->region);
 	session->region = NULL;
 	symbols_destroy(session->symbols);
 	session->symbols = NULL;
-	vec_free(&session->known.vec);
 	session->known_generation = 0;
 	map_free(&session->entry_names, free);
 	session->entry_names = (struct map)MAP_INIT;
@@ -55,8 +48,6 @@ void session_forget(struct session *session)
 	session->told = 0;
 	session->blind = (struct blind){ .known = false };
 	session->room = (struct room){ .log = 0 };
-	session->status_known = false;
-	session->life = PROCESS_NONE;
 	if (session->end_leaks)
 		session_leaks_free(session->end_leaks);
 	free(session->end_leaks);
@@ -66,17 +57,17 @@ void session_forget(struct session *session)
 
 void leave_target(struct session *session)
 {
-	target_release(session->target);
-	if (session->life == PROCESS_LIVE)
-		session->life = PROCESS_LEFT;
+	target_release(session->current->target);
+	if (session->current->state == PROCESS_LIVE)
+		session->current->state = PROCESS_LEFT;
 }
 
 void leave_held(struct session *session)
 {
-	if (session->life != PROCESS_HELD)
+	if (session->current->state != PROCESS_HELD)
 		return;
-	err_ignore(tracer_detach(session->pid, 0));	/* fails only if it was killed */
-	session->life = PROCESS_EXECED;
+	err_ignore(tracer_detach(session->current->pid, 0));	/* fails only if it was killed */
+	session->current->state = PROCESS_EXECED;
 }
 
 struct err *session_forget_last(void *arg)
@@ -113,9 +104,9 @@ struct err *leave_parent(struct session *session)
 	struct err *err = NULL;
 
 	leave_held(session);
-	if (session->life == PROCESS_LIVE) {
+	if (session->current->state == PROCESS_LIVE) {
 		children_clean_own(session);
-		err = leave_stop(session->target);
+		err = leave_stop(session->current->target);
 		if (!err)
 			err = arm_undo(session, &left);
 		if (err && err->code != ERR_GONE)
@@ -123,7 +114,7 @@ struct err *leave_parent(struct session *session)
 		leave_target(session);
 	}
 	if (left)
-		session_warn_left(session, session->pid);
+		session_warn_left(session, session->current->pid);
 	return NULL;
 }
 
@@ -133,7 +124,7 @@ static struct err *detach_first(struct session *session)
 	struct err *err;
 
 	children_clean_own(session);
-	err = leave_stop(session->target);
+	err = leave_stop(session->current->target);
 	if (err)
 		return err;
 	err = arm_undo(session, &left);
@@ -141,15 +132,15 @@ static struct err *detach_first(struct session *session)
 		return err;
 	leave_target(session);
 	if (left)
-		session_warn_left(session, session->pid);
+		session_warn_left(session, session->current->pid);
 	return err;
 }
 
-/* Followers last: until it is let go the first target may fork more of them. */
+/* Followed children last: until it is let go the current one may fork more of them. */
 static struct err *detach_job(void *arg)
 {
 	struct session *session = arg;
-	struct err *err = session->life == PROCESS_LIVE ? detach_first(session) : NULL;
+	struct err *err = session->current->state == PROCESS_LIVE ? detach_first(session) : NULL;
 	struct err kept;
 
 	leave_held(session);
@@ -182,29 +173,30 @@ struct err *session_keep(struct session *session)
 static struct err *close_core(struct session *session)
 {
 	session->state = SESSION_NONE;
-	session->pid = 0;
+	session->current->pid = 0;
 	return session_call(session, session_forget_last, session);
 }
 
 struct err *session_detach(struct session *session)
 {
-	/* Of an exec'ed program only its followers, if any, have something of ours in them. */
+	/* Of an exec'ed program only followed children, if any, have something of ours in them. */
 	struct err *err =
-		process_has_execed(session->life) || process_any_followed(session) ? NULL :
+		process_has_execed(session->current->state) || process_any_followed(session) ? NULL :
 		session_need_target(session);
 
 	if (session->state == SESSION_CORE)
 		return close_core(session);
 	if (err)
 		return err;
-	if (!process_has_execed(session->life))
+	if (!process_has_execed(session->current->state))
 		/* names of modules that came last */
 		err_ignore(session_sync_modules(session));
 	err = session_call(session, detach_job, session);
 	/* Where another tracer holds it, all is as it was, and can be taken out when that has left. */
 	if (!err || err->code != ERR_ATTACH)
-		session->state = session->life == PROCESS_ENDED ? SESSION_ENDED : SESSION_NONE;
-	return err ? err_wrap(err, "detach process %d", session->pid) : NULL;
+		session->state = session->current->state == PROCESS_ENDED ? SESSION_ENDED :
+									    SESSION_NONE;
+	return err ? err_wrap(err, "detach process %d", session->current->pid) : NULL;
 }
 
 /*
@@ -216,10 +208,12 @@ static struct err *send_kill(const struct session *session)
 	struct err *err;
 
 	if (session->pidfd < 0)
-		return kill(session->pid, SIGKILL) < 0 && errno != ESRCH ?
-			err_sys("kill process %d", session->pid) : NULL;
+		return kill(session->current->pid, SIGKILL) < 0 && errno != ESRCH ?
+			err_sys("kill process %d", session->current->pid) : NULL;
 	err = pidfd_kill(session->pidfd, SIGKILL);
-	return err && err->code != ERR_GONE ? err_wrap(err, "kill process %d", session->pid) : NULL;
+	if (!err || err->code == ERR_GONE)
+		return NULL;
+	return err_wrap(err, "kill process %d", session->current->pid);
 }
 
 /* SIGKILL needs no stop; the end is then seen as any other. */
@@ -233,11 +227,12 @@ struct err *session_kill(struct session *session)
 	err = send_kill(session);
 	if (err)
 		return err;
-	while (!process_has_ended(session->life)) {
+	while (!process_has_ended(session->current->state)) {
 		struct timespec nap = { .tv_nsec = 1000000 };
 
 		if (tracer_now() > deadline)
-			return err_create(ERR_TIMEOUT, "process %d does not end", session->pid);
+			return err_create(ERR_TIMEOUT, "process %d does not end",
+					  session->current->pid);
 		nanosleep(&nap, NULL);
 	}
 	return NULL;

@@ -116,7 +116,7 @@ static struct err *know_entry(struct session *session, uint64_t address, const c
 
 static struct err *know_entries(struct session *session)
 {
-	struct probes *probes = session->probes;
+	struct probes *probes = session->current->probes;
 	struct err *err = NULL;
 
 	for (size_t i = 0; probes && i < probes->past_entries.nr && !err; i++)
@@ -134,10 +134,11 @@ static struct err *know_entries(struct session *session)
 /* Changes whenever the module map of any process does. */
 static uint64_t map_generations(const struct session *session)
 {
-	uint64_t sum = session->target->modules.generation;
+	uint64_t sum = 0;
 
-	for (size_t i = 0; i < session->followers.nr; i++)
-		sum += session->followers.at[i]->target->modules.generation;
+	for (uint32_t i = 0; i < session->nr_processes; i++)
+		if (session->process[i].target)
+			sum += session->process[i].target->modules.generation;
 	return sum;
 }
 
@@ -150,17 +151,18 @@ static struct err *sync_job(void *arg)
 	struct err *err = NULL;
 
 	if (!session->symbols)
-		err = symbols_create(session->target->core ? 0 : session->pid,
+		err = symbols_create(session->current->target->core ? 0 : session->current->pid,
 				     &session->symbols);
 	if (!err)
 		symbols_set_warn(session->symbols, warn_of_names, session);
 	if (!err)
 		symbols_floor(session->symbols, session->floor);
-	if (!err)
-		err = know_modules(session, &session->target->modules, &session->known);
-	for (size_t i = 0; i < session->followers.nr && !err; i++)
-		err = know_modules(session, &session->followers.at[i]->target->modules,
-				   &session->followers.at[i]->known);
+	for (uint32_t i = 0; i < session->nr_processes && !err; i++) {
+		struct process *process = &session->process[i];
+
+		if (process->target)
+			err = know_modules(session, &process->target->modules, &process->known);
+	}
 	if (!err)
 		err = know_entries(session);
 	if (!err)
@@ -170,9 +172,9 @@ static struct err *sync_job(void *arg)
 
 struct err *session_sync_modules(struct session *session)
 {
-	struct err *err = session->target ? hands_look(session) : NULL;
+	struct err *err = session->current->target ? hands_look(session) : NULL;
 
-	if (err || !session->target ||
+	if (err || !session->current->target ||
 	    (session->symbols && session->known_generation == map_generations(session)))
 		return err;
 	return session_call(session, sync_job, session);

@@ -14,6 +14,7 @@ struct job {
 static struct err *interrupt_job(void *arg)
 {
 	struct session *session = arg;
+	struct process *process = session->current;
 	bool was;
 	struct err *err = session_hold(session, &was);
 
@@ -21,12 +22,12 @@ static struct err *interrupt_job(void *arg)
 		return err;
 	err = processes_stop(session);
 	/* So that what is listed while it stands is whole; a thread that stays there is no reason not to. */
-	if (!err && session->life == PROCESS_LIVE)
+	if (!err && process->state == PROCESS_LIVE)
 		err = session_quiet(session);
 	if (err && err->code == ERR_TIMEOUT)
 		err = NULL;
-	if (err || process_has_ended(session->life))
-		session_let_go(session, was && !process_has_ended(session->life));
+	if (err || process_has_ended(process->state))
+		session_let_go(session, was && !process_has_ended(process->state));
 	return err;
 }
 
@@ -45,7 +46,7 @@ static struct err *cont_job(void *arg)
 {
 	struct job *job = arg;
 
-	if (job->signal && kill(job->session->pid, job->signal) < 0)
+	if (job->signal && kill(job->session->current->pid, job->signal) < 0)
 		return err_sys("send signal %d", job->signal);
 	session_let_go(job->session, false);
 	return NULL;

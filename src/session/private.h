@@ -2,7 +2,7 @@
 /*
  * Inside of a session. What the tracer thread owns while it runs, and what is the main thread's:
  *
- *	tracer thread	target, probes (through ops and requests)
+ *	tracer thread	processes (through ops and requests)
  *	both		events (under the lock); region: made and replaced only by a request that
  *			the main thread waits for, so that the main thread may read the log at any
  *			other time
@@ -27,70 +27,15 @@
 #include "base/map.h"
 #include "probe/user.h"
 #include "session/blind.h"
+#include "session/process.h"
 #include "session/session.h"
 #include "target/room.h"
 
 struct allocator;
-struct follower;
 struct module;
-struct probes;
 struct region;
 struct session_leaks;
-struct target;
 struct tracer;
-
-/* A module that symbols know of. */
-struct known_module {
-	uint64_t start;
-	uint32_t serial, born, died;
-};
-
-struct known_modules {
-	VEC(struct known_module) vec;
-};
-
-/*
- * How it stands with a process:
- *
- *	NONE ---> LIVE ---> LEFT	let go; nothing of ours is in it, but what a thread stays in
- *	           ||| \--> KEPT	let go with probes and log in it, which it goes on with
- *	           ||\----> ENDED
- *	           |\-----> GONE	runs another program, and its end is not ours to wait for
- *	           |  exec ^ ^
- *	           |       | | exit
- *	           +---> EXECED		runs another program; mdbg started it, and waits for its end
- *	           |         | exit
- *	           |         v
- *	           +---> HELD -> GONE	stands at its PTRACE_EVENT_EXEC (follow-exec), until the main thread
- *	                  |		comes to it:
- *	                  +--> LIVE	with a new target
- *	                  +--> EXECED	it is not followed any more
- *
- * LIVE: the memory is the one that was attached to, and target_stop can stop it; its threads are
- * traced, or the hands are off (hands.h). In all other states but KEPT nothing of the program in that
- * process is mdbg's. A follower is LIVE, ENDED, GONE (an exec) or LEFT. Set by the tracer thread,
- * before the event that tells of it.
- */
-enum process_state {
-	PROCESS_NONE,
-	PROCESS_LIVE,
-	PROCESS_HELD,
-	PROCESS_EXECED,
-	PROCESS_GONE,
-	PROCESS_ENDED,
-	PROCESS_LEFT,
-	PROCESS_KEPT,
-};
-
-static inline bool process_has_ended(enum process_state state)
-{
-	return state == PROCESS_ENDED || state == PROCESS_GONE;
-}
-
-static inline bool process_has_execed(enum process_state state)
-{
-	return state == PROCESS_HELD || state == PROCESS_EXECED || state == PROCESS_GONE;
-}
 
 /* How far the log can be relied on; each has the doubts of the one before. */
 enum records {
@@ -112,21 +57,23 @@ struct session_allocators {
 struct session {
 	struct session_config config;
 	struct tracer *tracer;
-	struct target *target;		/* NULL: none; stays after the end for `malloc -v` */
-	struct probes *probes;
+	/*
+	 * By their numbers in the log; the first was attached to, the others are its children. Made by
+	 * the tracer thread, and never taken away but with the log. One is the target that the user
+	 * has; which is changed by a request that the main thread waits for.
+	 */
+	struct process process[LOG_PROCESSES];
+	uint32_t nr_processes;
+	struct process *current;
 	struct user_functions users;	/* tracer thread; probes refer to them */
-	struct region *region;
+	struct region *region;		/* of the process that was attached to: it has the log */
 	struct symbols *symbols;
-	struct known_modules known;
 	uint64_t known_generation;
 	struct map entry_names;		/* address → const char * */
-	VEC(struct follower *) followers;	/* tracer thread: see process.h */
-	uint32_t nr_processes;		/* followers ever made for this log */
 	pid_t pids[LOG_PROCESSES];
 	VEC(pid_t) turns;		/* tracer thread: see each_in_turn in route.c */
 	unsigned since_turns;
 	bool names_warned;		/* something was left out of names, and a warning tells of it */
-	struct region *spare;		/* journal of the target, where that was a follower first */
 	char *core_path;		/* of SESSION_CORE */
 	char *cache_dir;
 	struct session_allocators allocators;
@@ -134,14 +81,9 @@ struct session {
 
 	/*
 	 * What the user has: NONE, CORE, RUNNING, or STOPPED until `cont`; ENDED when the event of
-	 * that was read. session_state adds what `life` knows before.
+	 * that was read. session_state adds what the state of the process tells before.
 	 */
 	enum session_state state;
-	_Atomic enum process_state life;	/* of the target's process */
-	pid_t pid;
-	bool started;
-	int status;
-	bool status_known;
 	/* What an earlier mdbg left (keep.h): entries of the journal. Tracer thread. */
 	VEC(uint32_t) old_text;
 	VEC(uint32_t) old_maps;
@@ -214,11 +156,10 @@ void session_let_go(struct session *session, bool was);
 /* A status came, from a thread that nobody waits for. */
 void session_stopped(void *session, pid_t tid, int status);
 /* A wait status, to whom it belongs. */
-void session_route(void *session, pid_t tid, int status);
-/* The target, of which tid is a thread, runs another program now: told, and forgotten. */
+void session_route(struct session *session, pid_t tid, int status);
+/* The current process, of which tid is a thread, runs another program now: told, and forgotten. */
 void session_execed(struct session *session, pid_t tid, enum process_state state);
-/* The target has ended. */
-void session_ended(void *session, int status, bool known);
+void session_ended(struct process *process, int status, bool known);
 
 /* --- agent.c: tracer thread --- */
 /*
@@ -242,12 +183,13 @@ struct err *session_take_out(struct session *session) MUST_CHECK;
 struct err *session_sync_modules(struct session *session) MUST_CHECK;
 
 /* --- watch.c --- */
-extern const struct target_ops session_target_ops;
+/* For all processes; ctx is the struct process. */
+extern const struct target_ops watch_ops;
 
 /* --- leave.c --- */
 /* Forget the target of before: log, symbols, all. Detached or ended. */
 void session_forget(struct session *session);
-/* The same on the thread that owned it. Its followers may live: they are let go. */
+/* The same on the thread that owned it. Followed children may live: they are let go. */
 struct err *session_forget_last(void *session) MUST_CHECK;
 
 /* --- react.c: main thread --- */

@@ -64,7 +64,7 @@ static void describe(const struct session *session, const struct probe *probe,
 static struct err *probes_job(void *arg)
 {
 	struct probes_job *job = arg;
-	struct probes *probes = job->session->probes;
+	struct probes *probes = job->session->current->probes;
 
 	for (size_t i = 0; probes && i < probes->all.nr; i++) {
 		struct session_probe described;

@@ -7,71 +7,105 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "os/procfs.h"
 #include "probe/probe.h"
 #include "probe/sigtrap.h"
 #include "session/lacks.h"
+#include "session/private.h"
 #include "target/region.h"
 #include "target/remote.h"
 #include "target/target.h"
 
-void process_free(struct follower *follower)
+/* All that live, but the current one; a process that forks may add some meanwhile. */
+#define for_each_followed(process, session)					\
+	for ((process) = (session)->process;					\
+	     (process) < (session)->process + (session)->nr_processes; (process)++) \
+		if (is_followed(process))
+
+static bool is_followed(const struct process *process)
 {
-	probes_destroy(follower->probes);
-	target_destroy(follower->target);
-	region_free(follower->region);
-	vec_free(&follower->known.vec);
-	free(follower);
+	return process != process->session->current && process->state == PROCESS_LIVE;
 }
 
-void process_settle(struct session *session, struct probes *probes)
+void process_free(struct process *process)
 {
+	probes_destroy(process->probes);
+	target_destroy(process->target);
+	region_free(process->region);
+	vec_free(&process->known.vec);
+	process->probes = NULL;
+	process->target = NULL;
+	process->region = NULL;
+}
+
+void process_settle(struct process *process)
+{
+	struct session *session = process->session;
 	struct err *err;
 
-	if (!probes || !probes_unsettled(probes))
+	if (!process->probes || !probes_unsettled(process->probes))
 		return;
-	err = probes_settle(probes);
+	err = probes_settle(process->probes);
 	if (err && err->code != ERR_GONE)
 		session_warn(session, err->msg);
 	if (!err)
-		lacks_tell_probes(session, probes);
+		lacks_tell_probes(session, process->probes);
 }
 
 bool process_any_followed(const struct session *session)
 {
-	for (size_t i = 0; i < session->followers.nr; i++)
-		if (session->followers.at[i]->state == PROCESS_LIVE)
-			return true;
+	const struct process *process;
+
+	for_each_followed(process, session)
+		return true;
 	return false;
 }
 
-void processes_look(const struct session *session)
+void processes_look(struct session *session)
 {
-	for (size_t i = 0; i < session->followers.nr; i++)
-		if (session->followers.at[i]->state == PROCESS_LIVE)
-			sigtrap_look(session->followers.at[i]->probes);
+	struct process *process;
+
+	for_each_followed(process, session)
+		sigtrap_look(process->probes);
+}
+
+static struct target *find_owner(struct session *session,
+				 bool (*owns)(const struct target *target, pid_t tid), pid_t tid)
+{
+	for (uint32_t i = 0; i < session->nr_processes; i++) {
+		struct process *process = &session->process[i];
+
+		/* Of a current one that has executed another program nothing is known any more. */
+		if (process->target && owns(process->target, tid) &&
+		    (process != session->current || !process_has_execed(process->state)))
+			return process->target;
+	}
+	return NULL;
+}
+
+static bool has_thread(const struct target *target, pid_t tid)
+{
+	return target_thread(target, tid);
 }
 
 struct target *process_owner(struct session *session, pid_t tid)
 {
-	struct target *first = process_has_execed(session->life) ? NULL : session->target;
+	struct process *current = session->current;
+	struct target *first = process_has_execed(current->state) ? NULL : current->target, *owner;
 	struct proc_status status;
 
-	if ((first && target_thread(first, tid)) || !session->followers.nr)
+	if (session->nr_processes == 1)
 		return first;
-	for (size_t i = 0; i < session->followers.nr; i++)
-		if (target_thread(session->followers.at[i]->target, tid))
-			return session->followers.at[i]->target;
-	if (first && target_expects(first, tid))
-		return first;
-	for (size_t i = 0; i < session->followers.nr; i++)
-		if (target_expects(session->followers.at[i]->target, tid))
-			return session->followers.at[i]->target;
-	if (procfs_status(tid, &status))
-		return first;
-	for (size_t i = 0; i < session->followers.nr; i++) {
-		struct target *target = session->followers.at[i]->target;
+	owner = find_owner(session, has_thread, tid);
+	if (!owner)
+		owner = find_owner(session, target_expects, tid);
+	if (owner || procfs_status(tid, &status))
+		return owner ? owner : first;
+	for (uint32_t i = 0; i < session->nr_processes; i++) {
+		struct target *target = session->process[i].target;
 
-		if (status.tgid == target->pid || status.ppid == target->pid)
+		if (target && target != current->target &&
+		    (status.tgid == target->pid || status.ppid == target->pid))
 			return target;
 	}
 	return first;
@@ -80,13 +114,10 @@ struct target *process_owner(struct session *session, pid_t tid)
 struct err *processes_stop(struct session *session)
 {
 	struct err *first = NULL;
+	struct process *process;
 
-	for (size_t i = 0; i < session->followers.nr; i++) {
-		struct follower *follower = session->followers.at[i];
-		struct err *err = NULL;
-
-		if (follower->state == PROCESS_LIVE)
-			err = target_stop(follower->target, NULL);
+	for_each_followed(process, session) {
+		struct err *err = target_stop(process->target, NULL);
 
 		if (err && err->code != ERR_GONE && !first)
 			first = err;
@@ -96,59 +127,58 @@ struct err *processes_stop(struct session *session)
 
 void processes_resume(struct session *session)
 {
-	for (size_t i = 0; i < session->followers.nr; i++) {
-		struct follower *follower = session->followers.at[i];
+	struct process *process;
 
-		if (follower->state != PROCESS_LIVE || !follower->target->stopped)
+	for_each_followed(process, session) {
+		if (!process->target->stopped)
 			continue;
-		process_settle(session, follower->probes);
-		target_resume(follower->target);
+		process_settle(process);
+		target_resume(process->target);
 	}
 }
 
-struct err *process_withdraw(struct follower *follower)
+struct err *process_withdraw(struct process *process)
 {
 	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
-	struct err *err = remote ? remote_begin_any(follower->target, remote) : err_nomem, *also;
+	struct err *err = remote ? remote_begin_any(process->target, remote) : err_nomem, *also;
 
 	if (err)
 		return err;
-	err = region_withdraw(follower->target, remote);
+	err = region_withdraw(process->target, remote);
 	also = remote_end(remote);
 	return err ? err : also;
 }
 
-static struct err *undo(struct follower *follower)
+static struct err *undo(struct process *process)
 {
 	bool left = false;
-	struct err *err = target_stop(follower->target, NULL);
+	struct err *err = target_stop(process->target, NULL);
 
 	if (!err)
-		err = probes_disarm(follower->probes, &left);
+		err = probes_disarm(process->probes, &left);
 	if (!err)
-		err = process_withdraw(follower);
-	if (follower->state == PROCESS_LIVE) {
-		target_release(follower->target);
-		follower->state = PROCESS_LEFT;
+		err = process_withdraw(process);
+	if (process->state == PROCESS_LIVE) {
+		target_release(process->target);
+		process->state = PROCESS_LEFT;
 	}
 	if (left)
-		session_warn_left(follower->session, follower->target->pid);
+		session_warn_left(process->session, process->pid);
 	return err;
 }
 
-/* The list may grow meanwhile: who is followed forks. */
 struct err *processes_undo(struct session *session)
 {
-	struct err first;
+	struct process *process;
 	bool failed = false;
+	struct err first;
 
-	for (size_t i = 0; i < session->followers.nr; i++) {
-		struct follower *follower = session->followers.at[i];
-		struct err *err = follower->state == PROCESS_LIVE ? undo(follower) : NULL;
+	for_each_followed(process, session) {
+		struct err *err = undo(process);
 
 		if (!err || err->code == ERR_GONE || failed)
 			continue;
-		err_copy(&first, err_wrap(err, "followed process %d", follower->target->pid));
+		err_copy(&first, err_wrap(err, "followed process %d", process->pid));
 		failed = true;
 	}
 	return failed ? err_adopt(&first) : NULL;
@@ -156,42 +186,40 @@ struct err *processes_undo(struct session *session)
 
 void processes_settle(struct session *session)
 {
-	for (size_t i = 0; i < session->followers.nr; i++) {
-		struct follower *follower = session->followers.at[i];
+	struct process *process;
+
+	for_each_followed(process, session) {
 		bool was;
 
-		if (follower->state != PROCESS_LIVE || !probes_unsettled(follower->probes) ||
-		    target_stop(follower->target, &was))
+		if (!probes_unsettled(process->probes) || target_stop(process->target, &was))
 			continue;
-		process_settle(session, follower->probes);
+		process_settle(process);
 		if (!was)
-			target_resume(follower->target);
+			target_resume(process->target);
 	}
 }
 
-void process_take_place(struct session *session, struct follower *follower, size_t at)
+void process_take_place(struct process *process)
 {
-	probes_destroy(session->probes);
-	target_destroy(session->target);
-	region_free(session->spare);
-	session->target = follower->target;
-	session->probes = follower->probes;
-	session->spare = follower->region;
-	session->pid = follower->target->pid;
-	session->started = false;
-	session->life = follower->state;
-	vec_free(&session->known.vec);
-	session->known = follower->known;
+	struct session *session = process->session;
+
+	process_free(session->current);
+	process->target->looked = false;
+	session->current = process;
 	session->known_generation = 0;
-	vec_remove(&session->followers, at);
-	free(follower);
 }
 
 void processes_forget(struct session *session)
 {
-	for (size_t i = 0; i < session->followers.nr; i++)
-		process_free(session->followers.at[i]);
-	vec_clear(&session->followers);
-	session->nr_processes = 0;
+	const struct process *current = session->current;
+	struct process first = {
+		.session = session, .pid = current->pid, .started = current->started,
+	};
+
+	for (uint32_t i = 0; i < session->nr_processes; i++)
+		process_free(&session->process[i]);
+	session->process[0] = first;
+	session->current = session->process;
+	session->nr_processes = 1;
 	memset(session->pids, 0, sizeof(session->pids));
 }

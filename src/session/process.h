@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Forked children that are followed (`set follow-fork both` and `child`). Tracer thread.
+ * The processes of a session. The first is the one that was attached to or started. The others are
+ * forked children of it that are followed (`set follow-fork both` and `child`); with `child` the
+ * first of them becomes the current one, and its parent is let go.
  *
- * A follower is a target of its own: its memory has its parent's patches already, so it gets a
- * region of its own with a journal (for a later mdbg), and probes that know the same places. Its
- * blocks go to the session's one log under its process number; what it inherited from its parent is
- * not listed again under its own number: its log begins with the fork.
+ * All are targets of their own, with the same callbacks (watch.c). A followed child's memory has its
+ * parent's patches already, so it gets a region of its own with a journal (for a later mdbg), and
+ * probes that know the same places. Its blocks go to the session's one log under its number; what it
+ * inherited from its parent is not listed again under that: its log begins with the fork.
  *
  * Generations of its module map start at its number << PROCESS_GENERATION_SHIFT, so that the stacks
  * of all processes are told apart by generation and named by one `symbols`.
@@ -13,45 +15,111 @@
 #ifndef SESSION_PROCESS_H
 #define SESSION_PROCESS_H
 
-#include "session/private.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/vec.h"
+
+struct probes;
+struct region;
+struct session;
+struct target;
 
 #define PROCESS_GENERATION_SHIFT	24
 
-struct follower {
-	struct session *session;
-	struct target *target;
-	struct probes *probes;
-	struct region *region;		/* its log is not used */
-	uint8_t number;
-	enum process_state state;
-	struct known_modules known;	/* to symbols */
+/* A module that symbols know of. */
+struct known_module {
+	uint64_t start;
+	uint32_t serial, born, died;
 };
 
-/* Arm what came with new modules, before any thread runs on; the target of probes is stopped. */
-void process_settle(struct session *session, struct probes *probes);
-/* Unmap its region; stopped before and after. */
-struct err *process_withdraw(struct follower *follower) MUST_CHECK;
-void process_free(struct follower *follower);
+struct known_modules {
+	VEC(struct known_module) vec;
+};
+
+/*
+ * How it stands with a process:
+ *
+ *	NONE ---> LIVE ---> LEFT	let go; nothing of ours is in it, but what a thread stays in
+ *	           ||| \--> KEPT	let go with probes and log in it, which it goes on with
+ *	           ||\----> ENDED
+ *	           |\-----> GONE	runs another program, and its end is not ours to wait for
+ *	           |  exec ^ ^
+ *	           |       | | exit
+ *	           +---> EXECED		runs another program; mdbg started it, and waits for its end
+ *	           |         | exit
+ *	           |         v
+ *	           +---> HELD -> GONE	stands at its PTRACE_EVENT_EXEC (follow-exec), until the main thread
+ *	                  |		comes to it:
+ *	                  +--> LIVE	with a new target
+ *	                  +--> EXECED	it is not followed any more
+ *
+ * LIVE: the memory is the one that was attached to, and target_stop can stop it; its threads are
+ * traced, or the hands are off (hands.h). In all other states but KEPT nothing of the program in that
+ * process is mdbg's. A followed child that is not
+ * current is LIVE, ENDED, GONE (an exec: it is let go) or LEFT. Set by the tracer thread,
+ * before the event that tells of it.
+ */
+enum process_state {
+	PROCESS_NONE,
+	PROCESS_LIVE,
+	PROCESS_HELD,
+	PROCESS_EXECED,
+	PROCESS_GONE,
+	PROCESS_ENDED,
+	PROCESS_LEFT,
+	PROCESS_KEPT,
+};
+
+static inline bool process_has_ended(enum process_state state)
+{
+	return state == PROCESS_ENDED || state == PROCESS_GONE;
+}
+
+static inline bool process_has_execed(enum process_state state)
+{
+	return state == PROCESS_HELD || state == PROCESS_EXECED || state == PROCESS_GONE;
+}
+
+struct process {
+	struct session *session;
+	struct target *target;		/* NULL: none; stays after the end for `malloc -v` */
+	struct probes *probes;
+	struct region *region;		/* a followed child's; its log is not used */
+	struct known_modules known;	/* to symbols; main thread */
+	_Atomic enum process_state state;
+	pid_t pid;			/* 0: none; stays after the end */
+	bool started;			/* by mdbg, which waits for its end */
+	int status;			/* as wait(2) gives it */
+	bool status_known;
+};
+
+/* --- tracer thread --- */
+
+/* Arm what came with new modules, before any thread runs on; the process is stopped. */
+void process_settle(struct process *process);
+/* Unmap its own region; stopped before and after. */
+struct err *process_withdraw(struct process *process) MUST_CHECK;
+/* It is untraced: free what it has. Its place stays. */
+void process_free(struct process *process);
 /* Whose thread is tid? For one that nobody knows: the target that it was cloned or forked from. */
 struct target *process_owner(struct session *session, pid_t tid);
-/* Does any follower live? */
+/* A followed child becomes the current process; the one before is untraced. */
+void process_take_place(struct process *process);
+/* Forget all but the id of the current one: it is the first again. */
+void processes_forget(struct session *session);
+
+/* Does a process live that is not the current one? (Any thread.) */
 bool process_any_followed(const struct session *session);
-/* With each tick: sigtrap_look, for all followers that live. */
-void processes_look(const struct session *session);
-/*
- * Something for all followers that live: stop, let run, take everything out and let go. The first
- * error is returned.
- */
+/* For all those: with each poll, sigtrap_look. */
+void processes_look(struct session *session);
+/* Stop them, let them run, take everything out and let them go. The first error is returned. */
 struct err *processes_stop(struct session *session) MUST_CHECK;
 void processes_resume(struct session *session);
 struct err *processes_undo(struct session *session) MUST_CHECK;
-/* New modules of followers: as session_let_go does for the first target. */
+/* Arm what came with their new modules: as session_let_go does for the current one. */
 void processes_settle(struct session *session);
-/*
- * The follower at this place of the list becomes the session's target; the one before is untraced.
- */
-void process_take_place(struct session *session, struct follower *follower, size_t at);
-/* Forget all of them. */
-void processes_forget(struct session *session);
 
 #endif

@@ -26,9 +26,9 @@ static struct err *follow_exec_job(void *arg)
 {
 	struct session *session = arg;
 
-	session->life = PROCESS_NONE;	/* so that it stays held */
+	session->current->state = PROCESS_NONE;	/* so that it stays held */
 	err_ignore(session_forget_last(session));
-	return attach_from_exec(session, session->pid);
+	return attach_from_exec(session, session->current->pid);
 }
 
 static void note_exec(struct session *session)
@@ -36,7 +36,7 @@ static void note_exec(struct session *session)
 	struct err *err;
 
 	children_clean_orphans(session);
-	if (session->life != PROCESS_HELD)
+	if (session->current->state != PROCESS_HELD)
 		return;
 	err = session_call(session, follow_exec_job, session);
 	if (!err)
@@ -47,27 +47,28 @@ static void note_exec(struct session *session)
 		session_warn(session, err->msg);
 }
 
+static struct process *find(struct session *session, pid_t pid)
+{
+	for (uint32_t i = 0; i < session->nr_processes; i++)
+		if (session->process[i].pid == pid && session->process[i].state == PROCESS_LIVE)
+			return &session->process[i];
+	return NULL;
+}
+
 /* follow-fork child: the child takes the place of its parent, which is let go. */
 static struct err *switch_job(void *arg)
 {
 	struct job *job = arg;
 	struct session *session = job->session;
-	struct follower *follower = NULL;
-	size_t at;
+	struct process *child = find(session, job->pid);
 	struct err *err;
 
-	for (at = 0; at < session->followers.nr && !follower; at++)
-		if (session->followers.at[at]->target->pid == job->pid &&
-		    session->followers.at[at]->state == PROCESS_LIVE)
-			follower = session->followers.at[at];
-	if (!follower)
+	if (!child || child == session->current)
 		return NULL;
 	err = leave_parent(session);
 	if (err)
 		return err;
-	process_take_place(session, follower, at - 1);
-	session->target->ops = &session_target_ops;
-	session->target->ctx = session;
+	process_take_place(child);
 	err = hands_begin(session);
 	session_let_go(session, session->state == SESSION_STOPPED);
 	return err;
@@ -84,7 +85,7 @@ static void note_fork(struct session *session, pid_t child)
 	if (err)
 		session_warn(session, err->msg);
 	/* The end of its parent may have been told before. */
-	if (session->pid == child && session->state == SESSION_ENDED)
+	if (session->current->pid == child && session->state == SESSION_ENDED)
 		session->state = SESSION_RUNNING;
 }
 
@@ -92,7 +93,7 @@ static void note_fork(struct session *session, pid_t child)
 static bool is_of_another(const struct session *session, const struct session_event *event)
 {
 	return (event->kind == SESSION_EVENT_EXIT || event->kind == SESSION_EVENT_EXEC) &&
-		event->pid != session->pid;
+		event->pid != session->current->pid;
 }
 
 bool session_next_event(struct session *session, struct session_event *ret)

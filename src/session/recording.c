@@ -14,11 +14,12 @@
 /* Some may be in that were not to be without the others (--engine jump). The target stays stopped. */
 static struct err *take_back(struct session *session, struct err *cause)
 {
+	struct probes *probes = session->current->probes;
 	struct err kept, *err;
 	bool left;
 
 	err_copy(&kept, cause);
-	err = session->probes->armed ? probes_disarm(session->probes, &left) : NULL;
+	err = probes->armed ? probes_disarm(probes, &left) : NULL;
 	if (err)
 		trace_line("take the probes back: %s", err->msg);
 	return err_adopt(&kept);
@@ -27,8 +28,8 @@ static struct err *take_back(struct session *session, struct err *cause)
 static struct err *arm_job(void *arg)
 {
 	struct session *session = arg;
-	bool was = session->target->stopped;
-	struct err *err = target_refresh(session->target, NULL), *also;
+	bool was = session->current->target->stopped;
+	struct err *err = target_refresh(session->current->target, NULL), *also;
 
 	if (!err)
 		err = arm_plan(session);
@@ -87,7 +88,7 @@ static struct err *reset_job(void *arg)
 	if (err)
 		return err;
 	session->records = RECORDS_LACK;
-	if (session->probes)
+	if (session->current->probes)
 		blind_begin(session);
 	return keep_set_whole(session);
 }
@@ -96,8 +97,9 @@ struct err *session_reset(struct session *session)
 {
 	if (!session->region)
 		return err_create(ERR_STATE, "nothing was recorded");
-	if (session->life == PROCESS_KEPT)
-		return err_hint(err_create(ERR_STATE, "process %d goes on recording", session->pid),
+	if (session->current->state == PROCESS_KEPT)
+		return err_hint(err_create(ERR_STATE, "process %d goes on recording",
+					   session->current->pid),
 				"attach to it again");
 	return session_call(session, reset_job, session);
 }
@@ -110,12 +112,13 @@ struct history_job {
 /* All threads are stopped. */
 static struct err *change_history(struct session *session, uint32_t nr)
 {
+	struct process *process = session->current;
 	struct err *err = log_set_free_history(&session->region->log, nr);
 
 	if (!err)
-		err = share_reserve(session->target);
-	if (!err && session->probes)
-		err = state_tell_history(session->probes);
+		err = share_reserve(process->target);
+	if (!err && process->probes)
+		err = state_tell_history(process->probes);
 	return err;
 }
 

@@ -12,16 +12,18 @@
 #include "session/process.h"
 #include "target/target.h"
 
-void session_ended(void *ctx, int status, bool known)
+void session_ended(struct process *process, int status, bool known)
 {
-	struct session *session = ctx;
+	struct session *session = process->session;
 	struct session_event event = { .kind = SESSION_EVENT_EXIT,
-				       .pid = session->pid,
+				       .pid = process->pid,
 				       .status = status };
 
-	session->status = status;
-	session->status_known = known;
-	session->life = process_has_execed(session->life) ? PROCESS_GONE : PROCESS_ENDED;
+	process->status = status;
+	process->status_known = known;
+	process->state = process_has_execed(process->state) ? PROCESS_GONE : PROCESS_ENDED;
+	if (process != session->current)
+		return;
 	processes_resume(session);	/* nobody could continue them any more */
 	session_push_event(session, &event);
 }
@@ -29,19 +31,20 @@ void session_ended(void *ctx, int status, bool known)
 /* The memory, and with it all of ours, is gone. */
 void session_execed(struct session *session, pid_t tid, enum process_state state)
 {
-	struct session_event event = { .kind = SESSION_EVENT_EXEC, .pid = session->pid };
+	struct process *process = session->current;
+	struct session_event event = { .kind = SESSION_EVENT_EXEC, .pid = process->pid };
 	AUTO_FREE char *exe = NULL;
 
 	err_ignore(procfs_link(tid, "exe", &exe));	/* the text stays empty */
 	snprintf(event.text, sizeof(event.text), "%s", exe ? exe : "");
-	session->life = state;
-	target_forget(session->target);
+	process->state = state;
+	target_forget(process->target);
 	session_push_event(session, &event);
 }
 
-void session_route(void *ctx, pid_t tid, int status)
+void session_route(struct session *session, pid_t tid, int status)
 {
-	struct session *session = ctx;
+	struct process *current = session->current;
 	struct target *target = process_owner(session, tid);
 
 	if (target && target_dispatch(target, tid, status))
@@ -49,9 +52,8 @@ void session_route(void *ctx, pid_t tid, int status)
 	/* Somebody who could not be let go earlier (a vfork parent), or whom we only wait for. */
 	if (WIFSTOPPED(status))
 		err_ignore(tracer_detach(tid, status >> 16 ? 0 : WSTOPSIG(status)));
-	else if (process_has_execed(session->life) && tid == session->pid &&
-		 session->started)
-		session_ended(session, status, true);
+	else if (process_has_execed(current->state) && tid == current->pid && current->started)
+		session_ended(current, status, true);
 }
 
 /*
@@ -61,7 +63,8 @@ void session_route(void *ctx, pid_t tid, int status)
  */
 static void each_in_turn(struct session *session)
 {
-	unsigned threads = (unsigned)map_count(&session->target->threads);
+	struct process *process = session->current;
+	unsigned threads = (unsigned)map_count(&process->target->threads);
 	struct thread *thread;
 	int status;
 
@@ -70,10 +73,10 @@ static void each_in_turn(struct session *session)
 	session->since_turns = 0;
 	session->turns.nr = 0;
 	/* Without memory it has its turn when the kernel gives it. */
-	for_each_thread(thread, session->target)
+	for_each_thread(thread, process->target)
 		if (thread->state == THREAD_RUNNING)
 			err_ignore(vec_push(&session->turns, thread->tid));
-	for (size_t i = 0; i < session->turns.nr && session->life == PROCESS_LIVE; i++)
+	for (size_t i = 0; i < session->turns.nr && process->state == PROCESS_LIVE; i++)
 		if (tracer_poll(session->turns.at[i], &status))
 			session_route(session, session->turns.at[i], status);
 }
@@ -81,15 +84,16 @@ static void each_in_turn(struct session *session)
 void session_stopped(void *ctx, pid_t tid, int status)
 {
 	struct session *session = ctx;
+	struct process *process = session->current;
 	bool was;
 
 	session_route(session, tid, status);
 	/* To wait for the others, to look, and to let them end: the error says that it has. */
-	if (session->target && session->target->at_end)
-		err_ignore(target_stop(session->target, NULL));
-	if (session->target)
+	if (process->target && process->target->at_end)
+		err_ignore(target_stop(process->target, NULL));
+	if (process->target)
 		each_in_turn(session);
-	if (session->probes && probes_unsettled(session->probes) && !session_hold(session, &was))
+	if (process->probes && probes_unsettled(process->probes) && !session_hold(session, &was))
 		session_let_go(session, was);
 	processes_settle(session);
 }

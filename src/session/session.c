@@ -48,6 +48,9 @@ struct err *session_create(struct session **ret)
 	if (!session)
 		return err_nomem;
 	session->config = session_config_default;
+	session->current = session->process;
+	session->current->session = session;
+	session->nr_processes = 1;
 	session->pidfd = -1;
 	session->no_memory.read = no_memory;
 	session->cache_dir = find_cache_dir();
@@ -55,9 +58,7 @@ struct err *session_create(struct session **ret)
 	session->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (session->event_fd < 0)
 		err = err_sys("eventfd");
-	else	/* all at once: the main thread reads the list while it grows */
-		err = vec_reserve(&session->followers, LOG_PROCESSES);
-	if (!err)
+	else
 		err = tracer_create(session_stopped, session, &session->tracer);
 	if (err) {
 		session_destroy(session, NULL);
@@ -75,7 +76,7 @@ void session_destroy(struct session *session, struct err **err_ret)
 		return;
 	if (!session_need_target(session) || process_any_followed(session))
 		err = session_detach(session);
-	else if (process_has_ended(session->life) && session->state != SESSION_ENDED &&
+	else if (process_has_ended(session->current->state) && session->state != SESSION_ENDED &&
 		 session->state != SESSION_NONE)
 		session_note_end(session);	/* nobody has read the event */
 	if (err_ret)
@@ -85,7 +86,6 @@ void session_destroy(struct session *session, struct err **err_ret)
 	if (session->event_fd >= 0)
 		close(session->event_fd);
 	vec_free(&session->turns);
-	vec_free(&session->followers);
 	vec_free(&session->events);
 	pthread_mutex_destroy(&session->lock);
 	free(session->cache_dir);

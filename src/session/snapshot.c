@@ -27,7 +27,7 @@ static struct err *look_job(void *arg)
 	struct job *job = arg;
 	const struct session *session = job->session;
 
-	job->ahead = session->life != PROCESS_LIVE || session->target->hands_off;
+	job->ahead = session->current->state != PROCESS_LIVE || session->current->target->hands_off;
 	return NULL;
 }
 
@@ -38,10 +38,11 @@ static struct err *reap_anew(struct target *target, void *snapshot)
 
 static bool has_ended(const struct session *session)
 {
+	const struct process *process = session->current;
 	struct proc_stat stat;
 
-	return procfs_stat(session->pid, &stat) || stat.start_time != session->target->start_time ||
-	       stat.state == 'Z' || stat.state == 'X';
+	return procfs_stat(process->pid, &stat) ||
+	       stat.start_time != process->target->start_time || stat.state == 'Z' || stat.state == 'X';
 }
 
 /* What another moment may mend: it executes once more, or its libc is not there yet. */
@@ -58,10 +59,10 @@ static struct err *visit_until_done(const struct job *job)
 	struct err *err;
 
 	/* At its PTRACE_EVENT_EXEC, where it has no libc to make a call by. */
-	if (session->life == PROCESS_HELD)
+	if (session->current->state == PROCESS_HELD)
 		return err_create(ERR_BUSY, "it is held for follow-exec");
 	do {
-		err = visit_process(session, session->pid, reap_anew, job->snapshot);
+		err = visit_process(session, session->current->pid, reap_anew, job->snapshot);
 		if (!err || !is_passing(err))
 			return err;
 		nanosleep(&between, NULL);
@@ -83,7 +84,7 @@ static struct err *end_in_new_program(const struct job *job)
 	if (!err || has_ended(session))
 		return NULL;
 	return err_wrap(err, "process %d, which executed another program while a snapshot of it was "
-			"searched, may have a child that it does not know", session->pid);
+			"searched, may have a child that it does not know", session->current->pid);
 }
 
 static struct err *end_job(void *arg)
@@ -93,7 +94,7 @@ static struct err *end_job(void *arg)
 	struct err *err;
 	bool was;
 
-	if (session->life != PROCESS_LIVE)
+	if (session->current->state != PROCESS_LIVE)
 		return end_in_new_program(job);
 	err = session_hold(session, &was);
 	if (err && err->code == ERR_GONE)
@@ -102,7 +103,7 @@ static struct err *end_job(void *arg)
 		snapshot_drop(session->tracer, job->snapshot);
 		return err;
 	}
-	err = snapshot_reap(session->target, job->snapshot);
+	err = snapshot_reap(session->current->target, job->snapshot);
 	session_let_go(session, was);
 	return err;
 }

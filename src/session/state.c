@@ -15,14 +15,14 @@ struct session_config *session_config(struct session *session)
 
 enum session_state session_state(const struct session *session)
 {
-	if (process_has_ended(session->life) && session->state != SESSION_NONE)
+	if (process_has_ended(session->current->state) && session->state != SESSION_NONE)
 		return SESSION_ENDED;
 	return session->state;
 }
 
 pid_t session_pid(const struct session *session)
 {
-	return session->pid;
+	return session->current->pid;
 }
 
 const pid_t *session_pids(const struct session *session)
@@ -32,13 +32,13 @@ const pid_t *session_pids(const struct session *session)
 
 bool session_started(const struct session *session)
 {
-	return session->started;
+	return session->current->started;
 }
 
 int session_exit_status(const struct session *session, bool *known)
 {
-	*known = session->status_known;
-	return session->status;
+	*known = session->current->status_known;
+	return session->current->status;
 }
 
 struct err *session_need_view(const struct session *session)
@@ -48,17 +48,19 @@ struct err *session_need_view(const struct session *session)
 
 struct err *session_need_target(const struct session *session)
 {
+	struct process *process = session->current;
+
 	switch (session_state(session)) {
 	case SESSION_CORE:
 		return err_create(ERR_STATE, "there is no process, only its core file");
 	case SESSION_RUNNING:
 	case SESSION_STOPPED:
-		if (process_has_execed(session->life))
+		if (process_has_execed(process->state))
 			return err_hint(err_create(ERR_STATE, "process %d runs another program now",
-						   session->pid), "`set follow-exec on` follows");
+						   process->pid), "`set follow-exec on` follows");
 		return NULL;
 	case SESSION_ENDED:
-		return err_create(ERR_STATE, "process %d has ended", session->pid);
+		return err_create(ERR_STATE, "process %d has ended", process->pid);
 	default:
 		return err_hint(err_create(ERR_STATE, "no process"), "attach PID");
 	}
@@ -69,14 +71,15 @@ struct err *session_need_none(const struct session *session)
 	if (session->state == SESSION_CORE)
 		return err_hint(err_create(ERR_STATE, "a core file is open"), "`detach` closes it");
 	if (!session_need_target(session))
-		return err_hint(err_create(ERR_STATE, "process %d is attached", session->pid),
+		return err_hint(err_create(ERR_STATE, "process %d is attached",
+					   session->current->pid),
 				"detach it first");
 	return NULL;
 }
 
 bool session_armed(const struct session *session)
 {
-	return session->probes && session->probes->armed &&
+	return session->current->probes && session->current->probes->armed &&
 		session_state(session) != SESSION_ENDED && session_state(session) != SESSION_NONE;
 }
 
@@ -92,18 +95,18 @@ struct log *session_log(struct session *session)
 
 struct memory *session_memory(struct session *session)
 {
-	return session->target && !session_need_view(session) ?
-		session->target->memory : &session->no_memory;
+	return session->current->target && !session_need_view(session) ?
+		session->current->target->memory : &session->no_memory;
 }
 
 uint32_t session_generation(const struct session *session)
 {
-	return session->target ? session->target->modules.generation : 0;
+	return session->current->target ? session->current->target->modules.generation : 0;
 }
 
 const struct arch *session_arch(const struct session *session)
 {
-	return session->target ? session->target->arch : arch_host();
+	return session->current->target ? session->current->target->arch : arch_host();
 }
 
 struct err *session_maps(struct session *session, struct proc_maps *ret)
@@ -111,9 +114,9 @@ struct err *session_maps(struct session *session, struct proc_maps *ret)
 	struct err *err = session_need_view(session);
 
 	if (!err)
-		err = target_maps(session->target, ret);
+		err = target_maps(session->current->target, ret);
 	/* The numbers that a core's mappings have are mdbg's own. */
-	for (size_t i = 0; !err && session->target->core && i < ret->vec.nr; i++)
+	for (size_t i = 0; !err && session->current->target->core && i < ret->vec.nr; i++)
 		ret->vec.at[i].inode = 0;
 	return err;
 }

@@ -51,7 +51,7 @@ static bool add_double(const struct log_stray *free, void *ctx)
 {
 	struct session_stray stray = stray_of(free);
 	struct job *job = ctx;
-	const struct probes *probes = job->session->probes;
+	const struct probes *probes = job->session->current->probes;
 
 	stray.kind = SESSION_STRAY_DOUBLE;
 	if (probes && !stray.process && lost_may_have_missed(probes, free->block.time, free->time))
@@ -103,7 +103,7 @@ static bool in_segments(const struct module *module, uint64_t address)
 /* A module that was there, then. Of followed children's nothing is known. */
 static bool is_in_module(const struct job *job, struct session_stray *stray)
 {
-	const struct target *target = job->session->target;
+	const struct target *target = job->session->current->target;
 	uint32_t generation = log_stack_get(job->log, stray->free.stack).generation;
 
 	for (size_t i = 0; target && !stray->process && i < target->modules.all.nr; i++) {
@@ -138,7 +138,7 @@ static bool add_invalid(const struct log_stray *free, void *ctx)
 
 static void find_doubts(const struct job *job, const struct log_accounts *accounts)
 {
-	const struct probes *probes = job->session->probes;
+	const struct probes *probes = job->session->current->probes;
 	struct session_strays *ret = job->ret;
 
 	if (log_config(job->log).sample)

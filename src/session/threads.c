@@ -20,7 +20,7 @@ struct threads_job {
 /* What /proc says of it, while it does what it does. */
 static struct err *add_thread(struct session *session, pid_t tid, struct session_threads *ret)
 {
-	struct session_thread described = { .lwp = tid, .main = tid == session->pid };
+	struct session_thread described = { .lwp = tid, .main = tid == session->current->pid };
 	struct proc_status status;
 
 	if (procfs_status(tid, &status))
@@ -34,8 +34,8 @@ static struct err *add_thread(struct session *session, pid_t tid, struct session
 /* And what only its registers say. */
 static void add_registers(struct session *session, struct session_thread *described, bool stopped)
 {
-	const struct thread *thread = target_thread(session->target, described->lwp);
-	const struct arch *arch = session->target->arch;
+	const struct thread *thread = target_thread(session->current->target, described->lwp);
+	const struct arch *arch = session->current->target->arch;
 
 	if (!thread)
 		return;
@@ -49,9 +49,10 @@ static struct err *threads_job(void *arg)
 {
 	struct threads_job *job = arg;
 	struct session *session = job->session;
-	bool stopped = session->target->stopped, held = session->target->hands_off, was;
+	struct process *process = session->current;
+	bool stopped = process->target->stopped, held = process->target->hands_off, was;
 	struct proc_tasks tasks = { VEC_INIT };
-	struct err *err = procfs_tasks(session->target->mem.tid, &tasks);
+	struct err *err = procfs_tasks(process->target->mem.tid, &tasks);
 
 	for (size_t i = 0; i < tasks.vec.nr && !err; i++)
 		err = add_thread(session, tasks.vec.at[i], job->ret);
@@ -71,7 +72,7 @@ static struct err *threads_job(void *arg)
 static struct err *add_core_thread(struct threads_job *job, struct thread *thread)
 {
 	struct session_thread described = {
-		.lwp = thread->tid, .state = '-', .main = thread->tid == job->session->pid,
+		.lwp = thread->tid, .state = '-', .main = thread->tid == job->session->current->pid,
 	};
 
 	add_registers(job->session, &described, true);
@@ -96,7 +97,7 @@ static struct err *core_threads_job(void *arg)
 	struct thread *thread;
 	struct err *err = NULL;
 
-	for_each_thread(thread, job->session->target)
+	for_each_thread(thread, job->session->current->target)
 		if (!err)
 			err = add_core_thread(job, thread);
 	if (job->ret->vec.nr)
@@ -111,8 +112,8 @@ struct err *session_threads(struct session *session, struct session_threads *ret
 	struct err *err = session_need_view(session);
 
 	if (!err)
-		err = session_call(session, session->target->core ? core_threads_job : threads_job,
-				   &job);
+		err = session_call(session, session->current->target->core ? core_threads_job :
+									     threads_job, &job);
 	if (err)
 		vec_free(&threads.vec);
 	else
@@ -131,7 +132,7 @@ struct where_job {
 
 static struct err *where_one(struct where_job *job, struct thread *thread)
 {
-	struct probes *probes = job->session->probes;
+	struct probes *probes = job->session->current->probes;
 	struct session_stack stack = { .lwp = thread->tid, .pcs = VEC_INIT };
 	struct regs regs;
 	struct err *err;
@@ -157,14 +158,14 @@ static struct err *where_one(struct where_job *job, struct thread *thread)
 
 static struct err *not_found(const struct where_job *job)
 {
-	const struct thread *thread = target_thread(job->session->target, job->lwp);
+	const struct thread *thread = target_thread(job->session->current->target, job->lwp);
 
 	if (thread && thread->stuck)
 		return err_create(ERR_BUSY,
 				  "thread %d is in an uninterruptible sleep: it cannot be stopped",
 				  job->lwp);
-	return err_hint(err_create(ERR_NOTFOUND, "process %d has no thread %d", job->session->pid,
-				   job->lwp),
+	return err_hint(err_create(ERR_NOTFOUND, "process %d has no thread %d",
+				   job->session->current->pid, job->lwp),
 			"`thread` lists them");
 }
 
@@ -178,8 +179,8 @@ static struct err *where_job(void *arg)
 
 	if (err)
 		return err;
-	err = target_refresh(session->target, NULL);
-	for_each_thread(thread, session->target)
+	err = target_refresh(session->current->target, NULL);
+	for_each_thread(thread, session->current->target)
 		if (!err)
 			err = where_one(job, thread);
 	session_let_go(session, was);
@@ -220,7 +221,7 @@ static struct err *registers_job(void *arg)
 
 	if (err)
 		return err;
-	thread = target_thread(job->session->target, job->lwp);
+	thread = target_thread(job->session->current->target, job->lwp);
 	if (thread && thread->state == THREAD_STOPPED)
 		*job->regs = thread->regs;
 	else

@@ -9,7 +9,6 @@
 
 #include "base/cleanup.h"
 #include "base/memory.h"
-#include "session/private.h"
 #include "session/view.h"
 #include "target/module.h"
 #include "target/target.h"
@@ -166,7 +165,7 @@ static struct err *read_table(const struct view *view, const struct view_thread 
 	return err;
 }
 
-void tls_read(const struct session *session, const struct view *view, struct tls *ret)
+void tls_read(const struct target *target, const struct view *view, struct tls *ret)
 {
 	AUTO_FREE struct pair *pairs = NULL;
 	struct slots slots = { VEC_INIT };
@@ -177,7 +176,7 @@ void tls_read(const struct session *session, const struct view *view, struct tls
 	pairs = malloc(MODULES_MAX * sizeof(*pairs));
 	if (!pairs || vec_reserve(&ret->low, view->threads.nr))
 		return;		/* without memory nothing is known */
-	read_slots(session->target, &slots);
+	read_slots(target, &slots);
 	for (size_t i = 0; i < view->threads.nr; i++) {
 		uint64_t *low = &ret->low.at[ret->low.nr++];
 

@@ -25,7 +25,7 @@
 
 #include "base/vec.h"
 
-struct session;
+struct target;
 struct view;
 
 struct tls_block {
@@ -44,7 +44,7 @@ struct tls {
 };
 
 /* Tracer thread, the target stopped. What cannot be read is not known; tls_free. */
-void tls_read(const struct session *session, const struct view *view, struct tls *ret);
+void tls_read(const struct target *target, const struct view *view, struct tls *ret);
 void tls_free(struct tls *tls);
 /* The lowest address of a thread of the view that lies below its thread pointer, or that. */
 uint64_t tls_low(const struct tls *tls, const struct view *view, size_t thread);

@@ -80,9 +80,9 @@ static struct err *find_functions(struct trimmer *trimmer)
 	struct range madvise;
 	struct err *err;
 
-	allocator = allocator_to_walk(&trimmer->session->target->modules, &module);
+	allocator = allocator_to_walk(&trimmer->session->current->target->modules, &module);
 	if (!allocator || !allocator->trim)
-		return err_create(ERR_UNSUPPORTED, "no glibc in process %d", trimmer->session->pid);
+		return err_create(ERR_UNSUPPORTED, "no glibc in process %d", trimmer->session->current->pid);
 	err = find_function(trimmer, module, allocator->trim, &trimmer->trim);
 	if (!err)
 		err = find_function(trimmer, module, "sbrk", &trimmer->sbrk);
@@ -110,11 +110,11 @@ static bool is_restorer(const struct trimmer *trimmer, uint64_t pc)
 
 static bool may_be_under_way(const struct trimmer *trimmer, const struct view_thread *thread)
 {
-	struct session *session = trimmer->session;
+	const struct process *process = trimmer->session->current;
 	struct stack_frames frames;
 	bool may;
 
-	if (stack_frames(session->target, &thread->regs, &session->probes->walk_area, &frames))
+	if (stack_frames(process->target, &thread->regs, &process->probes->walk_area, &frames))
 		return true;
 	may = frames.end != WALK_COMPLETE;
 	for (uint32_t i = 0; i < frames.nr && !may; i++)
@@ -150,9 +150,9 @@ static bool is_filtered(const struct trimmer *trimmer, const struct view_thread 
 /* NULL: it may make the call. */
 static const char *why_not(const struct trimmer *trimmer, const struct view_thread *thread)
 {
-	const struct thread *is = target_thread(trimmer->session->target, thread->tid);
+	const struct thread *is = target_thread(trimmer->session->current->target, thread->tid);
 
-	if (!is || is->tgid != trimmer->session->pid || !thread->stopped)
+	if (!is || is->tgid != trimmer->session->current->pid || !thread->stopped)
 		return "cannot be stopped";
 	if (is_filtered(trimmer, thread))
 		return "has its system calls filtered (seccomp), or dispatched to itself";
@@ -170,24 +170,25 @@ static const char *why_not(const struct trimmer *trimmer, const struct view_thre
 static struct err *choose(struct trimmer *trimmer)
 {
 	struct session *session = trimmer->session;
+	struct process *process = session->current;
 	const char *first = "is not there";
-	pid_t tid = session->pid;
+	pid_t tid = process->pid;
 
 	for (size_t i = 0; i < trimmer->view.threads.nr; i++) {
 		const struct view_thread *thread = &trimmer->view.threads.at[i];
 		const char *why = why_not(trimmer, thread);
 
 		if (!why) {
-			trimmer->thread = target_thread(session->target, thread->tid);
+			trimmer->thread = target_thread(process->target, thread->tid);
 			return NULL;
 		}
-		if (!i || thread->tid == session->pid) {
+		if (!i || thread->tid == process->pid) {
 			first = why;
 			tid = thread->tid;
 		}
 	}
 	return err_hint(err_create(ERR_BUSY, "no thread of process %d can make the call: thread %d %s",
-				   session->pid, tid, first),
+				   process->pid, tid, first),
 			"try again when one waits for something");
 }
 
@@ -195,7 +196,7 @@ static struct err *choose(struct trimmer *trimmer)
 
 static bool in_brk(const struct trimmer *trimmer, const struct view_thread *thread)
 {
-	struct session *session = trimmer->session;
+	const struct process *process = trimmer->session->current;
 	uint64_t pc = regs_get(&thread->regs, trimmer->view.arch->pc), pcs[FRAMES] = { pc };
 	enum walk_end end;
 	uint32_t nr = 1;
@@ -203,7 +204,7 @@ static bool in_brk(const struct trimmer *trimmer, const struct view_thread *thre
 	if (!thread->placed)
 		return true;	/* who knows */
 	if (thread->stopped)
-		nr = stack_walk(session->target, &thread->regs, &session->probes->walk_area, pcs,
+		nr = stack_walk(process->target, &thread->regs, &process->probes->walk_area, pcs,
 				FRAMES, &end);
 	for (uint32_t i = 0; i < nr; i++)
 		if (holds(&trimmer->brk, pcs[i]) || holds(&trimmer->sbrk, pcs[i]))
@@ -282,7 +283,7 @@ static struct err *prepare(struct trimmer *trimmer)
 		.deadline = trimmer->may_run ? tracer_now() + PATIENCE_NS : 0,
 	};
 	bool ready;
-	struct err *err = target_wait(trimmer->session->target, &wait, &ready);
+	struct err *err = target_wait(trimmer->session->current->target, &wait, &ready);
 
 	return err || ready ? err : trimmer->why_not;
 }
@@ -305,7 +306,7 @@ static uint64_t resident(const struct session *session)
 {
 	struct proc_status status;
 
-	return procfs_status(session->target->mem.tid, &status) ? 0 : status.rss_kb;
+	return procfs_status(session->current->target->mem.tid, &status) ? 0 : status.rss_kb;
 }
 
 static struct err *trim_job(void *arg)
@@ -335,7 +336,7 @@ static struct err *check_allocator(struct session *session)
 
 	if (is->nr != 1 || !is->first || !is->first->trim)
 		return err_hint(err_create(ERR_UNSUPPORTED, "malloc_trim is glibc's, and process %d "
-					   "allocates by %s", session->pid,
+					   "allocates by %s", session->current->pid,
 					   session_allocator(session)),
 				"most other allocators give free pages back by themselves");
 	if (!session_armed(session))

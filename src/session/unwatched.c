@@ -54,7 +54,7 @@ static bool is_lost(struct target *target, const struct journal_entry *entry)
 
 static void look_at_patch(struct unwatched *unwatched, const struct journal_entry *entry)
 {
-	struct target *target = unwatched->session->target;
+	struct target *target = unwatched->session->current->target;
 	const struct module *module = modules_find(&target->modules, entry->address);
 	bool copied;
 
@@ -78,7 +78,7 @@ static void look_at_new(struct unwatched *unwatched, const struct probe *probe)
 void unwatched_tell(struct session *session)
 {
 	struct unwatched unwatched = { .session = session, .told = VEC_INIT };
-	const struct probes *probes = session->probes;
+	const struct probes *probes = session->current->probes;
 
 	if (!session->old_text.nr)
 		return;

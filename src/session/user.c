@@ -85,11 +85,11 @@ static struct err *put_in(struct session *session, struct probe *probe)
 	err = share_set_marks(session->region, 0);
 	if (err)
 		return err;
-	if (session->probes->armed && probe->state == PROBE_PLANNED) {
+	if (session->current->probes->armed && probe->state == PROBE_PLANNED) {
 		err = session_hold(session, &was);
 		if (err)
 			return err;
-		err = probes_settle(session->probes);
+		err = probes_settle(session->current->probes);
 		session_let_go(session, was);
 	}
 	if (!err && probe->state == PROBE_REFUSED)
@@ -104,7 +104,7 @@ static struct err *put_in(struct session *session, struct probe *probe)
 static struct err *check_exceptions(struct session *session, const struct session_probe_spec *spec)
 {
 	if (spec->free || spec->nothrow ||
-	    !modules_symbol(&session->target->modules, "__cxa_throw"))
+	    !modules_symbol(&session->current->target->modules, "__cxa_throw"))
 		return NULL;
 	return err_hint(err_create(ERR_UNSUPPORTED, "this program has C++ exceptions, and one that "
 				   "passes a probed function ends it"),
@@ -115,7 +115,8 @@ static struct err *add_job(void *arg)
 {
 	struct add_job *job = arg;
 	struct session *session = job->session;
-	const struct module *module = modules_find(&session->target->modules, job->address);
+	struct process *process = session->current;
+	const struct module *module = modules_find(&process->target->modules, job->address);
 	struct alloc_function fn = function_of(job->spec);
 	struct user_function *user;
 	struct probe *probe = NULL;
@@ -128,9 +129,9 @@ static struct err *add_job(void *arg)
 		return err;
 	err = user_functions_add(&session->users, &fn, plain_name(job->spec->function),
 				 module->path, job->address - module->bias, &user);
-	if (err || !session->probes)
+	if (err || !process->probes)
 		return err;
-	err = probes_plan_user(session->probes, user, &probe);
+	err = probes_plan_user(process->probes, user, &probe);
 	if (!err)
 		err = put_in(session, probe);
 	if (!err)
@@ -173,13 +174,14 @@ struct delete_job {
 
 static struct err *take_out(struct session *session, const struct user_function *user)
 {
+	struct process *process = session->current;
 	struct err *err = NULL;
 
-	for (size_t i = 0; session->probes && i < session->probes->all.nr; i++) {
-		struct probe *probe = session->probes->all.at[i];
+	for (size_t i = 0; process->probes && i < process->probes->all.nr; i++) {
+		struct probe *probe = process->probes->all.at[i];
 
 		if (probe->fn == &user->fn && !probe->gone && !err)
-			err = probe_drop(session->probes, probe);
+			err = probe_drop(process->probes, probe);
 	}
 	return err;
 }

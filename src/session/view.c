@@ -114,9 +114,9 @@ static struct err *nobody_inside(void *ctx, bool *done_ret)
 	struct err *err = NULL;
 
 	vec_clear(&inside->vec);
-	for_each_thread(thread, inside->session->target)
+	for_each_thread(thread, inside->session->current->target)
 		if (!err && thread->state == THREAD_STOPPED &&
-		    is_inside(thread, inside->session->probes))
+		    is_inside(thread, inside->session->current->probes))
 			err = vec_push(&inside->vec, thread->tid);
 	*done_ret = !inside->vec.nr;
 	return err;
@@ -147,9 +147,9 @@ struct err *view_drain(struct session *session, uint64_t *budget)
 	struct err *err;
 	bool out;
 
-	if (!session->probes || session->old_maps.nr)
+	if (!session->current->probes || session->old_maps.nr)
 		return NULL;
-	err = target_wait(session->target, &wait, &out);
+	err = target_wait(session->current->target, &wait, &out);
 	vec_free(&inside.vec);
 	return err;
 }
@@ -189,7 +189,7 @@ static struct err *take_thread(struct session *session, struct thread *thread, b
 		is.tp = regs_get(&is.regs, view->arch->tp);
 		is.in_syscall = (int64_t)regs_get(&is.regs, view->arch->orig_syscall) != -1;
 		is.inside = session->old_maps.nr ||
-			    (session->probes && is_inside(thread, session->probes));
+			    (session->current->probes && is_inside(thread, session->current->probes));
 		if (deep && !is.in_syscall)
 			err = take_vectors(thread, view, &is);
 	} else {
@@ -204,11 +204,11 @@ static struct err *take_threads(struct session *session, bool deep, struct view 
 	struct err *err = NULL;
 	struct tcb tcb;
 
-	for_each_thread(thread, session->target)
+	for_each_thread(thread, session->current->target)
 		if (!err)
 			err = take_thread(session, thread, deep, view);
 	if (!err && deep) {
-		tcb_derive(session->target, &tcb);
+		tcb_derive(session->current->target, &tcb);
 		view->stack_offset = tcb.stack_offset;
 	}
 	return err;
@@ -219,7 +219,7 @@ static struct err *take_threads(struct session *session, bool deep, struct view 
 /* Does no function of this allocator's module go unrecorded? */
 static bool all_probed(const struct session *session, const struct module *module)
 {
-	const struct probes *probes = session->probes;
+	const struct probes *probes = session->current->probes;
 
 	for (size_t i = 0; probes && i < probes->all.nr; i++) {
 		const struct probe *probe = probes->all.at[i];
@@ -274,7 +274,7 @@ static struct err *take_log(const struct session *session, struct view *view)
 
 struct err *view_take(struct session *session, bool deep, struct view *ret)
 {
-	struct target *target = session->target;
+	struct target *target = session->current->target;
 	struct view view = VIEW_INIT;
 	struct err *err = target_maps(target, &view.maps);
 
@@ -284,7 +284,7 @@ struct err *view_take(struct session *session, bool deep, struct view *ret)
 		view.core = target->core->file;
 	else
 		view.pages_of = target->mem.tid;
-	view.process = session->probes ? session->probes->process : 0;
+	view.process = session->current->probes ? session->current->probes->process : 0;
 	if (!err)
 		err = take_threads(session, deep, &view);
 	if (!err)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the target does, seen by the tracer thread: one callback of struct target_ops each. */
+/* What a process does, seen by the tracer thread: one callback of struct target_ops each. */
 
 #include <signal.h>
+#include <stdio.h>
 
 #include "os/tracer.h"
 #include "probe/probe.h"
@@ -11,60 +12,74 @@
 
 static bool on_trap(void *ctx, struct thread *thread)
 {
-	struct session *session = ctx;
+	struct process *process = ctx;
 
-	return session->probes && probes_trap(session->probes, thread);
+	return process->probes && probes_trap(process->probes, thread);
 }
 
 static bool on_is_trap(void *ctx, uint64_t pc)
 {
-	struct session *session = ctx;
+	struct process *process = ctx;
 
-	return session->probes && probes_is_trap(session->probes, pc);
+	return process->probes && probes_is_trap(process->probes, pc);
+}
+
+static void push_thread_event(struct process *process, const struct thread *thread, bool created)
+{
+	struct session_event event = { .kind = SESSION_EVENT_THREAD,
+				       .pid = process->pid,
+				       .tid = thread->tid,
+				       .created = created };
+
+	session_push_event(process->session, &event);
 }
 
 static void on_thread_new(void *ctx, struct thread *thread)
 {
-	struct session *session = ctx;
-	struct session_event event = { .kind = SESSION_EVENT_THREAD,
-				       .pid = session->pid,
-				       .tid = thread->tid,
-				       .created = true };
-
-	session_push_event(session, &event);
+	push_thread_event(ctx, thread, true);
 }
 
 static void on_thread_gone(void *ctx, struct thread *thread)
 {
-	struct session *session = ctx;
-	struct session_event event = { .kind = SESSION_EVENT_THREAD,
-				       .pid = session->pid,
-				       .tid = thread->tid };
+	struct process *process = ctx;
 
-	if (session->probes)
-		probes_thread_gone(session->probes, thread);
-	session_push_event(session, &event);
+	if (process->probes)
+		probes_thread_gone(process->probes, thread);
+	push_thread_event(process, thread, false);
 }
 
 static void on_signal(void *ctx, struct thread *thread, int signal)
 {
-	struct session *session = ctx;
+	struct process *process = ctx;
 	struct session_event event = { .kind = SESSION_EVENT_SIGNAL,
-				       .pid = session->pid,
+				       .pid = process->pid,
 				       .tid = thread->tid,
 				       .signal = signal };
 
 	if (signal == SIGTRAP)
 		probes_foreign_trap(thread);
-	session_push_event(session, &event);
+	session_push_event(process->session, &event);
 }
 
 static void on_at_end(void *ctx)
 {
-	struct session *session = ctx;
+	struct session *session = ((struct process *)ctx)->session;
 
 	if (session->config.leaks_at_end)
 		session_look_at_end(session);
+}
+
+static void leave_followed(struct process *process, const struct thread *thread)
+{
+	char text[96];
+
+	snprintf(text, sizeof(text),
+		 "process %d, a followed child, executes another program: it is let go",
+		 process->pid);
+	session_warn(process->session, text);
+	process->state = PROCESS_GONE;
+	err_ignore(tracer_detach(thread->tid, 0));	/* fails only if it was killed */
+	target_forget(process->target);
 }
 
 /*
@@ -73,33 +88,46 @@ static void on_at_end(void *ctx)
  */
 static void on_exec(void *ctx, struct thread *thread)
 {
-	struct session *session = ctx;
+	struct process *process = ctx;
+	struct session *session = process->session;
 	bool follow = session->config.follow_exec;
 
+	if (process != session->current) {
+		leave_followed(process, thread);
+		return;
+	}
 	session_execed(session, thread->tid, follow ? PROCESS_HELD :
-		       session->started ? PROCESS_EXECED : PROCESS_GONE);
+		       process->started ? PROCESS_EXECED : PROCESS_GONE);
 	if (!follow) {
-		tracer_count(session->tracer, session->started);
-		err_ignore(tracer_detach(session->pid, 0));	/* fails only if it was killed */
+		tracer_count(session->tracer, process->started);
+		err_ignore(tracer_detach(process->pid, 0));	/* fails only if it was killed */
 	}
 }
 
 static void on_fork_child(void *ctx, pid_t pid)
 {
-	struct session *session = ctx;
-
-	follow_fork_child(session, session->target, session->probes, pid);
+	follow_fork_child(ctx, pid);
 }
 
-const struct target_ops session_target_ops = {
+static void on_route(void *ctx, pid_t tid, int status)
+{
+	session_route(((struct process *)ctx)->session, tid, status);
+}
+
+static void on_ended(void *ctx, int status, bool known)
+{
+	session_ended(ctx, status, known);
+}
+
+const struct target_ops watch_ops = {
 	.trap		= on_trap,
 	.is_trap	= on_is_trap,
 	.thread_new	= on_thread_new,
 	.thread_gone	= on_thread_gone,
 	.fork_child	= on_fork_child,
-	.route		= session_route,
+	.route		= on_route,
 	.exec		= on_exec,
 	.signal		= on_signal,
 	.at_end		= on_at_end,
-	.ended		= session_ended,
+	.ended		= on_ended,
 };

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "named.h"
-#include "session/private.h"
 #include "session/view.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
@@ -49,7 +48,6 @@ static void check(const struct tls *tls, const struct view *view)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
 	static struct named named;
-	struct session session = { .target = &named.target };
 	struct view view = { .memory = &named.memory.memory, .arch = arch_host(), .has_glibc = true };
 	struct tls tls;
 
@@ -62,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 		if (vec_push(&view.threads, thread))
 			abort();
 	}
-	tls_read(&session, &view, &tls);
+	tls_read(&named.target, &view, &tls);
 	check(&tls, &view);
 	tls_free(&tls);
 	vec_free(&view.threads);

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "arch/arch.h"
-#include "session/private.h"
 #include "session/tls.h"
 #include "session/view.h"
 #include "target/target.h"
@@ -72,13 +71,12 @@ static void view_make(struct view *view)
 static void test_each_thread(void)
 {
 	struct target target = { .pid = 0 };
-	struct session session = { .target = &target };
 	struct view view;
 	struct tls tls;
 
 	view_make(&view);
 	length = 3;
-	tls_read(&session, &view, &tls);
+	tls_read(&target, &view, &tls);
 	/* One that is not made yet is none. */
 	CU_ASSERT_EQUAL(tls.blocks.nr, 2 * THREADS);
 	for (size_t i = 0; i < THREADS; i++)
@@ -91,14 +89,13 @@ static void test_each_thread(void)
 static void test_bounded(void)
 {
 	struct target target = { .pid = 0 };
-	struct session session = { .target = &target };
 	struct view view;
 	struct tls tls;
 
 	view_make(&view);
 	length = 4096;
 	reads = 0;
-	tls_read(&session, &view, &tls);
+	tls_read(&target, &view, &tls);
 	CU_ASSERT_EQUAL(tls.blocks.nr, TLS_BLOCKS_MAX);
 	CU_ASSERT(reads <= 4 * THREADS);
 	CU_ASSERT_EQUAL(tls_low(&tls, &view, 0), TP - BELOW);
