@@ -72,7 +72,7 @@ static struct err *read_pulse(const struct session *session, uint64_t *ret)
 	uint64_t size;
 	struct err *err;
 
-	allocator = allocator_to_walk(&session->target->modules, &module);
+	allocator = allocator_to_walk(&session->current->target->modules, &module);
 	if (!allocator || !allocator->pulse)
 		return err_create(ERR_UNSUPPORTED, "no heaps that are known");
 	err = add_data(module, &source, data, ARRAY_SIZE(data));

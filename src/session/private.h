@@ -77,7 +77,6 @@ struct session {
 	char *core_path;		/* of SESSION_CORE */
 	char *cache_dir;
 	struct session_allocators allocators;
-	struct memory no_memory;	/* what session_memory gives when there is no target */
 
 	/*
 	 * What the user has: NONE, CORE, RUNNING, or STOPPED until `cont`; ENDED when the event of

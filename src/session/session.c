@@ -21,12 +21,6 @@ const struct session_config session_config_default = {
 	.follow_fork	= SESSION_FOLLOW_PARENT,
 };
 
-static struct err *no_memory(struct memory *memory UNUSED, uint64_t addr UNUSED, void *buf UNUSED,
-			     size_t len UNUSED, size_t *len_ret UNUSED)
-{
-	return err_create(ERR_STATE, "no process to read memory of");
-}
-
 /* Where compiled rows are kept; NULL without a home. */
 static char *find_cache_dir(void)
 {
@@ -52,7 +46,6 @@ struct err *session_create(struct session **ret)
 	session->current->session = session;
 	session->nr_processes = 1;
 	session->pidfd = -1;
-	session->no_memory.read = no_memory;
 	session->cache_dir = find_cache_dir();
 	pthread_mutex_init(&session->lock, NULL);
 	session->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

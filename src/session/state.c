@@ -93,10 +93,18 @@ struct log *session_log(struct session *session)
 	return session->region ? &session->region->log : NULL;
 }
 
+static struct err *no_memory(struct memory *memory UNUSED, uint64_t addr UNUSED, void *buf UNUSED,
+			     size_t len UNUSED, size_t *len_ret UNUSED)
+{
+	return err_create(ERR_STATE, "no process to read memory of");
+}
+
 struct memory *session_memory(struct session *session)
 {
-	return session->current->target && !session_need_view(session) ?
-		session->current->target->memory : &session->no_memory;
+	static struct memory none = { .read = no_memory };
+	struct target *target = session->current->target;
+
+	return target && !session_need_view(session) ? target->memory : &none;
 }
 
 uint32_t session_generation(const struct session *session)
@@ -107,16 +115,4 @@ uint32_t session_generation(const struct session *session)
 const struct arch *session_arch(const struct session *session)
 {
 	return session->current->target ? session->current->target->arch : arch_host();
-}
-
-struct err *session_maps(struct session *session, struct proc_maps *ret)
-{
-	struct err *err = session_need_view(session);
-
-	if (!err)
-		err = target_maps(session->current->target, ret);
-	/* The numbers that a core's mappings have are mdbg's own. */
-	for (size_t i = 0; !err && session->current->target->core && i < ret->vec.nr; i++)
-		ret->vec.at[i].inode = 0;
-	return err;
 }

@@ -293,7 +293,7 @@ static struct err *prepare(struct trimmer *trimmer)
 static struct err *call(struct trimmer *trimmer)
 {
 	struct remote *remote;
-	struct err *err = remote_borrow(trimmer->session->target, trimmer->thread, &remote);
+	struct err *err = remote_borrow(trimmer->session->current->target, trimmer->thread, &remote);
 
 	if (err)
 		return err;

@@ -249,7 +249,7 @@ static void take_allocator(const struct session *session, struct view *view)
 	uint64_t size;
 	struct err *err;
 
-	view->allocator = allocator_to_walk(&session->target->modules, &module);
+	view->allocator = allocator_to_walk(&session->current->target->modules, &module);
 	if (!view->allocator)
 		return;
 	view->has_glibc = view->allocator == &allocator_glibc;
@@ -329,4 +329,16 @@ void view_free(struct view *view)
 	vec_free(&view->threads);
 	vec_free(&view->vectors);
 	vec_free(&view->in_hand.vec);
+}
+
+struct err *session_maps(struct session *session, struct proc_maps *ret)
+{
+	struct err *err = session_need_view(session);
+
+	if (!err)
+		err = target_maps(session->current->target, ret);
+	/* The numbers that a core's mappings have are mdbg's own. */
+	for (size_t i = 0; !err && session->current->target->core && i < ret->vec.nr; i++)
+		ret->vec.at[i].inode = 0;
+	return err;
 }

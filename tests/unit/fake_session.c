@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A session without a process. */
+/*
+ * A session without a process. What there is of it to ask (session/state.c) and its events
+ * (session/event.c) are the real ones, over a struct session that is filled in here.
+ */
 
 #include "fake_session.h"
 
@@ -8,21 +11,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "heap/block.h"
 #include "log/pending.h"
+#include "probe/probe.h"
 #include "session/find.h"
 #include "session/heap.h"
 #include "session/lacks.h"
 #include "session/leaks.h"
+#include "session/private.h"
 #include "session/strays.h"
 #include "session/trim.h"
 #include "symbol/symbol.h"
+#include "target/region.h"
+#include "target/target.h"
 
 #define FAKE_ENTRY	0x10000ull	/* of the probed malloc: in no module */
-#define EVENTS_MAX	16
 
 const struct session_config session_config_default = {
 	.engine = SESSION_ENGINE_AUTO,
@@ -31,27 +38,25 @@ const struct session_config session_config_default = {
 	.arm = true,
 };
 
-struct session {
-	struct session_config config;
-	enum session_state state;
-	pid_t pid;
-	pid_t pids[LOG_PROCESSES];
-	bool started, armed, fail_detach;
+struct fake {
+	struct session session;		/* first: it is what callers have */
+	struct target target;
+	struct probes probes;
+	struct region region;
+	bool fail_detach;
 	struct log_record held;		/* address 0: none */
 	struct session_lacks lacks;
-	int status;
-	struct log log;
-	bool has_log;
-	struct symbols *symbols;
-	struct session_event events[EVENTS_MAX];
-	unsigned nr_events, next_event;
-	int pipe[2];
 	uint8_t bytes[64];
 	struct memory_array memory;
 	struct fake_asked asked;
 };
 
-static struct session *last;
+static struct fake *last;
+
+static struct fake *fake_of(const struct session *session)
+{
+	return (struct fake *)session;
+}
 
 __attribute__((noinline)) int fake_load(int value)
 {
@@ -65,17 +70,17 @@ __attribute__((noinline)) int fake_main(int value)
 
 struct session *fake_session(void)
 {
-	return last;
+	return last ? &last->session : NULL;
 }
 
 struct fake_asked *fake_asked(struct session *session)
 {
-	return &session->asked;
+	return &fake_of(session)->asked;
 }
 
 void fake_fail_detach(struct session *session)
 {
-	session->fail_detach = true;
+	fake_of(session)->fail_detach = true;
 }
 
 static void check(struct err *err)
@@ -117,12 +122,12 @@ void fake_forget(struct session *session)
 {
 	symbols_destroy(session->symbols);
 	session->symbols = NULL;
-	if (session->has_log)
-		munmap(session->log.base, session->log.size);
-	session->has_log = false;
+	if (session->region)
+		munmap(session->region->log.base, session->region->log.size);
+	session->region = NULL;
 	session->state = SESSION_NONE;
-	session->started = false;
-	vec_free(&session->lacks.vec);
+	session->process[0] = (struct process){ .session = session, .pid = session->process[0].pid };
+	vec_free(&fake_of(session)->lacks.vec);
 }
 
 void fake_miss(struct session *session, const char *function, const char *why)
@@ -131,14 +136,16 @@ void fake_miss(struct session *session, const char *function, const char *why)
 
 	snprintf(lack.function, sizeof(lack.function), "%s", function);
 	snprintf(lack.why, sizeof(lack.why), "%s", why);
-	check(vec_push(&session->lacks.vec, lack));
+	check(vec_push(&fake_of(session)->lacks.vec, lack));
 }
 
 struct err *session_lacks(struct session *session, struct session_lacks *ret)
 {
+	const struct session_lacks *lacks = &fake_of(session)->lacks;
+
 	*ret = (struct session_lacks){ VEC_INIT };
-	for (size_t i = 0; i < session->lacks.vec.nr; i++)
-		check(vec_push(&ret->vec, session->lacks.vec.at[i]));
+	for (size_t i = 0; i < lacks->vec.nr; i++)
+		check(vec_push(&ret->vec, lacks->vec.at[i]));
 	return NULL;
 }
 
@@ -146,6 +153,7 @@ void fake_attach(struct session *session)
 {
 	struct log_config config = { .limit = LOG_LIMIT_MIN,
 				     .stack_depth = session->config.stack_depth };
+	struct fake *fake = fake_of(session);
 	void *base;
 
 	fake_forget(session);
@@ -153,12 +161,15 @@ void fake_attach(struct session *session)
 	base = mmap(NULL, config.limit, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (base == MAP_FAILED)
 		abort();
-	check(log_format(base, &config, &session->log));
+	check(log_format(base, &config, &fake->region.log));
 	add_module(session);
-	session->has_log = true;
-	session->pid = FAKE_PID;
+	session->region = &fake->region;
+	session->process[0] = (struct process){
+		.session = session, .pid = FAKE_PID, .state = PROCESS_LIVE,
+		.target = &fake->target, .probes = &fake->probes,
+	};
 	session->pids[0] = FAKE_PID;
-	session->armed = session->config.arm;
+	fake->probes.armed = session->config.arm;
 	session->state = session->config.stop ? SESSION_STOPPED : SESSION_RUNNING;
 }
 
@@ -166,7 +177,7 @@ uint32_t fake_stack(struct session *session, uint8_t end)
 {
 	const uint64_t pcs[] = { FAKE_ENTRY, (uintptr_t)fake_load + 2, (uintptr_t)fake_main + 2 };
 
-	return log_stack(&session->log, pcs, 3, end, 0);
+	return log_stack(&session->region->log, pcs, 3, end, 0);
 }
 
 void fake_block(struct session *session, uint64_t address, uint64_t size, uint32_t stack)
@@ -175,33 +186,32 @@ void fake_block(struct session *session, uint64_t address, uint64_t size, uint32
 		.address = address,
 		.size = size,
 		.time = log_now(),
-		.thread = log_thread(&session->log, FAKE_PTHREAD, FAKE_PID),
+		.thread = log_thread(&session->region->log, FAKE_PTHREAD, FAKE_PID),
 		.stack = stack,
 		.heap = LOG_HEAP_UNKNOWN,
 	};
 
-	log_insert(&session->log, &record, NULL);
-	log_stack_count(&session->log, stack, 1, size);
+	log_insert(&session->region->log, &record, NULL);
+	log_stack_count(&session->region->log, stack, 1, size);
 }
 
 void fake_hold(struct session *session, const struct log_record *record)
 {
-	session->held = record ? *record : (struct log_record){ 0 };
+	fake_of(session)->held = record ? *record : (struct log_record){ 0 };
 }
 
 void fake_free(struct session *session, uint64_t address)
 {
 	struct log_record record;
 
-	log_remove(&session->log, address, log_thread(&session->log, FAKE_PTHREAD, FAKE_PID),
+	log_remove(&session->region->log, address, log_thread(&session->region->log, FAKE_PTHREAD, FAKE_PID),
 		   &record);
 }
 
 void fake_event(struct session *session, const struct session_event *event)
 {
-	if (session->nr_events == EVENTS_MAX || write(session->pipe[1], "", 1) != 1)
-		abort();
-	session->events[session->nr_events++] = *event;
+	session->wanted |= 1u << event->kind;	/* else it would not be kept */
+	session_push_event(session, event);
 }
 
 /* --- session.h
@@ -210,21 +220,29 @@ void fake_event(struct session *session, const struct session_event *event)
 
 struct err *session_create(struct session **ret)
 {
-	struct session *session = calloc(1, sizeof(*session));
-	size_t i;
+	struct fake *fake = calloc(1, sizeof(*fake));
+	struct session *session;
 
-	if (!session)
+	if (!fake)
 		return err_nomem;
-	if (pipe2(session->pipe, O_CLOEXEC | O_NONBLOCK)) {
-		free(session);
-		return err_sys("pipe");
+	session = &fake->session;
+	session->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (session->event_fd < 0) {
+		free(fake);
+		return err_sys("eventfd");
 	}
-	for (i = 0; i < sizeof(session->bytes); i++)
-		session->bytes[i] = (uint8_t)i;
-	memory_array_init(&session->memory, session->bytes, 0x5000, sizeof(session->bytes));
+	pthread_mutex_init(&session->lock, NULL);
+	for (size_t i = 0; i < sizeof(fake->bytes); i++)
+		fake->bytes[i] = (uint8_t)i;
+	memory_array_init(&fake->memory, fake->bytes, 0x5000, sizeof(fake->bytes));
+	fake->target.memory = &fake->memory.memory;
+	fake->target.arch = arch_host();
+	fake->target.mem.tid = getpid();
 	session->config = session_config_default;
-	session->asked.cont_signal = -1;
-	last = session;
+	session->current = session->process;
+	session->nr_processes = 1;
+	fake->asked.cont_signal = -1;
+	last = fake;
 	*ret = session;
 	return NULL;
 }
@@ -240,9 +258,10 @@ void session_destroy(struct session *session, struct err **err_ret)
 	if (err_ret)
 		*err_ret = err;
 	fake_forget(session);
-	close(session->pipe[0]);
-	close(session->pipe[1]);
-	free(session);
+	close(session->event_fd);
+	vec_free(&session->events);
+	pthread_mutex_destroy(&session->lock);
+	free(fake_of(session));
 	last = NULL;
 }
 
@@ -261,11 +280,6 @@ struct err *session_configured(struct session *session)
 {
 	(void)session;
 	return NULL;
-}
-
-struct session_config *session_config(struct session *session)
-{
-	return &session->config;
 }
 
 struct err *session_attach(struct session *session, pid_t pid)
@@ -296,16 +310,16 @@ struct err *session_run(struct session *session, char *const *argv, bool keep_st
 	if (strcmp(argv[0], "fake"))
 		return err_create(ERR_ATTACH, "run %s: No such file or directory", argv[0]);
 	fake_attach(session);
-	session->started = true;
+	session->current->started = true;
 	return NULL;
 }
 
 struct err *session_detach(struct session *session)
 {
-	session->asked.detached++;
+	fake_of(session)->asked.detached++;
 	session->state = SESSION_NONE;
-	if (session->fail_detach) {
-		session->fail_detach = false;
+	if (fake_of(session)->fail_detach) {
+		fake_of(session)->fail_detach = false;
 		return err_create(ERR_BUSY, "detach %d: a thread sits in a stub", FAKE_PID);
 	}
 	return NULL;
@@ -313,13 +327,7 @@ struct err *session_detach(struct session *session)
 
 struct err *session_keep(struct session *session)
 {
-	session->asked.detached++;
-	session->state = SESSION_NONE;
-	if (session->fail_detach) {
-		session->fail_detach = false;
-		return err_create(ERR_BUSY, "detach %d: a thread sits in a stub", FAKE_PID);
-	}
-	return NULL;
+	return session_detach(session);
 }
 
 struct err *session_kill(struct session *session)
@@ -328,62 +336,36 @@ struct err *session_kill(struct session *session)
 				       .pid = FAKE_PID,
 				       .status = SIGKILL };
 
-	session->asked.killed++;
+	fake_of(session)->asked.killed++;
 	fake_event(session, &event);
 	return NULL;
 }
 
 struct err *session_interrupt(struct session *session)
 {
-	session->asked.interrupted++;
+	fake_of(session)->asked.interrupted++;
 	session->state = SESSION_STOPPED;
 	return NULL;
 }
 
 struct err *session_cont(struct session *session, int number)
 {
-	session->asked.cont_signal = number;
+	fake_of(session)->asked.cont_signal = number;
 	session->state = SESSION_RUNNING;
 	return NULL;
 }
 
-enum session_state session_state(const struct session *session)
-{
-	return session->state;
-}
-
-pid_t session_pid(const struct session *session)
-{
-	return session->pid;
-}
-
-const pid_t *session_pids(const struct session *session)
-{
-	return session->pids;
-}
-
-bool session_started(const struct session *session)
-{
-	return session->started;
-}
-
-int session_exit_status(const struct session *session, bool *known)
-{
-	*known = session->state == SESSION_ENDED;
-	return session->status;
-}
-
 struct err *session_arm(struct session *session)
 {
-	session->asked.armed++;
-	session->armed = true;
+	fake_of(session)->asked.armed++;
+	fake_of(session)->probes.armed = true;
 	return NULL;
 }
 
 struct err *session_disarm(struct session *session)
 {
-	session->asked.disarmed++;
-	session->armed = false;
+	fake_of(session)->asked.disarmed++;
+	fake_of(session)->probes.armed = false;
 	return NULL;
 }
 
@@ -401,24 +383,25 @@ struct err *session_probe_delete(struct session *session, const char *function)
 
 struct err *session_reset(struct session *session)
 {
-	session->asked.reset++;
-	log_reset(&session->log);
+	fake_of(session)->asked.reset++;
+	log_reset(&session->region->log);
 	return NULL;
 }
 
 struct err *session_pending(const struct session *session, struct log_pending *ret)
 {
-	struct err *err = log_pending_init(&session->log, ret);
+	const struct log_record *held = &fake_of(session)->held;
+	struct err *err = log_pending_init(&session->region->log, ret);
 
-	if (!err && session->held.address)
-		log_pending_add(session->held.stack, 1, session->held.size, ret);
+	if (!err && held->address)
+		log_pending_add(held->stack, 1, held->size, ret);
 	return err;
 }
 
 struct err *session_in_hand(const struct session *session, struct in_hand *ret)
 {
 	*ret = (struct in_hand){ VEC_INIT };
-	return session->held.address ? vec_push(&ret->vec, session->held) : NULL;
+	return fake_of(session)->held.address ? vec_push(&ret->vec, fake_of(session)->held) : NULL;
 }
 
 struct err *session_heap(struct session *session, enum session_heap_how how,
@@ -431,7 +414,7 @@ struct err *session_heap(struct session *session, enum session_heap_how how,
 	if (how != SESSION_HEAP_LOG)
 		snprintf(ret->why, sizeof(ret->why), "the fake session has no heap");
 	if (!err && look)
-		err = look->at(look->ctx, ret, &session->log, &in_hand);
+		err = look->at(look->ctx, ret, &session->region->log, &in_hand);
 	vec_free(&in_hand.vec);
 	return err;
 }
@@ -445,8 +428,8 @@ struct err *session_leaks(struct session *session, enum session_leaks_how how UN
 			  struct session_leaks *ret)
 {
 	struct session_leaks leaks = { .held = HELD_INIT, .why = "the fake session has no heap" };
-	struct mark_source source = { .memory = &session->memory.memory, .list = &leaks.held };
-	struct held_source blocks = { .log = &session->log, .until = UINT64_MAX, .timed = timed };
+	struct mark_source source = { .memory = &fake_of(session)->memory.memory, .list = &leaks.held };
+	struct held_source blocks = { .log = &session->region->log, .until = UINT64_MAX, .timed = timed };
 	struct err *err = held_from_log(&blocks, &leaks.held);
 
 	if (!err)
@@ -473,7 +456,7 @@ struct err *session_find(struct session *session, uint64_t address, size_t limit
 				     .heap = SESSION_HEAP_INIT,
 				     .block = HOLDERS_NO_BLOCK, .outer = HOLDERS_NO_BLOCK };
 	struct session_holder holder = { .kind = SESSION_HOLDER_MEMORY, .place = 0x5008 };
-	struct held_source blocks = { .log = &session->log, .until = UINT64_MAX, .timed = true };
+	struct held_source blocks = { .log = &session->region->log, .until = UINT64_MAX, .timed = true };
 	struct err *err = held_from_log(&blocks, &find.in.held);
 
 	for (uint32_t i = 0; i < find.in.held.nr && !err; i++) {
@@ -513,18 +496,13 @@ const char *session_holder_word(enum session_holder_kind kind UNUSED)
 	return "memory";
 }
 
-bool session_armed(const struct session *session)
-{
-	return session->armed;
-}
-
 struct err *session_probes(struct session *session, struct session_probes *ret)
 {
 	struct session_probe in = { .function = "malloc",
 				    .symbol = "malloc",
 				    .module = "libc.so.6",
 				    .address = FAKE_ENTRY,
-				    .active = session->armed,
+				    .active = fake_of(session)->probes.armed,
 				    .engine = "breakpoint",
 				    .why = "asked for" };
 	struct session_probe out = { .function = "cfree",
@@ -548,25 +526,9 @@ const char *session_entry_name(struct session *session, uint64_t pc)
 	return pc == FAKE_ENTRY ? "malloc" : NULL;
 }
 
-struct log *session_log(struct session *session)
-{
-	return session->has_log ? &session->log : NULL;
-}
-
 struct symbols *session_symbols(struct session *session)
 {
 	return session->symbols;
-}
-
-struct memory *session_memory(struct session *session)
-{
-	return &session->memory.memory;
-}
-
-uint32_t session_generation(const struct session *session)
-{
-	(void)session;
-	return 0;
 }
 
 struct err *session_threads(struct session *session, struct session_threads *ret)
@@ -624,12 +586,6 @@ struct err *session_registers(struct session *session, pid_t lwp, struct regs *r
 	return NULL;
 }
 
-const struct arch *session_arch(const struct session *session)
-{
-	(void)session;
-	return arch_host();
-}
-
 struct err *session_maps(struct session *session, struct proc_maps *ret)
 {
 	struct proc_map uprobes = { .start = FAKE_UPROBES, .end = FAKE_UPROBES + 4096,
@@ -642,11 +598,6 @@ struct err *session_maps(struct session *session, struct proc_maps *ret)
 	return NULL;
 }
 
-int session_event_fd(const struct session *session)
-{
-	return session->pipe[0];
-}
-
 bool session_names_warned(struct session *session)
 {
 	(void)session;
@@ -655,21 +606,20 @@ bool session_names_warned(struct session *session)
 
 bool session_next_event(struct session *session, struct session_event *ret)
 {
-	char byte;
-
-	if (session->next_event == session->nr_events || read(session->pipe[0], &byte, 1) != 1)
+	if (!session_pop_event(session, ret))
 		return false;
-	*ret = session->events[session->next_event++];
 	if (ret->kind == SESSION_EVENT_EXIT) {
 		session->state = SESSION_ENDED;
-		session->status = ret->status;
+		session->current->state = PROCESS_ENDED;
+		session->current->status = ret->status;
+		session->current->status_known = true;
 	}
 	return true;
 }
 
 void session_want_events(struct session *session, uint32_t kinds)
 {
-	session->asked.wanted = kinds;
+	session->wanted = fake_of(session)->asked.wanted = kinds;
 }
 
 static bool add_double(const struct log_stray *free, void *ctx)
@@ -686,9 +636,9 @@ static bool add_double(const struct log_stray *free, void *ctx)
 struct err *session_strays(struct session *session, struct session_strays *ret)
 {
 	*ret = (struct session_strays){
-		.vec = VEC_INIT, .doubles = log_accounts_get(&session->log).double_frees,
+		.vec = VEC_INIT, .doubles = log_accounts_get(&session->region->log).double_frees,
 	};
-	log_each_stray(&session->log, LOG_STRAY_DOUBLE, add_double, ret);
+	log_each_stray(&session->region->log, LOG_STRAY_DOUBLE, add_double, ret);
 	return NULL;
 }
 
