@@ -96,6 +96,9 @@ struct err *held_add(struct held_list *list, const struct block *block) MUST_CHE
 struct err *held_sort(struct held_list *list, size_t *doubles_ret) MUST_CHECK;
 void held_free(struct held_list *list);
 
+struct walk_merge;
+struct word_list;
+
 struct held_source {
 	const struct log *log;
 	const struct in_hand *in_hand;	/* may be NULL */
@@ -115,10 +118,10 @@ struct err *held_merge_walk(struct held_list *list, const struct heap_walk *walk
 			    bool complete) MUST_CHECK;
 /*
  * The same of a walk of an earlier moment, by a log that has gone on, which is asked for what is in no
- * record of the list (block.h). The chunks of all that are blocks then get their notes; left_out as in
+ * record of the list (reconcile.h). The chunks of all that are blocks then get their notes; left_out as in
  * walk_merge.
  */
 struct err *held_merge_past(struct held_list *list, struct heap_walk *walk,
-			    const struct walk_merge *merge, struct addresses *left_out) MUST_CHECK;
+			    const struct walk_merge *merge, struct word_list *left_out) MUST_CHECK;
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What only the heap walk has, put to the blocks of the log (theory in block.h). Both come in order of
+ * What only the heap walk has, put to the blocks of the log (rules in reconcile.h). Both come in order of
  * address; what is new is added behind the list, and then merged into it in place.
  */
 
@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "heap/held.h"
+#include "heap/reconcile.h"
 #include "heap/walk.h"
 
 /* Malloc's blocks of a list, and the chunks of a walk, side by side. */
@@ -140,38 +141,24 @@ struct err *held_merge_walk(struct held_list *list, const struct heap_walk *walk
 	return join_end(&joining, err);
 }
 
-/* A chunk of an earlier moment: was its block freed since? */
-static bool is_past(const struct walk_merge *merge, const struct heap_chunk *chunk,
-		    struct block *ret)
-{
-	uint64_t address = chunk->address | (uint64_t)merge->process << LOG_PROCESS_SHIFT;
-	struct log_record record;
-	enum log_past past = merge->log ? log_past(merge->log, address, merge->until, &record) :
-					  LOG_NEVER;
-
-	*ret = block_of_chunk(chunk, merge->process, merge->complete);
-	if (past == LOG_PAST)
-		*ret = block_of_record(&record);
-	ret->unrecorded |= past == LOG_SINCE;
-	ret->freed = past != LOG_NEVER;
-	return ret->freed;
-}
-
-/* A chunk that is held, and of no record. */
+/* A chunk that is of no record of then. */
 static struct err *add_past(struct joining *joining, struct heap_walk *walk,
 			    const struct chunk_at *at, const struct heap_chunk *chunk,
-			    const struct walk_merge *merge, struct addresses *left_out)
+			    const struct walk_merge *merge, struct word_list *left_out)
 {
 	struct block block;
+	enum chunk_is is = reconcile_past(merge, chunk, &block);
 
-	if (!is_past(merge, chunk, &block) && walk_merge_in_hand(merge, chunk))
+	if (is == CHUNK_NO_BLOCK)
+		return NULL;
+	if (is == CHUNK_IN_HAND)
 		return vec_push(&left_out->vec, chunk->address);
-	heap_chunks_set_note(&walk->chunks, at, block.freed ? NOTE_RECORDED : NOTE_EARLY);
+	heap_chunks_set_note(&walk->chunks, at, is == CHUNK_FREED ? NOTE_RECORDED : NOTE_EARLY);
 	return add_new(joining, chunk, &block);
 }
 
 struct err *held_merge_past(struct held_list *list, struct heap_walk *walk,
-			    const struct walk_merge *merge, struct addresses *left_out)
+			    const struct walk_merge *merge, struct word_list *left_out)
 {
 	struct chunk_at at = heap_chunks_start();
 	struct joining joining = join(list);
@@ -183,7 +170,7 @@ struct err *held_merge_past(struct held_list *list, struct heap_walk *walk,
 		err = join_chunk(&joining, &chunk, &has_block);
 		if (has_block)
 			heap_chunks_set_note(&walk->chunks, &at, NOTE_RECORDED);
-		else if (!err && chunk_held(&chunk))
+		else if (!err)
 			err = add_past(&joining, walk, &at, &chunk, merge, left_out);
 	}
 	return join_end(&joining, err);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The heaps and the log in one stop (heap/walk.h, heap/block.h).
+ * The heaps and the log in one stop (heap/walk.h, heap/reconcile.h).
  *
  * A thread that is inside the allocator (session/view.h) may have a block that is in no record yet, or
  * chunks half written. All words in its registers and on the top of its stack are taken as clues. So
  * those who are inside are let go on alone until they have come out, before each look at a target that
  * may run: mostly nobody is left, and nothing uncertain. While clues still make blocks uncertain, or
- * the walk finds damage, all of it is let go on for a moment and looked at again (heap/looks.h).
+ * the walk finds damage, all of it is let go on for a moment and looked at again (heap/reconcile.h).
  */
 
 #include "session/heap.h"
@@ -17,8 +17,8 @@
 
 #include "base/cleanup.h"
 #include "base/path.h"
-#include "heap/known.h"
-#include "heap/looks.h"
+#include "heap/held.h"
+#include "heap/reconcile.h"
 #include "os/tracer.h"
 #include "probe/allocators.h"
 #include "probe/probe.h"
@@ -53,7 +53,7 @@ struct job {
 	struct word_list threads, clues;
 	bool may_run;			/* the target, between the looks */
 	uint64_t drain_budget;
-	struct addresses left_out;	/* of this look */
+	struct word_list left_out;	/* of this look */
 	struct looks before;		/* this one */
 	unsigned calm;			/* looks in a row with nobody inside */
 	VEC(struct clue) owners;

@@ -18,7 +18,7 @@ struct session;
 struct view;
 
 struct session_heap {
-	struct heap_walk walk;		/* if walked; with notes of what the log has (heap/block.h) */
+	struct heap_walk walk;		/* if walked; with notes of what the log has (heap/reconcile.h) */
 	VEC(pid_t) holders;		/* of the arenas' locks, by number; 0: nobody, or not known */
 	bool walked;
 	char why[256];			/* why not */

@@ -21,7 +21,7 @@
  * The moment is a stop. In it all that is small is read, threads above all; the memory is searched in the
  * same stop, or, if the target is large, in a snapshot (target/snapshot.h) while it goes on.
  * Its log goes on, too: blocks are those with a record from before, and those that the heaps of the
- * snapshot have without one (heap/block.h).
+ * snapshot have without one (heap/reconcile.h).
  *
  * Blocks of followed children are in other memory: they are left out, and counted.
  */

@@ -4,6 +4,7 @@
 #include "fixture.h"
 #include "heap/held.h"
 #include "heap/pulse.h"
+#include "heap/reconcile.h"
 #include "glibc_image.h"
 
 void suite_glibc(void);
@@ -454,7 +455,7 @@ static void add_to_the_log(bool read)
 	struct image image;
 	struct log log;
 	const struct held_source source = { .log = &log, .until = UINT64_MAX };
-	struct addresses left_out = { VEC_INIT };
+	struct word_list left_out = { VEC_INIT };
 	uint64_t clue;
 	unsigned early = 0, seen = 0;
 

@@ -2,7 +2,7 @@
 /* Lists that are too long for one piece: in any order, while the log changes. */
 
 #include "fixture.h"
-#include "heap/known.h"
+#include "heap/reconcile.h"
 #include "heap/list.h"
 #include "heap/walk.h"
 
@@ -48,7 +48,7 @@ static bool record_of(unsigned i)
 static int setup(void)
 {
 	const struct walk_merge merge = { .log = &log_, .complete = true };
-	struct addresses left_out = { VEC_INIT };
+	struct word_list left_out = { VEC_INIT };
 	bool new_run;
 
 	fixture_open(&log_);

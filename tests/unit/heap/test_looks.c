@@ -2,7 +2,7 @@
 /* Looks at a heap, one after the other: what is sure, and what may be from before the attach. */
 
 #include "fixture.h"
-#include "heap/looks.h"
+#include "heap/reconcile.h"
 #include "heap/walk.h"
 
 void suite_looks(void);
@@ -10,7 +10,7 @@ void suite_looks(void);
 /* One look: chunks of 32 bytes, a letter each: e (early), r (recorded), l (left out), - (free). */
 struct look {
 	struct heap_walk walk;
-	struct addresses left_out;
+	struct word_list left_out;
 };
 
 static uint64_t at(size_t chunk)

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A list of words, to be sorted and searched. */
-#ifndef HEAP_WORD_LIST_H
-#define HEAP_WORD_LIST_H
+/* A list of words (addresses, for the most part), to be sorted and searched. */
+#ifndef BASE_WORD_LIST_H
+#define BASE_WORD_LIST_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/compiler.h"
 #include "base/vec.h"
 
 struct word_list {
 	VEC(uint64_t) vec;
 };
 
+/* For qsort. */
 static inline int word_list_by_value(const void *a, const void *b)
 {
 	uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
@@ -26,10 +28,18 @@ static inline void word_list_sort(struct word_list *list)
 		qsort(list->vec.at, list->vec.nr, sizeof(*list->vec.at), word_list_by_value);
 }
 
-/* Is it one of the first nr, which are sorted? */
+/* Is it one of nr words, which are sorted? */
+static inline bool word_among(const uint64_t *at, size_t nr, uint64_t word)
+{
+	size_t i = LOWER_BOUND(j, 0, nr, at[j] < word);
+
+	return i < nr && at[i] == word;
+}
+
+/* Is it one of the first nr of a list, which are sorted? */
 static inline bool word_list_has(const struct word_list *list, size_t nr, uint64_t word)
 {
-	return nr && bsearch(&word, list->vec.at, nr, sizeof(word), word_list_by_value);
+	return word_among(list->vec.at, nr, word);
 }
 
 #endif

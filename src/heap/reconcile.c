@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The log and a heap walk, put together (theory and rules in reconcile.h). */
+
+#include "heap/reconcile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/compiler.h"
+#include "heap/held.h"
+#include "heap/radix.h"
+#include "heap/walk.h"
+#include "log/log.h"
+
+#define BATCH	65536u
+
+/* --- what is recorded --- */
+
+/* Records that are not noted yet: in order of address they are found at a fraction of the cost. */
+struct noting {
+	struct heap_chunks *chunks;
+	uint8_t process;
+	struct radix_item *item;
+	size_t nr;
+};
+
+static struct err *note_batch(struct noting *noting)
+{
+	struct chunk_at at = heap_chunks_start();
+	struct err *err = radix_sort(noting->item, noting->nr);
+	struct heap_chunk chunk;
+
+	for (size_t i = 0; i < noting->nr && !err; i++) {
+		heap_chunks_seek(noting->chunks, &at, noting->item[i].key);
+		if (at.address == noting->item[i].key &&
+		    heap_chunks_next(noting->chunks, &at, &chunk) &&
+		    chunk.address == noting->item[i].key)
+			heap_chunks_set_note(noting->chunks, &at, NOTE_RECORDED);
+	}
+	noting->nr = 0;
+	return err;
+}
+
+static struct err *note_record(const struct block *block, uint64_t slot UNUSED, void *ctx)
+{
+	struct noting *noting = ctx;
+
+	if (block->process != noting->process || block->heap == LOG_HEAP_USER)
+		return NULL;
+	noting->item[noting->nr++].key = block->address;
+	return noting->nr == BATCH ? note_batch(noting) : NULL;
+}
+
+/* Both are in order of address. */
+static void note_held(struct heap_walk *walk, const struct held_list *list)
+{
+	struct chunk_at at = heap_chunks_start();
+	struct heap_chunk chunk;
+	size_t i = 0;
+
+	while (i < list->nr_outer && heap_chunks_next(&walk->chunks, &at, &chunk)) {
+		while (i < list->nr_outer && held_at(list, i)->address < chunk.address)
+			i++;
+		if (i < list->nr_outer && held_at(list, i)->address == chunk.address)
+			heap_chunks_set_note(&walk->chunks, &at, NOTE_RECORDED);
+	}
+}
+
+static struct err *note_log(struct heap_walk *walk, const struct walk_merge *merge)
+{
+	AUTO_FREE struct radix_item *item = calloc(BATCH, sizeof(*item));
+	struct noting noting = { &walk->chunks, merge->process, item, 0 };
+	struct err *err = item ? NULL : err_nomem;
+
+	if (!err && merge->log)
+		err = blocks_each(merge->log, merge->in_hand, note_record, &noting);
+	return err ? err : note_batch(&noting);
+}
+
+/* --- what is not --- */
+
+/*
+ * May a call that is under way have it? By its block, its chunk, or the chunk behind it: a chunk that
+ * is merged with a free one before it is no longer known by its own address, and not yet free.
+ */
+static bool has_clue(const struct walk_merge *merge, const struct heap_chunk *chunk)
+{
+	uint64_t start = chunk->address - 16;
+
+	return word_among(merge->clue, merge->nr_clues, chunk->address) ||
+	       word_among(merge->clue, merge->nr_clues, start) ||
+	       (chunk->kind == CHUNK_USED &&
+		word_among(merge->clue, merge->nr_clues, start + chunk->size));
+}
+
+/* The rules of reconcile.h for a chunk that is not in the log. */
+static enum chunk_is decide(const struct walk_merge *merge, const struct heap_chunk *chunk, bool ghost)
+{
+	if (ghost)
+		return CHUNK_FREED;
+	if (has_clue(merge, chunk) && !word_among(merge->sure, merge->nr_sure, chunk->address))
+		return CHUNK_IN_HAND;
+	return CHUNK_EARLY;
+}
+
+enum chunk_is reconcile_past(const struct walk_merge *merge, const struct heap_chunk *chunk,
+			     struct block *ret)
+{
+	uint64_t address = chunk->address | (uint64_t)merge->process << LOG_PROCESS_SHIFT;
+	struct log_record record;
+	enum log_past past = LOG_NEVER;
+
+	if (!chunk_held(chunk))
+		return CHUNK_NO_BLOCK;
+	if (merge->log)
+		past = log_past(merge->log, address, merge->until, &record);
+	*ret = past == LOG_PAST ? block_of_record(&record) :
+				  block_of_chunk(chunk, merge->process, merge->complete);
+	ret->unrecorded |= past == LOG_SINCE;
+	ret->freed = past != LOG_NEVER;
+	return decide(merge, chunk, ret->freed);
+}
+
+static enum chunk_is reconcile_now(const struct walk_merge *merge, const struct heap_chunk *chunk)
+{
+	if (chunk->note == NOTE_RECORDED)
+		return CHUNK_RECORDED;
+	if (!chunk_held(chunk))
+		return CHUNK_NO_BLOCK;
+	return decide(merge, chunk, merge->complete && log_knew(merge->log, chunk->address));
+}
+
+static struct err *note_rest(struct heap_walk *walk, const struct walk_merge *merge,
+			     struct word_list *left_out)
+{
+	struct chunk_at at = heap_chunks_start();
+	struct heap_chunk chunk;
+	struct err *err = NULL;
+
+	while (!err && heap_chunks_next(&walk->chunks, &at, &chunk)) {
+		enum chunk_is is = reconcile_now(merge, &chunk);
+
+		if (is == CHUNK_IN_HAND)
+			err = vec_push(&left_out->vec, chunk.address);
+		else if (is == CHUNK_EARLY)
+			heap_chunks_set_note(&walk->chunks, &at, NOTE_EARLY);
+	}
+	return err;
+}
+
+struct err *walk_merge(struct heap_walk *walk, const struct walk_merge *merge,
+		       struct word_list *left_out)
+{
+	struct err *err = NULL;
+
+	if (merge->held)
+		note_held(walk, merge->held);
+	else
+		err = note_log(walk, merge);
+	return err ? err : note_rest(walk, merge, left_out);
+}
+
+/* --- blocks of a walk --- */
+
+struct block block_of_chunk(const struct heap_chunk *chunk, uint8_t process, bool complete)
+{
+	bool held = chunk_held(chunk);
+
+	return (struct block){
+		.address = chunk->address,
+		.size = held ? chunk_usable(chunk) : chunk->size,
+		.heap = chunk->heap,
+		.preattach = true,
+		.unrecorded = held && !complete,
+		.process = process,
+		.free_kind = held ? 0 : chunk->kind,
+	};
+}
+
+/* --- earlier looks --- */
+
+void looks_free(struct looks *looks)
+{
+	vec_free(&looks->sure.vec);
+	vec_free(&looks->seen.vec);
+}
+
+void looks_drop_freed(struct looks *looks, const struct log *log, bool complete)
+{
+	uint64_t before = looks->unknown_frees;
+	struct log_accounts accounts;
+
+	if (log) {
+		accounts = log_accounts_get(log);
+		/* What looks like the allocator's own may be a key's destructor: log/stray.h. */
+		looks->unknown_frees = accounts.unknown_frees + accounts.own_frees;
+	}
+	if (looks->unknown_frees != before || !complete)
+		vec_clear(&looks->sure.vec);
+}
+
+/* Not only those of the last look, which may have been torn, and have overlooked some. */
+static struct err *keep_sure(struct looks *looks, const struct heap_walk *walk)
+{
+	struct chunk_at at = heap_chunks_start();
+	size_t had = looks->sure.vec.nr;
+	struct heap_chunk chunk;
+	struct err *err = NULL;
+
+	while (!err && heap_chunks_next(&walk->chunks, &at, &chunk))
+		if (chunk.note == NOTE_EARLY && !word_list_has(&looks->sure, had, chunk.address))
+			err = vec_push(&looks->sure.vec, chunk.address);
+	if (looks->sure.vec.nr > had)
+		word_list_sort(&looks->sure);
+	return err;
+}
+
+struct cursor {
+	struct chunk_at chunk;
+	size_t left_out;
+};
+
+/* The next block of this look, by address, that no record knows, listed or left out; 0: no more. */
+static uint64_t next_block(const struct heap_walk *walk, const struct word_list *left_out,
+			   struct cursor *at)
+{
+	struct chunk_at next = at->chunk;
+	uint64_t listed = UINT64_MAX, other = UINT64_MAX;
+	struct heap_chunk chunk;
+
+	while (listed == UINT64_MAX && heap_chunks_next(&walk->chunks, &next, &chunk)) {
+		if (chunk.note == NOTE_EARLY)
+			listed = chunk.address;
+		else
+			at->chunk = next;
+	}
+	if (at->left_out < left_out->vec.nr)
+		other = left_out->vec.at[at->left_out];
+	if (listed == UINT64_MAX && other == UINT64_MAX)
+		return 0;
+	if (listed < other)
+		at->chunk = next;
+	else
+		at->left_out++;
+	return MIN(listed, other);
+}
+
+/* A look at a heap that was torn, where a block may have been overlooked, says nothing. */
+static struct err *keep_seen(struct looks *looks, const struct heap_walk *walk,
+			     const struct word_list *left_out)
+{
+	struct word_list *seen = &looks->seen;
+	size_t had = seen->vec.nr, kept = 0, i = 0;
+	struct cursor at = { heap_chunks_start(), 0 };
+	struct err *err = NULL;
+	uint64_t address;
+
+	if (walk->damages)
+		return NULL;
+	while (!err && (address = next_block(walk, left_out, &at))) {
+		if (!looks->any) {
+			err = vec_push(&seen->vec, address);
+			continue;
+		}
+		while (i < had && seen->vec.at[i] < address)
+			i++;
+		if (i < had && seen->vec.at[i] == address)
+			seen->vec.at[kept++] = address;
+	}
+	if (looks->any)
+		seen->vec.nr = kept;
+	looks->any = true;
+	return err;
+}
+
+struct err *looks_keep(struct looks *looks, const struct heap_walk *walk,
+		       const struct word_list *left_out)
+{
+	struct err *err = keep_sure(looks, walk);
+
+	return err ? err : keep_seen(looks, walk, left_out);
+}
+
+uint64_t looks_unsure(const struct looks *looks, const struct word_list *left_out)
+{
+	uint64_t nr = 0;
+
+	for (size_t i = 0; i < left_out->vec.nr; i++)
+		nr += !looks->any ||
+		      word_list_has(&looks->seen, looks->seen.vec.nr, left_out->vec.at[i]);
+	return nr;
+}
+
+/* --- what the log knows --- */
+
+static void keep_first(struct known *known)
+{
+	if (known->address.nr)
+		qsort(known->address.at, known->address.nr, sizeof(*known->address.at),
+		      word_list_by_value);
+	if (known->address.nr > KNOWN_MOST) {
+		known->address.nr = KNOWN_MOST;
+		known->all = false;
+	}
+}
+
+static bool take_record(const struct log_record *record, uint64_t slot UNUSED, void *ctx)
+{
+	struct known *known = ctx;
+	uint64_t address = record->address - ((uint64_t)known->process << LOG_PROCESS_SHIFT);
+
+	/* Those of other processes, or of the user's allocators, are beyond all addresses, or wrap. */
+	if (address >> LOG_PROCESS_SHIFT || address < known->from)
+		return false;
+	if (!known->all && address > known->address.at[KNOWN_MOST - 1])
+		return false;
+	if (known->address.nr == 2 * KNOWN_MOST)
+		keep_first(known);
+	known->address.at[known->address.nr++] = address;
+	return false;
+}
+
+uint64_t known_from(void *ctx, uint64_t address)
+{
+	struct known *known = ctx;
+	size_t at = LOWER_BOUND(i, 0, known->address.nr, known->address.at[i] < address);
+
+	if (!known->log)
+		return UINT64_MAX;
+	if (!known->scanned || address < known->from || (at == known->address.nr && !known->all)) {
+		vec_clear(&known->address);
+		/* Without memory nothing is known. */
+		if (vec_reserve(&known->address, 2 * KNOWN_MOST))
+			return UINT64_MAX;
+		known->from = address;
+		known->all = true;
+		log_each(known->log, take_record, known);
+		keep_first(known);
+		known->scanned = true;
+		at = 0;
+	}
+	return at < known->address.nr ? known->address.at[at] : UINT64_MAX;
+}
+
+void known_free(struct known *known)
+{
+	vec_free(&known->address);
+	known->scanned = false;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The log and a walk of the heap, put together: which chunks are blocks, and from when. The one place for the rules.
+ *
+ * Walk minus log
+ *
+ * A block that the heap has and the log has not was allocated before the attach, if both were read
+ * in one stop of the target and nothing else explains it. What else there is:
+ *
+ *	sampling, a full table, probes that were out for a while, a reset: not complete, and all such
+ *	blocks are `unrecorded`
+ *
+ *	a free under way: the record is out, the chunk not yet free. The log still knows the address
+ *	(log_knew), and an address that was recorded once cannot be that of an older block
+ *
+ *	a malloc under way: the chunk is taken, the record not yet in. Then the thread that runs it
+ *	has the address in a register or on the top of its stack, among other words (clues). Such a
+ *	block is left out; who can let the target run for a moment looks again. A block that nothing
+ *	pointed to at an earlier look (sure) is what it seems, as long as none that no record knows
+ *	was freed since; one that is left out now and was no block at an earlier look is not from
+ *	before the attach
+ *
+ * A walk of an earlier moment (a snapshot), with a log that has gone on. Blocks of the log are those
+ * whose records are older. What a chunk that was held then, and has no such record, may have been:
+ *
+ *	a block that was freed since, or was being freed: its record is mostly still to be found
+ *	(log_past), or a younger one of the same address. It is marked as freed: who freed it had its
+ *	address, so that it is no leak. If its place in the log is gone, it is as the next
+ *
+ *	a block from before the attach: `unrecorded`, if anything was freed since, and no leak unless
+ *	the snapshot has no pointer to it
+ *
+ *	a block that was being allocated, or moved: its record, should it have one by now, may be of
+ *	before or of after; its thread has its address
+ *
+ *	no block: a chunk that the allocator itself had in hand. malloc_consolidate takes a fastbin's
+ *	chunks out of all lists before it frees them one by one; but for links that are masked
+ *	only its thread's registers lead to them. So it must be known who is inside the allocator
+ *	(session/view.c): what his words lead to is left out, and what is in it is searched as a root
+ *
+ * The last two come of threads that are inside; as long as any of theirs is left out, who can do so
+ * makes another snapshot.
+ *
+ * The rules, in this order. "held": the chunk is not free. "ghost": the log still knows a record of the address that is
+ * out of it. "clue": a thread that is inside the allocator has the block, its chunk or the one behind it in hand.
+ *
+ *	in the log	held	ghost	clue	sure	the chunk is		its note
+ *
+ *	yes						a block of the log	NOTE_RECORDED
+ *	no		no				no block
+ *	no		yes	yes			freed, or being freed	none; at an earlier moment it is
+ *								listed, and NOTE_RECORDED
+ *	no		yes	no	yes	no	in hand: left out	none
+ *	no		yes	no	yes	yes	from before the attach	NOTE_EARLY
+ *	no		yes	no	no		from before the attach	NOTE_EARLY
+ *
+ * A ghost counts in a walk of now only where the log is complete: else a block may have come to the address unseen.
+ * A block that is left out makes the answer uncertain. So the target is let run for a moment, and looked at again
+ * (session/heap.c). About a block of a later look, the looks before it tell
+ *
+ *	sure	it was listed at some look: it stays, though a clue comes near it
+ *	seen	it was there, listed or left out, at each look: it may be from before the attach.
+ *		Anything else that is left out was given out since, and is no loss
+ *
+ * Where a heap is damaged, a walk asks for the next block that the log knows (known_from): seldom, but then perhaps a
+ * thousand times, at addresses that go up. A scan of the log keeps the first KNOWN_MOST from the address on, in order,
+ * which do for many such questions.
+ */
+#ifndef HEAP_RECONCILE_H
+#define HEAP_RECONCILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/word_list.h"
+#include "heap/block.h"
+
+struct heap_chunk;
+struct heap_walk;
+struct held_list;
+struct log;
+
+struct walk_merge {
+	const struct log *log;		/* NULL: none */
+	const struct in_hand *in_hand;
+	const struct held_list *held;	/* all blocks of both, sorted; NULL: the log is to be read */
+	uint8_t process;		/* whose heaps they are */
+	bool complete;
+	uint64_t until;			/* of held_merge_past: time stamp of the walk's moment */
+	const uint64_t *clue;		/* words, sorted */
+	size_t nr_clues;
+	const uint64_t *sure;		/* addresses, sorted */
+	size_t nr_sure;
+};
+
+/*
+ * Note in each chunk of the walk whether the log has its block (NOTE_RECORDED), or it is one from
+ * before the attach (NOTE_EARLY). Addresses of those that were left out for a clue are added to
+ * left_out, which is empty before.
+ */
+struct err *walk_merge(struct heap_walk *walk, const struct walk_merge *merge,
+		       struct word_list *left_out) MUST_CHECK;
+
+enum chunk_is {
+	CHUNK_NO_BLOCK,
+	CHUNK_RECORDED,		/* a block of the log */
+	CHUNK_FREED,		/* its record is out of the log */
+	CHUNK_IN_HAND,
+	CHUNK_EARLY,		/* from before the attach */
+};
+
+/*
+ * The rules for a chunk of a walk of an earlier moment, that is in no record of then. ret: its block, if it is
+ * one.
+ */
+enum chunk_is reconcile_past(const struct walk_merge *merge, const struct heap_chunk *chunk,
+			     struct block *ret);
+
+/* --- earlier looks --- */
+
+struct looks {
+	struct word_list sure;		/* sorted */
+	struct word_list seen;		/* but those at a torn heap; sorted */
+	bool any;			/* there was a look at a heap that was not torn */
+	uint64_t unknown_frees;		/* up to the last look */
+};
+
+void looks_free(struct looks *looks);
+/*
+ * Before a look. Once one of those that no record knows was freed it may be any of them, and be given
+ * out anew: then nothing is sure. log: NULL if there is none. complete: as in struct walk_merge.
+ */
+void looks_drop_freed(struct looks *looks, const struct log *log, bool complete);
+/* After it, if there is to be another: walk has the notes of walk_merge, which left these out. */
+struct err *looks_keep(struct looks *looks, const struct heap_walk *walk,
+		       const struct word_list *left_out) MUST_CHECK;
+/* How many of those that a look left out may be from before the attach. */
+uint64_t looks_unsure(const struct looks *looks, const struct word_list *left_out);
+
+/* --- what the log knows --- */
+
+#define KNOWN_MOST	32768u
+
+struct known {
+	const struct log *log;		/* NULL: nothing is known */
+	uint8_t process;
+	/* All from `from` on, or the first of them: */
+	VEC(uint64_t) address;		/* in order */
+	uint64_t from;
+	bool scanned, all;
+};
+
+#define KNOWN_INIT(l, p)	{ .log = (l), .process = (p) }
+
+/* The first block of malloc's of that process from address on; UINT64_MAX: none. ctx: struct known. */
+uint64_t known_from(void *ctx, uint64_t address);
+void known_free(struct known *known);
+
+#endif
