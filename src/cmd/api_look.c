@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* mdbg::frames, threads, where, maps, read, symbol: the target as Tcl values. */
+/* mdbg::frames, read, symbol: the target as Tcl values. */
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "cmd/cmd.h"
-#include "cmd/frames.h"
 #include "cmd/list.h"
 #include "cmd/shell.h"
 #include "cmd/values.h"
 #include "heap/filter.h"
-#include "os/procfs.h"
-#include "report/stack.h"
 #include "symbol/symbol.h"
 
 #define READ_MAX	(256u << 20)
@@ -110,131 +107,6 @@ const struct cmd cmd_api_frames = {
 	.value		= frames,
 	.min_args	= 1,
 	.max_args	= 1,
-};
-
-static struct err *threads(struct call *call, Tcl_Obj **ret)
-{
-	struct session_threads list = { .vec = VEC_INIT };
-	struct err *err = call_need_view(call);
-	char state[2] = "";
-	size_t i;
-
-	if (!err)
-		err = session_threads(call->session, &list);
-	if (err)
-		return err;
-	*ret = Tcl_NewObj();
-	for (i = 0; i < list.vec.nr; i++) {
-		const struct session_thread *thread = &list.vec.at[i];
-		Tcl_Obj *dict = Tcl_NewDictObj();
-
-		state[0] = thread->state;
-		dict_number(dict, "thread", (uint64_t)thread->lwp);
-		if (thread->pthread)
-			dict_address(dict, "pthread", thread->pthread);
-		else
-			dict_text(dict, "pthread", "-");
-		dict_text(dict, "name", thread->name.bytes);
-		dict_text(dict, "state", state);
-		dict_number(dict, "main", thread->main);
-		dict_number(dict, "blocksigtrap", thread->blocks_sigtrap);
-		Tcl_ListObjAppendElement(NULL, *ret, dict);
-	}
-	vec_free(&list.vec);
-	return NULL;
-}
-
-const struct cmd cmd_api_threads = {
-	.name		= "mdbg::threads",
-	.usage		= "",
-	.brief		= "list of dicts: the threads",
-	.help		= "thread (LWP id) pthread name state (letter of /proc) main\n"
-			  "blocksigtrap.\n",
-	.value		= threads,
-};
-
-static Tcl_Obj *stack_dict(const struct session_stack *stack, struct stack_ends *ends)
-{
-	Tcl_Obj *dict = Tcl_NewDictObj(), *pcs = Tcl_NewObj();
-	size_t i;
-
-	for (i = 0; i < stack->pcs.nr; i++)
-		Tcl_ListObjAppendElement(NULL, pcs, value_address(stack->pcs.at[i]));
-	dict_number(dict, "thread", (uint64_t)stack->lwp);
-	dict_value(dict, "stack", pcs);
-	dict_text(dict, "end", stack_end_text(ends, stack->end, stack->pcs.at, stack->pcs.nr));
-	return dict;
-}
-
-static struct err *where(struct call *call, Tcl_Obj **ret)
-{
-	struct session_stacks stacks = { VEC_INIT };
-	struct stack_ends ends = { .session = call->session };
-	struct err *err = call_need_view(call);
-	pid_t lwp = 0;
-	size_t i;
-
-	if (!err && call->argc)
-		err = call_thread(call, call->argv[0], &lwp);
-	if (!err)
-		err = session_where(call->session, lwp, FRAMES_MAX, &stacks);
-	if (!err) {
-		*ret = Tcl_NewObj();
-		for (i = 0; i < stacks.vec.nr; i++)
-			Tcl_ListObjAppendElement(NULL, *ret, stack_dict(&stacks.vec.at[i], &ends));
-	}
-	session_stacks_free(&stacks);
-	return err;
-}
-
-const struct cmd cmd_api_where = {
-	.name		= "mdbg::where",
-	.usage		= "?THREAD?",
-	.brief		= "list of dicts: the stacks of all threads, or of one",
-	.help		= "thread (LWP id) stack (for mdbg::frames) end (\"complete\", or why\n"
-			  "it ends there).\n",
-	.value		= where,
-	.max_args	= 1,
-	.complete	= COMPLETE_THREADS,
-};
-
-static struct err *maps(struct call *call, Tcl_Obj **ret)
-{
-	struct proc_maps list = { VEC_INIT };
-	struct err *err = call_need_view(call);
-	char perm[5];
-	size_t i;
-
-	if (!err)
-		err = session_maps(call->session, &list);
-	if (err)
-		return err;
-	*ret = Tcl_NewObj();
-	for (i = 0; i < list.vec.nr; i++) {
-		const struct proc_map *map = &list.vec.at[i];
-		Tcl_Obj *dict = Tcl_NewDictObj();
-
-		proc_map_protection(map, perm);
-		dict_address(dict, "start", map->start);
-		dict_address(dict, "end", map->end);
-		dict_text(dict, "perm", perm);
-		dict_number(dict, "offset", map->offset);
-		dict_number(dict, "inode", map->inode);
-		dict_text(dict, "path", map->path);
-		dict_number(dict, "deleted", map->deleted);
-		Tcl_ListObjAppendElement(NULL, *ret, dict);
-	}
-	proc_maps_free(&list);
-	return NULL;
-}
-
-const struct cmd cmd_api_maps = {
-	.name		= "mdbg::maps",
-	.usage		= "",
-	.brief		= "list of dicts: the mappings",
-	.help		= "start end perm (r-xp; ? for what a core file does not tell) offset\n"
-			  "inode path deleted; in order of address.\n",
-	.value		= maps,
 };
 
 static struct err *read_memory(struct call *call, Tcl_Obj **ret)

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* attach: take a running process as the target. */
+/* attach, mdbg::attach: take a running process as the target. */
+
+#include <string.h>
 
 #include "cmd/cmd.h"
 #include "cmd/life.h"
 #include "cmd/list.h"
+#include "cmd/settings.h"
 #include "cmd/shell.h"
+#include "heap/filter.h"
 
 static struct err *run(struct call *call)
 {
@@ -25,4 +29,75 @@ const struct cmd cmd_attach = {
 	.run		= run,
 	.min_args	= 1,
 	.max_args	= 1,
+};
+
+/* --- for scripts --- */
+
+static struct err *attach_option(struct session_config *config, const char *name, const char *value)
+{
+	static const char *const engines[] = { "auto", "jump", "breakpoint" };
+	uint64_t number = 0;
+	unsigned i;
+
+	if (!strcmp(name, "-engine")) {
+		for (i = 0; i < ARRAY_SIZE(engines); i++) {
+			if (!strcmp(value, engines[i])) {
+				config->engine = i;
+				return NULL;
+			}
+		}
+		return err_create(ERR_USAGE, "-engine: '%s' is none of auto, jump, breakpoint",
+				  value);
+	}
+	if (!strcmp(name, "-loglimit"))
+		return settings_parse_log_limit(value, &config->log_limit);
+	if (!strcmp(name, "-sample"))
+		return settings_parse_sample(value, &config->sample);
+	if (parse_number(value, &number))
+		return err_create(ERR_USAGE, "%s: '%s' is no number", name, value);
+	if (!strcmp(name, "-stop"))
+		config->stop = number;
+	else if (!strcmp(name, "-arm"))
+		config->arm = number;
+	else if (!strcmp(name, "-stackdepth") && number >= 1 && number <= LOG_DEPTH_MAX)
+		config->stack_depth = (uint32_t)number;
+	else if (!strcmp(name, "-freehistory") && number <= LOG_FREES_MAX)
+		config->free_history = (uint32_t)number;
+	else
+		return err_create(ERR_USAGE, "no option %s %s", name, value);
+	return NULL;
+}
+
+static struct err *attach(struct call *call, Tcl_Obj **ret)
+{
+	struct session_config *config = session_config(call->session), saved = *config;
+	struct err *err;
+	pid_t pid;
+	int i;
+
+	err = life_parse_pid(call->argv[0], &pid);
+	for (i = 1; !err && i < call->argc; i += 2) {
+		if (i + 1 == call->argc)
+			err = err_create(ERR_USAGE, "a value is missing after %s", call->argv[i]);
+		else
+			err = attach_option(config, call->argv[i], call->argv[i + 1]);
+	}
+	if (!err)
+		err = life_attach(call->shell, pid);
+	*config = saved;
+	if (!err)
+		*ret = Tcl_NewIntObj(pid);
+	return err;
+}
+
+const struct cmd cmd_api_attach = {
+	.name		= "mdbg::attach",
+	.usage		= "PID ?-stop 0|1? ?-arm 0|1? ?-engine auto|jump|breakpoint? "
+			  "?-stackdepth N? ?-loglimit SIZE? ?-sample BYTES? ?-freehistory N?",
+	.brief		= "attach; returns PID",
+	.help		= "Options hold for this attach only. Errors: {MDBG ATTACH HINT}, {MDBG\n"
+			  "STATE} if there is a process already.\n",
+	.value		= attach,
+	.min_args	= 1,
+	.max_args	= CMD_ANY,
 };

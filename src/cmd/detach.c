@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* detach: leave the target as it was. */
+/* detach, mdbg::detach: leave the target as it was. */
 
 #include <string.h>
 
@@ -38,4 +38,24 @@ const struct cmd cmd_detach = {
 			  "must be jumps (`malloc -v`), none named by `probe`.\n",
 	.run		= run,
 	.max_args	= 1,
+};
+
+/* --- for scripts --- */
+
+static struct err *detach(struct call *call, Tcl_Obj **ret)
+{
+	(void)ret;
+	if (session_state(call->session) == SESSION_NONE)
+		return call_need_target(call);
+	if (session_state(call->session) == SESSION_ENDED)
+		return NULL;
+	gate_look(call->shell);
+	return session_detach(call->session);
+}
+
+const struct cmd cmd_api_detach = {
+	.name		= "mdbg::detach",
+	.usage		= "",
+	.brief		= "detach; what was recorded stays readable",
+	.value		= detach,
 };

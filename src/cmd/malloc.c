@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* malloc: what is enabled, and statistics. */
+/* malloc, mdbg::malloc: what is enabled, and statistics. */
 
+#include <stdio.h>
 #include <string.h>
 
 #include "cmd/cmd.h"
 #include "cmd/list.h"
 #include "cmd/shell.h"
+#include "cmd/values.h"
 #include "report/figures.h"
 
 static struct err *run(struct call *call)
@@ -38,4 +40,115 @@ const struct cmd cmd_malloc = {
 			  "what is not in them; `mdbg::lacks` has the same for scripts.\n",
 	.run		= run,
 	.max_args	= 1,
+};
+
+/* --- for scripts --- */
+
+static void add_accounts(Tcl_Obj *dict, const struct log_accounts *accounts)
+{
+	dict_number(dict, "allocs", accounts->allocs);
+	dict_number(dict, "allocbytes", accounts->alloc_bytes);
+	dict_number(dict, "frees", accounts->frees);
+	dict_number(dict, "freebytes", accounts->free_bytes);
+	dict_number(dict, "replaced", accounts->replaced);
+	dict_number(dict, "full", accounts->table_full);
+	dict_number(dict, "unknownfrees", accounts->unknown_frees);
+	dict_number(dict, "nullfrees", accounts->null_frees);
+	dict_number(dict, "failed", accounts->failed);
+	dict_number(dict, "nested", accounts->nested);
+	dict_number(dict, "unstacked", accounts->unstacked);
+	dict_number(dict, "voided", accounts->voided);
+	dict_number(dict, "unsampled", accounts->unsampled);
+	dict_number(dict, "unsampledfrees", accounts->unsampled_frees);
+	dict_number(dict, "doublefrees", accounts->double_frees);
+	dict_number(dict, "ownfrees", accounts->own_frees);
+}
+
+static Tcl_Obj *heap_dict(const struct heap_arena *arena)
+{
+	static const char *const names[CHUNK_KINDS] = {
+		[CHUNK_USED] = "used", [CHUNK_MMAPPED] = NULL, [CHUNK_OWN] = "own",
+		[CHUNK_CACHED] = "cached", [CHUNK_FAST] = "fast", [CHUNK_FREE] = "free",
+		[CHUNK_TOP] = "top",
+	};
+	Tcl_Obj *dict = Tcl_NewDictObj();
+
+	dict_address(dict, "arena", arena->address);
+	dict_number(dict, "system", arena->system_mem);
+	dict_number(dict, "systemmax", arena->max_system_mem);
+	dict_number(dict, "locked", arena->locked);
+	dict_number(dict, "whole", arena->whole);
+	dict_number(dict, "largest", arena->largest_free);
+	for (unsigned i = 0; i < CHUNK_KINDS; i++) {
+		char count[16];
+
+		if (!names[i])
+			continue;
+		snprintf(count, sizeof(count), "%schunks", names[i]);
+		dict_number(dict, names[i], arena->bytes[i]);
+		dict_number(dict, count, arena->chunks[i]);
+	}
+	return dict;
+}
+
+static struct err *get_malloc(struct call *call, Tcl_Obj **ret)
+{
+	struct figures figures;
+	struct err *err = figures_get(call->session, SESSION_HEAP_WALK, &figures);
+	Tcl_Obj *dict, *heaps;
+
+	if (err)
+		return err;
+	dict = Tcl_NewDictObj();
+	dict_text(dict, "algorithm", figures.allocator);
+	dict_text(dict, "core", figures.core);
+	dict_number(dict, "armed", figures.armed);
+	dict_number(dict, "jump", figures.jump);
+	dict_number(dict, "breakpoint", figures.breakpoint);
+	dict_number(dict, "stackdepth", figures.stack_depth);
+	dict_number(dict, "sampling", figures.sample);
+	dict_number(dict, "freehistory", figures.free_history);
+	dict_double(dict, "since", (double)figures.since_ns / 1e9);
+	dict_number(dict, "bytes", figures.bytes);
+	dict_number(dict, "active", figures.blocks);
+	dict_number(dict, "userbytes", figures.user_bytes);
+	dict_number(dict, "useractive", figures.user_blocks);
+	dict_number(dict, "records", figures.records);
+	add_accounts(dict, &figures.accounts);
+	dict_number(dict, "stacks", figures.stacks);
+	dict_number(dict, "tablebytes", figures.usage.table_bytes);
+	dict_number(dict, "stackbytes", figures.usage.stack_bytes);
+	dict_number(dict, "otherbytes", figures.usage.other_bytes);
+	dict_number(dict, "preattach", figures.early_blocks);
+	dict_number(dict, "preattachbytes", figures.early_bytes);
+	dict_number(dict, "walked", figures.heap.walked);
+	dict_number(dict, "mapped", figures.heap.walk.mmapped);
+	dict_number(dict, "mappedbytes", figures.heap.walk.mmapped_bytes);
+	dict_number(dict, "damages", figures.heap.walk.damages);
+	heaps = Tcl_NewObj();
+	for (size_t i = 0; i < figures.heap.walk.arenas.nr; i++)
+		Tcl_ListObjAppendElement(NULL, heaps,
+					 heap_dict(&figures.heap.walk.arenas.at[i]));
+	Tcl_DictObjPut(NULL, dict, Tcl_NewStringObj("heaps", -1), heaps);
+	figures_free(&figures);
+	*ret = dict;
+	return NULL;
+}
+
+const struct cmd cmd_api_malloc = {
+	.name		= "mdbg::malloc",
+	.usage		= "",
+	.brief		= "dict: the figures of `malloc` and `malloc -v`",
+	.help		= "algorithm core (file, or empty) armed jump breakpoint (probes) stackdepth sampling (0:\n"
+			  "off) freehistory (0: off) since (seconds since the epoch) bytes active (held; estimates if\n"
+			  "sampled) userbytes useractive (of allocators named by probe) records (in the log) allocs allocbytes frees freebytes\n"
+			  "replaced full unknownfrees nullfrees failed nested unstacked voided\n"
+			  "unsampled unsampledfrees doublefrees ownfrees (since the attach, as recorded; every event\n"
+			  "is in one of them) stacks tablebytes stackbytes otherbytes (of the log)\n"
+			  "preattach preattachbytes (in no record; part of active and bytes)\n"
+			  "walked (the heaps were) mapped mappedbytes damages heaps: a list of dicts\n"
+			  "by number: arena system systemmax locked whole largest (free chunk) and\n"
+			  "bytes used own cached fast free top, with how many: usedchunks ...\n"
+			  "Error: {MDBG STATE} before the first attach.\n",
+	.value		= get_malloc,
 };

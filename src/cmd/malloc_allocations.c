@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* malloc allocations: list the blocks that are held. */
+/* malloc allocations, mdbg::allocations: list the blocks that are held. */
 
+#include "base/cancel.h"
 #include "cmd/cmd.h"
 #include "cmd/list.h"
 #include "cmd/query.h"
 #include "cmd/shell.h"
+#include "cmd/values.h"
+#include "log/log.h"
 #include "report/blocks.h"
 
 static struct err *run(struct call *call)
@@ -46,4 +49,95 @@ const struct cmd cmd_malloc_allocations = {
 	.max_args	= CMD_ANY,
 	.flags		= CMD_FILTER,
 	.complete	= COMPLETE_BLOCKS,
+};
+
+/* --- for scripts --- */
+
+static double age_of(const struct query *query, uint64_t realtime_ns)
+{
+	return query->now_ns > realtime_ns ? (double)(query->now_ns - realtime_ns) / 1e9 : 0;
+}
+
+static void add_origin(Tcl_Obj *dict, const struct log *log, const struct query *query,
+		       const struct block *block)
+{
+	struct log_thread_view thread = log_thread_get(log, block->thread);
+	uint64_t realtime = log_clock_realtime(log, block->time);
+
+	if (thread.lwp)
+		dict_number(dict, "thread", thread.lwp);
+	else
+		dict_text(dict, "thread", "-");
+	if (thread.thread_pointer)
+		dict_address(dict, "pthread", thread.thread_pointer);
+	else
+		dict_text(dict, "pthread", "-");
+	dict_double(dict, "time", (double)realtime / 1e9);
+	dict_double(dict, "age", age_of(query, realtime));
+	dict_number(dict, "seq", log_seq(log, block->time));
+}
+
+static void add_no_origin(Tcl_Obj *dict)
+{
+	static const char *const keys[] = { "thread", "pthread", "time", "age", "seq" };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(keys); i++)
+		dict_text(dict, keys[i], "-");
+}
+
+static Tcl_Obj *block_dict(const struct call *call, const struct query *query,
+			   const struct block *block)
+{
+	Tcl_Obj *dict = Tcl_NewDictObj();
+
+	dict_address(dict, "address", block->address);
+	dict_number(dict, "size", block->size);
+	dict_heap(dict, "heap", block->heap);
+	dict_number(dict, "pid", (uint64_t)session_pids(call->session)[block->process]);
+	if (block->preattach)
+		add_no_origin(dict);
+	else
+		add_origin(dict, session_log(call->session), query, block);
+	dict_number(dict, "preattach", block->preattach);
+	dict_number(dict, "stack", block->stack);
+	return dict;
+}
+
+static struct err *allocations(struct call *call, Tcl_Obj **ret)
+{
+	struct query query;
+	struct err *err = query_blocks(call, &query);
+	Tcl_Obj *list = Tcl_NewObj();
+	const struct block *block;
+	size_t i = 0;
+
+	if (!err)
+		err = list_next(query.list, &block);
+	while (!err && block) {
+		Tcl_ListObjAppendElement(NULL, list, block_dict(call, &query, block));
+		if (i++ % 1024 == 0)
+			err = cancel_check();
+		if (!err)
+			err = list_next(query.list, &block);
+	}
+	query_free(&query);
+	if (err)
+		Tcl_DecrRefCount(list);
+	else
+		*ret = list;
+	return err;
+}
+
+const struct cmd cmd_api_allocations = {
+	.name		= "mdbg::allocations",
+	.usage		= "?FILTER? ?sort ATTR ?up?? ?limit N?",
+	.brief		= "list of dicts: the blocks of `malloc allocations`",
+	.help		= "address size heap pid thread pthread time age (seconds) seq\n"
+			  "preattach stack.\n"
+			  "What is not known is -. stack is for mdbg::frames; equal stacks are\n"
+			  "equal.\n"
+			  "Words as in `help malloc allocations`.\n",
+	.value		= allocations,
+	.max_args	= CMD_ANY,
 };

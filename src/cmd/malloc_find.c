@@ -1,12 +1,82 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* malloc find: which allocation holds an address, and who points to it. */
+/* malloc find, mdbg::find: which allocation holds an address, and who points to it. */
+
+#include <stdio.h>
+#include <string.h>
 
 #include "cmd/cmd.h"
-#include "cmd/find.h"
 #include "cmd/list.h"
+#include "cmd/values.h"
+#include "heap/filter.h"
+#include "log/log.h"
 #include "report/find.h"
 #include "report/holders.h"
 #include "report/lacks.h"
+#include "session/find.h"
+#include "session/session.h"
+#include "symbol/symbol.h"
+
+#define LIMIT	20u
+
+struct found {
+	uint64_t address;
+	/* If it was searched who points to it; else heap alone is of use, and why says why it was not. */
+	struct session_find find;
+	char why[256];
+};
+
+static void found_free(struct found *found)
+{
+	session_find_free(&found->find);
+}
+
+static struct err *parse(const struct call *call, uint64_t *address_ret, uint64_t *limit_ret)
+{
+	struct err *err = parse_number(call->argv[0], address_ret);
+
+	*limit_ret = LIMIT;
+	if (err || call->argc == 1)
+		return err;
+	if (strcmp(call->argv[1], "limit"))
+		return call_bad_word(call, call->argv[1]);
+	return call->argc == 3 ? parse_number(call->argv[2], limit_ret) :
+				 err_create(ERR_USAGE, "a number is missing after limit");
+}
+
+/* Of a process that is gone the log still knows its blocks. */
+static struct err *look_at_log(struct call *call, struct found *ret)
+{
+	snprintf(ret->why, sizeof(ret->why), "there is no process any more");
+	ret->find.block = ret->find.outer = HOLDERS_NO_BLOCK;
+	return session_heap(call->session, SESSION_HEAP_LOG, NULL, &ret->find.heap);
+}
+
+static struct err *look(struct call *call, uint64_t limit, struct found *ret)
+{
+	struct err *err = call_need_view(call);
+
+	if (err)
+		return session_log(call->session) ? look_at_log(call, ret) : err;
+	if (session_log(call->session))
+		log_clock_update(session_log(call->session));
+	return session_find(call->session, ret->address, limit, &ret->find);
+}
+
+/* ADDRESS ?limit N?, and look. */
+static struct err *found_get(struct call *call, struct found *ret)
+{
+	struct found found = { .find.heap = SESSION_HEAP_INIT };
+	uint64_t limit;
+	struct err *err = parse(call, &found.address, &limit);
+
+	if (!err)
+		err = look(call, limit, &found);
+	if (err)
+		found_free(&found);
+	else
+		*ret = found;
+	return err;
+}
 
 static struct err *run(struct call *call)
 {
@@ -42,6 +112,196 @@ const struct cmd cmd_malloc_find = {
 			  "Where there is no block any more, who has freed it is told if `set\n"
 			  "free-history N` has it remembered. The process is stopped meanwhile.\n",
 	.run		= run,
+	.min_args	= 1,
+	.max_args	= 3,
+};
+
+/* --- for scripts --- */
+
+static void add_block(Tcl_Obj *dict, const struct block *block, uint64_t address)
+{
+	dict_text(dict, "what", "block");
+	dict_address(dict, "address", block->address);
+	dict_number(dict, "offset", address - block->address);
+	dict_number(dict, "size", block->size);
+	dict_heap(dict, "heap", block->heap);
+	dict_number(dict, "preattach", block->preattach);
+	dict_number(dict, "stack", block->stack);
+}
+
+static void add_freed(const struct log *log, const struct found_at *at, Tcl_Obj *dict)
+{
+	const struct log_free *freed = &at->freed;
+
+	if (!freed->time)
+		return;
+	dict_address(dict, "freed", at->was.address);
+	dict_number(dict, "freedsize", at->was.size);
+	dict_number(dict, "freedstack", freed->stack);
+	dict_number(dict, "freedthread", log_thread_get(log, freed->thread).lwp);
+	dict_double(dict, "freedtime", (double)log_clock_realtime(log, freed->time) / 1e9);
+	dict_number(dict, "allocstack", at->was.stack);
+}
+
+static struct err *add_unknown(const struct call *call, const struct found *found, Tcl_Obj *dict)
+{
+	struct found_at at;
+	struct err *err = find_at(call->session, &found->find.heap, found->address, &at);
+
+	if (err)
+		return err;
+	if (at.what == FOUND_BLOCK) {
+		add_block(dict, &at.block, found->address);
+		return NULL;
+	}
+	dict_text(dict, "what", at.what == FOUND_NOTHING ? "nothing" :
+				chunk_held(&at.chunk) ? "block" :
+				at.chunk.kind == CHUNK_OWN ? "own" : "free");
+	if (at.what == FOUND_CHUNK) {
+		dict_address(dict, "address", at.chunk.address);
+		dict_number(dict, "size", chunk_usable(&at.chunk));
+		dict_heap(dict, "heap", at.chunk.heap);
+	}
+	add_freed(session_log(call->session), &at, dict);
+	return NULL;
+}
+
+static void add_memory(struct symbols *symbols, const struct session_find *find,
+		       const struct session_holder *holder, Tcl_Obj *dict)
+{
+	struct holder_memory is = holder_memory(symbols, find, holder);
+
+	dict_text(dict, "kind", is.module ? "data" : "mapping");
+	dict_text(dict, "module", is.module);
+	dict_text(dict, "symbol", is.symbol);
+	dict_number(dict, "offset", is.offset);
+	dict_text(dict, "mapping", is.mapping);
+}
+
+static void add_tls(struct symbols *symbols, const struct session_find *find,
+		    const struct session_holder *holder, Tcl_Obj *dict)
+{
+	struct symbol_tls is = holder_tls(symbols, find, holder);
+
+	dict_text(dict, "module", is.module);
+	dict_text(dict, "symbol", is.name);
+	dict_number(dict, "within", is.offset);
+}
+
+static void add_of_block(const struct session_find *find, const struct session_holder *holder,
+			 Tcl_Obj *dict)
+{
+	struct block is = held_block(&find->in.held, holder->block), *block = &is;
+
+	dict_address(dict, "block", block->address);
+	dict_number(dict, "offset", holder->place - block->address);
+	dict_number(dict, "size", block->size);
+	dict_number(dict, "preattach", block->preattach);
+	dict_number(dict, "stack", block->stack);
+}
+
+static Tcl_Obj *holder_dict(const struct call *call, struct symbols *symbols,
+			    const struct session_find *find, const struct session_holder *holder)
+{
+	const struct arch *arch = session_arch(call->session);
+	struct block is = held_block(&find->in.held, find->block), *block = &is;
+	Tcl_Obj *dict = Tcl_NewDictObj();
+
+	dict_text(dict, "kind", session_holder_word(holder->kind));
+	dict_number(dict, "keeps", holder->firm);
+	dict_number(dict, "to", holder->word - block->address);
+	if (holder->place)
+		dict_address(dict, "place", holder->place);
+	if (holder->tid)
+		dict_number(dict, "thread", (uint64_t)holder->tid);
+	if (holder->kind == SESSION_HOLDER_REGISTER)
+		dict_text(dict, "register", arch->reg_names[holder->index]);
+	if (holder->kind == SESSION_HOLDER_STACK && holder->pc) {
+		dict_address(dict, "pc", holder->pc);
+		dict_number(dict, "returns", holder->returns);
+	}
+	if (holder->kind == SESSION_HOLDER_TLS || holder->kind == SESSION_HOLDER_CONTROL)
+		dict_address(dict, "pthread", holder->tp);
+	if (holder->kind == SESSION_HOLDER_MEMORY)
+		add_memory(symbols, find, holder, dict);
+	if (holder->kind == SESSION_HOLDER_BLOCK)
+		add_of_block(find, holder, dict);
+	if (holder->tls_module)
+		add_tls(symbols, find, holder, dict);
+	return dict;
+}
+
+static struct err *add_what(const struct call *call, const struct found *found, Tcl_Obj *dict)
+{
+	const struct session_find *find = &found->find;
+	struct block block;
+
+	if (find->block == HOLDERS_NO_BLOCK)
+		return add_unknown(call, found, dict);
+	block = held_block(&find->in.held, find->block);
+	add_block(dict, &block, found->address);
+	if (find->outer != HOLDERS_NO_BLOCK)
+		dict_address(dict, "outer", held_at(&find->in.held, find->outer)->address);
+	return NULL;
+}
+
+static struct err *value(struct call *call, Tcl_Obj **ret)
+{
+	struct found found;
+	struct err *err = found_get(call, &found);
+	struct symbols *symbols;
+	Tcl_Obj *dict, *holders;
+
+	if (err)
+		return err;
+	symbols = session_symbols(call->session);
+	dict = Tcl_NewDictObj();
+	holders = Tcl_NewObj();
+	err = add_what(call, &found, dict);
+	for (size_t i = 0; i < found.find.vec.nr; i++)
+		Tcl_ListObjAppendElement(NULL, holders,
+					 holder_dict(call, symbols, &found.find,
+						     &found.find.vec.at[i]));
+	dict_number(dict, "searched", !*found.why && found.find.block != HOLDERS_NO_BLOCK);
+	dict_number(dict, "walked", found.find.in.walked);
+	dict_number(dict, "keep", found.find.nr_firm);
+	dict_number(dict, "inside", found.find.nr_inner);
+	dict_number(dict, "own", found.find.own);
+	dict_number(dict, "unread", found.find.unread);
+	dict_number(dict, "blind", found.find.in.blind_threads);
+	dict_value(dict, "holders", holders);
+	found_free(&found);
+	if (err)
+		Tcl_DecrRefCount(dict);
+	else
+		*ret = dict;
+	return err;
+}
+
+const struct cmd cmd_api_find = {
+	.name		= "mdbg::find",
+	.usage		= "ADDRESS ?limit N?",
+	.brief		= "dict: the block at ADDRESS, and who points to it",
+	.help		= "what (block; free, own: a chunk of the allocator's; nothing) address offset\n"
+			  "size heap preattach stack outer (the block around it, if one is);\n"
+			  "searched (0: who points to it is not known) walked (0: only recorded\n"
+			  "blocks are known) keep (how many point to its start, or to where that is\n"
+			  "as good) inside (other pointers) own (in the block itself) unread (bytes)\n"
+			  "blind (threads without registers); holders: a list of dicts, N (20) of\n"
+			  "those that keep it, then N others:\n"
+			  "    kind keeps to (offset in the block) place (address, if it has one)\n"
+			  "    register, vector, chunk   thread register\n"
+			  "    stack                     thread pc returns (a return address)\n"
+			  "    tls, control              thread pthread\n"
+			  "    any that is thread-local  thread module symbol within (bytes from the\n"
+			  "                              symbol, or the start of the module's data)\n"
+			  "    data, mapping             module symbol offset mapping (path)\n"
+			  "    heap                      in no block that is known\n"
+			  "    block                     block offset size preattach stack\n"
+			  "where there is no block, and `set free-history` has the free remembered:\n"
+			  "freed (address of the block that was there) freedsize freedstack\n"
+			  "freedthread freedtime allocstack\n",
+	.value		= value,
 	.min_args	= 1,
 	.max_args	= 3,
 };

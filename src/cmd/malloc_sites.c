@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* malloc sites: add the blocks up by where they were allocated. */
+/* malloc sites, mdbg::sites: add the blocks up by where they were allocated. */
 
+#include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/list.h"
 #include "cmd/query.h"
 #include "cmd/shell.h"
+#include "cmd/values.h"
 #include "report/sites.h"
 
 static struct err *run(struct call *call)
@@ -34,4 +36,70 @@ const struct cmd cmd_malloc_sites = {
 	.max_args	= CMD_ANY,
 	.flags		= CMD_FILTER,
 	.complete	= COMPLETE_SITES,
+};
+
+/* --- for scripts --- */
+
+static struct err *site_dict(const struct call *call, const struct query *query,
+			     const struct site *site, Tcl_Obj **ret)
+{
+	AUTO_STR struct str label = STR_INIT;
+	struct err *err = site_label(call->session, &query->names, query->by, site, &label);
+	Tcl_Obj *dict;
+
+	if (err)
+		return err;
+	dict = Tcl_NewDictObj();
+	dict_text(dict, "label", str_text(&label));
+	dict_number(dict, "bytes", site->bytes);
+	dict_number(dict, "count", site->count);
+	dict_number(dict, "total", site->total);
+	dict_number(dict, "totalbytes", site->total_bytes);
+	dict_number(dict, "freed", site->freed);
+	dict_double(dict, "oldest", (double)site->oldest / 1e9);
+	dict_double(dict, "median", (double)site->median / 1e9);
+	dict_number(dict, "growth", site->bytes);
+	dict_double(dict, "rate", site->rate);
+	dict_number(dict, "stack", site->stack);
+	*ret = dict;
+	return NULL;
+}
+
+struct err *query_sites_value(struct call *call, struct query *query, struct err *err, Tcl_Obj **ret)
+{
+	Tcl_Obj *list = Tcl_NewObj(), *dict;
+	size_t i;
+
+	for (i = 0; !err && i < query->sites.vec.nr; i++) {
+		err = site_dict(call, query, &query->sites.vec.at[i], &dict);
+		if (!err)
+			Tcl_ListObjAppendElement(NULL, list, dict);
+	}
+	query_free(query);
+	if (err)
+		Tcl_DecrRefCount(list);
+	else
+		*ret = list;
+	return err;
+}
+
+static struct err *sites(struct call *call, Tcl_Obj **ret)
+{
+	struct query query;
+	struct err *err = query_sites(call, &query);
+
+	return query_sites_value(call, &query, err, ret);
+}
+
+const struct cmd cmd_api_sites = {
+	.name		= "mdbg::sites",
+	.usage		= "?by stack|function|module|thread|size? ?FILTER? "
+			  "?sort bytes|count|age|growth|rate? ?limit N?",
+	.brief		= "list of dicts: the sites of `malloc sites`",
+	.help		= "label (what it is, unless by stack) bytes count (held) total\n"
+			  "totalbytes freed (all-time; 0 by thread and size, where it is not\n"
+			  "known) oldest median (age, seconds) growth (bytes since recording\n"
+			  "began) rate (bytes a second) stack.\n",
+	.value		= sites,
+	.max_args	= CMD_ANY,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* malloc stale: blocks that are old and still reachable, by where they were allocated. */
+/* malloc stale, mdbg::stale: blocks that are old and still reachable, by where they were allocated. */
 
 #include "cmd/cmd.h"
 #include "cmd/list.h"
@@ -30,6 +30,25 @@ const struct cmd cmd_malloc_stale = {
 			  "is it may be a cache, or what lives as long as the program.\n"
 			  "The target is stopped, as by `malloc leaks`.\n",
 	.run		= run,
+	.min_args	= 1,
+	.max_args	= 1,
+};
+
+static struct err *stale(struct call *call, Tcl_Obj **ret)
+{
+	struct query query;
+	struct err *err = query_stale(call, &query);
+
+	return query_sites_value(call, &query, err, ret);
+}
+
+const struct cmd cmd_api_stale = {
+	.name		= "mdbg::stale",
+	.usage		= "AGE",
+	.brief		= "list of dicts: the sites of `malloc stale`",
+	.help		= "As of mdbg::sites; bytes, count, oldest and median are of the old blocks\n"
+			  "alone, total and freed of all that was ever recorded there.\n",
+	.value		= stale,
 	.min_args	= 1,
 	.max_args	= 1,
 };

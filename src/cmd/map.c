@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* map: the mappings of the process. */
+/* map, mdbg::maps: the mappings of the process. */
 
 #include "cmd/cmd.h"
 #include "cmd/list.h"
 #include "cmd/shell.h"
+#include "cmd/values.h"
 #include "os/procfs.h"
 #include "report/table.h"
 
@@ -50,4 +51,45 @@ const struct cmd cmd_map = {
 			  "(its log and its code) are among them while it is attached. PERM has a\n"
 			  "? for what a core file does not tell.\n",
 	.run		= run,
+};
+
+/* --- for scripts --- */
+
+static struct err *maps(struct call *call, Tcl_Obj **ret)
+{
+	struct proc_maps list = { VEC_INIT };
+	struct err *err = call_need_view(call);
+	char perm[5];
+	size_t i;
+
+	if (!err)
+		err = session_maps(call->session, &list);
+	if (err)
+		return err;
+	*ret = Tcl_NewObj();
+	for (i = 0; i < list.vec.nr; i++) {
+		const struct proc_map *map = &list.vec.at[i];
+		Tcl_Obj *dict = Tcl_NewDictObj();
+
+		proc_map_protection(map, perm);
+		dict_address(dict, "start", map->start);
+		dict_address(dict, "end", map->end);
+		dict_text(dict, "perm", perm);
+		dict_number(dict, "offset", map->offset);
+		dict_number(dict, "inode", map->inode);
+		dict_text(dict, "path", map->path);
+		dict_number(dict, "deleted", map->deleted);
+		Tcl_ListObjAppendElement(NULL, *ret, dict);
+	}
+	proc_maps_free(&list);
+	return NULL;
+}
+
+const struct cmd cmd_api_maps = {
+	.name		= "mdbg::maps",
+	.usage		= "",
+	.brief		= "list of dicts: the mappings",
+	.help		= "start end perm (r-xp; ? for what a core file does not tell) offset\n"
+			  "inode path deleted; in order of address.\n",
+	.value		= maps,
 };

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* thread: list the threads, or choose one. */
+/* thread, mdbg::threads: list the threads, or choose one. */
 
 #include "cmd/cmd.h"
 #include "cmd/frames.h"
 #include "cmd/list.h"
 #include "cmd/shell.h"
+#include "cmd/values.h"
 #include "report/table.h"
 
 pid_t frames_current_thread(const struct shell *shell)
@@ -83,4 +84,47 @@ const struct cmd cmd_thread = {
 	.run		= run,
 	.max_args	= 1,
 	.complete	= COMPLETE_THREADS,
+};
+
+/* --- for scripts --- */
+
+static struct err *threads(struct call *call, Tcl_Obj **ret)
+{
+	struct session_threads list = { .vec = VEC_INIT };
+	struct err *err = call_need_view(call);
+	char state[2] = "";
+	size_t i;
+
+	if (!err)
+		err = session_threads(call->session, &list);
+	if (err)
+		return err;
+	*ret = Tcl_NewObj();
+	for (i = 0; i < list.vec.nr; i++) {
+		const struct session_thread *thread = &list.vec.at[i];
+		Tcl_Obj *dict = Tcl_NewDictObj();
+
+		state[0] = thread->state;
+		dict_number(dict, "thread", (uint64_t)thread->lwp);
+		if (thread->pthread)
+			dict_address(dict, "pthread", thread->pthread);
+		else
+			dict_text(dict, "pthread", "-");
+		dict_text(dict, "name", thread->name.bytes);
+		dict_text(dict, "state", state);
+		dict_number(dict, "main", thread->main);
+		dict_number(dict, "blocksigtrap", thread->blocks_sigtrap);
+		Tcl_ListObjAppendElement(NULL, *ret, dict);
+	}
+	vec_free(&list.vec);
+	return NULL;
+}
+
+const struct cmd cmd_api_threads = {
+	.name		= "mdbg::threads",
+	.usage		= "",
+	.brief		= "list of dicts: the threads",
+	.help		= "thread (LWP id) pthread name state (letter of /proc) main\n"
+			  "blocksigtrap.\n",
+	.value		= threads,
 };

@@ -5,6 +5,18 @@
 
 #include <stdio.h>
 
+#include "heap/block.h"
+
+void dict_heap(Tcl_Obj *dict, const char *key, uint16_t heap)
+{
+	const char *name = heap_name(heap);
+
+	if (name)
+		dict_text(dict, key, name);
+	else
+		dict_number(dict, key, heap);
+}
+
 void dict_value(Tcl_Obj *dict, const char *key, Tcl_Obj *value)
 {
 	Tcl_DictObjPut(NULL, dict, Tcl_NewStringObj(key, -1), value);

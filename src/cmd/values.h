@@ -12,6 +12,8 @@ void dict_number(Tcl_Obj *dict, const char *key, uint64_t value);
 void dict_double(Tcl_Obj *dict, const char *key, double value);
 /* "0x" and hex digits, as addresses are written everywhere. */
 void dict_address(Tcl_Obj *dict, const char *key, uint64_t address);
+/* A number, or "mmap", "user", "-" (heap_name). */
+void dict_heap(Tcl_Obj *dict, const char *key, uint16_t heap);
 void dict_value(Tcl_Obj *dict, const char *key, Tcl_Obj *value);
 Tcl_Obj *value_address(uint64_t address);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* where: the stacks of threads. */
+/* where, mdbg::where: the stacks of threads. */
 
 #include <string.h>
 
@@ -8,6 +8,7 @@
 #include "cmd/frames.h"
 #include "cmd/list.h"
 #include "cmd/shell.h"
+#include "cmd/values.h"
 #include "heap/filter.h"
 #include "report/stack.h"
 
@@ -123,5 +124,52 @@ const struct cmd cmd_where = {
 			  "their own above the one that they are in.\n",
 	.run		= run,
 	.max_args	= 2,
+	.complete	= COMPLETE_THREADS,
+};
+
+/* --- for scripts --- */
+
+static Tcl_Obj *stack_dict(const struct session_stack *stack, struct stack_ends *ends)
+{
+	Tcl_Obj *dict = Tcl_NewDictObj(), *pcs = Tcl_NewObj();
+	size_t i;
+
+	for (i = 0; i < stack->pcs.nr; i++)
+		Tcl_ListObjAppendElement(NULL, pcs, value_address(stack->pcs.at[i]));
+	dict_number(dict, "thread", (uint64_t)stack->lwp);
+	dict_value(dict, "stack", pcs);
+	dict_text(dict, "end", stack_end_text(ends, stack->end, stack->pcs.at, stack->pcs.nr));
+	return dict;
+}
+
+static struct err *where(struct call *call, Tcl_Obj **ret)
+{
+	struct session_stacks stacks = { VEC_INIT };
+	struct stack_ends ends = { .session = call->session };
+	struct err *err = call_need_view(call);
+	pid_t lwp = 0;
+	size_t i;
+
+	if (!err && call->argc)
+		err = call_thread(call, call->argv[0], &lwp);
+	if (!err)
+		err = session_where(call->session, lwp, FRAMES_MAX, &stacks);
+	if (!err) {
+		*ret = Tcl_NewObj();
+		for (i = 0; i < stacks.vec.nr; i++)
+			Tcl_ListObjAppendElement(NULL, *ret, stack_dict(&stacks.vec.at[i], &ends));
+	}
+	session_stacks_free(&stacks);
+	return err;
+}
+
+const struct cmd cmd_api_where = {
+	.name		= "mdbg::where",
+	.usage		= "?THREAD?",
+	.brief		= "list of dicts: the stacks of all threads, or of one",
+	.help		= "thread (LWP id) stack (for mdbg::frames) end (\"complete\", or why\n"
+			  "it ends there).\n",
+	.value		= where,
+	.max_args	= 1,
 	.complete	= COMPLETE_THREADS,
 };

@@ -183,3 +183,17 @@ void blocks_free(struct blocks *blocks)
 	vec_free(&blocks->vec);
 	vec_free(&blocks->live);
 }
+
+const char *heap_name(uint16_t heap)
+{
+	switch (heap) {
+	case LOG_HEAP_MMAP:
+		return "mmap";
+	case LOG_HEAP_USER:
+		return "user";
+	case LOG_HEAP_UNKNOWN:
+		return "-";
+	default:
+		return NULL;
+	}
+}

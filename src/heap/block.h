@@ -95,6 +95,9 @@ static inline uint64_t block_key(const struct block *block)
 	       (block->heap == LOG_HEAP_USER ? LOG_DOMAIN_USER : 0);
 }
 
+/* "mmap", "user" (by its domain), "-" (not known); NULL: it has a number. */
+const char *heap_name(uint16_t heap);
+
 /* Sort; of two with one key the younger stays. */
 struct err *blocks_sort(struct blocks *blocks) MUST_CHECK;
 struct block block_of_record(const struct log_record *record);

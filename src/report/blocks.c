@@ -110,13 +110,9 @@ static char *add_word(char *at, const char *word, size_t width)
 
 static char *add_heap(char *at, uint16_t heap, size_t width)
 {
-	if (heap == LOG_HEAP_UNKNOWN)
-		return add_word(at, "-", width);
-	if (heap == LOG_HEAP_MMAP)
-		return add_word(at, "mmap", width);
-	if (heap == LOG_HEAP_USER)
-		return add_word(at, "user", width);
-	return add_number(at, heap, width);
+	const char *name = heap_name(heap);
+
+	return name ? add_word(at, name, width) : add_number(at, heap, width);
 }
 
 static char *add_thread(char *at, const struct layout *layout, const struct block *block)
