@@ -146,7 +146,7 @@ static void add_freed(const struct log *log, const struct found_at *at, Tcl_Obj 
 static struct err *add_unknown(const struct call *call, const struct found *found, Tcl_Obj *dict)
 {
 	struct found_at at;
-	struct err *err = find_at(call->session, &found->find.heap, found->address, &at);
+	struct err *err = find_in(call->session, &found->find.heap, found->address, &at);
 
 	if (err)
 		return err;

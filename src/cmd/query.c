@@ -257,60 +257,12 @@ static struct err *parse_order(const struct call *call, const struct query *quer
 	return err;
 }
 
-/* What sites are added up from. */
-struct adding {
-	const struct filter *filter;
-	struct filter_env env;
-	uint64_t mean;
-	struct site_sums *sums;
-	struct live_counts live;
-};
-
-static struct err *add_to_site(const struct block *block, uint64_t slot UNUSED, void *ctx)
-{
-	struct adding *adding = ctx;
-
-	live_counts_add(&adding->live, adding->mean, block);
-	if (!filter_matches(adding->filter, &adding->env, block))
-		return NULL;
-	return site_sums_add(adding->sums, block);
-}
-
-static struct err *add_log(const struct call *call, struct adding *adding)
-{
-	struct in_hand in_hand = { VEC_INIT };
-	struct err *err = live_counts_init(adding->env.log, &adding->live);
-
-	if (!err)
-		err = session_in_hand(call->session, &in_hand);
-	if (!err)
-		err = blocks_each(adding->env.log, &in_hand, add_to_site, adding);
-	vec_free(&in_hand.vec);
-	return err;
-}
-
-/* Of the log alone, without a stop; no block is kept. */
-static struct err *sum_log(const struct call *call, struct query *query,
-			   const struct site_spec *spec)
-{
-	struct adding adding = { .filter = &query->filter, .env = env_of(call, query) };
-	struct err *err = site_sums_create(adding.env.log, spec, query->now_ns, &adding.sums);
-
-	if (err)
-		return err;
-	adding.mean = log_config(adding.env.log).sample;
-	err = add_log(call, &adding);
-	if (!err)
-		err = site_sums_end(adding.sums, &adding.live, &query->sites);
-	site_sums_free(adding.sums);
-	vec_free(&adding.live);
-	return err;
-}
-
 /* blocks: NULL for all of the log. */
 static struct err *build_sites(const struct call *call, struct query *query,
 			       struct site_spec *spec, const struct blocks *blocks)
 {
+	const struct filter_env env = env_of(call, query);
+	struct in_hand in_hand = { VEC_INIT };
 	struct log_pending pending;
 	struct err *err = session_pending(call->session, &pending);
 
@@ -320,10 +272,12 @@ static struct err *build_sites(const struct call *call, struct query *query,
 	spec->ctx = &query->names;
 	spec->pending = &pending;
 	if (blocks)
-		err = sites_build(session_log(call->session), blocks, spec, query->now_ns,
-				  &query->sites);
+		err = sites_build(env.log, blocks, spec, env.now_ns, &query->sites);
 	else
-		err = sum_log(call, query, spec);
+		err = session_in_hand(call->session, &in_hand);
+	if (!err && !blocks)
+		err = sites_from_log(&env, &query->filter, &in_hand, spec, &query->sites);
+	vec_free(&in_hand.vec);
 	log_pending_free(&pending);
 	return err;
 }
@@ -443,13 +397,7 @@ struct err *query_leaks(const struct call *call, struct query *query)
 				    &query->found);
 	if (err)
 		return err;
-	matching.env = (struct filter_env){
-		.log = session_log(call->session),
-		.pids = session_pids(call->session),
-		.now_ns = query->now_ns,
-		.stack_matches = stack_names_match,
-		.ctx = &query->names,
-	};
+	matching.env = env_of(call, query);
 	spec.mean = log_config(matching.env.log).sample;
 	if (spec.nr_suppressions)
 		spec.suppression_of = stack_suppress_of;
@@ -458,21 +406,9 @@ struct err *query_leaks(const struct call *call, struct query *query)
 	return leaks_build(&query->found.held, &query->found.mark, &spec, &query->leaks);
 }
 
-static bool is_stale(const struct query *query, const struct log *log, enum leak_kind kind,
-		     const struct block *block, uint64_t age)
-{
-	uint64_t then;
-
-	if (block->preattach || (kind != LEAK_REACHABLE && kind != LEAK_POSSIBLE))
-		return false;
-	then = log_clock_realtime(log, block->time);
-	return query->now_ns > then && query->now_ns - then > age;
-}
-
 struct err *query_stale(const struct call *call, struct query *query)
 {
 	struct site_spec spec = { .sort = SITE_SORT_BYTES, .limit = UINT64_MAX };
-	struct held_list *found = &query->found.held;
 	struct err *err = begin_recorded(call, query);
 	uint64_t age;
 
@@ -482,18 +418,8 @@ struct err *query_stale(const struct call *call, struct query *query)
 		err = session_leaks(call->session, SESSION_LEAKS_AUTO, true, &query->found);
 	if (err)
 		return err;
-	for (size_t i = 0; i < found->nr && !err; i++) {
-		struct block block = held_block(found, i);
-
-		if (is_stale(query, session_log(call->session), mark_kind(held_at(found, i)),
-			     &block, age))
-			err = vec_push(&query->blocks.vec, block);
-	}
-	/* How many of a stack are live, stale or not, says how many were freed. */
-	query->blocks.live.at = found->live.at;
-	query->blocks.live.nr = found->live.nr;
-	found->live.at = NULL;
-	found->live.nr = found->live.room = 0;
+	err = leaks_stale(&query->found.held, session_log(call->session), query->now_ns, age,
+			  &query->blocks);
 	query->by = SITE_STACK;
 	return err ? err : build_sites(call, query, &spec, &query->blocks);
 }

@@ -178,6 +178,35 @@ struct err *leaks_build(const struct held_list *list, const struct mark_result *
 	return NULL;
 }
 
+static bool is_stale(const struct log *log, enum leak_kind kind, const struct block *block,
+		     uint64_t now_ns, uint64_t age)
+{
+	uint64_t then;
+
+	if (block->preattach || (kind != LEAK_REACHABLE && kind != LEAK_POSSIBLE))
+		return false;
+	then = log_clock_realtime(log, block->time);
+	return now_ns > then && now_ns - then > age;
+}
+
+struct err *leaks_stale(struct held_list *list, const struct log *log, uint64_t now_ns, uint64_t age,
+			struct blocks *ret)
+{
+	struct err *err = NULL;
+
+	for (size_t i = 0; i < list->nr && !err; i++) {
+		struct block block = held_block(list, i);
+
+		if (is_stale(log, mark_kind(held_at(list, i)), &block, now_ns, age))
+			err = vec_push(&ret->vec, block);
+	}
+	ret->live.at = list->live.at;
+	ret->live.nr = list->live.nr;
+	list->live.at = NULL;
+	list->live.nr = list->live.room = 0;
+	return err;
+}
+
 void leaks_free(struct leaks *leaks)
 {
 	vec_free(&leaks->vec);

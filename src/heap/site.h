@@ -67,6 +67,10 @@ struct err *site_sums_end(struct site_sums *sums, const struct live_counts *live
 struct err *sites_build(const struct log *log, const struct blocks *blocks,
 			const struct site_spec *spec, uint64_t now_ns,
 			struct sites *ret) MUST_CHECK;
+/* All three, of the blocks of the log and those in hand that the filter keeps (site_log.c). */
+struct err *sites_from_log(const struct filter_env *env, const struct filter *filter,
+			   const struct in_hand *in_hand, const struct site_spec *spec,
+			   struct sites *ret) MUST_CHECK;
 void sites_free(struct sites *sites);
 
 #endif

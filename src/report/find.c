@@ -112,118 +112,27 @@ static void print_chunk(const struct heap_chunk *chunk, uint64_t address, struct
 	out_text(out, "\n");
 }
 
-/* The last block of the log, of the process that was walked, that begins at or before an address. */
-struct nearest {
-	uint64_t address;
-	uint8_t process;
-	bool exact;		/* at, and not before */
-	struct block block;	/* if found */
-	bool found;
-};
-
-static struct err *take_nearer(const struct block *block, uint64_t slot UNUSED, void *ctx)
-{
-	struct nearest *nearest = ctx;
-	uint64_t least = nearest->exact ? nearest->address :
-			 nearest->found ? nearest->block.address : 0;
-
-	if (block->process != nearest->process || block->heap == LOG_HEAP_USER ||
-	    block->address > nearest->address || block->address < least)
-		return NULL;
-	nearest->block = *block;
-	nearest->found = true;
-	return NULL;
-}
-
-static struct err *find_nearest(struct session *session, struct nearest *nearest)
-{
-	const struct log *log = session_log(session);
-	uint64_t key = nearest->address | (uint64_t)nearest->process << LOG_PROCESS_SHIFT;
-	struct in_hand in_hand = { VEC_INIT };
-	struct log_record record;
-	struct err *err;
-
-	if (!log)
-		return NULL;
-	if (log_lookup(log, key, &record)) {
-		nearest->block = block_of_record(&record);
-		nearest->found = true;
-		return NULL;
-	}
-	err = session_in_hand(session, &in_hand);
-	if (!err)
-		err = blocks_each(log, &in_hand, take_nearer, nearest);
-	vec_free(&in_hand.vec);
-	return err;
-}
-
-/* Where there is a chunk it has the last word: the program's is the size that it asked for. */
-static struct err *find_block(struct session *session, const struct session_heap *heap,
-			      const struct heap_chunk *chunk, struct nearest *nearest)
-{
-	struct err *err;
-
-	if (chunk && chunk->note == NOTE_EARLY) {
-		nearest->block = block_of_chunk(chunk, heap->process, heap->complete);
-		nearest->found = true;
-		return NULL;
-	}
-	if (chunk && chunk->note != NOTE_RECORDED)
-		return NULL;
-	err = find_nearest(session, nearest);
-	if (!err && nearest->found && chunk)
-		nearest->block.heap = chunk->heap;
-	return err;
-}
-
-static bool find_freed_at(const struct log *log, uint8_t process, uint64_t address,
-			  struct found_at *ret)
-{
-	uint64_t key = address | (uint64_t)process << LOG_PROCESS_SHIFT;
-	struct log_record was;
-
-	if (!log_ghost(log, key, &was) || !log_first_free(log, key, was.time, &ret->freed))
-		return false;
-	ret->was = block_of_record(&was);
-	return true;
-}
-
-static void find_freed(const struct log *log, uint8_t process, uint64_t address,
-		       struct found_at *ret)
-{
-	bool found = log && ret->what != FOUND_BLOCK && find_freed_at(log, process, address, ret);
-
-	if (!found && log && ret->what == FOUND_CHUNK)
-		found = find_freed_at(log, process, ret->chunk.address, ret);
-	if (!found)
-		ret->freed.time = 0;
-}
-
-struct err *find_at(struct session *session, const struct session_heap *heap, uint64_t address,
+struct err *find_in(struct session *session, const struct session_heap *heap, uint64_t address,
 		    struct found_at *ret)
 {
-	bool chunked = heap->walked && heap_chunk_around(&heap->walk.chunks, address, &ret->chunk);
-	struct nearest nearest = { .address = chunked ? ret->chunk.address : address,
-				   .process = heap->process, .exact = chunked };
-	struct err *err = find_block(session, heap, chunked ? &ret->chunk : NULL, &nearest);
+	struct in_hand in_hand = { VEC_INIT };
+	const struct find_source source = {
+		.walk = heap->walked ? &heap->walk : NULL, .log = session_log(session),
+		.in_hand = &in_hand, .process = heap->process, .complete = heap->complete,
+	};
+	struct err *err = source.log ? session_in_hand(session, &in_hand) : NULL;
 
-	if (err)
-		return err;
-	ret->what = chunked ? FOUND_CHUNK : FOUND_NOTHING;
-	if (nearest.found && (chunked ? address >= ret->chunk.address :
-			      address - nearest.block.address < MAX(nearest.block.size, 1ull))) {
-		ret->what = FOUND_BLOCK;
-		ret->block = nearest.block;
-	}
-	find_freed(session_log(session), heap->process, address, ret);
-	return NULL;
+	if (!err)
+		err = find_at(&source, address, ret);
+	vec_free(&in_hand.vec);
+	return err;
 }
 
 struct err *find_print(struct session *session, const struct session_heap *heap, uint64_t address,
 		       struct out *out)
 {
 	struct found_at found;
-	struct err *err = find_at(session, heap, address, &found);
+	struct err *err = find_in(session, heap, address, &found);
 
 	if (err)
 		return err;

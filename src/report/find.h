@@ -7,27 +7,14 @@
 
 #include "base/err.h"
 #include "heap/block.h"
-#include "heap/chunk.h"
-#include "log/log.h"
+#include "heap/find_at.h"
 
 struct out;
 struct session;
 struct session_heap;
 
-struct found_at {
-	enum { FOUND_NOTHING, FOUND_BLOCK, FOUND_CHUNK } what;
-	struct block block;
-	struct heap_chunk chunk;	/* of no block that is known: mostly a free one */
-	/*
-	 * Where there is no block: that which was freed last at the address, or at the chunk's, if its free is
-	 * remembered (log/freed.h). freed.time 0: not.
-	 */
-	struct block was;
-	struct log_free freed;
-};
-
 /* What holds address, by the heaps and by the log as it is now. */
-struct err *find_at(struct session *session, const struct session_heap *heap, uint64_t address,
+struct err *find_in(struct session *session, const struct session_heap *heap, uint64_t address,
 		    struct found_at *ret) MUST_CHECK;
 /* The block or free chunk that holds address, with where it was allocated. */
 struct err *find_print(struct session *session, const struct session_heap *heap, uint64_t address,

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What is at an address: by a walk of the heaps, and by the log as it is now. */
+#ifndef HEAP_FIND_AT_H
+#define HEAP_FIND_AT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "heap/block.h"
+#include "heap/chunk.h"
+#include "log/log.h"
+
+struct heap_walk;
+
+struct find_source {
+	const struct heap_walk *walk;	/* with notes (heap/reconcile.h); NULL: none */
+	const struct log *log;		/* NULL: none */
+	const struct in_hand *in_hand;
+	uint8_t process;		/* whose heaps they are */
+	bool complete;			/* as in struct walk_merge */
+};
+
+struct found_at {
+	enum { FOUND_NOTHING, FOUND_BLOCK, FOUND_CHUNK } what;
+	struct block block;
+	struct heap_chunk chunk;	/* of no block that is known: mostly a free one */
+	/*
+	 * Where there is no block: that which was freed last at the address, or at the chunk's, if its free is
+	 * remembered (log/freed.h). freed.time 0: not.
+	 */
+	struct block was;
+	struct log_free freed;
+};
+
+struct err *find_at(const struct find_source *source, uint64_t address, struct found_at *ret) MUST_CHECK;
+
+#endif
