@@ -10,7 +10,6 @@
 
 #include "os/pidfd.h"
 #include "os/tracer.h"
-#include "probe/probe.h"
 #include "session/arm.h"
 #include "session/children.h"
 #include "session/hands.h"

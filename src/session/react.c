@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the main thread does at an event when it is read: at an end, an exec, a fork. */
 
-#include "os/tracer.h"
 #include "session/attach.h"
 #include "session/children.h"
 #include "session/hands.h"
 #include "session/leave.h"
 #include "session/private.h"
 #include "session/process.h"
-#include "target/target.h"
 
 struct job {
 	struct session *session;
@@ -39,10 +37,10 @@ static void note_exec(struct session *session)
 	if (session->current->state != PROCESS_HELD)
 		return;
 	err = session_call(session, follow_exec_job, session);
-	if (!err)
-		err = session_sync_modules(session);
 	session->state = err ? SESSION_ENDED :
 			 session->config.stop ? SESSION_STOPPED : SESSION_RUNNING;
+	if (!err)
+		err = session_sync_modules(session);
 	if (err)
 		session_warn(session, err->msg);
 }
