@@ -2,6 +2,7 @@
 /* Lists of blocks for the search for leaks: sorted, merged with a walk, from the log. */
 
 #include "fixture.h"
+#include "base/limits.h"
 #include "heap/held.h"
 #include "heap/walk.h"
 
@@ -62,6 +63,21 @@ static void test_sort(void)
 		check_sorted(&list);
 		held_free(&list);
 	}
+}
+
+/* More blocks of 4 GB than any process has room for are no answer, but an error. */
+static void test_too_large(void)
+{
+	struct held_list list = HELD_INIT;
+	struct block block = { .address = 16, .size = 1ull << 32, .heap = LOG_HEAP_UNKNOWN };
+
+	for (uint64_t i = 0; i < LIMIT_LARGE_BLOCKS; i++)
+		CU_ASSERT_PTR_NULL_FATAL(held_add(&list, &block));
+	CU_ASSERT_EQUAL_FATAL(held_add(&list, &block)->code, ERR_RANGE);
+	CU_ASSERT_EQUAL(list.nr, LIMIT_LARGE_BLOCKS);
+	block.size--;
+	CU_ASSERT_PTR_NULL(held_add(&list, &block));
+	held_free(&list);
 }
 
 static void test_doubles(void)
@@ -192,6 +208,7 @@ void suite_held(void)
 
 	CU_add_test(suite, "sort", test_sort);
 	CU_add_test(suite, "doubles", test_doubles);
+	CU_add_test(suite, "too many that are large", test_too_large);
 	CU_add_test(suite, "from the log", test_from_log);
 	CU_add_test(suite, "merge", test_merge);
 }
