@@ -34,9 +34,9 @@ static struct err *allocator_job(void *arg)
 	struct probes *probes = session->current->probes;
 
 	session->allocators = (struct session_allocators){ .nr = 0 };
-	for (size_t i = 0; session->current->target->core && i < session->current->target->modules.live.nr; i++)
-		if (allocator_defined(session->current->target->modules.live.at[i]))
-			name_allocator(session, session->current->target->modules.live.at[i]);
+	for (size_t i = 0; target->core && i < target->modules.live.nr; i++)
+		if (allocator_defined(target->modules.live.at[i]))
+			name_allocator(session, target->modules.live.at[i]);
 	for (size_t i = 0; probes && i < probes->all.nr; i++) {
 		const struct probe *probe = probes->all.at[i];
 

@@ -5,6 +5,9 @@
  *	scribble SEED WHAT	begin; WHAT are words of `log` (write over all of the file but the journal), `journal`,
  *				`maps` (unmap, move, protect, punch holes, resize and seal)
  *	calm			end that
+ *	fill SEED WHAT		write once over all of the log's tables, every slot; WHAT is `small` (live blocks, each
+ *				somewhere else, of up to 64 KB), `any` (of up to 256 TB), `twice` (small, each address
+ *				in two slots), `mapped` (small, in memory that there is) or `claimed` (none is live)
  *	rounds			how often it has done something
  *
  * Two threads allocate meanwhile. One that faults in what was done to it waits for ever: what it
@@ -21,6 +24,10 @@
 
 #define JOURNAL		(256u << 10)	/* JOURNAL_SIZE of log/journal.h */
 #define HEADER		(16u << 10)
+#define SIZE		16		/* where the header says how large the log is, and how many tables are in use */
+#define TABLES		64
+#define WINDOW		64u		/* words: four of tags, then slots of four */
+#define MAPPED		(1ull << 40)
 #define RUN		512u		/* words at most */
 #define BLOCKS		64
 
@@ -164,6 +171,57 @@ static void bother(const struct mapping *mapping)
 		close(fd);
 }
 
+/* --- a full log --- */
+
+static uint64_t key(const char *what, uint64_t n)
+{
+	static uint64_t mapped;
+	uint64_t address = next_random(&seed) & 0x7ffffffffff0;
+
+	if (!strcmp(what, "claimed"))
+		return 1ull << 56 | address;
+	if (!strcmp(what, "twice"))
+		address = (n / 2) << 20;
+	if (!strcmp(what, "mapped")) {
+		if (!mapped)
+			mapped = (uintptr_t)mmap(NULL, MAPPED, PROT_READ | PROT_WRITE,
+						 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+		address = mapped + address % MAPPED;
+	}
+	return 2ull << 56 | address;
+}
+
+/* All behind the header, since windows lie at multiples of their size wherever tables begin. Returns how many slots. */
+static uint64_t fill(const char *rest)
+{
+	struct mapping mapping;
+	uint64_t len, size = 0, *file = NULL, n = 0;
+	char *what;
+	int fd = -1;
+
+	seed = strtoull(rest, &what, 0) * 0x9e3779b97f4a7c15ull | 1;
+	what += strspn(what, " ");
+	if (find(&mapping))
+		file = map_file(&mapping, &len, &fd);
+	if (file)
+		size = file[(JOURNAL + SIZE) / 8];
+	for (uint64_t i = (JOURNAL + HEADER) / 8; file && i + 4 <= size / 8; i += 4) {
+		if (i % WINDOW == 0)
+			continue;
+		file[i] = key(what, n);
+		file[i + 1] = 1 + n++;
+		file[i + 2] = !strcmp(what, "any") ? next_random(&seed) : 1 + below(65535);
+		file[i + 3] = below(1 << 20) | below(1 << 16) << 32;
+	}
+	if (file) {
+		((uint32_t *)file)[(JOURNAL + TABLES) / 4] = UINT32_MAX;
+		munmap(file, len);
+	}
+	if (fd >= 0)
+		close(fd);
+	return n;
+}
+
 static void *bother_all(void *arg UNUSED)
 {
 	struct mapping mapping;
@@ -235,6 +293,8 @@ int main(void)
 		} else if (after(line, "calm")) {
 			end();
 			say("ok");
+		} else if ((rest = after(line, "fill"))) {
+			say("ok %llu", (unsigned long long)fill(rest));
 		} else if (after(line, "rounds")) {
 			say("ok %llu", (unsigned long long)__atomic_load_n(&rounds, __ATOMIC_RELAXED));
 		} else if (after(line, "quit")) {

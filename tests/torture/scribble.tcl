@@ -64,3 +64,63 @@ foreach {name what} {log {log} all {log journal} maps {log maps} everything {log
 		}
 	}]
 }
+
+# --- a full log ---
+
+# MB of memory that mdbg has had at most, of its own: what it shares with the target, or has of files, stays.
+proc own_memory {m} {
+	set kb {}
+	foreach line [split [slurp /proc/[pid $m]/status] "\n"] {
+		lassign [string map {: {}} $line] name value
+		dict set kb $name $value
+	}
+	return [expr {([dict get $kb VmHWM] - [dict get $kb RssShmem] - [dict get $kb RssFile]) / 1024}]
+}
+
+# Seconds of processor time, which others on the machine do not make longer.
+proc own_seconds {m} {
+	set stat [slurp /proc/[pid $m]/stat]
+	lassign [lrange [string range $stat [string last ")" $stat]+2 end] 11 12] user system
+	return [expr {($user + $system) / 100.0}]
+}
+
+# The command's answer or error.
+proc full_log_ask {m command} {
+	set before [own_seconds $m]
+	catch {live $m $command 600} answer
+	set took [expr {[own_seconds $m] - $before}]
+	note "$command: $took s, [own_memory $m] MB, [string range $answer 0 400]"
+	check {$took < $::scribble_seconds} {$command took $took s: [string range $answer 0 200]}
+	return $answer
+}
+
+proc full_log {what commands pattern} {
+	set log [expr {$::trials > 10 ? 1024 : 256}]
+	set t [start scribbler]
+	set before [state [pid_of $t]]
+	set m [live_start --log-limit ${log}M -p [pid_of $t]]
+	set slots [order $t "fill 1 $what" 120]
+	check {$slots > $log * 25000} {only $slots slots are full}
+	foreach command $commands {
+		set answer [full_log_ask $m $command]
+		check {[string match $pattern $answer]} {$command says: [string range $answer 0 300]}
+	}
+	set memory [own_memory $m]
+	if {![regexp {fsanitize} [slurp $::build/config.mak]]} {
+		check {$memory < $log} {mdbg took $memory MB with a log of $log MB}
+	}
+	live_end $m
+	check_state $before [pid_of $t]
+	order $t rounds
+	exec kill -KILL [pid_of $t]
+	ending $t
+}
+
+foreach {what commands pattern} {
+	small	{{malloc leaks} {malloc leaks age >= 0s} {malloc find 0x7f0000001000}}	{*}
+	twice	{{malloc leaks}}	{*definitely lost*}
+	any	{{malloc leaks} {malloc leaks age >= 0s}}	{*too many of 4 GB or more (at most 65536)*}
+	claimed	{{malloc leaks} {malloc sites} {malloc allocations limit 5}}	{*}
+} {
+	repeated full-log-$what 300 [list full_log $what $commands $pattern]
+}
