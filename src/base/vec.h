@@ -35,6 +35,19 @@ struct err *vec_grow(void **at, size_t *room, size_t want, size_t size) MUST_CHE
 #define vec_free(v) \
 	do { free((v)->at); (v)->at = NULL; (v)->nr = (v)->room = 0; } while (0)
 #define vec_clear(v)	((v)->nr = 0)
+#define vec_sort(v, compare) \
+	do { if ((v)->nr) \
+		qsort((v)->at, (v)->nr, sizeof(*(v)->at), compare); } while (0)
+/* A comparison for it, by a key that goes up: an expression of `x`, which points to an element. */
+#define COMPARE_BY(name, type, x, key) \
+	static int name(const void *compare_a, const void *compare_b) \
+	{ \
+		type const *x = compare_a; \
+		const __typeof__(key) compare_key = (key); \
+\
+		x = compare_b; \
+		return (compare_key > (key)) - (compare_key < (key)); \
+	}
 /* Remove element i, keeping the order. */
 #define vec_remove(v, i) \
 	do { size_t vec_i = (i); \

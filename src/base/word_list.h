@@ -24,8 +24,7 @@ static inline int word_list_by_value(const void *a, const void *b)
 
 static inline void word_list_sort(struct word_list *list)
 {
-	if (list->vec.nr)
-		qsort(list->vec.at, list->vec.nr, sizeof(*list->vec.at), word_list_by_value);
+	vec_sort(&list->vec, word_list_by_value);
 }
 
 /* Is it one of nr words, which are sorted? */

@@ -360,7 +360,7 @@ static void fdes_sort(struct cfi *cfi)
 {
 	for (size_t i = 1; i < cfi->fdes.nr; i++) {
 		if (fde_compare(&cfi->fdes.at[i - 1], &cfi->fdes.at[i]) > 0) {
-			qsort(cfi->fdes.at, cfi->fdes.nr, sizeof(*cfi->fdes.at), fde_compare);
+			vec_sort(&cfi->fdes, fde_compare);
 			return;
 		}
 	}

@@ -22,6 +22,7 @@
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/limits.h"
+#include "base/vec.h"
 #include "elf/core_private.h"
 #include "os/file.h"
 #include "os/procparse.h"
@@ -173,12 +174,7 @@ static struct err *add_segment(struct core_file *core, const Elf64_Phdr *from)
 	return vec_push(&core->segments, segment);
 }
 
-static int by_start(const void *left, const void *right)
-{
-	const struct core_segment *a = left, *b = right;
-
-	return (a->start > b->start) - (a->start < b->start);
-}
+COMPARE_BY(by_start, struct core_segment, x, x->start)
 
 /* Where two overlap, the one that begins later loses what the other has. */
 static void sort_segments(struct core_file *core)

@@ -8,6 +8,7 @@
 #include "base/cancel.h"
 #include "base/cleanup.h"
 #include "base/limits.h"
+#include "base/vec.h"
 #include "elf/core_private.h"
 
 /* struct elf_prstatus */
@@ -273,12 +274,7 @@ struct err *core_read_notes(struct core_file *core, uint64_t offset, uint64_t le
 	return walk_notes(core, bytes, len, offset);
 }
 
-static int by_start(const void *left, const void *right)
-{
-	const struct core_mapped *a = left, *b = right;
-
-	return (a->start > b->start) - (a->start < b->start);
-}
+COMPARE_BY(by_start, struct core_mapped, x, x->start)
 
 void core_sort_mapped(struct core_file *core)
 {

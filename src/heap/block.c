@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/vec.h"
 #include "heap/radix.h"
 
 struct scan {
@@ -32,12 +33,7 @@ struct block block_of_record(const struct log_record *record)
 	};
 }
 
-static int by_address(const void *a, const void *b)
-{
-	const struct log_record *one = a, *other = b;
-
-	return one->address < other->address ? -1 : one->address > other->address;
-}
+COMPARE_BY(by_address, struct log_record, x, x->address)
 
 static bool see(const struct log_record *record, uint64_t slot, void *ctx)
 {

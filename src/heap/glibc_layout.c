@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/compiler.h"
+#include "base/vec.h"
 #include "heap/glibc.h"
 
 #define DATA_MAX	(64ull << 20)	/* of one mapping of libc's: a static program's are large */
@@ -274,12 +275,7 @@ static struct err *heap_spans(struct glibc *glibc, size_t number)
 	}
 }
 
-static int by_start(const void *a, const void *b)
-{
-	const struct heap_span *one = a, *other = b;
-
-	return one->start < other->start ? -1 : one->start > other->start;
-}
+COMPARE_BY(by_start, struct heap_span, x, x->start)
 
 /* Of spans that overlap (they are not all what they seem) the first one stays. */
 static struct err *drop_overlaps(struct glibc *glibc)
@@ -301,10 +297,7 @@ static struct err *drop_overlaps(struct glibc *glibc)
 
 static struct err *in_order(struct glibc *glibc)
 {
-	struct heap_walk *walk = glibc->walk;
-
-	if (walk->spans.nr)
-		qsort(walk->spans.at, walk->spans.nr, sizeof(*walk->spans.at), by_start);
+	vec_sort(&glibc->walk->spans, by_start);
 	return drop_overlaps(glibc);
 }
 

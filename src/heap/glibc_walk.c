@@ -8,6 +8,7 @@
 
 #include "base/compiler.h"
 #include "base/page.h"
+#include "base/vec.h"
 #include "heap/glibc.h"
 #include "log/log.h"
 
@@ -288,12 +289,7 @@ static struct err *walk_span(struct glibc *glibc, const struct heap_span *span)
 	return err;
 }
 
-static int by_start(const void *a, const void *b)
-{
-	const struct heap_span *one = a, *other = b;
-
-	return one->start < other->start ? -1 : one->start > other->start;
-}
+COMPARE_BY(by_start, struct heap_span, x, x->start)
 
 /* One that ends before its mapping is as long as any other. */
 static struct err *add_mapping(struct glibc *glibc, const struct heap_span *span)
@@ -308,8 +304,7 @@ static struct err *walk_spans(struct glibc *glibc)
 	struct heap_walk *walk = glibc->walk;
 	struct err *err = NULL;
 
-	if (walk->spans.nr)
-		qsort(walk->spans.at, walk->spans.nr, sizeof(*walk->spans.at), by_start);
+	vec_sort(&walk->spans, by_start);
 	for (size_t i = 0; i < walk->spans.nr && !err; i++)
 		err = walk->spans.at[i].heap == LOG_HEAP_MMAP ?
 			      add_mapping(glibc, &walk->spans.at[i]) :

@@ -172,8 +172,7 @@ struct err *leaks_build(const struct held_list *list, const struct mark_result *
 		leaks_free(&build.leaks);
 		return err;
 	}
-	if (build.leaks.vec.nr)
-		qsort(build.leaks.vec.at, build.leaks.vec.nr, sizeof(*build.leaks.vec.at), by_size);
+	vec_sort(&build.leaks.vec, by_size);
 	*ret = build.leaks;
 	return NULL;
 }

@@ -4,21 +4,16 @@
 #include <stdlib.h>
 
 #include "base/page.h"
+#include "base/vec.h"
 #include "heap/mark.h"
 
-static int by_start(const void *a, const void *b)
-{
-	const struct mark_range *one = a, *other = b;
-
-	return one->start < other->start ? -1 : one->start > other->start;
-}
+COMPARE_BY(by_start, struct mark_range, x, x->start)
 
 static void normalize(struct mark_ranges *ranges)
 {
 	size_t nr = 0;
 
-	if (ranges->vec.nr)
-		qsort(ranges->vec.at, ranges->vec.nr, sizeof(*ranges->vec.at), by_start);
+	vec_sort(&ranges->vec, by_start);
 	for (size_t i = 0; i < ranges->vec.nr; i++) {
 		struct mark_range range = ranges->vec.at[i];
 

@@ -296,9 +296,7 @@ uint64_t looks_unsure(const struct looks *looks, const struct word_list *left_ou
 
 static void keep_first(struct known *known)
 {
-	if (known->address.nr)
-		qsort(known->address.at, known->address.nr, sizeof(*known->address.at),
-		      word_list_by_value);
+	vec_sort(&known->address, word_list_by_value);
 	if (known->address.nr > KNOWN_MOST) {
 		known->address.nr = KNOWN_MOST;
 		known->all = false;

@@ -385,9 +385,7 @@ static void order(struct site_sums *sums)
 	};
 	struct sites *sites = &sums->sites;
 
-	if (sites->vec.nr)
-		qsort(sites->vec.at, sites->vec.nr, sizeof(*sites->vec.at),
-		      compare[sums->spec->sort]);
+	vec_sort(&sites->vec, compare[sums->spec->sort]);
 	sites->vec.nr = MIN(sites->vec.nr, sums->spec->limit);
 }
 

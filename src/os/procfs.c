@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "base/vec.h"
 #include "os/procparse.h"
 
 #define PROC_PATH_MAX	96	/* "/proc/TID/task/TID/" and a name of our own */
@@ -133,12 +134,7 @@ struct err *procfs_syscall(pid_t tid, long *ret)
 	return err;
 }
 
-static int compare_pids(const void *left, const void *right)
-{
-	pid_t a = *(const pid_t *)left, b = *(const pid_t *)right;
-
-	return (a > b) - (a < b);
-}
+COMPARE_BY(compare_pids, pid_t, x, *x)
 
 static struct err *read_tasks(DIR *dir, struct proc_tasks *tasks)
 {
@@ -177,7 +173,7 @@ struct err *procfs_tasks(pid_t tid, struct proc_tasks *ret)
 		vec_free(&tasks.vec);
 		return err;
 	}
-	qsort(tasks.vec.at, tasks.vec.nr, sizeof(*tasks.vec.at), compare_pids);
+	vec_sort(&tasks.vec, compare_pids);
 	*ret = tasks;
 	return NULL;
 }

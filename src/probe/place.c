@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/state.h"
+#include "base/vec.h"
 #include "probe/event.h"
 #include "probe/probe.h"
 #include "target/module.h"
@@ -109,12 +110,7 @@ struct collection {
 
 _Static_assert(RANGES <= 64, "a bit for each range");
 
-static int by_slot(const void *left, const void *right)
-{
-	const struct probe *const *a = left, *const *b = right;
-
-	return ((*a)->slot > (*b)->slot) - ((*a)->slot < (*b)->slot);
-}
+COMPARE_BY(by_slot, struct probe *, x, (*x)->slot)
 
 static void find_left(struct collection *collection)
 {

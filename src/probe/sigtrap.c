@@ -12,6 +12,7 @@
 #include "agent_offsets.h"
 #include "base/cleanup.h"
 #include "base/trace.h"
+#include "base/vec.h"
 #include "os/procfs.h"
 #include "os/robust.h"
 #include "os/tracer.h"
@@ -32,12 +33,7 @@
 #define SIGTRAP_BIT	(1ull << (SIGTRAP - 1))
 #define SIGNALS_ALL	0xfffffffe7ffbfeffull	/* what sigfillset and sigprocmask leave of all */
 
-static int by_pc(const void *a, const void *b)
-{
-	const struct agent_trap *x = a, *y = b;
-
-	return (x->pc > y->pc) - (x->pc < y->pc);
-}
+COMPARE_BY(by_pc, struct agent_trap, x, x->pc)
 
 /* Only the handler's own way to change it leaves it as it was: private, of a file, r-x. */
 static bool is_text(const struct proc_map *map)

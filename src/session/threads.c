@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/vec.h"
 #include "os/procfs.h"
 #include "probe/area.h"
 #include "probe/probe.h"
@@ -83,12 +84,7 @@ static struct err *add_core_thread(struct threads_job *job, struct thread *threa
 	return vec_push(&job->ret->vec, described);
 }
 
-static int by_lwp(const void *left, const void *right)
-{
-	const struct session_thread *a = left, *b = right;
-
-	return (a->lwp > b->lwp) - (a->lwp < b->lwp);
-}
+COMPARE_BY(by_lwp, struct session_thread, x, x->lwp)
 
 static struct err *core_threads_job(void *arg)
 {
@@ -100,8 +96,7 @@ static struct err *core_threads_job(void *arg)
 	for_each_thread(thread, job->session->current->target)
 		if (!err)
 			err = add_core_thread(job, thread);
-	if (job->ret->vec.nr)
-		qsort(job->ret->vec.at, job->ret->vec.nr, sizeof(*job->ret->vec.at), by_lwp);
+	vec_sort(&job->ret->vec, by_lwp);
 	return err;
 }
 

@@ -28,8 +28,7 @@ void spans_sort(struct spans *spans)
 {
 	uint64_t reach = 0;
 
-	if (spans->vec.nr)
-		qsort(spans->vec.at, spans->vec.nr, sizeof(*spans->vec.at), by_start);
+	vec_sort(&spans->vec, by_start);
 	for (size_t i = 0; i < spans->vec.nr; i++) {
 		reach = MAX(reach, spans->vec.at[i].end);
 		spans->vec.at[i].reach = reach;

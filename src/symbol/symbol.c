@@ -579,8 +579,7 @@ void symbols_complete(struct symbols *symbols, const char *prefix,
 		if (symtab)
 			symtab_complete(symtab, &symbols->names, prefix, gather, &gathered);
 	}
-	if (gathered.vec.nr)
-		qsort(gathered.vec.at, gathered.vec.nr, sizeof(*gathered.vec.at), by_text);
+	vec_sort(&gathered.vec, by_text);
 	for (size_t i = 0; i < gathered.vec.nr; i++) {
 		if (i && !strcmp(gathered.vec.at[i - 1], gathered.vec.at[i]))
 			continue;

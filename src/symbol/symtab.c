@@ -268,12 +268,9 @@ struct err *symtab_read(struct symtab *symtab, const struct symtab_file *files, 
 	if (err)
 		return err;
 	drop_doubles(symtab);
-	if (symtab->entries.nr)
-		qsort(symtab->entries.at, symtab->entries.nr, sizeof(*symtab->entries.at),
-		      by_address);
+	vec_sort(&symtab->entries, by_address);
 	end_unsized(symtab);
-	if (symtab->tls.nr)
-		qsort(symtab->tls.at, symtab->tls.nr, sizeof(*symtab->tls.at), by_address);
+	vec_sort(&symtab->tls, by_address);
 	for (size_t i = 0; i < symtab->entries.nr; i++) {
 		const struct symtab_entry *entry = &symtab->entries.at[i];
 

@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "base/page.h"
+#include "base/vec.h"
 #include "os/file.h"
 #include "target/core_maps.h"
 #include "target/target.h"
@@ -412,13 +413,7 @@ static struct err *add_thread(struct target *target, const struct core_thread *f
 	return err;
 }
 
-static int by_tid(const void *left, const void *right)
-{
-	const struct core_thread *a = *(const struct core_thread *const *)left;
-	const struct core_thread *b = *(const struct core_thread *const *)right;
-
-	return (a->tid > b->tid) - (a->tid < b->tid);
-}
+COMPARE_BY(by_tid, struct core_thread *, x, (*x)->tid)
 
 /* In the order of /proc/PID/task, in which they are listed then. */
 static struct err *add_threads(struct target *target, const struct core_file *file)

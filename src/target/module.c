@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/limits.h"
+#include "base/vec.h"
 #include "target/module_file.h"
 #include "target/module_new.h"
 
@@ -186,14 +187,7 @@ struct err *module_symbol(struct module *module, const char *name, uint64_t *add
 	return NULL;
 }
 
-static int by_size(const void *a, const void *b)
-{
-	const struct module *const *one = a, *const *other = b;
-	uint64_t size = (*one)->exec_end - (*one)->exec_start;
-	uint64_t other_size = (*other)->exec_end - (*other)->exec_start;
-
-	return size < other_size ? -1 : size > other_size;
-}
+COMPARE_BY(by_size, struct module *, x, (*x)->exec_end - (*x)->exec_start)
 
 uint64_t modules_symbol(const struct modules *modules, const char *name)
 {

@@ -16,6 +16,7 @@
  * It is built aside (struct refresh) and published when nothing can fail any more.
  */
 
+#include "base/vec.h"
 #include "target/module.h"
 
 #include <stdlib.h>
@@ -363,19 +364,9 @@ static struct err *add_program(struct refresh *refresh)
 
 /* Publication */
 
-static int compare_modules(const void *left, const void *right)
-{
-	const struct module *a = *(struct module *const *)left, *b = *(struct module *const *)right;
+COMPARE_BY(compare_modules, struct module *, x, (*x)->start)
 
-	return (a->start > b->start) - (a->start < b->start);
-}
-
-static int compare_walk(const void *left, const void *right)
-{
-	const struct walk_module *a = left, *b = right;
-
-	return (a->start > b->start) - (a->start < b->start);
-}
+COMPARE_BY(compare_walk, struct walk_module, x, x->start)
 
 /*
  * Sorted and not overlapping, whatever the files claim: where two do, the one that begins later
@@ -399,7 +390,7 @@ static struct err *build_walk(struct refresh *refresh)
 	}
 	if (!refresh->walk.nr)
 		return NULL;
-	qsort(refresh->walk.at, refresh->walk.nr, sizeof(*refresh->walk.at), compare_walk);
+	vec_sort(&refresh->walk, compare_walk);
 	for (i = 0; i + 1 < refresh->walk.nr; i++)
 		refresh->walk.at[i].end =
 			MIN(refresh->walk.at[i].end, refresh->walk.at[i + 1].start);
@@ -468,9 +459,7 @@ struct err *modules_refresh_from(struct modules *modules, const struct module_wo
 			err = build_walk(&refresh);
 		if (err)
 			return err;
-		if (refresh.live.nr)
-			qsort(refresh.live.at, refresh.live.nr, sizeof(*refresh.live.at),
-			      compare_modules);
+		vec_sort(&refresh.live, compare_modules);
 		publish(modules, &refresh);
 	}
 	if (changed_ret)
