@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* VEC(): growth, order, overflow. */
+/* VEC(): growth, order, overflow; what is sorted, and searched. */
 
 #include "base/vec.h"
 
 #include <stdint.h>
 #include <string.h>
 
+#include "base/word_list.h"
 #include "unit.h"
 
 void suite_vec(void);
@@ -87,6 +88,64 @@ static void test_overflow(void)
 	vec_free(&vec);
 }
 
+struct item {
+	uint32_t key, seen;
+};
+
+COMPARE_BY(by_key, struct item, x, x->key)
+COMPARE_BY(by_key_of, struct item *, x, (*x)->key)
+
+static void test_sort(void)
+{
+	VEC(struct item) vec = VEC_INIT;
+	VEC(struct item *) pointers = VEC_INIT;
+
+	vec_sort(&vec, by_key);		/* of nothing */
+	for (uint32_t i = 0; i < 1000; i++)
+		CU_ASSERT_PTR_NULL_FATAL(vec_push(&vec, ((struct item){ i * 611u % 1000, i })));
+	for (size_t i = 0; i < vec.nr; i++)
+		CU_ASSERT_PTR_NULL_FATAL(vec_push(&pointers, &vec.at[i]));
+	vec_sort(&pointers, by_key_of);
+	for (uint32_t i = 0; i < 1000; i++)
+		CU_ASSERT_EQUAL(pointers.at[i]->key, i);
+	vec_sort(&vec, by_key);
+	for (uint32_t i = 0; i < 1000; i++)
+		CU_ASSERT_EQUAL(vec.at[i].key, i);
+	vec_free(&pointers);
+	vec_free(&vec);
+}
+
+/* Every length up to 20, for every key in and between those that there are, from every place on. */
+static void test_lower_bound(void)
+{
+	static const uint64_t at[] = { 2, 2, 4, 6, 6, 6, 8, 10, 12, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30, 30 };
+
+	for (size_t nr = 0; nr <= ARRAY_SIZE(at); nr++)
+		for (uint64_t key = 0; key < 33; key++)
+			for (size_t low = 0; low <= nr; low++) {
+				size_t want = low;
+
+				while (want < nr && at[want] < key)
+					want++;
+				CU_ASSERT_EQUAL(LOWER_BOUND(i, low, nr, at[i] < key), want);
+			}
+}
+
+static void test_word_list(void)
+{
+	struct word_list list = { VEC_INIT };
+
+	CU_ASSERT_FALSE(word_list_has(&list, 0, 0));
+	for (uint64_t i = 0; i < 100; i++)
+		CU_ASSERT_PTR_NULL_FATAL(vec_push(&list.vec, i * 37 % 100 * 2));
+	word_list_sort(&list);
+	for (uint64_t i = 0; i < 202; i++) {
+		CU_ASSERT_EQUAL(word_list_has(&list, 100, i), i < 200 && !(i % 2));
+		CU_ASSERT_EQUAL(word_list_has(&list, 50, i), i < 100 && !(i % 2));
+	}
+	vec_free(&list.vec);
+}
+
 void suite_vec(void)
 {
 	CU_pSuite suite = CU_add_suite("vec", NULL, NULL);
@@ -95,4 +154,7 @@ void suite_vec(void)
 	CU_add_test(suite, "reserve leaves room", test_reserve_leaves_room);
 	CU_add_test(suite, "remove keeps order", test_remove_keeps_order);
 	CU_add_test(suite, "overflow", test_overflow);
+	CU_add_test(suite, "sort", test_sort);
+	CU_add_test(suite, "lower bound", test_lower_bound);
+	CU_add_test(suite, "word list", test_word_list);
 }
