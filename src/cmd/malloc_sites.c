@@ -65,7 +65,8 @@ static struct err *site_dict(const struct call *call, const struct query *query,
 	return NULL;
 }
 
-struct err *query_sites_value(struct call *call, struct query *query, struct err *err, Tcl_Obj **ret)
+struct err *query_sites_value(struct call *call, struct query *query, struct err *err,
+			      Tcl_Obj **ret)
 {
 	Tcl_Obj *list = Tcl_NewObj(), *dict;
 	size_t i;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* malloc stale, mdbg::stale: blocks that are old and still reachable, by where they were allocated. */
+/* malloc stale, mdbg::stale: old blocks that are still reachable, by where they were allocated. */
 
 #include "cmd/cmd.h"
 #include "cmd/list.h"

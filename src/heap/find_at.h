@@ -33,6 +33,7 @@ struct found_at {
 	struct log_free freed;
 };
 
-struct err *find_at(const struct find_source *source, uint64_t address, struct found_at *ret) MUST_CHECK;
+struct err *find_at(const struct find_source *source, uint64_t address,
+		    struct found_at *ret) MUST_CHECK;
 
 #endif

@@ -118,8 +118,8 @@ struct err *held_merge_walk(struct held_list *list, const struct heap_walk *walk
 			    bool complete) MUST_CHECK;
 /*
  * The same of a walk of an earlier moment, by a log that has gone on, which is asked for what is in no
- * record of the list (reconcile.h). The chunks of all that are blocks then get their notes; left_out as in
- * walk_merge.
+ * record of the list (reconcile.h). The chunks of all that are blocks then get their notes; left_out as
+ * in walk_merge.
  */
 struct err *held_merge_past(struct held_list *list, struct heap_walk *walk,
 			    const struct walk_merge *merge, struct word_list *left_out) MUST_CHECK;

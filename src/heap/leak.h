@@ -56,8 +56,9 @@ struct leak_spec {
 struct err *leaks_build(const struct held_list *list, const struct mark_result *mark,
 			const struct leak_spec *spec, struct leaks *ret) MUST_CHECK;
 /*
- * What nobody loses, but nobody frees either: recorded blocks that are reachable or possibly lost, and older than age
- * nanoseconds at now_ns. How many of each stack are live is taken from the list: it says how many were freed.
+ * What nobody loses, but nobody frees either: recorded blocks that are reachable or possibly lost, and
+ * older than age nanoseconds at now_ns. How many of each stack are live is taken from the list: it says
+ * how many were freed.
  */
 struct err *leaks_stale(struct held_list *list, const struct log *log, uint64_t now_ns, uint64_t age,
 			struct blocks *ret) MUST_CHECK;

@@ -95,7 +95,8 @@ static bool has_clue(const struct walk_merge *merge, const struct heap_chunk *ch
 }
 
 /* The rules of reconcile.h for a chunk that is not in the log. */
-static enum chunk_is decide(const struct walk_merge *merge, const struct heap_chunk *chunk, bool ghost)
+static enum chunk_is decide(const struct walk_merge *merge, const struct heap_chunk *chunk,
+			    bool ghost)
 {
 	if (ghost)
 		return CHUNK_FREED;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The log and a walk of the heap, put together: which chunks are blocks, and from when. The one place for the rules.
+ * The log and a walk of the heap, put together: which chunks are blocks, and from when. The one
+ * place for the rules.
  *
  * Walk minus log
  *
@@ -41,30 +42,32 @@
  * The last two come of threads that are inside; as long as any of theirs is left out, who can do so
  * makes another snapshot.
  *
- * The rules, in this order. "held": the chunk is not free. "ghost": the log still knows a record of the address that is
- * out of it. "clue": a thread that is inside the allocator has the block, its chunk or the one behind it in hand.
+ * The rules, in this order. "held": the chunk is not free. "ghost": the log still knows a record of
+ * the address that is out of it. "clue": a thread that is inside the allocator has the block, its
+ * chunk or the one behind it in hand.
  *
  *	in the log	held	ghost	clue	sure	the chunk is		its note
  *
  *	yes						a block of the log	NOTE_RECORDED
  *	no		no				no block
- *	no		yes	yes			freed, or being freed	none; at an earlier moment it is
- *								listed, and NOTE_RECORDED
+ *	no		yes	yes			freed, or being freed	none (1)
  *	no		yes	no	yes	no	in hand: left out	none
  *	no		yes	no	yes	yes	from before the attach	NOTE_EARLY
  *	no		yes	no	no		from before the attach	NOTE_EARLY
  *
- * A ghost counts in a walk of now only where the log is complete: else a block may have come to the address unseen.
- * A block that is left out makes the answer uncertain. So the target is let run for a moment, and looked at again
- * (session/heap.c). About a block of a later look, the looks before it tell
+ * (1) In a walk of an earlier moment it is listed, with NOTE_RECORDED. In a walk of now a ghost
+ * counts only where the log is complete: else a block may have come to the address unseen.
+ *
+ * A block that is left out makes the answer uncertain. So the target is let run for a moment, and
+ * looked at again (session/heap.c). About a block of a later look, the looks before it tell
  *
  *	sure	it was listed at some look: it stays, though a clue comes near it
  *	seen	it was there, listed or left out, at each look: it may be from before the attach.
  *		Anything else that is left out was given out since, and is no loss
  *
- * Where a heap is damaged, a walk asks for the next block that the log knows (known_from): seldom, but then perhaps a
- * thousand times, at addresses that go up. A scan of the log keeps the first KNOWN_MOST from the address on, in order,
- * which do for many such questions.
+ * Where a heap is damaged, a walk asks for the next block that the log knows (known_from): seldom, but
+ * then perhaps a thousand times, at addresses that go up. A scan of the log keeps the first KNOWN_MOST
+ * from the address on, in order, which do for many such questions.
  */
 #ifndef HEAP_RECONCILE_H
 #define HEAP_RECONCILE_H
@@ -111,8 +114,8 @@ enum chunk_is {
 };
 
 /*
- * The rules for a chunk of a walk of an earlier moment, that is in no record of then. ret: its block, if it is
- * one.
+ * The rules for a chunk of a walk of an earlier moment, that is in no record of then. ret: its block,
+ * if it is one.
  */
 enum chunk_is reconcile_past(const struct walk_merge *merge, const struct heap_chunk *chunk,
 			     struct block *ret);

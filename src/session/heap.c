@@ -506,7 +506,8 @@ static struct err *walk_or_say(struct job *job)
 		err = session_call(session, heap_job, job);
 	if (is->nr > 1 && (!err || err->code == ERR_NOTFOUND))
 		snprintf(job->ret->why, sizeof(job->ret->why), "of %.150s only %s can be walked%s",
-			 is->text, (is->walkable ? is->walkable : allocator_guess)->name, err ? ", and nothing is allocated from it" : "");
+			 is->text, (is->walkable ? is->walkable : allocator_guess)->name,
+			 err ? ", and nothing is allocated from it" : "");
 	else if (err)
 		snprintf(job->ret->why, sizeof(job->ret->why), "%.255s", err->msg);
 	if (!err || err->code == ERR_NOMEM)

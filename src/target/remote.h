@@ -116,8 +116,8 @@ bool remote_is_left(const struct thread *thread);
 struct err *remote_begin_any(struct target *target, struct remote *ret) MUST_CHECK;
 
 /*
- * The two as a bracket: remote_begin of thread, or remote_begin_any of target if that is NULL; and remote_end, which
- * gives err, or what is wrong with the end.
+ * The two as a bracket: remote_begin of thread, or remote_begin_any of target if that is NULL; and
+ * remote_end, which gives err, or what is wrong with the end.
  *
  *	err = remote_borrow(target, NULL, &remote);
  *	if (err)
@@ -125,7 +125,8 @@ struct err *remote_begin_any(struct target *target, struct remote *ret) MUST_CHE
  *	err = ...
  *	return remote_give_back(remote, err);
  */
-struct err *remote_borrow(struct target *target, struct thread *thread, struct remote **ret) MUST_CHECK;
+struct err *remote_borrow(struct target *target, struct thread *thread,
+			  struct remote **ret) MUST_CHECK;
 struct err *remote_give_back(struct remote *remote, struct err *err) MUST_CHECK;
 
 #endif

@@ -217,7 +217,7 @@ bool target_expects(const struct target *target, pid_t tid);
 struct thread *target_thread(const struct target *target, pid_t tid);
 /* Some thread that is STOPPED (prefer the one best suited for a remote call), or NULL. */
 struct thread *target_any_stopped(const struct target *target);
-/* For each of its threads; the one that it is at may be dropped. thread: a variable of the caller's. */
+/* For each of its threads; the one that it is at may be dropped. thread is the caller's variable. */
 #define for_each_thread(thread, target) \
 	for (struct map_at thread##_at = map_begin(&(target)->threads); \
 	     ((thread) = map_next(&thread##_at)); )
