@@ -35,12 +35,17 @@ static inline const struct agent_probe *probe_of(const struct ledger_call *call)
 	return (const void *)((const char *)call->function - offsetof(struct agent_probe, ledger));
 }
 
+static inline const struct agent_state *state_of(const struct ledger_call *call)
+{
+	return (const void *)((const char *)call->ledger - offsetof(struct agent_state, ledger));
+}
+
 static ALWAYS_INLINE uint32_t env_walk(const struct ledger_call *call, uint32_t depth,
 				       uint32_t blocks, uint64_t bytes)
 {
 	const struct agent_probe *probe = probe_of(call);
 	const uint64_t *saved = call->env;	/* RBP and RBX */
-	const struct agent_state *state = probe->state;
+	const struct agent_state *state = state_of(call);
 	struct agent_thread *thread = (struct agent_thread *)call->thread;
 	struct walk_area area = { 0, UINT64_MAX, translate, (void *)(uintptr_t)state };
 	struct memo_walk walk = {
@@ -63,13 +68,13 @@ static ALWAYS_INLINE uint32_t env_walk(const struct ledger_call *call, uint32_t 
 
 static inline bool env_bounds(const struct ledger_call *call)
 {
-	return agent_thread_bounds(probe_of(call)->state, call->thread, call->sp);
+	return agent_thread_bounds(state_of(call), call->thread, call->sp);
 }
 
 static inline bool env_word(const struct ledger_call *call, uint64_t at, uint64_t *ret)
 {
 	if (at != call->sp &&
-	    at > agent_thread_stack_end(probe_of(call)->state, call->thread, call->sp) - 8)
+	    at > agent_thread_stack_end(state_of(call), call->thread, call->sp) - 8)
 		return false;
 	*ret = *(const volatile uint64_t *)at;
 	return true;
@@ -80,7 +85,7 @@ static inline uint64_t env_caller(const struct ledger_call *call)
 	uint64_t pc = *(const volatile uint64_t *)call->sp;
 	int32_t unused;
 
-	return translate((void *)(uintptr_t)probe_of(call)->state, &pc, &unused) ? pc : 0;
+	return translate((void *)(uintptr_t)state_of(call), &pc, &unused) ? pc : 0;
 }
 
 /* The return address of a free is looked at on a stack whose bounds are known only. */
@@ -99,12 +104,13 @@ static inline uint64_t key(const struct agent_probe *probe, uint64_t block)
 	return block ? block | (uint64_t)probe->ledger.user << LOG_DOMAIN_SHIFT : 0;
 }
 
-static ALWAYS_INLINE struct ledger_call call_of(const struct agent_probe *probe,
+static ALWAYS_INLINE struct ledger_call call_of(const struct agent_state *state,
+						const struct agent_probe *probe,
 						struct agent_thread *thread, uint64_t sp,
 						uint64_t block, const uint64_t *saved)
 {
 	return (struct ledger_call){
-		.ledger = &probe->state->ledger,
+		.ledger = &state->ledger,
 		.thread = (struct ledger_thread *)thread,
 		.function = &probe->ledger,
 		.sp = sp,
@@ -119,7 +125,7 @@ static ALWAYS_INLINE struct ledger_call framed_call(const struct agent_frame *fr
 {
 	uint64_t block = probe->ledger.resize ? key(probe, frame->arg[probe->ptr]) : 0;
 
-	return call_of(probe, thread, entry_sp(frame), block, &frame->bp);
+	return call_of(probe->state, probe, thread, entry_sp(frame), block, &frame->bp);
 }
 
 static inline uint64_t size_argument(const struct agent_frame *frame,
@@ -151,6 +157,7 @@ static NOINLINE void leave_otherwise(const struct agent_frame *frame,
 void record_leave(struct agent_frame *frame, const struct agent_probe *probe)
 {
 	const struct agent_state *state = probe->state;
+	uint64_t block = frame->ax;
 	struct agent_thread *thread;
 	struct ledger_call call;
 
@@ -158,12 +165,12 @@ void record_leave(struct agent_frame *frame, const struct agent_probe *probe)
 		return;
 	thread = agent_thread_hold(state);
 	if (UNLIKELY(!thread) || UNLIKELY(probe->role | probe->ledger.throwing) ||
-	    UNLIKELY(thread->ledger.nr_ops) || UNLIKELY(!frame->ax)) {
+	    UNLIKELY(thread->ledger.nr_ops) || UNLIKELY(!block)) {
 		leave_otherwise(frame, probe, thread);
 		return;
 	}
-	call = call_of(probe, thread, entry_sp(frame), 0, &frame->bp);
-	record(&call, &frame->words, key(probe, frame->ax), size_argument(frame, probe));
+	call = call_of(state, probe, thread, entry_sp(frame), 0, &frame->bp);
+	record(&call, &frame->words, key(probe, block), size_argument(frame, probe));
 	agent_thread_let_go(thread);
 }
 
@@ -185,14 +192,15 @@ ENTRY uint64_t agent_enter(struct agent_frame *frame, const struct agent_probe *
 
 uint64_t record_release(uint64_t block, uint64_t sp, const struct agent_probe *probe)
 {
+	const struct agent_state *state = probe->state;
 	struct agent_thread *thread;
 	struct ledger_call call;
 	uint64_t say;
 
-	if (!enabled(probe->state))
+	if (!enabled(state))
 		return 0;
-	thread = agent_thread_hold(probe->state);
-	call = call_of(probe, thread, sp, key(probe, block), NULL);
+	thread = agent_thread_hold(state);
+	call = call_of(state, probe, thread, sp, key(probe, block), NULL);
 	say = ledger_release(&call);
 	agent_thread_let_go(thread);
 	return say;
@@ -208,7 +216,7 @@ ENTRY void agent_stray(uint64_t block, uint64_t sp, const struct agent_probe *pr
 	if (!enabled(probe->state))
 		return;
 	thread = agent_thread_hold(probe->state);
-	call = call_of(probe, thread, sp, block, saved);
+	call = call_of(probe->state, probe, thread, sp, block, saved);
 	ledger_stray(&call, said);
 	agent_thread_let_go(thread);
 }

@@ -43,26 +43,12 @@ void ledger_void(struct log *log, struct ledger_thread *thread, uint64_t sp, boo
 	thread->nr_ops = kept;
 }
 
-void ledger_remember(struct log *log, const struct ledger_thread *thread, uint64_t block,
-		     uint64_t block_time, uint32_t stack)
-{
-	struct log_free free = {
-		.address = block,
-		.block_time = block_time,
-		.time = log_now(),
-		.thread = ledger_number(thread),
-		.stack = stack,
-	};
-
-	log_note_free(log, &free);
-}
-
 /* The record that a new one has replaced was part of the same call: as if it had never been. */
-static void drop_inner(const struct ledger_call *call, const struct log_record *inner)
+static void drop_inner(struct ledger_call call, const struct log_record *inner)
 {
-	struct sample_share share = sample_share(call->ledger->sample, inner->size, inner->time);
-	const struct ledger_thread *thread = call->thread;
-	struct log *log = call->ledger->log;
+	struct sample_share share = sample_share(call.ledger->sample, inner->size, inner->time);
+	const struct ledger_thread *thread = call.thread;
+	struct log *log = call.ledger->log;
 
 	count(log, thread, LOG_ACCOUNT(replaced), -1ull);
 	count(log, thread, LOG_ACCOUNT(free_bytes), -inner->size);
@@ -72,22 +58,22 @@ static void drop_inner(const struct ledger_call *call, const struct log_record *
 	log_stack_count(log, inner->stack, -share.blocks, -share.bytes);
 }
 
-bool ledger_insert_again(const struct ledger_call *call, const struct log_record *record,
+bool ledger_insert_again(struct ledger_call call, const struct log_record *record,
 			 uint64_t last)
 {
 	struct log_record old;
 
-	if (!log_insert(call->ledger->log, record, &old))
+	if (!log_insert(call.ledger->log, record, &old))
 		return false;
-	if (old.address && old.time == last && call->thread->inserted_sp < call->sp)
+	if (old.address && old.time == last && call.thread->inserted_sp < call.sp)
 		drop_inner(call, &old);
 	return true;
 }
 
-void ledger_take_back(const struct ledger_call *call, uint64_t block)
+void ledger_take_back(struct ledger_call call, uint64_t block)
 {
-	const struct ledger_thread *thread = call->thread;
-	struct log *log = call->ledger->log;
+	const struct ledger_thread *thread = call.thread;
+	struct log *log = call.ledger->log;
 	struct log_record inner;
 
 	if (thread->inserted != block || !log_lookup(log, block, &inner) ||
@@ -100,54 +86,26 @@ void ledger_take_back(const struct ledger_call *call, uint64_t block)
 	drop_inner(call, &inner);
 }
 
-bool ledger_draw(const struct ledger_call *call, uint64_t block, uint64_t size)
-{
-	struct ledger_thread *thread = call->thread;
-	uint64_t mean = call->ledger->sample;
-
-	size = sample_size(size);
-	if (UNLIKELY(!thread)) {
-		uint64_t random = log_now() ^ call->sp << 32;
-
-		return sample_gap(&random, mean) < size;
-	}
-	if (UNLIKELY(!thread->random)) {
-		thread->random = log_now() ^ call->sp << 32 ^ thread->key;
-		thread->gap = sample_gap(&thread->random, mean);
-	}
-	if (thread->freed == block)
-		thread->freed = 0;	/* it is another block now */
-	thread->draws++;
-	thread->drawn = block;
-	thread->drawn_gap = thread->gap;
-	thread->drawn_in = thread->gap < size;
-	if (LIKELY(!thread->drawn_in))
-		thread->gap -= size;
-	else
-		thread->gap = sample_gap(&thread->random, mean);
-	return thread->drawn_in;
-}
-
-void ledger_put_back(const struct ledger_call *call, const struct ledger_words *words,
+void ledger_put_back(struct ledger_call call, const struct ledger_words *words,
 		     const struct ledger_op *op)
 {
-	const struct ledger_thread *thread = call->thread;
+	const struct ledger_thread *thread = call.thread;
 	bool alone = words->how == LEDGER_ALONE;
-	struct log *log = call->ledger->log;
+	struct log *log = call.ledger->log;
 	struct log_record old;
 
 	if (op && op->took) {
 		log_restore(log, &op->old, thread->log_thread);
 	} else if (alone && words->what & LEDGER_TOOK) {
 		/* Mostly log_restore finds the rest where it was. */
-		old.address = call->block;
+		old.address = call.block;
 		old.size = words->what & ~LEDGER_TOOK;
 		old.time = log_now();
 		old.thread = 0;
 		old.stack = LOG_STACK_NONE;
 		old.heap = LOG_HEAP_UNKNOWN;
 		log_restore(log, &old, ledger_number(thread));
-	} else if (call->ledger->sample && (op ? op->missed : alone)) {
+	} else if (call.ledger->sample && (op ? op->missed : alone)) {
 		/* The entry has counted a free that was none. */
 		count(log, thread, LOG_ACCOUNT(unsampled_frees), -1ull);
 	}

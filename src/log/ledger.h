@@ -1,98 +1,98 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The ledger: what the calls of an allocator's functions mean to the log. The agent (agent/record.c)
- * and the tracer (probe/event.c) both see calls and tell the ledger; here is all that it takes to make
- * records and accounts of them, once.
+ * The ledger: what the calls of an allocator's functions mean to the log. The agent
+ * (agent/record.c) and the tracer (probe/event.c) both see calls and tell the ledger; here is all
+ * that it takes to make records and accounts of them, once.
  *
  * Theory of operation
  *
- * A call has an entry and a return, each at the same SP: that of the entry, where the return address
- * lies, so that it names one call of one thread. A new block is recorded when its function has
- * returned; its stack is walked there. Only two kinds of functions must be known while they run:
- * one that takes something out first (a resize: realloc), and one that may come round to itself (a
- * throwing operator new, which is called in its nothrow form, and that may call the throwing one). A
- * call of these is an operation, and is listed from its entry to its return:
+ * A call has an entry and a return, each at the same SP: that of the entry, where the return
+ * address lies, so that it names one call of one thread. A new block is recorded when its function
+ * has returned; its stack is walked there. Only two kinds of functions must be known while they
+ * run: one that takes something out first (a resize: realloc), and one that may come round to
+ * itself (a throwing operator new, which is called in its nothrow form, and that may call the
+ * throwing one). A call of these is an operation, and is listed from its entry to its return:
  *
- *	UNDER WAY	it is in thread->op[]. What a resize has taken out is in its `old` (`took`)
- *	INSIDE		it is in thread->op[], and resizes the block that one around it has in hand:
- *			it is part of that one
- *	VOID		it is in the list no more, though nobody has seen it return; counted in `voided`
+ *	UNDER WAY	it is in thread->op[]; what a resize has taken out is in its `old` (`took`)
+ *	INSIDE		it is in thread->op[], and part of one around it that resizes the same block
+ *	VOID		it is not in the list, though nobody has seen it return
  *
- *	event of a thread		the operation		is recorded	is counted
+ *	event				operation		recorded	counted
  *
- *	enter: resize			-> UNDER WAY		block taken out	frees, or as release
- *	enter: resize of a block that
- *	  one around it resizes		-> INSIDE		-		-
- *	enter: throwing			-> UNDER WAY		-		-
- *	enter: throwing, inside of a
- *	  call of the same function	none; it runs as it is	-		-
- *	leave: a block			UNDER WAY -> returned	the block	allocs
- *	leave: none, resize to size 0	UNDER WAY -> returned	-		-
- *	leave: none			UNDER WAY -> returned	what was taken
- *								is put back	failed
- *	leave				INSIDE -> returned	-		nested
- *	leave				VOID -> returned	the block	voided, by -1; and
- *									allocs or failed
- *	leave of a plain function	none			the block	allocs or failed
- *	  that gives a block of an
- *	  inner call (below)		none			it takes the	nested
- *								inner's place
- *	release				none			block taken out	frees; or unknown_frees,
- *									double_frees, own_frees
- *	release inside of the block's
- *	  resize, or of a release	none			-		nested
- *	release of 0			none			-		null_frees
- *	leave of one around it		-> VOID			-		voided
- *	any at the same SP, or higher
- *	  on the same stack		-> VOID			-		voided
- *	enter of LEDGER_OPS inside it	-> VOID			-		voided
- *	abandon: the thread has ended	-> VOID			-		voided
+ *	enter a resize			-> UNDER WAY		block out	frees, or stray (*)
+ *	- inside of its block's resize	-> INSIDE
+ *	enter a throwing function	-> UNDER WAY
+ *	- inside of a call of the same	runs as it is
+ *	leave with a block		UNDER WAY -> gone	block in	allocs
+ *	leave without, resized to 0	UNDER WAY -> gone
+ *	leave without			UNDER WAY -> gone	`old` back in	failed
+ *	leave				INSIDE -> gone				nested
+ *	leave with a block		VOID -> gone		block in	voided - 1, allocs
+ *	leave without			VOID -> gone				voided - 1, failed
+ *	leave a plain function		none			block in	allocs, failed
+ *	leave with a block that an	as above		in its place	nested
+ *	  inner call has given
+ *	release				none			block out	frees, or stray (*)
+ *	- inside of its block's resize	none					nested
+ *	  or of another release of it
+ *	release 0			none					null_frees
+ *	leave one around it		-> VOID					voided
+ *	any event at the same SP, or	-> VOID					voided
+ *	  higher on the same stack
+ *	enter LEDGER_OPS inside it	-> VOID					voided
+ *	abandon (its thread has ended)	-> VOID					voided
  *
- * Void. A call may be left by longjmp, and never return. If the operation stayed, a free of the block
- * that it resized, and a throwing function called below it, would be taken for part of it for ever. So
- * it goes with the first event that shows it: SP is back at its entry, or above it on the same stack.
- * (Both must be inside the thread's bounds: on another stack, of a coroutine or a signal handler, a
- * higher SP means nothing.) Nothing is certain there, a signal handler's stack may lie within the
- * bounds of its thread's; so an operation that returns though it was taken for void is taken at its
- * word, counted down again, and its block is recorded. Only what it took out is lost.
+ *	(*) log/stray.h: unknown_frees, double_frees, own_frees; where the log samples
+ *	    unsampled_frees
+ *
+ * Void. A call may be left by longjmp, and never return. If the operation stayed, a free of the
+ * block that it resized, and a throwing function called below it, would be taken for part of it
+ * for ever. So it goes with the first event that shows it: SP is back at its entry, or above it on
+ * the same stack. (Both must be inside the thread's bounds: on another stack, of a coroutine or a
+ * signal handler, a higher SP means nothing.) Nothing is certain there, a signal handler's stack
+ * may lie within the bounds of its thread's; so an operation that returns though it was taken for
+ * void is taken at its word, counted down again, and its block is recorded. Only what it took out
+ * is lost.
  *
  * Popped last. An operation stays in the list until the new record is in, so that a reader always
  * finds what it took.
  *
  * Nesting of blocks. A function may return a block that another one inside it has just recorded
  * (calloc calls malloc). The inner record then stands in the table at the block's address, is the
- * last one that this thread has made, and was made at a lower SP: it was part of this call. The outer
- * record takes its place, as if the inner one had never been, and `nested` counts one. It needs no
- * entry of the outer call.
+ * last one that this thread has made, and was made at a lower SP: it was part of this call. The
+ * outer record takes its place, as if the inner one had never been, and `nested` counts one. It
+ * needs no entry of the outer call.
  *
- * Nesting of frees. A free is part of another event if the block is the one that a resize around it
- * has in hand, or if another free has led to it (operator delete jumps to free): the same block again,
- * no longer in the table, at the same or a lower SP, and the return address of that other free still
- * stands where it was. Only frees that may lead to others (`wraps`) are remembered for that.
+ * Nesting of frees. A free is part of another event if the block is the one that a resize around
+ * it has in hand, or if another free has led to it (operator delete jumps to free): the same block
+ * again, no longer in the table, at the same or a lower SP, and the return address of that other
+ * free still stands where it was. Only frees that may lead to others (`wraps`) are remembered for
+ * that.
  *
  * Sampling (log/sample.h). A thread counts its bytes down to the next sample; a block that comes
  * before it is counted in `unsampled`, and its stack is not walked. An outer record that takes the
- * place of an inner one is the same block, and is drawn for once: by the size that the outer one has,
- * with the countdown as it was before the inner one, whichever way that went. An inner block that was
- * not sampled is in no table, so nothing there tells it from one that the thread has had before,
- * another thread has freed, and the allocator has given again. So the entry of a function that may
- * lead to another one notes how many blocks the thread has drawn for (`draws`); the last one, if it
- * is this block and was drawn for since, is an inner one. For the same reason the last free that may
- * lead to others is forgotten when its block is given again.
+ * place of an inner one is the same block, and is drawn for once: by the size that the outer one
+ * has, with the countdown as it was before the inner one, whichever way that went. An inner block
+ * that was not sampled is in no table, so nothing there tells it from one that the thread has had
+ * before, another thread has freed, and the allocator has given again. So the entry of a function
+ * that may lead to another one notes how many blocks the thread has drawn for (`draws`); the last
+ * one, if it is this block and was drawn for since, is an inner one. For the same reason the last
+ * free that may lead to others is forgotten when its block is given again.
  *
- * History (log/freed.h). A free is remembered when its block was taken out; a resize that has moved or
- * freed its block, when it has returned, if it was listed.
+ * History (log/freed.h). A free is remembered when its block was taken out; a resize that has
+ * moved or freed its block, when it has returned, if it was listed.
  *
  * Domains. Blocks are compared as the log knows them, with the number of the process and
  * LOG_DOMAIN_USER: a block of an allocator that the user has named is never the same as malloc's.
  *
- * Without a thread's state (`thread` is NULL, in the agent only) an event is recorded all the same, with
- * entry 0 of the registry. What cannot be known is told apart no more: nested frees count as unknown,
- * nested blocks as replaced, each block is drawn for on its own. A resize keeps in the words of its
- * call what it took. A throwing function cannot tell its own twin, runs as it is, and counts as voided.
+ * Without a thread's state (`thread` is NULL, in the agent only) an event is recorded all the
+ * same, with entry 0 of the registry. What cannot be known is told apart no more: nested frees
+ * count as unknown, nested blocks as replaced, each block is drawn for on its own. A resize keeps
+ * in the words of its call what it took. A throwing function cannot tell its own twin, runs as it
+ * is, and counts as voided.
  *
- * The environment is supplied by who includes ledger_events.h: it walks stacks, reads them, and knows
- * their bounds. Functions that need none of that are in ledger.c. Freestanding.
+ * The environment is supplied by who includes ledger_events.h: it walks stacks, reads them, and
+ * knows their bounds. Functions that need none of that are in ledger.c. Freestanding.
  */
 #ifndef LOG_LEDGER_H
 #define LOG_LEDGER_H
@@ -132,7 +132,7 @@ struct ledger_thread {
 	uint64_t freed, freed_sp, freed_ra;	/* the last free by a function that `wraps` */
 	/* Sampling: up to `random` on one cache line. */
 	uint64_t gap;				/* bytes to the next sample */
-	uint64_t drawn, drawn_gap;		/* the last block drawn for, and the gap before it */
+	uint64_t drawn, drawn_gap;		/* last block drawn for; the gap before it */
 	uint32_t drawn_in;			/* it was sampled */
 	uint32_t draws;				/* blocks drawn for, ever */
 	uint64_t random;			/* 0: not begun */
@@ -176,7 +176,7 @@ struct ledger_call {
 	struct ledger_thread *thread;	/* NULL: its state is not to be had */
 	const struct ledger_function *function;
 	uint64_t sp;			/* at the function's entry */
-	uint64_t block;			/* that is resized, or freed, as the log knows it; 0: none */
+	uint64_t block;			/* that is resized, or freed, as in a record; 0: none */
 	const void *env;		/* the environment's own */
 };
 
@@ -238,25 +238,19 @@ void ledger_reset(struct ledger_thread *thread);
 
 /* --- for ledger_events.h --- */
 
-/* Drop the operations that an event at sp shows to be void; bounded: the thread's bounds hold it. */
+/* Drop what an event at sp shows to be void; bounded: sp is inside the thread's bounds. */
 void ledger_void(struct log *log, struct ledger_thread *thread, uint64_t sp, bool bounded);
-/* Remember a free, whatever else happens. */
-void ledger_remember(struct log *log, const struct ledger_thread *thread, uint64_t block,
-		     uint64_t block_time, uint32_t stack);
 /*
  * log_insert of a block that may be the same as the thread's last one, of time `last`, whose record
  * is then part of this call.
  */
-bool ledger_insert_again(const struct ledger_call *call, const struct log_record *record,
+bool ledger_insert_again(struct ledger_call call, const struct log_record *record,
 			 uint64_t last);
 /* The inner record of a call that turns out not to be sampled. */
-void ledger_take_back(const struct ledger_call *call, uint64_t block);
+void ledger_take_back(struct ledger_call call, uint64_t block);
 /* A resize has failed: what its entry took is as it was. op is NULL if it was not listed. */
-void ledger_put_back(const struct ledger_call *call, const struct ledger_words *words,
+void ledger_put_back(struct ledger_call call, const struct ledger_words *words,
 		     const struct ledger_op *op);
-/* Is a sample inside this block? */
-bool ledger_draw(const struct ledger_call *call, uint64_t block, uint64_t size);
-
 _Static_assert(offsetof(struct ledger_thread, nr_ops) ==
 	       offsetof(struct ledger_thread, busy) + sizeof(uint32_t), "read as one word");
 

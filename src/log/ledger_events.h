@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The events of the ledger (theory in ledger.h), to be compiled into one environment: included once,
- * by a file that has defined before
+ * The events of the ledger (theory in ledger.h), to be compiled into one environment: included
+ * once, by a file that has defined before
  *
  *	env_walk	the id of the call's stack, at most `depth` frames of it; LOG_STACK_NONE if
- *			there is no room (counted in unstacked). `blocks` of `bytes` are counted to it
+ *			there is no room (counted in unstacked). `blocks` of `bytes` are counted to
+ *			it
  *	env_bounds	find out the bounds of the stack that the call's SP is on: they are in the
  *			thread then (there is one). False: they are not known
- *	env_word	the word at `at` of the stack, which is not below the call's SP. False: it is not
- *			to be read
+ *	env_word	the word at `at` of the stack, not below the call's SP. False: it cannot be
+ *			read
  *	env_caller	the return address of the call; 0: out of code of ours
- *	env_tells	could a free of this block that another free has led to be told from a second one?
+ *	env_tells	could a free of this block that another one has led to be told from a
+ *			second one?
  *
- * So the agent calls nothing by a pointer, and has all of this inlined where that pays.
+ * So the agent calls nothing by a pointer, and has all of this inlined where that pays. What is
+ * not to be inlined gets a copy of the call: one whose address nobody takes is never laid down in
+ * memory.
  */
 #include "log/ledger.h"
 
@@ -39,19 +43,35 @@ static inline bool remembers(const struct ledger_call *call)
 	return UNLIKELY(call->ledger->history) && !call->function->user;
 }
 
-/* A block was freed by this call, whose stack is not known yet. */
-static NOINLINE void remember(const struct ledger_call *call, uint64_t block, uint64_t block_time)
+/* The block was freed, whatever else happens. */
+static inline void remember(const struct ledger_call *call, uint64_t block, uint64_t block_time,
+			    uint32_t stack)
 {
-	ledger_remember(call->ledger->log, call->thread, block, block_time,
-			env_walk(call, call->ledger->depth, 0, 0));
+	struct log_free free = {
+		.address = block,
+		.block_time = block_time,
+		.time = log_now(),
+		.thread = ledger_number(call->thread),
+		.stack = stack,
+	};
+
+	log_note_free(call->ledger->log, &free);
+}
+
+/* The same by this call, whose stack is not known yet. */
+static NOINLINE void walk_and_remember(struct ledger_call call, uint64_t block, uint64_t block_time)
+{
+	remember(&call, block, block_time, env_walk(&call, call.ledger->depth, 0, 0));
 }
 
 /*
- * The block is not in the log, but perhaps it was (freed). Nothing has been allocated by this stack, so
- * it is not counted to it. What it is, is told by its stack: a few frames of it at least.
+ * The block is not in the log, but perhaps it was (freed). Nothing has been allocated by this
+ * stack, so it is not counted to it. What it is, is told by its stack: a few frames of it at
+ * least.
  */
-static NOINLINE void stray(const struct ledger_call *call, bool freed)
+static NOINLINE void stray(struct ledger_call copy, bool freed)
 {
+	const struct ledger_call *call = &copy;
 	uint64_t address = call->block & ((1ull << LOG_PROCESS_SHIFT) - 1);
 	uint32_t stack = env_walk(call, MAX(call->ledger->depth, STRAY_DEPTH), 0, 0);
 	struct log_stray free;
@@ -86,7 +106,7 @@ static ALWAYS_INLINE bool insert(const struct ledger_call *call, struct log_reco
 	last = thread->last_time;
 	record->time = thread->last_time = ledger_time(thread);
 	if (thread->inserted == record->address || UNLIKELY(call->ledger->sample))
-		is_in = ledger_insert_again(call, record, last);
+		is_in = ledger_insert_again(*call, record, last);
 	else
 		is_in = quick_insert(call->ledger->log, record, NULL);
 	thread->inserted = record->address;
@@ -100,7 +120,7 @@ static ALWAYS_INLINE bool record_all(const struct ledger_call *call, uint64_t bl
 {
 	uint32_t stack = env_walk(call, call->ledger->depth, 1, size);
 
-	/* One by one: an initialiser would clear it first. Now: until here the walk has the room. */
+	/* One by one: an initialiser would clear it first. Now: the walk had the room. */
 	record->address = block;
 	record->size = size;
 	record->thread = ledger_number(call->thread);
@@ -116,13 +136,43 @@ static ALWAYS_INLINE bool record_all(const struct ledger_call *call, uint64_t bl
 static inline bool drawn_inside(const struct ledger_call *call, const struct ledger_words *words,
 				uint64_t block)
 {
-	return call->function->entered && words->how == LEDGER_LISTED && call->thread->drawn == block &&
-	       call->thread->draws != (uint32_t)words->what;
+	return call->function->entered && words->how == LEDGER_LISTED &&
+	       call->thread->drawn == block && call->thread->draws != (uint32_t)words->what;
 }
 
-static NOINLINE void record_samples(const struct ledger_call *call,
-				    const struct ledger_words *words, uint64_t block, uint64_t size)
+/* Is a sample inside this block? */
+static inline bool draw(const struct ledger_call *call, uint64_t block, uint64_t size)
 {
+	struct ledger_thread *thread = call->thread;
+	uint64_t mean = call->ledger->sample;
+
+	size = sample_size(size);
+	if (UNLIKELY(!thread)) {
+		uint64_t random = log_now() ^ call->sp << 32;
+
+		return sample_gap(&random, mean) < size;
+	}
+	if (UNLIKELY(!thread->random)) {
+		thread->random = log_now() ^ call->sp << 32 ^ thread->key;
+		thread->gap = sample_gap(&thread->random, mean);
+	}
+	if (thread->freed == block)
+		thread->freed = 0;	/* it is another block now */
+	thread->draws++;
+	thread->drawn = block;
+	thread->drawn_gap = thread->gap;
+	thread->drawn_in = thread->gap < size;
+	if (LIKELY(!thread->drawn_in))
+		thread->gap -= size;
+	else
+		thread->gap = sample_gap(&thread->random, mean);
+	return thread->drawn_in;
+}
+
+static NOINLINE void record_samples(struct ledger_call copy, const struct ledger_words *words,
+				    uint64_t block, uint64_t size)
+{
+	const struct ledger_call *call = &copy;
 	struct ledger_thread *thread = call->thread;
 	bool again = thread && drawn_inside(call, words, block);
 	bool was_in = again && thread->drawn_in;
@@ -131,9 +181,9 @@ static NOINLINE void record_samples(const struct ledger_call *call,
 
 	if (UNLIKELY(again))
 		thread->gap = thread->drawn_gap;
-	if (LIKELY(!ledger_draw(call, block, size))) {
+	if (LIKELY(!draw(call, block, size))) {
 		if (was_in)
-			ledger_take_back(call, block);
+			ledger_take_back(*call, block);
 		else
 			count(call, again ? LOG_ACCOUNT(nested) : LOG_ACCOUNT(unsampled), 1);
 		return;
@@ -157,7 +207,7 @@ static ALWAYS_INLINE uint32_t record(const struct ledger_call *call,
 
 	size = MIN(size, LEDGER_SIZE_MAX);
 	if (UNLIKELY(call->ledger->sample)) {
-		record_samples(call, words, block, size);
+		record_samples(*call, words, block, size);
 		return LOG_STACK_NONE;
 	}
 	record_all(call, block, size, &record);
@@ -179,14 +229,13 @@ static inline void finish(const struct ledger_call *call, const struct ledger_wo
 			__atomic_store_n(&op->gave, block, __ATOMIC_RELEASE);
 		stack = record(call, words, block, size);
 		if (took && op->block != block)		/* it was moved */
-			ledger_remember(call->ledger->log, call->thread, op->block, op->old.time,
-					stack);
+			remember(call, op->block, op->old.time, stack);
 	} else if (call->block && !size) {	/* it was freed, and no stack was taken */
 		if (took)
-			remember(call, op->block, op->old.time);
+			walk_and_remember(*call, op->block, op->old.time);
 	} else {
 		if (call->block)
-			ledger_put_back(call, words, op);
+			ledger_put_back(*call, words, op);
 		count(call, LOG_ACCOUNT(failed), 1);
 	}
 }
@@ -209,7 +258,7 @@ static inline struct ledger_op *find_op(const struct ledger_call *call)
 	return NULL;
 }
 
-/* The call has returned. block is what it gave, as the log knows it, or 0; size is what it was asked for. */
+/* The call, of `size` bytes, has returned; block is what it gave, as in a record, or 0. */
 static inline void ledger_leave(const struct ledger_call *call, const struct ledger_words *words,
 				uint64_t block, uint64_t size)
 {
@@ -287,12 +336,13 @@ static inline void enter_listed(const struct ledger_call *call)
 	op->took = log_remove(call->ledger->log, op->block, call->thread->log_thread, &op->old);
 	op->missed = !op->took;
 	if (UNLIKELY(!op->took) && may_be_stray(call))
-		stray(call, op->old.address);
+		stray(*call, op->old.address);
 }
 
 /* Without state: nothing tells a throwing function's own twin, so it is let alone. */
-static NOINLINE bool enter_alone(const struct ledger_call *call, struct ledger_words *words)
+static NOINLINE bool enter_alone(struct ledger_call copy, struct ledger_words *words)
 {
+	const struct ledger_call *call = &copy;
 	struct log_record old;
 
 	if (call->function->throwing) {
@@ -304,7 +354,7 @@ static NOINLINE bool enter_alone(const struct ledger_call *call, struct ledger_w
 	if (call->block && log_remove(call->ledger->log, call->block, 0, &old))
 		words->what = LEDGER_TOOK | old.size;
 	else if (call->block && may_be_stray(call))
-		stray(call, old.address);
+		stray(*call, old.address);
 	return false;
 }
 
@@ -312,7 +362,7 @@ static NOINLINE bool enter_alone(const struct ledger_call *call, struct ledger_w
 static inline bool ledger_enter(const struct ledger_call *call, struct ledger_words *words)
 {
 	if (UNLIKELY(!call->thread))
-		return enter_alone(call, words);
+		return enter_alone(*call, words);
 	void_others(call);
 	words->how = LEDGER_LISTED;
 	words->what = call->thread->draws;
@@ -336,8 +386,10 @@ static inline bool led_to_by_last_free(const struct ledger_call *call)
 }
 
 /* Is a free part of another event? */
-static NOINLINE bool release_inside(const struct ledger_call *call)
+static NOINLINE bool release_inside(struct ledger_call copy)
 {
+	const struct ledger_call *call = &copy;
+
 	void_others(call);
 	if (!inside_resize(call) && !led_to_by_last_free(call))
 		return false;
@@ -372,7 +424,7 @@ static inline uint64_t ledger_release(const struct ledger_call *call)
 		return 0;
 	}
 	if (LIKELY(thread) && UNLIKELY(thread->nr_ops || thread->freed == call->block) &&
-	    release_inside(call))
+	    release_inside(*call))
 		return 0;
 	say = take_out(call);
 	if (LIKELY(thread) && call->function->wraps) {
@@ -387,7 +439,7 @@ static inline uint64_t ledger_release(const struct ledger_call *call)
 static inline void ledger_stray(const struct ledger_call *call, uint64_t said)
 {
 	if (said > LEDGER_FREED)
-		remember(call, call->block, said);
+		walk_and_remember(*call, call->block, said);
 	else
-		stray(call, said == LEDGER_FREED);
+		stray(*call, said == LEDGER_FREED);
 }

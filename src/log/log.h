@@ -295,7 +295,7 @@ typedef bool log_each_fn(const struct log_record *record, uint64_t slot, void *c
  * live through the whole scan come exactly once; an address that is freed and given out again
  * meanwhile may come twice, with different times. A block that a realloc has in hand (between
  * log_remove and log_restore or log_insert) is not there: the agent's thread that runs the call has
- * it in agent_thread.op[] meanwhile (agent/state.h: `old`, where `took` is set), but for a few
+ * it in ledger_thread.op[] meanwhile (log/ledger.h: `old`, where `took` is set), but for a few
  * instructions. Who merges that goes by address and time: for a moment it may be in both.
  */
 void log_each(const struct log *log, log_each_fn *fn, void *ctx);

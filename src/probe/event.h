@@ -2,12 +2,13 @@
 /*
  * Traps become calls of the ledger (log/ledger.h), which says what they mean.
  *
- * A thread's calls that were entered and have not returned are in a short list, with what the ledger
- * needs at their return: the arguments are in no register then. (The agent has them on the target's
- * stack.) A call returns when its stub's trap is hit with the SP that belongs to it. It is dropped when
- * it will not: another one starts at its SP, one around it returns, its thread ends; or when the list is
- * full, and then its return is not known for one. A call of a plain function that is dropped is counted
- * in `voided` here: the ledger, and the agent, know of no such call before it returns.
+ * A thread's calls that were entered and have not returned are in a short list, with what the
+ * ledger needs at their return: the arguments are in no register then. (The agent has them on the
+ * target's stack.) A call returns when its stub's trap is hit with the SP that belongs to it. It
+ * is dropped when it will not: another one starts at its SP, one around it returns, its thread
+ * ends; or when the list is full, and then its return is not known for one. A call of a plain
+ * function that is dropped is counted in `voided` here: the ledger, and the agent, know of no such
+ * call before it returns.
  */
 #ifndef PROBE_EVENT_H
 #define PROBE_EVENT_H
