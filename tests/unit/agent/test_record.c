@@ -27,27 +27,7 @@ void suite_record(void);
 #define STACK_BYTES	1024
 #define SIZE_LIMIT	((1ull << 48) - 1)
 
-static const char *const names[] = {
-	"allocs", "alloc_bytes", "frees", "free_bytes", "table_full", "replaced", "unknown_frees",
-	"null_frees", "failed", "nested", "unstacked", "voided", "unsampled", "unsampled_frees",
-	"double_frees", "own_frees",
-};
-
-/* All accounts are these. */
-static void expect_accounts(struct log_accounts want, const char *what)
-{
-	struct log_accounts is = log_accounts_get(&world.log);
-	const uint64_t *a = (const uint64_t *)&is, *b = (const uint64_t *)&want;
-
-	for (unsigned i = 0; i < ARRAY_SIZE(names); i++)
-		if (a[i] != b[i])
-			printf("%s: %s is %lld, not %lld\n", what, names[i], (long long)a[i],
-			       (long long)b[i]);
-	CU_ASSERT(!memcmp(&is, &want, sizeof(is)));
-	CU_ASSERT_EQUAL(log_live(&world.log), is.allocs - is.frees - is.replaced);
-}
-
-#define EXPECT(...)	expect_accounts((struct log_accounts){ __VA_ARGS__ }, __func__)
+#define EXPECT(...)	scripts_expect(&world.log, (struct log_accounts){ __VA_ARGS__ }, __func__)
 
 static struct log_record get(uint64_t block)
 {
@@ -58,28 +38,32 @@ static struct log_record get(uint64_t block)
 }
 
 struct total {
-	uint64_t function, blocks;
+	uint64_t function, blocks;	/* function 0: all */
 };
 
-static void add_total(uint32_t stack, uint64_t blocks, uint64_t bytes, void *ctx)
+static void add_total(uint32_t stack, uint64_t blocks, uint64_t bytes UNUSED, void *ctx)
 {
 	struct log_stack_view view = log_stack_get(&world.log, stack);
 	struct total *total = ctx;
 
-	(void)bytes;
-	if (view.nr && view.pcs[0] == total->function)
+	if (view.nr && (!total->function || view.pcs[0] == total->function))
 		total->blocks += blocks;
 }
 
-/* All that was ever counted to this function's stacks, in the table and in this thread's memo. */
-static uint64_t stack_total(enum world_probe probe)
+static uint64_t total_of(uint64_t function)
 {
-	struct total total = { world.state->probe[probe].address, 0 };
+	struct total total = { function, 0 };
 
 	for (uint32_t i = 1; i <= log_stacks(&world.log); i++)
 		add_total(i, log_stack_get(&world.log, i).total, 0, &total);
 	memo_each(&world_thread()->memo, add_total, &total);
 	return total.blocks;
+}
+
+/* All that was ever counted to this function's stacks, in the table and in this thread's memo. */
+static uint64_t stack_total(enum script_function probe)
+{
+	return total_of(world.state->probe[probe].address);
 }
 
 static void test_plain(void)
@@ -108,18 +92,6 @@ static void test_plain(void)
 	CU_ASSERT(!log_lookup(&world.log, A, &(struct log_record){ 0 }));
 }
 
-static void test_sizes(void)
-{
-	world_reset();
-	world_begin(1, CALLOC, 7, 6, 0);
-	world_end(1, CALLOC, A);
-	CU_ASSERT_EQUAL(get(A).size, 42);
-	world_begin(1, CALLOC, 1ull << 40, 1ull << 40, 0);
-	world_end(1, CALLOC, B);
-	CU_ASSERT_EQUAL(get(B).size, SIZE_LIMIT);
-	EXPECT(.allocs = 2, .alloc_bytes = 42 + SIZE_LIMIT);
-}
-
 static void test_by_ref(void)
 {
 	uint64_t result = A;
@@ -134,66 +106,22 @@ static void test_by_ref(void)
 	EXPECT(.allocs = 1, .alloc_bytes = 1000, .failed = 2);
 }
 
-/* The same address again and again, each time higher up: one call. */
-static void test_nested(void)
-{
-	world_reset();
-	world_new(9, MALLOC, 64, A);
-	world_new(7, CALLOC, 50, A);
-	world_new(5, NEW, 49, A);
-	EXPECT(.allocs = 1, .alloc_bytes = 49, .nested = 2);
-	CU_ASSERT_EQUAL(get(A).size, 49);
-	CU_ASSERT_EQUAL(log_stack_get(&world.log, get(A).stack).pcs[0], 0x7000);
-	world_free(4, FREE, A);
-	EXPECT(.allocs = 1, .alloc_bytes = 49, .frees = 1, .free_bytes = 49, .nested = 2);
-}
-
-/* A block that is found at the address of a new one is no part of it. */
-static void test_replaced(void)
-{
-	world_reset();
-	world_new(5, MALLOC, 10, A);
-	world_new(5, MALLOC, 20, A);		/* the same SP */
-	world_new(7, MALLOC, 30, A);		/* deeper */
-	EXPECT(.allocs = 3, .alloc_bytes = 60, .free_bytes = 30, .replaced = 2);
-	world_new(9, MALLOC, 40, B);
-	world_new(4, MALLOC, 50, A);		/* not the last one */
-	EXPECT(.allocs = 5, .alloc_bytes = 150, .free_bytes = 60, .replaced = 3);
-	world_free(4, FREE, A);
-	world_new(9, MALLOC, 60, A);
-	world_free(9, FREE, A);			/* the last one, but gone */
-	world_new(4, MALLOC, 70, A);
-	EXPECT(.allocs = 7, .alloc_bytes = 280, .frees = 2, .free_bytes = 170, .replaced = 3);
-}
-
+/* What a reader sees of a block that a resize has in hand. */
 static void test_resize(void)
 {
 	struct log_record first;
 
 	world_reset();
-	world_begin(3, REALLOC, 0, 10, 0);	/* as malloc */
-	world_end(3, REALLOC, A);
+	world_new(3, MALLOC, 10, A);
 	first = get(A);
-	world_begin(3, REALLOC, A, 20, 0);	/* in place */
+	world_begin(3, REALLOC, A, 20, 0);
 	CU_ASSERT_EQUAL(log_live(&world.log), 0);
 	CU_ASSERT_EQUAL(world_thread()->ledger.nr_ops, 1);
-	CU_ASSERT(world_thread()->ledger.op[0].took && world_thread()->ledger.op[0].old.time == first.time);
+	CU_ASSERT(world_thread()->ledger.op[0].took);
+	CU_ASSERT(same_record(&world_thread()->ledger.op[0].old, &first));
 	world_end(3, REALLOC, A);
 	CU_ASSERT_EQUAL(world_thread()->ledger.nr_ops, 0);
 	CU_ASSERT_EQUAL(get(A).size, 20);
-	world_begin(3, REALLOC, A, 30, 0);	/* elsewhere */
-	world_end(3, REALLOC, B);
-	CU_ASSERT_EQUAL(get(B).size, 30);
-	EXPECT(.allocs = 3, .alloc_bytes = 60, .frees = 2, .free_bytes = 30);
-	world_begin(3, REALLOC, B, 0, 0);	/* freed */
-	world_end(3, REALLOC, 0);
-	EXPECT(.allocs = 3, .alloc_bytes = 60, .frees = 3, .free_bytes = 60);
-	world_begin(3, REALLOC, C, 40, 0);	/* of a block from before */
-	world_end(3, REALLOC, A);
-	world_begin(3, REALLOC, 0, 40, 0);
-	world_end(3, REALLOC, 0);
-	EXPECT(.allocs = 4, .alloc_bytes = 100, .frees = 3, .free_bytes = 60, .unknown_frees = 1,
-	       .failed = 1);
 }
 
 static void test_resize_fails(void)
@@ -215,90 +143,6 @@ static void bound_stack(void)
 {
 	world.state->main_low = (uintptr_t)world.stack;
 	world.state->main_high = (uintptr_t)world.stack_end;
-}
-
-/* realloc calls malloc and free. */
-static void test_resize_by_parts(void)
-{
-	world_reset();
-	bound_stack();
-	world_new(3, MALLOC, 10, A);
-	world_begin(3, REALLOC, A, 20, 0);
-	world_new(5, MALLOC, 24, B);
-	world_free(5, FREE, A);
-	world_end(3, REALLOC, B);
-	EXPECT(.allocs = 2, .alloc_bytes = 30, .frees = 1, .free_bytes = 10, .nested = 2);
-	CU_ASSERT_EQUAL(get(B).size, 20);
-	CU_ASSERT_EQUAL(stack_total(MALLOC), 1);
-	CU_ASSERT_EQUAL(stack_total(REALLOC), 1);
-	/* A block that is not in hand is freed as any other. */
-	world_new(3, MALLOC, 1, C);
-	world_begin(3, REALLOC, B, 30, 0);
-	world_free(5, FREE, C);
-	world_end(3, REALLOC, B);
-	EXPECT(.allocs = 4, .alloc_bytes = 61, .frees = 3, .free_bytes = 31, .nested = 2);
-}
-
-/* reallocarray calls realloc: the inner one is not recorded, however it ends. */
-static void test_resize_in_resize(void)
-{
-	world_reset();
-	world_new(3, MALLOC, 10, A);
-	world_begin(3, REALLOCARRAY, A, 5, 6);
-	world_begin(5, REALLOC, A, 30, 0);
-	world_end(5, REALLOC, B);
-	world_end(3, REALLOCARRAY, B);
-	EXPECT(.allocs = 2, .alloc_bytes = 40, .frees = 1, .free_bytes = 10, .nested = 1);
-	world_begin(3, REALLOCARRAY, B, 5, 7);
-	world_begin(5, REALLOC, B, 35, 0);
-	world_end(5, REALLOC, 0);
-	world_end(3, REALLOCARRAY, 0);
-	EXPECT(.allocs = 2, .alloc_bytes = 40, .frees = 1, .free_bytes = 10, .nested = 2,
-	       .failed = 1);
-	CU_ASSERT_EQUAL(get(B).size, 30);
-}
-
-static void test_throwing(void)
-{
-	world_reset();
-	CU_ASSERT_EQUAL(world_begin(3, NEW, 10, 0, 0), 0);
-	CU_ASSERT_EQUAL(world_begin(5, NEW, 10, 0, 0), 1);	/* by its nothrow twin */
-	world_new(7, MALLOC, 10, A);
-	world_end(3, NEW, A);
-	EXPECT(.allocs = 1, .alloc_bytes = 10, .nested = 1);
-	CU_ASSERT_EQUAL(world_begin(5, NEW, 10, 0, 0), 0);	/* under way no more */
-	world_end(5, NEW, 0);
-	EXPECT(.allocs = 1, .alloc_bytes = 10, .nested = 1, .failed = 1);
-	CU_ASSERT_EQUAL(stack_total(NEW), 1);
-	CU_ASSERT_EQUAL(stack_total(MALLOC), 0);
-}
-
-/* operator delete jumps to free, or calls it. */
-static void test_free_by_free(void)
-{
-	world_reset();
-	world_new(3, MALLOC, 10, A);
-	world_free(3, DELETE, A);
-	world_free(3, FREE, A);
-	EXPECT(.allocs = 1, .alloc_bytes = 10, .frees = 1, .free_bytes = 10, .nested = 1);
-	world_new(3, MALLOC, 20, B);
-	world_free(3, DELETE, B);
-	world_free(6, FREE, B);
-	EXPECT(.allocs = 2, .alloc_bytes = 30, .frees = 2, .free_bytes = 30, .nested = 2);
-	/* Called anew from higher up, or with the other one returned from: twice freed. */
-	world_free(2, FREE, B);
-	world_frame(3)->return_address = 1;
-	world_release((uintptr_t)&world_frame(6)->return_address, FREE, B);
-	/* Where the block has been given out again, it is a free of its own. */
-	world_new(3, MALLOC, 30, C);
-	world_free(3, DELETE, C);
-	world_new(6, MALLOC, 5, C);
-	world_free(6, FREE, C);
-	/* And free leads to no other. Of B it is not known where the stack ends. */
-	world_free(3, FREE, A);
-	world_free(3, FREE, A);
-	EXPECT(.allocs = 4, .alloc_bytes = 65, .frees = 4, .free_bytes = 65, .nested = 2,
-	       .unknown_frees = 2, .double_frees = 2);
 }
 
 struct strays {
@@ -547,79 +391,6 @@ static void test_freed_elsewhere(void)
 	munmap(near, 8192);
 }
 
-static void test_voided(void)
-{
-	world_reset();
-	world_new(3, MALLOC, 10, A);
-	world_begin(3, REALLOC, A, 20, 0);	/* left by longjmp */
-	world_begin(3, REALLOC, 0, 30, 0);	/* the same SP */
-	world_end(3, REALLOC, B);
-	EXPECT(.allocs = 2, .alloc_bytes = 40, .frees = 1, .free_bytes = 10, .voided = 1);
-	/* An outer one returns: those inside never will. */
-	world_begin(3, REALLOC, B, 40, 0);
-	world_begin(5, REALLOC, C, 50, 0);
-	world_begin(7, NEW, 50, 0, 0);
-	world_end(3, REALLOC, B);
-	EXPECT(.allocs = 3, .alloc_bytes = 80, .frees = 2, .free_bytes = 40, .unknown_frees = 1,
-	       .voided = 3);
-	CU_ASSERT_EQUAL(world_thread()->ledger.nr_ops, 0);
-}
-
-/* A higher SP voids on the same stack only, for every kind of event. */
-static void test_voided_by_height(void)
-{
-	uint64_t elsewhere = WORLD_RA;
-
-	world_reset();
-	world_begin(8, REALLOC, A, 10, 0);
-	world_begin(6, REALLOC, B, 10, 0);
-	world_free(4, FREE, B);			/* not inside either */
-	world_new(4, MALLOC, 1, C);
-	world_end(6, REALLOC, B);
-	world_end(8, REALLOC, A);
-	CU_ASSERT_EQUAL(world_begin(8, NEW, 10, 0, 0), 0);
-	CU_ASSERT_EQUAL(world_begin(4, NEW, 10, 0, 0), 0);
-	world_end(4, NEW, 0);
-	world_end(8, NEW, 0);
-	EXPECT(.allocs = 3, .alloc_bytes = 21, .unknown_frees = 3, .failed = 2);
-	bound_stack();
-	world_begin(8, REALLOC, 0, 10, 0);
-	world_begin(6, REALLOC, 0, 10, 0);
-	world_release((uintptr_t)&elsewhere, FREE, 8);
-	CU_ASSERT_EQUAL(world_thread()->ledger.nr_ops, 1);
-	world_free(4, FREE, C);
-	CU_ASSERT_EQUAL(world_thread()->ledger.nr_ops, 0);
-	world_begin(6, REALLOC, 0, 10, 0);
-	world_new(4, MALLOC, 1, C);
-	world_begin(8, REALLOC, 0, 10, 0);
-	CU_ASSERT_EQUAL(world_begin(4, NEW, 10, 0, 0), 0);
-	world_end(4, NEW, 0);
-	EXPECT(.allocs = 4, .alloc_bytes = 22, .unknown_frees = 4, .frees = 1, .free_bytes = 1,
-	       .voided = 4, .failed = 3);
-}
-
-/* What was taken for void, and returns: it was not void, and its block counts. */
-static void test_back_after_all(void)
-{
-	world_reset();
-	for (unsigned i = 0; i < LEDGER_OPS + 1; i++)
-		world_begin(i, REALLOC, 0, 10, 0);
-	EXPECT(.voided = 1);
-	for (unsigned i = 0; i < LEDGER_OPS; i++)
-		CU_ASSERT_EQUAL(world_thread()->ledger.op[i].sp,
-				(uintptr_t)&world_frame(i + 1)->return_address);
-	for (unsigned i = LEDGER_OPS + 1; i-- > 0;)
-		world_end(i, REALLOC, A + i);
-	EXPECT(.allocs = LEDGER_OPS + 1, .alloc_bytes = 10 * (LEDGER_OPS + 1));
-	world_new(3, MALLOC, 10, B);
-	bound_stack();
-	world_begin(8, REALLOC, B, 20, 0);
-	world_new(4, MALLOC, 30, C);		/* in a signal handler, say */
-	world_end(8, REALLOC, 0);
-	EXPECT(.allocs = LEDGER_OPS + 3, .alloc_bytes = 10 * (LEDGER_OPS + 1) + 40, .frees = 1,
-	       .free_bytes = 10, .failed = 1);
-}
-
 /*
  * Switched off: nothing is touched, and who is let pass at its entry does not come back. A throwing new
  * is not called by its nothrow form, which may call it in turn.
@@ -766,6 +537,61 @@ static void test_full(void)
 	CU_ASSERT_EQUAL(log_live(&world.log), accounts.allocs);
 }
 
+static void play_restart(bool bounded, uint64_t sample)
+{
+	world_reset();
+	world_sample(sample);
+	world.state->probe[CALLOC].ledger.entered = sample != 0;
+	if (bounded)
+		bound_stack();
+}
+
+static bool play_enter(unsigned depth, enum script_function fn, const uint64_t arg[3])
+{
+	return world_begin(depth, fn, arg[0], arg[1], arg[2]);
+}
+
+static void play_release(unsigned depth, enum script_function fn, uint64_t block)
+{
+	static uint64_t elsewhere = WORLD_RA;
+
+	if (depth == ELSEWHERE)
+		world_release((uintptr_t)&elsewhere, fn, block);
+	else
+		world_free(depth, fn, block);
+}
+
+static void play_returned(unsigned depth)
+{
+	world_frame(depth)->return_address = 1;
+}
+
+static struct log *play_log(void)
+{
+	return &world.log;
+}
+
+static struct ledger_thread *play_thread(void)
+{
+	return &world_thread()->ledger;
+}
+
+static uint64_t play_counted(void)
+{
+	return total_of(0);
+}
+
+static void test_scripts(void)
+{
+	static const struct script_player player = {
+		play_restart, play_enter, world_end, play_release, play_returned, play_log,
+		play_thread, play_counted,
+	};
+
+	scripts_play(&player);
+	play_restart(false, 0);
+}
+
 /* As mdbg sets up a log that samples, and a thread whose next sample is so many bytes ahead. */
 static void sample_begin(uint64_t mean, uint64_t gap)
 {
@@ -805,54 +631,6 @@ static void test_sampled(void)
 	sample_end();
 }
 
-/* An outer function, with malloc inside it, gives a block. */
-static void new_by_malloc(enum world_probe outer, uint64_t size, uint64_t inner_size, uint64_t block)
-{
-	world_begin(7, outer, size, 1, 1);
-	world_new(9, MALLOC, inner_size, block);
-	world_end(7, outer, block);
-}
-
-/* Of one block that two functions give the outer one is drawn for, however the inner one went. */
-static void test_sampled_nested(void)
-{
-	sample_begin(1 << 20, 50);
-	new_by_malloc(NEW, 45, 40, A);		/* no, no */
-	EXPECT(.unsampled = 1, .nested = 1);
-	CU_ASSERT_EQUAL(world_thread()->ledger.gap, 5);
-	new_by_malloc(NEW, 6, 4, B);		/* no, yes */
-	EXPECT(.allocs = 1, .alloc_bytes = 6, .unsampled = 1, .nested = 2);
-	world_thread()->ledger.gap = 10;
-	new_by_malloc(NEW, 19, 20, C);		/* yes, yes */
-	EXPECT(.allocs = 2, .alloc_bytes = 25, .unsampled = 1, .nested = 3);
-	world_thread()->ledger.gap = 10;
-	new_by_malloc(NEW, 8, 20, A);		/* yes, no */
-	EXPECT(.allocs = 2, .alloc_bytes = 25, .unsampled = 2, .nested = 4);
-	CU_ASSERT_EQUAL(world_thread()->ledger.gap, 2);
-	CU_ASSERT_EQUAL(stack_total(MALLOC), 0);
-	CU_ASSERT_EQUAL(log_live(&world.log), 2);
-	sample_end();
-}
-
-/* A block that was freed, or resized, and given again is another one. */
-static void test_sampled_again(void)
-{
-	sample_begin(1 << 20, 1000);
-	world_new(9, MALLOC, 10, A);
-	world_free(8, FREE, A);
-	world_new(7, MALLOC, 10, A);
-	EXPECT(.unsampled = 2, .unsampled_frees = 1);
-	world_begin(5, REALLOC, A, 30, 0);
-	world_end(5, REALLOC, A);
-	EXPECT(.unsampled = 3, .unsampled_frees = 2);
-	CU_ASSERT_EQUAL(world_thread()->ledger.gap, 950);
-	world_thread()->ledger.gap = 0;
-	world_begin(3, REALLOC, A, 40, 0);
-	world_end(3, REALLOC, B);
-	EXPECT(.allocs = 1, .alloc_bytes = 40, .unsampled = 3, .unsampled_frees = 3);
-	sample_end();
-}
-
 /* A block that is not recorded, and stays where it is. */
 static void test_sampled_resize_fails(void)
 {
@@ -869,41 +647,6 @@ static void test_sampled_resize_fails(void)
 	world_begin(5, REALLOC, A, 0, 0);
 	world_end(5, REALLOC, 0);
 	EXPECT(.unsampled = 1, .unsampled_frees = 1, .failed = 2);
-	sample_end();
-}
-
-/* A function that has an entry in a log that samples. */
-static void set_entered(enum world_probe probe, bool entered)
-{
-	world.state->probe[probe].ledger.entered = entered;
-}
-
-/* With an entry of its own a plain function knows what was inside, one within the other. */
-static void test_sampled_entered(void)
-{
-	set_entered(CALLOC, true);
-	sample_begin(1 << 20, 1000);
-	new_by_malloc(CALLOC, 10, 10, A);
-	EXPECT(.unsampled = 1, .nested = 1);
-	world_begin(7, NEW, 20, 0, 0);
-	world_begin(8, CALLOC, 20, 1, 0);
-	world_new(9, MALLOC, 30, B);
-	world_end(8, CALLOC, B);
-	world_end(7, NEW, B);
-	EXPECT(.unsampled = 2, .nested = 3);
-	CU_ASSERT_EQUAL(world_thread()->ledger.gap, 970);
-	world_begin(7, CALLOC, 1, 1, 0);
-	world_end(7, CALLOC, C);		/* nothing inside */
-	EXPECT(.unsampled = 3, .nested = 3);
-	world_thread()->ledger.gap = 10;
-	new_by_malloc(CALLOC, 8, 20, A);	/* yes, no */
-	EXPECT(.unsampled = 4, .nested = 4);
-	CU_ASSERT_EQUAL(world_thread()->ledger.gap, 2);
-	world_begin(7, CALLOC, 1, 1, 0);
-	world_new(9, MALLOC, 1, B);
-	world_end(7, CALLOC, 0);
-	EXPECT(.unsampled = 5, .nested = 4, .failed = 1);
-	set_entered(CALLOC, false);
 	sample_end();
 }
 
@@ -949,27 +692,6 @@ static void test_sampled_freed_elsewhere(void)
 	sample_end();
 }
 
-/* operator delete leads to free; the next free of the same block, given again, is another one. */
-static void test_sampled_free_by_free(void)
-{
-	sample_begin(1 << 20, 1000);
-	for (unsigned i = 0; i < 3; i++) {
-		world_new(9, MALLOC, 10, A);
-		world_free(7, DELETE, A);
-		world_free(7, FREE, A);
-		world_new(9, MALLOC, 10, A);
-		world_free(7, FREE, A);
-	}
-	EXPECT(.unsampled = 6, .unsampled_frees = 6, .nested = 3);
-	world_thread()->ledger.gap = 0;
-	world_new(9, MALLOC, 10, A);
-	world_free(7, DELETE, A);
-	world_free(7, FREE, A);
-	EXPECT(.allocs = 1, .alloc_bytes = 10, .frees = 1, .free_bytes = 10, .unsampled = 6,
-	       .unsampled_frees = 6, .nested = 4);
-	sample_end();
-}
-
 /* In a signal handler, which finds its thread in the agent. */
 static void test_sampled_busy(void)
 {
@@ -982,23 +704,6 @@ static void test_sampled_busy(void)
 	world_thread()->ledger.busy = 0;
 	EXPECT(.unsampled = 2, .unsampled_frees = 2);
 	CU_ASSERT_EQUAL(world_thread()->ledger.gap, 990);
-	sample_end();
-}
-
-/* Neighbours of a block that is sampled share its counter in the sieve. */
-static void test_sampled_neighbours(void)
-{
-	sample_begin(1 << 20, 10);
-	world_new(9, MALLOC, 20, A);
-	world_thread()->ledger.gap = 1000;
-	world_new(9, MALLOC, 10, A + 32);
-	world_free(8, FREE, A + 32);
-	world_free(8, FREE, A + 64);
-	EXPECT(.allocs = 1, .alloc_bytes = 20, .unsampled = 1, .unsampled_frees = 2);
-	world_free(8, FREE, A);
-	world_free(8, FREE, A);
-	EXPECT(.allocs = 1, .alloc_bytes = 20, .frees = 1, .free_bytes = 20, .unsampled = 1,
-	       .unsampled_frees = 3);
 	sample_end();
 }
 
@@ -1048,17 +753,11 @@ static const struct record_test {
 	const char *name;
 	void (*fn)(void);
 } tests[] = {
+	{ "scripts", test_scripts },
 	{ "plain", test_plain },
-	{ "sizes", test_sizes },
 	{ "result by reference", test_by_ref },
-	{ "nested", test_nested },
-	{ "replaced", test_replaced },
-	{ "resize", test_resize },
+	{ "resize in hand", test_resize },
 	{ "resize that fails", test_resize_fails },
-	{ "resize by malloc and free", test_resize_by_parts },
-	{ "resize in a resize", test_resize_in_resize },
-	{ "throwing", test_throwing },
-	{ "free by another free", test_free_by_free },
 	{ "double free", test_double_free },
 	{ "first free", test_first_free },
 	{ "first free by a resize", test_first_free_by_resize },
@@ -1067,9 +766,6 @@ static const struct record_test {
 	{ "no double free", test_no_double_free },
 	{ "free of what is on the stack", test_free_of_stack },
 	{ "freed on another stack", test_freed_elsewhere },
-	{ "voided", test_voided },
-	{ "voided by height", test_voided_by_height },
-	{ "back after all", test_back_after_all },
 	{ "switched off", test_off },
 	{ "end of the page", test_page_end },
 	{ "areas", test_areas },
@@ -1078,14 +774,9 @@ static const struct record_test {
 	{ "table full", test_full },
 	{ "domains", test_domains },
 	{ "sampled", test_sampled },
-	{ "sampled, nested", test_sampled_nested },
-	{ "sampled, given again", test_sampled_again },
 	{ "sampled, resize that fails", test_sampled_resize_fails },
-	{ "sampled, entered", test_sampled_entered },
 	{ "sampled, freed elsewhere", test_sampled_freed_elsewhere },
-	{ "sampled, free by another free", test_sampled_free_by_free },
 	{ "sampled, busy", test_sampled_busy },
-	{ "sampled, neighbours", test_sampled_neighbours },
 	{ "sampled, in sum", test_sampled_share },
 };
 

@@ -23,7 +23,7 @@
 
 struct world world;
 
-static const struct agent_probe probes[WORLD_PROBES] = {
+static const struct agent_probe probes[SCRIPT_FUNCTIONS] = {
 	[MALLOC] = { NULL, 0x1000, AGENT_NEW, 0, -1, -1, 0, { .resize = 0 } },
 	[CALLOC] = { NULL, 0x2000, AGENT_NEW, 1, 0, -1, 0, { .resize = 0 } },
 	[REALLOC] = { NULL, 0x3000, AGENT_RESIZE, 1, -1, 0, 0, { .resize = 1, .entered = 1 } },
@@ -84,7 +84,7 @@ static int create_state(void)
 	    pthread_create(&thread, NULL, find_fields, NULL) || pthread_join(thread, NULL))
 		return -1;
 	memcpy(state->probe, probes, sizeof(probes));
-	for (unsigned i = 0; i < WORLD_PROBES; i++)
+	for (unsigned i = 0; i < SCRIPT_FUNCTIONS; i++)
 		state->probe[i].state = state;
 	state->ledger.depth = 32;
 	state->ledger.facts.complete = 1;
@@ -134,7 +134,7 @@ int world_destroy(void)
 void world_sample(uint64_t mean)
 {
 	world.log.header->sample = world.state->ledger.sample = mean;
-	for (unsigned i = 0; i < WORLD_PROBES; i++)
+	for (unsigned i = 0; i < SCRIPT_FUNCTIONS; i++)
 		world.state->probe[i].quick = world.quick ?
 			(uint8_t)agent_probe_quick(world.state, &world.state->probe[i]) : 0;
 }
@@ -174,20 +174,20 @@ struct agent_frame *world_frame(unsigned depth)
 	return (struct agent_frame *)(world.stack_end - FRAME_BYTES * (size_t)(depth + 1));
 }
 
-uint64_t world_enter(struct agent_frame *frame, enum world_probe probe)
+uint64_t world_enter(struct agent_frame *frame, enum script_function probe)
 {
 	return ((__typeof__(agent_enter) *)(world.image + AGENT_ENTER))(
 		frame, &world.state->probe[probe]);
 }
 
-void world_leave(struct agent_frame *frame, enum world_probe probe, uint64_t ax)
+void world_leave(struct agent_frame *frame, enum script_function probe, uint64_t ax)
 {
 	frame->ax = ax;
 	((__typeof__(agent_leave) *)(world.image + AGENT_LEAVE))(frame,
 								 &world.state->probe[probe]);
 }
 
-void world_release(uint64_t sp, enum world_probe probe, uint64_t block)
+void world_release(uint64_t sp, enum script_function probe, uint64_t block)
 {
 	const struct agent_probe *at = &world.state->probe[probe];
 
@@ -206,7 +206,7 @@ static void fill(struct agent_frame *frame, uint64_t a, uint64_t b, uint64_t c)
 	frame->return_address = WORLD_RA;
 }
 
-uint64_t world_begin(unsigned depth, enum world_probe probe, uint64_t a, uint64_t b, uint64_t c)
+uint64_t world_begin(unsigned depth, enum script_function probe, uint64_t a, uint64_t b, uint64_t c)
 {
 	fill(world_frame(depth), a, b, c);
 	if (!world.state->probe[probe].ledger.entered)
@@ -214,12 +214,12 @@ uint64_t world_begin(unsigned depth, enum world_probe probe, uint64_t a, uint64_
 	return world_enter(world_frame(depth), probe);
 }
 
-void world_end(unsigned depth, enum world_probe probe, uint64_t ax)
+void world_end(unsigned depth, enum script_function probe, uint64_t ax)
 {
 	world_leave(world_frame(depth), probe, ax);
 }
 
-void world_free(unsigned depth, enum world_probe probe, uint64_t block)
+void world_free(unsigned depth, enum script_function probe, uint64_t block)
 {
 	struct agent_frame *frame = world_frame(depth);
 
@@ -227,13 +227,13 @@ void world_free(unsigned depth, enum world_probe probe, uint64_t block)
 	world_release((uintptr_t)&frame->return_address, probe, block);
 }
 
-void world_new(unsigned depth, enum world_probe probe, uint64_t size, uint64_t block)
+void world_new(unsigned depth, enum script_function probe, uint64_t size, uint64_t block)
 {
 	world_begin(depth, probe, probes[probe].count < 0 ? size : 1, size, size);
 	world_end(depth, probe, block);
 }
 
-uint64_t world_leave_bytes(unsigned depth, enum world_probe probe, uint64_t ax)
+uint64_t world_leave_bytes(unsigned depth, enum script_function probe, uint64_t ax)
 {
 	struct agent_frame *frame = world_frame(depth);
 	uint8_t *sp = (uint8_t *)ALIGN_DOWN((uintptr_t)frame, 16), *low = world.stack;

@@ -11,11 +11,7 @@
 #include <stdint.h>
 
 #include "agent/state.h"
-#include "log/log.h"
-
-enum world_probe {
-	MALLOC, CALLOC, REALLOC, REALLOCARRAY, FREE, MEMALIGN_BY_REF, NEW, DELETE, WORLD_PROBES,
-};
+#include "ledger_scripts.h"
 
 #define WORLD_DEPTHS	16
 #define WORLD_RA	0x1234500
@@ -48,25 +44,25 @@ void world_threads(struct agent_thread *threads);
 /* A frame on the made-up stack: the larger depth, the lower SP. */
 struct agent_frame *world_frame(unsigned depth);
 /* What a thunk does with a frame of its own. */
-uint64_t world_enter(struct agent_frame *frame, enum world_probe probe);
-void world_leave(struct agent_frame *frame, enum world_probe probe, uint64_t ax);
-void world_release(uint64_t sp, enum world_probe probe, uint64_t block);
+uint64_t world_enter(struct agent_frame *frame, enum script_function probe);
+void world_leave(struct agent_frame *frame, enum script_function probe, uint64_t ax);
+void world_release(uint64_t sp, enum script_function probe, uint64_t block);
 
 /* A call at a depth, from its entry to its return, with nothing inside. */
-void world_new(unsigned depth, enum world_probe probe, uint64_t size, uint64_t block);
-void world_free(unsigned depth, enum world_probe probe, uint64_t block);
+void world_new(unsigned depth, enum script_function probe, uint64_t size, uint64_t block);
+void world_free(unsigned depth, enum script_function probe, uint64_t block);
 /*
  * Its entry, and its return: the arguments stay in the frame. Only those that are `entered` have an
  * entry.
  */
-uint64_t world_begin(unsigned depth, enum world_probe probe, uint64_t a, uint64_t b, uint64_t c);
-void world_end(unsigned depth, enum world_probe probe, uint64_t ax);
+uint64_t world_begin(unsigned depth, enum script_function probe, uint64_t a, uint64_t b, uint64_t c);
+void world_end(unsigned depth, enum script_function probe, uint64_t ax);
 
 /*
  * Bytes of stack that the agent takes below SP at a thunk's call, here that of world_leave with the
  * frame on the made-up stack at this depth.
  */
-uint64_t world_leave_bytes(unsigned depth, enum world_probe probe, uint64_t ax);
+uint64_t world_leave_bytes(unsigned depth, enum script_function probe, uint64_t ax);
 
 /* The state of the calling thread; NULL: it has none yet. */
 struct agent_thread *world_thread(void);

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "ledger_scripts.h"
 #include "log/layout.h"
 #include "probe/probe.h"
 #include "target/target.h"
@@ -24,7 +25,8 @@ static struct probes probes;
 static struct thread thread;
 static uint64_t stack[STACK_WORDS];
 static void *region;
-static struct probe p_malloc, p_calloc, p_realloc, p_free, p_delete, p_memalign, p_new;
+static struct probe p_malloc, p_calloc, p_realloc, p_reallocarray, p_free, p_delete, p_memalign;
+static struct probe p_new;
 
 static void make_probe(struct probe *probe, const char *symbol)
 {
@@ -36,9 +38,13 @@ static void make_probe(struct probe *probe, const char *symbol)
 	probe->stub_frame = FRAME;
 }
 
+static uint64_t sample;			/* of the log, from the next start on */
+
 static int start(void)
 {
-	static const struct log_config config = { .limit = LOG_LIMIT_MIN, .stack_depth = 4 };
+	const struct log_config config = {
+		.limit = LOG_LIMIT_MIN, .stack_depth = 4, .sample = sample,
+	};
 	static struct log log;
 
 	region = mmap(NULL, LOG_LIMIT_MIN, PROT_READ | PROT_WRITE,
@@ -60,6 +66,7 @@ static int start(void)
 	make_probe(&p_malloc, "malloc");
 	make_probe(&p_calloc, "calloc");
 	make_probe(&p_realloc, "realloc");
+	make_probe(&p_reallocarray, "reallocarray");
 	make_probe(&p_free, "free");
 	make_probe(&p_delete, "_ZdlPv");
 	make_probe(&p_memalign, "posix_memalign");
@@ -129,6 +136,92 @@ static void check(struct figures want)
 	CU_ASSERT_EQUAL(got.alloc_bytes - got.free_bytes, want.live);
 }
 
+static struct probe *const scripted[SCRIPT_FUNCTIONS] = {
+	&p_malloc, &p_calloc, &p_realloc, &p_reallocarray, &p_free, &p_memalign, &p_new, &p_delete,
+};
+
+/* A caller, which is in no library, by a frame pointer. */
+static void make_caller(void)
+{
+	stack[STACK_WORDS - 4] = 0;
+	stack[STACK_WORDS - 3] = 0x5555;
+	regs_set(&thread.regs, target.arch->fp, (uintptr_t)&stack[STACK_WORDS - 4]);
+	probes.ledger.facts.complete = 1;
+}
+
+static void play_restart(bool bounded, uint64_t mean)
+{
+	sample = mean;
+	restart();
+	sample = 0;
+	make_caller();
+	if (bounded) {
+		probes.main_low = (uintptr_t)stack;
+		probes.main_high = (uintptr_t)(stack + STACK_WORDS);
+	}
+}
+
+static bool play_enter(unsigned depth, enum script_function fn, const uint64_t arg[3])
+{
+	struct probe *probe = scripted[fn];
+
+	regs_set(&thread.regs, target.arch->arg[2], arg[2]);
+	return enter(probe, depth, arg[0], arg[1]) == probe->resume;
+}
+
+static void play_leave(unsigned depth, enum script_function fn, uint64_t block)
+{
+	CU_ASSERT_TRUE(leave(scripted[fn], depth, block));
+}
+
+static void play_release(unsigned depth, enum script_function fn, uint64_t block)
+{
+	static uint64_t elsewhere = 0x4000;
+
+	if (depth != ELSEWHERE) {
+		enter(scripted[fn], depth, block, 0);
+		return;
+	}
+	regs_set(&thread.regs, target.arch->sp, (uintptr_t)&elsewhere);
+	regs_set(&thread.regs, target.arch->arg[0], block);
+	event_entry(&probes, scripted[fn], &thread);
+}
+
+static void play_returned(unsigned depth)
+{
+	stack[STACK_WORDS - 8 - 8 * depth] = 1;
+}
+
+static struct log *play_log(void)
+{
+	return probes.log;
+}
+
+static struct ledger_thread *play_thread(void)
+{
+	return &((struct thread_ops *)thread.data)->ledger;
+}
+
+static uint64_t play_counted(void)
+{
+	uint64_t blocks = 0;
+
+	for (uint32_t i = 1; i <= log_stacks(probes.log); i++)
+		blocks += log_stack_get(probes.log, i).total;
+	return blocks;
+}
+
+static void test_scripts(void)
+{
+	static const struct script_player player = {
+		play_restart, play_enter, play_leave, play_release, play_returned, play_log,
+		play_thread, play_counted,
+	};
+
+	scripts_play(&player);
+}
+
+/* Where a thread is sent on, and what returns that nobody waits for. */
 static void test_plain(void)
 {
 	restart();
@@ -136,88 +229,12 @@ static void test_plain(void)
 	CU_ASSERT_EQUAL(recorded(0xa000), 0);
 	CU_ASSERT_TRUE(leave(&p_malloc, 1, 0xa000));
 	CU_ASSERT_EQUAL(recorded(0xa000), 100);
-	enter(&p_malloc, 1, 50, 0);
-	leave(&p_malloc, 1, 0);
 	CU_ASSERT_EQUAL(enter(&p_free, 1, 0xa000, 0), p_free.resume);
-	enter(&p_free, 1, 0xa000, 0);
-	enter(&p_free, 1, 0, 0);
-	check((struct figures){ .allocs = 1, .frees = 1, .failed = 1, .unknown = 1 });
-	CU_ASSERT_EQUAL(log_accounts_get(probes.log).null_frees, 1);
-	/* A return that nobody waits for. */
+	check((struct figures){ .allocs = 1, .frees = 1 });
 	CU_ASSERT_FALSE(leave(&p_malloc, 1, 0xb000));
 	CU_ASSERT_EQUAL(recorded(0xb000), 0);
-}
-
-/* calloc calls malloc: one block, with the size that was asked of calloc. */
-static void test_nested_alloc(void)
-{
-	restart();
-	enter(&p_calloc, 1, 3, 100);
-	enter(&p_malloc, 2, 320, 0);
-	leave(&p_malloc, 2, 0xa000);
-	CU_ASSERT_EQUAL(recorded(0xa000), 320);
-	leave(&p_calloc, 1, 0xa000);
-	CU_ASSERT_EQUAL(recorded(0xa000), 300);
-	check((struct figures){ .allocs = 1, .nested = 1, .live = 300 });
-	/* An inner block of its own stays. */
-	enter(&p_calloc, 1, 1, 10);
-	enter(&p_malloc, 2, 77, 0);
-	leave(&p_malloc, 2, 0xb000);
-	leave(&p_calloc, 1, 0xc000);
-	CU_ASSERT_EQUAL(recorded(0xb000), 77);
-	CU_ASSERT_EQUAL(recorded(0xc000), 10);
-}
-
-static void grow(uint64_t to)
-{
-	enter(&p_malloc, 1, 100, 0);
-	leave(&p_malloc, 1, 0xa000);
-	enter(&p_realloc, 1, 0xa000, 200);
-	CU_ASSERT_EQUAL(recorded(0xa000), 0);
-	leave(&p_realloc, 1, to);
-}
-
-static void test_realloc(void)
-{
-	restart();
-	grow(0xa000);
-	CU_ASSERT_EQUAL(recorded(0xa000), 200);
-	check((struct figures){ .allocs = 2, .frees = 1, .live = 200 });
-	restart();
-	grow(0xb000);
-	CU_ASSERT_EQUAL(recorded(0xa000), 0);
-	CU_ASSERT_EQUAL(recorded(0xb000), 200);
-	/* Failed: as it was. */
-	restart();
-	grow(0);
-	CU_ASSERT_EQUAL(recorded(0xa000), 100);
-	check((struct figures){ .allocs = 1, .failed = 1, .live = 100 });
-	/* To 0, and freed. */
-	enter(&p_realloc, 1, 0xa000, 0);
-	leave(&p_realloc, 1, 0);
-	check((struct figures){ .allocs = 1, .frees = 1, .failed = 1 });
-}
-
-/* realloc inside realloc of the same block; malloc and free inside realloc. */
-static void test_nested_realloc(void)
-{
-	restart();
-	enter(&p_malloc, 1, 100, 0);
-	leave(&p_malloc, 1, 0xa000);
-	enter(&p_realloc, 1, 0xa000, 200);
-	enter(&p_realloc, 2, 0xa000, 208);
-	leave(&p_realloc, 2, 0xb000);
-	leave(&p_realloc, 1, 0xb000);
-	CU_ASSERT_EQUAL(recorded(0xa000), 0);
-	CU_ASSERT_EQUAL(recorded(0xb000), 200);
-	check((struct figures){ .allocs = 2, .frees = 1, .nested = 1, .live = 200 });
-	enter(&p_realloc, 1, 0xb000, 400);
-	enter(&p_malloc, 2, 416, 0);
-	leave(&p_malloc, 2, 0xc000);
-	enter(&p_free, 2, 0xb000, 0);
-	leave(&p_realloc, 1, 0xc000);
-	CU_ASSERT_EQUAL(recorded(0xc000), 400);
-	check((struct figures){ .allocs = 3, .frees = 2, .nested = 3, .live = 400 });
+	CU_ASSERT_EQUAL(enter(&p_new, 1, 100, 0), p_new.stub);
+	CU_ASSERT_EQUAL(enter(&p_new, 2, 100, 0), p_new.resume);
 }
 
 /* By free, and by realloc; told where all functions are known, and remembered with what it was. */
@@ -229,11 +246,7 @@ static void test_double_free(void)
 	enter(&p_free, 1, 0xa000, 0);
 	enter(&p_free, 2, 0xa000, 0);
 	check((struct figures){ .allocs = 1, .frees = 1, .unknown = 1 });
-	/* A caller, which is in no library, by a frame pointer. */
-	stack[STACK_WORDS - 4] = 0;
-	stack[STACK_WORDS - 3] = 0x5555;
-	regs_set(&thread.regs, target.arch->fp, (uintptr_t)&stack[STACK_WORDS - 4]);
-	probes.ledger.facts.complete = 1;
+	make_caller();
 	enter(&p_free, 2, 0xa000, 0);
 	enter(&p_realloc, 2, 0xa000, 10);
 	leave(&p_realloc, 2, 0);
@@ -250,33 +263,6 @@ static void test_double_free(void)
 	check((struct figures){ .allocs = 2, .frees = 2, .unknown = 3, .doubles = 3, .failed = 1 });
 }
 
-/* operator delete jumps to free, or calls it; a second free of its own is an error of the program's. */
-static void test_delete(void)
-{
-	for (unsigned depth = 1; depth <= 2; depth++) {
-		restart();
-		enter(&p_malloc, 1, 100, 0);
-		leave(&p_malloc, 1, 0xa000);
-		enter(&p_delete, 1, 0xa000, 0);
-		enter(&p_free, depth, 0xa000, 0);
-		check((struct figures){ .allocs = 1, .frees = 1, .nested = 1 });
-		/* From another place. */
-		stack[STACK_WORDS - 8 - 8] = 0;
-		enter(&p_free, 3, 0xa000, 0);
-		check((struct figures){ .allocs = 1, .frees = 1, .nested = 1, .unknown = 1 });
-	}
-	/* The block is given out again in between, and freed: that is no part of the delete. */
-	restart();
-	enter(&p_malloc, 1, 100, 0);
-	leave(&p_malloc, 1, 0xa000);
-	enter(&p_delete, 1, 0xa000, 0);
-	enter(&p_malloc, 2, 100, 0);
-	leave(&p_malloc, 2, 0xa000);
-	enter(&p_free, 2, 0xa000, 0);
-	check((struct figures){ .allocs = 2, .frees = 2 });
-}
-
-/* longjmp out of a malloc: it is void when another operation starts there. */
 static bool see(const struct log_stray *stray, void *ctx)
 {
 	*(struct log_stray *)ctx = *stray;
@@ -289,9 +275,7 @@ static void test_first_free(void)
 	struct log_stray stray = { .address = 0 };
 
 	restart();
-	stack[STACK_WORDS - 3] = 0x5555;
-	regs_set(&thread.regs, target.arch->fp, (uintptr_t)&stack[STACK_WORDS - 4]);
-	probes.ledger.facts.complete = 1;
+	make_caller();
 	CU_ASSERT_PTR_NULL(log_set_free_history(probes.log, 100));
 	for (unsigned i = 0; i < 4; i++) {
 		struct probe *by[] = { &p_free, &p_delete, &p_realloc, &p_realloc };
@@ -321,6 +305,7 @@ static void test_first_free(void)
 	CU_ASSERT_EQUAL(probes.log->header->frees, 4);
 }
 
+/* longjmp out of a malloc: it is void when another call starts there. */
 static void test_void(void)
 {
 	struct log_stack_view view;
@@ -355,19 +340,8 @@ static void test_full(void)
 	CU_ASSERT_FALSE(leave(&p_malloc, 1, 0x10000));
 	CU_ASSERT_EQUAL(recorded(0x20000), 2);
 	CU_ASSERT_TRUE(((struct thread_ops *)thread.data)->lost);
-	check((struct figures){ .allocs = EVENT_CALLS, .voided = 1, .live = EVENT_CALLS * (EVENT_CALLS + 3) / 2 });
-}
-
-/* A throwing operator whose nothrow twin calls it in turn runs as it is, inside. */
-static void test_twin(void)
-{
-	restart();
-	CU_ASSERT_EQUAL(enter(&p_new, 1, 100, 0), p_new.stub);
-	CU_ASSERT_EQUAL(enter(&p_new, 2, 100, 0), p_new.resume);
-	leave(&p_new, 1, 0xa000);
-	CU_ASSERT_EQUAL(enter(&p_new, 1, 100, 0), p_new.stub);
-	leave(&p_new, 1, 0xb000);
-	check((struct figures){ .allocs = 2, .live = 200 });
+	check((struct figures){ .allocs = EVENT_CALLS, .voided = 1,
+				.live = EVENT_CALLS * (EVENT_CALLS + 3) / 2 });
 }
 
 static void test_by_reference(void)
@@ -408,8 +382,11 @@ static void test_domains(void)
 	}, pool_free = {
 		.symbol = "pool_free", .name = "pool_free", .role = ALLOC_FREE,
 		.size = ALLOC_NO_ARG, .count = ALLOC_NO_ARG, .ptr = 0, .user = true,
+	}, pool_resize = {
+		.symbol = "pool_resize", .name = "pool_resize", .role = ALLOC_RESIZE, .size = 1,
+		.count = ALLOC_NO_ARG, .ptr = 0, .user = true,
 	};
-	struct probe alloc = p_malloc, take = p_free;
+	struct probe alloc = p_malloc, take = p_free, resize = p_realloc;
 
 	restart();
 	alloc.fn = &pool_alloc;
@@ -427,6 +404,14 @@ static void test_domains(void)
 	enter(&take, 1, 0xa000, 0);
 	enter(&p_free, 1, 0xa000, 0);
 	check((struct figures){ .allocs = 2, .frees = 2, .unknown = 1, .live = 0 });
+	/* A free inside of the pool's resize, of malloc's block at the same address. */
+	resize.fn = &pool_resize;
+	enter(&p_malloc, 1, 100, 0);
+	leave(&p_malloc, 1, 0xa000);
+	enter(&resize, 1, 0xa000, 10);
+	enter(&p_free, 2, 0xa000, 0);
+	leave(&resize, 1, 0xb000);
+	check((struct figures){ .allocs = 4, .frees = 3, .unknown = 2, .live = 10 });
 }
 
 void suite_event(void);
@@ -435,16 +420,12 @@ void suite_event(void)
 {
 	CU_pSuite suite = CU_add_suite("event", start, end);
 
+	CU_add_test(suite, "scripts", test_scripts);
 	CU_add_test(suite, "malloc and free", test_plain);
-	CU_add_test(suite, "malloc in calloc", test_nested_alloc);
-	CU_add_test(suite, "realloc", test_realloc);
-	CU_add_test(suite, "realloc in realloc", test_nested_realloc);
-	CU_add_test(suite, "delete leads to free", test_delete);
 	CU_add_test(suite, "double free", test_double_free);
 	CU_add_test(suite, "first free", test_first_free);
 	CU_add_test(suite, "void operations", test_void);
 	CU_add_test(suite, "a full list", test_full);
-	CU_add_test(suite, "operator new and its twin", test_twin);
 	CU_add_test(suite, "posix_memalign", test_by_reference);
 	CU_add_test(suite, "two processes", test_process);
 	CU_add_test(suite, "an allocator in malloc", test_domains);
