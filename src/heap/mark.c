@@ -296,6 +296,7 @@ static struct err *prepare(struct marker *marker)
 	if (err)
 		return err;
 	edges_init(&marker->edges, nr);
+	marker->unasked = marker->source->unasked;
 	marker->nr_windows = (nr + MARK_WINDOW - 1) / MARK_WINDOW;
 	marker->pending = calloc(marker->nr_windows + 1, sizeof(*marker->pending));
 	marker->from = malloc((marker->nr_windows + 1) * sizeof(*marker->from));

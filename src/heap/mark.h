@@ -102,6 +102,12 @@ struct mark_source {
 	 */
 	bool (*next_present)(void *ctx, uint64_t start, uint64_t end, struct mark_range *ret);
 	/*
+	 * Bytes of blocks that are read without asking whether they were ever written. Blocks of an honest log
+	 * hardly have more than the process; a damaged one has terabytes of them in memory that is only
+	 * reserved, and to read that makes page tables for it.
+	 */
+	uint64_t unasked;
+	/*
 	 * The mapping from `at` on, or the first behind it, that may be read: a damaged log has millions of blocks
 	 * that are in none, or in a device's memory, and terabytes long. NULL: not known.
 	 */

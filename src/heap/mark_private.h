@@ -70,6 +70,7 @@ struct marker {
 	uint32_t word_of[EXTENTS_BATCH];
 	size_t nr_words;
 	struct scan scan;
+	uint64_t unasked;		/* left of the source's */
 };
 
 static inline struct held *marker_at(const struct marker *marker, uint32_t block)

@@ -91,8 +91,10 @@ static struct err *fill_from(struct marker *marker, uint32_t i, uint64_t end)
 {
 	uint64_t start = ALIGN_DOWN((uint64_t)marker_at(marker, i)->address, 8ull), got;
 	struct mark_range mapped = scan_next_mapped(marker->source, start);
+	struct err *err;
 
-	if (mapped.start > start || mapped.end < end || scan_is_hole(&marker->scan, start))
+	if (mapped.start > start || mapped.end < end || scan_is_hole(&marker->scan, start) ||
+	    marker->unasked < end - start)
 		return NULL;
 	for (uint32_t next = i + 1; next < marker->list->nr; next++) {
 		uint64_t next_start = marker_at(marker, next)->address;
@@ -104,7 +106,9 @@ static struct err *fill_from(struct marker *marker, uint32_t i, uint64_t end)
 		if (will_be_scanned(marker, next))
 			end = next_end;
 	}
-	return scan_fill(&marker->scan, start, end, &got);
+	err = scan_fill(&marker->scan, start, end, &got);
+	marker->unasked -= MIN(marker->unasked, got);
+	return err;
 }
 
 static bool is_buffered(const struct marker *marker, uint64_t start, uint64_t end)

@@ -19,6 +19,7 @@
 #include "target/region.h"
 
 #define CHUNK_HEADER	16u
+#define UNASKED_LEAST	(64ull << 20)
 
 struct job {
 	const struct session *session;
@@ -427,6 +428,18 @@ static uint64_t cpu_now(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* All that the process has, several times, since a search may read a block more than once. */
+static uint64_t unasked(const struct job *job)
+{
+	struct proc_status status;
+
+	if (job->view->core)
+		return UINT64_MAX;
+	if (procfs_status(job->view->pages_of, &status))
+		return 0;
+	return 4 * ((status.anonymous_kb + status.swap_kb) << 10) + UNASKED_LEAST;
+}
+
 static struct mark_source source_of(struct job *job)
 {
 	return (struct mark_source){
@@ -438,6 +451,7 @@ static struct mark_source source_of(struct job *job)
 		.code = job->code.vec.at, .nr_code = job->code.vec.nr,
 		.next_present = next_present,
 		.next_mapped = next_mapped,
+		.unasked = unasked(job),
 		.ctx = job,
 	};
 }

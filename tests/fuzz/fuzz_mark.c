@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct mark_result result;
 	size_t nr = size ? MIN(data[0] % BLOCKS, size / 8) : 0, len = size & ~7ull;
 	struct mark_range root = { BASE, BASE + len / 4 };
-	struct mark_source source = { .memory = &array.memory, .list = &list,
+	struct mark_source source = { .unasked = UINT64_MAX, .memory = &array.memory, .list = &list,
 				      .root = &root, .nr_roots = 1, .code = &root, .nr_code = 1 };
 	uint8_t *bytes = malloc(size + 8);
 

@@ -7,7 +7,9 @@
  *	calm			end that
  *	fill SEED WHAT		write once over all of the log's tables, every slot; WHAT is `small` (live blocks, each
  *				somewhere else, of up to 64 KB), `any` (of up to 256 TB), `twice` (small, each address
- *				in two slots), `mapped` (small, in memory that there is) or `claimed` (none is live)
+ *				in two slots), `mapped` (small, in memory that is only reserved) or `claimed` (none
+ *				is live)
+ *	reserve			such memory, 1 TB
  *	rounds			how often it has done something
  *
  * Two threads allocate meanwhile. One that faults in what was done to it waits for ever: what it
@@ -27,7 +29,7 @@
 #define SIZE		16		/* where the header says how large the log is, and how many tables are in use */
 #define TABLES		64
 #define WINDOW		64u		/* words: four of tags, then slots of four */
-#define MAPPED		(1ull << 40)
+#define RESERVED	(1ull << 40)
 #define RUN		512u		/* words at most */
 #define BLOCKS		64
 
@@ -35,7 +37,7 @@ struct mapping {
 	uint64_t start, end;
 };
 
-static uint64_t seed = 1, rounds;
+static uint64_t seed = 1, rounds, reserved;
 static int does_log, does_journal, does_maps;
 static int is_on, is_idle = 1;
 
@@ -175,19 +177,14 @@ static void bother(const struct mapping *mapping)
 
 static uint64_t key(const char *what, uint64_t n)
 {
-	static uint64_t mapped;
 	uint64_t address = next_random(&seed) & 0x7ffffffffff0;
 
 	if (!strcmp(what, "claimed"))
 		return 1ull << 56 | address;
 	if (!strcmp(what, "twice"))
 		address = (n / 2) << 20;
-	if (!strcmp(what, "mapped")) {
-		if (!mapped)
-			mapped = (uintptr_t)mmap(NULL, MAPPED, PROT_READ | PROT_WRITE,
-						 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		address = mapped + address % MAPPED;
-	}
+	if (!strcmp(what, "mapped"))
+		address = reserved + address % RESERVED;
 	return 2ull << 56 | address;
 }
 
@@ -295,6 +292,10 @@ int main(void)
 			say("ok");
 		} else if ((rest = after(line, "fill"))) {
 			say("ok %llu", (unsigned long long)fill(rest));
+		} else if (after(line, "reserve")) {
+			reserved = (uintptr_t)mmap(NULL, RESERVED, PROT_READ | PROT_WRITE,
+						   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+			say("ok");
 		} else if (after(line, "rounds")) {
 			say("ok %llu", (unsigned long long)__atomic_load_n(&rounds, __ATOMIC_RELAXED));
 		} else if (after(line, "quit")) {

@@ -108,6 +108,9 @@ proc full_log_ask {m command} {
 proc full_log {what commands pattern} {
 	set log [expr {$::trials > 10 ? 1024 : 256}]
 	set t [start scribbler]
+	if {$what eq "mapped"} {
+		order $t reserve
+	}
 	set before [state [pid_of $t]]
 	set m [live_start --log-limit ${log}M -p [pid_of $t]]
 	set slots [order $t "fill 1 $what" 120]
@@ -129,6 +132,7 @@ proc full_log {what commands pattern} {
 
 foreach {what commands pattern} {
 	small	{{malloc leaks} {malloc leaks age >= 0s} {malloc find 0x7f0000001000}}	{*}
+	mapped	{{malloc leaks} {malloc leaks age >= 0s} {malloc find 0x7f0000001000}}	{*}
 	twice	{{malloc leaks}}	{*definitely lost*}
 	any	{{malloc leaks} {malloc leaks age >= 0s}}	{*too many of 4 GB or more (at most 65536)*}
 	claimed	{{malloc leaks} {malloc sites} {malloc allocations limit 5}}	{*}

@@ -428,7 +428,7 @@ struct err *session_leaks(struct session *session, enum session_leaks_how how UN
 			  struct session_leaks *ret)
 {
 	struct session_leaks leaks = { .held = HELD_INIT, .why = "the fake session has no heap" };
-	struct mark_source source = { .memory = &fake_of(session)->memory.memory, .list = &leaks.held };
+	struct mark_source source = { .unasked = UINT64_MAX, .memory = &fake_of(session)->memory.memory, .list = &leaks.held };
 	struct held_source blocks = { .log = &session->region->log, .until = UINT64_MAX, .timed = timed };
 	struct err *err = held_from_log(&blocks, &leaks.held);
 

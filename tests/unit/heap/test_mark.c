@@ -61,6 +61,7 @@ static void run(struct world *world)
 {
 	const struct mark_range root = { BASE, at(ROOT) };
 	const struct mark_source source = {
+		.unasked = UINT64_MAX,
 		.memory = &world->in.memory,
 		.list = &world->held,
 		.root = &root, .nr_roots = 1,
@@ -462,7 +463,7 @@ static void test_source(void)
 {
 	struct mark_range heap = { at(1000), at(2000) }, present = { at(1100), at(1200) };
 	uint64_t word = at(1110);
-	struct mark_source source = { .heap = &heap, .nr_heaps = 1, .word = &word, .nr_words = 1 };
+	struct mark_source source = { .unasked = UINT64_MAX, .heap = &heap, .nr_heaps = 1, .word = &word, .nr_words = 1 };
 	struct world world;
 
 	world_open(&world);
@@ -529,7 +530,7 @@ static void test_holes(void)
 static void test_unmapped(void)
 {
 	struct world world;
-	struct mark_source source = { .memory = &world.in.memory, .list = &world.held,
+	struct mark_source source = { .unasked = UINT64_MAX, .memory = &world.in.memory, .list = &world.held,
 				      .next_mapped = words_mapped };
 	const uint64_t far = 1ull << 40;
 
