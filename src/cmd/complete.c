@@ -17,6 +17,7 @@
 #include "cmd/settings.h"
 #include "cmd/shell.h"
 #include "cmd/signals.h"
+#include "heap/filter.h"
 #include "symbol/symbol.h"
 
 #define WORDS_MAX	64
@@ -96,10 +97,6 @@ static void offer_subcommands(const char *first, struct matches *matches)
 	}
 }
 
-static const char *const attrs[] = {
-	"address", "size", "heap",     "pid",    "thread", "time",
-	"age",     "seq",  "function", "module", NULL,
-};
 static const char *const relops[] = { "==", "!=", "<", "<=", ">", ">=", NULL };
 
 static bool is_one_of(const char *word, const char *const *list)
@@ -111,6 +108,12 @@ static bool is_one_of(const char *word, const char *const *list)
 	return false;
 }
 
+static void offer_attrs(struct matches *matches)
+{
+	for (enum filter_attr attr = 0; attr < FILTER_ATTRS; attr++)
+		offer(matches, filter_attr_name(attr));
+}
+
 static void offer_filter(struct shell *shell, int nr, const char *const *words, bool sites,
 			 struct matches *matches)
 {
@@ -120,18 +123,20 @@ static void offer_filter(struct shell *shell, int nr, const char *const *words, 
 	static const char *const keys[] = { "bytes", "count", "age", "growth", "rate", NULL };
 	const char *last = nr ? words[nr - 1] : "", *before = nr > 1 ? words[nr - 2] : "";
 
-	if (!strcmp(last, "sort")) {
-		offer_list(matches, sites ? keys : attrs);
+	if (!strcmp(last, "sort") && sites) {
+		offer_list(matches, keys);
+	} else if (!strcmp(last, "sort")) {
+		offer_attrs(matches);
 	} else if (!strcmp(last, "by")) {
 		offer_list(matches, by);
-	} else if (is_one_of(last, attrs) && strcmp(before, "sort") && strcmp(before, "by")) {
+	} else if (filter_is_attr(last) && strcmp(before, "sort") && strcmp(before, "by")) {
 		offer_list(matches, relops);
 	} else if (is_one_of(last, relops)) {
 		if (!strcmp(before, "function") && session_log(shell->session))
 			symbols_complete(session_symbols(shell->session), matches->prefix,
 					 offer_function, matches);
 	} else {
-		offer_list(matches, attrs);
+		offer_attrs(matches);
 		offer_list(matches, block_starts);
 		if (sites)
 			offer_list(matches, site_starts);

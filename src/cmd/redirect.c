@@ -15,6 +15,7 @@
 #include "base/str.h"
 #include "cmd/shell.h"
 #include "cmd/spawn.h"
+#include "heap/filter.h"
 
 struct redirect {
 	struct redirect *below;
@@ -36,15 +37,11 @@ static bool is_one_of(const char *word, const char *const *list)
 /* A `>` after words is a relation: they end with an ATTR that is neither a sort key nor a value. */
 static bool wants_relation(int nr, const char *const *words)
 {
-	static const char *const attrs[] = {
-		"address", "addr",      "size", "heap", "pid",      "thread",   "tid",    "pthread",
-		"time",    "clocktime", "age",  "seq",  "sequence", "function", "module", NULL,
-	};
 	static const char *const takes_word[] = {
 		"sort", "by", "==", "=", "!=", "<", "<=", ">", ">=", NULL,
 	};
 
-	return nr > 0 && is_one_of(words[nr - 1], attrs) &&
+	return nr > 0 && filter_is_attr(words[nr - 1]) &&
 	       !(nr > 1 && is_one_of(words[nr - 2], takes_word));
 }
 

@@ -70,6 +70,10 @@ struct filter_env {
 struct err *filter_parse(int argc, const char *const *argv, uint32_t allowed, struct filter *ret,
 			 struct filter_order *order_ret, int *used_ret) MUST_CHECK;
 void filter_free(struct filter *filter);
+/* Is it the name of an attribute, or a synonym? */
+bool filter_is_attr(const char *word);
+/* Its name; attr is less than FILTER_ATTRS. */
+const char *filter_attr_name(enum filter_attr attr);
 /* Does it ask for what only a record tells: thread, time, age, seq? */
 bool filter_is_timed(const struct filter *filter);
 bool filter_matches(const struct filter *filter, const struct filter_env *env,
