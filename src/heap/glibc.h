@@ -104,6 +104,9 @@ struct err *glibc_find_mapped(struct glibc *glibc) MUST_CHECK;
 
 /* Chunks that look used, but are in a fastbin or a thread's cache, and the caches. */
 struct err *glibc_mark_lists(struct glibc *glibc) MUST_CHECK;
+
+/* --- glibc_bins.c --- */
+
 /* All links of all bins. */
 struct err *glibc_check_bins(struct glibc *glibc) MUST_CHECK;
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Free chunks that only lists know of: the fastbins of an arena, the caches of threads (tcache).
- * And the links of the bins, for a check.
  */
 
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "heap/glibc.h"
 
 #define CACHE_LISTS	76u	/* the most */
@@ -526,97 +524,4 @@ struct err *glibc_mark_lists(struct glibc *glibc)
 		err = mark_list(glibc, &lists.vec.at[i]);
 	vec_free(&lists.vec);
 	return err ? err : find_loose(glibc);
-}
-
-/* --- bins --- */
-
-/* The words of a chunk that is in a bin. */
-struct links {
-	uint64_t prev_size, size, fd, bk;
-};
-
-static bool right_bin(unsigned bin, uint64_t size)
-{
-	if (!bin)
-		return true;		/* unsorted */
-	return size < 1024 ? bin == size / 16 - 1 : bin >= 1024 / 16 - 1;
-}
-
-/* Why the chunk cannot be in this bin; NULL: it can. */
-static const char *wrong_in_bin(const struct heap_chunk *chunk, uint16_t heap, unsigned bin)
-{
-	if (!chunk)
-		return "no chunk";
-	if (chunk->kind != CHUNK_FREE)
-		return "not free";
-	if (chunk->heap != heap)
-		return "of another heap";
-	return right_bin(bin, chunk->size) ? NULL : "of a size for another bin";
-}
-
-/* nr counts the chunks seen in bins of this arena: no more than it has free ones. */
-static struct err *check_bin(struct glibc *glibc, uint16_t heap, unsigned bin, uint64_t most,
-			     uint64_t *nr)
-{
-	uint64_t header = glibc->walk->arenas.at[heap].address + glibc->layout.bins + bin * 16ull -
-			  CHUNK_HEADER;
-	uint64_t before = header, at;
-
-	if (!glibc_peek(glibc, header + 16, &at))
-		return NULL;
-	while (at != header) {
-		struct heap_chunk chunk;
-		bool found = find_chunk(glibc, at + CHUNK_HEADER, &chunk);
-		const char *wrong = wrong_in_bin(found ? &chunk : NULL, heap, bin);
-		struct links links;
-
-		if (!wrong && *nr >= most)
-			wrong = "in a bin already";
-		if (wrong)
-			return glibc_damage(glibc, heap, before + 16,
-					    before == header ? 0 : before + CHUNK_HEADER, 0,
-					    "bin %u leads to 0x%llx: %s", bin + 1,
-					    (unsigned long long)at, wrong);
-		if (memory_read(glibc->source->memory, at, &links, sizeof(links)))
-			return NULL;
-		if (links.bk != before)
-			return glibc_damage(glibc, heap, at + 24, 0, at + CHUNK_HEADER,
-					    "chunk in bin %u points back to 0x%llx, not 0x%llx",
-					    bin + 1, (unsigned long long)links.bk,
-					    (unsigned long long)before);
-		++*nr;
-		before = at;
-		at = links.fd;
-	}
-	return NULL;
-}
-
-static struct err *check_arena(struct glibc *glibc, uint16_t heap, uint64_t nr_free)
-{
-	uint64_t damages = glibc->walk->damages, nr = 0;
-	struct err *err = NULL;
-
-	for (unsigned bin = 0; bin < BINS && !err; bin++)
-		err = check_bin(glibc, heap, bin, nr_free, &nr);
-	if (err || nr == nr_free || glibc->walk->damages != damages)
-		return err;
-	return glibc_damage(glibc, heap, glibc->walk->arenas.at[heap].address, 0, 0,
-			    "%llu chunks are free, %llu are in its bins",
-			    (unsigned long long)nr_free, (unsigned long long)nr);
-}
-
-struct err *glibc_check_bins(struct glibc *glibc)
-{
-	const struct heap_walk *walk = glibc->walk;
-	AUTO_FREE uint64_t *nr_free = calloc(walk->arenas.nr, sizeof(*nr_free));
-	struct err *err = nr_free ? NULL : err_nomem;
-	struct chunk_at at = heap_chunks_start();
-	struct heap_chunk chunk;
-
-	while (!err && heap_chunks_next(&walk->chunks, &at, &chunk))
-		if (chunk.kind == CHUNK_FREE)
-			nr_free[chunk.heap]++;
-	for (size_t i = 0; i < walk->arenas.nr && !err; i++)
-		err = check_arena(glibc, (uint16_t)i, nr_free[i]);
-	return err;
 }
