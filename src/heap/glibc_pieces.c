@@ -137,10 +137,15 @@ static bool is_piece_end(const struct glibc *glibc, uint64_t end)
 static struct err *take_piece(struct look *look, uint64_t from, uint64_t end)
 {
 	uint64_t goal = end - FENCEPOSTS, most = look->glibc->walk->arenas.at[0].system_mem;
-	uint64_t start = first_page(look->glibc, MAX(from, end - MIN(ALIGN_DOWN(most, PAGE), end)),
-				    goal);
+	uint64_t first = MAX(from, end - MIN(ALIGN_DOWN(most, PAGE), end));
+	uint64_t start = first_page(look->glibc, first, goal);
 
-	if (start == goal)
+	/* Of a top that was hardly longer than they are, 16 bytes stay before them: no chunk. */
+	if (start == goal) {
+		goal -= CHUNK_HEADER;
+		start = first_page(look->glibc, first, goal);
+	}
+	if (start >= goal)
 		return NULL;
 	look->missing -= MIN(look->missing, end - start);
 	return glibc_add_span(look->glibc, start, end, 0);

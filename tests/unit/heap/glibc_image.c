@@ -128,9 +128,10 @@ void image_next_piece(struct image *image)
 	bool first = image->base[0] == BRK;
 	uint64_t len = IMAGE_SPACE + (first ? IMAGE_BEHIND : 0), end = image->base[0] + len;
 
-	image_chunk(image, 0, end - 32 - image->at[0], CHUNK_FREE);
-	image_put(image, end - 32 + 8, 16 | 1);
-	image_put(image, end - 16 + 8, 16 | 1);
+	/* One ends with a free chunk, one with a top of 16 bytes that could not be freed. */
+	image_chunk(image, 0, end - (first ? 32 : 48) - image->at[0], first ? CHUNK_FREE : CHUNK_USED);
+	for (uint64_t at = end - (first ? 32 : 48); at < end; at += 16)
+		image_put(image, at + 8, 16 | 1);
 	image->at[0] = image->base[0] = first ? PIECES + IMAGE_SPACE : PIECES;
 	image->system_mem[0] += IMAGE_SPACE + (first ? IMAGE_BEHIND : 0);
 }
