@@ -123,13 +123,14 @@ case events-wait 30 {
 	set t [start_in {} hard -t 2 -x handle]
 	set m [live_start -p [pid_of $t]]
 	set traps 0
-	exec mkfifo $::tmp/fifo
-	live $m "set nr 0; mdbg::on signal {if {\[incr ::nr\] in {1 60}} {exec cat $::tmp/fifo}}"
-	foreach until {100 150} {
+	# One for each: a reader that has not ended yet would take the writer that the other one waits for.
+	exec mkfifo $::tmp/fifo-1 $::tmp/fifo-60
+	live $m "set nr 0; mdbg::on signal {if {\[incr ::nr\] in {1 60}} {exec cat $::tmp/fifo-\$::nr}}"
+	foreach {until event} {100 1 150 60} {
 		while {$traps < $until} {
 			check {[order $t trap] == [incr traps]} {a trap is lost}
 		}
-		close [open $::tmp/fifo w]	;# when the script reads it
+		close [open $::tmp/fifo-$event w]	;# when the script reads it
 	}
 	live $m "wait until {\$::nr == $traps} timeout 20"
 	live_end $m
