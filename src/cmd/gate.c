@@ -3,6 +3,7 @@
 
 #include "cmd/gate.h"
 
+#include <inttypes.h>
 #include <unistd.h>
 
 #include "cmd/cmd.h"
@@ -53,10 +54,10 @@ static struct err *look(struct shell *shell)
 	if (!err && query.leaks.sum[LEAK_DEFINITE].blocks) {
 		shell->gate.leaked = true;
 		err = print(shell, &query);
-		shell_note(shell, "process %d has definitely lost %llu bytes in %llu blocks",
+		shell_note(shell, "process %d has definitely lost %" PRIu64 " bytes in %" PRIu64 " blocks",
 			   session_pid(shell->session),
-			   (unsigned long long)query.leaks.sum[LEAK_DEFINITE].bytes,
-			   (unsigned long long)query.leaks.sum[LEAK_DEFINITE].blocks);
+			   query.leaks.sum[LEAK_DEFINITE].bytes,
+			   query.leaks.sum[LEAK_DEFINITE].blocks);
 	}
 	query_free(&query);
 	return err;

@@ -2,6 +2,8 @@
 /* malloc check, mdbg::check: walk the heaps, say what is damaged, and which frees were wrong. */
 
 #include "cmd/cmd.h"
+
+#include <inttypes.h>
 #include "cmd/list.h"
 #include "cmd/values.h"
 #include "log/log.h"
@@ -49,16 +51,16 @@ static void check_free(struct check *check)
 
 static void print_sums(const struct session_heap *heap, struct out *out)
 {
-	out_f(out, "%zu heaps, %llu chunks: ", heap->walk.arenas.nr,
-	      (unsigned long long)heap->walk.chunks.nr);
+	out_f(out, "%zu heaps, %" PRIu64 " chunks: ", heap->walk.arenas.nr,
+	      heap->walk.chunks.nr);
 	if (heap->walk.damages)
-		out_f(out, "%llu places are damaged%s\n", (unsigned long long)heap->walk.damages,
+		out_f(out, "%" PRIu64 " places are damaged%s\n", heap->walk.damages,
 		      heap->missing ? " or missing" : "");
 	else
 		out_text(out, "no damage found\n");
 	if (heap->missing)
-		out_f(out, "%llu bytes of the core are missing: what they held is not known\n",
-		      (unsigned long long)heap->missing);
+		out_f(out, "%" PRIu64 " bytes of the core are missing: what they held is not known\n",
+		      heap->missing);
 }
 
 static struct err *run(struct call *call)

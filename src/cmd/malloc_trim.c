@@ -2,6 +2,8 @@
 /* malloc trim, mdbg::trim: have the target give free pages back. */
 
 #include "cmd/cmd.h"
+
+#include <inttypes.h>
 #include "cmd/list.h"
 #include "cmd/values.h"
 #include "report/out.h"
@@ -23,12 +25,10 @@ static struct err *run(struct call *call)
 	if (err)
 		return err;
 	format_duration(pause, sizeof(pause), did.pause_ns);
-	out_f(call->out, "%llu KB resident before, %llu KB after: %llu KB given back; the process "
-			 "stood still for %s\n",
-	      (unsigned long long)did.before_kb, (unsigned long long)did.after_kb,
-	      did.before_kb > did.after_kb ?
-		      (unsigned long long)(did.before_kb - did.after_kb) : 0,
-	      pause);
+	out_f(call->out, "%" PRIu64 " KB resident before, %" PRIu64 " KB after: %" PRIu64
+			 " KB given back; the process stood still for %s\n",
+	      did.before_kb, did.after_kb,
+	      did.before_kb > did.after_kb ? did.before_kb - did.after_kb : 0, pause);
 	return NULL;
 }
 

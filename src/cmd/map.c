@@ -2,6 +2,8 @@
 /* map, mdbg::maps: the mappings of the process. */
 
 #include "cmd/cmd.h"
+
+#include <inttypes.h>
 #include "cmd/list.h"
 #include "cmd/shell.h"
 #include "cmd/values.h"
@@ -19,12 +21,12 @@ static struct err *print(const struct call *call, const struct proc_maps *maps)
 	for (i = 0; i < maps->vec.nr; i++) {
 		const struct proc_map *map = &maps->vec.at[i];
 
-		table_cell(&table, "0x%016llx", (unsigned long long)map->start);
-		table_cell(&table, "0x%016llx", (unsigned long long)map->end);
+		table_cell(&table, "0x%016" PRIx64, map->start);
+		table_cell(&table, "0x%016" PRIx64, map->end);
 		proc_map_protection(map, protection);
 		table_cell(&table, "%s", protection);
-		table_cell(&table, "%llu", (unsigned long long)(map->end - map->start));
-		table_cell(&table, "0x%llx", (unsigned long long)map->offset);
+		table_cell(&table, "%" PRIu64, map->end - map->start);
+		table_cell(&table, "0x%" PRIx64, map->offset);
 		table_cell(&table, "%s%s", map->path, map->deleted ? " (deleted)" : "");
 	}
 	return table_print(&table, call->out);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* probe: allocators of the program's own. */
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "cmd/cmd.h"
@@ -32,7 +33,7 @@ static struct err *list(struct call *call)
 			continue;
 		table_cell(&table, "%s", probe->function);
 		table_cell(&table, "%s", probe->module);
-		table_cell(&table, "0x%016llx", (unsigned long long)probe->address);
+		table_cell(&table, "0x%016" PRIx64, probe->address);
 		table_cell(&table, "%s", probe->user);
 		table_cell(&table, "%s", probe->active ? probe->engine : "none");
 		table_cell(&table, "%s", probe->why);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* proc: what the kernel says of the process. */
 
+#include <inttypes.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -86,8 +87,8 @@ static void print_times(const struct call *call, pid_t pid, const struct proc_st
 	out_f(call->out, "%.2f s user, %.2f s system\n", (double)stat->utime / tick,
 	      (double)stat->stime / tick);
 	label(call->out, "page faults");
-	out_f(call->out, "%llu minor, %llu major\n", (unsigned long long)stat->min_faults,
-	      (unsigned long long)stat->maj_faults);
+	out_f(call->out, "%" PRIu64 " minor, %" PRIu64 " major\n", stat->min_faults,
+	      stat->maj_faults);
 }
 
 static void print_status(struct out *out, const struct proc_status *status,
@@ -110,9 +111,9 @@ static void print_status(struct out *out, const struct proc_status *status,
 	label(out, "seccomp");
 	out_f(out, "%u%s\n", status->seccomp, status->no_new_privs ? ", no new privileges" : "");
 	label(out, "memory");
-	out_f(out, "%llu K virtual, %llu K resident, %llu K swapped\n",
-	      (unsigned long long)status->vm_kb, (unsigned long long)status->rss_kb,
-	      (unsigned long long)status->swap_kb);
+	out_f(out, "%" PRIu64 " K virtual, %" PRIu64 " K resident, %" PRIu64 " K swapped\n",
+	      status->vm_kb, status->rss_kb,
+	      status->swap_kb);
 }
 
 /* As much of it as a core has. */

@@ -3,6 +3,7 @@
 
 #include "cmd/settings.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,10 +184,10 @@ static struct err *get_log_limit(struct shell *shell, const struct setting *sett
 
 	(void)setting;
 	if (limit % (1 << 30) == 0)
-		return str_addf(ret, "%lluG", (unsigned long long)(limit >> 30));
+		return str_addf(ret, "%" PRIu64 "G", limit >> 30);
 	if (limit % (1 << 20) == 0)
-		return str_addf(ret, "%lluM", (unsigned long long)(limit >> 20));
-	return str_addf(ret, "%llu", (unsigned long long)limit);
+		return str_addf(ret, "%" PRIu64 "M", limit >> 20);
+	return str_addf(ret, "%" PRIu64, limit);
 }
 
 struct err *settings_parse_sample(const char *value, uint64_t *ret)
@@ -212,7 +213,7 @@ static struct err *set_sample(struct shell *shell, const struct setting *setting
 static struct err *get_sample(struct shell *shell, const struct setting *setting, struct str *ret)
 {
 	(void)setting;
-	return str_addf(ret, "%llu", (unsigned long long)session_config(shell->session)->sample);
+	return str_addf(ret, "%" PRIu64, session_config(shell->session)->sample);
 }
 
 static struct err *set_pager(struct shell *shell, const struct setting *setting, const char *value)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* status: what mdbg is doing to whom. */
 
+#include <inttypes.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -63,8 +64,8 @@ static struct err *print_probes(const struct call *call, const struct session_th
 	out_f(call->out, "Allocator %s, %u jump and %u breakpoint probes%s.\n",
 	      figures.allocator ? figures.allocator : "unknown", figures.jump, figures.breakpoint,
 	      figures.armed ? "" : " (off)");
-	out_f(call->out, "Recording since %s: %llu blocks held, %llu bytes.\n", since,
-	      (unsigned long long)figures.blocks, (unsigned long long)figures.bytes);
+	out_f(call->out, "Recording since %s: %" PRIu64 " blocks held, %" PRIu64 " bytes.\n", since,
+	      figures.blocks, figures.bytes);
 	if (figures.breakpoint)
 		print_fragile(call, threads);
 	figures_free(&figures);
@@ -87,8 +88,8 @@ static void print_core(const struct call *call, const struct session_core *core)
 		out_text(call->out, ".\n");
 	}
 	if (core->missing)
-		out_f(call->out, "%llu bytes of memory are missing: the file was cut off.\n",
-		      (unsigned long long)core->missing);
+		out_f(call->out, "%" PRIu64 " bytes of memory are missing: the file was cut off.\n",
+		      core->missing);
 	if (core->lacking)
 		out_f(call->out, "%u mapped files could not be had.\n", core->lacking);
 	if (core->unchecked)

@@ -2,6 +2,8 @@
 /* thread, mdbg::threads: list the threads, or choose one. */
 
 #include "cmd/cmd.h"
+
+#include <inttypes.h>
 #include "cmd/frames.h"
 #include "cmd/list.h"
 #include "cmd/shell.h"
@@ -41,7 +43,7 @@ static struct err *print_threads(const struct call *call, const struct session_t
 		table_cell(&table, "%s", thread->lwp == current ? "*" : "");
 		table_cell(&table, "%d", thread->lwp);
 		if (thread->pthread)
-			table_cell(&table, "0x%016llx", (unsigned long long)thread->pthread);
+			table_cell(&table, "0x%016" PRIx64, thread->pthread);
 		else
 			table_cell(&table, "-");
 		table_cell(&table, "%c", thread->state);

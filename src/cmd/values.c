@@ -3,6 +3,7 @@
 
 #include "cmd/values.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "heap/block.h"
@@ -34,14 +35,14 @@ void dict_text(Tcl_Obj *dict, const char *key, const char *text)
 static Tcl_Obj *value_number(uint64_t value)
 {
 	return value <= INT64_MAX ? Tcl_NewWideIntObj((Tcl_WideInt)value) :
-				    Tcl_ObjPrintf("%llu", (unsigned long long)value);
+				    Tcl_ObjPrintf("%" PRIu64, value);
 }
 
 Tcl_Obj *value_address(uint64_t address)
 {
 	char text[32];
 
-	snprintf(text, sizeof(text), "0x%llx", (unsigned long long)address);
+	snprintf(text, sizeof(text), "0x%" PRIx64, address);
 	return Tcl_NewStringObj(text, -1);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Where glibc's arenas and heaps are, and how its structures are laid out: derived and checked. */
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,8 +71,8 @@ static struct err *add_arena(struct glibc *glibc, uint64_t address)
 	    !glibc_peek(glibc, address + layout->top, &arena.top) ||
 	    !glibc_peek(glibc, address + layout->system_mem, &arena.system_mem) ||
 	    !glibc_peek(glibc, address + layout->max_system_mem, &arena.max_system_mem))
-		return err_create(ERR_MEMORY, "cannot read the arena at 0x%llx",
-				  (unsigned long long)address);
+		return err_create(ERR_MEMORY, "cannot read the arena at 0x%" PRIx64,
+				  address);
 	arena.locked = (uint32_t)mutex;
 	if (arena.top == address + layout->bins - CHUNK_HEADER)
 		arena.top = 0;		/* the unsorted bin: nothing was allocated from it yet */

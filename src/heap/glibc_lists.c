@@ -3,6 +3,7 @@
  * Free chunks that only lists know of: the fastbins of an arena, the caches of threads (tcache).
  */
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "heap/glibc.h"
@@ -130,10 +131,10 @@ static struct err *mark_list(struct glibc *glibc, const struct list *list)
 
 		if (wrong)
 			return glibc_damage(glibc, list->heap, before ? before : list->where, before,
-					    0, "%s list of 0x%llx-byte%s chunks leads to 0x%llx: %s",
+					    0, "%s list of 0x%" PRIx64 "-byte%s chunks leads to 0x%" PRIx64 ": %s",
 					    list->kind == CHUNK_FAST ? "fastbin" : "tcache",
-					    (unsigned long long)list->least, or_longer(list),
-					    (unsigned long long)block, wrong);
+					    list->least, or_longer(list),
+					    block, wrong);
 		heap_chunks_set_kind(&glibc->walk->chunks, &at, list->kind);
 		before = block;
 		block = block_of(list, unlink_word(glibc, block, link_of(glibc, &chunk, &at)));
@@ -141,9 +142,9 @@ static struct err *mark_list(struct glibc *glibc, const struct list *list)
 	if (list->count == COUNT_UNKNOWN || nr == list->count)
 		return NULL;
 	return glibc_damage(glibc, list->heap, list->where, before, 0,
-			    "tcache list of 0x%llx-byte%s chunks has %llu, and says %llu",
-			    (unsigned long long)list->least, or_longer(list),
-			    (unsigned long long)nr, (unsigned long long)list->count);
+			    "tcache list of 0x%" PRIx64 "-byte%s chunks has %" PRIu64 ", and says %" PRIu64,
+			    list->least, or_longer(list),
+			    nr, list->count);
 }
 
 /* --- fastbins --- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The chunks of glibc's heaps, by their sizes. */
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -207,9 +208,9 @@ static struct err *step_over(struct glibc *glibc, struct at *at)
 
 	err = glibc_damage(glibc, at->span->heap, at->chunk + 8, at->before,
 			   next < at->span->end ? next + CHUNK_HEADER : 0,
-			   fits(at) ? "what follows this chunk cannot be read: size 0x%llx" :
-				      "chunk header is none: size 0x%llx",
-			   (unsigned long long)at->word);
+			   fits(at) ? "what follows this chunk cannot be read: size 0x%" PRIx64 :
+				      "chunk header is none: size 0x%" PRIx64,
+			   at->word);
 	at->chunk = next;
 	return err;
 }
@@ -223,8 +224,8 @@ static struct err *check_free(struct glibc *glibc, const struct at *at)
 		return NULL;
 	return glibc_damage(glibc, at->span->heap, at->chunk + at->size,
 			    at->chunk + CHUNK_HEADER, at->chunk + at->size + CHUNK_HEADER,
-			    "free chunk of 0x%llx bytes ends with size 0x%llx",
-			    (unsigned long long)at->size, (unsigned long long)foot);
+			    "free chunk of 0x%" PRIx64 " bytes ends with size 0x%" PRIx64,
+			    at->size, foot);
 }
 
 static struct err *take_top(struct glibc *glibc, struct at *at)

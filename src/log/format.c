@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A region as a whole: made, opened, measured, emptied. */
 
+#include <inttypes.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -19,9 +20,9 @@ static struct err *check_free_history(const struct log *log, uint64_t sample, ui
 	if (nr && sample)
 		return err_create(ERR_USAGE, "free-history: the log samples, and tells no double frees");
 	if (nr > log->nr_frees)
-		return err_create(ERR_USAGE, "free-history: a log of %lluM has room for %u frees "
+		return err_create(ERR_USAGE, "free-history: a log of %" PRIu64 "M has room for %u frees "
 				  "(--log-limit SIZE makes it larger)",
-				  (unsigned long long)log->size >> 20, log->nr_frees);
+				  log->size >> 20, log->nr_frees);
 	return NULL;
 }
 
@@ -35,8 +36,8 @@ struct err *log_format_behind(void *base, const struct log_config *config, struc
 		return err_create(ERR_USAGE, "log: stack depth %u is not in 1 to %d",
 				  config->stack_depth, LOG_DEPTH_MAX);
 	if (!log_layout(base, config->limit, JOURNAL_SIZE, &log))
-		return err_create(ERR_USAGE, "log: %llu bytes is not in %llu to %llu",
-				  (unsigned long long)config->limit, LOG_LIMIT_MIN, LOG_LIMIT_MAX);
+		return err_create(ERR_USAGE, "log: %" PRIu64 " bytes is not in %llu to %llu",
+				  config->limit, LOG_LIMIT_MIN, LOG_LIMIT_MAX);
 	err = check_free_history(&log, config->sample, config->free_history);
 	if (err)
 		return err;
@@ -75,9 +76,9 @@ struct err *log_open(void *base, uint64_t size, struct log *ret)
 	if (err)
 		return err_wrap(err, "log");
 	if (!log_layout(base, journal->region_size, journal->log_offset, &log))
-		return err_create(ERR_FORMAT, "log: a region of %llu bytes with the log at %llu",
-				  (unsigned long long)journal->region_size,
-				  (unsigned long long)journal->log_offset);
+		return err_create(ERR_FORMAT, "log: a region of %" PRIu64 " bytes with the log at %" PRIu64,
+				  journal->region_size,
+				  journal->log_offset);
 	if (memcmp(log.header->magic, LOG_MAGIC, sizeof(log.header->magic)))
 		return err_create(ERR_FORMAT, "log: no magic number");
 	if (log.header->version != LOG_VERSION)
@@ -85,8 +86,8 @@ struct err *log_open(void *base, uint64_t size, struct log *ret)
 					   log.header->version, LOG_VERSION),
 				"another version of mdbg has made it; use that, or detach to remove it");
 	if (!log_view(base, size, &log))
-		return err_create(ERR_FORMAT, "log: made for %llu bytes",
-				  (unsigned long long)log.header->size);
+		return err_create(ERR_FORMAT, "log: made for %" PRIu64 " bytes",
+				  log.header->size);
 	*ret = log;
 	return NULL;
 }

@@ -6,6 +6,7 @@
 
 #include "log/journal.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #define VERSION		1
@@ -38,8 +39,8 @@ void journal_init_zeroed(struct journal *journal, uint64_t region_size, uint64_t
 struct err *journal_check(const struct journal *journal, uint64_t size)
 {
 	if (size < JOURNAL_SIZE)
-		return err_create(ERR_FORMAT, "journal: the region has only %llu bytes",
-				  (unsigned long long)size);
+		return err_create(ERR_FORMAT, "journal: the region has only %" PRIu64 " bytes",
+				  size);
 	if (memcmp(journal->magic, JOURNAL_MAGIC, sizeof(journal->magic)))
 		return err_create(ERR_FORMAT, "journal: no magic number");
 	if (journal->version != VERSION)
@@ -51,13 +52,13 @@ struct err *journal_check(const struct journal *journal, uint64_t size)
 		return err_create(ERR_FORMAT, "journal: %u of %u entries used, room for %zu",
 				  journal->nr, journal->room, ROOM);
 	if (journal->region_size < JOURNAL_SIZE || journal->region_size > size)
-		return err_create(ERR_FORMAT, "journal: a region of %llu bytes in %llu",
-				  (unsigned long long)journal->region_size,
-					(unsigned long long)size);
+		return err_create(ERR_FORMAT, "journal: a region of %" PRIu64 " bytes in %" PRIu64,
+				  journal->region_size,
+					size);
 	if (journal->log_offset < JOURNAL_SIZE || journal->log_offset >= journal->region_size)
 		return err_create(ERR_FORMAT,
-				  "journal: the log at offset %llu is outside the region",
-				  (unsigned long long)journal->log_offset);
+				  "journal: the log at offset %" PRIu64 " is outside the region",
+				  journal->log_offset);
 	return NULL;
 }
 

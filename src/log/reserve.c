@@ -9,6 +9,7 @@
  */
 
 #include <errno.h>
+#include <inttypes.h>
 #include <sys/mman.h>
 
 #include "log/freed.h"
@@ -47,7 +48,7 @@ static struct err *advance(void *part, uint64_t *done, uint64_t bytes)
 		return NULL;
 	if (madvise(from, len, MADV_POPULATE_WRITE)) {
 		if (errno != EINVAL)
-			return err_sys("log: fault in %llu bytes", (unsigned long long)len);
+			return err_sys("log: fault in %" PRIu64 " bytes", len);
 		touch(from, len);
 	}
 	*done = want;

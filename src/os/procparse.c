@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -369,7 +370,7 @@ struct err *procparse_auxv(const void *bytes, size_t len, uint64_t type, uint64_
 			return NULL;
 		}
 	}
-	return err_create(ERR_NOTFOUND, "auxv: no entry of type %llu", (unsigned long long)type);
+	return err_create(ERR_NOTFOUND, "auxv: no entry of type %" PRIu64, type);
 }
 
 void proc_map_protection(const struct proc_map *map, char ret[5])

@@ -7,6 +7,8 @@
 
 #include "report/blocks.h"
 
+#include <inttypes.h>
+
 #include "base/cancel.h"
 #include "heap/block.h"
 #include "heap/list.h"
@@ -220,8 +222,8 @@ void heap_notes_print(const struct session_heap *heap, struct out *out)
 	if (!heap->walked)
 		return;
 	if (heap->missing)
-		out_f(out, "%llu bytes of the core are missing: not all blocks are known\n",
-		      (unsigned long long)heap->missing);
+		out_f(out, "%" PRIu64 " bytes of the core are missing: not all blocks are known\n",
+		      heap->missing);
 	else if (heap->walk.damages)
 		out_text(out, "The heap is damaged, and not all of it could be walked: see "
 			      "`malloc check`\n");
@@ -232,22 +234,20 @@ void heap_notes_print(const struct session_heap *heap, struct out *out)
 		out_text(out, "Not all threads' caches were found: what is in them counts as "
 			      "allocated\n");
 	if (heap->under_way)
-		out_f(out, "%llu blocks are not listed, as calls were under way that may be for "
+		out_f(out, "%" PRIu64 " blocks are not listed, as calls were under way that may be for "
 			   "them\n",
-		      (unsigned long long)heap->under_way);
+		      heap->under_way);
 }
 
 static void print_sums(const struct sums *sums, uint64_t sample, bool complete, struct out *out)
 {
-	out_f(out, "%llu allocations, %llu bytes; %llu allocations, %llu bytes %s\n",
-	      (unsigned long long)sums->blocks, (unsigned long long)sums->bytes,
-	      (unsigned long long)sums->early, (unsigned long long)sums->early_bytes,
+	out_f(out, "%" PRIu64 " allocations, %" PRIu64 " bytes; %" PRIu64 " allocations, %" PRIu64
+		   " bytes %s\n", sums->blocks, sums->bytes, sums->early, sums->early_bytes,
 	      complete || !sums->early ? "from before the attach" : "not recorded");
 	if (sample)
-		out_f(out,
-		      "Sampled (one in %llu bytes): they stand for %llu allocations, %llu bytes\n",
-		      (unsigned long long)sample, (unsigned long long)sums->all.blocks,
-		      (unsigned long long)sums->all.bytes);
+		out_f(out, "Sampled (one in %" PRIu64 " bytes): they stand for %" PRIu64
+			   " allocations, %" PRIu64 " bytes\n",
+		      sample, sums->all.blocks, sums->all.bytes);
 }
 
 struct err *blocks_print(struct session *session, struct list *list,
@@ -266,8 +266,8 @@ struct err *blocks_print(struct session *session, struct list *list,
 		out_text(out, "\n");
 		heap_notes_print(heap, out);
 		if (list_gone(list))
-			out_f(out, "Up to %llu blocks more were freed or resized before they could "
-				   "be listed\n", (unsigned long long)list_gone(list));
+			out_f(out, "Up to %" PRIu64 " blocks more were freed or resized before they could "
+				   "be listed\n", list_gone(list));
 		err = lacks_print(session, out);
 	}
 	if (!err)

@@ -2,6 +2,8 @@
 /* The table of `malloc freespace`. */
 
 #include "base/cancel.h"
+
+#include <inttypes.h>
 #include "heap/list.h"
 #include "heap/walk.h"
 #include "log/log.h"
@@ -20,7 +22,7 @@ static struct err *print_rows(struct list *list, struct sums *sums, struct out *
 
 	while (!err && block && !out_done(out)) {
 		out_address(out, block->address);
-		out_f(out, " %-10llu %-5u %s\n", (unsigned long long)block->size, block->heap,
+		out_f(out, " %-10" PRIu64 " %-5u %s\n", block->size, block->heap,
 		      heap_chunk_kind(block->free_kind));
 		sums->bytes[block->free_kind] += block->size;
 		sums->chunks[block->free_kind]++;
@@ -44,12 +46,12 @@ struct err *chunks_print(struct list *list, const struct session_heap *heap, str
 	out_text(out, "\n");
 	for (unsigned kind = CHUNK_CACHED; kind < CHUNK_KINDS; kind++) {
 		if (sums.chunks[kind])
-			out_f(out, "%s: %llu chunks, %llu bytes\n", heap_chunk_kind(kind),
-			      (unsigned long long)sums.chunks[kind],
-			      (unsigned long long)sums.bytes[kind]);
+			out_f(out, "%s: %" PRIu64 " chunks, %" PRIu64 " bytes\n", heap_chunk_kind(kind),
+			      sums.chunks[kind],
+			      sums.bytes[kind]);
 	}
 	heap_notes_print(heap, out);
-	out_f(out, "%llu free chunks, %llu bytes\n", (unsigned long long)sums.all,
-	      (unsigned long long)sums.all_bytes);
+	out_f(out, "%" PRIu64 " free chunks, %" PRIu64 " bytes\n", sums.all,
+	      sums.all_bytes);
 	return err;
 }

@@ -3,6 +3,7 @@
 
 #include "report/figures.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -166,7 +167,7 @@ static void option(struct out *out, size_t indent, const char *text)
 static void statistic(struct out *out, size_t indent, const char *text, uint64_t value)
 {
 	label(out, indent, text, 33);
-	out_f(out, "%llu\n", (unsigned long long)value);
+	out_f(out, "%" PRIu64 "\n", value);
 }
 
 static void print_options(const struct figures *figures, struct out *out)
@@ -191,13 +192,13 @@ static void print_options(const struct figures *figures, struct out *out)
 	out_f(out, "%u\n", figures->stack_depth);
 	option(out, 8, "Sampling");
 	if (figures->sample)
-		out_f(out, "one in %llu bytes; what is held is an estimate\n", (unsigned long long)figures->sample);
+		out_f(out, "one in %" PRIu64 " bytes; what is held is an estimate\n", figures->sample);
 	else
 		out_text(out, "off\n");
 	option(out, 8, "Recording since");
 	format_time(since, sizeof(since), figures->since_ns);
-	out_f(out, "%s (%llu s)\n\n", since,
-	      (unsigned long long)(figures->now_ns > figures->since_ns ?
+	out_f(out, "%s (%" PRIu64 " s)\n\n", since,
+	      (figures->now_ns > figures->since_ns ?
 				   (figures->now_ns - figures->since_ns) / 1000000000 : 0));
 }
 
@@ -346,7 +347,7 @@ static struct err *print_probes(struct session *session, struct out *out)
 
 		table_cell(&table, "%s", probe->function);
 		table_cell(&table, "%s", probe->module);
-		table_cell(&table, "0x%016llx", (unsigned long long)probe->address);
+		table_cell(&table, "0x%016" PRIx64, probe->address);
 		table_cell(&table, "%s", probe->active ? probe->engine : "none");
 		table_cell(&table, "%s", probe->why);
 	}
@@ -376,15 +377,13 @@ struct err *figures_print(struct session *session, const struct figures *figures
 	err = lacks_print(session, out);
 	if (err)
 		return err;
-	out_f(out,
-	      "Log: %llu records, %llu not recorded (table full), %llu frees of unknown blocks",
-	      (unsigned long long)figures->records,
-	      (unsigned long long)figures->accounts.table_full,
-	      (unsigned long long)figures->accounts.unknown_frees);
+	out_f(out, "Log: %" PRIu64 " records, %" PRIu64 " not recorded (table full), %" PRIu64
+		   " frees of unknown blocks",
+	      figures->records, figures->accounts.table_full, figures->accounts.unknown_frees);
 	if (figures->sample)
-		out_f(out, ", %llu blocks and %llu frees not sampled",
-		      (unsigned long long)figures->accounts.unsampled,
-		      (unsigned long long)figures->accounts.unsampled_frees);
+		out_f(out, ", %" PRIu64 " blocks and %" PRIu64 " frees not sampled",
+		      figures->accounts.unsampled,
+		      figures->accounts.unsampled_frees);
 	out_text(out, "\n");
 	return NULL;
 }

@@ -3,6 +3,7 @@
 
 #include "report/find.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "base/cancel.h"
@@ -66,7 +67,7 @@ static struct err *print_freed(struct session *session, const struct found_at *f
 
 	if (!freed->time)
 		return NULL;
-	out_f(out, "    A block of %llu bytes was there, at ", (unsigned long long)found->was.size);
+	out_f(out, "    A block of %" PRIu64 " bytes was there, at ", found->was.size);
 	out_address(out, found->was.address);
 	out_text(out, "\n");
 	err = print_event(session, "freed", freed->time, freed->thread, freed->stack, out);
@@ -80,11 +81,11 @@ struct err *find_print_block(struct session *session, const struct block *block,
 
 	out_address(out, address);
 	if (offset < block->size || !offset)
-		out_f(out, " is byte %llu of", (unsigned long long)offset);
+		out_f(out, " is byte %" PRIu64 " of", offset);
 	else
-		out_f(out, " is %llu bytes behind the end of",
-		      (unsigned long long)(offset - block->size));
-	out_f(out, " a block of %llu bytes at ", (unsigned long long)block->size);
+		out_f(out, " is %" PRIu64 " bytes behind the end of",
+		      offset - block->size);
+	out_f(out, " a block of %" PRIu64 " bytes at ", block->size);
 	out_address(out, block->address);
 	out_text(out, ", ");
 	print_heap(block->heap, out);
@@ -98,14 +99,14 @@ static void print_chunk(const struct heap_chunk *chunk, uint64_t address, struct
 	if (address < chunk->address)
 		out_text(out, " is in the header of");
 	else
-		out_f(out, " is byte %llu of", (unsigned long long)(address - chunk->address));
+		out_f(out, " is byte %" PRIu64 " of", address - chunk->address);
 	if (chunk->kind == CHUNK_OWN)
 		out_text(out, " a block of the allocator's own");
 	else if (chunk_held(chunk))
 		out_text(out, " a block");
 	else
 		out_f(out, " a free chunk (%s)", heap_chunk_kind(chunk->kind));
-	out_f(out, " of %llu bytes at ", (unsigned long long)chunk_usable(chunk));
+	out_f(out, " of %" PRIu64 " bytes at ", chunk_usable(chunk));
 	out_address(out, chunk->address);
 	out_text(out, ", ");
 	print_heap(chunk->heap, out);
@@ -178,7 +179,7 @@ struct err *damage_print(struct session *session, const struct session_heap *hea
 			err = cancel_check();
 	}
 	if (walk->damages > walk->damage.nr)
-		out_f(out, "... and %llu more\n",
-		      (unsigned long long)(walk->damages - walk->damage.nr));
+		out_f(out, "... and %" PRIu64 " more\n",
+		      walk->damages - walk->damage.nr);
 	return err;
 }

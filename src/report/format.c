@@ -2,6 +2,7 @@
 /* Numbers, times and widths as text; the first two are on the path of a dump of millions of blocks.
  */
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -45,14 +46,14 @@ void format_duration(char *text, size_t room, uint64_t ns)
 	else if (s < 60)
 		snprintf(text, room, "%.1f s", (double)ns / 1e9);
 	else if (s < 3600)
-		snprintf(text, room, "%llu m %llu s", (unsigned long long)(s / 60),
-			 (unsigned long long)(s % 60));
+		snprintf(text, room, "%" PRIu64 " m %" PRIu64 " s", s / 60,
+			 s % 60);
 	else if (s < 86400)
-		snprintf(text, room, "%llu h %llu m", (unsigned long long)(s / 3600),
-			 (unsigned long long)(s % 3600 / 60));
+		snprintf(text, room, "%" PRIu64 " h %" PRIu64 " m", s / 3600,
+			 s % 3600 / 60);
 	else
-		snprintf(text, room, "%llu d %llu h", (unsigned long long)(s / 86400),
-			 (unsigned long long)(s % 86400 / 3600));
+		snprintf(text, room, "%" PRIu64 " d %" PRIu64 " h", s / 86400,
+			 s % 86400 / 3600);
 }
 
 void format_time(char *text, size_t room, uint64_t ns)
@@ -61,7 +62,7 @@ void format_time(char *text, size_t room, uint64_t ns)
 	struct tm tm;
 
 	if (!localtime_r(&seconds, &tm) || !strftime(text, room, "%Y-%m-%d %H:%M:%S", &tm))
-		snprintf(text, room, "%llu", (unsigned long long)seconds);
+		snprintf(text, room, "%" PRIu64, seconds);
 }
 
 size_t text_width(const char *text)

@@ -3,6 +3,8 @@
 
 #include "report/sites.h"
 
+#include <inttypes.h>
+
 #include "base/cancel.h"
 #include "log/log.h"
 #include "report/lacks.h"
@@ -26,7 +28,7 @@ struct err *site_label(struct session *session, const struct stack_names *names,
 	case SITE_MODULE:
 		return str_addf(ret, "module %s", stack_names_name(names, site->key));
 	case SITE_SIZE:
-		return str_addf(ret, "blocks of %llu bytes", (unsigned long long)site->key);
+		return str_addf(ret, "blocks of %" PRIu64 " bytes", site->key);
 	case SITE_THREAD:
 		break;
 	}
@@ -40,9 +42,9 @@ static void print_counts(const struct site *site, struct out *out)
 	char oldest[32], median[32];
 
 	if (site->total)
-		out_f(out, "    all-time %llu blocks, %llu bytes; %llu freed\n",
-		      (unsigned long long)site->total, (unsigned long long)site->total_bytes,
-		      (unsigned long long)site->freed);
+		out_f(out, "    all-time %" PRIu64 " blocks, %" PRIu64 " bytes; %" PRIu64 " freed\n",
+		      site->total, site->total_bytes,
+		      site->freed);
 	if (!site->count)
 		return;
 	format_duration(oldest, sizeof(oldest), site->oldest);
@@ -61,8 +63,8 @@ static struct err *print_site(struct session *session, const struct stack_names 
 
 	if (err)
 		return err;
-	out_f(out, "#%zu  %llu bytes in %llu blocks (%.1f %%)", rank + 1,
-	      (unsigned long long)site->bytes, (unsigned long long)site->count,
+	out_f(out, "#%zu  %" PRIu64 " bytes in %" PRIu64 " blocks (%.1f %%)", rank + 1,
+	      site->bytes, site->count,
 	      sites->bytes ? 100.0 * (double)site->bytes / (double)sites->bytes : 0.0);
 	if (label.len)
 		out_f(out, ": %s", str_text(&label));
@@ -79,8 +81,8 @@ static struct err *print_site(struct session *session, const struct stack_names 
 static void print_sampling(uint64_t sample, struct out *out)
 {
 	if (sample)
-		out_f(out, "Sampled (one in %llu bytes): all figures are estimates\n",
-		      (unsigned long long)sample);
+		out_f(out, "Sampled (one in %" PRIu64 " bytes): all figures are estimates\n",
+		      sample);
 }
 
 struct err *sites_print(struct session *session, const struct stack_names *names, enum site_by by,
@@ -106,9 +108,9 @@ struct err *sites_print(struct session *session, const struct stack_names *names
 	if (!err)
 		err = lacks_print(session, out);
 	if (!err)
-		out_f(out, "%zu sites listed; %llu allocations, %llu bytes in all sites\n",
-		      sites->vec.nr, (unsigned long long)sites->count,
-		      (unsigned long long)sites->bytes);
+		out_f(out, "%zu sites listed; %" PRIu64 " allocations, %" PRIu64 " bytes in all sites\n",
+		      sites->vec.nr, sites->count,
+		      sites->bytes);
 	if (!err)
 		print_sampling(log_config(session_log(session)).sample, out);
 	return err;

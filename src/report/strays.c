@@ -3,6 +3,8 @@
 
 #include "report/strays.h"
 
+#include <inttypes.h>
+
 #include "base/cancel.h"
 #include "log/log.h"
 #include "report/out.h"
@@ -50,7 +52,7 @@ static struct err *print_first(struct printer *printer, const struct log_stray *
 static struct err *print_block(struct printer *printer, uint64_t size, uint64_t time,
 			       uint32_t thread, uint32_t stack)
 {
-	out_f(printer->out, "  its %llu bytes were allocated", (unsigned long long)size);
+	out_f(printer->out, "  its %" PRIu64 " bytes were allocated", size);
 	return print_call(printer, time, thread, stack);
 }
 
@@ -61,9 +63,9 @@ static void print_what(const struct session_stray *stray, struct out *out)
 		out_text(out, ", which is on the thread's own stack,");
 		break;
 	case SESSION_STRAY_INSIDE:
-		out_f(out, ", which is byte %llu of a block of %llu bytes at ",
-		      (unsigned long long)(stray->address - stray->around.address),
-		      (unsigned long long)stray->around.size);
+		out_f(out, ", which is byte %" PRIu64 " of a block of %" PRIu64 " bytes at ",
+		      stray->address - stray->around.address,
+		      stray->around.size);
 		out_address(out, stray->around.address);
 		out_text(out, ",");
 		break;
@@ -111,11 +113,12 @@ static void print_sums(const struct printer *printer, const struct session_stray
 	else if (*strays->doubt && strays->doubles)
 		out_f(printer->out, "Not sure: %s\n", strays->doubt);
 	if (strays->doubles > there)
-		out_f(printer->out, "The oldest %llu double frees are remembered no more\n",
-		      (unsigned long long)(strays->doubles - there));
-	out_f(printer->out, "%llu double frees, %llu invalid frees, %llu frees of unknown blocks\n",
-	      (unsigned long long)strays->doubles, (unsigned long long)strays->invalid,
-	      (unsigned long long)log_accounts_get(printer->log).unknown_frees - strays->invalid);
+		out_f(printer->out, "The oldest %" PRIu64 " double frees are remembered no more\n",
+		      strays->doubles - there);
+	out_f(printer->out, "%" PRIu64 " double frees, %" PRIu64 " invalid frees, %" PRIu64
+			    " frees of unknown blocks\n",
+	      strays->doubles, strays->invalid,
+	      log_accounts_get(printer->log).unknown_frees - strays->invalid);
 }
 
 struct err *strays_print(struct session *session, const struct session_strays *strays,

@@ -11,6 +11,7 @@
 
 #include "session/heap.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -526,8 +527,8 @@ static void note_missing(const struct session *session, struct session_heap *hea
 	heap->missing = core ? core->file->missing : 0;
 	if (heap->missing && !heap->walked)
 		snprintf(heap->why + len, sizeof(heap->why) - len,
-			 " (%llu bytes of the core are missing)",
-			 (unsigned long long)heap->missing);
+			 " (%" PRIu64 " bytes of the core are missing)",
+			 heap->missing);
 }
 
 struct err *session_heap(struct session *session, enum session_heap_how how,

@@ -3,6 +3,7 @@
 
 #include "session/strays.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "base/compiler.h"
@@ -147,8 +148,8 @@ static void find_doubts(const struct job *job, const struct log_accounts *accoun
 		snprintf(ret->untold, sizeof(ret->untold), "%.159s", probes->incomplete);
 	if (accounts->voided)
 		snprintf(ret->doubt, sizeof(ret->doubt),
-			 "%llu calls of the allocator never returned, and may have given out blocks",
-			 (unsigned long long)accounts->voided);
+			 "%" PRIu64 " calls of the allocator never returned, and may have given out blocks",
+			 accounts->voided);
 }
 
 /* On the tracer thread: modules are its. */

@@ -3,6 +3,7 @@
 
 #include "session/trim.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,8 +61,8 @@ static struct err *find_function(const struct trimmer *trimmer, struct module *m
 	if (!bytes)
 		return err_nomem;
 	if (!size || size > TEXT_MAX)
-		return err_create(ERR_UNSUPPORTED, "%s has %llu bytes", name,
-				  (unsigned long long)size);
+		return err_create(ERR_UNSUPPORTED, "%s has %" PRIu64 " bytes", name,
+				  size);
 	err = elf_file_read(module->elf, address - module->bias, bytes, size);
 	if (!err)
 		err = memory_read(trimmer->view.memory, address, bytes + TEXT_MAX, size);

@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <elf.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -200,8 +201,8 @@ struct err *inherited_check_text(pid_t tid, struct procmem *mem, const struct or
 			continue;
 		undo = inherited_undo_text(mem, origin, i, maps);
 		if (undo.action == UNDO_LEAVE && undo.stands)
-			err = err_create(ERR_STATE, "the code at 0x%llx %s",
-					 (unsigned long long)undo.address, undo.why);
+			err = err_create(ERR_STATE, "the code at 0x%" PRIx64 " %s",
+					 undo.address, undo.why);
 		stands |= undo.action == UNDO_WRITE;
 	}
 	if (!err && stands && !has_area(origin, maps))

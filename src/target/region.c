@@ -102,8 +102,8 @@ static struct err *give_size(const struct region *region)
 	uint64_t size = share_file_size(region->size, region->threads);
 
 	if (ftruncate(region->fd, (off_t)size) < 0) {
-		struct err *err = err_sys("give the log %llu bytes",
-					  (unsigned long long)region->size);
+		struct err *err = err_sys("give the log %" PRIu64 " bytes",
+					  region->size);
 
 		return err->errnum == EFBIG ? err_hint(err, "ulimit -f unlimited") : err;
 	}
@@ -122,7 +122,7 @@ static struct err *map_base(struct region *region)
 	if (region->base != MAP_FAILED)
 		return NULL;
 	region->base = NULL;
-	return err_hint(err_sys("map a log of %llu bytes", (unsigned long long)region->size),
+	return err_hint(err_sys("map a log of %" PRIu64 " bytes", region->size),
 			"a smaller log: --log-limit SIZE");
 }
 
@@ -189,8 +189,8 @@ static struct err *open_beyond_limit(struct target *target, struct remote *remot
 	more.rlim_cur = old.rlim_cur + MORE_FILES;
 	more.rlim_max = MAX(more.rlim_cur, old.rlim_max);
 	if (prlimit(target->pid, RLIMIT_NOFILE, &more, NULL) < 0)
-		return err_hint(err_sys("no descriptor is left, and RLIMIT_NOFILE (%llu) cannot be raised",
-					(unsigned long long)old.rlim_cur),
+		return err_hint(err_sys("no descriptor is left, and RLIMIT_NOFILE (%" PRIu64 ") cannot be raised",
+					old.rlim_cur),
 				"prlimit --nofile=NUMBER -p %d", target->pid);
 	err = remote_syscall(remote, fd_ret, SYS_memfd_create, name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (prlimit(target->pid, RLIMIT_NOFILE, &old, NULL) < 0 && !err)

@@ -37,6 +37,7 @@
 
 #include "arch/x86_64/x86_64.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "arch/x86_64/code.h"
@@ -68,8 +69,8 @@ static struct err *refuse(const struct work *work, enum err_code code, size_t of
 	if (!x86_64_insn_text(work->code + off, work->len - off, work->from + off, text,
 			      sizeof(text)))
 		strcpy(text, "unknown instruction");
-	return err_create(code, "0x%llx: '%s' cannot be moved: %s",
-			  (unsigned long long)(work->from + off), text, why);
+	return err_create(code, "0x%" PRIx64 ": '%s' cannot be moved: %s",
+			  work->from + off, text, why);
 }
 
 /* The index of the displaced instruction that starts at address target, or nr. */
@@ -126,11 +127,11 @@ static struct err *decode_next(const struct work *work, struct insn *ret)
 
 	if (off >= work->len)
 		return err_create(ERR_UNSUPPORTED,
-				  "0x%llx: too short for the patch: %zu of %zu bytes",
-				  (unsigned long long)work->from, work->len, work->min_len);
+				  "0x%" PRIx64 ": too short for the patch: %zu of %zu bytes",
+				  work->from, work->len, work->min_len);
 	if (!insn_decode(work->code + off, work->len - off, work->from + off, ret))
-		return err_create(ERR_UNSUPPORTED, "0x%llx: not an instruction that mdbg knows",
-				  (unsigned long long)(work->from + off));
+		return err_create(ERR_UNSUPPORTED, "0x%" PRIx64 ": not an instruction that mdbg knows",
+				  work->from + off);
 	return NULL;
 }
 
