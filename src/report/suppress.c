@@ -61,11 +61,9 @@ static uint32_t compare(struct stack_suppress *suppress, uint32_t stack)
 	return SUPPRESS_NONE;
 }
 
-/* Where the answer for a stack is kept; NULL without memory for it, or if the log has no such stack. */
+/* Where the answer for a stack is kept; NULL without memory for it. */
 static uint32_t *known(struct stack_suppress *suppress, uint32_t stack)
 {
-	if (stack > log_stacks(session_log(suppress->session)))
-		return NULL;
 	if (stack >= suppress->known.nr) {
 		size_t more = (size_t)stack + 1 - suppress->known.nr;
 
@@ -83,7 +81,9 @@ uint32_t stack_suppress_of(void *ctx, const struct block *block)
 	struct stack_suppress *suppress = ctx;
 	uint32_t *at, result;
 
-	if (block->preattach || block->stack == LOG_STACK_NONE)
+	/* A damaged log has blocks by the million with stacks that there are not: nothing is looked up for them. */
+	if (block->preattach || block->stack == LOG_STACK_NONE ||
+	    block->stack > log_stacks(session_log(suppress->session)))
 		return SUPPRESS_NONE;
 	at = known(suppress, block->stack);
 	if (at && *at)
