@@ -97,11 +97,10 @@
 #ifndef LOG_LEDGER_H
 #define LOG_LEDGER_H
 
+#include "base/compiler.h"
 #include "log/quick.h"
 #include "log/sample.h"
 #include "log/stray.h"
-
-#define NOINLINE		__attribute__((noinline))
 
 #define LEDGER_OPS		8
 #define LEDGER_SIZE_MAX		((1ull << 48) - 1)	/* that a record can hold */

@@ -3,9 +3,6 @@
 
 #include "session/arm.h"
 
-#include <stdlib.h>
-
-#include "base/cleanup.h"
 #include "base/trace.h"
 #include "os/tracer.h"
 #include "probe/probe.h"
@@ -72,16 +69,13 @@ struct err *arm_plan(struct session *session)
 	return probes_plan(process->probes);
 }
 
-static struct err *borrow_for(struct session *session, struct remote *remote,
+static struct err *borrow_for(struct session *session,
 			      struct err *(*fn)(struct session *session, struct remote *remote))
 {
-	struct err *err = remote_begin_any(session->current->target, remote), *also;
+	struct remote *remote;
+	struct err *err = remote_borrow(session->current->target, NULL, &remote);
 
-	if (err)
-		return err;
-	err = fn(session, remote);
-	also = remote_end(remote);
-	return err ? err : also;
+	return err ? err : remote_give_back(remote, fn(session, remote));
 }
 
 /*
@@ -93,14 +87,11 @@ static struct err *borrow_for(struct session *session, struct remote *remote,
 static struct err *in_stop(struct session *session,
 			   struct err *(*fn)(struct session *session, struct remote *remote))
 {
-	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
 	struct target *target = session->current->target;
 	uint64_t unused, start;
 	struct err *err;
 	bool was;
 
-	if (!remote)
-		return err_nomem;
 	/* Looked for now, it is known then. */
 	err = gadget_find(target, &unused, &unused);
 	if (err)
@@ -108,7 +99,7 @@ static struct err *in_stop(struct session *session,
 	start = tracer_now();
 	err = target_stop(target, &was);
 	if (!err) {
-		err = borrow_for(session, remote, fn);
+		err = borrow_for(session, fn);
 		if (!was)
 			target_resume(target);
 	}
@@ -185,12 +176,9 @@ struct err *arm_prepare(struct session *session)
 struct err *arm_undo(struct session *session, bool *left)
 {
 	struct process *process = session->current;
-	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
-	struct err *err = NULL, *also;
+	struct err *err;
 
 	*left = false;
-	if (!remote)
-		return err_nomem;
 	err = share_set_marks(process->target->region, 0);
 	if (err)
 		trace_line("%s", err->msg);
@@ -205,12 +193,7 @@ struct err *arm_undo(struct session *session, bool *left)
 		region_keep(process->target);
 		return NULL;
 	}
-	err = remote_begin_any(process->target, remote);
-	if (err)
-		return err;
-	err = region_withdraw(process->target, remote);
-	also = remote_end(remote);
-	return err ? err : also;
+	return process_withdraw(process);
 }
 
 struct err *arm_put_in(struct session *session)

@@ -4,9 +4,7 @@
 #include "session/follow.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "base/cleanup.h"
 #include "os/tracer.h"
 #include "probe/probe.h"
 #include "session/private.h"
@@ -55,31 +53,23 @@ static struct err *clean_child(struct process *process, pid_t pid)
 static struct err *make_region(struct process *process)
 {
 	struct log_config config = { .limit = LOG_LIMIT_MIN, .stack_depth = 1 };
-	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
-	struct err *err, *also;
+	struct remote *remote;
+	struct err *err = remote_borrow(process->target, NULL, &remote);
 
-	if (!remote)
-		return err_nomem;
-	err = remote_begin_any(process->target, remote);
 	if (err)
 		return err;
 	err = region_create(process->target, remote, &config, NULL, &process->region);
-	also = remote_end(remote);
-	err = err ? err : also;
+	err = remote_give_back(remote, err);
 	return err ? err : region_format(process->region, &config);
 }
 
 /* With its own journal there it needs its parent's no more. */
 static struct err *drop_inherited(struct process *process, const struct region *region)
 {
-	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
-	struct err *err = remote ? remote_begin_any(process->target, remote) : err_nomem, *also;
+	struct remote *remote;
+	struct err *err = remote_borrow(process->target, NULL, &remote);
 
-	if (err)
-		return err;
-	err = region_withdraw_inherited(region, remote);
-	also = remote_end(remote);
-	return err ? err : also;
+	return err ? err : remote_give_back(remote, region_withdraw_inherited(region, remote));
 }
 
 static struct err *follow_start(struct process *process, const struct process *parent, pid_t pid)

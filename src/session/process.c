@@ -3,10 +3,8 @@
 
 #include "session/process.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "os/procfs.h"
 #include "probe/probe.h"
 #include "probe/sigtrap.h"
@@ -139,14 +137,10 @@ void processes_resume(struct session *session)
 
 struct err *process_withdraw(struct process *process)
 {
-	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));
-	struct err *err = remote ? remote_begin_any(process->target, remote) : err_nomem, *also;
+	struct remote *remote;
+	struct err *err = remote_borrow(process->target, NULL, &remote);
 
-	if (err)
-		return err;
-	err = region_withdraw(process->target, remote);
-	also = remote_end(remote);
-	return err ? err : also;
+	return err ? err : remote_give_back(remote, region_withdraw(process->target, remote));
 }
 
 static struct err *undo(struct process *process)
