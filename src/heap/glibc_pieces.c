@@ -57,7 +57,7 @@ static uint64_t first_page(struct glibc *glibc, uint64_t from, uint64_t goal)
 	return goal;
 }
 
-/* Mappings that sbrk has made, but for the one with top. Others may have a part of them. */
+/* The mappings that sbrk has made, except the one that holds top. Parts of them may be somebody else's. */
 static struct err *brk_spans(struct glibc *glibc, const struct heap_map *with_top)
 {
 	struct err *err = NULL;
@@ -89,7 +89,7 @@ struct err *glibc_main_spans(struct glibc *glibc)
 				    "top of the heap is none");
 	base = end - MIN(arena->system_mem, end);
 	start = ALIGN_UP(base, CHUNK_HEADER);
-	/* Of a mapping some other part may be as far away. */
+	/* In a mapping that sbrk has not made, something else may lie system_mem before the end of top. */
 	if (start >= map->start && start <= arena->top &&
 	    (map->brk || glibc_leads_to(glibc, start, arena->top))) {
 		glibc->sbrk_base = base;
@@ -140,7 +140,7 @@ static struct err *take_piece(struct look *look, uint64_t from, uint64_t end)
 	uint64_t first = MAX(from, end - MIN(ALIGN_DOWN(most, PAGE), end));
 	uint64_t start = first_page(look->glibc, first, goal);
 
-	/* Of a top that was hardly longer than they are, 16 bytes stay before them: no chunk. */
+	/* If top was 16 bytes longer than the fenceposts, these bytes stay before them, and are no chunk. */
 	if (start == goal) {
 		goal -= CHUNK_HEADER;
 		start = first_page(look->glibc, first, goal);
