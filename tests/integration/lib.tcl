@@ -20,6 +20,7 @@ set trials $::env(TRIALS)
 set engine auto
 set rest [expr {$trials < 10 ? "-r" : ""}]
 set here [file dirname [file normalize [info script]]]
+set completion $here/../../scripts/completion
 set cases [dict create]
 
 proc case {name seconds body} {

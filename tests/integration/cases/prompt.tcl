@@ -203,3 +203,41 @@ case prompt-target-ends 60 {
 	}
 	catch {ending $t}
 }
+
+# The completion of the command line that bash and zsh have.
+
+case completion-bash 30 {
+	set s [start exact]
+	set pid [pid_of $s]
+	set script [spit $::tmp/complete.bash "
+		. $::completion/mdbg
+		compopt() { :; }
+		ask() { COMP_WORDS=(\"\$@\"); COMP_CWORD=\$((\$# - 1)); _mdbg; echo \"\${COMPREPLY\[*]}\"; }
+		ask $::mdbg_program -p $pid
+		ask $::mdbg_program -p [string range $pid 0 end-1]
+		ask $::mdbg_program --log-l
+		ask $::mdbg_program --engine b
+	"]
+	lassign [split [exec bash $script] \n] one several option engine
+	check {$one eq $pid} {$pid becomes $one}
+	check {[string match "*$pid (exact)*" $several] || $several eq $pid} {no name beside $pid: $several}
+	check {$option eq "--log-limit" && $engine eq "breakpoint"} {options become $option, $engine}
+}
+
+case completion-zsh 60 {
+	need zsh
+	set s [start exact]
+	set script [spit $::tmp/complete.exp "
+		set timeout 20
+		spawn -noecho zsh -f
+		send \"PS1='%% '; fpath=($::completion \\\$fpath); path=([file dirname $::mdbg_program] \\\$path); autoload -U compinit; compinit -u -D; echo rea''dy\\r\"
+		expect ready {} timeout { exit 1 }
+		foreach {typed shown status} {{mdbg --log-l} --log-limit 2 {mdbg --engine jum} jump 3 {mdbg -p [pid_of $s]} [pid_of $s] 4} {
+			send \"\\025\$typed\\t\"
+			expect -- \$shown {} timeout { exit \$status }
+		}
+	"]
+	if {[catch {exec [need expect] -f $script} said]} {
+		fail "zsh does not complete: [string range $said end-200 end]"
+	}
+}
