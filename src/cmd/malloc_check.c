@@ -54,7 +54,8 @@ static void print_sums(const struct session_heap *heap, struct out *out)
 	out_f(out, "%zu heaps, %" PRIu64 " chunks: ", heap->walk.arenas.nr,
 	      heap->walk.chunks.nr);
 	if (heap->walk.damages)
-		out_f(out, "%" PRIu64 " places are damaged%s\n", heap->walk.damages,
+		out_f(out, "%" PRIu64 " %s damaged%s\n", heap->walk.damages,
+		      heap->walk.damages == 1 ? "place is" : "places are",
 		      heap->missing ? " or missing" : "");
 	else
 		out_text(out, "no damage found\n");

@@ -72,7 +72,10 @@ void glibc_find_mapped_sums(struct glibc *glibc);
 
 /* --- glibc_pieces.c --- */
 
-/* Where the arena's top ends; 0: there is none. */
+/*
+ * The end of the arena's top chunk, which is always the end of a page; 0: there is none. If its size is
+ * damaged this is as much as the mapping tells: all that sbrk has got, else the rest of a page.
+ */
 uint64_t glibc_top_end(const struct glibc *glibc, const struct heap_arena *arena);
 struct err *glibc_add_span(struct glibc *glibc, uint64_t start, uint64_t end,
 			   size_t heap) MUST_CHECK;

@@ -246,27 +246,26 @@ static uint64_t first_chunk(uint64_t address)
 static struct err *heap_spans(struct glibc *glibc, size_t number)
 {
 	const struct heap_arena *arena = &glibc->walk->arenas.at[number];
-	uint64_t first, heap, top = glibc_top_end(glibc, arena);
+	uint64_t first, heap;
 	struct err *err = NULL;
 	uint32_t len;
 
 	first = first_heap(glibc, arena, &len);
-	if (!first || !top || !find_heap_max(glibc, arena, first))
+	if (!first || !find_heap_max(glibc, arena, first))
 		return glibc_damage(glibc, (uint16_t)number, arena->address, 0, 0,
 				    "heaps of this arena are not to be found");
 	glibc->layout.heap_info = len;
 	heap = arena->top & ~(glibc->layout.heap_max - 1);
 	for (;;) {
 		uint64_t start = heap == first ? arena->address + glibc->layout.state_len : heap + len;
-		uint64_t end = top;
+		uint64_t end;
 		struct heap_info info;
 
 		/* It could be read when the chain was followed, but the target may run. */
 		if (!read_info(glibc, heap, &info) || info.size > glibc->layout.heap_max)
 			return glibc_damage(glibc, (uint16_t)number, heap, 0, 0,
 					    "heap has no length");
-		if (arena->top < heap || arena->top >= heap + info.size)
-			end = heap + info.size;
+		end = heap + info.size;
 		start = first_chunk(start);
 		if (start < end)
 			err = glibc_add_span(glibc, start, end, number);

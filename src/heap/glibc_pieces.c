@@ -45,7 +45,10 @@ uint64_t glibc_top_end(const struct glibc *glibc, const struct heap_arena *arena
 	if (!arena->top || !map || !glibc_peek(glibc, arena->top + 8, &size))
 		return 0;
 	size &= ~SIZE_FLAGS;
-	return size >= CHUNK_HEADER && size <= map->end - arena->top ? arena->top + size : 0;
+	if (size >= CHUNK_HEADER && size <= map->end - arena->top && (arena->top + size) % PAGE == 0)
+		return arena->top + size;
+	/* A block before it was written past its end. */
+	return map->brk ? map->end : ALIGN_UP(arena->top + CHUNK_HEADER, PAGE);
 }
 
 /* Where a piece begins: the first page from which sizes lead to `goal`, or that itself. */

@@ -230,10 +230,15 @@ static struct err *check_free(struct glibc *glibc, const struct at *at)
 
 static struct err *take_top(struct glibc *glibc, struct at *at)
 {
+	uint64_t size = at->span->end - at->chunk;
 	struct err *err = NULL;
 
 	/* Not all of a chunk's header may be left at the end. */
-	if (at->size >= CHUNK_HEADER)
+	if (at->size != size)
+		err = glibc_damage(glibc, at->span->heap, at->chunk + 8, at->before, 0,
+				   "size of the top chunk is none: 0x%" PRIx64, at->word);
+	at->size = size;
+	if (!err && size >= CHUNK_HEADER)
 		err = add_chunk(glibc, at, CHUNK_TOP);
 	at->chunk = at->span->end;
 	return err;
@@ -258,7 +263,8 @@ static struct err *step(struct glibc *glibc, struct at *at)
 	}
 	if (!fits(at) || !read_word(glibc, at->chunk + at->size + 8, &next))
 		return step_over(glibc, at);
-	kind = next & PREV_INUSE ? CHUNK_USED : CHUNK_FREE;
+	/* A free one beside the top chunk would have become part of it. */
+	kind = next & PREV_INUSE || at->chunk + at->size == at->top ? CHUNK_USED : CHUNK_FREE;
 	err = add_chunk(glibc, at, kind);
 	if (!err && kind == CHUNK_FREE)
 		err = check_free(glibc, at);

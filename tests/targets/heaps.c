@@ -4,8 +4,9 @@
  * each) allocate N blocks in all, aligned and mapped ones among them; then half are freed in random order, by whoever.
  * Commands: `truth` (address and usable size of each block), `split` (pages of the heaps become mappings of their own),
  * `free N` (N more, at random), `info` (mallinfo2, and what malloc_info says of each arena), `hole` (somebody else calls
- * sbrk, and 2,000 blocks more), `block` (something stands behind what sbrk has made, and 6,000 blocks more), `churn`, `calm` (the eight threads), `smash`, `mend` (the header of the block that stands
- * in the middle), verify, quit.
+ * sbrk, and 2,000 blocks more), `block` (something stands behind what sbrk has made, and 6,000 blocks more), `churn`, `calm` (the eight threads), `smash`, `mend`
+ * (the header of the block that stands in the middle), `overrun` (of the chunk behind all blocks; `mend` as well), verify,
+ * quit.
  */
 #include <malloc.h>
 #include <pthread.h>
@@ -243,6 +244,20 @@ static void smash(size_t i)
 	*smashed_at = 0x4141414141414141;
 }
 
+/* Write past the end of a block that was just taken from the top chunk. */
+static void overrun(void)
+{
+	size_t size = 256 << 10, usable;
+	char *last;
+
+	mallopt(M_MMAP_THRESHOLD, 1 << 20);
+	last = malloc(size);
+	usable = malloc_usable_size(last);
+	smashed_at = (uint64_t *)(last + usable);
+	smashed = *smashed_at;
+	*smashed_at = 0x4242424242424242;
+}
+
 int main(int argc, char **argv)
 {
 	const char *rest;
@@ -276,6 +291,8 @@ int main(int argc, char **argv)
 				nap_us(100);
 		} else if (after(line, "smash")) {
 			smash(share / 2);
+		} else if (after(line, "overrun")) {
+			overrun();
 		} else if (after(line, "mend")) {
 			*smashed_at = smashed;
 		} else if (!after(line, "verify")) {

@@ -286,10 +286,26 @@ case heap-damaged 60 {
 	check {[regexp {The heap is damaged} [live $m "malloc allocations"]]} {malloc allocations does not say}
 	set text [live $m "malloc check"]
 	check {[regexp {Heap 0, 0x[0-9a-f]+8: chunk header is none: size 0x4141414141414141\n  before it: 0x} $text]} {$text}
-	check {[regexp {[1-9]\d* places are damaged\n} $text]} {$text}
+	check {[regexp {[1-9]\d* (place is|places are) damaged\n} $text]} {$text}
 	order $t mend
 	check {[regexp "[arenas_of $t] heaps, \\d+ chunks: no damage found\n" [live $m "malloc check"]]} {mended: [live $m "malloc check"]}
 	check {[check_early $t $m] == $n} {mended}
+	live_end $m
+	finish $t
+}
+
+# A block is written past its end into the top chunk: that block is named, and no other is lost.
+case heap-damaged-at-top 60 {
+	set t [start heaps 20000]
+	set m [live_start -p [pid_of $t]]
+	set n [check_early $t $m]
+	order $t overrun
+	set text [live $m "malloc check"]
+	check {[regexp {Heap 0, 0x[0-9a-f]+8: size of the top chunk is none: 0x4242424242424242\n  before it: (0x[0-9a-f]+)} $text -> block]} {$text}
+	check {[regexp {chunks: 1 place is damaged\n} $text]} {[string range $text end-300 end]}
+	check {[regexp {block of 262144 bytes} [live $m "malloc find $block"]]} {[live $m "malloc find $block"]}
+	order $t mend
+	check {[check_early $t $m] == $n} {blocks are lost}
 	live_end $m
 	finish $t
 }

@@ -250,6 +250,47 @@ static void goes_on_behind_a_bad_header(void)
 	image_free(&image);
 }
 
+/* A block was written past its end, and the size of the top chunk with it: nothing else is lost. */
+static void goes_up_to_a_bad_top(void)
+{
+	static const uint64_t bad[] = { 0x4141414141414141, 0, 0x31, 0x1001 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(versions) * ARRAY_SIZE(bad); i++) {
+		const struct image_spec *spec = &versions[i / ARRAY_SIZE(bad)];
+		struct heap_walk walk;
+		struct image image;
+
+		make(&image, spec);
+		CU_ASSERT_PTR_NULL_FATAL(glibc_walk(&image.source, &walk));
+		for (unsigned heap = 0; heap < spec->heaps; heap++)
+			image_put(&image, walk.arenas.at[heap].top + 8, bad[i % ARRAY_SIZE(bad)]);
+		/* [heap] ends where sbrk ends. */
+		for (unsigned j = 0; j < image.source.nr_maps; j++)
+			if (image.map[j].brk && !spec->blocked)
+				image.map[j].end = image.base[0] + IMAGE_SPACE;
+		heap_walk_free(&walk);
+		CU_ASSERT_PTR_NULL_FATAL(glibc_walk(&image.source, &walk));
+		for (unsigned heap = 0; heap < spec->heaps; heap++) {
+			uint64_t top = walk.arenas.at[heap].top;
+			struct heap_chunk chunk;
+			size_t j = 0;
+
+			while (j < walk.damage.nr && walk.damage.at[j].address != top + 8)
+				j++;
+			CU_ASSERT_TRUE_FATAL(j < walk.damage.nr);
+			CU_ASSERT_TRUE(heap_chunk_at(&walk.chunks, walk.damage.at[j].before, &chunk, NULL));
+			CU_ASSERT_EQUAL(chunk.address - 16 + chunk.size, top);
+			CU_ASSERT_FALSE(walk.arenas.at[heap].whole);
+		}
+		if (!spec->blocked) {
+			CU_ASSERT_EQUAL(walk.damages, spec->heaps);
+			check_truth(&image, &walk);
+		}
+		heap_walk_free(&walk);
+		image_free(&image);
+	}
+}
+
 static void tells_of_bad_lists(void)
 {
 	const struct image_chunk *chunk;
@@ -539,6 +580,7 @@ void suite_glibc(void)
 	CU_add_test(suite, "finds by symbol only there", finds_by_symbol_only_there);
 	CU_add_test(suite, "says that there is no arena", says_that_there_is_no_arena);
 	CU_add_test(suite, "goes on behind a bad header", goes_on_behind_a_bad_header);
+	CU_add_test(suite, "goes up to a bad top", goes_up_to_a_bad_top);
 	CU_add_test(suite, "tells of bad lists", tells_of_bad_lists);
 	CU_add_test(suite, "tells of bad rooms", tells_of_bad_rooms);
 	CU_add_test(suite, "goes on behind a foreign sbrk", goes_on_behind_a_foreign_sbrk);
