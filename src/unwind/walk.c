@@ -47,6 +47,7 @@ struct walker {
 	struct walk_trace *trace;		/* NULL: not traced */
 	enum regs_from regs_from;
 	enum walk_end fp_lost;			/* why fp is not known; WALK_COMPLETE: it is */
+	uint32_t unproven;			/* the last frames: see frame_pointer_leave */
 	/* PC is an instruction to run, not a return address */
 	bool exact;
 };
@@ -306,7 +307,11 @@ static bool register_leave(struct walker *walker, const struct row *row, enum wa
 	return caller_enter(walker, pc, sp);
 }
 
-/* Code without CFI: [BP] and [BP+8], if that looks like a frame. */
+/*
+ * Code without CFI: [BP] and [BP+8], if that looks like a frame. A module's code may have been called by
+ * code that a JIT has made (V8's builtins are): such a caller, and its callers, are unproven until one of
+ * them was called by a module. Frames that never prove themselves so are given up again (frames).
+ */
 static bool frame_pointer_leave(struct walker *walker, bool in_module, enum walk_end *end)
 {
 	uint64_t frame = walker->fp, fp, pc;
@@ -320,8 +325,12 @@ static bool frame_pointer_leave(struct walker *walker, bool in_module, enum walk
 	if (!word_read(walker->stack, frame, &fp) || !word_read(walker->stack, frame + 8, &pc))
 		return false;
 	note_slot(walker, frame + 8, pc);
-	if (!pc || (in_module && !walk_map_find(walker->map, pc - 1)))
+	if (!pc)
 		return false;
+	if (walk_map_find(walker->map, pc - 1))
+		walker->unproven = 0;
+	else if (in_module || walker->unproven)
+		walker->unproven++;
 	walker->fp = fp;
 	walker->fp_at = frame;
 	walker->bx_at = BX_LOST;
@@ -401,6 +410,7 @@ static void walker_init(struct walker *walker, const struct walk_map *map,
 	walker->trace = NULL;
 	walker->regs_from = REGS_INNERMOST;
 	walker->fp_lost = WALK_COMPLETE;
+	walker->unproven = 0;
 	walker->exact = true;
 }
 
@@ -426,6 +436,10 @@ static ALWAYS_INLINE uint32_t frames(struct walker *walker, const struct walk_ar
 		pcs[nr++] = walker->pc;
 		more = frame_leave(walker, end, traced);
 	} while (more);
+	if (UNLIKELY(walker->unproven) && *end != WALK_DEPTH) {
+		nr -= MIN(nr, walker->unproven);
+		*end = WALK_NO_ROW;
+	}
 	return nr;
 }
 

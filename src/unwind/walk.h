@@ -124,8 +124,9 @@ struct walk_trace {
  * ours, of the area), and the reason in *end.
  *
  * Where a row is missing, [BP] and [BP+8] are tried as a frame pointer frame: accepted only if BP
- * is inside the readable stack, above SP, and the return address lies in a module (or, for code
- * outside all modules, at all).
+ * is inside the readable stack, above SP, and the return address lies in a module, or outside of all
+ * (a JIT's code) where frame pointers lead on from it to a module. A walk that begins outside of all
+ * modules goes as far as frame pointers lead.
  */
 uint32_t walk(const struct walk_map *map, const struct walk_regs *regs,
 	      const struct walk_stack *stack,

@@ -445,6 +445,54 @@ case hard-node 40 {
 	worked $chan [lindex [hear $chan] 1] "work 200"
 }
 
+# V8's builtins have no CFI, and what it compiles is in no module: frame pointers lead through both. Nearly all blocks of
+# buffers are asked for by the function in JavaScript; it has compiled the others before it writes down the names.
+by_both case hard-node-stacks 60 {
+	set node [need node]
+	set script [spit $::tmp/buffers.js {
+		const kept = [];
+		function makeBuffer(size) {
+			kept.push(Buffer.allocUnsafeSlow(size));
+			if (kept.length > 500)
+				kept.shift();
+		}
+		function serveRequest(i) {
+			for (let k = 0; k < 3; k++)
+				makeBuffer(20000 + i % 100);
+		}
+		function serveAll(n) {
+			for (let i = 0; i < n; i++)
+				serveRequest(i);
+		}
+		serveAll(20000);
+		console.log('ready ' + process.pid);
+		require('readline').createInterface({ input: process.stdin }).on('line', (line) => {
+			if (line === 'quit')
+				process.exit(0);
+			serveAll(Number(line));
+			console.log('ok ' + kept.length);
+		});
+	}]
+	set chan [open_program $node --perf-basic-prof --interpreted-frames-native-stack $script]
+	set pid [lindex [hear $chan] 1]
+	set m [live_start --stack-depth 128 -p $pid]
+	order $chan [work 2000 200]
+	set all 0
+	set whole 0
+	foreach site [live_value $m {mdbg::sites function == *AllocateUninitialized*}] {
+		incr all [dict get $site total]
+		set names [lmap frame [live_value $m "mdbg::frames [dict get $site stack]"] {dict get $frame function}]
+		if {[lsearch -glob $names *serve*] >= 0 && [lsearch -exact $names _start] >= 0} {
+			incr whole [dict get $site total]
+		}
+	}
+	check {$all > 100 && $whole >= 0.99 * $all} {$whole of $all blocks have a whole stack}
+	live_end $m
+	tell $chan quit
+	check {[ending $chan] eq {exit 0}} {it ended otherwise}
+	file delete /tmp/perf-$pid.map
+}
+
 # A JVM takes SIGSEGV for its own ends, and its code has neither unwind information nor frame pointers.
 case hard-java 60 {
 	need javac

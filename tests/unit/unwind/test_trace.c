@@ -169,7 +169,7 @@ static void test_guess(void)
 	s.word[5] = JIT;
 	run(&s, &trace);
 	CU_ASSERT_EQUAL(s.end, WALK_NO_ROW);
-	CHECK_SLOTS(&s, 5);
+	CHECK_SLOTS(&s, 5, 4, 9);
 	s.fp = 0;
 	run(&s, &trace);
 	CU_ASSERT_EQUAL(trace.nr, 0);

@@ -194,10 +194,24 @@ static void test_no_cfi(void)
 	s.word[6] = OUTERMOST;
 	run(&s);
 	CHECK(s, WALK_COMPLETE, NO_CFI, LEAF, OUTERMOST);
-	/* From known code without CFI, only into known code. */
+	/* From known code without CFI, only into known code, */
 	s.word[5] = JIT;
 	run(&s);
 	CHECK(s, WALK_NO_ROW, NO_CFI);
+	/* or into code that it leads to. */
+	s.word[8] = slot(12);
+	s.word[9] = JIT + 5;
+	run(&s);
+	CHECK(s, WALK_NO_ROW, NO_CFI);
+	s.word[12] = 0;
+	s.word[13] = OUTERMOST;
+	run(&s);
+	CHECK(s, WALK_COMPLETE, NO_CFI, JIT, JIT + 5, OUTERMOST);
+	s.word[12] = slot(14);
+	s.word[13] = NO_CFI;
+	s.word[15] = JIT + 9;
+	run(&s);
+	CHECK(s, WALK_NO_ROW, NO_CFI, JIT, JIT + 5, NO_CFI);
 	/* From unknown code into any. */
 	s = scene(JIT, slot(4));
 	s.word[4] = slot(8);
