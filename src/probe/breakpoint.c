@@ -92,8 +92,8 @@ void probes_modules_changed(struct probes *probes)
 static void at_loader_hook(struct probes *probes)
 {
 	probes_modules_changed(probes);
-	if (probes->unsettled)
-		probes->target->stopping = true;
+	if (probes->unsettled && probes->target->state == TARGET_RUNNING)
+		probes->target->state = TARGET_STOPPING;
 }
 
 bool probes_unsettled(const struct probes *probes)

@@ -241,7 +241,7 @@ static void clear_thread(struct thread *thread, const struct stack_top *top, voi
 	enum walk_end end;
 	uint32_t nr;
 
-	if (thread->state != THREAD_STOPPED) {
+	if (!thread_is_stopped(thread)) {
 		clear_stuck(probes, thread);
 		return;
 	}

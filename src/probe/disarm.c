@@ -102,7 +102,7 @@ static void look_inside(struct thread *thread, const struct stack_top *top, void
 	struct inside *inside = ctx;
 	struct probes *probes = inside->probes;
 	struct thread_ops *ops = thread->data;
-	bool stopped = thread->state == THREAD_STOPPED;
+	bool stopped = thread_is_stopped(thread);
 	bool has_ops = ops && (ops->nr > 0 || ops->lost);
 
 	if (stopped && area_holds(probes, regs_get(&thread->regs, thread->target->arch->pc)))

@@ -33,7 +33,7 @@ static bool is_silent(const struct session *session)
 	struct log_accounts now;
 
 	if (!process->probes || !process->probes->armed || process->state != PROCESS_LIVE ||
-	    session->records == RECORDS_STALE || process->target->stopped)
+	    session->records == RECORDS_STALE || process->target->state == TARGET_STOPPED)
 		return false;
 	for (size_t i = 0; i < process->probes->all.nr; i++) {
 		const struct probe *probe = process->probes->all.at[i];

@@ -82,7 +82,7 @@ static struct err *follow_start(struct process *process, const struct process *p
 
 	if (err)
 		return err;
-	process->target->looked = true;		/* leaks-at-end is about the current one */
+	process->target->end = TARGET_END_SEEN;	/* leaks-at-end is about the current one */
 	modules = &process->target->modules;
 	modules->generation = (uint32_t)number << PROCESS_GENERATION_SHIFT;
 	err = target_adopt(process->target, pid);
@@ -98,7 +98,7 @@ static struct err *follow_start(struct process *process, const struct process *p
 /* Is the current one being stopped, so that who is made meanwhile waits for session_let_go? */
 static bool is_held(const struct session *session)
 {
-	return session->current->target->stopping && session->current->state == PROCESS_LIVE;
+	return target_holds(session->current->target) && session->current->state == PROCESS_LIVE;
 }
 
 static void not_followed(struct process *process, pid_t pid, const struct err *err)

@@ -149,7 +149,7 @@ static bool has_ended(struct session *session)
 
 	if (!pidfd_ended(session->pidfd, session->current->pid, &status, &known))
 		return false;
-	session->current->target->ended = true;
+	session->current->target->state = TARGET_ENDED;
 	session_ended(session->current, status, known);
 	return true;
 }
@@ -199,10 +199,10 @@ static void tick(void *ctx)
 
 	if (process->state != PROCESS_LIVE)
 		return;
-	if (target->hands_off && (has_ended(session) || has_execed(session) ||
-				  !target_lives(target)))
+	if (target->state == TARGET_HANDS_OFF &&
+	    (has_ended(session) || has_execed(session) || !target_lives(target)))
 		return;
-	if (!process->probes || !process->probes->armed || target->stopped)
+	if (!process->probes || !process->probes->armed || target->state == TARGET_STOPPED)
 		return;
 	if (probes_use_agent(process->probes) && !reserve(session))
 		return;
@@ -246,7 +246,7 @@ static struct err *look_job(void *arg)
 	struct session *session = arg;
 	struct process *process = session->current;
 
-	if (process->target->hands_off && process->probes && process->probes->armed)
+	if (process->target->state == TARGET_HANDS_OFF && process->probes && process->probes->armed)
 		look_for_modules(session, LOST_ALL);
 	return NULL;
 }
@@ -266,17 +266,17 @@ static struct err *update_job(void *arg)
 	struct session *session = arg;
 	struct target *target = session->current->target;
 	bool exits = session->config.leaks_at_end, was;
-	bool as_needed = session_needs_tracer(session) != target->hands_off;
+	bool as_needed = session_needs_tracer(session) != (target->state == TARGET_HANDS_OFF);
 	/* Only threads that stand still can be told. */
-	bool must_tell = exits != session->traces_exits && !target->hands_off;
+	bool must_tell = exits != session->traces_exits && target->state != TARGET_HANDS_OFF;
 	struct err *err;
 
 	session->traces_exits = exits;
-	if (target->stopped || target->hands_off)
+	if (target->state == TARGET_STOPPED || target->state == TARGET_HANDS_OFF)
 		target_trace_exits(target, exits);
-	if (target->stopped || (as_needed && !must_tell))
+	if (target->state == TARGET_STOPPED || (as_needed && !must_tell))
 		return NULL;
-	if (target->hands_off)
+	if (target->state == TARGET_HANDS_OFF)
 		return target_hands_on(target);
 	err = session_hold(session, &was);
 	if (err)

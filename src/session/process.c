@@ -128,7 +128,7 @@ void processes_resume(struct session *session)
 	struct process *process;
 
 	for_each_followed(process, session) {
-		if (!process->target->stopped)
+		if (process->target->state != TARGET_STOPPED)
 			continue;
 		process_settle(process);
 		target_resume(process->target);
@@ -198,7 +198,7 @@ void process_take_place(struct process *process)
 	struct session *session = process->session;
 
 	process_free(session->current);
-	process->target->looked = false;
+	process->target->end = TARGET_END_UNSEEN;
 	session->current = process;
 	session->known_generation = 0;
 }

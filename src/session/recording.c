@@ -28,7 +28,7 @@ static struct err *take_back(struct session *session, struct err *cause)
 static struct err *arm_job(void *arg)
 {
 	struct session *session = arg;
-	bool was = session->current->target->stopped;
+	bool was = session->current->target->state == TARGET_STOPPED;
 	struct err *err = target_refresh(session->current->target, NULL), *also;
 
 	if (!err)

@@ -74,7 +74,7 @@ static void each_in_turn(struct session *session)
 	session->turns.nr = 0;
 	/* Without memory it has its turn when the kernel gives it. */
 	for_each_thread(thread, process->target)
-		if (thread->state == THREAD_RUNNING)
+		if (!thread_is_stopped(thread))
 			err_ignore(vec_push(&session->turns, thread->tid));
 	for (size_t i = 0; i < session->turns.nr && process->state == PROCESS_LIVE; i++)
 		if (tracer_poll(session->turns.at[i], &status))
@@ -89,7 +89,7 @@ void session_stopped(void *ctx, pid_t tid, int status)
 
 	session_route(session, tid, status);
 	/* To wait for the others, to look, and to let them end: the error says that it has. */
-	if (process->target && process->target->at_end)
+	if (process->target && process->target->end == TARGET_END_HELD)
 		err_ignore(target_stop(process->target, NULL));
 	if (process->target)
 		each_in_turn(session);

@@ -27,7 +27,8 @@ static struct err *look_job(void *arg)
 	struct job *job = arg;
 	const struct session *session = job->session;
 
-	job->ahead = session->current->state != PROCESS_LIVE || session->current->target->hands_off;
+	job->ahead = session->current->state != PROCESS_LIVE ||
+		     session->current->target->state == TARGET_HANDS_OFF;
 	return NULL;
 }
 

@@ -42,7 +42,7 @@ static void add_registers(struct session *session, struct session_thread *descri
 		return;
 	described->pthread = regs_get(&thread->regs, arch->tp);
 	described->blocks_sigtrap |= thread->blocks_sigtrap;
-	if (stopped && thread->state == THREAD_STOPPED)
+	if (stopped && thread_is_stopped(thread))
 		described->pc = regs_get(&thread->regs, arch->pc);
 }
 
@@ -51,7 +51,8 @@ static struct err *threads_job(void *arg)
 	struct threads_job *job = arg;
 	struct session *session = job->session;
 	struct process *process = session->current;
-	bool stopped = process->target->stopped, held = process->target->hands_off, was;
+	bool stopped = process->target->state == TARGET_STOPPED;
+	bool held = process->target->state == TARGET_HANDS_OFF, was;
 	struct proc_tasks tasks = { VEC_INIT };
 	struct err *err = procfs_tasks(process->target->mem.tid, &tasks);
 
@@ -132,7 +133,7 @@ static struct err *where_one(struct where_job *job, struct thread *thread)
 	struct regs regs;
 	struct err *err;
 
-	if (thread->state != THREAD_STOPPED || (job->lwp && thread->tid != job->lwp))
+	if (!thread_is_stopped(thread) || (job->lwp && thread->tid != job->lwp))
 		return NULL;
 	job->found = true;
 	err = vec_reserve(&stack.pcs, job->max);
@@ -155,7 +156,7 @@ static struct err *not_found(const struct where_job *job)
 {
 	const struct thread *thread = target_thread(job->session->current->target, job->lwp);
 
-	if (thread && thread->stuck)
+	if (thread && thread->state == THREAD_STUCK)
 		return err_create(ERR_BUSY,
 				  "thread %d is in an uninterruptible sleep: it cannot be stopped",
 				  job->lwp);
@@ -217,7 +218,7 @@ static struct err *registers_job(void *arg)
 	if (err)
 		return err;
 	thread = target_thread(job->session->current->target, job->lwp);
-	if (thread && thread->state == THREAD_STOPPED)
+	if (thread && thread_is_stopped(thread))
 		*job->regs = thread->regs;
 	else
 		err = not_found(job);

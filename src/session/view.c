@@ -115,7 +115,7 @@ static struct err *nobody_inside(void *ctx, bool *done_ret)
 
 	vec_clear(&inside->vec);
 	for_each_thread(thread, inside->session->current->target)
-		if (!err && thread->state == THREAD_STOPPED &&
+		if (!err && thread_is_stopped(thread) &&
 		    is_inside(thread, inside->session->current->probes))
 			err = vec_push(&inside->vec, thread->tid);
 	*done_ret = !inside->vec.nr;
@@ -183,7 +183,7 @@ static struct err *take_thread(struct session *session, struct thread *thread, b
 	struct view_thread is = { .tid = thread->tid };
 	struct err *err = NULL;
 
-	is.stopped = is.placed = thread->state == THREAD_STOPPED;
+	is.stopped = is.placed = thread_is_stopped(thread);
 	if (is.stopped) {
 		is.regs = thread->regs;
 		is.tp = regs_get(&is.regs, view->arch->tp);

@@ -502,7 +502,7 @@ static struct err *create(struct tracer *tracer, const char *cache_dir, struct t
 	target->memory = &core->memory;
 	target->mem.fd = -1;
 	target->tracer = tracer;
-	target->stopped = true;
+	target->state = TARGET_STOPPED;
 	modules_init(&target->modules, cache_dir);
 	*ret = target;
 	return NULL;

@@ -7,9 +7,9 @@
  * no user code any more, and reports nothing, so that the target counts as stopped without it; for the
  * same reason it can make no remote call.
  *
- *	RUNNING --- EVENT_EXIT, but others of the process go on ---> resumed, ends
+ *	RUNNING --- EVENT_EXIT, but others of the process go on ---> LEAVES: resumed, ends
  *	   |
- *	   +------- EVENT_EXIT, as the process ends ---------------> at_end: held
+ *	   +------- EVENT_EXIT, as the process ends ---------------> AT_END: held
  *
  * The first that is held makes the next target_stop (the owner's next event calls it at the latest)
  * wait for the others, which have been killed and come the same way, look (ops->at_end) and let all
@@ -34,11 +34,16 @@ void target_trace_exits(struct target *target, bool trace)
 	struct thread *thread;
 
 	tracer_trace_exits(target->tracer, trace);
-	if (!target->stopped)
+	if (target->state != TARGET_STOPPED)
 		return;
 	for_each_thread(thread, target)
 		if (thread->state == THREAD_STOPPED)	/* fails only if it was killed */
 			err_ignore(tracer_set_options(target->tracer, thread->tid, false));
+}
+
+static bool leaves(const struct thread *thread)
+{
+	return thread->state == THREAD_LEAVES || thread->state == THREAD_AT_END;
 }
 
 /*
@@ -57,7 +62,7 @@ static bool ends_process(struct thread *thread)
 	if (regs_get(&thread->regs, target->arch->orig_syscall) != SYS_exit)
 		return true;
 	for_each_thread(other, target)
-		if (other != thread && other->tgid == thread->tgid && !other->leaves)
+		if (other != thread && other->tgid == thread->tgid && !leaves(other))
 			return false;
 	return !target->expected;
 }
@@ -67,19 +72,19 @@ void thread_stop_at_exit(struct thread *thread)
 	struct target *target = thread->target;
 	struct thread *other;
 
-	thread->leaves = true;
+	thread->state = THREAD_LEAVES;
 	thread->regs_changed = thread->pc_changed = false;
 	/* A first thread that has ended has no memory any more, and is told of only with the last. */
 	if (target->mem.tid == thread->tid)
 		for_each_thread(other, target)
-			if (!other->leaves && other->tgid == target->pid)
+			if (!leaves(other) && other->tgid == target->pid)
 				procmem_set_tid(&target->mem, other->tid);
-	if (!target->ops->at_end || target->looked || !ends_process(thread)) {
+	if (!target->ops->at_end || target->end == TARGET_END_SEEN || !ends_process(thread)) {
 		thread_resume(thread, 0);
 		return;
 	}
-	thread->at_end = true;
-	target->at_end = true;
+	thread->state = THREAD_AT_END;
+	target->end = TARGET_END_HELD;
 	procmem_set_tid(&target->mem, thread->tid);
 }
 
@@ -90,21 +95,14 @@ struct err *target_end(struct target *target)
 	int status;
 	pid_t tid;
 
-	target->at_end = false;
-	target->looked = true;
-	/* For who looks at them it is as any stop. */
-	for_each_thread(thread, target)
-		if (thread->at_end)
-			thread->state = THREAD_STOPPED;
+	target->end = TARGET_END_SEEN;
 	target->ops->at_end(target->ctx);
 	for_each_thread(thread, target)
-		if (thread->at_end) {
-			thread->at_end = false;
+		if (thread->state == THREAD_AT_END)
 			thread_resume(thread, 0);
-		}
 	target_resume(target);
 	until = tracer_now() + END_NS;
-	while (!target->ended && map_count(&target->threads) &&
+	while (target->state != TARGET_ENDED && map_count(&target->threads) &&
 	       !tracer_wait(target->tracer, until, &tid, &status))
 		target->ops->route(target->ctx, tid, status);
 	return err_create(ERR_GONE, "process %d has ended", target->pid);

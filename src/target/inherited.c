@@ -74,7 +74,7 @@ bool inherited_by(pid_t pid, const struct file_id *file)
 static bool is_sharer(const struct target *target, pid_t pid)
 {
 	return pid == target->pid || target_thread(target, pid) ||
-	       (!target->ended && target_shares(target, pid));
+	       (target->state != TARGET_ENDED && target_shares(target, pid));
 }
 
 struct err *inherited_find(struct target *target, struct origin *origin,
@@ -88,7 +88,7 @@ struct err *inherited_find(struct target *target, struct origin *origin,
 	if (!dir)
 		return err_sys("open /proc");
 	/* It may have given up rights since: so have those that it forks now. */
-	if (!target->ended) {
+	if (target->state != TARGET_ENDED) {
 		err_ignore(identity_read(target->mem.tid, &origin->now));
 		read_random(target->mem.tid, &target->mem, origin->random_now);
 	}

@@ -193,7 +193,7 @@ static void look_at_use(struct thread *thread, const struct stack_top *top, void
 
 	if (use->used)
 		return;
-	if (thread->state == THREAD_STOPPED)
+	if (thread_is_stopped(thread))
 		err_ignore(tracer_trap_pending(thread->tid, &pending));
 	use->used = pending ||
 		stack_of_uses(thread, top, left->ranges.at, (uint32_t)left->ranges.nr);

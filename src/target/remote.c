@@ -222,8 +222,7 @@ static struct err *lose_by(struct remote *remote, int status)
 /* The end of a first thread is told when those of all others were heard: nobody waits for it here. */
 static struct err *lose_zombie(struct remote *remote)
 {
-	remote->thread->state = THREAD_RUNNING;
-	remote->thread->stuck = true;
+	remote->thread->state = THREAD_STUCK;
 	lose(remote);
 	return gone(remote);
 }
@@ -442,8 +441,7 @@ static struct err *to_event_stop(struct remote *remote)
 /* The frame brings it back; what lay there is not put back under it. */
 static void leave_to_frame(struct remote *remote)
 {
-	remote->thread->state = THREAD_RUNNING;
-	remote->thread->stuck = true;
+	remote->thread->state = THREAD_STUCK;
 	trace_line("thread %d does not come back from a remote call", remote->thread->tid);
 }
 

@@ -196,15 +196,16 @@ struct err *target_hands_on(struct target *target)
 {
 	struct err *err;
 
-	if (!target->hands_off)
+	if (target->state != TARGET_HANDS_OFF)
 		return NULL;
-	target->hands_off = false;
+	target->state = TARGET_RUNNING;
 	err = seize_passes(target);
 	if (!err)
 		err = check_same(target);
 	if (err) {
 		err = unseize(target, err, target_hands_off);
-		target->hands_off = true;
+		if (target->state != TARGET_ENDED)
+			target->state = TARGET_HANDS_OFF;
 		return err->code == ERR_PERM ? refuse_explain(target->pid, err->errnum) : err;
 	}
 	if (!target_thread(target, target->mem.tid))
@@ -220,7 +221,7 @@ struct err *target_adopt(struct target *target, pid_t tid)
 	if (err)
 		return err;
 	thread->state = THREAD_STOPPED;
-	target->stopping = target->stopped = true;
+	target->state = TARGET_STOPPED;
 	return tracer_get_regs(tid, &thread->regs);
 }
 
@@ -232,7 +233,7 @@ void thread_release(struct thread *thread)
 {
 	struct err *err;
 
-	if (!thread->group_signal && !thread->at_end)
+	if (!thread->group_signal && thread->state != THREAD_AT_END)
 		thread_restart_syscall(thread, 0);
 	err = thread_flush_regs(thread);
 	if (!err)
@@ -242,21 +243,19 @@ void thread_release(struct thread *thread)
 		return;
 	}
 	trace_line("detach %d: %s", thread->tid, err->msg);
-	thread->state = THREAD_RUNNING;
-	thread->stuck = true;
+	thread->state = THREAD_STUCK;
 }
 
 static void release_one(struct thread *thread)
 {
-	if (thread->state == THREAD_STOPPED || thread->at_end)
+	if (thread_is_stopped(thread))
 		thread_release(thread);		/* else stuck: see let_go_late in thread.c */
 }
 
 void target_release(struct target *target)
 {
 	target_each_to_go_on(target, release_one);
-	target->stopping = target->stopped = false;
-	target->released = true;
+	target->state = TARGET_RELEASED;
 }
 
 void target_hands_off(struct target *target)
@@ -266,6 +265,6 @@ void target_hands_off(struct target *target)
 	map_free(&target->newborn, NULL);
 	target->newborn = (struct map)MAP_INIT;
 	target->expected = 0;
-	target->stopping = target->stopped = false;
-	target->hands_off = true;
+	if (target->state != TARGET_ENDED)
+		target->state = TARGET_HANDS_OFF;
 }

@@ -177,7 +177,7 @@ static void add_top(struct tops *tops, struct thread *thread)
 {
 	const struct arch *arch = tops->target->arch;
 
-	if (thread->state != THREAD_STOPPED) {
+	if (!thread_is_stopped(thread)) {
 		tops->fn(thread, NULL, tops->ctx);
 		return;
 	}
@@ -526,7 +526,7 @@ bool stack_of_uses(struct thread *thread, const struct stack_top *top,
 
 	if (top && surely_not(thread, top, range, nr))
 		return false;
-	if (thread->state == THREAD_STOPPED)
+	if (thread_is_stopped(thread))
 		return stack_uses(thread->target, &thread->regs, range, nr);
 	return !stack_stuck_regs(thread, &regs) || stack_uses(thread->target, &regs, range, nr);
 }

@@ -106,7 +106,7 @@ void target_each_to_go_on(struct target *target, void (*fn)(struct thread *threa
 /* It stands, or runs no user code any more. */
 static bool stands(const struct thread *thread)
 {
-	return thread->state == THREAD_STOPPED || thread->stuck || thread->leaves;
+	return thread->state != THREAD_RUNNING && thread->state != THREAD_ASKED;
 }
 
 /*
@@ -115,9 +115,10 @@ static bool stands(const struct thread *thread)
  */
 static void interrupt_one(struct thread *thread)
 {
-	if (thread->state == THREAD_STOPPED || thread->leaves || thread->asked)
+	if (thread->state != THREAD_RUNNING && thread->state != THREAD_STUCK)
 		return;
-	thread->asked = true;
+	if (thread->state == THREAD_RUNNING)
+		thread->state = THREAD_ASKED;
 	/* fails only if it was killed: its exit follows */
 	err_ignore(tracer_interrupt(thread->tid));
 }
@@ -163,7 +164,7 @@ static void look_at_late(struct thread *thread, pid_t *executer)
 	}
 	/* The end of a first thread is told only when all others are gone. */
 	if (stat.state == 'D' || stat.state == 'Z') {
-		thread->stuck = true;
+		thread->state = THREAD_STUCK;
 		trace_line("thread %d does not stop: state %c", thread->tid, stat.state);
 	}
 }
@@ -197,7 +198,7 @@ static bool wait_in_turn(struct target *target, bool with_all, uint64_t each_ns)
 	for_each_thread(thread, target)
 		if (!stands(thread) && (with_all || what_does(thread) == WAITS))
 			err_ignore(vec_push(&tids, thread->tid));
-	for (size_t i = 0; i < tids.nr && !target->ended; i++) {
+	for (size_t i = 0; i < tids.nr && target->state != TARGET_ENDED; i++) {
 		pid_t tid = tids.at[i];
 		struct err *err = NULL;
 		int status;
@@ -225,7 +226,7 @@ static bool wait_in_turn(struct target *target, bool with_all, uint64_t each_ns)
  */
 static bool awaits_any(struct target *target, uint64_t end)
 {
-	return !target_any_stopped(target) && !target->at_end && tracer_now() < end;
+	return !target_any_stopped(target) && target->end != TARGET_END_HELD && tracer_now() < end;
 }
 
 static struct err *gone(const struct target *target)
@@ -253,7 +254,7 @@ static struct err *wait_stopped(struct target *target)
 {
 	uint64_t start = tracer_now(), end = start + TARGET_TIMEOUT_NS;
 
-	while (!target->ended &&
+	while (target->state != TARGET_ENDED &&
 	       (running(target) > 0 || awaits_child(target, start + NEWBORN_NS) ||
 		awaits_any(target, start + STUCK_NS))) {
 		int status;
@@ -275,7 +276,7 @@ static struct err *wait_stopped(struct target *target)
 		if (err)
 			return err;
 	}
-	return target->ended ? gone(target) : NULL;
+	return target->state == TARGET_ENDED ? gone(target) : NULL;
 }
 
 static struct err *stop_all(struct target *target)
@@ -332,15 +333,15 @@ struct err *target_stop(struct target *target, bool *was_ret)
 	struct err *err;
 
 	if (was_ret)
-		*was_ret = target->stopped;
-	if (target->stopped)
+		*was_ret = target->state == TARGET_STOPPED;
+	if (target->state == TARGET_STOPPED)
 		return NULL;
-	if (target->ended)
+	if (target->state == TARGET_ENDED)
 		return gone(target);
 	err = target_hands_on(target);
 	if (err)
 		return err;
-	target->stopping = true;
+	target->state = TARGET_STOPPING;
 	if (has_many(target))
 		prepare(target);
 	do {
@@ -351,17 +352,18 @@ struct err *target_stop(struct target *target, bool *was_ret)
 			err = err_create(ERR_TIMEOUT, "stop process %d: its threads make others "
 					 "faster than they can be traced", target->pid);
 	} while (!err && missed);
-	target->stopped = true;
-	if (!err && target->at_end)
-		return target_end(target);
-	if (err)
+	if (err) {
 		target_resume(target);
-	return err;
+		return err;
+	}
+	target->state = TARGET_STOPPED;
+	return target->end == TARGET_END_HELD ? target_end(target) : NULL;
 }
 
 static void resume_one(struct thread *thread)
 {
-	thread->stuck = thread->asked = false;
+	if (thread->state == THREAD_ASKED || thread->state == THREAD_STUCK)
+		thread->state = THREAD_RUNNING;
 	if (thread->state != THREAD_STOPPED)
 		return;
 	if (!thread->group_signal)
@@ -371,7 +373,8 @@ static void resume_one(struct thread *thread)
 
 void target_resume(struct target *target)
 {
-	target->stopping = target->stopped = false;
+	if (target->state != TARGET_ENDED)
+		target->state = TARGET_RUNNING;
 	target_each_to_go_on(target, resume_one);
 }
 
@@ -397,8 +400,9 @@ struct err *target_run_some(struct target *target, bool (*goes)(struct thread *t
 {
 	struct thread *thread;
 
-	/* Whoever stops meanwhile, for whatever reason, need not go on. */
-	target->stopped = false;
+	/* A thread that stops meanwhile, for whatever reason, need not go on. */
+	if (target->state == TARGET_STOPPED)
+		target->state = TARGET_STOPPING;
 	for_each_thread(thread, target)
 		if (goes(thread, ctx))
 			resume_one(thread);

@@ -4,40 +4,66 @@
  *
  * Everything here runs on the tracer thread (os/tracer.h).
  *
- * Threads and stops
- * -----------------
+ * The target (enum target_state):
  *
- *	  seize, first stop of a clone			PTRACE_INTERRUPT
- *	        |					      |
- *	        v					      v
- *	    RUNNING  --- stop that is not EVENT_STOP --->  handled at once, resumed: RUNNING
+ *	    seize_all                 stop            all threads stand
+ *	 -------------> RUNNING --------------> STOPPING -----------------> STOPPED <--- adopt, a core
+ *	                |  ^  loader hook          |  ^                      | |  |
+ *	                |  |                       |  +------ run_some ------+ |  |
+ *	                |  +-- resume, stop failed +---------- resume ---------+  |
+ *	                |                                                         |
+ *	     hands_on,  |                            hands_off                    | release
+ *	     stop       +---------------- HANDS_OFF <-----------------------------+---------> RELEASED
+ *
+ *	 each of them --- the last thread has ended, or target_forget ---> ENDED
+ *
+ * In STOPPING and STOPPED a thread that reports EVENT_STOP stays stopped (target_holds). In STOPPED
+ * no thread runs user code. In HANDS_OFF and RELEASED only threads that could not be let go are
+ * traced, and they are let go when they report. ENDED is left by nothing but a release, which is for
+ * those threads of other processes that shared its memory.
+ *
+ * A thread (enum thread_state):
+ *
+ *	  seize, first stop of a clone
  *	        |
- *	        +------- PTRACE_EVENT_STOP, while the target is being stopped ---> STOPPED
- *	        +------- the same, otherwise (late interrupt, group stop)     ---> resumed: CONT, or
- *	        |                                                      LISTEN in a group stop
- *	        +------- PTRACE_EVENT_EXIT, if it is asked for: see end.c
- *	        +------- exit                                                 ---> gone
+ *	        v        interrupt
+ *	    RUNNING -----------------> ASKED --- EVENT_STOP, while the target is held ---> STOPPED
+ *	     ^  ^  ^                   |   |                                                 |
+ *	     |  |  +-------------------+   +-- sleeps uninterruptibly ---> STUCK             |
+ *	     |  |    another stop, or                                       |               |
+ *	     |  |    the target is resumed                                  |               |
+ *	     |  +--------- EVENT_STOP, or the target is resumed ------------+                |
+ *	     +---------------------------- resumed: CONT, or LISTEN in a group stop ---------+
+ *
+ *	    any of them --- PTRACE_EVENT_EXIT, if it is asked for (end.c) ---> LEAVES
+ *	    LEAVES --- the whole process ends, and is looked at ---> AT_END --- resumed ---> LEAVES
+ *	    any of them --- exit ---> dropped
+ *
+ * Any stop that is not EVENT_STOP is handled at once, and the thread resumed (and interrupted anew
+ * while the target is held: it is ASKED then).
  *
  * A thread is STOPPED in PTRACE_EVENT_STOP only, whatever it was doing: signals are passed on first
  * (the kernel then sets up the handler's frame and stops again before its first instruction), our
  * own traps are handled first. So there is one kind of stop to inject calls into, to move a PC in,
  * to detach from. The kernel looks for an interrupt before it looks for signals, so that a thread
- * can be in EVENT_STOP with the SIGTRAP of an int3 of ours still queued; such a thread is let go on
+ * can be in EVENT_STOP with the SIGTRAP of an int3 of ours still queued; such a thread is resumed
  * to report it before it counts as STOPPED (flush_trap), else the signal would kill it after a
  * detach.
  *
- * A thread that does not stop is `stuck` if it is in an uninterruptible sleep (a vfork parent): it
- * runs no user code, and the target counts as stopped without it. It stays traced; should it come
- * back it reports a stop of its own.
+ * A STUCK thread does not stop because it is in an uninterruptible sleep (a vfork parent), or
+ * because a remote call in it does not return: the target counts as stopped without it. It stays
+ * traced; should it come back it reports a stop of its own. A thread that LEAVES or is AT_END runs
+ * no user code any more. The registers of a thread that is STOPPED or AT_END can be read, but only
+ * a STOPPED one can make a remote call.
  *
  * Threads of this address space need not be threads of the process: a vfork child, or any CLONE_VM
  * process, runs the same text, so it is held in the same table (tgid tells) and never cleaned as if
  * its memory were its own.
  *
  * A forked child with its own memory is stopped by the kernel before it runs; ops->fork_child takes
- * it over. The target counts as stopped only when those whom its threads have made have stopped,
- * too: a child that comes after the text was put back would be a copy from before, and a thread
- * that comes after the release would stay stopped.
+ * it over. The target counts as stopped only when the children that its threads have made have
+ * stopped, too: a child that comes after the text was put back would be a copy from before, and a
+ * thread that comes after the release would stay stopped.
  */
 #ifndef TARGET_TARGET_H
 #define TARGET_TARGET_H
@@ -58,18 +84,26 @@ struct proc_maps;
 struct tracer;
 struct target;
 
-enum thread_state { THREAD_RUNNING, THREAD_STOPPED };
+/* See the top of this file. */
+enum thread_state {
+	THREAD_RUNNING,
+	THREAD_ASKED,		/* to stop, and has not yet */
+	THREAD_STUCK,		/* does not stop, and is not waited for */
+	THREAD_LEAVES,		/* has reported its PTRACE_EVENT_EXIT: see end.c */
+	THREAD_AT_END,		/* the same, and it is held there */
+	THREAD_STOPPED,		/* in PTRACE_EVENT_STOP */
+};
 
 struct thread {
 	struct target *target;
 	pid_t tid, tgid;
 	enum thread_state state;
 	int group_signal;	/* STOPPED in a group stop by this signal */
-	bool stuck;
-	bool asked;		/* to stop, and has not yet */
-	bool leaves;		/* has reported its PTRACE_EVENT_EXIT: see end.c */
-	bool at_end;		/* and is held there */
-	bool busy;		/* when last seen it ran, and waited in no system call: see stop.c */
+	/*
+	 * How it is scheduled (see stop.c). The two were seen at different times, and a thread can be
+	 * both.
+	 */
+	bool busy;		/* when last seen it ran, and waited in no system call */
 	bool wakes;		/* it had a processor again and again before the last stop of many */
 	uint64_t runs;		/* how often it had had one, ... */
 	uint64_t runs_seen;	/* ... and when that was seen: tracer_now(), or 0 */
@@ -77,6 +111,7 @@ struct thread {
 	uint64_t repairs_seen;	/* of the owner of ops: repairs of SIGTRAP before its last trap */
 	uint32_t traps;		/* of ours that it has hit */
 	struct regs regs;	/* at the stop that is being handled, or in which it is held */
+	/* Set by anyone who handles its stop, in any order: the first one includes the second. */
 	bool regs_changed;	/* regs must be written before it goes on */
 	bool pc_changed;	/* only the PC must: cheaper */
 	void *data;		/* of the owner of ops */
@@ -109,6 +144,23 @@ struct target_ops {
 	void (*ended)(void *ctx, int status, bool known);
 };
 
+/* See the top of this file. */
+enum target_state {
+	TARGET_RUNNING,
+	TARGET_STOPPING,
+	TARGET_STOPPED,
+	TARGET_HANDS_OFF,
+	TARGET_RELEASED,
+	TARGET_ENDED,
+};
+
+/* The end of the process, which comes while it is RUNNING or STOPPING: see end.c. */
+enum target_end {
+	TARGET_END_UNSEEN,
+	TARGET_END_HELD,	/* threads are held AT_END; the next target_stop looks at them */
+	TARGET_END_SEEN,	/* or is not to be: no thread is held any more */
+};
+
 struct target {
 	pid_t pid;			/* as the user named it */
 	uint64_t start_time;		/* of the process, against a reused pid */
@@ -123,13 +175,8 @@ struct target {
 	struct core *core;		/* NULL: a live process; else see target/core.h */
 	struct memory *memory;		/* by which all but its changes are read */
 	struct modules modules;
-	bool stopping;			/* threads that report EVENT_STOP stay stopped */
-	bool stopped;			/* all threads are (but stuck ones) */
-	bool ended;			/* or is forgotten: no target_stop finds it any more */
-	bool at_end;			/* threads are held at the end of the process: see end.c */
-	bool looked;			/* it was looked at there */
-	bool released;			/* who is still traced is let go when he reports */
-	bool hands_off;			/* the same, and target_stop will trace them all again */
+	enum target_state state;
+	enum target_end end;
 	uint32_t stack_copy;		/* see target/stack.c */
 	struct walk_cache walk_cache;
 	uint64_t call_gadget, restorer_gadget;	/* see target/gadget.h; 0: not looked for yet */
@@ -214,6 +261,18 @@ struct err *target_end(struct target *target) MUST_CHECK;
 void thread_stop_at_exit(struct thread *thread);
 /* Did a thread of this target make tid, which has not reported yet? */
 bool target_expects(const struct target *target, pid_t tid);
+/* Do its threads stay stopped when they report PTRACE_EVENT_STOP? */
+static inline bool target_holds(const struct target *target)
+{
+	return target->state == TARGET_STOPPING || target->state == TARGET_STOPPED;
+}
+
+/* Are its registers known? */
+static inline bool thread_is_stopped(const struct thread *thread)
+{
+	return thread->state == THREAD_STOPPED || thread->state == THREAD_AT_END;
+}
+
 struct thread *target_thread(const struct target *target, pid_t tid);
 /* Some thread that is STOPPED (prefer the one best suited for a remote call), or NULL. */
 struct thread *target_any_stopped(const struct target *target);

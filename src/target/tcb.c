@@ -35,7 +35,7 @@ static void collect(struct views *views, const struct thread *thread)
 	const struct arch *arch = views->target->arch;
 	struct view *view = &views->at[views->nr];
 
-	if (views->nr == THREADS_MAX || thread->state != THREAD_STOPPED ||
+	if (views->nr == THREADS_MAX || !thread_is_stopped(thread) ||
 	    thread->tgid != views->target->pid)
 		return;
 	view->tp = regs_get(&thread->regs, arch->tp);

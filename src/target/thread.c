@@ -120,7 +120,7 @@ static void thread_exited(struct thread *thread, int status)
 		target_pick_reader(target);
 	if ((tid != target->pid && map_count(&target->threads) > 0) || leads_on(target, tid))
 		return;
-	target->ended = true;
+	target->state = TARGET_ENDED;
 	if (target->ops->ended)
 		target->ops->ended(target->ctx, status, ours);
 }
@@ -147,7 +147,8 @@ void thread_resume(struct thread *thread, int signal)
 {
 	struct err *err = thread_flush_regs(thread);
 
-	thread->state = THREAD_RUNNING;
+	thread->state = thread->state == THREAD_AT_END || thread->state == THREAD_LEAVES ?
+			THREAD_LEAVES : THREAD_RUNNING;
 	if (!err)
 		err = thread->group_signal ? tracer_listen(thread->tid)
 					   : tracer_cont(thread->tid, signal);
@@ -178,12 +179,12 @@ static void stop_by_event(struct thread *thread, int signal)
 {
 	struct target *target = thread->target;
 
-	thread->stuck = thread->asked = false;
+	thread->state = THREAD_RUNNING;
 	thread->group_signal = signal == SIGTRAP ? 0 : signal;
 	if (tracer_get_regs(thread->tid, &thread->regs))
 		return;		/* killed: its exit follows */
 	thread->busy = (int64_t)regs_get(&thread->regs, target->arch->orig_syscall) < 0;
-	if (target->stopping) {
+	if (target_holds(target)) {
 		if (!flush_trap(thread))
 			thread->state = THREAD_STOPPED;
 		return;
@@ -200,9 +201,13 @@ static void stop_by_event(struct thread *thread, int signal)
  */
 static void go_on(struct thread *thread, int signal)
 {
-	if (thread->target->stopping)
+	bool hold = target_holds(thread->target);
+
+	if (hold)
 		err_ignore(tracer_interrupt(thread->tid));	/* fails only if it was killed */
 	thread_resume(thread, signal);
+	if (hold)
+		thread->state = THREAD_ASKED;
 }
 
 static void stop_for_signal(struct thread *thread, int signal)
@@ -278,7 +283,7 @@ void target_forget(struct target *target)
 
 	while ((thread = any_thread(target)))
 		thread_drop(thread);
-	target->ended = true;
+	target->state = TARGET_ENDED;
 }
 
 /*
@@ -376,7 +381,7 @@ bool target_dispatch(struct target *target, pid_t tid, int status)
 	struct thread *thread = target_thread(target, tid);
 	int event = status >> 16;
 
-	if (target->released || target->hands_off) {
+	if (target->state == TARGET_RELEASED || target->state == TARGET_HANDS_OFF) {
 		if (thread)
 			let_go_late(thread, status);
 		return thread;

@@ -177,7 +177,7 @@ static void test_stuck(void)
 	err = victim_try(&victim, vforks);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
 	CU_ASSERT_EQUAL(err->code, ERR_TIMEOUT);
-	CU_ASSERT_EQUAL(target_thread(victim.target, child.pid)->state, THREAD_RUNNING);
+	CU_ASSERT_EQUAL(target_thread(victim.target, child.pid)->state, THREAD_STUCK);
 	CU_ASSERT_PTR_NULL(procfs_children(child.pid, &children));
 	CU_ASSERT_EQUAL_FATAL(children.vec.nr, 1);
 	kill(children.vec.at[0], SIGKILL);
@@ -327,7 +327,7 @@ static void test_function_stuck(void)
 	err = victim_try(&victim, waits);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
 	CU_ASSERT_EQUAL(err->code, ERR_TIMEOUT);
-	CU_ASSERT_EQUAL(target_thread(victim.target, child.pid)->state, THREAD_RUNNING);
+	CU_ASSERT_EQUAL(target_thread(victim.target, child.pid)->state, THREAD_STUCK);
 	atomic_store(&shared->called, 1);
 	victim_release(&victim);
 	works_on();

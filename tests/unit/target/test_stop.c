@@ -209,7 +209,7 @@ static struct err *ask_before(struct victim *v)
 	struct thread *thread = target_thread(v->target, v->pid);
 	struct err *err = tracer_interrupt(v->pid);
 
-	thread->asked = true;
+	thread->state = THREAD_ASKED;
 	while (!err && !is_traced_stop(v->pid))
 		;
 	if (!err)
@@ -217,7 +217,7 @@ static struct err *ask_before(struct victim *v)
 	CU_ASSERT_EQUAL(thread->state, THREAD_STOPPED);
 	v->reports = *turns = 0;
 	target_resume(v->target);
-	CU_ASSERT_FALSE(thread->asked);
+	CU_ASSERT_NOT_EQUAL(thread->state, THREAD_ASKED);
 	return err;
 }
 

@@ -424,9 +424,9 @@ static void sharer_and_executer(void *arg UNUSED)
 static struct err *execute_while_other_stands(struct victim *v)
 {
 	thread_resume(target_thread(v->target, child.pid), 0);
-	v->target->stopped = false;
+	v->target->state = TARGET_STOPPING;
 	atomic_store(&shared->exec, true);
-	while (!v->target->ended)
+	while (v->target->state != TARGET_ENDED)
 		target_attend(v->target, 1000000);
 	return NULL;
 }

@@ -31,7 +31,7 @@ static struct err *look(void *ctx, bool *done_ret)
 {
 	struct waiting *waiting = ctx;
 
-	CU_ASSERT_TRUE(waiting->victim->target->stopped);
+	CU_ASSERT_EQUAL(waiting->victim->target->state, TARGET_STOPPED);
 	waiting->looks++;
 	*done_ret = waiting->looks == waiting->done_at;
 	return waiting->looks == waiting->fails_at ? err_create(ERR_RANGE, "failed") : NULL;
@@ -69,7 +69,7 @@ static struct err *wait_all(struct victim *v)
 			return err;
 		CU_ASSERT_EQUAL(done, wanted[i].done_at != 0);
 		CU_ASSERT_EQUAL(waiting.looks, wanted[i].looks);
-		CU_ASSERT_TRUE(v->target->stopped);
+		CU_ASSERT_EQUAL(v->target->state, TARGET_STOPPED);
 		if (wanted[i].looks == 1)
 			CU_ASSERT_EQUAL(turns[0], before);
 		if (!done && wanted[i].deadline)
@@ -91,7 +91,7 @@ static struct err *wait_and_fail(struct victim *v)
 	CU_ASSERT_EQUAL(err->code, ERR_RANGE);
 	CU_ASSERT_EQUAL(waiting.looks, 2);
 	CU_ASSERT_TRUE(done);		/* nothing is set */
-	CU_ASSERT_TRUE(v->target->stopped);
+	CU_ASSERT_EQUAL(v->target->state, TARGET_STOPPED);
 	return NULL;
 }
 
