@@ -13,6 +13,7 @@
 #ifndef BASE_VEC_H
 #define BASE_VEC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -34,6 +35,11 @@ struct err *vec_grow(void **at, size_t *room, size_t want, size_t size) MUST_CHE
 	   vec_err; })
 #define vec_free(v) \
 	do { free((v)->at); (v)->at = NULL; (v)->nr = (v)->room = 0; } while (0)
+/* For each element, to which item, declared here, points. The vector must not grow meanwhile. */
+#define vec_each(item, v)	vec_each_while(item, v, true)
+#define vec_each_while(item, v, condition) \
+	for (__typeof__((v)->at + 0) item = (v)->at; \
+	     item < (v)->at + (v)->nr && (condition); item++)
 #define vec_clear(v)	((v)->nr = 0)
 #define vec_sort(v, compare) \
 	do { if ((v)->nr) \

@@ -17,6 +17,7 @@
 
 #include "base/cleanup.h"
 #include "base/compiler.h"
+#include "os/file.h"
 #include "os/procfs.h"
 
 #define MOUNT	"/sys/fs/cgroup"
@@ -33,43 +34,26 @@ static const struct names memory_v1 = { "memory.limit_in_bytes", NULL, "memory.u
 static const struct names pids = { "pids.max", NULL, "pids.current", NULL };
 
 /* False: there is no such file, or "max" stands in it. */
-static bool read_number(const char *folder, const char *name, uint64_t *ret)
+static bool read_number(const char *folder, const char *name, const char *key, uint64_t *ret)
 {
-	AUTO_FCLOSE FILE *file = NULL;
 	char path[4352];
 
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	file = fopen(path, "re");
-	return file && fscanf(file, "%" SCNu64, ret) == 1;
-}
-
-static uint64_t read_idle(const char *folder, const char *name)
-{
-	AUTO_FCLOSE FILE *file = NULL;
-	char path[4352], line[256];
-	uint64_t value;
-
-	snprintf(path, sizeof(path), "%s/memory.stat", folder);
-	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file))
-		if (!strncmp(line, name, strlen(name)) &&
-		    sscanf(line + strlen(name), "%" SCNu64, &value) == 1)
-			return value;
-	return 0;
+	return file_number(path, key, ret);
 }
 
 static uint64_t room_in(const char *folder, const struct names *names)
 {
-	uint64_t limit = UINT64_MAX, soft, usage, idle;
+	uint64_t limit = UINT64_MAX, soft, usage, idle = 0;
 
-	if (!read_number(folder, names->limit, &limit))
+	if (!read_number(folder, names->limit, "", &limit))
 		limit = UINT64_MAX;
-	if (names->soft && read_number(folder, names->soft, &soft))
+	if (names->soft && read_number(folder, names->soft, "", &soft))
 		limit = MIN(limit, soft);
-	if (limit == UINT64_MAX || !read_number(folder, names->usage, &usage))
+	if (limit == UINT64_MAX || !read_number(folder, names->usage, "", &usage))
 		return UINT64_MAX;
-	idle = names->idle ? read_idle(folder, names->idle) : 0;
-	usage -= MIN(usage, idle);
+	if (names->idle && read_number(folder, "memory.stat", names->idle, &idle))
+		usage -= MIN(usage, idle);
 	return limit > usage ? limit - usage : 0;
 }
 
@@ -81,12 +65,11 @@ static void take_room(const char *mount, const char *path, const struct names *n
 	uint64_t room;
 
 	snprintf(folder, sizeof(folder), "%s%s", mount, path);
-	room = room_in(folder, names);
-	*ret = MIN(*ret, room);
-	while (strlen(folder) > root) {
-		*strrchr(folder, '/') = '\0';
+	for (;; *strrchr(folder, '/') = '\0') {
 		room = room_in(folder, names);
 		*ret = MIN(*ret, room);
+		if (strlen(folder) <= root)
+			return;
 	}
 }
 

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -59,7 +60,22 @@ struct err *file_open(int root_fd, const char *path, bool nofollow, uint64_t mos
 	return file_reopen(path_fd, most, &st, fd_ret);
 }
 
-/* --- whose it is --- */
+bool file_number(const char *path, const char *key, uint64_t *ret)
+{
+	AUTO_FCLOSE FILE *file = fopen(path, "re");
+	size_t len = strlen(key);
+	char line[256], *end;
+
+	while (file && fgets(line, sizeof(line), file)) {
+		if (strncmp(line, key, len))
+			continue;
+		*ret = strtoull(line + len, &end, 0);
+		return end != line + len;
+	}
+	return false;
+}
+
+/* Whose it is */
 
 /* Root may do anything to mdbg anyway, and so may the user who runs it. */
 static bool is_ours(const struct stat *st)

@@ -38,4 +38,10 @@ struct err *file_check_owned(const char *path, int *fd_ret) MUST_CHECK;
 /* Can nobody but root and mdbg's own user write to this file? */
 bool file_is_owned(const struct stat *st);
 
+/*
+ * The number behind key, at the start of a line of one of the kernel's text files; "": the first
+ * number in it. An octal number begins with 0. False: there is none, or no such file.
+ */
+bool file_number(const char *path, const char *key, uint64_t *ret);
+
 #endif

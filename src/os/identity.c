@@ -119,41 +119,44 @@ bool identity_has_uid(const struct identity *identity, uid_t uid)
 	return has;
 }
 
-/* Its id in the namespace of that level, from 1 on; 0: it has none there. */
-static uint64_t id_at_level(pid_t pid, size_t level, size_t *levels_ret)
+/* Its ids in all namespaces that it has one in, the outermost first; how many. */
+static size_t read_levels(pid_t pid, uint64_t id[LEVELS])
 {
 	AUTO_FREE char *text = NULL;
-	uint64_t id[LEVELS];
-	size_t nr;
 
 	if (procfs_file(pid, "status", &text, NULL))
 		return 0;
-	nr = numbers(text, "\nNSpid:", id, LEVELS);
-	*levels_ret = nr;
-	return level && level <= nr ? id[level - 1] : 0;
+	return numbers(text, "\nNSpid:", id, LEVELS);
+}
+
+pid_t identity_inside(pid_t pid)
+{
+	uint64_t id[LEVELS];
+	size_t levels = read_levels(pid, id);
+
+	return levels ? (pid_t)id[levels - 1] : pid;
 }
 
 static bool is_child(pid_t pid, pid_t parent, size_t level, uint64_t inside)
 {
+	uint64_t id[LEVELS];
 	struct proc_stat stat;
-	size_t unused;
 
-	return !procfs_stat(pid, &stat) && stat.ppid == parent &&
-	       id_at_level(pid, level, &unused) == inside;
+	return !procfs_stat(pid, &stat) && stat.ppid == parent && read_levels(pid, id) >= level &&
+	       id[level - 1] == inside;
 }
 
 struct err *identity_find_child(pid_t parent, uint64_t inside, pid_t *ret)
 {
 	struct dirent *dirent;
+	uint64_t id[LEVELS];
+	size_t level = read_levels(parent, id);
 	pid_t found = 0;
-	size_t level = 0;
-	DIR *dir;
+	DIR *dir = opendir("/proc");
 
-	(void)id_at_level(parent, 0, &level);
-	dir = opendir("/proc");
 	if (!dir)
 		return err_sys("open /proc");
-	while (inside && !found && (dirent = readdir(dir))) {
+	while (level && inside && !found && (dirent = readdir(dir))) {
 		pid_t pid = (pid_t)atoi(dirent->d_name);
 
 		if (pid > 0 && is_child(pid, parent, level, inside))

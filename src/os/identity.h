@@ -37,4 +37,7 @@ bool identity_has_uid(const struct identity *identity, uid_t uid);
  */
 struct err *identity_find_child(pid_t parent, uint64_t inside, pid_t *ret) MUST_CHECK;
 
+/* The id that the process has in its own namespace; pid itself where the kernel does not tell. */
+pid_t identity_inside(pid_t pid);
+
 #endif

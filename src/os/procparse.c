@@ -147,9 +147,7 @@ struct err *procparse_maps(const char *text, struct proc_maps *ret)
 
 void proc_maps_free(struct proc_maps *maps)
 {
-	size_t i;
-
-	for (i = 0; i < maps->vec.nr; i++)
+	for (size_t i = 0; i < maps->vec.nr; i++)
 		free(maps->vec.at[i].path);
 	vec_free(&maps->vec);
 }
@@ -179,18 +177,24 @@ static void status_name(const char *text, size_t len, char *name, size_t room)
 	name[nr] = '\0';
 }
 
+/* Where a number goes. */
+struct member {
+	uint8_t size;
+	size_t offset;
+};
+
+#define MEMBER(type, member)	{ sizeof(((type *)NULL)->member), offsetof(type, member) }
+
 /* A line "KEY:\tNUMBER...": what number it is, in which base, and where it goes. */
 struct status_field {
 	const char *key;
 	uint8_t column;		/* 0: the first number */
 	uint8_t base;
-	uint8_t size;		/* bytes of the member */
-	size_t offset;
+	struct member to;
 };
 
 #define FIELD(key, column, base, member) \
-	{ key, column, base, sizeof(((struct proc_status *)NULL)->member), \
-	  offsetof(struct proc_status, member) }
+	{ key, column, base, MEMBER(struct proc_status, member) }
 
 static const struct status_field status_fields[] = {
 	FIELD("Tgid", 0, 10, tgid),
@@ -217,15 +221,15 @@ static const struct status_field status_fields[] = {
 	FIELD("NoNewPrivs", 0, 10, no_new_privs),
 };
 
-static void set_member(struct proc_status *status, const struct status_field *field, uint64_t value)
+static void set_member(void *parsed, const struct member *to, uint64_t value)
 {
-	char *member = (char *)status + field->offset;
+	char *member = (char *)parsed + to->offset;
 	uint32_t word = (uint32_t)value;
 	bool flag = value;
 
-	if (field->size == sizeof(bool))
+	if (to->size == sizeof(bool))
 		memcpy(member, &flag, sizeof(flag));
-	else if (field->size == sizeof(word))
+	else if (to->size == sizeof(word))
 		memcpy(member, &word, sizeof(word));
 	else
 		memcpy(member, &value, sizeof(value));
@@ -235,21 +239,18 @@ static void status_number(struct proc_status *status, const struct status_field 
 			  const char *text)
 {
 	uint64_t value;
-	unsigned i;
 
-	for (i = 0; i <= field->column; i++) {
+	for (unsigned i = 0; i <= field->column; i++) {
 		text += strspn(text, " \t");
 		if (!number(&text, field->base, &value))
 			return;
 	}
-	set_member(status, field, value);
+	set_member(status, &field->to, value);
 }
 
 static void status_line(struct proc_status *status, const char *key, size_t key_len,
 			const char *value, size_t value_len)
 {
-	size_t i;
-
 	if (key_len == 4 && !memcmp(key, "Name", 4))
 		status_name(value, value_len, status->name.bytes, sizeof(status->name.bytes));
 	if (key_len == 5 && !memcmp(key, "State", 5))
@@ -258,7 +259,7 @@ static void status_line(struct proc_status *status, const char *key, size_t key_
 		status->has_vm = true;
 	if (key_len == 19 && !memcmp(key, "x86_Thread_features", 19))
 		status->shadow_stack = memmem(value, value_len, "shstk", 5);
-	for (i = 0; i < ARRAY_SIZE(status_fields); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(status_fields); i++) {
 		const struct status_field *field = &status_fields[i];
 
 		if (strlen(field->key) == key_len && !memcmp(field->key, key, key_len))
@@ -284,56 +285,42 @@ struct err *procparse_status(const char *text, struct proc_status *ret)
 	return NULL;
 }
 
-/* Field numbers of proc_pid_stat(5). */
-enum {
-	STAT_PPID = 4,
-	STAT_PGRP = 5,
-	STAT_SESSION = 6,
-	STAT_FLAGS = 9,
-	STAT_MINFLT = 10,
-	STAT_MAJFLT = 12,
-	STAT_UTIME = 14,
-	STAT_STIME = 15,
-	STAT_STARTTIME = 22,
-	STAT_EXIT_SIGNAL = 38,
-	STAT_PROCESSOR = 39,
-	STAT_START_BRK = 47,
-	STAT_EXIT_CODE = 52,
-	STAT_FIELDS = 53,	/* those up to exit_code, counted from 1 */
+/* By the field numbers of proc_pid_stat(5), from 1 on. */
+static const struct member stat_fields[] = {
+	[4] = MEMBER(struct proc_stat, ppid),
+	[5] = MEMBER(struct proc_stat, pgrp),
+	[6] = MEMBER(struct proc_stat, session),
+	[9] = MEMBER(struct proc_stat, flags),
+	[10] = MEMBER(struct proc_stat, min_faults),
+	[12] = MEMBER(struct proc_stat, maj_faults),
+	[14] = MEMBER(struct proc_stat, utime),
+	[15] = MEMBER(struct proc_stat, stime),
+	[22] = MEMBER(struct proc_stat, start_time),
+	[38] = MEMBER(struct proc_stat, exit_signal),
+	[39] = MEMBER(struct proc_stat, cpu),
+	[47] = MEMBER(struct proc_stat, start_brk),
+	[52] = MEMBER(struct proc_stat, exit_code),
 };
 
 struct err *procparse_stat(const char *text, struct proc_stat *ret)
 {
-	uint64_t field[STAT_FIELDS] = { 0 };
 	const char *pos = strrchr(text, ')');
-	unsigned i;
 
 	if (!pos || pos[1] != ' ' || !pos[2])
 		return err_create(ERR_FORMAT, "stat: no name in it");
 	*ret = (struct proc_stat){ .state = pos[2] };
 	pos += 3;
-	for (i = STAT_PPID; i < STAT_FIELDS; i++) {
+	for (size_t i = 4; i < ARRAY_SIZE(stat_fields); i++) {
 		char *end;
+		/* Some are negative (tpgid): as strtoull gives them. */
+		uint64_t value = strtoull(pos, &end, 10);
 
-		/* Some are negative (tpgid): as strtoull gives them, and cast back below. */
-		field[i] = strtoull(pos, &end, 10);
 		if (end == pos)
-			return err_create(ERR_FORMAT, "stat: only %u fields", i - 1);
+			return err_create(ERR_FORMAT, "stat: only %zu fields", i - 1);
+		if (stat_fields[i].size)
+			set_member(ret, &stat_fields[i], value);
 		pos = end;
 	}
-	ret->ppid = (pid_t)field[STAT_PPID];
-	ret->pgrp = (pid_t)field[STAT_PGRP];
-	ret->session = (pid_t)field[STAT_SESSION];
-	ret->flags = (uint32_t)field[STAT_FLAGS];
-	ret->min_faults = field[STAT_MINFLT];
-	ret->maj_faults = field[STAT_MAJFLT];
-	ret->utime = field[STAT_UTIME];
-	ret->stime = field[STAT_STIME];
-	ret->start_time = field[STAT_STARTTIME];
-	ret->exit_signal = (int)field[STAT_EXIT_SIGNAL];
-	ret->cpu = (int)field[STAT_PROCESSOR];
-	ret->start_brk = field[STAT_START_BRK];
-	ret->exit_code = (int)field[STAT_EXIT_CODE];
 	return NULL;
 }
 

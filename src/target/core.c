@@ -161,12 +161,9 @@ static void protect(struct core *core, struct proc_map *map)
 
 static void protect_all(struct core *core)
 {
-	for (size_t i = 0; i < core->maps.vec.nr; i++) {
-		struct proc_map *map = &core->maps.vec.at[i];
-
+	vec_each(map, &core->maps.vec)
 		if (map->unknown_protection && map->inode)
 			protect(core, map);
-	}
 }
 
 /* --- memory --- */

@@ -13,9 +13,9 @@
 
 #include "base/cleanup.h"
 #include "os/cgroup.h"
+#include "os/file.h"
 #include "os/procfs.h"
 
-#define OVERCOMMIT_FILE		"/proc/sys/vm/overcommit_memory"
 #define OVERCOMMIT_NEVER	2
 #define MARGIN			(64ull << 20)	/* for all else that goes on meanwhile */
 #define TASKS_MARGIN		16u
@@ -33,16 +33,11 @@ static struct err *no(const char *why)
 
 static bool is_direct(pid_t pid, const char *fd)
 {
-	AUTO_FCLOSE FILE *file = NULL;
-	char path[320], line[128];
-	unsigned flags;
+	char path[320];
+	uint64_t flags;
 
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%.255s", pid, fd);
-	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "flags: %o", &flags) == 1)
-			return flags & O_DIRECT;
-	return false;
+	return file_number(path, "flags:", &flags) && flags & O_DIRECT;
 }
 
 static struct err *check_descriptor(pid_t pid, int dir, const char *fd)
@@ -82,33 +77,22 @@ static struct err *check_descriptors(pid_t pid)
 	return err;
 }
 
-static uint64_t available_memory(void)
-{
-	AUTO_FCLOSE FILE *file = fopen("/proc/meminfo", "re");
-	char line[128];
-	uint64_t kb;
-
-	while (file && fgets(line, sizeof(line), file))
-		if (sscanf(line, "MemAvailable: %" SCNu64 " kB", &kb) == 1)
-			return kb << 10;
-	return 0;
-}
-
 bool forkable_memory_is_strict(void)
 {
-	AUTO_FCLOSE FILE *file = fopen(OVERCOMMIT_FILE, "re");
-	int value;
+	uint64_t value;
 
-	return file && fscanf(file, "%d", &value) == 1 && value == OVERCOMMIT_NEVER;
+	return file_number("/proc/sys/vm/overcommit_memory", "", &value) && value == OVERCOMMIT_NEVER;
 }
 
 static struct err *check_memory(pid_t pid, uint64_t anonymous)
 {
-	uint64_t wanted = anonymous + anonymous / 512 + MARGIN, available = available_memory();
+	uint64_t wanted = anonymous + anonymous / 512 + MARGIN, available = 0;
 	struct cgroup_room room;
 
 	if (forkable_memory_is_strict())
 		return no("memory is never overcommitted here (vm.overcommit_memory)");
+	if (file_number("/proc/meminfo", "MemAvailable:", &available))
+		available <<= 10;
 	if (available < wanted)
 		return err_create(ERR_UNSUPPORTED, "no snapshot: %" PRIu64 " MB of memory are available, and "
 				  "it may take %" PRIu64, available >> 20, wanted >> 20);

@@ -60,9 +60,7 @@ bool inherited_by(pid_t pid, const struct file_id *file)
 
 	if (procfs_maps(pid, &maps))
 		return false;
-	for (size_t i = 0; i < maps.vec.nr && !found; i++) {
-		const struct proc_map *map = &maps.vec.at[i];
-
+	vec_each_while(map, &maps.vec, !found) {
 		/* An mdbg has the log in the same mapping. */
 		found = !map->offset && map->end - map->start == JOURNAL_SIZE &&
 			undo_is_of_file(map, file);
@@ -158,9 +156,7 @@ static struct err *check_random(pid_t tid, struct procmem *mem, const struct ori
 
 static bool has_area(const struct origin *origin, const struct proc_maps *maps)
 {
-	for (uint32_t i = 0; i < journal_entries(origin->journal); i++) {
-		const struct journal_entry *entry = &origin->journal->entry[i];
-
+	for_each_entry(entry, origin->journal) {
 		/* It may have been taken out of the target since the fork. */
 		if (entry->kind == JOURNAL_MAPPING && entry->state != JOURNAL_FREE &&
 		    undo_is_mapped(entry, maps, &origin->file))

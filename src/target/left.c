@@ -38,9 +38,7 @@ bool left_is_a_view(const struct proc_maps *maps, const struct file_id *file)
 {
 	bool view = false;
 
-	for (size_t i = 0; i < maps->vec.nr; i++) {
-		const struct proc_map *map = &maps->vec.at[i];
-
+	vec_each(map, &maps->vec) {
 		if (!undo_is_of_file(map, file) || map->offset)
 			continue;
 		if (map->end - map->start == JOURNAL_SIZE)

@@ -55,14 +55,11 @@ static struct err *note_ranges(struct left *left)
 {
 	struct err *err = NULL;
 
-	for (uint32_t i = 0; i < journal_entries(left->journal) && !err; i++) {
-		const struct journal_entry *entry = &left->journal->entry[i];
-
+	for_each_entry_while(entry, left->journal, !err)
 		if (left_to_undo(entry, JOURNAL_MAPPING))
 			err = vec_push(&left->ranges,
 				       ((struct stack_range){ entry->address,
 							      entry->address + entry->len, false }));
-	}
 	return err;
 }
 
@@ -73,9 +70,7 @@ static struct err *unmap_file(const struct left *left, struct remote *remote,
 	const struct proc_map *journal = NULL;
 	struct err *err = NULL;
 
-	for (size_t i = 0; i < maps->vec.nr && !err; i++) {
-		const struct proc_map *map = &maps->vec.at[i];
-
+	vec_each_while(map, &maps->vec, !err) {
 		if (!undo_is_of_file(map, &left->file))
 			continue;
 		if (!journal && !map->offset && map->end - map->start == JOURNAL_SIZE)

@@ -23,9 +23,7 @@ static struct err *judge(const struct journal *journal)
 	if (what)
 		return err_create(ERR_STATE, "its journal tells of %s", what);
 
-	for (uint32_t i = 0; i < journal_entries(journal); i++) {
-		const struct journal_entry *entry = &journal->entry[i];
-
+	for_each_entry(entry, journal) {
 		if (entry->state == JOURNAL_UNDONE || entry->state == JOURNAL_FREE)
 			continue;
 		if (entry->kind > JOURNAL_SNAPSHOT ||
@@ -69,13 +67,10 @@ struct err *leftover_to_keep(struct target *target)
 /* Does the journal tell of this mapping of the region's file? */
 static bool is_told(const struct journal *journal, const struct proc_map *map)
 {
-	for (uint32_t i = 0; i < journal_entries(journal); i++) {
-		const struct journal_entry *entry = &journal->entry[i];
-
+	for_each_entry(entry, journal)
 		if ((left_to_undo(entry, JOURNAL_REGION) || left_to_undo(entry, JOURNAL_LOG)) &&
 		    entry->address < map->end && map->start < entry->address + entry->len)
 			return true;
-	}
 	return false;
 }
 
@@ -85,9 +80,7 @@ static struct err *unmap_untold(struct left *left, const struct proc_maps *maps)
 	struct remote *remote = NULL;
 	struct err *err = NULL;
 
-	for (size_t i = 0; i < maps->vec.nr && !err; i++) {
-		const struct proc_map *map = &maps->vec.at[i];
-
+	vec_each_while(map, &maps->vec, !err) {
 		if (!undo_is_of_file(map, &left->file) || is_told(left->journal, map))
 			continue;
 		if (!remote)
@@ -128,9 +121,7 @@ struct err *leftover_settle(struct target *target)
 /* The journal that is the target's own, of the maps that it has. */
 static struct err *read_own(struct left *left, const struct proc_maps *maps)
 {
-	for (size_t i = 0; i < maps->vec.nr; i++) {
-		const struct proc_map *map = &maps->vec.at[i];
-
+	vec_each(map, &maps->vec) {
 		if (!undo_is_journal(map) || left_check_file(left, map) || left_read(left, map))
 			continue;
 		left->file = file_id_of_map(map);

@@ -21,9 +21,7 @@ void modules_init(struct modules *modules, const char *cache_dir)
 
 void modules_deinit(struct modules *modules)
 {
-	size_t i;
-
-	for (i = 0; i < modules->all.nr; i++)
+	for (size_t i = 0; i < modules->all.nr; i++)
 		module_free(modules->all.at[i]);
 	vec_free(&modules->all);
 	vec_free(&modules->live);

@@ -166,12 +166,11 @@ struct err *module_file_open(pid_t tid, const struct proc_maps *maps, const stru
 	static int (*const ways[])(const struct lookup *lookup) = { by_map_files, by_exe, by_path };
 	struct lookup lookup = { .tid = tid, .map = map, .memory = memory };
 	struct err *err = NULL;
-	size_t i;
 
 	if (!map->inode)
 		return err_create(ERR_FORMAT, "anonymous memory");
 	lookup.header = header_map(maps, map);
-	for (i = 0; i < ARRAY_SIZE(ways); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
 		AUTO_CLOSE int path_fd = ways[i](&lookup);
 
 		err = path_fd < 0 ? err_sys("open") : accept_file(&lookup, path_fd, fd_ret);

@@ -60,11 +60,11 @@ static bool segment_has_offset(const struct elf_segment *segment, uint64_t offse
 
 bool module_bias(const struct elf_file *elf, const struct proc_map *map, uint64_t *bias_ret)
 {
-	size_t nr, i, pass;
+	size_t nr;
 	const struct elf_segment *segment = elf_file_segments(elf, &nr);
 
-	for (pass = 0; pass < 2; pass++) {
-		for (i = 0; i < nr; i++) {
+	for (size_t pass = 0; pass < 2; pass++) {
+		for (size_t i = 0; i < nr; i++) {
 			struct range range;
 
 			if (segment[i].exec != !pass ||
@@ -101,9 +101,7 @@ static size_t first_map(const struct proc_maps *maps, uint64_t addr)
 static void extend_by_segment(struct range *exec, const struct module *module,
 			      const struct proc_maps *maps, struct range segment)
 {
-	size_t i;
-
-	for (i = first_map(maps, segment.start); i < maps->vec.nr; i++) {
+	for (size_t i = first_map(maps, segment.start); i < maps->vec.nr; i++) {
 		const struct proc_map *map = &maps->vec.at[i];
 		struct range part;
 
@@ -123,10 +121,10 @@ static void extend_by_segment(struct range *exec, const struct module *module,
 bool module_place(struct module *module, const struct proc_maps *maps)
 {
 	struct range all = { 0, 0 }, code = { 0, 0 }, exec = { 0, 0 }, range;
-	size_t nr, i;
+	size_t nr;
 	const struct elf_segment *segment = elf_file_segments(module->elf, &nr);
 
-	for (i = 0; i < nr; i++) {
+	for (size_t i = 0; i < nr; i++) {
 		if (!segment_range(&segment[i], module->bias, &range))
 			continue;
 		extend(&all, range);
@@ -152,7 +150,7 @@ bool module_map_is_vdso(const struct proc_map *map)
 /* Does map lie where the module's file would have it? */
 static bool belongs(const struct module *module, const struct proc_map *map)
 {
-	size_t nr, i;
+	size_t nr;
 	const struct elf_segment *segment;
 
 	if (!module->inode)
@@ -162,7 +160,7 @@ static bool belongs(const struct module *module, const struct proc_map *map)
 	if (!module->elf)
 		return map->exec && map->start == module->start;
 	segment = elf_file_segments(module->elf, &nr);
-	for (i = 0; i < nr; i++) {
+	for (size_t i = 0; i < nr; i++) {
 		if (segment_has_offset(&segment[i], map->offset) &&
 		    map->start - map->offset == module->bias + segment_slide(&segment[i]))
 			return true;
@@ -172,9 +170,7 @@ static bool belongs(const struct module *module, const struct proc_map *map)
 
 bool module_still_mapped(const struct module *module, const struct proc_maps *maps)
 {
-	size_t i;
-
-	for (i = first_map(maps, module->start); i < maps->vec.nr; i++) {
+	for (size_t i = first_map(maps, module->start); i < maps->vec.nr; i++) {
 		if (maps->vec.at[i].start >= module->end)
 			break;
 		if (belongs(module, &maps->vec.at[i]))

@@ -43,9 +43,7 @@ struct refresh {
 
 static void refresh_deinit(struct refresh *refresh)
 {
-	size_t i;
-
-	for (i = 0; i < refresh->fresh.nr; i++)
+	for (size_t i = 0; i < refresh->fresh.nr; i++)
 		module_free(refresh->fresh.at[i]);
 	vec_free(&refresh->fresh);
 	vec_free(&refresh->live);
@@ -202,16 +200,15 @@ static struct err *keep_old(struct refresh *refresh)
 {
 	const struct modules *old = refresh->old;
 	struct err *err = vec_reserve(&refresh->live, old->live.nr);
-	size_t i;
 
 	if (err)
 		return err;
-	for (i = 0; i < old->live.nr; i++) {
+	for (size_t i = 0; i < old->live.nr; i++) {
 		if (!old->live.at[i]->replaced &&
 		    module_still_mapped(old->live.at[i], &refresh->maps))
 			refresh->live.at[refresh->live.nr++] = old->live.at[i];
 	}
-	for (i = 0; i < old->all.nr; i++)
+	for (size_t i = 0; i < old->all.nr; i++)
 		refresh->rows += rows_of(old->all.at[i]);
 	return NULL;
 }
@@ -219,9 +216,7 @@ static struct err *keep_old(struct refresh *refresh)
 /* Is it a mapping of a module that is known, or has it taken the place of such a one? */
 static bool is_known(const struct refresh *refresh, const struct proc_map *map)
 {
-	size_t i;
-
-	for (i = 0; i < refresh->live.nr; i++) {
+	for (size_t i = 0; i < refresh->live.nr; i++) {
 		const struct module *module = refresh->live.at[i];
 
 		if (map->start < module->start || map->start >= module->end)
@@ -239,10 +234,7 @@ static bool is_known(const struct refresh *refresh, const struct proc_map *map)
 
 static struct err *add_mapped_files(struct refresh *refresh)
 {
-	size_t i;
-
-	for (i = 0; i < refresh->maps.vec.nr; i++) {
-		const struct proc_map *map = &refresh->maps.vec.at[i];
+	vec_each(map, &refresh->maps.vec) {
 		struct err *err = NULL;
 
 		if (!map->exec || (!map->inode && !module_map_is_vdso(map)) ||
@@ -272,10 +264,7 @@ static const struct proc_map *headers_below(const struct refresh *refresh,
 
 static struct err *add_replaced_text(struct refresh *refresh)
 {
-	size_t i;
-
-	for (i = 0; i < refresh->maps.vec.nr; i++) {
-		const struct proc_map *map = &refresh->maps.vec.at[i];
+	vec_each(map, &refresh->maps.vec) {
 		const struct proc_map *headers;
 		struct err *err;
 
@@ -291,9 +280,7 @@ static struct err *add_replaced_text(struct refresh *refresh)
 
 static struct module *module_at(struct module *const *live, size_t nr, uint64_t addr)
 {
-	size_t i;
-
-	for (i = 0; i < nr; i++) {
+	for (size_t i = 0; i < nr; i++) {
 		if (addr >= live[i]->start && addr < live[i]->end)
 			return live[i];
 	}
@@ -331,9 +318,7 @@ static struct err *open_program(struct refresh *refresh, uint64_t entry, struct 
 /* The same program as it was found before, or NULL. */
 static struct module *known_program(const struct refresh *refresh, const struct module *program)
 {
-	size_t i;
-
-	for (i = 0; i < refresh->old->live.nr; i++) {
+	for (size_t i = 0; i < refresh->old->live.nr; i++) {
 		struct module *module = refresh->old->live.at[i];
 
 		if (!module->replaced && module->inode == program->inode &&
@@ -375,11 +360,10 @@ COMPARE_BY(compare_walk, struct walk_module, x, x->start)
 static struct err *build_walk(struct refresh *refresh)
 {
 	struct err *err = vec_reserve(&refresh->walk, refresh->live.nr);
-	size_t i;
 
 	if (err)
 		return err;
-	for (i = 0; i < refresh->live.nr; i++) {
+	for (size_t i = 0; i < refresh->live.nr; i++) {
 		const struct module *module = refresh->live.at[i];
 
 		refresh->walk.at[refresh->walk.nr++] = (struct walk_module){
@@ -391,7 +375,7 @@ static struct err *build_walk(struct refresh *refresh)
 	if (!refresh->walk.nr)
 		return NULL;
 	vec_sort(&refresh->walk, compare_walk);
-	for (i = 0; i + 1 < refresh->walk.nr; i++)
+	for (size_t i = 0; i + 1 < refresh->walk.nr; i++)
 		refresh->walk.at[i].end =
 			MIN(refresh->walk.at[i].end, refresh->walk.at[i + 1].start);
 	return NULL;
@@ -400,18 +384,16 @@ static struct err *build_walk(struct refresh *refresh)
 /* Nothing here can fail: room was made before. */
 static void publish(struct modules *modules, struct refresh *refresh)
 {
-	size_t i;
-
 	modules->generation++;
-	for (i = 0; i < modules->live.nr; i++)
+	for (size_t i = 0; i < modules->live.nr; i++)
 		modules->live.at[i]->died = modules->generation;
-	for (i = 0; i < refresh->fresh.nr; i++) {
+	for (size_t i = 0; i < refresh->fresh.nr; i++) {
 		refresh->fresh.at[i]->born = modules->generation;
 		refresh->fresh.at[i]->came = modules->generation;
 		refresh->fresh.at[i]->serial = ++modules->serial;
 		modules->all.at[modules->all.nr++] = refresh->fresh.at[i];
 	}
-	for (i = 0; i < refresh->live.nr; i++)
+	for (size_t i = 0; i < refresh->live.nr; i++)
 		refresh->live.at[i]->died = UINT32_MAX;
 	vec_clear(&refresh->fresh);
 	free(modules->live.at);

@@ -16,6 +16,7 @@
 #include "os/procmem.h"
 #include "target/region.h"
 #include "target/remote.h"
+#include "target/room.h"
 #include "target/target.h"
 
 #define SIGSET_LEN	8
@@ -72,6 +73,19 @@ struct err *patch_plan(struct target *target, const struct journal_entry *entry,
 	return NULL;
 }
 
+/* The change that was planned is made, or (err) it is not. */
+static struct err *settle(struct target *target, uint32_t index, struct err *err,
+			  uint32_t *entry_ret)
+{
+	if (err) {
+		journal_writer_undone(journal_of(target), index);
+		return err;
+	}
+	journal_writer_done(journal_of(target), index);
+	*entry_ret = index;
+	return NULL;
+}
+
 struct err *patch_text(struct target *target, uint64_t address, const void *expect, const void *new,
 		       size_t len, uint32_t *entry_ret)
 {
@@ -91,14 +105,7 @@ struct err *patch_text(struct target *target, uint64_t address, const void *expe
 	err = patch_plan(target, &entry, &index);
 	if (err)
 		return err;
-	err = procmem_write(&target->mem, address, new, len);
-	if (err) {
-		journal_writer_undone(journal_of(target), index);
-		return err;
-	}
-	journal_writer_done(journal_of(target), index);
-	*entry_ret = index;
-	return NULL;
+	return settle(target, index, procmem_write(&target->mem, address, new, len), entry_ret);
 }
 
 struct err *patch_write_around(struct procmem *mem, uint64_t address, const uint8_t *bytes,
@@ -175,27 +182,15 @@ struct err *patch_map(struct target *target, struct remote *remote, uint64_t add
 		err_ignore(remote_unmap(remote, got, len));
 		err = err_create(ERR_BUSY, "no memory to be had at 0x%" PRIx64, address);
 	}
-	if (err) {
-		journal_writer_undone(journal_of(target), index);
-		return err;
-	}
-	journal_writer_done(journal_of(target), index);
-	*entry_ret = index;
-	return NULL;
+	return settle(target, index, err, entry_ret);
 }
 
 /* Why a mapping of len bytes was not to be had. */
 static struct err *no_room(struct target *target, uint64_t len)
 {
-	static const char name[] = "Max address space";
-	AUTO_FREE char *limits = NULL;
-	const char *line;
-	uint64_t limit;
+	uint64_t limit = room_address_limit(target->mem.tid);
 
-	if (procfs_file(target->mem.tid, "limits", &limits, NULL))
-		limits = NULL;
-	line = limits ? strstr(limits, name) : NULL;
-	if (line && sscanf(line + strlen(name), "%" SCNu64, &limit) == 1)
+	if (limit != UINT64_MAX)
 		return err_hint(err_create(ERR_UNSUPPORTED, "no room for %" PRIu64 " bytes: the "
 					   "address space of process %d is limited to %" PRIu64
 					   " bytes (RLIMIT_AS)", len, target->pid, limit),
@@ -220,13 +215,10 @@ static uint64_t page_of_file(const struct region *region, uint64_t offset)
 
 	if (offset < JOURNAL_SIZE)
 		return region->address + offset;
-	for (uint32_t i = 0; i < journal_entries(journal); i++) {
-		const struct journal_entry *entry = &journal->entry[i];
-
+	for_each_entry(entry, journal)
 		if (entry->kind == JOURNAL_LOG && entry->state == JOURNAL_DONE &&
 		    offset - entry->aux < entry->len)
 			return entry->address + (offset - entry->aux);
-	}
 	return 0;
 }
 
@@ -257,7 +249,6 @@ struct err *patch_map_data(struct target *target, struct remote *remote, uint64_
 			   uint64_t *address_ret, uint32_t *entry_ret)
 {
 	struct journal_entry entry = { .kind = JOURNAL_DATA, .len = ALIGN_UP(len, PAGE) };
-	bool planned;
 	uint32_t index;
 	struct err *err = map_again(target, remote, target->region->address, entry.len,
 				    &entry.address);
@@ -265,19 +256,13 @@ struct err *patch_map_data(struct target *target, struct remote *remote, uint64_
 	if (err)
 		return err;
 	err = patch_plan(target, &entry, &index);
-	planned = !err;
 	if (!err)
-		err = fill_data(remote, entry.address, entry.len);
-	if (err) {
+		err = settle(target, index, fill_data(remote, entry.address, entry.len), entry_ret);
+	if (err)
 		err_ignore(remote_unmap(remote, entry.address, entry.len));
-		if (planned)
-			journal_writer_undone(journal_of(target), index);
-		return err;
-	}
-	journal_writer_done(journal_of(target), index);
-	*address_ret = entry.address;
-	*entry_ret = index;
-	return NULL;
+	else
+		*address_ret = entry.address;
+	return err;
 }
 
 /*
@@ -313,10 +298,8 @@ struct err *patch_map_log(struct target *target, struct remote *remote, uint64_t
 		err_ignore(remote_unmap(remote, entry.address, entry.len));
 		return err;
 	}
-	journal_writer_done(journal_of(target), index);
 	*address_ret = entry.address + front;
-	*entry_ret = index;
-	return NULL;
+	return settle(target, index, NULL, entry_ret);
 }
 
 /* By its last page, so that the journal is the only mapping from offset 0 on. */
@@ -387,14 +370,7 @@ struct err *patch_sigaction(struct target *target, struct remote *remote, int si
 	err = patch_plan(target, &entry, &index);
 	if (err)
 		return err;
-	err = remote_sigaction(remote, signal, new, NULL);
-	if (err) {
-		journal_writer_undone(journal_of(target), index);
-		return err;
-	}
-	journal_writer_done(journal_of(target), index);
-	*entry_ret = index;
-	return NULL;
+	return settle(target, index, remote_sigaction(remote, signal, new, NULL), entry_ret);
 }
 
 struct err *patch_get_sigaction(struct remote *remote, int signal, struct patch_sigaction *ret)

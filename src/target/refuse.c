@@ -161,10 +161,9 @@ static struct err *settled_status(pid_t tid, struct proc_status *ret)
 static struct err *check_threads(pid_t pid, const struct proc_tasks *tasks, pid_t *alive_ret)
 {
 	struct proc_status status;
-	size_t i;
 
 	*alive_ret = 0;
-	for (i = 0; i < tasks->vec.nr; i++) {
+	for (size_t i = 0; i < tasks->vec.nr; i++) {
 		struct err *err = settled_status(tasks->vec.at[i], &status);
 
 		if (err && err->code == ERR_NOMEM)
@@ -284,10 +283,9 @@ struct err *refuse_check(pid_t pid)
 
 static int read_yama(void)
 {
-	AUTO_FCLOSE FILE *file = fopen(YAMA_FILE, "re");
-	int value;
+	uint64_t value;
 
-	return file && fscanf(file, "%d", &value) == 1 ? value : 0;
+	return file_number(YAMA_FILE, "", &value) ? (int)value : 0;
 }
 
 static enum refuse_border find_border(pid_t pid)

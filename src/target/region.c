@@ -312,9 +312,7 @@ struct err *region_create_empty(struct region **ret)
 static struct err *find_journal(struct target *target, const struct proc_maps *maps,
 				const struct proc_map **map_ret, struct journal *journal)
 {
-	for (size_t i = 0; i < maps->vec.nr; i++) {
-		const struct proc_map *map = &maps->vec.at[i];
-
+	vec_each(map, &maps->vec) {
 		if (!undo_is_journal(map) ||
 		    memory_read(&target->mem.memory, map->start, journal, sizeof(*journal)) ||
 		    journal->target_start != target->start_time)

@@ -10,11 +10,12 @@
 #include "agent/state.h"
 #include "base/cleanup.h"
 #include "log/log.h"
+#include "os/file.h"
 #include "os/procfs.h"
+#include "target/forkable.h"
 #include "target/target.h"
 
-#define OVERCOMMIT_FILE		"/proc/sys/vm/overcommit_memory"
-#define OVERCOMMIT_NEVER	2
+#define MEMINFO		"/proc/meminfo"
 #define MEGABYTE		(1ull << 20)
 #define OTHERS			(2 * MEGABYTE)	/* areas, the agent's state, module maps */
 #define THREADS_USUAL		64u		/* places that are not saved if it can be helped */
@@ -80,39 +81,24 @@ void room_choose(const struct room_facts *facts, uint64_t log, struct room *ret)
 	fit_addresses(facts, ret);
 }
 
-/* Soft; UINT64_MAX: there is none. */
-static uint64_t address_limit(pid_t tid)
+uint64_t room_address_limit(pid_t tid)
 {
-	static const char name[] = "Max address space";
-	AUTO_FREE char *limits = NULL;
-	const char *line;
+	char path[32];
 	uint64_t limit;
 
-	if (procfs_file(tid, "limits", &limits, NULL))
-		return UINT64_MAX;
-	line = strstr(limits, name);
-	return line && sscanf(line + strlen(name), "%" SCNu64, &limit) == 1 ? limit : UINT64_MAX;
+	snprintf(path, sizeof(path), "/proc/%d/limits", tid);
+	return file_number(path, "Max address space", &limit) ? limit : UINT64_MAX;
 }
 
 static uint64_t read_commit(void)
 {
-	AUTO_FCLOSE FILE *rule = fopen(OVERCOMMIT_FILE, "re");
-	AUTO_FCLOSE FILE *info = NULL;
-	uint64_t limit = 0, used = 0, kb;
-	char line[128];
-	int value;
+	uint64_t limit, used = 0;
 
-	if (!rule || fscanf(rule, "%d", &value) != 1 || value != OVERCOMMIT_NEVER)
+	if (!forkable_memory_is_strict() || !file_number(MEMINFO, "CommitLimit:", &limit))
 		return UINT64_MAX;
-	info = fopen("/proc/meminfo", "re");
-	while (info && fgets(line, sizeof(line), info)) {
-		if (sscanf(line, "CommitLimit: %" SCNu64 " kB", &kb) == 1)
-			limit = kb << 10;
-		if (sscanf(line, "Committed_AS: %" SCNu64 " kB", &kb) == 1)
-			used = kb << 10;
-	}
-	if (!limit)
-		return UINT64_MAX;
+	if (file_number(MEMINFO, "Committed_AS:", &used))
+		used <<= 10;
+	limit <<= 10;
 	return limit > used ? limit - used : 0;
 }
 
@@ -147,7 +133,7 @@ static void explain(const struct target *target, const struct room_facts *facts,
 
 void room_find(struct target *target, uint64_t log, struct room *ret)
 {
-	uint64_t limit = address_limit(target->mem.tid), used;
+	uint64_t limit = room_address_limit(target->mem.tid), used;
 	struct room_facts facts = { UINT64_MAX, read_commit(), rows_of(target), 1 };
 	struct proc_status status;
 

@@ -25,6 +25,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct target;
 
@@ -47,5 +48,8 @@ struct room {
 void room_choose(const struct room_facts *facts, uint64_t log, struct room *ret);
 /* The same for a target, whose module map was read, with texts. What cannot be read is no limit. */
 void room_find(struct target *target, uint64_t log, struct room *ret);
+
+/* The soft RLIMIT_AS of a process; UINT64_MAX: there is none. */
+uint64_t room_address_limit(pid_t tid);
 
 #endif

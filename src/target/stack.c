@@ -224,12 +224,9 @@ static bool is_mapping(const struct journal_entry *entry)
 /* The lowest mapping above address that the journal tells of, or end. */
 static uint64_t next_mapping(const struct journal *journal, uint64_t address, uint64_t end)
 {
-	for (uint32_t i = 0; i < journal_entries(journal); i++) {
-		const struct journal_entry *entry = &journal->entry[i];
-
+	for_each_entry(entry, journal)
 		if (is_mapping(entry) && entry->address > address)
 			end = MIN(end, entry->address);
-	}
 	return end;
 }
 

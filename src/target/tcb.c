@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "os/procfs.h"
+#include "os/identity.h"
 #include "target/target.h"
 
 #define TCB_MAX		4096u
@@ -47,24 +47,6 @@ static void collect(struct views *views, const struct thread *thread)
 			     &view->len))
 		return;
 	views->nr++;
-}
-
-/* Does the kernel give the process another id in its own namespace than mdbg sees? */
-static bool is_foreign(pid_t pid)
-{
-	AUTO_FREE char *status = NULL;
-	const char *line, *end;
-
-	if (procfs_file(pid, "status", &status, NULL))
-		return false;
-	line = strstr(status, "\nNSpid:");
-	if (!line)
-		return false;
-	for (end = line + 1; *end && *end != '\n'; end++)
-		;
-	while (end[-1] >= '0' && end[-1] <= '9')
-		end--;
-	return strtol(end, NULL, 10) != pid;
 }
 
 static uint64_t word(const struct view *view, uint32_t offset)
@@ -228,7 +210,7 @@ void tcb_derive(struct target *target, struct tcb *ret)
 	if (!ret->has_self)
 		return;
 	/* A core has the ids of the process' own namespace. */
-	if (target->core || !is_foreign(target->pid))
+	if (target->core || identity_inside(target->pid) == target->pid)
 		ret->tid_offset = derive_tid(&views);
 	ret->stack_offset = derive_stack(&views);
 }

@@ -93,8 +93,7 @@ static const struct translator *of_file(const char *path)
 
 const struct translator *translator_find(const struct proc_maps *maps)
 {
-	for (size_t i = 0; i < maps->vec.nr; i++) {
-		const struct proc_map *map = &maps->vec.at[i];
+	vec_each(map, &maps->vec) {
 		const struct translator *translator =
 			map->exec && *map->path == '/' ? of_file(map->path) : NULL;
 

@@ -31,6 +31,12 @@
 #include "os/memfd.h"
 #include "os/procfs.h"
 
+/* For each entry ever used of a journal, to which entry, declared here, points. */
+#define for_each_entry(entry_at, journal)	for_each_entry_while(entry_at, journal, true)
+#define for_each_entry_while(entry_at, journal, condition) \
+	for (const struct journal_entry *entry_at = (journal)->entry; \
+	     entry_at < (journal)->entry + journal_entries(journal) && (condition); entry_at++)
+
 /* The kernel's struct sigaction. */
 struct patch_sigaction {
 	uint64_t handler, flags, restorer, mask;

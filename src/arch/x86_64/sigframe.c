@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "arch/x86_64/x86_64.h"
+
 #define FXSAVE_LEN	512
 #define SW_RESERVED	464	/* offset in the FXSAVE area */
 #define MAGIC1		0x46505853u
@@ -18,8 +20,10 @@
 /* No valid mode of sigaltstack: rt_sigreturn then leaves the alternate stack as it is. */
 #define SS_KEEP		0x40u
 
-/* Words of NT_PRSTATUS. */
-enum { R15, R14, R13, R12, RBP, RBX, R11, R10, R9, R8, RAX, RCX, RDX, RSI, RDI, ORIG_RAX, RIP, CS, EFLAGS, RSP, SS };
+/* The general registers of the frame, in its order. */
+static const uint8_t order[] = {
+	R8, R9, R10, R11, R12, R13, R14, R15, RDI, RSI, RBP, RBX, RDX, RAX, RCX, RSP, RIP, EFLAGS,
+};
 
 struct frame {
 	uint64_t restorer;
@@ -27,7 +31,7 @@ struct frame {
 	uint64_t ss_sp;
 	uint32_t ss_flags, ss_pad;
 	uint64_t ss_size;
-	uint64_t r8, r9, r10, r11, r12, r13, r14, r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip, eflags;
+	uint64_t general[ARRAY_SIZE(order)];
 	uint16_t cs, gs, fs, ss;
 	uint64_t err, trapno, oldmask, cr2, fpstate, reserved[8];
 	uint64_t sigmask;
@@ -41,28 +45,10 @@ struct sw_bytes {
 
 static void put_regs(struct frame *frame, const struct regs *regs)
 {
-	const uint64_t *w = regs->word;
-
-	frame->r8 = w[R8];
-	frame->r9 = w[R9];
-	frame->r10 = w[R10];
-	frame->r11 = w[R11];
-	frame->r12 = w[R12];
-	frame->r13 = w[R13];
-	frame->r14 = w[R14];
-	frame->r15 = w[R15];
-	frame->rdi = w[RDI];
-	frame->rsi = w[RSI];
-	frame->rbp = w[RBP];
-	frame->rbx = w[RBX];
-	frame->rdx = w[RDX];
-	frame->rax = w[RAX];
-	frame->rcx = w[RCX];
-	frame->rsp = w[RSP];
-	frame->rip = w[RIP];
-	frame->eflags = w[EFLAGS];
-	frame->cs = (uint16_t)w[CS];
-	frame->ss = (uint16_t)w[SS];
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
+		frame->general[i] = regs->word[order[i]];
+	frame->cs = (uint16_t)regs->word[CS];
+	frame->ss = (uint16_t)regs->word[SS];
 }
 
 /* The kernel gives the mask of user features in the software reserved words of NT_X86_XSTATE. */

@@ -11,11 +11,6 @@
 #include "arch/x86_64/code.h"
 #include "arch/x86_64/insn.h"
 
-enum {
-	R15, R14, R13, R12, RBP, RBX, R11, R10, R9, R8, RAX, RCX, RDX, RSI, RDI, ORIG_RAX, RIP, CS,
-	EFLAGS, RSP, SS, FS_BASE, GS_BASE, DS, ES, FS, GS, NR_WORDS,
-};
-
 static const char *const reg_names[NR_WORDS] = {
 	[R15] = "r15", [R14] = "r14", [R13] = "r13", [R12] = "r12", [RBP] = "rbp", [RBX] = "rbx",
 	[R11] = "r11", [R10] = "r10", [R9] = "r9", [R8] = "r8", [RAX] = "rax", [RCX] = "rcx",

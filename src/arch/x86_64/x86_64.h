@@ -5,6 +5,12 @@
 
 #include "arch/arch.h"
 
+/* Words of struct regs. */
+enum {
+	R15, R14, R13, R12, RBP, RBX, R11, R10, R9, R8, RAX, RCX, RDX, RSI, RDI, ORIG_RAX, RIP, CS,
+	EFLAGS, RSP, SS, FS_BASE, GS_BASE, DS, ES, FS, GS, NR_WORDS,
+};
+
 struct err *x86_64_displace(const uint8_t *code, size_t len, uint64_t from, uint64_t to,
 			    size_t min_len, struct displaced *ret);
 struct err *x86_64_stub(const struct stub_spec *spec, struct stub *ret);
