@@ -218,7 +218,7 @@ struct err *sigtrap_install(struct probes *probes, struct remote *remote)
 		return write_table(probes);
 	if (is_foreign(remote->thread))
 		return busy(probes->target);
-	err = patch_get_sigaction(remote, SIGTRAP, &probes->old);
+	err = patch_sigaction_call(remote, SIGTRAP, NULL, &probes->old);
 	if (!err)
 		err = write_table(probes);
 	if (err)
@@ -286,7 +286,7 @@ static bool put_handler_back(struct probes *probes, struct thread *thread, uint6
 	if (!err)
 		err = remote_begin(thread, remote);
 	if (!err) {
-		err = patch_sigaction_again(remote, SIGTRAP, &probes->ours);
+		err = patch_sigaction_call(remote, SIGTRAP, &probes->ours, NULL);
 		also = remote_end(remote);
 		err = err ? err : also;
 		lost = remote->lost;

@@ -114,7 +114,7 @@ struct err *left_check_file(const struct left *left, const struct proc_map *map)
 			  "is left alone", (unsigned)st.st_uid);
 }
 
-/* --- verified --- */
+/* Verified */
 
 struct undo left_undo_text(const struct left *left, uint32_t index, const struct proc_maps *maps)
 {
@@ -152,10 +152,16 @@ static struct err *verify_text(struct left *left, struct origin *origin, uint32_
 	return NULL;
 }
 
+struct err *left_check_entries(const struct journal *journal)
+{
+	const char *what = undo_malformed_any(journal);
+
+	return what ? err_create(ERR_STATE, "its journal tells of %s", what) : NULL;
+}
+
 struct err *left_verify(struct left *left, struct origin *origin, const struct proc_maps *maps)
 {
-	const char *what = undo_malformed_any(left->journal);
-	struct err *err = what ? err_create(ERR_STATE, "its journal tells of %s", what) : NULL;
+	struct err *err = left_check_entries(left->journal);
 
 	for (uint32_t i = 0; i < journal_entries(left->journal) && !err; i++)
 		if (left->journal->entry[i].kind == JOURNAL_TEXT &&
@@ -164,7 +170,7 @@ struct err *left_verify(struct left *left, struct origin *origin, const struct p
 	return err;
 }
 
-/* --- waited for --- */
+/* Waited for */
 
 /* It may run for *budget in all. */
 static struct err *await(struct target *target, struct err *(*look)(void *ctx, bool *done_ret),
@@ -204,6 +210,13 @@ static struct err *is_unused(void *left, bool *done_ret)
 	stack_each_top(use.left->target, look_at_use, &use);
 	*done_ret = !use.used;
 	return NULL;
+}
+
+struct err *left_note_range(struct left *left, const struct journal_entry *entry)
+{
+	struct stack_range range = { entry->address, entry->address + entry->len, false };
+
+	return entry->kind == JOURNAL_MAPPING ? vec_push(&left->ranges, range) : NULL;
 }
 
 struct err *left_drain(struct left *left, bool *clean)
@@ -255,19 +268,6 @@ void left_settle(struct left *left, const struct proc_maps *maps)
 	}
 }
 
-static struct err *reap_one(struct left *left, uint32_t index)
-{
-	struct remote *remote;
-	struct err *err = remote_borrow(left->target, NULL, &remote);
-
-	if (err)
-		return err;
-	err = snapshot_reap_left(remote, &left->journal->entry[index]);
-	if (!err)
-		journal_writer_undone(&left->writer, index);
-	return remote_give_back(remote, err);
-}
-
 struct reaping {
 	struct left *left;
 	uint32_t index;
@@ -277,8 +277,16 @@ struct reaping {
 static struct err *try_to_reap(void *ctx, bool *done_ret)
 {
 	struct reaping *reaping = ctx;
-	struct err *err = reap_one(reaping->left, reaping->index);
+	struct left *left = reaping->left;
+	struct remote *remote;
+	struct err *err = remote_borrow(left->target, NULL, &remote);
 
+	if (!err) {
+		err = snapshot_reap_left(remote, &left->journal->entry[reaping->index]);
+		if (!err)
+			journal_writer_undone(&left->writer, reaping->index);
+		err = remote_give_back(remote, err);
+	}
 	*done_ret = !err;
 	if (!err || err->code != ERR_BUSY)
 		return err;

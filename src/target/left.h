@@ -67,8 +67,12 @@ struct undo left_undo_text(const struct left *left, uint32_t entry, const struct
  */
 struct err *left_verify(struct left *left, struct origin *origin,
 			const struct proc_maps *maps) MUST_CHECK;
+/* ERR_STATE: an entry is none that an mdbg writes. */
+struct err *left_check_entries(const struct journal *journal) MUST_CHECK;
 /* One mdbg at a time: ERR_ATTACH. */
 struct err *left_check_owner(const struct left *left) MUST_CHECK;
+/* Threads may be in the code that this entry has mapped: add it to the ranges. */
+struct err *left_note_range(struct left *left, const struct journal_entry *entry) MUST_CHECK;
 /* Does the entry tell of a mapping that is to be undone? */
 bool left_is_mapping(const struct journal_entry *entry);
 /*

@@ -51,18 +51,6 @@ static struct err *put_text_back(struct left *left, const struct proc_maps *maps
 	return err;
 }
 
-static struct err *note_ranges(struct left *left)
-{
-	struct err *err = NULL;
-
-	for_each_entry_while(entry, left->journal, !err)
-		if (left_to_undo(entry, JOURNAL_MAPPING))
-			err = vec_push(&left->ranges,
-				       ((struct stack_range){ entry->address,
-							      entry->address + entry->len, false }));
-	return err;
-}
-
 /* The journal is the last: should this mdbg be killed, the next one finds it. */
 static struct err *unmap_file(const struct left *left, struct remote *remote,
 			      const struct proc_maps *maps)
@@ -105,7 +93,7 @@ static struct err *reset_handler(struct left *left, struct remote *remote,
 				 const struct journal_entry *entry, const struct proc_maps *maps)
 {
 	struct patch_sigaction now;
-	struct err *err = patch_get_sigaction(remote, (int)entry->aux, &now);
+	struct err *err = patch_sigaction_call(remote, (int)entry->aux, NULL, &now);
 
 	if (err || !undo_sigaction(entry, &now, left->journal, maps))
 		return err;
@@ -114,7 +102,7 @@ static struct err *reset_handler(struct left *left, struct remote *remote,
 
 static struct err *take_out(struct left *left, struct remote *remote, const struct proc_maps *before)
 {
-	struct proc_maps maps = { VEC_INIT };
+	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct err *err = NULL;
 
 	for (uint32_t i = journal_entries(left->journal); i-- > 0 && !err;) {
@@ -127,10 +115,7 @@ static struct err *take_out(struct left *left, struct remote *remote, const stru
 	}
 	if (!err)
 		err = procfs_maps(left->target->mem.tid, &maps);
-	if (!err)
-		err = unmap_file(left, remote, &maps);
-	proc_maps_free(&maps);
-	return err;
+	return err ? err : unmap_file(left, remote, &maps);
 }
 
 /* Changes that this mdbg does not make, or that none makes: the journal stays for who knows them. */
@@ -156,26 +141,27 @@ static bool has_unknown(struct left *left)
 
 static struct err *unmap_all(struct left *left)
 {
+	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct remote *remote;
-	struct proc_maps maps = { VEC_INIT };
 	struct err *err = procfs_maps(left->target->mem.tid, &maps);
 
 	if (!err)
 		err = remote_borrow(left->target, NULL, &remote);
-	if (!err) {
-		left_settle(left, &maps);
-		err = remote_give_back(remote, take_out(left, remote, &maps));
-	}
-	proc_maps_free(&maps);
-	return err;
+	if (err)
+		return err;
+	left_settle(left, &maps);
+	return remote_give_back(remote, take_out(left, remote, &maps));
 }
 
 /* Nobody comes in any more. */
 static struct err *clean_mapped(struct left *left)
 {
 	bool clean = true;
-	struct err *err = note_ranges(left);
+	struct err *err = NULL;
 
+	for_each_entry_while(entry, left->journal, !err)
+		if (left_to_undo(entry, JOURNAL_MAPPING))
+			err = left_note_range(left, entry);
 	if (!err) {
 		left->target->left = left->journal;
 		err = left_drain(left, &clean);
@@ -283,26 +269,23 @@ static bool is_first(const struct proc_maps *maps, size_t i)
 
 bool leftover_exists(const struct target *target)
 {
-	struct proc_maps maps = { VEC_INIT };
-	bool exists = false;
+	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
 
 	if (procfs_maps(target->mem.tid, &maps))
 		return false;
-	for (size_t i = 0; i < maps.vec.nr && !exists; i++)
-		exists = is_first(&maps, i);
-	exists = exists || left_descriptor(target, &maps) >= 0;
-	proc_maps_free(&maps);
-	return exists;
+	for (size_t i = 0; i < maps.vec.nr; i++)
+		if (is_first(&maps, i))
+			return true;
+	return left_descriptor(target, &maps) >= 0;
 }
 
 static struct err *find_journal(struct left *left, const struct proc_maps *maps)
 {
 	struct err *err = err_create(ERR_FORMAT, "no journal");
 
-	for (size_t i = 0; i < maps->vec.nr && err; i++)
-		if (undo_is_of_file(&maps->vec.at[i], &left->file) &&
-		    undo_is_journal(&maps->vec.at[i]))
-			err = left_read(left, &maps->vec.at[i]);
+	vec_each_while(map, &maps->vec, err)
+		if (undo_is_of_file(map, &left->file) && undo_is_journal(map))
+			err = left_read(left, map);
 	return err;
 }
 
@@ -348,7 +331,7 @@ static struct err *clean_file(struct left *left, const struct proc_maps *maps,
 
 struct err *leftover_clean(struct target *target, bool *found_ret, char *left_ret, size_t room)
 {
-	struct proc_maps maps = { VEC_INIT };
+	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct err *err = left_await_calls(target);
 
 	*found_ret = false;
@@ -364,10 +347,7 @@ struct err *leftover_clean(struct target *target, bool *found_ret, char *left_re
 		*found_ret = true;
 		err = clean_file(&left, &maps, &maps.vec.at[i]);
 	}
-	if (!err)
-		err = close_descriptors(target, &maps, found_ret);
-	proc_maps_free(&maps);
-	return err;
+	return err ? err : close_descriptors(target, &maps, found_ret);
 }
 
 /* --- a forked copy --- */
@@ -393,7 +373,7 @@ struct err *leftover_clean_copy(struct target *target, const struct origin *orig
 {
 	struct left left = { .target = target, .origin = origin, .file = origin->file,
 			     .journal_address = origin->address, .said = left_ret, .room = room };
-	struct proc_maps maps = { VEC_INIT };
+	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct err *err = left_await_calls(target);
 
 	*left_ret = '\0';
@@ -401,8 +381,5 @@ struct err *leftover_clean_copy(struct target *target, const struct origin *orig
 		err = procfs_maps(target->mem.tid, &maps);
 	if (!err)
 		err = inherited_check_text(target->mem.tid, &target->mem, origin, &maps);
-	if (!err)
-		err = clean_by(&left, &maps);
-	proc_maps_free(&maps);
-	return err;
+	return err ? err : clean_by(&left, &maps);
 }

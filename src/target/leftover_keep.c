@@ -17,12 +17,11 @@
 /* A mapping that was in hand is settled; what else was, is not gone on with. */
 static struct err *judge(const struct journal *journal)
 {
-	const char *what = undo_malformed_any(journal);
+	struct err *err = left_check_entries(journal);
 	uint32_t jumps = 0, states = 0;
 
-	if (what)
-		return err_create(ERR_STATE, "its journal tells of %s", what);
-
+	if (err)
+		return err;
 	for_each_entry(entry, journal) {
 		if (entry->state == JOURNAL_UNDONE || entry->state == JOURNAL_FREE)
 			continue;
@@ -42,25 +41,22 @@ static struct err *judge(const struct journal *journal)
 
 struct err *leftover_to_keep(struct target *target)
 {
-	struct proc_maps maps = { VEC_INIT };
+	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct err *err = procfs_maps(target->mem.tid, &maps), *found;
 
 	found = err_create(ERR_STATE, "%s", "");
-	for (size_t i = 0; i < maps.vec.nr && !err; i++) {
+	vec_each_while(map, &maps.vec, !err) {
 		struct left left = { .target = target };
 
-		if (!undo_is_journal(&maps.vec.at[i]))
+		if (!undo_is_journal(map) || left_check_file(&left, map))
 			continue;
-		if (left_check_file(&left, &maps.vec.at[i]))
-			continue;
-		err = left_read(&left, &maps.vec.at[i]);
+		err = left_read(&left, map);
 		if (!err)
 			err = left_check_owner(&left);
 		if (!err && !left_is_inherited(&left))
 			found = judge(left.journal);
 		journal_writer_free(&left.writer);
 	}
-	proc_maps_free(&maps);
 	return err ? err : found;
 }
 
@@ -101,21 +97,18 @@ struct err *leftover_settle(struct target *target)
 		.journal_address = region->address,
 		.file = region->origin.file,
 	};
-	struct proc_maps maps = { VEC_INIT };
+	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct err *err = left_await_calls(target);
 
 	if (!err)
 		err = procfs_maps(target->mem.tid, &maps);
 	if (!err)
 		err = left_verify(&left, &region->origin, &maps);
-	if (!err) {
-		left_settle(&left, &maps);
-		err = unmap_untold(&left, &maps);
-	}
-	if (!err)
-		err = left_reap(&left);
-	proc_maps_free(&maps);
-	return err;
+	if (err)
+		return err;
+	left_settle(&left, &maps);
+	err = unmap_untold(&left, &maps);
+	return err ? err : left_reap(&left);
 }
 
 /* The journal that is the target's own, of the maps that it has. */
@@ -134,8 +127,8 @@ static struct err *read_own(struct left *left, const struct proc_maps *maps)
 
 struct err *leftover_origin(struct target *target, struct origin *ret, struct journal **journal_ret)
 {
+	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct left left = { .target = target };
-	struct proc_maps maps = { VEC_INIT };
 	struct err *err = origin_begin(ret, target);
 
 	if (!err)
@@ -144,7 +137,6 @@ struct err *leftover_origin(struct target *target, struct origin *ret, struct jo
 		err = read_own(&left, &maps);
 	if (!err)
 		err = left_verify(&left, ret, &maps);
-	proc_maps_free(&maps);
 	if (err) {
 		journal_writer_free(&left.writer);
 		origin_free(ret);
@@ -169,15 +161,8 @@ struct err *leftover_drain(struct target *target, const uint32_t *index, size_t 
 	struct left left = { .target = target, .journal = target->region->journal };
 	struct err *err = NULL;
 
-	for (size_t i = 0; i < nr && !err; i++) {
-		const struct journal_entry *entry = &left.journal->entry[index[i]];
-
-		if (entry->kind == JOURNAL_MAPPING)
-			err = vec_push(&left.ranges,
-				       ((struct stack_range){
-					       .start = entry->address,
-					       .end = entry->address + entry->len }));
-	}
+	for (size_t i = 0; i < nr && !err; i++)
+		err = left_note_range(&left, &left.journal->entry[index[i]]);
 	if (!err)
 		err = left_drain(&left, clean_ret);
 	vec_free(&left.ranges);

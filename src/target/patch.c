@@ -334,9 +334,8 @@ struct err *patch_fill(struct target *target, uint64_t address, const void *byte
 	return procmem_write(&target->mem, address, bytes, len);
 }
 
-/* rt_sigaction in the target; new and old may be NULL. */
-static struct err *remote_sigaction(struct remote *remote, int signal,
-				    const struct patch_sigaction *new, struct patch_sigaction *old)
+struct err *patch_sigaction_call(struct remote *remote, int signal,
+				 const struct patch_sigaction *new, struct patch_sigaction *old)
 {
 	struct target *target = remote->thread->target;
 	struct patch_sigaction both[2] = { { 0 } };
@@ -361,7 +360,7 @@ struct err *patch_sigaction(struct target *target, struct remote *remote, int si
 	struct journal_entry entry = { .kind = JOURNAL_SIGACTION, .aux = (uint64_t)signal,
 				       .len = sizeof(*new) };
 	uint32_t index;
-	struct err *err = remote_sigaction(remote, signal, NULL, old_ret);
+	struct err *err = patch_sigaction_call(remote, signal, NULL, old_ret);
 
 	if (err)
 		return err;
@@ -370,24 +369,13 @@ struct err *patch_sigaction(struct target *target, struct remote *remote, int si
 	err = patch_plan(target, &entry, &index);
 	if (err)
 		return err;
-	return settle(target, index, remote_sigaction(remote, signal, new, NULL), entry_ret);
-}
-
-struct err *patch_get_sigaction(struct remote *remote, int signal, struct patch_sigaction *ret)
-{
-	return remote_sigaction(remote, signal, NULL, ret);
-}
-
-struct err *patch_sigaction_again(struct remote *remote, int signal,
-				  const struct patch_sigaction *new)
-{
-	return remote_sigaction(remote, signal, new, NULL);
+	return settle(target, index, patch_sigaction_call(remote, signal, new, NULL), entry_ret);
 }
 
 struct err *patch_undo_sigaction_entry(struct remote *remote, const struct journal_entry *entry)
 {
 	struct patch_sigaction now, ours, old;
-	struct err *err = remote_sigaction(remote, (int)entry->aux, NULL, &now);
+	struct err *err = patch_sigaction_call(remote, (int)entry->aux, NULL, &now);
 
 	if (err)
 		return err;
@@ -404,7 +392,7 @@ struct err *patch_undo_sigaction_entry(struct remote *remote, const struct journ
 	 */
 	if (now.handler != 0 && now.handler != ours.handler)
 		old.handler = 0;
-	return remote_sigaction(remote, (int)entry->aux, &old, NULL);
+	return patch_sigaction_call(remote, (int)entry->aux, &old, NULL);
 }
 
 struct err *patch_sigaction_undo(struct target *target, struct remote *remote, uint32_t entry)

@@ -86,12 +86,10 @@ struct err *patch_write_around(struct procmem *mem, uint64_t address, const uint
 struct err *patch_sigaction(struct target *target, struct remote *remote, int signal,
 			    const struct patch_sigaction *new, struct patch_sigaction *old_ret,
 			    uint32_t *entry_ret) MUST_CHECK;
-/* The disposition as it is. */
-struct err *patch_get_sigaction(struct remote *remote, int signal,
-				struct patch_sigaction *ret) MUST_CHECK;
-/* Put ours back after the kernel reset it. */
-struct err *patch_sigaction_again(struct remote *remote, int signal,
-				  const struct patch_sigaction *new) MUST_CHECK;
+/* rt_sigaction in the target, past the journal; new and old may be NULL. */
+struct err *patch_sigaction_call(struct remote *remote, int signal,
+				 const struct patch_sigaction *new,
+				 struct patch_sigaction *old) MUST_CHECK;
 /* Put the old one back, unless the target has set another meanwhile. */
 struct err *patch_sigaction_undo(struct target *target, struct remote *remote,
 				 uint32_t entry) MUST_CHECK;
