@@ -5,11 +5,7 @@
 #ifndef ARCH_SIGFRAME_H
 #define ARCH_SIGFRAME_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "arch/arch.h"
-#include "base/err.h"
 
 struct sigframe_spec {
 	const struct regs *regs;	/* to be restored */

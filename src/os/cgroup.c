@@ -9,14 +9,7 @@
 
 #include "os/cgroup.h"
 
-#include <inttypes.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/cleanup.h"
-#include "base/compiler.h"
 #include "os/file.h"
 #include "os/procfs.h"
 

@@ -4,9 +4,6 @@
 #include "os/identity.h"
 
 #include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "base/cleanup.h"

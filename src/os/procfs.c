@@ -7,16 +7,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/str.h"
-#include "base/vec.h"
 #include "os/procparse.h"
 
 #define PROC_PATH_MAX	96	/* "/proc/TID/task/TID/" and a name of our own */

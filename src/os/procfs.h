@@ -7,11 +7,9 @@
 #ifndef OS_PROCFS_H
 #define OS_PROCFS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/err.h"
 #include "base/outside.h"
 #include "base/vec.h"
 

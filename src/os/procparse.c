@@ -6,12 +6,8 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
-#include "base/compiler.h"
 
 /* An unsigned number in base at *pos, no sign, no blanks before it. */
 static bool number(const char **pos, int base, uint64_t *ret)

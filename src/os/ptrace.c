@@ -2,7 +2,6 @@
 /* What is asked of the kernel about a tracee: the only place that calls ptrace. */
 
 #include <elf.h>
-#include <errno.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <unistd.h>

@@ -3,9 +3,7 @@
 
 #include "os/smaps.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 

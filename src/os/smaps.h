@@ -6,12 +6,10 @@
 #ifndef OS_SMAPS_H
 #define OS_SMAPS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "base/err.h"
 #include "base/vec.h"
 
 struct smaps_range {

@@ -23,12 +23,9 @@
 #define OS_TRACER_H
 
 #include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "arch/arch.h"
-#include "base/err.h"
 
 struct robust;
 struct tracer;

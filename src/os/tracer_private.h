@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <time.h>
 
 #include "os/robust.h"

@@ -4,20 +4,13 @@
 #include "target/core.h"
 
 #include <elf.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "base/page.h"
-#include "base/vec.h"
 #include "os/file.h"
 #include "target/core_maps.h"
 #include "target/target.h"

@@ -25,11 +25,6 @@
 #ifndef TARGET_CORE_H
 #define TARGET_CORE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/err.h"
-#include "base/vec.h"
 #include "elf/core_file.h"
 #include "os/procfs.h"
 

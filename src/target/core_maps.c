@@ -4,8 +4,6 @@
 #include "target/core_maps.h"
 
 #include <elf.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/page.h"
 

@@ -11,9 +11,6 @@
 #ifndef TARGET_CORE_MAPS_H
 #define TARGET_CORE_MAPS_H
 
-#include <stdint.h>
-
-#include "base/err.h"
 #include "elf/core_file.h"
 #include "os/procfs.h"
 

@@ -19,10 +19,8 @@
  * all, wants to have the memory. Should mdbg die, the kernel lets them end.
  */
 
-#include <signal.h>
 #include <sys/syscall.h>
 
-#include "base/trace.h"
 #include "os/tracer.h"
 #include "target/target.h"
 

@@ -20,11 +20,6 @@
 #ifndef TARGET_FORKABLE_H
 #define TARGET_FORKABLE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-
-#include "base/err.h"
 #include "os/smaps.h"
 
 /* Most that may have to be read in the stop. */

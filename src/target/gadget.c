@@ -3,9 +3,6 @@
 
 #include "target/gadget.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/cleanup.h"
 #include "target/target.h"
 

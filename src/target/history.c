@@ -3,11 +3,6 @@
 
 #include "target/history.h"
 
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "agent/state.h"
 #include "base/cleanup.h"
 #include "base/page.h"

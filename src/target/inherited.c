@@ -6,12 +6,7 @@
 #include <dirent.h>
 #include <elf.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "log/journal.h"
-#include "os/procfs.h"
-#include "os/procmem.h"
 #include "target/target.h"
 
 /* Left as they are if they cannot be read: who has unmapped its first stack has none. */

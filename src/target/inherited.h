@@ -24,14 +24,7 @@
 #ifndef TARGET_INHERITED_H
 #define TARGET_INHERITED_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-
-#include "base/err.h"
-#include "base/vec.h"
 #include "os/identity.h"
-#include "os/memfd.h"
 #include "target/undo.h"
 
 struct proc_maps;

@@ -4,21 +4,13 @@
 #include "target/left.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
-#include "os/identity.h"
-#include "os/procfs.h"
 #include "os/tracer.h"
 #include "target/inherited.h"
 #include "target/patch.h"
 #include "target/remote.h"
 #include "target/snapshot.h"
-#include "target/target.h"
 #include "target/wait.h"
 
 #define STEP_NS		5000000ull

@@ -6,15 +6,7 @@
 #ifndef TARGET_LEFT_H
 #define TARGET_LEFT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/err.h"
-#include "base/vec.h"
-#include "log/journal.h"
 #include "log/journal_writer.h"
-#include "os/memfd.h"
 #include "target/stack.h"
 #include "target/undo.h"
 

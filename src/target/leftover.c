@@ -6,23 +6,13 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
-#include "os/identity.h"
-#include "os/procfs.h"
-#include "target/inherited.h"
 #include "target/left.h"
 #include "target/patch.h"
 #include "target/region.h"
 #include "target/remote.h"
-#include "target/target.h"
 
 /* *stands_ret: some of it still leads into what an mdbg has left, and must not be changed. */
 static struct err *put_text_back(struct left *left, const struct proc_maps *maps, bool *stands_ret)

@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What an earlier mdbg left in a target, gone on with (theory in leftover.h). */
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/cleanup.h"
-#include "os/procfs.h"
-#include "target/inherited.h"
 #include "target/left.h"
 #include "target/leftover.h"
 #include "target/patch.h"
 #include "target/region.h"
 #include "target/remote.h"
-#include "target/target.h"
 
 /* A mapping that was in hand is settled; what else was, is not gone on with. */
 static struct err *judge(const struct journal *journal)

@@ -4,13 +4,9 @@
 #include "target/module.h"
 
 #include <elf.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
-#include "base/compiler.h"
 #include "base/limits.h"
-#include "base/vec.h"
 #include "target/module_file.h"
 #include "target/module_new.h"
 

@@ -20,14 +20,9 @@
 #ifndef TARGET_MODULE_H
 #define TARGET_MODULE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
 #include <time.h>
 
-#include "base/err.h"
 #include "base/memory.h"
-#include "base/vec.h"
 #include "elf/elf_file.h"
 #include "os/procfs.h"
 #include "unwind/walk.h"

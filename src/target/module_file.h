@@ -3,10 +3,6 @@
 #ifndef TARGET_MODULE_FILE_H
 #define TARGET_MODULE_FILE_H
 
-#include <stdbool.h>
-#include <sys/types.h>
-
-#include "base/err.h"
 #include "base/memory.h"
 #include "os/procfs.h"
 

@@ -7,8 +7,6 @@
 #ifndef TARGET_MODULE_NEW_H
 #define TARGET_MODULE_NEW_H
 
-#include <stdbool.h>
-
 #include "target/module.h"
 
 /* As if map were all of it, and without a file. */

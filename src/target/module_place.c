@@ -3,9 +3,6 @@
 
 #include "target/module_place.h"
 
-#include <string.h>
-
-#include "base/compiler.h"
 #include "base/page.h"
 #include "target/module_file.h"
 

@@ -7,9 +7,6 @@
 #ifndef TARGET_MODULE_PLACE_H
 #define TARGET_MODULE_PLACE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "target/module.h"
 
 /*

@@ -16,11 +16,6 @@
  * It is built aside (struct refresh) and published when nothing can fail any more.
  */
 
-#include "base/vec.h"
-#include "target/module.h"
-
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "base/cancel.h"

@@ -5,19 +5,14 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include "base/cleanup.h"
 #include "base/page.h"
-#include "os/procfs.h"
-#include "os/procmem.h"
 #include "target/region.h"
 #include "target/remote.h"
 #include "target/room.h"
-#include "target/target.h"
 
 #define SIGSET_LEN	8
 /* Both of the agent's handlers lie less than this apart. */

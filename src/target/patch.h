@@ -20,12 +20,6 @@
 #ifndef TARGET_PATCH_H
 #define TARGET_PATCH_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/err.h"
-#include "log/journal.h"
 #include "target/undo.h"
 
 struct procmem;

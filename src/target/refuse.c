@@ -7,17 +7,10 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "arch/arch.h"
 #include "base/cleanup.h"
 #include "base/fd.h"
 #include "os/file.h"
-#include "os/procfs.h"
 #include "os/tracer.h"
 #include "target/refuse_facts.h"
 #include "target/translator.h"

@@ -13,8 +13,6 @@
 #include <linux/capability.h>
 #include <pwd.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #define NAME_ROOM	80
 

@@ -6,10 +6,6 @@
 #ifndef TARGET_REFUSE_FACTS_H
 #define TARGET_REFUSE_FACTS_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/err.h"
 #include "os/procfs.h"
 
 #define REFUSE_NAME_MAX	64

@@ -7,24 +7,16 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/memfd.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "agent/state.h"
 #include "base/cleanup.h"
 #include "base/trace.h"
-#include "os/memfd.h"
-#include "os/procfs.h"
 #include "target/remote.h"
 #include "target/room.h"
 #include "target/share.h"
-#include "target/target.h"
 
 /* Beyond the limit: numbers that are in use there, as it was lowered, and one that is free. */
 #define MORE_FILES	1024

@@ -32,11 +32,6 @@
 #ifndef TARGET_REGION_H
 #define TARGET_REGION_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/err.h"
-#include "log/journal.h"
 #include "log/journal_writer.h"
 #include "log/log.h"
 #include "target/inherited.h"

@@ -5,9 +5,6 @@
 
 #include <errno.h>
 #include <linux/rseq.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -15,7 +12,6 @@
 #include "arch/sigframe.h"
 #include "base/cleanup.h"
 #include "base/trace.h"
-#include "os/procfs.h"
 #include "os/tracer.h"
 #include "target/gadget.h"
 

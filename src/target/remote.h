@@ -42,10 +42,6 @@
 #ifndef TARGET_REMOTE_H
 #define TARGET_REMOTE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/err.h"
 #include "target/target.h"
 
 /*

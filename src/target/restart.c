@@ -10,10 +10,8 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stddef.h>
 #include <sys/syscall.h>
 
-#include "os/procfs.h"
 #include "target/target.h"
 
 static const long repeatable[] = {

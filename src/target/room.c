@@ -4,14 +4,9 @@
 #include "target/room.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "agent/state.h"
-#include "base/cleanup.h"
-#include "log/log.h"
 #include "os/file.h"
-#include "os/procfs.h"
 #include "target/forkable.h"
 #include "target/target.h"
 

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* All threads of a target: taking them over, and letting them go (theory in target.h). */
 
-#include <signal.h>
 #include <unistd.h>
 
 #include "base/trace.h"
-#include "base/vec.h"
-#include "os/procfs.h"
 #include "os/tracer.h"
 #include "target/refuse.h"
 #include "target/target.h"

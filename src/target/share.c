@@ -4,21 +4,15 @@
 #include "target/share.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "agent/state.h"
 #include "base/cleanup.h"
 #include "base/page.h"
-#include "base/vec.h"
 #include "target/history.h"
 #include "target/patch.h"
 #include "target/region.h"
 #include "target/remote.h"
-#include "target/target.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23

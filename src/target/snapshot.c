@@ -7,28 +7,18 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
-#include <signal.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "arch/sigframe.h"
 #include "base/cleanup.h"
-#include "base/compiler.h"
 #include "base/trace.h"
-#include "os/identity.h"
 #include "os/pidfd.h"
-#include "os/procfs.h"
 #include "os/tracer.h"
 #include "target/gadget.h"
 #include "target/region.h"
 #include "target/remote.h"
-#include "target/target.h"
 
 #define DEATH_MS	60000		/* to give back much memory takes seconds */
 #define KILL_FIRST	"1000"		/* oom_score_adj(5): the highest */

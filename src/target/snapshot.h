@@ -32,12 +32,6 @@
 #ifndef TARGET_SNAPSHOT_H
 #define TARGET_SNAPSHOT_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-
-#include "base/err.h"
-#include "base/memory.h"
 #include "base/vec.h"
 #include "log/journal.h"
 #include "os/procmem.h"

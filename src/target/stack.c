@@ -4,16 +4,8 @@
 #include "target/stack.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "arch/arch.h"
 #include "base/cleanup.h"
-#include "base/vec.h"
-#include "log/journal.h"
-#include "os/procfs.h"
-#include "os/procmem.h"
 #include "target/region.h"
 #include "target/target.h"
 

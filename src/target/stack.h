@@ -5,9 +5,6 @@
 #ifndef TARGET_STACK_H
 #define TARGET_STACK_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "base/err.h"
 #include "unwind/walk.h"
 

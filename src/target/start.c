@@ -7,14 +7,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
-#include <signal.h>
-#include <stddef.h>
-#include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "os/procfs.h"
 #include "os/tracer.h"
 #include "target/target.h"
 

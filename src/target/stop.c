@@ -37,8 +37,6 @@
 #include <time.h>
 
 #include "base/trace.h"
-#include "base/vec.h"
-#include "os/procfs.h"
 #include "os/tracer.h"
 #include "target/target.h"
 

@@ -3,9 +3,6 @@
 
 #include "target/target.h"
 
-#include <stdlib.h>
-
-#include "os/procfs.h"
 #include "os/tracer.h"
 #include "target/core.h"
 

@@ -68,12 +68,7 @@
 #ifndef TARGET_TARGET_H
 #define TARGET_TARGET_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-
 #include "arch/arch.h"
-#include "base/err.h"
 #include "base/map.h"
 #include "log/journal.h"
 #include "os/procmem.h"

@@ -3,9 +3,6 @@
 
 #include "target/tcb.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/cleanup.h"
 #include "os/identity.h"
 #include "target/target.h"

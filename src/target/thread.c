@@ -3,15 +3,12 @@
 
 #include <errno.h>
 #include <linux/kcmp.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/trace.h"
-#include "os/procfs.h"
 #include "os/tracer.h"
 #include "target/target.h"
 

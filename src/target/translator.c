@@ -4,7 +4,6 @@
 #include "target/translator.h"
 
 #include <fnmatch.h>
-#include <string.h>
 
 #include "base/path.h"
 #include "os/procfs.h"

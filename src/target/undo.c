@@ -4,7 +4,6 @@
 #include "target/undo.h"
 
 #include <signal.h>
-#include <string.h>
 
 #include "agent/state.h"
 #include "arch/arch.h"

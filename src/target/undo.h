@@ -24,9 +24,6 @@
 #ifndef TARGET_UNDO_H
 #define TARGET_UNDO_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "log/journal.h"
 #include "os/memfd.h"
 #include "os/procfs.h"

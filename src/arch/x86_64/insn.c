@@ -8,7 +8,6 @@
 #include <stdio.h>
 
 #include "arch/arch.h"
-#include "base/compiler.h"
 
 struct decoded {
 	ZydisDecodedInstruction info;

@@ -53,7 +53,6 @@
 
 #include "arch/x86_64/code.h"
 #include "arch/x86_64/insn.h"
-#include "base/compiler.h"
 
 enum {
 	WORD		= 8,

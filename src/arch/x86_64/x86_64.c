@@ -5,7 +5,6 @@
 
 #include <elf.h>
 #include <inttypes.h>
-#include <string.h>
 
 #include "arch/sigframe.h"
 #include "arch/x86_64/code.h"
