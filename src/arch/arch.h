@@ -190,7 +190,6 @@ struct arch {
 	 * column).
 	 */
 	uint8_t dwarf_to_word[32];
-	uint8_t dwarf_ra;	/* the return address column of the CFI */
 
 	uint32_t red_zone;	/* bytes below SP that belong to the function */
 	uint64_t entry_flags;	/* of the flags' register, as at a function's entry */
@@ -247,20 +246,13 @@ struct arch {
 	struct err *(*thunk)(const struct thunk_spec *spec, struct thunk *ret);
 	/* From SP to the CFA where an instruction of a thunk, at this offset, is about to run. */
 	size_t (*thunk_cfa)(const struct thunk *thunk, size_t offset);
-	/* Bytes of the instruction there; 0: does not decode. */
-	size_t (*insn_len)(const uint8_t *code, size_t len);
 	/*
 	 * One instruction as text, "mov rax, rbx", at most room bytes; returns its length in bytes,
 	 * 0: does not decode.
 	 */
 	size_t (*insn_text)(const uint8_t *code, size_t len, uint64_t at, char *text, size_t room);
 
-	/*
-	 * Bytes of the instruction that enters the kernel, and of the one after which a signal
-	 * handler returns.
-	 */
-	uint8_t syscall_insn[4];
-	uint8_t syscall_insn_len;
+	uint8_t syscall_insn_len;	/* bytes of the instruction that enters the kernel */
 	/*
 	 * Code that a remote call needs and that most programs have in their own text: `syscall;
 	 * ret`, and the start of "load the number of rt_sigreturn; syscall" (a libc's restorer).

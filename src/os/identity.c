@@ -3,7 +3,6 @@
 
 #include "os/identity.h"
 
-#include <dirent.h>
 #include <sys/stat.h>
 
 #include "base/cleanup.h"
@@ -145,21 +144,18 @@ static bool is_child(pid_t pid, pid_t parent, size_t level, uint64_t inside)
 
 struct err *identity_find_child(pid_t parent, uint64_t inside, pid_t *ret)
 {
-	struct dirent *dirent;
 	uint64_t id[LEVELS];
 	size_t level = read_levels(parent, id);
+	struct proc_tasks all;
 	pid_t found = 0;
-	DIR *dir = opendir("/proc");
+	struct err *err = procfs_numbers("/proc", &all);
 
-	if (!dir)
-		return err_sys("open /proc");
-	while (level && inside && !found && (dirent = readdir(dir))) {
-		pid_t pid = (pid_t)atoi(dirent->d_name);
-
-		if (pid > 0 && is_child(pid, parent, level, inside))
-			found = pid;
-	}
-	closedir(dir);
+	if (err)
+		return err;
+	vec_each_while(pid, &all.vec, level && inside && !found)
+		if (is_child(*pid, parent, level, inside))
+			found = *pid;
+	vec_free(&all.vec);
 	if (!found)
 		return err_create(ERR_NOTFOUND, "process %d has no such child", parent);
 	*ret = found;

@@ -5,10 +5,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <unistd.h>
 
-#include "base/compiler.h"
+#include "base/cleanup.h"
+#include "os/procfs.h"
 
 #define PAGE_SHIFT	12
 #define PRESENT		(1ull << 63)
@@ -17,10 +16,7 @@
 
 void pagemap_open(pid_t tid, struct pagemap *ret)
 {
-	char path[48];
-
-	snprintf(path, sizeof(path), "/proc/%d/pagemap", tid);
-	ret->fd = open(path, O_RDONLY | O_CLOEXEC);
+	ret->fd = procfs_open(tid, "pagemap", O_RDONLY);
 	ret->first = ret->nr = 0;
 }
 
@@ -75,17 +71,10 @@ bool pagemap_next(struct pagemap *pagemap, uint64_t start, uint64_t end, uint64_
 
 bool pagemap_is_copied(pid_t tid, uint64_t address)
 {
-	char path[48];
+	AUTO_CLOSE int fd = procfs_open(tid, "pagemap", O_RDONLY);
 	uint64_t entry;
-	ssize_t got;
-	int fd;
+	ssize_t got = pread(fd, &entry, sizeof(entry),
+			    (off_t)((address >> PAGE_SHIFT) * sizeof(entry)));
 
-	snprintf(path, sizeof(path), "/proc/%d/pagemap", tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return true;
-	got = pread(fd, &entry, sizeof(entry),
-		    (off_t)((address >> PAGE_SHIFT) * sizeof(entry)));
-	close(fd);
 	return got != sizeof(entry) || ((entry & (PRESENT | SWAPPED)) && !(entry & OF_FILE));
 }

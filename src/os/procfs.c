@@ -58,16 +58,21 @@ static struct err *read_all(int fd, struct str *str, bool *failed_ret)
 	}
 }
 
+int procfs_open(pid_t tid, const char *name, int flags)
+{
+	char path[PROC_PATH_MAX];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", tid, name);
+	return open(path, flags | O_CLOEXEC);
+}
+
 struct err *procfs_file(pid_t tid, const char *name, char **ret, size_t *len_ret)
 {
 	AUTO_STR struct str str = STR_INIT;
-	AUTO_CLOSE int fd = -1;
-	char path[PROC_PATH_MAX];
+	AUTO_CLOSE int fd = procfs_open(tid, name, O_RDONLY);
 	bool read_failed;
 	struct err *err;
 
-	snprintf(path, sizeof(path), "/proc/%d/%s", tid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return failed(tid, name);
 	err = str_add(&str, "");	/* an empty file is a text too */
@@ -130,39 +135,19 @@ struct err *procfs_syscall(pid_t tid, long *ret)
 
 COMPARE_BY(compare_pids, pid_t, x, *x)
 
-static struct err *read_tasks(DIR *dir, struct proc_tasks *tasks)
-{
-	struct dirent *entry;
-
-	while ((entry = readdir(dir))) {
-		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-
-		if (tid > 0) {
-			struct err *err = vec_push(&tasks->vec, tid);
-
-			if (err)
-				return err;
-		}
-	}
-	return NULL;
-}
-
-struct err *procfs_tasks(pid_t tid, struct proc_tasks *ret)
+struct err *procfs_numbers(const char *path, struct proc_tasks *ret)
 {
 	struct proc_tasks tasks = { VEC_INIT };
-	char path[PROC_PATH_MAX];
-	struct err *err;
-	DIR *dir;
+	struct dirent *entry;
+	struct err *err = NULL;
+	DIR *dir = opendir(path);
 
-	snprintf(path, sizeof(path), "/proc/%d/task", tid);
-	dir = opendir(path);
 	if (!dir)
-		return failed(tid, "task");
-	err = read_tasks(dir, &tasks);
+		return err_sys("%s", path);
+	while (!err && (entry = readdir(dir)))
+		if (*entry->d_name >= '0' && *entry->d_name <= '9')
+			err = vec_push(&tasks.vec, (pid_t)strtol(entry->d_name, NULL, 10));
 	closedir(dir);
-	/* The directory of a process that ends while it is read is empty, or cannot be read on. */
-	if (!err && !tasks.vec.nr)
-		err = gone(tid);
 	if (err) {
 		vec_free(&tasks.vec);
 		return err;
@@ -170,6 +155,21 @@ struct err *procfs_tasks(pid_t tid, struct proc_tasks *ret)
 	vec_sort(&tasks.vec, compare_pids);
 	*ret = tasks;
 	return NULL;
+}
+
+struct err *procfs_tasks(pid_t tid, struct proc_tasks *ret)
+{
+	char path[PROC_PATH_MAX];
+	struct err *err;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", tid);
+	err = procfs_numbers(path, ret);
+	if (err && err->errnum) {
+		errno = err->errnum;
+		return failed(tid, "task");
+	}
+	/* The directory of a process that ends while it is read is empty, or cannot be read on. */
+	return err || ret->vec.nr ? err : gone(tid);
 }
 
 struct err *procfs_status(pid_t tid, struct proc_status *ret)

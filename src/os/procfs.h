@@ -53,6 +53,9 @@ struct proc_tasks {
 
 struct err *procfs_tasks(pid_t tid, struct proc_tasks *ret) MUST_CHECK;
 
+/* The numbers that are names in a folder, /proc or one below it, in order. */
+struct err *procfs_numbers(const char *path, struct proc_tasks *ret) MUST_CHECK;
+
 /* /proc/TID/status; signal sets have bit n - 1 for signal n. */
 struct proc_status {
 	struct outside_name name;
@@ -103,6 +106,8 @@ struct err *procfs_runs(pid_t tid, uint64_t *ret) MUST_CHECK;
 struct err *procfs_syscall(pid_t tid, long *ret) MUST_CHECK;
 /* A link of /proc/TID ("exe", "cwd", "root"); malloc'ed. */
 struct err *procfs_link(pid_t tid, const char *name, char **ret) MUST_CHECK;
+/* Open a file of /proc/TID as open(2) does: -1, and errno, if it cannot be had. */
+int procfs_open(pid_t tid, const char *name, int flags);
 /*
  * A whole small file of /proc/TID ("comm", "cmdline", "wchan", "limits", "cgroup"); malloc'ed,
  * NUL-terminated, *len_ret may be NULL.

@@ -62,9 +62,9 @@ static void clean(struct session *session, struct origin *origin, pid_t pid)
 
 /* How many were found that had not been seen before. */
 static struct err *clean_round(struct session *session, struct origin *origin,
-			       struct inherited *known, size_t *nr_ret)
+			       struct proc_tasks *known, size_t *nr_ret)
 {
-	struct inherited found = { VEC_INIT };
+	struct proc_tasks found = { VEC_INIT };
 	struct err *err = inherited_find(session->current->target, origin, &found);
 	size_t nr = 0;
 
@@ -86,7 +86,7 @@ static struct err *clean_round(struct session *session, struct origin *origin,
 
 void children_clean(struct session *session, struct origin *origin)
 {
-	struct inherited known = { VEC_INIT };
+	struct proc_tasks known = { VEC_INIT };
 	struct err *err = NULL;
 	size_t nr = 1;
 

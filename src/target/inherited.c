@@ -3,7 +3,6 @@
 
 #include "target/inherited.h"
 
-#include <dirent.h>
 #include <elf.h>
 #include <inttypes.h>
 
@@ -46,7 +45,7 @@ void origin_free(struct origin *origin)
 	origin->place = NULL;
 }
 
-/* --- found --- */
+/* Found */
 
 bool inherited_by(pid_t pid, const struct file_id *file)
 {
@@ -70,36 +69,28 @@ static bool is_sharer(const struct target *target, pid_t pid)
 	       (target->state != TARGET_ENDED && target_shares(target, pid));
 }
 
-struct err *inherited_find(struct target *target, struct origin *origin,
-			   struct inherited *ret)
+struct err *inherited_find(struct target *target, struct origin *origin, struct proc_tasks *ret)
 {
-	struct inherited found = { VEC_INIT };
-	struct dirent *dirent;
-	struct err *err = NULL;
-	DIR *dir = opendir("/proc");
+	struct proc_tasks all;
+	size_t nr = 0;
+	struct err *err = procfs_numbers("/proc", &all);
 
-	if (!dir)
-		return err_sys("open /proc");
+	if (err)
+		return err;
 	/* It may have given up rights since: so have those that it forks now. */
 	if (target->state != TARGET_ENDED) {
 		err_ignore(identity_read(target->mem.tid, &origin->now));
 		read_random(target->mem.tid, &target->mem, origin->random_now);
 	}
-	while (!err && (dirent = readdir(dir))) {
-		pid_t pid = (pid_t)atoi(dirent->d_name);
-
-		if (pid > 0 && inherited_by(pid, &origin->file) && !is_sharer(target, pid))
-			err = vec_push(&found.vec, pid);
-	}
-	closedir(dir);
-	if (err)
-		vec_free(&found.vec);
-	else
-		*ret = found;
-	return err;
+	vec_each(pid, &all.vec)
+		if (inherited_by(*pid, &origin->file) && !is_sharer(target, *pid))
+			all.vec.at[nr++] = *pid;
+	all.vec.nr = nr;
+	*ret = all;
+	return NULL;
 }
 
-/* --- told from others --- */
+/* Told from others */
 
 static struct err *another(const char *what)
 {

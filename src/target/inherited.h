@@ -45,10 +45,6 @@ struct origin {
 	uint8_t random[ORIGIN_RANDOM], random_now[ORIGIN_RANDOM];
 };
 
-struct inherited {
-	VEC(pid_t) vec;
-};
-
 /* Begin one for a target; file and journal are the caller's to fill in. */
 struct err *origin_begin(struct origin *origin, struct target *target) MUST_CHECK;
 void origin_free(struct origin *origin);
@@ -58,7 +54,7 @@ void origin_free(struct origin *origin);
  * somewhere, as far as their maps may be read. Looks at all of /proc.
  */
 struct err *inherited_find(struct target *target, struct origin *origin,
-			   struct inherited *ret) MUST_CHECK;
+			   struct proc_tasks *ret) MUST_CHECK;
 /* Has this process it mapped (still)? */
 bool inherited_by(pid_t pid, const struct file_id *file);
 /*

@@ -16,10 +16,13 @@
 
 #define NAME_ROOM	80
 
-static struct err *refused(const struct refuse_facts *facts, const char *why)
+/* Without a hint of its own: as root it goes. */
+static struct err *refused(const struct refuse_facts *facts, const char *why, const char *hint)
 {
-	return err_create(ERR_ATTACH, "cannot attach to process %d (%s): %s", facts->target.pid,
-			  facts->name, why);
+	struct err *err = err_create(ERR_ATTACH, "cannot attach to process %d (%s): %s",
+				     facts->target.pid, facts->name, why);
+
+	return hint ? err_hint(err, "%s", hint) : err_hint(err, "sudo mdbg -p %d", facts->target.pid);
 }
 
 static void user_name(uid_t uid, char *name, size_t room)
@@ -40,11 +43,9 @@ static bool may_trace_all(const struct refuse_facts *facts)
 
 static struct err *no_capability(const struct refuse_facts *facts)
 {
-	struct err *err = refused(facts, "mdbg is root, but without the capability CAP_SYS_PTRACE, "
-					 "as root of a container is");
-
-	return err_hint(err,
-			"start the container with --cap-add SYS_PTRACE, or run mdbg outside of it");
+	return refused(facts, "mdbg is root, but without the capability CAP_SYS_PTRACE, as root of a "
+			      "container is",
+		       "start the container with --cap-add SYS_PTRACE, or run mdbg outside of it");
 }
 
 static struct err *other_user(const struct refuse_facts *facts)
@@ -55,7 +56,7 @@ static struct err *other_user(const struct refuse_facts *facts)
 	user_name(uid, owner, sizeof(owner));
 	user_name(facts->uid, self, sizeof(self));
 	snprintf(why, sizeof(why), "it runs as user %s, and mdbg as user %s", owner, self);
-	return err_hint(refused(facts, why), "sudo mdbg -p %d", facts->target.pid);
+	return refused(facts, why, NULL);
 }
 
 static struct err *other_group(const struct refuse_facts *facts)
@@ -64,76 +65,47 @@ static struct err *other_group(const struct refuse_facts *facts)
 
 	snprintf(why, sizeof(why), "its group (%u) is not that of mdbg (%u)", facts->target.gid,
 		 facts->gid);
-	return err_hint(refused(facts, why), "sudo mdbg -p %d", facts->target.pid);
-}
-
-static struct err *not_dumpable(const struct refuse_facts *facts)
-{
-	struct err *err = refused(facts, "it is not dumpable: a set-user-ID program, one that its "
-					 "user may not read, or one that asked for it "
-					 "by prctl(PR_SET_DUMPABLE)");
-
-	return err_hint(err, "sudo mdbg -p %d", facts->target.pid);
-}
-
-static struct err *more_capable(const struct refuse_facts *facts)
-{
-	return err_hint(refused(facts, "it has capabilities that mdbg has not"), "sudo mdbg -p %d",
-			facts->target.pid);
+	return refused(facts, why, NULL);
 }
 
 static struct err *by_yama(const struct refuse_facts *facts)
 {
-	static const char file[] = "/proc/sys/kernel/yama/ptrace_scope";
-	int pid = facts->target.pid;
-	struct err *err;
-
 	switch (facts->yama) {
 	case 1:
-		err = refused(
-			facts,
-			"yama's ptrace_scope is 1: a process may trace only those that it started");
-		return err_hint(err,
-				"sudo mdbg -p %d; or, to allow it to all: echo 0 | sudo tee %s",
-				pid, file);
+		return err_hint(refused(facts, "yama's ptrace_scope is 1: a process may trace only "
+					       "those that it started", NULL),
+				"sudo mdbg -p %d; or, to allow it to all: echo 0 | sudo tee "
+				"/proc/sys/kernel/yama/ptrace_scope", facts->target.pid);
 	case 2:
-		err = refused(facts,
-			      "yama's ptrace_scope is 2: only root (CAP_SYS_PTRACE) may trace");
-		return err_hint(err, "sudo mdbg -p %d", pid);
+		return refused(facts, "yama's ptrace_scope is 2: only root (CAP_SYS_PTRACE) may trace",
+			       NULL);
 	default:
-		err = refused(facts, "yama's ptrace_scope is 3: nobody may trace, until the "
-				     "machine is started anew");
-		return err_hint(
-			err, "take kernel.yama.ptrace_scope = 3 out of /etc/sysctl.d and reboot");
+		return refused(facts, "yama's ptrace_scope is 3: nobody may trace, until the "
+				      "machine is started anew",
+			       "take kernel.yama.ptrace_scope = 3 out of /etc/sysctl.d and reboot");
 	}
 }
 
 static struct err *by_border(const struct refuse_facts *facts)
 {
-	struct err *err =
-		refused(facts, "it is in a user namespace (container) in which mdbg has no rights");
-
-	return err_hint(err, "run mdbg inside that container, or as root of the machine");
+	return refused(facts, "it is in a user namespace (container) in which mdbg has no rights",
+		       "run mdbg inside that container, or as root of the machine");
 }
 
 static struct err *by_policy(const struct refuse_facts *facts)
 {
-	struct err *err;
-
-	if (facts->self.seccomp) {
-		err = refused(facts, "mdbg runs under a seccomp filter (a container's?), which "
-				     "seems to forbid ptrace");
-		return err_hint(err, "run mdbg outside, or start the container with --cap-add "
-				     "SYS_PTRACE --security-opt seccomp=unconfined");
-	}
-	if (facts->target.state == 't') {
-		err = refused(facts, "it is stopped by a tracer that cannot be seen from here");
-		return err_hint(err, "look for a debugger outside of this container");
-	}
-	err = refused(facts, "a security module (SELinux, AppArmor), or a tracer that cannot be "
-			     "seen from here, forbids it");
-	return err_hint(err, "the kernel's log (dmesg, journalctl -k) may name the rule: SELinux "
-			     "has deny_ptrace, AppArmor has ptrace rules");
+	if (facts->self.seccomp)
+		return refused(facts, "mdbg runs under a seccomp filter (a container's?), which seems "
+				      "to forbid ptrace",
+			       "run mdbg outside, or start the container with --cap-add SYS_PTRACE "
+			       "--security-opt seccomp=unconfined");
+	if (facts->target.state == 't')
+		return refused(facts, "it is stopped by a tracer that cannot be seen from here",
+			       "look for a debugger outside of this container");
+	return refused(facts, "a security module (SELinux, AppArmor), or a tracer that cannot be seen "
+			      "from here, forbids it",
+		       "the kernel's log (dmesg, journalctl -k) may name the rule: SELinux has "
+		       "deny_ptrace, AppArmor has ptrace rules");
 }
 
 /* Without CAP_SYS_PTRACE. */
@@ -148,11 +120,15 @@ static struct err *without_capability(const struct refuse_facts *facts)
 	if (target->gid != facts->gid)
 		return root ? no_capability(facts) : other_group(facts);
 	if (more)
-		return root ? no_capability(facts) : more_capable(facts);
+		return root ? no_capability(facts) :
+			      refused(facts, "it has capabilities that mdbg has not", NULL);
 	if (!facts->exe_readable && facts->border == BORDER_OTHER)
 		return by_border(facts);
 	if (!facts->exe_readable || (facts->proc_of_root && target->euid))
-		return root ? no_capability(facts) : not_dumpable(facts);
+		return root ? no_capability(facts) :
+			      refused(facts, "it is not dumpable: a set-user-ID program, one that its "
+					     "user may not read, or one that asked for it by "
+					     "prctl(PR_SET_DUMPABLE)", NULL);
 	if (facts->yama && (!root || facts->yama == 3))
 		return by_yama(facts);
 	return root && facts->yama ? no_capability(facts) : by_policy(facts);
@@ -161,11 +137,9 @@ static struct err *without_capability(const struct refuse_facts *facts)
 struct err *refuse_from_facts(const struct refuse_facts *facts)
 {
 	if (facts->errnum == ESRCH)
-		return err_hint(refused(facts, "it has ended"),
-				"ps -e lists the processes there are");
+		return refused(facts, "it has ended", "ps -e lists the processes there are");
 	if (facts->errnum != EPERM && facts->errnum != EACCES)
-		return err_hint(refused(facts, strerror(facts->errnum)),
-				"this is not expected: try again");
+		return refused(facts, strerror(facts->errnum), "this is not expected: try again");
 	if (!may_trace_all(facts))
 		return without_capability(facts);
 	if (facts->yama >= 3)

@@ -69,8 +69,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 		abort();
 	arch_x86_64.jumps_into(bytes, len, FROM, FROM + at, FROM + at + min_len, &target);
 	check_jumps_out(bytes, len);
-	if (arch_x86_64.insn_len(bytes, len) > len)
-		abort();
 	if (arch_x86_64.insn_text(bytes, len, FROM, text, sizeof(text)) > len)
 		abort();
 	return 0;

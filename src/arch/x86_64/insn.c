@@ -287,13 +287,6 @@ bool x86_64_entry_insn(const uint8_t *code, size_t len, unsigned args, struct en
 	return true;
 }
 
-size_t x86_64_insn_len(const uint8_t *code, size_t len)
-{
-	struct decoded decoded;
-
-	return decode(code, len, &decoded) ? decoded.info.length : 0;
-}
-
 size_t x86_64_insn_text(const uint8_t *code, size_t len, uint64_t at, char *text, size_t room)
 {
 	struct decoded decoded;

@@ -43,7 +43,6 @@ bool insn_decode(const uint8_t *code, size_t len, uint64_t pc, struct insn *ret)
 
 /* Of struct arch. */
 bool x86_64_entry_insn(const uint8_t *code, size_t len, unsigned args, struct entry_insn *ret);
-size_t x86_64_insn_len(const uint8_t *code, size_t len);
 size_t x86_64_insn_text(const uint8_t *code, size_t len, uint64_t at, char *text, size_t room);
 
 #endif

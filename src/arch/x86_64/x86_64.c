@@ -123,7 +123,6 @@ const struct arch arch_x86_64 = {
 		RAX, RDX, RCX, RBX, RSI, RDI, RBP, RSP, R8, R9, R10, R11, R12, R13, R14, R15,
 		[16 ... 31] = 0xff,
 	},
-	.dwarf_ra		= 16,
 
 	.red_zone		= 128,
 	.entry_flags		= 0x202,	/* IF, and what is always set: no DF */
@@ -140,10 +139,8 @@ const struct arch arch_x86_64 = {
 	.stub			= x86_64_stub,
 	.thunk			= x86_64_thunk,
 	.thunk_cfa		= x86_64_thunk_cfa,
-	.insn_len		= x86_64_insn_len,
 	.insn_text		= x86_64_insn_text,
 
-	.syscall_insn		= { 0x0f, 0x05 },
 	.syscall_insn_len	= 2,
 	.call_gadget		= { 0x0f, 0x05, 0xc3 },			/* syscall; ret */
 	.call_gadget_len	= 3,

@@ -219,6 +219,7 @@ static void compare_runs(const struct function *f, unsigned variant, size_t min_
 static void check_map(const struct function *f, size_t min_len, const struct displaced *d)
 {
 	size_t from = 0;
+	char text[96];
 
 	CU_ASSERT(d->consumed >= min_len && d->len <= DISPLACED_MAX && d->nr > 0);
 	CU_ASSERT(d->insn[0].from == 0 && d->insn[0].to == 0);
@@ -226,7 +227,7 @@ static void check_map(const struct function *f, size_t min_len, const struct dis
 		CU_ASSERT_EQUAL(d->insn[i].from, from);
 		CU_ASSERT(i == 0 || d->insn[i].to > d->insn[i - 1].to);
 		CU_ASSERT(d->insn[i].to < d->len);
-		from += arch_x86_64.insn_len(f->code + f->offset + from, 15);
+		from += arch_x86_64.insn_text(f->code + f->offset + from, 15, 0, text, sizeof(text));
 	}
 	CU_ASSERT(from == d->consumed || (strstr(f->name, "_pad") && from < d->consumed));
 	/* The jump back, if there is one, follows. */
