@@ -58,6 +58,12 @@ struct err *err_recode(struct err *err, enum err_code code) MUST_CHECK;
 void err_copy(struct err *to, const struct err *from);
 /* A slot of this thread's ring with a copy of what another thread made. */
 struct err *err_adopt(const struct err *from) MUST_CHECK;
+/* The first of two, where the second thing is done whatever became of the first. */
+static inline struct err *err_first(struct err *err, struct err *also)
+{
+	return err ? err : also;
+}
+
 /* For a place that really does not care, and says why in a comment. */
 static inline void err_ignore(const struct err *err)
 {

@@ -56,6 +56,14 @@ struct err *file_open(int root_fd, const char *path, bool nofollow, uint64_t mos
 	return file_reopen(path_fd, most, &st, fd_ret);
 }
 
+bool file_link(int dir_fd, const char *name, char *ret, size_t room)
+{
+	ssize_t len = readlinkat(dir_fd, name, ret, room - 1);
+
+	ret[MAX(len, (ssize_t)0)] = '\0';
+	return len >= 0;
+}
+
 bool file_number(const char *path, const char *key, uint64_t *ret)
 {
 	AUTO_FCLOSE FILE *file = fopen(path, "re");
@@ -149,11 +157,9 @@ static struct err *enter(struct walk *walk, const char *path)
 static struct err *follow(struct walk *walk, int link_fd)
 {
 	char to[PATH_MAX], left[PATH_MAX];
-	ssize_t len = readlinkat(link_fd, "", to, sizeof(to) - 1);
 
-	if (len < 0)
+	if (!file_link(link_fd, "", to, sizeof(to)))
 		return err_sys("%s", walk->at);
-	to[len] = '\0';
 	if (++walk->links > LINKS_MAX)
 		return err_create(ERR_FORMAT, "too many symbolic links");
 	snprintf(left, sizeof(left), "%s", walk->left);

@@ -11,6 +11,7 @@
 #define OS_FILE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
 
@@ -43,5 +44,8 @@ bool file_is_owned(const struct stat *st);
  * number in it. An octal number begins with 0. False: there is none, or no such file.
  */
 bool file_number(const char *path, const char *key, uint64_t *ret);
+
+/* What a link leads to, as far as there is room; false: it cannot be read. */
+bool file_link(int dir_fd, const char *name, char *ret, size_t room);
 
 #endif

@@ -8,6 +8,7 @@
 #include <sys/sysmacros.h>
 
 #include "base/cleanup.h"
+#include "os/file.h"
 #include "os/procfs.h"
 
 struct file_id file_id_of(const struct stat *stat)
@@ -40,15 +41,10 @@ static bool lies_with_memfds(dev_t dev)
 static bool has_name(int fd, const char *name)
 {
 	char path[32], link[64], wanted[64];
-	ssize_t len;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	snprintf(wanted, sizeof(wanted), "/memfd:%s (deleted)", name);
-	len = readlink(path, link, sizeof(link) - 1);
-	if (len < 0)
-		return false;
-	link[len] = '\0';
-	return !strcmp(link, wanted);
+	return file_link(AT_FDCWD, path, link, sizeof(link)) && !strcmp(link, wanted);
 }
 
 struct err *memfd_look(const char *path, const char *name, int *fd_ret, struct stat *ret)

@@ -16,9 +16,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include "os/procfs.h"
 
 #define LARGE	16384	/* bytes from which process_vm_readv is the faster one */
 
@@ -138,23 +139,13 @@ struct err *procmem_read_pieces(const struct procmem *mem, struct procmem_piece 
 	return check_alive(mem);
 }
 
-/* A read-only /proc (containers have it so) still lets itself be read. */
-static int open_mem(const char *path)
-{
-	int fd = open(path, O_RDWR | O_CLOEXEC);
-
-	if (fd < 0 && (errno == EACCES || errno == EPERM || errno == EROFS))
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd;
-}
-
 struct err *procmem_open(pid_t tid, struct procmem *ret)
 {
-	char path[32];
-	int fd;
+	int fd = procfs_open(tid, "mem", O_RDWR);
 
-	snprintf(path, sizeof(path), "/proc/%d/mem", tid);
-	fd = open_mem(path);
+	/* A read-only /proc (containers have it so) still lets itself be read. */
+	if (fd < 0 && (errno == EACCES || errno == EPERM || errno == EROFS))
+		fd = procfs_open(tid, "mem", O_RDONLY);
 	if (fd < 0 && (errno == ENOENT || errno == ESRCH)) {
 		struct err *err = err_create(ERR_GONE, "process %d has ended", tid);
 
@@ -162,7 +153,7 @@ struct err *procmem_open(pid_t tid, struct procmem *ret)
 		return err;
 	}
 	if (fd < 0)
-		return err_sys("%s", path);
+		return err_sys("/proc/%d/mem", tid);
 	*ret = (struct procmem){ .memory = { .read = procmem_read }, .tid = tid, .fd = fd };
 	return NULL;
 }

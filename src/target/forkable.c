@@ -3,13 +3,13 @@
 
 #include "target/forkable.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
 
 #include "base/cleanup.h"
 #include "os/cgroup.h"
 #include "os/file.h"
+#include "os/procfs.h"
 #include "os/procfs.h"
 
 #define OVERCOMMIT_NEVER	2
@@ -27,23 +27,22 @@ static struct err *no(const char *why)
 	return err_create(ERR_UNSUPPORTED, "no snapshot: %s", why);
 }
 
-static bool is_direct(pid_t pid, const char *fd)
+static bool is_direct(pid_t pid, int fd)
 {
-	char path[320];
+	char path[48];
 	uint64_t flags;
 
-	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%.255s", pid, fd);
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", pid, fd);
 	return file_number(path, "flags:", &flags) && flags & O_DIRECT;
 }
 
-static struct err *check_descriptor(pid_t pid, int dir, const char *fd)
+static struct err *check_descriptor(pid_t pid, int fd)
 {
-	char link[256];
-	ssize_t len = readlinkat(dir, fd, link, sizeof(link) - 1);
+	char path[48], link[256];
 
-	if (len < 0)
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
+	if (!file_link(AT_FDCWD, path, link, sizeof(link)))
 		return NULL;		/* closed meanwhile */
-	link[len] = '\0';
 	for (size_t i = 0; i < ARRAY_SIZE(pinning); i++)
 		if (!strncmp(link, pinning[i], strlen(pinning[i])))
 			return err_create(ERR_UNSUPPORTED, "no snapshot: the process uses %.80s, by which "
@@ -57,19 +56,17 @@ static struct err *check_descriptor(pid_t pid, int dir, const char *fd)
 
 static struct err *check_descriptors(pid_t pid)
 {
-	struct err *err = NULL;
-	struct dirent *dirent;
+	struct proc_tasks fds;
 	char path[32];
-	DIR *dir;
+	struct err *err;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
-	dir = opendir(path);
-	if (!dir)
-		return err_sys("%s", path);
-	while (!err && (dirent = readdir(dir)))
-		if (*dirent->d_name != '.')
-			err = check_descriptor(pid, dirfd(dir), dirent->d_name);
-	closedir(dir);
+	err = procfs_numbers(path, &fds);
+	if (err)
+		return err;
+	vec_each_while(fd, &fds.vec, !err)
+		err = check_descriptor(pid, *fd);
+	vec_free(&fds.vec);
 	return err;
 }
 

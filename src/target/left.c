@@ -17,13 +17,18 @@
 #define RUN_NS		(200 * STEP_NS)	/* how long it may run, while one of these is waited for */
 #define SNAPSHOTS_MOST	16		/* an mdbg has one at a time */
 
-void left_say(struct left *left, const char *what)
+void left_say(struct left *left, const char *fmt, ...)
 {
 	size_t len = left->said ? strlen(left->said) : 0;
+	va_list args;
 
-	if (left->said)
-		snprintf(left->said + len, left->room - len, "%s%s",
-			 len ? "; " : "", what);
+	if (!left->said)
+		return;
+	len += (size_t)snprintf(left->said + len, left->room - len, "%s", len ? "; " : "");
+	va_start(args, fmt);
+	if (len < left->room)
+		vsnprintf(left->said + len, left->room - len, fmt, args);
+	va_end(args);
 }
 
 bool left_is_a_view(const struct proc_maps *maps, const struct file_id *file)
@@ -293,7 +298,7 @@ static struct err *await_and_reap(struct left *left, uint32_t index, uint64_t *b
 	struct err *err = await(left->target, try_to_reap, &reaping, budget, &reaped);
 
 	if (!err && !reaped)
-		left_say(left, reaping.busy->msg);
+		left_say(left, "%s", reaping.busy->msg);
 	return err;
 }
 

@@ -35,7 +35,7 @@ static inline bool left_to_undo(const struct journal_entry *entry, enum journal_
 }
 
 /* Add to what is said. */
-void left_say(struct left *left, const char *what);
+void left_say(struct left *left, const char *fmt, ...) PRINTF(2, 3);
 /*
  * An mdbg has the log of its own target mapped, journal and all in one. That is nothing that was done
  * to it, and it would not survive to have it taken away.

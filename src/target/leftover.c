@@ -3,12 +3,12 @@
 
 #include "target/leftover.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sys/syscall.h>
 
 #include "base/cleanup.h"
+#include "os/file.h"
 #include "target/left.h"
 #include "target/patch.h"
 #include "target/region.h"
@@ -23,7 +23,6 @@ static struct err *put_text_back(struct left *left, const struct proc_maps *maps
 		const struct journal_entry *entry = &left->journal->entry[i];
 		bool undone = entry->state == JOURNAL_UNDONE && entry->kind == JOURNAL_TEXT;
 		struct undo undo;
-		char text[96];
 
 		if (!left_to_undo(entry, JOURNAL_TEXT) && !(undone && left_is_inherited(left)))
 			continue;
@@ -33,9 +32,7 @@ static struct err *put_text_back(struct left *left, const struct proc_maps *maps
 						 undo.len, undo.kept);
 		if (undo.action != UNDO_LEAVE || (undone && !undo.stands))
 			continue;
-		snprintf(text, sizeof(text), "the code at 0x%" PRIx64 " %s: left as it is",
-			 undo.address, undo.why);
-		left_say(left, text);
+		left_say(left, "the code at 0x%" PRIx64 " %s: left as it is", undo.address, undo.why);
 		*stands_ret |= undo.stands;
 	}
 	return err;
@@ -112,7 +109,6 @@ static struct err *take_out(struct left *left, struct remote *remote, const stru
 static bool has_unknown(struct left *left)
 {
 	const char *what = undo_malformed_any(left->journal);
-	char text[160];
 
 	for (uint32_t i = 0; i < journal_entries(left->journal) && !what; i++)
 		if (left->journal->entry[i].kind > JOURNAL_SNAPSHOT &&
@@ -123,9 +119,7 @@ static bool has_unknown(struct left *left)
 		}
 	if (!what)
 		return false;
-	snprintf(text, sizeof(text), "the journal of an earlier mdbg tells of %s: what is mapped "
-		 "stays", what);
-	left_say(left, text);
+	left_say(left, "the journal of an earlier mdbg tells of %s: what is mapped stays", what);
 	return true;
 }
 
@@ -177,28 +171,26 @@ static struct err *clean_one(struct left *left, const struct proc_maps *maps)
 	return err || unknown || stands ? err : clean_mapped(left);
 }
 
-static bool is_left_descriptor(int dir, const char *name, const struct proc_maps *maps,
+static bool is_left_descriptor(pid_t tid, int fd, const struct proc_maps *maps,
 			       const struct identity *identity)
 {
-	char link[64];
-	ssize_t len = readlinkat(dir, name, link, sizeof(link) - 1);
-	struct stat stat, entry;
+	char path[48], link[64];
+	struct stat st, entry;
 	struct file_id file;
 
-	if (len < 0)
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", tid, fd);
+	if (!file_link(AT_FDCWD, path, link, sizeof(link)) ||
+	    strcmp(link, JOURNAL_MEMFD_PATH " (deleted)") || stat(path, &st) ||
+	    lstat(path, &entry))
 		return false;
-	link[len] = '\0';
-	if (strcmp(link, JOURNAL_MEMFD_PATH " (deleted)") || fstatat(dir, name, &stat, 0) ||
-	    fstatat(dir, name, &entry, AT_SYMLINK_NOFOLLOW))
-		return false;
-	file = file_id_of(&stat);
+	file = file_id_of(&st);
 	/*
 	 * Ours can be read and written. One that another user has made was handed to it: that is its
 	 * own.
 	 */
-	return S_ISREG(stat.st_mode) && !stat.st_nlink &&
+	return S_ISREG(st.st_mode) && !st.st_nlink &&
 	       (entry.st_mode & (S_IRUSR | S_IWUSR)) == (S_IRUSR | S_IWUSR) && !left_is_a_view(maps, &file) &&
-	       (!stat.st_uid || identity_has_uid(identity, stat.st_uid));
+	       (!st.st_uid || identity_has_uid(identity, st.st_uid));
 }
 
 /*
@@ -206,22 +198,20 @@ static bool is_left_descriptor(int dir, const char *name, const struct proc_maps
  */
 static int left_descriptor(const struct target *target, const struct proc_maps *maps)
 {
+	pid_t tid = target->mem.tid;
 	struct identity identity;
-	struct dirent *dirent;
-	char path[64];
-	int fd = -1;
-	DIR *dir;
+	struct proc_tasks fds;
+	char path[32];
+	int found = -1;
 
-	if (identity_read(target->mem.tid, &identity))
+	snprintf(path, sizeof(path), "/proc/%d/fd", tid);
+	if (identity_read(tid, &identity) || procfs_numbers(path, &fds))
 		return -1;
-	snprintf(path, sizeof(path), "/proc/%d/fd", target->mem.tid);
-	dir = opendir(path);
-	while (dir && fd < 0 && (dirent = readdir(dir)))
-		if (is_left_descriptor(dirfd(dir), dirent->d_name, maps, &identity))
-			fd = atoi(dirent->d_name);
-	if (dir)
-		closedir(dir);
-	return fd;
+	vec_each_while(fd, &fds.vec, found < 0)
+		if (is_left_descriptor(tid, *fd, maps, &identity))
+			found = *fd;
+	vec_free(&fds.vec);
+	return found;
 }
 
 static struct err *close_descriptors(struct target *target, const struct proc_maps *maps,
@@ -308,7 +298,7 @@ static struct err *clean_file(struct left *left, const struct proc_maps *maps,
 	if (!err)
 		err = find_journal(left, maps);
 	if (err) {
-		left_say(left, err->msg);
+		left_say(left, "%s", err->msg);
 		return NULL;
 	}
 	err = left_check_owner(left);

@@ -107,20 +107,17 @@ static struct err *accept_file(const struct lookup *lookup, int path_fd, int *fd
 /* The kernel's own link to the mapped file, deleted or not; for the privileged. */
 static int by_map_files(const struct lookup *lookup)
 {
-	char path[80];
+	char name[64];
 
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, lookup->tid,
-		 lookup->map->start, lookup->map->end);
-	return open(path, O_PATH | O_CLOEXEC);
+	snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64, lookup->map->start,
+		 lookup->map->end);
+	return procfs_open(lookup->tid, name, O_PATH);
 }
 
 /* As good, for the program itself, and for anybody who may trace it. */
 static int by_exe(const struct lookup *lookup)
 {
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/%d/exe", lookup->tid);
-	return open(path, O_PATH | O_CLOEXEC);
+	return procfs_open(lookup->tid, "exe", O_PATH);
 }
 
 static int by_path(const struct lookup *lookup)
@@ -129,15 +126,12 @@ static int by_path(const struct lookup *lookup)
 		.flags = O_PATH | O_CLOEXEC,
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
 	};
-	AUTO_CLOSE int root = -1;
-	char path[32];
+	AUTO_CLOSE int root = procfs_open(lookup->tid, "root", O_PATH | O_DIRECTORY);
 
 	if (lookup->map->path[0] != '/') {
 		errno = ENOENT;
 		return -1;
 	}
-	snprintf(path, sizeof(path), "/proc/%d/root", lookup->tid);
-	root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return -1;
 	return (int)syscall(SYS_openat2, root, lookup->map->path, &how, sizeof(how));

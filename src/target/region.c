@@ -233,7 +233,7 @@ struct err *region_create(struct target *target, struct remote *remote,
 {
 	struct region *region = calloc(1, sizeof(*region));
 	uint64_t fd, unused;
-	struct err *err, *also;
+	struct err *err;
 
 	if (!region)
 		return err_nomem;
@@ -249,8 +249,7 @@ struct err *region_create(struct target *target, struct remote *remote,
 		return err_wrap(err, "make the log in process %d", target->pid);
 	}
 	err = make_from(target, region, remote, fd);
-	also = remote_syscall(remote, &unused, SYS_close, fd);
-	err = err ? err : also;
+	err = err_first(err, remote_syscall(remote, &unused, SYS_close, fd));
 	if (err) {
 		region_free(region);
 		return err;

@@ -454,7 +454,7 @@ struct err *remote_end(struct remote *remote)
 {
 	struct thread *thread = remote->thread;
 	struct target *target;
-	struct err *err, *also;
+	struct err *err;
 
 	if (remote->lost)
 		return gone(remote);
@@ -475,17 +475,12 @@ struct err *remote_end(struct remote *remote)
 	 * In this order: until the registers are back, a killed mdbg leaves the thread on its way
 	 * through the frame.
 	 */
-	also = tracer_set_sigmask(thread->tid, remote->mask);
-	err = err ? err : also;
-	also = tracer_set_regs(thread->tid, &remote->regs);
-	err = err ? err : also;
-	also = procmem_write(&target->mem, remote->frame - REMOTE_SCRATCH, remote->saved,
-			     REMOTE_SCRATCH + remote->frame_len);
-	err = err ? err : also;
-	if (remote->seccomp) {
-		also = tracer_set_options(target->tracer, thread->tid, false);
-		err = err ? err : also;
-	}
+	err = err_first(err, tracer_set_sigmask(thread->tid, remote->mask));
+	err = err_first(err, tracer_set_regs(thread->tid, &remote->regs));
+	err = err_first(err, procmem_write(&target->mem, remote->frame - REMOTE_SCRATCH,
+					   remote->saved, REMOTE_SCRATCH + remote->frame_len));
+	if (remote->seccomp)
+		err = err_first(err, tracer_set_options(target->tracer, thread->tid, false));
 	thread->regs = remote->regs;
 	thread->regs_changed = false;
 	thread->state = THREAD_STOPPED;
@@ -558,8 +553,7 @@ struct err *remote_borrow(struct target *target, struct thread *thread, struct r
 
 struct err *remote_give_back(struct remote *remote, struct err *err)
 {
-	struct err *also = remote_end(remote);
-
+	err = err_first(err, remote_end(remote));
 	free(remote);
-	return err ? err : also;
+	return err;
 }

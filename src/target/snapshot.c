@@ -361,14 +361,14 @@ static struct err *take_signal(struct remote *remote, uint64_t child)
 struct err *snapshot_reap_anew(struct target *target, const struct snapshot *snapshot)
 {
 	struct remote *remote;
-	struct err *err = begin(target, &remote), *also;
+	struct err *err = begin(target, &remote);
 
 	if (err)
 		return err;
 	snapshot_drop(target->tracer, snapshot);
 	err = take_signal(remote, snapshot->inside);
-	also = wait_for_it(remote, snapshot->inside);
-	return remote_give_back(remote, err ? err : also);
+	err = err_first(err, wait_for_it(remote, snapshot->inside));
+	return remote_give_back(remote, err);
 }
 
 /*
