@@ -48,7 +48,7 @@ struct err *tracer_call(struct tracer *tracer, struct err *(*fn)(void *arg), voi
  */
 void tracer_count(struct tracer *tracer, int by);
 
-/* --- on the tracer thread only --- */
+/* On the tracer thread only */
 
 /*
  * From now on call tick(ctx of tracer_create) about every `every` nanoseconds, between stops and

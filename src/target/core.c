@@ -17,7 +17,7 @@
 
 #define HEADER_BYTES	PAGE	/* compared */
 
-/* --- files --- */
+/* Files */
 
 /* Bytes of the file's first page that the core has; 0: none. */
 static size_t held_header(const struct core *core, const struct proc_map *map, uint8_t *page)
@@ -109,14 +109,14 @@ static struct err *make_images(struct core *core)
 	uint64_t nr = 0;
 	struct err *err = NULL;
 
-	for (size_t i = 0; i < core->maps.vec.nr; i++)
-		nr = MAX(nr, core->maps.vec.at[i].inode);
+	vec_each(map, &core->maps.vec)
+		nr = MAX(nr, map->inode);
 	for (uint64_t i = 0; i < nr && !err; i++)
 		err = vec_push(&core->images, ((struct core_image){ .fd = -1 }));
 	return err;
 }
 
-/* --- protection that the core does not tell --- */
+/* Protection that the core does not tell */
 
 struct file_memory {
 	struct memory memory;
@@ -159,7 +159,7 @@ static void protect_all(struct core *core)
 			protect(core, map);
 }
 
-/* --- memory --- */
+/* Memory */
 
 /* As a mapping has it: the page with the file's end is filled up with zeros. */
 static size_t read_pages(int fd, uint64_t offset, uint8_t *buf, size_t len)
@@ -210,7 +210,7 @@ static struct err *read_memory(struct memory *memory, uint64_t addr, void *buf, 
 	return NULL;
 }
 
-/* --- the program --- */
+/* The program */
 
 static void find_program(struct core *core)
 {
@@ -229,9 +229,9 @@ static void find_program(struct core *core)
 
 static const struct proc_map *program_map(const struct core *core)
 {
-	for (size_t i = 0; core->program && i < core->maps.vec.nr; i++)
-		if (core->maps.vec.at[i].inode == core->program)
-			return &core->maps.vec.at[i];
+	vec_each_while(map, &core->maps.vec, core->program)
+		if (map->inode == core->program)
+			return map;
 	return NULL;
 }
 
@@ -255,15 +255,15 @@ static struct err *find_execfn(struct core *core)
 	return core->execfn ? NULL : err_nomem;
 }
 
-/* --- modules --- */
+/* Modules */
 
 struct err *core_copy_maps(const struct core *core, struct proc_maps *ret)
 {
 	struct proc_maps maps = { VEC_INIT };
 	struct err *err = vec_reserve(&maps.vec, core->maps.vec.nr);
 
-	for (size_t i = 0; i < core->maps.vec.nr && !err; i++) {
-		struct proc_map map = core->maps.vec.at[i];
+	vec_each_while(from, &core->maps.vec, !err) {
+		struct proc_map map = *from;
 
 		map.path = strdup(map.path);
 		if (map.path)
@@ -276,11 +276,6 @@ struct err *core_copy_maps(const struct core *core, struct proc_maps *ret)
 	else
 		*ret = maps;
 	return err;
-}
-
-static struct err *world_maps(void *ctx, struct proc_maps *ret)
-{
-	return core_copy_maps(ctx, ret);
 }
 
 static struct err *open_image(struct core *core, const struct proc_map *map, int *fd_ret)
@@ -331,27 +326,18 @@ static struct err *world_open_program(void *ctx, struct proc_map *map_ret, int *
 	return err;
 }
 
-static struct err *world_entry(void *ctx, uint64_t *entry_ret)
-{
-	const struct core *core = ctx;
-
-	return core_file_auxv(core->file, AT_ENTRY, entry_ret);
-}
-
 static struct err *load_modules(struct core *core)
 {
-	const struct module_world world = {
-		.maps = world_maps,
-		.open = world_open,
-		.open_program = world_open_program,
-		.entry = world_entry,
+	struct module_world world = {
+		.maps = &core->maps, .open = world_open, .open_program = world_open_program,
 		.ctx = core,
 	};
 
+	world.has_entry = !core_file_auxv(core->file, AT_ENTRY, &world.entry);
 	return modules_refresh_from(&core->target->modules, &world, &core->memory, NULL);
 }
 
-/* --- the program that was named --- */
+/* The program that was named */
 
 /* What the user has named must be the program. */
 static struct err *check_exe(struct core *core)
@@ -381,7 +367,7 @@ static struct err *check_placed(struct core *core)
 			  core->file->name);
 }
 
-/* --- threads --- */
+/* Threads */
 
 static struct err *add_thread(struct target *target, const struct core_thread *from)
 {
@@ -426,13 +412,13 @@ struct err *core_vector(const struct core *core, pid_t tid, void *buf, size_t ro
 {
 	const struct core_file *file = core->file;
 
-	for (size_t i = 0; i < file->threads.nr; i++)
-		if (file->threads.at[i].tid == tid)
-			return core_file_vector(file, &file->threads.at[i], buf, room, len_ret);
+	vec_each(thread, &file->threads)
+		if (thread->tid == tid)
+			return core_file_vector(file, thread, buf, room, len_ret);
 	return err_create(ERR_NOTFOUND, "the core has no thread %d", tid);
 }
 
-/* --- opening --- */
+/* Opening */
 
 /* [heap] ends at the break, which libc keeps. */
 static struct err *name_heap(struct core *core)
@@ -539,9 +525,9 @@ void core_close(struct core *core)
 {
 	if (!core)
 		return;
-	for (size_t i = 0; i < core->images.nr; i++)
-		if (core->images.at[i].fd >= 0)
-			close(core->images.at[i].fd);
+	vec_each(image, &core->images)
+		if (image->fd >= 0)
+			close(image->fd);
 	vec_free(&core->images);
 	proc_maps_free(&core->maps);
 	core_file_close(core->file);

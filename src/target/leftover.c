@@ -330,7 +330,7 @@ struct err *leftover_clean(struct target *target, bool *found_ret, char *left_re
 	return err ? err : close_descriptors(target, &maps, found_ret);
 }
 
-/* --- a forked copy --- */
+/* A forked copy */
 
 /* What is settled in it is of this process alone. */
 static struct err *clean_by(struct left *left, const struct proc_maps *maps)

@@ -97,16 +97,6 @@ struct live {
 	struct memory *memory;
 };
 
-static struct err *live_maps(void *ctx, struct proc_maps *ret)
-{
-	const struct live *live = ctx;
-	struct err *err = procfs_maps(live->tid, ret);
-
-	if (!err && !ret->vec.nr)
-		return err_create(ERR_GONE, "thread %d has no memory (any more)", live->tid);
-	return err;
-}
-
 static struct err *live_open(void *ctx, const struct proc_maps *maps, const struct proc_map *map,
 			     int *fd_ret)
 {
@@ -128,26 +118,24 @@ static struct err *live_open_program(void *ctx, struct proc_map *map_ret, int *f
 	return err;
 }
 
-static struct err *live_entry(void *ctx, uint64_t *entry_ret)
-{
-	const struct live *live = ctx;
-
-	return procfs_auxv(live->tid, AT_ENTRY, entry_ret);
-}
-
 struct err *modules_refresh(struct modules *modules, pid_t tid, struct memory *memory,
 			    bool *changed_ret)
 {
+	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct live live = { tid, memory };
-	const struct module_world world = {
-		.maps = live_maps,
-		.open = live_open,
-		.open_program = live_open_program,
-		.entry = live_entry,
-		.ctx = &live,
+	struct module_world world = {
+		.maps = &maps, .open = live_open, .open_program = live_open_program, .ctx = &live,
 	};
+	struct err *err = procfs_maps(tid, &maps), *entry_err;
 
-	return modules_refresh_from(modules, &world, memory, changed_ret);
+	if (err)
+		return err;
+	if (!maps.vec.nr)
+		return err_create(ERR_GONE, "thread %d has no memory (any more)", tid);
+	entry_err = procfs_auxv(tid, AT_ENTRY, &world.entry);
+	world.has_entry = !entry_err;
+	return entry_err && entry_err->code == ERR_NOMEM ? entry_err :
+		modules_refresh_from(modules, &world, memory, changed_ret);
 }
 
 struct module *modules_find(const struct modules *modules, uint64_t addr)

@@ -70,7 +70,9 @@ struct modules {
  * can be told.
  */
 struct module_world {
-	struct err *(*maps)(void *ctx, struct proc_maps *ret);
+	const struct proc_maps *maps;
+	uint64_t entry;			/* AT_ENTRY */
+	bool has_entry;
 	/*
 	 * A descriptor of the file that map, one of maps, is of. ERR_FORMAT: it is certainly no ELF
 	 * file, or map is of no file; any other error: it could not be had.
@@ -82,8 +84,6 @@ struct module_world {
 	 * *map_ret.
 	 */
 	struct err *(*open_program)(void *ctx, struct proc_map *map_ret, int *fd_ret);
-	/* AT_ENTRY */
-	struct err *(*entry)(void *ctx, uint64_t *entry_ret);
 	void *ctx;
 };
 

@@ -29,7 +29,6 @@ struct refresh {
 	const struct modules *old;
 	const struct module_world *world;
 	struct memory *memory;
-	struct proc_maps maps;
 	VEC(struct module *) live;	/* those of old that are still there, and fresh */
 	VEC(struct module *) fresh;	/* owned until published */
 	VEC(struct walk_module) walk;
@@ -43,7 +42,6 @@ static void refresh_deinit(struct refresh *refresh)
 	vec_free(&refresh->fresh);
 	vec_free(&refresh->live);
 	vec_free(&refresh->walk);
-	proc_maps_free(&refresh->maps);
 }
 
 /* New modules */
@@ -135,7 +133,7 @@ static struct err *add_opened(struct refresh *refresh, const struct proc_map *ma
 	module->size = before->size;
 	module->rows = before->rows;
 	if (!module_bias(module->elf, map, &module->bias) ||
-	    !module_place(module, &refresh->maps) || exec->end <= module->exec_start ||
+	    !module_place(module, refresh->world->maps) || exec->end <= module->exec_start ||
 	    exec->start >= module->exec_end || !has_same_code(module, before) ||
 	    (map != exec && !holds_text(refresh, module, exec)))
 		return NULL;
@@ -157,7 +155,7 @@ static struct err *add_file(struct refresh *refresh, const struct proc_map *map,
 
 	if (err || added)
 		return err;
-	open_err = refresh->world->open(refresh->world->ctx, &refresh->maps, map, &fd);
+	open_err = refresh->world->open(refresh->world->ctx, refresh->world->maps, map, &fd);
 	if (open_err && (open_err->code == ERR_FORMAT || map != exec))
 		return module_is_lack(open_err) ? open_err : NULL;
 	err = module_create(map, map->path, &module);
@@ -166,7 +164,7 @@ static struct err *add_file(struct refresh *refresh, const struct proc_map *map,
 	if (err)
 		return err;
 	if (module->elf && (!module_bias(module->elf, map, &module->bias) ||
-			    !module_place(module, &refresh->maps) ||
+			    !module_place(module, refresh->world->maps) ||
 			    exec->end <= module->exec_start || exec->start >= module->exec_end))
 		return NULL;
 	if (map != exec && (!module->elf || !holds_text(refresh, module, exec)))
@@ -184,7 +182,7 @@ static struct err *add_vdso(struct refresh *refresh, const struct proc_map *map)
 	if (err)
 		return err;
 	if (module->elf && (!module_bias(module->elf, map, &module->bias) ||
-			    !module_place(module, &refresh->maps)))
+			    !module_place(module, refresh->world->maps)))
 		return NULL;
 	return add_fresh(refresh, &module);
 }
@@ -200,7 +198,7 @@ static struct err *keep_old(struct refresh *refresh)
 		return err;
 	for (size_t i = 0; i < old->live.nr; i++) {
 		if (!old->live.at[i]->replaced &&
-		    module_still_mapped(old->live.at[i], &refresh->maps))
+		    module_still_mapped(old->live.at[i], refresh->world->maps))
 			refresh->live.at[refresh->live.nr++] = old->live.at[i];
 	}
 	for (size_t i = 0; i < old->all.nr; i++)
@@ -229,7 +227,7 @@ static bool is_known(const struct refresh *refresh, const struct proc_map *map)
 
 static struct err *add_mapped_files(struct refresh *refresh)
 {
-	vec_each(map, &refresh->maps.vec) {
+	vec_each(map, &refresh->world->maps->vec) {
 		struct err *err = NULL;
 
 		if (!map->exec || (!map->inode && !module_map_is_vdso(map)) ||
@@ -249,7 +247,7 @@ static struct err *add_mapped_files(struct refresh *refresh)
 static const struct proc_map *headers_below(const struct refresh *refresh,
 					    const struct proc_map *map)
 {
-	while (map > refresh->maps.vec.at && map[-1].end == map->start) {
+	while (map > refresh->world->maps->vec.at && map[-1].end == map->start) {
 		map--;
 		if (map->inode && !map->exec)
 			return is_known(refresh, map) ? NULL : map;
@@ -259,7 +257,7 @@ static const struct proc_map *headers_below(const struct refresh *refresh,
 
 static struct err *add_replaced_text(struct refresh *refresh)
 {
-	vec_each(map, &refresh->maps.vec) {
+	vec_each(map, &refresh->world->maps->vec) {
 		const struct proc_map *headers;
 		struct err *err;
 
@@ -273,13 +271,12 @@ static struct err *add_replaced_text(struct refresh *refresh)
 	return NULL;
 }
 
-static struct module *module_at(struct module *const *live, size_t nr, uint64_t addr)
+static bool has_module_at(const struct refresh *refresh, uint64_t addr)
 {
-	for (size_t i = 0; i < nr; i++) {
-		if (addr >= live[i]->start && addr < live[i]->end)
-			return live[i];
-	}
-	return NULL;
+	vec_each(module, &refresh->live)
+		if (addr >= (*module)->start && addr < (*module)->end)
+			return true;
+	return false;
 }
 
 /*
@@ -289,21 +286,20 @@ static struct module *module_at(struct module *const *live, size_t nr, uint64_t 
 static struct err *open_program(struct refresh *refresh, uint64_t entry, struct module **ret)
 {
 	CLEANUP(module_cleanup) struct module *module = NULL;
-	AUTO_FREE char *path = NULL;
 	AUTO_CLOSE int fd = -1;
 	struct proc_map map;
 	struct err *err = refresh->world->open_program(refresh->world->ctx, &map, &fd);
 
 	if (err)
 		return err->code == ERR_NOMEM ? err : NULL;
-	path = map.path;
-	err = module_create(&map, path, &module);
+	err = module_create(&map, map.path, &module);
+	free(map.path);
 	if (!err)
 		err = module_open_elf(module, take_fd(fd));
 	if (err || !module->elf)
 		return err;
 	module->bias = entry - elf_file_entry(module->elf);
-	if (!module_place(module, &refresh->maps) || entry < module->exec_start ||
+	if (!module_place(module, refresh->world->maps) || entry < module->exec_start ||
 	    entry >= module->exec_end)
 		return NULL;
 	*ret = take(module);
@@ -328,14 +324,11 @@ static struct err *add_program(struct refresh *refresh)
 {
 	CLEANUP(module_cleanup) struct module *module = NULL;
 	struct module *known;
-	uint64_t entry;
-	struct err *err = refresh->world->entry(refresh->world->ctx, &entry);
+	struct err *err;
 
-	if (err)
-		return err->code == ERR_NOMEM ? err : NULL;
-	if (module_at(refresh->live.at, refresh->live.nr, entry))
+	if (!refresh->world->has_entry || has_module_at(refresh, refresh->world->entry))
 		return NULL;
-	err = open_program(refresh, entry, &module);
+	err = open_program(refresh, refresh->world->entry, &module);
 	if (err || !module)
 		return err;
 	known = known_program(refresh, module);
@@ -380,16 +373,15 @@ static struct err *build_walk(struct refresh *refresh)
 static void publish(struct modules *modules, struct refresh *refresh)
 {
 	modules->generation++;
-	for (size_t i = 0; i < modules->live.nr; i++)
-		modules->live.at[i]->died = modules->generation;
-	for (size_t i = 0; i < refresh->fresh.nr; i++) {
-		refresh->fresh.at[i]->born = modules->generation;
-		refresh->fresh.at[i]->came = modules->generation;
-		refresh->fresh.at[i]->serial = ++modules->serial;
-		modules->all.at[modules->all.nr++] = refresh->fresh.at[i];
+	vec_each(module, &modules->live)
+		(*module)->died = modules->generation;
+	vec_each(module, &refresh->fresh) {
+		(*module)->born = (*module)->came = modules->generation;
+		(*module)->serial = ++modules->serial;
+		modules->all.at[modules->all.nr++] = *module;
 	}
-	for (size_t i = 0; i < refresh->live.nr; i++)
-		refresh->live.at[i]->died = UINT32_MAX;
+	vec_each(module, &refresh->live)
+		(*module)->died = UINT32_MAX;
 	vec_clear(&refresh->fresh);
 	free(modules->live.at);
 	memcpy(&modules->live, &refresh->live, sizeof(modules->live));
@@ -406,10 +398,8 @@ static void publish(struct modules *modules, struct refresh *refresh)
 
 static struct err *refresh_build(struct refresh *refresh)
 {
-	struct err *err = refresh->world->maps(refresh->world->ctx, &refresh->maps);
+	struct err *err = keep_old(refresh);
 
-	if (!err)
-		err = keep_old(refresh);
 	if (!err)
 		err = add_mapped_files(refresh);
 	if (!err)

@@ -23,7 +23,7 @@
 #define DEATH_MS	60000		/* to give back much memory takes seconds */
 #define KILL_FIRST	"1000"		/* oom_score_adj(5): the highest */
 
-/* --- memory --- */
+/* Memory */
 
 /* The first copy that ends behind address, or NULL. */
 static const struct snapshot_copy *copy_behind(const struct snapshot *snapshot, uint64_t address)
@@ -94,7 +94,7 @@ void snapshot_copies_free(struct snapshot_copies *copies)
 	vec_free(&copies->vec);
 }
 
-/* --- the child --- */
+/* The child */
 
 /* Where the child's return from clone leads: a frame that restores nothing but the way to its end. */
 static struct err *lay_end(struct remote *remote, uint64_t *sp_ret)
@@ -278,7 +278,7 @@ struct err *snapshot_reap(struct target *target, const struct snapshot *snapshot
 	return remote_give_back(remote, err);
 }
 
-/* --- after an exec --- */
+/* After an exec */
 
 #define SIGINFO_SIZE	128	/* the kernel's, on all processors */
 #define SIGSET_SIZE	8u

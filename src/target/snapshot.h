@@ -79,7 +79,7 @@ struct err *snapshot_take(struct target *target, struct snapshot_copies *copies,
  */
 void snapshot_kill(const struct snapshot *snapshot);
 
-/* --- tracer thread: its end, killed already or not --- */
+/* Tracer thread: its end, killed already or not */
 
 /* Have it reaped; the target is stopped. */
 struct err *snapshot_reap(struct target *target, const struct snapshot *snapshot) MUST_CHECK;

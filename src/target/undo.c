@@ -77,7 +77,7 @@ const char *undo_malformed_any(const struct journal *journal)
 	return what;
 }
 
-/* --- text --- */
+/* Text */
 
 static struct undo leave(const struct journal_entry *entry, const char *why, bool stands)
 {
@@ -147,7 +147,7 @@ struct undo undo_text(const struct journal_entry *entry, const struct undo_text 
 	return undo;
 }
 
-/* --- mappings --- */
+/* Mappings */
 
 bool undo_is_of_file(const struct proc_map *map, const struct file_id *file)
 {
@@ -193,7 +193,7 @@ bool undo_is_mapped(const struct journal_entry *entry, const struct proc_maps *m
 	}
 }
 
-/* --- the disposition of SIGTRAP --- */
+/* The disposition of SIGTRAP */
 
 static bool is_in_area(const struct journal_entry *area, const struct proc_maps *maps,
 		       uint64_t address)

@@ -158,7 +158,7 @@ bool insn_decode(const uint8_t *code, size_t len, uint64_t pc, struct insn *ret)
 	return true;
 }
 
-/* --- the first instruction of a function --- */
+/* The first instruction of a function */
 
 static bool is_written(const ZydisDecodedOperand *operand)
 {
