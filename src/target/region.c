@@ -23,24 +23,32 @@
 /* A target that made the file smaller would end mdbg by SIGBUS. */
 #define SEALS		(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
-/* A file that is looked at, and not written to yet (theory in region.h). */
-struct looked {
-	int path_fd;
-	struct file_id file;
-};
+static void region_cleanup(struct region **region)
+{
+	region_free(*region);
+}
+
+static struct region *make(uint64_t size, uint32_t threads)
+{
+	struct region *region = calloc(1, sizeof(*region));
+
+	if (region)
+		*region = (struct region){ .fd = -1, .size = size, .threads = threads };
+	return region;
+}
 
 /* Made just now: still empty. What else it may be must not be cut to another size. */
-static struct err *look_at(pid_t tid, uint64_t fd, struct looked *ret)
+static struct err *look_at(pid_t tid, uint64_t fd, int *path_fd_ret, struct file_id *ret)
 {
 	char path[64];
 	struct stat stat;
 	struct err *err;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", tid, (int)fd);
-	err = memfd_look(path, JOURNAL_MEMFD_NAME, &ret->path_fd, &stat);
+	err = memfd_look(path, JOURNAL_MEMFD_NAME, path_fd_ret, &stat);
 	if (err)
 		return err;
-	ret->file = file_id_of(&stat);
+	*ret = file_id_of(&stat);
 	return stat.st_size ? err_create(ERR_BUSY, "descriptor %" PRIu64 " of process %d is not "
 					 "the memory that was made for the log", fd, tid) : NULL;
 }
@@ -48,7 +56,7 @@ static struct err *look_at(pid_t tid, uint64_t fd, struct looked *ret)
 /* What lies at address in tid, whose threads are stopped. */
 static struct err *file_at(pid_t tid, uint64_t address, struct file_id *ret)
 {
-	struct proc_maps maps = { VEC_INIT };
+	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
 	const struct proc_map *map;
 	struct stat st;
 	char path[96];
@@ -64,12 +72,11 @@ static struct err *file_at(pid_t tid, uint64_t address, struct file_id *ret)
 	err = procfs_maps(tid, &maps);
 	map = err ? NULL : proc_maps_find(&maps, address);
 	*ret = map && undo_is_journal(map) ? file_id_of_map(map) : (struct file_id){ .inode = 0 };
-	proc_maps_free(&maps);
 	return err;
 }
 
 static struct err *map_there(struct target *target, struct region *region, struct remote *remote,
-			     uint64_t fd, const struct looked *looked)
+			     uint64_t fd, const struct file_id *file)
 {
 	struct file_id mapped;
 	struct err *err;
@@ -83,7 +90,7 @@ static struct err *map_there(struct target *target, struct region *region, struc
 				"vm.max_map_count", target->pid);
 	}
 	err = file_at(remote->thread->tid, region->address, &mapped);
-	if (!err && !file_id_same(&mapped, &looked->file))
+	if (!err && !file_id_same(&mapped, file))
 		err = err_create(ERR_BUSY, "process %d has mapped another file than the one that "
 				 "was made for the log", target->pid);
 	return err;
@@ -118,9 +125,9 @@ static struct err *map_base(struct region *region)
 			"a smaller log: --log-limit SIZE");
 }
 
-static struct err *map_here(struct region *region, const struct looked *looked)
+static struct err *map_here(struct region *region, int path_fd)
 {
-	struct err *err = memfd_open(looked->path_fd, &region->fd);
+	struct err *err = memfd_open(path_fd, &region->fd);
 
 	if (!err)
 		err = give_size(region);
@@ -206,24 +213,23 @@ static struct err *open_there(struct target *target, struct remote *remote, uint
 static struct err *make_from(struct target *target, struct region *region, struct remote *remote,
 			     uint64_t fd)
 {
-	struct looked looked = { .path_fd = -1 };
-	struct err *err = look_at(remote->thread->tid, fd, &looked);
+	AUTO_CLOSE int path_fd = -1;
+	struct file_id file;
+	struct err *err = look_at(remote->thread->tid, fd, &path_fd, &file);
 
 	if (!err)
-		err = map_there(target, region, remote, fd, &looked);
+		err = map_there(target, region, remote, fd, &file);
 	if (!err)
-		err = map_here(region, &looked);
+		err = map_here(region, path_fd);
 	if (!err) {
 		own(region, target);
-		set_origin(region, &looked.file);
+		set_origin(region, &file);
 		err = settle_there(region, remote);
 	}
 	if (err && region->address) {
 		err_ignore(remote_unmap(remote, region->address, JOURNAL_SIZE));
 		region->address = 0;
 	}
-	if (looked.path_fd >= 0)
-		close(looked.path_fd);
 	return err;
 }
 
@@ -231,31 +237,24 @@ struct err *region_create(struct target *target, struct remote *remote,
 			  const struct log_config *config, const struct room *room,
 			  struct region **ret)
 {
-	struct region *region = calloc(1, sizeof(*region));
+	CLEANUP(region_cleanup) struct region *region =
+		make(room ? room->log : config->limit, room ? room->threads : AGENT_THREADS);
 	uint64_t fd, unused;
 	struct err *err;
 
 	if (!region)
 		return err_nomem;
-	region->fd = -1;
-	region->size = room ? room->log : config->limit;
-	region->threads = room ? room->threads : AGENT_THREADS;
 	region->tight = room && room->tight;
 	err = origin_begin(&region->origin, target);
 	if (!err)
 		err = open_there(target, remote, &fd);
-	if (err) {
-		region_free(region);
+	if (err)
 		return err_wrap(err, "make the log in process %d", target->pid);
-	}
 	err = make_from(target, region, remote, fd);
 	err = err_first(err, remote_syscall(remote, &unused, SYS_close, fd));
-	if (err) {
-		region_free(region);
-		return err;
-	}
-	*ret = target->region = region;
-	return NULL;
+	if (!err)
+		*ret = target->region = take(region);
+	return err;
 }
 
 struct err *region_format(struct region *region, const struct log_config *config)
@@ -266,13 +265,14 @@ struct err *region_format(struct region *region, const struct log_config *config
 	return log_format_behind(region->base, &own, &region->log);
 }
 
-static struct err *make_empty(struct region *region)
+struct err *region_create_empty(struct region **ret)
 {
 	const struct log_config config = { .limit = LOG_LIMIT_MIN, .stack_depth = 1 };
+	CLEANUP(region_cleanup) struct region *region = make(config.limit, AGENT_THREADS);
 	struct err *err;
 
-	region->fd = -1;
-	region->size = config.limit;
+	if (!region)
+		return err_nomem;
 	region->base = mmap(NULL, region->size, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (region->base == MAP_FAILED) {
@@ -281,21 +281,10 @@ static struct err *make_empty(struct region *region)
 	}
 	err = journal_writer_begin(&region->writer, region->base, region->size);
 	region->journal = region->writer.own;
-	return err ? err : region_format(region, &config);
-}
-
-struct err *region_create_empty(struct region **ret)
-{
-	struct region *region = calloc(1, sizeof(*region));
-	struct err *err;
-
-	if (!region)
-		return err_nomem;
-	err = make_empty(region);
-	if (err)
-		region_free(region);
-	else
-		*ret = region;
+	if (!err)
+		err = region_format(region, &config);
+	if (!err)
+		*ret = take(region);
 	return err;
 }
 
@@ -364,12 +353,13 @@ static struct err *open_file(struct region *region, pid_t tid, const struct proc
 	return log_open(region->base, size, &region->log);
 }
 
-static struct err *adopt(struct target *target, struct region *region)
+struct err *region_adopt(struct target *target, struct region **ret)
 {
-	struct proc_maps maps = { VEC_INIT };
+	CLEANUP(region_cleanup) struct region *region = make(0, 0);
+	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
 	const struct proc_map *map = NULL;
 	struct journal journal;
-	struct err *err = origin_begin(&region->origin, target);
+	struct err *err = region ? origin_begin(&region->origin, target) : err_nomem;
 
 	if (!err)
 		err = procfs_maps(target->mem.tid, &maps);
@@ -377,33 +367,18 @@ static struct err *adopt(struct target *target, struct region *region)
 		err = find_journal(target, &maps, &map, &journal);
 	if (!err)
 		err = open_file(region, target->mem.tid, map, journal.region_size);
-	proc_maps_free(&maps);
-	return err;
-}
-
-struct err *region_adopt(struct target *target, struct region **ret)
-{
-	struct region *region = calloc(1, sizeof(*region));
-	struct err *err;
-
-	if (!region)
-		return err_nomem;
-	region->fd = -1;
-	err = adopt(target, region);
-	if (err) {
-		region_free(region);
+	if (err)
 		return err;
-	}
 	for (uint32_t i = 0; i < journal_entries(region->journal); i++)
 		if (region->journal->entry[i].kind == JOURNAL_REGION &&
 		    region->journal->entry[i].state == JOURNAL_DONE)
 			region->entry = i;
 	own(region, target);
-	*ret = target->region = region;
+	*ret = target->region = take(region);
 	return NULL;
 }
 
-static void let_go(struct target *target)
+void region_keep(struct target *target)
 {
 	const struct journal *journal = target->region->journal;
 
@@ -411,11 +386,6 @@ static void let_go(struct target *target)
 			   journal->target_start);
 	target->region->address = 0;
 	target->region = NULL;
-}
-
-void region_keep(struct target *target)
-{
-	let_go(target);
 }
 
 struct err *region_withdraw(struct target *target, struct remote *remote)
@@ -426,14 +396,14 @@ struct err *region_withdraw(struct target *target, struct remote *remote)
 	if (!region || !region->address)
 		return NULL;
 	if (region->log_address) {
-		let_go(target);
+		region_keep(target);
 		return NULL;
 	}
 	err = remote_unmap(remote, region->address, JOURNAL_SIZE);
 	if (err)
 		return err_wrap(err, "unmap the journal");
 	journal_writer_undone(&region->writer, region->entry);
-	let_go(target);
+	region_keep(target);
 	return NULL;
 }
 
