@@ -11,7 +11,6 @@
 #include "session/lacks.h"
 #include "session/private.h"
 #include "session/unwatched.h"
-#include "target/gadget.h"
 #include "target/region.h"
 #include "target/remote.h"
 #include "target/room.h"

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Finding `syscall; ret` and a restorer in the target's modules. */
 
-#include "target/gadget.h"
+#include "target/remote.h"
 
 #include "base/cleanup.h"
-#include "target/target.h"
 
 #define CHUNK	(1u << 20)
 
@@ -29,36 +28,29 @@ static uint64_t search(struct target *target, uint64_t start, uint64_t end, cons
 	return 0;
 }
 
-/* Is it still there? A module may have gone since. */
-static void verify(struct target *target, uint64_t *gadget, const uint8_t *pattern, size_t len)
+/* Where it was found before, if it is still there: a module may have gone since. */
+static uint64_t find(struct target *target, uint64_t before, const uint8_t *pattern, size_t len)
 {
+	uint64_t found = 0;
 	uint8_t now[16];
 
-	if (*gadget && (memory_read(&target->mem.memory, *gadget, now, len) || memcmp(now, pattern, len)))
-		*gadget = 0;
+	if (before && !memory_read(&target->mem.memory, before, now, len) && !memcmp(now, pattern, len))
+		return before;
+	vec_each_while(module, &target->modules.all, !found)
+		if ((*module)->died == UINT32_MAX)
+			found = search(target, (*module)->exec_start, (*module)->exec_end, pattern,
+				       len);
+	return found;
 }
 
 struct err *gadget_find(struct target *target, uint64_t *call_ret, uint64_t *restorer_ret)
 {
 	const struct arch *arch = target->arch;
 
-	verify(target, &target->call_gadget, arch->call_gadget, arch->call_gadget_len);
-	verify(target, &target->restorer_gadget, arch->restorer_gadget, arch->restorer_gadget_len);
-	for (size_t i = 0; i < target->modules.all.nr; i++) {
-		const struct module *module = target->modules.all.at[i];
-
-		if (target->call_gadget && target->restorer_gadget)
-			break;
-		if (module->died != UINT32_MAX)
-			continue;
-		if (!target->call_gadget)
-			target->call_gadget = search(target, module->exec_start, module->exec_end,
-						     arch->call_gadget, arch->call_gadget_len);
-		if (!target->restorer_gadget)
-			target->restorer_gadget =
-				search(target, module->exec_start, module->exec_end,
-				       arch->restorer_gadget, arch->restorer_gadget_len);
-	}
+	target->call_gadget = find(target, target->call_gadget, arch->call_gadget,
+				   arch->call_gadget_len);
+	target->restorer_gadget = find(target, target->restorer_gadget, arch->restorer_gadget,
+				       arch->restorer_gadget_len);
 	if (!target->call_gadget || !target->restorer_gadget)
 		return err_create(ERR_UNSUPPORTED,
 				  "process %d has no code to make a system call with (no libc)",

@@ -7,7 +7,6 @@
 
 #include "base/cleanup.h"
 #include "base/limits.h"
-#include "target/module_file.h"
 #include "target/module_new.h"
 
 void modules_init(struct modules *modules, const char *cache_dir)

@@ -12,7 +12,7 @@
  * nothing writes to).
  */
 
-#include "target/module_file.h"
+#include "target/module_new.h"
 
 #include <elf.h>
 #include <errno.h>

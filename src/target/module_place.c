@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Where a module lies: its PT_LOAD segments laid over the mappings of a process. */
 
-#include "target/module_place.h"
+#include "target/module_new.h"
 
 #include "base/page.h"
-#include "target/module_file.h"
 
 struct range {
 	uint64_t start, end;

@@ -21,7 +21,6 @@
 #include "base/cancel.h"
 #include "base/cleanup.h"
 #include "target/module_new.h"
-#include "target/module_place.h"
 
 #define TEXT_BYTES	256u
 

@@ -265,9 +265,10 @@ struct err *patch_map_data(struct target *target, struct remote *remote, uint64_
  * from the same page of the file on, with the same flags. Where only the page in front is mapped,
  * it comes along.
  */
-struct err *patch_map_log(struct target *target, struct remote *remote, uint64_t offset,
-			  uint64_t len, bool write, uint64_t *address_ret, uint32_t *entry_ret)
+struct err *patch_map_log(struct remote *remote, uint64_t offset, uint64_t len, bool write,
+			  uint64_t *address_ret, uint32_t *entry_ret)
 {
+	struct target *target = remote->thread->target;
 	uint64_t from = page_of_file(target->region, offset), front = 0, unused;
 	struct journal_entry entry = { .kind = JOURNAL_LOG };
 	uint32_t index;

@@ -52,9 +52,8 @@ struct err *patch_map_data(struct target *target, struct remote *remote, uint64_
  * is made from one that has the file's page at offset or the one in front of it, which must be
  * writable if write (ERR_STATE: there is none). ERR_UNSUPPORTED: no room for it.
  */
-struct err *patch_map_log(struct target *target, struct remote *remote, uint64_t offset,
-			  uint64_t len, bool write, uint64_t *address_ret,
-			  uint32_t *entry_ret) MUST_CHECK;
+struct err *patch_map_log(struct remote *remote, uint64_t offset, uint64_t len, bool write,
+			  uint64_t *address_ret, uint32_t *entry_ret) MUST_CHECK;
 /* bytes, len of them, were read at address: as they would be without our own patches. */
 void patch_see_through(const struct target *target, uint64_t address, uint8_t *bytes, size_t len);
 struct err *patch_unmap(struct target *target, struct remote *remote, uint32_t entry) MUST_CHECK;

@@ -13,7 +13,6 @@
 #include "base/cleanup.h"
 #include "base/trace.h"
 #include "os/tracer.h"
-#include "target/gadget.h"
 
 #define SYSCALL_STOP	(SIGTRAP | 0x80)
 /* Kernel-internal codes in the result register of an interrupted system call. */

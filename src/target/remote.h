@@ -125,4 +125,12 @@ struct err *remote_borrow(struct target *target, struct thread *thread,
 			  struct remote **ret) MUST_CHECK;
 struct err *remote_give_back(struct remote *remote, struct err *err) MUST_CHECK;
 
+/*
+ * Two pieces of code that a call needs and that the target has anyway (gadget.c): `syscall; ret`, and the code that makes
+ * rt_sigreturn, in the files' own executable mappings. Kept in the target once found, and looked at again at each call. The search takes a millisecond or two:
+ * have it done before the target is stopped. ERR_UNSUPPORTED where there is none.
+ */
+struct err *gadget_find(struct target *target, uint64_t *call_ret,
+			uint64_t *restorer_ret) MUST_CHECK;
+
 #endif

@@ -232,7 +232,7 @@ static struct err *part_for(struct target *target, struct remote *remote, uint64
 	struct err *err = vec_reserve(&share->parts, 1);
 
 	if (!err && (!share->parts.nr || share->parts.at[share->parts.nr - 1].len < need)) {
-		err = patch_map_log(target, remote, share->arena_offset, part.len, false,
+		err = patch_map_log(remote, share->arena_offset, part.len, false,
 				    &part.address, &part.entry);
 		if (!err)
 			share->parts.at[share->parts.nr++] = part;
@@ -422,7 +422,7 @@ struct err *share_log(struct target *target, struct remote *remote)
 	if (!region->share)
 		err = share_prepare(target);
 	if (!err)
-		err = patch_map_log(target, remote, LOG_FRONT,
+		err = patch_map_log(remote, LOG_FRONT,
 				    region->share->arena_offset - LOG_FRONT, true, &address,
 				    &region->share->log_entry);
 	if (err)

@@ -16,7 +16,6 @@
 #include "base/trace.h"
 #include "os/pidfd.h"
 #include "os/tracer.h"
-#include "target/gadget.h"
 #include "target/region.h"
 #include "target/remote.h"
 

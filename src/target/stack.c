@@ -28,14 +28,6 @@ struct window {
 	uint8_t bytes[WINDOW];
 };
 
-/* (An initializer would clear the bytes, too.) */
-static void window_begin(struct window *window, struct target *target)
-{
-	window->target = target;
-	window->used = false;
-	window->start = window->end = 0;
-}
-
 /* A word above what was copied: read a page's worth around it. */
 static bool more(void *ctx, uint64_t addr, uint64_t *ret)
 {
@@ -65,10 +57,17 @@ static uint32_t dwarf_regs(const struct arch *arch, const struct regs *regs, uin
 	return nr;
 }
 
+/* Where the PCs of a walk go. */
+struct path {
+	uint64_t *pcs;
+	uint32_t max;
+	enum walk_end *end;
+};
+
 /* Walk with memory as stack has it; the rest of it is set here. */
 static uint32_t walk_over(struct target *target, const struct regs *regs,
 			  const struct walk_stack *stack, const struct walk_area *area,
-			  uint64_t *pcs, uint32_t max, enum walk_end *end)
+			  const struct path *path)
 {
 	const struct arch *arch = target->arch;
 	uint64_t by_number[ARRAY_SIZE(arch->dwarf_to_word)];
@@ -82,12 +81,12 @@ static uint32_t walk_over(struct target *target, const struct regs *regs,
 	struct walk_map map = target->modules.map;
 
 	map.cache = &target->walk_cache;
-	return walk(&map, &from, stack, area, pcs, max, end);
+	return walk(&map, &from, stack, area, path->pcs, path->max, path->end);
 }
 
 static uint32_t walk_from_top(struct target *target, const struct regs *regs,
 			      const struct stack_top *top, const struct walk_area *area,
-			      uint64_t *pcs, uint32_t max, enum walk_end *end, bool *more_ret)
+			      const struct path *path, bool *more_ret)
 {
 	struct window window;
 	struct walk_stack stack = { .copy = top->copy,
@@ -97,8 +96,11 @@ static uint32_t walk_from_top(struct target *target, const struct regs *regs,
 				    .ctx = &window };
 	uint32_t nr;
 
-	window_begin(&window, target);
-	nr = walk_over(target, regs, &stack, area, pcs, max, end);
+	/* An initializer would clear the bytes, too. */
+	window.target = target;
+	window.used = false;
+	window.start = window.end = 0;
+	nr = walk_over(target, regs, &stack, area, path);
 	*more_ret = window.used;
 	return nr;
 }
@@ -109,6 +111,7 @@ uint32_t stack_walk(struct target *target, const struct regs *regs, const struct
 	uint64_t sp = regs_get(regs, target->arch->sp);
 	uint8_t copy[COPY];
 	struct stack_top top = { .copy = copy, .low = sp };
+	const struct path path = { pcs, max, end };
 	bool needs_more;
 	uint32_t nr;
 	size_t got;
@@ -117,7 +120,7 @@ uint32_t stack_walk(struct target *target, const struct regs *regs, const struct
 			     &got))
 		got = 0;
 	top.high = sp + got;
-	nr = walk_from_top(target, regs, &top, area, pcs, max, end, &needs_more);
+	nr = walk_from_top(target, regs, &top, area, &path, &needs_more);
 	if (needs_more)
 		target->stack_copy = MIN(2 * MAX(target->stack_copy, COPY_MIN), COPY);
 	return nr;
@@ -127,9 +130,10 @@ uint32_t stack_walk_top(const struct thread *thread, const struct stack_top *top
 			const struct walk_area *area, uint64_t *pcs, uint32_t max,
 			enum walk_end *end)
 {
+	const struct path path = { pcs, max, end };
 	bool unused;
 
-	return walk_from_top(thread->target, &thread->regs, top, area, pcs, max, end, &unused);
+	return walk_from_top(thread->target, &thread->regs, top, area, &path, &unused);
 }
 
 #define TOPS	32	/* threads whose stacks are read at once */
@@ -327,10 +331,11 @@ static void walk_noted(struct target *target, const struct regs *regs,
 {
 	uint64_t sp = regs_get(regs, target->arch->sp);
 	struct walk_stack stack = { .low = sp, .high = sp, .more = read_noted, .ctx = walked };
+	const struct path path = { walked->pc, USES_DEPTH, &walked->end };
 	size_t next = 0;
 
 	walked->window.target = target;
-	walked->nr = walk_over(target, regs, &stack, area, walked->pc, USES_DEPTH, &walked->end);
+	walked->nr = walk_over(target, regs, &stack, area, &path);
 	for (uint32_t i = 1; i < walked->nr; i++) {
 		size_t at = next;
 

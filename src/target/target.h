@@ -174,7 +174,7 @@ struct target {
 	enum target_end end;
 	uint32_t stack_copy;		/* see target/stack.c */
 	struct walk_cache walk_cache;
-	uint64_t call_gadget, restorer_gadget;	/* see target/gadget.h; 0: not looked for yet */
+	uint64_t call_gadget, restorer_gadget;	/* see gadget_find; 0: not looked for yet */
 	struct region *region;		/* see target/region.h; NULL: none */
 	const struct journal *left;	/* an earlier mdbg's, while that is taken out (left.h); NULL: none */
 };

@@ -62,14 +62,14 @@ struct work {
 	size_t nr_fixups;
 };
 
-static struct err *refuse(const struct work *work, enum err_code code, size_t off, const char *why)
+static struct err *refuse(const struct work *work, size_t off, const char *why)
 {
 	char text[96];
 
 	if (!x86_64_insn_text(work->code + off, work->len - off, work->from + off, text,
 			      sizeof(text)))
 		strcpy(text, "unknown instruction");
-	return err_create(code, "0x%" PRIx64 ": '%s' cannot be moved: %s",
+	return err_create(ERR_UNSUPPORTED, "0x%" PRIx64 ": '%s' cannot be moved: %s",
 			  work->from + off, text, why);
 }
 
@@ -95,23 +95,20 @@ static struct err *check_insn(const struct work *work, size_t i)
 
 	switch (insn->kind) {
 	case INSN_FIXED:
-		return refuse(work, ERR_UNSUPPORTED, work->off[i], insn->why);
+		return refuse(work, work->off[i], insn->why);
 	case INSN_CALL:
 		if (is_patched(work, insn->target))
-			return refuse(work, ERR_UNSUPPORTED, work->off[i],
-				      "it calls into the patch");
+			return refuse(work, work->off[i], "it calls into the patch");
 		/* fall through */
 	case INSN_CALL_INDIRECT:
 		if (end < work->min_len)
-			return refuse(work, ERR_UNSUPPORTED, work->off[i],
-				      "it returns into the patch");
+			return refuse(work, work->off[i], "it returns into the patch");
 		return NULL;
 	case INSN_JUMP:
 	case INSN_JCC:
 	case INSN_LOOP:
 		if (is_patched(work, insn->target) && find_insn(work, insn->target) == work->nr)
-			return refuse(work, ERR_UNSUPPORTED, work->off[i],
-				      "it goes into the middle of the patch");
+			return refuse(work, work->off[i], "it goes into the middle of the patch");
 		return NULL;
 	case INSN_PLAIN:
 	case INSN_RIP:
@@ -148,7 +145,7 @@ static struct err *take_padding(struct work *work)
 		if (err)
 			return err;
 		if (!insn.padding)
-			return refuse(work, ERR_UNSUPPORTED, work->off[work->nr - 1],
+			return refuse(work, work->off[work->nr - 1],
 				      "the function ends there, before the patch does");
 		work->consumed += insn.len;
 	}
@@ -164,8 +161,7 @@ static struct err *decode_all(struct work *work)
 		struct err *err;
 
 		if (work->nr == DISPLACED_INSNS)
-			return refuse(work, ERR_UNSUPPORTED, off,
-				      "too many instructions under the patch");
+			return refuse(work, off, "too many instructions under the patch");
 		err = decode_next(work, insn);
 		if (err)
 			return err;
@@ -196,7 +192,8 @@ static struct err *put_copy(struct work *work, size_t i)
 	if (work->out.full || !insn->disp)
 		return NULL;
 	if (!code_reaches(end, insn->target))
-		return refuse(work, ERR_RANGE, work->off[i], "too far from what it points to");
+		return err_recode(refuse(work, work->off[i], "too far from what it points to"),
+				  ERR_RANGE);
 	for (unsigned b = 0; b < 4; b++)
 		work->out.bytes[start + insn->disp + b] = (insn->target - end) >> (8 * b);
 	return NULL;
@@ -334,7 +331,7 @@ static struct err *write_all(struct work *work)
 	if (!last->ends && last->kind != INSN_CALL && last->kind != INSN_CALL_INDIRECT)
 		code_jump(&work->out, work->from + work->consumed);
 	if (work->out.full)
-		return refuse(work, ERR_UNSUPPORTED, 0, "the copy would be too long");
+		return refuse(work, 0, "the copy would be too long");
 	fix_branches(work);
 	return NULL;
 }

@@ -30,6 +30,12 @@ static struct err *x86_64_jump(uint64_t from, uint64_t to, uint8_t *code, size_t
 	return NULL;
 }
 
+/* Which are looked for: those to [low, high), with calls or without. */
+struct branches {
+	uint64_t low, high;
+	bool calls;
+};
+
 /*
  * Only relative branches are looked at, from the first byte on, one instruction after the other.
  * What is not seen:
@@ -47,8 +53,8 @@ static struct err *x86_64_jump(uint64_t from, uint64_t to, uint8_t *code, size_t
  *			branch that led to it
  *	exceptions	landing pads lie behind a call
  */
-static bool branches_into(const uint8_t *code, size_t len, uint64_t start, uint64_t low,
-			  uint64_t high, bool calls, uint64_t *target_ret)
+static bool branches_into(const uint8_t *code, size_t len, uint64_t start,
+			  const struct branches *to, uint64_t *target_ret)
 {
 	struct insn insn;
 
@@ -57,8 +63,8 @@ static bool branches_into(const uint8_t *code, size_t len, uint64_t start, uint6
 			*target_ret = 0;
 			return true;
 		}
-		if (!insn.disp && insn.target && insn.target >= low && insn.target < high &&
-		    (calls || insn.kind != INSN_CALL)) {
+		if (!insn.disp && insn.target && insn.target >= to->low &&
+		    insn.target < to->high && (to->calls || insn.kind != INSN_CALL)) {
 			*target_ret = insn.target;
 			return true;
 		}
@@ -69,8 +75,9 @@ static bool branches_into(const uint8_t *code, size_t len, uint64_t start, uint6
 static bool x86_64_jumps_into(const uint8_t *code, size_t len, uint64_t start, uint64_t low,
 			      uint64_t high, uint64_t *target_ret)
 {
+	const struct branches to = { low, high, .calls = true };
 	uint64_t target;
-	bool found = branches_into(code, len, start, low, high, true, &target);
+	bool found = branches_into(code, len, start, &to, &target);
 
 	if (found && target_ret)
 		*target_ret = target;
@@ -79,9 +86,10 @@ static bool x86_64_jumps_into(const uint8_t *code, size_t len, uint64_t start, u
 
 static bool x86_64_loops_at(const uint8_t *code, size_t len, uint64_t start, uint64_t entry)
 {
+	const struct branches to = { entry, entry + 1, .calls = false };
 	uint64_t target;
 
-	return branches_into(code, len, start, entry, entry + 1, false, &target) && target;
+	return branches_into(code, len, start, &to, &target) && target;
 }
 
 static uint64_t x86_64_jump_out(const uint8_t *code, size_t len, uint64_t start, size_t *at)

@@ -19,7 +19,7 @@
 #include "base/cleanup.h"
 #include "child.h"
 #include "os/procmem.h"
-#include "target/module_file.h"
+#include "target/module_new.h"
 #include "unit.h"
 
 #define PAGE	4096

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Where modules lie: program headers made here, laid over mappings made here. */
 
-#include "target/module_place.h"
+#include "target/module_new.h"
 
 #include <elf.h>
 #include <stdlib.h>
