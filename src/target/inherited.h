@@ -27,7 +27,6 @@
 #include "os/identity.h"
 #include "target/undo.h"
 
-struct proc_maps;
 struct procmem;
 struct target;
 

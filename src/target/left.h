@@ -11,9 +11,6 @@
 #include "target/undo.h"
 
 struct origin;
-struct proc_map;
-struct proc_maps;
-struct target;
 
 struct left {
 	struct target *target;

@@ -38,7 +38,6 @@
 
 struct remote;
 struct room;
-struct target;
 
 struct region {
 	int fd;

@@ -75,7 +75,6 @@
 #include "target/module.h"
 
 struct core;
-struct proc_maps;
 struct tracer;
 struct target;
 
