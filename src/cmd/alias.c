@@ -2,7 +2,6 @@
 /* alias: list, show, set and remove aliases. */
 
 #include "cmd/alias.h"
-#include "cmd/list.h"
 
 #include <limits.h>
 #include <stdlib.h>

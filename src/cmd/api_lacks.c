@@ -2,7 +2,6 @@
 /* mdbg::lacks: what answers do not have, as Tcl values. */
 
 #include "cmd/cmd.h"
-#include "cmd/list.h"
 #include "cmd/shell.h"
 #include "cmd/values.h"
 #include "session/lacks.h"
@@ -19,10 +18,8 @@ static Tcl_Obj *lack_dict(const struct session_lack *lack)
 static struct err *lacks(struct call *call, Tcl_Obj **ret)
 {
 	struct session_lacks list = { VEC_INIT };
-	struct err *err = call_need_log(call);
+	struct err *err = session_lacks(call->session, &list);
 
-	if (!err)
-		err = session_lacks(call->session, &list);
 	if (err)
 		return err;
 	*ret = Tcl_NewObj();
@@ -41,5 +38,6 @@ const struct cmd cmd_api_lacks = {
 			  "where nothing is lacking. `malloc`, allocations, sites, leaks, stale,\n"
 			  "check and find say the same in lines that begin with `Incomplete:`.\n"
 			  "Error: {MDBG STATE} before the first attach.\n",
+	.need		= call_need_log,
 	.value		= lacks,
 };

@@ -6,7 +6,6 @@
 
 #include "base/cleanup.h"
 #include "cmd/cmd.h"
-#include "cmd/list.h"
 #include "cmd/shell.h"
 #include "cmd/values.h"
 #include "heap/filter.h"
@@ -66,15 +65,13 @@ static void add_frames(struct session *session, Tcl_Obj *list, const uint64_t *p
 /* A stack of the log is its id, in decimal; any other is the list of its PCs, in hex. */
 static struct err *frames(struct call *call, Tcl_Obj **ret)
 {
-	struct err *err = call_need_log(call);
 	AUTO_FREE uint64_t *pcs = NULL;
+	struct err *err = NULL;
 	struct log_stack_view view;
 	Tcl_Obj **words;
 	uint64_t id;
 	int nr, i;
 
-	if (err)
-		return err;
 	if (Tcl_ListObjGetElements(NULL, call->objv[0], &nr, &words) != TCL_OK)
 		return err_create(ERR_USAGE, "'%s' is no stack", call->argv[0]);
 	pcs = calloc((size_t)nr + 1, sizeof(*pcs));
@@ -104,6 +101,7 @@ const struct cmd cmd_api_frames = {
 			  "next). What is not known is empty or 0. STACK comes from\n"
 			  "mdbg::allocations, mdbg::sites or mdbg::where; one that is not there\n"
 			  "has no frames.\n",
+	.need		= call_need_log,
 	.value		= frames,
 	.min_args	= 1,
 	.max_args	= 1,
@@ -113,10 +111,8 @@ static struct err *read_memory(struct call *call, Tcl_Obj **ret)
 {
 	uint64_t address, len;
 	AUTO_FREE void *bytes = NULL;
-	struct err *err = call_need_view(call);
+	struct err *err = parse_number(call->argv[0], &address);
 
-	if (!err)
-		err = parse_number(call->argv[0], &address);
 	if (!err)
 		err = parse_number(call->argv[1], &len);
 	if (err)
@@ -139,6 +135,7 @@ const struct cmd cmd_api_read = {
 	.usage		= "ADDRESS LENGTH",
 	.brief		= "LENGTH bytes of the process as a byte array (for `binary scan`)",
 	.help		= "Error: {MDBG MEMORY} if not all of them can be read.\n",
+	.need		= call_need_view,
 	.value		= read_memory,
 	.min_args	= 2,
 	.max_args	= 2,
@@ -148,11 +145,9 @@ static struct err *symbol(struct call *call, Tcl_Obj **ret)
 {
 	const struct symbol_frame *list;
 	uint64_t address;
-	struct err *err = call_need_log(call);
+	struct err *err = parse_number(call->argv[0], &address);
 	size_t nr;
 
-	if (!err)
-		err = parse_number(call->argv[0], &address);
 	if (err)
 		return err;
 	list = symbols_resolve(session_symbols(call->session), address,
@@ -167,6 +162,7 @@ const struct cmd cmd_api_symbol = {
 	.brief		= "dict: the function at an address",
 	.help		= "pc function offset module file line inline, as of mdbg::frames. What\n"
 			  "is not known is empty or 0.\n",
+	.need		= call_need_log,
 	.value		= symbol,
 	.min_args	= 1,
 	.max_args	= 1,

@@ -3,7 +3,6 @@
 
 #include "cmd/cmd.h"
 #include "cmd/events.h"
-#include "cmd/list.h"
 #include "cmd/shell.h"
 
 static Tcl_Obj *all(const struct shell *shell)

@@ -2,7 +2,6 @@
 /* mdbg::pid: which process it is. */
 
 #include "cmd/cmd.h"
-#include "cmd/list.h"
 #include "cmd/shell.h"
 
 static struct err *get_pid(struct call *call, Tcl_Obj **ret)

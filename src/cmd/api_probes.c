@@ -2,7 +2,6 @@
 /* mdbg::probes: the probes as Tcl values. */
 
 #include "cmd/cmd.h"
-#include "cmd/list.h"
 #include "cmd/shell.h"
 #include "cmd/values.h"
 
@@ -24,10 +23,8 @@ static Tcl_Obj *probe_dict(const struct session_probe *probe)
 static struct err *probes(struct call *call, Tcl_Obj **ret)
 {
 	struct session_probes list = { VEC_INIT };
-	struct err *err = call_need_log(call);
+	struct err *err = session_probes(call->session, &list);
 
-	if (!err)
-		err = session_probes(call->session, &list);
 	if (err)
 		return err;
 	*ret = Tcl_NewObj();
@@ -46,5 +43,6 @@ const struct cmd cmd_api_probes = {
 			  "instruction) engine (jump, breakpoint, none) why (it is no jump, or\n"
 			  "none, or its patch lies on the first instruction) user (alloc ...,\n"
 			  "free ...: named by probe).\n",
+	.need		= call_need_log,
 	.value		= probes,
 };

@@ -5,7 +5,6 @@
 
 #include "cmd/cmd.h"
 #include "cmd/life.h"
-#include "cmd/list.h"
 #include "cmd/settings.h"
 #include "cmd/shell.h"
 #include "heap/filter.h"

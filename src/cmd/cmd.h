@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Commands. Every command is a Tcl command, is one file and one line in table.c
+ * Commands. Every command is a Tcl command, is one file and one word in CMD_LIST
  * (docs/add-command.md). A name of two words ("malloc allocations") is a subcommand; it may be cut
  * short as long as it is unambiguous.
  *
@@ -59,7 +59,11 @@ struct cmd {
 	const char *usage;	/* "" if there is nothing after the name */
 	const char *brief;	/* one line, no capital, no full stop */
 	const char *help;	/* shapes, units, errors; NULL if brief says it all */
+	/* The check of what the command needs: call_need_target or one of its kind; NULL: nothing. */
+	struct err *(*need)(const struct call *call);
 	struct err *(*run)(struct call *call);
+	struct err *(*act)(struct session *session);	/* in place of run, if it is all there is to do */
+	/* What it has put into *ret is dropped after an error. */
 	struct err *(*value)(struct call *call, Tcl_Obj **ret);
 	/* Of a name that Tcl has as well: are these words for Tcl's own? */
 	bool (*for_tcl)(int argc, const char *const *argv);
@@ -68,7 +72,26 @@ struct cmd {
 	unsigned flags;
 };
 
-/* All commands, in the order of `help`; ends with NULL. */
+/* Every command, in the order of `help`. The file of a command defines cmd_NAME. */
+#define CMD_LIST(X)									\
+	X(attach) X(core) X(detach) X(quit) X(exit) X(status) X(cont) X(interrupt)	\
+	X(kill) X(wait)									\
+	X(malloc) X(malloc_allocations) X(malloc_freespace) X(malloc_find)		\
+	X(malloc_check) X(malloc_sites) X(malloc_leaks) X(malloc_stale)			\
+	X(malloc_trim) X(malloc_on) X(malloc_off) X(malloc_reset)			\
+	X(probe) X(probe_alloc) X(probe_free) X(probe_delete)				\
+	X(where) X(thread) X(registers) X(map) X(proc)					\
+	X(set) X(alias) X(source) X(sh) X(help)						\
+	X(api_attach) X(api_core) X(api_detach) X(api_pid) X(api_malloc)		\
+	X(api_allocations) X(api_sites) X(api_leaks) X(api_stale) X(api_find)		\
+	X(api_check) X(api_trim) X(api_probes) X(api_lacks)				\
+	X(api_frames) X(api_threads) X(api_where) X(api_maps) X(api_read)		\
+	X(api_symbol) X(api_on)
+
+#define CMD_DECLARE(name)	extern const struct cmd cmd_##name;
+CMD_LIST(CMD_DECLARE)
+
+/* The commands of CMD_LIST; ends with NULL. */
 extern const struct cmd *const cmd_table[];
 
 /* Make all of them commands of shell's interpreter. */

@@ -2,17 +2,13 @@
 /* cont: let a stopped target run on. */
 
 #include "cmd/cmd.h"
-#include "cmd/list.h"
 #include "cmd/shell.h"
 #include "cmd/signals.h"
 
 static struct err *run(struct call *call)
 {
-	struct err *err = call_need_target(call);
 	int number = 0;
 
-	if (err)
-		return err;
 	if (call->argc) {
 		number = signal_number(call->argv[0]);
 		if (!number)
@@ -27,6 +23,7 @@ const struct cmd cmd_cont = {
 	.brief		= "let a stopped process run on, with a signal if one is given",
 	.help		= "SIGNAL is a name (SIGUSR1, usr1) or a number; it is delivered to the\n"
 			  "process as by kill(2).\n",
+	.need		= call_need_target,
 	.run		= run,
 	.max_args	= 1,
 	.complete	= COMPLETE_SIGNALS,

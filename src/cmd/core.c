@@ -3,7 +3,6 @@
 
 #include "cmd/cmd.h"
 #include "cmd/life.h"
-#include "cmd/list.h"
 #include "cmd/shell.h"
 
 static struct err *run(struct call *call)

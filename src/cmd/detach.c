@@ -5,7 +5,6 @@
 
 #include "cmd/cmd.h"
 #include "cmd/events.h"
-#include "cmd/list.h"
 #include "cmd/shell.h"
 
 static struct err *run(struct call *call)

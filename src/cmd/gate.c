@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
-#include "cmd/list.h"
 #include "cmd/query.h"
 #include "cmd/report.h"
 #include "cmd/settings.h"

@@ -6,7 +6,6 @@
 #include "base/str.h"
 #include "cmd/alias.h"
 #include "cmd/cmd.h"
-#include "cmd/list.h"
 #include "cmd/shell.h"
 
 static void print_list(struct out *out)

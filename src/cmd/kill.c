@@ -3,17 +3,14 @@
 
 #include "cmd/cmd.h"
 #include "cmd/events.h"
-#include "cmd/list.h"
 #include "cmd/shell.h"
 
 static struct err *run(struct call *call)
 {
-	struct err *err = call_need_target(call);
+	struct err *err;
 
-	if (!err)
-		gate_look(call->shell);
-	if (!err)
-		err = session_kill(call->session);
+	gate_look(call->shell);
+	err = session_kill(call->session);
 	if (!err)
 		events_pump(call->shell);
 	return err;
@@ -24,5 +21,6 @@ const struct cmd cmd_kill = {
 	.usage		= "",
 	.brief		= "end the process by SIGKILL",
 	.help		= "What was recorded stays readable.\n",
+	.need		= call_need_target,
 	.run		= run,
 };

@@ -3,7 +3,6 @@
 
 #include "base/cancel.h"
 #include "cmd/cmd.h"
-#include "cmd/list.h"
 #include "cmd/query.h"
 #include "cmd/shell.h"
 #include "cmd/values.h"

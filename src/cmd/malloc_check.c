@@ -4,7 +4,6 @@
 #include "cmd/cmd.h"
 
 #include <inttypes.h>
-#include "cmd/list.h"
 #include "cmd/values.h"
 #include "log/log.h"
 #include "report/find.h"
@@ -23,11 +22,9 @@ struct check {
 
 static struct err *check_get(struct call *call, struct check *ret)
 {
-	struct err *err = call_need_log(call);
+	struct err *err = session_heap(call->session, SESSION_HEAP_CHECK, NULL, &ret->heap);
 	struct session_core core;
 
-	if (!err)
-		err = session_heap(call->session, SESSION_HEAP_CHECK, NULL, &ret->heap);
 	if (err)
 		return err;
 	ret->strays = (struct session_strays){ .vec = VEC_INIT };
@@ -102,6 +99,7 @@ const struct cmd cmd_malloc_check = {
 			  "are older, are only counted. Where double frees cannot be told, it is said\n"
 			  "why: the log samples, or not all that gives out blocks is glibc or jemalloc,\n"
 			  "and probed.\n",
+	.need		= call_need_log,
 	.run		= run,
 };
 
@@ -193,5 +191,6 @@ const struct cmd cmd_api_check = {
 			  "and inside, module of module; history of double (how many frees were\n"
 			  "remembered), firststack firstthread firsttime if the first one was; untold (why double frees cannot be\n"
 			  "told) and doubt (why they may be none), mostly empty.\n",
+	.need		= call_need_log,
 	.value		= value,
 };

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "cmd/cmd.h"
-#include "cmd/list.h"
 #include "cmd/values.h"
 #include "heap/filter.h"
 #include "log/log.h"

@@ -2,7 +2,6 @@
 /* malloc freespace: list the free chunks of the heaps. */
 
 #include "cmd/cmd.h"
-#include "cmd/list.h"
 #include "cmd/query.h"
 #include "report/blocks.h"
 

@@ -2,7 +2,6 @@
 /* malloc leaks, mdbg::leaks: blocks that the program cannot get at any more. */
 
 #include "cmd/cmd.h"
-#include "cmd/list.h"
 #include "cmd/query.h"
 #include "cmd/shell.h"
 #include "cmd/values.h"

@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* malloc on: put the probes in. */
+/* malloc on, off, reset: whether the process records, and what it has recorded. */
 
 #include "cmd/cmd.h"
-#include "cmd/list.h"
-#include "cmd/shell.h"
-
-static struct err *run(struct call *call)
-{
-	struct err *err = call_need_target(call);
-
-	return err ? err : session_arm(call->session);
-}
+#include "session/session.h"
 
 const struct cmd cmd_malloc_on = {
 	.name		= "malloc on",
@@ -18,5 +10,23 @@ const struct cmd cmd_malloc_on = {
 	.brief		= "put the probes in: record from now on",
 	.help		= "No error if they are in. What was recorded before is kept; what was\n"
 			  "allocated and freed meanwhile is not known.\n",
-	.run		= run,
+	.need		= call_need_target,
+	.act		= session_arm,
+};
+
+const struct cmd cmd_malloc_off = {
+	.name		= "malloc off",
+	.usage		= "",
+	.brief		= "take the probes out, keeping what was recorded",
+	.help		= "Blocks that are freed while they are out stay in the log.\n",
+	.need		= call_need_target,
+	.act		= session_disarm,
+};
+
+const struct cmd cmd_malloc_reset = {
+	.name		= "malloc reset",
+	.usage		= "",
+	.brief		= "forget what was recorded, and go on",
+	.need		= call_need_target,
+	.act		= session_reset,
 };

@@ -2,7 +2,6 @@
 /* malloc stale, mdbg::stale: old blocks that are still reachable, by where they were allocated. */
 
 #include "cmd/cmd.h"
-#include "cmd/list.h"
 #include "cmd/query.h"
 #include "cmd/shell.h"
 #include "report/leaks.h"

@@ -4,22 +4,14 @@
 #include "cmd/cmd.h"
 
 #include <inttypes.h>
-#include "cmd/list.h"
 #include "cmd/values.h"
 #include "report/out.h"
 #include "session/trim.h"
 
-static struct err *trim(struct call *call, struct session_trim *ret)
-{
-	struct err *err = call_need_target(call);
-
-	return err ? err : session_trim(call->session, ret);
-}
-
 static struct err *run(struct call *call)
 {
 	struct session_trim did;
-	struct err *err = trim(call, &did);
+	struct err *err = session_trim(call->session, &did);
 	char pause[32];
 
 	if (err)
@@ -35,7 +27,7 @@ static struct err *run(struct call *call)
 static struct err *value(struct call *call, Tcl_Obj **ret)
 {
 	struct session_trim did;
-	struct err *err = trim(call, &did);
+	struct err *err = session_trim(call->session, &did);
 
 	if (err)
 		return err;
@@ -56,6 +48,7 @@ const struct cmd cmd_malloc_trim = {
 			  "allocator, without probes; and where no thread can make the call at the\n"
 			  "moment: try again. The process stands still for the walk of its heaps and\n"
 			  "for the call.\n",
+	.need		= call_need_target,
 	.run		= run,
 };
 
@@ -64,5 +57,6 @@ const struct cmd cmd_api_trim = {
 	.usage		= "",
 	.brief		= "dict: what `malloc trim` did",
 	.help		= "before after (bytes that are resident) pause (seconds).\n",
+	.need		= call_need_target,
 	.value		= value,
 };

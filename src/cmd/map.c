@@ -4,7 +4,6 @@
 #include "cmd/cmd.h"
 
 #include <inttypes.h>
-#include "cmd/list.h"
 #include "cmd/shell.h"
 #include "cmd/values.h"
 #include "os/procfs.h"
@@ -35,10 +34,8 @@ static struct err *print(const struct call *call, const struct proc_maps *maps)
 static struct err *run(struct call *call)
 {
 	struct proc_maps maps = { VEC_INIT };
-	struct err *err = call_need_view(call);
+	struct err *err = session_maps(call->session, &maps);
 
-	if (!err)
-		err = session_maps(call->session, &maps);
 	if (!err)
 		err = print(call, &maps);
 	proc_maps_free(&maps);
@@ -52,6 +49,7 @@ const struct cmd cmd_map = {
 	.help		= "In order of address; SIZE in bytes, OFFSET in the file. mdbg's own\n"
 			  "(its log and its code) are among them while it is attached. PERM has a\n"
 			  "? for what a core file does not tell.\n",
+	.need		= call_need_view,
 	.run		= run,
 };
 
@@ -60,12 +58,10 @@ const struct cmd cmd_map = {
 static struct err *maps(struct call *call, Tcl_Obj **ret)
 {
 	struct proc_maps list = { VEC_INIT };
-	struct err *err = call_need_view(call);
+	struct err *err = session_maps(call->session, &list);
 	char perm[5];
 	size_t i;
 
-	if (!err)
-		err = session_maps(call->session, &list);
 	if (err)
 		return err;
 	*ret = Tcl_NewObj();
@@ -93,5 +89,6 @@ const struct cmd cmd_api_maps = {
 	.brief		= "list of dicts: the mappings",
 	.help		= "start end perm (r-xp; ? for what a core file does not tell) offset\n"
 			  "inode path deleted; in order of address.\n",
+	.need		= call_need_view,
 	.value		= maps,
 };

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "cmd/cmd.h"
-#include "cmd/list.h"
 #include "cmd/shell.h"
 #include "heap/filter.h"
 #include "report/table.h"
@@ -19,10 +18,8 @@ static struct err *list(struct call *call)
 					      "WHY" };
 	struct session_probes probes = { VEC_INIT };
 	struct table table;
-	struct err *err = call_need_target(call);
+	struct err *err = session_probes(call->session, &probes);
 
-	if (!err)
-		err = session_probes(call->session, &probes);
 	if (err)
 		return err;
 	table_init(&table, ARRAY_SIZE(titles), titles);
@@ -48,6 +45,7 @@ const struct cmd cmd_probe = {
 	.brief		= "list the probes on allocators of the program's own",
 	.help		= "`probe alloc` and `probe free` make them, `probe delete` takes one\n"
 			  "out. `malloc -v` lists the others.\n",
+	.need		= call_need_target,
 	.run		= list,
 };
 
@@ -97,10 +95,8 @@ static struct err *parse_spec(const struct call *call, struct session_probe_spec
 static struct err *add(struct call *call, bool is_free)
 {
 	struct session_probe_spec spec = { .function = call->argv[0], .free = is_free };
-	struct err *err = call_need_target(call);
+	struct err *err = parse_spec(call, &spec);
 
-	if (!err)
-		err = parse_spec(call, &spec);
 	return err ? err : session_probe_add(call->session, &spec);
 }
 
@@ -123,6 +119,7 @@ const struct cmd cmd_probe_alloc = {
 			  "An exception cannot pass a probe: it would end the program. Where a\n"
 			  "program has C++ exceptions, `nothrow` says that FUNCTION never lets\n"
 			  "one pass.\n",
+	.need		= call_need_target,
 	.run		= run_alloc,
 	.min_args	= 2,
 	.max_args	= 4,
@@ -138,6 +135,7 @@ const struct cmd cmd_probe_free = {
 	.usage		= "FUNCTION ptr=ARG",
 	.brief		= "record what a function of the program takes back",
 	.help		= "ARG is the number of the argument that is the block, from 1.\n",
+	.need		= call_need_target,
 	.run		= run_free,
 	.min_args	= 2,
 	.max_args	= 2,
@@ -145,9 +143,7 @@ const struct cmd cmd_probe_free = {
 
 static struct err *run_delete(struct call *call)
 {
-	struct err *err = call_need_target(call);
-
-	return err ? err : session_probe_delete(call->session, call->argv[0]);
+	return session_probe_delete(call->session, call->argv[0]);
 }
 
 const struct cmd cmd_probe_delete = {
@@ -155,6 +151,7 @@ const struct cmd cmd_probe_delete = {
 	.usage		= "FUNCTION",
 	.brief		= "take a probe out that `probe` has put in",
 	.help		= "What it has recorded stays until `malloc reset`.\n",
+	.need		= call_need_target,
 	.run		= run_delete,
 	.min_args	= 1,
 	.max_args	= 1,

@@ -9,7 +9,6 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
-#include "cmd/list.h"
 #include "cmd/redirect.h"
 #include "cmd/shell.h"
 #include "cmd/signals.h"
@@ -150,14 +149,13 @@ static struct err *run(struct call *call)
 {
 	pid_t pid = session_pid(call->session);
 	struct session_core core;
-	struct err *err = call_need_target(call);
 	struct proc_status status;
 	struct proc_stat stat;
+	struct err *err;
 
 	if (session_core(call->session, &core))
 		return print_core(call, &core);
-	if (!err)
-		err = procfs_status(pid, &status);
+	err = procfs_status(pid, &status);
 	if (!err)
 		err = procfs_stat(pid, &stat);
 	if (err)
@@ -187,6 +185,7 @@ const struct cmd cmd_proc = {
 	.brief		= "what the kernel says of the process: user, times, memory, signals",
 	.help		= "Of a core file as much as it has. With a name, arguments and a body it is Tcl's, and makes a\n"
 			  "procedure.\n",
+	.need		= call_need_view,
 	.run		= run,
 	.for_tcl	= for_tcl,
 };

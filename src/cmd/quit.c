@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "cmd/cmd.h"
-#include "cmd/list.h"
 #include "cmd/shell.h"
 
 #define STATUS_MAX	255	/* -1 is 255, as in C */

@@ -4,7 +4,6 @@
 #include "arch/arch.h"
 #include "cmd/cmd.h"
 #include "cmd/frames.h"
-#include "cmd/list.h"
 #include "cmd/shell.h"
 #include "symbol/symbol.h"
 
@@ -28,13 +27,10 @@ static void print(const struct call *call, const struct regs *regs)
 
 static struct err *run(struct call *call)
 {
-	struct err *err = call_need_view(call);
+	pid_t lwp = frames_current_thread(call->shell);
+	struct err *err = NULL;
 	struct regs regs;
-	pid_t lwp;
 
-	if (err)
-		return err;
-	lwp = frames_current_thread(call->shell);
 	if (call->argc)
 		err = call_thread(call, call->argv[0], &lwp);
 	if (!err)
@@ -49,6 +45,7 @@ const struct cmd cmd_registers = {
 	.usage		= "?THREAD?",
 	.brief		= "the registers of the current thread or of one",
 	.help		= "A running thread is stopped for the moment that it takes.\n",
+	.need		= call_need_view,
 	.run		= run,
 	.max_args	= 1,
 	.complete	= COMPLETE_THREADS,

@@ -11,7 +11,6 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
-#include "cmd/list.h"
 #include "cmd/redirect.h"
 #include "cmd/shell.h"
 #include "heap/filter.h"

@@ -6,7 +6,6 @@
 
 #include "base/str.h"
 #include "cmd/cmd.h"
-#include "cmd/list.h"
 #include "cmd/shell.h"
 #include "cmd/signals.h"
 #include "cmd/spawn.h"

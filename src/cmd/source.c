@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cmd/cmd.h"
-#include "cmd/list.h"
 #include "cmd/shell.h"
 
 /* With options (-encoding), and by its own name from Tcl's library, it is Tcl's. */

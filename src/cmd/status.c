@@ -6,7 +6,6 @@
 #include <sys/wait.h>
 
 #include "cmd/cmd.h"
-#include "cmd/list.h"
 #include "cmd/shell.h"
 #include "cmd/signals.h"
 #include "os/procfs.h"

@@ -10,69 +10,13 @@
 #include "base/outside.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
-#include "cmd/list.h"
 #include "cmd/pager.h"
 #include "cmd/redirect.h"
 #include "cmd/shell.h"
 
 const struct cmd *const cmd_table[] = {
-	&cmd_attach,
-	&cmd_core,
-	&cmd_detach,
-	&cmd_quit,
-	&cmd_exit,
-	&cmd_status,
-	&cmd_cont,
-	&cmd_interrupt,
-	&cmd_kill,
-	&cmd_wait,
-	&cmd_malloc,
-	&cmd_malloc_allocations,
-	&cmd_malloc_freespace,
-	&cmd_malloc_find,
-	&cmd_malloc_check,
-	&cmd_malloc_sites,
-	&cmd_malloc_leaks,
-	&cmd_malloc_stale,
-	&cmd_malloc_trim,
-	&cmd_malloc_on,
-	&cmd_malloc_off,
-	&cmd_malloc_reset,
-	&cmd_probe,
-	&cmd_probe_alloc,
-	&cmd_probe_free,
-	&cmd_probe_delete,
-	&cmd_where,
-	&cmd_thread,
-	&cmd_registers,
-	&cmd_map,
-	&cmd_proc,
-	&cmd_set,
-	&cmd_alias,
-	&cmd_source,
-	&cmd_sh,
-	&cmd_help,
-	&cmd_api_attach,
-	&cmd_api_core,
-	&cmd_api_detach,
-	&cmd_api_pid,
-	&cmd_api_malloc,
-	&cmd_api_allocations,
-	&cmd_api_sites,
-	&cmd_api_leaks,
-	&cmd_api_stale,
-	&cmd_api_find,
-	&cmd_api_check,
-	&cmd_api_trim,
-	&cmd_api_probes,
-	&cmd_api_lacks,
-	&cmd_api_frames,
-	&cmd_api_threads,
-	&cmd_api_where,
-	&cmd_api_maps,
-	&cmd_api_read,
-	&cmd_api_symbol,
-	&cmd_api_on,
+#define CMD_ROW(name)	&cmd_##name,
+	CMD_LIST(CMD_ROW)
 	NULL,
 };
 
@@ -232,20 +176,34 @@ static struct err *run_printing(struct call *call)
 	return err ? err : write_err;
 }
 
-static struct err *run(struct call *call)
+static struct err *run_value(struct call *call)
 {
 	Tcl_Obj *value = NULL;
+	struct err *err = call->cmd->value(call, &value);
+
+	if (!value)
+		return err;
+	Tcl_IncrRefCount(value);
+	if (!err)
+		Tcl_SetObjResult(call->shell->tcl, value);
+	Tcl_DecrRefCount(value);
+	return err;
+}
+
+static struct err *run(struct call *call)
+{
+	const struct cmd *cmd = call->cmd;
 	struct err *err = check_count(call);
 
+	if (!err && cmd->need)
+		err = cmd->need(call);
 	if (err)
 		return err;
-	if (call->cmd->value) {
-		err = call->cmd->value(call, &value);
-		if (!err && value)
-			Tcl_SetObjResult(call->shell->tcl, value);
-		return err;
-	}
-	return call->cmd->flags & CMD_SILENT ? call->cmd->run(call) : run_printing(call);
+	if (cmd->act)
+		return cmd->act(call->session);
+	if (cmd->value)
+		return run_value(call);
+	return cmd->flags & CMD_SILENT ? cmd->run(call) : run_printing(call);
 }
 
 /* Take the redirection from the words, run, put standard output back. */
@@ -255,7 +213,7 @@ static struct err *run_redirected(struct call *call, const char **argv)
 	struct err *err, *close_err;
 	int at = call->argc;
 
-	if (call->cmd->run && !(call->cmd->flags & CMD_RAW))
+	if (!call->cmd->value && !(call->cmd->flags & CMD_RAW))
 		at = redirect_find(call->argc, argv, call->cmd->flags & CMD_FILTER, &kind);
 	if (!kind)
 		return run(call);

@@ -5,7 +5,6 @@
 
 #include <inttypes.h>
 #include "cmd/frames.h"
-#include "cmd/list.h"
 #include "cmd/shell.h"
 #include "cmd/values.h"
 #include "report/table.h"
@@ -58,11 +57,9 @@ static struct err *print_threads(const struct call *call, const struct session_t
 static struct err *run(struct call *call)
 {
 	struct session_threads threads = { .vec = VEC_INIT };
-	struct err *err = call_need_view(call);
+	struct err *err;
 	pid_t lwp;
 
-	if (err)
-		return err;
 	if (call->argc) {
 		err = call_thread(call, call->argv[0], &lwp);
 		if (!err)
@@ -83,6 +80,7 @@ const struct cmd cmd_thread = {
 	.help		= "THREAD is an LWP id or a pthread_t. STATE is that of /proc: R\n"
 			  "running, S sleeping, D uninterruptible, T and t stopped, Z ended.\n"
 			  "The chosen thread is marked by a star.\n",
+	.need		= call_need_view,
 	.run		= run,
 	.max_args	= 1,
 	.complete	= COMPLETE_THREADS,
@@ -93,12 +91,10 @@ const struct cmd cmd_thread = {
 static struct err *threads(struct call *call, Tcl_Obj **ret)
 {
 	struct session_threads list = { .vec = VEC_INIT };
-	struct err *err = call_need_view(call);
+	struct err *err = session_threads(call->session, &list);
 	char state[2] = "";
 	size_t i;
 
-	if (!err)
-		err = session_threads(call->session, &list);
 	if (err)
 		return err;
 	*ret = Tcl_NewObj();
@@ -128,5 +124,6 @@ const struct cmd cmd_api_threads = {
 	.brief		= "list of dicts: the threads",
 	.help		= "thread (LWP id) pthread name state (letter of /proc) main\n"
 			  "blocksigtrap.\n",
+	.need		= call_need_view,
 	.value		= threads,
 };

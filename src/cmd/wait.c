@@ -5,7 +5,6 @@
 
 #include "cmd/cmd.h"
 #include "cmd/life.h"
-#include "cmd/list.h"
 #include "cmd/shell.h"
 #include "cmd/waiting.h"
 #include "heap/filter.h"

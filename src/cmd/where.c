@@ -6,7 +6,6 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/frames.h"
-#include "cmd/list.h"
 #include "cmd/shell.h"
 #include "cmd/values.h"
 #include "heap/filter.h"
@@ -101,12 +100,10 @@ static struct err *parse(const struct call *call, pid_t *lwp_ret, uint32_t *max_
 static struct err *run(struct call *call)
 {
 	struct session_stacks stacks = { VEC_INIT };
-	struct err *err = call_need_view(call);
 	uint32_t max;
 	pid_t lwp;
+	struct err *err = parse(call, &lwp, &max);
 
-	if (!err)
-		err = parse(call, &lwp, &max);
 	if (!err)
 		err = session_where(call->session, lwp, max, &stacks);
 	if (!err)
@@ -122,6 +119,7 @@ const struct cmd cmd_where = {
 	.help		= "THREAD is an LWP id or a pthread_t. A running process is stopped for\n"
 			  "the moment that it takes. Functions that were inlined have lines of\n"
 			  "their own above the one that they are in.\n",
+	.need		= call_need_view,
 	.run		= run,
 	.max_args	= 2,
 	.complete	= COMPLETE_THREADS,
@@ -146,11 +144,11 @@ static struct err *where(struct call *call, Tcl_Obj **ret)
 {
 	struct session_stacks stacks = { VEC_INIT };
 	struct stack_ends ends = { .session = call->session };
-	struct err *err = call_need_view(call);
+	struct err *err = NULL;
 	pid_t lwp = 0;
 	size_t i;
 
-	if (!err && call->argc)
+	if (call->argc)
 		err = call_thread(call, call->argv[0], &lwp);
 	if (!err)
 		err = session_where(call->session, lwp, FRAMES_MAX, &stacks);
@@ -169,6 +167,7 @@ const struct cmd cmd_api_where = {
 	.brief		= "list of dicts: the stacks of all threads, or of one",
 	.help		= "thread (LWP id) stack (for mdbg::frames) end (\"complete\", or why\n"
 			  "it ends there).\n",
+	.need		= call_need_view,
 	.value		= where,
 	.max_args	= 1,
 	.complete	= COMPLETE_THREADS,
