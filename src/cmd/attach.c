@@ -34,34 +34,21 @@ const struct cmd cmd_attach = {
 
 static struct err *attach_option(struct session_config *config, const char *name, const char *value)
 {
-	static const char *const engines[] = { "auto", "jump", "breakpoint" };
+	static const char *const options[] = { "-engine", "-freehistory", "-loglimit", "-sample",
+					       "-stackdepth", NULL };
+	static const char *const settings[] = { "engine", "free-history", "log-limit", "sample",
+						"stack-depth" };
+	int setting = word_index(name, options);
 	uint64_t number = 0;
-	unsigned i;
 
-	if (!strcmp(name, "-engine")) {
-		for (i = 0; i < ARRAY_SIZE(engines); i++) {
-			if (!strcmp(value, engines[i])) {
-				config->engine = i;
-				return NULL;
-			}
-		}
-		return err_create(ERR_USAGE, "-engine: '%s' is none of auto, jump, breakpoint",
-				  value);
-	}
-	if (!strcmp(name, "-loglimit"))
-		return settings_parse_log_limit(value, &config->log_limit);
-	if (!strcmp(name, "-sample"))
-		return settings_parse_sample(value, &config->sample);
+	if (setting >= 0)
+		return settings_store(config, settings[setting], value);
 	if (parse_number(value, &number))
 		return err_create(ERR_USAGE, "%s: '%s' is no number", name, value);
 	if (!strcmp(name, "-stop"))
 		config->stop = number;
 	else if (!strcmp(name, "-arm"))
 		config->arm = number;
-	else if (!strcmp(name, "-stackdepth") && number >= 1 && number <= LOG_DEPTH_MAX)
-		config->stack_depth = (uint32_t)number;
-	else if (!strcmp(name, "-freehistory") && number <= LOG_FREES_MAX)
-		config->free_history = (uint32_t)number;
 	else
 		return err_create(ERR_USAGE, "no option %s %s", name, value);
 	return NULL;

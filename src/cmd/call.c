@@ -2,6 +2,7 @@
 /* What commands have in common. */
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "cmd/cmd.h"
 #include "cmd/shell.h"
@@ -11,6 +12,14 @@ struct err *call_bad_word(const struct call *call, const char *word)
 {
 	(void)call;
 	return err_create(ERR_USAGE, "'%s' is not expected here", word);
+}
+
+int word_index(const char *word, const char *const *words)
+{
+	for (int i = 0; words[i]; i++)
+		if (!strcmp(words[i], word))
+			return i;
+	return -1;
 }
 
 struct err *call_need_target(const struct call *call)

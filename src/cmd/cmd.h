@@ -96,8 +96,9 @@ extern const struct cmd *const cmd_table[];
 
 /* Make all of them commands of shell's interpreter. */
 struct err *cmd_register(struct shell *shell) MUST_CHECK;
-/* The first words of all commands, until fn returns true. */
-void cmd_each_name(bool (*fn)(const char *name, void *ctx), void *ctx);
+#define CMD_WORD_MAX	64
+/* The next first word of the commands, each once, from cmd_table[*at] on; false: there is none. */
+bool cmd_next_word(unsigned *at, char ret[CMD_WORD_MAX]);
 /*
  * The command that words[0..] name: the longest that fits, with *used_ret words. ERR_USAGE (with
  * what there is) for an unknown or ambiguous subcommand; NULL in *ret if words[0] is no command of
@@ -126,6 +127,8 @@ struct err *call_need_log(const struct call *call) MUST_CHECK;
  * table.
  */
 struct err *call_bad_word(const struct call *call, const char *word) MUST_CHECK;
+/* Which of words, which end with NULL, is this one? -1: none. */
+int word_index(const char *word, const char *const *words);
 /* A thread by LWP id or pthread_t; ERR_NOTFOUND. */
 struct err *call_thread(const struct call *call, const char *word, pid_t *ret) MUST_CHECK;
 

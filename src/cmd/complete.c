@@ -14,6 +14,7 @@
 #include "cmd/alias.h"
 #include "cmd/cmd.h"
 #include "cmd/events.h"
+#include "cmd/query.h"
 #include "cmd/settings.h"
 #include "cmd/shell.h"
 #include "cmd/signals.h"
@@ -65,11 +66,13 @@ static bool offer_function(const char *name, void *ctx)
 
 static void offer_commands(struct shell *shell, struct matches *matches)
 {
+	char word[CMD_WORD_MAX];
 	Tcl_Obj **names;
 	int nr, i;
 	size_t j;
 
-	cmd_each_name(offer_function, matches);
+	for (unsigned at = 0; cmd_next_word(&at, word);)
+		offer(matches, word);
 	for (j = 0; j < shell->aliases.nr; j++)
 		offer(matches, shell->aliases.at[j]->name);
 	/* Tcl's own, and the procedures of scripts, once there is something to go by. */
@@ -99,15 +102,6 @@ static void offer_subcommands(const char *first, struct matches *matches)
 
 static const char *const relops[] = { "==", "!=", "<", "<=", ">", ">=", NULL };
 
-static bool is_one_of(const char *word, const char *const *list)
-{
-	for (; *list; list++) {
-		if (!strcmp(word, *list))
-			return true;
-	}
-	return false;
-}
-
 static void offer_attrs(struct matches *matches)
 {
 	for (enum filter_attr attr = 0; attr < FILTER_ATTRS; attr++)
@@ -119,19 +113,17 @@ static void offer_filter(struct shell *shell, int nr, const char *const *words, 
 {
 	static const char *const block_starts[] = { "sort", "limit", "and", NULL };
 	static const char *const site_starts[] = { "by", NULL };
-	static const char *const by[] = { "stack", "function", "module", "thread", "size", NULL };
-	static const char *const keys[] = { "bytes", "count", "age", "growth", "rate", NULL };
 	const char *last = nr ? words[nr - 1] : "", *before = nr > 1 ? words[nr - 2] : "";
 
 	if (!strcmp(last, "sort") && sites) {
-		offer_list(matches, keys);
+		offer_list(matches, query_sort_keys);
 	} else if (!strcmp(last, "sort")) {
 		offer_attrs(matches);
 	} else if (!strcmp(last, "by")) {
-		offer_list(matches, by);
+		offer_list(matches, query_by);
 	} else if (filter_is_attr(last) && strcmp(before, "sort") && strcmp(before, "by")) {
 		offer_list(matches, relops);
-	} else if (is_one_of(last, relops)) {
+	} else if (word_index(last, relops) >= 0) {
 		if (!strcmp(before, "function") && session_log(shell->session))
 			symbols_complete(session_symbols(shell->session), matches->prefix,
 					 offer_function, matches);
@@ -163,6 +155,7 @@ static void offer_arguments(struct shell *shell, const struct cmd *cmd, int nr,
 			    const char *const *words, struct matches *matches, int *files)
 {
 	static const char *const wait_words[] = { "exit", "until", "timeout", NULL };
+	const char *word;
 	int i;
 
 	switch (cmd->complete) {
@@ -182,7 +175,8 @@ static void offer_arguments(struct shell *shell, const struct cmd *cmd, int nr,
 			offer_commands(shell, matches);
 		break;
 	case COMPLETE_SETTINGS:
-		settings_complete(nr ? words[0] : NULL, offer_function, matches);
+		for (size_t j = 0; (word = settings_word(nr ? words[0] : NULL, j)); j++)
+			offer(matches, word);
 		break;
 	case COMPLETE_SIGNALS:
 		for (i = 1; i < 32; i++)

@@ -7,13 +7,14 @@
 #include <sys/wait.h>
 
 #include "base/cancel.h"
+#include "cmd/cmd.h"
 #include "cmd/prompt.h"
 #include "cmd/report.h"
 #include "cmd/shell.h"
 #include "cmd/signals.h"
 #include "cmd/values.h"
 
-static const char *const names[EVENT_SCRIPTS] = {
+static const char *const names[EVENT_SCRIPTS + 1] = {
 	[SESSION_EVENT_EXIT]	= "exit",
 	[SESSION_EVENT_EXEC]	= "exec",
 	[SESSION_EVENT_FORK]	= "fork",
@@ -23,15 +24,12 @@ static const char *const names[EVENT_SCRIPTS] = {
 
 bool event_kind(const char *name, enum session_event_kind *ret)
 {
-	unsigned i;
+	int kind = word_index(name, names);
 
-	for (i = 0; i < EVENT_SCRIPTS; i++) {
-		if (names[i] && !strcmp(names[i], name)) {
-			*ret = i;
-			return true;
-		}
-	}
-	return false;
+	if (kind < 0)
+		return false;
+	*ret = (enum session_event_kind)kind;
+	return true;
 }
 
 const char *event_name(enum session_event_kind kind)

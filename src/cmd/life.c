@@ -8,7 +8,7 @@
 
 #include "cmd/events.h"
 #include "cmd/shell.h"
-#include "cmd/unread.h"
+#include "cmd/suggest.h"
 #include "cmd/waiting.h"
 #include "heap/filter.h"
 #include "symbol/symbol.h"
@@ -41,7 +41,7 @@ struct err *life_open_core(struct shell *shell, const char *path, const char *ex
 	/* That is the one of which one wants to know. */
 	if (!err && session_core(shell->session, &core))
 		shell->thread = core.first;
-	return err ? unread_hint(err, path) : NULL;
+	return err ? suggest_file_hint(err, path) : NULL;
 }
 
 struct err *life_run(struct shell *shell, char *const *argv)

@@ -16,6 +16,15 @@
 #define ALL_ATTRS	((1u << FILTER_ATTRS) - 1)
 #define CHUNK_ATTRS	(1u << FILTER_ADDRESS | 1u << FILTER_SIZE | 1u << FILTER_HEAP)
 
+const char *const query_by[] = {
+	[SITE_STACK] = "stack",   [SITE_FUNCTION] = "function", [SITE_MODULE] = "module",
+	[SITE_THREAD] = "thread", [SITE_SIZE] = "size",         NULL,
+};
+const char *const query_sort_keys[] = {
+	[SITE_SORT_BYTES] = "bytes", [SITE_SORT_COUNT] = "count", [SITE_SORT_AGE] = "age",
+	[SITE_SORT_GROWTH] = "growth", [SITE_SORT_RATE] = "rate", NULL,
+};
+
 /*
  * Words that belong together by 'single quotes', which Tcl does not know: the first goes on to the
  * one that closes it.
@@ -184,13 +193,11 @@ struct err *query_free_chunks(const struct call *call, struct query *query)
 static struct err *choose(const char *what, const char *word, const char *const *names,
 			  unsigned *ret)
 {
-	unsigned i;
+	int choice = word ? word_index(word, names) : -1;
 
-	for (i = 0; names[i]; i++) {
-		if (word && !strcmp(word, names[i])) {
-			*ret = i;
-			return NULL;
-		}
+	if (choice >= 0) {
+		*ret = (unsigned)choice;
+		return NULL;
 	}
 	return word ? err_create(ERR_USAGE, "'%s' is nothing to %s by", word, what) :
 		      err_create(ERR_USAGE, "what to %s by is missing", what);
@@ -198,16 +205,12 @@ static struct err *choose(const char *what, const char *word, const char *const 
 
 static struct err *parse_by(struct query *query, int *at)
 {
-	static const char *const names[] = {
-		[SITE_STACK] = "stack",   [SITE_FUNCTION] = "function", [SITE_MODULE] = "module",
-		[SITE_THREAD] = "thread", [SITE_SIZE] = "size",         NULL,
-	};
 	unsigned by;
 	struct err *err;
 
 	if (*at >= query->argc || strcmp(query->argv[*at], "by"))
 		return NULL;
-	err = choose("group", query->argv[*at + 1], names, &by);
+	err = choose("group", query->argv[*at + 1], query_by, &by);
 	if (err)
 		return err_hint(err, "by stack, function, module, thread or size");
 	query->by = by;
@@ -232,15 +235,11 @@ static int filter_end(const struct query *query, int at)
 static struct err *parse_order(const struct call *call, const struct query *query,
 			       struct site_spec *spec, int at)
 {
-	static const char *const keys[] = {
-		[SITE_SORT_BYTES] = "bytes", [SITE_SORT_COUNT] = "count", [SITE_SORT_AGE] = "age",
-		[SITE_SORT_GROWTH] = "growth", [SITE_SORT_RATE] = "rate", NULL,
-	};
 	struct err *err = NULL;
 	unsigned key;
 
 	if (at < query->argc && !strcmp(query->argv[at], "sort")) {
-		err = choose("sort", query->argv[at + 1], keys, &key);
+		err = choose("sort", query->argv[at + 1], query_sort_keys, &key);
 		if (err)
 			return err_hint(err, "sort bytes, count, age, growth or rate");
 		spec->sort = key;

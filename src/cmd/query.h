@@ -39,6 +39,9 @@ struct query {
 	struct stack_suppress suppress;
 };
 
+/* What sites are added up and sorted by: enum site_by, enum site_sort. NULL ends each. */
+extern const char *const query_by[], *const query_sort_keys[];
+
 /* FILTER, sort, limit: the blocks. query is to be freed whatever comes back. */
 struct err *query_blocks(const struct call *call, struct query *query) MUST_CHECK;
 /*

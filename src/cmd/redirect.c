@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "cmd/cmd.h"
 #include "cmd/shell.h"
 #include "cmd/spawn.h"
 #include "heap/filter.h"
@@ -25,15 +26,6 @@ struct redirect {
 	char name[256];
 };
 
-static bool is_one_of(const char *word, const char *const *list)
-{
-	for (; *list; list++) {
-		if (!strcmp(word, *list))
-			return true;
-	}
-	return false;
-}
-
 /* A `>` after words is a relation: they end with an ATTR that is neither a sort key nor a value. */
 static bool wants_relation(int nr, const char *const *words)
 {
@@ -42,7 +34,7 @@ static bool wants_relation(int nr, const char *const *words)
 	};
 
 	return nr > 0 && filter_is_attr(words[nr - 1]) &&
-	       !(nr > 1 && is_one_of(words[nr - 2], takes_word));
+	       (nr == 1 || word_index(words[nr - 2], takes_word) < 0);
 }
 
 /* A quote of a FILTER ('YYYY-MM-DD hh:mm:ss') that these words open and do not close. */

@@ -14,12 +14,10 @@
 #include "base/outside.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
-#include "cmd/near.h"
 #include "cmd/prompt.h"
 #include "cmd/redirect.h"
-#include "cmd/settings.h"
 #include "cmd/shell.h"
-#include "cmd/unread.h"
+#include "cmd/suggest.h"
 
 static struct err *add_line(struct str *to, const char *start, const char *text,
 			    enum outside_lines lines)
@@ -105,88 +103,13 @@ static int error_line(Tcl_Obj *info, const char *origin)
 	return line;
 }
 
-struct nearby {
-	const char *word;
-	struct str *list;
-	struct err *err;
-};
-
-static bool add_near(const char *name, void *ctx)
-{
-	struct nearby *nearby = ctx;
-
-	if (!nearby->err && near_word(nearby->word, name))
-		nearby->err = str_addf(nearby->list, "%s%s", nearby->list->len ? ", " : "near it: ",
-				       name);
-	return false;
-}
-
-/* The word that a message of Tcl's has in quotes. */
-static char *quoted(const char *message)
-{
-	const char *begin = strchr(message, '"'), *end = strrchr(message, '"');
-
-	return begin && end > begin ? strndup(begin + 1, (size_t)(end - begin - 1)) : NULL;
-}
-
-/* What the word may have meant; then where to look. */
-static const char *near_hint(const char *message,
-			     void (*each)(bool (*fn)(const char *name, void *ctx), void *ctx),
-			     const char *look, struct str *hint)
-{
-	AUTO_FREE char *word = quoted(message);
-	struct nearby nearby = { .word = word, .list = hint };
-
-	if (!word)
-		return look;
-	each(add_near, &nearby);
-	if (!nearby.err)
-		nearby.err = str_addf(hint, "%s%s", hint->len ? "; " : "", look);
-	return nearby.err ? look : str_text(hint);
-}
-
-/* Of a script file, which the message names. */
-static bool is_unread(const char *message)
-{
-	return !strncmp(message, "couldn't read file ", 19);
-}
-
-static const char *file_hint(const char *message, struct str *hint)
-{
-	AUTO_FREE char *name = quoted(message);
-	Tcl_DString native;
-	struct err *err;
-
-	/* ~ is for somebody's folder. */
-	if (!name || !Tcl_TranslateFileName(NULL, name, &native))
-		return NULL;
-	err = unread_why(Tcl_DStringValue(&native), hint);
-	Tcl_DStringFree(&native);
-	return err ? NULL : str_text(hint);
-}
-
-static void each_setting(bool (*fn)(const char *name, void *ctx), void *ctx)
-{
-	settings_complete(NULL, fn, ctx);
-}
-
-/* `set NAME` itself, and not a variable of a script. */
-static bool is_set(Tcl_Obj *info)
-{
-	return info && strstr(Tcl_GetString(info), "\"set ");
-}
-
 static const char *hint_of(Tcl_Obj *code, Tcl_Obj *info, const char *message, struct str *hint)
 {
 	Tcl_Obj **words;
 	int nr;
 
-	if (!strncmp(message, "invalid command name", 20))
-		return near_hint(message, cmd_each_name, "`help` lists the commands", hint);
-	if (!strncmp(message, "can't read", 10) && is_set(info))
-		return near_hint(message, each_setting, "`set` lists the settings", hint);
-	if (is_unread(message))
-		return file_hint(message, hint);
+	if (!suggest_for(message, info ? Tcl_GetString(info) : "", hint) && hint->len)
+		return str_text(hint);
 	if (code && Tcl_ListObjGetElements(NULL, code, &nr, &words) == TCL_OK && nr > 2 &&
 	    !strcmp(Tcl_GetString(words[0]), "MDBG"))
 		return Tcl_GetString(words[2]);
@@ -208,7 +131,7 @@ void report_result(struct shell *shell, int code, const char *origin)
 	line = origin ? error_line(option(options, "-errorinfo"), origin) : 0;
 	if (line)
 		err = str_addf(&text, "%s:%d: ", origin, line);
-	else if (origin && !is_unread(message))
+	else if (origin && !suggest_is_unread(message))
 		err = str_addf(&text, "%s: ", origin);
 	if (!err)
 		err = str_add(&text, message);

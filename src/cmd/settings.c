@@ -4,6 +4,7 @@
 #include "cmd/settings.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,231 +19,94 @@
 #include "report/table.h"
 #include "symbol/symbol.h"
 
-struct setting {
-	const char *name;
-	const char *help;
-	const char *values[4];	/* words it takes, if they are few: index is the value */
-	struct err *(*set)(struct shell *shell, const struct setting *setting, const char *value);
-	struct err *(*get)(struct shell *shell, const struct setting *setting, struct str *ret);
+enum kind {
+	WORDS,		/* one of a few, which are numbered from 0 */
+	COUNT,
+	SIZE,		/* bytes, shown as 64M */
+	BYTES,		/* bytes, shown as a plain number */
+	TEXT,		/* a string of the shell */
 };
 
-static struct err *choose(const struct setting *setting, const char *value, unsigned *ret)
+struct setting {
+	const char *name, *help;
+	enum kind kind;
+	const char *values[4];		/* of WORDS */
+	uint64_t least, most;		/* of numbers */
+	const char *none;		/* what 0 means, for the message about a wrong number; NULL */
+	/* Where the value is. */
+	bool in_config;			/* struct session_config, else struct shell */
+	size_t at, len;
+	/* What is to be done once it is stored; NULL: nothing. */
+	struct err *(*then)(struct session *session);
+	/* These take the place of storing and reading it. */
+	struct err *(*set)(struct shell *shell, const struct setting *setting, const char *value);
+	uint32_t (*get)(const struct session *session);
+};
+
+#define IN_CONFIG(field) \
+	.in_config = true, .at = offsetof(struct session_config, field), \
+	.len = sizeof(((struct session_config *)NULL)->field)
+#define IN_SHELL(field) \
+	.at = offsetof(struct shell, field), .len = sizeof(((struct shell *)NULL)->field)
+
+static struct err *choose(const struct setting *setting, const char *value, uint64_t *ret)
 {
 	AUTO_STR struct str list = STR_INIT;
+	int choice = word_index(value, setting->values);
 	struct err *err = NULL;
-	unsigned i;
 
-	for (i = 0; i < ARRAY_SIZE(setting->values) && setting->values[i]; i++) {
-		if (!strcmp(setting->values[i], value)) {
-			*ret = i;
-			return NULL;
-		}
-		if (!err)
-			err = str_addf(&list, "%s%s", i ? ", " : "", setting->values[i]);
+	if (choice >= 0) {
+		*ret = (uint64_t)choice;
+		return NULL;
 	}
+	for (unsigned i = 0; setting->values[i] && !err; i++)
+		err = str_addf(&list, "%s%s", i ? ", " : "", setting->values[i]);
 	return err ? err :
 		     err_create(ERR_USAGE, "%s: '%s' is none of %s", setting->name, value,
 				str_text(&list));
 }
 
-static struct err *set_engine(struct shell *shell, const struct setting *setting, const char *value)
+static struct err *parse_count(const struct setting *setting, const char *value, uint64_t *ret)
 {
-	unsigned choice;
-	struct err *err = choose(setting, value, &choice);
+	uint64_t number;
+	struct err *err = parse_number(value, &number);
 
-	if (!err)
-		session_config(shell->session)->engine = choice;
-	return err;
-}
-
-static struct err *get_engine(struct shell *shell, const struct setting *setting, struct str *ret)
-{
-	return str_add(ret, setting->values[session_config(shell->session)->engine]);
-}
-
-static struct err *set_follow_fork(struct shell *shell, const struct setting *setting,
-				   const char *value)
-{
-	unsigned choice;
-	struct err *err = choose(setting, value, &choice);
-
-	if (err)
-		return err;
-	session_config(shell->session)->follow_fork = choice;
-	return session_configured(shell->session);
-}
-
-static struct err *get_follow_fork(struct shell *shell, const struct setting *setting,
-				   struct str *ret)
-{
-	return str_add(ret, setting->values[session_config(shell->session)->follow_fork]);
-}
-
-static struct err *set_follow_exec(struct shell *shell, const struct setting *setting,
-				   const char *value)
-{
-	unsigned choice;
-	struct err *err = choose(setting, value, &choice);
-
-	if (err)
-		return err;
-	session_config(shell->session)->follow_exec = choice;
-	return session_configured(shell->session);
-}
-
-static struct err *get_follow_exec(struct shell *shell, const struct setting *setting,
-				   struct str *ret)
-{
-	return str_add(ret, setting->values[session_config(shell->session)->follow_exec]);
-}
-
-static struct err *set_leaks_at_end(struct shell *shell, const struct setting *setting,
-				    const char *value)
-{
-	unsigned choice;
-	struct err *err = choose(setting, value, &choice);
-
-	if (err)
-		return err;
-	session_config(shell->session)->leaks_at_end = choice;
-	return session_configured(shell->session);
-}
-
-static struct err *get_leaks_at_end(struct shell *shell, const struct setting *setting,
-				    struct str *ret)
-{
-	return str_add(ret, setting->values[session_config(shell->session)->leaks_at_end]);
-}
-
-static struct err *set_stack_depth(struct shell *shell, const struct setting *setting,
-				   const char *value)
-{
-	uint64_t depth;
-	struct err *err = parse_number(value, &depth);
-
-	if (err || depth < 1 || depth > LOG_DEPTH_MAX)
-		return err_create(ERR_USAGE, "%s: '%s' is not a number from 1 to %d", setting->name,
-				  value, LOG_DEPTH_MAX);
-	session_config(shell->session)->stack_depth = (uint32_t)depth;
+	if (err || number < setting->least || number > setting->most)
+		return err_create(ERR_USAGE, "%s: '%s' is not a number from %" PRIu64 "%s%s%s to %" PRIu64,
+				  setting->name, value, setting->least, setting->none ? " (" : "",
+				  setting->none ? setting->none : "", setting->none ? ")" : "",
+				  setting->most);
+	*ret = number;
 	return NULL;
 }
 
-static struct err *get_stack_depth(struct shell *shell, const struct setting *setting,
-				   struct str *ret)
+/* In the largest unit of which it is a whole number. */
+static struct err *add_size(struct str *to, uint64_t bytes)
 {
-	(void)setting;
-	return str_addf(ret, "%u", session_config(shell->session)->stack_depth);
+	static const char units[] = "TGM";
+
+	for (unsigned i = 0, shift = 40; units[i]; i++, shift -= 10)
+		if (bytes && !(bytes & ((1ull << shift) - 1)))
+			return str_addf(to, "%" PRIu64 "%c", bytes >> shift, units[i]);
+	return str_addf(to, "%" PRIu64, bytes);
 }
 
-static struct err *set_free_history(struct shell *shell, const struct setting *setting,
-				    const char *value)
+static struct err *parse_bytes(const struct setting *setting, const char *value, uint64_t *ret)
 {
-	uint64_t nr;
-	struct err *err = parse_number(value, &nr);
-
-	if (err || nr > LOG_FREES_MAX)
-		return err_create(ERR_USAGE, "%s: '%s' is not a number from 0 (none is remembered) to %u",
-				  setting->name, value, LOG_FREES_MAX);
-	return session_set_free_history(shell->session, (uint32_t)nr);
-}
-
-static struct err *get_free_history(struct shell *shell, const struct setting *setting,
-				    struct str *ret)
-{
-	(void)setting;
-	return str_addf(ret, "%u", session_free_history(shell->session));
-}
-
-struct err *settings_parse_log_limit(const char *value, uint64_t *ret)
-{
-	uint64_t limit;
-	struct err *err = parse_size(value, &limit);
+	AUTO_STR struct str limit = STR_INIT;
+	uint64_t bytes;
+	struct err *err = parse_size(value, &bytes);
 
 	if (err)
-		return err_wrap(err, "log-limit");
-	if (limit < LOG_LIMIT_MIN)
-		return err_create(ERR_USAGE, "log-limit: %s is less than %lluM", value,
-				  LOG_LIMIT_MIN >> 20);
-	if (limit > LOG_LIMIT_MAX)
-		return err_create(ERR_USAGE, "log-limit: %s is more than %lluT", value,
-				  LOG_LIMIT_MAX >> 40);
-	*ret = limit;
-	return NULL;
-}
-
-static struct err *set_log_limit(struct shell *shell, const struct setting *setting UNUSED,
-				 const char *value)
-{
-	return settings_parse_log_limit(value, &session_config(shell->session)->log_limit);
-}
-
-static struct err *get_log_limit(struct shell *shell, const struct setting *setting,
-				 struct str *ret)
-{
-	uint64_t limit = session_config(shell->session)->log_limit;
-
-	(void)setting;
-	if (limit % (1 << 30) == 0)
-		return str_addf(ret, "%" PRIu64 "G", limit >> 30);
-	if (limit % (1 << 20) == 0)
-		return str_addf(ret, "%" PRIu64 "M", limit >> 20);
-	return str_addf(ret, "%" PRIu64, limit);
-}
-
-struct err *settings_parse_sample(const char *value, uint64_t *ret)
-{
-	uint64_t mean;
-	struct err *err = parse_size(value, &mean);
-
-	if (err)
-		return err_wrap(err, "sample");
-	if (mean > SAMPLE_MEAN_MAX)
-		return err_create(ERR_USAGE, "sample: %s is more than %lluG", value,
-				  SAMPLE_MEAN_MAX >> 30);
-	*ret = mean;
-	return NULL;
-}
-
-static struct err *set_sample(struct shell *shell, const struct setting *setting, const char *value)
-{
-	(void)setting;
-	return settings_parse_sample(value, &session_config(shell->session)->sample);
-}
-
-static struct err *get_sample(struct shell *shell, const struct setting *setting, struct str *ret)
-{
-	(void)setting;
-	return str_addf(ret, "%" PRIu64, session_config(shell->session)->sample);
-}
-
-static struct err *set_pager(struct shell *shell, const struct setting *setting, const char *value)
-{
-	unsigned choice;
-	struct err *err = choose(setting, value, &choice);
-
-	if (!err)
-		shell->pager = choice;
-	return err;
-}
-
-static struct err *get_pager(struct shell *shell, const struct setting *setting, struct str *ret)
-{
-	return str_add(ret, setting->values[shell->pager]);
-}
-
-static struct err *set_color(struct shell *shell, const struct setting *setting, const char *value)
-{
-	unsigned choice;
-	struct err *err = choose(setting, value, &choice);
-
-	if (!err)
-		shell->color = choice;
-	return err;
-}
-
-static struct err *get_color(struct shell *shell, const struct setting *setting, struct str *ret)
-{
-	return str_add(ret, setting->values[shell->color]);
+		return err_wrap(err, "%s", setting->name);
+	if (bytes >= setting->least && bytes <= setting->most) {
+		*ret = bytes;
+		return NULL;
+	}
+	err = add_size(&limit, bytes < setting->least ? setting->least : setting->most);
+	return err ? err :
+		     err_create(ERR_USAGE, "%s: %s is %s than %s", setting->name, value,
+				bytes < setting->least ? "less" : "more", str_text(&limit));
 }
 
 static struct err *replace(char **text, const char *value)
@@ -256,34 +120,78 @@ static struct err *replace(char **text, const char *value)
 	return NULL;
 }
 
-static struct err *set_prompt(struct shell *shell, const struct setting *setting, const char *value)
+/* Check the value, and store it at `at`. */
+static struct err *store(const struct setting *setting, const char *value, void *at)
 {
-	(void)setting;
-	return replace(&shell->prompt_text, value);
+	uint64_t number = 0;
+	struct err *err;
+
+	if (setting->kind == TEXT)
+		return replace(at, value);
+	err = setting->kind == WORDS ? choose(setting, value, &number) :
+	      setting->kind == COUNT ? parse_count(setting, value, &number) :
+				       parse_bytes(setting, value, &number);
+	if (err)
+		return err;
+	if (setting->len == sizeof(bool))
+		*(bool *)at = number;
+	else if (setting->len == sizeof(uint32_t))
+		*(uint32_t *)at = (uint32_t)number;
+	else
+		*(uint64_t *)at = number;
+	return NULL;
 }
 
-static struct err *get_prompt(struct shell *shell, const struct setting *setting, struct str *ret)
+static void *place_of(const struct shell *shell, const struct setting *setting)
 {
-	(void)setting;
-	return str_add(ret, shell->prompt_text);
+	char *in = setting->in_config ? (char *)session_config(shell->session) : (char *)shell;
+
+	return in + setting->at;
 }
 
-static struct err *set_debug_path(struct shell *shell, const struct setting *setting,
+static struct err *set(struct shell *shell, const struct setting *setting, const char *value)
+{
+	struct err *err;
+
+	if (setting->set)
+		return setting->set(shell, setting, value);
+	err = store(setting, value, place_of(shell, setting));
+	return err || !setting->then ? err : setting->then(shell->session);
+}
+
+static struct err *get(const struct shell *shell, const struct setting *setting, struct str *ret)
+{
+	const void *at = place_of(shell, setting);
+	uint64_t number;
+
+	if (setting->kind == TEXT)
+		return str_add(ret, *(char *const *)at);
+	number = setting->get ? setting->get(shell->session) :
+		 setting->len == sizeof(bool) ? *(const bool *)at :
+		 setting->len == sizeof(uint32_t) ? *(const uint32_t *)at : *(const uint64_t *)at;
+	if (setting->kind == WORDS)
+		return str_add(ret, setting->values[number]);
+	return setting->kind == SIZE ? add_size(ret, number) : str_addf(ret, "%" PRIu64, number);
+}
+
+/* The log of a target that is attached to remembers so many from now on, too. */
+static struct err *set_free_history(struct shell *shell, const struct setting *setting,
+				    const char *value)
+{
+	uint32_t nr;
+	struct err *err = store(setting, value, &nr);
+
+	return err ? err : session_set_free_history(shell->session, nr);
+}
+
+static struct err *set_debug_path(struct shell *shell, const struct setting *setting UNUSED,
 				  const char *value)
 {
 	struct err *err = NULL;
 
-	(void)setting;
 	if (session_log(shell->session))
 		err = symbols_set_debug_path(session_symbols(shell->session), value);
 	return err ? err : replace(&shell->debug_path, value);
-}
-
-static struct err *get_debug_path(struct shell *shell, const struct setting *setting,
-				  struct str *ret)
-{
-	(void)setting;
-	return str_add(ret, shell->debug_path);
 }
 
 static struct err *read_suppressions(struct shell *shell, const char *files,
@@ -306,14 +214,13 @@ static struct err *read_suppressions(struct shell *shell, const char *files,
 	return err;
 }
 
-/* In place of those of before; the built-in ones stay. */
-static struct err *set_suppressions(struct shell *shell, const struct setting *setting,
+/* They take the place of those of before; the built-in ones stay. */
+static struct err *set_suppressions(struct shell *shell, const struct setting *setting UNUSED,
 				    const char *value)
 {
 	struct suppressions made = { VEC_INIT };
 	struct err *err = read_suppressions(shell, value, &made);
 
-	(void)setting;
 	if (err)
 		return err;
 	suppressions_free(&shell->suppressions);
@@ -321,40 +228,34 @@ static struct err *set_suppressions(struct shell *shell, const struct setting *s
 	return NULL;
 }
 
-static struct err *get_suppressions(struct shell *shell, const struct setting *setting,
-				    struct str *ret)
-{
-	(void)setting;
-	return str_add(ret, shell->suppression_files);
-}
-
 static const struct setting settings[] = {
 	{ "color", "headings in colour",
-	  { "auto", "always", "never" }, set_color, get_color },
+	  WORDS, { "auto", "always", "never" }, IN_SHELL(color) },
 	{ "debug-path", "folders with separate debug files, colon-separated",
-	  { NULL }, set_debug_path, get_debug_path },
+	  TEXT, IN_SHELL(debug_path), .set = set_debug_path },
 	{ "engine", "how to probe, at the next arming",
-	  { "auto", "jump", "breakpoint" }, set_engine, get_engine },
+	  WORDS, { "auto", "jump", "breakpoint" }, IN_CONFIG(engine) },
 	{ "follow-exec", "attach and arm anew when the process executes a program",
-	  { "off", "on" }, set_follow_exec, get_follow_exec },
+	  WORDS, { "off", "on" }, IN_CONFIG(follow_exec), .then = session_configured },
 	{ "follow-fork", "whom to watch after a fork",
-	  { "parent", "child", "both" }, set_follow_fork, get_follow_fork },
+	  WORDS, { "parent", "child", "both" }, IN_CONFIG(follow_fork), .then = session_configured },
 	{ "free-history", "frees that are remembered, for double ones (0: none)",
-	  { NULL }, set_free_history, get_free_history },
+	  COUNT, .most = LOG_FREES_MAX, .none = "none is remembered", IN_CONFIG(free_history),
+	  .set = set_free_history, .get = session_free_history },
 	{ "leaks-at-end", "look for leaks when the process ends, for `malloc leaks` then",
-	  { "off", "on" }, set_leaks_at_end, get_leaks_at_end },
+	  WORDS, { "off", "on" }, IN_CONFIG(leaks_at_end), .then = session_configured },
 	{ "log-limit", "bytes that the log may grow to, at the next attach",
-	  { NULL }, set_log_limit, get_log_limit },
+	  SIZE, .least = LOG_LIMIT_MIN, .most = LOG_LIMIT_MAX, IN_CONFIG(log_limit) },
 	{ "pager", "long output on a terminal goes through $PAGER",
-	  { "off", "on" }, set_pager, get_pager },
+	  WORDS, { "off", "on" }, IN_SHELL(pager) },
 	{ "prompt", "the prompt",
-	  { NULL }, set_prompt, get_prompt },
+	  TEXT, IN_SHELL(prompt_text) },
 	{ "sample", "record one allocation in so many bytes (0: all), at the next attach",
-	  { NULL }, set_sample, get_sample },
+	  BYTES, .most = SAMPLE_MEAN_MAX, IN_CONFIG(sample) },
 	{ "stack-depth", "frames kept for an allocation, at the next attach",
-	  { NULL }, set_stack_depth, get_stack_depth },
+	  COUNT, .least = 1, .most = LOG_DEPTH_MAX, IN_CONFIG(stack_depth) },
 	{ "suppressions", "files that say which leaks not to report",
-	  { NULL }, set_suppressions, get_suppressions },
+	  TEXT, IN_SHELL(suppression_files), .set = set_suppressions },
 };
 
 static const struct setting *find(const char *name)
@@ -374,7 +275,14 @@ struct err *settings_set(struct shell *shell, const char *name, const char *valu
 
 	if (!setting)
 		return err_create(ERR_USAGE, "%s: no such setting", name);
-	return setting->set(shell, setting, value);
+	return set(shell, setting, value);
+}
+
+struct err *settings_store(struct session_config *config, const char *name, const char *value)
+{
+	const struct setting *setting = find(name);
+
+	return store(setting, value, (char *)config + setting->at);
 }
 
 /* A variable's trace needs both. */
@@ -389,7 +297,7 @@ static void show_value(const struct variable *variable)
 {
 	AUTO_STR struct str value = STR_INIT;
 
-	if (!variable->setting->get(variable->shell, variable->setting, &value))
+	if (!get(variable->shell, variable->setting, &value))
 		Tcl_SetVar(variable->shell->tcl, variable->setting->name, str_text(&value),
 			   TCL_GLOBAL_ONLY);
 }
@@ -409,8 +317,7 @@ static char *on_variable(ClientData data, Tcl_Interp *tcl, const char *name, con
 		return NULL;
 	value = Tcl_GetVar(tcl, variable->setting->name, TCL_GLOBAL_ONLY);
 	if (flags & TCL_TRACE_WRITES)
-		err = variable->setting->set(variable->shell, variable->setting,
-					     value ? value : "");
+		err = set(variable->shell, variable->setting, value ? value : "");
 	show_value(variable);
 	if (flags & TCL_TRACE_DESTROYED)
 		Tcl_TraceVar(tcl, variable->setting->name, TRACED, on_variable, data);
@@ -449,18 +356,13 @@ struct err *settings_init(struct shell *shell)
 	return err;
 }
 
-void settings_complete(const char *name, bool (*fn)(const char *word, void *ctx), void *ctx)
+const char *settings_word(const char *name, size_t i)
 {
 	const struct setting *setting = name ? find(name) : NULL;
-	size_t i;
 
-	if (!name) {
-		for (i = 0; i < ARRAY_SIZE(settings); i++)
-			fn(settings[i].name, ctx);
-		return;
-	}
-	for (i = 0; setting && i < ARRAY_SIZE(setting->values) && setting->values[i]; i++)
-		fn(setting->values[i], ctx);
+	if (!name)
+		return i < ARRAY_SIZE(settings) ? settings[i].name : NULL;
+	return setting && i < ARRAY_SIZE(setting->values) ? setting->values[i] : NULL;
 }
 
 static bool for_tcl(int argc, const char *const *argv)
@@ -479,7 +381,7 @@ static struct err *run(struct call *call)
 	for (i = 0; !err && i < ARRAY_SIZE(settings); i++) {
 		AUTO_STR struct str value = STR_INIT;
 
-		err = settings[i].get(call->shell, &settings[i], &value);
+		err = get(call->shell, &settings[i], &value);
 		table_cell(&table, "%s", settings[i].name);
 		table_cell(&table, "%s", str_text(&value));
 		table_cell(&table, "%s", settings[i].help);

@@ -6,23 +6,21 @@
 #ifndef CMD_SETTINGS_H
 #define CMD_SETTINGS_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include <stddef.h>
 
 #include "base/err.h"
 
-struct out;
+struct session_config;
 struct shell;
 
 /* Make the variables. */
 struct err *settings_init(struct shell *shell) MUST_CHECK;
 /* Set one; ERR_USAGE for an unknown name or a value that it does not take. */
 struct err *settings_set(struct shell *shell, const char *name, const char *value) MUST_CHECK;
-/* Mean bytes between samples, as a log can have it. */
-struct err *settings_parse_sample(const char *value, uint64_t *ret) MUST_CHECK;
-/* Bytes, as a log can have them. */
-struct err *settings_parse_log_limit(const char *value, uint64_t *ret) MUST_CHECK;
-/* Names (name is NULL), or the values of one that has few. */
-void settings_complete(const char *name, bool (*fn)(const char *word, void *ctx), void *ctx);
+/* Set one that belongs to an attach in config alone, whatever that is of: ERR_USAGE. */
+struct err *settings_store(struct session_config *config, const char *name,
+			   const char *value) MUST_CHECK;
+/* The name of setting i; with a name, the value i of one that has few. NULL: there are no more. */
+const char *settings_word(const char *name, size_t i);
 
 #endif

@@ -21,7 +21,7 @@
 #include "cmd/report.h"
 #include "cmd/settings.h"
 #include "cmd/signals.h"
-#include "cmd/slip.h"
+#include "cmd/suggest.h"
 
 #define WATCH_US	100000
 
@@ -294,7 +294,7 @@ static bool run_line(struct shell *shell, const char *text, const struct line *l
 			return false;
 		}
 	}
-	slip_warn(shell, text, line->head_len);
+	suggest_settings(shell, text, line->head_len);
 	code = evaluate(shell, Tcl_NewStringObj(text, (int)line->head_len));
 	if (code == TCL_OK && shell->echo)
 		echo(shell);

@@ -359,16 +359,15 @@ static bool leads_group(unsigned i)
 	return true;
 }
 
-void cmd_each_name(bool (*fn)(const char *name, void *ctx), void *ctx)
+bool cmd_next_word(unsigned *at, char ret[CMD_WORD_MAX])
 {
-	for (unsigned i = 0; cmd_table[i]; i++) {
-		char word[64];
-
-		snprintf(word, sizeof(word), "%.*s", (int)first_word(cmd_table[i]),
-			 cmd_table[i]->name);
-		if (leads_group(i) && fn(word, ctx))
-			return;
-	}
+	while (cmd_table[*at] && !leads_group(*at))
+		(*at)++;
+	if (!cmd_table[*at])
+		return false;
+	snprintf(ret, CMD_WORD_MAX, "%.*s", (int)first_word(cmd_table[*at]), cmd_table[*at]->name);
+	(*at)++;
+	return true;
 }
 
 struct err *cmd_register(struct shell *shell)

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
-#include "cmd/unread.h"
+#include "cmd/suggest.h"
 #include "unit.h"
 
 #define NOBODY	65534
@@ -43,7 +43,7 @@ static bool says(const char *path, const char *what)
 {
 	AUTO_STR struct str why = STR_INIT;
 
-	return !unread_why(path, &why) && !strcmp(str_text(&why), what);
+	return !suggest_file(path, &why) && !strcmp(str_text(&why), what);
 }
 
 static void tells_what_is_missing(void)
@@ -98,17 +98,17 @@ static void keeps_a_hint(void)
 {
 	struct err *err = err_hint(err_create(ERR_SYS, "open"), "of its own");
 
-	CU_ASSERT_STRING_EQUAL(unread_hint(err, "/")->hint, "of its own");
-	CU_ASSERT_STRING_EQUAL(unread_hint(err_create(ERR_SYS, "open"), "script.tcl")->hint, "");
-	CU_ASSERT_STRING_EQUAL(unread_hint(err_create(ERR_SYS, "open"), "/")->hint,
+	CU_ASSERT_STRING_EQUAL(suggest_file_hint(err, "/")->hint, "of its own");
+	CU_ASSERT_STRING_EQUAL(suggest_file_hint(err_create(ERR_SYS, "open"), "script.tcl")->hint, "");
+	CU_ASSERT_STRING_EQUAL(suggest_file_hint(err_create(ERR_SYS, "open"), "/")->hint,
 			       "it is a folder: name a file in it");
 }
 
-void suite_unread(void);
+void suite_suggest(void);
 
-void suite_unread(void)
+void suite_suggest(void)
 {
-	CU_pSuite suite = CU_add_suite("unread", make_files, remove_files);
+	CU_pSuite suite = CU_add_suite("suggest", make_files, remove_files);
 
 	CU_add_test(suite, "tells what is missing", tells_what_is_missing);
 	CU_add_test(suite, "tells what is no file", tells_what_is_no_file);
