@@ -22,9 +22,7 @@ static struct err *lacks(struct call *call, Tcl_Obj **ret)
 
 	if (err)
 		return err;
-	*ret = Tcl_NewObj();
-	for (size_t i = 0; i < list.vec.nr; i++)
-		Tcl_ListObjAppendElement(NULL, *ret, lack_dict(&list.vec.at[i]));
+	*ret = value_list(&list.vec, lack, lack_dict(lack));
 	vec_free(&list.vec);
 	return NULL;
 }

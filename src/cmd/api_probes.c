@@ -27,9 +27,7 @@ static struct err *probes(struct call *call, Tcl_Obj **ret)
 
 	if (err)
 		return err;
-	*ret = Tcl_NewObj();
-	for (size_t i = 0; i < list.vec.nr; i++)
-		Tcl_ListObjAppendElement(NULL, *ret, probe_dict(&list.vec.at[i]));
+	*ret = value_list(&list.vec, probe, probe_dict(probe));
 	vec_free(&list.vec);
 	return NULL;
 }

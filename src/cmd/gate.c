@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "cmd/cmd.h"
 #include "cmd/query.h"
 #include "cmd/report.h"
@@ -47,7 +48,7 @@ static struct err *look(struct shell *shell)
 	static const char *const argv[] = { "definite", NULL };
 	const struct call call = { .shell = shell, .session = shell->session,
 				   .cmd = &cmd_malloc_leaks, .argc = 1, .argv = argv };
-	struct query query;
+	CLEANUP(query_free) struct query query;
 	struct err *err = query_leaks(&call, &query);
 
 	if (!err && query.leaks.sum[LEAK_DEFINITE].blocks) {
@@ -58,7 +59,6 @@ static struct err *look(struct shell *shell)
 			   query.leaks.sum[LEAK_DEFINITE].bytes,
 			   query.leaks.sum[LEAK_DEFINITE].blocks);
 	}
-	query_free(&query);
 	return err;
 }
 

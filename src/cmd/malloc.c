@@ -94,11 +94,11 @@ static struct err *get_malloc(struct call *call, Tcl_Obj **ret)
 {
 	struct figures figures;
 	struct err *err = figures_get(call->session, SESSION_HEAP_WALK, &figures);
-	Tcl_Obj *dict, *heaps;
+	Tcl_Obj *dict;
 
 	if (err)
 		return err;
-	dict = Tcl_NewDictObj();
+	dict = *ret = Tcl_NewDictObj();
 	dict_text(dict, "algorithm", figures.allocator);
 	dict_text(dict, "core", figures.core);
 	dict_number(dict, "armed", figures.armed);
@@ -124,13 +124,8 @@ static struct err *get_malloc(struct call *call, Tcl_Obj **ret)
 	dict_number(dict, "mapped", figures.heap.walk.mmapped);
 	dict_number(dict, "mappedbytes", figures.heap.walk.mmapped_bytes);
 	dict_number(dict, "damages", figures.heap.walk.damages);
-	heaps = Tcl_NewObj();
-	for (size_t i = 0; i < figures.heap.walk.arenas.nr; i++)
-		Tcl_ListObjAppendElement(NULL, heaps,
-					 heap_dict(&figures.heap.walk.arenas.at[i]));
-	Tcl_DictObjPut(NULL, dict, Tcl_NewStringObj("heaps", -1), heaps);
+	dict_value(dict, "heaps", value_list(&figures.heap.walk.arenas, arena, heap_dict(arena)));
 	figures_free(&figures);
-	*ret = dict;
 	return NULL;
 }
 

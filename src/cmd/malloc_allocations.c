@@ -2,6 +2,7 @@
 /* malloc allocations, mdbg::allocations: list the blocks that are held. */
 
 #include "base/cancel.h"
+#include "base/cleanup.h"
 #include "cmd/cmd.h"
 #include "cmd/query.h"
 #include "cmd/shell.h"
@@ -11,13 +12,10 @@
 
 static struct err *run(struct call *call)
 {
-	struct query query;
+	CLEANUP(query_free) struct query query;
 	struct err *err = query_blocks(call, &query);
 
-	if (!err)
-		err = blocks_print(call->session, query.list, &query.heap, call->out);
-	query_free(&query);
-	return err;
+	return err ? err : blocks_print(call->session, query.list, &query.heap, call->out);
 }
 
 const struct cmd cmd_malloc_allocations = {
@@ -67,10 +65,7 @@ static void add_origin(Tcl_Obj *dict, const struct log *log, const struct query 
 		dict_number(dict, "thread", thread.lwp);
 	else
 		dict_text(dict, "thread", "-");
-	if (thread.thread_pointer)
-		dict_address(dict, "pthread", thread.thread_pointer);
-	else
-		dict_text(dict, "pthread", "-");
+	dict_address_or_none(dict, "pthread", thread.thread_pointer);
 	dict_double(dict, "time", (double)realtime / 1e9);
 	dict_double(dict, "age", age_of(query, realtime));
 	dict_number(dict, "seq", log_seq(log, block->time));
@@ -105,26 +100,20 @@ static Tcl_Obj *block_dict(const struct call *call, const struct query *query,
 
 static struct err *allocations(struct call *call, Tcl_Obj **ret)
 {
-	struct query query;
+	CLEANUP(query_free) struct query query;
 	struct err *err = query_blocks(call, &query);
-	Tcl_Obj *list = Tcl_NewObj();
-	const struct block *block;
-	size_t i = 0;
+	const struct block *block = NULL;
 
+	*ret = Tcl_NewObj();
 	if (!err)
 		err = list_next(query.list, &block);
-	while (!err && block) {
-		Tcl_ListObjAppendElement(NULL, list, block_dict(call, &query, block));
-		if (i++ % 1024 == 0)
+	for (size_t i = 0; !err && block; i++) {
+		Tcl_ListObjAppendElement(NULL, *ret, block_dict(call, &query, block));
+		if (i % 1024 == 0)
 			err = cancel_check();
 		if (!err)
 			err = list_next(query.list, &block);
 	}
-	query_free(&query);
-	if (err)
-		Tcl_DecrRefCount(list);
-	else
-		*ret = list;
 	return err;
 }
 

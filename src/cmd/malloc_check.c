@@ -154,7 +154,6 @@ static Tcl_Obj *stray_dict(const struct log *log, const struct session_stray *st
 static struct err *value(struct call *call, Tcl_Obj **ret)
 {
 	const struct log *log;
-	Tcl_Obj *damage, *strays;
 	struct check check;
 	struct err *err = check_get(call, &check);
 
@@ -162,21 +161,15 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 		return err;
 	log = session_log(call->session);
 	*ret = Tcl_NewDictObj();
-	damage = Tcl_NewObj();
-	for (size_t i = 0; check.heap.walked && i < check.heap.walk.damage.nr; i++)
-		Tcl_ListObjAppendElement(NULL, damage,
-					 damage_dict(&check.heap.walk.damage.at[i]));
-	strays = Tcl_NewObj();
-	for (size_t i = 0; i < check.strays.vec.nr; i++)
-		Tcl_ListObjAppendElement(NULL, strays,
-					 stray_dict(log, &check.strays.vec.at[i]));
 	dict_number(*ret, "walked", check.heap.walked);
 	dict_number(*ret, "damages", check.heap.walked ? check.heap.walk.damages : 0);
-	dict_value(*ret, "damage", damage);
+	dict_value(*ret, "damage", check.heap.walked ?
+			   value_list(&check.heap.walk.damage, damage, damage_dict(damage)) :
+			   Tcl_NewObj());
 	dict_number(*ret, "doublefrees", check.strays.doubles);
 	dict_text(*ret, "untold", check.strays.untold);
 	dict_text(*ret, "doubt", check.strays.doubt);
-	dict_value(*ret, "frees", strays);
+	dict_value(*ret, "frees", value_list(&check.strays.vec, stray, stray_dict(log, stray)));
 	check_free(&check);
 	return NULL;
 }

@@ -24,11 +24,6 @@ struct found {
 	char why[256];
 };
 
-static void found_free(struct found *found)
-{
-	session_find_free(&found->find);
-}
-
 static struct err *parse(const struct call *call, uint64_t *address_ret, uint64_t *limit_ret)
 {
 	struct err *err = parse_number(call->argv[0], address_ret);
@@ -71,7 +66,7 @@ static struct err *found_get(struct call *call, struct found *ret)
 	if (!err)
 		err = look(call, limit, &found);
 	if (err)
-		found_free(&found);
+		session_find_free(&found.find);
 	else
 		*ret = found;
 	return err;
@@ -92,7 +87,7 @@ static struct err *run(struct call *call)
 	}
 	if (!err)
 		err = lacks_print(call->session, call->out);
-	found_free(&found);
+	session_find_free(&found.find);
 	return err;
 }
 
@@ -249,18 +244,13 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 	struct found found;
 	struct err *err = found_get(call, &found);
 	struct symbols *symbols;
-	Tcl_Obj *dict, *holders;
+	Tcl_Obj *dict;
 
 	if (err)
 		return err;
 	symbols = session_symbols(call->session);
-	dict = Tcl_NewDictObj();
-	holders = Tcl_NewObj();
+	dict = *ret = Tcl_NewDictObj();
 	err = add_what(call, &found, dict);
-	for (size_t i = 0; i < found.find.vec.nr; i++)
-		Tcl_ListObjAppendElement(NULL, holders,
-					 holder_dict(call, symbols, &found.find,
-						     &found.find.vec.at[i]));
 	dict_number(dict, "searched", !*found.why && found.find.block != HOLDERS_NO_BLOCK);
 	dict_number(dict, "walked", found.find.in.walked);
 	dict_number(dict, "keep", found.find.nr_firm);
@@ -268,12 +258,9 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 	dict_number(dict, "own", found.find.own);
 	dict_number(dict, "unread", found.find.unread);
 	dict_number(dict, "blind", found.find.in.blind_threads);
-	dict_value(dict, "holders", holders);
-	found_free(&found);
-	if (err)
-		Tcl_DecrRefCount(dict);
-	else
-		*ret = dict;
+	dict_value(dict, "holders", value_list(&found.find.vec, holder,
+					       holder_dict(call, symbols, &found.find, holder)));
+	session_find_free(&found.find);
 	return err;
 }
 

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* malloc freespace: list the free chunks of the heaps. */
 
+#include "base/cleanup.h"
 #include "cmd/cmd.h"
 #include "cmd/query.h"
 #include "report/blocks.h"
 
 static struct err *run(struct call *call)
 {
-	struct query query;
+	CLEANUP(query_free) struct query query;
 	struct err *err = query_free_chunks(call, &query);
 
-	if (!err)
-		err = chunks_print(query.list, &query.heap, call->out);
-	query_free(&query);
-	return err;
+	return err ? err : chunks_print(query.list, &query.heap, call->out);
 }
 
 const struct cmd cmd_malloc_freespace = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* malloc leaks, mdbg::leaks: blocks that the program cannot get at any more. */
 
+#include "base/cleanup.h"
 #include "cmd/cmd.h"
 #include "cmd/query.h"
 #include "cmd/shell.h"
@@ -9,14 +10,12 @@
 
 static struct err *run(struct call *call)
 {
-	struct query query;
+	CLEANUP(query_free) struct query query;
 	struct err *err = query_leaks(call, &query);
 
-	if (!err)
-		err = leaks_print(call->session, &query.found, &query.leaks,
-				  &call->shell->suppressions, call->out);
-	query_free(&query);
-	return err;
+	return err ? err :
+		     leaks_print(call->session, &query.found, &query.leaks,
+				 &call->shell->suppressions, call->out);
 }
 
 const struct cmd cmd_malloc_leaks = {
@@ -67,17 +66,11 @@ static Tcl_Obj *leak_dict(const struct call *call, const struct leak *leak)
 
 static struct err *value(struct call *call, Tcl_Obj **ret)
 {
-	struct query query;
+	CLEANUP(query_free) struct query query;
 	struct err *err = query_leaks(call, &query);
-	Tcl_Obj *list;
 
-	if (!err) {
-		list = Tcl_NewObj();
-		for (size_t i = 0; i < query.leaks.vec.nr; i++)
-			Tcl_ListObjAppendElement(NULL, list, leak_dict(call, &query.leaks.vec.at[i]));
-		*ret = list;
-	}
-	query_free(&query);
+	if (!err)
+		*ret = value_list(&query.leaks.vec, leak, leak_dict(call, leak));
 	return err;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* malloc sites, mdbg::sites: add the blocks up by where they were allocated. */
 
+#include "base/cleanup.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/query.h"
@@ -10,13 +11,11 @@
 
 static struct err *run(struct call *call)
 {
-	struct query query;
+	CLEANUP(query_free) struct query query;
 	struct err *err = query_sites(call, &query);
 
-	if (!err)
-		err = sites_print(call->session, &query.names, query.by, &query.sites, call->out);
-	query_free(&query);
-	return err;
+	return err ? err :
+		     sites_print(call->session, &query.names, query.by, &query.sites, call->out);
 }
 
 const struct cmd cmd_malloc_sites = {
@@ -64,31 +63,26 @@ static struct err *site_dict(const struct call *call, const struct query *query,
 	return NULL;
 }
 
-struct err *query_sites_value(struct call *call, struct query *query, struct err *err,
-			      Tcl_Obj **ret)
+struct err *query_sites_value(const struct call *call, const struct query *query, Tcl_Obj **ret)
 {
-	Tcl_Obj *list = Tcl_NewObj(), *dict;
-	size_t i;
+	struct err *err = NULL;
+	Tcl_Obj *dict;
 
-	for (i = 0; !err && i < query->sites.vec.nr; i++) {
+	*ret = Tcl_NewObj();
+	for (size_t i = 0; !err && i < query->sites.vec.nr; i++) {
 		err = site_dict(call, query, &query->sites.vec.at[i], &dict);
 		if (!err)
-			Tcl_ListObjAppendElement(NULL, list, dict);
+			Tcl_ListObjAppendElement(NULL, *ret, dict);
 	}
-	query_free(query);
-	if (err)
-		Tcl_DecrRefCount(list);
-	else
-		*ret = list;
 	return err;
 }
 
 static struct err *sites(struct call *call, Tcl_Obj **ret)
 {
-	struct query query;
+	CLEANUP(query_free) struct query query;
 	struct err *err = query_sites(call, &query);
 
-	return query_sites_value(call, &query, err, ret);
+	return err ? err : query_sites_value(call, &query, ret);
 }
 
 const struct cmd cmd_api_sites = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* malloc stale, mdbg::stale: old blocks that are still reachable, by where they were allocated. */
 
+#include "base/cleanup.h"
 #include "cmd/cmd.h"
 #include "cmd/query.h"
 #include "cmd/shell.h"
@@ -8,13 +9,10 @@
 
 static struct err *run(struct call *call)
 {
-	struct query query;
+	CLEANUP(query_free) struct query query;
 	struct err *err = query_stale(call, &query);
 
-	if (!err)
-		err = stale_print(call->session, &query.found, &query.sites, call->out);
-	query_free(&query);
-	return err;
+	return err ? err : stale_print(call->session, &query.found, &query.sites, call->out);
 }
 
 const struct cmd cmd_malloc_stale = {
@@ -35,10 +33,10 @@ const struct cmd cmd_malloc_stale = {
 
 static struct err *stale(struct call *call, Tcl_Obj **ret)
 {
-	struct query query;
+	CLEANUP(query_free) struct query query;
 	struct err *err = query_stale(call, &query);
 
-	return query_sites_value(call, &query, err, ret);
+	return err ? err : query_sites_value(call, &query, ret);
 }
 
 const struct cmd cmd_api_stale = {

@@ -55,32 +55,31 @@ const struct cmd cmd_map = {
 
 /* --- for scripts --- */
 
+static Tcl_Obj *map_dict(const struct proc_map *map)
+{
+	Tcl_Obj *dict = Tcl_NewDictObj();
+	char perm[5];
+
+	proc_map_protection(map, perm);
+	dict_address(dict, "start", map->start);
+	dict_address(dict, "end", map->end);
+	dict_text(dict, "perm", perm);
+	dict_number(dict, "offset", map->offset);
+	dict_number(dict, "inode", map->inode);
+	dict_text(dict, "path", map->path);
+	dict_number(dict, "deleted", map->deleted);
+	return dict;
+}
+
 static struct err *maps(struct call *call, Tcl_Obj **ret)
 {
 	struct proc_maps list = { VEC_INIT };
 	struct err *err = session_maps(call->session, &list);
-	char perm[5];
-	size_t i;
 
-	if (err)
-		return err;
-	*ret = Tcl_NewObj();
-	for (i = 0; i < list.vec.nr; i++) {
-		const struct proc_map *map = &list.vec.at[i];
-		Tcl_Obj *dict = Tcl_NewDictObj();
-
-		proc_map_protection(map, perm);
-		dict_address(dict, "start", map->start);
-		dict_address(dict, "end", map->end);
-		dict_text(dict, "perm", perm);
-		dict_number(dict, "offset", map->offset);
-		dict_number(dict, "inode", map->inode);
-		dict_text(dict, "path", map->path);
-		dict_number(dict, "deleted", map->deleted);
-		Tcl_ListObjAppendElement(NULL, *ret, dict);
-	}
+	if (!err)
+		*ret = value_list(&list.vec, map, map_dict(map));
 	proc_maps_free(&list);
-	return NULL;
+	return err;
 }
 
 const struct cmd cmd_api_maps = {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/shell.h"
@@ -46,24 +47,18 @@ static int quoted_words(int argc, const char *const *argv)
 
 static struct err *take_word(struct query *query, int nr, const char *const *words)
 {
-	struct str word = STR_INIT;
-	struct err *err = str_add(&word, "");
-	int i;
+	AUTO_STR struct str word = STR_INIT;
+	struct err *err = NULL;
 
-	for (i = 0; !err && i < nr; i++) {
-		err = str_add(&word, i ? " " : "");
-		if (!err)
-			err = str_add(&word, words[i]);
-	}
-	if (err) {
-		str_free(&word);
+	for (int i = 0; !err && i < nr; i++)
+		err = str_addf(&word, "%s%s", i ? " " : "", words[i]);
+	if (err)
 		return err;
-	}
 	if (word.len > 1 && word.at[0] == '\'' && word.at[word.len - 1] == '\'') {
 		memmove(word.at, word.at + 1, word.len - 2);
 		word.at[word.len - 2] = '\0';
 	}
-	query->argv[query->argc++] = word.at;
+	query->argv[query->argc++] = take(word.at);
 	return NULL;
 }
 
@@ -154,37 +149,34 @@ static struct err *list_at(void *ctx, const struct session_heap *heap, const str
 	return list_create(&listing->source, &listing->query->list);
 }
 
-static struct err *make_list(const struct call *call, struct query *query, enum list_of of)
+static struct err *query_list(const struct call *call, struct query *query, enum list_of of,
+			      uint32_t attrs)
 {
+	struct err *err = begin(call, query);
 	struct listing listing = {
 		.query = query,
-		.source = { .of = of, .filter = &query->filter, .order = &query->order,
-			    .env = env_of(call, query) },
+		.source = { .of = of, .filter = &query->filter, .order = &query->order },
 	};
 	const struct session_heap_look at = { list_at, &listing };
 
+	if (!err)
+		err = filter_parse(query->argc, (const char *const *)query->argv, attrs,
+				   &query->filter, &query->order, NULL);
+	if (err)
+		return err;
+	listing.source.env = env_of(call, query);
 	return session_heap(call->session, SESSION_HEAP_WALK, &at, &query->heap);
 }
 
 struct err *query_blocks(const struct call *call, struct query *query)
 {
-	struct err *err = begin(call, query);
-
-	if (!err)
-		err = filter_parse(query->argc, (const char *const *)query->argv, ALL_ATTRS,
-				   &query->filter, &query->order, NULL);
-	return err ? err : make_list(call, query, LIST_BLOCKS);
+	return query_list(call, query, LIST_BLOCKS, ALL_ATTRS);
 }
 
 struct err *query_free_chunks(const struct call *call, struct query *query)
 {
-	struct err *err = begin(call, query);
+	struct err *err = query_list(call, query, LIST_FREE, CHUNK_ATTRS);
 
-	if (!err)
-		err = filter_parse(query->argc, (const char *const *)query->argv, CHUNK_ATTRS,
-				   &query->filter, &query->order, NULL);
-	if (!err)
-		err = make_list(call, query, LIST_FREE);
 	if (!err && !query->heap.walked)
 		err = err_create(ERR_UNSUPPORTED, "%s", query->heap.why);
 	return err;

@@ -55,10 +55,8 @@ struct err *query_sites(const struct call *call, struct query *query) MUST_CHECK
 struct err *query_leaks(const struct call *call, struct query *query) MUST_CHECK;
 /* AGE: the sites of recorded blocks that are older and not lost, whose numbers are in `sites`. */
 struct err *query_stale(const struct call *call, struct query *query) MUST_CHECK;
-/*
- * The sites of a query as a list of dicts, for scripts (malloc_sites.c). err is the query's, which is freed.
- */
-struct err *query_sites_value(struct call *call, struct query *query, struct err *err,
+/* The sites of a query as a list of dicts, for scripts (malloc_sites.c). */
+struct err *query_sites_value(const struct call *call, const struct query *query,
 			      Tcl_Obj **ret) MUST_CHECK;
 void query_free(struct query *query);
 

@@ -88,34 +88,29 @@ const struct cmd cmd_thread = {
 
 /* --- for scripts --- */
 
+static Tcl_Obj *thread_dict(const struct session_thread *thread)
+{
+	const char state[] = { thread->state, '\0' };
+	Tcl_Obj *dict = Tcl_NewDictObj();
+
+	dict_number(dict, "thread", (uint64_t)thread->lwp);
+	dict_address_or_none(dict, "pthread", thread->pthread);
+	dict_text(dict, "name", thread->name.bytes);
+	dict_text(dict, "state", state);
+	dict_number(dict, "main", thread->main);
+	dict_number(dict, "blocksigtrap", thread->blocks_sigtrap);
+	return dict;
+}
+
 static struct err *threads(struct call *call, Tcl_Obj **ret)
 {
 	struct session_threads list = { .vec = VEC_INIT };
 	struct err *err = session_threads(call->session, &list);
-	char state[2] = "";
-	size_t i;
 
-	if (err)
-		return err;
-	*ret = Tcl_NewObj();
-	for (i = 0; i < list.vec.nr; i++) {
-		const struct session_thread *thread = &list.vec.at[i];
-		Tcl_Obj *dict = Tcl_NewDictObj();
-
-		state[0] = thread->state;
-		dict_number(dict, "thread", (uint64_t)thread->lwp);
-		if (thread->pthread)
-			dict_address(dict, "pthread", thread->pthread);
-		else
-			dict_text(dict, "pthread", "-");
-		dict_text(dict, "name", thread->name.bytes);
-		dict_text(dict, "state", state);
-		dict_number(dict, "main", thread->main);
-		dict_number(dict, "blocksigtrap", thread->blocks_sigtrap);
-		Tcl_ListObjAppendElement(NULL, *ret, dict);
-	}
+	if (!err)
+		*ret = value_list(&list.vec, thread, thread_dict(thread));
 	vec_free(&list.vec);
-	return NULL;
+	return err;
 }
 
 const struct cmd cmd_api_threads = {

@@ -60,3 +60,8 @@ void dict_address(Tcl_Obj *dict, const char *key, uint64_t address)
 {
 	dict_value(dict, key, value_address(address));
 }
+
+void dict_address_or_none(Tcl_Obj *dict, const char *key, uint64_t address)
+{
+	dict_value(dict, key, address ? value_address(address) : Tcl_NewStringObj("-", -1));
+}

@@ -129,13 +129,10 @@ const struct cmd cmd_where = {
 
 static Tcl_Obj *stack_dict(const struct session_stack *stack, struct stack_ends *ends)
 {
-	Tcl_Obj *dict = Tcl_NewDictObj(), *pcs = Tcl_NewObj();
-	size_t i;
+	Tcl_Obj *dict = Tcl_NewDictObj();
 
-	for (i = 0; i < stack->pcs.nr; i++)
-		Tcl_ListObjAppendElement(NULL, pcs, value_address(stack->pcs.at[i]));
 	dict_number(dict, "thread", (uint64_t)stack->lwp);
-	dict_value(dict, "stack", pcs);
+	dict_value(dict, "stack", value_list(&stack->pcs, pc, value_address(*pc)));
 	dict_text(dict, "end", stack_end_text(ends, stack->end, stack->pcs.at, stack->pcs.nr));
 	return dict;
 }
@@ -146,17 +143,13 @@ static struct err *where(struct call *call, Tcl_Obj **ret)
 	struct stack_ends ends = { .session = call->session };
 	struct err *err = NULL;
 	pid_t lwp = 0;
-	size_t i;
 
 	if (call->argc)
 		err = call_thread(call, call->argv[0], &lwp);
 	if (!err)
 		err = session_where(call->session, lwp, FRAMES_MAX, &stacks);
-	if (!err) {
-		*ret = Tcl_NewObj();
-		for (i = 0; i < stacks.vec.nr; i++)
-			Tcl_ListObjAppendElement(NULL, *ret, stack_dict(&stacks.vec.at[i], &ends));
-	}
+	if (!err)
+		*ret = value_list(&stacks.vec, stack, stack_dict(stack, &ends));
 	session_stacks_free(&stacks);
 	return err;
 }
