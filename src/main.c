@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <malloc.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,10 +22,11 @@
 #include "cmd/settings.h"
 #include "cmd/shell.h"
 #include "cmd/signals.h"
-#include "cmd/waiting.h"
 #include "os/file.h"
 
 enum exit_status { STATUS_FAILED = 1, STATUS_USAGE = 2, STATUS_ATTACH = 3 };
+
+#define OPTIONS	18
 
 /* A -x or -c, in the order of the command line. */
 struct action {
@@ -35,8 +37,7 @@ struct action {
 struct options {
 	pid_t pid;
 	bool interactive, stop, no_arm, no_init, quiet, fail_on_leak;
-	/* NULL: not given */
-	const char *engine, *stack_depth, *sample, *log_limit, *color;
+	const char *setting[OPTIONS];	/* by row; NULL: not given */
 	VEC(struct action) actions;
 	VEC(const char *) suppressions;		/* files */
 	bool has_script;
@@ -92,6 +93,13 @@ static NORETURN void die(struct shell *shell, const struct err *err, int status)
 	exit(status);
 }
 
+/* Unless err is NULL. */
+static void die_of(struct shell *shell, const struct err *err)
+{
+	if (err)
+		die(shell, err, STATUS_FAILED);
+}
+
 /* Every way out: the terminal first, the target next, then all else. */
 static void leave(struct shell *shell, int status)
 {
@@ -116,26 +124,42 @@ static void print_and_exit(const char *text)
 	exit(EXIT_SUCCESS);
 }
 
-enum {
-	OPT_CORE = 256, OPT_STOP, OPT_NO_ARM, OPT_ENGINE, OPT_STACK_DEPTH, OPT_SAMPLE, OPT_LOG_LIMIT,
-	OPT_COLOR, OPT_FAIL_ON_LEAK, OPT_SUPPRESSIONS, OPT_VERSION,
+enum { OPT_CORE = 256, OPT_FAIL_ON_LEAK, OPT_SUPPRESSIONS, OPT_VERSION, OPT_STOP, OPT_NO_ARM, OPT_SETTING };
+
+#define FLAG(field)	false, offsetof(struct options, field)
+#define SETTING		true, 0
+#define OTHER		false, 0
+
+/* The options, and for those that are no more than that: the flag they set, or the setting of their name. */
+static const struct option_row {
+	struct option option;
+	bool setting;
+	size_t flag;		/* 0: none */
+} rows[OPTIONS] = {
+	{ { "engine", required_argument, NULL, OPT_SETTING }, SETTING },
+	{ { "stack-depth", required_argument, NULL, OPT_SETTING }, SETTING },
+	{ { "sample", required_argument, NULL, OPT_SETTING }, SETTING },
+	{ { "log-limit", required_argument, NULL, OPT_SETTING }, SETTING },
+	{ { "color", required_argument, NULL, OPT_SETTING }, SETTING },
+	{ { "interactive", no_argument, NULL, 'i' }, FLAG(interactive) },
+	{ { "no-init", no_argument, NULL, 'n' }, FLAG(no_init) },
+	{ { "quiet", no_argument, NULL, 'q' }, FLAG(quiet) },
+	{ { "stop", no_argument, NULL, OPT_STOP }, FLAG(stop) },
+	{ { "no-arm", no_argument, NULL, OPT_NO_ARM }, FLAG(no_arm) },
+	{ { "fail-on-leak", no_argument, NULL, OPT_FAIL_ON_LEAK }, FLAG(fail_on_leak) },
+	{ { "pid", required_argument, NULL, 'p' }, OTHER },
+	{ { "script", required_argument, NULL, 'x' }, OTHER },
+	{ { "command", required_argument, NULL, 'c' }, OTHER },
+	{ { "core", required_argument, NULL, OPT_CORE }, OTHER },
+	{ { "suppressions", required_argument, NULL, OPT_SUPPRESSIONS }, OTHER },
+	{ { "help", no_argument, NULL, 'h' }, OTHER },
+	{ { "version", no_argument, NULL, OPT_VERSION }, OTHER },
 };
 
 static void add_action(struct options *options, bool script, const char *text)
 {
-	struct err *err = vec_push(&options->actions, ((struct action){ script, text }));
-
-	if (err)
-		die(NULL, err, STATUS_FAILED);
+	die_of(NULL, vec_push(&options->actions, ((struct action){ script, text })));
 	options->has_script |= script;
-}
-
-static void add_suppressions(struct options *options, const char *file)
-{
-	struct err *err = vec_push(&options->suppressions, file);
-
-	if (err)
-		die(NULL, err, STATUS_FAILED);
 }
 
 static void set_pid(struct options *options, const char *text)
@@ -149,8 +173,25 @@ static void set_pid(struct options *options, const char *text)
 		usage_error(err->msg, NULL);
 }
 
-static void take_option(struct options *options, int option)
+/* True: it was a flag or a setting. index is that of a long option. */
+static bool take_row(struct options *options, int option, int index)
 {
+	for (int i = 0; i < OPTIONS; i++) {
+		if (option == OPT_SETTING ? i != index : rows[i].option.val != option)
+			continue;
+		if (rows[i].setting)
+			options->setting[i] = optarg;
+		else if (rows[i].flag)
+			*(bool *)((char *)options + rows[i].flag) = true;
+		return rows[i].setting || rows[i].flag;
+	}
+	return false;
+}
+
+static void take_option(struct options *options, int option, int index)
+{
+	if (take_row(options, option, index))
+		return;
 	switch (option) {
 	case 'p':
 	case 'a':
@@ -160,44 +201,11 @@ static void take_option(struct options *options, int option)
 	case 'c':
 		add_action(options, option == 'x', optarg);
 		break;
-	case 'i':
-		options->interactive = true;
-		break;
-	case 'n':
-		options->no_init = true;
-		break;
-	case 'q':
-		options->quiet = true;
-		break;
 	case OPT_CORE:
 		options->core = optarg;
 		break;
-	case OPT_STOP:
-		options->stop = true;
-		break;
-	case OPT_NO_ARM:
-		options->no_arm = true;
-		break;
-	case OPT_ENGINE:
-		options->engine = optarg;
-		break;
-	case OPT_STACK_DEPTH:
-		options->stack_depth = optarg;
-		break;
-	case OPT_SAMPLE:
-		options->sample = optarg;
-		break;
-	case OPT_LOG_LIMIT:
-		options->log_limit = optarg;
-		break;
-	case OPT_COLOR:
-		options->color = optarg;
-		break;
-	case OPT_FAIL_ON_LEAK:
-		options->fail_on_leak = true;
-		break;
 	case OPT_SUPPRESSIONS:
-		add_suppressions(options, optarg);
+		die_of(NULL, vec_push(&options->suppressions, optarg));
 		break;
 	case 'h':
 		print_and_exit(usage_text);
@@ -212,28 +220,6 @@ static void take_option(struct options *options, int option)
 	}
 }
 
-static const struct option long_options[] = {
-	{ "pid", required_argument, NULL, 'p' },
-	{ "script", required_argument, NULL, 'x' },
-	{ "command", required_argument, NULL, 'c' },
-	{ "interactive", no_argument, NULL, 'i' },
-	{ "core", required_argument, NULL, OPT_CORE },
-	{ "stop", no_argument, NULL, OPT_STOP },
-	{ "no-arm", no_argument, NULL, OPT_NO_ARM },
-	{ "engine", required_argument, NULL, OPT_ENGINE },
-	{ "stack-depth", required_argument, NULL, OPT_STACK_DEPTH },
-	{ "sample", required_argument, NULL, OPT_SAMPLE },
-	{ "log-limit", required_argument, NULL, OPT_LOG_LIMIT },
-	{ "color", required_argument, NULL, OPT_COLOR },
-	{ "fail-on-leak", no_argument, NULL, OPT_FAIL_ON_LEAK },
-	{ "suppressions", required_argument, NULL, OPT_SUPPRESSIONS },
-	{ "no-init", no_argument, NULL, 'n' },
-	{ "quiet", no_argument, NULL, 'q' },
-	{ "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, OPT_VERSION },
-	{ NULL, 0, NULL, 0 },
-};
-
 static void take_exe(struct options *options, char **words)
 {
 	options->exe = words[0];
@@ -243,14 +229,17 @@ static void take_exe(struct options *options, char **words)
 
 static void parse_options(int argc, char **argv, struct options *options)
 {
+	struct option long_options[OPTIONS + 1] = { { .name = NULL } };
 	const char *last_arg = NULL;
+	int option, index = -1;
 	bool dashes;
-	int option;
 
 	/* getopt names the program as it was called; errors are mdbg's. */
 	argv[0] = (char *)"mdbg";
-	while ((option = getopt_long(argc, argv, "+p:a:x:c:inqh", long_options, NULL)) != -1) {
-		take_option(options, option);
+	for (size_t i = 0; i < OPTIONS; i++)
+		long_options[i] = rows[i].option;
+	while ((option = getopt_long(argc, argv, "+p:a:x:c:inqh", long_options, &index)) != -1) {
+		take_option(options, option, index);
 		last_arg = optarg;
 	}
 	dashes = optind > 1 && !strcmp(argv[optind - 1], "--") && argv[optind - 1] != last_arg;
@@ -294,11 +283,8 @@ static void apply_options(struct shell *shell, const struct options *options)
 {
 	struct session_config *config = session_config(shell->session);
 
-	apply(shell, "engine", options->engine);
-	apply(shell, "stack-depth", options->stack_depth);
-	apply(shell, "sample", options->sample);
-	apply(shell, "log-limit", options->log_limit);
-	apply(shell, "color", options->color);
+	for (size_t i = 0; i < OPTIONS; i++)
+		apply(shell, rows[i].option.name, options->setting[i]);
 	apply_suppressions(shell, options);
 	config->stop = options->stop;
 	config->arm = !options->no_arm;
@@ -399,12 +385,9 @@ static void run_actions(struct shell *shell, const struct options *options)
 static void run_input(struct shell *shell, const struct options *options)
 {
 	Tcl_Channel channel;
-	struct err *err;
 
 	if (shell->interactive) {
-		err = prompt_run(shell);
-		if (err)
-			die(shell, err, STATUS_FAILED);
+		die_of(shell, prompt_run(shell));
 		return;
 	}
 	if (options->program || (options->actions.nr && !options->interactive))
@@ -469,24 +452,18 @@ int main(int argc, char **argv)
 	struct options options = { .actions = VEC_INIT };
 	const char *program = argv[0];
 	struct shell *shell;
-	struct err *err;
 	int status;
 
 	keep_heap_small();
 	fill_standard_streams();
 	parse_options(argc, argv, &options);
 	trace_open();
-	err = signals_setup();
-	if (!err)
-		err = shell_create(program, leave, &shell);
-	if (err)
-		die(NULL, err, STATUS_FAILED);
+	die_of(NULL, signals_setup());
+	die_of(NULL, shell_create(program, leave, &shell));
 	shell->quiet = options.quiet;
 	shell->interactive = isatty(STDIN_FILENO) && (!options.actions.nr || options.interactive);
 	if (options.fail_on_leak)
-		err = gate_close(shell);
-	if (err)
-		die(shell, err, STATUS_FAILED);
+		die_of(shell, gate_close(shell));
 	set_argv(shell, options.script_args);
 	apply_options(shell, &options);
 	if (!options.no_init)

@@ -131,5 +131,7 @@ struct err *call_bad_word(const struct call *call, const char *word) MUST_CHECK;
 int word_index(const char *word, const char *const *words);
 /* A thread by LWP id or pthread_t; ERR_NOTFOUND. */
 struct err *call_thread(const struct call *call, const char *word, pid_t *ret) MUST_CHECK;
+/* The thread that was chosen by `thread`, else the main one. */
+pid_t frames_current_thread(const struct shell *shell);
 
 #endif

@@ -4,14 +4,16 @@
 #include "cmd/life.h"
 
 #include <limits.h>
-#include <string.h>
+#include <time.h>
 
+#include "base/cancel.h"
 #include "cmd/events.h"
 #include "cmd/shell.h"
 #include "cmd/suggest.h"
-#include "cmd/waiting.h"
 #include "heap/filter.h"
 #include "symbol/symbol.h"
+
+#define TICK_MS	50
 
 /*
  * What was found, what is missing and what is not as asked for are said at once, whether the attach failed
@@ -59,6 +61,51 @@ struct err *life_parse_pid(const char *text, pid_t *ret)
 		return err_create(ERR_USAGE, "'%s' is no process id", text);
 	*ret = (pid_t)number;
 	return NULL;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Only there to end Tcl_DoOneEvent. */
+static void on_tick(ClientData data)
+{
+	(void)data;
+}
+
+static void serve(uint64_t left_ns)
+{
+	uint64_t ms = left_ns / 1000000 + 1;
+	Tcl_TimerToken timer =
+		Tcl_CreateTimerHandler((int)MIN(ms, (uint64_t)TICK_MS), on_tick, NULL);
+
+	Tcl_DoOneEvent(TCL_ALL_EVENTS);
+	Tcl_DeleteTimerHandler(timer);
+}
+
+struct err *waiting(struct shell *shell, uint64_t ns, bool (*done)(void *ctx, struct err **err_ret),
+		    void *ctx)
+{
+	uint64_t start = now_ns(), spent;
+	struct err *err = NULL;
+
+	for (;;) {
+		if ((done && done(ctx, &err)) || err)
+			return err;
+		err = cancel_check();
+		if (err)
+			return err;
+		if (!shell->depth)
+			shell_check_ending(shell);
+		spent = now_ns() - start;
+		if (spent >= ns)
+			return err_create(ERR_TIMEOUT, "time is over");
+		serve(ns - spent);
+	}
 }
 
 static bool has_ended(void *ctx, struct err **err_ret)

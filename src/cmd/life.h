@@ -17,6 +17,16 @@ struct err *life_open_core(struct shell *shell, const char *path, const char *ex
 struct err *life_run(struct shell *shell, char *const *argv) MUST_CHECK;
 /* "1234" → pid; ERR_USAGE. */
 struct err *life_parse_pid(const char *text, pid_t *ret) MUST_CHECK;
+#define WAIT_FOREVER	UINT64_MAX
+
+/*
+ * Serve events until done (NULL: never) says so; it is asked after each event and every 50 ms, and may end the
+ * wait with an error. ERR_TIMEOUT after ns (done is asked once more then), ERR_CANCELLED after
+ * Ctrl-C or a signal that ends mdbg.
+ */
+struct err *waiting(struct shell *shell, uint64_t ns, bool (*done)(void *ctx, struct err **err_ret),
+		    void *ctx) MUST_CHECK;
+
 /*
  * Serve events until the target has ended or is let go; or until the time is over (ns, UINT64_MAX:
  * never): ERR_TIMEOUT, or Ctrl-C: ERR_CANCELLED.

@@ -19,6 +19,8 @@ static void label(struct out *out, const char *name)
 	out_column(out, name, 18);
 }
 
+#define line(out, name, ...)	(label(out, name), out_f(out, __VA_ARGS__))
+
 static void print_line(struct out *out, struct outside text)
 {
 	out_outside(out, text);
@@ -79,14 +81,11 @@ static void print_times(const struct call *call, pid_t pid, const struct proc_st
 
 	if (!procfs_start_realtime(pid, &start)) {
 		format_time(text, sizeof(text), start);
-		label(call->out, "started");
-		out_f(call->out, "%s\n", text);
+		line(call->out, "started", "%s\n", text);
 	}
-	label(call->out, "cpu time");
-	out_f(call->out, "%.2f s user, %.2f s system\n", (double)stat->utime / tick,
+	line(call->out, "cpu time", "%.2f s user, %.2f s system\n", (double)stat->utime / tick,
 	      (double)stat->stime / tick);
-	label(call->out, "page faults");
-	out_f(call->out, "%" PRIu64 " minor, %" PRIu64 " major\n", stat->min_faults,
+	line(call->out, "page faults", "%" PRIu64 " minor, %" PRIu64 " major\n", stat->min_faults,
 	      stat->maj_faults);
 }
 
@@ -95,22 +94,14 @@ static void print_status(struct out *out, const struct proc_status *status,
 {
 	label(out, "process");
 	print_name(out, status->tgid, outside_of(&status->name));
-	label(out, "state");
-	out_f(out, "%c\n", status->state);
-	label(out, "parent");
-	out_f(out, "%d\n", status->ppid);
-	label(out, "group, session");
-	out_f(out, "%d, %d\n", stat->pgrp, stat->session);
-	label(out, "user");
-	out_f(out, "%u (effective %u), group %u\n", status->uid, status->euid, status->gid);
-	label(out, "threads");
-	out_f(out, "%u\n", status->threads);
-	label(out, "traced by");
-	out_f(out, "%d\n", status->tracer);
-	label(out, "seccomp");
-	out_f(out, "%u%s\n", status->seccomp, status->no_new_privs ? ", no new privileges" : "");
-	label(out, "memory");
-	out_f(out, "%" PRIu64 " K virtual, %" PRIu64 " K resident, %" PRIu64 " K swapped\n",
+	line(out, "state", "%c\n", status->state);
+	line(out, "parent", "%d\n", status->ppid);
+	line(out, "group, session", "%d, %d\n", stat->pgrp, stat->session);
+	line(out, "user", "%u (effective %u), group %u\n", status->uid, status->euid, status->gid);
+	line(out, "threads", "%u\n", status->threads);
+	line(out, "traced by", "%d\n", status->tracer);
+	line(out, "seccomp", "%u%s\n", status->seccomp, status->no_new_privs ? ", no new privileges" : "");
+	line(out, "memory", "%" PRIu64 " K virtual, %" PRIu64 " K resident, %" PRIu64 " K swapped\n",
 	      status->vm_kb, status->rss_kb,
 	      status->swap_kb);
 }
@@ -124,14 +115,10 @@ static struct err *print_core(const struct call *call, const struct session_core
 	print_line(out, core->path);
 	label(out, "process");
 	print_name(out, session_pid(call->session), core->name);
-	label(out, "state");
-	out_f(out, "%c\n", core->state ? core->state : '-');
-	label(out, "parent");
-	out_f(out, "%d\n", core->parent);
-	label(out, "user");
-	out_f(out, "%u, group %u\n", core->user, core->group);
-	label(out, "threads");
-	out_f(out, "%zu\n", core->threads);
+	line(out, "state", "%c\n", core->state ? core->state : '-');
+	line(out, "parent", "%d\n", core->parent);
+	line(out, "user", "%u, group %u\n", core->user, core->group);
+	line(out, "threads", "%zu\n", core->threads);
 	label(out, "signal");
 	if (core->signal)
 		out_f(out, "%s (%s), code %d, to thread %d\n", signal_name(core->signal),

@@ -182,11 +182,9 @@ static struct err *take_line(struct shell *shell)
 	struct prompt *prompt = shell->prompt;
 	AUTO_FREE char *line = take(prompt->line);
 	AUTO_FREE char *whole = NULL;
-	struct err *err = str_add(&prompt->text, prompt->text.len ? "\n" : "");
+	struct err *err = str_addf(&prompt->text, "%s%s", prompt->text.len ? "\n" : "", line);
 	bool failed;
 
-	if (!err)
-		err = str_add(&prompt->text, line);
 	if (err)
 		return err;
 	if (!shell_line_is_whole(shell, str_text(&prompt->text)))

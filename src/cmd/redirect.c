@@ -158,10 +158,7 @@ struct err *redirect_open_words(struct shell *shell, enum redirect_kind kind, in
 		if (kind != REDIRECT_PIPE && rest.len)
 			return err_create(ERR_USAGE, "one file name goes after %s",
 					  kind == REDIRECT_APPEND ? ">>" : ">");
-		if (rest.len)
-			err = str_add(&rest, " ");
-		if (!err)
-			err = str_add(&rest, words[i]);
+		err = str_addf(&rest, "%s%s", rest.len ? " " : "", words[i]);
 	}
 	return err ? err : redirect_open(shell, kind, str_text(&rest));
 }

@@ -3,7 +3,6 @@
 
 #include "arch/arch.h"
 #include "cmd/cmd.h"
-#include "cmd/frames.h"
 #include "cmd/shell.h"
 #include "symbol/symbol.h"
 

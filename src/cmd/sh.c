@@ -14,15 +14,11 @@ static struct err *join(const struct call *call, struct str *ret)
 {
 	const char *shell = getenv("SHELL");
 	struct err *err = NULL;
-	int i;
 
 	if (!call->argc)
 		return str_add(ret, shell && *shell ? shell : "/bin/sh");
-	for (i = 0; !err && i < call->argc; i++) {
-		err = str_add(ret, i ? " " : "");
-		if (!err)
-			err = str_add(ret, call->argv[i]);
-	}
+	for (int i = 0; !err && i < call->argc; i++)
+		err = str_addf(ret, "%s%s", i ? " " : "", call->argv[i]);
 	return err;
 }
 

@@ -141,6 +141,12 @@ struct err *shell_create(const char *program, void (*leave)(struct shell *shell,
 	return NULL;
 }
 
+static void fail(struct shell *shell, const struct err *err)
+{
+	report_err(shell, err);
+	shell->failed = true;
+}
+
 void shell_detach(struct shell *shell)
 {
 	struct session *session = shell->session;
@@ -152,10 +158,8 @@ void shell_detach(struct shell *shell)
 	shell->session = NULL;
 	cancel_clear();
 	session_destroy(session, &err);
-	if (err) {
-		report_err(shell, err);
-		shell->failed = true;
-	}
+	if (err)
+		fail(shell, err);
 }
 
 /* The first script of a line: what ended the one before is over. */
@@ -289,8 +293,7 @@ static bool run_line(struct shell *shell, const char *text, const struct line *l
 	if (line->kind) {
 		err = open_line_redirect(shell, line);
 		if (err) {
-			report_err(shell, err);
-			shell->failed = true;
+			fail(shell, err);
 			return false;
 		}
 	}
@@ -313,8 +316,7 @@ bool shell_line(struct shell *shell, const char *text)
 	struct err *err = line_parse(shell, text, &line);
 
 	if (err) {
-		report_err(shell, err);
-		shell->failed = true;
+		fail(shell, err);
 		return false;
 	}
 	return line.raw ? run_raw(shell, &line) : run_line(shell, text, &line);
@@ -338,8 +340,7 @@ static bool run_stdin(struct shell *shell)
 
 	Tcl_IncrRefCount(text);
 	if (!channel || Tcl_ReadChars(channel, text, -1, 0) < 0) {
-		report_err(shell, err_sys("read standard input"));
-		shell->failed = true;
+		fail(shell, err_sys("read standard input"));
 		ok = false;
 	} else {
 		ok = finish(shell, evaluate(shell, text), "standard input");
@@ -409,9 +410,7 @@ bool shell_lines(struct shell *shell, Tcl_Channel channel, const char *name)
 				continue;
 			break;
 		}
-		err = str_add(&text, text.len ? "\n" : "");
-		if (!err)
-			err = str_add(&text, Tcl_GetString(line));
+		err = str_addf(&text, "%s%s", text.len ? "\n" : "", Tcl_GetString(line));
 		if (err)
 			break;
 		if (!shell_line_is_whole(shell, str_text(&text)))
@@ -423,9 +422,7 @@ bool shell_lines(struct shell *shell, Tcl_Channel channel, const char *name)
 	Tcl_DecrRefCount(line);
 	if (!err && text.len)
 		err = err_create(ERR_USAGE, "%s: the last command has no end", name);
-	if (err) {
-		report_err(shell, err);
-		shell->failed = true;
-	}
+	if (err)
+		fail(shell, err);
 	return ok && !err;
 }

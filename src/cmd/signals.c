@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/cancel.h"
+#include "base/compiler.h"
 
 #define PATIENCE	5	/* seconds, before a second request to end is taken at its word */
 
@@ -106,27 +107,25 @@ static struct err *handle(int number, void (*handler)(int), bool restart)
 
 struct err *signals_setup(void)
 {
+	/* Waits must end at those that do not restart. Handlers, not SIG_IGN, wherever possible: a program
+	   that is started from here then has the default again. */
+	static const struct {
+		int number;
+		void (*handler)(int);
+		bool restart;
+	} all[] = {
+		{ SIGINT, on_interrupt, false }, { SIGTERM, on_end, false }, { SIGHUP, on_end, false },
+		{ SIGPIPE, on_nothing, true }, { SIGXFSZ, on_nothing, true }, { SIGTSTP, on_nothing, true },
+		{ SIGTTIN, SIG_IGN, false }, { SIGTTOU, SIG_IGN, false },
+	};
 	struct err *err = NULL;
 
 	main_thread = pthread_self();
 	if (pipe2(wake, O_CLOEXEC | O_NONBLOCK))
 		return err_sys("pipe");
-	/* No SA_RESTART where a wait must end. Handlers, not SIG_IGN, wherever possible: a program
-	   started from here then has the default again. */
-	err = handle(SIGINT, on_interrupt, false);
-	if (!err)
-		err = handle(SIGTERM, on_end, false);
-	if (!err)
-		err = handle(SIGHUP, on_end, false);
-	if (!err)
-		err = handle(SIGPIPE, on_nothing, true);
-	if (!err)
-		err = handle(SIGXFSZ, on_nothing, true);
-	if (!err)
-		err = handle(SIGTSTP, on_nothing, true);
-	if (!err)
-		err = handle(SIGTTIN, SIG_IGN, false);
-	return err ? err : handle(SIGTTOU, SIG_IGN, false);
+	for (size_t i = 0; i < ARRAY_SIZE(all) && !err; i++)
+		err = handle(all[i].number, all[i].handler, all[i].restart);
+	return err;
 }
 
 int signals_fd(void)

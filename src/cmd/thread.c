@@ -4,7 +4,6 @@
 #include "cmd/cmd.h"
 
 #include <inttypes.h>
-#include "cmd/frames.h"
 #include "cmd/shell.h"
 #include "cmd/values.h"
 #include "report/table.h"

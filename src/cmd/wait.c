@@ -6,15 +6,7 @@
 #include "cmd/cmd.h"
 #include "cmd/life.h"
 #include "cmd/shell.h"
-#include "cmd/waiting.h"
 #include "heap/filter.h"
-
-static bool never(void *ctx, struct err **err_ret)
-{
-	(void)ctx;
-	(void)err_ret;
-	return false;
-}
 
 static struct err *wait_time(struct call *call)
 {
@@ -24,7 +16,7 @@ static struct err *wait_time(struct call *call)
 	if (!err && call->argc > 1)
 		err = call_bad_word(call, call->argv[1]);
 	if (!err)
-		err = waiting(call->shell, ns, never, NULL);
+		err = waiting(call->shell, ns, NULL, NULL);
 	return err && err->code == ERR_TIMEOUT ? NULL : err;
 }
 

@@ -5,12 +5,12 @@
 
 #include "base/str.h"
 #include "cmd/cmd.h"
-#include "cmd/frames.h"
 #include "cmd/shell.h"
 #include "cmd/values.h"
 #include "heap/filter.h"
 #include "report/stack.h"
 
+#define FRAMES_MAX	4096	/* of one stack, unless less is asked for */
 #define INDENT	6	/* of "#0    " */
 
 static struct err *print_stack(const struct call *call, const struct session_stack *stack,
