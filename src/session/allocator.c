@@ -27,9 +27,8 @@ static void name_allocator(struct session *session, struct module *module)
 }
 
 /* A core has no probes: whoever has a malloc. */
-static struct err *allocator_job(void *arg)
+static struct err *allocator_job(struct session *session, void *arg UNUSED)
 {
-	struct session *session = arg;
 	const struct target *target = session->current->target;
 	struct probes *probes = session->current->probes;
 
@@ -50,7 +49,7 @@ static struct err *allocator_job(void *arg)
 const struct session_allocators *session_allocators(struct session *session)
 {
 	if (!session->allocators.nr)
-		err_ignore(session_call(session, allocator_job, session));
+		err_ignore(session_call(session, allocator_job, NULL));
 	return &session->allocators;
 }
 

@@ -18,20 +18,12 @@
 #include "target/start.h"
 #include "target/target.h"
 
-struct job {
-	struct session *session;
-	pid_t pid;
-	const struct start_spec *start;
-	int signal;
-};
-
 /* Failed on the way in: nothing may stay. */
-static struct err *back_out(struct session *session, struct err *cause)
+static void take_back(struct session *session)
 {
-	struct err kept, *err;
+	struct err *err;
 	bool left;
 
-	err_copy(&kept, cause);
 	if (session->current->state == PROCESS_LIVE && !leave_stop(session->current->target)) {
 		keep_take_text(session);
 		err = arm_undo(session, &left);
@@ -39,11 +31,6 @@ static struct err *back_out(struct session *session, struct err *cause)
 			trace_line("back out: %s", err->msg);
 		leave_target(session);
 	}
-	/* Whatever failed then did so for that. */
-	if (process_has_execed(session->current->state))
-		return err_hint(err_create(ERR_GONE, "it has begun to run another program"),
-				"try again");
-	return err_adopt(&kept);
 }
 
 /* Seized; from here on an error backs out. */
@@ -62,8 +49,13 @@ static struct err *attach_seized(struct session *session)
 		err = target_stop(session->current->target, NULL);
 	if (!err && config->arm)
 		err = arm_put_in(session);
-	if (err)
-		return back_out(session, err);
+	if (err) {
+		err = keeping(err, take_back(session));
+		/* Whatever failed then did so for that. */
+		return !process_has_execed(session->current->state) ? err :
+			err_hint(err_create(ERR_GONE, "it has begun to run another program"),
+				 "try again");
+	}
 	if (!config->stop)
 		session_let_go(session, false);
 	if (config->arm)
@@ -73,53 +65,53 @@ static struct err *attach_seized(struct session *session)
 	return NULL;
 }
 
-static struct err *attach_job(void *arg)
+static struct err *seize(struct session *session)
 {
-	struct job *job = arg;
-	struct session *session = job->session;
-	struct err *err;
+	struct process *process = session->current;
+	struct err *err = target_create(session->tracer, process->pid, session->cache_dir, &watch_ops,
+					process, &process->target);
 
-	session->current->state = PROCESS_LIVE;
-	session->pids[0] = job->pid;
-	err = target_create(session->tracer, job->pid, session->cache_dir, &watch_ops,
-			    session->current, &session->current->target);
 	if (err)
-		return err->code == ERR_PERM ? refuse_explain(job->pid, err->errnum) : err;
+		return err;
 	/* Nothing has been done to it so far. */
-	session->current->target->modules.cancellable = true;
-	err = target_refresh(session->current->target, NULL);
-	session->current->target->modules.cancellable = false;
+	process->target->modules.cancellable = true;
+	err = target_refresh(process->target, NULL);
+	process->target->modules.cancellable = false;
 	if (!err)
 		err = hands_begin(session);
-	if (!err)
-		err = target_seize_all(session->current->target);
+	return err ? err : target_seize_all(process->target);
+}
+
+static struct err *attach_job(struct session *session, void *arg UNUSED)
+{
+	struct process *process = session->current;
+	struct err *err;
+
+	process->state = PROCESS_LIVE;
+	session->pids[0] = process->pid;
+	err = seize(session);
 	if (err)
-		return err->code == ERR_PERM ? refuse_explain(job->pid, err->errnum) : err;
+		return err->code == ERR_PERM ? refuse_explain(process->pid, err->errnum) : err;
 	return attach_seized(session);
 }
 
 struct err *session_attach(struct session *session, pid_t pid)
 {
-	struct job job = { .session = session, .pid = pid };
 	struct err *err = session_need_none(session);
 
 	if (!err)
 		err = refuse_check(pid);
 	if (!err)
-		err = session_call(session, session_forget_last, session);
+		err = session_call_forget(session);
 	if (err)
 		return err;
 	session->current->pid = pid;
 	session->current->started = false;
 	session->state = SESSION_NONE;
-	err = session_call(session, attach_job, &job);
+	err = session_call(session, attach_job, NULL);
 	if (err) {
-		struct err kept;
-
-		err_copy(&kept, err);
-		err_ignore(session_call(session, session_forget_last, session));
+		err = session_give_up(session, err);
 		session->current->pid = 0;
-		err = err_adopt(&kept);
 		return err->code == ERR_ATTACH ? err :
 			err_recode(err_wrap(err, "cannot attach to process %d", pid), ERR_ATTACH);
 	}
@@ -159,22 +151,17 @@ struct err *attach_from_exec(struct session *session, pid_t pid)
 	if (!err)
 		err = hands_begin(session);
 	if (err) {
-		struct err kept;
-
-		err_copy(&kept, err);
-		let_go_of(session, pid);
+		err = keeping(err, let_go_of(session, pid));
 		if (session->current->state == PROCESS_LIVE)
 			session->current->state = PROCESS_LEFT;
-		return err_adopt(&kept);
+		return err;
 	}
 	return attach_seized(session);
 }
 
-static struct err *run_job(void *arg)
+static struct err *run_job(struct session *session, void *spec)
 {
-	struct job *job = arg;
-	struct session *session = job->session;
-	struct err *err = start_program(session->tracer, job->start, &session->current->pid);
+	struct err *err = start_program(session->tracer, spec, &session->current->pid);
 
 	/* Events may come before the main thread has its answer. */
 	session->current->started = true;
@@ -185,14 +172,12 @@ static struct err *run_job(void *arg)
 struct err *session_run(struct session *session, char *const *argv, bool keep_stdin, bool own_group)
 {
 	struct start_spec spec = { .argv = argv, .keep_stdin = keep_stdin, .own_group = own_group };
-	struct job job = { .session = session, .start = &spec };
 	struct err *err = session_need_none(session);
 
 	if (!err)
-		err = session_call(session, session_forget_last, session);
-	if (err)
-		return err;
-	err = session_call(session, run_job, &job);
+		err = session_call_forget(session);
+	if (!err)
+		err = session_call(session, run_job, &spec);
 	if (err)
 		return err;
 	session->state = session->config.stop ? SESSION_STOPPED : SESSION_RUNNING;

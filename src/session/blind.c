@@ -97,31 +97,28 @@ void blind_begin(struct session *session)
 }
 
 struct look {
-	struct session *session;
 	bool silent, changed;
 };
 
-static struct err *look_job(void *arg)
+static struct err *look_job(struct session *session, void *arg)
 {
+	struct blind *blind = &session->blind;
 	struct look *look = arg;
-	struct blind *blind = &look->session->blind;
 	uint64_t pulse;
 
 	look->changed = false;
-	look->silent = blind->known && is_silent(look->session);
-	if (!look->silent || read_pulse(look->session, &pulse))
+	look->silent = blind->known && is_silent(session);
+	if (!look->silent || read_pulse(session, &pulse))
 		return NULL;	/* what cannot be read accuses nobody */
 	look->changed = pulse != blind->pulse;
 	blind->changes += look->changed;
 	blind->pulse = pulse;
-	look->silent = is_silent(look->session);
+	look->silent = is_silent(session);
 	return NULL;
 }
 
-static struct err *tell_job(void *arg)
+static struct err *tell_job(struct session *session, void *arg UNUSED)
 {
-	struct session *session = arg;
-
 	if (!session->blind.told)
 		session_warn_hint(session, "warning: no call of the allocator is seen, though its heaps change: "
 				  "the process may execute a translation or a copy of its code",
@@ -136,7 +133,7 @@ struct err *blind_check(struct session *session, bool *ret)
 {
 	const struct timespec nap = { .tv_nsec = POLL_NS };
 	const struct blind *blind = &session->blind;
-	struct look look = { .session = session };
+	struct look look;
 	unsigned quiet = QUIET - 1;	/* none at the first one */
 	struct err *err = NULL;
 
@@ -148,7 +145,7 @@ struct err *blind_check(struct session *session, bool *ret)
 			return err;
 		if (blind->changes >= blind->threads + SPARE) {
 			*ret = true;
-			return session_call(session, tell_job, session);
+			return session_call(session, tell_job, NULL);
 		}
 		if (quiet == QUIET)
 			return NULL;

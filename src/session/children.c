@@ -110,7 +110,7 @@ void children_clean_own(struct session *session)
 	children_clean(session, &region->origin);
 }
 
-static struct err *orphans_job(void *session)
+static struct err *orphans_job(struct session *session, void *arg UNUSED)
 {
 	children_clean_own(session);
 	return NULL;
@@ -118,5 +118,5 @@ static struct err *orphans_job(void *session)
 
 void children_clean_orphans(struct session *session)
 {
-	err_ignore(session_call(session, orphans_job, session));	/* the job has no error */
+	err_ignore(session_call(session, orphans_job, NULL));	/* the job has no error */
 }

@@ -20,14 +20,12 @@
 #define TOLD_MAX	8u	/* files that are named */
 
 struct job {
-	struct session *session;
 	const char *path, *exe;
 };
 
-static struct err *open_job(void *arg)
+static struct err *open_job(struct session *session, void *arg)
 {
-	struct job *job = arg;
-	struct session *session = job->session;
+	const struct job *job = arg;
 	struct process *process = session->current;
 	struct err *err;
 
@@ -110,24 +108,19 @@ static void tell_doubts(struct session *session)
 
 struct err *session_open_core(struct session *session, const char *path, const char *exe)
 {
-	struct job job = { session, path, exe };
+	struct job job = { path, exe };
 	struct err *err = session_need_none(session);
 
 	if (!err)
-		err = session_call(session, session_forget_last, session);
+		err = session_call_forget(session);
 	if (err)
 		return err;
 	session->state = SESSION_NONE;
 	session->current->started = false;
 	session->current->pid = 0;
 	err = session_call(session, open_job, &job);
-	if (err) {
-		struct err kept;
-
-		err_copy(&kept, err);
-		err_ignore(session_call(session, session_forget_last, session));
-		return err_adopt(&kept);
-	}
+	if (err)
+		return session_give_up(session, err);
 	session->state = SESSION_CORE;
 	tell_doubts(session);
 	return session_sync_modules(session);

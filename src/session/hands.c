@@ -241,9 +241,8 @@ void hands_forget(struct session *session)
 	session->pidfd = -1;
 }
 
-static struct err *look_job(void *arg)
+static struct err *look_job(struct session *session, void *arg UNUSED)
 {
-	struct session *session = arg;
 	struct process *process = session->current;
 
 	if (process->target->state == TARGET_HANDS_OFF && process->probes && process->probes->armed)
@@ -256,20 +255,24 @@ struct err *hands_look(struct session *session)
 	struct err *err = session_need_target(session);
 
 	if (!err)
-		return session_call(session, look_job, session);
+		return session_call(session, look_job, NULL);
 	err_ignore(err);	/* who has ended has no new modules */
 	return NULL;
 }
 
-static struct err *update_job(void *arg)
+static struct err *trace_exits(struct session *session, bool stood UNUSED, void *arg UNUSED)
 {
-	struct session *session = arg;
+	target_trace_exits(session->current->target, session->traces_exits);
+	return NULL;
+}
+
+static struct err *update_job(struct session *session, void *arg UNUSED)
+{
 	struct target *target = session->current->target;
-	bool exits = session->config.leaks_at_end, was;
-	bool as_needed = session_needs_tracer(session) != (target->state == TARGET_HANDS_OFF);
+	bool exits = session->config.leaks_at_end;
+	bool as_needed = session_needs_tracer(session) != target->state == TARGET_HANDS_OFF;
 	/* Only threads that stand still can be told. */
 	bool must_tell = exits != session->traces_exits && target->state != TARGET_HANDS_OFF;
-	struct err *err;
 
 	session->traces_exits = exits;
 	if (target->state == TARGET_STOPPED || target->state == TARGET_HANDS_OFF)
@@ -278,12 +281,7 @@ static struct err *update_job(void *arg)
 		return NULL;
 	if (target->state == TARGET_HANDS_OFF)
 		return target_hands_on(target);
-	err = session_hold(session, &was);
-	if (err)
-		return err;
-	target_trace_exits(target, exits);
-	session_let_go(session, was);
-	return NULL;
+	return session_held(session, trace_exits, NULL, NULL);
 }
 
 struct err *hands_update(struct session *session)
@@ -294,7 +292,7 @@ struct err *hands_update(struct session *session)
 		err_ignore(err);	/* nothing to take the hands off, or on */
 		return NULL;
 	}
-	err = session_call(session, update_job, session);
+	err = session_call(session, update_job, NULL);
 	/* Its end is an event of its own. */
 	return err && err->code == ERR_GONE ? NULL : err;
 }

@@ -351,20 +351,14 @@ static struct err *look_until_certain(struct job *job, bool may_run)
 	return target_wait(job->session->current->target, &wait, &certain);
 }
 
-static struct err *heap_job(void *arg)
+static struct err *heap_held(struct session *session UNUSED, bool stood, void *arg)
 {
 	struct job *job = arg;
-	struct session *session = job->session;
-	bool was;
-	struct err *err = session_hold(session, &was);
+	struct err *err = look_until_certain(job, !stood);
 
-	if (err)
-		return err;
-	err = look_until_certain(job, !was);
 	if (!err && job->at)
 		job->look_err = job->at->at(job->at->ctx, job->ret, job->view.log,
 					      &job->view.in_hand);
-	session_let_go(session, was);
 	return err;
 }
 
@@ -504,7 +498,7 @@ static struct err *walk_or_say(struct job *job)
 	if (!err)
 		err = session_heap_walkable(session);
 	if (!err)
-		err = session_call(session, heap_job, job);
+		err = session_call_held(session, heap_held, job, NULL);
 	if (is->nr > 1 && (!err || err->code == ERR_NOTFOUND))
 		snprintf(job->ret->why, sizeof(job->ret->why), "of %.150s only %s can be walked%s",
 			 is->text, (is->walkable ? is->walkable : allocator_guess)->name,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Stopping the target, and letting it go on (theory in hands.h). */
 
+#include "os/tracer.h"
 #include "probe/probe.h"
 #include "session/private.h"
 #include "session/process.h"
@@ -39,4 +40,43 @@ void session_let_go(struct session *session, bool was)
 			target_hands_off(process->target);
 	}
 	processes_resume(session);	/* those that were forked meanwhile */
+}
+
+struct err *session_held(struct session *session,
+			 struct err *(*fn)(struct session *session, bool stood, void *arg), void *arg,
+			 uint64_t *pause_ret)
+{
+	uint64_t begun = tracer_now();
+	bool stood;
+	struct err *err = session_hold(session, &stood);
+
+	if (err)
+		return err;
+	err = fn(session, stood, arg);
+	session_let_go(session, stood);
+	if (pause_ret)
+		*pause_ret = tracer_now() - begun;
+	return err;
+}
+
+struct held_request {
+	struct err *(*fn)(struct session *session, bool stood, void *arg);
+	void *arg;
+	uint64_t *pause_ret;
+};
+
+static struct err *held_job(struct session *session, void *arg)
+{
+	const struct held_request *request = arg;
+
+	return session_held(session, request->fn, request->arg, request->pause_ret);
+}
+
+struct err *session_call_held(struct session *session,
+			      struct err *(*fn)(struct session *session, bool stood, void *arg),
+			      void *arg, uint64_t *pause_ret)
+{
+	struct held_request request = { fn, arg, pause_ret };
+
+	return session_call(session, held_job, &request);
 }

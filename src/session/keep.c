@@ -66,7 +66,7 @@ static void ask_history(struct session *session)
 static struct err *adopt(struct session *session)
 {
 	struct process *process = session->current;
-	struct err kept, *err = region_adopt(process->target, &session->region);
+	struct err *err = region_adopt(process->target, &session->region);
 	uint32_t generation;
 	uint64_t marks;
 
@@ -84,13 +84,11 @@ static struct err *adopt(struct session *session)
 		children_clean(session, &session->region->origin);
 		return NULL;
 	}
-	err_copy(&kept, err);
 	vec_clear(&session->old_text);
 	vec_clear(&session->old_maps);
-	region_keep(process->target);
-	region_free(session->region);
+	err = keeping(err, region_keep(process->target); region_free(session->region));
 	session->region = NULL;
-	return err_adopt(&kept);
+	return err;
 }
 
 /* First, as long as the journal says what they have; few are left for the second time. */

@@ -231,11 +231,6 @@ struct err *lacks_refuse(const struct session *session)
 
 /* --- answers --- */
 
-struct lacks_job {
-	struct session *session;
-	struct session_lacks *ret;
-};
-
 static struct err *add(struct session_lacks *lacks, const char *function, const char *why)
 {
 	struct session_lack lack;
@@ -303,32 +298,29 @@ static struct err *add_gap(struct session_lacks *lacks, const struct session *se
 	return NULL;
 }
 
-static struct err *lacks_job(void *arg)
+static struct err *lacks_job(struct session *session, void *lacks)
 {
-	struct lacks_job *job = arg;
-	struct session *session = job->session;
-	struct err *err = add_probes(job->ret, session->current->probes);
+	struct err *err = add_probes(lacks, session->current->probes);
 
 	for (uint32_t i = 0; i < session->nr_processes && !err; i++) {
 		const struct process *process = &session->process[i];
 
 		if (process != session->current && process->state == PROCESS_LIVE)
-			err = add_probes(job->ret, process->probes);
+			err = add_probes(lacks, process->probes);
 	}
 	if (!err)
-		err = add_log(job->ret, &session->region->log);
-	return err ? err : add_gap(job->ret, session);
+		err = add_log(lacks, &session->region->log);
+	return err ? err : add_gap(lacks, session);
 }
 
 struct err *session_lacks(struct session *session, struct session_lacks *ret)
 {
 	struct session_lacks lacks = { VEC_INIT };
-	struct lacks_job job = { session, &lacks };
 	struct err *err = NULL;
 	bool blind = false;
 
 	if (session->region && session->state != SESSION_CORE) {
-		err = session_call(session, lacks_job, &job);
+		err = session_call(session, lacks_job, &lacks);
 		if (!err)
 			err = blind_check(session, &blind);
 	}

@@ -171,19 +171,11 @@ static struct err *find_around(struct job *job)
 	return err;
 }
 
-static struct err *stop_job(void *arg)
+static struct err *search_held(struct session *session, bool stood, void *arg)
 {
 	struct job *job = arg;
-	struct session *session = job->session;
-	uint64_t begun = tracer_now();
-	bool was;
-	struct err *err;
+	struct err *err = find_blocks(job, !stood);
 
-	job->deadline = begun + QUIET_NS;
-	err = session_hold(session, &was);
-	if (err)
-		return err;
-	err = find_blocks(job, !was);
 	if (!err)
 		err = view_take(session, true, &job->view);
 	job->ret->core = job->view.core;
@@ -193,9 +185,14 @@ static struct err *stop_job(void *arg)
 		err = find_around(job);
 	else if (!err)
 		err = search_run(session, &job->view, &job->walk.walk, job->ret);
-	session_let_go(session, was);
-	job->ret->pause_ns = tracer_now() - begun;
 	return err;
+}
+
+/* Main thread. */
+static struct err *search_in_stop(struct job *job)
+{
+	job->deadline = tracer_now() + QUIET_NS;
+	return session_call_held(job->session, search_held, job, &job->ret->pause_ns);
 }
 
 /* --- in a snapshot --- */
@@ -246,18 +243,19 @@ static struct err *has_calmed_down(void *ctx, bool *done_ret)
 }
 
 /* The target is stopped. */
-static struct err *take_snapshot(struct job *job)
+static struct err *take_snapshot(struct session *session, bool stood UNUSED, void *arg)
 {
 	struct snapshot_copies copies = { VEC_INIT };
+	struct job *job = arg;
 	struct err *err = await(job, has_calmed_down, job->deadline);
 
 	if (!err)
-		err = view_take(job->session, true, &job->view);
+		err = view_take(session, true, &job->view);
 	if (!err)
 		err = make_copies(job, &copies);
 	if (!err) {
 		job->view.until = log_now();
-		err = snapshot_take(job->session->current->target, &copies, &job->snapshot);
+		err = snapshot_take(session->current->target, &copies, &job->snapshot);
 	}
 	snapshot_copies_free(&copies);
 	if (err)
@@ -269,37 +267,13 @@ static struct err *take_snapshot(struct job *job)
 	return NULL;
 }
 
-static struct err *snapshot_job(void *arg)
+static void end_snapshot(struct job *job)
 {
-	struct job *job = arg;
-	struct session *session = job->session;
-	uint64_t begun = tracer_now();
-	bool was;
-	struct err *err;
-
-	job->deadline = begun + SNAPSHOT_QUIET_NS;
-	err = session_hold(session, &was);
-	if (err)
-		return err;
-	err = take_snapshot(job);
-	session_let_go(session, was);
-	job->ret->pause_ns = MAX(job->ret->pause_ns, tracer_now() - begun);
-	return err;
-}
-
-/* Whatever else went wrong. */
-static struct err *end_snapshot(struct job *job, struct err *err)
-{
-	struct err kept;
-
 	if (!job->has_snapshot)
-		return err;
-	if (err)
-		err_copy(&kept, err);
+		return;
 	session_end_snapshot(job->session, &job->snapshot);
 	snapshot_free(&job->snapshot);
 	job->has_snapshot = false;
-	return err ? err_adopt(&kept) : NULL;
 }
 
 /* The heaps of the snapshot, or the log alone, as it was. */
@@ -337,15 +311,18 @@ static void forget_look(struct job *job)
 static struct err *search_snapshot(struct job *job)
 {
 	struct err *err = NULL;
+	uint64_t pause = 0;
 
 	for (unsigned i = 0; i < SNAPSHOTS && !err && !job->has_snapshot; i++) {
 		forget_look(job);
 		job->drain = SNAPSHOT_DRAIN_NS << i;
-		err = session_call(job->session, snapshot_job, job);
+		job->deadline = tracer_now() + SNAPSHOT_QUIET_NS;
+		err = session_call_held(job->session, take_snapshot, job, &pause);
+		job->ret->pause_ns = MAX(job->ret->pause_ns, pause);
 		if (!err)
 			err = walk_snapshot(job);
 		if (!err && !is_sure(job) && i + 1 < SNAPSHOTS)
-			err = end_snapshot(job, NULL);
+			end_snapshot(job);
 	}
 	/* A stop can look as often as it takes. */
 	if (!err && is_torn(job))
@@ -354,7 +331,10 @@ static struct err *search_snapshot(struct job *job)
 	if (!err)
 		err = search_run(job->session, &job->view, &job->walk.walk, job->ret);
 	job->ret->snapshot = !err;
-	return end_snapshot(job, err);
+	if (err)
+		return keeping(err, end_snapshot(job));
+	end_snapshot(job);
+	return NULL;
 }
 
 static struct err *by_snapshot(struct job *job)
@@ -388,13 +368,13 @@ static struct err *search(struct job *job, enum session_leaks_how how)
 	/* Who stands still anyhow can wait. */
 	if (how == SESSION_LEAKS_STOP || session_state(session) != SESSION_RUNNING ||
 	    (how == SESSION_LEAKS_AUTO && !is_large(session)))
-		return session_call(session, stop_job, job);
+		return search_in_stop(job);
 	err = by_snapshot(job);
 	if (!err || err->code == ERR_GONE || err->code == ERR_CANCELLED || err->code == ERR_NOMEM)
 		return err;
 	snprintf(job->ret->no_snapshot, sizeof(job->ret->no_snapshot), "%.255s", err->msg);
 	forget_look(job);
-	return session_call(session, stop_job, job);
+	return search_in_stop(job);
 }
 
 static struct err *check_recorded(const struct session *session)
@@ -447,7 +427,7 @@ struct err *session_find(struct session *session, uint64_t address, size_t limit
 	job.limit = limit;
 	if (!err) {
 		note_walkable(session, &find.in);
-		err = session_call(session, stop_job, &job);
+		err = search_in_stop(&job);
 	}
 	job_free(&job);
 	if (err)
@@ -501,8 +481,9 @@ void session_look_at_end(struct session *session)
 	/* Names of modules that came last. */
 	if (!err)
 		err = target_refresh(session->current->target, NULL);
+	job.deadline = tracer_now() + QUIET_NS;
 	if (!err)
-		err = stop_job(&job);
+		err = session_held(session, search_held, &job, &leaks->pause_ns);
 	job_free(&job);
 	if (!err) {
 		session->end_leaks = leaks;

@@ -69,9 +69,8 @@ void leave_held(struct session *session)
 	session->current->state = PROCESS_EXECED;
 }
 
-struct err *session_forget_last(void *arg)
+void session_forget_last(struct session *session)
 {
-	struct session *session = arg;
 	struct err *err = processes_undo(session);
 
 	if (err)
@@ -81,7 +80,22 @@ struct err *session_forget_last(void *arg)
 	session_forget(session);
 	session->traces_exits = session->config.leaks_at_end;
 	tracer_trace_exits(session->tracer, session->traces_exits);
+}
+
+static struct err *forget_job(struct session *session, void *arg UNUSED)
+{
+	session_forget_last(session);
 	return NULL;
+}
+
+struct err *session_call_forget(struct session *session)
+{
+	return session_call(session, forget_job, NULL);
+}
+
+struct err *session_give_up(struct session *session, struct err *err)
+{
+	return keeping(err, err_ignore(session_call_forget(session)));
 }
 
 struct err *leave_stop(struct target *target)
@@ -96,38 +110,23 @@ struct err *leave_stop(struct target *target)
 	return err;
 }
 
-/* That is how a daemon starts: the parent may be gone already. */
-struct err *leave_parent(struct session *session)
+/*
+ * Take everything out of the current process, if it lives, and let it go. Where something cannot be taken
+ * out, the error says so, and it is let go all the same only if `anyway`.
+ */
+static struct err *leave_current(struct session *session, bool anyway)
 {
-	bool left = false;
-	struct err *err = NULL;
-
-	leave_held(session);
-	if (session->current->state == PROCESS_LIVE) {
-		children_clean_own(session);
-		err = leave_stop(session->current->target);
-		if (!err)
-			err = arm_undo(session, &left);
-		if (err && err->code != ERR_GONE)
-			return err;
-		leave_target(session);
-	}
-	if (left)
-		session_warn_left(session, session->current->pid);
-	return NULL;
-}
-
-static struct err *detach_first(struct session *session)
-{
-	bool left;
 	struct err *err;
+	bool left;
 
+	if (session->current->state != PROCESS_LIVE)
+		return NULL;
 	children_clean_own(session);
 	err = leave_stop(session->current->target);
 	if (err)
 		return err;
 	err = arm_undo(session, &left);
-	if (err && err->code == ERR_GONE)
+	if (err && (err->code == ERR_GONE || !anyway))
 		return err;
 	leave_target(session);
 	if (left)
@@ -135,24 +134,33 @@ static struct err *detach_first(struct session *session)
 	return err;
 }
 
-/* Followed children last: until it is let go the current one may fork more of them. */
-static struct err *detach_job(void *arg)
+/* A daemon starts like this: the parent may be gone already. */
+struct err *leave_parent(struct session *session)
 {
-	struct session *session = arg;
-	struct err *err = session->current->state == PROCESS_LIVE ? detach_first(session) : NULL;
-	struct err kept;
+	struct err *err;
+
+	leave_held(session);
+	err = leave_current(session, false);
+	if (!err || err->code != ERR_GONE)
+		return err;
+	leave_target(session);
+	return NULL;
+}
+
+/* Followed children last: until it is let go the current one may fork more of them. */
+static struct err *detach_job(struct session *session, void *arg UNUSED)
+{
+	struct err *err = leave_current(session, true);
 
 	leave_held(session);
 	if (!err || err->code == ERR_GONE)
 		return processes_undo(session);
-	err_copy(&kept, err);
-	err_ignore(processes_undo(session));
-	return err_adopt(&kept);
+	return keeping(err, err_ignore(processes_undo(session)));
 }
 
-static struct err *keep_job(void *arg)
+static struct err *keep_job(struct session *session, void *arg UNUSED)
 {
-	return keep_leave(arg);
+	return keep_leave(session);
 }
 
 struct err *session_keep(struct session *session)
@@ -162,7 +170,7 @@ struct err *session_keep(struct session *session)
 	if (err)
 		return err;
 	err_ignore(session_sync_modules(session));	/* names of modules that came last */
-	err = session_call(session, keep_job, session);
+	err = session_call(session, keep_job, NULL);
 	if (!err)
 		session->state = SESSION_NONE;
 	return err;
@@ -173,7 +181,7 @@ static struct err *close_core(struct session *session)
 {
 	session->state = SESSION_NONE;
 	session->current->pid = 0;
-	return session_call(session, session_forget_last, session);
+	return session_call_forget(session);
 }
 
 struct err *session_detach(struct session *session)
@@ -190,7 +198,7 @@ struct err *session_detach(struct session *session)
 	if (!process_has_execed(session->current->state))
 		/* names of modules that came last */
 		err_ignore(session_sync_modules(session));
-	err = session_call(session, detach_job, session);
+	err = session_call(session, detach_job, NULL);
 	/* Where another tracer holds it, all is as it was, and can be taken out when that has left. */
 	if (!err || err->code != ERR_ATTACH)
 		session->state = session->current->state == PROCESS_ENDED ? SESSION_ENDED :

@@ -145,9 +145,8 @@ static uint64_t map_generations(const struct session *session)
 /*
  * Runs on the tracer thread while the main thread waits, so that neither sees the other's halves.
  */
-static struct err *sync_job(void *arg)
+static struct err *sync_job(struct session *session, void *arg UNUSED)
 {
-	struct session *session = arg;
 	struct err *err = NULL;
 
 	if (!session->symbols)
@@ -177,7 +176,7 @@ struct err *session_sync_modules(struct session *session)
 	if (err || !session->current->target ||
 	    (session->symbols && session->known_generation == map_generations(session)))
 		return err;
-	return session_call(session, sync_job, session);
+	return session_call(session, sync_job, NULL);
 }
 
 struct symbols *session_symbols(struct session *session)

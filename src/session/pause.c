@@ -6,14 +6,8 @@
 #include "session/private.h"
 #include "session/process.h"
 
-struct job {
-	struct session *session;
-	int signal;
-};
-
-static struct err *interrupt_job(void *arg)
+static struct err *interrupt_job(struct session *session, void *arg UNUSED)
 {
-	struct session *session = arg;
 	struct process *process = session->current;
 	bool was;
 	struct err *err = session_hold(session, &was);
@@ -36,29 +30,28 @@ struct err *session_interrupt(struct session *session)
 	struct err *err = session_need_target(session);
 
 	if (!err)
-		err = session_call(session, interrupt_job, session);
+		err = session_call(session, interrupt_job, NULL);
 	if (!err)
 		session->state = SESSION_STOPPED;
 	return err;
 }
 
-static struct err *cont_job(void *arg)
+static struct err *cont_job(struct session *session, void *arg)
 {
-	struct job *job = arg;
+	const int *signal = arg;
 
-	if (job->signal && kill(job->session->current->pid, job->signal) < 0)
-		return err_sys("send signal %d", job->signal);
-	session_let_go(job->session, false);
+	if (*signal && kill(session->current->pid, *signal) < 0)
+		return err_sys("send signal %d", *signal);
+	session_let_go(session, false);
 	return NULL;
 }
 
 struct err *session_cont(struct session *session, int signal)
 {
-	struct job job = { .session = session, .signal = signal };
 	struct err *err = session_need_target(session);
 
 	if (!err)
-		err = session_call(session, cont_job, &job);
+		err = session_call(session, cont_job, &signal);
 	if (!err)
 		session->state = SESSION_RUNNING;
 	return err;

@@ -119,6 +119,16 @@ static inline void session_doubt(struct session *session, enum records records)
 		session->records = records;
 }
 
+/*
+ * Do what follows cause, which may make more errors than are kept (base/err.h). The value is cause, as it
+ * was.
+ */
+#define keeping(cause, ...) \
+	({ struct err keeping_err; \
+	   err_copy(&keeping_err, cause); \
+	   __VA_ARGS__; \
+	   err_adopt(&keeping_err); })
+
 /* --- event.c --- */
 void session_push_event(struct session *session, const struct session_event *event);
 /* Main thread: the oldest one, if there is any. */
@@ -138,7 +148,9 @@ struct err *session_need_target(const struct session *session) MUST_CHECK;
 struct err *session_need_none(const struct session *session) MUST_CHECK;
 /* ERR_STATE unless there is one, or a core file: something to look at. */
 struct err *session_need_view(const struct session *session) MUST_CHECK;
-struct err *session_call(struct session *session, struct err *(*fn)(void *arg),
+/* Call fn on the tracer thread, and wait for it. */
+struct err *session_call(struct session *session,
+			 struct err *(*fn)(struct session *session, void *arg),
 			 void *arg) MUST_CHECK;
 
 /* --- allocator.c: main thread --- */
@@ -150,6 +162,17 @@ bool session_needs_tracer(const struct session *session);
 /* Stop all threads for a moment, and let them run on if they did. */
 struct err *session_hold(struct session *session, bool *was_ret) MUST_CHECK;
 void session_let_go(struct session *session, bool was);
+/*
+ * Call fn between these two. stood: the target stood still before. *pause_ret (NULL: not wanted) is how
+ * long that took; it is set wherever fn was called.
+ */
+struct err *session_held(struct session *session,
+			 struct err *(*fn)(struct session *session, bool stood, void *arg), void *arg,
+			 uint64_t *pause_ret) MUST_CHECK;
+/* The same from the main thread. */
+struct err *session_call_held(struct session *session,
+			      struct err *(*fn)(struct session *session, bool stood, void *arg),
+			      void *arg, uint64_t *pause_ret) MUST_CHECK;
 
 /* --- route.c: tracer thread --- */
 /* A status came, from a thread that nobody waits for. */
@@ -188,8 +211,12 @@ extern const struct target_ops watch_ops;
 /* --- leave.c --- */
 /* Forget the target of before: log, symbols, all. Detached or ended. */
 void session_forget(struct session *session);
-/* The same on the thread that owned it. Followed children may live: they are let go. */
-struct err *session_forget_last(void *session) MUST_CHECK;
+/* The same on the tracer thread. Followed children may live: they are let go. */
+void session_forget_last(struct session *session);
+/* Main thread: call that. */
+struct err *session_call_forget(struct session *session) MUST_CHECK;
+/* Main thread: a target could not be taken on. Forget it; err is returned. */
+struct err *session_give_up(struct session *session, struct err *err) MUST_CHECK;
 
 /* --- react.c: main thread --- */
 /* What follows from an EXIT event. */

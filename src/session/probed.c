@@ -10,11 +10,6 @@
 #include "session/private.h"
 #include "target/module.h"
 
-struct probes_job {
-	struct session *session;
-	struct session_probes *ret;
-};
-
 static const char *why(const struct session *session, const struct probe *probe)
 {
 	if (probe->overwritten)
@@ -61,10 +56,10 @@ static void describe(const struct session *session, const struct probe *probe,
 	snprintf(ret->why, sizeof(ret->why), "%.191s", why(session, probe));
 }
 
-static struct err *probes_job(void *arg)
+static struct err *probes_job(struct session *session, void *arg)
 {
-	struct probes_job *job = arg;
-	struct probes *probes = job->session->current->probes;
+	struct probes *probes = session->current->probes;
+	struct session_probes *ret = arg;
 
 	for (size_t i = 0; probes && i < probes->all.nr; i++) {
 		struct session_probe described;
@@ -72,8 +67,8 @@ static struct err *probes_job(void *arg)
 
 		if (!probes->all.at[i]->fn || probes->all.at[i]->gone || place_came_again(probes, i))
 			continue;
-		describe(job->session, probes->all.at[i], &described);
-		err = vec_push(&job->ret->vec, described);
+		describe(session, probes->all.at[i], &described);
+		err = vec_push(&ret->vec, described);
 		if (err)
 			return err;
 	}
@@ -83,8 +78,7 @@ static struct err *probes_job(void *arg)
 struct err *session_probes(struct session *session, struct session_probes *ret)
 {
 	struct session_probes probes = { VEC_INIT };
-	struct probes_job job = { session, &probes };
-	struct err *err = session_call(session, probes_job, &job);
+	struct err *err = session_call(session, probes_job, &probes);
 
 	if (err)
 		vec_free(&probes.vec);

@@ -8,11 +8,6 @@
 #include "session/private.h"
 #include "session/process.h"
 
-struct job {
-	struct session *session;
-	pid_t pid;
-};
-
 void session_note_end(struct session *session)
 {
 	session->state = SESSION_ENDED;
@@ -20,12 +15,10 @@ void session_note_end(struct session *session)
 }
 
 /* follow-exec: the thread is held at its PTRACE_EVENT_EXEC. */
-static struct err *follow_exec_job(void *arg)
+static struct err *follow_exec_job(struct session *session, void *arg UNUSED)
 {
-	struct session *session = arg;
-
 	session->current->state = PROCESS_NONE;	/* so that it stays held */
-	err_ignore(session_forget_last(session));
+	session_forget_last(session);
 	return attach_from_exec(session, session->current->pid);
 }
 
@@ -36,7 +29,7 @@ static void note_exec(struct session *session)
 	children_clean_orphans(session);
 	if (session->current->state != PROCESS_HELD)
 		return;
-	err = session_call(session, follow_exec_job, session);
+	err = session_call(session, follow_exec_job, NULL);
 	session->state = err ? SESSION_ENDED :
 			 session->config.stop ? SESSION_STOPPED : SESSION_RUNNING;
 	if (!err)
@@ -54,11 +47,9 @@ static struct process *find(struct session *session, pid_t pid)
 }
 
 /* follow-fork child: the child takes the place of its parent, which is let go. */
-static struct err *switch_job(void *arg)
+static struct err *switch_job(struct session *session, void *pid)
 {
-	struct job *job = arg;
-	struct session *session = job->session;
-	struct process *child = find(session, job->pid);
+	struct process *child = find(session, *(pid_t *)pid);
 	struct err *err;
 
 	if (!child || child == session->current)
@@ -74,12 +65,11 @@ static struct err *switch_job(void *arg)
 
 static void note_fork(struct session *session, pid_t child)
 {
-	struct job job = { .session = session, .pid = child };
 	struct err *err;
 
 	if (session->config.follow_fork != SESSION_FOLLOW_CHILD || session->state == SESSION_NONE)
 		return;
-	err = session_call(session, switch_job, &job);
+	err = session_call(session, switch_job, &child);
 	if (err)
 		session_warn(session, err->msg);
 	/* The end of its parent may have been told before. */

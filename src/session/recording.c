@@ -15,19 +15,17 @@
 static struct err *take_back(struct session *session, struct err *cause)
 {
 	struct probes *probes = session->current->probes;
-	struct err kept, *err;
+	struct err *err;
 	bool left;
 
-	err_copy(&kept, cause);
-	err = probes->armed ? probes_disarm(probes, &left) : NULL;
-	if (err)
-		trace_line("take the probes back: %s", err->msg);
-	return err_adopt(&kept);
+	return keeping(cause,
+		       err = probes->armed ? probes_disarm(probes, &left) : NULL;
+		       if (err)
+			       trace_line("take the probes back: %s", err->msg));
 }
 
-static struct err *arm_job(void *arg)
+static struct err *arm_job(struct session *session, void *arg UNUSED)
 {
-	struct session *session = arg;
 	bool was = session->current->target->state == TARGET_STOPPED;
 	struct err *err = target_refresh(session->current->target, NULL), *also;
 
@@ -58,15 +56,15 @@ struct err *session_arm(struct session *session)
 
 	if (err || session_armed(session))
 		return err;
-	err = session_call(session, arm_job, session);
+	err = session_call(session, arm_job, NULL);
 	if (!err && session->region && log_live(&session->region->log))
 		session_warn_gap(session);
 	return err ? err : session_sync_modules(session);
 }
 
-static struct err *disarm_job(void *arg)
+static struct err *disarm_job(struct session *session, void *arg UNUSED)
 {
-	return session_take_out(arg);
+	return session_take_out(session);
 }
 
 struct err *session_disarm(struct session *session)
@@ -75,12 +73,11 @@ struct err *session_disarm(struct session *session)
 
 	if (err || !session_armed(session))
 		return err;
-	return session_call(session, disarm_job, session);
+	return session_call(session, disarm_job, NULL);
 }
 
-static struct err *reset_job(void *arg)
+static struct err *reset_job(struct session *session, void *arg UNUSED)
 {
-	struct session *session = arg;
 	struct err *err = share_set_marks(session->region, 0);
 
 	if (!err)
@@ -101,13 +98,8 @@ struct err *session_reset(struct session *session)
 		return err_hint(err_create(ERR_STATE, "process %d goes on recording",
 					   session->current->pid),
 				"attach to it again");
-	return session_call(session, reset_job, session);
+	return session_call(session, reset_job, NULL);
 }
-
-struct history_job {
-	struct session *session;
-	uint32_t nr;
-};
 
 /* All threads are stopped. */
 static struct err *change_history(struct session *session, uint32_t nr)
@@ -122,25 +114,12 @@ static struct err *change_history(struct session *session, uint32_t nr)
 	return err;
 }
 
-static struct err *history_job(void *arg)
+static struct err *history_held(struct session *session, bool stood UNUSED, void *arg)
 {
-	struct history_job *job = arg;
-	struct session *session = job->session;
-	uint32_t before = log_config(&session->region->log).free_history;
-	struct err kept, *err;
-	bool was;
+	uint32_t before = log_config(&session->region->log).free_history, *nr = arg;
+	struct err *err = change_history(session, *nr);
 
-	err = session_hold(session, &was);
-	if (err)
-		return err;
-	err = change_history(session, job->nr);
-	if (err) {
-		err_copy(&kept, err);
-		err_ignore(change_history(session, before));
-		err = err_adopt(&kept);
-	}
-	session_let_go(session, was);
-	return err;
+	return err ? keeping(err, err_ignore(change_history(session, before))) : NULL;
 }
 
 static bool has_log(const struct session *session)
@@ -150,13 +129,12 @@ static bool has_log(const struct session *session)
 
 struct err *session_set_free_history(struct session *session, uint32_t nr)
 {
-	struct history_job job = { session, nr };
 	struct err *err = NULL;
 
 	if (nr > LOG_FREES_MAX)
 		err = err_create(ERR_USAGE, "free-history: %u is more than %u", nr, LOG_FREES_MAX);
 	else if (has_log(session))
-		err = session_call(session, history_job, &job);
+		err = session_call_held(session, history_held, &nr, NULL);
 	if (!err)
 		session->config.free_history = nr;
 	return err;

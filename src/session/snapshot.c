@@ -16,19 +16,12 @@
 #define VISITS_NS	2000000000ull	/* how long a new program is waited for to map its libc */
 #define BETWEEN_NS	1000000
 
-struct job {
-	struct session *session;
-	struct snapshot *snapshot;
-	bool ahead;		/* the child may be killed while the target runs */
-};
-
-static struct err *look_job(void *arg)
+/* May the child be killed while the target runs? */
+static struct err *look_job(struct session *session, void *arg)
 {
-	struct job *job = arg;
-	const struct session *session = job->session;
+	bool *ahead = arg;
 
-	job->ahead = session->current->state != PROCESS_LIVE ||
-		     session->current->target->state == TARGET_HANDS_OFF;
+	*ahead = session->current->state != PROCESS_LIVE || session->current->target->state == TARGET_HANDS_OFF;
 	return NULL;
 }
 
@@ -52,10 +45,9 @@ static bool is_passing(const struct err *err)
 	return err->code == ERR_GONE || err->code == ERR_BUSY || err->code == ERR_UNSUPPORTED;
 }
 
-static struct err *visit_until_done(const struct job *job)
+static struct err *visit_until_done(struct session *session, struct snapshot *snapshot)
 {
 	static const struct timespec between = { .tv_nsec = BETWEEN_NS };
-	struct session *session = job->session;
 	uint64_t end = tracer_now() + VISITS_NS;
 	struct err *err;
 
@@ -63,7 +55,7 @@ static struct err *visit_until_done(const struct job *job)
 	if (session->current->state == PROCESS_HELD)
 		return err_create(ERR_BUSY, "it is held for follow-exec");
 	do {
-		err = visit_process(session, session->current->pid, reap_anew, job->snapshot);
+		err = visit_process(session, session->current->pid, reap_anew, snapshot);
 		if (!err || !is_passing(err))
 			return err;
 		nanosleep(&between, NULL);
@@ -71,53 +63,50 @@ static struct err *visit_until_done(const struct job *job)
 	return err;
 }
 
-static struct err *end_in_new_program(const struct job *job)
+static struct err *end_in_new_program(struct session *session, struct snapshot *snapshot)
 {
-	struct session *session = job->session;
 	struct err *err = NULL;
 
 	if (!has_ended(session)) {
-		err = visit_until_done(job);
+		err = visit_until_done(session, snapshot);
 		if (!err)
 			return NULL;
 	}
-	snapshot_drop(session->tracer, job->snapshot);
+	snapshot_drop(session->tracer, snapshot);
 	if (!err || has_ended(session))
 		return NULL;
 	return err_wrap(err, "process %d, which executed another program while a snapshot of it was "
 			"searched, may have a child that it does not know", session->current->pid);
 }
 
-static struct err *end_job(void *arg)
+static struct err *end_job(struct session *session, void *snapshot)
 {
-	struct job *job = arg;
-	struct session *session = job->session;
 	struct err *err;
 	bool was;
 
 	if (session->current->state != PROCESS_LIVE)
-		return end_in_new_program(job);
+		return end_in_new_program(session, snapshot);
 	err = session_hold(session, &was);
 	if (err && err->code == ERR_GONE)
-		return end_in_new_program(job);
+		return end_in_new_program(session, snapshot);
 	if (err) {
-		snapshot_drop(session->tracer, job->snapshot);
+		snapshot_drop(session->tracer, snapshot);
 		return err;
 	}
-	err = snapshot_reap(session->current->target, job->snapshot);
+	err = snapshot_reap(session->current->target, snapshot);
 	session_let_go(session, was);
 	return err;
 }
 
 void session_end_snapshot(struct session *session, struct snapshot *snapshot)
 {
-	struct job job = { .session = session, .snapshot = snapshot };
-	struct err *err = session_call(session, look_job, &job);
+	bool ahead = false;
+	struct err *err = session_call(session, look_job, &ahead);
 
 	err_ignore(err);	/* the job has no error */
-	if (job.ahead)
+	if (ahead)
 		snapshot_kill(snapshot);
-	err = session_call(session, end_job, &job);
+	err = session_call(session, end_job, snapshot);
 	if (err)
 		session_warn(session, err->msg);
 }

@@ -83,9 +83,25 @@ bool session_armed(const struct session *session)
 		session_state(session) != SESSION_ENDED && session_state(session) != SESSION_NONE;
 }
 
-struct err *session_call(struct session *session, struct err *(*fn)(void *arg), void *arg)
+struct request {
+	struct session *session;
+	struct err *(*fn)(struct session *session, void *arg);
+	void *arg;
+};
+
+static struct err *serve(void *arg)
 {
-	return tracer_call(session->tracer, fn, arg);
+	const struct request *request = arg;
+
+	return request->fn(request->session, request->arg);
+}
+
+struct err *session_call(struct session *session,
+			 struct err *(*fn)(struct session *session, void *arg), void *arg)
+{
+	struct request request = { session, fn, arg };
+
+	return tracer_call(session->tracer, serve, &request);
 }
 
 struct log *session_log(struct session *session)

@@ -153,7 +153,7 @@ static void find_doubts(const struct job *job, const struct log_accounts *accoun
 }
 
 /* On the tracer thread: modules are its. */
-static struct err *strays_job(void *arg)
+static struct err *strays_job(struct session *session UNUSED, void *arg)
 {
 	struct job *job = arg;
 	struct log_accounts accounts = log_accounts_get(job->log);

@@ -13,11 +13,6 @@
 #include "target/stack.h"
 #include "target/target.h"
 
-struct threads_job {
-	struct session *session;
-	struct session_threads *ret;
-};
-
 /* What /proc says of it, while it does what it does. */
 static struct err *add_thread(struct session *session, pid_t tid, struct session_threads *ret)
 {
@@ -46,10 +41,9 @@ static void add_registers(struct session *session, struct session_thread *descri
 		described->pc = regs_get(&thread->regs, arch->pc);
 }
 
-static struct err *threads_job(void *arg)
+static struct err *threads_job(struct session *session, void *arg)
 {
-	struct threads_job *job = arg;
-	struct session *session = job->session;
+	struct session_threads *ret = arg;
 	struct process *process = session->current;
 	bool stopped = process->target->state == TARGET_STOPPED;
 	bool held = process->target->state == TARGET_HANDS_OFF, was;
@@ -57,59 +51,58 @@ static struct err *threads_job(void *arg)
 	struct err *err = procfs_tasks(process->target->mem.tid, &tasks);
 
 	for (size_t i = 0; i < tasks.vec.nr && !err; i++)
-		err = add_thread(session, tasks.vec.at[i], job->ret);
+		err = add_thread(session, tasks.vec.at[i], ret);
 	vec_free(&tasks.vec);
-	job->ret->traced = !held;
+	ret->traced = !held;
 	if (!err && held)
 		err = session_hold(session, &was);
 	if (err)
 		return err;
-	for (size_t i = 0; i < job->ret->vec.nr; i++)
-		add_registers(session, &job->ret->vec.at[i], stopped);
+	for (size_t i = 0; i < ret->vec.nr; i++)
+		add_registers(session, &ret->vec.at[i], stopped);
 	if (held)
 		session_let_go(session, was);
 	return NULL;
 }
 
-static struct err *add_core_thread(struct threads_job *job, struct thread *thread)
+static struct err *add_core_thread(struct session *session, struct thread *thread,
+				   struct session_threads *ret)
 {
 	struct session_thread described = {
-		.lwp = thread->tid, .state = '-', .main = thread->tid == job->session->current->pid,
+		.lwp = thread->tid, .state = '-', .main = thread->tid == session->current->pid,
 	};
 
-	add_registers(job->session, &described, true);
+	add_registers(session, &described, true);
 	/* The kernel writes down the name of the process alone. */
 	if (described.main)
 		snprintf(described.name.bytes, sizeof(described.name.bytes), "%s",
 			 thread->target->core->file->process.name);
-	return vec_push(&job->ret->vec, described);
+	return vec_push(&ret->vec, described);
 }
 
 COMPARE_BY(by_lwp, struct session_thread, x, x->lwp)
 
-static struct err *core_threads_job(void *arg)
+static struct err *core_threads_job(struct session *session, void *arg)
 {
-	struct threads_job *job = arg;
-
+	struct session_threads *ret = arg;
 	struct thread *thread;
 	struct err *err = NULL;
 
-	for_each_thread(thread, job->session->current->target)
+	for_each_thread(thread, session->current->target)
 		if (!err)
-			err = add_core_thread(job, thread);
-	vec_sort(&job->ret->vec, by_lwp);
+			err = add_core_thread(session, thread, ret);
+	vec_sort(&ret->vec, by_lwp);
 	return err;
 }
 
 struct err *session_threads(struct session *session, struct session_threads *ret)
 {
 	struct session_threads threads = { .vec = VEC_INIT };
-	struct threads_job job = { .session = session, .ret = &threads };
 	struct err *err = session_need_view(session);
 
 	if (!err)
 		err = session_call(session, session->current->target->core ? core_threads_job :
-									     threads_job, &job);
+									     threads_job, &threads);
 	if (err)
 		vec_free(&threads.vec);
 	else
@@ -118,7 +111,6 @@ struct err *session_threads(struct session *session, struct session_threads *ret
 }
 
 struct where_job {
-	struct session *session;
 	pid_t lwp;		/* 0: all */
 	uint32_t max;
 	struct session_stacks *ret;
@@ -126,9 +118,10 @@ struct where_job {
 	bool found;
 };
 
-static struct err *where_one(struct where_job *job, struct thread *thread)
+static struct err *where_one(struct session *session, struct where_job *job,
+			     struct thread *thread)
 {
-	struct probes *probes = job->session->current->probes;
+	struct probes *probes = session->current->probes;
 	struct session_stack stack = { .lwp = thread->tid, .pcs = VEC_INIT };
 	struct regs regs;
 	struct err *err;
@@ -152,35 +145,29 @@ static struct err *where_one(struct where_job *job, struct thread *thread)
 	return NULL;
 }
 
-static struct err *not_found(const struct where_job *job)
+static struct err *not_found(const struct session *session, const struct where_job *job)
 {
-	const struct thread *thread = target_thread(job->session->current->target, job->lwp);
+	const struct thread *thread = target_thread(session->current->target, job->lwp);
 
 	if (thread && thread->state == THREAD_STUCK)
 		return err_create(ERR_BUSY,
 				  "thread %d is in an uninterruptible sleep: it cannot be stopped",
 				  job->lwp);
 	return err_hint(err_create(ERR_NOTFOUND, "process %d has no thread %d",
-				   job->session->current->pid, job->lwp),
+				   session->current->pid, job->lwp),
 			"`thread` lists them");
 }
 
-static struct err *where_job(void *arg)
+static struct err *where_held(struct session *session, bool stood UNUSED, void *arg)
 {
 	struct where_job *job = arg;
-	struct session *session = job->session;
+	struct err *err = target_refresh(session->current->target, NULL);
 	struct thread *thread;
-	bool was;
-	struct err *err = session_hold(session, &was);
 
-	if (err)
-		return err;
-	err = target_refresh(session->current->target, NULL);
 	for_each_thread(thread, session->current->target)
 		if (!err)
-			err = where_one(job, thread);
-	session_let_go(session, was);
-	return !err && job->lwp && !job->found ? not_found(job) : err;
+			err = where_one(session, job, thread);
+	return !err && job->lwp && !job->found ? not_found(session, job) : err;
 }
 
 void session_stacks_free(struct session_stacks *stacks)
@@ -194,11 +181,11 @@ struct err *session_where(struct session *session, pid_t lwp, uint32_t max,
 			  struct session_stacks *ret)
 {
 	struct session_stacks stacks = { VEC_INIT };
-	struct where_job job = { .session = session, .lwp = lwp, .max = max, .ret = &stacks };
+	struct where_job job = { .lwp = lwp, .max = max, .ret = &stacks };
 	struct err *err = session_need_view(session);
 
 	if (!err)
-		err = session_call(session, where_job, &job);
+		err = session_call_held(session, where_held, &job, NULL);
 	if (!err)
 		err = session_sync_modules(session);
 	if (err)
@@ -208,28 +195,21 @@ struct err *session_where(struct session *session, pid_t lwp, uint32_t max,
 	return err;
 }
 
-static struct err *registers_job(void *arg)
+static struct err *registers_held(struct session *session, bool stood UNUSED, void *arg)
 {
 	struct where_job *job = arg;
-	struct thread *thread;
-	bool was;
-	struct err *err = session_hold(job->session, &was);
+	struct thread *thread = target_thread(session->current->target, job->lwp);
 
-	if (err)
-		return err;
-	thread = target_thread(job->session->current->target, job->lwp);
-	if (thread && thread_is_stopped(thread))
-		*job->regs = thread->regs;
-	else
-		err = not_found(job);
-	session_let_go(job->session, was);
-	return err;
+	if (!thread || thread->state != THREAD_STOPPED)
+		return not_found(session, job);
+	*job->regs = thread->regs;
+	return NULL;
 }
 
 struct err *session_registers(struct session *session, pid_t lwp, struct regs *ret)
 {
-	struct where_job job = { .session = session, .lwp = lwp, .regs = ret };
+	struct where_job job = { .lwp = lwp, .regs = ret };
 	struct err *err = session_need_view(session);
 
-	return err ? err : session_call(session, registers_job, &job);
+	return err ? err : session_call_held(session, registers_held, &job, NULL);
 }

@@ -310,24 +310,17 @@ static uint64_t resident(const struct session *session)
 	return procfs_status(session->current->target->mem.tid, &status) ? 0 : status.rss_kb;
 }
 
-static struct err *trim_job(void *arg)
+static struct err *trim_held(struct session *session, bool stood, void *arg)
 {
 	struct trimmer *trimmer = arg;
-	struct session *session = trimmer->session;
-	uint64_t begun = tracer_now();
-	bool was;
-	struct err *err = session_hold(session, &was);
+	struct err *err;
 
-	if (err)
-		return err;
-	trimmer->may_run = !was;
+	trimmer->may_run = !stood;
 	err = prepare(trimmer);
 	trimmer->ret->before_kb = resident(session);
 	if (!err)
 		err = call(trimmer);
 	trimmer->ret->after_kb = resident(session);
-	session_let_go(session, was);
-	trimmer->ret->pause_ns = tracer_now() - begun;
 	return err;
 }
 
@@ -356,7 +349,7 @@ struct err *session_trim(struct session *session, struct session_trim *ret)
 	if (!err)
 		err = check_allocator(session);
 	if (!err)
-		err = session_call(session, trim_job, &trimmer);
+		err = session_call_held(session, trim_held, &trimmer, &trim.pause_ns);
 	view_free(&trimmer.view);
 	if (!err)
 		*ret = trim;

@@ -40,11 +40,10 @@ static bool add_near(const char *name, void *ctx)
 static struct err *unknown(struct session *session, const char *function, struct err *cause)
 {
 	struct near near = { STR_INIT, 0, NULL };
-	struct err kept, *err;
+	struct err *err;
 
-	err_copy(&kept, cause);
-	symbols_complete(session_symbols(session), plain_name(function), add_near, &near);
-	err = err_adopt(&kept);
+	err = keeping(cause, symbols_complete(session_symbols(session), plain_name(function), add_near,
+					      &near));
 	if (!near.err && near.nr)
 		err = err_hint(err, "near it: %s", str_text(&near.list));
 	else if (err->code == ERR_NOTFOUND)
@@ -54,7 +53,6 @@ static struct err *unknown(struct session *session, const char *function, struct
 }
 
 struct add_job {
-	struct session *session;
 	const struct session_probe_spec *spec;
 	uint64_t address;
 };
@@ -75,23 +73,22 @@ static struct alloc_function function_of(const struct session_probe_spec *spec)
 	return fn;
 }
 
+static struct err *settle(struct session *session, bool stood UNUSED, void *arg UNUSED)
+{
+	return probes_settle(session->current->probes);
+}
+
 /* The target is held for it, if there are others in it. */
 static struct err *put_in(struct session *session, struct probe *probe)
 {
-	struct err *err = NULL;
-	bool was;
+	struct err *err;
 
 	/* The next mdbg, should this one be killed, does not know it. */
 	err = share_set_marks(session->region, 0);
 	if (err)
 		return err;
-	if (session->current->probes->armed && probe->state == PROBE_PLANNED) {
-		err = session_hold(session, &was);
-		if (err)
-			return err;
-		err = probes_settle(session->current->probes);
-		session_let_go(session, was);
-	}
+	if (session->current->probes->armed && probe->state == PROBE_PLANNED)
+		err = session_held(session, settle, NULL, NULL);
 	if (!err && probe->state == PROBE_REFUSED)
 		err = err_create(ERR_UNSUPPORTED, "%s", probe->why);
 	return err;
@@ -111,10 +108,9 @@ static struct err *check_exceptions(struct session *session, const struct sessio
 			"if %s never lets one pass: the same with `nothrow`", spec->function);
 }
 
-static struct err *add_job(void *arg)
+static struct err *add_job(struct session *session, void *arg)
 {
 	struct add_job *job = arg;
-	struct session *session = job->session;
 	struct process *process = session->current;
 	const struct module *module = modules_find(&process->target->modules, job->address);
 	struct alloc_function fn = function_of(job->spec);
@@ -154,7 +150,7 @@ static struct err *sync_names(struct session *session)
 
 struct err *session_probe_add(struct session *session, const struct session_probe_spec *spec)
 {
-	struct add_job job = { .session = session, .spec = spec };
+	struct add_job job = { .spec = spec };
 	struct err *err = session_need_target(session);
 	uint64_t size;
 
@@ -167,14 +163,10 @@ struct err *session_probe_add(struct session *session, const struct session_prob
 	return err ? err_wrap(err, "probe %s", spec->function) : sync_names(session);
 }
 
-struct delete_job {
-	struct session *session;
-	const char *name;
-};
-
-static struct err *take_out(struct session *session, const struct user_function *user)
+static struct err *take_out(struct session *session, bool stood UNUSED, void *arg)
 {
 	struct process *process = session->current;
+	struct user_function *user = arg;
 	struct err *err = NULL;
 
 	for (size_t i = 0; process->probes && i < process->probes->all.nr; i++) {
@@ -183,38 +175,26 @@ static struct err *take_out(struct session *session, const struct user_function 
 		if (probe->fn == &user->fn && !probe->gone && !err)
 			err = probe_drop(process->probes, probe);
 	}
+	user->deleted = !err;
 	return err;
 }
 
-static struct err *delete_job(void *arg)
+static struct err *delete_job(struct session *session, void *function)
 {
-	struct delete_job *job = arg;
-	struct session *session = job->session;
-
 	for (size_t i = 0; i < session->users.vec.nr; i++) {
 		struct user_function *user = session->users.vec.at[i];
-		struct err *err;
-		bool was;
 
-		if (user->deleted || strcmp(user->name, plain_name(job->name)))
-			continue;
-		err = session_hold(session, &was);
-		if (err)
-			return err;
-		err = take_out(session, user);
-		user->deleted = !err;
-		session_let_go(session, was);
-		return err;
+		if (!user->deleted && !strcmp(user->name, plain_name(function)))
+			return session_held(session, take_out, user, NULL);
 	}
 	return err_hint(err_create(ERR_NOTFOUND, "no such probe"), "`probe` lists them");
 }
 
 struct err *session_probe_delete(struct session *session, const char *function)
 {
-	struct delete_job job = { session, function };
 	struct err *err = session_need_target(session);
 
 	if (!err)
-		err = session_call(session, delete_job, &job);
+		err = session_call(session, delete_job, (void *)function);
 	return err ? err_wrap(err, "probe delete %s", function) : NULL;
 }
