@@ -55,6 +55,18 @@ struct err *vec_grow(void **at, size_t *room, size_t want, size_t size) MUST_CHE
 		x = compare_b; \
 		return (compare_key > (key)) - (compare_key < (key)); \
 	}
+/*
+ * Go through a vector, which is not changed meanwhile: `item` points to each element in turn; with
+ * vec_each_value it is the element itself.
+ */
+#define vec_each(item, v) \
+	for (__typeof__(*(v)->at) *item = (v)->at, *item##_end = vec_end(v); \
+	     item != item##_end; item++)
+#define vec_each_value(item, v) \
+	for (__typeof__(*(v)->at) *item##_at = (v)->at, *item##_end = vec_end(v), item; \
+	     item##_at != item##_end && (item = *item##_at, 1); item##_at++)
+/* Behind the last element. An empty vector has no array. */
+#define vec_end(v)	((v)->nr ? (v)->at + (v)->nr : (v)->at)
 /* Remove element i, keeping the order. */
 #define vec_remove(v, i) \
 	do { size_t vec_i = (i); \

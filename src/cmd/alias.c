@@ -45,12 +45,9 @@ static void alias_deleted(ClientData data)
 
 static const struct alias *find(const struct shell *shell, const char *name)
 {
-	size_t i;
-
-	for (i = 0; i < shell->aliases.nr; i++) {
-		if (!strcmp(shell->aliases.at[i]->name, name))
-			return shell->aliases.at[i];
-	}
+	vec_each_value(alias, &shell->aliases)
+		if (!strcmp(alias->name, name))
+			return alias;
 	return NULL;
 }
 
@@ -117,12 +114,11 @@ static struct err *print_all(const struct call *call)
 {
 	static const char *const titles[] = { "ALIAS", "WORDS" };
 	struct table table;
-	size_t i;
 
 	table_init(&table, ARRAY_SIZE(titles), titles);
-	for (i = 0; i < call->shell->aliases.nr; i++) {
-		table_cell(&table, "%s", call->shell->aliases.at[i]->name);
-		table_cell(&table, "%s", Tcl_GetString(call->shell->aliases.at[i]->words));
+	vec_each_value(alias, &call->shell->aliases) {
+		table_cell(&table, "%s", alias->name);
+		table_cell(&table, "%s", Tcl_GetString(alias->words));
 	}
 	return table_print(&table, call->out);
 }

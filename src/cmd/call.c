@@ -68,18 +68,16 @@ struct err *call_thread(const struct call *call, const char *word, pid_t *ret)
 	uint64_t number;
 	pid_t lwp = 0;
 	struct err *err = parse_number(word, &number);
-	size_t i;
 
 	if (err)
 		return err_create(ERR_USAGE, "'%s' is no thread (LWP id or pthread_t)", word);
 	err = session_threads(call->session, &threads);
 	if (err)
 		return err;
-	for (i = 0; i < threads.vec.nr && !lwp; i++) {
-		if ((uint64_t)threads.vec.at[i].lwp == number ||
-		    (number && threads.vec.at[i].pthread == number))
-			lwp = threads.vec.at[i].lwp;
-	}
+	vec_each(thread, &threads.vec)
+		if (!lwp && ((uint64_t)thread->lwp == number ||
+			     (number && thread->pthread == number)))
+			lwp = thread->lwp;
 	vec_free(&threads.vec);
 	if (!lwp)
 		return err_hint(err_create(ERR_NOTFOUND, "no thread %s", word),

@@ -36,15 +36,13 @@ static struct shell *completing;
 /* Without memory there are fewer matches. */
 static void offer(struct matches *matches, const char *word)
 {
-	size_t i;
 	char *copy;
 
 	if (strncmp(word, matches->prefix, strlen(matches->prefix)))
 		return;
-	for (i = 0; i < matches->vec.nr; i++) {
-		if (!strcmp(matches->vec.at[i], word))
+	vec_each_value(match, &matches->vec)
+		if (!strcmp(match, word))
 			return;
-	}
 	copy = strdup(word);
 	if (!copy || vec_push(&matches->vec, copy))
 		free(copy);
@@ -69,12 +67,11 @@ static void offer_commands(struct shell *shell, struct matches *matches)
 	char word[CMD_WORD_MAX];
 	Tcl_Obj **names;
 	int nr, i;
-	size_t j;
 
 	for (unsigned at = 0; cmd_next_word(&at, word);)
 		offer(matches, word);
-	for (j = 0; j < shell->aliases.nr; j++)
-		offer(matches, shell->aliases.at[j]->name);
+	vec_each_value(alias, &shell->aliases)
+		offer(matches, alias->name);
 	/* Tcl's own, and the procedures of scripts, once there is something to go by. */
 	if (!*matches->prefix ||
 	    Tcl_EvalEx(shell->tcl, "info commands", -1, TCL_EVAL_GLOBAL) != TCL_OK ||
@@ -139,12 +136,11 @@ static void offer_threads(struct shell *shell, struct matches *matches)
 {
 	struct session_threads threads = { .vec = VEC_INIT };
 	char text[32];
-	size_t i;
 
 	if (session_threads(shell->session, &threads))
 		return;
-	for (i = 0; i < threads.vec.nr; i++) {
-		snprintf(text, sizeof(text), "%d", threads.vec.at[i].lwp);
+	vec_each(thread, &threads.vec) {
+		snprintf(text, sizeof(text), "%d", thread->lwp);
 		offer(matches, text);
 	}
 	vec_free(&threads.vec);

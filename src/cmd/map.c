@@ -14,12 +14,9 @@ static struct err *print(const struct call *call, const struct proc_maps *maps)
 	static const char *const titles[] = { "START", "END", "PERM", ">SIZE", ">OFFSET", "FILE" };
 	struct table table;
 	char protection[5];
-	size_t i;
 
 	table_init(&table, ARRAY_SIZE(titles), titles);
-	for (i = 0; i < maps->vec.nr; i++) {
-		const struct proc_map *map = &maps->vec.at[i];
-
+	vec_each(map, &maps->vec) {
 		table_cell(&table, "0x%016" PRIx64, map->start);
 		table_cell(&table, "0x%016" PRIx64, map->end);
 		proc_map_protection(map, protection);

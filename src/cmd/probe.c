@@ -23,9 +23,7 @@ static struct err *list(struct call *call)
 	if (err)
 		return err;
 	table_init(&table, ARRAY_SIZE(titles), titles);
-	for (size_t i = 0; i < probes.vec.nr; i++) {
-		const struct session_probe *probe = &probes.vec.at[i];
-
+	vec_each(probe, &probes.vec) {
 		if (!*probe->user)
 			continue;
 		table_cell(&table, "%s", probe->function);

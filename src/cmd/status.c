@@ -33,11 +33,8 @@ static void print_end(const struct call *call)
 static void print_fragile(const struct call *call, const struct session_threads *threads)
 {
 	bool any = false;
-	size_t i;
 
-	for (i = 0; i < threads->vec.nr; i++) {
-		const struct session_thread *thread = &threads->vec.at[i];
-
+	vec_each(thread, &threads->vec) {
 		if (!thread->blocks_sigtrap)
 			continue;
 		if (!any)

@@ -12,16 +12,15 @@ pid_t frames_current_thread(const struct shell *shell)
 {
 	struct session_threads threads = { .vec = VEC_INIT };
 	pid_t lwp = 0, first = 0;
-	size_t i;
 
 	/* Whoever asks next says what is wrong. */
 	if (session_threads(shell->session, &threads))
 		return session_pid(shell->session);
-	for (i = 0; i < threads.vec.nr; i++) {
-		if (threads.vec.at[i].lwp == shell->thread)
+	vec_each(thread, &threads.vec) {
+		if (thread->lwp == shell->thread)
 			lwp = shell->thread;
-		if (threads.vec.at[i].main || !first)
-			first = threads.vec.at[i].lwp;
+		if (thread->main || !first)
+			first = thread->lwp;
 	}
 	vec_free(&threads.vec);
 	return lwp ? lwp : first;
@@ -32,12 +31,9 @@ static struct err *print_threads(const struct call *call, const struct session_t
 	static const char *const titles[] = { "", "THREAD", "PTHREAD_T", "STATE", "NAME", "" };
 	pid_t current = frames_current_thread(call->shell);
 	struct table table;
-	size_t i;
 
 	table_init(&table, ARRAY_SIZE(titles), titles);
-	for (i = 0; i < threads->vec.nr; i++) {
-		const struct session_thread *thread = &threads->vec.at[i];
-
+	vec_each(thread, &threads->vec) {
 		table_cell(&table, "%s", thread->lwp == current ? "*" : "");
 		table_cell(&table, "%d", thread->lwp);
 		if (thread->pthread)

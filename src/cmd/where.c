@@ -41,12 +41,9 @@ static struct err *print_stack(const struct call *call, const struct session_sta
 
 static struct outside name_of(const struct session_threads *threads, pid_t lwp)
 {
-	size_t i;
-
-	for (i = 0; i < threads->vec.nr; i++) {
-		if (threads->vec.at[i].lwp == lwp)
-			return outside_of(&threads->vec.at[i].name);
-	}
+	vec_each(thread, &threads->vec)
+		if (thread->lwp == lwp)
+			return outside_of(&thread->name);
 	return (struct outside){ "" };
 }
 

@@ -10,7 +10,7 @@
 #include "session/keep.h"
 #include "session/lacks.h"
 #include "session/private.h"
-#include "session/unwatched.h"
+#include "target/gadget.h"
 #include "target/region.h"
 #include "target/remote.h"
 #include "target/room.h"

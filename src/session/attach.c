@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Taking a target on: attach and run (order of building in arm.h). */
 
-#include "session/attach.h"
-
 #include <sys/wait.h>
 
 #include "base/trace.h"
@@ -10,7 +8,6 @@
 #include "session/arm.h"
 #include "session/hands.h"
 #include "session/keep.h"
-#include "session/leave.h"
 #include "session/private.h"
 #include "target/leftover.h"
 #include "target/refuse.h"

@@ -35,9 +35,7 @@ static bool is_silent(const struct session *session)
 	if (!process->probes || !process->probes->armed || process->state != PROCESS_LIVE ||
 	    session->records == RECORDS_STALE || process->target->state == TARGET_STOPPED)
 		return false;
-	for (size_t i = 0; i < process->probes->all.nr; i++) {
-		const struct probe *probe = process->probes->all.at[i];
-
+	vec_each_value(probe, &process->probes->all) {
 		if (probe->fn && probe->module->died == UINT32_MAX && !probe->elsewhere &&
 		    !probe_records(probe))
 			return false;
@@ -120,9 +118,9 @@ static struct err *look_job(struct session *session, void *arg)
 static struct err *tell_job(struct session *session, void *arg UNUSED)
 {
 	if (!session->blind.told)
-		session_warn_hint(session, "warning: no call of the allocator is seen, though its heaps change: "
-				  "the process may execute a translation or a copy of its code",
-				  "start it without what executes its code, and attach again");
+		session_warn_hint(session, "start it without what executes its code, and attach again",
+				  "warning: no call of the allocator is seen, though its heaps change: "
+				  "the process may execute a translation or a copy of its code");
 	session->blind.told = true;
 	return NULL;
 }

@@ -32,32 +32,30 @@ static bool is_among(const pid_t *pid, size_t nr, pid_t wanted)
 }
 
 /* Each is named once, however often it is met. */
-static void name(struct session *session, pid_t pid, const char *text)
+static bool is_first(struct session *session, pid_t pid)
 {
 	if (is_among(session->named.at, session->named.nr, pid))
-		return;
+		return false;
 	if (vec_push(&session->named, pid))
 		trace_line("no memory to note that process %d was named", pid);
-	session_warn(session, text);
+	return true;
 }
 
 /* Nothing is done to it, it is not even stopped, unless it looks like a copy from outside. */
 static void clean(struct session *session, struct origin *origin, pid_t pid)
 {
 	struct err *err = inherited_check(pid, origin);
-	char text[320];
 
 	if (!err)
 		err = visit_process(session, pid, clean_stopped, origin);
-	if (!err || err->code == ERR_GONE)
+	if (!err || err->code == ERR_GONE || !is_first(session, pid))
 		return;
 	if (err->code == ERR_STATE)
-		snprintf(text, sizeof(text), "process %d has the journal of process %d mapped, but "
-			 "is left as it is: %.160s", pid, origin->pid, err->msg);
+		session_warn_f(session, "process %d has the journal of process %d mapped, but is left as "
+			       "it is: %.160s", pid, origin->pid, err->msg);
 	else
-		snprintf(text, sizeof(text), "process %d, forked while it was not watched, keeps "
-			 "probes of ours, which do nothing there: %.120s", pid, err->msg);
-	name(session, pid, text);
+		session_warn_f(session, "process %d, forked while it was not watched, keeps probes of ours, "
+			       "which do nothing there: %.120s", pid, err->msg);
 }
 
 /* How many were found that had not been seen before. */

@@ -62,48 +62,37 @@ static void tell_lacking(struct session *session)
 {
 	const struct modules *modules = &session->current->target->modules;
 	unsigned told = 0, nr = lacking(session);
-	char text[256];
 
 	for (size_t i = 0; i < modules->live.nr && told < TOLD_MAX; i++) {
 		const struct module *module = modules->live.at[i];
 
 		if (!lacks_file(module))
 			continue;
-		snprintf(text, sizeof(text), "%.120s: %.100s", module->path, module->why);
-		session_warn(session, text);
+		session_warn_f(session, "%.120s: %.100s", module->path, module->why);
 		told++;
 	}
-	if (!nr)
-		return;
-	snprintf(text, sizeof(text),
-		 "%u files could not be had: there are no names for their code, and no way through "
-		 "its frames but by frame pointers (--core CORE EXE names the program's)", nr);
-	session_warn(session, text);
+	if (nr)
+		session_warn_f(session, "%u files could not be had: there are no names for their code, and "
+			       "no way through its frames but by frame pointers (--core CORE EXE names the "
+			       "program's)", nr);
 }
 
 /* What is not there is said at once: the answers that follow are to be read with it in mind. */
 static void tell_doubts(struct session *session)
 {
 	const struct core *core = session->current->target->core;
-	char text[256];
 
-	if (core->file->missing) {
-		snprintf(text, sizeof(text),
-			 "%.100s is cut off: %" PRIu64 " bytes of memory are missing, and what they "
-			 "held is not known (ulimit -c, or a full disk?)",
-			 path_base(session->core_path), core->file->missing);
-		session_warn(session, text);
-	}
+	if (core->file->missing)
+		session_warn_f(session, "%.100s is cut off: %" PRIu64 " bytes of memory are missing, and "
+			       "what they held is not known (ulimit -c, or a full disk?)",
+			       path_base(session->core_path), core->file->missing);
 	if (!core->file->has_mapped)
 		session_warn(session, "the core does not say which files were mapped (NT_FILE): only "
 				      "the program is known");
 	tell_lacking(session);
-	if (core->unchecked) {
-		snprintf(text, sizeof(text),
-			 "%u files are taken for those that were mapped, as the core has nothing to "
-			 "compare them with", core->unchecked);
-		session_warn(session, text);
-	}
+	if (core->unchecked)
+		session_warn_f(session, "%u files are taken for those that were mapped, as the core has "
+			       "nothing to compare them with", core->unchecked);
 }
 
 struct err *session_open_core(struct session *session, const char *path, const char *exe)

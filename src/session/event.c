@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What happened, for the main thread to read: the queue of events, and warnings. */
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -78,27 +79,25 @@ bool session_pop_event(struct session *session, struct session_event *ret)
 
 void session_warn(void *ctx, const char *text)
 {
-	session_warn_hint(ctx, text, "");
+	session_warn_f(ctx, "%s", text);
 }
 
-void session_warn_hint(struct session *session, const char *text, const char *hint)
+void session_warn_hint(struct session *session, const char *hint, const char *fmt, ...)
 {
 	struct session_event event = { .kind = SESSION_EVENT_WARNING };
+	va_list ap;
 
-	snprintf(event.text, sizeof(event.text), "%s", text);
+	va_start(ap, fmt);
+	vsnprintf(event.text, sizeof(event.text), fmt, ap);
+	va_end(ap);
 	snprintf(event.hint, sizeof(event.hint), "%s", hint);
 	session_push_event(session, &event);
 }
 
 void session_warn_left(struct session *session, pid_t pid)
 {
-	char text[160];
-
-	snprintf(text, sizeof(text),
-		 "a thread of process %d is still inside the code of a probe: its pages stay in "
-		 "the process, harmless, until it ends",
-		 pid);
-	session_warn(session, text);
+	session_warn_f(session, "a thread of process %d is still inside the code of a probe: its pages "
+		       "stay in the process, harmless, until it ends", pid);
 }
 
 void session_warn_gap(struct session *session)

@@ -51,9 +51,7 @@ static bool is_firm(void *ctx, const struct holder *holder)
 
 		return origin->from == SEARCH_REGISTER && origin->index == view->arch->sp;
 	}
-	for (size_t i = 0; i < view->threads.nr; i++) {
-		const struct view_thread *thread = &view->threads.at[i];
-
+	vec_each(thread, &view->threads) {
 		if (thread->tp && holder->place == thread->tp + view->arch->dtv)
 			return true;
 	}

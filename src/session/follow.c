@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Forked children: cleaned and let go, or followed (theory in process.h). */
 
-#include "session/follow.h"
-
 #include <stdio.h>
 
 #include "os/tracer.h"
@@ -103,10 +101,7 @@ static bool is_held(const struct session *session)
 
 static void not_followed(struct process *process, pid_t pid, const struct err *err)
 {
-	char text[256];
-
-	snprintf(text, sizeof(text), "child process %d is not followed: %.160s", pid, err->msg);
-	session_warn(process->session, text);
+	session_warn_f(process->session, "child process %d is not followed: %.160s", pid, err->msg);
 	if (process->region)
 		err_ignore(process_withdraw(process));
 	if (process->target)
@@ -166,11 +161,7 @@ void follow_fork_child(struct process *parent, pid_t pid)
 		err = clean_child(parent, pid);
 	}
 	if (err && err->code != ERR_GONE) {
-		char text[256];
-
-		snprintf(text, sizeof(text), "child process %d keeps probes of ours: %.160s", pid,
-			 err->msg);
-		session_warn(session, text);
+		session_warn_f(session, "child process %d keeps probes of ours: %.160s", pid, err->msg);
 		err_ignore(tracer_detach(pid, 0));
 	}
 	session_push_event(session, &event);

@@ -177,15 +177,14 @@ static bool has_execed(struct session *session)
 static bool reserve(struct session *session)
 {
 	struct err *err = share_reserve(session->current->target);
-	char text[256];
+	struct err why;
 
 	if (!err)
 		return true;
-	snprintf(text, sizeof(text),
-		 "no memory for the log (%.120s): the probes are taken out; `malloc on` puts them in",
-		 err->msg);
+	err_copy(&why, err);
 	err = session_take_out(session);
-	session_warn(session, text);
+	session_warn_f(session, "no memory for the log (%.120s): the probes are taken out; `malloc on` "
+		       "puts them in", why.msg);
 	if (err && err->code != ERR_GONE)
 		session_warn(session, err->msg);
 	return false;

@@ -8,7 +8,7 @@
  *				to the target are noted, generations go on. If that cannot be, what is
  *				there is cleaned, and its records are lost
  *	unwatched_tell		in the stop in which the probes of this mdbg go in: which libraries came
- *				meanwhile, and ran without probes (unwatched.h)
+ *				meanwhile, and ran without probes (unwatched.c)
  *	keep_take_text		in the same stop, just before the probes go in: the old text is put back,
  *				so that no call goes by either. A kill at any point leaves a journal that
  *				tells all

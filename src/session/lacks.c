@@ -3,6 +3,7 @@
 
 #include "session/lacks.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,8 +23,6 @@ enum { TOLD_SAMPLING = 1, TOLD_FULL = 2, TOLD_STACKLESS = 4, TOLD_ROOM = 8 };
 
 #define NAMED_MAX	2	/* of functions with one reason; the others are counted, unless there is one only */
 #define NO_JUMP		"no jump: "
-
-typedef unsigned long long number;
 
 static bool is_lacking(const struct probe *probe)
 {
@@ -87,9 +86,7 @@ static void name_all(struct probes *probes, struct group *group)
 
 	for (size_t i = 0; i < probes->all.nr; i++)
 		all += belongs(probes, group, probes->all.at[i]);
-	for (size_t i = 0; i < probes->all.nr; i++) {
-		struct probe *probe = probes->all.at[i];
-
+	vec_each_value(probe, &probes->all) {
 		if (!belongs(probes, group, probe))
 			continue;
 		name_one(group, probe, all);
@@ -103,25 +100,23 @@ static void name_all(struct probes *probes, struct group *group)
 static void tell_group(struct session *session, struct probes *probes, struct probe *first)
 {
 	struct group group = { .first = first, .slower = !is_lacking(first), .names = STR_INIT };
-	char text[512];
 
 	name_all(probes, &group);
 	first->warned = true;
-	snprintf(text, sizeof(text), "warning: %.200s %s %s: %.200s (%.60s)",
-		 group.err ? first->fn->name : str_text(&group.names), group.nr == 1 ? "is" : "are",
-		 group.slower ? "watched by breakpoints" : "not watched", reason(first),
-		 path_base(first->module->path));
-	str_free(&group.names);
-	session_warn_hint(session, text, *first->hint ? first->hint : group.slower ?
+	session_warn_hint(session, *first->hint ? first->hint : group.slower ?
 			  "a call stops its thread twice there; `malloc -v` says which function has what" :
-			  "answers say what they lack; `malloc -v` says which function has what");
+			  "answers say what they lack; `malloc -v` says which function has what",
+			  "warning: %.200s %s %s: %.200s (%.60s)",
+			  group.err ? first->fn->name : str_text(&group.names),
+			  group.nr == 1 ? "is" : "are",
+			  group.slower ? "watched by breakpoints" : "not watched", reason(first),
+			  path_base(first->module->path));
+	str_free(&group.names);
 }
 
 static bool any_gives(const struct probes *probes)
 {
-	for (size_t i = 0; i < probes->all.nr; i++) {
-		const struct probe *probe = probes->all.at[i];
-
+	vec_each_value(probe, &probes->all) {
 		if (probe->fn && probe->fn->role != ALLOC_FREE && probe_records(probe))
 			return true;
 	}
@@ -132,38 +127,18 @@ void lacks_tell_probes(struct session *session, struct probes *probes)
 {
 	if (!probes->armed)
 		return;
-	for (size_t i = 0; i < probes->all.nr; i++) {
-		struct probe *probe = probes->all.at[i];
-
+	vec_each_value(probe, &probes->all) {
 		if (is_to_be_told(probes, probe))
 			tell_group(session, probes, probe);
 	}
 	if (!any_gives(probes) && !probes->told_blind)
-		session_warn_hint(session, "warning: nothing is recorded: no function that gives out blocks "
-				  "is watched", "`malloc -v` says why, function by function");
+		session_warn_hint(session, "`malloc -v` says why, function by function",
+				  "warning: nothing is recorded: no function that gives out blocks "
+				  "is watched");
 	probes->told_blind = !any_gives(probes);
 }
 
-static void tell_sampling(struct session *session, uint64_t sample)
-{
-	char text[160];
-
-	snprintf(text, sizeof(text), "warning: the log samples: of %llu bytes about one block is recorded, "
-		 "and totals are estimates", (number)sample);
-	session_warn_hint(session, text, "--sample 0 records all");
-}
-
 static const char larger_log[] = "`malloc reset` makes room; --log-limit SIZE, at the next attach, makes it larger";
-
-static void tell_room(struct session *session)
-{
-	const struct room *room = &session->room;
-	char text[320];
-
-	snprintf(text, sizeof(text), "warning: the log has %lluM and not %lluM: %s", (number)room->log >> 20,
-		 (number)session->config.log_limit >> 20, room->why);
-	session_warn_hint(session, text, room->hint);
-}
 
 static void tell_full(struct session *session, const struct log *log)
 {
@@ -171,11 +146,11 @@ static void tell_full(struct session *session, const struct log *log)
 	bool full = accounts.table_full, stackless = accounts.unstacked;
 
 	if (full && !(session->told & TOLD_FULL))
-		session_warn_hint(session, "warning: the log is full: more blocks are not recorded, but counted",
-				  larger_log);
+		session_warn_hint(session, larger_log,
+				  "warning: the log is full: more blocks are not recorded, but counted");
 	if (stackless && !(session->told & TOLD_STACKLESS))
-		session_warn_hint(session, "warning: the log has no room for more stacks: new ones are not kept",
-				  larger_log);
+		session_warn_hint(session, larger_log,
+				  "warning: the log has no room for more stacks: new ones are not kept");
 	session->told &= ~(TOLD_FULL | TOLD_STACKLESS);
 	session->told |= (full ? TOLD_FULL : 0) | (stackless ? TOLD_STACKLESS : 0);
 }
@@ -183,13 +158,17 @@ static void tell_full(struct session *session, const struct log *log)
 void lacks_tell_log(struct session *session)
 {
 	const struct log *log = session->region ? &session->region->log : NULL;
+	const struct room *room = &session->room;
 
 	if (!log || !log->header)
 		return;
 	if (log_config(log).sample && !(session->told & TOLD_SAMPLING))
-		tell_sampling(session, log_config(log).sample);
-	if (*session->room.why && !(session->told & TOLD_ROOM))
-		tell_room(session);
+		session_warn_hint(session, "--sample 0 records all",
+				  "warning: the log samples: of %" PRIu64 " bytes about one block is "
+				  "recorded, and totals are estimates", log_config(log).sample);
+	if (*room->why && !(session->told & TOLD_ROOM))
+		session_warn_hint(session, room->hint, "warning: the log has %" PRIu64 "M and not %" PRIu64
+				  "M: %s", room->log >> 20, session->config.log_limit >> 20, room->why);
 	session->told |= TOLD_SAMPLING | TOLD_ROOM;
 	tell_full(session, log);
 }
@@ -217,9 +196,7 @@ struct err *lacks_refuse(const struct session *session)
 	const struct probe *first = NULL;
 	bool any = false;
 
-	for (size_t i = 0; i < probes->all.nr; i++) {
-		const struct probe *probe = probes->all.at[i];
-
+	vec_each_value(probe, &probes->all) {
 		any |= probe->fn && probe_records(probe);
 		if (!first && is_lacking(probe))
 			first = probe;
@@ -246,7 +223,7 @@ static struct err *add_count(struct session_lacks *lacks, uint64_t count, const 
 
 	if (!count)
 		return NULL;
-	snprintf(text, sizeof(text), "%llu %s", (number)count, why);
+	snprintf(text, sizeof(text), "%" PRIu64 " %s", count, why);
 	return add(lacks, "", text);
 }
 
@@ -273,8 +250,8 @@ static struct err *add_log(struct session_lacks *lacks, const struct log *log)
 	struct err *err = NULL;
 	char text[128];
 
-	snprintf(text, sizeof(text), "the log samples (one in %llu bytes): most blocks are in no record",
-		 (number)sample);
+	snprintf(text, sizeof(text), "the log samples (one in %" PRIu64 " bytes): most blocks are in no record",
+		 sample);
 	if (sample)
 		err = add(lacks, "", text);
 	if (!err)

@@ -207,9 +207,7 @@ static struct err *check_copies(const struct job *job, const struct proc_maps *m
 {
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < maps->vec.nr; i++) {
-		const struct proc_map *map = &maps->vec.at[i];
-
+	vec_each(map, &maps->vec) {
 		if (search_is_root(map) && is_unforked(&job->smaps, map))
 			sum += map->end - map->start;
 	}

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Letting a target go: detach, keep, kill; and forgetting it (order of undoing in arm.h). */
 
-#include "session/leave.h"
-
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>

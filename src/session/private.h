@@ -134,8 +134,9 @@ void session_push_event(struct session *session, const struct session_event *eve
 /* Main thread: the oldest one, if there is any. */
 bool session_pop_event(struct session *session, struct session_event *ret);
 void session_warn(void *session, const char *text);
-/* With a way out. */
-void session_warn_hint(struct session *session, const char *text, const char *hint);
+/* Such a text, with a way out (""). */
+void session_warn_hint(struct session *session, const char *hint, const char *fmt, ...) PRINTF(3, 4);
+#define session_warn_f(session, ...)	session_warn_hint(session, "", __VA_ARGS__)
 /* A thread of pid did not leave the code of a probe. */
 void session_warn_left(struct session *session, pid_t pid);
 /* What was freed while the probes were out is not known. (Any thread.) */
@@ -208,7 +209,37 @@ struct err *session_sync_modules(struct session *session) MUST_CHECK;
 /* For all processes; ctx is the struct process. */
 extern const struct target_ops watch_ops;
 
-/* --- leave.c --- */
+/* --- follow.c: tracer thread --- */
+/* A child that parent has forked, stopped: clean it and let it go, or follow it, as configured. */
+void follow_fork_child(struct process *parent, pid_t pid);
+
+/* --- unwatched.c: tracer thread --- */
+/*
+ * All threads are stopped, the new probes are planned, and the old text is still there
+ * (keep_take_text). Each library is told of once.
+ */
+void unwatched_tell(struct session *session);
+
+/* --- attach.c: tracer thread --- */
+/*
+ * A program at its PTRACE_EVENT_EXEC: it runs to where its libraries are mapped, and is armed there.
+ * On failure it is let go.
+ */
+struct err *attach_from_exec(struct session *session, pid_t pid) MUST_CHECK;
+
+/* --- leave.c (order of undoing in arm.h): tracer thread, but for those that say so --- */
+/*
+ * A thread that is about to execute another program (ERR_BUSY) soon does, or fails to: the target runs
+ * meanwhile. Where nothing of ours is in it yet it need not be waited for: a thread that is still traced is
+ * let go with mdbg's end, or at its next stop.
+ */
+struct err *leave_stop(struct target *target) MUST_CHECK;
+/* All threads go on; nothing is to be taken out any more. */
+void leave_target(struct session *session);
+/* One that is held for follow-exec is not followed: it goes on. */
+void leave_held(struct session *session);
+/* Take everything out of the target, whose child takes its place. It may be gone already. */
+struct err *leave_parent(struct session *session) MUST_CHECK;
 /* Forget the target of before: log, symbols, all. Detached or ended. */
 void session_forget(struct session *session);
 /* The same on the tracer thread. Followed children may live: they are let go. */

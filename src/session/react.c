@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the main thread does at an event when it is read: at an end, an exec, a fork. */
 
-#include "session/attach.h"
 #include "session/children.h"
 #include "session/hands.h"
-#include "session/leave.h"
 #include "session/private.h"
 #include "session/process.h"
 

@@ -65,9 +65,7 @@ static bool read_layout(const struct target *target, struct layout *ret)
 /* Of the module that has its dynamic section there. */
 static uint64_t size_of(const struct target *target, uint64_t dynamic)
 {
-	for (size_t i = 0; i < target->modules.live.nr; i++) {
-		const struct module *module = target->modules.live.at[i];
-
+	vec_each_value(module, &target->modules.live) {
 		if (dynamic >= module->start && dynamic < module->end)
 			return module->elf ? elf_file_tls_size(module->elf) : 0;
 	}

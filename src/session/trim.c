@@ -215,9 +215,7 @@ static bool in_brk(const struct trimmer *trimmer, const struct view_thread *thre
 
 static struct err *check_others(const struct trimmer *trimmer)
 {
-	for (size_t i = 0; i < trimmer->view.threads.nr; i++) {
-		const struct view_thread *thread = &trimmer->view.threads.at[i];
-
+	vec_each(thread, &trimmer->view.threads) {
 		if (in_brk(trimmer, thread))
 			return err_hint(err_create(ERR_BUSY, "thread %d is in brk, or may be",
 						   thread->tid), "try again");

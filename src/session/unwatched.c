@@ -1,7 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the probes that an earlier mdbg had left have missed (theory in unwatched.h). */
-
-#include "session/unwatched.h"
+/*
+ * What the probes that an earlier mdbg had left have missed, told when a later one takes their place
+ * (keep.h). A library that comes while nobody watches has no jumps; nor has one that comes again, to
+ * its old place too, where nothing but its text tells (as in probe/lost.h):
+ *
+ *	its code is as before the patch, in a page of the file's	it was loaded again (or the process has
+ *								discarded its copies)
+ *	the same, in a copy of the process' own			somebody has taken the jumps out: another
+ *								tool, or an mdbg that was killed before
+ *								the journal had it
+ *	it is younger than the log's last module map, and has		it was loaded
+ *	functions to be probed
+ *
+ * Where it is the C library, or somebody has been at work, blocks that are in the log may have
+ * been freed unseen: then the log is said to have a gap, as after `malloc off`. Of any other
+ * library only what it has itself allocated and freed is not known; so it is when a live mdbg sees it.
+ */
 
 #include <stdio.h>
 #include <string.h>
@@ -35,11 +49,8 @@ static bool is_first(struct unwatched *unwatched, const struct module *module)
 static void tell(struct unwatched *unwatched, const char *before, const struct module *module,
 		 const char *behind)
 {
-	char text[320];
-
-	snprintf(text, sizeof(text), "%s%.80s%s while no mdbg watched: calls of its allocator since then "
-		 "were not recorded", before, path_base(module->path), behind);
-	session_warn(unwatched->session, text);
+	session_warn_f(unwatched->session, "%s%.80s%s while no mdbg watched: calls of its allocator since "
+		       "then were not recorded", before, path_base(module->path), behind);
 }
 
 /* Its bytes are those from before the patch. */

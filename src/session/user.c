@@ -181,9 +181,7 @@ static struct err *take_out(struct session *session, bool stood UNUSED, void *ar
 
 static struct err *delete_job(struct session *session, void *function)
 {
-	for (size_t i = 0; i < session->users.vec.nr; i++) {
-		struct user_function *user = session->users.vec.at[i];
-
+	vec_each_value(user, &session->users.vec) {
 		if (!user->deleted && !strcmp(user->name, plain_name(function)))
 			return session_held(session, take_out, user, NULL);
 	}

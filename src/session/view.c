@@ -55,9 +55,7 @@ static bool in_tail(const struct probe *probe, uint64_t pc)
 
 static bool in_allocator(const struct probes *probes, uint64_t pc)
 {
-	for (size_t i = 0; i < probes->all.nr; i++) {
-		const struct probe *probe = probes->all.at[i];
-
+	vec_each_value(probe, &probes->all) {
 		/* Functions are short: who is farther away is not asked for its extent. */
 		if (probe->fn && probe->state == PROBE_ACTIVE &&
 		    (in_tail(probe, pc) ||

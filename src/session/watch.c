@@ -6,7 +6,6 @@
 
 #include "os/tracer.h"
 #include "probe/probe.h"
-#include "session/follow.h"
 #include "session/private.h"
 #include "target/target.h"
 
@@ -71,12 +70,9 @@ static void on_at_end(void *ctx)
 
 static void leave_followed(struct process *process, const struct thread *thread)
 {
-	char text[96];
-
-	snprintf(text, sizeof(text),
-		 "process %d, a followed child, executes another program: it is let go",
-		 process->pid);
-	session_warn(process->session, text);
+	session_warn_f(process->session,
+		       "process %d, a followed child, executes another program: it is let go",
+		       process->pid);
 	process->state = PROCESS_GONE;
 	err_ignore(tracer_detach(thread->tid, 0));	/* fails only if it was killed */
 	target_forget(process->target);
