@@ -84,14 +84,12 @@ static void add_in_hand(struct agent_thread *thread, void *ctx)
 
 struct err *session_in_hand(const struct session *session, struct in_hand *ret)
 {
-	struct in_hand in_hand = { VEC_INIT };
-	struct in_hand_job job = { .log = &session->region->log, .in_hand = &in_hand };
+	struct in_hand_job job = { .log = &session->region->log, .in_hand = ret };
 
+	*ret = (struct in_hand){ VEC_INIT };
 	share_each_thread(session->region, add_in_hand, &job);
 	if (job.err)
-		vec_free(&in_hand.vec);
-	else
-		*ret = in_hand;
+		vec_free(&ret->vec);
 	return job.err;
 }
 

@@ -243,8 +243,7 @@ struct err *find_holders(struct session *session, const struct view *view, uint6
 		.limit = limit, .is_firm = is_firm, .ctx = &finder,
 	};
 	struct holders holders;
-	struct err *err = search_holders(session, view, &find->heap.walk, &spec, &find->in,
-					 &finder.origins, &holders);
+	struct err *err = search_holders(session, view, find, &spec, &finder.origins, &holders);
 
 	if (!err) {
 		tls_read(session->current->target, view, &finder.tls);

@@ -275,25 +275,30 @@ static void forget_look(struct session_heap *heap)
 	vec_free(&heap->holders);
 }
 
-/* At what is in the view. */
+/* Walk what is in the view. */
+static struct err *walk_view(struct job *job)
+{
+	struct err *err;
+
+	if (!job->view.allocator)
+		return err_create(ERR_UNSUPPORTED, "no glibc in process %d", job->session->current->pid);
+	err = look_at_maps(job);
+	if (!err)
+		err = look_at_threads(job);
+	if (!err)
+		err = walk_heaps(job);
+	job->ret->walked = !err;
+	return err ? err : take_loose(job);
+}
+
 static struct err *look(struct job *job)
 {
 	struct err *err;
 
 	forget_look(job->ret);
-	if (!job->view.allocator)
-		return err_create(ERR_UNSUPPORTED, "no glibc in process %d", job->session->current->pid);
 	job->ret->complete = job->view.complete;
 	job->ret->process = job->view.process;
-	err = look_at_maps(job);
-	if (!err)
-		err = look_at_threads(job);
-	if (err)
-		return err;
-	err = walk_heaps(job);
-	job->ret->walked = !err;
-	if (!err)
-		err = take_loose(job);
+	err = walk_view(job);
 	if (!err && job->held)
 		err = read_log(job);
 	if (!err)
@@ -362,6 +367,23 @@ static struct err *heap_held(struct session *session UNUSED, bool stood, void *a
 	return err;
 }
 
+/* What the job has found is handed over, or freed after an error. list: NULL, or the blocks. */
+static struct err *finish(struct job *job, struct err *err, struct session_heap *ret,
+			  struct held_list *list, struct held_list *list_ret)
+{
+	job_free(job);
+	if (!err) {
+		*ret = *job->ret;
+		if (list)
+			*list_ret = *list;
+		return NULL;
+	}
+	session_heap_free(job->ret);
+	if (list)
+		held_free(list);
+	return err;
+}
+
 struct err *session_heap_stopped(struct session *session, bool may_run, bool timed,
 				 struct session_heap *ret, struct held_list *held_ret)
 {
@@ -372,29 +394,15 @@ struct err *session_heap_stopped(struct session *session, bool may_run, bool tim
 
 	if (!err)
 		err = held_merge_walk(&list, &heap.walk, heap.complete);
-	job_free(&job);
-	if (err) {
-		held_free(&list);
-		session_heap_free(&heap);
-		return err;
-	}
-	*ret = heap;
-	*held_ret = list;
-	return NULL;
+	return finish(&job, err, ret, &list, held_ret);
 }
 
 struct err *session_heap_checked(struct session *session, struct session_heap *ret)
 {
 	struct session_heap heap = SESSION_HEAP_INIT;
 	struct job job = { .session = session, .check = true, .ret = &heap, .view = VIEW_INIT };
-	struct err *err = look_until_certain(&job, false);
 
-	job_free(&job);
-	if (err)
-		session_heap_free(&heap);
-	else
-		*ret = heap;
-	return err;
+	return finish(&job, look_until_certain(&job, false), ret, NULL, NULL);
 }
 
 /* --- at an earlier moment --- */
@@ -418,25 +426,9 @@ static struct err *merge_past(struct job *job, bool timed, struct held_list *lis
 	};
 	struct err *err = session_heap_log(&job->view, timed, list);
 
+	/* Asked behind the log, which goes on meanwhile. */
 	merge.complete = is_complete(&job->view);
 	return err ? err : held_merge_past(list, &job->ret->walk, &merge, &job->left_out);
-}
-
-static struct err *look_past(struct job *job, bool timed, struct held_list *list)
-{
-	struct err *err;
-
-	if (!job->view.allocator)
-		return err_create(ERR_UNSUPPORTED, "no glibc in process %d", job->session->current->pid);
-	err = look_at_maps(job);
-	if (!err)
-		err = look_at_threads(job);
-	if (!err)
-		err = walk_heaps(job);
-	job->ret->walked = !err;
-	if (!err)
-		err = take_loose(job);
-	return err ? err : merge_past(job, timed, list);
 }
 
 struct err *session_heap_past(struct session *session, const struct view *view, bool timed,
@@ -445,19 +437,13 @@ struct err *session_heap_past(struct session *session, const struct view *view, 
 	struct session_heap heap = SESSION_HEAP_INIT;
 	struct held_list list = HELD_INIT;
 	struct job job = { .session = session, .ret = &heap, .view = *view };
-	struct err *err = look_past(&job, timed, &list);
+	struct err *err = walk_view(&job);
 
+	if (!err)
+		err = merge_past(&job, timed, &list);
 	heap.under_way = job.left_out.vec.nr;
 	job.view = (struct view)VIEW_INIT;	/* the caller's */
-	job_free(&job);
-	if (err) {
-		held_free(&list);
-		session_heap_free(&heap);
-		return err;
-	}
-	*ret = heap;
-	*held_ret = list;
-	return NULL;
+	return finish(&job, err, ret, &list, held_ret);
 }
 
 /* Without a stop. */

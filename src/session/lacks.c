@@ -292,21 +292,19 @@ static struct err *lacks_job(struct session *session, void *lacks)
 
 struct err *session_lacks(struct session *session, struct session_lacks *ret)
 {
-	struct session_lacks lacks = { VEC_INIT };
 	struct err *err = NULL;
 	bool blind = false;
 
+	*ret = (struct session_lacks){ VEC_INIT };
 	if (session->region && session->state != SESSION_CORE) {
-		err = session_call(session, lacks_job, &lacks);
+		err = session_call(session, lacks_job, ret);
 		if (!err)
 			err = blind_check(session, &blind);
 	}
 	if (!err && blind)
-		err = add(&lacks, "", "no call of the allocator is seen, though its heaps change: the process "
+		err = add(ret, "", "no call of the allocator is seen, though its heaps change: the process "
 			  "may execute a translation or a copy of its code");
 	if (err)
-		vec_free(&lacks.vec);
-	else
-		*ret = lacks;
+		vec_free(&ret->vec);
 	return err;
 }

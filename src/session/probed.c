@@ -77,12 +77,11 @@ static struct err *probes_job(struct session *session, void *arg)
 
 struct err *session_probes(struct session *session, struct session_probes *ret)
 {
-	struct session_probes probes = { VEC_INIT };
-	struct err *err = session_call(session, probes_job, &probes);
+	struct err *err;
 
+	*ret = (struct session_probes){ VEC_INIT };
+	err = session_call(session, probes_job, ret);
 	if (err)
-		vec_free(&probes.vec);
-	else
-		*ret = probes;
+		vec_free(&ret->vec);
 	return err;
 }

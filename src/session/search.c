@@ -12,8 +12,7 @@
 #include "elf/core_file.h"
 #include "os/pagemap.h"
 #include "os/smaps.h"
-#include "session/heap.h"
-#include "session/leaks.h"
+#include "session/find.h"
 #include "session/private.h"
 #include "session/view.h"
 #include "target/region.h"
@@ -406,6 +405,7 @@ static struct err *collect(struct job *job)
 {
 	struct err *err = sort_maps(job);
 
+	pagemap_open(job->view->pages_of, &job->pagemap);
 	if (!err)
 		err = leave_out_heaps(job);
 	if (!err)
@@ -460,13 +460,10 @@ struct err *search_run(const struct session *session, const struct view *view,
 		       const struct heap_walk *walk, struct session_leaks *ret)
 {
 	struct job job = { .session = session, .view = view, .walk = walk, .ret = ret };
-	struct mark_source source;
-	struct err *err;
+	struct err *err = collect(&job);
+	struct mark_source source = source_of(&job);
 	uint64_t begun;
 
-	pagemap_open(view->pages_of, &job.pagemap);
-	err = collect(&job);
-	source = source_of(&job);
 	begun = cpu_now();
 	if (!err)
 		err = mark_run(&source, &ret->mark);
@@ -495,16 +492,13 @@ static void drop_made_up(struct job *job)
 }
 
 struct err *search_holders(const struct session *session, const struct view *view,
-			   const struct heap_walk *walk, const struct holders_spec *spec,
-			   struct session_leaks *in, struct search_origins *origins,
-			   struct holders *ret)
+			   struct session_find *find, const struct holders_spec *spec,
+			   struct search_origins *origins, struct holders *ret)
 {
-	struct job job = { .session = session, .view = view, .walk = walk, .ret = in };
+	struct job job = { .session = session, .view = view, .walk = &find->heap.walk, .ret = &find->in };
 	struct mark_source source;
-	struct err *err;
+	struct err *err = collect(&job);
 
-	pagemap_open(view->pages_of, &job.pagemap);
-	err = collect(&job);
 	drop_made_up(&job);
 	source = source_of(&job);
 	*origins = job.origins;		/* spec->is_firm reads them */

@@ -13,6 +13,7 @@
 
 struct heap_walk;
 struct session;
+struct session_find;
 struct session_leaks;
 struct view;
 struct proc_map;
@@ -46,14 +47,13 @@ struct search_origins {
 };
 
 /*
- * Who points to a block (heap/holders.h), with the roots and blocks of search_run: *in as there, but
- * nothing is marked. The place of a HOLDER_WORD is the index of its origin: a register's or a chunk's.
+ * Who points to a block (heap/holders.h), with the roots and blocks of search_run: find->in as there,
+ * but nothing is marked, and find->heap has the walk. The place of a HOLDER_WORD is the index of its origin: a register's or a chunk's.
  * *origins are the caller's to free, whatever comes back; they are there when spec->is_firm is called.
  */
 struct err *search_holders(const struct session *session, const struct view *view,
-			   const struct heap_walk *walk, const struct holders_spec *spec,
-			   struct session_leaks *in, struct search_origins *origins,
-			   struct holders *ret) MUST_CHECK;
+			   struct session_find *find, const struct holders_spec *spec,
+			   struct search_origins *origins, struct holders *ret) MUST_CHECK;
 /* Is it searched for pointers, as far as it is not of glibc's heaps or mdbg's? */
 bool search_is_root(const struct proc_map *map);
 

@@ -166,7 +166,7 @@ static struct err *strays_job(struct session *session UNUSED, void *arg)
 	return job->err;
 }
 
-static struct err *read_blocks(struct session *session, struct blocks *ret)
+static struct err *read_blocks(const struct session *session, struct blocks *ret)
 {
 	struct in_hand in_hand = { VEC_INIT };
 	struct err *err = session_in_hand(session, &in_hand);
@@ -179,17 +179,15 @@ static struct err *read_blocks(struct session *session, struct blocks *ret)
 
 struct err *session_strays(struct session *session, struct session_strays *ret)
 {
-	struct session_strays strays = { .vec = VEC_INIT };
-	struct job job = { session, &session->region->log, BLOCKS_INIT, &strays, NULL };
+	struct job job = { session, &session->region->log, BLOCKS_INIT, ret, NULL };
 	struct err *err = read_blocks(session, &job.blocks);
 
+	*ret = (struct session_strays){ .vec = VEC_INIT };
 	if (!err)
 		err = session_call(session, strays_job, &job);
 	blocks_free(&job.blocks);
 	if (err)
-		session_strays_free(&strays);
-	else
-		*ret = strays;
+		session_strays_free(ret);
 	return err;
 }
 

@@ -97,16 +97,14 @@ static struct err *core_threads_job(struct session *session, void *arg)
 
 struct err *session_threads(struct session *session, struct session_threads *ret)
 {
-	struct session_threads threads = { .vec = VEC_INIT };
 	struct err *err = session_need_view(session);
 
+	*ret = (struct session_threads){ .vec = VEC_INIT };
 	if (!err)
 		err = session_call(session, session->current->target->core ? core_threads_job :
-									     threads_job, &threads);
+									     threads_job, ret);
 	if (err)
-		vec_free(&threads.vec);
-	else
-		*ret = threads;
+		vec_free(&ret->vec);
 	return err;
 }
 
@@ -180,18 +178,16 @@ void session_stacks_free(struct session_stacks *stacks)
 struct err *session_where(struct session *session, pid_t lwp, uint32_t max,
 			  struct session_stacks *ret)
 {
-	struct session_stacks stacks = { VEC_INIT };
-	struct where_job job = { .lwp = lwp, .max = max, .ret = &stacks };
+	struct where_job job = { .lwp = lwp, .max = max, .ret = ret };
 	struct err *err = session_need_view(session);
 
+	*ret = (struct session_stacks){ VEC_INIT };
 	if (!err)
 		err = session_call_held(session, where_held, &job, NULL);
 	if (!err)
 		err = session_sync_modules(session);
 	if (err)
-		session_stacks_free(&stacks);
-	else
-		*ret = stacks;
+		session_stacks_free(ret);
 	return err;
 }
 

@@ -287,13 +287,13 @@ struct err *view_take(struct session *session, bool deep, struct view *ret)
 		err = take_threads(session, deep, &view);
 	if (!err)
 		err = take_log(session, &view);
-	if (err) {
+	if (!err)
+		take_allocator(session, &view);
+	if (err)
 		view_free(&view);
-		return err;
-	}
-	take_allocator(session, &view);
-	*ret = view;
-	return NULL;
+	else
+		*ret = view;
+	return err;
 }
 
 size_t view_stack_words(const struct view *view, const struct view_thread *thread,
