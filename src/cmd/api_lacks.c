@@ -2,7 +2,6 @@
 /* mdbg::lacks: what answers do not have, as Tcl values. */
 
 #include "cmd/cmd.h"
-#include "cmd/shell.h"
 #include "cmd/values.h"
 #include "session/lacks.h"
 

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/str.h"
 #include "cmd/alias.h"
 #include "cmd/cmd.h"
 #include "cmd/shell.h"

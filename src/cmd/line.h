@@ -3,7 +3,6 @@
 #ifndef CMD_LINE_H
 #define CMD_LINE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "cmd/cmd.h"
-#include "cmd/shell.h"
 #include "cmd/values.h"
 #include "report/figures.h"
 

@@ -5,7 +5,6 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/query.h"
-#include "cmd/shell.h"
 #include "cmd/values.h"
 #include "report/sites.h"
 

@@ -4,7 +4,6 @@
 #include "base/cleanup.h"
 #include "cmd/cmd.h"
 #include "cmd/query.h"
-#include "cmd/shell.h"
 #include "report/leaks.h"
 
 static struct err *run(struct call *call)

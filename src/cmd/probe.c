@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "cmd/cmd.h"
-#include "cmd/shell.h"
 #include "heap/filter.h"
 #include "report/table.h"
 #include "session/session.h"

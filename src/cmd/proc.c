@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/redirect.h"
 #include "cmd/shell.h"

@@ -11,7 +11,6 @@
 
 #include "cmd/prompt.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +23,6 @@
 #include "base/str.h"
 #include "cmd/complete.h"
 #include "cmd/history.h"
-#include "cmd/report.h"
 #include "cmd/shell.h"
 #include "cmd/signals.h"
 

@@ -3,7 +3,6 @@
 
 #include "cmd/redirect.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,6 @@
 #ifndef CMD_REPORT_H
 #define CMD_REPORT_H
 
-#include "base/compiler.h"
 #include "base/err.h"
 
 struct shell;

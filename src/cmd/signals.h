@@ -13,8 +13,6 @@
 #ifndef CMD_SIGNALS_H
 #define CMD_SIGNALS_H
 
-#include <stdbool.h>
-
 #include "base/err.h"
 
 /* Once, from the main thread. */

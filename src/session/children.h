@@ -21,8 +21,6 @@
 #ifndef SESSION_CHILDREN_H
 #define SESSION_CHILDREN_H
 
-#include "base/err.h"
-
 struct origin;
 struct session;
 

@@ -28,7 +28,6 @@
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "base/vec.h"
 #include "heap/holders.h"
 #include "os/procfs.h"
 #include "session/heap.h"

@@ -25,8 +25,6 @@
 #ifndef SESSION_HANDS_H
 #define SESSION_HANDS_H
 
-#include <stdbool.h>
-
 #include "base/err.h"
 
 struct session;

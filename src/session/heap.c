@@ -16,8 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
-#include "base/path.h"
 #include "heap/held.h"
 #include "heap/reconcile.h"
 #include "os/tracer.h"

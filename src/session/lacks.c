@@ -9,7 +9,6 @@
 
 #include "base/path.h"
 #include "base/str.h"
-#include "base/trace.h"
 #include "log/log.h"
 #include "probe/probe.h"
 #include "session/blind.h"

@@ -8,7 +8,6 @@
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "base/vec.h"
 #include "heap/holders.h"
 
 struct heap_walk;

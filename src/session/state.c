@@ -4,7 +4,6 @@
 #include "os/tracer.h"
 #include "probe/probe.h"
 #include "session/private.h"
-#include "target/core.h"
 #include "target/region.h"
 #include "target/target.h"
 

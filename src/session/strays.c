@@ -9,7 +9,6 @@
 #include "base/compiler.h"
 #include "base/path.h"
 #include "elf/elf_file.h"
-#include "log/layout.h"
 #include "probe/lost.h"
 #include "probe/probe.h"
 #include "session/private.h"

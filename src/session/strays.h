@@ -11,7 +11,6 @@
 #ifndef SESSION_STRAYS_H
 #define SESSION_STRAYS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"

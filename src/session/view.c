@@ -16,9 +16,7 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "os/tracer.h"
 #include "probe/area.h"
-#include "probe/event.h"
 #include "probe/allocators.h"
 #include "probe/probe.h"
 #include "session/private.h"

@@ -14,7 +14,6 @@
 #include "arch/arch.h"
 #include "base/err.h"
 #include "base/memory.h"
-#include "base/vec.h"
 #include "heap/block.h"
 #include "os/procfs.h"
 
