@@ -75,7 +75,7 @@
 
 /*
  * To be increased when agents before and after cannot work on the same struct agent_thread side by
- * side: a later mdbg then begins a log of its own (session/keep.h).
+ * side: a later mdbg then begins a log of its own (session/keep.c).
  */
 #define AGENT_VERSION		1
 

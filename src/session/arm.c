@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Putting the probes in, and taking them out (order in arm.h). */
-
-#include "session/arm.h"
+/*
+ * Building and undoing, side by side: the steps of attach and detach, `malloc on` and `malloc off`.
+ *
+ *	build						undo
+ *	target, its modules, its rows; the plan		(nothing in the target yet)
+ *	  what an earlier mdbg left is taken out
+ *	all threads seized				released
+ *	region (journal, log)		(a short stop)	unmapped last
+ *	areas, the agent's state	(a short stop)	after all threads have left them
+ *	SIGTRAP handler, text		(a short stop)	text first
+ *							before it: forked children (children.c)
+ */
 
 #include "base/trace.h"
 #include "os/tracer.h"
 #include "probe/probe.h"
-#include "session/children.h"
-#include "session/keep.h"
 #include "session/lacks.h"
 #include "session/private.h"
 #include "target/gadget.h"

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Taking a target on: attach and run (order of building in arm.h). */
+/* Taking a target on: attach and run (order of building in arm.c). */
 
 #include <sys/wait.h>
 
 #include "base/trace.h"
 #include "os/tracer.h"
-#include "session/arm.h"
-#include "session/hands.h"
-#include "session/keep.h"
 #include "session/private.h"
 #include "target/leftover.h"
 #include "target/refuse.h"

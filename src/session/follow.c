@@ -153,7 +153,7 @@ void follow_fork_child(struct process *parent, pid_t pid)
 	struct session *session = parent->session;
 	struct err *err = NULL;
 
-	/* One with changes of two mdbgs is cleaned before the earlier's are forgotten (keep.h). */
+	/* One with changes of two mdbgs is cleaned before the earlier's are forgotten (keep.c). */
 	if (session->old_maps.nr) {
 		session->uncaught = true;
 		err_ignore(tracer_detach(pid, 0));

@@ -1,7 +1,27 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Hands off between commands (theory in hands.h). */
-
-#include "session/hands.h"
+/*
+ * Hands off between commands.
+ *
+ * A tracee pays for each of its signals and threads with a stop, and cannot be looked at by strace
+ * or gdb. So mdbg is the target's tracer only while it acts, and otherwise only where something
+ * needs a tracer:
+ *
+ *	breakpoint probes	their traps are its business
+ *	set follow-fork, -exec	children and programs must be caught before they run
+ *	set leaks-at-end	its memory must be looked at before it is gone
+ *	mdbg::on thread, signal, fork, exec
+ *	a program that mdbg started, up to its end (its status is to be waited for)
+ *	interrupt		the target stands still
+ *
+ * Everything that needs a stop goes through session_hold and session_let_go: the first takes the
+ * hands on (target_stop traces all threads anew), the second off again. Meanwhile a tick on the
+ * tracer thread looks, ten times a second, for what else would be a stop: the target's end (by
+ * pidfd), an exec (the memory that is held is gone), modules that came or went (the loader's list
+ * of them, and the patches themselves: probe/lost.h); and it has the log's next pages faulted in.
+ *
+ * A child that is forked while the hands are off keeps the jumps, and its agent, whose state reads
+ * as zeros there, lets everything pass. It is cleaned at the detach (children.c).
+ */
 
 #include <stdio.h>
 #include <unistd.h>
@@ -15,7 +35,6 @@
 #include "probe/probe.h"
 #include "probe/sigtrap.h"
 #include "session/process.h"
-#include "session/keep.h"
 #include "session/lacks.h"
 #include "session/private.h"
 #include "target/share.h"

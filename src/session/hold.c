@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Stopping the target, and letting it go on (theory in hands.h). */
+/* Stopping the target, and letting it go on (theory in hands.c). */
 
 #include "os/tracer.h"
 #include "probe/probe.h"

@@ -16,7 +16,6 @@
 #include "session/heap.h"
 #include "session/private.h"
 #include "session/search.h"
-#include "session/snapshot.h"
 #include "session/view.h"
 #include "target/forkable.h"
 #include "target/module.h"

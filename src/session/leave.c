@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Letting a target go: detach, keep, kill; and forgetting it (order of undoing in arm.h). */
+/* Letting a target go: detach, keep, kill; and forgetting it (order of undoing in arm.c). */
 
 #include <errno.h>
 #include <signal.h>
@@ -8,10 +8,6 @@
 
 #include "os/pidfd.h"
 #include "os/tracer.h"
-#include "session/arm.h"
-#include "session/children.h"
-#include "session/hands.h"
-#include "session/keep.h"
 #include "session/leaks.h"
 #include "session/private.h"
 #include "session/process.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "probe/probe.h"
-#include "session/hands.h"
 #include "session/private.h"
 #include "session/process.h"
 #include "symbol/symbol.h"

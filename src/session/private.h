@@ -32,6 +32,9 @@
 #include "target/room.h"
 
 struct allocator;
+struct origin;
+struct snapshot;
+struct target;
 struct module;
 struct region;
 struct session_leaks;
@@ -83,7 +86,7 @@ struct session {
 	 * that was read. session_state adds what the state of the process tells before.
 	 */
 	enum session_state state;
-	/* What an earlier mdbg left (keep.h): entries of the journal. Tracer thread. */
+	/* What an earlier mdbg left (keep.c): entries of the journal. Tracer thread. */
 	VEC(uint32_t) old_text;
 	VEC(uint32_t) old_maps;
 	enum records records;		/* tracer thread */
@@ -100,7 +103,7 @@ struct session {
 	struct session_leaks *end_leaks;
 	struct err end_err;
 	uint32_t floor;			/* the first generation of this mdbg */
-	/* Hands off (hands.h); tracer thread. */
+	/* Hands off (hands.c); tracer thread. */
 	int pidfd;			/* -1: none (before Linux 5.3) */
 	uint64_t r_debug, links;	/* the loader's list of modules, and what it came to; 0: not sure */
 	unsigned looks_again;		/* at that */
@@ -158,7 +161,7 @@ struct err *session_call(struct session *session,
 const struct session_allocators *session_allocators(struct session *session);
 
 /* --- hold.c: tracer thread --- */
-/* Does something need mdbg as the target's tracer, as things are? (hands.h) */
+/* Does something need mdbg as the target's tracer, as things are? (hands.c) */
 bool session_needs_tracer(const struct session *session);
 /* Stop all threads for a moment, and let them run on if they did. */
 struct err *session_hold(struct session *session, bool *was_ret) MUST_CHECK;
@@ -209,6 +212,92 @@ struct err *session_sync_modules(struct session *session) MUST_CHECK;
 /* For all processes; ctx is the struct process. */
 extern const struct target_ops watch_ops;
 
+/* --- visit.c: tracer thread --- */
+/*
+ * Tracer thread. Stop all threads of pid, which nobody traces, call fn, and let them go, whatever it
+ * returns. ERR_GONE: it has ended, or executed another program meanwhile.
+ */
+struct err *visit_process(struct session *session, pid_t pid,
+			  struct err *(*fn)(struct target *target, void *ctx),
+			  void *ctx) MUST_CHECK;
+
+/* --- snapshot.c: main thread --- */
+/* Main thread. Warns of what the target has been left with. The snapshot is still to be freed. */
+void session_end_snapshot(struct session *session, struct snapshot *snapshot);
+
+/* --- arm.c: tracer thread --- */
+/* Which functions, and how. Nothing of it is in the target yet. */
+struct err *arm_plan(struct session *session) MUST_CHECK;
+/*
+ * All that can be done before the stop in which the text is changed. What takes remote calls comes
+ * in short stops of its own; what is mdbg's own work, and what is large, is done while the target
+ * runs on. New modules are looked for last: what they still do until that stop, the tick sees.
+ */
+struct err *arm_prepare(struct session *session) MUST_CHECK;
+/* All threads are stopped. */
+struct err *arm_put_in(struct session *session) MUST_CHECK;
+/*
+ * Take out what is in, as far as it is; stopped before and after. The first error is returned, the
+ * rest is done all the same. *left_ret: a thread stays inside.
+ */
+struct err *arm_undo(struct session *session, bool *left_ret) MUST_CHECK;
+
+/* --- children.c --- */
+/* Main thread. */
+
+/* The target has ended, or runs another program: its children are cleaned. */
+void children_clean_orphans(struct session *session);
+
+/* Tracer thread. */
+
+/* Clean all forked copies of the origin's target (target/inherited.h). */
+void children_clean(struct session *session, struct origin *origin);
+/* Those of the session's own target, alive or not; nothing if all is taken out of it already. */
+void children_clean_own(struct session *session);
+
+/* --- hands.c --- */
+/* Tracer thread. */
+
+/*
+ * A target is watched from now on; its modules have been read. Its pidfd is taken and the tick
+ * starts.
+ */
+struct err *hands_begin(struct session *session) MUST_CHECK;
+void hands_end(struct session *session);
+/* The same when there is no tracer thread any more. */
+void hands_forget(struct session *session);
+
+/* Main thread. */
+
+/*
+ * Before an answer that names code: modules that came since the last tick are known after this.
+ */
+struct err *hands_look(struct session *session) MUST_CHECK;
+
+/* What needs a tracer has changed: events that are wanted, follow-fork, follow-exec. */
+struct err *hands_update(struct session *session) MUST_CHECK;
+
+/* --- keep.c: tracer thread --- */
+/*
+ * The target is seized, and something was left in it. NULL: that is session->region now, or it is
+ * cleaned, and what is lost was said. ERR_ATTACH: another mdbg is at work.
+ */
+struct err *keep_take_over(struct session *session) MUST_CHECK;
+/* All threads are stopped. */
+void keep_take_text(struct session *session);
+/*
+ * Stopped before and after. A thread that stays inside: it is tried again at the next call; false
+ * then.
+ */
+bool keep_release_old(struct session *session);
+/*
+ * Say in the log whether it may be gone on with, as things are: all probes are in, and have been since
+ * it began, and a later mdbg finds them all by itself (share_set_marks).
+ */
+struct err *keep_set_whole(struct session *session) MUST_CHECK;
+/* Leave all in the target and let it go. ERR_STATE: what cannot be left. */
+struct err *keep_leave(struct session *session) MUST_CHECK;
+
 /* --- follow.c: tracer thread --- */
 /* A child that parent has forked, stopped: clean it and let it go, or follow it, as configured. */
 void follow_fork_child(struct process *parent, pid_t pid);
@@ -227,7 +316,7 @@ void unwatched_tell(struct session *session);
  */
 struct err *attach_from_exec(struct session *session, pid_t pid) MUST_CHECK;
 
-/* --- leave.c (order of undoing in arm.h): tracer thread, but for those that say so --- */
+/* --- leave.c (order of undoing in arm.c): tracer thread, but for those that say so --- */
 /*
  * A thread that is about to execute another program (ERR_BUSY) soon does, or fails to: the target runs
  * meanwhile. Where nothing of ours is in it yet it need not be waited for: a thread that is still traced is

@@ -57,7 +57,7 @@ struct known_modules {
  *	                  +--> EXECED	it is not followed any more
  *
  * LIVE: the memory is the one that was attached to, and target_stop can stop it; its threads are
- * traced, or the hands are off (hands.h). In all other states but KEPT nothing of the program in that
+ * traced, or the hands are off (hands.c). In all other states but KEPT nothing of the program in that
  * process is mdbg's. A followed child that is not current is LIVE, ENDED, GONE (an exec: it is let
  * go) or LEFT. Set by the tracer thread, before the event that tells of it.
  */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the main thread does at an event when it is read: at an end, an exec, a fork. */
 
-#include "session/children.h"
-#include "session/hands.h"
 #include "session/private.h"
 #include "session/process.h"
 

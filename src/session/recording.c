@@ -4,8 +4,6 @@
 #include "base/trace.h"
 #include "probe/probe.h"
 #include "probe/state.h"
-#include "session/arm.h"
-#include "session/keep.h"
 #include "session/private.h"
 #include "target/region.h"
 #include "target/share.h"

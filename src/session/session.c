@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "os/tracer.h"
-#include "session/hands.h"
 #include "session/private.h"
 #include "session/process.h"
 

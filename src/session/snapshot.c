@@ -1,7 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The end of a snapshot (theory in snapshot.h). */
-
-#include "session/snapshot.h"
+/*
+ * The end of a snapshot (target/snapshot.h), whatever the target has become while it was searched:
+ *
+ *	goes on		the child is killed while the target runs (to give back much memory takes
+ *			seconds), and reaped in a stop. Where mdbg traces all the while, it is killed in
+ *			that stop, as its end would be heard of at once
+ *	has executed	another program: that is visited (session/visit.c), as soon as it can make a
+ *			call, that is, has mapped its libc; the child stays alive, or unheard of, until
+ *			then
+ *	has ended	its child is init's
+ */
 
 #include <stdio.h>
 #include <time.h>
@@ -9,7 +17,6 @@
 #include "os/procfs.h"
 #include "os/tracer.h"
 #include "session/private.h"
-#include "session/visit.h"
 #include "target/snapshot.h"
 #include "target/target.h"
 

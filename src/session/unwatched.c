@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * What the probes that an earlier mdbg had left have missed, told when a later one takes their place
- * (keep.h). A library that comes while nobody watches has no jumps; nor has one that comes again, to
+ * (keep.c). A library that comes while nobody watches has no jumps; nor has one that comes again, to
  * its old place too, where nothing but its text tells (as in probe/lost.h):
  *
  *	its code is as before the patch, in a page of the file's	it was loaded again (or the process has

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A process that is stopped for a moment (visit.h). */
-
-#include "session/visit.h"
+/*
+ * A visit: a process that is no target of the session is stopped for a moment, as a target that lives no
+ * longer than that (a forked child that is cleaned; the program that the target has executed).
+ */
 
 #include "os/procfs.h"
 #include "os/tracer.h"
