@@ -18,7 +18,6 @@
 #include "base/vec.h"
 #include "cmd/life.h"
 #include "cmd/prompt.h"
-#include "cmd/report.h"
 #include "cmd/settings.h"
 #include "cmd/shell.h"
 #include "cmd/signals.h"
@@ -220,13 +219,6 @@ static void take_option(struct options *options, int option, int index)
 	}
 }
 
-static void take_exe(struct options *options, char **words)
-{
-	options->exe = words[0];
-	if (words[1])
-		usage_error("more than one program of the core file", words[1]);
-}
-
 static void parse_options(int argc, char **argv, struct options *options)
 {
 	struct option long_options[OPTIONS + 1] = { { .name = NULL } };
@@ -246,11 +238,13 @@ static void parse_options(int argc, char **argv, struct options *options)
 	if (dashes && options->has_script)
 		options->script_args = argv + optind;
 	else if (options->core && optind < argc)
-		take_exe(options, argv + optind);
+		options->exe = argv[optind++];
 	else if (optind < argc)
 		options->program = argv + optind;
 	else if (dashes)
 		usage_error("no program after --", NULL);
+	if (options->exe && optind < argc)
+		usage_error("more than one program of the core file", argv[optind]);
 	if (options->pid && options->core)
 		usage_error("both a process to attach to and a core file", options->core);
 	if (options->pid && options->program)
@@ -437,16 +431,6 @@ static void fill_standard_streams(void)
 		close(fd);
 }
 
-/*
- * Large arrays are mappings of their own, grown by mremap and given back at once. Left to itself glibc
- * puts those of up to 32 MB into its heap, once such a one was freed, and each that grows leaves a
- * hole there: a list of ten million blocks took 105 MB instead of 96.
- */
-static void keep_heap_small(void)
-{
-	mallopt(M_MMAP_THRESHOLD, 512 << 10);
-}
-
 int main(int argc, char **argv)
 {
 	struct options options = { .actions = VEC_INIT };
@@ -454,7 +438,12 @@ int main(int argc, char **argv)
 	struct shell *shell;
 	int status;
 
-	keep_heap_small();
+	/*
+	 * Large arrays are mappings of their own, grown by mremap and given back at once. Left to itself glibc
+	 * puts those of up to 32 MB into its heap, once such a one was freed, and each that grows leaves a
+	 * hole there: a list of ten million blocks took 105 MB instead of 96.
+	 */
+	mallopt(M_MMAP_THRESHOLD, 512 << 10);
 	fill_standard_streams();
 	parse_options(argc, argv, &options);
 	trace_open();

@@ -28,7 +28,6 @@ static struct err *lacks(struct call *call, Tcl_Obj **ret)
 
 const struct cmd cmd_api_lacks = {
 	.name		= "mdbg::lacks",
-	.usage		= "",
 	.brief		= "list of dicts: what the answers of this target do not have",
 	.help		= "function (that is not watched; empty where it is about all of them: the\n"
 			  "log samples or is full, the probes were out, no call is seen) why. Empty\n"

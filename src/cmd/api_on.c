@@ -2,7 +2,6 @@
 /* mdbg::on: scripts that run at the target's events. */
 
 #include "cmd/cmd.h"
-#include "cmd/events.h"
 #include "cmd/shell.h"
 
 static Tcl_Obj *all(const struct shell *shell)

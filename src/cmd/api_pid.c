@@ -13,7 +13,6 @@ static struct err *get_pid(struct call *call, Tcl_Obj **ret)
 
 const struct cmd cmd_api_pid = {
 	.name		= "mdbg::pid",
-	.usage		= "",
 	.brief		= "the process id of the target, 0 if there is none",
 	.help		= "It stays after the process has ended.\n",
 	.value		= get_pid,

@@ -34,7 +34,6 @@ static struct err *probes(struct call *call, Tcl_Obj **ret)
 
 const struct cmd cmd_api_probes = {
 	.name		= "mdbg::probes",
-	.usage		= "",
 	.brief		= "list of dicts: what became of each function of the allocator",
 	.help		= "function symbol module address (of the function) patch (address of the\n"
 			  "bytes that mdbg changes: mostly behind the function's first\n"

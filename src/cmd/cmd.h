@@ -56,7 +56,7 @@ struct call {
 
 struct cmd {
 	const char *name;
-	const char *usage;	/* "" if there is nothing after the name */
+	const char *usage;	/* what goes after the name; NULL: nothing */
 	const char *brief;	/* one line, no capital, no full stop */
 	const char *help;	/* shapes, units, errors; NULL if brief says it all */
 	/* The check of what the command needs: call_need_target or one of its kind; NULL: nothing. */

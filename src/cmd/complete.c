@@ -13,7 +13,6 @@
 #include "base/vec.h"
 #include "cmd/alias.h"
 #include "cmd/cmd.h"
-#include "cmd/events.h"
 #include "cmd/query.h"
 #include "cmd/settings.h"
 #include "cmd/shell.h"

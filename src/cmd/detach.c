@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cmd/cmd.h"
-#include "cmd/events.h"
 #include "cmd/shell.h"
 
 static struct err *run(struct call *call)
@@ -54,7 +53,6 @@ static struct err *detach(struct call *call, Tcl_Obj **ret)
 
 const struct cmd cmd_api_detach = {
 	.name		= "mdbg::detach",
-	.usage		= "",
 	.brief		= "detach; what was recorded stays readable",
 	.value		= detach,
 };

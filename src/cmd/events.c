@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The target's events and mdbg's own signals, in Tcl's event loop. */
 
-#include "cmd/events.h"
-
 #include <string.h>
 #include <sys/wait.h>
 
 #include "base/cancel.h"
 #include "cmd/cmd.h"
 #include "cmd/prompt.h"
-#include "cmd/report.h"
 #include "cmd/shell.h"
 #include "cmd/signals.h"
 #include "cmd/values.h"

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* --fail-on-leak (gate.h). */
-
-#include "cmd/gate.h"
+/*
+ * --fail-on-leak: are blocks definitely lost at the end?
+ *
+ * The end is whatever comes first of a target's own end (its memory is looked at before it is gone:
+ * `set leaks-at-end`), and mdbg's letting go of it: detach, kill, the end of mdbg. What was lost is
+ * reported on standard error then. Of several targets each counts. One that could not be looked at
+ * is a failure, too: nobody knows.
+ */
 
 #include <inttypes.h>
 #include <unistd.h>
@@ -9,7 +14,6 @@
 #include "base/cleanup.h"
 #include "cmd/cmd.h"
 #include "cmd/query.h"
-#include "cmd/report.h"
 #include "cmd/settings.h"
 #include "cmd/shell.h"
 #include "report/leaks.h"

@@ -6,7 +6,6 @@
 
 const struct cmd cmd_interrupt = {
 	.name		= "interrupt",
-	.usage		= "",
 	.brief		= "stop all threads of the process until `cont`",
 	.help		= "No signal is sent and no system call fails for it.\n",
 	.need		= call_need_target,

@@ -2,7 +2,6 @@
 /* kill: end the target. */
 
 #include "cmd/cmd.h"
-#include "cmd/events.h"
 #include "cmd/shell.h"
 
 static struct err *run(struct call *call)
@@ -18,7 +17,6 @@ static struct err *run(struct call *call)
 
 const struct cmd cmd_kill = {
 	.name		= "kill",
-	.usage		= "",
 	.brief		= "end the process by SIGKILL",
 	.help		= "What was recorded stays readable.\n",
 	.need		= call_need_target,

@@ -7,7 +7,6 @@
 #include <time.h>
 
 #include "base/cancel.h"
-#include "cmd/events.h"
 #include "cmd/shell.h"
 #include "cmd/suggest.h"
 #include "heap/filter.h"

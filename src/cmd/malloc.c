@@ -130,7 +130,6 @@ static struct err *get_malloc(struct call *call, Tcl_Obj **ret)
 
 const struct cmd cmd_api_malloc = {
 	.name		= "mdbg::malloc",
-	.usage		= "",
 	.brief		= "dict: the figures of `malloc` and `malloc -v`",
 	.help		= "algorithm core (file, or empty) armed jump breakpoint (probes) stackdepth sampling (0:\n"
 			  "off) freehistory (0: off) since (seconds since the epoch) bytes active (held; estimates if\n"

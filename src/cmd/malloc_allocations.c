@@ -50,11 +50,6 @@ const struct cmd cmd_malloc_allocations = {
 
 /* --- for scripts --- */
 
-static double age_of(const struct query *query, uint64_t realtime_ns)
-{
-	return query->now_ns > realtime_ns ? (double)(query->now_ns - realtime_ns) / 1e9 : 0;
-}
-
 static void add_origin(Tcl_Obj *dict, const struct log *log, const struct query *query,
 		       const struct block *block)
 {
@@ -67,7 +62,7 @@ static void add_origin(Tcl_Obj *dict, const struct log *log, const struct query 
 		dict_text(dict, "thread", "-");
 	dict_address_or_none(dict, "pthread", thread.thread_pointer);
 	dict_double(dict, "time", (double)realtime / 1e9);
-	dict_double(dict, "age", age_of(query, realtime));
+	dict_double(dict, "age", query->now_ns > realtime ? (double)(query->now_ns - realtime) / 1e9 : 0);
 	dict_number(dict, "seq", log_seq(log, block->time));
 }
 

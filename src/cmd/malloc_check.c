@@ -85,7 +85,6 @@ static struct err *run(struct call *call)
 
 const struct cmd cmd_malloc_check = {
 	.name		= "malloc check",
-	.usage		= "",
 	.brief		= "look for damage in the heaps, and for wrong frees",
 	.help		= "Chunk headers, the sizes at the ends of free chunks, fastbins, threads'\n"
 			  "caches, and all links of the bins. Each place that is not as it must be is\n"
@@ -176,7 +175,6 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 
 const struct cmd cmd_api_check = {
 	.name		= "mdbg::check",
-	.usage		= "",
 	.brief		= "dict: damage of the heaps, double and invalid frees",
 	.help		= "walked (the heaps were) damages, damage: a list of dicts address heap what\n"
 			  "before behind; doublefrees, frees: a list of dicts kind (double, inside,\n"

@@ -6,7 +6,6 @@
 
 const struct cmd cmd_malloc_on = {
 	.name		= "malloc on",
-	.usage		= "",
 	.brief		= "put the probes in: record from now on",
 	.help		= "No error if they are in. What was recorded before is kept; what was\n"
 			  "allocated and freed meanwhile is not known.\n",
@@ -16,7 +15,6 @@ const struct cmd cmd_malloc_on = {
 
 const struct cmd cmd_malloc_off = {
 	.name		= "malloc off",
-	.usage		= "",
 	.brief		= "take the probes out, keeping what was recorded",
 	.help		= "Blocks that are freed while they are out stay in the log.\n",
 	.need		= call_need_target,
@@ -25,7 +23,6 @@ const struct cmd cmd_malloc_off = {
 
 const struct cmd cmd_malloc_reset = {
 	.name		= "malloc reset",
-	.usage		= "",
 	.brief		= "forget what was recorded, and go on",
 	.need		= call_need_target,
 	.act		= session_reset,

@@ -40,7 +40,6 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 
 const struct cmd cmd_malloc_trim = {
 	.name		= "malloc trim",
-	.usage		= "",
 	.brief		= "have the process give free pages back (malloc_trim)",
 	.help		= "A thread of the process that waits in a system call calls glibc's\n"
 			  "malloc_trim(0), while all others stand still. It is refused where it\n"
@@ -54,7 +53,6 @@ const struct cmd cmd_malloc_trim = {
 
 const struct cmd cmd_api_trim = {
 	.name		= "mdbg::trim",
-	.usage		= "",
 	.brief		= "dict: what `malloc trim` did",
 	.help		= "before after (bytes that are resident) pause (seconds).\n",
 	.need		= call_need_target,

@@ -41,7 +41,6 @@ static struct err *run(struct call *call)
 
 const struct cmd cmd_map = {
 	.name		= "map",
-	.usage		= "",
 	.brief		= "the mappings of the process",
 	.help		= "In order of address; SIZE in bytes, OFFSET in the file. mdbg's own\n"
 			  "(its log and its code) are among them while it is attached. PERM has a\n"
@@ -81,7 +80,6 @@ static struct err *maps(struct call *call, Tcl_Obj **ret)
 
 const struct cmd cmd_api_maps = {
 	.name		= "mdbg::maps",
-	.usage		= "",
 	.brief		= "list of dicts: the mappings",
 	.help		= "start end perm (r-xp; ? for what a core file does not tell) offset\n"
 			  "inode path deleted; in order of address.\n",

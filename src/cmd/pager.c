@@ -12,16 +12,10 @@
 #include "cmd/spawn.h"
 #include "report/out.h"
 
-static const char *pager_command(void)
-{
-	const char *command = getenv("PAGER");
-
-	return command && *command ? command : "less -FRX";
-}
-
 /* On failure the text goes to the terminal as it would without a pager. */
 static void start(struct out *out)
 {
+	const char *command = getenv("PAGER");
 	struct pager *pager = out->page_ctx;
 	struct err *err;
 	int ends[2];
@@ -29,7 +23,7 @@ static void start(struct out *out)
 	if (pipe2(ends, O_CLOEXEC))
 		return;
 	setenv("LESS", "FRX", 0);
-	err = spawn_shell(pager_command(), ends[0], &pager->pid);
+	err = spawn_shell(command && *command ? command : "less -FRX", ends[0], &pager->pid);
 	close(ends[0]);
 	if (err) {
 		close(ends[1]);

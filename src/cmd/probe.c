@@ -38,7 +38,6 @@ static struct err *list(struct call *call)
 
 const struct cmd cmd_probe = {
 	.name		= "probe",
-	.usage		= "",
 	.brief		= "list the probes on allocators of the program's own",
 	.help		= "`probe alloc` and `probe free` make them, `probe delete` takes one\n"
 			  "out. `malloc -v` lists the others.\n",

@@ -167,7 +167,6 @@ static bool for_tcl(int argc, const char *const *argv)
 
 const struct cmd cmd_proc = {
 	.name		= "proc",
-	.usage		= "",
 	.brief		= "what the kernel says of the process: user, times, memory, signals",
 	.help		= "Of a core file as much as it has. With a name, arguments and a body it is Tcl's, and makes a\n"
 			  "procedure.\n",

@@ -170,11 +170,6 @@ static void wait_line(struct shell *shell)
 	Tcl_DeleteFileHandler(STDIN_FILENO);
 }
 
-static bool is_blank(const char *text)
-{
-	return !text[strspn(text, " \t\n")];
-}
-
 static struct err *take_line(struct shell *shell)
 {
 	struct prompt *prompt = shell->prompt;
@@ -189,7 +184,7 @@ static struct err *take_line(struct shell *shell)
 		return NULL;
 	whole = take(prompt->text.at);
 	prompt->text = (struct str)STR_INIT;
-	if (is_blank(whole))
+	if (!whole[strspn(whole, " \t\n")])
 		return NULL;
 	add_history(whole);
 	signals_take_interrupts();

@@ -31,7 +31,6 @@ static struct err *run_exit(struct call *call)
 
 const struct cmd cmd_quit = {
 	.name		= "quit",
-	.usage		= "",
 	.brief		= "detach and end mdbg; the process runs on",
 	.help		= "The exit status is 1 if a command or script has failed, else 0.\n",
 	.run		= run_quit,

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Errors and notes on standard error, and standard output's own. */
 
-#include "cmd/report.h"
-
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

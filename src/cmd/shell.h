@@ -16,7 +16,6 @@
 #include "base/err.h"
 #include "base/compiler.h"
 #include "base/vec.h"
-#include "cmd/gate.h"
 #include "heap/suppress.h"
 #include "session/session.h"
 
@@ -24,6 +23,13 @@ struct alias;
 struct original;
 struct prompt;
 struct redirect;
+
+/* --fail-on-leak (theory in gate.c). */
+struct gate {
+	bool on;
+	bool looked;		/* at the target that there is */
+	bool leaked, unknown;	/* some target */
+};
 
 enum color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
@@ -84,7 +90,19 @@ void shell_background(struct shell *shell, Tcl_Obj *script);
 /* End all scripts at work, in the event loop; elsewhere they see base/cancel.h by themselves. */
 void shell_end_scripts(struct shell *shell);
 
-/* --- reporting --- */
+/*
+ * Reporting, on standard error: "mdbg: WHAT: WHY", and a hint where there is a way out.
+ */
+
+/* shell may be NULL: there is none yet. */
+void report_err(struct shell *shell, const struct err *err);
+/* hint: "" if there is none. */
+void report_warning(struct shell *shell, const char *text, const char *hint);
+/*
+ * The interpreter's result, after code (no TCL_OK). origin: the script, or NULL; a line in it is
+ * named if it is known.
+ */
+void report_result(struct shell *shell, int code, const char *origin);
 
 /* One line on standard error, under the prompt if there is one. */
 void shell_note(struct shell *shell, const char *fmt, ...) PRINTF(2, 3);
@@ -92,11 +110,34 @@ void shell_note(struct shell *shell, const char *fmt, ...) PRINTF(2, 3);
 struct err *shell_flush(struct shell *shell) MUST_CHECK;
 bool shell_colors(const struct shell *shell, int fd);
 
+/* Events: the target's, and mdbg's own signals, in Tcl's event loop. */
+
+struct err *events_init(struct shell *shell) MUST_CHECK;
+/* Before the session goes. */
+void events_end(struct shell *shell);
+/* Show all that wait and run their scripts. */
+void events_pump(struct shell *shell);
+/* "exit", "exec", ... → kind; false if it is none that a script may be for. */
+bool event_kind(const char *name, enum session_event_kind *ret);
+const char *event_name(enum session_event_kind kind);
+/* Tell the session which kinds scripts are there for. */
+void events_want(struct shell *shell);
 /* Serve events (timers, the target's, signals) once, waiting for at least one. */
 void shell_wait_event(struct shell *shell);
 /* If SIGTERM or SIGHUP (or, without a prompt, SIGINT) has come: leave. */
 void shell_check_ending(struct shell *shell);
 /* Leave with what the shell's failures give. */
 void shell_quit(struct shell *shell) NORETURN;
+
+/* --fail-on-leak. */
+
+/* From now on. */
+struct err *gate_close(struct shell *shell) MUST_CHECK;
+/* There is a new target. */
+void gate_begin(struct shell *shell);
+/* Its end has come: look, once. */
+void gate_look(struct shell *shell);
+/* What mdbg's exit status becomes. */
+int gate_status(const struct shell *shell, int status);
 
 #endif

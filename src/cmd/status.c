@@ -133,7 +133,6 @@ static struct err *run(struct call *call)
 
 const struct cmd cmd_status = {
 	.name		= "status",
-	.usage		= "",
 	.brief		= "the process, its state, the probes, and threads at risk",
 	.help		= "`traced`: other tracers (strace, gdb) cannot attach until the detach; `not\n"
 			  "traced`: mdbg traces only while it acts, and they can.\n"

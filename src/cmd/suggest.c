@@ -17,7 +17,6 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
-#include "cmd/report.h"
 #include "cmd/settings.h"
 #include "cmd/shell.h"
 

@@ -140,7 +140,8 @@ int cmd_fail(Tcl_Interp *tcl, const struct err *err)
 static struct err *usage_error(const struct cmd *cmd, struct err *err)
 {
 	if (err->code == ERR_USAGE && !err->hint[0])
-		err = err_hint(err, "usage: %s%s%s", cmd->name, *cmd->usage ? " " : "", cmd->usage);
+		err = err_hint(err, "usage: %s%s%s", cmd->name, cmd->usage ? " " : "",
+			       cmd->usage ? cmd->usage : "");
 	return err;
 }
 

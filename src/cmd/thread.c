@@ -110,7 +110,6 @@ static struct err *threads(struct call *call, Tcl_Obj **ret)
 
 const struct cmd cmd_api_threads = {
 	.name		= "mdbg::threads",
-	.usage		= "",
 	.brief		= "list of dicts: the threads",
 	.help		= "thread (LWP id) pthread name state (letter of /proc) main\n"
 			  "blocksigtrap.\n",

@@ -60,12 +60,6 @@ static bool gave(const struct log *log, const struct ledger_op *op)
 	return op->gave && log_lookup(log, op->gave, &there) && there.time > op->old.time;
 }
 
-static struct err *take_in_hand(struct in_hand_job *job, struct log_record *old)
-{
-	log_bound_ids(job->log, &old->thread, &old->stack);
-	return vec_push(&job->in_hand->vec, *old);
-}
-
 static void add_in_hand(struct agent_thread *thread, void *ctx)
 {
 	struct in_hand_job *job = ctx;
@@ -77,8 +71,10 @@ static void add_in_hand(struct agent_thread *thread, void *ctx)
 
 		if (read_op(thread, i, &op) && op.took && op.old.address &&
 		    !(op.old.address >> LOG_PROCESS_SHIFT) && !(op.old.size >> 48) &&
-		    !log_lookup(job->log, op.old.address, &there) && !gave(job->log, &op))
-			job->err = take_in_hand(job, &op.old);
+		    !log_lookup(job->log, op.old.address, &there) && !gave(job->log, &op)) {
+			log_bound_ids(job->log, &op.old.thread, &op.old.stack);
+			job->err = vec_push(&job->in_hand->vec, op.old);
+		}
 	}
 }
 

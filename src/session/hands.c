@@ -302,7 +302,7 @@ static struct err *update_job(struct session *session, void *arg UNUSED)
 	return session_held(session, trace_exits, NULL, NULL);
 }
 
-struct err *hands_update(struct session *session)
+struct err *session_configured(struct session *session)
 {
 	struct err *err = session_need_target(session);
 

@@ -95,15 +95,6 @@ static struct err *await(struct job *job, struct err *(*look)(void *ctx, bool *d
 	return target_wait(job->session->current->target, &wait, &done);
 }
 
-/*
- * A realloc may have moved what is in a block, and what is in the new one is not known yet. (Of a block
- * that is given out, and in no record yet, nothing is known either, but there is nothing in it.)
- */
-static struct err *settle(struct job *job, bool may_run)
-{
-	return await(job, has_settled, may_run ? job->deadline : 0);
-}
-
 /* err is that of the walk. */
 static struct err *take_walk(struct job *job, struct err *err)
 {
@@ -130,7 +121,12 @@ static struct err *find_blocks(struct job *job, bool may_run)
 	while (!err) {
 		struct in_hand in_hand = { VEC_INIT };
 
-		err = settle(job, may_run);
+		/*
+		 * A realloc may have moved what is in a block, and what is in the new one is not known
+		 * yet. (Nothing is known either of a block that is given out, and in no record yet, but
+		 * there is nothing in it.)
+		 */
+		err = await(job, has_settled, may_run ? job->deadline : 0);
 		if (!err && !*ret->why) {
 			held_free(&ret->held);
 			session_heap_free(&job->walk);
@@ -436,35 +432,21 @@ struct err *session_find(struct session *session, uint64_t address, size_t limit
 
 /* --- at the end --- */
 
-#define COPY(to, from, nr)	\
-	({ (to) = malloc(((nr) + 1) * sizeof(*(to))); \
-	   if ((to) && (nr) > 0) \
-		   memcpy(to, from, (nr) * sizeof(*(to))); \
-	   (to) ? NULL : err_nomem; })
-#define COPY_VEC(to, from)	\
-	({ (to)->at = NULL; \
-	   (to)->nr = (to)->room = (from)->nr; \
-	   (from)->nr ? COPY((to)->at, (from)->at, (from)->nr) : NULL; })
-
-static struct err *copy(const struct session_leaks *from, struct session_leaks *ret)
+/* What was found is lent, for as long as the session has its target, but for what leaks_stale takes. */
+static struct err *lend(const struct session_leaks *found, struct session_leaks *ret)
 {
-	struct session_leaks to = *from;
-	size_t nr = to.held.room = from->held.nr;
-	struct err *err[] = {
-		COPY(to.held.at, from->held.at, nr * held_stride(&from->held)),
-		COPY_VEC(&to.held.large, &from->held.large),
-		COPY_VEC(&to.held.heaps, &from->held.heaps),
-		COPY_VEC(&to.held.live, &from->held.live),
-		COPY(to.mark.leader, from->mark.leader, nr),
-	};
+	struct session_leaks lent = *found;
+	struct err *err;
 
-	for (size_t i = 0; i < ARRAY_SIZE(err); i++) {
-		if (err[i]) {
-			session_leaks_free(&to);
-			return err[i];
-		}
-	}
-	*ret = to;
+	lent.lent = true;
+	lent.held.live.at = NULL;
+	lent.held.live.nr = lent.held.live.room = 0;
+	err = vec_reserve(&lent.held.live, found->held.live.nr);
+	if (err)
+		return err;
+	vec_each(live, &found->held.live)
+		lent.held.live.at[lent.held.live.nr++] = *live;
+	*ret = lent;
 	return NULL;
 }
 
@@ -498,7 +480,7 @@ static struct err *found_at_end(const struct session *session, struct session_le
 	struct err *err;
 
 	if (session->end_leaks)
-		return copy(session->end_leaks, ret);
+		return lend(session->end_leaks, ret);
 	if (*session->end_err.msg)
 		return err_wrap(err_adopt(&session->end_err), "at the end of process %d",
 				process->pid);

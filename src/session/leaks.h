@@ -49,6 +49,7 @@ struct session_leaks {
 	uint64_t under_way;		/* blocks that a realloc had in hand all the time */
 	uint64_t pause_ns;		/* for which the target stood still; the longest of several */
 	bool snapshot;			/* it was searched in one */
+	bool lent;			/* to be freed is held.live alone */
 	char no_snapshot[256];		/* why it was not, though it was to be */
 };
 

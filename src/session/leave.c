@@ -170,14 +170,6 @@ struct err *session_keep(struct session *session)
 	return err;
 }
 
-/* There is nothing to take out of a core file. */
-static struct err *close_core(struct session *session)
-{
-	session->state = SESSION_NONE;
-	session->current->pid = 0;
-	return session_call_forget(session);
-}
-
 struct err *session_detach(struct session *session)
 {
 	/* Of an exec'ed program only followed children, if any, have something of ours in them. */
@@ -185,8 +177,12 @@ struct err *session_detach(struct session *session)
 		process_has_execed(session->current->state) || process_any_followed(session) ? NULL :
 		session_need_target(session);
 
-	if (session->state == SESSION_CORE)
-		return close_core(session);
+	/* There is nothing to take out of a core file. */
+	if (session->state == SESSION_CORE) {
+		session->state = SESSION_NONE;
+		session->current->pid = 0;
+		return session_call_forget(session);
+	}
 	if (err)
 		return err;
 	if (!process_has_execed(session->current->state))

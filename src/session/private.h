@@ -274,9 +274,6 @@ void hands_forget(struct session *session);
  */
 struct err *hands_look(struct session *session) MUST_CHECK;
 
-/* What needs a tracer has changed: events that are wanted, follow-fork, follow-exec. */
-struct err *hands_update(struct session *session) MUST_CHECK;
-
 /* --- keep.c: tracer thread --- */
 /*
  * The target is seized, and something was left in it. NULL: that is session->region now, or it is

@@ -280,13 +280,6 @@ static struct err *add_left_out(struct job *job)
 
 /* --- threads --- */
 
-static void add_vector_registers(struct job *job, const struct view_thread *thread)
-{
-	job->ret->blind_threads += thread->blind;
-	add_words(job, SEARCH_VECTOR, thread->tid, job->view->vectors.at + thread->vector,
-		  thread->nr_vectors);
-}
-
 static void add_dtv(struct job *job, pid_t tid, uint64_t tp)
 {
 	const struct arch *arch = job->view->arch;
@@ -365,8 +358,11 @@ static void look_at_thread(struct job *job, const struct view_thread *thread)
 
 	if (thread->stopped) {
 		add_words(job, SEARCH_REGISTER, thread->tid, thread->regs.word, arch->regs_words);
-		if (!thread->in_syscall)
-			add_vector_registers(job, thread);
+		if (!thread->in_syscall) {
+			job->ret->blind_threads += thread->blind;
+			add_words(job, SEARCH_VECTOR, thread->tid,
+				  job->view->vectors.at + thread->vector, thread->nr_vectors);
+		}
 		add_dtv(job, thread->tid, thread->tp);
 		if (job->ret->walked)
 			add_chunks_in_use(job, thread);
@@ -511,6 +507,10 @@ struct err *search_holders(const struct session *session, const struct view *vie
 
 void session_leaks_free(struct session_leaks *leaks)
 {
+	if (leaks->lent) {
+		vec_free(&leaks->held.live);
+		return;
+	}
 	held_free(&leaks->held);
 	mark_free(&leaks->mark);
 }

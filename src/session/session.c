@@ -84,17 +84,12 @@ void session_destroy(struct session *session, struct err **err_ret)
 	free(session);
 }
 
-struct err *session_configured(struct session *session)
-{
-	return hands_update(session);
-}
-
 void session_want_events(struct session *session, uint32_t kinds)
 {
 	struct err *err;
 
 	session->wanted = kinds;
-	err = hands_update(session);
+	err = session_configured(session);
 	if (err)
 		session_warn(session, err->msg);
 }

@@ -125,16 +125,6 @@ static struct tls_block block_of(const struct slots *slots, uint64_t number, uin
 	return block;
 }
 
-/* The pairs behind pair 0 of a thread's table, as many as can be read; nr is MODULES_MAX at most. */
-static uint64_t read_pairs(const struct view *view, uint64_t dtv, uint64_t nr, struct pair *pairs)
-{
-	size_t len;
-
-	if (memory_read_some(view->memory, dtv + sizeof(*pairs), pairs, nr * sizeof(*pairs), &len))
-		return 0;
-	return len / sizeof(*pairs);
-}
-
 /* The lowest address of the thread goes to *low. Pairs is room for MODULES_MAX of them. */
 static struct err *read_table(const struct view *view, const struct view_thread *thread,
 			      const struct slots *slots, struct pair *pairs, struct tls *tls,
@@ -142,12 +132,16 @@ static struct err *read_table(const struct view *view, const struct view_thread 
 {
 	uint64_t dtv, nr, generation;
 	struct err *err = NULL;
+	size_t len;
 
 	if (!thread->tp || memory_read_u64(view->memory, thread->tp + view->arch->dtv, &dtv) ||
 	    memory_read_u64(view->memory, dtv - view->arch->dtv_first, &nr) || nr > MODULES_MAX ||
 	    memory_read_u64(view->memory, dtv, &generation))
 		return NULL;
-	nr = read_pairs(view, dtv, nr, pairs);
+	/* The pairs behind pair 0, as many as can be read. */
+	if (memory_read_some(view->memory, dtv + sizeof(*pairs), pairs, nr * sizeof(*pairs), &len))
+		return NULL;
+	nr = len / sizeof(*pairs);
 	for (uint64_t i = 1; i <= nr && tls->blocks.nr < TLS_BLOCKS_MAX && !err; i++) {
 		const struct pair *pair = &pairs[i - 1];
 		struct tls_block block;

@@ -141,13 +141,6 @@ static struct err *add_job(struct session *session, void *arg)
 	return err;
 }
 
-/* Names of entries are asked for again. */
-static struct err *sync_names(struct session *session)
-{
-	session->known_generation = UINT64_MAX;
-	return session_sync_modules(session);
-}
-
 struct err *session_probe_add(struct session *session, const struct session_probe_spec *spec)
 {
 	struct add_job job = { .spec = spec };
@@ -160,7 +153,10 @@ struct err *session_probe_add(struct session *session, const struct session_prob
 	if (err)
 		return unknown(session, spec->function, err);
 	err = session_call(session, add_job, &job);
-	return err ? err_wrap(err, "probe %s", spec->function) : sync_names(session);
+	if (err)
+		return err_wrap(err, "probe %s", spec->function);
+	session->known_generation = UINT64_MAX;		/* names of entries are asked for again */
+	return session_sync_modules(session);
 }
 
 static struct err *take_out(struct session *session, bool stood UNUSED, void *arg)

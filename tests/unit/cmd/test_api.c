@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cmd/complete.h"
-#include "cmd/events.h"
+#include "cmd/shell.h"
 #include "harness.h"
 #include "unit.h"
 #include "unwind/walk.h"
