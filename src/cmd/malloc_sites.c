@@ -37,6 +37,18 @@ const struct cmd cmd_malloc_sites = {
 
 /* --- for scripts --- */
 
+static void add_field(Tcl_Obj *dict, const struct site *site, const struct site_field *field)
+{
+	if (!field->key)
+		return;
+	if (field->unit == SITE_RATE)
+		dict_double(dict, field->key, *(const double *)((const char *)site + field->at));
+	else if (field->unit == SITE_AGE)
+		dict_double(dict, field->key, (double)site_figure(site, field) / 1e9);
+	else
+		dict_number(dict, field->key, site_figure(site, field));
+}
+
 static struct err *site_dict(const struct call *call, const struct query *query,
 			     const struct site *site, Tcl_Obj **ret)
 {
@@ -48,15 +60,8 @@ static struct err *site_dict(const struct call *call, const struct query *query,
 		return err;
 	dict = Tcl_NewDictObj();
 	dict_text(dict, "label", str_text(&label));
-	dict_number(dict, "bytes", site->bytes);
-	dict_number(dict, "count", site->count);
-	dict_number(dict, "total", site->total);
-	dict_number(dict, "totalbytes", site->total_bytes);
-	dict_number(dict, "freed", site->freed);
-	dict_double(dict, "oldest", (double)site->oldest / 1e9);
-	dict_double(dict, "median", (double)site->median / 1e9);
-	dict_number(dict, "growth", site->bytes);
-	dict_double(dict, "rate", site->rate);
+	for (size_t i = 0; i < site_fields_nr; i++)
+		add_field(dict, site, &site_fields[i]);
 	dict_number(dict, "stack", site->stack);
 	*ret = dict;
 	return NULL;

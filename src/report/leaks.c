@@ -11,6 +11,7 @@
 #include "log/log.h"
 #include "report/lacks.h"
 #include "report/out.h"
+#include "report/sites.h"
 #include "report/stack.h"
 #include "report/suppress.h"
 #include "session/leaks.h"
@@ -153,16 +154,6 @@ struct err *leaks_print(struct session *session, const struct session_leaks *fou
 	return err;
 }
 
-static void print_site(const struct site *site, struct out *out)
-{
-	char oldest[32];
-
-	format_duration(oldest, sizeof(oldest), site->oldest);
-	out_f(out, "%llu bytes in %llu blocks; of %llu ever recorded there %llu (%.1f %%) were freed; oldest %s\n",
-	      (number)site->bytes, (number)site->count, (number)site->total, (number)site->freed,
-	      site->total ? 100.0 * (double)site->freed / (double)site->total : 0.0, oldest);
-}
-
 struct err *stale_print(struct session *session, const struct session_leaks *found,
 			const struct sites *sites, struct out *out)
 {
@@ -176,7 +167,7 @@ struct err *stale_print(struct session *session, const struct session_leaks *fou
 	stack_texts_init(&texts, session, INDENT);
 	for (size_t i = 0; !err && !out_done(out) && i < sites->vec.nr; i++) {
 		out_f(out, "#%zu  ", i + 1);
-		print_site(&sites->vec.at[i], out);
+		site_print_stale(&sites->vec.at[i], out);
 		out_blanks(out, INDENT);
 		err = stack_texts_print(&texts, sites->vec.at[i].stack, out);
 		out_text(out, "\n");

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "base/cancel.h"
+#include "base/compiler.h"
 #include "log/log.h"
 #include "report/lacks.h"
 #include "report/out.h"
@@ -37,20 +38,67 @@ struct err *site_label(struct session *session, const struct stack_names *names,
 			    str_add(ret, "thread (unknown)");
 }
 
+#define AT(member)	offsetof(struct site, member)
+
+const struct site_field site_fields[] = {
+	{ .key = "bytes", .at = AT(bytes), .stale = { "", " bytes in " } },
+	{ .key = "count", .at = AT(count), .stale = { "", " blocks; of " } },
+	{ .key = "total", .at = AT(total), .with = AT(total),
+	  .sites = { "    all-time ", " blocks, " }, .stale = { "", " ever recorded there " } },
+	{ .key = "totalbytes", .at = AT(total_bytes), .with = AT(total), .sites = { "", " bytes; " } },
+	{ .key = "freed", .at = AT(freed), .with = AT(total),
+	  .sites = { "", " freed\n" }, .stale = { "", " (" } },
+	{ .unit = SITE_FREED_SHARE, .stale = { "", " %) were freed; " } },
+	{ .key = "oldest", .unit = SITE_AGE, .at = AT(oldest), .with = AT(count),
+	  .sites = { "    oldest ", ", " }, .stale = { "oldest ", "\n" } },
+	{ .key = "median", .unit = SITE_AGE, .at = AT(median), .with = AT(count),
+	  .sites = { "median ", "; " } },
+	{ .key = "growth", .at = AT(bytes) },
+	{ .key = "rate", .unit = SITE_RATE, .at = AT(rate), .with = AT(count),
+	  .sites = { "growing by ", " bytes/s\n" } },
+};
+const size_t site_fields_nr = ARRAY_SIZE(site_fields);
+
+uint64_t site_figure(const struct site *site, const struct site_field *field)
+{
+	return *(const uint64_t *)((const char *)site + field->at);
+}
+
+static void print_field(const struct site *site, const struct site_field *field,
+			const struct site_text *text, struct out *out)
+{
+	char age[32];
+
+	if (!text->before)
+		return;
+	out_text(out, text->before);
+	if (field->unit == SITE_AGE) {
+		format_duration(age, sizeof(age), site_figure(site, field));
+		out_text(out, age);
+	} else if (field->unit == SITE_RATE) {
+		out_f(out, "%.1f", *(const double *)((const char *)site + field->at));
+	} else if (field->unit == SITE_FREED_SHARE) {
+		out_f(out, "%.1f", site->total ? 100.0 * (double)site->freed / (double)site->total : 0.0);
+	} else {
+		out_f(out, "%" PRIu64, site_figure(site, field));
+	}
+	out_text(out, text->behind);
+}
+
+void site_print_stale(const struct site *site, struct out *out)
+{
+	for (size_t i = 0; i < site_fields_nr; i++)
+		print_field(site, &site_fields[i], &site_fields[i].stale, out);
+}
+
 static void print_counts(const struct site *site, struct out *out)
 {
-	char oldest[32], median[32];
+	for (size_t i = 0; i < site_fields_nr; i++) {
+		const struct site_field *field = &site_fields[i];
 
-	if (site->total)
-		out_f(out, "    all-time %" PRIu64 " blocks, %" PRIu64 " bytes; %" PRIu64 " freed\n",
-		      site->total, site->total_bytes,
-		      site->freed);
-	if (!site->count)
-		return;
-	format_duration(oldest, sizeof(oldest), site->oldest);
-	format_duration(median, sizeof(median), site->median);
-	out_f(out, "    oldest %s, median %s; growing by %.1f bytes/s\n", oldest, median,
-	      site->rate);
+		if (*(const uint64_t *)((const char *)site + field->with))
+			print_field(site, field, &field->sites, out);
+	}
 }
 
 static struct err *print_site(struct session *session, const struct stack_names *names,
