@@ -9,8 +9,6 @@
 #include "agent/memo.h"
 #include "base/compiler.h"
 
-#define ALWAYS_INLINE	inline __attribute__((always_inline))
-
 /* Branches that may follow one another, and the entry. */
 #define MEMO_LEVELS		8
 #define MEMO_USED_BP		1u

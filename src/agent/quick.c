@@ -52,7 +52,7 @@ static ALWAYS_INLINE struct memo_walk walk_of(const struct agent_frame *frame,
 /* All but the stack: that is the entry's. */
 static ALWAYS_INLINE void record(const struct agent_frame *frame, const struct agent_probe *probe,
 				 struct agent_thread *thread, uint64_t size,
-				 struct memo_entry *entry, const struct home *home, bool at_home)
+				 struct memo_entry *entry, const struct home *home)
 {
 	const struct agent_state *state = probe->state;
 	uint64_t block = frame->ax, stack = thread->ledger.word | memo_count(entry, 1, size);
@@ -60,8 +60,9 @@ static ALWAYS_INLINE void record(const struct agent_frame *frame, const struct a
 	thread->ledger.last_time = ledger_time(&thread->ledger);
 	thread->ledger.inserted = block;
 	thread->ledger.inserted_sp = entry_sp(frame);
-	if (LIKELY(at_home) &&
-	    LIKELY(home_insert(log_of(state), home, block, size, thread->ledger.last_time, stack,
+	if (LIKELY(home->is_near) &&
+	    LIKELY(home_insert(log_of(state), home, block,
+			       (struct slot_words){ thread->ledger.last_time, size, stack },
 			       thread->ledger.log_thread)))
 		agent_thread_let_go(thread);
 	else
@@ -93,12 +94,12 @@ static NOINLINE void leave_by_branches(struct agent_frame *frame, const struct a
 	struct memo_walk walk = walk_of(frame, probe, thread);
 	struct memo_entry *entry;
 	struct home home;
-	bool at_home = home_of(log_of(probe->state), frame->ax, &home);
 
+	home_of(log_of(probe->state), frame->ax, &home);
 	fetch(&home);
 	entry = memo_find(&thread->memo, &walk);
 	if (LIKELY(entry)) {
-		record(frame, probe, thread, size_of_block(frame, probe), entry, &home, at_home);
+		record(frame, probe, thread, size_of_block(frame, probe), entry, &home);
 		return;
 	}
 	agent_thread_let_go(thread);
@@ -114,7 +115,6 @@ static ALWAYS_INLINE bool leave(struct agent_frame *frame, const struct agent_pr
 	struct memo_walk walk;
 	struct memo_item *item;
 	struct home home;
-	bool at_home;
 
 	if (UNLIKELY(!thread) || UNLIKELY(!ledger_holds(&thread->ledger, entry_sp(frame))) ||
 	    UNLIKELY(thread->ledger.inserted == frame->ax) ||
@@ -125,11 +125,11 @@ static ALWAYS_INLINE bool leave(struct agent_frame *frame, const struct agent_pr
 	compiler_barrier();
 	walk = walk_of(frame, probe, thread);
 	item = item_guess(&thread->memo, walk_key(&walk));
-	at_home = home_of(log_of(state), frame->ax, &home);
+	home_of(log_of(state), frame->ax, &home);
 	fetch(&home);
 	if (LIKELY(item->kind == MEMO_ENTRY) &&
 	    LIKELY(entry_holds((struct memo_entry *)item, &walk)))
-		record(frame, probe, thread, size, (struct memo_entry *)item, &home, at_home);
+		record(frame, probe, thread, size, (struct memo_entry *)item, &home);
 	else
 		leave_by_branches(frame, probe, thread);
 	return true;
@@ -150,7 +150,6 @@ ENTRY uint64_t agent_release(uint64_t block, uint64_t sp, const struct agent_pro
 	const struct agent_state *state = probe->state;
 	struct agent_thread *thread;
 	struct home home;
-	bool at_home;
 
 	if (!enabled(state))
 		return 0;
@@ -164,9 +163,9 @@ ENTRY uint64_t agent_release(uint64_t block, uint64_t sp, const struct agent_pro
 	compiler_barrier();
 	if (UNLIKELY(probe->ledger.wraps))
 		note_freed(&thread->ledger, block, sp);
-	at_home = home_of(log_of(state), block, &home);
+	home_of(log_of(state), block, &home);
 	__builtin_prefetch(home.tag, 1);
-	if (UNLIKELY(!at_home) ||
+	if (UNLIKELY(!home.is_near) ||
 	    UNLIKELY(!home_remove(log_of(state), &home, block, thread->ledger.log_thread, NULL)))
 		return remove_elsewhere(state, thread, block);
 	agent_thread_let_go(thread);

@@ -7,6 +7,7 @@
 #define PRINTF(f, a)	__attribute__((format(printf, f, a)))
 #define UNUSED		__attribute__((unused))
 #define NOINLINE	__attribute__((noinline))
+#define ALWAYS_INLINE	inline __attribute__((always_inline))
 #define NORETURN	__attribute__((noreturn))
 #define LIKELY(x)	__builtin_expect(!!(x), 1)
 #define UNLIKELY(x)	__builtin_expect(!!(x), 0)

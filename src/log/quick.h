@@ -21,10 +21,9 @@
  */
 #define TABLES_SMALL	3
 
-#define ALWAYS_INLINE	inline __attribute__((always_inline))
-
 /* The home slot of an address in the table where a search begins. */
 struct home {
+	bool is_near;			/* else it is not for the short way */
 	struct log_slot *slot;
 	uint16_t *tag;			/* of this slot */
 	unsigned hash;			/* the tag of the address, without its live bit */
@@ -83,8 +82,7 @@ static inline void tag_store(uint16_t *tag, unsigned value)
 	__atomic_store_n(at, (uint16_t)value, __ATOMIC_RELAXED);
 }
 
-/* False: not the short way. */
-static inline bool home_of(const struct log *log, uint64_t address, struct home *ret)
+static inline void home_of(const struct log *log, uint64_t address, struct home *ret)
 {
 	uint32_t newest = __atomic_load_n(&log->newest, __ATOMIC_RELAXED);
 	const struct log_table *table = &log->table[newest];
@@ -95,7 +93,7 @@ static inline bool home_of(const struct log *log, uint64_t address, struct home 
 	ret->slot = (struct log_slot *)(window + at);
 	ret->tag = (uint16_t *)(window + at / (sizeof(struct log_slot) / sizeof(uint16_t))) - 1;
 	ret->hash = turned_tag(turned);
-	return LIKELY(newest < TABLES_SMALL);
+	ret->is_near = newest < TABLES_SMALL;
 }
 
 static inline bool address_fits(uint64_t address)
@@ -129,12 +127,17 @@ static inline void slot_stack_decode(uint64_t word, struct log_record *ret)
 	ret->heap = (uint16_t)(word >> 48);
 }
 
-/* The contents of a slot that is claimed, in the order that readers rely on. */
-static inline void slot_store(struct log_slot *slot, uint64_t time, uint64_t size, uint64_t stack)
+/* The contents of a slot: all but its key. */
+struct slot_words {
+	uint64_t time, size, stack;
+};
+
+/* Of a slot that is claimed, in the order that readers rely on. */
+static ALWAYS_INLINE void slot_store(struct log_slot *slot, struct slot_words words)
 {
-	__atomic_store_n(&slot->time, time, __ATOMIC_RELEASE);
-	__atomic_store_n(&slot->size, size, __ATOMIC_RELEASE);
-	__atomic_store_n(&slot->stack, stack, __ATOMIC_RELEASE);
+	__atomic_store_n(&slot->time, words.time, __ATOMIC_RELEASE);
+	__atomic_store_n(&slot->size, words.size, __ATOMIC_RELEASE);
+	__atomic_store_n(&slot->stack, words.stack, __ATOMIC_RELEASE);
 }
 
 /* The rest of log_insert and log_remove (table.c), but for the sieve of a log that samples. */
@@ -143,12 +146,11 @@ bool table_insert(struct log *log, uint64_t address, uint64_t size, uint64_t tim
 bool table_remove(struct log *log, uint64_t address, uint32_t thread, struct log_record *ret);
 
 /*
- * Put a block in at its home, of which home_of said true. Its address fits (address_fits). False:
+ * Put a block in at its home, which is near. Its address fits (address_fits). False:
  * that is not its own ghost, which no one but other claimants can make something else.
  */
 static ALWAYS_INLINE bool home_insert(struct log *log, const struct home *home, uint64_t address,
-				      uint64_t size, uint64_t time, uint64_t stack,
-				      uint32_t thread)
+				      struct slot_words words, uint32_t thread)
 {
 	uint64_t key = __atomic_load_n(&home->slot->key, __ATOMIC_RELAXED);
 	uint64_t sequence = key - KEY_FREE - address;
@@ -158,11 +160,11 @@ static ALWAYS_INLINE bool home_insert(struct log *log, const struct home *home, 
 	    UNLIKELY(!__atomic_compare_exchange_n(&home->slot->key, &key, claimed, false,
 						  __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)))
 		return false;
-	slot_store(home->slot, time, size, stack);
+	slot_store(home->slot, words);
 	tag_store(home->tag, home->hash | TAG_LIVE);
 	__atomic_store_n(&home->slot->key, claimed - KEY_CLAIMED + KEY_LIVE + address,
 			 __ATOMIC_RELEASE);
-	account_block(log, thread, LOG_ACCOUNT(allocs), size);
+	account_block(log, thread, LOG_ACCOUNT(allocs), words.size);
 	return true;
 }
 
@@ -198,8 +200,10 @@ static ALWAYS_INLINE bool quick_insert(struct log *log, const struct log_record 
 	uint64_t stack = slot_stack(record->stack, record->thread, record->heap);
 	struct home home;
 
-	if (!home_of(log, record->address, &home) || UNLIKELY(!address_fits(record->address)) ||
-	    !home_insert(log, &home, record->address, record->size, record->time, stack,
+	home_of(log, record->address, &home);
+	if (UNLIKELY(!home.is_near) || UNLIKELY(!address_fits(record->address)) ||
+	    !home_insert(log, &home, record->address,
+			 (struct slot_words){ record->time, record->size, stack },
 			 record->thread))
 		return table_insert(log, record->address, record->size, record->time, stack,
 				    replaced);
@@ -214,7 +218,8 @@ static ALWAYS_INLINE bool quick_remove(struct log *log, uint64_t address, uint32
 {
 	struct home home;
 
-	if (!home_of(log, address, &home) || UNLIKELY(!address_fits(address)) ||
+	home_of(log, address, &home);
+	if (UNLIKELY(!home.is_near) || UNLIKELY(!address_fits(address)) ||
 	    !home_remove(log, &home, address, thread, ret))
 		return table_remove(log, address, thread, ret);
 	return true;

@@ -444,7 +444,7 @@ NOINLINE bool table_insert(struct log *log, uint64_t address, uint64_t size, uin
 			return false;
 		}
 	}
-	slot_store(&place.window->slot[place.slot], time, size, stack);
+	slot_store(&place.window->slot[place.slot], (struct slot_words){ time, size, stack });
 	slot_publish(&place, address);
 	account_add(log, thread, LOG_ACCOUNT(allocs), 1);
 	account_add(log, thread, LOG_ACCOUNT(alloc_bytes), size);
@@ -601,8 +601,9 @@ static bool restore_record(struct log *log, const struct log_record *record, uin
 	    slot_claim(&place)) {
 		/* The ghost has all that it had when it was taken out. */
 	} else if (address_fits(record->address) && claim(log, hash, &place)) {
-		slot_store(&place.window->slot[place.slot], record->time, record->size,
-			   slot_stack(record->stack, record->thread, record->heap));
+		slot_store(&place.window->slot[place.slot], (struct slot_words){
+			record->time, record->size,
+			slot_stack(record->stack, record->thread, record->heap) });
 	} else {
 		account_add(log, thread, LOG_ACCOUNT(table_full), 1);
 		return false;
