@@ -248,29 +248,35 @@ static NOINLINE void remember(struct memo *memo, const struct memo_walk *walk, u
 }
 
 /* The id of the stack that a walk finds; into pcs, at most depth. rows and trace may be NULL. */
-static uint32_t walk_stack(const struct memo_walk *walk, struct memo_scratch *scratch,
+static uint32_t find_stack(const struct memo_walk *from, struct memo_scratch *scratch,
 			   struct walk_cache *rows, uint64_t *pcs, uint32_t depth,
 			   struct walk_trace *trace)
 {
+	const struct walk_start start = {
+		.map = &scratch->map,
+		.regs = &scratch->regs,
+		.stack = &scratch->stack,
+		.area = from->area,
+		.in_caller = true,
+	};
 	enum walk_end end = WALK_DEPTH;
 	uint32_t nr = 1, id;
 
-	scratch->map = *walk->map;
+	scratch->map = *from->map;
 	scratch->map.cache = rows;
-	scratch->reg[BX] = walk->bx;
-	scratch->regs = (struct walk_regs){ walk->pc, walk->sp, walk->bp, scratch->reg, BX + 1 };
+	scratch->reg[BX] = from->bx;
+	scratch->regs = (struct walk_regs){ from->pc, from->sp, from->bp, scratch->reg, BX + 1 };
 	scratch->stack = (struct walk_stack){
-		.copy = (const void *)(uintptr_t)walk->sp,
-		.low = walk->sp,
-		.high = walk->high,
+		.copy = (const void *)(uintptr_t)from->sp,
+		.low = from->sp,
+		.high = from->high,
 	};
-	pcs[0] = walk->function;
+	pcs[0] = from->function;
 	if (depth > 1)
-		nr += walk_caller(&scratch->map, &scratch->regs, &scratch->stack, walk->area,
-				  pcs + 1, depth - 1, &end, trace);
-	id = log_stack(walk->log, pcs, nr, (uint8_t)end, walk->map->generation);
+		nr += walk(&start, pcs + 1, depth - 1, &end, trace);
+	id = log_stack(from->log, pcs, nr, (uint8_t)end, from->map->generation);
 	if (id == LOG_STACK_NONE)
-		log_count(walk->log, walk->thread, LOG_ACCOUNT(unstacked), 1);
+		log_count(from->log, from->thread, LOG_ACCOUNT(unstacked), 1);
 	return id;
 }
 
@@ -278,7 +284,7 @@ static NOINLINE uint32_t shallow(const struct memo_walk *walk, uint64_t bytes)
 {
 	struct memo_scratch scratch;
 	uint64_t pcs[MEMO_SHALLOW];
-	uint32_t id = walk_stack(walk, &scratch, NULL, pcs,
+	uint32_t id = find_stack(walk, &scratch, NULL, pcs,
 				 MIN(walk->depth, (uint32_t)MEMO_SHALLOW), NULL);
 
 	log_stack_count(walk->log, id, walk->blocks, bytes);
@@ -313,7 +319,7 @@ static NOINLINE uint32_t miss(struct memo *memo, const struct memo_walk *walk, u
 	memo->trace.whole = true;
 	memo->trace.fp_used = memo->trace.bx_used = false;
 	memo->trace.nr = 0;
-	id = walk_stack(walk, &memo->scratch, &memo->rows, memo->pcs, depth, trace);
+	id = find_stack(walk, &memo->scratch, &memo->rows, memo->pcs, depth, trace);
 	if (trace && id != LOG_STACK_NONE && trace_good(trace, walk->sp)) {
 		memo->misses++;
 		remember(memo, walk, id, bytes);

@@ -81,7 +81,8 @@ static uint32_t walk_over(struct target *target, const struct regs *regs,
 	struct walk_map map = target->modules.map;
 
 	map.cache = &target->walk_cache;
-	return walk(&map, &from, stack, area, path->pcs, path->max, path->end);
+	return walk(&(struct walk_start){ &map, &from, stack, area, false }, path->pcs, path->max, path->end,
+		    NULL);
 }
 
 static uint32_t walk_from_top(struct target *target, const struct regs *regs,

@@ -27,8 +27,6 @@
 /* Frames of ours (stubs) in one stack; they nest as allocators do, two or three deep. */
 #define OWN_MAX		64
 
-#define ALWAYS_INLINE	inline __attribute__((always_inline))
-
 enum regs_from {
 	REGS_NONE,		/* only PC, SP and BP are known */
 	REGS_INNERMOST,		/* from the caller of walk() */
@@ -392,28 +390,6 @@ static bool own_leave(struct walker *walker, int32_t cfa_offset, enum walk_end *
 	return caller_enter(walker, pc, cfa);
 }
 
-static void walker_init(struct walker *walker, const struct walk_map *map,
-			const struct walk_regs *regs, const struct walk_stack *stack)
-{
-	if (map->cache)
-		cache_use(map->cache, map->generation);
-	walker->map = map;
-	walker->stack = stack;
-	walker->innermost = regs;
-	walker->module = NULL;
-	walker->pc = regs->pc;
-	walker->sp = regs->sp;
-	walker->fp = regs->fp;
-	walker->signal_sp = 0;
-	walker->fp_at = FP_INITIAL;
-	walker->bx_at = BX_INNERMOST;
-	walker->trace = NULL;
-	walker->regs_from = REGS_INNERMOST;
-	walker->fp_lost = WALK_COMPLETE;
-	walker->unproven = 0;
-	walker->exact = true;
-}
-
 static ALWAYS_INLINE uint32_t frames(struct walker *walker, const struct walk_area *area,
 				     uint64_t *pcs, uint32_t max, enum walk_end *end, bool traced)
 {
@@ -444,44 +420,39 @@ static ALWAYS_INLINE uint32_t frames(struct walker *walker, const struct walk_ar
 }
 
 /* Out of line, so that a plain walk does not take its stack as well. */
-static __attribute__((noinline)) uint32_t frames_traced(struct walker *walker,
-							const struct walk_area *area,
-							uint64_t *pcs, uint32_t max,
-							enum walk_end *end)
+static NOINLINE uint32_t frames_traced(struct walker *walker, const struct walk_area *area,
+				       uint64_t *pcs, uint32_t max, enum walk_end *end)
 {
+	walker->trace->whole = !walker->stack->more;
+	walker->trace->fp_used = walker->trace->bx_used = false;
+	walker->trace->nr = 0;
 	return frames(walker, area, pcs, max, end, true);
 }
 
-static uint32_t frames_plain(struct walker *walker, const struct walk_area *area, uint64_t *pcs,
-			     uint32_t max, enum walk_end *end)
+uint32_t walk(const struct walk_start *start, uint64_t *pcs, uint32_t max, enum walk_end *end,
+	      struct walk_trace *trace)
 {
-	return frames(walker, area, pcs, max, end, false);
-}
-
-uint32_t walk(const struct walk_map *map, const struct walk_regs *regs,
-	      const struct walk_stack *stack,
-	      const struct walk_area *area, uint64_t *pcs, uint32_t max, enum walk_end *end)
-{
+	const struct walk_map *map = start->map;
 	struct walker walker;
 
-	walker_init(&walker, map, regs, stack);
-	return frames_plain(&walker, area, pcs, max, end);
-}
-
-uint32_t walk_caller(const struct walk_map *map, const struct walk_regs *regs,
-		     const struct walk_stack *stack, const struct walk_area *area, uint64_t *pcs,
-		     uint32_t max, enum walk_end *end, struct walk_trace *trace)
-{
-	struct walker walker;
-
-	walker_init(&walker, map, regs, stack);
-	walker.regs_from = REGS_NONE;
-	walker.exact = false;
-	if (!trace)
-		return frames_plain(&walker, area, pcs, max, end);
+	if (map->cache)
+		cache_use(map->cache, map->generation);
+	walker.map = map;
+	walker.stack = start->stack;
+	walker.innermost = start->regs;
+	walker.module = NULL;
+	walker.pc = start->regs->pc;
+	walker.sp = start->regs->sp;
+	walker.fp = start->regs->fp;
+	walker.signal_sp = 0;
+	walker.fp_at = FP_INITIAL;
+	walker.bx_at = BX_INNERMOST;
 	walker.trace = trace;
-	trace->whole = !stack->more;
-	trace->fp_used = trace->bx_used = false;
-	trace->nr = 0;
-	return frames_traced(&walker, area, pcs, max, end);
+	walker.regs_from = start->in_caller ? REGS_NONE : REGS_INNERMOST;
+	walker.fp_lost = WALK_COMPLETE;
+	walker.unproven = 0;
+	walker.exact = !start->in_caller;
+	if (trace)
+		return frames_traced(&walker, start->area, pcs, max, end);
+	return frames(&walker, start->area, pcs, max, end, false);
 }

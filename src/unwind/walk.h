@@ -116,29 +116,33 @@ struct walk_trace {
 	uint64_t value[WALK_TRACE_SLOTS];
 };
 
+/* Where a walk begins, and what it may read. */
+struct walk_start {
+	const struct walk_map *map;
+	const struct walk_regs *regs;
+	const struct walk_stack *stack;
+	const struct walk_area *area;	/* NULL: nothing of ours is in the process */
+	/*
+	 * regs are those of a caller: regs->pc is a return address, which is looked up one byte
+	 * back, and of regs->regs no more than RBX is used. Otherwise they are the state at an
+	 * instruction that is about to run, and regs->pc is looked up as it is.
+	 */
+	bool in_caller;
+};
+
 /*
- * Walk from regs (the state at an instruction that is about to run: the innermost PC is looked up
- * as it is, the others, which are return addresses, one byte back, but for the frame that a signal
- * interrupted). pcs[0] is regs->pc; the others are return addresses as they lie on the stack.
- * Returns the number of PCs stored, at most max (none only if all frames that could be read are
- * ours, of the area), and the reason in *end.
+ * Walk from start. pcs[0] is regs->pc; the others are return addresses as they lie on the stack,
+ * which are looked up one byte back, except in the frame that a signal interrupted. Returns the
+ * number of PCs stored, at most max (none only if all frames that could be read are ours, of the
+ * area), and the reason in *end. trace is for walks that begin in a caller; it may be NULL.
  *
  * Where a row is missing, [BP] and [BP+8] are tried as a frame pointer frame: accepted only if BP
  * is inside the readable stack, above SP, and the return address lies in a module, or outside of all
  * (a JIT's code) where frame pointers lead on from it to a module. A walk that begins outside of all
  * modules goes as far as frame pointers lead.
  */
-uint32_t walk(const struct walk_map *map, const struct walk_regs *regs,
-	      const struct walk_stack *stack,
-	      const struct walk_area *area, uint64_t *pcs, uint32_t max, enum walk_end *end);
-
-/*
- * The same for a walk that begins in a caller: regs->pc is a return address (looked up one byte
- * back), and of regs->regs no more than RBX is used. trace may be NULL.
- */
-uint32_t walk_caller(const struct walk_map *map, const struct walk_regs *regs,
-		     const struct walk_stack *stack, const struct walk_area *area, uint64_t *pcs,
-		     uint32_t max, enum walk_end *end, struct walk_trace *trace);
+uint32_t walk(const struct walk_start *start, uint64_t *pcs, uint32_t max, enum walk_end *end,
+	      struct walk_trace *trace);
 
 /* The module that holds pc, or NULL. */
 const struct walk_module *walk_map_find(const struct walk_map *map, uint64_t pc);

@@ -43,7 +43,8 @@ static NOINLINE uint32_t walk_at(const struct memo_walk *from)
 	enum walk_end end;
 
 	pcs[0] = from->function;
-	frames = 1 + walk_caller(&cached, &regs, &stack, NULL, pcs + 1, depth - 1, &end, NULL);
+	frames = 1 + walk(&(struct walk_start){ &cached, &regs, &stack, NULL, true }, pcs + 1,
+			  depth - 1, &end, NULL);
 	return log_stack(&region, pcs, frames, (uint8_t)end, map.generation);
 }
 

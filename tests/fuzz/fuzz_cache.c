@@ -123,13 +123,14 @@ static void walk_by(const struct rows *rows, uint32_t pc)
 		.pc = TEXT + pc, .sp = (uintptr_t)&stack[16], .fp = (uintptr_t)&stack[32],
 		.regs = regs, .nr_regs = ARRAY_SIZE(regs),
 	};
+	const struct walk_start start = { &map, &from, &memory, NULL, false };
 	enum walk_end end;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(stack); i++)
 		stack[i] = i % 3 ? TEXT + 67 * i : (uintptr_t)&stack[i];
 	for (unsigned i = 0; i < ARRAY_SIZE(regs); i++)
 		regs[i] = i % 2 ? TEXT + 0x110 : (uintptr_t)&stack[20 + i];
-	if (walk(&map, &from, &memory, NULL, pcs, ARRAY_SIZE(pcs), &end) > ARRAY_SIZE(pcs) ||
+	if (walk(&start, pcs, ARRAY_SIZE(pcs), &end, NULL) > ARRAY_SIZE(pcs) ||
 	    end >= WALK_ENDS)
 		abort();
 }

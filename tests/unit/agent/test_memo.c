@@ -65,20 +65,20 @@ static void begin(void)
 }
 
 /* The stack by a plain walk. */
-static uint32_t true_stack(const struct memo_walk *walk)
+static uint32_t true_stack(const struct memo_walk *from)
 {
-	uint64_t pcs[LOG_DEPTH_MAX], reg[4] = { 0, 0, 0, walk->bx };
-	struct walk_regs regs = { walk->pc, walk->sp, walk->bp, reg, ARRAY_SIZE(reg) };
-	struct walk_stack stack = { (const void *)(uintptr_t)walk->sp, walk->sp, walk->high, NULL,
+	uint64_t pcs[LOG_DEPTH_MAX], reg[4] = { 0, 0, 0, from->bx };
+	struct walk_regs regs = { from->pc, from->sp, from->bp, reg, ARRAY_SIZE(reg) };
+	struct walk_stack stack = { (const void *)(uintptr_t)from->sp, from->sp, from->high, NULL,
 				    NULL };
 	enum walk_end end = WALK_DEPTH;
 	uint32_t nr = 1;
 
-	pcs[0] = walk->function;
-	if (walk->depth > 1)
-		nr += walk_caller(walk->map, &regs, &stack, walk->area, pcs + 1, walk->depth - 1,
-				  &end, NULL);
-	return log_stack(&region, pcs, nr, (uint8_t)end, walk->map->generation);
+	pcs[0] = from->function;
+	if (from->depth > 1)
+		nr += walk(&(struct walk_start){ from->map, &regs, &stack, from->area, true },
+			   pcs + 1, from->depth - 1, &end, NULL);
+	return log_stack(&region, pcs, nr, (uint8_t)end, from->map->generation);
 }
 
 /* False: it is not the same. */

@@ -162,7 +162,8 @@ void self_walk(const struct walk_map *map, const uint64_t *reg, uint32_t max, st
 	if (stack.high - stack.low > sizeof(copied))
 		stack.high = stack.low + sizeof(copied);
 	copy_raw(copied, stack.low, stack.high - stack.low);
-	ret->nr = walk(map, &regs, &stack, NULL, ret->pc, max, &ret->end);
+	ret->nr = walk(&(struct walk_start){ map, &regs, &stack, NULL, false }, ret->pc, max,
+		       &ret->end, NULL);
 }
 
 static _Unwind_Reason_Code truth_take(struct _Unwind_Context *context, void *ctx)

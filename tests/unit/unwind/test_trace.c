@@ -35,8 +35,8 @@ static void run(struct scene *scene, struct walk_trace *into)
 		.high = STACK + sizeof(scene->word) };
 
 	memset(scene->pcs, 0, sizeof(scene->pcs));
-	scene->nr = walk_caller(&map, &regs, &stack, &scene->area, scene->pcs, scene->max,
-				&scene->end, into);
+	scene->nr = walk(&(struct walk_start){ &map, &regs, &stack, &scene->area, true },
+			 scene->pcs, scene->max, &scene->end, into);
 }
 
 static struct scene begin(uint64_t pc, uint64_t fp)
@@ -197,6 +197,7 @@ static void test_not_whole(void)
 	static uint64_t words[3 * WALK_TRACE_SLOTS], pcs[MANY];
 	struct walk_regs regs = { .pc = LEAF, .sp = STACK };
 	struct walk_stack stack = { words, STACK, STACK + sizeof(words), NULL, NULL };
+	struct walk_start start = { &map, &regs, &stack, NULL, true };
 	struct scene s = begin(LEAF, 0);
 	enum walk_end end;
 
@@ -208,13 +209,11 @@ static void test_not_whole(void)
 	CU_ASSERT_FALSE(trace.whole);
 	for (unsigned i = 0; i < ARRAY_SIZE(words); i++)
 		words[i] = LEAF;
-	CU_ASSERT_EQUAL(walk_caller(&map, &regs, &stack, NULL, pcs, WALK_TRACE_SLOTS, &end,
-				    &trace), WALK_TRACE_SLOTS);
+	CU_ASSERT_EQUAL(walk(&start, pcs, WALK_TRACE_SLOTS, &end, &trace), WALK_TRACE_SLOTS);
 	CU_ASSERT_EQUAL(end, WALK_DEPTH);
 	CU_ASSERT_TRUE(trace.whole);
 	CU_ASSERT_EQUAL(trace.nr, WALK_TRACE_SLOTS);
-	CU_ASSERT_EQUAL(walk_caller(&map, &regs, &stack, NULL, pcs, MANY, &end, &trace),
-			MANY);
+	CU_ASSERT_EQUAL(walk(&start, pcs, MANY, &end, &trace), MANY);
 	CU_ASSERT_FALSE(trace.whole);
 	CU_ASSERT_EQUAL(trace.nr, WALK_TRACE_SLOTS);
 }

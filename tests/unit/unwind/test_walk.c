@@ -43,7 +43,8 @@ static void run_area(struct scene *scene, const struct walk_area *area)
 	struct walk_stack stack = { .copy = scene->word, .low = STACK,
 		.high = STACK + sizeof(scene->word) };
 
-	scene->nr = walk(&map, &regs, &stack, area, scene->pc, ARRAY_SIZE(scene->pc), &scene->end);
+	scene->nr = walk(&(struct walk_start){ &map, &regs, &stack, area, false }, scene->pc,
+			 ARRAY_SIZE(scene->pc), &scene->end, NULL);
 }
 
 static void run(struct scene *scene)
@@ -307,24 +308,26 @@ static void test_cache(void)
 	uint64_t word[4] = { LEAF, OUTERMOST }, pc[8];
 	struct walk_regs regs = { .pc = LEAF, .sp = STACK };
 	struct walk_stack stack = { .copy = word, .low = STACK, .high = STACK + sizeof(word) };
+	struct walk_start start = { &with, &regs, &stack, NULL, false };
 	enum walk_end end;
 
 	with.cache = &cache;
 	for (unsigned i = 0; i < 3; i++) {
-		CU_ASSERT_EQUAL(walk(&with, &regs, &stack, NULL, pc, 8, &end), 3);
+		CU_ASSERT_EQUAL(walk(&start, pc, 8, &end, NULL), 3);
 		CU_ASSERT_EQUAL(pc[2], OUTERMOST);
 		CU_ASSERT_EQUAL(end, WALK_COMPLETE);
 	}
 	with.module = &changed;
 	with.generation = 2;
-	CU_ASSERT_EQUAL(walk(&with, &regs, &stack, NULL, pc, 8, &end), 1);
+	CU_ASSERT_EQUAL(walk(&start, pc, 8, &end, NULL), 1);
 	CU_ASSERT_EQUAL(end, WALK_COMPLETE);
 	/*
 	 * Nothing is cached for a PC outside all modules, not even the one whose key is the empty
 	 * entry's.
 	 */
 	regs.pc = UINT64_MAX;
-	CU_ASSERT_EQUAL(walk(&map, &regs, &stack, NULL, pc, 8, &end), 1);
+	start.map = &map;
+	CU_ASSERT_EQUAL(walk(&start, pc, 8, &end, NULL), 1);
 	CU_ASSERT_EQUAL(end, WALK_NO_MODULE);
 }
 
@@ -346,12 +349,13 @@ static void test_more(void)
 	struct walk_stack stack = {
 		.copy = words, .low = STACK, .high = STACK + 8, .more = more_words, .ctx = words,
 	};
+	struct walk_start start = { &map, &regs, &stack, NULL, false };
 	enum walk_end end;
 
-	CU_ASSERT_EQUAL(walk(&map, &regs, &stack, NULL, pc, 8, &end), 4);
+	CU_ASSERT_EQUAL(walk(&start, pc, 8, &end, NULL), 4);
 	CU_ASSERT_EQUAL(end, WALK_COMPLETE);
 	stack.more = NULL;
-	CU_ASSERT_EQUAL(walk(&map, &regs, &stack, NULL, pc, 8, &end), 2);
+	CU_ASSERT_EQUAL(walk(&start, pc, 8, &end, NULL), 2);
 	CU_ASSERT_EQUAL(end, WALK_MEMORY);
 }
 
@@ -379,7 +383,8 @@ static void test_any_stack(void)
 		regs.pc = reg[16];
 		regs.fp = reg[6];
 		regs.sp = reg[7] = STACK + random_next(&state) % 64;
-		nr = walk(&map, &regs, &stack, NULL, pc, 16, &end);
+		nr = walk(&(struct walk_start){ &map, &regs, &stack, NULL, false }, pc, 16, &end,
+			  NULL);
 		CU_ASSERT_FATAL(nr >= 1 && nr <= 16 && end < WALK_ENDS);
 		CU_ASSERT_FATAL(pc[0] == regs.pc);
 		complete += end == WALK_COMPLETE;
