@@ -20,7 +20,6 @@
 #define AGENT_AGENT_H
 
 #include <signal.h>
-#include <stdint.h>
 
 #include "agent/table.h"
 

@@ -3,9 +3,6 @@
 
 #include "agent/memo_find.h"
 
-#include "base/compiler.h"
-#include "log/log.h"
-
 #define BX		3		/* the DWARF number of RBX */
 /* Entries that gave way before they were met again, less those that were. */
 #define PRESSURE_HIGH	32

@@ -44,10 +44,6 @@
 #ifndef AGENT_MEMO_H
 #define AGENT_MEMO_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "log/log.h"
 #include "unwind/walk.h"
 

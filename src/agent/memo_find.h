@@ -7,7 +7,6 @@
 #define AGENT_MEMO_FIND_H
 
 #include "agent/memo.h"
-#include "base/compiler.h"
 
 /* Branches that may follow one another, and the entry. */
 #define MEMO_LEVELS		8

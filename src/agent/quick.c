@@ -10,7 +10,6 @@
 
 #include "agent/memo_find.h"
 #include "agent/record.h"
-#include "log/quick.h"
 
 /* The block is not at home in the log, or another is. */
 static NOINLINE void insert_elsewhere(const struct agent_state *state, struct agent_thread *thread,

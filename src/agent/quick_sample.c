@@ -15,8 +15,6 @@
  */
 
 #include "agent/record.h"
-#include "log/registry.h"
-#include "log/sample.h"
 #include "log/sieve.h"
 
 /* False: nothing is done. */

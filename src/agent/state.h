@@ -64,14 +64,9 @@
 #ifndef AGENT_STATE_H
 #define AGENT_STATE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "agent/memo.h"
 #include "agent/table.h"
 #include "log/ledger.h"
-#include "unwind/walk.h"
 
 /*
  * To be increased when agents before and after cannot work on the same struct agent_thread side by

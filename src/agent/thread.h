@@ -8,7 +8,6 @@
 
 #include "agent/cpu_x86_64.h"
 #include "agent/state.h"
-#include "base/compiler.h"
 
 /* The log's functions change what the view leads to, not the view. */
 static inline struct log *log_of(const struct agent_state *state)

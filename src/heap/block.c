@@ -3,11 +3,9 @@
 
 #include "heap/block.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/vec.h"
 #include "heap/radix.h"
 
 struct scan {

@@ -9,10 +9,6 @@
 #ifndef HEAP_BLOCK_H
 #define HEAP_BLOCK_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/err.h"
 #include "base/vec.h"
 #include "log/log.h"
 #include "log/sample.h"
@@ -48,7 +44,6 @@ struct blocks {
  * What a block stands for in sums, where the log samples one in `mean` bytes: itself if mean is 0.
  */
 struct sample_share block_share(uint64_t mean, const struct block *block);
-
 
 /* None yet, of any stack of the log. */
 struct err *live_counts_init(const struct log *log, struct live_counts *ret) MUST_CHECK;

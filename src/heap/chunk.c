@@ -3,8 +3,6 @@
 
 #include "heap/chunk.h"
 
-#include "base/compiler.h"
-
 #define KIND_BITS	7u
 #define NOTE_SHIFT	3u
 #define NOTE_BITS	(3u << NOTE_SHIFT)

@@ -3,10 +3,6 @@
 
 #include "heap/extents.h"
 
-#include <stdlib.h>
-
-#include "base/compiler.h"
-
 #define GAP_MAX		(256ull << 10)	/* between extents of a run */
 #define SHIFT_LEAST	8u
 #define PAGE_BLOCKS	4u		/* of a page, or more, on average */

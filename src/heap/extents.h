@@ -12,11 +12,6 @@
 #ifndef HEAP_EXTENTS_H
 #define HEAP_EXTENTS_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/err.h"
-#include "base/vec.h"
 #include "heap/held.h"
 
 #define EXTENT_NONE	UINT32_MAX

@@ -3,8 +3,6 @@
 
 #include "heap/filter.h"
 
-#include <string.h>
-
 #include "base/cleanup.h"
 #include "heap/radix.h"
 

@@ -6,12 +6,6 @@
 #ifndef HEAP_FILTER_H
 #define HEAP_FILTER_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-
-#include "base/err.h"
-#include "base/vec.h"
 #include "heap/block.h"
 
 enum filter_attr {

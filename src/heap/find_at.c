@@ -3,7 +3,6 @@
 
 #include "heap/find_at.h"
 
-#include "base/compiler.h"
 #include "heap/walk.h"
 
 /* The last block of the log, of the process that was walked, that begins at or before an address. */

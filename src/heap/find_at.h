@@ -3,13 +3,8 @@
 #ifndef HEAP_FIND_AT_H
 #define HEAP_FIND_AT_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/err.h"
 #include "heap/block.h"
 #include "heap/chunk.h"
-#include "log/log.h"
 
 struct heap_walk;
 

@@ -2,7 +2,6 @@
 /* The links of an arena's bins, for a check. */
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "heap/glibc.h"

@@ -2,12 +2,9 @@
 /* Where glibc's arenas and heaps are, and how its structures are laid out: derived and checked. */
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/compiler.h"
-#include "base/vec.h"
 #include "heap/glibc.h"
 
 #define DATA_MAX	(64ull << 20)	/* of one mapping of libc's: a static program's are large */

@@ -13,7 +13,6 @@
  * of a page, each header says by itself which kind it is.
  */
 
-#include "base/compiler.h"
 #include "base/page.h"
 #include "heap/glibc.h"
 #include "log/log.h"

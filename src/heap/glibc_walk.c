@@ -4,12 +4,9 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/compiler.h"
 #include "base/page.h"
-#include "base/vec.h"
 #include "heap/glibc.h"
 #include "log/log.h"
 

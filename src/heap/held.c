@@ -3,10 +3,6 @@
 
 #include "heap/held.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/compiler.h"
 #include "base/limits.h"
 
 static struct err *add_large(struct held_list *list, struct held *held, uint64_t size)

@@ -11,11 +11,6 @@
 #ifndef HEAP_HELD_H
 #define HEAP_HELD_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/err.h"
-#include "base/vec.h"
 #include "heap/block.h"
 
 #define HELD_MOST	(1u << 30)	/* blocks */

@@ -4,7 +4,6 @@
  * of address; what is new is added behind the list, and then merged into it in place.
  */
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"

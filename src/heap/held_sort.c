@@ -11,11 +11,9 @@
  * An exchange is a cache miss for each line of each part that is being filled: what comes is fetched.
  */
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/compiler.h"
 #include "heap/held.h"
 
 #define DIGIT_BITS	8u

@@ -3,11 +3,6 @@
 
 #include "heap/heuristic.h"
 
-#include <string.h>
-
-#include "base/compiler.h"
-#include "base/memory.h"
-#include "heap/block.h"
 #include "heap/mark.h"
 
 #define WORD		8u

@@ -3,10 +3,6 @@
 
 #include "heap/holders.h"
 
-#include <stdlib.h>
-
-#include "base/cancel.h"
-#include "base/cleanup.h"
 #include "heap/extents.h"
 #include "heap/heuristic.h"
 #include "heap/scan.h"

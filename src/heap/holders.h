@@ -10,12 +10,6 @@
 #ifndef HEAP_HOLDERS_H
 #define HEAP_HOLDERS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "base/err.h"
-#include "base/vec.h"
 #include "heap/mark.h"
 
 #define HOLDERS_NO_BLOCK	UINT32_MAX

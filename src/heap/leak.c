@@ -3,8 +3,6 @@
 
 #include "heap/leak.h"
 
-#include <stdlib.h>
-
 #include "base/cancel.h"
 #include "heap/keymap.h"
 

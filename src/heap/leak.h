@@ -3,12 +3,6 @@
 #ifndef HEAP_LEAK_H
 #define HEAP_LEAK_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/err.h"
-#include "base/vec.h"
-#include "heap/held.h"
 #include "heap/mark.h"
 #include "heap/suppress.h"
 

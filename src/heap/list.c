@@ -3,9 +3,6 @@
 
 #include "heap/list.h"
 
-#include <stdlib.h>
-
-#include "base/compiler.h"
 #include "heap/numbers.h"
 #include "heap/walk.h"
 

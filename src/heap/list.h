@@ -43,11 +43,6 @@
 #ifndef HEAP_LIST_H
 #define HEAP_LIST_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/err.h"
-#include "heap/block.h"
 #include "heap/filter.h"
 
 struct heap_walk;

@@ -3,7 +3,6 @@
 
 #include "heap/mark.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cancel.h"

@@ -56,12 +56,7 @@
 #ifndef HEAP_MARK_H
 #define HEAP_MARK_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/err.h"
 #include "base/memory.h"
-#include "base/vec.h"
 #include "heap/held.h"
 
 /* In the order in which they are reported. */

@@ -12,7 +12,6 @@
 #include "heap/edges.h"
 #include "heap/extents.h"
 #include "heap/heuristic.h"
-#include "heap/mark.h"
 #include "heap/scan.h"
 
 #define MARK_WIDE	(64u << 10)	/* blocks from which pointers are not kept */

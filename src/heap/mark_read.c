@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Marking: memory of roots and of blocks, in pieces (mark_private.h). */
 
-#include "base/page.h"
 #include "heap/mark_private.h"
 
 #include <string.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Numbers, sizes, durations and times as users write them. */
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

@@ -3,8 +3,6 @@
 
 #include "heap/pulse.h"
 
-#include <stdlib.h>
-
 #include "base/cleanup.h"
 #include "heap/glibc.h"
 

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Ranges of addresses: sorted, merged, taken away from each other. */
 
-#include <stdlib.h>
-
-#include "base/page.h"
-#include "base/vec.h"
 #include "heap/mark.h"
 
 COMPARE_BY(by_start, struct mark_range, x, x->start)

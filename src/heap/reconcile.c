@@ -3,15 +3,10 @@
 
 #include "heap/reconcile.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/cleanup.h"
-#include "base/compiler.h"
 #include "heap/held.h"
 #include "heap/radix.h"
 #include "heap/walk.h"
-#include "log/log.h"
 
 #define BATCH	65536u
 

@@ -72,10 +72,6 @@
 #ifndef HEAP_RECONCILE_H
 #define HEAP_RECONCILE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/err.h"
 #include "base/word_list.h"
 #include "heap/block.h"
 

@@ -3,8 +3,6 @@
 
 #include "heap/scan.h"
 
-#include <stdlib.h>
-
 #include "base/cancel.h"
 #include "base/page.h"
 

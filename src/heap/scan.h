@@ -7,10 +7,6 @@
 #ifndef HEAP_SCAN_H
 #define HEAP_SCAN_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/err.h"
 #include "heap/mark.h"
 
 #define SCAN_BUFFER	(256u << 10)

@@ -3,8 +3,6 @@
 
 #include "heap/site.h"
 
-#include <stdlib.h>
-
 #include "base/cleanup.h"
 #include "heap/keymap.h"
 #include "heap/numbers.h"
@@ -238,7 +236,6 @@ static struct err *totals(struct site_sums *sums, const struct live_counts *live
 	return NULL;
 }
 
-
 /*
  * Hoare's FIND: the (k + 1)th smallest goes to at[k], what is not larger before it, what is not
  * smaller behind it.
@@ -344,7 +341,6 @@ static void rates(struct site_sums *sums)
 	for (size_t i = 0; seconds > 0 && i < sums->sites.vec.nr; i++)
 		sums->sites.vec.at[i].rate = (double)sums->sites.vec.at[i].bytes / seconds;
 }
-
 
 static int by_key(const struct site *a, const struct site *b)
 {

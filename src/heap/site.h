@@ -3,9 +3,6 @@
 #ifndef HEAP_SITE_H
 #define HEAP_SITE_H
 
-#include "base/err.h"
-#include "base/vec.h"
-#include "heap/block.h"
 #include "heap/filter.h"
 #include "log/pending.h"
 

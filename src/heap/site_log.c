@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The sites of a log, without a stop; no block is kept. */
 
-#include "heap/filter.h"
 #include "heap/site.h"
-#include "log/log.h"
 
 struct adding {
 	const struct filter *filter;

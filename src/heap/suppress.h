@@ -15,7 +15,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/err.h"
 #include "base/vec.h"
 
 #define SUPPRESS_NONE	UINT32_MAX

@@ -46,12 +46,7 @@
 #ifndef HEAP_WALK_H
 #define HEAP_WALK_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/err.h"
 #include "base/memory.h"
-#include "base/vec.h"
 #include "heap/chunk.h"
 
 #define HEAPS_MAX	60000u	/* arenas; numbers above are LOG_HEAP_* */

@@ -8,7 +8,6 @@
 
 #include <time.h>
 
-#include "base/compiler.h"
 #include "log/layout.h"
 
 #define RATE_SHIFT	48

@@ -8,7 +8,6 @@
 #include "log/clock.h"
 #include "log/freed.h"
 #include "log/journal.h"
-#include "log/layout.h"
 #include "log/registry.h"
 #include "log/sample.h"
 #include "log/stack.h"

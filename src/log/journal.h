@@ -19,7 +19,6 @@
 #ifndef LOG_JOURNAL_H
 #define LOG_JOURNAL_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"

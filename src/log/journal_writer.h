@@ -19,9 +19,6 @@
 #ifndef LOG_JOURNAL_WRITER_H
 #define LOG_JOURNAL_WRITER_H
 
-#include <stdint.h>
-
-#include "base/err.h"
 #include "log/journal.h"
 
 struct journal_writer {

@@ -28,8 +28,6 @@
 #ifndef LOG_LAYOUT_H
 #define LOG_LAYOUT_H
 
-#include <stdint.h>
-
 #include "log/log.h"
 
 #define LOG_MAGIC		"mdbg-log"

@@ -97,7 +97,6 @@
 #ifndef LOG_LEDGER_H
 #define LOG_LEDGER_H
 
-#include "base/compiler.h"
 #include "log/quick.h"
 #include "log/sample.h"
 #include "log/stray.h"

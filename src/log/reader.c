@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-#include "log/layout.h"
 #include "log/registry.h"
 #include "log/ring.h"
 #include "log/stack.h"

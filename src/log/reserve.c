@@ -13,7 +13,6 @@
 #include <sys/mman.h>
 
 #include "log/freed.h"
-#include "log/layout.h"
 #include "log/registry.h"
 #include "log/stack.h"
 #include "log/stray.h"

@@ -3,7 +3,6 @@
 
 #include "log/stack.h"
 
-#include "base/compiler.h"
 #include "log/layout.h"
 
 /* What is looked for. */

@@ -4,7 +4,6 @@
 #include "log/stray.h"
 
 #include "log/freed.h"
-#include "log/layout.h"
 #include "log/registry.h"
 #include "log/ring.h"
 #include "log/stack.h"

@@ -3,7 +3,6 @@
 
 #include "log/table.h"
 
-#include "base/compiler.h"
 #include "log/sieve.h"
 #include "log/quick.h"
 
@@ -99,7 +98,6 @@ uint32_t table_count(const struct log *log)
 	return nr;
 }
 
-
 /* Is the slot the address's, live or ghost? */
 static inline bool slot_has(struct log_window *window, unsigned slot, uint64_t address,
 			    uint64_t *key)
@@ -182,7 +180,6 @@ bool slot_read(const struct log *log, const struct log_slot *slot, uint32_t *pat
 	}
 	return false;
 }
-
 
 static inline bool window_find(struct log_window *window, const uint64_t *tags, uint64_t address,
 			       struct place *place)
@@ -407,7 +404,6 @@ static inline void note_newest(struct log *log)
 	if (newest != __atomic_load_n(&log->newest, __ATOMIC_RELAXED))
 		__atomic_store_n(&log->newest, newest, __ATOMIC_RELAXED);
 }
-
 
 /* The record that stands at the address of a new one: its free was not seen. */
 static void replace_old(struct log *log, struct place *place, uint32_t thread,

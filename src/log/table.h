@@ -153,8 +153,6 @@
 #ifndef LOG_TABLE_H
 #define LOG_TABLE_H
 
-#include <stdint.h>
-
 #include "log/log.h"
 
 #define WINDOW_SLOTS		15

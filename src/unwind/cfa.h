@@ -7,10 +7,6 @@
 #ifndef UNWIND_CFA_H
 #define UNWIND_CFA_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "elf/cfi.h"
 
 enum rule_kind {

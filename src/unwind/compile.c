@@ -13,14 +13,11 @@
 
 #include <elf.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "arch/x86_64/frame.h"
 #include "base/cleanup.h"
-#include "base/vec.h"
 #include "base/limits.h"
-#include "elf/cfi.h"
 #include "elf/elf_file.h"
 #include "unwind/cfa.h"
 #include "unwind/table.h"

@@ -7,7 +7,6 @@
 #define UNWIND_WALK_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "unwind/rows.h"
 
