@@ -101,6 +101,13 @@ void heap_chunks_seek(const struct heap_chunks *chunks, struct chunk_at *at, uin
 	}
 }
 
+bool heap_chunks_find(const struct heap_chunks *chunks, struct chunk_at *at, uint64_t address,
+		      struct heap_chunk *ret)
+{
+	heap_chunks_seek(chunks, at, address);
+	return at->address == address && heap_chunks_next(chunks, at, ret) && ret->address == address;
+}
+
 void heap_chunks_set_kind(struct heap_chunks *chunks, const struct chunk_at *at,
 			  enum chunk_kind kind)
 {
@@ -137,8 +144,7 @@ bool heap_chunk_at(const struct heap_chunks *chunks, uint64_t address, struct he
 	struct chunk_at at = heap_chunks_start();
 	struct heap_chunk chunk;
 
-	heap_chunks_seek(chunks, &at, address);
-	if (!heap_chunks_next(chunks, &at, &chunk) || chunk.address != address)
+	if (!heap_chunks_find(chunks, &at, address, &chunk))
 		return false;
 	*ret = chunk;
 	if (at_ret)

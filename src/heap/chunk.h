@@ -129,7 +129,12 @@ void heap_chunks_set_note(struct heap_chunks *chunks, const struct chunk_at *at,
 unsigned heap_chunks_noted(const struct heap_chunks *chunks, const struct chunk_at *at,
 			   enum chunk_note note);
 
-/* The chunk of the block at address; false: it is none's. at_ret (may be NULL) has just given it. */
+/*
+ * The chunk of the block at address; false: it is none's. The search goes on from *at.
+ */
+bool heap_chunks_find(const struct heap_chunks *chunks, struct chunk_at *at, uint64_t address,
+		      struct heap_chunk *ret);
+/* The same from the start of the list on. at_ret (may be NULL) has just given it. */
 bool heap_chunk_at(const struct heap_chunks *chunks, uint64_t address, struct heap_chunk *ret,
 		   struct chunk_at *at_ret);
 /*

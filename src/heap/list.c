@@ -91,10 +91,7 @@ static void set_heap(struct list *list, struct block *block)
 	if (!walk || block->preattach || block->process != list->source.process ||
 	    block->heap == LOG_HEAP_USER)
 		return;
-	heap_chunks_seek(&walk->chunks, &list->heap_at, block->address);
-	if (list->heap_at.address == block->address &&
-	    heap_chunks_next(&walk->chunks, &list->heap_at, &chunk) &&
-	    chunk.address == block->address)
+	if (heap_chunks_find(&walk->chunks, &list->heap_at, block->address, &chunk))
 		block->heap = chunk.heap;
 }
 

@@ -26,13 +26,9 @@ static struct err *note_batch(struct noting *noting)
 	struct err *err = radix_sort(noting->item, noting->nr);
 	struct heap_chunk chunk;
 
-	for (size_t i = 0; i < noting->nr && !err; i++) {
-		heap_chunks_seek(noting->chunks, &at, noting->item[i].key);
-		if (at.address == noting->item[i].key &&
-		    heap_chunks_next(noting->chunks, &at, &chunk) &&
-		    chunk.address == noting->item[i].key)
+	for (size_t i = 0; i < noting->nr && !err; i++)
+		if (heap_chunks_find(noting->chunks, &at, noting->item[i].key, &chunk))
 			heap_chunks_set_note(noting->chunks, &at, NOTE_RECORDED);
-	}
 	noting->nr = 0;
 	return err;
 }
@@ -196,86 +192,67 @@ void looks_drop_freed(struct looks *looks, const struct log *log, bool complete)
 		vec_clear(&looks->sure.vec);
 }
 
-/* Not only those of the last look, which may have been torn, and have overlooked some. */
-static struct err *keep_sure(struct looks *looks, const struct heap_walk *walk)
+/* Add to a sorted list the blocks that this look lists and no record knows. */
+static struct err *add_listed(struct word_list *list, const struct heap_walk *walk)
 {
 	struct chunk_at at = heap_chunks_start();
-	size_t had = looks->sure.vec.nr;
+	size_t had = list->vec.nr;
 	struct heap_chunk chunk;
 	struct err *err = NULL;
 
 	while (!err && heap_chunks_next(&walk->chunks, &at, &chunk))
-		if (chunk.note == NOTE_EARLY && !word_list_has(&looks->sure, had, chunk.address))
-			err = vec_push(&looks->sure.vec, chunk.address);
-	if (looks->sure.vec.nr > had)
-		word_list_sort(&looks->sure);
+		if (chunk.note == NOTE_EARLY && !word_list_has(list, had, chunk.address))
+			err = vec_push(&list->vec, chunk.address);
+	if (had && list->vec.nr > had)
+		word_list_sort(list);
 	return err;
 }
 
-struct cursor {
-	struct chunk_at chunk;
-	size_t left_out;
-};
-
-/* The next block of this look, by address, that no record knows, listed or left out; 0: no more. */
-static uint64_t next_block(const struct heap_walk *walk, const struct word_list *left_out,
-			   struct cursor *at)
+/* Is there a block at address in this look, listed or left out, that no record knows? */
+static bool is_seen(const struct heap_walk *walk, struct chunk_at *at,
+		    const struct word_list *left_out, uint64_t address)
 {
-	struct chunk_at next = at->chunk;
-	uint64_t listed = UINT64_MAX, other = UINT64_MAX;
 	struct heap_chunk chunk;
 
-	while (listed == UINT64_MAX && heap_chunks_next(&walk->chunks, &next, &chunk)) {
-		if (chunk.note == NOTE_EARLY)
-			listed = chunk.address;
-		else
-			at->chunk = next;
-	}
-	if (at->left_out < left_out->vec.nr)
-		other = left_out->vec.at[at->left_out];
-	if (listed == UINT64_MAX && other == UINT64_MAX)
-		return 0;
-	if (listed < other)
-		at->chunk = next;
-	else
-		at->left_out++;
-	return MIN(listed, other);
+	if (word_list_has(left_out, left_out->vec.nr, address))
+		return true;
+	return heap_chunks_find(&walk->chunks, at, address, &chunk) && chunk.note == NOTE_EARLY;
 }
 
-/* A look at a heap that was torn, where a block may have been overlooked, says nothing. */
-static struct err *keep_seen(struct looks *looks, const struct heap_walk *walk,
-			     const struct word_list *left_out)
+/* Of those that were there at each look before, the ones that are there now. */
+static void keep_seen(struct word_list *seen, const struct heap_walk *walk,
+		      const struct word_list *left_out)
 {
-	struct word_list *seen = &looks->seen;
-	size_t had = seen->vec.nr, kept = 0, i = 0;
-	struct cursor at = { heap_chunks_start(), 0 };
-	struct err *err = NULL;
-	uint64_t address;
+	struct chunk_at at = heap_chunks_start();
+	size_t kept = 0;
 
-	if (walk->damages)
-		return NULL;
-	while (!err && (address = next_block(walk, left_out, &at))) {
-		if (!looks->any) {
-			err = vec_push(&seen->vec, address);
-			continue;
-		}
-		while (i < had && seen->vec.at[i] < address)
-			i++;
-		if (i < had && seen->vec.at[i] == address)
-			seen->vec.at[kept++] = address;
-	}
-	if (looks->any)
-		seen->vec.nr = kept;
-	looks->any = true;
-	return err;
+	for (size_t i = 0; i < seen->vec.nr; i++)
+		if (is_seen(walk, &at, left_out, seen->vec.at[i]))
+			seen->vec.at[kept++] = seen->vec.at[i];
+	seen->vec.nr = kept;
 }
 
+/*
+ * `sure` has more than the blocks of the last look, which may have been torn, and have overlooked
+ * some. A look at a heap that was torn says nothing of what was seen.
+ */
 struct err *looks_keep(struct looks *looks, const struct heap_walk *walk,
 		       const struct word_list *left_out)
 {
-	struct err *err = keep_sure(looks, walk);
+	struct err *err = add_listed(&looks->sure, walk);
 
-	return err ? err : keep_seen(looks, walk, left_out);
+	if (err || walk->damages)
+		return err;
+	if (looks->any) {
+		keep_seen(&looks->seen, walk, left_out);
+		return NULL;
+	}
+	looks->any = true;
+	err = add_listed(&looks->seen, walk);
+	for (size_t i = 0; i < left_out->vec.nr && !err; i++)
+		err = vec_push(&looks->seen.vec, left_out->vec.at[i]);
+	word_list_sort(&looks->seen);
+	return err;
 }
 
 uint64_t looks_unsure(const struct looks *looks, const struct word_list *left_out)
