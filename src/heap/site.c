@@ -7,7 +7,7 @@
 #include "heap/keymap.h"
 #include "heap/numbers.h"
 
-#define NEAR		4096u		/* so many times are put side by side to find the median */
+#define FEW		256u		/* so many times are sorted to find the median */
 #define DIGIT_BITS	11u
 #define DIGITS		(1u << DIGIT_BITS)
 /* What programs have is far below; a damaged log can have as many as records, of 200 bytes each here. */
@@ -26,6 +26,12 @@ struct stack_keys {
 	VEC(uint64_t) keys;
 };
 
+/*
+ * Sums that are being made, block by block; no block is kept. All that is kept of one is its time,
+ * for the median of its site, in 32 bits: what is recorded is divided into 2^32 moments once it
+ * takes longer than that many ticks. So the median is exact to a part in 4 * 10^9 of the time for
+ * which the log has been recording, all else to the last bit.
+ */
 struct site_sums {
 	const struct log *log;
 	const struct site_spec *spec;
@@ -40,7 +46,7 @@ struct site_sums {
 	unsigned shift;
 	struct numbers numbers;
 	VEC(struct times) times;	/* by site */
-	uint32_t near[NEAR];
+	uint32_t few[FEW];
 	struct sites sites;
 };
 
@@ -140,7 +146,8 @@ static struct err *add_site(struct site_sums *sums, uint64_t key, uint32_t stack
 	return err ? err : vec_push(&sums->sites.vec, ((struct site){ .key = key, .stack = stack }));
 }
 
-struct err *site_sums_add(struct site_sums *sums, const struct block *block)
+/* A block that the filter has kept. */
+static struct err *sums_add(struct site_sums *sums, const struct block *block)
 {
 	struct sample_share share = block_share(sums->mean, block);
 	uint64_t key = 0;
@@ -236,37 +243,6 @@ static struct err *totals(struct site_sums *sums, const struct live_counts *live
 	return NULL;
 }
 
-/*
- * Hoare's FIND: the (k + 1)th smallest goes to at[k], what is not larger before it, what is not
- * smaller behind it.
- */
-static void select_nth(uint32_t *at, int64_t nr, int64_t k)
-{
-	int64_t low = 0, high = nr - 1;
-
-	while (low < high) {
-		uint32_t pivot = at[k];
-		int64_t i = low, j = high;
-
-		while (i <= j) {
-			while (at[i] < pivot)
-				i++;
-			while (at[j] > pivot)
-				j--;
-			if (i <= j) {
-				uint32_t swap = at[i];
-
-				at[i++] = at[j];
-				at[j--] = swap;
-			}
-		}
-		if (j < k)
-			low = i;
-		if (k < i)
-			high = j;
-	}
-}
-
 static uint64_t age(const struct site_sums *sums, uint64_t time)
 {
 	uint64_t then = log_clock_realtime(sums->log, time);
@@ -296,16 +272,18 @@ static uint32_t nth_of_many(const struct site_sums *sums, const struct number_li
 	return found;
 }
 
+COMPARE_BY(by_number, uint32_t, x, *x)
+
 static uint32_t nth_of(struct site_sums *sums, const struct number_list *list, uint64_t k)
 {
 	struct number_at at = numbers_start(&sums->numbers, list);
 
-	if (list->nr > NEAR)
+	if (list->nr > FEW)
 		return nth_of_many(sums, list, k);
-	for (uint32_t i = 0; numbers_next(&sums->numbers, &at, &sums->near[i]); i++)
+	for (uint32_t i = 0; i < list->nr && numbers_next(&sums->numbers, &at, &sums->few[i]); i++)
 		;
-	select_nth(sums->near, (int64_t)list->nr, (int64_t)k);
-	return sums->near[k];
+	qsort(sums->few, list->nr, sizeof(*sums->few), by_number);
+	return sums->few[k];
 }
 
 /* The age of the (k + 1)th oldest block of a site; in the middle of its moment. */
@@ -341,69 +319,45 @@ static void rates(struct site_sums *sums)
 	for (size_t i = 0; seconds > 0 && i < sums->sites.vec.nr; i++)
 		sums->sites.vec.at[i].rate = (double)sums->sites.vec.at[i].bytes / seconds;
 }
-
-static int by_key(const struct site *a, const struct site *b)
-{
-	return a->key < b->key ? -1 : a->key > b->key;
-}
-
-static int by_bytes(const void *va, const void *vb)
-{
-	const struct site *a = va, *b = vb;
-
-	return a->bytes > b->bytes ? -1 : a->bytes < b->bytes ? 1 : by_key(a, b);
-}
-
-static int by_count(const void *va, const void *vb)
-{
-	const struct site *a = va, *b = vb;
-
-	return a->count > b->count ? -1 : a->count < b->count ? 1 : by_key(a, b);
-}
-
-static int by_age(const void *va, const void *vb)
-{
-	const struct site *a = va, *b = vb;
-
-	return a->oldest > b->oldest ? -1 : a->oldest < b->oldest ? 1 : by_key(a, b);
-}
-
 /*
  * Without a mark all that is live has grown since recording began, and over the same time at every
  * site: growth and rate are in the order of bytes.
  */
-static void order(struct site_sums *sums)
+static uint64_t rank_of(const struct site *site, enum site_sort sort)
 {
-	static int (*const compare[])(const void *, const void *) = {
-		[SITE_SORT_BYTES] = by_bytes, [SITE_SORT_COUNT] = by_count,
-			[SITE_SORT_AGE] = by_age,
-		[SITE_SORT_GROWTH] = by_bytes, [SITE_SORT_RATE] = by_bytes,
-	};
-	struct sites *sites = &sums->sites;
-
-	vec_sort(&sites->vec, compare[sums->spec->sort]);
-	sites->vec.nr = MIN(sites->vec.nr, sums->spec->limit);
+	return sort == SITE_SORT_COUNT ? site->count :
+	       sort == SITE_SORT_AGE ? site->oldest : site->bytes;
 }
 
-struct err *site_sums_create(const struct log *log, const struct site_spec *spec, uint64_t now_ns,
-			     struct site_sums **ret)
+/* The largest first, ties by key. */
+static int by_rank(const void *va, const void *vb, void *ctx)
 {
-	struct site_sums *sums = calloc(1, sizeof(*sums));
+	const struct site *a = va, *b = vb;
+	enum site_sort sort = *(const enum site_sort *)ctx;
+	uint64_t one = rank_of(a, sort), other = rank_of(b, sort);
 
-	if (!sums)
-		return err_nomem;
-	*sums = (struct site_sums){
+	if (one != other)
+		return one > other ? -1 : 1;
+	return a->key < b->key ? -1 : a->key > b->key;
+}
+
+static struct site_sums sums_begin(const struct log *log, const struct site_spec *spec,
+				   uint64_t now_ns)
+{
+	return (struct site_sums){
 		.log = log, .spec = spec, .now_ns = now_ns,
 		.mean = log_config(log).sample,
 		.start = log_start(log), .end = log_now(),
 	};
-	*ret = sums;
-	return NULL;
 }
 
-struct err *site_sums_end(struct site_sums *sums, const struct live_counts *live,
-			  struct sites *ret)
+/* live are all blocks, kept or not: the rest of all-time's were freed. */
+static struct err *sums_end(struct site_sums *sums, const struct live_counts *live,
+			    struct sites *ret)
 {
+	struct sites *sites = &sums->sites;
+	enum site_sort sort = sums->spec->sort;
+
 	if (by_name(sums) || sums->spec->by == SITE_STACK) {
 		struct err *err = totals(sums, live);
 
@@ -414,16 +368,16 @@ struct err *site_sums_end(struct site_sums *sums, const struct live_counts *live
 	if (sums->spec->by != SITE_STACK)
 		pick_stacks(sums);
 	rates(sums);
-	order(sums);
-	*ret = sums->sites;
-	sums->sites = (struct sites){ VEC_INIT, 0, 0 };
+	if (sites->vec.nr)
+		qsort_r(sites->vec.at, sites->vec.nr, sizeof(*sites->vec.at), by_rank, &sort);
+	sites->vec.nr = MIN(sites->vec.nr, sums->spec->limit);
+	*ret = *sites;
+	*sites = (struct sites){ VEC_INIT, 0, 0 };
 	return NULL;
 }
 
-void site_sums_free(struct site_sums *sums)
+static void sums_free(struct site_sums *sums)
 {
-	if (!sums)
-		return;
 	keymap_free(&sums->cache.stacks);
 	vec_free(&sums->cache.keys);
 	keymap_free(&sums->keys);
@@ -432,22 +386,49 @@ void site_sums_free(struct site_sums *sums)
 	numbers_free(&sums->numbers);
 	vec_free(&sums->times);
 	sites_free(&sums->sites);
-	free(sums);
 }
 
 struct err *sites_build(const struct log *log, const struct blocks *blocks,
 			const struct site_spec *spec, uint64_t now_ns, struct sites *ret)
 {
-	struct site_sums *sums;
-	struct err *err = site_sums_create(log, spec, now_ns, &sums);
+	struct site_sums sums CLEANUP(sums_free) = sums_begin(log, spec, now_ns);
+	struct err *err = NULL;
 
-	if (err)
-		return err;
 	for (size_t i = 0; i < blocks->vec.nr && !err; i++)
-		err = site_sums_add(sums, &blocks->vec.at[i]);
+		err = sums_add(&sums, &blocks->vec.at[i]);
+	return err ? err : sums_end(&sums, &blocks->live, ret);
+}
+
+struct adding {
+	const struct filter *filter;
+	const struct filter_env *env;
+	struct site_sums *sums;
+	struct live_counts live;
+};
+
+static struct err *add(const struct block *block, uint64_t slot UNUSED, void *ctx)
+{
+	struct adding *adding = ctx;
+
+	live_counts_add(&adding->live, adding->sums->mean, block);
+	if (!filter_matches(adding->filter, adding->env, block))
+		return NULL;
+	return sums_add(adding->sums, block);
+}
+
+struct err *sites_from_log(const struct filter_env *env, const struct filter *filter,
+			   const struct in_hand *in_hand, const struct site_spec *spec,
+			   struct sites *ret)
+{
+	struct site_sums sums CLEANUP(sums_free) = sums_begin(env->log, spec, env->now_ns);
+	struct adding adding = { .filter = filter, .env = env, .sums = &sums };
+	struct err *err = live_counts_init(env->log, &adding.live);
+
 	if (!err)
-		err = site_sums_end(sums, &blocks->live, ret);
-	site_sums_free(sums);
+		err = blocks_each(env->log, in_hand, add, &adding);
+	if (!err)
+		err = sums_end(&sums, &adding.live, ret);
+	vec_free(&adding.live);
 	return err;
 }
 

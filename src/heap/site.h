@@ -40,31 +40,16 @@ struct site_spec {
 };
 
 /*
- * Sums that are being made, block by block; no block is kept. All that is kept of one is its time,
- * for the median of its site, in 32 bits: what is recorded is divided into 2^32 moments once it
- * takes longer than that many ticks. So the median is exact to a part in 4 * 10^9 of the time for
- * which the log has been recording, all else to the last bit.
+ * The sites of blocks that are in memory, and filtered: largest first, ties by key; without a mark to
+ * compare with, growth is all that is live. now_ns is log_clock_realtime(log, log_now()).
  */
-struct site_sums;
-
-/* spec stays the caller's, and as it is. now_ns is log_clock_realtime(log, log_now()). */
-struct err *site_sums_create(const struct log *log, const struct site_spec *spec, uint64_t now_ns,
-			     struct site_sums **ret) MUST_CHECK;
-void site_sums_free(struct site_sums *sums);
-/* A block that the filter has kept. */
-struct err *site_sums_add(struct site_sums *sums, const struct block *block) MUST_CHECK;
-/*
- * The sites, largest first, ties by key; without a mark to compare with, growth is all that is live.
- * live are all blocks, kept or not: the rest of all-time's were freed. Ends the sums.
- */
-struct err *site_sums_end(struct site_sums *sums, const struct live_counts *live,
-			  struct sites *ret) MUST_CHECK;
-
-/* All three, of blocks that are in memory, and filtered. */
 struct err *sites_build(const struct log *log, const struct blocks *blocks,
 			const struct site_spec *spec, uint64_t now_ns,
 			struct sites *ret) MUST_CHECK;
-/* All three, of the blocks of the log and those in hand that the filter keeps (site_log.c). */
+/*
+ * The same of the blocks of the log and those in hand that the filter keeps, without a stop; no block
+ * is kept in memory.
+ */
 struct err *sites_from_log(const struct filter_env *env, const struct filter *filter,
 			   const struct in_hand *in_hand, const struct site_spec *spec,
 			   struct sites *ret) MUST_CHECK;
