@@ -71,107 +71,115 @@ static bool uleb(struct machine *machine, uint64_t *ret)
 	return cfi_uleb(&machine->at, machine->end, ret);
 }
 
-static bool sleb(struct machine *machine, uint64_t *ret)
+/* What an instruction does, and what follows it: bits of enum operand. */
+struct op {
+	bool (*run)(struct machine *machine, const struct op *op);
+	enum rule_kind kind;	/* of the rule that it gives */
+	uint8_t operands;
+};
+
+enum operand {
+	OPERAND_REG = 1,
+	OPERAND_OFFSET = 2,
+	OPERAND_SIGNED = 4,	/* the offset is, and of the CFA it is factored only then */
+};
+
+static bool offset_read(struct machine *machine, const struct op *op, uint64_t *ret)
 {
 	int64_t value;
 
+	if (!(op->operands & OPERAND_SIGNED))
+		return uleb(machine, ret);
 	if (!cfi_sleb(&machine->at, machine->end, &value))
 		return false;
 	*ret = (uint64_t)value;
 	return true;
 }
 
-/* A register and a rule with a factored offset. */
-static bool op_offset(struct machine *machine, enum rule_kind kind, bool with_sign)
-{
-	uint64_t reg, n;
-
-	if (!uleb(machine, &reg) || !(with_sign ? sleb(machine, &n) : uleb(machine, &n)))
-		return false;
-	rule_set(machine, reg, (struct rule){ .kind = kind, .offset = factored(machine, n) });
-	return true;
-}
-
-/* A register that is undefined or the same. */
-static bool op_plain(struct machine *machine, enum rule_kind kind)
-{
-	uint64_t reg;
-
-	if (!uleb(machine, &reg))
-		return false;
-	rule_set(machine, reg, (struct rule){ .kind = kind });
-	return true;
-}
-
-static bool op_register(struct machine *machine)
-{
-	uint64_t reg, in;
-
-	if (!uleb(machine, &reg) || !uleb(machine, &in))
-		return false;
-	rule_set(machine, reg,
-		 (struct rule){ .kind = RULE_REGISTER, .reg = (uint32_t)MIN(in, UINT32_MAX) });
-	return true;
-}
-
-static bool expression(struct machine *machine, enum rule_kind kind, struct rule *ret)
+static bool expression_read(struct machine *machine, struct rule *rule)
 {
 	uint64_t len;
 
 	if (!uleb(machine, &len) || len > (uint64_t)(machine->end - machine->at))
 		return false;
-	*ret = (struct rule){ .kind = kind, .expr = machine->at, .expr_len = len };
+	rule->expr = machine->at;
+	rule->expr_len = len;
 	machine->at += len;
 	return true;
 }
 
-static bool op_expression(struct machine *machine, enum rule_kind kind)
+/* A register, and its rule. */
+static bool op_rule(struct machine *machine, const struct op *op)
 {
-	struct rule rule;
-	uint64_t reg;
+	struct rule rule = { .kind = (uint8_t)op->kind };
+	uint64_t reg, n;
 
-	if (!uleb(machine, &reg) || !expression(machine, kind, &rule))
+	if (!uleb(machine, &reg))
 		return false;
+	switch (op->kind) {
+	case RULE_OFFSET:
+	case RULE_VAL_OFFSET:
+		if (!offset_read(machine, op, &n))
+			return false;
+		rule.offset = factored(machine, n);
+		break;
+	case RULE_REGISTER:
+		if (!uleb(machine, &n))
+			return false;
+		rule.reg = (uint32_t)MIN(n, UINT32_MAX);
+		break;
+	case RULE_EXPRESSION:
+	case RULE_VAL_EXPRESSION:
+		if (!expression_read(machine, &rule))
+			return false;
+		break;
+	default:
+		break;
+	}
 	rule_set(machine, reg, rule);
 	return true;
 }
 
-static bool op_def_cfa(struct machine *machine, bool with_sign)
+/* The CFA's rule: a register and an offset, or one of the two in place of what it was. */
+static bool op_def_cfa(struct machine *machine, const struct op *op)
 {
-	uint64_t reg, n;
+	const uint8_t both = OPERAND_REG | OPERAND_OFFSET;
+	struct rule rule = { .kind = RULE_REGISTER };
+	uint64_t n;
 
-	if (!uleb(machine, &reg) || !(with_sign ? sleb(machine, &n) : uleb(machine, &n)))
-		return false;
-	machine->state.cfa = (struct rule){
-		.kind = RULE_REGISTER,
-		.reg = (uint32_t)MIN(reg, UINT32_MAX),
-		.offset = with_sign ? factored(machine, n) : (int64_t)n,
-	};
+	if ((op->operands & both) != both) {
+		rule = machine->state.cfa;
+		if (rule.kind != RULE_REGISTER)
+			return false;
+	}
+	if (op->operands & OPERAND_REG) {
+		if (!uleb(machine, &n))
+			return false;
+		rule.reg = (uint32_t)MIN(n, UINT32_MAX);
+	}
+	if (op->operands & OPERAND_OFFSET) {
+		if (!offset_read(machine, op, &n))
+			return false;
+		rule.offset = op->operands & OPERAND_SIGNED ? factored(machine, n) : (int64_t)n;
+	}
+	machine->state.cfa = rule;
 	return true;
 }
 
-static bool op_def_cfa_register(struct machine *machine)
+static bool op_def_cfa_expression(struct machine *machine, const struct op *op UNUSED)
+{
+	machine->state.cfa = (struct rule){ .kind = RULE_EXPRESSION };
+	return expression_read(machine, &machine->state.cfa);
+}
+
+static bool op_restore(struct machine *machine, const struct op *op UNUSED)
 {
 	uint64_t reg;
 
-	if (machine->state.cfa.kind != RULE_REGISTER || !uleb(machine, &reg))
-		return false;
-	machine->state.cfa.reg = (uint32_t)MIN(reg, UINT32_MAX);
-	return true;
+	return uleb(machine, &reg) && rule_restore(machine, reg);
 }
 
-static bool op_def_cfa_offset(struct machine *machine, bool with_sign)
-{
-	uint64_t n;
-
-	if (machine->state.cfa.kind != RULE_REGISTER ||
-	    !(with_sign ? sleb(machine, &n) : uleb(machine, &n)))
-		return false;
-	machine->state.cfa.offset = with_sign ? factored(machine, n) : (int64_t)n;
-	return true;
-}
-
-static bool op_remember(struct machine *machine)
+static bool op_remember(struct machine *machine, const struct op *op UNUSED)
 {
 	if (machine->nr_remembered == REMEMBER_MAX)
 		return false;
@@ -179,7 +187,7 @@ static bool op_remember(struct machine *machine)
 	return true;
 }
 
-static bool op_restore_state(struct machine *machine)
+static bool op_restore_state(struct machine *machine, const struct op *op UNUSED)
 {
 	if (!machine->nr_remembered)
 		return false;
@@ -187,87 +195,57 @@ static bool op_restore_state(struct machine *machine)
 	return true;
 }
 
-/* All instructions that change rules but do not move the PC. */
-static bool op_rule(struct machine *machine, uint8_t op)
+/* A number that is of no matter to a return address: what the callee pops. */
+static bool op_args_size(struct machine *machine, const struct op *op UNUSED)
 {
 	uint64_t n;
 
-	switch (op) {
-	case DW_CFA_nop:
-		return true;
-	case DW_CFA_offset_extended:
-		return op_offset(machine, RULE_OFFSET, false);
-	case DW_CFA_offset_extended_sf:
-		return op_offset(machine, RULE_OFFSET, true);
-	case DW_CFA_val_offset:
-		return op_offset(machine, RULE_VAL_OFFSET, false);
-	case DW_CFA_val_offset_sf:
-		return op_offset(machine, RULE_VAL_OFFSET, true);
-	case DW_CFA_restore_extended:
-		return uleb(machine, &n) && rule_restore(machine, n);
-	case DW_CFA_undefined:
-		return op_plain(machine, RULE_UNDEFINED);
-	case DW_CFA_same_value:
-		return op_plain(machine, RULE_SAME);
-	case DW_CFA_register:
-		return op_register(machine);
-	case DW_CFA_remember_state:
-		return op_remember(machine);
-	case DW_CFA_restore_state:
-		return op_restore_state(machine);
-	case DW_CFA_def_cfa:
-		return op_def_cfa(machine, false);
-	case DW_CFA_def_cfa_sf:
-		return op_def_cfa(machine, true);
-	case DW_CFA_def_cfa_register:
-		return op_def_cfa_register(machine);
-	case DW_CFA_def_cfa_offset:
-		return op_def_cfa_offset(machine, false);
-	case DW_CFA_def_cfa_offset_sf:
-		return op_def_cfa_offset(machine, true);
-	case DW_CFA_def_cfa_expression:
-		return expression(machine, RULE_EXPRESSION, &machine->state.cfa);
-	case DW_CFA_expression:
-		return op_expression(machine, RULE_EXPRESSION);
-	case DW_CFA_val_expression:
-		return op_expression(machine, RULE_VAL_EXPRESSION);
-	case DW_CFA_GNU_args_size:	/* what the callee pops; of no matter to a return address */
-		return uleb(machine, &n);
-	default:
-		return false;
-	}
+	return uleb(machine, &n);
 }
 
-/* Where an instruction that moves the PC moves it; false if it is none, or broken. */
+static bool op_nop(struct machine *machine UNUSED, const struct op *op UNUSED)
+{
+	return true;
+}
+
+/* All instructions that change rules but do not move the PC, and have their operands behind them. */
+static const struct op ops[] = {
+	[DW_CFA_nop] = { op_nop, 0, 0 },
+	[DW_CFA_offset_extended] = { op_rule, RULE_OFFSET, 0 },
+	[DW_CFA_offset_extended_sf] = { op_rule, RULE_OFFSET, OPERAND_SIGNED },
+	[DW_CFA_val_offset] = { op_rule, RULE_VAL_OFFSET, 0 },
+	[DW_CFA_val_offset_sf] = { op_rule, RULE_VAL_OFFSET, OPERAND_SIGNED },
+	[DW_CFA_restore_extended] = { op_restore, 0, 0 },
+	[DW_CFA_undefined] = { op_rule, RULE_UNDEFINED, 0 },
+	[DW_CFA_same_value] = { op_rule, RULE_SAME, 0 },
+	[DW_CFA_register] = { op_rule, RULE_REGISTER, 0 },
+	[DW_CFA_remember_state] = { op_remember, 0, 0 },
+	[DW_CFA_restore_state] = { op_restore_state, 0, 0 },
+	[DW_CFA_def_cfa] = { op_def_cfa, 0, OPERAND_REG | OPERAND_OFFSET },
+	[DW_CFA_def_cfa_sf] = { op_def_cfa, 0, OPERAND_REG | OPERAND_OFFSET | OPERAND_SIGNED },
+	[DW_CFA_def_cfa_register] = { op_def_cfa, 0, OPERAND_REG },
+	[DW_CFA_def_cfa_offset] = { op_def_cfa, 0, OPERAND_OFFSET },
+	[DW_CFA_def_cfa_offset_sf] = { op_def_cfa, 0, OPERAND_OFFSET | OPERAND_SIGNED },
+	[DW_CFA_def_cfa_expression] = { op_def_cfa_expression, 0, 0 },
+	[DW_CFA_expression] = { op_rule, RULE_EXPRESSION, 0 },
+	[DW_CFA_val_expression] = { op_rule, RULE_VAL_EXPRESSION, 0 },
+	[DW_CFA_GNU_args_size] = { op_args_size, 0, 0 },
+};
+
+/* Where an instruction that moves the PC (is_advance) moves it; false if it is broken. */
 static bool op_advance(struct machine *machine, uint8_t op, uint64_t *ret)
 {
 	uint64_t delta;
 
-	switch (op) {
-	case DW_CFA_set_loc:
+	if (op == DW_CFA_set_loc)
 		return cfi_address(machine->cie, &machine->at, machine->end, ret) &&
 		       *ret >= machine->pc;
-	case DW_CFA_advance_loc1:
-		if (!cfi_fixed(&machine->at, machine->end, 1, &delta))
-			return false;
-		break;
-	case DW_CFA_advance_loc2:
-		if (!cfi_fixed(&machine->at, machine->end, 2, &delta))
-			return false;
-		break;
-	case DW_CFA_advance_loc4:
-		if (!cfi_fixed(&machine->at, machine->end, 4, &delta))
-			return false;
-		break;
-	default:
-		if ((op & 0xc0) != DW_CFA_advance_loc)
-			return false;
+	if ((op & 0xc0) == DW_CFA_advance_loc)
 		delta = op & 0x3f;
-	}
-	if (__builtin_mul_overflow(delta, machine->cie->code_align, &delta) ||
-	    __builtin_add_overflow(machine->pc, delta, ret))
+	else if (!cfi_fixed(&machine->at, machine->end, 1u << (op - DW_CFA_advance_loc1), &delta))
 		return false;
-	return true;
+	return !__builtin_mul_overflow(delta, machine->cie->code_align, &delta) &&
+	       !__builtin_add_overflow(machine->pc, delta, ret);
 }
 
 static bool is_advance(uint8_t op)
@@ -293,7 +271,7 @@ static bool step(struct machine *machine, uint8_t op)
 	case DW_CFA_restore:
 		return rule_restore(machine, op & 0x3f);
 	default:
-		return op_rule(machine, op);
+		return op < ARRAY_SIZE(ops) && ops[op].run && ops[op].run(machine, &ops[op]);
 	}
 }
 
