@@ -18,22 +18,17 @@
 #define EFLAGS_TF	0x100u
 #define CPU_TRAP	0xcc		/* int3 */
 
-static inline long cpu_syscall6(long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
-				uint64_t f)
+/* The sixth argument is 0. */
+static inline long cpu_syscall(long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e)
 {
 	register uint64_t r10 __asm__("r10") = d;
 	register uint64_t r8 __asm__("r8") = e;
-	register uint64_t r9 __asm__("r9") = f;
+	register uint64_t r9 __asm__("r9") = 0;
 	long ret;
 
 	__asm__ volatile("syscall" : "=a" (ret) : "a" (nr), "D" (a), "S" (b), "d" (c), "r" (r10),
 			 "r" (r8), "r" (r9) : "rcx", "r11", "memory");
 	return ret;
-}
-
-static inline long cpu_syscall(long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
-{
-	return cpu_syscall6(nr, a, b, c, d, 0, 0);
 }
 
 static inline uint64_t cpu_pc(const struct ucontext *context)

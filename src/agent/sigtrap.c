@@ -93,14 +93,6 @@ extern const char sigtrap_reset[] HIDDEN;
 
 HIDDEN uint64_t sigtrap(int signo, struct siginfo *info, struct ucontext *context, int reset);
 
-/* Its index, or nr. */
-static uint32_t find_trap(uint64_t pc, uint32_t nr)
-{
-	uint32_t at = LOWER_BOUND(i, 0, nr, table.trap[i].pc < pc);
-
-	return at < nr && table.trap[at].pc == pc ? at : nr;
-}
-
 static bool in_area(uint64_t pc, const volatile struct agent_range *area, uint32_t nr)
 {
 	for (uint32_t i = 0; i < nr; i++)
@@ -118,7 +110,7 @@ static uint64_t find_way(uint64_t pc, bool is_trap, uint32_t *text_ret)
 	uint64_t generation, way = 0;
 
 	do {
-		uint32_t nr_traps, nr_areas, i;
+		uint32_t nr_traps, nr_areas, at;
 
 		way = 0;
 		*text_ret = AGENT_NO_TEXT;
@@ -131,9 +123,10 @@ static uint64_t find_way(uint64_t pc, bool is_trap, uint32_t *text_ret)
 			continue;
 		if (in_area(pc, agent_table_areas((const void *)&table, nr_traps), nr_areas))
 			way = pc;
-		else if (is_trap && (i = find_trap(pc, nr_traps)) < nr_traps) {
-			way = table.trap[i].displaced;
-			*text_ret = table.trap[i].text;
+		at = LOWER_BOUND(i, 0, nr_traps, table.trap[i].pc < pc);
+		if (!way && is_trap && at < nr_traps && table.trap[at].pc == pc) {
+			way = table.trap[at].displaced;
+			*text_ret = table.trap[at].text;
 		}
 	} while (generation != table.generation);
 	return way;
@@ -142,11 +135,6 @@ static uint64_t find_way(uint64_t pc, bool is_trap, uint32_t *text_ret)
 static uint32_t *owner(void)
 {
 	return (uint32_t *)table.owner;
-}
-
-static bool is_left(void)
-{
-	return owner() && __atomic_load_n(owner(), __ATOMIC_ACQUIRE) == FUTEX_OWNER_DIED;
 }
 
 static void give_up(void)
@@ -159,24 +147,19 @@ static bool is_in(uint64_t trap)
 	return *(const volatile uint8_t *)trap == CPU_TRAP;
 }
 
-static long write_byte(uint64_t pid, uint64_t address, uint8_t byte)
-{
-	struct iovec from = { &byte, 1 }, to = { (void *)address, 1 };
-
-	return cpu_syscall6(__NR_process_vm_writev, pid, (uint64_t)&from, 1, (uint64_t)&to, 1, 0);
-}
-
 static void write_text(uint32_t text)
 {
-	uint64_t pid = (uint64_t)cpu_syscall(__NR_getpid, 0, 0, 0, 0);
+	uint64_t pid = (uint64_t)cpu_syscall(__NR_getpid, 0, 0, 0, 0, 0);
 
 	for (uint32_t i = 0; i < table.nr_traps; i++) {
 		uint64_t address = cpu_trap_address(table.trap[i].pc);
+		uint8_t byte = (uint8_t)table.trap[i].old;
+		struct iovec from = { &byte, 1 }, to = { (void *)address, 1 };
 		long ret;
 
 		if (table.trap[i].text != text || !is_in(address))
 			continue;
-		ret = write_byte(pid, address, (uint8_t)table.trap[i].old);
+		ret = cpu_syscall(__NR_process_vm_writev, pid, (uint64_t)&from, 1, (uint64_t)&to, 1);
 		if (ret == 1)
 			continue;
 		/* Another thread has done its part, and made the text r-x again. */
@@ -192,18 +175,19 @@ static bool take_out(uint64_t pc, uint32_t text)
 	const struct agent_range *range;
 	uint64_t len;
 
-	if (text >= table.nr_texts || !is_left())
+	if (text >= table.nr_texts || !owner() ||
+	    __atomic_load_n(owner(), __ATOMIC_ACQUIRE) != FUTEX_OWNER_DIED)
 		return false;
 	if (!is_in(cpu_trap_address(pc)))
 		return true;
 	range = agent_table_texts((const void *)&table, table.nr_traps, table.nr_areas) + text;
 	len = range->end - range->start;
-	if (cpu_syscall(__NR_mprotect, range->start, len, PROT_READ | PROT_WRITE | PROT_EXEC, 0))
+	if (cpu_syscall(__NR_mprotect, range->start, len, PROT_READ | PROT_WRITE | PROT_EXEC, 0, 0))
 		give_up();
 	else
 		write_text(text);
 	/* A part may have become rwx all the same. */
-	cpu_syscall(__NR_mprotect, range->start, len, PROT_READ | PROT_EXEC, 0);
+	cpu_syscall(__NR_mprotect, range->start, len, PROT_READ | PROT_EXEC, 0, 0);
 	return !is_in(cpu_trap_address(pc));
 }
 
@@ -211,9 +195,9 @@ static void set_handler(uint64_t handler)
 {
 	struct agent_sigaction action;
 
-	cpu_syscall(__NR_rt_sigaction, SIGTRAP, 0, (uint64_t)&action, MASK_SIZE);
+	cpu_syscall(__NR_rt_sigaction, SIGTRAP, 0, (uint64_t)&action, MASK_SIZE, 0);
 	action.handler = handler;
-	cpu_syscall(__NR_rt_sigaction, SIGTRAP, (uint64_t)&action, 0, MASK_SIZE);
+	cpu_syscall(__NR_rt_sigaction, SIGTRAP, (uint64_t)&action, 0, MASK_SIZE, 0);
 }
 
 /*
@@ -222,13 +206,13 @@ static void set_handler(uint64_t handler)
  */
 static void die(const struct siginfo *info, struct ucontext *context)
 {
-	uint64_t pid = cpu_syscall(__NR_getpid, 0, 0, 0, 0);
-	uint64_t tid = cpu_syscall(__NR_gettid, 0, 0, 0, 0);
+	uint64_t pid = cpu_syscall(__NR_getpid, 0, 0, 0, 0, 0);
+	uint64_t tid = cpu_syscall(__NR_gettid, 0, 0, 0, 0, 0);
 
 	set_handler((uint64_t)SIG_DFL);
 	context->uc_sigmask &= ~SIGTRAP_BIT;
-	if (cpu_syscall(__NR_rt_tgsigqueueinfo, pid, tid, SIGTRAP, (uint64_t)info))
-		cpu_syscall(__NR_tgkill, pid, tid, SIGTRAP, 0);
+	if (cpu_syscall(__NR_rt_tgsigqueueinfo, pid, tid, SIGTRAP, (uint64_t)info, 0))
+		cpu_syscall(__NR_tgkill, pid, tid, SIGTRAP, 0, 0);
 }
 
 /* What the replaced disposition asks for; returns the handler to go on to, or 0. */
@@ -248,7 +232,7 @@ static uint64_t pass_on(const struct siginfo *info, struct ucontext *context, bo
 	mask = context->uc_sigmask | table.old.mask;
 	if (!(flags & SA_NODEFER))
 		mask |= SIGTRAP_BIT;
-	cpu_syscall(__NR_rt_sigprocmask, SIG_SETMASK, (uint64_t)&mask, 0, MASK_SIZE);
+	cpu_syscall(__NR_rt_sigprocmask, SIG_SETMASK, (uint64_t)&mask, 0, MASK_SIZE, 0);
 	return handler;
 }
 

@@ -126,16 +126,6 @@ struct err *live_counts_init(const struct log *log, struct live_counts *ret)
 	return NULL;
 }
 
-static struct err *count_live(const struct log *log, struct blocks *blocks)
-{
-	uint64_t mean = log_config(log).sample;
-	struct err *err = live_counts_init(log, &blocks->live);
-
-	for (size_t i = 0; i < blocks->vec.nr && !err; i++)
-		live_counts_add(&blocks->live, mean, &blocks->vec.at[i]);
-	return err;
-}
-
 static struct err *add(const struct block *block, uint64_t slot UNUSED, void *ctx)
 {
 	struct blocks *blocks = ctx;
@@ -163,13 +153,14 @@ struct err *blocks_from_log(const struct log *log, const struct in_hand *in_hand
 	if (!err)
 		err = blocks_sort(&found);
 	if (!err)
-		err = count_live(log, &found);
-	if (err) {
+		err = live_counts_init(log, &found.live);
+	for (size_t i = 0; i < found.vec.nr && !err; i++)
+		live_counts_add(&found.live, log_config(log).sample, &found.vec.at[i]);
+	if (err)
 		blocks_free(&found);
-		return err;
-	}
-	*ret = found;
-	return NULL;
+	else
+		*ret = found;
+	return err;
 }
 
 void blocks_free(struct blocks *blocks)

@@ -7,16 +7,6 @@
 #define NOTE_SHIFT	3u
 #define NOTE_BITS	(3u << NOTE_SHIFT)
 
-static struct err *start_run(struct heap_chunks *chunks, const struct heap_chunk *chunk)
-{
-	struct err *err = vec_push(&chunks->run, ((struct heap_run){
-		.address = chunk->address, .heap = chunk->heap, .code = chunks->code.nr }));
-
-	if (!err)
-		chunks->in_run = 0;
-	return err;
-}
-
 struct err *heap_chunks_add(struct heap_chunks *chunks, const struct heap_chunk *chunk,
 			    bool *new_run_ret)
 {
@@ -29,9 +19,12 @@ struct err *heap_chunks_add(struct heap_chunks *chunks, const struct heap_chunk 
 	*new_run_ret = !last || chunks->in_run == RUN_CHUNKS || chunks->end != chunk->address ||
 		       last->heap != chunk->heap;
 	if (*new_run_ret) {
-		err = start_run(chunks, chunk);
+		err = vec_push(&chunks->run, ((struct heap_run){ .address = chunk->address,
+								 .heap = chunk->heap,
+								 .code = chunks->code.nr }));
 		if (err)
 			return err;
+		chunks->in_run = 0;
 	}
 	chunks->code.at[chunks->code.nr++] = (uint16_t)(
 		chunk->kind | chunk->note << NOTE_SHIFT |

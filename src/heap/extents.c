@@ -177,13 +177,6 @@ static uint32_t guess(const struct extent_index *index, uint32_t low, uint32_t h
 				  low + (high - low) / 2;
 }
 
-/* The last of them that begins at address or before, or the first. */
-static uint32_t last_before(const struct extents *extents, uint32_t low, uint32_t high,
-			    uint64_t address)
-{
-	return LOWER_BOUND(i, low + 1, high + 1, start_of(extents, i) <= address) - 1;
-}
-
 /* The one of them that holds it; few are looked at one after the other, from the one that is likely. */
 static uint32_t choose(const struct extents *extents, uint32_t low, uint32_t high, uint32_t likely,
 		       uint64_t address)
@@ -191,7 +184,7 @@ static uint32_t choose(const struct extents *extents, uint32_t low, uint32_t hig
 	uint32_t block = likely;
 
 	if (high - low >= FEW)
-		block = last_before(extents, low, high, address);
+		block = LOWER_BOUND(i, low + 1, high + 1, start_of(extents, i) <= address) - 1;
 	while (block > low && start_of(extents, block) > address)
 		block--;
 	while (start_of(extents, block) < address && block < high &&

@@ -50,14 +50,6 @@ static bool are_bins(const uint64_t *word, uint64_t address)
 	return empty && bad <= BAD_BINS;
 }
 
-static void complete(struct glibc_layout *layout)
-{
-	layout->next = layout->bins + WORD_NEXT * 8;
-	layout->system_mem = layout->bins + WORD_SYSTEM * 8;
-	layout->max_system_mem = layout->bins + WORD_MAX_SYSTEM * 8;
-	layout->state_len = layout->bins + BIN_WORDS * 8;
-}
-
 static struct err *add_arena(struct glibc *glibc, uint64_t address)
 {
 	const struct glibc_layout *layout = &glibc->layout;
@@ -125,13 +117,18 @@ static bool follow_ring(struct glibc *glibc, uint64_t main, struct err **err_ret
 /* Is there an arena whose bins begin at address? */
 static bool try_bins(struct glibc *glibc, uint64_t address, struct err **err_ret)
 {
+	struct glibc_layout *layout = &glibc->layout;
+
 	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
 		uint64_t main = address - layouts[i].bins;
 
 		if (glibc->source->main_arena && glibc->source->main_arena != main)
 			continue;
-		glibc->layout = layouts[i];
-		complete(&glibc->layout);
+		*layout = layouts[i];
+		layout->next = layout->bins + WORD_NEXT * 8;
+		layout->system_mem = layout->bins + WORD_SYSTEM * 8;
+		layout->max_system_mem = layout->bins + WORD_MAX_SYSTEM * 8;
+		layout->state_len = layout->bins + BIN_WORDS * 8;
 		if (follow_ring(glibc, main, err_ret) || *err_ret)
 			return true;
 	}
@@ -234,12 +231,6 @@ static uint64_t first_heap(struct glibc *glibc, const struct heap_arena *arena, 
 	return 0;
 }
 
-/* Chunks are such that the blocks in them, behind the header, are aligned. */
-static uint64_t first_chunk(uint64_t address)
-{
-	return ALIGN_UP(address, CHUNK_HEADER);
-}
-
 static struct err *heap_spans(struct glibc *glibc, size_t number)
 {
 	const struct heap_arena *arena = &glibc->walk->arenas.at[number];
@@ -263,7 +254,8 @@ static struct err *heap_spans(struct glibc *glibc, size_t number)
 			return glibc_damage(glibc, (uint16_t)number, heap, 0, 0,
 					    "heap has no length");
 		end = heap + info.size;
-		start = first_chunk(start);
+		/* Chunks are such that the blocks in them, behind the header, are aligned. */
+		start = ALIGN_UP(start, CHUNK_HEADER);
 		if (start < end)
 			err = glibc_add_span(glibc, start, end, number);
 		if (err || heap == first || glibc->walk->spans.nr > HEAPS_OF_ARENA)

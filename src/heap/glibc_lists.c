@@ -95,17 +95,12 @@ static uint64_t unlink_word(const struct glibc *glibc, uint64_t place, uint64_t 
 	return glibc->linking == LINKING_SAFE ? raw ^ place >> 12 : raw;
 }
 
-static bool is_of_list(const struct list *list, const struct heap_chunk *chunk)
-{
-	return chunk->size >= list->least && chunk->size <= list->most;
-}
-
 /* Why the chunk cannot be in this list; NULL: it can. */
 static const char *wrong_in_list(const struct list *list, const struct heap_chunk *chunk)
 {
 	if (!chunk)
 		return "no chunk";
-	if (!is_of_list(list, chunk))
+	if (chunk->size < list->least || chunk->size > list->most)
 		return "another size";
 	return chunk->kind == CHUNK_USED ? NULL : "in a list already";
 }
@@ -445,13 +440,6 @@ static bool used_by_clue(const struct glibc *glibc, uint64_t clue, struct heap_c
 	       ret->kind == CHUNK_USED;
 }
 
-/* The end of a thread takes a cache apart list by list, and leaves the counts as they were. */
-static void forget_counts(struct cache *cache)
-{
-	for (unsigned i = 0; i < cache->layout->lists; i++)
-		cache->count[i] = cache->entry[i] && cache->count[i] ? COUNT_UNKNOWN : 0;
-}
-
 /* Those of threads that are at their end, and have no pointer to it any more. */
 static struct err *add_caches_by_clue(struct glibc *glibc, struct lists *lists)
 {
@@ -466,7 +454,9 @@ static struct err *add_caches_by_clue(struct glibc *glibc, struct lists *lists)
 		if (!used_by_clue(glibc, source->clue[i], &chunk, &at) ||
 		    !read_cache(glibc, chunk.address, &cache))
 			continue;
-		forget_counts(&cache);
+		/* The end of a thread takes the lists apart, and leaves the counts as they were. */
+		for (unsigned j = 0; j < cache.layout->lists; j++)
+			cache.count[j] = cache.entry[j] && cache.count[j] ? COUNT_UNKNOWN : 0;
 		if (cache_lists(glibc, &cache, 0) > 0)
 			err = add_cache(glibc, &cache, lists);
 	}

@@ -295,24 +295,21 @@ static struct err *walk_span(struct glibc *glibc, const struct heap_span *span)
 
 COMPARE_BY(by_start, struct heap_span, x, x->start)
 
-/* One that ends before its mapping is as long as any other. */
-static struct err *add_mapping(struct glibc *glibc, const struct heap_span *span)
-{
-	struct at at = { .span = span, .chunk = span->start, .size = span->end - span->start };
-
-	return add_chunk(glibc, &at, span->end % PAGE ? CHUNK_USED : CHUNK_MMAPPED);
-}
-
 static struct err *walk_spans(struct glibc *glibc)
 {
 	struct heap_walk *walk = glibc->walk;
 	struct err *err = NULL;
 
 	vec_sort(&walk->spans, by_start);
-	for (size_t i = 0; i < walk->spans.nr && !err; i++)
-		err = walk->spans.at[i].heap == LOG_HEAP_MMAP ?
-			      add_mapping(glibc, &walk->spans.at[i]) :
-			      walk_span(glibc, &walk->spans.at[i]);
+	for (size_t i = 0; i < walk->spans.nr && !err; i++) {
+		const struct heap_span *span = &walk->spans.at[i];
+		struct at at = { .span = span, .chunk = span->start,
+				 .size = span->end - span->start };
+
+		/* A mapping's chunk that ends before its mapping is as long as any other. */
+		err = span->heap != LOG_HEAP_MMAP ? walk_span(glibc, span) :
+		      add_chunk(glibc, &at, span->end % PAGE ? CHUNK_USED : CHUNK_MMAPPED);
+	}
 	return err;
 }
 

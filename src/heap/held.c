@@ -92,23 +92,13 @@ static void forget_times(struct held_list *list)
 	list->timed = false;
 }
 
-static void count_live(const struct log *log, struct held_list *list)
-{
-	uint64_t mean = log_config(log).sample;
-
-	for (size_t i = 0; i < list->nr; i++) {
-		struct block block = held_block(list, i);
-
-		live_counts_add(&list->live, mean, &block);
-	}
-}
-
 /* Two at one address are rare, and which of them is the younger takes another scan. */
 struct err *held_from_log(const struct held_source *source, struct held_list *ret)
 {
 	struct held_list list = HELD_INIT;
 	/* A sampled block's share is by its time. */
-	bool timed = source->timed || log_config(source->log).sample;
+	uint64_t mean = log_config(source->log).sample;
+	bool timed = source->timed || mean;
 	size_t doubles;
 	struct err *err = gather(source, timed, &list);
 
@@ -126,7 +116,11 @@ struct err *held_from_log(const struct held_source *source, struct held_list *re
 		held_free(&list);
 		return err;
 	}
-	count_live(source->log, &list);
+	for (size_t i = 0; i < list.nr; i++) {
+		struct block block = held_block(&list, i);
+
+		live_counts_add(&list.live, mean, &block);
+	}
 	*ret = list;
 	return NULL;
 }

@@ -141,11 +141,6 @@ static uint64_t key_of_timed(const struct held_timed *timed)
 SORT(sort_held, struct held, key_of)
 SORT(sort_timed, struct held_timed, key_of_timed)
 
-static bool is_younger(const struct held_list *list, size_t i, size_t than)
-{
-	return list->timed && held_timed_at(list, i)->time > held_timed_at(list, than)->time;
-}
-
 /* How many were left out. */
 static size_t drop_doubles(struct held_list *list)
 {
@@ -154,7 +149,8 @@ static size_t drop_doubles(struct held_list *list)
 	for (size_t i = 0; i < had; i++) {
 		bool same = nr && key_of(held_at(list, nr - 1)) == key_of(held_at(list, i));
 
-		if (same && !is_younger(list, i, nr - 1))
+		if (same && (!list->timed || held_timed_at(list, i)->time <=
+					     held_timed_at(list, nr - 1)->time))
 			continue;
 		if (!same)
 			nr++;
@@ -163,11 +159,6 @@ static size_t drop_doubles(struct held_list *list)
 	}
 	list->nr = nr;
 	return had - nr;
-}
-
-static void count_outer(struct held_list *list)
-{
-	list->nr_outer = LOWER_BOUND(i, 0, list->nr, !held_at(list, i)->user);
 }
 
 struct err *held_sort(struct held_list *list, size_t *doubles_ret)
@@ -184,6 +175,6 @@ struct err *held_sort(struct held_list *list, size_t *doubles_ret)
 	doubles = drop_doubles(list);
 	if (doubles_ret)
 		*doubles_ret = doubles;
-	count_outer(list);
+	list->nr_outer = LOWER_BOUND(i, 0, list->nr, !held_at(list, i)->user);
 	return NULL;
 }
