@@ -207,12 +207,6 @@ static void stack_totals(const struct site_sums *sums, uint32_t stack, uint64_t 
 	*bytes = view.total_bytes + (more ? pending->bytes[stack] : 0);
 }
 
-/* Where the process runs on, a block may be live that is not counted yet. */
-static uint64_t stack_freed(const struct live_counts *live, uint32_t stack, uint64_t total)
-{
-	return total - MIN(total, stack < live->nr ? live->at[stack] : 0);
-}
-
 /* Stacks without a live block count, too. */
 static struct err *totals(struct site_sums *sums, const struct live_counts *live)
 {
@@ -238,7 +232,8 @@ static struct err *totals(struct site_sums *sums, const struct live_counts *live
 		site = &sums->sites.vec.at[number];
 		site->total += blocks;
 		site->total_bytes += bytes;
-		site->freed += stack_freed(live, stack, blocks);
+		/* Where the process runs on, a block may be live that is not counted yet. */
+		site->freed += blocks - MIN(blocks, stack < live->nr ? live->at[stack] : 0);
 	}
 	return NULL;
 }
@@ -312,13 +307,6 @@ static void ages(struct site_sums *sums)
 	}
 }
 
-static void rates(struct site_sums *sums)
-{
-	double seconds = (double)age(sums, log_start(sums->log)) / 1e9;
-
-	for (size_t i = 0; seconds > 0 && i < sums->sites.vec.nr; i++)
-		sums->sites.vec.at[i].rate = (double)sums->sites.vec.at[i].bytes / seconds;
-}
 /*
  * Without a mark all that is live has grown since recording began, and over the same time at every
  * site: growth and rate are in the order of bytes.
@@ -357,6 +345,7 @@ static struct err *sums_end(struct site_sums *sums, const struct live_counts *li
 {
 	struct sites *sites = &sums->sites;
 	enum site_sort sort = sums->spec->sort;
+	double seconds = (double)age(sums, log_start(sums->log)) / 1e9;
 
 	if (by_name(sums) || sums->spec->by == SITE_STACK) {
 		struct err *err = totals(sums, live);
@@ -367,7 +356,8 @@ static struct err *sums_end(struct site_sums *sums, const struct live_counts *li
 	ages(sums);
 	if (sums->spec->by != SITE_STACK)
 		pick_stacks(sums);
-	rates(sums);
+	for (size_t i = 0; seconds > 0 && i < sites->vec.nr; i++)
+		sites->vec.at[i].rate = (double)sites->vec.at[i].bytes / seconds;
 	if (sites->vec.nr)
 		qsort_r(sites->vec.at, sites->vec.nr, sizeof(*sites->vec.at), by_rank, &sort);
 	sites->vec.nr = MIN(sites->vec.nr, sums->spec->limit);

@@ -141,19 +141,6 @@ struct err *suppressions_read(struct suppressions *suppressions, const char *fil
 
 /* --- matching --- */
 
-/* Where in text the first len bytes of part stand first, or NULL. */
-static const char *find(const char *text, const char *part, size_t len)
-{
-	return memmem(text, strlen(text), part, len);
-}
-
-static bool ends_with(const char *text, const char *part, size_t len)
-{
-	size_t all = strlen(text);
-
-	return all >= len && !memcmp(text + all - len, part, len);
-}
-
 /*
  * Piece by piece between the stars, each where it stands first; but for the one before `$`, which must
  * be at the end, and the one behind `^`, at the front. A `$` ends the pattern, as LeakSanitizer has it.
@@ -165,14 +152,14 @@ bool suppression_matches(const char *pattern, const char *name)
 	if (!name || !*name)
 		return false;
 	for (pattern += front; ; pattern++) {
-		size_t len = strcspn(pattern, "*$");
+		size_t len = strcspn(pattern, "*$"), rest = strlen(name);
 
 		if (pattern[len] == '$')
-			return front ? strlen(name) == len && !memcmp(name, pattern, len) :
-				       ends_with(name, pattern, len);
+			return (front ? rest == len : rest >= len) &&
+			       !memcmp(name + rest - len, pattern, len);
 		if (front && strncmp(name, pattern, len))
 			return false;
-		name = find(name, pattern, len);
+		name = memmem(name, rest, pattern, len);
 		if (!name || !pattern[len])
 			return name;
 		name += len;

@@ -54,13 +54,6 @@ static void cut_stacks(struct log *log, uint64_t *at)
 	log->arena = cut(log, at, log->arena_size);
 }
 
-static void cut_strays(struct log *log, uint64_t *at)
-{
-	for (unsigned kind = 0; kind < LOG_STRAY_KINDS; kind++)
-		log->stray[kind] = (struct log_stray_slot *)
-			cut(log, at, LOG_STRAYS * sizeof(struct log_stray_slot));
-}
-
 /* A sixty-fourth at most. */
 static void cut_freed(struct log *log, uint64_t *at)
 {
@@ -110,7 +103,9 @@ bool log_layout(void *base, uint64_t size, uint64_t header_offset, struct log *r
 	ret->hint = (uint64_t *)cut(ret, &at, LOG_HINTS * sizeof(*ret->hint));
 	cut_threads(ret, &at);
 	cut_stacks(ret, &at);
-	cut_strays(ret, &at);
+	for (unsigned kind = 0; kind < LOG_STRAY_KINDS; kind++)
+		ret->stray[kind] = (struct log_stray_slot *)
+			cut(ret, &at, LOG_STRAYS * sizeof(struct log_stray_slot));
 	ret->sieve = cut(ret, &at, LOG_SIEVE);
 	cut_freed(ret, &at);
 	cut_tables(ret, at);

@@ -40,13 +40,6 @@ static bool entry_is(const struct log *log, uint32_t thread, uint64_t thread_poi
 	       __atomic_load_n(&entry->lwp, __ATOMIC_RELAXED) == lwp;
 }
 
-/* Put an entry's number into an empty place; else *found is what another has put there. */
-static bool index_take(uint32_t *index, uint32_t *found, uint32_t thread)
-{
-	return __atomic_compare_exchange_n(index, found, thread, false, __ATOMIC_RELEASE,
-					   __ATOMIC_ACQUIRE);
-}
-
 uint32_t log_thread(struct log *log, uint64_t thread_pointer, uint32_t lwp)
 {
 	uint32_t mask = 2 * log->nr_threads - 1, at = hash_thread(thread_pointer, lwp);
@@ -59,7 +52,9 @@ uint32_t log_thread(struct log *log, uint64_t thread_pointer, uint32_t lwp)
 		if (!thread) {
 			if (!created)
 				created = entry_create(log, thread_pointer, lwp);
-			if (!created || index_take(index, &thread, created))
+			if (!created ||
+			    __atomic_compare_exchange_n(index, &thread, created, false,
+							__ATOMIC_RELEASE, __ATOMIC_ACQUIRE))
 				return created;
 		}
 		/*

@@ -27,13 +27,6 @@
 #define STACKS_AHEAD		8192
 #define TABLE_BYTES_CALL	(16ull << 20)
 
-/* Before Linux 5.14: a write to each page that changes nothing, whoever else writes. */
-static void touch(uint8_t *start, uint64_t bytes)
-{
-	for (uint64_t at = 0; at < bytes; at += LOG_PAGE)
-		__atomic_fetch_or((uint64_t *)(start + at), 0, __ATOMIC_RELAXED);
-}
-
 /*
  * Fault in a part up to `bytes` from its start, which is a page's; *done is how far it is already.
  * More than the part has is not asked for.
@@ -48,7 +41,9 @@ static struct err *advance(void *part, uint64_t *done, uint64_t bytes)
 	if (madvise(from, len, MADV_POPULATE_WRITE)) {
 		if (errno != EINVAL)
 			return err_sys("log: fault in %" PRIu64 " bytes", len);
-		touch(from, len);
+		/* Before Linux 5.14: a write to each page that changes nothing, whoever else writes. */
+		for (uint64_t at = 0; at < len; at += LOG_PAGE)
+			__atomic_fetch_or((uint64_t *)(from + at), 0, __ATOMIC_RELAXED);
 	}
 	*done = want;
 	return NULL;
