@@ -30,6 +30,12 @@ static inline uint32_t agent_thread_place(const struct agent_state *state, uint6
 	return (uint32_t)(tp * 0x9e3779b97f4a7c15ull >> state->threads_shift);
 }
 
+/* The current thread's LWP id; 0 where it is not known. */
+static ALWAYS_INLINE uint32_t agent_thread_lwp(const struct agent_state *state, uint64_t tp)
+{
+	return LIKELY(state->tid_offset) ? *(const volatile uint32_t *)(tp + state->tid_offset) : 0;
+}
+
 /*
  * Where there are states of threads: that of the current one, if it is in its first place, and the
  * thread is not in the agent and has nothing under way. Else NULL: agent_thread_hold knows more.
@@ -37,7 +43,7 @@ static inline uint32_t agent_thread_place(const struct agent_state *state, uint6
 static ALWAYS_INLINE struct agent_thread *agent_thread_idle(const struct agent_state *state)
 {
 	struct agent_thread *thread;
-	uint32_t lwp = 0;
+	uint32_t lwp;
 	uint64_t tp;
 
 	if (UNLIKELY(!cpu_thread_pointer(state->self_offset, &tp)))
@@ -45,8 +51,7 @@ static ALWAYS_INLINE struct agent_thread *agent_thread_idle(const struct agent_s
 	thread = &state->threads[agent_thread_place(state, tp)];
 	if (UNLIKELY(thread->ledger.key != tp))
 		return NULL;
-	if (LIKELY(state->tid_offset))
-		lwp = *(const volatile uint32_t *)(tp + state->tid_offset);
+	lwp = agent_thread_lwp(state, tp);
 	if (UNLIKELY(thread->ledger.lwp != lwp) || UNLIKELY(*(const uint64_t *)&thread->ledger.busy))
 		return NULL;
 	return thread;
@@ -56,7 +61,7 @@ static ALWAYS_INLINE struct agent_thread *agent_thread_idle(const struct agent_s
 static inline struct agent_thread *agent_thread_hold(const struct agent_state *state)
 {
 	struct agent_thread *thread;
-	uint32_t lwp = 0;
+	uint32_t lwp;
 	uint64_t tp;
 
 	if (UNLIKELY(!state->threads) ||
@@ -68,8 +73,7 @@ static inline struct agent_thread *agent_thread_hold(const struct agent_state *s
 		if (!thread)
 			return NULL;
 	}
-	if (LIKELY(state->tid_offset))
-		lwp = *(const volatile uint32_t *)(tp + state->tid_offset);
+	lwp = agent_thread_lwp(state, tp);
 	if (UNLIKELY(thread->ledger.lwp != lwp)) {
 		agent_thread_adopt(state, thread, tp, lwp);
 		return thread;

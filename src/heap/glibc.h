@@ -88,18 +88,19 @@ struct err *glibc_main_pieces(struct glibc *glibc) MUST_CHECK;
 
 /* One word from anywhere, not through the window. */
 bool glibc_peek(const struct glibc *glibc, uint64_t address, uint64_t *ret);
-struct err *glibc_damage(struct glibc *glibc, uint16_t heap, uint64_t address, uint64_t before,
-			 uint64_t after, const char *fmt, ...) PRINTF(6, 7) MUST_CHECK;
+/* Note it, with what fmt says of it. */
+struct err *glibc_damage(struct glibc *glibc, struct heap_damage damage, const char *fmt,
+			 ...) PRINTF(3, 4) MUST_CHECK;
 /* Does walking by sizes from chunk `at` come to `goal` exactly? All calls together are bounded. */
 bool glibc_leads_to(struct glibc *glibc, uint64_t at, uint64_t goal);
 
 /* --- glibc_mapped.c --- */
 
 /*
- * The end of a heap that begins in the page or lies over it, of the first nr_heaps spans, which are in order
- * of address; 0: none does.
+ * Where one of the first nr_heaps spans, which are in order of address, begins in the page or lies over
+ * it, move *page behind that heap. False: none does.
  */
-uint64_t glibc_heap_over(const struct glibc *glibc, size_t nr_heaps, uint64_t page);
+bool glibc_skip_heap(const struct glibc *glibc, size_t nr_heaps, uint64_t *page);
 /* Add the chunks that are mappings of their own: a span each. */
 struct err *glibc_find_mapped(struct glibc *glibc) MUST_CHECK;
 

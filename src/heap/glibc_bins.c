@@ -49,13 +49,16 @@ static struct err *check_bin(struct glibc *glibc, uint16_t heap, unsigned bin, u
 		if (!wrong && *nr >= most)
 			wrong = "in a bin already";
 		if (wrong)
-			return glibc_damage(glibc, heap, before + 16,
-					    before == header ? 0 : before + CHUNK_HEADER, 0,
+			return glibc_damage(glibc, (struct heap_damage){
+						.heap = heap, .address = before + 16,
+						.before = before == header ? 0 : before + CHUNK_HEADER },
 					    "bin %u leads to 0x%" PRIx64 ": %s", bin + 1, at, wrong);
 		if (memory_read(glibc->source->memory, at, &links, sizeof(links)))
 			return NULL;
 		if (links.bk != before)
-			return glibc_damage(glibc, heap, at + 24, 0, at + CHUNK_HEADER,
+			return glibc_damage(glibc, (struct heap_damage){
+						.heap = heap, .address = at + 24,
+						.after = at + CHUNK_HEADER },
 					    "chunk in bin %u points back to 0x%" PRIx64
 					    ", not 0x%" PRIx64, bin + 1, links.bk, before);
 		++*nr;
@@ -74,7 +77,8 @@ static struct err *check_arena(struct glibc *glibc, uint16_t heap, uint64_t nr_f
 		err = check_bin(glibc, heap, bin, nr_free, &nr);
 	if (err || nr == nr_free || glibc->walk->damages != damages)
 		return err;
-	return glibc_damage(glibc, heap, glibc->walk->arenas.at[heap].address, 0, 0,
+	return glibc_damage(glibc, (struct heap_damage){
+				.heap = heap, .address = glibc->walk->arenas.at[heap].address },
 			    "%" PRIu64 " chunks are free, %" PRIu64 " are in its bins", nr_free, nr);
 }
 

@@ -164,7 +164,7 @@ struct err *glibc_find_arenas(struct glibc *glibc)
 		if (search(glibc, &source->data[i], &err))
 			return err;
 	return err_create(ERR_NOTFOUND,
-			  "glibc's heap is not to be walked: no arena was found in libc's data");
+			  "glibc's heap cannot be walked: libc's data has no arena");
 }
 
 /* --- heaps --- */
@@ -240,8 +240,9 @@ static struct err *heap_spans(struct glibc *glibc, size_t number)
 
 	first = first_heap(glibc, arena, &len);
 	if (!first || !find_heap_max(glibc, arena, first))
-		return glibc_damage(glibc, (uint16_t)number, arena->address, 0, 0,
-				    "heaps of this arena are not to be found");
+		return glibc_damage(glibc, (struct heap_damage){
+					.heap = (uint16_t)number, .address = arena->address },
+				    "the heaps of this arena were not found");
 	glibc->layout.heap_info = len;
 	heap = arena->top & ~(glibc->layout.heap_max - 1);
 	for (;;) {
@@ -251,8 +252,9 @@ static struct err *heap_spans(struct glibc *glibc, size_t number)
 
 		/* It could be read when the chain was followed, but the target may run. */
 		if (!read_info(glibc, heap, &info) || info.size > glibc->layout.heap_max)
-			return glibc_damage(glibc, (uint16_t)number, heap, 0, 0,
-					    "heap has no length");
+			return glibc_damage(glibc, (struct heap_damage){
+						.heap = (uint16_t)number, .address = heap },
+					    "this heap has no length");
 		end = heap + info.size;
 		/* Chunks are such that the blocks in them, behind the header, are aligned. */
 		start = ALIGN_UP(start, CHUNK_HEADER);
@@ -275,8 +277,10 @@ static struct err *drop_overlaps(struct glibc *glibc)
 
 	for (size_t i = 0; i < walk->spans.nr && !err; i++) {
 		if (to && walk->spans.at[i].start < walk->spans.at[to - 1].end)
-			err = glibc_damage(glibc, walk->spans.at[i].heap, walk->spans.at[i].start, 0,
-					   0, "heap lies in another one");
+			err = glibc_damage(glibc, (struct heap_damage){
+						.heap = walk->spans.at[i].heap,
+						.address = walk->spans.at[i].start },
+					   "this heap lies in another one");
 		else
 			walk->spans.at[to++] = walk->spans.at[i];
 	}

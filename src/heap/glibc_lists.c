@@ -125,8 +125,10 @@ static struct err *mark_list(struct glibc *glibc, const struct list *list)
 		const char *wrong = wrong_in_list(list, found ? &chunk : NULL);
 
 		if (wrong)
-			return glibc_damage(glibc, list->heap, before ? before : list->where, before,
-					    0, "%s list of 0x%" PRIx64 "-byte%s chunks leads to 0x%" PRIx64 ": %s",
+			return glibc_damage(glibc, (struct heap_damage){
+						.heap = list->heap, .before = before,
+						.address = before ? before : list->where },
+					    "%s list of 0x%" PRIx64 "-byte%s chunks leads to 0x%" PRIx64 ": %s",
 					    list->kind == CHUNK_FAST ? "fastbin" : "tcache",
 					    list->least, or_longer(list),
 					    block, wrong);
@@ -136,7 +138,8 @@ static struct err *mark_list(struct glibc *glibc, const struct list *list)
 	}
 	if (list->count == COUNT_UNKNOWN || nr == list->count)
 		return NULL;
-	return glibc_damage(glibc, list->heap, list->where, before, 0,
+	return glibc_damage(glibc, (struct heap_damage){
+				.heap = list->heap, .address = list->where, .before = before },
 			    "tcache list of 0x%" PRIx64 "-byte%s chunks has %" PRIu64 ", and says %" PRIu64,
 			    list->least, or_longer(list),
 			    nr, list->count);

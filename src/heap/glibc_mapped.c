@@ -102,19 +102,18 @@ static struct err *add_mapped(struct look *look, uint64_t page, uint64_t len)
 		chunk_in(look->glibc, page, len), page + len, LOG_HEAP_MMAP }));
 }
 
-uint64_t glibc_heap_over(const struct glibc *glibc, size_t nr_heaps, uint64_t page)
+bool glibc_skip_heap(const struct glibc *glibc, size_t nr_heaps, uint64_t *page)
 {
-	const struct heap_walk *walk = glibc->walk;
+	const struct heap_span *span = glibc->walk->spans.at;
 	uint64_t max = glibc->layout.heap_max;
-	size_t low = LOWER_BOUND(i, 0, nr_heaps, walk->spans.at[i].end <= page);
 
-	if (low == nr_heaps)
-		return 0;
-	if (walk->spans.at[low].start < page + PAGE ||
-	    (walk->spans.at[low].heap && max &&
-	     (walk->spans.at[low].start & ~(max - 1)) <= page))
-		return walk->spans.at[low].end;
-	return 0;
+	span += LOWER_BOUND(i, 0, nr_heaps, span[i].end <= *page);
+	if (span == glibc->walk->spans.at + nr_heaps ||
+	    (span->start >= *page + PAGE &&
+	     !(span->heap && max && (span->start & ~(max - 1)) <= *page)))
+		return false;
+	*page = MAX(ALIGN_UP(span->end, PAGE), *page + PAGE);
+	return true;
 }
 
 /* Behind the first thread's control block there: the end of a stack. The map's end: none is. */
@@ -145,13 +144,10 @@ static struct err *look_in(struct look *look, const struct heap_map *map)
 	struct err *err = NULL;
 
 	for (uint64_t page = map->start; page < map->end && !err;) {
-		uint64_t over = glibc_heap_over(look->glibc, look->nr_heaps, page);
 		uint64_t len;
 
-		if (over) {
-			page = MAX(ALIGN_UP(over, PAGE), page + PAGE);
+		if (glibc_skip_heap(look->glibc, look->nr_heaps, &page))
 			continue;
-		}
 		len = mapped_length(look->glibc, page, map->end);
 		if (len)
 			err = add_mapped(look, page, len);

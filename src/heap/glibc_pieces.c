@@ -88,8 +88,9 @@ struct err *glibc_main_spans(struct glibc *glibc)
 	if (!arena->top)
 		return NULL;
 	if (!end)
-		return glibc_damage(glibc, 0, arena->address + glibc->layout.top, 0, 0,
-				    "top of the heap is none");
+		return glibc_damage(glibc, (struct heap_damage){
+					.address = arena->address + glibc->layout.top },
+				    "the top of the heap is no chunk");
 	base = end - MIN(arena->system_mem, end);
 	start = ALIGN_UP(base, CHUNK_HEADER);
 	/* In a mapping that sbrk has not made, something else may lie system_mem before the end of top. */
@@ -160,10 +161,8 @@ static struct err *look_in(struct look *look, const struct heap_map *map)
 	struct err *err = NULL;
 
 	while (page < map->end && look->missing >= PAGE && !err) {
-		uint64_t over = glibc_heap_over(look->glibc, look->nr, page);
-
-		if (over) {
-			from = page = MAX(ALIGN_UP(over, PAGE), page + PAGE);
+		if (glibc_skip_heap(look->glibc, look->nr, &page)) {
+			from = page;
 			continue;
 		}
 		if (look->pages++ > PAGES_MAX)
@@ -196,6 +195,7 @@ struct err *glibc_main_pieces(struct glibc *glibc)
 			err = look_in(&look, &source->map[i]);
 	if (err || look.missing < PAGE)
 		return err;
-	return glibc_damage(glibc, 0, arena->address + glibc->layout.system_mem, 0, 0,
+	return glibc_damage(glibc, (struct heap_damage){
+				.address = arena->address + glibc->layout.system_mem },
 			    "%" PRIu64 " bytes of the heap were not found", look.missing);
 }

@@ -52,16 +52,13 @@ bool glibc_peek(const struct glibc *glibc, uint64_t address, uint64_t *ret)
 	return address < ADDRESS_END && !memory_read_u64(glibc->source->memory, address, ret);
 }
 
-struct err *glibc_damage(struct glibc *glibc, uint16_t heap, uint64_t address, uint64_t before,
-			 uint64_t after, const char *fmt, ...)
+struct err *glibc_damage(struct glibc *glibc, struct heap_damage damage, const char *fmt, ...)
 {
-	struct heap_damage damage = { .address = address, .before = before, .after = after,
-				      .heap = heap };
 	struct heap_walk *walk = glibc->walk;
 	va_list ap;
 
-	if (heap < walk->arenas.nr)
-		walk->arenas.at[heap].whole = false;
+	if (damage.heap < walk->arenas.nr)
+		walk->arenas.at[damage.heap].whole = false;
 	if (walk->damages++ >= HEAP_DAMAGE_MAX)
 		return NULL;
 	va_start(ap, fmt);
@@ -203,8 +200,10 @@ static struct err *step_over(struct glibc *glibc, struct at *at)
 	uint64_t next = next_known(glibc, at->chunk, goal);
 	struct err *err;
 
-	err = glibc_damage(glibc, at->span->heap, at->chunk + 8, at->before,
-			   next < at->span->end ? next + CHUNK_HEADER : 0,
+	err = glibc_damage(glibc, (struct heap_damage){
+				.heap = at->span->heap, .address = at->chunk + 8,
+				.before = at->before,
+				.after = next < at->span->end ? next + CHUNK_HEADER : 0 },
 			   fits(at) ? "what follows this chunk cannot be read: size 0x%" PRIx64 :
 				      "chunk header is none: size 0x%" PRIx64,
 			   at->word);
@@ -219,8 +218,10 @@ static struct err *check_free(struct glibc *glibc, const struct at *at)
 
 	if (!read_word(glibc, at->chunk + at->size, &foot) || foot == at->size)
 		return NULL;
-	return glibc_damage(glibc, at->span->heap, at->chunk + at->size,
-			    at->chunk + CHUNK_HEADER, at->chunk + at->size + CHUNK_HEADER,
+	return glibc_damage(glibc, (struct heap_damage){
+				.heap = at->span->heap, .address = at->chunk + at->size,
+				.before = at->chunk + CHUNK_HEADER,
+				.after = at->chunk + at->size + CHUNK_HEADER },
 			    "free chunk of 0x%" PRIx64 " bytes ends with size 0x%" PRIx64,
 			    at->size, foot);
 }
@@ -232,7 +233,8 @@ static struct err *take_top(struct glibc *glibc, struct at *at)
 
 	/* Not all of a chunk's header may be left at the end. */
 	if (at->size != size)
-		err = glibc_damage(glibc, at->span->heap, at->chunk + 8, at->before, 0,
+		err = glibc_damage(glibc, (struct heap_damage){ .heap = at->span->heap,
+				   .address = at->chunk + 8, .before = at->before },
 				   "size of the top chunk is none: 0x%" PRIx64, at->word);
 	at->size = size;
 	if (!err && size >= CHUNK_HEADER)
@@ -280,7 +282,9 @@ static struct err *walk_span(struct glibc *glibc, const struct heap_span *span)
 	while (!err && at.chunk < span->end) {
 		if (span->end - at.chunk < CHUNK_HEADER ||
 		    !read_word(glibc, at.chunk + 8, &at.word)) {
-			return glibc_damage(glibc, span->heap, at.chunk, at.before, 0,
+			return glibc_damage(glibc, (struct heap_damage){
+						.heap = span->heap, .address = at.chunk,
+						.before = at.before },
 					    "the rest of this heap cannot be read");
 		}
 		at.size = at.word & ~SIZE_FLAGS;
@@ -334,6 +338,15 @@ static void add_up(struct heap_walk *walk)
 		if (chunk.kind >= CHUNK_FAST && chunk.size > arena->largest_free)
 			arena->largest_free = chunk.size;
 	}
+}
+
+void heap_walk_free(struct heap_walk *walk)
+{
+	heap_chunks_free(&walk->chunks);
+	vec_free(&walk->arenas);
+	vec_free(&walk->spans);
+	vec_free(&walk->damage);
+	vec_free(&walk->loose);
 }
 
 struct err *glibc_walk(const struct heap_source *source, struct heap_walk *ret)

@@ -65,6 +65,12 @@ static uint32_t suppression_of(const struct build *build, uint32_t i)
 		       suppression : own_suppression(build, leader);
 }
 
+static void add_share(struct leak_sum *sum, struct sample_share share)
+{
+	sum->blocks += share.blocks;
+	sum->bytes += share.bytes;
+}
+
 static struct err *add_to_list(struct build *build, uint32_t i, const struct block *block,
 			       uint32_t suppression, struct sample_share share)
 {
@@ -84,15 +90,8 @@ static struct err *add_to_list(struct build *build, uint32_t i, const struct blo
 	leak = &build->leaks.vec.at[number];
 	leak->blocks += share.blocks;
 	leak->bytes += share.bytes;
-	build->leaks.listed.blocks += share.blocks;
-	build->leaks.listed.bytes += share.bytes;
+	add_share(&build->leaks.listed, share);
 	return NULL;
-}
-
-static void add_share(struct leak_sum *sum, struct sample_share share)
-{
-	sum->blocks += share.blocks;
-	sum->bytes += share.bytes;
 }
 
 static struct err *add(struct build *build, uint32_t i)

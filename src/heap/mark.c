@@ -348,12 +348,11 @@ struct err *mark_run(const struct mark_source *source, struct mark_result *ret)
 	free(marker.from);
 	free(marker.busy);
 	scan_free(&marker.scan);
-	if (err) {
+	if (err)
 		mark_free(&result);
-		return err;
-	}
-	*ret = result;
-	return NULL;
+	else
+		*ret = result;
+	return err;
 }
 
 void mark_free(struct mark_result *result)

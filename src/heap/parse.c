@@ -152,29 +152,21 @@ struct err *parse_duration(const char *text, uint64_t *ret)
 /* YYYY-MM-DD, then hh:mm and :ss if they are there. */
 static bool calendar(const char *text, struct tm *tm)
 {
-	int used = 0, fields;
+	static const char *const clocks[] = { "%H:%M", "%H:%M:%S" };
 
-	memset(tm, 0, sizeof(*tm));
-	tm->tm_isdst = -1;
-	fields = sscanf(text, "%4d-%2d-%2d%n", &tm->tm_year, &tm->tm_mon, &tm->tm_mday, &used);
-	if (fields != 3)
+	*tm = (struct tm){ .tm_isdst = -1 };
+	text = strptime(text, "%Y-%m-%d", tm);
+	if (!text || !*text)
+		return text;
+	if ((*text != ' ' && *text != 'T') || text[1] < '0' || text[1] > '9')
 		return false;
-	tm->tm_year -= 1900;
-	tm->tm_mon -= 1;
-	text += used;
-	if (*text) {
-		if ((*text != ' ' && *text != 'T') || text[1] < '0' || text[1] > '9' ||
-		    sscanf(text + 1, "%2d:%2d%n", &tm->tm_hour, &tm->tm_min, &used) != 2)
-			return false;
-		text += 1 + used;
+	for (size_t i = 0; i < ARRAY_SIZE(clocks); i++) {
+		const char *end = strptime(text + 1, clocks[i], tm);
+
+		if (end && !*end)
+			return true;
 	}
-	if (*text) {
-		if (*text != ':' || text[1] < '0' || text[1] > '9' ||
-		    sscanf(text + 1, "%2d%n", &tm->tm_sec, &used) != 1)
-			return false;
-		text += 1 + used;
-	}
-	return !*text;
+	return false;
 }
 
 /* Is it a moment that there is: no 30th of February, no 25 o'clock? */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* glibc's arenas, summed up in one number (pulse.h). */
-
-#include "heap/pulse.h"
+/* glibc's arenas, summed up in one number (walk.h). */
 
 #include "base/cleanup.h"
 #include "heap/glibc.h"

@@ -132,4 +132,13 @@ struct heap_source {
 struct err *glibc_walk(const struct heap_source *source, struct heap_walk *ret) MUST_CHECK;
 void heap_walk_free(struct heap_walk *walk);
 
+/*
+ * Does glibc's allocator do anything? One number of the bins, tops and sums of all its arenas,
+ * read without a walk and without a stop: two that differ are of moments between which chunks
+ * were given out or taken back. Two that are the same say nothing, since what goes to and from a
+ * thread's cache touches no arena. Locks, and how many threads an arena has, are not part of it.
+ * Of source the memory, libc's data and the main arena are used. 0: there is no arena yet.
+ */
+struct err *glibc_pulse(const struct heap_source *source, uint64_t *ret) MUST_CHECK;
+
 #endif

@@ -9,7 +9,6 @@
 
 #include "base/cleanup.h"
 #include "elf/elf_file.h"
-#include "heap/pulse.h"
 #include "heap/walk.h"
 #include "target/module.h"
 

@@ -61,7 +61,7 @@ struct allocator {
 	bool frees_own;			/* what its functions give out, they alone take back */
 	const struct alloc_function *functions;
 	size_t nr_functions;
-	/* heap/walk.h and heap/pulse.h; NULL: its heaps cannot be walked */
+	/* heap/walk.h; NULL: its heaps cannot be walked */
 	struct err *(*walk)(const struct heap_source *source, struct heap_walk *ret);
 	struct err *(*pulse)(const struct heap_source *source, uint64_t *ret);
 	const char *arena;		/* symbol of its main arena */

@@ -26,7 +26,6 @@
 #include "base/trace.h"
 #include "elf/cfi.h"
 #include "elf/elf_file.h"
-#include "unwind/table.h"
 
 #define CACHE_MAGIC	"mdbgrows"
 #define CACHE_VERSION	1	/* to be raised whenever rows, or how they are compiled, change */

@@ -20,7 +20,6 @@
 #include "base/limits.h"
 #include "elf/elf_file.h"
 #include "unwind/cfa.h"
-#include "unwind/table.h"
 
 /* A gap in the CFI that is shorter is padding, not a function. */
 #define GAP_MIN		64

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Compiling a module's CFI (.eh_frame, else .debug_frame) to rows. */
+/* Making rows: of a module's CFI (.eh_frame, else .debug_frame), or of an array. */
 #ifndef UNWIND_COMPILE_H
 #define UNWIND_COMPILE_H
+
+#include <stdbool.h>
 
 #include "base/err.h"
 #include "unwind/rows.h"
@@ -29,6 +31,12 @@ struct err *rows_compile(struct elf_file *file, uint64_t vaddr, uint64_t size, s
  */
 struct err *rows_load(struct elf_file *file, uint64_t vaddr, uint64_t size, const char *dir,
 		      struct rows *ret) MUST_CHECK;
+/*
+ * Copies nr rows, sorted by pc without equals, nr > 0, and makes their index, in one allocation.
+ */
+struct err *rows_create(const struct row *row, uint32_t nr, struct rows *ret) MUST_CHECK;
+/* Are these rows as rows_create() wants them, with kinds that exist? For rows out of a file. */
+bool rows_valid(const struct row *row, uint32_t nr);
 void rows_free(struct rows *rows);
 
 #endif

@@ -3,12 +3,10 @@
  * The index of rows: blocks of code just large enough that there are about as many of them as rows.
  */
 
-#include "unwind/table.h"
+#include "unwind/compile.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "unwind/compile.h"
 
 static void index_fill(const struct row *row, uint32_t nr, uint32_t *index, uint32_t nr_index,
 		       uint32_t shift)

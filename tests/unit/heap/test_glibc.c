@@ -3,7 +3,6 @@
 
 #include "fixture.h"
 #include "heap/held.h"
-#include "heap/pulse.h"
 #include "heap/reconcile.h"
 #include "glibc_image.h"
 
