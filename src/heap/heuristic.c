@@ -9,12 +9,6 @@
 #define STRING_HEADER	(3 * WORD)	/* length, capacity, reference count */
 #define FAR		(1 << 20)	/* no object has its table's object that far away */
 
-void heuristic_init(struct heuristic *heuristic, struct memory *memory,
-		    const struct mark_range *code, size_t nr_code)
-{
-	*heuristic = (struct heuristic){ .memory = memory, .code = code, .nr_code = nr_code };
-}
-
 /* Was it asked for with this size? Of a block that is in no record only the usable one is known. */
 static bool has_size(const struct block *block, uint64_t size)
 {

@@ -24,8 +24,6 @@ struct heuristic {
 	} seen[HEURISTIC_TABLES];
 };
 
-void heuristic_init(struct heuristic *heuristic, struct memory *memory,
-		    const struct mark_range *code, size_t nr_code);
 /* address lies in the block, behind its start. */
 bool heuristic_applies(struct heuristic *heuristic, const struct block *block, uint64_t address);
 

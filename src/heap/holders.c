@@ -187,7 +187,6 @@ static struct err *scan(struct scanner *scanner)
 	if (err)
 		return err;
 	bound(scanner);
-	heuristic_init(&scanner->heuristic, source->memory, source->code, source->nr_code);
 	look_at_words(scanner, source->word, source->nr_words, 0, HOLDER_WORD, HOLDERS_NO_BLOCK);
 	err = scanner->err;
 	if (!err)
@@ -202,7 +201,9 @@ struct err *holders_find(const struct mark_source *source, const struct holders_
 {
 	struct holders holders = { .block = HOLDERS_NO_BLOCK, .outer = HOLDERS_NO_BLOCK };
 	struct scanner scanner = { .source = source, .spec = spec, .ret = &holders,
-				   .extents = EXTENTS_INIT };
+				   .extents = EXTENTS_INIT,
+				   .heuristic = { source->memory, source->code,
+						  source->nr_code, {{ 0 }} } };
 	struct err *err = extents_build(source->list, &scanner.extents);
 
 	if (!err)

@@ -308,8 +308,9 @@ static struct err *prepare(struct marker *marker)
 	if (err)
 		return err;
 	memset(marker->from, 0xff, (marker->nr_windows + 1) * sizeof(*marker->from));
-	heuristic_init(&marker->heuristic, marker_peek(marker), marker->source->code,
-		       marker->source->nr_code);
+	marker->heuristic.memory = marker_peek(marker);
+	marker->heuristic.code = marker->source->code;
+	marker->heuristic.nr_code = marker->source->nr_code;
 	return prepare_blocks(marker);
 }
 

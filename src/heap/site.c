@@ -196,15 +196,17 @@ static void pick_stacks(struct site_sums *sums)
 }
 
 /* All-time counts of a stack: those in the log, and those on their way. */
-static void stack_totals(const struct site_sums *sums, uint32_t stack, uint64_t *blocks,
-			 uint64_t *bytes)
+static struct sample_share stack_totals(const struct site_sums *sums, uint32_t stack)
 {
 	struct log_stack_view view = log_stack_get(sums->log, stack);
 	const struct log_pending *pending = sums->spec->pending;
-	bool more = pending && stack < pending->nr;
+	struct sample_share all = { view.total, view.total_bytes };
 
-	*blocks = view.total + (more ? pending->blocks[stack] : 0);
-	*bytes = view.total_bytes + (more ? pending->bytes[stack] : 0);
+	if (pending && stack < pending->nr) {
+		all.blocks += pending->at[stack].blocks;
+		all.bytes += pending->at[stack].bytes;
+	}
+	return all;
 }
 
 /* Stacks without a live block count, too. */
@@ -213,12 +215,12 @@ static struct err *totals(struct site_sums *sums, const struct live_counts *live
 	uint32_t nr = log_stacks(sums->log);
 
 	for (uint32_t stack = 1; stack <= nr; stack++) {
-		uint64_t key = stack, blocks, bytes;
+		struct sample_share all = stack_totals(sums, stack);
+		uint64_t key = stack;
 		struct site *site;
 		uint32_t number;
 
-		stack_totals(sums, stack, &blocks, &bytes);
-		if (!blocks)
+		if (!all.blocks)
 			continue;
 		if (by_name(sums)) {
 			struct err *err = named_key(sums, stack, &key);
@@ -230,10 +232,10 @@ static struct err *totals(struct site_sums *sums, const struct live_counts *live
 		if (number == UINT32_MAX)
 			continue;
 		site = &sums->sites.vec.at[number];
-		site->total += blocks;
-		site->total_bytes += bytes;
+		site->total += all.blocks;
+		site->total_bytes += all.bytes;
 		/* Where the process runs on, a block may be live that is not counted yet. */
-		site->freed += blocks - MIN(blocks, stack < live->nr ? live->at[stack] : 0);
+		site->freed += all.blocks - MIN(all.blocks, stack < live->nr ? live->at[stack] : 0);
 	}
 	return NULL;
 }

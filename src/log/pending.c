@@ -7,18 +7,12 @@
 
 struct err *log_pending_init(const struct log *log, struct log_pending *ret)
 {
-	size_t nr = (size_t)log_stacks(log) + 1;
-	struct log_pending pending = {
-		.blocks = calloc(nr, sizeof(*pending.blocks)),
-		.bytes = calloc(nr, sizeof(*pending.bytes)),
-		.nr = (uint32_t)nr,
-	};
+	uint32_t nr = log_stacks(log) + 1;
+	struct sample_share *at = calloc(nr, sizeof(*at));
 
-	if (!pending.blocks || !pending.bytes) {
-		log_pending_free(&pending);
+	if (!at)
 		return err_nomem;
-	}
-	*ret = pending;
+	*ret = (struct log_pending){ at, nr };
 	return NULL;
 }
 
@@ -28,13 +22,12 @@ void log_pending_add(uint32_t stack, uint64_t blocks, uint64_t bytes, void *ctx)
 
 	if (stack >= pending->nr)
 		return;
-	pending->blocks[stack] += blocks;
-	pending->bytes[stack] += bytes;
+	pending->at[stack].blocks += blocks;
+	pending->at[stack].bytes += bytes;
 }
 
 void log_pending_free(struct log_pending *pending)
 {
-	free(pending->blocks);
-	free(pending->bytes);
-	*pending = (struct log_pending)LOG_PENDING_INIT;
+	free(pending->at);
+	*pending = (struct log_pending){ NULL, 0 };
 }

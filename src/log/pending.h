@@ -19,13 +19,12 @@
 #define LOG_PENDING_H
 
 #include "log/log.h"
+#include "log/sample.h"
 
 struct log_pending {
-	uint64_t *blocks, *bytes;	/* by stack id */
-	uint32_t nr;			/* of each: ids are below it */
+	struct sample_share *at;	/* by stack id */
+	uint32_t nr;			/* ids are below it */
 };
-
-#define LOG_PENDING_INIT	{ NULL, NULL, 0 }
 
 /* Nothing pending yet, for all stacks that there are now. */
 struct err *log_pending_init(const struct log *log, struct log_pending *ret) MUST_CHECK;

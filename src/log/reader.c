@@ -12,9 +12,6 @@
 #include "log/stray.h"
 #include "log/table.h"
 
-/* Slots are counted as in hints: in units of slots from the first table on, headers of windows too. */
-#define WINDOW_UNITS	(sizeof(struct log_window) / sizeof(struct log_slot))
-
 static bool window_each(const struct log *log, const struct log_window *window,
 			uint32_t *patience, log_each_fn *fn, void *ctx)
 {

@@ -4,27 +4,7 @@
 #include "log/table.h"
 
 #include "log/sieve.h"
-#include "log/quick.h"
-
-/* Tags: the same bit of all four lanes of a word. */
-#define LANES(bits)	((uint64_t)(bits) * 0x0001000100010001ull)
-#define LANE_WINDOW	15
-
-#define WINDOW_UNITS	(sizeof(struct log_window) / sizeof(struct log_slot))
-
-/* Set of lanes: lane 4 * w + l is bit 16 * l + w. */
-#define LANESET_SLOTS	(~(1ull << 51))
-#define LANESET_NEXT(s)	((unsigned)__builtin_ctzll(s))
-#define LANE_OF(bit)	(((bit) & 3) * 4 + (bit) / 16)
-#define BIT_OF(lane)	((lane) % 4 * 16 + (lane) / 4)
-
-/* A slot, and what is needed to change it. */
-struct place {
-	struct log_window *window;
-	unsigned slot;
-	unsigned tag;		/* of the address, in this table */
-	uint64_t key;		/* as last seen or stored */
-};
+#include "log/slot.h"
 
 /* Where an address may be in one table. */
 struct spot {
@@ -45,50 +25,6 @@ static inline struct spot spot_in(const struct log *log, uint32_t table, uint64_
 	};
 }
 
-static inline uint64_t laneset(const uint64_t *high_bits)
-{
-	return (high_bits[0] >> 15 | high_bits[1] >> 14 | high_bits[2] >> 13 | high_bits[3] >> 12) &
-	       LANESET_SLOTS;
-}
-
-static inline void tags_load(const struct log_window *window, uint64_t *tags)
-{
-	for (unsigned i = 0; i < 4; i++)
-		tags[i] = __atomic_load_n(&window->tags[i], __ATOMIC_RELAXED);
-}
-
-/* Slots whose tag has this hash, live or not. */
-static inline uint64_t tags_match(const uint64_t *tags, unsigned tag)
-{
-	uint64_t zero[4];
-
-	for (unsigned i = 0; i < 4; i++) {
-		uint64_t differ = (tags[i] ^ LANES(tag)) & LANES(TAG_HASH);
-
-		zero[i] = ~(differ + LANES(TAG_HASH)) & LANES(TAG_LIVE);
-	}
-	return laneset(zero);
-}
-
-static inline uint64_t tags_free(const uint64_t *tags)
-{
-	uint64_t idle[4];
-
-	for (unsigned i = 0; i < 4; i++)
-		idle[i] = ~tags[i] & LANES(TAG_LIVE);
-	return laneset(idle);
-}
-
-static inline bool tags_overflowed(const uint64_t *tags)
-{
-	return tags[3] >> 48;
-}
-
-static inline uint16_t *tag_of(struct log_window *window, unsigned lane)
-{
-	return (uint16_t *)window->tags + lane;
-}
-
 uint32_t table_count(const struct log *log)
 {
 	uint32_t nr = __atomic_load_n(&log->header->tables, __ATOMIC_ACQUIRE);
@@ -96,62 +32,6 @@ uint32_t table_count(const struct log *log)
 	if (UNLIKELY(nr - 1 >= log->nr_tables))
 		nr = nr ? log->nr_tables : 1;
 	return nr;
-}
-
-/* Is the slot the address's, live or ghost? */
-static inline bool slot_has(struct log_window *window, unsigned slot, uint64_t address,
-			    uint64_t *key)
-{
-	*key = __atomic_load_n(&window->slot[slot].key, __ATOMIC_RELAXED);
-	return !((*key ^ address) & (KEY_ADDRESS | KEY_CLAIMED));
-}
-
-/* FREE -> CLAIMED, if it is still as place->key says. */
-static inline bool slot_claim(struct place *place)
-{
-	uint64_t old = place->key, new = ((old & KEY_SEQUENCE) + KEY_SEQUENCE_ONE) | KEY_CLAIMED;
-
-	if ((old & KEY_STATE) != KEY_FREE)
-		return false;
-	if (!__atomic_compare_exchange_n(&place->window->slot[place->slot].key, &old, new, false,
-					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-		return false;
-	place->key = new;
-	return true;
-}
-
-/* The same, as it is now. */
-static inline bool slot_claim_any(struct place *place)
-{
-	place->key = __atomic_load_n(&place->window->slot[place->slot].key, __ATOMIC_RELAXED);
-	return slot_claim(place);
-}
-
-/* CLAIMED -> LIVE, with the contents that are there. */
-static inline void slot_publish(struct place *place, uint64_t address)
-{
-	tag_store(tag_of(place->window, place->slot), place->tag | TAG_LIVE);
-	place->key = (place->key & KEY_SEQUENCE) | KEY_LIVE | address;
-	__atomic_store_n(&place->window->slot[place->slot].key, place->key, __ATOMIC_RELEASE);
-}
-
-static inline void record_decode(uint64_t key, uint64_t time, uint64_t size, uint64_t stack,
-				 struct log_record *ret)
-{
-	ret->address = key & KEY_ADDRESS;
-	ret->size = size & RECORD_SIZE_MAX;
-	ret->time = time;
-	slot_stack_decode(stack, ret);
-}
-
-/* By the owner of the address: nobody else changes the slot. */
-static inline void slot_read_own(const struct place *place, struct log_record *ret)
-{
-	const struct log_slot *slot = &place->window->slot[place->slot];
-
-	record_decode(place->key, __atomic_load_n(&slot->time, __ATOMIC_RELAXED),
-		      __atomic_load_n(&slot->size, __ATOMIC_RELAXED),
-		      __atomic_load_n(&slot->stack, __ATOMIC_RELAXED), ret);
 }
 
 bool slot_read(const struct log *log, const struct log_slot *slot, uint32_t *patience,

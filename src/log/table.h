@@ -171,6 +171,9 @@ struct log_window {
 
 _Static_assert(sizeof(struct log_window) == 512, "window");
 
+/* Slots are counted in units of their size from the first table on, headers of windows too. */
+#define WINDOW_UNITS		(sizeof(struct log_window) / sizeof(struct log_slot))
+
 #define KEY_ADDRESS		((1ull << 56) - 1)
 #define KEY_STATE		(3ull << 56)
 #define KEY_FREE		(0ull << 56)

@@ -97,29 +97,13 @@ static struct err *cache_path(const struct cache_header *header, const char *dir
 	return err ? err : str_addf(path, "-%" PRIx64 ".rows", header->vaddr);
 }
 
-static bool read_all(int fd, void *buf, size_t len)
+/* Read or write all of it. */
+static bool transfer(int fd, void *buf, size_t len, bool out)
 {
 	char *at = buf;
 
 	while (len) {
-		ssize_t n = read(fd, at, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		at += n;
-		len -= (size_t)n;
-	}
-	return true;
-}
-
-static bool write_all(int fd, const void *buf, size_t len)
-{
-	const char *at = buf;
-
-	while (len) {
-		ssize_t n = write(fd, at, len);
+		ssize_t n = out ? write(fd, at, len) : read(fd, at, len);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -138,7 +122,7 @@ static bool header_read(int fd, const struct cache_header *want, struct cache_he
 	struct stat st;
 
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
-	    !read_all(fd, &found, sizeof(found)))
+	    !transfer(fd, &found, sizeof(found), false))
 		return false;
 	*ret = found;
 	found.nr = 0;
@@ -164,7 +148,7 @@ static bool cache_read(const char *path, const struct cache_header *want, struct
 		return false;
 	len = header.nr * sizeof(*row);
 	row = malloc(len);
-	if (!row || !read_all(fd, row, len))
+	if (!row || !transfer(fd, row, len, false))
 		return false;
 	if (sum_bytes(0, row, len) != header.rows_sum || !rows_valid(row, header.nr))
 		return false;
@@ -178,7 +162,8 @@ static bool cache_fill(int fd, struct cache_header *header, const struct rows *r
 
 	header->nr = rows->nr;
 	header->rows_sum = sum_bytes(0, rows->row, len);
-	return write_all(fd, header, sizeof(*header)) && write_all(fd, rows->row, len);
+	return transfer(fd, header, sizeof(*header), true) &&
+	       transfer(fd, (struct row *)rows->row, len, true);
 }
 
 /* Make a folder and those above it; whether it worked is seen when a file is made there. */
@@ -275,14 +260,11 @@ struct err *rows_load(struct elf_file *file, uint64_t vaddr, uint64_t size, cons
 	struct str path AUTO_STR = STR_INIT;
 	struct cache_header header;
 	const struct cfi *cfi;
-	struct err *err;
+	struct err *err = dir ? cfi_of(file, &cfi) : NULL;
 
-	if (!dir)
-		return rows_compile(file, vaddr, size, ret, NULL);
-	err = cfi_of(file, &cfi);
 	if (err)
 		return err;
-	if (!header_init(file, vaddr, size, cfi, &header))
+	if (!dir || !header_init(file, vaddr, size, cfi, &header))
 		return rows_compile(file, vaddr, size, ret, NULL);
 	err = cache_path(&header, dir, &path);
 	if (err)

@@ -21,11 +21,9 @@ static bool constant(uint8_t op, const uint8_t **at, const uint8_t *end, uint64_
 	}
 	switch (op) {
 	case DW_OP_const1u:
-		return cfi_fixed(at, end, 1, ret);
 	case DW_OP_const2u:
-		return cfi_fixed(at, end, 2, ret);
 	case DW_OP_const4u:
-		return cfi_fixed(at, end, 4, ret);
+		return cfi_fixed(at, end, 1u << (op - DW_OP_const1u) / 2, ret);
 	case DW_OP_constu:
 		return cfi_uleb(at, end, ret);
 	case DW_OP_const1s:

@@ -270,7 +270,7 @@ static void test_pending(void)
 	CU_ASSERT_EQUAL(sites.vec.at[0].freed, 38);
 	sites_free(&sites);
 	log_pending_free(&more);
-	CU_ASSERT_PTR_NULL(more.blocks);
+	CU_ASSERT_PTR_NULL(more.at);
 	blocks_free(&blocks);
 }
 
