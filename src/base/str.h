@@ -4,7 +4,6 @@
 #define BASE_STR_H
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"

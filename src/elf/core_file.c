@@ -22,7 +22,6 @@
 #include "base/cleanup.h"
 #include "base/compiler.h"
 #include "base/limits.h"
-#include "base/vec.h"
 #include "elf/core_private.h"
 #include "os/file.h"
 #include "os/procparse.h"

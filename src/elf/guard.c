@@ -6,7 +6,6 @@
 
 #include "elf/guard.h"
 
-#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 

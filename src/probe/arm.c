@@ -10,7 +10,6 @@
 #include "agent/agent.h"
 #include "agent/state.h"
 #include "agent_offsets.h"
-#include "base/cleanup.h"
 #include "base/path.h"
 #include "base/trace.h"
 #include "probe/area.h"

@@ -7,9 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/cleanup.h"
 #include "os/tracer.h"
-#include "probe/area.h"
 #include "probe/event.h"
 #include "probe/inside.h"
 #include "probe/lost.h"
@@ -17,7 +15,6 @@
 #include "probe/probe.h"
 #include "probe/sigtrap.h"
 #include "probe/state.h"
-#include "target/region.h"
 #include "target/remote.h"
 #include "target/target.h"
 

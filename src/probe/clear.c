@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "probe/area.h"
-#include "probe/inside.h"
 #include "probe/probe.h"
 #include "target/stack.h"
 #include "target/target.h"

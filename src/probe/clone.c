@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "probe/probe.h"
 #include "probe/sigtrap.h"
 #include "target/region.h"

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 
 #include "agent/state.h"
-#include "base/cleanup.h"
 #include "os/tracer.h"
 #include "probe/area.h"
 #include "probe/event.h"

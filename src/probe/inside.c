@@ -3,7 +3,6 @@
 
 #include "probe/inside.h"
 
-
 #include "agent/agent.h"
 #include "probe/area.h"
 #include "probe/probe.h"

@@ -9,7 +9,6 @@
 
 #include "base/path.h"
 #include "base/trace.h"
-#include "log/clock.h"
 #include "os/pagemap.h"
 #include "os/procmem.h"
 #include "probe/probe.h"

@@ -8,7 +8,6 @@
 #include <sys/resource.h>
 
 #include "agent/state.h"
-#include "arch/arch.h"
 #include "base/path.h"
 #include "os/procfs.h"
 #include "probe/probe.h"

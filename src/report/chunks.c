@@ -5,8 +5,6 @@
 
 #include <inttypes.h>
 #include "heap/list.h"
-#include "heap/walk.h"
-#include "log/log.h"
 #include "report/blocks.h"
 #include "report/out.h"
 #include "session/heap.h"

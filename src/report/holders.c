@@ -7,7 +7,6 @@
 #include <stdio.h>
 
 #include "base/cancel.h"
-#include "report/blocks.h"
 #include "report/find.h"
 #include "report/out.h"
 #include "report/stack.h"

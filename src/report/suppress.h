@@ -5,7 +5,6 @@
 
 #include <stdint.h>
 
-#include "base/err.h"
 #include "base/vec.h"
 
 struct block;

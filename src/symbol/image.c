@@ -10,7 +10,6 @@
 
 #include "symbol/image.h"
 
-#include <errno.h>
 #include <lzma.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,14 +3,12 @@
 
 #include "symbol/names.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/outside.h"
-#include "symbol/demangle.h"
 #include "symbol/symbol.h"
 
 struct name {
