@@ -44,25 +44,3 @@ struct err *memory_read_string(struct memory *memory, uint64_t addr, char *buf, 
 		return err_create(ERR_FORMAT, "no string of less than %zu bytes at 0x%" PRIx64, room, addr);
 	return NULL;
 }
-
-static struct err *array_read(struct memory *memory, uint64_t addr, void *buf, size_t len, size_t *len_ret)
-{
-	struct memory_array *array = (struct memory_array *)memory;
-	uint64_t offset = addr - array->start;
-
-	if (addr < array->start || offset >= array->len)
-		return err_create(ERR_MEMORY, "cannot read memory at 0x%" PRIx64, addr);
-	if (len > array->len - offset)
-		len = array->len - offset;
-	memcpy(buf, array->bytes + offset, len);
-	*len_ret = len;
-	return NULL;
-}
-
-void memory_array_init(struct memory_array *array, const void *bytes, uint64_t start, size_t len)
-{
-	array->memory.read = array_read;
-	array->bytes = bytes;
-	array->start = start;
-	array->len = len;
-}

@@ -28,14 +28,4 @@ struct err *memory_read_u64(struct memory *memory, uint64_t addr, uint64_t *ret)
 /* A NUL-terminated string of at most room - 1 bytes; a longer one is ERR_FORMAT. */
 struct err *memory_read_string(struct memory *memory, uint64_t addr, char *buf, size_t room) MUST_CHECK;
 
-/* An array that pretends to lie at start. For tests and for copied stacks. */
-struct memory_array {
-	struct memory memory;
-	const uint8_t *bytes;
-	uint64_t start;
-	size_t len;
-};
-
-void memory_array_init(struct memory_array *array, const void *bytes, uint64_t start, size_t len);
-
 #endif

@@ -13,34 +13,15 @@
 #include <unistd.h>
 
 #include "base/cancel.h"
+#include "base/str.h"
 
 #define LOOK_MS	100
 
-static struct err *init(struct out *out)
-{
-	memset(out, 0, sizeof(*out));
-	out->fd = -1;
-	out->buf = malloc(OUT_ROOM);
-	return out->buf ? NULL : err_nomem;
-}
-
 struct err *out_init_fd(struct out *out, int fd, const char *name)
 {
-	struct err *err = init(out);
-
-	if (err)
-		return err;
-	out->fd = fd;
+	*out = (struct out){ .fd = fd, .buf = malloc(OUT_ROOM) };
 	snprintf(out->name, sizeof(out->name), "%s", name);
-	return NULL;
-}
-
-struct err *out_init_str(struct out *out, struct str *str)
-{
-	struct err *err = init(out);
-
-	out->str = str;
-	return err;
+	return out->buf ? NULL : err_nomem;
 }
 
 static void fail(struct out *out, const struct err *err)
@@ -104,22 +85,10 @@ static void write_all(struct out *out, const char *bytes, size_t len)
 	}
 }
 
-static void put(struct out *out, const char *bytes, size_t len)
-{
-	if (out->fd >= 0) {
-		write_all(out, bytes, len);
-	} else {
-		struct err *err = str_add_bytes(out->str, bytes, len);
-
-		if (err)
-			fail(out, err);
-	}
-}
-
 void out_flush(struct out *out)
 {
 	if (!out_done(out))
-		put(out, out->buf, out->len);
+		write_all(out, out->buf, out->len);
 	out->len = 0;
 }
 
@@ -162,7 +131,7 @@ static void add(struct out *out, const void *bytes, size_t len)
 			start_page(out);
 		out_flush(out);
 		if (len > OUT_ROOM) {
-			put(out, bytes, len);
+			write_all(out, bytes, len);
 			return;
 		}
 	}

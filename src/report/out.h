@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Where the text of a command goes: a descriptor (standard output, a file, a pipe, a pager) or a
- * string. Everything that prints results prints to a struct out and to nothing else.
+ * Where the text of a command goes: a descriptor (standard output, a file, a pipe, a pager).
+ * Everything that prints results prints to a struct out and to nothing else.
  *
- * What a terminal obeys is taken out of all text here (base/outside.h), whoever printed it. Lines cannot be told from
- * those of text from outside any more: that has a type, and goes by out_outside.
+ * Bytes that a terminal obeys are taken out of all text here (base/outside.h), whoever printed it. A
+ * line of text from outside could not be told from one of mdbg's own any more at this point: such
+ * text has a type of its own, and is printed by out_outside.
  *
  * Errors are sticky: after the first failed write all further text is dropped, and out_finish
  * returns the error. A loop that makes much text asks out_done() now and then, which is true after
@@ -21,15 +22,13 @@
 #include "base/compiler.h"
 #include "base/err.h"
 #include "base/outside.h"
-#include "base/str.h"
 
 #define OUT_ROOM	(256 << 10)
 
 struct out {
 	char *buf;		/* OUT_ROOM bytes */
 	size_t len;
-	int fd;			/* -1: to str */
-	struct str *str;
+	int fd;
 	char name[256]; /* of what is written to, for errors: "standard output", a file's name */
 	bool reader_may_leave;	/* a broken pipe is the reader's wish, no error */
 	bool left;		/* it has left */
@@ -48,7 +47,6 @@ struct out {
 
 /* fd is the caller's to close, after out_finish. */
 struct err *out_init_fd(struct out *out, int fd, const char *name) MUST_CHECK;
-struct err *out_init_str(struct out *out, struct str *str) MUST_CHECK;
 /* Write what is left; the first error of all, or NULL. Frees the buffer. */
 struct err *out_finish(struct out *out) MUST_CHECK;
 /* Write what there is now. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "elf/core_file.h"
+#include "memory_array.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 

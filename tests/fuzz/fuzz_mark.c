@@ -9,6 +9,7 @@
 
 #include "heap/holders.h"
 #include "heap/mark.h"
+#include "memory_array.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/memory.h"
+#include "memory_array.h"
 #include "target/module.h"
 #include "target/target.h"
 

@@ -17,6 +17,7 @@
 
 #include "heap/block.h"
 #include "log/pending.h"
+#include "memory_array.h"
 #include "probe/probe.h"
 #include "session/find.h"
 #include "session/heap.h"

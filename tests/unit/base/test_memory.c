@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "memory_array.h"
 #include "unit.h"
 
 #define START	0x7f1234560000ull

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core_image.h"
+#include "memory_array.h"
 #include "unit.h"
 
 void suite_core_file(void);

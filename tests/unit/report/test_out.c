@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "report/out.h"
 #include "report/table.h"
+#include "text_out.h"
 #include "unit.h"
 
 static void collects_text(void)
@@ -21,14 +22,14 @@ static void collects_text(void)
 	struct out out;
 	size_t i;
 
-	CU_ASSERT_PTR_NULL_FATAL(out_init_str(&out, &text));
+	text_out_init(&out);
 	memset(big, 'x', sizeof(big));
 	for (i = 0; i < 1000; i++)
 		out_bytes(&out, big, sizeof(big));
 	out_f(&out, "%0700d|", 7);
 	out_blanks(&out, 150);
 	CU_ASSERT_FALSE(out_done(&out));
-	CU_ASSERT_PTR_NULL(out_finish(&out));
+	text_out_finish(&out, &text);
 	CU_ASSERT_EQUAL(text.len, 1000 * sizeof(big) + 701 + 150);
 	CU_ASSERT_EQUAL(strspn(text.at, "x"), 1000 * sizeof(big));
 	CU_ASSERT_EQUAL(text.at[text.len - 151], '|');
@@ -40,13 +41,13 @@ static void writes_more_than_its_buffer(void)
 	AUTO_FREE char *big = calloc(1, OUT_ROOM + 5);
 	struct out out;
 
-	CU_ASSERT_PTR_NULL_FATAL(out_init_str(&out, &text));
+	text_out_init(&out);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(big);
 	memset(big, 'y', OUT_ROOM + 4);
 	out_text(&out, "a");
 	out_text(&out, big);
 	out_text(&out, "b");
-	CU_ASSERT_PTR_NULL(out_finish(&out));
+	text_out_finish(&out, &text);
 	CU_ASSERT_EQUAL(text.len, OUT_ROOM + 6);
 	CU_ASSERT_EQUAL(text.at[0], 'a');
 	CU_ASSERT_EQUAL(text.at[text.len - 1], 'b');
@@ -179,7 +180,7 @@ static void aligns_tables(void)
 	struct table table;
 	struct out out;
 
-	CU_ASSERT_PTR_NULL_FATAL(out_init_str(&out, &text));
+	text_out_init(&out);
 	table_init(&table, 3, titles);
 	table_cell(&table, "long name");
 	table_cell(&table, "%d", 1);
@@ -188,7 +189,7 @@ static void aligns_tables(void)
 	table_cell(&table, "%d", 12345);
 	table_cell(&table, "%s", "");
 	CU_ASSERT_PTR_NULL(table_print(&table, &out));
-	CU_ASSERT_PTR_NULL(out_finish(&out));
+	text_out_finish(&out, &text);
 	CU_ASSERT_STRING_EQUAL(str_text(&text), "NAME        SIZE\n"
 						"long name      1  note\n"
 						"\303\244          12345\n");

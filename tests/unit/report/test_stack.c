@@ -17,6 +17,7 @@
 #include "report/suppress.h"
 #include "session/heap.h"
 #include "symbol/symbol.h"
+#include "text_out.h"
 #include "unit.h"
 
 static struct session *session;
@@ -69,7 +70,7 @@ static void prints_stacks(void)
 	unsigned i;
 
 	stack_texts_init(&texts, session, 7);
-	CU_ASSERT_PTR_NULL_FATAL(out_init_str(&out, &text));
+	text_out_init(&out);
 	for (i = 0; i < 3; i++)
 		CU_ASSERT_PTR_NULL(stack_texts_print(&texts, whole, &out));
 	CU_ASSERT_PTR_NULL(stack_texts_print(&texts, cut, &out));
@@ -77,7 +78,7 @@ static void prints_stacks(void)
 	CU_ASSERT_PTR_NULL(stack_texts_print(&texts, 99999, &out));
 	CU_ASSERT_EQUAL(texts.used, 3);
 	stack_texts_free(&texts);
-	CU_ASSERT_PTR_NULL(out_finish(&out));
+	text_out_finish(&out, &text);
 	CU_ASSERT_EQUAL(strncmp(text.at, "0x0000000000010000 malloc\n       0x", 35), 0);
 	snprintf(want, sizeof(want), "       (stack ends here: %s)\n(no stack)\n"
 		 "(the log is damaged: it has no such stack)\n",
@@ -107,11 +108,11 @@ static void tells_uretprobes(void)
 	CU_ASSERT_STRING_EQUAL(stack_end_text(&ends, WALK_NO_MODULE, &below, 1), other);
 	CU_ASSERT_STRING_EQUAL(stack_end_text(&ends, WALK_NO_MODULE, &above, 1), other);
 	stack_texts_init(&texts, session, 2);
-	CU_ASSERT_PTR_NULL_FATAL(out_init_str(&out, &text));
+	text_out_init(&out);
 	CU_ASSERT_PTR_NULL(stack_texts_print(&texts, log_stack(session_log(session), pcs, 2,
 							       WALK_NO_MODULE, 0), &out));
 	stack_texts_free(&texts);
-	CU_ASSERT_PTR_NULL(out_finish(&out));
+	text_out_finish(&out, &text);
 	CU_ASSERT_STRING_EQUAL(text.at, "0x0000000000010000 malloc\n  0xffffffffff700000 ??\n"
 			       "  (stack ends here: a uretprobe of another tool has taken the "
 			       "return address)\n");
@@ -204,9 +205,9 @@ static void shows_blocks_from_before(void)
 	struct out out;
 	char want[256];
 
-	CU_ASSERT_PTR_NULL_FATAL(out_init_str(&out, &text));
+	text_out_init(&out);
 	CU_ASSERT_PTR_NULL(print_early(chunk, ARRAY_SIZE(chunk), &out));
-	CU_ASSERT_PTR_NULL(out_finish(&out));
+	text_out_finish(&out, &text);
 	/* SIZE grows by a character, all else stays. */
 	snprintf(want, sizeof(want),
 		 "\n0x0000000000001000 12345678896 mmap  %-8d%-8s%-19s%-12s%-11s(allocated before "
@@ -226,13 +227,13 @@ static void ends_on_ctrl_c(void)
 	struct err *err;
 	struct out out;
 
-	CU_ASSERT_PTR_NULL_FATAL(out_init_str(&out, &text));
+	text_out_init(&out);
 	cancel_request();
 	err = print_early(&chunk, 1, &out);
 	cancel_clear();
 	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
 	CU_ASSERT_EQUAL(err->code, ERR_CANCELLED);
-	CU_ASSERT_PTR_NULL(out_finish(&out));
+	text_out_finish(&out, &text);
 }
 
 void suite_stack(void);

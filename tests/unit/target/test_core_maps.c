@@ -6,6 +6,7 @@
 #include <elf.h>
 #include <string.h>
 
+#include "memory_array.h"
 #include "unit.h"
 
 void suite_core_maps(void);
