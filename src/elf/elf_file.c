@@ -68,8 +68,7 @@ Elf_Data *elf_chunk(struct elf_file *file, uint64_t offset, uint64_t size, Elf_T
 bool elf_vaddr_to_offset(const struct elf_file *file, uint64_t vaddr, uint64_t *offset_ret,
 			 uint64_t *left_ret)
 {
-	for (size_t i = 0; i < file->segments.nr; i++) {
-		const struct elf_segment *segment = &file->segments.at[i];
+	vec_each(segment, &file->segments) {
 		uint64_t into = vaddr - segment->vaddr;
 
 		if (vaddr < segment->vaddr || into >= segment->filesz)
@@ -310,8 +309,7 @@ const struct elf_segment *elf_file_segments(const struct elf_file *file, size_t 
 /* As much of the image as one segment holds at vaddr; 0 if none does. */
 static size_t image_read(const struct elf_file *file, uint64_t vaddr, void *buf, size_t len)
 {
-	for (size_t i = 0; i < file->segments.nr; i++) {
-		const struct elf_segment *segment = &file->segments.at[i];
+	vec_each(segment, &file->segments) {
 		uint64_t into = vaddr - segment->vaddr;
 		size_t from_file;
 

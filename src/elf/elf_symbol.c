@@ -285,9 +285,7 @@ static bool extent_take(const struct elf_symbol *symbol, void *ctx)
 /* The end of the executable segment that holds value; 0 if none does. */
 static uint64_t text_end(const struct elf_file *file, uint64_t value)
 {
-	for (size_t i = 0; i < file->segments.nr; i++) {
-		const struct elf_segment *segment = &file->segments.at[i];
-
+	vec_each(segment, &file->segments) {
 		if (segment->exec && value >= segment->vaddr &&
 		    value - segment->vaddr < segment->memsz)
 			return segment->vaddr + segment->memsz;

@@ -101,8 +101,7 @@ const struct allocator *allocator_to_walk(const struct modules *modules, struct 
 {
 	char version[ALLOCATOR_VERSION];
 
-	for (size_t i = 0; i < modules->live.nr; i++) {
-		struct module *module = modules->live.at[i];
+	vec_each_value(module, &modules->live) {
 		const struct allocator *found = allocator_by_file(path_base(module->path));
 
 		if (module->elf && found && found->walk &&

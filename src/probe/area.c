@@ -165,9 +165,7 @@ void area_bound(struct probes *probes)
 {
 	probes->walk_area.start = UINT64_MAX;
 	probes->walk_area.end = 0;
-	for (size_t i = 0; i < probes->areas.nr; i++) {
-		const struct area *area = &probes->areas.at[i];
-
+	vec_each(area, &probes->areas) {
 		probes->walk_area.start = MIN(probes->walk_area.start, area->address);
 		probes->walk_area.end = MAX(probes->walk_area.end, area->address + area->len);
 	}

@@ -302,9 +302,7 @@ static struct err *need_state(struct probes *probes, struct remote *remote)
 	err = state_make(probes, remote);
 	if (!err || err->code == ERR_GONE)
 		return err;
-	for (size_t i = 0; i < probes->all.nr; i++) {
-		struct probe *probe = probes->all.at[i];
-
+	vec_each_value(probe, &probes->all) {
 		if (!is_planned(probe, PROBE_JUMP))
 			continue;
 		probe_no_jump(probes, probe, err->msg);
@@ -319,8 +317,7 @@ struct err *probes_prepare(struct probes *probes, struct remote *remote)
 	struct err *err;
 
 	place_collect(probes);
-	for (size_t i = 0; i < probes->all.nr; i++) {
-		struct probe *probe = probes->all.at[i];
+	vec_each_value(probe, &probes->all) {
 		struct err *refused;
 
 		if (probe->state != PROBE_PLANNED || probe->slot)
@@ -419,9 +416,7 @@ struct err *probes_arm(struct probes *probes, struct remote *remote)
 	err = get_ready(probes, remote);
 	if (err)
 		return err;
-	for (size_t i = 0; i < probes->all.nr; i++) {
-		struct probe *probe = probes->all.at[i];
-
+	vec_each_value(probe, &probes->all) {
 		if (probe->state == PROBE_PLANNED)
 			put_in(probes, probe);
 		active += probe->state == PROBE_ACTIVE && probe->fn;

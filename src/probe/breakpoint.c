@@ -33,9 +33,7 @@ static bool has_work(const struct probes *probes)
 
 bool probes_need_tracer(const struct probes *probes)
 {
-	for (size_t i = 0; i < probes->all.nr; i++) {
-		const struct probe *probe = probes->all.at[i];
-
+	vec_each_value(probe, &probes->all) {
 		if (probe->state == PROBE_ACTIVE && probe->engine == PROBE_BREAKPOINT)
 			return true;
 	}

@@ -22,9 +22,7 @@ static bool is_jump(const struct probe *probe)
 /* The jump that pc lies inside of, not at its first byte. */
 static struct probe *jump_at(const struct probes *probes, uint64_t pc)
 {
-	for (size_t i = 0; i < probes->all.nr; i++) {
-		struct probe *probe = probes->all.at[i];
-
+	vec_each_value(probe, &probes->all) {
 		if (is_jump(probe) && pc > probe->patch &&
 		    pc - probe->patch < probes->target->arch->jump_len)
 			return probe;
@@ -37,9 +35,7 @@ static void jump_bounds(const struct probes *probes, uint64_t *low, uint64_t *hi
 {
 	*low = UINT64_MAX;
 	*high = 0;
-	for (size_t i = 0; i < probes->all.nr; i++) {
-		const struct probe *probe = probes->all.at[i];
-
+	vec_each_value(probe, &probes->all) {
 		if (!is_jump(probe))
 			continue;
 		*low = MIN(*low, probe->patch);

@@ -136,9 +136,7 @@ static void defuse(struct probes *probes)
 {
 	static const uint8_t nop = 0x90;
 
-	for (size_t i = 0; i < probes->all.nr; i++) {
-		struct probe *probe = probes->all.at[i];
-
+	vec_each_value(probe, &probes->all) {
 		if (probe->slot)
 			err_ignore(patch_fill(probes->target,
 					      probe->stub_trap - probes->target->arch->trap_pc_bias,
@@ -227,8 +225,7 @@ static struct err *clean_text(struct probes *probes, struct target *child,
 {
 	struct err *err = NULL;
 
-	for (size_t i = 0; i < probes->all.nr; i++) {
-		const struct probe *probe = probes->all.at[i];
+	vec_each_value(probe, &probes->all) {
 		struct err *also;
 
 		if (probe->state != PROBE_ACTIVE)

@@ -147,9 +147,7 @@ static bool is_patched(const struct probes *probes, const struct probe *probe)
 
 void lost_forget(struct probes *probes)
 {
-	for (size_t i = 0; i < probes->all.nr; i++) {
-		struct probe *probe = probes->all.at[i];
-
+	vec_each_value(probe, &probes->all) {
 		if (probe->module->died == UINT32_MAX || probe->state == PROBE_REFUSED ||
 		    is_patched(probes, probe))
 			continue;
@@ -225,8 +223,7 @@ static bool is_broken(const struct probes *probes, const struct probe *probe)
 
 void lost_take_broken(struct probes *probes)
 {
-	for (size_t i = 0; i < probes->all.nr; i++) {
-		struct probe *probe = probes->all.at[i];
+	vec_each_value(probe, &probes->all) {
 		struct err *err;
 
 		if (!is_broken(probes, probe))

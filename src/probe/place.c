@@ -241,9 +241,7 @@ static struct count count_places(const struct probes *probes)
 {
 	struct count count = { 0 };
 
-	for (size_t i = 0; i < probes->all.nr; i++) {
-		const struct probe *probe = probes->all.at[i];
-
+	vec_each_value(probe, &probes->all) {
 		count.wanted += probe->state == PROBE_PLANNED && !probe->slot;
 		count.left += is_left(probe);
 	}

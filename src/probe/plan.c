@@ -32,9 +32,7 @@ struct finding {
  */
 static struct probe *probe_at(struct probes *probes, uint64_t address)
 {
-	for (size_t i = 0; i < probes->all.nr; i++) {
-		struct probe *probe = probes->all.at[i];
-
+	vec_each_value(probe, &probes->all) {
 		if (probe->address == address && !probe->gone &&
 		    (probe->state == PROBE_ACTIVE || probe->module->died == UINT32_MAX))
 			return probe;
@@ -282,8 +280,7 @@ struct err *probes_plan(struct probes *probes)
 	struct modules *modules = &probes->target->modules;
 
 	lost_forget(probes);
-	for (size_t i = 0; i < modules->all.nr; i++) {
-		struct module *module = modules->all.at[i];
+	vec_each_value(module, &modules->all) {
 		struct err *err;
 
 		if (module->born <= probes->planned_generation || module->died != UINT32_MAX)

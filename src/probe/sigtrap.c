@@ -61,9 +61,7 @@ static uint32_t collect_traps(const struct probes *probes, struct agent_trap *tr
 	const struct arch *arch = probes->target->arch;
 	uint32_t nr = 0;
 
-	for (size_t i = 0; i < probes->all.nr; i++) {
-		const struct probe *probe = probes->all.at[i];
-
+	vec_each_value(probe, &probes->all) {
 		/* Where the text is not mapped any more another one's may lie. */
 		if (probe->module->died != UINT32_MAX && probe->state == PROBE_REFUSED)
 			continue;

@@ -13,9 +13,7 @@ struct err *lacks_print(struct session *session, struct out *out)
 
 	if (err)
 		return err;
-	for (size_t i = 0; i < lacks.vec.nr; i++) {
-		const struct session_lack *lack = &lacks.vec.at[i];
-
+	vec_each(lack, &lacks.vec) {
 		out_text(out, "Incomplete: ");
 		if (*lack->function)
 			out_f(out, "%s is not watched: ", lack->function);

@@ -523,8 +523,7 @@ struct err *symbols_find(struct symbols *symbols, const char *name, uint64_t *ad
 	const struct symtab_entry *best = NULL;
 	uint64_t bias = 0;
 
-	for (size_t i = 0; i < symbols->modules.nr; i++) {
-		const struct module *module = &symbols->modules.at[i];
+	vec_each(module, &symbols->modules) {
 		const struct symtab_entry *entry;
 		struct symtab *symtab;
 
