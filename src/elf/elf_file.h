@@ -63,12 +63,24 @@ const struct elf_segment *elf_file_segments(const struct elf_file *file, size_t 
 uint64_t elf_file_tls_size(const struct elf_file *file);
 
 /*
- * Call fn for each defined symbol of .symtab and .dynsym (both, so a name may come twice); a true
- * result ends it.
+ * The defined symbols, those of .dynsym and then those of .symtab, so that a name may come twice:
+ *
+ *	struct elf_symbols at;
+ *
+ *	err = elf_symbols_begin(file, &at);
+ *	while (!err && elf_symbols_next(&at, &symbol))
+ *		...
+ *
+ * ERR_UNSUPPORTED: the file is not linked, and a symbol's value is no address there.
  */
-struct err *elf_file_each_symbol(struct elf_file *file,
-				 bool (*fn)(const struct elf_symbol *symbol, void *ctx),
-				 void *ctx) MUST_CHECK;
+struct elf_symbols {
+	const struct elf_file *file;
+	size_t next;		/* in the table */
+	bool second;		/* the table is .symtab */
+};
+
+struct err *elf_symbols_begin(const struct elf_file *file, struct elf_symbols *ret) MUST_CHECK;
+bool elf_symbols_next(struct elf_symbols *at, struct elf_symbol *ret);
 /*
  * A defined symbol by its exact name (any version), functions or data; .dynsym first. ERR_NOTFOUND.
  */

@@ -205,22 +205,9 @@ static bool symbol_get(const struct elf_symtab *table, size_t i, struct elf_symb
 	return ret->name && ret->name[0];
 }
 
-/* True if fn ended it. */
-static bool table_each(const struct elf_symtab *table, bool dynamic,
-		       bool (*fn)(const struct elf_symbol *symbol, void *ctx), void *ctx)
+struct err *elf_symbols_begin(const struct elf_file *file, struct elf_symbols *ret)
 {
-	struct elf_symbol symbol = { .dynamic = dynamic };
-
-	for (size_t i = 0; i < table->nr && i <= INT32_MAX; i++) {
-		if (symbol_get(table, i, &symbol) && fn(&symbol, ctx))
-			return true;
-	}
-	return false;
-}
-
-/* In an object that was not linked, a symbol's value is no address: it has none to give. */
-static struct err *linked_check(const struct elf_file *file)
-{
+	*ret = (struct elf_symbols){ .file = file };
 	if (elf_file_type(file) == ET_REL)
 		return err_create(ERR_UNSUPPORTED,
 				  "%s: it is not linked, its symbols have no addresses",
@@ -228,58 +215,34 @@ static struct err *linked_check(const struct elf_file *file)
 	return NULL;
 }
 
-struct err *elf_file_each_symbol(struct elf_file *file,
-				 bool (*fn)(const struct elf_symbol *symbol, void *ctx), void *ctx)
+bool elf_symbols_next(struct elf_symbols *at, struct elf_symbol *ret)
 {
-	struct err *err = linked_check(file);
+	const struct elf_symtab *table = at->second ? &at->file->symtab : &at->file->dynsym;
 
-	if (!err && !table_each(&file->dynsym, true, fn, ctx))
-		table_each(&file->symtab, false, fn, ctx);
-	return err;
-}
-
-struct symbol_wanted {
-	const char *name;
-	struct elf_symbol *ret;
-};
-
-static bool symbol_is_wanted(const struct elf_symbol *symbol, void *ctx)
-{
-	struct symbol_wanted *wanted = ctx;
-
-	if (strcmp(symbol->name, wanted->name))
+	while (at->next < table->nr && at->next <= INT32_MAX)
+		if (symbol_get(table, at->next++, ret)) {
+			ret->dynamic = !at->second;
+			return true;
+		}
+	if (at->second)
 		return false;
-	*wanted->ret = *symbol;
-	return true;
+	at->second = true;
+	at->next = 0;
+	return elf_symbols_next(at, ret);
 }
 
 struct err *elf_file_symbol(struct elf_file *file, const char *name, struct elf_symbol *ret)
 {
-	struct symbol_wanted wanted = { name, ret };
-	struct err *err = linked_check(file);
+	struct elf_symbols at;
+	struct elf_symbol symbol;
+	struct err *err = elf_symbols_begin(file, &at);
 
-	if (err)
-		return err;
-	if (table_each(&file->dynsym, true, symbol_is_wanted, &wanted) ||
-	    table_each(&file->symtab, false, symbol_is_wanted, &wanted))
-		return NULL;
-	return err_create(ERR_NOTFOUND, "%s: no symbol %s", elf_file_name(file), name);
-}
-
-/* What the symbols say of the function at value: its size, and where the next symbol begins. */
-struct extent {
-	uint64_t value, size, next;
-};
-
-static bool extent_take(const struct elf_symbol *symbol, void *ctx)
-{
-	struct extent *extent = ctx;
-
-	if (symbol->value == extent->value && symbol->func)
-		extent->size = MAX(extent->size, symbol->size);
-	if (symbol->value > extent->value)
-		extent->next = MIN(extent->next, symbol->value);
-	return false;
+	while (!err && elf_symbols_next(&at, &symbol))
+		if (!strcmp(symbol.name, name)) {
+			*ret = symbol;
+			return NULL;
+		}
+	return err ? err : err_create(ERR_NOTFOUND, "%s: no symbol %s", elf_file_name(file), name);
 }
 
 /* The end of the executable segment that holds value; 0 if none does. */
@@ -295,29 +258,36 @@ static uint64_t text_end(const struct elf_file *file, uint64_t value)
 
 struct err *elf_file_function_extent(struct elf_file *file, uint64_t value, uint64_t *size_ret)
 {
-	struct extent extent = { .value = value, .next = UINT64_MAX };
-	uint64_t end = text_end(file, value), fde_start;
+	uint64_t end = text_end(file, value), size = 0, next = UINT64_MAX, fde_start;
+	struct elf_symbols at;
+	struct elf_symbol symbol;
 	struct err *err;
 
 	if (!end)
 		return err_create(ERR_NOTFOUND, "%s: no code at 0x%" PRIx64, elf_file_name(file),
 				  value);
-	err = elf_file_each_symbol(file, extent_take, &extent);
+	err = elf_symbols_begin(file, &at);
 	if (err)
 		return err;
-	if (!extent.size) {
-		err = cfi_function(file, value, &fde_start, &extent.size);
+	while (elf_symbols_next(&at, &symbol)) {
+		if (symbol.value == value && symbol.func)
+			size = MAX(size, symbol.size);
+		if (symbol.value > value)
+			next = MIN(next, symbol.value);
+	}
+	if (!size) {
+		err = cfi_function(file, value, &fde_start, &size);
 		if (!err)
-			extent.size -= value - fde_start;
+			size -= value - fde_start;
 		else if (err->code != ERR_NOTFOUND)
 			return err;
-		else if (extent.next < end)
-			extent.size = extent.next - value;
+		else if (next < end)
+			size = next - value;
 	}
-	if (!extent.size)
+	if (!size)
 		return err_create(ERR_NOTFOUND,
 				  "%s: nothing says where the function at 0x%" PRIx64 " ends",
 				  elf_file_name(file), value);
-	*size_ret = MIN(extent.size, end - value);
+	*size_ret = MIN(size, end - value);
 	return NULL;
 }

@@ -56,31 +56,9 @@ void probes_destroy(struct probes *probes)
 	vec_free(&probes->past_entries);
 	vec_free(&probes->lost);
 	proc_maps_free(&probes->maps);
-	map_free(&probes->traps, free);
+	map_free(&probes->traps, NULL);
 	free(probes->state);
 	free(probes);
-}
-
-static struct err *add_trap(struct probes *probes, uint64_t pc, struct probe *probe, bool at_return)
-{
-	struct trap *trap = malloc(sizeof(*trap));
-	struct err *err;
-
-	if (!trap)
-		return err_nomem;
-	trap->probe = probe;
-	trap->at_return = at_return;
-	/* A probe that was taken out alone has left its traps, for threads on their way. */
-	free(map_remove(&probes->traps, pc));
-	err = map_put(&probes->traps, pc, trap);
-	if (err)
-		free(trap);
-	return err;
-}
-
-static void remove_trap(struct probes *probes, uint64_t pc)
-{
-	free(map_remove(&probes->traps, pc));
 }
 
 /* Displaced prologue and stub, for the place where they will run. */
@@ -179,12 +157,6 @@ static struct err *build_thunk(struct probes *probes, struct probe *probe, uint8
 	return NULL;
 }
 
-static void refuse(struct probe *probe, const struct err *err)
-{
-	probe_refuse(probe, err->msg);
-	snprintf(probe->hint, sizeof(probe->hint), "%.159s", err->hint);
-}
-
 /* The slot's content; a jump that cannot be made may become a breakpoint. */
 static void fill(struct probes *probes, struct probe *probe)
 {
@@ -206,15 +178,16 @@ static void fill(struct probes *probes, struct probe *probe)
 	if (!err && probe->state == PROBE_PLANNED)
 		err = patch_fill(probes->target, probe->slot, slot, sizeof(slot));
 	if (err)
-		refuse(probe, err);
+		probe_refuse(probe, err->msg, err->hint);
 }
 
 struct err *probes_add_traps(struct probes *probes, struct probe *probe)
 {
-	struct err *err =
-		add_trap(probes, probe->patch + probes->target->arch->trap_pc_bias, probe, false);
+	/* A probe that was taken out alone has left its traps, for threads on their way. */
+	struct err *err = map_put(&probes->traps,
+				  probe->patch + probes->target->arch->trap_pc_bias, probe);
 
-	return err ? err : add_trap(probes, probe->stub_trap, probe, true);
+	return err ? err : map_put(&probes->traps, probe->stub_trap, probe);
 }
 
 static struct err *write_patch(struct probes *probes, struct probe *probe, const uint8_t *bytes,
@@ -240,8 +213,8 @@ static struct err *put_in_trap(struct probes *probes, struct probe *probe)
 	if (!err)
 		err = write_patch(probes, probe, arch->trap, arch->trap_len);
 	if (err) {
-		remove_trap(probes, probe->patch + arch->trap_pc_bias);
-		remove_trap(probes, probe->stub_trap);
+		map_remove(&probes->traps, probe->patch + arch->trap_pc_bias);
+		map_remove(&probes->traps, probe->stub_trap);
 	}
 	return err;
 }
@@ -262,7 +235,7 @@ static void put_in(struct probes *probes, struct probe *probe)
 							put_in_trap(probes, probe);
 
 	if (err)
-		refuse(probe, err);
+		probe_refuse(probe, err->msg, err->hint);
 	else
 		probe->state = PROBE_ACTIVE;
 }
@@ -325,7 +298,7 @@ struct err *probes_prepare(struct probes *probes, struct remote *remote)
 		refused = area_slot(probes, probe, remote, &probe->slot);
 		probe->prologue = probe->slot + AGENT_SLOT_DISPLACED;
 		if (refused)
-			refuse(probe, refused);
+			probe_refuse(probe, refused->msg, refused->hint);
 	}
 	area_bound(probes);
 	err = write_agent(probes);

@@ -142,16 +142,14 @@ static uint64_t entry(struct probes *probes, struct probe *probe, struct thread 
 bool probes_trap(struct probes *probes, struct thread *thread)
 {
 	const struct arch *arch = thread->target->arch;
-	const struct trap *trap = map_get(&probes->traps, regs_get(&thread->regs, arch->pc));
-	struct probe *probe;
-	uint64_t to;
+	uint64_t pc = regs_get(&thread->regs, arch->pc), to;
+	struct probe *probe = map_get(&probes->traps, pc);
 
-	if (!trap)
+	if (!probe)
 		return false;
-	probe = trap->probe;
 	if (!sigtrap_repair(probes, thread))
 		return true;
-	if (trap->at_return)
+	if (pc == probe->stub_trap)
 		return event_return(probes, probe, thread) || is_instruction_trap(thread);
 	if (probe->fn) {
 		to = entry(probes, probe, thread);

@@ -39,17 +39,18 @@ struct choice {
 	char at_entry[200];		/* why the patch is not behind the first instruction */
 };
 
-void probe_refuse(struct probe *probe, const char *why)
+void probe_refuse(struct probe *probe, const char *why, const char *hint)
 {
 	probe->state = PROBE_REFUSED;
 	snprintf(probe->why, sizeof(probe->why), "%s", why);
+	snprintf(probe->hint, sizeof(probe->hint), "%.159s", hint);
 }
 
 void probe_no_jump(const struct probes *probes, struct probe *probe, const char *why)
 {
 	probe->engine = PROBE_BREAKPOINT;
 	if (probes->policy == PROBE_ONLY_JUMP)
-		probe_refuse(probe, why);
+		probe_refuse(probe, why, "");
 	else
 		snprintf(probe->why, sizeof(probe->why), "no jump: %.400s", why);
 }
@@ -102,7 +103,7 @@ static void read_code(struct choice *choice)
 	if (!err)
 		err = memory_read(&probes->target->mem.memory, probe->address, now, len);
 	if (err) {
-		probe_refuse(probe, err->msg);
+		probe_refuse(probe, err->msg, "");
 		return;
 	}
 	probe->expect_len = len;
@@ -115,8 +116,7 @@ static void read_code(struct choice *choice)
 			 "the code at 0x%" PRIx64 " is not as in its file: another tool "
 			 "has patched it",
 			 probe->address);
-		probe_refuse(probe, why);
-		snprintf(probe->hint, sizeof(probe->hint), "have the other tool leave, then attach again");
+		probe_refuse(probe, why, PROBE_OTHER_TOOL);
 	}
 }
 
@@ -301,7 +301,7 @@ static void choose(struct choice *choice, enum way from)
 		snprintf(why, sizeof(why), "%s", err->msg);
 		note_failure(choice, why);
 	}
-	probe_refuse(choice->probe, why);
+	probe_refuse(choice->probe, why, "");
 }
 
 static void begin(struct choice *choice)
@@ -325,14 +325,13 @@ struct choices {
 	struct choice *at;
 	size_t nr;
 	uint64_t bias;
-	bool changed;
 };
 
-/* Another function that begins inside a patch: the next way. */
-static bool begins_inside(const struct elf_symbol *symbol, void *ctx)
+/* Where another function begins inside a patch, the next way is tried. */
+static bool avoid_symbol(struct choices *choices, const struct elf_symbol *symbol)
 {
-	struct choices *choices = ctx;
 	uint64_t address = symbol->value + choices->bias;
+	bool changed = false;
 
 	if (!symbol->func || !symbol->value)
 		return false;
@@ -349,9 +348,26 @@ static bool begins_inside(const struct elf_symbol *symbol, void *ctx)
 		snprintf(why, sizeof(why), "%s begins inside the patch", symbol->name);
 		note_failure(choice, why);
 		choose(choice, choice->way + 1);
-		choices->changed = true;
+		changed = true;
 	}
-	return false;
+	return changed;
+}
+
+/* The next way of one may have a symbol inside that was passed by already: then once more. */
+static struct err *avoid_symbols(struct choices *choices, struct elf_file *elf)
+{
+	struct elf_symbols at;
+	struct elf_symbol symbol;
+	bool changed = true;
+	struct err *err = NULL;
+
+	while (changed && !err) {
+		changed = false;
+		err = elf_symbols_begin(elf, &at);
+		while (!err && elf_symbols_next(&at, &symbol))
+			changed |= avoid_symbol(choices, &symbol);
+	}
+	return err;
 }
 
 /* A file whose symbols cannot be had says nothing of what begins where. */
@@ -364,7 +380,7 @@ static void without_symbols(struct choices *choices, const char *why)
 			continue;
 		note_failure(choice, why);
 		if (choices->at[i].probes->policy == PROBE_ONLY_JUMP)
-			probe_refuse(choice->probe, why);
+			probe_refuse(choice->probe, why, "");
 		else
 			choose(choice, TRAP_AT_ENTRY);
 	}
@@ -373,27 +389,22 @@ static void without_symbols(struct choices *choices, const char *why)
 void choose_ways(struct probes *probes, struct module *module, size_t first)
 {
 	struct choices choices = { .nr = probes->all.nr - first, .bias = module->bias };
-	struct err *err = NULL;
+	struct err *err;
 
 	choices.at = calloc(choices.nr, sizeof(*choices.at));
 	for (size_t i = 0; i < choices.nr; i++) {
 		struct probe *probe = probes->all.at[first + i];
 
 		if (!choices.at) {
-			probe_refuse(probe, err_nomem->msg);
+			probe_refuse(probe, err_nomem->msg, "");
 			continue;
 		}
 		choices.at[i].probes = probes;
 		choices.at[i].probe = probe;
 		begin(&choices.at[i]);
 	}
-	/* The next way of one may have a symbol inside that was passed by already. */
-	do {
-		choices.changed = false;
-		if (choices.at)
-			err = elf_file_each_symbol(module->elf, begins_inside, &choices);
-		if (err)
-			without_symbols(&choices, err->msg);
-	} while (choices.changed && !err);
+	err = choices.at ? avoid_symbols(&choices, module->elf) : NULL;
+	if (err)
+		without_symbols(&choices, err->msg);
 	free(choices.at);
 }

@@ -151,7 +151,7 @@ static void forget_code(struct probes *probes)
 		probes->all.at[i]->thunk_at = 0;
 		probes->all.at[i]->filled = false;
 	}
-	map_free(&probes->traps, free);
+	map_free(&probes->traps, NULL);
 	probes->traps = (struct map)MAP_INIT;
 	vec_clear(&probes->areas);
 	vec_clear(&probes->free_slots);

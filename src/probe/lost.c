@@ -152,15 +152,14 @@ void lost_forget(struct probes *probes)
 		    is_patched(probes, probe))
 			continue;
 		if (probe->engine == PROBE_BREAKPOINT)
-			free(map_remove(&probes->traps,
-					probe->patch + probes->target->arch->trap_pc_bias));
+			map_remove(&probes->traps,
+				   probe->patch + probes->target->arch->trap_pc_bias);
 		if (probe->state == PROBE_ACTIVE)
 			journal_writer_undone(&probes->target->region->writer,
 					      probe->text_entry);
 		/* A thread may be in the slot: see place.h. */
-		probe->state = PROBE_REFUSED;
 		probe->overwritten = false;
-		snprintf(probe->why, sizeof(probe->why), "its module is not mapped any more");
+		probe_refuse(probe, "its module is not mapped any more", "");
 	}
 }
 
@@ -234,8 +233,8 @@ void lost_take_broken(struct probes *probes)
 			continue;
 		}
 		probe->overwritten = false;
-		probe_refuse(probe, "another tool has put its trap into the patch, which was taken out");
-		snprintf(probe->hint, sizeof(probe->hint), "have the other tool leave, then attach again");
+		probe_refuse(probe, "another tool has put its trap into the patch, which was taken out",
+			     PROBE_OTHER_TOOL);
 	}
 }
 

@@ -63,8 +63,6 @@ static void forget_place(struct probe *probe)
 
 static void hand_on(struct probes *probes, struct probe *dead, struct probe *heir)
 {
-	struct trap *trap = map_get(&probes->traps, dead->stub_trap);
-
 	heir->slot = dead->slot;
 	heir->filled = true;
 	heir->prologue = dead->prologue;
@@ -78,8 +76,9 @@ static void hand_on(struct probes *probes, struct probe *dead, struct probe *hei
 	heir->thunk_at = dead->thunk_at;
 	heir->displaced = dead->displaced;
 	heir->thunk = dead->thunk;
-	if (trap && trap->probe == dead)
-		trap->probe = heir;
+	/* The entry is there already: it is replaced, which cannot fail. */
+	if (map_get(&probes->traps, dead->stub_trap) == dead)
+		err_ignore(map_put(&probes->traps, dead->stub_trap, heir));
 	hand_on_ops(probes, dead, heir);
 	forget_place(dead);
 }
@@ -198,10 +197,8 @@ static bool in_ranges_in_use(const struct collection *collection, uint64_t slot)
 
 static void remove_trap(struct probes *probes, uint64_t pc, const struct probe *probe)
 {
-	const struct trap *trap = map_get(&probes->traps, pc);
-
-	if (trap && trap->probe == probe)
-		free(map_remove(&probes->traps, pc));
+	if (map_get(&probes->traps, pc) == probe)
+		map_remove(&probes->traps, pc);
 }
 
 /* Without memory to note it, it is nobody's until all is taken out. */

@@ -23,7 +23,6 @@ struct finding {
 	struct probes *probes;
 	struct module *module;
 	size_t first;			/* of its probes */
-	struct err *err;
 };
 
 /*
@@ -98,29 +97,26 @@ static bool is_libcs(struct module *module, const struct elf_symbol *symbol)
 }
 
 /* Aliases are probed once, under the name that stands first in the table. */
-static bool found(const struct elf_symbol *symbol, void *ctx)
+static struct err *add_symbol(struct finding *finding, const struct elf_symbol *symbol)
 {
-	struct finding *finding = ctx;
 	const struct alloc_function *fn;
 	struct probe *probe;
 	uint64_t address;
 
 	if (!symbol->func || symbol->ifunc || !symbol->value)
-		return false;
+		return NULL;
 	fn = alloc_function_find(symbol->name);
 	if (!fn || (!symbol->global && !is_libcs(finding->module, symbol)) ||
 	    (fn->cxx && alloc_module_is_cxx_library(path_base(finding->module->path))))
-		return false;
+		return NULL;
 	address = symbol->value + finding->module->bias;
 	probe = probe_of(finding, address);
-	if (!probe) {
-		finding->err = add(finding->probes, finding->module, fn, address, NULL);
-		return finding->err != NULL;
-	}
+	if (!probe)
+		return add(finding->probes, finding->module, fn, address, NULL);
 	if (probe->state == PROBE_PLANNED && probe->fn && !probe->fn->user &&
 	    alloc_function_rank(fn) < alloc_function_rank(probe->fn))
 		probe->fn = fn;
-	return false;
+	return NULL;
 }
 
 /* From the first probe of the finding on. */
@@ -145,7 +141,7 @@ static void find_nothrow(struct probe *probe)
 		probe->elsewhere = true;
 		probe_refuse(probe,
 			     "throws, and its module has no nothrow form to call instead; what it gets "
-			     "from malloc is recorded there");
+			     "from malloc is recorded there", "");
 	}
 }
 
@@ -191,15 +187,21 @@ static struct err *add_users(const struct finding *finding)
 static struct err *plan_module(struct probes *probes, struct module *module)
 {
 	struct finding finding = { .probes = probes, .module = module, .first = probes->all.nr };
-	struct err *err;
+	struct elf_symbols at;
+	struct elf_symbol symbol;
 	uint64_t hook, size;
+	struct err *err;
 
 	if (!module->elf)
 		return NULL;
 	if (!alloc_module_is_private(path_base(module->path))) {
-		err = elf_file_each_symbol(module->elf, found, &finding);
-		if (err || finding.err)	/* a file that is broken has no functions for us */
-			return finding.err;
+		if (elf_symbols_begin(module->elf, &at))
+			return NULL;	/* a file that is broken has no functions for us */
+		while (elf_symbols_next(&at, &symbol)) {
+			err = add_symbol(&finding, &symbol);
+			if (err)
+				return err;
+		}
 	}
 	if (probes->watch_loader && !module_symbol(module, LOADER_HOOK, &hook, &size) &&
 	    !probe_of(&finding, hook)) {

@@ -156,12 +156,6 @@ struct past_entry {
 	const char *name;
 };
 
-/* What a trap address means. */
-struct trap {
-	struct probe *probe;
-	bool at_return;
-};
-
 struct probes {
 	struct target *target;
 	struct log *log;
@@ -182,7 +176,7 @@ struct probes {
 	/* For the owner, who may clear it: of probes that were forgotten, whose stacks there may be. */
 	VEC(struct past_entry) past_entries;
 	size_t left_before;		/* places that were left, and not free, after the last collection */
-	struct map traps;		/* PC behind a trap → struct trap * */
+	struct map traps;		/* PC behind a trap → its struct probe */
 	struct walk_area walk_area;	/* how stacks run through the areas */
 	struct proc_maps maps;		/* for probes_prepare: see probes_read_maps */
 	uint64_t agent;			/* address of the agent's image; 0 */
@@ -271,7 +265,9 @@ void probes_learn_facts(struct probes *probes);
  * is said.
  */
 void probe_no_jump(const struct probes *probes, struct probe *probe, const char *why);
-void probe_refuse(struct probe *probe, const char *why);
+/* hint: a way out of that, or "". */
+void probe_refuse(struct probe *probe, const char *why, const char *hint);
+#define PROBE_OTHER_TOOL	"have the other tool leave, then attach again"
 /*
  * Take everything out. The target is stopped, and is let run for moments until no thread is inside
  * our code; after a time limit what that thread needs (made harmless) stays, and *left_ret says so.

@@ -18,25 +18,18 @@
 
 #define TAIL_LONGEST	65536u
 
-struct finding {
-	uint64_t start;
-	bool found;
-};
-
-static bool begins_there(const struct elf_symbol *symbol, void *ctx)
-{
-	struct finding *finding = ctx;
-
-	finding->found = symbol->func && symbol->global && symbol->value == finding->start;
-	return finding->found;
-}
-
-/* Or may be: the symbols cannot be read. */
+/* Has code there a name for others to call it by? Perhaps, if the symbols cannot be read. */
 static bool has_a_name(struct elf_file *elf, uint64_t start)
 {
-	struct finding finding = { .start = start };
+	struct elf_symbols at;
+	struct elf_symbol symbol;
 
-	return elf_file_each_symbol(elf, begins_there, &finding) || finding.found;
+	if (elf_symbols_begin(elf, &at))
+		return true;
+	while (elf_symbols_next(&at, &symbol))
+		if (symbol.func && symbol.global && symbol.value == start)
+			return true;
+	return false;
 }
 
 static bool is_known(const struct probe *probe, uint64_t address)

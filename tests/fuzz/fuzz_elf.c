@@ -11,15 +11,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 /* At most this many, or a file with a million names would only be slow. */
 #define SYMBOLS_MAX	1000
 
-static bool look(const struct elf_symbol *symbol, void *ctx)
+static void look_at_names(struct elf_file *elf)
 {
-	unsigned *left = ctx;
+	struct elf_symbols at;
+	struct elf_symbol symbol;
 	size_t i;
 
-	/* The name must end inside what belongs to the file. */
-	for (i = 0; symbol->name[i]; i++)
-		;
-	return --*left == 0;
+	if (elf_symbols_begin(elf, &at))
+		return;
+	for (unsigned left = SYMBOLS_MAX; left && elf_symbols_next(&at, &symbol); left--)
+		/* The name must end inside what belongs to the file. */
+		for (i = 0; symbol.name[i]; i++)
+			;
 }
 
 /* Rows are sorted, inside the range, and what is found holds for what was looked up. */
@@ -47,7 +50,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
 	const struct elf_segment *segments;
 	struct elf_symbol symbol;
-	unsigned left = SYMBOLS_MAX;
 	struct elf_file *elf;
 	uint64_t size;
 	size_t nr, i;
@@ -55,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 
 	if (elf_file_from_bytes(bytes, len, "fuzz", &elf))
 		return 0;
-	err_ignore(elf_file_each_symbol(elf, look, &left));
+	look_at_names(elf);
 	err_ignore(elf_file_symbol(elf, "malloc", &symbol));
 	err_ignore(elf_file_function_extent(elf, elf_file_entry(elf), &size));
 	segments = elf_file_segments(elf, &nr);

@@ -55,14 +55,6 @@ static struct bytes seed_read(const char *name)
 	return bytes;
 }
 
-static bool look(const struct elf_symbol *symbol, void *ctx)
-{
-	size_t *sum = ctx;
-
-	*sum += strlen(symbol->name);
-	return false;
-}
-
 static void check_rows(struct elf_file *file, const struct elf_segment *segment)
 {
 	struct rows rows;
@@ -86,6 +78,7 @@ static void check_rows(struct elf_file *file, const struct elf_segment *segment)
 static bool look_at_all(const struct bytes *bytes)
 {
 	const struct elf_segment *segment;
+	struct elf_symbols at;
 	struct elf_symbol symbol;
 	uint64_t size;
 	struct elf_file *file;
@@ -95,7 +88,9 @@ static bool look_at_all(const struct bytes *bytes)
 	if (elf_file_from_bytes(bytes->at, bytes->len, "mutated", &file))
 		return false;
 	CU_ASSERT(elf_file_build_id(file, &nr) && nr <= BUILD_ID_MAX);
-	err_ignore(elf_file_each_symbol(file, look, &sum));
+	if (!elf_symbols_begin(file, &at))
+		while (elf_symbols_next(&at, &symbol))
+			sum += strlen(symbol.name);
 	err_ignore(elf_file_symbol(file, "main", &symbol));
 	err_ignore(elf_file_function_extent(file, elf_file_entry(file), &size));
 	segment = elf_file_segments(file, &nr);
