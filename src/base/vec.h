@@ -65,6 +65,15 @@ struct err *vec_grow(void **at, size_t *room, size_t want, size_t size) MUST_CHE
 #define vec_each_value(item, v) \
 	for (__typeof__(*(v)->at) *item##_at = (v)->at, *item##_end = vec_end(v), item; \
 	     item##_at != item##_end && (item = *item##_at, 1); item##_at++)
+/* Element i of a vector whose elements are zeros at first; NULL without memory for it. */
+#define vec_slot(v, i) \
+	({ size_t vec_i = (i), vec_more = vec_i < (v)->nr ? 0 : vec_i + 1 - (v)->nr; \
+	   bool vec_fits = !vec_reserve(v, vec_more); \
+	   if (vec_fits && vec_more) { \
+		   memset(&(v)->at[(v)->nr], 0, vec_more * sizeof(*(v)->at)); \
+		   (v)->nr += vec_more; \
+	   } \
+	   vec_fits ? &(v)->at[vec_i] : NULL; })
 /* Behind the last element. An empty vector has no array. */
 #define vec_end(v)	((v)->nr ? (v)->at + (v)->nr : (v)->at)
 /* Remove element i, keeping the order. */

@@ -25,9 +25,12 @@ static struct err *print_stack(const struct call *call, const struct session_sta
 	out_outside(call->out, name);
 	out_f(call->out, "%s:\n", *name.bytes ? ")" : "");
 	for (i = 0; !err && i < stack->pcs.nr; i++) {
+		const struct stack_pc pc = {
+			stack->pcs.at[i], session_generation(call->session), !i,
+		};
+
 		str_clear(&text);
-		err = frame_lines(&text, call->session, symbols, stack->pcs.at[i],
-				  session_generation(call->session), !i, INDENT);
+		err = frame_lines(&text, call->session, symbols, pc, INDENT);
 		if (err)
 			break;
 		out_f(call->out, "#%-*zu", INDENT - 1, i);

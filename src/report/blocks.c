@@ -22,42 +22,34 @@
 
 enum column { ADDRESS, SIZE, HEAP, PID, THREAD, PTHREAD, CLOCKTIME, SEQ, COLUMNS };
 
-static const char *const titles[COLUMNS] = {
-	[ADDRESS]	= "ADDRESS",
-	[SIZE]		= "SIZE",
-	[HEAP]		= "HEAP",
-	[PID]		= "PID",
-	[THREAD]	= "THREAD",
-	[PTHREAD]	= "PTHREAD_T",
-	[CLOCKTIME]	= "CLOCKTIME",
-	[SEQ]		= "SEQ",
-};
-
-/* Characters, the blank after it included; SIZE and SEQ grow with their values. */
-static const uint8_t least_widths[COLUMNS] = {
-	[ADDRESS]	= 19,
-	[SIZE]		= 11,
-	[HEAP]		= 6,
-	[PID]		= 8,
-	[THREAD]	= 8,
-	[PTHREAD]	= 19,
-	[CLOCKTIME]	= 12,
-	[SEQ]		= 11,
+/* Characters of each with the blank after it; SIZE and SEQ grow with their values. */
+static const struct {
+	const char *title;
+	uint8_t width;
+} columns[COLUMNS] = {
+	[ADDRESS]	= { "ADDRESS", 19 },
+	[SIZE]		= { "SIZE", 11 },
+	[HEAP]		= { "HEAP", 6 },
+	[PID]		= { "PID", 8 },
+	[THREAD]	= { "THREAD", 8 },
+	[PTHREAD]	= { "PTHREAD_T", 19 },
+	[CLOCKTIME]	= { "CLOCKTIME", 12 },
+	[SEQ]		= { "SEQ", 11 },
 };
 
 struct layout {
 	struct session *session;
 	const struct log *log;
 	const pid_t *pids;
-	uint8_t widths[COLUMNS];
+	size_t widths[COLUMNS];
 	size_t indent;		/* of the traceback */
 };
 
-static uint8_t width_of(uint64_t value)
+static void widen(struct layout *layout, enum column column, uint64_t value)
 {
 	char text[U64_DIGITS];
 
-	return (uint8_t)(format_u64(text, value) + 1);
+	layout->widths[column] = MAX(layout->widths[column], format_u64(text, value) + 1);
 }
 
 /* Columns are wide enough for all that may come, though names or a limit may yet leave out the widest. */
@@ -70,11 +62,11 @@ static void layout_init(struct layout *layout, struct session *session, const st
 		.log = session_log(session),
 		.pids = session_pids(session),
 	};
-	memcpy(layout->widths, least_widths, sizeof(least_widths));
-	layout->widths[SIZE] = MAX(layout->widths[SIZE], width_of(sums.size));
+	for (unsigned i = 0; i < COLUMNS; i++)
+		layout->widths[i] = columns[i].width;
+	widen(layout, SIZE, sums.size);
 	if (sums.time)
-		layout->widths[SEQ] =
-			MAX(layout->widths[SEQ], width_of(log_seq(layout->log, sums.time)));
+		widen(layout, SEQ, log_seq(layout->log, sums.time));
 	for (unsigned i = 0; i < COLUMNS; i++)
 		layout->indent += layout->widths[i];
 }
@@ -110,13 +102,6 @@ static char *add_word(char *at, const char *word, size_t width)
 	return pad(at + used, used, width);
 }
 
-static char *add_heap(char *at, uint16_t heap, size_t width)
-{
-	const char *name = heap_name(heap);
-
-	return name ? add_word(at, name, width) : add_number(at, heap, width);
-}
-
 static char *add_thread(char *at, const struct layout *layout, const struct block *block)
 {
 	struct log_thread_view thread = { 0 };
@@ -143,29 +128,28 @@ static char *add_time(char *at, const struct layout *layout, const struct block 
 static struct err *print_row(const struct layout *layout, const struct block *block,
 			     struct stack_texts *texts, struct out *out)
 {
+	const char *heap = heap_name(block->heap);
 	char row[256], *at = row;
 
 	at = add_hex(at, block->address, layout->widths[ADDRESS]);
 	at = add_number(at, block->size, layout->widths[SIZE]);
-	at = add_heap(at, block->heap, layout->widths[HEAP]);
+	at = heap ? add_word(at, heap, layout->widths[HEAP]) :
+		    add_number(at, block->heap, layout->widths[HEAP]);
 	at = add_number(at, (uint64_t)layout->pids[block->process], layout->widths[PID]);
 	at = add_thread(at, layout, block);
 	at = add_time(at, layout, block);
 	out_bytes(out, row, (size_t)(at - row));
 	if (!block->preattach)
 		return stack_texts_print(texts, block->stack, out);
-	out_text(out, block->unrecorded ? "(not recorded)\n" : "(allocated before attach)\n");
+	out_f(out, "%s\n", no_stack_text(block->unrecorded));
 	return NULL;
 }
 
 static void print_head(const struct layout *layout, struct out *out)
 {
-	unsigned column;
-
 	out_heading(out, "Allocations Held by the Process:");
-	out_text(out, "\n\n");
-	for (column = 0; column < COLUMNS; column++)
-		out_column(out, titles[column], layout->widths[column]);
+	for (unsigned i = 0; i < COLUMNS; i++)
+		out_column(out, columns[i].title, layout->widths[i]);
 	out_text(out, "STACK TRACEBACK\n");
 }
 
@@ -233,10 +217,8 @@ void heap_notes_print(const struct session_heap *heap, struct out *out)
 	if (!heap->walk.caches_known)
 		out_text(out, "Not all threads' caches were found: what is in them counts as "
 			      "allocated\n");
-	if (heap->under_way)
-		out_f(out, "%" PRIu64 " blocks are not listed, as calls were under way that may be for "
-			   "them\n",
-		      heap->under_way);
+	out_count(out, "%" PRIu64 " blocks are not listed, as calls were under way that may be for "
+		  "them\n", heap->under_way);
 }
 
 static void print_sums(const struct sums *sums, uint64_t sample, bool complete, struct out *out)
@@ -265,9 +247,8 @@ struct err *blocks_print(struct session *session, struct list *list,
 	if (!err) {
 		out_text(out, "\n");
 		heap_notes_print(heap, out);
-		if (list_gone(list))
-			out_f(out, "Up to %" PRIu64 " blocks more were freed or resized before they could "
-				   "be listed\n", list_gone(list));
+		out_count(out, "Up to %" PRIu64 " blocks more were freed or resized before they could "
+			  "be listed\n", list_gone(list));
 		err = lacks_print(session, out);
 	}
 	if (!err)

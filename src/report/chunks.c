@@ -19,9 +19,8 @@ static struct err *print_rows(struct list *list, struct sums *sums, struct out *
 	struct err *err = list_next(list, &block);
 
 	while (!err && block && !out_done(out)) {
-		out_address(out, block->address);
-		out_f(out, " %-10" PRIu64 " %-5u %s\n", block->size, block->heap,
-		      heap_chunk_kind(block->free_kind));
+		out_f(out, PRI_ADDRESS " %-10" PRIu64 " %-5u %s\n", block->address, block->size,
+		      block->heap, heap_chunk_kind(block->free_kind));
 		sums->bytes[block->free_kind] += block->size;
 		sums->chunks[block->free_kind]++;
 		sums->all_bytes += block->size;
@@ -39,7 +38,7 @@ struct err *chunks_print(struct list *list, const struct session_heap *heap, str
 	struct err *err;
 
 	out_heading(out, "Freespace Held by the Malloc Subsystem:");
-	out_text(out, "\n\nADDRESS            SIZE       HEAP  KIND\n");
+	out_text(out, "ADDRESS            SIZE       HEAP  KIND\n");
 	err = print_rows(list, &sums, out);
 	out_text(out, "\n");
 	for (unsigned kind = CHUNK_CACHED; kind < CHUNK_KINDS; kind++) {

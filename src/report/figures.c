@@ -86,11 +86,10 @@ static struct err *count_probes(struct session *session, struct figures *figures
 {
 	struct session_probes probes = { VEC_INIT };
 	struct err *err = session_probes(session, &probes);
-	size_t i;
 
 	if (err)
 		return err;
-	for (i = 0; i < probes.vec.nr; i++) {
+	for (size_t i = 0; i < probes.vec.nr; i++) {
 		if (!probes.vec.at[i].active)
 			continue;
 		if (!strcmp(probes.vec.at[i].engine, "jump"))
@@ -175,7 +174,6 @@ static void print_options(const struct figures *figures, struct out *out)
 	char since[32];
 
 	out_heading(out, "The following options are enabled:");
-	out_text(out, "\n\n");
 	option(out, 4, "Implementation Algorithm");
 	out_f(out, "%s\n", figures->allocator ? figures->allocator : "unknown");
 	if (figures->core) {
@@ -259,11 +257,9 @@ static void print_heaps(const struct figures *figures, struct out *out)
 	}
 	out_text(out, "    The Process Heap\n");
 	label(out, 8, "Initial process brk value", 33);
-	out_address(out, heap->brk_start);
-	out_text(out, "\n");
+	out_f(out, PRI_ADDRESS "\n", heap->brk_start);
 	label(out, 8, "current process brk value", 33);
-	out_address(out, heap->brk);
-	out_text(out, "\n");
+	out_f(out, PRI_ADDRESS "\n", heap->brk);
 	statistic(out, 8, "bytes mapped on their own", heap->walk.mmapped_bytes);
 	statistic(out, 8, "blocks mapped on their own", heap->walk.mmapped);
 	if (!heap->walk.mmapped_certain)
@@ -276,7 +272,6 @@ static void print_heaps(const struct figures *figures, struct out *out)
 static void print_statistics(const struct figures *figures, struct out *out)
 {
 	out_heading(out, "Statistical Report on the Malloc Subsystem:");
-	out_text(out, "\n\n");
 	print_heaps(figures, out);
 	out_text(out, "    All Heaps\n");
 	statistic(out, 8, "bytes held by the user", figures->bytes);
@@ -302,7 +297,6 @@ static void print_accounts(const struct figures *figures, struct out *out)
 	const struct log_accounts *accounts = &figures->accounts;
 
 	out_heading(out, "Accounts (every event is in one of them):");
-	out_text(out, "\n\n");
 	statistic(out, 4, "blocks recorded", accounts->allocs);
 	statistic(out, 4, "blocks freed", accounts->frees);
 	statistic(out, 4, "blocks replaced", accounts->replaced);
@@ -321,7 +315,6 @@ static void print_accounts(const struct figures *figures, struct out *out)
 	}
 	out_text(out, "\n");
 	out_heading(out, "Memory of the log:");
-	out_text(out, "\n\n");
 	statistic(out, 4, "bytes of allocation tables", figures->usage.table_bytes);
 	statistic(out, 4, "records that fit in them", figures->usage.table_slots);
 	statistic(out, 4, "bytes of stacks", figures->usage.stack_bytes);
@@ -337,12 +330,11 @@ static struct err *print_probes(struct session *session, struct out *out)
 	struct session_probes probes = { VEC_INIT };
 	struct err *err = session_probes(session, &probes);
 	struct table table;
-	size_t i;
 
 	if (err)
 		return err;
 	table_init(&table, ARRAY_SIZE(titles), titles);
-	for (i = 0; i < probes.vec.nr; i++) {
+	for (size_t i = 0; i < probes.vec.nr; i++) {
 		const struct session_probe *probe = &probes.vec.at[i];
 
 		table_cell(&table, "%s", probe->function);
@@ -353,7 +345,6 @@ static struct err *print_probes(struct session *session, struct out *out)
 	}
 	vec_free(&probes.vec);
 	out_heading(out, "Probes:");
-	out_text(out, "\n\n");
 	err = table_print(&table, out);
 	out_text(out, "\n");
 	return err;

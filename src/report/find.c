@@ -54,7 +54,7 @@ static struct err *print_origin(struct session *session, const struct block *blo
 		return print_event(session, "allocated", block->time, block->thread, block->stack,
 				   out);
 	out_blanks(out, INDENT);
-	out_text(out, block->unrecorded ? "(not recorded)\n" : "(allocated before attach)\n");
+	out_f(out, "%s\n", no_stack_text(block->unrecorded));
 	return NULL;
 }
 
@@ -67,9 +67,8 @@ static struct err *print_freed(struct session *session, const struct found_at *f
 
 	if (!freed->time)
 		return NULL;
-	out_f(out, "    A block of %" PRIu64 " bytes was there, at ", found->was.size);
-	out_address(out, found->was.address);
-	out_text(out, "\n");
+	out_f(out, "    A block of %" PRIu64 " bytes was there, at " PRI_ADDRESS "\n", found->was.size,
+	      found->was.address);
 	err = print_event(session, "freed", freed->time, freed->thread, freed->stack, out);
 	return err ? err : print_origin(session, &found->was, out);
 }
@@ -79,15 +78,12 @@ struct err *find_print_block(struct session *session, const struct block *block,
 {
 	uint64_t offset = address - block->address;
 
-	out_address(out, address);
 	if (offset < block->size || !offset)
-		out_f(out, " is byte %" PRIu64 " of", offset);
+		out_f(out, PRI_ADDRESS " is byte %" PRIu64 " of", address, offset);
 	else
-		out_f(out, " is %" PRIu64 " bytes behind the end of",
+		out_f(out, PRI_ADDRESS " is %" PRIu64 " bytes behind the end of", address,
 		      offset - block->size);
-	out_f(out, " a block of %" PRIu64 " bytes at ", block->size);
-	out_address(out, block->address);
-	out_text(out, ", ");
+	out_f(out, " a block of %" PRIu64 " bytes at " PRI_ADDRESS ", ", block->size, block->address);
 	print_heap(block->heap, out);
 	out_text(out, "\n");
 	return print_origin(session, block, out);
@@ -95,20 +91,17 @@ struct err *find_print_block(struct session *session, const struct block *block,
 
 static void print_chunk(const struct heap_chunk *chunk, uint64_t address, struct out *out)
 {
-	out_address(out, address);
 	if (address < chunk->address)
-		out_text(out, " is in the header of");
+		out_f(out, PRI_ADDRESS " is in the header of", address);
 	else
-		out_f(out, " is byte %" PRIu64 " of", address - chunk->address);
+		out_f(out, PRI_ADDRESS " is byte %" PRIu64 " of", address, address - chunk->address);
 	if (chunk->kind == CHUNK_OWN)
 		out_text(out, " a block of the allocator's own");
 	else if (chunk_held(chunk))
 		out_text(out, " a block");
 	else
 		out_f(out, " a free chunk (%s)", heap_chunk_kind(chunk->kind));
-	out_f(out, " of %" PRIu64 " bytes at ", chunk_usable(chunk));
-	out_address(out, chunk->address);
-	out_text(out, ", ");
+	out_f(out, " of %" PRIu64 " bytes at " PRI_ADDRESS ", ", chunk_usable(chunk), chunk->address);
 	print_heap(chunk->heap, out);
 	out_text(out, "\n");
 }
@@ -143,8 +136,7 @@ struct err *find_print(struct session *session, const struct session_heap *heap,
 		print_chunk(&found.chunk, address, out);
 		return print_freed(session, &found, out);
 	}
-	out_address(out, address);
-	out_text(out, " is in no block that is known\n");
+	out_f(out, PRI_ADDRESS " is in no block that is known\n", address);
 	err = print_freed(session, &found, out);
 	heap_notes_print(heap, out);
 	return err;
@@ -169,9 +161,7 @@ struct err *damage_print(struct session *session, const struct session_heap *hea
 	for (size_t i = 0; i < walk->damage.nr && !err && !out_done(out); i++) {
 		const struct heap_damage *damage = &walk->damage.at[i];
 
-		out_f(out, "Heap %u, ", damage->heap);
-		out_address(out, damage->address);
-		out_f(out, ": %s\n", damage->what);
+		out_f(out, "Heap %u, " PRI_ADDRESS ": %s\n", damage->heap, damage->address, damage->what);
 		err = print_beside(session, heap, "before it", damage->before, out);
 		if (!err)
 			err = print_beside(session, heap, "behind it", damage->after, out);

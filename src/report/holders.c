@@ -14,8 +14,6 @@
 #include "session/session.h"
 #include "symbol/symbol.h"
 
-typedef unsigned long long number;
-
 struct printer {
 	struct session *session;
 	struct symbols *symbols;
@@ -53,7 +51,7 @@ static void print_memory(struct printer *printer, const struct session_holder *h
 		else if (is.symbol)
 			out_f(out, ", %s", is.symbol);
 	} else if (is.mapping) {
-		out_f(out, "byte %llu of %s at 0x%" PRIx64, (number)is.offset,
+		out_f(out, "byte %" PRIu64 " of %s at 0x%" PRIx64, is.offset,
 		      *is.mapping ? is.mapping : "an anonymous mapping",
 		      holder->place - is.offset);
 	} else {
@@ -80,7 +78,7 @@ static void print_tls(struct printer *printer, const struct session_holder *hold
 	else if (is.name)
 		out_f(out, "%s of %s", is.name, is.module);
 	else
-		out_f(out, "byte %llu of what it has of %s", (number)is.offset,
+		out_f(out, "byte %" PRIu64 " of what it has of %s", is.offset,
 		      is.module ? is.module : "a module");
 }
 
@@ -101,11 +99,10 @@ static void print_of_block(struct printer *printer, const struct session_holder 
 	struct block is = held_block(&printer->find->in.held, holder->block), *block = &is;
 	struct out *out = printer->out;
 
-	out_f(out, "byte %llu of a block of %llu bytes at ",
-	      (number)(holder->place - block->address), (number)block->size);
-	out_address(out, block->address);
+	out_f(out, "byte %" PRIu64 " of a block of %" PRIu64 " bytes at " PRI_ADDRESS,
+	      holder->place - block->address, block->size, block->address);
 	if (block->preattach)
-		out_text(out, block->unrecorded ? " (not recorded)" : " (allocated before attach)");
+		out_f(out, " %s", no_stack_text(block->unrecorded));
 	else
 		out_f(out, ", allocated by %s",
 		      stack_names_name(&printer->names,
@@ -130,8 +127,8 @@ static void print_what(struct printer *printer, const struct session_holder *hol
 		print_tls(printer, holder);
 		return;
 	case SESSION_HOLDER_CONTROL:
-		out_f(out, "control block of thread %d, byte %llu", holder->tid,
-		      (number)(holder->place - holder->tp));
+		out_f(out, "control block of thread %d, byte %" PRIu64, holder->tid,
+		      (holder->place - holder->tp));
 		break;
 	case SESSION_HOLDER_HEAP:
 		out_text(out, "heap, in no block that is known: perhaps free");
@@ -180,13 +177,13 @@ static struct err *print_holders(struct printer *printer, bool firm, uint64_t to
 			continue;
 		listed++;
 		print_place(printer, holder);
-		out_f(printer->out, " to byte %llu: ", (number)(holder->word - block->address));
+		out_f(printer->out, " to byte %" PRIu64 ": ", (holder->word - block->address));
 		print_what(printer, holder);
 		out_text(printer->out, "\n");
 		err = cancel_check();
 	}
 	if (total > listed)
-		out_f(printer->out, "    ... and %llu more\n", (number)(total - listed));
+		out_f(printer->out, "    ... and %" PRIu64 " more\n", (total - listed));
 	return err;
 }
 
@@ -199,22 +196,19 @@ static void print_doubts(const struct session_find *find, struct out *out)
 	if (!in->walked)
 		out_f(out, "%s: what else is in the heaps is not known\n", in->why);
 	else if (in->damages)
-		out_f(out, "%llu places of the heaps are damaged (`malloc check`)\n",
-		      (number)in->damages);
+		out_f(out, "%" PRIu64 " places of the heaps are damaged (`malloc check`)\n",
+		      in->damages);
 	else if (!in->caches_known)
 		out_text(out, "Free blocks in threads' caches are not known: some may be listed as blocks\n");
 	if (in->walked && block->preattach && block->heap == LOG_HEAP_MMAP &&
 	    !find->heap.walk.mmapped_certain)
 		out_text(out, "It may be no block, but a mapping of the program's own\n");
-	if (find->unread)
-		out_f(out, "%llu bytes of roots and blocks could not be read: there may be more pointers\n",
-		      (number)find->unread);
-	if (in->blind_threads)
-		out_f(out, "The registers of %llu threads could not be read: there may be more pointers\n",
-		      (number)in->blind_threads);
-	if (in->under_way)
-		out_f(out, "%llu blocks are in the hands of realloc: there may be more pointers\n",
-		      (number)in->under_way);
+	out_count(out, "%" PRIu64 " bytes of roots and blocks could not be read: there may be more pointers\n",
+		      find->unread);
+	out_count(out, "The registers of %" PRIu64 " threads could not be read: there may be more pointers\n",
+		      in->blind_threads);
+	out_count(out, "%" PRIu64 " blocks are in the hands of realloc: there may be more pointers\n",
+		      in->under_way);
 }
 
 static struct err *print_pointers(struct printer *printer)
@@ -225,16 +219,14 @@ static struct err *print_pointers(struct printer *printer)
 
 	if (!find->nr_firm && !find->nr_inner)
 		out_text(out, "No pointer to it was found\n");
-	if (find->nr_firm)
-		out_f(out, "%llu pointers to its start, or as good as that:\n",
-		      (number)find->nr_firm);
+	out_count(out, "%" PRIu64 " pointers to its start, or as good as that:\n", find->nr_firm);
 	err = print_holders(printer, true, find->nr_firm);
-	if (!err && find->nr_inner)
-		out_f(out, "%llu pointers to its inside:\n", (number)find->nr_inner);
+	if (!err)
+		out_count(out, "%" PRIu64 " pointers to its inside:\n", find->nr_inner);
 	if (!err)
 		err = print_holders(printer, false, find->nr_inner);
-	if (!err && find->own)
-		out_f(out, "%llu pointers to it are in the block itself\n", (number)find->own);
+	if (!err)
+		out_count(out, "%" PRIu64 " pointers to it are in the block itself\n", find->own);
 	return err;
 }
 

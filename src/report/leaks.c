@@ -3,6 +3,7 @@
 
 #include "report/leaks.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/cancel.h"
@@ -19,8 +20,6 @@
 
 #define INDENT	8	/* of the traceback */
 
-typedef unsigned long long number;
-
 static void print_sums(const struct leaks *leaks, struct out *out)
 {
 	static const char dots[] = "......................";
@@ -29,28 +28,27 @@ static void print_sums(const struct leaks *leaks, struct out *out)
 	for (unsigned i = 0; i < LEAK_KINDS; i++) {
 		const char *name = leak_kind_name(i);
 
-		out_f(out, "    %s%s %llu bytes in %llu blocks\n", name, dots + strlen(name) + 1,
-		      (number)leaks->sum[i].bytes, (number)leaks->sum[i].blocks);
+		out_f(out, "    %s%s %" PRIu64 " bytes in %" PRIu64 " blocks\n", name, dots + strlen(name) + 1,
+		      leaks->sum[i].bytes, leaks->sum[i].blocks);
 		all.bytes += leaks->sum[i].bytes;
 		all.blocks += leaks->sum[i].blocks;
 	}
 	if (leaks->suppressed.blocks)
-		out_f(out, "    suppressed........... %llu bytes in %llu blocks\n",
-		      (number)leaks->suppressed.bytes, (number)leaks->suppressed.blocks);
+		out_f(out, "    suppressed........... %" PRIu64 " bytes in %" PRIu64 " blocks\n",
+		      leaks->suppressed.bytes, leaks->suppressed.blocks);
 	all.bytes += leaks->suppressed.bytes;
 	all.blocks += leaks->suppressed.blocks;
-	out_f(out, "    all of them.......... %llu bytes in %llu blocks\n", (number)all.bytes,
-	      (number)all.blocks);
+	out_f(out, "    all of them.......... %" PRIu64 " bytes in %" PRIu64 " blocks\n", all.bytes,
+	      all.blocks);
 }
 
 /* What may hide leaks, and what may make them up. */
 static void print_doubts(const struct session_leaks *found, struct out *out)
 {
 	uint64_t roots = found->mark.unread_roots.bytes;
-	uint64_t blocks = found->mark.unread_blocks.bytes;
 
-	out_f(out, "    %llu bytes of roots and %llu bytes of blocks were searched\n",
-	      (number)found->mark.root_bytes, (number)found->mark.block_bytes);
+	out_f(out, "    %" PRIu64 " bytes of roots and %" PRIu64 " bytes of blocks were searched\n",
+	      found->mark.root_bytes, found->mark.block_bytes);
 	if (found->snapshot)
 		out_f(out, "    the process stood still for %.1f ms, and a snapshot of it was searched\n",
 		      (double)found->pause_ns / 1e6);
@@ -58,42 +56,36 @@ static void print_doubts(const struct session_leaks *found, struct out *out)
 		out_f(out, "    %s: it was stopped for all of the search\n", found->no_snapshot);
 	if (!found->walked)
 		out_f(out, "    %s: leaks are looked for among recorded blocks\n", found->why);
-	if (found->damages)
-		out_f(out, "    %llu places of the heaps are damaged (`malloc check`)\n",
-		      (number)found->damages);
-	if (found->mark.heap_bytes)
-		out_f(out, "    %llu bytes of heap that may have been allocated before the attach are taken for roots: leaks may be hidden\n",
-		      (number)found->mark.heap_bytes);
+	out_count(out, "    %" PRIu64 " places of the heaps are damaged (`malloc check`)\n",
+		  found->damages);
+	out_count(out, "    %" PRIu64 " bytes of heap that may have been allocated before the attach are taken for roots: leaks may be hidden\n",
+		  found->mark.heap_bytes);
 	if (found->walked && !found->caches_known)
 		out_text(out, "    free blocks in threads' caches are not known: some may be among those from before the attach\n");
-	if (roots && found->core)
-		out_f(out, "    %llu bytes of roots are not in the core: they were never written, or were to be left out (MADV_DONTDUMP, a file cut off), and blocks may be lost in appearance only\n",
-		      (number)roots);
-	else if (roots)
-		out_f(out, "    %llu bytes of roots could not be read: blocks may be lost in appearance only\n",
-		      (number)roots);
-	if (blocks)
-		out_f(out, "    %llu bytes of blocks could not be read: blocks may be lost in appearance only\n",
-		      (number)blocks);
-	if (found->blind_threads)
-		out_f(out, "    the registers of %llu threads could not be read: blocks may be lost in appearance only\n",
-		      (number)found->blind_threads);
-	if (found->under_way)
-		out_f(out, "    %llu blocks are in the hands of realloc: what they point to may be lost in appearance only\n",
-		      (number)found->under_way);
-	if (found->held.others)
-		out_f(out, "    %llu blocks of other processes were not looked at\n",
-		      (number)found->held.others);
+	if (found->core)
+		out_count(out, "    %" PRIu64 " bytes of roots are not in the core: they were never written, or were to be left out (MADV_DONTDUMP, a file cut off), and blocks may be lost in appearance only\n",
+			  roots);
+	else
+		out_count(out, "    %" PRIu64 " bytes of roots could not be read: blocks may be lost in appearance only\n",
+			  roots);
+	out_count(out, "    %" PRIu64 " bytes of blocks could not be read: blocks may be lost in appearance only\n",
+		  found->mark.unread_blocks.bytes);
+	out_count(out, "    the registers of %" PRIu64 " threads could not be read: blocks may be lost in appearance only\n",
+		  found->blind_threads);
+	out_count(out, "    %" PRIu64 " blocks are in the hands of realloc: what they point to may be lost in appearance only\n",
+		  found->under_way);
+	out_count(out, "    %" PRIu64 " blocks of other processes were not looked at\n",
+		  found->held.others);
 }
 
 static void print_size(const struct leak *leak, struct out *out)
 {
 	if (leak->indirect_blocks)
-		out_f(out, "%llu (%llu direct, %llu indirect) bytes in %llu blocks",
-		      (number)(leak->bytes + leak->indirect_bytes), (number)leak->bytes,
-		      (number)leak->indirect_bytes, (number)leak->blocks);
+		out_f(out, "%" PRIu64 " (%" PRIu64 " direct, %" PRIu64 " indirect) bytes in %" PRIu64 " blocks",
+		      (leak->bytes + leak->indirect_bytes), leak->bytes,
+		      leak->indirect_bytes, leak->blocks);
 	else
-		out_f(out, "%llu bytes in %llu blocks", (number)leak->bytes, (number)leak->blocks);
+		out_f(out, "%" PRIu64 " bytes in %" PRIu64 " blocks", leak->bytes, leak->blocks);
 }
 
 static struct err *print_leak(const struct leaks *leaks, size_t rank,
@@ -113,7 +105,7 @@ static struct err *print_leak(const struct leaks *leaks, size_t rank,
 	out_text(out, "\n");
 	out_blanks(out, INDENT);
 	if (leak->preattach)
-		out_text(out, leak->unrecorded ? "(not recorded)\n" : "(allocated before attach)\n");
+		out_f(out, "%s\n", no_stack_text(leak->unrecorded));
 	else
 		err = stack_texts_print(texts, leak->stack, out);
 	out_text(out, "\n");
@@ -124,12 +116,10 @@ struct err *leaks_print(struct session *session, const struct session_leaks *fou
 			const struct leaks *leaks, const struct suppressions *suppressions,
 			struct out *out)
 {
-	uint64_t sample = log_config(session_log(session)).sample;
 	struct stack_texts texts;
 	struct err *err = NULL;
 
 	out_heading(out, "Leak Summary of the Process:");
-	out_text(out, "\n\n");
 	print_sums(leaks, out);
 	out_text(out, "\n");
 	print_doubts(found, out);
@@ -144,13 +134,12 @@ struct err *leaks_print(struct session *session, const struct session_leaks *fou
 	if (!err)
 		err = lacks_print(session, out);
 	if (!err)
-		out_f(out, "%zu loss records listed; %llu bytes in %llu blocks\n", leaks->vec.nr,
-		      (number)leaks->listed.bytes, (number)leaks->listed.blocks);
+		out_f(out, "%zu loss records listed; %" PRIu64 " bytes in %" PRIu64 " blocks\n", leaks->vec.nr,
+		      leaks->listed.bytes, leaks->listed.blocks);
 	if (!err)
 		suppressed_print(leaks, suppressions, out);
-	if (!err && sample)
-		out_f(out, "Sampled (one in %llu bytes): all figures are estimates\n",
-		      (number)sample);
+	if (!err)
+		sampling_print(session, out);
 	return err;
 }
 
@@ -161,7 +150,6 @@ struct err *stale_print(struct session *session, const struct session_leaks *fou
 	struct err *err = NULL;
 
 	out_heading(out, "Old Blocks of the Process that are Reachable:");
-	out_text(out, "\n\n");
 	print_doubts(found, out);
 	out_text(out, "\n");
 	stack_texts_init(&texts, session, INDENT);
@@ -178,7 +166,7 @@ struct err *stale_print(struct session *session, const struct session_leaks *fou
 	if (!err)
 		err = lacks_print(session, out);
 	if (!err)
-		out_f(out, "%zu sites listed; %llu bytes in %llu blocks\n", sites->vec.nr,
-		      (number)sites->bytes, (number)sites->count);
+		out_f(out, "%zu sites listed; %" PRIu64 " bytes in %" PRIu64 " blocks\n", sites->vec.nr,
+		      sites->bytes, sites->count);
 	return err;
 }

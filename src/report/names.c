@@ -16,14 +16,12 @@ void stack_names_init(struct stack_names *names, struct session *session)
 
 void stack_names_free(struct stack_names *names)
 {
-	size_t i;
 
-	for (i = 0; i < names->matches.nr; i++)
+	for (size_t i = 0; i < names->matches.nr; i++)
 		vec_free(&names->matches.at[i].known);
 	vec_free(&names->matches);
 	vec_free(&names->names);
-	vec_free(&names->next);
-	map_free(&names->by_hash, NULL);
+	map_free(&names->keys, NULL);
 }
 
 /* Once for all stacks: to ask the session costs as much as many of them. */
@@ -70,13 +68,12 @@ static bool stack_matches(struct stack_names *names, uint32_t stack, enum filter
 	struct log_stack_view view = log_stack_get(session_log(names->session), stack);
 	struct symbols *symbols = view.nr ? symbols_of(names) : NULL;
 	const struct symbol_frame *frames;
-	uint32_t i;
 	size_t nr, j;
 
 	if (view.nr && attr == FILTER_FUNCTION &&
 	    matches_function(glob, session_entry_name(names->session, view.pcs[0])))
 		return true;
-	for (i = 0; i < view.nr; i++) {
+	for (uint32_t i = 0; i < view.nr; i++) {
 		frames = symbols_resolve(symbols, view.pcs[i], view.generation, i > 0, &nr);
 		for (j = 0; j < nr; j++) {
 			if (frame_matches(&frames[j], attr, glob))
@@ -91,11 +88,10 @@ static uint8_t *known_match(struct stack_names *names, uint32_t stack, enum filt
 			    const char *glob)
 {
 	struct stack_match *match = NULL;
-	size_t i, more;
 
 	if (stack > log_stacks(session_log(names->session)))
 		return NULL;
-	for (i = 0; i < names->matches.nr; i++) {
+	for (size_t i = 0; i < names->matches.nr; i++) {
 		if (names->matches.at[i].glob == glob && names->matches.at[i].attr == attr)
 			match = &names->matches.at[i];
 	}
@@ -104,14 +100,7 @@ static uint8_t *known_match(struct stack_names *names, uint32_t stack, enum filt
 			return NULL;
 		match = &names->matches.at[names->matches.nr - 1];
 	}
-	if (stack >= match->known.nr) {
-		more = stack + 1 - match->known.nr;
-		if (vec_reserve(&match->known, more))
-			return NULL;
-		memset(&match->known.at[match->known.nr], 0, more);
-		match->known.nr += more;
-	}
-	return &match->known.at[stack];
+	return vec_slot(&match->known, stack);
 }
 
 bool stack_names_match(void *ctx, uint32_t stack, enum filter_attr attr, const char *glob)
@@ -128,32 +117,18 @@ bool stack_names_match(void *ctx, uint32_t stack, enum filter_attr attr, const c
 	return result;
 }
 
-static uint64_t hash(const char *text)
-{
-	uint64_t h = 0xcbf29ce484222325;
-
-	for (; *text; text++)
-		h = (h ^ (unsigned char)*text) * 0x100000001b3;
-	return h;
-}
-
-/* The key of a name, the same for the same text; 0 without memory. */
+/* The key of a name, of which symbols keep one copy; 0 without memory. */
 static uint32_t intern(struct stack_names *names, const char *name)
 {
-	uint64_t h = hash(name);
-	uint32_t first = (uint32_t)(uintptr_t)map_get(&names->by_hash, h), key;
+	uint64_t at = (uintptr_t)name;
+	uint32_t key = (uint32_t)(uintptr_t)map_get(&names->keys, at);
 
-	for (key = first; key; key = names->next.at[key - 1]) {
-		if (!strcmp(names->names.at[key - 1], name))
-			return key;
-	}
-	if (vec_reserve(&names->names, 1) || vec_reserve(&names->next, 1))
-		return 0;
+	if (key || vec_reserve(&names->names, 1))
+		return key;
 	key = (uint32_t)names->names.nr + 1;
-	if (map_put(&names->by_hash, h, (void *)(uintptr_t)key))
+	if (map_put(&names->keys, at, (void *)(uintptr_t)key))
 		return 0;
 	names->names.at[names->names.nr++] = name;
-	names->next.at[names->next.nr++] = first;
 	return key;
 }
 
@@ -169,10 +144,9 @@ uint64_t stack_names_key(void *ctx, uint32_t stack, enum site_by by)
 	struct symbols *symbols = view.nr ? symbols_of(names) : NULL;
 	const struct symbol_frame *frames;
 	const char *name;
-	uint32_t i;
 	size_t nr;
 
-	for (i = 0; i < view.nr; i++) {
+	for (uint32_t i = 0; i < view.nr; i++) {
 		if (!i && session_entry_name(names->session, view.pcs[0]))
 			continue;
 		frames = symbols_resolve(symbols, view.pcs[i], view.generation, i > 0, &nr);

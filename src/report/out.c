@@ -232,4 +232,5 @@ void out_heading(struct out *out, const char *text)
 	out_bold(out, true);
 	out_text(out, text);
 	out_bold(out, false);
+	out_text(out, "\n\n");
 }

@@ -14,9 +14,9 @@
 #ifndef REPORT_OUT_H
 #define REPORT_OUT_H
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -69,14 +69,16 @@ void out_blanks(struct out *out, size_t n);
  * blank after it.
  */
 void out_column(struct out *out, const char *text, size_t width);
-/* "0x" and 16 hex digits. */
+/* "0x" and 16 hex digits: for out_f, and where there are many. */
+#define PRI_ADDRESS	"0x%016" PRIx64
 void out_address(struct out *out, uint64_t address);
 /* Bold from here on, or no more, where colour is on. */
 void out_bold(struct out *out, bool on);
-/* A heading: bold. */
+/* A heading, bold, and an empty line. */
 void out_heading(struct out *out, const char *text);
-
-/* --- numbers --- */
+/* A line that says something of nr, unless that is 0. */
+#define out_count(out, fmt, nr) \
+	do { if (nr) out_f(out, fmt, nr); } while (0)
 
 #define U64_DIGITS	21	/* room for 20 digits and a NUL */
 

@@ -101,13 +101,13 @@ static void print_counts(const struct site *site, struct out *out)
 	}
 }
 
-static struct err *print_site(struct session *session, const struct stack_names *names,
-			      enum site_by by, const struct sites *sites, size_t rank,
-			      struct stack_texts *texts, struct out *out)
+static struct err *print_site(const struct stack_names *names, enum site_by by,
+			      const struct sites *sites, size_t rank, struct stack_texts *texts,
+			      struct out *out)
 {
 	const struct site *site = &sites->vec.at[rank];
 	AUTO_STR struct str label = STR_INIT;
-	struct err *err = site_label(session, names, by, site, &label);
+	struct err *err = site_label(texts->session, names, by, site, &label);
 
 	if (err)
 		return err;
@@ -126,11 +126,10 @@ static struct err *print_site(struct session *session, const struct stack_names 
 	return err;
 }
 
-static void print_sampling(uint64_t sample, struct out *out)
+void sampling_print(struct session *session, struct out *out)
 {
-	if (sample)
-		out_f(out, "Sampled (one in %" PRIu64 " bytes): all figures are estimates\n",
-		      sample);
+	out_count(out, "Sampled (one in %" PRIu64 " bytes): all figures are estimates\n",
+		  log_config(session_log(session)).sample);
 }
 
 struct err *sites_print(struct session *session, const struct stack_names *names, enum site_by by,
@@ -139,14 +138,12 @@ struct err *sites_print(struct session *session, const struct stack_names *names
 	struct stack_texts texts;
 	struct progress progress;
 	struct err *err = NULL;
-	size_t i;
 
 	out_heading(out, "Allocation Sites of the Process:");
-	out_text(out, "\n\n");
 	stack_texts_init(&texts, session, INDENT);
 	progress_start(&progress, "listing sites");
-	for (i = 0; !err && !out_done(out) && i < sites->vec.nr; i++) {
-		err = print_site(session, names, by, sites, i, &texts, out);
+	for (size_t i = 0; !err && !out_done(out) && i < sites->vec.nr; i++) {
+		err = print_site(names, by, sites, i, &texts, out);
 		if (!err)
 			err = cancel_check();
 		progress_step(&progress, i, sites->vec.nr);
@@ -157,9 +154,8 @@ struct err *sites_print(struct session *session, const struct stack_names *names
 		err = lacks_print(session, out);
 	if (!err)
 		out_f(out, "%zu sites listed; %" PRIu64 " allocations, %" PRIu64 " bytes in all sites\n",
-		      sites->vec.nr, sites->count,
-		      sites->bytes);
+		      sites->vec.nr, sites->count, sites->bytes);
 	if (!err)
-		print_sampling(log_config(session_log(session)).sample, out);
+		sampling_print(session, out);
 	return err;
 }

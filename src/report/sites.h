@@ -59,4 +59,7 @@ struct err *site_label(struct session *session, const struct stack_names *names,
 struct err *sites_print(struct session *session, const struct stack_names *names, enum site_by by,
 			const struct sites *sites, struct out *out) MUST_CHECK;
 
+/* That a log which samples gives estimates. */
+void sampling_print(struct session *session, struct out *out);
+
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/path.h"
 #include "log/log.h"
 #include "report/out.h"
@@ -24,6 +25,11 @@ void event_print(const struct log *log, uint64_t time, uint32_t thread, struct o
 	out_f(out, " at %s", text);
 	if (lwp)
 		out_f(out, " by thread %u", lwp);
+}
+
+const char *no_stack_text(bool unrecorded)
+{
+	return unrecorded ? "(not recorded)" : "(allocated before attach)";
 }
 
 struct err *inlined_text(struct str *str, const struct symbol_frame *frame)
@@ -52,34 +58,25 @@ static struct err *add_start(struct str *str, uint64_t pc, size_t indent)
 	return err ? err : str_add_bytes(str, start, sizeof(start));
 }
 
-static struct err *add_entry(struct str *str, uint64_t pc, const char *name)
-{
-	struct err *err = add_start(str, pc, 0);
-
-	if (!err)
-		err = str_add(str, name);
-	return err ? err : str_add(str, "\n");
-}
-
 struct err *frame_lines(struct str *str, struct session *session, struct symbols *symbols,
-			uint64_t pc, uint32_t generation, bool entry, size_t indent)
+			struct stack_pc pc, size_t indent)
 {
-	const char *name = entry ? session_entry_name(session, pc) : NULL;
-	const struct symbol_frame *frames;
+	const char *name = pc.entry ? session_entry_name(session, pc.pc) : NULL;
+	const struct symbol_frame *frames = NULL;
 	struct err *err = NULL;
-	size_t nr, i;
+	size_t nr = 1;
 
-	if (name)
-		return add_entry(str, pc, name);
-	frames = symbols_resolve(symbols, pc, generation, !entry, &nr);
-	for (i = 0; !err && i < nr; i++) {
-		err = add_start(str, pc, i ? indent : 0);
-		if (!err && i < nr - 1)
+	if (!name)
+		frames = symbols_resolve(symbols, pc.pc, pc.generation, !pc.entry, &nr);
+	for (size_t i = 0; !err && i < nr; i++) {
+		err = add_start(str, pc.pc, i ? indent : 0);
+		if (!err && name)
+			err = str_add(str, name);
+		else if (!err && i < nr - 1)
 			err = inlined_text(str, &frames[i]);
 		else if (!err)
-			err = str_add(str, frames[i].module || frames[i].function ?
-						   symbols_text(symbols, pc, generation, !entry) :
-						   "??");
+			err = str_add(str, !frames[i].module && !frames[i].function ? "??" :
+				      symbols_text(symbols, pc.pc, pc.generation, !pc.entry));
 		if (!err)
 			err = str_add(str, "\n");
 	}
@@ -121,12 +118,9 @@ void stack_texts_init(struct stack_texts *texts, struct session *session, size_t
 
 static void forget_lines(struct stack_texts *texts)
 {
-	size_t i;
-
-	for (i = 0; i < texts->nr_slots; i++)
+	for (size_t i = 0; i < texts->nr_slots; i++)
 		free(texts->slots[i].at);
-	free(texts->slots);
-	texts->slots = NULL;
+	free(take(texts->slots));
 	texts->nr_slots = texts->used = 0;
 }
 
@@ -137,62 +131,54 @@ void stack_texts_free(struct stack_texts *texts)
 }
 
 /* The slot of this PC, or the free one where it belongs; there is always a free one. */
-static struct stack_line *find_slot(struct stack_line *slots, size_t nr_slots, uint64_t pc,
-				    uint32_t generation, bool entry)
+static struct stack_line *find_slot(struct stack_line *slots, size_t nr_slots, struct stack_pc pc)
 {
-	size_t at = (size_t)((pc + generation) * 0x9e3779b97f4a7c15 >> 32);
+	size_t at = (size_t)((pc.pc + pc.generation) * 0x9e3779b97f4a7c15 >> 32);
 
 	for (;; at++) {
 		struct stack_line *line = &slots[at & (nr_slots - 1)];
 
 		if (!line->at ||
-		    (line->pc == pc && line->generation == generation && line->entry == entry))
+		    (line->pc.pc == pc.pc && line->pc.generation == pc.generation &&
+		     line->pc.entry == pc.entry))
 			return line;
 	}
 }
 
 static struct err *grow(struct stack_texts *texts)
 {
-	size_t nr_slots = texts->nr_slots ? texts->nr_slots * 2 : 1024, i;
+	size_t nr_slots = texts->nr_slots ? texts->nr_slots * 2 : 1024;
 	struct stack_line *slots = calloc(nr_slots, sizeof(*slots));
 
 	if (!slots)
 		return err_nomem;
-	for (i = 0; i < texts->nr_slots; i++) {
-		const struct stack_line *line = &texts->slots[i];
-
-		if (line->at)
-			*find_slot(slots, nr_slots, line->pc, line->generation, line->entry) =
-				*line;
-	}
+	for (size_t i = 0; i < texts->nr_slots; i++)
+		if (texts->slots[i].at)
+			*find_slot(slots, nr_slots, texts->slots[i].pc) = texts->slots[i];
 	free(texts->slots);
 	texts->slots = slots;
 	texts->nr_slots = nr_slots;
 	return NULL;
 }
 
-static struct err *make_line(struct stack_texts *texts, uint64_t pc, uint32_t generation,
-			     bool entry, struct stack_line *line)
+static struct err *make_line(struct stack_texts *texts, struct stack_pc pc, struct stack_line *line)
 {
-	struct str text = STR_INIT;
-	struct err *err = add_blanks(&text, entry ? 0 : texts->indent);
+	AUTO_STR struct str text = STR_INIT;
+	struct err *err = add_blanks(&text, pc.entry ? 0 : texts->indent);
 
 	/* Once: all that is printed was recorded before the first of it is. */
 	if (!texts->symbols)
 		texts->symbols = session_symbols(texts->session);
 	if (!err)
-		err = frame_lines(&text, texts->session, texts->symbols, pc, generation, entry,
-				  texts->indent);
-	if (err) {
-		str_free(&text);
+		err = frame_lines(&text, texts->session, texts->symbols, pc, texts->indent);
+	if (err)
 		return err;
-	}
-	*line = (struct stack_line){ pc, generation, entry, (uint32_t)text.len, text.at };
+	*line = (struct stack_line){ pc, (uint32_t)text.len, take(text.at) };
 	texts->used++;
 	return NULL;
 }
 
-static struct err *get_line(struct stack_texts *texts, uint64_t pc, uint32_t generation, bool entry,
+static struct err *get_line(struct stack_texts *texts, struct stack_pc pc,
 			    const struct stack_line **ret)
 {
 	struct stack_line *line;
@@ -204,11 +190,10 @@ static struct err *get_line(struct stack_texts *texts, uint64_t pc, uint32_t gen
 		err = grow(texts);
 	if (err)
 		return err;
-	line = find_slot(texts->slots, texts->nr_slots, pc, generation, entry);
+	line = find_slot(texts->slots, texts->nr_slots, pc);
 	if (!line->at)
-		err = make_line(texts, pc, generation, entry, line);
-	if (!err)
-		*ret = line;
+		err = make_line(texts, pc, line);
+	*ret = line;
 	return err;
 }
 
@@ -217,13 +202,12 @@ struct err *stack_texts_print(struct stack_texts *texts, uint32_t stack, struct 
 	struct log_stack_view view = log_stack_get(session_log(texts->session), stack);
 	const struct stack_line *line;
 	struct err *err = NULL;
-	uint32_t i;
 
 	if (!view.nr)
 		out_text(out, stack == LOG_STACK_NONE ? "(no stack)\n" :
 						"(the log is damaged: it has no such stack)\n");
-	for (i = 0; !err && i < view.nr; i++) {
-		err = get_line(texts, view.pcs[i], view.generation, !i, &line);
+	for (uint32_t i = 0; !err && i < view.nr; i++) {
+		err = get_line(texts, (struct stack_pc){ view.pcs[i], view.generation, !i }, &line);
 		if (!err)
 			out_bytes(out, line->at, line->len);
 	}

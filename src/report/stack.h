@@ -26,16 +26,30 @@ struct symbols;
 
 /* When an event of the log was, and whose: " at TIME by thread LWP", or " at TIME". */
 void event_print(const struct log *log, uint64_t time, uint32_t thread, struct out *out);
+/*
+ * What stands in the place of a stack for a block of which none is known: from before the attach, or
+ * of a process whose allocations are not recorded.
+ */
+const char *no_stack_text(bool unrecorded);
 /* A function that was inlined: "push (vector.h:12) (inlined)". */
 struct err *inlined_text(struct str *str, const struct symbol_frame *frame) MUST_CHECK;
 /*
+ * A PC of a stack, as of a generation of the module map. entry: the thread stands there; otherwise it
+ * is a return address.
+ */
+struct stack_pc {
+	uint64_t pc;
+	uint32_t generation;
+	bool entry;
+};
+
+/*
  * The lines of one PC, "0x0000… TEXT\n" each, one for each function that was inlined there and one
- * for the function itself, all but the first after indent blanks. entry: pc is where the thread
- * stands; the public name is shown if that is a probed function's entry. Otherwise pc is a return
- * address. symbols are session_symbols(session), which is asked for once for many frames.
+ * for the function itself, all but the first after indent blanks. An entry of a probed function has
+ * its public name. symbols are session_symbols(session), which is asked for once for many frames.
  */
 struct err *frame_lines(struct str *str, struct session *session, struct symbols *symbols,
-			uint64_t pc, uint32_t generation, bool entry, size_t indent) MUST_CHECK;
+			struct stack_pc pc, size_t indent) MUST_CHECK;
 
 /*
  * Why stacks end, in words. A uretprobe puts an address in the kernel's mapping [uprobes] in the
@@ -53,9 +67,7 @@ const char *stack_end_text(struct stack_ends *ends, enum walk_end end, const uin
 
 /* What frame_lines gave for a PC; all lines after indent blanks, but for the first of an entry. */
 struct stack_line {
-	uint64_t pc;
-	uint32_t generation;
-	bool entry;
+	struct stack_pc pc;
 	uint32_t len;
 	char *at;		/* NULL: a free slot */
 };
@@ -92,8 +104,7 @@ struct stack_names {
 	struct symbols *symbols;	/* NULL: not asked for yet */
 	VEC(struct stack_match) matches;
 	VEC(const char *) names;	/* key of a site - 1 → name; the strings are the symbols' */
-	VEC(uint32_t) next;		/* key of the next name with the same hash, 0: none */
-	struct map by_hash;		/* hash → first key */
+	struct map keys;		/* address of a name → its key */
 };
 
 void stack_names_init(struct stack_names *names, struct session *session);

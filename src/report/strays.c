@@ -63,11 +63,9 @@ static void print_what(const struct session_stray *stray, struct out *out)
 		out_text(out, ", which is on the thread's own stack,");
 		break;
 	case SESSION_STRAY_INSIDE:
-		out_f(out, ", which is byte %" PRIu64 " of a block of %" PRIu64 " bytes at ",
-		      stray->address - stray->around.address,
-		      stray->around.size);
-		out_address(out, stray->around.address);
-		out_text(out, ",");
+		out_f(out, ", which is byte %" PRIu64 " of a block of %" PRIu64 " bytes at " PRI_ADDRESS ",",
+		      stray->address - stray->around.address, stray->around.size,
+		      stray->around.address);
 		break;
 	case SESSION_STRAY_MODULE:
 		out_f(out, ", which is in %s,", stray->module);
@@ -85,9 +83,8 @@ static struct err *print_stray(struct printer *printer, const struct session_str
 	bool twice = stray->kind == SESSION_STRAY_DOUBLE;
 	struct err *err;
 
-	out_text(printer->out, !twice ? "Invalid free of " :
-			       *strays->doubt ? "Perhaps a double free of " : "Double free of ");
-	out_address(printer->out, stray->address);
+	out_f(printer->out, "%s of " PRI_ADDRESS, !twice ? "Invalid free" :
+	      *strays->doubt ? "Perhaps a double free" : "Double free", stray->address);
 	print_what(stray, printer->out);
 	err = print_call(printer, stray->free.time, stray->free.thread, stray->free.stack);
 	if (err)

@@ -3,6 +3,7 @@
 
 #include "report/suppress.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "heap/leak.h"
@@ -11,8 +12,6 @@
 #include "report/out.h"
 #include "session/session.h"
 #include "symbol/symbol.h"
-
-typedef unsigned long long number;
 
 /* A module by its path, and by that path's last component, so that `^` is of use for both. */
 static bool frame_matches(const struct symbol_frame *frame, const char *pattern)
@@ -61,21 +60,6 @@ static uint32_t compare(struct stack_suppress *suppress, uint32_t stack)
 	return SUPPRESS_NONE;
 }
 
-/* Where the answer for a stack is kept; NULL without memory for it. */
-static uint32_t *known(struct stack_suppress *suppress, uint32_t stack)
-{
-	if (stack >= suppress->known.nr) {
-		size_t more = (size_t)stack + 1 - suppress->known.nr;
-
-		if (vec_reserve(&suppress->known, more))
-			return NULL;
-		memset(&suppress->known.at[suppress->known.nr], 0,
-		       more * sizeof(*suppress->known.at));
-		suppress->known.nr += more;
-	}
-	return &suppress->known.at[stack];
-}
-
 uint32_t stack_suppress_of(void *ctx, const struct block *block)
 {
 	struct stack_suppress *suppress = ctx;
@@ -85,7 +69,7 @@ uint32_t stack_suppress_of(void *ctx, const struct block *block)
 	if (block->preattach || block->stack == LOG_STACK_NONE ||
 	    block->stack > log_stacks(session_log(suppress->session)))
 		return SUPPRESS_NONE;
-	at = known(suppress, block->stack);
+	at = vec_slot(&suppress->known, block->stack);
 	if (at && *at)
 		return *at == 1 ? SUPPRESS_NONE : *at - 2;
 	result = compare(suppress, block->stack);
@@ -119,7 +103,7 @@ void suppressed_print(const struct leaks *leaks, const struct suppressions *supp
 
 		if (!sum->blocks)
 			continue;
-		out_f(out, "    %10llu %14llu  ", (number)sum->blocks, (number)sum->bytes);
+		out_f(out, "    %10" PRIu64 " %14" PRIu64 "  ", sum->blocks, sum->bytes);
 		suppression_print(suppressions, i, out);
 		out_text(out, "\n");
 	}

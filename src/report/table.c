@@ -109,7 +109,6 @@ static struct err *print(const struct table *table, struct out *out)
 {
 	AUTO_FREE size_t *widths = calloc(table->columns, sizeof(*widths));
 	unsigned column;
-	size_t i;
 
 	if (!widths)
 		return err_nomem;
@@ -118,7 +117,7 @@ static struct err *print(const struct table *table, struct out *out)
 	out_bold(out, true);
 	print_row(table, widths, NULL, out);
 	out_bold(out, false);
-	for (i = 0; i + table->columns <= table->cells.nr; i += table->columns)
+	for (size_t i = 0; i + table->columns <= table->cells.nr; i += table->columns)
 		print_row(table, widths, &table->cells.at[i], out);
 	return NULL;
 }
@@ -126,9 +125,8 @@ static struct err *print(const struct table *table, struct out *out)
 struct err *table_print(struct table *table, struct out *out)
 {
 	struct err *err = table->err ? table->err : print(table, out);
-	size_t i;
 
-	for (i = 0; i < table->cells.nr; i++)
+	for (size_t i = 0; i < table->cells.nr; i++)
 		free(table->cells.at[i]);
 	vec_free(&table->cells);
 	return err;
