@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 static bool is_ascii_plain(unsigned char c, enum outside_lines lines)
 {
@@ -57,7 +58,8 @@ size_t outside_plain(const char *text, size_t len, enum outside_lines lines)
 	return at;
 }
 
-size_t outside_escape(const char *text, size_t len, char ret[OUTSIDE_ESCAPED])
+/* How the first character is shown, which cannot be printed as it is. Returns its length in text. */
+static size_t escape(const char *text, size_t len, char ret[OUTSIDE_ESCAPED])
 {
 	unsigned char c = (unsigned char)*text;
 	uint32_t code;
@@ -72,23 +74,30 @@ size_t outside_escape(const char *text, size_t len, char ret[OUTSIDE_ESCAPED])
 	return nr ? nr : 1;
 }
 
+struct outside_piece outside_next(const char **text, size_t *len, enum outside_lines lines,
+				  char escaped[OUTSIDE_ESCAPED])
+{
+	size_t nr = outside_plain(*text, *len, lines);
+	struct outside_piece piece = { *text, nr };
+
+	if (!nr) {
+		nr = escape(*text, *len, escaped);
+		piece = (struct outside_piece){ escaped, strlen(escaped) };
+	}
+	*text += nr;
+	*len -= nr;
+	return piece;
+}
+
 struct err *outside_add(struct str *to, const char *text, size_t len, enum outside_lines lines)
 {
 	char escaped[OUTSIDE_ESCAPED];
 	struct err *err = NULL;
 
 	while (len && !err) {
-		size_t nr = outside_plain(text, len, lines);
+		struct outside_piece piece = outside_next(&text, &len, lines, escaped);
 
-		err = str_add_bytes(to, text, nr);
-		text += nr;
-		len -= nr;
-		if (err || !len)
-			break;
-		nr = outside_escape(text, len, escaped);
-		err = str_add(to, escaped);
-		text += nr;
-		len -= nr;
+		err = str_add_bytes(to, piece.at, piece.len);
 	}
 	return err;
 }

@@ -40,12 +40,21 @@ enum outside_lines {
 	OUTSIDE_LINES,		/* they are mdbg's own, and stay */
 };
 
-#define OUTSIDE_ESCAPED	8	/* room for one that is shown */
+#define OUTSIDE_ESCAPED	8	/* room for a character that is shown by others */
 
 /* How many bytes from the start on can be printed as they are. */
 size_t outside_plain(const char *text, size_t len, enum outside_lines lines);
-/* How the first character is shown, which is none of those. Returns its length in text. */
-size_t outside_escape(const char *text, size_t len, char ret[OUTSIDE_ESCAPED]);
+/*
+ * The next piece of a text as it is to be shown, a part of the text or of `escaped`. text and len, which
+ * is not 0, go behind it.
+ */
+struct outside_piece {
+	const char *at;
+	size_t len;
+};
+
+struct outside_piece outside_next(const char **text, size_t *len, enum outside_lines lines,
+				  char escaped[OUTSIDE_ESCAPED]);
 /* Add text as it is to be shown. */
 struct err *outside_add(struct str *to, const char *text, size_t len,
 			enum outside_lines lines) MUST_CHECK;

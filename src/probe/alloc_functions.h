@@ -6,33 +6,21 @@
 #include "base/compiler.h"
 #include "probe/allocators.h"
 
-#define NEW(sym, text, size_arg) \
-	{ .symbol = sym, .name = text, .role = ALLOC_NEW, .size = size_arg, .count = ALLOC_NO_ARG, \
-	  .ptr = ALLOC_NO_ARG }
-#define NEW_COUNT(sym, text, count_arg, size_arg) \
-	{ .symbol = sym, .name = text, .role = ALLOC_NEW, .size = size_arg, .count = count_arg, \
-	  .ptr = ALLOC_NO_ARG }
-#define RESIZE(sym, text, ptr_arg, size_arg) \
-	{ .symbol = sym, .name = text, .role = ALLOC_RESIZE, .size = size_arg, .count = ALLOC_NO_ARG, \
-	  .ptr = ptr_arg }
-#define RESIZE_COUNT(sym, text, ptr_arg, count_arg, size_arg) \
-	{ .symbol = sym, .name = text, .role = ALLOC_RESIZE, .size = size_arg, .count = count_arg, \
-	  .ptr = ptr_arg }
-#define FREE(sym, text, ptr_arg) \
-	{ .symbol = sym, .name = text, .role = ALLOC_FREE, .size = ALLOC_NO_ARG, .count = ALLOC_NO_ARG, \
-	  .ptr = ptr_arg }
-#define BY_REF(sym, text, ptr_arg, size_arg) \
-	{ .symbol = sym, .name = text, .role = ALLOC_NEW_BY_REF, .size = size_arg, \
-	  .count = ALLOC_NO_ARG, .ptr = ptr_arg }
+#define FUNCTION(sym, text, what, size_arg, count_arg, ptr_arg) \
+	.symbol = sym, .name = text, .role = ALLOC_##what, .size = size_arg, .count = count_arg, \
+	.ptr = ptr_arg
+#define NEW_COUNT(sym, text, count, size)	{ FUNCTION(sym, text, NEW, size, count, ALLOC_NO_ARG) }
+#define NEW(sym, text, size)			NEW_COUNT(sym, text, ALLOC_NO_ARG, size)
+#define RESIZE_COUNT(sym, text, ptr, count, size) { FUNCTION(sym, text, RESIZE, size, count, ptr) }
+#define RESIZE(sym, text, ptr, size)		RESIZE_COUNT(sym, text, ptr, ALLOC_NO_ARG, size)
+#define FREE(sym, text, ptr)	{ FUNCTION(sym, text, FREE, ALLOC_NO_ARG, ALLOC_NO_ARG, ptr) }
+#define BY_REF(sym, text, ptr, size)	{ FUNCTION(sym, text, NEW_BY_REF, size, ALLOC_NO_ARG, ptr) }
 #define OP_NEW(sym, text, twin, args) \
-	{ .symbol = sym, .name = text, .role = ALLOC_NEW, .size = 0, .count = ALLOC_NO_ARG, \
-	  .ptr = ALLOC_NO_ARG, .nothrow = twin, .nr_args = args, .cxx = true }
-#define OP_NEW_NOTHROW(sym, text) \
-	{ .symbol = sym, .name = text, .role = ALLOC_NEW, .size = 0, .count = ALLOC_NO_ARG, \
-	  .ptr = ALLOC_NO_ARG, .cxx = true }
+	{ FUNCTION(sym, text, NEW, 0, ALLOC_NO_ARG, ALLOC_NO_ARG), .cxx = true, .nothrow = twin, \
+	  .nr_args = args }
+#define OP_NEW_NOTHROW(sym, text)	OP_NEW(sym, text, NULL, 0)
 #define OP_DELETE(sym, text) \
-	{ .symbol = sym, .name = text, .role = ALLOC_FREE, .size = ALLOC_NO_ARG, .count = ALLOC_NO_ARG, \
-	  .ptr = 0, .cxx = true }
+	{ FUNCTION(sym, text, FREE, ALLOC_NO_ARG, ALLOC_NO_ARG, 0), .cxx = true }
 
 /* For struct allocator. */
 #define FUNCTIONS(table)	.functions = (table), .nr_functions = ARRAY_SIZE(table)

@@ -141,19 +141,12 @@ static void add(struct out *out, const void *bytes, size_t len)
 
 static void add_shown(struct out *out, const char *bytes, size_t len, enum outside_lines lines)
 {
-	while (len) {
-		size_t nr = outside_plain(bytes, len, lines);
-		char escaped[OUTSIDE_ESCAPED];
+	char escaped[OUTSIDE_ESCAPED];
 
-		add(out, bytes, nr);
-		bytes += nr;
-		len -= nr;
-		if (!len)
-			return;
-		nr = outside_escape(bytes, len, escaped);
-		add(out, escaped, strlen(escaped));
-		bytes += nr;
-		len -= nr;
+	while (len) {
+		struct outside_piece piece = outside_next(&bytes, &len, lines, escaped);
+
+		add(out, piece.at, piece.len);
 	}
 }
 
