@@ -312,7 +312,7 @@ static void eh_frame_find(struct elf_file *file, struct source *ret)
 	GElf_Shdr shdr;
 
 	*ret = (struct source){ NULL, 0, false };
-	if (elf_section(file, ".eh_frame", &shdr) && !(shdr.sh_flags & SHF_COMPRESSED)) {
+	if (elf_view_section(&file->view, ".eh_frame", &shdr) && !(shdr.sh_flags & SHF_COMPRESSED)) {
 		ret->data = elf_chunk(file, shdr.sh_offset, shdr.sh_size, ELF_T_BYTE);
 		ret->vaddr = shdr.sh_addr;
 	}
@@ -325,7 +325,7 @@ static Elf_Data *section_uncompressed(struct elf_file *file, const char *name)
 {
 	GElf_Chdr chdr;
 	GElf_Shdr shdr;
-	Elf_Scn *scn = elf_section(file, name, &shdr);
+	Elf_Scn *scn = elf_view_section(&file->view, name, &shdr);
 
 	if (!scn)
 		return NULL;

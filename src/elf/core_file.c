@@ -21,6 +21,7 @@
 #include "base/cancel.h"
 #include "base/cleanup.h"
 #include "base/compiler.h"
+#include "base/fd.h"
 #include "base/limits.h"
 #include "elf/core_private.h"
 #include "os/file.h"
@@ -32,21 +33,10 @@ static struct err *read_file(struct memory *memory, uint64_t offset, void *buf, 
 			     size_t *len_ret)
 {
 	struct core_file *core = (struct core_file *)((char *)memory - offsetof(struct core_file, pread));
-	size_t got = 0;
 
-	while (got < len && offset + got <= INT64_MAX) {
-		ssize_t n = pread(core->fd, (char *)buf + got, len - got, (off_t)(offset + got));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		got += (size_t)n;
-	}
-	if (!got)
-		return err_create(ERR_MEMORY, "%s: cannot read at %" PRIu64, core->name, offset);
-	*len_ret = got;
-	return NULL;
+	*len_ret = fd_read_at(core->fd, offset, buf, len);
+	return *len_ret ? NULL : err_create(ERR_MEMORY, "%s: cannot read at %" PRIu64, core->name,
+					    offset);
 }
 
 struct err *core_read(const struct core_file *core, uint64_t offset, void *buf, size_t len)
@@ -325,22 +315,6 @@ static struct err *load(struct core_file *core)
 	return err;
 }
 
-static struct err *create(const char *name, struct core_file **ret)
-{
-	struct core_file *core = calloc(1, sizeof(*core));
-
-	if (!core)
-		return err_nomem;
-	core->fd = -1;
-	core->name = strdup(name);
-	if (!core->name) {
-		free(core);
-		return err_nomem;
-	}
-	*ret = core;
-	return NULL;
-}
-
 static struct err *open_file(struct core_file *core)
 {
 	AUTO_CLOSE int path_fd = open(core->name, O_PATH | O_CLOEXEC);
@@ -360,14 +334,23 @@ static struct err *open_file(struct core_file *core)
 	return NULL;
 }
 
-struct err *core_file_open(const char *path, struct core_file **ret)
+/* bytes is NULL: those of the file `name`. */
+static struct err *create(struct memory *bytes, uint64_t size, const char *name,
+			  struct core_file **ret)
 {
-	struct core_file *core;
-	struct err *err = create(path, &core);
+	struct core_file *core = calloc(1, sizeof(*core));
+	struct err *err = NULL;
 
-	if (err)
-		return err;
-	err = open_file(core);
+	if (!core)
+		return err_nomem;
+	core->fd = -1;
+	core->bytes = bytes;
+	core->size = size;
+	core->name = strdup(name);
+	if (!core->name)
+		err = err_nomem;
+	else if (!bytes)
+		err = open_file(core);
 	if (!err)
 		err = load(core);
 	if (err)
@@ -377,22 +360,15 @@ struct err *core_file_open(const char *path, struct core_file **ret)
 	return err;
 }
 
+struct err *core_file_open(const char *path, struct core_file **ret)
+{
+	return create(NULL, 0, path, ret);
+}
+
 struct err *core_file_from(struct memory *bytes, uint64_t size, const char *name,
 			   struct core_file **ret)
 {
-	struct core_file *core;
-	struct err *err = create(name, &core);
-
-	if (err)
-		return err;
-	core->bytes = bytes;
-	core->size = size;
-	err = load(core);
-	if (err)
-		core_file_close(core);
-	else
-		*ret = core;
-	return err;
+	return create(bytes, size, name, ret);
 }
 
 void core_file_close(struct core_file *core)

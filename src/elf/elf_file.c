@@ -9,13 +9,13 @@
 
 #include "elf/elf_file.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/limits.h"
 #include "elf/cfi.h"
 #include "elf/file_private.h"
@@ -23,25 +23,13 @@
 /* Read up to len bytes at offset; less at the end of the file, or where it cannot be read. */
 static size_t read_at(const struct elf_file *file, uint64_t offset, void *buf, size_t len)
 {
-	size_t got = 0;
-
-	if (file->fd < 0) {
-		if (offset >= file->len)
-			return 0;
-		len = MIN(len, file->len - offset);
-		memcpy(buf, file->view.bytes + offset, len);
-		return len;
-	}
-	while (got < len && offset + got <= INT64_MAX) {
-		ssize_t n = pread(file->fd, (char *)buf + got, len - got, (off_t)(offset + got));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		got += (size_t)n;
-	}
-	return got;
+	if (file->fd >= 0)
+		return fd_read_at(file->fd, offset, buf, len);
+	if (offset >= file->len)
+		return 0;
+	len = MIN(len, file->len - offset);
+	memcpy(buf, file->view.bytes + offset, len);
+	return len;
 }
 
 void elf_doubt(struct elf_file *file, const struct err *err)
@@ -168,7 +156,7 @@ static void build_id_from_sections(struct elf_file *file)
 {
 	GElf_Shdr shdr;
 
-	if (!file->build_id_len && elf_section(file, ".note.gnu.build-id", &shdr))
+	if (!file->build_id_len && elf_view_section(&file->view, ".note.gnu.build-id", &shdr))
 		build_id_find(file, shdr.sh_offset, shdr.sh_size, shdr.sh_addralign);
 }
 
@@ -204,43 +192,34 @@ static struct elf_file *file_alloc(const char *name)
 	return file;
 }
 
-struct err *elf_file_open(int fd, const char *name, struct elf_file **ret)
+/* With the fd that becomes the file's, if there was no error so far. */
+static struct err *finish(struct elf_file *file, int fd, struct err *err, struct elf_file **ret)
 {
-	struct elf_file *file = file_alloc(name);
-	struct err *err;
-
-	if (!file)
-		return err_nomem;
-	file->fd = fd;
-	err = elf_view_open(fd, file->name, &file->view);
 	if (!err)
 		err = file_begin(file);
 	if (err) {
-		file->fd = -1;	/* the caller's still */
 		elf_file_close(file);
 		return err;
 	}
+	file->fd = fd;
 	*ret = file;
 	return NULL;
+}
+
+struct err *elf_file_open(int fd, const char *name, struct elf_file **ret)
+{
+	struct elf_file *file = file_alloc(name);
+
+	return file ? finish(file, fd, elf_view_open(fd, file->name, &file->view), ret) : err_nomem;
 }
 
 struct err *elf_file_from_bytes(const void *bytes, size_t len, const char *name,
 				struct elf_file **ret)
 {
 	struct elf_file *file = file_alloc(name);
-	struct err *err;
 
-	if (!file)
-		return err_nomem;
-	err = elf_view_copy(bytes, len, file->name, &file->view);
-	if (!err)
-		err = file_begin(file);
-	if (err) {
-		elf_file_close(file);
-		return err;
-	}
-	*ret = file;
-	return NULL;
+	return file ? finish(file, -1, elf_view_copy(bytes, len, file->name, &file->view), ret) :
+		      err_nomem;
 }
 
 void elf_file_close(struct elf_file *file)

@@ -28,46 +28,6 @@ static const char *string_at(const struct elf_strings *strings, uint64_t offset)
 	return offset < strings->len ? strings->at + offset : NULL;
 }
 
-Elf_Scn *elf_section(struct elf_file *file, const char *name, GElf_Shdr *shdr_ret)
-{
-	return elf_view_section(&file->view, name, shdr_ret);
-}
-
-static void symtab_set(struct elf_file *file, struct elf_symtab *table, uint64_t offset,
-		       uint64_t size)
-{
-	size_t entry = gelf_fsize(file->elf, ELF_T_SYM, 1, EV_CURRENT);
-
-	size -= size % entry;
-	if (size / entry > LIMIT_SYMBOLS) {
-		elf_doubt(file, limit_err(file->name, "too many symbols", LIMIT_SYMBOLS));
-		return;
-	}
-	table->data = elf_chunk(file, offset, size, ELF_T_SYM);
-	table->nr = table->data ? size / entry : 0;
-}
-
-/* The table of a type among the sections, with its strings. */
-static void symtab_from_sections(struct elf_file *file, uint32_t type, struct elf_symtab *table)
-{
-	Elf_Scn *scn = NULL;
-
-	while (!table->data && (scn = elf_nextscn(file->elf, scn))) {
-		GElf_Shdr shdr, names;
-
-		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type != type ||
-		    shdr.sh_flags & SHF_COMPRESSED)
-			continue;
-		if (!gelf_getshdr(elf_getscn(file->elf, shdr.sh_link), &names) ||
-		    names.sh_type != SHT_STRTAB ||
-		    names.sh_flags & SHF_COMPRESSED)
-			continue;
-		table->names = strings_at(file, names.sh_offset, names.sh_size);
-		if (table->names.len)
-			symtab_set(file, table, shdr.sh_offset, shdr.sh_size);
-	}
-}
-
 static void dynamic_take(struct elf_dynamic *dynamic, const GElf_Dyn *dyn)
 {
 	switch (dyn->d_tag) {
@@ -161,8 +121,14 @@ static void dynsym_from_dynamic(struct elf_file *file, const struct elf_dynamic 
 
 	if (!names->len || !elf_vaddr_to_offset(file, dynamic->symtab, &offset, &left))
 		return;
+	nr = MIN(nr, left / entry);
+	if (nr > LIMIT_SYMBOLS) {
+		elf_doubt(file, limit_err(file->name, "too many symbols", LIMIT_SYMBOLS));
+		return;
+	}
 	file->dynsym.names = *names;
-	symtab_set(file, &file->dynsym, offset, MIN(nr, left / entry) * entry);
+	file->dynsym.data = elf_chunk(file, offset, nr * entry, ELF_T_SYM);
+	file->dynsym.nr = file->dynsym.data ? nr : 0;
 }
 
 void elf_symbols_locate(struct elf_file *file)
@@ -174,8 +140,8 @@ void elf_symbols_locate(struct elf_file *file)
 	if (dynamic_read(file, &dynamic) &&
 	    elf_vaddr_to_offset(file, dynamic.strtab, &offset, &left))
 		names = strings_at(file, offset, MIN(dynamic.strsz, left));
-	symtab_from_sections(file, SHT_SYMTAB, &file->symtab);
-	symtab_from_sections(file, SHT_DYNSYM, &file->dynsym);
+	elf_doubt(file, elf_view_symbols(&file->view, SHT_SYMTAB, &file->symtab));
+	elf_doubt(file, elf_view_symbols(&file->view, SHT_DYNSYM, &file->dynsym));
 	if (!file->dynsym.data)
 		dynsym_from_dynamic(file, &dynamic, &names);
 }

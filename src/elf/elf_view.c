@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/cancel.h"
+#include "base/fd.h"
 #include "base/limits.h"
 #include "base/page.h"
 #include "os/file.h"
@@ -32,26 +33,11 @@ static void set_taken(struct elf_view *view, uint64_t page, uint64_t end)
 		view->taken[page / 8] |= (uint8_t)(1 << page % 8);
 }
 
-static struct err *cut_short(const struct elf_view *view)
-{
-	return err_create(ERR_FORMAT, "%s: cut short while it was read", view->name);
-}
-
 static struct err *read_piece(struct elf_view *view, uint64_t at, size_t len)
 {
-	size_t got = 0;
-
-	while (got < len) {
-		ssize_t n = pread(view->fd, view->bytes + at + got, len - got, (off_t)(at + got));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return err_sys("%s", view->name);
-		if (!n)
-			return cut_short(view);
-		got += (size_t)n;
-	}
+	if (fd_read_at(view->fd, at, view->bytes + at, len) < len)
+		return errno ? err_sys("%s", view->name) :
+			       err_create(ERR_FORMAT, "%s: cut short while it was read", view->name);
 	return view->cancellable ? cancel_check() : NULL;
 }
 
@@ -277,6 +263,41 @@ struct err *elf_view_take_notes(struct elf_view *view)
 		if (gelf_getshdr(scn, &shdr) && shdr.sh_type == SHT_NOTE)
 			err = elf_view_take(view, shdr.sh_offset, MIN(shdr.sh_size, LIMIT_NOTES));
 	return err;
+}
+
+Elf_Scn *elf_view_section_of_type(const struct elf_view *view, uint32_t type, GElf_Shdr *shdr_ret)
+{
+	Elf_Scn *scn = NULL;
+
+	while ((scn = elf_nextscn(view->elf, scn)))
+		if (gelf_getshdr(scn, shdr_ret) && shdr_ret->sh_type == type &&
+		    !(shdr_ret->sh_flags & SHF_COMPRESSED))
+			return scn;
+	return NULL;
+}
+
+struct err *elf_view_symbols(struct elf_view *view, uint32_t type, struct elf_symtab *ret)
+{
+	size_t size = gelf_fsize(view->elf, ELF_T_SYM, 1, EV_CURRENT);
+	GElf_Shdr shdr, names;
+	Elf_Scn *scn = elf_view_section_of_type(view, type, &shdr);
+	struct err *err;
+
+	*ret = (struct elf_symtab){ .data = NULL };
+	if (!scn || !size || !gelf_getshdr(elf_getscn(view->elf, shdr.sh_link), &names) ||
+	    names.sh_type != SHT_STRTAB || names.sh_flags & SHF_COMPRESSED)
+		return NULL;
+	if (shdr.sh_size / size > LIMIT_SYMBOLS)
+		return limit_err(view->name, "too many symbols", LIMIT_SYMBOLS);
+	err = elf_view_strings(view, names.sh_offset, names.sh_size, &ret->names);
+	if (err || !ret->names.len)
+		return err;
+	err = elf_view_take(view, shdr.sh_offset, shdr.sh_size);
+	if (err)
+		return err;
+	ret->data = elf_getdata(scn, NULL);
+	ret->nr = ret->data ? ret->data->d_size / size : 0;
+	return NULL;
 }
 
 const char *elf_view_section_name(const struct elf_view *view, const GElf_Shdr *shdr)

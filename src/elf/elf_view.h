@@ -32,6 +32,12 @@ struct elf_strings {
 	size_t len;
 };
 
+struct elf_symtab {
+	Elf_Data *data;		/* NULL: there is none */
+	size_t nr;
+	struct elf_strings names;
+};
+
 struct elf_view {
 	Elf *elf;
 	const char *name;	/* for messages; the caller's */
@@ -68,6 +74,11 @@ struct err *elf_view_strings(struct elf_view *view, uint64_t offset, uint64_t le
 			     struct elf_strings *ret) MUST_CHECK;
 /* Take the notes, in which the build-id is. */
 struct err *elf_view_take_notes(struct elf_view *view) MUST_CHECK;
+/* The first section of a type. A compressed one is passed over. */
+Elf_Scn *elf_view_section_of_type(const struct elf_view *view, uint32_t type, GElf_Shdr *shdr_ret);
+/* Take SHT_SYMTAB or SHT_DYNSYM with its names; an empty one where the file has none that can be used. */
+struct err *elf_view_symbols(struct elf_view *view, uint32_t type,
+			     struct elf_symtab *ret) MUST_CHECK;
 /* The name of a section, or "". */
 const char *elf_view_section_name(const struct elf_view *view, const GElf_Shdr *shdr);
 /* The first section of this name, if it has bytes in the file; NULL: there is none. */

@@ -11,12 +11,6 @@
 
 struct cfi;
 
-struct elf_symtab {
-	Elf_Data *data;		/* NULL: there is none */
-	size_t nr;
-	struct elf_strings names;
-};
-
 /* What PT_DYNAMIC says; addresses of the file's, 0 if absent. */
 struct elf_dynamic {
 	uint64_t strtab, strsz, symtab, hash, gnu_hash;
@@ -52,9 +46,6 @@ Elf_Data *elf_chunk(struct elf_file *file, uint64_t offset, uint64_t size, Elf_T
  */
 bool elf_vaddr_to_offset(const struct elf_file *file, uint64_t vaddr, uint64_t *offset_ret,
 			 uint64_t *left_ret);
-
-/* A section that has bytes in the file, by name, or NULL. */
-Elf_Scn *elf_section(struct elf_file *file, const char *name, GElf_Shdr *shdr_ret);
 
 /* Fill dynsym and symtab. Nothing here can fail: what is broken is absent. */
 void elf_symbols_locate(struct elf_file *file);

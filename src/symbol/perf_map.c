@@ -49,13 +49,18 @@ void perf_map_init(struct perf_map *map, pid_t pid, const struct debug_search *s
 	};
 }
 
+static void forget(struct perf_map *map)
+{
+	str_free(&map->text);
+	vec_free(&map->entries);
+	spans_free(&map->spans);
+}
+
 void perf_map_deinit(struct perf_map *map)
 {
 	if (map->fd >= 0)
 		close(map->fd);
-	str_free(&map->text);
-	vec_free(&map->entries);
-	spans_free(&map->spans);
+	forget(map);
 }
 
 /* Written by somebody who may, and not by an earlier process of this number. */
@@ -163,9 +168,7 @@ static struct err *read_more(struct perf_map *map, char *buf, size_t room)
 static void drop(struct perf_map *map, struct err *err)
 {
 	map->dropped = true;
-	str_free(&map->text);
-	vec_free(&map->entries);
-	spans_free(&map->spans);
+	forget(map);
 	debug_warn(map->search, err_wrap(err, "no names of JIT code: process %d", map->pid));
 }
 

@@ -544,20 +544,6 @@ struct err *symbols_find(struct symbols *symbols, const char *name, uint64_t *ad
 	return NULL;
 }
 
-/* Names from all modules, to be sorted. */
-struct gathered {
-	VEC(const char *) vec;
-	bool failed;
-};
-
-static bool gather(const char *name, void *ctx)
-{
-	struct gathered *gathered = ctx;
-
-	gathered->failed = vec_push(&gathered->vec, name) != NULL;
-	return gathered->failed;
-}
-
 static int by_text(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -566,24 +552,24 @@ static int by_text(const void *a, const void *b)
 void symbols_complete(struct symbols *symbols, const char *prefix,
 		      bool (*fn)(const char *name, void *ctx), void *ctx)
 {
-	struct gathered gathered = { VEC_INIT, false };
+	VEC(const char *) found = VEC_INIT;
+	struct err *err = NULL;
 
-	for (size_t i = 0; i < symbols->modules.nr && !gathered.failed; i++) {
-		const struct module *module = &symbols->modules.at[i];
+	vec_each(module, &symbols->modules) {
 		struct symtab *symtab;
+		const char *name;
+		size_t at = 0;
 
 		if (module->died != UINT32_MAX || !module->image)
 			continue;
 		symtab = image_symtab(module->image);
-		if (symtab)
-			symtab_complete(symtab, &symbols->names, prefix, gather, &gathered);
+		while (symtab && !err &&
+		       (name = symtab_complete(symtab, &symbols->names, prefix, &at)))
+			err = vec_push(&found, name);
 	}
-	vec_sort(&gathered.vec, by_text);
-	for (size_t i = 0; i < gathered.vec.nr; i++) {
-		if (i && !strcmp(gathered.vec.at[i - 1], gathered.vec.at[i]))
-			continue;
-		if (fn(gathered.vec.at[i], ctx))
+	vec_sort(&found, by_text);
+	for (size_t i = 0; i < found.nr; i++)
+		if ((!i || strcmp(found.at[i - 1], found.at[i])) && fn(found.at[i], ctx))
 			break;
-	}
-	vec_free(&gathered.vec);
+	vec_free(&found);
 }

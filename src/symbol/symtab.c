@@ -76,16 +76,16 @@ static bool kind_of(const GElf_Sym *sym, uint8_t *kind_ret)
 	}
 }
 
-/* The end of the section that holds addr, if it is mapped. */
-static bool section_end(Elf *elf, GElf_Word shndx, uint64_t value, uint64_t *ret)
+/* How many bytes there are from sym to the end of its section, if that is mapped. */
+static bool room_of(Elf *elf, const GElf_Sym *sym, uint64_t *ret)
 {
-	Elf_Scn *scn = elf_getscn(elf, shndx);
+	Elf_Scn *scn = elf_getscn(elf, sym->st_shndx);
 	GElf_Shdr mem, *shdr = scn ? gelf_getshdr(scn, &mem) : NULL;
 
-	if (!shdr || !(shdr->sh_flags & SHF_ALLOC) || value < shdr->sh_addr ||
-	    value - shdr->sh_addr > shdr->sh_size)
+	if (!shdr || !(shdr->sh_flags & SHF_ALLOC) || sym->st_value < shdr->sh_addr ||
+	    sym->st_value - shdr->sh_addr > shdr->sh_size)
 		return false;
-	*ret = shdr->sh_addr + shdr->sh_size;
+	*ret = shdr->sh_addr + shdr->sh_size - sym->st_value;
 	return true;
 }
 
@@ -102,24 +102,22 @@ static struct err *add_tls(struct symtab *symtab, const GElf_Sym *sym, const cha
 	return entry.end > entry.start ? vec_push(&symtab->tls, entry) : NULL;
 }
 
-/* addr is sym's value in the main file, which a debug file's may differ from. */
-static struct err *add(struct symtab *symtab, Elf *elf, const GElf_Sym *sym, GElf_Word shndx,
-		       uint64_t addr, const char *name, bool old)
+static struct err *add(struct symtab *symtab, const struct symtab_file *file, const GElf_Sym *sym,
+		       const char *name, bool old)
 {
 	struct symtab_entry entry = {
-		.start = addr, .name = name, .sized = sym->st_size != 0, .old = old
+		.start = sym->st_value + file->bias, .name = name, .sized = sym->st_size != 0, .old = old
 	};
 	const char *version;
 	uint64_t room;
 
-	if (!name || !*name || shndx == SHN_UNDEF || shndx == SHN_ABS)
+	if (!*name || sym->st_shndx == SHN_UNDEF || sym->st_shndx == SHN_ABS)
 		return NULL;
 	if (GELF_ST_TYPE(sym->st_info) == STT_TLS)
 		return add_tls(symtab, sym, name);
-	if (!kind_of(sym, &entry.kind) || !section_end(elf, shndx, sym->st_value, &room))
+	if (!kind_of(sym, &entry.kind) || !room_of(file->view->elf, sym, &room))
 		return NULL;
-	room -= sym->st_value;
-	entry.end = addr + (entry.sized ? MIN(sym->st_size, room) : room);
+	entry.end = entry.start + (entry.sized ? MIN(sym->st_size, room) : room);
 	entry.global = GELF_ST_BIND(sym->st_info) != STB_LOCAL;
 	version = strchr(name + 1, '@');
 	if (version && version[1] != '@')
@@ -129,85 +127,43 @@ static struct err *add(struct symtab *symtab, Elf *elf, const GElf_Sym *sym, GEl
 	return vec_push(&symtab->entries, entry);
 }
 
-/* A table of symbols with its names and versions, taken from the file. */
-struct table {
-	Elf_Data *symbols, *versions;	/* NULL: none */
-	size_t nr;
-	struct elf_strings names;
-};
-
-/* The first section of a type. What is packed is no table of symbols. */
-static Elf_Scn *section_of_type(const struct elf_view *view, GElf_Word type, GElf_Shdr *shdr_ret)
-{
-	Elf_Scn *scn = NULL;
-
-	while ((scn = elf_nextscn(view->elf, scn)))
-		if (gelf_getshdr(scn, shdr_ret) && shdr_ret->sh_type == type &&
-		    !(shdr_ret->sh_flags & SHF_COMPRESSED))
-			return scn;
-	return NULL;
-}
-
 bool symtab_has_own(const struct elf_view *view)
 {
 	GElf_Shdr shdr;
 
-	return section_of_type(view, SHT_SYMTAB, &shdr) != NULL;
+	return elf_view_section_of_type(view, SHT_SYMTAB, &shdr) != NULL;
 }
 
-static struct err *take_versions(struct elf_view *view, struct table *table)
+/* NULL: there are none. */
+static struct err *take_versions(struct elf_view *view, Elf_Data **ret)
 {
 	GElf_Shdr shdr;
-	Elf_Scn *scn = section_of_type(view, SHT_GNU_versym, &shdr);
+	Elf_Scn *scn = elf_view_section_of_type(view, SHT_GNU_versym, &shdr);
 	struct err *err = scn ? elf_view_take(view, shdr.sh_offset, shdr.sh_size) : NULL;
 
-	if (scn && !err)
-		table->versions = elf_getdata(scn, NULL);
+	*ret = scn && !err ? elf_getdata(scn, NULL) : NULL;
 	return err;
-}
-
-static struct err *take_table(struct elf_view *view, GElf_Word type, struct table *ret)
-{
-	size_t size = gelf_fsize(view->elf, ELF_T_SYM, 1, EV_CURRENT);
-	GElf_Shdr shdr, names;
-	Elf_Scn *scn = section_of_type(view, type, &shdr);
-	struct err *err;
-
-	*ret = (struct table){ .nr = 0 };
-	if (!scn || !size || !gelf_getshdr(elf_getscn(view->elf, shdr.sh_link), &names) ||
-	    names.sh_type != SHT_STRTAB || names.sh_flags & SHF_COMPRESSED)
-		return NULL;
-	if (shdr.sh_size / size > LIMIT_SYMBOLS)
-		return limit_err(view->name, "too many symbols", LIMIT_SYMBOLS);
-	err = elf_view_strings(view, names.sh_offset, names.sh_size, &ret->names);
-	if (!err)
-		err = elf_view_take(view, shdr.sh_offset, shdr.sh_size);
-	if (!err && type == SHT_DYNSYM)
-		err = take_versions(view, ret);
-	if (err)
-		return err;
-	ret->symbols = elf_getdata(scn, NULL);
-	ret->nr = ret->symbols ? ret->symbols->d_size / size : 0;
-	return NULL;
 }
 
 static struct err *read_table(struct symtab *symtab, const struct symtab_file *file,
 			      GElf_Word type)
 {
-	struct table table;
-	struct err *err = take_table(file->view, type, &table);
+	struct elf_symtab table;
+	Elf_Data *versions = NULL;
+	struct err *err = elf_view_symbols(file->view, type, &table);
 
+	if (!err && type == SHT_DYNSYM && table.data)
+		err = take_versions(file->view, &versions);
 	for (size_t i = 1; i < table.nr && !err; i++) {
 		GElf_Versym version = 0;
 		GElf_Sym sym;
 
-		if (!gelf_getsym(table.symbols, (int)i, &sym))
+		if (!gelf_getsym(table.data, (int)i, &sym))
 			break;
-		if (table.versions && !gelf_getversym(table.versions, (int)i, &version))
+		if (versions && !gelf_getversym(versions, (int)i, &version))
 			version = 0;
 		if (sym.st_name < table.names.len)
-			err = add(symtab, file->view->elf, &sym, sym.st_shndx,
-				  sym.st_value + file->bias, table.names.at + sym.st_name,
+			err = add(symtab, file, &sym, table.names.at + sym.st_name,
 				  version & 0x8000);
 		if (!err && i % CANCEL_EVERY == 0)
 			err = cancel_check();
@@ -401,18 +357,20 @@ const struct symtab_entry *symtab_find(struct symtab *symtab, struct names *name
 	return &symtab->entries.at[symtab->by_name.at[i].entry];
 }
 
-void symtab_complete(struct symtab *symtab, struct names *names, const char *prefix,
-		     bool (*fn)(const char *name, void *ctx), void *ctx)
+const char *symtab_complete(struct symtab *symtab, struct names *names, const char *prefix,
+			    size_t *at)
 {
 	size_t len = strlen(prefix);
 
 	make_names(symtab, names);
-	for (size_t i = first_name(symtab, prefix); i < symtab->by_name.nr; i++) {
-		const struct symtab_name *name = &symtab->by_name.at[i];
+	if (!*at)
+		*at = first_name(symtab, prefix);
+	while (*at < symtab->by_name.nr &&
+	       !strncmp(symtab->by_name.at[*at].text, prefix, len)) {
+		const struct symtab_name *name = &symtab->by_name.at[(*at)++];
 
-		if (strncmp(name->text, prefix, len))
-			return;
-		if (symtab->entries.at[name->entry].kind == SYMTAB_FUNCTION && fn(name->text, ctx))
-			return;
+		if (symtab->entries.at[name->entry].kind == SYMTAB_FUNCTION)
+			return name->text;
 	}
+	return NULL;
 }

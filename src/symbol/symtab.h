@@ -68,8 +68,11 @@ const struct symtab_entry *symtab_tls_at(const struct symtab *symtab, uint64_t o
  */
 const struct symtab_entry *symtab_find(struct symtab *symtab, struct names *names,
 				       const char *name);
-/* Call fn for each name of a function that starts with prefix, in order; a true result ends it. */
-void symtab_complete(struct symtab *symtab, struct names *names, const char *prefix,
-		     bool (*fn)(const char *name, void *ctx), void *ctx);
+/*
+ * The next name of a function that starts with prefix, in order, or NULL. *at is where it goes on: 0 at
+ * first.
+ */
+const char *symtab_complete(struct symtab *symtab, struct names *names, const char *prefix,
+			    size_t *at);
 
 #endif
