@@ -60,46 +60,54 @@ static uint64_t displaced_at(const struct probe *probe, uint64_t pc)
 	return 0;
 }
 
-/* Every aligned word from sp up that is a PC inside a jump; fn says whether to go on. */
-static void each_word(struct probes *probes, uint64_t sp,
-		      bool (*fn)(struct probe *probe, uint64_t at, uint64_t pc, void *ctx), void *ctx)
-{
-	uint64_t words[WORDS], end = sp + SCAN_MAX, low, high;
-	size_t got;
-
-	jump_bounds(probes, &low, &high);
-
-	for (sp &= ~7ull; sp < end; sp += got) {
-		if (memory_read_some(&probes->target->mem.memory, sp, words, sizeof(words), &got) ||
-		    got < sizeof(words[0]))
-			return;
-		got &= ~(sizeof(words[0]) - 1);
-		for (size_t i = 0; i < got / sizeof(words[0]); i++) {
-			struct probe *probe = words[i] < low || words[i] >= high ?
-						      NULL : jump_at(probes, words[i]);
-
-			if (probe && !fn(probe, sp + i * sizeof(words[0]), words[i], ctx))
-				return;
-		}
-	}
-}
-
-#define SAVED_MAX	16
-
-/* Where on a stack a PC stands. */
-struct saved {
-	uint64_t pc, at[SAVED_MAX];
-	uint32_t nr;
+/* Going through the aligned words of a stack, from a SP up, for PCs inside a jump. */
+struct scan {
+	const struct probes *probes;
+	uint64_t at, end;
+	uint64_t low, high;		/* of all jumps */
+	uint64_t words[WORDS];		/* those in front of at */
+	size_t nr, next;
 };
 
-static bool find_saved(struct probe *probe UNUSED, uint64_t at, uint64_t pc, void *ctx)
+static void scan_begin(struct scan *scan, const struct probes *probes, uint64_t sp)
 {
-	struct saved *saved = ctx;
-
-	if (pc == saved->pc)
-		saved->at[saved->nr++] = at;
-	return saved->nr < SAVED_MAX;
+	*scan = (struct scan){ .probes = probes, .at = sp & ~7ull };
+	scan->end = scan->at + SCAN_MAX;
+	jump_bounds(probes, &scan->low, &scan->high);
 }
+
+static bool scan_more(struct scan *scan)
+{
+	size_t got;
+
+	if (scan->at >= scan->end ||
+	    memory_read_some(&scan->probes->target->mem.memory, scan->at, scan->words,
+			     sizeof(scan->words), &got))
+		return false;
+	scan->nr = got / sizeof(scan->words[0]);
+	scan->next = 0;
+	scan->at += scan->nr * sizeof(scan->words[0]);
+	return scan->nr > 0;
+}
+
+/* The jump that the next such PC is in; NULL: there is no more. */
+static struct probe *scan_next(struct scan *scan, uint64_t *at_ret, uint64_t *pc_ret)
+{
+	while (scan->next < scan->nr || scan_more(scan)) {
+		uint64_t pc = scan->words[scan->next++];
+		struct probe *probe = pc < scan->low || pc >= scan->high ?
+					      NULL : jump_at(scan->probes, pc);
+
+		if (!probe)
+			continue;
+		*at_ret = scan->at - (scan->nr - scan->next + 1) * sizeof(pc);
+		*pc_ret = pc;
+		return probe;
+	}
+	return NULL;
+}
+
+#define SAVED_MAX	16	/* copies of a PC that are tried */
 
 /* Does a walk come to the displaced instruction at `to`? */
 struct passing {
@@ -151,34 +159,29 @@ static bool change_saved(struct probes *probes, struct thread *thread, uint64_t 
  */
 static void move_saved(struct probes *probes, struct thread *thread, struct probe *probe, uint64_t pc)
 {
-	uint64_t to = displaced_at(probe, pc);
-	struct saved saved = { .pc = pc };
+	uint64_t to = displaced_at(probe, pc), at, found;
+	struct scan scan;
 
-	each_word(probes, regs_get(&thread->regs, thread->target->arch->sp), find_saved, &saved);
-	for (uint32_t i = 0; to && i < saved.nr; i++)
-		if (change_saved(probes, thread, saved.at[i], pc, to))
+	scan_begin(&scan, probes, regs_get(&thread->regs, thread->target->arch->sp));
+	for (int tried = 0; to && tried < SAVED_MAX && scan_next(&scan, &at, &found);) {
+		if (found != pc)
+			continue;
+		if (change_saved(probes, thread, at, pc, to))
 			return;
+		tried++;
+	}
 	give_up(probes, probe, thread->tid);
-}
-
-struct clearing {
-	struct probes *probes;
-	pid_t tid;
-};
-
-static bool give_up_word(struct probe *probe, uint64_t at UNUSED, uint64_t pc UNUSED, void *ctx)
-{
-	const struct clearing *clearing = ctx;
-
-	give_up(clearing->probes, probe, clearing->tid);
-	return true;
 }
 
 static void clear_words(struct probes *probes, pid_t tid, uint64_t sp)
 {
-	struct clearing clearing = { .probes = probes, .tid = tid };
+	struct probe *probe;
+	struct scan scan;
+	uint64_t at, pc;
 
-	each_word(probes, sp, give_up_word, &clearing);
+	scan_begin(&scan, probes, sp);
+	while ((probe = scan_next(&scan, &at, &pc)))
+		give_up(probes, probe, tid);
 }
 
 static void clear_stuck(struct probes *probes, const struct thread *thread)

@@ -101,20 +101,25 @@ struct err *image_create_from_bytes(const void *bytes, size_t len, const char *p
 	return NULL;
 }
 
+static void close_source(struct image *image)
+{
+	source_destroy(take(image->source));
+	dwarf_end(take(image->dwarf));
+	dwarf_end(take(image->alt_dwarf));
+	elf_view_close(&image->alt);
+	if (image->alt_fd >= 0)
+		close(take_fd(image->alt_fd));
+}
+
 /* Close all but what the image was made with. */
 static void close_files(struct image *image)
 {
-	source_destroy(take(image->source));
+	close_source(image);
 	symtab_free(&image->symtab);
-	dwarf_end(take(image->dwarf));
-	dwarf_end(take(image->alt_dwarf));
 	elf_view_close(&image->debug);
 	elf_view_close(&image->mini);
-	elf_view_close(&image->alt);
 	if (image->debug_fd >= 0)
 		close(take_fd(image->debug_fd));
-	if (image->alt_fd >= 0)
-		close(take_fd(image->alt_fd));
 	free(take(image->debug_name));
 }
 
@@ -301,11 +306,11 @@ static struct err *open_debug(struct image *image)
 /* What is wrong with one of the files is told, and the others are used; but for Ctrl-C. */
 static bool go_on(const struct image *image, struct err *err)
 {
-	if (err && err->code == ERR_CANCELLED)
-		return false;
-	if (err && err->code != ERR_NOTFOUND)
+	bool cancelled = err && err->code == ERR_CANCELLED;
+
+	if (err && !cancelled && err->code != ERR_NOTFOUND)
 		debug_warn(image->search, err);
-	return true;
+	return !cancelled;
 }
 
 static bool open_files(struct image *image)
@@ -408,18 +413,15 @@ static struct err *read_symtab(struct image *image)
 
 struct symtab *image_symtab(struct image *image)
 {
-	struct err *err;
-
 	if (!image_usable(image))
 		return NULL;
 	if (!image->symtab_tried) {
-		image->symtab_tried = true;
-		err = read_symtab(image);
+		struct err *err = read_symtab(image);
+
 		/* Rather no names than some. */
 		if (err)
 			symtab_free(&image->symtab);
-		if (err && !go_on(image, err))
-			image->symtab_tried = false;
+		image->symtab_tried = go_on(image, err);
 	}
 	return &image->symtab;
 }
@@ -469,28 +471,16 @@ static struct err *open_source(struct image *image)
 			     view, image->search, &image->source);
 }
 
-static void close_source(struct image *image)
-{
-	dwarf_end(take(image->dwarf));
-	dwarf_end(take(image->alt_dwarf));
-	elf_view_close(&image->alt);
-	if (image->alt_fd >= 0)
-		close(take_fd(image->alt_fd));
-}
-
 struct source *image_source(struct image *image)
 {
-	struct err *err;
-
 	if (!image_usable(image))
 		return NULL;
 	if (!image->source_tried) {
-		image->source_tried = true;
-		err = open_source(image);
+		struct err *err = open_source(image);
+
 		if (err)
 			close_source(image);
-		if (err && !go_on(image, err))
-			image->source_tried = false;
+		image->source_tried = go_on(image, err);
 	}
 	check_cut(image);
 	return image->source;
