@@ -222,14 +222,6 @@ static struct err *fde_add(struct cfi *cfi, size_t first_cie, const Dwarf_FDE *f
 	return vec_push(&cfi->fdes, fde);
 }
 
-static struct err *entry_add(struct cfi *cfi, const struct source *source, size_t first_cie,
-			     uint64_t offset, const Dwarf_CFI_Entry *entry, bool cies)
-{
-	if (dwarf_cfi_cie_p(entry))
-		return cies ? cie_add(cfi, source, offset, &entry->cie) : NULL;
-	return cies ? NULL : fde_add(cfi, first_cie, &entry->fde);
-}
-
 /*
  * One pass over a section, for its CIEs or for its FDEs: in .debug_frame an FDE may stand before
  * its CIE.
@@ -250,7 +242,11 @@ static struct err *source_pass(struct elf_file *file, struct cfi *cfi, const str
 		if (result > 0)
 			return NULL;
 		if (!result) {
-			err = entry_add(cfi, source, first_cie, offset, &entry, cies);
+			err = NULL;
+			if (dwarf_cfi_cie_p(&entry) && cies)
+				err = cie_add(cfi, source, offset, &entry.cie);
+			else if (!dwarf_cfi_cie_p(&entry) && !cies)
+				err = fde_add(cfi, first_cie, &entry.fde);
 			if (err)
 				return err;
 			if (cfi->cies.nr > LIMIT_FDES || cfi->fdes.nr > LIMIT_FDES)
@@ -311,7 +307,6 @@ static void eh_frame_find(struct elf_file *file, struct source *ret)
 {
 	GElf_Shdr shdr;
 
-	*ret = (struct source){ NULL, 0, false };
 	if (elf_view_section(&file->view, ".eh_frame", &shdr) && !(shdr.sh_flags & SHF_COMPRESSED)) {
 		ret->data = elf_chunk(file, shdr.sh_offset, shdr.sh_size, ELF_T_BYTE);
 		ret->vaddr = shdr.sh_addr;
@@ -342,11 +337,6 @@ static Elf_Data *section_uncompressed(struct elf_file *file, const char *name)
 	return elf_compress(scn, 0, 0) < 0 ? NULL : elf_rawdata(scn, NULL);
 }
 
-static void debug_frame_find(struct elf_file *file, struct source *ret)
-{
-	*ret = (struct source){ section_uncompressed(file, ".debug_frame"), 0, true };
-}
-
 static int fde_compare(const void *a, const void *b)
 {
 	const struct cfi_fde *left = a, *right = b;
@@ -356,31 +346,26 @@ static int fde_compare(const void *a, const void *b)
 	return left->order < right->order ? -1 : left->order > right->order;
 }
 
-static void fdes_sort(struct cfi *cfi)
-{
-	for (size_t i = 1; i < cfi->fdes.nr; i++) {
-		if (fde_compare(&cfi->fdes.at[i - 1], &cfi->fdes.at[i]) > 0) {
-			vec_sort(&cfi->fdes, fde_compare);
-			return;
-		}
-	}
-}
-
 static struct err *cfi_read(struct elf_file *file, struct cfi *cfi)
 {
-	struct source eh_frame, debug_frame;
+	struct source eh_frame = { .data = NULL }, debug_frame = { .debug_frame = true };
 	struct err *err;
 
 	if (file->ehdr.e_type == ET_REL)
 		return NULL;	/* its addresses are not yet there */
 	eh_frame_find(file, &eh_frame);
-	debug_frame_find(file, &debug_frame);
+	debug_frame.data = section_uncompressed(file, ".debug_frame");
 	err = source_read(file, cfi, &eh_frame);
 	if (!err)
 		err = source_read(file, cfi, &debug_frame);
-	if (!err)
-		fdes_sort(cfi);
-	return err;
+	if (err)
+		return err;
+	for (size_t i = 1; i < cfi->fdes.nr; i++)
+		if (fde_compare(&cfi->fdes.at[i - 1], &cfi->fdes.at[i]) > 0) {
+			vec_sort(&cfi->fdes, fde_compare);
+			break;
+		}
+	return NULL;
 }
 
 struct err *cfi_of(struct elf_file *file, const struct cfi **ret)

@@ -191,15 +191,6 @@ static void sort_segments(struct core_file *core)
 	core->segments.nr = nr;
 }
 
-static struct err *take_segment(struct core_file *core, const Elf64_Phdr *segment)
-{
-	if (segment->p_type == PT_LOAD)
-		return add_segment(core, segment);
-	if (segment->p_type == PT_NOTE)
-		return core_read_notes(core, segment->p_offset, segment->p_filesz);
-	return NULL;
-}
-
 static struct err *read_segments(struct core_file *core, const Elf64_Ehdr *header)
 {
 	uint64_t nr = 0;
@@ -219,7 +210,10 @@ static struct err *read_segments(struct core_file *core, const Elf64_Ehdr *heade
 			return err;
 		if (core_read(core, header->e_phoff + i * sizeof(segment), &segment, sizeof(segment)))
 			return core_cut_off(core, "the table of its segments");
-		err = take_segment(core, &segment);
+		if (segment.p_type == PT_LOAD)
+			err = add_segment(core, &segment);
+		else if (segment.p_type == PT_NOTE)
+			err = core_read_notes(core, segment.p_offset, segment.p_filesz);
 	}
 	sort_segments(core);
 	return err;

@@ -151,32 +151,6 @@ static struct err *phdrs_read(struct elf_file *file)
 	return NULL;
 }
 
-/* Objects that were not linked have their notes in sections only. */
-static void build_id_from_sections(struct elf_file *file)
-{
-	GElf_Shdr shdr;
-
-	if (!file->build_id_len && elf_view_section(&file->view, ".note.gnu.build-id", &shdr))
-		build_id_find(file, shdr.sh_offset, shdr.sh_size, shdr.sh_addralign);
-}
-
-static struct err *file_begin(struct elf_file *file)
-{
-	struct err *err;
-
-	file->elf = file->view.elf;
-	file->len = file->view.len;
-	if (!gelf_getehdr(file->elf, &file->ehdr))
-		return err_create(ERR_FORMAT, "%s: not an ELF file that can be read: %s",
-				  file->name, elf_errmsg(-1));
-	err = phdrs_read(file);
-	if (err)
-		return err;
-	build_id_from_sections(file);
-	elf_symbols_locate(file);
-	return NULL;
-}
-
 static struct elf_file *file_alloc(const char *name)
 {
 	struct elf_file *file = calloc(1, sizeof(*file));
@@ -190,6 +164,26 @@ static struct elf_file *file_alloc(const char *name)
 		return NULL;
 	}
 	return file;
+}
+
+static struct err *file_begin(struct elf_file *file)
+{
+	GElf_Shdr shdr;
+	struct err *err;
+
+	file->elf = file->view.elf;
+	file->len = file->view.len;
+	if (!gelf_getehdr(file->elf, &file->ehdr))
+		return err_create(ERR_FORMAT, "%s: not an ELF file that can be read: %s",
+				  file->name, elf_errmsg(-1));
+	err = phdrs_read(file);
+	if (err)
+		return err;
+	/* Objects that were not linked have their notes in sections only. */
+	if (!file->build_id_len && elf_view_section(&file->view, ".note.gnu.build-id", &shdr))
+		build_id_find(file, shdr.sh_offset, shdr.sh_size, shdr.sh_addralign);
+	elf_symbols_locate(file);
+	return NULL;
 }
 
 /* With the fd that becomes the file's, if there was no error so far. */

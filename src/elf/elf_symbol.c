@@ -14,20 +14,6 @@
 #include "elf/cfi.h"
 #include "elf/file_private.h"
 
-static struct elf_strings strings_at(struct elf_file *file, uint64_t offset, uint64_t size)
-{
-	struct elf_strings strings;
-
-	elf_doubt(file, elf_view_strings(&file->view, offset, size, &strings));
-	return strings;
-}
-
-/* The string at an offset, or NULL. */
-static const char *string_at(const struct elf_strings *strings, uint64_t offset)
-{
-	return offset < strings->len ? strings->at + offset : NULL;
-}
-
 static void dynamic_take(struct elf_dynamic *dynamic, const GElf_Dyn *dyn)
 {
 	switch (dyn->d_tag) {
@@ -103,22 +89,17 @@ static uint64_t gnu_hash_symbols(const struct elf_file *file, const Elf_Data *da
 	return 0;
 }
 
-static uint64_t dynamic_symbols(struct elf_file *file, const struct elf_dynamic *dynamic)
-{
-	Elf_Data *data = words_at(file, dynamic->hash);
-
-	if (data && data->d_size >= 8)
-		return ((const uint32_t *)data->d_buf)[1];	/* nchain */
-	data = words_at(file, dynamic->gnu_hash);
-	return data ? gnu_hash_symbols(file, data) : 0;
-}
-
 static void dynsym_from_dynamic(struct elf_file *file, const struct elf_dynamic *dynamic,
 				const struct elf_strings *names)
 {
 	size_t entry = gelf_fsize(file->elf, ELF_T_SYM, 1, EV_CURRENT);
-	uint64_t offset, left, nr = dynamic_symbols(file, dynamic);
+	Elf_Data *hash = words_at(file, dynamic->hash), *gnu_hash;
+	uint64_t offset, left, nr = 0;
 
+	if (hash && hash->d_size >= 8)
+		nr = ((const uint32_t *)hash->d_buf)[1];	/* nchain */
+	else if ((gnu_hash = words_at(file, dynamic->gnu_hash)))
+		nr = gnu_hash_symbols(file, gnu_hash);
 	if (!names->len || !elf_vaddr_to_offset(file, dynamic->symtab, &offset, &left))
 		return;
 	nr = MIN(nr, left / entry);
@@ -139,7 +120,8 @@ void elf_symbols_locate(struct elf_file *file)
 
 	if (dynamic_read(file, &dynamic) &&
 	    elf_vaddr_to_offset(file, dynamic.strtab, &offset, &left))
-		names = strings_at(file, offset, MIN(dynamic.strsz, left));
+		elf_doubt(file, elf_view_strings(&file->view, offset, MIN(dynamic.strsz, left),
+						 &names));
 	elf_doubt(file, elf_view_symbols(&file->view, SHT_SYMTAB, &file->symtab));
 	elf_doubt(file, elf_view_symbols(&file->view, SHT_DYNSYM, &file->dynsym));
 	if (!file->dynsym.data)
@@ -162,7 +144,7 @@ static bool symbol_get(const struct elf_symtab *table, size_t i, struct elf_symb
 		return false;
 	if (type == STT_SECTION || type == STT_FILE || type == STT_TLS)
 		return false;
-	ret->name = string_at(&table->names, sym.st_name);
+	ret->name = sym.st_name < table->names.len ? table->names.at + sym.st_name : NULL;
 	ret->value = sym.st_value;
 	ret->size = sym.st_size;
 	ret->ifunc = type == STT_GNU_IFUNC;

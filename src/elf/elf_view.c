@@ -33,14 +33,6 @@ static void set_taken(struct elf_view *view, uint64_t page, uint64_t end)
 		view->taken[page / 8] |= (uint8_t)(1 << page % 8);
 }
 
-static struct err *read_piece(struct elf_view *view, uint64_t at, size_t len)
-{
-	if (fd_read_at(view->fd, at, view->bytes + at, len) < len)
-		return errno ? err_sys("%s", view->name) :
-			       err_create(ERR_FORMAT, "%s: cut short while it was read", view->name);
-	return view->cancellable ? cancel_check() : NULL;
-}
-
 /* Pages that are not there yet, up to the end of the file. */
 static struct err *read_pages(struct elf_view *view, uint64_t first, uint64_t end)
 {
@@ -52,8 +44,13 @@ static struct err *read_pages(struct elf_view *view, uint64_t first, uint64_t en
 		return err_nomem;
 	for (; at < stop; at += PIECE) {
 		uint64_t len = MIN((uint64_t)PIECE, stop - at);
-		struct err *err = read_piece(view, at, len);
+		struct err *err;
 
+		if (fd_read_at(view->fd, at, view->bytes + at, len) < len)
+			return errno ? err_sys("%s", view->name) :
+				       err_create(ERR_FORMAT, "%s: cut short while it was read",
+						  view->name);
+		err = view->cancellable ? cancel_check() : NULL;
 		if (err)
 			return err;
 		set_taken(view, at / PAGE, (at + len + PAGE - 1) / PAGE);
@@ -205,19 +202,6 @@ struct err *elf_view_strings(struct elf_view *view, uint64_t offset, uint64_t le
 	return NULL;
 }
 
-/* The names are not asked of libelf: it unpacks what says that it is compressed. */
-static struct err *names_take(struct elf_view *view, const struct tables *tables)
-{
-	uint64_t header = tables->sections + tables->names * tables->section_len, len;
-
-	if (tables->names >= tables->sections_nr ||
-	    FIELD(view, tables, header, Shdr, sh_type) == SHT_NOBITS)
-		return NULL;
-	len = FIELD(view, tables, header, Shdr, sh_size);
-	return elf_view_strings(view, FIELD(view, tables, header, Shdr, sh_offset), len,
-				&view->names);
-}
-
 /*
  * libelf allocates a descriptor of some 300 bytes for each section that the header claims. What does
  * not fit the file, or is more than any program has, is refused before libelf sees it.
@@ -225,6 +209,7 @@ static struct err *names_take(struct elf_view *view, const struct tables *tables
 static struct err *headers_take(struct elf_view *view)
 {
 	struct tables tables = { 0 };
+	uint64_t header;
 	struct err *err = header_read(view, &tables);
 
 	if (!err)
@@ -243,7 +228,13 @@ static struct err *headers_take(struct elf_view *view)
 	if (err || !has_room(view, tables.sections, tables.sections_nr * tables.section_len))
 		return err;
 	err = elf_view_take(view, tables.sections, tables.sections_nr * tables.section_len);
-	return err ? err : names_take(view, &tables);
+	header = tables.sections + tables.names * tables.section_len;
+	if (err || tables.names >= tables.sections_nr ||
+	    FIELD(view, &tables, header, Shdr, sh_type) == SHT_NOBITS)
+		return err;
+	/* The names are not asked of libelf: it unpacks what says that it is compressed. */
+	return elf_view_strings(view, FIELD(view, &tables, header, Shdr, sh_offset),
+				FIELD(view, &tables, header, Shdr, sh_size), &view->names);
 }
 
 struct err *elf_view_take_notes(struct elf_view *view)

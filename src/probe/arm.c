@@ -190,54 +190,31 @@ struct err *probes_add_traps(struct probes *probes, struct probe *probe)
 	return err ? err : map_put(&probes->traps, probe->stub_trap, probe);
 }
 
-static struct err *write_patch(struct probes *probes, struct probe *probe, const uint8_t *bytes,
-			       size_t len)
+static struct err *put_in(struct probes *probes, struct probe *probe)
 {
-	struct err *err = patch_text(probes->target, probe->patch,
-				     probe_original(probe), bytes, len,
-				     &probe->text_entry);
+	const struct arch *arch = probes->target->arch;
+	bool jump = probe->engine == PROBE_JUMP;
+	uint8_t bytes[JOURNAL_BYTES];
+	size_t len = arch->trap_len;
+	struct err *err;
 
+	memcpy(bytes, arch->trap, len);
+	err = jump ? arch->jump(probe->patch, probe->thunk_at, bytes, &len) :
+		     probes_add_traps(probes, probe);
+	if (!err)
+		err = patch_text(probes->target, probe->patch, probe_original(probe), bytes, len,
+				 &probe->text_entry);
+	if (err && !jump) {
+		map_remove(&probes->traps, probe->patch + arch->trap_pc_bias);
+		map_remove(&probes->traps, probe->stub_trap);
+	}
 	if (err)
 		return err;
 	memcpy(probe->put, bytes, len);
 	probe->put_len = (uint32_t)len;
 	probe->overwritten = false;
+	probe->state = PROBE_ACTIVE;
 	return NULL;
-}
-
-static struct err *put_in_trap(struct probes *probes, struct probe *probe)
-{
-	const struct arch *arch = probes->target->arch;
-	struct err *err = probes_add_traps(probes, probe);
-
-	if (!err)
-		err = write_patch(probes, probe, arch->trap, arch->trap_len);
-	if (err) {
-		map_remove(&probes->traps, probe->patch + arch->trap_pc_bias);
-		map_remove(&probes->traps, probe->stub_trap);
-	}
-	return err;
-}
-
-static struct err *put_in_jump(struct probes *probes, struct probe *probe)
-{
-	const struct arch *arch = probes->target->arch;
-	uint8_t jump[JOURNAL_BYTES];
-	size_t len;
-	struct err *err = arch->jump(probe->patch, probe->thunk_at, jump, &len);
-
-	return err ? err : write_patch(probes, probe, jump, len);
-}
-
-static void put_in(struct probes *probes, struct probe *probe)
-{
-	struct err *err = probe->engine == PROBE_JUMP ? put_in_jump(probes, probe) :
-							put_in_trap(probes, probe);
-
-	if (err)
-		probe_refuse(probe, err->msg, err->hint);
-	else
-		probe->state = PROBE_ACTIVE;
 }
 
 static bool is_planned(const struct probe *probe, enum probe_engine engine)
@@ -308,30 +285,17 @@ struct err *probes_prepare(struct probes *probes, struct remote *remote)
 	return err;
 }
 
-static bool is_empty(const struct probe *probe)
-{
-	return probe->state == PROBE_PLANNED && probe->slot && !probe->filled;
-}
-
 struct err *probes_fill(struct probes *probes)
 {
 	bool any = false;
 
-	for (size_t i = 0; i < probes->all.nr; i++) {
-		if (!is_empty(probes->all.at[i]))
+	vec_each_value(probe, &probes->all) {
+		if (probe->state != PROBE_PLANNED || !probe->slot || probe->filled)
 			continue;
-		fill(probes, probes->all.at[i]);
-		probes->all.at[i]->filled = any = true;
+		fill(probes, probe);
+		probe->filled = any = true;
 	}
 	return probes->state && any ? state_publish(probes) : NULL;
-}
-
-static bool is_prepared(const struct probes *probes)
-{
-	for (size_t i = 0; i < probes->all.nr; i++)
-		if (probes->all.at[i]->state == PROBE_PLANNED && !probes->all.at[i]->slot)
-			return false;
-	return true;
 }
 
 /* Call fn with remote, or, if it is NULL, with a thread that is borrowed for it. */
@@ -349,11 +313,14 @@ static struct err *borrowed(struct probes *probes, struct remote *remote,
 
 static struct err *get_ready(struct probes *probes, struct remote *remote)
 {
+	bool prepared = true;
 	struct err *err = NULL;
 
+	vec_each_value(probe, &probes->all)
+		prepared &= probe->state != PROBE_PLANNED || probe->slot;
 	if (!remote && !probes->has_sigaction && any_planned(probes, PROBE_BREAKPOINT))
 		err = sigtrap_await(probes);
-	if (!err && !is_prepared(probes))
+	if (!err && !prepared)
 		err = borrowed(probes, remote, probes_prepare);
 	if (!err)
 		err = probes_fill(probes);
@@ -390,8 +357,9 @@ struct err *probes_arm(struct probes *probes, struct remote *remote)
 	if (err)
 		return err;
 	vec_each_value(probe, &probes->all) {
-		if (probe->state == PROBE_PLANNED)
-			put_in(probes, probe);
+		err = probe->state == PROBE_PLANNED ? put_in(probes, probe) : NULL;
+		if (err)
+			probe_refuse(probe, err->msg, err->hint);
 		active += probe->state == PROBE_ACTIVE && probe->fn;
 	}
 	if (!active)

@@ -80,17 +80,6 @@ void probes_modules_changed(struct probes *probes)
 		probes->unsettled = true;
 }
 
-/*
- * The loader has mapped or unmapped modules. The thread is held, and probes_settle does what there is
- * to do before anything runs on.
- */
-static void at_loader_hook(struct probes *probes)
-{
-	probes_modules_changed(probes);
-	if (probes->unsettled && probes->target->state == TARGET_RUNNING)
-		probes->target->state = TARGET_STOPPING;
-}
-
 bool probes_unsettled(const struct probes *probes)
 {
 	return probes->unsettled;
@@ -154,8 +143,14 @@ bool probes_trap(struct probes *probes, struct thread *thread)
 	if (probe->fn) {
 		to = entry(probes, probe, thread);
 	} else {
+		/*
+		 * The loader has mapped or unmapped modules. The thread is held, and probes_settle
+		 * does what there is to do before anything runs on.
+		 */
 		to = probe->resume;
-		at_loader_hook(probes);
+		probes_modules_changed(probes);
+		if (probes->unsettled && probes->target->state == TARGET_RUNNING)
+			probes->target->state = TARGET_STOPPING;
 	}
 	regs_set(&thread->regs, arch->pc, to);
 	thread->pc_changed = true;

@@ -62,6 +62,12 @@ static size_t patch_len(const struct choice *choice)
 	return engine_of(choice->way) == PROBE_JUMP ? arch->jump_len : arch->trap_len;
 }
 
+/* How many bytes of the function are in front of the patch. */
+static size_t stays_len(const struct choice *choice)
+{
+	return is_behind(choice->way) ? choice->first.len : 0;
+}
+
 /* The number of arguments, counted from the first, that are looked at or handed on. */
 static unsigned arguments_used(const struct alloc_function *fn)
 {
@@ -150,11 +156,8 @@ static struct err *read_rest(const struct probe *probe, size_t consumed, struct 
 /* Nobody but who comes through the function's entry may come to the bytes in [low, high). */
 static void patch_bounds(const struct choice *choice, uint64_t *low, uint64_t *high)
 {
-	const struct probe *probe = choice->probe;
-
-	*low = probe->address + (is_behind(choice->way) ? choice->first.len : 1);
-	*high = probe->address + (is_behind(choice->way) ? choice->first.len : 0) +
-		patch_len(choice);
+	*low = choice->probe->address + (is_behind(choice->way) ? choice->first.len : 1);
+	*high = choice->probe->address + stays_len(choice) + patch_len(choice);
 }
 
 static struct err *check_rest(const struct choice *choice, const struct rest *rest)
@@ -195,55 +198,36 @@ static struct err *check_branches(const struct choice *choice, size_t consumed)
  */
 static bool in_two_pages(const struct choice *choice)
 {
-	const struct probe *probe = choice->probe;
-	uint64_t start = probe->address + (is_behind(choice->way) ? choice->first.len : 0);
+	uint64_t start = choice->probe->address + stays_len(choice);
 
 	return start / PAGE != (start + patch_len(choice) - 1) / PAGE;
 }
 
-/* Can it be displaced at all? The real place, and so the real code, comes when it is armed. */
-static struct err *try_displace(const struct choice *choice, size_t *consumed)
+static struct err *check_way(const struct choice *choice)
 {
 	const struct arch *arch = choice->probes->target->arch;
 	const struct probe *probe = choice->probe;
-	size_t len = (is_behind(choice->way) ? choice->first.len : 0) + patch_len(choice);
 	struct displaced displaced;
-	struct err *err = arch->displace(probe->expect, probe->expect_len, probe->address,
-					 probe->address + PAGE, len, &displaced);
-
-	if (!err)
-		*consumed = displaced.consumed;
-	return err;
-}
-
-static struct err *leaves(const struct choice *choice)
-{
-	const struct probe *probe = choice->probe;
 	char text[96];
-
-	if (!choice->probes->target->arch->insn_text(probe->expect, probe->expect_len,
-						     probe->address, text, sizeof(text)))
-		return err_create(ERR_UNSUPPORTED, "what it begins with is no instruction");
-	return err_create(ERR_UNSUPPORTED, "'%s' cannot stay in place", text);
-}
-
-static struct err *check_way(const struct choice *choice)
-{
-	size_t consumed;
 	struct err *err;
 
 	if (is_behind(choice->way) && !choice->first.len)
-		return leaves(choice);
+		return arch->insn_text(probe->expect, probe->expect_len, probe->address, text,
+				       sizeof(text)) ?
+			err_create(ERR_UNSUPPORTED, "'%s' cannot stay in place", text) :
+			err_create(ERR_UNSUPPORTED, "what it begins with is no instruction");
 	if (!is_behind(choice->way) && choice->trapped)
 		return err_create(ERR_UNSUPPORTED, "another tool has a trap on its first byte");
-	err = try_displace(choice, &consumed);
+	/* Can it be displaced at all? The real place, and so the real code, comes when it is armed. */
+	err = arch->displace(probe->expect, probe->expect_len, probe->address,
+			     probe->address + PAGE, stays_len(choice) + patch_len(choice), &displaced);
 	if (err)
 		return err;
 	if (engine_of(choice->way) == PROBE_JUMP && in_two_pages(choice))
 		return err_create(ERR_UNSUPPORTED, "it would lie in two pages");
-	if (engine_of(choice->way) == PROBE_JUMP && !arguments_fit(choice->probe->fn))
+	if (engine_of(choice->way) == PROBE_JUMP && !arguments_fit(probe->fn))
 		return err_create(ERR_UNSUPPORTED, "one of its arguments is beyond the third");
-	return check_branches(choice, consumed);
+	return check_branches(choice, displaced.consumed);
 }
 
 /* --- the first one that is --- */

@@ -30,19 +30,6 @@ static struct probe *jump_at(const struct probes *probes, uint64_t pc)
 	return NULL;
 }
 
-/* All jumps lie in [low, high). */
-static void jump_bounds(const struct probes *probes, uint64_t *low, uint64_t *high)
-{
-	*low = UINT64_MAX;
-	*high = 0;
-	vec_each_value(probe, &probes->all) {
-		if (!is_jump(probe))
-			continue;
-		*low = MIN(*low, probe->patch);
-		*high = MAX(*high, probe->patch + probes->target->arch->jump_len);
-	}
-}
-
 static void give_up(const struct probes *probes, struct probe *probe, pid_t tid)
 {
 	char why[160];
@@ -71,9 +58,14 @@ struct scan {
 
 static void scan_begin(struct scan *scan, const struct probes *probes, uint64_t sp)
 {
-	*scan = (struct scan){ .probes = probes, .at = sp & ~7ull };
+	*scan = (struct scan){ .probes = probes, .at = sp & ~7ull, .low = UINT64_MAX };
 	scan->end = scan->at + SCAN_MAX;
-	jump_bounds(probes, &scan->low, &scan->high);
+	vec_each_value(probe, &probes->all)
+		if (is_jump(probe)) {
+			scan->low = MIN(scan->low, probe->patch);
+			scan->high = MAX(scan->high,
+					 probe->patch + probes->target->arch->jump_len);
+		}
 }
 
 static bool scan_more(struct scan *scan)

@@ -110,17 +110,6 @@ static bool look_at(struct look *look)
 	return true;
 }
 
-static bool look_at_one(struct look *look, struct probe *probe)
-{
-	look->probe[look->nr] = probe;
-	look->piece[look->nr] = (struct procmem_piece){
-		.addr = probe->patch,
-		.buf = look->bytes[look->nr],
-		.len = probe->put_len,
-	};
-	return ++look->nr < AT_ONCE || look_at(look);
-}
-
 /* From where the last look has ended on, to the last probe at most. */
 static bool look_at_some(struct look *look, unsigned most)
 {
@@ -131,25 +120,26 @@ static bool look_at_some(struct look *look, unsigned most)
 
 		if (probe->state != PROBE_ACTIVE || probe->module->died != UINT32_MAX)
 			continue;
-		if (!look_at_one(look, probe))
+		look->probe[look->nr] = probe;
+		look->piece[look->nr] = (struct procmem_piece){
+			.addr = probe->patch,
+			.buf = look->bytes[look->nr],
+			.len = probe->put_len,
+		};
+		if (++look->nr == AT_ONCE && !look_at(look))
 			return false;
 		most--;
 	}
 	return !look->nr || look_at(look);
 }
 
-static bool is_patched(const struct probes *probes, const struct probe *probe)
-{
-	uint8_t now[JOURNAL_BYTES];
-
-	return probe->state == PROBE_ACTIVE && is_in_place(probes, probe, now, 0);
-}
-
 void lost_forget(struct probes *probes)
 {
 	vec_each_value(probe, &probes->all) {
+		uint8_t now[JOURNAL_BYTES];
+
 		if (probe->module->died == UINT32_MAX || probe->state == PROBE_REFUSED ||
-		    is_patched(probes, probe))
+		    (probe->state == PROBE_ACTIVE && is_in_place(probes, probe, now, 0)))
 			continue;
 		if (probe->engine == PROBE_BREAKPOINT)
 			map_remove(&probes->traps,

@@ -142,31 +142,18 @@ static void make_ranges(struct collection *collection)
 	}
 }
 
-static void look_at_stack(struct thread *thread, const struct stack_top *top, void *ctx)
-{
-	struct collection *collection = ctx;
-
-	if (!stack_of_uses(thread, top, collection->range, collection->nr_ranges))
-		return;
-	for (uint32_t i = 0; i < collection->nr_ranges; i++)
-		if (stack_of_uses(thread, top, &collection->range[i], 1))
-			collection->in_use |= 1ull << i;
-}
-
-static void look_at_ops(struct thread *thread, const struct stack_top *top UNUSED, void *ctx)
+static void look_at_thread(struct thread *thread, const struct stack_top *top, void *ctx)
 {
 	struct collection *collection = ctx;
 	const struct thread_ops *ops = thread->data;
 
+	if (stack_of_uses(thread, top, collection->range, collection->nr_ranges))
+		for (uint32_t i = 0; i < collection->nr_ranges; i++)
+			if (stack_of_uses(thread, top, &collection->range[i], 1))
+				collection->in_use |= 1ull << i;
 	for (unsigned i = 0; ops && i < ops->nr; i++)
 		for (size_t k = 0; k < collection->nr; k++)
 			collection->used[k] |= ops->call[i].probe == collection->probe[k];
-}
-
-static void look_at_thread(struct thread *thread, const struct stack_top *top, void *ctx)
-{
-	look_at_stack(thread, top, ctx);
-	look_at_ops(thread, top, ctx);
 }
 
 /* One of the agent's threads, of which there may be nobody any more. */
@@ -245,21 +232,16 @@ static struct count count_places(const struct probes *probes)
 	return count;
 }
 
-/* Entries, that is: slots are to be had as long as there is room for areas. */
-static bool is_short(const struct probes *probes, size_t wanted)
-{
-	size_t have = AGENT_PROBES - probes->nr_agent_probes + probes->free_entries.nr;
-
-	return wanted > have || probes->areas.nr == AGENT_AREAS;
-}
-
 void place_collect(struct probes *probes)
 {
 	struct count count = count_places(probes);
+	size_t entries = AGENT_PROBES - probes->nr_agent_probes + probes->free_entries.nr;
 	struct collection *collection;
 
+	/* Of slots there are more as long as there is room for areas. */
 	if (!count.left || !count.wanted ||
-	    (count.left < LEFT_MANY + 2 * probes->left_before && !is_short(probes, count.wanted)))
+	    (count.left < LEFT_MANY + 2 * probes->left_before && count.wanted <= entries &&
+	     probes->areas.nr < AGENT_AREAS))
 		return;
 	collection = calloc(1, sizeof(*collection));
 	if (!collection)

@@ -119,17 +119,6 @@ static struct err *add_symbol(struct finding *finding, const struct elf_symbol *
 	return NULL;
 }
 
-/* From the first probe of the finding on. */
-static void no_jumps(const struct finding *finding, const char *why)
-{
-	for (size_t i = finding->first; i < finding->probes->all.nr; i++) {
-		struct probe *probe = finding->probes->all.at[i];
-
-		if (probe->state == PROBE_PLANNED && probe->engine == PROBE_JUMP)
-			probe_no_jump(finding->probes, probe, why);
-	}
-}
-
 static void find_nothrow(struct probe *probe)
 {
 	uint64_t size;
@@ -215,14 +204,6 @@ static struct err *plan_module(struct probes *probes, struct module *module)
 	return err;
 }
 
-static bool has_allocator(const struct probes *probes)
-{
-	for (size_t i = 0; i < probes->all.nr; i++)
-		if (probes->all.at[i]->fn)
-			return true;
-	return false;
-}
-
 /*
  * Strict seccomp takes the time stamp counter away, too: a thread that reads it is sent SIGSEGV.
  */
@@ -241,11 +222,19 @@ static bool may_read_clock(const struct probes *probes)
 	return may;
 }
 
-/* Jumps read the clock. */
+/* From the first probe of the finding on. Jumps read the clock. */
 static void check_clock(const struct finding *finding)
 {
-	if (!may_read_clock(finding->probes))
-		no_jumps(finding, "strict seccomp forbids a thread to read the time stamp counter");
+	struct probes *probes = finding->probes;
+
+	for (size_t i = may_read_clock(probes) ? probes->all.nr : finding->first;
+	     i < probes->all.nr; i++) {
+		struct probe *probe = probes->all.at[i];
+
+		if (probe->state == PROBE_PLANNED && probe->engine == PROBE_JUMP)
+			probe_no_jump(probes, probe,
+				      "strict seccomp forbids a thread to read the time stamp counter");
+	}
 }
 
 struct err *probes_plan_user(struct probes *probes, const struct user_function *user,
@@ -280,6 +269,7 @@ struct err *probes_plan(struct probes *probes)
 {
 	struct finding finding = { .probes = probes };
 	struct modules *modules = &probes->target->modules;
+	bool found = false;
 
 	lost_forget(probes);
 	vec_each_value(module, &modules->all) {
@@ -293,7 +283,9 @@ struct err *probes_plan(struct probes *probes)
 	}
 	probes->planned_generation = modules->generation;
 	check_clock(&finding);
-	if (!has_allocator(probes))
+	vec_each_value(probe, &probes->all)
+		found |= probe->fn != NULL;
+	if (!found)
 		return err_hint(
 			err_create(ERR_NOTFOUND,
 				   "no allocator found in process %d: none of its modules has a "
