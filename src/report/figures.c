@@ -35,16 +35,6 @@ static struct err *add_records(void *ctx, const struct session_heap *heap UNUSED
 	return log ? blocks_each(log, in_hand, add_record, ctx) : NULL;
 }
 
-static void add_early(struct figures *figures, uint64_t size)
-{
-	figures->early_bytes += size;
-	figures->early_blocks++;
-	if (!figures->sample) {
-		figures->bytes += size;
-		figures->blocks++;
-	}
-}
-
 static void add_chunks(struct figures *figures)
 {
 	const struct heap_walk *walk = &figures->heap.walk;
@@ -52,10 +42,16 @@ static void add_chunks(struct figures *figures)
 	struct heap_chunk chunk;
 
 	while (figures->heap.walked && heap_chunks_next(&walk->chunks, &at, &chunk)) {
-		if (chunk.note == NOTE_EARLY)
-			add_early(figures, chunk_usable(&chunk));
-		else if (chunk.note == NOTE_RECORDED && chunk.heap < walk->arenas.nr)
+		if (chunk.note == NOTE_RECORDED && chunk.heap < walk->arenas.nr)
 			figures->recorded[chunk.heap]++;
+		if (chunk.note != NOTE_EARLY)
+			continue;
+		figures->early_bytes += chunk_usable(&chunk);
+		figures->early_blocks++;
+	}
+	if (!figures->sample) {
+		figures->bytes += figures->early_bytes;
+		figures->blocks += figures->early_blocks;
 	}
 }
 
@@ -89,13 +85,11 @@ static struct err *count_probes(struct session *session, struct figures *figures
 
 	if (err)
 		return err;
-	for (size_t i = 0; i < probes.vec.nr; i++) {
-		if (!probes.vec.at[i].active)
-			continue;
-		if (!strcmp(probes.vec.at[i].engine, "jump"))
-			figures->jump++;
-		else
-			figures->breakpoint++;
+	vec_each(probe, &probes.vec) {
+		bool jump = !strcmp(probe->engine, "jump");
+
+		figures->jump += probe->active && jump;
+		figures->breakpoint += probe->active && !jump;
 	}
 	vec_free(&probes.vec);
 	return NULL;
@@ -200,23 +194,6 @@ static void print_options(const struct figures *figures, struct out *out)
 				   (figures->now_ns - figures->since_ns) / 1000000000 : 0));
 }
 
-static uint64_t bytes_free(const struct heap_arena *arena)
-{
-	return arena->bytes[CHUNK_FAST] + arena->bytes[CHUNK_FREE] + arena->bytes[CHUNK_TOP];
-}
-
-static void print_lock(const struct figures *figures, size_t number, struct out *out)
-{
-	const struct heap_arena *arena = &figures->heap.walk.arenas.at[number];
-	pid_t holder = figures->heap.holders.at[number];
-
-	label(out, 8, "heap lock held by", 33);
-	if (holder)
-		out_f(out, "%d\n", holder);
-	else
-		out_text(out, arena->locked ? "a thread (not known which)\n" : "UNLOCKED\n");
-}
-
 /*
  * What is neither free nor in a thread's cache is held, headers and all: then the three add up to
  * what was acquired. Where the walk has not seen all of a heap they would not.
@@ -224,10 +201,16 @@ static void print_lock(const struct figures *figures, size_t number, struct out 
 static void print_heap(const struct figures *figures, size_t number, struct out *out)
 {
 	const struct heap_arena *arena = &figures->heap.walk.arenas.at[number];
-	uint64_t cached = arena->bytes[CHUNK_CACHED], open = bytes_free(arena);
+	uint64_t cached = arena->bytes[CHUNK_CACHED];
+	uint64_t open = arena->bytes[CHUNK_FAST] + arena->bytes[CHUNK_FREE] + arena->bytes[CHUNK_TOP];
+	pid_t holder = figures->heap.holders.at[number];
 
 	out_f(out, "    Heap %zu\n", number);
-	print_lock(figures, number, out);
+	label(out, 8, "heap lock held by", 33);
+	if (holder)
+		out_f(out, "%d\n", holder);
+	else
+		out_text(out, arena->locked ? "a thread (not known which)\n" : "UNLOCKED\n");
 	statistic(out, 8, "bytes acquired from sbrk()", arena->system_mem);
 	statistic(out, 8, "most that it ever was", arena->max_system_mem);
 	statistic(out, 8, "bytes in the freespace tree", open);

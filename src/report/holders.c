@@ -30,8 +30,7 @@ struct holder_memory holder_memory(struct symbols *symbols, const struct session
 	struct holder_memory is = { .module = NULL };
 	size_t nr;
 
-	frame = symbols_resolve(symbols, holder->place, find->generation, false, &nr);
-	frame += nr - 1;
+	frame = symbols_resolve(symbols, holder->place, find->generation, false, &nr) + nr - 1;
 	is.module = frame->module;
 	is.symbol = frame->module ? frame->function : NULL;
 	is.mapping = map ? map->path : NULL;
@@ -230,14 +229,17 @@ static struct err *print_pointers(struct printer *printer)
 	return err;
 }
 
-static struct err *print_found(struct session *session, const struct session_find *find,
-			       uint64_t address, struct out *out)
+struct err *found_print(struct session *session, const struct session_find *find, uint64_t address,
+			struct out *out)
 {
-	struct block block = held_block(&find->in.held, find->block);
-	struct printer printer = { .session = session, .symbols = session_symbols(session),
-				   .find = find, .out = out };
-	struct err *err = find_print_block(session, &block, address, out);
+	struct printer printer = { .session = session, .find = find, .out = out };
+	struct block block;
+	struct err *err;
 
+	if (find->block == HOLDERS_NO_BLOCK)
+		return find_print(session, &find->heap, address, out);
+	block = held_block(&find->in.held, find->block);
+	err = find_print_block(session, &block, address, out);
 	if (!err && find->outer != HOLDERS_NO_BLOCK) {
 		out_text(out, "Around it: ");
 		block = held_block(&find->in.held, find->outer);
@@ -245,18 +247,11 @@ static struct err *print_found(struct session *session, const struct session_fin
 	}
 	if (err)
 		return err;
+	printer.symbols = session_symbols(session);
 	stack_names_init(&printer.names, session);
 	err = print_pointers(&printer);
 	stack_names_free(&printer.names);
 	if (!err)
 		print_doubts(find, out);
 	return err;
-}
-
-struct err *found_print(struct session *session, const struct session_find *find, uint64_t address,
-			struct out *out)
-{
-	if (find->block == HOLDERS_NO_BLOCK)
-		return find_print(session, &find->heap, address, out);
-	return print_found(session, find, address, out);
 }

@@ -78,16 +78,6 @@ static void print_doubts(const struct session_leaks *found, struct out *out)
 		  found->held.others);
 }
 
-static void print_size(const struct leak *leak, struct out *out)
-{
-	if (leak->indirect_blocks)
-		out_f(out, "%" PRIu64 " (%" PRIu64 " direct, %" PRIu64 " indirect) bytes in %" PRIu64 " blocks",
-		      (leak->bytes + leak->indirect_bytes), leak->bytes,
-		      leak->indirect_bytes, leak->blocks);
-	else
-		out_f(out, "%" PRIu64 " bytes in %" PRIu64 " blocks", leak->bytes, leak->blocks);
-}
-
 static struct err *print_leak(const struct leaks *leaks, size_t rank,
 			      const struct suppressions *suppressions,
 			      struct stack_texts *texts, struct out *out)
@@ -96,8 +86,12 @@ static struct err *print_leak(const struct leaks *leaks, size_t rank,
 	struct err *err = NULL;
 
 	out_f(out, "#%zu  ", rank + 1);
-	print_size(leak, out);
-	out_f(out, " are %s", leak_kind_name(leak->kind));
+	if (leak->indirect_blocks)
+		out_f(out, "%" PRIu64 " (%" PRIu64 " direct, %" PRIu64 " indirect) bytes",
+		      leak->bytes + leak->indirect_bytes, leak->bytes, leak->indirect_bytes);
+	else
+		out_f(out, "%" PRIu64 " bytes", leak->bytes);
+	out_f(out, " in %" PRIu64 " blocks are %s", leak->blocks, leak_kind_name(leak->kind));
 	if (leak->suppression != SUPPRESS_NONE) {
 		out_text(out, ", suppressed by ");
 		suppression_print(suppressions, leak->suppression, out);

@@ -132,11 +132,6 @@ static uint32_t intern(struct stack_names *names, const char *name)
 	return key;
 }
 
-static bool allocator_frame(const struct symbol_frame *frame)
-{
-	return frame->function && !strncmp(frame->function, "operator new", 12);
-}
-
 uint64_t stack_names_key(void *ctx, uint32_t stack, enum site_by by)
 {
 	struct stack_names *names = ctx;
@@ -150,9 +145,9 @@ uint64_t stack_names_key(void *ctx, uint32_t stack, enum site_by by)
 		if (!i && session_entry_name(names->session, view.pcs[0]))
 			continue;
 		frames = symbols_resolve(symbols, view.pcs[i], view.generation, i > 0, &nr);
-		if (allocator_frame(&frames[0]))
+		if (frames->function && !strncmp(frames->function, "operator new", 12))
 			continue;
-		name = by == SITE_MODULE ? frames[0].module : frames[0].function;
+		name = by == SITE_MODULE ? frames->module : frames->function;
 		return name ? intern(names, name) : 0;
 	}
 	return 0;

@@ -86,15 +86,15 @@ struct err *frame_lines(struct str *str, struct session *session, struct symbols
 static void find_uprobes(struct stack_ends *ends)
 {
 	struct proc_maps maps = { VEC_INIT };
-	struct err *err = session_maps(ends->session, &maps);
 
 	ends->looked = true;
-	for (size_t i = 0; !err && i < maps.vec.nr; i++) {
-		if (strcmp(maps.vec.at[i].path, "[uprobes]"))
-			continue;
-		ends->uprobes_start = maps.vec.at[i].start;
-		ends->uprobes_end = maps.vec.at[i].end;
-	}
+	if (session_maps(ends->session, &maps))
+		return;
+	vec_each(map, &maps.vec)
+		if (!strcmp(map->path, "[uprobes]")) {
+			ends->uprobes_start = map->start;
+			ends->uprobes_end = map->end;
+		}
 	proc_maps_free(&maps);
 }
 

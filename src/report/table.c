@@ -65,42 +65,24 @@ static const char *title(const struct table *table, unsigned column)
 	return table->titles[column] + to_right(table, column);
 }
 
-static size_t column_width(const struct table *table, unsigned column)
-{
-	size_t width = text_width(title(table, column)), i;
-
-	for (i = column; i < table->cells.nr; i += table->columns)
-		width = MAX(width, text_width(table->cells.at[i]));
-	return width;
-}
-
-static void print_cell(const struct table *table, unsigned column, size_t width, const char *text,
-		       struct out *out)
-{
-	size_t blanks = width - text_width(text);
-
-	if (to_right(table, column))
-		out_blanks(out, blanks);
-	out_text(out, text);
-	if (!to_right(table, column))
-		out_blanks(out, blanks);
-}
-
 /* The heading has no cells. Nothing is put behind the last text of a row. */
 static void print_row(const struct table *table, const size_t *widths, char *const *cells,
 		      struct out *out)
 {
 	unsigned columns = table->columns, column;
 	const char *text;
+	size_t blanks;
 
 	while (columns > 1 && !*(cells ? cells[columns - 1] : title(table, columns - 1)))
 		columns--;
 	for (column = 0; column < columns; column++) {
 		text = cells ? cells[column] : title(table, column);
-		if (column + 1 == columns && !to_right(table, column))
-			out_text(out, text);
-		else
-			print_cell(table, column, widths[column], text, out);
+		blanks = widths[column] - text_width(text);
+		if (to_right(table, column))
+			out_blanks(out, blanks);
+		out_text(out, text);
+		if (!to_right(table, column) && column + 1 < columns)
+			out_blanks(out, blanks);
 		out_text(out, column + 1 == columns ? "\n" : "  ");
 	}
 }
@@ -113,7 +95,10 @@ static struct err *print(const struct table *table, struct out *out)
 	if (!widths)
 		return err_nomem;
 	for (column = 0; column < table->columns; column++)
-		widths[column] = column_width(table, column);
+		widths[column] = text_width(title(table, column));
+	for (size_t i = 0; i < table->cells.nr; i++)
+		widths[i % table->columns] =
+			MAX(widths[i % table->columns], text_width(table->cells.at[i]));
 	out_bold(out, true);
 	print_row(table, widths, NULL, out);
 	out_bold(out, false);

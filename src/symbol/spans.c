@@ -35,15 +35,11 @@ void spans_sort(struct spans *spans)
 	}
 }
 
-/* How many start at or below addr. */
-static size_t count_below(const struct spans *spans, uint64_t addr)
-{
-	return LOWER_BOUND(i, 0, spans->vec.nr, spans->vec.at[i].start <= addr);
-}
-
 const struct span *spans_find(const struct spans *spans, uint64_t addr, const struct span *after)
 {
-	size_t i = after ? (size_t)(after - spans->vec.at) : count_below(spans, addr);
+	/* After those that start at or below addr. */
+	size_t i = after ? (size_t)(after - spans->vec.at) :
+			   LOWER_BOUND(k, 0, spans->vec.nr, spans->vec.at[k].start <= addr);
 
 	for (int steps = 0; i > 0 && steps < SPANS_STEPS; steps++) {
 		const struct span *span = &spans->vec.at[--i];

@@ -242,9 +242,9 @@ void symbols_floor(struct symbols *symbols, uint32_t generation)
 
 void symbols_end(struct symbols *symbols, uint64_t start, uint32_t born, uint32_t died)
 {
-	for (size_t i = 0; i < symbols->modules.nr; i++)
-		if (symbols->modules.at[i].start == start && symbols->modules.at[i].born == born)
-			symbols->modules.at[i].died = died;
+	vec_each(module, &symbols->modules)
+		if (module->start == start && module->born == born)
+			module->died = died;
 }
 
 /*
@@ -393,22 +393,13 @@ static struct resolved *answer(const struct query *query, bool return_address)
 	return resolved;
 }
 
-static struct resolved *keep_recent(struct symbols *symbols, struct resolved *resolved)
-{
-	struct resolved **at = &symbols->recent[symbols->nr_recent++ % RECENT];
-
-	free_resolved(*at);
-	*at = resolved;
-	return resolved;
-}
-
 /* NULL: no memory. */
 static struct resolved *resolve(struct symbols *symbols, uint64_t pc, uint32_t generation,
 				bool return_address)
 {
 	struct query query = { .pc = pc, .addr = pc - (return_address && pc) };
 	uint64_t key = pc << 1 | return_address;
-	struct resolved *first, *resolved;
+	struct resolved *first, *resolved, **recent;
 
 	query.module = module_at(symbols, query.addr, generation, true);
 	first = map_get(&symbols->resolved, key);
@@ -419,8 +410,12 @@ static struct resolved *resolve(struct symbols *symbols, uint64_t pc, uint32_t g
 	resolved = answer(&query, return_address);
 	if (!resolved)
 		return NULL;
-	if (query.open || symbols->nr_resolved >= RESOLVED_MOST)
-		return keep_recent(symbols, resolved);
+	if (query.open || symbols->nr_resolved >= RESOLVED_MOST) {
+		recent = &symbols->recent[symbols->nr_recent++ % RECENT];
+		free_resolved(*recent);
+		*recent = resolved;
+		return resolved;
+	}
 	if (map_put(&symbols->resolved, key, resolved)) {
 		free(resolved);
 		return NULL;
