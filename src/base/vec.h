@@ -36,11 +36,6 @@ struct err *vec_grow(void **at, size_t *room, size_t want, size_t size) MUST_CHE
 	   vec_err; })
 #define vec_free(v) \
 	do { free((v)->at); (v)->at = NULL; (v)->nr = (v)->room = 0; } while (0)
-/* For each element, to which item, declared here, points. The vector must not grow meanwhile. */
-#define vec_each(item, v)	vec_each_while(item, v, true)
-#define vec_each_while(item, v, condition) \
-	for (__typeof__((v)->at + 0) item = (v)->at; \
-	     item < (v)->at + (v)->nr && (condition); item++)
 #define vec_clear(v)	((v)->nr = 0)
 #define vec_sort(v, compare) \
 	do { if ((v)->nr) \
@@ -56,12 +51,13 @@ struct err *vec_grow(void **at, size_t *room, size_t want, size_t size) MUST_CHE
 		return (compare_key > (key)) - (compare_key < (key)); \
 	}
 /*
- * Go through a vector, which is not changed meanwhile: `item` points to each element in turn; with
- * vec_each_value it is the element itself.
+ * Go through a vector, which is not changed meanwhile: `item` points to each element in turn, as long as
+ * the condition holds; with vec_each_value it is the element itself.
  */
-#define vec_each(item, v) \
+#define vec_each_while(item, v, condition) \
 	for (__typeof__(*(v)->at) *item = (v)->at, *item##_end = vec_end(v); \
-	     item != item##_end; item++)
+	     item != item##_end && (condition); item++)
+#define vec_each(item, v)	vec_each_while(item, v, true)
 #define vec_each_value(item, v) \
 	for (__typeof__(*(v)->at) *item##_at = (v)->at, *item##_end = vec_end(v), item; \
 	     item##_at != item##_end && (item = *item##_at, 1); item##_at++)

@@ -17,7 +17,6 @@
 #include "probe/probe.h"
 #include "session/lacks.h"
 #include "session/private.h"
-#include "target/gadget.h"
 #include "target/region.h"
 #include "target/remote.h"
 #include "target/room.h"

@@ -288,7 +288,7 @@ static struct err *update_job(struct session *session, void *arg UNUSED)
 {
 	struct target *target = session->current->target;
 	bool exits = session->config.leaks_at_end;
-	bool as_needed = session_needs_tracer(session) != target->state == TARGET_HANDS_OFF;
+	bool as_needed = session_needs_tracer(session) != (target->state == TARGET_HANDS_OFF);
 	/* Only threads that stand still can be told. */
 	bool must_tell = exits != session->traces_exits && target->state != TARGET_HANDS_OFF;
 
