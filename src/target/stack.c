@@ -62,6 +62,7 @@ struct path {
 	uint64_t *pcs;
 	uint32_t max;
 	enum walk_end *end;
+	bool at_entry;		/* regs are at the first instruction of a function: see stack_walk_entry */
 };
 
 /* Walk with memory as stack has it; the rest of it is set here. */
@@ -81,8 +82,16 @@ static uint32_t walk_over(struct target *target, const struct regs *regs,
 	struct walk_map map = target->modules.map;
 
 	map.cache = &target->walk_cache;
-	return walk(&(struct walk_start){ &map, &from, stack, area, false }, path->pcs, path->max, path->end,
-		    NULL);
+	if (path->at_entry) {
+		*path->pcs = from.pc;
+		*path->end = WALK_MEMORY;
+		if (memory_read_u64(target->memory, from.sp, &from.pc))
+			return 1;
+		from.sp += sizeof(from.pc);
+	}
+	return path->at_entry + walk(&(struct walk_start){ &map, &from, stack, area, path->at_entry },
+				     path->pcs + path->at_entry, path->max - path->at_entry,
+				     path->end, NULL);
 }
 
 static uint32_t walk_from_top(struct target *target, const struct regs *regs,
@@ -106,13 +115,12 @@ static uint32_t walk_from_top(struct target *target, const struct regs *regs,
 	return nr;
 }
 
-uint32_t stack_walk(struct target *target, const struct regs *regs, const struct walk_area *area,
-		    uint64_t *pcs, uint32_t max, enum walk_end *end)
+static uint32_t walk_regs(struct target *target, const struct regs *regs, const struct walk_area *area,
+			  const struct path *path)
 {
 	uint64_t sp = regs_get(regs, target->arch->sp);
 	uint8_t copy[COPY];
 	struct stack_top top = { .copy = copy, .low = sp };
-	const struct path path = { pcs, max, end };
 	bool needs_more;
 	uint32_t nr;
 	size_t got;
@@ -121,17 +129,30 @@ uint32_t stack_walk(struct target *target, const struct regs *regs, const struct
 			     &got))
 		got = 0;
 	top.high = sp + got;
-	nr = walk_from_top(target, regs, &top, area, &path, &needs_more);
+	nr = walk_from_top(target, regs, &top, area, path, &needs_more);
 	if (needs_more)
 		target->stack_copy = MIN(2 * MAX(target->stack_copy, COPY_MIN), COPY);
 	return nr;
+}
+
+uint32_t stack_walk(struct target *target, const struct regs *regs, const struct walk_area *area,
+		    uint64_t *pcs, uint32_t max, enum walk_end *end)
+{
+	return walk_regs(target, regs, area, &(struct path){ pcs, max, end, false });
+}
+
+uint32_t stack_walk_entry(struct target *target, const struct regs *regs,
+			  const struct walk_area *area, uint64_t *pcs, uint32_t max,
+			  enum walk_end *end)
+{
+	return walk_regs(target, regs, area, &(struct path){ pcs, max, end, true });
 }
 
 uint32_t stack_walk_top(const struct thread *thread, const struct stack_top *top,
 			const struct walk_area *area, uint64_t *pcs, uint32_t max,
 			enum walk_end *end)
 {
-	const struct path path = { pcs, max, end };
+	const struct path path = { pcs, max, end, false };
 	bool unused;
 
 	return walk_from_top(thread->target, &thread->regs, top, area, &path, &unused);
@@ -332,7 +353,7 @@ static void walk_noted(struct target *target, const struct regs *regs,
 {
 	uint64_t sp = regs_get(regs, target->arch->sp);
 	struct walk_stack stack = { .low = sp, .high = sp, .more = read_noted, .ctx = walked };
-	const struct path path = { walked->pc, USES_DEPTH, &walked->end };
+	const struct path path = { walked->pc, USES_DEPTH, &walked->end, false };
 	size_t next = 0;
 
 	walked->window.target = target;

@@ -280,7 +280,7 @@ by_both case static-program 60 {
 	other_allocator $::tmp/exact -r -t 4
 }
 
-# Another C library, and code without unwind information: blocks are known, tracebacks say why they end.
+# Another C library, and code without unwind information: blocks are known, and tracebacks end behind main and say why.
 by_both case musl-program 60 {
 	set source [file join $::here .. targets million.c]
 	if {[catch {exec [need musl-gcc] -O2 -g -o $::tmp/million $source 2>@1} message]} {
@@ -295,6 +295,7 @@ by_both case musl-program 60 {
 	live $m "malloc allocations > $::tmp/dump"
 	check {[exec grep -c ^0x $::tmp/dump] == 1000} {[exec grep -c ^0x $::tmp/dump] blocks and not 1000}
 	check_stacks $::tmp/dump 0
+	check {[exec grep -c { make+} $::tmp/dump] == 1000 && [exec grep -c { main+} $::tmp/dump] == 1000} {no way to main}
 	live_end $m
 	check_state $before $pid
 	finish $t
