@@ -239,25 +239,24 @@ struct err *procfs_children(pid_t tid, struct proc_tasks *ret)
 	return err;
 }
 
-static int64_t clock_ns(clockid_t clock)
+uint64_t procfs_clock(clockid_t clock)
 {
 	struct timespec now;
 
 	clock_gettime(clock, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 struct err *procfs_start_realtime(pid_t tid, uint64_t *ret)
 {
 	struct proc_stat stat;
 	struct err *err = procfs_stat(tid, &stat);
-	int64_t tick_ns = 1000000000 / sysconf(_SC_CLK_TCK);
-	int64_t boot;
+	uint64_t tick_ns = 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK), boot;
 
 	if (err)
 		return err;
 	/* Finer than btime of /proc/stat, which is in seconds. */
-	boot = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME);
-	*ret = (uint64_t)(boot + (int64_t)stat.start_time * tick_ns);
+	boot = procfs_clock(CLOCK_REALTIME) - procfs_clock(CLOCK_BOOTTIME);
+	*ret = boot + stat.start_time * tick_ns;
 	return NULL;
 }

@@ -117,6 +117,8 @@ struct err *procfs_file(pid_t tid, const char *name, char **ret, size_t *len_ret
 struct err *procfs_auxv(pid_t tid, uint64_t type, uint64_t *ret) MUST_CHECK;
 /* Children of one thread (needs /proc/TID/task/TID/children). */
 struct err *procfs_children(pid_t tid, struct proc_tasks *ret) MUST_CHECK;
+/* One of the kernel's clocks (clock_gettime(2)), in nanoseconds. */
+uint64_t procfs_clock(clockid_t clock);
 /* Wall-clock start of the process, ns since the epoch. */
 struct err *procfs_start_realtime(pid_t tid, uint64_t *ret) MUST_CHECK;
 

@@ -41,10 +41,12 @@
 
 uint64_t tracer_now(void)
 {
-	struct timespec now;
+	return procfs_clock(CLOCK_MONOTONIC);
+}
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+static struct timespec to_timespec(uint64_t ns)
+{
+	return (struct timespec){ (time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S) };
 }
 
 /* Its purpose is to end a waitpid with EINTR, and a PTRACE_SEIZE that would not end. */
@@ -87,8 +89,7 @@ static void wait_request(struct tracer *tracer)
 		pthread_cond_wait(&tracer->work, &tracer->lock);
 		return;
 	}
-	until.tv_sec = (time_t)(tracer->tick_next / NS_PER_S);
-	until.tv_nsec = (long)(tracer->tick_next % NS_PER_S);
+	until = to_timespec(tracer->tick_next);
 	pthread_cond_timedwait(&tracer->work, &tracer->lock, &until);
 }
 
@@ -253,13 +254,9 @@ static void *run(void *arg)
 
 struct err *tracer_set_tick(struct tracer *tracer, tracer_tick_fn *tick, uint64_t every)
 {
-	struct itimerspec spec = {
-		.it_interval = { (time_t)(every / NS_PER_S), (long)(every % NS_PER_S) },
-	};
+	struct itimerspec spec = { .it_interval = to_timespec(tick ? every : 0) };
 	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = TRACER_SIGNAL };
 
-	if (!tick)
-		spec.it_interval = (struct timespec){ 0, 0 };
 	spec.it_value = spec.it_interval;
 	event.sigev_value.sival_ptr = tracer;
 	event._sigev_un._tid = gettid();
@@ -325,13 +322,8 @@ static struct timespec knock(struct tracer *tracer, uint64_t *wait)
 	struct timespec until;
 
 	pthread_kill(tracer->thread, TRACER_SIGNAL);
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += (long)*wait;
+	until = to_timespec(procfs_clock(CLOCK_REALTIME) + *wait);
 	*wait = MIN(2 * *wait, KNOCK_MOST_NS);
-	if (until.tv_nsec >= 1000000000L) {
-		until.tv_nsec -= 1000000000L;
-		until.tv_sec++;
-	}
 	return until;
 }
 

@@ -462,7 +462,7 @@ static struct err *load(struct core *core)
 	return err ? err : add_threads(core->target, core->file);
 }
 
-static struct err *create(struct tracer *tracer, const char *cache_dir, struct target **ret)
+static struct target *create(struct tracer *tracer, const char *cache_dir)
 {
 	struct target *target = calloc(1, sizeof(*target));
 	struct core *core = calloc(1, sizeof(*core));
@@ -470,30 +470,34 @@ static struct err *create(struct tracer *tracer, const char *cache_dir, struct t
 	if (!target || !core) {
 		free(target);
 		free(core);
-		return err_nomem;
+		return NULL;
 	}
 	core->memory.read = read_memory;
 	core->target = target;
-	target->core = core;
-	target->memory = &core->memory;
-	target->mem.fd = -1;
-	target->tracer = tracer;
-	target->state = TARGET_STOPPED;
+	*target = (struct target){
+		.core = core, .memory = &core->memory, .mem = { .fd = -1 }, .tracer = tracer,
+		.state = TARGET_STOPPED,
+	};
 	modules_init(&target->modules, cache_dir);
-	*ret = target;
-	return NULL;
+	return target;
 }
 
-static struct err *open_files(struct target *target, const char *path, const char *exe)
+static void cleanup(struct target **target)
 {
-	struct core *core = target->core;
+	target_destroy(*target);
+}
+
+struct err *core_open(struct tracer *tracer, const char *path, const char *exe,
+		      const char *cache_dir, struct target **ret)
+{
+	CLEANUP(cleanup) struct target *target = create(tracer, cache_dir);
+	struct core *core = target ? target->core : NULL;
 	struct err *err;
 
-	if (exe) {
+	if (core && exe)
 		core->exe = strdup(exe);
-		if (!core->exe)
-			return err_nomem;
-	}
+	if (!core || (exe && !core->exe))
+		return err_nomem;
 	err = core_file_open(path, &core->file);
 	if (err)
 		return err;
@@ -502,22 +506,9 @@ static struct err *open_files(struct target *target, const char *path, const cha
 	if (!target->pid)
 		target->pid = core->file->threads.at[0].tid;
 	target->mem.tid = target->pid;
-	return load(core);
-}
-
-struct err *core_open(struct tracer *tracer, const char *path, const char *exe,
-		      const char *cache_dir, struct target **ret)
-{
-	struct target *target;
-	struct err *err = create(tracer, cache_dir, &target);
-
-	if (err)
-		return err;
-	err = open_files(target, path, exe);
-	if (err)
-		target_destroy(target);
-	else
-		*ret = target;
+	err = load(core);
+	if (!err)
+		*ret = take(target);
 	return err;
 }
 

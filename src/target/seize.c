@@ -260,7 +260,6 @@ void target_hands_off(struct target *target)
 	target_each_to_go_on(target, release_one);
 	/* A child that did not come in time is let go when it does: see target_dispatch. */
 	map_free(&target->newborn, NULL);
-	target->newborn = (struct map)MAP_INIT;
 	target->expected = 0;
 	if (target->state != TARGET_ENDED)
 		target->state = TARGET_HANDS_OFF;

@@ -292,11 +292,6 @@ struct signal_args {
 _Static_assert(sizeof(siginfo_t) == SIGINFO_SIZE, "the kernel writes so much");
 _Static_assert(sizeof(struct signal_args) <= REMOTE_SCRATCH, "there is room");
 
-static struct err *read_info(struct remote *remote, uint64_t at, siginfo_t *ret)
-{
-	return memory_read(&remote->thread->target->mem.memory, at, ret, sizeof(*ret));
-}
-
 /*
  * A child of the program's own that has changed its state in between has had no SIGCHLD queued, as
  * there was one: that is made up for. One too many is what a program must expect anyhow. The process
@@ -314,7 +309,7 @@ static struct err *resend(struct remote *remote, uint64_t at)
 				     WEXITED | WSTOPPED | WCONTINUED | WNOHANG | WNOWAIT, 0);
 	if (err)
 		return err->errnum == ECHILD ? NULL : err;
-	err = read_info(remote, at, &info);
+	err = memory_read(&remote->thread->target->mem.memory, at, &info, sizeof(info));
 	if (err || !info.si_pid)
 		return err;
 	err = remote_syscall(remote, &tid, SYS_gettid, 0);
@@ -351,7 +346,7 @@ static struct err *take_signal(struct remote *remote, uint64_t child)
 				     at + offsetof(struct signal_args, set), info,
 				     at + offsetof(struct signal_args, none), SIGSET_SIZE);
 	if (!err)
-		err = read_info(remote, info, &got);
+		err = memory_read(&remote->thread->target->mem.memory, info, &got, sizeof(got));
 	if (err)
 		return err;
 	return got.si_pid == (pid_t)child ? resend(remote, info) : put_back(remote, info);

@@ -175,7 +175,6 @@ static bool awaits_child(struct target *target, uint64_t end)
 		/* But when they do they are let go, so that somebody must wait. */
 		tracer_count(target->tracer, (int)target->expected);
 		map_free(&target->newborn, NULL);
-		target->newborn = (struct map)MAP_INIT;
 		target->expected = 0;
 	}
 	return target->expected;

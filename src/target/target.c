@@ -13,20 +13,28 @@ static bool lives(pid_t tid)
 	return !procfs_stat(tid, &stat) && stat.state != 'Z' && stat.state != 'X';
 }
 
+/* A thread of the process that lives; 0: there is none. */
+static pid_t find_alive(pid_t pid)
+{
+	struct proc_tasks tasks = { VEC_INIT };
+	pid_t found = 0;
+
+	err_ignore(procfs_tasks(pid, &tasks));	/* gone: the list is empty */
+	vec_each_while(tid, &tasks.vec, !found)
+		found = lives(*tid) ? *tid : 0;
+	vec_free(&tasks.vec);
+	return found;
+}
+
 /*
  * The memory of a process whose first thread has ended is reached by another; but the others may
  * end at any moment.
  */
 static struct err *open_memory(pid_t pid, struct procmem *ret)
 {
-	struct proc_tasks tasks = { VEC_INIT };
-	struct err *err = procfs_tasks(pid, &tasks);
-	pid_t tid = pid;
+	pid_t tid = lives(pid) ? pid : find_alive(pid);
 
-	for (size_t i = 0; i < tasks.vec.nr && !err && !lives(tid); i++)
-		tid = tasks.vec.at[i];
-	vec_free(&tasks.vec);
-	return err ? err : procmem_open(tid, ret);
+	return procmem_open(tid ? tid : pid, ret);
 }
 
 struct err *target_create(struct tracer *tracer, pid_t pid, const char *cache_dir,
@@ -103,24 +111,18 @@ static bool is_thread_of(pid_t tid, pid_t pid)
 
 bool target_lives(struct target *target)
 {
-	struct proc_tasks tasks = { VEC_INIT };
 	struct proc_stat stat;
-	bool found;
+	pid_t tid;
 
 	/* Ids are used again. */
 	if (procfs_stat(target->pid, &stat) || stat.start_time != target->start_time)
 		return false;
-	found = is_thread_of(target->mem.tid, target->pid);
-	if (found)
+	if (is_thread_of(target->mem.tid, target->pid))
 		return true;
-	err_ignore(procfs_tasks(target->pid, &tasks));	/* gone: the list is empty */
-	for (size_t i = 0; i < tasks.vec.nr && !found; i++) {
-		found = lives(tasks.vec.at[i]);
-		if (found)
-			procmem_set_tid(&target->mem, tasks.vec.at[i]);
-	}
-	vec_free(&tasks.vec);
-	return found;
+	tid = find_alive(target->pid);
+	if (tid)
+		procmem_set_tid(&target->mem, tid);
+	return tid;
 }
 
 static void free_thread(void *value)

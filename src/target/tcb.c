@@ -98,20 +98,26 @@ static uint32_t told_tid(const struct views *views)
 	return told[2];
 }
 
-static uint32_t derive_tid(const struct views *views)
+/* The offsets from first on that fit: the first of them, and how many there are. */
+static uint32_t find_offset(const struct views *views, uint32_t first, uint32_t step,
+			    bool (*fits)(const struct views *views, uint32_t offset), unsigned *nr_ret)
 {
 	uint32_t found = 0;
 	unsigned nr = 0;
 
-	for (uint32_t offset = 4; offset < TCB_MAX; offset += 4) {
-		if (!all_have_tid(views, offset))
-			continue;
-		if (!nr++)
+	for (uint32_t offset = first; offset < TCB_MAX; offset += step)
+		if (fits(views, offset) && !nr++)
 			found = offset;
-	}
-	if (nr > 1 && views->nr == 1)
-		return told_tid(views);
+	*nr_ret = nr;
 	return found;
+}
+
+static uint32_t derive_tid(const struct views *views)
+{
+	unsigned nr;
+	uint32_t found = find_offset(views, 4, 4, all_have_tid, &nr);
+
+	return nr > 1 && views->nr == 1 ? told_tid(views) : found;
 }
 
 /* stack */
@@ -178,16 +184,12 @@ static uint32_t stack_of_first(const struct views *views)
 
 static uint32_t derive_stack(const struct views *views)
 {
-	uint32_t found = 0;
+	unsigned nr;
+	uint32_t found = find_offset(views, 8, 8, fits_stack, &nr);
 
-	for (uint32_t offset = 8; offset < TCB_MAX; offset += 8) {
-		if (!fits_stack(views, offset))
-			continue;
-		if (found)
-			return 0;
-		found = offset;
-	}
-	return found ? found : stack_of_first(views);
+	if (nr > 1)
+		return 0;
+	return nr ? found : stack_of_first(views);
 }
 
 void tcb_derive(struct target *target, struct tcb *ret)
