@@ -14,18 +14,24 @@
 
 #define LINKS_MAX	40	/* as many symbolic links as the kernel follows */
 
+int file_open_again(int path_fd, int flags)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
+	return open(path, flags | O_CLOEXEC);
+}
+
 struct err *file_reopen(int path_fd, uint64_t most, struct stat *st_ret, int *fd_ret)
 {
 	AUTO_CLOSE int fd = -1;
 	struct stat looked_at;
-	char path[32];
 
 	if (fstat(path_fd, &looked_at))
 		return err_sys("fstat");
 	if (!S_ISREG(looked_at.st_mode))
 		return err_create(ERR_FORMAT, "not a regular file");
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
-	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	fd = file_open_again(path_fd, O_RDONLY | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return err_sys("open");
 	if (fstat(fd, st_ret))

@@ -48,4 +48,7 @@ bool file_number(const char *path, const char *key, uint64_t *ret);
 /* What a link leads to, as far as there is room; false: it cannot be read. */
 bool file_link(int dir_fd, const char *name, char *ret, size_t room);
 
+/* Open what an O_PATH descriptor leads to: -1, and errno, if that fails. */
+int file_open_again(int path_fd, int flags);
+
 #endif

@@ -61,11 +61,8 @@ struct err *memfd_look(const char *path, const char *name, int *fd_ret, struct s
 
 struct err *memfd_open(int path_fd, int *fd_ret)
 {
-	char path[32];
-	int fd;
+	int fd = file_open_again(path_fd, O_RDWR);
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
-	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return err_sys("open it");
 	*fd_ret = fd;

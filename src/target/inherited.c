@@ -6,6 +6,7 @@
 #include <elf.h>
 #include <inttypes.h>
 
+#include "base/cleanup.h"
 #include "target/target.h"
 
 /* Left as they are if they cannot be read: who has unmapped its first stack has none. */
@@ -49,18 +50,16 @@ void origin_free(struct origin *origin)
 
 bool inherited_by(pid_t pid, const struct file_id *file)
 {
-	struct proc_maps maps = { VEC_INIT };
-	bool found = false;
+	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
 
 	if (procfs_maps(pid, &maps))
 		return false;
-	vec_each_while(map, &maps.vec, !found) {
+	vec_each(map, &maps.vec)
 		/* An mdbg has the log in the same mapping. */
-		found = !map->offset && map->end - map->start == JOURNAL_SIZE &&
-			undo_is_of_file(map, file);
-	}
-	proc_maps_free(&maps);
-	return found;
+		if (!map->offset && map->end - map->start == JOURNAL_SIZE &&
+		    undo_is_of_file(map, file))
+			return true;
+	return false;
 }
 
 static bool is_sharer(const struct target *target, pid_t pid)
@@ -109,7 +108,7 @@ static struct err *check_journal(const struct origin *origin, const struct proc_
 
 struct err *inherited_check(pid_t tid, const struct origin *origin)
 {
-	struct proc_maps maps = { VEC_INIT };
+	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct identity identity;
 	struct err *err = identity_read(tid, &identity);
 	const char *what;
@@ -117,15 +116,10 @@ struct err *inherited_check(pid_t tid, const struct origin *origin)
 	if (err)
 		return err;
 	what = identity_difference(&origin->identity, &identity);
-	if (what)
-		what = identity_difference(&origin->now, &identity) ? what : NULL;
-	if (what)
+	if (what && identity_difference(&origin->now, &identity))
 		return another(what);
 	err = procfs_maps(tid, &maps);
-	if (!err)
-		err = check_journal(origin, &maps);
-	proc_maps_free(&maps);
-	return err;
+	return err ? err : check_journal(origin, &maps);
 }
 
 /* Where addresses are not random, only these tell of an exec of the same program. */

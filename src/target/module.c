@@ -16,8 +16,8 @@ void modules_init(struct modules *modules, const char *cache_dir)
 
 void modules_deinit(struct modules *modules)
 {
-	for (size_t i = 0; i < modules->all.nr; i++)
-		module_free(modules->all.at[i]);
+	vec_each(module, &modules->all)
+		module_free(*module);
 	vec_free(&modules->all);
 	vec_free(&modules->live);
 	vec_free(&modules->walk);
@@ -37,8 +37,8 @@ static bool is_same(const struct module *a, const struct module *b)
 static bool other_between(const struct modules *modules, const struct module *dead,
 			  const struct module *live)
 {
-	for (size_t i = 0; i < modules->all.nr; i++) {
-		const struct module *module = modules->all.at[i];
+	vec_each(at, &modules->all) {
+		const struct module *module = *at;
 
 		if (module != dead && module != live && module->start < dead->end &&
 		    dead->start < module->end && module->died > dead->died &&

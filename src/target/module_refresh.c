@@ -36,8 +36,8 @@ struct refresh {
 
 static void refresh_deinit(struct refresh *refresh)
 {
-	for (size_t i = 0; i < refresh->fresh.nr; i++)
-		module_free(refresh->fresh.at[i]);
+	vec_each(module, &refresh->fresh)
+		module_free(*module);
 	vec_free(&refresh->fresh);
 	vec_free(&refresh->live);
 	vec_free(&refresh->walk);
@@ -195,13 +195,11 @@ static struct err *keep_old(struct refresh *refresh)
 
 	if (err)
 		return err;
-	for (size_t i = 0; i < old->live.nr; i++) {
-		if (!old->live.at[i]->replaced &&
-		    module_still_mapped(old->live.at[i], refresh->world->maps))
-			refresh->live.at[refresh->live.nr++] = old->live.at[i];
-	}
-	for (size_t i = 0; i < old->all.nr; i++)
-		refresh->rows += rows_of(old->all.at[i]);
+	vec_each(module, &old->live)
+		if (!(*module)->replaced && module_still_mapped(*module, refresh->world->maps))
+			refresh->live.at[refresh->live.nr++] = *module;
+	vec_each(module, &old->all)
+		refresh->rows += rows_of(*module);
 	return NULL;
 }
 

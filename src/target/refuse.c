@@ -7,6 +7,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 
 #include "base/cleanup.h"
 #include "base/fd.h"
@@ -46,10 +47,14 @@ static void describe(pid_t pid, char *ret, size_t room)
 	snprintf(ret, room, "process %d (%s)", pid, name);
 }
 
-static struct err *refused(pid_t pid, const char *why)
+static PRINTF(2, 3) struct err *refused(pid_t pid, const char *fmt, ...)
 {
-	char process[REFUSE_NAME_MAX + 32];
+	char process[REFUSE_NAME_MAX + 32], why[256];
+	va_list args;
 
+	va_start(args, fmt);
+	vsnprintf(why, sizeof(why), fmt, args);
+	va_end(args);
 	describe(pid, process, sizeof(process));
 	return err_create(ERR_ATTACH, "cannot attach to %s: %s", process, why);
 }
@@ -74,12 +79,11 @@ static struct err *not_seen(pid_t pid, struct err *err)
 
 static struct err *is_thread(pid_t pid, pid_t process)
 {
-	char name[REFUSE_NAME_MAX + 32], why[sizeof(name) + 32];
+	char name[REFUSE_NAME_MAX + 32];
 
 	describe(process, name, sizeof(name));
-	snprintf(why, sizeof(why), "a thread of %s", name);
-	return err_hint(err_create(ERR_ATTACH, "cannot attach to %d: %s", pid, why), "mdbg -p %d",
-			process);
+	return err_hint(err_create(ERR_ATTACH, "cannot attach to %d: a thread of %s", pid, name),
+			"mdbg -p %d", process);
 }
 
 static struct err *is_zombie(pid_t pid, pid_t parent)
@@ -93,20 +97,19 @@ static struct err *is_zombie(pid_t pid, pid_t parent)
 
 static struct err *is_traced(pid_t pid, pid_t tracer)
 {
-	char process[REFUSE_NAME_MAX + 32], why[sizeof(process) + 32];
+	char process[REFUSE_NAME_MAX + 32];
 	struct proc_status status;
 	bool seen = !procfs_status(tracer, &status);
 	bool is_self = seen && status.tgid == getpid();
 	bool is_mdbg = seen && !procfs_status(status.tgid, &status) && !strcmp(status.name.bytes, "mdbg");
 
 	describe(tracer, process, sizeof(process));
-	snprintf(why, sizeof(why), "already traced by %s", process);
 	if (is_self)
 		return err_hint(refused(pid, "already traced by this mdbg"), "detach");
 	if (is_mdbg)
-		return err_hint(refused(pid, why),
+		return err_hint(refused(pid, "already traced by %s", process),
 				"detach it first: type detach in that mdbg, or end it");
-	return err_hint(refused(pid, why),
+	return err_hint(refused(pid, "already traced by %s", process),
 			"a process can have one tracer only: have %s detach first", process);
 }
 
@@ -175,17 +178,16 @@ static struct err *check_threads(pid_t pid, const struct proc_tasks *tasks, pid_
 
 static struct err *wrong_processor(pid_t pid, uint16_t machine, uint8_t class)
 {
-	char why[96];
+	struct err *err;
 
 	if (machine == EM_386)
-		snprintf(why, sizeof(why), "a 32-bit program (i386)");
+		err = refused(pid, "a 32-bit program (i386)");
 	else if (machine == EM_X86_64 && class == ELFCLASS32)
-		snprintf(why, sizeof(why), "an x32 program");
+		err = refused(pid, "an x32 program");
 	else
-		snprintf(why, sizeof(why),
-			 "a program of another processor (ELF machine %u, %u bits)", machine,
-			 class == ELFCLASS32 ? 32 : 64);
-	return err_hint(refused(pid, why), "this mdbg debugs 64-bit programs of %s only",
+		err = refused(pid, "a program of another processor (ELF machine %u, %u bits)",
+			      machine, class == ELFCLASS32 ? 32 : 64);
+	return err_hint(err, "this mdbg debugs 64-bit programs of %s only",
 			arch_host()->name);
 }
 
@@ -223,14 +225,13 @@ static struct err *check_program(pid_t pid, pid_t tid)
 /* tid: one that may have memory still. What cannot be read is for PTRACE_SEIZE to refuse. */
 static struct err *check_translator(pid_t pid, pid_t tid)
 {
-	struct proc_maps maps = { VEC_INIT };
+	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
 	const struct translator *translator;
 
 	if (procfs_maps(tid, &maps))
 		return NULL;
 	translator = translator_find(&maps);
-	proc_maps_free(&maps);
-	return translator ? err_hint(refused(pid, translator->what), "%s", translator->instead) : NULL;
+	return translator ? err_hint(refused(pid, "%s", translator->what), "%s", translator->instead) : NULL;
 }
 
 static struct err *check_alive(pid_t pid, pid_t parent)

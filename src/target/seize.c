@@ -85,15 +85,13 @@ static struct err *seize_sharers(struct target *target, pid_t tid, unsigned *nr)
 
 	if (err)	/* no CONFIG_PROC_CHILDREN, or the thread is gone */
 		return NULL;
-	for (size_t i = 0; i < children.vec.nr && !err; i++) {
-		pid_t child = children.vec.at[i];
-
-		if (!target_shares(target, child))
+	vec_each_while(child, &children.vec, !err) {
+		if (!target_shares(target, *child))
 			continue;
-		if (!target_thread(target, child))
-			err = seize_one(target, child, child, nr);
+		if (!target_thread(target, *child))
+			err = seize_one(target, *child, *child, nr);
 		if (!err)
-			err = seize_sharers(target, child, nr);
+			err = seize_sharers(target, *child, nr);
 	}
 	vec_free(&children.vec);
 	return err;
@@ -112,13 +110,11 @@ static struct err *seize_pass(struct target *target, unsigned *nr)
 	*nr = 0;
 	if (!err && !procfs_nr_threads(target->pid, &threads))
 		*nr += tasks.vec.nr < threads;
-	for (size_t i = 0; i < tasks.vec.nr && !err; i++) {
-		pid_t tid = tasks.vec.at[i];
-
-		if (!target_thread(target, tid))
-			err = seize_one(target, tid, target->pid, nr);
+	vec_each_while(tid, &tasks.vec, !err) {
+		if (!target_thread(target, *tid))
+			err = seize_one(target, *tid, target->pid, nr);
 		if (!err)
-			err = seize_sharers(target, tid, nr);
+			err = seize_sharers(target, *tid, nr);
 	}
 	vec_free(&tasks.vec);
 	return err;

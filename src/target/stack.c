@@ -223,12 +223,17 @@ void stack_each_top(struct target *target,
 	hand_out(&tops);
 }
 
-static bool in_ranges(uint64_t pc, const struct stack_range *range, uint32_t nr)
+static bool is_in(uint64_t pc, const struct stack_range *range, uint32_t nr, bool inner)
 {
 	for (uint32_t i = 0; i < nr; i++)
-		if (pc >= range[i].start && pc < range[i].end)
+		if (pc >= range[i].start && pc < range[i].end && (inner || !range[i].inner))
 			return true;
 	return false;
+}
+
+static bool in_ranges(uint64_t pc, const struct stack_range *range, uint32_t nr)
+{
+	return is_in(pc, range, nr, true);
 }
 
 static bool is_mapping(const struct journal_entry *entry)
@@ -290,7 +295,7 @@ static uint64_t last_address(const struct words *words)
  */
 static bool is_of_stack(const struct words *words)
 {
-	struct proc_maps maps = { VEC_INIT };
+	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
 	const struct proc_map *map;
 	uint64_t end = UINT64_MAX;
 
@@ -303,7 +308,6 @@ static bool is_of_stack(const struct words *words)
 	while (map && ++map < maps.vec.at + maps.vec.nr && map->start == end && map->write &&
 	       !map->shared)
 		end = map->end;
-	proc_maps_free(&maps);
 	return last_address(words) < end;
 }
 
@@ -406,14 +410,6 @@ static bool has_cfi(struct target *target, const uint64_t *pcs, uint32_t i)
 	return row && row->cfa != ROW_CFA_NONE;
 }
 
-static bool in_outer(uint64_t pc, const struct stack_range *range, uint32_t nr)
-{
-	for (uint32_t i = 0; i < nr; i++)
-		if (!range[i].inner && in_ranges(pc, &range[i], 1))
-			return true;
-	return false;
-}
-
 /* Is any word of [from, to) in the outer ranges? */
 static bool scan_outer(struct target *target, uint64_t from, uint64_t to,
 		       const struct stack_range *range, uint32_t nr)
@@ -423,7 +419,7 @@ static bool scan_outer(struct target *target, uint64_t from, uint64_t to,
 
 	words_begin(&words, target, from);
 	while (next_word(&words, &word) && last_address(&words) < to)
-		if (in_outer(word, range, nr))
+		if (is_in(word, range, nr, false))
 			return is_of_stack(&words);
 	return false;
 }
@@ -442,7 +438,7 @@ static bool scan(struct target *target, uint64_t from, uint64_t to,
 	while (next_word(&words, &word)) {
 		if (last_address(&words) >= to)
 			return false;
-		if (in_outer(word, range, nr) ||
+		if (is_in(word, range, nr, false) ||
 		    (in_ranges(word, range, nr) &&
 		     scan_outer(target, before, before + AGENT_STACK, range, nr)))
 			return is_of_stack(&words);

@@ -195,19 +195,18 @@ static bool wait_in_turn(struct target *target, bool with_all, uint64_t each_ns)
 	for_each_thread(thread, target)
 		if (!stands(thread) && (with_all || what_does(thread) == WAITS))
 			err_ignore(vec_push(&tids, thread->tid));
-	for (size_t i = 0; i < tids.nr && target->state != TARGET_ENDED; i++) {
-		pid_t tid = tids.at[i];
+	vec_each_while(tid, &tids, target->state != TARGET_ENDED) {
 		struct err *err = NULL;
 		int status;
 
-		if (!target_thread(target, tid))
+		if (!target_thread(target, *tid))
 			continue;
 		if (patient)
-			err = tracer_wait_for(tid, tracer_now() + each_ns, &status);
-		else if (!tracer_poll(tid, &status))
+			err = tracer_wait_for(*tid, tracer_now() + each_ns, &status);
+		else if (!tracer_poll(*tid, &status))
 			continue;
 		if (!err) {
-			target->ops->route(target->ctx, tid, status);
+			target->ops->route(target->ctx, *tid, status);
 			any = true;
 		} else if (err->code == ERR_TIMEOUT) {
 			patient = false;
