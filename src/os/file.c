@@ -98,13 +98,6 @@ bool file_is_owned(const struct stat *st)
 	return is_ours(st) && !(st->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* With the sticky bit others may make files, but not rename or remove ours. */
-static bool is_owned_folder(const struct stat *st)
-{
-	return is_ours(st) &&
-	       (!(st->st_mode & (S_IWGRP | S_IWOTH)) || st->st_mode & S_ISVTX);
-}
-
 static struct err *others_may(const char *path, const struct stat *st)
 {
 	struct err *err;
@@ -182,7 +175,8 @@ static struct err *check_folder(const struct walk *walk, const char *path)
 
 	if (fstat(walk->fd, &st))
 		return err_sys("%s", path);
-	if (is_owned_folder(&st))
+	/* With the sticky bit others may make files, but not rename or remove ours. */
+	if (file_is_owned(&st) || (is_ours(&st) && st.st_mode & S_ISVTX))
 		return NULL;
 	return err_wrap(others_may("its folder", &st), "%s", path);
 }

@@ -147,14 +147,6 @@ static pid_t wait_status(pid_t which, pid_t kept, int flags, int *status_ret)
 	return info.si_pid;
 }
 
-/* The processor that a thread was last on, or -1: field 39 of /proc/TID/stat. */
-static int cpu_of(pid_t tid)
-{
-	struct proc_stat stat;
-
-	return procfs_stat(tid, &stat) ? -1 : stat.cpu;
-}
-
 static void unpin(struct tracer *tracer)
 {
 	if (tracer->pinned)
@@ -169,8 +161,8 @@ static void unpin(struct tracer *tracer)
  */
 static void follow(struct tracer *tracer, pid_t tid)
 {
+	struct proc_stat stat;
 	cpu_set_t one;
-	int cpu;
 
 	if (tid != tracer->last) {
 		tracer->last = tid;
@@ -180,11 +172,11 @@ static void follow(struct tracer *tracer, pid_t tid)
 	}
 	if (++tracer->in_row < FOLLOW_AFTER || tracer->since_look++ % FOLLOW_LOOK)
 		return;
-	cpu = cpu_of(tid);
-	if (cpu < 0 || cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, &tracer->cpus))
+	if (procfs_stat(tid, &stat) || stat.cpu < 0 || stat.cpu >= CPU_SETSIZE ||
+	    !CPU_ISSET(stat.cpu, &tracer->cpus))
 		return;
 	CPU_ZERO(&one);
-	CPU_SET(cpu, &one);
+	CPU_SET(stat.cpu, &one);
 	tracer->pinned = !sched_setaffinity(0, sizeof(one), &one);
 }
 

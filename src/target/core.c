@@ -152,13 +152,6 @@ static void protect(struct core *core, struct proc_map *map)
 		core_maps_protect(map, header, &file.memory, 0);
 }
 
-static void protect_all(struct core *core)
-{
-	vec_each(map, &core->maps.vec)
-		if (map->unknown_protection && map->inode)
-			protect(core, map);
-}
-
 /* Memory */
 
 /* As a mapping has it: the page with the file's end is filled up with zeros. */
@@ -278,20 +271,15 @@ struct err *core_copy_maps(const struct core *core, struct proc_maps *ret)
 	return err;
 }
 
-static struct err *open_image(struct core *core, const struct proc_map *map, int *fd_ret)
+static struct err *world_open(void *ctx, const struct proc_maps *maps UNUSED,
+			      const struct proc_map *map, int *fd_ret)
 {
-	const struct core_image *image = image_of(core, map);
+	const struct core_image *image = image_of(ctx, map);
 
 	if (image->fd < 0)
 		return err_create(image->code, "%s", image->why);
 	*fd_ret = fcntl(image->fd, F_DUPFD_CLOEXEC, 0);
 	return *fd_ret < 0 ? err_sys("dup") : NULL;
-}
-
-static struct err *world_open(void *ctx, const struct proc_maps *maps UNUSED,
-			      const struct proc_map *map, int *fd_ret)
-{
-	return open_image(ctx, map, fd_ret);
 }
 
 /* There is no NT_FILE: nothing but its place tells whether it is the one. */
@@ -315,7 +303,7 @@ static struct err *world_open_program(void *ctx, struct proc_map *map_ret, int *
 	struct core *core = ctx;
 	const struct proc_map *map = program_map(core);
 	AUTO_FREE char *copy = strdup(core_program(core));
-	struct err *err = !copy ? err_nomem : map ? open_image(core, map, fd_ret) :
+	struct err *err = !copy ? err_nomem : map ? world_open(core, &core->maps, map, fd_ret) :
 						    open_unmapped(core, fd_ret);
 
 	if (!err)
@@ -453,7 +441,9 @@ static struct err *load(struct core *core)
 		err = check_exe(core);
 	if (err)
 		return err;
-	protect_all(core);
+	vec_each(map, &core->maps.vec)
+		if (map->unknown_protection && map->inode)
+			protect(core, map);
 	err = load_modules(core);
 	if (!err)
 		err = check_placed(core);

@@ -65,8 +65,7 @@ static struct err *unmap_file(const struct left *left, struct remote *remote,
 static struct err *remove_mapping(struct left *left, struct remote *remote, uint32_t index)
 {
 	const struct journal_entry *entry = &left->journal->entry[index];
-	uint64_t at = left->journal_address + offsetof(struct journal, entry) +
-		      index * sizeof(*entry) + offsetof(struct journal_entry, state);
+	uint64_t at = left->journal_address + offsetof(struct journal, entry[index].state);
 	uint32_t state = JOURNAL_UNDONE;
 	bool covered = !patch_cover(remote, left->journal_address, entry->address, entry->len);
 	struct err *err = NULL;

@@ -36,11 +36,6 @@ bool module_file_same(const struct proc_map *map, uint32_t dev_major, uint32_t d
 	       map->dev_minor == dev_minor;
 }
 
-static bool has_numbers(const struct proc_map *map, const struct stat *st)
-{
-	return module_file_same(map, major(st->st_dev), minor(st->st_dev), st->st_ino);
-}
-
 /*
  * The mapping of the same file, at or below map, that has the file's start; or NULL. There may be
  * a hole between, or text that was moved to huge pages.
@@ -92,7 +87,7 @@ static struct err *accept_file(const struct lookup *lookup, int path_fd, int *fd
 	got = pread(fd, file, sizeof(file), 0);
 	if (got < 0)
 		return err_sys("read");
-	if (!has_numbers(lookup->map, &st) &&
+	if (!module_file_same(lookup->map, major(st.st_dev), minor(st.st_dev), st.st_ino) &&
 	    !in_memory(lookup->header, lookup->memory, file, (size_t)got))
 		return err_create(ERR_NOTFOUND,
 				  "not the file that is mapped, but another of the same name");

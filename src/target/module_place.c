@@ -9,13 +9,6 @@ struct range {
 	uint64_t start, end;
 };
 
-static bool overlap(struct range a, struct range b, struct range *ret)
-{
-	ret->start = MAX(a.start, b.start);
-	ret->end = MIN(a.end, b.end);
-	return ret->start < ret->end;
-}
-
 static void extend(struct range *range, struct range by)
 {
 	if (range->start == range->end)
@@ -79,11 +72,6 @@ bool module_maps_file(const struct module *module, const struct proc_map *map)
 	return module_file_same(map, module->dev_major, module->dev_minor, module->inode);
 }
 
-static struct range map_range(const struct proc_map *map)
-{
-	return (struct range){ map->start, map->end };
-}
-
 /* The index of the first mapping that ends above addr. */
 static size_t first_map(const struct proc_maps *maps, uint64_t addr)
 {
@@ -99,12 +87,13 @@ static void extend_by_segment(struct range *exec, const struct module *module,
 {
 	for (size_t i = first_map(maps, segment.start); i < maps->vec.nr; i++) {
 		const struct proc_map *map = &maps->vec.at[i];
-		struct range part;
+		const struct range part = {
+			MAX(map->start, segment.start), MIN(map->end, segment.end),
+		};
 
 		if (map->start >= segment.end)
 			break;
-		if ((map->exec || module_maps_file(module, map)) &&
-		    overlap(map_range(map), segment, &part))
+		if ((map->exec || module_maps_file(module, map)) && part.start < part.end)
 			extend(exec, part);
 	}
 }

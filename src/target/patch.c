@@ -23,12 +23,6 @@ static struct journal_writer *journal_of(struct target *target)
 	return &target->region->writer;
 }
 
-/* How many of an entry's bytes lie in its first page. */
-static uint64_t first_part(const struct journal_entry *entry)
-{
-	return MIN(entry->len, PAGE - entry->address % PAGE);
-}
-
 bool patch_text_of_file(const struct target *target, uint64_t address, struct text_place *place_ret,
 			uint8_t *bytes_ret, size_t len)
 {
@@ -88,7 +82,7 @@ struct err *patch_text(struct target *target, uint64_t address, const void *expe
 	uint32_t index;
 	struct err *err;
 
-	if (first_part(&entry) < len)
+	if (PAGE - address % PAGE < len)
 		return err_create(ERR_RANGE, "the code at 0x%" PRIx64 " lies in two pages", address);
 	err = memory_read(&target->mem.memory, address, entry.old, len);
 	if (err)

@@ -113,16 +113,6 @@ static struct err *is_traced(pid_t pid, pid_t tracer)
 			"a process can have one tracer only: have %s detach first", process);
 }
 
-/*
- * A displaced call pushes its return address by hand, and a borrowed thread finds home by a `ret`
- * that no call goes with: the processor would end the process for either.
- */
-static struct err *has_shadow_stack(pid_t pid)
-{
-	return err_hint(refused(pid, "its returns are checked against a shadow stack"),
-			"start it with GLIBC_TUNABLES=glibc.cpu.x86_shstk=off in its environment");
-}
-
 /* It has been killed, or is on its way out: it traces until its memory is gone. */
 static bool is_ending(pid_t tracer)
 {
@@ -168,8 +158,14 @@ static struct err *check_threads(pid_t pid, const struct proc_tasks *tasks, pid_
 			continue;
 		if (status.tracer)
 			return is_traced(pid, status.tracer);
+		/*
+		 * A displaced call pushes its return address by hand, and a borrowed thread finds home
+		 * by a `ret` that no call goes with: the processor would end the process for either.
+		 */
 		if (status.shadow_stack)
-			return has_shadow_stack(pid);
+			return err_hint(refused(pid, "its returns are checked against a shadow stack"),
+					"start it with GLIBC_TUNABLES=glibc.cpu.x86_shstk=off in its "
+					"environment");
 		if (!*alive_ret && status.state != 'Z' && status.state != 'X')
 			*alive_ret = tasks->vec.at[i];
 	}
@@ -275,13 +271,6 @@ struct err *refuse_check(pid_t pid)
 	return check_alive(pid, status.ppid);
 }
 
-static int read_yama(void)
-{
-	uint64_t value;
-
-	return file_number(YAMA_FILE, "", &value) ? (int)value : 0;
-}
-
 static enum refuse_border find_border(pid_t pid)
 {
 	AUTO_FREE char *self = NULL;
@@ -309,6 +298,7 @@ struct err *refuse_explain(pid_t pid, int errnum)
 {
 	struct refuse_facts facts = { .errnum = errnum, .uid = getuid(), .gid = getgid() };
 	pid_t alive = find_alive(pid);
+	uint64_t yama;
 	AUTO_FREE char *exe = NULL;
 	char path[32];
 	struct stat st;
@@ -322,7 +312,8 @@ struct err *refuse_explain(pid_t pid, int errnum)
 	if (err)
 		return not_seen(pid, err);
 	printable(facts.target.name.bytes, facts.name, sizeof(facts.name));
-	facts.yama = read_yama();
+	if (file_number(YAMA_FILE, "", &yama))
+		facts.yama = (int)yama;
 	facts.exe_readable = !procfs_link(alive, "exe", &exe);
 	snprintf(path, sizeof(path), "/proc/%d", alive);
 	facts.proc_of_root = !stat(path, &st) && !st.st_uid;

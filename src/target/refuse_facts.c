@@ -36,11 +36,6 @@ static void user_name(uid_t uid, char *name, size_t room)
 		snprintf(name, room, "number %u", uid);
 }
 
-static bool may_trace_all(const struct refuse_facts *facts)
-{
-	return facts->self.cap_effective & (1ull << CAP_SYS_PTRACE);
-}
-
 static struct err *no_capability(const struct refuse_facts *facts)
 {
 	return refused(facts, "mdbg is root, but without the capability CAP_SYS_PTRACE, as root of a "
@@ -140,7 +135,7 @@ struct err *refuse_from_facts(const struct refuse_facts *facts)
 		return refused(facts, "it has ended", "ps -e lists the processes there are");
 	if (facts->errnum != EPERM && facts->errnum != EACCES)
 		return refused(facts, strerror(facts->errnum), "this is not expected: try again");
-	if (!may_trace_all(facts))
+	if (!(facts->self.cap_effective & (1ull << CAP_SYS_PTRACE)))
 		return without_capability(facts);
 	if (facts->yama >= 3)
 		return by_yama(facts);

@@ -28,11 +28,6 @@ static const struct arch *arch_of(const struct remote *remote)
 	return remote->thread->target->arch;
 }
 
-static bool in_syscall(const struct arch *arch, const struct regs *regs)
-{
-	return (int64_t)regs_get(regs, arch->orig_syscall) >= 0;
-}
-
 /*
  * The registers as rt_sigreturn should restore them: an interrupted system call starts again, since
  * the kernel will not do it for us then. A relative time limit starts anew; this is the way of a
@@ -42,7 +37,7 @@ static void translate_restart(const struct arch *arch, struct regs *regs)
 {
 	int64_t result = (int64_t)regs_get(regs, arch->syscall_ret);
 
-	if (!in_syscall(arch, regs))
+	if ((int64_t)regs_get(regs, arch->orig_syscall) < 0)	/* in none */
 		return;
 	if (result != -ERESTARTSYS && result != -ERESTARTNOINTR && result != -ERESTARTNOHAND &&
 	    result != -ERESTART_RESTARTBLOCK)
@@ -196,37 +191,12 @@ static struct err *gone(const struct remote *remote)
 }
 
 /* It is nobody's thread any more: what is asked of it is asked of the copy. */
-static void lose(struct remote *remote)
+static struct err *lose(struct remote *remote)
 {
 	remote->lost = true;
 	remote->last = *remote->thread;
 	remote->thread = &remote->last;
-}
-
-/*
- * It has ended, or another thread has executed a program and goes on as the first, under the id of the one that
- * was borrowed: what is in its registers then is the new program's.
- */
-static struct err *lose_by(struct remote *remote, int status)
-{
-	lose(remote);
-	target_dispatch(remote->last.target, remote->last.tid, status);
 	return gone(remote);
-}
-
-/* The end of a first thread is told when those of all others were heard: nobody waits for it here. */
-static struct err *lose_zombie(struct remote *remote)
-{
-	remote->thread->state = THREAD_STUCK;
-	lose(remote);
-	return gone(remote);
-}
-
-static bool is_zombie(pid_t tid)
-{
-	struct proc_stat stat;
-
-	return !procfs_stat(tid, &stat) && stat.state == 'Z';
 }
 
 /* The thread runs: wait until it stops. */
@@ -234,20 +204,30 @@ static struct err *wait_for_stop(struct remote *remote, int *status)
 {
 	pid_t tid = remote->thread->tid;
 	uint64_t end = tracer_now() + remote->limit, now;
+	struct proc_stat stat;
 	struct err *err;
 
 	do {
 		now = tracer_now();
 		err = tracer_wait_for(tid, MIN(now + LOOK_NS, end), status);
-		if (err && err->code == ERR_TIMEOUT && is_zombie(tid))
-			return lose_zombie(remote);
+		/* The end of a first thread is reported after all others: nobody waits for it here. */
+		if (err && err->code == ERR_TIMEOUT && !procfs_stat(tid, &stat) && stat.state == 'Z') {
+			remote->thread->state = THREAD_STUCK;
+			return lose(remote);
+		}
 	} while (err && err->code == ERR_TIMEOUT && now < end);
 	remote->away = err;
 	if (err && err->code == ERR_TIMEOUT)
 		return err_hint(err, "does it get a processor, or is its control group frozen?");
 	if (err || (WIFSTOPPED(*status) && *status >> 16 != PTRACE_EVENT_EXEC))
 		return err;
-	return lose_by(remote, *status);
+	/*
+	 * It has ended, or another thread has executed a program and goes on as the first, under the
+	 * id of the one that was borrowed: its registers are the new program's then.
+	 */
+	err = lose(remote);
+	target_dispatch(remote->last.target, tid, *status);
+	return err;
 }
 
 static struct err *check_there(const struct remote *remote)
@@ -260,14 +240,6 @@ static struct err *check_there(const struct remote *remote)
 	return NULL;
 }
 
-static void note_made(struct remote *remote)
-{
-	unsigned long pid;
-
-	if (!tracer_event_message(remote->thread->tid, &pid))
-		remote->made = (pid_t)pid;
-}
-
 /*
  * To the next system call stop. Only SIGSTOP and SIGKILL can come in between: a SIGSTOP is sent
  * again afterwards.
@@ -277,6 +249,7 @@ static struct err *to_syscall_stop(struct remote *remote)
 	pid_t tid = remote->thread->tid;
 
 	for (;;) {
+		unsigned long made;
 		int status;
 		struct err *err = tracer_syscall(tid);
 
@@ -286,8 +259,8 @@ static struct err *to_syscall_stop(struct remote *remote)
 			return err;
 		if (WSTOPSIG(status) == SYSCALL_STOP)
 			return NULL;
-		if (status >> 16 == PTRACE_EVENT_CLONE)
-			note_made(remote);
+		if (status >> 16 == PTRACE_EVENT_CLONE && !tracer_event_message(tid, &made))
+			remote->made = (pid_t)made;
 		if (status >> 16 == 0 && WSTOPSIG(status) == SIGSTOP)
 			remote->resend_stop = true;
 	}

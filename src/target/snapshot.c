@@ -119,24 +119,19 @@ static struct err *lay_end(struct remote *remote, uint64_t *sp_ret)
 	return remote_scratch_at(remote, *sp_ret, buf, len);
 }
 
-/* The address of the journal's word for its process id, in the target. */
-static uint64_t pid_word(const struct target *target, uint32_t entry)
-{
-	return target->region->address + offsetof(struct journal, entry) +
-	       entry * sizeof(struct journal_entry) + offsetof(struct journal_entry, aux);
-}
-
 static struct err *make_child(struct target *target, struct remote *remote,
 			      struct snapshot *snapshot)
 {
 	uint32_t entry = snapshot->entry;
+	/* The address of the journal's word for its process id, in the target. */
+	uint64_t word = target->region->address + offsetof(struct journal, entry[entry].aux);
 	uint64_t sp;
 	struct err *err = lay_end(remote, &sp);
 	int status;
 
 	if (!err)
 		err = remote_syscall(remote, &snapshot->inside, SYS_clone, CLONE_FILES | CLONE_PARENT_SETTID,
-				     sp, pid_word(target, entry), 0, 0);
+				     sp, word, 0, 0);
 	if (err)
 		return err->errnum ? err_create(ERR_UNSUPPORTED, "no snapshot: fork: %s",
 						strerror(err->errnum)) : err;

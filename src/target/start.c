@@ -188,14 +188,6 @@ static struct err *find_hook(struct target *target, struct hook *hook)
 	return err ? err_wrap(err, "entry of process %d", target->pid) : NULL;
 }
 
-static struct err *plant(struct target *target, struct hook *hook)
-{
-	struct err *err = memory_read(&target->mem.memory, hook->address, &hook->was, 1);
-
-	/* Not through the journal, which does not exist yet: see start.h. */
-	return err ? err : procmem_write(&target->mem, hook->address, target->arch->trap, 1);
-}
-
 /* At the trap: is the loader done? */
 static bool is_loaded(struct target *target, const struct hook *hook)
 {
@@ -289,7 +281,10 @@ struct err *start_to_loaded(struct target *target, int *status_ret)
 	if (!err)
 		err = find_hook(target, &hook);
 	if (!err)
-		err = plant(target, &hook);
+		err = memory_read(&target->mem.memory, hook.address, &hook.was, 1);
+	/* Not through the journal, which does not exist yet: see start.h. */
+	if (!err)
+		err = procmem_write(&target->mem, hook.address, arch->trap, 1);
 	while (!err) {
 		err = run_to_trap(thread, &hook, &signal, status_ret);
 		if (err)

@@ -131,21 +131,16 @@ static unsigned running(struct target *target)
 	return count;
 }
 
-static bool executes(const struct thread *thread)
-{
-	long nr;
-
-	return !procfs_syscall(thread->tid, &nr) && (nr == SYS_execve || nr == SYS_execveat);
-}
-
 /* Will it take the place of others: see the top of this file. */
 static bool takes_over(struct thread *thread)
 {
 	struct thread *other;
+	long nr;
 
 	for_each_thread(other, thread->target)
 		if (other != thread && other->tgid == thread->tgid)
-			return executes(thread);
+			return !procfs_syscall(thread->tid, &nr) &&
+			       (nr == SYS_execve || nr == SYS_execveat);
 	return false;
 }
 
@@ -300,15 +295,6 @@ static void look_at_runs(struct thread *thread)
 				 OWN_RUNS + (thread->runs_seen - since) / SELDOM_NS;
 }
 
-/* Of the last one who was seized that was too short a time. */
-static void look_again(struct thread *thread)
-{
-	uint64_t runs = thread->runs;
-
-	thread_note_runs(thread);
-	thread->wakes |= thread->runs != runs;
-}
-
 /* See who of many threads wakes, and rest. */
 static void prepare(struct target *target)
 {
@@ -317,8 +303,13 @@ static void prepare(struct target *target)
 
 	for_each_thread(thread, target)
 		look_at_runs(thread);
-	for_each_thread(thread, target)
-		look_again(thread);
+	/* For the last thread that was seized that was too short a time. */
+	for_each_thread(thread, target) {
+		uint64_t runs = thread->runs;
+
+		thread_note_runs(thread);
+		thread->wakes |= thread->runs != runs;
+	}
 	nanosleep(&rest, NULL);
 }
 

@@ -125,16 +125,11 @@ bool target_lives(struct target *target)
 	return tid;
 }
 
-static void free_thread(void *value)
-{
-	free(value);
-}
-
 void target_destroy(struct target *target)
 {
 	if (!target)
 		return;
-	map_free(&target->threads, free_thread);
+	map_free(&target->threads, free);
 	map_free(&target->newborn, NULL);
 	modules_deinit(&target->modules);
 	procmem_close(&target->mem);

@@ -122,20 +122,13 @@ static uint32_t derive_tid(const struct views *views)
 
 /* stack */
 
-static bool readable(struct target *target, uint64_t address)
-{
-	uint64_t unused;
-
-	return !memory_read_u64(target->memory, address, &unused);
-}
-
 /* Is it the bounds of a stack with this thread's control block in it? */
 static bool bounds(struct target *target, const struct view *view, uint32_t offset)
 {
-	uint64_t base = word(view, offset), size = word(view, offset + 8);
+	uint64_t base = word(view, offset), size = word(view, offset + 8), unused;
 
 	return base && size && size < STACK_MAX && view->tp - base < size &&
-	       readable(target, base + size - 8);
+	       !memory_read_u64(target->memory, base + size - 8, &unused);
 }
 
 /* By the threads that libc has made; most must have SP on their stack. */

@@ -160,11 +160,6 @@ bool insn_decode(const uint8_t *code, size_t len, uint64_t pc, struct insn *ret)
 
 /* The first instruction of a function */
 
-static bool is_written(const ZydisDecodedOperand *operand)
-{
-	return operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
-}
-
 static ZydisRegister whole(ZydisRegister reg)
 {
 	return ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
@@ -219,7 +214,7 @@ static bool may_be_repeated(const struct decoded *decoded, unsigned args)
 		const ZydisDecodedOperand *operand = &decoded->operand[i];
 		ZydisRegister reg;
 
-		if (!is_written(operand))
+		if (!(operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
 			continue;
 		if (operand->type != ZYDIS_OPERAND_TYPE_REGISTER)
 			return false;

@@ -141,12 +141,6 @@ static void put_label(struct code *code, size_t jump)
 	code->bytes[jump - 1] = code->len - jump;
 }
 
-static void put_nothrow_arg(struct code *code, const struct thunk_spec *spec)
-{
-	code_op(code, 0x48, spec->nr_args == 1 ? 0xbe : 0xba);	/* mov rsi|rdx, imm64 */
-	code_u64(code, spec->nothrow);
-}
-
 static void put_new(const struct thunk_spec *spec, struct code *code, struct words *words,
 		    struct thunk *thunk)
 {
@@ -170,8 +164,10 @@ static void put_enter(const struct thunk_spec *spec, struct code *code, struct w
 	put_unframe(code);
 	code_add_sp(code, WORD);
 	bypass = put_jcc(code, 0x75);				/* jnz */
-	if (spec->nothrow_call)
-		put_nothrow_arg(code, spec);
+	if (spec->nothrow_call) {
+		code_op(code, 0x48, spec->nr_args == 1 ? 0xbe : 0xba);	/* mov rsi|rdx, imm64 */
+		code_u64(code, spec->nothrow);
+	}
 	thunk->call_ret = put_call(code, words,
 				   spec->nothrow_call ? spec->nothrow_call : spec->displaced);
 	thunk->leave_ret = put_agent(code, words, spec->leave, spec->probe);
