@@ -314,17 +314,6 @@ static struct err *world_open_program(void *ctx, struct proc_map *map_ret, int *
 	return err;
 }
 
-static struct err *load_modules(struct core *core)
-{
-	struct module_world world = {
-		.maps = &core->maps, .open = world_open, .open_program = world_open_program,
-		.ctx = core,
-	};
-
-	world.has_entry = !core_file_auxv(core->file, AT_ENTRY, &world.entry);
-	return modules_refresh_from(&core->target->modules, &world, &core->memory, NULL);
-}
-
 /* The program that was named */
 
 /* What the user has named must be the program. */
@@ -428,6 +417,10 @@ static bool has_stack(const struct core_file *file)
 
 static struct err *load(struct core *core)
 {
+	struct module_world world = {
+		.maps = &core->maps, .open = world_open, .open_program = world_open_program,
+		.ctx = core,
+	};
 	struct err *err = core_maps_build(core->file, &core->maps);
 
 	if (!err)
@@ -444,7 +437,8 @@ static struct err *load(struct core *core)
 	vec_each(map, &core->maps.vec)
 		if (map->unknown_protection && map->inode)
 			protect(core, map);
-	err = load_modules(core);
+	world.has_entry = !core_file_auxv(core->file, AT_ENTRY, &world.entry);
+	err = modules_refresh_from(&core->target->modules, &world, &core->memory, NULL);
 	if (!err)
 		err = check_placed(core);
 	if (!err)

@@ -27,18 +27,10 @@ static struct err *no(const char *why)
 	return err_create(ERR_UNSUPPORTED, "no snapshot: %s", why);
 }
 
-static bool is_direct(pid_t pid, int fd)
-{
-	char path[48];
-	uint64_t flags;
-
-	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", pid, fd);
-	return file_number(path, "flags:", &flags) && flags & O_DIRECT;
-}
-
 static struct err *check_descriptor(pid_t pid, int fd)
 {
 	char path[48], link[256];
+	uint64_t flags;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
 	if (!file_link(AT_FDCWD, path, link, sizeof(link)))
@@ -48,7 +40,8 @@ static struct err *check_descriptor(pid_t pid, int fd)
 			return err_create(ERR_UNSUPPORTED, "no snapshot: the process uses %.80s, by which "
 					  "its memory may be written to", link);
 	/* What has no name (sockets, pipes) does none; a pipe's O_DIRECT is something else. */
-	if (*link == '/' && is_direct(pid, fd))
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", pid, fd);
+	if (*link == '/' && file_number(path, "flags:", &flags) && flags & O_DIRECT)
 		return err_create(ERR_UNSUPPORTED, "no snapshot: the process has %.80s open for direct I/O",
 				  link);
 	return NULL;

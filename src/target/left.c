@@ -291,30 +291,24 @@ static struct err *try_to_reap(void *ctx, bool *done_ret)
 	return NULL;
 }
 
-static struct err *await_and_reap(struct left *left, uint32_t index, uint64_t *budget)
-{
-	struct reaping reaping = { .left = left, .index = index };
-	bool reaped;
-	struct err *err = await(left->target, try_to_reap, &reaping, budget, &reaped);
-
-	if (!err && !reaped)
-		left_say(left, "%s", reaping.busy->msg);
-	return err;
-}
-
 struct err *left_reap(struct left *left)
 {
 	uint32_t nr = left_is_inherited(left) ? 0 : journal_entries(left->journal);
 	uint64_t budget = RUN_NS;	/* for all of them */
+	struct reaping reaping = { .left = left };
 	struct err *err = NULL;
 	int snapshots = 0;
+	bool reaped;
 
 	/* A journal may be full of some that do not end. */
 	for (uint32_t i = 0; i < nr && snapshots < SNAPSHOTS_MOST && !err; i++) {
 		if (!left_to_undo(&left->journal->entry[i], JOURNAL_SNAPSHOT))
 			continue;
 		snapshots++;
-		err = await_and_reap(left, i, &budget);
+		reaping.index = i;
+		err = await(left->target, try_to_reap, &reaping, &budget, &reaped);
+		if (!err && !reaped)
+			left_say(left, "%s", reaping.busy->msg);
 	}
 	return err;
 }

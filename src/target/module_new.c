@@ -88,18 +88,6 @@ struct err *module_open_elf(struct module *module, int fd)
 	return module_note(module, err);
 }
 
-/* What the file has and mdbg does not take of it. */
-static void note_doubt(struct module *module)
-{
-	const char *doubt = elf_file_doubt(module->elf);
-
-	if (!*doubt || *module->why)
-		return;
-	snprintf(module->why, sizeof(module->why), "%.*s", (int)sizeof(module->why) - 1, doubt);
-	module->over_limit = true;
-	trace_line("module %s: %s", module->path, doubt);
-}
-
 struct err *module_load_rows(struct module *module, const char *cache_dir, uint64_t most)
 {
 	struct err *err;
@@ -116,8 +104,11 @@ struct err *module_load_rows(struct module *module, const char *cache_dir, uint6
 	}
 	module->over_limit = err && err->code == ERR_RANGE;
 	err = module_note(module, err);
-	note_doubt(module);
-	return err;
+	/* What the file has and mdbg does not take of it. */
+	if (err || *module->why || !*elf_file_doubt(module->elf))
+		return err;
+	module->over_limit = true;
+	return module_note(module, err_create(ERR_RANGE, "%s", elf_file_doubt(module->elf)));
 }
 
 struct err *module_read_vdso(struct module *module, struct memory *memory)

@@ -114,6 +114,15 @@ static bool has_same_code(const struct module *a, const struct module *b)
 	       a->exec_end - a->exec_start == b->exec_end - b->exec_start;
 }
 
+/* Do its segments put the module where its file is mapped by map, with exec as some of its code? */
+static bool fits(struct refresh *refresh, struct module *module, const struct proc_map *map,
+		 const struct proc_map *exec)
+{
+	return module_bias(module->elf, map, &module->bias) &&
+	       module_place(module, refresh->world->maps) && exec->end > module->exec_start &&
+	       exec->start < module->exec_end && (map == exec || holds_text(refresh, module, exec));
+}
+
 /* As add_file, of a file that is open; *added_ret is false, and no error, where it must be opened. */
 static struct err *add_opened(struct refresh *refresh, const struct proc_map *map,
 			      const struct proc_map *exec, bool *added_ret)
@@ -131,10 +140,7 @@ static struct err *add_opened(struct refresh *refresh, const struct proc_map *ma
 	module->mtime = before->mtime;
 	module->size = before->size;
 	module->rows = before->rows;
-	if (!module_bias(module->elf, map, &module->bias) ||
-	    !module_place(module, refresh->world->maps) || exec->end <= module->exec_start ||
-	    exec->start >= module->exec_end || !has_same_code(module, before) ||
-	    (map != exec && !holds_text(refresh, module, exec)))
+	if (!fits(refresh, module, map, exec) || !has_same_code(module, before))
 		return NULL;
 	*added_ret = true;
 	return add_fresh(refresh, &module);
@@ -162,11 +168,7 @@ static struct err *add_file(struct refresh *refresh, const struct proc_map *map,
 		err = open_err ? module_note(module, open_err) : module_open_elf(module, take_fd(fd));
 	if (err)
 		return err;
-	if (module->elf && (!module_bias(module->elf, map, &module->bias) ||
-			    !module_place(module, refresh->world->maps) ||
-			    exec->end <= module->exec_start || exec->start >= module->exec_end))
-		return NULL;
-	if (map != exec && (!module->elf || !holds_text(refresh, module, exec)))
+	if (module->elf ? !fits(refresh, module, map, exec) : map != exec)
 		return NULL;
 	return add_fresh(refresh, &module);
 }
@@ -180,8 +182,7 @@ static struct err *add_vdso(struct refresh *refresh, const struct proc_map *map)
 		err = module_read_vdso(module, refresh->memory);
 	if (err)
 		return err;
-	if (module->elf && (!module_bias(module->elf, map, &module->bias) ||
-			    !module_place(module, refresh->world->maps)))
+	if (module->elf && !fits(refresh, module, map, map))
 		return NULL;
 	return add_fresh(refresh, &module);
 }

@@ -285,24 +285,20 @@ static struct err *stop_all(struct target *target)
 	return wait_stopped(target);
 }
 
-/* Since it was looked at last: at the stop before, or when it was seized. */
-static void look_at_runs(struct thread *thread)
-{
-	uint64_t runs = thread->runs, since = thread->runs_seen;
-
-	thread_note_runs(thread);
-	thread->wakes = since && thread->runs - runs >
-				 OWN_RUNS + (thread->runs_seen - since) / SELDOM_NS;
-}
-
 /* See who of many threads wakes, and rest. */
 static void prepare(struct target *target)
 {
 	static const struct timespec rest = { .tv_nsec = REST_NS };
 	struct thread *thread;
 
-	for_each_thread(thread, target)
-		look_at_runs(thread);
+	/* Since it was looked at last: at the stop before, or when it was seized. */
+	for_each_thread(thread, target) {
+		uint64_t runs = thread->runs, since = thread->runs_seen;
+
+		thread_note_runs(thread);
+		thread->wakes = since && thread->runs - runs >
+					 OWN_RUNS + (thread->runs_seen - since) / SELDOM_NS;
+	}
 	/* For the last thread that was seized that was too short a time. */
 	for_each_thread(thread, target) {
 		uint64_t runs = thread->runs;

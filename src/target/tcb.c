@@ -55,15 +55,6 @@ static uint64_t word(const struct view *view, uint32_t offset)
 	return value;
 }
 
-static uint32_t half(const struct view *view, uint32_t offset)
-{
-	uint32_t value = 0;
-
-	if (offset + sizeof(value) <= view->len)
-		memcpy(&value, view->bytes + offset, sizeof(value));
-	return value;
-}
-
 static void derive_self(const struct views *views, struct tcb *ret)
 {
 	for (uint32_t offset = 0; offset < SELF_MAX && !ret->has_self; offset += 8) {
@@ -80,8 +71,9 @@ static void derive_self(const struct views *views, struct tcb *ret)
 
 static bool all_have_tid(const struct views *views, uint32_t offset)
 {
-	for (unsigned i = 0; i < views->nr; i++)
-		if (half(&views->at[i], offset) != views->at[i].tid)
+	for (const struct view *view = views->at; view < views->at + views->nr; view++)
+		if (offset + sizeof(view->tid) > view->len ||
+		    memcmp(view->bytes + offset, &view->tid, sizeof(view->tid)))
 			return false;
 	return true;
 }

@@ -85,15 +85,6 @@ void target_pick_reader(struct target *target)
 		procmem_set_tid(&target->mem, thread->tid);
 }
 
-static struct thread *any_thread(const struct target *target)
-{
-	struct thread *thread, *any = NULL;
-
-	for_each_thread(thread, target)
-		any = thread;
-	return any;
-}
-
 /*
  * The last traced thread has ended, but not the process: its first thread was not traced yet, and
  * executes another program, perhaps, which ends all others.
@@ -278,7 +269,7 @@ void target_forget(struct target *target)
 {
 	struct thread *thread;
 
-	while ((thread = any_thread(target)))
+	for_each_thread(thread, target)
 		thread_drop(thread);
 	target->state = TARGET_ENDED;
 }

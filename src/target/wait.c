@@ -17,14 +17,6 @@ static uint64_t bound_step(const struct target_wait *wait, uint64_t step)
 	return wait->budget ? MIN(step, *wait->budget) : step;
 }
 
-static struct err *run(struct target *target, const struct target_wait *wait, uint64_t ns)
-{
-	if (wait->budget)
-		*wait->budget -= ns;
-	return wait->goes ? target_run_some(target, wait->goes, wait->ctx, ns) :
-			    target_run_for(target, ns);
-}
-
 struct err *target_wait(struct target *target, const struct target_wait *wait, bool *done_ret)
 {
 	uint64_t step = wait->step, ns;
@@ -32,7 +24,10 @@ struct err *target_wait(struct target *target, const struct target_wait *wait, b
 	struct err *err = wait->look(wait->ctx, &done);
 
 	while (!err && !done && (ns = bound_step(wait, step))) {
-		err = run(target, wait, ns);
+		if (wait->budget)
+			*wait->budget -= ns;
+		err = wait->goes ? target_run_some(target, wait->goes, wait->ctx, ns) :
+				   target_run_for(target, ns);
 		if (!err)
 			err = wait->look(wait->ctx, &done);
 		step = MIN(2 * step, MAX(step, wait->step_most));

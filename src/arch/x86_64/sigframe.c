@@ -43,14 +43,6 @@ struct sw_bytes {
 	uint32_t xstate_size, padding[7];
 };
 
-static void put_regs(struct frame *frame, const struct regs *regs)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
-		frame->general[i] = regs->word[order[i]];
-	frame->cs = (uint16_t)regs->word[CS];
-	frame->ss = (uint16_t)regs->word[SS];
-}
-
 /* The kernel gives the mask of user features in the software reserved words of NT_X86_XSTATE. */
 static void put_xstate(uint8_t *at, const struct sigframe_spec *spec)
 {
@@ -84,7 +76,10 @@ struct err *x86_64_sigframe(const struct sigframe_spec *spec, void *buf, size_t 
 	if (len > room)
 		return err_create(ERR_RANGE, "a signal frame takes %zu bytes", len);
 	memset(buf, 0, len);
-	put_regs(&frame, spec->regs);
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++)
+		frame.general[i] = spec->regs->word[order[i]];
+	frame.cs = (uint16_t)spec->regs->word[CS];
+	frame.ss = (uint16_t)spec->regs->word[SS];
 	if (has_xstate) {
 		frame.uc_flags |= UC_FP_XSTATE;
 		frame.fpstate = xat;
