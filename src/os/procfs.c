@@ -88,15 +88,19 @@ struct err *procfs_file(pid_t tid, const char *name, char **ret, size_t *len_ret
 	return NULL;
 }
 
-struct err *procfs_maps(pid_t tid, struct proc_maps *ret)
-{
-	AUTO_FREE char *text = NULL;
-	struct err *err = procfs_file(tid, "maps", &text, NULL);
+/* A function that reads a file of /proc/TID and parses its text. */
+#define PARSED(function, type, name, parse) \
+	struct err *function(pid_t tid, type *ret) \
+	{ \
+		AUTO_FREE char *text = NULL; \
+		struct err *err = procfs_file(tid, name, &text, NULL); \
+\
+		return err ? err : parse(text, ret); \
+	}
 
-	if (!err)
-		err = procparse_maps(text, ret);
-	return err;
-}
+PARSED(procfs_maps, struct proc_maps, "maps", procparse_maps)
+PARSED(procfs_status, struct proc_status, "status", procparse_status)
+PARSED(procfs_stat, struct proc_stat, "stat", procparse_stat)
 
 /* The links of the folder: one for each in it, its name, and its own `.` (proc_task_getattr). */
 struct err *procfs_nr_threads(pid_t tid, uint32_t *ret)
@@ -170,26 +174,6 @@ struct err *procfs_tasks(pid_t tid, struct proc_tasks *ret)
 	}
 	/* The directory of a process that ends while it is read is empty, or cannot be read on. */
 	return err || ret->vec.nr ? err : gone(tid);
-}
-
-struct err *procfs_status(pid_t tid, struct proc_status *ret)
-{
-	AUTO_FREE char *text = NULL;
-	struct err *err = procfs_file(tid, "status", &text, NULL);
-
-	if (!err)
-		err = procparse_status(text, ret);
-	return err;
-}
-
-struct err *procfs_stat(pid_t tid, struct proc_stat *ret)
-{
-	AUTO_FREE char *text = NULL;
-	struct err *err = procfs_file(tid, "stat", &text, NULL);
-
-	if (!err)
-		err = procparse_stat(text, ret);
-	return err;
 }
 
 struct err *procfs_link(pid_t tid, const char *name, char **ret)

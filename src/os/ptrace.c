@@ -71,35 +71,19 @@ struct err *tracer_exit_kill(pid_t tid)
 	return request(PTRACE_SETOPTIONS, tid, 0, PTRACE_O_EXITKILL, "exit kill");
 }
 
-struct err *tracer_interrupt(pid_t tid)
-{
-	return request(PTRACE_INTERRUPT, tid, 0, 0, "interrupt");
-}
+/* The thread goes on in one of these ways; with signal, if it is not 0. */
+#define GO_ON(function, what, name) \
+	struct err *function(pid_t tid) { return request(what, tid, 0, 0, name); }
+#define GO_ON_WITH(function, what, name) \
+	struct err *function(pid_t tid, int signal) \
+	{ return request(what, tid, 0, (uintptr_t)signal, name); }
 
-struct err *tracer_cont(pid_t tid, int signal)
-{
-	return request(PTRACE_CONT, tid, 0, (uintptr_t)signal, "cont");
-}
-
-struct err *tracer_listen(pid_t tid)
-{
-	return request(PTRACE_LISTEN, tid, 0, 0, "listen");
-}
-
-struct err *tracer_syscall(pid_t tid)
-{
-	return request(PTRACE_SYSCALL, tid, 0, 0, "syscall");
-}
-
-struct err *tracer_step(pid_t tid)
-{
-	return request(PTRACE_SINGLESTEP, tid, 0, 0, "step");
-}
-
-struct err *tracer_detach(pid_t tid, int signal)
-{
-	return request(PTRACE_DETACH, tid, 0, (uintptr_t)signal, "detach");
-}
+GO_ON(tracer_interrupt, PTRACE_INTERRUPT, "interrupt")
+GO_ON(tracer_listen, PTRACE_LISTEN, "listen")
+GO_ON(tracer_syscall, PTRACE_SYSCALL, "syscall")
+GO_ON(tracer_step, PTRACE_SINGLESTEP, "step")
+GO_ON_WITH(tracer_cont, PTRACE_CONT, "cont")
+GO_ON_WITH(tracer_detach, PTRACE_DETACH, "detach")
 
 struct err *tracer_event_message(pid_t tid, unsigned long *ret)
 {

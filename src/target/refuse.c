@@ -7,7 +7,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 
 #include "base/cleanup.h"
 #include "base/fd.h"

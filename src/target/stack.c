@@ -410,37 +410,22 @@ static bool has_cfi(struct target *target, const uint64_t *pcs, uint32_t i)
 	return row && row->cfa != ROW_CFA_NONE;
 }
 
-/* Is any word of [from, to) in the outer ranges? */
-static bool scan_outer(struct target *target, uint64_t from, uint64_t to,
-		       const struct stack_range *range, uint32_t nr)
-{
-	struct words words;
-	uint64_t word;
-
-	words_begin(&words, target, from);
-	while (next_word(&words, &word) && last_address(&words) < to)
-		if (is_in(word, range, nr, false))
-			return is_of_stack(&words);
-	return false;
-}
-
 /*
- * Is any word of [from, to) in the ranges? A PC in an inner one that a signal has kept, on a stack
- * of its own perhaps, follows SP in the signal's frame: who called it is looked for there.
+ * Is any word of [from, to) in the ranges? A PC in an inner one (which counts only with inner) that
+ * a signal has kept, on a stack of its own perhaps, follows SP in the signal's frame: its caller is
+ * looked for there.
  */
 static bool scan(struct target *target, uint64_t from, uint64_t to,
-		 const struct stack_range *range, uint32_t nr)
+		 const struct stack_range *range, uint32_t nr, bool inner)
 {
 	struct words words;
 	uint64_t word, before = 0;
 
 	words_begin(&words, target, from);
-	while (next_word(&words, &word)) {
-		if (last_address(&words) >= to)
-			return false;
+	while (next_word(&words, &word) && last_address(&words) < to) {
 		if (is_in(word, range, nr, false) ||
-		    (in_ranges(word, range, nr) &&
-		     scan_outer(target, before, before + AGENT_STACK, range, nr)))
+		    (inner && in_ranges(word, range, nr) &&
+		     scan(target, before, before + AGENT_STACK, range, nr, false)))
 			return is_of_stack(&words);
 		before = word;
 	}
@@ -461,7 +446,7 @@ static bool frames_use(struct target *target, const struct walked *walked, uint6
 			return true;
 		if (last && walked->end == WALK_COMPLETE && exact)
 			return false;
-		if ((last || !exact) && scan(target, from, to, range, nr))
+		if ((last || !exact) && scan(target, from, to, range, nr, true))
 			return true;
 		if (to != UINT64_MAX)
 			from = to + 8;
@@ -498,10 +483,10 @@ bool stack_uses(struct target *target, const struct regs *regs, const struct sta
 	if (in_ranges(regs_get(regs, target->arch->pc), range, nr))
 		return true;
 	if (!walked)
-		return scan(target, sp, UINT64_MAX, range, nr);
+		return scan(target, sp, UINT64_MAX, range, nr, true);
 	walk_noted(target, regs, NULL, walked);
 	if (walked->short_of_memory || !walked->nr)
-		used = scan(target, sp, UINT64_MAX, range, nr);
+		used = scan(target, sp, UINT64_MAX, range, nr, true);
 	else
 		used = frames_use(target, walked, sp, range, nr);
 	vec_free(&walked->reads);
