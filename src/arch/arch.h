@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What mdbg knows of a processor: one const table for each, all compiled everywhere, so that
- * nothing outside src/arch asks `#if`. docs/add-arch.md says what a port must bring.
+ * Everything that mdbg knows of a processor is in one const table for each, all compiled
+ * everywhere, so that nothing outside src/arch asks `#if`. docs/add-arch.md says what a port must
+ * bring.
  *
  * A register set is held as the kernel gives it (NT_PRSTATUS), as an array of 64-bit words; the
  * table says which word is what. Code bytes go in and out as arrays: no process is touched here.
@@ -40,10 +41,10 @@ struct displaced {
 	size_t consumed;
 	size_t nr;		/* instructions */
 	/*
-	 * A PC at code + to is one at from in the original, and the other way round: so a thread is
-	 * moved off the patch before it is written. One between two entries is inside a step and
-	 * cannot be moved to the original. Behind the nr instructions stands the jump back, which is
-	 * consumed in the original; without one, its place is len.
+	 * A PC at code + to is one at from in the original, and the other way round: so a thread
+	 * is moved off the patch before it is written. One between two entries is inside a step
+	 * and cannot be moved to the original. Behind the nr instructions stands the jump back,
+	 * which is consumed in the original; without one, its place is len.
 	 */
 	struct {
 		uint8_t from;	/* offset in the original */
@@ -81,10 +82,10 @@ struct stub {
 };
 
 /*
- * The thunk of a function whose entry is a jump (agent/state.h tells what for). It preserves every
- * register but those that the function itself changes: compilers let callers in the same file rely on
- * registers that a callee does not touch. A function that takes arguments on the stack cannot have one
- * (nor a stub): they would be one frame further away. THUNK_FREE can.
+ * The thunk of a function whose entry is a jump (agent/state.h tells what for). It preserves
+ * every register but those that the function itself changes: compilers let callers in the same
+ * file rely on registers that a callee does not touch. A function that takes arguments on the
+ * stack cannot have one (nor a stub): they would be one frame further away. THUNK_FREE can.
  *
  *	THUNK_NEW	lay the frame's arguments, call, save the rest, call leave(frame, probe),
  *			restore, take the frame away, return
@@ -95,17 +96,19 @@ struct stub {
  *			pointer and what else its walk needs) and what release returned, restore,
  *			jump to displaced
  *
- * With nothrow (THUNK_ENTER only) that is called in place of displaced, with the address nothrow as
- * the argument after the first nr_args; after leave, where it returned 0, the arguments and the stack
- * are as at entry again and displaced is jumped to. The three arguments are as at entry after a
- * block, too.
+ * With nothrow (THUNK_ENTER only) that is called in place of displaced, with the address nothrow
+ * as the argument after the first nr_args; after leave, where it returned 0, the arguments and
+ * the stack are as at entry again and displaced is jumped to. The three arguments are as at entry
+ * after a block, too.
  */
 enum thunk_kind { THUNK_NEW, THUNK_ENTER, THUNK_FREE };
 
 struct thunk_spec {
 	enum thunk_kind kind;
 	uint64_t at;			/* where the thunk will lie */
-	/* Bytes to give back to SP first: entry_insn.sp of the instruction in front of the patch. */
+	/*
+	 * Bytes to give back to SP first: entry_insn.sp of the instruction in front of the patch.
+	 */
 	uint8_t undo;
 	uint64_t displaced;
 	uint64_t probe;			/* passed to the agent */
@@ -194,18 +197,19 @@ struct arch {
 	uint32_t red_zone;	/* bytes below SP that belong to the function */
 	uint64_t entry_flags;	/* of the flags' register, as at a function's entry */
 	/*
-	 * Offset from the thread pointer to the address of its table of TLS blocks, and how far behind
-	 * the table's start that address is (glibc).
+	 * Offset from the thread pointer to the address of its table of TLS blocks, and how far
+	 * behind the table's start that address is (glibc).
 	 */
 	uint8_t dtv, dtv_first;
 	uint32_t jump_len;	/* bytes that a jump probe patches */
 
 	/*
-	 * Can the first instruction of a function be undone, or be done twice? True for a landing pad
-	 * (endbr64), no-operations, pushes, what takes a constant from SP, and moves and tests that
-	 * change nothing but flags and registers which they do not read. Of those no argument below
-	 * `args` is changed: they are still to be looked at. Neither is a register that the function
-	 * must keep for its caller. The sp of *ret is 0 for all but pushes and the like.
+	 * Can the first instruction of a function be undone, or be done twice? True for a landing
+	 * pad (endbr64), no-operations, pushes, what takes a constant from SP, and moves and
+	 * tests that change nothing but flags and registers which they do not read. Of those no
+	 * argument below `args` is changed: they are still to be looked at. Neither is a register
+	 * that the function must keep for its caller. The sp of *ret is 0 for all but pushes and
+	 * the like.
 	 */
 	bool (*entry_insn)(const uint8_t *code, size_t len, unsigned args, struct entry_insn *ret);
 	/*
@@ -237,8 +241,9 @@ struct arch {
 	 */
 	bool (*loops_at)(const uint8_t *code, size_t len, uint64_t start, uint64_t entry);
 	/*
-	 * The target of the next direct jump (no call), from *at on, that leaves the len bytes of code, which
-	 * lie at start; *at is moved behind it. 0: there is no other, or bytes do not decode.
+	 * The target of the next direct jump (no call), from *at on, that leaves the len bytes of
+	 * code, which lie at start; *at is moved behind it. 0: there is no other, or bytes do not
+	 * decode.
 	 */
 	uint64_t (*jump_out)(const uint8_t *code, size_t len, uint64_t start, size_t *at);
 	struct err *(*stub)(const struct stub_spec *spec, struct stub *ret);

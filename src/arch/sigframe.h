@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A signal frame as the kernel's rt_sigreturn reads it: what lets a borrowed thread put itself back (target/remote.h).
+ * A signal frame as the kernel's rt_sigreturn reads it: what lets a borrowed thread put itself
+ * back (target/remote.h).
  */
 #ifndef ARCH_SIGFRAME_H
 #define ARCH_SIGFRAME_H
@@ -17,8 +18,8 @@ struct sigframe_spec {
 };
 
 /*
- * Write the frame to buf (room bytes). *sp_ret is where the frame must lie and the SP for a `ret` into the restorer; *len_ret its
- * length. ERR_RANGE: too small.
+ * Write the frame to buf (room bytes). *sp_ret is where the frame must lie and the SP for a `ret`
+ * into the restorer; *len_ret its length. ERR_RANGE: too small.
  */
 struct err *x86_64_sigframe(const struct sigframe_spec *spec, void *buf, size_t room, uint64_t *sp_ret,
 			    size_t *len_ret) MUST_CHECK;

@@ -2,9 +2,9 @@
 /*
  * Control groups: cgroups(7), Documentation/admin-guide/cgroup-v1/memory.rst and cgroup-v2.rst.
  *
- * The path in /proc/PID/cgroup counts from the root of the reader's cgroup namespace, the mount may
- * show another part of the tree (a container's own group is at its root): what is not there is passed
- * over on the way up, and the mount's own root is always asked.
+ * The path in /proc/PID/cgroup counts from the root of the reader's cgroup namespace, the mount
+ * may show another part of the tree (a container's own group is at its root): what is not there
+ * is passed over on the way up, and the mount's own root is always asked.
  */
 
 #include "os/cgroup.h"

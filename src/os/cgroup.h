@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the control groups of a process leave it: memory and tasks; version 1 and 2. */
+/* The memory and the tasks that the control groups of a process leave it; version 1 and 2. */
 #ifndef OS_CGROUP_H
 #define OS_CGROUP_H
 
@@ -14,11 +14,14 @@ struct cgroup_room {
 };
 
 /*
- * The least that pid's groups and those above them leave; file pages that were not used lately count
- * as free. *ret is UINT64_MAX where nothing is to be read.
+ * The least that pid's groups and those above them leave; file pages that were not used lately
+ * count as free. *ret is UINT64_MAX where nothing is to be read.
  */
 void cgroup_room(pid_t pid, struct cgroup_room *ret);
-/* The same, of the text of a /proc/PID/cgroup and the folder where groups are mounted. For tests. */
+/*
+ * cgroup_room for the text of a /proc/PID/cgroup and the folder where groups are mounted. For
+ * tests.
+ */
 void cgroup_room_of(const char *text, const char *mount, struct cgroup_room *ret);
 
 #endif

@@ -85,7 +85,7 @@ bool file_number(const char *path, const char *key, uint64_t *ret)
 	return false;
 }
 
-/* Whose it is */
+/* The owner of a file */
 
 /* Root may do anything to mdbg anyway, and so may the user who runs it. */
 static bool is_ours(const struct stat *st)
@@ -117,7 +117,7 @@ struct walk {
 	char left[PATH_MAX], at[PATH_MAX];
 };
 
-/* What is at the next name, which is taken off what is left. */
+/* Open the next name of the path, which is removed from `left`. */
 static struct err *step(struct walk *walk, int *fd_ret, struct stat *st)
 {
 	size_t slashes = strspn(walk->left, "/"), len = strcspn(walk->left + slashes, "/");

@@ -2,10 +2,10 @@
 /*
  * Files whose names, or whose contents, are somebody else's choice. All of them are opened here.
  *
- * A name may lead anywhere: to a FIFO, whose open() waits for a writer, or to a device, whose open()
- * already does something. So a file is first looked at through an O_PATH descriptor, which opens
- * nothing. Only a regular file is then opened, through that descriptor and so the very same one,
- * and without blocking (a lease).
+ * A name may lead anywhere: to a FIFO, whose open() waits for a writer, or to a device, whose
+ * open() already does something. So a file is first looked at through an O_PATH descriptor, which
+ * opens nothing. Only a regular file is then opened, through that descriptor and so the very same
+ * one, and without blocking (a lease).
  */
 #ifndef OS_FILE_H
 #define OS_FILE_H
@@ -18,8 +18,8 @@
 #include "base/err.h"
 
 /*
- * Open for reading what path_fd, an O_PATH descriptor that stays the caller's, is of. ERR_FORMAT: no
- * regular file; ERR_RANGE: longer than most bytes.
+ * Open for reading what path_fd, an O_PATH descriptor that stays the caller's, is of. ERR_FORMAT:
+ * no regular file; ERR_RANGE: longer than most bytes.
  */
 struct err *file_reopen(int path_fd, uint64_t most, struct stat *st_ret, int *fd_ret) MUST_CHECK;
 /*
@@ -45,7 +45,7 @@ bool file_is_owned(const struct stat *st);
  */
 bool file_number(const char *path, const char *key, uint64_t *ret);
 
-/* What a link leads to, as far as there is room; false: it cannot be read. */
+/* Read a link, cut to room bytes. False: it cannot be read. */
 bool file_link(int dir_fd, const char *name, char *ret, size_t room);
 
 /* Open what an O_PATH descriptor leads to: -1, and errno, if that fails. */

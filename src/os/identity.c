@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whose a process is (identity.h). */
+/* The user, the namespaces and the program of a process (identity.h). */
 
 #include "os/identity.h"
 

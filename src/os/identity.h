@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Whose a process is, and of which program: what a forked child has in common with its parent, until
- * one of them changes its user, goes into another namespace or executes a program. For a decision
- * whether two processes are of a kind, never for one about rights.
+ * The user, the namespaces and the program of a process: what a forked child has in common with
+ * its parent, until one of them changes its user, goes into another namespace or executes a
+ * program. For a decision whether two processes are of a kind, never for one about rights.
  */
 #ifndef OS_IDENTITY_H
 #define OS_IDENTITY_H
@@ -26,7 +26,7 @@ struct identity {
 
 /* ERR_GONE, ERR_PERM. */
 struct err *identity_read(pid_t tid, struct identity *ret) MUST_CHECK;
-/* What is another in b than in a ("its user"), or NULL: nothing. */
+/* A text that says what differs between a and b ("its user"), or NULL. */
 const char *identity_difference(const struct identity *a, const struct identity *b);
 /* Is uid one of its user ids? */
 bool identity_has_uid(const struct identity *identity, uid_t uid);

@@ -29,7 +29,10 @@ bool file_id_same(const struct file_id *a, const struct file_id *b)
 	       a->dev_minor == b->dev_minor;
 }
 
-/* All of them lie in one file system of the kernel's own, where nobody can make any by a path. */
+/*
+ * Every memory file lies in one file system of the kernel's own, where nobody can make any by a
+ * path.
+ */
 static bool lies_with_memfds(dev_t dev)
 {
 	AUTO_CLOSE int fd = memfd_create("", MFD_CLOEXEC);

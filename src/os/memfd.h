@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Memory files (memfd_create(2)) of another process, opened by a link of its /proc. What such a link
- * leads to is the other's choice: it is looked at through an O_PATH descriptor, which opens nothing,
- * and must be a memory file of the expected name before it is opened.
+ * Memory files (memfd_create(2)) of another process, opened by a link of its /proc. What such a
+ * link leads to is the other's choice: it is looked at through an O_PATH descriptor, which opens
+ * nothing, and must be a memory file of the expected name before it is opened.
  */
 #ifndef OS_MEMFD_H
 #define OS_MEMFD_H

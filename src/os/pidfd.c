@@ -52,7 +52,7 @@ bool pidfd_ended(int fd, pid_t pid, int *status_ret, bool *known_ret)
 	if (poll(&wait, 1, 0) <= 0)
 		return false;
 	*known_ret = true;
-	/* What the kernel keeps of it is there once it was reaped; until then it is a zombie. */
+	/* Until it is reaped it is a zombie; after that the kernel keeps its exit status. */
 	if (!procfs_stat(pid, &stat) && stat.state == 'Z')
 		*status_ret = stat.exit_code;
 	else if (!ioctl(fd, GET_INFO, &info) && info.mask & INFO_EXIT)

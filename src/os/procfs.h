@@ -18,7 +18,7 @@ struct proc_map {
 	uint32_t dev_major, dev_minor;
 	bool read, write, exec, shared;
 	bool deleted;		/* path ended in " (deleted)", which is cut off */
-	/* Of a core file, which does not tell all: read, write and exec, or shared, are not known. */
+	/* A core file does not tell all: read, write and exec, or shared, are not known. */
 	bool unknown_protection, unknown_sharing;
 	/* "" for anonymous; "[heap]", "[stack]", "[vdso]" and so on as they are */
 	char *path;
@@ -102,7 +102,10 @@ struct err *procfs_stat(pid_t tid, struct proc_stat *ret) MUST_CHECK;
  * count (CONFIG_SCHED_INFO). 5 us.
  */
 struct err *procfs_runs(pid_t tid, uint64_t *ret) MUST_CHECK;
-/* The number of the system call in which a thread sleeps, by /proc/TID/syscall; -1: in none, or it runs. */
+/*
+ * The number of the system call in which a thread sleeps, by /proc/TID/syscall; -1: in none, or
+ * it runs.
+ */
 struct err *procfs_syscall(pid_t tid, long *ret) MUST_CHECK;
 /* A link of /proc/TID ("exe", "cwd", "root"); malloc'ed. */
 struct err *procfs_link(pid_t tid, const char *name, char **ret) MUST_CHECK;

@@ -6,9 +6,10 @@
  * takes may mean another process, or another program, the next moment. So the descriptor reads
  * what is small, where it is the faster one as well (1.5 us against 2.1 us for a page), and is
  * asked after each process_vm_readv whether its memory still lives. It takes 1.7 times as long as
- * process_vm_readv for 64 KiB, since it copies through a page of the kernel's. But process_vm_readv pins
- * the pages that it reads, and a page that a fork has left shared is copied for that (gup_must_unshare
- * in the kernel's mm): to read all of a forked child so makes it as large as its parent.
+ * process_vm_readv for 64 KiB, since it copies through a page of the kernel's. But
+ * process_vm_readv pins the pages that it reads, and a page that a fork has left shared is copied
+ * for that (gup_must_unshare in the kernel's mm): to read all of a forked child so makes it as
+ * large as its parent.
  */
 
 #include "os/procmem.h"
@@ -33,7 +34,7 @@ static struct err *memory_gone(const struct procmem *mem)
 	return err;
 }
 
-/* As pread, but 0 means that the memory is gone, and EFAULT that addr is not readable. */
+/* Like pread, but 0 means that the memory is gone, and EFAULT that addr is not readable. */
 static ssize_t fd_read(const struct procmem *mem, uint64_t addr, void *buf, size_t len)
 {
 	ssize_t got;

@@ -38,8 +38,8 @@ struct procmem_piece {
 };
 
 /*
- * Many pieces in few system calls. What cannot be read at once (got is 0) may be to be had by a read
- * of its own all the same.
+ * Many pieces in few system calls. What cannot be read at once (got is 0) may be to be had by a
+ * read of its own all the same.
  */
 struct err *procmem_read_pieces(const struct procmem *mem, struct procmem_piece *piece,
 				size_t nr) MUST_CHECK;

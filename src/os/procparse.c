@@ -45,7 +45,7 @@ static bool map_protection(const char **pos, struct proc_map *map)
 	return true;
 }
 
-/* All but the path; *pos is at the path then. */
+/* Everything before the path; *pos is at the path then. */
 static bool map_numbers(const char **pos, struct proc_map *map)
 {
 	uint64_t major, minor;
@@ -90,7 +90,7 @@ static struct err *map_path(const char *text, size_t len, struct proc_map *map)
 	return NULL;
 }
 
-/* What a later line contradicts was true when it was read, and is no more. */
+/* A mapping that a later line contradicts was there when it was read, and is gone now. */
 static void forget_from(struct proc_maps *maps, uint64_t start)
 {
 	while (maps->vec.nr) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is asked of the kernel about a tracee: the only place that calls ptrace. */
+/* All requests to the kernel about a tracee: the only place that calls ptrace. */
 
 #include <elf.h>
 #include <sys/ptrace.h>
@@ -36,10 +36,10 @@ static long seize(struct tracer *tracer, pid_t tid)
 }
 
 /*
- * A thread that executes another program holds what the kernel needs for a seize (cred_guard_mutex)
- * until the other threads of its process are gone; one of them that is traced is not before its
- * tracer has heard of its end, and would wait for ever here, and the program with it (seen). A signal
- * alone does not help, as the kernel goes back into the call.
+ * A thread that executes another program holds what the kernel needs for a seize
+ * (cred_guard_mutex) until the other threads of its process are gone; one of them that is traced
+ * is not before its tracer has heard of its end, and would wait for ever here, and the program
+ * with it (seen). A signal alone does not help, as the kernel goes back into the call.
  */
 struct err *tracer_seize(struct tracer *tracer, pid_t tid)
 {

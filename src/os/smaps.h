@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What /proc/PID/smaps tells of a process that is about to be forked. It walks all page tables, some
- * 10 ms for each GB in memory.
+ * Facts in /proc/PID/smaps about a process that is about to be forked. It walks all page tables,
+ * some 10 ms for each GB in memory.
  */
 #ifndef OS_SMAPS_H
 #define OS_SMAPS_H
@@ -19,13 +19,16 @@ struct smaps_range {
 struct smaps {
 	uint64_t anonymous;	/* bytes that it does not share with a file */
 	bool userfault;		/* somebody is told of its page faults, and perhaps of its forks (userfaultfd) */
-	/* Memory that a forked child does not get (MADV_DONTFORK), or gets as zeros (MADV_WIPEONFORK). */
+	/*
+	 * Memory that a forked child does not get (MADV_DONTFORK), or gets as zeros
+	 * (MADV_WIPEONFORK).
+	 */
 	VEC(struct smaps_range) unforked;
 };
 
 /* ERR_GONE, ERR_PERM; ERR_UNSUPPORTED where the kernel gives no flags. */
 struct err *smaps_read(pid_t pid, struct smaps *ret) MUST_CHECK;
-/* Of a text as the kernel writes it. */
+/* Parse a text that the kernel has written. */
 struct err *smaps_parse(FILE *file, struct smaps *ret) MUST_CHECK;
 /* Is a part of [start, end) among those that a fork leaves out? */
 bool smaps_unforked(const struct smaps *smaps, uint64_t start, uint64_t end);

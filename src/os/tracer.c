@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The tracer thread: requests, stops, ticks. What it asks of the kernel by ptrace is in ptrace.c. */
+/*
+ * The tracer thread: requests, stops, ticks. What it asks of the kernel by ptrace is in ptrace.c.
+ */
 
 #include "os/tracer.h"
 
@@ -15,7 +17,10 @@
 #define TRACER_SIGNAL	SIGUSR2
 #define NS_PER_MS	1000000ull
 #define NS_PER_S	1000000000ull
-/* A request knocks again so soon at first, and then after twice as long each time, up to the other. */
+/*
+ * A request knocks again so soon at first, and then after twice as long each time, up to the
+ * other.
+ */
 #define KNOCK_NS	50000ull
 #define KNOCK_MOST_NS	(2 * NS_PER_MS)
 /*
@@ -34,8 +39,8 @@
 /* How long the next stop of a followed thread is looked for before the tracer sleeps. */
 #define LINGER_NS	40000ull
 /*
- * How many ticks a PTRACE_SEIZE may take: see tracer_seize. Not a time: on a busy machine the tracer may
- * have no processor for a while, after which one tick is waiting for it.
+ * How many ticks a PTRACE_SEIZE may take: see tracer_seize. Not a time: on a busy machine the
+ * tracer may have no processor for a while, after which one tick is waiting for it.
  */
 #define SEIZE_TICKS	3
 
@@ -181,10 +186,11 @@ static void follow(struct tracer *tracer, pid_t tid)
 }
 
 /*
- * The next status. A thread that is followed stops again soon: to sleep, and be woken on a processor
- * that went idle meanwhile, takes longer than that (on an idle machine, a pair of malloc and free
- * takes 150 us so and 60 without). The processor is offered to the tracee at each look. Not where
- * several threads stop, which want the processors themselves, or where there is but one.
+ * The next status. A thread that is followed stops again soon: to sleep, and be woken on a
+ * processor that went idle meanwhile, takes longer than that (on an idle machine, a pair of
+ * malloc and free takes 150 us so and 60 without). The processor is offered to the tracee at each
+ * look. Not where several threads stop, which want the processors themselves, or where there is
+ * but one.
  */
 static pid_t wait_next(const struct tracer *tracer, int *status_ret)
 {
@@ -212,7 +218,10 @@ static void *run(void *arg)
 
 	sigemptyset(&knock);
 	sigaddset(&knock, TRACER_SIGNAL);
-	/* Each stop sends one: where it is blocked it is not ignored, but wakes the main thread (sig_ignored). */
+	/*
+	 * Each stop sends one: where it is blocked it is not ignored, but wakes the main thread
+	 * (sig_ignored).
+	 */
 	sigaddset(&knock, SIGCHLD);
 	pthread_sigmask(SIG_UNBLOCK, &knock, NULL);
 	prctl(PR_SET_TIMERSLACK, 1UL);	/* naps are as short as they are meant to be */
@@ -292,7 +301,10 @@ struct err *tracer_create(tracer_stopped_fn *stopped, void *ctx, struct tracer *
 	pthread_condattr_destroy(&monotonic);
 	pthread_cond_init(&tracer->answer, NULL);
 	sigaction(TRACER_SIGNAL, &action, NULL);
-	/* Ignored, as mdbg may have inherited it, the end of a child that is not traced is not reported. */
+	/*
+	 * Ignored, as mdbg may have inherited it, the end of a child that is not traced is not
+	 * reported.
+	 */
 	signal(SIGCHLD, SIG_DFL);
 	/* The process' signals (SIGINT, SIGTERM ...) are the main thread's. */
 	sigfillset(&all);

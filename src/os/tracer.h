@@ -11,10 +11,10 @@
  *			no tracee: sleep until a request comes, or a tick
  *			else wait for a stop (waitpid), hand it to `stopped`, again
  *
- * The wait is a plain blocking waitid, after a moment of looking without sleep where a single thread
- * stops again and again. A request breaks it by a signal (TRACER_SIGNAL) without SA_RESTART; since
- * the signal may come just before waitid is entered, the caller repeats it every few milliseconds
- * until its request was taken up.
+ * The wait is a plain blocking waitid, after a moment of looking without sleep where a single
+ * thread stops again and again. A request breaks it by a signal (TRACER_SIGNAL) without
+ * SA_RESTART; since the signal may come just before waitid is entered, the caller repeats it
+ * every few milliseconds until its request was taken up.
  *
  * Requests that wait for stops themselves (stopping all threads, remote calls) use tracer_wait with
  * a deadline.
@@ -77,25 +77,29 @@ struct err *tracer_wait(const struct tracer *tracer, uint64_t deadline, pid_t *t
 			int *status_ret) MUST_CHECK;
 /* Has tid a status? Then it is taken as by a wait. */
 bool tracer_poll(pid_t tid, int *status_ret);
-/* As tracer_wait, for one tracee. */
+/* tracer_wait for one tracee. */
 struct err *tracer_wait_for(pid_t tid, uint64_t deadline, int *status_ret) MUST_CHECK;
 /*
- * From now on the end of tid is taken by tracer_wait_for alone, as its parent hears of it just then: by
- * no tracer_wait, and not between requests as long as nobody else is traced. 0: of nobody.
+ * From now on the end of tid is taken by tracer_wait_for alone, as its parent hears of it just
+ * then: by no tracer_wait, and not between requests as long as nobody else is traced. 0: of
+ * nobody.
  */
 void tracer_keep_end(struct tracer *tracer, pid_t tid);
 
 /*
  * Options of every tracee: fork, vfork, clone, exec events, marked system call stops; and with
- * suspend_seccomp no filter. ERR_BUSY, where there is a tick: it executes another program, and waits
- * for a tracee of ours, whose end must be heard first (tracer_wait).
+ * suspend_seccomp no filter. ERR_BUSY, where there is a tick: it executes another program, and
+ * waits for a tracee of ours, whose end must be heard first (tracer_wait).
  */
 struct err *tracer_seize(struct tracer *tracer, pid_t tid) MUST_CHECK;
-/* Of a stopped one, as they are now: with suspend_seccomp, without. */
+/* Set the options of a stopped tracee anew, with or without suspend_seccomp. */
 struct err *tracer_set_options(struct tracer *tracer, pid_t tid, bool suspend_seccomp) MUST_CHECK;
 /* Exit events, too, for who is seized, or has its options set, from now on. */
 void tracer_trace_exits(struct tracer *tracer, bool trace);
-/* From now on it is killed when this thread ends, however that comes; of it nothing else is reported. */
+/*
+ * From now on it is killed when this thread ends, however that comes; of it nothing else is
+ * reported.
+ */
 struct err *tracer_exit_kill(pid_t tid) MUST_CHECK;
 struct err *tracer_interrupt(pid_t tid) MUST_CHECK;
 struct err *tracer_cont(pid_t tid, int signal) MUST_CHECK;

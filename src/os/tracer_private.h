@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What tracer.c and ptrace.c share. */
+/* The struct that tracer.c and ptrace.c share. */
 #ifndef OS_TRACER_PRIVATE_H
 #define OS_TRACER_PRIVATE_H
 
@@ -37,7 +37,7 @@ struct tracer {
 	uint64_t tick_every, tick_next;
 	timer_t timer;			/* its signal ends a wait for stops when a tick is due */
 	bool has_timer;
-	/* Of a PTRACE_SEIZE under way, for the tick's signal. */
+	/* A PTRACE_SEIZE is under way: for the tick's signal. */
 	sigjmp_buf seize_end;
 	volatile sig_atomic_t seizing;	/* 0, or 1 and the ticks since it began */
 	tracer_stopped_fn *stopped;

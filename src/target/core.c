@@ -154,7 +154,7 @@ static void protect(struct core *core, struct proc_map *map)
 
 /* Memory */
 
-/* As a mapping has it: the page with the file's end is filled up with zeros. */
+/* Like in a mapping, the page with the file's end is filled up with zeros. */
 static size_t read_pages(int fd, uint64_t offset, uint8_t *buf, size_t len)
 {
 	ssize_t got = pread(fd, buf, len, (off_t)offset);
@@ -167,7 +167,7 @@ static size_t read_pages(int fd, uint64_t offset, uint8_t *buf, size_t len)
 	return (size_t)got + zeros;
 }
 
-/* What a file has of a mapping that was never written. */
+/* Read from the file a mapping that was never written. */
 static size_t read_mapped(struct core *core, uint64_t addr, void *buf, size_t len)
 {
 	const struct proc_map *map = proc_maps_find(&core->maps, addr);
@@ -235,7 +235,7 @@ const char *core_program(const struct core *core)
 	return core->exe ? core->exe : map ? map->path : core->execfn ? core->execfn : "";
 }
 
-/* What it was started as, where no mapping tells. */
+/* The name that it was started by, where no mapping tells. */
 static struct err *find_execfn(struct core *core)
 {
 	char path[PATH_MAX];
@@ -316,7 +316,7 @@ static struct err *world_open_program(void *ctx, struct proc_map *map_ret, int *
 
 /* The program that was named */
 
-/* What the user has named must be the program. */
+/* The file that the user has named must be the program. */
 static struct err *check_exe(struct core *core)
 {
 	const struct proc_map *map = program_map(core);
@@ -332,7 +332,7 @@ static struct err *check_exe(struct core *core)
 			"that was %s%s", map->path, map->deleted ? ", which is deleted" : "");
 }
 
-/* The same where no mapping could be asked. */
+/* check_exe for a core whose mappings do not name files. */
 static struct err *check_placed(struct core *core)
 {
 	uint64_t entry;

@@ -16,7 +16,8 @@
  *	   not there, either
  *	3. nothing: not readable
  *
- * Names of modules are those of NT_FILE, on mdbg's own file system. That of the program may be given.
+ * Names of modules are those of NT_FILE, on mdbg's own file system. That of the program may be
+ * given.
  *
  * libdwfl's dwfl_core_file_report does the like for its own list of modules. It is not used: rows,
  * symbols and heap walk go by struct module, whose list is then made as that of a live process, of
@@ -53,8 +54,8 @@ struct core {
 };
 
 /*
- * ERR_FORMAT, ERR_UNSUPPORTED: as core_file_open. exe may be NULL; ERR_FORMAT as well if it is not the
- * program of which the core is. A file that is missing is no error: its module says why.
+ * ERR_FORMAT, ERR_UNSUPPORTED: as core_file_open. exe may be NULL; ERR_FORMAT as well if it is
+ * not the program of which the core is. A file that is missing is no error: its module says why.
  */
 struct err *core_open(struct tracer *tracer, const char *path, const char *exe,
 		      const char *cache_dir, struct target **ret) MUST_CHECK;

@@ -15,8 +15,8 @@
 #include "os/procfs.h"
 
 /*
- * In order of address, with names. A file has the same `inode` in all its mappings, 1 or more, which
- * says nothing else; device numbers are 0.
+ * In order of address, with names. A file has the same `inode` in all its mappings, 1 or more,
+ * which says nothing else; device numbers are 0.
  */
 struct err *core_maps_build(const struct core_file *file, struct proc_maps *ret) MUST_CHECK;
 /* Call the mapping that holds addr so, if it has no name. ERR_NOMEM. */
@@ -27,9 +27,9 @@ struct err *core_maps_name(struct proc_maps *maps, uint64_t addr, const char *na
  */
 const struct proc_map *core_maps_header(const struct proc_maps *maps, const struct proc_map *map);
 /*
- * Give map, whose protection is not known, what the program headers of its file say of it. header is
- * the mapping with their start, elf has their bytes as they are at `at`. Nothing where they do not
- * tell.
+ * Give map, whose protection is not known, what the program headers of its file say of it. header
+ * is the mapping with their start, elf has their bytes as they are at `at`. Nothing where they do
+ * not tell.
  */
 void core_maps_protect(struct proc_map *map, const struct proc_map *header, struct memory *elf,
 		       uint64_t at);

@@ -2,10 +2,10 @@
 /*
  * The end of a process, seen while its memory is still there.
  *
- * A thread that ends stops in PTRACE_EVENT_EXIT, where it is asked for (target_trace_exits): in the
- * kernel, behind its last instruction, with its registers, and with the memory of its process. It runs
- * no user code any more, and reports nothing, so that the target counts as stopped without it; for the
- * same reason it can make no remote call.
+ * A thread that ends stops in PTRACE_EVENT_EXIT, where it is asked for (target_trace_exits): in
+ * the kernel, behind its last instruction, with its registers, and with the memory of its
+ * process. It runs no user code any more, and reports nothing, so that the target counts as
+ * stopped without it; for the same reason it can make no remote call.
  *
  *	RUNNING --- EVENT_EXIT, but others of the process go on ---> LEAVES: resumed, ends
  *	   |
@@ -15,8 +15,8 @@
  * wait for the others, which have been killed and come the same way, look (ops->at_end) and let all
  * of them end.
  *
- * Who is killed by SIGKILL is let go at once: whoever does that, the kernel for want of memory above
- * all, wants to have the memory. Should mdbg die, the kernel lets them end.
+ * Who is killed by SIGKILL is let go at once: whoever does that, the kernel for want of memory
+ * above all, wants to have the memory. Should mdbg die, the kernel lets them end.
  */
 
 #include <sys/syscall.h>
@@ -45,8 +45,9 @@ static bool leaves(const struct thread *thread)
 }
 
 /*
- * Who does not call exit itself is killed, with all others: by exit_group of one, by a signal. So are
- * those whose sibling executes another program, which is the end of this memory as well.
+ * A thread that does not call exit itself is killed, with all others: by exit_group of one, by a
+ * signal. So are those whose sibling executes another program, which is the end of this memory as
+ * well.
  */
 static bool ends_process(struct thread *thread)
 {
@@ -72,7 +73,10 @@ void thread_stop_at_exit(struct thread *thread)
 
 	thread->state = THREAD_LEAVES;
 	thread->regs_changed = thread->pc_changed = false;
-	/* A first thread that has ended has no memory any more, and is told of only with the last. */
+	/*
+	 * A first thread that has ended has no memory any more, and is told of only with the
+	 * last.
+	 */
 	if (target->mem.tid == thread->tid)
 		for_each_thread(other, target)
 			if (!leaves(other) && other->tgid == target->pid)

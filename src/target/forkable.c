@@ -39,7 +39,7 @@ static struct err *check_descriptor(pid_t pid, int fd)
 		if (!strncmp(link, pinning[i], strlen(pinning[i])))
 			return err_create(ERR_UNSUPPORTED, "no snapshot: the process uses %.80s, by which "
 					  "its memory may be written to", link);
-	/* What has no name (sockets, pipes) does none; a pipe's O_DIRECT is something else. */
+	/* Files without a name (sockets, pipes) do none; a pipe's O_DIRECT is something else. */
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", pid, fd);
 	if (*link == '/' && file_number(path, "flags:", &flags) && flags & O_DIRECT)
 		return err_create(ERR_UNSUPPORTED, "no snapshot: the process has %.80s open for direct I/O",
@@ -67,7 +67,8 @@ bool forkable_memory_is_strict(void)
 {
 	uint64_t value;
 
-	return file_number("/proc/sys/vm/overcommit_memory", "", &value) && value == OVERCOMMIT_NEVER;
+	return file_number("/proc/sys/vm/overcommit_memory", "", &value) &&
+	       value == OVERCOMMIT_NEVER;
 }
 
 static struct err *check_memory(pid_t pid, uint64_t anonymous)

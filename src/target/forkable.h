@@ -26,8 +26,8 @@
 #define FORKABLE_COPY_MAX	(32ull << 20)
 
 /*
- * ERR_UNSUPPORTED: no, and why. *ret is what its smaps say; smaps_free. Needs no stop, and may take a
- * tenth of a second.
+ * ERR_UNSUPPORTED: no, and why. *ret is what its smaps say; smaps_free. Needs no stop, and may
+ * take a tenth of a second.
  */
 struct err *forkable_check(pid_t pid, struct smaps *ret) MUST_CHECK;
 /* Is memory never overcommitted on this machine (vm.overcommit_memory is 2)? */

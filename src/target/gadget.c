@@ -34,7 +34,8 @@ static uint64_t find(struct target *target, uint64_t before, const uint8_t *patt
 	uint64_t found = 0;
 	uint8_t now[16];
 
-	if (before && !memory_read(&target->mem.memory, before, now, len) && !memcmp(now, pattern, len))
+	if (before && !memory_read(&target->mem.memory, before, now, len) &&
+	    !memcmp(now, pattern, len))
 		return before;
 	vec_each_while(module, &target->modules.all, !found)
 		if ((*module)->died == UINT32_MAX)

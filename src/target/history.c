@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a later mdbg must know of a log (theory in history.h). */
+/* Facts that a later mdbg must know of a log (theory in history.h). */
 
 #include "target/history.h"
 

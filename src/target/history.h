@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a later mdbg must know to go on with a log, at the end of the region's file (share.h): which
- * modules lie where since which generation, what is in use of the room for maps and rows, how the
- * agent lays out its threads; and marks of the log itself (SHARE_WHOLE ...).
+ * Facts that a later mdbg must know to continue a log, at the end of the region's file (share.h):
+ * which modules lie where since which generation, what is in use of the room for maps and rows,
+ * how the agent lays out its threads; and marks of the log itself (SHARE_WHOLE ...).
  *
- * It is written before the map that it tells of is published, by an mdbg that may be killed on the way,
- * into a file that others may open (/proc/PID/map_files): it carries a sum, and what is read is
- * believed only as far as its numbers make sense.
+ * It is written before the map that it tells of is published, by an mdbg that may be killed on
+ * the way, into a file that others may open (/proc/PID/map_files): it carries a sum, and what is
+ * read is believed only as far as its numbers make sense.
  */
 #ifndef TARGET_HISTORY_H
 #define TARGET_HISTORY_H

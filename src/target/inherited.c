@@ -156,7 +156,7 @@ struct undo inherited_undo_text(struct procmem *mem, const struct origin *origin
 
 	if (entry->len <= sizeof(text.now))
 		text.readable = !memory_read(&mem->memory, entry->address, text.now, entry->len);
-	/* What was found to be the file's when the patch was made. */
+	/* These bytes were found to be the file's when the patch was made. */
 	memcpy(text.file, entry->old, sizeof(text.file));
 	return undo_text(entry, &text);
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Forked copies of a target that nobody traced when they were made: processes that have the start of
- * a region's file, its journal, mapped. They have their parent's jumps, too, which pass everything
- * through there (agent/state.h), and leftover_clean_copy takes all of it out.
+ * Forked copies of a target that nobody traced when they were made: processes that have the start
+ * of a region's file, its journal, mapped. They have their parent's jumps, too, which pass
+ * everything through there (agent/state.h), and leftover_clean_copy takes all of it out.
  *
- * They are found by the file alone: a child's own children are found as well, and so are those whose
- * parent is gone (daemons). But anybody may have the file mapped: its descriptor can be passed on, and
- * the journal be written by whoever has it. So a process that has it mapped counts as a copy only if it
- * is what it seems, by what this mdbg itself knows of its target (struct origin):
+ * They are found by the file alone: a child's own children are found as well, and so are those
+ * whose parent is gone (daemons). But anybody may have the file mapped: its descriptor can be
+ * passed on, and the journal be written by whoever has it. So a process that has it mapped counts
+ * as a copy only if it is what it seems, by what this mdbg itself knows of its target (struct
+ * origin):
  *
  *	user, namespaces	those of the target, when it was attached to or now
  *	program			the same file, and the heap begins at the same address, as it does no
@@ -32,7 +33,7 @@ struct target;
 
 #define ORIGIN_RANDOM	16	/* bytes at AT_RANDOM */
 
-/* What forked copies of a target have of ours, in private memory. */
+/* Our changes that forked copies of a target have, in private memory. */
 struct origin {
 	pid_t pid;			/* of the target */
 	struct file_id file;		/* the region's; inode 0: there is nothing to be had */
@@ -62,12 +63,12 @@ bool inherited_by(pid_t pid, const struct file_id *file);
  */
 struct err *inherited_check(pid_t tid, const struct origin *origin) MUST_CHECK;
 /*
- * The same and its text; it is stopped. NULL: what of ours it has may be taken out by the origin's
- * journal.
+ * inherited_check with a look at its text; it is stopped. NULL: what of ours it has may be taken
+ * out by the origin's journal.
  */
 struct err *inherited_check_text(pid_t tid, struct procmem *mem, const struct origin *origin,
 				 const struct proc_maps *maps) MUST_CHECK;
-/* What may be done about a TEXT entry of the origin's in such a process. */
+/* How a TEXT entry of the origin's may be undone in such a process. */
 struct undo inherited_undo_text(struct procmem *mem, const struct origin *origin, uint32_t entry,
 				const struct proc_maps *maps);
 

@@ -131,8 +131,8 @@ struct undo left_undo_text(const struct left *left, uint32_t index, const struct
 }
 
 /*
- * From now on the entry says what the file does; one whose file is not known says nothing. Also what
- * has been put back: a forked copy may have it still.
+ * From now on the entry says what the file does; one whose file is not known says nothing. Also
+ * what has been put back: a forked copy may have it still.
  */
 static struct err *verify_text(struct left *left, struct origin *origin, uint32_t index,
 			       const struct proc_maps *maps)

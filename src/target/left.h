@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * For leftover.c: the journal of an earlier mdbg, read from its target; whose it is, what it tells of and
- * is there, and waiting for what is still to come of it. (Theory in leftover.h.)
+ * For leftover.c: the journal of an earlier mdbg, read from its target; whose it is, what it
+ * tells of and is there, and waiting for what is still to come of it. (Theory in leftover.h.)
  */
 #ifndef TARGET_LEFT_H
 #define TARGET_LEFT_H
@@ -18,7 +18,10 @@ struct left {
 	const struct journal *journal;	/* the same */
 	uint64_t journal_address;
 	struct file_id file;		/* the region's */
-	/* The target is a forked copy of this one's, and goes by its journal. NULL: it is no copy. */
+	/*
+	 * The target is a forked copy of this one's, and goes by its journal. NULL: it is no
+	 * copy.
+	 */
 	const struct origin *origin;
 	VEC(struct stack_range) ranges;	/* where threads may be */
 	char *said;			/* what is left, for the user; NULL: nobody asks */
@@ -34,11 +37,11 @@ static inline bool left_to_undo(const struct journal_entry *entry, enum journal_
 /* Add to what is said. */
 void left_say(struct left *left, const char *fmt, ...) PRINTF(2, 3);
 /*
- * An mdbg has the log of its own target mapped, journal and all in one. That is nothing that was done
- * to it, and it would not survive to have it taken away.
+ * An mdbg has the log of its own target mapped, journal and all in one. That is nothing that was
+ * done to it, and it would not survive to have it taken away.
  */
 bool left_is_a_view(const struct proc_maps *maps, const struct file_id *file);
-/* Of a forked child it is its parent's. */
+/* Is the journal the target's parent's? So it is in a forked child. */
 bool left_is_inherited(const struct left *left);
 /* The journal that map begins with; writer, to be freed, and journal_address are set. */
 struct err *left_read(struct left *left, const struct proc_map *map) MUST_CHECK;
@@ -47,7 +50,7 @@ struct err *left_read(struct left *left, const struct proc_map *map) MUST_CHECK;
  * made may have been handed to it. ERR_STATE.
  */
 struct err *left_check_file(const struct left *left, const struct proc_map *map) MUST_CHECK;
-/* What may be done about a TEXT entry (target/undo.h). */
+/* How a TEXT entry may be undone (target/undo.h). */
 struct undo left_undo_text(const struct left *left, uint32_t entry, const struct proc_maps *maps);
 /*
  * Make the journal one that may be believed as if this mdbg had written it: what patches have
@@ -65,8 +68,9 @@ struct err *left_note_range(struct left *left, const struct journal_entry *entry
 /* Does the entry tell of a mapping that is to be undone? */
 bool left_is_mapping(const struct journal_entry *entry);
 /*
- * What was in hand when the earlier mdbg was killed is done, or it is not. A mapping that was only
- * planned, or is gone, must not be unmapped: something else may lie there.
+ * Settle the changes that were under way when the earlier mdbg was killed: each is done, or is
+ * not. A mapping that was only planned, or is gone, must not be unmapped: something else may lie
+ * there.
  */
 void left_settle(struct left *left, const struct proc_maps *maps);
 
@@ -80,8 +84,8 @@ struct err *left_await_calls(struct target *target) MUST_CHECK;
 /* Let the threads go on until none is inside the ranges any more; *clean: none is. */
 struct err *left_drain(struct left *left, bool *clean) MUST_CHECK;
 /*
- * Snapshots: killed with the mdbg that made them; what is not dead yet soon is. A forked child of the
- * target has none of its own.
+ * Snapshots: killed with the mdbg that made them; what is not dead yet soon is. A forked child of
+ * the target has none of its own.
  */
 struct err *left_reap(struct left *left) MUST_CHECK;
 

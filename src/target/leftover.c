@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What an earlier mdbg left in a target: taken out, or gone on with (theory in leftover.h). */
+/* Taking out what an earlier mdbg left in a target (theory in leftover.h). */
 
 #include "target/leftover.h"
 
@@ -32,7 +32,8 @@ static struct err *put_text_back(struct left *left, const struct proc_maps *maps
 						 undo.len, undo.kept);
 		if (undo.action != UNDO_LEAVE || (undone && !undo.stands))
 			continue;
-		left_say(left, "the code at 0x%" PRIx64 " %s: left as it is", undo.address, undo.why);
+		left_say(left, "the code at 0x%" PRIx64 " %s: left as it is", undo.address,
+			 undo.why);
 		*stands_ret |= undo.stands;
 	}
 	return err;
@@ -104,7 +105,9 @@ static struct err *take_out(struct left *left, struct remote *remote, const stru
 	return err ? err : unmap_file(left, remote, &maps);
 }
 
-/* Changes that this mdbg does not make, or that none makes: the journal stays for who knows them. */
+/*
+ * Changes that this mdbg does not make, or that none makes: the journal stays for who knows them.
+ */
 static bool has_unknown(struct left *left)
 {
 	const char *what = undo_malformed_any(left->journal);
@@ -136,7 +139,7 @@ static struct err *unmap_all(struct left *left)
 	return remote_give_back(remote, take_out(left, remote, &maps));
 }
 
-/* Nobody comes in any more. */
+/* No thread enters the code of ours any more. */
 static struct err *clean_mapped(struct left *left)
 {
 	bool clean = true;
@@ -184,8 +187,8 @@ static bool is_left_descriptor(pid_t tid, int fd, const struct proc_maps *maps,
 		return false;
 	file = file_id_of(&st);
 	/*
-	 * Ours can be read and written. One that another user has made was handed to it: that is its
-	 * own.
+	 * Ours can be read and written. One that another user has made was handed to it: that is
+	 * its own.
 	 */
 	return S_ISREG(st.st_mode) && !st.st_nlink &&
 	       (entry.st_mode & (S_IRUSR | S_IWUSR)) == (S_IRUSR | S_IWUSR) && !left_is_a_view(maps, &file) &&
@@ -331,7 +334,7 @@ struct err *leftover_clean(struct target *target, bool *found_ret, char *left_re
 
 /* A forked copy */
 
-/* What is settled in it is of this process alone. */
+/* The journal is copied: it is settled for this process alone. */
 static struct err *clean_by(struct left *left, const struct proc_maps *maps)
 {
 	AUTO_FREE struct journal *own = malloc(JOURNAL_SIZE);

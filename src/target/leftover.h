@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What an earlier mdbg left in a target: found by its journal, taken out by any later one.
+ * Finding what an earlier mdbg left in a target, by its journal, and taking it out.
  *
  *	calls		a thread that was borrowed makes the call that it still has before it
  *	find		a mapping named "/memfd:mdbg" at file offset 0 whose journal is sound, or
@@ -18,16 +18,17 @@
  * all are stopped. What a killed mdbg had mapped but not entered in the journal yet is of the
  * region's file, and is known by that (target/patch.c).
  *
- * Whoever has the file mapped may have written the journal. It is read once, and no more is done by it
- * than target/undo.h allows, to nobody but the process that the user attached to: text is made what
- * its file has, and a log that another user has made is left alone. Text that must not be put back,
- * an entry that no mdbg writes or that a later one does: then all that is mapped stays.
+ * Whoever has the file mapped may have written the journal. It is read once, and no more is done
+ * by it than target/undo.h allows, to nobody but the process that the user attached to: text is
+ * made what its file has, and a log that another user has made is left alone. Text that must not
+ * be put back, an entry that no mdbg writes or that a later one does: then all that is mapped
+ * stays.
  *
- * A forked child that nobody traced when it was made has its parent's changes, and its journal, in
- * which the parent's fate stands. So its text is put back also where the entry says that it has been
- * (in the parent, since the fork): the bytes tell. It is no target of the mdbg that owns the journal.
- * Without having been attached to it is cleaned only as a copy of what this mdbg knows of its parent
- * (leftover_clean_copy, target/inherited.h).
+ * A forked child that nobody traced when it was made has its parent's changes, and its journal,
+ * in which the parent's fate stands. So its text is put back also where the entry says that it
+ * has been (in the parent, since the fork): the bytes tell. It is no target of the mdbg that owns
+ * the journal. Without having been attached to it is cleaned only as a copy of what this mdbg
+ * knows of its parent (leftover_clean_copy, target/inherited.h).
  *
  * A thread in the agent has its PC there, or (a signal handler that came in between) a frame of the
  * kernel's that says so: the wait needs no walk through code of ours.
@@ -56,8 +57,8 @@ struct err *leftover_clean(struct target *target, bool *found_ret, char *left_re
 			   size_t room) MUST_CHECK;
 
 /*
- * The same for a forked copy of the origin's target, by the origin's journal. Its own is not read.
- * ERR_STATE: it is none, and nothing was done.
+ * leftover_clean for a forked copy of the origin's target, by the origin's journal. Its own is
+ * not read. ERR_STATE: it is none, and nothing was done.
  */
 struct err *leftover_clean_copy(struct target *target, const struct origin *origin, char *left_ret,
 				size_t room) MUST_CHECK;
@@ -70,15 +71,15 @@ struct err *leftover_origin(struct target *target, struct origin *ret,
 			    struct journal **journal_ret) MUST_CHECK;
 
 /*
- * May this mdbg go on with what an earlier one has left, instead? Its journal must tell of jumps and
- * an agent, all done; mappings alone may have been in hand. ERR_STATE: why not ("" if there was
- * never anything to go on with). ERR_ATTACH: another mdbg is at work. Needs no stop.
+ * May this mdbg go on with what an earlier one has left, instead? Its journal must tell of jumps
+ * and an agent, all done; mappings alone may have been in hand. ERR_STATE: why not ("" if there
+ * was never anything to go on with). ERR_ATTACH: another mdbg is at work. Needs no stop.
  */
 struct err *leftover_to_keep(struct target *target) MUST_CHECK;
 /*
- * target->region is what an earlier mdbg has left. Make its journal tell what is there: what was in
- * hand when that mdbg was killed is done, or is not, or is taken out; what it says of text is what the
- * files have. ERR_STATE: it is not to be believed. Stopped; before anything is mapped.
+ * target->region is what an earlier mdbg has left. Make its journal tell what is there: what was
+ * in hand when that mdbg was killed is done, or is not, or is taken out; what it says of text is
+ * what the files have. ERR_STATE: it is not to be believed. Stopped; before anything is mapped.
  */
 struct err *leftover_settle(struct target *target) MUST_CHECK;
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What an earlier mdbg left in a target, gone on with (theory in leftover.h). */
+/* Continuing with what an earlier mdbg left in a target (theory in leftover.h). */
 
 #include "base/cleanup.h"
 #include "target/left.h"

@@ -13,9 +13,10 @@
  * Executable memory that is of no ELF file (JIT code, a compiler's memfd, a device) is no module.
  * Text that was moved to other memory, as huge pages, is its module's still.
  *
- * Owned by the tracer thread. A dead module may still name old stacks, and is not freed before the list
- * is, but by modules_merge. One that comes again, wherever, shares the file of the first, so that a library that
- * comes and goes all day takes no more descriptors, nor memory for its tables.
+ * Owned by the tracer thread. A dead module may still name old stacks, and is not freed before
+ * the list is, but by modules_merge. One that comes again, wherever, shares the file of the
+ * first, so that a library that comes and goes all day takes no more descriptors, nor memory for
+ * its tables.
  */
 #ifndef TARGET_MODULE_H
 #define TARGET_MODULE_H
@@ -65,7 +66,7 @@ struct modules {
 };
 
 /*
- * Who tells of a process: /proc of one that lives, or a core file (target/core.h). Files are opened
+ * The source of facts about a process: /proc, or a core file (target/core.h). Files are opened
  * as is said above: what comes back is a regular file, and the one that was mapped as far as that
  * can be told.
  */
@@ -93,19 +94,19 @@ void modules_deinit(struct modules *modules);
  * Compare with the maps of tid now. What is new is opened, what is gone gets its `died`;
  * generation grows by one if anything changed (and *changed_ret, which may be NULL, is true). On
  * failure nothing has changed. A module that was replaced by another file at the same addresses
- * (dlclose, dlopen) is told apart by device, inode and address. One that was replaced by itself looks
- * the same: who has noticed sets `replaced`, and it is another one, too.
+ * (dlclose, dlopen) is told apart by device, inode and address. One that was replaced by itself
+ * looks the same: who has noticed sets `replaced`, and it is another one, too.
  */
 struct err *modules_refresh(struct modules *modules, pid_t tid, struct memory *memory,
 			    bool *changed_ret) MUST_CHECK;
-/* The same for any world. */
+/* modules_refresh for any world. */
 struct err *modules_refresh_from(struct modules *modules, const struct module_world *world,
 				 struct memory *memory, bool *changed_ret) MUST_CHECK;
 /*
- * Modules that died and came back to the same place, with nothing else there in between, become one:
- * what is mapped takes the serial of the first, and is as old as that. Names lose nothing by it: what
- * code of a module there was in its range was its. That it was there at all is known since `came` only.
- * needed: somebody else still has a pointer to that dead module; it stays.
+ * Modules that died and came back to the same place, with nothing else there in between, become
+ * one: what is mapped takes the serial of the first, and is as old as that. Names lose nothing by
+ * it: what code of a module there was in its range was its. That it was there at all is known
+ * since `came` only. needed: somebody else still has a pointer to that dead module; it stays.
  */
 void modules_merge(struct modules *modules,
 		   bool (*needed)(const struct module *module, void *ctx), void *ctx);

@@ -109,7 +109,7 @@ static int by_map_files(const struct lookup *lookup)
 	return procfs_open(lookup->tid, name, O_PATH);
 }
 
-/* As good, for the program itself, and for anybody who may trace it. */
+/* The link to the program itself is as good, and is open to everybody who may trace it. */
 static int by_exe(const struct lookup *lookup)
 {
 	return procfs_open(lookup->tid, "exe", O_PATH);

@@ -104,7 +104,7 @@ struct err *module_load_rows(struct module *module, const char *cache_dir, uint6
 	}
 	module->over_limit = err && err->code == ERR_RANGE;
 	err = module_note(module, err);
-	/* What the file has and mdbg does not take of it. */
+	/* The file has something that mdbg does not use. */
 	if (err || *module->why || !*elf_file_doubt(module->elf))
 		return err;
 	module->over_limit = true;

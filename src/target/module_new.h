@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a refresh (module_refresh.c) makes a module of: the file behind a mapping (module_file.c), the
- * place where its segments lie (module_place.c), and its symbols and rows (module_new.c).
+ * The parts that a refresh (module_refresh.c) makes a module of: the file behind a mapping
+ * (module_file.c), the place where its segments lie (module_place.c), and its symbols and rows
+ * (module_new.c).
  */
 #ifndef TARGET_MODULE_NEW_H
 #define TARGET_MODULE_NEW_H
@@ -20,8 +21,8 @@ bool module_file_same(const struct proc_map *map, uint32_t dev_major, uint32_t d
 struct err *module_file_open(pid_t tid, const struct proc_maps *maps, const struct proc_map *map,
 			     struct memory *memory, int *fd_ret) MUST_CHECK;
 /*
- * The same for the program that tid runs, wherever it is mapped; the numbers of its file go to
- * *map_ret.
+ * module_file_open for the program that tid runs, wherever it is mapped; the numbers of its file
+ * go to *map_ret.
  */
 struct err *module_file_open_exe(pid_t tid, struct proc_map *map_ret, int *fd_ret) MUST_CHECK;
 
@@ -47,11 +48,11 @@ bool module_map_is_vdso(const struct proc_map *map);
 bool module_still_mapped(const struct module *module, const struct proc_maps *maps);
 
 /*
- * One module. Only what mdbg itself lacks (memory, descriptors) is an error here; what is wrong with
- * a file is the module's own, noted in its `why`.
+ * One module. Only what mdbg itself lacks (memory, descriptors) is an error here; what is wrong
+ * with a file is the module's own, noted in its `why`.
  */
 
-/* As if map were all of it, and without a file. */
+/* A module that consists of map alone, without a file. */
 struct err *module_create(const struct proc_map *map, const char *path,
 			  struct module **ret) MUST_CHECK;
 void module_free(struct module *module);
@@ -65,8 +66,8 @@ struct err *module_open_elf(struct module *module, int fd) MUST_CHECK;
 /* The ELF file of one that has none is its memory. */
 struct err *module_read_vdso(struct module *module, struct memory *memory) MUST_CHECK;
 /*
- * Once its place is known. Not of one that shares those of an earlier one. None are kept if there are more than
- * `most`.
+ * Once its place is known. Not of one that shares those of an earlier one. None are kept if there
+ * are more than `most`.
  */
 struct err *module_load_rows(struct module *module, const char *cache_dir,
 			     uint64_t most) MUST_CHECK;

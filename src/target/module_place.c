@@ -33,7 +33,7 @@ static bool segment_range(const struct elf_segment *segment, uint64_t bias, stru
 	return ret->start < ret->end;
 }
 
-/* What start - offset is for each mapping of the segment, less the bias. */
+/* start - offset of each mapping of the segment, less the bias. */
 static uint64_t segment_slide(const struct elf_segment *segment)
 {
 	return ALIGN_DOWN(segment->vaddr, PAGE) - ALIGN_DOWN(segment->offset, PAGE);
@@ -99,9 +99,9 @@ static void extend_by_segment(struct range *exec, const struct module *module,
 }
 
 /*
- * What has only a piece of its code there is that piece, and no more: a program may map some of its own
- * file a second time (V8 has its builtins near the code that it makes). Whatever else would lie around
- * it is somebody else's.
+ * A module of which only a piece of the code is mapped is that piece, and no more: a program may
+ * map some of its own file a second time (V8 has its builtins near the code that it makes).
+ * Whatever else would lie around it is somebody else's.
  */
 bool module_place(struct module *module, const struct proc_maps *maps)
 {

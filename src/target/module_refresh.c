@@ -87,7 +87,7 @@ static bool holds_text(struct refresh *refresh, struct module *module, const str
 	return same >= sizeof(memory) / 4 * 3;
 }
 
-/* Of modules that were there before: the one that has opened the file that map is of, as it is now. */
+/* The module that was there before and has opened the file of map, unchanged since; or NULL. */
 static const struct module *opened_before(const struct refresh *refresh, const struct proc_map *map)
 {
 	const struct modules *old = refresh->old;
@@ -123,7 +123,7 @@ static bool fits(struct refresh *refresh, struct module *module, const struct pr
 	       exec->start < module->exec_end && (map == exec || holds_text(refresh, module, exec));
 }
 
-/* As add_file, of a file that is open; *added_ret is false, and no error, where it must be opened. */
+/* add_file for a file that is open; *added_ret is false, and no error, where it must be opened. */
 static struct err *add_opened(struct refresh *refresh, const struct proc_map *map,
 			      const struct proc_map *exec, bool *added_ret)
 {
@@ -187,7 +187,7 @@ static struct err *add_vdso(struct refresh *refresh, const struct proc_map *map)
 	return add_fresh(refresh, &module);
 }
 
-/* What is there already */
+/* Modules that are known */
 
 static struct err *keep_old(struct refresh *refresh)
 {
@@ -304,7 +304,7 @@ static struct err *open_program(struct refresh *refresh, uint64_t entry, struct 
 	return NULL;
 }
 
-/* The same program as it was found before, or NULL. */
+/* The program if it was found before, or NULL. */
 static struct module *known_program(const struct refresh *refresh, const struct module *program)
 {
 	for (size_t i = 0; i < refresh->old->live.nr; i++) {

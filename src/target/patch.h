@@ -11,11 +11,12 @@
  *	patch_map_log	patch_unmap		JOURNAL_LOG
  *	patch_sigaction	patch_sigaction_undo	JOURNAL_SIGACTION
  *
- * Text is written while all threads stand, by /proc/PID/mem, which holds mmap_lock for reading. Kernels
- * before 6.18 take a uprobe out under the same, and before 6.15 by replacing the page with a copy:
- * what is written to the page meanwhile is lost. But they do so in a thread that hits a uprobe which is
- * not for this process (uprobes.c, handler_chain), and that one has finished before it stops.
- * All else that puts uprobes in or takes them out holds the lock for writing.
+ * Text is written while all threads stand, by /proc/PID/mem, which holds mmap_lock for reading.
+ * Kernels before 6.18 take a uprobe out under the same, and before 6.15 by replacing the page
+ * with a copy: what is written to the page meanwhile is lost. But they do so in a thread that
+ * hits a uprobe which is not for this process (uprobes.c, handler_chain), and that one has
+ * finished before it stops. All else that puts uprobes in or takes them out holds the lock for
+ * writing.
  */
 #ifndef TARGET_PATCH_H
 #define TARGET_PATCH_H
@@ -69,8 +70,8 @@ struct err *patch_fill(struct target *target, uint64_t address, const void *byte
 		       size_t len) MUST_CHECK;
 
 /*
- * Write len bytes of text, but for those that stay (undo_is_ours): whose trap it is may take it out at
- * any moment, and must not find it there again.
+ * Write len bytes of text, but for those that stay (undo_is_ours): whose trap it is may take it
+ * out at any moment, and must not find it there again.
  */
 struct err *patch_write_around(struct procmem *mem, uint64_t address, const uint8_t *bytes,
 			       size_t len, uint32_t kept) MUST_CHECK;
@@ -88,8 +89,8 @@ struct err *patch_sigaction_undo(struct target *target, struct remote *remote,
 				 uint32_t entry) MUST_CHECK;
 
 /*
- * Write an entry ahead, in the target's own journal, without making a change: that of a forked child
- * which has the change already.
+ * Write an entry ahead, in the target's own journal, without making a change: that of a forked
+ * child which has the change already.
  */
 struct err *patch_plan(struct target *target, const struct journal_entry *entry,
 		       uint32_t *entry_ret) MUST_CHECK;
@@ -101,8 +102,9 @@ bool patch_text_of_file(const struct target *target, uint64_t address, struct te
 			uint8_t *bytes_ret, size_t len);
 
 /*
- * The same for an entry of this mdbg's own, or one that was found right (target/undo.h), and the memory
- * and threads of a forked child or of an earlier mdbg's target. entry does not change meanwhile.
+ * The same for an entry of this mdbg's own, or one that was found right (target/undo.h), and the
+ * memory and threads of a forked child or of an earlier mdbg's target. entry does not change
+ * meanwhile.
  */
 struct err *patch_undo_text_entry(struct procmem *mem,
 				  const struct journal_entry *entry) MUST_CHECK;

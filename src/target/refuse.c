@@ -126,7 +126,7 @@ static bool is_ending(pid_t tracer)
 	return stat.flags & PROC_EXITING || status.sig_pending >> (SIGKILL - 1) & 1;
 }
 
-/* Of a thread, when a tracer that ends has let it go. */
+/* A thread's status after a tracer that is ending has released it. */
 static struct err *settled_status(pid_t tid, struct proc_status *ret)
 {
 	uint64_t end = tracer_now() + ENDING_NS;
@@ -158,13 +158,15 @@ static struct err *check_threads(pid_t pid, const struct proc_tasks *tasks, pid_
 		if (status.tracer)
 			return is_traced(pid, status.tracer);
 		/*
-		 * A displaced call pushes its return address by hand, and a borrowed thread finds home
-		 * by a `ret` that no call goes with: the processor would end the process for either.
+		 * A displaced call pushes its return address by hand, and a borrowed thread finds
+		 * home by a `ret` that no call goes with: the processor would end the process for
+		 * either.
 		 */
 		if (status.shadow_stack)
-			return err_hint(refused(pid, "its returns are checked against a shadow stack"),
-					"start it with GLIBC_TUNABLES=glibc.cpu.x86_shstk=off in its "
-					"environment");
+			return err_hint(refused(pid, "its returns are checked against a shadow "
+						     "stack"),
+					"start it with GLIBC_TUNABLES=glibc.cpu.x86_shstk=off in "
+					"its environment");
 		if (!*alive_ret && status.state != 'Z' && status.state != 'X')
 			*alive_ret = tasks->vec.at[i];
 	}

@@ -22,7 +22,8 @@ static struct err *refused(const struct refuse_facts *facts, const char *why, co
 	struct err *err = err_create(ERR_ATTACH, "cannot attach to process %d (%s): %s",
 				     facts->target.pid, facts->name, why);
 
-	return hint ? err_hint(err, "%s", hint) : err_hint(err, "sudo mdbg -p %d", facts->target.pid);
+	return hint ? err_hint(err, "%s", hint) :
+		      err_hint(err, "sudo mdbg -p %d", facts->target.pid);
 }
 
 static void user_name(uid_t uid, char *name, size_t room)
@@ -72,8 +73,8 @@ static struct err *by_yama(const struct refuse_facts *facts)
 				"sudo mdbg -p %d; or, to allow it to all: echo 0 | sudo tee "
 				"/proc/sys/kernel/yama/ptrace_scope", facts->target.pid);
 	case 2:
-		return refused(facts, "yama's ptrace_scope is 2: only root (CAP_SYS_PTRACE) may trace",
-			       NULL);
+		return refused(facts, "yama's ptrace_scope is 2: only root (CAP_SYS_PTRACE) may "
+				      "trace", NULL);
 	default:
 		return refused(facts, "yama's ptrace_scope is 3: nobody may trace, until the "
 				      "machine is started anew",

@@ -53,7 +53,7 @@ static struct err *look_at(pid_t tid, uint64_t fd, int *path_fd_ret, struct file
 					 "the memory that was made for the log", fd, tid) : NULL;
 }
 
-/* What lies at address in tid, whose threads are stopped. */
+/* The file that is mapped at address in tid, whose threads are stopped. */
 static struct err *file_at(pid_t tid, uint64_t address, struct file_id *ret)
 {
 	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
@@ -165,7 +165,7 @@ static void own(struct region *region, const struct target *target)
 			   procfs_stat(getpid(), &stat) ? 0 : stat.start_time, target->start_time);
 }
 
-/* What its forked copies will have. */
+/* Note what its forked copies will have. */
 static void set_origin(struct region *region, const struct file_id *file)
 {
 	region->origin.file = *file;
@@ -312,7 +312,7 @@ static uint32_t threads_of_file(uint64_t file_size, uint64_t log_size)
 	return 0;
 }
 
-/* What it has mapped writable it can write: mdbg gains nothing by it either. */
+/* The target can write what it has mapped writable: mdbg gains nothing by it either. */
 static struct err *open_file(struct region *region, pid_t tid, const struct proc_map *map,
 			     uint64_t size)
 {

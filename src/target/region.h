@@ -13,11 +13,12 @@
  * "/memfd:mdbg (deleted)", and its file offset 0; the descriptor is closed at once. What an agent
  * needs comes behind the log in the same file and is mapped by target/share.h.
  *
- * Whose file it is. The target makes it, since only it can have it mapped; by the time that mdbg opens it,
- * an accomplice that shares the table of descriptors may have put another one in its place, and mdbg,
- * as root, could write to that. (mdbg cannot make it and hand it over: pidfd_getfd leads the other
- * way, a socket would be one more descriptor, and /proc of another user's mdbg is closed to the
- * target.) So nothing is written before it is known that the target could write there itself:
+ * Whose file it is. The target makes it, since only it can have it mapped; by the time that mdbg
+ * opens it, an accomplice that shares the table of descriptors may have put another one in its
+ * place, and mdbg, as root, could write to that. (mdbg cannot make it and hand it over:
+ * pidfd_getfd leads the other way, a socket would be one more descriptor, and /proc of another
+ * user's mdbg is closed to the target.) So nothing is written before it is known that the target
+ * could write there itself:
  *
  *	look	the descriptor is opened with O_PATH; it must be an empty memory file of our name
  *	map	the target maps it, writable and shared
@@ -57,9 +58,10 @@ struct region {
 };
 
 /*
- * Make one in the target by remote calls, as large as config says, or room (target/room.h) if it is
- * not NULL; map it here, set target->region. It has its journal; the log, which takes longer, is made by region_format, before which nothing but the journal may be
- * used: the target need not be stopped for that.
+ * Make one in the target by remote calls, as large as config says, or room (target/room.h) if it
+ * is not NULL; map it here, set target->region. It has its journal; the log, which takes longer,
+ * is made by region_format, before which nothing but the journal may be used: the target need not
+ * be stopped for that.
  */
 struct err *region_create(struct target *target, struct remote *remote,
 			  const struct log_config *config, const struct room *room,

@@ -210,8 +210,12 @@ static struct err *wait_for_stop(struct remote *remote, int *status)
 	do {
 		now = tracer_now();
 		err = tracer_wait_for(tid, MIN(now + LOOK_NS, end), status);
-		/* The end of a first thread is reported after all others: nobody waits for it here. */
-		if (err && err->code == ERR_TIMEOUT && !procfs_stat(tid, &stat) && stat.state == 'Z') {
+		/*
+		 * The end of a first thread is reported after all others: nobody waits for it
+		 * here.
+		 */
+		if (err && err->code == ERR_TIMEOUT && !procfs_stat(tid, &stat) &&
+		    stat.state == 'Z') {
 			remote->thread->state = THREAD_STUCK;
 			return lose(remote);
 		}
@@ -222,8 +226,8 @@ static struct err *wait_for_stop(struct remote *remote, int *status)
 	if (err || (WIFSTOPPED(*status) && *status >> 16 != PTRACE_EVENT_EXEC))
 		return err;
 	/*
-	 * It has ended, or another thread has executed a program and goes on as the first, under the
-	 * id of the one that was borrowed: its registers are the new program's then.
+	 * It has ended, or another thread has executed a program and goes on as the first, under
+	 * the id of the one that was borrowed: its registers are the new program's then.
 	 */
 	err = lose(remote);
 	target_dispatch(remote->last.target, tid, *status);
@@ -413,7 +417,10 @@ static void leave_to_frame(struct remote *remote)
 	trace_line("thread %d does not come back from a remote call", remote->thread->tid);
 }
 
-/* A SIGCONT that waits came after any SIGSTOP, which would have taken it off the queue (signal(7)). */
+/*
+ * A SIGCONT that waits came after any SIGSTOP, which would have taken it off the queue
+ * (signal(7)).
+ */
 static bool continues(pid_t tid)
 {
 	struct proc_status status;

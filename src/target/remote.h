@@ -20,19 +20,21 @@
  *	   still knows how to restart what was interrupted (rt_sigreturn would have dropped the
  *	   kernel's restart_block: nanosleep and poll would end with EINTR).
  *
- * A call that takes too long (the target's control group is frozen, or gets no processor) is broken
- * off by an interrupt. Where that does not help either (the thread sleeps uninterruptibly) the thread
- * is left to the frame, which must then stay as it is: it is `stuck`, and restores itself one day.
+ * A call that takes too long (the target's control group is frozen, or gets no processor) is
+ * broken off by an interrupt. Where that does not help either (the thread sleeps uninterruptibly)
+ * the thread is left to the frame, which must then stay as it is: it is `stuck`, and restores
+ * itself one day.
  *
- * A function of the target's (remote_function) is entered in place of step 2's `syscall; ret`, with the same
- * return address, so that it completes itself as well: it runs to its end, and returns into
- * rt_sigreturn. It is let run from one system call to the next. At the entry of rt_sigreturn, which
- * nobody else makes with this SP, all registers are set at once: to those of step 2, and no system
- * call (-1) in place of the one that was entered. So the thread is where it is after any other call,
- * and never half way between. A function must not be broken off, since it may hold a lock: if it does
- * not come back it is left to its frame. It changes what a system call does not: vector registers,
- * which are put back before all others (the frame has them, too), what lies below the frame, where
- * nothing is anybody's, and errno, which nobody can put back: see session/trim.h.
+ * A function of the target's (remote_function) is entered in place of step 2's `syscall; ret`,
+ * with the same return address, so that it completes itself as well: it runs to its end, and
+ * returns into rt_sigreturn. It is let run from one system call to the next. At the entry of
+ * rt_sigreturn, which nobody else makes with this SP, all registers are set at once: to those of
+ * step 2, and no system call (-1) in place of the one that was entered. So the thread is where it
+ * is after any other call, and never half way between. A function must not be broken off, since
+ * it may hold a lock: if it does not come back it is left to its frame. It changes what a system
+ * call does not: vector registers, which are put back before all others (the frame has them,
+ * too), what lies below the frame, where nothing is anybody's, and errno, which nobody can put
+ * back: see session/trim.h.
  *
  * A PC in a restartable sequence (rseq) is moved to its abort handler first, as the kernel does for
  * a signal. Under a seccomp filter the filter is suspended (needs CAP_SYS_ADMIN), else ERR_PERM: a
@@ -45,8 +47,8 @@
 #include "target/target.h"
 
 /*
- * What is kept of a stack under the frame: fixed part of a frame and the largest extended state
- * (AMX).
+ * Bytes of the stack that are kept under the frame: fixed part of a frame and the largest
+ * extended state (AMX).
  */
 #define REMOTE_FRAME_MAX	16384
 /* Bytes below the frame for arguments in memory. */
@@ -77,8 +79,8 @@ struct err *remote_call(struct remote *remote, long nr, const uint64_t *args, un
 			uint64_t *ret) MUST_CHECK;
 /*
  * Call the function at address, of one argument. Its result is not known. limit is for each part
- * of it between two system calls. The thread's stack must have room for it below the frame; the rest
- * is the caller's to be sure of, above all that no lock is held that it takes.
+ * of it between two system calls. The thread's stack must have room for it below the frame; the
+ * rest is the caller's to be sure of, above all that no lock is held that it takes.
  */
 struct err *remote_function(struct remote *remote, uint64_t address, uint64_t arg) MUST_CHECK;
 /*
@@ -87,12 +89,12 @@ struct err *remote_function(struct remote *remote, uint64_t address, uint64_t ar
  */
 struct err *remote_scratch(struct remote *remote, const void *bytes, size_t len,
 			   uint64_t *ret) MUST_CHECK;
-/* The same at this very address, no more than REMOTE_SCRATCH below the frame. */
+/* remote_scratch at this very address, no more than REMOTE_SCRATCH below the frame. */
 struct err *remote_scratch_at(struct remote *remote, uint64_t at, const void *bytes,
 			      size_t len) MUST_CHECK;
 /*
- * The thread is in EVENT_STOP again (STOPPED), with its own registers; after an error it may be stuck
- * on its way there. Always called, also after a failed call.
+ * The thread is in EVENT_STOP again (STOPPED), with its own registers; after an error it may be
+ * stuck on its way there. Always called, also after a failed call.
  */
 struct err *remote_end(struct remote *remote) MUST_CHECK;
 
@@ -126,9 +128,10 @@ struct err *remote_borrow(struct target *target, struct thread *thread,
 struct err *remote_give_back(struct remote *remote, struct err *err) MUST_CHECK;
 
 /*
- * Two pieces of code that a call needs and that the target has anyway (gadget.c): `syscall; ret`, and the code that makes
- * rt_sigreturn, in the files' own executable mappings. Kept in the target once found, and looked at again at each call. The search takes a millisecond or two:
- * have it done before the target is stopped. ERR_UNSUPPORTED where there is none.
+ * Two pieces of code that a call needs and that the target has anyway (gadget.c): `syscall; ret`,
+ * and the code that makes rt_sigreturn, in the files' own executable mappings. Kept in the target
+ * once found, and looked at again at each call. The search takes a millisecond or two: have it
+ * done before the target is stopped. ERR_UNSUPPORTED where there is none.
  */
 struct err *gadget_find(struct target *target, uint64_t *call_ret,
 			uint64_t *restorer_ret) MUST_CHECK;

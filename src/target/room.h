@@ -44,9 +44,12 @@ struct room {
 	char why[192], hint[128];
 };
 
-/* What is to be taken where so much is left. Its texts stay as they are. */
+/* Choose by these facts. The texts of *ret are not touched. */
 void room_choose(const struct room_facts *facts, uint64_t log, struct room *ret);
-/* The same for a target, whose module map was read, with texts. What cannot be read is no limit. */
+/*
+ * room_choose for a target whose module map was read, with texts. What cannot be read is no
+ * limit.
+ */
 void room_find(struct target *target, uint64_t log, struct room *ret);
 
 /* The soft RLIMIT_AS of a process; UINT64_MAX: there is none. */

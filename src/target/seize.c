@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* All threads of a target: taking them over, and letting them go (theory in target.h). */
+/* Taking over all threads of a target, and letting them go (theory in target.h). */
 
 #include <unistd.h>
 
@@ -219,8 +219,8 @@ struct err *target_adopt(struct target *target, pid_t tid)
 }
 
 /*
- * One that was killed has an end that must be heard: who executes another program, and has killed it for
- * that, waits until it was. So it stays, as a stuck one does.
+ * One that was killed has an end that must be heard: who executes another program, and has killed
+ * it for that, waits until it was. So it stays, as a stuck one does.
  */
 void thread_release(struct thread *thread)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the agent needs of the target's address space (theory in share.h). */
+/* The memory of the target that the agent needs (theory in share.h). */
 
 #include "target/share.h"
 
@@ -201,7 +201,7 @@ static struct err *lay_all_rows(struct share *share, const struct walk_map *map)
 	return err;
 }
 
-/* Nobody reads but by the last map, if by any. */
+/* All readers use the last map, if any. */
 static struct err *reclaim(struct target *target, struct remote *remote)
 {
 	struct share *share = target->region->share;
@@ -285,7 +285,7 @@ static uint64_t arena_end(const struct share *share)
 	return last->offset + last->len;
 }
 
-/* What the map at span refers to, and itself, is in use from now on. */
+/* The map at span, and all that it refers to, is in use from now on. */
 static void publish(struct share *share, const struct walk_map *map, struct span *span,
 		    struct part *part)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the agent needs of the target's address space, laid down in the region's file behind the log
+ * The memory of the target that the agent needs, laid down in the region's file behind the log
  * and mapped into the target:
  *
  *	offset 0		the journal		region.h, mapped rw
@@ -52,7 +52,7 @@ struct target;
 uint64_t share_file_size(uint64_t log_size, uint32_t threads);
 
 /*
- * All that can be done without a stop, once the target has a region: what the agent will touch
+ * Do all that needs no stop, once the target has a region: what the agent will touch
  * first is faulted in, rows of the modules known now are laid down. Optional; may be repeated.
  */
 struct err *share_prepare(struct target *target) MUST_CHECK;
@@ -81,7 +81,7 @@ struct err *share_withdraw_inherited(const struct target *target, struct remote 
 void share_free(struct share *share);
 
 /*
- * What a later mdbg must know of the log. SHARE_WHOLE: all probes are in place, and have been since it
+ * Marks in the log for a later mdbg. SHARE_WHOLE: all probes are in place, and have been since it
  * began; without it share_adopt refuses the log, since a part of the events is missing there. It is
  * taken away before the first probe is put in or taken out. SHARE_LACKS: what the log does not have
  * need not be from before it (malloc reset).
@@ -91,10 +91,10 @@ void share_free(struct share *share);
 
 struct err *share_set_marks(const struct region *region, uint64_t marks) MUST_CHECK;
 /*
- * Go on with what an earlier mdbg, whose agent is still at work, has laid down in the region's file:
- * its maps stay untouched until share_forget_old, the target's modules that were there before are
- * as old as they are, and generations go on; *generation_ret is the last of the earlier mdbg.
- * ERR_FORMAT: it has another layout. ERR_STATE: the log is not whole.
+ * Go on with what an earlier mdbg, whose agent is still at work, has laid down in the region's
+ * file: its maps stay untouched until share_forget_old, the target's modules that were there
+ * before are as old as they are, and generations go on; *generation_ret is the last of the
+ * earlier mdbg. ERR_FORMAT: it has another layout. ERR_STATE: the log is not whole.
  */
 struct err *share_adopt(struct target *target, uint32_t *generation_ret,
 			uint64_t *marks_ret) MUST_CHECK;

@@ -95,7 +95,10 @@ void snapshot_copies_free(struct snapshot_copies *copies)
 
 /* The child */
 
-/* Where the child's return from clone leads: a frame that restores nothing but the way to its end. */
+/*
+ * Where the child's return from clone leads: a frame that restores nothing but the way to its
+ * end.
+ */
 static struct err *lay_end(struct remote *remote, uint64_t *sp_ret)
 {
 	struct target *target = remote->thread->target;
@@ -245,7 +248,10 @@ static struct err *wait_for_it(struct remote *remote, uint64_t pid)
 	return got ? NULL : err_create(ERR_BUSY, "a snapshot is still being given up");
 }
 
-/* The tracer hears of its end, and its parent then. Who may trace it, but not kill it, lets it run: to its end. */
+/*
+ * The tracer hears of its end, and its parent then. Who may trace it, but not kill it, lets it
+ * run: to its end.
+ */
 void snapshot_drop(struct tracer *tracer, const struct snapshot *snapshot)
 {
 	int status;
@@ -277,7 +283,7 @@ struct err *snapshot_reap(struct target *target, const struct snapshot *snapshot
 #define SIGINFO_SIZE	128	/* the kernel's, on all processors */
 #define SIGSET_SIZE	8u
 
-/* What lies in the scratch for the calls that follow. */
+/* The arguments that lie in the scratch for the calls that follow. */
 struct signal_args {
 	uint64_t set;
 	struct timespec none;
@@ -288,9 +294,9 @@ _Static_assert(sizeof(siginfo_t) == SIGINFO_SIZE, "the kernel writes so much");
 _Static_assert(sizeof(struct signal_args) <= REMOTE_SCRATCH, "there is room");
 
 /*
- * A child of the program's own that has changed its state in between has had no SIGCHLD queued, as
- * there was one: that is made up for. One too many is what a program must expect anyhow. The process
- * is named by the thread's id, which may send in the kernel's name to itself alone.
+ * A child of the program's own that has changed its state in between has had no SIGCHLD queued,
+ * as there was one: that is made up for. One too many is what a program must expect anyhow. The
+ * process is named by the thread's id, which may send in the kernel's name to itself alone.
  */
 static struct err *resend(struct remote *remote, uint64_t at)
 {

@@ -160,8 +160,8 @@ uint32_t stack_walk_top(const struct thread *thread, const struct stack_top *top
 
 #define TOPS	32	/* threads whose stacks are read at once */
 /*
- * Bytes of each. Every cache line is a miss (512 bytes take 1.4 us, 1,664 take 4.5), and most stacks
- * of threads that wait end sooner; the others read on.
+ * Bytes of each. Every cache line is a miss (512 bytes take 1.4 us, 1,664 take 4.5), and most
+ * stacks of threads that wait end sooner; the others read on.
  */
 #define TOP	512u
 
@@ -291,7 +291,8 @@ static uint64_t last_address(const struct words *words)
 
 /*
  * Is the last word of the stack that the first is of? They are read through guard pages, too, up
- * into the stacks of others. To know it takes the maps: it is asked only of a word that would count.
+ * into the stacks of others. To know it takes the maps: it is asked only of a word that would
+ * count.
  */
 static bool is_of_stack(const struct words *words)
 {

@@ -20,7 +20,7 @@ uint32_t stack_walk(struct target *target, const struct regs *regs, const struct
 		    uint64_t *pcs, uint32_t max, enum walk_end *end);
 
 /*
- * The same for a thread that is at the first instruction of a function, or was: the return address lies
+ * stack_walk for a thread that is at the first instruction of a function, or was: the return address lies
  * at SP, whether there is CFI for the function (musl's have none) or not. max is not 0.
  */
 uint32_t stack_walk_entry(struct target *target, const struct regs *regs,
@@ -28,9 +28,9 @@ uint32_t stack_walk_entry(struct target *target, const struct regs *regs,
 			  enum walk_end *end);
 
 /*
- * The same with the places of frames: slot[i] is where the return address pc[i] lies, so that the frame
- * of the function of pc[i] is what lies between slot[i] and slot[i + 1], with that. 0: it is not known
- * where (slot[0] always is, a register has it).
+ * stack_walk with the places of frames: slot[i] is where the return address pc[i] lies, so that
+ * the frame of the function of pc[i] is what lies between slot[i] and slot[i + 1], with that. 0:
+ * it is not known where (slot[0] always is, a register has it).
  */
 struct stack_frames {
 	uint64_t *pc, *slot;
@@ -67,8 +67,8 @@ uint32_t stack_walk_top(const struct thread *thread, const struct stack_top *top
 struct stack_range {
 	uint64_t start, end;
 	/*
-	 * Who is in there was called from one of the other ranges, at most AGENT_STACK bytes up: what
-	 * looks like a return address in this one does not count by itself.
+	 * A thread in there was called from one of the other ranges, at most AGENT_STACK bytes
+	 * up: what looks like a return address in this one does not count by itself.
 	 */
 	bool inner;
 };

@@ -109,7 +109,7 @@ static void end_child(pid_t pid)
 	siginfo_t info;
 	int status;
 
-	/* Of one that has ended and was heard of the id may be another's by now. */
+	/* A child that has ended and was reaped may have passed its id on by now. */
 	if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | WNOHANG | __WALL))
 		return;
 	kill(pid, SIGKILL);
@@ -198,7 +198,10 @@ static bool is_loaded(struct target *target, const struct hook *hook)
 	return state == RT_CONSISTENT;
 }
 
-/* Run to the next stop that is not a mere signal; true: the trap. *signal is to be delivered first. */
+/*
+ * Run to the next stop that is not a mere signal; true: the trap. *signal is to be delivered
+ * first.
+ */
 static struct err *run_to_trap(struct thread *thread, const struct hook *hook, int *signal,
 			       int *status_ret)
 {

@@ -2,34 +2,38 @@
 /*
  * Stopping all threads of a target, and letting them go on (theory in target.h).
  *
- * How long each of many threads stands depends on the order, and on who has the processors:
+ * How long each of many threads stands depends on the order, and on which threads have the processors:
  *
- * - Who waits in a system call notices nothing of a stop, as long as nobody wakes him. So those are
- *   stopped first, and those who are busy when the others stand. But each runs to his stop, on
- *   processors that the busy may have: when nobody comes any more, or not soon, the busy are asked as
- *   well, which sets the processors free.
- * - Some wake all the time, and wait for a moment when they are looked at. They are stopped as late
- *   as the busy, and go on before all others: what they do takes no time to speak of. Among those
- *   who wait they would stand as long as it takes to go through all of them (300: 1.5 to 3 ms, of
- *   which their own part is 0.1). They are told by how often they had a processor (procfs_runs).
- * - Before a stop the tracer sleeps for a moment. Having worked up to there, with its time slice used
- *   up, it would give way to the busy for a whole tick (4 ms) in the middle.
- * - Then who was stopped first goes on first, the busy last. Before the others they would take the
- *   processor away from the tracer, with everybody else still standing (seen: a thread that was to
- *   wake stood for 3 to 8 ms). Who waits takes a few microseconds to wait again.
- * - While it lets them go the tracer goes before all others (tracer_hurry): 300 threads then take
- *   0.3 ms, and 1 to 4 where it gives way to each that it wakes. Not while it stops them: who is
- *   waited for may need its processor (a stop then took some ten ms now and then).
- * - Both only where there are many: with a few, to sleep and to change its own scheduling take longer
- *   than to go through them (after a sleep the tracer may be on another processor than the thread
- *   that it borrows then: 0.7 ms of a detach where it was 0.3).
+ * - A thread that waits in a system call notices nothing of a stop as long as nothing wakes it. So
+ *   those are stopped first, and the busy ones when the others stand. But each runs to its stop, on
+ *   processors that the busy threads may have: when no more threads stop, or not soon, the busy ones
+ *   are asked as well, which frees the processors.
+ * - Some threads wake all the time, and wait for a moment when they are looked at. They are stopped
+ *   as late as the busy ones, and resumed before all others: they run for a very short time. Among
+ *   the waiting threads they would stand as long as it takes to go through all of them (300: 1.5 to
+ *   3 ms, of which their own part is 0.1). They are recognized by how often they had a processor
+ *   (procfs_runs).
+ * - Before a stop the tracer sleeps for a moment. Otherwise its time slice may be used up, and it
+ *   would give way to the busy threads for a whole tick (4 ms) in the middle.
+ * - Then the thread that was stopped first is resumed first, the busy ones last. Before the others
+ *   they would take the processor away from the tracer, with all other threads still standing (seen:
+ *   a thread that was to wake stood for 3 to 8 ms). A waiting thread takes a few microseconds to wait
+ *   again.
+ * - While it resumes them the tracer goes before all others (tracer_hurry): 300 threads then take
+ *   0.3 ms, and 1 to 4 where it gives way to each that it wakes. It does not do so while it stops
+ *   them: a thread that it waits for may need its processor (a stop then took some ten ms now and
+ *   then).
+ * - The sleep and the hurry are only for many threads: with a few, to sleep and to change its own
+ *   scheduling takes longer than to go through them (after a sleep the tracer may be on another
+ *   processor than the thread that it borrows then: 0.7 ms of a detach where it was 0.3).
  *
- * Who sleeps uninterruptibly stops before it runs user code again, so that the target counts as stopped
- * without it: but for one in execve, whose file is waited for, or a permission (fanotify). It needs no user
- * code to kill all other threads of its process, stopped or not, and to go on as the first of them, under its
- * id: what is done to that thread, by its id, is then done to the new program, which went on with registers
- * of the old one (seen). So nothing stands as long as there is such a thread: its exec is waited for, or its
- * failure, and if neither comes soon the target goes on.
+ * A thread that sleeps uninterruptibly stops before it runs user code again, so that the target
+ * counts as stopped without it. The exception is a thread in execve, which waits for its file, or for
+ * a permission (fanotify). It needs no user code to kill all other threads of its process, stopped or
+ * not, and to go on as the first of them, under its id: what is done to that thread, by its id, is
+ * then done to the new program, which went on with registers of the old one (seen). So the target is
+ * not stopped as long as there is such a thread: its exec is waited for, or its failure, and if
+ * neither comes soon the target is resumed.
  */
 
 #include <sys/ptrace.h>
@@ -52,19 +56,21 @@
 #define EXECUTE_NS	(50 * NS_PER_MS)
 /* How long one thread is waited for before any other that has stopped is heard. */
 #define IN_TURN_NS	NS_PER_MS
-/* The same while the busy run, and how long they are let run at most. */
+/* That time while the busy run, and how long they are let run at most. */
 #define AT_ONCE_NS	200000ull
 #define BUSY_NS		(4 * NS_PER_MS)
 /* The tracer's sleep before a stop. */
 #define REST_NS		100000
-/* Who has a processor less often than once in this time does not wake all the time; ... */
+/*
+ * A thread that has a processor less often than once in this time does not wake all the time; ...
+ */
 #define SELDOM_NS	(10 * NS_PER_MS)
 /* ... nor who has it for a stop, and to go on, and whatever else mdbg made it do. */
 #define OWN_RUNS	4
 /* From so many threads on it takes a while to go through them. */
 #define MANY		16
 
-/* What a thread does, as seen before or at the last stop. */
+/* The activity of a thread, seen before or at the last stop. */
 enum does { WAITS, WAKES, WORKS };
 
 static enum does what_does(const struct thread *thread)
@@ -186,7 +192,7 @@ static bool wait_in_turn(struct target *target, bool with_all, uint64_t each_ns)
 	bool patient = true, any = false;
 	struct thread *thread;
 
-	/* Who cannot be noted is waited for with the rest. */
+	/* A thread that cannot be noted is waited for with the rest. */
 	for_each_thread(thread, target)
 		if (!stands(thread) && (with_all || what_does(thread) == WAITS))
 			err_ignore(vec_push(&tids, thread->tid));
@@ -212,8 +218,8 @@ static bool wait_in_turn(struct target *target, bool with_all, uint64_t each_ns)
 }
 
 /*
- * All are stuck, most likely for a moment: the only thread, whose vfork child has just executed
- * another program, so that it shares the memory no longer.
+ * Every thread is stuck, most likely for a moment: the only thread, whose vfork child has just
+ * executed another program, so that it shares the memory no longer.
  */
 static bool awaits_any(struct target *target, uint64_t end)
 {
@@ -225,7 +231,7 @@ static struct err *gone(const struct target *target)
 	return err_create(ERR_GONE, "process %d has ended, or runs another program", target->pid);
 }
 
-/* Who is late: is he not to be waited for, or for no longer? */
+/* Look at the threads that are late: which need not be waited for, and has it taken too long? */
 static struct err *look_at_all_late(struct target *target, uint64_t start)
 {
 	struct thread *thread;
@@ -278,7 +284,7 @@ static struct err *stop_all(struct target *target)
 	end = tracer_now() + BUSY_NS;
 	while (wait_in_turn(target, false, AT_ONCE_NS) && tracer_now() < end)
 		;
-	/* All that were not asked: who was busy may be seen otherwise by now. */
+	/* Ask the rest: a thread that was busy may be seen otherwise by now. */
 	each_that(target, WORKS, interrupt_one);
 	each_that(target, WAKES, interrupt_one);
 	each_that(target, WAITS, interrupt_one);

@@ -17,10 +17,10 @@
  *
  *	 each of them --- the last thread has ended, or target_forget ---> ENDED
  *
- * In STOPPING and STOPPED a thread that reports EVENT_STOP stays stopped (target_holds). In STOPPED
- * no thread runs user code. In HANDS_OFF and RELEASED only threads that could not be let go are
- * traced, and they are let go when they report. ENDED is left by nothing but a release, which is for
- * those threads of other processes that shared its memory.
+ * In STOPPING and STOPPED a thread that reports EVENT_STOP stays stopped (target_holds). In
+ * STOPPED no thread runs user code. In HANDS_OFF and RELEASED only threads that could not be let
+ * go are traced, and they are let go when they report. ENDED is left by nothing but a release,
+ * which is for those threads of other processes that shared its memory.
  *
  * A thread (enum thread_state):
  *
@@ -94,8 +94,8 @@ struct thread {
 	enum thread_state state;
 	int group_signal;	/* STOPPED in a group stop by this signal */
 	/*
-	 * How it is scheduled (see stop.c). The two were seen at different times, and a thread can be
-	 * both.
+	 * How it is scheduled (see stop.c). The two were seen at different times, and a thread
+	 * can be both.
 	 */
 	bool busy;		/* when last seen it ran, and waited in no system call */
 	bool wakes;		/* it had a processor again and again before the last stop of many */
@@ -111,7 +111,7 @@ struct thread {
 	void *data;		/* of the owner of ops */
 };
 
-/* All but fork_child and route may be NULL: there are no traps of ours, or nobody wants to know. */
+/* Each but fork_child and route may be NULL: there are no traps of ours, or no listener. */
 struct target_ops {
 	/*
 	 * thread stopped at a SIGTRAP: true if it was for a trap of ours. Registers are changed in
@@ -132,7 +132,10 @@ struct target_ops {
 	/* thread is the only one left; the old memory is gone. */
 	void (*exec)(void *ctx, struct thread *thread);
 	void (*signal)(void *ctx, struct thread *thread, int signal);
-	/* The process ends, and its memory is still there: all threads stand, none can make a call. */
+	/*
+	 * The process ends, and its memory is still there: all threads stand, none can make a
+	 * call.
+	 */
 	void (*at_end)(void *ctx);
 	/* The last thread is gone; known: status is the process'. */
 	void (*ended)(void *ctx, int status, bool known);
@@ -217,8 +220,8 @@ void target_attend(struct target *target, uint64_t ns);
  */
 struct err *target_run_for(struct target *target, uint64_t ns) MUST_CHECK;
 /*
- * The same for those of its threads that `goes` is true of; the others stand still meanwhile. Who
- * waits for one of them makes no progress: that it leads anywhere is not to be relied on.
+ * target_run_for, but only those threads for which `goes` is true run. A thread that
+ * waits for another one makes no progress, so that what it waits for need not come.
  */
 struct err *target_run_some(struct target *target, bool (*goes)(struct thread *thread, void *ctx),
 			    void *ctx, uint64_t ns) MUST_CHECK;
@@ -235,7 +238,10 @@ void target_release(struct target *target);
  * (its memory is ERR_GONE after an exec, and so is target_stop).
  */
 void target_hands_off(struct target *target);
-/* Does any of its threads live? One that does is what its memory and maps are read by from now on. */
+/*
+ * Does any of its threads live? One that does is what its memory and maps are read by from now
+ * on.
+ */
 bool target_lives(struct target *target);
 struct err *target_hands_on(struct target *target) MUST_CHECK;
 
@@ -270,7 +276,9 @@ static inline bool thread_is_stopped(const struct thread *thread)
 struct thread *target_thread(const struct target *target, pid_t tid);
 /* Some thread that is STOPPED (prefer the one best suited for a remote call), or NULL. */
 struct thread *target_any_stopped(const struct target *target);
-/* For each of its threads; the one that it is at may be dropped. thread is the caller's variable. */
+/*
+ * For each of its threads; the one that it is at may be dropped. thread is the caller's variable.
+ */
 #define for_each_thread(thread, target) \
 	for (struct map_at thread##_at = map_begin(&(target)->threads); \
 	     ((thread) = map_next(&thread##_at)); )
@@ -303,7 +311,10 @@ struct err *thread_vector(const struct thread *thread, void *buf, size_t room,
 /* Let it go on, with this signal (0: none), or stay in its group stop. */
 void thread_resume(struct thread *thread, int signal);
 
-/* Let it (STOPPED) go on untraced, and drop it; one that was killed is dropped when that is heard. */
+/*
+ * Let it (STOPPED) go on untraced, and drop it; one that was killed is dropped when that is
+ * heard.
+ */
 void thread_release(struct thread *thread);
 
 /*

@@ -92,7 +92,8 @@ static uint32_t told_tid(const struct views *views)
 
 /* The offsets from first on that fit: the first of them, and how many there are. */
 static uint32_t find_offset(const struct views *views, uint32_t first, uint32_t step,
-			    bool (*fits)(const struct views *views, uint32_t offset), unsigned *nr_ret)
+			    bool (*fits)(const struct views *views, uint32_t offset),
+			    unsigned *nr_ret)
 {
 	uint32_t found = 0;
 	unsigned nr = 0;

@@ -218,8 +218,8 @@ static void stop_for_signal(struct thread *thread, int signal)
 }
 
 /*
- * Processes that shared the old memory go on in it, and nobody will ask after them any more. One that runs is
- * asked to stop, and let go by whoever hears of it.
+ * Processes that shared the old memory go on in it, and nobody will ask after them any more. One
+ * that runs is asked to stop, and let go by whoever hears of it.
  */
 static void let_sharers_go(struct thread *thread)
 {
@@ -242,7 +242,7 @@ static void let_sharers_go(struct thread *thread)
 	}
 }
 
-/* All other threads of the process are gone, whether their ends were reported or not. */
+/* The other threads of the process are gone, whether their ends were reported or not. */
 static void stop_by_exec(struct thread *thread)
 {
 	struct target *target = thread->target;
@@ -275,9 +275,9 @@ void target_forget(struct target *target)
 }
 
 /*
- * Who makes a child reports that (PTRACE_EVENT_CLONE and its kin), and so does the child (its first
- * stop), in any order. newborn has those of whom one report is still due, and of which kind the
- * other was.
+ * A thread that makes a child reports that (PTRACE_EVENT_CLONE and its kin), and so does the
+ * child (its first stop), in any order. newborn has those of whom one report is still due, and of
+ * which kind the other was.
  */
 static char by_maker, by_child;
 

@@ -86,7 +86,10 @@ static const struct translator *of_file(const char *path)
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 		if (!fnmatch(known[i].name, name, 0))
 			return &translators[known[i].kind];
-	/* A tool of valgrind's that is not listed, where Debian and valgrind's own `make install` put it. */
+	/*
+	 * A tool of valgrind's that is not listed, where Debian and valgrind's own `make install`
+	 * put it.
+	 */
 	return fnmatch("*/valgrind/*-linux", path, 0) ? NULL : &translators[VALGRIND];
 }
 

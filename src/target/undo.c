@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What may be undone, decided over bytes (theory in undo.h). */
+/* Deciding over bytes what may be undone (theory in undo.h). */
 
 #include "target/undo.h"
 
@@ -13,8 +13,8 @@
 #define AREA_LEN	(256ull << 10)	/* as probe/area.h has it */
 
 /*
- * Of the agent's state, by every build that may have left one. One that changes the size adds its
- * own, and takes none away.
+ * Sizes of the agent's state in every build that may have left one. One that changes the size
+ * adds its own, and takes none away.
  */
 static const uint64_t data_len[] = { 20480 };
 
@@ -200,7 +200,10 @@ static bool is_in_area(const struct journal_entry *area, const struct proc_maps 
 {
 	static const struct file_id none;
 
-	/* Of a forked copy it may have been taken out of its parent since: what lies there tells. */
+	/*
+	 * For a forked copy it may have been taken out of its parent since: what lies there
+	 * tells.
+	 */
 	return area->kind == JOURNAL_MAPPING && area->len == AREA_LEN &&
 	       address - area->address < area->len && undo_is_mapped(area, maps, &none);
 }

@@ -60,7 +60,7 @@ struct undo {
 	const char *why;	/* LEAVE: of the code at address ("was changed ...") */
 };
 
-/* What is known of the text that a TEXT entry names. */
+/* Facts about the text that a TEXT entry names. */
 struct undo_text {
 	const struct proc_map *map;	/* that holds the entry's address, or NULL */
 	bool readable;
@@ -74,17 +74,17 @@ struct undo_text {
  * Kinds that are not known are not looked at.
  */
 const char *undo_malformed(const struct journal_entry *entry);
-/* The same of a whole journal, which has passed journal_check. */
+/* undo_malformed for a whole journal that has passed journal_check. */
 const char *undo_malformed_any(const struct journal *journal);
 /*
- * May len bytes (at most JOURNAL_BYTES) of text, in which old had become new, become old again? Each
- * must be what it was, or what it became: some may be old ones already, where an mdbg was killed in
- * the middle, or where another tool has left that had its trap inside the patch. A trap that is
- * in there still is such a tool's, and stays (*kept_ret: bit i for byte i), while what is around it
- * is put back. So it must be for a kernel uprobe, which has executed the file's instruction all along,
- * and goes on behind it; when it leaves, the kernel puts the file's byte there. (A debugger would put
- * our byte there, which it has seen. But it traces the process while its breakpoint is in, and so
- * nobody who has stopped the process meets one.)
+ * May len bytes (at most JOURNAL_BYTES) of text, in which old had become new, become old again?
+ * Each must be what it was, or what it became: some may be old ones already, where an mdbg was
+ * killed in the middle, or where another tool has left that had its trap inside the patch. A trap
+ * that is in there still is such a tool's, and stays (*kept_ret: bit i for byte i), while what is
+ * around it is put back. So it must be for a kernel uprobe, which has executed the file's
+ * instruction all along, and goes on behind it; when it leaves, the kernel puts the file's byte
+ * there. (A debugger would put our byte there, which it has seen. But it traces the process while
+ * its breakpoint is in, and so nobody who has stopped the process meets one.)
  */
 bool undo_is_ours(const uint8_t *now, const uint8_t *old, const uint8_t *new, size_t len,
 		  uint32_t *kept_ret);
@@ -97,8 +97,8 @@ bool undo_is_of_file(const struct proc_map *map, const struct file_id *file);
 /* And is it the journal's, as a target has it? (An mdbg has the log in the same mapping.) */
 bool undo_is_journal(const struct proc_map *map);
 /*
- * May the disposition that stands now be replaced by the entry's old one? Its handler must lie in an
- * area that the journal tells of and that is there.
+ * May the disposition that stands now be replaced by the entry's old one? Its handler must lie in
+ * an area that the journal tells of and that is there.
  */
 bool undo_sigaction(const struct journal_entry *entry, const struct patch_sigaction *now,
 		    const struct journal *journal, const struct proc_maps *maps);

@@ -41,7 +41,9 @@ struct target_wait {
 	uint64_t step_most;	/* each step is twice the one before, up to this; 0: all are the same */
 	/* When it has taken too long, as tracer_now() has it. In the past: there is one look. */
 	uint64_t deadline;
-	/* How long it may run; what it has run is taken off. NULL: that is not bounded by itself. */
+	/*
+	 * How long it may run; what it has run is taken off. NULL: that is not bounded by itself.
+	 */
 	uint64_t *budget;
 };
 

@@ -27,8 +27,9 @@
  * is not attached to (target/refuse.c).
  *
  * The end of the function. Where a `ret` or `jmp` comes before min_len, the bytes behind it may
- * be somebody's: a branch's target, the next function. Only nop and int3 may be patched, and only up to
- * len, which is what the caller knows to be the function's. They are consumed, and not copied.
+ * be somebody's: a branch's target, the next function. Only nop and int3 may be patched, and only
+ * up to len, which is what the caller knows to be the function's. They are consumed, and not
+ * copied.
  *
  * Between the two instructions of that push the stack holds half an address. Each instruction of
  * insn[] is one step of the original; a PC between two entries belongs to a step under way and

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What a stack walk knows of x86-64: DWARF register numbers (psABI, figure 3.36), where a call
- * leaves the return address, and where the kernel saves the registers when it delivers a signal
- * (struct rt_sigframe, its ucontext's sigcontext). Constants only, freestanding: the walk in the
- * agent includes this too.
+ * Facts of x86-64 that a stack walk needs: DWARF register numbers (psABI, figure 3.36), where a
+ * call leaves the return address, and where the kernel saves the registers when it delivers a
+ * signal (struct rt_sigframe, its ucontext's sigcontext). Constants only, freestanding: the walk
+ * in the agent includes this too.
  */
 #ifndef ARCH_X86_64_FRAME_H
 #define ARCH_X86_64_FRAME_H

@@ -123,7 +123,7 @@ static void classify(const struct decoded *decoded, uint64_t pc, struct insn *in
 	case ZYDIS_MNEMONIC_UD1:
 	case ZYDIS_MNEMONIC_UD2:
 	case ZYDIS_MNEMONIC_HLT:
-		/* Who handles the signal looks at the PC. */
+		/* A handler of the signal looks at the PC. */
 		fixed(insn, "trap");
 		break;
 	default:
@@ -191,7 +191,10 @@ static bool is_zero_idiom(const struct decoded *decoded)
 	       decoded->operand[0].reg.value == decoded->operand[1].reg.value;
 }
 
-/* May a function change this register before it has read it? Not what is its caller's, nor `args`. */
+/*
+ * May a function change this register before it has read it? Not what is its caller's, nor
+ * `args`.
+ */
 static bool is_free_to_change(ZydisRegister reg, unsigned args)
 {
 	static const ZydisRegister order[] = {
@@ -290,7 +293,7 @@ size_t x86_64_insn_text(const uint8_t *code, size_t len, uint64_t at, char *text
 	if (!decode(code, len, &decoded) ||
 	    ZYAN_FAILED(ZydisFormatterInit(&formatter, ZYDIS_FORMATTER_STYLE_INTEL)))
 		return 0;
-	/* What does not fit: the mnemonic alone, cut if need be. */
+	/* A text that does not fit is the mnemonic alone, cut if need be. */
 	if (ZYAN_FAILED(ZydisFormatterFormatInstruction(
 		    &formatter, &decoded.info, decoded.operand,
 		    decoded.info.operand_count_visible, text, room, at, NULL)))

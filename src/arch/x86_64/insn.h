@@ -41,7 +41,7 @@ struct insn {
  */
 bool insn_decode(const uint8_t *code, size_t len, uint64_t pc, struct insn *ret);
 
-/* Of struct arch. */
+/* Members of struct arch. */
 bool x86_64_entry_insn(const uint8_t *code, size_t len, unsigned args, struct entry_insn *ret);
 size_t x86_64_insn_text(const uint8_t *code, size_t len, uint64_t at, char *text, size_t room);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The x86-64 signal frame, as arch/x86/kernel/signal_64.c reads it in rt_sigreturn: the return address, struct ucontext, and elsewhere,
- * aligned to 64 bytes, the extended state with the kernel's "software reserved" words.
+ * The x86-64 signal frame, as arch/x86/kernel/signal_64.c reads it in rt_sigreturn: the return
+ * address, struct ucontext, and elsewhere, aligned to 64 bytes, the extended state with the
+ * kernel's "software reserved" words.
  */
 
 #include "arch/sigframe.h"
@@ -69,7 +70,7 @@ struct err *x86_64_sigframe(const struct sigframe_spec *spec, void *buf, size_t 
 		.sigmask = spec->mask,
 	};
 	uint64_t xat = (spec->below - xlen) & ~63ull;
-	/* As at a function's entry: SP + 8 is a multiple of 16. */
+	/* SP + 8 is a multiple of 16, like at a function's entry. */
 	uint64_t at = ((xat - sizeof(frame)) & ~15ull) - 8;
 	size_t len = (size_t)(xat + xlen - at);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Thunks of x86_64. A thread comes here by the jump at a function's entry, or behind its first
- * instruction: then `lea rsp, [rsp+UNDO]` is in front of what follows, if that instruction has taken
- * bytes from SP. So it has the function's own registers and stack, SP at the return address.
+ * instruction: then `lea rsp, [rsp+UNDO]` is in front of what follows, if that instruction has
+ * taken bytes from SP. So it has the function's own registers and stack, SP at the return
+ * address.
  *
  *	THUNK_NEW		THUNK_ENTER			THUNK_FREE
  *
@@ -31,10 +32,10 @@
  *	frame	push a word of padding; save; push rbx; push rbp
  *	unframe, restore: the other way round; SP is then at the padding, or as before save
  *
- * That is the layout of the frame that the agent is shown. SP is at 8 modulo 16 at entry; five words
- * below it the function finds it as the ABI has it, and so does the agent twelve words further on,
- * or nine words below SP at entry. The agent's C uses general registers only, and keeps rbx and rbp: they
- * are laid for it to read, and dropped.
+ * That is the layout of the frame that the agent is shown. SP is at 8 modulo 16 at entry; five
+ * words below it the function finds it as the ABI has it, and so does the agent twelve words
+ * further on, or nine words below SP at entry. The agent's C uses general registers only, and
+ * keeps rbx and rbp: they are laid for it to read, and dropped.
  *
  * The nothrow form is another function: it gets its argument in a register which the throwing one
  * may not touch. So all three are as at entry after it, whether it returned a block (they were the
@@ -197,7 +198,7 @@ static void put_free_args(const struct thunk_spec *spec, struct code *code)
 	code_u64(code, spec->probe);
 }
 
-/* All is saved. The agent's C has given rbp and rbx back, and what it has said is still in rax. */
+/* Every register is saved. The agent's C has restored rbp and rbx; its result is still in rax. */
 static void put_stray(const struct thunk_spec *spec, struct code *code, struct words *words,
 		      struct thunk *thunk)
 {
@@ -283,7 +284,7 @@ struct err *x86_64_thunk(const struct thunk_spec *spec, struct thunk *ret)
 	return NULL;
 }
 
-/* What an instruction of a thunk adds to the distance from SP to the CFA. */
+/* How much an instruction of a thunk adds to the distance from SP to the CFA. */
 static int pushes(const uint8_t *insn)
 {
 	uint8_t opcode = insn[0] == 0x41 ? insn[1] : insn[0];	/* REX.B: r8 to r15 */
