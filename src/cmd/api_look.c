@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* mdbg::frames, read, symbol: the target as Tcl values. */
+/* mdbg::frames, read, symbol, pid, lacks: the target as Tcl values. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 #include "cmd/shell.h"
 #include "cmd/values.h"
 #include "heap/filter.h"
+#include "session/lacks.h"
 #include "symbol/symbol.h"
 
 #define READ_MAX	(256u << 20)
@@ -166,4 +167,51 @@ const struct cmd cmd_api_symbol = {
 	.value		= symbol,
 	.min_args	= 1,
 	.max_args	= 1,
+};
+
+static struct err *get_pid(struct call *call, Tcl_Obj **ret)
+{
+	*ret = Tcl_NewIntObj(
+		session_state(call->session) == SESSION_NONE ? 0 : session_pid(call->session));
+	return NULL;
+}
+
+const struct cmd cmd_api_pid = {
+	.name		= "mdbg::pid",
+	.brief		= "the process id of the target, 0 if there is none",
+	.help		= "It stays after the process has ended.\n",
+	.value		= get_pid,
+};
+
+static Tcl_Obj *lack_dict(const struct session_lack *lack)
+{
+	Tcl_Obj *dict = Tcl_NewDictObj();
+
+	dict_text(dict, "function", lack->function);
+	dict_text(dict, "why", lack->why);
+	return dict;
+}
+
+static struct err *lacks(struct call *call, Tcl_Obj **ret)
+{
+	struct session_lacks list = { VEC_INIT };
+	struct err *err = session_lacks(call->session, &list);
+
+	if (err)
+		return err;
+	*ret = value_list(&list.vec, lack, lack_dict(lack));
+	vec_free(&list.vec);
+	return NULL;
+}
+
+const struct cmd cmd_api_lacks = {
+	.name		= "mdbg::lacks",
+	.brief		= "list of dicts: what the answers of this target do not have",
+	.help		= "function (that is not watched; empty where it is about all of them: the\n"
+			  "log samples or is full, the probes were out, no call is seen) why. Empty\n"
+			  "where nothing is lacking. `malloc`, allocations, sites, leaks, stale,\n"
+			  "check and find say the same in lines that begin with `Incomplete:`.\n"
+			  "Error: {MDBG STATE} before the first attach.\n",
+	.need		= call_need_log,
+	.value		= lacks,
 };

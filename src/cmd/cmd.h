@@ -96,6 +96,8 @@ extern const struct cmd *const cmd_table[];
 
 /* Make all of them commands of shell's interpreter. */
 struct err *cmd_register(struct shell *shell) MUST_CHECK;
+/* The second word of a subcommand of first, else NULL. */
+const char *cmd_subcommand(const struct cmd *cmd, const char *first);
 #define CMD_WORD_MAX	64
 /* The next first word of the commands, each once, from cmd_table[*at] on; false: there is none. */
 bool cmd_next_word(unsigned *at, char ret[CMD_WORD_MAX]);

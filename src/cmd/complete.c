@@ -81,18 +81,14 @@ static void offer_commands(struct shell *shell, struct matches *matches)
 	Tcl_ResetResult(shell->tcl);
 }
 
-static bool is_subcommand_of(const struct cmd *cmd, const char *first)
-{
-	return !strncmp(cmd->name, first, strlen(first)) && cmd->name[strlen(first)] == ' ';
-}
-
 static void offer_subcommands(const char *first, struct matches *matches)
 {
-	unsigned i;
+	const char *second;
 
-	for (i = 0; cmd_table[i]; i++) {
-		if (is_subcommand_of(cmd_table[i], first))
-			offer(matches, cmd_table[i]->name + strlen(first) + 1);
+	for (unsigned i = 0; cmd_table[i]; i++) {
+		second = cmd_subcommand(cmd_table[i], first);
+		if (second)
+			offer(matches, second);
 	}
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* cont: let a stopped target run on. */
+/* cont, interrupt: let a stopped target run on, and stop it. */
 
 #include "cmd/cmd.h"
 #include "cmd/shell.h"
@@ -27,4 +27,12 @@ const struct cmd cmd_cont = {
 	.run		= run,
 	.max_args	= 1,
 	.complete	= COMPLETE_SIGNALS,
+};
+
+const struct cmd cmd_interrupt = {
+	.name		= "interrupt",
+	.brief		= "stop all threads of the process until `cont`",
+	.help		= "No signal is sent and no system call fails for it.\n",
+	.need		= call_need_target,
+	.act		= session_interrupt,
 };

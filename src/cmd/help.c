@@ -30,16 +30,13 @@ static void print_usage(const struct cmd *cmd, struct out *out)
 
 static void print_command(const struct cmd *cmd, struct out *out)
 {
-	unsigned i;
-
 	print_usage(cmd, out);
 	if (cmd->help)
 		out_f(out, "\n%s", cmd->help);
 	if (strchr(cmd->name, ' '))
 		return;
-	for (i = 0; cmd_table[i]; i++) {
-		if (!strncmp(cmd_table[i]->name, cmd->name, strlen(cmd->name)) &&
-		    cmd_table[i]->name[strlen(cmd->name)] == ' ') {
+	for (unsigned i = 0; cmd_table[i]; i++) {
+		if (cmd_subcommand(cmd_table[i], cmd->name)) {
 			out_text(out, "\n");
 			print_usage(cmd_table[i], out);
 		}

@@ -51,6 +51,11 @@ static const char *second_word(const struct cmd *cmd)
 	return *name ? name + 1 : name;
 }
 
+const char *cmd_subcommand(const struct cmd *cmd, const char *first)
+{
+	return in_group(cmd, first) && *second_word(cmd) ? second_word(cmd) : NULL;
+}
+
 static struct err *unknown_subcommand(const char *first, const char *word, unsigned matches)
 {
 	AUTO_STR struct str list = STR_INIT;
@@ -58,9 +63,10 @@ static struct err *unknown_subcommand(const char *first, const char *word, unsig
 	unsigned i;
 
 	for (i = 0; !err && cmd_table[i]; i++) {
-		if (in_group(cmd_table[i], first) && *second_word(cmd_table[i]))
-			err = str_addf(&list, "%s%s", list.len ? ", " : "",
-				       second_word(cmd_table[i]));
+		const char *second = cmd_subcommand(cmd_table[i], first);
+
+		if (second)
+			err = str_addf(&list, "%s%s", list.len ? ", " : "", second);
 	}
 	if (err)
 		return err;

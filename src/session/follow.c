@@ -147,9 +147,9 @@ static bool wanted(const struct process *parent)
 	       (session->config.follow_fork == SESSION_FOLLOW_CHILD && !process_any_followed(session));
 }
 
-void follow_fork_child(struct process *parent, pid_t pid)
+void follow_fork_child(void *ctx, pid_t pid)
 {
-	struct session_event event = { .kind = SESSION_EVENT_FORK, .pid = pid };
+	struct process *parent = ctx;
 	struct session *session = parent->session;
 	struct err *err = NULL;
 
@@ -164,5 +164,5 @@ void follow_fork_child(struct process *parent, pid_t pid)
 		session_warn_f(session, "child process %d keeps probes of ours: %.160s", pid, err->msg);
 		err_ignore(tracer_detach(pid, 0));
 	}
-	session_push_event(session, &event);
+	session_push(session, .kind = SESSION_EVENT_FORK, .pid = pid);
 }

@@ -278,12 +278,9 @@ static struct err *lacks_job(struct session *session, void *lacks)
 {
 	struct err *err = add_probes(lacks, session->current->probes);
 
-	for (uint32_t i = 0; i < session->nr_processes && !err; i++) {
-		const struct process *process = &session->process[i];
-
-		if (process != session->current && process->state == PROCESS_LIVE)
+	for_each_process(process, session)
+		if (!err && process != session->current && process->state == PROCESS_LIVE)
 			err = add_probes(lacks, process->probes);
-	}
 	if (!err)
 		err = add_log(lacks, &session->region->log);
 	return err ? err : add_gap(lacks, session);

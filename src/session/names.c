@@ -135,9 +135,9 @@ static uint64_t map_generations(const struct session *session)
 {
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < session->nr_processes; i++)
-		if (session->process[i].target)
-			sum += session->process[i].target->modules.generation;
+	for_each_process(process, session)
+		if (process->target)
+			sum += process->target->modules.generation;
 	return sum;
 }
 
@@ -155,12 +155,9 @@ static struct err *sync_job(struct session *session, void *arg UNUSED)
 		symbols_set_warn(session->symbols, warn_of_names, session);
 	if (!err)
 		symbols_floor(session->symbols, session->floor);
-	for (uint32_t i = 0; i < session->nr_processes && !err; i++) {
-		struct process *process = &session->process[i];
-
-		if (process->target)
+	for_each_process(process, session)
+		if (!err && process->target)
 			err = know_modules(session, &process->target->modules, &process->known);
-	}
 	if (!err)
 		err = know_entries(session);
 	if (!err)

@@ -134,6 +134,8 @@ static inline void session_doubt(struct session *session, enum records records)
 
 /* --- event.c --- */
 void session_push_event(struct session *session, const struct session_event *event);
+#define session_push(session, ...) \
+	session_push_event(session, &(const struct session_event){ __VA_ARGS__ })
 /* Main thread: the oldest one, if there is any. */
 bool session_pop_event(struct session *session, struct session_event *ret);
 void session_warn(void *session, const char *text);
@@ -185,7 +187,8 @@ void session_stopped(void *session, pid_t tid, int status);
 void session_route(struct session *session, pid_t tid, int status);
 /* The current process, of which tid is a thread, runs another program now: told, and forgotten. */
 void session_execed(struct session *session, pid_t tid, enum process_state state);
-void session_ended(struct process *process, int status, bool known);
+/* A struct process. */
+void session_ended(void *process, int status, bool known);
 
 /* --- agent.c: tracer thread --- */
 /*
@@ -297,7 +300,7 @@ struct err *keep_leave(struct session *session) MUST_CHECK;
 
 /* --- follow.c: tracer thread --- */
 /* A child that parent has forked, stopped: clean it and let it go, or follow it, as configured. */
-void follow_fork_child(struct process *parent, pid_t pid);
+void follow_fork_child(void *parent, pid_t pid);
 
 /* --- unwatched.c: tracer thread --- */
 /*

@@ -15,9 +15,8 @@
 #include "target/target.h"
 
 /* All that live, but the current one; a process that forks may add some meanwhile. */
-#define for_each_followed(process, session)					\
-	for ((process) = (session)->process;					\
-	     (process) < (session)->process + (session)->nr_processes; (process)++) \
+#define for_each_followed(process, session)	\
+	for_each_process(process, session)	\
 		if (is_followed(process))
 
 static bool is_followed(const struct process *process)
@@ -52,8 +51,6 @@ void process_settle(struct process *process)
 
 bool process_any_followed(const struct session *session)
 {
-	const struct process *process;
-
 	for_each_followed(process, session)
 		return true;
 	return false;
@@ -61,8 +58,6 @@ bool process_any_followed(const struct session *session)
 
 void processes_look(struct session *session)
 {
-	struct process *process;
-
 	for_each_followed(process, session)
 		sigtrap_look(process->probes);
 }
@@ -70,14 +65,11 @@ void processes_look(struct session *session)
 static struct target *find_owner(struct session *session,
 				 bool (*owns)(const struct target *target, pid_t tid), pid_t tid)
 {
-	for (uint32_t i = 0; i < session->nr_processes; i++) {
-		struct process *process = &session->process[i];
-
+	for_each_process(process, session)
 		/* Of a current one that has executed another program nothing is known any more. */
 		if (process->target && owns(process->target, tid) &&
 		    (process != session->current || !process_has_execed(process->state)))
 			return process->target;
-	}
 	return NULL;
 }
 
@@ -99,8 +91,8 @@ struct target *process_owner(struct session *session, pid_t tid)
 		owner = find_owner(session, target_expects, tid);
 	if (owner || procfs_status(tid, &status))
 		return owner ? owner : first;
-	for (uint32_t i = 0; i < session->nr_processes; i++) {
-		struct target *target = session->process[i].target;
+	for_each_process(process, session) {
+		struct target *target = process->target;
 
 		if (target && target != current->target &&
 		    (status.tgid == target->pid || status.ppid == target->pid))
@@ -112,7 +104,6 @@ struct target *process_owner(struct session *session, pid_t tid)
 struct err *processes_stop(struct session *session)
 {
 	struct err *first = NULL;
-	struct process *process;
 
 	for_each_followed(process, session) {
 		struct err *err = target_stop(process->target, NULL);
@@ -125,8 +116,6 @@ struct err *processes_stop(struct session *session)
 
 void processes_resume(struct session *session)
 {
-	struct process *process;
-
 	for_each_followed(process, session) {
 		if (process->target->state != TARGET_STOPPED)
 			continue;
@@ -163,7 +152,6 @@ static struct err *undo(struct process *process)
 
 struct err *processes_undo(struct session *session)
 {
-	struct process *process;
 	bool failed = false;
 	struct err first;
 
@@ -180,8 +168,6 @@ struct err *processes_undo(struct session *session)
 
 void processes_settle(struct session *session)
 {
-	struct process *process;
-
 	for_each_followed(process, session) {
 		bool was;
 
@@ -210,8 +196,8 @@ void processes_forget(struct session *session)
 		.session = session, .pid = current->pid, .started = current->started,
 	};
 
-	for (uint32_t i = 0; i < session->nr_processes; i++)
-		process_free(&session->process[i]);
+	for_each_process(process, session)
+		process_free(process);
 	session->process[0] = first;
 	session->current = session->process;
 	session->nr_processes = 1;

@@ -95,6 +95,11 @@ struct process {
 	bool status_known;
 };
 
+/* All of them; one that forks may add some meanwhile. */
+#define for_each_process(process, session)						\
+	for (struct process *process = (struct process *)(session)->process;		\
+	     process < (session)->process + (session)->nr_processes; process++)
+
 /* --- tracer thread --- */
 
 /* Arm what came with new modules, before any thread runs on; the process is stopped. */

@@ -36,9 +36,9 @@ static void note_exec(struct session *session)
 
 static struct process *find(struct session *session, pid_t pid)
 {
-	for (uint32_t i = 0; i < session->nr_processes; i++)
-		if (session->process[i].pid == pid && session->process[i].state == PROCESS_LIVE)
-			return &session->process[i];
+	for_each_process(process, session)
+		if (process->pid == pid && process->state == PROCESS_LIVE)
+			return process;
 	return NULL;
 }
 

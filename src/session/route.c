@@ -12,12 +12,10 @@
 #include "session/process.h"
 #include "target/target.h"
 
-void session_ended(struct process *process, int status, bool known)
+void session_ended(void *ctx, int status, bool known)
 {
+	struct process *process = ctx;
 	struct session *session = process->session;
-	struct session_event event = { .kind = SESSION_EVENT_EXIT,
-				       .pid = process->pid,
-				       .status = status };
 
 	process->status = status;
 	process->status_known = known;
@@ -25,7 +23,7 @@ void session_ended(struct process *process, int status, bool known)
 	if (process != session->current)
 		return;
 	processes_resume(session);	/* nobody could continue them any more */
-	session_push_event(session, &event);
+	session_push(session, .kind = SESSION_EVENT_EXIT, .pid = process->pid, .status = status);
 }
 
 /* The memory, and with it all of ours, is gone. */

@@ -23,19 +23,12 @@ static bool on_is_trap(void *ctx, uint64_t pc)
 	return process->probes && probes_is_trap(process->probes, pc);
 }
 
-static void push_thread_event(struct process *process, const struct thread *thread, bool created)
-{
-	struct session_event event = { .kind = SESSION_EVENT_THREAD,
-				       .pid = process->pid,
-				       .tid = thread->tid,
-				       .created = created };
-
-	session_push_event(process->session, &event);
-}
-
 static void on_thread_new(void *ctx, struct thread *thread)
 {
-	push_thread_event(ctx, thread, true);
+	struct process *process = ctx;
+
+	session_push(process->session, .kind = SESSION_EVENT_THREAD, .pid = process->pid,
+		     .tid = thread->tid, .created = true);
 }
 
 static void on_thread_gone(void *ctx, struct thread *thread)
@@ -44,20 +37,18 @@ static void on_thread_gone(void *ctx, struct thread *thread)
 
 	if (process->probes)
 		probes_thread_gone(process->probes, thread);
-	push_thread_event(process, thread, false);
+	session_push(process->session, .kind = SESSION_EVENT_THREAD, .pid = process->pid,
+		     .tid = thread->tid);
 }
 
 static void on_signal(void *ctx, struct thread *thread, int signal)
 {
 	struct process *process = ctx;
-	struct session_event event = { .kind = SESSION_EVENT_SIGNAL,
-				       .pid = process->pid,
-				       .tid = thread->tid,
-				       .signal = signal };
 
 	if (signal == SIGTRAP)
 		probes_foreign_trap(thread);
-	session_push_event(process->session, &event);
+	session_push(process->session, .kind = SESSION_EVENT_SIGNAL, .pid = process->pid,
+		     .tid = thread->tid, .signal = signal);
 }
 
 static void on_at_end(void *ctx)
@@ -100,19 +91,9 @@ static void on_exec(void *ctx, struct thread *thread)
 	}
 }
 
-static void on_fork_child(void *ctx, pid_t pid)
-{
-	follow_fork_child(ctx, pid);
-}
-
 static void on_route(void *ctx, pid_t tid, int status)
 {
 	session_route(((struct process *)ctx)->session, tid, status);
-}
-
-static void on_ended(void *ctx, int status, bool known)
-{
-	session_ended(ctx, status, known);
 }
 
 const struct target_ops watch_ops = {
@@ -120,10 +101,10 @@ const struct target_ops watch_ops = {
 	.is_trap	= on_is_trap,
 	.thread_new	= on_thread_new,
 	.thread_gone	= on_thread_gone,
-	.fork_child	= on_fork_child,
+	.fork_child	= follow_fork_child,
 	.route		= on_route,
 	.exec		= on_exec,
 	.signal		= on_signal,
 	.at_end		= on_at_end,
-	.ended		= on_ended,
+	.ended		= session_ended,
 };
