@@ -5,17 +5,12 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <malloc.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/trace.h"
-#include "base/vec.h"
 #include "cmd/life.h"
 #include "cmd/prompt.h"
 #include "cmd/settings.h"

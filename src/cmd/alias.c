@@ -4,8 +4,6 @@
 #include "cmd/alias.h"
 
 #include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "cmd/shell.h"

@@ -6,9 +6,6 @@
 #ifndef CMD_ALIAS_H
 #define CMD_ALIAS_H
 
-#include <tcl.h>
-
-#include "base/err.h"
 #include "cmd/cmd.h"
 
 struct alias {

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* mdbg::frames, read, symbol, pid, lacks: the target as Tcl values. */
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/cleanup.h"
 #include "cmd/cmd.h"
 #include "cmd/shell.h"

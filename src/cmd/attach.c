@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* attach, mdbg::attach: take a running process as the target. */
 
-#include <string.h>
-
 #include "cmd/cmd.h"
 #include "cmd/life.h"
 #include "cmd/settings.h"

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What commands have in common. */
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "cmd/cmd.h"
 #include "cmd/shell.h"
 #include "heap/filter.h"

@@ -11,12 +11,9 @@
 #ifndef CMD_CMD_H
 #define CMD_CMD_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 #include <tcl.h>
 
-#include "base/err.h"
 #include "report/out.h"
 
 struct session;

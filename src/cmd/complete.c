@@ -3,21 +3,14 @@
 
 #include "cmd/complete.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <readline/readline.h>
 
 #include "base/cleanup.h"
-#include "base/vec.h"
 #include "cmd/alias.h"
-#include "cmd/cmd.h"
 #include "cmd/query.h"
 #include "cmd/settings.h"
 #include "cmd/shell.h"
 #include "cmd/signals.h"
-#include "heap/filter.h"
 #include "symbol/symbol.h"
 
 #define WORDS_MAX	64

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* detach, mdbg::detach: leave the target as it was. */
 
-#include <string.h>
-
 #include "cmd/cmd.h"
 #include "cmd/shell.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The target's events and mdbg's own signals, in Tcl's event loop. */
 
-#include <string.h>
 #include <sys/wait.h>
 
 #include "base/cancel.h"

@@ -9,7 +9,6 @@
  */
 
 #include <inttypes.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "cmd/cmd.h"

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* help: the list of commands, or one of them. */
 
-#include <string.h>
-
 #include "cmd/alias.h"
-#include "cmd/cmd.h"
 #include "cmd/shell.h"
 
 static void print_list(struct out *out)

@@ -9,13 +9,9 @@
 
 #include "cmd/line.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/cleanup.h"
 #include "base/vec.h"
 #include "cmd/alias.h"
-#include "cmd/cmd.h"
 
 struct words {
 	VEC(char *) vec;

@@ -5,7 +5,6 @@
 
 #include <stddef.h>
 
-#include "base/err.h"
 #include "cmd/redirect.h"
 
 struct cmd;

@@ -2,7 +2,6 @@
 /* malloc, mdbg::malloc: what is enabled, and statistics. */
 
 #include <stdio.h>
-#include <string.h>
 
 #include "cmd/cmd.h"
 #include "cmd/values.h"

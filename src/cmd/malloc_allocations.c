@@ -7,7 +7,6 @@
 #include "cmd/query.h"
 #include "cmd/shell.h"
 #include "cmd/values.h"
-#include "log/log.h"
 #include "report/blocks.h"
 
 static struct err *run(struct call *call)

@@ -5,10 +5,8 @@
 
 #include <inttypes.h>
 #include "cmd/values.h"
-#include "log/log.h"
 #include "report/find.h"
 #include "report/lacks.h"
-#include "report/out.h"
 #include "report/strays.h"
 #include "session/heap.h"
 #include "session/session.h"

@@ -2,12 +2,10 @@
 /* malloc find, mdbg::find: which allocation holds an address, and who points to it. */
 
 #include <stdio.h>
-#include <string.h>
 
 #include "cmd/cmd.h"
 #include "cmd/values.h"
 #include "heap/filter.h"
-#include "log/log.h"
 #include "report/find.h"
 #include "report/holders.h"
 #include "report/lacks.h"

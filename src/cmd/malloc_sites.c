@@ -2,7 +2,6 @@
 /* malloc sites, mdbg::sites: add the blocks up by where they were allocated. */
 
 #include "base/cleanup.h"
-#include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/query.h"
 #include "cmd/values.h"

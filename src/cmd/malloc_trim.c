@@ -5,7 +5,6 @@
 
 #include <inttypes.h>
 #include "cmd/values.h"
-#include "report/out.h"
 #include "session/trim.h"
 
 static struct err *run(struct call *call)

@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include "cmd/shell.h"
 #include "cmd/values.h"
-#include "os/procfs.h"
 #include "report/table.h"
 
 static struct err *print(const struct call *call, const struct proc_maps *maps)

@@ -4,7 +4,6 @@
 #include "cmd/pager.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 

@@ -2,7 +2,6 @@
 /* probe, mdbg::probes: the probes, and those on allocators of the program's own. */
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "cmd/cmd.h"
 #include "cmd/values.h"

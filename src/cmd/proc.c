@@ -3,15 +3,12 @@
 
 #include <inttypes.h>
 #include <signal.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "cmd/cmd.h"
 #include "cmd/redirect.h"
 #include "cmd/shell.h"
 #include "cmd/signals.h"
-#include "os/procfs.h"
 
 static void label(struct out *out, const char *name)
 {

@@ -11,16 +11,10 @@
 
 #include "cmd/prompt.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include <readline/history.h>
 #include <readline/readline.h>
 
 #include "base/cleanup.h"
-#include "base/str.h"
 #include "cmd/complete.h"
 #include "cmd/history.h"
 #include "cmd/shell.h"

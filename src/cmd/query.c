@@ -3,16 +3,9 @@
 
 #include "cmd/query.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/cleanup.h"
-#include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/shell.h"
-#include "log/log.h"
-#include "log/pending.h"
-#include "session/session.h"
 
 #define ALL_ATTRS	((1u << FILTER_ATTRS) - 1)
 #define CHUNK_ATTRS	(1u << FILTER_ADDRESS | 1u << FILTER_SIZE | 1u << FILTER_HEAP)

@@ -8,12 +8,8 @@
 
 #include <tcl.h>
 
-#include "base/err.h"
-#include "heap/block.h"
-#include "heap/filter.h"
 #include "heap/leak.h"
 #include "heap/list.h"
-#include "heap/site.h"
 #include "report/stack.h"
 #include "report/suppress.h"
 #include "session/heap.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* quit and exit: detach and end. */
 
-#include <stdlib.h>
-
 #include "cmd/cmd.h"
 #include "cmd/shell.h"
 

@@ -4,14 +4,9 @@
 #include "cmd/redirect.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/shell.h"
 #include "cmd/spawn.h"

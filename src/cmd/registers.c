@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* registers: those of one thread. */
 
-#include "arch/arch.h"
 #include "cmd/cmd.h"
 #include "cmd/shell.h"
 #include "symbol/symbol.h"

@@ -2,15 +2,8 @@
 /* Errors and notes on standard error, and standard output's own. */
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/outside.h"
-#include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/prompt.h"
 #include "cmd/redirect.h"

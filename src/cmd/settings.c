@@ -4,18 +4,12 @@
 #include "cmd/settings.h"
 
 #include <inttypes.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
-#include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/redirect.h"
 #include "cmd/shell.h"
 #include "heap/filter.h"
-#include "log/sample.h"
 #include "report/table.h"
 #include "symbol/symbol.h"
 

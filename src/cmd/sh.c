@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* sh: a shell command, or a shell. */
 
-#include <stdlib.h>
 #include <sys/wait.h>
 
-#include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/shell.h"
 #include "cmd/signals.h"

@@ -4,18 +4,10 @@
 #include "cmd/shell.h"
 
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/cancel.h"
 #include "base/cleanup.h"
-#include "base/outside.h"
-#include "base/str.h"
 #include "cmd/alias.h"
-#include "cmd/cmd.h"
 #include "cmd/line.h"
 #include "cmd/settings.h"
 #include "cmd/signals.h"

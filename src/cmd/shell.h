@@ -9,13 +9,8 @@
 #ifndef CMD_SHELL_H
 #define CMD_SHELL_H
 
-#include <stdbool.h>
-#include <sys/types.h>
 #include <tcl.h>
 
-#include "base/err.h"
-#include "base/compiler.h"
-#include "base/vec.h"
 #include "heap/suppress.h"
 #include "session/session.h"
 

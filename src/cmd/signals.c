@@ -10,11 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "base/cancel.h"
-#include "base/compiler.h"
 
 #define PATIENCE	5	/* seconds, before a second request to end is taken at its word */
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* source: run a Tcl script. */
 
-#include <string.h>
-
 #include "cmd/cmd.h"
 #include "cmd/shell.h"
 

@@ -5,12 +5,9 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <spawn.h>
-#include <stdbool.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/cancel.h"
 #include "cmd/signals.h"

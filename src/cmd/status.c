@@ -2,13 +2,11 @@
 /* status: what mdbg is doing to whom. */
 
 #include <inttypes.h>
-#include <string.h>
 #include <sys/wait.h>
 
 #include "cmd/cmd.h"
 #include "cmd/shell.h"
 #include "cmd/signals.h"
-#include "os/procfs.h"
 #include "report/figures.h"
 
 static void print_end(const struct call *call)

@@ -6,16 +6,10 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/path.h"
-#include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/settings.h"
 #include "cmd/shell.h"

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The table of commands, how one is found and called, and how its error becomes Tcl's. */
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/cleanup.h"
-#include "base/outside.h"
-#include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/pager.h"
 #include "cmd/redirect.h"

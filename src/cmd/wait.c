@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* wait: let time go by, or wait for the end of the target or for something to become true. */
 
-#include <string.h>
-
 #include "cmd/cmd.h"
 #include "cmd/life.h"
 #include "cmd/shell.h"

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* where, mdbg::where: the stacks of threads. */
 
-#include <string.h>
-
-#include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/shell.h"
 #include "cmd/values.h"
-#include "heap/filter.h"
 #include "report/stack.h"
 
 #define FRAMES_MAX	4096	/* of one stack, unless less is asked for */

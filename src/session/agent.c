@@ -6,9 +6,7 @@
 
 #include <string.h>
 
-#include "agent/state.h"
 #include "heap/block.h"
-#include "log/layout.h"
 #include "log/pending.h"
 #include "os/tracer.h"
 #include "probe/inside.h"

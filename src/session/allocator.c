@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "probe/allocators.h"
 #include "probe/probe.h"
 #include "session/private.h"
 #include "target/target.h"

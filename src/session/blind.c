@@ -4,17 +4,11 @@
 #include "session/blind.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "base/cancel.h"
-#include "base/vec.h"
-#include "elf/elf_file.h"
 #include "heap/walk.h"
-#include "os/procfs.h"
-#include "probe/allocators.h"
 #include "probe/probe.h"
 #include "session/private.h"
-#include "target/module.h"
 #include "target/region.h"
 #include "target/target.h"
 

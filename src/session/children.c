@@ -23,7 +23,6 @@
 
 #include "base/trace.h"
 #include "session/private.h"
-#include "target/inherited.h"
 #include "target/leftover.h"
 #include "target/region.h"
 #include "target/target.h"

@@ -22,12 +22,6 @@
 #ifndef SESSION_FIND_H
 #define SESSION_FIND_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
-
-#include "base/err.h"
 #include "heap/holders.h"
 #include "os/procfs.h"
 #include "session/heap.h"

@@ -8,7 +8,6 @@
 #include "session/private.h"
 #include "target/region.h"
 #include "target/remote.h"
-#include "target/target.h"
 
 /* --- let go --- */
 

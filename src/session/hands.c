@@ -23,18 +23,13 @@
  * as zeros there, lets everything pass. It is cleaned at the detach (children.c).
  */
 
-#include <stdio.h>
-#include <unistd.h>
-
 #include "base/cleanup.h"
 #include "base/trace.h"
 #include "os/pidfd.h"
-#include "os/procfs.h"
 #include "os/tracer.h"
 #include "probe/lost.h"
 #include "probe/probe.h"
 #include "probe/sigtrap.h"
-#include "session/process.h"
 #include "session/lacks.h"
 #include "session/private.h"
 #include "target/share.h"

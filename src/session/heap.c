@@ -13,13 +13,10 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "heap/held.h"
 #include "heap/reconcile.h"
 #include "os/tracer.h"
-#include "probe/allocators.h"
 #include "probe/probe.h"
 #include "session/private.h"
 #include "session/view.h"

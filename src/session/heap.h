@@ -6,11 +6,6 @@
 #ifndef SESSION_HEAP_H
 #define SESSION_HEAP_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-
-#include "base/err.h"
 #include "heap/held.h"
 #include "heap/walk.h"
 

@@ -4,7 +4,6 @@
 #include "os/tracer.h"
 #include "probe/probe.h"
 #include "session/private.h"
-#include "session/process.h"
 #include "target/target.h"
 
 #define NEED_TRACER	(1u << SESSION_EVENT_THREAD | 1u << SESSION_EVENT_SIGNAL | \

@@ -41,7 +41,6 @@
  * came or went while nobody looked gives it no names.
  */
 
-#include <stdio.h>
 #include <string.h>
 
 #include "agent/state.h"
@@ -49,11 +48,8 @@
 #include "base/trace.h"
 #include "os/pagemap.h"
 #include "probe/probe.h"
-#include "session/process.h"
 #include "session/private.h"
-#include "target/inherited.h"
 #include "target/leftover.h"
-#include "target/patch.h"
 #include "target/region.h"
 #include "target/share.h"
 #include "target/target.h"

@@ -8,11 +8,7 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "base/str.h"
-#include "log/log.h"
 #include "probe/probe.h"
-#include "session/blind.h"
-#include "session/process.h"
 #include "session/private.h"
 #include "target/region.h"
 #include "target/target.h"

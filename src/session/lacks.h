@@ -23,7 +23,6 @@
 #ifndef SESSION_LACKS_H
 #define SESSION_LACKS_H
 
-#include "base/err.h"
 #include "base/vec.h"
 
 struct probes;

@@ -4,21 +4,15 @@
 #include "session/leaks.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "os/procfs.h"
-#include "os/smaps.h"
 #include "os/tracer.h"
 #include "probe/event.h"
 #include "session/find.h"
-#include "session/heap.h"
 #include "session/private.h"
 #include "session/search.h"
 #include "session/view.h"
 #include "target/forkable.h"
-#include "target/module.h"
 #include "target/region.h"
 #include "target/snapshot.h"
 #include "target/target.h"

@@ -28,11 +28,6 @@
 #ifndef SESSION_LEAKS_H
 #define SESSION_LEAKS_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "base/err.h"
-#include "heap/held.h"
 #include "heap/mark.h"
 
 struct session;

@@ -2,15 +2,11 @@
 /* Letting a target go: detach, keep, kill; and forgetting it (order of undoing in arm.c). */
 
 #include <errno.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <time.h>
 
 #include "os/pidfd.h"
 #include "os/tracer.h"
 #include "session/leaks.h"
 #include "session/private.h"
-#include "session/process.h"
 #include "symbol/symbol.h"
 #include "target/region.h"
 #include "target/target.h"

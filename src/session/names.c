@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Names for the code of the processes: symbols and entry names follow the module maps. */
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "probe/probe.h"
 #include "session/private.h"
-#include "session/process.h"
 #include "symbol/symbol.h"
 #include "target/core.h"
 #include "target/target.h"

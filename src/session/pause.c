@@ -4,7 +4,6 @@
 #include <signal.h>
 
 #include "session/private.h"
-#include "session/process.h"
 
 static struct err *interrupt_job(struct session *session, void *arg UNUSED)
 {

@@ -5,14 +5,12 @@
 
 #include <string.h>
 
-#include "os/procfs.h"
 #include "probe/probe.h"
 #include "probe/sigtrap.h"
 #include "session/lacks.h"
 #include "session/private.h"
 #include "target/region.h"
 #include "target/remote.h"
-#include "target/target.h"
 
 /* All that live, but the current one; a process that forks may add some meanwhile. */
 #define for_each_followed(process, session)	\

@@ -17,9 +17,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
-#include "base/err.h"
 #include "base/vec.h"
 
 struct probes;

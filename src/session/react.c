@@ -2,7 +2,6 @@
 /* What the main thread does at an event when it is read: at an end, an exec, a fork. */
 
 #include "session/private.h"
-#include "session/process.h"
 
 void session_note_end(struct session *session)
 {

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the tracer thread hears: to whom a status belongs, and what an exec and an end are. */
 
-#include <stdio.h>
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
-#include "os/procfs.h"
 #include "os/tracer.h"
 #include "probe/probe.h"
 #include "session/private.h"
-#include "session/process.h"
 #include "target/target.h"
 
 void session_ended(void *ctx, int status, bool known)

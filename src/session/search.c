@@ -5,9 +5,7 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/compiler.h"
 #include "base/trace.h"
 #include "elf/core_file.h"
 #include "os/pagemap.h"

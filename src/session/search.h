@@ -3,11 +3,6 @@
 #ifndef SESSION_SEARCH_H
 #define SESSION_SEARCH_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-
-#include "base/err.h"
 #include "heap/holders.h"
 
 struct heap_walk;

@@ -4,13 +4,10 @@
 #include "session/session.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "os/tracer.h"
 #include "session/private.h"
-#include "session/process.h"
 
 const struct session_config session_config_default = {
 	.engine		= SESSION_ENGINE_AUTO,

@@ -11,15 +11,8 @@
 #ifndef SESSION_SESSION_H
 #define SESSION_SESSION_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-
 #include "arch/arch.h"
-#include "base/err.h"
-#include "base/outside.h"
 #include "base/memory.h"
-#include "base/vec.h"
 #include "log/log.h"
 #include "os/procfs.h"
 #include "unwind/walk.h"

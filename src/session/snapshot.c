@@ -12,9 +12,7 @@
  */
 
 #include <stdio.h>
-#include <time.h>
 
-#include "os/procfs.h"
 #include "os/tracer.h"
 #include "session/private.h"
 #include "target/snapshot.h"

@@ -6,13 +6,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/compiler.h"
 #include "base/path.h"
-#include "elf/elf_file.h"
 #include "probe/lost.h"
 #include "probe/probe.h"
 #include "session/private.h"
-#include "target/module.h"
 #include "target/region.h"
 #include "target/target.h"
 

@@ -11,12 +11,7 @@
 #ifndef SESSION_STRAYS_H
 #define SESSION_STRAYS_H
 
-#include <stdint.h>
-
-#include "base/err.h"
-#include "base/vec.h"
 #include "heap/block.h"
-#include "log/log.h"
 
 struct session;
 

@@ -2,10 +2,7 @@
 /* The threads of the target: what they do, their stacks and registers. */
 
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "base/vec.h"
-#include "os/procfs.h"
 #include "probe/area.h"
 #include "probe/probe.h"
 #include "session/private.h"

@@ -4,13 +4,9 @@
 #include "session/tls.h"
 
 #include <link.h>
-#include <stddef.h>
-#include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "base/memory.h"
 #include "session/view.h"
-#include "target/module.h"
 #include "target/target.h"
 
 #define MODULES_MAX	4096u	/* with thread-local data; more are not looked at */

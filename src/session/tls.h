@@ -19,9 +19,7 @@
 #define SESSION_TLS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "base/vec.h"
 

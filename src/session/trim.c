@@ -4,22 +4,16 @@
 #include "session/trim.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "elf/elf_file.h"
-#include "os/procfs.h"
 #include "os/tracer.h"
-#include "probe/allocators.h"
 #include "probe/probe.h"
 #include "session/heap.h"
 #include "session/private.h"
 #include "session/view.h"
-#include "target/module.h"
 #include "target/remote.h"
 #include "target/stack.h"
-#include "target/target.h"
 #include "target/wait.h"
 
 #define STACK_ROOM	(32u << 10)	/* malloc_trim takes some hundred bytes, the frame up to 16 KB */

@@ -4,9 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/str.h"
 #include "probe/probe.h"
-#include "probe/user.h"
 #include "session/private.h"
 #include "symbol/symbol.h"
 #include "target/share.h"

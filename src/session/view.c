@@ -13,11 +13,8 @@
 
 #include "session/view.h"
 
-#include <stdlib.h>
-
 #include "base/cleanup.h"
 #include "probe/area.h"
-#include "probe/allocators.h"
 #include "probe/probe.h"
 #include "session/private.h"
 #include "target/core.h"

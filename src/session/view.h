@@ -7,12 +7,7 @@
 #ifndef SESSION_VIEW_H
 #define SESSION_VIEW_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/types.h>
-
 #include "arch/arch.h"
-#include "base/err.h"
 #include "base/memory.h"
 #include "heap/block.h"
 #include "os/procfs.h"

@@ -4,7 +4,6 @@
  * longer than that (a forked child that is cleaned; the program that the target has executed).
  */
 
-#include "os/procfs.h"
 #include "os/tracer.h"
 #include "session/private.h"
 #include "target/target.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a process does, seen by the tracer thread: one callback of struct target_ops each. */
 
-#include <signal.h>
 #include <stdio.h>
 
 #include "os/tracer.h"
