@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Completion at the prompt. */
 
-#include "cmd/complete.h"
+#include "cmd/prompt.h"
 
 #include <readline/readline.h>
 

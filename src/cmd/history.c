@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The history of the prompt's lines (theory in history.h). */
+/*
+ * The history of the prompt's lines, kept from one run to the next in
+ * $XDG_STATE_HOME/mdbg/history (~/.local/state). It is read and written only where nobody but root
+ * and mdbg's own user has a say in what that path leads to, and never through a symbolic link: mdbg
+ * often runs as root in somebody else's environment. Lines are written to a file beside it, mode
+ * 0600, that then takes its place.
+ */
 
-#include "cmd/history.h"
+#include "cmd/prompt.h"
 
 #include <errno.h>
 #include <fcntl.h>

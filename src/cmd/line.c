@@ -150,24 +150,20 @@ static bool ends_line(const char *rest)
 }
 
 /*
- * One word; true if it begins a redirection, or (the first) names a raw command: then *ret is
- * complete.
+ * The last of words, which is the text from at to end: true if it begins a redirection, or (the first)
+ * names a raw command. Then *ret is complete.
  */
-static bool take_word(const struct shell *shell, const char *text, const char *at, const char *end,
-		      struct words *words, struct line *ret, struct err **err_ret)
+static bool ends_tcl(const struct shell *shell, const char *text, struct words *words,
+		     const char *at, struct line *ret)
 {
-	enum redirect_kind kind = REDIRECT_NONE;
-	const char *word;
+	const char *word = words->vec.at[words->vec.nr - 1], *rest;
+	enum redirect_kind kind;
 
-	*err_ret = words_add(words, at, (size_t)(end - at));
-	if (*err_ret)
-		return true;
-	word = words->vec.at[words->vec.nr - 1];
 	if (at == text + strspn(text, " \t\n")) {
 		ret->raw = flagged(shell, words, CMD_RAW);
 		if (ret->raw) {
-			ret->head_len = (size_t)(end - text);
-			ret->rest = end;
+			ret->rest = at + strlen(word);
+			ret->head_len = (size_t)(ret->rest - text);
 			return true;
 		}
 	}
@@ -175,14 +171,12 @@ static bool take_word(const struct shell *shell, const char *text, const char *a
 	kind = redirect_kind(word, (int)words->vec.nr, (const char *const *)words->vec.at,
 			     flagged(shell, words, CMD_FILTER) != NULL);
 	words->vec.nr++;
-	if (!kind)
-		return false;
-	at += kind == REDIRECT_APPEND ? 2 : 1;
-	if (kind != REDIRECT_PIPE && !ends_line(at))
+	rest = at + (kind == REDIRECT_APPEND ? 2 : 1);
+	if (!kind || (kind != REDIRECT_PIPE && !ends_line(rest)))
 		return false;
 	ret->kind = kind;
-	ret->head_len = (size_t)(at - text) - (kind == REDIRECT_APPEND ? 2 : 1);
-	ret->rest = at;
+	ret->rest = rest;
+	ret->head_len = (size_t)(at - text);
 	return true;
 }
 
@@ -193,10 +187,7 @@ struct err *line_parse(const struct shell *shell, const char *text, struct line 
 	struct err *err = NULL;
 
 	*ret = (struct line){ .head_len = strlen(text) };
-	for (;;) {
-		at = skip_blanks(at);
-		if (!*at)
-			return NULL;
+	while (!err && *(at = skip_blanks(at))) {
 		if (*at == ';' || *at == '\n') {
 			words_clear(&words);
 			at++;
@@ -204,9 +195,11 @@ struct err *line_parse(const struct shell *shell, const char *text, struct line 
 			at += strcspn(at, "\n");
 		} else {
 			end = skip_word(at);
-			if (take_word(shell, text, at, end, &words, ret, &err))
-				return err;
+			err = words_add(&words, at, (size_t)(end - at));
+			if (!err && ends_tcl(shell, text, &words, at, ret))
+				return NULL;
 			at = end;
 		}
 	}
+	return err;
 }

@@ -15,8 +15,6 @@
 #include <readline/readline.h>
 
 #include "base/cleanup.h"
-#include "cmd/complete.h"
-#include "cmd/history.h"
 #include "cmd/shell.h"
 #include "cmd/signals.h"
 

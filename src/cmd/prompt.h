@@ -20,4 +20,25 @@ void prompt_show(struct shell *shell);
 /* Ctrl-C while it waits: drop the line; twice on an empty one: quit. */
 void prompt_interrupt(struct shell *shell);
 
+/* Completion: commands, subcommands, attributes, function names, files. */
+
+/* Tell readline. */
+void complete_init(struct shell *shell);
+/*
+ * What the word that begins at `start` of `line` (its text is prefix) may be: a list that ends with
+ * NULL, malloc'ed like its strings; NULL if there is nothing. *files is set if file names may stand
+ * there.
+ */
+char **complete_words(struct shell *shell, const char *line, int start, const char *prefix,
+		      int *files);
+
+/* The history of its lines (theory in history.c). */
+
+/*
+ * Read what is there into readline's list. *file_ret: where history_save is to write, malloc'ed;
+ * NULL, also with an error: nowhere. An error says why, and is no failure.
+ */
+struct err *history_load(char **file_ret) MUST_CHECK;
+struct err *history_save(const char *file) MUST_CHECK;
+
 #endif

@@ -227,15 +227,20 @@ static void echo(struct shell *shell)
 	Tcl_WriteChars(channel, "\n", 1);
 }
 
+static bool run_words(struct shell *shell, int nr, const char *const *words, const char *origin)
+{
+	Tcl_Obj *script = Tcl_NewObj();
+
+	for (int i = 0; i < nr; i++)
+		Tcl_ListObjAppendElement(NULL, script, Tcl_NewStringObj(words[i], -1));
+	return finish(shell, evaluate(shell, script), origin);
+}
+
 static bool run_raw(struct shell *shell, const struct line *line)
 {
-	size_t len = strlen(line->rest + strspn(line->rest, " \t"));
-	Tcl_Obj *words[2] = {
-		Tcl_NewStringObj(line->raw->name, -1),
-		Tcl_NewStringObj(line->rest + strspn(line->rest, " \t"), (int)len),
-	};
+	const char *const words[] = { line->raw->name, line->rest + strspn(line->rest, " \t") };
 
-	return finish(shell, evaluate(shell, Tcl_NewListObj(len ? 2 : 1, words)), NULL);
+	return run_words(shell, *words[1] ? 2 : 1, words, NULL);
 }
 
 /* The name of a file is one Tcl word: variables, quotes and braces work in it. */
@@ -341,14 +346,12 @@ static bool run_stdin(struct shell *shell)
 
 bool shell_script(struct shell *shell, const char *file)
 {
-	Tcl_Obj *words[2];
+	const char *const words[] = { "::source", file };
 
 	Tcl_SetVar(shell->tcl, "argv0", file, TCL_GLOBAL_ONLY);
 	if (!strcmp(file, "-"))
 		return run_stdin(shell);
-	words[0] = Tcl_NewStringObj("::source", -1);
-	words[1] = Tcl_NewStringObj(file, -1);
-	return finish(shell, evaluate(shell, Tcl_NewListObj(2, words)), file);
+	return run_words(shell, 2, words, file);
 }
 
 void shell_background(struct shell *shell, Tcl_Obj *script)

@@ -74,15 +74,6 @@ struct err *arm_plan(struct session *session)
 	return probes_plan(process->probes);
 }
 
-static struct err *borrow_for(struct session *session,
-			      struct err *(*fn)(struct session *session, struct remote *remote))
-{
-	struct remote *remote;
-	struct err *err = remote_borrow(session->current->target, NULL, &remote);
-
-	return err ? err : remote_give_back(remote, fn(session, remote));
-}
-
 /*
  * fn makes remote calls: in a stop of its own, unless the target is stopped anyway. Where all
  * processors are busy a thread that was held has to wait for one; so that the next stop does not
@@ -104,7 +95,7 @@ static struct err *in_stop(struct session *session,
 	start = tracer_now();
 	err = target_stop(target, &was);
 	if (!err) {
-		err = borrow_for(session, fn);
+		err = calling(target, NULL, remote, fn(session, remote));
 		if (!was)
 			target_resume(target);
 	}

@@ -50,23 +50,11 @@ static struct err *clean_child(struct process *process, pid_t pid)
 static struct err *make_region(struct process *process)
 {
 	struct log_config config = { .limit = LOG_LIMIT_MIN, .stack_depth = 1 };
-	struct remote *remote;
-	struct err *err = remote_borrow(process->target, NULL, &remote);
+	struct err *err = calling(process->target, NULL, remote,
+				  region_create(process->target, remote, &config, NULL,
+						&process->region));
 
-	if (err)
-		return err;
-	err = region_create(process->target, remote, &config, NULL, &process->region);
-	err = remote_give_back(remote, err);
 	return err ? err : region_format(process->region, &config);
-}
-
-/* With its own journal there it needs its parent's no more. */
-static struct err *drop_inherited(struct process *process, const struct region *region)
-{
-	struct remote *remote;
-	struct err *err = remote_borrow(process->target, NULL, &remote);
-
-	return err ? err : remote_give_back(remote, region_withdraw_inherited(region, remote));
 }
 
 static struct err *follow_start(struct process *process, const struct process *parent, pid_t pid)
@@ -89,7 +77,11 @@ static struct err *follow_start(struct process *process, const struct process *p
 		err = make_region(process);
 	if (!err)
 		err = probes_clone(parent->probes, process->target, number, &process->probes);
-	return err ? err : drop_inherited(process, parent->target->region);
+	if (err)
+		return err;
+	/* With its own journal there it needs its parent's no more. */
+	return calling(process->target, NULL, remote,
+		       region_withdraw_inherited(parent->target->region, remote));
 }
 
 /* Is the current one being stopped, so that who is made meanwhile waits for session_let_go? */

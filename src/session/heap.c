@@ -262,7 +262,7 @@ static struct err *find_holders(struct job *job)
 	return err;
 }
 
-static void forget_look(struct session_heap *heap)
+void session_heap_free(struct session_heap *heap)
 {
 	if (heap->walked)
 		heap_walk_free(&heap->walk);
@@ -290,7 +290,7 @@ static struct err *look(struct job *job)
 {
 	struct err *err;
 
-	forget_look(job->ret);
+	session_heap_free(job->ret);
 	job->ret->complete = job->view.complete;
 	job->ret->process = job->view.process;
 	err = walk_view(job);
@@ -488,7 +488,7 @@ static struct err *walk_or_say(struct job *job)
 		snprintf(job->ret->why, sizeof(job->ret->why), "%.255s", err->msg);
 	if (!err || err->code == ERR_NOMEM)
 		return err ? err : job->look_err;
-	forget_look(job->ret);
+	session_heap_free(job->ret);
 	job->ret->under_way = 0;
 	return look_at_log(job);
 }
@@ -521,9 +521,4 @@ struct err *session_heap(struct session *session, enum session_heap_how how,
 	if (err)
 		session_heap_free(ret);
 	return err;
-}
-
-void session_heap_free(struct session_heap *heap)
-{
-	forget_look(heap);
 }

@@ -132,6 +132,12 @@ static inline void session_doubt(struct session *session, enum records records)
 	   __VA_ARGS__; \
 	   err_adopt(&keeping_err); })
 
+/* Make the remote calls of an expression, of `remote`, by a thread of the target (NULL: any). */
+#define calling(target, thread, remote, calls) \
+	({ struct remote *remote; \
+	   struct err *calling_err = remote_borrow(target, thread, &remote); \
+	   calling_err ? calling_err : remote_give_back(remote, calls); })
+
 /* --- event.c --- */
 void session_push_event(struct session *session, const struct session_event *event);
 #define session_push(session, ...) \

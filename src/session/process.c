@@ -124,10 +124,7 @@ void processes_resume(struct session *session)
 
 struct err *process_withdraw(struct process *process)
 {
-	struct remote *remote;
-	struct err *err = remote_borrow(process->target, NULL, &remote);
-
-	return err ? err : remote_give_back(remote, region_withdraw(process->target, remote));
+	return calling(process->target, NULL, remote, region_withdraw(process->target, remote));
 }
 
 static struct err *undo(struct process *process)

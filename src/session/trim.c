@@ -283,16 +283,10 @@ static struct err *prepare(struct trimmer *trimmer)
 
 /* --- the call --- */
 
-static struct err *call(struct trimmer *trimmer)
+static struct err *call(const struct trimmer *trimmer)
 {
-	struct remote *remote;
-	struct err *err = remote_borrow(trimmer->session->current->target, trimmer->thread, &remote);
-
-	if (err)
-		return err;
-	remote->limit = LIMIT_NS;
-	err = remote_function(remote, trimmer->trim.start, 0);
-	return remote_give_back(remote, err);
+	return calling(trimmer->session->current->target, trimmer->thread, remote,
+		       (remote->limit = LIMIT_NS, remote_function(remote, trimmer->trim.start, 0)));
 }
 
 static uint64_t resident(const struct session *session)

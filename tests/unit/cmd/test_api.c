@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/complete.h"
+#include "cmd/prompt.h"
 #include "cmd/shell.h"
 #include "harness.h"
 #include "unit.h"
