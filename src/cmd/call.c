@@ -5,9 +5,8 @@
 #include "cmd/shell.h"
 #include "heap/filter.h"
 
-struct err *call_bad_word(const struct call *call, const char *word)
+struct err *call_bad_word(const char *word)
 {
-	(void)call;
 	return err_create(ERR_USAGE, "'%s' is not expected here", word);
 }
 

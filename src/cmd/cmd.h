@@ -125,7 +125,7 @@ struct err *call_need_log(const struct call *call) MUST_CHECK;
  * ERR_USAGE: `word` is not what may stand here. The command's name and usage are added by the
  * table.
  */
-struct err *call_bad_word(const struct call *call, const char *word) MUST_CHECK;
+struct err *call_bad_word(const char *word) MUST_CHECK;
 /* Which of words, which end with NULL, is this one? -1: none. */
 int word_index(const char *word, const char *const *words);
 /* A thread by LWP id or pthread_t; ERR_NOTFOUND. */

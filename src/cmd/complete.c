@@ -246,22 +246,20 @@ char **complete_words(struct shell *shell, const char *line, int start, const ch
 /* readline wants them one by one. */
 static char **pending;
 
-static char *next_match(const char *text, int state)
+static char *next_match(const char *text UNUSED, int state)
 {
 	static size_t at;
 
-	(void)text;
 	if (!state)
 		at = 0;
 	return pending[at] ? pending[at++] : NULL;
 }
 
-static char **attempt(const char *text, int start, int end)
+static char **attempt(const char *text, int start, int end UNUSED)
 {
 	char **result = NULL;
 	int files;
 
-	(void)end;
 	rl_attempted_completion_over = 1;
 	pending = complete_words(completing, rl_line_buffer, start, text, &files);
 	if (pending) {

@@ -10,7 +10,7 @@ static struct err *run(struct call *call)
 	struct err *err;
 
 	if (keep && strcmp(call->argv[0], "-keep"))
-		return call_bad_word(call, call->argv[0]);
+		return call_bad_word(call->argv[0]);
 	/* Who has ended has been let go. */
 	if (session_state(call->session) == SESSION_ENDED)
 		return NULL;
@@ -38,9 +38,8 @@ const struct cmd cmd_detach = {
 
 /* --- for scripts --- */
 
-static struct err *detach(struct call *call, Tcl_Obj **ret)
+static struct err *detach(struct call *call, Tcl_Obj **ret UNUSED)
 {
-	(void)ret;
 	if (session_state(call->session) == SESSION_NONE)
 		return call_need_target(call);
 	if (session_state(call->session) == SESSION_ENDED)

@@ -129,17 +129,15 @@ void events_pump(struct shell *shell)
 	}
 }
 
-static void on_session(ClientData data, int mask)
+static void on_session(ClientData data, int mask UNUSED)
 {
-	(void)mask;
 	events_pump(data);
 }
 
-static void on_signal(ClientData data, int mask)
+static void on_signal(ClientData data, int mask UNUSED)
 {
 	struct shell *shell = data;
 
-	(void)mask;
 	signals_drain();
 	if (!shell->depth)
 		prompt_interrupt(shell);

@@ -71,9 +71,8 @@ static uint64_t now_ns(void)
 }
 
 /* Only there to end Tcl_DoOneEvent. */
-static void on_tick(ClientData data)
+static void on_tick(ClientData data UNUSED)
 {
-	(void)data;
 }
 
 static void serve(uint64_t left_ns)
@@ -107,12 +106,11 @@ struct err *waiting(struct shell *shell, uint64_t ns, bool (*done)(void *ctx, st
 	}
 }
 
-static bool has_ended(void *ctx, struct err **err_ret)
+static bool has_ended(void *ctx, struct err **err_ret UNUSED)
 {
 	struct shell *shell = ctx;
 	enum session_state state = session_state(shell->session);
 
-	(void)err_ret;
 	return state == SESSION_ENDED || state == SESSION_NONE;
 }
 

@@ -13,7 +13,7 @@ static struct err *run(struct call *call)
 	struct err *err = NULL;
 
 	if (call->argc && strcmp(call->argv[0], "-v"))
-		return call_bad_word(call, call->argv[0]);
+		return call_bad_word(call->argv[0]);
 	err = figures_get(call->session, SESSION_HEAP_WALK, &figures);
 	if (err)
 		return err;

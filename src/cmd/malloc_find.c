@@ -17,9 +17,8 @@
 
 struct found {
 	uint64_t address;
-	/* If it was searched who points to it; else heap alone is of use, and why says why it was not. */
+	bool searched;			/* who points to it; else heap alone is of use */
 	struct session_find find;
-	char why[256];
 };
 
 static struct err *parse(const struct call *call, uint64_t *address_ret, uint64_t *limit_ret)
@@ -30,25 +29,23 @@ static struct err *parse(const struct call *call, uint64_t *address_ret, uint64_
 	if (err || call->argc == 1)
 		return err;
 	if (strcmp(call->argv[1], "limit"))
-		return call_bad_word(call, call->argv[1]);
+		return call_bad_word(call->argv[1]);
 	return call->argc == 3 ? parse_number(call->argv[2], limit_ret) :
 				 err_create(ERR_USAGE, "a number is missing after limit");
-}
-
-/* Of a process that is gone the log still knows its blocks. */
-static struct err *look_at_log(struct call *call, struct found *ret)
-{
-	snprintf(ret->why, sizeof(ret->why), "there is no process any more");
-	ret->find.block = ret->find.outer = HOLDERS_NO_BLOCK;
-	return session_heap(call->session, SESSION_HEAP_LOG, NULL, &ret->find.heap);
 }
 
 static struct err *look(struct call *call, uint64_t limit, struct found *ret)
 {
 	struct err *err = call_need_view(call);
 
+	ret->searched = !err;
+	if (err && session_log(call->session)) {
+		/* The process is gone, but the log still knows its blocks. */
+		ret->find.block = ret->find.outer = HOLDERS_NO_BLOCK;
+		return session_heap(call->session, SESSION_HEAP_LOG, NULL, &ret->find.heap);
+	}
 	if (err)
-		return session_log(call->session) ? look_at_log(call, ret) : err;
+		return err;
 	if (session_log(call->session))
 		log_clock_update(session_log(call->session));
 	return session_find(call->session, ret->address, limit, &ret->find);
@@ -77,11 +74,11 @@ static struct err *run(struct call *call)
 
 	if (err)
 		return err;
-	if (*found.why) {
-		err = find_print(call->session, &found.find.heap, found.address, call->out);
-		out_f(call->out, "Who points to it is not known: %s\n", found.why);
-	} else {
+	if (found.searched) {
 		err = found_print(call->session, &found.find, found.address, call->out);
+	} else {
+		err = find_print(call->session, &found.find.heap, found.address, call->out);
+		out_text(call->out, "Who points to it is not known: there is no process any more\n");
 	}
 	if (!err)
 		err = lacks_print(call->session, call->out);
@@ -249,7 +246,7 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 	symbols = session_symbols(call->session);
 	dict = *ret = Tcl_NewDictObj();
 	err = add_what(call, &found, dict);
-	dict_number(dict, "searched", !*found.why && found.find.block != HOLDERS_NO_BLOCK);
+	dict_number(dict, "searched", found.searched && found.find.block != HOLDERS_NO_BLOCK);
 	dict_number(dict, "walked", found.find.in.walked);
 	dict_number(dict, "keep", found.find.nr_firm);
 	dict_number(dict, "inside", found.find.nr_inner);

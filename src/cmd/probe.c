@@ -77,7 +77,7 @@ static struct err *parse_spec(const struct call *call, struct session_probe_spec
 			spec->nothrow = true;
 		else if (!parse_arg(word, "ptr", &spec->ptr, &err) &&
 		    (spec->free || !parse_arg(word, "size", &spec->size, &err)))
-			err = call_bad_word(call, word);
+			err = call_bad_word(word);
 	}
 	if (!err && !spec->free && !spec->size)
 		err = err_create(ERR_USAGE, "which argument is the size?");

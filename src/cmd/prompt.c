@@ -42,11 +42,10 @@ static void took_line(char *line)
 		current->ended = true;
 }
 
-static void on_input(ClientData data, int mask)
+static void on_input(ClientData data, int mask UNUSED)
 {
 	struct shell *shell = data;
 
-	(void)mask;
 	if (shell->prompt->waiting)
 		rl_callback_read_char();
 }

@@ -217,8 +217,7 @@ static int filter_end(const struct query *query, int at)
 	return at;
 }
 
-static struct err *parse_order(const struct call *call, const struct query *query,
-			       struct site_spec *spec, int at)
+static struct err *parse_order(const struct query *query, struct site_spec *spec, int at)
 {
 	struct err *err = NULL;
 	unsigned key;
@@ -237,7 +236,7 @@ static struct err *parse_order(const struct call *call, const struct query *quer
 		at += 2;
 	}
 	if (!err && at < query->argc)
-		err = call_bad_word(call, query->argv[at]);
+		err = call_bad_word(query->argv[at]);
 	return err;
 }
 
@@ -283,52 +282,35 @@ struct err *query_sites(const struct call *call, struct query *query)
 		err = filter_parse(end - at, (const char *const *)query->argv + at, ALL_ATTRS,
 				   &query->filter, NULL, NULL);
 	if (!err)
-		err = parse_order(call, query, &spec, end);
+		err = parse_order(query, &spec, end);
 	return err ? err : build_sites(call, query, &spec, NULL);
 }
 
 static bool parse_kind(const char *word, uint32_t *kinds)
 {
-	if (!strcmp(word, "all")) {
-		*kinds |= (1u << LEAK_KINDS) - 1;
-		return true;
-	}
-	if (!strcmp(word, "suppressed")) {
-		*kinds |= LEAK_SUPPRESSED;
-		return true;
-	}
-	for (unsigned i = 0; i < LEAK_KINDS; i++) {
-		if (!strcmp(word, leak_kind_word(i))) {
-			*kinds |= 1u << i;
-			return true;
-		}
-	}
-	return false;
+	uint32_t kind = !strcmp(word, "all") ? (1u << LEAK_KINDS) - 1 :
+			!strcmp(word, "suppressed") ? LEAK_SUPPRESSED : 0;
+
+	for (unsigned i = 0; i < LEAK_KINDS; i++)
+		if (!strcmp(word, leak_kind_word(i)))
+			kind = 1u << i;
+	*kinds |= kind;
+	return kind;
 }
 
 /* Adds to *asked, a bit for each enum session_leaks_how. */
 static bool parse_how(const char *word, uint32_t *asked)
 {
-	if (!strcmp(word, "-stop"))
-		*asked |= 1u << SESSION_LEAKS_STOP;
-	else if (!strcmp(word, "-snapshot"))
-		*asked |= 1u << SESSION_LEAKS_SNAPSHOT;
-	else
-		return false;
-	return true;
-}
+	static const char *const words[] = { "-stop", "-snapshot", NULL };
+	int index = word_index(word, words);
 
-static struct err *choose_how(uint32_t asked, enum session_leaks_how *ret)
-{
-	if (asked == (1u << SESSION_LEAKS_STOP | 1u << SESSION_LEAKS_SNAPSHOT))
-		return err_create(ERR_USAGE, "-stop or -snapshot, not both");
-	*ret = asked & 1u << SESSION_LEAKS_STOP ? SESSION_LEAKS_STOP :
-	       asked ? SESSION_LEAKS_SNAPSHOT : SESSION_LEAKS_AUTO;
-	return NULL;
+	if (index >= 0)
+		*asked |= 1u << (SESSION_LEAKS_STOP + index);
+	return index >= 0;
 }
 
 /* Kinds come first; how it is done, among them or at the end; what is left is FILTER. */
-static struct err *parse_leaks(const struct call *call, struct query *query, uint32_t *kinds,
+static struct err *parse_leaks(struct query *query, uint32_t *kinds,
 			       enum session_leaks_how *how)
 {
 	const char *const *argv = (const char *const *)query->argv;
@@ -340,16 +322,17 @@ static struct err *parse_leaks(const struct call *call, struct query *query, uin
 		argc--;
 	while (at < argc && (parse_kind(argv[at], kinds) || parse_how(argv[at], &asked)))
 		at++;
-	err = choose_how(asked, how);
-	if (err)
-		return err;
+	if (asked == (1u << SESSION_LEAKS_STOP | 1u << SESSION_LEAKS_SNAPSHOT))
+		return err_create(ERR_USAGE, "-stop or -snapshot, not both");
+	*how = asked & 1u << SESSION_LEAKS_STOP ? SESSION_LEAKS_STOP :
+	       asked ? SESSION_LEAKS_SNAPSHOT : SESSION_LEAKS_AUTO;
 	if (!*kinds)
 		*kinds = 1u << LEAK_DEFINITE | 1u << LEAK_POSSIBLE;
 	if (at == argc)
 		return NULL;
 	err = filter_parse(argc - at, argv + at, ALL_ATTRS, &query->filter, NULL, &used);
 	if (!err && used < argc - at)
-		err = call_bad_word(call, argv[at + used]);
+		err = call_bad_word(argv[at + used]);
 	return err;
 }
 
@@ -375,7 +358,7 @@ struct err *query_leaks(const struct call *call, struct query *query)
 	struct err *err = begin(call, query);
 
 	if (!err)
-		err = parse_leaks(call, query, &spec.kinds, &how);
+		err = parse_leaks(query, &spec.kinds, &how);
 	if (!err)
 		err = session_leaks(call->session, how, filter_is_timed(&query->filter),
 				    &query->found);

@@ -132,16 +132,19 @@ void report_result(struct shell *shell, int code, const char *origin)
 	Tcl_DecrRefCount(options);
 }
 
+struct err *shell_write_err(const struct shell *shell)
+{
+	errno = Tcl_GetErrno();
+	return err_recode(err_sys("write to %s", redirect_name(shell)), ERR_SYS);
+}
+
 struct err *shell_flush(struct shell *shell)
 {
 	Tcl_Channel channel = Tcl_GetStdChannel(TCL_STDOUT);
 
 	if (!channel || Tcl_Flush(channel) == TCL_OK)
 		return NULL;
-	errno = Tcl_GetErrno();
-	if (errno == EPIPE && redirect_is_pipe(shell))
-		return NULL;
-	return err_recode(err_sys("write to %s", redirect_name(shell)), ERR_SYS);
+	return Tcl_GetErrno() == EPIPE && redirect_is_pipe(shell) ? NULL : shell_write_err(shell);
 }
 
 bool shell_colors(const struct shell *shell, int fd)

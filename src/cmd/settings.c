@@ -297,16 +297,14 @@ static void show_value(const struct variable *variable)
 }
 
 /* Tcl does not call a trace again for what it does itself. */
-static char *on_variable(ClientData data, Tcl_Interp *tcl, const char *name, const char *index,
-			 int flags)
+static char *on_variable(ClientData data, Tcl_Interp *tcl, const char *name UNUSED,
+			 const char *index UNUSED, int flags)
 {
 	static char message[sizeof(((struct err *)NULL)->msg)];
 	const struct variable *variable = data;
 	const char *value;
 	struct err *err = NULL;
 
-	(void)name;
-	(void)index;
 	if (!variable->shell->session || flags & TCL_INTERP_DESTROYED)
 		return NULL;
 	value = Tcl_GetVar(tcl, variable->setting->name, TCL_GLOBAL_ONLY);

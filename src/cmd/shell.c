@@ -47,11 +47,10 @@ static void watch(struct shell *shell)
 	Tcl_LimitSetTime(shell->tcl, &next);
 }
 
-static void on_watch(ClientData data, Tcl_Interp *tcl)
+static void on_watch(ClientData data, Tcl_Interp *tcl UNUSED)
 {
 	struct shell *shell = data;
 
-	(void)tcl;
 	if (cancel_requested())
 		shell->cancelled = true;
 	else
@@ -275,9 +274,7 @@ static int explain_write(struct shell *shell, int code)
 		return code;
 	if (!strncmp(error_code, "POSIX EPIPE", 11) && redirect_is_pipe(shell))
 		return TCL_OK;
-	errno = Tcl_GetErrno();
-	return cmd_fail(shell->tcl,
-			err_recode(err_sys("write to %s", redirect_name(shell)), ERR_SYS));
+	return cmd_fail(shell->tcl, shell_write_err(shell));
 }
 
 static bool run_line(struct shell *shell, const char *text, const struct line *line)
@@ -364,11 +361,10 @@ void shell_background(struct shell *shell, Tcl_Obj *script)
 }
 
 /* Wait for a line without being deaf to events meanwhile. */
-static void readable(ClientData data, int mask)
+static void readable(ClientData data, int mask UNUSED)
 {
 	bool *ready = data;
 
-	(void)mask;
 	*ready = true;
 }
 

@@ -103,6 +103,8 @@ void report_result(struct shell *shell, int code, const char *origin);
 void shell_note(struct shell *shell, const char *fmt, ...) PRINTF(2, 3);
 /* What scripts `puts` is written; the error, if it cannot be. */
 struct err *shell_flush(struct shell *shell) MUST_CHECK;
+/* What Tcl could not write to standard output. */
+struct err *shell_write_err(const struct shell *shell) MUST_CHECK;
 bool shell_colors(const struct shell *shell, int fd);
 
 /* Events: the target's, and mdbg's own signals, in Tcl's event loop. */

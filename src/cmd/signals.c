@@ -81,9 +81,8 @@ static void on_end(int number)
 	note();
 }
 
-static void on_nothing(int number)
+static void on_nothing(int number UNUSED)
 {
-	(void)number;
 }
 
 static struct err *handle(int number, void (*handler)(int), bool restart)

@@ -151,7 +151,7 @@ static struct err *check_count(const struct call *call)
 	if (call->argc < cmd->min_args)
 		return err_create(ERR_USAGE, "too few words");
 	if (cmd->max_args != CMD_ANY && call->argc > cmd->max_args)
-		return call_bad_word(call, call->argv[cmd->max_args]);
+		return call_bad_word(call->argv[cmd->max_args]);
 	return NULL;
 }
 

@@ -12,7 +12,7 @@ static struct err *wait_time(struct call *call)
 	struct err *err = parse_duration(call->argv[0], &ns);
 
 	if (!err && call->argc > 1)
-		err = call_bad_word(call, call->argv[1]);
+		err = call_bad_word(call->argv[1]);
 	if (!err)
 		err = waiting(call->shell, ns, NULL, NULL);
 	return err && err->code == ERR_TIMEOUT ? NULL : err;
@@ -35,7 +35,7 @@ static struct err *parse_timeout(struct call *call, int at, uint64_t *ret)
 	if (at >= call->argc)
 		return NULL;
 	if (strcmp(call->argv[at], "timeout"))
-		return call_bad_word(call, call->argv[at]);
+		return call_bad_word(call->argv[at]);
 	if (at + 2 != call->argc)
 		return err_create(ERR_USAGE, "seconds go after timeout");
 	return parse_duration(call->argv[at + 1], ret);

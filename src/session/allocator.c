@@ -56,3 +56,11 @@ const char *session_allocator(struct session *session)
 {
 	return session_allocators(session)->nr ? session->allocators.text : "unknown";
 }
+
+uint64_t allocator_main_arena(const struct allocator *allocator, struct module *module)
+{
+	uint64_t address, size;
+
+	/* Most libcs are stripped. */
+	return allocator->arena && !module_symbol(module, allocator->arena, &address, &size) ? address : 0;
+}

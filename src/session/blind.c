@@ -61,7 +61,6 @@ static struct err *read_pulse(const struct session *session, uint64_t *ret)
 	const struct allocator *allocator;
 	struct module *module;
 	struct heap_map data[4] = { { .start = 0 } };
-	uint64_t size;
 	struct err *err;
 
 	allocator = allocator_to_walk(&session->current->target->modules, &module);
@@ -72,8 +71,7 @@ static struct err *read_pulse(const struct session *session, uint64_t *ret)
 		return err;
 	for (size_t i = 0; i < source.nr_data; i++)	/* the words of an arena are */
 		data[i].start = ALIGN_UP(data[i].start, sizeof(uint64_t));
-	if (!allocator->arena || module_symbol(module, allocator->arena, &source.main_arena, &size))
-		source.main_arena = 0;
+	source.main_arena = allocator_main_arena(allocator, module);
 	return allocator->pulse(&source, ret);
 }
 

@@ -131,7 +131,7 @@ bool session_core(const struct session *session, struct session_core *ret)
 		.state = process->state,
 		.threads = core->file->threads.nr,
 		.first = core->file->threads.at[0].tid,
-		.signal = process->signal, .code = process->code, .fault = process->fault,
+		.signal = process->signal, .code = process->code,
 		.missing = core->file->missing,
 		.lacking = lacking(session), .unchecked = core->unchecked,
 	};

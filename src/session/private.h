@@ -167,6 +167,8 @@ struct err *session_call(struct session *session,
 
 /* --- allocator.c: main thread --- */
 const struct session_allocators *session_allocators(struct session *session);
+/* Any thread: where this allocator has its first arena, in its module; 0: no symbol says so. */
+uint64_t allocator_main_arena(const struct allocator *allocator, struct module *module);
 
 /* --- hold.c: tracer thread --- */
 /* Does something need mdbg as the target's tracer, as things are? (hands.c) */

@@ -103,7 +103,6 @@ struct session_core {
 	size_t threads;
 	pid_t first;			/* the thread that the signal was for, if there was one */
 	int signal, code;		/* siginfo; 0: not known, or none */
-	uint64_t fault;
 	uint64_t missing;		/* bytes: the file is too short */
 	unsigned lacking, unchecked;	/* modules without a file; files that may be others */
 };

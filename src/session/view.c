@@ -239,8 +239,6 @@ static bool is_complete(const struct session *session, const struct view *view,
 static void take_allocator(const struct session *session, struct view *view)
 {
 	struct module *module;
-	uint64_t size;
-	struct err *err;
 
 	view->allocator = allocator_to_walk(&session->current->target->modules, &module);
 	if (!view->allocator)
@@ -249,11 +247,7 @@ static void take_allocator(const struct session *session, struct view *view)
 	view->allocator_start = module->start;
 	view->allocator_end = module->end;
 	view->complete = is_complete(session, view, module);
-	if (!view->allocator->arena)
-		return;
-	err = module_symbol(module, view->allocator->arena, &view->main_arena, &size);
-	if (err)
-		view->main_arena = 0;	/* most libcs are stripped */
+	view->main_arena = allocator_main_arena(view->allocator, module);
 }
 
 static struct err *take_log(const struct session *session, struct view *view)
