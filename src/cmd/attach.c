@@ -28,8 +28,6 @@ const struct cmd cmd_attach = {
 	.max_args	= 1,
 };
 
-/* --- for scripts --- */
-
 static struct err *attach_option(struct session_config *config, const char *name, const char *value)
 {
 	static const char *const options[] = { "-engine", "-freehistory", "-loglimit", "-sample",

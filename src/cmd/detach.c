@@ -36,8 +36,6 @@ const struct cmd cmd_detach = {
 	.max_args	= 1,
 };
 
-/* --- for scripts --- */
-
 static struct err *detach(struct call *call, Tcl_Obj **ret UNUSED)
 {
 	if (session_state(call->session) == SESSION_NONE)

@@ -39,8 +39,6 @@ const struct cmd cmd_malloc = {
 	.max_args	= 1,
 };
 
-/* --- for scripts --- */
-
 static void add_accounts(Tcl_Obj *dict, const struct log_accounts *accounts)
 {
 	dict_number(dict, "allocs", accounts->allocs);

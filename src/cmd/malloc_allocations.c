@@ -47,8 +47,6 @@ const struct cmd cmd_malloc_allocations = {
 	.complete	= COMPLETE_BLOCKS,
 };
 
-/* --- for scripts --- */
-
 static void add_origin(Tcl_Obj *dict, const struct log *log, const struct query *query,
 		       const struct block *block)
 {

@@ -100,8 +100,6 @@ const struct cmd cmd_malloc_check = {
 	.run		= run,
 };
 
-/* --- for scripts --- */
-
 static Tcl_Obj *damage_dict(const struct heap_damage *damage)
 {
 	Tcl_Obj *dict = Tcl_NewDictObj();

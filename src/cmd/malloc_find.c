@@ -105,8 +105,6 @@ const struct cmd cmd_malloc_find = {
 	.max_args	= 3,
 };
 
-/* --- for scripts --- */
-
 static void add_block(Tcl_Obj *dict, const struct block *block, uint64_t address)
 {
 	dict_text(dict, "what", "block");

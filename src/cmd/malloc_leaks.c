@@ -45,8 +45,6 @@ const struct cmd cmd_malloc_leaks = {
 	.complete	= COMPLETE_BLOCKS,
 };
 
-/* --- for scripts --- */
-
 static Tcl_Obj *leak_dict(const struct call *call, const struct leak *leak)
 {
 	const struct suppressions *suppressions = &call->shell->suppressions;

@@ -34,8 +34,6 @@ const struct cmd cmd_malloc_sites = {
 	.complete	= COMPLETE_SITES,
 };
 
-/* --- for scripts --- */
-
 static void add_field(Tcl_Obj *dict, const struct site *site, const struct site_field *field)
 {
 	if (!field->key)

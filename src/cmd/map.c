@@ -48,8 +48,6 @@ const struct cmd cmd_map = {
 	.run		= run,
 };
 
-/* --- for scripts --- */
-
 static Tcl_Obj *map_dict(const struct proc_map *map)
 {
 	Tcl_Obj *dict = Tcl_NewDictObj();

@@ -153,8 +153,6 @@ const struct cmd cmd_probe_delete = {
 	.max_args	= 1,
 };
 
-/* --- for scripts --- */
-
 static Tcl_Obj *probe_dict(const struct session_probe *probe)
 {
 	Tcl_Obj *dict = Tcl_NewDictObj();

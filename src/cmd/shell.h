@@ -66,7 +66,7 @@ struct err *shell_create(const char *program, void (*leave)(struct shell *shell,
  */
 void shell_detach(struct shell *shell);
 
-/* --- evaluating; all return true if nothing failed, and have reported what did --- */
+/* Evaluating: each of these returns true if nothing failed, and has reported what did. */
 
 bool shell_line(struct shell *shell, const char *line);
 /* Is text a whole line, or must more follow (open brace, quote, backslash)? */

@@ -81,8 +81,6 @@ const struct cmd cmd_thread = {
 	.complete	= COMPLETE_THREADS,
 };
 
-/* --- for scripts --- */
-
 static Tcl_Obj *thread_dict(const struct session_thread *thread)
 {
 	const char state[] = { thread->state, '\0' };

@@ -121,8 +121,6 @@ const struct cmd cmd_where = {
 	.complete	= COMPLETE_THREADS,
 };
 
-/* --- for scripts --- */
-
 static Tcl_Obj *stack_dict(const struct session_stack *stack, struct stack_ends *ends)
 {
 	Tcl_Obj *dict = Tcl_NewDictObj();

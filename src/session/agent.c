@@ -87,7 +87,7 @@ struct err *session_in_hand(const struct session *session, struct in_hand *ret)
 	return job.err;
 }
 
-/* --- tracer thread --- */
+/* From here on all runs on the tracer thread. */
 
 static void forget_counts(struct agent_thread *thread, void *ctx UNUSED)
 {

@@ -17,7 +17,7 @@
 #define QUIET	10u	/* polls without a change that are the end */
 #define SPARE	3u
 
-/* --- tracer thread --- */
+/* From here on all runs on the tracer thread. */
 
 /* Not one event of any kind, while all probes are in. */
 static bool is_silent(const struct session *session)
@@ -117,7 +117,7 @@ static struct err *tell_job(struct session *session, void *arg UNUSED)
 	return NULL;
 }
 
-/* --- main thread --- */
+/* From here on all runs on the main thread. */
 
 struct err *blind_check(struct session *session, bool *ret)
 {

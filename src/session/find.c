@@ -58,8 +58,6 @@ static bool is_firm(void *ctx, const struct holder *holder)
 	return false;
 }
 
-/* --- threads --- */
-
 static void walk_stack(struct finder *finder, const struct view_thread *thread)
 {
 	struct session *session = finder->session;
@@ -167,8 +165,6 @@ static void look_at_tls(const struct finder *finder, struct session_holder *hold
 	holder->tls_module = block->module;
 	holder->tls_offset = holder->place - block->start;
 }
-
-/* --- holders --- */
 
 static void take_word(const struct finder *finder, const struct holder *holder,
 		      struct session_holder *ret)

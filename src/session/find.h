@@ -73,7 +73,7 @@ void session_find_free(struct session_find *find);
 /* "register", "vector", "stack" ... */
 const char *session_holder_word(enum session_holder_kind kind);
 
-/* --- for session/leaks.c; tracer thread --- */
+/* For session/leaks.c, on the tracer thread. */
 
 struct view;
 

@@ -9,8 +9,6 @@
 #include "target/region.h"
 #include "target/remote.h"
 
-/* --- let go --- */
-
 static void child_fork(void *ctx UNUSED, pid_t child UNUSED)
 {
 }
@@ -43,8 +41,6 @@ static struct err *clean_child(struct process *process, pid_t pid)
 	target_destroy(child);
 	return err;
 }
-
-/* --- followed --- */
 
 /* Its own journal: a region of the least size, the rest of which is never touched. */
 static struct err *make_region(struct process *process)

@@ -40,8 +40,6 @@
 #define PATCHES_A_TICK	128	/* that are looked at */
 #define LOOKS_AGAIN	10	/* at a list that does not agree with the module map */
 
-/* --- the tick --- */
-
 /* The loader's list of modules, <link.h>: r_debug, and what of link_map is the same everywhere. */
 struct debug {
 	uint64_t version, map, brk;
@@ -224,8 +222,6 @@ static void tick(void *ctx)
 	processes_look(session);
 	look_for_modules(session, PATCHES_A_TICK);
 }
-
-/* --- beginning, change, end --- */
 
 struct err *hands_begin(struct session *session)
 {

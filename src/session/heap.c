@@ -69,8 +69,6 @@ static void job_free(struct job *job)
 	vec_free(&job->owners);
 }
 
-/* --- mappings --- */
-
 /*
  * A heap may be in several mappings, one behind the other: a child that was forked grows its own in a
  * new one, and so is what madvise or mlock was called for.
@@ -117,8 +115,6 @@ static struct err *look_at_maps(struct job *job)
 		err = add_map(job, &job->view.maps.vec.at[i]);
 	return err;
 }
-
-/* --- threads --- */
 
 static struct err *add_clue(struct job *job, pid_t tid, uint64_t word)
 {
@@ -167,8 +163,6 @@ static struct err *look_at_threads(struct job *job)
 	job->calm = inside ? 0 : job->calm + 1;
 	return err;
 }
-
-/* --- one look --- */
 
 static struct err *walk_heaps(struct job *job)
 {
@@ -301,8 +295,6 @@ static struct err *look(struct job *job)
 	return err ? err : find_holders(job);
 }
 
-/* --- looks --- */
-
 /*
  * Damage that is there while nobody is inside the allocator stays. Not all who are inside are known
  * (who ends a thread's cache, or has gone from free by a jump that cannot be followed), so it takes a few looks.
@@ -399,8 +391,6 @@ struct err *session_heap_checked(struct session *session, struct session_heap *r
 
 	return finish(&job, look_until_certain(&job, false), ret, NULL, NULL);
 }
-
-/* --- at an earlier moment --- */
 
 /*
  * Of what is in no record, what was freed since, and whose place in the log another has taken, cannot

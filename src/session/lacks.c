@@ -41,7 +41,7 @@ static const char *reason(const struct probe *probe)
 	return probe->why;
 }
 
-/* --- warnings, on the tracer thread --- */
+/* Warnings are given on the tracer thread. */
 
 /* What is written over later is told by who finds it (probe/lost.c). */
 static bool is_to_be_told(const struct probes *probes, const struct probe *probe)
@@ -200,8 +200,6 @@ struct err *lacks_refuse(const struct session *session)
 		return cannot_jump(first);
 	return first && !any ? cannot_watch(first) : NULL;
 }
-
-/* --- answers --- */
 
 static struct err *add(struct session_lacks *lacks, const char *function, const char *why)
 {

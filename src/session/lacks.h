@@ -40,7 +40,7 @@ struct session_lacks {
 /* Of any session that has a log; none of a core file. Free with vec_free. */
 struct err *session_lacks(struct session *session, struct session_lacks *ret) MUST_CHECK;
 
-/* --- tracer thread --- */
+/* From here on all runs on the tracer thread. */
 
 /* Warn of what was not warned of before: of all functions of probes, which are the session's. */
 void lacks_tell_probes(struct session *session, struct probes *probes);

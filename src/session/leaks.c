@@ -47,8 +47,6 @@ static void job_free(struct job *job)
 	smaps_free(&job->smaps);
 }
 
-/* --- blocks --- */
-
 /* What a realloc has in hand. */
 static struct err *take_in_hand(struct job *job, struct in_hand *in_hand)
 {
@@ -142,8 +140,6 @@ static struct err *log_blocks(struct job *job)
 	return job->ret->walked ? NULL : session_heap_log(&job->view, job->timed, &job->ret->held);
 }
 
-/* --- all in one stop --- */
-
 static struct err *find_around(struct job *job)
 {
 	struct session_find *find = job->find;
@@ -183,8 +179,6 @@ static struct err *search_in_stop(struct job *job)
 	job->deadline = tracer_now() + QUIET_NS;
 	return session_call_held(job->session, search_held, job, &job->ret->pause_ns);
 }
-
-/* --- in a snapshot --- */
 
 /* Does a fork leave it out, or show what goes on? */
 static bool is_unforked(const struct smaps *smaps, const struct proc_map *map)
@@ -423,8 +417,6 @@ struct err *session_find(struct session *session, uint64_t address, size_t limit
 		*ret = find;
 	return err;
 }
-
-/* --- at the end --- */
 
 /* What was found is lent, for as long as the session has its target, but for what leaks_stale takes. */
 static struct err *lend(const struct session_leaks *found, struct session_leaks *ret)

@@ -138,7 +138,8 @@ static inline void session_doubt(struct session *session, enum records records)
 	   struct err *calling_err = remote_borrow(target, thread, &remote); \
 	   calling_err ? calling_err : remote_give_back(remote, calls); })
 
-/* --- event.c --- */
+/* These are in event.c. */
+
 void session_push_event(struct session *session, const struct session_event *event);
 #define session_push(session, ...) \
 	session_push_event(session, &(const struct session_event){ __VA_ARGS__ })
@@ -153,7 +154,8 @@ void session_warn_left(struct session *session, pid_t pid);
 /* What was freed while the probes were out is not known. (Any thread.) */
 void session_warn_gap(struct session *session);
 
-/* --- state.c: main thread --- */
+/* These are in state.c, and run on the main thread. */
+
 /* ERR_STATE unless there is a live target. */
 struct err *session_need_target(const struct session *session) MUST_CHECK;
 /* ERR_STATE if there is one, or a core file. */
@@ -165,12 +167,14 @@ struct err *session_call(struct session *session,
 			 struct err *(*fn)(struct session *session, void *arg),
 			 void *arg) MUST_CHECK;
 
-/* --- allocator.c: main thread --- */
+/* These are in allocator.c, and run on the main thread. */
+
 const struct session_allocators *session_allocators(struct session *session);
 /* Any thread: where this allocator has its first arena, in its module; 0: no symbol says so. */
 uint64_t allocator_main_arena(const struct allocator *allocator, struct module *module);
 
-/* --- hold.c: tracer thread --- */
+/* These are in hold.c, and run on the tracer thread. */
+
 /* Does something need mdbg as the target's tracer, as things are? (hands.c) */
 bool session_needs_tracer(const struct session *session);
 /* Stop all threads for a moment, and let them run on if they did. */
@@ -188,7 +192,8 @@ struct err *session_call_held(struct session *session,
 			      struct err *(*fn)(struct session *session, bool stood, void *arg),
 			      void *arg, uint64_t *pause_ret) MUST_CHECK;
 
-/* --- route.c: tracer thread --- */
+/* These are in route.c, and run on the tracer thread. */
+
 /* A status came, from a thread that nobody waits for. */
 void session_stopped(void *session, pid_t tid, int status);
 /* A wait status, to whom it belongs. */
@@ -198,7 +203,8 @@ void session_execed(struct session *session, pid_t tid, enum process_state state
 /* A struct process. */
 void session_ended(void *process, int status, bool known);
 
-/* --- agent.c: tracer thread --- */
+/* These are in agent.c, and run on the tracer thread. */
+
 /*
  * The target is stopped: let it run for moments until no thread is in the middle of a record.
  * ERR_TIMEOUT: one stays there.
@@ -207,23 +213,23 @@ struct err *session_quiet(struct session *session) MUST_CHECK;
 /* `malloc reset`: the target, if there is one, is held for it. */
 struct err *session_forget_records(struct session *session) MUST_CHECK;
 
-/* --- leaks.c: tracer thread --- */
+/* These are in leaks.c, and run on the tracer thread. */
+
 /* The target's end: search for leaks, if that is wanted. */
 void session_look_at_end(struct session *session);
 
-/* --- arm.c: tracer thread --- */
-/* Take the probes out; the target runs on. */
-struct err *session_take_out(struct session *session) MUST_CHECK;
+/* These are in names.c, and run on the main thread. */
 
-/* --- names.c: main thread --- */
 /* Symbols and entry names follow the module map. */
 struct err *session_sync_modules(struct session *session) MUST_CHECK;
 
-/* --- watch.c --- */
+/* These are in watch.c. */
+
 /* For all processes; ctx is the struct process. */
 extern const struct target_ops watch_ops;
 
-/* --- visit.c: tracer thread --- */
+/* These are in visit.c, and run on the tracer thread. */
+
 /*
  * Tracer thread. Stop all threads of pid, which nobody traces, call fn, and let them go, whatever it
  * returns. ERR_GONE: it has ended, or executed another program meanwhile.
@@ -232,11 +238,15 @@ struct err *visit_process(struct session *session, pid_t pid,
 			  struct err *(*fn)(struct target *target, void *ctx),
 			  void *ctx) MUST_CHECK;
 
-/* --- snapshot.c: main thread --- */
+/* These are in snapshot.c, and run on the main thread. */
+
 /* Main thread. Warns of what the target has been left with. The snapshot is still to be freed. */
 void session_end_snapshot(struct session *session, struct snapshot *snapshot);
 
-/* --- arm.c: tracer thread --- */
+/* These are in arm.c, and run on the tracer thread. */
+
+/* Take the probes out; the target runs on. */
+struct err *session_take_out(struct session *session) MUST_CHECK;
 /* Which functions, and how. Nothing of it is in the target yet. */
 struct err *arm_plan(struct session *session) MUST_CHECK;
 /*
@@ -253,7 +263,8 @@ struct err *arm_put_in(struct session *session) MUST_CHECK;
  */
 struct err *arm_undo(struct session *session, bool *left_ret) MUST_CHECK;
 
-/* --- children.c --- */
+/* These are in children.c. */
+
 /* Main thread. */
 
 /* The target has ended, or runs another program: its children are cleaned. */
@@ -266,7 +277,8 @@ void children_clean(struct session *session, struct origin *origin);
 /* Those of the session's own target, alive or not; nothing if all is taken out of it already. */
 void children_clean_own(struct session *session);
 
-/* --- hands.c --- */
+/* These are in hands.c. */
+
 /* Tracer thread. */
 
 /*
@@ -285,7 +297,8 @@ void hands_forget(struct session *session);
  */
 struct err *hands_look(struct session *session) MUST_CHECK;
 
-/* --- keep.c: tracer thread --- */
+/* These are in keep.c, and run on the tracer thread. */
+
 /*
  * The target is seized, and something was left in it. NULL: that is session->region now, or it is
  * cleaned, and what is lost was said. ERR_ATTACH: another mdbg is at work.
@@ -306,25 +319,32 @@ struct err *keep_set_whole(struct session *session) MUST_CHECK;
 /* Leave all in the target and let it go. ERR_STATE: what cannot be left. */
 struct err *keep_leave(struct session *session) MUST_CHECK;
 
-/* --- follow.c: tracer thread --- */
+/* These are in follow.c, and run on the tracer thread. */
+
 /* A child that parent has forked, stopped: clean it and let it go, or follow it, as configured. */
 void follow_fork_child(void *parent, pid_t pid);
 
-/* --- unwatched.c: tracer thread --- */
+/* These are in unwatched.c, and run on the tracer thread. */
+
 /*
  * All threads are stopped, the new probes are planned, and the old text is still there
  * (keep_take_text). Each library is told of once.
  */
 void unwatched_tell(struct session *session);
 
-/* --- attach.c: tracer thread --- */
+/* These are in attach.c, and run on the tracer thread. */
+
 /*
  * A program at its PTRACE_EVENT_EXEC: it runs to where its libraries are mapped, and is armed there.
  * On failure it is let go.
  */
 struct err *attach_from_exec(struct session *session, pid_t pid) MUST_CHECK;
 
-/* --- leave.c (order of undoing in arm.c): tracer thread, but for those that say so --- */
+/*
+ * These are in leave.c (order of undoing in arm.c), and run on the tracer thread unless they say
+ * otherwise.
+ */
+
 /*
  * A thread that is about to execute another program (ERR_BUSY) soon does, or fails to: the target runs
  * meanwhile. Where nothing of ours is in it yet it need not be waited for: a thread that is still traced is
@@ -346,7 +366,8 @@ struct err *session_call_forget(struct session *session) MUST_CHECK;
 /* Main thread: a target could not be taken on. Forget it; err is returned. */
 struct err *session_give_up(struct session *session, struct err *err) MUST_CHECK;
 
-/* --- react.c: main thread --- */
+/* These are in react.c, and run on the main thread. */
+
 /* What follows from an EXIT event. */
 void session_note_end(struct session *session);
 

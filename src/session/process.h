@@ -98,7 +98,7 @@ struct process {
 	for (struct process *process = (struct process *)(session)->process;		\
 	     process < (session)->process + (session)->nr_processes; process++)
 
-/* --- tracer thread --- */
+/* From here on all runs on the tracer thread. */
 
 /* Arm what came with new modules, before any thread runs on; the process is stopped. */
 void process_settle(struct process *process);

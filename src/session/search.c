@@ -76,8 +76,6 @@ static const struct held *block_at(const struct job *job, uint64_t address)
 	return block && address - block->address < held_size(&job->ret->held, block) ? block : NULL;
 }
 
-/* --- mappings --- */
-
 static bool is_private_anonymous(const struct proc_map *map)
 {
 	return !map->shared && !map->inode &&
@@ -276,8 +274,6 @@ static struct err *add_left_out(struct job *job)
 	return err;
 }
 
-/* --- threads --- */
-
 static void add_dtv(struct job *job, pid_t tid, uint64_t tp)
 {
 	const struct arch *arch = job->view->arch;
@@ -392,8 +388,6 @@ static struct err *look_at_threads(struct job *job)
 	add_freed(job);
 	return job->err;
 }
-
-/* --- all of it --- */
 
 static struct err *collect(struct job *job)
 {

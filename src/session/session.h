@@ -56,8 +56,6 @@ struct err *session_create(struct session **ret) MUST_CHECK;
 void session_destroy(struct session *session, struct err **err_ret);
 struct session_config *session_config(struct session *session);
 
-/* --- life of a target --- */
-
 /*
  * ERR_ATTACH (with a hint) where the process cannot be attached to; ERR_STATE if there is a target
  * already.
@@ -121,8 +119,6 @@ bool session_started(const struct session *session);	/* by session_run */
  * child).
  */
 int session_exit_status(const struct session *session, bool *known);
-
-/* --- probes --- */
 
 /* `malloc on`; no error if it is armed */
 struct err *session_arm(struct session *session) MUST_CHECK;
@@ -195,8 +191,6 @@ const char *session_allocator(struct session *session);
  */
 const char *session_entry_name(struct session *session, uint64_t pc);
 
-/* --- looking --- */
-
 /* NULL before the first attach; stays until the next one. */
 struct log *session_log(struct session *session);
 /*
@@ -247,8 +241,6 @@ void session_stacks_free(struct session_stacks *stacks);
 struct err *session_registers(struct session *session, pid_t lwp, struct regs *ret) MUST_CHECK;
 const struct arch *session_arch(const struct session *session);
 struct err *session_maps(struct session *session, struct proc_maps *ret) MUST_CHECK;
-
-/* --- events --- */
 
 enum session_event_kind {
 	SESSION_EVENT_EXIT,	/* target ended: status */

@@ -40,8 +40,6 @@ struct trimmer {
 	struct err *why_not;		/* it cannot be made now */
 };
 
-/* --- its text --- */
-
 /* Where a function is, and that it is as its file has it. */
 static struct err *find_function(const struct trimmer *trimmer, struct module *module,
 				 const char *name, struct range *ret)
@@ -85,8 +83,6 @@ static struct err *find_functions(struct trimmer *trimmer)
 		err = find_function(trimmer, module, "brk", &trimmer->brk);
 	return err ? err : find_function(trimmer, module, "madvise", &madvise);
 }
-
-/* --- a thread --- */
 
 static bool holds(const struct range *range, uint64_t pc)
 {
@@ -187,8 +183,6 @@ static struct err *choose(struct trimmer *trimmer)
 			"try again when one waits for something");
 }
 
-/* --- others --- */
-
 static bool in_brk(const struct trimmer *trimmer, const struct view_thread *thread)
 {
 	const struct process *process = trimmer->session->current;
@@ -216,8 +210,6 @@ static struct err *check_others(const struct trimmer *trimmer)
 	}
 	return NULL;
 }
-
-/* --- the heaps --- */
 
 static struct err *check_heaps(struct trimmer *trimmer)
 {
@@ -280,8 +272,6 @@ static struct err *prepare(struct trimmer *trimmer)
 
 	return err || ready ? err : trimmer->why_not;
 }
-
-/* --- the call --- */
 
 static struct err *call(const struct trimmer *trimmer)
 {

@@ -28,8 +28,6 @@
 #define FRAMES		48u
 #define XSTATE_MAX	16384u
 
-/* --- who is inside --- */
-
 static bool in_function(const struct probe *probe, uint64_t pc)
 {
 	uint64_t size;
@@ -147,8 +145,6 @@ struct err *view_drain(struct session *session, uint64_t *budget)
 	return err;
 }
 
-/* --- threads --- */
-
 /* No call keeps them: who is in a system call has none that count. */
 static struct err *take_vectors(const struct thread *thread, struct view *view,
 				struct view_thread *ret)
@@ -206,8 +202,6 @@ static struct err *take_threads(struct session *session, bool deep, struct view 
 	}
 	return err;
 }
-
-/* --- the log, the allocator --- */
 
 /* Does no function of this allocator's module go unrecorded? */
 static bool all_probed(const struct session *session, const struct module *module)
