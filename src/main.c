@@ -98,7 +98,7 @@ static void die_of(struct shell *shell, const struct err *err)
 static void leave(struct shell *shell, int status)
 {
 	prompt_end(shell);
-	/* Who ends mdbg by a signal does not want to wait for it. */
+	/* A user who ends mdbg by a signal does not want to wait for it. */
 	if (!signals_ending())
 		gate_look(shell);
 	shell_detach(shell);
@@ -434,9 +434,9 @@ int main(int argc, char **argv)
 	int status;
 
 	/*
-	 * Large arrays are mappings of their own, grown by mremap and given back at once. Left to itself glibc
-	 * puts those of up to 32 MB into its heap, once such a one was freed, and each that grows leaves a
-	 * hole there: a list of ten million blocks took 105 MB instead of 96.
+	 * Large arrays are mappings of their own, grown by mremap and given back at once. Left to
+	 * itself glibc puts those of up to 32 MB into its heap, once such a one was freed, and each
+	 * that grows leaves a hole there: a list of ten million blocks took 105 MB instead of 96.
 	 */
 	mallopt(M_MMAP_THRESHOLD, 512 << 10);
 	fill_standard_streams();

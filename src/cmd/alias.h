@@ -14,7 +14,7 @@ struct alias {
 	Tcl_Obj *words;		/* a list */
 };
 
-/* Those that everybody has: c, q, t, … */
+/* Make the aliases that everybody has: c, q, t, … */
 struct err *alias_defaults(struct shell *shell) MUST_CHECK;
 /*
  * words with words[0] replaced if it is an alias; at most room of them go to full (the strings are

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What commands have in common. */
+/* Functions that commands have in common. */
 
 #include "cmd/cmd.h"
 #include "cmd/shell.h"

@@ -19,7 +19,7 @@
 struct session;
 struct shell;
 
-/* What stands in its arguments, for completion. */
+/* The kind of a command's arguments, for completion. */
 enum complete {
 	COMPLETE_NOTHING,
 	COMPLETE_FILES,
@@ -60,9 +60,9 @@ struct cmd {
 	struct err *(*need)(const struct call *call);
 	struct err *(*run)(struct call *call);
 	struct err *(*act)(struct session *session);	/* in place of run, if it is all there is to do */
-	/* What it has put into *ret is dropped after an error. */
+	/* After an error *ret is dropped. */
 	struct err *(*value)(struct call *call, Tcl_Obj **ret);
-	/* Of a name that Tcl has as well: are these words for Tcl's own? */
+	/* For a name that Tcl has as well: are these words for Tcl's own command? */
 	bool (*for_tcl)(int argc, const char *const *argv);
 	int min_args, max_args;
 	enum complete complete;

@@ -40,7 +40,7 @@ const struct cmd cmd_api_core = {
 	.name		= "mdbg::core",
 	.usage		= "CORE ?EXE?",
 	.brief		= "open a core file; returns the PID that the process had",
-	.help		= "As `core`. Errors: {MDBG FORMAT HINT}, {MDBG UNSUPPORTED HINT}; {MDBG\n"
+	.help		= "It does what `core` does. Errors: {MDBG FORMAT HINT}, {MDBG UNSUPPORTED HINT}; {MDBG\n"
 			  "STATE} if there is a process already.\n",
 	.value		= value,
 	.min_args	= 1,

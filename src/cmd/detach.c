@@ -11,7 +11,7 @@ static struct err *run(struct call *call)
 
 	if (keep && strcmp(call->argv[0], "-keep"))
 		return call_bad_word(call->argv[0]);
-	/* Who has ended has been let go. */
+	/* A process that has ended has been let go. */
 	if (session_state(call->session) == SESSION_ENDED)
 		return NULL;
 	err = keep ? call_need_target(call) : call_need_view(call);

@@ -150,7 +150,7 @@ static int on_background_error(ClientData data, Tcl_Interp *tcl, int objc, Tcl_O
 {
 	struct shell *shell = data;
 
-	/* What Ctrl-C ended is the line's to report. */
+	/* A script that Ctrl-C ended is reported by its line. */
 	if (objc != 3 || !strcmp(Tcl_GetString(objv[1]), "interrupted"))
 		return TCL_OK;
 	Tcl_SetReturnOptions(tcl, objv[2]);

@@ -15,8 +15,9 @@
 #define TICK_MS	50
 
 /*
- * What was found, what is missing and what is not as asked for are said at once, whether the attach failed
- * or not. The gate is begun before: one of these events may be the end of the process.
+ * The user is told at once what was found, what is missing and what is not as asked for, whether
+ * the attach failed or not. The gate is begun before: one of these events may be the end of the
+ * process.
  */
 static struct err *after(struct shell *shell, struct err *err)
 {
@@ -39,7 +40,7 @@ struct err *life_open_core(struct shell *shell, const char *path, const char *ex
 	struct err *err = after(shell, session_open_core(shell->session, path, exe));
 	struct session_core core;
 
-	/* That is the one of which one wants to know. */
+	/* The user wants to know of this one. */
 	if (!err && session_core(shell->session, &core))
 		shell->thread = core.first;
 	return err ? suggest_file_hint(err, path) : NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What must be done around a session's own attach and detach, wherever they are asked for. */
+/* The life of a target: all that must be done around a session's own attach and detach. */
 #ifndef CMD_LIFE_H
 #define CMD_LIFE_H
 
@@ -20,9 +20,9 @@ struct err *life_parse_pid(const char *text, pid_t *ret) MUST_CHECK;
 #define WAIT_FOREVER	UINT64_MAX
 
 /*
- * Serve events until done (NULL: never) says so; it is asked after each event and every 50 ms, and may end the
- * wait with an error. ERR_TIMEOUT after ns (done is asked once more then), ERR_CANCELLED after
- * Ctrl-C or a signal that ends mdbg.
+ * Serve events until done (NULL: never) says so; it is asked after each event and every 50 ms, and
+ * may end the wait with an error. ERR_TIMEOUT after ns (done is asked once more then),
+ * ERR_CANCELLED after Ctrl-C or a signal that ends mdbg.
  */
 struct err *waiting(struct shell *shell, uint64_t ns, bool (*done)(void *ctx, struct err **err_ret),
 		    void *ctx) MUST_CHECK;

@@ -36,9 +36,9 @@ const struct cmd cmd_malloc_leaks = {
 			  "memory of its own, for a fork only, and the snapshot is searched\n"
 			  "(-snapshot); where that is not safe it is stopped all the same, and it\n"
 			  "is said why.\n"
-			  "What is not to be reported (option --suppressions, `set suppressions`;\n"
-			  "the C library's own leaks are built in) is summed up apart, and by what\n"
-			  "at the end; `suppressed` lists it. See docs/leaks.md.\n",
+			  "Leaks that are not to be reported (--suppressions, `set suppressions`;\n"
+			  "the C library's own leaks are built in) are summed up apart, and by\n"
+			  "pattern at the end; `suppressed` lists them. See docs/leaks.md.\n",
 	.run		= run,
 	.max_args	= CMD_ANY,
 	.flags		= CMD_FILTER,

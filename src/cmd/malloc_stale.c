@@ -42,7 +42,7 @@ const struct cmd cmd_api_stale = {
 	.name		= "mdbg::stale",
 	.usage		= "AGE",
 	.brief		= "list of dicts: the sites of `malloc stale`",
-	.help		= "As of mdbg::sites; bytes, count, oldest and median are of the old blocks\n"
+	.help		= "The keys are those of mdbg::sites; bytes, count, oldest and median are of the old blocks\n"
 			  "alone, total and freed of all that was ever recorded there.\n",
 	.value		= stale,
 	.min_args	= 1,

@@ -102,7 +102,7 @@ static void print_status(struct out *out, const struct proc_status *status,
 	      status->swap_kb);
 }
 
-/* As much of it as a core has. */
+/* A core has less of it. */
 static struct err *print_core(const struct call *call, const struct session_core *core)
 {
 	struct out *out = call->out;
@@ -165,8 +165,8 @@ static bool for_tcl(int argc, const char *const *argv)
 const struct cmd cmd_proc = {
 	.name		= "proc",
 	.brief		= "what the kernel says of the process: user, times, memory, signals",
-	.help		= "Of a core file as much as it has. With a name, arguments and a body it is Tcl's, and makes a\n"
-			  "procedure.\n",
+	.help		= "A core file has less of it. With a name, arguments and a body it is\n"
+			  "Tcl's, and makes a procedure.\n",
 	.need		= call_need_view,
 	.run		= run,
 	.for_tcl	= for_tcl,

@@ -6,7 +6,7 @@
  *	        ── Ctrl-D, Ctrl-C twice ──> ended
  *
  * readline gives a whole line to took_line, which only keeps it; the loop of prompt_run then runs
- *it, outside of readline.
+ * it, outside of readline.
  */
 
 #include "cmd/prompt.h"
@@ -154,7 +154,7 @@ static void wait_line(struct shell *shell)
 	prompt->hidden = 0;
 	prompt->interrupts = 0;
 	rl_callback_handler_install(prompt->text.len ? "> " : shell->prompt_text, took_line);
-	/* Not while a command runs: what is typed ahead would keep the event loop busy. */
+	/* While a command runs, lines that are typed ahead would keep the event loop busy. */
 	Tcl_CreateFileHandler(STDIN_FILENO, TCL_READABLE, on_input, shell);
 	while (prompt->waiting)
 		shell_wait_event(shell);
@@ -179,7 +179,7 @@ static struct err *take_line(struct shell *shell)
 		return NULL;
 	add_history(whole);
 	signals_take_interrupts();
-	/* Whoever types sees what fails; mdbg's status is for scripts. */
+	/* The user sees what fails; mdbg's status is for scripts. */
 	failed = shell->failed;
 	shell->echo = true;
 	shell_line(shell, whole);

@@ -123,7 +123,7 @@ static struct filter_env env_of(const struct call *call, struct query *query)
 	};
 }
 
-/* What a list is to be of, in the moment of the walk. */
+/* The list that is to be made, at the moment of the walk. */
 struct listing {
 	struct query *query;
 	struct list_source source;

@@ -29,20 +29,20 @@ struct query {
 	struct session_heap heap;	/* of the list */
 	enum site_by by;
 	struct sites sites;	/* of query_sites */
-	/* Of query_leaks: */
+	/* Set by query_leaks: */
 	struct session_leaks found;
 	struct leaks leaks;
 	struct stack_suppress suppress;
 };
 
-/* What sites are added up and sorted by: enum site_by, enum site_sort. NULL ends each. */
+/* The words for enum site_by and enum site_sort. NULL ends each. */
 extern const char *const query_by[], *const query_sort_keys[];
 
 /* FILTER, sort, limit: the blocks. query is to be freed whatever comes back. */
 struct err *query_blocks(const struct call *call, struct query *query) MUST_CHECK;
 /*
- * The same of free chunks: address, size and heap alone. ERR_UNSUPPORTED, ERR_STATE where there is
- * no heap to walk.
+ * FILTER (address, size and heap alone), sort, limit: the free chunks. ERR_UNSUPPORTED, ERR_STATE
+ * where there is no heap to walk.
  */
 struct err *query_free_chunks(const struct call *call, struct query *query) MUST_CHECK;
 /* by, FILTER, sort, limit: the sites. */

@@ -18,7 +18,7 @@ static struct err *run_exit(struct call *call)
 
 	if (call->argc) {
 		status = strtol(call->argv[0], &end, 0);
-		/* What is larger would be cut to its lowest byte, and an error perhaps become 0. */
+		/* A larger one would be cut to its lowest byte, and an error perhaps become 0. */
 		if (!*call->argv[0] || *end || status < -STATUS_MAX || status > STATUS_MAX)
 			return err_create(ERR_USAGE, "'%s' is no number from 0 to %d",
 					  call->argv[0], STATUS_MAX);

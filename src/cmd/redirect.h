@@ -5,7 +5,7 @@
  * While a redirection is open, descriptor 1 is the file or pipe, so that everything goes there: our
  * own output, what the script `puts`, what programs write. They nest.
  *
- * The same rule finds one in the words of a Tcl command and in the text of a line: the first word
+ * One rule finds a redirection in the words of a Tcl command and in the text of a line: the first word
  * that begins with `>` or is (or begins with) `|`, unless it is a relation, that is, stands behind
  * an attribute in a command that takes a FILTER. In a line the shell command is all the rest, as it
  * is; in a script it is the rest of the words, joined by blanks.
@@ -43,7 +43,7 @@ struct err *redirect_open_words(struct shell *shell, enum redirect_kind kind, in
 struct err *redirect_close(struct shell *shell) MUST_CHECK;
 /* Is standard output a pipe whose reader may leave when it likes? */
 bool redirect_is_pipe(const struct shell *shell);
-/* What standard output is now: "standard output", or the file's name. */
+/* The name of standard output as it is now: "standard output", or the file's name. */
 const char *redirect_name(const struct shell *shell);
 
 #endif

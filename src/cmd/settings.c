@@ -30,7 +30,7 @@ struct setting {
 	/* Where the value is. */
 	bool in_config;			/* struct session_config, else struct shell */
 	size_t at, len;
-	/* What is to be done once it is stored; NULL: nothing. */
+	/* Called once the value is stored; NULL: nothing is. */
 	struct err *(*then)(struct session *session);
 	/* These take the place of storing and reading it. */
 	struct err *(*set)(struct shell *shell, const struct setting *setting, const char *value);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What `set` knows. Each setting is a global Tcl variable of that name: reading it gives the value,
+ * The settings. Each is a global Tcl variable of that name: reading it gives the value,
  * writing it checks and applies it, so that `set pager off` is Tcl's own `set`.
  */
 #ifndef CMD_SETTINGS_H

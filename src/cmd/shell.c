@@ -58,7 +58,7 @@ static void on_watch(ClientData data, Tcl_Interp *tcl UNUSED)
 }
 
 /*
- * Whoever ends the process through Tcl (`exit` of a child interpreter, a panic) must not leave the
+ * Code that ends the process through Tcl (`exit` of a child interpreter, a panic) must not leave the
  * target behind.
  */
 static void on_tcl_exit(ClientData data)
@@ -353,7 +353,7 @@ bool shell_script(struct shell *shell, const char *file)
 
 void shell_background(struct shell *shell, Tcl_Obj *script)
 {
-	/* As bgerror would: the script that waits is not to blame. */
+	/* The script that waits is not to blame, so its state is kept, as by bgerror. */
 	Tcl_InterpState state = Tcl_SaveInterpState(shell->tcl, TCL_OK);
 
 	finish(shell, evaluate(shell, script), NULL);

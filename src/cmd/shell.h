@@ -101,9 +101,9 @@ void report_result(struct shell *shell, int code, const char *origin);
 
 /* One line on standard error, under the prompt if there is one. */
 void shell_note(struct shell *shell, const char *fmt, ...) PRINTF(2, 3);
-/* What scripts `puts` is written; the error, if it cannot be. */
+/* Write the output of `puts`; the error, if that cannot be. */
 struct err *shell_flush(struct shell *shell) MUST_CHECK;
-/* What Tcl could not write to standard output. */
+/* The error of Tcl's last write to standard output. */
 struct err *shell_write_err(const struct shell *shell) MUST_CHECK;
 bool shell_colors(const struct shell *shell, int fd);
 
@@ -134,7 +134,7 @@ struct err *gate_close(struct shell *shell) MUST_CHECK;
 void gate_begin(struct shell *shell);
 /* Its end has come: look, once. */
 void gate_look(struct shell *shell);
-/* What mdbg's exit status becomes. */
+/* The exit status of mdbg, which would be status without it. */
 int gate_status(const struct shell *shell, int status);
 
 #endif

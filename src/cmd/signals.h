@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Signals of mdbg itself. A handler only notes the signal, asks the command at work to end
- *(base/cancel.h) and wakes the event loop by a pipe; what is to be done is done there.
+ * (base/cancel.h) and wakes the event loop by a pipe; what is to be done is done there.
  *
  *	SIGINT			ends the command at work; without a prompt, mdbg (after a detach)
- *	SIGTERM SIGHUP		detach and end with 128 + N; one that comes 5 s later ends mdbg at
- *once SIGPIPE SIGTSTP		nothing: writes fail with EPIPE, and a stopped mdbg would stop its
- *target
- *	SIGTTIN SIGTTOU		ignored: reading the terminal from the background is an end of
- *input, not a stop
+ *	SIGTERM SIGHUP		detach and end with 128 + N; one that comes 5 s later ends mdbg at once
+ *	SIGPIPE SIGTSTP		nothing: writes fail with EPIPE, and a stopped mdbg would stop its target
+ *	SIGTTIN SIGTTOU		ignored: reading the terminal from the background is an end of input,
+ *				not a stop
  */
 #ifndef CMD_SIGNALS_H
 #define CMD_SIGNALS_H

@@ -16,7 +16,7 @@
 
 extern char **environ;
 
-/* What is ignored here must not be there. */
+/* Signals that mdbg ignores must not be ignored there. */
 static void default_signals(posix_spawnattr_t *attr)
 {
 	sigset_t set;

@@ -139,7 +139,7 @@ static char *quoted(const char *message)
 	return begin && end > begin ? strndup(begin + 1, (size_t)(end - begin - 1)) : NULL;
 }
 
-/* What the word may have meant; then where to look. */
+/* Add names near the word, then where to look. */
 static struct err *add_names(const char *word, bool commands, struct str *ret)
 {
 	struct err *err = NULL;

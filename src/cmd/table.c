@@ -21,7 +21,7 @@ struct group {
 	struct original *original;
 };
 
-/* What stood at the name before. */
+/* The command of Tcl that had the name before. */
 struct original {
 	Tcl_CmdInfo info;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the threads of the agent know and the log does not (agent/state.h). It is read while they
- * write it, and nothing in it is believed that is not bounded here.
+ * The threads of the agent know some things that the log does not (agent/state.h). These are read
+ * while they write it, and nothing in it is believed that is not bounded here.
  */
 
 #include <string.h>

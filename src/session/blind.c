@@ -19,7 +19,7 @@
 
 /* From here on all runs on the tracer thread. */
 
-/* Not one event of any kind, while all probes are in. */
+/* No event of any kind was counted, while all probes are in. */
 static bool is_silent(const struct session *session)
 {
 	struct process *process = session->current;

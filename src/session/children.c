@@ -11,7 +11,7 @@
  *	leftovers
  *
  * All of /proc is looked at, until a look finds nobody new: a child that is not cleaned yet may fork.
- * Who cannot be traced is passed over, with a warning. So is a process that has the journal mapped but
+ * A process that cannot be traced is passed over, with a warning. So is one that has the journal mapped but
  * is not what a forked copy is (target/inherited.h): it is looked at before it is stopped, and again
  * when it stands still. Each is named once.
  *

@@ -76,7 +76,9 @@ static void tell_lacking(struct session *session)
 			       "program's)", nr);
 }
 
-/* What is not there is said at once: the answers that follow are to be read with it in mind. */
+/*
+ * The user is told at once what is missing: the answers that follow are to be read with it in mind.
+ */
 static void tell_doubts(struct session *session)
 {
 	const struct core *core = session->current->target->core;

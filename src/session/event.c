@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What happened, for the main thread to read: the queue of events, and warnings. */
+/* The queue of events and warnings, which the main thread reads. */
 
 #include <stdio.h>
 #include <string.h>
@@ -40,7 +40,7 @@ void session_push_event(struct session *session, const struct session_event *eve
 		return;
 	pthread_mutex_lock(&session->lock);
 	/*
-	 * Of what somebody merely wants to see there may be too much; an end must not be lost for
+	 * There may be too many events that somebody merely wants to see; an end must not be lost for
 	 * that.
 	 */
 	drop_taken(session);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Who points to a block, and what the place is (find.h). */
+/* The places that point to a block, and what they are (find.h). */
 
 #include "session/find.h"
 
@@ -40,7 +40,7 @@ const char *session_holder_word(enum session_holder_kind kind)
 	return words[kind];
 }
 
-/* As search.c has it: the stack that a thread is on is kept, and so is the table that it points into. */
+/* A thread keeps the stack that it is on, and the table that it points into, as in search.c. */
 static bool is_firm(void *ctx, const struct holder *holder)
 {
 	const struct finder *finder = ctx;
@@ -121,7 +121,7 @@ static bool is_tls(const struct finder *finder, const struct view_thread *thread
 	return true;
 }
 
-/* What is above SP in memory that is known to be a stack, or in a frame. */
+/* Is the place above SP in memory that is known to be a stack, or in a frame? */
 static bool is_stack(struct finder *finder, const struct view_thread *thread,
 		     struct session_holder *holder)
 {
@@ -221,7 +221,7 @@ static struct err *take_all(struct finder *finder, const struct holders *holders
 	return err;
 }
 
-/* What lies behind a block's end, and still in its chunk, is said of that block. */
+/* An address behind a block's end, and still in its chunk, counts as that block's. */
 static uint64_t block_around(const struct session_find *find, uint64_t address)
 {
 	struct heap_chunk chunk;

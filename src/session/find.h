@@ -2,9 +2,9 @@
 /*
  * `malloc find`: what is at an address of the heaps, and who points to it.
  *
- * Who does is told by the leak search's own notion of roots, blocks and dead memory (session/leaks.h):
- * what is not listed here keeps no block from being lost there, and the other way round. Only that the
- * place may itself be in a lost block is not looked at.
+ * The places are found by the leak search's own notion of roots, blocks and dead memory
+ * (session/leaks.h): a place that is not listed here keeps no block from being lost there, and the
+ * other way round. It is not looked at whether a place is itself in a lost block.
  *
  *	register	of a thread, of the vector unit too, where it is in no system call
  *	chunk		a thread is inside the allocator with the address of the block's chunk

@@ -123,7 +123,7 @@ static void begin_links(struct session *session)
 	note_links(session, &now);
 }
 
-/* What was recorded may have been freed unseen, and the other way round. */
+/* Recorded blocks may have been freed unseen, and others allocated. */
 static void note_lost_records(struct session *session)
 {
 	struct err *err;
@@ -148,7 +148,7 @@ static void look_for_modules(struct session *session, unsigned most)
 		probes_modules_changed(process->probes);
 		note_links(session, &links);
 	}
-	/* What could not be settled, as somebody else traced the target, is tried again. */
+	/* Probes that could not be settled, as somebody else traced the target, are tried again. */
 	if (!probes_unsettled(process->probes) || session_hold(session, &was))
 		return;		/* if it has ended, the next tick says so */
 	session_let_go(session, was);

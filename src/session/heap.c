@@ -185,7 +185,7 @@ static struct err *walk_heaps(struct job *job)
 	return err;
 }
 
-/* What clues lead to is in hand as well. */
+/* Chunks that clues lead to are in hand as well. */
 static struct err *take_loose(struct job *job)
 {
 	struct err *err = NULL;
@@ -296,8 +296,9 @@ static struct err *look(struct job *job)
 }
 
 /*
- * Damage that is there while nobody is inside the allocator stays. Not all who are inside are known
- * (who ends a thread's cache, or has gone from free by a jump that cannot be followed), so it takes a few looks.
+ * Damage that is there while no thread is inside the allocator stays. Not all threads that are inside are
+ * known (one that ends its cache, or has gone from free by a jump that cannot be followed), so it takes a
+ * few looks.
  */
 static bool is_certain(const struct job *job)
 {
@@ -354,7 +355,7 @@ static struct err *heap_held(struct session *session UNUSED, bool stood, void *a
 	return err;
 }
 
-/* What the job has found is handed over, or freed after an error. list: NULL, or the blocks. */
+/* Hand over the result of the job, or free it after an error. list: NULL, or the blocks. */
 static struct err *finish(struct job *job, struct err *err, struct session_heap *ret,
 			  struct held_list *list, struct held_list *list_ret)
 {
@@ -393,8 +394,8 @@ struct err *session_heap_checked(struct session *session, struct session_heap *r
 }
 
 /*
- * Of what is in no record, what was freed since, and whose place in the log another has taken, cannot
- * be told from what was allocated before the attach.
+ * A block that was freed since, and whose place in the log another has taken, is in no record: it
+ * cannot be told from one that was allocated before the attach.
  */
 static bool is_complete(const struct view *view)
 {
@@ -448,7 +449,7 @@ static struct err *look_at_log(struct job *job)
 	return err;
 }
 
-/* Blocks of an allocator that cannot be walked are in nobody else's heaps. */
+/* Blocks of an allocator that cannot be walked are in no other heaps. */
 struct err *session_heap_walkable(struct session *session)
 {
 	const struct session_allocators *is = session_allocators(session);
@@ -483,7 +484,7 @@ static struct err *walk_or_say(struct job *job)
 	return look_at_log(job);
 }
 
-/* Of a core that was cut off. */
+/* How much is missing of a core that was cut off. */
 static void note_missing(const struct session *session, struct session_heap *heap)
 {
 	const struct core *core = session->current->target ? session->current->target->core : NULL;

@@ -33,9 +33,9 @@ enum session_heap_how {
 #define SESSION_HEAP_INIT	{ HEAP_WALK_INIT, VEC_INIT, .walked = false }
 
 /*
- * What somebody wants of the log at the moment of the walk, while the target stands still: on the
- * tracer thread, so it must not take long, and not ask for names. Without a stop it is called all the
- * same, with the log as it is. log: NULL if there is none.
+ * A look at the log at the moment of the walk, while the target stands still: on the tracer thread,
+ * so it must not take long, and not ask for names. Without a stop it is called all the same, with
+ * the log as it is. log: NULL if there is none.
  */
 struct session_heap_look {
 	struct err *(*at)(void *ctx, const struct session_heap *heap, const struct log *log,
@@ -66,8 +66,8 @@ struct err *session_heap_stopped(struct session *session, bool may_run, bool tim
 /* That walk alone, one look, and with the links of the bins. */
 struct err *session_heap_checked(struct session *session, struct session_heap *ret) MUST_CHECK;
 /*
- * What session_heap_stopped gives, of a view of an earlier moment, whose memory is a snapshot; one look.
- * The log has gone on since. Any thread.
+ * The result of session_heap_stopped for a view of an earlier moment, whose memory is a snapshot;
+ * one look. The log has gone on since. Any thread.
  */
 struct err *session_heap_past(struct session *session, const struct view *view, bool timed,
 			      struct session_heap *ret, struct held_list *held_ret) MUST_CHECK;

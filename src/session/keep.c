@@ -190,7 +190,7 @@ static void clean_uncaught(struct session *session)
 	session->uncaught = false;
 }
 
-/* Is what lies there not what was patched? Of a library that has gone nothing is to be said. */
+/* Is it other code than what was patched? A library that has gone is not worth a warning. */
 static bool is_another(const struct session *session, uint64_t address)
 {
 	return !modules_find(&session->current->target->modules, address) ||
@@ -252,7 +252,7 @@ static void forget_ops(struct session *session)
 	}
 }
 
-/* What is unmapped is old no more: its entry in the journal may become another's. */
+/* A mapping that is gone is old no more: its entry in the journal may become another's. */
 static void drop_undone(struct session *session)
 {
 	const struct journal *journal = session->region->journal;
@@ -263,9 +263,9 @@ static void drop_undone(struct session *session)
 }
 
 /*
- * Nobody is inside, and nobody comes in any more: the target can run on in between, so that no pause
- * is longer than one mapping takes. Who is forked meanwhile is cleaned before the journal forgets
- * what he has.
+ * No thread is inside, and none comes in any more: the target can run on in between, so that no pause
+ * is longer than one mapping takes. A child that is forked meanwhile is cleaned before the journal
+ * forgets what it has.
  */
 static struct err *unmap_old(struct session *session)
 {

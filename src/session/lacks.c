@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is not watched, not recorded, or not as asked for (theory in lacks.h). */
+/* Functions that are not watched, blocks that are not recorded (theory in lacks.h). */
 
 #include "session/lacks.h"
 
@@ -13,7 +13,7 @@
 #include "target/region.h"
 #include "target/target.h"
 
-/* What the user was told of the log. */
+/* Warnings of the log that the user has had. */
 enum { TOLD_SAMPLING = 1, TOLD_FULL = 2, TOLD_STACKLESS = 4, TOLD_ROOM = 8 };
 
 #define NAMED_MAX	2	/* of functions with one reason; the others are counted, unless there is one only */
@@ -43,7 +43,7 @@ static const char *reason(const struct probe *probe)
 
 /* Warnings are given on the tracer thread. */
 
-/* What is written over later is told by who finds it (probe/lost.c). */
+/* A patch that is written over later is told of by probe/lost.c. */
 static bool is_to_be_told(const struct probes *probes, const struct probe *probe)
 {
 	return !probe->warned && !probe->overwritten &&

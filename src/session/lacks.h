@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What is done less well than asked for, and what is therefore not in an answer. Nothing of it
- * may be silent, but what is normal must not be accused either:
+ * Some things are done less well than asked for, and are therefore not in an answer. None of it may
+ * be silent, but the user must not be warned of normal things either:
  *
  *				warned of		lacks in answers
  *	not watched		at the attach		yes
@@ -14,11 +14,11 @@
  *				others (arm.c)
  *	no call is seen		at an answer		yes (blind.h)
  *
- * Not watched is a function of which a patch could not be put in, or has been written over.
- * Benign, and only in `malloc -v`, is one whose blocks are recorded elsewhere (probe.elsewhere: a
- * throwing operator new that gets them from malloc), one that the user has deleted, and one whose
- * module has gone. The loader's own malloc and the operators of libstdc++ are no probes at all. A
- * followed child has breakpoints by design, and so has who asked for them.
+ * A function is not watched if its patch could not be put in, or has been written over. Benign, and
+ * only in `malloc -v`, are a function whose blocks are recorded elsewhere (probe.elsewhere: a throwing
+ * operator new that gets them from malloc), one that the user has deleted, and one whose module has
+ * gone. The loader's own malloc and the operators of libstdc++ are no probes at all. A followed child
+ * has breakpoints by design, and so has a session with --engine breakpoint.
  */
 #ifndef SESSION_LACKS_H
 #define SESSION_LACKS_H
@@ -37,14 +37,14 @@ struct session_lacks {
 	VEC(struct session_lack) vec;
 };
 
-/* Of any session that has a log; none of a core file. Free with vec_free. */
+/* The session has a log; a core file lacks nothing. Free with vec_free. */
 struct err *session_lacks(struct session *session, struct session_lacks *ret) MUST_CHECK;
 
 /* From here on all runs on the tracer thread. */
 
 /* Warn of what was not warned of before: of all functions of probes, which are the session's. */
 void lacks_tell_probes(struct session *session, struct probes *probes);
-/* The same of the log: that it samples, and that it is full. Cheap while there is nothing to tell. */
+/* Warn of the log: that it samples, and that it is full. Cheap while there is nothing to tell. */
 void lacks_tell_log(struct session *session);
 /*
  * After probes_arm, whatever it has said: an error, with its reason, if no function at all is

@@ -47,7 +47,7 @@ static void job_free(struct job *job)
 	smaps_free(&job->smaps);
 }
 
-/* What a realloc has in hand. */
+/* A realloc has these blocks in hand. */
 static struct err *take_in_hand(struct job *job, struct in_hand *in_hand)
 {
 	struct err *err = job->session->region ? session_in_hand(job->session, in_hand) : NULL;
@@ -134,7 +134,7 @@ static struct err *find_blocks(struct job *job, bool may_run)
 	return err;
 }
 
-/* Of the view, which is at hand. */
+/* The blocks of the log, as the view has it. */
 static struct err *log_blocks(struct job *job)
 {
 	return job->ret->walked ? NULL : session_heap_log(&job->view, job->timed, &job->ret->held);
@@ -214,7 +214,7 @@ static struct err *make_copies(struct job *job, struct snapshot_copies *copies)
 	return err;
 }
 
-/* Nobody is in the middle of a realloc, or inside the allocator; or some stay there. */
+/* No thread is in the middle of a realloc, or inside the allocator; or some stay there. */
 static struct err *has_calmed_down(void *ctx, bool *done_ret)
 {
 	struct job *job = ctx;
@@ -346,7 +346,7 @@ static struct err *search(struct job *job, enum session_leaks_how how)
 	struct session *session = job->session;
 	struct err *err;
 
-	/* Who stands still anyhow can wait. */
+	/* A target that stands still anyhow can wait. */
 	if (how == SESSION_LEAKS_STOP || session_state(session) != SESSION_RUNNING ||
 	    (how == SESSION_LEAKS_AUTO && !is_large(session)))
 		return search_in_stop(job);
@@ -418,7 +418,7 @@ struct err *session_find(struct session *session, uint64_t address, size_t limit
 	return err;
 }
 
-/* What was found is lent, for as long as the session has its target, but for what leaks_stale takes. */
+/* The blocks are lent, for as long as the session has its target; leaks_stale takes held.live. */
 static struct err *lend(const struct session_leaks *found, struct session_leaks *ret)
 {
 	struct session_leaks lent = *found;
@@ -439,7 +439,7 @@ static struct err *lend(const struct session_leaks *found, struct session_leaks 
 void session_look_at_end(struct session *session)
 {
 	struct session_leaks *leaks = calloc(1, sizeof(*leaks));
-	/* Nobody knows yet what will be asked of them. */
+	/* It is not known yet what will be asked of them. */
 	struct job job = JOB_INIT(session, leaks, true);
 	struct err *err = leaks ? check_recorded(session) : err_nomem;
 

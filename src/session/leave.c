@@ -168,7 +168,7 @@ struct err *session_keep(struct session *session)
 
 struct err *session_detach(struct session *session)
 {
-	/* Of an exec'ed program only followed children, if any, have something of ours in them. */
+	/* After an exec only followed children, if any, have something of ours in them. */
 	struct err *err =
 		process_has_execed(session->current->state) || process_any_followed(session) ? NULL :
 		session_need_target(session);

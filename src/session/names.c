@@ -75,7 +75,10 @@ static void follow_module(struct session *session, const struct module *module,
 	was->died = module->died;
 }
 
-/* What has come to, or gone from, a module map since the last time. Both are in order of serials. */
+/*
+ * Modules that have come to a module map, or gone from it, since the last time. Both are in order
+ * of serials.
+ */
 static struct err *know_modules(struct session *session, const struct modules *modules,
 				struct known_modules *known)
 {

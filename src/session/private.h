@@ -49,7 +49,7 @@ enum records {
 	RECORDS_STALE,
 };
 
-/* Of the target, found when it is asked for the first time. */
+/* The target's allocators, found when they are asked for the first time. */
 struct session_allocators {
 	unsigned nr;			/* 0: not asked, or there is none */
 	const struct allocator *first;	/* NULL: not known */
@@ -82,11 +82,12 @@ struct session {
 	struct session_allocators allocators;
 
 	/*
-	 * What the user has: NONE, CORE, RUNNING, or STOPPED until `cont`; ENDED when the event of
-	 * that was read. session_state adds what the state of the process tells before.
+	 * The state as the user knows it: NONE, CORE, RUNNING, or STOPPED until `cont`; ENDED when
+	 * the event of that was read. session_state adds what the state of the process tells
+	 * before.
 	 */
 	enum session_state state;
-	/* What an earlier mdbg left (keep.c): entries of the journal. Tracer thread. */
+	/* Entries of the journal that an earlier mdbg left (keep.c). Tracer thread. */
 	VEC(uint32_t) old_text;
 	VEC(uint32_t) old_maps;
 	enum records records;		/* tracer thread */
@@ -97,7 +98,7 @@ struct session {
 	VEC(pid_t) named;		/* that have the journal mapped, and were not cleaned */
 	bool traces_exits;		/* leaks_at_end, as the target's threads have it. Tracer thread */
 	/*
-	 * What the search at the target's end has found (NULL: none was done), or why it has failed.
+	 * The result of the search at the target's end (NULL: none was done), or why it has failed.
 	 * Written by the tracer thread before its end is told.
 	 */
 	struct session_leaks *end_leaks;
@@ -123,8 +124,8 @@ static inline void session_doubt(struct session *session, enum records records)
 }
 
 /*
- * Do what follows cause, which may make more errors than are kept (base/err.h). The value is cause, as it
- * was.
+ * Do what follows cause, which may make more errors than are kept (base/err.h). The value is cause,
+ * as it was.
  */
 #define keeping(cause, ...) \
 	({ struct err keeping_err; \
@@ -151,7 +152,7 @@ void session_warn_hint(struct session *session, const char *hint, const char *fm
 #define session_warn_f(session, ...)	session_warn_hint(session, "", __VA_ARGS__)
 /* A thread of pid did not leave the code of a probe. */
 void session_warn_left(struct session *session, pid_t pid);
-/* What was freed while the probes were out is not known. (Any thread.) */
+/* Warn that frees are not known which happened while the probes were out. (Any thread.) */
 void session_warn_gap(struct session *session);
 
 /* These are in state.c, and run on the main thread. */
@@ -187,7 +188,7 @@ void session_let_go(struct session *session, bool was);
 struct err *session_held(struct session *session,
 			 struct err *(*fn)(struct session *session, bool stood, void *arg), void *arg,
 			 uint64_t *pause_ret) MUST_CHECK;
-/* The same from the main thread. */
+/* Call session_held from the main thread. */
 struct err *session_call_held(struct session *session,
 			      struct err *(*fn)(struct session *session, bool stood, void *arg),
 			      void *arg, uint64_t *pause_ret) MUST_CHECK;
@@ -274,7 +275,7 @@ void children_clean_orphans(struct session *session);
 
 /* Clean all forked copies of the origin's target (target/inherited.h). */
 void children_clean(struct session *session, struct origin *origin);
-/* Those of the session's own target, alive or not; nothing if all is taken out of it already. */
+/* Clean those of the session's own target, alive or not; nothing if all is taken out of it already. */
 void children_clean_own(struct session *session);
 
 /* These are in hands.c. */
@@ -287,7 +288,7 @@ void children_clean_own(struct session *session);
  */
 struct err *hands_begin(struct session *session) MUST_CHECK;
 void hands_end(struct session *session);
-/* The same when there is no tracer thread any more. */
+/* hands_end where there is no tracer thread any more. */
 void hands_forget(struct session *session);
 
 /* Main thread. */
@@ -359,7 +360,7 @@ void leave_held(struct session *session);
 struct err *leave_parent(struct session *session) MUST_CHECK;
 /* Forget the target of before: log, symbols, all. Detached or ended. */
 void session_forget(struct session *session);
-/* The same on the tracer thread. Followed children may live: they are let go. */
+/* session_forget on the tracer thread. Followed children may live: they are let go. */
 void session_forget_last(struct session *session);
 /* Main thread: call that. */
 struct err *session_call_forget(struct session *session) MUST_CHECK;
@@ -368,7 +369,7 @@ struct err *session_give_up(struct session *session, struct err *err) MUST_CHECK
 
 /* These are in react.c, and run on the main thread. */
 
-/* What follows from an EXIT event. */
+/* Act on an EXIT event. */
 void session_note_end(struct session *session);
 
 #endif

@@ -64,7 +64,7 @@ static struct target *find_owner(struct session *session,
 				 bool (*owns)(const struct target *target, pid_t tid), pid_t tid)
 {
 	for_each_process(process, session)
-		/* Of a current one that has executed another program nothing is known any more. */
+		/* Nothing is known any more of a current one that has executed another program. */
 		if (process->target && owns(process->target, tid) &&
 		    (process != session->current || !process_has_execed(process->state)))
 			return process->target;

@@ -106,7 +106,7 @@ void process_settle(struct process *process);
 struct err *process_withdraw(struct process *process) MUST_CHECK;
 /* It is untraced: free what it has. Its place stays. */
 void process_free(struct process *process);
-/* Whose thread is tid? For one that nobody knows: the target that it was cloned or forked from. */
+/* The target whose thread tid is; for an unknown one the target that it was cloned or forked from. */
 struct target *process_owner(struct session *session, pid_t tid);
 /* A followed child becomes the current process; the one before is untraced. */
 void process_take_place(struct process *process);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the main thread does at an event when it is read: at an end, an exec, a fork. */
+/* The main thread reads an event of an end, an exec or a fork: it acts on it. */
 
 #include "session/private.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the user has the target record: on and off, forgotten, and how many frees are remembered. */
+/* Recording: on and off, forgetting, and how many frees are remembered. */
 
 #include "base/trace.h"
 #include "probe/probe.h"
@@ -9,7 +9,10 @@
 #include "target/share.h"
 #include "target/target.h"
 
-/* Some may be in that were not to be without the others (--engine jump). The target stays stopped. */
+/*
+ * With --engine jump none is to be in without the others: take out those that are. The target stays
+ * stopped.
+ */
 static struct err *take_back(struct session *session, struct err *cause)
 {
 	struct probes *probes = session->current->probes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the tracer thread hears: to whom a status belongs, and what an exec and an end are. */
+/* The statuses that the tracer thread gets: the process that each belongs to, an exec, an end. */
 
 #include <sys/wait.h>
 

@@ -89,7 +89,7 @@ static bool is_device(const struct proc_map *map)
 	       strcmp(map->path, "/dev/zero");
 }
 
-/* Not even if a damaged log says that there are blocks in it. */
+/* It is not read even if a damaged log says that there are blocks in it. */
 static bool is_never_read(const struct proc_map *map)
 {
 	return is_device(map) ||
@@ -171,7 +171,7 @@ static void keep_mapped(struct job *job)
 	}
 }
 
-/* What glibc keeps of its heaps besides the blocks. */
+/* The memory that glibc keeps in its heaps besides the blocks. */
 static struct err *leave_out_heaps(struct job *job)
 {
 	const struct heap_walk *heaps = job->walk;
@@ -184,7 +184,7 @@ static struct err *leave_out_heaps(struct job *job)
 	return err;
 }
 
-/* What mdbg has mapped, which the kernel may have merged with what lies beside it. */
+/* The mappings of mdbg, which the kernel may have merged with their neighbours. */
 static struct err *leave_out_ours(struct job *job)
 {
 	const struct region *region = job->session->region;
@@ -310,7 +310,7 @@ static bool mappings_say(const struct job *job, uint64_t sp, uint64_t tp, uint64
 		tp < map->end);
 }
 
-/* What lies below SP is nobody's any more. */
+/* The memory below SP is not in use any more. */
 static void add_stack(struct job *job, pid_t tid, uint64_t sp, uint64_t tp)
 {
 	const struct held *block = block_at(job, sp);
@@ -367,7 +367,9 @@ static void look_at_thread(struct job *job, const struct view_thread *thread)
 		add_stack(job, thread->tid, regs_get(&thread->regs, arch->sp), thread->tp);
 }
 
-/* What was freed since the view's moment: who did so had its address, wherever that was. */
+/*
+ * Blocks that were freed since the view's moment: the thread that did so had the address somewhere.
+ */
 static void add_freed(struct job *job)
 {
 	const struct held_list *list = &job->ret->held;

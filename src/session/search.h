@@ -41,9 +41,10 @@ struct search_origins {
 };
 
 /*
- * Who points to a block (heap/holders.h), with the roots and blocks of search_run: find->in as there,
- * but nothing is marked, and find->heap has the walk. The place of a HOLDER_WORD is the index of its origin: a register's or a chunk's.
- * *origins are the caller's to free, whatever comes back; they are there when spec->is_firm is called.
+ * Find the places that point to a block (heap/holders.h), with the roots and blocks of search_run:
+ * find->in as there, but nothing is marked, and find->heap has the walk. The place of a HOLDER_WORD
+ * is the index of its origin: a register's or a chunk's. *origins are the caller's to free,
+ * whatever comes back; they are there when spec->is_firm is called.
  */
 struct err *search_holders(const struct session *session, const struct view *view,
 			   struct session_find *find, const struct holders_spec *spec,

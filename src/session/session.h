@@ -25,7 +25,7 @@ struct symbols;
 enum session_engine { SESSION_ENGINE_AUTO, SESSION_ENGINE_JUMP, SESSION_ENGINE_BREAKPOINT };
 enum session_follow { SESSION_FOLLOW_PARENT, SESSION_FOLLOW_CHILD, SESSION_FOLLOW_BOTH };
 
-/* What the options and `set` say. May be changed at any time; what is read when, stands beside. */
+/* The options and settings. They may be changed at any time; each says when it is read. */
 struct session_config {
 	enum session_engine engine;	/* at arming */
 	uint32_t stack_depth;		/* at attach (a property of the log): 1 to LOG_DEPTH_MAX */
@@ -90,7 +90,7 @@ struct err *session_interrupt(struct session *session) MUST_CHECK;
 struct err *session_cont(struct session *session, int signal) MUST_CHECK;
 
 enum session_state session_state(const struct session *session);
-/* What a core says of its process. */
+/* A process as its core describes it. */
 struct session_core {
 	struct outside path, program;	/* program "": not known */
 	struct outside name, args;	/* as the kernel cut them off */
@@ -134,18 +134,18 @@ bool session_armed(const struct session *session);
  * target cannot.
  */
 struct err *session_set_free_history(struct session *session, uint32_t nr) MUST_CHECK;
-/* As the target's log has it, if there is one. */
+/* The number that the target's log has, if there is one. */
 uint32_t session_free_history(const struct session *session);
 
 /*
- * What the threads of the target's agent have and the log has not: all-time counts of stacks (free
- * with log_pending_free), and blocks that a realloc has in hand (vec_free). There is a log. Exact
- * while the target is stopped; as long as there is a log, also when the target is gone.
+ * Data that the threads of the target's agent have and the log has not: all-time counts of stacks
+ * (free with log_pending_free), and blocks that a realloc has in hand (vec_free). There is a log.
+ * Exact while the target is stopped; as long as there is a log, also when the target is gone.
  */
 struct err *session_pending(const struct session *session, struct log_pending *ret) MUST_CHECK;
 struct err *session_in_hand(const struct session *session, struct in_hand *ret) MUST_CHECK;
 
-/* What became of one function of the table of allocators. */
+/* One function of the table of allocators: how it is probed, or why it is not. */
 struct session_probe {
 	char function[96];	/* "malloc", "operator new(unsigned long)" */
 	char symbol[64];	/* as found: "malloc", "_Znwm" */
@@ -181,7 +181,7 @@ struct session_probe_spec {
  */
 struct err *session_probe_add(struct session *session,
 			      const struct session_probe_spec *spec) MUST_CHECK;
-/* What it has recorded stays. ERR_NOTFOUND. */
+/* The records of its blocks stay. ERR_NOTFOUND. */
 struct err *session_probe_delete(struct session *session, const char *function) MUST_CHECK;
 /* "jemalloc 5.3.0", "glibc 2.36 (ptmalloc)", several joined by ", ". Owned by session. */
 const char *session_allocator(struct session *session);

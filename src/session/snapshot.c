@@ -44,7 +44,7 @@ static bool has_ended(const struct session *session)
 	       stat.start_time != process->target->start_time || stat.state == 'Z' || stat.state == 'X';
 }
 
-/* What another moment may mend: it executes once more, or its libc is not there yet. */
+/* These errors may pass: it executes once more, or its libc is not there yet. */
 static bool is_passing(const struct err *err)
 {
 	return err->code == ERR_GONE || err->code == ERR_BUSY || err->code == ERR_UNSUPPORTED;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Of a session: its state, and what there is of it to ask. */
+/* The state of a session, and the answers to simple questions about it. */
 
 #include "os/tracer.h"
 #include "probe/probe.h"

@@ -10,7 +10,7 @@
 #include "target/stack.h"
 #include "target/target.h"
 
-/* What /proc says of it, while it does what it does. */
+/* The thread as /proc describes it, while it runs on. */
 static struct err *add_thread(struct session *session, pid_t tid, struct session_threads *ret)
 {
 	struct session_thread described = { .lwp = tid, .main = tid == session->current->pid };
@@ -24,7 +24,7 @@ static struct err *add_thread(struct session *session, pid_t tid, struct session
 	return vec_push(&ret->vec, described);
 }
 
-/* And what only its registers say. */
+/* The facts that only its registers have. */
 static void add_registers(struct session *session, struct session_thread *described, bool stopped)
 {
 	const struct thread *thread = target_thread(session->current->target, described->lwp);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whose thread-local data is where (theory in tls.h). */
+/* Where the thread-local data of modules and threads is (theory in tls.h). */
 
 #include "session/tls.h"
 
@@ -58,7 +58,7 @@ static bool read_layout(const struct target *target, struct layout *ret)
 	       !memory_read_u64(target->memory, global + first, &ret->first);
 }
 
-/* Of the module that has its dynamic section there. */
+/* The size of the data of the module that has its dynamic section there. */
 static uint64_t size_of(const struct target *target, uint64_t dynamic)
 {
 	vec_each_value(module, &target->modules.live) {

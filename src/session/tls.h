@@ -46,7 +46,7 @@ void tls_read(const struct target *target, const struct view *view, struct tls *
 void tls_free(struct tls *tls);
 /* The lowest address of a thread of the view that lies below its thread pointer, or that. */
 uint64_t tls_low(const struct tls *tls, const struct view *view, size_t thread);
-/* Whose data is at address, or NULL. */
+/* The block that address lies in, or NULL. */
 const struct tls_block *tls_at(const struct tls *tls, uint64_t address);
 
 #endif

@@ -243,7 +243,7 @@ static struct err *look(struct trimmer *trimmer)
 	return err ? err : choose(trimmer);
 }
 
-/* What seems damaged may be in the middle of a change, as what is locked is. */
+/* A heap that seems damaged may be in the middle of a change, as one that is locked is. */
 static struct err *look_when_drained(void *ctx, bool *done_ret)
 {
 	struct trimmer *trimmer = ctx;

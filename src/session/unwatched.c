@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the probes that an earlier mdbg had left have missed, told when a later one takes their place
- * (keep.c). A library that comes while nobody watches has no jumps; nor has one that comes again, to
- * its old place too, where nothing but its text tells (as in probe/lost.h):
+ * Blocks that the probes of an earlier mdbg have missed: the user is told when a later one takes
+ * their place (keep.c). A library that comes while nobody watches has no jumps; nor has one that
+ * comes again, to its old place too, where nothing but its text tells (as in probe/lost.h):
  *
  *	its code is as before the patch, in a page of the file's	it was loaded again (or the process has
  *								discarded its copies)
@@ -35,7 +35,7 @@ struct unwatched {
 	bool gap;
 };
 
-/* Not told of yet: from now on it is. */
+/* Was the user not told of this module yet? From now on it counts as told of. */
 static bool is_first(struct unwatched *unwatched, const struct module *module)
 {
 	for (size_t i = 0; i < unwatched->told.nr; i++)

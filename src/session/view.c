@@ -49,7 +49,7 @@ static bool in_tail(const struct probe *probe, uint64_t pc)
 static bool in_allocator(const struct probes *probes, uint64_t pc)
 {
 	vec_each_value(probe, &probes->all) {
-		/* Functions are short: who is farther away is not asked for its extent. */
+		/* Functions are short: the extent of one that is farther away is not read. */
 		if (probe->fn && probe->state == PROBE_ACTIVE &&
 		    (in_tail(probe, pc) ||
 		     (pc - probe->address < 65536 && in_function(probe, pc))))
@@ -124,9 +124,9 @@ static bool goes_on(struct thread *thread, void *ctx)
 }
 
 /*
- * Those who wait for an arena wait for one who is inside as well, so that all come out sooner or
- * later; who stays (a call that asks a slow kernel for memory) is looked at as he is. Where all count
- * as inside it would be all of them that go on.
+ * Threads that wait for an arena wait for one that is inside as well, so that all come out sooner or
+ * later; a thread that stays (its call asks a slow kernel for memory) is looked at as it is. Where all
+ * threads count as inside, all would go on.
  */
 struct err *view_drain(struct session *session, uint64_t *budget)
 {
@@ -145,7 +145,7 @@ struct err *view_drain(struct session *session, uint64_t *budget)
 	return err;
 }
 
-/* No call keeps them: who is in a system call has none that count. */
+/* No call keeps them: a thread in a system call has none that count. */
 static struct err *take_vectors(const struct thread *thread, struct view *view,
 				struct view_thread *ret)
 {

@@ -73,7 +73,7 @@ size_t view_stack_words(const struct view *view, const struct view_thread *threa
 bool view_stack_bounds(const struct view *view, uint64_t tp, uint64_t *start_ret, uint64_t *end_ret);
 
 /*
- * Those who are inside the allocator go on alone until they have come out, as far as they do so
+ * Threads that are inside the allocator go on alone until they have come out, as far as they do so
  * soon: in *budget nanoseconds, of which it takes what it used. Stopped before and after.
  */
 struct err *view_drain(struct session *session, uint64_t *budget) MUST_CHECK;

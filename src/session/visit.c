@@ -14,7 +14,7 @@ struct visit {
 	bool gone;
 };
 
-/* It is nobody's business here. */
+/* A child that it forks meanwhile goes on. */
 static void on_fork_child(void *ctx UNUSED, pid_t pid)
 {
 	err_ignore(tracer_detach(pid, 0));	/* fails only if it was killed */
@@ -29,7 +29,7 @@ static void on_exec(void *ctx, struct thread *thread)
 	target_forget(visit->target);
 }
 
-/* Of one that mdbg has started, and that is forgotten as a target, somebody waits for the end. */
+/* The end of a process that mdbg has started is waited for, even if it is forgotten as a target. */
 static void on_ended(void *ctx, int status, bool known)
 {
 	struct visit *visit = ctx;
