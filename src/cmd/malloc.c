@@ -10,7 +10,7 @@
 static struct err *run(struct call *call)
 {
 	struct figures figures;
-	struct err *err = NULL;
+	struct err *err;
 
 	if (call->argc && strcmp(call->argv[0], "-v"))
 		return call_bad_word(call->argv[0]);

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/cleanup.h"
 #include "cmd/cmd.h"
 #include "cmd/values.h"
 #include "heap/filter.h"
@@ -51,25 +52,25 @@ static struct err *look(struct call *call, uint64_t limit, struct found *ret)
 	return session_find(call->session, ret->address, limit, &ret->find);
 }
 
-/* ADDRESS ?limit N?, and look. */
+static void found_free(struct found *found)
+{
+	session_find_free(&found->find);
+}
+
+/* ADDRESS ?limit N?, and look. found_free, whatever comes back. */
 static struct err *found_get(struct call *call, struct found *ret)
 {
-	struct found found = { .find.heap = SESSION_HEAP_INIT };
 	uint64_t limit;
-	struct err *err = parse(call, &found.address, &limit);
+	struct err *err;
 
-	if (!err)
-		err = look(call, limit, &found);
-	if (err)
-		session_find_free(&found.find);
-	else
-		*ret = found;
-	return err;
+	*ret = (struct found){ .find.heap = SESSION_HEAP_INIT };
+	err = parse(call, &ret->address, &limit);
+	return err ? err : look(call, limit, ret);
 }
 
 static struct err *run(struct call *call)
 {
-	struct found found;
+	CLEANUP(found_free) struct found found;
 	struct err *err = found_get(call, &found);
 
 	if (err)
@@ -82,7 +83,6 @@ static struct err *run(struct call *call)
 	}
 	if (!err)
 		err = lacks_print(call->session, call->out);
-	session_find_free(&found.find);
 	return err;
 }
 
@@ -234,7 +234,7 @@ static struct err *add_what(const struct call *call, const struct found *found, 
 
 static struct err *value(struct call *call, Tcl_Obj **ret)
 {
-	struct found found;
+	CLEANUP(found_free) struct found found;
 	struct err *err = found_get(call, &found);
 	struct symbols *symbols;
 	Tcl_Obj *dict;
@@ -253,7 +253,6 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 	dict_number(dict, "blind", found.find.in.blind_threads);
 	dict_value(dict, "holders", value_list(&found.find.vec, holder,
 					       holder_dict(call, symbols, &found.find, holder)));
-	session_find_free(&found.find);
 	return err;
 }
 

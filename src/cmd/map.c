@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* map, mdbg::maps: the mappings of the process. */
 
+#include "base/cleanup.h"
 #include "cmd/cmd.h"
 
 #include <inttypes.h>
@@ -29,13 +30,10 @@ static struct err *print(const struct call *call, const struct proc_maps *maps)
 
 static struct err *run(struct call *call)
 {
-	struct proc_maps maps = { VEC_INIT };
+	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
 	struct err *err = session_maps(call->session, &maps);
 
-	if (!err)
-		err = print(call, &maps);
-	proc_maps_free(&maps);
-	return err;
+	return err ? err : print(call, &maps);
 }
 
 const struct cmd cmd_map = {
@@ -66,12 +64,11 @@ static Tcl_Obj *map_dict(const struct proc_map *map)
 
 static struct err *maps(struct call *call, Tcl_Obj **ret)
 {
-	struct proc_maps list = { VEC_INIT };
+	CLEANUP(proc_maps_free) struct proc_maps list = { VEC_INIT };
 	struct err *err = session_maps(call->session, &list);
 
 	if (!err)
 		*ret = value_list(&list.vec, map, map_dict(map));
-	proc_maps_free(&list);
 	return err;
 }
 

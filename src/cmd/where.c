@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* where, mdbg::where: the stacks of threads. */
 
+#include "base/cleanup.h"
 #include "cmd/cmd.h"
 #include "cmd/shell.h"
 #include "cmd/values.h"
@@ -95,17 +96,14 @@ static struct err *parse(const struct call *call, pid_t *lwp_ret, uint32_t *max_
 
 static struct err *run(struct call *call)
 {
-	struct session_stacks stacks = { VEC_INIT };
+	CLEANUP(session_stacks_free) struct session_stacks stacks = { VEC_INIT };
 	uint32_t max;
 	pid_t lwp;
 	struct err *err = parse(call, &lwp, &max);
 
 	if (!err)
 		err = session_where(call->session, lwp, max, &stacks);
-	if (!err)
-		err = print_stacks(call, &stacks);
-	session_stacks_free(&stacks);
-	return err;
+	return err ? err : print_stacks(call, &stacks);
 }
 
 const struct cmd cmd_where = {
@@ -133,7 +131,7 @@ static Tcl_Obj *stack_dict(const struct session_stack *stack, struct stack_ends 
 
 static struct err *where(struct call *call, Tcl_Obj **ret)
 {
-	struct session_stacks stacks = { VEC_INIT };
+	CLEANUP(session_stacks_free) struct session_stacks stacks = { VEC_INIT };
 	struct stack_ends ends = { .session = call->session };
 	struct err *err = NULL;
 	pid_t lwp = 0;
@@ -144,7 +142,6 @@ static struct err *where(struct call *call, Tcl_Obj **ret)
 		err = session_where(call->session, lwp, FRAMES_MAX, &stacks);
 	if (!err)
 		*ret = value_list(&stacks.vec, stack, stack_dict(stack, &ends));
-	session_stacks_free(&stacks);
 	return err;
 }
 
