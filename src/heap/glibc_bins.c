@@ -11,13 +11,6 @@ struct links {
 	uint64_t prev_size, size, fd, bk;
 };
 
-static bool right_bin(unsigned bin, uint64_t size)
-{
-	if (!bin)
-		return true;		/* unsorted */
-	return size < 1024 ? bin == size / 16 - 1 : bin >= 1024 / 16 - 1;
-}
-
 /* Why the chunk cannot be in this bin; NULL: it can. */
 static const char *wrong_in_bin(const struct heap_chunk *chunk, uint16_t heap, unsigned bin)
 {
@@ -27,7 +20,10 @@ static const char *wrong_in_bin(const struct heap_chunk *chunk, uint16_t heap, u
 		return "not free";
 	if (chunk->heap != heap)
 		return "of another heap";
-	return right_bin(bin, chunk->size) ? NULL : "of a size for another bin";
+	/* Number 0 is the unsorted one. */
+	if (bin && (chunk->size < 1024 ? bin != chunk->size / 16 - 1 : bin < 1024 / 16 - 1))
+		return "of a size for another bin";
+	return NULL;
 }
 
 /* nr counts the chunks seen in bins of this arena: no more than it has free ones. */

@@ -94,14 +94,6 @@ static uint64_t chunk_in(const struct glibc *glibc, uint64_t page, uint64_t len)
 	return page;
 }
 
-static struct err *add_mapped(struct look *look, uint64_t page, uint64_t len)
-{
-	look->nr++;
-	look->bytes += mapping_of(len);
-	return vec_push(&look->glibc->walk->spans, ((struct heap_span){
-		chunk_in(look->glibc, page, len), page + len, LOG_HEAP_MMAP }));
-}
-
 bool glibc_skip_heap(const struct glibc *glibc, size_t nr_heaps, uint64_t *page)
 {
 	const struct heap_span *span = glibc->walk->spans.at;
@@ -149,12 +141,16 @@ static struct err *look_in(struct look *look, const struct heap_map *map)
 		if (glibc_skip_heap(look->glibc, look->nr_heaps, &page))
 			continue;
 		len = mapped_length(look->glibc, page, map->end);
-		if (len)
-			err = add_mapped(look, page, len);
-		else if (!look->all_pages)
+		if (len) {
+			look->nr++;
+			look->bytes += mapping_of(len);
+			err = glibc_add_span(look->glibc, chunk_in(look->glibc, page, len),
+					     page + len, LOG_HEAP_MMAP);
+		} else if (!look->all_pages) {
 			len = behind_stack(look, page, map->end) - page;
-		else if (look->pages++ > PAGES_MAX)
+		} else if (look->pages++ > PAGES_MAX) {
 			break;
+		}
 		page += len ? mapping_of(len) : PAGE;
 	}
 	return err;

@@ -173,10 +173,8 @@ bool glibc_leads_to(struct glibc *glibc, uint64_t at, uint64_t goal)
 /* Where the main heap goes on behind a gap; the span's end if that is not to be found. */
 static uint64_t behind_gap(struct glibc *glibc, const struct at *at)
 {
-	uint64_t goal = at->top ? at->top : at->span->end;
-
-	for (uint64_t next = at->chunk + 32; at->top && next < goal; next += CHUNK_HEADER)
-		if (glibc_leads_to(glibc, next, goal))
+	for (uint64_t next = at->chunk + 32; next < at->top; next += CHUNK_HEADER)
+		if (glibc_leads_to(glibc, next, at->top))
 			return next;
 	return at->top ? at->top : at->span->end;
 }

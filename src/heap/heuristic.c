@@ -59,18 +59,13 @@ static bool is_string(const struct block *block, const uint64_t *head, uint64_t 
 	       has_size(block, STRING_HEADER + capacity + 1);
 }
 
-/* Bytes behind their number: of wild numbers the sum could be anything. */
-static bool is_counted(const struct block *block, const uint64_t *head)
+/* Bytes behind their number, or elements of equal size: of wild numbers the sum could be anything. */
+static bool is_counted(const struct block *block, uint64_t nr)
 {
-	return head[0] < block->size && has_size(block, WORD + head[0]);
-}
+	uint64_t rest = block->size - WORD;
 
-/* Elements of equal size behind their number. */
-static bool is_array(const struct block *block, const uint64_t *head)
-{
-	uint64_t nr = head[0], rest = block->size - WORD;
-
-	return nr && nr <= rest && has_size(block, WORD + rest / nr * nr);
+	return (nr < block->size && has_size(block, WORD + nr)) ||
+	       (nr && nr <= rest && has_size(block, WORD + rest / nr * nr));
 }
 
 bool heuristic_applies(struct heuristic *heuristic, const struct block *block, uint64_t address)
@@ -86,7 +81,7 @@ bool heuristic_applies(struct heuristic *heuristic, const struct block *block, u
 	if (is_string(block, head, offset))
 		return true;
 	/* length64 and newarray. */
-	if (offset == WORD && (is_counted(block, head) || is_array(block, head)))
+	if (offset == WORD && is_counted(block, head[0]))
 		return true;
 	if (!is_table(heuristic, head[0]) || block->size - offset < WORD)
 		return false;

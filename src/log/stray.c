@@ -58,42 +58,29 @@ static void remember(struct log *log, enum log_stray_kind kind, const struct log
 	ring_publish(&slot->ticket, number);
 }
 
-/* Of what is no double free nothing more is known. */
-static void remember_unknown(struct log *log, struct log_stray *stray)
-{
-	stray->block.size = stray->block.time = 0;
-	stray->block.thread = stray->block.stack = 0;
-	stray->first.time = 0;
-	stray->first.thread = stray->first.stack = 0;
-	stray->history = 0;
-	remember(log, LOG_STRAY_UNKNOWN, stray);
-}
-
-static void remember_double(struct log *log, struct log_stray *stray)
-{
-	stray->history = freed_kept(log);
-	if (!log_first_free(log, stray->address, stray->block.time, &stray->first)) {
-		stray->first.time = 0;
-		stray->first.thread = stray->first.stack = 0;
-	}
-	remember(log, LOG_STRAY_DOUBLE, stray);
-}
-
 void log_stray(struct log *log, struct log_stray *stray, const struct stray_facts *facts,
 	       uint64_t caller, bool told_apart)
 {
 	enum caller who = caller_of(log, stray->stack, caller, facts);
 	uint64_t gap = __atomic_load_n(&log->header->gap, __ATOMIC_RELAXED);
+	bool is_double = told_apart && facts->complete && who == CALLER_PROGRAM &&
+			 log_ghost(log, stray->address, &stray->block) && stray->block.time > gap;
 
-	if (who == CALLER_LIBRARY) {
+	if (who == CALLER_LIBRARY || is_double) {
 		account_add(log, stray->thread, LOG_ACCOUNT(unknown_frees), -1ull);
-		account_add(log, stray->thread, LOG_ACCOUNT(own_frees), 1);
-	} else if (told_apart && facts->complete && who == CALLER_PROGRAM &&
-		   log_ghost(log, stray->address, &stray->block) && stray->block.time > gap) {
-		account_add(log, stray->thread, LOG_ACCOUNT(unknown_frees), -1ull);
-		account_add(log, stray->thread, LOG_ACCOUNT(double_frees), 1);
-		remember_double(log, stray);
-	} else {
-		remember_unknown(log, stray);
+		account_add(log, stray->thread, is_double ? LOG_ACCOUNT(double_frees) :
+							    LOG_ACCOUNT(own_frees), 1);
 	}
+	if (who == CALLER_LIBRARY)
+		return;
+	stray->history = is_double ? freed_kept(log) : 0;
+	if (!is_double) {
+		stray->block.size = stray->block.time = 0;
+		stray->block.thread = stray->block.stack = 0;
+	}
+	if (!is_double || !log_first_free(log, stray->address, stray->block.time, &stray->first)) {
+		stray->first.time = 0;
+		stray->first.thread = stray->first.stack = 0;
+	}
+	remember(log, is_double ? LOG_STRAY_DOUBLE : LOG_STRAY_UNKNOWN, stray);
 }

@@ -115,15 +115,6 @@ const struct walk_module *walk_map_find(const struct walk_map *map, uint64_t pc)
 	return nr && pc >= module->start && pc < module->end ? module : NULL;
 }
 
-static void cache_use(struct walk_cache *cache, uint32_t generation)
-{
-	if (cache->generation == generation)
-		return;
-	for (uint32_t i = 0; i < WALK_CACHE_ENTRIES; i++)
-		cache->entry[i].key = 0;
-	cache->generation = generation;
-}
-
 /* The row for pc; NULL, and *in_module_ret says which, if there is no module or no row. */
 static inline const struct row *row_find(struct walker *walker, uint64_t pc, bool *in_module_ret)
 {
@@ -435,8 +426,11 @@ uint32_t walk(const struct walk_start *start, uint64_t *pcs, uint32_t max, enum 
 	const struct walk_map *map = start->map;
 	struct walker walker;
 
-	if (map->cache)
-		cache_use(map->cache, map->generation);
+	if (map->cache && map->cache->generation != map->generation) {
+		for (uint32_t i = 0; i < WALK_CACHE_ENTRIES; i++)
+			map->cache->entry[i].key = 0;
+		map->cache->generation = map->generation;
+	}
 	walker.map = map;
 	walker.stack = start->stack;
 	walker.innermost = start->regs;
