@@ -14,8 +14,6 @@ static uint64_t start_of(const struct extents *extents, uint32_t block)
 	return held_at(extents->list, block)->address;
 }
 
-/* --- the index --- */
-
 /* Extents of a run are small and near each other, so that it has few pages. */
 static bool fits(const struct extent_run *run, uint64_t start, uint64_t end)
 {
@@ -132,8 +130,6 @@ void extents_free(struct extents *extents)
 	vec_free(&extents->user.runs);
 	vec_free(&extents->user.page);
 }
-
-/* --- looking up --- */
 
 /* The last run that does not start behind address, or the first; near: one that it may be in. */
 static const struct extent_run *run_of(const struct extent_index *index, uint64_t address,
@@ -264,8 +260,6 @@ void extents_look_up(const struct extents *extents, const uint64_t *address, siz
 	if (extents->user.runs.nr)
 		look_up_user(extents, address, nr, ret);
 }
-
-/* --- in order --- */
 
 /* The first block of an index whose extent ends behind address, or index->behind. */
 static uint32_t first_behind(const struct extents *extents, const struct extent_index *index,

@@ -61,16 +61,12 @@ static inline bool glibc_sum_drifts(const struct glibc *glibc)
 	return !glibc->layout.nr_fastbins;
 }
 
-/* --- glibc_layout.c --- */
-
 /* Find the main arena and all others; walk->arenas has them then. */
 struct err *glibc_find_arenas(struct glibc *glibc) MUST_CHECK;
 /* The spans of all arenas, in order of address. */
 struct err *glibc_find_spans(struct glibc *glibc) MUST_CHECK;
 /* n_mmaps and mmapped_mem, if mp_ is found. */
 void glibc_find_mapped_sums(struct glibc *glibc);
-
-/* --- glibc_pieces.c --- */
 
 /*
  * The end of the arena's top chunk, which is always the end of a page; 0: there is none. If its size is
@@ -84,8 +80,6 @@ struct err *glibc_main_spans(struct glibc *glibc) MUST_CHECK;
 /* Its other pieces. All spans so far are in order of address. */
 struct err *glibc_main_pieces(struct glibc *glibc) MUST_CHECK;
 
-/* --- glibc_walk.c --- */
-
 /* One word from anywhere, not through the window. */
 bool glibc_peek(const struct glibc *glibc, uint64_t address, uint64_t *ret);
 /* Note it, with what fmt says of it. */
@@ -93,8 +87,6 @@ struct err *glibc_damage(struct glibc *glibc, struct heap_damage damage, const c
 			 ...) PRINTF(3, 4) MUST_CHECK;
 /* Does walking by sizes from chunk `at` come to `goal` exactly? All calls together are bounded. */
 bool glibc_leads_to(struct glibc *glibc, uint64_t at, uint64_t goal);
-
-/* --- glibc_mapped.c --- */
 
 /*
  * Where one of the first nr_heaps spans, which are in order of address, begins in the page or lies over
@@ -104,12 +96,8 @@ bool glibc_skip_heap(const struct glibc *glibc, size_t nr_heaps, uint64_t *page)
 /* Add the chunks that are mappings of their own: a span each. */
 struct err *glibc_find_mapped(struct glibc *glibc) MUST_CHECK;
 
-/* --- glibc_lists.c --- */
-
 /* Chunks that look used, but are in a fastbin or a thread's cache, and the caches. */
 struct err *glibc_mark_lists(struct glibc *glibc) MUST_CHECK;
-
-/* --- glibc_bins.c --- */
 
 /* All links of all bins. */
 struct err *glibc_check_bins(struct glibc *glibc) MUST_CHECK;

@@ -167,8 +167,6 @@ struct err *glibc_find_arenas(struct glibc *glibc)
 			  "glibc's heap cannot be walked: libc's data has no arena");
 }
 
-/* --- heaps --- */
-
 struct heap_info {
 	uint64_t arena, prev, size;
 };
@@ -308,8 +306,6 @@ struct err *glibc_find_spans(struct glibc *glibc)
 		err = glibc_main_pieces(glibc);
 	return err ? err : in_order(glibc);
 }
-
-/* --- mp_ --- */
 
 /*
  * The end of struct malloc_par up to sbrk_base. The four counts stand right before mmapped_mem, or,

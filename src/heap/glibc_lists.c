@@ -16,8 +16,6 @@
 #define VOTES		64u	/* lists that are asked how they are linked */
 #define COUNT_UNKNOWN	UINT64_MAX
 
-/* --- lists --- */
-
 struct list {
 	uint64_t head;		/* block of the first chunk */
 	uint64_t least, most;	/* size of its chunks */
@@ -145,8 +143,6 @@ static struct err *mark_list(struct glibc *glibc, const struct list *list)
 			    nr, list->count);
 }
 
-/* --- fastbins --- */
-
 static struct err *add_fastbins(struct glibc *glibc, size_t number, struct lists *lists)
 {
 	uint64_t arena = glibc->walk->arenas.at[number].address;
@@ -169,8 +165,6 @@ static struct err *add_fastbins(struct glibc *glibc, size_t number, struct lists
 	}
 	return err;
 }
-
-/* --- caches --- */
 
 /*
  * tcache_perthread_struct: a count of each list, and the first block of each. The counts are of what a

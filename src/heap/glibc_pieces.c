@@ -107,8 +107,6 @@ struct err *glibc_main_spans(struct glibc *glibc)
 	return glibc_add_span(glibc, start, end, 0);
 }
 
-/* --- pieces that have no top --- */
-
 struct look {
 	struct glibc *glibc;
 	size_t nr;		/* spans so far that are in order */

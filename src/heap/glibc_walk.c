@@ -14,8 +14,6 @@
 #define WINDOW_LEAST	4096u		/* where it is not known that all will be used */
 #define LEAD_STEPS	(1u << 26)	/* chunks that are looked at to find one beginning */
 
-/* --- reading --- */
-
 static bool fill_window(struct window *window, uint64_t address, size_t len)
 {
 	window->len = 0;
@@ -66,8 +64,6 @@ struct err *glibc_damage(struct glibc *glibc, struct heap_damage damage, const c
 	va_end(ap);
 	return vec_push(&walk->damage, damage);
 }
-
-/* --- chunks --- */
 
 /* Where one span's walk is. */
 struct at {
@@ -314,8 +310,6 @@ static struct err *walk_spans(struct glibc *glibc)
 	}
 	return err;
 }
-
-/* --- sums --- */
 
 /* Which of them are links is no longer of interest, either. */
 static void add_up(struct heap_walk *walk)

@@ -45,8 +45,6 @@ struct err *held_add(struct held_list *list, const struct block *block)
 	return NULL;
 }
 
-/* --- the log --- */
-
 struct gathering {
 	const struct held_source *source;
 	struct held_list *list;
@@ -124,8 +122,6 @@ struct err *held_from_log(const struct held_source *source, struct held_list *re
 	*ret = list;
 	return NULL;
 }
-
-/* --- looking --- */
 
 static uint16_t heap_of(const struct held_list *list, uint64_t address)
 {

@@ -78,8 +78,6 @@ static void look_at_words(struct scanner *scanner, const uint64_t *word, size_t 
 	}
 }
 
-/* --- memory --- */
-
 static void scan_buffered(struct scanner *scanner, uint64_t start, uint64_t end, uint32_t block)
 {
 	size_t nr;
@@ -144,8 +142,6 @@ static struct err *scan_blocks(struct scanner *scanner)
 	}
 	return err;
 }
-
-/* --- all of it --- */
 
 static void choose(struct scanner *scanner)
 {

@@ -38,8 +38,6 @@ struct list {
 	uint64_t given, gone;
 };
 
-/* --- places --- */
-
 static struct place place_of(const struct list *list, const struct block *block)
 {
 	const struct filter_order *order = list->source.order;
@@ -68,8 +66,6 @@ static unsigned piece_of(const struct list *list, const struct place *place)
 	return LOWER_BOUND(i, 0, list->nr_pieces - 1, !is_below(place, &list->sample[i]));
 }
 
-/* --- what is listed --- */
-
 static bool is_listed(const struct list *list, const struct heap_chunk *chunk)
 {
 	if (list->source.of == LIST_FREE)
@@ -94,8 +90,6 @@ static void set_heap(struct list *list, struct block *block)
 	if (heap_chunks_find(&walk->chunks, &list->heap_at, block->address, &chunk))
 		block->heap = chunk.heap;
 }
-
-/* --- counting --- */
 
 /* Of all blocks that come each has the same chance to be in the sample (Vitter's algorithm R). */
 static void take_sample(struct list *list, const struct place *place)
@@ -160,8 +154,6 @@ static struct err *count_all(struct list *list)
 	return err;
 }
 
-/* --- cutting --- */
-
 static struct err *cut(struct list *list)
 {
 	uint64_t nr = list->sums.nr / PIECE + 1;
@@ -194,8 +186,6 @@ static struct err *sort_record(const struct block *block, uint64_t slot, void *c
 	return numbers_push(&list->numbers, &list->slots[piece_of(list, &place)],
 			    (uint32_t)slot);
 }
-
-/* --- reading --- */
 
 static struct err *add_if_of(struct list *list, const struct block *block, bool *added)
 {

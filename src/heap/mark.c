@@ -11,8 +11,6 @@
 
 #define SWEPT_LEAST	32u	/* a sweep that follows one in so many blocks is worth another */
 
-/* --- roots --- */
-
 static struct err *scan_roots(struct marker *marker)
 {
 	const struct mark_source *source = marker->source;
@@ -32,8 +30,6 @@ static struct err *scan_roots(struct marker *marker)
 	marker_end_words(marker);
 	return err;
 }
-
-/* --- blocks --- */
 
 static struct err *scan_block(struct marker *marker, uint32_t block)
 {
@@ -111,8 +107,6 @@ static struct err *scan_pending(struct marker *marker)
 	return err;
 }
 
-/* --- gathering --- */
-
 /*
  * Wide blocks are read whenever they are reached, so those that roots lead to come first: who hangs on a
  * large table is then known to be reachable, and what he points to need not be kept. Each is on the stack at
@@ -165,8 +159,6 @@ static struct err *gather(struct marker *marker)
 	marker->gathering = false;
 	return err;
 }
-
-/* --- sweeps --- */
 
 /* Who is pending in a window, once. What must be read is read from front to back. */
 static struct err *sweep_window(struct marker *marker, size_t window, bool down, size_t *nr)
@@ -235,8 +227,6 @@ static struct err *find_lost(struct marker *marker)
 	}
 	return err;
 }
-
-/* --- result --- */
 
 /* Leaders of leaders: each way is made short as it is gone, so that this is quick. */
 static uint32_t last_leader(struct marker *marker, uint32_t block)

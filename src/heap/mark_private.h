@@ -83,8 +83,6 @@ static inline bool marker_is_wide(const struct marker *marker, uint32_t block)
 	return extents_end(&marker->extents, block) - marker_at(marker, block)->address > MARK_WIDE;
 }
 
-/* --- mark_read.c --- */
-
 /* Reads by way of what is in the buffer already: for the heuristics. */
 struct memory *marker_peek(struct marker *marker);
 /*
@@ -95,8 +93,6 @@ struct err *marker_read_gaps(struct marker *marker, uint64_t start, uint64_t end
 			     struct mark_unread *unread) MUST_CHECK;
 /* Those of a block, whose extent ends there. */
 struct err *marker_read_block(struct marker *marker, uint32_t block, uint64_t end) MUST_CHECK;
-
-/* --- mark_reach.c --- */
 
 /* Words that may be addresses, of marker->origin. They are looked up when there are many. */
 void marker_words(struct marker *marker, const uint64_t *word, size_t nr);

@@ -69,8 +69,6 @@ static void reach(struct marker *marker, uint32_t block, bool strong)
 		marker_set_state(marker, block, to);
 }
 
-/* --- words --- */
-
 /* The words that come are of another block. */
 static void end_keeping(struct marker *marker)
 {
@@ -161,8 +159,6 @@ void marker_words(struct marker *marker, const uint64_t *word, size_t nr)
 			look_up_words(marker);
 	}
 }
-
-/* --- kept pointers --- */
 
 void marker_reach_target(struct marker *marker)
 {

@@ -10,8 +10,6 @@
 
 #define BATCH	65536u
 
-/* --- what is recorded --- */
-
 /* Records that are not noted yet: in order of address they are found at a fraction of the cost. */
 struct noting {
 	struct heap_chunks *chunks;
@@ -68,8 +66,6 @@ static struct err *note_log(struct heap_walk *walk, const struct walk_merge *mer
 		err = blocks_each(merge->log, merge->in_hand, note_record, &noting);
 	return err ? err : note_batch(&noting);
 }
-
-/* --- what is not --- */
 
 /*
  * May a call that is under way have it? By its block, its chunk, or the chunk behind it: a chunk that
@@ -153,8 +149,6 @@ struct err *walk_merge(struct heap_walk *walk, const struct walk_merge *merge,
 	return err ? err : note_rest(walk, merge, left_out);
 }
 
-/* --- blocks of a walk --- */
-
 struct block block_of_chunk(const struct heap_chunk *chunk, uint8_t process, bool complete)
 {
 	bool held = chunk_held(chunk);
@@ -169,8 +163,6 @@ struct block block_of_chunk(const struct heap_chunk *chunk, uint8_t process, boo
 		.free_kind = held ? 0 : chunk->kind,
 	};
 }
-
-/* --- earlier looks --- */
 
 void looks_free(struct looks *looks)
 {
@@ -264,8 +256,6 @@ uint64_t looks_unsure(const struct looks *looks, const struct word_list *left_ou
 		      word_list_has(&looks->seen, looks->seen.vec.nr, left_out->vec.at[i]);
 	return nr;
 }
-
-/* --- what the log knows --- */
 
 static void keep_first(struct known *known)
 {

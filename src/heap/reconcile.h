@@ -116,8 +116,6 @@ enum chunk_is {
 enum chunk_is reconcile_past(const struct walk_merge *merge, const struct heap_chunk *chunk,
 			     struct block *ret);
 
-/* --- earlier looks --- */
-
 struct looks {
 	struct word_list sure;		/* sorted */
 	struct word_list seen;		/* but those at a torn heap; sorted */
@@ -136,8 +134,6 @@ struct err *looks_keep(struct looks *looks, const struct heap_walk *walk,
 		       const struct word_list *left_out) MUST_CHECK;
 /* How many of those that a look left out may be from before the attach. */
 uint64_t looks_unsure(const struct looks *looks, const struct word_list *left_out);
-
-/* --- what the log knows --- */
 
 #define KNOWN_MOST	32768u
 

@@ -73,8 +73,6 @@ void suppressions_free(struct suppressions *suppressions)
 	vec_free(&suppressions->vec);
 }
 
-/* --- files --- */
-
 static struct err *bad_line(const char *text)
 {
 	int kind = (int)strcspn(text, ":");
@@ -138,8 +136,6 @@ struct err *suppressions_read(struct suppressions *suppressions, const char *fil
 		cut(suppressions, before);
 	return err;
 }
-
-/* --- matching --- */
 
 /*
  * Piece by piece between the stars, each where it stands first; but for the one before `$`, which must

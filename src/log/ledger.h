@@ -234,8 +234,6 @@ void ledger_abandon(struct log *log, struct ledger_thread *thread);
 /* The log was reset: what resizes have in hand is from before. The thread must not write. */
 void ledger_reset(struct ledger_thread *thread);
 
-/* --- for ledger_events.h --- */
-
 /* Drop what an event at sp shows to be void; bounded: sp is inside the thread's bounds. */
 void ledger_void(struct log *log, struct ledger_thread *thread, uint64_t sp, bool bounded);
 /*
