@@ -42,8 +42,8 @@ static inline void cpu_set_pc(struct ucontext *context, uint64_t pc)
 }
 
 /*
- * Was it a trap instruction (int3: SI_KERNEL)? Not a step or a watchpoint, which may come behind any
- * instruction.
+ * Was it a trap instruction (int3: SI_KERNEL)? Not a step or a watchpoint, which may come behind
+ * any instruction.
  */
 static inline bool cpu_is_trap(const struct siginfo *info)
 {

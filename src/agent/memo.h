@@ -131,8 +131,8 @@ struct memo_walk {
 };
 
 /*
- * The stack id, LOG_STACK_NONE if there is no room (counted in unstacked). walk->blocks of `bytes` are
- * counted to it. memo may be NULL: always walked, at most MEMO_SHALLOW frames.
+ * The stack id, LOG_STACK_NONE if there is no room (counted in unstacked). walk->blocks of `bytes`
+ * are counted to it. memo may be NULL: always walked, at most MEMO_SHALLOW frames.
  */
 #define MEMO_SHALLOW	16
 uint32_t memo_stack(struct memo *memo, const struct memo_walk *walk, uint64_t bytes);

@@ -76,9 +76,9 @@ static ALWAYS_INLINE void fetch(const struct home *home)
 }
 
 /*
- * The allocator will read a word before the block (glibc's does), which is far away if the block has
- * not been used for long. Left alone the processor begins that load while it is still at work on
- * other frees; a locked instruction of ours, or one that reads the clock, lets it begin nothing
+ * The allocator will read a word before the block (glibc's does), which is far away if the block
+ * has not been used for long. Left alone the processor begins that load while it is still at work
+ * on other frees; a locked instruction of ours, or one that reads the clock, lets it begin nothing
  * before its end. So it is begun here, to come while the log is looked at.
  */
 static ALWAYS_INLINE void fetch_head(uint64_t block)

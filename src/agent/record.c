@@ -180,7 +180,9 @@ ENTRY uint64_t agent_enter(struct agent_frame *frame, const struct agent_probe *
 	struct ledger_call call;
 	bool as_it_is;
 
-	/* Not by its nothrow form: that may call a throwing one, which would come round for ever. */
+	/*
+	 * Not by its nothrow form: that may call a throwing one, which would come round for ever.
+	 */
 	if (!enabled(probe->state))
 		return 1;
 	thread = agent_thread_hold(probe->state);

@@ -20,10 +20,10 @@
  * nothrow form), call the agent at their entry too (agent_enter) and have an operation under way.
  * (Where the log samples more of them call at their entry; see there.)
  *
- * The agent tells calls to the ledger (log/ledger.h), which says what they mean: operations, what is
- * void, nesting, sampling, and what is lost where a thread has no state. glibc's malloc and calloc lead
- * to no other function, and are spared agent_enter where the log samples: a call of it takes as long
- * as all else that a block costs that is not sampled (quick_sample.c).
+ * The agent tells calls to the ledger (log/ledger.h), which says what they mean: operations, what
+ * is void, nesting, sampling, and what is lost where a thread has no state. glibc's malloc and
+ * calloc lead to no other function, and are spared agent_enter where the log samples: a call of it
+ * takes as long as all else that a block costs that is not sampled (quick_sample.c).
  *
  * State. struct agent_state is a private anonymous mapping with MADV_WIPEONFORK: a forked child
  * reads zeros, and every entry point begins by asking its probe (in that mapping, too) for the
@@ -39,14 +39,14 @@
  *				under way is void; bounds, registry entry are taken anew
  *	busy			(same LWP id) a signal handler's event, inside another: no state
  *
- * History. Where the log remembers frees (log/freed.h) a free goes the long way: its block is taken out,
- * and then, in the second call of its thunk, its stack is walked. What the second call needs to know of the
- * first, the time of the record, is handed on by the thunk, so that it does not matter what mdbg sets in
- * between.
+ * History. Where the log remembers frees (log/freed.h) a free goes the long way: its block is taken
+ * out, and then, in the second call of its thunk, its stack is walked. What the second call needs
+ * to know of the first, the time of the record, is handed on by the thunk, so that it does not
+ * matter what mdbg sets in between.
  *
- * Without a thread's state an event is recorded all the same (log/ledger.h), by a walk without memo. A
- * throwing operator new then runs as it is: where thread pointers are never to be had, it is no function
- * for a jump.
+ * Without a thread's state an event is recorded all the same (log/ledger.h), by a walk without
+ * memo. A throwing operator new then runs as it is: where thread pointers are never to be had, it
+ * is no function for a jump.
  *
  * Bounds: the agent reads nothing of the target but its stack, from SP up, inside the thread's
  * stack as its control block has it (or the main stack), else to the end of SP's page; the control
@@ -55,9 +55,9 @@
  *
  * Writers: mdbg writes the state and the maps only while it holds all threads stopped, or one
  * aligned word at a time (map, enabled). What can be enlarged (areas, probes) is written before the
- * number that bounds it. `map` is never NULL while enabled. An entry that is passed through (enabled
- * is 0) does not come back; one that was recorded, and comes back when enabled is 0, stays under way
- * and becomes void later.
+ * number that bounds it. `map` is never NULL while enabled. An entry that is passed through
+ * (enabled is 0) does not come back; one that was recorded, and comes back when enabled is 0, stays
+ * under way and becomes void later.
  *
  * Freestanding.
  */
@@ -146,7 +146,9 @@ struct agent_state {
 	/* The main thread's stack: [stack], as far as it may grow. */
 	uint64_t main_low, main_high;
 	const struct walk_map *map;		/* replaced as a whole; module map of the target */
-	/* A power of two of them; NULL: nothing of control blocks is read, and no thread has state. */
+	/*
+	 * A power of two of them; NULL: nothing of control blocks is read, and no thread has state.
+	 */
 	struct agent_thread *threads;
 	struct agent_range area[AGENT_AREAS];	/* of slots only: not the image of the agent */
 	struct log log;				/* a view, in the target's addresses */
@@ -180,14 +182,16 @@ static inline enum agent_quick agent_probe_quick(const struct agent_state *state
  * as AGENT_ENTER, AGENT_LEAVE, AGENT_RELEASE, AGENT_STRAY.
  */
 
-/* Entry of a function that is `entered`. Nonzero: run the function as it is, and do not come back. */
+/*
+ * Entry of a function that is `entered`. Nonzero: run the function as it is, and do not come back.
+ */
 uint64_t agent_enter(struct agent_frame *frame, const struct agent_probe *probe);
 /* frame->ax is what the function returned. */
 void agent_leave(struct agent_frame *frame, const struct agent_probe *probe);
 /*
  * A free is about to run; sp is SP at its entry. It says what ledger_release does: nonzero, and
- * agent_stray is to be called with the same, the caller's RBP and RBX, and `said`, which is this. (Most
- * frees are spared what it takes to keep these two registers.)
+ * agent_stray is to be called with the same, the caller's RBP and RBX, and `said`, which is this.
+ * (Most frees are spared what it takes to keep these two registers.)
  */
 uint64_t agent_release(uint64_t block, uint64_t sp, const struct agent_probe *probe);
 void agent_stray(uint64_t block, uint64_t sp, const struct agent_probe *probe, uint64_t bp,

@@ -146,7 +146,7 @@ struct err *blocks_from_log(const struct log *log, const struct in_hand *in_hand
 	struct blocks found = BLOCKS_INIT;
 	struct err *err;
 
-	/* As many as there are, and those that come meanwhile. */
+	/* The vector grows if more come meanwhile. */
 	err = vec_reserve(&found.vec, blocks_expected(log));
 	if (!err)
 		err = blocks_each(log, in_hand, add, &found);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Blocks: what `malloc allocations` lists. From the log (each with thread, time, stack); the heap
- * walk adds those from before the attach, when there is one. Scans of the log while it is
- * written are consistent per block. There may be ten million, so that who need not have all of them
- * side by side adds them up as they come (blocks_each), or reads them in pieces (list.h); the search for
- * leaks has a form of its own for them (held.h).
+ * walk adds those from before the attach, when there is one. A scan of the log while it is written
+ * is consistent for each block. There may be ten million blocks, so a caller that does not need all
+ * of them at once adds them up as they come (blocks_each), or reads them in pieces (list.h). The
+ * search for leaks has a form of its own for them (held.h).
  */
 #ifndef HEAP_BLOCK_H
 #define HEAP_BLOCK_H
@@ -41,13 +41,14 @@ struct blocks {
 #define BLOCKS_INIT	{ VEC_INIT, VEC_INIT }
 
 /*
- * What a block stands for in sums, where the log samples one in `mean` bytes: itself if mean is 0.
+ * A block stands for so many in sums, where the log samples one in `mean` bytes: for itself if mean
+ * is 0.
  */
 struct sample_share block_share(uint64_t mean, const struct block *block);
 
 /* None yet, of any stack of the log. */
 struct err *live_counts_init(const struct log *log, struct live_counts *ret) MUST_CHECK;
-/* Ids that no stack can have are the business of nobody. */
+/* Ids that no stack can have are ignored. */
 static inline void live_counts_add(struct live_counts *live, uint64_t mean,
 				   const struct block *block)
 {
@@ -78,12 +79,12 @@ struct err *blocks_from_log(const struct log *log, const struct in_hand *in_hand
 			    struct blocks *ret) MUST_CHECK;
 void blocks_free(struct blocks *blocks);
 /*
- * How many there are, by the accounts; 0 where these say more than the tables have room for: then they are
- * damaged, and memory is taken as records are found.
+ * The number of blocks, by the accounts; 0 where these say more than the tables have room for. Then
+ * they are damaged, and memory is taken as records are found.
  */
 uint64_t blocks_expected(const struct log *log);
 
-/* What blocks are sorted by: domain, process, address. No two are equal. */
+/* Blocks are sorted by this: domain, process, address. No two keys are equal. */
 static inline uint64_t block_key(const struct block *block)
 {
 	return block->address | (uint64_t)block->process << LOG_PROCESS_SHIFT |
@@ -100,6 +101,6 @@ struct block block_of_record(const struct log_record *record);
 struct heap_chunk;
 struct heap_walk;
 
-/* That of a chunk in no record, or of a free one. */
+/* The block of a chunk that is in no record, or is free. */
 struct block block_of_chunk(const struct heap_chunk *chunk, uint8_t process, bool complete);
 #endif

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The chunks of a heap, as a walk lists them: there are as many as the target has blocks, and more.
- * So a chunk takes two bytes, and half a byte for its share of an index:
+ * So a chunk takes two bytes, and half a byte as its share of an index:
  *
  *	code	note (2 bits) | kind (3) | size / 16 (11)
  *
- * A size that does not fit is CODE_LONG, and four codes follow with all of it. Where a chunk begins
- * is known by the sizes of those before it: they lie end to end. A run is a part of the list that is
- * so, of one heap, and of RUN_CHUNKS chunks at most; runs have addresses, and are searched by them.
+ * For a size that does not fit it has CODE_LONG, and the next four codes have the size. Chunks lie
+ * end to end, so the sizes before a chunk tell where it begins. A run is a part of the list in
+ * which this holds, of one heap, with at most RUN_CHUNKS chunks; a run has its address, and
+ * searches go by that.
  *
- * Codes may be changed in place: which kind a chunk is may be known only when the lists of free ones
- * have been read, and who compares the list with the log notes in it what he finds.
+ * Codes may be changed in place: the kind of a chunk may be known only when the lists of free
+ * chunks have been read, and a comparison with the log notes its result here.
  */
 #ifndef HEAP_CHUNK_H
 #define HEAP_CHUNK_H
@@ -134,7 +135,7 @@ unsigned heap_chunks_noted(const struct heap_chunks *chunks, const struct chunk_
  */
 bool heap_chunks_find(const struct heap_chunks *chunks, struct chunk_at *at, uint64_t address,
 		      struct heap_chunk *ret);
-/* The same from the start of the list on. at_ret (may be NULL) has just given it. */
+/* Search from the start of the list on. *at_ret (may be NULL) has just given the chunk. */
 bool heap_chunk_at(const struct heap_chunks *chunks, uint64_t address, struct heap_chunk *ret,
 		   struct chunk_at *at_ret);
 /*

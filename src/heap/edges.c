@@ -10,7 +10,7 @@
 void edges_init(struct edges *edges, size_t nr_blocks)
 {
 	*edges = (struct edges){ .room = MIN(nr_blocks + nr_blocks / 4 + 64, (size_t)UINT32_MAX) };
-	/* What is not used of it takes up no memory. */
+	/* The part that is not used takes up no memory. */
 	edges->at = malloc(edges->room * sizeof(*edges->at));
 	edges->group = calloc(nr_blocks / EDGES_GROUP + 1, sizeof(*edges->group));
 	if (!edges->at || !edges->group)

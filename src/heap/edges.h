@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Pointers from block to block, kept while all blocks are read once, from front to back: who is found to
- * be reachable later need not be read again. Four bytes a pointer; a block's lie side by side, those of
- * a group of blocks one behind the other, so that one place is noted for a group, and who of it has any.
+ * Pointers from block to block, kept while all blocks are read once, from front to back: a block
+ * that is found to be reachable later is not read again. A pointer takes four bytes. The pointers
+ * of a block lie side by side, and those of a group of blocks one behind the other, so that one
+ * place is noted for a group, and which of its blocks have any.
  *
- * There is room for somewhat more of them than there are blocks. What does not fit is not kept, and
- * the block is read again.
+ * There is room for somewhat more pointers than there are blocks. If those of a block do not fit,
+ * they are not kept, and the block is read again.
  */
 #ifndef HEAP_EDGES_H
 #define HEAP_EDGES_H
@@ -14,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of a block (struct held, kept). */
+/* The state of a block's pointers (struct held, kept). */
 enum edges_kept {
 	EDGES_UNREAD,		/* it must be read */
 	EDGES_KEPT,
@@ -43,12 +44,12 @@ struct edges {
 void edges_init(struct edges *edges, size_t nr_blocks);
 void edges_free(struct edges *edges);
 
-/* Those of a block, behind all that have been added so far. */
+/* The pointers of one block, behind all that have been added so far. */
 void edges_begin(struct edges *edges);
 void edges_add(struct edges *edges, uint32_t to, bool strong);
 enum edges_kept edges_end(struct edges *edges, uint32_t block);
 
-/* Of a block that will be asked for soon, and then of one that will be asked for next. */
+/* For a block that will be asked for soon, and then for one that will be asked for next. */
 static inline void edges_prefetch(const struct edges *edges, uint32_t block)
 {
 	__builtin_prefetch(&edges->group[block / EDGES_GROUP]);
@@ -64,7 +65,7 @@ struct edge_at {
 	bool last;
 };
 
-/* Those of a block that is EDGES_KEPT, as all are of which this was said. */
+/* The pointers of a block for which edges_end has returned EDGES_KEPT. */
 static inline struct edge_at edges_of(const struct edges *edges, uint32_t block)
 {
 	const struct edges_group *group = &edges->group[block / EDGES_GROUP];

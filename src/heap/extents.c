@@ -22,8 +22,8 @@ static bool fits(const struct extent_run *run, uint64_t start, uint64_t end)
 }
 
 /*
- * A run of few extents needs no pages; and several of them, one behind the other, are one run. A log that
- * was written over has millions of blocks with nothing near them.
+ * A run of few extents needs no pages; and several of them, one behind the other, are one run. A
+ * log that was written over has millions of blocks with nothing near them.
  */
 static void end_run(struct extent_index *index)
 {
@@ -163,7 +163,7 @@ static void narrow(const struct extent_index *index, const struct extent_run *ru
 		*high = index->page.at[page + 1];
 }
 
-/* Where to begin among few: those of a page are spread over it, more or less evenly. */
+/* A place to begin at: the blocks of a page are spread over it more or less evenly. */
 static uint32_t guess(const struct extent_index *index, uint32_t low, uint32_t high,
 		      uint64_t address)
 {
@@ -173,7 +173,7 @@ static uint32_t guess(const struct extent_index *index, uint32_t low, uint32_t h
 				  low + (high - low) / 2;
 }
 
-/* The one of them that holds it; few are looked at one after the other, from the one that is likely. */
+/* The block that holds address; few are looked at one after the other, from `likely` on. */
 static uint32_t choose(const struct extents *extents, uint32_t low, uint32_t high, uint32_t likely,
 		       uint64_t address)
 {
@@ -186,7 +186,7 @@ static uint32_t choose(const struct extents *extents, uint32_t low, uint32_t hig
 	while (start_of(extents, block) < address && block < high &&
 	       start_of(extents, block + 1) <= address)
 		block++;
-	/* No extent is empty: whoever begins there holds it. */
+	/* No extent is empty: a block that begins there holds the address. */
 	if (start_of(extents, block) == address)
 		return block;
 	return start_of(extents, block) < address && address < extents_end(extents, block) ?
@@ -236,7 +236,7 @@ static void look_up_outer(const struct extents *extents, const uint64_t *address
 			EXTENT_NONE };
 }
 
-/* Who is in a block of the user's own. */
+/* The addresses that are in blocks of the user's own. */
 static void look_up_user(const struct extents *extents, const uint64_t *address, size_t nr,
 			 struct extent_found *ret)
 {

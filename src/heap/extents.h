@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which block is at an address? Blocks are looked up by page: most words of memory are no address of a
- * block, and those that are should cost a load or two. So pages are as small as leaves some four blocks
- * for each of them: an index takes a byte a block then, and the block is mostly in the cache line where
- * it would be if all were of one size. Malloc's blocks and the user's own, which may lie inside of
- * malloc's, have an index each; an address is in the user's block, if it is in one.
+ * Which block is at an address? Blocks are looked up by page: most words of memory are not the
+ * address of a block, and those that are should cost a load or two. A page is so small that it has
+ * about four blocks: then an index takes a byte for each block, and the block is mostly in the
+ * cache line where it would be if all had one size. Malloc's blocks and the user's own, which may
+ * lie inside of malloc's, have an index each; an address that is in a block of the user's is in
+ * that one.
  *
- * The extent of a block is its memory up to the next one: of what a log says of a heap that went on
- * meanwhile the start is sure. One of no bytes is still somewhere.
+ * The extent of a block is its memory up to the next block: if the heap has changed since the log
+ * was read, the starts are still right. The extent of an empty block is one byte.
  */
 #ifndef HEAP_EXTENTS_H
 #define HEAP_EXTENTS_H
@@ -16,7 +17,7 @@
 
 #define EXTENT_NONE	UINT32_MAX
 
-/* Many extents with no large gaps between them; or any between two such runs, which have no pages. */
+/* Extents with no large gaps between them; or all those between two such runs, without pages. */
 struct extent_run {
 	uint64_t start, end;
 	uint32_t first, nr;	/* blocks */

@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "heap/radix.h"
 
-/* What is known of stacks for one condition on function or module: asked once for each stack. */
+/* Answers to one condition on function or module, which is asked once for each stack. */
 struct memo {
 	uint8_t *state;		/* by stack id */
 	uint32_t nr;
@@ -200,7 +200,7 @@ bool filter_key(const struct filter_order *order, const struct filter_env *env,
 
 	if (!value(env, block, order->attr, &key))
 		return false;
-	/* The same order, and nothing is rounded. */
+	/* Time stamps give the order of times, and nothing is rounded. */
 	if (stamped)
 		key = order->attr == FILTER_AGE ? ~block->time : block->time;
 	*ret = order->dir == SORT_DOWN ? ~key : key;
@@ -259,7 +259,7 @@ static struct err *sort(const struct filter_order *order, const struct filter_en
 struct err *filter_apply(const struct filter *filter, const struct filter_order *order,
 			 const struct filter_env *env, struct blocks *blocks)
 {
-	/* Those that cost a look at names last, for as few blocks as possible. */
+	/* Conditions that need names come last, for as few blocks as possible. */
 	for (unsigned names = 0; names < 2; names++) {
 		for (size_t i = 0; i < filter->conds.nr; i++) {
 			const struct filter_cond *cond = &filter->conds.at[i];

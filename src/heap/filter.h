@@ -38,7 +38,7 @@ struct filter_order {
 	uint64_t limit;		/* UINT64_MAX: none */
 };
 
-/* What a filter needs to know besides the block itself. */
+/* A filter needs to know this besides the block itself. */
 struct filter_env {
 	const struct log *log;
 	const pid_t *pids;	/* of LOG_PROCESSES processes, by number */
@@ -56,10 +56,10 @@ struct filter_env {
  * and words after a complete phrase that start none are left to the caller; else they are an error.
  * With order_ret NULL `sort` and `limit` are no phrases: the caller has its own.
  *
- * What a block does not have (time, age, seq and thread from before the attach; its heap, where
- * that is not known; function and module of a block without a stack) differs from every value: only
- * != holds. In a sort it comes last either way. A block mapped on its own is in the heap `mmap`,
- * which is equal to itself and has no order among the others.
+ * An attribute that a block does not have (time, age, seq and thread from before the attach; its
+ * heap, where that is not known; function and module of a block without a stack) differs from every
+ * value: only != holds. In a sort it comes last either way. A block mapped on its own is in the
+ * heap `mmap`, which is equal to itself and has no order among the others.
  */
 struct err *filter_parse(int argc, const char *const *argv, uint32_t allowed, struct filter *ret,
 			 struct filter_order *order_ret, int *used_ret) MUST_CHECK;
@@ -68,16 +68,16 @@ void filter_free(struct filter *filter);
 bool filter_is_attr(const char *word);
 /* Its name; attr is less than FILTER_ATTRS. */
 const char *filter_attr_name(enum filter_attr attr);
-/* Does it ask for what only a record tells: thread, time, age, seq? */
+/* Does it ask for something that only a record tells: thread, time, age, seq? */
 bool filter_is_timed(const struct filter *filter);
 bool filter_matches(const struct filter *filter, const struct filter_env *env,
 		    const struct block *block);
-/* All but the conditions on function and module, which ask for names: of those nothing is said. */
+/* All conditions but those on function and module, which need names. */
 bool filter_matches_numbers(const struct filter *filter, const struct filter_env *env,
 			    const struct block *block);
 /*
- * What blocks are sorted by, the smallest first; equal keys stay in order of address. False: the
- * block has no such attribute, and comes behind those that have.
+ * The key that blocks are sorted by, the smallest first; equal keys stay in order of address.
+ * False: the block has no such attribute, and comes behind those that have it.
  */
 bool filter_key(const struct filter_order *order, const struct filter_env *env,
 		const struct block *block, uint64_t *ret);

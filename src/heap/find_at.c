@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is at an address. */
+/* Finding the block or chunk at an address. */
 
 #include "heap/find_at.h"
 
 #include "heap/walk.h"
 
-/* The last block of the log, of the process that was walked, that begins at or before an address. */
+/* The last block that begins at or before an address, of the process that was walked. */
 struct nearest {
 	uint64_t address;
 	uint8_t process;
@@ -43,7 +43,7 @@ static struct err *find_nearest(const struct find_source *source, struct nearest
 	return blocks_each(source->log, source->in_hand, take_nearer, nearest);
 }
 
-/* Where there is a chunk it has the last word: the program's is the size that it asked for. */
+/* If there is a chunk, it decides. The block has the size that the program asked for. */
 static struct err *find_block(const struct find_source *source, const struct heap_chunk *chunk,
 			      struct nearest *nearest)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is at an address: by a walk of the heaps, and by the log as it is now. */
+/* The block or chunk at an address, by a walk of the heaps and by the log as it is now. */
 #ifndef HEAP_FIND_AT_H
 #define HEAP_FIND_AT_H
 
@@ -21,8 +21,8 @@ struct found_at {
 	struct block block;
 	struct heap_chunk chunk;	/* of no block that is known: mostly a free one */
 	/*
-	 * Where there is no block: that which was freed last at the address, or at the chunk's, if its free is
-	 * remembered (log/freed.h). freed.time 0: not.
+	 * Where there is no block: the one that was freed last at the address, or at the chunk's,
+	 * if its free is remembered (log/freed.h); if not, freed.time is 0.
 	 */
 	struct block was;
 	struct log_free freed;

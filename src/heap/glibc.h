@@ -42,10 +42,10 @@ struct glibc {
 	uint64_t sbrk_base;	/* as mp_ must have it; 0: none */
 	uint32_t led;		/* chunks that glibc_leads_to has looked at */
 	/*
-	 * First words of used blocks that may be links of a list, in order of address: lists go all over
-	 * the heap, and a read for each of their links would take longer than the walk. A word that
-	 * leads to no heap, however it is read, is none. Their chunks have NOTE_LINKED. There are
-	 * LINKS_MOST at most, as programs have pointers there, too; other links are read.
+	 * First words of used blocks that may be links of a list, in order of address: lists go all
+	 * over the heap, and a read for each of their links would take longer than the walk. A word
+	 * that leads to no heap, masked or not, is no link. Their chunks have NOTE_LINKED. There
+	 * are LINKS_MOST at most, as programs have pointers there, too; other links are read.
 	 */
 	VEC(uint64_t) links;
 	VEC(uint32_t) run_links;	/* by run of chunks: how many there are before its first */
@@ -75,22 +75,22 @@ void glibc_find_mapped_sums(struct glibc *glibc);
 uint64_t glibc_top_end(const struct glibc *glibc, const struct heap_arena *arena);
 struct err *glibc_add_span(struct glibc *glibc, uint64_t start, uint64_t end,
 			   size_t heap) MUST_CHECK;
-/* What is known of the main heap: all of it, or the piece with top and those made by brk. */
+/* The spans of the main heap: all of it, or the piece with top and those made by brk. */
 struct err *glibc_main_spans(struct glibc *glibc) MUST_CHECK;
 /* Its other pieces. All spans so far are in order of address. */
 struct err *glibc_main_pieces(struct glibc *glibc) MUST_CHECK;
 
 /* One word from anywhere, not through the window. */
 bool glibc_peek(const struct glibc *glibc, uint64_t address, uint64_t *ret);
-/* Note it, with what fmt says of it. */
+/* Note damage; fmt describes it. */
 struct err *glibc_damage(struct glibc *glibc, struct heap_damage damage, const char *fmt,
 			 ...) PRINTF(3, 4) MUST_CHECK;
 /* Does walking by sizes from chunk `at` come to `goal` exactly? All calls together are bounded. */
 bool glibc_leads_to(struct glibc *glibc, uint64_t at, uint64_t goal);
 
 /*
- * Where one of the first nr_heaps spans, which are in order of address, begins in the page or lies over
- * it, move *page behind that heap. False: none does.
+ * Where one of the first nr_heaps spans, which are in order of address, begins in the page or lies
+ * over it, move *page behind that heap. False: none does.
  */
 bool glibc_skip_heap(const struct glibc *glibc, size_t nr_heaps, uint64_t *page);
 /* Add the chunks that are mappings of their own: a span each. */

@@ -266,7 +266,7 @@ static struct err *heap_spans(struct glibc *glibc, size_t number)
 
 COMPARE_BY(by_start, struct heap_span, x, x->start)
 
-/* Of spans that overlap (they are not all what they seem) the first one stays. */
+/* If spans overlap, one of them is not what it seems: the first one stays. */
 static struct err *drop_overlaps(struct glibc *glibc)
 {
 	struct heap_walk *walk = glibc->walk;

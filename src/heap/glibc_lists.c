@@ -29,7 +29,7 @@ struct lists {
 	VEC(struct list) vec;
 };
 
-/* Of fastbins it is the chunk that is linked, not the block. */
+/* A fastbin links chunks, not blocks. */
 static uint64_t block_of(const struct list *list, uint64_t link)
 {
 	return link && list->kind == CHUNK_FAST ? link + CHUNK_HEADER : link;
@@ -167,9 +167,9 @@ static struct err *add_fastbins(struct glibc *glibc, size_t number, struct lists
 }
 
 /*
- * tcache_perthread_struct: a count of each list, and the first block of each. The counts are of what a
- * list has, or of what else it has room for (`room`). Which one it is, is known by its length: that of
- * the chunk that such a request gets.
+ * tcache_perthread_struct: a count of each list, and the first block of each. A count says how many
+ * chunks the list has, or how many more it has room for (`room`). The length of the chunk, which is
+ * what such a request gets, tells which layout it is.
  */
 struct cache_layout {
 	uint64_t chunk;
@@ -190,7 +190,7 @@ struct cache {
 	uint64_t entry[CACHE_LISTS];
 };
 
-/* NULL: a chunk of this length is none. What would be too short for a chunk is not cut off. */
+/* NULL: no cache has this length. A rest that is too short for a chunk is not cut off. */
 static const struct cache_layout *cache_layout_of(const struct heap_chunk *chunk)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(cache_layouts); i++)
@@ -217,8 +217,9 @@ static uint64_t list_most(unsigned list)
 }
 
 /*
- * From the room that lists have to what they have: those that are empty have room for all. (One that
- * is in change may have one less.) False: there is room for none, so that this is no cache.
+ * Turn the room that lists have into the number of chunks that they have: a list that is empty has
+ * room for all. (One that is being changed may have one less.) False: there is no room at all, so
+ * this is no cache.
  */
 static bool count_by_room(struct cache *cache)
 {
@@ -257,7 +258,9 @@ static bool read_cache(const struct glibc *glibc, uint64_t address, struct cache
 	return !ret->layout->room || count_by_room(ret);
 }
 
-/* How many of its lists have chunks; -1: it is no cache. So many lists may be in change. */
+/*
+ * The number of its lists that have chunks; -1: it is no cache. in_change lists may be in change.
+ */
 static int cache_lists(const struct glibc *glibc, const struct cache *cache, unsigned in_change)
 {
 	int used = 0;
@@ -321,8 +324,8 @@ static bool is_dummy(const struct glibc *glibc, const struct cache_layout *layou
 }
 
 /*
- * How well an offset from the thread pointers does at which some thread has a cache of this layout; 0:
- * some thread has something else there.
+ * Rates an offset from the thread pointers at which some thread has a cache of this layout; 0: some
+ * thread has something else there.
  */
 static unsigned score_of(const struct glibc *glibc, uint64_t offset, const struct cache_layout *layout)
 {
@@ -349,7 +352,8 @@ static unsigned score_of(const struct glibc *glibc, uint64_t offset, const struc
 }
 
 /*
- * The words below `end`, as far as they can be read without a gap; the others are 0. False: none can.
+ * The words below `end`, as far as they can be read without a gap; the others are 0. False: none
+ * can.
  */
 static bool read_below(const struct glibc *glibc, uint64_t end, uint64_t word[TLS_PIECE / 8])
 {
@@ -401,7 +405,7 @@ static struct err *add_caches_of_threads(struct glibc *glibc, struct lists *list
 		struct cache cache;
 		uint64_t word;
 
-		/* The same one twice is none the second time. */
+		/* A cache that was added is CHUNK_OWN, and is not read again. */
 		if (glibc_peek(glibc, source->thread[i] - offset, &word) && word &&
 		    read_cache(glibc, word, &cache))
 			err = add_cache(glibc, &cache, lists);
@@ -409,7 +413,7 @@ static struct err *add_caches_of_threads(struct glibc *glibc, struct lists *list
 	return err;
 }
 
-/* By what is in them: for threads whose pointer is not known. */
+/* Find caches by their content, for threads whose pointer is not known. */
 static struct err *add_caches_by_content(struct glibc *glibc, struct lists *lists)
 {
 	struct chunk_at at = heap_chunks_start();
@@ -437,7 +441,7 @@ static bool used_by_clue(const struct glibc *glibc, uint64_t clue, struct heap_c
 	       ret->kind == CHUNK_USED;
 }
 
-/* Those of threads that are at their end, and have no pointer to it any more. */
+/* The caches of threads that are ending, and have no pointer to them any more. */
 static struct err *add_caches_by_clue(struct glibc *glibc, struct lists *lists)
 {
 	const struct heap_source *source = glibc->source;
@@ -460,7 +464,7 @@ static struct err *add_caches_by_clue(struct glibc *glibc, struct lists *lists)
 	return err;
 }
 
-/* A fastbin's list that is taken apart, from one of its chunks on. */
+/* A fastbin's list that is being taken apart, from one of its chunks on. */
 static struct err *follow_loose(struct glibc *glibc, struct heap_chunk chunk, struct chunk_at at)
 {
 	const struct list list = { .kind = CHUNK_FAST };

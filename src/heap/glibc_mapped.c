@@ -8,9 +8,9 @@
  * before the front was cut off (_int_memalign leaves it there), and the block's own header has the
  * distance in prev_size. It is looked for where alignments would have put it.
  *
- * Since 2.43 such a chunk ends 16 bytes before its mapping, so that its block is as long as that of any
- * other chunk of its size, and prev_size has a bit for huge pages. As all else about them is a multiple
- * of a page, each header says by itself which kind it is.
+ * Since 2.43 such a chunk ends 16 bytes before its mapping, so that its block is as long as that of
+ * any other chunk of its size, and prev_size has a bit for huge pages. As all else about them is a
+ * multiple of a page, each header says by itself which kind it is.
  */
 
 #include "base/page.h"
@@ -33,7 +33,7 @@ struct header {
 	uint64_t prev_size, size;
 };
 
-/* What a chunk of this length leaves of its mapping. */
+/* The bytes that a chunk of this length leaves at the end of its mapping. */
 static uint64_t tail_of(uint64_t len)
 {
 	return len % PAGE ? TAIL : 0;
@@ -62,7 +62,7 @@ static uint64_t mapped_length(const struct glibc *glibc, uint64_t page, uint64_t
 	if (!read_header(glibc, page, &header) || (header.size & SIZE_FLAGS) != IS_MMAPPED)
 		return 0;
 	len = header.size & ~SIZE_FLAGS;
-	/* Its length first: the mapping of one as long as all memory would be none. */
+	/* The length first: that of the mapping could overflow. */
 	if (!len || len > end - page || header.prev_size & ~(tail_of(len) ? HUGE_PAGES : 0ull))
 		return 0;
 	return len == mapping_of(len) - tail_of(len) && mapping_of(len) <= end - page ? len : 0;
@@ -108,7 +108,9 @@ bool glibc_skip_heap(const struct glibc *glibc, size_t nr_heaps, uint64_t *page)
 	return true;
 }
 
-/* Behind the first thread's control block there: the end of a stack. The map's end: none is. */
+/*
+ * The end of the stack there, behind a thread's control block; the end of the map if there is none.
+ */
 static uint64_t behind_stack(const struct look *look, uint64_t page, uint64_t end)
 {
 	const struct heap_source *source = look->glibc->source;

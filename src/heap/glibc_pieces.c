@@ -2,17 +2,18 @@
 /*
  * Where glibc's main heap is.
  *
- * It is made by sbrk, and in one piece as a rule. Where sbrk fails (something is mapped right behind it,
- * as node does by chance, or there is a limit) glibc maps a megabyte or more instead, again and again:
+ * It is made by sbrk, and in one piece as a rule. Where sbrk fails (something is mapped right
+ * behind it, as node does by chance, or there is a limit) glibc maps a megabyte or more instead,
+ * each time:
  *
  *	[heap]			made by sbrk, up to two fenceposts
  *	a mapping		as many as it takes, wherever the kernel had room, each up to two
  *	...			fenceposts at its end; neighbours are one mapping to the kernel
  *	the last		ends with top
  *
- * The arena's system_mem is the sum of all: what is missing of it is looked for in anonymous memory that no
- * heap covers, by the fenceposts at the end of a page. A piece begins at the first page before them from
- * which sizes lead there.
+ * The arena's system_mem is the sum of all pieces. Those that are missing are searched for in
+ * anonymous memory that no heap covers, by the fenceposts at the end of a page. A piece begins at
+ * the first page before them from which sizes lead there.
  */
 
 #include <inttypes.h>
@@ -60,7 +61,10 @@ static uint64_t first_page(struct glibc *glibc, uint64_t from, uint64_t goal)
 	return goal;
 }
 
-/* The mappings that sbrk has made, except the one that holds top. Parts of them may be somebody else's. */
+/*
+ * The mappings that sbrk has made, except the one that holds top. Parts of them may be somebody
+ * else's.
+ */
 static struct err *brk_spans(struct glibc *glibc, const struct heap_map *with_top)
 {
 	struct err *err = NULL;
@@ -93,7 +97,10 @@ struct err *glibc_main_spans(struct glibc *glibc)
 				    "the top of the heap is no chunk");
 	base = end - MIN(arena->system_mem, end);
 	start = ALIGN_UP(base, CHUNK_HEADER);
-	/* In a mapping that sbrk has not made, something else may lie system_mem before the end of top. */
+	/*
+	 * In a mapping that sbrk has not made, something else may lie system_mem before the end of
+	 * top.
+	 */
 	if (start >= map->start && start <= arena->top &&
 	    (map->brk || glibc_leads_to(glibc, start, arena->top))) {
 		glibc->sbrk_base = base;
@@ -142,7 +149,10 @@ static struct err *take_piece(struct look *look, uint64_t from, uint64_t end)
 	uint64_t first = MAX(from, end - MIN(ALIGN_DOWN(most, PAGE), end));
 	uint64_t start = first_page(look->glibc, first, goal);
 
-	/* If top was 16 bytes longer than the fenceposts, these bytes stay before them, and are no chunk. */
+	/*
+	 * If top was 16 bytes longer than the fenceposts, these bytes stay before them, and are no
+	 * chunk.
+	 */
 	if (start == goal) {
 		goal -= CHUNK_HEADER;
 		start = first_page(look->glibc, first, goal);

@@ -166,7 +166,7 @@ bool glibc_leads_to(struct glibc *glibc, uint64_t at, uint64_t goal)
 	return at == goal;
 }
 
-/* Where the main heap goes on behind a gap; the span's end if that is not to be found. */
+/* Where the main heap goes on behind a gap; the span's end if that is not found. */
 static uint64_t behind_gap(struct glibc *glibc, const struct at *at)
 {
 	for (uint64_t next = at->chunk + 32; next < at->top; next += CHUNK_HEADER)
@@ -187,7 +187,7 @@ static uint64_t next_known(const struct glibc *glibc, uint64_t chunk, uint64_t e
 	return known - CHUNK_HEADER;
 }
 
-/* What is here is no chunk, or leads to none: say so, and go on where one is known to be. */
+/* Here is no chunk, or it leads to none: note that, and go on where a chunk is known to be. */
 static struct err *step_over(struct glibc *glibc, struct at *at)
 {
 	uint64_t goal = at->top > at->chunk ? at->top : at->span->end;
@@ -283,7 +283,7 @@ static struct err *walk_span(struct glibc *glibc, const struct heap_span *span)
 		}
 		at.size = at.word & ~SIZE_FLAGS;
 		at.link = 0;
-		/* Before the next chunk's header, so that reading goes on and on. */
+		/* It is read before the next chunk's header, so that addresses only go up. */
 		if (at.size <= LISTED_MOST && !read_word(glibc, at.chunk + CHUNK_HEADER, &at.link))
 			at.link = 0;
 		err = step(glibc, &at);
@@ -311,7 +311,7 @@ static struct err *walk_spans(struct glibc *glibc)
 	return err;
 }
 
-/* Which of them are links is no longer of interest, either. */
+/* Sum up the chunks of each arena, and clear NOTE_LINKED, which is not needed any more. */
 static void add_up(struct heap_walk *walk)
 {
 	struct chunk_at at = heap_chunks_start();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * All blocks of a process, side by side, for the search for leaks: twenty million are 800 MB as struct
- * block, and as much again while they are sorted. So a block is 16 bytes here, with the state of the
- * search in it; when and by whom it was allocated (`timed`) is kept only where somebody will ask. They
- * are sorted in place, and what only the heap walk has is merged in place.
+ * All blocks of a process, side by side, for the search for leaks: twenty million are 800 MB as
+ * struct block, and as much again while they are sorted. So a block is 16 bytes here, with the
+ * state of the search in it; when and by whom it was allocated (`timed`) is kept only where
+ * somebody will ask. They are sorted in place, and what only the heap walk has is merged in place.
  *
  *	held_from_log, or held_add for each, then held_sort	then in order: malloc's by address, the
  *	held_merge_walk or held_merge_past			user's own (block.h) behind them by address
@@ -82,11 +82,13 @@ struct block held_block(const struct held_list *list, size_t i);
 /* The index of the first of malloc's blocks behind address; all start at or before it: nr_outer. */
 size_t held_behind(const struct held_list *list, uint64_t address);
 
-/* Add one at the end. ERR_NOMEM, ERR_RANGE: too many, or too many that are large (base/limits.h). */
+/*
+ * Add one at the end. ERR_NOMEM, ERR_RANGE: too many, or too many that are large (base/limits.h).
+ */
 struct err *held_add(struct held_list *list, const struct block *block) MUST_CHECK;
 /*
- * Sort; of two at one address the younger stays, which takes times, if there are any. doubles_ret (may be
- * NULL): how many others there were. ERR_NOMEM.
+ * Sort; of two at one address the younger stays, which takes times, if there are any. doubles_ret
+ * (may be NULL): how many others there were. ERR_NOMEM.
  */
 struct err *held_sort(struct held_list *list, size_t *doubles_ret) MUST_CHECK;
 void held_free(struct held_list *list);
@@ -112,9 +114,9 @@ struct err *held_from_log(const struct held_source *source, struct held_list *re
 struct err *held_merge_walk(struct held_list *list, const struct heap_walk *walk,
 			    bool complete) MUST_CHECK;
 /*
- * The same of a walk of an earlier moment, by a log that has gone on, which is asked for what is in no
- * record of the list (reconcile.h). The chunks of all that are blocks then get their notes; left_out as
- * in walk_merge.
+ * The same of a walk of an earlier moment, by a log that has gone on, which is asked for what is in
+ * no record of the list (reconcile.h). The chunks of all that are blocks then get their notes;
+ * left_out as in walk_merge.
  */
 struct err *held_merge_past(struct held_list *list, struct heap_walk *walk,
 			    const struct walk_merge *merge, struct word_list *left_out) MUST_CHECK;

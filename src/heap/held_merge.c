@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What only the heap walk has, put to the blocks of the log (rules in reconcile.h). Both come in order
- * of address; what is new is added behind the list, and then merged into it in place.
+ * What only the heap walk has, put to the blocks of the log (rules in reconcile.h). Both come in
+ * order of address; what is new is added behind the list, and then merged into it in place.
  */
 
 #include <string.h>

@@ -2,13 +2,15 @@
 /*
  * Sorting of lists of blocks (held.h).
  *
- * A list that is too long for the caches is divided in place by an American flag sort (McIlroy, Bostic,
- * McIlroy: Engineering Radix Sort, 1993): by the most significant digit in which addresses differ, each
- * into its own part of the list, by exchange; and again, until parts are short. These are sorted from the
- * least significant digit on, to a spare place and back, which stays in the cache. So there is no need
- * for the memory of a second list, and each item moves two or three times through memory.
+ * A list that is too long for the caches is divided in place by an American flag sort (McIlroy,
+ * Bostic, McIlroy: Engineering Radix Sort, 1993): by the most significant digit in which addresses
+ * differ, each into its own part of the list, by exchange; and again, until parts are short. These
+ * are sorted from the least significant digit on, to a spare place and back, which stays in the
+ * cache. So there is no need for the memory of a second list, and each item moves two or three
+ * times through memory.
  *
- * An exchange is a cache miss for each line of each part that is being filled: what comes is fetched.
+ * An exchange is a cache miss for each line of each part that is being filled: what comes is
+ * fetched.
  */
 
 #include <string.h>

@@ -59,7 +59,9 @@ static bool is_string(const struct block *block, const uint64_t *head, uint64_t 
 	       has_size(block, STRING_HEADER + capacity + 1);
 }
 
-/* Bytes behind their number, or elements of equal size: of wild numbers the sum could be anything. */
+/*
+ * Bytes behind their number, or elements of equal size: of wild numbers the sum could be anything.
+ */
 static bool is_counted(const struct block *block, uint64_t nr)
 {
 	uint64_t rest = block->size - WORD;

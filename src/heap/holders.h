@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Who points to a block? The places that the search for leaks (mark.h) would find a pointer to it in:
- * the same roots, the same memory of blocks, the same notion of what an inner pointer is worth. It looks
- * at all of them, whether they can be reached themselves or not, and so once, in order.
+ * Who points to a block? The places that the search for leaks (mark.h) would find a pointer to it
+ * in: the same roots, the same memory of blocks, the same notion of what an inner pointer is worth.
+ * It looks at all of them, whether they can be reached themselves or not, and so once, in order.
  *
- * What points to a block that lies inside of another, of an allocator that the user has named, points
- * to both.
+ * What points to a block that lies inside of another, of an allocator that the user has named,
+ * points to both.
  */
 #ifndef HEAP_HOLDERS_H
 #define HEAP_HOLDERS_H

@@ -35,8 +35,8 @@ struct leak_spec {
 	uint64_t mean;				/* of sampling: blocks stand for others (block_share); 0 */
 	uint32_t kinds;				/* to list: bits 1 << enum leak_kind, LEAK_SUPPRESSED */
 	/*
-	 * Which of nr_suppressions is block suppressed by, if it is lost? Or SUPPRESS_NONE. What is lost
-	 * by way of it is suppressed with it. NULL: none is.
+	 * Which of nr_suppressions is block suppressed by, if it is lost? Or SUPPRESS_NONE. What is
+	 * lost by way of it is suppressed with it. NULL: none is.
 	 */
 	uint32_t (*suppression_of)(void *ctx, const struct block *block);
 	void *suppress_ctx;
@@ -50,9 +50,9 @@ struct leak_spec {
 struct err *leaks_build(const struct held_list *list, const struct mark_result *mark,
 			const struct leak_spec *spec, struct leaks *ret) MUST_CHECK;
 /*
- * What nobody loses, but nobody frees either: recorded blocks that are reachable or possibly lost, and
- * older than age nanoseconds at now_ns. How many of each stack are live is taken from the list: it says
- * how many were freed.
+ * What nobody loses, but nobody frees either: recorded blocks that are reachable or possibly lost,
+ * and older than age nanoseconds at now_ns. How many of each stack are live is taken from the list:
+ * it says how many were freed.
  */
 struct err *leaks_stale(struct held_list *list, const struct log *log, uint64_t now_ns, uint64_t age,
 			struct blocks *ret) MUST_CHECK;

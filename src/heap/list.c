@@ -78,7 +78,9 @@ static struct block early_block(const struct list *list, const struct heap_chunk
 	return block_of_chunk(chunk, list->source.process, list->source.complete);
 }
 
-/* The heap of a recorded block is where the walk has it. From one to the next address it is quick. */
+/*
+ * The heap of a recorded block is where the walk has it. From one to the next address it is quick.
+ */
 static void set_heap(struct list *list, struct block *block)
 {
 	const struct heap_walk *walk = list->source.walk;

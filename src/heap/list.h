@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Lists: blocks of the log and of a heap walk, filtered, in any order, without all of them in memory.
- * Ten million records are 400 MB as struct block, and twice that while they are sorted. A list keeps
- * four bytes of each (where it is in the log) and what it reads of them piece by piece.
+ * Lists: blocks of the log and of a heap walk, filtered, in any order, without all of them in
+ * memory. Ten million records are 400 MB as struct block, and twice that while they are sorted. A
+ * list keeps four bytes of each (where it is in the log) and what it reads of them piece by piece.
  *
  * Theory of operation
  *
@@ -36,9 +36,9 @@
  * The log's words are the target's to write: a slot that has something else is passed over, and
  * whatever numbers stand in it, no more is kept than there are slots.
  *
- * Rejected: a scan of the log for each piece (no memory at all, but 76 scans of 634 MB); sorting the
- * slots' numbers in place (each comparison is a cache miss, and the log changes under the sort); a
- * copy of the records, packed (15 bytes each are still 150 MB).
+ * Rejected: a scan of the log for each piece (no memory at all, but 76 scans of 634 MB); sorting
+ * the slots' numbers in place (each comparison is a cache miss, and the log changes under the
+ * sort); a copy of the records, packed (15 bytes each are still 150 MB).
  */
 #ifndef HEAP_LIST_H
 #define HEAP_LIST_H
@@ -74,8 +74,8 @@ struct list_sums {
 };
 struct list_sums list_sums(const struct list *list);
 /*
- * Blocks up to here that were freed or resized before they could be listed; where the filter asks for
- * names, with those that it would not have kept.
+ * Blocks up to here that were freed or resized before they could be listed; where the filter asks
+ * for names, with those that it would not have kept.
  */
 uint64_t list_gone(const struct list *list);
 

@@ -108,9 +108,9 @@ static struct err *scan_pending(struct marker *marker)
 }
 
 /*
- * Wide blocks are read whenever they are reached, so those that roots lead to come first: who hangs on a
- * large table is then known to be reachable, and what he points to need not be kept. Each is on the stack at
- * most once, since it is while it is pending.
+ * Wide blocks are read whenever they are reached, so those that roots lead to come first: who hangs
+ * on a large table is then known to be reachable, and what he points to need not be kept. Each is
+ * on the stack at most once, since it is while it is pending.
  */
 static struct err *scan_wide(struct marker *marker)
 {

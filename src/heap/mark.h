@@ -40,18 +40,18 @@
  * is in the innermost block; who reaches one inside has reached the one around it, and what is
  * between the inner ones is the outer one's.
  *
- * Passes. Roots are read first, and the wide blocks that they lead to; then all other blocks, once, from
- * front to back, in large pieces. Of a block that is known to be reachable by then the pointers are
- * followed at once; of others they are kept (edges.h), unless they are too many. What is reached from
- * then on is `pending`. Pointers mostly lead one way, as lists grow at one end: so all blocks are swept
- * over from back to front, and from front to back, and who is pending is followed when it is his turn, as
- * long as that finds many. Each of that order's cache misses is one that is foreseen, where following
- * pointers as they come has several that are not. The rest is followed window (of WINDOW blocks) by
- * window, and whoever is reached next: by the pointers kept, for which a queue of several windows' blocks
- * waits while they are fetched; what could not be kept is read again, in order of address. So there is no
- * stack that a long list could overflow, memory is read at the speed of memory, and not in the order of
- * pointers (which took a system call each: 50 times as long). A block is followed three times at most,
- * whatever the memory holds.
+ * Passes. Roots are read first, and the wide blocks that they lead to; then all other blocks, once,
+ * from front to back, in large pieces. Of a block that is known to be reachable by then the
+ * pointers are followed at once; of others they are kept (edges.h), unless they are too many. What
+ * is reached from then on is `pending`. Pointers mostly lead one way, as lists grow at one end: so
+ * all blocks are swept over from back to front, and from front to back, and who is pending is
+ * followed when it is his turn, as long as that finds many. Each of that order's cache misses is
+ * one that is foreseen, where following pointers as they come has several that are not. The rest is
+ * followed window (of WINDOW blocks) by window, and whoever is reached next: by the pointers kept,
+ * for which a queue of several windows' blocks waits while they are fetched; what could not be kept
+ * is read again, in order of address. So there is no stack that a long list could overflow, memory
+ * is read at the speed of memory, and not in the order of pointers (which took a system call each:
+ * 50 times as long). A block is followed three times at most, whatever the memory holds.
  */
 #ifndef HEAP_MARK_H
 #define HEAP_MARK_H
@@ -72,7 +72,10 @@ struct mark_ranges {
 	VEC(struct mark_range) vec;
 };
 
-/* What could not be read: a damaged log has millions of such ranges, which are added up as they come. */
+/*
+ * What could not be read: a damaged log has millions of such ranges, which are added up as they
+ * come.
+ */
 struct mark_unread {
 	uint64_t bytes;
 	struct mark_range last;		/* those that follow on each other are one */
@@ -97,14 +100,15 @@ struct mark_source {
 	 */
 	bool (*next_present)(void *ctx, uint64_t start, uint64_t end, struct mark_range *ret);
 	/*
-	 * Bytes of blocks that are read without asking whether they were ever written. Blocks of an honest log
-	 * hardly have more than the process; a damaged one has terabytes of them in memory that is only
-	 * reserved, and to read that makes page tables for it.
+	 * Bytes of blocks that are read without asking whether they were ever written. Blocks of an
+	 * honest log hardly have more than the process; a damaged one has terabytes of them in
+	 * memory that is only reserved, and to read that makes page tables for it.
 	 */
 	uint64_t unasked;
 	/*
-	 * The mapping from `at` on, or the first behind it, that may be read: a damaged log has millions of blocks
-	 * that are in none, or in a device's memory, and terabytes long. NULL: not known.
+	 * The mapping from `at` on, or the first behind it, that may be read: a damaged log has
+	 * millions of blocks that are in none, or in a device's memory, and terabytes long. NULL:
+	 * not known.
 	 */
 	struct mark_range (*next_mapped)(void *ctx, uint64_t at);
 	void *ctx;

@@ -86,8 +86,8 @@ static inline bool marker_is_wide(const struct marker *marker, uint32_t block)
 /* Reads by way of what is in the buffer already: for the heuristics. */
 struct memory *marker_peek(struct marker *marker);
 /*
- * The words between blocks of [start, end), which counts as root_bytes; what cannot be read is noted in
- * unread.
+ * The words between blocks of [start, end), which counts as root_bytes; what cannot be read is
+ * noted in unread.
  */
 struct err *marker_read_gaps(struct marker *marker, uint64_t start, uint64_t end,
 			     struct mark_unread *unread) MUST_CHECK;

@@ -78,7 +78,9 @@ static void end_keeping(struct marker *marker)
 	if (block == EXTENT_NONE)
 		return;
 	marker_at(marker, block)->kept = edges_end(&marker->edges, block);
-	/* Somebody may have reached it, when it was read and before it was known to have pointers. */
+	/*
+	 * Somebody may have reached it, when it was read and before it was known to have pointers.
+	 */
 	if (marker_at(marker, block)->state != UNREACHED)
 		marker_set_state(marker, block, marker_at(marker, block)->state);
 }

@@ -83,8 +83,9 @@ static bool will_be_scanned(const struct marker *marker, uint32_t block)
 }
 
 /*
- * Fill the buffer with block i, up to end, and neighbours behind it that are to be scanned as well: unless that
- * is known to fail, or else the same neighbours would be looked at for each block in vain.
+ * Fill the buffer with block i, up to end, and neighbours behind it that are to be scanned as well:
+ * unless that is known to fail, or else the same neighbours would be looked at for each block in
+ * vain.
  */
 static struct err *fill_from(struct marker *marker, uint32_t i, uint64_t end)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Many lists of 32-bit numbers in one pool: ten million numbers in a few lists, or in a million.
- * A node is a cache line with 15 numbers, so that a number takes 4.3 bytes in a long list, and a list
+ * Many lists of 32-bit numbers in one pool: ten million numbers in a few lists, or in a million. A
+ * node is a cache line with 15 numbers, so that a number takes 4.3 bytes in a long list, and a list
  * 64 bytes at least. Nothing is moved when the pool grows, so it never takes more than it holds.
  *
  *	struct numbers pool = NUMBERS_INIT;

@@ -68,8 +68,8 @@ static struct err *note_log(struct heap_walk *walk, const struct walk_merge *mer
 }
 
 /*
- * May a call that is under way have it? By its block, its chunk, or the chunk behind it: a chunk that
- * is merged with a free one before it is no longer known by its own address, and not yet free.
+ * May a call that is under way have it? By its block, its chunk, or the chunk behind it: a chunk
+ * that is merged with a free one before it is no longer known by its own address, and not yet free.
  */
 static bool has_clue(const struct walk_merge *merge, const struct heap_chunk *chunk)
 {
@@ -271,7 +271,9 @@ static bool take_record(const struct log_record *record, uint64_t slot UNUSED, v
 	struct known *known = ctx;
 	uint64_t address = record->address - ((uint64_t)known->process << LOG_PROCESS_SHIFT);
 
-	/* Those of other processes, or of the user's allocators, are beyond all addresses, or wrap. */
+	/*
+	 * Those of other processes, or of the user's allocators, are beyond all addresses, or wrap.
+	 */
 	if (address >> LOG_PROCESS_SHIFT || address < known->from)
 		return false;
 	if (!known->all && address > known->address.at[KNOWN_MOST - 1])

@@ -21,8 +21,9 @@
  *	was freed since; one that is left out now and was no block at an earlier look is not from
  *	before the attach
  *
- * A walk of an earlier moment (a snapshot), with a log that has gone on. Blocks of the log are those
- * whose records are older. What a chunk that was held then, and has no such record, may have been:
+ * A walk of an earlier moment (a snapshot), with a log that has gone on. Blocks of the log are
+ * those whose records are older. What a chunk that was held then, and has no such record, may have
+ * been:
  *
  *	a block that was freed since, or was being freed: its record is mostly still to be found
  *	(log_past), or a younger one of the same address. It is marked as freed: who freed it had its
@@ -65,9 +66,9 @@
  *	seen	it was there, listed or left out, at each look: it may be from before the attach.
  *		Anything else that is left out was given out since, and is no loss
  *
- * Where a heap is damaged, a walk asks for the next block that the log knows (known_from): seldom, but
- * then perhaps a thousand times, at addresses that go up. A scan of the log keeps the first KNOWN_MOST
- * from the address on, in order, which do for many such questions.
+ * Where a heap is damaged, a walk asks for the next block that the log knows (known_from): seldom,
+ * but then perhaps a thousand times, at addresses that go up. A scan of the log keeps the first
+ * KNOWN_MOST from the address on, in order, which do for many such questions.
  */
 #ifndef HEAP_RECONCILE_H
 #define HEAP_RECONCILE_H
@@ -110,8 +111,8 @@ enum chunk_is {
 };
 
 /*
- * The rules for a chunk of a walk of an earlier moment, that is in no record of then. ret: its block,
- * if it is one.
+ * The rules for a chunk of a walk of an earlier moment, that is in no record of then. ret: its
+ * block, if it is one.
  */
 enum chunk_is reconcile_past(const struct walk_merge *merge, const struct heap_chunk *chunk,
 			     struct block *ret);
@@ -125,8 +126,9 @@ struct looks {
 
 void looks_free(struct looks *looks);
 /*
- * Before a look. Once one of those that no record knows was freed it may be any of them, and be given
- * out anew: then nothing is sure. log: NULL if there is none. complete: as in struct walk_merge.
+ * Before a look. Once one of those that no record knows was freed it may be any of them, and be
+ * given out anew: then nothing is sure. log: NULL if there is none. complete: as in struct
+ * walk_merge.
  */
 void looks_drop_freed(struct looks *looks, const struct log *log, bool complete);
 /* After it, if there is to be another: walk has the notes of walk_merge, which left these out. */
@@ -148,7 +150,9 @@ struct known {
 
 #define KNOWN_INIT(l, p)	{ .log = (l), .process = (p) }
 
-/* The first block of malloc's of that process from address on; UINT64_MAX: none. ctx: struct known. */
+/*
+ * The first block of malloc's of that process from address on; UINT64_MAX: none. ctx: struct known.
+ */
 uint64_t known_from(void *ctx, uint64_t address);
 void known_free(struct known *known);
 

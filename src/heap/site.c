@@ -10,7 +10,10 @@
 #define FEW		256u		/* so many times are sorted to find the median */
 #define DIGIT_BITS	11u
 #define DIGITS		(1u << DIGIT_BITS)
-/* What programs have is far below; a damaged log can have as many as records, of 200 bytes each here. */
+/*
+ * What programs have is far below; a damaged log can have as many as records, of 200 bytes each
+ * here.
+ */
 #define SITES_MOST	(1u << 20)
 #define PARTS_MOST	(1u << 22)
 

@@ -40,15 +40,15 @@ struct site_spec {
 };
 
 /*
- * The sites of blocks that are in memory, and filtered: largest first, ties by key; without a mark to
- * compare with, growth is all that is live. now_ns is log_clock_realtime(log, log_now()).
+ * The sites of blocks that are in memory, and filtered: largest first, ties by key; without a mark
+ * to compare with, growth is all that is live. now_ns is log_clock_realtime(log, log_now()).
  */
 struct err *sites_build(const struct log *log, const struct blocks *blocks,
 			const struct site_spec *spec, uint64_t now_ns,
 			struct sites *ret) MUST_CHECK;
 /*
- * The same of the blocks of the log and those in hand that the filter keeps, without a stop; no block
- * is kept in memory.
+ * The same of the blocks of the log and those in hand that the filter keeps, without a stop; no
+ * block is kept in memory.
  */
 struct err *sites_from_log(const struct filter_env *env, const struct filter *filter,
 			   const struct in_hand *in_hand, const struct site_spec *spec,

@@ -10,18 +10,19 @@
 
 /*
  * What glibc 2.36 and libstdc++ 12 (Debian 12) seem to lose, or do, in a program that uses all of
- * locales, iconv, threads, dlopen, nss, timers, aio, streams ... libstdc++ loses nothing: its pool for
- * exceptions, whatever it says at the end of a program under valgrind, is reachable. glibc's search
- * trees, whose nodes' colour is in the low bit of a pointer, give possibly lost blocks to setenv alone.
+ * locales, iconv, threads, dlopen, nss, timers, aio, streams ... libstdc++ loses nothing: its pool
+ * for exceptions, whatever it says at the end of a program under valgrind, is reachable. glibc's
+ * search trees, whose nodes' colour is in the low bit of a pointer, give possibly lost blocks to
+ * setenv alone.
  */
 static const struct {
 	const char *pattern;
 	bool caller;
 } built_in[] = {
 	/*
-	 * What the loader allocates for itself. It points to the middle of it: the table of dynamic TLS
-	 * (dtv) of a thread that has ended, whose stack is kept for the next one; the table that tells
-	 * the unwinder of objects, which is aligned inside of what malloc gave.
+	 * What the loader allocates for itself. It points to the middle of it: the table of dynamic
+	 * TLS (dtv) of a thread that has ended, whose stack is kept for the next one; the table
+	 * that tells the unwinder of objects, which is aligned inside of what malloc gave.
 	 */
 	{ "^ld-linux", true },
 	/* A stream opened with ",ccs=": fclose forgets both conversions (_IO_new_fclose). */
@@ -138,8 +139,9 @@ struct err *suppressions_read(struct suppressions *suppressions, const char *fil
 }
 
 /*
- * Piece by piece between the stars, each where it stands first; but for the one before `$`, which must
- * be at the end, and the one behind `^`, at the front. A `$` ends the pattern, as LeakSanitizer has it.
+ * Piece by piece between the stars, each where it stands first; but for the one before `$`, which
+ * must be at the end, and the one behind `^`, at the front. A `$` ends the pattern, as
+ * LeakSanitizer has it.
  */
 bool suppression_matches(const char *pattern, const char *name)
 {

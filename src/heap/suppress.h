@@ -3,9 +3,9 @@
  * Leaks that are not to be reported: patterns in LeakSanitizer's format.
  *
  * A file has lines `leak:PATTERN`, empty ones and comments (`#` first). A block that is lost is
- * suppressed if PATTERN is found in the name of a function, a source file or a module of any frame of
- * its allocation: `*` stands for any text, `^` at the front and `$` at the end for the name's ends. What
- * is lost with it alone is suppressed with it.
+ * suppressed if PATTERN is found in the name of a function, a source file or a module of any frame
+ * of its allocation: `*` stands for any text, `^` at the front and `$` at the end for the name's
+ * ends. What is lost with it alone is suppressed with it.
  *
  * Patterns for the C library's own leaks are built in (suppress.c says which, and why).
  */

@@ -110,15 +110,15 @@ struct heap_source {
 	size_t nr_threads;
 	bool all_threads;		/* there are no others */
 	/*
-	 * The first block from address on that is surely in use; UINT64_MAX: there is none. Asked for
-	 * addresses that go up, where there is damage. NULL: none is known.
+	 * The first block from address on that is surely in use; UINT64_MAX: there is none. Asked
+	 * for addresses that go up, where there is damage. NULL: none is known.
 	 */
 	uint64_t (*known_from)(void *ctx, uint64_t address);
 	void *ctx;
 	/*
-	 * Words that threads inside the allocator have in hand. One of them may be taking a list apart
-	 * that nothing else leads to any more (malloc_consolidate, the end of a thread): chunks of
-	 * it look used.
+	 * Words that threads inside the allocator have in hand. One of them may be taking a list
+	 * apart that nothing else leads to any more (malloc_consolidate, the end of a thread):
+	 * chunks of it look used.
 	 */
 	const uint64_t *clue;
 	size_t nr_clues;

@@ -32,8 +32,8 @@
 struct log;
 
 /*
- * The first anchor. The rate comes with the first log_clock_update, for which a millisecond must have
- * gone by: a target may stand still for this one.
+ * The first anchor. The rate comes with the first log_clock_update, for which a millisecond must
+ * have gone by: a target may stand still for this one.
  */
 void clock_start(struct log *log);
 /* Take one reading into account; log_clock_update with the clocks passed in, for tests. */

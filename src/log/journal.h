@@ -13,8 +13,8 @@
  * DONE when it is made and UNDONE when it is taken back. A cleaner treats PLANNED like DONE but
  * compares first: bytes that are not `new` are left alone.
  *
- * Whoever has the file mapped can write here. An mdbg that wrote a journal goes by its own copy of it
- * (journal_writer.h); a later one believes it no more than target/undo.h says.
+ * Whoever has the file mapped can write here. An mdbg that wrote a journal goes by its own copy of
+ * it (journal_writer.h); a later one believes it no more than target/undo.h says.
  */
 #ifndef LOG_JOURNAL_H
 #define LOG_JOURNAL_H

@@ -12,9 +12,9 @@
  * is looked for in `own` alone. The order of the writes to the shared one is that of journal.h
  * (write ahead); the private one is only of use as long as its mdbg lives.
  *
- * A journal that an earlier mdbg has left is read once, into `own`. From then on it is treated as if
- * this mdbg had written it; what of it is to be believed is found out before anything is done by it
- * (target/undo.h).
+ * A journal that an earlier mdbg has left is read once, into `own`. From then on it is treated as
+ * if this mdbg had written it; what of it is to be believed is found out before anything is done by
+ * it (target/undo.h).
  */
 #ifndef LOG_JOURNAL_WRITER_H
 #define LOG_JOURNAL_WRITER_H

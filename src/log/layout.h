@@ -41,8 +41,8 @@
 
 /*
  * One thread that was seen: who it is, and its account. Only the thread itself writes (or the
- * tracer, while it is stopped); entry 0 belongs to all. Whole cache lines, by pairs, so that writers
- * do not share one.
+ * tracer, while it is stopped); entry 0 belongs to all. Whole cache lines, by pairs, so that
+ * writers do not share one.
  */
 struct log_entry {
 	uint64_t account[sizeof(struct log_accounts) / sizeof(uint64_t)];
@@ -94,8 +94,9 @@ _Static_assert(sizeof(struct log_entry) == 256, "entry");
 bool log_layout(void *base, uint64_t size, uint64_t header_offset, struct log *ret);
 
 /*
- * What a reader hands out it has bounded, in its own copy: an id that this region cannot have given is
- * LOG_STACK_DAMAGED, or entry 0 of the registry. An address has 56 bits and a size 48, by their place in a slot.
+ * What a reader hands out it has bounded, in its own copy: an id that this region cannot have given
+ * is LOG_STACK_DAMAGED, or entry 0 of the registry. An address has 56 bits and a size 48, by their
+ * place in a slot.
  */
 static inline void log_bound_ids(const struct log *log, uint32_t *thread, uint32_t *stack)
 {

@@ -77,8 +77,8 @@ struct log {
 
 /*
  * Blocks of several processes may be in one log: bits 48 to 54 of a record's address are the number
- * of the process, 0 for the first one. Bit 55 is set in those of allocators that the user has named:
- * their blocks lie inside of malloc's, perhaps at the same address.
+ * of the process, 0 for the first one. Bit 55 is set in those of allocators that the user has
+ * named: their blocks lie inside of malloc's, perhaps at the same address.
  */
 #define LOG_PROCESS_SHIFT	48
 #define LOG_PROCESSES		128
@@ -178,9 +178,9 @@ static inline uint64_t log_now(void)
  */
 bool log_insert(struct log *log, const struct log_record *record, struct log_record *replaced);
 /*
- * Take the record of address out (*ret, which may be NULL) and count it as freed by thread; or count
- * a free of an unknown block, or of one that was not sampled, and return false. Unless the log
- * samples, ret->address then says if there is a ghost (table.h): it is address, or 0.
+ * Take the record of address out (*ret, which may be NULL) and count it as freed by thread; or
+ * count a free of an unknown block, or of one that was not sampled, and return false. Unless the
+ * log samples, ret->address then says if there is a ghost (table.h): it is address, or 0.
  */
 bool log_remove(struct log *log, uint64_t address, uint32_t thread, struct log_record *ret);
 /* Look only. */
@@ -196,16 +196,17 @@ bool log_knew(const struct log *log, uint64_t address);
  */
 bool log_ghost(const struct log *log, uint64_t address, struct log_record *ret);
 /*
- * A block was freed, for sure: remember who did it, if frees are remembered. Of a writer that has taken
- * out its record.
+ * A block was freed, for sure: remember who did it, if frees are remembered. Of a writer that has
+ * taken out its record.
  */
 void log_note_free(struct log *log, const struct log_free *free);
 /* The free of the block that was recorded at this address with this time, if it is remembered. */
 bool log_first_free(const struct log *log, uint64_t address, uint64_t block_time,
 		    struct log_free *ret);
 /*
- * What there was at address at an earlier moment, that time stamp `until`, as far as the table still
- * tells: a record that was taken out since stays where it was until its place is taken by another.
+ * What there was at address at an earlier moment, that time stamp `until`, as far as the table
+ * still tells: a record that was taken out since stays where it was until its place is taken by
+ * another.
  *
  *	LOG_PAST	its record (*ret), which is there still or was taken out: perhaps since then, and
  *			if not, there was none at that moment
@@ -258,8 +259,8 @@ struct err *log_format(void *base, const struct log_config *config, struct log *
 struct err *log_format_behind(void *base, const struct log_config *config,
 			      struct log *ret) MUST_CHECK;
 /*
- * Remember the last nr frees from now on, 0: none; at any time, followed by log_reserve. ERR_USAGE, and
- * nothing has changed: the region has no room for so many, or the log samples.
+ * Remember the last nr frees from now on, 0: none; at any time, followed by log_reserve. ERR_USAGE,
+ * and nothing has changed: the region has no room for so many, or the log samples.
  */
 struct err *log_set_free_history(struct log *log, uint32_t nr) MUST_CHECK;
 /* A view of a region that exists; ERR_FORMAT: not a log, or of another version (says which). */
@@ -310,8 +311,8 @@ bool log_slot(const struct log *log, uint64_t slot, struct log_record *ret);
 void log_each_stray(const struct log *log, enum log_stray_kind kind,
 		    bool (*fn)(const struct log_stray *stray, void *ctx), void *ctx);
 /*
- * Up to now allocations may have gone unrecorded (probes were out, or not all in): no ghost of before
- * tells a double free.
+ * Up to now allocations may have gone unrecorded (probes were out, or not all in): no ghost of
+ * before tells a double free.
  */
 void log_note_gap(struct log *log);
 /* Sums; consistent only while nobody writes. */
@@ -346,10 +347,10 @@ uint64_t log_seq(const struct log *log, uint64_t time);
 uint64_t log_start(const struct log *log);
 
 /*
- * The memfd's pages are mdbg's to fault in, so that the target does not pay for them: make sure that
- * what the writers use is there, and what they will come to next: `bytes` at least, and as the
- * tables fill up the one that will be added. Call it every now and then while there are writers;
- * it costs a look at the header and the accounts when nothing is missing, and faults in 16 MB of
+ * The memfd's pages are mdbg's to fault in, so that the target does not pay for them: make sure
+ * that what the writers use is there, and what they will come to next: `bytes` at least, and as the
+ * tables fill up the one that will be added. Call it every now and then while there are writers; it
+ * costs a look at the header and the accounts when nothing is missing, and faults in 16 MB of
  * tables at most, or `bytes` if that is more. All calls on one view.
  */
 struct err *log_reserve(struct log *log, uint64_t bytes) MUST_CHECK;

@@ -41,7 +41,10 @@ static struct err *advance(void *part, uint64_t *done, uint64_t bytes)
 	if (madvise(from, len, MADV_POPULATE_WRITE)) {
 		if (errno != EINVAL)
 			return err_sys("log: fault in %" PRIu64 " bytes", len);
-		/* Before Linux 5.14: a write to each page that changes nothing, whoever else writes. */
+		/*
+		 * Before Linux 5.14: a write to each page that changes nothing, whoever else
+		 * writes.
+		 */
 		for (uint64_t at = 0; at < len; at += LOG_PAGE)
 			__atomic_fetch_or((uint64_t *)(from + at), 0, __ATOMIC_RELAXED);
 	}

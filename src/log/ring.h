@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Tickets: how several writers fill the slots of a ring that has the newest of something, and readers
- * of another process look at it without stopping anybody (stray.h, freed.h).
+ * Tickets: how several writers fill the slots of a ring that has the newest of something, and
+ * readers of another process look at it without stopping anybody (stray.h, freed.h).
  *
  *	ticket of a slot	0: empty; number (from 1 on) << 1, or with RING_BUSY
  *
@@ -11,12 +11,12 @@
  * A writer takes a number from a counter that all share, claims the slot that this number comes to,
  * fills it in, and publishes it. It gives up where the slot is another's at the moment, or has a
  * higher number already: two writers, a whole ring apart, have come at the same time. So a slot has
- * one writer at a time, and the number of a slot only goes up. Who dies in the middle leaves the slot
- * busy for ever: one place less.
+ * one writer at a time, and the number of a slot only goes up. Who dies in the middle leaves the
+ * slot busy for ever: one place less.
  *
- * A reader takes the ticket, the contents, and the ticket again, and believes the contents if both are
- * the same and not busy. Contents are stored with release and loaded with acquire: who has seen a word
- * of a later writer sees that writer's claim, too, and numbers do not come again.
+ * A reader takes the ticket, the contents, and the ticket again, and believes the contents if both
+ * are the same and not busy. Contents are stored with release and loaded with acquire: who has seen
+ * a word of a later writer sees that writer's claim, too, and numbers do not come again.
  *
  * Freestanding.
  */

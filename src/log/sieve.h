@@ -29,17 +29,18 @@
  * are a hundred million records.
  *
  * Shape. What counts is how many cache lines the frees of a program's hot blocks touch: fewer than
- * the blocks themselves. So neighbours share a counter (SIEVE_GRANULE bytes), and a line of counters
- * is of addresses side by side, 16 KB of them; a page is of a megabyte. That records of neighbours
- * are taken for each other does not matter: with a sample every 512 KB it happens to one free in
- * 2,048. Heaps beyond LOG_SIEVE * SIEVE_GRANULE bytes, or far apart, share counters too: by as many
- * as there are records, divided by LOG_SIEVE. The upper bits are mixed in lest arenas, which begin at
- * multiples of 64 MB, all meet at their beginnings. Domain and process in a key (log.h) are lost: they
- * share the counters of their addresses.
+ * the blocks themselves. So neighbours share a counter (SIEVE_GRANULE bytes), and a line of
+ * counters is of addresses side by side, 16 KB of them; a page is of a megabyte. That records of
+ * neighbours are taken for each other does not matter: with a sample every 512 KB it happens to one
+ * free in 2,048. Heaps beyond LOG_SIEVE * SIEVE_GRANULE bytes, or far apart, share counters too: by
+ * as many as there are records, divided by LOG_SIEVE. The upper bits are mixed in lest arenas,
+ * which begin at multiples of 64 MB, all meet at their beginnings. Domain and process in a key
+ * (log.h) are lost: they share the counters of their addresses.
  *
  * Rejected: the tags of one window in the first table (a line for each hot block, all over 128 KB,
- * and of no use once there are two tables); a hash of the address (the same); bits alone (they could
- * not be taken back); a mark in the block or its chunk (memory of the target's, and of its allocator).
+ * and of no use once there are two tables); a hash of the address (the same); bits alone (they
+ * could not be taken back); a mark in the block or its chunk (memory of the target's, and of its
+ * allocator).
  *
  * Freestanding.
  */

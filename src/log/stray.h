@@ -21,14 +21,15 @@
  *				among them, and is told by who reads them (session/strays.h); but where
  *				the stack was then the writer must say
  *
- * A log that samples has ghosts of few, and remembers nothing; nor are blocks of allocators that the
- * user has named: who knows what other functions those have.
+ * A log that samples has ghosts of few, and remembers nothing; nor are blocks of allocators that
+ * the user has named: who knows what other functions those have.
  *
- * Shape. A ring (ring.h) of LOG_STRAYS slots for each kind, with the newest ones; header->strays counts
- * all there ever were. Of two that are LOG_STRAYS apart and come at the same time one is only counted.
+ * Shape. A ring (ring.h) of LOG_STRAYS slots for each kind, with the newest ones; header->strays
+ * counts all there ever were. Of two that are LOG_STRAYS apart and come at the same time one is
+ * only counted.
  *
- * With a double free is kept who freed the block first, if frees were remembered (freed.h): that is looked
- * for at once, since it may be gone when somebody asks.
+ * With a double free is kept who freed the block first, if frees were remembered (freed.h): that is
+ * looked for at once, since it may be gone when somebody asks.
  *
  * Freestanding.
  */
@@ -53,8 +54,8 @@ struct log_stray_slot {
 #define STRAY_LIBRARIES	2
 struct stray_facts {
 	/*
-	 * Else no double free is told: not all that gives out blocks is probed, or one allocator lies
-	 * on another, and may keep what it was given back.
+	 * Else no double free is told: not all that gives out blocks is probed, or one allocator
+	 * lies on another, and may keep what it was given back.
 	 */
 	uint64_t complete;
 	/* Text of the C library: libpthread was a module of its own. Empty ones are 0, 0. */
@@ -64,9 +65,9 @@ struct stray_facts {
 };
 
 /*
- * log_remove has not found this block (and has counted it as unknown): find out what it is, count it
- * so, and remember it. What only double frees have is filled in here. caller: the return address of the
- * call, which mostly says enough of the stack; 0: not known. told_apart: see above.
+ * log_remove has not found this block (and has counted it as unknown): find out what it is, count
+ * it so, and remember it. What only double frees have is filled in here. caller: the return address
+ * of the call, which mostly says enough of the stack; 0: not known. told_apart: see above.
  */
 void log_stray(struct log *log, struct log_stray *stray, const struct stray_facts *facts,
 	       uint64_t caller, bool told_apart);

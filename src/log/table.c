@@ -269,7 +269,9 @@ static bool claim_nearer(struct log *log, uint64_t hash, const struct place *gho
 		if (!slot_claim_any(ret))
 			return false;
 	}
-	/* If it fails, somebody else has claimed it, and it is no ghost of this address any more. */
+	/*
+	 * If it fails, somebody else has claimed it, and it is no ghost of this address any more.
+	 */
 	__atomic_compare_exchange_n(&ghost->window->slot[ghost->slot].key, &old,
 				    (old & KEY_SEQUENCE) + KEY_SEQUENCE_ONE, false,
 				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
@@ -423,8 +425,8 @@ bool log_knew(const struct log *log, uint64_t address)
 }
 
 /*
- * What the slot has of address, or had last: a ghost has all that it had. *live_ret is at the moment
- * of the first look.
+ * What the slot has of address, or had last: a ghost has all that it had. *live_ret is at the
+ * moment of the first look.
  */
 static bool slot_read_past(const struct log *log, const struct log_slot *slot, uint64_t address,
 			   struct log_record *ret, bool *live_ret)

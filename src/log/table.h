@@ -44,10 +44,10 @@
  * remove that meets its address as a ghost knows that it is not in the table.
  *
  * A ghost also tells whose a block was that is freed again (log_ghost, stray.h), or was there at an
- * earlier moment (log_past). There a reader meets other owners of the slot: it takes key, contents, and
- * the key again, and believes them if the key is FREE or LIVE, has the address, and has the same
- * sequence as before. Who claims the slot changes the key before anything else, and its sequence for
- * good; LIVE to FREE changes no contents.
+ * earlier moment (log_past). There a reader meets other owners of the slot: it takes key, contents,
+ * and the key again, and believes them if the key is FREE or LIVE, has the address, and has the
+ * same sequence as before. Who claims the slot changes the key before anything else, and its
+ * sequence for good; LIVE to FREE changes no contents.
  *
  * Why no tombstones: a search never stops at an empty slot. It looks at all tags of the window, in
  * a few instructions, hits or not; so an empty slot means nothing to a search, and a removal has
@@ -66,9 +66,9 @@
  * never cleared again) nobody needs to look there. All who store it store the same. The first slot
  * tried, in an empty window, is one picked by the hash ("home"); a search in the newest table looks
  * there before it reads the tags (quick.h), which in small tables saves a cache line and much
- * arithmetic. The next ones are the other slot of the same cache line (slot_mate), which a search in
- * the newest of few tables looks at next, and then any. Which table is the newest a writer remembers of its last long search: it is where it
- * looks first, no more, so that it may be wrong.
+ * arithmetic. The next ones are the other slot of the same cache line (slot_mate), which a search
+ * in the newest of few tables looks at next, and then any. Which table is the newest a writer
+ * remembers of its last long search: it is where it looks first, no more, so that it may be wrong.
  *
  * Hints
  *
@@ -82,11 +82,11 @@
  *
  * Moves
  *
- * Of an address that comes again and has its ghost in an older table the insert claims a slot of its
- * line in the newest one, if it can have one and there are few tables, and has the ghost forgotten
- * (the address goes out of its key, by a compare and swap, before the new one is published): the
- * blocks that a program takes and gives all the time were there first, and would go the long way
- * for ever. Where they then are they stay: moved by others' claims alone.
+ * Of an address that comes again and has its ghost in an older table the insert claims a slot of
+ * its line in the newest one, if it can have one and there are few tables, and has the ghost
+ * forgotten (the address goes out of its key, by a compare and swap, before the new one is
+ * published): the blocks that a program takes and gives all the time were there first, and would go
+ * the long way for ever. Where they then are they stay: moved by others' claims alone.
  *
  * Growth
  *
@@ -119,9 +119,10 @@
  *
  * A scan (log_each) goes over all slots once. A block that lives through it is in one slot all the
  * time: it is seen, once. A slot that is in change is looked at again a bounded number of times,
- * and so are all of a scan together; what keeps changing does not live through the scan. Between log_remove and log_restore (a realloc
- * that fails) a record is a ghost and is not seen; the restore makes the ghost live as it is. In
- * realloc a block is thus never seen twice, but is not seen while the call is under way.
+ * and so are all of a scan together; what keeps changing does not live through the scan. Between
+ * log_remove and log_restore (a realloc that fails) a record is a ghost and is not seen; the
+ * restore makes the ghost live as it is. In realloc a block is thus never seen twice, but is not
+ * seen while the call is under way.
  *
  * Death
  *
@@ -200,9 +201,9 @@ static inline uint64_t table_bytes_next(uint64_t used)
 /* Tables in use, as far as the region is to be believed. */
 uint32_t table_count(const struct log *log);
 /*
- * What a reader may believe of one slot (see above). False: no record. How often a slot that is in change is
- * looked at again is taken from *patience, which a scan has for all its slots: a log that was written over has
- * millions of them.
+ * What a reader may believe of one slot (see above). False: no record. How often a slot that is in
+ * change is looked at again is taken from *patience, which a scan has for all its slots: a log that
+ * was written over has millions of them.
  */
 #define SLOT_PATIENCE	(1u << 20)
 bool slot_read(const struct log *log, const struct log_slot *slot, uint32_t *patience,

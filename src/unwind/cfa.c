@@ -208,7 +208,9 @@ static bool op_nop(struct machine *machine UNUSED, const struct op *op UNUSED)
 	return true;
 }
 
-/* All instructions that change rules but do not move the PC, and have their operands behind them. */
+/*
+ * All instructions that change rules but do not move the PC, and have their operands behind them.
+ */
 static const struct op ops[] = {
 	[DW_CFA_nop] = { op_nop, 0, 0 },
 	[DW_CFA_offset_extended] = { op_rule, RULE_OFFSET, 0 },
