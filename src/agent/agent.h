@@ -32,7 +32,7 @@ extern const uint64_t agent_image_len;
 
 /*
  * The disposition to install in place of `old`; sigtrap and restorer are addresses in the target.
- * All signals are blocked while the handler runs. What can be seen from outside is as with `old`:
+ * All signals are blocked while the handler runs. Seen from outside it is as with `old`:
  * the stack that it runs on, and whether system calls start again. Where old is no handler: the
  * alternate stack (the thread may be on a small one), and restarting.
  */

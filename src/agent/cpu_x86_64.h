@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the agent needs of x86-64: system calls, the interrupted thread's registers, the thread
+ * The agent's use of x86-64: system calls, the interrupted thread's registers, the thread
  * pointer. Freestanding.
  */
 #ifndef AGENT_CPU_X86_64_H

@@ -53,7 +53,7 @@ static void gap_put(struct memo *memo, uint32_t from, uint32_t to)
 	gap->units = (uint16_t)((to - from) / MEMO_UNIT);
 }
 
-/* What lies at memo->limit gives way. */
+/* The item at memo->limit gives way. */
 static void ring_evict(struct memo *memo, struct log *log)
 {
 	struct memo_entry *entry = (struct memo_entry *)(memo->room + memo->limit);
@@ -312,7 +312,7 @@ static NOINLINE uint32_t miss(struct memo *memo, const struct memo_walk *walk, u
 	struct walk_trace *trace = worth_it(memo) ? &memo->trace : NULL;
 	uint32_t depth = MIN(walk->depth, (uint32_t)LOG_DEPTH_MAX), id;
 
-	/* As for a walk of no frame. */
+	/* The trace of a walk of no frame. */
 	memo->trace.whole = true;
 	memo->trace.fp_used = memo->trace.bx_used = false;
 	memo->trace.nr = 0;

@@ -8,7 +8,7 @@
  * would read the same words and come to the same stack: it is not walked. Return addresses are
  * slots; a saved BP is one only if a later rule used it (BP is an ordinary register in most code:
  * if it were always compared, the cache would never hit), and likewise any other word that a rule
- * read (DRAP, RBX). What a signal frame gave is never remembered. Depth and upper bound are
+ * read (DRAP, RBX). A walk over a signal frame is never remembered. Depth and upper bound are
  * compared, as a walk depends on them too. It depends on what the areas hold as well: whoever uses
  * a slot of an area for something else must change the generation.
  *
@@ -92,7 +92,7 @@ struct memo_branch {
 	uint32_t offset[MEMO_WORDS];	/* from SP; the first fills up */
 };
 
-/* What a walk needs; stacks of the target may be small. */
+/* The input of a walk; it is not on the stack, since stacks of the target may be small. */
 struct memo_scratch {
 	struct walk_map map;
 	struct walk_regs regs;
@@ -112,7 +112,7 @@ struct memo {
 	struct memo_scratch scratch;
 	uint64_t pcs[LOG_DEPTH_MAX];
 	struct walk_trace trace;
-	/* What the index leads to: units are counted from here. */
+	/* The index leads to these items: units are counted from here. */
 	struct memo_item none;
 	struct memo_branch branch[MEMO_BRANCHES];
 	uint8_t room[MEMO_ROOM];

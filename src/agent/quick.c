@@ -30,7 +30,7 @@ static NOINLINE uint64_t remove_elsewhere(const struct agent_state *state,
 	return known ? 0 : ledger_missed(&old);
 }
 
-/* What a walk of the call's stack begins with. Never in memory where it is shown to nobody. */
+/* The start of a walk of the call's stack. It is not in memory where its address is not taken. */
 static ALWAYS_INLINE struct memo_walk walk_of(const struct agent_frame *frame,
 					      const struct agent_probe *probe,
 					      const struct agent_thread *thread)

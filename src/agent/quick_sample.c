@@ -5,10 +5,10 @@
  *
  * The block is in no table and no stack is walked for it: what is left is to know the thread, to
  * count its bytes down to the next sample, to remember what may turn out to be part of an outer
- * call's block (state.h, sampling), and an account. Of a free one byte of the log's sieve says that
- * the block is not recorded (log/sieve.h). A block in which the countdown ends, and a free of which
- * the sieve does not know, are for record.c, as is all that is the least unusual; it begins from
- * the start.
+ * call's block (state.h, sampling), and an account. For a free one byte of the log's sieve says
+ * that the block is not recorded (log/sieve.h). A block in which the countdown ends, and a free of
+ * which the sieve does not know, are for record.c, as is all that is the least unusual; it begins
+ * from the start.
  *
  * A signal handler that allocates while words that belong together are being stored finds the
  * thread busy, as ever (state.h). Freestanding.

@@ -7,7 +7,7 @@
 #include "agent/record.h"
 
 /*
- * Of walks: where return addresses lead to thunks and stubs. Displaced prologues have no frame of
+ * For walks: where return addresses lead to thunks and stubs. Displaced prologues have no frame of
  * their own, and what is interrupted there no rows.
  */
 static bool translate(void *ctx, uint64_t *pc, int32_t *cfa_offset)

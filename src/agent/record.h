@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the short ways (quick.c, quick_sample.c) and the long one (record.c) of recording share.
+ * Shared by the short ways of recording (quick.c, quick_sample.c) and the long one (record.c).
  * Freestanding.
  */
 #ifndef AGENT_RECORD_H
@@ -14,7 +14,7 @@
 /* agent_leave and agent_release for all cases. */
 void record_leave(struct agent_frame *frame, const struct agent_probe *probe);
 uint64_t record_release(uint64_t block, uint64_t sp, const struct agent_probe *probe);
-/* The same for all probes but those that are AGENT_QUICK_ALL; the agent is enabled. */
+/* agent_leave and agent_release for probes that are not AGENT_QUICK_ALL; the agent is enabled. */
 void sample_leave(struct agent_frame *frame, const struct agent_probe *probe);
 uint64_t sample_release(uint64_t block, uint64_t sp, const struct agent_probe *probe);
 
@@ -29,7 +29,7 @@ static inline uint64_t entry_sp(const struct agent_frame *frame)
 	return (uint64_t)&frame->return_address;
 }
 
-/* Of a function that has such an argument. */
+/* The size asked for, of a function that has such an argument. */
 static inline uint64_t size_of_block(const struct agent_frame *frame,
 				     const struct agent_probe *probe)
 {

@@ -215,7 +215,7 @@ static void die(const struct siginfo *info, struct ucontext *context)
 		cpu_syscall(__NR_tgkill, pid, tid, SIGTRAP, 0, 0);
 }
 
-/* What the replaced disposition asks for; returns the handler to go on to, or 0. */
+/* Do what the replaced disposition asks for; the handler to go on to, or 0. */
 static uint64_t pass_on(const struct siginfo *info, struct ucontext *context, bool reset)
 {
 	uint64_t handler = reset ? (uint64_t)SIG_DFL : table.old.handler;

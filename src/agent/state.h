@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What mdbg and the agent share in a target whose probes are jumps.
+ * Memory that mdbg and the agent share in a target whose probes are jumps.
  *
  * Theory of operation
  *
@@ -40,9 +40,9 @@
  *	busy			(same LWP id) a signal handler's event, inside another: no state
  *
  * History. Where the log remembers frees (log/freed.h) a free goes the long way: its block is taken
- * out, and then, in the second call of its thunk, its stack is walked. What the second call needs
- * to know of the first, the time of the record, is handed on by the thunk, so that it does not
- * matter what mdbg sets in between.
+ * out, and then, in the second call of its thunk, its stack is walked. The second call needs the
+ * time of the record from the first one, and the thunk hands it on, so that it does not matter what
+ * mdbg sets in between.
  *
  * Without a thread's state an event is recorded all the same (log/ledger.h), by a walk without
  * memo. A throwing operator new then runs as it is: where thread pointers are never to be had, it
@@ -54,8 +54,8 @@
  * just stored. Bounds are believed only while SP is inside them. It never faults.
  *
  * Writers: mdbg writes the state and the maps only while it holds all threads stopped, or one
- * aligned word at a time (map, enabled). What can be enlarged (areas, probes) is written before the
- * number that bounds it. `map` is never NULL while enabled. An entry that is passed through
+ * aligned word at a time (map, enabled). Arrays that can grow (areas, probes) are written before
+ * the number that bounds them. `map` is never NULL while enabled. An entry that is passed through
  * (enabled is 0) does not come back; one that was recorded, and comes back when enabled is 0, stays
  * under way and becomes void later.
  *
@@ -80,8 +80,8 @@
 #define AGENT_THREAD_WAYS	16	/* places in which a thread may be, one after the other */
 
 /*
- * What a thunk lays on the stack, lowest address first. All registers that C may change, the three
- * arguments as they were at entry, and two words for the agent between entry and return.
+ * The frame that a thunk lays on the stack, lowest address first. All registers that C may change,
+ * the three arguments as they were at entry, and two words for the agent between entry and return.
  */
 struct agent_frame {
 	uint64_t bp, bx, r11, r10, r9, r8, di, si, dx, cx, ax, pad;
@@ -138,8 +138,8 @@ struct agent_state {
 	struct ledger ledger;			/* ledger.log is `log`, in the target */
 	uint32_t nr_areas;
 	/*
-	 * Of the thread's control block (target/tcb.h), from the thread pointer on; 0: not known,
-	 * but for self_offset, which is known where there are `threads`.
+	 * Offsets in the thread's control block (target/tcb.h), from the thread pointer on; 0: not
+	 * known, but for self_offset, which is known where there are `threads`.
 	 */
 	uint32_t self_offset, tid_offset, stack_offset;	/* stack_offset: {base, size} */
 	uint32_t threads_shift;			/* of a hash of 64 bits: there are 2^(64 - this) `threads` */

@@ -76,7 +76,7 @@ uint64_t agent_thread_bounds(const struct agent_state *state, struct ledger_thre
 	block = (const volatile uint64_t *)(thread->key + state->stack_offset);
 	low = block[0];
 	size = block[1];
-	/* Of the main thread, glibc has no base there but the stack's end as size. */
+	/* For the main thread glibc has no base there, but the stack's end as size. */
 	if (!low || size > UINT64_MAX - low || !bounds_take(thread, sp, low, low + size))
 		return 0;
 	return low + size;

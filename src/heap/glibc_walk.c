@@ -140,7 +140,7 @@ static bool is_heap_end(struct glibc *glibc, const struct at *at)
 		read_word(glibc, at->chunk + at->size + 8, &next) && !(next & ~SIZE_FLAGS);
 }
 
-/* Two chunks of 16 bytes: somebody else has called sbrk; the heap goes on behind what he got. */
+/* Two chunks of 16 bytes: other code has called sbrk, and the heap goes on behind what it got. */
 static bool is_gap(struct glibc *glibc, const struct at *at)
 {
 	uint64_t next;

@@ -35,7 +35,7 @@ struct held_timed {
 
 _Static_assert(sizeof(struct held) == 16 && sizeof(struct held_timed) == 32, "found by shifts");
 
-/* Of which heap are the blocks from this address on? */
+/* The heap of the blocks from this address on. */
 struct held_heap {
 	uint64_t from;
 	uint16_t heap;
@@ -66,7 +66,7 @@ static inline struct held *held_at(const struct held_list *list, size_t i)
 	return (struct held *)(void *)(list->at + (i << (4 + list->timed)));
 }
 
-/* Of a list with times. */
+/* For a list with times. */
 static inline struct held_timed *held_timed_at(const struct held_list *list, size_t i)
 {
 	return (struct held_timed *)(void *)(list->at + i * sizeof(struct held_timed));
@@ -77,7 +77,7 @@ static inline uint64_t held_size(const struct held_list *list, const struct held
 	return held->large ? list->large.at[held->size] : held->size;
 }
 
-/* As far as it is known: without times and threads both are 0. */
+/* In a list without times and threads both are 0. */
 struct block held_block(const struct held_list *list, size_t i);
 /* The index of the first of malloc's blocks behind address; all start at or before it: nr_outer. */
 size_t held_behind(const struct held_list *list, uint64_t address);
@@ -114,7 +114,7 @@ struct err *held_from_log(const struct held_source *source, struct held_list *re
 struct err *held_merge_walk(struct held_list *list, const struct heap_walk *walk,
 			    bool complete) MUST_CHECK;
 /*
- * The same of a walk of an earlier moment, by a log that has gone on, which is asked for what is in
+ * Merge a walk of an earlier moment, when the log has gone on; it is asked about chunks that are in
  * no record of the list (reconcile.h). The chunks of all that are blocks then get their notes;
  * left_out as in walk_merge.
  */

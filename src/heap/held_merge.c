@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What only the heap walk has, put to the blocks of the log (rules in reconcile.h). Both come in
- * order of address; what is new is added behind the list, and then merged into it in place.
+ * Blocks that only the heap walk has, added to the blocks of the log (rules in reconcile.h). Both
+ * come in order of address; what is new is added behind the list, and then merged into it in place.
  */
 
 #include <string.h>
@@ -58,7 +58,7 @@ static bool is_before(const struct held *one, const struct held *other)
 	return one->user == other->user ? one->address < other->address : !one->user;
 }
 
-/* [0, nr) and what is behind it, each in order: into one. Of the smaller part a copy is made. */
+/* Merge [0, nr) and the rest, each of which is in order. The smaller part is copied. */
 static struct err *merge(struct held_list *list, size_t nr)
 {
 	size_t stride = held_stride(list), nr_new = list->nr - nr, few = MIN(nr, nr_new);
@@ -94,13 +94,13 @@ static struct err *merge(struct held_list *list, size_t nr)
 	return NULL;
 }
 
-/* The rest. If there was an error, the list is as before. */
+/* Pass the rest of the blocks, and merge. If there was an error, the list is as before. */
 static struct err *join_end(struct joining *joining, struct err *err)
 {
 	struct held_list *list = joining->list;
 	size_t nr_new = list->nr - joining->nr;
 
-	/* What lies in no chunk. */
+	/* The other blocks lie in no chunk. */
 	if (!err && joining->at < list->nr_outer)
 		err = note_heap(list, held_at(list, joining->at)->address, LOG_HEAP_UNKNOWN);
 	if (!err && nr_new)

@@ -86,7 +86,7 @@ static void scan_buffered(struct scanner *scanner, uint64_t start, uint64_t end,
 	look_at_words(scanner, word, nr, start, scanner->in, block);
 }
 
-/* Of [start, end) what is in blocks, if that is asked for, or what is in none. */
+/* Scan the parts of [start, end) that are in blocks, if those are scanned now; else all others. */
 static struct err *scan_part(void *ctx, uint64_t start, uint64_t end)
 {
 	struct scanner *scanner = ctx;
@@ -157,7 +157,7 @@ static void choose(struct scanner *scanner)
 	ret->outer = at.outer == EXTENT_NONE ? HOLDERS_NO_BLOCK : at.outer;
 }
 
-/* (A block that lies in another may go on behind its end.) */
+/* A block that lies in another may end behind it. */
 static void bound(struct scanner *scanner)
 {
 	const struct extents *extents = &scanner->extents;

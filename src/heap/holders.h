@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Who points to a block? The places that the search for leaks (mark.h) would find a pointer to it
- * in: the same roots, the same memory of blocks, the same notion of what an inner pointer is worth.
- * It looks at all of them, whether they can be reached themselves or not, and so once, in order.
+ * Finds the pointers to a block. The search covers the places in which the search for leaks
+ * (mark.h) would find one: the same roots, the same memory of blocks, with the same rules for inner
+ * pointers. It reads all of them once, in order, whether they can be reached themselves or not.
  *
- * What points to a block that lies inside of another, of an allocator that the user has named,
- * points to both.
+ * A pointer to a block that lies inside of another one, of an allocator that the user has named, is
+ * a pointer to both.
  */
 #ifndef HEAP_HOLDERS_H
 #define HEAP_HOLDERS_H
@@ -22,7 +22,7 @@ struct holder {
 	uint64_t word;		/* the pointer */
 	uint32_t block;		/* HOLDER_BLOCK: which one the place is in, the innermost */
 	uint8_t in;		/* enum holder_in */
-	bool firm;		/* to the start, or as good as that */
+	bool firm;		/* to the start, or an inner pointer that keeps the block */
 };
 
 struct holders_spec {
@@ -40,7 +40,7 @@ struct holders {
 	VEC(struct holder) firm, inner;	/* each by `in` and place; the first `limit` */
 	uint64_t nr_firm, nr_inner;	/* of all */
 	uint64_t own;		/* pointers that are in the block itself, and are not listed */
-	/* What could not be read: there may be more. */
+	/* These ranges could not be read: there may be more pointers. */
 	struct mark_unread unread_roots, unread_blocks;
 };
 

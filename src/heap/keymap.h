@@ -20,7 +20,7 @@ struct keymap {
 
 /* The number of key; *ret is the old nr if it is new. */
 struct err *keymap_number(struct keymap *map, uint64_t key, uint32_t *ret) MUST_CHECK;
-/* The same for a key that may not be there: UINT32_MAX. */
+/* The number of a key; UINT32_MAX if it is not there. */
 uint32_t keymap_find(const struct keymap *map, uint64_t key);
 void keymap_free(struct keymap *map);
 

@@ -114,7 +114,10 @@ static struct err *add(struct build *build, uint32_t i)
 	return add_to_list(build, i, &block, suppression, share);
 }
 
-/* What hangs on the blocks of a definite record that is listed. */
+/*
+ * Count an indirectly lost block to the definite record that is listed, and through which it is
+ * lost.
+ */
 static void add_indirect(struct build *build, uint32_t i)
 {
 	uint32_t leader = mark_leader(build->mark, i), number, suppression;

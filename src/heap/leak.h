@@ -12,7 +12,7 @@ struct leak {
 	bool preattach, unrecorded;	/* its blocks are (struct block) */
 	uint32_t suppression;		/* that its blocks are suppressed by, or SUPPRESS_NONE */
 	uint64_t blocks, bytes;
-	/* Of a definite one: what is lost with it, all of it LEAK_INDIRECT. */
+	/* For a definite one: the blocks lost with it, all of them LEAK_INDIRECT. */
 	uint64_t indirect_blocks, indirect_bytes;
 };
 
@@ -22,13 +22,13 @@ struct leak_sum {
 
 struct leaks {
 	VEC(struct leak) vec;			/* by kind, the largest first; ties by stack */
-	/* Of all blocks, whatever is listed: by kind, and what is suppressed. */
+	/* Sums of all blocks, listed or not: by kind, and of those suppressed. */
 	struct leak_sum sum[LEAK_KINDS], suppressed;
 	VEC(struct leak_sum) by_suppression;	/* what `suppressed` is made of */
 	struct leak_sum listed;
 };
 
-/* In leak_spec.kinds: what is suppressed, of whatever kind. */
+/* In leak_spec.kinds: suppressed blocks of any kind. */
 #define LEAK_SUPPRESSED	(1u << LEAK_KINDS)
 
 struct leak_spec {
@@ -46,13 +46,13 @@ struct leak_spec {
 	void *ctx;
 };
 
-/* Of blocks that are marked; mark is of these. */
+/* Build them from marked blocks; mark is the result for this list. */
 struct err *leaks_build(const struct held_list *list, const struct mark_result *mark,
 			const struct leak_spec *spec, struct leaks *ret) MUST_CHECK;
 /*
- * What nobody loses, but nobody frees either: recorded blocks that are reachable or possibly lost,
- * and older than age nanoseconds at now_ns. How many of each stack are live is taken from the list:
- * it says how many were freed.
+ * Blocks that are not lost, but are not freed either: recorded ones that are reachable or possibly
+ * lost, and older than age nanoseconds at now_ns. How many of each stack are live is taken from the
+ * list: it says how many were freed.
  */
 struct err *leaks_stale(struct held_list *list, const struct log *log, uint64_t now_ns, uint64_t age,
 			struct blocks *ret) MUST_CHECK;

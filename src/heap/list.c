@@ -93,7 +93,7 @@ static void set_heap(struct list *list, struct block *block)
 		block->heap = chunk.heap;
 }
 
-/* Of all blocks that come each has the same chance to be in the sample (Vitter's algorithm R). */
+/* Each of the blocks that come has the same chance to be in the sample (Vitter's algorithm R). */
 static void take_sample(struct list *list, const struct place *place)
 {
 	uint64_t n = list->sums.nr;
@@ -250,7 +250,7 @@ static struct err *read_chunks(struct list *list)
 	return err;
 }
 
-/* What is in blocks is all of a piece, in no order. */
+/* list->blocks has all of a piece, in no order. */
 static struct err *finish_piece(struct list *list)
 {
 	struct filter_order order = *list->source.order;
@@ -337,7 +337,7 @@ struct err *list_next(struct list *list, const struct block **ret)
 {
 	struct err *err = NULL;
 
-	/* Names are asked for by who lists, not by who has stopped the target. */
+	/* Names are looked up here: while the list is created the target may be stopped. */
 	if (list->at == SIZE_MAX)
 		err = finish_piece(list);
 	while (!err && list->at == list->blocks.vec.nr && list->piece + 1 < list->nr_pieces) {

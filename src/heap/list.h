@@ -18,9 +18,9 @@
  *		cuts are added; it is sorted, and gone before the next is read. The first is read at
  *		once, the others when their time comes.
  *
- * What is true of it while the target runs
+ * Guarantees while the target runs
  *
- * list_create takes a moment. What the list is of are the blocks that are live then:
+ * list_create takes a moment. The list has the blocks that are live at that moment:
  *
  *	once		A record stays in its slot as long as it is live (log/table.h), so who lives
  *			from the moment until its piece is read is met, by the one slot that it is in.
@@ -57,7 +57,7 @@ struct list_source {
 	const struct heap_walk *walk;	/* with notes (walk_merge), as long as the list is; NULL: none */
 	uint8_t process;		/* of the walk */
 	bool complete;			/* blocks of the walk are from before the attach for sure */
-	/* As long as the list is; names are not asked for before list_next. */
+	/* They live as long as the list; names are not looked up before list_next. */
 	const struct filter *filter;
 	const struct filter_order *order;
 	struct filter_env env;
@@ -68,7 +68,7 @@ void list_free(struct list *list);
 /* The next block, until the next call; NULL: there are no more. */
 struct err *list_next(struct list *list, const struct block **ret) MUST_CHECK;
 
-/* What matches, but for names and the limit: how many, the largest, the youngest's time stamp. */
+/* Of what matches, but for names and the limit: the number, the largest, the youngest time. */
 struct list_sums {
 	uint64_t nr, size, time;
 };

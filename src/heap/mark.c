@@ -46,7 +46,7 @@ static struct err *scan_block(struct marker *marker, uint32_t block)
 	return err;
 }
 
-/* One that is found behind is next: lists often run that way. */
+/* A block that is found behind this one is next: lists often run that way. */
 static uint32_t next_in_window(struct marker *marker, size_t window, uint32_t i)
 {
 	uint32_t from = marker->from[window];
@@ -108,9 +108,9 @@ static struct err *scan_pending(struct marker *marker)
 }
 
 /*
- * Wide blocks are read whenever they are reached, so those that roots lead to come first: who hangs
- * on a large table is then known to be reachable, and what he points to need not be kept. Each is
- * on the stack at most once, since it is while it is pending.
+ * Wide blocks are read whenever they are reached, so those that roots lead to come first: blocks
+ * that a large table points to are then known to be reachable, and their pointers need not be kept.
+ * Each is on the stack at most once, since it is while it is pending.
  */
 static struct err *scan_wide(struct marker *marker)
 {
@@ -160,7 +160,7 @@ static struct err *gather(struct marker *marker)
 	return err;
 }
 
-/* Who is pending in a window, once. What must be read is read from front to back. */
+/* Scan the pending blocks of a window, once. Memory is read from front to back only. */
 static struct err *sweep_window(struct marker *marker, size_t window, bool down, size_t *nr)
 {
 	uint32_t start = (uint32_t)(window * MARK_WINDOW);
@@ -194,7 +194,7 @@ static struct err *sweep_once(struct marker *marker, bool down, size_t *nr)
 	return err;
 }
 
-/* To and fro, for as long as that finds many. */
+/* Backward and forward, as long as that finds many. */
 static struct err *sweep(struct marker *marker)
 {
 	struct err *err = NULL;
@@ -228,7 +228,7 @@ static struct err *find_lost(struct marker *marker)
 	return err;
 }
 
-/* Leaders of leaders: each way is made short as it is gone, so that this is quick. */
+/* A leader may have a leader: each way is shortened when it is gone, so that this is quick. */
 static uint32_t last_leader(struct marker *marker, uint32_t block)
 {
 	uint32_t *leader = marker->ret->leader, last = block;

@@ -36,22 +36,23 @@
  * Memory of blocks is scanned as far as they were asked for: what a program keeps behind that,
  * after malloc_usable_size, is not seen.
  *
- * Nested blocks: those of allocators that the user has named lie inside of malloc's. An address
- * is in the innermost block; who reaches one inside has reached the one around it, and what is
- * between the inner ones is the outer one's.
+ * Nested blocks: those of allocators that the user has named lie inside of malloc's. An address is
+ * in the innermost block. A pointer to an inner block reaches the one around it, too, and the
+ * memory between inner blocks is the outer one's.
  *
  * Passes. Roots are read first, and the wide blocks that they lead to; then all other blocks, once,
- * from front to back, in large pieces. Of a block that is known to be reachable by then the
- * pointers are followed at once; of others they are kept (edges.h), unless they are too many. What
+ * from front to back, in large pieces. If a block is known to be reachable by then, its pointers
+ * are followed at once; those of others are kept (edges.h), unless they are too many. A block that
  * is reached from then on is `pending`. Pointers mostly lead one way, as lists grow at one end: so
- * all blocks are swept over from back to front, and from front to back, and who is pending is
- * followed when it is his turn, as long as that finds many. Each of that order's cache misses is
- * one that is foreseen, where following pointers as they come has several that are not. The rest is
- * followed window (of WINDOW blocks) by window, and whoever is reached next: by the pointers kept,
- * for which a queue of several windows' blocks waits while they are fetched; what could not be kept
- * is read again, in order of address. So there is no stack that a long list could overflow, memory
- * is read at the speed of memory, and not in the order of pointers (which took a system call each:
- * 50 times as long). A block is followed three times at most, whatever the memory holds.
+ * all blocks are swept over from back to front, and from front to back, and a pending block is
+ * followed when its turn comes, as long as that finds many. In this order the processor foresees
+ * its cache misses; it does not when pointers are followed as they come. The rest is followed
+ * window by window (of MARK_WINDOW blocks), together with the blocks that are reached next: by
+ * their kept pointers, which are fetched while the blocks wait in a queue; blocks whose pointers
+ * could not be kept are read again, in order of address. So there is no stack that a long list
+ * could overflow, memory is read at the speed of memory, and not in the order of pointers (which
+ * took a system call each: 50 times as long). A block is followed three times at most, whatever the
+ * memory holds.
  */
 #ifndef HEAP_MARK_H
 #define HEAP_MARK_H
@@ -73,8 +74,8 @@ struct mark_ranges {
 };
 
 /*
- * What could not be read: a damaged log has millions of such ranges, which are added up as they
- * come.
+ * Memory that could not be read: a damaged log has millions of such ranges, which are added up as
+ * they come.
  */
 struct mark_unread {
 	uint64_t bytes;
@@ -84,10 +85,13 @@ struct mark_unread {
 struct mark_source {
 	struct memory *memory;
 	struct held_list *list;		/* sorted; its blocks get their kinds (mark_kind) */
-	/* What is scanned, as far as it is no block; both in order of address. */
+	/* Memory that is scanned where it is in no block; both in order of address. */
 	const struct mark_range *root;
 	size_t nr_roots;
-	/* The same: memory of heaps, where blocks may be that are not known. */
+	/*
+	 * Memory of heaps, where there may be blocks that are not known; it is scanned in the same
+	 * way.
+	 */
 	const struct mark_range *heap;
 	size_t nr_heaps;
 	const uint64_t *word;		/* registers, and what else may point to blocks */
@@ -95,20 +99,20 @@ struct mark_source {
 	const struct mark_range *code;	/* executable memory of modules, in order; for the heuristics */
 	size_t nr_code;
 	/*
-	 * What is worth reading of [start, end): the next part of it goes to *ret; false: nothing
+	 * The next part of [start, end) that is worth reading goes to *ret; false: there is no
 	 * more. Memory that was never written has no pointers, and may be large. NULL: all of it.
 	 */
 	bool (*next_present)(void *ctx, uint64_t start, uint64_t end, struct mark_range *ret);
 	/*
-	 * Bytes of blocks that are read without asking whether they were ever written. Blocks of an
-	 * honest log hardly have more than the process; a damaged one has terabytes of them in
-	 * memory that is only reserved, and to read that makes page tables for it.
+	 * Bytes of blocks that are read without asking whether they were ever written. The blocks
+	 * of an intact log are hardly larger than the process; a damaged log has terabytes of them
+	 * in memory that is only reserved, and reading that makes page tables for it.
 	 */
 	uint64_t unasked;
 	/*
 	 * The mapping from `at` on, or the first behind it, that may be read: a damaged log has
-	 * millions of blocks that are in none, or in a device's memory, and terabytes long. NULL:
-	 * not known.
+	 * millions of blocks that are in no mapping, or in a device's memory, and terabytes long.
+	 * NULL: not known.
 	 */
 	struct mark_range (*next_mapped)(void *ctx, uint64_t at);
 	void *ctx;

@@ -2,9 +2,9 @@
 /*
  * Inside of the marking (theory in mark.h).
  *
- *	mark.c		the passes: who is read, or followed, and when
+ *	mark.c		the passes: which blocks are read, or followed, and when
  *	mark_read.c	memory of roots and of blocks, through one buffer, to its words
- *	mark_reach.c	what words and kept pointers lead to: who is reached, and who is next for it
+ *	mark_reach.c	blocks that words and kept pointers lead to
  */
 #ifndef HEAP_MARK_PRIVATE_H
 #define HEAP_MARK_PRIVATE_H
@@ -21,7 +21,7 @@
 
 enum state { UNREACHED, POSSIBLE, REACHABLE, DEFINITE, INDIRECT };
 
-/* What the words that are scanned are worth. */
+/* How strongly the words that are scanned hold a block. */
 enum strength { FIRM, WEAK, LOST };
 
 /* A block that a pointer leads to, while it is on its way into the cache. */
@@ -96,22 +96,22 @@ struct err *marker_read_block(struct marker *marker, uint32_t block, uint64_t en
 
 /* Words that may be addresses, of marker->origin. They are looked up when there are many. */
 void marker_words(struct marker *marker, const uint64_t *word, size_t nr);
-/* What is left is looked up: before strength, or what is gathered, changes. */
+/* Look up the words that are left: before strength, or gathering, changes. */
 void marker_end_words(struct marker *marker);
 /* The block is in this state, and pending, or ready, unless it leads to nothing. */
 void marker_set_state(struct marker *marker, uint32_t block, enum state state);
 void marker_clear_pending(struct marker *marker, uint32_t block);
 /* Its pointers are kept: it is followed next. */
 void marker_make_ready(struct marker *marker, uint32_t block);
-/* What is found by way of the block is worth this. */
+/* The strength of pointers that are found in the block. */
 enum strength marker_strength_of(const struct marker *marker, uint32_t block);
 /* Reach what the block's kept pointers lead to, but for the last ones, which are on their way. */
 void marker_follow(struct marker *marker, uint32_t block, enum strength strength);
 /* Reach the one that has been on its way for the longest time. */
 void marker_reach_target(struct marker *marker);
 /*
- * Follow who is ready, and who gets so, until only so many are left; with 0, until nobody is, and
- * nothing is on its way. Of a few each is waited for, one after the other.
+ * Follow the blocks that are ready, and those that get ready, until only so many are left; with 0,
+ * until there are none, and nothing is on its way. If they are few, each is waited for in turn.
  */
 void marker_follow_ready(struct marker *marker, uint32_t left);
 

@@ -177,7 +177,10 @@ void looks_drop_freed(struct looks *looks, const struct log *log, bool complete)
 
 	if (log) {
 		accounts = log_accounts_get(log);
-		/* What looks like the allocator's own may be a key's destructor: log/stray.h. */
+		/*
+		 * A free that looks like the allocator's own may be a key's destructor:
+		 * log/stray.h.
+		 */
 		looks->unknown_frees = accounts.unknown_frees + accounts.own_frees;
 	}
 	if (looks->unknown_frees != before || !complete)
@@ -211,7 +214,7 @@ static bool is_seen(const struct heap_walk *walk, struct chunk_at *at,
 	return heap_chunks_find(&walk->chunks, at, address, &chunk) && chunk.note == NOTE_EARLY;
 }
 
-/* Of those that were there at each look before, the ones that are there now. */
+/* Keep those that are there at this look, too. */
 static void keep_seen(struct word_list *seen, const struct heap_walk *walk,
 		      const struct word_list *left_out)
 {

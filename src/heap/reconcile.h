@@ -6,7 +6,7 @@
  * Walk minus log
  *
  * A block that the heap has and the log has not was allocated before the attach, if both were read
- * in one stop of the target and nothing else explains it. What else there is:
+ * in one stop of the target and nothing else explains it. Other explanations are:
  *
  *	sampling, a full table, probes that were out for a while, a reset: not complete, and all such
  *	blocks are `unrecorded`
@@ -38,7 +38,7 @@
  *	no block: a chunk that the allocator itself had in hand. malloc_consolidate takes a fastbin's
  *	chunks out of all lists before it frees them one by one; but for links that are masked
  *	only its thread's registers lead to them. So it must be known who is inside the allocator
- *	(session/view.c): what his words lead to is left out, and what is in it is searched as a root
+ *	(session/view.c): what its words lead to is left out, and searched as a root
  *
  * The last two come of threads that are inside; as long as any of theirs is left out, who can do so
  * makes another snapshot.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Memory of a range, in pieces through one buffer: of what is worth reading
- * (mark_source.next_present) that which is mapped. What cannot be read is noted. What is in no
- * mapping takes no system call, and of a page that could not be read last no other is tried.
+ * Reads memory of a range in pieces, through one buffer: the parts that are worth reading
+ * (mark_source.next_present) and mapped. Memory that cannot be read is noted. Memory in no mapping
+ * takes no system call, and a page that could not be read last is not tried again.
  */
 #ifndef HEAP_SCAN_H
 #define HEAP_SCAN_H
@@ -39,8 +39,7 @@ bool scan_is_hole(const struct scan *scan, uint64_t address);
 /* mark_source.next_mapped; if it is not known, all that there is. */
 struct mark_range scan_next_mapped(const struct mark_source *source, uint64_t at);
 /*
- * The whole words of [start, end), which is in the buffer but for what is no whole word; the first
- * is at *at_ret.
+ * The whole words of [start, end), which are in the buffer; the first is at *at_ret.
  */
 const uint64_t *scan_words(const struct scan *scan, uint64_t start, uint64_t end, uint64_t *at_ret,
 			   size_t *nr_ret);

@@ -11,13 +11,12 @@
 #define DIGIT_BITS	11u
 #define DIGITS		(1u << DIGIT_BITS)
 /*
- * What programs have is far below; a damaged log can have as many as records, of 200 bytes each
- * here.
+ * Programs have far fewer; a damaged log can have one for each record, of 200 bytes each here.
  */
 #define SITES_MOST	(1u << 20)
 #define PARTS_MOST	(1u << 22)
 
-/* Of the blocks of one site whose time is known. */
+/* The times of one site's blocks, as far as they are known. */
 struct times {
 	uint64_t oldest, youngest;
 	struct number_list list;	/* in the units of sums */
@@ -97,7 +96,7 @@ static struct err *too_many(const char *what, uint32_t most)
 			"a filter, or to add up `by` something else, makes them fewer");
 }
 
-/* Which of a site's stacks has most bytes is known when all are added up. */
+/* The stack with most bytes of a site is known when all blocks are added up. */
 static struct err *add_part(struct site_sums *sums, uint32_t site, const struct block *block,
 			    uint64_t bytes)
 {
@@ -114,7 +113,7 @@ static struct err *add_part(struct site_sums *sums, uint32_t site, const struct 
 	return err;
 }
 
-/* As one of 2^32 moments; they get longer when this one is beyond the last. */
+/* A time as one of 2^32 moments; they get longer when this one is beyond the last. */
 static uint32_t moment_of(struct site_sums *sums, uint64_t time)
 {
 	uint64_t since = MIN(time, sums->end);
@@ -176,7 +175,7 @@ static struct err *sums_add(struct site_sums *sums, const struct block *block)
 	return NULL;
 }
 
-/* Of equal ones the stack with the smaller number. */
+/* The stack with most bytes; of equal ones that with the smaller number. */
 static void pick_stacks(struct site_sums *sums)
 {
 	const struct keymap *parts = &sums->parts;
@@ -295,7 +294,7 @@ static uint64_t nth_age(struct site_sums *sums, const struct times *times, uint6
 	return age(sums, MIN(MAX(time, times->oldest), times->youngest));
 }
 
-/* Later is younger, so that the order of times is that of ages turned round. */
+/* A later time is a smaller age, so the order of times is the reverse of that of ages. */
 static void ages(struct site_sums *sums)
 {
 	for (size_t i = 0; i < sums->sites.vec.nr; i++) {

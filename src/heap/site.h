@@ -47,7 +47,7 @@ struct err *sites_build(const struct log *log, const struct blocks *blocks,
 			const struct site_spec *spec, uint64_t now_ns,
 			struct sites *ret) MUST_CHECK;
 /*
- * The same of the blocks of the log and those in hand that the filter keeps, without a stop; no
+ * The sites of the blocks of the log and of those in hand that the filter keeps, without a stop; no
  * block is kept in memory.
  */
 struct err *sites_from_log(const struct filter_env *env, const struct filter *filter,

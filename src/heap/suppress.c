@@ -9,18 +9,18 @@
 #include "base/cleanup.h"
 
 /*
- * What glibc 2.36 and libstdc++ 12 (Debian 12) seem to lose, or do, in a program that uses all of
- * locales, iconv, threads, dlopen, nss, timers, aio, streams ... libstdc++ loses nothing: its pool
- * for exceptions, whatever it says at the end of a program under valgrind, is reachable. glibc's
- * search trees, whose nodes' colour is in the low bit of a pointer, give possibly lost blocks to
- * setenv alone.
+ * Blocks that glibc 2.36 and libstdc++ 12 (Debian 12) lose, or seem to, in a program that uses all
+ * of locales, iconv, threads, dlopen, nss, timers, aio, streams ... libstdc++ loses nothing: its
+ * pool for exceptions, whatever it says at the end of a program under valgrind, is reachable.
+ * glibc's search trees, whose nodes' colour is in the low bit of a pointer, give possibly lost
+ * blocks to setenv alone.
  */
 static const struct {
 	const char *pattern;
 	bool caller;
 } built_in[] = {
 	/*
-	 * What the loader allocates for itself. It points to the middle of it: the table of dynamic
+	 * The loader's own blocks. It points to the middle of them: the table of dynamic
 	 * TLS (dtv) of a thread that has ended, whose stack is kept for the next one; the table
 	 * that tells the unwinder of objects, which is aligned inside of what malloc gave.
 	 */

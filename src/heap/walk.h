@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Walks of an allocator's heaps: all its chunks, in use or free, as its own words in the target's
- * memory have them. What every allocator's walk is given and gives; glibc's is the one there is.
+ * memory have them. This is the interface of every allocator's walk; there is one, glibc's.
  *
  * A walk works on struct memory and knows no process. It believes nothing: not a length, not a
  * pointer, not a count. Each loop is bounded by what was walked before, whatever is in the memory;
- * and what does not fit is listed as damage, with what lies on both sides of it, while the walk
- * goes on behind it. So a torn heap (a thread was stopped in the middle of malloc) gives damage, no
- * error. The caller who can let the target run on looks again.
+ * and what does not fit is listed as damage, with the blocks on both sides of it, while the walk
+ * goes on behind it. So a torn heap (a thread was stopped in the middle of malloc) gives damage,
+ * not an error. A caller that can let the target run looks again.
  *
  * glibc (2.26 and later, 64 bits)
  *
@@ -98,7 +98,7 @@ struct heap_map {
 	bool anonymous;		/* may hold mapped chunks */
 };
 
-/* What a walk begins with. Arrays are the caller's. */
+/* The input of a walk. Arrays are the caller's. */
 struct heap_source {
 	struct memory *memory;
 	const struct heap_map *map;	/* in order of address */
@@ -137,7 +137,7 @@ void heap_walk_free(struct heap_walk *walk);
  * read without a walk and without a stop: two that differ are of moments between which chunks
  * were given out or taken back. Two that are the same say nothing, since what goes to and from a
  * thread's cache touches no arena. Locks, and how many threads an arena has, are not part of it.
- * Of source the memory, libc's data and the main arena are used. 0: there is no arena yet.
+ * It uses the memory, libc's data and the main arena of source. 0: there is no arena yet.
  */
 struct err *glibc_pulse(const struct heap_source *source, uint64_t *ret) MUST_CHECK;
 

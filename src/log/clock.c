@@ -102,7 +102,9 @@ static uint32_t anchor_add(struct log_header *header, uint32_t nr, uint64_t stam
 	return nr + 1;
 }
 
-/* Somebody has set the clock: `by` ns forward. What the log is ahead by is used up first. */
+/*
+ * Somebody has set the clock: `by` ns forward. The time by which the log is ahead is used up first.
+ */
 static uint32_t step_forward(struct log_header *header, uint32_t nr, uint64_t stamp,
 			     uint64_t expect, uint64_t by)
 {

@@ -166,7 +166,7 @@ struct log_usage log_usage(const struct log *log)
 		usage.table_bytes += log->table[i].nr * sizeof(struct log_window);
 		usage.table_slots += (uint64_t)log->table[i].nr * WINDOW_SLOTS;
 	}
-	/* As many levels as these stacks can fill. */
+	/* These stacks can fill so many levels. */
 	while (levels < log->stack_levels && stack_level_start(levels) * STACK_BUCKET < stacks)
 		levels++;
 	usage.stack_bytes = arena + stacks * sizeof(uint32_t) +

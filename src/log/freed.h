@@ -10,7 +10,8 @@
  * ever put in, and number % N is the slot. The ring has room for FREES_MAX, or less in a small
  * region; what is not used takes no memory. When N is changed some slots have numbers of the other
  * N: a slot says all there is to know of itself, so that this makes no difference to who looks for
- * a block. What is used no more stays until log_reset: a writer might be in the middle of it.
+ * a block. Slots that are not used any more stay until log_reset: a writer might be in the middle
+ * of one.
  *
  * Which block. One is known by its address and the time of its record (block_time): of all blocks
  * that were ever at this address one has that time. So an entry tells who has freed that very

@@ -77,7 +77,7 @@ struct journal {			/* the first bytes of the region */
 
 /* Format the first JOURNAL_SIZE bytes at base. */
 void journal_init(struct journal *journal, uint64_t region_size, uint64_t log_offset);
-/* The same where they are zeros, as in a new file: none is touched but the first. */
+/* Format bytes that are zeros, as in a new file: only the first of them are touched. */
 void journal_init_zeroed(struct journal *journal, uint64_t region_size, uint64_t log_offset);
 /* Is this a journal, of this format, that lies within size bytes? ERR_FORMAT says what is wrong. */
 struct err *journal_check(const struct journal *journal, uint64_t size) MUST_CHECK;
@@ -89,7 +89,10 @@ uint32_t journal_entries(const struct journal *journal);
  */
 struct err *journal_plan(struct journal *journal, const struct journal_entry *entry,
 			 uint32_t *ret) MUST_CHECK;
-/* The same at an index below JOURNAL_ROOM, of nr entries: for one that is written twice. */
+/*
+ * Write an entry ahead at an index below JOURNAL_ROOM, of nr entries: for a journal that is written
+ * twice.
+ */
 void journal_put(struct journal *journal, uint32_t index, const struct journal_entry *entry,
 		 uint32_t nr);
 void journal_done(struct journal *journal, uint32_t index);

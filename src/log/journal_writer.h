@@ -34,10 +34,10 @@ struct err *journal_writer_adopt(struct journal_writer *writer, struct journal *
 				 uint64_t region_size) MUST_CHECK;
 void journal_writer_free(struct journal_writer *writer);
 
-/* Who writes, and for which target. */
+/* Note which mdbg writes, and for which target. */
 void journal_writer_own(struct journal_writer *writer, uint32_t owner, uint64_t owner_start,
 			uint64_t target_start);
-/* As journal_plan, journal_done and journal_undone. */
+/* These do what journal_plan, journal_done and journal_undone do, in both. */
 struct err *journal_writer_plan(struct journal_writer *writer, const struct journal_entry *entry,
 				uint32_t *ret) MUST_CHECK;
 void journal_writer_done(struct journal_writer *writer, uint32_t index);

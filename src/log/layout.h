@@ -94,7 +94,7 @@ _Static_assert(sizeof(struct log_entry) == 256, "entry");
 bool log_layout(void *base, uint64_t size, uint64_t header_offset, struct log *ret);
 
 /*
- * What a reader hands out it has bounded, in its own copy: an id that this region cannot have given
+ * A reader bounds what it hands out, in its own copy: an id that this region cannot have given
  * is LOG_STACK_DAMAGED, or entry 0 of the registry. An address has 56 bits and a size 48, by their
  * place in a slot.
  */

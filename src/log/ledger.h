@@ -86,13 +86,13 @@
  * LOG_DOMAIN_USER: a block of an allocator that the user has named is never the same as malloc's.
  *
  * Without a thread's state (`thread` is NULL, in the agent only) an event is recorded all the
- * same, with entry 0 of the registry. What cannot be known is told apart no more: nested frees
+ * same, with entry 0 of the registry. Some things cannot be told apart then: nested frees
  * count as unknown, nested blocks as replaced, each block is drawn for on its own. A resize keeps
  * in the words of its call what it took. A throwing function cannot tell its own twin, runs as it
  * is, and counts as voided.
  *
- * The environment is supplied by who includes ledger_events.h: it walks stacks, reads them, and
- * knows their bounds. Functions that need none of that are in ledger.c. Freestanding.
+ * The environment is supplied by the file that includes ledger_events.h: it walks stacks, reads
+ * them, and knows their bounds. Functions that need none of that are in ledger.c. Freestanding.
  */
 #ifndef LOG_LEDGER_H
 #define LOG_LEDGER_H
@@ -137,7 +137,7 @@ struct ledger_thread {
 	struct ledger_op op[LEDGER_OPS];	/* outermost first */
 };
 
-/* What calls are recorded in, and how. */
+/* The log that calls are recorded in, and how. */
 struct ledger {
 	struct log *log;
 	uint64_t sample;		/* 0: all are recorded; or mean bytes between samples */
@@ -146,7 +146,7 @@ struct ledger {
 	struct stray_facts facts;	/* of what frees of unknown blocks are */
 };
 
-/* What is to be known of a function. */
+/* The properties of a function. */
 struct ledger_function {
 	uint8_t resize;
 	uint8_t throwing;		/* its nothrow form is called instead */
@@ -179,8 +179,8 @@ struct ledger_call {
 };
 
 /*
- * What ledger_release says. Nonzero: the stack is wanted, and ledger_stray is to be called with the
- * same call and this.
+ * The answer of ledger_release. Nonzero: the stack is wanted, and ledger_stray is to be called with
+ * the same call and this.
  *
  *	LEDGER_UNKNOWN	the log does not have the block
  *	LEDGER_FREED	it does not, but it had: its ghost is there
@@ -189,7 +189,7 @@ struct ledger_call {
 #define LEDGER_UNKNOWN	1u
 #define LEDGER_FREED	2u
 
-/* Of a block that log_remove has not found. */
+/* That answer for a block that log_remove has not found. */
 static inline uint64_t ledger_missed(const struct log_record *old)
 {
 	return old->address ? LEDGER_FREED : LEDGER_UNKNOWN;

@@ -14,9 +14,9 @@
  *	env_tells	could a free of this block that another one has led to be told from a
  *			second one?
  *
- * So the agent calls nothing by a pointer, and has all of this inlined where that pays. What is
- * not to be inlined gets a copy of the call: one whose address nobody takes is never laid down in
- * memory.
+ * So the agent calls nothing by a pointer, and has all of this inlined where that pays. A function
+ * that is not to be inlined gets a copy of the call: one whose address nobody takes is never laid
+ * down in memory.
  */
 #include "log/ledger.h"
 
@@ -58,7 +58,7 @@ static inline void remember(const struct ledger_call *call, uint64_t block, uint
 	log_note_free(call->ledger->log, &free);
 }
 
-/* The same by this call, whose stack is not known yet. */
+/* Remember a free by this call, whose stack is not known yet. */
 static NOINLINE void walk_and_remember(struct ledger_call call, uint64_t block, uint64_t block_time)
 {
 	remember(&call, block, block_time, env_walk(&call, call.ledger->depth, 0, 0));
@@ -66,8 +66,7 @@ static NOINLINE void walk_and_remember(struct ledger_call call, uint64_t block, 
 
 /*
  * The block is not in the log, but perhaps it was (freed). Nothing has been allocated by this
- * stack, so it is not counted to it. What it is, is told by its stack: a few frames of it at
- * least.
+ * stack, so it is not counted to it. The stack tells what it is: at least a few frames of it.
  */
 static NOINLINE void stray(struct ledger_call copy, bool freed)
 {
@@ -224,7 +223,10 @@ static inline void finish(const struct ledger_call *call, const struct ledger_wo
 	if (op && op->inside) {
 		count(call, LOG_ACCOUNT(nested), 1);
 	} else if (LIKELY(block)) {
-		/* Who finds this in the log knows that what was taken is no longer there. */
+		/*
+		 * A reader that finds this in the log knows that the taken block is no longer
+		 * there.
+		 */
 		if (op)
 			__atomic_store_n(&op->gave, block, __ATOMIC_RELEASE);
 		stack = record(call, words, block, size);

@@ -131,7 +131,7 @@ struct log_accounts {
 	uint64_t nested;		/* * inner operations dropped, since the outer one returned the same block */
 	uint64_t unstacked;		/* blocks whose stack could not be kept since the stack table is full (they are in allocs) */
 	uint64_t voided;		/* * operations entered but never returned (longjmp, exception, thread's end) */
-	/* Of a log that samples (0 otherwise): */
+	/* For a log that samples (0 otherwise): */
 	uint64_t unsampled;		/* * blocks passed over */
 	uint64_t unsampled_frees;	/* * frees of blocks that are not in the table, which counts none in unknown_frees */
 	/* Stray frees (stray.h): what would else be in unknown_frees. */
@@ -152,7 +152,7 @@ struct log_config {
  */
 bool log_view(void *base, uint64_t size, struct log *ret);
 /*
- * The same view for another process, in which offset 0 of the region lies (or would lie, if that
+ * The view for another process, in which offset 0 of the region lies (or would lie, if that
  * part is not mapped there) at address base: arithmetic alone, nothing is looked at. False: base is
  * not a page's, or the region would go past the end of the address space.
  */
@@ -196,17 +196,16 @@ bool log_knew(const struct log *log, uint64_t address);
  */
 bool log_ghost(const struct log *log, uint64_t address, struct log_record *ret);
 /*
- * A block was freed, for sure: remember who did it, if frees are remembered. Of a writer that has
- * taken out its record.
+ * A block was freed for certain: remember who did it, if frees are remembered. For a writer that
+ * has taken out its record.
  */
 void log_note_free(struct log *log, const struct log_free *free);
 /* The free of the block that was recorded at this address with this time, if it is remembered. */
 bool log_first_free(const struct log *log, uint64_t address, uint64_t block_time,
 		    struct log_free *ret);
 /*
- * What there was at address at an earlier moment, that time stamp `until`, as far as the table
- * still tells: a record that was taken out since stays where it was until its place is taken by
- * another.
+ * The block at address at an earlier moment, with time stamp `until`, as far as the table still
+ * tells: a record that was taken out since stays where it was until its place is taken by another.
  *
  *	LOG_PAST	its record (*ret), which is there still or was taken out: perhaps since then, and
  *			if not, there was none at that moment
@@ -255,7 +254,7 @@ uint32_t log_thread(struct log *log, uint64_t thread_pointer, uint32_t lwp);
  * is formatted too.
  */
 struct err *log_format(void *base, const struct log_config *config, struct log *ret) MUST_CHECK;
-/* The same behind a journal that is there already. */
+/* Format a region behind a journal that is there already. */
 struct err *log_format_behind(void *base, const struct log_config *config,
 			      struct log *ret) MUST_CHECK;
 /*
@@ -295,7 +294,7 @@ typedef bool log_each_fn(const struct log_record *record, uint64_t slot, void *c
  * meanwhile may come twice, with different times. A block that a realloc has in hand (between
  * log_remove and log_restore or log_insert) is not there: the agent's thread that runs the call has
  * it in ledger_thread.op[] meanwhile (log/ledger.h: `old`, where `took` is set), but for a few
- * instructions. Who merges that goes by address and time: for a moment it may be in both.
+ * instructions. A merge goes by address and time: for a moment the block may be in both.
  */
 void log_each(const struct log *log, log_each_fn *fn, void *ctx);
 /*
@@ -320,8 +319,8 @@ struct log_accounts log_accounts_get(const struct log *log);
 /* Records now in the table, by a count that the writers keep; exact while nobody writes. */
 uint64_t log_live(const struct log *log);
 /*
- * Forget all records, stacks' counts and accounts (malloc reset). Nobody may write meanwhile. Stack
- * ids stay valid.
+ * Forget all records, stacks' counts and accounts (malloc reset). There must be no writer
+ * meanwhile. Stack ids stay valid.
  */
 void log_reset(struct log *log);
 

@@ -5,7 +5,7 @@
  * what an allocator's hot blocks do, whose addresses come round and find their own ghosts. All else
  * goes the long way (table.c), which knows every case; so this may give up wherever it likes.
  *
- * What counts here is instructions: with 1,024 blocks live all is in a cache, and the claim's
+ * Instructions count here: with 1,024 blocks live all is in a cache, and the claim's
  * compare and swap costs 2 ns where the old way to it took 300 instructions.
  *
  * Freestanding.
@@ -17,7 +17,7 @@
 #include "log/table.h"
 
 /*
- * As long as there are so few tables, they fit in a cache, and home is looked at before the tags.
+ * So few tables fit in a cache, and home is looked at before the tags.
  */
 #define TABLES_SMALL	3
 
@@ -101,7 +101,7 @@ static inline bool address_fits(uint64_t address)
 	return address - 1 < KEY_ADDRESS;
 }
 
-/* What a key says but for its sequence: 0, or not. */
+/* A key without its sequence: 0, or not. */
 static inline uint64_t key_what(uint64_t key)
 {
 	return key << 6;
@@ -132,7 +132,7 @@ struct slot_words {
 	uint64_t time, size, stack;
 };
 
-/* Of a slot that is claimed, in the order that readers rely on. */
+/* Store the contents of a slot that is claimed, in the order that readers rely on. */
 static ALWAYS_INLINE void slot_store(struct log_slot *slot, struct slot_words words)
 {
 	__atomic_store_n(&slot->time, words.time, __ATOMIC_RELEASE);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What mdbg reads from the log: records, stacks, threads, sums. The region is not to be trusted:
+ * Reading the log: records, stacks, threads, sums. The region is not trusted:
  * see layout.h and stack.h.
  */
 

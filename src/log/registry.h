@@ -69,7 +69,7 @@ static inline void account_miss(struct log *log, uint32_t thread)
 						       LOG_ACCOUNT(unknown_frees), 1);
 }
 
-/* Of a thread that log_thread has given. */
+/* Add 1 to an account of a thread that log_thread has given. */
 static inline void account_one(struct log *log, uint32_t thread, unsigned what)
 {
 	uint64_t *account = &log->thread[thread].account[what];

@@ -106,7 +106,7 @@ static uint64_t tables_bytes(const struct log *log, uint32_t nr)
 			  (uint8_t *)log->table[0].window);
 }
 
-/* Of the next table, four times what is filled of those in use beyond half. */
+/* Bytes of the next table: four times what is filled of those in use beyond half. */
 static uint64_t next_wanted(const struct log *log, uint32_t nr, uint64_t used)
 {
 	uint64_t slots = used / sizeof(struct log_slot), live = MIN(log_live(log), slots), next;

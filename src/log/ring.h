@@ -11,8 +11,8 @@
  * A writer takes a number from a counter that all share, claims the slot that this number comes to,
  * fills it in, and publishes it. It gives up where the slot is another's at the moment, or has a
  * higher number already: two writers, a whole ring apart, have come at the same time. So a slot has
- * one writer at a time, and the number of a slot only goes up. Who dies in the middle leaves the
- * slot busy for ever: one place less.
+ * one writer at a time, and the number of a slot only goes up. A writer that dies in the middle
+ * leaves the slot busy for ever: one place less.
  *
  * A reader takes the ticket, the contents, and the ticket again, and believes the contents if both
  * are the same and not busy. Contents are stored with release and loaded with acquire: who has seen

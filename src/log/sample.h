@@ -60,7 +60,7 @@ static inline uint64_t sample_gap(uint64_t *random, uint64_t mean)
 	}
 }
 
-/* Of blocks of no bytes, too, some are to be recorded. */
+/* Some empty blocks are to be recorded, too. */
 static inline uint64_t sample_size(uint64_t size)
 {
 	return size ? size : 1;
@@ -94,7 +94,7 @@ static inline uint64_t sample_weight(uint64_t size, uint64_t mean)
 	return SAMPLE_ONE * SAMPLE_ONE / q;
 }
 
-/* What a recorded block stands for. */
+/* A recorded block stands for so many. */
 struct sample_share {
 	uint64_t blocks, bytes;
 };

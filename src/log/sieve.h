@@ -11,24 +11,24 @@
  * block that is recorded that it is not, and what it says too much of costs a search in the tables,
  * which know the truth.
  *
- * Who counts: log_insert, log_remove and log_restore, all of them, whoever calls (the agents, the
+ * Counting: log_insert, log_remove and log_restore, all of them, whoever calls (the agents, the
  * tracer); the short way of quick.h and what it falls back on count nothing, and are for logs that
  * do not sample. An insert counts first; if there was no room after all, or the record has taken
  * another one's place at the same address, it takes one back. A writer that dies in between leaves
  * one too many.
  *
- * Who asks: the owner of a block, at its free. The block was counted before malloc returned it, by
- * an atomic add; whatever brought its address to the thread that frees it (the program must order
- * the two, or it could not use the block either) has brought that add before this look. Of all
- * values that the counter has had from then on none is without it: each one that is taken back was
- * added before. So no order beyond that of a single counter is needed, and nothing is locked but
- * for the few blocks that are sampled.
+ * Asking: the owner of a block does, at its free. The block was counted before malloc returned it,
+ * by an atomic add; whatever brought its address to the thread that frees it (the program must
+ * order the two, or it could not use the block either) has brought that add before this look. All
+ * values that the counter has had from then on include it: each one that is taken back was added
+ * before. So no order beyond that of a single counter is needed, and nothing is locked but for the
+ * few blocks that are sampled.
  *
  * A counter has a byte. One that reaches SIEVE_STUCK stays there: what it has lost count of is
  * never told to be absent. Where so many records share one, nearly all blocks are sampled, or there
  * are a hundred million records.
  *
- * Shape. What counts is how many cache lines the frees of a program's hot blocks touch: fewer than
+ * Shape. The frees of a program's hot blocks should touch few cache lines: fewer than
  * the blocks themselves. So neighbours share a counter (SIEVE_GRANULE bytes), and a line of
  * counters is of addresses side by side, 16 KB of them; a page is of a megabyte. That records of
  * neighbours are taken for each other does not matter: with a sample every 512 KB it happens to one

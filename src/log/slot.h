@@ -36,7 +36,7 @@ static inline bool slot_claim(struct place *place)
 	return true;
 }
 
-/* The same, as it is now. */
+/* FREE -> CLAIMED, as the key is now. */
 static inline bool slot_claim_any(struct place *place)
 {
 	place->key = __atomic_load_n(&place->window->slot[place->slot].key, __ATOMIC_RELAXED);

@@ -5,7 +5,7 @@
 
 #include "log/layout.h"
 
-/* What is looked for. */
+/* The stack that is looked for. */
 struct wanted {
 	const uint64_t *pcs;
 	uint32_t nr;

@@ -3,7 +3,7 @@
  * Stray frees: of blocks that the allocation table does not have. Met by the writers before the
  * allocator acts on them, which may end the process; so each is remembered at once, with its stack.
  *
- * What one is
+ * Kinds
  *
  *	the allocator's own	glibc gives back what a thread's cache has by `free` when the thread ends.
  *				Told by the stack: all of it, to its end, is in the C library. Counted
@@ -25,8 +25,8 @@
  * the user has named: who knows what other functions those have.
  *
  * Shape. A ring (ring.h) of LOG_STRAYS slots for each kind, with the newest ones; header->strays
- * counts all there ever were. Of two that are LOG_STRAYS apart and come at the same time one is
- * only counted.
+ * counts all there ever were. If two that are LOG_STRAYS apart come at the same time, one is only
+ * counted.
  *
  * With a double free is kept who freed the block first, if frees were remembered (freed.h): that is
  * looked for at once, since it may be gone when somebody asks.
@@ -50,7 +50,7 @@ struct log_stray_slot {
 	uint64_t on_stack;
 };
 
-/* What mdbg knows of a process (probe/stray.c). */
+/* Facts about a process, from mdbg (probe/stray.c). */
 #define STRAY_LIBRARIES	2
 struct stray_facts {
 	/*
@@ -66,8 +66,8 @@ struct stray_facts {
 
 /*
  * log_remove has not found this block (and has counted it as unknown): find out what it is, count
- * it so, and remember it. What only double frees have is filled in here. caller: the return address
- * of the call, which mostly says enough of the stack; 0: not known. told_apart: see above.
+ * it so, and remember it. The fields for double frees are filled in here. caller: the return
+ * address of the call, which mostly says enough of the stack; 0: not known. told_apart: see above.
  */
 void log_stray(struct log *log, struct log_stray *stray, const struct stray_facts *facts,
 	       uint64_t caller, bool told_apart);

@@ -171,7 +171,7 @@ static bool find_all(const struct log *log, uint64_t address, struct place *plac
 	return find_from(log, newest, spot_in(log, newest, hash), hash, address, place);
 }
 
-/* The same, of a writer: first where it most likely is. */
+/* Find it for a writer: first where it most likely is. */
 static inline bool find(struct log *log, uint64_t hash, uint64_t address, struct place *place)
 {
 	uint32_t newest = table_count(log) - 1;
@@ -251,7 +251,8 @@ static bool claim(struct log *log, uint64_t hash, struct place *place)
 
 /*
  * The address's ghost stands in an older table: if the short way can have a slot in the newest one,
- * take that, and have the ghost forgotten. Who dies in between leaves the ghost, or nothing.
+ * take that, and have the ghost forgotten. A writer that dies in between leaves the ghost, or
+ * nothing.
  */
 static bool claim_nearer(struct log *log, uint64_t hash, const struct place *ghost,
 			 struct place *ret)
@@ -425,8 +426,8 @@ bool log_knew(const struct log *log, uint64_t address)
 }
 
 /*
- * What the slot has of address, or had last: a ghost has all that it had. *live_ret is at the
- * moment of the first look.
+ * The record of address that the slot has, or had last: a ghost has all that it had. *live_ret is
+ * at the moment of the first look.
  */
 static bool slot_read_past(const struct log *log, const struct log_slot *slot, uint64_t address,
 			   struct log_record *ret, bool *live_ret)

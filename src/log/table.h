@@ -46,7 +46,7 @@
  * A ghost also tells whose a block was that is freed again (log_ghost, stray.h), or was there at an
  * earlier moment (log_past). There a reader meets other owners of the slot: it takes key, contents,
  * and the key again, and believes them if the key is FREE or LIVE, has the address, and has the
- * same sequence as before. Who claims the slot changes the key before anything else, and its
+ * same sequence as before. A claim changes the key before anything else, and its
  * sequence for good; LIVE to FREE changes no contents.
  *
  * Why no tombstones: a search never stops at an empty slot. It looks at all tags of the window, in
@@ -82,11 +82,11 @@
  *
  * Moves
  *
- * Of an address that comes again and has its ghost in an older table the insert claims a slot of
- * its line in the newest one, if it can have one and there are few tables, and has the ghost
- * forgotten (the address goes out of its key, by a compare and swap, before the new one is
- * published): the blocks that a program takes and gives all the time were there first, and would go
- * the long way for ever. Where they then are they stay: moved by others' claims alone.
+ * If an address comes again and has its ghost in an older table, the insert claims a slot of its
+ * line in the newest one, if it can have one and there are few tables, and has the ghost forgotten
+ * (the address goes out of its key, by a compare and swap, before the new one is published): the
+ * blocks that a program takes and gives all the time were there first, and would go the long way
+ * for ever. Where they then are they stay: moved by others' claims alone.
  *
  * Growth
  *
@@ -201,9 +201,9 @@ static inline uint64_t table_bytes_next(uint64_t used)
 /* Tables in use, as far as the region is to be believed. */
 uint32_t table_count(const struct log *log);
 /*
- * What a reader may believe of one slot (see above). False: no record. How often a slot that is in
- * change is looked at again is taken from *patience, which a scan has for all its slots: a log that
- * was written over has millions of them.
+ * Read one slot as far as a reader may believe it (see above). False: no record. How often a slot
+ * that is in change is looked at again is taken from *patience, which a scan has for all its slots:
+ * a log that was written over has millions of them.
  */
 #define SLOT_PATIENCE	(1u << 20)
 bool slot_read(const struct log *log, const struct log_slot *slot, uint32_t *patience,

@@ -181,7 +181,7 @@ static void folders_make(const char *dir)
 	mkdir(dir, 0700);
 }
 
-/* What is in the folder: how many files of how many bytes, and which is the oldest. */
+/* The contents of the folder: the number of files, their bytes, and the oldest. */
 struct folder {
 	uint64_t files, bytes;
 	char oldest[NAME_MAX + 1];

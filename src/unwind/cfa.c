@@ -71,7 +71,7 @@ static bool uleb(struct machine *machine, uint64_t *ret)
 	return cfi_uleb(&machine->at, machine->end, ret);
 }
 
-/* What an instruction does, and what follows it: bits of enum operand. */
+/* An instruction: its function, and the operands behind it, bits of enum operand. */
 struct op {
 	bool (*run)(struct machine *machine, const struct op *op);
 	enum rule_kind kind;	/* of the rule that it gives */

@@ -50,7 +50,7 @@ struct err *cfa_run_fde(const struct cfi_cie *cie, const struct cfa_state *initi
 			cfa_emit_fn *emit, void *ctx, bool *bad_ret) MUST_CHECK;
 
 /*
- * What an expression comes to, if it is of the simple kinds: an address, or the word there plus
+ * The value of an expression of the simple kinds: an address, or the word there plus
  * add.
  */
 struct cfa_value {

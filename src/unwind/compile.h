@@ -10,7 +10,7 @@
 
 struct elf_file;
 
-/* What the compilation met; for `status -v` and tests. */
+/* Counts of a compilation, for `status -v` and tests. */
 struct compile_stats {
 	uint32_t fdes, rows;
 	uint32_t complex_rows;	/* ROW_CFA_COMPLEX */
@@ -25,7 +25,7 @@ struct compile_stats {
 struct err *rows_compile(struct elf_file *file, uint64_t vaddr, uint64_t size, struct rows *ret,
 			 struct compile_stats *stats) MUST_CHECK;
 /*
- * The same through the cache by build-id (dir, such as $XDG_CACHE_HOME/mdbg; NULL: no cache). A
+ * Compile rows through the cache by build-id (dir, such as $XDG_CACHE_HOME/mdbg; NULL: no cache). A
  * cache file that is stale, torn or from another version is compiled anew and replaced by rename; a
  * cache that cannot be written is no error.
  */

@@ -95,9 +95,9 @@ bool cfa_expression(const uint8_t *expr, size_t len, struct cfa_value *ret)
 }
 
 /*
- * What the linkers write for a PLT entry of 16 bytes, whose push comes before byte N: breg7 8,
- * breg16 0, lit15, and, litN, ge, lit3, shl, plus (ld's elf_x86_64_eh_frame_lazy_plt; N is 11, 10
- * or 9).
+ * The expression that linkers write for a PLT entry of 16 bytes, whose push comes before byte N:
+ * breg7 8, breg16 0, lit15, and, litN, ge, lit3, shl, plus (ld's elf_x86_64_eh_frame_lazy_plt; N is
+ * 11, 10 or 9).
  */
 bool cfa_expression_plt(const uint8_t *expr, size_t len, int64_t *offset_ret, uint8_t *from_ret)
 {

@@ -105,7 +105,7 @@ const struct walk_module *walk_map_find(const struct walk_map *map, uint64_t pc)
 	const struct walk_module *module = map->module;
 	uint32_t nr = map->nr;
 
-	/* As in rows_find(): by conditional moves. */
+	/* By conditional moves, as in rows_find(). */
 	while (nr > 1) {
 		uint32_t half = nr / 2;
 

@@ -94,7 +94,7 @@ struct walk_area {
 };
 
 /*
- * What a walk read of the stack, for who wants to know whether another would read the same
+ * The words of the stack that a walk has read. They tell whether another walk would read the same
  * (agent/memo.h). A slot is a word that the walk's result depends on: return addresses, the
  * saved BP of a frame if BP was used later, words that a rule read.
  *
