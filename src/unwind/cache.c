@@ -265,13 +265,13 @@ struct err *rows_load(struct elf_file *file, uint64_t vaddr, uint64_t size, cons
 	if (err)
 		return err;
 	if (!dir || !header_init(file, vaddr, size, cfi, &header))
-		return rows_compile(file, vaddr, size, ret, NULL);
+		return rows_compile(file, vaddr, size, ret);
 	err = cache_path(&header, dir, &path);
 	if (err)
 		return err;
 	if (cache_read(path.at, &header, ret))
 		return NULL;
-	err = rows_compile(file, vaddr, size, ret, NULL);
+	err = rows_compile(file, vaddr, size, ret);
 	if (err)
 		return err;
 	err = cache_write(dir, path.at, &header, ret);

@@ -239,21 +239,21 @@ static struct err *cies_run(struct builder *builder)
 }
 
 /* The rows of one FDE that ends at limit. If it is broken, what it gave is taken back. */
-static struct err *fde_compile(struct builder *builder, const struct cfi_fde *fde, bool *bad_ret)
+static struct err *fde_compile(struct builder *builder, const struct cfi_fde *fde)
 {
 	const struct cie_state *cie = &builder->cies[fde->cie];
 	size_t nr = builder->rows.nr;
 	struct row last = nr ? builder->rows.at[nr - 1] : (struct row){ 0 };
 	struct err *err;
+	bool bad;
 
-	*bad_ret = !cie->good;
 	if (!cie->good)
 		return NULL;
 	builder->cie = &builder->cfi->cies.at[fde->cie];
-	err = cfa_run_fde(builder->cie, &cie->state, fde, builder_emit, builder, bad_ret);
+	err = cfa_run_fde(builder->cie, &cie->state, fde, builder_emit, builder, &bad);
 	if (err)
 		return err;
-	if (*bad_ret) {
+	if (bad) {
 		builder->rows.nr = nr;
 		if (nr)
 			builder->rows.at[nr - 1] = last;
@@ -263,7 +263,7 @@ static struct err *fde_compile(struct builder *builder, const struct cfi_fde *fd
 	return err;
 }
 
-static struct err *fdes_compile(struct builder *builder, struct compile_stats *stats)
+static struct err *fdes_compile(struct builder *builder)
 {
 	uint64_t end = builder->vaddr + builder->size;
 
@@ -272,16 +272,13 @@ static struct err *fdes_compile(struct builder *builder, struct compile_stats *s
 		uint64_t next = i + 1 < builder->fdes.nr ? builder->fdes.at[i + 1]->start : end;
 		uint64_t limit = MIN(fde->start + fde->size, next);
 		struct err *err;
-		bool bad;
 
 		builder->limit = MIN(limit, end);
 		if (builder->limit <= builder->vaddr || fde->start >= end)
 			continue;
-		err = fde_compile(builder, fde, &bad);
+		err = fde_compile(builder, fde);
 		if (err)
 			return err;
-		stats->fdes++;
-		stats->bad_fdes += bad;
 	}
 	return NULL;
 }
@@ -419,8 +416,7 @@ static struct err *gaps_search(struct builder *builder, struct elf_file *file)
 	return NULL;
 }
 
-static struct err *build(struct builder *builder, struct elf_file *file,
-			 struct compile_stats *stats)
+static struct err *build(struct builder *builder, struct elf_file *file)
 {
 	struct err *err = cfi_of(file, &builder->cfi);
 
@@ -429,7 +425,7 @@ static struct err *build(struct builder *builder, struct elf_file *file,
 	if (!err)
 		err = cies_run(builder);
 	if (!err)
-		err = fdes_compile(builder, stats);
+		err = fdes_compile(builder);
 	if (!err)
 		err = gaps_search(builder, file);
 	return err;
@@ -442,11 +438,9 @@ static void builder_deinit(struct builder *builder)
 	free(builder->cies);
 }
 
-struct err *rows_compile(struct elf_file *file, uint64_t vaddr, uint64_t size, struct rows *ret,
-			 struct compile_stats *stats)
+struct err *rows_compile(struct elf_file *file, uint64_t vaddr, uint64_t size, struct rows *ret)
 {
 	struct builder builder CLEANUP(builder_deinit) = { .vaddr = vaddr, .size = size };
-	struct compile_stats counted = { 0 };
 	struct err *err;
 
 	if (elf_file_machine(file) != EM_X86_64)
@@ -456,16 +450,6 @@ struct err *rows_compile(struct elf_file *file, uint64_t vaddr, uint64_t size, s
 		return err_create(ERR_UNSUPPORTED, "%s: %" PRIu64 " bytes of code at 0x%" PRIx64,
 				  elf_file_name(file), size, vaddr);
 	builder.name = elf_file_name(file);
-	err = build(&builder, file, &counted);
-	if (!err)
-		err = rows_create(builder.rows.at, (uint32_t)builder.rows.nr, ret);
-	if (err)
-		return err;
-	counted.rows = ret->nr;
-	counted.bad_fdes += builder.cfi->bad;
-	for (uint32_t i = 0; i < ret->nr; i++)
-		counted.complex_rows += ret->row[i].cfa == ROW_CFA_COMPLEX;
-	if (stats)
-		*stats = counted;
-	return NULL;
+	err = build(&builder, file);
+	return err ? err : rows_create(builder.rows.at, (uint32_t)builder.rows.nr, ret);
 }

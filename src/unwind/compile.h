@@ -10,20 +10,13 @@
 
 struct elf_file;
 
-/* Counts of a compilation, for `status -v` and tests. */
-struct compile_stats {
-	uint32_t fdes, rows;
-	uint32_t complex_rows;	/* ROW_CFA_COMPLEX */
-	uint32_t bad_fdes;	/* skipped: broken */
-};
-
 /*
  * Rows for the executable range [vaddr, vaddr + size) of the file's addresses; row offset 0 is
  * vaddr. The rows are malloc'ed and owned by *ret; rows_free. A module without CFI gives one row of
- * ROW_CFA_NONE. A broken FDE is counted and its range has no CFI. stats may be NULL.
+ * ROW_CFA_NONE. The range of a broken FDE has no CFI.
  */
-struct err *rows_compile(struct elf_file *file, uint64_t vaddr, uint64_t size, struct rows *ret,
-			 struct compile_stats *stats) MUST_CHECK;
+struct err *rows_compile(struct elf_file *file, uint64_t vaddr, uint64_t size,
+			 struct rows *ret) MUST_CHECK;
 /*
  * Compile rows through the cache by build-id (dir, such as $XDG_CACHE_HOME/mdbg; NULL: no cache). A
  * cache file that is stale, torn or from another version is compiled anew and replaced by rename; a

@@ -76,7 +76,6 @@ static void check_rows(const struct rows *rows)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
 	struct image *image;
-	struct compile_stats stats;
 	struct elf_file *file;
 	struct rows rows;
 
@@ -87,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 		return 0;
 	image_fill(image, bytes + 1, len - 1, bytes[0] & 1);
 	if (!elf_file_from_bytes(image, sizeof(*image) + len - 1, "fuzz", &file)) {
-		if (!rows_compile(file, TEXT, TEXT_LEN, &rows, &stats)) {
+		if (!rows_compile(file, TEXT, TEXT_LEN, &rows)) {
 			check_rows(&rows);
 			rows_free(&rows);
 		}

@@ -32,7 +32,7 @@ static void check_rows(struct elf_file *elf, uint64_t vaddr, uint64_t size)
 	struct rows rows;
 	uint32_t i;
 
-	if (rows_compile(elf, vaddr, size, &rows, NULL))
+	if (rows_compile(elf, vaddr, size, &rows))
 		return;
 	for (i = 0; i < rows.nr; i++) {
 		if (rows.row[i].pc >= size || (i > 0 && rows.row[i].pc <= rows.row[i - 1].pc))

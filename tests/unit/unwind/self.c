@@ -43,7 +43,7 @@ static struct err *add_segment(struct collect *collect, struct elf_file *file, u
 		.start = bias + phdr->p_vaddr,
 		.end = bias + phdr->p_vaddr + phdr->p_memsz,
 	};
-	struct err *err = rows_compile(file, phdr->p_vaddr, phdr->p_memsz, &module.rows, NULL);
+	struct err *err = rows_compile(file, phdr->p_vaddr, phdr->p_memsz, &module.rows);
 
 	return err ? err : vec_push(&collect->modules, module);
 }

@@ -43,7 +43,7 @@ static int cache_init(void)
 		if (segment[i].exec)
 			text = segment[i];
 	}
-	return rows_compile(file, text.vaddr, text.memsz, &compiled, NULL) != NULL;
+	return rows_compile(file, text.vaddr, text.memsz, &compiled) != NULL;
 }
 
 static int cache_deinit(void)

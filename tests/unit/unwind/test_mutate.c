@@ -59,7 +59,7 @@ static void check_rows(struct elf_file *file, const struct elf_segment *segment)
 {
 	struct rows rows;
 
-	if (rows_compile(file, segment->vaddr, segment->memsz, &rows, NULL))
+	if (rows_compile(file, segment->vaddr, segment->memsz, &rows))
 		return;
 	CU_ASSERT_FATAL(rows.nr > 0);
 	for (uint32_t i = 0; i < rows.nr; i++) {
