@@ -171,8 +171,7 @@ static void sort_segments(struct core_file *core)
 	struct core_segment *at = core->segments.at;
 	size_t nr = 0;
 
-	if (core->segments.nr)
-		qsort(at, core->segments.nr, sizeof(*at), by_start);
+	vec_sort(&core->segments, by_start);
 	for (size_t i = 0; i < core->segments.nr; i++) {
 		struct core_segment segment = at[i];
 		uint64_t end = nr ? at[nr - 1].end : 0;

@@ -2,35 +2,16 @@
 /* The notes of a core file (layouts: struct elf_prstatus and others of linux/elfcore.h, core(5)). */
 
 #include <elf.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/procfs.h>
 
 #include "base/cancel.h"
 #include "base/cleanup.h"
 #include "base/limits.h"
 #include "base/vec.h"
 #include "elf/core_private.h"
-
-/* struct elf_prstatus */
-#define STATUS_SIGNAL	12
-#define STATUS_BLOCKED	24
-#define STATUS_PID	32
-#define STATUS_REGS	112
-
-/* struct elf_prpsinfo */
-#define INFO_STATE	1
-#define INFO_UID	16
-#define INFO_GID	20
-#define INFO_PID	24
-#define INFO_PPID	28
-#define INFO_NAME	40
-#define INFO_ARGS	56
-#define INFO_LEN	136
-
-/* siginfo_t */
-#define SIGNAL_CODE	8
-#define SIGNAL_ADDRESS	16
-#define SIGNAL_LEN	24
 
 /* NT_FILE: number of files, bytes of a page, three words each, then the names */
 #define FILE_HEAD	2
@@ -66,17 +47,17 @@ static struct err *wrong(const struct core_file *core, const char *what)
 
 static struct err *take_status(struct core_file *core, const struct note *note)
 {
+	size_t regs_len = core->arch->regs_words * sizeof(uint64_t);
 	struct core_thread thread = { .tid = 0 };
-	uint16_t signal;
+	struct elf_prstatus status;
 
-	if (note->len < STATUS_REGS + core->arch->regs_words * sizeof(uint64_t))
+	if (note->len < offsetof(struct elf_prstatus, pr_reg) + regs_len)
 		return wrong(core, "NT_PRSTATUS");
-	memcpy(&signal, note->bytes + STATUS_SIGNAL, sizeof(signal));
-	thread.signal = signal;
-	thread.blocked = word_at(note->bytes + STATUS_BLOCKED);
-	thread.tid = (pid_t)half_at(note->bytes + STATUS_PID);
-	memcpy(thread.regs.word, note->bytes + STATUS_REGS,
-	       core->arch->regs_words * sizeof(uint64_t));
+	memcpy(&status, note->bytes, MIN(note->len, sizeof(status)));
+	thread.tid = status.pr_pid;
+	thread.signal = (uint16_t)status.pr_cursig;
+	thread.blocked = status.pr_sighold;
+	memcpy(thread.regs.word, note->bytes + offsetof(struct elf_prstatus, pr_reg), regs_len);
 	if (thread.tid <= 0)
 		return wrong(core, "NT_PRSTATUS");
 	if (core->threads.nr == LIMIT_CORE_THREADS)
@@ -99,27 +80,31 @@ static void take_vector(struct core_file *core, const struct note *note)
 static void take_info(struct core_file *core, const struct note *note)
 {
 	struct core_process *process = &core->process;
+	struct elf_prpsinfo info;
 
-	if (note->len < INFO_LEN || process->pid)
+	if (note->len < sizeof(info) || process->pid)
 		return;
-	process->state = (char)note->bytes[INFO_STATE];
-	process->uid = half_at(note->bytes + INFO_UID);
-	process->gid = half_at(note->bytes + INFO_GID);
-	process->pid = (pid_t)half_at(note->bytes + INFO_PID);
-	process->ppid = (pid_t)half_at(note->bytes + INFO_PPID);
-	memcpy(process->name, note->bytes + INFO_NAME, sizeof(process->name) - 1);
-	memcpy(process->args, note->bytes + INFO_ARGS, sizeof(process->args) - 1);
+	memcpy(&info, note->bytes, sizeof(info));
+	process->state = info.pr_sname;
+	process->uid = info.pr_uid;
+	process->gid = info.pr_gid;
+	process->pid = info.pr_pid;
+	process->ppid = info.pr_ppid;
+	memcpy(process->name, info.pr_fname, sizeof(process->name) - 1);
+	memcpy(process->args, info.pr_psargs, sizeof(process->args) - 1);
 }
 
 static void take_signal(struct core_file *core, const struct note *note)
 {
 	struct core_process *process = &core->process;
+	siginfo_t info;
 
-	if (note->len < SIGNAL_LEN || process->signal)
+	if (note->len < offsetof(siginfo_t, si_addr) + sizeof(info.si_addr) || process->signal)
 		return;
-	process->signal = (int)half_at(note->bytes);
-	process->code = (int)half_at(note->bytes + SIGNAL_CODE);
-	process->fault = word_at(note->bytes + SIGNAL_ADDRESS);
+	memcpy(&info, note->bytes, MIN(note->len, sizeof(info)));
+	process->signal = info.si_signo;
+	process->code = info.si_code;
+	process->fault = (uintptr_t)info.si_addr;
 }
 
 static struct err *take_auxv(struct core_file *core, const struct note *note)
@@ -281,8 +266,7 @@ void core_sort_mapped(struct core_file *core)
 	struct core_mapped *at = core->mapped.at;
 	size_t nr = 0;
 
-	if (core->mapped.nr)
-		qsort(at, core->mapped.nr, sizeof(*at), by_start);
+	vec_sort(&core->mapped, by_start);
 	for (size_t i = 0; i < core->mapped.nr; i++) {
 		if (nr && at[i].start < at[nr - 1].end)
 			free(at[i].path);

@@ -14,28 +14,12 @@
 #include "elf/cfi.h"
 #include "elf/file_private.h"
 
-static void dynamic_take(struct elf_dynamic *dynamic, const GElf_Dyn *dyn)
-{
-	switch (dyn->d_tag) {
-	case DT_STRTAB:
-		dynamic->strtab = dyn->d_un.d_ptr;
-		break;
-	case DT_STRSZ:
-		dynamic->strsz = dyn->d_un.d_val;
-		break;
-	case DT_SYMTAB:
-		dynamic->symtab = dyn->d_un.d_ptr;
-		break;
-	case DT_HASH:
-		dynamic->hash = dyn->d_un.d_ptr;
-		break;
-	case DT_GNU_HASH:
-		dynamic->gnu_hash = dyn->d_un.d_ptr;
-		break;
-	}
-}
+/* What PT_DYNAMIC says, by the tag: addresses of the file's, 0 if absent. */
+struct dynamic {
+	uint64_t value[DT_NUM], gnu_hash;
+};
 
-static bool dynamic_read(struct elf_file *file, struct elf_dynamic *ret)
+static bool dynamic_read(struct elf_file *file, struct dynamic *ret)
 {
 	const GElf_Phdr *phdr = &file->dynamic_phdr;
 	size_t entry = gelf_fsize(file->elf, ELF_T_DYN, 1, EV_CURRENT);
@@ -46,8 +30,12 @@ static bool dynamic_read(struct elf_file *file, struct elf_dynamic *ret)
 	if (phdr->p_type != PT_DYNAMIC)
 		return false;
 	data = elf_chunk(file, phdr->p_offset, phdr->p_filesz - phdr->p_filesz % entry, ELF_T_DYN);
-	for (int i = 0; data && gelf_getdyn(data, i, &dyn) && dyn.d_tag != DT_NULL; i++)
-		dynamic_take(ret, &dyn);
+	for (int i = 0; data && gelf_getdyn(data, i, &dyn) && dyn.d_tag != DT_NULL; i++) {
+		if (dyn.d_tag > 0 && dyn.d_tag < DT_NUM)
+			ret->value[dyn.d_tag] = dyn.d_un.d_val;
+		else if (dyn.d_tag == DT_GNU_HASH)
+			ret->gnu_hash = dyn.d_un.d_val;
+	}
 	return data;
 }
 
@@ -89,18 +77,18 @@ static uint64_t gnu_hash_symbols(const struct elf_file *file, const Elf_Data *da
 	return 0;
 }
 
-static void dynsym_from_dynamic(struct elf_file *file, const struct elf_dynamic *dynamic,
+static void dynsym_from_dynamic(struct elf_file *file, const struct dynamic *dynamic,
 				const struct elf_strings *names)
 {
 	size_t entry = gelf_fsize(file->elf, ELF_T_SYM, 1, EV_CURRENT);
-	Elf_Data *hash = words_at(file, dynamic->hash), *gnu_hash;
+	Elf_Data *hash = words_at(file, dynamic->value[DT_HASH]), *gnu_hash;
 	uint64_t offset, left, nr = 0;
 
 	if (hash && hash->d_size >= 8)
 		nr = ((const uint32_t *)hash->d_buf)[1];	/* nchain */
 	else if ((gnu_hash = words_at(file, dynamic->gnu_hash)))
 		nr = gnu_hash_symbols(file, gnu_hash);
-	if (!names->len || !elf_vaddr_to_offset(file, dynamic->symtab, &offset, &left))
+	if (!names->len || !elf_vaddr_to_offset(file, dynamic->value[DT_SYMTAB], &offset, &left))
 		return;
 	nr = MIN(nr, left / entry);
 	if (nr > LIMIT_SYMBOLS) {
@@ -114,13 +102,13 @@ static void dynsym_from_dynamic(struct elf_file *file, const struct elf_dynamic 
 
 void elf_symbols_locate(struct elf_file *file)
 {
-	struct elf_dynamic dynamic;
+	struct dynamic dynamic;
 	struct elf_strings names = { NULL, 0 };
 	uint64_t offset, left;
 
 	if (dynamic_read(file, &dynamic) &&
-	    elf_vaddr_to_offset(file, dynamic.strtab, &offset, &left))
-		elf_doubt(file, elf_view_strings(&file->view, offset, MIN(dynamic.strsz, left),
+	    elf_vaddr_to_offset(file, dynamic.value[DT_STRTAB], &offset, &left))
+		elf_doubt(file, elf_view_strings(&file->view, offset, MIN(dynamic.value[DT_STRSZ], left),
 						 &names));
 	elf_doubt(file, elf_view_symbols(&file->view, SHT_SYMTAB, &file->symtab));
 	elf_doubt(file, elf_view_symbols(&file->view, SHT_DYNSYM, &file->dynsym));

@@ -329,23 +329,11 @@ static struct err *begin(struct elf_view *view)
 	return NULL;
 }
 
-/* Zeros that take no memory and, as nobody can write to them, none that is accounted for. */
-static struct err *set_aside(struct elf_view *view)
-{
-	view->taken = calloc((view->len / PAGE + 8) / 8, 1);
-	view->bytes = view->taken ? mmap(NULL, view->len, PROT_READ,
-					 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) :
-				    MAP_FAILED;
-	if (view->bytes != MAP_FAILED)
-		return NULL;
-	view->bytes = NULL;
-	return err_nomem;
-}
-
 struct err *elf_view_open(int fd, const char *name, struct elf_view *ret)
 {
 	struct stat st;
 	struct err *err;
+	void *at;
 
 	*ret = (struct elf_view){ .fd = fd, .name = name };
 	if (fstat(fd, &st))
@@ -358,9 +346,12 @@ struct err *elf_view_open(int fd, const char *name, struct elf_view *ret)
 		return err_create(ERR_FORMAT, "%s: not an ELF file", name);
 	ret->len = (size_t)st.st_size;
 	ret->owned = file_is_owned(&st);
-	err = set_aside(ret);
-	if (!err)
-		err = begin(ret);
+	ret->taken = calloc((ret->len / PAGE + 8) / 8, 1);
+	/* Zeros that take no memory and, as nobody can write to them, none that is accounted for. */
+	at = ret->taken ? mmap(NULL, ret->len, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+			       -1, 0) : MAP_FAILED;
+	ret->bytes = at == MAP_FAILED ? NULL : at;
+	err = ret->bytes ? begin(ret) : err_nomem;
 	if (err)
 		elf_view_close(ret);
 	return err;

@@ -11,11 +11,6 @@
 
 struct cfi;
 
-/* What PT_DYNAMIC says; addresses of the file's, 0 if absent. */
-struct elf_dynamic {
-	uint64_t strtab, strsz, symtab, hash, gnu_hash;
-};
-
 struct elf_file {
 	char *name;
 	int fd;			/* -1 if from bytes */

@@ -217,15 +217,10 @@ static struct err *put_in(struct probes *probes, struct probe *probe)
 	return NULL;
 }
 
-static bool is_planned(const struct probe *probe, enum probe_engine engine)
+bool probes_any(const struct probes *probes, enum probe_state state, enum probe_engine engine)
 {
-	return probe->state == PROBE_PLANNED && probe->engine == engine;
-}
-
-static bool any_planned(const struct probes *probes, enum probe_engine engine)
-{
-	for (size_t i = 0; i < probes->all.nr; i++)
-		if (is_planned(probes->all.at[i], engine))
+	vec_each_value(probe, &probes->all)
+		if (probe->state == state && probe->engine == engine)
 			return true;
 	return false;
 }
@@ -247,13 +242,13 @@ static struct err *need_state(struct probes *probes, struct remote *remote)
 {
 	struct err *err;
 
-	if (probes->state || !any_planned(probes, PROBE_JUMP))
+	if (probes->state || !probes_any(probes, PROBE_PLANNED, PROBE_JUMP))
 		return NULL;
 	err = state_make(probes, remote);
 	if (!err || err->code == ERR_GONE)
 		return err;
 	vec_each_value(probe, &probes->all) {
-		if (!is_planned(probe, PROBE_JUMP))
+		if (probe->state != PROBE_PLANNED || probe->engine != PROBE_JUMP)
 			continue;
 		probe_no_jump(probes, probe, err->msg);
 		snprintf(probe->hint, sizeof(probe->hint), "%.159s", err->hint);
@@ -318,7 +313,7 @@ static struct err *get_ready(struct probes *probes, struct remote *remote)
 
 	vec_each_value(probe, &probes->all)
 		prepared &= probe->state != PROBE_PLANNED || probe->slot;
-	if (!remote && !probes->has_sigaction && any_planned(probes, PROBE_BREAKPOINT))
+	if (!remote && !probes->has_sigaction && probes_any(probes, PROBE_PLANNED, PROBE_BREAKPOINT))
 		err = sigtrap_await(probes);
 	if (!err && !prepared)
 		err = borrowed(probes, remote, probes_prepare);
@@ -326,9 +321,9 @@ static struct err *get_ready(struct probes *probes, struct remote *remote)
 		err = probes_fill(probes);
 	if (err)
 		return err;
-	if (any_planned(probes, PROBE_JUMP))
+	if (probes_any(probes, PROBE_PLANNED, PROBE_JUMP))
 		clear_way(probes, remote ? remote->thread : NULL);
-	return any_planned(probes, PROBE_BREAKPOINT) ? borrowed(probes, remote, sigtrap_install) :
+	return probes_any(probes, PROBE_PLANNED, PROBE_BREAKPOINT) ? borrowed(probes, remote, sigtrap_install) :
 						       NULL;
 }
 

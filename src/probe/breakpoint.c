@@ -25,19 +25,13 @@ bool probes_is_trap(const struct probes *probes, uint64_t pc)
 
 static bool has_work(const struct probes *probes)
 {
-	for (size_t i = 0; i < probes->all.nr; i++)
-		if (probes->all.at[i]->state == PROBE_PLANNED)
-			return true;
-	return false;
+	return probes_any(probes, PROBE_PLANNED, PROBE_JUMP) ||
+	       probes_any(probes, PROBE_PLANNED, PROBE_BREAKPOINT);
 }
 
 bool probes_need_tracer(const struct probes *probes)
 {
-	vec_each_value(probe, &probes->all) {
-		if (probe->state == PROBE_ACTIVE && probe->engine == PROBE_BREAKPOINT)
-			return true;
-	}
-	return false;
+	return probes_any(probes, PROBE_ACTIVE, PROBE_BREAKPOINT);
 }
 
 bool probes_use_agent(const struct probes *probes)

@@ -230,6 +230,8 @@ static inline bool probe_records(const struct probe *probe)
 	return probe->state == PROBE_ACTIVE && !probe->overwritten;
 }
 
+/* Is any probe in this state with this engine? */
+bool probes_any(const struct probes *probes, enum probe_state state, enum probe_engine engine);
 struct err *probes_create(struct target *target, struct log *log, struct probes **ret) MUST_CHECK;
 void probes_destroy(struct probes *probes);
 

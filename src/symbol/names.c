@@ -20,13 +20,9 @@ struct name {
 
 static void free_chain(void *value)
 {
-	struct name *name = value;
-
-	while (name) {
-		struct name *next = name->next;
-
+	for (struct name *name = value, *next; name; name = next) {
+		next = name->next;
 		free(name);
-		name = next;
 	}
 }
 

@@ -197,25 +197,10 @@ static void update(struct perf_map *map)
 		map->seen = st.st_size;
 }
 
-static bool find(const struct perf_map *map, uint64_t addr, const char **name_ret,
-		 uint64_t *start_ret)
-{
-	const struct span *span = NULL, *last = NULL;
-	const struct perf_entry *entry;
-
-	while ((span = spans_find(&map->spans, addr, span)))
-		if (!last || span->value > last->value)
-			last = span;
-	if (!last)
-		return false;
-	entry = &map->entries.at[last->value];
-	*name_ret = map->text.at + entry->name;
-	*start_ret = entry->start;
-	return true;
-}
-
 bool perf_map_find(struct perf_map *map, uint64_t addr, const char **name_ret, uint64_t *start_ret)
 {
+	const struct span *span = NULL, *last = NULL;
+
 	if (!map->pid || map->dropped)
 		return false;
 	if (map->fd < 0)
@@ -224,5 +209,12 @@ bool perf_map_find(struct perf_map *map, uint64_t addr, const char **name_ret, u
 		return false;
 	/* What is known already may have been compiled anew since. */
 	update(map);
-	return find(map, addr, name_ret, start_ret);
+	while ((span = spans_find(&map->spans, addr, span)))
+		if (!last || span->value > last->value)
+			last = span;
+	if (!last)
+		return false;
+	*name_ret = map->text.at + map->entries.at[last->value].name;
+	*start_ret = map->entries.at[last->value].start;
+	return true;
 }

@@ -123,14 +123,10 @@ struct err *symbols_create(int target_pid, struct symbols **ret)
 
 static void free_resolved(void *value)
 {
-	struct resolved *resolved = value;
-
-	while (resolved) {
-		struct resolved *next = resolved->next;
-
+	for (struct resolved *resolved = value, *next; resolved; resolved = next) {
+		next = resolved->next;
 		free(resolved->text);
 		free(resolved);
-		resolved = next;
 	}
 }
 
@@ -367,16 +363,6 @@ static void query_run(struct symbols *symbols, struct query *query)
 	query->open |= cancel_requested();
 }
 
-static struct resolved *resolved_find(struct resolved *first, const struct query *query,
-				      bool return_address)
-{
-	for (struct resolved *resolved = first; resolved; resolved = resolved->next)
-		if (resolved->pc == query->pc && resolved->module == query->module &&
-		    resolved->return_address == return_address)
-			return resolved;
-	return NULL;
-}
-
 /* NULL: no memory. */
 static struct resolved *answer(const struct query *query, bool return_address)
 {
@@ -403,9 +389,10 @@ static struct resolved *resolve(struct symbols *symbols, uint64_t pc, uint32_t g
 
 	query.module = module_at(symbols, query.addr, generation, true);
 	first = map_get(&symbols->resolved, key);
-	resolved = resolved_find(first, &query, return_address);
-	if (resolved)
-		return resolved;
+	for (resolved = first; resolved; resolved = resolved->next)
+		if (resolved->pc == query.pc && resolved->module == query.module &&
+		    resolved->return_address == return_address)
+			return resolved;
 	query_run(symbols, &query);
 	resolved = answer(&query, return_address);
 	if (!resolved)

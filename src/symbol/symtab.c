@@ -66,6 +66,7 @@ static bool kind_of(const GElf_Sym *sym, uint8_t *kind_ret)
 		*kind_ret = SYMTAB_FUNCTION;
 		return true;
 	case STT_OBJECT:
+	case STT_TLS:
 		*kind_ret = SYMTAB_DATA;
 		return true;
 	case STT_NOTYPE:
@@ -89,42 +90,31 @@ static bool room_of(Elf *elf, const GElf_Sym *sym, uint64_t *ret)
 	return true;
 }
 
-/* Without a size it covers nothing. */
-static struct err *add_tls(struct symtab *symtab, const GElf_Sym *sym, const char *name)
-{
-	const struct symtab_entry entry = {
-		.start = sym->st_value, .end = sym->st_value + sym->st_size, .name = name,
-		.len = (uint32_t)MIN(strcspn(name, "@"), (size_t)NAME_MAX_LEN),
-		.kind = SYMTAB_DATA, .sized = true,
-		.global = GELF_ST_BIND(sym->st_info) != STB_LOCAL,
-	};
-
-	return entry.end > entry.start ? vec_push(&symtab->tls, entry) : NULL;
-}
-
 static struct err *add(struct symtab *symtab, const struct symtab_file *file, const GElf_Sym *sym,
 		       const char *name, bool old)
 {
+	bool tls = GELF_ST_TYPE(sym->st_info) == STT_TLS;
 	struct symtab_entry entry = {
-		.start = sym->st_value + file->bias, .name = name, .sized = sym->st_size != 0, .old = old
+		.start = sym->st_value + (tls ? 0 : file->bias), .name = name,
+		.sized = sym->st_size != 0, .old = old,
+		.global = GELF_ST_BIND(sym->st_info) != STB_LOCAL,
 	};
+	uint64_t room = sym->st_size;
 	const char *version;
-	uint64_t room;
 
-	if (!*name || sym->st_shndx == SHN_UNDEF || sym->st_shndx == SHN_ABS)
-		return NULL;
-	if (GELF_ST_TYPE(sym->st_info) == STT_TLS)
-		return add_tls(symtab, sym, name);
-	if (!kind_of(sym, &entry.kind) || !room_of(file->view->elf, sym, &room))
+	if (!*name || sym->st_shndx == SHN_UNDEF || sym->st_shndx == SHN_ABS ||
+	    !kind_of(sym, &entry.kind) || (!tls && !room_of(file->view->elf, sym, &room)))
 		return NULL;
 	entry.end = entry.start + (entry.sized ? MIN(sym->st_size, room) : room);
-	entry.global = GELF_ST_BIND(sym->st_info) != STB_LOCAL;
 	version = strchr(name + 1, '@');
 	if (version && version[1] != '@')
 		entry.old = true;
 	entry.len = (uint32_t)MIN(version ? (size_t)(version - name) : strlen(name),
 				  (size_t)NAME_MAX_LEN);
-	return vec_push(&symtab->entries, entry);
+	if (!tls)
+		return vec_push(&symtab->entries, entry);
+	/* Without a size a variable covers nothing. */
+	return entry.end > entry.start ? vec_push(&symtab->tls, entry) : NULL;
 }
 
 bool symtab_has_own(const struct elf_view *view)
@@ -186,8 +176,7 @@ static void drop_doubles(struct symtab *symtab)
 	struct symtab_entry *entries = symtab->entries.at;
 	size_t nr = 0;
 
-	if (symtab->entries.nr)
-		qsort(entries, symtab->entries.nr, sizeof(*entries), by_address_and_text);
+	vec_sort(&symtab->entries, by_address_and_text);
 	for (size_t i = 0; i < symtab->entries.nr; i++) {
 		if (nr && !by_address_and_text(&entries[nr - 1], &entries[i]))
 			entries[nr - 1].old |= entries[i].old;
