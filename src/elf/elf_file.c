@@ -53,21 +53,26 @@ Elf_Data *elf_chunk(struct elf_file *file, uint64_t offset, uint64_t size, Elf_T
 	return elf_getdata_rawchunk(file->elf, (int64_t)offset, size, type);
 }
 
+const struct elf_segment *elf_segment_at(const struct elf_file *file, uint64_t vaddr)
+{
+	vec_each(segment, &file->segments)
+		if (vaddr >= segment->vaddr && vaddr - segment->vaddr < segment->memsz)
+			return segment;
+	return NULL;
+}
+
 bool elf_vaddr_to_offset(const struct elf_file *file, uint64_t vaddr, uint64_t *offset_ret,
 			 uint64_t *left_ret)
 {
-	vec_each(segment, &file->segments) {
-		uint64_t into = vaddr - segment->vaddr;
+	const struct elf_segment *segment = elf_segment_at(file, vaddr);
+	uint64_t into = segment ? vaddr - segment->vaddr : 0;
 
-		if (vaddr < segment->vaddr || into >= segment->filesz)
-			continue;
-		if (segment->offset > file->len || into >= file->len - segment->offset)
-			return false;
-		*offset_ret = segment->offset + into;
-		*left_ret = MIN(segment->filesz, file->len - segment->offset) - into;
-		return true;
-	}
-	return false;
+	if (!segment || into >= segment->filesz || segment->offset > file->len ||
+	    into >= file->len - segment->offset)
+		return false;
+	*offset_ret = segment->offset + into;
+	*left_ret = MIN(segment->filesz, file->len - segment->offset) - into;
+	return true;
 }
 
 static struct err *segment_add(struct elf_file *file, const GElf_Phdr *phdr)
@@ -282,20 +287,18 @@ const struct elf_segment *elf_file_segments(const struct elf_file *file, size_t 
 /* As much of the image as one segment holds at vaddr; 0 if none does. */
 static size_t image_read(const struct elf_file *file, uint64_t vaddr, void *buf, size_t len)
 {
-	vec_each(segment, &file->segments) {
-		uint64_t into = vaddr - segment->vaddr;
-		size_t from_file;
+	const struct elf_segment *segment = elf_segment_at(file, vaddr);
+	uint64_t into = segment ? vaddr - segment->vaddr : 0;
+	size_t from_file;
 
-		if (vaddr < segment->vaddr || into >= segment->memsz)
-			continue;
-		len = MIN((uint64_t)len, segment->memsz - into);
-		from_file = into < segment->filesz ? MIN((uint64_t)len, segment->filesz - into) : 0;
-		if (from_file && read_at(file, segment->offset + into, buf, from_file) < from_file)
-			return 0;
-		memset((char *)buf + from_file, 0, len - from_file);
-		return len;
-	}
-	return 0;
+	if (!segment)
+		return 0;
+	len = MIN((uint64_t)len, segment->memsz - into);
+	from_file = into < segment->filesz ? MIN((uint64_t)len, segment->filesz - into) : 0;
+	if (from_file && read_at(file, segment->offset + into, buf, from_file) < from_file)
+		return 0;
+	memset((char *)buf + from_file, 0, len - from_file);
+	return len;
 }
 
 struct err *elf_file_read(struct elf_file *file, uint64_t vaddr, void *buf, size_t len)

@@ -181,27 +181,18 @@ struct err *elf_file_symbol(struct elf_file *file, const char *name, struct elf_
 	return err ? err : err_create(ERR_NOTFOUND, "%s: no symbol %s", elf_file_name(file), name);
 }
 
-/* The end of the executable segment that holds value; 0 if none does. */
-static uint64_t text_end(const struct elf_file *file, uint64_t value)
-{
-	vec_each(segment, &file->segments) {
-		if (segment->exec && value >= segment->vaddr &&
-		    value - segment->vaddr < segment->memsz)
-			return segment->vaddr + segment->memsz;
-	}
-	return 0;
-}
-
 struct err *elf_file_function_extent(struct elf_file *file, uint64_t value, uint64_t *size_ret)
 {
-	uint64_t end = text_end(file, value), size = 0, next = UINT64_MAX, fde_start;
+	const struct elf_segment *text = elf_segment_at(file, value);
+	uint64_t size = 0, next = UINT64_MAX, end, fde_start;
 	struct elf_symbols at;
 	struct elf_symbol symbol;
 	struct err *err;
 
-	if (!end)
+	if (!text || !text->exec)
 		return err_create(ERR_NOTFOUND, "%s: no code at 0x%" PRIx64, elf_file_name(file),
 				  value);
+	end = text->vaddr + text->memsz;
 	err = elf_symbols_begin(file, &at);
 	if (err)
 		return err;

@@ -35,6 +35,8 @@ void elf_doubt(struct elf_file *file, const struct err *err);
  * where the type has one. NULL if the file has no such bytes. Lives as long as the file.
  */
 Elf_Data *elf_chunk(struct elf_file *file, uint64_t offset, uint64_t size, Elf_Type type);
+/* The segment that holds vaddr, or NULL. */
+const struct elf_segment *elf_segment_at(const struct elf_file *file, uint64_t vaddr);
 /*
  * Where in the file the byte at vaddr lies, and how many more follow in its segment. False if in
  * none.

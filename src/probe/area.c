@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "agent/agent.h"
 #include "agent/state.h"
 #include "arch/arch.h"
 #include "base/page.h"
@@ -155,29 +156,27 @@ struct err *area_slot(struct probes *probes, struct probe *probe, struct remote 
 
 bool area_holds(const struct probes *probes, uint64_t address)
 {
-	for (size_t i = 0; i < probes->areas.nr; i++)
-		if (address - probes->areas.at[i].address < probes->areas.at[i].len)
+	vec_each(area, &probes->areas)
+		if (address - area->address < area->len)
 			return true;
 	return false;
 }
 
 void area_bound(struct probes *probes)
 {
-	probes->walk_area.start = UINT64_MAX;
+	probes->walk_area.start = probes->areas.nr ? UINT64_MAX : 0;
 	probes->walk_area.end = 0;
 	vec_each(area, &probes->areas) {
 		probes->walk_area.start = MIN(probes->walk_area.start, area->address);
 		probes->walk_area.end = MAX(probes->walk_area.end, area->address + area->len);
 	}
-	if (!probes->areas.nr)
-		probes->walk_area.start = 0;
 }
 
 struct probe *area_probe(const struct probes *probes, uint64_t address)
 {
-	for (size_t i = 0; i < probes->all.nr; i++)
-		if (probes->all.at[i]->slot && address - probes->all.at[i]->slot < AGENT_SLOT)
-			return probes->all.at[i];
+	vec_each_value(probe, &probes->all)
+		if (probe->slot && address - probe->slot < AGENT_SLOT)
+			return probe;
 	return NULL;
 }
 
@@ -259,6 +258,43 @@ void area_walk_regs(struct probes *probes, const struct regs *regs, struct regs 
 	if (probe->fn->role != ALLOC_FREE &&
 	    !memory_read(&target->mem.memory, at + sizeof(uint64_t), &frame, sizeof(frame)))
 		regs_set(ret, arch->fp, frame.bp);
+}
+
+uint32_t inside_areas(const struct probes *probes, struct stack_range range[INSIDE_RANGES])
+{
+	uint32_t nr = 0;
+
+	vec_each(area, &probes->areas) {
+		uint64_t start = area->address;
+
+		/* The SIGTRAP handler, which the kernel calls, is in the same image. */
+		if (area->agent && !probes->has_sigaction) {
+			range[nr++] = (struct stack_range){ start, start + AREA_AGENT, true };
+			start += AREA_AGENT;
+		}
+		range[nr++] = (struct stack_range){ start, area->address + area->len, false };
+	}
+	return nr;
+}
+
+struct look {
+	struct stack_range range;
+	bool found;
+};
+
+static void look(struct thread *thread, const struct stack_top *top, void *ctx)
+{
+	struct look *at = ctx;
+
+	at->found = at->found || stack_of_uses(thread, top, &at->range, 1);
+}
+
+bool inside_agent(struct probes *probes)
+{
+	struct look at = { .range = { probes->agent, probes->agent + agent_image_len, false } };
+
+	stack_each_top(probes->target, look, &at);
+	return at.found;
 }
 
 _Static_assert(AGENT_SLOT_THUNK - AGENT_SLOT_DISPLACED >= DISPLACED_MAX, "displaced prologue");

@@ -11,7 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/state.h"
 #include "base/err.h"
+#include "target/stack.h"
 
 struct proc_maps;
 struct probe;
@@ -44,6 +46,16 @@ struct probe *area_probe(const struct probes *probes, uint64_t address);
  * the agent, those of the thunk that called it.
  */
 void area_walk_regs(struct probes *probes, const struct regs *regs, struct regs *ret);
+/*
+ * Who is inside code of ours, or will return into it. All threads are stopped but stuck ones.
+ *
+ * inside_areas: the areas as ranges, the agent's image on its own; returns how many.
+ */
+#define INSIDE_RANGES	(AGENT_AREAS + 1)
+
+uint32_t inside_areas(const struct probes *probes, struct stack_range range[INSIDE_RANGES]);
+/* May any thread be in the agent's own code? */
+bool inside_agent(struct probes *probes);
 /* Is address in one of the areas? */
 bool area_holds(const struct probes *probes, uint64_t address);
 

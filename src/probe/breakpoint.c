@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include "os/tracer.h"
+#include "probe/area.h"
 #include "probe/event.h"
-#include "probe/inside.h"
 #include "probe/lost.h"
 #include "probe/place.h"
 #include "probe/probe.h"

@@ -16,7 +16,6 @@
 #include "os/tracer.h"
 #include "probe/area.h"
 #include "probe/event.h"
-#include "probe/inside.h"
 #include "probe/sigtrap.h"
 #include "probe/state.h"
 #include "target/region.h"

@@ -29,20 +29,15 @@ static void print_heap(uint16_t heap, struct out *out)
 		out_f(out, "in heap %u", heap);
 }
 
-/* "allocated at TIME by thread LWP", and the traceback. */
-static struct err *print_event(struct session *session, const char *what, uint64_t time,
-			       uint32_t thread, uint32_t stack, struct out *out)
+static struct err *print_event(struct session *session, const char *what, struct stack_event event,
+			       struct out *out)
 {
 	struct stack_texts texts;
 	struct err *err;
 
 	out_blanks(out, INDENT);
-	out_text(out, what);
-	event_print(session_log(session), time, thread, out);
-	out_text(out, "\n");
-	out_blanks(out, INDENT);
 	stack_texts_init(&texts, session, INDENT);
-	err = stack_texts_print(&texts, stack, out);
+	err = event_print(&texts, what, event, "", out);
 	stack_texts_free(&texts);
 	return err;
 }
@@ -51,8 +46,7 @@ static struct err *print_origin(struct session *session, const struct block *blo
 				struct out *out)
 {
 	if (!block->preattach)
-		return print_event(session, "allocated", block->time, block->thread, block->stack,
-				   out);
+		return print_event(session, "allocated", EVENT_OF(block), out);
 	out_blanks(out, INDENT);
 	out_f(out, "%s\n", no_stack_text(block->unrecorded));
 	return NULL;
@@ -69,7 +63,7 @@ static struct err *print_freed(struct session *session, const struct found_at *f
 		return NULL;
 	out_f(out, "    A block of %" PRIu64 " bytes was there, at " PRI_ADDRESS "\n", found->was.size,
 	      found->was.address);
-	err = print_event(session, "freed", freed->time, freed->thread, freed->stack, out);
+	err = print_event(session, "freed", EVENT_OF(freed), out);
 	return err ? err : print_origin(session, &found->was, out);
 }
 

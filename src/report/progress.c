@@ -4,24 +4,17 @@
 #include "report/progress.h"
 
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "os/tracer.h"
+
 #define SECOND	1000000000ull
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
-}
 
 void progress_start(struct progress *progress, const char *what)
 {
 	*progress = (struct progress){
 		.what = what,
-		.next_ns = now_ns() + SECOND,
+		.next_ns = tracer_now() + SECOND,
 		.enabled = isatty(STDERR_FILENO) && !isatty(STDOUT_FILENO),
 	};
 }
@@ -32,7 +25,7 @@ void progress_step(struct progress *progress, uint64_t done, uint64_t total)
 
 	if (!progress->enabled)
 		return;
-	now = now_ns();
+	now = tracer_now();
 	if (now < progress->next_ns)
 		return;
 	progress->next_ns = now + SECOND / 4;

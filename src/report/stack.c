@@ -16,17 +16,6 @@
 /* A program has fewer call sites. What a damaged log says can have any number. */
 #define LINES_MOST	(1u << 19)
 
-void event_print(const struct log *log, uint64_t time, uint32_t thread, struct out *out)
-{
-	uint32_t lwp = log_thread_get(log, thread).lwp;
-	char text[32];
-
-	format_time(text, sizeof(text), log_clock_realtime(log, time));
-	out_f(out, " at %s", text);
-	if (lwp)
-		out_f(out, " by thread %u", lwp);
-}
-
 const char *no_stack_text(bool unrecorded)
 {
 	return unrecorded ? "(not recorded)" : "(allocated before attach)";
@@ -217,4 +206,20 @@ struct err *stack_texts_print(struct stack_texts *texts, uint32_t stack, struct 
 	out_f(out, "(stack ends here: %s)\n",
 	      stack_end_text(&texts->ends, view.end, view.pcs, view.nr));
 	return NULL;
+}
+
+struct err *event_print(struct stack_texts *texts, const char *what, struct stack_event event,
+			const char *end, struct out *out)
+{
+	const struct log *log = session_log(texts->session);
+	uint32_t lwp = log_thread_get(log, event.thread).lwp;
+	char text[32];
+
+	format_time(text, sizeof(text), log_clock_realtime(log, event.time));
+	out_f(out, "%s at %s", what, text);
+	if (lwp)
+		out_f(out, " by thread %u", lwp);
+	out_f(out, "%s\n", end);
+	out_blanks(out, texts->indent);
+	return stack_texts_print(texts, event.stack, out);
 }

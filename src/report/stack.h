@@ -18,14 +18,11 @@
 #include "heap/site.h"
 #include "unwind/walk.h"
 
-struct log;
 struct out;
 struct session;
 struct symbol_frame;
 struct symbols;
 
-/* When an event of the log was, and whose: " at TIME by thread LWP", or " at TIME". */
-void event_print(const struct log *log, uint64_t time, uint32_t thread, struct out *out);
 /*
  * What stands in the place of a stack for a block of which none is known: from before the attach, or
  * of a process whose allocations are not recorded.
@@ -89,6 +86,16 @@ void stack_texts_free(struct stack_texts *texts);
  */
 struct err *stack_texts_print(struct stack_texts *texts, uint32_t stack,
 			      struct out *out) MUST_CHECK;
+/* Of a block's allocation, a free ... in the log. */
+struct stack_event {
+	uint64_t time;
+	uint32_t thread, stack;
+};
+#define EVENT_OF(x)	((struct stack_event){ (x)->time, (x)->thread, (x)->stack })
+
+/* "WHAT at TIME by thread LWP", or "WHAT at TIME", `end` and a newline, and the traceback. */
+struct err *event_print(struct stack_texts *texts, const char *what, struct stack_event event,
+			const char *end, struct out *out) MUST_CHECK;
 
 /* --- names --- */
 

@@ -14,46 +14,19 @@
 
 #define INDENT	4u
 
-struct printer {
-	struct session *session;
-	const struct log *log;
-	struct stack_texts texts;
-	struct out *out;
-};
-
-/* "at TIME by thread LWP:", and the traceback. */
-static struct err *print_call(struct printer *printer, uint64_t time, uint32_t thread,
-			      uint32_t stack)
-{
-	event_print(printer->log, time, thread, printer->out);
-	out_text(printer->out, ":\n");
-	out_blanks(printer->out, INDENT);
-	return stack_texts_print(&printer->texts, stack, printer->out);
-}
-
 /* Who freed the block before: what a double free is about. */
-static struct err *print_first(struct printer *printer, const struct log_stray *stray)
+static struct err *print_first(struct stack_texts *texts, const struct log_stray *stray,
+			       struct out *out)
 {
-	const struct log_free *first = &stray->first;
-
-	if (first->time) {
-		out_text(printer->out, "  it was freed first");
-		return print_call(printer, first->time, first->thread, first->stack);
-	}
+	if (stray->first.time)
+		return event_print(texts, "  it was freed first", EVENT_OF(&stray->first), ":", out);
 	if (stray->history)
-		out_f(printer->out, "  the first free is not among those that were remembered (the last %u)\n",
+		out_f(out, "  the first free is not among those that were remembered (the last %u)\n",
 		      stray->history);
 	else
-		out_text(printer->out, "  the first free was not remembered (`set free-history 4096` remembers "
-				       "those to come)\n");
+		out_text(out, "  the first free was not remembered (`set free-history 4096` remembers "
+			      "those to come)\n");
 	return NULL;
-}
-
-static struct err *print_block(struct printer *printer, uint64_t size, uint64_t time,
-			       uint32_t thread, uint32_t stack)
-{
-	out_f(printer->out, "  its %" PRIu64 " bytes were allocated", size);
-	return print_call(printer, time, thread, stack);
 }
 
 static void print_what(const struct session_stray *stray, struct out *out)
@@ -75,63 +48,58 @@ static void print_what(const struct session_stray *stray, struct out *out)
 	}
 }
 
-static struct err *print_stray(struct printer *printer, const struct session_strays *strays,
-			       const struct session_stray *stray)
+static struct err *print_stray(struct stack_texts *texts, const struct session_strays *strays,
+			       const struct session_stray *stray, struct out *out)
 {
 	const struct log_record *was = &stray->free.block;
 	const struct block *around = &stray->around;
 	bool twice = stray->kind == SESSION_STRAY_DOUBLE;
 	struct err *err;
 
-	out_f(printer->out, "%s of " PRI_ADDRESS, !twice ? "Invalid free" :
+	out_f(out, "%s of " PRI_ADDRESS, !twice ? "Invalid free" :
 	      *strays->doubt ? "Perhaps a double free" : "Double free", stray->address);
-	print_what(stray, printer->out);
-	err = print_call(printer, stray->free.time, stray->free.thread, stray->free.stack);
-	if (err)
+	print_what(stray, out);
+	err = event_print(texts, "", EVENT_OF(&stray->free), ":", out);
+	if (!err && twice)
+		err = print_first(texts, &stray->free, out);
+	if (err || (!twice && stray->kind != SESSION_STRAY_INSIDE))
 		return err;
-	if (twice)
-		err = print_first(printer, &stray->free);
-	if (err)
-		return err;
-	if (twice)
-		return print_block(printer, was->size, was->time, was->thread, was->stack);
-	if (stray->kind == SESSION_STRAY_INSIDE)
-		return print_block(printer, around->size, around->time, around->thread,
-				   around->stack);
-	return NULL;
+	out_f(out, "  its %" PRIu64 " bytes were allocated", twice ? was->size : around->size);
+	return event_print(texts, "", twice ? EVENT_OF(was) : EVENT_OF(around), ":", out);
 }
 
-static void print_sums(const struct printer *printer, const struct session_strays *strays)
+static void print_sums(struct session *session, const struct session_strays *strays,
+		       struct out *out)
 {
 	uint64_t there = strays->vec.nr - strays->invalid;
 
 	if (*strays->untold)
-		out_f(printer->out, "Double frees are not told here: %s\n", strays->untold);
+		out_f(out, "Double frees are not told here: %s\n", strays->untold);
 	else if (*strays->doubt && strays->doubles)
-		out_f(printer->out, "Not sure: %s\n", strays->doubt);
+		out_f(out, "Not sure: %s\n", strays->doubt);
 	if (strays->doubles > there)
-		out_f(printer->out, "The oldest %" PRIu64 " double frees are remembered no more\n",
+		out_f(out, "The oldest %" PRIu64 " double frees are remembered no more\n",
 		      strays->doubles - there);
-	out_f(printer->out, "%" PRIu64 " double frees, %" PRIu64 " invalid frees, %" PRIu64
-			    " frees of unknown blocks\n",
+	out_f(out, "%" PRIu64 " double frees, %" PRIu64 " invalid frees, %" PRIu64
+		   " frees of unknown blocks\n",
 	      strays->doubles, strays->invalid,
-	      log_accounts_get(printer->log).unknown_frees - strays->invalid);
+	      log_accounts_get(session_log(session)).unknown_frees - strays->invalid);
 }
 
 struct err *strays_print(struct session *session, const struct session_strays *strays,
 			 struct out *out)
 {
-	struct printer printer = { .session = session, .log = session_log(session), .out = out };
+	struct stack_texts texts;
 	struct err *err = NULL;
 
-	stack_texts_init(&printer.texts, session, INDENT);
+	stack_texts_init(&texts, session, INDENT);
 	for (size_t i = 0; i < strays->vec.nr && !err && !out_done(out); i++) {
-		err = print_stray(&printer, strays, &strays->vec.at[i]);
+		err = print_stray(&texts, strays, &strays->vec.at[i], out);
 		if (!err)
 			err = cancel_check();
 	}
-	stack_texts_free(&printer.texts);
+	stack_texts_free(&texts);
 	if (!err)
-		print_sums(&printer, strays);
+		print_sums(session, strays, out);
 	return err;
 }

@@ -44,11 +44,11 @@ static bool stack_matches(struct session *session, struct symbols *symbols, uint
 	return false;
 }
 
-/* Of an id without a stack, which a damaged log may have for each block, the session is not asked. */
 static uint32_t compare(struct stack_suppress *suppress, uint32_t stack)
 {
 	const struct suppressions *suppressions = suppress->suppressions;
 
+	/* The session is not asked for ids without a stack, which a damaged log may have for each block. */
 	if (!log_stack_get(session_log(suppress->session), stack).nr)
 		return SUPPRESS_NONE;
 	if (!suppress->symbols)

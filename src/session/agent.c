@@ -9,7 +9,7 @@
 #include "heap/block.h"
 #include "log/pending.h"
 #include "os/tracer.h"
-#include "probe/inside.h"
+#include "probe/area.h"
 #include "probe/probe.h"
 #include "session/private.h"
 #include "target/region.h"

@@ -5,8 +5,6 @@
  * name beyond stays as it is.
  */
 
-#include "symbol/demangle.h"
-
 #include <setjmp.h>
 #include <string.h>
 
@@ -14,6 +12,7 @@
 #undef ARRAY_SIZE	/* base/compiler.h has its own */
 
 #include "base/str.h"
+#include "symbol/names.h"
 #include "symbol/symbol.h"
 
 /*

@@ -6,6 +6,7 @@
 #ifndef SYMBOL_NAMES_H
 #define SYMBOL_NAMES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/map.h"
@@ -27,5 +28,10 @@ const char *names_keep(struct names *names, const char *text, size_t len);
  */
 const char *names_readable(struct names *names, const char *text, size_t len,
 			   const char **linkage_ret);
+
+/* Does it look like a C++ or Rust name? */
+bool is_mangled(const char *name);
+/* As symbol_demangle (symbol.h), without parameters: "std::vector<int>::push_back". */
+char *demangle_bare(const char *name);
 
 #endif

@@ -13,7 +13,6 @@
 #include "base/cancel.h"
 #include "base/cleanup.h"
 #include "base/limits.h"
-#include "symbol/demangle.h"
 
 #define CANCEL_EVERY	4096u	/* symbols */
 

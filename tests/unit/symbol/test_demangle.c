@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "symbol/demangle.h"
+#include "symbol/names.h"
 #include "unit.h"
 
 void suite_demangle(void);
