@@ -293,21 +293,6 @@ bool core_file_next(const struct core_file *core, uint64_t start, uint64_t end,
 
 /* --- opening --- */
 
-static struct err *load(struct core_file *core)
-{
-	Elf64_Ehdr header;
-	struct err *err = read_header(core, &header);
-
-	core->memory.read = read_memory;
-	if (!err)
-		err = read_segments(core, &header);
-	if (!err && !core->threads.nr)
-		err = err_create(ERR_FORMAT, "%s: it has no thread (NT_PRSTATUS)", core->name);
-	if (!err)
-		core_sort_mapped(core);
-	return err;
-}
-
 static struct err *open_file(struct core_file *core)
 {
 	AUTO_CLOSE int path_fd = open(core->name, O_PATH | O_CLOEXEC);
@@ -332,11 +317,13 @@ static struct err *create(struct memory *bytes, uint64_t size, const char *name,
 			  struct core_file **ret)
 {
 	struct core_file *core = calloc(1, sizeof(*core));
+	Elf64_Ehdr header;
 	struct err *err = NULL;
 
 	if (!core)
 		return err_nomem;
 	core->fd = -1;
+	core->memory.read = read_memory;
 	core->bytes = bytes;
 	core->size = size;
 	core->name = strdup(name);
@@ -345,12 +332,18 @@ static struct err *create(struct memory *bytes, uint64_t size, const char *name,
 	else if (!bytes)
 		err = open_file(core);
 	if (!err)
-		err = load(core);
-	if (err)
+		err = read_header(core, &header);
+	if (!err)
+		err = read_segments(core, &header);
+	if (!err && !core->threads.nr)
+		err = err_create(ERR_FORMAT, "%s: it has no thread (NT_PRSTATUS)", core->name);
+	if (err) {
 		core_file_close(core);
-	else
-		*ret = core;
-	return err;
+		return err;
+	}
+	core_sort_mapped(core);
+	*ret = core;
+	return NULL;
 }
 
 struct err *core_file_open(const char *path, struct core_file **ret)

@@ -225,18 +225,6 @@ bool probes_any(const struct probes *probes, enum probe_state state, enum probe_
 	return false;
 }
 
-static struct err *write_agent(struct probes *probes)
-{
-	struct err *err = NULL;
-
-	if (agent_image_len > AREA_AGENT)
-		return err_create(ERR_RANGE, "the agent has no room");
-	if (probes->agent && !probes->agent_written)
-		err = patch_fill(probes->target, probes->agent, agent_image, agent_image_len);
-	probes->agent_written = probes->agent && !err;
-	return err;
-}
-
 /* Where this target cannot have the agent's state, no function gets a jump. */
 static struct err *need_state(struct probes *probes, struct remote *remote)
 {
@@ -273,7 +261,12 @@ struct err *probes_prepare(struct probes *probes, struct remote *remote)
 			probe_refuse(probe, refused->msg, refused->hint);
 	}
 	area_bound(probes);
-	err = write_agent(probes);
+	err = NULL;
+	if (agent_image_len > AREA_AGENT)
+		err = err_create(ERR_RANGE, "the agent has no room");
+	else if (probes->agent && !probes->agent_written)
+		err = patch_fill(probes->target, probes->agent, agent_image, agent_image_len);
+	probes->agent_written = probes->agent && !err;
 	if (!err)
 		err = need_state(probes, remote);
 	proc_maps_free(&probes->maps);

@@ -38,23 +38,6 @@ static bool is_same(const struct probe *a, const struct probe *b)
 	       a->expect_len == b->expect_len && !memcmp(a->expect, b->expect, a->expect_len);
 }
 
-/* What traced threads have under way goes on as the heir's. */
-static void hand_on_ops(struct probes *probes, const struct probe *dead, const struct probe *heir)
-{
-	struct thread *thread;
-
-	for_each_thread(thread, probes->target) {
-		struct thread_ops *ops = thread->data;
-
-		for (unsigned i = 0; ops && i < ops->nr; i++)
-			if (ops->call[i].probe == dead)
-				ops->call[i].probe = heir;
-		for (unsigned i = 0; ops && i < ops->ledger.nr_ops; i++)
-			if (ops->ledger.op[i].function == &dead->ledger)
-				ops->ledger.op[i].function = &heir->ledger;
-	}
-}
-
 static void forget_place(struct probe *probe)
 {
 	probe->slot = probe->thunk_at = 0;
@@ -63,6 +46,8 @@ static void forget_place(struct probe *probe)
 
 static void hand_on(struct probes *probes, struct probe *dead, struct probe *heir)
 {
+	struct thread *thread;
+
 	heir->slot = dead->slot;
 	heir->filled = true;
 	heir->prologue = dead->prologue;
@@ -79,7 +64,17 @@ static void hand_on(struct probes *probes, struct probe *dead, struct probe *hei
 	/* The entry is there already: it is replaced, which cannot fail. */
 	if (map_get(&probes->traps, dead->stub_trap) == dead)
 		err_ignore(map_put(&probes->traps, dead->stub_trap, heir));
-	hand_on_ops(probes, dead, heir);
+	/* What traced threads have under way goes on as the heir's. */
+	for_each_thread(thread, probes->target) {
+		struct thread_ops *ops = thread->data;
+
+		for (unsigned i = 0; ops && i < ops->nr; i++)
+			if (ops->call[i].probe == dead)
+				ops->call[i].probe = heir;
+		for (unsigned i = 0; ops && i < ops->ledger.nr_ops; i++)
+			if (ops->ledger.op[i].function == &dead->ledger)
+				ops->ledger.op[i].function = &heir->ledger;
+	}
 	forget_place(dead);
 }
 
@@ -110,17 +105,6 @@ struct collection {
 _Static_assert(RANGES <= 64, "a bit for each range");
 
 COMPARE_BY(by_slot, struct probe *, x, (*x)->slot)
-
-static void find_left(struct collection *collection)
-{
-	struct probes *probes = collection->probes;
-
-	for (size_t i = 0; i < probes->all.nr && collection->nr < AGENT_PROBES; i++)
-		if (is_left(probes->all.at[i]))
-			collection->probe[collection->nr++] = probes->all.at[i];
-	if (collection->nr)
-		qsort(collection->probe, collection->nr, sizeof(collection->probe[0]), by_slot);
-}
 
 /* Slots side by side are one range. What there is no range for waits. */
 static void make_ranges(struct collection *collection)
@@ -206,7 +190,10 @@ static void collect(struct collection *collection)
 {
 	struct probes *probes = collection->probes;
 
-	find_left(collection);
+	vec_each_value(probe, &probes->all)
+		if (is_left(probe) && collection->nr < AGENT_PROBES)
+			collection->probe[collection->nr++] = probe;
+	qsort(collection->probe, collection->nr, sizeof(collection->probe[0]), by_slot);
 	make_ranges(collection);
 	stack_each_top(probes->target, look_at_thread, collection);
 	if (probes->state)

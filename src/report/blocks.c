@@ -221,23 +221,13 @@ void heap_notes_print(const struct session_heap *heap, struct out *out)
 		  "them\n", heap->under_way);
 }
 
-static void print_sums(const struct sums *sums, uint64_t sample, bool complete, struct out *out)
-{
-	out_f(out, "%" PRIu64 " allocations, %" PRIu64 " bytes; %" PRIu64 " allocations, %" PRIu64
-		   " bytes %s\n", sums->blocks, sums->bytes, sums->early, sums->early_bytes,
-	      complete || !sums->early ? "from before the attach" : "not recorded");
-	if (sample)
-		out_f(out, "Sampled (one in %" PRIu64 " bytes): they stand for %" PRIu64
-			   " allocations, %" PRIu64 " bytes\n",
-		      sample, sums->all.blocks, sums->all.bytes);
-}
-
 struct err *blocks_print(struct session *session, struct list *list,
 			 const struct session_heap *heap, struct out *out)
 {
 	struct layout layout;
 	struct stack_texts texts;
 	struct sums sums = { .blocks = 0 };
+	uint64_t sample = log_config(session_log(session)).sample;
 	struct err *err;
 
 	layout_init(&layout, session, list);
@@ -251,8 +241,15 @@ struct err *blocks_print(struct session *session, struct list *list,
 			  "be listed\n", list_gone(list));
 		err = lacks_print(session, out);
 	}
-	if (!err)
-		print_sums(&sums, log_config(layout.log).sample, heap->complete, out);
 	stack_texts_free(&texts);
-	return err;
+	if (err)
+		return err;
+	out_f(out, "%" PRIu64 " allocations, %" PRIu64 " bytes; %" PRIu64 " allocations, %" PRIu64
+		   " bytes %s\n", sums.blocks, sums.bytes, sums.early, sums.early_bytes,
+	      heap->complete || !sums.early ? "from before the attach" : "not recorded");
+	if (sample)
+		out_f(out, "Sampled (one in %" PRIu64 " bytes): they stand for %" PRIu64
+			   " allocations, %" PRIu64 " bytes\n",
+		      sample, sums.all.blocks, sums.all.bytes);
+	return NULL;
 }

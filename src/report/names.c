@@ -83,32 +83,29 @@ static bool stack_matches(struct stack_names *names, uint32_t stack, enum filter
 	return false;
 }
 
-/* Where the answer for a stack is kept; NULL without memory for it, or if the log has no such stack. */
-static uint8_t *known_match(struct stack_names *names, uint32_t stack, enum filter_attr attr,
-			    const char *glob)
+/* The matches of a glob; NULL without memory for them. */
+static struct stack_match *match_of(struct stack_names *names, enum filter_attr attr, const char *glob)
 {
-	struct stack_match *match = NULL;
-
-	if (stack > log_stacks(session_log(names->session)))
+	vec_each(match, &names->matches)
+		if (match->glob == glob && match->attr == attr)
+			return match;
+	if (vec_push(&names->matches, ((struct stack_match){ .glob = glob, .attr = attr })))
 		return NULL;
-	for (size_t i = 0; i < names->matches.nr; i++) {
-		if (names->matches.at[i].glob == glob && names->matches.at[i].attr == attr)
-			match = &names->matches.at[i];
-	}
-	if (!match) {
-		if (vec_push(&names->matches, ((struct stack_match){ .glob = glob, .attr = attr })))
-			return NULL;
-		match = &names->matches.at[names->matches.nr - 1];
-	}
-	return vec_slot(&match->known, stack);
+	return &names->matches.at[names->matches.nr - 1];
 }
 
 bool stack_names_match(void *ctx, uint32_t stack, enum filter_attr attr, const char *glob)
 {
 	struct stack_names *names = ctx;
-	uint8_t *known = known_match(names, stack, attr, glob);
+	struct stack_match *match = NULL;
+	uint8_t *known = NULL;
 	bool result;
 
+	/* A damaged log has stacks that there are not: no answer is kept for them. */
+	if (stack <= log_stacks(session_log(names->session)))
+		match = match_of(names, attr, glob);
+	if (match)
+		known = vec_slot(&match->known, stack);
 	if (known && *known)
 		return *known == 2;
 	result = stack_matches(names, stack, attr, glob);

@@ -55,17 +55,11 @@ static void wait_writable(struct out *out)
 	}
 }
 
-/* Who reads a pipe may stop doing so: as much as has room is written at once, so that none waits. */
-static size_t most_at_once(int fd)
-{
-	struct stat stat;
-
-	return !fstat(fd, &stat) && S_ISREG(stat.st_mode) ? SIZE_MAX : PIPE_BUF;
-}
-
 static void write_all(struct out *out, const char *bytes, size_t len)
 {
-	size_t most = most_at_once(out->fd);
+	struct stat stat;
+	/* The reader of a pipe may stop reading: only what has room at once is written, so that no write waits. */
+	size_t most = !fstat(out->fd, &stat) && S_ISREG(stat.st_mode) ? SIZE_MAX : PIPE_BUF;
 
 	while (len && !out_done(out)) {
 		ssize_t n;

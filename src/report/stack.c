@@ -150,26 +150,10 @@ static struct err *grow(struct stack_texts *texts)
 	return NULL;
 }
 
-static struct err *make_line(struct stack_texts *texts, struct stack_pc pc, struct stack_line *line)
-{
-	AUTO_STR struct str text = STR_INIT;
-	struct err *err = add_blanks(&text, pc.entry ? 0 : texts->indent);
-
-	/* Once: all that is printed was recorded before the first of it is. */
-	if (!texts->symbols)
-		texts->symbols = session_symbols(texts->session);
-	if (!err)
-		err = frame_lines(&text, texts->session, texts->symbols, pc, texts->indent);
-	if (err)
-		return err;
-	*line = (struct stack_line){ pc, (uint32_t)text.len, take(text.at) };
-	texts->used++;
-	return NULL;
-}
-
 static struct err *get_line(struct stack_texts *texts, struct stack_pc pc,
 			    const struct stack_line **ret)
 {
+	AUTO_STR struct str text = STR_INIT;
 	struct stack_line *line;
 	struct err *err = NULL;
 
@@ -179,11 +163,20 @@ static struct err *get_line(struct stack_texts *texts, struct stack_pc pc,
 		err = grow(texts);
 	if (err)
 		return err;
-	line = find_slot(texts->slots, texts->nr_slots, pc);
-	if (!line->at)
-		err = make_line(texts, pc, line);
-	*ret = line;
-	return err;
+	*ret = line = find_slot(texts->slots, texts->nr_slots, pc);
+	if (line->at)
+		return NULL;
+	/* Once: all that is printed was recorded before the first of it is. */
+	if (!texts->symbols)
+		texts->symbols = session_symbols(texts->session);
+	err = add_blanks(&text, pc.entry ? 0 : texts->indent);
+	if (!err)
+		err = frame_lines(&text, texts->session, texts->symbols, pc, texts->indent);
+	if (err)
+		return err;
+	*line = (struct stack_line){ pc, (uint32_t)text.len, take(text.at) };
+	texts->used++;
+	return NULL;
 }
 
 struct err *stack_texts_print(struct stack_texts *texts, uint32_t stack, struct out *out)

@@ -87,32 +87,25 @@ static void print_row(const struct table *table, const size_t *widths, char *con
 	}
 }
 
-static struct err *print(const struct table *table, struct out *out)
-{
-	AUTO_FREE size_t *widths = calloc(table->columns, sizeof(*widths));
-	unsigned column;
-
-	if (!widths)
-		return err_nomem;
-	for (column = 0; column < table->columns; column++)
-		widths[column] = text_width(title(table, column));
-	for (size_t i = 0; i < table->cells.nr; i++)
-		widths[i % table->columns] =
-			MAX(widths[i % table->columns], text_width(table->cells.at[i]));
-	out_bold(out, true);
-	print_row(table, widths, NULL, out);
-	out_bold(out, false);
-	for (size_t i = 0; i + table->columns <= table->cells.nr; i += table->columns)
-		print_row(table, widths, &table->cells.at[i], out);
-	return NULL;
-}
-
 struct err *table_print(struct table *table, struct out *out)
 {
-	struct err *err = table->err ? table->err : print(table, out);
+	unsigned columns = table->columns;
+	AUTO_FREE size_t *widths = calloc(columns, sizeof(*widths));
+	struct err *err = table->err || widths ? table->err : err_nomem;
 
-	for (size_t i = 0; i < table->cells.nr; i++)
-		free(table->cells.at[i]);
+	for (unsigned column = 0; !err && column < columns; column++)
+		widths[column] = text_width(title(table, column));
+	for (size_t i = 0; !err && i < table->cells.nr; i++)
+		widths[i % columns] = MAX(widths[i % columns], text_width(table->cells.at[i]));
+	if (!err) {
+		out_bold(out, true);
+		print_row(table, widths, NULL, out);
+		out_bold(out, false);
+	}
+	for (size_t i = 0; !err && i + columns <= table->cells.nr; i += columns)
+		print_row(table, widths, &table->cells.at[i], out);
+	vec_each_value(cell, &table->cells)
+		free(cell);
 	vec_free(&table->cells);
 	return err;
 }

@@ -165,13 +165,6 @@ static struct err *read_more(struct perf_map *map, char *buf, size_t room)
 	return err;
 }
 
-static void drop(struct perf_map *map, struct err *err)
-{
-	map->dropped = true;
-	forget(map);
-	debug_warn(map->search, err_wrap(err, "no names of JIT code: process %d", map->pid));
-}
-
 /*
  * This comes before each answer. The last line may never be finished, and be a megabyte long: it is
  * read again only if the size of the file has changed.
@@ -189,7 +182,10 @@ static void update(struct perf_map *map)
 	buf = malloc(room);
 	err = buf ? read_more(map, buf, room) : err_nomem;
 	if (err && err->code != ERR_CANCELLED) {
-		drop(map, err);
+		map->dropped = true;
+		forget(map);
+		debug_warn(map->search,
+			   err_wrap(err, "no names of JIT code: process %d", map->pid));
 		return;
 	}
 	spans_sort(&map->spans);

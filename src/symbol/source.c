@@ -135,20 +135,12 @@ static struct err *add_units(struct source *source)
 	return NULL;
 }
 
-static const Elf_Data *lines_of(const struct elf_view *view)
-{
-	GElf_Shdr shdr;
-	Elf_Scn *scn = elf_view_section(view, ".debug_line", &shdr);
-
-	if (!scn)
-		scn = elf_view_section(view, ".zdebug_line", &shdr);
-	return scn ? elf_rawdata(scn, NULL) : NULL;
-}
-
 struct err *source_create(Dwarf *dwarf, uint64_t bias, const struct elf_view *view,
 			  const struct debug_search *search, struct source **ret)
 {
 	struct source *source = calloc(1, sizeof(*source));
+	GElf_Shdr shdr;
+	Elf_Scn *scn;
 	struct err *err;
 
 	if (!source)
@@ -156,7 +148,10 @@ struct err *source_create(Dwarf *dwarf, uint64_t bias, const struct elf_view *vi
 	source->dwarf = dwarf;
 	source->bias = bias;
 	source->name = view->name;
-	source->lines = lines_of(view);
+	scn = elf_view_section(view, ".debug_line", &shdr);
+	if (!scn)
+		scn = elf_view_section(view, ".zdebug_line", &shdr);
+	source->lines = scn ? elf_rawdata(scn, NULL) : NULL;
 	source->search = search;
 	err = add_units(source);
 	if (err) {

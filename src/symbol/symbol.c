@@ -283,17 +283,6 @@ static void name_frame(struct symbols *symbols, struct symbol_frame *frame, cons
 	frame->function = names_readable(&symbols->names, name, len, &frame->linkage);
 }
 
-static void copy_source(struct symbols *symbols, const struct source_frame *from,
-			struct symbol_frame *to)
-{
-	if (from->name)
-		name_frame(symbols, to, from->name, SIZE_MAX);
-	if (from->file && from->line) {
-		to->file = names_keep(&symbols->names, from->file, SIZE_MAX);
-		to->line = to->file ? from->line : 0;
-	}
-}
-
 /*
  * The names in the debug information, but for the real function where there is a symbol: that is
  * what others call it (malloc, not __libc_malloc), and tells parts of functions (foo.cold) with an
@@ -313,8 +302,17 @@ static void query_image(struct symbols *symbols, struct query *query)
 		struct source_frame frames[SOURCE_FRAMES];
 
 		query->nr = source_at(source, addr, frames);
-		for (size_t i = 0; i < query->nr; i++)
-			copy_source(symbols, &frames[i], &query->frames[i]);
+		for (size_t i = 0; i < query->nr; i++) {
+			const struct source_frame *from = &frames[i];
+			struct symbol_frame *to = &query->frames[i];
+
+			if (from->name)
+				name_frame(symbols, to, from->name, SIZE_MAX);
+			if (!from->file || !from->line)
+				continue;
+			to->file = names_keep(&symbols->names, from->file, SIZE_MAX);
+			to->line = to->file ? from->line : 0;
+		}
 		start = frames[query->nr - 1].start;
 	}
 	real = &query->frames[query->nr - 1];

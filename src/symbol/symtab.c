@@ -57,24 +57,14 @@ static int by_address(const void *a, const void *b)
 	return preferred(x, y);
 }
 
-static bool kind_of(const GElf_Sym *sym, uint8_t *kind_ret)
-{
-	switch (GELF_ST_TYPE(sym->st_info)) {
-	case STT_FUNC:
-	case STT_GNU_IFUNC:
-		*kind_ret = SYMTAB_FUNCTION;
-		return true;
-	case STT_OBJECT:
-	case STT_TLS:
-		*kind_ret = SYMTAB_DATA;
-		return true;
-	case STT_NOTYPE:
-		*kind_ret = SYMTAB_LABEL;
-		return true;
-	default:
-		return false;
-	}
-}
+/* By the type of a symbol, plus 1; 0: of no use here. */
+static const uint8_t kinds[16] = {
+	[STT_FUNC]	= 1 + SYMTAB_FUNCTION,
+	[STT_GNU_IFUNC]	= 1 + SYMTAB_FUNCTION,
+	[STT_OBJECT]	= 1 + SYMTAB_DATA,
+	[STT_TLS]	= 1 + SYMTAB_DATA,
+	[STT_NOTYPE]	= 1 + SYMTAB_LABEL,
+};
 
 /* How many bytes there are from sym to the end of its section, if that is mapped. */
 static bool room_of(Elf *elf, const GElf_Sym *sym, uint64_t *ret)
@@ -92,7 +82,8 @@ static bool room_of(Elf *elf, const GElf_Sym *sym, uint64_t *ret)
 static struct err *add(struct symtab *symtab, const struct symtab_file *file, const GElf_Sym *sym,
 		       const char *name, bool old)
 {
-	bool tls = GELF_ST_TYPE(sym->st_info) == STT_TLS;
+	uint8_t type = GELF_ST_TYPE(sym->st_info);
+	bool tls = type == STT_TLS;
 	struct symtab_entry entry = {
 		.start = sym->st_value + (tls ? 0 : file->bias), .name = name,
 		.sized = sym->st_size != 0, .old = old,
@@ -102,8 +93,9 @@ static struct err *add(struct symtab *symtab, const struct symtab_file *file, co
 	const char *version;
 
 	if (!*name || sym->st_shndx == SHN_UNDEF || sym->st_shndx == SHN_ABS ||
-	    !kind_of(sym, &entry.kind) || (!tls && !room_of(file->view->elf, sym, &room)))
+	    !kinds[type] || (!tls && !room_of(file->view->elf, sym, &room)))
 		return NULL;
+	entry.kind = kinds[type] - 1;
 	entry.end = entry.start + (entry.sized ? MIN(sym->st_size, room) : room);
 	version = strchr(name + 1, '@');
 	if (version && version[1] != '@')
