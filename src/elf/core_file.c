@@ -27,8 +27,6 @@
 #include "os/file.h"
 #include "os/procparse.h"
 
-/* --- bytes of the file --- */
-
 static struct err *read_file(struct memory *memory, uint64_t offset, void *buf, size_t len,
 			     size_t *len_ret)
 {
@@ -43,8 +41,6 @@ struct err *core_read(const struct core_file *core, uint64_t offset, void *buf, 
 {
 	return memory_read(core->bytes, offset, buf, len);
 }
-
-/* --- what it is --- */
 
 static struct err *check_packed(const struct core_file *core, const uint8_t *start)
 {
@@ -124,8 +120,6 @@ struct err *core_cut_off(const struct core_file *core, const char *what)
 				   core->name, what, core->size),
 			"`ulimit -c unlimited` before the program is started, and room on the disk");
 }
-
-/* --- segments --- */
 
 /* e_phnum, or where that is too small (PN_XNUM) what the first section header says. */
 static struct err *count_segments(const struct core_file *core, const Elf64_Ehdr *header,
@@ -290,8 +284,6 @@ bool core_file_next(const struct core_file *core, uint64_t start, uint64_t end,
 	}
 	return false;
 }
-
-/* --- opening --- */
 
 static struct err *open_file(struct core_file *core)
 {

@@ -20,8 +20,6 @@
 #define PIECE		(4u << 20)	/* read at once */
 #define MAP_MIN		(1u << 20)	/* less is read */
 
-/* --- bytes --- */
-
 static bool is_taken(const struct elf_view *view, uint64_t page)
 {
 	return view->taken[page / 8] >> page % 8 & 1;
@@ -106,8 +104,6 @@ struct err *elf_view_map(struct elf_view *view, uint64_t offset, uint64_t size)
 {
 	return have(view, offset, size, view->owned && size >= MAP_MIN);
 }
-
-/* --- headers --- */
 
 /* Where the tables are, of a file of either class and byte order. */
 struct tables {
@@ -310,8 +306,6 @@ Elf_Scn *elf_view_section(const struct elf_view *view, const char *name, GElf_Sh
 	}
 	return scn;
 }
-
-/* --- opening --- */
 
 static struct err *begin(struct elf_view *view)
 {

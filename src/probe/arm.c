@@ -96,7 +96,6 @@ static struct err *build_code(const struct probes *probes, struct probe *probe, 
 	probe->stub = spec.at;
 	probe->stub_entry = spec.at + stub.entry;
 	probe->stub_trap = spec.at + stub.trap + arch->trap_pc_bias;
-	probe->stub_ret = spec.at + stub.ret;
 	probe->stub_frame = (uint32_t)stub.frame;
 	return NULL;
 }

@@ -65,7 +65,6 @@ void probes_modules_changed(struct probes *probes)
 			err = NULL;
 		place_forget(probes);
 		modules_merge(&target->modules, is_needed, probes);
-		probes->modules_changed = true;
 	}
 	/* Its end, or an exec, is an event of its own. */
 	if (err && err->code != ERR_GONE && probes->warn)

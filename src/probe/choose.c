@@ -126,8 +126,6 @@ static void read_code(struct choice *choice)
 	}
 }
 
-/* --- is the way safe? --- */
-
 /* The function's code behind what is displaced, as the file has it. */
 struct rest {
 	uint8_t *code;
@@ -230,8 +228,6 @@ static struct err *check_way(const struct choice *choice)
 	return check_branches(choice, displaced.consumed);
 }
 
-/* --- the first one that is --- */
-
 static bool is_wanted(const struct choice *choice)
 {
 	enum probe_policy policy = choice->probes->policy;
@@ -302,8 +298,6 @@ static void begin(struct choice *choice)
 		choice->first.len = 0;
 	choose(choice, JUMP_BEHIND);
 }
-
-/* --- other functions --- */
 
 struct choices {
 	struct choice *at;

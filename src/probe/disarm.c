@@ -217,8 +217,6 @@ struct err *probes_disarm(struct probes *probes, bool *left_ret)
 	return err;
 }
 
-/* --- a forked child --- */
-
 static struct err *clean_text(struct probes *probes, struct target *child,
 			      const struct journal *journal)
 {

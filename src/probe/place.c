@@ -28,8 +28,6 @@ static bool is_left(const struct probe *probe)
 	return probe->slot && is_dead(probe) && probe->state == PROBE_REFUSED;
 }
 
-/* --- inherited --- */
-
 /* Would the same be put in the place for both? */
 static bool is_same(const struct probe *a, const struct probe *b)
 {
@@ -55,7 +53,6 @@ static void hand_on(struct probes *probes, struct probe *dead, struct probe *hei
 	heir->stub = dead->stub;
 	heir->stub_entry = dead->stub_entry;
 	heir->stub_trap = dead->stub_trap;
-	heir->stub_ret = dead->stub_ret;
 	heir->stub_frame = dead->stub_frame;
 	heir->agent_index = dead->agent_index;
 	heir->thunk_at = dead->thunk_at;
@@ -89,8 +86,6 @@ void place_inherit(struct probes *probes, struct probe *probe)
 		}
 	}
 }
-
-/* --- collected --- */
 
 struct collection {
 	struct probes *probes;
@@ -238,8 +233,6 @@ void place_collect(struct probes *probes)
 	probes->left_before = count_places(probes).left;
 	free(collection);
 }
-
-/* --- forgotten --- */
 
 bool place_came_again(const struct probes *probes, size_t i)
 {

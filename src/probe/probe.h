@@ -117,7 +117,7 @@ struct probe {
 	bool filled;			/* with code for its place */
 	uint64_t prologue;		/* the displaced one's address */
 	uint64_t resume;		/* in it: the copy of the instruction at patch */
-	uint64_t stub, stub_trap, stub_ret;	/* addresses; stub_trap is behind the trap */
+	uint64_t stub, stub_trap;	/* addresses; stub_trap is behind the trap */
 	uint64_t stub_entry;		/* where SP is as at the function's entry */
 	uint32_t stub_frame;
 	struct ledger_function ledger;	/* event.c's: calls are known by its address */
@@ -193,7 +193,6 @@ struct probes {
 	bool told_blind;		/* the owner's: the user was told that nothing is recorded */
 	/* probes_settle has something to do; a thread may be held in the loader until then */
 	bool unsettled;
-	bool modules_changed;		/* for the owner: symbols are out of date */
 	uint32_t planned_generation;
 	uint32_t table_generation;
 	struct robust_word *owner;	/* of sigtrap.c: the journal's `tracer`; NULL: not ours */
@@ -305,7 +304,6 @@ bool probes_use_agent(const struct probes *probes);
  */
 void probes_modules_changed(struct probes *probes);
 
-/* --- events (target_ops) --- */
 bool probes_is_trap(const struct probes *probes, uint64_t pc);
 bool probes_trap(struct probes *probes, struct thread *thread);
 void probes_thread_gone(struct probes *probes, struct thread *thread);

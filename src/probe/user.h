@@ -33,8 +33,6 @@ struct user_functions {
 	VEC(struct user_function *) vec;
 };
 
-#define USER_ARGS	6		/* that a function may have in registers */
-
 /* what: role and arguments. ERR_NOMEM. */
 struct err *user_functions_add(struct user_functions *users, const struct alloc_function *what,
 			       const char *name, const char *path, uint64_t value,

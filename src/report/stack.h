@@ -97,8 +97,6 @@ struct stack_event {
 struct err *event_print(struct stack_texts *texts, const char *what, struct stack_event event,
 			const char *end, struct out *out) MUST_CHECK;
 
-/* --- names --- */
-
 /* What a stack matched a glob. */
 struct stack_match {
 	const char *glob;

@@ -145,8 +145,6 @@ bool image_is(const struct image *image, int fd)
 	       st.st_mtim.tv_nsec == image->st.st_mtim.tv_nsec;
 }
 
-/* --- parts of a file --- */
-
 /* The debug information that names and lines come from, of libdw's many sections. */
 static bool is_debug(const char *name)
 {
@@ -280,8 +278,6 @@ static uint64_t debug_bias(const struct image *image)
 	return image->debug.elf && extent_of(image->debug.elf, &start) ? image->start - start : 0;
 }
 
-/* --- opening --- */
-
 static struct err *open_debug(struct image *image)
 {
 	AUTO_CLOSE int found = debug_file_find(image->search, image->view.elf, image->path);
@@ -358,8 +354,6 @@ static void check_cut(struct image *image)
 			      "lines and inlined functions may be missing", image->path));
 }
 
-/* --- symbols --- */
-
 /* Fedora's: the symbols that .dynsym lacks, as an ELF file packed by xz, in the file itself. */
 static struct err *open_mini(struct image *image)
 {
@@ -425,8 +419,6 @@ struct symtab *image_symtab(struct image *image)
 	}
 	return &image->symtab;
 }
-
-/* --- debug information --- */
 
 static struct err *open_alt(struct image *image)
 {
