@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Ctrl-C. The signal handler (cmd) sets one flag; loops of the main thread that may take long ask for it.
- * A process-wide flag, since a signal handler has no context to reach it by.
+ * Ctrl-C. The signal handler (cmd) sets one flag; loops of the main thread that may take long ask
+ * for it. A process-wide flag, since a signal handler has no context to reach it by.
  */
 #ifndef BASE_CANCEL_H
 #define BASE_CANCEL_H

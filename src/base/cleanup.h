@@ -35,7 +35,7 @@ static inline void cleanup_fclose(FILE **file)
 
 /* Hand a pointer over to an owner that outlives the scope. */
 #define take(p)		({ __typeof__(p) taken = (p); (p) = NULL; taken; })
-/* The same for a descriptor. */
+/* Hand a descriptor over. */
 #define take_fd(fd)	({ int taken_fd = (fd); (fd) = -1; taken_fd; })
 
 #endif

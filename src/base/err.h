@@ -44,15 +44,19 @@ extern struct err err_nomem[1];
 /* A new err with a formatted message. Never NULL. */
 struct err *err_create(enum err_code code, const char *fmt, ...) PRINTF(2, 3) MUST_CHECK;
 /*
- * A new err from errno, taken at once: the message is fmt and ": " and strerror(errno). EPERM and EACCES
- * give ERR_PERM, ESRCH gives ERR_GONE, ENOMEM gives ERR_NOMEM, all else ERR_SYS. EMFILE has a hint.
+ * A new err from errno, taken at once: the message is fmt and ": " and strerror(errno). EPERM and
+ * EACCES give ERR_PERM, ESRCH gives ERR_GONE, ENOMEM gives ERR_NOMEM, all else ERR_SYS. EMFILE has
+ * a hint.
  */
 struct err *err_sys(const char *fmt, ...) PRINTF(1, 2) MUST_CHECK;
-/* Prefix the message with fmt and ": ", so that it reads outside-in. Code, errnum and hint are kept. */
+/*
+ * Prefix the message with fmt and ": ", so that it reads outside-in. Code, errnum and hint are
+ * kept.
+ */
 struct err *err_wrap(struct err *err, const char *fmt, ...) PRINTF(2, 3) MUST_CHECK;
 /* Set the hint (replacing one that is there) and return err. */
 struct err *err_hint(struct err *err, const char *fmt, ...) PRINTF(2, 3) MUST_CHECK;
-/* The same err with another code. */
+/* Replace the code of err. */
 struct err *err_recode(struct err *err, enum err_code code) MUST_CHECK;
 /* Copy to storage of the caller's. */
 void err_copy(struct err *to, const struct err *from);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Reading from descriptors, and those that are kept for long: of modules, of files with symbols. There may be as many as
- * there are. They have numbers from FD_KEPT on, so that those below are left for what is opened for
- * a moment: without any, mdbg could not even stop its target to take its probes out.
+ * Reading from descriptors, and those that are kept for long: of modules, of files with symbols.
+ * There may be as many as there are. They have numbers from FD_KEPT on, so that those below are
+ * left for what is opened for a moment: without any, mdbg could not even stop its target to take
+ * its probes out.
  */
 #ifndef BASE_FD_H
 #define BASE_FD_H
@@ -22,7 +23,7 @@ int fd_keep(int fd);
  * read. Returns how many there are.
  */
 size_t fd_read_at(int fd, uint64_t offset, void *buf, size_t len);
-/* Is it the lack of descriptors that err tells of? */
+/* Is err a lack of descriptors? */
 bool fd_lacking(const struct err *err);
 
 #endif

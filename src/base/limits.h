@@ -5,8 +5,8 @@
  * have that are known (a browser's library: 300 MB of code, 1.3 million symbols with 130 MB of
  * names, 700,000 FDEs), and all that one file can have together fits into 400 MB of mdbg's memory.
  *
- * What is over a limit is left out as a whole, never cut: a table with half of its entries would give
- * wrong answers. The message is limit_err's, and the user sees it.
+ * A part that is over a limit is left out as a whole, never cut: a table with half of its entries
+ * would give wrong answers. The message is limit_err's, and the user sees it.
  */
 #ifndef BASE_LIMITS_H
 #define BASE_LIMITS_H

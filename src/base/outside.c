@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a terminal would obey is shown instead (outside.h). */
+/* Text that a terminal would obey is shown instead (outside.h). */
 
 #include "base/outside.h"
 
@@ -58,7 +58,9 @@ size_t outside_plain(const char *text, size_t len, enum outside_lines lines)
 	return at;
 }
 
-/* How the first character is shown, which cannot be printed as it is. Returns its length in text. */
+/*
+ * How the first character is shown, which cannot be printed as it is. Returns its length in text.
+ */
 static size_t escape(const char *text, size_t len, char ret[OUTSIDE_ESCAPED])
 {
 	unsigned char c = (unsigned char)*text;

@@ -3,7 +3,7 @@
 #ifndef BASE_PATH_H
 #define BASE_PATH_H
 
-/* What stands behind the last slash; all of it where there is none. Part of path itself. */
+/* The part of path behind its last slash; all of it where there is none. */
 const char *path_base(const char *path);
 
 #endif

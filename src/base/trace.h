@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * mdbg's own log file, for those who look for a fault in mdbg: nothing unless the environment names a file
- * in MDBG_TRACE. Any thread may write; a line is written whole.
+ * mdbg's own log file, for those who look for a fault in mdbg: nothing unless the environment names
+ * a file in MDBG_TRACE. Any thread may write; a line is written whole.
  */
 #ifndef BASE_TRACE_H
 #define BASE_TRACE_H

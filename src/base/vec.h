@@ -7,8 +7,8 @@
  *	v.at[i], v.nr
  *	vec_free(&v);
  *
- * A failed push leaves the vector as it was. vec_reserve makes room for n more elements in all, so that
- * v.at[v.nr++] = x cannot fail.
+ * A failed push leaves the vector as it was. vec_reserve makes room for n more elements in all, so
+ * that v.at[v.nr++] = x cannot fail.
  */
 #ifndef BASE_VEC_H
 #define BASE_VEC_H

@@ -111,7 +111,7 @@ bool cfi_address(const struct cfi_cie *cie, const uint8_t **at, const uint8_t *e
 	return true;
 }
 
-/* What the augmentation "z..." says; false if a letter is unknown. */
+/* Read the augmentation "z..."; false if a letter is unknown. */
 static bool cie_augmentation(const Dwarf_CIE *from, struct cfi_cie *cie)
 {
 	const uint8_t *at = from->augmentation_data, *end = at + from->augmentation_data_size;

@@ -15,7 +15,7 @@
 
 struct elf_file;
 
-/* What the FDEs of a function's kind have in common. The bytes live as long as the elf_file. */
+/* The part that several FDEs have in common. The bytes live as long as the elf_file. */
 struct cfi_cie {
 	uint64_t offset;	/* in its section */
 	uint64_t code_align;

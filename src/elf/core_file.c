@@ -2,9 +2,9 @@
 /*
  * Core files: headers, segments, memory. The notes are in core_note.c.
  *
- * The file is read, never mapped, and never as a whole: it may be longer than memory, and may be cut
- * off while it is looked at. libelf is not asked: it wants section headers that a core seldom has,
- * and an answer to what lies behind the end of the file, which is what matters here.
+ * The file is read, never mapped, and never as a whole: it may be longer than memory, and may be
+ * cut off while it is looked at. libelf is not asked: it wants section headers that a core seldom
+ * has, and an answer to what lies behind the end of the file, which is what matters here.
  */
 
 #include "elf/core_file.h"
@@ -147,7 +147,7 @@ static struct err *add_segment(struct core_file *core, const Elf64_Phdr *from)
 		.exec = from->p_flags & PF_X,
 	};
 
-	/* What no address space can hold is left out. */
+	/* A segment that no address space can hold is left out. */
 	if (!from->p_memsz ||
 	    __builtin_add_overflow(from->p_vaddr, from->p_memsz, &segment.end))
 		return NULL;

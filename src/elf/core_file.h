@@ -11,10 +11,10 @@
  *	NT_FILE		which files were mapped where
  *	NT_X86_XSTATE	(NT_FPREGSET) vector registers of the thread before it
  *
- * The file is untrusted: every offset is checked, what is wrong is an ERR_FORMAT that names the file.
- * A segment may have less in the file than in memory, or nothing: pages of files, what was marked
- * MADV_DONTDUMP, and the end of a file that was cut off. What the file has not is not readable here;
- * it is never taken for zeros.
+ * The file is untrusted: every offset is checked, what is wrong is an ERR_FORMAT that names the
+ * file. A segment may have less in the file than in memory, or nothing: pages of files, what was
+ * marked MADV_DONTDUMP, and the end of a file that was cut off. What the file has not is not
+ * readable here; it is never taken for zeros.
  *
  * The layouts of the notes are those of all 64-bit Linux systems (linux/elfcore.h): only the number
  * of registers is the processor's.
@@ -88,7 +88,7 @@ struct core_file {
  * ERR_UNSUPPORTED: of another processor. Both with a hint where there is a way out.
  */
 struct err *core_file_open(const char *path, struct core_file **ret) MUST_CHECK;
-/* The same over the bytes of a file of `size` bytes, which stay the caller's. */
+/* Open a core over the bytes of a file of `size` bytes, which stay the caller's. */
 struct err *core_file_from(struct memory *bytes, uint64_t size, const char *name,
 			   struct core_file **ret) MUST_CHECK;
 void core_file_close(struct core_file *core);	/* NULL is fine */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The notes of a core file (layouts: struct elf_prstatus and others of linux/elfcore.h, core(5)). */
+/*
+ * The notes of a core file (layouts: struct elf_prstatus and others of linux/elfcore.h, core(5)).
+ */
 
 #include <elf.h>
 #include <signal.h>
@@ -119,7 +121,7 @@ static struct err *take_auxv(struct core_file *core, const struct note *note)
 	return NULL;
 }
 
-/* The kernel's word for a file that has no name any more. */
+/* Cut off the kernel's word for a file that has no name any more. */
 static bool cut_deleted(char *path)
 {
 	static const char word[] = " (deleted)";
@@ -247,7 +249,7 @@ struct err *core_read_notes(struct core_file *core, uint64_t offset, uint64_t le
 
 	if (offset > core->size || len > core->size - offset)
 		return core_cut_off(core, "what it says of threads and files");
-	/* Of all, since several may be at the same place of the file. */
+	/* All are added up, since several may be at the same place of the file. */
 	core->notes += len;
 	if (len > LIMIT_CORE_NOTES || core->notes > LIMIT_CORE_NOTES)
 		return limit_err(core->name, "too many bytes of notes", LIMIT_CORE_NOTES);

@@ -284,7 +284,7 @@ const struct elf_segment *elf_file_segments(const struct elf_file *file, size_t 
 	return file->segments.at;
 }
 
-/* As much of the image as one segment holds at vaddr; 0 if none does. */
+/* Read as much of the image as one segment holds at vaddr; 0 if none does. */
 static size_t image_read(const struct elf_file *file, uint64_t vaddr, void *buf, size_t len)
 {
 	const struct elf_segment *segment = elf_segment_at(file, vaddr);

@@ -37,14 +37,14 @@ struct elf_symbol {
 
 /* fd is taken over on success. Refuses what is not ELF. name is for messages. */
 struct err *elf_file_open(int fd, const char *name, struct elf_file **ret) MUST_CHECK;
-/* The same over bytes in memory (the vDSO, tests, fuzz); bytes are copied. */
+/* A file of bytes in memory (the vDSO, tests, fuzz), which are copied. */
 struct err *elf_file_from_bytes(const void *bytes, size_t len, const char *name,
 				struct elf_file **ret) MUST_CHECK;
 void elf_file_close(struct elf_file *file);	/* NULL is fine */
 
 /*
- * What of the file was left out because it is over a limit (base/limits.h), or could not be read: "FILE:
- * WHY"; "" if nothing was. Known only of what was asked for so far.
+ * The part of the file that was left out because it is over a limit (base/limits.h), or could not
+ * be read: "FILE: WHY"; "" if nothing was. Known only of what was asked for so far.
  */
 const char *elf_file_doubt(const struct elf_file *file);
 

@@ -14,7 +14,7 @@
 #include "elf/cfi.h"
 #include "elf/file_private.h"
 
-/* What PT_DYNAMIC says, by the tag: addresses of the file's, 0 if absent. */
+/* PT_DYNAMIC by the tag: addresses of the file's, 0 if absent. */
 struct dynamic {
 	uint64_t value[DT_NUM], gnu_hash;
 };

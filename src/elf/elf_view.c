@@ -199,8 +199,8 @@ struct err *elf_view_strings(struct elf_view *view, uint64_t offset, uint64_t le
 }
 
 /*
- * libelf allocates a descriptor of some 300 bytes for each section that the header claims. What does
- * not fit the file, or is more than any program has, is refused before libelf sees it.
+ * libelf allocates a descriptor of some 300 bytes for each section that the header claims. What
+ * does not fit the file, or is more than any program has, is refused before libelf sees it.
  */
 static struct err *headers_take(struct elf_view *view)
 {
@@ -228,7 +228,10 @@ static struct err *headers_take(struct elf_view *view)
 	if (err || tables.names >= tables.sections_nr ||
 	    FIELD(view, &tables, header, Shdr, sh_type) == SHT_NOBITS)
 		return err;
-	/* The names are not asked of libelf: it unpacks what says that it is compressed. */
+	/*
+	 * libelf is not asked for the names: it would unpack a section that claims to be
+	 * compressed.
+	 */
 	return elf_view_strings(view, FIELD(view, &tables, header, Shdr, sh_offset),
 				FIELD(view, &tables, header, Shdr, sh_size), &view->names);
 }
@@ -341,7 +344,9 @@ struct err *elf_view_open(int fd, const char *name, struct elf_view *ret)
 	ret->len = (size_t)st.st_size;
 	ret->owned = file_is_owned(&st);
 	ret->taken = calloc((ret->len / PAGE + 8) / 8, 1);
-	/* Zeros that take no memory and, as nobody can write to them, none that is accounted for. */
+	/*
+	 * Zeros that take no memory and, as nobody can write to them, none that is accounted for.
+	 */
 	at = ret->taken ? mmap(NULL, ret->len, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
 			       -1, 0) : MAP_FAILED;
 	ret->bytes = at == MAP_FAILED ? NULL : at;

@@ -2,17 +2,17 @@
 /*
  * An ELF file for libelf and libdw, of which mdbg has a copy of its own, part by part.
  *
- * Neither library may be given the file itself. Mapped, it kills its reader with SIGBUS when somebody
- * cuts it short, and what was checked a moment ago may be something else when it is used: libelf
- * keeps no copy of a header that it has checked. Read as a whole, it may be longer than memory. So
- * an area of address space as long as the file is set aside, zeros that take no memory, and libelf
- * is told that this is the file (elf_memory). What is needed of it is then taken: read into the area
- * at its own offset, each page once, so that it stays as it was when it was checked. What was not
- * taken reads as zeros. Nothing beyond LIMIT_READ bytes is taken of a file.
+ * Neither library may be given the file itself. Mapped, it kills its reader with SIGBUS when
+ * somebody cuts it short, and what was checked a moment ago may be something else when it is used:
+ * libelf keeps no copy of a header that it has checked. Read as a whole, it may be longer than
+ * memory. So an area of address space as long as the file is set aside, zeros that take no memory,
+ * and libelf is told that this is the file (elf_memory). What is needed of it is then taken: read
+ * into the area at its own offset, each page once, so that it stays as it was when it was checked.
+ * What was not taken reads as zeros. Nothing beyond LIMIT_READ bytes is taken of a file.
  *
- * Debug information may be longer than memory. Of a file that nobody but root and mdbg's own user can
- * write to, large parts are mapped into the area instead of being read. Such a file does not change
- * by malice, but it may be cut short by accident: guard.h.
+ * Debug information may be longer than memory. Of a file that nobody but root and mdbg's own user
+ * can write to, large parts are mapped into the area instead of being read. Such a file does not
+ * change by malice, but it may be cut short by accident: guard.h.
  */
 #ifndef ELF_ELF_VIEW_H
 #define ELF_ELF_VIEW_H
@@ -57,7 +57,7 @@ struct elf_view {
  * caller's and must outlive the view. ERR_FORMAT: not a regular file, not ELF; ERR_RANGE: a limit.
  */
 struct err *elf_view_open(int fd, const char *name, struct elf_view *ret) MUST_CHECK;
-/* The same over bytes, which are copied. */
+/* A view of bytes, which are copied. */
 struct err *elf_view_copy(const void *bytes, size_t len, const char *name,
 			  struct elf_view *ret) MUST_CHECK;
 void elf_view_close(struct elf_view *view);	/* one of zeros is fine */
@@ -67,7 +67,7 @@ void elf_view_close(struct elf_view *view);	/* one of zeros is fine */
  * ERR_RANGE: LIMIT_READ; ERR_FORMAT: the file was cut short meanwhile.
  */
 struct err *elf_view_take(struct elf_view *view, uint64_t offset, uint64_t size) MUST_CHECK;
-/* The same, or, of a file that nobody else can write to, mapped. */
+/* Take them, or map them if nobody else can write to the file. */
 struct err *elf_view_map(struct elf_view *view, uint64_t offset, uint64_t size) MUST_CHECK;
 /* Take a string table; an empty one where the file has no such bytes. */
 struct err *elf_view_strings(struct elf_view *view, uint64_t offset, uint64_t len,
@@ -76,7 +76,10 @@ struct err *elf_view_strings(struct elf_view *view, uint64_t offset, uint64_t le
 struct err *elf_view_take_notes(struct elf_view *view) MUST_CHECK;
 /* The first section of a type. A compressed one is passed over. */
 Elf_Scn *elf_view_section_of_type(const struct elf_view *view, uint32_t type, GElf_Shdr *shdr_ret);
-/* Take SHT_SYMTAB or SHT_DYNSYM with its names; an empty one where the file has none that can be used. */
+/*
+ * Take SHT_SYMTAB or SHT_DYNSYM with its names; an empty one where the file has none that can be
+ * used.
+ */
 struct err *elf_view_symbols(struct elf_view *view, uint32_t type,
 			     struct elf_symtab *ret) MUST_CHECK;
 /* The name of a section, or "". */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the files of this layer know of a struct elf_file; nobody else includes this. */
+/* The inside of struct elf_file, for the files of this layer only. */
 #ifndef ELF_FILE_PRIVATE_H
 #define ELF_FILE_PRIVATE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Mappings of files that may be cut short while they are looked at. The kernel's answer to a look at
- * a page that the file no longer has is SIGBUS, in the middle of a library that knows nothing of
+ * Mappings of files that may be cut short while they are looked at. The kernel's answer to a look
+ * at a page that the file no longer has is SIGBUS, in the middle of a library that knows nothing of
  * it. The handler puts a page of zeros there and notes it; the library goes on and finds what it
  * would find in a damaged file, and whoever asked it looks at `cut` afterwards.
  *

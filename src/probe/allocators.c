@@ -11,7 +11,7 @@
 #include "elf/elf_file.h"
 #include "target/module.h"
 
-/* Of two symbols at one address the earlier allocator gives the name. */
+/* If two symbols have one address the earlier allocator gives the name. */
 static const struct allocator *const table[] = {
 	&allocator_glibc,
 	&allocator_cxx,

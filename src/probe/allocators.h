@@ -66,8 +66,8 @@ struct allocator {
 	struct err *(*pulse)(const struct heap_source *source, uint64_t *ret);
 	const char *arena;		/* symbol of its main arena */
 	/*
-	 * A function of its module that gives free pages back when it is called with 0, by brk, sbrk
-	 * and madvise of the same module. NULL: there is none.
+	 * A function of its module that gives free pages back when it is called with 0, by brk,
+	 * sbrk and madvise of the same module. NULL: there is none.
 	 */
 	const char *trim;
 };
@@ -75,12 +75,14 @@ struct allocator {
 extern const struct allocator allocator_glibc, allocator_cxx, allocator_jemalloc, allocator_mimalloc,
 	allocator_tcmalloc, allocator_musl;
 
-/* What a malloc that is not recognised is taken for: a walk finds out. */
+/* A malloc that is not recognised is taken for this one: a walk finds out. */
 extern const struct allocator *const allocator_guess;
 
 /* By the last component of a module's path; NULL: not known. */
 const struct allocator *allocator_by_file(const char *name);
-/* Of a module that has an ELF file; text is what is printed. NULL: not known. */
+/*
+ * The allocator of a module that has an ELF file, or NULL; text is printed for it in either case.
+ */
 const struct allocator *allocator_of(const struct module *module, char *text, size_t room);
 /* Does it define malloc, for the program? */
 bool allocator_defined(const struct module *module);

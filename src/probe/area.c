@@ -84,7 +84,7 @@ static struct err *map_near(struct probes *probes, const struct module *module,
 	return patch_map(probes->target, remote, area->address, area->len, &area->entry);
 }
 
-/* What the target has mapped since the maps were read, and we, may lie in the way: then anew. */
+/* If a mapping that is newer than the maps lies in the way, they are read again. */
 static struct err *map_area(struct probes *probes, const struct module *module,
 			    struct remote *remote, struct area **ret)
 {
@@ -221,7 +221,7 @@ bool area_translate(void *ctx, uint64_t *pc, int32_t *cfa_offset)
 	return false;
 }
 
-/* Just past a thunk's call of the agent? */
+/* Is pc just behind a thunk's call of the agent? */
 static bool is_agent_return(void *ctx, uint64_t pc)
 {
 	const struct probe *probe = area_probe(ctx, pc);
@@ -249,7 +249,7 @@ void area_walk_regs(struct probes *probes, const struct regs *regs, struct regs 
 	at = stack_thunk_frame(target, regs_get(regs, arch->sp), is_agent_return, probes);
 	if (!at || memory_read_u64(&target->mem.memory, at, &pc))
 		return;
-	/* It is read anew: who cannot be stopped may have written there. */
+	/* It was read anew: a thread that cannot be stopped may have written there. */
 	probe = area_probe(probes, pc);
 	if (!probe)
 		return;

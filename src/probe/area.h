@@ -42,12 +42,13 @@ bool area_translate(void *probes, uint64_t *pc, int32_t *cfa_offset);
 /* The probe in whose slot address lies, or NULL. */
 struct probe *area_probe(const struct probes *probes, uint64_t address);
 /*
- * The registers that a walk of this thread's stack begins with: its own, or, where it is in the C of
- * the agent, those of the thunk that called it.
+ * The registers that a walk of this thread's stack begins with: its own, or, where it is in the C
+ * of the agent, those of the thunk that called it.
  */
 void area_walk_regs(struct probes *probes, const struct regs *regs, struct regs *ret);
 /*
- * Who is inside code of ours, or will return into it. All threads are stopped but stuck ones.
+ * Threads that are inside code of ours, or will return into it. All threads are stopped but stuck
+ * ones.
  *
  * inside_areas: the areas as ranges, the agent's image on its own; returns how many.
  */

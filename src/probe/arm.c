@@ -101,9 +101,9 @@ static struct err *build_code(const struct probes *probes, struct probe *probe, 
 }
 
 /*
- * May a function that gives a block have it from another one that is probed? glibc's malloc and calloc
- * do not, as long as there are no hooks: since 2.34, from when on its file has this name. (Its memalign
- * does: where the alignment is malloc's, it calls that.)
+ * May a function that gives a block have it from another one that is probed? glibc's malloc and
+ * calloc do not, as long as there are no hooks: since 2.34, from when on its file has this name.
+ * (Its memalign does: where the alignment is malloc's, it calls that.)
  */
 static bool may_lead_on(const struct probe *probe)
 {
@@ -243,7 +243,7 @@ static struct err *need_state(struct probes *probes, struct remote *remote)
 	return NULL;
 }
 
-/* What takes remote calls: areas, state, log. */
+/* Areas, state and log take remote calls. */
 struct err *probes_prepare(struct probes *probes, struct remote *remote)
 {
 	struct err *err;
@@ -355,7 +355,7 @@ struct err *probes_arm(struct probes *probes, struct remote *remote)
 				   "no function of an allocator in process %d can be probed",
 				   probes->target->pid),
 			"`malloc -v` says why, function by function");
-	/* What was refused just now counts, too. */
+	/* The probes that were refused just now count, too. */
 	probes_learn_facts(probes);
 	probes->armed = true;
 	return NULL;

@@ -109,7 +109,10 @@ static bool is_instruction_trap(const struct thread *thread)
 	return tracer_siginfo(thread->tid, &info) || info.si_code > 0;
 }
 
-/* The event sees the registers as at the function's entry. Where the thread goes on, it undoes that. */
+/*
+ * The event sees the registers as at the function's entry. Where the thread goes on, it undoes
+ * that.
+ */
 static uint64_t entry(struct probes *probes, struct probe *probe, struct thread *thread)
 {
 	uint8_t sp_word = thread->target->arch->sp;

@@ -151,7 +151,7 @@ static struct err *read_rest(const struct probe *probe, size_t consumed, struct 
 	return ret->code ? elf_file_read(elf, vaddr + consumed, ret->code, ret->len) : err_nomem;
 }
 
-/* Nobody but who comes through the function's entry may come to the bytes in [low, high). */
+/* A thread may come to the bytes in [low, high) through the function's entry only. */
 static void patch_bounds(const struct choice *choice, uint64_t *low, uint64_t *high)
 {
 	*low = choice->probe->address + (is_behind(choice->way) ? choice->first.len : 1);
@@ -216,7 +216,9 @@ static struct err *check_way(const struct choice *choice)
 			err_create(ERR_UNSUPPORTED, "what it begins with is no instruction");
 	if (!is_behind(choice->way) && choice->trapped)
 		return err_create(ERR_UNSUPPORTED, "another tool has a trap on its first byte");
-	/* Can it be displaced at all? The real place, and so the real code, comes when it is armed. */
+	/*
+	 * Can it be displaced at all? The real place, and so the real code, comes when it is armed.
+	 */
 	err = arch->displace(probe->expect, probe->expect_len, probe->address,
 			     probe->address + PAGE, stays_len(choice) + patch_len(choice), &displaced);
 	if (err)

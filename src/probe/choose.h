@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Where the patch of a probe goes, and which engine it is for: the first of these ways that is safe.
+ * Where the patch of a probe goes, and which engine it is for: the first of these ways that is
+ * safe.
  *
  *	way			the patch	why it comes there
  *	jump behind		5 bytes behind the first instruction, which stays in place (arch.h,
@@ -15,13 +16,14 @@
  *
  * PROBE_ONLY_BREAKPOINT knows the last two, PROBE_ONLY_JUMP the first two. A way is safe if the
  * instructions under the patch, and in front of it, can be displaced; if no branch of the function,
- * as its file has it, and no other function's symbol goes to a byte of the patch but the first one of
- * the function itself; and, for a jump, if it lies in one page and the agent can be told of the
+ * as its file has it, and no other function's symbol goes to a byte of the patch but the first one
+ * of the function itself; and, for a jump, if it lies in one page and the agent can be told of the
  * arguments. Behind the first instruction a branch to the patch itself counts, too: who comes by it
  * has not run that instruction, which the thunk would undo.
  *
- * Text is compared with the file before it is believed. In front of the patch there may be somebody's
- * trap (the kernel's for a uprobe): it stands for the file's instruction, which stays in place.
+ * Text is compared with the file before it is believed. In front of the patch there may be
+ * somebody's trap (the kernel's for a uprobe): it stands for the file's instruction, which stays in
+ * place.
  *
  * A breakpoint that a jump becomes later (probe_no_jump) stays where the jump would have been.
  */
@@ -36,8 +38,8 @@ struct module;
 struct probes;
 
 /*
- * Decide for the probes of a module, from the index `first` on, all of them PLANNED: each gets its code,
- * place and engine, or is REFUSED with its reason. The target may run.
+ * Decide for the probes of a module, from the index `first` on, all of them PLANNED: each gets its
+ * code, place and engine, or is REFUSED with its reason. The target may run.
  */
 void choose_ways(struct probes *probes, struct module *module, size_t first);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Nobody may stand where a jump goes (clear.h). */
+/* No thread may stand where a jump goes (clear.h). */
 
 #include "probe/clear.h"
 
@@ -242,7 +242,7 @@ static void clear_thread(struct thread *thread, const struct stack_top *top, voi
 		if (probe)
 			move_saved(probes, thread, probe, pcs[i]);
 	}
-	/* What could not be walked may be anything. */
+	/* The part of a stack that could not be walked may hold any PC. */
 	if (end != WALK_COMPLETE)
 		clear_words(probes, thread->tid,
 			    regs_get(&thread->regs, thread->target->arch->sp));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Nobody may stand where a jump goes: a PC behind the first of the patched bytes would run on in the
- * middle of the jump.
+ * No thread may stand where a jump goes: a PC behind the first of the patched bytes would run on in
+ * the middle of the jump.
  *
  *	a stopped thread's PC			is moved to the displaced copy
  *	a PC that a signal frame keeps		likewise, in the frame
@@ -14,8 +14,9 @@ struct probes;
 struct thread;
 
 /*
- * Of all jumps that are planned and filled. All threads are stopped but stuck ones; one of them may
- * be borrowed for remote calls. Afterwards the engine of a probe may be another (probe_no_jump).
+ * For all jumps that are planned and filled. All threads are stopped but stuck ones; one of them
+ * may be borrowed for remote calls. Afterwards the engine of a probe may be another
+ * (probe_no_jump).
  */
 void clear_way(struct probes *probes, const struct thread *borrowed);
 

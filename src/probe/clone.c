@@ -16,7 +16,7 @@
 #include "target/share.h"
 #include "target/target.h"
 
-/* The same entry in the child's journal, as a change that was made. */
+/* Copy an entry to the child's journal, as a change that was made. */
 static struct err *copy_entry(const struct probes *parent, const struct probes *child,
 			      uint32_t entry, uint32_t *ret)
 {
@@ -44,8 +44,8 @@ static struct err *copy_areas(const struct probes *parent, struct probes *child)
 
 /*
  * An int3 in place of a jump, and the function's own bytes behind it, so that nothing but the int3
- * must go (agent/sigtrap.c). Until it is there the entry for the jump itself stands, so that a later
- * mdbg finds either.
+ * must go (agent/sigtrap.c). Until it is there the entry for the jump itself stands, so that a
+ * later mdbg finds either.
  */
 static struct err *make_breakpoint(struct probes *child, struct probe *probe)
 {
@@ -90,7 +90,7 @@ static struct err *copy_probe(const struct probes *parent, struct probes *child,
 	return err ? err : probes_add_traps(child, probe);
 }
 
-/* What its parent has as jumps. */
+/* The jumps of its parent become breakpoints. */
 static struct err *make_breakpoints(const struct probes *parent, struct probes *child)
 {
 	struct err *err = NULL;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Taking probes out (theory in probe.h): text first, so that nobody comes in any more; then until
- * all threads have left what is ours they run for moments; then the rest.
+ * Taking probes out (theory in probe.h): text first, so that no thread comes in any more; then the
+ * threads run for moments until all have left our code; then the rest.
  *
- * All stacks are looked at: into a thunk any thread may have gone unseen, and a signal may have come
- * to one that stood in a slot, where no operation is under way yet, or any more: its handler returns
- * there.
+ * All stacks are looked at: any thread may have entered a thunk unseen, and a signal may have come
+ * to a thread that stood in a slot before or after its operation: its handler returns there.
  */
 
 #include "probe/probe.h"
@@ -25,7 +24,7 @@
 #include "target/target.h"
 #include "target/wait.h"
 
-#define DRAIN_NS	3000000000ull	/* how long it is waited for those inside, ... */
+#define DRAIN_NS	3000000000ull	/* the longest wait for threads inside, ... */
 #define DRAIN_STEP_NS	1000000ull	/* ... in steps of so long */
 
 static void restore_text(struct probes *probes)
@@ -130,7 +129,7 @@ static struct err *drain(struct probes *probes, bool *clean)
 	return target_wait(probes->target, &wait, clean);
 }
 
-/* Somebody stays inside: the traps in the stubs must not hurt him when nobody watches. */
+/* A thread stays inside: the traps in the stubs must not hurt it when mdbg is gone. */
 static void defuse(struct probes *probes)
 {
 	static const uint8_t nop = 0x90;
@@ -160,7 +159,7 @@ static void forget_code(struct probes *probes)
 	probes->armed = false;
 }
 
-/* Nobody is inside. */
+/* No thread is inside. */
 static struct err *unmap_all(struct probes *probes, struct remote *remote)
 {
 	struct err *err = state_remove(probes, remote);
@@ -171,8 +170,8 @@ static struct err *unmap_all(struct probes *probes, struct remote *remote)
 }
 
 /*
- * Somebody will still return into a stub or a thunk. The agent is told to let all pass; the log it
- * needs no more, but where it was interrupted in the middle of its work.
+ * A thread will still return into a stub or a thunk. The agent is told to let all calls pass; it
+ * needs the log no more, unless it was interrupted in the middle of its work.
  */
 static struct err *leave(struct probes *probes, struct remote *remote)
 {
@@ -246,8 +245,8 @@ struct err *probes_clean_child(struct probes *probes, struct target *child)
 		return NULL;
 	err = clean_text(probes, child, region->journal);
 	/*
-	 * Forked inside an allocator: it returns through our stub or thunk, so that they, the handler
-	 * and the state (which is empty there) must stay.
+	 * Forked inside an allocator: it returns through our stub or thunk, so that they, the
+	 * handler and the state (which is empty there) must stay.
 	 */
 	if (err || stack_uses(child, &thread->regs, range, nr))
 		return err;

@@ -83,7 +83,7 @@ static bool env_bounds(const struct ledger_call *call)
 	       block[1] <= UINT64_MAX - block[0] && take_bounds(call, block[0], block[1]);
 }
 
-/* All of the stack is looked at anyway. */
+/* There is none: all of the stack is looked at anyway. */
 static uint64_t env_caller(const struct ledger_call *call UNUSED)
 {
 	return 0;
@@ -138,7 +138,7 @@ struct ledger_function event_function(const struct probes *probes, const struct 
 	};
 }
 
-/* ptr is the block that is freed or resized, if any. */
+/* The ledger's view of a call. ptr is the block that is freed or resized, if any. */
 static struct ledger_call call_of(struct probes *probes, struct probe *probe,
 				  const struct event *event, uint64_t sp, uint64_t ptr)
 {

@@ -46,7 +46,7 @@ static void tell(struct probes *probes, struct probe *probe)
 		probes->warn(probes->ctx, text);
 }
 
-/* Told at the second look: at the first one the module may have been on its way. */
+/* The user is told at the second look: at the first one the module may just be going. */
 static void overwritten(struct look *look, struct probe *probe)
 {
 	if (probe->overwritten) {
@@ -58,7 +58,7 @@ static void overwritten(struct look *look, struct probe *probe)
 	look->probes->lost_records |= probe->fn != NULL;
 }
 
-/* What lies there may be anything by now. */
+/* By now anything may lie at the address of the patch. */
 static bool is_of_module(struct look *look, const struct probe *probe)
 {
 	if (!look->refreshed && target_refresh(look->probes->target, NULL))
@@ -80,7 +80,7 @@ static void judge(struct look *look, struct probe *probe)
 	}
 }
 
-/* now: room for what is there, and the first `got` bytes of it. */
+/* now has room for the bytes that are there; it has the first `got` of them already. */
 static bool is_in_place(const struct probes *probes, const struct probe *probe,
 			uint8_t now[JOURNAL_BYTES], size_t got)
 {
@@ -98,7 +98,10 @@ static bool look_at(struct look *look)
 	for (unsigned i = 0; i < look->nr; i++) {
 		struct probe *probe = look->probe[i];
 
-		/* Not got, where process_vm_readv may not, or one in front has ended the call. */
+		/*
+		 * Bytes are missing where process_vm_readv is not allowed, or a piece in front has
+		 * ended the call.
+		 */
 		if (!is_in_place(look->probes, probe, look->bytes[i], look->piece[i].got)) {
 			judge(look, probe);
 		} else if (probe->overwritten) {
@@ -153,7 +156,7 @@ void lost_forget(struct probes *probes)
 	}
 }
 
-/* Of too many the first become one. */
+/* Where there are too many intervals the first two become one. */
 static void note_interval(struct probes *probes, uint64_t to)
 {
 	struct lost_interval new = { probes->looked, to };

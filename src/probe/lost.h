@@ -2,12 +2,12 @@
 /*
  * Patches that are not in the text any more.
  *
- * With its hands off mdbg learns of modules that come and go by looking, ten times a second. One that
- * was unloaded and loaded again in between lies where it lay, as a rule, and so does its entry in the
- * loader's list: nothing there tells it from the one before. But its text is the file's, without our
- * jumps, and what it does is recorded by nobody. So the text itself is looked at: all patches that
- * are in, by one process_vm_readv for 64 of them. One that is not as it was written is lost, in one of
- * two ways, which the page tells that it lies in:
+ * With its hands off mdbg learns of modules that come and go by looking, ten times a second. One
+ * that was unloaded and loaded again in between lies where it lay, as a rule, and so does its entry
+ * in the loader's list: nothing there tells it from the one before. But its text is the file's,
+ * without our jumps, and what it does is recorded by nobody. So the text itself is looked at: all
+ * patches that are in, by one process_vm_readv for 64 of them. One that is not as it was written is
+ * lost, in one of two ways, which the page tells that it lies in:
  *
  *	the file's, or none	To write a patch gave the page a copy of its own, for as long as the
  *				mapping lasts. So this is another mapping: the module has gone, and
@@ -27,29 +27,31 @@
  *				probe like others. (First the module map is asked whether what lies
  *				there is the module's at all.)
  *
- * A jump in which another tool has, or had, its own trap is worse than lost: who calls the function runs
- * into the middle of an instruction. That is what a kernel uprobe on an address inside the patch comes
- * to, which knows the file's instructions alone. So as soon as it is seen, all threads are stopped,
- * and what is ours of it is taken out around that trap (undo_is_ours); the probe is REFUSED from then on
- * and said to be so. A debugger's breakpoint is left alone, since the process cannot be stopped while there
- * is one. (Nobody can keep the process from calling the function before that.)
+ * A jump in which another tool has, or had, its own trap is worse than lost: who calls the function
+ * runs into the middle of an instruction. That is what a kernel uprobe on an address inside the
+ * patch comes to, which knows the file's instructions alone. So as soon as it is seen, all threads
+ * are stopped, and what is ours of it is taken out around that trap (undo_is_ours); the probe is
+ * REFUSED from then on and said to be so. A debugger's breakpoint is left alone, since the process
+ * cannot be stopped while there is one. (Nobody can keep the process from calling the function
+ * before that.)
  *
- * Modules are read by whoever needs them, not only to find new probes: between planning and arming one
- * may die, and be back before its probes are put in. Then these are not put in: its heir's will be.
+ * Modules are read by whoever needs them, not only to find new probes: between planning and arming
+ * one may die, and be back before its probes are put in. Then these are not put in: its heir's will
+ * be.
  *
- * What cannot be told is taken for a copy: what is put in anew is told for sure, and so there is no
- * going round in circles with a tool that takes out what it does not like.
+ * A page that cannot be told is taken for a copy: a patch that is put in again is told for sure, so
+ * that there is no going round in circles with a tool that takes out what it does not like.
  *
- * What went by. Up to the look that finds a patch lost, calls may have gone unrecorded, and as long as
- * one is overwritten. The log's gap says so when probes go in again, so that no double free is
- * told of a block from before (log/stray.h); for those that were told in the interval itself it is
- * kept here (lost_may_have_missed). Where functions of the C library were lost, or overwritten ones,
- * blocks may have been freed unseen that were recorded, and allocated that were not:
- * lost_takes_records says that once.
+ * Calls that went by: up to the look that finds a patch lost, calls may have gone unrecorded, and
+ * as long as one is overwritten. The log's gap says so when probes go in again, so that no double
+ * free is told of a block from before (log/stray.h); for those that were told in the interval
+ * itself it is kept here (lost_may_have_missed). Where functions of the C library were lost, or
+ * overwritten ones, blocks may have been freed unseen that were recorded, and allocated that were
+ * not: lost_takes_records says that once.
  *
- * Costs: a look at the 13 probes of a plain program takes 5 us, one at 64 of as many pages 15 us. A tick
- * takes no more than 128 in turn, 30 us, so that hundreds cost no more than 0.03 % of a processor,
- * and are seen within half a second; who asks for an answer has all looked at.
+ * Costs: a look at the 13 probes of a plain program takes 5 us, one at 64 of as many pages 15 us. A
+ * tick takes no more than 128 in turn, 30 us, so that hundreds cost no more than 0.03 % of a
+ * processor, and are seen within half a second; who asks for an answer has all looked at.
  */
 #ifndef PROBE_LOST_H
 #define PROBE_LOST_H
@@ -63,16 +65,17 @@ struct probes;
 #define LOST_ALL	UINT_MAX
 
 /*
- * Forget the probes of modules that are dead: nothing of them is put in any more, and text that is not
- * mapped any more takes its patch with it. So wherever modules may have been read, before probes are
- * planned and before they are put in. One whose patch is still there stays as it is, whatever the map
- * says: an instruction of ours that neither mdbg nor the journal knows would be the end of the target.
- * If what lies there now is a module with the same code, it becomes that module's when that is planned.
+ * Forget the probes of modules that are dead: nothing of them is put in any more, and text that is
+ * not mapped any more takes its patch with it. So wherever modules may have been read, before
+ * probes are planned and before they are put in. One whose patch is still there stays as it is,
+ * whatever the map says: an instruction of ours that neither mdbg nor the journal knows would be
+ * the end of the target. If what lies there now is a module with the same code, it becomes that
+ * module's when that is planned.
  */
 void lost_forget(struct probes *probes);
 /*
- * Look at `most` patches, those that were not looked at for longest, or at all; the target may run. True:
- * modules have gone, and probes_modules_changed is to be called.
+ * Look at `most` patches, those that were not looked at for longest, or at all; the target may run.
+ * True: modules have gone, and probes_modules_changed is to be called.
  */
 bool lost_look(struct probes *probes, unsigned most);
 /* All threads are stopped: take out what is broken by another tool's trap in it. */

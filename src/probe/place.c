@@ -61,7 +61,7 @@ static void hand_on(struct probes *probes, struct probe *dead, struct probe *hei
 	/* The entry is there already: it is replaced, which cannot fail. */
 	if (map_get(&probes->traps, dead->stub_trap) == dead)
 		err_ignore(map_put(&probes->traps, dead->stub_trap, heir));
-	/* What traced threads have under way goes on as the heir's. */
+	/* Calls that traced threads have under way go on as the heir's. */
 	for_each_thread(thread, probes->target) {
 		struct thread_ops *ops = thread->data;
 
@@ -101,7 +101,7 @@ _Static_assert(RANGES <= 64, "a bit for each range");
 
 COMPARE_BY(by_slot, struct probe *, x, (*x)->slot)
 
-/* Slots side by side are one range. What there is no range for waits. */
+/* Slots side by side are one range. Slots for which there is no range left wait. */
 static void make_ranges(struct collection *collection)
 {
 	struct stack_range *last = NULL;
@@ -135,7 +135,7 @@ static void look_at_thread(struct thread *thread, const struct stack_top *top, v
 			collection->used[k] |= ops->call[i].probe == collection->probe[k];
 }
 
-/* One of the agent's threads, of which there may be nobody any more. */
+/* One of the agent's threads, which may have ended. */
 static void look_at_agent_ops(struct agent_thread *thread, void *ctx)
 {
 	struct collection *collection = ctx;
@@ -167,7 +167,7 @@ static void remove_trap(struct probes *probes, uint64_t pc, const struct probe *
 		map_remove(&probes->traps, pc);
 }
 
-/* Without memory to note it, it is nobody's until all is taken out. */
+/* Without memory to note it, the place stays unused until all is taken out. */
 static void set_free(struct probes *probes, struct probe *probe)
 {
 	const struct arch *arch = probes->target->arch;
@@ -220,7 +220,7 @@ void place_collect(struct probes *probes)
 	size_t entries = AGENT_PROBES - probes->nr_agent_probes + probes->free_entries.nr;
 	struct collection *collection;
 
-	/* Of slots there are more as long as there is room for areas. */
+	/* There are more slots as long as there is room for areas. */
 	if (!count.left || !count.wanted ||
 	    (count.left < LEFT_MANY + 2 * probes->left_before && count.wanted <= entries &&
 	     probes->areas.nr < AGENT_AREAS))
@@ -247,7 +247,9 @@ bool place_came_again(const struct probes *probes, size_t i)
 	return false;
 }
 
-/* Stacks begin with its address: its name is told by another one at the same place, or kept. */
+/*
+ * Stacks begin with its address: another probe at that address has its name, or the name is kept.
+ */
 static struct err *keep_name(struct probes *probes, const struct probe *probe)
 {
 	struct past_entry entry = { probe->address, probe->fn ? probe->fn->name : NULL };

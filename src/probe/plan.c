@@ -134,7 +134,7 @@ static void find_nothrow(struct probe *probe)
 	}
 }
 
-/* What was found in a module: can it be probed, and how? */
+/* Decide how the functions that were found in a module can be probed, if at all. */
 static void decide(struct finding *finding)
 {
 	struct probes *probes = finding->probes;

@@ -5,8 +5,8 @@
  * A probe is a patched function plus a displaced prologue (arch.h): the function's first
  * instructions, up to the end of the patch, relocated into an area of ours near the module, and a
  * jump back. Running the displaced prologue is running the original function. Nothing is
- * single-stepped, no patch is lifted while others run, and no thread is held while another is inside
- * an allocator. Two engines share it:
+ * single-stepped, no patch is lifted while others run, and no thread is held while another is
+ * inside an allocator. Two engines share it:
  *
  *	jump		function:	push r12	stays in place
  *					jmp thunk	five bytes; the thunk undoes the push, calls
@@ -24,11 +24,11 @@
  *							ret
  *
  * The patch begins behind the function's first instruction wherever that can be undone, or be done
- * twice (struct entry_insn), so that other tools may have a probe on the entry. A jump is safe where
- * the bytes can be displaced and nothing in the function, as its file has it, goes into them:
- * choose.c decides for each function, and says why not. The loader's debugger hook,
- * which tells of new modules, is always a breakpoint. So are all probes of a followed child: the
- * agent's state is empty in it, and its parent's jumps become breakpoints on the same slots.
+ * twice (struct entry_insn), so that other tools may have a probe on the entry. A jump is safe
+ * where the bytes can be displaced and nothing in the function, as its file has it, goes into them:
+ * choose.c decides for each function, and says why not. The loader's debugger hook, which tells of
+ * new modules, is always a breakpoint. So are all probes of a followed child: the agent's state is
+ * empty in it, and its parent's jumps become breakpoints on the same slots.
  *
  * Neither kind of frame of ours can be passed by an exception: a throwing operator new is called in
  * its nothrow form; where NULL comes back stub or thunk drop their frame and jump to the throwing
@@ -88,7 +88,7 @@ struct user_functions;
 
 enum probe_state { PROBE_REFUSED, PROBE_PLANNED, PROBE_ACTIVE };
 enum probe_engine { PROBE_JUMP, PROBE_BREAKPOINT };
-/* What the user asked for. AUTO: jump wherever it is safe, function by function. */
+/* The user's choice. AUTO: a jump wherever it is safe, function by function. */
 enum probe_policy { PROBE_AUTO, PROBE_ONLY_JUMP, PROBE_ONLY_BREAKPOINT };
 
 #define PROBE_TAILS	24u
@@ -173,7 +173,10 @@ struct probes {
 	/* Places that were others' (place.h). */
 	VEC(uint64_t) free_slots;
 	VEC(uint32_t) free_entries;	/* of the agent's table */
-	/* For the owner, who may clear it: of probes that were forgotten, whose stacks there may be. */
+	/*
+	 * For the owner, who may clear it: of probes that were forgotten, whose stacks there may
+	 * be.
+	 */
 	VEC(struct past_entry) past_entries;
 	size_t left_before;		/* places that were left, and not free, after the last collection */
 	struct map traps;		/* PC behind a trap → its struct probe */
@@ -204,7 +207,7 @@ struct probes {
 	char incomplete[160];		/* why facts.complete is not; "" */
 	uint32_t stack_offset;		/* target/tcb.h; 0: not known */
 	uint64_t main_low, main_high;	/* the main thread's stack, as far as it may grow; 0, 0 */
-	/* Of lost.c, in time stamps of the log. */
+	/* For lost.c, in time stamps of the log. */
 	uint64_t looked;		/* all patches were in place then */
 	uint64_t round;			/* looked at in turn since then, ... */
 	size_t look_next;		/* ... up to this one of all */
@@ -218,7 +221,7 @@ struct probes {
 	void *ctx;
 };
 
-/* What the file has where the patch goes. */
+/* The bytes of the file where the patch goes. */
 static inline const uint8_t *probe_original(const struct probe *probe)
 {
 	return probe->expect + probe->stays.len;
@@ -241,7 +244,7 @@ void probes_destroy(struct probes *probes);
  */
 struct err *probes_plan(struct probes *probes) MUST_CHECK;
 /*
- * What can be done for probes_arm beforehand, so that it keeps the target stopped for moments
+ * The work that can be done before probes_arm, so that it keeps the target stopped for moments
  * only: the maps are read (a line for each of its threads' stacks) while the target runs; memory is
  * mapped by remote calls, in a stop; then it is written while the target runs. Optional, in this
  * order; undone by probes_disarm.
@@ -257,8 +260,8 @@ struct err *probes_fill(struct probes *probes) MUST_CHECK;
  */
 struct err *probes_arm(struct probes *probes, struct remote *remote) MUST_CHECK;
 /*
- * What frees of unknown blocks are is learned anew, and told to the agent, and what was recorded before
- * is not believed for it (log_note_gap). The target is stopped.
+ * Learn anew how frees of unknown blocks are to be judged, and tell the agent. Records from before
+ * do not count for that (log_note_gap). The target is stopped.
  */
 void probes_learn_facts(struct probes *probes);
 /*
@@ -288,8 +291,8 @@ void probe_find_tails(const struct arch *arch, struct probe *probe);
 struct err *probes_add_traps(struct probes *probes, struct probe *probe) MUST_CHECK;
 /*
  * The probes of a forked child, as it has them from its parent: the same places, written into the
- * child's own journal (its region is there), jumps made breakpoints. The child is stopped. Blocks go
- * to the same log under the number `process`.
+ * child's own journal (its region is there), jumps made breakpoints. The child is stopped. Blocks
+ * go to the same log under the number `process`.
  */
 struct err *probes_clone(const struct probes *parent, struct target *child, uint8_t process,
 			 struct probes **ret) MUST_CHECK;
@@ -299,8 +302,8 @@ bool probes_need_tracer(const struct probes *probes);
 /* Does an agent write the log? */
 bool probes_use_agent(const struct probes *probes);
 /*
- * The module map may have changed: look, and plan for what is new. What there is to do then, with all
- * threads stopped, is probes_settle's.
+ * The module map may have changed: look, and plan for what is new. What there is to do then, with
+ * all threads stopped, is probes_settle's.
  */
 void probes_modules_changed(struct probes *probes);
 

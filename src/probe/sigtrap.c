@@ -97,7 +97,7 @@ void sigtrap_forget(struct probes *probes)
 	probes->owner = NULL;
 }
 
-/* The handler's system calls could do harm in a thread like this. */
+/* Note that the handler's system calls could do harm in a thread like this. */
 static void heed(struct probes *probes, const struct proc_status *status)
 {
 	if (!status->seccomp && !status->locked_kb)

@@ -57,11 +57,14 @@ struct err *sigtrap_await(struct probes *probes) MUST_CHECK;
 /* Write the agent's table, and install the handler if it is not there yet. */
 struct err *sigtrap_install(struct probes *probes, struct remote *remote) MUST_CHECK;
 struct err *sigtrap_remove(struct probes *probes, struct remote *remote) MUST_CHECK;
-/* The word is nobody's any more. */
+/* Give up the robust word: no handler takes the breakpoints out any more. */
 void sigtrap_forget(struct probes *probes);
 /* With each tick: may the text still be changed when mdbg is gone? */
 void sigtrap_look(struct probes *probes);
-/* After a trap of ours in thread, before it goes on: repair what the kernel reset. False: it is gone. */
+/*
+ * After a trap of ours in thread, before it goes on: repair what the kernel reset. False: it is
+ * gone.
+ */
 bool sigtrap_repair(struct probes *probes, struct thread *thread);
 
 #endif

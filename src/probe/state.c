@@ -152,7 +152,10 @@ struct err *state_add_probe(struct probes *probes, struct probe *probe, bool ent
 	return NULL;
 }
 
-/* What can be enlarged is written before the number that bounds it, and all of it before `enabled`. */
+/*
+ * An array that grows is written before the number that bounds it, and all of them before
+ * `enabled`.
+ */
 struct err *state_publish(struct probes *probes)
 {
 	struct agent_state *state = probes->state;

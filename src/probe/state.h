@@ -25,7 +25,10 @@ struct remote;
 
 /* Not enabled yet. On failure nothing of it is in the target. */
 struct err *state_make(struct probes *probes, struct remote *remote) MUST_CHECK;
-/* A place for a probe (entered: its thunk's kind); its address is *ret. ERR_RANGE: there are too many. */
+/*
+ * A place for a probe (entered: its thunk's kind); its address is *ret. ERR_RANGE: there are too
+ * many.
+ */
 struct err *state_add_probe(struct probes *probes, struct probe *probe, bool entered,
 			    uint64_t *ret) MUST_CHECK;
 /* Write all that was added, and let the agent work. */

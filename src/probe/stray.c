@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What must be known of a process to tell what a free of an unknown block is. */
+/* The facts of a process by which a free of an unknown block is judged. */
 
 #include "probe/stray.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What must be known of a process to tell what a free of an unknown block is (log/stray.h). */
+/* The facts of a process by which a free of an unknown block is judged (log/stray.h). */
 #ifndef PROBE_STRAY_H
 #define PROBE_STRAY_H
 
@@ -10,17 +10,17 @@ struct module;
 struct probes;
 
 /*
- * The target is stopped: fill in probes->ledger.facts, and `incomplete` if double frees cannot be told. Of allocators glibc's and
- * jemalloc's are believed: all their functions are in the table, and neither keeps a block that was
- * freed by one of them to free it by another. Another's `free` may (a cache, a pool), and then the
- * inner free would look like the second one.
+ * The target is stopped: fill in probes->ledger.facts, and `incomplete` if double frees cannot be
+ * told. Of allocators glibc's and jemalloc's are believed: all their functions are in the table,
+ * and neither keeps a block that was freed by one of them to free it by another. Another's `free`
+ * may (a cache, a pool), and then the inner free would look like the second one.
  */
 void stray_learn(struct probes *probes);
 /* Is it the C library? */
 bool stray_is_libc(const struct module *module);
 /*
- * Set probes->main_low and main_high: down to where the stack may grow without meeting another mapping.
- * Not known: they stay as they are.
+ * Set probes->main_low and main_high: down to where the stack may grow without meeting another
+ * mapping. Not known: they stay as they are.
  */
 void stray_find_main_stack(struct probes *probes);
 

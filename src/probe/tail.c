@@ -3,9 +3,9 @@
  * Where `free` goes on. It is recorded first and then jumped to, so that no frame of ours says that
  * a thread is in it; and where it ends by a jump to its last part (glibc 2.42: _int_free_chunk,
  * munmap_chunk ...; a cold part), no frame of its own does either. So those parts are looked for in
- * its code, and in theirs, as the file has it: a direct jump that leaves a function leads to one, whose
- * extent the unwind tables know. What has a name for others to call it by (munmap) is none: who is
- * there need not have come from here.
+ * its code, and in theirs, as the file has it: a direct jump that leaves a function leads to one,
+ * whose extent the unwind tables know. What has a name for others to call it by (munmap) is none:
+ * who is there need not have come from here.
  */
 
 #include "probe/probe.h"

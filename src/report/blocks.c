@@ -52,7 +52,10 @@ static void widen(struct layout *layout, enum column column, uint64_t value)
 	layout->widths[column] = MAX(layout->widths[column], format_u64(text, value) + 1);
 }
 
-/* Columns are wide enough for all that may come, though names or a limit may yet leave out the widest. */
+/*
+ * Columns are wide enough for all that may come, though names or a limit may yet leave out the
+ * widest.
+ */
 static void layout_init(struct layout *layout, struct session *session, const struct list *list)
 {
 	struct list_sums sums = list_sums(list);
@@ -153,7 +156,7 @@ static void print_head(const struct layout *layout, struct out *out)
 	out_text(out, "STACK TRACEBACK\n");
 }
 
-/* What was printed. */
+/* Sums of the blocks that were printed. */
 struct sums {
 	uint64_t blocks, bytes, early, early_bytes;
 	struct sample_share all;	/* what the recorded ones stand for */

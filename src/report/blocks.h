@@ -11,15 +11,15 @@ struct session;
 struct session_heap;
 
 /*
- * All of the list, as it comes, what can be said of the walk that it comes from, and the line with the
- * sums of what was printed.
+ * All of the list, as it comes, what can be said of the walk that it comes from, and the line with
+ * the sums of what was printed.
  */
 struct err *blocks_print(struct session *session, struct list *list,
 			 const struct session_heap *heap, struct out *out) MUST_CHECK;
 /* Free chunks: the table of `malloc freespace`. */
 struct err *chunks_print(struct list *list, const struct session_heap *heap,
 			 struct out *out) MUST_CHECK;
-/* What is not certain of the walk, a line each. */
+/* A line for each thing that is not certain of the walk. */
 void heap_notes_print(const struct session_heap *heap, struct out *out);
 
 #endif

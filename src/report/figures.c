@@ -195,8 +195,8 @@ static void print_options(const struct figures *figures, struct out *out)
 }
 
 /*
- * What is neither free nor in a thread's cache is held, headers and all: then the three add up to
- * what was acquired. Where the walk has not seen all of a heap they would not.
+ * Memory that is neither free nor in a thread's cache is held, with its headers: so the three add
+ * up to the memory that was acquired. Where the walk has not seen all of a heap they would not.
  */
 static void print_heap(const struct figures *figures, size_t number, struct out *out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is at an address of the heaps. */
+/* The block or chunk at an address of the heaps. */
 
 #include "report/find.h"
 
@@ -136,7 +136,7 @@ struct err *find_print(struct session *session, const struct session_heap *heap,
 	return err;
 }
 
-/* What lies beside the damage; 0: nothing is known to. */
+/* The block or chunk beside a damage; address 0: none is known. */
 static struct err *print_beside(struct session *session, const struct session_heap *heap,
 				const char *where, uint64_t address, struct out *out)
 {

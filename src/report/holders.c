@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Who points to a block (holders.h). */
+/* The pointers to a block (holders.h). */
 
 #include "report/holders.h"
 
@@ -186,7 +186,7 @@ static struct err *print_holders(struct printer *printer, bool firm, uint64_t to
 	return err;
 }
 
-/* What may hide pointers, or make them up. */
+/* Say why pointers may be missing, or be none. */
 static void print_doubts(const struct session_find *find, struct out *out)
 {
 	const struct session_leaks *in = &find->in;

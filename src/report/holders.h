@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Who points to a block: the text of `malloc find`. */
+/* The pointers to a block: the text of `malloc find`. */
 #ifndef REPORT_HOLDERS_H
 #define REPORT_HOLDERS_H
 
@@ -14,7 +14,7 @@ struct session_holder;
 struct symbol_tls;
 struct symbols;
 
-/* What a place of SESSION_HOLDER_MEMORY is part of. */
+/* The module, variable or mapping that a place of SESSION_HOLDER_MEMORY is part of. */
 struct holder_memory {
 	const char *module;	/* NULL: of none */
 	const char *symbol;	/* NULL: unknown */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What an answer lacks (session/lacks.h), in lines of text. */
+/* The gaps of an answer (session/lacks.h), in lines of text. */
 
 #include "report/lacks.h"
 

@@ -8,7 +8,10 @@
 struct out;
 struct session;
 
-/* "Incomplete: FUNCTION is not watched: WHY", or "Incomplete: WHY", one line each; nothing where all is there. */
+/*
+ * "Incomplete: FUNCTION is not watched: WHY", or "Incomplete: WHY", one line each; nothing where
+ * all is there.
+ */
 struct err *lacks_print(struct session *session, struct out *out) MUST_CHECK;
 
 #endif

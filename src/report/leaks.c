@@ -42,7 +42,7 @@ static void print_sums(const struct leaks *leaks, struct out *out)
 	      all.blocks);
 }
 
-/* What may hide leaks, and what may make them up. */
+/* Say why leaks may be hidden, or blocks taken for leaks that are none. */
 static void print_doubts(const struct session_leaks *found, struct out *out)
 {
 	uint64_t roots = found->mark.unread_roots.bytes;

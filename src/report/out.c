@@ -58,7 +58,10 @@ static void wait_writable(struct out *out)
 static void write_all(struct out *out, const char *bytes, size_t len)
 {
 	struct stat stat;
-	/* The reader of a pipe may stop reading: only what has room at once is written, so that no write waits. */
+	/*
+	 * The reader of a pipe may stop reading: only what has room at once is written, so that no
+	 * write waits.
+	 */
 	size_t most = !fstat(out->fd, &stat) && S_ISREG(stat.st_mode) ? SIZE_MAX : PIPE_BUF;
 
 	while (len && !out_done(out)) {

@@ -3,8 +3,8 @@
  * Where the text of a command goes: a descriptor (standard output, a file, a pipe, a pager).
  * Everything that prints results prints to a struct out and to nothing else.
  *
- * Bytes that a terminal obeys are taken out of all text here (base/outside.h), whoever printed it. A
- * line of text from outside could not be told from one of mdbg's own any more at this point: such
+ * Bytes that a terminal obeys are taken out of all text here (base/outside.h), whoever printed it.
+ * A line of text from outside could not be told from one of mdbg's own any more at this point: such
  * text has a type of its own, and is printed by out_outside.
  *
  * Errors are sticky: after the first failed write all further text is dropped, and out_finish
@@ -59,7 +59,7 @@ static inline void out_text(struct out *out, const char *text)
 	out_bytes(out, text, strlen(text));
 }
 
-/* In one line, whatever it is. */
+/* Text from outside, in one line whatever it is. */
 void out_outside(struct out *out, struct outside text);
 void out_f(struct out *out, const char *fmt, ...) PRINTF(2, 3);
 /* n blanks. */

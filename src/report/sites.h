@@ -48,8 +48,8 @@ uint64_t site_figure(const struct site *site, const struct site_field *field);
 void site_print_stale(const struct site *site, struct out *out);
 
 /*
- * What a site is, where that is not its stack: "function load_history", "thread 241879", "blocks of
- * 16 bytes"; nothing by stack.
+ * The name of a site, unless that is its stack: "function load_history", "thread 241879", "blocks
+ * of 16 bytes"; nothing by stack.
  */
 struct err *site_label(struct session *session, const struct stack_names *names, enum site_by by,
 		       const struct site *site, struct str *ret) MUST_CHECK;

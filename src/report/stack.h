@@ -24,15 +24,15 @@ struct symbol_frame;
 struct symbols;
 
 /*
- * What stands in the place of a stack for a block of which none is known: from before the attach, or
+ * The text in the place of a stack for a block of which none is known: from before the attach, or
  * of a process whose allocations are not recorded.
  */
 const char *no_stack_text(bool unrecorded);
 /* A function that was inlined: "push (vector.h:12) (inlined)". */
 struct err *inlined_text(struct str *str, const struct symbol_frame *frame) MUST_CHECK;
 /*
- * A PC of a stack, as of a generation of the module map. entry: the thread stands there; otherwise it
- * is a return address.
+ * A PC of a stack, as of a generation of the module map. entry: the thread stands there; otherwise
+ * it is a return address.
  */
 struct stack_pc {
 	uint64_t pc;
@@ -62,7 +62,7 @@ struct stack_ends {
 const char *stack_end_text(struct stack_ends *ends, enum walk_end end, const uint64_t *pcs,
 			   size_t nr);
 
-/* What frame_lines gave for a PC; all lines after indent blanks, but for the first of an entry. */
+/* The lines of a PC by frame_lines; all after indent blanks, but for the first of an entry. */
 struct stack_line {
 	struct stack_pc pc;
 	uint32_t len;
@@ -86,7 +86,7 @@ void stack_texts_free(struct stack_texts *texts);
  */
 struct err *stack_texts_print(struct stack_texts *texts, uint32_t stack,
 			      struct out *out) MUST_CHECK;
-/* Of a block's allocation, a free ... in the log. */
+/* An event of the log: the allocation of a block, or a free. */
 struct stack_event {
 	uint64_t time;
 	uint32_t thread, stack;
@@ -97,7 +97,7 @@ struct stack_event {
 struct err *event_print(struct stack_texts *texts, const char *what, struct stack_event event,
 			const char *end, struct out *out) MUST_CHECK;
 
-/* What a stack matched a glob. */
+/* Which stacks match a glob. */
 struct stack_match {
 	const char *glob;
 	enum filter_attr attr;

@@ -14,7 +14,7 @@
 
 #define INDENT	4u
 
-/* Who freed the block before: what a double free is about. */
+/* The free before a double one. */
 static struct err *print_first(struct stack_texts *texts, const struct log_stray *stray,
 			       struct out *out)
 {

@@ -48,7 +48,10 @@ static uint32_t compare(struct stack_suppress *suppress, uint32_t stack)
 {
 	const struct suppressions *suppressions = suppress->suppressions;
 
-	/* The session is not asked for ids without a stack, which a damaged log may have for each block. */
+	/*
+	 * The session is not asked for ids without a stack, which a damaged log may have for each
+	 * block.
+	 */
 	if (!log_stack_get(session_log(suppress->session), stack).nr)
 		return SUPPRESS_NONE;
 	if (!suppress->symbols)
@@ -65,7 +68,10 @@ uint32_t stack_suppress_of(void *ctx, const struct block *block)
 	struct stack_suppress *suppress = ctx;
 	uint32_t *at, result;
 
-	/* A damaged log has blocks by the million with stacks that there are not: nothing is looked up for them. */
+	/*
+	 * A damaged log has blocks by the million with stacks that there are not: nothing is looked
+	 * up for them.
+	 */
 	if (block->preattach || block->stack == LOG_STACK_NONE ||
 	    block->stack > log_stacks(session_log(suppress->session)))
 		return SUPPRESS_NONE;

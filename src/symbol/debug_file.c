@@ -3,11 +3,11 @@
  * Separate debug files, as gdb finds them. What they are looked for by, the target has chosen: they
  * are opened as os/file.h says, and read through an elf_view.
  *
- * Files with split DWARF (.dwo) libdw opens by itself, by the name that the skeleton unit has, at once
- * and for reading: a FIFO there would have it wait for ever. Nor can a file that it has opened be
- * given to it, as what ties the two units together is inside of libdw. So it is let only where nobody
- * but root and mdbg's own user has a say in what that name leads to. There is one name only: to libdw
- * a view has no file, and so no folder to look in.
+ * Files with split DWARF (.dwo) libdw opens by itself, by the name that the skeleton unit has, at
+ * once and for reading: a FIFO there would have it wait for ever. Nor can a file that it has opened
+ * be given to it, as what ties the two units together is inside of libdw. So it is let only where
+ * nobody but root and mdbg's own user has a say in what that name leads to. There is one name only:
+ * to libdw a view has no file, and so no folder to look in.
  */
 
 #include "symbol/debug_file.h"
@@ -84,7 +84,7 @@ static bool has_crc(const struct debug_search *search, int fd, const char *path,
 	return !len && sum == crc;
 }
 
-/* What a candidate must agree with: the build-id, or the CRC where one side has no build-id. */
+/* A candidate must have this build-id, or this CRC where one side has no build-id. */
 struct wanted {
 	struct build_id id;
 	bool has_crc;

@@ -19,18 +19,18 @@ struct debug_search {
 	void *warn_ctx;
 };
 
-/* What err says of a file is left out of the answers: tell who wants to know, and the trace. */
+/* Tell `warn` and the trace that answers lack a file, for the reason that err has. */
 void debug_warn(const struct debug_search *search, const struct err *err);
 /* The debug file of main, whose path as the target sees it is module_path. A descriptor, or -1. */
 int debug_file_find(const struct debug_search *search, Elf *main, const char *module_path);
 /*
- * The dwz file that dwarf refers to, where dwarf was read from fd: a descriptor; -1 if none is needed
- * or found.
+ * The dwz file that dwarf refers to, where dwarf was read from fd: a descriptor; -1 if none is
+ * needed or found.
  */
 int debug_alt_find(const struct debug_search *search, Dwarf *dwarf, int fd);
 /*
- * May libdw open by itself the .dwo file that a skeleton unit names (debug_file.c)? ERR_NOTFOUND: it
- * names none, or there is none; else why not.
+ * May libdw open by itself the .dwo file that a skeleton unit names (debug_file.c)? ERR_NOTFOUND:
+ * it names none, or there is none; else why not.
  */
 struct err *debug_dwo_check(Dwarf_Die *skeleton) MUST_CHECK;
 

@@ -166,8 +166,8 @@ static bool is_debug(const char *name)
 }
 
 /*
- * libelf and libdw unpack what is packed when it is looked at, to whatever length it claims. What is
- * not needed is not there for them.
+ * libelf and libdw unpack what is packed when it is looked at, to whatever length it claims. What
+ * is not needed is not there for them.
  */
 static void drop_packed(struct elf_view *view)
 {
@@ -270,7 +270,7 @@ static bool extent_of(Elf *elf, uint64_t *start_ret)
 	return any && *start_ret < end;
 }
 
-/* What is added to a debug file's addresses to have the main file's. */
+/* The number that is added to an address of the debug file to have the main file's. */
 static uint64_t debug_bias(const struct image *image)
 {
 	uint64_t start;
@@ -299,7 +299,10 @@ static struct err *open_debug(struct image *image)
 	return err;
 }
 
-/* What is wrong with one of the files is told, and the others are used; but for Ctrl-C. */
+/*
+ * If something is wrong with one of the files the user is told, and the others are used. False:
+ * Ctrl-C.
+ */
 static bool go_on(const struct image *image, struct err *err)
 {
 	bool cancelled = err && err->code == ERR_CANCELLED;

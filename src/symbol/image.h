@@ -24,7 +24,7 @@ struct image;
  */
 struct err *image_create(int fd, const char *path, const struct debug_search *search,
 			 struct image **ret) MUST_CHECK;
-/* The same over bytes in memory, which are copied. */
+/* An image of bytes in memory, which are copied. */
 struct err *image_create_from_bytes(const void *bytes, size_t len, const char *path,
 				    const struct debug_search *search,
 				    struct image **ret) MUST_CHECK;

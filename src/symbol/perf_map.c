@@ -203,7 +203,7 @@ bool perf_map_find(struct perf_map *map, uint64_t addr, const char **name_ret, u
 		map->fd = open_map(map);
 	if (map->fd < 0)
 		return false;
-	/* What is known already may have been compiled anew since. */
+	/* Code whose name is known already may have been compiled anew since. */
 	update(map);
 	while ((span = spans_find(&map->spans, addr, span)))
 		if (!last || span->value > last->value)

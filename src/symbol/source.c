@@ -65,8 +65,8 @@ struct source {
 };
 
 /*
- * What one unit, or one function, has too much of leaves it out; others are not touched. An err that
- * is no limit is for lack of memory, and for Ctrl-C.
+ * A unit, or a function, that is over a limit is left out; others are not touched. An err that is
+ * no limit is for lack of memory, or for Ctrl-C.
  */
 static void left_out(const struct source *source, const struct err *err)
 {
@@ -200,8 +200,8 @@ static struct err *add_function(const struct source *source, struct unit *unit, 
 }
 
 /*
- * What may have functions below it. In types they are declared only, as a rule; in functions they
- * are rare.
+ * May a DIE with this tag have functions below it? In types they are declared only, as a rule; in
+ * functions they are rare.
  */
 static bool has_functions(int tag, bool thorough)
 {
@@ -376,8 +376,8 @@ static const char *name_of(Dwarf_Die *die)
 }
 
 /*
- * libdw makes all the rows of a unit's line program at once, 50 bytes for each, of which one byte of
- * the program may make one.
+ * libdw makes all the rows of a unit's line program at once, 50 bytes for each, of which one byte
+ * of the program may make one.
  */
 static struct err *check_lines(const struct source *source, Dwarf_Die *die)
 {

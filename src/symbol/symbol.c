@@ -80,7 +80,7 @@ void symbols_set_warn(struct symbols *symbols, void (*warn)(void *ctx, const cha
 	symbols->warn_ctx = ctx;
 }
 
-/* Of a file below two roots, or of many units, the same is to be said several times. */
+/* A file below two roots, or one with many units, gives the same warning several times. */
 static void warn_once(void *ctx, const char *text)
 {
 	struct symbols *symbols = ctx;
@@ -485,7 +485,7 @@ const char *symbols_text(struct symbols *symbols, uint64_t pc, uint32_t generati
 	return resolved->text;
 }
 
-/* Is it what stands before the backquote: path, last component, or that up to ".so"? */
+/* Is this the module before the backquote: by its path, its last component, or that up to ".so"? */
 static bool is_named(const struct module *module, const char *name, size_t len)
 {
 	if (strlen(module->path) == len && !memcmp(module->path, name, len))

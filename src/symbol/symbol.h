@@ -52,7 +52,7 @@ struct symbol_frame {
  */
 struct err *symbols_create(int target_pid, struct symbols **ret) MUST_CHECK;
 /*
- * Who is told what is left out of the answers, each once: a file that is over a limit
+ * warn is told, once each, what is left out of the answers: a file that is over a limit
  * (base/limits.h), one that was cut short while it was read, debug information that cannot be
  * trusted.
  */
@@ -61,8 +61,8 @@ void symbols_destroy(struct symbols *symbols);	/* NULL is fine */
 
 struct err *symbols_add(struct symbols *symbols, const struct symbol_module *module) MUST_CHECK;
 /*
- * Stacks of earlier generations were recorded while nobody looked at the module map: what came later
- * gives them no names.
+ * Stacks of earlier generations were recorded while nobody looked at the module map: what came
+ * later gives them no names.
  */
 void symbols_floor(struct symbols *symbols, uint32_t generation);
 /* The modules that were added with this start and born end at generation died. */
@@ -96,8 +96,8 @@ struct symbol_tls {
 };
 
 /*
- * What lies at this offset of a thread's data of the module that had address in that generation. The
- * strings belong to symbols.
+ * The variable at this offset of a thread's data of the module that had address in that generation.
+ * The strings belong to symbols.
  */
 struct symbol_tls symbols_tls(struct symbols *symbols, uint64_t address, uint32_t generation,
 			      uint64_t offset);

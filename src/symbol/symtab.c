@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The symbols of one ELF file. Two tables are read: .symtab of the file, of its debug file or of
- * .gnu_debugdata, and .dynsym, as only it says by .gnu.version which of several `memcpy` is current.
- * What is in both is kept once.
+ * .gnu_debugdata, and .dynsym, as only it says by .gnu.version which of several `memcpy` is
+ * current. A symbol that is in both is kept once.
  */
 
 #include "symbol/symtab.h"
@@ -161,7 +161,7 @@ static int by_address_and_text(const void *a, const void *b)
 	return by_text(x, y);
 }
 
-/* What is in both tables is old if one says so. */
+/* A symbol that is in both tables is old if one says so. */
 static void drop_doubles(struct symtab *symtab)
 {
 	struct symtab_entry *entries = symtab->entries.at;

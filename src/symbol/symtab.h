@@ -50,11 +50,11 @@ struct symtab_file {
 	uint64_t bias;		/* what is added to its addresses to have the main file's */
 };
 
-/* Is there a .symtab? */
+/* Does the file have a .symtab? */
 bool symtab_has_own(const struct elf_view *view);
 /*
- * Read .dynsym of the first file, the main one, and .symtab of the first that has one. Names stay in
- * the files. ERR_RANGE: a limit of base/limits.h.
+ * Read .dynsym of the first file, the main one, and .symtab of the first that has one. Names stay
+ * in the files. ERR_RANGE: a limit of base/limits.h.
  */
 struct err *symtab_read(struct symtab *symtab, const struct symtab_file *files,
 			size_t nr) MUST_CHECK;
@@ -69,8 +69,8 @@ const struct symtab_entry *symtab_tls_at(const struct symtab *symtab, uint64_t o
 const struct symtab_entry *symtab_find(struct symtab *symtab, struct names *names,
 				       const char *name);
 /*
- * The next name of a function that starts with prefix, in order, or NULL. *at is where it goes on: 0 at
- * first.
+ * The next name of a function that starts with prefix, in order, or NULL. *at is where it goes on:
+ * 0 at first.
  */
 const char *symtab_complete(struct symtab *symtab, struct names *names, const char *prefix,
 			    size_t *at);
