@@ -36,24 +36,7 @@ bool cfi_fixed(const uint8_t **at, const uint8_t *end, size_t bytes, uint64_t *r
 	return true;
 }
 
-bool cfi_uleb(const uint8_t **at, const uint8_t *end, uint64_t *ret)
-{
-	uint64_t value = 0;
-
-	for (unsigned shift = 0; *at < end; shift += 7) {
-		uint8_t byte = *(*at)++;
-
-		if (shift < 64)
-			value |= (uint64_t)(byte & 0x7f) << shift;
-		if (!(byte & 0x80)) {
-			*ret = value;
-			return true;
-		}
-	}
-	return false;
-}
-
-bool cfi_sleb(const uint8_t **at, const uint8_t *end, int64_t *ret)
+static bool leb(const uint8_t **at, const uint8_t *end, bool has_sign, uint64_t *ret)
 {
 	uint64_t value = 0;
 
@@ -63,14 +46,24 @@ bool cfi_sleb(const uint8_t **at, const uint8_t *end, int64_t *ret)
 		if (shift < 64)
 			value |= (uint64_t)(byte & 0x7f) << shift;
 		shift += 7;
-		if (!(byte & 0x80)) {
-			if (byte & 0x40 && shift < 64)
-				value |= ~0ull << shift;
-			*ret = (int64_t)value;
-			return true;
-		}
+		if (byte & 0x80)
+			continue;
+		if (has_sign && byte & 0x40 && shift < 64)
+			value |= ~0ull << shift;
+		*ret = value;
+		return true;
 	}
 	return false;
+}
+
+bool cfi_uleb(const uint8_t **at, const uint8_t *end, uint64_t *ret)
+{
+	return leb(at, end, false, ret);
+}
+
+bool cfi_sleb(const uint8_t **at, const uint8_t *end, int64_t *ret)
+{
+	return leb(at, end, true, (uint64_t *)ret);
 }
 
 /* A number in one of the formats of DW_EH_PE_*, sign-extended where it has a sign. */

@@ -121,21 +121,6 @@ struct err *core_cut_off(const struct core_file *core, const char *what)
 			"`ulimit -c unlimited` before the program is started, and room on the disk");
 }
 
-/* e_phnum, or where that is too small (PN_XNUM) what the first section header says. */
-static struct err *count_segments(const struct core_file *core, const Elf64_Ehdr *header,
-				  uint64_t *ret)
-{
-	Elf64_Shdr first;
-
-	*ret = header->e_phnum;
-	if (header->e_phnum != PN_XNUM)
-		return NULL;
-	if (core_read(core, header->e_shoff, &first, sizeof(first)))
-		return core_cut_off(core, "the number of its segments");
-	*ret = first.sh_info;
-	return NULL;
-}
-
 static struct err *add_segment(struct core_file *core, const Elf64_Phdr *from)
 {
 	uint64_t len = MIN(from->p_filesz, from->p_memsz), left;
@@ -186,11 +171,16 @@ static void sort_segments(struct core_file *core)
 
 static struct err *read_segments(struct core_file *core, const Elf64_Ehdr *header)
 {
-	uint64_t nr = 0;
-	struct err *err = count_segments(core, header, &nr);
+	uint64_t nr = header->e_phnum;
+	Elf64_Shdr first;
+	struct err *err = NULL;
 
-	if (err)
-		return err;
+	/* Where e_phnum is too small the first section header has the number. */
+	if (nr == PN_XNUM) {
+		if (core_read(core, header->e_shoff, &first, sizeof(first)))
+			return core_cut_off(core, "the number of its segments");
+		nr = first.sh_info;
+	}
 	if (header->e_phentsize != sizeof(Elf64_Phdr))
 		return err_create(ERR_FORMAT, "%s: its program headers make no sense", core->name);
 	if (nr > LIMIT_CORE_SEGMENTS)

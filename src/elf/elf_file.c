@@ -252,16 +252,6 @@ uint16_t elf_file_machine(const struct elf_file *file)
 	return file->ehdr.e_machine;
 }
 
-uint8_t elf_file_class(const struct elf_file *file)
-{
-	return file->ehdr.e_ident[EI_CLASS];
-}
-
-uint16_t elf_file_type(const struct elf_file *file)
-{
-	return file->ehdr.e_type;
-}
-
 uint64_t elf_file_entry(const struct elf_file *file)
 {
 	return file->ehdr.e_entry;

@@ -50,8 +50,6 @@ const char *elf_file_doubt(const struct elf_file *file);
 
 const char *elf_file_name(const struct elf_file *file);
 uint16_t elf_file_machine(const struct elf_file *file);
-uint8_t elf_file_class(const struct elf_file *file);
-uint16_t elf_file_type(const struct elf_file *file);	/* ET_EXEC, ET_DYN, ... */
 uint64_t elf_file_entry(const struct elf_file *file);
 /* NT_GNU_BUILD_ID; *len_ret is 0 where there is none. */
 const uint8_t *elf_file_build_id(const struct elf_file *file, size_t *len_ret);

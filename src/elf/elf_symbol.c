@@ -61,7 +61,7 @@ static uint64_t gnu_hash_symbols(const struct elf_file *file, const Elf_Data *da
 
 	if (nr < 4)
 		return 0;
-	buckets = 4 + (uint64_t)word[2] * (elf_file_class(file) == ELFCLASS64 ? 2 : 1);
+	buckets = 4 + (uint64_t)word[2] * (file->ehdr.e_ident[EI_CLASS] == ELFCLASS64 ? 2 : 1);
 	chains = buckets + word[0];
 	if (chains > nr)
 		return 0;
@@ -144,10 +144,10 @@ static bool symbol_get(const struct elf_symtab *table, size_t i, struct elf_symb
 struct err *elf_symbols_begin(const struct elf_file *file, struct elf_symbols *ret)
 {
 	*ret = (struct elf_symbols){ .file = file };
-	if (elf_file_type(file) == ET_REL)
+	if (file->ehdr.e_type == ET_REL)
 		return err_create(ERR_UNSUPPORTED,
 				  "%s: it is not linked, its symbols have no addresses",
-				  elf_file_name(file));
+				  file->name);
 	return NULL;
 }
 
@@ -178,7 +178,7 @@ struct err *elf_file_symbol(struct elf_file *file, const char *name, struct elf_
 			*ret = symbol;
 			return NULL;
 		}
-	return err ? err : err_create(ERR_NOTFOUND, "%s: no symbol %s", elf_file_name(file), name);
+	return err ? err : err_create(ERR_NOTFOUND, "%s: no symbol %s", file->name, name);
 }
 
 struct err *elf_file_function_extent(struct elf_file *file, uint64_t value, uint64_t *size_ret)
@@ -190,7 +190,7 @@ struct err *elf_file_function_extent(struct elf_file *file, uint64_t value, uint
 	struct err *err;
 
 	if (!text || !text->exec)
-		return err_create(ERR_NOTFOUND, "%s: no code at 0x%" PRIx64, elf_file_name(file),
+		return err_create(ERR_NOTFOUND, "%s: no code at 0x%" PRIx64, file->name,
 				  value);
 	end = text->vaddr + text->memsz;
 	err = elf_symbols_begin(file, &at);
@@ -214,7 +214,7 @@ struct err *elf_file_function_extent(struct elf_file *file, uint64_t value, uint
 	if (!size)
 		return err_create(ERR_NOTFOUND,
 				  "%s: nothing says where the function at 0x%" PRIx64 " ends",
-				  elf_file_name(file), value);
+				  file->name, value);
 	*size_ret = MIN(size, end - value);
 	return NULL;
 }

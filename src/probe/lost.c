@@ -33,10 +33,19 @@ struct look {
 	bool overwritten, restored;
 };
 
-static void tell(struct probes *probes, struct probe *probe)
+static void overwritten(struct look *look, struct probe *probe)
 {
+	struct probes *probes = look->probes;
 	char text[320];
 
+	if (!probe->overwritten) {
+		probe->overwritten = look->overwritten = true;
+		probes->lost_records |= probe->fn != NULL;
+		return;
+	}
+	/* The user is told at the second look: at the first one the module may just be going. */
+	if (probe->told)
+		return;
 	probe->told = true;
 	snprintf(text, sizeof(text), "another tool has written over the patch of %.80s in %.80s: it "
 		 "is left as it is, and %s may go unrecorded",
@@ -44,18 +53,6 @@ static void tell(struct probes *probes, struct probe *probe)
 		 probe->fn ? "calls" : "what new modules call");
 	if (probes->warn)
 		probes->warn(probes->ctx, text);
-}
-
-/* The user is told at the second look: at the first one the module may just be going. */
-static void overwritten(struct look *look, struct probe *probe)
-{
-	if (probe->overwritten) {
-		if (!probe->told)
-			tell(look->probes, probe);
-		return;
-	}
-	probe->overwritten = look->overwritten = true;
-	look->probes->lost_records |= probe->fn != NULL;
 }
 
 /* By now anything may lie at the address of the patch. */

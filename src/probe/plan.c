@@ -205,30 +205,23 @@ static struct err *plan_module(struct probes *probes, struct module *module)
 }
 
 /*
- * Strict seccomp takes the time stamp counter away, too: a thread that reads it is sent SIGSEGV.
+ * Jumps read the time stamp counter, from the first probe of the finding on. Strict seccomp takes it
+ * away: a thread that reads it is sent SIGSEGV.
  */
-static bool may_read_clock(const struct probes *probes)
+static void check_clock(const struct finding *finding)
 {
+	struct probes *probes = finding->probes;
 	struct proc_tasks tasks = { VEC_INIT };
 	struct proc_status status;
 	bool may = true;
 
 	if (procfs_tasks(probes->target->mem.tid, &tasks))
-		return true;	/* it has ended */
-	for (size_t i = 0; i < tasks.vec.nr; i++)
-		if (!procfs_status(tasks.vec.at[i], &status) && status.seccomp == SECCOMP_MODE_STRICT)
+		return;		/* it has ended */
+	vec_each_value(tid, &tasks.vec)
+		if (!procfs_status(tid, &status) && status.seccomp == SECCOMP_MODE_STRICT)
 			may = false;
 	vec_free(&tasks.vec);
-	return may;
-}
-
-/* From the first probe of the finding on. Jumps read the clock. */
-static void check_clock(const struct finding *finding)
-{
-	struct probes *probes = finding->probes;
-
-	for (size_t i = may_read_clock(probes) ? probes->all.nr : finding->first;
-	     i < probes->all.nr; i++) {
+	for (size_t i = may ? probes->all.nr : finding->first; i < probes->all.nr; i++) {
 		struct probe *probe = probes->all.at[i];
 
 		if (probe->state == PROBE_PLANNED && probe->engine == PROBE_JUMP)

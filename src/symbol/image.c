@@ -58,47 +58,42 @@ static struct err *create(const char *path, const struct debug_search *search, s
 	image->fd = image->debug_fd = image->alt_fd = -1;
 	image->search = search;
 	image->path = strdup(path);
-	if (!image->path) {
-		free(image);
-		return err_nomem;
-	}
 	*ret = image;
-	return NULL;
+	return image->path ? NULL : err_nomem;
 }
 
 struct err *image_create(int fd, const char *path, const struct debug_search *search,
 			 struct image **ret)
 {
-	struct image *image;
+	struct image *image = NULL;
 	struct err *err = create(path, search, &image);
 
-	if (err)
-		return err;
-	image->fd = fd_keep(fd);
-	if (image->fd < 0 || fstat(image->fd, &image->st)) {
-		err = err_sys("keep %s open", path);
-		image_destroy(image);
-		return err;
+	if (!err) {
+		image->fd = fd_keep(fd);
+		if (image->fd < 0 || fstat(image->fd, &image->st))
+			err = err_sys("keep %s open", path);
 	}
-	*ret = image;
-	return NULL;
+	if (err)
+		image_destroy(image);
+	else
+		*ret = image;
+	return err;
 }
 
 struct err *image_create_from_bytes(const void *bytes, size_t len, const char *path,
 				    const struct debug_search *search, struct image **ret)
 {
-	struct image *image;
+	struct image *image = NULL;
 	struct err *err = create(path, search, &image);
 
-	if (err)
-		return err;
-	err = elf_view_copy(bytes, len, image->path, &image->view);
-	if (err && err->code == ERR_NOMEM) {
+	if (!err)
+		err = elf_view_copy(bytes, len, image->path, &image->view);
+	/* Bytes that are no ELF file are an image without names. */
+	if (err && err->code == ERR_NOMEM)
 		image_destroy(image);
-		return err;
-	}
-	*ret = image;
-	return NULL;
+	else
+		*ret = image;
+	return err && err->code == ERR_NOMEM ? err : NULL;
 }
 
 static void close_source(struct image *image)

@@ -28,17 +28,14 @@
 static pid_t inner_pid(pid_t pid)
 {
 	char *status AUTO_FREE = NULL;
-	const char *line, *last = NULL;
+	const char *line, *last;
 
 	if (procfs_file(pid, "status", &status, NULL))
 		return pid;
 	line = strstr(status, "\nNSpid:");
 	if (!line)
 		return pid;
-	line += strlen("\nNSpid:");
-	for (; *line && *line != '\n'; line++)
-		if (*line == '\t')
-			last = line + 1;
+	last = memrchr(line, '\t', 1 + strcspn(line + 1, "\n"));
 	return last ? atoi(last) : pid;
 }
 

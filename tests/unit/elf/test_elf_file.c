@@ -17,6 +17,7 @@
 
 #include "elf/cfi.h"
 #include "image.h"
+#include "elf/file_private.h"
 #include "unit.h"
 
 void suite_elf_file(void);
@@ -78,8 +79,8 @@ static void test_headers(void)
 	size_t len;
 
 	CU_ASSERT_EQUAL(elf_file_machine(libc_file), EM_X86_64);
-	CU_ASSERT_EQUAL(elf_file_class(libc_file), ELFCLASS64);
-	CU_ASSERT_EQUAL(elf_file_type(libc_file), ET_DYN);
+	CU_ASSERT_EQUAL(libc_file->ehdr.e_ident[EI_CLASS], ELFCLASS64);
+	CU_ASSERT_EQUAL(libc_file->ehdr.e_type, ET_DYN);
 	CU_ASSERT_STRING_EQUAL(elf_file_name(libc_file), libc_map->l_name);
 	id = elf_file_build_id(libc_file, &len);
 	CU_ASSERT_EQUAL(len, 20);
