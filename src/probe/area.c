@@ -7,13 +7,11 @@
 #include <string.h>
 
 #include "agent/agent.h"
-#include "agent/state.h"
 #include "arch/arch.h"
 #include "base/page.h"
 #include "probe/probe.h"
 #include "target/module.h"
 #include "target/remote.h"
-#include "target/stack.h"
 #include "target/target.h"
 
 #define REACH		(0x7f000000ull)	/* a little less than a rel32 */

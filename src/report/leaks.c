@@ -9,14 +9,12 @@
 #include "base/cancel.h"
 #include "heap/leak.h"
 #include "heap/site.h"
-#include "log/log.h"
 #include "report/lacks.h"
 #include "report/out.h"
 #include "report/sites.h"
 #include "report/stack.h"
 #include "report/suppress.h"
 #include "session/leaks.h"
-#include "session/session.h"
 
 #define INDENT	8	/* of the traceback */
 

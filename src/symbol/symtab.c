@@ -12,7 +12,6 @@
 
 #include "base/cancel.h"
 #include "base/cleanup.h"
-#include "base/limits.h"
 
 #define CANCEL_EVERY	4096u	/* symbols */
 
