@@ -298,18 +298,14 @@ static bool trace_good(const struct walk_trace *trace, uint64_t sp)
 	return trace->whole && all < UINT32_MAX - 8;
 }
 
-/*
- * Is it of use to remember one more? Where entries go before they come again, most walks are not
- * worth it; and those that are remembered all the same stay the longer.
- */
-static bool worth_it(struct memo *memo)
-{
-	return memo->pressure < PRESSURE_HIGH || !(memo->passed++ % PRESSURE_PASS);
-}
-
 static NOINLINE uint32_t miss(struct memo *memo, const struct memo_walk *walk, uint64_t bytes)
 {
-	struct walk_trace *trace = worth_it(memo) ? &memo->trace : NULL;
+	/*
+	 * Where entries go before they come again, most walks are not worth remembering; and those
+	 * that are remembered all the same stay the longer.
+	 */
+	bool worth = memo->pressure < PRESSURE_HIGH || !(memo->passed++ % PRESSURE_PASS);
+	struct walk_trace *trace = worth ? &memo->trace : NULL;
 	uint32_t depth = MIN(walk->depth, (uint32_t)LOG_DEPTH_MAX), id;
 
 	/* The trace of a walk of no frame. */

@@ -62,27 +62,17 @@ static struct err *find_block(const struct find_source *source, const struct hea
 	return err;
 }
 
-static bool find_freed_at(const struct log *log, uint8_t process, uint64_t address,
+static bool find_freed_at(const struct find_source *source, uint64_t address,
 			  struct found_at *ret)
 {
-	uint64_t key = address | (uint64_t)process << LOG_PROCESS_SHIFT;
+	uint64_t key = address | (uint64_t)source->process << LOG_PROCESS_SHIFT;
 	struct log_record was;
 
-	if (!log_ghost(log, key, &was) || !log_first_free(log, key, was.time, &ret->freed))
+	if (!log_ghost(source->log, key, &was) ||
+	    !log_first_free(source->log, key, was.time, &ret->freed))
 		return false;
 	ret->was = block_of_record(&was);
 	return true;
-}
-
-static void find_freed(const struct log *log, uint8_t process, uint64_t address,
-		       struct found_at *ret)
-{
-	bool found = log && ret->what != FOUND_BLOCK && find_freed_at(log, process, address, ret);
-
-	if (!found && log && ret->what == FOUND_CHUNK)
-		found = find_freed_at(log, process, ret->chunk.address, ret);
-	if (!found)
-		ret->freed.time = 0;
 }
 
 struct err *find_at(const struct find_source *source, uint64_t address, struct found_at *ret)
@@ -100,6 +90,9 @@ struct err *find_at(const struct find_source *source, uint64_t address, struct f
 		ret->what = FOUND_BLOCK;
 		ret->block = nearest.block;
 	}
-	find_freed(source->log, source->process, address, ret);
+	if (!source->log || ret->what == FOUND_BLOCK ||
+	    (!find_freed_at(source, address, ret) &&
+	     !(chunked && find_freed_at(source, ret->chunk.address, ret))))
+		ret->freed.time = 0;
 	return NULL;
 }

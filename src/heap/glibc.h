@@ -16,12 +16,11 @@
 #define SIZE_FLAGS	7ull
 #define ADDRESS_END	(1ull << 47)
 
-/* Where things are in malloc_state and heap_info: bytes from their start. */
+/* Where things are in malloc_state: bytes from its start. */
 struct glibc_layout {
 	uint32_t fastbins, nr_fastbins;
 	uint32_t top, bins, next, system_mem, max_system_mem, state_len;
-	uint32_t heap_info;		/* its length; 0: there was no other arena to learn it from */
-	uint64_t heap_max;		/* what heaps are aligned to; 0: the same */
+	uint64_t heap_max;		/* alignment of heaps; 0: there was no other arena to learn it from */
 };
 
 enum linking { LINKING_UNKNOWN, LINKING_PLAIN, LINKING_SAFE };

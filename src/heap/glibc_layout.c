@@ -241,7 +241,6 @@ static struct err *heap_spans(struct glibc *glibc, size_t number)
 		return glibc_damage(glibc, (struct heap_damage){
 					.heap = (uint16_t)number, .address = arena->address },
 				    "the heaps of this arena were not found");
-	glibc->layout.heap_info = len;
 	heap = arena->top & ~(glibc->layout.heap_max - 1);
 	for (;;) {
 		uint64_t start = heap == first ? arena->address + glibc->layout.state_len : heap + len;

@@ -14,15 +14,6 @@
 #define WINDOW_LEAST	4096u		/* where it is not known that all will be used */
 #define LEAD_STEPS	(1u << 26)	/* chunks that are looked at to find one beginning */
 
-static bool fill_window(struct window *window, uint64_t address, size_t len)
-{
-	window->len = 0;
-	if (memory_read_some(window->memory, address, window->bytes, len, &window->len))
-		return false;
-	window->start = address;
-	return window->len >= 8;
-}
-
 /* A word through the window; false: it cannot be read. */
 static bool read_word(struct glibc *glibc, uint64_t address, uint64_t *ret)
 {
@@ -35,7 +26,10 @@ static bool read_word(struct glibc *glibc, uint64_t address, uint64_t *ret)
 		/* One that goes on from the last is large. */
 		bool goes_on = address >= window->start && offset < 2 * WINDOW_BYTES;
 
-		if (!fill_window(window, address & ~15ull, goes_on ? WINDOW_BYTES : WINDOW_LEAST))
+		window->start = address & ~15ull;
+		window->len = 0;
+		if (memory_read_some(window->memory, window->start, window->bytes,
+				     goes_on ? WINDOW_BYTES : WINDOW_LEAST, &window->len))
 			return false;
 		offset = address - window->start;
 		if (window->len < 8 || offset > window->len - 8)

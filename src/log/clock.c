@@ -17,26 +17,21 @@
 #define STEP_NS		1000000ull
 #define STEP_SHARE	1667		/* 600 parts in 10^6 */
 
-static uint64_t realtime(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* Both clocks at once. */
 static void read_both(uint64_t *stamp, uint64_t *ns)
 {
 	uint64_t narrowest = UINT64_MAX;
 
 	for (unsigned i = 0; i < TRIES; i++) {
-		uint64_t before = log_now(), now = realtime(), after = log_now();
+		uint64_t before = log_now(), after;
+		struct timespec now;
 
+		clock_gettime(CLOCK_REALTIME, &now);
+		after = log_now();
 		if (after - before < narrowest) {
 			narrowest = after - before;
 			*stamp = before + narrowest / 2;
-			*ns = now;
+			*ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 		}
 	}
 }

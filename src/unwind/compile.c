@@ -43,13 +43,6 @@ struct builder {
 	uint64_t limit;				/* where it ends */
 };
 
-static bool row_equal(const struct row *a, const struct row *b)
-{
-	return a->cfa == b->cfa && a->cfa_reg == b->cfa_reg && a->cfa_offset == b->cfa_offset &&
-	       a->cfa_add == b->cfa_add && a->fp == b->fp && a->fp_offset == b->fp_offset &&
-	       a->bx == b->bx;
-}
-
 /* The row holds from address pc on, in place of what held there. */
 static struct err *row_push(struct builder *builder, uint64_t pc, struct row row)
 {
@@ -58,11 +51,11 @@ static struct err *row_push(struct builder *builder, uint64_t pc, struct row row
 	row.pc = (uint32_t)(pc - builder->vaddr);
 	if (nr && builder->rows.at[nr - 1].pc == row.pc)
 		nr--;
-	if (nr && row_equal(&builder->rows.at[nr - 1], &row)) {
-		builder->rows.nr = nr;
-		return NULL;
-	}
 	builder->rows.nr = nr;
+	/* A row that says the same is left out: all but the PC lies behind it, without padding. */
+	if (nr && !memcmp(&builder->rows.at[nr - 1].cfa_offset, &row.cfa_offset,
+			  sizeof(row) - offsetof(struct row, cfa_offset)))
+		return NULL;
 	if (nr == LIMIT_ROWS)
 		return limit_err(builder->name, "too many rows of CFI", LIMIT_ROWS);
 	return vec_push(&builder->rows, row);
