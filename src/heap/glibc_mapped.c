@@ -98,11 +98,13 @@ bool glibc_skip_heap(const struct glibc *glibc, size_t nr_heaps, uint64_t *page)
 {
 	const struct heap_span *span = glibc->walk->spans.at;
 	uint64_t max = glibc->layout.heap_max;
+	size_t low = LOWER_BOUND(i, 0, nr_heaps, span[i].end <= *page);
 
-	span += LOWER_BOUND(i, 0, nr_heaps, span[i].end <= *page);
-	if (span == glibc->walk->spans.at + nr_heaps ||
-	    (span->start >= *page + PAGE &&
-	     !(span->heap && max && (span->start & ~(max - 1)) <= *page)))
+	if (low == nr_heaps)
+		return false;
+	span += low;
+	if (span->start >= *page + PAGE &&
+	    !(span->heap && max && (span->start & ~(max - 1)) <= *page))
 		return false;
 	*page = MAX(ALIGN_UP(span->end, PAGE), *page + PAGE);
 	return true;
