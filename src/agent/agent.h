@@ -16,8 +16,7 @@
  * AGENT_SIGTRAP_RESET. In the latter case the one to put back is `old` with SIG_DFL for its
  * handler. Any other was set by the target meanwhile, and stays.
  */
-#ifndef AGENT_AGENT_H
-#define AGENT_AGENT_H
+#pragma once
 
 #include <signal.h>
 
@@ -50,5 +49,3 @@ static inline struct agent_sigaction agent_sigaction(uint64_t sigtrap, uint64_t 
 		.mask = UINT64_MAX,
 	};
 }
-
-#endif

@@ -3,8 +3,7 @@
  * The agent's use of x86-64: system calls, the interrupted thread's registers, the thread
  * pointer. Freestanding.
  */
-#ifndef AGENT_CPU_X86_64_H
-#define AGENT_CPU_X86_64_H
+#pragma once
 
 #include <asm/signal.h>
 
@@ -78,5 +77,3 @@ static inline bool cpu_thread_pointer(uint64_t self_offset, uint64_t *ret)
 	*ret = first;
 	return first == self && first;
 }
-
-#endif

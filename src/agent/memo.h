@@ -41,8 +41,7 @@
  *
  * Freestanding.
  */
-#ifndef AGENT_MEMO_H
-#define AGENT_MEMO_H
+#pragma once
 
 #include "log/log.h"
 #include "unwind/walk.h"
@@ -184,5 +183,3 @@ static inline void memo_reset(struct memo *memo)
 _Static_assert(offsetof(struct memo, branch) - offsetof(struct memo, none) == MEMO_UNIT, "branch");
 _Static_assert(offsetof(struct memo, room) - offsetof(struct memo, branch) ==
 	       MEMO_BRANCHES * sizeof(struct memo_branch), "room");
-
-#endif

@@ -3,8 +3,7 @@
  * The look-up of the walk cache, to be inlined where every nanosecond counts. memo.h says how it
  * works; what is not found is for memo_stack. Freestanding.
  */
-#ifndef AGENT_MEMO_FIND_H
-#define AGENT_MEMO_FIND_H
+#pragma once
 
 #include "agent/memo.h"
 
@@ -177,5 +176,3 @@ static ALWAYS_INLINE uint32_t memo_count(struct memo_entry *entry, uint64_t bloc
 	entry->bytes += bytes;
 	return entry->stack;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * Shared by the short ways of recording (quick.c, quick_sample.c) and the long one (record.c).
  * Freestanding.
  */
-#ifndef AGENT_RECORD_H
-#define AGENT_RECORD_H
+#pragma once
 
 #include "agent/thread.h"
 
@@ -48,5 +47,3 @@ static inline void note_freed(struct ledger_thread *thread, uint64_t block, uint
 	thread->freed_sp = sp;
 	thread->freed_ra = *(const volatile uint64_t *)sp;
 }
-
-#endif

@@ -61,8 +61,7 @@
  *
  * Freestanding.
  */
-#ifndef AGENT_STATE_H
-#define AGENT_STATE_H
+#pragma once
 
 #include "agent/memo.h"
 #include "agent/table.h"
@@ -199,5 +198,3 @@ void agent_stray(uint64_t block, uint64_t sp, const struct agent_probe *probe, u
 
 _Static_assert(sizeof(struct agent_frame) == 18 * 8, "frame");
 _Static_assert(offsetof(struct agent_thread, ledger) == 0, "the one is the other");
-
-#endif

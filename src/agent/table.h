@@ -15,8 +15,7 @@
  * with the patched address itself as `displaced`: a thread that ran into the trap just before finds
  * its way back.
  */
-#ifndef AGENT_TABLE_H
-#define AGENT_TABLE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -73,5 +72,3 @@ static inline struct agent_range *agent_table_texts(const struct agent_table *ta
 {
 	return agent_table_areas(table, nr_traps) + nr_areas;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * A thread's own state: found, held while the thread is in the agent, and the bounds of its stack.
  * Theory in state.h. Freestanding.
  */
-#ifndef AGENT_THREAD_H
-#define AGENT_THREAD_H
+#pragma once
 
 #include "agent/cpu_x86_64.h"
 #include "agent/state.h"
@@ -104,5 +103,3 @@ static inline uint64_t agent_thread_stack_end(const struct agent_state *state,
 	end = agent_thread_bounds(state, thread, sp);
 	return end ? end : (sp | 4095) + 1;
 }
-
-#endif

@@ -7,8 +7,7 @@
  * A register set is held as the kernel gives it (NT_PRSTATUS), as an array of 64-bit words; the
  * table says which word is what. Code bytes go in and out as arrays: no process is touched here.
  */
-#ifndef ARCH_ARCH_H
-#define ARCH_ARCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -285,5 +284,3 @@ static inline void regs_set(struct regs *regs, uint8_t word, uint64_t value)
 {
 	regs->word[word] = value;
 }
-
-#endif

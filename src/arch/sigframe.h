@@ -3,8 +3,7 @@
  * A signal frame as the kernel's rt_sigreturn reads it: what lets a borrowed thread put itself
  * back (target/remote.h).
  */
-#ifndef ARCH_SIGFRAME_H
-#define ARCH_SIGFRAME_H
+#pragma once
 
 #include "arch/arch.h"
 
@@ -23,5 +22,3 @@ struct sigframe_spec {
  */
 struct err *x86_64_sigframe(const struct sigframe_spec *spec, void *buf, size_t room, uint64_t *sp_ret,
 			    size_t *len_ret) MUST_CHECK;
-
-#endif

@@ -3,8 +3,7 @@
  * Ctrl-C. The signal handler (cmd) sets one flag; loops of the main thread that may take long ask
  * for it. A process-wide flag, since a signal handler has no context to reach it by.
  */
-#ifndef BASE_CANCEL_H
-#define BASE_CANCEL_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -15,5 +14,3 @@ void cancel_clear(void);	/* before a command starts */
 bool cancel_requested(void);
 /* NULL, or ERR_CANCELLED. */
 struct err *cancel_check(void) MUST_CHECK;
-
-#endif

@@ -3,8 +3,7 @@
  * Scope cleanup of mdbg's own resources. Never for the state of a target: that goes through the
  * journal (target/patch.h).
  */
-#ifndef BASE_CLEANUP_H
-#define BASE_CLEANUP_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,5 +36,3 @@ static inline void cleanup_fclose(FILE **file)
 #define take(p)		({ __typeof__(p) taken = (p); (p) = NULL; taken; })
 /* Hand a descriptor over. */
 #define take_fd(fd)	({ int taken_fd = (fd); (fd) = -1; taken_fd; })
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Compiler attributes. Freestanding: the agent includes this file too. */
-#ifndef BASE_COMPILER_H
-#define BASE_COMPILER_H
+#pragma once
 
 #define MUST_CHECK	__attribute__((warn_unused_result))
 #define PRINTF(f, a)	__attribute__((format(printf, f, a)))
@@ -32,5 +31,3 @@
 			   bound_high = i; \
 	   } \
 	   bound_low; })
-
-#endif

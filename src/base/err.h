@@ -6,8 +6,7 @@
  * calling thread (ERR_RING slots), so it stays valid until that thread has made ERR_RING more
  * errors. What must live longer, or must cross to another thread, is copied (err_copy, err_adopt).
  */
-#ifndef BASE_ERR_H
-#define BASE_ERR_H
+#pragma once
 
 #include "base/compiler.h"
 
@@ -76,5 +75,3 @@ static inline void err_ignore(const struct err *err)
 
 /* "NOMEM", "ATTACH", ...: the KIND of a Tcl errorCode `MDBG KIND`. */
 const char *err_code_name(enum err_code code);
-
-#endif

@@ -5,8 +5,7 @@
  * left for what is opened for a moment: without any, mdbg could not even stop its target to take
  * its probes out.
  */
-#ifndef BASE_FD_H
-#define BASE_FD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ int fd_keep(int fd);
 size_t fd_read_at(int fd, uint64_t offset, void *buf, size_t len);
 /* Is err a lack of descriptors? */
 bool fd_lacking(const struct err *err);
-
-#endif

@@ -8,8 +8,7 @@
  * A part that is over a limit is left out as a whole, never cut: a table with half of its entries
  * would give wrong answers. The message is limit_err's, and the user sees it.
  */
-#ifndef BASE_LIMITS_H
-#define BASE_LIMITS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -55,5 +54,3 @@
 
 /* ERR_RANGE: "NAME: WHAT (at most MOST)". */
 struct err *limit_err(const char *name, const char *what, uint64_t most) MUST_CHECK;
-
-#endif

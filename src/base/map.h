@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A hash table from uint64_t to a pointer, over uthash; out of memory is an error, not an exit. */
-#ifndef BASE_MAP_H
-#define BASE_MAP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -45,5 +44,3 @@ static inline struct map_at map_begin(const struct map *map)
 void *map_next(struct map_at *at);
 /* Free the table, calling free_value (if any) for each value. */
 void map_free(struct map *map, void (*free_value)(void *value));
-
-#endif

@@ -3,8 +3,7 @@
  * Memory by address, whatever holds it: a live process, a snapshot, a core file, an array in a
  * test. Heap walk, leak search, unwinder and `print` read a target through this and nothing else.
  */
-#ifndef BASE_MEMORY_H
-#define BASE_MEMORY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -28,5 +27,3 @@ struct err *memory_read_some(struct memory *memory, uint64_t addr, void *buf, si
 struct err *memory_read_u64(struct memory *memory, uint64_t addr, uint64_t *ret) MUST_CHECK;
 /* A NUL-terminated string of at most room - 1 bytes; a longer one is ERR_FORMAT. */
 struct err *memory_read_string(struct memory *memory, uint64_t addr, char *buf, size_t room) MUST_CHECK;
-
-#endif

@@ -14,8 +14,7 @@
  * and leaves all other UTF-8 as it is. Values that scripts get (mdbg::threads ...) are the text
  * itself.
  */
-#ifndef BASE_OUTSIDE_H
-#define BASE_OUTSIDE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,5 +59,3 @@ struct outside_piece outside_next(const char **text, size_t *len, enum outside_l
 /* Add text as it is to be shown. */
 struct err *outside_add(struct str *to, const char *text, size_t len,
 			enum outside_lines lines) MUST_CHECK;
-
-#endif

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The size of a page, on every processor and kernel that mdbg knows. */
-#ifndef BASE_PAGE_H
-#define BASE_PAGE_H
+#pragma once
 
 #define PAGE	4096ull
-
-#endif

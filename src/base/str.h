@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A growing string. Always NUL-terminated once something was added; .at is NULL before. */
-#ifndef BASE_STR_H
-#define BASE_STR_H
+#pragma once
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ void str_clear(struct str *str);
 void str_free(struct str *str);
 
 #define AUTO_STR	__attribute__((cleanup(str_free)))
-
-#endif

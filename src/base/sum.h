@@ -3,8 +3,7 @@
  * A sum over bytes that tells whether they are as they were written: against accidents, not against
  * attackers.
  */
-#ifndef BASE_SUM_H
-#define BASE_SUM_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@
  * The sum of what sum is of (0: of nothing) and then len bytes. In the byte order of the machine.
  */
 uint64_t sum_bytes(uint64_t sum, const void *bytes, size_t len);
-
-#endif

@@ -3,8 +3,7 @@
  * mdbg's own log file, for those who look for a fault in mdbg: nothing unless the environment names
  * a file in MDBG_TRACE. Any thread may write; a line is written whole.
  */
-#ifndef BASE_TRACE_H
-#define BASE_TRACE_H
+#pragma once
 
 #include "base/compiler.h"
 
@@ -12,5 +11,3 @@
 void trace_open(void);
 /* One line: time, thread and the text. Costs one load while no file is open. */
 void trace_line(const char *fmt, ...) PRINTF(1, 2);
-
-#endif

@@ -10,8 +10,7 @@
  * A failed push leaves the vector as it was. vec_reserve makes room for n more elements in all, so
  * that v.at[v.nr++] = x cannot fail.
  */
-#ifndef BASE_VEC_H
-#define BASE_VEC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,5 +77,3 @@ struct err *vec_grow(void **at, size_t *room, size_t want, size_t size) MUST_CHE
 	     memmove(&(v)->at[vec_i], &(v)->at[vec_i + 1], \
 		     ((v)->nr - vec_i - 1) * sizeof(*(v)->at)); \
 	     (v)->nr--; } while (0)
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A list of words (addresses, for the most part), to be sorted and searched. */
-#ifndef BASE_WORD_LIST_H
-#define BASE_WORD_LIST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,5 +39,3 @@ static inline bool word_list_has(const struct word_list *list, size_t nr, uint64
 {
 	return word_among(list->vec.at, nr, word);
 }
-
-#endif

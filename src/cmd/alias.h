@@ -3,8 +3,7 @@
  * Aliases: a word that stands for some words. Kept here (not by Tcl's own `interp alias`) so that
  * they can be listed and looked through.
  */
-#ifndef CMD_ALIAS_H
-#define CMD_ALIAS_H
+#pragma once
 
 #include "cmd/cmd.h"
 
@@ -22,5 +21,3 @@ struct err *alias_defaults(struct shell *shell) MUST_CHECK;
  */
 int alias_expand(const struct shell *shell, int nr, const char *const *words, int room,
 		 const char **full);
-
-#endif

@@ -8,8 +8,7 @@
  * `value`. Neither knows where the output goes: a redirection (`> FILE`, `>> FILE`, `| COMMAND`) at
  * the end of its words is taken away before.
  */
-#ifndef CMD_CMD_H
-#define CMD_CMD_H
+#pragma once
 
 #include <sys/types.h>
 #include <tcl.h>
@@ -132,5 +131,3 @@ int word_index(const char *word, const char *const *words);
 struct err *call_thread(const struct call *call, const char *word, pid_t *ret) MUST_CHECK;
 /* The thread that was chosen by `thread`, else the main one. */
 pid_t frames_current_thread(const struct shell *shell);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The life of a target: all that must be done around a session's own attach and detach. */
-#ifndef CMD_LIFE_H
-#define CMD_LIFE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ struct err *waiting(struct shell *shell, uint64_t ns, bool (*done)(void *ctx, st
  * never): ERR_TIMEOUT, or Ctrl-C: ERR_CANCELLED.
  */
 struct err *life_wait_end(struct shell *shell, uint64_t ns) MUST_CHECK;
-
-#endif

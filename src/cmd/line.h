@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A line as it is typed: which part is Tcl, and which a redirection. */
-#ifndef CMD_LINE_H
-#define CMD_LINE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -19,5 +18,3 @@ struct line {
 
 /* Lack of memory is the only error. ret points into text. */
 struct err *line_parse(const struct shell *shell, const char *text, struct line *ret) MUST_CHECK;
-
-#endif

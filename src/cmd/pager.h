@@ -3,8 +3,7 @@
  * Output that is longer than the screen goes through $PAGER: at the prompt, on a terminal, unless
  * `set pager off`.
  */
-#ifndef CMD_PAGER_H
-#define CMD_PAGER_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -20,5 +19,3 @@ struct pager {
 void pager_offer(struct pager *pager, const struct shell *shell, struct out *out);
 /* After out_finish: wait until the user has seen it. */
 void pager_end(struct pager *pager);
-
-#endif

@@ -3,8 +3,7 @@
  * The prompt: readline's callback interface inside of Tcl's event loop, so that the target's events
  * are shown and scripts run while it waits.
  */
-#ifndef CMD_PROMPT_H
-#define CMD_PROMPT_H
+#pragma once
 
 #include "base/err.h"
 
@@ -40,5 +39,3 @@ char **complete_words(struct shell *shell, const char *line, int start, const ch
  */
 struct err *history_load(char **file_ret) MUST_CHECK;
 struct err *history_save(const char *file) MUST_CHECK;
-
-#endif

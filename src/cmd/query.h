@@ -3,8 +3,7 @@
  * The words of `malloc allocations` and `malloc sites` and what they ask for; shared by the
  * commands and the API.
  */
-#ifndef CMD_QUERY_H
-#define CMD_QUERY_H
+#pragma once
 
 #include <tcl.h>
 
@@ -55,5 +54,3 @@ struct err *query_stale(const struct call *call, struct query *query) MUST_CHECK
 struct err *query_sites_value(const struct call *call, const struct query *query,
 			      Tcl_Obj **ret) MUST_CHECK;
 void query_free(struct query *query);
-
-#endif

@@ -10,8 +10,7 @@
  * an attribute in a command that takes a FILTER. In a line the shell command is all the rest, as it
  * is; in a script it is the rest of the words, joined by blanks.
  */
-#ifndef CMD_REDIRECT_H
-#define CMD_REDIRECT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -45,5 +44,3 @@ struct err *redirect_close(struct shell *shell) MUST_CHECK;
 bool redirect_is_pipe(const struct shell *shell);
 /* The name of standard output as it is now: "standard output", or the file's name. */
 const char *redirect_name(const struct shell *shell);
-
-#endif

@@ -3,8 +3,7 @@
  * The settings. Each is a global Tcl variable of that name: reading it gives the value,
  * writing it checks and applies it, so that `set pager off` is Tcl's own `set`.
  */
-#ifndef CMD_SETTINGS_H
-#define CMD_SETTINGS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -22,5 +21,3 @@ struct err *settings_store(struct session_config *config, const char *name,
 			   const char *value) MUST_CHECK;
 /* The name of setting i; with a name, the value i of one that has few. NULL: there are no more. */
 const char *settings_word(const char *name, size_t i);
-
-#endif

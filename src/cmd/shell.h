@@ -6,8 +6,7 @@
  * scripts (-x, source) are plain Tcl. An error of either is printed here, once, as `mdbg: WHAT:
  * WHY`, and counted.
  */
-#ifndef CMD_SHELL_H
-#define CMD_SHELL_H
+#pragma once
 
 #include <tcl.h>
 
@@ -136,5 +135,3 @@ void gate_begin(struct shell *shell);
 void gate_look(struct shell *shell);
 /* The exit status of mdbg, which would be status without it. */
 int gate_status(const struct shell *shell, int status);
-
-#endif

@@ -9,8 +9,7 @@
  *	SIGTTIN SIGTTOU		ignored: reading the terminal from the background is an end of input,
  *				not a stop
  */
-#ifndef CMD_SIGNALS_H
-#define CMD_SIGNALS_H
+#pragma once
 
 #include "base/err.h"
 
@@ -28,5 +27,3 @@ int signals_take_interrupts(void);
 int signal_number(const char *text);
 /* "SIGTERM"; "signal 42" for one without a name. Static. */
 const char *signal_name(int number);
-
-#endif

@@ -3,8 +3,7 @@
  * Programs that the user asked for: shell commands, the pager. They get default signals and none of
  * mdbg's descriptors.
  */
-#ifndef CMD_SPAWN_H
-#define CMD_SPAWN_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -17,5 +16,3 @@ struct err *spawn_shell(const char *command, int stdin_fd, pid_t *ret) MUST_CHEC
  * wait(2).
  */
 int spawn_wait(pid_t pid);
-
-#endif

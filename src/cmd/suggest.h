@@ -10,8 +10,7 @@
  * some near them with a `-`, which variables do not have, as $a-b is not theirs. A name that is a
  * variable already is one that is meant.
  */
-#ifndef CMD_SUGGEST_H
-#define CMD_SUGGEST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ bool suggest_is_unread(const char *message);
 struct err *suggest_file(const char *path, struct str *ret) MUST_CHECK;
 /* The hint of err, if it has none, is what suggest_file says. */
 struct err *suggest_file_hint(struct err *err, const char *path) MUST_CHECK;
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Tcl values: dicts with numbers and text. */
-#ifndef CMD_VALUES_H
-#define CMD_VALUES_H
+#pragma once
 
 #include <stdint.h>
 #include <tcl.h>
@@ -27,5 +26,3 @@ Tcl_Obj *value_address(uint64_t address);
 		   Tcl_ListObjAppendElement(NULL, value_all, value); \
 	   } \
 	   value_all; })
-
-#endif

@@ -4,8 +4,7 @@
  * far as the programs in them, which unwind/cfa.h runs. DWARF 5, 6.4; Linux Standard Base,
  * .eh_frame.
  */
-#ifndef ELF_CFI_H
-#define ELF_CFI_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,5 +64,3 @@ bool cfi_sleb(const uint8_t **at, const uint8_t *end, int64_t *ret);
 bool cfi_fixed(const uint8_t **at, const uint8_t *end, size_t bytes, uint64_t *ret);
 
 void cfi_deinit(struct cfi *cfi);
-
-#endif

@@ -19,8 +19,7 @@
  * The layouts of the notes are those of all 64-bit Linux systems (linux/elfcore.h): only the number
  * of registers is the processor's.
  */
-#ifndef ELF_CORE_FILE_H
-#define ELF_CORE_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -104,5 +103,3 @@ struct err *core_file_vector(const struct core_file *core, const struct core_thr
  */
 bool core_file_next(const struct core_file *core, uint64_t start, uint64_t end,
 		    uint64_t *start_ret, uint64_t *end_ret);
-
-#endif

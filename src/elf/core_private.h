@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Inside of the core reader. */
-#ifndef ELF_CORE_PRIVATE_H
-#define ELF_CORE_PRIVATE_H
+#pragma once
 
 #include "elf/core_file.h"
 
@@ -14,5 +13,3 @@ struct err *core_cut_off(const struct core_file *core, const char *what) MUST_CH
 struct err *core_read_notes(struct core_file *core, uint64_t offset, uint64_t len) MUST_CHECK;
 /* In order of address; where two overlap the first counts. */
 void core_sort_mapped(struct core_file *core);
-
-#endif

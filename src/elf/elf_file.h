@@ -7,8 +7,7 @@
  * No process is known here. Addresses are the file's own (p_vaddr); a caller adds the load bias.
  * Not thread-safe by itself: one elf_file, one thread at a time.
  */
-#ifndef ELF_ELF_FILE_H
-#define ELF_ELF_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -95,5 +94,3 @@ struct err *elf_file_function_extent(struct elf_file *file, uint64_t value,
  * outside all segments.
  */
 struct err *elf_file_read(struct elf_file *file, uint64_t vaddr, void *buf, size_t len) MUST_CHECK;
-
-#endif

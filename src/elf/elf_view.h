@@ -14,8 +14,7 @@
  * can write to, large parts are mapped into the area instead of being read. Such a file does not
  * change by malice, but it may be cut short by accident: guard.h.
  */
-#ifndef ELF_ELF_VIEW_H
-#define ELF_ELF_VIEW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -86,5 +85,3 @@ struct err *elf_view_symbols(struct elf_view *view, uint32_t type,
 const char *elf_view_section_name(const struct elf_view *view, const GElf_Shdr *shdr);
 /* The first section of this name, if it has bytes in the file; NULL: there is none. */
 Elf_Scn *elf_view_section(const struct elf_view *view, const char *name, GElf_Shdr *shdr_ret);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The inside of struct elf_file, for the files of this layer only. */
-#ifndef ELF_FILE_PRIVATE_H
-#define ELF_FILE_PRIVATE_H
+#pragma once
 
 #include <gelf.h>
 
@@ -46,5 +45,3 @@ bool elf_vaddr_to_offset(const struct elf_file *file, uint64_t vaddr, uint64_t *
 
 /* Fill dynsym and symtab. Nothing here can fail: what is broken is absent. */
 void elf_symbols_locate(struct elf_file *file);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * A SIGBUS anywhere else is what it always was.
  */
-#ifndef ELF_GUARD_H
-#define ELF_GUARD_H
+#pragma once
 
 #include <signal.h>
 #include <stddef.h>
@@ -24,5 +23,3 @@ struct guard {
 /* From now on until guard_end. Main thread only; guard must not move meanwhile. */
 void guard_begin(struct guard *guard, void *start, size_t len);
 void guard_end(struct guard *guard);	/* one that was not begun is fine */
-
-#endif

@@ -6,8 +6,7 @@
  * of them at once adds them up as they come (blocks_each), or reads them in pieces (list.h). The
  * search for leaks has a form of its own for them (held.h).
  */
-#ifndef HEAP_BLOCK_H
-#define HEAP_BLOCK_H
+#pragma once
 
 #include "base/vec.h"
 #include "log/log.h"
@@ -103,4 +102,3 @@ struct heap_walk;
 
 /* The block of a chunk that is in no record, or is free. */
 struct block block_of_chunk(const struct heap_chunk *chunk, uint8_t process, bool complete);
-#endif

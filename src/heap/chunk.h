@@ -13,8 +13,7 @@
  * Codes may be changed in place: the kind of a chunk may be known only when the lists of free
  * chunks have been read, and a comparison with the log notes its result here.
  */
-#ifndef HEAP_CHUNK_H
-#define HEAP_CHUNK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -158,5 +157,3 @@ static inline bool chunk_held(const struct heap_chunk *chunk)
 
 /* "used", "tcache", "fastbin", ... */
 const char *heap_chunk_kind(enum chunk_kind kind);
-
-#endif

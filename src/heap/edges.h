@@ -8,8 +8,7 @@
  * There is room for somewhat more pointers than there are blocks. If those of a block do not fit,
  * they are not kept, and the block is read again.
  */
-#ifndef HEAP_EDGES_H
-#define HEAP_EDGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -90,5 +89,3 @@ static inline bool edges_next(const struct edges *edges, struct edge_at *at, uin
 	at->last = edge & EDGES_LAST;
 	return true;
 }
-
-#endif

@@ -10,8 +10,7 @@
  * The extent of a block is its memory up to the next block: if the heap has changed since the log
  * was read, the starts are still right. The extent of an empty block is one byte.
  */
-#ifndef HEAP_EXTENTS_H
-#define HEAP_EXTENTS_H
+#pragma once
 
 #include "heap/held.h"
 
@@ -93,5 +92,3 @@ static inline struct extent_found extents_find(const struct extents *extents, ui
 		extents_look_up(extents, &address, 1, &found);
 	return found;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * FILTER of `malloc allocations` and its kin: conditions ATTR RELOP VALUE joined by `and`, over
  * blocks.
  */
-#ifndef HEAP_FILTER_H
-#define HEAP_FILTER_H
+#pragma once
 
 #include "heap/block.h"
 
@@ -98,5 +97,3 @@ struct err *parse_duration(const char *text, uint64_t *ret) MUST_CHECK;
 struct err *parse_time(const char *text, uint64_t *ret) MUST_CHECK;
 /* Hex with 0x, or decimal. */
 struct err *parse_number(const char *text, uint64_t *ret) MUST_CHECK;
-
-#endif

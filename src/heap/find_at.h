@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The block or chunk at an address, by a walk of the heaps and by the log as it is now. */
-#ifndef HEAP_FIND_AT_H
-#define HEAP_FIND_AT_H
+#pragma once
 
 #include "heap/block.h"
 #include "heap/chunk.h"
@@ -30,5 +29,3 @@ struct found_at {
 
 struct err *find_at(const struct find_source *source, uint64_t address,
 		    struct found_at *ret) MUST_CHECK;
-
-#endif

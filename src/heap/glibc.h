@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Inside of glibc's walk (theory in walk.h): what its files share. */
-#ifndef HEAP_GLIBC_H
-#define HEAP_GLIBC_H
+#pragma once
 
 #include "heap/walk.h"
 
@@ -100,5 +99,3 @@ struct err *glibc_mark_lists(struct glibc *glibc) MUST_CHECK;
 
 /* All links of all bins. */
 struct err *glibc_check_bins(struct glibc *glibc) MUST_CHECK;
-
-#endif

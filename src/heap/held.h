@@ -8,8 +8,7 @@
  *	held_from_log, or held_add for each, then held_sort	then in order: malloc's by address, the
  *	held_merge_walk or held_merge_past			user's own (block.h) behind them by address
  */
-#ifndef HEAP_HELD_H
-#define HEAP_HELD_H
+#pragma once
 
 #include "heap/block.h"
 
@@ -120,5 +119,3 @@ struct err *held_merge_walk(struct held_list *list, const struct heap_walk *walk
  */
 struct err *held_merge_past(struct held_list *list, struct heap_walk *walk,
 			    const struct walk_merge *merge, struct word_list *left_out) MUST_CHECK;
-
-#endif

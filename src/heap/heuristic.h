@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Inner pointers that are as good as one to the block's start (mark.h lists them). */
-#ifndef HEAP_HEURISTIC_H
-#define HEAP_HEURISTIC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ struct heuristic {
 
 /* address lies in the block, behind its start. */
 bool heuristic_applies(struct heuristic *heuristic, const struct block *block, uint64_t address);
-
-#endif

@@ -7,8 +7,7 @@
  * A pointer to a block that lies inside of another one, of an allocator that the user has named, is
  * a pointer to both.
  */
-#ifndef HEAP_HOLDERS_H
-#define HEAP_HOLDERS_H
+#pragma once
 
 #include "heap/mark.h"
 
@@ -48,5 +47,3 @@ struct holders {
 struct err *holders_find(const struct mark_source *source, const struct holders_spec *spec,
 			 struct holders *ret) MUST_CHECK;
 void holders_free(struct holders *holders);
-
-#endif

@@ -3,8 +3,7 @@
  * Numbers the distinct ones among many 64-bit keys: 0, 1, 2 ... in order of first appearance. For
  * millions of look-ups.
  */
-#ifndef HEAP_KEYMAP_H
-#define HEAP_KEYMAP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -23,5 +22,3 @@ struct err *keymap_number(struct keymap *map, uint64_t key, uint32_t *ret) MUST_
 /* The number of a key; UINT32_MAX if it is not there. */
 uint32_t keymap_find(const struct keymap *map, uint64_t key);
 void keymap_free(struct keymap *map);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Loss records: marked blocks, added up by kind and by where they were allocated. */
-#ifndef HEAP_LEAK_H
-#define HEAP_LEAK_H
+#pragma once
 
 #include "heap/mark.h"
 #include "heap/suppress.h"
@@ -62,5 +61,3 @@ void leaks_free(struct leaks *leaks);
 const char *leak_kind_name(enum leak_kind kind);
 /* "definite", "indirect", ...: one word. */
 const char *leak_kind_word(enum leak_kind kind);
-
-#endif

@@ -40,8 +40,7 @@
  * the slots' numbers in place (each comparison is a cache miss, and the log changes under the
  * sort); a copy of the records, packed (15 bytes each are still 150 MB).
  */
-#ifndef HEAP_LIST_H
-#define HEAP_LIST_H
+#pragma once
 
 #include "heap/filter.h"
 
@@ -78,5 +77,3 @@ struct list_sums list_sums(const struct list *list);
  * for names, with those that it would not have kept.
  */
 uint64_t list_gone(const struct list *list);
-
-#endif

@@ -54,8 +54,7 @@
  * took a system call each: 50 times as long). A block is followed three times at most, whatever the
  * memory holds.
  */
-#ifndef HEAP_MARK_H
-#define HEAP_MARK_H
+#pragma once
 
 #include "base/memory.h"
 #include "heap/held.h"
@@ -142,5 +141,3 @@ void mark_free(struct mark_result *result);
 
 /* Take `out` away from ranges; both get sorted and merged. */
 struct err *mark_ranges_subtract(struct mark_ranges *ranges, struct mark_ranges *out) MUST_CHECK;
-
-#endif

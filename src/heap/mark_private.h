@@ -6,8 +6,7 @@
  *	mark_read.c	memory of roots and of blocks, through one buffer, to its words
  *	mark_reach.c	blocks that words and kept pointers lead to
  */
-#ifndef HEAP_MARK_PRIVATE_H
-#define HEAP_MARK_PRIVATE_H
+#pragma once
 
 #include "heap/edges.h"
 #include "heap/extents.h"
@@ -114,5 +113,3 @@ void marker_reach_target(struct marker *marker);
  * until there are none, and nothing is on its way. If they are few, each is waited for in turn.
  */
 void marker_follow_ready(struct marker *marker, uint32_t left);
-
-#endif

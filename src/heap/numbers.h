@@ -10,8 +10,7 @@
  *	for (struct number_at at = numbers_start(&pool, &list); numbers_next(&pool, &at, &number); )
  *		...					the last one that was pushed comes first
  */
-#ifndef HEAP_NUMBERS_H
-#define HEAP_NUMBERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -94,5 +93,3 @@ static inline bool numbers_next(const struct numbers *numbers, struct number_at 
 	*ret = at->node->at[--at->in_node];
 	return true;
 }
-
-#endif

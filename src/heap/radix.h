@@ -4,8 +4,7 @@
  * Digits that are the same in all keys are skipped, so that a million addresses of one heap take
  * three passes.
  */
-#ifndef HEAP_RADIX_H
-#define HEAP_RADIX_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ struct radix_item {
  * while it runs.
  */
 struct err *radix_sort(struct radix_item *item, size_t nr) MUST_CHECK;
-
-#endif

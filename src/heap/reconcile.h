@@ -70,8 +70,7 @@
  * but then perhaps a thousand times, at addresses that go up. A scan of the log keeps the first
  * KNOWN_MOST from the address on, in order, which do for many such questions.
  */
-#ifndef HEAP_RECONCILE_H
-#define HEAP_RECONCILE_H
+#pragma once
 
 #include "base/word_list.h"
 #include "heap/block.h"
@@ -155,5 +154,3 @@ struct known {
  */
 uint64_t known_from(void *ctx, uint64_t address);
 void known_free(struct known *known);
-
-#endif

@@ -4,8 +4,7 @@
  * (mark_source.next_present) and mapped. Memory that cannot be read is noted. Memory in no mapping
  * takes no system call, and a page that could not be read last is not tried again.
  */
-#ifndef HEAP_SCAN_H
-#define HEAP_SCAN_H
+#pragma once
 
 #include "heap/mark.h"
 
@@ -43,5 +42,3 @@ struct mark_range scan_next_mapped(const struct mark_source *source, uint64_t at
  */
 const uint64_t *scan_words(const struct scan *scan, uint64_t start, uint64_t end, uint64_t *at_ret,
 			   size_t *nr_ret);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Sites: blocks added up by stack, function, module, thread or size. */
-#ifndef HEAP_SITE_H
-#define HEAP_SITE_H
+#pragma once
 
 #include "heap/filter.h"
 #include "log/pending.h"
@@ -54,5 +53,3 @@ struct err *sites_from_log(const struct filter_env *env, const struct filter *fi
 			   const struct in_hand *in_hand, const struct site_spec *spec,
 			   struct sites *ret) MUST_CHECK;
 void sites_free(struct sites *sites);
-
-#endif

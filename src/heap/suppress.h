@@ -9,8 +9,7 @@
  *
  * Patterns for the C library's own leaks are built in (suppress.c says which, and why).
  */
-#ifndef HEAP_SUPPRESS_H
-#define HEAP_SUPPRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ void suppressions_free(struct suppressions *suppressions);
 
 /* An empty or unknown (NULL) name matches nothing. */
 bool suppression_matches(const char *pattern, const char *name);
-
-#endif

@@ -43,8 +43,7 @@
  * Rejected: a table of offsets by version (distributions patch, and what is wrong there is wrong
  * silently).
  */
-#ifndef HEAP_WALK_H
-#define HEAP_WALK_H
+#pragma once
 
 #include "base/memory.h"
 #include "heap/chunk.h"
@@ -140,5 +139,3 @@ void heap_walk_free(struct heap_walk *walk);
  * It uses the memory, libc's data and the main arena of source. 0: there is no arena yet.
  */
 struct err *glibc_pulse(const struct heap_source *source, uint64_t *ret) MUST_CHECK;
-
-#endif

@@ -24,8 +24,7 @@
  * the anchors bound the error of clock times, but records of different processors may be in the
  * wrong order.
  */
-#ifndef LOG_CLOCK_H
-#define LOG_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -38,5 +37,3 @@ struct log;
 void clock_start(struct log *log);
 /* Take one reading into account; log_clock_update with the clocks passed in, for tests. */
 void clock_note(struct log *log, uint64_t stamp, uint64_t ns);
-
-#endif

@@ -34,8 +34,7 @@
  *
  * Freestanding.
  */
-#ifndef LOG_FREED_H
-#define LOG_FREED_H
+#pragma once
 
 #include "log/log.h"
 
@@ -50,5 +49,3 @@ struct log_free_slot {
 uint32_t freed_kept(const struct log *log);
 /* The slots that have something. */
 uint32_t freed_used(const struct log *log);
-
-#endif

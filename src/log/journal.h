@@ -16,8 +16,7 @@
  * Whoever has the file mapped can write here. An mdbg that wrote a journal goes by its own copy of
  * it (journal_writer.h); a later one believes it no more than target/undo.h says.
  */
-#ifndef LOG_JOURNAL_H
-#define LOG_JOURNAL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -97,5 +96,3 @@ void journal_put(struct journal *journal, uint32_t index, const struct journal_e
 		 uint32_t nr);
 void journal_done(struct journal *journal, uint32_t index);
 void journal_undone(struct journal *journal, uint32_t index);
-
-#endif

@@ -16,8 +16,7 @@
  * if this mdbg had written it; what of it is to be believed is found out before anything is done by
  * it (target/undo.h).
  */
-#ifndef LOG_JOURNAL_WRITER_H
-#define LOG_JOURNAL_WRITER_H
+#pragma once
 
 #include "log/journal.h"
 
@@ -43,5 +42,3 @@ struct err *journal_writer_plan(struct journal_writer *writer, const struct jour
 void journal_writer_done(struct journal_writer *writer, uint32_t index);
 void journal_writer_undone(struct journal_writer *writer, uint32_t index);
 void journal_writer_set_aux(struct journal_writer *writer, uint32_t index, uint64_t aux);
-
-#endif

@@ -25,8 +25,7 @@
  *
  * Freestanding.
  */
-#ifndef LOG_LAYOUT_H
-#define LOG_LAYOUT_H
+#pragma once
 
 #include "log/log.h"
 
@@ -105,5 +104,3 @@ static inline void log_bound_ids(const struct log *log, uint32_t *thread, uint32
 	if (*stack > log->nr_stacks)
 		*stack = LOG_STACK_DAMAGED;
 }
-
-#endif

@@ -94,8 +94,7 @@
  * The environment is supplied by the file that includes ledger_events.h: it walks stacks, reads
  * them, and knows their bounds. Functions that need none of that are in ledger.c. Freestanding.
  */
-#ifndef LOG_LEDGER_H
-#define LOG_LEDGER_H
+#pragma once
 
 #include "log/quick.h"
 #include "log/sample.h"
@@ -249,5 +248,3 @@ void ledger_put_back(struct ledger_call call, const struct ledger_words *words,
 		     const struct ledger_op *op);
 _Static_assert(offsetof(struct ledger_thread, nr_ops) ==
 	       offsetof(struct ledger_thread, busy) + sizeof(uint32_t), "read as one word");
-
-#endif

@@ -8,8 +8,7 @@
  *
  * Theory of operation, slot protocol and invariants are in table.h and stack.h.
  */
-#ifndef LOG_LOG_H
-#define LOG_LOG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -353,5 +352,3 @@ uint64_t log_start(const struct log *log);
  * tables at most, or `bytes` if that is more. All calls on one view.
  */
 struct err *log_reserve(struct log *log, uint64_t bytes) MUST_CHECK;
-
-#endif

@@ -15,8 +15,7 @@
  * Exact while nobody writes. A count that is folded between this and the report's look at the table
  * is in both, for this once.
  */
-#ifndef LOG_PENDING_H
-#define LOG_PENDING_H
+#pragma once
 
 #include "log/log.h"
 #include "log/sample.h"
@@ -31,5 +30,3 @@ struct err *log_pending_init(const struct log *log, struct log_pending *ret) MUS
 /* Add to a stack's counts (ctx: struct log_pending); one that was not there at init is left out. */
 void log_pending_add(uint32_t stack, uint64_t blocks, uint64_t bytes, void *ctx);
 void log_pending_free(struct log_pending *pending);
-
-#endif

@@ -10,8 +10,7 @@
  *
  * Freestanding.
  */
-#ifndef LOG_QUICK_H
-#define LOG_QUICK_H
+#pragma once
 
 #include "log/registry.h"
 #include "log/table.h"
@@ -224,5 +223,3 @@ static ALWAYS_INLINE bool quick_remove(struct log *log, uint64_t address, uint32
 		return table_remove(log, address, thread, ret);
 	return true;
 }
-
-#endif

@@ -8,8 +8,7 @@
  * put into the index (compare and swap). A writer that dies in between leaves an entry that nobody
  * finds.
  */
-#ifndef LOG_REGISTRY_H
-#define LOG_REGISTRY_H
+#pragma once
 
 #include "log/layout.h"
 
@@ -99,5 +98,3 @@ static inline void account_block(struct log *log, uint32_t thread, unsigned what
 
 _Static_assert(LOG_ACCOUNT(alloc_bytes) == LOG_ACCOUNT(allocs) + 1, "allocs");
 _Static_assert(LOG_ACCOUNT(free_bytes) == LOG_ACCOUNT(frees) + 1, "frees");
-
-#endif

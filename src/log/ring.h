@@ -20,8 +20,7 @@
  *
  * Freestanding.
  */
-#ifndef LOG_RING_H
-#define LOG_RING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -69,5 +68,3 @@ static inline uint64_t ring_pair(uint32_t high, uint32_t low)
 {
 	return (uint64_t)high << 32 | low;
 }
-
-#endif

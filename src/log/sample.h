@@ -15,8 +15,7 @@
  *
  * Freestanding.
  */
-#ifndef LOG_SAMPLE_H
-#define LOG_SAMPLE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -113,5 +112,3 @@ static inline struct sample_share sample_share(uint64_t mean, uint64_t size, uin
 		.bytes = (uint64_t)(((unsigned __int128)weight * size + chance) >> SAMPLE_BITS),
 	};
 }
-
-#endif

@@ -44,8 +44,7 @@
  *
  * Freestanding.
  */
-#ifndef LOG_SIEVE_H
-#define LOG_SIEVE_H
+#pragma once
 
 #include "log/layout.h"
 
@@ -89,5 +88,3 @@ static inline void sieve_take_back(struct log *log, uint64_t address)
 					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A slot of the table, and its changes of state (table.h). Freestanding. */
-#ifndef LOG_SLOT_H
-#define LOG_SLOT_H
+#pragma once
 
 #include "log/quick.h"
 #include "log/tags.h"
@@ -69,5 +68,3 @@ static inline void slot_read_own(const struct place *place, struct log_record *r
 		      __atomic_load_n(&slot->size, __ATOMIC_RELAXED),
 		      __atomic_load_n(&slot->stack, __ATOMIC_RELAXED), ret);
 }
-
-#endif

@@ -44,8 +44,7 @@
  *
  * Freestanding.
  */
-#ifndef LOG_STACK_H
-#define LOG_STACK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -79,5 +78,3 @@ struct log;
  * which may not be read again.
  */
 struct log_stack *stack_find(const struct log *log, uint32_t id, uint32_t *nr_ret);
-
-#endif

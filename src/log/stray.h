@@ -33,8 +33,7 @@
  *
  * Freestanding.
  */
-#ifndef LOG_STRAY_H
-#define LOG_STRAY_H
+#pragma once
 
 #include "log/log.h"
 
@@ -71,5 +70,3 @@ struct stray_facts {
  */
 void log_stray(struct log *log, struct log_stray *stray, const struct stray_facts *facts,
 	       uint64_t caller, bool told_apart);
-
-#endif

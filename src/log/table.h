@@ -151,8 +151,7 @@
  *
  * Freestanding.
  */
-#ifndef LOG_TABLE_H
-#define LOG_TABLE_H
+#pragma once
 
 #include "log/log.h"
 
@@ -208,5 +207,3 @@ uint32_t table_count(const struct log *log);
 #define SLOT_PATIENCE	(1u << 20)
 bool slot_read(const struct log *log, const struct log_slot *slot, uint32_t *patience,
 	       struct log_record *ret);
-
-#endif

@@ -3,8 +3,7 @@
  * The tags of a window (table.h): which of its slots may have an address, and which may be free, in
  * a few instructions for all of them. Freestanding.
  */
-#ifndef LOG_TAGS_H
-#define LOG_TAGS_H
+#pragma once
 
 #include "log/table.h"
 
@@ -61,5 +60,3 @@ static inline uint16_t *tag_of(struct log_window *window, unsigned lane)
 {
 	return (uint16_t *)window->tags + lane;
 }
-
-#endif

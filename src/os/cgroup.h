@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The memory and the tasks that the control groups of a process leave it; version 1 and 2. */
-#ifndef OS_CGROUP_H
-#define OS_CGROUP_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -23,5 +22,3 @@ void cgroup_room(pid_t pid, struct cgroup_room *ret);
  * tests.
  */
 void cgroup_room_of(const char *text, const char *mount, struct cgroup_room *ret);
-
-#endif

@@ -7,8 +7,7 @@
  * opens nothing. Only a regular file is then opened, through that descriptor and so the very same
  * one, and without blocking (a lease).
  */
-#ifndef OS_FILE_H
-#define OS_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ bool file_link(int dir_fd, const char *name, char *ret, size_t room);
 
 /* Open what an O_PATH descriptor leads to: -1, and errno, if that fails. */
 int file_open_again(int path_fd, int flags);
-
-#endif

@@ -4,8 +4,7 @@
  * its parent, until one of them changes its user, goes into another namespace or executes a
  * program. For a decision whether two processes are of a kind, never for one about rights.
  */
-#ifndef OS_IDENTITY_H
-#define OS_IDENTITY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ struct err *identity_find_child(pid_t parent, uint64_t inside, pid_t *ret) MUST_
 
 /* The id that the process has in its own namespace; pid itself where the kernel does not tell. */
 pid_t identity_inside(pid_t pid);
-
-#endif

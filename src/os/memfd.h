@@ -4,8 +4,7 @@
  * link leads to is the other's choice: it is looked at through an O_PATH descriptor, which opens
  * nothing, and must be a memory file of the expected name before it is opened.
  */
-#ifndef OS_MEMFD_H
-#define OS_MEMFD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ struct err *memfd_look(const char *path, const char *name, int *fd_ret,
 struct err *memfd_open(int path_fd, int *fd_ret) MUST_CHECK;
 /* It has just these bytes, and these seals at least (fcntl(2)), so that it keeps them. ERR_BUSY. */
 struct err *memfd_check_sealed(int fd, uint64_t size, int seals) MUST_CHECK;
-
-#endif

@@ -3,8 +3,7 @@
  * Which pages of a process have ever been touched (/proc/TID/pagemap): in memory, or swapped out. A
  * process may have reserved a thousand times as much as it uses.
  */
-#ifndef OS_PAGEMAP_H
-#define OS_PAGEMAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ bool pagemap_next(struct pagemap *pagemap, uint64_t start, uint64_t end, uint64_
  * is taken for one.
  */
 bool pagemap_is_copied(pid_t tid, uint64_t address);
-
-#endif

@@ -4,8 +4,7 @@
  * ended stands in /proc/PID/stat as long as it is a zombie (with the right to see it), after that
  * it is known to Linux 6.15 and later (PIDFD_GET_INFO).
  */
-#ifndef OS_PIDFD_H
-#define OS_PIDFD_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -21,5 +20,3 @@ struct err *pidfd_kill(int fd, int signal) MUST_CHECK;
  * of waitpid.
  */
 bool pidfd_ended(int fd, pid_t pid, int *status_ret, bool *known_ret);
-
-#endif

@@ -4,8 +4,7 @@
  * maps and memory under the ids of its other threads only. ERR_GONE when the thread is not there
  * (any more); ERR_NOTFOUND when it is, but not the file or what the link leads to; ERR_PERM.
  */
-#ifndef OS_PROCFS_H
-#define OS_PROCFS_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -124,5 +123,3 @@ struct err *procfs_children(pid_t tid, struct proc_tasks *ret) MUST_CHECK;
 uint64_t procfs_clock(clockid_t clock);
 /* Wall-clock start of the process, ns since the epoch. */
 struct err *procfs_start_realtime(pid_t tid, uint64_t *ret) MUST_CHECK;
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Once the process has ended, or has replaced its memory by exec, reads and writes are ERR_GONE.
  */
-#ifndef OS_PROCMEM_H
-#define OS_PROCMEM_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -50,5 +49,3 @@ bool procmem_lives(const struct procmem *mem);
 /* ERR_MEMORY with the first address that could not be written. */
 struct err *procmem_write(struct procmem *mem, uint64_t addr, const void *buf, size_t len)
 	MUST_CHECK;
-
-#endif

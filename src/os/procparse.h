@@ -4,8 +4,7 @@
  * names, torn files, 65,530 mappings) can be given as text. The formats are proc(5)'s; texts are
  * NUL-terminated.
  */
-#ifndef OS_PROCPARSE_H
-#define OS_PROCPARSE_H
+#pragma once
 
 #include "os/procfs.h"
 
@@ -25,5 +24,3 @@ struct err *procparse_stat(const char *text, struct proc_stat *ret) MUST_CHECK;
 struct err *procparse_pids(const char *text, struct proc_tasks *ret) MUST_CHECK;
 /* Pairs of words as /proc/TID/auxv has them; bytes need not be aligned. ERR_NOTFOUND. */
 struct err *procparse_auxv(const void *bytes, size_t len, uint64_t type, uint64_t *ret) MUST_CHECK;
-
-#endif

@@ -17,8 +17,7 @@
  * entry to word for the whole list, so that each entry has a page in front of a mapping of its
  * word's page.
  */
-#ifndef OS_ROBUST_H
-#define OS_ROBUST_H
+#pragma once
 
 #include <linux/futex.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ struct err *robust_add(struct robust *robust, int fd, uint32_t offset,
 void robust_drop(struct robust_word *word);
 /* The thread has ended, and the list goes; the words stay until they are dropped. */
 void robust_end(struct robust *robust);
-
-#endif

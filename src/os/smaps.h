@@ -3,8 +3,7 @@
  * Facts in /proc/PID/smaps about a process that is about to be forked. It walks all page tables,
  * some 10 ms for each GB in memory.
  */
-#ifndef OS_SMAPS_H
-#define OS_SMAPS_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -33,5 +32,3 @@ struct err *smaps_parse(FILE *file, struct smaps *ret) MUST_CHECK;
 /* Is a part of [start, end) among those that a fork leaves out? */
 bool smaps_unforked(const struct smaps *smaps, uint64_t start, uint64_t end);
 void smaps_free(struct smaps *smaps);
-
-#endif

@@ -19,8 +19,7 @@
  * Requests that wait for stops themselves (stopping all threads, remote calls) use tracer_wait with
  * a deadline.
  */
-#ifndef OS_TRACER_H
-#define OS_TRACER_H
+#pragma once
 
 #include <signal.h>
 #include <sys/types.h>
@@ -131,5 +130,3 @@ struct err *tracer_child_pending(pid_t tid, pid_t child, bool *ret) MUST_CHECK;
 bool tracer_dispatches(pid_t tid, uint64_t pc, uint64_t *selector_ret);
 /* The address of the thread's struct rseq; 0: none, or not known (old kernel). */
 uint64_t tracer_rseq(pid_t tid);
-
-#endif

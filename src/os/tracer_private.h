@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The struct that tracer.c and ptrace.c share. */
-#ifndef OS_TRACER_PRIVATE_H
-#define OS_TRACER_PRIVATE_H
+#pragma once
 
 #include <pthread.h>
 #include <sched.h>
@@ -43,5 +42,3 @@ struct tracer {
 	tracer_stopped_fn *stopped;
 	void *ctx;
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* How a file of an allocator writes down its functions (struct alloc_function). */
-#ifndef PROBE_ALLOC_FUNCTIONS_H
-#define PROBE_ALLOC_FUNCTIONS_H
+#pragma once
 
 #include "base/compiler.h"
 #include "probe/allocators.h"
@@ -24,5 +23,3 @@
 
 /* For struct allocator. */
 #define FUNCTIONS(table)	.functions = (table), .nr_functions = ARRAY_SIZE(table)
-
-#endif

@@ -4,8 +4,7 @@
  * its heaps. Each has a file (allocator_NAME.c) and a line in the table of allocators.c
  * (docs/add-allocator.md).
  */
-#ifndef PROBE_ALLOCATORS_H
-#define PROBE_ALLOCATORS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -106,5 +105,3 @@ size_t alloc_function_rank(const struct alloc_function *fn);
 bool alloc_module_is_cxx_library(const char *name);
 /* A module whose allocator is not the program's (the dynamic loader's own). */
 bool alloc_module_is_private(const char *name);
-
-#endif

@@ -5,8 +5,7 @@
  * follow, one a probe, laid out as agent/state.h has it: what a walk must know, displaced prologue,
  * thunk, stub.
  */
-#ifndef PROBE_AREA_H
-#define PROBE_AREA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -59,5 +58,3 @@ uint32_t inside_areas(const struct probes *probes, struct stack_range range[INSI
 bool inside_agent(struct probes *probes);
 /* Is address in one of the areas? */
 bool area_holds(const struct probes *probes, uint64_t address);
-
-#endif

@@ -27,8 +27,7 @@
  *
  * A breakpoint that a jump becomes later (probe_no_jump) stays where the jump would have been.
  */
-#ifndef PROBE_CHOOSE_H
-#define PROBE_CHOOSE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -42,5 +41,3 @@ struct probes;
  * code, place and engine, or is REFUSED with its reason. The target may run.
  */
 void choose_ways(struct probes *probes, struct module *module, size_t first);
-
-#endif

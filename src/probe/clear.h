@@ -7,8 +7,7 @@
  *	a PC that a signal frame keeps		likewise, in the frame
  *	one that is seen, but not for sure	no jump there: a breakpoint overwrites one byte only
  */
-#ifndef PROBE_CLEAR_H
-#define PROBE_CLEAR_H
+#pragma once
 
 struct probes;
 struct thread;
@@ -19,5 +18,3 @@ struct thread;
  * (probe_no_jump).
  */
 void clear_way(struct probes *probes, const struct thread *borrowed);
-
-#endif

@@ -10,8 +10,7 @@
  * function that is dropped is counted in `voided` here: the ledger, and the agent, know of no such
  * call before it returns.
  */
-#ifndef PROBE_EVENT_H
-#define PROBE_EVENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ uint64_t event_entry(struct probes *probes, struct probe *probe, struct thread *
 bool event_return(struct probes *probes, struct probe *probe, struct thread *thread);
 /* Drop what a thread has under way. */
 void event_void(struct probes *probes, struct thread *thread);
-
-#endif

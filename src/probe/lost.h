@@ -53,8 +53,7 @@
  * tick takes no more than 128 in turn, 30 us, so that hundreds cost no more than 0.03 % of a
  * processor, and are seen within half a second; who asks for an answer has all looked at.
  */
-#ifndef PROBE_LOST_H
-#define PROBE_LOST_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -84,5 +83,3 @@ void lost_take_broken(struct probes *probes);
 bool lost_may_have_missed(const struct probes *probes, uint64_t from, uint64_t to);
 /* Has something been lost, since the last time that this was asked, that records depend on? */
 bool lost_takes_records(struct probes *probes);
-
-#endif

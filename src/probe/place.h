@@ -39,8 +39,7 @@
  * Probes without a place whose function came back elsewhere, or here, are forgotten, but for their
  * names: what is said of the new one is enough.
  */
-#ifndef PROBE_PLACE_H
-#define PROBE_PLACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,5 +55,3 @@ void place_collect(struct probes *probes);
 bool place_came_again(const struct probes *probes, size_t i);
 /* Forget probes that came again and have no place. Their module is not needed any more. */
 void place_forget(struct probes *probes);
-
-#endif

@@ -62,8 +62,7 @@
  * Tracer thread only, but for probes_plan's reading of files, which may run anywhere while nothing
  * is armed.
  */
-#ifndef PROBE_PROBE_H
-#define PROBE_PROBE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -321,5 +320,3 @@ void probes_foreign_trap(struct thread *thread);
  */
 bool probes_unsettled(const struct probes *probes);
 struct err *probes_settle(struct probes *probes) MUST_CHECK;
-
-#endif

@@ -36,8 +36,7 @@
  * and handler and mask are put back. Until a thread that only now began to block SIGTRAP is
  * noticed, some traps later, a killed mdbg would take the target along.
  */
-#ifndef PROBE_SIGTRAP_H
-#define PROBE_SIGTRAP_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -66,5 +65,3 @@ void sigtrap_look(struct probes *probes);
  * gone.
  */
 bool sigtrap_repair(struct probes *probes, struct thread *thread);
-
-#endif

@@ -11,8 +11,7 @@
  *
  * probes->state is what stands in the target. All threads are stopped.
  */
-#ifndef PROBE_STATE_H
-#define PROBE_STATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,5 +45,3 @@ struct err *state_follow_modules(struct probes *probes, struct remote *remote,
 				 bool quiet) MUST_CHECK;
 struct err *state_remove(struct probes *probes, struct remote *remote) MUST_CHECK;
 void state_abandon(struct probes *probes);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The facts of a process by which a free of an unknown block is judged (log/stray.h). */
-#ifndef PROBE_STRAY_H
-#define PROBE_STRAY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ bool stray_is_libc(const struct module *module);
  * mapping. Not known: they stay as they are.
  */
 void stray_find_main_stack(struct probes *probes);
-
-#endif

@@ -8,8 +8,7 @@
  *
  * An entry stays until the list is freed, since probes refer to it; deleted ones are passed over.
  */
-#ifndef PROBE_USER_H
-#define PROBE_USER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,5 +49,3 @@ struct err *probes_plan_user(struct probes *probes, const struct user_function *
  * since a thread may be in it.
  */
 struct err *probe_drop(struct probes *probes, struct probe *probe) MUST_CHECK;
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The table of `malloc allocations`. */
-#ifndef REPORT_BLOCKS_H
-#define REPORT_BLOCKS_H
+#pragma once
 
 #include "base/err.h"
 
@@ -21,5 +20,3 @@ struct err *chunks_print(struct list *list, const struct session_heap *heap,
 			 struct out *out) MUST_CHECK;
 /* A line for each thing that is not certain of the walk. */
 void heap_notes_print(const struct session_heap *heap, struct out *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The figures of `malloc`, and how they are printed. */
-#ifndef REPORT_FIGURES_H
-#define REPORT_FIGURES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,5 +44,3 @@ void figures_free(struct figures *figures);
 /* verbose: each probe with its reason, the log's memory, all accounts. */
 struct err *figures_print(struct session *session, const struct figures *figures, bool verbose,
 			  struct out *out) MUST_CHECK;
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The block or chunk at an address of the heaps: the text of `malloc find` and `malloc check`. */
-#ifndef REPORT_FIND_H
-#define REPORT_FIND_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ struct err *find_print_block(struct session *session, const struct block *block,
 /* All that is damaged, with the blocks on both sides. */
 struct err *damage_print(struct session *session, const struct session_heap *heap,
 			 struct out *out) MUST_CHECK;
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The pointers to a block: the text of `malloc find`. */
-#ifndef REPORT_HOLDERS_H
-#define REPORT_HOLDERS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -33,5 +32,3 @@ struct symbol_tls holder_tls(struct symbols *symbols, const struct session_find 
 /* The block at address, and who points to it. */
 struct err *found_print(struct session *session, const struct session_find *find, uint64_t address,
 			struct out *out) MUST_CHECK;
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The lines of an answer that say what is not in it. */
-#ifndef REPORT_LACKS_H
-#define REPORT_LACKS_H
+#pragma once
 
 #include "base/err.h"
 
@@ -13,5 +12,3 @@ struct session;
  * all is there.
  */
 struct err *lacks_print(struct session *session, struct out *out) MUST_CHECK;
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The text of `malloc leaks`. */
-#ifndef REPORT_LEAKS_H
-#define REPORT_LEAKS_H
+#pragma once
 
 #include "base/err.h"
 
@@ -23,5 +22,3 @@ struct err *leaks_print(struct session *session, const struct session_leaks *fou
 /* Sites by stack of blocks that are old and reachable, with the share of those ever freed. */
 struct err *stale_print(struct session *session, const struct session_leaks *found,
 			const struct sites *sites, struct out *out) MUST_CHECK;
-
-#endif

@@ -11,8 +11,7 @@
  * returns the error. A loop that makes much text asks out_done() now and then, which is true after
  * an error and when the reader has gone.
  */
-#ifndef REPORT_OUT_H
-#define REPORT_OUT_H
+#pragma once
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -92,5 +91,3 @@ void format_duration(char *text, size_t room, uint64_t ns);
 void format_time(char *text, size_t room, uint64_t ns);
 /* Characters of UTF-8 text; bytes that are no UTF-8 count one each. */
 size_t text_width(const char *text);
-
-#endif

@@ -3,8 +3,7 @@
  * Progress of what takes over a second: one line on standard error, wiped at the end; on a terminal
  * only, and only while the results do not go there (or to a pager) as well.
  */
-#ifndef REPORT_PROGRESS_H
-#define REPORT_PROGRESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ void progress_start(struct progress *progress, const char *what);
 /* done of total; cheap enough for every thousandth turn of a loop. */
 void progress_step(struct progress *progress, uint64_t done, uint64_t total);
 void progress_end(struct progress *progress);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The blocks of text of `malloc sites`. */
-#ifndef REPORT_SITES_H
-#define REPORT_SITES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -61,5 +60,3 @@ struct err *sites_print(struct session *session, const struct stack_names *names
 
 /* That a log which samples gives estimates. */
 void sampling_print(struct session *session, struct out *out);
-
-#endif

@@ -4,8 +4,7 @@
  * a million blocks costs a look-up and a copy for each frame. (Keeping whole tracebacks takes much
  * more memory where stacks are many, and is no faster.)
  */
-#ifndef REPORT_STACK_H
-#define REPORT_STACK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -123,5 +122,3 @@ bool stack_names_match(void *ctx, uint32_t stack, enum filter_attr attr, const c
 uint64_t stack_names_key(void *ctx, uint32_t stack, enum site_by by);
 /* "(unknown)" for 0. */
 const char *stack_names_name(const struct stack_names *names, uint64_t key);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Double and invalid frees: the last part of `malloc check`. */
-#ifndef REPORT_STRAYS_H
-#define REPORT_STRAYS_H
+#pragma once
 
 #include "base/err.h"
 
@@ -12,5 +11,3 @@ struct session_strays;
 /* Each with its stacks, and the line with the sums. */
 struct err *strays_print(struct session *session, const struct session_strays *strays,
 			 struct out *out) MUST_CHECK;
-
-#endif

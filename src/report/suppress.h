@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which stacks are suppressed: each is compared once. */
-#ifndef REPORT_SUPPRESS_H
-#define REPORT_SUPPRESS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -30,5 +29,3 @@ void suppression_print(const struct suppressions *suppressions, uint32_t i, stru
 /* How much each has suppressed. Nothing if none has. */
 void suppressed_print(const struct leaks *leaks, const struct suppressions *suppressions,
 		      struct out *out);
-
-#endif

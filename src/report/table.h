@@ -12,8 +12,7 @@
  *
  * Lack of memory is kept and comes back from table_print.
  */
-#ifndef REPORT_TABLE_H
-#define REPORT_TABLE_H
+#pragma once
 
 #include "base/err.h"
 #include "base/vec.h"
@@ -32,5 +31,3 @@ void table_init(struct table *table, unsigned columns, const char *const *titles
 void table_cell(struct table *table, const char *fmt, ...) PRINTF(2, 3);
 void table_outside(struct table *table, struct outside text);
 struct err *table_print(struct table *table, struct out *out) MUST_CHECK;
-
-#endif

@@ -19,8 +19,7 @@
  * stop; only where these have changed it reads them again, POLL_NS apart, up to POLLS times or
  * until QUIET of them are the same.
  */
-#ifndef SESSION_BLIND_H
-#define SESSION_BLIND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ struct blind {
 void blind_begin(struct session *session);
 /* Main thread: is the allocator at work, and no probe sees it? May take half a second. */
 struct err *blind_check(struct session *session, bool *ret) MUST_CHECK;
-
-#endif

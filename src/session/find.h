@@ -19,8 +19,7 @@
  * Where dynamic TLS is, is a block, and the table that leads to it another. Of which module it is, and
  * where in that one's data, is told of both kinds where the loader's list tells (session/tls.h).
  */
-#ifndef SESSION_FIND_H
-#define SESSION_FIND_H
+#pragma once
 
 #include "heap/holders.h"
 #include "os/procfs.h"
@@ -80,5 +79,3 @@ struct view;
 /* The target is stopped, and view is of now; find has the blocks, and heap the walk if walked. */
 struct err *find_holders(struct session *session, const struct view *view, uint64_t address,
 			 size_t limit, struct session_find *find) MUST_CHECK;
-
-#endif

@@ -3,8 +3,7 @@
  * The target's heaps and the log, looked at in one stop: all blocks, those from before the attach
  * among them. For the main thread.
  */
-#ifndef SESSION_HEAP_H
-#define SESSION_HEAP_H
+#pragma once
 
 #include "heap/held.h"
 #include "heap/walk.h"
@@ -74,5 +73,3 @@ struct err *session_heap_past(struct session *session, const struct view *view, 
 /* The blocks of the log alone, as they were at the moment of the view. Any thread. */
 struct err *session_heap_log(const struct view *view, bool timed,
 			     struct held_list *ret) MUST_CHECK;
-
-#endif

@@ -20,8 +20,7 @@
  * gone. The loader's own malloc and the operators of libstdc++ are no probes at all. A followed child
  * has breakpoints by design, and so has a session with --engine breakpoint.
  */
-#ifndef SESSION_LACKS_H
-#define SESSION_LACKS_H
+#pragma once
 
 #include "base/vec.h"
 
@@ -51,5 +50,3 @@ void lacks_tell_log(struct session *session);
  * watched, or one is not where --engine jump was asked for. ERR_ATTACH, with a hint.
  */
 struct err *lacks_refuse(const struct session *session) MUST_CHECK;
-
-#endif

@@ -25,8 +25,7 @@
  *
  * Blocks of followed children are in other memory: they are left out, and counted.
  */
-#ifndef SESSION_LEAKS_H
-#define SESSION_LEAKS_H
+#pragma once
 
 #include "heap/mark.h"
 
@@ -66,5 +65,3 @@ enum session_leaks_how { SESSION_LEAKS_AUTO, SESSION_LEAKS_STOP, SESSION_LEAKS_S
 struct err *session_leaks(struct session *session, enum session_leaks_how how, bool timed,
 			  struct session_leaks *ret) MUST_CHECK;
 void session_leaks_free(struct session_leaks *leaks);
-
-#endif

@@ -18,8 +18,7 @@
  *	probes			children keep unwatched arm hands names probed threads user trim recording
  *	from attach to detach	follow watch leave attach core pause react session
  */
-#ifndef SESSION_PRIVATE_H
-#define SESSION_PRIVATE_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -371,5 +370,3 @@ struct err *session_give_up(struct session *session, struct err *err) MUST_CHECK
 
 /* Act on an EXIT event. */
 void session_note_end(struct session *session);
-
-#endif

@@ -12,8 +12,7 @@
  * Generations of its module map start at its number << PROCESS_GENERATION_SHIFT, so that the stacks
  * of all processes are told apart by generation and named by one `symbols`.
  */
-#ifndef SESSION_PROCESS_H
-#define SESSION_PROCESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -123,5 +122,3 @@ void processes_resume(struct session *session);
 struct err *processes_undo(struct session *session) MUST_CHECK;
 /* Arm what came with their new modules: as session_let_go does for the current one. */
 void processes_settle(struct session *session);
-
-#endif

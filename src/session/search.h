@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The search for leaks in a view: what are roots, and what do they lead to (theory in leaks.h). */
-#ifndef SESSION_SEARCH_H
-#define SESSION_SEARCH_H
+#pragma once
 
 #include "heap/holders.h"
 
@@ -51,5 +50,3 @@ struct err *search_holders(const struct session *session, const struct view *vie
 			   struct search_origins *origins, struct holders *ret) MUST_CHECK;
 /* Is it searched for pointers, as far as it is not of glibc's heaps or mdbg's? */
 bool search_is_root(const struct proc_map *map);
-
-#endif

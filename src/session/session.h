@@ -8,8 +8,7 @@
  * be left. The log, the symbols and the memory are read directly. After the target has ended, log
  * and symbols still answer.
  */
-#ifndef SESSION_SESSION_H
-#define SESSION_SESSION_H
+#pragma once
 
 #include "arch/arch.h"
 #include "base/memory.h"
@@ -280,5 +279,3 @@ bool session_names_warned(struct session *session);
 struct err *session_configured(struct session *session) MUST_CHECK;
 /* Which kinds somebody wants (bit 1 << kind). EXIT, EXEC and WARNING always come. */
 void session_want_events(struct session *session, uint32_t kinds);
-
-#endif

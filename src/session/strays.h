@@ -8,8 +8,7 @@
  * recorded block that was allocated before, and is live still. All other stray frees may have been of blocks
  * from before the attach, and are not listed.
  */
-#ifndef SESSION_STRAYS_H
-#define SESSION_STRAYS_H
+#pragma once
 
 #include "heap/block.h"
 
@@ -45,5 +44,3 @@ struct err *session_strays(struct session *session, struct session_strays *ret) 
 void session_strays_free(struct session_strays *strays);
 /* "double", "stack", "inside", "module" */
 const char *session_stray_word(enum session_stray_kind kind);
-
-#endif

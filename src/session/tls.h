@@ -15,8 +15,7 @@
  * an entry of a table that is older than the number's use is of a module that is gone. Where the
  * loader's list cannot be read (musl, a static program), no module is known.
  */
-#ifndef SESSION_TLS_H
-#define SESSION_TLS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ void tls_free(struct tls *tls);
 uint64_t tls_low(const struct tls *tls, const struct view *view, size_t thread);
 /* The block that address lies in, or NULL. */
 const struct tls_block *tls_at(const struct tls *tls, uint64_t address);
-
-#endif

@@ -30,8 +30,7 @@
  *
  * The pause is that of the walk and of the call, a system call for each free chunk of a page and more.
  */
-#ifndef SESSION_TRIM_H
-#define SESSION_TRIM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -49,5 +48,3 @@ struct session_trim {
  * be taken; ERR_BUSY: not at the moment. Nothing was done then. Main thread.
  */
 struct err *session_trim(struct session *session, struct session_trim *ret) MUST_CHECK;
-
-#endif

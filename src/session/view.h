@@ -4,8 +4,7 @@
  * at it. It is taken in one stop; who works on it then asks the target for nothing more, so that its
  * memory may be another source than the live process, and its log may go on (`until`).
  */
-#ifndef SESSION_VIEW_H
-#define SESSION_VIEW_H
+#pragma once
 
 #include "arch/arch.h"
 #include "base/memory.h"
@@ -77,5 +76,3 @@ bool view_stack_bounds(const struct view *view, uint64_t tp, uint64_t *start_ret
  * soon: in *budget nanoseconds, of which it takes what it used. Stopped before and after.
  */
 struct err *view_drain(struct session *session, uint64_t *budget) MUST_CHECK;
-
-#endif

@@ -4,8 +4,7 @@
  * Looked for on the own file system and below the target's root, never on the network; taken only
  * if build-id or CRC-32 agree.
  */
-#ifndef SYMBOL_DEBUG_FILE_H
-#define SYMBOL_DEBUG_FILE_H
+#pragma once
 
 #include <elfutils/libdw.h>
 #include <libelf.h>
@@ -33,5 +32,3 @@ int debug_alt_find(const struct debug_search *search, Dwarf *dwarf, int fd);
  * it names none, or there is none; else why not.
  */
 struct err *debug_dwo_check(Dwarf_Die *skeleton) MUST_CHECK;
-
-#endif

@@ -5,8 +5,7 @@
  * one address, as there may be after a dlclose and a dlopen, and several modules may share an
  * image.
  */
-#ifndef SYMBOL_IMAGE_H
-#define SYMBOL_IMAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,5 +36,3 @@ bool image_usable(struct image *image);
 struct symtab *image_symtab(struct image *image);
 /* NULL: no debug information. */
 struct source *image_source(struct image *image);
-
-#endif

@@ -4,8 +4,7 @@
  * terminal: what one would obey is shown instead (base/outside.h), and what is longer than
  * NAME_MAX_LEN is cut.
  */
-#ifndef SYMBOL_NAMES_H
-#define SYMBOL_NAMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ bool is_mangled(const char *name);
  * Demangle as symbol_demangle (symbol.h) does, without parameters: "std::vector<int>::push_back".
  */
 char *demangle_bare(const char *name);
-
-#endif

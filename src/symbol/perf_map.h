@@ -3,8 +3,7 @@
  * /tmp/perf-PID.map, in which JIT compilers name their code: lines "START SIZE NAME", hex, appended
  * as code is made. A later line takes over the addresses of earlier ones.
  */
-#ifndef SYMBOL_PERF_MAP_H
-#define SYMBOL_PERF_MAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ void perf_map_deinit(struct perf_map *map);
  * unknown (so far).
  */
 bool perf_map_find(struct perf_map *map, uint64_t addr, const char **name_ret, uint64_t *start_ret);
-
-#endif

@@ -7,8 +7,7 @@
  * .debug_aranges is not used: clang does not write it. A missing .dwo file leaves lines without
  * functions.
  */
-#ifndef SYMBOL_SOURCE_H
-#define SYMBOL_SOURCE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ void source_destroy(struct source *source);	/* NULL is fine */
  * nor line.
  */
 size_t source_at(struct source *source, uint64_t addr, struct source_frame *frames);
-
-#endif

@@ -4,8 +4,7 @@
  * compilation units, functions. Add them all, sort, then ask. As files are untrusted, a search
  * gives up after SPANS_STEPS ranges.
  */
-#ifndef SYMBOL_SPANS_H
-#define SYMBOL_SPANS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -33,5 +32,3 @@ void spans_sort(struct spans *spans);
  */
 const struct span *spans_find(const struct spans *spans, uint64_t addr, const struct span *after);
 void spans_free(struct spans *spans);
-
-#endif

@@ -12,8 +12,7 @@
  * All strings live as long as the `symbols`. Results are kept: a PC is resolved once. Main thread
  * only.
  */
-#ifndef SYMBOL_SYMBOL_H
-#define SYMBOL_SYMBOL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -115,5 +114,3 @@ void symbols_complete(struct symbols *symbols, const char *prefix,
 		      bool (*fn)(const char *name, void *ctx), void *ctx);
 /* A C++ or Rust name made readable (malloc'ed), or NULL if it is not mangled. */
 char *symbol_demangle(const char *name);
-
-#endif

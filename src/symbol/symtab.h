@@ -7,8 +7,7 @@
  * several do, the one that starts last wins; where they start together, the one that people know:
  * see `preferred` in symtab.c.
  */
-#ifndef SYMBOL_SYMTAB_H
-#define SYMBOL_SYMTAB_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -74,5 +73,3 @@ const struct symtab_entry *symtab_find(struct symtab *symtab, struct names *name
  */
 const char *symtab_complete(struct symtab *symtab, struct names *names, const char *prefix,
 			    size_t *at);
-
-#endif

@@ -23,8 +23,7 @@
  * symbols and heap walk go by struct module, whose list is then made as that of a live process, of
  * the same files, and a file that does not fit can be named.
  */
-#ifndef TARGET_CORE_H
-#define TARGET_CORE_H
+#pragma once
 
 #include "elf/core_file.h"
 #include "os/procfs.h"
@@ -68,5 +67,3 @@ struct err *core_vector(const struct core *core, pid_t tid, void *buf, size_t ro
 			size_t *len_ret) MUST_CHECK;
 /* Path of the program as it was mapped, or as it was given; "" if not known. */
 const char *core_program(const struct core *core);
-
-#endif

@@ -8,8 +8,7 @@
  * [stack] is where AT_RANDOM lies, [vdso] where AT_SYSINFO_EHDR does, with [vvar] below it. [heap]
  * takes the program's symbols: see core_maps_name.
  */
-#ifndef TARGET_CORE_MAPS_H
-#define TARGET_CORE_MAPS_H
+#pragma once
 
 #include "elf/core_file.h"
 #include "os/procfs.h"
@@ -33,5 +32,3 @@ const struct proc_map *core_maps_header(const struct proc_maps *maps, const stru
  */
 void core_maps_protect(struct proc_map *map, const struct proc_map *header, struct memory *elf,
 		       uint64_t at);
-
-#endif

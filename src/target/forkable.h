@@ -17,8 +17,7 @@
  *	memory that is not forked	must be read in the stop, as must be what is shared: if it is too much
  *			for that, there is none either.
  */
-#ifndef TARGET_FORKABLE_H
-#define TARGET_FORKABLE_H
+#pragma once
 
 #include "os/smaps.h"
 
@@ -32,5 +31,3 @@
 struct err *forkable_check(pid_t pid, struct smaps *ret) MUST_CHECK;
 /* Is memory never overcommitted on this machine (vm.overcommit_memory is 2)? */
 bool forkable_memory_is_strict(void);
-
-#endif

@@ -8,8 +8,7 @@
  * the way, into a file that others may open (/proc/PID/map_files): it carries a sum, and what is
  * read is believed only as far as its numbers make sense.
  */
-#ifndef TARGET_HISTORY_H
-#define TARGET_HISTORY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -49,5 +48,3 @@ struct err *history_read(int fd, uint64_t at, uint64_t arena_size, uint64_t *mar
 /* Modules that were there before are as old as they are; their generation is the next one. */
 void history_continue(const struct history *history, struct modules *modules);
 struct err *history_set_marks(int fd, uint64_t at, uint64_t marks) MUST_CHECK;
-
-#endif

@@ -22,8 +22,7 @@
  *
  * Otherwise nothing is done to it. The journal that it has mapped is never read.
  */
-#ifndef TARGET_INHERITED_H
-#define TARGET_INHERITED_H
+#pragma once
 
 #include "os/identity.h"
 #include "target/undo.h"
@@ -71,5 +70,3 @@ struct err *inherited_check_text(pid_t tid, struct procmem *mem, const struct or
 /* How a TEXT entry of the origin's may be undone in such a process. */
 struct undo inherited_undo_text(struct procmem *mem, const struct origin *origin, uint32_t entry,
 				const struct proc_maps *maps);
-
-#endif

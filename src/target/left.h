@@ -3,8 +3,7 @@
  * For leftover.c: the journal of an earlier mdbg, read from its target; whose it is, what it
  * tells of and is there, and waiting for what is still to come of it. (Theory in leftover.h.)
  */
-#ifndef TARGET_LEFT_H
-#define TARGET_LEFT_H
+#pragma once
 
 #include "log/journal_writer.h"
 #include "target/stack.h"
@@ -88,5 +87,3 @@ struct err *left_drain(struct left *left, bool *clean) MUST_CHECK;
  * the target has none of its own.
  */
 struct err *left_reap(struct left *left) MUST_CHECK;
-
-#endif

@@ -33,8 +33,7 @@
  * A thread in the agent has its PC there, or (a signal handler that came in between) a frame of the
  * kernel's that says so: the wait needs no walk through code of ours.
  */
-#ifndef TARGET_LEFTOVER_H
-#define TARGET_LEFTOVER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -91,5 +90,3 @@ struct err *leftover_drain(struct target *target, const uint32_t *entry, size_t 
 			   bool *clean_ret) MUST_CHECK;
 /* Stopped. The entry is UNDONE if its mapping is gone, whatever comes back. */
 struct err *leftover_unmap(struct target *target, uint32_t entry) MUST_CHECK;
-
-#endif

@@ -18,8 +18,7 @@
  * first, so that a library that comes and goes all day takes no more descriptors, nor memory for
  * its tables.
  */
-#ifndef TARGET_MODULE_H
-#define TARGET_MODULE_H
+#pragma once
 
 #include <time.h>
 
@@ -120,5 +119,3 @@ struct err *module_symbol(struct module *module, const char *name, uint64_t *add
  * programs can be large and have few names of libc.
  */
 uint64_t modules_symbol(const struct modules *modules, const char *name);
-
-#endif

@@ -4,8 +4,7 @@
  * (module_file.c), the place where its segments lie (module_place.c), and its symbols and rows
  * (module_new.c).
  */
-#ifndef TARGET_MODULE_NEW_H
-#define TARGET_MODULE_NEW_H
+#pragma once
 
 #include "target/module.h"
 
@@ -71,5 +70,3 @@ struct err *module_read_vdso(struct module *module, struct memory *memory) MUST_
  */
 struct err *module_load_rows(struct module *module, const char *cache_dir,
 			     uint64_t most) MUST_CHECK;
-
-#endif

@@ -18,8 +18,7 @@
  * finished before it stops. All else that puts uprobes in or takes them out holds the lock for
  * writing.
  */
-#ifndef TARGET_PATCH_H
-#define TARGET_PATCH_H
+#pragma once
 
 #include "target/undo.h"
 
@@ -110,5 +109,3 @@ struct err *patch_undo_text_entry(struct procmem *mem,
 				  const struct journal_entry *entry) MUST_CHECK;
 struct err *patch_undo_sigaction_entry(struct remote *remote,
 				       const struct journal_entry *entry) MUST_CHECK;
-
-#endif

@@ -4,8 +4,7 @@
  * after) an attach, so that the user gets one clear line and a way out. All errors are ERR_ATTACH
  * with a hint.
  */
-#ifndef TARGET_REFUSE_H
-#define TARGET_REFUSE_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -25,5 +24,3 @@ struct err *refuse_check(pid_t pid) MUST_CHECK;
  * or user namespace's border, seccomp or an LSM, a tracer that came meanwhile. Never NULL.
  */
 struct err *refuse_explain(pid_t pid, int errnum) MUST_CHECK;
-
-#endif

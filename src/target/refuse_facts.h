@@ -3,8 +3,7 @@
  * Why the kernel refused PTRACE_SEIZE, from facts that were collected: apart, so that all of it
  * can be tested anywhere.
  */
-#ifndef TARGET_REFUSE_FACTS_H
-#define TARGET_REFUSE_FACTS_H
+#pragma once
 
 #include "os/procfs.h"
 
@@ -34,5 +33,3 @@ struct refuse_facts {
 
 /* "cannot attach to process 123 (NAME): WHY", with a hint. Never NULL. */
 struct err *refuse_from_facts(const struct refuse_facts *facts) MUST_CHECK;
-
-#endif

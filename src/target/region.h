@@ -30,8 +30,7 @@
  *
  * The region outlives the target: its log is read after the target's end, and freed by the session.
  */
-#ifndef TARGET_REGION_H
-#define TARGET_REGION_H
+#pragma once
 
 #include "log/journal_writer.h"
 #include "log/log.h"
@@ -91,5 +90,3 @@ struct err *region_withdraw(struct target *target, struct remote *remote) MUST_C
 struct err *region_withdraw_inherited(const struct region *region, struct remote *child) MUST_CHECK;
 /* Unmap it here. NULL is fine. */
 void region_free(struct region *region);
-
-#endif

@@ -41,8 +41,7 @@
  * wrong call would kill the target. A thread whose calls are dispatched to itself (SIGSYS) is not
  * borrowed.
  */
-#ifndef TARGET_REMOTE_H
-#define TARGET_REMOTE_H
+#pragma once
 
 #include "target/target.h"
 
@@ -135,5 +134,3 @@ struct err *remote_give_back(struct remote *remote, struct err *err) MUST_CHECK;
  */
 struct err *gadget_find(struct target *target, uint64_t *call_ret,
 			uint64_t *restorer_ret) MUST_CHECK;
-
-#endif

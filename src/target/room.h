@@ -20,8 +20,7 @@
  * of which the machine has what is left of its CommitLimit: the log is not larger than half of
  * that.
  */
-#ifndef TARGET_ROOM_H
-#define TARGET_ROOM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ void room_find(struct target *target, uint64_t log, struct room *ret);
 
 /* The soft RLIMIT_AS of a process; UINT64_MAX: there is none. */
 uint64_t room_address_limit(pid_t tid);
-
-#endif

@@ -34,8 +34,7 @@
  * Row tables are large and are written by mdbg through its own descriptor: share_prepare does it
  * before the target is stopped for share_log and share_modules.
  */
-#ifndef TARGET_SHARE_H
-#define TARGET_SHARE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -114,5 +113,3 @@ void share_each_thread(const struct region *region,
 		       void (*fn)(struct agent_thread *thread, void *ctx), void *ctx);
 /* Where they lie in the target. */
 uint64_t share_threads_address(const struct target *target);
-
-#endif

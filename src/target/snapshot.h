@@ -29,8 +29,7 @@
  *
  * What a fork does not copy (shared memory, MADV_DONTFORK, MADV_WIPEONFORK) is read in the stop.
  */
-#ifndef TARGET_SNAPSHOT_H
-#define TARGET_SNAPSHOT_H
+#pragma once
 
 #include "base/vec.h"
 #include "log/journal.h"
@@ -98,5 +97,3 @@ void snapshot_free(struct snapshot *snapshot);
  * JOURNAL_SNAPSHOT. ERR_BUSY: the child is still dying.
  */
 struct err *snapshot_reap_left(struct remote *remote, const struct journal_entry *entry) MUST_CHECK;
-
-#endif

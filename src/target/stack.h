@@ -2,8 +2,7 @@
 /*
  * Stack walks of a target's threads: the top of the stack is copied in one read, rows do the rest.
  */
-#ifndef TARGET_STACK_H
-#define TARGET_STACK_H
+#pragma once
 
 #include "base/err.h"
 #include "unwind/walk.h"
@@ -103,5 +102,3 @@ bool stack_of_uses(struct thread *thread, const struct stack_top *top,
  */
 uint64_t stack_thunk_frame(struct target *target, uint64_t sp,
 			   bool (*is_return)(void *ctx, uint64_t pc), void *ctx);
-
-#endif

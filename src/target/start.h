@@ -14,8 +14,7 @@
  * killed then, the program that it was starting ends with it. From then on it is as one that was
  * attached to.
  */
-#ifndef TARGET_START_H
-#define TARGET_START_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -40,5 +39,3 @@ struct err *start_program(struct tracer *tracer, const struct start_spec *spec,
  * *status_ret.
  */
 struct err *start_to_loaded(struct target *target, int *status_ret) MUST_CHECK;
-
-#endif

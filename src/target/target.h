@@ -65,8 +65,7 @@
  * stopped, too: a child that comes after the text was put back would be a copy from before, and a
  * thread that comes after the release would stay stopped.
  */
-#ifndef TARGET_TARGET_H
-#define TARGET_TARGET_H
+#pragma once
 
 #include "arch/arch.h"
 #include "base/map.h"
@@ -323,5 +322,3 @@ void thread_release(struct thread *thread);
  * instruction, if no signal that the thread will take is waiting.
  */
 void thread_restart_syscall(struct thread *thread, int signal);
-
-#endif

@@ -15,8 +15,7 @@
  *		stackblock; musl: map_base. Where there is only the first thread, glibc has its
  *		__libc_stack_end in place of the size, and 0 for the address.
  */
-#ifndef TARGET_TCB_H
-#define TARGET_TCB_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ struct tcb {
 
 /* The target is stopped. What cannot be told stays 0. */
 void tcb_derive(struct target *target, struct tcb *ret);
-
-#endif

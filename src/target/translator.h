@@ -4,8 +4,7 @@
  * a translation of it, in which no patch of ours ever is, and rr replays what it has recorded, in
  * which nothing may be added. They are known by the files that they have mapped as code.
  */
-#ifndef TARGET_TRANSLATOR_H
-#define TARGET_TRANSLATOR_H
+#pragma once
 
 struct proc_maps;
 
@@ -16,5 +15,3 @@ struct translator {
 
 /* NULL: there is none that is known. */
 const struct translator *translator_find(const struct proc_maps *maps);
-
-#endif

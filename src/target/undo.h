@@ -21,8 +21,7 @@
  * Text that still leads into an area and may not be put back keeps all of the mappings there: the
  * process would else run into a hole (`stands`).
  */
-#ifndef TARGET_UNDO_H
-#define TARGET_UNDO_H
+#pragma once
 
 #include "log/journal.h"
 #include "os/memfd.h"
@@ -102,5 +101,3 @@ bool undo_is_journal(const struct proc_map *map);
  */
 bool undo_sigaction(const struct journal_entry *entry, const struct patch_sigaction *now,
 		    const struct journal *journal, const struct proc_maps *maps);
-
-#endif

@@ -20,8 +20,7 @@
  * not be stopped again: errors of target_stop). The last thing that is done is always a look, so
  * that what it found is how the target is left.
  */
-#ifndef TARGET_WAIT_H
-#define TARGET_WAIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,5 +49,3 @@ struct target_wait {
 /* *done_ret false: it was not done in time. */
 struct err *target_wait(struct target *target, const struct target_wait *wait,
 			bool *done_ret) MUST_CHECK;
-
-#endif

@@ -4,8 +4,7 @@
  * than libdw's, since dwarf_cfi_addrframe runs the whole program again for each row and allocates
  * what it returns; the test compares the two.
  */
-#ifndef UNWIND_CFA_H
-#define UNWIND_CFA_H
+#pragma once
 
 #include "elf/cfi.h"
 
@@ -64,5 +63,3 @@ struct cfa_value {
 bool cfa_expression(const uint8_t *expr, size_t len, struct cfa_value *ret);
 /* Is it the PLT's: SP + *offset_ret + ((PC & 15) >= *from_ret ? 8 : 0)? */
 bool cfa_expression_plt(const uint8_t *expr, size_t len, int64_t *offset_ret, uint8_t *from_ret);
-
-#endif

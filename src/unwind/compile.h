@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Making rows: of a module's CFI (.eh_frame, else .debug_frame), or of an array. */
-#ifndef UNWIND_COMPILE_H
-#define UNWIND_COMPILE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -31,5 +30,3 @@ struct err *rows_create(const struct row *row, uint32_t nr, struct rows *ret) MU
 /* Are these rows as rows_create() wants them, with kinds that exist? For rows out of a file. */
 bool rows_valid(const struct row *row, uint32_t nr);
 void rows_free(struct rows *rows);
-
-#endif

@@ -6,8 +6,7 @@
  * Freestanding: this header, and walk.h with walk.c, are compiled into the agent as well.
  * Compilation of the rows is in compile.h and is mdbg's alone.
  */
-#ifndef UNWIND_ROWS_H
-#define UNWIND_ROWS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -82,5 +81,3 @@ struct rows {
 
 /* The row that holds for offset pc, or NULL. */
 const struct row *rows_find(const struct rows *rows, uint32_t pc);
-
-#endif

@@ -3,8 +3,7 @@
  * The stack walk over rows. Freestanding; used by mdbg on copied stack memory, and by the agent on
  * its own.
  */
-#ifndef UNWIND_WALK_H
-#define UNWIND_WALK_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -145,5 +144,3 @@ uint32_t walk(const struct walk_start *start, uint64_t *pcs, uint32_t max, enum 
 
 /* The module that holds pc, or NULL. */
 const struct walk_module *walk_map_find(const struct walk_map *map, uint64_t pc);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a bench's thread must not take for a pause: that others had the processor. */
-#ifndef BENCH_SCHEDSTAT_H
-#define BENCH_SCHEDSTAT_H
+#pragma once
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -19,5 +18,3 @@ static inline uint64_t waited(int schedstat)
 	second = strchr(text, ' ');
 	return second ? strtoull(second, NULL, 10) : 0;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A target that is a few symbols and an array of memory. */
-#ifndef FUZZ_NAMED_H
-#define FUZZ_NAMED_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ void named_open(struct named *named, const char *const *names);
  * made to point into it.
  */
 void named_memory(struct named *named, const uint8_t *bytes, size_t len);
-
-#endif

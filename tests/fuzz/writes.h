@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Inputs that are lists of writes over something sound. */
-#ifndef FUZZ_WRITES_H
-#define FUZZ_WRITES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,5 +56,3 @@ static inline void write_apply(const struct write *write, void *base, size_t roo
 
 	memcpy((uint8_t *)base + offset, write->bytes, len);
 }
-
-#endif

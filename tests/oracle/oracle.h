@@ -6,8 +6,7 @@
  * A block is given after the allocator has returned it and taken before the allocator has it back, so that the events
  * of one address are in order whichever threads they come from.
  */
-#ifndef ORACLE_H
-#define ORACLE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -32,5 +31,3 @@ struct oracle {
 	uint64_t pad;
 	struct oracle_event event[];
 };
-
-#endif

@@ -8,8 +8,7 @@
  *
  * The main thread says how many there are (crew.members), starts them, and commands.
  */
-#ifndef TARGETS_CREW_H
-#define TARGETS_CREW_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -63,5 +62,3 @@ static void crew_end(void)
 	pthread_cond_broadcast(&crew.changed);
 	pthread_mutex_unlock(&crew.mutex);
 }
-
-#endif

@@ -7,8 +7,7 @@
  * operator new in the main thread), list (their addresses, then `end N`), counts (`ok CAUGHT`), verify, quit. Include
  * once, in a file that defines the operators.
  */
-#ifndef TARGETS_CXXOWN_H
-#define TARGETS_CXXOWN_H
+#pragma once
 
 #include <map>
 #include <new>
@@ -162,5 +161,3 @@ int main(int argc, char **argv)
 		pthread_join(thread[i], NULL);
 	return verify() != 0;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Blocks that the targets of hard places hold, and know: of one size each kind, with canaries. */
-#ifndef TARGETS_HARD_H
-#define TARGETS_HARD_H
+#pragma once
 
 #include "target.h"
 
@@ -78,5 +77,3 @@ static UNUSED int obey_blocks(const char *line)
 	}
 	return 1;
 }
-
-#endif

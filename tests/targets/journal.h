@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What targets that forge mdbg's journal know of it: src/log/journal.h, whose format is frozen. */
-#ifndef TARGETS_JOURNAL_H
-#define TARGETS_JOURNAL_H
+#pragma once
 
 #include "target.h"
 
@@ -57,5 +56,3 @@ static UNUSED void add(struct journal *journal, const struct journal_entry *entr
 	journal->entry[journal->nr] = *entry;
 	journal->entry[journal->nr++].state = JOURNAL_DONE;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What libleaker and libdrip have in common: blocks that are lost, and how many, in the file that LEAKER_FILE names. */
-#ifndef LEAKER_H
-#define LEAKER_H
+#pragma once
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -41,5 +40,3 @@ static __attribute__((noinline)) void leak_one(void *(*allocate)(size_t), size_t
 	block = NULL;
 	__atomic_fetch_add(lost, 1, __ATOMIC_RELAXED);
 }
-
-#endif

@@ -5,8 +5,7 @@
  * Define `static uint64_t leaf(uint64_t arg)` before the inclusion; path(n, arg) calls it through the functions that
  * the eight bits of n choose. Every level has a frame of its own (no tail calls, no frame pointers).
  */
-#ifndef TARGETS_PATHS_H
-#define TARGETS_PATHS_H
+#pragma once
 
 #include "target.h"
 
@@ -58,5 +57,3 @@ static inline uint64_t path(unsigned n, uint64_t arg)
 {
 	return (n & 128) ? a7(n & 127, arg) : b7(n & 127, arg);
 }
-
-#endif

@@ -5,8 +5,7 @@
  * A target prints `ready PID`, then answers each line of standard input with `ok …`, `bad …` or data that ends with
  * `end N`. Nothing here allocates, so that the only allocations in a target are those that it means.
  */
-#ifndef TARGETS_TARGET_H
-#define TARGETS_TARGET_H
+#pragma once
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -177,5 +176,3 @@ static UNUSED int canary_holds(const void *block, size_t size)
 {
 	return canary_holds_as(block, block, size, size);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Addresses that no allocator has given out, of every kind: most cannot be read, nor the word before them. */
-#ifndef TARGETS_WILD_H
-#define TARGETS_WILD_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/mman.h>
@@ -45,5 +44,3 @@ static UNUSED unsigned wild_addresses(const uintptr_t **ret)
 	*ret = at;
 	return nr;
 }
-
-#endif

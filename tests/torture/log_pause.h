@@ -3,8 +3,7 @@
  * Included by force before the files of the log (log_tsan.sh): each atomic load, store and exchange may give the processor
  * away first. Without it a reader almost never meets a slot in change, since a slot is half a cache line.
  */
-#ifndef TESTS_TORTURE_LOG_PAUSE_H
-#define TESTS_TORTURE_LOG_PAUSE_H
+#pragma once
 
 #include <sched.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ static inline void pause_maybe(void)
 #define __atomic_store_n(...)	(pause_maybe(), __atomic_store_n(__VA_ARGS__))
 #define __atomic_compare_exchange_n(...) \
 	(pause_maybe(), __atomic_compare_exchange_n(__VA_ARGS__))
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A forked child for tests: says when it is ready, lives until it is told to end. */
-#ifndef UNIT_CHILD_H
-#define UNIT_CHILD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ void child_end_leader(void) __attribute__((noreturn));
 
 /* Zeros that this process and its children see alike; NULL: no memory. Given back by munmap. */
 void *child_share(size_t len);
-
-#endif

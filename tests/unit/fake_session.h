@@ -3,8 +3,7 @@
  * A session without a process, for tests of report and cmd: session.h over a formatted log. Linked
  * instead of libsession. The "target" is the test program itself, with symbols of its own.
  */
-#ifndef FAKE_SESSION_H
-#define FAKE_SESSION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ void fake_fail_detach(struct session *session);
 /* Code to have names for. */
 int fake_load(int value);
 int fake_main(int value);
-
-#endif

@@ -3,8 +3,7 @@
  * Scripts of events, each with the records and accounts that must come of it. They are played by
  * the tests of the agent and of mdbg's own traps, which must come to the same (log/ledger.h).
  */
-#ifndef LEDGER_SCRIPTS_H
-#define LEDGER_SCRIPTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ void scripts_play(const struct script_player *player);
 
 /* All accounts of the log are these; what: whose. */
 void scripts_expect(const struct log *log, struct log_accounts want, const char *what);
-
-#endif

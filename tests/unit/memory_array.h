@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A struct memory over an array that pretends to lie at an address. */
-#ifndef MEMORY_ARRAY_H
-#define MEMORY_ARRAY_H
+#pragma once
 
 #include <inttypes.h>
 #include <string.h>
@@ -39,5 +38,3 @@ static inline void memory_array_init(struct memory_array *array, const void *byt
 	array->start = start;
 	array->len = len;
 }
-
-#endif

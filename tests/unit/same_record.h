@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Records of the log, compared by what they say: what lies between the fields is anything. */
-#ifndef SAME_RECORD_H
-#define SAME_RECORD_H
+#pragma once
 
 #include "log/log.h"
 
@@ -10,5 +9,3 @@ static inline bool same_record(const struct log_record *a, const struct log_reco
 	return a->address == b->address && a->size == b->size && a->time == b->time &&
 	       a->thread == b->thread && a->stack == b->stack && a->heap == b->heap;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What every unit test sees: CUnit, and how to skip. */
-#ifndef UNIT_H
-#define UNIT_H
+#pragma once
 
 #include <CUnit/Basic.h>
 
@@ -14,5 +13,3 @@ void unit_add_suites(void);
  * returns.
  */
 void unit_skip(const char *why);
-
-#endif

@@ -3,8 +3,7 @@
  * Writing x86-64 machine code into an array, for a place that is known. What does not fit sets
  * `full` and is left out, so that a writer checks once, at the end.
  */
-#ifndef ARCH_X86_64_CODE_H
-#define ARCH_X86_64_CODE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,5 +56,3 @@ void code_call_word(struct code *code, size_t disp, uint64_t target);
 void code_add_sp(struct code *code, int8_t add);
 /* Push a 64-bit constant; registers and flags are kept. */
 void code_push(struct code *code, uint64_t value);
-
-#endif

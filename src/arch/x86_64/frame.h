@@ -5,8 +5,7 @@
  * signal (struct rt_sigframe, its ucontext's sigcontext). Constants only, freestanding: the walk
  * in the agent includes this too.
  */
-#ifndef ARCH_X86_64_FRAME_H
-#define ARCH_X86_64_FRAME_H
+#pragma once
 
 #define FRAME_BX		3	/* rbx: the one other register that frames hang from */
 #define FRAME_FP		6	/* rbp */
@@ -33,5 +32,3 @@
 	{ 9, { 0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05 } }, \
 	{ 7, { 0xb8, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05 } }, \
 }
-
-#endif

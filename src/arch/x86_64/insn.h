@@ -3,8 +3,7 @@
  * One decoded x86-64 instruction: what moving it to another place asks about it. The only user of
  * Zydis' decoder.
  */
-#ifndef ARCH_X86_64_INSN_H
-#define ARCH_X86_64_INSN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ bool insn_decode(const uint8_t *code, size_t len, uint64_t pc, struct insn *ret)
 /* Members of struct arch. */
 bool x86_64_entry_insn(const uint8_t *code, size_t len, unsigned args, struct entry_insn *ret);
 size_t x86_64_insn_text(const uint8_t *code, size_t len, uint64_t at, char *text, size_t room);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The functions that the table of x86_64 points to; arch/arch.h has their contracts. */
-#ifndef ARCH_X86_64_X86_64_H
-#define ARCH_X86_64_X86_64_H
+#pragma once
 
 #include "arch/arch.h"
 
@@ -16,5 +15,3 @@ struct err *x86_64_displace(const uint8_t *code, size_t len, uint64_t from, uint
 struct err *x86_64_stub(const struct stub_spec *spec, struct stub *ret);
 struct err *x86_64_thunk(const struct thunk_spec *spec, struct thunk *ret);
 size_t x86_64_thunk_cfa(const struct thunk *thunk, size_t offset);
-
-#endif

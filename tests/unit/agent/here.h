@@ -3,8 +3,7 @@
  * Where a call comes from, as the agent sees it behind a probed function's return: the caller's PC,
  * SP, BP and RBX.
  */
-#ifndef HERE_H
-#define HERE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -27,5 +26,3 @@
 		"	.cfi_endproc\n" \
 		".size " #name ", . - " #name "\n" \
 		".popsection\n")
-
-#endif

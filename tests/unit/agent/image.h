@@ -3,8 +3,7 @@
  * The agent's image loaded into the test itself, with a probed function, as mdbg would have left
  * them behind.
  */
-#ifndef IMAGE_H
-#define IMAGE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -40,4 +39,3 @@ void image_own(struct agent_range text, uint32_t *owner);
 void *image_map_near(const void *address, size_t len);
 /* Where a tracer sends a thread that has stopped at victim's trap. */
 uint64_t image_displaced(void);
-#endif

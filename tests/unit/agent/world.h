@@ -4,8 +4,7 @@
  * is wiped on fork, a log, thread states, probes; and a stack of the test's own, on which calls of
  * thunks are made up.
  */
-#ifndef WORLD_H
-#define WORLD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -66,5 +65,3 @@ uint64_t world_leave_bytes(unsigned depth, enum script_function probe, uint64_t 
 
 /* The state of the calling thread; NULL: it has none yet. */
 struct agent_thread *world_thread(void);
-
-#endif

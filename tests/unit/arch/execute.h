@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Running pieces of machine code with every register known before and after. */
-#ifndef EXECUTE_H
-#define EXECUTE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ void cpu_fill(struct cpu *cpu);
  */
 void *area_near(const void *near, size_t len);
 void *area_far(const void *near, size_t len);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A shell over the fake session, whose standard output and standard error are looked at. */
-#ifndef CMD_HARNESS_H
-#define CMD_HARNESS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -28,5 +27,3 @@ int harness_left(const char *line);
 struct outcome harness_script(const char *text);
 /* The result of a Tcl script, or its error. */
 const char *harness_value(const char *script);
-
-#endif

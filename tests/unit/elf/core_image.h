@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Core files made in memory. */
-#ifndef CORE_IMAGE_H
-#define CORE_IMAGE_H
+#pragma once
 
 #include <elf.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ void core_image_segment(struct core_image *image, uint64_t start, uint64_t memsz
 void core_image_make(struct core_image *image);
 /* The same, opened; fails the test if that cannot be. */
 struct core_file *core_image_open(struct core_image *image);
-
-#endif

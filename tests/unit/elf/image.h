@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* ELF files made in memory, for what no compiler makes. */
-#ifndef IMAGE_H
-#define IMAGE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ struct elf_file *image_open(const struct image_section *section, size_t nr);
 uint8_t *image_of_file(const char *path, size_t *len_ret);
 /* The same bytes without a section header table. */
 void image_strip_sections(uint8_t *bytes);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A log whose clock is known: one tick is one nanosecond, stamp 0 is EPOCH. */
-#ifndef TESTS_UNIT_HEAP_FIXTURE_H
-#define TESTS_UNIT_HEAP_FIXTURE_H
+#pragma once
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -38,5 +37,3 @@ static inline void fixture_push(struct blocks *blocks, struct block block)
 	if (vec_push(&blocks->vec, block))
 		abort();
 }
-
-#endif

@@ -4,8 +4,7 @@
  * chunks lie one behind the other inside its heaps, its sums are those of its chunks. For the unit
  * test and the fuzzer.
  */
-#ifndef TESTS_UNIT_HEAP_FLIPS_H
-#define TESTS_UNIT_HEAP_FLIPS_H
+#pragma once
 
 #include "glibc_image.h"
 
@@ -17,5 +16,3 @@ void flips_make(struct image *image, unsigned n);
 void flips_change(struct image *image, uint64_t offset, uint8_t how, uint64_t value);
 /* NULL, or what does not hold. */
 const char *flips_check(struct image *image);
-
-#endif

@@ -11,8 +11,7 @@
  *	glibc_walk(&image.source, &walk)
  *	image_free(&image);
  */
-#ifndef TESTS_UNIT_HEAP_GLIBC_IMAGE_H
-#define TESTS_UNIT_HEAP_GLIBC_IMAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -84,4 +83,3 @@ void image_next_piece(struct image *image);
 void image_end(struct image *image);
 uint64_t image_get(const struct image *image, uint64_t address);
 void image_put(struct image *image, uint64_t address, uint64_t word);
-#endif

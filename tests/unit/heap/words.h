@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Words of memory at BASE, the first ROOT of them roots; some of it may be unreadable. */
-#ifndef UNIT_HEAP_WORDS_H
-#define UNIT_HEAP_WORDS_H
+#pragma once
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -62,5 +61,3 @@ static inline uint64_t at(size_t word)
 {
 	return BASE + word * 8;
 }
-
-#endif

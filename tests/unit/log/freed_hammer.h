@@ -4,8 +4,7 @@
  * again and again: what is found must be what was put in for that very block. Used by the unit test and,
  * built with ThreadSanitizer, by tests/torture/log_tsan.
  */
-#ifndef TESTS_UNIT_LOG_FREED_HAMMER_H
-#define TESTS_UNIT_LOG_FREED_HAMMER_H
+#pragma once
 
 struct freed_spec {
 	unsigned writers, readers;
@@ -15,5 +14,3 @@ struct freed_spec {
 
 /* The number of failures, each with a line on standard output. */
 unsigned long freed_hammer(const struct freed_spec *spec);
-
-#endif

@@ -5,8 +5,7 @@
  * see is one that was put in, and that the blocks that nobody touches are there exactly once in
  * each scan. Used by the unit test and, built with ThreadSanitizer, by tests/torture/log_tsan.
  */
-#ifndef TESTS_UNIT_LOG_HAMMER_H
-#define TESTS_UNIT_LOG_HAMMER_H
+#pragma once
 
 struct hammer_spec {
 	unsigned writers, readers;
@@ -19,5 +18,3 @@ struct hammer_spec {
 
 /* The number of failures, each with a line on standard output. */
 unsigned long hammer(const struct hammer_spec *spec);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A region to test with, and records to put in. */
-#ifndef TESTS_UNIT_LOG_REGION_H
-#define TESTS_UNIT_LOG_REGION_H
+#pragma once
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -42,5 +41,3 @@ static inline void region_check_sums(const struct log *log, uint64_t live)
 	CU_ASSERT_EQUAL(accounts.allocs - accounts.frees - accounts.replaced, live);
 	CU_ASSERT_EQUAL(log_live(log), live);
 }
-
-#endif

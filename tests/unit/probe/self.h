@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* This process as a target: its memory and its modules are the target's; nobody is traced, and nothing is put in. */
-#ifndef PROBE_SELF_H
-#define PROBE_SELF_H
+#pragma once
 
 struct log;
 struct probes;
@@ -10,5 +9,3 @@ struct target;
 /* Without a plan. Fails the test if that cannot be. log may be NULL. */
 struct probes *self_begin(struct target *target, struct log *log);
 void self_end(struct probes *probes);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A struct out whose text the test reads when it is finished. */
-#ifndef TEXT_OUT_H
-#define TEXT_OUT_H
+#pragma once
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -29,5 +28,3 @@ static inline void text_out_finish(struct out *out, struct str *text)
 		CU_ASSERT_PTR_NULL_FATAL(str_add_bytes(text, buf, (size_t)len));
 	close(out->fd);
 }
-
-#endif

@@ -3,8 +3,7 @@
  * What the symbol tests look at: this very program (its own truth about its lines is __LINE__), the
  * libraries in it, and files made from it with objcopy in a folder of their own.
  */
-#ifndef FIXTURE_H
-#define FIXTURE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ extern int fixture_lines[3];
 extern const char fixture_source[];
 /* Does this program have line numbers? They are not there under CFLAGS without -g. */
 bool fixture_has_lines(void);
-
-#endif

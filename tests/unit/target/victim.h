@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A process for tests that is traced as a target, and jobs on the tracer thread. */
-#ifndef VICTIM_H
-#define VICTIM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ void victim_resume(struct victim *victim);
 void victim_stop(struct victim *victim);
 /* Let it go on untraced. */
 void victim_release(struct victim *victim);
-
-#endif

@@ -3,8 +3,7 @@
  * Functions written by hand for their CFI, never called: each label is an address inside one. And
  * two to be called.
  */
-#ifndef HAND_H
-#define HAND_H
+#pragma once
 
 extern const char hand_drap_entry[], hand_drap_r10[], hand_drap_rbp[];
 extern const char hand_drap_body[], hand_drap_ret[];
@@ -23,5 +22,3 @@ extern const char hand_restorer[];
 /* From its return on, each instruction of the thread raises SIGTRAP; no more. */
 void step_on(void);
 void step_off(void);
-
-#endif

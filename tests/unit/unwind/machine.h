@@ -3,8 +3,7 @@
  * A made-up machine to try unwind rules on: registers with arbitrary values, memory that holds a
  * function of its address. Rules that agree on it for every register and address agree.
  */
-#ifndef MACHINE_H
-#define MACHINE_H
+#pragma once
 
 #include <elfutils/libdw.h>
 #include <stdbool.h>
@@ -28,5 +27,3 @@ void machine_init(struct machine *machine, uint64_t pc);
 struct outcome outcome_of_row(const struct machine *machine, const struct row *row);
 /* libdw's, from dwarf_cfi_addrframe; frame NULL: no CFI there. */
 struct outcome outcome_of_frame(const struct machine *machine, Dwarf_Frame *frame);
-
-#endif

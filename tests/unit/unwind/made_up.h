@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A made-up module with one function for each kind of row, and stacks for it. */
-#ifndef MADE_UP_H
-#define MADE_UP_H
+#pragma once
 
 #include "base/compiler.h"
 #include "unwind/walk.h"
@@ -95,5 +94,3 @@ static inline uint64_t random_word(uint64_t *state)
 		return r;
 	}
 }
-
-#endif

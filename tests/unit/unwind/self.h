@@ -3,8 +3,7 @@
  * This process as a target: its modules with their rows, its own stacks copied, and libgcc's
  * unwinder as the truth.
  */
-#ifndef SELF_H
-#define SELF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -61,5 +60,3 @@ void self_truth(struct trace *ret);
  */
 bool self_equal(const struct trace *got, uint32_t first_got, const struct trace *want,
 		uint32_t first_want);
-
-#endif
