@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/trace.h"
-#include "cmd/life.h"
+#include "cmd/target_commands.h"
 #include "cmd/prompt.h"
 #include "cmd/settings.h"
 #include "cmd/shell.h"
@@ -100,11 +100,11 @@ static void leave(struct shell *shell, int status)
 	prompt_end(shell);
 	/* A user who ends mdbg by a signal does not want to wait for it. */
 	if (!signals_ending())
-		gate_look(shell);
+		fail_on_leak_search(shell);
 	shell_detach(shell);
 	if (shell->failed && !status)
 		status = STATUS_FAILED;
-	status = gate_status(shell, status);
+	status = fail_on_leak_status(shell, status);
 	Tcl_Finalize();
 	exit(status);
 }
@@ -162,7 +162,7 @@ static void set_pid(struct options *options, const char *text)
 
 	if (options->pid)
 		usage_error("more than one process to attach to", text);
-	err = life_parse_pid(text, &options->pid);
+	err = target_command_parse_pid(text, &options->pid);
 	if (err)
 		usage_error(err->msg, NULL);
 }
@@ -337,11 +337,11 @@ static void get_target(struct shell *shell, const struct options *options)
 	if (!options->program)
 		raise_file_limit();
 	if (options->pid)
-		err = life_attach(shell, options->pid);
+		err = target_command_attach(shell, options->pid);
 	else if (options->core)
-		err = life_open_core(shell, options->core, options->exe);
+		err = target_command_open_core(shell, options->core, options->exe);
 	else if (options->program)
-		err = life_run(shell, options->program);
+		err = target_command_run(shell, options->program);
 	raise_file_limit();
 	if (!err && shell->interactive && !shell->quiet && options->core)
 		shell_note(shell, "the core of process %d is open; `help` lists the commands",
@@ -400,9 +400,9 @@ static int program_status(struct shell *shell, const struct options *options)
 	    session_state(shell->session) == SESSION_NONE)
 		return 0;
 	/* Ctrl-C at the terminal is the program's as well: the first one is left to it. */
-	err = life_wait_end(shell, WAIT_FOREVER);
+	err = target_command_wait_end(shell, WAIT_FOREVER);
 	if (err && err->code == ERR_CANCELLED && !signals_ending())
-		err = life_wait_end(shell, WAIT_FOREVER);
+		err = target_command_wait_end(shell, WAIT_FOREVER);
 	shell_check_ending(shell);
 	if (err) {
 		report_err(shell, err);
@@ -447,7 +447,7 @@ int main(int argc, char **argv)
 	shell->quiet = options.quiet;
 	shell->interactive = isatty(STDIN_FILENO) && (!options.actions.nr || options.interactive);
 	if (options.fail_on_leak)
-		die_of(shell, gate_close(shell));
+		die_of(shell, fail_on_leak_close(shell));
 	set_argv(shell, options.script_args);
 	apply_options(shell, &options);
 	if (!options.no_init)

@@ -10,7 +10,7 @@
  *	AGENT_RESTORER		the handler's sa_restorer: rt_sigreturn, in the bytes by which
  *				unwinders know a signal frame
  *	AGENT_SYSCALL		`syscall; ret`
- *	AGENT_TABLE		end of the image, where struct agent_table (agent/table.h) goes
+ *	AGENT_TABLE		end of the image, where struct agent_table (agent/probe_table.h) goes
  *
  * The disposition found in the target at the end is ours if its handler is AGENT_SIGTRAP or
  * AGENT_SIGTRAP_RESET. In the latter case the one to put back is `old` with SIG_DFL for its
@@ -20,7 +20,7 @@
 
 #include <signal.h>
 
-#include "agent/table.h"
+#include "agent/probe_table.h"
 
 #define AGENT_ALIGN	64
 

@@ -9,9 +9,9 @@
  *			instruction, lays a struct agent_frame, calls the displaced prologue, which is
  *			the original function, calls the agent, takes the frame away and returns. That
  *			of a free calls the agent first and jumps on, without a frame; where the log
- *			does not have the block (log/stray.h), and where frees are remembered
- *			(log/freed.h), it calls the agent once more, to remember this one.
- *	agent:		C of ours (quick.c, record.c, memo.c, shared files of the log and the unwinder)
+ *			does not have the block (log/unknown_free.h), and where frees are remembered
+ *			(log/free_history.h), it calls the agent once more, to remember this one.
+ *	agent:		C of ours (fast_path.c, slow_path.c, unwind_cache.c, shared files of the log and the unwinder)
  *			that preserves no more than C does; the thunk keeps the registers.
  *
  * A new block is recorded after the function has returned, its stack walked there: the caller's
@@ -23,7 +23,7 @@
  * The agent tells calls to the ledger (log/ledger.h), which says what they mean: operations, what
  * is void, nesting, sampling, and what is lost where a thread has no state. glibc's malloc and
  * calloc lead to no other function, and are spared agent_enter where the log samples: a call of it
- * takes as long as all else that a block costs that is not sampled (quick_sample.c).
+ * takes as long as all else that a block costs that is not sampled (fast_path_sample.c).
  *
  * State. struct agent_state is a private anonymous mapping with MADV_WIPEONFORK: a forked child
  * reads zeros, and every entry point begins by asking its probe (in that mapping, too) for the
@@ -39,14 +39,14 @@
  *				under way is void; bounds, registry entry are taken anew
  *	busy			(same LWP id) a signal handler's event, inside another: no state
  *
- * History. Where the log remembers frees (log/freed.h) a free goes the long way: its block is taken
- * out, and then, in the second call of its thunk, its stack is walked. The second call needs the
- * time of the record from the first one, and the thunk hands it on, so that it does not matter what
- * mdbg sets in between.
+ * History. Where the log remembers frees (log/free_history.h) a free goes the long way: its block
+ * is taken out, and then, in the second call of its thunk, its stack is walked. The second call
+ * needs the time of the record from the first one, and the thunk hands it on, so that it does not
+ * matter what mdbg sets in between.
  *
  * Without a thread's state an event is recorded all the same (log/ledger.h), by a walk without
- * memo. A throwing operator new then runs as it is: where thread pointers are never to be had, it
- * is no function for a jump.
+ * unwind cache. A throwing operator new then runs as it is: where thread pointers are never to be
+ * had, it is no function for a jump.
  *
  * Bounds: the agent reads nothing of the target but its stack, from SP up, inside the thread's
  * stack as its control block has it (or the main stack), else to the end of SP's page; the control
@@ -63,19 +63,19 @@
  */
 #pragma once
 
-#include "agent/memo.h"
-#include "agent/table.h"
+#include "agent/unwind_cache.h"
+#include "agent/probe_table.h"
 #include "log/ledger.h"
 
 /*
  * To be increased when agents before and after cannot work on the same struct agent_thread side by
- * side: a later mdbg then begins a log of its own (session/keep.c).
+ * side: a later mdbg then begins a log of its own (session/handover.c).
  */
 #define AGENT_VERSION		1
 
 #define AGENT_AREAS		64
 #define AGENT_PROBES		512
-#define AGENT_THREADS		2048	/* a power of two; fewer where addresses are scarce (target/room.h) */
+#define AGENT_THREADS		2048	/* a power of two; fewer where addresses are scarce (tracee/room.h) */
 #define AGENT_THREAD_WAYS	16	/* places in which a thread may be, one after the other */
 
 /*
@@ -123,13 +123,13 @@ struct agent_probe {
 	uint64_t address;			/* of the function: innermost PC of its stacks */
 	uint8_t role;
 	int8_t size, count, ptr;
-	uint8_t quick;				/* enum agent_quick: agent_probe_quick() */
+	uint8_t fast;				/* enum agent_fast: agent_probe_fast() */
 	struct ledger_function ledger;		/* `entered`: its thunk calls agent_enter */
 };
 
 struct agent_thread {
 	struct ledger_thread ledger;
-	struct memo memo;
+	struct unwind_cache cache;
 };
 
 struct agent_state {
@@ -137,7 +137,7 @@ struct agent_state {
 	struct ledger ledger;			/* ledger.log is `log`, in the target */
 	uint32_t nr_areas;
 	/*
-	 * Offsets in the thread's control block (target/tcb.h), from the thread pointer on; 0: not
+	 * Offsets in the thread's control block (tracee/tcb.h), from the thread pointer on; 0: not
 	 * known, but for self_offset, which is known where there are `threads`.
 	 */
 	uint32_t self_offset, tid_offset, stack_offset;	/* stack_offset: {base, size} */
@@ -154,31 +154,31 @@ struct agent_state {
 	struct agent_probe probe[AGENT_PROBES];
 };
 
-enum agent_quick {
-	AGENT_QUICK_NOT = 0,
-	AGENT_QUICK_ALL,		/* quick.c */
-	AGENT_QUICK_SAMPLE,		/* quick_sample.c */
+enum agent_fast {
+	AGENT_FAST_NOT = 0,
+	AGENT_FAST_ALL,		/* fast_path.c */
+	AGENT_FAST_SAMPLE,		/* fast_path_sample.c */
 };
 
 /* May its calls go a short way? They have no more cases than these. */
-static inline enum agent_quick agent_probe_quick(const struct agent_state *state,
-						 const struct agent_probe *probe)
+static inline enum agent_fast agent_probe_fast(const struct agent_state *state,
+					       const struct agent_probe *probe)
 {
 	bool plain = probe->role == AGENT_FREE ||
 		     (probe->role == AGENT_NEW && !probe->ledger.throwing && probe->size >= 0);
 
 	if (!plain || !state->threads || probe->ledger.user)
-		return AGENT_QUICK_NOT;
+		return AGENT_FAST_NOT;
 	if (state->ledger.sample)
-		return AGENT_QUICK_SAMPLE;
+		return AGENT_FAST_SAMPLE;
 	if (state->ledger.depth < 2 || (probe->role == AGENT_FREE && state->ledger.history))
-		return AGENT_QUICK_NOT;
-	return AGENT_QUICK_ALL;
+		return AGENT_FAST_NOT;
+	return AGENT_FAST_ALL;
 }
 
 /*
- * Entry points, called by thunks with all registers saved (quick.c, record.c). In agent_offsets.h
- * as AGENT_ENTER, AGENT_LEAVE, AGENT_RELEASE, AGENT_STRAY.
+ * Entry points, called by thunks with all registers saved (fast_path.c, slow_path.c). In
+ * agent_offsets.h as AGENT_ENTER, AGENT_LEAVE, AGENT_RELEASE, AGENT_UNKNOWN_FREE.
  */
 
 /*
@@ -189,12 +189,12 @@ uint64_t agent_enter(struct agent_frame *frame, const struct agent_probe *probe)
 void agent_leave(struct agent_frame *frame, const struct agent_probe *probe);
 /*
  * A free is about to run; sp is SP at its entry. It says what ledger_release does: nonzero, and
- * agent_stray is to be called with the same, the caller's RBP and RBX, and `said`, which is this.
- * (Most frees are spared what it takes to keep these two registers.)
+ * agent_unknown_free is to be called with the same, the caller's RBP and RBX, and `said`, which is
+ * this. (Most frees are spared what it takes to keep these two registers.)
  */
 uint64_t agent_release(uint64_t block, uint64_t sp, const struct agent_probe *probe);
-void agent_stray(uint64_t block, uint64_t sp, const struct agent_probe *probe, uint64_t bp,
-		 uint64_t bx, uint64_t said);
+void agent_unknown_free(uint64_t block, uint64_t sp, const struct agent_probe *probe, uint64_t bp,
+			uint64_t bx, uint64_t said);
 
 _Static_assert(sizeof(struct agent_frame) == 18 * 8, "frame");
 _Static_assert(offsetof(struct agent_thread, ledger) == 0, "the one is the other");

@@ -91,7 +91,7 @@ struct stub {
  *	THUNK_ENTER	the same after enter(frame, probe); if that returns nonzero, all is restored,
  *			the frame taken away and `displaced` jumped to
  *	THUNK_FREE	save, call release(argument ptr_arg, SP at entry, probe), if that returns
- *			nonzero call stray with the same, the caller's RBP and RBX (the frame
+ *			nonzero call unknown free with the same, the caller's RBP and RBX (the frame
  *			pointer and what else its walk needs) and what release returned, restore,
  *			jump to displaced
  *
@@ -111,7 +111,8 @@ struct thunk_spec {
 	uint8_t undo;
 	uint64_t displaced;
 	uint64_t probe;			/* passed to the agent */
-	uint64_t enter, leave, release, stray;	/* functions of the agent, at any distance */
+	/* functions of the agent, at any distance */
+	uint64_t enter, leave, release, unknown;
 	uint8_t ptr_arg;		/* THUNK_FREE: 0 to 2 */
 	uint64_t nothrow_call;		/* 0, or the nothrow form */
 	uint64_t nothrow;		/* any address */
@@ -124,10 +125,10 @@ struct thunk {
 	uint8_t undo;
 	size_t entry;		/* offset at which SP is as at the function's entry */
 	/* Offsets just past the calls: return addresses on the stack; 0: there is no such call. */
-	size_t call_ret, enter_ret, leave_ret, release_ret, stray_ret;
+	size_t call_ret, enter_ret, leave_ret, release_ret, unknown_free_ret;
 	/*
 	 * At these return addresses, from SP (behind the return address) to the CFA of the thunk.
-	 * THUNK_FREE: agent_cfa is that of release and stray, and there is no call_cfa (0).
+	 * THUNK_FREE: agent_cfa is that of release and unknown free, and there is no call_cfa (0).
 	 */
 	size_t call_cfa, agent_cfa;
 	size_t ret;		/* offset of the final `ret`, where all is done; 0: THUNK_FREE */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * A signal frame as the kernel's rt_sigreturn reads it: what lets a borrowed thread put itself
- * back (target/remote.h).
+ * back (tracee/remote.h).
  */
 #pragma once
 

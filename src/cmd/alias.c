@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 #include "cmd/shell.h"
-#include "report/table.h"
+#include "report/text_table.h"
 
 static int alias_run_tcl(ClientData data, Tcl_Interp *tcl, int objc, Tcl_Obj *const objv[])
 {

@@ -2,7 +2,7 @@
 /* attach, mdbg::attach: take a running process as the target. */
 
 #include "cmd/cmd.h"
-#include "cmd/life.h"
+#include "cmd/target_commands.h"
 #include "cmd/settings.h"
 #include "cmd/shell.h"
 #include "heap/filter.h"
@@ -10,9 +10,9 @@
 static struct err *run(struct call *call)
 {
 	pid_t pid;
-	struct err *err = life_parse_pid(call->argv[0], &pid);
+	struct err *err = target_command_parse_pid(call->argv[0], &pid);
 
-	return err ? err : life_attach(call->shell, pid);
+	return err ? err : target_command_attach(call->shell, pid);
 }
 
 const struct cmd cmd_attach = {
@@ -57,7 +57,7 @@ static struct err *attach(struct call *call, Tcl_Obj **ret)
 	pid_t pid;
 	int i;
 
-	err = life_parse_pid(call->argv[0], &pid);
+	err = target_command_parse_pid(call->argv[0], &pid);
 	for (i = 1; !err && i < call->argc; i += 2) {
 		if (i + 1 == call->argc)
 			err = err_create(ERR_USAGE, "a value is missing after %s", call->argv[i]);
@@ -65,7 +65,7 @@ static struct err *attach(struct call *call, Tcl_Obj **ret)
 			err = attach_option(config, call->argv[i], call->argv[i + 1]);
 	}
 	if (!err)
-		err = life_attach(call->shell, pid);
+		err = target_command_attach(call->shell, pid);
 	*config = saved;
 	if (!err)
 		*ret = Tcl_NewIntObj(pid);

@@ -2,12 +2,13 @@
 /* core, mdbg::core: look at a core file. */
 
 #include "cmd/cmd.h"
-#include "cmd/life.h"
+#include "cmd/target_commands.h"
 #include "cmd/shell.h"
 
 static struct err *run(struct call *call)
 {
-	return life_open_core(call->shell, call->argv[0], call->argc > 1 ? call->argv[1] : NULL);
+	return target_command_open_core(call->shell, call->argv[0], call->argc > 1 ? call->argv[1] :
+					NULL);
 }
 
 const struct cmd cmd_core = {

@@ -16,7 +16,7 @@ static struct err *run(struct call *call)
 		return NULL;
 	err = keep ? call_need_target(call) : call_need_view(call);
 	if (!err)
-		gate_look(call->shell);
+		fail_on_leak_search(call->shell);
 	if (!err)
 		err = keep ? session_keep(call->session) : session_detach(call->session);
 	events_pump(call->shell);	/* what had to stay in the process is said now */
@@ -42,7 +42,7 @@ static struct err *detach(struct call *call, Tcl_Obj **ret UNUSED)
 		return call_need_target(call);
 	if (session_state(call->session) == SESSION_ENDED)
 		return NULL;
-	gate_look(call->shell);
+	fail_on_leak_search(call->shell);
 	return session_detach(call->session);
 }
 

@@ -124,7 +124,7 @@ void events_pump(struct shell *shell)
 	while (shell->session && session_next_event(shell->session, &event)) {
 		show(shell, &event);
 		if (event.kind == SESSION_EVENT_EXIT)
-			gate_look(shell);
+			fail_on_leak_search(shell);
 		run_script(shell, &event);
 	}
 }

@@ -58,7 +58,7 @@ static struct err *check_file(const char *file)
 	return file_check_owned(file, NULL);
 }
 
-struct err *history_load(char **file_ret)
+struct err *provenance_load(char **file_ret)
 {
 	AUTO_FREE char *file = path_of();
 	AUTO_CLOSE int fd = -1;
@@ -91,7 +91,7 @@ static struct err *write_lines(FILE *out, const char *file)
 	return fflush(out) || ferror(out) ? err_sys("%s", file) : NULL;
 }
 
-struct err *history_save(const char *file)
+struct err *provenance_save(const char *file)
 {
 	struct str beside AUTO_STR = STR_INIT;
 	AUTO_FCLOSE FILE *out = NULL;

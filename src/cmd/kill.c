@@ -8,7 +8,7 @@ static struct err *run(struct call *call)
 {
 	struct err *err;
 
-	gate_look(call->shell);
+	fail_on_leak_search(call->shell);
 	err = session_kill(call->session);
 	if (!err)
 		events_pump(call->shell);

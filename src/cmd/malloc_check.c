@@ -5,17 +5,17 @@
 
 #include <inttypes.h>
 #include "cmd/values.h"
-#include "report/find.h"
-#include "report/lacks.h"
-#include "report/strays.h"
+#include "report/address_text.h"
+#include "report/lack_text.h"
+#include "report/unknown_free_text.h"
 #include "session/heap.h"
 #include "session/session.h"
-#include "session/strays.h"
+#include "session/unknown_frees.h"
 
 struct check {
 	struct session_heap heap;	/* not walked where there is no process, or no glibc */
-	bool core;			/* nothing is known of frees, and strays are empty */
-	struct session_strays strays;
+	bool core;			/* nothing is known of frees, and unknown frees are empty */
+	struct session_unknown_frees unknown_frees;
 };
 
 static struct err *check_get(struct call *call, struct check *ret)
@@ -25,11 +25,11 @@ static struct err *check_get(struct call *call, struct check *ret)
 
 	if (err)
 		return err;
-	ret->strays = (struct session_strays){ .vec = VEC_INIT };
+	ret->unknown_frees = (struct session_unknown_frees){ .vec = VEC_INIT };
 	ret->core = session_core(call->session, &core);
 	if (!ret->core) {
 		log_clock_update(session_log(call->session));
-		err = session_strays(call->session, &ret->strays);
+		err = session_unknown_frees(call->session, &ret->unknown_frees);
 	} else if (!ret->heap.walked) {
 		err = err_create(ERR_UNSUPPORTED, "%s", ret->heap.why);
 	}
@@ -40,7 +40,7 @@ static struct err *check_get(struct call *call, struct check *ret)
 
 static void check_free(struct check *check)
 {
-	session_strays_free(&check->strays);
+	session_unknown_frees_free(&check->unknown_frees);
 	session_heap_free(&check->heap);
 }
 
@@ -74,7 +74,7 @@ static struct err *run(struct call *call)
 			print_sums(&check.heap, call->out);
 	}
 	if (!err && !check.core)
-		err = strays_print(call->session, &check.strays, call->out);
+		err = unknown_frees_print(call->session, &check.unknown_frees, call->out);
 	if (!err)
 		err = lacks_print(call->session, call->out);
 	check_free(&check);
@@ -121,27 +121,27 @@ static void add_first(Tcl_Obj *dict, const struct log *log, const struct log_fre
 	dict_double(dict, "firsttime", (double)log_clock_realtime(log, first->time) / 1e9);
 }
 
-static Tcl_Obj *stray_dict(const struct log *log, const struct session_stray *stray)
+static Tcl_Obj *unknown_free_dict(const struct log *log, const struct session_unknown_free *unknown)
 {
 	Tcl_Obj *dict = Tcl_NewDictObj();
 
-	dict_text(dict, "kind", session_stray_word(stray->kind));
-	dict_address(dict, "address", stray->address);
-	dict_number(dict, "thread", log_thread_get(log, stray->free.thread).lwp);
-	dict_double(dict, "time", (double)log_clock_realtime(log, stray->free.time) / 1e9);
-	dict_number(dict, "stack", stray->free.stack);
-	if (stray->kind == SESSION_STRAY_DOUBLE) {
-		dict_address(dict, "block", stray->address);
-		dict_number(dict, "size", stray->free.block.size);
-		dict_number(dict, "allocstack", stray->free.block.stack);
-		dict_number(dict, "history", stray->free.history);
-		add_first(dict, log, &stray->free.first);
-	} else if (stray->kind == SESSION_STRAY_INSIDE) {
-		dict_address(dict, "block", stray->around.address);
-		dict_number(dict, "size", stray->around.size);
-		dict_number(dict, "allocstack", stray->around.stack);
-	} else if (stray->kind == SESSION_STRAY_MODULE) {
-		dict_text(dict, "module", stray->module);
+	dict_text(dict, "kind", session_unknown_free_word(unknown->kind));
+	dict_address(dict, "address", unknown->address);
+	dict_number(dict, "thread", log_thread_get(log, unknown->free.thread).lwp);
+	dict_double(dict, "time", (double)log_clock_realtime(log, unknown->free.time) / 1e9);
+	dict_number(dict, "stack", unknown->free.stack);
+	if (unknown->kind == SESSION_UNKNOWN_FREE_DOUBLE) {
+		dict_address(dict, "block", unknown->address);
+		dict_number(dict, "size", unknown->free.block.size);
+		dict_number(dict, "allocstack", unknown->free.block.stack);
+		dict_number(dict, "history", unknown->free.history);
+		add_first(dict, log, &unknown->free.first);
+	} else if (unknown->kind == SESSION_UNKNOWN_FREE_INSIDE) {
+		dict_address(dict, "block", unknown->around.address);
+		dict_number(dict, "size", unknown->around.size);
+		dict_number(dict, "allocstack", unknown->around.stack);
+	} else if (unknown->kind == SESSION_UNKNOWN_FREE_MODULE) {
+		dict_text(dict, "module", unknown->module);
 	}
 	return dict;
 }
@@ -161,10 +161,11 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 	dict_value(*ret, "damage", check.heap.walked ?
 			   value_list(&check.heap.walk.damage, damage, damage_dict(damage)) :
 			   Tcl_NewObj());
-	dict_number(*ret, "doublefrees", check.strays.doubles);
-	dict_text(*ret, "untold", check.strays.untold);
-	dict_text(*ret, "doubt", check.strays.doubt);
-	dict_value(*ret, "frees", value_list(&check.strays.vec, stray, stray_dict(log, stray)));
+	dict_number(*ret, "doublefrees", check.unknown_frees.doubles);
+	dict_text(*ret, "untold", check.unknown_frees.untold);
+	dict_text(*ret, "doubt", check.unknown_frees.doubt);
+	dict_value(*ret, "frees",
+		   value_list(&check.unknown_frees.vec, unknown, unknown_free_dict(log, unknown)));
 	check_free(&check);
 	return NULL;
 }

@@ -7,10 +7,10 @@
 #include "cmd/cmd.h"
 #include "cmd/values.h"
 #include "heap/filter.h"
-#include "report/find.h"
-#include "report/holders.h"
-#include "report/lacks.h"
-#include "session/find.h"
+#include "report/address_text.h"
+#include "report/referrer_text.h"
+#include "report/lack_text.h"
+#include "session/find_address.h"
 #include "session/session.h"
 #include "symbol/symbol.h"
 
@@ -42,7 +42,7 @@ static struct err *look(struct call *call, uint64_t limit, struct found *ret)
 	ret->searched = !err;
 	if (err && session_log(call->session)) {
 		/* The process is gone, but the log still knows its blocks. */
-		ret->find.block = ret->find.outer = HOLDERS_NO_BLOCK;
+		ret->find.block = ret->find.outer = REFERRERS_NO_BLOCK;
 		return session_heap(call->session, SESSION_HEAP_LOG, NULL, &ret->find.heap);
 	}
 	if (err)
@@ -154,9 +154,9 @@ static struct err *add_unknown(const struct call *call, const struct found *foun
 }
 
 static void add_memory(struct symbols *symbols, const struct session_find *find,
-		       const struct session_holder *holder, Tcl_Obj *dict)
+		       const struct session_referrer *referrer, Tcl_Obj *dict)
 {
-	struct holder_memory is = holder_memory(symbols, find, holder);
+	struct referrer_memory is = referrer_memory(symbols, find, referrer);
 
 	dict_text(dict, "kind", is.module ? "data" : "mapping");
 	dict_text(dict, "module", is.module);
@@ -166,55 +166,56 @@ static void add_memory(struct symbols *symbols, const struct session_find *find,
 }
 
 static void add_tls(struct symbols *symbols, const struct session_find *find,
-		    const struct session_holder *holder, Tcl_Obj *dict)
+		    const struct session_referrer *referrer, Tcl_Obj *dict)
 {
-	struct symbol_tls is = holder_tls(symbols, find, holder);
+	struct symbol_tls is = referrer_tls(symbols, find, referrer);
 
 	dict_text(dict, "module", is.module);
 	dict_text(dict, "symbol", is.name);
 	dict_number(dict, "within", is.offset);
 }
 
-static void add_of_block(const struct session_find *find, const struct session_holder *holder,
+static void add_of_block(const struct session_find *find, const struct session_referrer *referrer,
 			 Tcl_Obj *dict)
 {
-	struct block is = held_block(&find->in.held, holder->block), *block = &is;
+	struct block is = packed_block(&find->in.held, referrer->block), *block = &is;
 
 	dict_address(dict, "block", block->address);
-	dict_number(dict, "offset", holder->place - block->address);
+	dict_number(dict, "offset", referrer->place - block->address);
 	dict_number(dict, "size", block->size);
 	dict_number(dict, "preattach", block->preattach);
 	dict_number(dict, "stack", block->stack);
 }
 
-static Tcl_Obj *holder_dict(const struct call *call, struct symbols *symbols,
-			    const struct session_find *find, const struct session_holder *holder)
+static Tcl_Obj *referrer_dict(const struct call *call, struct symbols *symbols,
+			      const struct session_find *find,
+			      const struct session_referrer *referrer)
 {
 	const struct arch *arch = session_arch(call->session);
-	struct block is = held_block(&find->in.held, find->block), *block = &is;
+	struct block is = packed_block(&find->in.held, find->block), *block = &is;
 	Tcl_Obj *dict = Tcl_NewDictObj();
 
-	dict_text(dict, "kind", session_holder_word(holder->kind));
-	dict_number(dict, "keeps", holder->firm);
-	dict_number(dict, "to", holder->word - block->address);
-	if (holder->place)
-		dict_address(dict, "place", holder->place);
-	if (holder->tid)
-		dict_number(dict, "thread", (uint64_t)holder->tid);
-	if (holder->kind == SESSION_HOLDER_REGISTER)
-		dict_text(dict, "register", arch->reg_names[holder->index]);
-	if (holder->kind == SESSION_HOLDER_STACK && holder->pc) {
-		dict_address(dict, "pc", holder->pc);
-		dict_number(dict, "returns", holder->returns);
+	dict_text(dict, "kind", session_referrer_word(referrer->kind));
+	dict_number(dict, "keeps", referrer->firm);
+	dict_number(dict, "to", referrer->word - block->address);
+	if (referrer->place)
+		dict_address(dict, "place", referrer->place);
+	if (referrer->tid)
+		dict_number(dict, "thread", (uint64_t)referrer->tid);
+	if (referrer->kind == SESSION_REFERRER_REGISTER)
+		dict_text(dict, "register", arch->reg_names[referrer->index]);
+	if (referrer->kind == SESSION_REFERRER_STACK && referrer->pc) {
+		dict_address(dict, "pc", referrer->pc);
+		dict_number(dict, "returns", referrer->returns);
 	}
-	if (holder->kind == SESSION_HOLDER_TLS || holder->kind == SESSION_HOLDER_CONTROL)
-		dict_address(dict, "pthread", holder->tp);
-	if (holder->kind == SESSION_HOLDER_MEMORY)
-		add_memory(symbols, find, holder, dict);
-	if (holder->kind == SESSION_HOLDER_BLOCK)
-		add_of_block(find, holder, dict);
-	if (holder->tls_module)
-		add_tls(symbols, find, holder, dict);
+	if (referrer->kind == SESSION_REFERRER_TLS || referrer->kind == SESSION_REFERRER_CONTROL)
+		dict_address(dict, "pthread", referrer->tp);
+	if (referrer->kind == SESSION_REFERRER_MEMORY)
+		add_memory(symbols, find, referrer, dict);
+	if (referrer->kind == SESSION_REFERRER_BLOCK)
+		add_of_block(find, referrer, dict);
+	if (referrer->tls_module)
+		add_tls(symbols, find, referrer, dict);
 	return dict;
 }
 
@@ -223,12 +224,12 @@ static struct err *add_what(const struct call *call, const struct found *found, 
 	const struct session_find *find = &found->find;
 	struct block block;
 
-	if (find->block == HOLDERS_NO_BLOCK)
+	if (find->block == REFERRERS_NO_BLOCK)
 		return add_unknown(call, found, dict);
-	block = held_block(&find->in.held, find->block);
+	block = packed_block(&find->in.held, find->block);
 	add_block(dict, &block, found->address);
-	if (find->outer != HOLDERS_NO_BLOCK)
-		dict_address(dict, "outer", held_at(&find->in.held, find->outer)->address);
+	if (find->outer != REFERRERS_NO_BLOCK)
+		dict_address(dict, "outer", packed_at(&find->in.held, find->outer)->address);
 	return NULL;
 }
 
@@ -244,15 +245,16 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 	symbols = session_symbols(call->session);
 	dict = *ret = Tcl_NewDictObj();
 	err = add_what(call, &found, dict);
-	dict_number(dict, "searched", found.searched && found.find.block != HOLDERS_NO_BLOCK);
+	dict_number(dict, "searched", found.searched && found.find.block != REFERRERS_NO_BLOCK);
 	dict_number(dict, "walked", found.find.in.walked);
 	dict_number(dict, "keep", found.find.nr_firm);
 	dict_number(dict, "inside", found.find.nr_inner);
 	dict_number(dict, "own", found.find.own);
 	dict_number(dict, "unread", found.find.unread);
 	dict_number(dict, "blind", found.find.in.blind_threads);
-	dict_value(dict, "holders", value_list(&found.find.vec, holder,
-					       holder_dict(call, symbols, &found.find, holder)));
+	dict_value(dict, "holders", value_list(&found.find.vec, referrer,
+					       referrer_dict(call, symbols, &found.find,
+							     referrer)));
 	return err;
 }
 

@@ -6,7 +6,7 @@
 #include "cmd/query.h"
 #include "cmd/shell.h"
 #include "cmd/values.h"
-#include "report/leaks.h"
+#include "report/leak_text.h"
 
 static struct err *run(struct call *call)
 {

@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "cmd/cmd.h"
 #include "cmd/query.h"
-#include "report/leaks.h"
+#include "report/leak_text.h"
 
 static struct err *run(struct call *call)
 {

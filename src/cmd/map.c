@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include "cmd/shell.h"
 #include "cmd/values.h"
-#include "report/table.h"
+#include "report/text_table.h"
 
 static struct err *print(const struct call *call, const struct proc_maps *maps)
 {

@@ -6,7 +6,7 @@
 #include "cmd/cmd.h"
 #include "cmd/values.h"
 #include "heap/filter.h"
-#include "report/table.h"
+#include "report/text_table.h"
 #include "session/session.h"
 
 #define ARGS_MAX	6	/* in registers */

@@ -8,9 +8,9 @@
 #include <tcl.h>
 
 #include "heap/leak.h"
-#include "heap/list.h"
-#include "report/stack.h"
-#include "report/suppress.h"
+#include "heap/block_list.h"
+#include "report/traceback.h"
+#include "report/suppressed.h"
 #include "session/heap.h"
 #include "session/leaks.h"
 

@@ -10,7 +10,7 @@
 #include "cmd/redirect.h"
 #include "cmd/shell.h"
 #include "heap/filter.h"
-#include "report/table.h"
+#include "report/text_table.h"
 #include "symbol/symbol.h"
 
 enum kind {

@@ -18,7 +18,7 @@ struct original;
 struct prompt;
 struct redirect;
 
-/* --fail-on-leak (theory in gate.c). */
+/* --fail-on-leak (theory in fail_on_leak.c). */
 struct gate {
 	bool on;
 	bool looked;		/* at the target that there is */
@@ -128,10 +128,10 @@ void shell_quit(struct shell *shell) NORETURN;
 /* --fail-on-leak. */
 
 /* From now on. */
-struct err *gate_close(struct shell *shell) MUST_CHECK;
+struct err *fail_on_leak_close(struct shell *shell) MUST_CHECK;
 /* There is a new target. */
-void gate_begin(struct shell *shell);
+void fail_on_leak_begin(struct shell *shell);
 /* Its end has come: look, once. */
-void gate_look(struct shell *shell);
+void fail_on_leak_search(struct shell *shell);
 /* The exit status of mdbg, which would be status without it. */
-int gate_status(const struct shell *shell, int status);
+int fail_on_leak_status(const struct shell *shell, int status);

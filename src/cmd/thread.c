@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include "cmd/shell.h"
 #include "cmd/values.h"
-#include "report/table.h"
+#include "report/text_table.h"
 
 pid_t frames_current_thread(const struct shell *shell)
 {

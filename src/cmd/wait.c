@@ -2,7 +2,7 @@
 /* wait: let time go by, or wait for the end of the target or for something to become true. */
 
 #include "cmd/cmd.h"
-#include "cmd/life.h"
+#include "cmd/target_commands.h"
 #include "cmd/shell.h"
 #include "heap/filter.h"
 
@@ -59,7 +59,7 @@ static struct err *run(struct call *call)
 	if (session_state(call->session) == SESSION_NONE ||
 	    session_state(call->session) == SESSION_CORE)
 		return call_need_target(call);
-	return life_wait_end(call->shell, ns);
+	return target_command_wait_end(call->shell, ns);
 }
 
 const struct cmd cmd_wait = {

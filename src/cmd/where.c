@@ -5,7 +5,7 @@
 #include "cmd/cmd.h"
 #include "cmd/shell.h"
 #include "cmd/values.h"
-#include "report/stack.h"
+#include "report/traceback.h"
 
 #define FRAMES_MAX	4096	/* of one stack, unless less is asked for */
 #define INDENT	6	/* of "#0    " */

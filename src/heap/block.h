@@ -3,8 +3,8 @@
  * Blocks: what `malloc allocations` lists. From the log (each with thread, time, stack); the heap
  * walk adds those from before the attach, when there is one. A scan of the log while it is written
  * is consistent for each block. There may be ten million blocks, so a caller that does not need all
- * of them at once adds them up as they come (blocks_each), or reads them in pieces (list.h). The
- * search for leaks has a form of its own for them (held.h).
+ * of them at once adds them up as they come (blocks_each), or reads them in pieces (block_list.h).
+ * The search for leaks has a form of its own for them (packed.h).
  */
 #pragma once
 

@@ -11,7 +11,7 @@
 
 static uint64_t start_of(const struct extents *extents, uint32_t block)
 {
-	return held_at(extents->list, block)->address;
+	return packed_at(extents->list, block)->address;
 }
 
 /* Extents of a run are small and near each other, so that it has few pages. */
@@ -103,7 +103,7 @@ static struct err *build(struct extents *extents, struct extent_index *index)
 	return err;
 }
 
-struct err *extents_build(const struct held_list *list, struct extents *ret)
+struct err *extents_build(const struct packed_list *list, struct extents *ret)
 {
 	struct extents extents = { .list = list, .low = UINT64_MAX };
 	struct err *err;
@@ -227,7 +227,7 @@ static void look_up_outer(const struct extents *extents, const uint64_t *address
 			continue;
 		narrow(index, run[i], address[i], &low[i], &high[i]);
 		likely[i] = guess(index, low[i], high[i], address[i]);
-		__builtin_prefetch(held_at(extents->list, likely[i]));
+		__builtin_prefetch(packed_at(extents->list, likely[i]));
 	}
 	for (size_t i = 0; i < nr; i++)
 		ret[i] = (struct extent_found){

@@ -12,7 +12,7 @@
  */
 #pragma once
 
-#include "heap/held.h"
+#include "heap/packed.h"
 
 #define EXTENT_NONE	UINT32_MAX
 
@@ -31,7 +31,7 @@ struct extent_index {
 };
 
 struct extents {
-	const struct held_list *list;
+	const struct packed_list *list;
 	struct extent_index outer, user;
 	uint64_t low, high;		/* of all */
 };
@@ -39,20 +39,20 @@ struct extents {
 #define EXTENTS_INIT	{ .list = NULL }
 
 /* list stays, and sorted. */
-struct err *extents_build(const struct held_list *list, struct extents *ret) MUST_CHECK;
+struct err *extents_build(const struct packed_list *list, struct extents *ret) MUST_CHECK;
 void extents_free(struct extents *extents);
 
 /* Where the extent of a block ends. */
 static inline uint64_t extents_end(const struct extents *extents, uint32_t block)
 {
-	const struct held_list *list = extents->list;
-	const struct held *held = held_at(list, block);
+	const struct packed_list *list = extents->list;
+	const struct packed_block *held = packed_at(list, block);
 	uint32_t behind = held->user ? extents->user.behind : extents->outer.behind;
-	uint64_t len = MAX(held_size(list, held), 1ull), end;
+	uint64_t len = MAX(packed_size(list, held), 1ull), end;
 
 	if (__builtin_add_overflow((uint64_t)held->address, len, &end))
 		end = UINT64_MAX;
-	return block + 1 < behind ? MIN(end, (uint64_t)held_at(list, block + 1)->address) : end;
+	return block + 1 < behind ? MIN(end, (uint64_t)packed_at(list, block + 1)->address) : end;
 }
 
 struct extent_found {

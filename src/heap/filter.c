@@ -7,12 +7,12 @@
 #include "heap/radix.h"
 
 /* Answers to one condition on function or module, which is asked once for each stack. */
-struct memo {
+struct unwind_cache {
 	uint8_t *state;		/* by stack id */
 	uint32_t nr;
 };
 
-enum { MEMO_UNKNOWN, MEMO_NO, MEMO_YES };
+enum { CACHE_UNKNOWN, CACHE_NO, CACHE_YES };
 
 static bool compare(uint64_t a, enum filter_relop relop, uint64_t b)
 {
@@ -92,29 +92,29 @@ static bool thread_matches(const struct filter_env *env, const struct filter_con
 }
 
 static bool stack_matches(const struct filter_env *env, const struct filter_cond *cond,
-			  uint32_t stack, struct memo *memo)
+			  uint32_t stack, struct unwind_cache *cache)
 {
 	bool yes;
 
 	if (stack == LOG_STACK_NONE)
 		return false;
-	if (memo && stack < memo->nr && memo->state[stack])
-		return memo->state[stack] == MEMO_YES;
+	if (cache && stack < cache->nr && cache->state[stack])
+		return cache->state[stack] == CACHE_YES;
 	yes = env->stack_matches(env->ctx, stack, cond->attr, cond->glob);
-	if (memo && stack < memo->nr)
-		memo->state[stack] = yes ? MEMO_YES : MEMO_NO;
+	if (cache && stack < cache->nr)
+		cache->state[stack] = yes ? CACHE_YES : CACHE_NO;
 	return yes;
 }
 
 static bool cond_matches(const struct filter_env *env, const struct filter_cond *cond,
-			 const struct block *block, struct memo *memo)
+			 const struct block *block, struct unwind_cache *cache)
 {
 	uint64_t number;
 
 	switch (cond->attr) {
 	case FILTER_FUNCTION:
 	case FILTER_MODULE:
-		return stack_matches(env, cond, block->stack, memo) == (cond->relop == FILTER_EQ);
+		return stack_matches(env, cond, block->stack, cache) == (cond->relop == FILTER_EQ);
 	case FILTER_THREAD:
 		return thread_matches(env, cond, block);
 	default:
@@ -174,18 +174,18 @@ void filter_free(struct filter *filter)
 static struct err *apply_cond(const struct filter_cond *cond, const struct filter_env *env,
 			      struct blocks *blocks)
 {
-	struct memo memo = { NULL, 0 };
+	struct unwind_cache cache = { NULL, 0 };
 	AUTO_FREE uint8_t *state = NULL;
 	size_t kept = 0;
 
 	if (cond->attr == FILTER_FUNCTION || cond->attr == FILTER_MODULE) {
-		memo.nr = log_stacks(env->log) + 1;
-		memo.state = state = calloc(memo.nr, 1);
+		cache.nr = log_stacks(env->log) + 1;
+		cache.state = state = calloc(cache.nr, 1);
 		if (!state)
 			return err_nomem;
 	}
 	for (size_t i = 0; i < blocks->vec.nr; i++)
-		if (cond_matches(env, cond, &blocks->vec.at[i], state ? &memo : NULL))
+		if (cond_matches(env, cond, &blocks->vec.at[i], state ? &cache : NULL))
 			blocks->vec.at[kept++] = blocks->vec.at[i];
 	blocks->vec.nr = kept;
 	return NULL;

@@ -3,7 +3,7 @@
 
 #include "heap/find_at.h"
 
-#include "heap/walk.h"
+#include "heap/heap_walk.h"
 
 /* The last block that begins at or before an address, of the process that was walked. */
 struct nearest {
@@ -68,7 +68,7 @@ static bool find_freed_at(const struct find_source *source, uint64_t address,
 	uint64_t key = address | (uint64_t)source->process << LOG_PROCESS_SHIFT;
 	struct log_record was;
 
-	if (!log_ghost(source->log, key, &was) ||
+	if (!log_retired(source->log, key, &was) ||
 	    !log_first_free(source->log, key, was.time, &ret->freed))
 		return false;
 	ret->was = block_of_record(&was);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Inside of glibc's walk (theory in walk.h): what its files share. */
+/* Inside of glibc's walk (theory in heap_walk.h): what its files share. */
 #pragma once
 
-#include "heap/walk.h"
+#include "heap/heap_walk.h"
 
 #define BINS		127u	/* pairs of words in malloc_state; number 0 is the unsorted one */
 #define CHUNK_HEADER	16u

@@ -12,7 +12,7 @@
 #define SMALL_LISTS	64u	/* of one size each */
 #define TLS_LOOK	65536u	/* bytes below the thread pointer in which the pointer to the cache is */
 #define TLS_PIECE	4096u
-#define LOOSE_MOST	65536u	/* chunks that are followed from one clue */
+#define LOOSE_MOST	65536u	/* chunks that are followed from one word in flight */
 #define VOTES		64u	/* lists that are asked how they are linked */
 #define COUNT_UNKNOWN	UINT64_MAX
 
@@ -112,7 +112,7 @@ static const char *or_longer(const struct list *list)
  * Each chunk of the list is free. Ends at the first that is not one of the heap's, or in a list
  * already: so no list is longer than the heap has chunks.
  */
-static struct err *mark_list(struct glibc *glibc, const struct list *list)
+static struct err *reach_list(struct glibc *glibc, const struct list *list)
 {
 	uint64_t block = list->head, before = 0, nr = 0;
 
@@ -430,29 +430,30 @@ static struct err *add_caches_by_content(struct glibc *glibc, struct lists *list
 	return err;
 }
 
-/* The block, or the chunk, that a clue is the address of, if it is used. */
-static bool used_by_clue(const struct glibc *glibc, uint64_t clue, struct heap_chunk *ret,
-			 struct chunk_at *at_ret)
+/* The block, or the chunk, that a word in flight is the address of, if it is used. */
+static bool used_by_in_flight_word(const struct glibc *glibc, uint64_t in_flight_word,
+				   struct heap_chunk *ret,
+				   struct chunk_at *at_ret)
 {
 	const struct heap_chunks *chunks = &glibc->walk->chunks;
 
-	return (heap_chunk_at(chunks, clue, ret, at_ret) ||
-		heap_chunk_at(chunks, clue + CHUNK_HEADER, ret, at_ret)) &&
+	return (heap_chunk_at(chunks, in_flight_word, ret, at_ret) ||
+		heap_chunk_at(chunks, in_flight_word + CHUNK_HEADER, ret, at_ret)) &&
 	       ret->kind == CHUNK_USED;
 }
 
 /* The caches of threads that are ending, and have no pointer to them any more. */
-static struct err *add_caches_by_clue(struct glibc *glibc, struct lists *lists)
+static struct err *add_caches_by_in_flight_word(struct glibc *glibc, struct lists *lists)
 {
 	const struct heap_source *source = glibc->source;
 	struct err *err = NULL;
 
-	for (size_t i = 0; i < source->nr_clues && !err; i++) {
+	for (size_t i = 0; i < source->nr_in_flight && !err; i++) {
 		struct heap_chunk chunk;
 		struct chunk_at at;
 		struct cache cache;
 
-		if (!used_by_clue(glibc, source->clue[i], &chunk, &at) ||
+		if (!used_by_in_flight_word(glibc, source->in_flight_word[i], &chunk, &at) ||
 		    !read_cache(glibc, chunk.address, &cache))
 			continue;
 		/* The end of a thread takes the lists apart, and leaves the counts as they were. */
@@ -488,11 +489,11 @@ static struct err *find_loose(struct glibc *glibc)
 	const struct heap_source *source = glibc->source;
 	struct err *err = NULL;
 
-	for (size_t i = 0; i < source->nr_clues && !err; i++) {
+	for (size_t i = 0; i < source->nr_in_flight && !err; i++) {
 		struct heap_chunk chunk;
 		struct chunk_at at;
 
-		if (used_by_clue(glibc, source->clue[i], &chunk, &at) &&
+		if (used_by_in_flight_word(glibc, source->in_flight_word[i], &chunk, &at) &&
 		    chunk.size < CHUNK_LEAST + 16 * glibc->layout.nr_fastbins)
 			err = follow_loose(glibc, chunk, at);
 	}
@@ -505,7 +506,7 @@ struct err *glibc_mark_lists(struct glibc *glibc)
 	struct err *err = add_caches_of_threads(glibc, &lists);
 
 	if (!err)
-		err = add_caches_by_clue(glibc, &lists);
+		err = add_caches_by_in_flight_word(glibc, &lists);
 	if (!err && !glibc->walk->caches_known)
 		err = add_caches_by_content(glibc, &lists);
 	for (size_t i = 0; i < glibc->walk->arenas.nr && !err; i++)
@@ -513,7 +514,7 @@ struct err *glibc_mark_lists(struct glibc *glibc)
 	if (!err)
 		find_linking(glibc, &lists);
 	for (size_t i = 0; i < lists.vec.nr && !err; i++)
-		err = mark_list(glibc, &lists.vec.at[i]);
+		err = reach_list(glibc, &lists.vec.at[i]);
 	vec_free(&lists.vec);
 	return err ? err : find_loose(glibc);
 }

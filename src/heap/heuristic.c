@@ -3,7 +3,7 @@
 
 #include "heap/heuristic.h"
 
-#include "heap/mark.h"
+#include "heap/reach.h"
 
 #define WORD		8u
 #define STRING_HEADER	(3 * WORD)	/* length, capacity, reference count */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Inner pointers that are as good as one to the block's start (mark.h lists them). */
+/* Inner pointers that are as good as one to the block's start (reach.h lists them). */
 #pragma once
 
 #include <stdbool.h>
@@ -7,14 +7,14 @@
 #include <stdint.h>
 
 struct block;
-struct mark_range;
+struct reach_range;
 struct memory;
 
 #define HEURISTIC_TABLES	256u	/* a power of two */
 
 struct heuristic {
 	struct memory *memory;
-	const struct mark_range *code;
+	const struct reach_range *code;
 	size_t nr_code;
 	/* Words that were looked at: is it the address of a table of virtual functions? */
 	struct {

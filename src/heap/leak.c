@@ -4,7 +4,7 @@
 #include "heap/leak.h"
 
 #include "base/cancel.h"
-#include "heap/keymap.h"
+#include "heap/interner.h"
 
 static const struct {
 	const char *name, *word;
@@ -26,10 +26,10 @@ const char *leak_kind_word(enum leak_kind kind)
 }
 
 struct build {
-	const struct held_list *list;
-	const struct mark_result *mark;
+	const struct packed_list *list;
+	const struct reach_result *mark;
 	const struct leak_spec *spec;
-	struct keymap keys;
+	struct interner keys;
 	struct leaks leaks;
 };
 
@@ -42,7 +42,7 @@ static uint64_t key_of(const struct block *block, enum leak_kind kind, uint32_t 
 
 static enum leak_kind kind_of(const struct build *build, uint32_t i)
 {
-	return mark_kind(held_at(build->list, i));
+	return reach_kind(packed_at(build->list, i));
 }
 
 static uint32_t own_suppression(const struct build *build, uint32_t i)
@@ -52,16 +52,16 @@ static uint32_t own_suppression(const struct build *build, uint32_t i)
 
 	if (!spec->suppression_of || kind_of(build, i) == LEAK_REACHABLE)
 		return SUPPRESS_NONE;
-	block = held_block(build->list, i);
+	block = packed_block(build->list, i);
 	return spec->suppression_of(spec->suppress_ctx, &block);
 }
 
 static uint32_t suppression_of(const struct build *build, uint32_t i)
 {
 	uint32_t suppression = own_suppression(build, i);
-	uint32_t leader = mark_leader(build->mark, i);
+	uint32_t leader = reach_leader(build->mark, i);
 
-	return suppression != SUPPRESS_NONE || leader == MARK_NO_LEADER ?
+	return suppression != SUPPRESS_NONE || leader == REACH_NO_LEADER ?
 		       suppression : own_suppression(build, leader);
 }
 
@@ -77,7 +77,7 @@ static struct err *add_to_list(struct build *build, uint32_t i, const struct blo
 	enum leak_kind kind = kind_of(build, i);
 	struct leak *leak;
 	uint32_t number;
-	struct err *err = keymap_number(&build->keys, key_of(block, kind, suppression), &number);
+	struct err *err = interner_number(&build->keys, key_of(block, kind, suppression), &number);
 
 	if (!err && number == build->leaks.vec.nr)
 		err = vec_push(&build->leaks.vec,
@@ -97,7 +97,7 @@ static struct err *add_to_list(struct build *build, uint32_t i, const struct blo
 static struct err *add(struct build *build, uint32_t i)
 {
 	const struct leak_spec *spec = build->spec;
-	struct block block = held_block(build->list, i);
+	struct block block = packed_block(build->list, i);
 	enum leak_kind kind = kind_of(build, i);
 	struct sample_share share = block_share(spec->mean, &block);
 	uint32_t suppression = suppression_of(build, i);
@@ -120,21 +120,21 @@ static struct err *add(struct build *build, uint32_t i)
  */
 static void add_indirect(struct build *build, uint32_t i)
 {
-	uint32_t leader = mark_leader(build->mark, i), number, suppression;
+	uint32_t leader = reach_leader(build->mark, i), number, suppression;
 	struct sample_share share;
 	struct block block;
 
-	if (leader == MARK_NO_LEADER)
+	if (leader == REACH_NO_LEADER)
 		return;
 	suppression = own_suppression(build, leader);
 	if (suppression == SUPPRESS_NONE && suppression_of(build, i) != SUPPRESS_NONE)
 		return;
-	block = held_block(build->list, leader);
-	number = keymap_find(&build->keys, key_of(&block, LEAK_DEFINITE, suppression));
+	block = packed_block(build->list, leader);
+	number = interner_find(&build->keys, key_of(&block, LEAK_DEFINITE, suppression));
 	if (number == UINT32_MAX ||
 	    (build->spec->keep && !build->spec->keep(build->spec->ctx, &block)))
 		return;
-	block = held_block(build->list, i);
+	block = packed_block(build->list, i);
 	share = block_share(build->spec->mean, &block);
 	build->leaks.vec.at[number].indirect_blocks += share.blocks;
 	build->leaks.vec.at[number].indirect_bytes += share.bytes;
@@ -152,10 +152,10 @@ static int by_size(const void *va, const void *vb)
 	return a->stack < b->stack ? -1 : a->stack > b->stack;
 }
 
-struct err *leaks_build(const struct held_list *list, const struct mark_result *mark,
+struct err *leaks_build(const struct packed_list *list, const struct reach_result *mark,
 			const struct leak_spec *spec, struct leaks *ret)
 {
-	struct build build = { .list = list, .mark = mark, .spec = spec, .keys = KEYMAP_INIT };
+	struct build build = { .list = list, .mark = mark, .spec = spec, .keys = INTERNER_INIT };
 	struct err *err = NULL;
 
 	for (size_t i = 0; i < spec->nr_suppressions && !err; i++)
@@ -167,7 +167,7 @@ struct err *leaks_build(const struct held_list *list, const struct mark_result *
 	}
 	for (uint32_t i = 0; i < list->nr && !err; i++)
 		add_indirect(&build, i);
-	keymap_free(&build.keys);
+	interner_free(&build.keys);
 	if (err) {
 		leaks_free(&build.leaks);
 		return err;
@@ -188,15 +188,16 @@ static bool is_stale(const struct log *log, enum leak_kind kind, const struct bl
 	return now_ns > then && now_ns - then > age;
 }
 
-struct err *leaks_stale(struct held_list *list, const struct log *log, uint64_t now_ns, uint64_t age,
+struct err *leaks_stale(struct packed_list *list, const struct log *log, uint64_t now_ns,
+			uint64_t age,
 			struct blocks *ret)
 {
 	struct err *err = NULL;
 
 	for (size_t i = 0; i < list->nr && !err; i++) {
-		struct block block = held_block(list, i);
+		struct block block = packed_block(list, i);
 
-		if (is_stale(log, mark_kind(held_at(list, i)), &block, now_ns, age))
+		if (is_stale(log, reach_kind(packed_at(list, i)), &block, now_ns, age))
 			err = vec_push(&ret->vec, block);
 	}
 	ret->live.at = list->live.at;

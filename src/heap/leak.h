@@ -2,7 +2,7 @@
 /* Loss records: marked blocks, added up by kind and by where they were allocated. */
 #pragma once
 
-#include "heap/mark.h"
+#include "heap/reach.h"
 #include "heap/suppress.h"
 
 struct leak {
@@ -46,14 +46,15 @@ struct leak_spec {
 };
 
 /* Build them from marked blocks; mark is the result for this list. */
-struct err *leaks_build(const struct held_list *list, const struct mark_result *mark,
+struct err *leaks_build(const struct packed_list *list, const struct reach_result *mark,
 			const struct leak_spec *spec, struct leaks *ret) MUST_CHECK;
 /*
  * Blocks that are not lost, but are not freed either: recorded ones that are reachable or possibly
  * lost, and older than age nanoseconds at now_ns. How many of each stack are live is taken from the
  * list: it says how many were freed.
  */
-struct err *leaks_stale(struct held_list *list, const struct log *log, uint64_t now_ns, uint64_t age,
+struct err *leaks_stale(struct packed_list *list, const struct log *log, uint64_t now_ns,
+			uint64_t age,
 			struct blocks *ret) MUST_CHECK;
 void leaks_free(struct leaks *leaks);
 

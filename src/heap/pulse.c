@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* glibc's arenas, summed up in one number (walk.h). */
+/* glibc's arenas, summed up in one number (heap_walk.h). */
 
 #include "base/cleanup.h"
 #include "heap/glibc.h"

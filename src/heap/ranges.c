@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Ranges of addresses: sorted, merged, taken away from each other. */
 
-#include "heap/mark.h"
+#include "heap/reach.h"
 
-COMPARE_BY(by_start, struct mark_range, x, x->start)
+COMPARE_BY(by_start, struct reach_range, x, x->start)
 
-static void normalize(struct mark_ranges *ranges)
+static void normalize(struct reach_ranges *ranges)
 {
 	size_t nr = 0;
 
 	vec_sort(&ranges->vec, by_start);
 	for (size_t i = 0; i < ranges->vec.nr; i++) {
-		struct mark_range range = ranges->vec.at[i];
+		struct reach_range range = ranges->vec.at[i];
 
 		if (range.start >= range.end)
 			continue;
@@ -23,22 +23,22 @@ static void normalize(struct mark_ranges *ranges)
 	ranges->vec.nr = nr;
 }
 
-struct err *mark_ranges_subtract(struct mark_ranges *ranges, struct mark_ranges *out)
+struct err *reach_ranges_subtract(struct reach_ranges *ranges, struct reach_ranges *out)
 {
-	struct mark_ranges left = { VEC_INIT };
+	struct reach_ranges left = { VEC_INIT };
 	struct err *err = NULL;
 	size_t o = 0;
 
 	normalize(ranges);
 	normalize(out);
 	for (size_t i = 0; i < ranges->vec.nr && !err; i++) {
-		struct mark_range range = ranges->vec.at[i];
+		struct reach_range range = ranges->vec.at[i];
 
 		while (o < out->vec.nr && out->vec.at[o].end <= range.start)
 			o++;
 		for (size_t j = o; j < out->vec.nr && out->vec.at[j].start < range.end && !err; j++) {
 			if (range.start < out->vec.at[j].start)
-				err = vec_push(&left.vec, ((struct mark_range){
+				err = vec_push(&left.vec, ((struct reach_range){
 					range.start, out->vec.at[j].start }));
 			range.start = MAX(range.start, out->vec.at[j].end);
 		}

@@ -4,9 +4,9 @@
 #include "heap/reconcile.h"
 
 #include "base/cleanup.h"
-#include "heap/held.h"
+#include "heap/packed.h"
 #include "heap/radix.h"
-#include "heap/walk.h"
+#include "heap/heap_walk.h"
 
 #define BATCH	65536u
 
@@ -42,16 +42,16 @@ static struct err *note_record(const struct block *block, uint64_t slot UNUSED, 
 }
 
 /* Both are in order of address. */
-static void note_held(struct heap_walk *walk, const struct held_list *list)
+static void note_held(struct heap_walk *walk, const struct packed_list *list)
 {
 	struct chunk_at at = heap_chunks_start();
 	struct heap_chunk chunk;
 	size_t i = 0;
 
 	while (i < list->nr_outer && heap_chunks_next(&walk->chunks, &at, &chunk)) {
-		while (i < list->nr_outer && held_at(list, i)->address < chunk.address)
+		while (i < list->nr_outer && packed_at(list, i)->address < chunk.address)
 			i++;
-		if (i < list->nr_outer && held_at(list, i)->address == chunk.address)
+		if (i < list->nr_outer && packed_at(list, i)->address == chunk.address)
 			heap_chunks_set_note(&walk->chunks, &at, NOTE_RECORDED);
 	}
 }
@@ -71,23 +71,24 @@ static struct err *note_log(struct heap_walk *walk, const struct walk_merge *mer
  * May a call that is under way have it? By its block, its chunk, or the chunk behind it: a chunk
  * that is merged with a free one before it is no longer known by its own address, and not yet free.
  */
-static bool has_clue(const struct walk_merge *merge, const struct heap_chunk *chunk)
+static bool has_in_flight_word(const struct walk_merge *merge, const struct heap_chunk *chunk)
 {
 	uint64_t start = chunk->address - 16;
 
-	return word_among(merge->clue, merge->nr_clues, chunk->address) ||
-	       word_among(merge->clue, merge->nr_clues, start) ||
+	return word_among(merge->in_flight_word, merge->nr_in_flight, chunk->address) ||
+	       word_among(merge->in_flight_word, merge->nr_in_flight, start) ||
 	       (chunk->kind == CHUNK_USED &&
-		word_among(merge->clue, merge->nr_clues, start + chunk->size));
+		word_among(merge->in_flight_word, merge->nr_in_flight, start + chunk->size));
 }
 
 /* The rules of reconcile.h for a chunk that is not in the log. */
 static enum chunk_is decide(const struct walk_merge *merge, const struct heap_chunk *chunk,
-			    bool ghost)
+			    bool retired)
 {
-	if (ghost)
+	if (retired)
 		return CHUNK_FREED;
-	if (has_clue(merge, chunk) && !word_among(merge->sure, merge->nr_sure, chunk->address))
+	if (has_in_flight_word(merge, chunk) &&
+	    !word_among(merge->sure, merge->nr_sure, chunk->address))
 		return CHUNK_IN_HAND;
 	return CHUNK_EARLY;
 }
@@ -164,13 +165,13 @@ struct block block_of_chunk(const struct heap_chunk *chunk, uint8_t process, boo
 	};
 }
 
-void looks_free(struct looks *looks)
+void reconcile_free(struct reconcile_history *looks)
 {
 	vec_free(&looks->sure.vec);
 	vec_free(&looks->seen.vec);
 }
 
-void looks_drop_freed(struct looks *looks, const struct log *log, bool complete)
+void reconcile_drop_freed(struct reconcile_history *looks, const struct log *log, bool complete)
 {
 	uint64_t before = looks->unknown_frees;
 	struct log_accounts accounts;
@@ -179,7 +180,7 @@ void looks_drop_freed(struct looks *looks, const struct log *log, bool complete)
 		accounts = log_accounts_get(log);
 		/*
 		 * A free that looks like the allocator's own may be a key's destructor:
-		 * log/stray.h.
+		 * log/unknown_free.h.
 		 */
 		looks->unknown_frees = accounts.unknown_frees + accounts.own_frees;
 	}
@@ -231,8 +232,8 @@ static void keep_seen(struct word_list *seen, const struct heap_walk *walk,
  * `sure` has more than the blocks of the last look, which may have been torn, and have overlooked
  * some. A look at a heap that was torn says nothing of what was seen.
  */
-struct err *looks_keep(struct looks *looks, const struct heap_walk *walk,
-		       const struct word_list *left_out)
+struct err *reconcile_keep(struct reconcile_history *looks, const struct heap_walk *walk,
+			   const struct word_list *left_out)
 {
 	struct err *err = add_listed(&looks->sure, walk);
 
@@ -250,7 +251,7 @@ struct err *looks_keep(struct looks *looks, const struct heap_walk *walk,
 	return err;
 }
 
-uint64_t looks_unsure(const struct looks *looks, const struct word_list *left_out)
+uint64_t reconcile_unsure(const struct reconcile_history *looks, const struct word_list *left_out)
 {
 	uint64_t nr = 0;
 

@@ -15,7 +15,7 @@
  *	(log_knew), and an address that was recorded once cannot be that of an older block
  *
  *	a malloc under way: the chunk is taken, the record not yet in. Then the thread that runs it
- *	has the address in a register or on the top of its stack, among other words (clues). Such a
+ *	has the address in a register or on the top of its stack, among other words (words in flight). Such a
  *	block is left out; who can let the target run for a moment looks again. A block that nothing
  *	pointed to at an earlier look (sure) is what it seems, as long as none that no record knows
  *	was freed since; one that is left out now and was no block at an earlier look is not from
@@ -38,16 +38,16 @@
  *	no block: a chunk that the allocator itself had in hand. malloc_consolidate takes a fastbin's
  *	chunks out of all lists before it frees them one by one; but for links that are masked
  *	only its thread's registers lead to them. So it must be known who is inside the allocator
- *	(session/view.c): what its words lead to is left out, and searched as a root
+ *	(session/memory_view.c): what its words lead to is left out, and searched as a root
  *
  * The last two come of threads that are inside; as long as any of theirs is left out, who can do so
  * makes another snapshot.
  *
- * The rules, in this order. "held": the chunk is not free. "ghost": the log still knows a record of
- * the address that is out of it. "clue": a thread that is inside the allocator has the block, its
- * chunk or the one behind it in hand.
+ * The rules, in this order. "held": the chunk is not free. "retired record": the log still knows a
+ * record of the address that is out of it. "word in flight": a thread that is inside the allocator
+ * has the block, its chunk or the one behind it in hand.
  *
- *	in the log	held	ghost	clue	sure	the chunk is		its note
+ *	in the log	held	retired record	word in flight	sure	the chunk is		its note
  *
  *	yes						a block of the log	NOTE_RECORDED
  *	no		no				no block
@@ -56,13 +56,13 @@
  *	no		yes	no	yes	yes	from before the attach	NOTE_EARLY
  *	no		yes	no	no		from before the attach	NOTE_EARLY
  *
- * (1) In a walk of an earlier moment it is listed, with NOTE_RECORDED. In a walk of now a ghost
- * counts only where the log is complete: else a block may have come to the address unseen.
+ * (1) In a walk of an earlier moment it is listed, with NOTE_RECORDED. In a walk of now a retired
+ * record counts only where the log is complete: else a block may have come to the address unseen.
  *
  * A block that is left out makes the answer uncertain. So the target is let run for a moment, and
  * looked at again (session/heap.c). About a block of a later look, the looks before it tell
  *
- *	sure	it was listed at some look: it stays, though a clue comes near it
+ *	sure	it was listed at some look: it stays, though a word in flight comes near it
  *	seen	it was there, listed or left out, at each look: it may be from before the attach.
  *		Anything else that is left out was given out since, and is no loss
  *
@@ -77,26 +77,27 @@
 
 struct heap_chunk;
 struct heap_walk;
-struct held_list;
+struct packed_list;
 struct log;
 
 struct walk_merge {
 	const struct log *log;		/* NULL: none */
 	const struct in_hand *in_hand;
-	const struct held_list *held;	/* all blocks of both, sorted; NULL: the log is to be read */
+	/* all blocks of both, sorted; NULL: the log is to be read */
+	const struct packed_list *held;
 	uint8_t process;		/* whose heaps they are */
 	bool complete;
-	uint64_t until;			/* of held_merge_past: time stamp of the walk's moment */
-	const uint64_t *clue;		/* words, sorted */
-	size_t nr_clues;
+	uint64_t until;			/* of packed_merge_past: time stamp of the walk's moment */
+	const uint64_t *in_flight_word;		/* words, sorted */
+	size_t nr_in_flight;
 	const uint64_t *sure;		/* addresses, sorted */
 	size_t nr_sure;
 };
 
 /*
  * Note in each chunk of the walk whether the log has its block (NOTE_RECORDED), or it is one from
- * before the attach (NOTE_EARLY). Addresses of those that were left out for a clue are added to
- * left_out, which is empty before.
+ * before the attach (NOTE_EARLY). Addresses of those that were left out for a word in flight are
+ * added to left_out, which is empty before.
  */
 struct err *walk_merge(struct heap_walk *walk, const struct walk_merge *merge,
 		       struct word_list *left_out) MUST_CHECK;
@@ -116,25 +117,25 @@ enum chunk_is {
 enum chunk_is reconcile_past(const struct walk_merge *merge, const struct heap_chunk *chunk,
 			     struct block *ret);
 
-struct looks {
+struct reconcile_history {
 	struct word_list sure;		/* sorted */
 	struct word_list seen;		/* but those at a torn heap; sorted */
 	bool any;			/* there was a look at a heap that was not torn */
 	uint64_t unknown_frees;		/* up to the last look */
 };
 
-void looks_free(struct looks *looks);
+void reconcile_free(struct reconcile_history *looks);
 /*
  * Before a look. Once one of those that no record knows was freed it may be any of them, and be
  * given out anew: then nothing is sure. log: NULL if there is none. complete: as in struct
  * walk_merge.
  */
-void looks_drop_freed(struct looks *looks, const struct log *log, bool complete);
+void reconcile_drop_freed(struct reconcile_history *looks, const struct log *log, bool complete);
 /* After it, if there is to be another: walk has the notes of walk_merge, which left these out. */
-struct err *looks_keep(struct looks *looks, const struct heap_walk *walk,
-		       const struct word_list *left_out) MUST_CHECK;
+struct err *reconcile_keep(struct reconcile_history *looks, const struct heap_walk *walk,
+			   const struct word_list *left_out) MUST_CHECK;
 /* How many of those that a look left out may be from before the attach. */
-uint64_t looks_unsure(const struct looks *looks, const struct word_list *left_out);
+uint64_t reconcile_unsure(const struct reconcile_history *looks, const struct word_list *left_out);
 
 #define KNOWN_MOST	32768u
 

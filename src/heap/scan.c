@@ -8,7 +8,7 @@
 
 #define HOLE_MAX	(16ull << 20)
 
-struct err *scan_init(struct scan *scan, const struct mark_source *source, void *ctx)
+struct err *scan_init(struct scan *scan, const struct reach_source *source, void *ctx)
 {
 	*scan = (struct scan){ .source = source, .buffer = malloc(SCAN_BUFFER), .ctx = ctx };
 	return scan->buffer ? NULL : err_nomem;
@@ -50,7 +50,7 @@ struct err *scan_fill(struct scan *scan, uint64_t start, uint64_t end, uint64_t 
 	scan->start = start;
 	scan->end = start + *got_ret;
 	if (scan->end < end)
-		scan->hole = (struct mark_range){ scan->end, ALIGN_DOWN(scan->end, PAGE) + PAGE };
+		scan->hole = (struct reach_range){ scan->end, ALIGN_DOWN(scan->end, PAGE) + PAGE };
 	return NULL;
 }
 
@@ -59,7 +59,7 @@ struct err *scan_fill(struct scan *scan, uint64_t start, uint64_t end, uint64_t 
  * but more and more of a hole that is as large as only a size that is wrong can be. The hole is the
  * last of unread, if it ends at `at`.
  */
-static uint64_t behind_hole(const struct mark_unread *unread, uint64_t at, uint64_t end)
+static uint64_t behind_hole(const struct reach_unread *unread, uint64_t at, uint64_t end)
 {
 	uint64_t hole = unread->last.end == at ? at - unread->last.start : 0;
 	uint64_t step = hole < HOLE_MAX ? PAGE : ALIGN_DOWN(hole, PAGE), to;
@@ -67,7 +67,7 @@ static uint64_t behind_hole(const struct mark_unread *unread, uint64_t at, uint6
 	return __builtin_add_overflow(ALIGN_DOWN(at, PAGE), step, &to) ? end : MIN(to, end);
 }
 
-static void note(struct mark_unread *unread, uint64_t start, uint64_t end)
+static void note(struct reach_unread *unread, uint64_t start, uint64_t end)
 {
 	if (unread->last.end != start)
 		unread->last.start = start;
@@ -77,7 +77,7 @@ static void note(struct mark_unread *unread, uint64_t start, uint64_t end)
 
 /* From `at` on, which is mapped. */
 static struct err *scan_mapped(struct scan *scan, uint64_t at, uint64_t end,
-			       struct mark_unread *unread, scan_fn *fn)
+			       struct reach_unread *unread, scan_fn *fn)
 {
 	struct err *err = NULL;
 
@@ -99,20 +99,20 @@ static struct err *scan_mapped(struct scan *scan, uint64_t at, uint64_t end,
 	return err;
 }
 
-struct mark_range scan_next_mapped(const struct mark_source *source, uint64_t at)
+struct reach_range scan_next_mapped(const struct reach_source *source, uint64_t at)
 {
 	return source->next_mapped ? source->next_mapped(source->ctx, at) :
-				     (struct mark_range){ at, UINT64_MAX };
+				     (struct reach_range){ at, UINT64_MAX };
 }
 
-static struct err *scan_present(struct scan *scan, const struct mark_range *part,
-				struct mark_unread *unread, scan_fn *fn)
+static struct err *scan_present(struct scan *scan, const struct reach_range *part,
+				struct reach_unread *unread, scan_fn *fn)
 {
 	uint64_t at = part->start;
 	struct err *err = NULL;
 
 	while (!err && at < part->end) {
-		struct mark_range mapped = scan_next_mapped(scan->source, at);
+		struct reach_range mapped = scan_next_mapped(scan->source, at);
 		uint64_t from = MIN(mapped.start, part->end), to = MIN(mapped.end, part->end);
 
 		if (at < from)
@@ -124,11 +124,11 @@ static struct err *scan_present(struct scan *scan, const struct mark_range *part
 	return err;
 }
 
-struct err *scan_range(struct scan *scan, uint64_t start, uint64_t end, struct mark_unread *unread,
+struct err *scan_range(struct scan *scan, uint64_t start, uint64_t end, struct reach_unread *unread,
 		       scan_fn *fn)
 {
-	const struct mark_source *source = scan->source;
-	struct mark_range part = { start, end };
+	const struct reach_source *source = scan->source;
+	struct reach_range part = { start, end };
 	struct err *err = NULL;
 
 	while (!err && start < end) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Reads memory of a range in pieces, through one buffer: the parts that are worth reading
- * (mark_source.next_present) and mapped. Memory that cannot be read is noted. Memory in no mapping
+ * (reach_source.next_present) and mapped. Memory that cannot be read is noted. Memory in no mapping
  * takes no system call, and a page that could not be read last is not tried again.
  */
 #pragma once
 
-#include "heap/mark.h"
+#include "heap/reach.h"
 
 #define SCAN_BUFFER	(256u << 10)
 
@@ -14,19 +14,19 @@
 typedef struct err *scan_fn(void *ctx, uint64_t start, uint64_t end);
 
 struct scan {
-	const struct mark_source *source;
+	const struct reach_source *source;
 	uint64_t *buffer;
 	uint64_t start, end;		/* what is in it */
-	struct mark_range hole;		/* what of a page could not be read last */
+	struct reach_range hole;		/* what of a page could not be read last */
 	void *ctx;			/* of each scan_fn */
 };
 
 /* ERR_NOMEM */
-struct err *scan_init(struct scan *scan, const struct mark_source *source, void *ctx) MUST_CHECK;
+struct err *scan_init(struct scan *scan, const struct reach_source *source, void *ctx) MUST_CHECK;
 void scan_free(struct scan *scan);
 
 /* Call fn for each piece of [start, end) until it fails. ERR_CANCELLED. */
-struct err *scan_range(struct scan *scan, uint64_t start, uint64_t end, struct mark_unread *unread,
+struct err *scan_range(struct scan *scan, uint64_t start, uint64_t end, struct reach_unread *unread,
 		       scan_fn *fn) MUST_CHECK;
 /*
  * Read from start on, a multiple of 8, at most SCAN_BUFFER bytes; *got_ret may be less than asked
@@ -35,8 +35,8 @@ struct err *scan_range(struct scan *scan, uint64_t start, uint64_t end, struct m
 struct err *scan_fill(struct scan *scan, uint64_t start, uint64_t end, uint64_t *got_ret) MUST_CHECK;
 /* Is it known that it cannot be read? */
 bool scan_is_hole(const struct scan *scan, uint64_t address);
-/* mark_source.next_mapped; if it is not known, all that there is. */
-struct mark_range scan_next_mapped(const struct mark_source *source, uint64_t at);
+/* reach_source.next_mapped; if it is not known, all that there is. */
+struct reach_range scan_next_mapped(const struct reach_source *source, uint64_t at);
 /*
  * The whole words of [start, end), which are in the buffer; the first is at *at_ret.
  */

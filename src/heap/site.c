@@ -4,8 +4,8 @@
 #include "heap/site.h"
 
 #include "base/cleanup.h"
-#include "heap/keymap.h"
-#include "heap/numbers.h"
+#include "heap/interner.h"
+#include "heap/u32_lists.h"
 
 #define FEW		256u		/* so many times are sorted to find the median */
 #define DIGIT_BITS	11u
@@ -19,12 +19,12 @@
 /* The times of one site's blocks, as far as they are known. */
 struct times {
 	uint64_t oldest, youngest;
-	struct number_list list;	/* in the units of sums */
+	struct u32_list list;	/* in the units of sums */
 };
 
 /* The key of a stack is asked for once a stack, not once a block. */
 struct stack_keys {
-	struct keymap stacks;
+	struct interner stacks;
 	VEC(uint64_t) keys;
 };
 
@@ -39,14 +39,14 @@ struct site_sums {
 	const struct site_spec *spec;
 	uint64_t now_ns;
 	uint64_t mean;			/* of sampling; 0 */
-	struct keymap keys;		/* site's key -> its place in sites */
-	struct keymap parts;		/* site << 32 | stack */
+	struct interner keys;		/* site's key -> its place in sites */
+	struct interner parts;		/* site << 32 | stack */
 	VEC(uint64_t) part_bytes;	/* by number in parts */
 	struct stack_keys cache;
 	/* Times, from `start` on (`end` at most), in units of 2^shift ticks. */
 	uint64_t start, end;
 	unsigned shift;
-	struct numbers numbers;
+	struct u32_lists numbers;
 	VEC(struct times) times;	/* by site */
 	uint32_t few[FEW];
 	struct sites sites;
@@ -61,7 +61,7 @@ static struct err *named_key(struct site_sums *sums, uint32_t stack, uint64_t *r
 {
 	struct stack_keys *cache = &sums->cache;
 	uint32_t number;
-	struct err *err = keymap_number(&cache->stacks, stack, &number);
+	struct err *err = interner_number(&cache->stacks, stack, &number);
 
 	if (!err && number == cache->keys.nr)
 		err = vec_push(&cache->keys,
@@ -101,8 +101,8 @@ static struct err *add_part(struct site_sums *sums, uint32_t site, const struct 
 			    uint64_t bytes)
 {
 	uint32_t number;
-	struct err *err = keymap_number(&sums->parts, (uint64_t)site << 32 | block->stack,
-					&number);
+	struct err *err = interner_number(&sums->parts, (uint64_t)site << 32 | block->stack,
+					  &number);
 
 	if (!err && number == PARTS_MOST)
 		return too_many("stacks of sites", PARTS_MOST);
@@ -123,7 +123,7 @@ static uint32_t moment_of(struct site_sums *sums, uint64_t time)
 	while (since >> more > UINT32_MAX)
 		more++;
 	if (more) {
-		numbers_shift(&sums->numbers, more);
+		u32_lists_shift(&sums->numbers, more);
 		sums->shift += more;
 	}
 	return (uint32_t)(since >> more);
@@ -137,13 +137,13 @@ static struct err *add_time(struct site_sums *sums, uint32_t site, uint64_t time
 		return NULL;
 	times->oldest = times->list.nr ? MIN(times->oldest, time) : time;
 	times->youngest = MAX(times->youngest, time);
-	return numbers_push(&sums->numbers, &times->list, moment_of(sums, time));
+	return u32_lists_push(&sums->numbers, &times->list, moment_of(sums, time));
 }
 
 static struct err *add_site(struct site_sums *sums, uint64_t key, uint32_t stack)
 {
 	struct err *err = sums->sites.vec.nr == SITES_MOST ? too_many("sites", SITES_MOST) :
-		vec_push(&sums->times, ((struct times){ .list = NUMBER_LIST_INIT }));
+		vec_push(&sums->times, ((struct times){ .list = U32_LIST_INIT }));
 
 	return err ? err : vec_push(&sums->sites.vec, ((struct site){ .key = key, .stack = stack }));
 }
@@ -158,7 +158,7 @@ static struct err *sums_add(struct site_sums *sums, const struct block *block)
 	struct err *err = site_key(sums, block, &key);
 
 	if (!err)
-		err = keymap_number(&sums->keys, key, &number);
+		err = interner_number(&sums->keys, key, &number);
 	if (!err && number == sums->sites.vec.nr)
 		err = add_site(sums, key, block->stack);
 	if (!err && sums->spec->by != SITE_STACK)
@@ -178,7 +178,7 @@ static struct err *sums_add(struct site_sums *sums, const struct block *block)
 /* The stack with most bytes; of equal ones that with the smaller number. */
 static void pick_stacks(struct site_sums *sums)
 {
-	const struct keymap *parts = &sums->parts;
+	const struct interner *parts = &sums->parts;
 	AUTO_FREE uint64_t *best = calloc(sums->sites.vec.nr + 1, sizeof(*best));
 
 	/* Without memory each site keeps the stack of its first block. */
@@ -230,7 +230,7 @@ static struct err *totals(struct site_sums *sums, const struct live_counts *live
 			if (err)
 				return err;
 		}
-		number = keymap_find(&sums->keys, key);
+		number = interner_find(&sums->keys, key);
 		if (number == UINT32_MAX)
 			continue;
 		site = &sums->sites.vec.at[number];
@@ -250,7 +250,7 @@ static uint64_t age(const struct site_sums *sums, uint64_t time)
 }
 
 /* The (k + 1)th smallest of many, digit by digit: those that begin as it does are counted. */
-static uint32_t nth_of_many(const struct site_sums *sums, const struct number_list *list, uint64_t k)
+static uint32_t nth_of_many(const struct site_sums *sums, const struct u32_list *list, uint64_t k)
 {
 	uint32_t found = 0, number;
 	unsigned low = 32;
@@ -258,10 +258,10 @@ static uint32_t nth_of_many(const struct site_sums *sums, const struct number_li
 	while (low) {
 		uint64_t count[DIGITS] = { 0 };
 		unsigned high = low, digit = 0;
-		struct number_at at = numbers_start(&sums->numbers, list);
+		struct u32_cursor at = u32_lists_start(&sums->numbers, list);
 
 		low = low > DIGIT_BITS ? low - DIGIT_BITS : 0;
-		while (numbers_next(&sums->numbers, &at, &number))
+		while (u32_lists_next(&sums->numbers, &at, &number))
 			if (!(((uint64_t)number ^ found) >> high))
 				count[number >> low & (DIGITS - 1)]++;
 		for (; k >= count[digit]; digit++)
@@ -273,13 +273,14 @@ static uint32_t nth_of_many(const struct site_sums *sums, const struct number_li
 
 COMPARE_BY(by_number, uint32_t, x, *x)
 
-static uint32_t nth_of(struct site_sums *sums, const struct number_list *list, uint64_t k)
+static uint32_t nth_of(struct site_sums *sums, const struct u32_list *list, uint64_t k)
 {
-	struct number_at at = numbers_start(&sums->numbers, list);
+	struct u32_cursor at = u32_lists_start(&sums->numbers, list);
 
 	if (list->nr > FEW)
 		return nth_of_many(sums, list, k);
-	for (uint32_t i = 0; i < list->nr && numbers_next(&sums->numbers, &at, &sums->few[i]); i++)
+	for (uint32_t i = 0; i < list->nr &&
+	     u32_lists_next(&sums->numbers, &at, &sums->few[i]); i++)
 		;
 	qsort(sums->few, list->nr, sizeof(*sums->few), by_number);
 	return sums->few[k];
@@ -372,12 +373,12 @@ static struct err *sums_end(struct site_sums *sums, const struct live_counts *li
 
 static void sums_free(struct site_sums *sums)
 {
-	keymap_free(&sums->cache.stacks);
+	interner_free(&sums->cache.stacks);
 	vec_free(&sums->cache.keys);
-	keymap_free(&sums->keys);
-	keymap_free(&sums->parts);
+	interner_free(&sums->keys);
+	interner_free(&sums->parts);
 	vec_free(&sums->part_bytes);
-	numbers_free(&sums->numbers);
+	u32_lists_free(&sums->numbers);
 	vec_free(&sums->times);
 	sites_free(&sums->sites);
 }

@@ -14,7 +14,7 @@
  * compares first: bytes that are not `new` are left alone.
  *
  * Whoever has the file mapped can write here. An mdbg that wrote a journal goes by its own copy of
- * it (journal_writer.h); a later one believes it no more than target/undo.h says.
+ * it (journal_writer.h); a later one believes it no more than tracee/undo.h says.
  */
 #pragma once
 

@@ -14,7 +14,7 @@
  *
  * A journal that an earlier mdbg has left is read once, into `own`. From then on it is treated as
  * if this mdbg had written it; what of it is to be believed is found out before anything is done by
- * it (target/undo.h).
+ * it (tracee/undo.h).
  */
 #pragma once
 

@@ -3,11 +3,11 @@
 
 #include "log/layout.h"
 
-#include "log/freed.h"
+#include "log/free_history.h"
 #include "log/journal.h"
-#include "log/stack.h"
-#include "log/stray.h"
-#include "log/table.h"
+#include "log/stack_table.h"
+#include "log/unknown_free.h"
+#include "log/block_table.h"
 
 #define TABLE_TURN	13
 
@@ -65,7 +65,7 @@ static void cut_freed(struct log *log, uint64_t *at)
 
 /*
  * Each table makes the whole larger by STEP at least; what is left over at the end becomes part of
- * the last. See table.h.
+ * the last. See block_table.h.
  */
 static void cut_tables(struct log *log, uint64_t at)
 {
@@ -103,10 +103,10 @@ bool log_layout(void *base, uint64_t size, uint64_t header_offset, struct log *r
 	ret->hint = (uint64_t *)cut(ret, &at, LOG_HINTS * sizeof(*ret->hint));
 	cut_threads(ret, &at);
 	cut_stacks(ret, &at);
-	for (unsigned kind = 0; kind < LOG_STRAY_KINDS; kind++)
-		ret->stray[kind] = (struct log_stray_slot *)
-			cut(ret, &at, LOG_STRAYS * sizeof(struct log_stray_slot));
-	ret->sieve = cut(ret, &at, LOG_SIEVE);
+	for (unsigned kind = 0; kind < LOG_UNKNOWN_FREE_KINDS; kind++)
+		ret->unknown[kind] = (struct log_unknown_free_slot *)
+			cut(ret, &at, LOG_UNKNOWN_FREES * sizeof(struct log_unknown_free_slot));
+	ret->counting_filter = cut(ret, &at, LOG_COUNTING_FILTER);
 	cut_freed(ret, &at);
 	cut_tables(ret, at);
 	return true;

@@ -8,16 +8,16 @@
  *
  *	offset 0	the journal (journal.h), JOURNAL_SIZE
  *	header_offset	struct log_header, LOG_HEADER_SIZE
- *			hints		uint64_t[LOG_HINTS]	(table.h)
+ *			hints		uint64_t[LOG_HINTS]	(block_table.h)
  *			threads		struct log_entry[nr_threads]
  *			thread index	uint32_t[2 * nr_threads]	(registry.c)
- *			stack index	stack_levels levels of buckets (stack.h)
+ *			stack index	stack_levels levels of buckets (stack_table.h)
  *			stack directory	uint32_t[nr_stacks + 1]
  *			stack arena	stacks, one after the other
- *			strays		LOG_STRAY_KINDS rings of struct log_stray_slot[LOG_STRAYS]	(stray.h)
- *			sieve		uint8_t[LOG_SIEVE], where the log samples	(sieve.h)
- *			frees		struct log_free_slot[nr_frees]	(freed.h)
- *			table 0, table 1, ...				(table.h)
+ *			unknown frees		LOG_UNKNOWN_FREE_KINDS rings of struct log_unknown_free_slot[LOG_UNKNOWN_FREES]	(unknown_free.h)
+ *			counting filter		uint8_t[LOG_COUNTING_FILTER], where the log samples	(counting_filter.h)
+ *			frees		struct log_free_slot[nr_frees]	(free_history.h)
+ *			table 0, table 1, ...				(block_table.h)
  *	size
  *
  * The file behind it is sparse: what no writer has touched takes no memory. Readers must keep it so
@@ -35,8 +35,8 @@
 #define LOG_HINTS		4096		/* a power of two */
 #define LOG_THREADS_MAX		(1u << 16)	/* a record has 16 bits for it */
 #define LOG_ANCHORS		256		/* of the clock */
-#define LOG_SIEVE		(1u << 20)	/* counters */
-#define LOG_STRAYS		1024		/* stray frees of each kind that are remembered; a power of two */
+#define LOG_COUNTING_FILTER		(1u << 20)	/* counters */
+#define LOG_UNKNOWN_FREES		1024		/* unknown frees of each kind that are remembered; a power of two */
 
 /*
  * One thread that was seen: who it is, and its account. Only the thread itself writes (or the
@@ -66,13 +66,15 @@ struct log_header {
 	uint64_t origin;	/* time stamp of log_format: SEQ counts from here */
 	uint64_t start;		/* time stamp of log_format or log_reset */
 	uint64_t gap;		/* time stamp of log_note_gap, by mdbg */
-	uint64_t free_history;	/* frees that are remembered (freed.h), by mdbg */
+	uint64_t free_history;	/* frees that are remembered (free_history.h), by mdbg */
 
 	/* Written by all writers; each on a line of its own. */
 	uint32_t tables __attribute__((aligned(64)));	/* allocation tables in use, 1 at least */
 	uint32_t threads __attribute__((aligned(64)));	/* registry entries in use, 1 at least */
-	uint64_t stacks __attribute__((aligned(64)));	/* next id << 32 | next unit of the arena (stack.h) */
-	uint64_t strays[LOG_STRAY_KINDS] __attribute__((aligned(64)));	/* ever put into each ring */
+	/* next id << 32 | next unit of the arena (stack_table.h) */
+	uint64_t stacks __attribute__((aligned(64)));
+	/* ever put into each ring */
+	uint64_t unknown_frees[LOG_UNKNOWN_FREE_KINDS] __attribute__((aligned(64)));
 	uint64_t frees __attribute__((aligned(64)));	/* the same */
 
 	/* Written by mdbg only. */

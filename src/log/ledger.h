@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The ledger: what the calls of an allocator's functions mean to the log. The agent
- * (agent/record.c) and the tracer (probe/event.c) both see calls and tell the ledger; here is all
- * that it takes to make records and accounts of them, once.
+ * (agent/slow_path.c) and the tracer (probe/trap_ledger.c) both see calls and tell the ledger; here
+ * is all that it takes to make records and accounts of them, once.
  *
  * Theory of operation
  *
@@ -19,7 +19,7 @@
  *
  *	event				operation		recorded	counted
  *
- *	enter a resize			-> UNDER WAY		block out	frees, or stray (*)
+ *	enter a resize			-> UNDER WAY		block out	frees, or unknown free (*)
  *	- inside of its block's resize	-> INSIDE
  *	enter a throwing function	-> UNDER WAY
  *	- inside of a call of the same	runs as it is
@@ -32,7 +32,7 @@
  *	leave a plain function		none			block in	allocs, failed
  *	leave with a block that an	as above		in its place	nested
  *	  inner call has given
- *	release				none			block out	frees, or stray (*)
+ *	release				none			block out	frees, or unknown free (*)
  *	- inside of its block's resize	none					nested
  *	  or of another release of it
  *	release 0			none					null_frees
@@ -42,7 +42,7 @@
  *	enter LEDGER_OPS inside it	-> VOID					voided
  *	abandon (its thread has ended)	-> VOID					voided
  *
- *	(*) log/stray.h: unknown_frees, double_frees, own_frees; where the log samples
+ *	(*) log/unknown_free.h: unknown_frees, double_frees, own_frees; where the log samples
  *	    unsampled_frees
  *
  * Void. A call may be left by longjmp, and never return. If the operation stayed, a free of the
@@ -79,8 +79,8 @@
  * one, if it is this block and was drawn for since, is an inner one. For the same reason the last
  * free that may lead to others is forgotten when its block is given again.
  *
- * History (log/freed.h). A free is remembered when its block was taken out; a resize that has
- * moved or freed its block, when it has returned, if it was listed.
+ * History (log/free_history.h). A free is remembered when its block was taken out; a resize that
+ * has moved or freed its block, when it has returned, if it was listed.
  *
  * Domains. Blocks are compared as the log knows them, with the number of the process and
  * LOG_DOMAIN_USER: a block of an allocator that the user has named is never the same as malloc's.
@@ -96,9 +96,9 @@
  */
 #pragma once
 
-#include "log/quick.h"
+#include "log/fast_path.h"
 #include "log/sample.h"
-#include "log/stray.h"
+#include "log/unknown_free.h"
 
 #define LEDGER_OPS		8
 #define LEDGER_SIZE_MAX		((1ull << 48) - 1)	/* that a record can hold */
@@ -142,7 +142,7 @@ struct ledger {
 	uint64_t sample;		/* 0: all are recorded; or mean bytes between samples */
 	uint64_t history;		/* frees are remembered: as header->free_history */
 	uint32_t depth;			/* frames of a stack */
-	struct stray_facts facts;	/* of what frees of unknown blocks are */
+	struct free_facts facts;	/* of what frees of unknown blocks are */
 };
 
 /* The properties of a function. */
@@ -178,11 +178,11 @@ struct ledger_call {
 };
 
 /*
- * The answer of ledger_release. Nonzero: the stack is wanted, and ledger_stray is to be called with
- * the same call and this.
+ * The answer of ledger_release. Nonzero: the stack is wanted, and ledger_unknown_free is to be
+ * called with the same call and this.
  *
  *	LEDGER_UNKNOWN	the log does not have the block
- *	LEDGER_FREED	it does not, but it had: its ghost is there
+ *	LEDGER_FREED	it does not, but it had: its retired record is there
  *	else		the free is to be remembered, of the block that was recorded at that time
  */
 #define LEDGER_UNKNOWN	1u

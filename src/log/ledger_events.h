@@ -68,12 +68,12 @@ static NOINLINE void walk_and_remember(struct ledger_call call, uint64_t block, 
  * The block is not in the log, but perhaps it was (freed). Nothing has been allocated by this
  * stack, so it is not counted to it. The stack tells what it is: at least a few frames of it.
  */
-static NOINLINE void stray(struct ledger_call copy, bool freed)
+static NOINLINE void unknown(struct ledger_call copy, bool freed)
 {
 	const struct ledger_call *call = &copy;
 	uint64_t address = call->block & ((1ull << LOG_PROCESS_SHIFT) - 1);
-	uint32_t stack = env_walk(call, MAX(call->ledger->depth, STRAY_DEPTH), 0, 0);
-	struct log_stray free;
+	uint32_t stack = env_walk(call, MAX(call->ledger->depth, UNKNOWN_FREE_DEPTH), 0, 0);
+	struct log_unknown_free free;
 
 	/* One by one: an initialiser would clear it first. */
 	free.address = call->block;
@@ -82,12 +82,12 @@ static NOINLINE void stray(struct ledger_call copy, bool freed)
 	free.stack = stack;
 	free.on_stack = call->thread && address >= call->sp && bounded(call) &&
 			ledger_holds(call->thread, address);
-	log_stray(call->ledger->log, &free, &call->ledger->facts, env_caller(call),
-		  freed && env_tells(call));
+	log_unknown_free(call->ledger->log, &free, &call->ledger->facts, env_caller(call),
+			 freed && env_tells(call));
 }
 
 /* Is it worth a look? */
-static inline bool may_be_stray(const struct ledger_call *call)
+static inline bool may_be_unknown_free(const struct ledger_call *call)
 {
 	return !call->ledger->sample && !call->function->user;
 }
@@ -107,7 +107,7 @@ static ALWAYS_INLINE bool insert(const struct ledger_call *call, struct log_reco
 	if (thread->inserted == record->address || UNLIKELY(call->ledger->sample))
 		is_in = ledger_insert_again(*call, record, last);
 	else
-		is_in = quick_insert(call->ledger->log, record, NULL);
+		is_in = fast_insert(call->ledger->log, record, NULL);
 	thread->inserted = record->address;
 	thread->inserted_sp = call->sp;
 	return is_in;
@@ -295,7 +295,7 @@ static inline bool inside_resize(const struct ledger_call *call)
  * A throwing function whose nothrow twin calls it in turn (libstdc++'s do): the inner call must run
  * as it is, or it would go round in circles.
  */
-static inline bool called_by_own_twin(const struct ledger_call *call)
+static inline bool called_by_own_nothrow(const struct ledger_call *call)
 {
 	const struct ledger_thread *thread = call->thread;
 
@@ -337,8 +337,8 @@ static inline void enter_listed(const struct ledger_call *call)
 		return;
 	op->took = log_remove(call->ledger->log, op->block, call->thread->log_thread, &op->old);
 	op->missed = !op->took;
-	if (UNLIKELY(!op->took) && may_be_stray(call))
-		stray(*call, op->old.address);
+	if (UNLIKELY(!op->took) && may_be_unknown_free(call))
+		unknown(*call, op->old.address);
 }
 
 /* Without state: nothing tells a throwing function's own twin, so it is let alone. */
@@ -355,8 +355,8 @@ static NOINLINE bool enter_alone(struct ledger_call copy, struct ledger_words *w
 	words->what = 0;
 	if (call->block && log_remove(call->ledger->log, call->block, 0, &old))
 		words->what = LEDGER_TOOK | old.size;
-	else if (call->block && may_be_stray(call))
-		stray(*call, old.address);
+	else if (call->block && may_be_unknown_free(call))
+		unknown(*call, old.address);
 	return false;
 }
 
@@ -368,7 +368,7 @@ static inline bool ledger_enter(const struct ledger_call *call, struct ledger_wo
 	void_others(call);
 	words->how = LEDGER_LISTED;
 	words->what = call->thread->draws;
-	if (call->function->throwing && called_by_own_twin(call))
+	if (call->function->throwing && called_by_own_nothrow(call))
 		return true;
 	if (call->function->throwing || call->function->resize)
 		enter_listed(call);
@@ -410,8 +410,8 @@ static inline uint64_t take_out(const struct ledger_call *call)
 		log_remove(log, call->block, number, NULL);
 		return 0;
 	}
-	if (UNLIKELY(!quick_remove(log, call->block, number, &old)))
-		return may_be_stray(call) ? ledger_missed(&old) : 0;
+	if (UNLIKELY(!fast_remove(log, call->block, number, &old)))
+		return may_be_unknown_free(call) ? ledger_missed(&old) : 0;
 	return remembers(call) ? old.time : 0;
 }
 
@@ -438,10 +438,10 @@ static inline uint64_t ledger_release(const struct ledger_call *call)
 	return say;
 }
 
-static inline void ledger_stray(const struct ledger_call *call, uint64_t said)
+static inline void ledger_unknown_free(const struct ledger_call *call, uint64_t said)
 {
 	if (said > LEDGER_FREED)
 		walk_and_remember(*call, call->block, said);
 	else
-		stray(*call, said == LEDGER_FREED);
+		unknown(*call, said == LEDGER_FREED);
 }

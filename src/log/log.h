@@ -6,7 +6,7 @@
  * are freestanding: no libc, no system call, no fault), and everything in the region is addressed
  * by offset, since it lies at different addresses in the two processes.
  *
- * Theory of operation, slot protocol and invariants are in table.h and stack.h.
+ * Theory of operation, slot protocol and invariants are in block_table.h and stack_table.h.
  */
 #pragma once
 
@@ -23,13 +23,14 @@
 #define LOG_HEAP_USER		0xfffd	/* heap: of an allocator that the user has named */
 #define LOG_LIMIT_MIN		(16ull << 20)
 #define LOG_LIMIT_MAX		(1ull << 42)
-#define LOG_FREES_MAX		65536u	/* that a history of frees can have (freed.h) */
+#define LOG_FREES_MAX		65536u	/* that a history of frees can have (free_history.h) */
 #define LOG_TABLES		40	/* allocation tables that a region of LOG_LIMIT_MAX bytes has room for */
 
-enum log_stray_kind { LOG_STRAY_DOUBLE, LOG_STRAY_UNKNOWN, LOG_STRAY_KINDS };
+enum log_unknown_free_kind { LOG_UNKNOWN_FREE_DOUBLE, LOG_UNKNOWN_FREE_OTHER,
+			    LOG_UNKNOWN_FREE_KINDS };
 
 struct log_free_slot;
-struct log_stray_slot;
+struct log_unknown_free_slot;
 
 struct log_table {
 	struct log_window *window;
@@ -39,7 +40,8 @@ struct log_table {
 
 /* How many bytes from its start on log_reserve has faulted in of each part. */
 struct log_reserved {
-	uint64_t header, threads, thread_index, stack_index, stack_directory, arena, strays, sieve,
+	uint64_t header, threads, thread_index, stack_index, stack_directory, arena, unknown_frees,
+		     counting_filter,
 		freed, tables;
 };
 
@@ -54,20 +56,20 @@ struct log {
 	struct log_header *header;	/* at base + journal's log_offset */
 	/* The rest is internal to this layer. */
 	struct log_entry *thread;
-	uint8_t *sieve;		/* of a log that samples (sieve.h) */
+	uint8_t *counting_filter;		/* of a log that samples (counting_filter.h) */
 	uint32_t *thread_index;		/* 2 * nr_threads */
 	uint32_t nr_threads;
 	uint32_t nr_stacks;
 	uint32_t stack_levels;
 	uint32_t nr_tables;		/* that there is room for */
 	uint32_t newest;		/* table in which to look first: a hint */
-	uint64_t *hint;			/* where addresses were found last (table.h) */
+	uint64_t *hint;			/* where addresses were found last (block_table.h) */
 	uint64_t hint_units;		/* that a hint may name */
 	uint64_t *stack_index;
 	uint32_t *stack_directory;	/* nr_stacks + 1 */
 	uint8_t *arena;
 	uint64_t arena_size;
-	struct log_stray_slot *stray[LOG_STRAY_KINDS];
+	struct log_unknown_free_slot *unknown[LOG_UNKNOWN_FREE_KINDS];
 	struct log_free_slot *freed;
 	uint32_t nr_frees;		/* that there is room for; LOG_FREES_MAX at most */
 	struct log_table table[LOG_TABLES];
@@ -94,7 +96,7 @@ struct log_record {
 	uint16_t heap;			/* arena number or LOG_HEAP_* */
 };
 
-/* A free of a block that the table had (freed.h). */
+/* A free of a block that the table had (free_history.h). */
 struct log_free {
 	uint64_t address;		/* as in a record */
 	uint64_t block_time;		/* of the record: which of all blocks that were ever there */
@@ -103,12 +105,12 @@ struct log_free {
 };
 
 /* A free of a block that the table does not have. */
-struct log_stray {
+struct log_unknown_free {
 	uint64_t address;		/* as in a record */
 	uint64_t time;			/* of the free */
 	uint32_t thread, stack;		/* who frees; stacks begin with the function called */
 	bool on_stack;			/* the address is in the part of that thread's stack that is in use */
-	/* LOG_STRAY_DOUBLE: */
+	/* LOG_UNKNOWN_FREE_DOUBLE: */
 	struct log_record block;	/* as it was until the first free */
 	struct log_free first;		/* the first free; time 0: not remembered */
 	uint32_t history;		/* how many frees were remembered then */
@@ -133,7 +135,7 @@ struct log_accounts {
 	/* For a log that samples (0 otherwise): */
 	uint64_t unsampled;		/* * blocks passed over */
 	uint64_t unsampled_frees;	/* * frees of blocks that are not in the table, which counts none in unknown_frees */
-	/* Stray frees (stray.h): what would else be in unknown_frees. */
+	/* Unknown frees (unknown_free.h): what would else be in unknown_frees. */
 	uint64_t double_frees;		/* * of a block that was freed before, and not given out again */
 	uint64_t own_frees;		/* * by the allocator itself, at the end of a thread */
 };
@@ -179,7 +181,8 @@ bool log_insert(struct log *log, const struct log_record *record, struct log_rec
 /*
  * Take the record of address out (*ret, which may be NULL) and count it as freed by thread; or
  * count a free of an unknown block, or of one that was not sampled, and return false. Unless the
- * log samples, ret->address then says if there is a ghost (table.h): it is address, or 0.
+ * log samples, ret->address then says if there is a retired record (block_table.h): it is address,
+ * or 0.
  */
 bool log_remove(struct log *log, uint64_t address, uint32_t thread, struct log_record *ret);
 /* Look only. */
@@ -191,9 +194,9 @@ bool log_lookup(const struct log *log, uint64_t address, struct log_record *ret)
 bool log_knew(const struct log *log, uint64_t address);
 /*
  * The record that address had last, if its block was freed and nothing else has taken its place
- * since (table.h, ghosts).
+ * since (block_table.h, retired records).
  */
-bool log_ghost(const struct log *log, uint64_t address, struct log_record *ret);
+bool log_retired(const struct log *log, uint64_t address, struct log_record *ret);
 /*
  * A block was freed for certain: remember who did it, if frees are remembered. For a writer that
  * has taken out its record.
@@ -303,14 +306,15 @@ void log_each(const struct log *log, log_each_fn *fn, void *ctx);
  */
 bool log_slot(const struct log *log, uint64_t slot, struct log_record *ret);
 /*
- * The stray frees that are remembered (stray.h), oldest first; true ends it. Each is consistent in
- * itself, and may be nonsense all the same where the target writes it.
+ * The unknown frees that are remembered (unknown_free.h), oldest first; true ends it. Each is
+ * consistent in itself, and may be nonsense all the same where the target writes it.
  */
-void log_each_stray(const struct log *log, enum log_stray_kind kind,
-		    bool (*fn)(const struct log_stray *stray, void *ctx), void *ctx);
+void log_each_unknown_free(const struct log *log, enum log_unknown_free_kind kind,
+			   bool (*fn)(const struct log_unknown_free *unknown, void *ctx),
+			   void *ctx);
 /*
- * Up to now allocations may have gone unrecorded (probes were out, or not all in): no ghost of
- * before tells a double free.
+ * Up to now allocations may have gone unrecorded (probes were out, or not all in): no retired
+ * record of before tells a double free.
  */
 void log_note_gap(struct log *log);
 /* Sums; consistent only while nobody writes. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * All-time counts that are not in the stack table yet. An agent's threads keep those of their hot
- * stacks to themselves (agent/memo.h) and fold them into the table now and then: what a stack has
- * had in all is log_stack_get's total and what is pending here. For a report:
+ * stacks to themselves (agent/unwind_cache.h) and fold them into the table now and then: what a
+ * stack has had in all is log_stack_get's total and what is pending here. For a report:
  *
  *	struct log_pending pending;
  *
  *	err = log_pending_init(log, &pending);
  *	for each thread of the agent
- *		memo_each(&thread->memo, log_pending_add, &pending);
+ *		unwind_cache_each(&thread->unwind cache, log_pending_add, &pending);
  *	spec.pending = &pending;	(heap/site.h)
  *	log_pending_free(&pending);
  *

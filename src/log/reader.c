@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Reading the log: records, stacks, threads, sums. The region is not trusted:
- * see layout.h and stack.h.
+ * see layout.h and stack_table.h.
  */
 
 #include <string.h>
 
 #include "log/registry.h"
 #include "log/ring.h"
-#include "log/stack.h"
-#include "log/stray.h"
-#include "log/table.h"
+#include "log/stack_table.h"
+#include "log/unknown_free.h"
+#include "log/block_table.h"
 
 static bool window_each(const struct log *log, const struct log_window *window,
 			uint32_t *patience, log_each_fn *fn, void *ctx)
@@ -62,8 +62,9 @@ static void unpair(uint64_t pair, uint32_t *high_ret, uint32_t *low_ret)
 	*low_ret = (uint32_t)pair;
 }
 
-static bool stray_read(const struct log *log, const struct log_stray_slot *slot, uint64_t number,
-		       struct log_stray *ret)
+static bool unknown_free_read(const struct log *log, const struct log_unknown_free_slot *slot,
+			      uint64_t number,
+			      struct log_unknown_free *ret)
 {
 	if (ring_load(&slot->ticket) != ring_ticket(number))
 		return false;
@@ -87,16 +88,17 @@ static bool stray_read(const struct log *log, const struct log_stray_slot *slot,
 	return ring_held(&slot->ticket, ring_ticket(number));
 }
 
-void log_each_stray(const struct log *log, enum log_stray_kind kind,
-		    bool (*fn)(const struct log_stray *stray, void *ctx), void *ctx)
+void log_each_unknown_free(const struct log *log, enum log_unknown_free_kind kind,
+			   bool (*fn)(const struct log_unknown_free *unknown, void *ctx), void *ctx)
 {
-	uint64_t end = __atomic_load_n(&log->header->strays[kind], __ATOMIC_ACQUIRE);
-	uint64_t start = end > LOG_STRAYS ? end - LOG_STRAYS : 0;
-	struct log_stray stray;
+	uint64_t end = __atomic_load_n(&log->header->unknown_frees[kind], __ATOMIC_ACQUIRE);
+	uint64_t start = end > LOG_UNKNOWN_FREES ? end - LOG_UNKNOWN_FREES : 0;
+	struct log_unknown_free unknown;
 
 	for (uint64_t number = start; number < end; number++)
-		if (stray_read(log, &log->stray[kind][number % LOG_STRAYS], number, &stray) &&
-		    fn(&stray, ctx))
+		if (unknown_free_read(log, &log->unknown[kind][number % LOG_UNKNOWN_FREES], number,
+				      &unknown) &&
+		    fn(&unknown, ctx))
 			return;
 }
 

@@ -12,11 +12,11 @@
 #include <inttypes.h>
 #include <sys/mman.h>
 
-#include "log/freed.h"
+#include "log/free_history.h"
 #include "log/registry.h"
-#include "log/stack.h"
-#include "log/stray.h"
-#include "log/table.h"
+#include "log/stack_table.h"
+#include "log/unknown_free.h"
+#include "log/block_table.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -143,13 +143,15 @@ struct err *log_reserve(struct log *log, uint64_t bytes)
 		err = reserve_stacks(log, stacks);
 	/* All rings: they lie side by side, and are small. */
 	if (!err)
-		err = advance(log->stray[0], &log->reserved.strays,
-			      LOG_STRAY_KINDS * LOG_STRAYS * sizeof(struct log_stray_slot));
+		err = advance(log->unknown[0], &log->reserved.unknown_frees,
+			      LOG_UNKNOWN_FREE_KINDS * LOG_UNKNOWN_FREES * sizeof(struct log_unknown_free_slot));
 	if (!err && log->header->sample)
-		err = advance(log->sieve, &log->reserved.sieve, LOG_SIEVE);
+		err =
+			advance(log->counting_filter, &log->reserved.counting_filter,
+				LOG_COUNTING_FILTER);
 	if (!err)
 		err = advance(log->freed, &log->reserved.freed,
-			      freed_kept(log) * sizeof(*log->freed));
+			      free_history_kept(log) * sizeof(*log->freed));
 	if (!err)
 		err = reserve_tables(log, bytes - stacks);
 	return err;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Tickets: how several writers fill the slots of a ring that has the newest of something, and
- * readers of another process look at it without stopping anybody (stray.h, freed.h).
+ * readers of another process look at it without stopping anybody (unknown_free.h, free_history.h).
  *
  *	ticket of a slot	0: empty; number (from 1 on) << 1, or with RING_BUSY
  *

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A slot of the table, and its changes of state (table.h). Freestanding. */
+/* A slot of the table, and its changes of state (block_table.h). Freestanding. */
 #pragma once
 
-#include "log/quick.h"
+#include "log/fast_path.h"
 #include "log/tags.h"
 
 /* A slot, and what is needed to change it. */
@@ -13,7 +13,7 @@ struct place {
 	uint64_t key;		/* as last seen or stored */
 };
 
-/* Is the slot the address's, live or ghost? */
+/* Is the slot the address's, live or retired record? */
 static inline bool slot_has(struct log_window *window, unsigned slot, uint64_t address,
 			    uint64_t *key)
 {

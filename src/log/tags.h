@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The tags of a window (table.h): which of its slots may have an address, and which may be free, in
- * a few instructions for all of them. Freestanding.
+ * The tags of a window (block_table.h): which of its slots may have an address, and which may be
+ * free, in a few instructions for all of them. Freestanding.
  */
 #pragma once
 
-#include "log/table.h"
+#include "log/block_table.h"
 
 /* Tags: the same bit of all four lanes of a word. */
 #define LANES(bits)	((uint64_t)(bits) * 0x0001000100010001ull)

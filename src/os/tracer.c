@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The tracer thread: requests, stops, ticks. What it asks of the kernel by ptrace is in ptrace.c.
+ * The tracer thread: requests, stops, polls. What it asks of the kernel by ptrace is in ptrace.c.
  */
 
 #include "os/tracer.h"
@@ -39,10 +39,10 @@
 /* How long the next stop of a followed thread is looked for before the tracer sleeps. */
 #define LINGER_NS	40000ull
 /*
- * How many ticks a PTRACE_SEIZE may take: see tracer_seize. Not a time: on a busy machine the
- * tracer may have no processor for a while, after which one tick is waiting for it.
+ * How many polls a PTRACE_SEIZE may take: see tracer_seize. Not a time: on a busy machine the
+ * tracer may have no processor for a while, after which one poll is waiting for it.
  */
-#define SEIZE_TICKS	3
+#define SEIZE_POLLS	3
 
 uint64_t tracer_now(void)
 {
@@ -59,7 +59,7 @@ static void knocked(int signal UNUSED, siginfo_t *info, void *context UNUSED)
 {
 	struct tracer *tracer = info->si_code == SI_TIMER ? info->si_value.sival_ptr : NULL;
 
-	if (!tracer || !tracer->seizing || tracer->seizing++ < SEIZE_TICKS)
+	if (!tracer || !tracer->seizing || tracer->seizing++ < SEIZE_POLLS)
 		return;
 	tracer->seizing = 0;
 	siglongjmp(tracer->seize_end, 1);
@@ -85,7 +85,7 @@ static void serve(struct tracer *tracer)
 	pthread_cond_broadcast(&tracer->answer);
 }
 
-/* Wait for a request, no longer than until the next tick. */
+/* Wait for a request, no longer than until the next poll. */
 static void wait_request(struct tracer *tracer)
 {
 	struct timespec until;
@@ -94,16 +94,16 @@ static void wait_request(struct tracer *tracer)
 		pthread_cond_wait(&tracer->work, &tracer->lock);
 		return;
 	}
-	until = to_timespec(tracer->tick_next);
+	until = to_timespec(tracer->poll_next);
 	pthread_cond_timedwait(&tracer->work, &tracer->lock, &until);
 }
 
-static bool tick_due(const struct tracer *tracer)
+static bool poll_due(const struct tracer *tracer)
 {
-	return tracer->tick && tracer_now() >= tracer->tick_next;
+	return tracer->tick && tracer_now() >= tracer->poll_next;
 }
 
-/* Serve requests until there is a stop to wait for, or a tick. False: the end. */
+/* Serve requests until there is a stop to wait for, or a poll. False: the end. */
 static bool serve_requests(struct tracer *tracer)
 {
 	bool go_on;
@@ -114,7 +114,7 @@ static bool serve_requests(struct tracer *tracer)
 	for (;;) {
 		if (tracer->fn)
 			serve(tracer);
-		else if (tracer->quit || tracer->tracees || tick_due(tracer))
+		else if (tracer->quit || tracer->tracees || poll_due(tracer))
 			break;
 		else
 			wait_request(tracer);
@@ -130,7 +130,8 @@ static bool serve_requests(struct tracer *tracer)
  * (wait_task_stopped clears exit_code, which is what the thread goes on with should the tracer
  * die): mdbg, killed between that and setting PC, would leave a thread just behind an int3 with
  * nothing to lead it on. As it is, the kernel delivers the SIGTRAP, and the handler in the target
- * (agent/sigtrap.c) does the rest. A stop that was not taken is gone once the thread is resumed.
+ * (agent/trap_handler.c) does the rest. A stop that was not taken is gone once the thread is
+ * resumed.
  *
  * Stops of tracees are reported without WSTOPPED (wait_task_stopped); with it, that of a child
  * which is not traced any more (a started program that was let go) would be found again and again.
@@ -228,8 +229,8 @@ static void *run(void *arg)
 	sched_getaffinity(0, sizeof(tracer->cpus), &tracer->cpus);
 	tracer->policy = sched_getscheduler(0);
 	while (serve_requests(tracer)) {
-		if (tick_due(tracer)) {
-			tracer->tick_next = tracer_now() + tracer->tick_every;
+		if (poll_due(tracer)) {
+			tracer->poll_next = tracer_now() + tracer->poll_every;
 			tracer->tick(tracer->ctx);
 			if (tracer->tracees)
 				continue;
@@ -253,7 +254,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-struct err *tracer_set_tick(struct tracer *tracer, tracer_tick_fn *tick, uint64_t every)
+struct err *tracer_set_poll(struct tracer *tracer, tracer_poll_fn *tick, uint64_t every)
 {
 	struct itimerspec spec = { .it_interval = to_timespec(tick ? every : 0) };
 	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = TRACER_SIGNAL };
@@ -271,8 +272,8 @@ struct err *tracer_set_tick(struct tracer *tracer, tracer_tick_fn *tick, uint64_
 	if (timer_settime(tracer->timer, 0, &spec, NULL))
 		return err_sys("timer_settime");
 	tracer->tick = tick;
-	tracer->tick_every = every;
-	tracer->tick_next = tracer_now() + every;
+	tracer->poll_every = every;
+	tracer->poll_next = tracer_now() + every;
 	return NULL;
 }
 
@@ -294,7 +295,7 @@ struct err *tracer_create(tracer_stopped_fn *stopped, void *ctx, struct tracer *
 	tracer->stopped = stopped;
 	tracer->ctx = ctx;
 	pthread_mutex_init(&tracer->lock, NULL);
-	/* The clock of ticks: the other may be set back. */
+	/* The clock of polls: the other may be set back. */
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_cond_init(&tracer->work, &monotonic);

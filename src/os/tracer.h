@@ -7,8 +7,8 @@
  * stops and waits for its end.
  *
  *	tracer thread:	run the request, if there is one
- *			run the tick, if it is due
- *			no tracee: sleep until a request comes, or a tick
+ *			run the poll, if it is due
+ *			no tracee: sleep until a request comes, or a poll
  *			else wait for a stop (waitpid), hand it to `stopped`, again
  *
  * The wait is a plain blocking waitid, after a moment of looking without sleep where a single
@@ -50,11 +50,11 @@ void tracer_count(struct tracer *tracer, int by);
 /* On the tracer thread only */
 
 /*
- * From now on call tick(ctx of tracer_create) about every `every` nanoseconds, between stops and
+ * From now on call poll(ctx of tracer_create) about every `every` nanoseconds, between stops and
  * requests, also when nothing is traced. NULL: no more. A busy tracer is late.
  */
-typedef void tracer_tick_fn(void *ctx);
-struct err *tracer_set_tick(struct tracer *tracer, tracer_tick_fn *tick, uint64_t every) MUST_CHECK;
+typedef void tracer_poll_fn(void *ctx);
+struct err *tracer_set_poll(struct tracer *tracer, tracer_poll_fn *tick, uint64_t every) MUST_CHECK;
 
 /* Words that tell of this thread's end, and with it of its tracees' (robust.h). */
 struct robust *tracer_robust(struct tracer *tracer);
@@ -87,7 +87,7 @@ void tracer_keep_end(struct tracer *tracer, pid_t tid);
 
 /*
  * Options of every tracee: fork, vfork, clone, exec events, marked system call stops; and with
- * suspend_seccomp no filter. ERR_BUSY, where there is a tick: it executes another program, and
+ * suspend_seccomp no filter. ERR_BUSY, where there is a poll: it executes another program, and
  * waits for a tracee of ours, whose end must be heard first (tracer_wait).
  */
 struct err *tracer_seize(struct tracer *tracer, pid_t tid) MUST_CHECK;

@@ -31,14 +31,14 @@ struct tracer {
 	bool pinned;
 	cpu_set_t cpus;			/* as the thread started */
 	int policy;			/* of its scheduling then */
-	/* The tick: tracer thread only. */
-	tracer_tick_fn *tick;		/* NULL: none */
-	uint64_t tick_every, tick_next;
-	timer_t timer;			/* its signal ends a wait for stops when a tick is due */
+	/* The poll: tracer thread only. */
+	tracer_poll_fn *tick;		/* NULL: none */
+	uint64_t poll_every, poll_next;
+	timer_t timer;			/* its signal ends a wait for stops when a poll is due */
 	bool has_timer;
-	/* A PTRACE_SEIZE is under way: for the tick's signal. */
+	/* A PTRACE_SEIZE is under way: for the poll's signal. */
 	sigjmp_buf seize_end;
-	volatile sig_atomic_t seizing;	/* 0, or 1 and the ticks since it began */
+	volatile sig_atomic_t seizing;	/* 0, or 1 and the polls since it began */
 	tracer_stopped_fn *stopped;
 	void *ctx;
 };

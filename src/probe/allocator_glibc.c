@@ -9,8 +9,8 @@
 
 #include "base/cleanup.h"
 #include "elf/elf_file.h"
-#include "heap/walk.h"
-#include "target/module.h"
+#include "heap/heap_walk.h"
+#include "tracee/module.h"
 
 static const struct alloc_function functions[] = {
 	/* ISO C, POSIX, glibc (malloc(3), posix_memalign(3)) */

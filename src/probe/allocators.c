@@ -9,7 +9,7 @@
 #include "base/compiler.h"
 #include "base/path.h"
 #include "elf/elf_file.h"
-#include "target/module.h"
+#include "tracee/module.h"
 
 /* If two symbols have one address the earlier allocator gives the name. */
 static const struct allocator *const table[] = {

@@ -42,7 +42,7 @@ struct alloc_function {
 	uint8_t nr_args;
 	/* calls malloc itself in the standard C++ libraries: not probed there */
 	bool cxx;
-	bool user;		/* named by the user (user.h): none of this table */
+	bool user;		/* named by the user (user_functions.h): none of this table */
 };
 
 #define ALLOCATOR_FILES		2u
@@ -60,7 +60,7 @@ struct allocator {
 	bool frees_own;			/* what its functions give out, they alone take back */
 	const struct alloc_function *functions;
 	size_t nr_functions;
-	/* heap/walk.h; NULL: its heaps cannot be walked */
+	/* heap/heap_walk.h; NULL: its heaps cannot be walked */
 	struct err *(*walk)(const struct heap_source *source, struct heap_walk *ret);
 	struct err *(*pulse)(const struct heap_source *source, uint64_t *ret);
 	const char *arena;		/* symbol of its main arena */

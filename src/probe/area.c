@@ -10,9 +10,9 @@
 #include "arch/arch.h"
 #include "base/page.h"
 #include "probe/probe.h"
-#include "target/module.h"
-#include "target/remote.h"
-#include "target/target.h"
+#include "tracee/module.h"
+#include "tracee/remote.h"
+#include "tracee/target.h"
 
 #define REACH		(0x7f000000ull)	/* a little less than a rel32 */
 #define LOWEST		0x10000ull	/* vm.mmap_min_addr's default */
@@ -229,7 +229,7 @@ static bool is_agent_return(void *ctx, uint64_t pc)
 		return false;
 	offset = pc - probe->thunk_at;
 	return offset == probe->thunk.enter_ret || offset == probe->thunk.leave_ret ||
-	       offset == probe->thunk.release_ret || offset == probe->thunk.stray_ret;
+	       offset == probe->thunk.release_ret || offset == probe->thunk.unknown_free_ret;
 }
 
 /* A thunk that lays a frame for the agent has kept there what the agent's C may use meanwhile. */
@@ -258,7 +258,7 @@ void area_walk_regs(struct probes *probes, const struct regs *regs, struct regs 
 		regs_set(ret, arch->fp, frame.bp);
 }
 
-uint32_t inside_areas(const struct probes *probes, struct stack_range range[INSIDE_RANGES])
+uint32_t agent_pc_ranges(const struct probes *probes, struct stack_range range[AGENT_PC_RANGES])
 {
 	uint32_t nr = 0;
 
@@ -287,7 +287,7 @@ static void look(struct thread *thread, const struct stack_top *top, void *ctx)
 	at->found = at->found || stack_of_uses(thread, top, &at->range, 1);
 }
 
-bool inside_agent(struct probes *probes)
+bool pc_in_agent(struct probes *probes)
 {
 	struct look at = { .range = { probes->agent, probes->agent + agent_image_len, false } };
 

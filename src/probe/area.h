@@ -12,7 +12,7 @@
 
 #include "agent/state.h"
 #include "base/err.h"
-#include "target/stack.h"
+#include "tracee/backtrace.h"
 
 struct proc_maps;
 struct probe;
@@ -49,12 +49,12 @@ void area_walk_regs(struct probes *probes, const struct regs *regs, struct regs 
  * Threads that are inside code of ours, or will return into it. All threads are stopped but stuck
  * ones.
  *
- * inside_areas: the areas as ranges, the agent's image on its own; returns how many.
+ * agent_pc_ranges: the areas as ranges, the agent's image on its own; returns how many.
  */
-#define INSIDE_RANGES	(AGENT_AREAS + 1)
+#define AGENT_PC_RANGES	(AGENT_AREAS + 1)
 
-uint32_t inside_areas(const struct probes *probes, struct stack_range range[INSIDE_RANGES]);
+uint32_t agent_pc_ranges(const struct probes *probes, struct stack_range range[AGENT_PC_RANGES]);
 /* May any thread be in the agent's own code? */
-bool inside_agent(struct probes *probes);
+bool pc_in_agent(struct probes *probes);
 /* Is address in one of the areas? */
 bool area_holds(const struct probes *probes, uint64_t address);

@@ -13,16 +13,16 @@
 #include "base/path.h"
 #include "base/trace.h"
 #include "probe/area.h"
-#include "probe/clear.h"
-#include "probe/event.h"
-#include "probe/lost.h"
-#include "probe/place.h"
+#include "probe/evacuate.h"
+#include "probe/trap_ledger.h"
+#include "probe/patch_watch.h"
+#include "probe/probe_slot.h"
 #include "probe/sigtrap.h"
-#include "probe/state.h"
-#include "probe/stray.h"
-#include "target/module.h"
-#include "target/remote.h"
-#include "target/target.h"
+#include "probe/agent_state.h"
+#include "probe/free_facts.h"
+#include "tracee/module.h"
+#include "tracee/remote.h"
+#include "tracee/target.h"
 
 struct err *probes_create(struct target *target, struct log *log, struct probes **ret)
 {
@@ -134,7 +134,7 @@ static struct err *build_thunk(struct probes *probes, struct probe *probe, uint8
 		.enter = probes->agent + AGENT_ENTER,
 		.leave = probes->agent + AGENT_LEAVE,
 		.release = probes->agent + AGENT_RELEASE,
-		.stray = probes->agent + AGENT_STRAY,
+		.unknown = probes->agent + AGENT_UNKNOWN_FREE,
 		.ptr_arg = probe->fn->role == ALLOC_FREE ? (uint8_t)probe->fn->ptr : 0,
 		.nothrow_call = probe->nothrow,
 		.nothrow = probe->slot,
@@ -248,7 +248,7 @@ struct err *probes_prepare(struct probes *probes, struct remote *remote)
 {
 	struct err *err;
 
-	place_collect(probes);
+	probe_slot_collect(probes);
 	vec_each_value(probe, &probes->all) {
 		struct err *refused;
 
@@ -314,7 +314,7 @@ static struct err *get_ready(struct probes *probes, struct remote *remote)
 	if (err)
 		return err;
 	if (probes_any(probes, PROBE_PLANNED, PROBE_JUMP))
-		clear_way(probes, remote ? remote->thread : NULL);
+		evacuate(probes, remote ? remote->thread : NULL);
 	return probes_any(probes, PROBE_PLANNED, PROBE_BREAKPOINT) ? borrowed(probes, remote, sigtrap_install) :
 						       NULL;
 }
@@ -323,7 +323,7 @@ void probes_learn_facts(struct probes *probes)
 {
 	struct err *err;
 
-	stray_learn(probes);
+	free_facts_learn(probes);
 	err = state_tell_facts(probes);
 	if (err)
 		trace_line("tell the agent what strays are: %s", err->msg);
@@ -339,7 +339,7 @@ struct err *probes_arm(struct probes *probes, struct remote *remote)
 	struct err *err;
 
 	/* Somebody may have had the modules read since they were planned. */
-	lost_forget(probes);
+	patch_watch_forget(probes);
 	err = get_ready(probes, remote);
 	if (err)
 		return err;

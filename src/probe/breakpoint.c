@@ -9,14 +9,14 @@
 
 #include "os/tracer.h"
 #include "probe/area.h"
-#include "probe/event.h"
-#include "probe/lost.h"
-#include "probe/place.h"
+#include "probe/trap_ledger.h"
+#include "probe/patch_watch.h"
+#include "probe/probe_slot.h"
 #include "probe/probe.h"
 #include "probe/sigtrap.h"
-#include "probe/state.h"
-#include "target/remote.h"
-#include "target/target.h"
+#include "probe/agent_state.h"
+#include "tracee/remote.h"
+#include "tracee/target.h"
 
 bool probes_is_trap(const struct probes *probes, uint64_t pc)
 {
@@ -63,7 +63,7 @@ void probes_modules_changed(struct probes *probes)
 		err = probes_plan(probes);
 		if (err && err->code == ERR_NOTFOUND)
 			err = NULL;
-		place_forget(probes);
+		probe_slot_forget(probes);
 		modules_merge(&target->modules, is_needed, probes);
 	}
 	/* Its end, or an exec, is an event of its own. */
@@ -84,12 +84,12 @@ struct err *probes_settle(struct probes *probes)
 	struct err *err;
 
 	probes->unsettled = false;
-	lost_take_broken(probes);
+	patch_watch_take_broken(probes);
 	err = remote_borrow(probes->target, NULL, &remote);
 	if (err)
 		return err;
 	if (probes->state)
-		err = state_follow_modules(probes, remote, !inside_agent(probes));
+		err = state_follow_modules(probes, remote, !pc_in_agent(probes));
 	if (!err && has_work(probes))
 		err = probes_arm(probes, remote);
 	if (!err && probes->facts_changed)

@@ -10,7 +10,7 @@
 
 #include "base/page.h"
 #include "probe/probe.h"
-#include "target/target.h"
+#include "tracee/target.h"
 
 /* Arguments that the agent can be told of. */
 #define AGENT_ARGS	3

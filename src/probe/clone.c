@@ -11,10 +11,10 @@
 
 #include "probe/probe.h"
 #include "probe/sigtrap.h"
-#include "target/region.h"
-#include "target/remote.h"
-#include "target/share.h"
-#include "target/target.h"
+#include "tracee/region.h"
+#include "tracee/remote.h"
+#include "tracee/share.h"
+#include "tracee/target.h"
 
 /* Copy an entry to the child's journal, as a change that was made. */
 static struct err *copy_entry(const struct probes *parent, const struct probes *child,
@@ -44,7 +44,7 @@ static struct err *copy_areas(const struct probes *parent, struct probes *child)
 
 /*
  * An int3 in place of a jump, and the function's own bytes behind it, so that nothing but the int3
- * must go (agent/sigtrap.c). Until it is there the entry for the jump itself stands, so that a
+ * must go (agent/trap_handler.c). Until it is there the entry for the jump itself stands, so that a
  * later mdbg finds either.
  */
 static struct err *make_breakpoint(struct probes *child, struct probe *probe)
@@ -118,7 +118,7 @@ static struct err *settle_in(const struct probes *parent, struct probes *child)
 		return err;
 	err = sigtrap_install(child, remote);
 	if (!err)
-		err = share_withdraw_inherited(parent->target, remote);
+		err = share_withdraw_forked_copy(parent->target, remote);
 	return remote_give_back(remote, err);
 }
 

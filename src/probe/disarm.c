@@ -14,15 +14,15 @@
 #include "agent/state.h"
 #include "os/tracer.h"
 #include "probe/area.h"
-#include "probe/event.h"
+#include "probe/trap_ledger.h"
 #include "probe/sigtrap.h"
-#include "probe/state.h"
-#include "target/region.h"
-#include "target/remote.h"
-#include "target/share.h"
-#include "target/stack.h"
-#include "target/target.h"
-#include "target/wait.h"
+#include "probe/agent_state.h"
+#include "tracee/region.h"
+#include "tracee/remote.h"
+#include "tracee/share.h"
+#include "tracee/backtrace.h"
+#include "tracee/target.h"
+#include "tracee/wait.h"
 
 #define DRAIN_NS	3000000000ull	/* the longest wait for threads inside, ... */
 #define DRAIN_STEP_NS	1000000ull	/* ... in steps of so long */
@@ -45,7 +45,7 @@ static void restore_text(struct probes *probes)
 
 struct inside {
 	struct probes *probes;
-	struct stack_range range[INSIDE_RANGES];
+	struct stack_range range[AGENT_PC_RANGES];
 	uint32_t nr;
 	uint32_t threads;
 };
@@ -112,7 +112,7 @@ static struct err *nobody_inside(void *probes, bool *done_ret)
 {
 	struct inside inside = { .probes = probes };
 
-	inside.nr = inside_areas(inside.probes, inside.range);
+	inside.nr = agent_pc_ranges(inside.probes, inside.range);
 	stack_each_top(inside.probes->target, look_inside, &inside);
 	*done_ret = !inside.threads;
 	return NULL;
@@ -175,7 +175,7 @@ static struct err *unmap_all(struct probes *probes, struct remote *remote)
  */
 static struct err *leave(struct probes *probes, struct remote *remote)
 {
-	bool quiet = probes->state && !inside_agent(probes);
+	bool quiet = probes->state && !pc_in_agent(probes);
 
 	state_abandon(probes);
 	return quiet ? share_withdraw(probes->target, remote) : NULL;
@@ -237,8 +237,8 @@ struct err *probes_clean_child(struct probes *probes, struct target *child)
 	const struct region *region = probes->target->region;
 	struct remote *remote;
 	struct thread *thread = target_any_stopped(child);
-	struct stack_range range[INSIDE_RANGES];
-	uint32_t nr = inside_areas(probes, range);
+	struct stack_range range[AGENT_PC_RANGES];
+	uint32_t nr = agent_pc_ranges(probes, range);
 	struct err *err;
 
 	if (!region || !thread)
@@ -261,8 +261,8 @@ struct err *probes_clean_child(struct probes *probes, struct target *child)
 	if (!err && probes->state_address)
 		err = remote_unmap(remote, probes->state_address, sizeof(struct agent_state));
 	if (!err)
-		err = share_withdraw_inherited(probes->target, remote);
+		err = share_withdraw_forked_copy(probes->target, remote);
 	if (!err)
-		err = region_withdraw_inherited(region, remote);
+		err = region_withdraw_forked_copy(region, remote);
 	return remote_give_back(remote, err);
 }

@@ -11,11 +11,11 @@
 
 #include "base/path.h"
 #include "probe/choose.h"
-#include "probe/lost.h"
-#include "probe/place.h"
-#include "probe/user.h"
+#include "probe/patch_watch.h"
+#include "probe/probe_slot.h"
+#include "probe/user_functions.h"
 #include "os/procfs.h"
-#include "target/target.h"
+#include "tracee/target.h"
 
 #define LOADER_HOOK	"_dl_debug_state"
 
@@ -27,7 +27,7 @@ struct finding {
 
 /*
  * A module that went may come back at the same place, and is another one then. But where a patch is
- * still in the text (lost.h) there is no room for a second one.
+ * still in the text (patch_watch.h) there is no room for a second one.
  */
 static struct probe *probe_at(struct probes *probes, uint64_t address)
 {
@@ -151,7 +151,7 @@ static void decide(struct finding *finding)
 			continue;
 		if (probe->fn == probes->plain_free)
 			probe_find_tails(probes->target->arch, probe);
-		place_inherit(probes, probe);
+		probe_slot_inherit(probes, probe);
 	}
 }
 
@@ -264,7 +264,7 @@ struct err *probes_plan(struct probes *probes)
 	struct modules *modules = &probes->target->modules;
 	bool found = false;
 
-	lost_forget(probes);
+	patch_watch_forget(probes);
 	vec_each_value(module, &modules->all) {
 		struct err *err;
 

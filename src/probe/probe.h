@@ -49,15 +49,15 @@
  * SIGTRAP: it is put back, and so is the thread's mask (sigtrap.c).
  *
  *	plan.c		which functions		choose.c	at which place, which engine
- *	tail.c		who may be in `free` without a trace of it
+ *	tail_call.c		who may be in `free` without a trace of it
  *	arm.c		putting in		disarm.c	taking out
- *	state.c		the agent's state: log, module map, probes as the agent sees them
- *	clear.c		nobody may stand where a jump goes
- *	lost.c		patches that are not in the text any more
- *	stray.c		may a free of a block that is not in the log be called a double one
- *	place.c		places of probes whose modules have gone
+ *	agent_state.c		the agent's state: log, module map, probes as the agent sees them
+ *	evacuate.c		nobody may stand where a jump goes
+ *	patch_watch.c		patches that are not in the text any more
+ *	free_facts.c		may a free of a block that is not in the log be called a double one
+ *	probe_slot.c		places of probes whose modules have gone
  *	area.c		where the code lies, and what walks must know of it
- *	breakpoint.c, event.c	traps		clone.c		followed children
+ *	breakpoint.c, trap_ledger.c	traps		clone.c		followed children
  *
  * Tracer thread only, but for probes_plan's reading of files, which may run anywhere while nothing
  * is armed.
@@ -74,8 +74,8 @@
 #include "log/ledger.h"
 #include "os/procfs.h"
 #include "probe/allocators.h"
-#include "target/patch.h"
-#include "unwind/walk.h"
+#include "tracee/patch.h"
+#include "unwind/stack_walk.h"
 
 struct agent_state;
 struct module;
@@ -110,7 +110,8 @@ struct probe {
 	uint32_t text_entry;		/* journal */
 	uint8_t put[JOURNAL_BYTES];	/* ACTIVE: what was written there, put_len bytes */
 	uint32_t put_len;
-	bool overwritten;		/* ACTIVE, but somebody else has written over it: see lost.h */
+	/* ACTIVE, but somebody else has written over it: see patch_watch.h */
+	bool overwritten;
 	bool told;			/* of that */
 	uint64_t slot;			/* in an area; 0: none */
 	bool filled;			/* with code for its place */
@@ -119,12 +120,13 @@ struct probe {
 	uint64_t stub, stub_trap;	/* addresses; stub_trap is behind the trap */
 	uint64_t stub_entry;		/* where SP is as at the function's entry */
 	uint32_t stub_frame;
-	struct ledger_function ledger;	/* event.c's: calls are known by its address */
+	struct ledger_function ledger;	/* trap_ledger.c's: calls are known by its address */
 	uint32_t agent_index;		/* in agent_state.probe[], with thunk_at */
 	uint64_t thunk_at;		/* the thunk's address; 0: none */
 	struct displaced displaced;
 	struct thunk thunk;
-	struct probe_code tail[PROBE_TAILS];	/* of `free`: it, and where it goes on (tail.c) */
+	/* of `free`: it, and where it goes on (tail_call.c) */
+	struct probe_code tail[PROBE_TAILS];
 	uint32_t nr_tails;
 	bool gone;			/* REFUSED, since the user has deleted it */
 	bool elsewhere;			/* REFUSED, but what it gives out is recorded in another function */
@@ -169,7 +171,7 @@ struct probes {
 	const struct alloc_function *plain_free;	/* `free` itself, which leads to no other */
 	VEC(struct probe *) all;
 	VEC(struct area) areas;
-	/* Places that were others' (place.h). */
+	/* Places that were others' (probe_slot.h). */
 	VEC(uint64_t) free_slots;
 	VEC(uint32_t) free_entries;	/* of the agent's table */
 	/*
@@ -199,14 +201,14 @@ struct probes {
 	uint32_t table_generation;
 	struct robust_word *owner;	/* of sigtrap.c: the journal's `tracer`; NULL: not ours */
 	bool text_stays;		/* for good: no handler may change the text */
-	uint32_t look_at_thread;	/* sigtrap_look: how many were looked at in this round */
+	uint32_t look_at_thread;	/* sigtrap_check: how many were looked at in this round */
 	uint64_t sigtrap_checks;
 	uint64_t sigtrap_repairs;	/* how often the handler was put back */
-	struct ledger ledger;		/* for event.c; its facts are stray.c's */
+	struct ledger ledger;		/* for trap_ledger.c; its facts are free_facts.c's */
 	char incomplete[160];		/* why facts.complete is not; "" */
-	uint32_t stack_offset;		/* target/tcb.h; 0: not known */
+	uint32_t stack_offset;		/* tracee/tcb.h; 0: not known */
 	uint64_t main_low, main_high;	/* the main thread's stack, as far as it may grow; 0, 0 */
-	/* For lost.c, in time stamps of the log. */
+	/* For patch_watch.c, in time stamps of the log. */
 	uint64_t looked;		/* all patches were in place then */
 	uint64_t round;			/* looked at in turn since then, ... */
 	size_t look_next;		/* ... up to this one of all */

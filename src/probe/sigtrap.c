@@ -18,16 +18,16 @@
 #include "os/tracer.h"
 #include "probe/area.h"
 #include "probe/probe.h"
-#include "target/forkable.h"
-#include "target/region.h"
-#include "target/remote.h"
-#include "target/target.h"
-#include "target/wait.h"
+#include "tracee/forkable.h"
+#include "tracee/region.h"
+#include "tracee/remote.h"
+#include "tracee/target.h"
+#include "tracee/wait.h"
 
 #define TRAPS_CLOSE	16
 #define TRAPS_EVERY	16
 #define CHECK_EVERY	256
-#define LOOK_AT		2	/* threads, with each tick: 80 us */
+#define LOOK_AT		2	/* threads, with each poll: 80 us */
 #define AWAIT_NS	3000000000ull
 #define AWAIT_STEP_NS	1000000ull
 #define SIGTRAP_BIT	(1ull << (SIGTRAP - 1))
@@ -121,7 +121,7 @@ static uint32_t look_at(struct probes *probes, uint32_t from, uint32_t to)
 	return at;
 }
 
-void sigtrap_look(struct probes *probes)
+void sigtrap_check(struct probes *probes)
 {
 	uint32_t to = probes->look_at_thread + LOOK_AT;
 

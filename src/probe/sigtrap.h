@@ -5,12 +5,12 @@
  * A handler (the agent's) is installed, so that threads outlive a killed mdbg. While mdbg traces,
  * it is never run by traps of ours, but in threads that were made with CLONE_UNTRACED.
  *
- * When mdbg is gone it takes the breakpoints out (agent/sigtrap.c has how). It learns of that by a
- * robust futex of the tracer thread's in the journal: `tracer`. As long as that is 0 it leaves the
- * text alone, and sends threads on for ever. So it is where its system calls could do harm:
+ * When mdbg is gone it takes the breakpoints out (agent/trap_handler.c has how). It learns of that
+ * by a robust futex of the tracer thread's in the journal: `tracer`. As long as that is 0 it leaves
+ * the text alone, and sends threads on for ever. So it is where its system calls could do harm:
  *
  *	seccomp			in any thread: a filter may kill for mprotect. Threads are looked at
- *				when the handler is installed, LOOK_AT of them with each tick, and
+ *				when the handler is installed, LOOK_AT of them with each poll, and
  *				with the looks below. Once seen, it is for good. A thread that puts
  *				itself under a filter later, when mdbg has been killed, and is the
  *				first to hit a breakpoint in that mapping after that, would not survive
@@ -58,8 +58,8 @@ struct err *sigtrap_install(struct probes *probes, struct remote *remote) MUST_C
 struct err *sigtrap_remove(struct probes *probes, struct remote *remote) MUST_CHECK;
 /* Give up the robust word: no handler takes the breakpoints out any more. */
 void sigtrap_forget(struct probes *probes);
-/* With each tick: may the text still be changed when mdbg is gone? */
-void sigtrap_look(struct probes *probes);
+/* With each poll: may the text still be changed when mdbg is gone? */
+void sigtrap_check(struct probes *probes);
 /*
  * After a trap of ours in thread, before it goes on: repair what the kernel reset. False: it is
  * gone.

@@ -2,7 +2,7 @@
 /*
  * The table of `malloc allocations`. A million rows with 14 frames each are some 1.5 GB of text: a
  * row is put together in a small buffer without printf, its traceback is made of the lines that
- * stack.c keeps.
+ * traceback.c keeps.
  */
 
 #include "report/blocks.h"
@@ -11,12 +11,12 @@
 
 #include "base/cancel.h"
 #include "heap/block.h"
-#include "heap/list.h"
+#include "heap/block_list.h"
 #include "log/log.h"
-#include "report/lacks.h"
+#include "report/lack_text.h"
 #include "report/out.h"
 #include "report/progress.h"
-#include "report/stack.h"
+#include "report/traceback.h"
 #include "session/heap.h"
 #include "session/session.h"
 

@@ -4,7 +4,7 @@
 #include "base/cancel.h"
 
 #include <inttypes.h>
-#include "heap/list.h"
+#include "heap/block_list.h"
 #include "report/blocks.h"
 #include "report/out.h"
 #include "session/heap.h"

@@ -8,9 +8,9 @@
 #include <time.h>
 
 #include "heap/block.h"
-#include "report/lacks.h"
+#include "report/lack_text.h"
 #include "report/out.h"
-#include "report/table.h"
+#include "report/text_table.h"
 #include "session/session.h"
 
 static struct err *add_record(const struct block *block, uint64_t slot UNUSED, void *ctx)
@@ -203,12 +203,12 @@ static void print_heap(const struct figures *figures, size_t number, struct out 
 	const struct heap_arena *arena = &figures->heap.walk.arenas.at[number];
 	uint64_t cached = arena->bytes[CHUNK_CACHED];
 	uint64_t open = arena->bytes[CHUNK_FAST] + arena->bytes[CHUNK_FREE] + arena->bytes[CHUNK_TOP];
-	pid_t holder = figures->heap.holders.at[number];
+	pid_t referrer = figures->heap.referrers.at[number];
 
 	out_f(out, "    Heap %zu\n", number);
 	label(out, 8, "heap lock held by", 33);
-	if (holder)
-		out_f(out, "%d\n", holder);
+	if (referrer)
+		out_f(out, "%d\n", referrer);
 	else
 		out_text(out, arena->locked ? "a thread (not known which)\n" : "UNLOCKED\n");
 	statistic(out, 8, "bytes acquired from sbrk()", arena->system_mem);

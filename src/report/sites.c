@@ -8,10 +8,10 @@
 #include "base/cancel.h"
 #include "base/compiler.h"
 #include "log/log.h"
-#include "report/lacks.h"
+#include "report/lack_text.h"
 #include "report/out.h"
 #include "report/progress.h"
-#include "report/stack.h"
+#include "report/traceback.h"
 #include "session/session.h"
 
 #define INDENT	8	/* of the traceback */

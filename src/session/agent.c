@@ -12,10 +12,10 @@
 #include "probe/area.h"
 #include "probe/probe.h"
 #include "session/private.h"
-#include "target/region.h"
-#include "target/share.h"
-#include "target/target.h"
-#include "target/wait.h"
+#include "tracee/region.h"
+#include "tracee/share.h"
+#include "tracee/target.h"
+#include "tracee/wait.h"
 
 #define QUIET_NS	1000000000ull	/* how long to wait for nobody to be in the agent, ... */
 #define STEP_NS		20000ull	/* ... in steps of so long at first, ... */
@@ -23,7 +23,7 @@
 
 static void add_pending(struct agent_thread *thread, void *ctx)
 {
-	memo_each(&thread->memo, log_pending_add, ctx);
+	unwind_cache_each(&thread->cache, log_pending_add, ctx);
 }
 
 struct err *session_pending(const struct session *session, struct log_pending *ret)
@@ -91,7 +91,7 @@ struct err *session_in_hand(const struct session *session, struct in_hand *ret)
 
 static void forget_counts(struct agent_thread *thread, void *ctx UNUSED)
 {
-	memo_reset(&thread->memo);
+	unwind_cache_reset(&thread->cache);
 	ledger_reset(&thread->ledger);
 }
 
@@ -99,7 +99,7 @@ static struct err *is_quiet(void *ctx, bool *done_ret)
 {
 	struct probes *probes = ((struct session *)ctx)->current->probes;
 
-	*done_ret = !probes || !probes->state || !inside_agent(probes);
+	*done_ret = !probes || !probes->state || !pc_in_agent(probes);
 	return NULL;
 }
 
@@ -125,7 +125,7 @@ struct err *session_forget_records(struct session *session)
 	bool was;
 
 	if (live)
-		err = session_hold(session, &was);
+		err = session_pause(session, &was);
 	if (err)
 		return err;
 	if (live)
@@ -136,6 +136,6 @@ struct err *session_forget_records(struct session *session)
 		log_reset(&session->region->log);
 	}
 	if (live)
-		session_let_go(session, was);
+		session_resume(session, was);
 	return err;
 }

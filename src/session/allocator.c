@@ -6,7 +6,7 @@
 
 #include "probe/probe.h"
 #include "session/private.h"
-#include "target/target.h"
+#include "tracee/target.h"
 
 static void name_allocator(struct session *session, struct module *module)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Taking a target on: attach and run (order of building in arm.c). */
+/* Taking a target on: attach and run (order of building in arm_target.c). */
 
 #include <sys/wait.h>
 
 #include "base/trace.h"
 #include "os/tracer.h"
 #include "session/private.h"
-#include "target/leftover.h"
-#include "target/refuse.h"
-#include "target/region.h"
-#include "target/start.h"
-#include "target/target.h"
+#include "tracee/previous_session.h"
+#include "tracee/refuse.h"
+#include "tracee/region.h"
+#include "tracee/start.h"
+#include "tracee/target.h"
 
 /* Failed on the way in: nothing may stay. */
 static void take_back(struct session *session)
@@ -19,7 +19,7 @@ static void take_back(struct session *session)
 	bool left;
 
 	if (session->current->state == PROCESS_LIVE && !leave_stop(session->current->target)) {
-		keep_take_text(session);
+		handover_take_text(session);
 		err = arm_undo(session, &left);
 		if (err)
 			trace_line("back out: %s", err->msg);
@@ -33,8 +33,8 @@ static struct err *attach_seized(struct session *session)
 	const struct session_config *config = &session->config;
 	struct err *err = NULL;
 
-	if (leftover_exists(session->current->target))
-		err = keep_take_over(session);
+	if (previous_session_exists(session->current->target))
+		err = handover_take_over(session);
 	if (!err && config->arm)
 		err = arm_plan(session);
 	if (!err && config->arm)
@@ -51,7 +51,7 @@ static struct err *attach_seized(struct session *session)
 				 "try again");
 	}
 	if (!config->stop)
-		session_let_go(session, false);
+		session_resume(session, false);
 	if (config->arm)
 		blind_begin(session);
 	if (session->region)
@@ -72,7 +72,7 @@ static struct err *seize(struct session *session)
 	err = target_refresh(process->target, NULL);
 	process->target->modules.cancellable = false;
 	if (!err)
-		err = hands_begin(session);
+		err = untraced_begin(session);
 	return err ? err : target_seize_all(process->target);
 }
 
@@ -143,7 +143,7 @@ struct err *attach_from_exec(struct session *session, pid_t pid)
 	if (!err)
 		err = target_refresh(session->current->target, NULL);
 	if (!err)
-		err = hands_begin(session);
+		err = untraced_begin(session);
 	if (err) {
 		err = keeping(err, let_go_of(session, pid));
 		if (session->current->state == PROCESS_LIVE)

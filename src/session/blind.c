@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "base/cancel.h"
-#include "heap/walk.h"
+#include "heap/heap_walk.h"
 #include "probe/probe.h"
 #include "session/private.h"
-#include "target/region.h"
-#include "target/target.h"
+#include "tracee/region.h"
+#include "tracee/target.h"
 
 #define POLLS	50u
 #define POLL_NS	10000000ull

@@ -2,8 +2,8 @@
 /*
  * Probes that see nothing. All are in, and not one event was ever counted: either the process
  * does not allocate, or it executes other code than that in which they are (a translator that
- * target/translator.h does not know, a copy of the allocator's code, a jump behind the patch).
- * The heap tells: bins, tops and sums of glibc's arenas (heap/walk.h) are read when the probes
+ * tracee/translator.h does not know, a copy of the allocator's code, a jump behind the patch).
+ * The heap tells: bins, tops and sums of glibc's arenas (heap/heap_walk.h) are read when the probes
  * go in, and again at answers, as long as no event was counted. Where they differ something was
  * given out or taken back.
  *

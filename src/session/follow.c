@@ -6,8 +6,8 @@
 #include "os/tracer.h"
 #include "probe/probe.h"
 #include "session/private.h"
-#include "target/region.h"
-#include "target/remote.h"
+#include "tracee/region.h"
+#include "tracee/remote.h"
 
 static void child_fork(void *ctx UNUSED, pid_t child UNUSED)
 {
@@ -77,10 +77,10 @@ static struct err *follow_start(struct process *process, const struct process *p
 		return err;
 	/* With its own journal there it needs its parent's no more. */
 	return calling(process->target, NULL, remote,
-		       region_withdraw_inherited(parent->target->region, remote));
+		       region_withdraw_forked_copy(parent->target->region, remote));
 }
 
-/* Is the current one being stopped, so that who is made meanwhile waits for session_let_go? */
+/* Is the current one being stopped, so that who is made meanwhile waits for session_resume? */
 static bool is_held(const struct session *session)
 {
 	return target_holds(session->current->target) && session->current->state == PROCESS_LIVE;
@@ -140,7 +140,9 @@ void follow_fork_child(void *ctx, pid_t pid)
 	struct session *session = parent->session;
 	struct err *err = NULL;
 
-	/* One with changes of two mdbgs is cleaned before the earlier's are forgotten (keep.c). */
+	/*
+	 * One with changes of two mdbgs is cleaned before the earlier's are forgotten (handover.c).
+	 */
 	if (session->old_maps.nr) {
 		session->uncaught = true;
 		err_ignore(tracer_detach(pid, 0));

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The heaps and the log in one stop (heap/walk.h, heap/reconcile.h).
+ * The heaps and the log in one stop (heap/heap_walk.h, heap/reconcile.h).
  *
- * A thread that is inside the allocator (session/view.h) may have a block that is in no record yet, or
- * chunks half written. All words in its registers and on the top of its stack are taken as clues. So
- * those who are inside are let go on alone until they have come out, before each look at a target that
- * may run: mostly nobody is left, and nothing uncertain. While clues still make blocks uncertain, or
- * the walk finds damage, all of it is let go on for a moment and looked at again (heap/reconcile.h).
+ * A thread that is inside the allocator (session/memory_view.h) may have a block that is in no
+ * record yet, or chunks half written. All words in its registers and on the top of its stack are
+ * taken as words in flight. So those who are inside are let go on alone until they have come out,
+ * before each look at a target that may run: mostly nobody is left, and nothing uncertain. While
+ * words in flight still make blocks uncertain, or the walk finds damage, all of it is let go on for
+ * a moment and looked at again (heap/reconcile.h).
  */
 
 #include "session/heap.h"
@@ -19,19 +20,19 @@
 #include "os/tracer.h"
 #include "probe/probe.h"
 #include "session/private.h"
-#include "session/view.h"
-#include "target/core.h"
-#include "target/region.h"
-#include "target/target.h"
-#include "target/wait.h"
+#include "session/memory_view.h"
+#include "tracee/core_target.h"
+#include "tracee/region.h"
+#include "tracee/target.h"
+#include "tracee/wait.h"
 
 #define ROUNDS_NS	3000000000ull	/* no more rounds after this */
 #define STEP_NS		50000ull	/* how long the target runs before the second, ... */
 #define STEP_MOST_NS	50000000ull	/* ... and at most before a later one */
 #define DRAIN_NS	100000000ull	/* how long in all others wait for those inside the allocator */
-#define CALM_LOOKS	3u
+#define CALM_ROUNDS	3u
 
-struct clue {
+struct in_flight_word {
 	uint64_t word;
 	pid_t tid;
 };
@@ -42,30 +43,31 @@ struct job {
 	const struct session_heap_look *at;
 	struct err *look_err;
 	struct session_heap *ret;
-	struct held_list *held;		/* at each look gets the blocks of the log; NULL: nobody wants them */
-	struct view view;		/* of this look */
+	/* at each look gets the blocks of the log; NULL: nobody wants them */
+	struct packed_list *held;
+	struct memory_view view;		/* of this look */
 	VEC(struct heap_map) maps;
 	VEC(struct heap_map) data;
-	struct word_list threads, clues;
+	struct word_list threads, in_flight_words;
 	bool may_run;			/* the target, between the looks */
 	uint64_t drain_budget;
 	struct word_list left_out;	/* of this look */
-	struct looks before;		/* this one */
+	struct reconcile_history before;		/* this one */
 	unsigned calm;			/* looks in a row with nobody inside */
-	VEC(struct clue) owners;
+	VEC(struct in_flight_word) owners;
 	bool all_threads;
 	struct err *err;
 };
 
 static void job_free(struct job *job)
 {
-	view_free(&job->view);
+	memory_view_free(&job->view);
 	vec_free(&job->maps);
 	vec_free(&job->data);
 	vec_free(&job->threads.vec);
-	vec_free(&job->clues.vec);
+	vec_free(&job->in_flight_words.vec);
 	vec_free(&job->left_out.vec);
-	looks_free(&job->before);
+	reconcile_free(&job->before);
 	vec_free(&job->owners);
 }
 
@@ -116,26 +118,26 @@ static struct err *look_at_maps(struct job *job)
 	return err;
 }
 
-static struct err *add_clue(struct job *job, pid_t tid, uint64_t word)
+static struct err *add_in_flight_word(struct job *job, pid_t tid, uint64_t word)
 {
 	struct err *err;
 
 	if (!word || word % 8)
 		return NULL;
-	err = vec_push(&job->clues.vec, word);
-	return err ? err : vec_push(&job->owners, ((struct clue){ word, tid }));
+	err = vec_push(&job->in_flight_words.vec, word);
+	return err ? err : vec_push(&job->owners, ((struct in_flight_word){ word, tid }));
 }
 
-static struct err *add_clues(struct job *job, const struct view_thread *thread)
+static struct err *add_in_flight_words(struct job *job, const struct memory_view_thread *thread)
 {
-	uint64_t word[VIEW_STACK_WORDS];
-	size_t nr = view_stack_words(&job->view, thread, word);
+	uint64_t word[MEMORY_VIEW_STACK_WORDS];
+	size_t nr = memory_view_stack_words(&job->view, thread, word);
 	struct err *err = NULL;
 
 	for (uint8_t i = 0; i < job->view.arch->regs_words && !err; i++)
-		err = add_clue(job, thread->tid, regs_get(&thread->regs, i));
+		err = add_in_flight_word(job, thread->tid, regs_get(&thread->regs, i));
 	for (size_t i = 0; i < nr && !err; i++)
-		err = add_clue(job, thread->tid, word[i]);
+		err = add_in_flight_word(job, thread->tid, word[i]);
 	return err;
 }
 
@@ -145,21 +147,21 @@ static struct err *look_at_threads(struct job *job)
 	bool inside = false;
 
 	vec_clear(&job->threads.vec);
-	vec_clear(&job->clues.vec);
+	vec_clear(&job->in_flight_words.vec);
 	vec_clear(&job->owners);
 	job->all_threads = true;
 	for (size_t i = 0; i < job->view.threads.nr && !err; i++) {
-		const struct view_thread *thread = &job->view.threads.at[i];
+		const struct memory_view_thread *thread = &job->view.threads.at[i];
 
 		if (!thread->stopped)
 			job->all_threads = false;
 		else if (thread->tp)
 			err = vec_push(&job->threads.vec, thread->tp);
 		if (!err && thread->inside)
-			err = add_clues(job, thread);
+			err = add_in_flight_words(job, thread);
 		inside |= thread->inside;
 	}
-	word_list_sort(&job->clues);
+	word_list_sort(&job->in_flight_words);
 	job->calm = inside ? 0 : job->calm + 1;
 	return err;
 }
@@ -175,7 +177,8 @@ static struct err *walk_heaps(struct job *job)
 		.thread = job->threads.vec.at, .nr_threads = job->threads.vec.nr,
 		.all_threads = job->all_threads,
 		.known_from = known_from, .ctx = &known,
-		.clue = job->clues.vec.at, .nr_clues = job->clues.vec.nr,
+		.in_flight_word = job->in_flight_words.vec.at, .nr_in_flight =
+				     job->in_flight_words.vec.nr,
 		.check = job->check,
 	};
 	struct err *err;
@@ -185,20 +188,20 @@ static struct err *walk_heaps(struct job *job)
 	return err;
 }
 
-/* Chunks that clues lead to are in hand as well. */
+/* Chunks that words in flight lead to are in hand as well. */
 static struct err *take_loose(struct job *job)
 {
 	struct err *err = NULL;
 
 	for (size_t i = 0; i < job->ret->walk.loose.nr && !err; i++)
-		err = vec_push(&job->clues.vec, job->ret->walk.loose.at[i]);
-	word_list_sort(&job->clues);
+		err = vec_push(&job->in_flight_words.vec, job->ret->walk.loose.at[i]);
+	word_list_sort(&job->in_flight_words);
 	return err;
 }
 
-struct err *session_heap_log(const struct view *view, bool timed, struct held_list *ret)
+struct err *session_heap_log(const struct memory_view *view, bool timed, struct packed_list *ret)
 {
-	struct held_source source = {
+	struct packed_source source = {
 		.log = view->log,
 		.in_hand = &view->in_hand,
 		.until = view->until,
@@ -206,15 +209,15 @@ struct err *session_heap_log(const struct view *view, bool timed, struct held_li
 		.timed = timed,
 	};
 
-	*ret = (struct held_list){ .process = view->process, .timed = timed };
-	return view->log ? held_from_log(&source, ret) : NULL;
+	*ret = (struct packed_list){ .process = view->process, .timed = timed };
+	return view->log ? packed_from_log(&source, ret) : NULL;
 }
 
 static struct err *read_log(struct job *job)
 {
 	bool timed = job->held->timed;
 
-	held_free(job->held);
+	packed_free(job->held);
 	return session_heap_log(&job->view, timed, job->held);
 }
 
@@ -226,7 +229,8 @@ static struct err *merge(struct job *job)
 		.held = job->held,
 		.process = job->view.process,
 		.complete = job->view.complete,
-		.clue = job->clues.vec.at, .nr_clues = job->clues.vec.nr,
+		.in_flight_word = job->in_flight_words.vec.at, .nr_in_flight =
+				   job->in_flight_words.vec.nr,
 		.sure = job->before.sure.vec.at, .nr_sure = job->before.sure.vec.nr,
 	};
 
@@ -235,23 +239,23 @@ static struct err *merge(struct job *job)
 }
 
 /* The threads that stand inside the allocator with an arena in hand: one alone holds its lock. */
-static struct err *find_holders(struct job *job)
+static struct err *find_referrers(struct job *job)
 {
 	struct session_heap *heap = job->ret;
 	struct err *err = NULL;
 
 	for (size_t i = 0; i < heap->walk.arenas.nr && !err; i++) {
 		const struct heap_arena *arena = &heap->walk.arenas.at[i];
-		pid_t holder = 0;
+		pid_t referrer = 0;
 		bool several = false;
 
 		for (size_t j = 0; arena->locked && j < job->owners.nr; j++) {
 			if (job->owners.at[j].word != arena->address)
 				continue;
-			several |= holder && holder != job->owners.at[j].tid;
-			holder = job->owners.at[j].tid;
+			several |= referrer && referrer != job->owners.at[j].tid;
+			referrer = job->owners.at[j].tid;
 		}
-		err = vec_push(&heap->holders, several ? 0 : holder);
+		err = vec_push(&heap->referrers, several ? 0 : referrer);
 	}
 	return err;
 }
@@ -261,7 +265,7 @@ void session_heap_free(struct session_heap *heap)
 	if (heap->walked)
 		heap_walk_free(&heap->walk);
 	heap->walked = false;
-	vec_free(&heap->holders);
+	vec_free(&heap->referrers);
 }
 
 /* Walk what is in the view. */
@@ -292,7 +296,7 @@ static struct err *look(struct job *job)
 		err = read_log(job);
 	if (!err)
 		err = merge(job);
-	return err ? err : find_holders(job);
+	return err ? err : find_referrers(job);
 }
 
 /*
@@ -302,7 +306,7 @@ static struct err *look(struct job *job)
  */
 static bool is_certain(const struct job *job)
 {
-	return !job->ret->under_way && (!job->ret->walk.damages || job->calm >= CALM_LOOKS);
+	return !job->ret->under_way && (!job->ret->walk.damages || job->calm >= CALM_ROUNDS);
 }
 
 /* One look after another; of what a look found the next one keeps what it needs. */
@@ -312,19 +316,19 @@ static struct err *look_when_drained(void *ctx, bool *done_ret)
 	struct err *err = NULL;
 
 	if (job->ret->walked)
-		err = looks_keep(&job->before, &job->ret->walk, &job->left_out);
+		err = reconcile_keep(&job->before, &job->ret->walk, &job->left_out);
 	if (!err && job->may_run)
-		err = view_drain(job->session, &job->drain_budget);
-	view_free(&job->view);
-	job->view = (struct view)VIEW_INIT;
+		err = memory_view_drain(job->session, &job->drain_budget);
+	memory_view_free(&job->view);
+	job->view = (struct memory_view)MEMORY_VIEW_INIT;
 	if (!err)
-		err = view_take(job->session, false, &job->view);
+		err = memory_view_take(job->session, false, &job->view);
 	if (!err)
-		looks_drop_freed(&job->before, job->view.log, job->view.complete);
+		reconcile_drop_freed(&job->before, job->view.log, job->view.complete);
 	if (!err)
 		err = look(job);
 	if (!err)
-		job->ret->under_way = looks_unsure(&job->before, &job->left_out);
+		job->ret->under_way = reconcile_unsure(&job->before, &job->left_out);
 	*done_ret = !err && is_certain(job);
 	return err;
 }
@@ -357,7 +361,7 @@ static struct err *heap_held(struct session *session UNUSED, bool stood, void *a
 
 /* Hand over the result of the job, or free it after an error. list: NULL, or the blocks. */
 static struct err *finish(struct job *job, struct err *err, struct session_heap *ret,
-			  struct held_list *list, struct held_list *list_ret)
+			  struct packed_list *list, struct packed_list *list_ret)
 {
 	job_free(job);
 	if (!err) {
@@ -368,27 +372,29 @@ static struct err *finish(struct job *job, struct err *err, struct session_heap 
 	}
 	session_heap_free(job->ret);
 	if (list)
-		held_free(list);
+		packed_free(list);
 	return err;
 }
 
 struct err *session_heap_stopped(struct session *session, bool may_run, bool timed,
-				 struct session_heap *ret, struct held_list *held_ret)
+				 struct session_heap *ret, struct packed_list *held_ret)
 {
 	struct session_heap heap = SESSION_HEAP_INIT;
-	struct held_list list = { .timed = timed };
-	struct job job = { .session = session, .ret = &heap, .held = &list, .view = VIEW_INIT };
+	struct packed_list list = { .timed = timed };
+	struct job job =
+ { .session = session, .ret = &heap, .held = &list, .view = MEMORY_VIEW_INIT };
 	struct err *err = look_until_certain(&job, may_run);
 
 	if (!err)
-		err = held_merge_walk(&list, &heap.walk, heap.complete);
+		err = packed_merge_walk(&list, &heap.walk, heap.complete);
 	return finish(&job, err, ret, &list, held_ret);
 }
 
 struct err *session_heap_checked(struct session *session, struct session_heap *ret)
 {
 	struct session_heap heap = SESSION_HEAP_INIT;
-	struct job job = { .session = session, .check = true, .ret = &heap, .view = VIEW_INIT };
+	struct job job =
+ { .session = session, .check = true, .ret = &heap, .view = MEMORY_VIEW_INIT };
 
 	return finish(&job, look_until_certain(&job, false), ret, NULL, NULL);
 }
@@ -397,38 +403,39 @@ struct err *session_heap_checked(struct session *session, struct session_heap *r
  * A block that was freed since, and whose place in the log another has taken, is in no record: it
  * cannot be told from one that was allocated before the attach.
  */
-static bool is_complete(const struct view *view)
+static bool is_complete(const struct memory_view *view)
 {
 	return view->complete && log_accounts_get(view->log).frees == view->frees;
 }
 
-static struct err *merge_past(struct job *job, bool timed, struct held_list *list)
+static struct err *merge_past(struct job *job, bool timed, struct packed_list *list)
 {
 	struct walk_merge merge = {
 		.log = job->view.log,
 		.process = job->view.process,
 		.until = job->view.until,
-		.clue = job->clues.vec.at, .nr_clues = job->clues.vec.nr,
+		.in_flight_word = job->in_flight_words.vec.at, .nr_in_flight =
+				   job->in_flight_words.vec.nr,
 	};
 	struct err *err = session_heap_log(&job->view, timed, list);
 
 	/* Asked behind the log, which goes on meanwhile. */
 	merge.complete = is_complete(&job->view);
-	return err ? err : held_merge_past(list, &job->ret->walk, &merge, &job->left_out);
+	return err ? err : packed_merge_past(list, &job->ret->walk, &merge, &job->left_out);
 }
 
-struct err *session_heap_past(struct session *session, const struct view *view, bool timed,
-			      struct session_heap *ret, struct held_list *held_ret)
+struct err *session_heap_past(struct session *session, const struct memory_view *view, bool timed,
+			      struct session_heap *ret, struct packed_list *held_ret)
 {
 	struct session_heap heap = SESSION_HEAP_INIT;
-	struct held_list list = HELD_INIT;
+	struct packed_list list = PACKED_INIT;
 	struct job job = { .session = session, .ret = &heap, .view = *view };
 	struct err *err = walk_view(&job);
 
 	if (!err)
 		err = merge_past(&job, timed, &list);
 	heap.under_way = job.left_out.vec.nr;
-	job.view = (struct view)VIEW_INIT;	/* the caller's */
+	job.view = (struct memory_view)MEMORY_VIEW_INIT;	/* the caller's */
 	return finish(&job, err, ret, &list, held_ret);
 }
 
@@ -501,7 +508,7 @@ struct err *session_heap(struct session *session, enum session_heap_how how,
 			 const struct session_heap_look *at, struct session_heap *ret)
 {
 	struct job job = { .session = session, .check = how == SESSION_HEAP_CHECK, .at = at,
-			   .ret = ret, .view = VIEW_INIT };
+			   .ret = ret, .view = MEMORY_VIEW_INIT };
 	struct err *err;
 
 	*ret = (struct session_heap)SESSION_HEAP_INIT;

@@ -5,15 +5,16 @@
  */
 #pragma once
 
-#include "heap/held.h"
-#include "heap/walk.h"
+#include "heap/packed.h"
+#include "heap/heap_walk.h"
 
 struct session;
-struct view;
+struct memory_view;
 
 struct session_heap {
 	struct heap_walk walk;		/* if walked; with notes of what the log has (heap/reconcile.h) */
-	VEC(pid_t) holders;		/* of the arenas' locks, by number; 0: nobody, or not known */
+	/* of the arenas' locks, by number; 0: nobody, or not known */
+	VEC(pid_t) referrers;
 	bool walked;
 	char why[256];			/* why not */
 	bool complete;			/* what is in no record was allocated before the attach */
@@ -56,20 +57,20 @@ void session_heap_free(struct session_heap *heap);
 /* Is the allocator one that can be walked? ERR_UNSUPPORTED. */
 struct err *session_heap_walkable(struct session *session) MUST_CHECK;
 /*
- * The walk of a target that is stopped, on the tracer thread, and all its blocks, of the log and of the
- * walk. may_run: it may be let go on for moments. timed: as in struct held_list. What session_heap says
- * in `why` is an error here.
+ * The walk of a target that is stopped, on the tracer thread, and all its blocks, of the log and of
+ * the walk. may_run: it may be let go on for moments. timed: as in struct packed_list. What
+ * session_heap says in `why` is an error here.
  */
 struct err *session_heap_stopped(struct session *session, bool may_run, bool timed,
-				 struct session_heap *ret, struct held_list *held_ret) MUST_CHECK;
+				 struct session_heap *ret, struct packed_list *held_ret) MUST_CHECK;
 /* That walk alone, one look, and with the links of the bins. */
 struct err *session_heap_checked(struct session *session, struct session_heap *ret) MUST_CHECK;
 /*
  * The result of session_heap_stopped for a view of an earlier moment, whose memory is a snapshot;
  * one look. The log has gone on since. Any thread.
  */
-struct err *session_heap_past(struct session *session, const struct view *view, bool timed,
-			      struct session_heap *ret, struct held_list *held_ret) MUST_CHECK;
+struct err *session_heap_past(struct session *session, const struct memory_view *view, bool timed,
+			      struct session_heap *ret, struct packed_list *held_ret) MUST_CHECK;
 /* The blocks of the log alone, as they were at the moment of the view. Any thread. */
-struct err *session_heap_log(const struct view *view, bool timed,
-			     struct held_list *ret) MUST_CHECK;
+struct err *session_heap_log(const struct memory_view *view, bool timed,
+			     struct packed_list *ret) MUST_CHECK;

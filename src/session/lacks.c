@@ -10,8 +10,8 @@
 #include "base/path.h"
 #include "probe/probe.h"
 #include "session/private.h"
-#include "target/region.h"
-#include "target/target.h"
+#include "tracee/region.h"
+#include "tracee/target.h"
 
 /* Warnings of the log that the user has had. */
 enum { TOLD_SAMPLING = 1, TOLD_FULL = 2, TOLD_STACKLESS = 4, TOLD_ROOM = 8 };
@@ -43,7 +43,7 @@ static const char *reason(const struct probe *probe)
 
 /* Warnings are given on the tracer thread. */
 
-/* A patch that is written over later is told of by probe/lost.c. */
+/* A patch that is written over later is told of by probe/patch_watch.c. */
 static bool is_to_be_told(const struct probes *probes, const struct probe *probe)
 {
 	return !probe->warned && !probe->overwritten &&

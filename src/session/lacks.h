@@ -11,7 +11,7 @@
  *	the log is smaller	at the attach		no: until it is full
  *	the log is full		when it is seen		yes: blocks, or stacks
  *	probes out for a while	by `malloc on` and	yes, until `malloc reset`
- *				others (arm.c)
+ *				others (arm_target.c)
  *	no call is seen		at an answer		yes (blind.h)
  *
  * A function is not watched if its patch could not be put in, or has been written over. Benign, and

@@ -7,16 +7,16 @@
 #include <string.h>
 
 #include "os/tracer.h"
-#include "probe/event.h"
-#include "session/find.h"
+#include "probe/trap_ledger.h"
+#include "session/find_address.h"
 #include "session/private.h"
-#include "session/search.h"
-#include "session/view.h"
-#include "target/forkable.h"
-#include "target/region.h"
-#include "target/snapshot.h"
-#include "target/target.h"
-#include "target/wait.h"
+#include "session/leak_search.h"
+#include "session/memory_view.h"
+#include "tracee/forkable.h"
+#include "tracee/region.h"
+#include "tracee/snapshot.h"
+#include "tracee/target.h"
+#include "tracee/wait.h"
 
 #define QUIET_NS	1000000000ull	/* how long to wait for calls that are under way */
 #define STEP_NS		50000ull	/* how long the target runs before the second look for some */
@@ -28,7 +28,7 @@ struct job {
 	struct session *session;
 	struct session_leaks *ret;
 	bool timed;
-	struct view view;		/* what is searched */
+	struct memory_view view;		/* what is searched */
 	uint64_t deadline;		/* of waiting for calls that are under way */
 	struct session_heap walk;	/* if walked */
 	struct session_find *find;	/* who points to `address`; NULL: what is lost */
@@ -42,7 +42,7 @@ struct job {
 
 static void job_free(struct job *job)
 {
-	view_free(&job->view);
+	memory_view_free(&job->view);
 	session_heap_free(&job->walk);
 	smaps_free(&job->smaps);
 }
@@ -120,7 +120,7 @@ static struct err *find_blocks(struct job *job, bool may_run)
 		 */
 		err = await(job, has_settled, may_run ? job->deadline : 0);
 		if (!err && !*ret->why) {
-			held_free(&ret->held);
+			packed_free(&ret->held);
 			session_heap_free(&job->walk);
 			err = take_walk(job, session_heap_stopped(job->session, may_run, job->timed,
 								  &job->walk, &ret->held));
@@ -149,7 +149,7 @@ static struct err *find_around(struct job *job)
 	job->walk = (struct session_heap)SESSION_HEAP_INIT;
 	find->heap.process = job->view.process;
 	snprintf(find->heap.why, sizeof(find->heap.why), "%.255s", job->ret->why);
-	err = find_holders(job->session, &job->view, job->address, job->limit, find);
+	err = find_referrers(job->session, &job->view, job->address, job->limit, find);
 	find->generation = job->session->current->target->modules.generation;
 	find->maps = job->view.maps;
 	job->view.maps = (struct proc_maps){ VEC_INIT };
@@ -162,7 +162,7 @@ static struct err *search_held(struct session *session, bool stood, void *arg)
 	struct err *err = find_blocks(job, !stood);
 
 	if (!err)
-		err = view_take(session, true, &job->view);
+		err = memory_view_take(session, true, &job->view);
 	job->ret->core = job->view.core;
 	if (!err)
 		err = log_blocks(job);
@@ -218,7 +218,7 @@ static struct err *make_copies(struct job *job, struct snapshot_copies *copies)
 static struct err *has_calmed_down(void *ctx, bool *done_ret)
 {
 	struct job *job = ctx;
-	struct err *err = view_drain(job->session, &job->drain);
+	struct err *err = memory_view_drain(job->session, &job->drain);
 
 	return err ? err : has_settled(job, done_ret);
 }
@@ -231,7 +231,7 @@ static struct err *take_snapshot(struct session *session, bool stood UNUSED, voi
 	struct err *err = await(job, has_calmed_down, job->deadline);
 
 	if (!err)
-		err = view_take(session, true, &job->view);
+		err = memory_view_take(session, true, &job->view);
 	if (!err)
 		err = make_copies(job, &copies);
 	if (!err) {
@@ -281,9 +281,9 @@ static bool is_sure(const struct job *job)
 
 static void forget_look(struct job *job)
 {
-	view_free(&job->view);
-	job->view = (struct view)VIEW_INIT;
-	held_free(&job->ret->held);
+	memory_view_free(&job->view);
+	job->view = (struct memory_view)MEMORY_VIEW_INIT;
+	packed_free(&job->ret->held);
 	session_heap_free(&job->walk);
 	job->ret->walked = false;
 	job->ret->blind_threads = job->ret->under_way = 0;
@@ -367,7 +367,7 @@ static struct err *check_recorded(const struct session *session)
 }
 
 #define JOB_INIT(of, leaks, times)	{ .session = (of), .ret = (leaks), .timed = (times), \
-					  .view = VIEW_INIT, .walk = SESSION_HEAP_INIT }
+					  .view = MEMORY_VIEW_INIT, .walk = SESSION_HEAP_INIT }
 
 static void note_walkable(struct session *session, struct session_leaks *leaks)
 {
@@ -380,7 +380,7 @@ static void note_walkable(struct session *session, struct session_leaks *leaks)
 static struct err *search_live(struct session *session, enum session_leaks_how how, bool timed,
 			       struct session_leaks *ret)
 {
-	struct session_leaks leaks = { .held = HELD_INIT };
+	struct session_leaks leaks = { .held = PACKED_INIT };
 	struct job job = JOB_INIT(session, &leaks, timed);
 	struct err *err = check_recorded(session);
 
@@ -399,7 +399,7 @@ static struct err *search_live(struct session *session, enum session_leaks_how h
 struct err *session_find(struct session *session, uint64_t address, size_t limit,
 			 struct session_find *ret)
 {
-	struct session_find find = { .in = { .held = HELD_INIT }, .heap = SESSION_HEAP_INIT };
+	struct session_find find = { .in = { .held = PACKED_INIT }, .heap = SESSION_HEAP_INIT };
 	struct job job = JOB_INIT(session, &find.in, true);
 	struct err *err = session_need_view(session);
 

@@ -18,8 +18,8 @@
  *			leak, but can hide some: freed blocks and the allocator's own tables have
  *			pointers, too
  *
- * The moment is a stop. In it all that is small is read, threads above all; the memory is searched in the
- * same stop, or, if the target is large, in a snapshot (target/snapshot.h) while it goes on.
+ * The moment is a stop. In it all that is small is read, threads above all; the memory is searched
+ * in the same stop, or, if the target is large, in a snapshot (tracee/snapshot.h) while it goes on.
  * Its log goes on, too: blocks are those with a record from before, and those that the heaps of the
  * snapshot have without one (heap/reconcile.h).
  *
@@ -27,13 +27,13 @@
  */
 #pragma once
 
-#include "heap/mark.h"
+#include "heap/reach.h"
 
 struct session;
 
 struct session_leaks {
-	struct held_list held;		/* blocks of the target, with their kinds */
-	struct mark_result mark;	/* of these */
+	struct packed_list held;		/* blocks of the target, with their kinds */
+	struct reach_result mark;	/* of these */
 	bool walked;			/* blocks from before the attach are among them */
 	char why[256];			/* why not */
 	bool core;			/* of a core file, which leaves out what was never written */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Letting a target go: detach, keep, kill; and forgetting it (order of undoing in arm.c). */
+/* Letting a target go: detach, keep, kill; and forgetting it (order of undoing in arm_target.c). */
 
 #include <errno.h>
 
@@ -8,14 +8,14 @@
 #include "session/leaks.h"
 #include "session/private.h"
 #include "symbol/symbol.h"
-#include "target/region.h"
-#include "target/target.h"
+#include "tracee/region.h"
+#include "tracee/target.h"
 
 #define BETWEEN_NS	200000000ull	/* that the target runs before it is stopped again */
 
 void session_forget(struct session *session)
 {
-	hands_forget(session);
+	untraced_forget(session);
 	processes_forget(session);
 	user_functions_free(&session->users);
 	region_free(session->region);
@@ -66,7 +66,7 @@ void session_forget_last(struct session *session)
 	if (err)
 		session_warn(session, err->msg);
 	leave_held(session);
-	hands_end(session);
+	untraced_end(session);
 	session_forget(session);
 	session->traces_exits = session->config.leaks_at_end;
 	tracer_trace_exits(session->tracer, session->traces_exits);
@@ -111,7 +111,7 @@ static struct err *leave_current(struct session *session, bool anyway)
 
 	if (session->current->state != PROCESS_LIVE)
 		return NULL;
-	children_clean_own(session);
+	forked_copies_clean_own(session);
 	err = leave_stop(session->current->target);
 	if (err)
 		return err;
@@ -150,7 +150,7 @@ static struct err *detach_job(struct session *session, void *arg UNUSED)
 
 static struct err *keep_job(struct session *session, void *arg UNUSED)
 {
-	return keep_leave(session);
+	return handover_leave(session);
 }
 
 struct err *session_keep(struct session *session)

@@ -1,57 +1,81 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* interrupt and cont: the target stands for as long as the user wants. */
+/* Stopping the target, and letting it go on (theory in untraced.c). */
 
-#include <signal.h>
-
+#include "os/tracer.h"
+#include "probe/probe.h"
 #include "session/private.h"
+#include "tracee/target.h"
 
-static struct err *interrupt_job(struct session *session, void *arg UNUSED)
+#define NEED_TRACER	(1u << SESSION_EVENT_THREAD | 1u << SESSION_EVENT_SIGNAL | \
+			 1u << SESSION_EVENT_FORK | 1u << SESSION_EVENT_EXEC)
+
+bool session_needs_tracer(const struct session *session)
 {
 	struct process *process = session->current;
-	bool was;
-	struct err *err = session_hold(session, &was);
+	const struct session_config *config = &session->config;
+
+	return session->pidfd < 0 || process->started || session->wanted & NEED_TRACER ||
+	       config->follow_fork != SESSION_FOLLOW_PARENT || config->follow_exec ||
+	       config->leaks_at_end || process_any_followed(session) ||
+	       (process->probes && probes_need_tracer(process->probes));
+}
+
+struct err *session_pause(struct session *session, bool *was_ret)
+{
+	return target_stop(session->current->target, was_ret);
+}
+
+void session_resume(struct session *session, bool was)
+{
+	struct process *process = session->current;
+
+	if (was)
+		return;
+	if (process->state == PROCESS_LIVE) {
+		process_settle(process);
+		if (session_needs_tracer(session))
+			target_resume(process->target);
+		else
+			target_untrace(process->target);
+	}
+	processes_resume(session);	/* those that were forked meanwhile */
+}
+
+struct err *session_held(struct session *session,
+			 struct err *(*fn)(struct session *session, bool stood, void *arg), void *arg,
+			 uint64_t *pause_ret)
+{
+	uint64_t begun = tracer_now();
+	bool stood;
+	struct err *err = session_pause(session, &stood);
 
 	if (err)
 		return err;
-	err = processes_stop(session);
-	/* So that what is listed while it stands is whole; a thread that stays there is no reason not to. */
-	if (!err && process->state == PROCESS_LIVE)
-		err = session_quiet(session);
-	if (err && err->code == ERR_TIMEOUT)
-		err = NULL;
-	if (err || process_has_ended(process->state))
-		session_let_go(session, was && !process_has_ended(process->state));
+	err = fn(session, stood, arg);
+	session_resume(session, stood);
+	if (pause_ret)
+		*pause_ret = tracer_now() - begun;
 	return err;
 }
 
-struct err *session_interrupt(struct session *session)
-{
-	struct err *err = session_need_target(session);
+struct held_request {
+	struct err *(*fn)(struct session *session, bool stood, void *arg);
+	void *arg;
+	uint64_t *pause_ret;
+};
 
-	if (!err)
-		err = session_call(session, interrupt_job, NULL);
-	if (!err)
-		session->state = SESSION_STOPPED;
-	return err;
+static struct err *held_job(struct session *session, void *arg)
+{
+	const struct held_request *request = arg;
+
+	return session_held(session, request->fn, request->arg, request->pause_ret);
 }
 
-static struct err *cont_job(struct session *session, void *arg)
+struct err *session_call_held(struct session *session,
+			      struct err *(*fn)(struct session *session, bool stood, void *arg),
+			      void *arg, uint64_t *pause_ret)
 {
-	const int *signal = arg;
+	struct held_request request = { fn, arg, pause_ret };
 
-	if (*signal && kill(session->current->pid, *signal) < 0)
-		return err_sys("send signal %d", *signal);
-	session_let_go(session, false);
-	return NULL;
-}
-
-struct err *session_cont(struct session *session, int signal)
-{
-	struct err *err = session_need_target(session);
-
-	if (!err)
-		err = session_call(session, cont_job, &signal);
-	if (!err)
-		session->state = SESSION_RUNNING;
-	return err;
+	return session_call(session, held_job, &request);
 }

@@ -8,13 +8,13 @@
  *			other time
  *	main thread	all else
  *
- * A file calls itself and those that stand before it here (scripts/dev/check-layers has the same list);
- * what happens in the target comes up through the callbacks of struct target_ops (watch.c), of the
- * tracer (route.c), and its poll (hands.c).
+ * A file calls itself and those that stand before it here (scripts/dev/check-layers has the same
+ * list); what happens in the target comes up through the callbacks of struct target_ops (watch.c),
+ * of the tracer (route.c), and its poll (untraced.c).
  *
  *	what there is		event state allocator blind lacks
  *	processes		process hold route agent
- *	looked at, in a stop	tls view heap search visit snapshot find leaks strays
+ *	looked at, in a stop	tls view heap search visit snapshot find leaks unknown frees
  *	probes			children keep unwatched arm hands names probed threads user trim recording
  *	from attach to detach	follow watch leave attach core pause react session
  */
@@ -24,11 +24,11 @@
 #include <stdatomic.h>
 
 #include "base/map.h"
-#include "probe/user.h"
+#include "probe/user_functions.h"
 #include "session/blind.h"
 #include "session/process.h"
 #include "session/session.h"
-#include "target/room.h"
+#include "tracee/room.h"
 
 struct allocator;
 struct origin;
@@ -86,7 +86,7 @@ struct session {
 	 * before.
 	 */
 	enum session_state state;
-	/* Entries of the journal that an earlier mdbg left (keep.c). Tracer thread. */
+	/* Entries of the journal that an earlier mdbg left (handover.c). Tracer thread. */
 	VEC(uint32_t) old_text;
 	VEC(uint32_t) old_maps;
 	enum records records;		/* tracer thread */
@@ -103,10 +103,10 @@ struct session {
 	struct session_leaks *end_leaks;
 	struct err end_err;
 	uint32_t floor;			/* the first generation of this mdbg */
-	/* Hands off (hands.c); tracer thread. */
+	/* Untraced (untraced.c); tracer thread. */
 	int pidfd;			/* -1: none (before Linux 5.3) */
 	uint64_t r_debug, links;	/* the loader's list of modules, and what it came to; 0: not sure */
-	unsigned looks_again;		/* at that */
+	unsigned reconcile_again;		/* at that */
 
 	pthread_mutex_t lock;
 	VEC(struct session_event) events;
@@ -138,7 +138,7 @@ static inline void session_doubt(struct session *session, enum records records)
 	   struct err *calling_err = remote_borrow(target, thread, &remote); \
 	   calling_err ? calling_err : remote_give_back(remote, calls); })
 
-/* These are in event.c. */
+/* These are in event_queue.c. */
 
 void session_push_event(struct session *session, const struct session_event *event);
 #define session_push(session, ...) \
@@ -154,7 +154,7 @@ void session_warn_left(struct session *session, pid_t pid);
 /* Warn that frees are not known which happened while the probes were out. (Any thread.) */
 void session_warn_gap(struct session *session);
 
-/* These are in state.c, and run on the main thread. */
+/* These are in session_state.c, and run on the main thread. */
 
 /* ERR_STATE unless there is a live target. */
 struct err *session_need_target(const struct session *session) MUST_CHECK;
@@ -173,13 +173,13 @@ const struct session_allocators *session_allocators(struct session *session);
 /* Any thread: where this allocator has its first arena, in its module; 0: no symbol says so. */
 uint64_t allocator_main_arena(const struct allocator *allocator, struct module *module);
 
-/* These are in hold.c, and run on the tracer thread. */
+/* These are in interrupt.c, and run on the tracer thread. */
 
-/* Does something need mdbg as the target's tracer, as things are? (hands.c) */
+/* Does something need mdbg as the target's tracer, as things are? (untraced.c) */
 bool session_needs_tracer(const struct session *session);
 /* Stop all threads for a moment, and let them run on if they did. */
-struct err *session_hold(struct session *session, bool *was_ret) MUST_CHECK;
-void session_let_go(struct session *session, bool was);
+struct err *session_pause(struct session *session, bool *was_ret) MUST_CHECK;
+void session_resume(struct session *session, bool was);
 /*
  * Call fn between these two. stood: the target stood still before. *pause_ret (NULL: not wanted) is how
  * long that took; it is set wherever fn was called.
@@ -218,7 +218,7 @@ struct err *session_forget_records(struct session *session) MUST_CHECK;
 /* The target's end: search for leaks, if that is wanted. */
 void session_look_at_end(struct session *session);
 
-/* These are in names.c, and run on the main thread. */
+/* These are in process_names.c, and run on the main thread. */
 
 /* Symbols and entry names follow the module map. */
 struct err *session_sync_modules(struct session *session) MUST_CHECK;
@@ -228,22 +228,22 @@ struct err *session_sync_modules(struct session *session) MUST_CHECK;
 /* For all processes; ctx is the struct process. */
 extern const struct target_ops watch_ops;
 
-/* These are in visit.c, and run on the tracer thread. */
+/* These are in brief_attach.c, and run on the tracer thread. */
 
 /*
  * Tracer thread. Stop all threads of pid, which nobody traces, call fn, and let them go, whatever it
  * returns. ERR_GONE: it has ended, or executed another program meanwhile.
  */
-struct err *visit_process(struct session *session, pid_t pid,
-			  struct err *(*fn)(struct target *target, void *ctx),
-			  void *ctx) MUST_CHECK;
+struct err *brief_attach(struct session *session, pid_t pid,
+			 struct err *(*fn)(struct target *target, void *ctx),
+			 void *ctx) MUST_CHECK;
 
-/* These are in snapshot.c, and run on the main thread. */
+/* These are in snapshot_end.c, and run on the main thread. */
 
 /* Main thread. Warns of what the target has been left with. The snapshot is still to be freed. */
 void session_end_snapshot(struct session *session, struct snapshot *snapshot);
 
-/* These are in arm.c, and run on the tracer thread. */
+/* These are in arm_target.c, and run on the tracer thread. */
 
 /* Take the probes out; the target runs on. */
 struct err *session_take_out(struct session *session) MUST_CHECK;
@@ -252,7 +252,7 @@ struct err *arm_plan(struct session *session) MUST_CHECK;
 /*
  * All that can be done before the stop in which the text is changed. What takes remote calls comes
  * in short stops of its own; what is mdbg's own work, and what is large, is done while the target
- * runs on. New modules are looked for last: what they still do until that stop, the tick sees.
+ * runs on. New modules are looked for last: what they still do until that stop, the poll sees.
  */
 struct err *arm_prepare(struct session *session) MUST_CHECK;
 /* All threads are stopped. */
@@ -263,74 +263,74 @@ struct err *arm_put_in(struct session *session) MUST_CHECK;
  */
 struct err *arm_undo(struct session *session, bool *left_ret) MUST_CHECK;
 
-/* These are in children.c. */
+/* These are in forked_copies_clean.c. */
 
 /* Main thread. */
 
 /* The target has ended, or runs another program: its children are cleaned. */
-void children_clean_orphans(struct session *session);
+void forked_copies_clean_orphans(struct session *session);
 
 /* Tracer thread. */
 
-/* Clean all forked copies of the origin's target (target/inherited.h). */
-void children_clean(struct session *session, struct origin *origin);
+/* Clean all forked copies of the origin's target (tracee/forked_copies.h). */
+void forked_copies_clean(struct session *session, struct origin *origin);
 /* Clean those of the session's own target, alive or not; nothing if all is taken out of it already. */
-void children_clean_own(struct session *session);
+void forked_copies_clean_own(struct session *session);
 
-/* These are in hands.c. */
+/* These are in untraced.c. */
 
 /* Tracer thread. */
 
 /*
- * A target is watched from now on; its modules have been read. Its pidfd is taken and the tick
+ * A target is watched from now on; its modules have been read. Its pidfd is taken and the poll
  * starts.
  */
-struct err *hands_begin(struct session *session) MUST_CHECK;
-void hands_end(struct session *session);
-/* hands_end where there is no tracer thread any more. */
-void hands_forget(struct session *session);
+struct err *untraced_begin(struct session *session) MUST_CHECK;
+void untraced_end(struct session *session);
+/* untraced_end where there is no tracer thread any more. */
+void untraced_forget(struct session *session);
 
 /* Main thread. */
 
 /*
- * Before an answer that names code: modules that came since the last tick are known after this.
+ * Before an answer that names code: modules that came since the last poll are known after this.
  */
-struct err *hands_look(struct session *session) MUST_CHECK;
+struct err *untraced_poll(struct session *session) MUST_CHECK;
 
-/* These are in keep.c, and run on the tracer thread. */
+/* These are in handover.c, and run on the tracer thread. */
 
 /*
  * The target is seized, and something was left in it. NULL: that is session->region now, or it is
  * cleaned, and what is lost was said. ERR_ATTACH: another mdbg is at work.
  */
-struct err *keep_take_over(struct session *session) MUST_CHECK;
+struct err *handover_take_over(struct session *session) MUST_CHECK;
 /* All threads are stopped. */
-void keep_take_text(struct session *session);
+void handover_take_text(struct session *session);
 /*
  * Stopped before and after. A thread that stays inside: it is tried again at the next call; false
  * then.
  */
-bool keep_release_old(struct session *session);
+bool handover_release_old(struct session *session);
 /*
  * Say in the log whether it may be gone on with, as things are: all probes are in, and have been since
  * it began, and a later mdbg finds them all by itself (share_set_marks).
  */
-struct err *keep_set_whole(struct session *session) MUST_CHECK;
+struct err *handover_set_whole(struct session *session) MUST_CHECK;
 /* Leave all in the target and let it go. ERR_STATE: what cannot be left. */
-struct err *keep_leave(struct session *session) MUST_CHECK;
+struct err *handover_leave(struct session *session) MUST_CHECK;
 
 /* These are in follow.c, and run on the tracer thread. */
 
 /* A child that parent has forked, stopped: clean it and let it go, or follow it, as configured. */
 void follow_fork_child(void *parent, pid_t pid);
 
-/* These are in unwatched.c, and run on the tracer thread. */
+/* These are in handover_gap.c, and run on the tracer thread. */
 
 /*
  * All threads are stopped, the new probes are planned, and the old text is still there
- * (keep_take_text). Each library is told of once.
+ * (handover_take_text). Each library is told of once.
  */
-void unwatched_tell(struct session *session);
+void handover_gap_tell(struct session *session);
 
 /* These are in attach.c, and run on the tracer thread. */
 
@@ -341,8 +341,8 @@ void unwatched_tell(struct session *session);
 struct err *attach_from_exec(struct session *session, pid_t pid) MUST_CHECK;
 
 /*
- * These are in leave.c (order of undoing in arm.c), and run on the tracer thread unless they say
- * otherwise.
+ * These are in leave.c (order of undoing in arm_target.c), and run on the tracer thread unless they
+ * say otherwise.
  */
 
 /*

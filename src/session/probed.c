@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/path.h"
-#include "probe/place.h"
+#include "probe/probe_slot.h"
 #include "probe/probe.h"
 #include "session/private.h"
-#include "target/module.h"
+#include "tracee/module.h"
 
 static const char *why(const struct session *session, const struct probe *probe)
 {
@@ -65,7 +65,8 @@ static struct err *probes_job(struct session *session, void *arg)
 		struct session_probe described;
 		struct err *err;
 
-		if (!probes->all.at[i]->fn || probes->all.at[i]->gone || place_came_again(probes, i))
+		if (!probes->all.at[i]->fn || probes->all.at[i]->gone ||
+		    probe_slot_came_again(probes, i))
 			continue;
 		describe(session, probes->all.at[i], &described);
 		err = vec_push(&ret->vec, described);

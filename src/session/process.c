@@ -9,8 +9,8 @@
 #include "probe/sigtrap.h"
 #include "session/lacks.h"
 #include "session/private.h"
-#include "target/region.h"
-#include "target/remote.h"
+#include "tracee/region.h"
+#include "tracee/remote.h"
 
 /* All that live, but the current one; a process that forks may add some meanwhile. */
 #define for_each_followed(process, session)	\
@@ -54,10 +54,10 @@ bool process_any_followed(const struct session *session)
 	return false;
 }
 
-void processes_look(struct session *session)
+void processes_poll(struct session *session)
 {
 	for_each_followed(process, session)
-		sigtrap_look(process->probes);
+		sigtrap_check(process->probes);
 }
 
 static struct target *find_owner(struct session *session,

@@ -54,9 +54,9 @@ struct known_modules {
  *	                  +--> EXECED	it is not followed any more
  *
  * LIVE: the memory is the one that was attached to, and target_stop can stop it; its threads are
- * traced, or the hands are off (hands.c). In all other states but KEPT nothing of the program in that
- * process is mdbg's. A followed child that is not current is LIVE, ENDED, GONE (an exec: it is let
- * go) or LEFT. Set by the tracer thread, before the event that tells of it.
+ * traced, or the hands are off (untraced.c). In all other states but KEPT nothing of the program in
+ * that process is mdbg's. A followed child that is not current is LIVE, ENDED, GONE (an exec: it is
+ * let go) or LEFT. Set by the tracer thread, before the event that tells of it.
  */
 enum process_state {
 	PROCESS_NONE,
@@ -114,11 +114,11 @@ void processes_forget(struct session *session);
 
 /* Does a process live that is not the current one? (Any thread.) */
 bool process_any_followed(const struct session *session);
-/* For all those: with each poll, sigtrap_look. */
-void processes_look(struct session *session);
+/* For all those: with each poll, sigtrap_check. */
+void processes_poll(struct session *session);
 /* Stop them, let them run, take everything out and let them go. The first error is returned. */
 struct err *processes_stop(struct session *session) MUST_CHECK;
 void processes_resume(struct session *session);
 struct err *processes_undo(struct session *session) MUST_CHECK;
-/* Arm what came with their new modules: as session_let_go does for the current one. */
+/* Arm what came with their new modules: as session_resume does for the current one. */
 void processes_settle(struct session *session);

@@ -6,7 +6,7 @@
 void session_note_end(struct session *session)
 {
 	session->state = SESSION_ENDED;
-	children_clean_orphans(session);
+	forked_copies_clean_orphans(session);
 }
 
 /* follow-exec: the thread is held at its PTRACE_EVENT_EXEC. */
@@ -21,7 +21,7 @@ static void note_exec(struct session *session)
 {
 	struct err *err;
 
-	children_clean_orphans(session);
+	forked_copies_clean_orphans(session);
 	if (session->current->state != PROCESS_HELD)
 		return;
 	err = session_call(session, follow_exec_job, NULL);
@@ -53,8 +53,8 @@ static struct err *switch_job(struct session *session, void *pid)
 	if (err)
 		return err;
 	process_take_place(child);
-	err = hands_begin(session);
-	session_let_go(session, session->state == SESSION_STOPPED);
+	err = untraced_begin(session);
+	session_resume(session, session->state == SESSION_STOPPED);
 	return err;
 }
 

@@ -3,11 +3,11 @@
 
 #include "base/trace.h"
 #include "probe/probe.h"
-#include "probe/state.h"
+#include "probe/agent_state.h"
 #include "session/private.h"
-#include "target/region.h"
-#include "target/share.h"
-#include "target/target.h"
+#include "tracee/region.h"
+#include "tracee/share.h"
+#include "tracee/target.h"
 
 /*
  * With --engine jump none is to be in without the others: take out those that are. The target stays
@@ -35,7 +35,7 @@ static struct err *arm_job(struct session *session, void *arg UNUSED)
 	if (err)
 		return err;
 	err = arm_prepare(session);
-	also = session_hold(session, NULL);
+	also = session_pause(session, NULL);
 	if (also)
 		return err ? err : also;
 	session_doubt(session, RECORDS_LACK);
@@ -43,7 +43,7 @@ static struct err *arm_job(struct session *session, void *arg UNUSED)
 		err = arm_put_in(session);
 	if (err)
 		err = take_back(session, err);
-	session_let_go(session, was);
+	session_resume(session, was);
 	if (!err)
 		blind_begin(session);
 	if (session->region)
@@ -88,7 +88,7 @@ static struct err *reset_job(struct session *session, void *arg UNUSED)
 	session->records = RECORDS_LACK;
 	if (session->current->probes)
 		blind_begin(session);
-	return keep_set_whole(session);
+	return handover_set_whole(session);
 }
 
 struct err *session_reset(struct session *session)
@@ -111,7 +111,7 @@ static struct err *change_history(struct session *session, uint32_t nr)
 	if (!err)
 		err = share_reserve(process->target);
 	if (!err && process->probes)
-		err = state_tell_history(process->probes);
+		err = agent_state_tell_provenance(process->probes);
 	return err;
 }
 

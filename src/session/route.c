@@ -7,7 +7,7 @@
 #include "os/tracer.h"
 #include "probe/probe.h"
 #include "session/private.h"
-#include "target/target.h"
+#include "tracee/target.h"
 
 void session_ended(void *ctx, int status, bool known)
 {
@@ -88,7 +88,7 @@ void session_stopped(void *ctx, pid_t tid, int status)
 		err_ignore(target_stop(process->target, NULL));
 	if (process->target)
 		each_in_turn(session);
-	if (process->probes && probes_unsettled(process->probes) && !session_hold(session, &was))
-		session_let_go(session, was);
+	if (process->probes && probes_unsettled(process->probes) && !session_pause(session, &was))
+		session_resume(session, was);
 	processes_settle(session);
 }

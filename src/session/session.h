@@ -14,7 +14,7 @@
 #include "base/memory.h"
 #include "log/log.h"
 #include "os/procfs.h"
-#include "unwind/walk.h"
+#include "unwind/stack_walk.h"
 
 struct in_hand;
 struct log_pending;
@@ -61,8 +61,8 @@ struct session_config *session_config(struct session *session);
  */
 struct err *session_attach(struct session *session, pid_t pid) MUST_CHECK;
 /*
- * Look at a core file (target/core.h); exe: its program, NULL if it is where it was. What is missing
- * is told by warnings. ERR_STATE if there is a target already, ERR_FORMAT, ERR_UNSUPPORTED.
+ * Look at a core file (tracee/core_target.h); exe: its program, NULL if it is where it was. What is
+ * missing is told by warnings. ERR_STATE if there is a target already, ERR_FORMAT, ERR_UNSUPPORTED.
  */
 struct err *session_open_core(struct session *session, const char *path,
 			      const char *exe) MUST_CHECK;
@@ -127,10 +127,10 @@ struct err *session_disarm(struct session *session) MUST_CHECK;
 struct err *session_reset(struct session *session) MUST_CHECK;
 bool session_armed(const struct session *session);
 /*
- * How many frees are to be remembered, for double ones (log/freed.h); 0: none. At once, and at the
- * attaches to come; there a log that samples remembers none, and one that is gone on with keeps what it
- * has where this is 0. ERR_USAGE, and nothing has changed: not more than LOG_FREES_MAX, or the log of the
- * target cannot.
+ * How many frees are to be remembered, for double ones (log/free_history.h); 0: none. At once, and
+ * at the attaches to come; there a log that samples remembers none, and one that is gone on with
+ * keeps what it has where this is 0. ERR_USAGE, and nothing has changed: not more than
+ * LOG_FREES_MAX, or the log of the target cannot.
  */
 struct err *session_set_free_history(struct session *session, uint32_t nr) MUST_CHECK;
 /* The number that the target's log has, if there is one. */

@@ -6,9 +6,9 @@
 #include "probe/area.h"
 #include "probe/probe.h"
 #include "session/private.h"
-#include "target/core.h"
-#include "target/stack.h"
-#include "target/target.h"
+#include "tracee/core_target.h"
+#include "tracee/backtrace.h"
+#include "tracee/target.h"
 
 /* The thread as /proc describes it, while it runs on. */
 static struct err *add_thread(struct session *session, pid_t tid, struct session_threads *ret)
@@ -43,7 +43,7 @@ static struct err *threads_job(struct session *session, void *arg)
 	struct session_threads *ret = arg;
 	struct process *process = session->current;
 	bool stopped = process->target->state == TARGET_STOPPED;
-	bool held = process->target->state == TARGET_HANDS_OFF, was;
+	bool held = process->target->state == TARGET_UNTRACED, was;
 	struct proc_tasks tasks = { VEC_INIT };
 	struct err *err = procfs_tasks(process->target->mem.tid, &tasks);
 
@@ -52,13 +52,13 @@ static struct err *threads_job(struct session *session, void *arg)
 	vec_free(&tasks.vec);
 	ret->traced = !held;
 	if (!err && held)
-		err = session_hold(session, &was);
+		err = session_pause(session, &was);
 	if (err)
 		return err;
 	for (size_t i = 0; i < ret->vec.nr; i++)
 		add_registers(session, &ret->vec.at[i], stopped);
 	if (held)
-		session_let_go(session, was);
+		session_resume(session, was);
 	return NULL;
 }
 

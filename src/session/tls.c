@@ -6,8 +6,8 @@
 #include <link.h>
 
 #include "base/cleanup.h"
-#include "session/view.h"
-#include "target/target.h"
+#include "session/memory_view.h"
+#include "tracee/target.h"
 
 #define MODULES_MAX	4096u	/* with thread-local data; more are not looked at */
 #define LISTS_MAX	1024u
@@ -122,7 +122,8 @@ static struct tls_block block_of(const struct slots *slots, uint64_t number, uin
 }
 
 /* The lowest address of the thread goes to *low. Pairs is room for MODULES_MAX of them. */
-static struct err *read_table(const struct view *view, const struct view_thread *thread,
+static struct err *read_table(const struct memory_view *view,
+			      const struct memory_view_thread *thread,
 			      const struct slots *slots, struct pair *pairs, struct tls *tls,
 			      uint64_t *low)
 {
@@ -153,7 +154,7 @@ static struct err *read_table(const struct view *view, const struct view_thread 
 	return err;
 }
 
-void tls_read(const struct target *target, const struct view *view, struct tls *ret)
+void tls_read(const struct target *target, const struct memory_view *view, struct tls *ret)
 {
 	AUTO_FREE struct pair *pairs = NULL;
 	struct slots slots = { VEC_INIT };
@@ -181,7 +182,7 @@ void tls_free(struct tls *tls)
 	vec_free(&tls->low);
 }
 
-uint64_t tls_low(const struct tls *tls, const struct view *view, size_t thread)
+uint64_t tls_low(const struct tls *tls, const struct memory_view *view, size_t thread)
 {
 	return thread < tls->low.nr ? tls->low.at[thread] : view->threads.at[thread].tp;
 }

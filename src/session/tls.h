@@ -23,7 +23,7 @@
 #include "base/vec.h"
 
 struct target;
-struct view;
+struct memory_view;
 
 struct tls_block {
 	uint64_t start, end;	/* end: start where it is not known of which module it is */
@@ -41,9 +41,9 @@ struct tls {
 };
 
 /* Tracer thread, the target stopped. What cannot be read is not known; tls_free. */
-void tls_read(const struct target *target, const struct view *view, struct tls *ret);
+void tls_read(const struct target *target, const struct memory_view *view, struct tls *ret);
 void tls_free(struct tls *tls);
 /* The lowest address of a thread of the view that lies below its thread pointer, or that. */
-uint64_t tls_low(const struct tls *tls, const struct view *view, size_t thread);
+uint64_t tls_low(const struct tls *tls, const struct memory_view *view, size_t thread);
 /* The block that address lies in, or NULL. */
 const struct tls_block *tls_at(const struct tls *tls, uint64_t address);

@@ -11,10 +11,10 @@
 #include "probe/probe.h"
 #include "session/heap.h"
 #include "session/private.h"
-#include "session/view.h"
-#include "target/remote.h"
-#include "target/stack.h"
-#include "target/wait.h"
+#include "session/memory_view.h"
+#include "tracee/remote.h"
+#include "tracee/backtrace.h"
+#include "tracee/wait.h"
 
 #define STACK_ROOM	(32u << 10)	/* malloc_trim takes some hundred bytes, the frame up to 16 KB */
 #define LIMIT_NS	600000000000ull	/* without a system call: it puts fastbins together, for seconds */
@@ -32,7 +32,7 @@ struct range {
 struct trimmer {
 	struct session *session;
 	struct session_trim *ret;
-	struct view view;
+	struct memory_view view;
 	struct range trim, brk, sbrk;	/* functions */
 	struct thread *thread;		/* that may make the call */
 	bool may_run;			/* the target, before it is made */
@@ -99,7 +99,7 @@ static bool is_restorer(const struct trimmer *trimmer, uint64_t pc)
 	       !memcmp(there, arch->restorer_gadget, arch->restorer_gadget_len);
 }
 
-static bool may_be_under_way(const struct trimmer *trimmer, const struct view_thread *thread)
+static bool may_be_under_way(const struct trimmer *trimmer, const struct memory_view_thread *thread)
 {
 	const struct process *process = trimmer->session->current;
 	struct stack_frames frames;
@@ -114,20 +114,21 @@ static bool may_be_under_way(const struct trimmer *trimmer, const struct view_th
 	return may;
 }
 
-static bool has_room(const struct trimmer *trimmer, const struct view_thread *thread)
+static bool has_room(const struct trimmer *trimmer, const struct memory_view_thread *thread)
 {
-	const struct view *view = &trimmer->view;
+	const struct memory_view *view = &trimmer->view;
 	uint64_t sp = regs_get(&thread->regs, view->arch->sp), start, end;
 	const struct proc_map *map = proc_maps_find(&view->maps, sp);
 
 	if (!map || !map->write || sp - map->start < STACK_ROOM)
 		return false;
 	return !strcmp(map->path, "[stack]") ||
-	       (view_stack_bounds(view, thread->tp, &start, &end) && sp >= start && sp < end &&
+	       (memory_view_stack_bounds(view, thread->tp, &start, &end) && sp >= start &&
+		sp < end &&
 		sp - start >= STACK_ROOM);
 }
 
-static bool is_filtered(const struct trimmer *trimmer, const struct view_thread *thread)
+static bool is_filtered(const struct trimmer *trimmer, const struct memory_view_thread *thread)
 {
 	struct proc_status status;
 	struct err *err = procfs_status(thread->tid, &status);
@@ -139,7 +140,7 @@ static bool is_filtered(const struct trimmer *trimmer, const struct view_thread 
 }
 
 /* NULL: it may make the call. */
-static const char *why_not(const struct trimmer *trimmer, const struct view_thread *thread)
+static const char *why_not(const struct trimmer *trimmer, const struct memory_view_thread *thread)
 {
 	const struct thread *is = target_thread(trimmer->session->current->target, thread->tid);
 
@@ -166,7 +167,7 @@ static struct err *choose(struct trimmer *trimmer)
 	pid_t tid = process->pid;
 
 	for (size_t i = 0; i < trimmer->view.threads.nr; i++) {
-		const struct view_thread *thread = &trimmer->view.threads.at[i];
+		const struct memory_view_thread *thread = &trimmer->view.threads.at[i];
 		const char *why = why_not(trimmer, thread);
 
 		if (!why) {
@@ -183,7 +184,7 @@ static struct err *choose(struct trimmer *trimmer)
 			"try again when one waits for something");
 }
 
-static bool in_brk(const struct trimmer *trimmer, const struct view_thread *thread)
+static bool in_brk(const struct trimmer *trimmer, const struct memory_view_thread *thread)
 {
 	const struct process *process = trimmer->session->current;
 	uint64_t pc = regs_get(&thread->regs, trimmer->view.arch->pc), pcs[FRAMES] = { pc };
@@ -232,10 +233,10 @@ static struct err *look(struct trimmer *trimmer)
 {
 	struct err *err = check_heaps(trimmer);
 
-	view_free(&trimmer->view);
-	trimmer->view = (struct view)VIEW_INIT;
+	memory_view_free(&trimmer->view);
+	trimmer->view = (struct memory_view)MEMORY_VIEW_INIT;
 	if (!err)
-		err = view_take(trimmer->session, true, &trimmer->view);
+		err = memory_view_take(trimmer->session, true, &trimmer->view);
 	if (!err)
 		err = find_functions(trimmer);
 	if (!err)
@@ -250,7 +251,7 @@ static struct err *look_when_drained(void *ctx, bool *done_ret)
 	struct err *err = NULL;
 
 	if (trimmer->may_run)
-		err = view_drain(trimmer->session, &trimmer->drain_budget);
+		err = memory_view_drain(trimmer->session, &trimmer->drain_budget);
 	if (!err)
 		err = look(trimmer);
 	*done_ret = !err;
@@ -318,7 +319,7 @@ static struct err *check_allocator(struct session *session)
 struct err *session_trim(struct session *session, struct session_trim *ret)
 {
 	struct session_trim trim = { .pause_ns = 0 };
-	struct trimmer trimmer = { .session = session, .ret = &trim, .view = VIEW_INIT,
+	struct trimmer trimmer = { .session = session, .ret = &trim, .view = MEMORY_VIEW_INIT,
 				   .drain_budget = DRAIN_NS };
 	struct err *err = session_need_target(session);
 
@@ -326,7 +327,7 @@ struct err *session_trim(struct session *session, struct session_trim *ret)
 		err = check_allocator(session);
 	if (!err)
 		err = session_call_held(session, trim_held, &trimmer, &trim.pause_ns);
-	view_free(&trimmer.view);
+	memory_view_free(&trimmer.view);
 	if (!err)
 		*ret = trim;
 	return err;

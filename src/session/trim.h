@@ -12,7 +12,7 @@
  *	half done	what others do without a lock is made for others to come in between. What a program
  *			of one thread does is not (it pushes to a fastbin with plain stores), but
  *			there it is that thread itself that makes the call. So it must not be inside the
- *			allocator (session/view.h): its stack is walked, to the end, and has no
+ *			allocator (session/memory_view.h): its stack is walked, to the end, and has no
  *			frame of the allocator, and none of a signal, which may have come in the middle
  *			of anything. Nobody may be in brk or sbrk, which know of no other thread
  *	damage		makes malloc_trim abort the process: the heaps are walked first, and whatever
@@ -25,7 +25,7 @@
  *			the thread) would end the process, at the latest when mdbg is killed and the filter is
  *			no longer suspended: such a thread is not taken
  *	a breakpoint	of somebody else's in what it calls: text is compared with the file
- *	mdbg is killed	the call completes itself (target/remote.h). The others go on meanwhile, and find
+ *	mdbg is killed	the call completes itself (tracee/remote.h). The others go on meanwhile, and find
  *			the arenas locked or not, as always
  *
  * The pause is that of the walk and of the call, a system call for each free chunk of a page and more.

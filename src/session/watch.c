@@ -6,7 +6,7 @@
 #include "os/tracer.h"
 #include "probe/probe.h"
 #include "session/private.h"
-#include "target/target.h"
+#include "tracee/target.h"
 
 static bool on_trap(void *ctx, struct thread *thread)
 {

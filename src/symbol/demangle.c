@@ -12,7 +12,7 @@
 #undef ARRAY_SIZE	/* base/compiler.h has its own */
 
 #include "base/str.h"
-#include "symbol/names.h"
+#include "symbol/string_pool.h"
 #include "symbol/symbol.h"
 
 /*

@@ -24,7 +24,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "symbol/image.h"
-#include "symbol/names.h"
+#include "symbol/string_pool.h"
 #include "symbol/perf_map.h"
 #include "symbol/spans.h"
 
@@ -194,7 +194,7 @@ static struct err *image_of(struct symbols *symbols, const struct symbol_module 
 	return NULL;
 }
 
-static bool looks_same(const struct module *x, const struct module *y)
+static bool reconcile_same(const struct module *x, const struct module *y)
 {
 	return x->image == y->image && x->path == y->path && x->start == y->start &&
 	       x->end == y->end && x->bias == y->bias;
@@ -224,7 +224,7 @@ struct err *symbols_add(struct symbols *symbols, const struct symbol_module *mod
 	if (err)
 		return err;
 	for (uint32_t i = index; i-- > 0;)
-		if (looks_same(&symbols->modules.at[i], &new))
+		if (reconcile_same(&symbols->modules.at[i], &new))
 			new.same = symbols->modules.at[i].same;
 	symbols->modules.at[symbols->modules.nr++] = new;
 	symbols->sorted = false;

@@ -15,7 +15,7 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "elf/elf_view.h"
-#include "symbol/names.h"
+#include "symbol/string_pool.h"
 #include "symbol/spans.h"
 
 enum symtab_kind { SYMTAB_LABEL, SYMTAB_DATA, SYMTAB_FUNCTION };	/* worst first */

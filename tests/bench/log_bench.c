@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "heap/site.h"
-#include "log/quick.h"
+#include "log/fast_path.h"
 
 #define REGION	(4ull << 30)
 #define BASE	0x555555559000ull
@@ -235,8 +235,8 @@ static inline __attribute__((always_inline)) double hot_loop(enum hot what, stru
 			log_remove(log, record.address, 1, NULL);
 			log_insert(log, &record, NULL);
 		} else if (what == HOT_INLINE) {
-			quick_remove(log, record.address, 1, NULL);
-			quick_insert(log, &record, NULL);
+			fast_remove(log, record.address, 1, NULL);
+			fast_insert(log, &record, NULL);
 		} else {
 			__asm__ volatile("" : : "r"(record.address), "r"(record.size));
 		}
@@ -321,7 +321,7 @@ static void reader(void)
 
 int main(int argc, char **argv)
 {
-	bool quick = argc > 1 && !strcmp(argv[1], "quick");
+	bool fast = argc > 1 && !strcmp(argv[1], "quick");
 
 	printf("%10s  %6s  %9s  %7s  %9s  %9s  %9s  %9s\n", "live", "MB", "load", "insert",
 	       "pair, 1", "pair, 2",
@@ -329,11 +329,11 @@ int main(int argc, char **argv)
 	printf("%10s  %6s  %9s  %7s  %9s  %9s  %9s  %9s\n", "blocks", "tables", "", "new, ns",
 	       "thread, ns",
 	       "thr., ns", "block", "per block");
-	row(1024, quick ? 200000 : 3000000);
-	row(1000000, quick ? 200000 : 2000000);
-	if (!quick)
+	row(1024, fast ? 200000 : 3000000);
+	row(1000000, fast ? 200000 : 2000000);
+	if (!fast)
 		row(10000000, 2000000);
-	hot(quick ? 200000 : 3000000);
+	hot(fast ? 200000 : 3000000);
 	reader();
 	return 0;
 }

@@ -17,7 +17,7 @@
 #include "base/sum.h"
 #include "elf/elf_file.h"
 #include "unwind/compile.h"
-#include "unwind/walk.h"
+#include "unwind/stack_walk.h"
 #include "writes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 #define ENTRY		"rows/0123456789abcdef-1000.rows"
 #define ROOM		4096u
 
-/* Of its format (unwind/cache.c): where the sum of the rows lies, and the rows. */
+/* Of its format (unwind/rows_cache.c): where the sum of the rows lies, and the rows. */
 #define ROWS_SUM	40u
 #define ROWS		120u
 

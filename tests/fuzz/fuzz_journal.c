@@ -10,9 +10,9 @@
 #include <sys/mman.h>
 
 #include "log/journal.h"
-#include "target/patch.h"
-#include "target/region.h"
-#include "target/target.h"
+#include "tracee/patch.h"
+#include "tracee/region.h"
+#include "tracee/target.h"
 #include "writes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);

@@ -11,9 +11,9 @@
 
 #include "log/journal.h"
 #include "log/log.h"
-#include "log/stray.h"
-#include "log/table.h"
-#include "unwind/walk.h"
+#include "log/unknown_free.h"
+#include "log/block_table.h"
+#include "unwind/stack_walk.h"
 
 #define REGION_SIZE	LOG_LIMIT_MIN
 #define WINDOWS		32u		/* of each table */
@@ -54,22 +54,22 @@ static void fill(struct log *log)
 /* A block that is freed twice, and the first free. */
 static void free_twice(struct log *log)
 {
-	const struct stray_facts facts = { .complete = 1 };
+	const struct free_facts facts = { .complete = 1 };
 	const uint64_t pcs[] = { 0x401000, 0x401300 };
 	struct log_record old;
 	struct log_free first;
-	struct log_stray again;
+	struct log_unknown_free again;
 
 	if (!log_remove(log, 0x555555560010, 0, &old))
 		abort();
 	first = (struct log_free){ old.address, old.time, log_now(), old.thread, old.stack };
 	log_note_free(log, &first);
-	again = (struct log_stray){
+	again = (struct log_unknown_free){
 		.address = old.address,
 		.time = log_now(),
 		.stack = log_stack(log, pcs, 2, WALK_COMPLETE, 1),
 	};
-	log_stray(log, &again, &facts, pcs[1], true);
+	log_unknown_free(log, &again, &facts, pcs[1], true);
 }
 
 /* Keeps the compiler from leaving reads out. */
@@ -90,16 +90,16 @@ static bool read_record(const struct log_record *record, uint64_t slot UNUSED, v
 	return false;
 }
 
-static bool read_stray(const struct log_stray *stray, void *ctx)
+static bool read_unknown_free(const struct log_unknown_free *unknown, void *ctx)
 {
 	const struct log *log = ctx;
-	struct log_record first = { .stack = stray->first.stack, .thread = stray->first.thread,
-				    .time = stray->first.time };
+	struct log_record first = { .stack = unknown->first.stack, .thread = unknown->first.thread,
+				    .time = unknown->first.time };
 	struct log_free free;
 
-	read_record(&stray->block, 0, ctx);
+	read_record(&unknown->block, 0, ctx);
 	read_record(&first, 0, ctx);
-	if (log_first_free(log, stray->address, stray->block.time, &free))
+	if (log_first_free(log, unknown->address, unknown->block.time, &free))
 		sink = free.time;
 	return false;
 }
@@ -122,8 +122,8 @@ static void read_all(void *base)
 	record.stack = log_stacks(&log);
 	read_record(&record, 0, &log);
 	log_lookup(&log, 0x555555560010, &record);
-	for (unsigned kind = 0; kind < LOG_STRAY_KINDS; kind++)
-		log_each_stray(&log, kind, read_stray, &log);
+	for (unsigned kind = 0; kind < LOG_UNKNOWN_FREE_KINDS; kind++)
+		log_each_unknown_free(&log, kind, read_unknown_free, &log);
 	log_accounts_get(&log);
 	log_config(&log);
 	log_usage(&log);

@@ -13,9 +13,9 @@
 #include "log/journal.h"
 #include "log/layout.h"
 #include "log/log.h"
-#include "log/stray.h"
-#include "log/table.h"
-#include "unwind/walk.h"
+#include "log/unknown_free.h"
+#include "log/block_table.h"
+#include "unwind/stack_walk.h"
 #include "writes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
@@ -79,9 +79,9 @@ static void fill(struct session *session)
 {
 	const struct log_config config = { .limit = LOG_LIMIT_MIN, .stack_depth = 32,
 					   .free_history = 100 };
-	const struct stray_facts facts = { .complete = 1 };
+	const struct free_facts facts = { .complete = 1 };
 	struct log *log = session_log(session);
-	struct log_stray again = { .address = ADDRESS + 16 };
+	struct log_unknown_free again = { .address = ADDRESS + 16 };
 	struct log_record old;
 	struct log_free first;
 	uint32_t stack;
@@ -102,9 +102,9 @@ static void fill(struct session *session)
 	log_note_free(log, &first);
 	again.time = log_now();
 	again.stack = stack;
-	log_stray(log, &again, &facts, 0, true);
+	log_unknown_free(log, &again, &facts, 0, true);
 	again.address = 0x1234;
-	log_stray(log, &again, &facts, 0, true);
+	log_unknown_free(log, &again, &facts, 0, true);
 }
 
 /* The pages of the log that are not zero. */
@@ -159,7 +159,7 @@ static void *area(const struct log *log, uint8_t which, size_t *room_ret)
 	case 5:
 		return log->arena;
 	case 6:
-		return log->stray[which / 10 % LOG_STRAY_KINDS];
+		return log->unknown[which / 10 % LOG_UNKNOWN_FREE_KINDS];
 	case 7:
 		return log->freed;
 	case 8:

@@ -4,7 +4,7 @@
  * each where its block and its stack pointer are. What is derived is true of each.
  */
 
-#include "target/tcb.h"
+#include "tracee/tcb.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "named.h"
-#include "session/view.h"
+#include "session/memory_view.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 
@@ -27,12 +27,12 @@ static const char *const names[] = {
 	NULL
 };
 
-static void check(const struct tls *tls, const struct view *view)
+static void check(const struct tls *tls, const struct memory_view *view)
 {
 	if (tls->blocks.nr > TLS_BLOCKS_MAX)
 		abort();
 	for (size_t i = 0; i < view->threads.nr; i++) {
-		const struct view_thread *thread = &view->threads.at[i];
+		const struct memory_view_thread *thread = &view->threads.at[i];
 
 		if (tls_low(tls, view, i) > thread->tp)
 			abort();
@@ -48,14 +48,17 @@ static void check(const struct tls *tls, const struct view *view)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
 	static struct named named;
-	struct view view = { .memory = &named.memory.memory, .arch = arch_host(), .has_glibc = true };
+	struct memory_view view =
+ { .memory = &named.memory.memory, .arch = arch_host(), .has_glibc = true };
 	struct tls tls;
 
 	if (!named.module.elf)
 		named_open(&named, names);
 	named_memory(&named, bytes, len);
 	for (uint32_t i = 0; i < THREADS; i++) {
-		struct view_thread thread = { .tid = (pid_t)i + 1, .tp = NAMED_BASE + 256 + 32 * i };
+		struct memory_view_thread thread =
+						{ .tid = (pid_t)i + 1, .tp =
+						 NAMED_BASE + 256 + 32 * i };
 
 		if (vec_push(&view.threads, thread))
 			abort();

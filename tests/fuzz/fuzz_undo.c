@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "target/undo.h"
+#include "tracee/undo.h"
 #include "writes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);

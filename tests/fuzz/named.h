@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #include "memory_array.h"
-#include "target/module.h"
-#include "target/target.h"
+#include "tracee/module.h"
+#include "tracee/target.h"
 
 #define NAMED_BASE	0x10000ull	/* where its memory begins */
 #define NAMED_SYMBOL	16u		/* bytes from one symbol to the next */

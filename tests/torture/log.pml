@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The slot protocol of src/log/table.h as a model for spin: two writers, each the owner of one
+ * The slot protocol of src/log/block_table.h as a model for spin: two writers, each the owner of one
  * address, in one window of SLOTS slots; a reader in another process (WORD: the words of one slot,
  * SCAN: all slots); and, with KILL, somebody who kills the second writer at any step. Every load
  * and store of shared memory is a step of its own. Checked in all interleavings:
@@ -66,7 +66,7 @@ inline find_at(n)
 	fi
 }
 
-/* Both are at home in slot 0: the key alone is looked at, whatever the tag says (quick.h). */
+/* Both are at home in slot 0: the key alone is looked at, whatever the tag says (fast_path.h). */
 inline find_home()
 {
 	d_step {

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "freed_hammer.h"
+#include "free_history_hammer.h"
 #include "hammer.h"
 
 int main(int argc, char **argv)
@@ -22,7 +22,7 @@ int main(int argc, char **argv)
 		{ .writers = 4, .readers = 1, .operations = 20000 * times, .addresses = 32,
 		 .allocate = 42, .samples = 1 },
 	};
-	const struct freed_spec freed[] = {
+	const struct free_history_spec freed[] = {
 		{ .writers = 3, .readers = 2, .operations = 20000 * times, .history = 2 },
 		{ .writers = 2, .readers = 2, .operations = 5000 * times, .history = 100 },
 	};
@@ -30,7 +30,7 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; i < sizeof(specs) / sizeof(specs[0]); i++)
 		failures += hammer(&specs[i]);
 	for (unsigned i = 0; i < sizeof(freed) / sizeof(freed[0]); i++)
-		failures += freed_hammer(&freed[i]);
+		failures += free_history_hammer(&freed[i]);
 	printf("log_tsan: %lu failures\n", failures);
 	return failures != 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A session without a process. What there is of it to ask (session/state.c) and its events
- * (session/event.c) are the real ones, over a struct session that is filled in here.
+ * A session without a process. What there is of it to ask (session/session_state.c) and its events
+ * (session/event_queue.c) are the real ones, over a struct session that is filled in here.
  */
 
 #include "fake_session.h"
@@ -19,16 +19,16 @@
 #include "log/pending.h"
 #include "memory_array.h"
 #include "probe/probe.h"
-#include "session/find.h"
+#include "session/find_address.h"
 #include "session/heap.h"
 #include "session/lacks.h"
 #include "session/leaks.h"
 #include "session/private.h"
-#include "session/strays.h"
+#include "session/unknown_frees.h"
 #include "session/trim.h"
 #include "symbol/symbol.h"
-#include "target/region.h"
-#include "target/target.h"
+#include "tracee/region.h"
+#include "tracee/target.h"
 
 #define FAKE_ENTRY	0x10000ull	/* of the probed malloc: in no module */
 
@@ -428,15 +428,17 @@ void session_heap_free(struct session_heap *heap UNUSED)
 struct err *session_leaks(struct session *session, enum session_leaks_how how UNUSED, bool timed,
 			  struct session_leaks *ret)
 {
-	struct session_leaks leaks = { .held = HELD_INIT, .why = "the fake session has no heap" };
-	struct mark_source source = { .unasked = UINT64_MAX, .memory = &fake_of(session)->memory.memory, .list = &leaks.held };
-	struct held_source blocks = { .log = &session->region->log, .until = UINT64_MAX, .timed = timed };
-	struct err *err = held_from_log(&blocks, &leaks.held);
+	struct session_leaks leaks = { .held = PACKED_INIT, .why = "the fake session has no heap" };
+	struct reach_source source =
+ { .unasked = UINT64_MAX, .memory = &fake_of(session)->memory.memory, .list = &leaks.held };
+	struct packed_source blocks =
+ { .log = &session->region->log, .until = UINT64_MAX, .timed = timed };
+	struct err *err = packed_from_log(&blocks, &leaks.held);
 
 	if (!err)
-		err = mark_run(&source, &leaks.mark);
+		err = reach_run(&source, &leaks.mark);
 	if (err)
-		held_free(&leaks.held);
+		packed_free(&leaks.held);
 	else
 		*ret = leaks;
 	return err;
@@ -444,34 +446,35 @@ struct err *session_leaks(struct session *session, enum session_leaks_how how UN
 
 void session_leaks_free(struct session_leaks *leaks)
 {
-	held_free(&leaks->held);
-	mark_free(&leaks->mark);
+	packed_free(&leaks->held);
+	reach_free(&leaks->mark);
 }
 
 /* One word of memory points to each: to the start of the first block, and to byte 8 of the others. */
 struct err *session_find(struct session *session, uint64_t address, size_t limit,
 			 struct session_find *ret)
 {
-	struct session_find find = { .in = { .held = HELD_INIT,
+	struct session_find find = { .in = { .held = PACKED_INIT,
 					     .why = "the fake session has no heap" },
 				     .heap = SESSION_HEAP_INIT,
-				     .block = HOLDERS_NO_BLOCK, .outer = HOLDERS_NO_BLOCK };
-	struct session_holder holder = { .kind = SESSION_HOLDER_MEMORY, .place = 0x5008 };
-	struct held_source blocks = { .log = &session->region->log, .until = UINT64_MAX, .timed = true };
-	struct err *err = held_from_log(&blocks, &find.in.held);
+				     .block = REFERRERS_NO_BLOCK, .outer = REFERRERS_NO_BLOCK };
+	struct session_referrer referrer = { .kind = SESSION_REFERRER_MEMORY, .place = 0x5008 };
+	struct packed_source blocks =
+ { .log = &session->region->log, .until = UINT64_MAX, .timed = true };
+	struct err *err = packed_from_log(&blocks, &find.in.held);
 
 	for (uint32_t i = 0; i < find.in.held.nr && !err; i++) {
-		struct block is = held_block(&find.in.held, i), *block = &is;
+		struct block is = packed_block(&find.in.held, i), *block = &is;
 
 		if (address - block->address >= block->size)
 			continue;
 		find.block = i;
-		holder.firm = !i;
-		holder.word = block->address + 8 * (i > 0);
-		find.nr_firm = holder.firm;
-		find.nr_inner = !holder.firm;
+		referrer.firm = !i;
+		referrer.word = block->address + 8 * (i > 0);
+		find.nr_firm = referrer.firm;
+		find.nr_inner = !referrer.firm;
 		if (limit)
-			err = vec_push(&find.vec, holder);
+			err = vec_push(&find.vec, referrer);
 	}
 	if (err)
 		session_find_free(&find);
@@ -492,7 +495,7 @@ struct err *session_trim(struct session *session UNUSED, struct session_trim *re
 	return NULL;
 }
 
-const char *session_holder_word(enum session_holder_kind kind UNUSED)
+const char *session_referrer_word(enum session_referrer_kind kind UNUSED)
 {
 	return "memory";
 }
@@ -623,32 +626,32 @@ void session_want_events(struct session *session, uint32_t kinds)
 	session->wanted = fake_of(session)->asked.wanted = kinds;
 }
 
-static bool add_double(const struct log_stray *free, void *ctx)
+static bool add_double(const struct log_unknown_free *free, void *ctx)
 {
-	struct session_stray stray = {
-		.kind = SESSION_STRAY_DOUBLE, .free = *free, .address = free->address,
+	struct session_unknown_free unknown = {
+		.kind = SESSION_UNKNOWN_FREE_DOUBLE, .free = *free, .address = free->address,
 	};
-	struct session_strays *strays = ctx;
+	struct session_unknown_frees *unknown_frees = ctx;
 
-	return vec_push(&strays->vec, stray);
+	return vec_push(&unknown_frees->vec, unknown);
 }
 
 /* Double frees only: all others are judged by what a process has. */
-struct err *session_strays(struct session *session, struct session_strays *ret)
+struct err *session_unknown_frees(struct session *session, struct session_unknown_frees *ret)
 {
-	*ret = (struct session_strays){
+	*ret = (struct session_unknown_frees){
 		.vec = VEC_INIT, .doubles = log_accounts_get(&session->region->log).double_frees,
 	};
-	log_each_stray(&session->region->log, LOG_STRAY_DOUBLE, add_double, ret);
+	log_each_unknown_free(&session->region->log, LOG_UNKNOWN_FREE_DOUBLE, add_double, ret);
 	return NULL;
 }
 
-void session_strays_free(struct session_strays *strays)
+void session_unknown_frees_free(struct session_unknown_frees *unknown_frees)
 {
-	vec_free(&strays->vec);
+	vec_free(&unknown_frees->vec);
 }
 
-const char *session_stray_word(enum session_stray_kind kind)
+const char *session_unknown_free_word(enum session_unknown_free_kind kind)
 {
 	(void)kind;
 	return "double";

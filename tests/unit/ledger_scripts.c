@@ -202,7 +202,7 @@ static const struct script scripts[] = {
 		    F(DELETE, 7, A), F(FREE, 7, A) },
 	  .want = { .allocs = 1, .alloc_bytes = 10, .frees = 1, .free_bytes = 10, .unsampled = 3,
 		    .unsampled_frees = 3, .nested = 3 } },
-	/* Neighbours of a block that is sampled share its counter in the sieve. */
+	/* Neighbours of a block that is sampled share its counter in the counting filter. */
 	{ "sampled, neighbours", .sample = FAR,
 	  .step = { GAP_TO(10), M(9, 20, A), GAP_TO(1000), M(9, 10, A + 32), F(FREE, 8, A + 32),
 		    F(FREE, 8, A + 64), F(FREE, 8, A), F(FREE, 8, A) },

@@ -24,7 +24,7 @@
  * __builtin_return_address and the call-pop idiom) and returns straight into the function. So a
  * call is always the last instruction displaced, and one that would return into patched bytes is
  * refused. The price: the return does not match the hardware's shadow stack; a process that has one
- * is not attached to (target/refuse.c).
+ * is not attached to (tracee/refuse.c).
  *
  * The end of the function. Where a `ret` or `jmp` comes before min_len, the bytes behind it may
  * be somebody's: a branch's target, the next function. Only nop and int3 may be patched, and only

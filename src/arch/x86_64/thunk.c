@@ -199,8 +199,8 @@ static void put_free_args(const struct thunk_spec *spec, struct code *code)
 }
 
 /* Every register is saved. The agent's C has restored rbp and rbx; its result is still in rax. */
-static void put_stray(const struct thunk_spec *spec, struct code *code, struct words *words,
-		      struct thunk *thunk)
+static void put_unknown_free(const struct thunk_spec *spec, struct code *code, struct words *words,
+			     struct thunk *thunk)
 {
 	static const uint8_t saved[] = { 4 * WORD, 5 * WORD, 6 * WORD };	/* rdi, rsi, rdx */
 
@@ -209,14 +209,14 @@ static void put_stray(const struct thunk_spec *spec, struct code *code, struct w
 	code_op(code, 0x48, 0x89, 0xe9);			/* mov rcx, rbp */
 	code_op(code, 0x49, 0x89, 0xd8);			/* mov r8, rbx */
 	code_op(code, 0x49, 0x89, 0xc1);			/* mov r9, rax */
-	thunk->stray_ret = put_call(code, words, spec->stray);
+	thunk->unknown_free_ret = put_call(code, words, spec->unknown);
 	put_forget(code);
 }
 
 static void put_free(const struct thunk_spec *spec, struct code *code, struct words *words,
 		     struct thunk *thunk)
 {
-	size_t stray, back;
+	size_t unknown, back;
 
 	put_save(code);
 	if (spec->ptr_arg)					/* mov rdi, rsi|rdx */
@@ -225,12 +225,12 @@ static void put_free(const struct thunk_spec *spec, struct code *code, struct wo
 	thunk->release_ret = put_call(code, words, spec->release);
 	put_forget(code);
 	code_op(code, 0x48, 0x85, 0xc0);			/* test rax, rax */
-	stray = put_jcc(code, 0x75);				/* jnz */
+	unknown = put_jcc(code, 0x75);				/* jnz */
 	back = code->len;
 	put_restore(code);
 	code_jump(code, spec->displaced);
-	put_label(code, stray);
-	put_stray(spec, code, words, thunk);
+	put_label(code, unknown);
+	put_unknown_free(spec, code, words, thunk);
 	code_op(code, 0xeb, (uint8_t)(back - (code->len + 2)));	/* jmp */
 }
 

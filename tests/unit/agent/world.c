@@ -107,7 +107,7 @@ static int create_stack(void)
 int world_create(void)
 {
 	world.map.generation = 1;
-	world.quick = true;
+	world.fast = true;
 	world.image = map_zero(agent_image_len, MAP_PRIVATE);
 	world.threads = map_zero(AGENT_THREADS * sizeof(struct agent_thread), MAP_PRIVATE);
 	if (!world.image || !world.threads || create_stack() || create_state())
@@ -135,11 +135,11 @@ void world_sample(uint64_t mean)
 {
 	world.log.header->sample = world.state->ledger.sample = mean;
 	for (unsigned i = 0; i < SCRIPT_FUNCTIONS; i++)
-		world.state->probe[i].quick = world.quick ?
-			(uint8_t)agent_probe_quick(world.state, &world.state->probe[i]) : 0;
+		world.state->probe[i].fast = world.fast ?
+			(uint8_t)agent_probe_fast(world.state, &world.state->probe[i]) : 0;
 }
 
-void world_history(uint32_t nr)
+void world_provenance(uint32_t nr)
 {
 	CU_ASSERT_FATAL(!log_set_free_history(&world.log, nr));
 	world.state->ledger.history = nr;
@@ -194,7 +194,9 @@ void world_release(uint64_t sp, enum script_function probe, uint64_t block)
 	uint64_t said = ((__typeof__(agent_release) *)(world.image + AGENT_RELEASE))(block, sp, at);
 
 	if (said)
-		((__typeof__(agent_stray) *)(world.image + AGENT_STRAY))(block, sp, at, 0, 0, said);
+		((__typeof__(agent_unknown_free) *)(world.image + AGENT_UNKNOWN_FREE))(block, sp,
+										       at, 0, 0,
+										       said);
 }
 
 static void fill(struct agent_frame *frame, uint64_t a, uint64_t b, uint64_t c)

@@ -22,7 +22,8 @@ struct world {
 	struct agent_thread *threads;
 	struct walk_map map;
 	uint8_t *stack, *stack_end;	/* two pages, and one behind them that nobody can read */
-	bool quick;			/* probes that may take the short way do, from world_reset on */
+	/* probes that may take the short way do, from world_reset on */
+	bool fast;
 };
 
 extern struct world world;
@@ -36,7 +37,7 @@ void world_reset(void);
 /* A log that samples (0: that does not), and its probes. */
 void world_sample(uint64_t mean);
 /* A log that remembers the last nr frees, 0: none; not one that samples. */
-void world_history(uint32_t nr);
+void world_provenance(uint32_t nr);
 /* The agent's table of threads: NULL, or world.threads again. */
 void world_threads(struct agent_thread *threads);
 

@@ -88,7 +88,7 @@ struct agent_seen {
 	uint64_t stack[F_WORDS];
 };
 
-struct stray_seen {
+struct unknown_free_seen {
 	struct agent_seen agent;
 	uint64_t bp, bx, said;	/* the arguments after the first three */
 };
@@ -97,9 +97,9 @@ extern uint64_t thunk_clock, thunk_entry, thunk_taken;
 extern const uint8_t *thunk_code;
 extern struct seen seen_callee, seen_nothrow;
 extern struct agent_seen seen_enter, seen_leave, seen_release;
-extern struct stray_seen seen_stray;
+extern struct unknown_free_seen seen_unknown_free;
 extern const uint8_t thunk_start[], thunk_callee[], thunk_nothrow[];
-extern const uint8_t thunk_enter[], thunk_leave[], thunk_release[], thunk_stray[];
+extern const uint8_t thunk_enter[], thunk_leave[], thunk_release[], thunk_unknown_free[];
 
 #define AREA	4096
 #define PROBE	0x7123456789abcdefull
@@ -146,7 +146,7 @@ static const uint8_t *build(const struct place *place, struct thunk_spec spec, s
 	spec.enter = land(agent, thunk_enter);
 	spec.leave = land(agent + 16, thunk_leave);
 	spec.release = land(agent + 32, thunk_release);
-	spec.stray = land(agent + 48, thunk_stray);
+	spec.unknown = land(agent + 48, thunk_unknown_free);
 	err = arch_x86_64.thunk(&spec, thunk);
 	CU_ASSERT_PTR_NULL_FATAL(err);
 	CU_ASSERT_FATAL(thunk->len > 0 && thunk->len <= THUNK_MAX);
@@ -219,7 +219,7 @@ static void forget(const struct values *values)
 	seen_enter = (struct agent_seen){ .value = values->enter };
 	seen_leave = (struct agent_seen){ .value = 0xbad };
 	seen_release = (struct agent_seen){ .value = values->release };
-	seen_stray = (struct stray_seen){ .agent = { .value = 0xbad } };
+	seen_unknown_free = (struct unknown_free_seen){ .agent = { .value = 0xbad } };
 }
 
 /* Twice, the second time step by step. */
@@ -319,7 +319,7 @@ static void check_new(const struct place *place)
 	CU_ASSERT_EQUAL(thunk.agent_cfa, 144);
 	check_regs(out.reg, want, "new");
 	CU_ASSERT(seen_callee.clock == 1 && seen_leave.clock == 2 && !seen_enter.clock);
-	CU_ASSERT(!thunk.enter_ret && !thunk.release_ret && !thunk.stray_ret);
+	CU_ASSERT(!thunk.enter_ret && !thunk.release_ret && !thunk.unknown_free_ret);
 	CU_ASSERT_EQUAL(thunk.code[thunk.ret], 0xc3);
 }
 
@@ -451,13 +451,14 @@ static void check_free(const struct place *place, unsigned ptr_arg)
 	check_as_called(&seen_callee, &in);
 	left(in.reg, 0x1234, want);
 	check_regs(out.reg, want, "free");
-	CU_ASSERT(seen_release.clock == 1 && seen_callee.clock == 2 && !seen_stray.agent.clock);
+	CU_ASSERT(seen_release.clock == 1 && seen_callee.clock == 2 &&
+		  !seen_unknown_free.agent.clock);
 	CU_ASSERT(!thunk.call_ret && !thunk.enter_ret && !thunk.leave_ret && !thunk.ret);
 	CU_ASSERT_EQUAL(thunk.call_cfa, 0);
 }
 
 /* The agent wants the stack: it is called again, with what it has said, and the registers that a walk needs. */
-static void check_stray(const struct place *place, unsigned ptr_arg)
+static void check_unknown_free(const struct place *place, unsigned ptr_arg)
 {
 	static const uint8_t arg[] = { RDI, RSI, RDX };
 	struct thunk_spec spec = { .kind = THUNK_FREE, .ptr_arg = ptr_arg };
@@ -467,19 +468,19 @@ static void check_stray(const struct place *place, unsigned ptr_arg)
 	const uint8_t *code = build(place, spec, &thunk);
 
 	run(code, (struct values){ .callee = 0x1234, .release = 1ull << 63 }, &in, &out);
-	CU_ASSERT_EQUAL(seen_stray.agent.sp % 16, 8);
-	CU_ASSERT_EQUAL(seen_stray.agent.ret, (uintptr_t)code + thunk.stray_ret);
-	CU_ASSERT_EQUAL(seen_stray.agent.sp + thunk.agent_cfa, thunk_entry);
-	CU_ASSERT_EQUAL(seen_stray.agent.arg[0], in.reg[arg[ptr_arg]]);
-	CU_ASSERT_EQUAL(seen_stray.agent.arg[1], thunk_entry);
-	CU_ASSERT_EQUAL(seen_stray.agent.arg[2], PROBE);
-	CU_ASSERT_EQUAL(seen_stray.bp, in.reg[RBP]);
-	CU_ASSERT_EQUAL(seen_stray.bx, in.reg[RBX]);
-	CU_ASSERT_EQUAL(seen_stray.said, 1ull << 63);
+	CU_ASSERT_EQUAL(seen_unknown_free.agent.sp % 16, 8);
+	CU_ASSERT_EQUAL(seen_unknown_free.agent.ret, (uintptr_t)code + thunk.unknown_free_ret);
+	CU_ASSERT_EQUAL(seen_unknown_free.agent.sp + thunk.agent_cfa, thunk_entry);
+	CU_ASSERT_EQUAL(seen_unknown_free.agent.arg[0], in.reg[arg[ptr_arg]]);
+	CU_ASSERT_EQUAL(seen_unknown_free.agent.arg[1], thunk_entry);
+	CU_ASSERT_EQUAL(seen_unknown_free.agent.arg[2], PROBE);
+	CU_ASSERT_EQUAL(seen_unknown_free.bp, in.reg[RBP]);
+	CU_ASSERT_EQUAL(seen_unknown_free.bx, in.reg[RBX]);
+	CU_ASSERT_EQUAL(seen_unknown_free.said, 1ull << 63);
 	check_as_called(&seen_callee, &in);
 	left(in.reg, 0x1234, want);
 	check_regs(out.reg, want, "stray");
-	CU_ASSERT(seen_release.clock == 1 && seen_stray.agent.clock == 2 &&
+	CU_ASSERT(seen_release.clock == 1 && seen_unknown_free.agent.clock == 2 &&
 		  seen_callee.clock == 3);
 }
 
@@ -488,7 +489,7 @@ static void test_free(void)
 	for (unsigned i = 0; i < ARRAY_SIZE(places); i++)
 		for (unsigned ptr_arg = 0; ptr_arg <= 2; ptr_arg++) {
 			check_free(&places[i], ptr_arg);
-			check_stray(&places[i], ptr_arg);
+			check_unknown_free(&places[i], ptr_arg);
 		}
 }
 
@@ -527,8 +528,9 @@ static void check_cfa_at(const struct place *place, struct thunk_spec spec)
 		CU_ASSERT_EQUAL(arch_x86_64.thunk_cfa(&thunk, thunk.leave_ret), thunk.agent_cfa);
 	if (thunk.release_ret)
 		CU_ASSERT_EQUAL(arch_x86_64.thunk_cfa(&thunk, thunk.release_ret), thunk.agent_cfa);
-	if (thunk.stray_ret)
-		CU_ASSERT_EQUAL(arch_x86_64.thunk_cfa(&thunk, thunk.stray_ret), thunk.agent_cfa);
+	if (thunk.unknown_free_ret)
+		CU_ASSERT_EQUAL(arch_x86_64.thunk_cfa(&thunk, thunk.unknown_free_ret),
+				thunk.agent_cfa);
 	if (thunk.ret)
 		CU_ASSERT_EQUAL(arch_x86_64.thunk_cfa(&thunk, thunk.ret), 8);
 	/* Behind it, the frame is as at the jump that leads there. */

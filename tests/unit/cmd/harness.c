@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "cmd/signals.h"
-#include "unwind/walk.h"
+#include "unwind/stack_walk.h"
 
 static struct shell *shell;
 static char *texts[2];

@@ -9,7 +9,7 @@
 #include "cmd/shell.h"
 #include "harness.h"
 #include "unit.h"
-#include "unwind/walk.h"
+#include "unwind/stack_walk.h"
 
 static void gives_figures(void)
 {
@@ -70,7 +70,7 @@ static void gives_sites(void)
 			       "function fake_load");
 }
 
-static void gives_holders(void)
+static void gives_referrers(void)
 {
 	harness_attached();
 	CU_ASSERT_STRING_EQUAL(harness_value("set f [mdbg::find 0x2010]; list [dict get $f what] "
@@ -285,7 +285,7 @@ void suite_api(void)
 	CU_add_test(suite, "gives probes", gives_probes);
 	CU_add_test(suite, "gives sites", gives_sites);
 	CU_add_test(suite, "gives leaks", gives_leaks);
-	CU_add_test(suite, "gives holders", gives_holders);
+	CU_add_test(suite, "gives holders", gives_referrers);
 	CU_add_test(suite, "looks at the target", looks_at_the_target);
 	CU_add_test(suite, "attaches with options", attaches_with_options);
 	CU_add_test(suite, "runs scripts at events", runs_scripts_at_events);

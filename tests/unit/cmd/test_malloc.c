@@ -8,7 +8,7 @@
 
 #include "harness.h"
 #include "unit.h"
-#include "unwind/walk.h"
+#include "unwind/stack_walk.h"
 
 static unsigned count(const char *text, const char *what)
 {

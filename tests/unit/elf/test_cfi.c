@@ -282,7 +282,7 @@ static void test_none(void)
 	elf_file_close(file);
 }
 
-static void test_numbers(void)
+static void test_u32_lists(void)
 {
 	const uint8_t bytes[] = { 0x80, 0x01, 0x7f, 0xff, 0x7e, 0x80 };
 	const uint8_t *at = bytes, *end = bytes + sizeof(bytes);
@@ -316,5 +316,5 @@ void suite_cfi(void)
 	CU_add_test(suite, "broken entries", test_broken);
 	CU_add_test(suite, ".debug_frame", test_debug_frame);
 	CU_add_test(suite, "no CFI", test_none);
-	CU_add_test(suite, "numbers", test_numbers);
+	CU_add_test(suite, "numbers", test_u32_lists);
 }

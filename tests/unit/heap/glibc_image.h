@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "heap/walk.h"
+#include "heap/heap_walk.h"
 
 #define IMAGE_HEAPS	4u
 #define IMAGE_CHUNKS	512u

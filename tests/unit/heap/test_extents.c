@@ -8,17 +8,18 @@ void suite_extents(void);
 
 #define FAR	(1ull << 30)
 
-static void add(struct held_list *list, uint64_t address, uint64_t size)
+static void add(struct packed_list *list, uint64_t address, uint64_t size)
 {
 	struct block block = { .address = address, .size = size, .heap = LOG_HEAP_UNKNOWN };
 
-	CU_ASSERT_PTR_NULL_FATAL(held_add(list, &block));
+	CU_ASSERT_PTR_NULL_FATAL(packed_add(list, &block));
 }
 
 static void check(const struct extents *extents)
 {
 	for (uint32_t i = 0; i < extents->list->nr; i++) {
-		uint64_t start = held_at(extents->list, i)->address, end = extents_end(extents, i);
+		uint64_t start = packed_at(extents->list, i)->address, end =
+							  extents_end(extents, i);
 
 		CU_ASSERT_EQUAL(extents_find(extents, start).block, i);
 		CU_ASSERT_EQUAL(extents_find(extents, start + 9).block, i);
@@ -31,7 +32,7 @@ static void check(const struct extents *extents)
 /* A thousand that are far from each other, few that are near, many that are near, and all that again. */
 static void test_runs(void)
 {
-	struct held_list list = HELD_INIT;
+	struct packed_list list = PACKED_INIT;
 	struct extents extents;
 	uint64_t at = FAR;
 
@@ -44,12 +45,12 @@ static void test_runs(void)
 			add(&list, at, 64);
 		at = ALIGN_UP(at, FAR) + FAR;
 	}
-	CU_ASSERT_PTR_NULL_FATAL(held_sort(&list, NULL));
+	CU_ASSERT_PTR_NULL_FATAL(packed_sort(&list, NULL));
 	CU_ASSERT_PTR_NULL_FATAL(extents_build(&list, &extents));
 	CU_ASSERT_EQUAL(extents.outer.runs.nr, 4);
 	check(&extents);
 	extents_free(&extents);
-	held_free(&list);
+	packed_free(&list);
 }
 
 void suite_extents(void)

@@ -2,7 +2,7 @@
 /* The walk of glibc's heaps, on heaps built for the layouts of its versions. */
 
 #include "fixture.h"
-#include "heap/held.h"
+#include "heap/packed.h"
 #include "heap/reconcile.h"
 #include "glibc_image.h"
 
@@ -428,14 +428,14 @@ static void follows_a_list_in_hand(void)
 	struct heap_walk walk;
 	struct image image;
 	unsigned size = 0x30, nr = 0;
-	uint64_t bin, clue;
+	uint64_t bin, in_flight_word;
 
 	make(&image, &versions[7]);
 	bin = image.arena[0] + image.bins - 16 - 80 + (size - 32) / 16 * 8;
-	clue = image_get(&image, bin);
+	in_flight_word = image_get(&image, bin);
 	image_put(&image, bin, 0);
-	image.source.clue = &clue;
-	image.source.nr_clues = 1;
+	image.source.in_flight_word = &in_flight_word;
+	image.source.nr_in_flight = 1;
 	CU_ASSERT_PTR_NULL_FATAL(glibc_walk(&image.source, &walk));
 	for (unsigned i = 0; i < image.nr_chunks; i++) {
 		bool found = false;
@@ -445,7 +445,7 @@ static void follows_a_list_in_hand(void)
 			continue;
 		for (size_t j = 0; j < walk.loose.nr; j++)
 			found |= walk.loose.at[j] == chunk->block;
-		CU_ASSERT_EQUAL(found, chunk->block != clue + 16);
+		CU_ASSERT_EQUAL(found, chunk->block != in_flight_word + 16);
 		nr++;
 	}
 	CU_ASSERT_TRUE(nr > 1 && walk.loose.nr == nr - 1);
@@ -467,8 +467,8 @@ static void follows_a_cache_in_hand(void)
 		taken = image_get(&image, entry);
 		image_put(&image, entry, 0);
 		image_put(&image, image.threads[0] - 72, 0);
-		image.source.clue = &image.cache[0];
-		image.source.nr_clues = 1;
+		image.source.in_flight_word = &image.cache[0];
+		image.source.nr_in_flight = 1;
 		CU_ASSERT_PTR_NULL_FATAL(glibc_walk(&image.source, &walk));
 		CU_ASSERT_EQUAL(walk.damages, 0);
 		for (unsigned j = 0; j < image.nr_chunks; j++) {
@@ -490,13 +490,13 @@ static void follows_a_cache_in_hand(void)
 static void add_to_the_log(bool read)
 {
 	const struct image_chunk *recorded, *under_way, *known;
-	struct held_list list = HELD_INIT;
+	struct packed_list list = PACKED_INIT;
 	struct heap_walk walk;
 	struct image image;
 	struct log log;
-	const struct held_source source = { .log = &log, .until = UINT64_MAX };
+	const struct packed_source source = { .log = &log, .until = UINT64_MAX };
 	struct word_list left_out = { VEC_INIT };
-	uint64_t clue;
+	uint64_t in_flight_word;
 	unsigned early = 0, seen = 0;
 
 	make(&image, &versions[7]);
@@ -510,18 +510,18 @@ static void add_to_the_log(bool read)
 			.address = (i ? known : recorded)->block, .size = 7, .time = 1 + i,
 			.heap = LOG_HEAP_UNKNOWN }, NULL));
 	CU_ASSERT_TRUE(log_remove(&log, known->block, 0, NULL));
-	clue = under_way->block - 16;
-	CU_ASSERT_PTR_NULL_FATAL(held_from_log(&source, &list));
+	in_flight_word = under_way->block - 16;
+	CU_ASSERT_PTR_NULL_FATAL(packed_from_log(&source, &list));
 	CU_ASSERT_PTR_NULL_FATAL(walk_merge(&walk, &(struct walk_merge){
 		.log = &log, .held = read ? &list : NULL, .complete = true,
-		.clue = &clue, .nr_clues = 1 }, &left_out));
-	CU_ASSERT_PTR_NULL_FATAL(held_merge_walk(&list, &walk, true));
+		.in_flight_word = &in_flight_word, .nr_in_flight = 1 }, &left_out));
+	CU_ASSERT_PTR_NULL_FATAL(packed_merge_walk(&list, &walk, true));
 	CU_ASSERT_EQUAL_FATAL(left_out.vec.nr, 1);
 	CU_ASSERT_EQUAL(left_out.vec.at[0], under_way->block);
 	for (size_t i = 0; i < list.nr; i++) {
-		struct block is = held_block(&list, i), *block = &is;
+		struct block is = packed_block(&list, i), *block = &is;
 
-		CU_ASSERT_TRUE(!i || held_at(&list, i - 1)->address < block->address);
+		CU_ASSERT_TRUE(!i || packed_at(&list, i - 1)->address < block->address);
 		CU_ASSERT_NOT_EQUAL(block->address, under_way->block);
 		CU_ASSERT_NOT_EQUAL(block->address, known->block);
 		CU_ASSERT_EQUAL(block->preattach, block->address != recorded->block);
@@ -532,21 +532,22 @@ static void add_to_the_log(bool read)
 	}
 	CU_ASSERT_EQUAL(early, 21 * (versions[7].heaps + 1) + versions[7].mapped - 3);
 	/* What was sure before is, whatever is near it; and if the log is not complete nothing is. */
-	held_free(&list);
+	packed_free(&list);
 	vec_clear(&left_out.vec);
 	CU_ASSERT_PTR_NULL_FATAL(walk_merge(&walk, &(struct walk_merge){
-		.log = &log, .clue = &clue, .nr_clues = 1,
+		.log = &log, .in_flight_word = &in_flight_word, .nr_in_flight = 1,
 		.sure = &under_way->block, .nr_sure = 1 }, &left_out));
-	CU_ASSERT_PTR_NULL_FATAL(held_merge_walk(&list, &walk, false));
+	CU_ASSERT_PTR_NULL_FATAL(packed_merge_walk(&list, &walk, false));
 	CU_ASSERT_EQUAL(left_out.vec.nr, 0);
 	vec_free(&left_out.vec);
-	CU_ASSERT_TRUE(list.nr && held_at(&list, 0)->preattach && held_at(&list, 0)->unrecorded);
-	held_free(&list);
+	CU_ASSERT_TRUE(list.nr && packed_at(&list, 0)->preattach &&
+		       packed_at(&list, 0)->unrecorded);
+	packed_free(&list);
 	/* The log has gone on since: what was freed meanwhile was a block. */
-	CU_ASSERT_PTR_NULL_FATAL(held_merge_past(&list, &walk, &(struct walk_merge){
+	CU_ASSERT_PTR_NULL_FATAL(packed_merge_past(&list, &walk, &(struct walk_merge){
 		.log = &log, .complete = true, .until = 1 }, &left_out));
 	for (size_t i = 0; i < list.nr; i++) {
-		struct block is = held_block(&list, i), *block = &is;
+		struct block is = packed_block(&list, i), *block = &is;
 		bool freed = block->address == recorded->block;
 		bool since = block->address == known->block;
 
@@ -557,7 +558,7 @@ static void add_to_the_log(bool read)
 	}
 	CU_ASSERT_EQUAL(seen, 2);
 	vec_free(&left_out.vec);
-	held_free(&list);
+	packed_free(&list);
 	heap_walk_free(&walk);
 	image_free(&image);
 	fixture_close(&log);

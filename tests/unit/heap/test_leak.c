@@ -16,31 +16,31 @@ static const struct {
 	uint32_t leader;
 	bool preattach;
 } made[NR] = {
-	{ 3, 10, LEAK_DEFINITE, MARK_NO_LEADER, false },
-	{ 3, 20, LEAK_DEFINITE, MARK_NO_LEADER, false },
+	{ 3, 10, LEAK_DEFINITE, REACH_NO_LEADER, false },
+	{ 3, 20, LEAK_DEFINITE, REACH_NO_LEADER, false },
 	{ 4, 40, LEAK_INDIRECT, 1, false },
-	{ 4, 80, LEAK_REACHABLE, MARK_NO_LEADER, false },
+	{ 4, 80, LEAK_REACHABLE, REACH_NO_LEADER, false },
 	{ 5, 160, LEAK_INDIRECT, 6, false },
-	{ 0, 320, LEAK_DEFINITE, MARK_NO_LEADER, true },
-	{ 0, 7, LEAK_DEFINITE, MARK_NO_LEADER, false },
+	{ 0, 320, LEAK_DEFINITE, REACH_NO_LEADER, true },
+	{ 0, 7, LEAK_DEFINITE, REACH_NO_LEADER, false },
 };
 
 static void build_sums(const struct leak_spec *spec, struct leaks *ret)
 {
-	struct held_list list = { .timed = true };
+	struct packed_list list = { .timed = true };
 	uint32_t leader[NR];
-	const struct mark_result mark = { .leader = leader };
+	const struct reach_result mark = { .leader = leader };
 
 	for (size_t i = 0; i < NR; i++) {
-		CU_ASSERT_PTR_NULL_FATAL(held_add(&list, &(struct block){
+		CU_ASSERT_PTR_NULL_FATAL(packed_add(&list, &(struct block){
 			.address = 0x1000 * (i + 1), .size = made[i].size,
 			.stack = made[i].stack, .time = i + 1,
 			.preattach = made[i].preattach }));
-		held_at(&list, i)->state = made[i].kind & 7;
-		leader[i] = made[i].leader == MARK_NO_LEADER ? 0 : made[i].leader + 1;
+		packed_at(&list, i)->state = made[i].kind & 7;
+		leader[i] = made[i].leader == REACH_NO_LEADER ? 0 : made[i].leader + 1;
 	}
 	CU_ASSERT_PTR_NULL_FATAL(leaks_build(&list, &mark, spec, ret));
-	held_free(&list);
+	packed_free(&list);
 }
 
 static void build(const struct leak_spec *spec, struct leaks *ret)

@@ -9,7 +9,7 @@
 #include "base/compiler.h"
 #include "base/err.h"
 #include "base/memory.h"
-#include "heap/mark.h"
+#include "heap/reach.h"
 
 #define BASE	0x10000ull
 #define WORDS	(1u << 17)
@@ -47,13 +47,13 @@ static inline void words_open(struct words *words)
 		abort();
 }
 
-/* mark_source.next_mapped of a world in which only the words are mapped. */
-static inline struct mark_range words_mapped(void *ctx UNUSED, uint64_t addr)
+/* reach_source.next_mapped of a world in which only the words are mapped. */
+static inline struct reach_range words_mapped(void *ctx UNUSED, uint64_t addr)
 {
 	uint64_t end = BASE + WORDS * 8;
 
-	return addr < end ? (struct mark_range){ MAX(addr, BASE), end } :
-			    (struct mark_range){ UINT64_MAX, UINT64_MAX };
+	return addr < end ? (struct reach_range){ MAX(addr, BASE), end } :
+			    (struct reach_range){ UINT64_MAX, UINT64_MAX };
 }
 
 /* The address of a word. */

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "log/sieve.h"
+#include "log/counting_filter.h"
 
 #define BASE		0x7f0000000000ull
 #define IMMORTALS	1000
@@ -168,7 +168,8 @@ static void release(struct writer *writer)
 	else if (!pool_take(state, &state->shared, next(writer), &index))
 		return;
 	/* As the agent asks: of a live block it may never be told so. */
-	CHECK(state, !state->spec->samples || !sieve_lacks(&state->log, address_of(index)));
+	CHECK(state, !state->spec->samples ||
+	      !counting_filter_lacks(&state->log, address_of(index)));
 	if (log_remove(&state->log, address_of(index), writer->thread, &record))
 		check_record(state, index, &record);
 	else
@@ -320,21 +321,21 @@ static bool count_one(const struct log_record *record, uint64_t slot, void *ctx)
 static bool uncount_one(const struct log_record *record, uint64_t slot, void *ctx)
 {
 	(void)slot;
-	sieve_take_back(ctx, record->address);
+	counting_filter_take_back(ctx, record->address);
 	return false;
 }
 
-/* Each record is counted in the sieve, and nothing else. */
-static void check_sieve(struct state *state)
+/* Each record is counted in the counting filter, and nothing else. */
+static void check_counting_filter(struct state *state)
 {
 	uint64_t counted = 0;
 
-	for (uint64_t i = 0; i < LOG_SIEVE; i++)
-		counted += state->log.sieve[i];
+	for (uint64_t i = 0; i < LOG_COUNTING_FILTER; i++)
+		counted += state->log.counting_filter[i];
 	CHECK(state, counted == (state->spec->samples ? log_live(&state->log) : 0));
 	log_each(&state->log, uncount_one, &state->log);
-	for (uint64_t i = 0; i < LOG_SIEVE; i++)
-		CHECK(state, !state->log.sieve[i]);
+	for (uint64_t i = 0; i < LOG_COUNTING_FILTER; i++)
+		CHECK(state, !state->log.counting_filter[i]);
 }
 
 /* At the end, with nobody at work: the table has what the pools say, and the accounts add up. */
@@ -361,7 +362,7 @@ static void check_end(struct state *state, const struct writer *writers)
 	CHECK(state, accounts.table_full == state->full);
 	CHECK(state, !state->spec->fills || state->full);
 	CHECK(state, accounts.unknown_frees == 0 && accounts.unsampled_frees == 0);
-	check_sieve(state);
+	check_counting_filter(state);
 	for (unsigned i = 0; i < STACKS; i++)
 		stacks += state->stack_ids[i] != 0;
 	CHECK(state, stacks > 0 && log_stacks(&state->log) >= stacks);

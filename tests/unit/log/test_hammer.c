@@ -41,7 +41,7 @@ static void test_full(void)
 	CU_ASSERT_EQUAL(hammer(&spec), 0);
 }
 
-/* All of them in two counters of the sieve. */
+/* All of them in two counters of the counting filter. */
 static void test_sampling(void)
 {
 	struct hammer_spec spec = { .writers = 3, .readers = 1, .operations = 300000,

@@ -6,11 +6,11 @@
 
 #include <string.h>
 
-#include "log/freed.h"
+#include "log/free_history.h"
 #include "log/journal.h"
-#include "log/stack.h"
-#include "log/stray.h"
-#include "log/table.h"
+#include "log/stack_table.h"
+#include "log/unknown_free.h"
+#include "log/block_table.h"
 #include "region.h"
 
 void suite_region(void);
@@ -59,8 +59,9 @@ static void test_layout(void)
 		CU_ASSERT_TRUE((uint8_t *)log.stack_directory >=
 			       (uint8_t *)(log.stack_index + stack_level_start(log.stack_levels) * STACK_BUCKET));
 		CU_ASSERT_TRUE(log.arena >= (uint8_t *)(log.stack_directory + log.nr_stacks + 1));
-		CU_ASSERT_TRUE((uint8_t *)log.stray[0] >= log.arena + log.arena_size);
-		CU_ASSERT_TRUE((uint8_t *)log.freed >= (uint8_t *)(log.stray[1] + LOG_STRAYS));
+		CU_ASSERT_TRUE((uint8_t *)log.unknown[0] >= log.arena + log.arena_size);
+		CU_ASSERT_TRUE((uint8_t *)log.freed >=
+			       (uint8_t *)(log.unknown[1] + LOG_UNKNOWN_FREES));
 		at = (uint8_t *)(log.freed + log.nr_frees);
 		for (uint32_t j = 0; j < log.nr_tables; j++) {
 			CU_ASSERT_TRUE_FATAL((uint8_t *)log.table[j].window >= at &&

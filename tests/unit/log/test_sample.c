@@ -3,7 +3,7 @@
 
 #include "log/sample.h"
 
-#include "log/sieve.h"
+#include "log/counting_filter.h"
 #include "region.h"
 
 void suite_sample(void);

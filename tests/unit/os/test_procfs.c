@@ -458,7 +458,7 @@ static void start_of_process(void)
 	CU_ASSERT_TRUE_FATAL(child_start(&child, live, NULL));
 	after = now_ns();
 	CU_ASSERT_PTR_NULL(procfs_start_realtime(child.pid, &start));
-	/* The kernel rounds down to a tick; a clock may be set by a little meanwhile. */
+	/* The kernel rounds down to a poll; a clock may be set by a little meanwhile. */
 	CU_ASSERT_TRUE(start + 2 * tick >= before);
 	CU_ASSERT_TRUE(start <= after + tick);
 	child_end(&child);

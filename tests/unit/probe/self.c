@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "probe/probe.h"
-#include "target/target.h"
+#include "tracee/target.h"
 #include "unit.h"
 
 struct probes *self_begin(struct target *target, struct log *log)

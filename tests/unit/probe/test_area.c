@@ -9,7 +9,7 @@
 #include "os/procfs.h"
 #include "os/procparse.h"
 #include "probe/probe.h"
-#include "target/target.h"
+#include "tracee/target.h"
 #include "unit.h"
 
 #define LEN	AREA_LEN

@@ -11,7 +11,7 @@
 #include "base/compiler.h"
 #include "probe/probe.h"
 #include "self.h"
-#include "target/target.h"
+#include "tracee/target.h"
 #include "unit.h"
 
 __asm__(".text\n"

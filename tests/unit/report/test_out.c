@@ -11,7 +11,7 @@
 #include "base/cancel.h"
 #include "base/cleanup.h"
 #include "report/out.h"
-#include "report/table.h"
+#include "report/text_table.h"
 #include "text_out.h"
 #include "unit.h"
 

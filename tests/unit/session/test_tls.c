@@ -5,8 +5,8 @@
 
 #include "arch/arch.h"
 #include "session/tls.h"
-#include "session/view.h"
-#include "target/target.h"
+#include "session/memory_view.h"
+#include "tracee/target.h"
 #include "unit.h"
 
 void suite_tls(void);
@@ -58,11 +58,11 @@ static struct err *read_words(struct memory *memory UNUSED, uint64_t addr, void 
 
 static struct memory memory = { read_words };
 
-static void view_make(struct view *view)
+static void memory_view_make(struct memory_view *view)
 {
-	*view = (struct view){ .memory = &memory, .arch = arch_host(), .has_glibc = true };
+	*view = (struct memory_view){ .memory = &memory, .arch = arch_host(), .has_glibc = true };
 	for (uint32_t i = 0; i < THREADS; i++) {
-		struct view_thread thread = { .tid = (pid_t)i + 1, .tp = TP + i * PAGE };
+		struct memory_view_thread thread = { .tid = (pid_t)i + 1, .tp = TP + i * PAGE };
 
 		CU_ASSERT_PTR_NULL_FATAL(vec_push(&view->threads, thread));
 	}
@@ -71,10 +71,10 @@ static void view_make(struct view *view)
 static void test_each_thread(void)
 {
 	struct target target = { .pid = 0 };
-	struct view view;
+	struct memory_view view;
 	struct tls tls;
 
-	view_make(&view);
+	memory_view_make(&view);
 	length = 3;
 	tls_read(&target, &view, &tls);
 	/* One that is not made yet is none. */
@@ -89,10 +89,10 @@ static void test_each_thread(void)
 static void test_bounded(void)
 {
 	struct target target = { .pid = 0 };
-	struct view view;
+	struct memory_view view;
 	struct tls tls;
 
-	view_make(&view);
+	memory_view_make(&view);
 	length = 4096;
 	reads = 0;
 	tls_read(&target, &view, &tls);

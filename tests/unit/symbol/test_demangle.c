@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "symbol/names.h"
+#include "symbol/string_pool.h"
 #include "unit.h"
 
 void suite_demangle(void);

@@ -61,7 +61,7 @@ static void test_against_array(void)
 	spans_free(&spans);
 }
 
-static void test_edges(void)
+static void test_graph(void)
 {
 	struct spans spans = { .vec = VEC_INIT };
 
@@ -97,6 +97,6 @@ void suite_spans(void)
 	CU_pSuite suite = CU_add_suite("spans", NULL, NULL);
 
 	CU_add_test(suite, "against an array", test_against_array);
-	CU_add_test(suite, "edges", test_edges);
+	CU_add_test(suite, "edges", test_graph);
 	CU_add_test(suite, "bounded", test_bounded);
 }

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The short way of recording: a plain function's block, or a free, by a thread that has nothing
+ * else under way, whose stack the walk cache knows and whose block is at home in the log
+ * (log/fast_path.h). That is nearly all of what a program does, and what counts here is
+ * instructions: three and a half of them run in a cycle. So nothing is laid out in memory that may
+ * not be needed, and nothing is called but as the last thing, so that few registers need to be
+ * saved. All else, and whatever is the least unusual, is for slow_path.c, which begins from the
+ * start. Freestanding.
+ */
+
+#include "agent/unwind_cache_find.h"
+#include "agent/slow_path.h"
+
+/* The block is not at home in the log, or another is. */
+static NOINLINE void insert_elsewhere(const struct agent_state *state, struct agent_thread *thread,
+				      uint64_t block, uint64_t size, uint64_t stack)
+{
+	if (!table_insert(log_of(state), block, size, thread->ledger.last_time, stack, NULL))
+		log_stack_count(log_of(state), (uint32_t)stack, -1ull, -size);
+	agent_thread_let_go(thread);
+}
+
+static NOINLINE uint64_t remove_elsewhere(const struct agent_state *state,
+					  struct agent_thread *thread, uint64_t block)
+{
+	struct log_record old;
+	bool known = table_remove(log_of(state), block, thread->ledger.log_thread, &old);
+
+	agent_thread_let_go(thread);
+	return known ? 0 : ledger_missed(&old);
+}
+
+/* The start of a walk of the call's stack. It is not in memory where its address is not taken. */
+static ALWAYS_INLINE struct cache_walk walk_of(const struct agent_frame *frame,
+					       const struct agent_probe *probe,
+					       const struct agent_thread *thread)
+{
+	struct cache_walk walk;
+
+	walk.map = __atomic_load_n(&probe->state->map, __ATOMIC_RELAXED);
+	walk.function = probe->address;
+	walk.pc = frame->return_address;
+	walk.sp = entry_sp(frame) + 8;
+	walk.bp = frame->bp;
+	walk.bx = frame->bx;
+	walk.high = thread->ledger.stack_high;
+	walk.depth = probe->state->ledger.depth;
+	return walk;
+}
+
+/* All but the stack: that is the entry's. */
+static ALWAYS_INLINE void record(const struct agent_frame *frame, const struct agent_probe *probe,
+				 struct agent_thread *thread, uint64_t size,
+				 struct cache_entry *entry, const struct home *home)
+{
+	const struct agent_state *state = probe->state;
+	uint64_t block = frame->ax, stack =
+ thread->ledger.word | unwind_cache_count(entry, 1, size);
+
+	thread->ledger.last_time = ledger_time(&thread->ledger);
+	thread->ledger.inserted = block;
+	thread->ledger.inserted_sp = entry_sp(frame);
+	if (LIKELY(home->is_near) &&
+	    LIKELY(primary_insert(log_of(state), home, block,
+				  (struct slot_words){ thread->ledger.last_time, size, stack },
+				  thread->ledger.log_thread)))
+		agent_thread_let_go(thread);
+	else
+		insert_elsewhere(state, thread, block, size, stack);
+}
+
+/* Lines of the log may be far: have them come while something else is done. */
+static ALWAYS_INLINE void fetch(const struct home *home)
+{
+	__builtin_prefetch(home->slot, 1);
+	__builtin_prefetch(home->tag, 1);
+}
+
+/*
+ * The allocator will read a word before the block (glibc's does), which is far away if the block
+ * has not been used for long. Left alone the processor begins that load while it is still at work
+ * on other frees; a locked instruction of ours, or one that reads the clock, lets it begin nothing
+ * before its end. So it is begun here, to come while the log is looked at.
+ */
+static ALWAYS_INLINE void fetch_head(uint64_t block)
+{
+	__builtin_prefetch((const void *)(uintptr_t)(block - sizeof(uint64_t)));
+}
+
+/* The stack is one of several that begin alike, or it is not known yet. */
+static NOINLINE void leave_by_branches(struct agent_frame *frame, const struct agent_probe *probe,
+				       struct agent_thread *thread)
+{
+	struct cache_walk walk = walk_of(frame, probe, thread);
+	struct cache_entry *entry;
+	struct home home;
+
+	primary_of(log_of(probe->state), frame->ax, &home);
+	fetch(&home);
+	entry = unwind_cache_find(&thread->cache, &walk);
+	if (LIKELY(entry)) {
+		record(frame, probe, thread, size_of_block(frame, probe), entry, &home);
+		return;
+	}
+	agent_thread_let_go(thread);
+	record_leave(frame, probe);
+}
+
+/* False: nothing is done. */
+static ALWAYS_INLINE bool leave(struct agent_frame *frame, const struct agent_probe *probe)
+{
+	const struct agent_state *state = probe->state;
+	struct agent_thread *thread = agent_thread_idle(state);
+	uint64_t size = size_of_block(frame, probe);
+	struct cache_walk walk;
+	struct cache_item *item;
+	struct home home;
+
+	if (UNLIKELY(!thread) || UNLIKELY(!ledger_holds(&thread->ledger, entry_sp(frame))) ||
+	    UNLIKELY(thread->ledger.inserted == frame->ax) ||
+	    UNLIKELY(!address_fits(frame->ax)) ||
+	    UNLIKELY(size > LEDGER_SIZE_MAX))
+		return false;
+	thread->ledger.busy = 1;
+	compiler_barrier();
+	walk = walk_of(frame, probe, thread);
+	item = item_guess(&thread->cache, walk_key(&walk));
+	primary_of(log_of(state), frame->ax, &home);
+	fetch(&home);
+	if (LIKELY(item->kind == CACHE_ENTRY) &&
+	    LIKELY(entry_holds((struct cache_entry *)item, &walk)))
+		record(frame, probe, thread, size, (struct cache_entry *)item, &home);
+	else
+		leave_by_branches(frame, probe, thread);
+	return true;
+}
+
+ENTRY void agent_leave(struct agent_frame *frame, const struct agent_probe *probe)
+{
+	if (!enabled(probe->state))
+		return;
+	if (UNLIKELY(probe->fast != AGENT_FAST_ALL))
+		sample_leave(frame, probe);
+	else if (UNLIKELY(!leave(frame, probe)))
+		record_leave(frame, probe);
+}
+
+ENTRY uint64_t agent_release(uint64_t block, uint64_t sp, const struct agent_probe *probe)
+{
+	const struct agent_state *state = probe->state;
+	struct agent_thread *thread;
+	struct home home;
+
+	if (!enabled(state))
+		return 0;
+	if (UNLIKELY(probe->fast != AGENT_FAST_ALL))
+		return sample_release(block, sp, probe);
+	thread = agent_thread_idle(state);
+	if (UNLIKELY(!thread) || UNLIKELY(!address_fits(block)) || UNLIKELY(thread->ledger.freed == block))
+		return record_release(block, sp, probe);
+	fetch_head(block);
+	thread->ledger.busy = 1;
+	compiler_barrier();
+	if (UNLIKELY(probe->ledger.wraps))
+		note_freed(&thread->ledger, block, sp);
+	primary_of(log_of(state), block, &home);
+	__builtin_prefetch(home.tag, 1);
+	if (UNLIKELY(!home.is_near) ||
+	    UNLIKELY(!primary_remove(log_of(state), &home, block, thread->ledger.log_thread, NULL)))
+		return remove_elsewhere(state, thread, block);
+	agent_thread_let_go(thread);
+	return 0;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The ledger's environment in the target, and the calls of thunks that come to it (log/ledger.h,
+ * state.h). Freestanding.
+ */
+
+#include "agent/slow_path.h"
+
+/*
+ * For walks: where return addresses lead to thunks and stubs. Displaced prologues have no frame of
+ * their own, and what is interrupted there no rows.
+ */
+static bool translate(void *ctx, uint64_t *pc, int32_t *cfa_offset)
+{
+	const struct agent_state *state = ctx;
+	const struct agent_slot *slot = (const void *)(*pc & ~(uint64_t)(AGENT_SLOT - 1));
+	uint32_t offset = *pc % AGENT_SLOT;
+
+	for (uint32_t i = 0; i < state->nr_areas; i++) {
+		const struct agent_range *area = &state->area[i];
+
+		if (*pc - area->start >= area->end - area->start)
+			continue;
+		if (offset < AGENT_SLOT_THUNK)
+			return true;
+		*cfa_offset = (int32_t)(offset < AGENT_SLOT_STUB ? slot->thunk_cfa :
+								   slot->stub_cfa);
+		return false;
+	}
+	return true;
+}
+
+static inline const struct agent_probe *probe_of(const struct ledger_call *call)
+{
+	return (const void *)((const char *)call->function - offsetof(struct agent_probe, ledger));
+}
+
+static inline const struct agent_state *state_of(const struct ledger_call *call)
+{
+	return (const void *)((const char *)call->ledger - offsetof(struct agent_state, ledger));
+}
+
+static ALWAYS_INLINE uint32_t env_walk(const struct ledger_call *call, uint32_t depth,
+				       uint32_t blocks, uint64_t bytes)
+{
+	const struct agent_probe *probe = probe_of(call);
+	const uint64_t *saved = call->env;	/* RBP and RBX */
+	const struct agent_state *state = state_of(call);
+	struct agent_thread *thread = (struct agent_thread *)call->thread;
+	struct walk_area area = { 0, UINT64_MAX, translate, (void *)(uintptr_t)state };
+	struct cache_walk walk = {
+		.map = __atomic_load_n(&state->map, __ATOMIC_RELAXED),
+		.area = &area,
+		.log = log_of(state),
+		.function = probe->address,
+		.pc = *(const volatile uint64_t *)call->sp,
+		.sp = call->sp + 8,
+		.bp = saved[0],
+		.bx = saved[1],
+		.high = agent_thread_stack_end(state, call->thread, call->sp),
+		.depth = depth,
+		.thread = ledger_number(call->thread),
+		.blocks = blocks,
+	};
+
+	return unwind_cache_stack(LIKELY(thread) ? &thread->cache : NULL, &walk, bytes);
+}
+
+static inline bool env_bounds(const struct ledger_call *call)
+{
+	return agent_thread_bounds(state_of(call), call->thread, call->sp);
+}
+
+static inline bool env_word(const struct ledger_call *call, uint64_t at, uint64_t *ret)
+{
+	if (at != call->sp &&
+	    at > agent_thread_stack_end(state_of(call), call->thread, call->sp) - 8)
+		return false;
+	*ret = *(const volatile uint64_t *)at;
+	return true;
+}
+
+static inline uint64_t env_caller(const struct ledger_call *call)
+{
+	uint64_t pc = *(const volatile uint64_t *)call->sp;
+	int32_t unused;
+
+	return translate((void *)(uintptr_t)state_of(call), &pc, &unused) ? pc : 0;
+}
+
+/* The return address of a free is looked at on a stack whose bounds are known only. */
+static inline bool env_tells(const struct ledger_call *call)
+{
+	const struct ledger_thread *thread = call->thread;
+
+	return thread && (thread->freed != call->block || ledger_holds(thread, call->sp));
+}
+
+#include "log/ledger_events.h"
+
+/* By what the log knows a block; 0: none. */
+static inline uint64_t key(const struct agent_probe *probe, uint64_t block)
+{
+	return block ? block | (uint64_t)probe->ledger.user << LOG_DOMAIN_SHIFT : 0;
+}
+
+static ALWAYS_INLINE struct ledger_call call_of(const struct agent_state *state,
+						const struct agent_probe *probe,
+						struct agent_thread *thread, uint64_t sp,
+						uint64_t block, const uint64_t *saved)
+{
+	return (struct ledger_call){
+		.ledger = &state->ledger,
+		.thread = (struct ledger_thread *)thread,
+		.function = &probe->ledger,
+		.sp = sp,
+		.block = block,
+		.env = saved,
+	};
+}
+
+static ALWAYS_INLINE struct ledger_call framed_call(const struct agent_frame *frame,
+						    const struct agent_probe *probe,
+						    struct agent_thread *thread)
+{
+	uint64_t block = probe->ledger.resize ? key(probe, frame->arg[probe->ptr]) : 0;
+
+	return call_of(probe->state, probe, thread, entry_sp(frame), block, &frame->bp);
+}
+
+static inline uint64_t size_argument(const struct agent_frame *frame,
+				     const struct agent_probe *probe)
+{
+	return probe->size < 0 ? 0 : size_of_block(frame, probe);
+}
+
+/* The block that the function gave, or 0. */
+static inline uint64_t result_block(const struct agent_frame *frame,
+				    const struct agent_probe *probe)
+{
+	if (LIKELY(probe->role != AGENT_NEW_BY_REF))
+		return frame->ax;
+	return (uint32_t)frame->ax ? 0 : *(const volatile uint64_t *)frame->arg[probe->ptr];
+}
+
+/* All that is not a plain function's block, recorded by a thread with nothing under way. */
+static NOINLINE void leave_otherwise(const struct agent_frame *frame,
+				     const struct agent_probe *probe, struct agent_thread *thread)
+{
+	struct ledger_call call = framed_call(frame, probe, thread);
+
+	ledger_leave(&call, &frame->words, key(probe, result_block(frame, probe)),
+		     size_argument(frame, probe));
+	agent_thread_let_go(thread);
+}
+
+void record_leave(struct agent_frame *frame, const struct agent_probe *probe)
+{
+	const struct agent_state *state = probe->state;
+	uint64_t block = frame->ax;
+	struct agent_thread *thread;
+	struct ledger_call call;
+
+	if (!enabled(state))
+		return;
+	thread = agent_thread_hold(state);
+	if (UNLIKELY(!thread) || UNLIKELY(probe->role | probe->ledger.throwing) ||
+	    UNLIKELY(thread->ledger.nr_ops) || UNLIKELY(!block)) {
+		leave_otherwise(frame, probe, thread);
+		return;
+	}
+	call = call_of(state, probe, thread, entry_sp(frame), 0, &frame->bp);
+	record(&call, &frame->words, key(probe, block), size_argument(frame, probe));
+	agent_thread_let_go(thread);
+}
+
+ENTRY uint64_t agent_enter(struct agent_frame *frame, const struct agent_probe *probe)
+{
+	struct agent_thread *thread;
+	struct ledger_call call;
+	bool as_it_is;
+
+	/*
+	 * Not by its nothrow form: that may call a throwing one, which would come round for ever.
+	 */
+	if (!enabled(probe->state))
+		return 1;
+	thread = agent_thread_hold(probe->state);
+	call = framed_call(frame, probe, thread);
+	as_it_is = ledger_enter(&call, &frame->words);
+	agent_thread_let_go(thread);
+	return as_it_is;
+}
+
+uint64_t record_release(uint64_t block, uint64_t sp, const struct agent_probe *probe)
+{
+	const struct agent_state *state = probe->state;
+	struct agent_thread *thread;
+	struct ledger_call call;
+	uint64_t say;
+
+	if (!enabled(state))
+		return 0;
+	thread = agent_thread_hold(state);
+	call = call_of(state, probe, thread, sp, key(probe, block), NULL);
+	say = ledger_release(&call);
+	agent_thread_let_go(thread);
+	return say;
+}
+
+ENTRY void agent_unknown_free(uint64_t block, uint64_t sp, const struct agent_probe *probe,
+			      uint64_t bp,
+			      uint64_t bx, uint64_t said)
+{
+	const uint64_t saved[] = { bp, bx };
+	struct agent_thread *thread;
+	struct ledger_call call;
+
+	if (!enabled(probe->state))
+		return;
+	thread = agent_thread_hold(probe->state);
+	call = call_of(probe->state, probe, thread, sp, block, saved);
+	ledger_unknown_free(&call, said);
+	agent_thread_let_go(thread);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A thread's own state: what happens rarely. Freestanding; see thread_state.h. */
+
+#include "agent/thread_state.h"
+
+static void thread_register(const struct agent_state *state, struct agent_thread *thread,
+			    uint64_t tp, uint32_t lwp)
+{
+	uint32_t number = log_thread(log_of(state), tp, lwp);
+
+	thread->ledger.log_thread = number;
+	thread->ledger.word = slot_stack(LOG_STACK_NONE, number, LOG_HEAP_UNKNOWN);
+}
+
+struct agent_thread *agent_thread_find(const struct agent_state *state, uint64_t tp)
+{
+	uint32_t place = agent_thread_place(state, tp);
+	uint32_t last = (uint32_t)((1ull << (64 - state->threads_shift)) - 1);
+
+	for (uint32_t i = 0; i < AGENT_THREAD_WAYS; i++) {
+		struct agent_thread *thread = &state->threads[(place + i) & last];
+		uint64_t key = __atomic_load_n(&thread->ledger.key, __ATOMIC_RELAXED);
+
+		if (!key && __atomic_compare_exchange_n(&thread->ledger.key, &key, tp, false,
+							__ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+			/* Where LWP ids are not known, none will be another than before. */
+			if (!state->tid_offset)
+				thread_register(state, thread, tp, 0);
+			return thread;
+		}
+		if (key == tp)
+			return thread;
+	}
+	return NULL;
+}
+
+/*
+ * `busy` may be left from a thread that has died in the agent. A signal handler that comes before
+ * the LWP id is stored does all of this itself, and lets go.
+ */
+void agent_thread_adopt(const struct agent_state *state, struct agent_thread *thread, uint64_t tp,
+			uint32_t lwp)
+{
+	thread->ledger.busy = 1;
+	compiler_barrier();
+	thread->ledger.lwp = lwp;
+	compiler_barrier();
+	ledger_abandon(log_of(state), &thread->ledger);
+	thread_register(state, thread, tp, lwp);
+	compiler_barrier();
+	thread->ledger.busy = 1;
+}
+
+/* Is it inside [low, high)? */
+static bool bounds_take(struct ledger_thread *thread, uint64_t sp, uint64_t low, uint64_t high)
+{
+	if (sp < low || sp >= high)
+		return false;
+	if (thread) {
+		thread->stack_low = low;
+		thread->stack_high = high;
+	}
+	return true;
+}
+
+uint64_t agent_thread_bounds(const struct agent_state *state, struct ledger_thread *thread,
+			     uint64_t sp)
+{
+	const volatile uint64_t *block;
+	uint64_t low, size;
+
+	if (bounds_take(thread, sp, state->main_low, state->main_high))
+		return state->main_high;
+	if (!thread || !state->stack_offset)
+		return 0;
+	block = (const volatile uint64_t *)(thread->key + state->stack_offset);
+	low = block[0];
+	size = block[1];
+	/* For the main thread glibc has no base there, but the stack's end as size. */
+	if (!low || size > UINT64_MAX - low || !bounds_take(thread, sp, low, low + size))
+		return 0;
+	return low + size;
+}

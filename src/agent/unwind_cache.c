@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The verified walk cache. Freestanding; see unwind_cache.h for how it works. */
+
+#include "agent/unwind_cache_find.h"
+
+#define BX		3		/* the DWARF number of RBX */
+/* Entries that gave way before they were met again, less those that were. */
+#define PRESSURE_HIGH	32
+#define PRESSURE_MAX	64
+#define PRESSURE_PASS	8		/* under pressure, one in so many is remembered */
+
+_Static_assert((sizeof(struct unwind_cache) - offsetof(struct unwind_cache,
+						       none)) / CACHE_UNIT < UINT16_MAX,
+	       "units");
+_Static_assert(sizeof(struct cache_branch) % CACHE_UNIT == 0, "branch");
+_Static_assert(sizeof(struct cache_entry) % CACHE_UNIT == 0, "entry");
+
+static inline uint32_t unit_of(const struct unwind_cache *cache, const struct cache_item *item)
+{
+	return (uint32_t)(item - &cache->none);
+}
+
+/* Take it out of the index, if it is still there. */
+static void item_withdraw(struct unwind_cache *cache, struct cache_item *item)
+{
+	if ((cache->index[item->place] & UINT16_MAX) == unit_of(cache, item))
+		cache->index[item->place] = 0;
+}
+
+/* Put an item that is filled in into the index; another may have to leave its place. */
+static void item_publish(struct unwind_cache *cache, struct cache_item *item, enum cache_kind kind,
+			 uint64_t key)
+{
+	uint32_t *bucket = bucket_of(cache, key), tag = tag_of(key);
+	unsigned way = (unsigned)(cache->misses % CACHE_WAYS);
+
+	for (unsigned i = 0; i < CACHE_WAYS; i++)
+		way = bucket[i] ? way : i;
+	for (unsigned i = 0; i < CACHE_WAYS; i++)
+		way = bucket[i] && (bucket[i] ^ tag) <= UINT16_MAX ? i : way;
+	item->kind = (uint8_t)kind;
+	item->place = (uint16_t)(&bucket[way] - cache->index);
+	bucket[way] = tag | unit_of(cache, item);
+}
+
+/* The ring can be gone through at any moment; [from, to) is nothing. */
+static void gap_put(struct unwind_cache *cache, uint32_t from, uint32_t to)
+{
+	struct cache_item *gap = (struct cache_item *)(cache->room + from);
+
+	if (from == to)
+		return;
+	gap->kind = CACHE_GAP;
+	gap->units = (uint16_t)((to - from) / CACHE_UNIT);
+}
+
+/* The item at unwind cache->limit gives way. */
+static void ring_evict(struct unwind_cache *cache, struct log *log)
+{
+	struct cache_entry *entry = (struct cache_entry *)(cache->room + cache->limit);
+
+	if (entry->item.kind == CACHE_NONE) {
+		cache->limit = CACHE_ROOM;
+		return;
+	}
+	if (entry->item.kind == CACHE_ENTRY) {
+		item_withdraw(cache, &entry->item);
+		log_stack_count(log, entry->stack, entry->blocks, entry->bytes);
+		if (entry->blocks > 1)
+			cache->pressure -= MIN(cache->pressure, 4u);
+		else
+			cache->pressure = MIN(cache->pressure + 1, (uint32_t)PRESSURE_MAX);
+		entry->item.kind = CACHE_GAP;
+	}
+	cache->limit += entry->item.units * CACHE_UNIT;
+}
+
+/* An entry that is still a gap, and in no place. */
+static struct cache_entry *ring_take(struct unwind_cache *cache, struct log *log, uint32_t bytes)
+{
+	uint32_t at = cache->next;
+
+	if (at + bytes > CACHE_ROOM) {
+		while (cache->limit < CACHE_ROOM)
+			ring_evict(cache, log);
+		cache->next = cache->limit = at = 0;
+	}
+	while (cache->limit < at + bytes)
+		ring_evict(cache, log);
+	gap_put(cache, at + bytes, cache->limit);
+	gap_put(cache, at, at + bytes);
+	cache->next = at + bytes;
+	return (struct cache_entry *)(cache->room + at);
+}
+
+/* A branch that was not used since the last time that one was looked for. */
+static struct cache_branch *branch_take(struct unwind_cache *cache)
+{
+	struct cache_branch *branch;
+
+	do {
+		branch = &cache->branch[cache->next_branch++ % CACHE_BRANCHES];
+		branch->used >>= 1;
+	} while (branch->used);
+	if (branch->item.kind == CACHE_FORK)
+		item_withdraw(cache, &branch->item);
+	branch->item.units = sizeof(*branch) / CACHE_UNIT;
+	branch->nr = branch->narrowed = 0;
+	branch->bp = 0;
+	return branch;
+}
+
+static void branch_fill(struct cache_branch *branch)
+{
+	branch->reach = 0;
+	for (unsigned i = 0; i < CACHE_WORDS; i++) {
+		if (i >= branch->nr)
+			branch->offset[i] = branch->nr ? branch->offset[0] : 0;
+		branch->reach = MAX(branch->reach, branch->offset[i] + (uint32_t)sizeof(uint64_t));
+	}
+}
+
+static inline uint32_t slot_offset(const struct walk_trace *trace, uint32_t i, uint64_t sp)
+{
+	return (uint32_t)(trace->address[i] - sp);
+}
+
+/* Add words in which the entry and the trace, of the same start, differ. False: none. */
+static bool branch_widen(struct cache_branch *branch, const struct cache_entry *entry,
+			 const struct walk_trace *trace, uint64_t bp)
+{
+	const uint32_t *offset = entry_offsets(entry);
+	bool by_bp = !branch->bp && (entry->regs_used & CACHE_USED_BP) && trace->fp_used &&
+		     entry->bp != bp;
+	unsigned nr = branch->nr;
+
+	for (uint32_t i = 0; i < MIN(trace->nr, entry->nr) && branch->nr < CACHE_WORDS; i++) {
+		if (slot_offset(trace, i, entry->sp) != offset[i])
+			break;
+		if (trace->value[i] != entry->value[i])
+			branch->offset[branch->nr++] = offset[i];
+	}
+	if (by_bp)
+		branch->bp = UINT64_MAX;
+	branch_fill(branch);
+	return by_bp || branch->nr > nr;
+}
+
+/* Keep what is a slot of the trace. False: nothing. */
+static bool branch_narrow(struct cache_branch *branch, const struct walk_trace *trace, uint64_t sp)
+{
+	bool by_bp = branch->bp && trace->fp_used;
+	unsigned nr = 0;
+
+	for (unsigned i = 0; i < branch->nr; i++) {
+		uint32_t j = 0;
+
+		while (j < trace->nr && slot_offset(trace, j, sp) != branch->offset[i])
+			j++;
+		if (j < trace->nr)
+			branch->offset[nr++] = branch->offset[i];
+	}
+	if (nr == branch->nr && by_bp == !!branch->bp)
+		return true;
+	branch->nr = (uint8_t)nr;
+	branch->bp = by_bp ? UINT64_MAX : 0;
+	branch->narrowed = 1;
+	branch_fill(branch);
+	return nr || by_bp;
+}
+
+/*
+ * An entry stands at key, behind parent (or NULL), and is not of the stack of the trace. Have a
+ * branch tell them apart, and return it; NULL: they are to have the same place. Entries that stood
+ * behind a branch which gets more words go out of use: their stacks make new ones when they come.
+ */
+static struct cache_branch *branch_for(struct unwind_cache *cache, struct cache_branch *parent,
+				       uint64_t key,
+				       const struct cache_entry *entry,
+				       const struct cache_walk *walk)
+{
+	struct cache_branch *branch;
+
+	if (!entry_starts(entry, walk))
+		return NULL;
+	if (parent && !parent->narrowed && parent->nr < CACHE_WORDS &&
+	    branch_widen(parent, entry, &cache->trace, walk->bp))
+		return parent;
+	branch = branch_take(cache);
+	branch->key = key;
+	if (!branch_widen(branch, entry, &cache->trace, walk->bp)) {
+		branch->item.kind = CACHE_NONE;
+		return NULL;
+	}
+	item_publish(cache, &branch->item, CACHE_FORK, key);
+	return branch;
+}
+
+/* The key at which the stack of the trace is to stand. */
+static uint64_t trace_key(struct unwind_cache *cache, const struct cache_walk *walk)
+{
+	struct cache_branch *branch = NULL;
+	uint64_t key = walk_key(walk);
+
+	for (unsigned level = 0; level < CACHE_LEVELS - 1; level++) {
+		struct cache_item *item = item_find(cache, key);
+
+		if (item->kind == CACHE_ENTRY)
+			branch = branch_for(cache, branch, key, (struct cache_entry *)item, walk);
+		else
+			branch = branch_at(item, key);
+		if (!branch || !branch_reads(branch, walk) ||
+		    !branch_narrow(branch, &cache->trace, walk->sp))
+			break;
+		key = branch_key(branch, walk);
+	}
+	return key;
+}
+
+static NOINLINE void remember(struct unwind_cache *cache, const struct cache_walk *walk,
+			      uint32_t stack,
+			      uint64_t bytes)
+{
+	const struct walk_trace *trace = &cache->trace;
+	uint32_t nr = ALIGN_UP(trace->nr, 4u), *offset;
+	uint32_t size = (uint32_t)(sizeof(struct cache_entry) + nr * (8 + sizeof(*offset)));
+	uint64_t key = trace_key(cache, walk);
+	struct cache_entry *entry = ring_take(cache, walk->log, size);
+
+	entry->regs_used =
+		(trace->fp_used ? CACHE_USED_BP : 0) | (trace->bx_used ? CACHE_USED_BX : 0);
+	entry->stack = stack;
+	entry->nr = (uint16_t)nr;
+	entry->pc = walk->pc;
+	entry->sp = walk->sp;
+	entry->high = walk->high;
+	entry->function = walk->function;
+	entry->generation = walk->map->generation;
+	entry->depth = walk->depth;
+	entry->bp = walk->bp;
+	entry->bx = walk->bx;
+	entry->blocks = walk->blocks;
+	entry->bytes = bytes;
+	offset = entry_offsets(entry);
+	for (uint32_t i = 0; i < nr; i++) {
+		entry->value[i] = trace->value[i < trace->nr ? i : 0];
+		offset[i] = slot_offset(trace, i < trace->nr ? i : 0, walk->sp);
+	}
+	item_publish(cache, &entry->item, CACHE_ENTRY, key);
+}
+
+/* The id of the stack that a walk finds; into pcs, at most depth. rows and trace may be NULL. */
+static uint32_t find_stack(const struct cache_walk *from, struct cache_scratch *scratch,
+			   struct walk_cache *rows, uint64_t *pcs, uint32_t depth,
+			   struct walk_trace *trace)
+{
+	const struct walk_start start = {
+		.map = &scratch->map,
+		.regs = &scratch->regs,
+		.stack = &scratch->stack,
+		.area = from->area,
+		.in_caller = true,
+	};
+	enum walk_end end = WALK_DEPTH;
+	uint32_t nr = 1, id;
+
+	scratch->map = *from->map;
+	scratch->map.cache = rows;
+	scratch->reg[BX] = from->bx;
+	scratch->regs = (struct walk_regs){ from->pc, from->sp, from->bp, scratch->reg, BX + 1 };
+	scratch->stack = (struct walk_stack){
+		.copy = (const void *)(uintptr_t)from->sp,
+		.low = from->sp,
+		.high = from->high,
+	};
+	pcs[0] = from->function;
+	if (depth > 1)
+		nr += walk(&start, pcs + 1, depth - 1, &end, trace);
+	id = log_stack(from->log, pcs, nr, (uint8_t)end, from->map->generation);
+	if (id == LOG_STACK_NONE)
+		log_count(from->log, from->thread, LOG_ACCOUNT(unstacked), 1);
+	return id;
+}
+
+static NOINLINE uint32_t shallow(const struct cache_walk *walk, uint64_t bytes)
+{
+	struct cache_scratch scratch;
+	uint64_t pcs[CACHE_SHALLOW];
+	uint32_t id = find_stack(walk, &scratch, NULL, pcs,
+				 MIN(walk->depth, (uint32_t)CACHE_SHALLOW), NULL);
+
+	log_stack_count(walk->log, id, walk->blocks, bytes);
+	return id;
+}
+
+/* Can it be told by its slots, and can they be told by 32 bits? */
+static bool trace_good(const struct walk_trace *trace, uint64_t sp)
+{
+	uint64_t all = 0;
+
+	for (uint32_t i = 0; i < trace->nr; i++)
+		all |= trace->address[i] - sp;
+	return trace->whole && all < UINT32_MAX - 8;
+}
+
+static NOINLINE uint32_t miss(struct unwind_cache *cache, const struct cache_walk *walk,
+			      uint64_t bytes)
+{
+	/*
+	 * Where entries go before they come again, most walks are not worth remembering; and those
+	 * that are remembered all the same stay the longer.
+	 */
+	bool worth = cache->pressure < PRESSURE_HIGH || !(cache->passed++ % PRESSURE_PASS);
+	struct walk_trace *trace = worth ? &cache->trace : NULL;
+	uint32_t depth = MIN(walk->depth, (uint32_t)LOG_DEPTH_MAX), id;
+
+	/* The trace of a walk of no frame. */
+	cache->trace.whole = true;
+	cache->trace.fp_used = cache->trace.bx_used = false;
+	cache->trace.nr = 0;
+	id = find_stack(walk, &cache->scratch, &cache->rows, cache->pcs, depth, trace);
+	if (trace && id != LOG_STACK_NONE && trace_good(trace, walk->sp)) {
+		cache->misses++;
+		remember(cache, walk, id, bytes);
+	} else {
+		cache->uncached++;
+		log_stack_count(walk->log, id, walk->blocks, bytes);
+	}
+	return id;
+}
+
+static uint32_t find(struct unwind_cache *cache, const struct cache_walk *walk, uint64_t bytes)
+{
+	struct cache_entry *entry = unwind_cache_find(cache, walk);
+
+	return LIKELY(entry) ? unwind_cache_count(entry, walk->blocks, bytes) :
+		miss(cache, walk, bytes);
+}
+
+/* Nothing but the function matters, wherever it was called. */
+static NOINLINE uint32_t find_function(struct unwind_cache *cache, const struct cache_walk *walk,
+				       uint64_t bytes)
+{
+	struct cache_walk flat = {
+		.map = walk->map,
+		.log = walk->log,
+		.function = walk->function,
+		.depth = 1,
+		.thread = walk->thread,
+		.blocks = walk->blocks,
+	};
+
+	return find(cache, &flat, bytes);
+}
+
+uint32_t unwind_cache_stack(struct unwind_cache *cache, const struct cache_walk *walk,
+			    uint64_t bytes)
+{
+	if (UNLIKELY(!cache))
+		return shallow(walk, bytes);
+	if (UNLIKELY(walk->depth <= 1))
+		return find_function(cache, walk, bytes);
+	return find(cache, walk, bytes);
+}

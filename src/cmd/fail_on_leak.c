@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * --fail-on-leak: are blocks definitely lost at the end?
+ *
+ * The end is whatever comes first of a target's own end (its memory is looked at before it is gone:
+ * `set leaks-at-end`), and mdbg's letting go of it: detach, kill, the end of mdbg. What was lost is
+ * reported on standard error then. Of several targets each counts. One that could not be looked at
+ * is a failure, too: nobody knows.
+ */
+
+#include <inttypes.h>
+
+#include "base/cleanup.h"
+#include "cmd/cmd.h"
+#include "cmd/query.h"
+#include "cmd/settings.h"
+#include "cmd/shell.h"
+#include "report/leak_text.h"
+
+#define LEAKED	23
+#define FAILED	1
+
+struct err *fail_on_leak_close(struct shell *shell)
+{
+	shell->gate.on = true;
+	return settings_set(shell, "leaks-at-end", "on");
+}
+
+void fail_on_leak_begin(struct shell *shell)
+{
+	shell->gate.looked = false;
+}
+
+static struct err *print(struct shell *shell, const struct query *query)
+{
+	struct out out;
+	struct err *err = shell_flush(shell), *write_err;
+
+	if (!err)
+		err = out_init_fd(&out, STDERR_FILENO, "standard error");
+	if (err)
+		return err;
+	out.color = shell_colors(shell, STDERR_FILENO);
+	err = leaks_print(shell->session, &query->found, &query->leaks, &shell->suppressions, &out);
+	write_err = out_finish(&out);
+	return err ? err : write_err;
+}
+
+static struct err *look(struct shell *shell)
+{
+	static const char *const argv[] = { "definite", NULL };
+	const struct call call = { .shell = shell, .session = shell->session,
+				   .cmd = &cmd_malloc_leaks, .argc = 1, .argv = argv };
+	CLEANUP(query_free) struct query query;
+	struct err *err = query_leaks(&call, &query);
+
+	if (!err && query.leaks.sum[LEAK_DEFINITE].blocks) {
+		shell->gate.leaked = true;
+		err = print(shell, &query);
+		shell_note(shell, "process %d has definitely lost %" PRIu64 " bytes in %" PRIu64 " blocks",
+			   session_pid(shell->session),
+			   query.leaks.sum[LEAK_DEFINITE].bytes,
+			   query.leaks.sum[LEAK_DEFINITE].blocks);
+	}
+	return err;
+}
+
+void fail_on_leak_search(struct shell *shell)
+{
+	struct gate *gate = &shell->gate;
+	struct err *err;
+
+	if (!gate->on || gate->looked || !shell->session ||
+	    session_state(shell->session) == SESSION_NONE)
+		return;
+	gate->looked = true;
+	err = look(shell);
+	if (!err)
+		return;
+	gate->unknown = true;
+	report_err(shell, err_wrap(err, "--fail-on-leak: it is not known what is lost"));
+}
+
+int fail_on_leak_status(const struct shell *shell, int status)
+{
+	if (shell->gate.leaked)
+		return LEAKED;
+	return shell->gate.unknown && !status ? FAILED : status;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Around a session's attach and detach. */
+
+#include "cmd/target_commands.h"
+
+#include <limits.h>
+#include <time.h>
+
+#include "base/cancel.h"
+#include "cmd/shell.h"
+#include "cmd/suggest.h"
+#include "heap/filter.h"
+#include "symbol/symbol.h"
+
+#define POLL_MS	50
+
+/*
+ * The user is told at once what was found, what is missing and what is not as asked for, whether
+ * the attach failed or not. The gate is begun before: one of these events may be the end of the
+ * process.
+ */
+static struct err *after(struct shell *shell, struct err *err)
+{
+	if (!err) {
+		shell->thread = 0;
+		fail_on_leak_begin(shell);
+		err = symbols_set_debug_path(session_symbols(shell->session), shell->debug_path);
+	}
+	events_pump(shell);
+	return err;
+}
+
+struct err *target_command_attach(struct shell *shell, pid_t pid)
+{
+	return after(shell, session_attach(shell->session, pid));
+}
+
+struct err *target_command_open_core(struct shell *shell, const char *path, const char *exe)
+{
+	struct err *err = after(shell, session_open_core(shell->session, path, exe));
+	struct session_core core;
+
+	/* The user wants to know of this one. */
+	if (!err && session_core(shell->session, &core))
+		shell->thread = core.first;
+	return err ? suggest_file_hint(err, path) : NULL;
+}
+
+struct err *target_command_run(struct shell *shell, char *const *argv)
+{
+	return after(shell, session_run(shell->session, argv, !shell->interactive,
+					shell->interactive));
+}
+
+struct err *target_command_parse_pid(const char *text, pid_t *ret)
+{
+	uint64_t number;
+	struct err *err = parse_number(text, &number);
+
+	if (err || !number || number > INT_MAX)
+		return err_create(ERR_USAGE, "'%s' is no process id", text);
+	*ret = (pid_t)number;
+	return NULL;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Only there to end Tcl_DoOneEvent. */
+static void on_poll(ClientData data UNUSED)
+{
+}
+
+static void serve(uint64_t left_ns)
+{
+	uint64_t ms = left_ns / 1000000 + 1;
+	Tcl_TimerToken timer =
+		Tcl_CreateTimerHandler((int)MIN(ms, (uint64_t)POLL_MS), on_poll, NULL);
+
+	Tcl_DoOneEvent(TCL_ALL_EVENTS);
+	Tcl_DeleteTimerHandler(timer);
+}
+
+struct err *waiting(struct shell *shell, uint64_t ns, bool (*done)(void *ctx, struct err **err_ret),
+		    void *ctx)
+{
+	uint64_t start = now_ns(), spent;
+	struct err *err = NULL;
+
+	for (;;) {
+		if ((done && done(ctx, &err)) || err)
+			return err;
+		err = cancel_check();
+		if (err)
+			return err;
+		if (!shell->depth)
+			shell_check_ending(shell);
+		spent = now_ns() - start;
+		if (spent >= ns)
+			return err_create(ERR_TIMEOUT, "time is over");
+		serve(ns - spent);
+	}
+}
+
+static bool has_ended(void *ctx, struct err **err_ret UNUSED)
+{
+	struct shell *shell = ctx;
+	enum session_state state = session_state(shell->session);
+
+	return state == SESSION_ENDED || state == SESSION_NONE;
+}
+
+struct err *target_command_wait_end(struct shell *shell, uint64_t ns)
+{
+	struct err *err = waiting(shell, ns, has_ended, shell);
+
+	/* Another command may have been the one that found it ended. */
+	if (!err)
+		events_pump(shell);
+	return err;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Lists: blocks of the log and of a heap walk, filtered, in any order, without all of them in
+ * memory. Ten million records are 400 MB as struct block, and twice that while they are sorted. A
+ * list keeps four bytes of each (where it is in the log) and what it reads of them piece by piece.
+ *
+ * Theory of operation
+ *
+ *	count	One scan of the log and the walk. As long as no more than PIECE blocks match they are
+ *		kept, and the list is complete with that. A sample of their places in the order is
+ *		kept, too.
+ *	cut	The order is cut where the sample says that pieces are about as long as one another.
+ *		A place is the key that is sorted by, and the address, so that no two blocks have the
+ *		same: any order can be cut anywhere, however many blocks are of one size.
+ *	sort	A second scan puts the slot of each record on the list of its piece (u32_lists.h).
+ *		Chunks of the walk are not kept: they are two bytes each as it is.
+ *	read	A piece's records are read from their slots, and chunks of the walk between the same
+ *		cuts are added; it is sorted, and gone before the next is read. The first is read at
+ *		once, the others when their time comes.
+ *
+ * Guarantees while the target runs
+ *
+ * list_create takes a moment. The list has the blocks that are live at that moment:
+ *
+ *	once		A record stays in its slot as long as it is live (log/block_table.h), so who lives
+ *			from the moment until its piece is read is met, by the one slot that it is in.
+ *	none twice	A slot that has been given to another block meanwhile has a younger time than
+ *			the moment, and is passed over; so are young records in the scans. Of those
+ *			that were recorded before the moment only one can be live at an address.
+ *	none made up	Which chunks of the walk the log had not at the moment is noted in the walk
+ *			itself, and what is freed or recorded later does not change it.
+ *	what is missing	Blocks that are freed, or resized, between the moment and the reading of
+ *			their piece. They are counted (list_gone). A list of one piece misses none, nor
+ *			does the first piece of a longer one.
+ *
+ * The log's words are the target's to write: a slot that has something else is passed over, and
+ * whatever numbers stand in it, no more is kept than there are slots.
+ *
+ * Rejected: a scan of the log for each piece (no memory at all, but 76 scans of 634 MB); sorting
+ * the slots' numbers in place (each comparison is a cache miss, and the log changes under the
+ * sort); a copy of the records, packed (15 bytes each are still 150 MB).
+ */
+#pragma once
+
+#include "heap/filter.h"
+
+struct heap_walk;
+struct list;
+
+enum list_of { LIST_BLOCKS, LIST_FREE };
+
+struct list_source {
+	enum list_of of;		/* LIST_FREE: the free chunks of the walk, nothing of the log */
+	const struct log *log;		/* NULL: none */
+	const struct in_hand *in_hand;	/* when the list is created; may be NULL */
+	const struct heap_walk *walk;	/* with notes (walk_merge), as long as the list is; NULL: none */
+	uint8_t process;		/* of the walk */
+	bool complete;			/* blocks of the walk are from before the attach for sure */
+	/* They live as long as the list; names are not looked up before list_next. */
+	const struct filter *filter;
+	const struct filter_order *order;
+	struct filter_env env;
+};
+
+struct err *list_create(const struct list_source *source, struct list **ret) MUST_CHECK;
+void list_free(struct list *list);
+/* The next block, until the next call; NULL: there are no more. */
+struct err *list_next(struct list *list, const struct block **ret) MUST_CHECK;
+
+/* Of what matches, but for names and the limit: the number, the largest, the youngest time. */
+struct list_sums {
+	uint64_t nr, size, time;
+};
+struct list_sums list_sums(const struct list *list);
+/*
+ * Blocks up to here that were freed or resized before they could be listed; where the filter asks
+ * for names, with those that it would not have kept.
+ */
+uint64_t list_gone(const struct list *list);

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Which blocks can the program still get at? Conservative marking: every aligned word of the
+ * roots, and of what they lead to, that is an address inside of a block is taken for a pointer to
+ * it.
+ *
+ * The four kinds are those of valgrind's memcheck (manual, 4.2.8 "Memory leak detection"). RRR is
+ * a root, AAA and BBB are blocks, ---> points to a block's start, -?-> somewhere inside:
+ *
+ *	(1)  RRR ------------> BBB	BBB reachable
+ *	(2)  RRR ---> AAA ---> BBB	both reachable
+ *	(3)  RRR               BBB	BBB definitely lost
+ *	(4)  RRR      AAA ---> BBB	AAA definitely, BBB indirectly lost
+ *	(5)  RRR ------?-----> BBB	BBB possibly lost
+ *	(6)  RRR ---> AAA -?-> BBB	BBB possibly lost
+ *	(7)  RRR -?-> AAA ---> BBB	both possibly lost
+ *	(8)  RRR -?-> AAA -?-> BBB	both possibly lost
+ *	(9)  RRR      AAA -?-> BBB	AAA definitely, BBB indirectly lost
+ *
+ * A block to which several of these apply is the first that it can be: reachable, possibly lost,
+ * indirectly lost. Of a ring of lost blocks the one with the smallest address is definitely lost,
+ * and the rest indirectly, by way of it (`leader`); so is that one itself where another lost
+ * block outside of the ring points to it, but not where it points to another of the ring. All as
+ * memcheck has it.
+ *
+ * An inner pointer is as good as one to the start where it is what compilers and libraries keep
+ * of a block (valgrind's --leak-check-heuristics, all of which are on here):
+ *
+ *	stdstring	behind length, capacity and reference count of an old std::string
+ *	length64	behind a first word that is the length of what follows
+ *	newarray	behind a first word that is a number of elements: new[] of a class with a
+ *			destructor
+ *	multiple	at a word that is the address of a table of virtual functions, as is the
+ *	inheritance	block's first word
+ *
+ * Memory of blocks is scanned as far as they were asked for: what a program keeps behind that,
+ * after malloc_usable_size, is not seen.
+ *
+ * Nested blocks: those of allocators that the user has named lie inside of malloc's. An address is
+ * in the innermost block. A pointer to an inner block reaches the one around it, too, and the
+ * memory between inner blocks is the outer one's.
+ *
+ * Passes. Roots are read first, and the wide blocks that they lead to; then all other blocks, once,
+ * from front to back, in large pieces. If a block is known to be reachable by then, its pointers
+ * are followed at once; those of others are kept (pointer_graph.h), unless they are too many. A
+ * block that is reached from then on is `pending`. Pointers mostly lead one way, as lists grow at
+ * one end: so all blocks are swept over from back to front, and from front to back, and a pending
+ * block is followed when its turn comes, as long as that finds many. In this order the processor
+ * foresees its cache misses; it does not when pointers are followed as they come. The rest is
+ * followed window by window (of REACH_WINDOW blocks), together with the blocks that are reached
+ * next: by their kept pointers, which are fetched while the blocks wait in a queue; blocks whose
+ * pointers could not be kept are read again, in order of address. So there is no stack that a long
+ * list could overflow, memory is read at the speed of memory, and not in the order of pointers
+ * (which took a system call each: 50 times as long). A block is followed three times at most,
+ * whatever the memory holds.
+ */
+#pragma once
+
+#include "base/memory.h"
+#include "heap/packed.h"
+
+/* In the order in which they are reported. */
+enum leak_kind { LEAK_DEFINITE, LEAK_INDIRECT, LEAK_POSSIBLE, LEAK_REACHABLE, LEAK_KINDS };
+
+#define REACH_NO_LEADER	UINT32_MAX
+
+struct reach_range {
+	uint64_t start, end;
+};
+
+struct reach_ranges {
+	VEC(struct reach_range) vec;
+};
+
+/*
+ * Memory that could not be read: a damaged log has millions of such ranges, which are added up as
+ * they come.
+ */
+struct reach_unread {
+	uint64_t bytes;
+	struct reach_range last;		/* those that follow on each other are one */
+};
+
+struct reach_source {
+	struct memory *memory;
+	/* sorted; its blocks get their kinds (reach_kind) */
+	struct packed_list *list;
+	/* Memory that is scanned where it is in no block; both in order of address. */
+	const struct reach_range *root;
+	size_t nr_roots;
+	/*
+	 * Memory of heaps, where there may be blocks that are not known; it is scanned in the same
+	 * way.
+	 */
+	const struct reach_range *heap;
+	size_t nr_heaps;
+	const uint64_t *word;		/* registers, and what else may point to blocks */
+	size_t nr_words;
+	/* executable memory of modules, in order; for the heuristics */
+	const struct reach_range *code;
+	size_t nr_code;
+	/*
+	 * The next part of [start, end) that is worth reading goes to *ret; false: there is no
+	 * more. Memory that was never written has no pointers, and may be large. NULL: all of it.
+	 */
+	bool (*next_present)(void *ctx, uint64_t start, uint64_t end, struct reach_range *ret);
+	/*
+	 * Bytes of blocks that are read without asking whether they were ever written. The blocks
+	 * of an intact log are hardly larger than the process; a damaged log has terabytes of them
+	 * in memory that is only reserved, and reading that makes page tables for it.
+	 */
+	uint64_t unasked;
+	/*
+	 * The mapping from `at` on, or the first behind it, that may be read: a damaged log has
+	 * millions of blocks that are in no mapping, or in a device's memory, and terabytes long.
+	 * NULL: not known.
+	 */
+	struct reach_range (*next_mapped)(void *ctx, uint64_t at);
+	void *ctx;
+};
+
+struct reach_result {
+	/* By block: through which definitely lost one it is lost, if indirectly, + 1; or 0. */
+	uint32_t *leader;
+	uint64_t root_bytes, heap_bytes, block_bytes;	/* that were scanned; one after the other */
+	/* Roots, and blocks, that could not be read, in part: they may hide the only pointers. */
+	struct reach_unread unread_roots, unread_blocks;
+};
+
+static inline enum leak_kind reach_kind(const struct packed_block *held)
+{
+	return (enum leak_kind)held->state;
+}
+
+static inline uint32_t reach_leader(const struct reach_result *result, size_t block)
+{
+	return result->leader[block] ? result->leader[block] - 1 : REACH_NO_LEADER;
+}
+
+/* ERR_CANCELLED; ERR_NOMEM. */
+struct err *reach_run(const struct reach_source *source, struct reach_result *ret) MUST_CHECK;
+void reach_free(struct reach_result *result);
+
+/* Take `out` away from ranges; both get sorted and merged. */
+struct err *reach_ranges_subtract(struct reach_ranges *ranges, struct reach_ranges *out) MUST_CHECK;

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Inside of the marking (theory in reach.h).
+ *
+ *	reach.c		the passes: which blocks are read, or followed, and when
+ *	reach_read.c	memory of roots and of blocks, through one buffer, to its words
+ *	reach_words.c	blocks that words and kept pointers lead to
+ */
+#pragma once
+
+#include "heap/pointer_graph.h"
+#include "heap/extents.h"
+#include "heap/heuristic.h"
+#include "heap/scan.h"
+
+#define REACH_WIDE	(64u << 10)	/* blocks from which pointers are not kept */
+#define REACH_WINDOW	1024u
+#define REACH_READY	1024u		/* powers of two */
+#define REACH_TARGETS	16u
+
+enum state { UNREACHED, POSSIBLE, REACHABLE, DEFINITE, INDIRECT };
+
+/* How strongly the words that are scanned hold a block. */
+enum strength { FIRM, WEAK, LOST };
+
+/* A block that a pointer leads to, while it is on its way into the cache. */
+struct target {
+	uint32_t block;
+	bool strong;
+	enum strength strength;
+};
+
+/* Memory, by way of what is in the buffer already. */
+struct peek {
+	struct memory memory;
+	struct marker *marker;
+};
+
+struct marker {
+	const struct reach_source *source;
+	struct packed_list *list;
+	struct reach_result *ret;
+	struct extents extents;
+	struct heuristic heuristic;
+	struct pointer_graph graph;
+	struct peek peek;
+	VEC(uint32_t) wide;		/* blocks */
+	uint32_t *wide_next;		/* a stack of those that are pending, while they are scanned first */
+	size_t nr_wide_next;
+	uint32_t *pending;		/* by window: its blocks that are pending */
+	uint32_t *from;			/* by window: none of its blocks before this one is pending */
+	uint64_t *busy;			/* bits by window: any pending? */
+	size_t nr_windows;
+	size_t first_busy;		/* no window before it is: for a million blocks that are lost one by one */
+	size_t nr_pending;
+	enum strength strength;
+	uint32_t clique;		/* LOST: the block by which all is found */
+	bool gathering, draining;	/* the last: what is pending is followed as it comes */
+	/* Draining: blocks whose pointers are kept, to be followed next. */
+	uint32_t ready[REACH_READY];
+	uint32_t nr_ready, first_ready;
+	struct target target[REACH_TARGETS];	/* that they lead to; a ring */
+	uint32_t nr_targets, first_target;
+	uint32_t origin;		/* gathering: whose words are scanned */
+	uint32_t keeping;		/* gathering: whose pointers are kept; or EXTENT_NONE */
+	/* Words that may be addresses, and whose they are: looked up together. */
+	uint64_t word[EXTENTS_BATCH];
+	uint32_t word_of[EXTENTS_BATCH];
+	size_t nr_words;
+	struct scan scan;
+	uint64_t unasked;		/* left of the source's */
+};
+
+static inline struct packed_block *marker_at(const struct marker *marker, uint32_t block)
+{
+	return packed_at(marker->list, block);
+}
+
+/* Are pointers from it not kept? */
+static inline bool marker_is_wide(const struct marker *marker, uint32_t block)
+{
+	return extents_end(&marker->extents, block) - marker_at(marker,
+								block)->address > REACH_WIDE;
+}
+
+/* Reads by way of what is in the buffer already: for the heuristics. */
+struct memory *marker_peek(struct marker *marker);
+/*
+ * The words between blocks of [start, end), which counts as root_bytes; what cannot be read is
+ * noted in unread.
+ */
+struct err *marker_read_gaps(struct marker *marker, uint64_t start, uint64_t end,
+			     struct reach_unread *unread) MUST_CHECK;
+/* Those of a block, whose extent ends there. */
+struct err *marker_read_block(struct marker *marker, uint32_t block, uint64_t end) MUST_CHECK;
+
+/* Words that may be addresses, of marker->origin. They are looked up when there are many. */
+void marker_words(struct marker *marker, const uint64_t *word, size_t nr);
+/* Look up the words that are left: before strength, or gathering, changes. */
+void marker_end_words(struct marker *marker);
+/* The block is in this state, and pending, or ready, unless it leads to nothing. */
+void marker_set_state(struct marker *marker, uint32_t block, enum state state);
+void marker_clear_pending(struct marker *marker, uint32_t block);
+/* Its pointers are kept: it is followed next. */
+void marker_make_ready(struct marker *marker, uint32_t block);
+/* The strength of pointers that are found in the block. */
+enum strength marker_strength_of(const struct marker *marker, uint32_t block);
+/* Reach what the block's kept pointers lead to, but for the last ones, which are on their way. */
+void marker_follow(struct marker *marker, uint32_t block, enum strength strength);
+/* Reach the one that has been on its way for the longest time. */
+void marker_reach_target(struct marker *marker);
+/*
+ * Follow the blocks that are ready, and those that get ready, until only so many are left; with 0,
+ * until there are none, and nothing is on its way. If they are few, each is waited for in turn.
+ */
+void marker_follow_ready(struct marker *marker, uint32_t left);

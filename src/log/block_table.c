@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The allocation table: insert, remove, look up. Freestanding; see block_table.h for the protocol.
+ */
+
+#include "log/block_table.h"
+
+#include "log/counting_filter.h"
+#include "log/slot.h"
+
+/* Where an address may be in one table. */
+struct spot {
+	struct log_window *first, *second;
+	unsigned tag, home;
+};
+
+static inline struct spot spot_in(const struct log *log, uint32_t table, uint64_t hash)
+{
+	const struct log_table *at = &log->table[table];
+	uint64_t turned = hash_turn(hash, at);
+
+	return (struct spot){
+		.first = turned_window(at, (uint32_t)(turned >> 32)),
+		.second = turned_window(at, (uint32_t)turned),
+		.tag = turned_tag(turned),
+		.home = turned_primary(turned) / sizeof(struct log_slot) - 1,
+	};
+}
+
+uint32_t table_count(const struct log *log)
+{
+	uint32_t nr = __atomic_load_n(&log->header->tables, __ATOMIC_ACQUIRE);
+
+	if (UNLIKELY(nr - 1 >= log->nr_tables))
+		nr = nr ? log->nr_tables : 1;
+	return nr;
+}
+
+bool slot_read(const struct log *log, const struct log_slot *slot, uint32_t *patience,
+	       struct log_record *ret)
+{
+	/* A publish takes a few stores: who is in change for longer has died or keeps changing. */
+	for (unsigned tries = 0; tries < 64; tries++) {
+		uint64_t time = __atomic_load_n(&slot->time, __ATOMIC_ACQUIRE);
+		uint64_t key = __atomic_load_n(&slot->key, __ATOMIC_ACQUIRE);
+		uint64_t size = __atomic_load_n(&slot->size, __ATOMIC_ACQUIRE);
+		uint64_t stack = __atomic_load_n(&slot->stack, __ATOMIC_ACQUIRE);
+
+		if ((key & KEY_STATE) == KEY_FREE)
+			return false;
+		if ((key & KEY_STATE) != KEY_LIVE ||
+		    __atomic_load_n(&slot->time, __ATOMIC_ACQUIRE) != time ||
+		    __atomic_load_n(&slot->key, __ATOMIC_RELAXED) != key) {
+			if (!*patience)
+				return false;
+			--*patience;
+			continue;
+		}
+		record_decode(key, time, size, stack, ret);
+		log_bound_ids(log, &ret->thread, &ret->stack);
+		return true;
+	}
+	return false;
+}
+
+static inline bool window_find(struct log_window *window, const uint64_t *tags, uint64_t address,
+			       struct place *place)
+{
+	uint64_t set = tags_match(tags, place->tag);
+
+	for (; set; set &= set - 1) {
+		unsigned slot = LANE_OF(LANESET_NEXT(set));
+
+		if (LIKELY(slot_has(window, slot, address, &place->key))) {
+			place->window = window;
+			place->slot = slot;
+			return true;
+		}
+	}
+	return false;
+}
+
+static inline bool table_find(const struct spot *spot, uint64_t address, struct place *place)
+{
+	uint64_t tags[4];
+
+	place->tag = spot->tag;
+	tags_load(spot->first, tags);
+	if (window_find(spot->first, tags, address, place))
+		return true;
+	if (LIKELY(!tags_overflowed(tags)))
+		return false;
+	tags_load(spot->second, tags);
+	return window_find(spot->second, tags, address, place);
+}
+
+static inline void spot_prefetch(const struct spot *spot)
+{
+	__builtin_prefetch(spot->first);
+	__builtin_prefetch(&spot->first->slot[spot->home]);
+}
+
+static inline uint64_t *hint_of(const struct log *log, uint64_t hash)
+{
+	return &log->hint[hash >> 16 & (LOG_HINTS - 1)];
+}
+
+/* A slot of the address's line in this table, if it has one. */
+static inline bool find_near(const struct spot *spot, uint64_t address, struct place *place)
+{
+	place->window = spot->first;
+	place->slot = spot->home;
+	place->tag = spot->tag;
+	if (slot_has(place->window, place->slot, address, &place->key))
+		return true;
+	place->slot = slot_buddy(spot->home);
+	return slot_has(place->window, place->slot, address, &place->key);
+}
+
+/* Where the address was found last, if it is there. */
+static inline bool find_hinted(const struct log *log, uint64_t hash, uint64_t address,
+			       struct place *place)
+{
+	uint64_t hint = __atomic_load_n(hint_of(log, hash), __ATOMIC_RELAXED);
+	uint32_t unit = (uint32_t)hint;
+
+	if ((hint ^ hash) >> 32 || unit % WINDOW_UNITS == 0 || unit >= log->hint_units)
+		return false;
+	place->window = &log->table[0].window[unit / WINDOW_UNITS];
+	place->slot = unit % WINDOW_UNITS - 1;
+	if (!slot_has(place->window, place->slot, address, &place->key))
+		return false;
+	place->tag = __atomic_load_n(tag_of(place->window, place->slot), __ATOMIC_RELAXED) &
+		     TAG_HASH;
+	return true;
+}
+
+static inline void hint_store(struct log *log, uint64_t hash, const struct place *place)
+{
+	uint64_t window = (uint64_t)(place->window - log->table[0].window);
+	uint64_t unit = window * WINDOW_UNITS + place->slot + 1;
+
+	if (unit < log->hint_units)
+		__atomic_store_n(hint_of(log, hash), hash >> 32 << 32 | unit, __ATOMIC_RELAXED);
+}
+
+/* The slot that the address has, live or as a retired record: from this table on to the oldest. */
+static bool find_from(const struct log *log, uint32_t table, struct spot spot, uint64_t hash,
+		      uint64_t address, struct place *place)
+{
+	spot_prefetch(&spot);
+	for (;;) {
+		struct spot older = spot;
+
+		/* Large tables are cache misses: have the next one's under way. */
+		if (table) {
+			older = spot_in(log, table - 1, hash);
+			spot_prefetch(&older);
+		}
+		if (table_find(&spot, address, place))
+			return true;
+		if (!table--)
+			return false;
+		spot = older;
+	}
+}
+
+static bool find_all(const struct log *log, uint64_t address, struct place *place)
+{
+	uint64_t hash = hash_address(address);
+	uint32_t newest = table_count(log) - 1;
+
+	return find_from(log, newest, spot_in(log, newest, hash), hash, address, place);
+}
+
+/* Find it for a writer: first where it most likely is. */
+static inline bool find(struct log *log, uint64_t hash, uint64_t address, struct place *place)
+{
+	uint32_t newest = table_count(log) - 1;
+	struct spot spot = spot_in(log, newest, hash);
+
+	if ((newest < TABLES_SMALL && find_near(&spot, address, place)) ||
+	    find_hinted(log, hash, address, place))
+		return true;
+	if (!find_from(log, newest, spot, hash, address, place))
+		return false;
+	hint_store(log, hash, place);
+	return true;
+}
+
+static bool window_claim(struct log_window *window, const uint64_t *tags, unsigned home,
+			 struct place *place)
+{
+	uint64_t set = tags_free(tags);
+	unsigned bit = BIT_OF(home);
+
+	if (!(set & 1ull << bit))
+		bit = BIT_OF(slot_buddy(home));
+	if (!(set & 1ull << bit) && set)
+		bit = LANESET_NEXT(set);
+	place->window = window;
+	while (set) {
+		place->slot = LANE_OF(bit);
+		if (slot_claim_any(place))
+			return true;
+		set &= ~(1ull << bit);
+		bit = set ? LANESET_NEXT(set) : 0;
+	}
+	return false;
+}
+
+static bool table_claim(const struct spot *spot, struct place *place)
+{
+	uint64_t tags[4], second[4];
+
+	place->tag = spot->tag;
+	tags_load(spot->first, tags);
+	if (LIKELY(window_claim(spot->first, tags, spot->home, place)))
+		return true;
+	tags_load(spot->second, second);
+	if (!tags_free(second))
+		return false;
+	/* Before the claim: who looks for the address later must see it. */
+	if (!tags_overflowed(tags))
+		tag_store(tag_of(spot->first, LANE_WINDOW), 1);
+	return window_claim(spot->second, second, spot->home, place);
+}
+
+/*
+ * A slot for an address that has none, from the newest table on; if all its windows are full, in
+ * one more table.
+ */
+static bool claim(struct log *log, uint64_t hash, struct place *place)
+{
+	for (;;) {
+		uint32_t nr = table_count(log), expect = nr;
+
+		for (uint32_t table = nr; table--; ) {
+			struct spot spot = spot_in(log, table, hash);
+
+			if (table_claim(&spot, place)) {
+				hint_store(log, hash, place);
+				return true;
+			}
+		}
+		if (nr >= log->nr_tables)
+			return false;
+		/* If it fails, somebody else has added the table. */
+		__atomic_compare_exchange_n(&log->header->tables, &expect, nr + 1, false,
+					    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+	}
+}
+
+/*
+ * The address's retired record stands in an older table: if the short way can have a slot in the
+ * newest one, take that, and have the retired record forgotten. A writer that dies in between
+ * leaves the retired record, or nothing.
+ */
+static bool claim_nearer(struct log *log, uint64_t hash, const struct place *retired,
+			 struct place *ret)
+{
+	uint32_t newest = __atomic_load_n(&log->newest, __ATOMIC_RELAXED);
+	uint64_t old = retired->key;
+	struct spot spot;
+
+	if (newest >= TABLES_SMALL || retired->window >= log->table[newest].window)
+		return false;
+	spot = spot_in(log, newest, hash);
+	*ret = (struct place){ .window = spot.first, .slot = spot.home, .tag = spot.tag };
+	if (!slot_claim_any(ret)) {
+		ret->slot = slot_buddy(spot.home);
+		if (!slot_claim_any(ret))
+			return false;
+	}
+	/*
+	 * If it fails, somebody else has claimed it, and it is no retired record of this address
+	 * any more.
+	 */
+	__atomic_compare_exchange_n(&retired->window->slot[retired->slot].key, &old,
+				    (old & KEY_SEQUENCE) + KEY_SEQUENCE_ONE, false,
+				    __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+	return true;
+}
+
+/* Where the short way begins from now on. */
+static inline void note_newest(struct log *log)
+{
+	uint32_t newest = table_count(log) - 1;
+
+	if (newest != __atomic_load_n(&log->newest, __ATOMIC_RELAXED))
+		__atomic_store_n(&log->newest, newest, __ATOMIC_RELAXED);
+}
+
+/* The record that stands at the address of a new one: its free was not seen. */
+static void replace_old(struct log *log, struct place *place, uint32_t thread,
+			struct log_record *old)
+{
+	slot_read_own(place, old);
+	place->key = ((place->key & KEY_SEQUENCE) + KEY_SEQUENCE_ONE) | KEY_CLAIMED;
+	__atomic_store_n(&place->window->slot[place->slot].key, place->key, __ATOMIC_RELAXED);
+	account_add(log, thread, LOG_ACCOUNT(replaced), 1);
+	account_add(log, thread, LOG_ACCOUNT(free_bytes), old->size);
+}
+
+NOINLINE bool table_insert(struct log *log, uint64_t address, uint64_t size, uint64_t time,
+			   uint64_t stack, struct log_record *replaced)
+{
+	uint64_t hash = hash_address(address);
+	uint32_t thread = slot_stack_thread(stack);
+	struct place place, nearer;
+	struct log_record old;
+	bool found;
+
+	old.address = 0;
+	note_newest(log);
+	found = address_fits(address) && find(log, hash, address, &place);
+	if (found && (place.key & KEY_STATE) == KEY_LIVE) {
+		replace_old(log, &place, thread, &old);
+	} else if (found && claim_nearer(log, hash, &place, &nearer)) {
+		place = nearer;
+	} else if (!found || !slot_claim(&place)) {
+		if (!address_fits(address) || !claim(log, hash, &place)) {
+			account_add(log, thread, LOG_ACCOUNT(table_full), 1);
+			if (replaced)
+				replaced->address = 0;
+			return false;
+		}
+	}
+	slot_store(&place.window->slot[place.slot], (struct slot_words){ time, size, stack });
+	slot_publish(&place, address);
+	account_add(log, thread, LOG_ACCOUNT(allocs), 1);
+	account_add(log, thread, LOG_ACCOUNT(alloc_bytes), size);
+	if (replaced)
+		*replaced = old;
+	return true;
+}
+
+/* All of log_insert but the counting filter. */
+static bool insert_record(struct log *log, const struct log_record *record,
+			  struct log_record *replaced)
+{
+	uint64_t size = MIN(record->size, RECORD_SIZE_MAX);
+
+	if (LIKELY(record->size == size && !thread_shared(log, record->thread)))
+		return fast_insert(log, record, replaced);
+	return table_insert(log, record->address, size, record->time,
+			    slot_stack(record->stack, record->thread, record->heap), replaced);
+}
+
+bool log_insert(struct log *log, const struct log_record *record, struct log_record *replaced)
+{
+	struct log_record old;
+	bool is_in;
+
+	if (LIKELY(!log->header->sample))
+		return insert_record(log, record, replaced);
+	counting_filter_add(log, record->address);
+	is_in = insert_record(log, record, &old);
+	if (!is_in || old.address)
+		counting_filter_take_back(log, record->address);
+	if (replaced)
+		*replaced = old;
+	return is_in;
+}
+
+NOINLINE bool table_remove(struct log *log, uint64_t address, uint32_t thread,
+			   struct log_record *ret)
+{
+	struct log_record old;
+	struct place place;
+	bool found;
+
+	note_newest(log);
+	found = address_fits(address) && find(log, hash_address(address), address, &place);
+	if (!found || (place.key & KEY_STATE) != KEY_LIVE) {
+		account_miss(log, thread);
+		if (ret)
+			ret->address = found ? address : 0;
+		return false;
+	}
+	slot_read_own(&place, &old);
+	/* The tag first: with the key the slot is given up. */
+	tag_store(tag_of(place.window, place.slot), place.tag);
+	__atomic_store_n(&place.window->slot[place.slot].key, place.key ^ KEY_LIVE ^ KEY_FREE,
+			 __ATOMIC_RELEASE);
+	account_add(log, thread, LOG_ACCOUNT(frees), 1);
+	account_add(log, thread, LOG_ACCOUNT(free_bytes), old.size);
+	if (ret)
+		*ret = old;
+	return true;
+}
+
+/* All of log_remove but the counting filter. */
+static bool remove_record(struct log *log, uint64_t address, uint32_t thread,
+			  struct log_record *ret)
+{
+	return LIKELY(!thread_shared(log, thread)) ? fast_remove(log, address, thread, ret) :
+						     table_remove(log, address, thread, ret);
+}
+
+bool log_remove(struct log *log, uint64_t address, uint32_t thread, struct log_record *ret)
+{
+	if (LIKELY(!log->header->sample))
+		return remove_record(log, address, thread, ret);
+	if (LIKELY(counting_filter_lacks(log, address))) {
+		account_miss(log, thread);
+		return false;
+	}
+	if (!remove_record(log, address, thread, ret))
+		return false;
+	counting_filter_take_back(log, address);
+	return true;
+}
+
+bool log_lookup(const struct log *log, uint64_t address, struct log_record *ret)
+{
+	uint32_t patience = SLOT_PATIENCE;
+	struct place place;
+
+	return address_fits(address) && find_all(log, address, &place) &&
+	       slot_read(log, &place.window->slot[place.slot], &patience, ret) && ret->address == address;
+}
+
+bool log_knew(const struct log *log, uint64_t address)
+{
+	struct place place;
+
+	return address_fits(address) && find_all(log, address, &place);
+}
+
+/*
+ * The record of address that the slot has, or had last: a retired record has all that it had.
+ * *live_ret is at the moment of the first look.
+ */
+static bool slot_read_past(const struct log *log, const struct log_slot *slot, uint64_t address,
+			   struct log_record *ret, bool *live_ret)
+{
+	uint64_t key = __atomic_load_n(&slot->key, __ATOMIC_ACQUIRE);
+	uint64_t time = __atomic_load_n(&slot->time, __ATOMIC_ACQUIRE);
+	uint64_t size = __atomic_load_n(&slot->size, __ATOMIC_ACQUIRE);
+	uint64_t stack = __atomic_load_n(&slot->stack, __ATOMIC_ACQUIRE);
+	uint64_t again = __atomic_load_n(&slot->key, __ATOMIC_RELAXED);
+
+	/* To be taken out in between makes no difference; who claims it has the sequence go up. */
+	if ((key ^ address) & (KEY_ADDRESS | KEY_CLAIMED) || (key ^ again) & ~KEY_STATE)
+		return false;
+	record_decode(key, time, size, stack, ret);
+	log_bound_ids(log, &ret->thread, &ret->stack);
+	*live_ret = (key & KEY_STATE) == KEY_LIVE;
+	return true;
+}
+
+bool log_retired(const struct log *log, uint64_t address, struct log_record *ret)
+{
+	struct place place;
+	bool live;
+
+	return address_fits(address) && find_all(log, address, &place) &&
+	       slot_read_past(log, &place.window->slot[place.slot], address, ret, &live) && !live;
+}
+
+enum log_past log_past(const struct log *log, uint64_t address, uint64_t until,
+		       struct log_record *ret)
+{
+	struct place place;
+	bool live;
+
+	if (!address_fits(address) || !find_all(log, address, &place))
+		return LOG_NEVER;
+	if (!slot_read_past(log, &place.window->slot[place.slot], address, ret, &live) ||
+	    ret->time > until)
+		return LOG_SINCE;
+	return LOG_PAST;
+}
+
+/* All of log_restore but the counting filter. */
+static bool restore_record(struct log *log, const struct log_record *record, uint32_t thread)
+{
+	uint64_t hash = hash_address(record->address);
+	struct place place;
+
+	if (address_fits(record->address) && find(log, hash, record->address, &place) &&
+	    slot_claim(&place)) {
+		/* The retired record has all that it had when it was taken out. */
+	} else if (address_fits(record->address) && claim(log, hash, &place)) {
+		slot_store(&place.window->slot[place.slot], (struct slot_words){
+			record->time, record->size,
+			slot_stack(record->stack, record->thread, record->heap) });
+	} else {
+		account_add(log, thread, LOG_ACCOUNT(table_full), 1);
+		return false;
+	}
+	slot_publish(&place, record->address);
+	account_add(log, thread, LOG_ACCOUNT(frees), -1ull);
+	account_add(log, thread, LOG_ACCOUNT(free_bytes), -record->size);
+	return true;
+}
+
+bool log_restore(struct log *log, const struct log_record *record, uint32_t thread)
+{
+	if (LIKELY(!log->header->sample))
+		return restore_record(log, record, thread);
+	counting_filter_add(log, record->address);
+	if (restore_record(log, record, thread))
+		return true;
+	counting_filter_take_back(log, record->address);
+	return false;
+}

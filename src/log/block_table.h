@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The allocation table: address -> record, lock-free, for several writers (threads of the target,
+ * or the tracer) and for readers in another process that stop nobody.
+ *
+ * Shape
+ *
+ * A table is an array of windows. A window is 512 bytes: 15 slots of 32 bytes, and a header of 16
+ * tags of 16 bits, one for each slot and one for the window itself. An address has two windows in
+ * each table, by its hash; its record is in any slot of either. There are up to LOG_TABLES tables;
+ * when an address finds all its windows full, the next table is added, and nothing ever moves: no
+ * rehash, so no pause, no record that a scan meets twice, and no window of time in which a block is
+ * in two places or in none.
+ *
+ * A slot is four words:
+ *
+ *	key	sequence (6 bits) | state (2) | address (56)
+ *	time	the record's time stamp
+ *	size	of the block, below 2^48
+ *	stack	heap (16) | thread (16) | stack id (32)
+ *
+ *	                  claim: compare and swap
+ *	        FREE -----------------------------> CLAIMED
+ *	         ^  ^                                |   ^
+ *	 remove: |   \                       publish: |   | replace:
+ *	  store  |     address of the last            v   | store
+ *	         |     record stays in the key       LIVE
+ *	         +------------------------------------+
+ *
+ * A block's address has one owner at a time: between the return of malloc and the entry of free
+ * nobody else can be given it. So there are never two writers for one key; writers meet only where
+ * they want the same free slot, and the one atomic read-modify-write is the claim. All else are
+ * plain stores, in an order that readers can rely on.
+ *
+ * A retired record is a FREE slot that still has the address and contents of its last record. It is
+ * free for all, but its own address takes it first: allocators hand out the same addresses again
+ * and again, so that in the steady state an insert finds the very slot of its predecessor and looks
+ * no further. This is sound because of the invariant
+ *
+ *	an address is in the key of at most one slot, live or retired record,
+ *
+ * which holds because an insert looks everywhere for its address before it takes another slot, and
+ * because only the owner can write its address. A claim wipes the retired record out. For the same
+ * reason a remove that meets its address as a retired record knows that it is not in the table.
+ *
+ * A retired record also tells whose a block was that is freed again (log_retired, unknown_free.h),
+ * or was there at an earlier moment (log_past). There a reader meets other owners of the slot: it
+ * takes key, contents, and the key again, and believes them if the key is FREE or LIVE, has the
+ * address, and has the same sequence as before. A claim changes the key before anything else, and
+ * its sequence for good; LIVE to FREE changes no contents.
+ *
+ * Why no tombstones: a search never stops at an empty slot. It looks at all tags of the window, in
+ * a few instructions, hits or not; so an empty slot means nothing to a search, and a removal has
+ * nothing to leave behind. Windows of unlimited probing would degrade as slots come and go, and
+ * could be repaired only by a rehash.
+ *
+ * Tags
+ *
+ * A tag is 15 bits of the hash of the address in the slot's key (live or retired record), and a bit
+ * that says live. It is a hint for finding things, held in one half of a cache line where the slots
+ * take eight: which slots may have the address, and which may be free. The truth is the key. A tag
+ * is stored only by the owner of the slot, between claim and publish or before the store of FREE,
+ * so that stores of one tag never race; and the owner of an address always sees the tag that it
+ * needs, since it has stored it itself, or whoever gave it the address had. The window's own tag
+ * says that some address which prefers this window had to go to its second one; while it is clear
+ * (it is never cleared again) nobody needs to look there. All who store it store the same. The
+ * first slot tried, in an empty window, is one picked by the hash ("home"); a search in the newest
+ * table looks there before it reads the tags (fast_path.h), which in small tables saves a cache
+ * line and much arithmetic. The next ones are the other slot of the same cache line (slot_buddy),
+ * which a search in the newest of few tables looks at next, and then any. Which table is the newest
+ * a writer remembers of its last long search: it is where it looks first, no more, so that it may
+ * be wrong.
+ *
+ * Hints
+ *
+ * Once there are several tables, an allocator's hot addresses have their retired records in any of
+ * them, and a search through all tags takes longer than all the rest. So the long way remembers in
+ * a small array, by hash of the address, in which slot it has found it (counted in slots from the
+ * first table on; windows and tables lie side by side), with the upper half of the hash, or else
+ * most looks at it would lead to a slot of another address, and a cache miss for nothing. The
+ * slot's key says whether it is still so, and since an address is in one key at most, it is then as
+ * good as found. All writers share it and store to it as they like.
+ *
+ * Moves
+ *
+ * If an address comes again and has its retired record in an older table, the insert claims a slot
+ * of its line in the newest one, if it can have one and there are few tables, and has the retired
+ * record forgotten (the address goes out of its key, by a compare and swap, before the new one is
+ * published): the blocks that a program takes and gives all the time were there first, and would go
+ * the long way for ever. Where they then are they stay: moved by others' claims alone.
+ *
+ * Growth
+ *
+ * Tables get bigger: 1 MB, which caches hold; then as much as makes 16 MB, since each table that a
+ * block may be in is one or two cache misses for a free, and a program with more than 30,000 blocks
+ * will not mind; then as much as there is already, until that is 9/16 and 16 MB. With 15 slots and
+ * two windows the tables are 85 to 93 % full when one is added (tests/bench/log_bench.c), which
+ * makes at most 64 bytes a block and 16 MB. The newest table has more than a third of all records
+ * and mostly the young ones, so that searches begin there. Inserts also use free slots of older
+ * tables, newest first, before the next table is added. Where each
+ * table lies is known beforehand (layout.c): adding one is a compare and swap of a number, which
+ * needs no lock that a dying writer could keep, and it does not matter whose succeeds. New tables
+ * are zero: nobody has touched their pages. When there is no room for another, the block is counted
+ * in table_full.
+ *
+ * Readers
+ *
+ * The time stamp is the sequence number of the record: it is unique for a given slot but for a
+ * restore, which brings an old one back. A reader takes (1) time, (2) key, (3) size and stack, (4)
+ * time again, (5) key again, all in this order (acquire), and believes them if the key is LIVE and
+ * the pairs are equal. A writer stores, in order (release): key = CLAIMED, time, size and stack,
+ * tag, key = LIVE. Proof: let t be the time seen at (1) and (4), stored by incarnation j. Between
+ * them the slot is in the part of its life from j's store of time to before (j+1)'s. In this part
+ * the key is CLAIMED, then LIVE by j, FREE, CLAIMED by j+1. The reader saw LIVE at (2), so j had
+ * published, and (3) sees what j stored or something later; later would be by j+1, whose store of
+ * time comes before, and (4) would have seen it. If an equal time comes back (A removed, B put into
+ * A's slot and removed, A restored into it, all within one read), the six bits of sequence in the
+ * key, one more for every claim, have to come round as well. The compare and swap of a claim has no
+ * ABA problem: a key that is FREE again is as good as one that was FREE all the time.
+ *
+ * A scan (log_each) goes over all slots once. A block that lives through it is in one slot all the
+ * time: it is seen, once. A slot that is in change is looked at again a bounded number of times,
+ * and so are all of a scan together; what keeps changing does not live through the scan. Between
+ * log_remove and log_restore (a realloc that fails) a record is a retired record and is not seen;
+ * the restore makes the retired record live as it is. In realloc a block is thus never seen twice,
+ * but is not seen while the call is under way.
+ *
+ * Death
+ *
+ * A writer may die between any two stores (kill -9 of the tracer, exit of a thread's process). What
+ * is left:
+ *	after the claim, before the publish	CLAIMED for ever: one slot is lost,
+	until log_reset; readers and writers pass it by
+ *	in a remove, before the key is FREE	still LIVE,
+	with a tag that says free: as if the remove had not begun. Searches still
+ *						find it,
+	since they do not ask whether the tag is live; claims look at the key
+ *	in a replace				the old record and the slot are lost; the new one was not in yet
+ *	in a move				as after the claim; the retired record may be gone
+ *	in growth				nothing: it is a single store
+ *	between a record and its account	the sums are off by one
+ *
+ * All stores are made with C11 atomics; on x86 they are plain moves. No fences are used
+ * (ThreadSanitizer does not know them): loads are acquire, stores release where the order above
+ * needs it. tests/torture/log.pml is this protocol as a model, log_tsan.c a hammer for it.
+ *
+ * Rejected: one open table with a rehash under a stopped target (10 million records: 3 s); chains
+ * (a free list of nodes needs its own ABA protection, and a writer's death breaks it); a directory
+ * by address, like a page table (32 bytes a record, against as little as 16 bytes of heap a block:
+ * sparse heaps cost too much); counters per window (one more locked instruction in every
+ * operation).
+ *
+ * Freestanding.
+ */
+#pragma once
+
+#include "log/log.h"
+
+#define WINDOW_SLOTS		15
+#define TABLE_BYTES_FIRST	(1ull << 20)
+#define TABLE_BYTES_STEP	(16ull << 20)
+#define TABLE_BYTES_MAX		((uint64_t)sizeof(struct log_window) << 31)
+
+struct log_slot {
+	uint64_t key, time, size, stack;
+};
+
+struct log_window {
+	uint64_t tags[4];	/* lane n of 16 bits (bits 16 * (n % 4) of word n / 4): slot n; lane 15: the window */
+	struct log_slot slot[WINDOW_SLOTS];
+};
+
+_Static_assert(sizeof(struct log_window) == 512, "window");
+
+/* Slots are counted in units of their size from the first table on, headers of windows too. */
+#define WINDOW_UNITS		(sizeof(struct log_window) / sizeof(struct log_slot))
+
+#define KEY_ADDRESS		((1ull << 56) - 1)
+#define KEY_STATE		(3ull << 56)
+#define KEY_FREE		(0ull << 56)
+#define KEY_CLAIMED		(1ull << 56)
+#define KEY_LIVE		(2ull << 56)
+#define KEY_SEQUENCE		(63ull << 58)
+#define KEY_SEQUENCE_ONE	(1ull << 58)
+
+#define RECORD_SIZE_MAX		((1ull << 48) - 1)
+
+#define TAG_LIVE		0x8000u
+#define TAG_HASH		0x7fffu
+
+/* Bytes of the next table when those before it take `used`. */
+static inline uint64_t table_bytes_next(uint64_t used)
+{
+	if (!used)
+		return TABLE_BYTES_FIRST;
+	if (used == TABLE_BYTES_FIRST)
+		return TABLE_BYTES_STEP - TABLE_BYTES_FIRST;
+	return MIN(used, ALIGN_UP(used / 16 * 9 + TABLE_BYTES_STEP, TABLE_BYTES_FIRST));
+}
+
+/* Tables in use, as far as the region is to be believed. */
+uint32_t table_count(const struct log *log);
+/*
+ * Read one slot as far as a reader may believe it (see above). False: no record. How often a slot
+ * that is in change is looked at again is taken from *patience, which a scan has for all its slots:
+ * a log that was written over has millions of them.
+ */
+#define SLOT_PATIENCE	(1u << 20)
+bool slot_read(const struct log *log, const struct log_slot *slot, uint32_t *patience,
+	       struct log_record *ret);

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A region as a whole: made, opened, measured, emptied. */
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "log/clock.h"
+#include "log/free_history.h"
+#include "log/journal.h"
+#include "log/registry.h"
+#include "log/sample.h"
+#include "log/stack_table.h"
+#include "log/unknown_free.h"
+#include "log/block_table.h"
+
+static struct err *check_free_history(const struct log *log, uint64_t sample, uint32_t nr)
+{
+	if (nr && sample)
+		return err_create(ERR_USAGE, "free-history: the log samples, and tells no double frees");
+	if (nr > log->nr_frees)
+		return err_create(ERR_USAGE, "free-history: a log of %" PRIu64 "M has room for %u frees "
+				  "(--log-limit SIZE makes it larger)",
+				  log->size >> 20, log->nr_frees);
+	return NULL;
+}
+
+struct err *log_format_behind(void *base, const struct log_config *config, struct log *ret)
+{
+	struct log_header *header;
+	struct err *err;
+	struct log log;
+
+	if (!config->stack_depth || config->stack_depth > LOG_DEPTH_MAX)
+		return err_create(ERR_USAGE, "log: stack depth %u is not in 1 to %d",
+				  config->stack_depth, LOG_DEPTH_MAX);
+	if (!log_layout(base, config->limit, JOURNAL_SIZE, &log))
+		return err_create(ERR_USAGE, "log: %" PRIu64 " bytes is not in %llu to %llu",
+				  config->limit, LOG_LIMIT_MIN, LOG_LIMIT_MAX);
+	err = check_free_history(&log, config->sample, config->free_history);
+	if (err)
+		return err;
+	header = log.header;
+	memset(header, 0, sizeof(*header));
+	header->version = LOG_VERSION;
+	header->stack_depth = config->stack_depth;
+	header->size = config->limit;
+	header->sample = config->sample;
+	header->free_history = config->free_history;
+	header->tables = 1;
+	header->threads = 1;
+	header->stacks = 1ull << 32 | 1;
+	header->origin = header->start = header->gap = log_now();
+	clock_start(&log);
+	memcpy(header->magic, LOG_MAGIC, sizeof(header->magic));
+	*ret = log;
+	return NULL;
+}
+
+struct err *log_format(void *base, const struct log_config *config, struct log *ret)
+{
+	struct err *err = log_format_behind(base, config, ret);
+
+	if (!err)
+		journal_init(base, config->limit, JOURNAL_SIZE);
+	return err;
+}
+
+struct err *log_open(void *base, uint64_t size, struct log *ret)
+{
+	const struct journal *journal = base;
+	struct err *err = journal_check(journal, size);
+	struct log log;
+
+	if (err)
+		return err_wrap(err, "log");
+	if (!log_layout(base, journal->region_size, journal->log_offset, &log))
+		return err_create(ERR_FORMAT, "log: a region of %" PRIu64 " bytes with the log at %" PRIu64,
+				  journal->region_size,
+				  journal->log_offset);
+	if (memcmp(log.header->magic, LOG_MAGIC, sizeof(log.header->magic)))
+		return err_create(ERR_FORMAT, "log: no magic number");
+	if (log.header->version != LOG_VERSION)
+		return err_hint(err_create(ERR_FORMAT, "log: version %u, this mdbg knows %d",
+					   log.header->version, LOG_VERSION),
+				"another version of mdbg has made it; use that, or detach to remove it");
+	if (!log_view(base, size, &log))
+		return err_create(ERR_FORMAT, "log: made for %" PRIu64 " bytes",
+				  log.header->size);
+	*ret = log;
+	return NULL;
+}
+
+struct log_config log_config(const struct log *log)
+{
+	uint32_t depth = __atomic_load_n(&log->header->stack_depth, __ATOMIC_RELAXED);
+	uint64_t sample = __atomic_load_n(&log->header->sample, __ATOMIC_RELAXED);
+
+	return (struct log_config){
+		.limit = log->size,
+		.stack_depth = depth ? MIN(depth, (uint32_t)LOG_DEPTH_MAX) : 1,
+		.sample = MIN(sample, SAMPLE_MEAN_MAX),
+		.free_history = free_history_kept(log),
+	};
+}
+
+struct err *log_set_free_history(struct log *log, uint32_t nr)
+{
+	struct err *err = check_free_history(log, log->header->sample, nr);
+
+	if (!err)
+		__atomic_store_n(&log->header->free_history, nr, __ATOMIC_RELAXED);
+	return err;
+}
+
+/* Zero pages of a shared mapping by giving them back; of what has no file (tests), by hand. */
+static void wipe(void *start, uint64_t bytes)
+{
+	if (madvise(start, bytes, MADV_REMOVE))
+		memset(start, 0, bytes);
+}
+
+void log_reset(struct log *log)
+{
+	uint32_t tables = table_count(log), threads = threads_count(log), stacks = log_stacks(log);
+
+	for (uint32_t i = 0; i < tables; i++)
+		wipe(log->table[i].window,
+		     ALIGN_DOWN(log->table[i].nr * sizeof(struct log_window), LOG_PAGE));
+	for (uint32_t i = 0; i < threads; i++)
+		memset(log->thread[i].account, 0, sizeof(log->thread[i].account));
+	for (uint32_t i = 1; i <= stacks; i++) {
+		uint32_t nr;
+		struct log_stack *stack = stack_find(log, i, &nr);
+
+		if (stack)
+			stack->total = stack->total_bytes = 0;
+	}
+	for (unsigned kind = 0; kind < LOG_UNKNOWN_FREE_KINDS; kind++) {
+		wipe(log->unknown[kind], LOG_UNKNOWN_FREES * sizeof(struct log_unknown_free_slot));
+		log->header->unknown_frees[kind] = 0;
+	}
+	if (log->header->sample)
+		wipe(log->counting_filter, LOG_COUNTING_FILTER);
+	wipe(log->freed, log->nr_frees * sizeof(*log->freed));
+	log->header->frees = 0;
+	log->reserved.unknown_frees = log->reserved.counting_filter = log->reserved.freed = 0;
+	log->reserved.tables = 0;
+	log->header->tables = 1;
+	log->header->start = log_now();
+}
+
+void log_note_gap(struct log *log)
+{
+	__atomic_store_n(&log->header->gap, log_now(), __ATOMIC_RELAXED);
+}
+
+struct log_usage log_usage(const struct log *log)
+{
+	uint32_t tables = table_count(log), stacks = log_stacks(log);
+	uint64_t arena = MIN((uint32_t)log->header->stacks * (uint64_t)STACK_UNIT, log->arena_size);
+	uint32_t levels = 0;
+	struct log_usage usage = { 0, 0, 0, 0 };
+
+	for (uint32_t i = 0; i < tables; i++) {
+		usage.table_bytes += log->table[i].nr * sizeof(struct log_window);
+		usage.table_slots += (uint64_t)log->table[i].nr * WINDOW_SLOTS;
+	}
+	/* These stacks can fill so many levels. */
+	while (levels < log->stack_levels && stack_level_start(levels) * STACK_BUCKET < stacks)
+		levels++;
+	usage.stack_bytes = arena + stacks * sizeof(uint32_t) +
+			    stack_level_start(levels) * STACK_BUCKET * sizeof(uint64_t);
+	usage.other_bytes = JOURNAL_SIZE + LOG_HEADER_SIZE + LOG_HINTS * sizeof(*log->hint) +
+			    LOG_UNKNOWN_FREE_KINDS * LOG_UNKNOWN_FREES * sizeof(struct log_unknown_free_slot) +
+			    (log->header->sample ? LOG_COUNTING_FILTER : 0) +
+			    MAX(free_history_kept(log) * sizeof(struct log_free_slot),
+				log->reserved.freed) +
+			    (uint64_t)threads_count(log) * (sizeof(struct log_entry) + 2 * sizeof(uint32_t));
+	return usage;
+}

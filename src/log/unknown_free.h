@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Unknown frees: of blocks that the allocation table does not have. Met by the writers before the
+ * allocator acts on them, which may end the process; so each is remembered at once, with its stack.
+ *
+ * Kinds
+ *
+ *	the allocator's own	glibc gives back what a thread's cache has by `free` when the thread ends.
+ *				Told by the stack: all of it, to its end, is in the C library. Counted
+ *				in own_frees, and not remembered. (A key's destructor that is `free`
+ *				itself looks the same.)
+ *	double			some caller is outside of the C library, and the address has a retired record in
+ *				the table: it was recorded, it was freed, and no block was recorded there
+ *				since, or the retired record would be gone (block_table.h). It must have been recorded
+ *				after the last gap: before that it may have been given out again without
+ *				a record. Only where all that gives out blocks is probed (struct
+ *				free_facts), and where the writer can tell events that belong together
+ *				(operator delete leads to free): else it is unknown
+ *	unknown			all else: mostly a block from before the attach, or one that was freed so
+ *				long ago that another has its retired record's place. What is no block at all is
+ *				among them, and is told by who reads them (session/unknown_frees.h); but where
+ *				the stack was then the writer must say
+ *
+ * A log that samples has retired records of few, and remembers nothing; nor are blocks of
+ * allocators that the user has named: who knows what other functions those have.
+ *
+ * Shape. A ring (ring.h) of LOG_UNKNOWN_FREES slots for each kind, with the newest ones;
+ * header->unknown frees counts all there ever were. If two that are LOG_UNKNOWN_FREES apart come at
+ * the same time, one is only counted.
+ *
+ * With a double free is kept who freed the block first, if frees were remembered (free_history.h):
+ * that is looked for at once, since it may be gone when somebody asks.
+ *
+ * Freestanding.
+ */
+#pragma once
+
+#include "log/log.h"
+
+#define UNKNOWN_FREE_DEPTH	8u	/* frames of an unknown free's stack, if those of others are fewer */
+
+struct log_unknown_free_slot {
+	uint64_t ticket;
+	uint64_t address, time;
+	uint64_t who;		/* thread << 32 | stack */
+	uint64_t block_size, block_time, block_who;	/* block_time is 0 if there is none */
+	uint64_t first_time, first_who;	/* first_time is 0 if the first free is not remembered */
+	uint64_t history;	/* how many frees were remembered */
+	uint64_t on_stack;
+};
+
+/* Facts about a process, from mdbg (probe/free_facts.c). */
+#define UNKNOWN_FREE_LIBRARIES	2
+struct free_facts {
+	/*
+	 * Else no double free is told: not all that gives out blocks is probed, or one allocator
+	 * lies on another, and may keep what it was given back.
+	 */
+	uint64_t complete;
+	/* Text of the C library: libpthread was a module of its own. Empty ones are 0, 0. */
+	struct {
+		uint64_t start, end;
+	} library[UNKNOWN_FREE_LIBRARIES];
+};
+
+/*
+ * log_remove has not found this block (and has counted it as unknown): find out what it is, count
+ * it so, and remember it. The fields for double frees are filled in here. caller: the return
+ * address of the call, which mostly says enough of the stack; 0: not known. told_apart: see above.
+ */
+void log_unknown_free(struct log *log, struct log_unknown_free *unknown,
+		      const struct free_facts *facts,
+		      uint64_t caller, bool told_apart);

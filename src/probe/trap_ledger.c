@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The ledger's environment in mdbg, and the traps that come to it (theory in trap_ledger.h). */
+
+#include "probe/trap_ledger.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/trace.h"
+#include "probe/probe.h"
+#include "tracee/backtrace.h"
+#include "tracee/target.h"
+
+struct event {
+	const struct probes *probes;
+	const struct probe *probe;
+	struct thread *thread;
+};
+
+static uint64_t argument(const struct thread *thread, int8_t nr)
+{
+	return nr == ALLOC_NO_ARG ? 0 : regs_get(&thread->regs, thread->target->arch->arg[nr]);
+}
+
+static uint64_t sp_of(const struct thread *thread)
+{
+	return regs_get(&thread->regs, thread->target->arch->sp);
+}
+
+/*
+ * The stack as if the function's first instruction were about to run: what a walk needs is at the
+ * return as it was there.
+ */
+static uint32_t env_walk(const struct ledger_call *call, uint32_t depth, uint32_t blocks,
+			 uint64_t bytes)
+{
+	const struct event *event = call->env;
+	struct target *target = event->thread->target;
+	struct regs regs = event->thread->regs;
+	struct log *log = call->ledger->log;
+	uint64_t pcs[LOG_DEPTH_MAX];
+	uint32_t nr, stack;
+	enum walk_end end;
+
+	regs_set(&regs, target->arch->pc, event->probe->address);
+	regs_set(&regs, target->arch->sp, call->sp);
+	nr = stack_walk_entry(target, &regs, &event->probes->walk_area, pcs, depth, &end);
+	stack = log_stack(log, pcs, nr, (uint8_t)end, target->modules.generation);
+	if (stack == LOG_STACK_NONE)
+		log_count(log, call->thread->log_thread, LOG_ACCOUNT(unstacked), 1);
+	else if (blocks)
+		log_stack_count(log, stack, blocks, bytes);
+	return stack;
+}
+
+static bool env_word(const struct ledger_call *call, uint64_t at, uint64_t *ret)
+{
+	const struct event *event = call->env;
+
+	return !memory_read_u64(&event->thread->target->mem.memory, at, ret);
+}
+
+static bool take_bounds(const struct ledger_call *call, uint64_t low, uint64_t size)
+{
+	if (call->sp - low >= size)
+		return false;
+	call->thread->stack_low = low;
+	call->thread->stack_high = low + size;
+	return true;
+}
+
+static bool env_bounds(const struct ledger_call *call)
+{
+	const struct event *event = call->env;
+	const struct probes *probes = event->probes;
+	uint64_t block[2];
+
+	if (take_bounds(call, probes->main_low, probes->main_high - probes->main_low))
+		return true;
+	return probes->stack_offset &&
+	       !memory_read(&event->thread->target->mem.memory,
+			    call->thread->key + probes->stack_offset, block, sizeof(block)) &&
+	       block[1] <= UINT64_MAX - block[0] && take_bounds(call, block[0], block[1]);
+}
+
+/* There is none: all of the stack is looked at anyway. */
+static uint64_t env_caller(const struct ledger_call *call UNUSED)
+{
+	return 0;
+}
+
+static bool env_tells(const struct ledger_call *call)
+{
+	const struct event *event = call->env;
+	const struct thread_ops *ops = event->thread->data;
+
+	return !ops->lost;
+}
+
+#include "log/ledger_events.h"
+
+static struct thread_ops *ops_of(const struct probes *probes, struct thread *thread)
+{
+	struct thread_ops *ops = thread->data;
+
+	if (ops)
+		return ops;
+	ops = thread->data = calloc(1, sizeof(*ops));
+	if (!ops)
+		return NULL;
+	ops->ledger.key = regs_get(&thread->regs, thread->target->arch->tp);
+	ops->ledger.lwp = (uint32_t)thread->tid;
+	ops->ledger.log_thread = log_thread(probes->log, ops->ledger.key, ops->ledger.lwp);
+	return ops;
+}
+
+/* The key of a probe's block in the log; 0: none. */
+static uint64_t key(const struct probes *probes, const struct probe *probe, uint64_t address)
+{
+	if (!address)
+		return 0;
+	return (address & ((1ull << LOG_PROCESS_SHIFT) - 1)) |
+		(uint64_t)probes->process << LOG_PROCESS_SHIFT |
+		(probe->fn->user ? LOG_DOMAIN_USER : 0);
+}
+
+struct ledger_function event_function(const struct probes *probes, const struct probe *probe,
+				      bool entered)
+{
+	const struct alloc_function *fn = probe->fn;
+
+	return (struct ledger_function){
+		.resize = fn->role == ALLOC_RESIZE,
+		.throwing = probe->nothrow != 0,
+		.wraps = fn->role == ALLOC_FREE && fn != probes->plain_free,
+		.user = fn->user,
+		.entered = entered,
+	};
+}
+
+/* The ledger's view of a call. ptr is the block that is freed or resized, if any. */
+static struct ledger_call call_of(struct probes *probes, struct probe *probe,
+				  const struct event *event, uint64_t sp, uint64_t ptr)
+{
+	const struct thread_ops *ops = event->thread->data;
+	struct log_config config = log_config(probes->log);
+
+	probes->ledger.log = probes->log;
+	probes->ledger.sample = config.sample;
+	probes->ledger.history = config.free_history;
+	probes->ledger.depth = config.stack_depth;
+	probe->ledger = event_function(probes, probe, true);
+	return (struct ledger_call){
+		.ledger = &probes->ledger,
+		.thread = (struct ledger_thread *)&ops->ledger,
+		.function = &probe->ledger,
+		.sp = sp,
+		.block = probe->fn->role == ALLOC_NEW_BY_REF ? 0 : key(probes, probe, ptr),
+		.env = event,
+	};
+}
+
+static uint64_t size_argument(const struct probe *probe, const struct thread *thread)
+{
+	uint64_t size = argument(thread, probe->fn->size);
+
+	if (probe->fn->count == ALLOC_NO_ARG)
+		return size;
+	if (__builtin_mul_overflow(size, argument(thread, probe->fn->count), &size))
+		return UINT64_MAX;
+	return size;
+}
+
+static void drop_call(struct probes *probes, struct thread_ops *ops, unsigned i)
+{
+	const struct probe *probe = ops->call[i].probe;
+
+	if (probe->fn->role != ALLOC_RESIZE && !probe->nothrow)
+		log_count(probes->log, ops->ledger.log_thread, LOG_ACCOUNT(voided), 1);
+	memmove(&ops->call[i], &ops->call[i + 1], (ops->nr - i - 1) * sizeof(ops->call[0]));
+	ops->nr--;
+}
+
+static void push_call(struct probes *probes, struct thread_ops *ops, const struct event_call *call)
+{
+	for (unsigned i = ops->nr; i-- > 0;)
+		if (ops->call[i].sp == call->sp)
+			drop_call(probes, ops, i);
+	if (ops->nr == EVENT_CALLS) {
+		drop_call(probes, ops, 0);
+		ops->lost = true;
+	}
+	ops->call[ops->nr++] = *call;
+}
+
+uint64_t event_entry(struct probes *probes, struct probe *probe, struct thread *thread)
+{
+	const struct event event = { probes, probe, thread };
+	struct thread_ops *ops = ops_of(probes, thread);
+	struct event_call pushed = {
+		.probe = probe,
+		.sp = sp_of(thread),
+		.ptr = argument(thread, probe->fn->ptr),
+		.size = size_argument(probe, thread),
+	};
+	struct ledger_call call;
+	uint64_t said;
+
+	if (!ops) {
+		trace_line("thread %d: no memory to record with", thread->tid);
+		return probe->resume;
+	}
+	call = call_of(probes, probe, &event, pushed.sp, pushed.ptr);
+	if (probe->fn->role == ALLOC_FREE) {
+		said = ledger_release(&call);
+		if (said)
+			ledger_unknown_free(&call, said);
+		return probe->resume;
+	}
+	if (ledger_enter(&call, &pushed.words))
+		return probe->resume;
+	push_call(probes, ops, &pushed);
+	return probe->stub;
+}
+
+/* The block that a call gave, or 0. */
+static uint64_t result_block(const struct event_call *call, const struct thread *thread)
+{
+	uint64_t value = regs_get(&thread->regs, thread->target->arch->ret);
+
+	if (call->probe->fn->role != ALLOC_NEW_BY_REF)
+		return value;
+	if ((int32_t)value || memory_read_u64(&thread->target->mem.memory, call->ptr, &value))
+		return 0;
+	return value;
+}
+
+bool event_return(struct probes *probes, struct probe *probe, struct thread *thread)
+{
+	uint64_t sp = sp_of(thread) + probe->stub_frame - sizeof(uint64_t);
+	const struct event event = { probes, probe, thread };
+	struct thread_ops *ops = thread->data;
+
+	for (unsigned i = ops ? ops->nr : 0; i-- > 0;) {
+		struct event_call is = ops->call[i];
+		struct ledger_call call;
+
+		if (is.sp != sp || is.probe != probe)
+			continue;
+		while (ops->nr > i + 1)
+			drop_call(probes, ops, ops->nr - 1);
+		ops->nr = i;
+		call = call_of(probes, probe, &event, sp, is.ptr);
+		ledger_leave(&call, &is.words, key(probes, probe, result_block(&is, thread)),
+			     is.size);
+		return true;
+	}
+	trace_line("thread %d: return of %s without its entry", thread->tid, probe->fn->name);
+	return false;
+}
+
+void event_void(struct probes *probes, struct thread *thread)
+{
+	struct thread_ops *ops = thread->data;
+
+	if (!ops)
+		return;
+	while (ops->nr > 0)
+		drop_call(probes, ops, ops->nr - 1);
+	ledger_abandon(probes->log, &ops->ledger);
+	free(ops);
+	thread->data = NULL;
+}

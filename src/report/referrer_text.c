@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The pointers to a block (referrer_text.h). */
+
+#include "report/referrer_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/cancel.h"
+#include "report/address_text.h"
+#include "report/out.h"
+#include "report/traceback.h"
+#include "session/find_address.h"
+#include "session/session.h"
+#include "symbol/symbol.h"
+
+struct printer {
+	struct session *session;
+	struct symbols *symbols;
+	const struct session_find *find;
+	struct stack_names names;
+	struct out *out;
+};
+
+struct referrer_memory referrer_memory(struct symbols *symbols, const struct session_find *find,
+				       const struct session_referrer *referrer)
+{
+	const struct proc_map *map = proc_maps_find(&find->maps, referrer->place);
+	const struct symbol_frame *frame;
+	struct referrer_memory is = { .module = NULL };
+	size_t nr;
+
+	frame = symbols_resolve(symbols, referrer->place, find->generation, false, &nr) + nr - 1;
+	is.module = frame->module;
+	is.symbol = frame->module ? frame->function : NULL;
+	is.mapping = map ? map->path : NULL;
+	is.offset = is.symbol ? frame->offset : map ? referrer->place - map->start : 0;
+	return is;
+}
+
+static void print_memory(struct printer *printer, const struct session_referrer *referrer)
+{
+	struct referrer_memory is = referrer_memory(printer->symbols, printer->find, referrer);
+	struct out *out = printer->out;
+
+	if (is.module) {
+		out_f(out, "data of %s", is.module);
+		if (is.symbol && is.offset)
+			out_f(out, ", %s+0x%" PRIx64, is.symbol, is.offset);
+		else if (is.symbol)
+			out_f(out, ", %s", is.symbol);
+	} else if (is.mapping) {
+		out_f(out, "byte %" PRIu64 " of %s at 0x%" PRIx64, is.offset,
+		      *is.mapping ? is.mapping : "an anonymous mapping",
+		      referrer->place - is.offset);
+	} else {
+		out_text(out, "memory");
+	}
+}
+
+struct symbol_tls referrer_tls(struct symbols *symbols, const struct session_find *find,
+			       const struct session_referrer *referrer)
+{
+	return symbols_tls(symbols, referrer->tls_module, find->generation, referrer->tls_offset);
+}
+
+static void print_tls(struct printer *printer, const struct session_referrer *referrer)
+{
+	struct symbol_tls is = referrer_tls(printer->symbols, printer->find, referrer);
+	struct out *out = printer->out;
+
+	out_f(out, "thread-local data of thread %d, ", referrer->tid);
+	if (!referrer->tls_module)
+		out_f(out, "0x%" PRIx64 " below its thread pointer",
+		      referrer->tp - referrer->place);
+	else if (is.name && is.offset)
+		out_f(out, "%s+0x%" PRIx64 " of %s", is.name, is.offset, is.module);
+	else if (is.name)
+		out_f(out, "%s of %s", is.name, is.module);
+	else
+		out_f(out, "byte %" PRIu64 " of what it has of %s", is.offset,
+		      is.module ? is.module : "a module");
+}
+
+static void print_stack(struct printer *printer, const struct session_referrer *referrer)
+{
+	const char *entry = referrer->returns ? NULL :
+						session_entry_name(printer->session, referrer->pc);
+
+	out_f(printer->out, "stack of thread %d", referrer->tid);
+	if (referrer->pc)
+		out_f(printer->out, ", in %s", entry ? entry :
+		      symbols_text(printer->symbols, referrer->pc, printer->find->generation,
+				   referrer->returns));
+}
+
+static void print_of_block(struct printer *printer, const struct session_referrer *referrer)
+{
+	struct block is = packed_block(&printer->find->in.held, referrer->block), *block = &is;
+	struct out *out = printer->out;
+
+	out_f(out, "byte %" PRIu64 " of a block of %" PRIu64 " bytes at " PRI_ADDRESS,
+	      referrer->place - block->address, block->size, block->address);
+	if (block->preattach)
+		out_f(out, " %s", no_stack_text(block->unrecorded));
+	else
+		out_f(out, ", allocated by %s",
+		      stack_names_name(&printer->names,
+				       stack_names_key(&printer->names, block->stack,
+						       SITE_FUNCTION)));
+}
+
+static void print_what(struct printer *printer, const struct session_referrer *referrer)
+{
+	struct out *out = printer->out;
+
+	switch (referrer->kind) {
+	case SESSION_REFERRER_REGISTER:
+	case SESSION_REFERRER_VECTOR:
+	case SESSION_REFERRER_CHUNK:
+		out_f(out, "thread %d", referrer->tid);
+		break;
+	case SESSION_REFERRER_STACK:
+		print_stack(printer, referrer);
+		break;
+	case SESSION_REFERRER_TLS:
+		print_tls(printer, referrer);
+		return;
+	case SESSION_REFERRER_CONTROL:
+		out_f(out, "control block of thread %d, byte %" PRIu64, referrer->tid,
+		      (referrer->place - referrer->tp));
+		break;
+	case SESSION_REFERRER_HEAP:
+		out_text(out, "heap, in no block that is known: perhaps free");
+		break;
+	case SESSION_REFERRER_BLOCK:
+		print_of_block(printer, referrer);
+		break;
+	default:
+		print_memory(printer, referrer);
+		break;
+	}
+	if (referrer->tls_module) {
+		out_text(out, "; ");
+		print_tls(printer, referrer);
+	}
+}
+
+static void print_place(struct printer *printer, const struct session_referrer *referrer)
+{
+	const struct arch *arch = session_arch(printer->session);
+	char text[32];
+
+	if (referrer->kind == SESSION_REFERRER_REGISTER)
+		snprintf(text, sizeof(text), "register %s", arch->reg_names[referrer->index]);
+	else if (referrer->kind == SESSION_REFERRER_VECTOR)
+		snprintf(text, sizeof(text), "vector register");
+	else if (referrer->kind == SESSION_REFERRER_CHUNK)
+		snprintf(text, sizeof(text), "allocator at work");
+	else
+		snprintf(text, sizeof(text), "0x%016" PRIx64, referrer->place);
+	out_blanks(printer->out, 4);
+	out_column(printer->out, text, 18);
+}
+
+static struct err *print_referrers(struct printer *printer, bool firm, uint64_t total)
+{
+	const struct session_find *find = printer->find;
+	struct block is = packed_block(&find->in.held, find->block), *block = &is;
+	uint64_t listed = 0;
+	struct err *err = NULL;
+
+	for (size_t i = 0; i < find->vec.nr && !err && !out_done(printer->out); i++) {
+		const struct session_referrer *referrer = &find->vec.at[i];
+
+		if (referrer->firm != firm)
+			continue;
+		listed++;
+		print_place(printer, referrer);
+		out_f(printer->out, " to byte %" PRIu64 ": ", (referrer->word - block->address));
+		print_what(printer, referrer);
+		out_text(printer->out, "\n");
+		err = cancel_check();
+	}
+	if (total > listed)
+		out_f(printer->out, "    ... and %" PRIu64 " more\n", (total - listed));
+	return err;
+}
+
+/* Say why pointers may be missing, or be none. */
+static void print_doubts(const struct session_find *find, struct out *out)
+{
+	const struct session_leaks *in = &find->in;
+	struct block is = packed_block(&in->held, find->block), *block = &is;
+
+	if (!in->walked)
+		out_f(out, "%s: what else is in the heaps is not known\n", in->why);
+	else if (in->damages)
+		out_f(out, "%" PRIu64 " places of the heaps are damaged (`malloc check`)\n",
+		      in->damages);
+	else if (!in->caches_known)
+		out_text(out, "Free blocks in threads' caches are not known: some may be listed as blocks\n");
+	if (in->walked && block->preattach && block->heap == LOG_HEAP_MMAP &&
+	    !find->heap.walk.mmapped_certain)
+		out_text(out, "It may be no block, but a mapping of the program's own\n");
+	out_count(out, "%" PRIu64 " bytes of roots and blocks could not be read: there may be more pointers\n",
+		      find->unread);
+	out_count(out, "The registers of %" PRIu64 " threads could not be read: there may be more pointers\n",
+		      in->blind_threads);
+	out_count(out, "%" PRIu64 " blocks are in the hands of realloc: there may be more pointers\n",
+		      in->under_way);
+}
+
+static struct err *print_pointers(struct printer *printer)
+{
+	const struct session_find *find = printer->find;
+	struct out *out = printer->out;
+	struct err *err;
+
+	if (!find->nr_firm && !find->nr_inner)
+		out_text(out, "No pointer to it was found\n");
+	out_count(out, "%" PRIu64 " pointers to its start, or as good as that:\n", find->nr_firm);
+	err = print_referrers(printer, true, find->nr_firm);
+	if (!err)
+		out_count(out, "%" PRIu64 " pointers to its inside:\n", find->nr_inner);
+	if (!err)
+		err = print_referrers(printer, false, find->nr_inner);
+	if (!err)
+		out_count(out, "%" PRIu64 " pointers to it are in the block itself\n", find->own);
+	return err;
+}
+
+struct err *found_print(struct session *session, const struct session_find *find, uint64_t address,
+			struct out *out)
+{
+	struct printer printer = { .session = session, .find = find, .out = out };
+	struct block block;
+	struct err *err;
+
+	if (find->block == REFERRERS_NO_BLOCK)
+		return find_print(session, &find->heap, address, out);
+	block = packed_block(&find->in.held, find->block);
+	err = find_print_block(session, &block, address, out);
+	if (!err && find->outer != REFERRERS_NO_BLOCK) {
+		out_text(out, "Around it: ");
+		block = packed_block(&find->in.held, find->outer);
+		err = find_print_block(session, &block, address, out);
+	}
+	if (err)
+		return err;
+	printer.symbols = session_symbols(session);
+	stack_names_init(&printer.names, session);
+	err = print_pointers(&printer);
+	stack_names_free(&printer.names);
+	if (!err)
+		print_doubts(find, out);
+	return err;
+}

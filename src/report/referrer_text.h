@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The pointers to a block: the text of `malloc find`. */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct out;
+struct session;
+struct session_find;
+struct session_referrer;
+struct symbol_tls;
+struct symbols;
+
+/* The module, variable or mapping that a place of SESSION_REFERRER_MEMORY is part of. */
+struct referrer_memory {
+	const char *module;	/* NULL: of none */
+	const char *symbol;	/* NULL: unknown */
+	uint64_t offset;	/* from the symbol, or else from the start of the mapping */
+	const char *mapping;	/* its path, "" of anonymous memory; NULL: none that is known */
+};
+
+/* Strings belong to the symbols, which are the session's, and to find. */
+struct referrer_memory referrer_memory(struct symbols *symbols, const struct session_find *find,
+				       const struct session_referrer *referrer);
+
+/* The variable that it is in, of a referrer with a tls_module. */
+struct symbol_tls referrer_tls(struct symbols *symbols, const struct session_find *find,
+			       const struct session_referrer *referrer);
+
+/* The block at address, and who points to it. */
+struct err *found_print(struct session *session, const struct session_find *find, uint64_t address,
+			struct out *out) MUST_CHECK;

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Stacks by the names in them: what a filter matches and what sites are added up by. */
+
+#include <fnmatch.h>
+#include <string.h>
+
+#include "log/log.h"
+#include "report/traceback.h"
+#include "session/session.h"
+#include "symbol/symbol.h"
+
+void stack_names_init(struct stack_names *names, struct session *session)
+{
+	*names = (struct stack_names){ .session = session };
+}
+
+void stack_names_free(struct stack_names *names)
+{
+
+	for (size_t i = 0; i < names->matches.nr; i++)
+		vec_free(&names->matches.at[i].known);
+	vec_free(&names->matches);
+	vec_free(&names->names);
+	map_free(&names->keys, NULL);
+}
+
+/* Once for all stacks: to ask the session costs as much as many of them. */
+static struct symbols *symbols_of(struct stack_names *names)
+{
+	if (!names->symbols)
+		names->symbols = session_symbols(names->session);
+	return names->symbols;
+}
+
+static bool matches(const char *glob, const char *text)
+{
+	return text && !fnmatch(glob, text, 0);
+}
+
+/* `parse` finds parse(char const*) as well. */
+static bool matches_function(const char *glob, const char *function)
+{
+	char name[256];
+	size_t len;
+
+	if (!function)
+		return false;
+	if (matches(glob, function))
+		return true;
+	len = strcspn(function, "(");
+	if (!function[len] || !len || len >= sizeof(name))
+		return false;
+	memcpy(name, function, len);
+	name[len] = '\0';
+	return matches(glob, name);
+}
+
+static bool frame_matches(const struct symbol_frame *frame, enum filter_attr attr, const char *glob)
+{
+	if (attr == FILTER_MODULE)
+		return matches(glob, frame->module) || matches(glob, frame->path);
+	return matches_function(glob, frame->function) || matches(glob, frame->linkage);
+}
+
+static bool stack_matches(struct stack_names *names, uint32_t stack, enum filter_attr attr,
+			  const char *glob)
+{
+	struct log_stack_view view = log_stack_get(session_log(names->session), stack);
+	struct symbols *symbols = view.nr ? symbols_of(names) : NULL;
+	const struct symbol_frame *frames;
+	size_t nr, j;
+
+	if (view.nr && attr == FILTER_FUNCTION &&
+	    matches_function(glob, session_entry_name(names->session, view.pcs[0])))
+		return true;
+	for (uint32_t i = 0; i < view.nr; i++) {
+		frames = symbols_resolve(symbols, view.pcs[i], view.generation, i > 0, &nr);
+		for (j = 0; j < nr; j++) {
+			if (frame_matches(&frames[j], attr, glob))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* The matches of a glob; NULL without memory for them. */
+static struct stack_match *match_of(struct stack_names *names, enum filter_attr attr, const char *glob)
+{
+	vec_each(match, &names->matches)
+		if (match->glob == glob && match->attr == attr)
+			return match;
+	if (vec_push(&names->matches, ((struct stack_match){ .glob = glob, .attr = attr })))
+		return NULL;
+	return &names->matches.at[names->matches.nr - 1];
+}
+
+bool stack_names_match(void *ctx, uint32_t stack, enum filter_attr attr, const char *glob)
+{
+	struct stack_names *names = ctx;
+	struct stack_match *match = NULL;
+	uint8_t *known = NULL;
+	bool result;
+
+	/* A damaged log has stacks that there are not: no answer is kept for them. */
+	if (stack <= log_stacks(session_log(names->session)))
+		match = match_of(names, attr, glob);
+	if (match)
+		known = vec_slot(&match->known, stack);
+	if (known && *known)
+		return *known == 2;
+	result = stack_matches(names, stack, attr, glob);
+	if (known)
+		*known = result ? 2 : 1;
+	return result;
+}
+
+/* The key of a name, of which symbols keep one copy; 0 without memory. */
+static uint32_t intern(struct stack_names *names, const char *name)
+{
+	uint64_t at = (uintptr_t)name;
+	uint32_t key = (uint32_t)(uintptr_t)map_get(&names->keys, at);
+
+	if (key || vec_reserve(&names->names, 1))
+		return key;
+	key = (uint32_t)names->names.nr + 1;
+	if (map_put(&names->keys, at, (void *)(uintptr_t)key))
+		return 0;
+	names->names.at[names->names.nr++] = name;
+	return key;
+}
+
+uint64_t stack_names_key(void *ctx, uint32_t stack, enum site_by by)
+{
+	struct stack_names *names = ctx;
+	struct log_stack_view view = log_stack_get(session_log(names->session), stack);
+	struct symbols *symbols = view.nr ? symbols_of(names) : NULL;
+	const struct symbol_frame *frames;
+	const char *name;
+	size_t nr;
+
+	for (uint32_t i = 0; i < view.nr; i++) {
+		if (!i && session_entry_name(names->session, view.pcs[0]))
+			continue;
+		frames = symbols_resolve(symbols, view.pcs[i], view.generation, i > 0, &nr);
+		if (frames->function && !strncmp(frames->function, "operator new", 12))
+			continue;
+		name = by == SITE_MODULE ? frames->module : frames->function;
+		return name ? intern(names, name) : 0;
+	}
+	return 0;
+}
+
+const char *stack_names_name(const struct stack_names *names, uint64_t key)
+{
+	return key && key <= names->names.nr ? names->names.at[key - 1] : "(unknown)";
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Tracebacks as text. */
+
+#include "report/traceback.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/path.h"
+#include "log/log.h"
+#include "report/out.h"
+#include "session/session.h"
+#include "symbol/symbol.h"
+
+/* A program has fewer call sites. What a damaged log says can have any number. */
+#define LINES_MOST	(1u << 19)
+
+const char *no_stack_text(bool unrecorded)
+{
+	return unrecorded ? "(not recorded)" : "(allocated before attach)";
+}
+
+struct err *inlined_text(struct str *str, const struct symbol_frame *frame)
+{
+	struct err *err = str_add(str, frame->function ? frame->function : "??");
+
+	if (!err && frame->file && frame->line)
+		err = str_addf(str, " (%s:%d)", path_base(frame->file), frame->line);
+	else if (!err && frame->module)
+		err = str_addf(str, " [%s]", frame->module);
+	return err ? err : str_add(str, " (inlined)");
+}
+
+static struct err *add_blanks(struct str *str, size_t n)
+{
+	return n ? str_addf(str, "%*s", (int)n, "") : NULL;
+}
+
+static struct err *add_start(struct str *str, uint64_t pc, size_t indent)
+{
+	char start[19] = "0x";
+	struct err *err = add_blanks(str, indent);
+
+	format_hex16(start + 2, pc);
+	start[18] = ' ';
+	return err ? err : str_add_bytes(str, start, sizeof(start));
+}
+
+struct err *frame_lines(struct str *str, struct session *session, struct symbols *symbols,
+			struct stack_pc pc, size_t indent)
+{
+	const char *name = pc.entry ? session_entry_name(session, pc.pc) : NULL;
+	const struct symbol_frame *frames = NULL;
+	struct err *err = NULL;
+	size_t nr = 1;
+
+	if (!name)
+		frames = symbols_resolve(symbols, pc.pc, pc.generation, !pc.entry, &nr);
+	for (size_t i = 0; !err && i < nr; i++) {
+		err = add_start(str, pc.pc, i ? indent : 0);
+		if (!err && name)
+			err = str_add(str, name);
+		else if (!err && i < nr - 1)
+			err = inlined_text(str, &frames[i]);
+		else if (!err)
+			err = str_add(str, !frames[i].module && !frames[i].function ? "??" :
+				      symbols_text(symbols, pc.pc, pc.generation, !pc.entry));
+		if (!err)
+			err = str_add(str, "\n");
+	}
+	return err;
+}
+
+static void find_uprobes(struct stack_ends *ends)
+{
+	struct proc_maps maps = { VEC_INIT };
+
+	ends->looked = true;
+	if (session_maps(ends->session, &maps))
+		return;
+	vec_each(map, &maps.vec)
+		if (!strcmp(map->path, "[uprobes]")) {
+			ends->uprobes_start = map->start;
+			ends->uprobes_end = map->end;
+		}
+	proc_maps_free(&maps);
+}
+
+const char *stack_end_text(struct stack_ends *ends, enum walk_end end, const uint64_t *pcs,
+			   size_t nr)
+{
+	if (end != WALK_NO_MODULE || !nr)
+		return walk_end_name(end);
+	if (!ends->looked)
+		find_uprobes(ends);
+	if (pcs[nr - 1] >= ends->uprobes_start && pcs[nr - 1] < ends->uprobes_end)
+		return "a uretprobe of another tool has taken the return address";
+	return walk_end_name(end);
+}
+
+void stack_texts_init(struct stack_texts *texts, struct session *session, size_t indent)
+{
+	*texts = (struct stack_texts){ .session = session, .indent = indent,
+					.ends = { .session = session } };
+}
+
+static void forget_lines(struct stack_texts *texts)
+{
+	for (size_t i = 0; i < texts->nr_slots; i++)
+		free(texts->slots[i].at);
+	free(take(texts->slots));
+	texts->nr_slots = texts->used = 0;
+}
+
+void stack_texts_free(struct stack_texts *texts)
+{
+	forget_lines(texts);
+	*texts = (struct stack_texts){ 0 };
+}
+
+/* The slot of this PC, or the free one where it belongs; there is always a free one. */
+static struct stack_line *find_slot(struct stack_line *slots, size_t nr_slots, struct stack_pc pc)
+{
+	size_t at = (size_t)((pc.pc + pc.generation) * 0x9e3779b97f4a7c15 >> 32);
+
+	for (;; at++) {
+		struct stack_line *line = &slots[at & (nr_slots - 1)];
+
+		if (!line->at ||
+		    (line->pc.pc == pc.pc && line->pc.generation == pc.generation &&
+		     line->pc.entry == pc.entry))
+			return line;
+	}
+}
+
+static struct err *grow(struct stack_texts *texts)
+{
+	size_t nr_slots = texts->nr_slots ? texts->nr_slots * 2 : 1024;
+	struct stack_line *slots = calloc(nr_slots, sizeof(*slots));
+
+	if (!slots)
+		return err_nomem;
+	for (size_t i = 0; i < texts->nr_slots; i++)
+		if (texts->slots[i].at)
+			*find_slot(slots, nr_slots, texts->slots[i].pc) = texts->slots[i];
+	free(texts->slots);
+	texts->slots = slots;
+	texts->nr_slots = nr_slots;
+	return NULL;
+}
+
+static struct err *get_line(struct stack_texts *texts, struct stack_pc pc,
+			    const struct stack_line **ret)
+{
+	AUTO_STR struct str text = STR_INIT;
+	struct stack_line *line;
+	struct err *err = NULL;
+
+	if (texts->used >= LINES_MOST)
+		forget_lines(texts);
+	if (texts->used * 2 >= texts->nr_slots)
+		err = grow(texts);
+	if (err)
+		return err;
+	*ret = line = find_slot(texts->slots, texts->nr_slots, pc);
+	if (line->at)
+		return NULL;
+	/* Once: all that is printed was recorded before the first of it is. */
+	if (!texts->symbols)
+		texts->symbols = session_symbols(texts->session);
+	err = add_blanks(&text, pc.entry ? 0 : texts->indent);
+	if (!err)
+		err = frame_lines(&text, texts->session, texts->symbols, pc, texts->indent);
+	if (err)
+		return err;
+	*line = (struct stack_line){ pc, (uint32_t)text.len, take(text.at) };
+	texts->used++;
+	return NULL;
+}
+
+struct err *stack_texts_print(struct stack_texts *texts, uint32_t stack, struct out *out)
+{
+	struct log_stack_view view = log_stack_get(session_log(texts->session), stack);
+	const struct stack_line *line;
+	struct err *err = NULL;
+
+	if (!view.nr)
+		out_text(out, stack == LOG_STACK_NONE ? "(no stack)\n" :
+						"(the log is damaged: it has no such stack)\n");
+	for (uint32_t i = 0; !err && i < view.nr; i++) {
+		err = get_line(texts, (struct stack_pc){ view.pcs[i], view.generation, !i }, &line);
+		if (!err)
+			out_bytes(out, line->at, line->len);
+	}
+	if (err || !view.nr || view.end == WALK_COMPLETE)
+		return err;
+	out_blanks(out, texts->indent);
+	out_f(out, "(stack ends here: %s)\n",
+	      stack_end_text(&texts->ends, view.end, view.pcs, view.nr));
+	return NULL;
+}
+
+struct err *event_print(struct stack_texts *texts, const char *what, struct stack_event event,
+			const char *end, struct out *out)
+{
+	const struct log *log = session_log(texts->session);
+	uint32_t lwp = log_thread_get(log, event.thread).lwp;
+	char text[32];
+
+	format_time(text, sizeof(text), log_clock_realtime(log, event.time));
+	out_f(out, "%s at %s", what, text);
+	if (lwp)
+		out_f(out, " by thread %u", lwp);
+	out_f(out, "%s\n", end);
+	out_blanks(out, texts->indent);
+	return stack_texts_print(texts, event.stack, out);
+}

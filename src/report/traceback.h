@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Tracebacks as text and by name. The lines of a PC are formatted once and kept, so that a dump of
+ * a million blocks costs a look-up and a copy for each frame. (Keeping whole tracebacks takes much
+ * more memory where stacks are many, and is no faster.)
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/map.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "heap/filter.h"
+#include "heap/site.h"
+#include "unwind/stack_walk.h"
+
+struct out;
+struct session;
+struct symbol_frame;
+struct symbols;
+
+/*
+ * The text in the place of a stack for a block of which none is known: from before the attach, or
+ * of a process whose allocations are not recorded.
+ */
+const char *no_stack_text(bool unrecorded);
+/* A function that was inlined: "push (vector.h:12) (inlined)". */
+struct err *inlined_text(struct str *str, const struct symbol_frame *frame) MUST_CHECK;
+/*
+ * A PC of a stack, as of a generation of the module map. entry: the thread stands there; otherwise
+ * it is a return address.
+ */
+struct stack_pc {
+	uint64_t pc;
+	uint32_t generation;
+	bool entry;
+};
+
+/*
+ * The lines of one PC, "0x0000… TEXT\n" each, one for each function that was inlined there and one
+ * for the function itself, all but the first after indent blanks. An entry of a probed function has
+ * its public name. symbols are session_symbols(session), which is asked for once for many frames.
+ */
+struct err *frame_lines(struct str *str, struct session *session, struct symbols *symbols,
+			struct stack_pc pc, size_t indent) MUST_CHECK;
+
+/*
+ * Why stacks end, in words. A uretprobe puts an address in the kernel's mapping [uprobes] in the
+ * place of a function's return address, and a walk ends there as in any code of no module. That
+ * mapping, which stays for as long as the memory does, is looked for when the first stack ends so.
+ */
+struct stack_ends {
+	struct session *session;
+	bool looked;
+	uint64_t uprobes_start, uprobes_end;	/* both 0: there is none, or nobody can tell any more */
+};
+
+const char *stack_end_text(struct stack_ends *ends, enum walk_end end, const uint64_t *pcs,
+			   size_t nr);
+
+/* The lines of a PC by frame_lines; all after indent blanks, but for the first of an entry. */
+struct stack_line {
+	struct stack_pc pc;
+	uint32_t len;
+	char *at;		/* NULL: a free slot */
+};
+
+struct stack_texts {
+	struct session *session;
+	struct symbols *symbols;	/* NULL: no frame has been asked for */
+	size_t indent;
+	struct stack_line *slots;	/* open addressing; nr_slots is a power of two or 0 */
+	size_t nr_slots, used;
+	struct stack_ends ends;
+};
+
+void stack_texts_init(struct stack_texts *texts, struct session *session, size_t indent);
+void stack_texts_free(struct stack_texts *texts);
+/*
+ * The traceback of a stack of the session's log, its first line without indent; "(no stack)" for
+ * LOG_STACK_NONE.
+ */
+struct err *stack_texts_print(struct stack_texts *texts, uint32_t stack,
+			      struct out *out) MUST_CHECK;
+/* An event of the log: the allocation of a block, or a free. */
+struct stack_event {
+	uint64_t time;
+	uint32_t thread, stack;
+};
+#define EVENT_OF(x)	((struct stack_event){ (x)->time, (x)->thread, (x)->stack })
+
+/* "WHAT at TIME by thread LWP", or "WHAT at TIME", `end` and a newline, and the traceback. */
+struct err *event_print(struct stack_texts *texts, const char *what, struct stack_event event,
+			const char *end, struct out *out) MUST_CHECK;
+
+/* Which stacks match a glob. */
+struct stack_match {
+	const char *glob;
+	enum filter_attr attr;
+	VEC(uint8_t) known;		/* by stack id: 0 not asked yet, 1 no, 2 yes */
+};
+
+struct stack_names {
+	struct session *session;
+	struct symbols *symbols;	/* NULL: not asked for yet */
+	VEC(struct stack_match) matches;
+	VEC(const char *) names;	/* key of a site - 1 → name; the strings are the symbols' */
+	struct map keys;		/* address of a name → its key */
+};
+
+void stack_names_init(struct stack_names *names, struct session *session);
+void stack_names_free(struct stack_names *names);
+/* For struct filter_env and struct site_spec; ctx is the struct stack_names. */
+bool stack_names_match(void *ctx, uint32_t stack, enum filter_attr attr, const char *glob);
+/*
+ * The function or module that a stack is counted under: that of the first frame which is not the
+ * allocator's own (neither a probed entry nor operator new). 0: none is known.
+ */
+uint64_t stack_names_key(void *ctx, uint32_t stack, enum site_by by);
+/* "(unknown)" for 0. */
+const char *stack_names_name(const struct stack_names *names, uint64_t key);

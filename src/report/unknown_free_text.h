@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Double and invalid frees: the last part of `malloc check`. */
+#pragma once
+
+#include "base/err.h"
+
+struct out;
+struct session;
+struct session_unknown_frees;
+
+/* Each with its stacks, and the line with the sums. */
+struct err *unknown_frees_print(struct session *session,
+				const struct session_unknown_frees *unknown_frees,
+				struct out *out) MUST_CHECK;

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The places that point to a block, and what they are (find_address.h). */
+
+#include "session/find_address.h"
+
+#include <string.h>
+
+#include "probe/area.h"
+#include "probe/probe.h"
+#include "session/private.h"
+#include "session/leak_search.h"
+#include "session/tls.h"
+#include "session/memory_view.h"
+#include "tracee/backtrace.h"
+#include "tracee/target.h"
+
+#define CONTROL_MAX	65536u
+
+struct finder {
+	struct session *session;
+	const struct memory_view *view;
+	struct search_origins origins;
+	struct session_find *find;
+	struct tls tls;
+	/* The last stack that was walked. */
+	pid_t walked;
+	struct stack_frames frames;
+};
+
+static const char *const words[SESSION_REFERRER_KINDS] = {
+	[SESSION_REFERRER_REGISTER] = "register", [SESSION_REFERRER_VECTOR] = "vector",
+	[SESSION_REFERRER_CHUNK] = "chunk", [SESSION_REFERRER_STACK] = "stack",
+	[SESSION_REFERRER_TLS] = "tls", [SESSION_REFERRER_CONTROL] = "control",
+	[SESSION_REFERRER_MEMORY] = "memory", [SESSION_REFERRER_HEAP] = "heap",
+	[SESSION_REFERRER_BLOCK] = "block",
+};
+
+const char *session_referrer_word(enum session_referrer_kind kind)
+{
+	return words[kind];
+}
+
+/*
+ * A thread keeps the stack that it is on, and the table that it points into, as in leak_search.c.
+ */
+static bool is_firm(void *ctx, const struct referrer *referrer)
+{
+	const struct finder *finder = ctx;
+	const struct memory_view *view = finder->view;
+
+	if (referrer->in == REFERRER_WORD) {
+		const struct search_origin *origin = &finder->origins.vec.at[referrer->place];
+
+		return origin->from == SEARCH_REGISTER && origin->index == view->arch->sp;
+	}
+	vec_each(thread, &view->threads) {
+		if (thread->tp && referrer->place == thread->tp + view->arch->dtv)
+			return true;
+	}
+	return false;
+}
+
+static void walk_stack(struct finder *finder, const struct memory_view_thread *thread)
+{
+	struct session *session = finder->session;
+	struct probes *probes = session->current->probes;
+	struct regs regs = thread->regs;
+
+	if (finder->walked == thread->tid)
+		return;
+	stack_frames_free(&finder->frames);
+	finder->walked = thread->tid;
+	if (probes)
+		area_walk_regs(probes, &thread->regs, &regs);
+	/* Without memory for it frames are not told. */
+	err_ignore(stack_frames(session->current->target, &regs, probes ? &probes->walk_area : NULL,
+				&finder->frames));
+}
+
+/* Is the place in a frame that the walk has come to? */
+static bool find_frame(struct finder *finder, const struct memory_view_thread *thread,
+		       struct session_referrer *referrer)
+{
+	const struct stack_frames *frames = &finder->frames;
+
+	if (!thread->stopped)
+		return false;
+	walk_stack(finder, thread);
+	for (uint32_t i = 0; i + 1 < frames->nr; i++) {
+		if (!frames->slot[i + 1])
+			return false;
+		if (referrer->place > frames->slot[i + 1])
+			continue;
+		referrer->pc = frames->pc[i];
+		referrer->returns = i > 0;
+		return true;
+	}
+	return false;
+}
+
+static bool is_tls(const struct finder *finder, const struct memory_view_thread *thread,
+		   struct session_referrer *referrer)
+{
+	uint64_t start, end;
+
+	if (!thread->tp)
+		return false;
+	if (referrer->place < thread->tp) {
+		size_t number = (size_t)(thread - finder->view->threads.at);
+
+		if (referrer->place < tls_low(&finder->tls, finder->view, number))
+			return false;
+		referrer->kind = SESSION_REFERRER_TLS;
+	} else {
+		if (referrer->place - thread->tp >= CONTROL_MAX ||
+		    !memory_view_stack_bounds(finder->view, thread->tp, &start, &end) ||
+		    thread->tp - start >= end - start || referrer->place >= end)
+			return false;
+		referrer->kind = SESSION_REFERRER_CONTROL;
+	}
+	referrer->tid = thread->tid;
+	referrer->tp = thread->tp;
+	return true;
+}
+
+/* Is the place above SP in memory that is known to be a stack, or in a frame? */
+static bool is_stack(struct finder *finder, const struct memory_view_thread *thread,
+		     struct session_referrer *referrer)
+{
+	const struct memory_view *view = finder->view;
+	uint64_t sp = regs_get(&thread->regs, view->arch->sp), start, end;
+	const struct proc_map *map = thread->placed ? proc_maps_find(&view->maps, sp) : NULL;
+	bool known;
+
+	if (!map || referrer->place < sp - view->arch->red_zone || referrer->place >= map->end)
+		return false;
+	known = !strcmp(map->path, "[stack]") ||
+		(memory_view_stack_bounds(view, thread->tp, &start, &end) && sp >= start &&
+		 referrer->place < MIN(end, thread->tp));
+	if (!find_frame(finder, thread, referrer) && !known)
+		return false;
+	referrer->kind = SESSION_REFERRER_STACK;
+	referrer->tid = thread->tid;
+	return true;
+}
+
+static void look_at_root(struct finder *finder, struct session_referrer *referrer)
+{
+	const struct memory_view *view = finder->view;
+
+	for (size_t i = 0; i < view->threads.nr; i++)
+		if (is_tls(finder, &view->threads.at[i], referrer))
+			return;
+	for (size_t i = 0; i < view->threads.nr; i++)
+		if (is_stack(finder, &view->threads.at[i], referrer))
+			return;
+}
+
+/* In whichever memory it is. */
+static void look_at_tls(const struct finder *finder, struct session_referrer *referrer)
+{
+	const struct tls_block *block = tls_at(&finder->tls, referrer->place);
+
+	if (!block)
+		return;
+	referrer->tid = block->tid;
+	referrer->tls_module = block->module;
+	referrer->tls_offset = referrer->place - block->start;
+}
+
+static void take_word(const struct finder *finder, const struct referrer *referrer,
+		      struct session_referrer *ret)
+{
+	const struct search_origin *origin = &finder->origins.vec.at[referrer->place];
+
+	ret->place = 0;
+	ret->tid = origin->tid;
+	ret->index = origin->index;
+	ret->kind = origin->from == SEARCH_REGISTER ? SESSION_REFERRER_REGISTER :
+		    origin->from == SEARCH_VECTOR ? SESSION_REFERRER_VECTOR :
+			    SESSION_REFERRER_CHUNK;
+}
+
+static struct err *take(struct finder *finder, const struct referrer *referrer)
+{
+	struct session_referrer is = { .firm = referrer->firm, .place = referrer->place,
+				     .word = referrer->word, .block = referrer->block };
+
+	switch (referrer->in) {
+	case REFERRER_WORD:
+		take_word(finder, referrer, &is);
+		break;
+	case REFERRER_ROOT:
+		is.kind = SESSION_REFERRER_MEMORY;
+		look_at_root(finder, &is);
+		break;
+	case REFERRER_HEAP:
+		is.kind = SESSION_REFERRER_HEAP;
+		break;
+	default:
+		is.kind = SESSION_REFERRER_BLOCK;
+		break;
+	}
+	if (is.place)
+		look_at_tls(finder, &is);
+	return vec_push(&finder->find->vec, is);
+}
+
+static struct err *take_all(struct finder *finder, const struct referrers *referrers)
+{
+	struct session_find *find = finder->find;
+	struct err *err = NULL;
+
+	find->block = referrers->block;
+	find->outer = referrers->outer;
+	find->nr_firm = referrers->nr_firm;
+	find->nr_inner = referrers->nr_inner;
+	find->own = referrers->own;
+	find->unread = referrers->unread_roots.bytes + referrers->unread_blocks.bytes;
+	for (size_t i = 0; i < referrers->firm.nr && !err; i++)
+		err = take(finder, &referrers->firm.at[i]);
+	for (size_t i = 0; i < referrers->inner.nr && !err; i++)
+		err = take(finder, &referrers->inner.at[i]);
+	return err;
+}
+
+/* An address behind a block's end, and still in its chunk, counts as that block's. */
+static uint64_t block_around(const struct session_find *find, uint64_t address)
+{
+	struct heap_chunk chunk;
+
+	return find->in.walked && heap_chunk_around(&find->heap.walk.chunks, address, &chunk) &&
+		       chunk_held(&chunk) && address >= chunk.address ? chunk.address : 0;
+}
+
+struct err *find_referrers(struct session *session, const struct memory_view *view,
+			   uint64_t address,
+			   size_t limit, struct session_find *find)
+{
+	struct finder finder = { .session = session, .view = view, .find = find };
+	struct referrers_spec spec = {
+		.address = address, .otherwise = block_around(find, address),
+		.limit = limit, .is_firm = is_firm, .ctx = &finder,
+	};
+	struct referrers referrers;
+	struct err *err = search_referrers(session, view, find, &spec, &finder.origins, &referrers);
+
+	if (!err) {
+		tls_read(session->current->target, view, &finder.tls);
+		err = take_all(&finder, &referrers);
+		tls_free(&finder.tls);
+		referrers_free(&referrers);
+	}
+	vec_free(&finder.origins.vec);
+	stack_frames_free(&finder.frames);
+	return err;
+}
+
+void session_find_free(struct session_find *find)
+{
+	session_leaks_free(&find->in);
+	session_heap_free(&find->heap);
+	proc_maps_free(&find->maps);
+	vec_free(&find->vec);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * `malloc find`: what is at an address of the heaps, and who points to it.
+ *
+ * The places are found by the leak search's own notion of roots, blocks and dead memory
+ * (session/leaks.h): a place that is not listed here keeps no block from being lost there, and the
+ * other way round. It is not looked at whether a place is itself in a lost block.
+ *
+ *	register	of a thread, of the vector unit too, where it is in no system call
+ *	chunk		a thread is inside the allocator with the address of the block's chunk
+ *	stack		a thread's, with the frame that the place is in where a walk leads that far
+ *	tls		static thread-local memory: from the lowest block that the thread's table of these
+ *			(dtv, of glibc) has below the thread pointer, up to that
+ *	control		behind the thread pointer, up to the end of the stack's memory as libc notes it
+ *	block		another block
+ *	heap		memory of heaps in which blocks may be that are not known
+ *	memory		any other: data of a module (symbol/ knows which), or a mapping
+ *
+ * Where dynamic TLS is, is a block, and the table that leads to it another. Of which module it is, and
+ * where in that one's data, is told of both kinds where the loader's list tells (session/tls.h).
+ */
+#pragma once
+
+#include "heap/referrers.h"
+#include "os/procfs.h"
+#include "session/heap.h"
+#include "session/leaks.h"
+
+struct session;
+
+enum session_referrer_kind {
+	SESSION_REFERRER_REGISTER, SESSION_REFERRER_VECTOR, SESSION_REFERRER_CHUNK,
+			    SESSION_REFERRER_STACK,
+	SESSION_REFERRER_TLS, SESSION_REFERRER_CONTROL, SESSION_REFERRER_MEMORY,
+			    SESSION_REFERRER_HEAP,
+	SESSION_REFERRER_BLOCK, SESSION_REFERRER_KINDS,
+};
+
+struct session_referrer {
+	enum session_referrer_kind kind;
+	bool firm;		/* keeps the block reachable; else possibly lost at best */
+	uint64_t place;		/* address; 0: register, vector, chunk */
+	uint64_t word;		/* the pointer */
+	pid_t tid;		/* of register, vector, chunk, stack, tls, control; where tls_module is */
+	uint32_t index;		/* of register: word of struct regs */
+	uint64_t pc;		/* of stack: of its frame's function; 0: not known */
+	bool returns;		/* pc is a return address */
+	uint64_t tp;		/* of tls, control: the thread pointer */
+	uint64_t tls_module;	/* an address in the module whose thread-local data it is in; 0: none known */
+	uint64_t tls_offset;	/* in that data */
+	uint32_t block;		/* of block: index in in.held */
+};
+
+struct session_find {
+	struct session_leaks in;	/* blocks, and what is not sure of them; no mark */
+	struct session_heap heap;	/* the walk that they are from; or why there is none */
+	struct proc_maps maps;
+	uint32_t generation;		/* of the module map */
+	uint32_t block, outer;		/* indices, or REFERRERS_NO_BLOCK */
+	VEC(struct session_referrer) vec;	/* firm ones first */
+	uint64_t nr_firm, nr_inner;	/* that there are */
+	uint64_t own;			/* in the block itself: not among these */
+	uint64_t unread;		/* bytes of roots and blocks, where there may be more */
+};
+
+/*
+ * Stops the target, and lets it go on if it ran. At most `limit` firm ones are listed, and as many others.
+ * ERR_STATE where there is nothing to look at (call session_heap: the log still tells of the block);
+ * ERR_CANCELLED.
+ */
+struct err *session_find(struct session *session, uint64_t address, size_t limit,
+			 struct session_find *ret) MUST_CHECK;
+void session_find_free(struct session_find *find);
+/* "register", "vector", "stack" ... */
+const char *session_referrer_word(enum session_referrer_kind kind);
+
+/* For session/leaks.c, on the tracer thread. */
+
+struct memory_view;
+
+/* The target is stopped, and view is of now; find has the blocks, and heap the walk if walked. */
+struct err *find_referrers(struct session *session, const struct memory_view *view,
+			   uint64_t address,
+			   size_t limit, struct session_find *find) MUST_CHECK;

@@ -1,0 +1,517 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The search for leaks in a view (theory in leaks.h). */
+
+#include "session/leak_search.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/trace.h"
+#include "elf/core_file.h"
+#include "os/pagemap.h"
+#include "os/smaps.h"
+#include "session/find_address.h"
+#include "session/private.h"
+#include "session/memory_view.h"
+#include "tracee/region.h"
+
+#define CHUNK_HEADER	16u
+#define UNASKED_LEAST	(64ull << 20)
+
+struct job {
+	const struct session *session;
+	const struct memory_view *view;
+	const struct heap_walk *walk;	/* if walked */
+	struct session_leaks *ret;
+	struct reach_ranges root, heap, out, code;
+	VEC(uint64_t) words;
+	struct search_origins origins;	/* of the words */
+	struct pagemap pagemap;
+	uint64_t asked;			/* next_mapped, last: from this address on ... */
+	struct reach_range mapped;	/* ... this is the next */
+	struct err *err;
+};
+
+static void job_free(struct job *job)
+{
+	vec_free(&job->root.vec);
+	vec_free(&job->heap.vec);
+	vec_free(&job->out.vec);
+	vec_free(&job->code.vec);
+	vec_free(&job->words);
+	vec_free(&job->origins.vec);
+	pagemap_close(&job->pagemap);
+}
+
+static struct err *add_range(struct reach_ranges *ranges, uint64_t start, uint64_t end)
+{
+	return start < end ? vec_push(&ranges->vec, ((struct reach_range){ start, end })) : NULL;
+}
+
+static void add_words(struct job *job, enum search_from from, pid_t tid, const uint64_t *word,
+		      size_t nr)
+{
+	for (size_t i = 0; i < nr && !job->err; i++) {
+		if (!word[i])
+			continue;
+		job->err = vec_push(&job->words, word[i]);
+		if (!job->err)
+			job->err = vec_push(&job->origins.vec, ((struct search_origin){
+				.from = from, .tid = tid, .index = (uint32_t)i }));
+	}
+}
+
+/* The last of malloc's blocks that does not start behind address, or NULL. */
+static const struct packed_block *block_before(const struct job *job, uint64_t address)
+{
+	size_t behind = packed_behind(&job->ret->held, address);
+
+	return behind ? packed_at(&job->ret->held, behind - 1) : NULL;
+}
+
+static const struct packed_block *block_at(const struct job *job, uint64_t address)
+{
+	const struct packed_block *block = block_before(job, address);
+
+	return block && address - block->address < packed_size(&job->ret->held, block) ? block :
+		NULL;
+}
+
+static bool is_private_anonymous(const struct proc_map *map)
+{
+	return !map->shared && !map->inode &&
+	       (!*map->path || map->path[0] == '[');
+}
+
+/* A device's memory may do something when it is read. */
+static bool is_device(const struct proc_map *map)
+{
+	return !strncmp(map->path, "/dev/", 5) && strncmp(map->path, "/dev/shm/", 9) &&
+	       strcmp(map->path, "/dev/zero");
+}
+
+/* It is not read even if a damaged log says that there are blocks in it. */
+static bool is_never_read(const struct proc_map *map)
+{
+	return is_device(map) ||
+	       !strncmp(map->path, JOURNAL_MEMFD_PATH, strlen(JOURNAL_MEMFD_PATH));
+}
+
+bool search_is_root(const struct proc_map *map)
+{
+	if (!map->read || is_never_read(map))
+		return false;
+	return map->write || (!map->exec && is_private_anonymous(map) && !*map->path);
+}
+
+/* Is all of glibc's memory known, so that what is no block in it is free? */
+static bool spans_count(const struct job *job)
+{
+	return job->ret->walked && !job->ret->damages;
+}
+
+/* The end of the span of glibc's heaps that holds address, or 0. */
+static uint64_t span_end(const struct job *job, uint64_t address)
+{
+	const struct heap_span *span = job->walk->spans.at;
+	size_t low = LOWER_BOUND(i, 0, spans_count(job) ? job->walk->spans.nr : 0,
+				 span[i].start <= address);
+
+	return low && address < span[low - 1].end ? span[low - 1].end : 0;
+}
+
+/* Does a block lie in the mapping that is in no span? */
+static bool has_blocks(const struct job *job, const struct proc_map *map)
+{
+	const struct packed_list *list = &job->ret->held;
+	size_t i = packed_behind(list, map->start);
+
+	if (!spans_count(job) && !strcmp(map->path, "[heap]"))
+		return true;
+	if (i &&
+	    packed_at(list, i - 1)->address + packed_size(list,
+							  packed_at(list, i - 1)) > map->start)
+		i--;
+	while (i < list->nr_outer && packed_at(list, i)->address < map->end) {
+		uint64_t behind = span_end(job, packed_at(list, i)->address);
+
+		if (!behind)
+			return true;
+		i = packed_behind(list, behind - 1);
+	}
+	return false;
+}
+
+static struct err *sort_maps(struct job *job)
+{
+	struct err *err = NULL;
+
+	for (size_t i = 0; i < job->view->maps.vec.nr && !err; i++) {
+		const struct proc_map *map = &job->view->maps.vec.at[i];
+
+		if (map->exec)
+			err = add_range(&job->code, map->start, map->end);
+		if (!err && search_is_root(map))
+			err = add_range(has_blocks(job, map) ? &job->heap : &job->root, map->start,
+					map->end);
+	}
+	return err;
+}
+
+/*
+ * Where some of the blocks that are mappings of their own may be the program's mappings, all of
+ * them are taken for roots.
+ */
+static void keep_mapped(struct job *job)
+{
+	const struct session_leaks *ret = job->ret;
+
+	for (size_t i = 0; ret->walked && !job->walk->mmapped_certain && i < ret->held.nr; i++) {
+		struct block block = packed_block(&ret->held, i);
+
+		if (block.preattach && block.heap == LOG_HEAP_MMAP)
+			add_words(job, SEARCH_MAPPED, 0, &block.address, 1);
+	}
+}
+
+/* The memory that glibc keeps in its heaps besides the blocks. */
+static struct err *leave_out_heaps(struct job *job)
+{
+	const struct heap_walk *heaps = job->walk;
+	struct err *err = NULL;
+
+	for (size_t i = 0; spans_count(job) && i < heaps->spans.nr && !err; i++)
+		err = add_range(&job->out, heaps->spans.at[i].start, heaps->spans.at[i].end);
+	for (size_t i = 0; spans_count(job) && i < heaps->arenas.nr && !err; i++)
+		err = add_range(&job->out, heaps->arenas.at[i].address, heaps->arenas.at[i].bins_end);
+	return err;
+}
+
+/* The mappings of mdbg, which the kernel may have merged with their neighbours. */
+static struct err *leave_out_ours(struct job *job)
+{
+	const struct region *region = job->session->region;
+	const struct journal *journal = region ? region->journal : NULL;
+	uint32_t nr = journal ? journal_entries(journal) : 0;
+	struct err *err = NULL;
+
+	for (uint32_t i = 0; i < nr && !err; i++) {
+		const struct journal_entry *entry = &journal->entry[i];
+
+		if ((entry->state == JOURNAL_PLANNED || entry->state == JOURNAL_DONE) &&
+		    entry->kind != JOURNAL_TEXT && entry->kind != JOURNAL_SIGACTION &&
+		    entry->kind != JOURNAL_FD)
+			err = add_range(&job->out, entry->address, entry->address + entry->len);
+	}
+	return err;
+}
+
+/* Does pages_of tell which of its pages were ever touched? */
+static bool has_pages(const struct job *job, const struct proc_map *map)
+{
+	return is_private_anonymous(map) &&
+	       !(job->view->smaps && smaps_unforked(job->view->smaps, map->start, map->end));
+}
+
+static struct reach_range find_mapped(const struct job *job, uint64_t at)
+{
+	const struct proc_maps *maps = &job->view->maps;
+	size_t low = LOWER_BOUND(i, 0, maps->vec.nr, maps->vec.at[i].end <= at);
+
+	while (low < maps->vec.nr && is_never_read(&maps->vec.at[low]))
+		low++;
+	if (low == maps->vec.nr)
+		return (struct reach_range){ UINT64_MAX, UINT64_MAX };
+	return (struct reach_range){ maps->vec.at[low].start, maps->vec.at[low].end };
+}
+
+/*
+ * reach_source.next_mapped. Blocks are asked for in order, and mostly have the answer of the one
+ * before.
+ */
+static struct reach_range next_mapped(void *ctx, uint64_t at)
+{
+	struct job *job = ctx;
+
+	if (at < job->asked || at >= job->mapped.end) {
+		job->asked = at;
+		job->mapped = find_mapped(job, at);
+	}
+	return (struct reach_range){ MAX(at, job->mapped.start), job->mapped.end };
+}
+
+static bool next_present(void *ctx, uint64_t start, uint64_t end, struct reach_range *ret)
+{
+	struct job *job = ctx;
+
+	if (job->view->core)
+		return core_file_next(job->view->core, start, end, &ret->start, &ret->end);
+	while (start < end) {
+		struct reach_range mapped = next_mapped(ctx, start);
+		const struct proc_map *map = mapped.start > start ? NULL :
+					     proc_maps_find(&job->view->maps, start);
+		uint64_t stop = MIN(map ? map->end : mapped.start, end);
+
+		if (!map || !has_pages(job, map)) {
+			*ret = (struct reach_range){ start, stop };
+			return true;
+		}
+		if (pagemap_next(&job->pagemap, start, stop, &ret->start, &ret->end))
+			return true;
+		start = stop;
+	}
+	return false;
+}
+
+/*
+ * Chunks in use that are no blocks: a call for them is under way, or a thread that is in the allocator
+ * has the address of an old one (heap/block.h). They may hold pointers.
+ */
+static struct err *add_left_out(struct job *job)
+{
+	struct chunk_at at = heap_chunks_start();
+	struct heap_chunk chunk;
+	struct err *err = NULL;
+
+	while (!err && spans_count(job) && heap_chunks_next(&job->walk->chunks, &at, &chunk))
+		if (chunk_held(&chunk) && chunk.note == NOTE_NONE)
+			err = add_range(&job->heap, chunk.address,
+					chunk.address + chunk_usable(&chunk));
+	return err;
+}
+
+static void add_dtv(struct job *job, pid_t tid, uint64_t tp)
+{
+	const struct arch *arch = job->view->arch;
+	uint64_t dtv;
+
+	if (!tp || memory_read_u64(job->view->memory, tp + arch->dtv, &dtv))
+		return;		/* no libc, no thread control block */
+	dtv -= arch->dtv_first;
+	add_words(job, SEARCH_DTV, tid, &dtv, 1);
+}
+
+/* Does the thread's control block say that SP is in its stack? *start_ret: where that begins. */
+static bool block_says(const struct job *job, uint64_t sp, uint64_t tp, uint64_t *start_ret)
+{
+	uint64_t end;
+
+	return memory_view_stack_bounds(job->view, tp, start_ret, &end) &&
+		sp - *start_ret < end - *start_ret;
+}
+
+/*
+ * A guard page below, the control block above SP, and nothing but one mapping in between: that is
+ * the stack of a thread of glibc's or musl's, whatever the kernel has merged it with.
+ */
+static bool mappings_say(const struct job *job, uint64_t sp, uint64_t tp, uint64_t *start_ret)
+{
+	const struct proc_map *map = proc_maps_find(&job->view->maps, sp);
+	const struct proc_map *guard = map ? proc_maps_find(&job->view->maps, map->start - 1) : NULL;
+
+	if (!map)
+		return false;
+	*start_ret = map->start;
+	return !strcmp(map->path, "[stack]") ||
+	       (guard && !guard->read && !guard->write && is_private_anonymous(map) && sp < tp &&
+		tp < map->end);
+}
+
+/* The memory below SP is not in use any more. */
+static void add_stack(struct job *job, pid_t tid, uint64_t sp, uint64_t tp)
+{
+	const struct packed_block *block = block_at(job, sp);
+	uint64_t start, address = block ? block->address : 0;
+
+	if (block)		/* of a coroutine: this alone keeps it */
+		add_words(job, SEARCH_STACK, tid, &address, 1);
+	else if (block_says(job, sp, tp, &start) || mappings_say(job, sp, tp, &start))
+		job->err = add_range(&job->out, start, sp - job->view->arch->red_zone);
+}
+
+/* Words that name a block's chunk, as the allocator itself does. */
+static void add_chunks(struct job *job, pid_t tid, const uint64_t *word, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++) {
+		uint64_t address = word[i] + CHUNK_HEADER;
+		const struct packed_block *block = block_before(job, address);
+
+		if (block && block->address == address && block->preattach)
+			add_words(job, SEARCH_CHUNK, tid, &address, 1);
+	}
+}
+
+/*
+ * A thread that frees a block from before the attach, which no record tells of, or has been given one
+ * that is in no record yet, may be where it has the address of its chunk alone.
+ */
+static void add_chunks_in_use(struct job *job, const struct memory_view_thread *thread)
+{
+	uint64_t word[MEMORY_VIEW_STACK_WORDS];
+
+	add_chunks(job, thread->tid, thread->regs.word, job->view->arch->regs_words);
+	add_chunks(job, thread->tid, word, memory_view_stack_words(job->view, thread, word));
+}
+
+static void look_at_thread(struct job *job, const struct memory_view_thread *thread)
+{
+	const struct arch *arch = job->view->arch;
+
+	if (thread->stopped) {
+		add_words(job, SEARCH_REGISTER, thread->tid, thread->regs.word, arch->regs_words);
+		if (!thread->in_syscall) {
+			job->ret->blind_threads += thread->blind;
+			add_words(job, SEARCH_VECTOR, thread->tid,
+				  job->view->vectors.at + thread->vector, thread->nr_vectors);
+		}
+		add_dtv(job, thread->tid, thread->tp);
+		if (job->ret->walked)
+			add_chunks_in_use(job, thread);
+	} else {
+		job->ret->blind_threads++;
+	}
+	if (thread->placed && !job->err)
+		add_stack(job, thread->tid, regs_get(&thread->regs, arch->sp), thread->tp);
+}
+
+/*
+ * Blocks that were freed since the view's moment: the thread that did so had the address somewhere.
+ */
+static void add_freed(struct job *job)
+{
+	const struct packed_list *list = &job->ret->held;
+
+	for (size_t i = 0; i < list->nr; i++) {
+		uint64_t address = packed_at(list, i)->address;
+
+		if (packed_at(list, i)->freed)
+			add_words(job, SEARCH_FREED, 0, &address, 1);
+	}
+}
+
+static struct err *look_at_threads(struct job *job)
+{
+	for (size_t i = 0; i < job->view->threads.nr && !job->err; i++)
+		look_at_thread(job, &job->view->threads.at[i]);
+	keep_mapped(job);
+	add_freed(job);
+	return job->err;
+}
+
+static struct err *collect(struct job *job)
+{
+	struct err *err = sort_maps(job);
+
+	pagemap_open(job->view->pages_of, &job->pagemap);
+	if (!err)
+		err = leave_out_heaps(job);
+	if (!err)
+		err = leave_out_ours(job);
+	if (!err)
+		err = look_at_threads(job);
+	if (!err)
+		err = reach_ranges_subtract(&job->root, &job->out);
+	if (!err)
+		err = reach_ranges_subtract(&job->heap, &job->out);
+	return err ? err : add_left_out(job);
+}
+
+/* ns of processor time that this thread has had. */
+static uint64_t cpu_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* All that the process has, several times, since a search may read a block more than once. */
+static uint64_t unasked(const struct job *job)
+{
+	struct proc_status status;
+
+	if (job->view->core)
+		return UINT64_MAX;
+	if (procfs_status(job->view->pages_of, &status))
+		return 0;
+	return 4 * ((status.anonymous_kb + status.swap_kb) << 10) + UNASKED_LEAST;
+}
+
+static struct reach_source source_of(struct job *job)
+{
+	return (struct reach_source){
+		.memory = job->view->memory,
+		.list = &job->ret->held,
+		.root = job->root.vec.at, .nr_roots = job->root.vec.nr,
+		.heap = job->heap.vec.at, .nr_heaps = job->heap.vec.nr,
+		.word = job->words.at, .nr_words = job->words.nr,
+		.code = job->code.vec.at, .nr_code = job->code.vec.nr,
+		.next_present = next_present,
+		.next_mapped = next_mapped,
+		.unasked = unasked(job),
+		.ctx = job,
+	};
+}
+
+struct err *search_run(const struct session *session, const struct memory_view *view,
+		       const struct heap_walk *walk, struct session_leaks *ret)
+{
+	struct job job = { .session = session, .view = view, .walk = walk, .ret = ret };
+	struct err *err = collect(&job);
+	struct reach_source source = source_of(&job);
+	uint64_t begun;
+
+	begun = cpu_now();
+	if (!err)
+		err = reach_run(&source, &ret->mark);
+	if (!err)
+		trace_line("marked %" PRIu64 " bytes in %" PRIu64 " us", ret->mark.root_bytes +
+			   ret->mark.heap_bytes + ret->mark.block_bytes, (cpu_now() - begun) / 1000);
+	job_free(&job);
+	return err;
+}
+
+/* Words that say no more than others, or are nowhere, are no places. */
+static void drop_made_up(struct job *job)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < job->words.nr; i++) {
+		enum search_from from = job->origins.vec.at[i].from;
+
+		if (from == SEARCH_DTV || from == SEARCH_STACK || from == SEARCH_MAPPED ||
+		    from == SEARCH_FREED)
+			continue;
+		job->words.at[nr] = job->words.at[i];
+		job->origins.vec.at[nr++] = job->origins.vec.at[i];
+	}
+	job->words.nr = job->origins.vec.nr = nr;
+}
+
+struct err *search_referrers(const struct session *session, const struct memory_view *view,
+			     struct session_find *find, const struct referrers_spec *spec,
+			     struct search_origins *origins, struct referrers *ret)
+{
+	struct job job = { .session = session, .view = view, .walk = &find->heap.walk, .ret = &find->in };
+	struct reach_source source;
+	struct err *err = collect(&job);
+
+	drop_made_up(&job);
+	source = source_of(&job);
+	*origins = job.origins;		/* spec->is_firm reads them */
+	if (!err)
+		err = referrers_find(&source, spec, ret);
+	job.origins = (struct search_origins){ VEC_INIT };
+	job_free(&job);
+	return err;
+}
+
+void session_leaks_free(struct session_leaks *leaks)
+{
+	if (leaks->lent) {
+		vec_free(&leaks->held.live);
+		return;
+	}
+	packed_free(&leaks->held);
+	reach_free(&leaks->mark);
+}

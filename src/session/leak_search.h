@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The search for leaks in a view: what are roots, and what do they lead to (theory in leaks.h). */
+#pragma once
+
+#include "heap/referrers.h"
+
+struct heap_walk;
+struct session;
+struct session_find;
+struct session_leaks;
+struct memory_view;
+struct proc_map;
+
+/*
+ * *ret has the blocks, and what is known of the walk that they come from (walk is not read unless they
+ * do); they are marked. The view is deep. Any thread.
+ */
+struct err *search_run(const struct session *session, const struct memory_view *view,
+		       const struct heap_walk *walk, struct session_leaks *ret) MUST_CHECK;
+
+/* Where a word that is a root by itself comes from. */
+enum search_from {
+	SEARCH_REGISTER,	/* index: word of struct regs */
+	SEARCH_VECTOR,		/* index: of the words of the vector unit */
+	SEARCH_CHUNK,		/* a thread has the address of the block's chunk */
+	SEARCH_DTV,		/* the start of what its control block points into */
+	SEARCH_STACK,		/* the block that SP lies in */
+	SEARCH_MAPPED,		/* a mapping that may be no block */
+	SEARCH_FREED,		/* a block that was freed since */
+};
+
+struct search_origin {
+	enum search_from from;
+	pid_t tid;		/* 0: no thread */
+	uint32_t index;
+};
+
+struct search_origins {
+	VEC(struct search_origin) vec;
+};
+
+/*
+ * Find the places that point to a block (heap/referrers.h), with the roots and blocks of
+ * search_run: find->in as there, but nothing is marked, and find->heap has the walk. The place of a
+ * REFERRER_WORD is the index of its origin: a register's or a chunk's. *origins are the caller's to
+ * free, whatever comes back; they are there when spec->is_firm is called.
+ */
+struct err *search_referrers(const struct session *session, const struct memory_view *view,
+			     struct session_find *find, const struct referrers_spec *spec,
+			     struct search_origins *origins, struct referrers *ret) MUST_CHECK;
+/* Is it searched for pointers, as far as it is not of glibc's heaps or mdbg's? */
+bool search_is_root(const struct proc_map *map);

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Taking a view of a target that stands still.
+ *
+ * A thread that is inside the allocator is told by its stack: a return address in one of our areas
+ * (all functions but free keep one there), or in a probed function, or in what free ends by jumping
+ * to (free, which is recorded first, keeps no frame of ours: probe/tail_call.c). Neither would do
+ * alone: aligned_alloc and others jump to their last part, and are no longer on the stack, while
+ * malloc_consolidate, below them, has a fastbin's chunks in hand. Walks leave out our frames, so
+ * that who stands in one is noted as the walk comes through. What is inside an earlier mdbg's code
+ * cannot be told by this one's areas: as long as that is there, all threads count as inside.
+ */
+
+#include "session/memory_view.h"
+
+#include "base/cleanup.h"
+#include "probe/area.h"
+#include "probe/probe.h"
+#include "session/private.h"
+#include "tracee/core_target.h"
+#include "tracee/region.h"
+#include "tracee/backtrace.h"
+#include "tracee/target.h"
+#include "tracee/tcb.h"
+#include "tracee/wait.h"
+
+#define STEP_NS		50000ull	/* for so long those inside go on alone at first */
+#define FRAMES		48u
+#define XSTATE_MAX	16384u
+
+static bool in_function(const struct probe *probe, uint64_t pc)
+{
+	uint64_t size;
+
+	return pc >= probe->address && probe->module->elf &&
+	       !elf_file_function_extent(probe->module->elf,
+					 probe->address - probe->module->bias, &size) &&
+	       pc - probe->address < size;
+}
+
+static bool in_tail(const struct probe *probe, uint64_t pc)
+{
+	for (uint32_t i = 0; i < probe->nr_tails; i++)
+		if (pc - probe->tail[i].start < probe->tail[i].len)
+			return true;
+	return false;
+}
+
+static bool in_allocator(const struct probes *probes, uint64_t pc)
+{
+	vec_each_value(probe, &probes->all) {
+		/* Functions are short: the extent of one that is farther away is not read. */
+		if (probe->fn && probe->state == PROBE_ACTIVE &&
+		    (in_tail(probe, pc) ||
+		     (pc - probe->address < 65536 && in_function(probe, pc))))
+			return true;
+	}
+	return false;
+}
+
+struct passing {
+	const struct probes *probes;
+	bool met;			/* a frame of an area */
+};
+
+/* The hook of struct walk_area. */
+static bool pass_area(void *ctx, uint64_t *pc, int32_t *cfa_offset)
+{
+	struct passing *passing = ctx;
+	const struct walk_area *area = &passing->probes->walk_area;
+
+	passing->met |= area_holds(passing->probes, *pc);
+	return area->translate(area->ctx, pc, cfa_offset);
+}
+
+static bool is_inside(const struct thread *thread, struct probes *probes)
+{
+	struct passing passing = { .probes = probes };
+	const struct walk_area area = { probes->walk_area.start, probes->walk_area.end, pass_area,
+					&passing };
+	uint64_t pcs[FRAMES];
+	enum walk_end end;
+	struct regs regs = thread->regs;
+	uint32_t nr;
+
+	area_walk_regs(probes, &thread->regs, &regs);
+	if (area_holds(probes, regs_get(&thread->regs, thread->target->arch->pc)))
+		return true;
+	nr = stack_walk(thread->target, &regs, &area, pcs, FRAMES, &end);
+	for (uint32_t i = 0; i < nr && !passing.met; i++)
+		if (in_allocator(probes, pcs[i]))
+			return true;
+	return passing.met;
+}
+
+struct inside {
+	const struct session *session;
+	VEC(pid_t) vec;
+};
+
+static struct err *nobody_inside(void *ctx, bool *done_ret)
+{
+	struct inside *inside = ctx;
+	struct thread *thread;
+	struct err *err = NULL;
+
+	vec_clear(&inside->vec);
+	for_each_thread(thread, inside->session->current->target)
+		if (!err && thread_is_stopped(thread) &&
+		    is_inside(thread, inside->session->current->probes))
+			err = vec_push(&inside->vec, thread->tid);
+	*done_ret = !inside->vec.nr;
+	return err;
+}
+
+static bool goes_on(struct thread *thread, void *ctx)
+{
+	const struct inside *inside = ctx;
+
+	for (size_t i = 0; i < inside->vec.nr; i++)
+		if (inside->vec.at[i] == thread->tid)
+			return true;
+	return false;
+}
+
+/*
+ * Threads that wait for an arena wait for one that is inside as well, so that all come out sooner or
+ * later; a thread that stays (its call asks a slow kernel for memory) is looked at as it is. Where all
+ * threads count as inside, all would go on.
+ */
+struct err *memory_view_drain(struct session *session, uint64_t *budget)
+{
+	struct inside inside = { .session = session };
+	const struct target_wait wait = {
+		.look = nobody_inside, .goes = goes_on, .ctx = &inside,
+		.step = STEP_NS, .step_most = *budget, .deadline = UINT64_MAX, .budget = budget,
+	};
+	struct err *err;
+	bool out;
+
+	if (!session->current->probes || session->old_maps.nr)
+		return NULL;
+	err = target_wait(session->current->target, &wait, &out);
+	vec_free(&inside.vec);
+	return err;
+}
+
+/* No call keeps them: a thread in a system call has none that count. */
+static struct err *take_vectors(const struct thread *thread, struct memory_view *view,
+				struct memory_view_thread *ret)
+{
+	AUTO_FREE uint64_t *state = malloc(XSTATE_MAX);
+	struct err *err = NULL;
+	size_t len;
+
+	if (!state)
+		return err_nomem;
+	if (thread_vector(thread, state, XSTATE_MAX, &len)) {
+		ret->blind = true;
+		return NULL;
+	}
+	ret->vector = view->vectors.nr;
+	ret->nr_vectors = len / sizeof(*state);
+	for (size_t i = 0; i < ret->nr_vectors && !err; i++)
+		err = vec_push(&view->vectors, state[i]);
+	return err;
+}
+
+static struct err *take_thread(struct session *session, struct thread *thread, bool deep,
+			       struct memory_view *view)
+{
+	struct memory_view_thread is = { .tid = thread->tid };
+	struct err *err = NULL;
+
+	is.stopped = is.placed = thread_is_stopped(thread);
+	if (is.stopped) {
+		is.regs = thread->regs;
+		is.tp = regs_get(&is.regs, view->arch->tp);
+		is.in_syscall = (int64_t)regs_get(&is.regs, view->arch->orig_syscall) != -1;
+		is.inside = session->old_maps.nr ||
+			    (session->current->probes && is_inside(thread, session->current->probes));
+		if (deep && !is.in_syscall)
+			err = take_vectors(thread, view, &is);
+	} else {
+		is.placed = stack_stuck_regs(thread, &is.regs);
+	}
+	return err ? err : vec_push(&view->threads, is);
+}
+
+static struct err *take_threads(struct session *session, bool deep, struct memory_view *view)
+{
+	struct thread *thread;
+	struct err *err = NULL;
+	struct tcb tcb;
+
+	for_each_thread(thread, session->current->target)
+		if (!err)
+			err = take_thread(session, thread, deep, view);
+	if (!err && deep) {
+		tcb_derive(session->current->target, &tcb);
+		view->stack_offset = tcb.stack_offset;
+	}
+	return err;
+}
+
+/* Does no function of this allocator's module go unrecorded? */
+static bool all_probed(const struct session *session, const struct module *module)
+{
+	const struct probes *probes = session->current->probes;
+
+	for (size_t i = 0; probes && i < probes->all.nr; i++) {
+		const struct probe *probe = probes->all.at[i];
+
+		if (probe->fn && probe->module == module && !probe->gone &&
+		    !probe_records(probe))
+			return false;
+	}
+	return probes && probes->armed;
+}
+
+static bool is_complete(const struct session *session, const struct memory_view *view,
+			const struct module *module)
+{
+	struct log_accounts accounts;
+
+	if (!view->log || session->records != RECORDS_WHOLE || view->process ||
+	    log_config(view->log).sample || !all_probed(session, module))
+		return false;
+	accounts = log_accounts_get(view->log);
+	return !accounts.table_full && !accounts.voided;
+}
+
+static void take_allocator(const struct session *session, struct memory_view *view)
+{
+	struct module *module;
+
+	view->allocator = allocator_to_walk(&session->current->target->modules, &module);
+	if (!view->allocator)
+		return;
+	view->has_glibc = view->allocator == &allocator_glibc;
+	view->allocator_start = module->start;
+	view->allocator_end = module->end;
+	view->complete = is_complete(session, view, module);
+	view->main_arena = allocator_main_arena(view->allocator, module);
+}
+
+static struct err *take_log(const struct session *session, struct memory_view *view)
+{
+	if (!session->region)
+		return NULL;
+	view->log = &session->region->log;
+	view->frees = log_accounts_get(view->log).frees;
+	return session_in_hand(session, &view->in_hand);
+}
+
+struct err *memory_view_take(struct session *session, bool deep, struct memory_view *ret)
+{
+	struct target *target = session->current->target;
+	struct memory_view view = MEMORY_VIEW_INIT;
+	struct err *err = target_maps(target, &view.maps);
+
+	view.arch = target->arch;
+	view.memory = target->memory;
+	if (target->core)
+		view.core = target->core->file;
+	else
+		view.pages_of = target->mem.tid;
+	view.process = session->current->probes ? session->current->probes->process : 0;
+	if (!err)
+		err = take_threads(session, deep, &view);
+	if (!err)
+		err = take_log(session, &view);
+	if (!err)
+		take_allocator(session, &view);
+	if (err)
+		memory_view_free(&view);
+	else
+		*ret = view;
+	return err;
+}
+
+size_t memory_view_stack_words(const struct memory_view *view,
+			       const struct memory_view_thread *thread,
+			       uint64_t word[MEMORY_VIEW_STACK_WORDS])
+{
+	const struct arch *arch = view->arch;
+	uint64_t low = (regs_get(&thread->regs, arch->sp) - arch->red_zone) & ~7ull;
+	size_t got;
+
+	/* Less, where the stack ends. */
+	if (memory_read_some(view->memory, low, word, MEMORY_VIEW_STACK_WORDS * sizeof(*word),
+			     &got))
+		return 0;
+	return got / sizeof(*word);
+}
+
+bool memory_view_stack_bounds(const struct memory_view *view, uint64_t tp, uint64_t *start_ret,
+			      uint64_t *end_ret)
+{
+	uint64_t word[2];
+
+	if (!view->stack_offset || !tp ||
+	    memory_read(view->memory, tp + view->stack_offset, word, sizeof(word)) || !word[0] ||
+	    __builtin_add_overflow(word[0], word[1], end_ret))
+		return false;
+	*start_ret = word[0];
+	return true;
+}
+
+void memory_view_free(struct memory_view *view)
+{
+	proc_maps_free(&view->maps);
+	vec_free(&view->threads);
+	vec_free(&view->vectors);
+	vec_free(&view->in_hand.vec);
+}
+
+struct err *session_maps(struct session *session, struct proc_maps *ret)
+{
+	struct err *err = session_need_view(session);
+
+	if (!err)
+		err = target_maps(session->current->target, ret);
+	/* The numbers that a core's mappings have are mdbg's own. */
+	for (size_t i = 0; !err && session->current->target->core && i < ret->vec.nr; i++)
+		ret->vec.at[i].inode = 0;
+	return err;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A core file as the target of a session (tracee/core_target.h).
+ *
+ * It gets a log, an empty one: whoever asks the log learns that nothing was recorded. There are no
+ * probes. What needs a process asks session_need_target, what only looks session_need_view.
+ */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/path.h"
+#include "session/private.h"
+#include "tracee/core_target.h"
+#include "tracee/region.h"
+#include "tracee/target.h"
+
+#define TOLD_MAX	8u	/* files that are named */
+
+struct job {
+	const char *path, *exe;
+};
+
+static struct err *open_job(struct session *session, void *arg)
+{
+	const struct job *job = arg;
+	struct process *process = session->current;
+	struct err *err;
+
+	session->core_path = strdup(job->path);
+	if (!session->core_path)
+		return err_nomem;
+	err = region_create_empty(&session->region);
+	if (!err)
+		err = core_open(session->tracer, job->path, job->exe, session->cache_dir,
+				&process->target);
+	if (err)
+		return err;
+	process->pid = session->pids[0] = process->target->pid;
+	session->records = RECORDS_LACK;
+	return NULL;
+}
+
+static bool lacks_file(const struct module *module)
+{
+	return !module->elf && *module->why;
+}
+
+static unsigned lacking(const struct session *session)
+{
+	const struct modules *modules = &session->current->target->modules;
+	unsigned nr = 0;
+
+	for (size_t i = 0; i < modules->live.nr; i++)
+		nr += lacks_file(modules->live.at[i]);
+	return nr;
+}
+
+static void tell_lacking(struct session *session)
+{
+	const struct modules *modules = &session->current->target->modules;
+	unsigned told = 0, nr = lacking(session);
+
+	for (size_t i = 0; i < modules->live.nr && told < TOLD_MAX; i++) {
+		const struct module *module = modules->live.at[i];
+
+		if (!lacks_file(module))
+			continue;
+		session_warn_f(session, "%.120s: %.100s", module->path, module->why);
+		told++;
+	}
+	if (nr)
+		session_warn_f(session, "%u files could not be had: there are no names for their code, and "
+			       "no way through its frames but by frame pointers (--core CORE EXE names the "
+			       "program's)", nr);
+}
+
+/*
+ * The user is told at once what is missing: the answers that follow are to be read with it in mind.
+ */
+static void tell_doubts(struct session *session)
+{
+	const struct core *core = session->current->target->core;
+
+	if (core->file->missing)
+		session_warn_f(session, "%.100s is cut off: %" PRIu64 " bytes of memory are missing, and "
+			       "what they held is not known (ulimit -c, or a full disk?)",
+			       path_base(session->core_path), core->file->missing);
+	if (!core->file->has_mapped)
+		session_warn(session, "the core does not say which files were mapped (NT_FILE): only "
+				      "the program is known");
+	tell_lacking(session);
+	if (core->unchecked)
+		session_warn_f(session, "%u files are taken for those that were mapped, as the core has "
+			       "nothing to compare them with", core->unchecked);
+}
+
+struct err *session_open_core(struct session *session, const char *path, const char *exe)
+{
+	struct job job = { path, exe };
+	struct err *err = session_need_none(session);
+
+	if (!err)
+		err = session_call_forget(session);
+	if (err)
+		return err;
+	session->state = SESSION_NONE;
+	session->current->started = false;
+	session->current->pid = 0;
+	err = session_call(session, open_job, &job);
+	if (err)
+		return session_give_up(session, err);
+	session->state = SESSION_CORE;
+	tell_doubts(session);
+	return session_sync_modules(session);
+}
+
+bool session_core(const struct session *session, struct session_core *ret)
+{
+	const struct core *core;
+	const struct core_process *process;
+
+	if (session->state != SESSION_CORE)
+		return false;
+	core = session->current->target->core;
+	process = &core->file->process;
+	*ret = (struct session_core){
+		.path = { session->core_path },
+		.program = { core_program(core) },
+		.name = { process->name }, .args = { process->args },
+		.parent = process->ppid, .user = process->uid, .group = process->gid,
+		.state = process->state,
+		.threads = core->file->threads.nr,
+		.first = core->file->threads.at[0].tid,
+		.signal = process->signal, .code = process->code,
+		.missing = core->file->missing,
+		.lacking = lacking(session), .unchecked = core->unchecked,
+	};
+	return true;
+}

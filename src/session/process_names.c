@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Names for the code of the processes: symbols and entry names follow the module maps. */
+
+#include <string.h>
+
+#include "probe/probe.h"
+#include "session/private.h"
+#include "symbol/symbol.h"
+#include "tracee/core_target.h"
+#include "tracee/target.h"
+
+static void warn_of_names(void *ctx, const char *text)
+{
+	struct session *session = ctx;
+
+	session->names_warned = true;
+	session_warn(session, text);
+}
+
+bool session_names_warned(struct session *session)
+{
+	bool warned = session->names_warned;
+
+	session->names_warned = false;
+	return warned;
+}
+
+static struct err *know_module(struct session *session, const struct module *module,
+			       struct known_modules *known)
+{
+	struct symbol_module symbol = {
+		.path = module->path,
+		.fd = module->fd,
+		.bytes = module->image,
+		.bytes_len = module->image_len,
+		.start = module->start,
+		.end = module->end,
+		.bias = module->bias,
+		.born = module->born,
+		.died = module->died,
+	};
+	struct known_module now = {
+		.start = module->start,
+		.serial = module->serial,
+		.born = module->born,
+		.died = module->died,
+	};
+	struct err *err = vec_reserve(&known->vec, 1);
+
+	if (!err)
+		err = symbols_add(session->symbols, &symbol);
+	if (err)
+		return err;
+	known->vec.at[known->vec.nr++] = now;
+	if (module->over_limit)
+		warn_of_names(session, module->why);
+	return NULL;
+}
+
+/* Merged with one that came before (modules_merge), whose time has gone on since. */
+static void forget_module(struct session *session, struct known_modules *known, size_t at)
+{
+	const struct known_module *gone = &known->vec.at[at];
+
+	symbols_end(session->symbols, gone->start, gone->born, gone->born);
+	vec_remove(&known->vec, at);
+}
+
+static void follow_module(struct session *session, const struct module *module,
+			  struct known_module *was)
+{
+	if (was->died == module->died)
+		return;
+	symbols_end(session->symbols, was->start, was->born, module->died);
+	was->died = module->died;
+}
+
+/*
+ * Modules that have come to a module map, or gone from it, since the last time. Both are in order
+ * of serials.
+ */
+static struct err *know_modules(struct session *session, const struct modules *modules,
+				struct known_modules *known)
+{
+	struct err *err = NULL;
+	size_t at = 0;
+
+	for (size_t i = 0; i < modules->all.nr && !err; i++, at++) {
+		const struct module *module = modules->all.at[i];
+
+		while (at < known->vec.nr && known->vec.at[at].serial < module->serial)
+			forget_module(session, known, at);
+		if (at < known->vec.nr)
+			follow_module(session, module, &known->vec.at[at]);
+		else
+			err = know_module(session, module, known);
+	}
+	while (!err && at < known->vec.nr)
+		forget_module(session, known, at);
+	return err;
+}
+
+static struct err *know_entry(struct session *session, uint64_t address, const char *known_as)
+{
+	char *name;
+	struct err *err;
+
+	if (map_get(&session->entry_names, address))
+		return NULL;
+	name = strdup(known_as);
+	err = name ? map_put(&session->entry_names, address, name) : err_nomem;
+	if (err)
+		free(name);
+	return err;
+}
+
+static struct err *know_entries(struct session *session)
+{
+	struct probes *probes = session->current->probes;
+	struct err *err = NULL;
+
+	for (size_t i = 0; probes && i < probes->past_entries.nr && !err; i++)
+		err = know_entry(session, probes->past_entries.at[i].address,
+				 probes->past_entries.at[i].name);
+	if (probes && !err)
+		vec_clear(&probes->past_entries);
+	for (size_t i = 0; probes && i < probes->all.nr && !err; i++)
+		if (probes->all.at[i]->fn)
+			err = know_entry(session, probes->all.at[i]->address,
+					 probes->all.at[i]->fn->name);
+	return err;
+}
+
+/* Changes whenever the module map of any process does. */
+static uint64_t map_generations(const struct session *session)
+{
+	uint64_t sum = 0;
+
+	for_each_process(process, session)
+		if (process->target)
+			sum += process->target->modules.generation;
+	return sum;
+}
+
+/*
+ * Runs on the tracer thread while the main thread waits, so that neither sees the other's halves.
+ */
+static struct err *sync_job(struct session *session, void *arg UNUSED)
+{
+	struct err *err = NULL;
+
+	if (!session->symbols)
+		err = symbols_create(session->current->target->core ? 0 : session->current->pid,
+				     &session->symbols);
+	if (!err)
+		symbols_set_warn(session->symbols, warn_of_names, session);
+	if (!err)
+		symbols_floor(session->symbols, session->floor);
+	for_each_process(process, session)
+		if (!err && process->target)
+			err = know_modules(session, &process->target->modules, &process->known);
+	if (!err)
+		err = know_entries(session);
+	if (!err)
+		session->known_generation = map_generations(session);
+	return err;
+}
+
+struct err *session_sync_modules(struct session *session)
+{
+	struct err *err = session->current->target ? untraced_poll(session) : NULL;
+
+	if (err || !session->current->target ||
+	    (session->symbols && session->known_generation == map_generations(session)))
+		return err;
+	return session_call(session, sync_job, NULL);
+}
+
+struct symbols *session_symbols(struct session *session)
+{
+	err_ignore(session_sync_modules(session));	/* then what is new has no name yet */
+	return session->symbols;
+}
+
+const char *session_entry_name(struct session *session, uint64_t pc)
+{
+	return map_get(&session->entry_names, pc);
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Unknown frees, judged. */
+
+#include "session/unknown_frees.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/path.h"
+#include "probe/patch_watch.h"
+#include "probe/probe.h"
+#include "session/private.h"
+#include "tracee/region.h"
+#include "tracee/target.h"
+
+struct job {
+	struct session *session;
+	const struct log *log;
+	struct blocks blocks;		/* of the log, in order */
+	struct session_unknown_frees *ret;
+	struct err *err;
+};
+
+const char *session_unknown_free_word(enum session_unknown_free_kind kind)
+{
+	static const char *const words[] = {
+		[SESSION_UNKNOWN_FREE_DOUBLE] = "double",
+		[SESSION_UNKNOWN_FREE_STACK] = "stack",
+		[SESSION_UNKNOWN_FREE_INSIDE] = "inside",
+		[SESSION_UNKNOWN_FREE_MODULE] = "module",
+		[SESSION_UNKNOWN_FREE_NONE] = "unknown",
+	};
+
+	return words[kind];
+}
+
+static struct session_unknown_free unknown_free_of(const struct log_unknown_free *free)
+{
+	return (struct session_unknown_free){
+		.kind = SESSION_UNKNOWN_FREE_NONE,
+		.free = *free,
+		.address = free->address & ((1ull << LOG_PROCESS_SHIFT) - 1),
+		.process = free->address >> LOG_PROCESS_SHIFT & (LOG_PROCESSES - 1),
+	};
+}
+
+static bool add_double(const struct log_unknown_free *free, void *ctx)
+{
+	struct session_unknown_free unknown = unknown_free_of(free);
+	struct job *job = ctx;
+	const struct probes *probes = job->session->current->probes;
+
+	unknown.kind = SESSION_UNKNOWN_FREE_DOUBLE;
+	if (probes && !unknown.process &&
+	    patch_watch_may_have_missed(probes, free->block.time, free->time))
+		snprintf(job->ret->doubt, sizeof(job->ret->doubt),
+			 "probes were gone for a moment before, and blocks may have been given out unseen");
+	job->err = vec_push(&job->ret->vec, unknown);
+	return job->err;
+}
+
+/* The last one that begins at or before this key, or NULL. */
+static const struct block *block_before(const struct blocks *blocks, uint64_t wanted)
+{
+	size_t low = LOWER_BOUND(i, 0, blocks->vec.nr, block_key(&blocks->vec.at[i]) <= wanted);
+
+	return low ? &blocks->vec.at[low - 1] : NULL;
+}
+
+/*
+ * A block that is live since before the free was so at the free. Unless it was freed unrecorded, while
+ * the probes were out.
+ */
+static bool is_inside(const struct job *job, struct session_unknown_free *unknown)
+{
+	const struct block *block = block_before(&job->blocks, unknown->free.address);
+
+	if (!block || block->process != unknown->process || unknown->address == block->address ||
+	    unknown->address - block->address >= block->size || *job->ret->untold)
+		return false;
+	if (block->time <= job->log->header->gap || block->time >= unknown->free.time)
+		return false;
+	unknown->around = *block;
+	return true;
+}
+
+static bool in_segments(const struct module *module, uint64_t address)
+{
+	const struct elf_segment *segment;
+	size_t nr = 0;
+
+	if (!module->elf || address < module->start || address >= module->end)
+		return false;
+	segment = elf_file_segments(module->elf, &nr);
+	for (size_t i = 0; i < nr; i++)
+		if (address - module->bias - segment[i].vaddr < segment[i].memsz)
+			return true;
+	return false;
+}
+
+/* A module that was there, then. Of followed children's nothing is known. */
+static bool is_in_module(const struct job *job, struct session_unknown_free *unknown)
+{
+	const struct target *target = job->session->current->target;
+	uint32_t generation = log_stack_get(job->log, unknown->free.stack).generation;
+
+	for (size_t i = 0; target && !unknown->process && i < target->modules.all.nr; i++) {
+		const struct module *module = target->modules.all.at[i];
+
+		if (generation < module->came || generation >= module->died ||
+		    !in_segments(module, unknown->address))
+			continue;
+		snprintf(unknown->module, sizeof(unknown->module), "%.63s",
+			 path_base(module->path));
+		return true;
+	}
+	return false;
+}
+
+static bool add_invalid(const struct log_unknown_free *free, void *ctx)
+{
+	struct session_unknown_free unknown = unknown_free_of(free);
+	struct job *job = ctx;
+
+	if (free->on_stack)
+		unknown.kind = SESSION_UNKNOWN_FREE_STACK;
+	else if (is_inside(job, &unknown))
+		unknown.kind = SESSION_UNKNOWN_FREE_INSIDE;
+	else if (!*job->ret->untold && is_in_module(job, &unknown))
+		unknown.kind = SESSION_UNKNOWN_FREE_MODULE;
+	else
+		return false;
+	job->ret->invalid++;
+	job->err = vec_push(&job->ret->vec, unknown);
+	return job->err;
+}
+
+static void find_doubts(const struct job *job, const struct log_accounts *accounts)
+{
+	const struct probes *probes = job->session->current->probes;
+	struct session_unknown_frees *ret = job->ret;
+
+	if (log_config(job->log).sample)
+		snprintf(ret->untold, sizeof(ret->untold), "the log samples");
+	else if (probes && *probes->incomplete)
+		snprintf(ret->untold, sizeof(ret->untold), "%.159s", probes->incomplete);
+	if (accounts->voided)
+		snprintf(ret->doubt, sizeof(ret->doubt),
+			 "%" PRIu64 " calls of the allocator never returned, and may have given out blocks",
+			 accounts->voided);
+}
+
+/* On the tracer thread: modules are its. */
+static struct err *unknown_frees_job(struct session *session UNUSED, void *arg)
+{
+	struct job *job = arg;
+	struct log_accounts accounts = log_accounts_get(job->log);
+
+	job->ret->doubles = accounts.double_frees;
+	find_doubts(job, &accounts);
+	log_each_unknown_free(job->log, LOG_UNKNOWN_FREE_DOUBLE, add_double, job);
+	if (!job->err)
+		log_each_unknown_free(job->log, LOG_UNKNOWN_FREE_OTHER, add_invalid, job);
+	return job->err;
+}
+
+static struct err *read_blocks(const struct session *session, struct blocks *ret)
+{
+	struct in_hand in_hand = { VEC_INIT };
+	struct err *err = session_in_hand(session, &in_hand);
+
+	if (!err)
+		err = blocks_from_log(&session->region->log, &in_hand, ret);
+	vec_free(&in_hand.vec);
+	return err;
+}
+
+struct err *session_unknown_frees(struct session *session, struct session_unknown_frees *ret)
+{
+	struct job job = { session, &session->region->log, BLOCKS_INIT, ret, NULL };
+	struct err *err = read_blocks(session, &job.blocks);
+
+	*ret = (struct session_unknown_frees){ .vec = VEC_INIT };
+	if (!err)
+		err = session_call(session, unknown_frees_job, &job);
+	blocks_free(&job.blocks);
+	if (err)
+		session_unknown_frees_free(ret);
+	return err;
+}
+
+void session_unknown_frees_free(struct session_unknown_frees *unknown_frees)
+{
+	vec_free(&unknown_frees->vec);
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Untraced between commands.
+ *
+ * A tracee pays for each of its signals and threads with a stop, and cannot be looked at by strace
+ * or gdb. So mdbg is the target's tracer only while it acts, and otherwise only where something
+ * needs a tracer:
+ *
+ *	breakpoint probes	their traps are its business
+ *	set follow-fork, -exec	children and programs must be caught before they run
+ *	set leaks-at-end	its memory must be looked at before it is gone
+ *	mdbg::on thread, signal, fork, exec
+ *	a program that mdbg started, up to its end (its status is to be waited for)
+ *	interrupt		the target stands still
+ *
+ * Everything that needs a stop goes through session_pause and session_resume: the first takes the
+ * hands on (target_stop traces all threads anew), the second off again. Meanwhile a poll on the
+ * tracer thread looks, ten times a second, for what else would be a stop: the target's end (by
+ * pidfd), an exec (the memory that is held is gone), modules that came or went (the loader's list
+ * of them, and the patches themselves: probe/patch_watch.h); and it has the log's next pages
+ * faulted in.
+ *
+ * A child that is forked while the hands are off keeps the jumps, and its agent, whose state reads
+ * as zeros there, lets everything pass. It is cleaned at the detach (forked_copies_clean.c).
+ */
+
+#include "base/cleanup.h"
+#include "base/trace.h"
+#include "os/pidfd.h"
+#include "os/tracer.h"
+#include "probe/patch_watch.h"
+#include "probe/probe.h"
+#include "probe/sigtrap.h"
+#include "session/lacks.h"
+#include "session/private.h"
+#include "tracee/share.h"
+#include "tracee/target.h"
+
+#define POLL_NS		100000000ull
+#define LINKS_MAX	65536
+#define PATCHES_A_POLL	128	/* that are looked at */
+#define LOOKS_AGAIN	10	/* at a list that does not agree with the module map */
+
+/* The loader's list of modules, <link.h>: r_debug, and what of link_map is the same everywhere. */
+struct debug {
+	uint64_t version, map, brk;
+	uint32_t state, pad;
+};
+
+struct link {
+	uint64_t addr, name, dynamic, next;
+};
+
+/* glibc names it; musl has a pointer to it. */
+static uint64_t find_r_debug(struct session *session)
+{
+	const struct modules *modules = &session->current->target->modules;
+	uint64_t address = modules_symbol(modules, "_r_debug"), pointer;
+
+	if (address)
+		return address;
+	pointer = modules_symbol(modules, "_dl_debug_addr");
+	if (!pointer || memory_read_u64(&session->current->target->mem.memory, pointer, &address))
+		return 0;
+	return address;
+}
+
+struct links {
+	uint64_t sum;		/* another when a module came or went; 0: there is no list to be read */
+	unsigned unknown;	/* how many are of no module that is known */
+};
+
+static void read_links(struct session *session, struct links *ret)
+{
+	const struct modules *modules = &session->current->target->modules;
+	struct memory *memory = &session->current->target->mem.memory;
+	uint64_t sum = 0;
+	struct debug debug;
+	struct link link;
+	unsigned nr = 0;
+
+	*ret = (struct links){ 0 };
+	if (!session->r_debug ||
+	    memory_read(memory, session->r_debug, &debug, sizeof(debug)))
+		return;
+	for (uint64_t at = debug.map; at && nr < LINKS_MAX; at = link.next, nr++) {
+		if (memory_read(memory, at, &link, sizeof(link)))
+			return;
+		sum = (sum ^ at ^ link.addr << 1 ^ link.dynamic << 2 ^ link.name << 3) *
+		      0x9e3779b97f4a7c15ull;
+		ret->unknown += !modules_find(modules, link.dynamic);
+	}
+	ret->sum = sum + nr + ((uint64_t)debug.state << 32);
+}
+
+/*
+ * The module map was read anew, and before that the list was `before`. It is what the map tells of
+ * if it is still the same, and nothing in it is unknown: else a module may have come while the map
+ * was read, or have been away just then, and be back in its old place. So it is looked at again
+ * with the next poll, some times (what a module cannot be found for may stay so).
+ */
+static void note_links(struct session *session, const struct links *before)
+{
+	struct links now;
+	bool same;
+
+	read_links(session, &now);
+	same = now.sum == before->sum && !now.unknown;
+	if (!same && session->reconcile_again++ < LOOKS_AGAIN) {
+		session->links = 0;
+		return;
+	}
+	session->links = now.sum;
+	session->reconcile_again = 0;
+}
+
+static void begin_links(struct session *session)
+{
+	struct links now;
+
+	session->r_debug = find_r_debug(session);
+	session->reconcile_again = 0;
+	read_links(session, &now);
+	note_links(session, &now);
+}
+
+/* Recorded blocks may have been freed unseen, and others allocated. */
+static void note_lost_records(struct session *session)
+{
+	struct err *err;
+
+	if (!patch_watch_takes_records(session->current->probes))
+		return;
+	session->records = RECORDS_STALE;
+	err = handover_set_whole(session);
+	if (err)
+		trace_line("%s", err->msg);
+}
+
+static void look_for_modules(struct session *session, unsigned most)
+{
+	struct process *process = session->current;
+	bool lost = patch_watch_look(process->probes, most), was;
+	struct links links;
+
+	note_lost_records(session);
+	read_links(session, &links);
+	if (lost || (links.sum && links.sum != session->links)) {
+		probes_modules_changed(process->probes);
+		note_links(session, &links);
+	}
+	/* Probes that could not be settled, as somebody else traced the target, are tried again. */
+	if (!probes_unsettled(process->probes) || session_pause(session, &was))
+		return;		/* if it has ended, the next poll says so */
+	session_resume(session, was);
+}
+
+static bool has_ended(struct session *session)
+{
+	bool known;
+	int status;
+
+	if (!pidfd_ended(session->pidfd, session->current->pid, &status, &known))
+		return false;
+	session->current->target->state = TARGET_ENDED;
+	session_ended(session->current, status, known);
+	return true;
+}
+
+/*
+ * The descriptor holds the memory of the program that was attached to. A process that ends gives up
+ * its memory first, which may take seconds, and has none from then on.
+ */
+static bool has_execed(struct session *session)
+{
+	struct target *target = session->current->target;
+	AUTO_FREE char *exe = NULL;
+
+	if (procmem_lives(&target->mem) || !target_lives(target) ||
+	    procfs_link(target->mem.tid, "exe", &exe))
+		return false;
+	session_execed(session, session->current->target->mem.tid, PROCESS_GONE);
+	return true;
+}
+
+/*
+ * Where there is no memory for mdbg there is none for the agent, and to touch a page that cannot be
+ * had would be the end of the target (SIGBUS). So it is not let come to that.
+ */
+static bool reserve(struct session *session)
+{
+	struct err *err = share_reserve(session->current->target);
+	struct err why;
+
+	if (!err)
+		return true;
+	err_copy(&why, err);
+	err = session_take_out(session);
+	session_warn_f(session, "no memory for the log (%.120s): the probes are taken out; `malloc on` "
+		       "puts them in", why.msg);
+	if (err && err->code != ERR_GONE)
+		session_warn(session, err->msg);
+	return false;
+}
+
+static void tick(void *ctx)
+{
+	struct session *session = ctx;
+	struct process *process = session->current;
+	struct target *target = process->target;
+
+	if (process->state != PROCESS_LIVE)
+		return;
+	if (target->state == TARGET_UNTRACED &&
+	    (has_ended(session) || has_execed(session) || !target_lives(target)))
+		return;
+	if (!process->probes || !process->probes->armed || target->state == TARGET_STOPPED)
+		return;
+	if (probes_use_agent(process->probes) && !reserve(session))
+		return;
+	lacks_tell_log(session);
+	sigtrap_check(process->probes);
+	processes_poll(session);
+	look_for_modules(session, PATCHES_A_POLL);
+}
+
+struct err *untraced_begin(struct session *session)
+{
+	struct err *err;
+
+	untraced_end(session);
+	/* Without one (before Linux 5.3) mdbg stays the tracer. */
+	err = pidfd_open_process(session->current->pid, &session->pidfd);
+	if (err && err->code == ERR_GONE)
+		return err;
+	begin_links(session);
+	return tracer_set_poll(session->tracer, tick, POLL_NS);
+}
+
+void untraced_end(struct session *session)
+{
+	/* Fails only where there is no timer. */
+	err_ignore(tracer_set_poll(session->tracer, NULL, 0));
+	untraced_forget(session);
+}
+
+void untraced_forget(struct session *session)
+{
+	if (session->pidfd >= 0)
+		close(session->pidfd);
+	session->pidfd = -1;
+}
+
+static struct err *look_job(struct session *session, void *arg UNUSED)
+{
+	struct process *process = session->current;
+
+	if (process->target->state == TARGET_UNTRACED && process->probes && process->probes->armed)
+		look_for_modules(session, PATCH_WATCH_ALL);
+	return NULL;
+}
+
+struct err *untraced_poll(struct session *session)
+{
+	struct err *err = session_need_target(session);
+
+	if (!err)
+		return session_call(session, look_job, NULL);
+	err_ignore(err);	/* who has ended has no new modules */
+	return NULL;
+}
+
+static struct err *trace_exits(struct session *session, bool stood UNUSED, void *arg UNUSED)
+{
+	target_trace_exits(session->current->target, session->traces_exits);
+	return NULL;
+}
+
+static struct err *update_job(struct session *session, void *arg UNUSED)
+{
+	struct target *target = session->current->target;
+	bool exits = session->config.leaks_at_end;
+	bool as_needed = session_needs_tracer(session) != (target->state == TARGET_UNTRACED);
+	/* Only threads that stand still can be told. */
+	bool must_tell = exits != session->traces_exits && target->state != TARGET_UNTRACED;
+
+	session->traces_exits = exits;
+	if (target->state == TARGET_STOPPED || target->state == TARGET_UNTRACED)
+		target_trace_exits(target, exits);
+	if (target->state == TARGET_STOPPED || (as_needed && !must_tell))
+		return NULL;
+	if (target->state == TARGET_UNTRACED)
+		return target_retrace(target);
+	return session_held(session, trace_exits, NULL, NULL);
+}
+
+struct err *session_configured(struct session *session)
+{
+	struct err *err = session_need_target(session);
+
+	if (err) {
+		err_ignore(err);	/* nothing to take the untraced, or on */
+		return NULL;
+	}
+	err = session_call(session, update_job, NULL);
+	/* Its end is an event of its own. */
+	return err && err->code == ERR_GONE ? NULL : err;
+}

@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Stack walks of a target's threads. */
+
+#include "tracee/backtrace.h"
+
+#include <inttypes.h>
+
+#include "base/cleanup.h"
+#include "tracee/region.h"
+#include "tracee/target.h"
+
+/*
+ * Bytes copied at first, at least and at most: as many as the target's stacks have been seen to
+ * need.
+ */
+#define COPY_MIN	1024u
+#define COPY		8192u
+#define WINDOW		4096u
+#define SCAN_MAX	(1u << 20)
+#define USES_DEPTH	2048
+#define SURE_DEPTH	64
+#define AGENT_STACK	2048u	/* twice what the agent takes of it */
+
+struct window {
+	struct target *target;
+	bool used;
+	uint64_t start, end;
+	uint8_t bytes[WINDOW];
+};
+
+/* A word above what was copied: read a page's worth around it. */
+static bool more(void *ctx, uint64_t addr, uint64_t *ret)
+{
+	struct window *window = ctx;
+	size_t got;
+
+	window->used = true;
+	if (addr < window->start || addr + sizeof(*ret) > window->end) {
+		if (memory_read_some(window->target->memory, addr, window->bytes, WINDOW,
+				     &got) ||
+		    got < sizeof(*ret))
+			return false;
+		window->start = addr;
+		window->end = addr + got;
+	}
+	memcpy(ret, window->bytes + (addr - window->start), sizeof(*ret));
+	return true;
+}
+
+static uint32_t dwarf_regs(const struct arch *arch, const struct regs *regs, uint64_t *by_number)
+{
+	uint32_t nr = ARRAY_SIZE(arch->dwarf_to_word);
+
+	for (uint32_t i = 0; i < nr; i++)
+		by_number[i] =
+			arch->dwarf_to_word[i] == 0xff ? 0 : regs_get(regs, arch->dwarf_to_word[i]);
+	return nr;
+}
+
+/* Where the PCs of a walk go. */
+struct path {
+	uint64_t *pcs;
+	uint32_t max;
+	enum walk_end *end;
+	bool at_entry;		/* regs are at the first instruction of a function: see stack_walk_entry */
+};
+
+/* Walk with memory as stack has it; the rest of it is set here. */
+static uint32_t walk_over(struct target *target, const struct regs *regs,
+			  const struct walk_stack *stack, const struct walk_area *area,
+			  const struct path *path)
+{
+	const struct arch *arch = target->arch;
+	uint64_t by_number[ARRAY_SIZE(arch->dwarf_to_word)];
+	struct walk_regs from = {
+		.pc = regs_get(regs, arch->pc),
+		.sp = regs_get(regs, arch->sp),
+		.fp = regs_get(regs, arch->fp),
+		.regs = by_number,
+		.nr_regs = dwarf_regs(arch, regs, by_number),
+	};
+	struct walk_map map = target->modules.map;
+
+	map.cache = &target->walk_cache;
+	if (path->at_entry) {
+		*path->pcs = from.pc;
+		*path->end = WALK_MEMORY;
+		if (memory_read_u64(target->memory, from.sp, &from.pc))
+			return 1;
+		from.sp += sizeof(from.pc);
+	}
+	return path->at_entry + walk(&(struct walk_start){ &map, &from, stack, area, path->at_entry },
+				     path->pcs + path->at_entry, path->max - path->at_entry,
+				     path->end, NULL);
+}
+
+static uint32_t walk_from_top(struct target *target, const struct regs *regs,
+			      const struct stack_top *top, const struct walk_area *area,
+			      const struct path *path, bool *more_ret)
+{
+	struct window window;
+	struct walk_stack stack = { .copy = top->copy,
+				    .low = top->low,
+				    .high = top->high,
+				    .more = more,
+				    .ctx = &window };
+	uint32_t nr;
+
+	/* An initializer would clear the bytes, too. */
+	window.target = target;
+	window.used = false;
+	window.start = window.end = 0;
+	nr = walk_over(target, regs, &stack, area, path);
+	*more_ret = window.used;
+	return nr;
+}
+
+static uint32_t walk_regs(struct target *target, const struct regs *regs, const struct walk_area *area,
+			  const struct path *path)
+{
+	uint64_t sp = regs_get(regs, target->arch->sp);
+	uint8_t copy[COPY];
+	struct stack_top top = { .copy = copy, .low = sp };
+	bool needs_more;
+	uint32_t nr;
+	size_t got;
+
+	if (memory_read_some(target->memory, sp, copy, MAX(target->stack_copy, COPY_MIN),
+			     &got))
+		got = 0;
+	top.high = sp + got;
+	nr = walk_from_top(target, regs, &top, area, path, &needs_more);
+	if (needs_more)
+		target->stack_copy = MIN(2 * MAX(target->stack_copy, COPY_MIN), COPY);
+	return nr;
+}
+
+uint32_t stack_walk(struct target *target, const struct regs *regs, const struct walk_area *area,
+		    uint64_t *pcs, uint32_t max, enum walk_end *end)
+{
+	return walk_regs(target, regs, area, &(struct path){ pcs, max, end, false });
+}
+
+uint32_t stack_walk_entry(struct target *target, const struct regs *regs,
+			  const struct walk_area *area, uint64_t *pcs, uint32_t max,
+			  enum walk_end *end)
+{
+	return walk_regs(target, regs, area, &(struct path){ pcs, max, end, true });
+}
+
+uint32_t stack_walk_top(const struct thread *thread, const struct stack_top *top,
+			const struct walk_area *area, uint64_t *pcs, uint32_t max,
+			enum walk_end *end)
+{
+	const struct path path = { pcs, max, end, false };
+	bool unused;
+
+	return walk_from_top(thread->target, &thread->regs, top, area, &path, &unused);
+}
+
+#define TOPS	32	/* threads whose stacks are read at once */
+/*
+ * Bytes of each. Every cache line is a miss (512 bytes take 1.4 us, 1,664 take 4.5), and most
+ * stacks of threads that wait end sooner; the others read on.
+ */
+#define TOP	512u
+
+/* Threads whose tops are read together. */
+struct tops {
+	struct target *target;
+	void (*fn)(struct thread *thread, const struct stack_top *top, void *ctx);
+	void *ctx;
+	size_t nr, len;		/* len: TOP, or 0 for want of memory */
+	uint8_t *bytes;
+	struct thread *thread[TOPS];
+	struct procmem_piece piece[TOPS];
+};
+
+static void hand_out(struct tops *tops)
+{
+	struct err *err = procmem_read_pieces(&tops->target->mem, tops->piece, tops->nr);
+
+	for (size_t i = 0; i < tops->nr; i++) {
+		const struct procmem_piece *piece = &tops->piece[i];
+		struct stack_top top = { piece->buf, piece->addr, piece->addr };
+
+		if (!err)
+			top.high += piece->got;
+		tops->fn(tops->thread[i], &top, tops->ctx);
+	}
+	tops->nr = 0;
+}
+
+static void add_top(struct tops *tops, struct thread *thread)
+{
+	const struct arch *arch = tops->target->arch;
+
+	if (!thread_is_stopped(thread)) {
+		tops->fn(thread, NULL, tops->ctx);
+		return;
+	}
+	tops->thread[tops->nr] = thread;
+	tops->piece[tops->nr] = (struct procmem_piece){
+		.addr = regs_get(&thread->regs, arch->sp) - arch->red_zone,
+		.buf = tops->bytes + tops->nr * tops->len,
+		.len = tops->len,
+	};
+	if (++tops->nr == TOPS)
+		hand_out(tops);
+}
+
+void stack_each_top(struct target *target,
+		    void (*fn)(struct thread *thread, const struct stack_top *top, void *ctx),
+		    void *ctx)
+{
+	AUTO_FREE uint8_t *bytes = malloc(TOPS * TOP);
+	struct tops tops = { .target = target, .fn = fn, .ctx = ctx, .bytes = bytes };
+	struct thread *thread;
+
+	tops.len = bytes ? TOP : 0;
+	for_each_thread(thread, target)
+		add_top(&tops, thread);
+	hand_out(&tops);
+}
+
+static bool is_in(uint64_t pc, const struct stack_range *range, uint32_t nr, bool inner)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		if (pc >= range[i].start && pc < range[i].end && (inner || !range[i].inner))
+			return true;
+	return false;
+}
+
+static bool in_ranges(uint64_t pc, const struct stack_range *range, uint32_t nr)
+{
+	return is_in(pc, range, nr, true);
+}
+
+static bool is_mapping(const struct journal_entry *entry)
+{
+	bool made = entry->state == JOURNAL_PLANNED || entry->state == JOURNAL_DONE;
+
+	return made && (entry->kind == JOURNAL_MAPPING || entry->kind == JOURNAL_DATA ||
+			entry->kind == JOURNAL_LOG || entry->kind == JOURNAL_REGION);
+}
+
+/* The lowest mapping above address that the journal tells of, or end. */
+static uint64_t next_mapping(const struct journal *journal, uint64_t address, uint64_t end)
+{
+	for_each_entry(entry, journal)
+		if (is_mapping(entry) && entry->address > address)
+			end = MIN(end, entry->address);
+	return end;
+}
+
+/*
+ * The words of a stack from SP up, as far as they can be read, at most SCAN_MAX bytes. They end
+ * before any mapping of ours: these are full of their own addresses, and what the kernel maps after
+ * them, the stack of the next thread for one, comes to lie just below.
+ */
+struct words {
+	struct target *target;
+	uint64_t from, at, end;
+	size_t i, nr;
+	uint64_t word[WINDOW / 8];
+};
+
+static bool next_word(struct words *words, uint64_t *ret)
+{
+	size_t got;
+
+	if (words->at + words->i * 8 >= words->end)
+		return false;
+	if (words->i == words->nr) {
+		words->at += words->nr * 8;
+		if (memory_read_some(words->target->memory, words->at, words->word,
+				     sizeof(words->word), &got) ||
+		    got < 8)
+			return false;
+		words->nr = got / 8;
+		words->i = 0;
+	}
+	*ret = words->word[words->i++];
+	return true;
+}
+
+static uint64_t last_address(const struct words *words)
+{
+	return words->at + (words->i - 1) * 8;
+}
+
+/*
+ * Is the last word of the stack that the first is of? They are read through guard pages, too, up
+ * into the stacks of others. To know it takes the maps: it is asked only of a word that would
+ * count.
+ */
+static bool is_of_stack(const struct words *words)
+{
+	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	const struct proc_map *map;
+	uint64_t end = UINT64_MAX;
+
+	if (target_maps(words->target, &maps))
+		return true;
+	map = proc_maps_find(&maps, words->from);
+	if (map)
+		end = map->end;
+	/* Its pages may differ in what the process has asked for. */
+	while (map && ++map < maps.vec.at + maps.vec.nr && map->start == end && map->write &&
+	       !map->shared)
+		end = map->end;
+	return last_address(words) < end;
+}
+
+static void words_begin(struct words *words, struct target *target, uint64_t sp)
+{
+	words->target = target;
+	words->from = words->at = sp & ~7ull;
+	words->end = words->at + SCAN_MAX;
+	if (target->region)
+		words->end = next_mapping(target->region->journal, words->at, words->end);
+	if (target->left)
+		words->end = next_mapping(target->left, words->at, words->end);
+	words->i = words->nr = 0;
+}
+
+struct slot {
+	uint64_t address, value;
+};
+
+/* A walk of which each word that was read is known. */
+struct walked {
+	struct window window;
+	VEC(struct slot) reads;
+	bool short_of_memory;
+	enum walk_end end;
+	uint32_t nr;
+	uint64_t pc[USES_DEPTH];
+	uint64_t slot[USES_DEPTH];	/* where it was found; 0: in a register */
+};
+
+static bool read_noted(void *ctx, uint64_t addr, uint64_t *ret)
+{
+	struct walked *walked = ctx;
+
+	if (!more(&walked->window, addr, ret))
+		return false;
+	if (vec_reserve(&walked->reads, 1)) {
+		walked->short_of_memory = true;
+		return false;
+	}
+	walked->reads.at[walked->reads.nr++] = (struct slot){ addr, *ret };
+	return true;
+}
+
+static void walk_noted(struct target *target, const struct regs *regs,
+		       const struct walk_area *area, struct walked *walked)
+{
+	uint64_t sp = regs_get(regs, target->arch->sp);
+	struct walk_stack stack = { .low = sp, .high = sp, .more = read_noted, .ctx = walked };
+	const struct path path = { walked->pc, USES_DEPTH, &walked->end, false };
+	size_t next = 0;
+
+	walked->window.target = target;
+	walked->nr = walk_over(target, regs, &stack, area, &path);
+	for (uint32_t i = 1; i < walked->nr; i++) {
+		size_t at = next;
+
+		while (at < walked->reads.nr && walked->reads.at[at].value != walked->pc[i])
+			at++;
+		walked->slot[i] = at < walked->reads.nr ? walked->reads.at[at].address : 0;
+		next = walked->slot[i] ? at + 1 : next;
+	}
+}
+
+struct err *stack_frames(struct target *target, const struct regs *regs,
+			 const struct walk_area *area, struct stack_frames *ret)
+{
+	AUTO_FREE struct walked *walked = calloc(1, sizeof(*walked));
+	uint64_t *words;
+	bool failed;
+
+	if (!walked)
+		return err_nomem;
+	walk_noted(target, regs, area, walked);
+	failed = walked->short_of_memory;
+	vec_free(&walked->reads);
+	words = failed ? NULL : malloc((2 * walked->nr + 1) * sizeof(*words));
+	if (!words)
+		return err_nomem;
+	*ret = (struct stack_frames){ words, words + walked->nr, walked->nr, walked->end };
+	memcpy(ret->pc, walked->pc, walked->nr * sizeof(*words));
+	memcpy(ret->slot, walked->slot, walked->nr * sizeof(*words));
+	return NULL;
+}
+
+void stack_frames_free(struct stack_frames *frames)
+{
+	free(frames->pc);
+	*frames = (struct stack_frames){ .nr = 0 };
+}
+
+/* Without CFI the walk went by BP, which may be any register: it can have missed frames. */
+static bool has_cfi(struct target *target, const uint64_t *pcs, uint32_t i)
+{
+	uint64_t pc = i ? pcs[i] - 1 : pcs[i];
+	const struct walk_module *module = walk_map_find(&target->modules.map, pc);
+	const struct row *row =
+		module ? rows_find(&module->rows, (uint32_t)(pc - module->start)) : NULL;
+
+	return row && row->cfa != ROW_CFA_NONE;
+}
+
+/*
+ * Is any word of [from, to) in the ranges? A PC in an inner one (which counts only with inner) that
+ * a signal has kept, on a stack of its own perhaps, follows SP in the signal's frame: its caller is
+ * looked for there.
+ */
+static bool scan(struct target *target, uint64_t from, uint64_t to,
+		 const struct stack_range *range, uint32_t nr, bool inner)
+{
+	struct words words;
+	uint64_t word, before = 0;
+
+	words_begin(&words, target, from);
+	while (next_word(&words, &word) && last_address(&words) < to) {
+		if (is_in(word, range, nr, false) ||
+		    (inner && in_ranges(word, range, nr) &&
+		     scan(target, before, before + AGENT_STACK, range, nr, false)))
+			return is_of_stack(&words);
+		before = word;
+	}
+	return false;
+}
+
+/* A frame reaches from behind its callee's return address to its own. */
+static bool frames_use(struct target *target, const struct walked *walked, uint64_t sp,
+		       const struct stack_range *range, uint32_t nr)
+{
+	uint64_t from = sp;
+
+	for (uint32_t i = 0; i < walked->nr; i++) {
+		bool last = i + 1 == walked->nr, exact = has_cfi(target, walked->pc, i);
+		uint64_t to = last || !walked->slot[i + 1] ? UINT64_MAX : walked->slot[i + 1];
+
+		if (in_ranges(walked->pc[i], range, nr))
+			return true;
+		if (last && walked->end == WALK_COMPLETE && exact)
+			return false;
+		if ((last || !exact) && scan(target, from, to, range, nr, true))
+			return true;
+		if (to != UINT64_MAX)
+			from = to + 8;
+	}
+	return false;
+}
+
+/*
+ * Most stacks need no more: CFI leads through all of it, to nothing of the ranges. False: that is
+ * not so, or not sure.
+ */
+static bool surely_not(const struct thread *thread, const struct stack_top *top,
+		       const struct stack_range *range, uint32_t nr)
+{
+	uint64_t pcs[SURE_DEPTH];
+	enum walk_end end;
+	uint32_t depth = stack_walk_top(thread, top, NULL, pcs, SURE_DEPTH, &end);
+
+	if (!depth || end != WALK_COMPLETE)
+		return false;
+	for (uint32_t i = 0; i < depth; i++)
+		if (in_ranges(pcs[i], range, nr) || !has_cfi(thread->target, pcs, i))
+			return false;
+	return true;
+}
+
+bool stack_uses(struct target *target, const struct regs *regs, const struct stack_range *range,
+		uint32_t nr)
+{
+	AUTO_FREE struct walked *walked = calloc(1, sizeof(*walked));
+	uint64_t sp = regs_get(regs, target->arch->sp);
+	bool used;
+
+	if (in_ranges(regs_get(regs, target->arch->pc), range, nr))
+		return true;
+	if (!walked)
+		return scan(target, sp, UINT64_MAX, range, nr, true);
+	walk_noted(target, regs, NULL, walked);
+	if (walked->short_of_memory || !walked->nr)
+		used = scan(target, sp, UINT64_MAX, range, nr, true);
+	else
+		used = frames_use(target, walked, sp, range, nr);
+	vec_free(&walked->reads);
+	return used;
+}
+
+/* The last two words of /proc/TID/syscall, as proc(5) has it, if the thread is in the kernel. */
+bool stack_stuck_regs(const struct thread *thread, struct regs *ret)
+{
+	const struct arch *arch = thread->target->arch;
+	AUTO_FREE char *text = NULL;
+	uint64_t sp, pc;
+	char *last;
+
+	if (procfs_file(thread->tid, "syscall", &text, NULL))
+		return false;
+	last = strrchr(text, ' ');
+	if (!last || sscanf(last, "%" SCNx64, &pc) != 1)
+		return false;
+	*last = 0;
+	last = strrchr(text, ' ');
+	if (!last || sscanf(last, "%" SCNx64, &sp) != 1)
+		return false;
+	memset(ret, 0, sizeof(*ret));
+	regs_set(ret, arch->pc, pc);
+	regs_set(ret, arch->sp, sp);
+	return true;
+}
+
+bool stack_of_uses(struct thread *thread, const struct stack_top *top,
+		   const struct stack_range *range, uint32_t nr)
+{
+	struct regs regs;
+
+	if (top && surely_not(thread, top, range, nr))
+		return false;
+	if (thread_is_stopped(thread))
+		return stack_uses(thread->target, &thread->regs, range, nr);
+	return !stack_stuck_regs(thread, &regs) || stack_uses(thread->target, &regs, range, nr);
+}
+
+uint64_t stack_thunk_frame(struct target *target, uint64_t sp,
+			   bool (*is_return)(void *ctx, uint64_t pc), void *ctx)
+{
+	struct words words;
+	uint64_t word;
+
+	words_begin(&words, target, sp);
+	words.end = words.at + AGENT_STACK;
+	while (next_word(&words, &word)) {
+		if (is_return(ctx, word))
+			return last_address(&words);
+	}
+	return 0;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Whether a process may be forked (theory in forkable.h). */
+
+#include "tracee/forkable.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+
+#include "base/cleanup.h"
+#include "os/cgroup.h"
+#include "os/file.h"
+#include "os/procfs.h"
+#include "os/procfs.h"
+
+#define OVERCOMMIT_NEVER	2
+#define MARGIN			(64ull << 20)	/* for all else that goes on meanwhile */
+#define TASKS_MARGIN		16u
+
+/* Files by which memory may be pinned, or written to by somebody else than the processor. */
+static const char *const pinning[] = {
+	"anon_inode:[io_uring]", "/dev/infiniband/", "/dev/vfio/", "/dev/nvidia", "/dev/kfd",
+	"/dev/dri/",
+};
+
+static struct err *no(const char *why)
+{
+	return err_create(ERR_UNSUPPORTED, "no snapshot: %s", why);
+}
+
+static struct err *check_descriptor(pid_t pid, int fd)
+{
+	char path[48], link[256];
+	uint64_t flags;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
+	if (!file_link(AT_FDCWD, path, link, sizeof(link)))
+		return NULL;		/* closed meanwhile */
+	for (size_t i = 0; i < ARRAY_SIZE(pinning); i++)
+		if (!strncmp(link, pinning[i], strlen(pinning[i])))
+			return err_create(ERR_UNSUPPORTED, "no snapshot: the process uses %.80s, by which "
+					  "its memory may be written to", link);
+	/* Files without a name (sockets, pipes) do none; a pipe's O_DIRECT is something else. */
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", pid, fd);
+	if (*link == '/' && file_number(path, "flags:", &flags) && flags & O_DIRECT)
+		return err_create(ERR_UNSUPPORTED, "no snapshot: the process has %.80s open for direct I/O",
+				  link);
+	return NULL;
+}
+
+static struct err *check_descriptors(pid_t pid)
+{
+	struct proc_tasks fds;
+	char path[32];
+	struct err *err;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	err = procfs_numbers(path, &fds);
+	if (err)
+		return err;
+	vec_each_while(fd, &fds.vec, !err)
+		err = check_descriptor(pid, *fd);
+	vec_free(&fds.vec);
+	return err;
+}
+
+bool forkable_memory_is_strict(void)
+{
+	uint64_t value;
+
+	return file_number("/proc/sys/vm/overcommit_memory", "", &value) &&
+	       value == OVERCOMMIT_NEVER;
+}
+
+static struct err *check_memory(pid_t pid, uint64_t anonymous)
+{
+	uint64_t wanted = anonymous + anonymous / 512 + MARGIN, available = 0;
+	struct cgroup_room room;
+
+	if (forkable_memory_is_strict())
+		return no("memory is never overcommitted here (vm.overcommit_memory)");
+	if (file_number("/proc/meminfo", "MemAvailable:", &available))
+		available <<= 10;
+	if (available < wanted)
+		return err_create(ERR_UNSUPPORTED, "no snapshot: %" PRIu64 " MB of memory are available, and "
+				  "it may take %" PRIu64, available >> 20, wanted >> 20);
+	cgroup_room(pid, &room);
+	if (room.memory < wanted)
+		return err_create(ERR_UNSUPPORTED, "no snapshot: the control group leaves %" PRIu64
+				  " MB of memory, and it may take %" PRIu64, room.memory >> 20,
+				  wanted >> 20);
+	if (room.tasks < TASKS_MARGIN)
+		return no("the control group is close to its limit of tasks (pids.max)");
+	return NULL;
+}
+
+struct err *forkable_check(pid_t pid, struct smaps *ret)
+{
+	struct smaps smaps;
+	struct err *err = smaps_read(pid, &smaps);
+
+	if (err)
+		return err;
+	err = check_memory(pid, smaps.anonymous);
+	if (!err && smaps.userfault)
+		err = no("somebody handles the page faults of the process (userfaultfd)");
+	if (!err)
+		err = check_descriptors(pid);
+	if (err)
+		smaps_free(&smaps);
+	else
+		*ret = smaps;
+	return err;
+}

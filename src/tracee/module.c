@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The modules of a process: the list, as others see it. How it is read: module_refresh.c. */
+
+#include "tracee/module.h"
+
+#include <elf.h>
+
+#include "base/cleanup.h"
+#include "base/limits.h"
+#include "tracee/module_new.h"
+
+void modules_init(struct modules *modules, const char *cache_dir)
+{
+	*modules = (struct modules){ .cache_dir = cache_dir, .rows_most = LIMIT_ALL_ROWS };
+}
+
+void modules_deinit(struct modules *modules)
+{
+	vec_each(module, &modules->all)
+		module_free(*module);
+	vec_free(&modules->all);
+	vec_free(&modules->live);
+	vec_free(&modules->walk);
+	modules->map = (struct walk_map){ .module = NULL };
+	modules->generation = 0;
+}
+
+/* Merging */
+
+static bool is_same(const struct module *a, const struct module *b)
+{
+	return a->elf && a->elf == b->elf && a->bias == b->bias && a->start == b->start &&
+	       a->end == b->end && a->exec_start == b->exec_start && a->exec_end == b->exec_end;
+}
+
+/* Was anything else there between the end of the one and the beginning of the other? */
+static bool other_between(const struct modules *modules, const struct module *dead,
+			  const struct module *live)
+{
+	vec_each(at, &modules->all) {
+		const struct module *module = *at;
+
+		if (module != dead && module != live && module->start < dead->end &&
+		    dead->start < module->end && module->died > dead->died &&
+		    module->born < live->born)
+			return true;
+	}
+	return false;
+}
+
+static void merge(struct modules *modules, size_t dead_at, size_t live_at)
+{
+	struct module *dead = modules->all.at[dead_at], *live = modules->all.at[live_at];
+
+	live->serial = dead->serial;
+	live->born = dead->born;
+	if (!dead->shares) {
+		dead->shares = true;
+		live->shares = false;
+	}
+	modules->all.at[dead_at] = live;
+	vec_remove(&modules->all, live_at);
+	module_free(dead);
+}
+
+/* The last one before it that was the same; all.nr: there is none. */
+static size_t find_earlier(const struct modules *modules, size_t live_at)
+{
+	for (size_t i = live_at; i-- > 0;)
+		if (modules->all.at[i]->died != UINT32_MAX &&
+		    is_same(modules->all.at[i], modules->all.at[live_at]))
+			return i;
+	return modules->all.nr;
+}
+
+void modules_merge(struct modules *modules,
+		   bool (*needed)(const struct module *module, void *ctx), void *ctx)
+{
+	for (size_t i = modules->all.nr; i-- > 0;) {
+		const struct module *live = modules->all.at[i];
+		size_t dead;
+
+		if (live->died != UINT32_MAX)
+			continue;
+		dead = find_earlier(modules, i);
+		if (dead < i && !needed(modules->all.at[dead], ctx) &&
+		    !other_between(modules, modules->all.at[dead], live))
+			merge(modules, dead, i);
+	}
+}
+
+/* The world of a process that lives: /proc. */
+
+struct live {
+	pid_t tid;
+	struct memory *memory;
+};
+
+static struct err *live_open(void *ctx, const struct proc_maps *maps, const struct proc_map *map,
+			     int *fd_ret)
+{
+	const struct live *live = ctx;
+
+	return module_file_open(live->tid, maps, map, live->memory, fd_ret);
+}
+
+static struct err *live_open_program(void *ctx, struct proc_map *map_ret, int *fd_ret)
+{
+	const struct live *live = ctx;
+	AUTO_FREE char *path = NULL;
+	struct err *err = procfs_link(live->tid, "exe", &path);
+
+	if (!err)
+		err = module_file_open_exe(live->tid, map_ret, fd_ret);
+	if (!err)
+		map_ret->path = take(path);
+	return err;
+}
+
+struct err *modules_refresh(struct modules *modules, pid_t tid, struct memory *memory,
+			    bool *changed_ret)
+{
+	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	struct live live = { tid, memory };
+	struct module_world world = {
+		.maps = &maps, .open = live_open, .open_program = live_open_program, .ctx = &live,
+	};
+	struct err *err = procfs_maps(tid, &maps), *entry_err;
+
+	if (err)
+		return err;
+	if (!maps.vec.nr)
+		return err_create(ERR_GONE, "thread %d has no memory (any more)", tid);
+	entry_err = procfs_auxv(tid, AT_ENTRY, &world.entry);
+	world.has_entry = !entry_err;
+	return entry_err && entry_err->code == ERR_NOMEM ? entry_err :
+		modules_refresh_from(modules, &world, memory, changed_ret);
+}
+
+struct module *modules_find(const struct modules *modules, uint64_t addr)
+{
+	size_t low = LOWER_BOUND(i, 0, modules->live.nr, modules->live.at[i]->start <= addr);
+
+	/* Mostly the first one; but one may lie in a hole of another. */
+	while (low--) {
+		if (addr < modules->live.at[low]->end)
+			return modules->live.at[low];
+	}
+	return NULL;
+}
+
+struct err *module_symbol(struct module *module, const char *name, uint64_t *addr_ret,
+			  uint64_t *size_ret)
+{
+	struct elf_symbol symbol;
+	struct err *err;
+
+	if (!module->elf)
+		return err_create(ERR_NOTFOUND, "%s: no symbols: %s", module->path, module->why);
+	err = elf_file_symbol(module->elf, name, &symbol);
+	if (err)
+		return err;
+	if (symbol.ifunc)
+		return err_create(ERR_UNSUPPORTED, "%s: %s is chosen at run time (IFUNC)",
+				  module->path, name);
+	*addr_ret = symbol.value + module->bias;
+	*size_ret = symbol.size;
+	return NULL;
+}
+
+COMPARE_BY(by_size, struct module *, x, (*x)->exec_end - (*x)->exec_start)
+
+uint64_t modules_symbol(const struct modules *modules, const char *name)
+{
+	size_t nr = modules->live.nr;
+	AUTO_FREE struct module **module = malloc((nr + 1) * sizeof(struct module *));
+	uint64_t address = 0, size;
+
+	if (!module)
+		return 0;
+	for (size_t i = 0; i < nr; i++)
+		module[i] = modules->live.at[i];
+	qsort(module, nr, sizeof(module[0]), by_size);
+	for (size_t i = 0; i < nr && !address; i++)
+		if (module_symbol(module[i], name, &address, &size))
+			address = 0;
+	return address;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The modules of a process (program, shared libraries, loader, vDSO): what /proc/PID/maps says,
+ * each with its ELF file and unwind rows, and with the generations of the module map in which it
+ * was mapped.
+ *
+ * The target's file system is not to be trusted. A module is opened through
+ * /proc/TID/map_files/START-END first, else by openat2(RESOLVE_IN_ROOT) of its path below
+ * /proc/TID/root with O_NONBLOCK; then device and inode are compared with the mapping and it must
+ * be a regular file; a file that cannot be had leaves a module without ELF (and says why), never
+ * an error of the whole. A deleted file is still there through map_files.
+ *
+ * Executable memory that is of no ELF file (JIT code, a compiler's memfd, a device) is no module.
+ * Text that was moved to other memory, as huge pages, is its module's still.
+ *
+ * Owned by the tracer thread. A dead module may still name old stacks, and is not freed before
+ * the list is, but by modules_merge. One that comes again, wherever, shares the file of the
+ * first, so that a library that comes and goes all day takes no more descriptors, nor memory for
+ * its tables.
+ */
+#pragma once
+
+#include <time.h>
+
+#include "base/memory.h"
+#include "elf/elf_file.h"
+#include "os/procfs.h"
+#include "unwind/stack_walk.h"
+
+struct module {
+	char *path;		/* as the target sees it, "[vdso]" */
+	uint64_t start, end;	/* all its mappings; of one that is there in part, its code */
+	uint64_t exec_start, exec_end;	/* its executable mappings (what rows are of) */
+	uint64_t bias;		/* process address - file address */
+	uint32_t dev_major, dev_minor;
+	uint64_t inode;
+	struct elf_file *elf;	/* NULL: could not be opened or is no ELF file */
+	int fd;			/* its own, for symbols; -1: none */
+	struct timespec mtime;	/* of fd, when it was opened */
+	off_t size;
+	bool shares;		/* elf, fd and rows are those of an earlier module of the same file */
+	void *image;		/* vDSO: bytes; else NULL */
+	size_t image_len;
+	struct rows rows;
+	uint32_t serial;	/* growing in the order of coming; see modules_merge */
+	uint32_t born;		/* generation */
+	uint32_t came;		/* the same, of its last coming */
+	uint32_t died;		/* UINT32_MAX: mapped */
+	bool deleted;
+	bool replaced;		/* somebody knows that it has gone: see modules_refresh */
+	char why[256];		/* why there is no elf, or no rows, or not all symbols; "" */
+	bool over_limit;	/* ... since the file has more of something than base/limits.h allows */
+};
+
+struct modules {
+	VEC(struct module *) all;	/* in order of coming */
+	VEC(struct module *) live;	/* of those the mapped ones, by start */
+	VEC(struct walk_module) walk;	/* of those mapped, sorted: what map points to */
+	struct walk_map map;
+	uint32_t generation;	/* from 1; 0: never read */
+	uint32_t serial;	/* the last one */
+	const char *cache_dir;	/* of rows; may be NULL */
+	uint64_t rows_most;	/* of all; LIMIT_ALL_ROWS */
+	bool cancellable;	/* a refresh ends with ERR_CANCELLED at Ctrl-C (base/cancel.h) */
+};
+
+/*
+ * The source of facts about a process: /proc, or a core file (tracee/core_target.h). Files are
+ * opened as is said above: what comes back is a regular file, and the one that was mapped as far as
+ * that can be told.
+ */
+struct module_world {
+	const struct proc_maps *maps;
+	uint64_t entry;			/* AT_ENTRY */
+	bool has_entry;
+	/*
+	 * A descriptor of the file that map, one of maps, is of. ERR_FORMAT: it is certainly no ELF
+	 * file, or map is of no file; any other error: it could not be had.
+	 */
+	struct err *(*open)(void *ctx, const struct proc_maps *maps, const struct proc_map *map,
+			    int *fd_ret);
+	/*
+	 * The program's file, wherever it is mapped: its numbers and its path (malloc'ed) go to
+	 * *map_ret.
+	 */
+	struct err *(*open_program)(void *ctx, struct proc_map *map_ret, int *fd_ret);
+	void *ctx;
+};
+
+void modules_init(struct modules *modules, const char *cache_dir);
+void modules_deinit(struct modules *modules);
+/*
+ * Compare with the maps of tid now. What is new is opened, what is gone gets its `died`;
+ * generation grows by one if anything changed (and *changed_ret, which may be NULL, is true). On
+ * failure nothing has changed. A module that was replaced by another file at the same addresses
+ * (dlclose, dlopen) is told apart by device, inode and address. One that was replaced by itself
+ * looks the same: who has noticed sets `replaced`, and it is another one, too.
+ */
+struct err *modules_refresh(struct modules *modules, pid_t tid, struct memory *memory,
+			    bool *changed_ret) MUST_CHECK;
+/* modules_refresh for any world. */
+struct err *modules_refresh_from(struct modules *modules, const struct module_world *world,
+				 struct memory *memory, bool *changed_ret) MUST_CHECK;
+/*
+ * Modules that died and came back to the same place, with nothing else there in between, become
+ * one: what is mapped takes the serial of the first, and is as old as that. Names lose nothing by
+ * it: what code of a module there was in its range was its. That it was there at all is known
+ * since `came` only. needed: somebody else still has a pointer to that dead module; it stays.
+ */
+void modules_merge(struct modules *modules,
+		   bool (*needed)(const struct module *module, void *ctx), void *ctx);
+/* The mapped module that holds addr, or NULL. */
+struct module *modules_find(const struct modules *modules, uint64_t addr);
+/* Address in the process of a dynamic or static symbol of a module; ERR_NOTFOUND. */
+struct err *module_symbol(struct module *module, const char *name, uint64_t *addr_ret,
+			  uint64_t *size_ret) MUST_CHECK;
+/*
+ * The address of a symbol in a mapped module, 0 if none has it: the smallest that does, for
+ * programs can be large and have few names of libc.
+ */
+uint64_t modules_symbol(const struct modules *modules, const char *name);

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The parts that a refresh (module_refresh.c) makes a module of: the file behind a mapping
+ * (module_file.c), the place where its segments lie (module_layout.c), and its symbols and rows
+ * (module_new.c).
+ */
+#pragma once
+
+#include "tracee/module.h"
+
+/* The file is opened without trust in the target's file system (see module.h). */
+
+/* Do both map the same file? False for anonymous memory. */
+bool module_file_same(const struct proc_map *map, uint32_t dev_major, uint32_t dev_minor,
+		      uint64_t inode);
+/*
+ * A descriptor of the file that map, one of maps, is of. ERR_FORMAT: it is certainly no ELF file
+ * (a device, a JIT compiler's memfd), or map is of no file; any other error: it could not be had.
+ */
+struct err *module_file_open(pid_t tid, const struct proc_maps *maps, const struct proc_map *map,
+			     struct memory *memory, int *fd_ret) MUST_CHECK;
+/*
+ * module_file_open for the program that tid runs, wherever it is mapped; the numbers of its file
+ * go to *map_ret.
+ */
+struct err *module_file_open_exe(pid_t tid, struct proc_map *map_ret, int *fd_ret) MUST_CHECK;
+
+/*
+ * The place: PT_LOAD segments laid over the mappings of a process. Nothing is opened or read here.
+ * The segments are those of an untrusted file; addresses that make no sense are left out.
+ */
+
+/*
+ * The bias by which a segment comes to lie as map, a mapping of elf, does; executable segments are
+ * asked first.
+ */
+bool module_bias(const struct elf_file *elf, const struct proc_map *map, uint64_t *bias_ret);
+/*
+ * Set the addresses of a module and of its code from elf and bias. False if none of its code is
+ * mapped.
+ */
+bool module_layout(struct module *module, const struct proc_maps *maps);
+/* Is map one of the module's file? */
+bool module_maps_file(const struct module *module, const struct proc_map *map);
+bool module_map_is_vdso(const struct proc_map *map);
+/* Is anything of the module mapped where it was? */
+bool module_still_mapped(const struct module *module, const struct proc_maps *maps);
+
+/*
+ * One module. Only what mdbg itself lacks (memory, descriptors) is an error here; what is wrong
+ * with a file is the module's own, noted in its `why`.
+ */
+
+/* A module that consists of map alone, without a file. */
+struct err *module_create(const struct proc_map *map, const char *path,
+			  struct module **ret) MUST_CHECK;
+void module_free(struct module *module);
+void module_cleanup(struct module **module);
+
+bool module_is_lack(const struct err *err);
+/* NULL, or err if it is a lack. */
+struct err *module_note(struct module *module, struct err *err) MUST_CHECK;
+/* Open what fd is; it is taken over. */
+struct err *module_open_elf(struct module *module, int fd) MUST_CHECK;
+/* The ELF file of one that has none is its memory. */
+struct err *module_read_vdso(struct module *module, struct memory *memory) MUST_CHECK;
+/*
+ * Once its place is known. Not of one that shares those of an earlier one. None are kept if there
+ * are more than `most`.
+ */
+struct err *module_load_rows(struct module *module, const char *cache_dir,
+			     uint64_t most) MUST_CHECK;

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* An earlier mdbg's journal, and what of it is there (previous_journal.h). */
+
+#include "tracee/previous_journal.h"
+
+#include <inttypes.h>
+
+#include "base/cleanup.h"
+#include "os/tracer.h"
+#include "tracee/forked_copies.h"
+#include "tracee/patch.h"
+#include "tracee/remote.h"
+#include "tracee/snapshot.h"
+#include "tracee/wait.h"
+
+#define STEP_NS		5000000ull
+#define RUN_NS		(200 * STEP_NS)	/* how long it may run, while one of these is waited for */
+#define SNAPSHOTS_MOST	16		/* an mdbg has one at a time */
+
+void previous_say(struct previous *left, const char *fmt, ...)
+{
+	size_t len = left->said ? strlen(left->said) : 0;
+	va_list args;
+
+	if (!left->said)
+		return;
+	len += (size_t)snprintf(left->said + len, left->room - len, "%s", len ? "; " : "");
+	va_start(args, fmt);
+	if (len < left->room)
+		vsnprintf(left->said + len, left->room - len, fmt, args);
+	va_end(args);
+}
+
+bool previous_is_a_view(const struct proc_maps *maps, const struct file_id *file)
+{
+	bool view = false;
+
+	vec_each(map, &maps->vec) {
+		if (!undo_is_of_file(map, file) || map->offset)
+			continue;
+		if (map->end - map->start == JOURNAL_SIZE)
+			return false;
+		view |= map->end - map->start > JOURNAL_SIZE;
+	}
+	return view;
+}
+
+bool previous_is_forked_copy(const struct previous *left)
+{
+	return left->origin || left->journal->target_start != left->target->start_time;
+}
+
+static bool owner_alive(const struct journal *journal)
+{
+	struct proc_stat stat;
+
+	if (!journal->owner || journal->owner == (uint32_t)getpid())
+		return false;
+	/* One that was killed is a zombie until its parent looks. */
+	return !procfs_stat((pid_t)journal->owner, &stat) &&
+		stat.start_time == journal->owner_start && stat.state != 'Z' && stat.state != 'X';
+}
+
+struct err *previous_check_owner(const struct previous *left)
+{
+	if (previous_is_forked_copy(left) || !owner_alive(left->journal))
+		return NULL;
+	return err_hint(err_create(ERR_ATTACH,
+				   "process %d is watched by another mdbg (pid %" PRIu32 ")",
+				   left->target->pid, left->journal->owner),
+			"detach that one first");
+}
+
+struct err *previous_read(struct previous *left, const struct proc_map *map)
+{
+	AUTO_FREE struct journal *journal = malloc(JOURNAL_SIZE);
+	struct err *err;
+
+	if (!journal)
+		return err_nomem;
+	if (map->end - map->start < JOURNAL_SIZE)
+		return err_create(ERR_FORMAT, "a journal of %" PRIu64 " bytes",
+				  map->end - map->start);
+	err = memory_read(&left->target->mem.memory, map->start, journal, JOURNAL_SIZE);
+	if (!err)
+		/* the region is larger than its journal */
+		err = journal_check(journal, UINT64_MAX);
+	if (err)
+		return err;
+	left->writer = (struct journal_writer){ .own = take(journal) };
+	left->journal = left->writer.own;
+	left->journal_address = map->start;
+	return NULL;
+}
+
+struct err *previous_check_file(const struct previous *left, const struct proc_map *map)
+{
+	struct identity identity;
+	struct stat st;
+	char path[96];
+	struct err *err;
+
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64,
+		 left->target->mem.tid, map->start, map->end);
+	if (stat(path, &st))	/* for the privileged: others act with the rights of the user */
+		return NULL;
+	err = identity_read(left->target->mem.tid, &identity);
+	if (err || !st.st_uid || identity_has_uid(&identity, st.st_uid))
+		return err;
+	return err_create(ERR_STATE, "a log that user %u has made, whose process this is not: it "
+			  "is left alone", (unsigned)st.st_uid);
+}
+
+/* Verified */
+
+struct undo previous_undo_text(const struct previous *left, uint32_t index,
+			       const struct proc_maps *maps)
+{
+	const struct journal_entry *entry = &left->journal->entry[index];
+	struct procmem *mem = &left->target->mem;
+	struct undo_text text = { .map = proc_maps_find(maps, entry->address) };
+
+	if (left->origin)
+		return forked_copy_undo_text(mem, left->origin, index, maps);
+	if (entry->len && entry->len <= sizeof(text.now)) {
+		text.readable = !memory_read(&mem->memory, entry->address, text.now, entry->len);
+		if (!patch_text_of_file(left->target, entry->address, &text.place, text.file,
+					entry->len))
+			text.place = (struct text_place){ .offset = 0 };
+	}
+	return undo_text(entry, &text);
+}
+
+/*
+ * From now on the entry says what the file does; one whose file is not known says nothing. Also
+ * what has been put back: a forked copy may have it still.
+ */
+static struct err *verify_text(struct previous *left, struct origin *origin, uint32_t index,
+			       const struct proc_maps *maps)
+{
+	struct journal_entry *entry = &left->writer.own->entry[index];
+	struct undo undo = previous_undo_text(left, index, maps);
+
+	if (undo.action == UNDO_LEAVE && undo.stands && previous_to_undo(entry, JOURNAL_TEXT))
+		return err_create(ERR_STATE, "the code at 0x%" PRIx64 " %s", undo.address, undo.why);
+	if (!entry->len || entry->len > JOURNAL_BYTES ||
+	    !patch_text_of_file(left->target, entry->address, &origin->place[index], entry->old,
+				entry->len))
+		entry->state = JOURNAL_FREE;
+	return NULL;
+}
+
+struct err *left_check_entries(const struct journal *journal)
+{
+	const char *what = undo_malformed_any(journal);
+
+	return what ? err_create(ERR_STATE, "its journal tells of %s", what) : NULL;
+}
+
+struct err *previous_verify(struct previous *left, struct origin *origin,
+			    const struct proc_maps *maps)
+{
+	struct err *err = left_check_entries(left->journal);
+
+	for (uint32_t i = 0; i < journal_entries(left->journal) && !err; i++)
+		if (left->journal->entry[i].kind == JOURNAL_TEXT &&
+		    left->journal->entry[i].state != JOURNAL_FREE)
+			err = verify_text(left, origin, i, maps);
+	return err;
+}
+
+/* Waited for */
+
+/* It may run for *budget in all. */
+static struct err *await(struct target *target, struct err *(*look)(void *ctx, bool *done_ret),
+			 void *ctx, uint64_t *budget, bool *done_ret)
+{
+	const struct target_wait wait = {
+		.look = look, .ctx = ctx,
+		.step = STEP_NS, .deadline = UINT64_MAX, .budget = budget,
+	};
+
+	return target_wait(target, &wait, done_ret);
+}
+
+struct use {
+	struct previous *left;
+	bool used;
+};
+
+static void look_at_use(struct thread *thread, const struct stack_top *top, void *ctx)
+{
+	struct use *use = ctx;
+	struct previous *left = use->left;
+	bool pending = false;
+
+	if (use->used)
+		return;
+	if (thread_is_stopped(thread))
+		err_ignore(tracer_trap_pending(thread->tid, &pending));
+	use->used = pending ||
+		stack_of_uses(thread, top, left->ranges.at, (uint32_t)left->ranges.nr);
+}
+
+static struct err *is_unused(void *left, bool *done_ret)
+{
+	struct use use = { .left = left };
+
+	stack_each_top(use.left->target, look_at_use, &use);
+	*done_ret = !use.used;
+	return NULL;
+}
+
+struct err *left_note_range(struct previous *left, const struct journal_entry *entry)
+{
+	struct stack_range range = { entry->address, entry->address + entry->len, false };
+
+	return entry->kind == JOURNAL_MAPPING ? vec_push(&left->ranges, range) : NULL;
+}
+
+struct err *previous_drain(struct previous *left, bool *clean)
+{
+	uint64_t budget = RUN_NS;
+
+	return await(left->target, is_unused, left, &budget, clean);
+}
+
+static struct err *has_no_call(void *ctx, bool *done_ret)
+{
+	struct target *target = ctx;
+	struct thread *thread;
+
+	*done_ret = true;
+	for_each_thread(thread, target)
+		*done_ret = *done_ret && !remote_is_left(thread);
+	return NULL;
+}
+
+struct err *previous_await_calls(struct target *target)
+{
+	uint64_t budget = RUN_NS;
+	bool made;
+	struct err *err = await(target, has_no_call, target, &budget, &made);
+
+	if (err || made)
+		return err;
+	return err_hint(err_create(ERR_BUSY, "a system call that an earlier mdbg began in process "
+				   "%d is not made yet", target->pid),
+			"if the process is stopped, let it go on (kill -CONT %d)", target->pid);
+}
+
+bool previous_is_mapping(const struct journal_entry *entry)
+{
+	return previous_to_undo(entry, JOURNAL_MAPPING) || previous_to_undo(entry, JOURNAL_DATA) ||
+	       previous_to_undo(entry, JOURNAL_LOG);
+}
+
+void previous_settle(struct previous *left, const struct proc_maps *maps)
+{
+	for (uint32_t i = 0; i < journal_entries(left->journal); i++) {
+		if (!previous_is_mapping(&left->journal->entry[i]))
+			continue;
+		if (undo_is_mapped(&left->journal->entry[i], maps, &left->file))
+			journal_writer_done(&left->writer, i);
+		else
+			journal_writer_undone(&left->writer, i);
+	}
+}
+
+struct reaping {
+	struct previous *left;
+	uint32_t index;
+	struct err *busy;	/* why it could not be reaped */
+};
+
+static struct err *try_to_reap(void *ctx, bool *done_ret)
+{
+	struct reaping *reaping = ctx;
+	struct previous *left = reaping->left;
+	struct remote *remote;
+	struct err *err = remote_borrow(left->target, NULL, &remote);
+
+	if (!err) {
+		err = snapshot_reap_left(remote, &left->journal->entry[reaping->index]);
+		if (!err)
+			journal_writer_undone(&left->writer, reaping->index);
+		err = remote_give_back(remote, err);
+	}
+	*done_ret = !err;
+	if (!err || err->code != ERR_BUSY)
+		return err;
+	reaping->busy = err;
+	return NULL;
+}
+
+struct err *previous_reap(struct previous *left)
+{
+	uint32_t nr = previous_is_forked_copy(left) ? 0 : journal_entries(left->journal);
+	uint64_t budget = RUN_NS;	/* for all of them */
+	struct reaping reaping = { .left = left };
+	struct err *err = NULL;
+	int snapshots = 0;
+	bool reaped;
+
+	/* A journal may be full of some that do not end. */
+	for (uint32_t i = 0; i < nr && snapshots < SNAPSHOTS_MOST && !err; i++) {
+		if (!previous_to_undo(&left->journal->entry[i], JOURNAL_SNAPSHOT))
+			continue;
+		snapshots++;
+		reaping.index = i;
+		err = await(left->target, try_to_reap, &reaping, &budget, &reaped);
+		if (!err && !reaped)
+			previous_say(left, "%s", reaping.busy->msg);
+	}
+	return err;
+}

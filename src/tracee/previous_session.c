@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Taking out what an earlier mdbg left in a target (theory in previous_session.h). */
+
+#include "tracee/previous_session.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/syscall.h>
+
+#include "base/cleanup.h"
+#include "os/file.h"
+#include "tracee/previous_journal.h"
+#include "tracee/patch.h"
+#include "tracee/region.h"
+#include "tracee/remote.h"
+
+/* *stands_ret: some of it still leads into what an mdbg has left, and must not be changed. */
+static struct err *put_text_back(struct previous *left, const struct proc_maps *maps,
+				 bool *stands_ret)
+{
+	struct err *err = NULL;
+
+	for (uint32_t i = journal_entries(left->journal); i-- > 0 && !err;) {
+		const struct journal_entry *entry = &left->journal->entry[i];
+		bool undone = entry->state == JOURNAL_UNDONE && entry->kind == JOURNAL_TEXT;
+		struct undo undo;
+
+		if (!previous_to_undo(entry, JOURNAL_TEXT) &&
+		    !(undone && previous_is_forked_copy(left)))
+			continue;
+		undo = previous_undo_text(left, i, maps);
+		if (undo.action == UNDO_WRITE)
+			err = patch_write_around(&left->target->mem, undo.address, undo.bytes,
+						 undo.len, undo.kept);
+		if (undo.action != UNDO_LEAVE || (undone && !undo.stands))
+			continue;
+		previous_say(left, "the code at 0x%" PRIx64 " %s: left as it is", undo.address,
+			     undo.why);
+		*stands_ret |= undo.stands;
+	}
+	return err;
+}
+
+/* The journal is the last: should this mdbg be killed, the next one finds it. */
+static struct err *unmap_file(const struct previous *left, struct remote *remote,
+			      const struct proc_maps *maps)
+{
+	const struct proc_map *journal = NULL;
+	struct err *err = NULL;
+
+	vec_each_while(map, &maps->vec, !err) {
+		if (!undo_is_of_file(map, &left->file))
+			continue;
+		if (!journal && !map->offset && map->end - map->start == JOURNAL_SIZE)
+			journal = map;
+		else
+			err = remote_unmap(remote, map->start, map->end - map->start);
+	}
+	if (!err && journal)
+		err = remote_unmap(remote, journal->start, JOURNAL_SIZE);
+	return err;
+}
+
+/*
+ * It becomes a mapping of the file, which goes with the others; then the journal is told, but not
+ * that which a forked child has of its parent.
+ */
+static struct err *remove_mapping(struct previous *left, struct remote *remote, uint32_t index)
+{
+	const struct journal_entry *entry = &left->journal->entry[index];
+	uint64_t at = left->journal_address + offsetof(struct journal, entry[index].state);
+	uint32_t state = JOURNAL_UNDONE;
+	bool covered = !patch_cover(remote, left->journal_address, entry->address, entry->len);
+	struct err *err = NULL;
+
+	if (!previous_is_forked_copy(left))
+		err = patch_fill(left->target, at, &state, sizeof(state));
+	return err || covered ? err : remote_unmap(remote, entry->address, entry->len);
+}
+
+static struct err *reset_handler(struct previous *left, struct remote *remote,
+				 const struct journal_entry *entry, const struct proc_maps *maps)
+{
+	struct patch_sigaction now;
+	struct err *err = patch_sigaction_call(remote, (int)entry->aux, NULL, &now);
+
+	if (err || !undo_sigaction(entry, &now, left->journal, maps))
+		return err;
+	return patch_undo_sigaction_entry(remote, entry);
+}
+
+static struct err *take_out(struct previous *left, struct remote *remote,
+			    const struct proc_maps *before)
+{
+	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	struct err *err = NULL;
+
+	for (uint32_t i = journal_entries(left->journal); i-- > 0 && !err;) {
+		const struct journal_entry *entry = &left->journal->entry[i];
+
+		if (previous_to_undo(entry, JOURNAL_SIGACTION))
+			err = reset_handler(left, remote, entry, before);
+		else if (previous_to_undo(entry, JOURNAL_MAPPING) ||
+			 previous_to_undo(entry, JOURNAL_DATA))
+			err = remove_mapping(left, remote, i);
+	}
+	if (!err)
+		err = procfs_maps(left->target->mem.tid, &maps);
+	return err ? err : unmap_file(left, remote, &maps);
+}
+
+/*
+ * Changes that this mdbg does not make, or that none makes: the journal stays for who knows them.
+ */
+static bool has_unknown(struct previous *left)
+{
+	const char *what = undo_malformed_any(left->journal);
+
+	for (uint32_t i = 0; i < journal_entries(left->journal) && !what; i++)
+		if (left->journal->entry[i].kind > JOURNAL_SNAPSHOT &&
+		    previous_to_undo(&left->journal->entry[i], left->journal->entry[i].kind)) {
+			previous_say(left,
+				     "an mdbg of a later version has made changes that this one "
+				     "does not know: use that to take them out");
+			return true;
+		}
+	if (!what)
+		return false;
+	previous_say(left, "the journal of an earlier mdbg tells of %s: what is mapped stays",
+		     what);
+	return true;
+}
+
+static struct err *unmap_all(struct previous *left)
+{
+	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	struct remote *remote;
+	struct err *err = procfs_maps(left->target->mem.tid, &maps);
+
+	if (!err)
+		err = remote_borrow(left->target, NULL, &remote);
+	if (err)
+		return err;
+	previous_settle(left, &maps);
+	return remote_give_back(remote, take_out(left, remote, &maps));
+}
+
+/* No thread enters the code of ours any more. */
+static struct err *clean_mapped(struct previous *left)
+{
+	bool clean = true;
+	struct err *err = NULL;
+
+	for_each_entry_while(entry, left->journal, !err)
+		if (previous_to_undo(entry, JOURNAL_MAPPING))
+			err = left_note_range(left, entry);
+	if (!err) {
+		left->target->left = left->journal;
+		err = previous_drain(left, &clean);
+		left->target->left = NULL;
+	}
+	if (err)
+		return err;
+	if (clean)
+		return unmap_all(left);
+	previous_say(left, "a thread is still inside what an earlier mdbg left: its pages stay");
+	return NULL;
+}
+
+static struct err *clean_one(struct previous *left, const struct proc_maps *maps)
+{
+	bool unknown = has_unknown(left), stands = false;
+	struct err *err;
+
+	previous_settle(left, maps);
+	err = put_text_back(left, maps, &stands);
+	if (!err && !unknown)
+		err = previous_reap(left);
+	return err || unknown || stands ? err : clean_mapped(left);
+}
+
+static bool is_left_descriptor(pid_t tid, int fd, const struct proc_maps *maps,
+			       const struct identity *identity)
+{
+	char path[48], link[64];
+	struct stat st, entry;
+	struct file_id file;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", tid, fd);
+	if (!file_link(AT_FDCWD, path, link, sizeof(link)) ||
+	    strcmp(link, JOURNAL_MEMFD_PATH " (deleted)") || stat(path, &st) ||
+	    lstat(path, &entry))
+		return false;
+	file = file_id_of(&st);
+	/*
+	 * Ours can be read and written. One that another user has made was handed to it: that is
+	 * its own.
+	 */
+	return S_ISREG(st.st_mode) && !st.st_nlink &&
+	       (entry.st_mode & (S_IRUSR | S_IWUSR)) == (S_IRUSR | S_IWUSR) &&
+		       !previous_is_a_view(maps, &file) &&
+	       (!st.st_uid || identity_has_uid(identity, st.st_uid));
+}
+
+/*
+ * A memfd that was made but not closed before the earlier mdbg was killed: its descriptor, or -1.
+ */
+static int left_descriptor(const struct target *target, const struct proc_maps *maps)
+{
+	pid_t tid = target->mem.tid;
+	struct identity identity;
+	struct proc_tasks fds;
+	char path[32];
+	int found = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd", tid);
+	if (identity_read(tid, &identity) || procfs_numbers(path, &fds))
+		return -1;
+	vec_each_while(fd, &fds.vec, found < 0)
+		if (is_left_descriptor(tid, *fd, maps, &identity))
+			found = *fd;
+	vec_free(&fds.vec);
+	return found;
+}
+
+static struct err *close_descriptors(struct target *target, const struct proc_maps *maps,
+				     bool *found)
+{
+	struct err *err = NULL;
+	int fd;
+
+	while (!err && (fd = left_descriptor(target, maps)) >= 0) {
+		struct remote *remote;
+		uint64_t unused;
+
+		*found = true;
+		err = remote_borrow(target, NULL, &remote);
+		if (err)
+			break;
+		err = remote_syscall(remote, &unused, SYS_close, (uint64_t)fd);
+		err = remote_give_back(remote, err);
+	}
+	return err;
+}
+
+/* Is it the first mapping of a file that was left? */
+static bool is_first(const struct proc_maps *maps, size_t i)
+{
+	struct file_id file = file_id_of_map(&maps->vec.at[i]);
+
+	if (!undo_is_of_file(&maps->vec.at[i], &file))
+		return false;
+	while (i-- > 0)
+		if (undo_is_of_file(&maps->vec.at[i], &file))
+			return false;
+	return !previous_is_a_view(maps, &file);
+}
+
+bool previous_session_exists(const struct target *target)
+{
+	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+
+	if (procfs_maps(target->mem.tid, &maps))
+		return false;
+	for (size_t i = 0; i < maps.vec.nr; i++)
+		if (is_first(&maps, i))
+			return true;
+	return left_descriptor(target, &maps) >= 0;
+}
+
+static struct err *find_journal(struct previous *left, const struct proc_maps *maps)
+{
+	struct err *err = err_create(ERR_FORMAT, "no journal");
+
+	vec_each_while(map, &maps->vec, err)
+		if (undo_is_of_file(map, &left->file) && undo_is_journal(map))
+			err = previous_read(left, map);
+	return err;
+}
+
+/* Nothing stands there yet: an mdbg was killed when it had just had it mapped. */
+static bool is_unbegun(const struct previous *left, const struct proc_map *map)
+{
+	static const struct journal empty;
+	struct journal journal;
+
+	return undo_is_journal(map) &&
+	       (memory_read(&left->target->mem.memory, map->start, &journal, sizeof(journal)) ||
+		!memcmp(&journal, &empty, sizeof(journal)));
+}
+
+static struct err *unmap_unbegun(struct previous *left, const struct proc_map *map)
+{
+	struct remote *remote;
+	struct err *err = remote_borrow(left->target, NULL, &remote);
+
+	return err ? err : remote_give_back(remote, remote_unmap(remote, map->start, JOURNAL_SIZE));
+}
+
+static struct err *clean_file(struct previous *left, const struct proc_maps *maps,
+			      const struct proc_map *map)
+{
+	struct err *err = previous_check_file(left, map);
+
+	if (!err && is_unbegun(left, map))
+		return unmap_unbegun(left, map);
+	if (!err)
+		err = find_journal(left, maps);
+	if (err) {
+		previous_say(left, "%s", err->msg);
+		return NULL;
+	}
+	err = previous_check_owner(left);
+	if (!err)
+		err = clean_one(left, maps);
+	journal_writer_free(&left->writer);
+	vec_free(&left->ranges);
+	return err;
+}
+
+struct err *previous_session_clean(struct target *target, bool *found_ret, char *left_ret,
+				   size_t room)
+{
+	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	struct err *err = previous_await_calls(target);
+
+	*found_ret = false;
+	*left_ret = '\0';
+	if (!err)
+		err = procfs_maps(target->mem.tid, &maps);
+	for (size_t i = 0; i < maps.vec.nr && !err; i++) {
+		struct previous left = { .target = target, .said = left_ret, .room = room,
+				     .file = file_id_of_map(&maps.vec.at[i]) };
+
+		if (!is_first(&maps, i))
+			continue;
+		*found_ret = true;
+		err = clean_file(&left, &maps, &maps.vec.at[i]);
+	}
+	return err ? err : close_descriptors(target, &maps, found_ret);
+}
+
+/* A forked copy */
+
+/* The journal is copied: it is settled for this process alone. */
+static struct err *clean_by(struct previous *left, const struct proc_maps *maps)
+{
+	AUTO_FREE struct journal *own = malloc(JOURNAL_SIZE);
+	struct err *err;
+
+	if (!own)
+		return err_nomem;
+	memcpy(own, left->origin->journal, JOURNAL_SIZE);
+	left->writer.own = own;
+	left->journal = own;
+	err = clean_one(left, maps);
+	vec_free(&left->ranges);
+	return err;
+}
+
+struct err *previous_session_clean_copy(struct target *target, const struct origin *origin,
+					char *left_ret,
+					size_t room)
+{
+	struct previous left = { .target = target, .origin = origin, .file = origin->file,
+			     .journal_address = origin->address, .said = left_ret, .room = room };
+	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
+	struct err *err = previous_await_calls(target);
+
+	*left_ret = '\0';
+	if (!err)
+		err = procfs_maps(target->mem.tid, &maps);
+	if (!err)
+		err = forked_copy_check_text(target->mem.tid, &target->mem, origin, &maps);
+	return err ? err : clean_by(&left, &maps);
+}

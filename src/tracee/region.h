@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The shared region: a memfd of the target's that mdbg maps too. At its start lies the journal of
+ * all that is done to the target; the log follows. It is mdbg's memory in all but name: pages are
+ * faulted in by mdbg, it is in no core dump.
+ *
+ * A forked child inherits the journal's mapping with the changes that the journal tells of, and
+ * loses both before it runs. If mdbg was killed it keeps both, so that a later mdbg can clean it as
+ * well; who cleans only reads the journal, which may be another's too.
+ *
+ * As long as nobody in the target writes the log (breakpoint probes) the target maps the journal
+ * alone: that is what a later mdbg looks for. The mapping is known by its name in /proc/PID/maps,
+ * "/memfd:mdbg (deleted)", and its file offset 0; the descriptor is closed at once. What an agent
+ * needs comes behind the log in the same file and is mapped by tracee/share.h.
+ *
+ * Whose file it is. The target makes it, since only it can have it mapped; by the time that mdbg
+ * opens it, an accomplice that shares the table of descriptors may have put another one in its
+ * place, and mdbg, as root, could write to that. (mdbg cannot make it and hand it over:
+ * pidfd_getfd leads the other way, a socket would be one more descriptor, and /proc of another
+ * user's mdbg is closed to the target.) So nothing is written before it is known that the target
+ * could write there itself:
+ *
+ *	look	the descriptor is opened with O_PATH; it must be an empty memory file of our name
+ *	map	the target maps it, writable and shared
+ *	prove	what it has mapped is the file that was looked at: memory of its own threads, which
+ *		are stopped, not a descriptor. What it has mapped so, it can write
+ *	open	by way of the O_PATH descriptor, whatever lies in /proc/PID/fd now
+ *	seal	then the size is looked at once more, before it is mapped: to read beyond the end
+ *		would be SIGBUS
+ *
+ * The region outlives the target: its log is read after the target's end, and freed by the session.
+ */
+#pragma once
+
+#include "log/journal_writer.h"
+#include "log/log.h"
+#include "tracee/forked_copies.h"
+
+struct remote;
+struct room;
+
+struct region {
+	int fd;
+	void *base;			/* here */
+	uint64_t size;			/* of the log with the journal: the file is longer */
+	uint32_t threads;		/* of the agent's table, which lies behind the log */
+	bool tight;			/* no more addresses are to be taken in the target than needed */
+	uint64_t address;		/* in the target; 0: not mapped there */
+	uint32_t entry;			/* its own journal entry */
+	/* For the agent (tracee/share.h). */
+	uint64_t log_address;		/* in the target: log_address + offset in the file; 0 */
+	struct share *share;		/* NULL: nothing is shared */
+	struct journal_writer writer;	/* of the journal, here and at base */
+	const struct journal *journal;	/* here, in private memory: what is to be believed */
+	struct origin origin;		/* of forked copies of the target */
+	struct log log;
+};
+
+/*
+ * Make one in the target by remote calls, as large as config says, or room (tracee/room.h) if it
+ * is not NULL; map it here, set target->region. It has its journal; the log, which takes longer,
+ * is made by region_format, before which nothing but the journal may be used: the target need not
+ * be stopped for that.
+ */
+struct err *region_create(struct target *target, struct remote *remote,
+			  const struct log_config *config, const struct room *room,
+			  struct region **ret) MUST_CHECK;
+/* The log's size is the region's, whatever config has. */
+struct err *region_format(struct region *region, const struct log_config *config) MUST_CHECK;
+/*
+ * One that no target has: its log is empty, and stays so. For a core file, of which nothing was
+ * recorded.
+ */
+struct err *region_create_empty(struct region **ret) MUST_CHECK;
+/*
+ * The region that an earlier mdbg has left in its target (tracee/previous_session.h): opened,
+ * mapped here, and this mdbg's from now on; set as target->region. ERR_FORMAT, ERR_PERM and others:
+ * it cannot be gone on with, and nothing has changed.
+ */
+struct err *region_adopt(struct target *target, struct region **ret) MUST_CHECK;
+/* Leave it in the target, without an owner. The region stays here; target->region is NULL then. */
+void region_keep(struct target *target);
+/*
+ * Unmap it in the target: the last of all that is undone. target->region is NULL then; the region
+ * stays here. Where the log is still mapped for the agent (a thread was still inside), the journal
+ * stays in the target as well, without an owner, for a later mdbg to take all of it out.
+ */
+struct err *region_withdraw(struct target *target, struct remote *remote) MUST_CHECK;
+/* Unmap the mapping that a forked child has inherited from the target of region. */
+struct err *region_withdraw_forked_copy(const struct region *region,
+					struct remote *child) MUST_CHECK;
+/* Unmap it here. NULL is fine. */
+void region_free(struct region *region);

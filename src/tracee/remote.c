@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Remote calls (theory in remote.h). */
+
+#include "tracee/remote.h"
+
+#include <errno.h>
+#include <linux/rseq.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "arch/sigframe.h"
+#include "base/cleanup.h"
+#include "base/trace.h"
+#include "os/tracer.h"
+
+#define SYSCALL_STOP	(SIGTRAP | 0x80)
+/* Kernel-internal codes in the result register of an interrupted system call. */
+#define ERESTARTSYS		512
+#define ERESTARTNOINTR		513
+#define ERESTARTNOHAND		514
+#define ERESTART_RESTARTBLOCK	516
+/* How often it is looked whether who is waited for has died. */
+#define LOOK_NS			10000000ull
+
+static const struct arch *arch_of(const struct remote *remote)
+{
+	return remote->thread->target->arch;
+}
+
+/*
+ * The registers as rt_sigreturn should restore them: an interrupted system call starts again, since
+ * the kernel will not do it for us then. A relative time limit starts anew; this is the way of a
+ * killed mdbg only.
+ */
+static void translate_restart(const struct arch *arch, struct regs *regs)
+{
+	int64_t result = (int64_t)regs_get(regs, arch->syscall_ret);
+
+	if ((int64_t)regs_get(regs, arch->orig_syscall) < 0)	/* in none */
+		return;
+	if (result != -ERESTARTSYS && result != -ERESTARTNOINTR && result != -ERESTARTNOHAND &&
+	    result != -ERESTART_RESTARTBLOCK)
+		return;
+	regs_set(regs, arch->syscall_nr, regs_get(regs, arch->orig_syscall));
+	regs_set(regs, arch->pc, regs_get(regs, arch->pc) - arch->syscall_insn_len);
+}
+
+/*
+ * A PC in a restartable sequence goes to its abort handler, since the kernel will find the PC
+ * elsewhere.
+ */
+static void abort_rseq(struct thread *thread, struct regs *regs)
+{
+	struct target *target = thread->target;
+	uint64_t rseq = tracer_rseq(thread->tid), cs_addr, pc = regs_get(regs, target->arch->pc);
+	struct rseq_cs cs;
+
+	if (!rseq ||
+	    memory_read_u64(&target->mem.memory, rseq + offsetof(struct rseq, rseq_cs), &cs_addr) ||
+	    !cs_addr || memory_read(&target->mem.memory, cs_addr, &cs, sizeof(cs)))
+		return;
+	if (pc - cs.start_ip < cs.post_commit_offset)
+		regs_set(regs, target->arch->pc, cs.abort_ip);
+}
+
+/* Lay the frame below the red zone; what lay there is kept. */
+static struct err *lay_frame(struct remote *remote, uint64_t restorer)
+{
+	const struct arch *arch = arch_of(remote);
+	struct target *target = remote->thread->target;
+	struct regs restored = remote->regs;
+	AUTO_FREE uint8_t *buf = malloc(2 * REMOTE_FRAME_MAX);
+	uint8_t *xstate = buf + REMOTE_FRAME_MAX;
+	struct sigframe_spec spec = { .regs = &restored,
+				      .mask = remote->mask,
+				      .restorer = restorer };
+	size_t len;
+	struct err *err;
+
+	if (!buf)
+		return err_nomem;
+	translate_restart(arch, &restored);
+	err = tracer_get_xstate(remote->thread->tid, xstate, REMOTE_FRAME_MAX, &spec.xstate_len);
+	if (err)
+		return err;
+	spec.xstate = xstate;
+	spec.below = regs_get(&remote->regs, arch->sp) - arch->red_zone;
+	err = arch->sigframe(&spec, buf, REMOTE_FRAME_MAX, &remote->frame, &len);
+	if (err)
+		return err;
+	remote->frame_len = (uint32_t)len;
+	err = memory_read(&target->mem.memory, remote->frame - REMOTE_SCRATCH, remote->saved,
+			  REMOTE_SCRATCH + len);
+	if (!err)
+		err = procmem_write(&target->mem, remote->frame, buf, len);
+	return err ? err_wrap(err, "stack of thread %d", remote->thread->tid) : NULL;
+}
+
+/* Registers at the `syscall; ret`, about to make call nr. */
+static struct regs call_regs(const struct remote *remote, long nr)
+{
+	const struct arch *arch = arch_of(remote);
+	struct regs regs = remote->regs;
+
+	regs_set(&regs, arch->pc, remote->call_pc);
+	regs_set(&regs, arch->sp, remote->frame);
+	regs_set(&regs, arch->syscall_nr, (uint64_t)nr);
+	regs_set(&regs, arch->orig_syscall, UINT64_MAX);
+	return regs;
+}
+
+/*
+ * Each thread has filters of its own, and may have got one since the attach: asked for each time.
+ */
+static struct err *suspend_seccomp(struct remote *remote)
+{
+	pid_t tid = remote->thread->tid;
+	struct proc_status status;
+	struct err *err = procfs_status(tid, &status);
+
+	if (err || !status.seccomp)
+		return err;
+	err = tracer_set_options(remote->thread->target->tracer, tid, true);
+	if (err)
+		return err_hint(err_wrap(err, "process %d runs under a seccomp filter",
+					 remote->thread->target->pid),
+				"run mdbg with CAP_SYS_ADMIN (as root), so that the filter can be "
+				"suspended for the moment of the attach");
+	remote->seccomp = true;
+	return NULL;
+}
+
+/*
+ * Syscall user dispatch (Wine has it) turns the calls of some code into SIGSYS. The selector says
+ * whether it does now; it does not change, as only the thread itself does that.
+ */
+static struct err *check_dispatch(struct thread *thread, uint64_t pc)
+{
+	uint8_t selector = 0;
+	uint64_t at;
+
+	if (!tracer_dispatches(thread->tid, pc, &at))
+		return NULL;
+	if (at && !memory_read(&thread->target->mem.memory, at, &selector, sizeof(selector)) &&
+	    !selector)
+		return NULL;
+	return err_create(ERR_UNSUPPORTED, "thread %d has its system calls dispatched to itself "
+			  "(PR_SET_SYSCALL_USER_DISPATCH)", thread->tid);
+}
+
+struct err *remote_begin(struct thread *thread, struct remote *ret)
+{
+	struct target *target = thread->target;
+	struct regs regs;
+	uint64_t restorer;
+	struct err *err;
+
+	memset(ret, 0, offsetof(struct remote, saved));
+	ret->thread = thread;
+	ret->limit = TARGET_TIMEOUT_NS;
+	ret->regs = thread->regs;
+	abort_rseq(thread, &ret->regs);
+	err = gadget_find(target, &ret->call_pc, &restorer);
+	if (!err)
+		err = check_dispatch(thread, ret->call_pc + target->arch->syscall_insn_len);
+	if (!err)
+		err = suspend_seccomp(ret);
+	if (!err)
+		err = tracer_get_sigmask(thread->tid, &ret->mask);
+	if (!err)
+		err = lay_frame(ret, restorer);
+	if (err) {
+		if (ret->seccomp)	/* no remote_end follows */
+			err_ignore(tracer_set_options(target->tracer, thread->tid, false));
+		return err;
+	}
+	/*
+	 * The frame brings the mask back, so that the PC must be on the way to it before the mask
+	 * is changed.
+	 */
+	regs = call_regs(ret, SYS_getpid);
+	err = tracer_set_regs(thread->tid, &regs);
+	return err ? err : tracer_set_sigmask(thread->tid, UINT64_MAX);
+}
+
+static struct err *gone(const struct remote *remote)
+{
+	return err_create(ERR_GONE, "thread %d has ended, or executes another program",
+			  remote->thread->tid);
+}
+
+/* It is nobody's thread any more: what is asked of it is asked of the copy. */
+static struct err *lose(struct remote *remote)
+{
+	remote->lost = true;
+	remote->last = *remote->thread;
+	remote->thread = &remote->last;
+	return gone(remote);
+}
+
+/* The thread runs: wait until it stops. */
+static struct err *wait_for_stop(struct remote *remote, int *status)
+{
+	pid_t tid = remote->thread->tid;
+	uint64_t end = tracer_now() + remote->limit, now;
+	struct proc_stat stat;
+	struct err *err;
+
+	do {
+		now = tracer_now();
+		err = tracer_wait_for(tid, MIN(now + LOOK_NS, end), status);
+		/*
+		 * The end of a first thread is reported after all others: nobody waits for it
+		 * here.
+		 */
+		if (err && err->code == ERR_TIMEOUT && !procfs_stat(tid, &stat) &&
+		    stat.state == 'Z') {
+			remote->thread->state = THREAD_STUCK;
+			return lose(remote);
+		}
+	} while (err && err->code == ERR_TIMEOUT && now < end);
+	remote->away = err;
+	if (err && err->code == ERR_TIMEOUT)
+		return err_hint(err, "does it get a processor, or is its control group frozen?");
+	if (err || (WIFSTOPPED(*status) && *status >> 16 != PTRACE_EVENT_EXEC))
+		return err;
+	/*
+	 * It has ended, or another thread has executed a program and goes on as the first, under
+	 * the id of the one that was borrowed: its registers are the new program's then.
+	 */
+	err = lose(remote);
+	target_dispatch(remote->last.target, tid, *status);
+	return err;
+}
+
+static struct err *check_there(const struct remote *remote)
+{
+	if (remote->lost)
+		return gone(remote);
+	if (remote->away)
+		return err_create(ERR_TIMEOUT, "thread %d is in another call still",
+				  remote->thread->tid);
+	return NULL;
+}
+
+/*
+ * To the next system call stop. Only SIGSTOP and SIGKILL can come in between: a SIGSTOP is sent
+ * again afterwards.
+ */
+static struct err *to_syscall_stop(struct remote *remote)
+{
+	pid_t tid = remote->thread->tid;
+
+	for (;;) {
+		unsigned long made;
+		int status;
+		struct err *err = tracer_syscall(tid);
+
+		if (!err)
+			err = wait_for_stop(remote, &status);
+		if (err)
+			return err;
+		if (WSTOPSIG(status) == SYSCALL_STOP)
+			return NULL;
+		if (status >> 16 == PTRACE_EVENT_CLONE && !tracer_event_message(tid, &made))
+			remote->made = (pid_t)made;
+		if (status >> 16 == 0 && WSTOPSIG(status) == SIGSTOP)
+			remote->resend_stop = true;
+	}
+}
+
+struct err *remote_call(struct remote *remote, long nr, const uint64_t *args, unsigned nr_args,
+			uint64_t *ret)
+{
+	const struct arch *arch = arch_of(remote);
+	pid_t tid = remote->thread->tid;
+	struct regs regs = call_regs(remote, nr);
+	struct err *err = check_there(remote);
+	int64_t result;
+
+	if (err)
+		return err;
+	for (unsigned i = 0; i < nr_args; i++)
+		regs_set(&regs, arch->syscall_arg[i], args[i]);
+	err = tracer_set_regs(tid, &regs);
+	if (!err)
+		err = to_syscall_stop(remote);	/* entry */
+	if (!err)
+		err = to_syscall_stop(remote);	/* exit */
+	if (!err)
+		err = tracer_get_regs(tid, &regs);
+	if (err)
+		return err_wrap(err, "remote call %ld", nr);
+	result = (int64_t)regs_get(&regs, arch->syscall_ret);
+	if (result < 0 && result > -4096) {
+		errno = (int)-result;
+		return err_sys("remote call %ld", nr);
+	}
+	*ret = (uint64_t)result;
+	return NULL;
+}
+
+/* The function has entered the kernel by way of its return address. */
+static bool has_returned(const struct remote *remote, const struct regs *regs)
+{
+	const struct arch *arch = arch_of(remote);
+
+	return regs_get(regs, arch->orig_syscall) == SYS_rt_sigreturn &&
+	       regs_get(regs, arch->sp) == remote->frame + sizeof(uint64_t);
+}
+
+static struct err *to_return(struct remote *remote)
+{
+	pid_t tid = remote->thread->tid;
+	struct regs regs;
+	struct err *err;
+
+	do {
+		err = to_syscall_stop(remote);
+		if (!err)
+			err = tracer_get_regs(tid, &regs);
+	} while (!err && !has_returned(remote, &regs));
+	return err;
+}
+
+static struct err *run_function(struct remote *remote, uint64_t address, uint64_t arg)
+{
+	const struct arch *arch = arch_of(remote);
+	pid_t tid = remote->thread->tid;
+	struct regs regs = call_regs(remote, 0);
+	struct err *err;
+
+	regs_set(&regs, arch->pc, address);
+	regs_set(&regs, arch->flags, arch->entry_flags);
+	regs_set(&regs, arch->arg[0], arg);
+	err = tracer_set_regs(tid, &regs);
+	if (err)
+		return err;
+	remote->in_function = true;
+	err = to_return(remote);
+	if (err)
+		return err;
+	regs = call_regs(remote, SYS_getpid);
+	err = tracer_set_regs(tid, &regs);
+	if (err)
+		return err;
+	remote->in_function = false;
+	return to_syscall_stop(remote);		/* exit, of no call */
+}
+
+struct err *remote_function(struct remote *remote, uint64_t address, uint64_t arg)
+{
+	AUTO_FREE uint8_t *xstate = malloc(REMOTE_FRAME_MAX);
+	pid_t tid = remote->thread->tid;
+	size_t len;
+	struct err *err = xstate ? check_there(remote) : err_nomem;
+
+	if (err)
+		return err;
+	err = tracer_get_xstate(tid, xstate, REMOTE_FRAME_MAX, &len);
+	if (!err)
+		err = run_function(remote, address, arg);
+	if (!err)
+		err = tracer_set_xstate(tid, xstate, len);
+	return err ? err_wrap(err, "remote function") : NULL;
+}
+
+struct err *remote_scratch(struct remote *remote, const void *bytes, size_t len, uint64_t *ret)
+{
+	*ret = remote->frame - REMOTE_SCRATCH;
+	return remote_scratch_at(remote, *ret, bytes, len);
+}
+
+struct err *remote_scratch_at(struct remote *remote, uint64_t at, const void *bytes, size_t len)
+{
+	uint64_t below = remote->frame - at;
+
+	if (below > REMOTE_SCRATCH || len > below)
+		return err_create(ERR_RANGE, "%zu bytes of arguments", len);
+	return procmem_write(&remote->thread->target->mem, at, bytes, len);
+}
+
+/*
+ * From the exit stop of the last call to EVENT_STOP, before any instruction; or out of a call that
+ * takes too long.
+ */
+static struct err *to_event_stop(struct remote *remote)
+{
+	pid_t tid = remote->thread->tid;
+
+	for (;;) {
+		int status;
+		/* anew each time: see go_on in thread.c */
+		struct err *err = tracer_interrupt(tid);
+
+		if (!err && !remote->away)
+			err = tracer_cont(tid, 0);
+		if (!err)
+			err = wait_for_stop(remote, &status);
+		if (err)
+			return err;
+		if (status >> 16 == PTRACE_EVENT_STOP) {
+			remote->thread->group_signal =
+				WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status);
+			return NULL;
+		}
+		if (status >> 16 == 0 && WSTOPSIG(status) == SIGSTOP)
+			remote->resend_stop = true;
+	}
+}
+
+/* The frame brings it back; what lay there is not put back under it. */
+static void leave_to_frame(struct remote *remote)
+{
+	remote->thread->state = THREAD_STUCK;
+	trace_line("thread %d does not come back from a remote call", remote->thread->tid);
+}
+
+/*
+ * A SIGCONT that waits came after any SIGSTOP, which would have taken it off the queue
+ * (signal(7)).
+ */
+static bool continues(pid_t tid)
+{
+	struct proc_status status;
+
+	return !procfs_status(tid, &status) &&
+	       (status.sig_pending | status.shared_pending) >> (SIGCONT - 1) & 1;
+}
+
+struct err *remote_end(struct remote *remote)
+{
+	struct thread *thread = remote->thread;
+	struct target *target;
+	struct err *err;
+
+	if (remote->lost)
+		return gone(remote);
+	target = thread->target;
+	if (remote->in_function) {
+		leave_to_frame(remote);
+		return err_create(ERR_TIMEOUT, "thread %d is in a function still", thread->tid);
+	}
+	/* The kernel must not take what is in the registers for a system call to restart. */
+	err = to_event_stop(remote);
+	if (remote->lost)
+		return err;
+	if (remote->away) {
+		leave_to_frame(remote);
+		return err;
+	}
+	/*
+	 * In this order: until the registers are back, a killed mdbg leaves the thread on its way
+	 * through the frame.
+	 */
+	err = err_first(err, tracer_set_sigmask(thread->tid, remote->mask));
+	err = err_first(err, tracer_set_regs(thread->tid, &remote->regs));
+	err = err_first(err, procmem_write(&target->mem, remote->frame - REMOTE_SCRATCH,
+					   remote->saved, REMOTE_SCRATCH + remote->frame_len));
+	if (remote->seccomp)
+		err = err_first(err, tracer_set_options(target->tracer, thread->tid, false));
+	thread->regs = remote->regs;
+	thread->regs_changed = false;
+	thread->state = THREAD_STOPPED;
+	if (remote->resend_stop && !continues(thread->tid))
+		kill(thread->tgid, SIGSTOP);
+	return err;
+}
+
+struct err *remote_unmap(struct remote *remote, uint64_t address, uint64_t len)
+{
+	uint64_t unused;
+
+	return remote_syscall(remote, &unused, SYS_munmap, address, len);
+}
+
+static bool has_bytes(struct target *target, uint64_t at, const uint8_t *bytes, size_t len)
+{
+	uint8_t there[sizeof(target->arch->restorer_gadget)];
+
+	return !memory_read(&target->mem.memory, at, there, len) && !memcmp(there, bytes, len);
+}
+
+bool remote_is_left(const struct thread *thread)
+{
+	struct target *target = thread->target;
+	const struct arch *arch = target->arch;
+	uint64_t to;
+
+	return thread->state == THREAD_STOPPED &&
+		has_bytes(target, regs_get(&thread->regs, arch->pc), arch->call_gadget,
+			  arch->call_gadget_len) &&
+		!memory_read_u64(&target->mem.memory, regs_get(&thread->regs, arch->sp), &to) &&
+		has_bytes(target, to, arch->restorer_gadget, arch->restorer_gadget_len);
+}
+
+/*
+ * A thread whose stack has no room below (ERR_MEMORY), or that cannot make a call now
+ * (ERR_UNSUPPORTED), is passed by for another.
+ */
+struct err *remote_begin_any(struct target *target, struct remote *ret)
+{
+	struct thread *thread, *first = target_any_stopped(target);
+	struct err *err;
+
+	if (!first)
+		return err_create(ERR_BUSY, "no thread of process %d can be borrowed", target->pid);
+	err = remote_begin(first, ret);
+	if (!err || (err->code != ERR_MEMORY && err->code != ERR_UNSUPPORTED))
+		return err;
+	for_each_thread(thread, target)
+		if (err && thread != first && thread->state == THREAD_STOPPED)
+			err = remote_begin(thread, ret);
+	return err;
+}
+
+struct err *remote_borrow(struct target *target, struct thread *thread, struct remote **ret)
+{
+	struct remote *remote = malloc(sizeof(*remote));
+	struct err *err;
+
+	if (!remote)
+		return err_nomem;
+	err = thread ? remote_begin(thread, remote) : remote_begin_any(target, remote);
+	if (err)
+		free(remote);
+	else
+		*ret = remote;
+	return err;
+}
+
+struct err *remote_give_back(struct remote *remote, struct err *err)
+{
+	err = err_first(err, remote_end(remote));
+	free(remote);
+	return err;
+}

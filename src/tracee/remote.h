@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Remote calls: system calls made by a thread of the target, that complete themselves.
+ *
+ * A thread is borrowed (remote_begin), makes any number of calls, and is given back (remote_end) as
+ * it was:
+ *
+ *	1. Its whole state (registers, extended state, signal mask; restart codes of an interrupted
+ *	   system call translated) is laid as a signal frame on its own stack below the red zone.
+ *	   What lay there is kept and put back.
+ *	2. All signals are blocked, and PC set to a `syscall; ret` whose return address is the start
+ *	   of the frame: the address of a `mov $__NR_rt_sigreturn, %eax; syscall`. Should mdbg be
+ *	   killed from here on, the thread makes the call, returns into rt_sigreturn and goes on as
+ *	   if a signal handler had returned. No text is touched for it: both pieces are found in the
+ *	   target's own executable mappings (every libc has them), or in the agent's once that is
+ *	   there.
+ *	3. PTRACE_SYSCALL to the entry, again to the exit; the result is read; the next call starts
+ *	   at 2 with PC set back.
+ *	4. Otherwise mdbg puts the registers back itself, in EVENT_STOP again, where the kernel
+ *	   still knows how to restart what was interrupted (rt_sigreturn would have dropped the
+ *	   kernel's restart_block: nanosleep and poll would end with EINTR).
+ *
+ * A call that takes too long (the target's control group is frozen, or gets no processor) is
+ * broken off by an interrupt. Where that does not help either (the thread sleeps uninterruptibly)
+ * the thread is left to the frame, which must then stay as it is: it is `stuck`, and restores
+ * itself one day.
+ *
+ * A function of the target's (remote_function) is entered in place of step 2's `syscall; ret`,
+ * with the same return address, so that it completes itself as well: it runs to its end, and
+ * returns into rt_sigreturn. It is let run from one system call to the next. At the entry of
+ * rt_sigreturn, which nobody else makes with this SP, all registers are set at once: to those of
+ * step 2, and no system call (-1) in place of the one that was entered. So the thread is where it
+ * is after any other call, and never half way between. A function must not be broken off, since
+ * it may hold a lock: if it does not come back it is left to its frame. It changes what a system
+ * call does not: vector registers, which are put back before all others (the frame has them,
+ * too), what lies below the frame, where nothing is anybody's, and errno, which nobody can put
+ * back: see session/trim.h.
+ *
+ * A PC in a restartable sequence (rseq) is moved to its abort handler first, as the kernel does for
+ * a signal. Under a seccomp filter the filter is suspended (needs CAP_SYS_ADMIN), else ERR_PERM: a
+ * wrong call would kill the target. A thread whose calls are dispatched to itself (SIGSYS) is not
+ * borrowed.
+ */
+#pragma once
+
+#include "tracee/target.h"
+
+/*
+ * Bytes of the stack that are kept under the frame: fixed part of a frame and the largest
+ * extended state (AMX).
+ */
+#define REMOTE_FRAME_MAX	16384
+/* Bytes below the frame for arguments in memory. */
+#define REMOTE_SCRATCH		512
+
+struct remote {
+	struct thread *thread;
+	struct regs regs;		/* as borrowed */
+	uint64_t mask;
+	uint64_t call_pc;		/* `syscall; ret` */
+	uint64_t frame;			/* SP during calls */
+	uint32_t frame_len;
+	uint64_t limit;			/* nanoseconds: of each wait for the thread */
+	bool resend_stop;		/* a SIGSTOP came meanwhile */
+	bool lost;			/* the thread was killed, or executes another program */
+	bool away;			/* in a call that has taken longer than limit */
+	bool in_function;		/* which does not come back */
+	bool seccomp;			/* its filter is suspended */
+	pid_t made;			/* whom a call has made (clone), as mdbg sees him; 0 */
+	struct thread last;		/* what it was, when it is lost */
+	uint8_t saved[REMOTE_SCRATCH + REMOTE_FRAME_MAX];
+};
+
+/* thread is STOPPED, or in the signal stop that is being handled. */
+struct err *remote_begin(struct thread *thread, struct remote *ret) MUST_CHECK;
+/* *ret is the result, 0 or more; errors of the call come as err_sys. */
+struct err *remote_call(struct remote *remote, long nr, const uint64_t *args, unsigned nr_args,
+			uint64_t *ret) MUST_CHECK;
+/*
+ * Call the function at address, of one argument. Its result is not known. limit is for each part
+ * of it between two system calls. The thread's stack must have room for it below the frame; the
+ * rest is the caller's to be sure of, above all that no lock is held that it takes.
+ */
+struct err *remote_function(struct remote *remote, uint64_t address, uint64_t arg) MUST_CHECK;
+/*
+ * Put bytes (at most REMOTE_SCRATCH) where the next calls can find them; their address in the
+ * target.
+ */
+struct err *remote_scratch(struct remote *remote, const void *bytes, size_t len,
+			   uint64_t *ret) MUST_CHECK;
+/* remote_scratch at this very address, no more than REMOTE_SCRATCH below the frame. */
+struct err *remote_scratch_at(struct remote *remote, uint64_t at, const void *bytes,
+			      size_t len) MUST_CHECK;
+/*
+ * The thread is in EVENT_STOP again (STOPPED), with its own registers; after an error it may be
+ * stuck on its way there. Always called, also after a failed call.
+ */
+struct err *remote_end(struct remote *remote) MUST_CHECK;
+
+#define remote_syscall(remote, ret, nr, ...) \
+	remote_call(remote, nr, (const uint64_t[]){ __VA_ARGS__ }, \
+		    sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t), ret)
+
+struct err *remote_unmap(struct remote *remote, uint64_t address, uint64_t len) MUST_CHECK;
+
+/*
+ * Was this thread (STOPPED) borrowed by an mdbg that was killed, and is it still to make a call of
+ * its? A moment at most, unless it is kept from running. The mappings may be others afterwards.
+ */
+bool remote_is_left(const struct thread *thread);
+
+/* Begin with the best suited stopped thread of the target. */
+struct err *remote_begin_any(struct target *target, struct remote *ret) MUST_CHECK;
+
+/*
+ * The two as a bracket: remote_begin of thread, or remote_begin_any of target if that is NULL; and
+ * remote_end, which gives err, or what is wrong with the end.
+ *
+ *	err = remote_borrow(target, NULL, &remote);
+ *	if (err)
+ *		return err;
+ *	err = ...
+ *	return remote_give_back(remote, err);
+ */
+struct err *remote_borrow(struct target *target, struct thread *thread,
+			  struct remote **ret) MUST_CHECK;
+struct err *remote_give_back(struct remote *remote, struct err *err) MUST_CHECK;
+
+/*
+ * Two pieces of code that a call needs and that the target has anyway (gadget.c): `syscall; ret`,
+ * and the code that makes rt_sigreturn, in the files' own executable mappings. Kept in the target
+ * once found, and looked at again at each call. The search takes a millisecond or two: have it
+ * done before the target is stopped. ERR_UNSUPPORTED where there is none.
+ */
+struct err *gadget_find(struct target *target, uint64_t *call_ret,
+			uint64_t *restorer_ret) MUST_CHECK;

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Taking over all threads of a target, and letting them go (theory in target.h). */
+
+#include <unistd.h>
+
+#include "base/trace.h"
+#include "os/tracer.h"
+#include "tracee/refuse.h"
+#include "tracee/target.h"
+
+/* The kernel attaches for us what a seized thread makes; its first stop is not seen yet. */
+static bool is_ours(pid_t tracer)
+{
+	struct proc_status status;
+
+	return tracer && !procfs_status(tracer, &status) && status.tgid == getpid();
+}
+
+static bool is_dead(const struct proc_status *status)
+{
+	return status->state == 'Z' || status->state == 'X';
+}
+
+/*
+ * A first thread that has ended, and cannot be traced, may be followed under its id by one that
+ * executes another program: it is asked again then.
+ */
+static struct err *seize(struct target *target, pid_t tid)
+{
+	struct proc_status status;
+	struct err *err = tracer_seize(target->tracer, tid);
+
+	if (err && err->code == ERR_PERM && !procfs_status(tid, &status) && !status.tracer &&
+	    !is_dead(&status))
+		err = tracer_seize(target->tracer, tid);
+	return err;
+}
+
+void thread_note_runs(struct thread *thread)
+{
+	err_ignore(procfs_runs(thread->tid, &thread->runs));
+	thread->runs_seen = tracer_now();
+}
+
+/*
+ * *nr counts who was not known before: also who has ended since it was listed, as it may have made
+ * another first.
+ */
+static struct err *seize_one(struct target *target, pid_t tid, pid_t tgid, unsigned *nr)
+{
+	struct proc_status status;
+	struct thread *thread;
+	struct err *err = seize(target, tid);
+
+	if (err) {
+		bool ended = err->code == ERR_GONE || procfs_status(tid, &status) ||
+			     is_dead(&status);
+
+		if (!ended && !is_ours(status.tracer))
+			return err;
+		/* (A first thread is a zombie as long as others run, and cannot be traced.) */
+		*nr += ended && tid != tgid;
+		return NULL;
+	}
+	err = thread_add(target, tid, tgid, &thread);
+	if (err)
+		return err;
+	(*nr)++;
+	if (!procfs_status(tid, &status)) {
+		thread->blocks_sigtrap = status.sig_blocked >> (SIGTRAP - 1) & 1;
+		thread->busy = status.state == 'R';
+		thread_note_runs(thread);
+	}
+	return NULL;
+}
+
+/*
+ * Processes, made by a thread of ours, that run in the same memory (a vfork child), and those that
+ * they have made.
+ */
+static struct err *seize_sharers(struct target *target, pid_t tid, unsigned *nr)
+{
+	struct proc_tasks children = { VEC_INIT };
+	struct err *err = procfs_children(tid, &children);
+
+	if (err)	/* no CONFIG_PROC_CHILDREN, or the thread is gone */
+		return NULL;
+	vec_each_while(child, &children.vec, !err) {
+		if (!target_shares(target, *child))
+			continue;
+		if (!target_thread(target, *child))
+			err = seize_one(target, *child, *child, nr);
+		if (!err)
+			err = seize_sharers(target, *child, nr);
+	}
+	vec_free(&children.vec);
+	return err;
+}
+
+/*
+ * One pass over /proc; how many were new. The kernel ends the list at a thread that ends just then,
+ * and leaves out who comes behind it (proc_task_readdir): a list too short counts as one more.
+ */
+static struct err *seize_pass(struct target *target, unsigned *nr)
+{
+	struct proc_tasks tasks = { VEC_INIT };
+	uint32_t threads;
+	struct err *err = procfs_tasks(target->pid, &tasks);
+
+	*nr = 0;
+	if (!err && !procfs_nr_threads(target->pid, &threads))
+		*nr += tasks.vec.nr < threads;
+	vec_each_while(tid, &tasks.vec, !err) {
+		if (!target_thread(target, *tid))
+			err = seize_one(target, *tid, target->pid, nr);
+		if (!err)
+			err = seize_sharers(target, *tid, nr);
+	}
+	vec_free(&tasks.vec);
+	return err;
+}
+
+static struct err *seize_passes(struct target *target)
+{
+	uint64_t end = tracer_now() + TARGET_TIMEOUT_NS;
+	struct err *err;
+	unsigned nr;
+
+	do
+		err = seize_pass(target, &nr);
+	while (!err && nr > 0 && tracer_now() < end);
+	if (!err && map_count(&target->threads) == 0)
+		err = err_create(ERR_GONE, "process %d has ended", target->pid);
+	return err;
+}
+
+struct err *target_seize_missed(struct target *target, unsigned *nr_ret)
+{
+	uint32_t count = !target_thread(target, target->pid), threads;
+	struct err *err = procfs_nr_threads(target->pid, &threads);
+	struct thread *thread;
+
+	*nr_ret = 0;
+	for_each_thread(thread, target)
+		count += thread->tgid == target->pid;
+	if (err ? err->code == ERR_GONE : threads == count)
+		return NULL;
+	return seize_pass(target, nr_ret);
+}
+
+/* Undo what seize_passes did before it failed: let go as `let_go` does. */
+static struct err *unseize(struct target *target, struct err *cause,
+			   void (*let_go)(struct target *target))
+{
+	struct err kept;
+
+	if (map_count(&target->threads) == 0)
+		return cause;
+	err_copy(&kept, cause);
+	if (!target_stop(target, NULL))
+		let_go(target);
+	return err_adopt(&kept);
+}
+
+struct err *target_seize_all(struct target *target)
+{
+	struct err *err = seize_passes(target);
+
+	return err ? unseize(target, err, target_release) : NULL;
+}
+
+/*
+ * While nobody looked the process may have ended, and another have got its id; or it runs another
+ * program. Of a thread that is traced neither goes unseen.
+ */
+static struct err *check_same(const struct target *target)
+{
+	struct proc_stat stat;
+
+	if (procfs_stat(target->pid, &stat) || stat.start_time != target->start_time)
+		return err_create(ERR_GONE, "process %d has ended", target->pid);
+	if (!procmem_lives(&target->mem))
+		return err_create(ERR_GONE, "process %d has ended, or runs another program",
+				  target->pid);
+	return NULL;
+}
+
+struct err *target_retrace(struct target *target)
+{
+	struct err *err;
+
+	if (target->state != TARGET_UNTRACED)
+		return NULL;
+	target->state = TARGET_RUNNING;
+	err = seize_passes(target);
+	if (!err)
+		err = check_same(target);
+	if (err) {
+		err = unseize(target, err, target_untrace);
+		if (target->state != TARGET_ENDED)
+			target->state = TARGET_UNTRACED;
+		return err->code == ERR_PERM ? refuse_explain(target->pid, err->errnum) : err;
+	}
+	if (!target_thread(target, target->mem.tid))
+		target_pick_reader(target);
+	return NULL;
+}
+
+struct err *target_adopt(struct target *target, pid_t tid)
+{
+	struct thread *thread;
+	struct err *err = thread_add(target, tid, target->pid, &thread);
+
+	if (err)
+		return err;
+	thread->state = THREAD_STOPPED;
+	target->state = TARGET_STOPPED;
+	return tracer_get_regs(tid, &thread->regs);
+}
+
+/*
+ * One that was killed has an end that must be heard: who executes another program, and has killed
+ * it for that, waits until it was. So it stays, as a stuck one does.
+ */
+void thread_release(struct thread *thread)
+{
+	struct err *err;
+
+	if (!thread->group_signal && thread->state != THREAD_AT_END)
+		thread_restart_syscall(thread, 0);
+	err = thread_flush_regs(thread);
+	if (!err)
+		err = tracer_detach(thread->tid, 0);
+	if (!err) {
+		thread_drop(thread);
+		return;
+	}
+	trace_line("detach %d: %s", thread->tid, err->msg);
+	thread->state = THREAD_STUCK;
+}
+
+static void release_one(struct thread *thread)
+{
+	if (thread_is_stopped(thread))
+		thread_release(thread);		/* else stuck: see let_go_late in thread.c */
+}
+
+void target_release(struct target *target)
+{
+	target_each_to_go_on(target, release_one);
+	target->state = TARGET_RELEASED;
+}
+
+void target_untrace(struct target *target)
+{
+	target_each_to_go_on(target, release_one);
+	/* A child that did not come in time is let go when it does: see target_dispatch. */
+	map_free(&target->newborn, NULL);
+	target->expected = 0;
+	if (target->state != TARGET_ENDED)
+		target->state = TARGET_UNTRACED;
+}

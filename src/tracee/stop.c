@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Stopping all threads of a target, and letting them go on (theory in target.h).
+ *
+ * How long each of many threads stands depends on the order, and on which threads have the processors:
+ *
+ * - A thread that waits in a system call notices nothing of a stop as long as nothing wakes it. So
+ *   those are stopped first, and the busy ones when the others stand. But each runs to its stop, on
+ *   processors that the busy threads may have: when no more threads stop, or not soon, the busy ones
+ *   are asked as well, which frees the processors.
+ * - Some threads wake all the time, and wait for a moment when they are looked at. They are stopped
+ *   as late as the busy ones, and resumed before all others: they run for a very short time. Among
+ *   the waiting threads they would stand as long as it takes to go through all of them (300: 1.5 to
+ *   3 ms, of which their own part is 0.1). They are recognized by how often they had a processor
+ *   (procfs_runs).
+ * - Before a stop the tracer sleeps for a moment. Otherwise its time slice may be used up, and it
+ *   would give way to the busy threads for a whole poll (4 ms) in the middle.
+ * - Then the thread that was stopped first is resumed first, the busy ones last. Before the others
+ *   they would take the processor away from the tracer, with all other threads still standing (seen:
+ *   a thread that was to wake stood for 3 to 8 ms). A waiting thread takes a few microseconds to wait
+ *   again.
+ * - While it resumes them the tracer goes before all others (tracer_hurry): 300 threads then take
+ *   0.3 ms, and 1 to 4 where it gives way to each that it wakes. It does not do so while it stops
+ *   them: a thread that it waits for may need its processor (a stop then took some ten ms now and
+ *   then).
+ * - The sleep and the hurry are only for many threads: with a few, to sleep and to change its own
+ *   scheduling takes longer than to go through them (after a sleep the tracer may be on another
+ *   processor than the thread that it borrows then: 0.7 ms of a detach where it was 0.3).
+ *
+ * A thread that sleeps uninterruptibly stops before it runs user code again, so that the target
+ * counts as stopped without it. The exception is a thread in execve, which waits for its file, or for
+ * a permission (fanotify). It needs no user code to kill all other threads of its process, stopped or
+ * not, and to go on as the first of them, under its id: what is done to that thread, by its id, is
+ * then done to the new program, which went on with registers of the old one (seen). So the target is
+ * not stopped as long as there is such a thread: its exec is waited for, or its failure, and if
+ * neither comes soon the target is resumed.
+ */
+
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "base/trace.h"
+#include "os/tracer.h"
+#include "tracee/target.h"
+
+#define NS_PER_MS	1000000ull
+/*
+ * A child that is made stops before its first instruction; how long to wait for it when all else
+ * has stopped.
+ */
+#define NEWBORN_NS	(1000 * NS_PER_MS)
+/* How long one is waited for who can be borrowed, where all are in uninterruptible sleeps. */
+#define STUCK_NS	(1000 * NS_PER_MS)
+/* How long a thread is waited for that executes another program. */
+#define EXECUTE_NS	(50 * NS_PER_MS)
+/* How long one thread is waited for before any other that has stopped is heard. */
+#define IN_TURN_NS	NS_PER_MS
+/* That time while the busy run, and how long they are let run at most. */
+#define AT_ONCE_NS	200000ull
+#define BUSY_NS		(4 * NS_PER_MS)
+/* The tracer's sleep before a stop. */
+#define REST_NS		100000
+/*
+ * A thread that has a processor less often than once in this time does not wake all the time; ...
+ */
+#define SELDOM_NS	(10 * NS_PER_MS)
+/* ... nor who has it for a stop, and to go on, and whatever else mdbg made it do. */
+#define OWN_RUNS	4
+/* From so many threads on it takes a while to go through them. */
+#define MANY		16
+
+/* The activity of a thread, seen before or at the last stop. */
+enum does { WAITS, WAKES, WORKS };
+
+static enum does what_does(const struct thread *thread)
+{
+	if (thread->busy)
+		return WORKS;
+	return thread->wakes ? WAKES : WAITS;
+}
+
+static void each_that(struct target *target, enum does does, void (*fn)(struct thread *thread))
+{
+	struct thread *thread;
+
+	for_each_thread(thread, target)
+		if (what_does(thread) == does)
+			fn(thread);
+}
+
+static bool has_many(const struct target *target)
+{
+	return map_count(&target->threads) >= MANY;
+}
+
+void target_each_to_go_on(struct target *target, void (*fn)(struct thread *thread))
+{
+	bool hurry = has_many(target);
+
+	if (hurry)
+		tracer_hurry(target->tracer, true);
+	each_that(target, WAKES, fn);
+	each_that(target, WAITS, fn);
+	each_that(target, WORKS, fn);
+	if (hurry)
+		tracer_hurry(target->tracer, false);
+}
+
+/* It stands, or runs no user code any more. */
+static bool stands(const struct thread *thread)
+{
+	return thread->state != THREAD_RUNNING && thread->state != THREAD_ASKED;
+}
+
+/*
+ * Not twice: one that has stopped, but was not heard yet, would stop again as soon as it is let go,
+ * and stand until the tracer has gone through all (300 threads: 10 ms more).
+ */
+static void interrupt_one(struct thread *thread)
+{
+	if (thread->state != THREAD_RUNNING && thread->state != THREAD_STUCK)
+		return;
+	if (thread->state == THREAD_RUNNING)
+		thread->state = THREAD_ASKED;
+	/* fails only if it was killed: its exit follows */
+	err_ignore(tracer_interrupt(thread->tid));
+}
+
+static unsigned running(struct target *target)
+{
+	struct thread *thread;
+	unsigned count = 0;
+
+	for_each_thread(thread, target)
+		count += !stands(thread);
+	return count;
+}
+
+/* Will it take the place of others: see the top of this file. */
+static bool takes_over(struct thread *thread)
+{
+	struct thread *other;
+	long nr;
+
+	for_each_thread(other, thread->target)
+		if (other != thread && other->tgid == thread->tgid)
+			return !procfs_syscall(thread->tid, &nr) &&
+			       (nr == SYS_execve || nr == SYS_execveat);
+	return false;
+}
+
+/* A thread that still runs: is it in an uninterruptible sleep, or is it gone? */
+static void look_at_late(struct thread *thread, pid_t *executer)
+{
+	struct proc_stat stat;
+
+	if (stands(thread) || procfs_stat(thread->tid, &stat))
+		return;
+	if (stat.state == 'D' && takes_over(thread)) {
+		*executer = thread->tid;
+		return;
+	}
+	/* The end of a first thread is told only when all others are gone. */
+	if (stat.state == 'D' || stat.state == 'Z') {
+		thread->state = THREAD_STUCK;
+		trace_line("thread %d does not stop: state %c", thread->tid, stat.state);
+	}
+}
+
+/* Children that did not come in time are not waited for any more. */
+static bool awaits_child(struct target *target, uint64_t end)
+{
+	if (target->expected && tracer_now() > end) {
+		trace_line("%u children of process %d do not stop", target->expected, target->pid);
+		/* But when they do they are let go, so that somebody must wait. */
+		tracer_count(target->tracer, (int)target->expected);
+		map_free(&target->newborn, NULL);
+		target->expected = 0;
+	}
+	return target->expected;
+}
+
+/*
+ * Most stop soon, in the order in which they were asked to. To wait for any of many would have the
+ * kernel, and this file, look at all of them each time. Behind one who does not stop soon, those
+ * are heard who have. True: somebody was.
+ */
+static bool wait_in_turn(struct target *target, bool with_all, uint64_t each_ns)
+{
+	VEC(pid_t) tids = VEC_INIT;
+	bool patient = true, any = false;
+	struct thread *thread;
+
+	/* A thread that cannot be noted is waited for with the rest. */
+	for_each_thread(thread, target)
+		if (!stands(thread) && (with_all || what_does(thread) == WAITS))
+			err_ignore(vec_push(&tids, thread->tid));
+	vec_each_while(tid, &tids, target->state != TARGET_ENDED) {
+		struct err *err = NULL;
+		int status;
+
+		if (!target_thread(target, *tid))
+			continue;
+		if (patient)
+			err = tracer_wait_for(*tid, tracer_now() + each_ns, &status);
+		else if (!tracer_poll(*tid, &status))
+			continue;
+		if (!err) {
+			target->ops->route(target->ctx, *tid, status);
+			any = true;
+		} else if (err->code == ERR_TIMEOUT) {
+			patient = false;
+		}
+	}
+	vec_free(&tids);
+	return any;
+}
+
+/*
+ * Every thread is stuck, most likely for a moment: the only thread, whose vfork child has just
+ * executed another program, so that it shares the memory no longer.
+ */
+static bool awaits_any(struct target *target, uint64_t end)
+{
+	return !target_any_stopped(target) && target->end != TARGET_END_HELD && tracer_now() < end;
+}
+
+static struct err *gone(const struct target *target)
+{
+	return err_create(ERR_GONE, "process %d has ended, or runs another program", target->pid);
+}
+
+/* Look at the threads that are late: which need not be waited for, and has it taken too long? */
+static struct err *look_at_all_late(struct target *target, uint64_t start)
+{
+	struct thread *thread;
+	pid_t executer = 0;
+
+	for_each_thread(thread, target)
+		look_at_late(thread, &executer);
+	if (!executer || tracer_now() < start + EXECUTE_NS)
+		return NULL;
+	return err_hint(err_create(ERR_BUSY, "thread %d of process %d is about to execute another "
+				   "program", executer, target->pid),
+			"its file is waited for, or a permission to execute it (/proc/%d/stack)",
+			executer);
+}
+
+static struct err *wait_stopped(struct target *target)
+{
+	uint64_t start = tracer_now(), end = start + TARGET_TIMEOUT_NS;
+
+	while (target->state != TARGET_ENDED &&
+	       (running(target) > 0 || awaits_child(target, start + NEWBORN_NS) ||
+		awaits_any(target, start + STUCK_NS))) {
+		int status;
+		pid_t tid;
+		struct err *err;
+
+		if (wait_in_turn(target, true, IN_TURN_NS))
+			continue;
+		err = tracer_wait(target->tracer, tracer_now() + 10 * NS_PER_MS, &tid, &status);
+		if (!err) {
+			target->ops->route(target->ctx, tid, status);
+			continue;
+		}
+		if (err->code != ERR_TIMEOUT)
+			return err;
+		if (tracer_now() > end)
+			return err_wrap(err, "stop process %d", target->pid);
+		err = look_at_all_late(target, start);
+		if (err)
+			return err;
+	}
+	return target->state == TARGET_ENDED ? gone(target) : NULL;
+}
+
+static struct err *stop_all(struct target *target)
+{
+	uint64_t end;
+
+	each_that(target, WAITS, interrupt_one);
+	end = tracer_now() + BUSY_NS;
+	while (wait_in_turn(target, false, AT_ONCE_NS) && tracer_now() < end)
+		;
+	/* Ask the rest: a thread that was busy may be seen otherwise by now. */
+	each_that(target, WORKS, interrupt_one);
+	each_that(target, WAKES, interrupt_one);
+	each_that(target, WAITS, interrupt_one);
+	return wait_stopped(target);
+}
+
+/* See who of many threads wakes, and rest. */
+static void prepare(struct target *target)
+{
+	static const struct timespec rest = { .tv_nsec = REST_NS };
+	struct thread *thread;
+
+	/* Since it was looked at last: at the stop before, or when it was seized. */
+	for_each_thread(thread, target) {
+		uint64_t runs = thread->runs, since = thread->runs_seen;
+
+		thread_note_runs(thread);
+		thread->wakes = since && thread->runs - runs >
+					 OWN_RUNS + (thread->runs_seen - since) / SELDOM_NS;
+	}
+	/* For the last thread that was seized that was too short a time. */
+	for_each_thread(thread, target) {
+		uint64_t runs = thread->runs;
+
+		thread_note_runs(thread);
+		thread->wakes |= thread->runs != runs;
+	}
+	nanosleep(&rest, NULL);
+}
+
+struct err *target_stop(struct target *target, bool *was_ret)
+{
+	uint64_t end = tracer_now() + TARGET_TIMEOUT_NS;
+	unsigned missed;
+	struct err *err;
+
+	if (was_ret)
+		*was_ret = target->state == TARGET_STOPPED;
+	if (target->state == TARGET_STOPPED)
+		return NULL;
+	if (target->state == TARGET_ENDED)
+		return gone(target);
+	err = target_retrace(target);
+	if (err)
+		return err;
+	target->state = TARGET_STOPPING;
+	if (has_many(target))
+		prepare(target);
+	do {
+		err = stop_all(target);
+		if (!err)
+			err = target_seize_missed(target, &missed);
+		if (!err && missed && tracer_now() > end)
+			err = err_create(ERR_TIMEOUT, "stop process %d: its threads make others "
+					 "faster than they can be traced", target->pid);
+	} while (!err && missed);
+	if (err) {
+		target_resume(target);
+		return err;
+	}
+	target->state = TARGET_STOPPED;
+	return target->end == TARGET_END_HELD ? target_end(target) : NULL;
+}
+
+static void resume_one(struct thread *thread)
+{
+	if (thread->state == THREAD_ASKED || thread->state == THREAD_STUCK)
+		thread->state = THREAD_RUNNING;
+	if (thread->state != THREAD_STOPPED)
+		return;
+	if (!thread->group_signal)
+		thread_restart_syscall(thread, 0);
+	thread_resume(thread, 0);
+}
+
+void target_resume(struct target *target)
+{
+	if (target->state != TARGET_ENDED)
+		target->state = TARGET_RUNNING;
+	target_each_to_go_on(target, resume_one);
+}
+
+void target_attend(struct target *target, uint64_t ns)
+{
+	uint64_t until = tracer_now() + ns;
+	int status;
+	pid_t tid;
+
+	while (!tracer_wait(target->tracer, until, &tid, &status))
+		target->ops->route(target->ctx, tid, status);
+}
+
+struct err *target_run_for(struct target *target, uint64_t ns)
+{
+	target_resume(target);
+	target_attend(target, ns);
+	return target_stop(target, NULL);
+}
+
+struct err *target_run_some(struct target *target, bool (*goes)(struct thread *thread, void *ctx),
+			    void *ctx, uint64_t ns)
+{
+	struct thread *thread;
+
+	/* A thread that stops meanwhile, for whatever reason, need not go on. */
+	if (target->state == TARGET_STOPPED)
+		target->state = TARGET_STOPPING;
+	for_each_thread(thread, target)
+		if (goes(thread, ctx))
+			resume_one(thread);
+	target_attend(target, ns);
+	return target_stop(target, NULL);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Making and freeing a struct target. */
+
+#include "tracee/target.h"
+
+#include "os/tracer.h"
+#include "tracee/core_target.h"
+
+static bool lives(pid_t tid)
+{
+	struct proc_stat stat;
+
+	return !procfs_stat(tid, &stat) && stat.state != 'Z' && stat.state != 'X';
+}
+
+/* A thread of the process that lives; 0: there is none. */
+static pid_t find_alive(pid_t pid)
+{
+	struct proc_tasks tasks = { VEC_INIT };
+	pid_t found = 0;
+
+	err_ignore(procfs_tasks(pid, &tasks));	/* gone: the list is empty */
+	vec_each_while(tid, &tasks.vec, !found)
+		found = lives(*tid) ? *tid : 0;
+	vec_free(&tasks.vec);
+	return found;
+}
+
+/*
+ * The memory of a process whose first thread has ended is reached by another; but the others may
+ * end at any moment.
+ */
+static struct err *open_memory(pid_t pid, struct procmem *ret)
+{
+	pid_t tid = lives(pid) ? pid : find_alive(pid);
+
+	return procmem_open(tid ? tid : pid, ret);
+}
+
+struct err *target_create(struct tracer *tracer, pid_t pid, const char *cache_dir,
+			  const struct target_ops *ops, void *ctx, struct target **ret)
+{
+	struct target *target = calloc(1, sizeof(*target));
+	struct proc_stat stat;
+	struct err *err;
+
+	if (!target)
+		return err_nomem;
+	err = procfs_stat(pid, &stat);
+	if (!err)
+		err = open_memory(pid, &target->mem);
+	if (err) {
+		free(target);
+		return err;
+	}
+	target->pid = pid;
+	target->memory = &target->mem.memory;
+	target->start_time = stat.start_time;
+	target->arch = arch_host();
+	target->tracer = tracer;
+	target->ops = ops;
+	target->ctx = ctx;
+	modules_init(&target->modules, cache_dir);
+	*ret = target;
+	return NULL;
+}
+
+struct err *target_reopen(struct target *target)
+{
+	struct procmem mem;
+	struct proc_stat stat;
+	struct err *err = procfs_stat(target->pid, &stat);
+
+	if (!err && stat.start_time != target->start_time)
+		err = err_create(ERR_GONE, "process %d has ended", target->pid);
+	if (!err)
+		err = open_memory(target->pid, &mem);
+	if (err)
+		return err;
+	procmem_close(&target->mem);
+	target->mem = mem;
+	return target_refresh(target, NULL);
+}
+
+struct err *target_maps(const struct target *target, struct proc_maps *ret)
+{
+	return target->core ? core_copy_maps(target->core, ret) :
+			      procfs_maps(target->mem.tid, ret);
+}
+
+struct err *target_refresh(struct target *target, bool *changed_ret)
+{
+	return target->core ? NULL : modules_refresh(&target->modules, target->mem.tid,
+						     &target->mem.memory, changed_ret);
+}
+
+struct err *thread_vector(const struct thread *thread, void *buf, size_t room, size_t *len_ret)
+{
+	const struct core *core = thread->target->core;
+
+	return core ? core_vector(core, thread->tid, buf, room, len_ret) :
+		      tracer_get_xstate(thread->tid, buf, room, len_ret);
+}
+
+static bool is_thread_of(pid_t tid, pid_t pid)
+{
+	struct proc_status status;
+
+	return lives(tid) && !procfs_status(tid, &status) && status.tgid == pid;
+}
+
+bool target_lives(struct target *target)
+{
+	struct proc_stat stat;
+	pid_t tid;
+
+	/* Ids are used again. */
+	if (procfs_stat(target->pid, &stat) || stat.start_time != target->start_time)
+		return false;
+	if (is_thread_of(target->mem.tid, target->pid))
+		return true;
+	tid = find_alive(target->pid);
+	if (tid)
+		procmem_set_tid(&target->mem, tid);
+	return tid;
+}
+
+void target_destroy(struct target *target)
+{
+	if (!target)
+		return;
+	map_free(&target->threads, free);
+	map_free(&target->newborn, NULL);
+	modules_deinit(&target->modules);
+	procmem_close(&target->mem);
+	core_close(target->core);
+	free(target);
+}

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A target: one address space, the threads that run in it, and what mdbg did to it.
+ *
+ * Everything here runs on the tracer thread (os/tracer.h).
+ *
+ * The target (enum target_state):
+ *
+ *	    seize_all                 stop            all threads stand
+ *	 -------------> RUNNING --------------> STOPPING -----------------> STOPPED <--- adopt, a core
+ *	                |  ^  loader hook          |  ^                      | |  |
+ *	                |  |                       |  +------ run_some ------+ |  |
+ *	                |  +-- resume, stop failed +---------- resume ---------+  |
+ *	                |                                                         |
+ *	     hands_on,  |                            untraced                    | release
+ *	     stop       +---------------- UNTRACED <-----------------------------+---------> RELEASED
+ *
+ *	 each of them --- the last thread has ended, or target_forget ---> ENDED
+ *
+ * In STOPPING and STOPPED a thread that reports EVENT_STOP stays stopped (target_holds). In
+ * STOPPED no thread runs user code. In UNTRACED and RELEASED only threads that could not be let
+ * go are traced, and they are let go when they report. ENDED is left by nothing but a release,
+ * which is for those threads of other processes that shared its memory.
+ *
+ * A thread (enum thread_state):
+ *
+ *	  seize, first stop of a clone
+ *	        |
+ *	        v        interrupt
+ *	    RUNNING -----------------> ASKED --- EVENT_STOP, while the target is held ---> STOPPED
+ *	     ^  ^  ^                   |   |                                                 |
+ *	     |  |  +-------------------+   +-- sleeps uninterruptibly ---> STUCK             |
+ *	     |  |    another stop, or                                       |               |
+ *	     |  |    the target is resumed                                  |               |
+ *	     |  +--------- EVENT_STOP, or the target is resumed ------------+                |
+ *	     +---------------------------- resumed: CONT, or LISTEN in a group stop ---------+
+ *
+ *	    any of them --- PTRACE_EVENT_EXIT, if it is asked for (end.c) ---> LEAVES
+ *	    LEAVES --- the whole process ends, and is looked at ---> AT_END --- resumed ---> LEAVES
+ *	    any of them --- exit ---> dropped
+ *
+ * Any stop that is not EVENT_STOP is handled at once, and the thread resumed (and interrupted anew
+ * while the target is held: it is ASKED then).
+ *
+ * A thread is STOPPED in PTRACE_EVENT_STOP only, whatever it was doing: signals are passed on first
+ * (the kernel then sets up the handler's frame and stops again before its first instruction), our
+ * own traps are handled first. So there is one kind of stop to inject calls into, to move a PC in,
+ * to detach from. The kernel looks for an interrupt before it looks for signals, so that a thread
+ * can be in EVENT_STOP with the SIGTRAP of an int3 of ours still queued; such a thread is resumed
+ * to report it before it counts as STOPPED (flush_trap), else the signal would kill it after a
+ * detach.
+ *
+ * A STUCK thread does not stop because it is in an uninterruptible sleep (a vfork parent), or
+ * because a remote call in it does not return: the target counts as stopped without it. It stays
+ * traced; should it come back it reports a stop of its own. A thread that LEAVES or is AT_END runs
+ * no user code any more. The registers of a thread that is STOPPED or AT_END can be read, but only
+ * a STOPPED one can make a remote call.
+ *
+ * Threads of this address space need not be threads of the process: a vfork child, or any CLONE_VM
+ * process, runs the same text, so it is held in the same table (tgid tells) and never cleaned as if
+ * its memory were its own.
+ *
+ * A forked child with its own memory is stopped by the kernel before it runs; ops->fork_child takes
+ * it over. The target counts as stopped only when the children that its threads have made have
+ * stopped, too: a child that comes after the text was put back would be a copy from before, and a
+ * thread that comes after the release would stay stopped.
+ */
+#pragma once
+
+#include "arch/arch.h"
+#include "base/map.h"
+#include "log/journal.h"
+#include "os/procmem.h"
+#include "tracee/module.h"
+
+struct core;
+struct tracer;
+struct target;
+
+/* See the top of this file. */
+enum thread_state {
+	THREAD_RUNNING,
+	THREAD_ASKED,		/* to stop, and has not yet */
+	THREAD_STUCK,		/* does not stop, and is not waited for */
+	THREAD_LEAVES,		/* has reported its PTRACE_EVENT_EXIT: see end.c */
+	THREAD_AT_END,		/* the same, and it is held there */
+	THREAD_STOPPED,		/* in PTRACE_EVENT_STOP */
+};
+
+struct thread {
+	struct target *target;
+	pid_t tid, tgid;
+	enum thread_state state;
+	int group_signal;	/* STOPPED in a group stop by this signal */
+	/*
+	 * How it is scheduled (see stop.c). The two were seen at different times, and a thread
+	 * can be both.
+	 */
+	bool busy;		/* when last seen it ran, and waited in no system call */
+	bool wakes;		/* it had a processor again and again before the last stop of many */
+	uint64_t runs;		/* how often it had had one, ... */
+	uint64_t runs_seen;	/* ... and when that was seen: tracer_now(), or 0 */
+	bool blocks_sigtrap;	/* seen to block SIGTRAP: each of its traps is looked at closely */
+	uint64_t repairs_seen;	/* of the owner of ops: repairs of SIGTRAP before its last trap */
+	uint32_t traps;		/* of ours that it has hit */
+	struct regs regs;	/* at the stop that is being handled, or in which it is held */
+	/* Set by anyone who handles its stop, in any order: the first one includes the second. */
+	bool regs_changed;	/* regs must be written before it goes on */
+	bool pc_changed;	/* only the PC must: cheaper */
+	void *data;		/* of the owner of ops */
+};
+
+/* Each but fork_child and route may be NULL: there are no traps of ours, or no listener. */
+struct target_ops {
+	/*
+	 * thread stopped at a SIGTRAP: true if it was for a trap of ours. Registers are changed in
+	 * thread->regs (and regs_changed or pc_changed set).
+	 */
+	bool (*trap)(void *ctx, struct thread *thread);
+	/* Is pc the address that follows one of our traps? */
+	bool (*is_trap)(void *ctx, uint64_t pc);
+	void (*thread_gone)(void *ctx, struct thread *thread);
+	void (*thread_new)(void *ctx, struct thread *thread);
+	/* A forked process, stopped, with its own memory. Must detach it (or keep it). */
+	void (*fork_child)(void *ctx, pid_t child);
+	/*
+	 * A status came while this target was waited for: it may be another target's. Ends in
+	 * target_dispatch for its own.
+	 */
+	void (*route)(void *ctx, pid_t tid, int status);
+	/* thread is the only one left; the old memory is gone. */
+	void (*exec)(void *ctx, struct thread *thread);
+	void (*signal)(void *ctx, struct thread *thread, int signal);
+	/*
+	 * The process ends, and its memory is still there: all threads stand, none can make a
+	 * call.
+	 */
+	void (*at_end)(void *ctx);
+	/* The last thread is gone; known: status is the process'. */
+	void (*ended)(void *ctx, int status, bool known);
+};
+
+/* See the top of this file. */
+enum target_state {
+	TARGET_RUNNING,
+	TARGET_STOPPING,
+	TARGET_STOPPED,
+	TARGET_UNTRACED,
+	TARGET_RELEASED,
+	TARGET_ENDED,
+};
+
+/* The end of the process, which comes while it is RUNNING or STOPPING: see end.c. */
+enum target_end {
+	TARGET_END_UNSEEN,
+	TARGET_END_HELD,	/* threads are held AT_END; the next target_stop looks at them */
+	TARGET_END_SEEN,	/* or is not to be: no thread is held any more */
+};
+
+struct target {
+	pid_t pid;			/* as the user named it */
+	uint64_t start_time;		/* of the process, against a reused pid */
+	const struct arch *arch;
+	struct tracer *tracer;
+	const struct target_ops *ops;
+	void *ctx;
+	struct map threads;		/* tid → struct thread */
+	struct map newborn;		/* see tracee/thread.c, expect_child */
+	unsigned expected;		/* how many of newborn have not stopped yet */
+	struct procmem mem;
+	struct core *core;		/* NULL: a live process; else see tracee/core_target.h */
+	struct memory *memory;		/* by which all but its changes are read */
+	struct modules modules;
+	enum target_state state;
+	enum target_end end;
+	uint32_t stack_copy;		/* see tracee/backtrace.c */
+	struct walk_cache walk_cache;
+	uint64_t call_gadget, restorer_gadget;	/* see gadget_find; 0: not looked for yet */
+	struct region *region;		/* see tracee/region.h; NULL: none */
+	/* an earlier mdbg's, while that is taken out (previous_journal.h); NULL: none */
+	const struct journal *left;
+};
+
+/* How long any one wait for a target may take. */
+#define TARGET_TIMEOUT_NS	10000000000ull
+
+/* Nothing is traced yet. ERR_GONE, ERR_PERM. */
+struct err *target_create(struct tracer *tracer, pid_t pid, const char *cache_dir,
+			  const struct target_ops *ops, void *ctx, struct target **ret) MUST_CHECK;
+/*
+ * It has executed another program before it was traced: be a target of that. It is stopped, and
+ * nothing but target_refresh was done with it. ERR_GONE: it is another process.
+ */
+struct err *target_reopen(struct target *target) MUST_CHECK;
+/* Must be detached, or ended. */
+void target_destroy(struct target *target);
+/* Its mappings now. */
+struct err *target_maps(const struct target *target, struct proc_maps *ret) MUST_CHECK;
+/* Bring its modules up to date with them; *changed_ret (may be NULL): some came or went. */
+struct err *target_refresh(struct target *target, bool *changed_ret) MUST_CHECK;
+
+/*
+ * Trace all threads (and those processes that share the memory). On failure none is traced.
+ * ERR_ATTACH.
+ */
+struct err *target_seize_all(struct target *target) MUST_CHECK;
+/* A child of the tracer thread, already seized and stopped in PTRACE_EVENT_EXEC. */
+struct err *target_adopt(struct target *target, pid_t tid) MUST_CHECK;
+/*
+ * Stop all threads; *was_ret, if not NULL, says whether they were. ERR_TIMEOUT: the target runs on.
+ * ERR_GONE: it ended.
+ */
+struct err *target_stop(struct target *target, bool *was_ret) MUST_CHECK;
+void target_resume(struct target *target);
+/* Handle the events of a running target for ns nanoseconds, or until it ends. */
+void target_attend(struct target *target, uint64_t ns);
+/*
+ * Let a stopped target go on for ns nanoseconds, its events handled, and stop it again. Errors of
+ * target_stop.
+ */
+struct err *target_run_for(struct target *target, uint64_t ns) MUST_CHECK;
+/*
+ * target_run_for, but only those threads for which `goes` is true run. A thread that
+ * waits for another one makes no progress, so that what it waits for need not come.
+ */
+struct err *target_run_some(struct target *target, bool (*goes)(struct thread *thread, void *ctx),
+			    void *ctx, uint64_t ns) MUST_CHECK;
+/*
+ * Let all threads go on untraced: stuck ones when they come back. Must be stopped; ends with
+ * target_destroy.
+ */
+void target_release(struct target *target);
+
+/*
+ * Untraced: all threads go on untraced (stuck ones when they come back). Must be stopped.
+ * The next target_stop traces them anew; so does target_retrace, without a stop. Meanwhile nothing
+ * of what the target does is seen: not its end (target_lives tells), not what it forks or execs
+ * (its memory is ERR_GONE after an exec, and so is target_stop).
+ */
+void target_untrace(struct target *target);
+/*
+ * Does any of its threads live? One that does is what its memory and maps are read by from now
+ * on.
+ */
+bool target_lives(struct target *target);
+struct err *target_retrace(struct target *target) MUST_CHECK;
+
+/* Drop all threads, without a word to them: they are somebody else's now (an exec), or gone. */
+void target_forget(struct target *target);
+
+/* A wait status of tid; false: it is no thread of this target (and was not made one). */
+bool target_dispatch(struct target *target, pid_t tid, int status);
+/*
+ * From now on, of this and all other targets of the tracer: ends of threads are seen (ops->at_end).
+ * Threads that are traced must be stopped.
+ */
+void target_trace_exits(struct target *target, bool trace);
+/* For target_stop: all are stopped, some at the end. Look, and let them end. ERR_GONE, always. */
+struct err *target_end(struct target *target) MUST_CHECK;
+/* For target_dispatch: a PTRACE_EVENT_EXIT. */
+void thread_stop_at_exit(struct thread *thread);
+/* Did a thread of this target make tid, which has not reported yet? */
+bool target_expects(const struct target *target, pid_t tid);
+/* Do its threads stay stopped when they report PTRACE_EVENT_STOP? */
+static inline bool target_holds(const struct target *target)
+{
+	return target->state == TARGET_STOPPING || target->state == TARGET_STOPPED;
+}
+
+/* Are its registers known? */
+static inline bool thread_is_stopped(const struct thread *thread)
+{
+	return thread->state == THREAD_STOPPED || thread->state == THREAD_AT_END;
+}
+
+struct thread *target_thread(const struct target *target, pid_t tid);
+/* Some thread that is STOPPED (prefer the one best suited for a remote call), or NULL. */
+struct thread *target_any_stopped(const struct target *target);
+/*
+ * For each of its threads; the one that it is at may be dropped. thread is the caller's variable.
+ */
+#define for_each_thread(thread, target) \
+	for (struct map_at thread##_at = map_begin(&(target)->threads); \
+	     ((thread) = map_next(&thread##_at)); )
+/* Does a process that is none of the target's threads share its memory (a vfork child)? */
+bool target_shares(const struct target *target, pid_t pid);
+/*
+ * When all threads have stopped: is there one that is not traced? While they ran it was made by one
+ * that was not traced yet. *nr_ret: how many are traced now, or have ended since, and may have made
+ * others. For target_stop.
+ */
+struct err *target_seize_missed(struct target *target, unsigned *nr_ret) MUST_CHECK;
+
+/* A thread that is traced from now on, or is none any more. */
+struct err *thread_add(struct target *target, pid_t tid, pid_t tgid,
+		       struct thread **ret) MUST_CHECK;
+void thread_drop(struct thread *thread);
+/* The memory is read under the id of a thread that lives: take one. */
+void target_pick_reader(struct target *target);
+
+/* See how often it has had a processor. */
+void thread_note_runs(struct thread *thread);
+/* In the order in which threads are to go on. fn may drop the thread that it was called for. */
+void target_each_to_go_on(struct target *target, void (*fn)(struct thread *thread));
+
+/* Write thread->regs if they were changed. */
+struct err *thread_flush_regs(struct thread *thread) MUST_CHECK;
+/* Its vector registers, as the processor saves them (XSAVE). It is STOPPED. */
+struct err *thread_vector(const struct thread *thread, void *buf, size_t room,
+			  size_t *len_ret) MUST_CHECK;
+/* Let it go on, with this signal (0: none), or stay in its group stop. */
+void thread_resume(struct thread *thread, int signal);
+
+/*
+ * Let it (STOPPED) go on untraced, and drop it; one that was killed is dropped when that is
+ * heard.
+ */
+void thread_release(struct thread *thread);
+
+/*
+ * A system call that a mere stop made return EINTR (epoll_wait, semtimedop, receives with a
+ * timeout: signal(7), "Interruption of system calls by stop signals") goes back to its `syscall`
+ * instruction, if no signal that the thread will take is waiting.
+ */
+void thread_restart_syscall(struct thread *thread, int signal);

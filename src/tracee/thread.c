@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Threads of a target: who they are, and their stops (theory in target.h). */
+
+#include <errno.h>
+#include <linux/kcmp.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/trace.h"
+#include "os/tracer.h"
+#include "tracee/target.h"
+
+#define SYSCALL_STOP	(SIGTRAP | 0x80)
+
+struct thread *target_thread(const struct target *target, pid_t tid)
+{
+	return map_get(&target->threads, (uint64_t)tid);
+}
+
+/*
+ * Do the two tasks share their memory? One that ends has none any more, long before that is known:
+ * a target is better asked by target_shares.
+ */
+static bool same_memory(pid_t a, pid_t b)
+{
+	long order = syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0);
+
+	/* Where the kernel cannot tell, never treat memory as if it were a child's own. */
+	return order == 0 || (order < 0 && errno != ESRCH);
+}
+
+bool target_shares(const struct target *target, pid_t pid)
+{
+	struct proc_status status;
+	struct thread *thread;
+
+	if (same_memory(pid, target->mem.tid))
+		return true;
+	if (!procfs_status(target->mem.tid, &status) && status.has_vm)
+		return false;
+	for_each_thread(thread, target)
+		if (thread->tgid != pid && same_memory(pid, thread->tid))
+			return true;
+	return false;
+}
+
+struct err *thread_add(struct target *target, pid_t tid, pid_t tgid, struct thread **ret)
+{
+	struct thread *thread = calloc(1, sizeof(*thread));
+	struct err *err;
+
+	if (!thread)
+		return err_nomem;
+	thread->target = target;
+	thread->tid = tid;
+	thread->tgid = tgid;
+	err = map_put(&target->threads, (uint64_t)tid, thread);
+	if (err) {
+		free(thread);
+		return err;
+	}
+	tracer_count(target->tracer, 1);
+	*ret = thread;
+	return NULL;
+}
+
+void thread_drop(struct thread *thread)
+{
+	struct target *target = thread->target;
+
+	if (target->ops->thread_gone)
+		target->ops->thread_gone(target->ctx, thread);
+	map_remove(&target->threads, (uint64_t)thread->tid);
+	tracer_count(target->tracer, -1);
+	free(thread);
+}
+
+void target_pick_reader(struct target *target)
+{
+	struct thread *thread;
+
+	for_each_thread(thread, target)
+		procmem_set_tid(&target->mem, thread->tid);
+}
+
+/*
+ * The last traced thread has ended, but not the process: its first thread was not traced yet, and
+ * executes another program, perhaps, which ends all others.
+ */
+static bool leads_on(const struct target *target, pid_t tid)
+{
+	struct proc_stat stat;
+
+	return tid != target->pid && !procfs_stat(target->pid, &stat) &&
+	       stat.start_time == target->start_time && stat.state != 'Z' && stat.state != 'X';
+}
+
+static void thread_exited(struct thread *thread, int status)
+{
+	struct target *target = thread->target;
+	pid_t tid = thread->tid;
+	bool ours = thread->tgid == target->pid;
+
+	thread_drop(thread);
+	if (target->mem.tid == tid)
+		target_pick_reader(target);
+	if ((tid != target->pid && map_count(&target->threads) > 0) || leads_on(target, tid))
+		return;
+	target->state = TARGET_ENDED;
+	if (target->ops->ended)
+		target->ops->ended(target->ctx, status, ours);
+}
+
+struct err *thread_flush_regs(struct thread *thread)
+{
+	uint8_t pc = thread->target->arch->pc;
+	struct err *err = NULL;
+
+	if (thread->regs_changed)
+		err = tracer_set_regs(thread->tid, &thread->regs);
+	else if (thread->pc_changed)
+		err = tracer_set_reg(thread->tid, pc, regs_get(&thread->regs, pc));
+	if (!err)
+		thread->regs_changed = thread->pc_changed = false;
+	return err;
+}
+
+/*
+ * A tracee that was killed meanwhile answers ESRCH to everything; its end is reported by a wait
+ * soon.
+ */
+void thread_resume(struct thread *thread, int signal)
+{
+	struct err *err = thread_flush_regs(thread);
+
+	thread->state = thread->state == THREAD_AT_END || thread->state == THREAD_LEAVES ?
+			THREAD_LEAVES : THREAD_RUNNING;
+	if (!err)
+		err = thread->group_signal ? tracer_listen(thread->tid)
+					   : tracer_cont(thread->tid, signal);
+	thread->group_signal = 0;
+	if (err)
+		trace_line("resume %d: %s", thread->tid, err->msg);
+}
+
+/*
+ * EVENT_STOP with the signal of our own trap still queued: let the thread report it. It then comes
+ * by stop_for_signal, which interrupts it again.
+ */
+static bool flush_trap(struct thread *thread)
+{
+	struct target *target = thread->target;
+	bool pending = false;
+
+	if (!target->ops->is_trap ||
+	    !target->ops->is_trap(target->ctx, regs_get(&thread->regs, target->arch->pc)))
+		return false;
+	err_ignore(tracer_trap_pending(thread->tid, &pending));
+	if (pending)
+		thread_resume(thread, 0);
+	return pending;
+}
+
+static void stop_by_event(struct thread *thread, int signal)
+{
+	struct target *target = thread->target;
+
+	thread->state = THREAD_RUNNING;
+	thread->group_signal = signal == SIGTRAP ? 0 : signal;
+	if (tracer_get_regs(thread->tid, &thread->regs))
+		return;		/* killed: its exit follows */
+	thread->busy = (int64_t)regs_get(&thread->regs, target->arch->orig_syscall) < 0;
+	if (target_holds(target)) {
+		if (!flush_trap(thread))
+			thread->state = THREAD_STOPPED;
+		return;
+	}
+	if (!thread->group_signal)
+		thread_restart_syscall(thread, 0);
+	thread_resume(thread, 0);
+}
+
+/*
+ * After a stop that is not EVENT_STOP. Any stop clears the trap of an interrupt that came before it
+ * (ptrace_stop in the kernel: "any trap clears pending STOP trap"), so that while the target is
+ * being stopped each of them asks for it anew.
+ */
+static void go_on(struct thread *thread, int signal)
+{
+	bool hold = target_holds(thread->target);
+
+	if (hold)
+		err_ignore(tracer_interrupt(thread->tid));	/* fails only if it was killed */
+	thread_resume(thread, signal);
+	if (hold)
+		thread->state = THREAD_ASKED;
+}
+
+static void stop_for_signal(struct thread *thread, int signal)
+{
+	struct target *target = thread->target;
+	pid_t tid = thread->tid;
+
+	if (tracer_get_regs(thread->tid, &thread->regs))
+		return;
+	if (signal == SIGTRAP && target->ops->trap && target->ops->trap(target->ctx, thread)) {
+		if (target_thread(target, tid) != thread)
+			return;		/* it ended in a remote call */
+		signal = 0;
+	} else {
+		if (target->ops->signal)
+			target->ops->signal(target->ctx, thread, signal);
+		thread_restart_syscall(thread, signal);
+	}
+	go_on(thread, signal);
+}
+
+/*
+ * Processes that shared the old memory go on in it, and nobody will ask after them any more. One
+ * that runs is asked to stop, and let go by whoever hears of it.
+ */
+static void let_sharers_go(struct thread *thread)
+{
+	struct target *target = thread->target;
+	struct thread *other;
+
+	for_each_thread(other, target) {
+		if (other->tgid == thread->tgid)
+			continue;
+		if (other->state == THREAD_STOPPED) {
+			pid_t tid = other->tid;
+
+			thread_release(other);
+			if (!target_thread(target, tid))
+				continue;
+		}
+		tracer_count(target->tracer, 1);
+		err_ignore(tracer_interrupt(other->tid));
+		thread_drop(other);
+	}
+}
+
+/* The other threads of the process are gone, whether their ends were reported or not. */
+static void stop_by_exec(struct thread *thread)
+{
+	struct target *target = thread->target;
+	struct thread *other;
+
+	for_each_thread(other, target)
+		if (other != thread && other->tgid == thread->tgid)
+			thread_drop(other);
+	/* a vfork child: it has its own memory now, a clean one */
+	if (thread->tgid != target->pid) {
+		pid_t tid = thread->tid;
+
+		thread_drop(thread);
+		err_ignore(tracer_detach(tid, 0));
+		return;
+	}
+	thread->regs_changed = thread->pc_changed = false;
+	let_sharers_go(thread);
+	if (target->ops->exec)
+		target->ops->exec(target->ctx, thread);
+}
+
+void target_forget(struct target *target)
+{
+	struct thread *thread;
+
+	for_each_thread(thread, target)
+		thread_drop(thread);
+	target->state = TARGET_ENDED;
+}
+
+/*
+ * A thread that makes a child reports that (PTRACE_EVENT_CLONE and its kin), and so does the
+ * child (its first stop), in any order. newborn has those of whom one report is still due, and of
+ * which kind the other was.
+ */
+static char by_maker, by_child;
+
+static void newborn_add(struct target *target, pid_t tid, char *by)
+{
+	struct err *err = map_put(&target->newborn, (uint64_t)tid, by);
+
+	if (err)	/* it is not waited for, then */
+		trace_line("child %d: %s", tid, err->msg);
+	else
+		target->expected += by == &by_maker;
+}
+
+static void expect_child(struct thread *thread)
+{
+	struct target *target = thread->target;
+	unsigned long tid;
+
+	if (tracer_event_message(thread->tid, &tid))
+		return;		/* killed */
+	if (!map_remove(&target->newborn, tid))
+		newborn_add(target, (pid_t)tid, &by_maker);
+}
+
+bool target_expects(const struct target *target, pid_t tid)
+{
+	return map_get(&target->newborn, (uint64_t)tid) == &by_maker;
+}
+
+static void child_came(struct target *target, pid_t tid, bool stopped)
+{
+	if (target_expects(target, tid)) {
+		map_remove(&target->newborn, (uint64_t)tid);
+		target->expected--;
+	} else if (stopped) {
+		newborn_add(target, tid, &by_child);
+	}
+}
+
+/*
+ * Somebody whom the kernel attached for us: a new thread, a process that shares our memory, or a
+ * forked child.
+ */
+static struct thread *adopt_clone(struct target *target, pid_t tid)
+{
+	struct proc_status status;
+	struct thread *thread = NULL;
+	struct err *err = procfs_status(tid, &status);
+
+	if (!err && status.tgid != target->pid && !target_shares(target, tid)) {
+		target->ops->fork_child(target->ctx, tid);
+		return NULL;
+	}
+	if (!err)
+		err = thread_add(target, tid, status.tgid, &thread);
+	if (err) {
+		/* No descriptor, no memory: nobody else would ever let it run. */
+		trace_line("thread %d is not traced: %s", tid, err->msg);
+		err_ignore(tracer_detach(tid, 0));
+		return NULL;
+	}
+	thread->busy = true;
+	/*
+	 * (libc makes threads with all signals blocked: only a trap will tell whether SIGTRAP is.)
+	 */
+	if (target->ops->thread_new)
+		target->ops->thread_new(target->ctx, thread);
+	return thread;
+}
+
+/* It did not stop when the others did, and they were let go: its turn. */
+static void let_go_late(struct thread *thread, int status)
+{
+	pid_t tid = thread->tid;
+
+	if (WIFSTOPPED(status)) {
+		thread->regs_changed = thread->pc_changed = false;
+		if (status >> 16 == PTRACE_EVENT_STOP && !tracer_get_regs(tid, &thread->regs))
+			thread_restart_syscall(thread, 0);
+		/* These fail only if it was killed. */
+		err_ignore(thread_flush_regs(thread));
+		err_ignore(tracer_detach(tid, status >> 16 ? 0 : WSTOPSIG(status)));
+	}
+	thread_drop(thread);
+}
+
+bool target_dispatch(struct target *target, pid_t tid, int status)
+{
+	struct thread *thread = target_thread(target, tid);
+	int event = status >> 16;
+
+	if (target->state == TARGET_RELEASED || target->state == TARGET_UNTRACED) {
+		if (thread)
+			let_go_late(thread, status);
+		return thread;
+	}
+	if (!thread) {
+		child_came(target, tid, WIFSTOPPED(status));
+		if (!WIFSTOPPED(status))
+			return false;
+		thread = adopt_clone(target, tid);
+		if (!thread)
+			return true;
+	}
+	if (!WIFSTOPPED(status)) {
+		thread_exited(thread, status);
+		return true;
+	}
+	switch (event) {
+	case 0:
+		if (WSTOPSIG(status) == SYSCALL_STOP)
+			go_on(thread, 0);
+		else
+			stop_for_signal(thread, WSTOPSIG(status));
+		break;
+	case PTRACE_EVENT_STOP:
+		stop_by_event(thread, WSTOPSIG(status));
+		break;
+	case PTRACE_EVENT_EXEC:
+		stop_by_exec(thread);
+		break;
+	case PTRACE_EVENT_EXIT:
+		thread_stop_at_exit(thread);
+		break;
+	default:		/* fork, vfork, clone */
+		expect_child(thread);
+		go_on(thread, 0);
+	}
+	return true;
+}
+
+struct thread *target_any_stopped(const struct target *target)
+{
+	struct thread *thread, *best = NULL;
+
+	/*
+	 * The first thread has the largest stack. A vfork child has signal dispositions and
+	 * descriptors of its own: only if there is no other.
+	 */
+	for_each_thread(thread, target)
+		if (thread->state == THREAD_STOPPED &&
+		    (!best || thread->tid == target->pid ||
+		     (best->tgid != target->pid && thread->tgid == target->pid)))
+			best = thread;
+	return best;
+}

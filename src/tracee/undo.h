@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * May an entry of a journal be undone in a process, and how?
+ *
+ * A journal that this mdbg did not write, and any process that seems to be a forked copy of its
+ * target, are somebody else's word. So what is done by them is decided here, from bytes alone: the
+ * entry, the mappings of the process, the text that stands there, and what its file has in that
+ * place. Nothing is read or changed here, and every number may be anything.
+ *
+ *	TEXT		is written only where the bytes are `new` (see undo_is_ours), the mapping is
+ *			private, executable and not writable, and shows that very place of the module's
+ *			file, or is a module's text that was moved to anonymous memory. What is written
+ *			is what the file has, never the entry's `old`
+ *	MAPPING, DATA	are unmapped only if a private anonymous mapping lies there with the rights
+ *			that ours have, and the entry has exactly a length that ours have
+ *	LOG, REGION	only what is mapped of the region's file, from that offset on
+ *	SIGACTION	only SIGTRAP's, and only while its handler lies in one of our areas
+ *	SNAPSHOT	reaped by the process itself, only a child that is one (tracee/snapshot.h)
+ *	FD, others	nothing
+ *
+ * Text that still leads into an area and may not be put back keeps all of the mappings there: the
+ * process would else run into a hole (`stands`).
+ */
+#pragma once
+
+#include "log/journal.h"
+#include "os/memfd.h"
+#include "os/procfs.h"
+
+/* For each entry ever used of a journal, to which entry, declared here, points. */
+#define for_each_entry(entry_at, journal)	for_each_entry_while(entry_at, journal, true)
+#define for_each_entry_while(entry_at, journal, condition) \
+	for (const struct journal_entry *entry_at = (journal)->entry; \
+	     entry_at < (journal)->entry + journal_entries(journal) && (condition); entry_at++)
+
+/* The kernel's struct sigaction. */
+struct patch_sigaction {
+	uint64_t handler, flags, restorer, mask;
+};
+
+/* Where in which file some text comes from; inode 0: not known. */
+struct text_place {
+	struct file_id file;
+	uint64_t offset;
+};
+
+enum undo_action {
+	UNDO_NOTHING,		/* there is nothing to be undone (any more) */
+	UNDO_WRITE,		/* len bytes to address */
+	UNDO_LEAVE,		/* it must not be done */
+};
+
+struct undo {
+	enum undo_action action;
+	bool stands;		/* LEAVE: our bytes are still there */
+	uint64_t address, len;
+	uint8_t bytes[JOURNAL_BYTES];
+	uint32_t kept;		/* WRITE: bit i: byte i stays, as undo_is_ours says */
+	const char *why;	/* LEAVE: of the code at address ("was changed ...") */
+};
+
+/* Facts about the text that a TEXT entry names. */
+struct undo_text {
+	const struct proc_map *map;	/* that holds the entry's address, or NULL */
+	bool readable;
+	uint8_t now[JOURNAL_BYTES];	/* if readable: len bytes from the address on */
+	struct text_place place;	/* where the module's file has it ... */
+	uint8_t file[JOURNAL_BYTES];	/* ... and what, if that is known */
+};
+
+/*
+ * Is each number of an entry that is PLANNED or DONE one that an mdbg writes? NULL, or what is not.
+ * Kinds that are not known are not looked at.
+ */
+const char *undo_malformed(const struct journal_entry *entry);
+/* undo_malformed for a whole journal that has passed journal_check. */
+const char *undo_malformed_any(const struct journal *journal);
+/*
+ * May len bytes (at most JOURNAL_BYTES) of text, in which old had become new, become old again?
+ * Each must be what it was, or what it became: some may be old ones already, where an mdbg was
+ * killed in the middle, or where another tool has left that had its trap inside the patch. A trap
+ * that is in there still is such a tool's, and stays (*kept_ret: bit i for byte i), while what is
+ * around it is put back. So it must be for a kernel uprobe, which has executed the file's
+ * instruction all along, and goes on behind it; when it leaves, the kernel puts the file's byte
+ * there. (A debugger would put our byte there, which it has seen. But it traces the process while
+ * its breakpoint is in, and so nobody who has stopped the process meets one.)
+ */
+bool undo_is_ours(const uint8_t *now, const uint8_t *old, const uint8_t *new, size_t len,
+		  uint32_t *kept_ret);
+struct undo undo_text(const struct journal_entry *entry, const struct undo_text *text);
+/* Does that mapping lie there? Of a MAPPING, DATA, LOG or REGION entry; file is the region's. */
+bool undo_is_mapped(const struct journal_entry *entry, const struct proc_maps *maps,
+		    const struct file_id *file);
+/* Is it a mapping of the region's file that has a name and rights as ours have? */
+bool undo_is_of_file(const struct proc_map *map, const struct file_id *file);
+/* And is it the journal's, as a target has it? (An mdbg has the log in the same mapping.) */
+bool undo_is_journal(const struct proc_map *map);
+/*
+ * May the disposition that stands now be replaced by the entry's old one? Its handler must lie in
+ * an area that the journal tells of and that is there.
+ */
+bool undo_sigaction(const struct journal_entry *entry, const struct patch_sigaction *now,
+		    const struct journal *journal, const struct proc_maps *maps);

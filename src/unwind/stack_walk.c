@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The stack walk. Freestanding: no libc, no static data, no memory read but the caller's bounds
+ * allow it.
+ *
+ * A frame is a PC, the SP in it and, as far as they are known, BP, RBX and (innermost) the other
+ * registers. Its row gives the CFA, which is the caller's SP; the return address lies right below.
+ * The walk ends at a row that says so (_start, clone3), or where it cannot go on for sure: it never
+ * guesses but for the frame pointer of code that has no CFI at all.
+ *
+ * Each frame's SP is above the last one's, or the stack is corrupt. A signal frame may lead
+ * anywhere (sigaltstack); it is one of the PCs that are stored, so that their number bounds the
+ * walk all the same.
+ *
+ * A traced walk notes each stack word when it first matters: a return address as soon as it is
+ * read, a restored BP or RBX only when a rule uses it. Until then BP is a value and where it came
+ * from (fp_at). The loop is compiled twice, so that the other walks do not pay for it.
+ */
+
+#include "unwind/stack_walk.h"
+
+#include <stddef.h>
+
+#include "arch/x86_64/frame.h"
+#include "base/compiler.h"
+
+/* Frames of ours (stubs) in one stack; they nest as allocators do, two or three deep. */
+#define OWN_MAX		64
+
+enum regs_from {
+	REGS_NONE,		/* only PC, SP and BP are known */
+	REGS_INNERMOST,		/* from the caller of walk() */
+	REGS_SIGNAL,		/* in the sigcontext: the frame that a signal interrupted */
+};
+
+struct walker {
+	const struct walk_map *map;
+	const struct walk_stack *stack;
+	const struct walk_regs *innermost;
+	const struct walk_module *module;	/* of the last PC: mostly the next one's too */
+	uint64_t pc, sp, fp;
+	uint64_t signal_sp;			/* with REGS_SIGNAL */
+	uint64_t fp_at;				/* traced: where fp was saved, FP_INITIAL, FP_NOTED */
+	uint64_t bx_at;				/* where BX is saved, BX_INNERMOST, BX_LOST */
+	struct walk_trace *trace;		/* NULL: not traced */
+	enum regs_from regs_from;
+	enum walk_end fp_lost;			/* why fp is not known; WALK_COMPLETE: it is */
+	uint32_t unproven;			/* the last frames: see frame_pointer_leave */
+	/* PC is an instruction to run, not a return address */
+	bool exact;
+};
+
+/* Addresses that no stack word has. */
+#define BX_INNERMOST	0
+#define BX_LOST		1
+#define FP_INITIAL	0
+#define FP_NOTED	1
+
+/* Stack words need not be aligned, and are of whatever type. */
+struct word {
+	uint64_t value;
+} __attribute__((packed, may_alias));
+
+static inline bool word_read(const struct walk_stack *stack, uint64_t addr, uint64_t *ret)
+{
+	if (LIKELY(addr >= stack->low && addr < stack->high &&
+		   stack->high - addr >= sizeof(*ret))) {
+		const char *at = (const char *)stack->copy + (addr - stack->low);
+
+		*ret = ((const struct word *)at)->value;
+		return true;
+	}
+	return stack->more && stack->more(stack->ctx, addr, ret);
+}
+
+/* The result depends on this word. */
+static inline void note_slot(const struct walker *walker, uint64_t addr, uint64_t value)
+{
+	struct walk_trace *trace = walker->trace;
+
+	if (!trace)
+		return;
+	if (UNLIKELY(trace->nr >= WALK_TRACE_SLOTS)) {
+		trace->whole = false;
+		return;
+	}
+	trace->address[trace->nr] = addr;
+	trace->value[trace->nr++] = value;
+}
+
+/* The result depends on BP as it is now; to be called while it is known. */
+static inline void note_fp(struct walker *walker)
+{
+	if (!walker->trace || walker->fp_at == FP_NOTED)
+		return;
+	if (walker->fp_at == FP_INITIAL)
+		walker->trace->fp_used = true;
+	else
+		note_slot(walker, walker->fp_at, walker->fp);
+	walker->fp_at = FP_NOTED;
+}
+
+const struct walk_module *walk_map_find(const struct walk_map *map, uint64_t pc)
+{
+	const struct walk_module *module = map->module;
+	uint32_t nr = map->nr;
+
+	/* By conditional moves, as in rows_find(). */
+	while (nr > 1) {
+		uint32_t half = nr / 2;
+
+		module = module[half].start <= pc ? module + half : module;
+		nr -= half;
+	}
+	return nr && pc >= module->start && pc < module->end ? module : NULL;
+}
+
+/* The row for pc; NULL, and *in_module_ret says which, if there is no module or no row. */
+static inline const struct row *row_find(struct walker *walker, uint64_t pc, bool *in_module_ret)
+{
+	const struct walk_module *module = walker->module;
+	struct walk_cache *cache = walker->map->cache;
+	uint32_t slot = (uint32_t)(pc ^ pc >> 9) % WALK_CACHE_ENTRIES;
+	const struct row *row;
+
+	*in_module_ret = true;
+	if (cache && LIKELY(cache->entry[slot].key == ~pc))
+		return &cache->entry[slot].row;
+	if (!module || pc < module->start || pc >= module->end) {
+		module = walk_map_find(walker->map, pc);
+		if (!module) {
+			*in_module_ret = false;
+			return NULL;
+		}
+		walker->module = module;
+	}
+	row = rows_find(&module->rows, (uint32_t)(pc - module->start));
+	if (cache && row) {
+		cache->entry[slot].key = ~pc;
+		cache->entry[slot].row = *row;
+	}
+	return row;
+}
+
+/* A register by its DWARF number. */
+static bool reg_read(const struct walker *walker, unsigned reg, uint64_t *ret)
+{
+	static const uint8_t offsets[FRAME_REGS] = FRAME_SIGNAL_OFFSETS;
+
+	if (reg == FRAME_SP) {
+		*ret = walker->sp;
+		return true;
+	}
+	if (reg >= FRAME_REGS)
+		return false;
+	if (walker->regs_from == REGS_SIGNAL)
+		return word_read(walker->stack, walker->signal_sp + offsets[reg], ret);
+	if (reg == FRAME_BX && walker->bx_at > BX_LOST) {
+		if (!word_read(walker->stack, walker->bx_at, ret))
+			return false;
+		note_slot(walker, walker->bx_at, *ret);
+		return true;
+	}
+	if (walker->regs_from != REGS_INNERMOST && (reg != FRAME_BX || walker->bx_at != BX_INNERMOST))
+		return false;
+	if (!walker->innermost->regs || reg >= walker->innermost->nr_regs)
+		return false;
+	if (walker->trace && reg == FRAME_BX)
+		walker->trace->bx_used = true;
+	*ret = walker->innermost->regs[reg];
+	return true;
+}
+
+/* Go on in the caller. False where the return address says that there is none. */
+static inline bool caller_enter(struct walker *walker, uint64_t pc, uint64_t sp)
+{
+	walker->pc = pc;
+	walker->sp = sp;
+	walker->regs_from = REGS_NONE;
+	walker->exact = false;
+	return pc != 0;
+}
+
+static inline void bx_restore(struct walker *walker, const struct row *row, uint64_t cfa)
+{
+	if (row->bx)
+		walker->bx_at = row->bx == ROW_BX_LOST ? BX_LOST : cfa - 8 * (uint64_t)row->bx;
+}
+
+/*
+ * BP of the caller, by the row; it is read although nobody may need it, so a failure only counts
+ * when one does.
+ */
+static ALWAYS_INLINE void fp_restore(struct walker *walker, const struct row *row, uint64_t cfa,
+				     bool traced)
+{
+	uint64_t at;
+
+	switch (row->fp) {
+	case ROW_FP_SAME:
+		return;
+	case ROW_FP_CFA:
+		at = cfa + (uint64_t)(int64_t)row->fp_offset;
+		break;
+	case ROW_FP_FP:
+		if (walker->fp_lost)
+			return;
+		if (traced)
+			note_fp(walker);
+		at = walker->fp + (uint64_t)(int64_t)row->fp_offset;
+		break;
+	default:
+		walker->fp_lost = WALK_COMPLEX;
+		return;
+	}
+	if (traced)
+		walker->fp_at = at;
+	walker->fp_lost = word_read(walker->stack, at, &walker->fp) ? WALK_COMPLETE : WALK_MEMORY;
+}
+
+/* The kernel's frame: all registers as they were. */
+static bool signal_leave(struct walker *walker, enum walk_end *end)
+{
+	static const uint8_t offsets[FRAME_REGS] = FRAME_SIGNAL_OFFSETS;
+	uint64_t at = walker->sp, pc, sp, fp;
+
+	*end = WALK_MEMORY;
+	if (!word_read(walker->stack, at + offsets[FRAME_RA], &pc) ||
+	    !word_read(walker->stack, at + offsets[FRAME_SP], &sp) ||
+	    !word_read(walker->stack, at + offsets[FRAME_FP], &fp))
+		return false;
+	if (walker->trace)
+		walker->trace->whole = false;
+	walker->pc = pc;
+	walker->sp = sp;
+	walker->fp = fp;
+	walker->fp_lost = WALK_COMPLETE;
+	walker->signal_sp = at;
+	walker->bx_at = at + offsets[FRAME_BX];
+	walker->regs_from = REGS_SIGNAL;
+	walker->exact = true;
+	return true;
+}
+
+/* The CFA of the rarer rows. */
+static bool cfa_find(struct walker *walker, const struct row *row, uint64_t *cfa,
+		     enum walk_end *end)
+{
+	uint64_t offset = (uint64_t)(int64_t)row->cfa_offset, add = (uint64_t)(int64_t)row->cfa_add;
+	uint64_t at;
+
+	switch (row->cfa) {
+	case ROW_CFA_REG:
+		*end = WALK_COMPLEX;
+		if (!reg_read(walker, row->cfa_reg, cfa))
+			return false;
+		*cfa += offset;
+		return true;
+	case ROW_CFA_FP_MEM:
+	case ROW_CFA_SP_MEM:
+		*end = walker->fp_lost;
+		if (row->cfa == ROW_CFA_FP_MEM && walker->fp_lost)
+			return false;
+		if (row->cfa == ROW_CFA_FP_MEM)
+			note_fp(walker);
+		at = (row->cfa == ROW_CFA_FP_MEM ? walker->fp : walker->sp) + offset;
+		*end = WALK_MEMORY;
+		if (!word_read(walker->stack, at, cfa))
+			return false;
+		note_slot(walker, at, *cfa);
+		*cfa += add;
+		return true;
+	case ROW_CFA_PLT:
+		*cfa = walker->sp + offset + ((walker->pc & 15) >= add ? 8 : 0);
+		return true;
+	default:
+		*end = row->cfa == ROW_CFA_END ? WALK_COMPLETE : WALK_COMPLEX;
+		return false;
+	}
+}
+
+/* The return address is in a register: a function that has taken it off the stack (vfork). */
+static bool register_leave(struct walker *walker, const struct row *row, enum walk_end *end)
+{
+	uint64_t sp = walker->sp + (uint64_t)(int64_t)row->cfa_offset, pc;
+
+	*end = WALK_COMPLEX;
+	if (!reg_read(walker, row->cfa_reg, &pc))
+		return false;
+	*end = WALK_LOOP;
+	if (sp < walker->sp)
+		return false;
+	fp_restore(walker, row, sp, true);
+	bx_restore(walker, row, sp);
+	*end = WALK_COMPLETE;
+	return caller_enter(walker, pc, sp);
+}
+
+/*
+ * Code without CFI: [BP] and [BP+8], if that looks like a frame. A module's code may have been called by
+ * code that a JIT has made (V8's builtins are): such a caller, and its callers, are unproven until one of
+ * them was called by a module. Frames that never prove themselves so are given up again (frames).
+ */
+static bool frame_pointer_leave(struct walker *walker, bool in_module, enum walk_end *end)
+{
+	uint64_t frame = walker->fp, fp, pc;
+
+	*end = in_module ? WALK_NO_ROW : WALK_NO_MODULE;
+	if (walker->fp_lost)
+		return false;
+	note_fp(walker);
+	if (frame < walker->sp || frame > UINT64_MAX - 16)
+		return false;
+	if (!word_read(walker->stack, frame, &fp) || !word_read(walker->stack, frame + 8, &pc))
+		return false;
+	note_slot(walker, frame + 8, pc);
+	if (!pc)
+		return false;
+	if (walk_map_find(walker->map, pc - 1))
+		walker->unproven = 0;
+	else if (in_module || walker->unproven)
+		walker->unproven++;
+	walker->fp = fp;
+	walker->fp_at = frame;
+	walker->bx_at = BX_LOST;
+	return caller_enter(walker, pc, frame + 16);
+}
+
+/* Go on from the current frame to its caller; false, with the reason, where there is none. */
+static ALWAYS_INLINE bool frame_leave(struct walker *walker, enum walk_end *end, bool traced)
+{
+	uint64_t pc, cfa;
+	bool in_module;
+	const struct row *row = row_find(walker, walker->pc - !walker->exact, &in_module);
+
+	if (!row || row->cfa == ROW_CFA_NONE)
+		return frame_pointer_leave(walker, in_module, end);
+	if (LIKELY(row->cfa == ROW_CFA_SP)) {
+		cfa = walker->sp + (uint64_t)(int64_t)row->cfa_offset;
+	} else if (row->cfa == ROW_CFA_FP) {
+		*end = walker->fp_lost;
+		if (walker->fp_lost)
+			return false;
+		if (traced)
+			note_fp(walker);
+		cfa = walker->fp + (uint64_t)(int64_t)row->cfa_offset;
+	} else if (row->cfa == ROW_CFA_SIGNAL) {
+		return signal_leave(walker, end);
+	} else if (row->cfa == ROW_CFA_SP_RA_REG) {
+		return register_leave(walker, row, end);
+	} else if (!cfa_find(walker, row, &cfa, end)) {
+		return false;
+	}
+	*end = WALK_LOOP;
+	if (cfa <= walker->sp || cfa - walker->sp < 8)
+		return false;
+	*end = WALK_MEMORY;
+	if (!word_read(walker->stack, cfa + (uint64_t)FRAME_RA_OFFSET, &pc))
+		return false;
+	if (traced)
+		note_slot(walker, cfa + (uint64_t)FRAME_RA_OFFSET, pc);
+	fp_restore(walker, row, cfa, traced);
+	bx_restore(walker, row, cfa);
+	*end = WALK_COMPLETE;
+	return caller_enter(walker, pc, cfa);
+}
+
+/* A frame of ours: BP is as it was, the return address below the CFA. */
+static bool own_leave(struct walker *walker, int32_t cfa_offset, enum walk_end *end)
+{
+	uint64_t cfa = walker->sp + (uint64_t)(int64_t)cfa_offset, pc;
+
+	*end = WALK_LOOP;
+	if (cfa_offset < 8 || cfa < walker->sp)
+		return false;
+	*end = WALK_MEMORY;
+	if (!word_read(walker->stack, cfa + (uint64_t)FRAME_RA_OFFSET, &pc))
+		return false;
+	note_slot(walker, cfa + (uint64_t)FRAME_RA_OFFSET, pc);
+	*end = WALK_COMPLETE;
+	return caller_enter(walker, pc, cfa);
+}
+
+static ALWAYS_INLINE uint32_t frames(struct walker *walker, const struct walk_area *area,
+				     uint64_t *pcs, uint32_t max, enum walk_end *end, bool traced)
+{
+	uint64_t area_start = area ? area->start : 0, area_len = area ? area->end - area->start : 0;
+	uint32_t nr = 0, own = 0;
+	int32_t cfa_offset;
+	bool more;
+
+	do {
+		if (UNLIKELY(walker->pc - area_start < area_len) &&
+		    !area->translate(area->ctx, &walker->pc, &cfa_offset)) {
+			*end = WALK_LOOP;
+			more = own++ < OWN_MAX && own_leave(walker, cfa_offset, end);
+			continue;
+		}
+		if (nr == max) {
+			*end = WALK_DEPTH;
+			break;
+		}
+		pcs[nr++] = walker->pc;
+		more = frame_leave(walker, end, traced);
+	} while (more);
+	if (UNLIKELY(walker->unproven) && *end != WALK_DEPTH) {
+		nr -= MIN(nr, walker->unproven);
+		*end = WALK_NO_ROW;
+	}
+	return nr;
+}
+
+/* Out of line, so that a plain walk does not take its stack as well. */
+static NOINLINE uint32_t frames_traced(struct walker *walker, const struct walk_area *area,
+				       uint64_t *pcs, uint32_t max, enum walk_end *end)
+{
+	walker->trace->whole = !walker->stack->more;
+	walker->trace->fp_used = walker->trace->bx_used = false;
+	walker->trace->nr = 0;
+	return frames(walker, area, pcs, max, end, true);
+}
+
+uint32_t walk(const struct walk_start *start, uint64_t *pcs, uint32_t max, enum walk_end *end,
+	      struct walk_trace *trace)
+{
+	const struct walk_map *map = start->map;
+	struct walker walker;
+
+	if (map->cache && map->cache->generation != map->generation) {
+		for (uint32_t i = 0; i < WALK_CACHE_ENTRIES; i++)
+			map->cache->entry[i].key = 0;
+		map->cache->generation = map->generation;
+	}
+	walker.map = map;
+	walker.stack = start->stack;
+	walker.innermost = start->regs;
+	walker.module = NULL;
+	walker.pc = start->regs->pc;
+	walker.sp = start->regs->sp;
+	walker.fp = start->regs->fp;
+	walker.signal_sp = 0;
+	walker.fp_at = FP_INITIAL;
+	walker.bx_at = BX_INNERMOST;
+	walker.trace = trace;
+	walker.regs_from = start->in_caller ? REGS_NONE : REGS_INNERMOST;
+	walker.fp_lost = WALK_COMPLETE;
+	walker.unproven = 0;
+	walker.exact = !start->in_caller;
+	if (trace)
+		return frames_traced(&walker, start->area, pcs, max, end);
+	return frames(&walker, start->area, pcs, max, end, false);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The stack walk over rows. Freestanding; used by mdbg on copied stack memory, and by the agent on
+ * its own.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "unwind/rows.h"
+
+/* A module's executable range in the process, with its rows. */
+struct walk_module {
+	uint64_t start, end;	/* addresses; row offset 0 is at start */
+	struct rows rows;
+};
+
+/*
+ * Rows that walks have used, by PC: halves the time of a walk over frames that were seen before.
+ * Zeroed at the beginning; a walk with a map of another generation empties it. One walk at a time.
+ */
+#define WALK_CACHE_ENTRIES	512
+
+struct walk_cache {
+	uint32_t generation;
+	struct {
+		uint64_t key;	/* ~PC, so that 0 is no entry */
+		struct row row;
+	} entry[WALK_CACHE_ENTRIES];
+};
+
+/* All modules, sorted by start, not overlapping. */
+struct walk_map {
+	const struct walk_module *module;
+	uint32_t nr;
+	uint32_t generation;	/* changes whenever a module comes or goes */
+	struct walk_cache *cache;	/* may be NULL */
+};
+
+/* Why a walk ended. The order is the log's format: add at the end only. */
+enum walk_end {
+	/* the outermost frame (_start, clone3, a thread's first function) */
+	WALK_COMPLETE,
+	WALK_DEPTH,		/* max frames; more would follow */
+	WALK_NO_MODULE,		/* a PC outside all modules, and no frame pointer chain to follow */
+	WALK_NO_ROW,		/* a PC without CFI, and no frame pointer chain to follow */
+	WALK_COMPLEX,		/* CFI that rows cannot express */
+	/* stack memory that cannot be read (outside the bounds that are known) */
+	WALK_MEMORY,
+	WALK_LOOP,		/* SP did not grow: a corrupt stack */
+	WALK_ENDS,
+};
+
+/* "complete", "stack depth", ...: for `(stack ends here: …)`. Not in the agent. */
+const char *walk_end_name(enum walk_end end);
+
+/*
+ * The registers that rows use. regs[] holds all by DWARF number, for the innermost frame only (may
+ * be NULL).
+ */
+struct walk_regs {
+	uint64_t pc, sp, fp;
+	const uint64_t *regs;
+	uint32_t nr_regs;
+};
+
+/*
+ * Stack memory: bytes of [low, high) as they lie at copy (copy == low itself in the agent, which
+ * reads its own stack). more, if not NULL, is asked for a word outside. Where the innermost frame
+ * may be anywhere in a function, low must lie below SP by the red zone (128 bytes): behind the pops
+ * of an epilogue, CFI still names the slots that were popped.
+ */
+struct walk_stack {
+	const void *copy;
+	uint64_t low, high;
+	bool (*more)(void *ctx, uint64_t addr, uint64_t *ret);
+	void *ctx;
+};
+
+/*
+ * Code that the caller put into the process and that is in no module (displaced prologues, stubs).
+ * translate is asked for each PC; it returns what to do with it.
+ */
+struct walk_area {
+	uint64_t start, end;		/* asked only for a PC in here; 0, 0: nothing */
+	/*
+	 * true: go on with *pc (the original of a displaced instruction) as if it had been found
+	 * there. false: a frame of ours: *cfa_offset is CFA - SP, BP is unchanged, and the frame is
+	 * not part of the traceback.
+	 */
+	bool (*translate)(void *ctx, uint64_t *pc, int32_t *cfa_offset);
+	void *ctx;
+};
+
+/*
+ * The words of the stack that a walk has read. They tell whether another walk would read the same
+ * (agent/unwind_cache.h). A slot is a word that the walk's result depends on: return addresses, the
+ * saved BP of a frame if BP was used later, words that a rule read.
+ *
+ * If the trace is whole, any walk that begins with the same PC and SP (and BP, RBX where used), has
+ * the same bounds, maximum, map and area, and finds the same values in the slots, has the same
+ * result. All slots are inside the bounds. They are in the order in which they came to matter: as
+ * long as the values of two walks agree, so do the addresses up to the next slot. A walk that
+ * cannot be told by its slots (a signal frame, a stack with `more`, too many slots) is not whole.
+ */
+#define WALK_TRACE_SLOTS 264	/* of LOG_DEPTH_MAX frames that all hang from BP, and a few */
+
+struct walk_trace {
+	bool whole;
+	bool fp_used;		/* the initial BP was used */
+	bool bx_used;		/* the initial RBX was used */
+	uint32_t nr;
+	uint64_t address[WALK_TRACE_SLOTS];
+	uint64_t value[WALK_TRACE_SLOTS];
+};
+
+/* Where a walk begins, and what it may read. */
+struct walk_start {
+	const struct walk_map *map;
+	const struct walk_regs *regs;
+	const struct walk_stack *stack;
+	const struct walk_area *area;	/* NULL: nothing of ours is in the process */
+	/*
+	 * regs are those of a caller: regs->pc is a return address, which is looked up one byte
+	 * back, and of regs->regs no more than RBX is used. Otherwise they are the state at an
+	 * instruction that is about to run, and regs->pc is looked up as it is.
+	 */
+	bool in_caller;
+};
+
+/*
+ * Walk from start. pcs[0] is regs->pc; the others are return addresses as they lie on the stack,
+ * which are looked up one byte back, except in the frame that a signal interrupted. Returns the
+ * number of PCs stored, at most max (none only if all frames that could be read are ours, of the
+ * area), and the reason in *end. trace is for walks that begin in a caller; it may be NULL.
+ *
+ * Where a row is missing, [BP] and [BP+8] are tried as a frame pointer frame: accepted only if BP
+ * is inside the readable stack, above SP, and the return address lies in a module, or outside of all
+ * (a JIT's code) where frame pointers lead on from it to a module. A walk that begins outside of all
+ * modules goes as far as frame pointers lead.
+ */
+uint32_t walk(const struct walk_start *start, uint64_t *pcs, uint32_t max, enum walk_end *end,
+	      struct walk_trace *trace);
+
+/* The module that holds pc, or NULL. */
+const struct walk_module *walk_map_find(const struct walk_map *map, uint64_t pc);

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The reasons for which a walk ends, in words. Apart from stack_walk.c, which the agent shares: a
+ * table of pointers is relocated.
+ */
+
+#include "base/compiler.h"
+#include "unwind/stack_walk.h"
+
+static const char *const names[WALK_ENDS] = {
+	[WALK_COMPLETE]		= "complete",
+	[WALK_DEPTH]		= "stack depth",
+	[WALK_NO_MODULE]	= "code in no module",
+	[WALK_NO_ROW]		= "code without unwind information",
+	[WALK_COMPLEX]		= "unwind information too complex",
+	[WALK_MEMORY]		= "stack memory that cannot be read",
+	[WALK_LOOP]		= "corrupt stack",
+};
+
+const char *walk_end_name(enum walk_end end)
+{
+	return (unsigned)end < ARRAY_SIZE(names) ? names[end] : "unknown";
+}

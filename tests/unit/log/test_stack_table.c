@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The stack table: each stack once, under a number that stays. */
+
+#include "log/stack_table.h"
+
+#include <string.h>
+
+#include "region.h"
+
+void suite_stack_table(void);
+
+static struct log log_;
+
+static void fill(uint64_t *pcs, uint32_t nr, uint64_t seed)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		pcs[i] = 0x7f0000000000 + seed * 4096 + i * 16;
+}
+
+static void test_intern(void)
+{
+	uint64_t pcs[LOG_DEPTH_MAX], other[LOG_DEPTH_MAX];
+	uint32_t ids[LOG_DEPTH_MAX + 1];
+
+	region_open(LOG_LIMIT_MIN, &log_);
+	fill(pcs, LOG_DEPTH_MAX, 1);
+	for (uint32_t nr = 1; nr <= LOG_DEPTH_MAX; nr++) {
+		ids[nr] = log_stack(&log_, pcs, nr, nr % 7, 3);
+		CU_ASSERT_EQUAL(ids[nr], nr);
+	}
+	CU_ASSERT_EQUAL(log_stacks(&log_), LOG_DEPTH_MAX);
+	for (uint32_t nr = 1; nr <= LOG_DEPTH_MAX; nr++) {
+		struct log_stack_view view = log_stack_get(&log_, ids[nr]);
+
+		CU_ASSERT_EQUAL(view.nr, nr);
+		CU_ASSERT_EQUAL(view.end, nr % 7);
+		CU_ASSERT_EQUAL(view.generation, 3);
+		CU_ASSERT_FALSE(memcmp(view.pcs, pcs, nr * sizeof(*pcs)));
+		CU_ASSERT_EQUAL(log_stack(&log_, pcs, nr, nr % 7, 3), ids[nr]);
+	}
+	memcpy(other, pcs, sizeof(pcs));
+	for (uint32_t i = 0; i < LOG_DEPTH_MAX; i++) {
+		other[i] ^= 1;
+		CU_ASSERT_EQUAL(log_stack(&log_, other, LOG_DEPTH_MAX, LOG_DEPTH_MAX % 7, 3),
+				LOG_DEPTH_MAX + 1 + i);
+		other[i] ^= 1;
+	}
+	region_close(&log_);
+}
+
+static void test_key(void)
+{
+	uint64_t pcs[4], swapped[4];
+	uint32_t a, b, c, d;
+
+	region_open(LOG_LIMIT_MIN, &log_);
+	fill(pcs, 4, 1);
+	memcpy(swapped, pcs, sizeof(pcs));
+	swapped[0] = pcs[1];
+	swapped[1] = pcs[0];
+	a = log_stack(&log_, pcs, 4, 0, 1);
+	b = log_stack(&log_, pcs, 4, 1, 1);
+	c = log_stack(&log_, pcs, 4, 0, 2);
+	d = log_stack(&log_, swapped, 4, 0, 1);
+	CU_ASSERT_TRUE(a && b && c && d && a != b && a != c && a != d && b != c && b != d &&
+		       c != d);
+	CU_ASSERT_EQUAL(log_stack(&log_, pcs, 0, 0, 1), LOG_STACK_NONE);
+	region_close(&log_);
+}
+
+static void test_counts(void)
+{
+	uint64_t pcs[3];
+	struct log_stack_view view;
+	uint32_t id;
+
+	region_open(LOG_LIMIT_MIN, &log_);
+	fill(pcs, 3, 1);
+	id = log_stack(&log_, pcs, 3, 0, 1);
+	log_stack_count(&log_, id, 2, 100);
+	log_stack_count(&log_, id, 1, 11);
+	log_stack_count(&log_, LOG_STACK_NONE, 1, 1);
+	log_stack_count(&log_, 999, 1, 1);
+	view = log_stack_get(&log_, id);
+	CU_ASSERT_EQUAL(view.total, 3);
+	CU_ASSERT_EQUAL(view.total_bytes, 111);
+	CU_ASSERT_EQUAL(log_stack_get(&log_, LOG_STACK_NONE).nr, 0);
+	CU_ASSERT_EQUAL(log_stack_get(&log_, id + 1).nr, 0);
+	CU_ASSERT_EQUAL(log_stack_get(&log_, ~0u).nr, 0);
+	region_close(&log_);
+}
+
+/* Until ids or arena run out: NONE then, but what is there is still found. */
+static void fill_up(uint32_t depth, uint32_t at_least)
+{
+	uint64_t pcs[LOG_DEPTH_MAX];
+	uint32_t nr = 0, id;
+
+	region_open(LOG_LIMIT_MIN, &log_);
+	do {
+		fill(pcs, depth, nr);
+		id = log_stack(&log_, pcs, depth, 0, 1);
+		CU_ASSERT_TRUE_FATAL(id == LOG_STACK_NONE || id == nr + 1);
+		nr += id != LOG_STACK_NONE;
+	} while (id != LOG_STACK_NONE);
+	CU_ASSERT_TRUE(nr >= at_least);
+	CU_ASSERT_EQUAL(log_stacks(&log_), nr);
+	for (uint32_t i = 0; i < nr; i++) {
+		fill(pcs, depth, i);
+		CU_ASSERT_EQUAL_FATAL(log_stack(&log_, pcs, depth, 0, 1), i + 1);
+		CU_ASSERT_FALSE_FATAL(memcmp(log_stack_get(&log_, i + 1).pcs, pcs,
+					     depth * sizeof(*pcs)));
+	}
+	CU_ASSERT_TRUE(log_usage(&log_).stack_bytes <= log_.size / 4);
+	region_close(&log_);
+}
+
+static void test_full_of_ids(void)
+{
+	fill_up(1, 16384);
+}
+
+static void test_full_arena(void)
+{
+	fill_up(LOG_DEPTH_MAX, 1900);
+}
+
+void suite_stack_table(void)
+{
+	CU_pSuite suite = CU_add_suite("stack", NULL, NULL);
+
+	CU_add_test(suite, "each once", test_intern);
+	CU_add_test(suite, "end, generation and order are part of the key", test_key);
+	CU_add_test(suite, "counts", test_counts);
+	CU_add_test(suite, "no more ids", test_full_of_ids);
+	CU_add_test(suite, "no more arena", test_full_arena);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Where a function goes on that ends by a jump: in this program's own code. */
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "arch/x86_64/x86_64.h"
+#include "elf/elf_file.h"
+#include "probe/probe.h"
+#include "tracee/module.h"
+#include "unit.h"
+
+void suite_tail_call(void);
+void tail_free(void), tail_named(void);
+extern char tail_part[], tail_cold[], tail_called[];
+
+/* It jumps to a part, which has a cold part and comes back, to somebody that others call as well, and calls another. */
+__asm__(".pushsection .text\n"
+	".globl tail_free, tail_named\n"
+	".type tail_free, @function\n"
+	".type tail_named, @function\n"
+	".type tail_part, @function\n"
+	".type tail_cold, @function\n"
+	"tail_free: .cfi_startproc\n"
+	"	call tail_called; jz tail_part; jmp tail_named\n"
+	".cfi_endproc\n"
+	".size tail_free, . - tail_free\n"
+	"tail_part: .cfi_startproc\n"
+	"	nop; jc tail_cold + 1; jmp tail_free\n"
+	".cfi_endproc\n"
+	".size tail_part, . - tail_part\n"
+	"tail_cold: .cfi_startproc\n"
+	"	nop; nop; jmp tail_part\n"
+	".cfi_endproc\n"
+	".size tail_cold, . - tail_cold\n"
+	"tail_called: .cfi_startproc\n"
+	"	ret\n"
+	".cfi_endproc\n"
+	"tail_named: .cfi_startproc\n"
+	"	ret\n"
+	".cfi_endproc\n"
+	".size tail_named, . - tail_named\n"
+	".popsection\n");
+
+static bool has(const struct probe *probe, const void *address)
+{
+	for (uint32_t i = 0; i < probe->nr_tails; i++)
+		if ((uintptr_t)address - probe->tail[i].start < probe->tail[i].len)
+			return true;
+	return false;
+}
+
+static void finds_its_parts(void)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct module module = { .path = (char *)"self" };
+	struct probe probe = { .module = &module, .address = (uintptr_t)tail_free };
+	struct elf_symbol symbol;
+
+	CU_ASSERT_PTR_NULL_FATAL(elf_file_open(fd, "self", &module.elf));
+	CU_ASSERT_PTR_NULL_FATAL(elf_file_symbol(module.elf, "tail_free", &symbol));
+	module.bias = (uintptr_t)tail_free - symbol.value;
+	probe_find_tails(&arch_x86_64, &probe);
+	CU_ASSERT_EQUAL(probe.nr_tails, 3);
+	CU_ASSERT_TRUE(has(&probe, tail_free));
+	CU_ASSERT_TRUE(has(&probe, tail_part));
+	CU_ASSERT_TRUE(has(&probe, tail_cold));
+	CU_ASSERT_FALSE(has(&probe, tail_called));
+	CU_ASSERT_FALSE(has(&probe, tail_named));
+	elf_file_close(module.elf);
+}
+
+void suite_tail_call(void)
+{
+	CU_pSuite suite = CU_add_suite("tail", NULL, NULL);
+
+	CU_add_test(suite, "finds its parts", finds_its_parts);
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Tracebacks, names and the big table. */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cancel.h"
+#include "fake_session.h"
+#include "heap/block.h"
+#include "heap/block_list.h"
+#include "heap/suppress.h"
+#include "heap/heap_walk.h"
+#include "report/blocks.h"
+#include "report/out.h"
+#include "report/traceback.h"
+#include "report/suppressed.h"
+#include "session/heap.h"
+#include "symbol/symbol.h"
+#include "text_out.h"
+#include "unit.h"
+
+static struct session *session;
+
+static int start(void)
+{
+	if (session_create(&session))
+		return 1;
+	fake_attach(session);
+	return 0;
+}
+
+static int end(void)
+{
+	session_destroy(session, NULL);
+	return 0;
+}
+
+static void check_frame(const struct symbol_frame *frame, const char *want)
+{
+	AUTO_STR struct str text = STR_INIT;
+
+	CU_ASSERT_PTR_NULL(inlined_text(&text, frame));
+	CU_ASSERT_STRING_EQUAL(str_text(&text), want);
+}
+
+static void formats_frames(void)
+{
+	struct symbol_frame frame = { .pc = 1,
+				      .function = "f",
+				      .inlined = true,
+				      .module = "libx.so",
+				      .file = "/src/dir/x.c",
+				      .line = 42 };
+
+	check_frame(&frame, "f (x.c:42) (inlined)");
+	frame.file = NULL;
+	check_frame(&frame, "f [libx.so] (inlined)");
+	frame.function = frame.module = NULL;
+	check_frame(&frame, "?? (inlined)");
+}
+
+static void prints_stacks(void)
+{
+	AUTO_STR struct str text = STR_INIT;
+	uint32_t whole = fake_stack(session, WALK_COMPLETE), cut = fake_stack(session, WALK_NO_ROW);
+	struct stack_texts texts;
+	struct out out;
+	char want[160];
+	unsigned i;
+
+	stack_texts_init(&texts, session, 7);
+	text_out_init(&out);
+	for (i = 0; i < 3; i++)
+		CU_ASSERT_PTR_NULL(stack_texts_print(&texts, whole, &out));
+	CU_ASSERT_PTR_NULL(stack_texts_print(&texts, cut, &out));
+	CU_ASSERT_PTR_NULL(stack_texts_print(&texts, LOG_STACK_NONE, &out));
+	CU_ASSERT_PTR_NULL(stack_texts_print(&texts, 99999, &out));
+	CU_ASSERT_EQUAL(texts.used, 3);
+	stack_texts_free(&texts);
+	text_out_finish(&out, &text);
+	CU_ASSERT_EQUAL(strncmp(text.at, "0x0000000000010000 malloc\n       0x", 35), 0);
+	snprintf(want, sizeof(want), "       (stack ends here: %s)\n(no stack)\n"
+		 "(the log is damaged: it has no such stack)\n",
+		 walk_end_name(WALK_NO_ROW));
+	CU_ASSERT_STRING_EQUAL(text.at + text.len - strlen(want), want);
+}
+
+/* Only what lies in the kernel's mapping is a uretprobe's, and only where the walk ended with that. */
+static void tells_uretprobes(void)
+{
+	static const char uretprobe[] = "a uretprobe of another tool has taken the return address";
+	static const uint64_t first = FAKE_UPROBES, last = FAKE_UPROBES + 4095;
+	static const uint64_t below = FAKE_UPROBES - 1, above = FAKE_UPROBES + 4096;
+	const uint64_t pcs[] = { 0x10000, first };
+	const char *other = walk_end_name(WALK_NO_MODULE);
+	struct stack_ends ends = { .session = session };
+	AUTO_STR struct str text = STR_INIT;
+	struct stack_texts texts;
+	struct out out;
+
+	CU_ASSERT_STRING_EQUAL(stack_end_text(&ends, WALK_DEPTH, pcs, 2), "stack depth");
+	CU_ASSERT_FALSE(ends.looked);
+	CU_ASSERT_STRING_EQUAL(stack_end_text(&ends, WALK_NO_MODULE, pcs, 2), uretprobe);
+	CU_ASSERT_STRING_EQUAL(stack_end_text(&ends, WALK_NO_MODULE, &last, 1), uretprobe);
+	CU_ASSERT_STRING_EQUAL(stack_end_text(&ends, WALK_NO_MODULE, pcs, 1), other);
+	CU_ASSERT_STRING_EQUAL(stack_end_text(&ends, WALK_NO_MODULE, pcs, 0), other);
+	CU_ASSERT_STRING_EQUAL(stack_end_text(&ends, WALK_NO_MODULE, &below, 1), other);
+	CU_ASSERT_STRING_EQUAL(stack_end_text(&ends, WALK_NO_MODULE, &above, 1), other);
+	stack_texts_init(&texts, session, 2);
+	text_out_init(&out);
+	CU_ASSERT_PTR_NULL(stack_texts_print(&texts, log_stack(session_log(session), pcs, 2,
+							       WALK_NO_MODULE, 0), &out));
+	stack_texts_free(&texts);
+	text_out_finish(&out, &text);
+	CU_ASSERT_STRING_EQUAL(text.at, "0x0000000000010000 malloc\n  0xffffffffff700000 ??\n"
+			       "  (stack ends here: a uretprobe of another tool has taken the "
+			       "return address)\n");
+}
+
+/* By ids that a target wrote: no array is made for them, nor read beyond its end. */
+static void matches_no_damaged_stacks(void)
+{
+	static const uint32_t damaged[] = { LOG_STACK_DAMAGED, 0xfffffff0, 0x7fffffff, 1u << 24 };
+	struct suppressions suppressions = { VEC_INIT };
+	struct stack_suppress suppress = { .session = session, .suppressions = &suppressions };
+	struct stack_names names;
+
+	stack_names_init(&names, session);
+	for (unsigned i = 0; i < ARRAY_SIZE(damaged); i++) {
+		struct block block = { .address = 1, .stack = damaged[i] };
+
+		CU_ASSERT_FALSE(stack_names_match(&names, damaged[i], FILTER_FUNCTION, "*"));
+		CU_ASSERT_FALSE(stack_names_match(&names, damaged[i], FILTER_FUNCTION, "*"));
+		CU_ASSERT_EQUAL(stack_names_key(&names, damaged[i], SITE_FUNCTION), 0);
+		CU_ASSERT_EQUAL(stack_suppress_of(&suppress, &block), SUPPRESS_NONE);
+	}
+	CU_ASSERT_TRUE(names.matches.nr == 0 || names.matches.at[0].known.nr < 1000);
+	CU_ASSERT_TRUE(suppress.known.nr < 1000);
+	/* Nor is the session asked for each of them. */
+	CU_ASSERT_PTR_NULL(names.symbols);
+	CU_ASSERT_PTR_NULL(suppress.symbols);
+	stack_suppress_free(&suppress);
+	stack_names_free(&names);
+}
+
+static void matches_names(void)
+{
+	uint32_t stack = fake_stack(session, WALK_COMPLETE);
+	struct stack_names names;
+	unsigned i;
+
+	stack_names_init(&names, session);
+	for (i = 0; i < 2; i++) {
+		CU_ASSERT_TRUE(stack_names_match(&names, stack, FILTER_FUNCTION, "fake_*"));
+		CU_ASSERT_TRUE(stack_names_match(&names, stack, FILTER_FUNCTION, "malloc"));
+		CU_ASSERT_FALSE(stack_names_match(&names, stack, FILTER_FUNCTION, "fake"));
+		CU_ASSERT_TRUE(stack_names_match(&names, stack, FILTER_MODULE, "fake"));
+		CU_ASSERT_TRUE(stack_names_match(&names, stack, FILTER_MODULE, "/usr/bin/*"));
+		CU_ASSERT_FALSE(stack_names_match(&names, LOG_STACK_NONE, FILTER_MODULE, "*"));
+	}
+	CU_ASSERT_STRING_EQUAL(
+		stack_names_name(&names, stack_names_key(&names, stack, SITE_FUNCTION)),
+		"fake_load");
+	CU_ASSERT_STRING_EQUAL(
+		stack_names_name(&names, stack_names_key(&names, stack, SITE_MODULE)), "fake");
+	CU_ASSERT_EQUAL(stack_names_key(&names, stack, SITE_MODULE),
+			stack_names_key(&names, stack, SITE_MODULE));
+	CU_ASSERT_EQUAL(stack_names_key(&names, LOG_STACK_NONE, SITE_FUNCTION), 0);
+	CU_ASSERT_STRING_EQUAL(stack_names_name(&names, 0), "(unknown)");
+	stack_names_free(&names);
+}
+
+/* A walk of blocks from before the attach, listed as they are; those of one heap end to end. */
+static struct err *print_early(const struct heap_chunk *chunk, size_t nr, struct out *out)
+{
+	const struct filter filter = { VEC_INIT };
+	const struct filter_order order = { .limit = UINT64_MAX };
+	struct session_heap heap = { .complete = true, .walked = true,
+				     .walk = { .caches_known = true, .mmapped_certain = true } };
+	struct list_source source = { .walk = &heap.walk, .complete = true, .filter = &filter,
+				      .order = &order };
+	struct list *list;
+	struct err *err;
+	bool new_run;
+
+	for (size_t i = 0; i < nr; i++)
+		CU_ASSERT_PTR_NULL_FATAL(heap_chunks_add(&heap.walk.chunks, &chunk[i], &new_run));
+	CU_ASSERT_PTR_NULL_FATAL(list_create(&source, &list));
+	err = blocks_print(session, list, &heap, out);
+	list_free(list);
+	heap_walk_free(&heap.walk);
+	return err;
+}
+
+static void shows_blocks_from_before(void)
+{
+	const struct heap_chunk chunk[] = {
+		{ 0x1000, 12345678896 + 16, LOG_HEAP_MMAP, CHUNK_MMAPPED, NOTE_EARLY },
+		{ 0x800000000, 32, 3, CHUNK_USED, NOTE_EARLY },
+		{ 0x800000020, 32, 3, CHUNK_USED, NOTE_NONE },
+		{ 0x800000040, 32, 3, CHUNK_FREE, NOTE_NONE },
+	};
+	AUTO_STR struct str text = STR_INIT;
+	struct out out;
+	char want[256];
+
+	text_out_init(&out);
+	CU_ASSERT_PTR_NULL(print_early(chunk, ARRAY_SIZE(chunk), &out));
+	text_out_finish(&out, &text);
+	/* SIZE grows by a character, all else stays. */
+	snprintf(want, sizeof(want),
+		 "\n0x0000000000001000 12345678896 mmap  %-8d%-8s%-19s%-12s%-11s(allocated before "
+		 "attach)\n",
+		 FAKE_PID, "-", "-", "-", "-");
+	CU_ASSERT_PTR_NOT_NULL(strstr(text.at, want));
+	CU_ASSERT_PTR_NOT_NULL(strstr(text.at, "\n0x0000000800000000 24          3     "));
+	CU_ASSERT_PTR_NOT_NULL(strstr(
+		text.at,
+		"\n2 allocations, 12345678920 bytes; 2 allocations, 12345678920 bytes from "));
+}
+
+static void ends_on_ctrl_c(void)
+{
+	const struct heap_chunk chunk = { 0x1000, 32, 0, CHUNK_USED, NOTE_EARLY };
+	AUTO_STR struct str text = STR_INIT;
+	struct err *err;
+	struct out out;
+
+	text_out_init(&out);
+	cancel_request();
+	err = print_early(&chunk, 1, &out);
+	cancel_clear();
+	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
+	CU_ASSERT_EQUAL(err->code, ERR_CANCELLED);
+	text_out_finish(&out, &text);
+}
+
+void suite_traceback(void);
+
+void suite_traceback(void)
+{
+	CU_pSuite suite = CU_add_suite("stack", start, end);
+
+	CU_add_test(suite, "formats frames", formats_frames);
+	CU_add_test(suite, "prints stacks", prints_stacks);
+	CU_add_test(suite, "tells uretprobes", tells_uretprobes);
+	CU_add_test(suite, "matches no damaged stacks", matches_no_damaged_stacks);
+	CU_add_test(suite, "matches names", matches_names);
+	CU_add_test(suite, "shows blocks from before", shows_blocks_from_before);
+	CU_add_test(suite, "ends on Ctrl-C", ends_on_ctrl_c);
+}

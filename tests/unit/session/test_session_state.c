@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How it stands with a session and its processes. */
+
+#include <string.h>
+
+#include "session/private.h"
+#include "tracee/target.h"
+#include "unit.h"
+
+void suite_session_state(void);
+
+#define PROCESSES	3
+/* Ids that no process of the machine has; and one that none of these has either. */
+#define ID(i)		(0x7f000000 + (i))
+#define NOBODY		ID(PROCESSES)
+
+static struct session session;
+static struct target targets[PROCESSES];
+
+/* The first of three is current; each has one thread. */
+static void make(void)
+{
+	memset(&session, 0, sizeof(session));
+	memset(targets, 0, sizeof(targets));
+	session.current = session.process;
+	session.nr_processes = PROCESSES;
+	for (int i = 0; i < PROCESSES; i++) {
+		targets[i].pid = ID(i);
+		CU_ASSERT_PTR_NULL_FATAL(map_put(&targets[i].threads, (uint64_t)ID(i), &targets[i]));
+		session.process[i] = (struct process){
+			.session = &session, .target = &targets[i], .pid = ID(i),
+			.state = PROCESS_LIVE,
+		};
+	}
+}
+
+static void end(void)
+{
+	for (int i = 0; i < PROCESSES; i++)
+		map_free(&targets[i].threads, NULL);
+}
+
+/* What the user is told, and whether a command may go to the target. */
+static void test_told(void)
+{
+	static const struct {
+		enum session_state user;
+		enum process_state process;
+		enum session_state told;
+		bool may;
+	} wanted[] = {
+		{ SESSION_NONE, PROCESS_NONE, SESSION_NONE, false },
+		{ SESSION_NONE, PROCESS_LEFT, SESSION_NONE, false },
+		{ SESSION_NONE, PROCESS_KEPT, SESSION_NONE, false },
+		{ SESSION_NONE, PROCESS_GONE, SESSION_NONE, false },
+		{ SESSION_CORE, PROCESS_NONE, SESSION_CORE, false },
+		{ SESSION_RUNNING, PROCESS_LIVE, SESSION_RUNNING, true },
+		{ SESSION_STOPPED, PROCESS_LIVE, SESSION_STOPPED, true },
+		/* The end is seen before its event is read. */
+		{ SESSION_RUNNING, PROCESS_ENDED, SESSION_ENDED, false },
+		{ SESSION_STOPPED, PROCESS_ENDED, SESSION_ENDED, false },
+		{ SESSION_ENDED, PROCESS_ENDED, SESSION_ENDED, false },
+		/* One that mdbg started runs on as another program, which is not the target. */
+		{ SESSION_RUNNING, PROCESS_EXECED, SESSION_RUNNING, false },
+		{ SESSION_RUNNING, PROCESS_HELD, SESSION_RUNNING, false },
+		{ SESSION_RUNNING, PROCESS_GONE, SESSION_ENDED, false },
+	};
+
+	make();
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+		struct err *err;
+
+		session.state = wanted[i].user;
+		session.current->state = wanted[i].process;
+		CU_ASSERT_EQUAL(session_state(&session), wanted[i].told);
+		err = session_need_target(&session);
+		CU_ASSERT_EQUAL(!err, wanted[i].may);
+		if (err)
+			CU_ASSERT_EQUAL(err->code, ERR_STATE);
+		err = session_need_view(&session);
+		CU_ASSERT_EQUAL(!err, wanted[i].may || wanted[i].user == SESSION_CORE);
+		err = session_need_none(&session);
+		CU_ASSERT_EQUAL(!err, !wanted[i].may && wanted[i].user != SESSION_CORE);
+	}
+	end();
+}
+
+static void test_owner(void)
+{
+	make();
+	for (int i = 0; i < PROCESSES; i++)
+		CU_ASSERT_PTR_EQUAL(process_owner(&session, ID(i)), &targets[i]);
+	/* Nobody's: the current one is to look at it. */
+	CU_ASSERT_PTR_EQUAL(process_owner(&session, NOBODY), &targets[0]);
+	session.current = &session.process[1];
+	CU_ASSERT_PTR_EQUAL(process_owner(&session, NOBODY), &targets[1]);
+	CU_ASSERT_PTR_EQUAL(process_owner(&session, ID(0)), &targets[0]);
+	/* A current one that runs another program has no threads that are mdbg's. */
+	session.current->state = PROCESS_EXECED;
+	CU_ASSERT_PTR_NULL(process_owner(&session, ID(1)));
+	CU_ASSERT_PTR_NULL(process_owner(&session, NOBODY));
+	CU_ASSERT_PTR_EQUAL(process_owner(&session, ID(2)), &targets[2]);
+	/* The parent of one that took its place has been taken away. */
+	session.process[0].target = NULL;
+	CU_ASSERT_PTR_NULL(process_owner(&session, ID(0)));
+	session.process[0].target = &targets[0];
+	end();
+}
+
+static void test_followed(void)
+{
+	make();
+	CU_ASSERT_TRUE(process_any_followed(&session));
+	session.process[1].state = PROCESS_GONE;
+	CU_ASSERT_TRUE(process_any_followed(&session));
+	session.process[2].state = PROCESS_LEFT;
+	CU_ASSERT_FALSE(process_any_followed(&session));
+	/* All that are not current are. */
+	session.current = &session.process[2];
+	CU_ASSERT_TRUE(process_any_followed(&session));
+	end();
+}
+
+static void test_doubt(void)
+{
+	make();
+	CU_ASSERT_EQUAL(session.records, RECORDS_WHOLE);
+	session_doubt(&session, RECORDS_LACK);
+	CU_ASSERT_EQUAL(session.records, RECORDS_LACK);
+	session_doubt(&session, RECORDS_STALE);
+	session_doubt(&session, RECORDS_LACK);
+	CU_ASSERT_EQUAL(session.records, RECORDS_STALE);
+	end();
+}
+
+void suite_session_state(void)
+{
+	CU_pSuite suite = CU_add_suite("state", NULL, NULL);
+
+	CU_add_test(suite, "what is told of a process", test_told);
+	CU_add_test(suite, "whose thread it is", test_owner);
+	CU_add_test(suite, "who is followed", test_followed);
+	CU_add_test(suite, "what can be relied on", test_doubt);
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Stacks of a real, stopped process. */
+
+#include "tracee/backtrace.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/compiler.h"
+#include "child.h"
+#include "log/journal.h"
+#include "unit.h"
+#include "victim.h"
+
+void suite_backtrace(void);
+
+#define OURS	0x123456789000ull	/* an address of nothing */
+#define PAGE	4096
+
+static struct victim victim;
+static struct child child;
+
+/* A word of a live frame that is no return address: what an earlier call may have left. */
+static void with_stale_word(void *arg UNUSED)
+{
+	volatile uint64_t word[2] = { 1, OURS + 8 };
+
+	child_ready((uintptr_t)&word[1]);
+	child_wait();
+	if (word[0] != 1)
+		_exit(1);
+}
+
+static bool begin(void (*fn)(void *arg), uint64_t *word_ret)
+{
+	CU_ASSERT_TRUE_FATAL(child_start(&child, fn, NULL));
+	CU_ASSERT_TRUE_FATAL(child_word(&child, word_ret));
+	if (victim_seize(&victim, child.pid))
+		return true;
+	child_end(&child);
+	return false;
+}
+
+static void end(void)
+{
+	victim_release(&victim);
+	CU_ASSERT_EQUAL(child_end(&child), 0);
+}
+
+static const struct regs *regs(void)
+{
+	return &target_any_stopped(victim.target)->regs;
+}
+
+static bool uses(uint64_t start, uint64_t end_of_it)
+{
+	struct stack_range range = { start, end_of_it, false };
+
+	return stack_uses(victim.target, regs(), &range, 1);
+}
+
+/* As uses(OURS …), but called from around outer alone. */
+static bool uses_inner(uint64_t start, uint64_t outer)
+{
+	struct stack_range range[] = { { start, start + 16, true }, { outer, outer + 4096, false } };
+
+	return stack_uses(victim.target, regs(), range, 2);
+}
+
+static void test_uses(void)
+{
+	struct walk_map map;
+	uint64_t word, self = (uintptr_t)with_stale_word;
+
+	if (!begin(with_stale_word, &word))
+		return;
+	CU_ASSERT_TRUE(uses(self, self + 4096));
+	CU_ASSERT_FALSE(uses(OURS, OURS + 16));
+	/* Where nothing is known of the code, any word counts; but only above SP. */
+	map = victim.target->modules.map;
+	victim.target->modules.map.nr = 0;
+	CU_ASSERT_TRUE(uses(self, self + 4096));
+	CU_ASSERT_TRUE(uses(OURS, OURS + 16));
+	CU_ASSERT_FALSE(uses(OURS + 16, OURS + 32));
+	/* In code that others of ours call it counts only with one of these. */
+	CU_ASSERT_FALSE(uses_inner(OURS, self + (1ull << 40)));
+	CU_ASSERT_TRUE(uses_inner(OURS, self));
+	victim.target->modules.map = map;
+	end();
+}
+
+/* Only frames that CFI has led to are passed by; a guess by BP can miss some. */
+static void test_guessed(void)
+{
+	uint64_t word, self = (uintptr_t)with_stale_word;
+	struct walk_module *module;
+
+	if (!begin(with_stale_word, &word))
+		return;
+	module = victim.target->modules.walk.at;
+	while (module->end <= self)
+		module++;
+	/* The innermost frames are of libc and known; that of the word and those above are not. */
+	module->rows.nr = 0;
+	CU_ASSERT_TRUE(uses(OURS, OURS + 16));
+	CU_ASSERT_FALSE(uses(OURS + 64, OURS + 80));
+	end();
+}
+
+/*
+ * Four pages: a stack, a guard, and another's stack, of two pages. The words of ours are in these.
+ */
+static void with_neighbours(void *arg UNUSED)
+{
+	uint8_t *page = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED || mprotect(page + PAGE, PAGE, PROT_NONE))
+		_exit(1);
+	*(uint64_t *)(page + 2 * PAGE) = OURS;
+	*(uint64_t *)(page + 3 * PAGE) = OURS + 16;
+	child_ready((uintptr_t)page);
+	child_wait();
+}
+
+/* Of code that nothing is known of, with this SP. */
+static bool uses_from(uint64_t sp, uint64_t start)
+{
+	struct stack_range range = { start, start + 16, false };
+	struct regs at = *regs();
+
+	regs_set(&at, victim.target->arch->pc, OURS + 1024);
+	regs_set(&at, victim.target->arch->sp, sp);
+	regs_set(&at, victim.target->arch->fp, 0);
+	return stack_uses(victim.target, &at, &range, 1);
+}
+
+static void test_neighbours(void)
+{
+	AUTO_FREE struct journal *journal = calloc(1, JOURNAL_SIZE);
+	struct journal_entry entry = { .kind = JOURNAL_DATA, .len = PAGE };
+	uint32_t index;
+	uint64_t page;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(journal);
+	if (!begin(with_neighbours, &page))
+		return;
+	/* Not through a guard page, which can be read like any. */
+	CU_ASSERT_FALSE(uses_from(page + 64, OURS));
+	CU_ASSERT_TRUE(uses_from(page + 2 * PAGE, OURS));
+	/* Nor into a mapping of ours. */
+	CU_ASSERT_TRUE(uses_from(page + 2 * PAGE, OURS + 16));
+	journal_init(journal, JOURNAL_SIZE, JOURNAL_SIZE);
+	entry.address = page + 3 * PAGE;
+	CU_ASSERT_PTR_NULL(journal_plan(journal, &entry, &index));
+	victim.target->left = journal;
+	CU_ASSERT_FALSE(uses_from(page + 2 * PAGE, OURS + 16));
+	CU_ASSERT_TRUE(uses_from(page + 2 * PAGE, OURS));
+	victim.target->left = NULL;
+	end();
+}
+
+static bool is_ours(void *ctx UNUSED, uint64_t pc)
+{
+	return pc == OURS + 8;
+}
+
+static bool is_nothing(void *ctx UNUSED, uint64_t pc UNUSED)
+{
+	return false;
+}
+
+static void test_thunk_frame(void)
+{
+	uint64_t word;
+
+	if (!begin(with_stale_word, &word))
+		return;
+	CU_ASSERT_EQUAL(stack_thunk_frame(victim.target, word - 1024, is_ours, NULL), word);
+	CU_ASSERT_EQUAL(stack_thunk_frame(victim.target, word, is_ours, NULL), word);
+	CU_ASSERT_EQUAL(stack_thunk_frame(victim.target, word + 8, is_ours, NULL), 0);
+	CU_ASSERT_EQUAL(stack_thunk_frame(victim.target, word - 2048, is_ours, NULL), 0);
+	CU_ASSERT_EQUAL(stack_thunk_frame(victim.target, word, is_nothing, NULL), 0);
+	end();
+}
+
+#define THREADS	70	/* more than are read at once */
+#define DEPTH	128
+
+static volatile bool enough;	/* never */
+
+static __attribute__((noinline)) void sleep_deep(unsigned depth)
+{
+	volatile uint8_t frame[300];
+
+	frame[0] = (uint8_t)depth;
+	if (depth)
+		sleep_deep(depth - 1);
+	while (!depth && !enough)
+		pause();
+	frame[0]++;
+}
+
+static void *sleep_in(void *arg)
+{
+	sleep_deep((unsigned)(uintptr_t)arg);
+	return NULL;
+}
+
+/* Some of their stacks are deeper than any top. */
+static void with_threads(void *arg UNUSED)
+{
+	pthread_t thread;
+
+	for (uintptr_t i = 0; i < THREADS; i++)
+		if (pthread_create(&thread, NULL, sleep_in, (void *)(i % 5 * 10)))
+			_exit(1);
+	child_ready(1);
+	child_wait();
+	_exit(0);
+}
+
+struct seen {
+	unsigned threads, deep, uses;
+};
+
+static void compare(struct thread *thread, const struct stack_top *top, void *ctx)
+{
+	uint64_t live[DEPTH], copied[DEPTH], sp = regs_get(&thread->regs, victim.target->arch->sp);
+	struct seen *seen = ctx;
+	struct stack_range range = { OURS, OURS + 8, false };
+	enum walk_end end, end_copied;
+	uint8_t bytes[8192];
+	uint32_t nr;
+
+	seen->threads++;
+	CU_ASSERT_PTR_NOT_NULL_FATAL(top);
+	CU_ASSERT_TRUE(top->low < sp && top->high > sp && top->high - top->low <= sizeof(bytes));
+	CU_ASSERT_PTR_NULL(memory_read(&victim.target->mem.memory, top->low, bytes,
+				       top->high - top->low));
+	CU_ASSERT_EQUAL(memcmp(bytes, top->copy, top->high - top->low), 0);
+	nr = stack_walk(victim.target, &thread->regs, NULL, live, DEPTH, &end);
+	CU_ASSERT_EQUAL(stack_walk_top(thread, top, NULL, copied, DEPTH, &end_copied), nr);
+	CU_ASSERT_EQUAL(end, end_copied);
+	CU_ASSERT_EQUAL(memcmp(live, copied, nr * sizeof(*live)), 0);
+	seen->deep += nr > 40;
+	CU_ASSERT_FALSE(stack_of_uses(thread, top, &range, 1));
+	range = (struct stack_range){ live[nr - 1], live[nr - 1] + 1, false };
+	seen->uses += stack_of_uses(thread, top, &range, 1);
+}
+
+static void test_tops(void)
+{
+	struct seen seen = { 0 };
+
+	CU_ASSERT_TRUE_FATAL(child_start(&child, with_threads, NULL));
+	CU_ASSERT_TRUE_FATAL(child_word(&child, &(uint64_t){ 0 }));
+	if (!victim_seize(&victim, child.pid)) {
+		child_end(&child);
+		return;
+	}
+	stack_each_top(victim.target, compare, &seen);
+	CU_ASSERT_EQUAL(seen.threads, THREADS + 1);
+	CU_ASSERT_EQUAL(seen.deep, THREADS / 5);
+	CU_ASSERT_EQUAL(seen.uses, THREADS + 1);
+	end();
+}
+
+void suite_backtrace(void)
+{
+	CU_pSuite suite = CU_add_suite("stack", NULL, NULL);
+
+	CU_add_test(suite, "what a thread will return into", test_uses);
+	CU_add_test(suite, "frames that were guessed", test_guessed);
+	CU_add_test(suite, "nothing of what lies behind a stack", test_neighbours);
+	CU_add_test(suite, "where the agent was called from", test_thunk_frame);
+	CU_add_test(suite, "tops of many stacks", test_tops);
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Remote calls that do not come back in time. */
+
+#include "tracee/remote.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <sys/wait.h>
+
+#include "child.h"
+#include "os/procfs.h"
+#include "unit.h"
+#include "victim.h"
+
+#ifndef PR_SET_SYSCALL_USER_DISPATCH
+#define PR_SET_SYSCALL_USER_DISPATCH	59
+#define PR_SYS_DISPATCH_ON		1
+#endif
+
+void suite_remote(void);
+
+#define LIMIT_NS	1000000000ull	/* enough to enter a call on a busy machine */
+
+static struct shared {
+	atomic_uint rounds;	/* of the child's work */
+	atomic_bool end;
+	atomic_uchar selector;	/* of system calls: 0 if they are let through */
+	atomic_ulong called;	/* with what a function was */
+	atomic_bool lost;	/* a vector register was not as before */
+} *shared;
+static struct victim victim;
+static struct child child;
+
+/* Works on its stack, in calls, without a system call. */
+static unsigned work(unsigned depth)
+{
+	volatile unsigned char block[64];
+
+	for (unsigned i = 0; i < sizeof(block); i++)
+		block[i] = (unsigned char)(depth + i);
+	if (depth && work(depth - 1) != depth - 1)
+		_Exit(2);
+	for (unsigned i = 0; i < sizeof(block); i++)
+		if (block[i] != (unsigned char)(depth + i))
+			_Exit(3);
+	return depth;
+}
+
+static void worker(void *arg UNUSED)
+{
+	child_ready(1);
+	while (!atomic_load(&shared->end)) {
+		work(50);
+		atomic_fetch_add(&shared->rounds, 1);
+	}
+	child_wait();
+}
+
+static bool begin(void)
+{
+	uint64_t word;
+
+	memset(shared, 0, sizeof(*shared));
+	CU_ASSERT_TRUE_FATAL(child_start(&child, worker, NULL));
+	CU_ASSERT_TRUE_FATAL(child_word(&child, &word));
+	if (victim_seize(&victim, child.pid))
+		return true;
+	kill(child.pid, SIGKILL);
+	child_end(&child);
+	return false;
+}
+
+static void works_on(void)
+{
+	unsigned at = atomic_load(&shared->rounds);
+	siginfo_t info = { .si_pid = 0 };
+
+	/* What has crashed does no more rounds. */
+	while (atomic_load(&shared->rounds) < at + 1000 &&
+	       !waitid(P_PID, (id_t)child.pid, &info, WEXITED | WNOHANG | WNOWAIT) &&
+	       !info.si_pid)
+		;
+	atomic_store(&shared->end, true);
+	CU_ASSERT_EQUAL(child_end(&child), 0);
+}
+
+static struct err *pauses(struct victim *v)
+{
+	uint64_t unused;
+
+	v->remote.limit = LIMIT_NS;
+	return remote_syscall(&v->remote, &unused, SYS_pause);
+}
+
+/* As in a frozen control group: an interrupt brings it back. */
+static void test_broken_off(void)
+{
+	struct err *err;
+
+	if (!begin())
+		return;
+	err = victim_try(&victim, pauses);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
+	CU_ASSERT_EQUAL(err->code, ERR_TIMEOUT);
+	CU_ASSERT_PTR_NOT_NULL(target_any_stopped(victim.target));
+	victim_release(&victim);
+	works_on();
+}
+
+static struct err *is_stopped_meanwhile(struct victim *v)
+{
+	uint64_t unused;
+
+	kill(v->pid, SIGSTOP);
+	return remote_syscall(&v->remote, &unused, SYS_getpid);
+}
+
+static struct err *is_continued_meanwhile(struct victim *v)
+{
+	struct err *err = is_stopped_meanwhile(v);
+
+	kill(v->pid, SIGCONT);
+	return err;
+}
+
+static bool is_stopped(pid_t pid)
+{
+	struct proc_stat stat;
+
+	return !procfs_stat(pid, &stat) && stat.state == 'T';
+}
+
+/* A SIGSTOP that comes in a call has its effect after it, ... */
+static void test_stopped(void)
+{
+	if (!begin())
+		return;
+	CU_ASSERT_PTR_NULL(victim_try(&victim, is_stopped_meanwhile));
+	victim_release(&victim);
+	while (!is_stopped(child.pid))
+		;
+	kill(child.pid, SIGCONT);
+	works_on();
+}
+
+/* ... but not if a SIGCONT comes behind it. */
+static void test_continued(void)
+{
+	if (!begin())
+		return;
+	CU_ASSERT_PTR_NULL(victim_try(&victim, is_continued_meanwhile));
+	victim_release(&victim);
+	works_on();
+}
+
+static struct err *vforks(struct victim *v)
+{
+	uint64_t unused;
+
+	v->remote.limit = LIMIT_NS;
+	return remote_syscall(&v->remote, &unused, SYS_vfork);
+}
+
+/* Uninterruptible, as long as its child lives, which is never let run. */
+static void test_stuck(void)
+{
+	struct proc_tasks children = { VEC_INIT };
+	struct err *err;
+
+	if (!begin())
+		return;
+	err = victim_try(&victim, vforks);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
+	CU_ASSERT_EQUAL(err->code, ERR_TIMEOUT);
+	CU_ASSERT_EQUAL(target_thread(victim.target, child.pid)->state, THREAD_STUCK);
+	CU_ASSERT_PTR_NULL(procfs_children(child.pid, &children));
+	CU_ASSERT_EQUAL_FATAL(children.vec.nr, 1);
+	kill(children.vec.at[0], SIGKILL);
+	vec_free(&children.vec);
+	victim_release(&victim);
+	works_on();
+}
+
+static void dispatcher(void *arg)
+{
+	bool can = !prctl(PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_ON, 0, 0,
+			  &shared->selector);
+
+	child_ready(can);
+	atomic_store(&shared->selector, (unsigned char)(uintptr_t)arg);
+	while (can && !atomic_load(&shared->end)) {
+		work(50);
+		atomic_fetch_add(&shared->rounds, 1);
+	}
+	atomic_store(&shared->selector, 0);
+	child_wait();
+}
+
+static struct err *asks(struct victim *v)
+{
+	uint64_t pid;
+	struct err *err = remote_syscall(&v->remote, &pid, SYS_getpid);
+
+	CU_ASSERT_TRUE(err || pid == (uint64_t)v->pid);
+	return err;
+}
+
+static void dispatch(uintptr_t selector)
+{
+	struct err *err;
+	uint64_t can;
+
+	memset(shared, 0, sizeof(*shared));
+	CU_ASSERT_TRUE_FATAL(child_start(&child, dispatcher, (void *)selector));
+	CU_ASSERT_TRUE_FATAL(child_word(&child, &can));
+	while (can && atomic_load(&shared->rounds) < 2)
+		;
+	if (!can || !victim_seize(&victim, child.pid)) {
+		atomic_store(&shared->end, true);
+		child_end(&child);
+		if (!can)
+			unit_skip("no system call dispatch");
+		return;
+	}
+	err = victim_try(&victim, asks);
+	if (selector)
+		CU_ASSERT_TRUE(err && err->code == ERR_UNSUPPORTED);
+	if (!selector)
+		CU_ASSERT_PTR_NULL(err);
+	victim_release(&victim);
+	works_on();
+}
+
+static void test_dispatch(void)
+{
+	dispatch(1);
+}
+
+static void test_dispatch_off(void)
+{
+	dispatch(0);
+}
+
+/* What a call may change that no system call does. */
+static void be_called(unsigned long arg)
+{
+	for (unsigned i = 0; i < 3; i++)
+		syscall(SYS_getppid);
+	__asm__ volatile("pxor %%xmm6, %%xmm6\n\tpxor %%xmm15, %%xmm15\n\t" : : : "xmm6", "xmm15");
+	atomic_store(&shared->called, arg);
+}
+
+/* Keeps two vector registers all the time. */
+static void keeper(void *arg UNUSED)
+{
+	uint64_t word[2] = { 0x123456789abcdef0, 0xfedcba9876543210 }, low, high;
+
+	child_ready(1);
+	__asm__ volatile("movq %0, %%xmm6\n\tmovq %1, %%xmm15" : : "r"(word[0]), "r"(word[1])
+			 : "xmm6", "xmm15");
+	while (!atomic_load(&shared->end)) {
+		__asm__ volatile("movq %%xmm6, %0\n\tmovq %%xmm15, %1" : "=r"(low), "=r"(high));
+		if (low != word[0] || high != word[1])
+			atomic_store(&shared->lost, true);
+		atomic_fetch_add(&shared->rounds, 1);
+	}
+	child_wait();
+}
+
+static struct err *calls(struct victim *v)
+{
+	struct err *err = remote_function(&v->remote, (uintptr_t)be_called, 42);
+	uint64_t pid;
+
+	/* And the thread makes calls as before. */
+	if (!err)
+		err = remote_syscall(&v->remote, &pid, SYS_getpid);
+	CU_ASSERT_TRUE(err || pid == (uint64_t)v->pid);
+	return err;
+}
+
+static void test_function(void)
+{
+	uint64_t word;
+
+	memset(shared, 0, sizeof(*shared));
+	CU_ASSERT_TRUE_FATAL(child_start(&child, keeper, NULL));
+	CU_ASSERT_TRUE_FATAL(child_word(&child, &word));
+	while (atomic_load(&shared->rounds) < 2)
+		;
+	if (!victim_seize(&victim, child.pid)) {
+		atomic_store(&shared->end, true);
+		child_end(&child);
+		return;
+	}
+	CU_ASSERT_PTR_NULL(victim_try(&victim, calls));
+	CU_ASSERT_EQUAL(atomic_load(&shared->called), 42);
+	victim_release(&victim);
+	works_on();
+	CU_ASSERT_FALSE(atomic_load(&shared->lost));
+}
+
+static void never_return(unsigned long arg UNUSED)
+{
+	while (!atomic_load(&shared->called))
+		;
+}
+
+static struct err *waits(struct victim *v)
+{
+	v->remote.limit = LIMIT_NS;
+	return remote_function(&v->remote, (uintptr_t)never_return, 0);
+}
+
+/* It may hold a lock: it is not broken off, and comes back by itself, though nobody waits any more. */
+static void test_function_stuck(void)
+{
+	struct err *err;
+
+	if (!begin())
+		return;
+	err = victim_try(&victim, waits);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
+	CU_ASSERT_EQUAL(err->code, ERR_TIMEOUT);
+	CU_ASSERT_EQUAL(target_thread(victim.target, child.pid)->state, THREAD_STUCK);
+	atomic_store(&shared->called, 1);
+	victim_release(&victim);
+	works_on();
+}
+
+static int setup(void)
+{
+	shared = child_share(sizeof(*shared));
+	return !shared;
+}
+
+static int teardown(void)
+{
+	return munmap(shared, sizeof(*shared));
+}
+
+void suite_remote(void)
+{
+	CU_pSuite suite = CU_add_suite("remote", setup, teardown);
+
+	CU_add_test(suite, "a call that is broken off", test_broken_off);
+	CU_add_test(suite, "a SIGSTOP meanwhile", test_stopped);
+	CU_add_test(suite, "and a SIGCONT", test_continued);
+	CU_add_test(suite, "a thread that does not come back", test_stuck);
+	CU_add_test(suite, "a function", test_function);
+	CU_add_test(suite, "a function that does not come back", test_function_stuck);
+	CU_add_test(suite, "a thread whose calls come back as SIGSYS", test_dispatch);
+	CU_add_test(suite, "one whose calls do not at the moment", test_dispatch_off);
+}
