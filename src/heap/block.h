@@ -98,7 +98,6 @@ struct err *blocks_sort(struct blocks *blocks) MUST_CHECK;
 struct block block_of_record(const struct log_record *record);
 
 struct heap_chunk;
-struct heap_walk;
 
 /* The block of a chunk that is in no record, or is free. */
 struct block block_of_chunk(const struct heap_chunk *chunk, uint8_t process, bool complete);

@@ -93,6 +93,7 @@ struct err *packed_add(struct packed_list *list, const struct block *block) MUST
 struct err *packed_sort(struct packed_list *list, size_t *doubles_ret) MUST_CHECK;
 void packed_free(struct packed_list *list);
 
+struct heap_walk;
 struct walk_merge;
 struct word_list;
 

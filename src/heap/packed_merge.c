@@ -117,15 +117,10 @@ static struct err *join_end(struct joining *joining, struct err *err)
 	return NULL;
 }
 
-static struct joining join(struct packed_list *list)
-{
-	return (struct joining){ .list = list, .nr = list->nr };
-}
-
 struct err *packed_merge_walk(struct packed_list *list, const struct heap_walk *walk, bool complete)
 {
 	struct chunk_at at = heap_chunks_start();
-	struct joining joining = join(list);
+	struct joining joining = { .list = list, .nr = list->nr };
 	struct err *err = NULL;
 	struct heap_chunk chunk;
 	bool has_block;
@@ -163,7 +158,7 @@ struct err *packed_merge_past(struct packed_list *list, struct heap_walk *walk,
 			      const struct walk_merge *merge, struct word_list *left_out)
 {
 	struct chunk_at at = heap_chunks_start();
-	struct joining joining = join(list);
+	struct joining joining = { .list = list, .nr = list->nr };
 	struct err *err = NULL;
 	struct heap_chunk chunk;
 	bool has_block;
