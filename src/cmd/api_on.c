@@ -28,7 +28,7 @@ static struct err *on(struct call *call, Tcl_Obj **ret)
 		return NULL;
 	}
 	if (!event_kind(call->argv[0], &kind))
-		return err_create(ERR_USAGE, "'%s' is none of exit, exec, fork, signal, thread",
+		return err_create(ERR_USAGE, "'%s' is not one of exit, exec, fork, signal, thread",
 				  call->argv[0]);
 	if (call->argc == 1) {
 		*ret = shell->on[kind];

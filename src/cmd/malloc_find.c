@@ -96,10 +96,11 @@ const struct cmd cmd_malloc_find = {
 			  "a pointer of what is in it), then those to its inside: registers, stacks\n"
 			  "with the function whose frame it is, thread-local data and data of\n"
 			  "modules with the symbol, other mappings, other blocks; N of each (20)\n"
-			  "are listed. They are those that `malloc leaks` goes by, whether they are\n"
-			  "in lost blocks or not: `malloc find` of such a block leads on.\n"
-			  "Where there is no block any more, who has freed it is told if `set\n"
-			  "free-history N` has it remembered. The process is stopped meanwhile.\n",
+			  "are listed. `malloc leaks` follows the same places; some of them may be\n"
+			  "in lost blocks, and `malloc find` of such a block leads on.\n"
+			  "If the block was freed, and `set free-history N` remembers frees, the\n"
+			  "answer names the thread and the stack that freed it. The process is\n"
+			  "stopped meanwhile.\n",
 	.run		= run,
 	.min_args	= 1,
 	.max_args	= 3,

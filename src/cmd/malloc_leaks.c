@@ -28,17 +28,17 @@ const struct cmd cmd_malloc_leaks = {
 			  "    indirectly lost   only lost blocks point to it\n"
 			  "    possibly lost     only pointers to its inside lead to it\n"
 			  "    still reachable   the program can get at it\n"
-			  "as valgrind's manual has them. All are counted; listed, by where they\n"
-			  "were allocated, are those named, or else definite and possible ones.\n"
-			  "FILTER, as in `help malloc allocations`, says of which blocks. What may\n"
-			  "hide leaks, or make them up, is said below the sums.\n"
-			  "The target is stopped meanwhile (-stop), or, with more than 64 MB of\n"
-			  "memory of its own, for a fork only, and the snapshot is searched\n"
-			  "(-snapshot); where that is not safe it is stopped all the same, and it\n"
-			  "is said why.\n"
-			  "Leaks that are not to be reported (--suppressions, `set suppressions`;\n"
-			  "the C library's own leaks are built in) are summed up apart, and by\n"
-			  "pattern at the end; `suppressed` lists them. See docs/leaks.md.\n",
+			  "as in valgrind's manual. All are counted. The kinds that are named are\n"
+			  "listed by where they were allocated; without a name definite and\n"
+			  "possible ones are. FILTER, as in `help malloc allocations`, selects\n"
+			  "blocks. Lines below the sums say what may hide leaks or make them up.\n"
+			  "The target is stopped during the search (-stop). If it has more than\n"
+			  "64 MB of memory of its own it is stopped for a fork only, and the\n"
+			  "snapshot is searched (-snapshot). Where a fork is not safe the target\n"
+			  "is stopped all the same, and the answer says why.\n"
+			  "Suppressed leaks (--suppressions, `set suppressions`; the C library's\n"
+			  "own leaks are built in) are added up apart, and by pattern at the end;\n"
+			  "`suppressed` lists them. See docs/leaks.md.\n",
 	.run		= run,
 	.max_args	= CMD_ANY,
 	.flags		= CMD_FILTER,

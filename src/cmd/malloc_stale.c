@@ -19,11 +19,12 @@ const struct cmd cmd_malloc_stale = {
 	.usage		= "AGE",
 	.brief		= "list old blocks that the program still has pointers to, by site",
 	.help		= "AGE: 90s, 5m, 2h, 1d. Recorded blocks that are older, and reachable\n"
-			  "(possibly lost ones, too): what nobody loses, but nobody frees either.\n"
+			  "(also possibly lost ones): the program has not lost them, and does not\n"
+			  "free them either.\n"
 			  "For each site, largest first: bytes, blocks, how many of all blocks\n"
 			  "ever recorded there were freed, the age of the oldest, and the\n"
-			  "traceback. Where most are freed it is a leak in some case; where none\n"
-			  "is it may be a cache, or what lives as long as the program.\n"
+			  "traceback. If most were freed, some case leaks them. If none was, they\n"
+			  "may be a cache, or live as long as the program does.\n"
 			  "The target is stopped, as by `malloc leaks`.\n",
 	.run		= run,
 	.min_args	= 1,

@@ -56,7 +56,7 @@ static struct err *choose(const struct setting *setting, const char *value, uint
 	for (unsigned i = 0; setting->values[i] && !err; i++)
 		err = str_addf(&list, "%s%s", i ? ", " : "", setting->values[i]);
 	return err ? err :
-		     err_create(ERR_USAGE, "%s: '%s' is none of %s", setting->name, value,
+		     err_create(ERR_USAGE, "%s: '%s' is not one of %s", setting->name, value,
 				str_text(&list));
 }
 

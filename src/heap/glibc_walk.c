@@ -193,7 +193,7 @@ static struct err *step_over(struct glibc *glibc, struct at *at)
 				.before = at->before,
 				.after = next < at->span->end ? next + CHUNK_HEADER : 0 },
 			   fits(at) ? "what follows this chunk cannot be read: size 0x%" PRIx64 :
-				      "chunk header is none: size 0x%" PRIx64,
+				      "this is no chunk header: size 0x%" PRIx64,
 			   at->word);
 	at->chunk = next;
 	return err;
@@ -223,7 +223,7 @@ static struct err *take_top(struct glibc *glibc, struct at *at)
 	if (at->size != size)
 		err = glibc_damage(glibc, (struct heap_damage){ .heap = at->span->heap,
 				   .address = at->chunk + 8, .before = at->before },
-				   "size of the top chunk is none: 0x%" PRIx64, at->word);
+				   "the top chunk has a wrong size: 0x%" PRIx64, at->word);
 	at->size = size;
 	if (!err && size >= CHUNK_HEADER)
 		err = add_chunk(glibc, at, CHUNK_TOP);

@@ -219,7 +219,7 @@ static struct err *print_pointers(struct printer *printer)
 
 	if (!find->nr_firm && !find->nr_inner)
 		out_text(out, "No pointer to it was found\n");
-	out_count(out, "%" PRIu64 " pointers to its start, or as good as that:\n", find->nr_firm);
+	out_count(out, "%" PRIu64 " pointers to its start, or that count as such:\n", find->nr_firm);
 	err = print_referrers(printer, true, find->nr_firm);
 	if (!err)
 		out_count(out, "%" PRIu64 " pointers to its inside:\n", find->nr_inner);

@@ -45,7 +45,7 @@ static struct err *unknown(struct session *session, const char *function, struct
 	if (!near.err && near.nr)
 		err = err_hint(err, "near it: %s", str_text(&near.list));
 	else if (err->code == ERR_NOTFOUND)
-		err = err_hint(err, "a function that was inlined everywhere is none");
+		err = err_hint(err, "a function that was inlined everywhere has no code of its own");
 	str_free(&near.list);
 	return err;
 }

@@ -174,7 +174,7 @@ case core-of-a-damaged-heap 60 {
 	order $t smash
 	set core [last_core $t]
 	set text [mdbg_ok -c "malloc check" --core $core]
-	check {[regexp {Heap 0, 0x[0-9a-f]+8: chunk header is none: size 0x4141414141414141\n} $text]} {$text}
+	check {[regexp {Heap 0, 0x[0-9a-f]+8: this is no chunk header: size 0x4141414141414141\n} $text]} {$text}
 	check {![regexp {frees of unknown} $text]} {$text}
 }
 
@@ -297,7 +297,7 @@ case core-cut-off 60 {
 	check {[regexp "\n$missing bytes of the core are missing: not all blocks are known\n" $text]} {$text}
 	check {[regexp "$missing bytes of the core are missing: what they held is not known" $text]} {malloc check: $text}
 	check {[regexp "$missing bytes of memory are missing: the file was cut off" $text]} {status: $text}
-	check {![regexp {chunk header is none} $text]} {what is missing counts as damage: $text}
+	check {![regexp {this is no chunk header} $text]} {what is missing counts as damage: $text}
 	check {[regexp {#0 +0x.*\n +\(stack ends here: } $text]} {where: $text}
 	set lines [split $whole "\n"]
 	foreach line [lsearch -all -inline [split $text "\n"] "0x*(not recorded)"] {

@@ -51,7 +51,7 @@ case find-text 60 {
 		dict set size [lindex $line 0] [lindex $line 1]
 	}
 	foreach {name text} {
-		root {1 pointers to its start, or as good as that:\n +0x[0-9a-f]{16} +to byte 0: data of leaks, slot\n}
+		root {1 pointers to its start, or that count as such:\n +0x[0-9a-f]{16} +to byte 0: data of leaks, slot\n}
 		inner {1 pointers to its inside:\n +0x[0-9a-f]{16} +to byte 16: data of leaks, slot\+0x8\n}
 		register {\n +register rbx +to byte 0: thread \d+\n}
 		stack {to byte 0: stack of thread \d+, in wait_in_stack\(void\*\)\+0x[0-9a-f]+ \(leaks.cc:\d+\)\n}
@@ -236,7 +236,7 @@ case find-limit-and-errors 60 {
 	set most [lindex [lsort -integer -index 0 $held] end]
 	check {[lsort -integer [lmap one $held {lindex $one 0}]] eq {1 1 1 1 2}} {$held}
 	set text [live $m "malloc find [lindex $most 1] limit 1"]
-	check {[regexp {2 pointers to its start, or as good as that:\n +0x[0-9a-f]{16} .*\n    \.\.\. and 1 more$} $text]} {$text}
+	check {[regexp {2 pointers to its start, or that count as such:\n +0x[0-9a-f]{16} .*\n    \.\.\. and 1 more$} $text]} {$text}
 	check {[dict get [live_value $m "mdbg::find 0x1000"] what] eq "nothing"} {0x1000}
 	check {[string match {*is no*} [live_error $m "malloc find here"]]} {[live_error $m "malloc find here"]}
 	check {[string match {*'most' is not expected here*} [live_error $m "malloc find 0x1000 most 3"]]} {most}

@@ -285,7 +285,7 @@ case heap-damaged 60 {
 	check {[lindex $whole 0] == 0 && [llength [lsearch -all $whole 1]] >= 4} {whole: $whole}
 	check {[regexp {The heap is damaged} [live $m "malloc allocations"]]} {malloc allocations does not say}
 	set text [live $m "malloc check"]
-	check {[regexp {Heap 0, 0x[0-9a-f]+8: chunk header is none: size 0x4141414141414141\n  before it: 0x} $text]} {$text}
+	check {[regexp {Heap 0, 0x[0-9a-f]+8: this is no chunk header: size 0x4141414141414141\n  before it: 0x} $text]} {$text}
 	check {[regexp {[1-9]\d* (place is|places are) damaged\n} $text]} {$text}
 	order $t mend
 	check {[regexp "[arenas_of $t] heaps, \\d+ chunks: no damage found\n" [live $m "malloc check"]]} {mended: [live $m "malloc check"]}
@@ -301,7 +301,7 @@ case heap-damaged-at-top 60 {
 	set n [check_early $t $m]
 	order $t overrun
 	set text [live $m "malloc check"]
-	check {[regexp {Heap 0, 0x[0-9a-f]+8: size of the top chunk is none: 0x4242424242424242\n  before it: (0x[0-9a-f]+)} $text -> block]} {$text}
+	check {[regexp {Heap 0, 0x[0-9a-f]+8: the top chunk has a wrong size: 0x4242424242424242\n  before it: (0x[0-9a-f]+)} $text -> block]} {$text}
 	check {[regexp {chunks: 1 place is damaged\n} $text]} {[string range $text end-300 end]}
 	check {[regexp {block of 262144 bytes} [live $m "malloc find $block"]]} {[live $m "malloc find $block"]}
 	order $t mend

@@ -259,7 +259,7 @@ static void sets(void)
 	CU_ASSERT_EQUAL(session_config(shell->session)->engine, SESSION_ENGINE_BREAKPOINT);
 	CU_ASSERT_STRING_EQUAL(harness_value("set log-limit"), "64M");
 	CU_ASSERT_STRING_EQUAL(harness_line("set pager maybe").err,
-			       "mdbg: can't set \"pager\": 'maybe' is none of off, on\n");
+			       "mdbg: can't set \"pager\": 'maybe' is not one of off, on\n");
 	CU_ASSERT_STRING_EQUAL(harness_value("set pager"), "off");
 	CU_ASSERT_FALSE(harness_line("set stack-depth 129").ok);
 	CU_ASSERT_FALSE(harness_line("set log-limit 1K").ok);
