@@ -235,12 +235,12 @@ struct err *procfs_start_realtime(pid_t tid, uint64_t *ret)
 {
 	struct proc_stat stat;
 	struct err *err = procfs_stat(tid, &stat);
-	uint64_t poll_ns = 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK), boot;
+	uint64_t tick_ns = 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK), boot;
 
 	if (err)
 		return err;
 	/* Finer than btime of /proc/stat, which is in seconds. */
 	boot = procfs_clock(CLOCK_REALTIME) - procfs_clock(CLOCK_BOOTTIME);
-	*ret = boot + stat.start_time * poll_ns;
+	*ret = boot + stat.start_time * tick_ns;
 	return NULL;
 }

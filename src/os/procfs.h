@@ -86,8 +86,8 @@ struct proc_stat {
 	pid_t ppid, pgrp, session;
 	uint32_t flags;			/* PROC_KERNEL_THREAD, PROC_EXITING and more */
 	uint64_t min_faults, maj_faults;
-	uint64_t utime, stime;		/* clock polls */
-	uint64_t start_time;		/* clock polls after boot */
+	uint64_t utime, stime;		/* clock ticks */
+	uint64_t start_time;		/* clock ticks after boot */
 	int cpu;			/* last ran on */
 	uint64_t start_brk;		/* 0 without the right to see it */
 	int exit_signal;

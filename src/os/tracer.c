@@ -90,7 +90,7 @@ static void wait_request(struct tracer *tracer)
 {
 	struct timespec until;
 
-	if (!tracer->tick) {
+	if (!tracer->on_poll) {
 		pthread_cond_wait(&tracer->work, &tracer->lock);
 		return;
 	}
@@ -100,7 +100,7 @@ static void wait_request(struct tracer *tracer)
 
 static bool poll_due(const struct tracer *tracer)
 {
-	return tracer->tick && tracer_now() >= tracer->poll_next;
+	return tracer->on_poll && tracer_now() >= tracer->poll_next;
 }
 
 /* Serve requests until there is a stop to wait for, or a poll. False: the end. */
@@ -231,7 +231,7 @@ static void *run(void *arg)
 	while (serve_requests(tracer)) {
 		if (poll_due(tracer)) {
 			tracer->poll_next = tracer_now() + tracer->poll_every;
-			tracer->tick(tracer->ctx);
+			tracer->on_poll(tracer->ctx);
 			if (tracer->tracees)
 				continue;
 			/* A child whose maker has ended is counted by nobody yet. */
@@ -254,16 +254,16 @@ static void *run(void *arg)
 	return NULL;
 }
 
-struct err *tracer_set_poll(struct tracer *tracer, tracer_poll_fn *tick, uint64_t every)
+struct err *tracer_set_poll(struct tracer *tracer, tracer_poll_fn *on_poll, uint64_t every)
 {
-	struct itimerspec spec = { .it_interval = to_timespec(tick ? every : 0) };
+	struct itimerspec spec = { .it_interval = to_timespec(on_poll ? every : 0) };
 	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = TRACER_SIGNAL };
 
 	spec.it_value = spec.it_interval;
 	event.sigev_value.sival_ptr = tracer;
 	event._sigev_un._tid = gettid();
 	if (!tracer->has_timer) {
-		if (!tick)
+		if (!on_poll)
 			return NULL;
 		if (timer_create(CLOCK_MONOTONIC, &event, &tracer->timer))
 			return err_sys("timer_create");
@@ -271,7 +271,7 @@ struct err *tracer_set_poll(struct tracer *tracer, tracer_poll_fn *tick, uint64_
 	}
 	if (timer_settime(tracer->timer, 0, &spec, NULL))
 		return err_sys("timer_settime");
-	tracer->tick = tick;
+	tracer->on_poll = on_poll;
 	tracer->poll_every = every;
 	tracer->poll_next = tracer_now() + every;
 	return NULL;

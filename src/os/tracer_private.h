@@ -32,7 +32,7 @@ struct tracer {
 	cpu_set_t cpus;			/* as the thread started */
 	int policy;			/* of its scheduling then */
 	/* The poll: tracer thread only. */
-	tracer_poll_fn *tick;		/* NULL: none */
+	tracer_poll_fn *on_poll;		/* NULL: none */
 	uint64_t poll_every, poll_next;
 	timer_t timer;			/* its signal ends a wait for stops when a poll is due */
 	bool has_timer;

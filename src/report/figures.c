@@ -203,12 +203,12 @@ static void print_heap(const struct figures *figures, size_t number, struct out 
 	const struct heap_arena *arena = &figures->heap.walk.arenas.at[number];
 	uint64_t cached = arena->bytes[CHUNK_CACHED];
 	uint64_t open = arena->bytes[CHUNK_FAST] + arena->bytes[CHUNK_FREE] + arena->bytes[CHUNK_TOP];
-	pid_t referrer = figures->heap.referrers.at[number];
+	pid_t owner = figures->heap.lock_owners.at[number];
 
 	out_f(out, "    Heap %zu\n", number);
 	label(out, 8, "heap lock held by", 33);
-	if (referrer)
-		out_f(out, "%d\n", referrer);
+	if (owner)
+		out_f(out, "%d\n", owner);
 	else
 		out_text(out, arena->locked ? "a thread (not known which)\n" : "UNLOCKED\n");
 	statistic(out, 8, "bytes acquired from sbrk()", arena->system_mem);

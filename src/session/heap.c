@@ -239,23 +239,23 @@ static struct err *merge(struct job *job)
 }
 
 /* The threads that stand inside the allocator with an arena in hand: one alone holds its lock. */
-static struct err *find_referrers(struct job *job)
+static struct err *find_lock_owners(struct job *job)
 {
 	struct session_heap *heap = job->ret;
 	struct err *err = NULL;
 
 	for (size_t i = 0; i < heap->walk.arenas.nr && !err; i++) {
 		const struct heap_arena *arena = &heap->walk.arenas.at[i];
-		pid_t referrer = 0;
+		pid_t owner = 0;
 		bool several = false;
 
 		for (size_t j = 0; arena->locked && j < job->owners.nr; j++) {
 			if (job->owners.at[j].word != arena->address)
 				continue;
-			several |= referrer && referrer != job->owners.at[j].tid;
-			referrer = job->owners.at[j].tid;
+			several |= owner && owner != job->owners.at[j].tid;
+			owner = job->owners.at[j].tid;
 		}
-		err = vec_push(&heap->referrers, several ? 0 : referrer);
+		err = vec_push(&heap->lock_owners, several ? 0 : owner);
 	}
 	return err;
 }
@@ -265,7 +265,7 @@ void session_heap_free(struct session_heap *heap)
 	if (heap->walked)
 		heap_walk_free(&heap->walk);
 	heap->walked = false;
-	vec_free(&heap->referrers);
+	vec_free(&heap->lock_owners);
 }
 
 /* Walk what is in the view. */
@@ -296,7 +296,7 @@ static struct err *look(struct job *job)
 		err = read_log(job);
 	if (!err)
 		err = merge(job);
-	return err ? err : find_referrers(job);
+	return err ? err : find_lock_owners(job);
 }
 
 /*

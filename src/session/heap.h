@@ -14,7 +14,7 @@ struct memory_view;
 struct session_heap {
 	struct heap_walk walk;		/* if walked; with notes of what the log has (heap/reconcile.h) */
 	/* of the arenas' locks, by number; 0: nobody, or not known */
-	VEC(pid_t) referrers;
+	VEC(pid_t) lock_owners;
 	bool walked;
 	char why[256];			/* why not */
 	bool complete;			/* what is in no record was allocated before the attach */

@@ -203,7 +203,7 @@ static bool reserve(struct session *session)
 	return false;
 }
 
-static void tick(void *ctx)
+static void poll_session(void *ctx)
 {
 	struct session *session = ctx;
 	struct process *process = session->current;
@@ -234,7 +234,7 @@ struct err *untraced_begin(struct session *session)
 	if (err && err->code == ERR_GONE)
 		return err;
 	begin_links(session);
-	return tracer_set_poll(session->tracer, tick, POLL_NS);
+	return tracer_set_poll(session->tracer, poll_session, POLL_NS);
 }
 
 void untraced_end(struct session *session)
