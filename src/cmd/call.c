@@ -50,12 +50,16 @@ struct err *call_need_log(const struct call *call)
 
 struct err *call_need_recording(const struct call *call)
 {
+	struct err *err = call_need_log(call);
+
+	if (err || session_recorded(call->session))
+		return err;
 	if (session_state(call->session) == SESSION_CORE)
-		return err_hint(err_create(ERR_STATE,
-					   "nothing was recorded: there is no process, only its "
-					   "core file"),
-				"`malloc allocations` and `malloc leaks` walk its heaps");
-	return call_need_log(call);
+		err = err_create(ERR_STATE,
+				 "nothing was recorded: there is no process, only its core file");
+	else
+		err = err_create(ERR_STATE, "nothing is recorded: `malloc on` puts the probes in");
+	return err_hint(err, "`malloc allocations` and `malloc leaks` walk its heaps");
 }
 
 struct err *call_thread(const struct call *call, const char *word, pid_t *ret)

@@ -14,7 +14,7 @@
 
 struct check {
 	struct session_heap heap;	/* not walked where there is no process, or no glibc */
-	bool core;			/* nothing is known of frees, and unknown frees are empty */
+	bool recorded;			/* false: nothing is known of frees, and unknown frees are empty */
 	struct session_unknown_frees unknown_frees;
 };
 
@@ -26,11 +26,11 @@ static struct err *check_get(struct call *call, struct check *ret)
 	if (err)
 		return err;
 	ret->unknown_frees = (struct session_unknown_frees){ .vec = VEC_INIT };
-	ret->core = session_core(call->session, &core);
-	if (!ret->core) {
+	ret->recorded = session_recorded(call->session);
+	if (ret->recorded) {
 		log_clock_update(session_log(call->session));
 		err = session_unknown_frees(call->session, &ret->unknown_frees);
-	} else if (!ret->heap.walked) {
+	} else if (!ret->heap.walked && session_core(call->session, &core)) {
 		err = err_create(ERR_UNSUPPORTED, "%s", ret->heap.why);
 	}
 	if (err)
@@ -73,7 +73,7 @@ static struct err *run(struct call *call)
 		if (!err)
 			print_sums(&check.heap, call->out);
 	}
-	if (!err && !check.core)
+	if (!err && check.recorded)
 		err = unknown_frees_print(call->session, &check.unknown_frees, call->out);
 	if (!err)
 		err = lacks_print(call->session, call->out);

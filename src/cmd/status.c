@@ -54,6 +54,12 @@ static struct err *print_probes(const struct call *call, const struct session_th
 
 	if (err)
 		return err;
+	if (!figures.with_log) {
+		out_f(call->out, "Allocator %s, no probes: nothing is recorded.\n",
+		      figures.allocator ? figures.allocator : "unknown");
+		figures_free(&figures);
+		return NULL;
+	}
 	format_time(since, sizeof(since), figures.since_ns);
 	out_f(call->out, "Allocator %s, %u jump and %u breakpoint probes%s.\n",
 	      figures.allocator ? figures.allocator : "unknown", figures.jump, figures.breakpoint,

@@ -126,10 +126,11 @@ struct err *figures_get(struct session *session, enum session_heap_how how,
 		return err;
 	figures.allocator = session_allocator(session);
 	figures.core = session_core(session, &core) ? core.path.bytes : NULL;
+	figures.with_log = session_recorded(session);
 	figures.armed = session_armed(session);
 	figures.stack_depth = config.stack_depth;
 	figures.free_history = config.free_history;
-	figures.since_ns = figures.core ? 0 : log_clock_realtime(log, log_start(log));
+	figures.since_ns = !figures.with_log ? 0 : log_clock_realtime(log, log_start(log));
 	figures.now_ns = realtime_ns();
 	figures.accounts = log_accounts_get(log);
 	figures.allocs = figures.accounts.allocs + figures.accounts.unsampled;
@@ -177,6 +178,10 @@ static void print_options(const struct figures *figures, struct out *out)
 		return;
 	}
 	option(out, 4, "Probes");
+	if (!figures->with_log) {
+		out_text(out, "none (`malloc on` puts them in)\n\n");
+		return;
+	}
 	out_f(out, "%u jump, %u breakpoint%s\n", figures->jump, figures->breakpoint,
 	      figures->armed ? "" : " (off)");
 	out_text(out, "    Malloc Log\n");
@@ -220,7 +225,7 @@ static void print_heap(const struct figures *figures, size_t number, struct out 
 		  arena->whole && arena->system_mem >= open + cached ?
 			  arena->system_mem - open - cached : arena->bytes[CHUNK_USED]);
 	statistic(out, 8, "allocations currently active", arena->chunks[CHUNK_USED]);
-	if (!figures->core)
+	if (figures->with_log)
 		statistic(out, 8, "allocations since attach", figures->recorded[number]);
 	if (!arena->whole)
 		out_text(out, "        (damaged: `malloc check`; the figures are of the part "
@@ -259,7 +264,7 @@ static void print_statistics(const struct figures *figures, struct out *out)
 	out_text(out, "    All Heaps\n");
 	statistic(out, 8, "bytes held by the user", figures->bytes);
 	statistic(out, 8, "allocations currently active", figures->blocks);
-	if (figures->core) {
+	if (!figures->with_log) {
 		out_text(out, "\n");
 		return;
 	}
@@ -340,7 +345,7 @@ struct err *figures_print(struct session *session, const struct figures *figures
 
 	print_options(figures, out);
 	print_statistics(figures, out);
-	if (figures->core)
+	if (!figures->with_log)
 		return NULL;
 	if (verbose) {
 		print_accounts(figures, out);

@@ -14,6 +14,7 @@ struct session;
 
 struct figures {
 	const char *allocator;		/* "glibc 2.36 (ptmalloc)"; the session's */
+	bool with_log;			/* false: all of the log is 0, as for a core */
 	const char *core;		/* file, the session's; NULL: a process. All of the log is 0 then */
 	unsigned jump, breakpoint;	/* probes that are in */
 	bool armed;

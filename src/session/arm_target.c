@@ -149,9 +149,15 @@ static struct err *share(struct session *session)
 struct err *arm_prepare(struct session *session)
 {
 	struct process *process = session->current;
-	struct err *err = session->region ? NULL : make_log(session);
+	struct err *err = NULL;
 	bool changed = false;
 
+	if (session->region && session->region->empty) {
+		region_free(session->region);
+		session->region = NULL;
+	}
+	if (!session->region)
+		err = make_log(session);
 	if (err)
 		return err;
 	process->probes->log = &session->region->log;

@@ -35,10 +35,15 @@ static struct err *attach_seized(struct session *session)
 
 	if (previous_session_exists(session->current->target))
 		err = handover_take_over(session);
-	if (!err && config->arm)
+	/* What is planned also says which heaps can be walked. */
+	if (!err)
 		err = arm_plan(session);
 	if (!err && config->arm)
 		err = arm_prepare(session);
+	if (!err && !config->arm && !session->region) {
+		session->records = RECORDS_LACK;
+		err = region_create_empty(&session->region);
+	}
 	if (!err)
 		err = target_stop(session->current->target, NULL);
 	if (!err && config->arm)

@@ -286,7 +286,7 @@ struct err *session_lacks(struct session *session, struct session_lacks *ret)
 	bool blind = false;
 
 	*ret = (struct session_lacks){ VEC_INIT };
-	if (session->region && session->state != SESSION_CORE) {
+	if (session_recorded(session)) {
 		err = session_call(session, lacks_job, ret);
 		if (!err)
 			err = blind_check(session, &blind);

@@ -192,6 +192,8 @@ const char *session_entry_name(struct session *session, uint64_t pc);
 
 /* NULL before the first attach; stays until the next one. */
 struct log *session_log(struct session *session);
+/* False: the log is empty, since it is of a core file or of a process that never had probes; or there is none. */
+bool session_recorded(const struct session *session);
 /*
  * Names for the target's addresses; brought up to date with its module map. Never NULL once
  * attached.

@@ -103,6 +103,11 @@ struct err *session_call(struct session *session,
 	return tracer_call(session->tracer, serve, &request);
 }
 
+bool session_recorded(const struct session *session)
+{
+	return session->region && !session->region->empty;
+}
+
 struct log *session_log(struct session *session)
 {
 	return session->region ? &session->region->log : NULL;

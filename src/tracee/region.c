@@ -281,6 +281,7 @@ struct err *region_create_empty(struct region **ret)
 	}
 	err = journal_writer_begin(&region->writer, region->base, region->size);
 	region->journal = region->writer.own;
+	region->empty = true;
 	if (!err)
 		err = region_format(region, &config);
 	if (!err)

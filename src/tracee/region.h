@@ -44,6 +44,7 @@ struct region {
 	void *base;			/* here */
 	uint64_t size;			/* of the log with the journal: the file is longer */
 	uint32_t threads;		/* of the agent's table, which lies behind the log */
+	bool empty;			/* see region_create_empty */
 	bool tight;			/* no more addresses are to be taken in the target than needed */
 	uint64_t address;		/* in the target; 0: not mapped there */
 	uint32_t entry;			/* its own journal entry */
@@ -68,8 +69,8 @@ struct err *region_create(struct target *target, struct remote *remote,
 /* The log's size is the region's, whatever config has. */
 struct err *region_format(struct region *region, const struct log_config *config) MUST_CHECK;
 /*
- * One that no target has: its log is empty, and stays so. For a core file, of which nothing was
- * recorded.
+ * One that no target has: its log is empty, and stays so. For a target of which nothing is recorded: a
+ * core file, a process without probes.
  */
 struct err *region_create_empty(struct region **ret) MUST_CHECK;
 /*

@@ -272,6 +272,33 @@ case heap-of-a-program 30 {
 	check {[regexp {[1-9]\d* allocations, .*; 0 allocations, 0 bytes from before the attach} $out]} {[string range $out end-300 end]}
 }
 
+# Without probes nothing is recorded, and nothing is claimed of it; the heaps are walked all the same.
+case heap-without-probes 60 {
+	set t [start heaps 5000]
+	set before [state [pid_of $t]]
+	set m [live_start --no-arm -p [pid_of $t]]
+	set truth [truth_of $t]
+	foreach block [parse_allocations [certain_list $m]] {
+		check {[dict get $block stack] eq {{0 {(not recorded)}}}} {$block}
+		if {[dict exists $truth [dict get $block address]]} {
+			check {[dict get $truth [dict get $block address]] == [dict get $block size]} {$block}
+			dict unset truth [dict get $block address]
+		}
+	}
+	check {[dict size $truth] == 0} {[dict size $truth] blocks are not listed}
+	set text [live $m malloc]
+	check {[regexp {Probes\.+ none} $text] && ![regexp {since attach|Recording} $text]} {$text}
+	check {[regexp {no damage found} [live $m "malloc check"]]} {[live $m "malloc check"]}
+	check {[regexp {no probes: nothing is recorded} [live $m status]]} {[live $m status]}
+	check {[regexp {nothing is recorded: `malloc on`} [live_error $m "malloc sites"]]} {malloc sites}
+	live $m "malloc on"
+	order $t "free 100"
+	check {[regexp {Recording since} [live $m malloc]]} {malloc on}
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
+
 # A header is overwritten: the walk says so, and the other heaps are as they were.
 case heap-damaged 60 {
 	set t [start heaps 20000]
