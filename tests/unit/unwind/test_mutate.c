@@ -82,7 +82,7 @@ static bool look_at_all(const struct bytes *bytes)
 	struct elf_symbol symbol;
 	uint64_t size;
 	struct elf_file *file;
-	size_t nr, sum = 0;
+	size_t nr;
 	uint8_t buf[64];
 
 	if (elf_file_from_bytes(bytes->at, bytes->len, "mutated", &file))
@@ -90,7 +90,7 @@ static bool look_at_all(const struct bytes *bytes)
 	CU_ASSERT(elf_file_build_id(file, &nr) && nr <= BUILD_ID_MAX);
 	if (!elf_symbols_begin(file, &at))
 		while (elf_symbols_next(&at, &symbol))
-			sum += strlen(symbol.name);
+			CU_ASSERT(strlen(symbol.name) <= SIZE_MAX / 2);	/* all of it can be read */
 	err_ignore(elf_file_symbol(file, "main", &symbol));
 	err_ignore(elf_file_function_extent(file, elf_file_entry(file), &size));
 	segment = elf_file_segments(file, &nr);
