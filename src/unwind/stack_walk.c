@@ -296,6 +296,25 @@ static bool register_leave(struct walker *walker, const struct row *row, enum wa
 	return caller_enter(walker, pc, sp);
 }
 
+/* Where another walk can go on, when it knows the module. */
+static void note_outside(const struct walker *walker)
+{
+	struct walk_outside *outside = walker->stack->outside;
+	const struct walk_regs *innermost = walker->innermost;
+
+	if (!outside || outside->pc)
+		return;
+	outside->pc = walker->pc;
+	outside->sp = walker->sp;
+	outside->fp = walker->fp_lost ? 0 : walker->fp;
+	outside->exact = walker->exact;
+	outside->bx = 0;
+	if (walker->bx_at == BX_INNERMOST && innermost->regs && innermost->nr_regs > FRAME_BX)
+		outside->bx = innermost->regs[FRAME_BX];
+	else if (walker->bx_at > BX_LOST)
+		(void)word_read(walker->stack, walker->bx_at, &outside->bx);
+}
+
 /*
  * Code without CFI: [BP] and [BP+8], if that looks like a frame. A module's code may have been called by
  * code that a JIT has made (V8's builtins are): such a caller, and its callers, are unproven until one of
@@ -306,6 +325,8 @@ static bool frame_pointer_leave(struct walker *walker, bool in_module, enum walk
 	uint64_t frame = walker->fp, fp, pc;
 
 	*end = in_module ? WALK_NO_ROW : WALK_NO_MODULE;
+	if (!in_module)
+		note_outside(walker);
 	if (walker->fp_lost)
 		return false;
 	note_fp(walker);

@@ -48,6 +48,7 @@ enum walk_end {
 	/* stack memory that cannot be read (outside the bounds that are known) */
 	WALK_MEMORY,
 	WALK_LOOP,		/* SP did not grow: a corrupt stack */
+	WALK_DEFERRED,		/* not of a walk: its library was not known yet (log/deferred.h) */
 	WALK_ENDS,
 };
 
@@ -75,6 +76,16 @@ struct walk_stack {
 	uint64_t low, high;
 	bool (*more)(void *ctx, uint64_t addr, uint64_t *ret);
 	void *ctx;
+	struct walk_outside *outside;	/* to be filled in, or NULL */
+};
+
+/*
+ * The first frame of a walk whose PC is in no module, from which another walk can go on when the
+ * module is known. All zero before the walk; pc stays 0 if there is none.
+ */
+struct walk_outside {
+	uint64_t pc, sp, fp, bx;	/* fp, bx: 0 if they are not known */
+	bool exact;			/* a signal came there: pc is no return address */
 };
 
 /*

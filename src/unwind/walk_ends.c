@@ -15,6 +15,7 @@ static const char *const names[WALK_ENDS] = {
 	[WALK_COMPLEX]		= "unwind information too complex",
 	[WALK_MEMORY]		= "stack memory that cannot be read",
 	[WALK_LOOP]		= "corrupt stack",
+	[WALK_DEFERRED]		= "a library that had just been loaded",
 };
 
 const char *walk_end_name(enum walk_end end)

@@ -38,7 +38,7 @@ static NOINLINE uint32_t walk_at(const struct cache_walk *from)
 	struct walk_map cached = { map.module, map.nr, map.generation, &rows };
 	struct walk_regs regs = { from->pc, from->sp, from->bp, NULL, 0 };
 	struct walk_stack stack = { (const void *)(uintptr_t)from->sp, from->sp, from->high, NULL,
-				    NULL };
+				    NULL, NULL };
 	uint64_t pcs[LOG_DEPTH_MAX];
 	enum walk_end end;
 

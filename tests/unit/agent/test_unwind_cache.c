@@ -69,7 +69,7 @@ static uint32_t true_stack(const struct cache_walk *from)
 {
 	uint64_t pcs[LOG_DEPTH_MAX], reg[4] = { 0, 0, 0, from->bx };
 	struct walk_regs regs = { from->pc, from->sp, from->bp, reg, ARRAY_SIZE(reg) };
-	struct walk_stack stack = { (const void *)(uintptr_t)from->sp, from->sp, from->high, NULL,
+	struct walk_stack stack = { (const void *)(uintptr_t)from->sp, from->sp, from->high, NULL, NULL,
 				    NULL };
 	enum walk_end end = WALK_DEPTH;
 	uint32_t nr = 1;

@@ -331,6 +331,55 @@ static void test_cache(void)
 	CU_ASSERT_EQUAL(end, WALK_NO_MODULE);
 }
 
+static struct walk_outside outside_of(struct scene *scene, bool caller)
+{
+	struct walk_regs regs = {
+		.pc = scene->reg[16], .sp = scene->reg[7], .fp = scene->reg[6],
+		.regs = scene->reg, .nr_regs = 17,
+	};
+	struct walk_outside outside = { .pc = 0 };
+	struct walk_stack stack = { .copy = scene->word, .low = STACK,
+		.high = STACK + sizeof(scene->word), .outside = &outside };
+
+	scene->nr = caller ? walk_caller(&map, &regs, &stack, NULL, scene->pc,
+					 ARRAY_SIZE(scene->pc), &scene->end, NULL) :
+			     walk(&map, &regs, &stack, NULL, scene->pc, ARRAY_SIZE(scene->pc), &scene->end);
+	return outside;
+}
+
+/* Where a walk leaves the modules, another one that knows more can go on. */
+static void test_outside(void)
+{
+	struct scene s = scene(LEAF, slot(6));
+	struct walk_outside outside;
+
+	s.word[0] = OUTERMOST;
+	CU_ASSERT_EQUAL(outside_of(&s, true).pc, 0);
+	/* BX is where that frame has saved it; BP is another's. */
+	s = scene(SAVES_BX, 0x123);
+	s.word[1] = 0x456;
+	s.word[2] = JIT;
+	outside = outside_of(&s, true);
+	CHECK(s, WALK_NO_MODULE, SAVES_BX, JIT);
+	CU_ASSERT(outside.pc == JIT && outside.sp == slot(3) && outside.fp == 0x123);
+	CU_ASSERT(outside.bx == 0x456 && !outside.exact);
+	/* The first one of several; a lost BP is none. */
+	s = scene(LOSES_FP, slot(4));
+	s.reg[3] = 0x789;
+	s.word[0] = JIT;
+	outside = outside_of(&s, true);
+	CU_ASSERT(outside.pc == JIT && outside.sp == slot(1) && !outside.fp && outside.bx == 0x789);
+	s = scene(JIT, slot(4));
+	s.word[4] = slot(8);
+	s.word[5] = JIT + 5;
+	s.word[9] = OUTERMOST;
+	outside = outside_of(&s, true);
+	CHECK(s, WALK_COMPLETE, JIT, JIT + 5, OUTERMOST);
+	CU_ASSERT(outside.pc == JIT && outside.sp == STACK && outside.fp == slot(4));
+	/* A walk that begins at an instruction. */
+	CU_ASSERT(outside_of(&s, false).exact);
+}
+
 static bool more_words(void *ctx, uint64_t addr, uint64_t *ret)
 {
 	const uint64_t *words = ctx;
@@ -436,6 +485,7 @@ void suite_stack_walk(void)
 	CU_add_test(suite, "code of ours", test_area);
 	CU_add_test(suite, "the cache", test_cache);
 	CU_add_test(suite, "words outside the copy", test_more);
+	CU_add_test(suite, "where it leaves the modules", test_outside);
 	CU_add_test(suite, "any stack", test_any_stack);
 	CU_add_test(suite, "names of the ends", test_names);
 	CU_add_test(suite, "the map of modules", test_map_find);

@@ -196,7 +196,7 @@ static void test_not_whole(void)
 {
 	static uint64_t words[3 * WALK_TRACE_SLOTS], pcs[MANY];
 	struct walk_regs regs = { .pc = LEAF, .sp = STACK };
-	struct walk_stack stack = { words, STACK, STACK + sizeof(words), NULL, NULL };
+	struct walk_stack stack = { words, STACK, STACK + sizeof(words), NULL, NULL, NULL };
 	struct walk_start start = { &map, &regs, &stack, NULL, true };
 	struct scene s = begin(LEAF, 0);
 	enum walk_end end;
