@@ -3,6 +3,7 @@
 
 #include "log/layout.h"
 
+#include "log/deferred.h"
 #include "log/free_history.h"
 #include "log/journal.h"
 #include "log/stack_table.h"
@@ -63,6 +64,15 @@ static void cut_freed(struct log *log, uint64_t *at)
 	log->freed = (struct log_free_slot *)cut(log, at, log->nr_frees * sizeof(*log->freed));
 }
 
+/* A sixty-fourth at most, but for the table. */
+static void cut_deferred(struct log *log, uint64_t *at)
+{
+	log->nr_deferred = (uint32_t)MIN(log->size / 64 / DEFERRED_BYTES, (uint64_t)DEFERRED_COPIES);
+	log->deferred = (struct deferred_table *)cut(log, at, DEFERRED_TABLE_BYTES);
+	log->deferred_copy =
+		(struct deferred_copy *)cut(log, at, (uint64_t)log->nr_deferred * DEFERRED_BYTES);
+}
+
 /*
  * Each table makes the whole larger by STEP at least; what is left over at the end becomes part of
  * the last. See block_table.h.
@@ -97,7 +107,7 @@ bool log_layout(void *base, uint64_t size, uint64_t header_offset, struct log *r
 	ret->size = size;
 	ret->nr_tables = 0;
 	ret->newest = 0;
-	ret->reserved = (struct log_reserved){ 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+	ret->reserved = (struct log_reserved){ 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
 	ret->stack_levels = 0;
 	ret->header = (struct log_header *)cut(ret, &at, LOG_HEADER_SIZE);
 	ret->hint = (uint64_t *)cut(ret, &at, LOG_HINTS * sizeof(*ret->hint));
@@ -108,6 +118,7 @@ bool log_layout(void *base, uint64_t size, uint64_t header_offset, struct log *r
 			cut(ret, &at, LOG_UNKNOWN_FREES * sizeof(struct log_unknown_free_slot));
 	ret->counting_filter = cut(ret, &at, LOG_COUNTING_FILTER);
 	cut_freed(ret, &at);
+	cut_deferred(ret, &at);
 	cut_tables(ret, at);
 	return true;
 }

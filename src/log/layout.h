@@ -17,6 +17,8 @@
  *			unknown frees		LOG_UNKNOWN_FREE_KINDS rings of struct log_unknown_free_slot[LOG_UNKNOWN_FREES]	(unknown_free.h)
  *			counting filter		uint8_t[LOG_COUNTING_FILTER], where the log samples	(counting_filter.h)
  *			frees		struct log_free_slot[nr_frees]	(free_history.h)
+ *			deferred	struct deferred_table, struct deferred_copy[nr_deferred]
+ *					(deferred.h)
  *			table 0, table 1, ...				(block_table.h)
  *	size
  *
@@ -105,4 +107,6 @@ static inline void log_bound_ids(const struct log *log, uint32_t *thread, uint32
 		*thread = 0;
 	if (*stack > log->nr_stacks)
 		*stack = LOG_STACK_DAMAGED;
+	else
+		*stack = log_stack_whole(log, *stack);
 }

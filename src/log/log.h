@@ -14,7 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LOG_VERSION		7
+#include "base/compiler.h"
+
+#define LOG_VERSION		8
 #define LOG_STACK_NONE		0	/* stack id: no stack was taken */
 #define LOG_STACK_DAMAGED	UINT32_MAX	/* as a reader gets it: the log said one that cannot be */
 #define LOG_DEPTH_MAX		128
@@ -29,6 +31,8 @@
 enum log_unknown_free_kind { LOG_UNKNOWN_FREE_DOUBLE, LOG_UNKNOWN_FREE_OTHER,
 			    LOG_UNKNOWN_FREE_KINDS };
 
+struct deferred_copy;
+struct deferred_table;
 struct log_free_slot;
 struct log_unknown_free_slot;
 
@@ -42,7 +46,7 @@ struct log_table {
 struct log_reserved {
 	uint64_t header, threads, thread_index, stack_index, stack_directory, arena, unknown_frees,
 		     counting_filter,
-		freed, tables;
+		freed, deferred, tables;
 };
 
 /*
@@ -70,6 +74,9 @@ struct log {
 	uint8_t *arena;
 	uint64_t arena_size;
 	struct log_unknown_free_slot *unknown[LOG_UNKNOWN_FREE_KINDS];
+	struct deferred_table *deferred;
+	struct deferred_copy *deferred_copy;
+	uint32_t nr_deferred;		/* copies that there is room for; DEFERRED_COPIES at most */
 	struct log_free_slot *freed;
 	uint32_t nr_frees;		/* that there is room for; LOG_FREES_MAX at most */
 	struct log_table table[LOG_TABLES];
@@ -138,6 +145,7 @@ struct log_accounts {
 	/* Unknown frees (unknown_free.h): what would else be in unknown_frees. */
 	uint64_t double_frees;		/* * of a block that was freed before, and not given out again */
 	uint64_t own_frees;		/* * by the allocator itself, at the end of a thread */
+	uint64_t undeferred;		/* walks that ended in no module, without a copy being kept (deferred.h) */
 };
 
 struct log_config {
@@ -237,6 +245,12 @@ void log_count(struct log *log, uint32_t thread, unsigned what, uint64_t by);
 uint32_t log_stack(struct log *log, const uint64_t *pcs, uint32_t nr, uint8_t end,
 		   uint32_t generation);
 /*
+ * The stack that a reader is to see: the whole one of a deferred stack (deferred.h), if it is
+ * known, else the stack itself. All ids that readers get with records have gone through this, and
+ * log_stack_get does it.
+ */
+uint32_t log_stack_whole(const struct log *log, uint32_t stack);
+/*
  * Add to a stack's all-time counts. How many of them have been freed is what is left without those
  * that are live, which a scan counts: two more atomics for each free would be too dear.
  */
@@ -270,7 +284,8 @@ struct log_config log_config(const struct log *log);
 
 /*
  * A stack, as it lies in the region (readable as long as the region is mapped). nr is 0 for
- * LOG_STACK_NONE and bad ids.
+ * LOG_STACK_NONE and bad ids. The counts of a deferred stack that is known as a whole are 0 here,
+ * and pending for the other one (pending.h).
  */
 struct log_stack_view {
 	const uint64_t *pcs;

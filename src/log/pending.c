@@ -5,6 +5,22 @@
 
 #include <stdlib.h>
 
+#include "log/stack_table.h"
+
+/* Deferred stacks that are known as a whole are counted as that. */
+static void add_deferred(const struct log *log, struct log_pending *pending)
+{
+	for (uint32_t id = 1; id < pending->nr; id++) {
+		uint32_t whole = log_stack_whole(log, id), nr;
+		const struct log_stack *stack = whole == id ? NULL : stack_find(log, id, &nr);
+
+		if (stack)
+			log_pending_add(whole, __atomic_load_n(&stack->total, __ATOMIC_RELAXED),
+					__atomic_load_n(&stack->total_bytes, __ATOMIC_RELAXED),
+					pending);
+	}
+}
+
 struct err *log_pending_init(const struct log *log, struct log_pending *ret)
 {
 	uint32_t nr = log_stacks(log) + 1;
@@ -13,6 +29,7 @@ struct err *log_pending_init(const struct log *log, struct log_pending *ret)
 	if (!at)
 		return err_nomem;
 	*ret = (struct log_pending){ at, nr };
+	add_deferred(log, ret);
 	return NULL;
 }
 

@@ -25,7 +25,10 @@ struct log_pending {
 	uint32_t nr;			/* ids are below it */
 };
 
-/* Nothing pending yet, for all stacks that there are now. */
+/*
+ * For all stacks that there are now: pending are the counts of deferred stacks that are known as a
+ * whole (deferred.h), for these.
+ */
 struct err *log_pending_init(const struct log *log, struct log_pending *ret) MUST_CHECK;
 /* Add to a stack's counts (ctx: struct log_pending); one that was not there at init is left out. */
 void log_pending_add(uint32_t stack, uint64_t blocks, uint64_t bytes, void *ctx);

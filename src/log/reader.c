@@ -6,11 +6,14 @@
 
 #include <string.h>
 
+#include "log/deferred.h"
+#include "log/layout.h"
 #include "log/registry.h"
 #include "log/ring.h"
 #include "log/stack_table.h"
 #include "log/unknown_free.h"
 #include "log/block_table.h"
+#include "unwind/stack_walk.h"
 
 static bool window_each(const struct log *log, const struct log_window *window,
 			uint32_t *patience, log_each_fn *fn, void *ctx)
@@ -105,7 +108,8 @@ void log_each_unknown_free(const struct log *log, enum log_unknown_free_kind kin
 struct log_stack_view log_stack_get(const struct log *log, uint32_t stack)
 {
 	struct log_stack_view view = { NULL, 0, 0, 0, 0, 0 };
-	const struct log_stack *at = stack_find(log, stack, &view.nr);
+	uint32_t whole = log_stack_whole(log, stack);
+	const struct log_stack *at = stack_find(log, whole, &view.nr);
 
 	if (!at) {
 		view.nr = 0;
@@ -114,8 +118,13 @@ struct log_stack_view log_stack_get(const struct log *log, uint32_t stack)
 	view.pcs = at->pc;
 	view.end = at->end;
 	view.generation = at->generation;
-	view.total = __atomic_load_n(&at->total, __ATOMIC_RELAXED);
-	view.total_bytes = __atomic_load_n(&at->total_bytes, __ATOMIC_RELAXED);
+	if (whole == stack) {
+		view.total = __atomic_load_n(&at->total, __ATOMIC_RELAXED);
+		view.total_bytes = __atomic_load_n(&at->total_bytes, __ATOMIC_RELAXED);
+	}
+	/* In the place of the last PC it has its hash. */
+	if (view.end == WALK_DEFERRED && view.nr)
+		view.nr--;
 	return view;
 }
 

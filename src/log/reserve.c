@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <sys/mman.h>
 
+#include "log/deferred.h"
 #include "log/free_history.h"
 #include "log/registry.h"
 #include "log/stack_table.h"
@@ -134,6 +135,17 @@ static struct err *reserve_tables(struct log *log, uint64_t bytes)
 		       done + MIN(want - done, MAX(bytes, TABLE_BYTES_CALL)));
 }
 
+/* All of them: a program may load a hundred libraries at once. */
+static struct err *reserve_deferred(struct log *log)
+{
+	struct err *err = advance(log->deferred, &log->reserved.deferred,
+				  DEFERRED_TABLE_BYTES + log->nr_deferred * (uint64_t)DEFERRED_BYTES);
+
+	if (!err)
+		__atomic_store_n(&log->deferred->ready, log->nr_deferred, __ATOMIC_RELEASE);
+	return err;
+}
+
 struct err *log_reserve(struct log *log, uint64_t bytes)
 {
 	uint64_t stacks = bytes / 8;
@@ -152,6 +164,8 @@ struct err *log_reserve(struct log *log, uint64_t bytes)
 	if (!err)
 		err = advance(log->freed, &log->reserved.freed,
 			      free_history_kept(log) * sizeof(*log->freed));
+	if (!err)
+		err = reserve_deferred(log);
 	if (!err)
 		err = reserve_tables(log, bytes - stacks);
 	return err;

@@ -110,6 +110,7 @@ static void stack_write(struct log *log, uint64_t place, const struct wanted *wa
 	stack->generation = wanted->generation;
 	stack->nr = (uint16_t)wanted->nr;
 	stack->end = wanted->end;
+	stack->forward = 0;
 	stack->total = stack->total_bytes = 0;
 	for (uint32_t i = 0; i < wanted->nr; i++)
 		stack->pc[i] = wanted->pcs[i];

@@ -39,6 +39,8 @@
  * never by a second look: log_stack_get copies the number of PCs out and what it points to lies in
  * the arena, whatever it says.
  *
+ * One thing changes later: mdbg sets `forward` of a deferred stack, once (deferred.h).
+ *
  * Full (ids, arena, or all places that a stack has in the index) is LOG_STACK_NONE, and the caller
  * counts the block in unstacked.
  *
@@ -66,7 +68,8 @@ struct log_stack {
 	uint32_t generation;
 	uint16_t nr;
 	uint8_t end;
-	uint8_t pad[5];
+	uint8_t pad;
+	uint32_t forward;		/* of a deferred stack: the whole one, if it is known (deferred.h) */
 	uint64_t total, total_bytes;	/* all-time */
 	uint64_t pc[];
 };

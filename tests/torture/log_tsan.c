@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "deferred_hammer.h"
 #include "free_history_hammer.h"
 #include "hammer.h"
 
@@ -26,11 +27,17 @@ int main(int argc, char **argv)
 		{ .writers = 3, .readers = 2, .operations = 20000 * times, .history = 2 },
 		{ .writers = 2, .readers = 2, .operations = 5000 * times, .history = 100 },
 	};
+	const struct deferred_spec deferred[] = {
+		{ .writers = 3, .kinds = 4, .operations = 2000 * times },
+		{ .writers = 2, .kinds = 200, .operations = 2000 * times },
+	};
 
 	for (unsigned i = 0; i < sizeof(specs) / sizeof(specs[0]); i++)
 		failures += hammer(&specs[i]);
 	for (unsigned i = 0; i < sizeof(freed) / sizeof(freed[0]); i++)
 		failures += free_history_hammer(&freed[i]);
+	for (unsigned i = 0; i < sizeof(deferred) / sizeof(deferred[0]); i++)
+		failures += deferred_hammer(&deferred[i]);
 	printf("log_tsan: %lu failures\n", failures);
 	return failures != 0;
 }

@@ -156,7 +156,7 @@ static void test_open_fails(void)
 	region_open(SIZE, &log_);
 	journal = (struct journal *)log_.base;
 	log_.header->version = LOG_VERSION + 1;
-	open_fails("version 8");
+	open_fails("version 9");
 	log_.header->version = LOG_VERSION;
 	log_.header->magic[0] = 'M';
 	open_fails("no magic");

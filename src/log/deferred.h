@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Deferred stacks: what the agent keeps of a stack that it cannot walk to the end yet.
+ *
+ * Theory of operation
+ *
+ * The agent walks by a module map that mdbg has made. A library that was loaded a moment ago is not
+ * in it until mdbg has seen it (a tenth of a second), and just then its constructors, and those who
+ * loaded it for its functions, allocate. In code of no module a walk can only follow frame
+ * pointers: it ends there, or, where BP is the frame pointer of a caller further out, it passes
+ * over frames. So the agent keeps what it takes to walk again from there: the registers at the
+ * first frame whose code is in no module, and a copy of the stack from there up. mdbg, which knows
+ * the module by then, walks on over the copy (session/deferred.h), and from then on everybody sees
+ * the whole stack.
+ *
+ *	the stack, as the block's record names it
+ *		is interned at once, as the PCs up to that frame and, in the place of the next one,
+ *		the hash of all that the whole stack depends on (agent/defer.c); its end is
+ *		WALK_DEFERRED. So the stack table itself finds it again: 10,000 blocks from one loop
+ *		have one such stack
+ *	the whole stack
+ *		is another stack of the table. log_stack.forward of the deferred one has its id, or
+ *		0 as long as it is not known. Only mdbg writes it. Stacks stay for ever, and so do
+ *		forwards
+ *	a copy	is needed in between only: there are few, and they are used again
+ *
+ * Rejected: to have the deferred stack rewritten in place (readers hold on to what log_stack_get
+ * has given them), and a table of forwards beside the stack table (one more thing that can be
+ * full).
+ *
+ * A copy's claim
+ *
+ *	            agent: compare and swap              agent: store
+ *	0 (free) -------------------------> BUSY, thread -------------> READY, thread, stack
+ *	   ^                                     |                          |
+ *	   |       mdbg: the thread has gone     |     mdbg: forward set    |
+ *	   +-------------------------------------+--------------------------+
+ *
+ * The writer may be stopped between any two stores for as long as anybody likes, so mdbg takes a
+ * busy copy back only when its thread does not exist any more; one of a thread that is not known
+ * stays taken. The agent looks among the ready ones for its hash first, and takes the claim, the
+ * hash and the claim: hashes are stored after the claim (release) and loaded before it is looked at
+ * again (acquire), so that both are of one writer. Two threads that come with the same stack at
+ * once may have two copies of it: mdbg comes to the same whole stack twice.
+ *
+ * Code that never is a module's. A JIT's code is in no module for ever, and a walk through it by
+ * frame pointers is as good as can be. When mdbg has looked and there is no module, it marks the
+ * range of that mapping; the agent asks the ranges first, and walks there as ever. Ranges are those
+ * of one generation of the module map: a library may come to where code of a JIT was. They are few,
+ * and the oldest gives way. What is torn (mdbg writes while the agent reads) has one stack
+ * deferred, or not.
+ *
+ * Bounds. To hash a stack takes some microseconds. So between two looks of mdbg no more than
+ * DEFERRED_BUDGET walks end with a deferred stack: a thread that does nothing else needs longer
+ * than mdbg for as many, but where there is no mdbg (`detach -keep`) a JIT's code would cost that
+ * for ever. Beyond, and where all copies are taken, the stack is stored as far as the walk came; if
+ * it ends there that is counted (log_accounts.undeferred).
+ *
+ * The target can write to all of this. mdbg takes a copy out before it looks at it, bounds what it
+ * says, and sets only the forward of a stack that is deferred and has this hash. A reader follows
+ * one forward, never to another deferred stack.
+ *
+ * The half that is compiled into the agent is freestanding (deferred.c); mdbg's is in
+ * deferred_take.c.
+ */
+#ifndef LOG_DEFERRED_H
+#define LOG_DEFERRED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "log/log.h"
+
+#define DEFERRED_COPIES		512u		/* fewer in a small log */
+#define DEFERRED_BYTES		8192u		/* of each, all in all */
+#define DEFERRED_RANGES		64u
+#define DEFERRED_BUDGET		65536u
+
+/* The claim of a copy. */
+#define DEFERRED_BUSY		(1ull << 62)
+#define DEFERRED_READY		(1ull << 63)
+
+struct deferred_head {
+	uint64_t claim;			/* state | thread << 32 | stack */
+	uint64_t hash;
+};
+
+struct deferred_range {
+	uint64_t start, end;
+};
+
+/* One for all; written by mdbg but for `used` and the heads. */
+struct deferred_table {
+	uint32_t used;			/* stacks deferred since mdbg has looked */
+	uint32_t ready;			/* copies whose pages are there */
+	uint64_t any;			/* has there ever been a deferred stack? */
+	uint32_t generation;		/* that the ranges are of */
+	uint32_t next;			/* range to be written next */
+	struct deferred_range range[DEFERRED_RANGES];
+	struct deferred_head head[DEFERRED_COPIES];
+};
+
+#define DEFERRED_TABLE_BYTES	ALIGN_UP(sizeof(struct deferred_table), 4096)
+
+/* A walk, and where it came to code of no module. */
+struct deferred_walk {
+	/* There: pc is a return address, sp is behind it; fp and bx are 0 if they are not known. */
+	uint64_t pc, sp, fp, bx;
+	uint32_t nr;			/* PCs that the walk gave */
+	uint32_t at;			/* which of them is pc */
+	uint32_t generation, thread;
+	uint32_t len;			/* bytes of the copy, from sp on */
+	uint32_t end;			/* enum walk_end */
+};
+
+#define DEFERRED_STACK	(DEFERRED_BYTES - sizeof(struct deferred_walk) - LOG_DEPTH_MAX * sizeof(uint64_t))
+
+struct deferred_copy {
+	struct deferred_walk walk;
+	uint64_t pcs[LOG_DEPTH_MAX];
+	uint8_t stack[DEFERRED_STACK];
+};
+
+_Static_assert(sizeof(struct deferred_copy) == DEFERRED_BYTES, "whole pages");
+
+/* --- the agent --- */
+
+/* Has mdbg said that there is no module at pc in this generation? */
+bool log_deferred_is_marked(const struct log *log, uint64_t pc, uint32_t generation);
+/* Is there any budget left? To be asked before a stack is hashed. */
+bool log_deferred_may(const struct log *log);
+/*
+ * The deferred stack for this walk, with its copy kept. pcs has room for one more than walk->at +
+ * 1; it is as it was afterwards. copy: walk->len bytes, which are cut to what there is room for.
+ * LOG_STACK_NONE: no room.
+ */
+uint32_t log_defer(struct log *log, const struct deferred_walk *walk, uint64_t hash, uint64_t *pcs,
+		   const void *copy);
+
+/* --- mdbg --- */
+
+/* What was ready at a moment, and has waited since: for a look at the modules in between. */
+struct deferred_seen {
+	uint64_t claim[DEFERRED_COPIES];	/* 0: it was not */
+	uint64_t pc[DEFERRED_COPIES];		/* of the code in no module, as the copy says */
+	uint32_t nr;
+};
+
+void log_deferred_look(const struct log *log, struct deferred_seen *ret);
+/*
+ * Copy number i, if it is the one that was seen, to memory of one's own; all in *ret is in bounds.
+ * *stack_ret: the deferred stack. One that makes no sense is dropped.
+ */
+bool log_deferred_take(struct log *log, const struct deferred_seen *seen, uint32_t i,
+		       struct deferred_copy *ret, uint32_t *stack_ret);
+/* Its whole stack is this (LOG_STACK_NONE: there was no room for it); the copy is free again. */
+void log_deferred_finish(struct log *log, uint32_t i, uint32_t stack, uint32_t whole);
+/* There is no module in [start, end), which is mapped, in this generation. */
+void log_deferred_mark(struct log *log, uint64_t start, uint64_t end, uint32_t generation);
+/* The agent may defer again as many; and what threads that are gone had begun is free. */
+void log_deferred_renew(struct log *log, bool (*is_gone)(uint32_t lwp, void *ctx), void *ctx);
+
+#endif
