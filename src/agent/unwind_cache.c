@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The verified walk cache. Freestanding; see unwind_cache.h for how it works. */
 
+#include "agent/defer.h"
 #include "agent/unwind_cache_find.h"
 
 #define BX		3		/* the DWARF number of RBX */
@@ -249,9 +250,23 @@ static NOINLINE void remember(struct unwind_cache *cache, const struct cache_wal
 	item_publish(cache, &entry->item, CACHE_ENTRY, key);
 }
 
-/* The id of the stack that a walk finds; into pcs, at most depth. rows and trace may be NULL. */
+/*
+ * cache->outside is where the walk came to code of no module. LOG_STACK_NONE: it is not deferred.
+ */
+static NOINLINE uint32_t defer(struct unwind_cache *cache, const struct cache_walk *walk,
+			       uint32_t nr, enum walk_end end)
+{
+	struct defer defer = { walk, &cache->outside, cache->pcs, nr, LOG_DEPTH_MAX, end };
+
+	return defer_stack(&defer, &cache->trace.whole);
+}
+
+/*
+ * The id of the stack that a walk finds; into pcs, at most depth. cache and trace may be NULL. Without
+ * a cache nothing is deferred: what that takes would be too much of the target's stack.
+ */
 static uint32_t find_stack(const struct cache_walk *from, struct cache_scratch *scratch,
-			   struct walk_cache *rows, uint64_t *pcs, uint32_t depth,
+			   struct unwind_cache *cache, uint64_t *pcs, uint32_t depth,
 			   struct walk_trace *trace)
 {
 	const struct walk_start start = {
@@ -261,22 +276,26 @@ static uint32_t find_stack(const struct cache_walk *from, struct cache_scratch *
 		.area = from->area,
 		.in_caller = true,
 	};
+	uint32_t nr = 1, id = LOG_STACK_NONE;
 	enum walk_end end = WALK_DEPTH;
-	uint32_t nr = 1, id;
 
 	scratch->map = *from->map;
-	scratch->map.cache = rows;
+	scratch->map.cache = cache ? &cache->rows : NULL;
 	scratch->reg[BX] = from->bx;
 	scratch->regs = (struct walk_regs){ from->pc, from->sp, from->bp, scratch->reg, BX + 1 };
 	scratch->stack = (struct walk_stack){
 		.copy = (const void *)(uintptr_t)from->sp,
 		.low = from->sp,
 		.high = from->high,
+		.outside = cache ? &cache->outside : NULL,
 	};
 	pcs[0] = from->function;
 	if (depth > 1)
 		nr += walk(&start, pcs + 1, depth - 1, &end, trace);
-	id = log_stack(from->log, pcs, nr, (uint8_t)end, from->map->generation);
+	if (cache && UNLIKELY(cache->outside.pc))
+		id = defer(cache, from, nr, end);
+	if (id == LOG_STACK_NONE)
+		id = log_stack(from->log, pcs, nr, (uint8_t)end, from->map->generation);
 	if (id == LOG_STACK_NONE)
 		log_count(from->log, from->thread, LOG_ACCOUNT(unstacked), 1);
 	return id;
@@ -318,7 +337,8 @@ static NOINLINE uint32_t miss(struct unwind_cache *cache, const struct cache_wal
 	cache->trace.whole = true;
 	cache->trace.fp_used = cache->trace.bx_used = false;
 	cache->trace.nr = 0;
-	id = find_stack(walk, &cache->scratch, &cache->rows, cache->pcs, depth, trace);
+	cache->outside.pc = 0;
+	id = find_stack(walk, &cache->scratch, cache, cache->pcs, depth, trace);
 	if (trace && id != LOG_STACK_NONE && trace_good(trace, walk->sp)) {
 		cache->misses++;
 		remember(cache, walk, id, bytes);

@@ -109,6 +109,7 @@ struct unwind_cache {
 	uint32_t index[CACHE_INDEX] __attribute__((aligned(64)));	/* hash << 16 | unit */
 	struct walk_cache rows;
 	struct cache_scratch scratch;
+	struct walk_outside outside;
 	uint64_t pcs[LOG_DEPTH_MAX];
 	struct walk_trace trace;
 	/* The index leads to these items: units are counted from here. */

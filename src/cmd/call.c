@@ -43,8 +43,11 @@ struct err *call_need_view(const struct call *call)
 
 struct err *call_need_log(const struct call *call)
 {
-	if (session_log(call->session))
+	if (session_log(call->session)) {
+		/* Modules that came last are known then, and with them their stacks. */
+		(void)session_symbols(call->session);
 		return NULL;
+	}
 	return err_hint(err_create(ERR_STATE, "no process: nothing is recorded"), "attach PID");
 }
 

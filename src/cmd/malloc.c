@@ -52,6 +52,7 @@ static void add_accounts(Tcl_Obj *dict, const struct log_accounts *accounts)
 	dict_number(dict, "failed", accounts->failed);
 	dict_number(dict, "nested", accounts->nested);
 	dict_number(dict, "unstacked", accounts->unstacked);
+	dict_number(dict, "undeferred", accounts->undeferred);
 	dict_number(dict, "voided", accounts->voided);
 	dict_number(dict, "unsampled", accounts->unsampled);
 	dict_number(dict, "unsampledfrees", accounts->unsampled_frees);
@@ -131,7 +132,7 @@ const struct cmd cmd_api_malloc = {
 	.help		= "algorithm core (file, or empty) armed jump breakpoint (probes) stackdepth sampling (0:\n"
 			  "off) freehistory (0: off) since (seconds since the epoch) bytes active (held; estimates if\n"
 			  "sampled) userbytes useractive (of allocators named by probe) records (in the log) allocs allocbytes frees freebytes\n"
-			  "replaced full unknownfrees nullfrees failed nested unstacked voided\n"
+			  "replaced full unknownfrees nullfrees failed nested unstacked undeferred voided\n"
 			  "unsampled unsampledfrees doublefrees ownfrees (since the attach, as recorded; every event\n"
 			  "is in one of them) stacks tablebytes stackbytes otherbytes (of the log)\n"
 			  "preattach preattachbytes (in no record; part of active and bytes)\n"

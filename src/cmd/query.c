@@ -247,10 +247,14 @@ static struct err *build_sites(const struct call *call, struct query *query,
 	const struct filter_env env = env_of(call, query);
 	struct in_hand in_hand = { VEC_INIT };
 	struct log_pending pending;
-	struct err *err = session_pending(call->session, &pending);
+	struct err *err;
 
-	if (err)
+	session_fix_stacks(call->session);
+	err = session_pending(call->session, &pending);
+	if (err) {
+		session_release_stacks(call->session);
 		return err;
+	}
 	spec->by = query->by;
 	spec->ctx = &query->names;
 	spec->pending = &pending;
@@ -260,6 +264,7 @@ static struct err *build_sites(const struct call *call, struct query *query,
 		err = session_in_hand(call->session, &in_hand);
 	if (!err && !blocks)
 		err = sites_from_log(&env, &query->filter, &in_hand, spec, &query->sites);
+	session_release_stacks(call->session);
 	vec_free(&in_hand.vec);
 	log_pending_free(&pending);
 	return err;

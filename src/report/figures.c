@@ -297,6 +297,7 @@ static void print_accounts(const struct figures *figures, struct out *out)
 	statistic(out, 4, "nested operations", accounts->nested);
 	statistic(out, 4, "operations never returned", accounts->voided);
 	statistic(out, 4, "blocks without stack (full)", accounts->unstacked);
+	statistic(out, 4, "stacks cut at new libraries", accounts->undeferred);
 	if (figures->sample) {
 		statistic(out, 4, "blocks passed by sampling", accounts->unsampled);
 		statistic(out, 4, "frees of others than sampled", accounts->unsampled_frees);

@@ -15,6 +15,7 @@
 #include "base/trace.h"
 #include "os/tracer.h"
 #include "probe/probe.h"
+#include "session/deferred.h"
 #include "session/lacks.h"
 #include "session/private.h"
 #include "tracee/region.h"
@@ -189,6 +190,7 @@ struct err *arm_undo(struct session *session, bool *left)
 		err = probes_disarm(process->probes, left);
 	if (err || !process->target->region)
 		return err;
+	deferred_settle(session);
 	if (!handover_release_old(session)) {
 		*left = true;
 		vec_clear(&session->old_maps);	/* the next mdbg's */

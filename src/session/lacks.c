@@ -252,6 +252,10 @@ static struct err *add_log(struct session_lacks *lacks, const struct log *log)
 	if (!err)
 		err = add_count(lacks, accounts.unstacked,
 				"blocks were recorded without their stacks: the log had no room for them");
+	if (!err)
+		err = add_count(lacks, accounts.undeferred,
+				"stacks were cut short at a library that had just been loaded: there "
+				"was no room to keep them until it was known");
 	return err;
 }
 

@@ -10,6 +10,8 @@
  *	the log samples		at the attach		yes
  *	the log is smaller	at the attach		no: until it is full
  *	the log is full		when it is seen		yes: blocks, or stacks
+ *	no room for stacks of	no			yes (log/deferred.h)
+ *	new libraries
  *	probes out for a while	by `malloc on` and	yes, until `malloc reset`
  *				others (arm_target.c)
  *	no call is seen		at an answer		yes (blind.h)

@@ -13,7 +13,7 @@
  * of the tracer (route.c), and its poll (untraced.c).
  *
  *	what there is		event state allocator blind lacks
- *	processes		process hold route agent
+ *	processes		process hold deferred route agent
  *	looked at, in a stop	tls view heap search visit snapshot find leaks unknown frees
  *	probes			children keep unwatched arm hands names probed threads user trim recording
  *	from attach to detach	follow watch leave attach core pause react session
@@ -108,6 +108,8 @@ struct session {
 	uint64_t r_debug, links;	/* the loader's list of modules, and what it came to; 0: not sure */
 	unsigned reconcile_again;		/* at that */
 
+	/* Held while deferred stacks become whole ones, and by answers (deferred.h). */
+	pthread_mutex_t forwards;
 	pthread_mutex_t lock;
 	VEC(struct session_event) events;
 	size_t first_event;		/* those before it are taken */

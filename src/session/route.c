@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "os/tracer.h"
 #include "probe/probe.h"
+#include "session/deferred.h"
 #include "session/private.h"
 #include "tracee/target.h"
 
@@ -19,6 +20,7 @@ void session_ended(void *ctx, int status, bool known)
 	process->state = process_has_execed(process->state) ? PROCESS_GONE : PROCESS_ENDED;
 	if (process != session->current)
 		return;
+	deferred_end(session);
 	processes_resume(session);	/* nobody could continue them any more */
 	session_push(session, .kind = SESSION_EVENT_EXIT, .pid = process->pid, .status = status);
 }
@@ -33,6 +35,7 @@ void session_execed(struct session *session, pid_t tid, enum process_state state
 	err_ignore(procfs_link(tid, "exe", &exe));	/* the text stays empty */
 	snprintf(event.text, sizeof(event.text), "%s", exe ? exe : "");
 	process->state = state;
+	deferred_end(session);
 	target_forget(process->target);
 	session_push_event(session, &event);
 }

@@ -44,6 +44,7 @@ struct err *session_create(struct session **ret)
 	session->pidfd = -1;
 	session->cache_dir = find_cache_dir();
 	pthread_mutex_init(&session->lock, NULL);
+	pthread_mutex_init(&session->forwards, NULL);
 	session->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (session->event_fd < 0)
 		err = err_sys("eventfd");
@@ -77,6 +78,7 @@ void session_destroy(struct session *session, struct err **err_ret)
 	vec_free(&session->turns);
 	vec_free(&session->events);
 	pthread_mutex_destroy(&session->lock);
+	pthread_mutex_destroy(&session->forwards);
 	free(session->cache_dir);
 	free(session);
 }

@@ -143,6 +143,12 @@ uint32_t session_free_history(const struct session *session);
  */
 struct err *session_pending(const struct session *session, struct log_pending *ret) MUST_CHECK;
 struct err *session_in_hand(const struct session *session, struct in_hand *ret) MUST_CHECK;
+/*
+ * In between no deferred stack (log/deferred.h) becomes known as a whole: what is added up by stacks
+ * is of one moment. Not for long, and not one in another.
+ */
+void session_fix_stacks(struct session *session);
+void session_release_stacks(struct session *session);
 
 /* One function of the table of allocators: how it is probed, or why it is not. */
 struct session_probe {

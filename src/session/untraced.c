@@ -31,6 +31,7 @@
 #include "probe/patch_watch.h"
 #include "probe/probe.h"
 #include "probe/sigtrap.h"
+#include "session/deferred.h"
 #include "session/lacks.h"
 #include "session/private.h"
 #include "tracee/share.h"
@@ -141,14 +142,17 @@ static void look_for_modules(struct session *session, unsigned most)
 {
 	struct process *process = session->current;
 	bool lost = patch_watch_look(process->probes, most), was;
+	struct deferred_seen deferred;
 	struct links links;
 
 	note_lost_records(session);
 	read_links(session, &links);
-	if (lost || (links.sum && links.sum != session->links)) {
+	if (deferred_look(session, &deferred) || lost ||
+	    (links.sum && links.sum != session->links)) {
 		probes_modules_changed(process->probes);
 		note_links(session, &links);
 	}
+	deferred_finish(session, &deferred);
 	/* Probes that could not be settled, as somebody else traced the target, are tried again. */
 	if (!probes_unsettled(process->probes) || session_pause(session, &was))
 		return;		/* if it has ended, the next poll says so */
@@ -257,6 +261,8 @@ static struct err *look_job(struct session *session, void *arg UNUSED)
 
 	if (process->target->state == TARGET_UNTRACED && process->probes && process->probes->armed)
 		look_for_modules(session, PATCH_WATCH_ALL);
+	else if (process->state == PROCESS_LIVE)
+		deferred_settle(session);
 	return NULL;
 }
 

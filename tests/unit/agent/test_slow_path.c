@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "base/compiler.h"
+#include "log/deferred.h"
 #include "log/layout.h"
 #include "log/sample.h"
 #include "same_record.h"
@@ -493,6 +494,12 @@ static void test_again(void)
 	world.map.generation--;
 }
 
+static void defer_stacks(void)
+{
+	world.log.deferred->used = 0;
+	CU_ASSERT_PTR_NULL_FATAL(log_reserve(&world.log, 0));
+}
+
 /* However a call goes, it takes little of the stack. */
 static void test_stack_use(void)
 {
@@ -519,9 +526,97 @@ static void test_stack_use(void)
 		most = MAX(most, bytes[i]);
 	}
 	CU_ASSERT(bytes[1] <= bytes[0]);
+	defer_stacks();
+	world_begin(5, MALLOC, 10, 0, 0);
+	bytes[0] = world_leave_bytes(5, MALLOC, A + 64);
+	CU_ASSERT_EQUAL(log_stack_get(&world.log, get(A + 64).stack).end, WALK_DEFERRED);
+	printf("%u ", (unsigned)bytes[0]);
+	most = MAX(most, bytes[0]);
 	CU_ASSERT(most <= STACK_BYTES);
-	EXPECT(.allocs = 6, .alloc_bytes = 60, .frees = 4, .free_bytes = 40);
+	EXPECT(.allocs = 7, .alloc_bytes = 70, .frees = 4, .free_bytes = 40);
 	CU_ASSERT_EQUAL(world.log.header->frees, 1);
+}
+
+/* The stack is kept from the caller on; the whole one that it becomes is its place for all. */
+static void test_deferred(void)
+{
+	static const uint64_t pcs[] = { 1, 2, 3 };
+	static struct deferred_seen seen;
+	static struct deferred_copy copy;
+	struct log_stack_view view;
+	uint32_t first, whole;
+
+	world_reset();
+	bound_stack();
+	defer_stacks();
+	for (unsigned i = 0; i < 100; i++)
+		world_new(3, MALLOC, 10, A + 16 * i);
+	first = get(A).stack;
+	view = log_stack_get(&world.log, first);
+	CU_ASSERT(view.end == WALK_DEFERRED && view.nr == 2 && view.pcs[1] == WORLD_RA);
+	CU_ASSERT(view.total == 100 && view.total_bytes == 1000);
+	CU_ASSERT_EQUAL(get(A + 16 * 99).stack, first);
+	CU_ASSERT_EQUAL(world_thread()->cache.misses, 0);
+	world_new(4, MALLOC, 10, B);
+	CU_ASSERT_NOT_EQUAL(get(B).stack, first);
+	log_deferred_look(&world.log, &seen);
+	CU_ASSERT(seen.nr == 2 && seen.pc[0] == WORLD_RA);
+	CU_ASSERT_FATAL(log_deferred_take(&world.log, &seen, 0, &copy, &first));
+	CU_ASSERT_EQUAL(copy.walk.sp + copy.walk.len, (uintptr_t)world.stack_end);
+	CU_ASSERT_EQUAL(copy.walk.sp, (uintptr_t)&world_frame(3)->return_address + 8);
+	CU_ASSERT(!memcmp(copy.stack, (void *)(uintptr_t)copy.walk.sp, copy.walk.len));
+	whole = log_stack(&world.log, pcs, 3, WALK_COMPLETE, 1);
+	log_deferred_finish(&world.log, 0, first, whole);
+	CU_ASSERT(get(A).stack == whole && get(A + 16 * 99).stack == whole);
+	world_new(3, MALLOC, 10, C);
+	CU_ASSERT_EQUAL(get(C).stack, whole);
+	/* A JIT's code: walked, and remembered, as ever. */
+	log_deferred_mark(&world.log, WORLD_RA - 16, WORLD_RA + 16, world.map.generation);
+	world_new(3, MALLOC, 10, D);
+	CU_ASSERT_EQUAL(log_stack_get(&world.log, get(D).stack).end, WALK_NO_MODULE);
+	CU_ASSERT_EQUAL(world_thread()->cache.misses, 1);
+	CU_ASSERT_EQUAL(log_accounts_get(&world.log).undeferred, 0);
+}
+
+/* What may be a return address, or a frame pointer, tells stacks apart; a mere number does not. */
+static void test_deferred_apart(void)
+{
+	uint64_t *word, far = WORLD_RA + (1ull << 40);
+	uint32_t first;
+
+	world_reset();
+	bound_stack();
+	defer_stacks();
+	word = &world_frame(3)->return_address + 5;
+	*word = 1ull << 44;
+	world_new(3, MALLOC, 10, A);
+	first = get(A).stack;
+	*word = far;
+	world_new(3, MALLOC, 10, B);
+	CU_ASSERT_EQUAL(get(B).stack, first);
+	*word = WORLD_RA + 4096;
+	world_new(3, MALLOC, 10, C);
+	CU_ASSERT_NOT_EQUAL(get(C).stack, first);
+	*word = ((uintptr_t)word + 64) & ~15ull;
+	world_new(3, MALLOC, 10, D);
+	CU_ASSERT(get(D).stack != first && get(D).stack != get(C).stack);
+	*word = 1ull << 45;
+	world_new(3, MALLOC, 10, B);
+	CU_ASSERT_EQUAL(get(B).stack, first);
+}
+
+/* No copy left: as far as it was walked, and counted. */
+static void test_undeferred(void)
+{
+	world_reset();
+	bound_stack();
+	defer_stacks();
+	world.log.deferred->ready = 0;
+	world_new(3, MALLOC, 10, A);
+	world_new(3, MALLOC, 10, B);
+	CU_ASSERT_EQUAL(log_stack_get(&world.log, get(A).stack).end, WALK_NO_MODULE);
+	CU_ASSERT_EQUAL(log_accounts_get(&world.log).undeferred, 2);
+	CU_ASSERT_EQUAL(world_thread()->cache.misses, 0);
 }
 
 /* No room for a block: it is counted, and to no stack. */
@@ -774,6 +869,9 @@ static const struct record_test {
 	{ "areas", test_areas },
 	{ "again and again", test_again },
 	{ "stack use", test_stack_use },
+	{ "deferred", test_deferred },
+	{ "deferred, told apart", test_deferred_apart },
+	{ "no room to defer", test_undeferred },
 	{ "table full", test_full },
 	{ "domains", test_domains },
 	{ "sampled", test_sampled },

@@ -12,6 +12,7 @@
 #include "agent/agent.h"
 #include "agent_offsets.h"
 #include "base/compiler.h"
+#include "log/deferred.h"
 #include "log/layout.h"
 #include "unit.h"
 
@@ -160,6 +161,7 @@ void world_reset(void)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(base);
 	destroy_log();
 	CU_ASSERT_FATAL(!log_format(base, &config, &world.log));
+	world.log.deferred->used = DEFERRED_BUDGET;
 	world.state->log = world.log;
 	world.state->ledger.log = &world.state->log;
 	world.state->ledger.history = 0;

@@ -31,7 +31,7 @@ extern struct world world;
 /* 0 or -1. */
 int world_create(void);
 int world_destroy(void);
-/* An empty log, thread states as at the beginning, no bounds of a main stack. */
+/* An empty log which defers no stacks, thread states as at the beginning, no bounds of a main stack. */
 void world_reset(void);
 
 /* A log that samples (0: that does not), and its probes. */
