@@ -10,8 +10,7 @@
  * frame pointer leads up the stack. All else varies in a loop (counters, sizes, blocks), and no
  * walk goes by it.
  */
-#ifndef AGENT_DEFER_H
-#define AGENT_DEFER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ struct defer {
  * that it has read. LOG_STACK_NONE: nothing is deferred, and the stack is what the walk has found.
  */
 uint32_t defer_stack(const struct defer *defer, bool *whole);
-
-#endif

@@ -63,8 +63,7 @@
  * The half that is compiled into the agent is freestanding (deferred.c); mdbg's is in
  * deferred_take.c.
  */
-#ifndef LOG_DEFERRED_H
-#define LOG_DEFERRED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -159,5 +158,3 @@ void log_deferred_finish(struct log *log, uint32_t i, uint32_t stack, uint32_t w
 void log_deferred_mark(struct log *log, uint64_t start, uint64_t end, uint32_t generation);
 /* The agent may defer again as many; and what threads that are gone had begun is free. */
 void log_deferred_renew(struct log *log, bool (*is_gone)(uint32_t lwp, void *ctx), void *ctx);
-
-#endif

@@ -69,12 +69,12 @@ static uint32_t walk_on(struct job *job, struct deferred_copy *copy)
 	struct walk_stack stack = { .copy = copy->stack, .low = from->sp,
 				    .high = from->sp + from->len };
 	struct walk_map map = job->target->modules.map;
+	const struct walk_start start = { &map, &regs, &stack, probes ? &probes->walk_area : NULL, true };
 	uint32_t depth = MIN(log_config(job->log).stack_depth, (uint32_t)LOG_DEPTH_MAX), nr;
 	enum walk_end end = WALK_DEPTH;
 
 	map.cache = &job->target->walk_cache;
-	nr = from->at < depth ? walk_caller(&map, &regs, &stack, probes ? &probes->walk_area : NULL,
-					    copy->pcs + from->at, depth - from->at, &end, NULL) : 0;
+	nr = from->at < depth ? walk(&start, copy->pcs + from->at, depth - from->at, &end, NULL) : 0;
 	return log_stack(job->log, copy->pcs, from->at + nr, (uint8_t)end, map.generation);
 }
 

@@ -17,8 +17,7 @@
  * (session_fix_stacks): one stack would be two in it. Another library may be in that place by then;
  * so the return address is believed only where a call instruction ends there.
  */
-#ifndef SESSION_DEFERRED_H
-#define SESSION_DEFERRED_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -36,5 +35,3 @@ void deferred_finish(struct session *session, const struct deferred_seen *seen);
 void deferred_settle(struct session *session);
 /* The process has no memory any more: those whose module is known. */
 void deferred_end(struct session *session);
-
-#endif

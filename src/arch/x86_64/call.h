@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What a return address tells: a call instruction ends there. */
-#ifndef ARCH_X86_64_CALL_H
-#define ARCH_X86_64_CALL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ static inline bool call_ends(const uint8_t before[CALL_BYTES])
 	}
 	return false;
 }
-
-#endif

@@ -160,8 +160,8 @@ static void check_all(struct state *state)
 
 		/* One that nobody has deferred is new. */
 		if (id < pending.nr)
-			CHECK(state, pending.blocks[id] == state->counted[kind] &&
-			      pending.bytes[id] == state->counted[kind] * kind);
+			CHECK(state, pending.at[id].blocks == state->counted[kind] &&
+			      pending.at[id].bytes == state->counted[kind] * kind);
 		else
 			CHECK(state, !state->counted[kind]);
 	}

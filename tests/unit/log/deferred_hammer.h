@@ -4,8 +4,7 @@
  * number, and some die in the middle; mdbg's half takes the copies, and finds each to be of one kind and as it
  * was. In the end each stack is whole, and each count is in its place.
  */
-#ifndef DEFERRED_HAMMER_H
-#define DEFERRED_HAMMER_H
+#pragma once
 
 struct deferred_spec {
 	unsigned writers;
@@ -15,5 +14,3 @@ struct deferred_spec {
 
 /* Returns the number of failures, which it has printed. */
 unsigned long deferred_hammer(const struct deferred_spec *spec);
-
-#endif

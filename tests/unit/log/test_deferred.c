@@ -99,7 +99,7 @@ static void test_whole(void)
 	CU_ASSERT(view.nr == 6 && view.end == WALK_COMPLETE && view.generation == GENERATION + 1);
 	CU_ASSERT_EQUAL(view.total, 0);
 	CU_ASSERT_PTR_NULL_FATAL(log_pending_init(&log_, &pending));
-	CU_ASSERT(pending.blocks[whole] == 2 && pending.bytes[whole] == 16 && !pending.blocks[id]);
+	CU_ASSERT(pending.at[whole].blocks == 2 && pending.at[whole].bytes == 16 && !pending.at[id].blocks);
 	log_pending_free(&pending);
 	/* The same again needs no copy any more. */
 	CU_ASSERT_EQUAL(defer(42, 0), id);

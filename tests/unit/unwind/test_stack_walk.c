@@ -341,9 +341,8 @@ static struct walk_outside outside_of(struct scene *scene, bool caller)
 	struct walk_stack stack = { .copy = scene->word, .low = STACK,
 		.high = STACK + sizeof(scene->word), .outside = &outside };
 
-	scene->nr = caller ? walk_caller(&map, &regs, &stack, NULL, scene->pc,
-					 ARRAY_SIZE(scene->pc), &scene->end, NULL) :
-			     walk(&map, &regs, &stack, NULL, scene->pc, ARRAY_SIZE(scene->pc), &scene->end);
+	scene->nr = walk(&(struct walk_start){ &map, &regs, &stack, NULL, caller }, scene->pc,
+			 ARRAY_SIZE(scene->pc), &scene->end, NULL);
 	return outside;
 }
 
