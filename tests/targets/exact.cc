@@ -326,6 +326,20 @@ static void operate(struct worker *w)
 	}
 }
 
+/* While it stands still a thread blocks SIGPROF: the last one's handler may come late, and would still run then. */
+static bool next_work(void)
+{
+	sigset_t set, was;
+	bool on;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGPROF);
+	pthread_sigmask(SIG_BLOCK, &set, &was);
+	on = crew_wait();
+	pthread_sigmask(SIG_SETMASK, &was, NULL);
+	return on;
+}
+
 static void *work(void *arg)
 {
 	struct worker *w = (struct worker *)arg;
@@ -336,7 +350,7 @@ static void *work(void *arg)
 		pthread_sigmask(SIG_SETMASK, &all, NULL);
 	}
 	w->lwp = my_lwp();
-	while (crew_wait()) {
+	while (next_work()) {
 		while (crew_works()) {
 			operate(w);
 			__atomic_store_n(&w->operations, w->operations + 1, __ATOMIC_RELAXED);

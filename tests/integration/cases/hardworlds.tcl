@@ -473,7 +473,7 @@ by_both case hard-node-stacks 60 {
 			console.log('ok ' + kept.length);
 		});
 	}]
-	set chan [open_program $node --perf-basic-prof --interpreted-frames-native-stack $script]
+	set chan [open_program $node --perf-basic-prof $script]
 	set pid [lindex [hear $chan] 1]
 	set m [live_start --stack-depth 128 -p $pid]
 	order $chan [work 2000 200]
