@@ -70,7 +70,7 @@
  * mdbg decides whether the text may be changed, in probe/sigtrap.c.
  *
  * The table is changed by an mdbg that has stopped all threads, perhaps one of them in the middle
- * of find_trap; see agent/probe_table.h.
+ * of a search in it; see agent/probe_table.h.
  */
 
 #include <asm/errno.h>

@@ -7,7 +7,7 @@
 #include "heap/radix.h"
 
 /* Answers to one condition on function or module, which is asked once for each stack. */
-struct unwind_cache {
+struct match_cache {
 	uint8_t *state;		/* by stack id */
 	uint32_t nr;
 };
@@ -92,7 +92,7 @@ static bool thread_matches(const struct filter_env *env, const struct filter_con
 }
 
 static bool stack_matches(const struct filter_env *env, const struct filter_cond *cond,
-			  uint32_t stack, struct unwind_cache *cache)
+			  uint32_t stack, struct match_cache *cache)
 {
 	bool yes;
 
@@ -107,7 +107,7 @@ static bool stack_matches(const struct filter_env *env, const struct filter_cond
 }
 
 static bool cond_matches(const struct filter_env *env, const struct filter_cond *cond,
-			 const struct block *block, struct unwind_cache *cache)
+			 const struct block *block, struct match_cache *cache)
 {
 	uint64_t number;
 
@@ -174,7 +174,7 @@ void filter_free(struct filter *filter)
 static struct err *apply_cond(const struct filter_cond *cond, const struct filter_env *env,
 			      struct blocks *blocks)
 {
-	struct unwind_cache cache = { NULL, 0 };
+	struct match_cache cache = { NULL, 0 };
 	AUTO_FREE uint8_t *state = NULL;
 	size_t kept = 0;
 

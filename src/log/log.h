@@ -167,7 +167,7 @@ bool log_view(void *base, uint64_t size, struct log *ret);
  */
 bool log_view_at(const struct log *mapped, uint64_t base, struct log *ret);
 
-/* The processor's time stamp (see log_clock for its meaning). */
+/* The processor's time stamp (see log/clock.h for its meaning). */
 static inline uint64_t log_now(void)
 {
 #if defined(__x86_64__)

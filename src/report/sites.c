@@ -96,7 +96,7 @@ static void print_counts(const struct site *site, struct out *out)
 	for (size_t i = 0; i < site_fields_nr; i++) {
 		const struct site_field *field = &site_fields[i];
 
-		if (*(const uint64_t *)((const char *)site + field->with))
+		if (!field->with || *(const uint64_t *)((const char *)site + field->with))
 			print_field(site, field, &field->sites, out);
 	}
 }

@@ -34,7 +34,7 @@ struct site_field {
 	const char *key;		/* in Tcl; NULL: not there */
 	enum site_unit unit;
 	size_t at;			/* offset of the member */
-	size_t with;			/* offset of a member that is 0 where the figure is not known */
+	size_t with;			/* offset of a member that is 0 where the figure is not known; 0: it always is known */
 	struct site_text sites, stale;	/* in these two answers */
 };
 

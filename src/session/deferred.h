@@ -11,7 +11,7 @@
  *		stack. Its mapping is marked, so that it is not deferred again. Or nothing is mapped
  *		there any more: the library has gone, and the stack ends where the agent's walk did
  *
- * Done with each poll and before each answer (untraced.h), before the probes are taken out or left,
+ * Done with each poll and before each answer (untraced.c), before the probes are taken out or left,
  * and when the process has ended, with the modules that were known then. What is not finished at
  * `detach -keep` waits for the next mdbg. Not while an answer adds up by stacks
  * (session_fix_stacks): one stack would be two in it. Another library may be in that place by then;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Forked children that nobody caught when they were made: the hands were off, or an mdbg was killed.
+ * Forked children that nobody caught when they were made: the target was untraced, or an mdbg was killed.
  * They run with their parent's jumps, which do nothing there, until they are cleaned:
  *
  *	detach, malloc off	first, with the target traced but running, so that what it forks now

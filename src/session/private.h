@@ -12,11 +12,13 @@
  * list); what happens in the target comes up through the callbacks of struct target_ops (watch.c),
  * of the tracer (route.c), and its poll (untraced.c).
  *
- *	what there is		event state allocator blind lacks
- *	processes		process hold deferred route agent
- *	looked at, in a stop	tls view heap search visit snapshot find leaks unknown frees
- *	probes			children keep unwatched arm hands names probed threads user trim recording
- *	from attach to detach	follow watch leave attach core pause react session
+ *	what there is		event_queue session_state allocator blind lacks
+ *	processes		process pause deferred route agent
+ *	looked at, in a stop	tls memory_view heap leak_search brief_attach snapshot_end find_address
+ *				leaks unknown_frees
+ *	probes			forked_copies_clean handover handover_gap arm_target untraced
+ *				process_names probed threads user_probes trim recording
+ *	from attach to detach	follow watch leave attach open_core interrupt react session
  */
 #pragma once
 

@@ -54,7 +54,7 @@ struct known_modules {
  *	                  +--> EXECED	it is not followed any more
  *
  * LIVE: the memory is the one that was attached to, and target_stop can stop it; its threads are
- * traced, or the hands are off (untraced.c). In all other states but KEPT nothing of the program in
+ * traced, or none is (untraced.c). In all other states but KEPT nothing of the program in
  * that process is mdbg's. A followed child that is not current is LIVE, ENDED, GONE (an exec: it is
  * let go) or LEFT. Set by the tracer thread, before the event that tells of it.
  */

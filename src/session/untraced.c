@@ -13,14 +13,14 @@
  *	a program that mdbg started, up to its end (its status is to be waited for)
  *	interrupt		the target stands still
  *
- * Everything that needs a stop goes through session_pause and session_resume: the first takes the
- * hands on (target_stop traces all threads anew), the second off again. Meanwhile a poll on the
+ * Everything that needs a stop goes through session_pause and session_resume: the first has all
+ * threads traced anew (target_stop), the second has them untraced again. Meanwhile a poll on the
  * tracer thread looks, ten times a second, for what else would be a stop: the target's end (by
  * pidfd), an exec (the memory that is held is gone), modules that came or went (the loader's list
  * of them, and the patches themselves: probe/patch_watch.h); and it has the log's next pages
  * faulted in.
  *
- * A child that is forked while the hands are off keeps the jumps, and its agent, whose state reads
+ * A child that is forked while the target is untraced keeps the jumps, and its agent, whose state reads
  * as zeros there, lets everything pass. It is cleaned at the detach (forked_copies_clean.c).
  */
 

@@ -12,7 +12,7 @@
  *	                |  |                       |  +------ run_some ------+ |  |
  *	                |  +-- resume, stop failed +---------- resume ---------+  |
  *	                |                                                         |
- *	     hands_on,  |                            untraced                    | release
+ *	     retrace,   |                            untraced                    | release
  *	     stop       +---------------- UNTRACED <-----------------------------+---------> RELEASED
  *
  *	 each of them --- the last thread has ended, or target_forget ---> ENDED

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# After kill -9 of mdbg its breakpoints go by themselves, where that is safe (agent/sigtrap.c, probe/sigtrap.h).
+# After kill -9 of mdbg its breakpoints go by themselves, where that is safe (agent/trap_handler.c, probe/sigtrap.h).
 
 # What is of files, and the text; without that of the files that match `but`.
 proc file_lines {lines {but ""}} {
