@@ -225,8 +225,15 @@ proc finish {chan} {
 # --- what must be as before ---------------------------------------------------------------------------------------
 
 # options: -a for a target that stands still, -t for one whose threads come and go.
+# A thread that libc is just beginning or ending has its own signals blocked, too, for that moment.
 proc state {pid args} {
-	return [split [string trimright [exec $::build/targets/state {*}$args $pid]] "\n"]
+	for {set tries 0} {1} {incr tries} {
+		set lines [split [string trimright [exec $::build/targets/state {*}$args $pid]] "\n"]
+		if {$tries == 200 || [lsearch -glob $lines "thread *SigBlk:\tfffffffffffbfeff*"] < 0} {
+			return $lines
+		}
+		delay 5000
+	}
 }
 
 proc check_state {before pid args} {

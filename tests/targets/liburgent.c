@@ -11,10 +11,14 @@ static volatile int sink;
 
 static OWN int fill(size_t size)
 {
-	int i;
+	volatile int i;		/* the loop stays one: each block has the same stack */
 
-	for (i = 0; i < URGENT_BLOCKS; i++)
-		sink += malloc(size) != NULL;
+	for (i = 0; i < URGENT_BLOCKS; i++) {
+		void *p = malloc(size);
+
+		KEEP(p);
+		sink += p != NULL;
+	}
 	return sink;
 }
 
