@@ -55,7 +55,7 @@ static void gap_put(struct unwind_cache *cache, uint32_t from, uint32_t to)
 	gap->units = (uint16_t)((to - from) / CACHE_UNIT);
 }
 
-/* The item at unwind cache->limit gives way. */
+/* The item at cache->limit gives way. */
 static void ring_evict(struct unwind_cache *cache, struct log *log)
 {
 	struct cache_entry *entry = (struct cache_entry *)(cache->room + cache->limit);

@@ -8,7 +8,7 @@
  *
  *	err = log_pending_init(log, &pending);
  *	for each thread of the agent
- *		unwind_cache_each(&thread->unwind cache, log_pending_add, &pending);
+ *		unwind_cache_each(&thread->cache, log_pending_add, &pending);
  *	spec.pending = &pending;	(heap/site.h)
  *	log_pending_free(&pending);
  *

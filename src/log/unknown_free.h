@@ -9,23 +9,23 @@
  *				Told by the stack: all of it, to its end, is in the C library. Counted
  *				in own_frees, and not remembered. (A key's destructor that is `free`
  *				itself looks the same.)
- *	double			some caller is outside of the C library, and the address has a retired record in
- *				the table: it was recorded, it was freed, and no block was recorded there
- *				since, or the retired record would be gone (block_table.h). It must have been recorded
- *				after the last gap: before that it may have been given out again without
- *				a record. Only where all that gives out blocks is probed (struct
+ *	double			some caller is outside of the C library, and the address has a retired
+ *				record in the table: it was recorded, it was freed, and no block was
+ *				recorded there since, or that record would be gone (block_table.h). It
+ *				must have been recorded after the last gap: before that it may have been
+ *				given out again without a record. Only where all that gives out blocks is probed (struct
  *				free_facts), and where the writer can tell events that belong together
  *				(operator delete leads to free): else it is unknown
  *	unknown			all else: mostly a block from before the attach, or one that was freed so
- *				long ago that another has its retired record's place. What is no block at all is
- *				among them, and is told by who reads them (session/unknown_frees.h); but where
+ *				long ago that another has its record's place. What is no block at all is
+ *				among them, and the reader tells it (session/unknown_frees.h); but where
  *				the stack was then the writer must say
  *
  * A log that samples has retired records of few, and remembers nothing; nor are blocks of
  * allocators that the user has named: who knows what other functions those have.
  *
  * Shape. A ring (ring.h) of LOG_UNKNOWN_FREES slots for each kind, with the newest ones;
- * header->unknown frees counts all there ever were. If two that are LOG_UNKNOWN_FREES apart come at
+ * header->unknown_frees counts all that there ever were. If two that are LOG_UNKNOWN_FREES apart come at
  * the same time, one is only counted.
  *
  * With a double free is kept who freed the block first, if frees were remembered (free_history.h):

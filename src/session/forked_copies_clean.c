@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Forked children that nobody caught when they were made: the target was untraced, or an mdbg was killed.
- * They run with their parent's jumps, which do nothing there, until they are cleaned:
+ * Forked children that nobody caught when they were made: the target was untraced, or an mdbg was
+ * killed. They run with their parent's jumps, which do nothing there, until they are cleaned:
  *
  *	detach, malloc off	first, with the target traced but running, so that what it forks now
  *				is caught and what it has forked can be found; it stands still for none
  *				of this
  *	the target's end, exec	at once: a daemon's parent ends
  *	an attach that finds	before them, while their journal tells what the children have
- *	previous session's rest
+ *	a previous session
  *
  * All of /proc is looked at, until a look finds nobody new: a child that is not cleaned yet may
  * fork. A process that cannot be traced is passed over, with a warning. So is one that has the
