@@ -326,14 +326,15 @@ static void operate(struct worker *w)
 	}
 }
 
-/* While it stands still a thread blocks SIGPROF: the last one's handler may come late, and would still run then. */
+/* While it stands still a thread blocks SIGPROF, if there is any: the last one's handler may come late, and run then. */
 static bool next_work(void)
 {
 	sigset_t set, was;
 	bool on;
 
 	sigemptyset(&set);
-	sigaddset(&set, SIGPROF);
+	if (sigprof)
+		sigaddset(&set, SIGPROF);
 	pthread_sigmask(SIG_BLOCK, &set, &was);
 	on = crew_wait();
 	pthread_sigmask(SIG_SETMASK, &was, NULL);
