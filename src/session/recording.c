@@ -13,16 +13,14 @@
  * With --engine jump none is to be in without the others: take out those that are. The target stays
  * stopped.
  */
-static struct err *take_back(struct session *session, struct err *cause)
+static void take_back(struct session *session)
 {
 	struct probes *probes = session->current->probes;
-	struct err *err;
 	bool left;
+	struct err *err = probes->armed ? probes_disarm(probes, &left) : NULL;
 
-	return keeping(cause,
-		       err = probes->armed ? probes_disarm(probes, &left) : NULL;
-		       if (err)
-			       trace_line("take the probes back: %s", err->msg));
+	if (err)
+		trace_line("take the probes back: %s", err->msg);
 }
 
 static struct err *arm_job(struct session *session, void *arg UNUSED)
@@ -42,7 +40,7 @@ static struct err *arm_job(struct session *session, void *arg UNUSED)
 	if (!err)
 		err = arm_put_in(session);
 	if (err)
-		err = take_back(session, err);
+		err = keeping(err, take_back(session));
 	session_resume(session, was);
 	if (!err)
 		blind_begin(session);

@@ -433,7 +433,7 @@ static void test_signals(void)
 
 void suite_thread_state(void)
 {
-	CU_pSuite suite = CU_add_suite("thread", world_create, world_destroy);
+	CU_pSuite suite = CU_add_suite("thread state", world_create, world_destroy);
 
 	CU_add_test(suite, "registry", test_registry);
 	CU_add_test(suite, "bounds", test_bounds);

@@ -416,7 +416,7 @@ static int teardown(void)
 
 void suite_trap_handler(void)
 {
-	CU_pSuite suite = CU_add_suite("sigtrap", setup, teardown);
+	CU_pSuite suite = CU_add_suite("trap handler", setup, teardown);
 
 	CU_add_test(suite, "entry points of the image", test_image);
 	CU_add_test(suite, "the disposition to install", test_disposition);

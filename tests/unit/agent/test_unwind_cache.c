@@ -549,7 +549,7 @@ static void test_torn(void)
 
 void suite_unwind_cache(void)
 {
-	CU_pSuite suite = CU_add_suite("memo", init, deinit);
+	CU_pSuite suite = CU_add_suite("unwind cache", init, deinit);
 
 	CU_add_test(suite, "real stacks", test_real);
 	CU_add_test(suite, "recursion", test_recursion);

@@ -251,7 +251,7 @@ static void knows_the_next(void)
 
 void suite_block_list(void)
 {
-	CU_pSuite suite = CU_add_suite("list", setup, teardown);
+	CU_pSuite suite = CU_add_suite("block list", setup, teardown);
 
 	CU_add_test(suite, "in any order", in_any_order);
 	CU_add_test(suite, "filtered and cut", filtered_and_cut);

@@ -204,7 +204,7 @@ static void test_merge(void)
 
 void suite_packed(void)
 {
-	CU_pSuite suite = CU_add_suite("held", NULL, NULL);
+	CU_pSuite suite = CU_add_suite("packed", NULL, NULL);
 
 	CU_add_test(suite, "sort", test_sort);
 	CU_add_test(suite, "doubles", test_doubles);

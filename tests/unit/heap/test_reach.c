@@ -579,7 +579,7 @@ static void test_ranges(void)
 
 void suite_reach(void)
 {
-	CU_pSuite suite = CU_add_suite("mark", NULL, NULL);
+	CU_pSuite suite = CU_add_suite("reach", NULL, NULL);
 
 	CU_add_test(suite, "manual", test_manual);
 	CU_add_test(suite, "best way", test_best_way);

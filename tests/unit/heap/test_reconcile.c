@@ -114,7 +114,7 @@ static void test_sure(void)
 
 void suite_reconcile(void)
 {
-	CU_pSuite suite = CU_add_suite("looks", NULL, NULL);
+	CU_pSuite suite = CU_add_suite("reconcile", NULL, NULL);
 
 	CU_add_test(suite, "seen at each", test_seen);
 	CU_add_test(suite, "at a torn heap", test_torn);

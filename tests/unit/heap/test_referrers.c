@@ -271,7 +271,7 @@ static void test_unmapped(void)
 
 void suite_referrers(void)
 {
-	CU_pSuite suite = CU_add_suite("holders", NULL, NULL);
+	CU_pSuite suite = CU_add_suite("referrers", NULL, NULL);
 
 	CU_add_test(suite, "places", test_places);
 	CU_add_test(suite, "limit", test_limit);

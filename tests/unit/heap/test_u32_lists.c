@@ -48,7 +48,7 @@ static void test_empty(void)
 
 void suite_u32_lists(void)
 {
-	CU_pSuite suite = CU_add_suite("numbers", NULL, NULL);
+	CU_pSuite suite = CU_add_suite("u32 lists", NULL, NULL);
 
 	CU_add_test(suite, "lists", test_lists);
 	CU_add_test(suite, "empty", test_empty);

@@ -587,6 +587,6 @@ static void add_tests(CU_pSuite suite)
 
 void suite_block_table(void)
 {
-	add_tests(CU_add_suite("table, by all", by_all, NULL));
-	add_tests(CU_add_suite("table", by_one, NULL));
+	add_tests(CU_add_suite("block table, by all", by_all, NULL));
+	add_tests(CU_add_suite("block table", by_one, NULL));
 }

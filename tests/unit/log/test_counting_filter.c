@@ -181,7 +181,7 @@ static void test_without(void)
 
 void suite_counting_filter(void)
 {
-	CU_pSuite suite = CU_add_suite("sieve", NULL, NULL);
+	CU_pSuite suite = CU_add_suite("counting filter", NULL, NULL);
 
 	CU_add_test(suite, "counts", test_counts);
 	CU_add_test(suite, "keys", test_keys);

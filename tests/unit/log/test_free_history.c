@@ -293,7 +293,7 @@ static void test_long(void)
 
 void suite_free_history(void)
 {
-	CU_pSuite suite = CU_add_suite("freed", NULL, NULL);
+	CU_pSuite suite = CU_add_suite("free history", NULL, NULL);
 
 	CU_add_test(suite, "which block", test_which);
 	CU_add_test(suite, "length", test_length);

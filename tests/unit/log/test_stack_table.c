@@ -127,7 +127,7 @@ static void test_full_arena(void)
 
 void suite_stack_table(void)
 {
-	CU_pSuite suite = CU_add_suite("stack", NULL, NULL);
+	CU_pSuite suite = CU_add_suite("stack table", NULL, NULL);
 
 	CU_add_test(suite, "each once", test_intern);
 	CU_add_test(suite, "end, generation and order are part of the key", test_key);

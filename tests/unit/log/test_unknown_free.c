@@ -182,7 +182,7 @@ static void test_nonsense(void)
 
 void suite_unknown_free(void)
 {
-	CU_pSuite suite = CU_add_suite("stray", NULL, NULL);
+	CU_pSuite suite = CU_add_suite("unknown free", NULL, NULL);
 
 	CU_add_test(suite, "told by their callers", test_callers);
 	CU_add_test(suite, "ghosts", test_retired);

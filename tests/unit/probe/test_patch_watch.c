@@ -280,7 +280,7 @@ static void test_in_turn(void)
 
 void suite_patch_watch(void)
 {
-	CU_pSuite suite = CU_add_suite("lost", NULL, NULL);
+	CU_pSuite suite = CU_add_suite("patch watch", NULL, NULL);
 
 	CU_add_test(suite, "mapped again", test_mapped_again);
 	CU_add_test(suite, "unmapped", test_unmapped);

@@ -236,7 +236,7 @@ static void test_still_in_other_code(void)
 
 void suite_probe_slot(void)
 {
-	CU_pSuite suite = CU_add_suite("place", NULL, NULL);
+	CU_pSuite suite = CU_add_suite("probe slot", NULL, NULL);
 
 	CU_add_test(suite, "inherited by who comes back", test_forked_copies);
 	CU_add_test(suite, "not by other code", test_other_code);

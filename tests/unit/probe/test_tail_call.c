@@ -72,7 +72,7 @@ static void finds_its_parts(void)
 
 void suite_tail_call(void)
 {
-	CU_pSuite suite = CU_add_suite("tail", NULL, NULL);
+	CU_pSuite suite = CU_add_suite("tail call", NULL, NULL);
 
 	CU_add_test(suite, "finds its parts", finds_its_parts);
 }

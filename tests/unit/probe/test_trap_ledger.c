@@ -419,7 +419,7 @@ void suite_trap_ledger(void);
 
 void suite_trap_ledger(void)
 {
-	CU_pSuite suite = CU_add_suite("event", start, end);
+	CU_pSuite suite = CU_add_suite("trap ledger", start, end);
 
 	CU_add_test(suite, "scripts", test_scripts);
 	CU_add_test(suite, "malloc and free", test_plain);

@@ -240,7 +240,7 @@ void suite_traceback(void);
 
 void suite_traceback(void)
 {
-	CU_pSuite suite = CU_add_suite("stack", start, end);
+	CU_pSuite suite = CU_add_suite("traceback", start, end);
 
 	CU_add_test(suite, "formats frames", formats_frames);
 	CU_add_test(suite, "prints stacks", prints_stacks);

@@ -135,7 +135,7 @@ static void test_doubt(void)
 
 void suite_session_state(void)
 {
-	CU_pSuite suite = CU_add_suite("state", NULL, NULL);
+	CU_pSuite suite = CU_add_suite("session state", NULL, NULL);
 
 	CU_add_test(suite, "what is told of a process", test_told);
 	CU_add_test(suite, "whose thread it is", test_owner);

@@ -68,7 +68,7 @@ static void test_readable(void)
 
 void suite_string_pool(void)
 {
-	CU_pSuite suite = CU_add_suite("names", NULL, NULL);
+	CU_pSuite suite = CU_add_suite("string pool", NULL, NULL);
 
 	CU_add_test(suite, "each once", test_once);
 	CU_add_test(suite, "no control characters", test_clean);

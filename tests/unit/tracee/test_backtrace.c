@@ -271,7 +271,7 @@ static void test_tops(void)
 
 void suite_backtrace(void)
 {
-	CU_pSuite suite = CU_add_suite("stack", NULL, NULL);
+	CU_pSuite suite = CU_add_suite("backtrace", NULL, NULL);
 
 	CU_add_test(suite, "what a thread will return into", test_uses);
 	CU_add_test(suite, "frames that were guessed", test_guessed);

@@ -329,7 +329,7 @@ static void stays_or_goes(void)
 void suite_module_layout(void);
 void suite_module_layout(void)
 {
-	CU_pSuite suite = CU_add_suite("module_place", NULL, NULL);
+	CU_pSuite suite = CU_add_suite("module layout", NULL, NULL);
 
 	CU_add_test(suite, "a library", library);
 	CU_add_test(suite, "a piece of a file", piece);

@@ -807,7 +807,7 @@ static int teardown(void)
 
 void suite_previous_session(void)
 {
-	CU_pSuite suite = CU_add_suite("leftover", setup, teardown);
+	CU_pSuite suite = CU_add_suite("previous session", setup, teardown);
 
 	CU_add_test(suite, "jumps, code, data and log, with a thread inside", test_clean);
 	CU_add_test(suite, "killed half-way", test_half_way);

@@ -146,7 +146,7 @@ static void test_senseless(void)
 
 void suite_provenance(void)
 {
-	CU_pSuite suite = CU_add_suite("history", make_file, close_file);
+	CU_pSuite suite = CU_add_suite("provenance", make_file, close_file);
 
 	CU_add_test(suite, "gone on with", test_continue);
 	CU_add_test(suite, "damaged", test_damaged);

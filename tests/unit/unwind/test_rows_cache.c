@@ -250,7 +250,7 @@ static void test_room(void)
 
 void suite_rows_cache(void)
 {
-	CU_pSuite suite = CU_add_suite("cache", cache_init, cache_deinit);
+	CU_pSuite suite = CU_add_suite("rows cache", cache_init, cache_deinit);
 
 	CU_add_test(suite, "a file is made once", test_kept);
 	CU_add_test(suite, "a damaged file is replaced", test_damaged);

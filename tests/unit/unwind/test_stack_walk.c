@@ -471,7 +471,7 @@ static void test_map_find(void)
 
 void suite_stack_walk(void)
 {
-	CU_pSuite suite = CU_add_suite("walk", NULL, NULL);
+	CU_pSuite suite = CU_add_suite("stack walk", NULL, NULL);
 
 	CU_add_test(suite, "plain frames", test_plain);
 	CU_add_test(suite, "one byte back", test_one_back);
