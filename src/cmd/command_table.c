@@ -6,6 +6,7 @@
 #include "cmd/pager.h"
 #include "cmd/redirect.h"
 #include "cmd/shell.h"
+#include "report/progress.h"
 
 const struct cmd *const cmd_table[] = {
 #define CMD_ROW(name)	&cmd_##name,
@@ -190,6 +191,14 @@ static struct err *run_value(struct call *call)
 	return err;
 }
 
+static struct err *run_one(struct call *call)
+{
+	if (call->cmd->act)
+		return call->cmd->act(call->session);
+	return call->cmd->value ? run_value(call) : run_printing(call);
+}
+
+/* A silent command takes the time that its user wants, or ends mdbg. */
 static struct err *run(struct call *call)
 {
 	const struct cmd *cmd = call->cmd;
@@ -199,11 +208,12 @@ static struct err *run(struct call *call)
 		err = cmd->need(call);
 	if (err)
 		return err;
-	if (cmd->act)
-		return cmd->act(call->session);
-	if (cmd->value)
-		return run_value(call);
-	return cmd->flags & CMD_SILENT ? cmd->run(call) : run_printing(call);
+	if (cmd->flags & CMD_SILENT)
+		return cmd->run(call);
+	progress_begin(cmd->name);
+	err = run_one(call);
+	progress_end();
+	return err;
 }
 
 /* Take the redirection from the words, run, put standard output back. */

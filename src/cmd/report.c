@@ -9,6 +9,7 @@
 #include "cmd/redirect.h"
 #include "cmd/shell.h"
 #include "cmd/suggest.h"
+#include "report/progress.h"
 
 static struct err *add_line(struct str *to, const char *start, const char *text,
 			    enum outside_lines lines)
@@ -33,11 +34,13 @@ static void print(struct shell *shell, const char *text, const char *hint, enum 
 		err = add_line(&lines, "hint: ", hint, OUTSIDE_ONE_LINE);
 	if (shell)
 		prompt_hide(shell);
+	progress_hide();
 	fflush(stderr);
 	/* There is nowhere to tell that standard error is broken. */
 	if (write(STDERR_FILENO, err ? "mdbg: out of memory\n" : lines.at, err ? 20 : lines.len) <
 	    0)
 		errno = 0;
+	progress_show();
 	if (shell)
 		prompt_show(shell);
 }

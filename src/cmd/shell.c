@@ -12,6 +12,7 @@
 #include "cmd/settings.h"
 #include "cmd/signals.h"
 #include "cmd/suggest.h"
+#include "report/progress.h"
 
 #define WATCH_US	100000
 
@@ -146,7 +147,9 @@ void shell_detach(struct shell *shell)
 	events_end(shell);
 	shell->session = NULL;
 	cancel_clear();
+	progress_begin("detach");
 	session_destroy(session, &err);
+	progress_end();
 	if (err)
 		fail(shell, err);
 }
@@ -183,6 +186,8 @@ static int evaluate(struct shell *shell, Tcl_Obj *script)
 
 	if (!shell->depth)
 		begin(shell);
+	else
+		progress_off();	/* what a command has come to run may write to the terminal */
 	Tcl_IncrRefCount(script);
 	shell->depth++;
 	code = Tcl_EvalObjEx(shell->tcl, script, TCL_EVAL_GLOBAL);

@@ -182,22 +182,19 @@ static struct err *print_rows(const struct layout *layout, struct list *list,
 			      struct stack_texts *texts, struct sums *sums, struct out *out)
 {
 	uint64_t sample = log_config(layout->log).sample;
-	struct progress progress;
 	const struct block *block;
 	struct err *err = list_next(list, &block);
 
-	progress_start(&progress, "listing allocations");
 	while (!err && block && !out_done(out)) {
 		err = print_row(layout, block, texts, out);
 		if (!err && sums->blocks % 256 == 0) {
 			err = cancel_check();
-			progress_step(&progress, sums->blocks, list_sums(list).nr);
+			progress_step("listing allocations", sums->blocks, list_sums(list).nr);
 		}
 		add_up(sums, block, sample);
 		if (!err)
 			err = list_next(list, &block);
 	}
-	progress_end(&progress);
 	return err;
 }
 

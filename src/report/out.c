@@ -14,6 +14,7 @@
 
 #include "base/cancel.h"
 #include "base/str.h"
+#include "report/progress.h"
 
 #define LOOK_MS	100
 
@@ -64,6 +65,8 @@ static void write_all(struct out *out, const char *bytes, size_t len)
 	 */
 	size_t most = !fstat(out->fd, &stat) && S_ISREG(stat.st_mode) ? SIZE_MAX : PIPE_BUF;
 
+	if (len && isatty(out->fd))
+		progress_off();
 	while (len && !out_done(out)) {
 		ssize_t n;
 
@@ -103,6 +106,7 @@ static void start_page(struct out *out)
 	void (*page)(struct out *out) = out->page;
 
 	out->page = NULL;
+	progress_off();
 	page(out);
 }
 

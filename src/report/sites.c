@@ -136,19 +136,16 @@ struct err *sites_print(struct session *session, const struct stack_names *names
 			const struct sites *sites, struct out *out)
 {
 	struct stack_texts texts;
-	struct progress progress;
 	struct err *err = NULL;
 
 	out_heading(out, "Allocation Sites of the Process:");
 	stack_texts_init(&texts, session, INDENT);
-	progress_start(&progress, "listing sites");
 	for (size_t i = 0; !err && !out_done(out) && i < sites->vec.nr; i++) {
 		err = print_site(names, by, sites, i, &texts, out);
 		if (!err)
 			err = cancel_check();
-		progress_step(&progress, i, sites->vec.nr);
+		progress_step("listing sites", i, sites->vec.nr);
 	}
-	progress_end(&progress);
 	stack_texts_free(&texts);
 	if (!err)
 		err = lacks_print(session, out);

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Progress, as a terminal gets it. */
+
+#include "report/progress.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "unit.h"
+
+#define WAIT_MS	10000
+
+void suite_progress(void);
+
+static int terminal, saved;
+
+static int open_terminal(void)
+{
+	int slave;
+
+	terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (terminal < 0 || grantpt(terminal) || unlockpt(terminal))
+		return 1;
+	slave = open(ptsname(terminal), O_RDWR | O_NOCTTY | O_CLOEXEC);
+	saved = dup(STDERR_FILENO);
+	return slave < 0 || dup2(slave, STDERR_FILENO) < 0 || close(slave);
+}
+
+static int close_terminal(void)
+{
+	return dup2(saved, STDERR_FILENO) < 0 || close(saved) || close(terminal);
+}
+
+/* Read on until what was drawn ends with the text. */
+static bool shows(const char *text)
+{
+	struct pollfd wait = { .fd = terminal, .events = POLLIN };
+	char seen[4096];
+	size_t len = 0, end = strlen(text);
+
+	while (len < sizeof(seen) && poll(&wait, 1, WAIT_MS) == 1) {
+		ssize_t nr = read(terminal, seen + len, sizeof(seen) - len);
+
+		if (nr <= 0)
+			return false;
+		len += (size_t)nr;
+		if (len >= end && !memcmp(seen + len - end, text, end))
+			return true;
+	}
+	return false;
+}
+
+static bool shows_nothing(void)
+{
+	struct pollfd wait = { .fd = terminal, .events = POLLIN };
+
+	return !poll(&wait, 1, 0);
+}
+
+static void shows_seconds_and_wipes(void)
+{
+	progress_begin("malloc leaks");
+	CU_ASSERT_TRUE(shows("\rmdbg: malloc leaks: 1 s\033[K"));
+	CU_ASSERT_TRUE(shows("\rmdbg: malloc leaks: 2 s\033[K"));
+	progress_end();
+	CU_ASSERT_TRUE(shows("\r\033[K"));
+	CU_ASSERT_TRUE(shows_nothing());
+}
+
+/* The outer command's name, then what the inner one knows. */
+static void shows_a_share(void)
+{
+	progress_begin("attach");
+	progress_begin("inner");
+	progress_end();
+	CU_ASSERT_TRUE(shows("\rmdbg: attach: 1 s\033[K"));
+	progress_step("listing sites", 30, 40);
+	CU_ASSERT_TRUE(shows("\rmdbg: listing sites: 75 %\033[K"));
+	progress_end();
+	CU_ASSERT_TRUE(shows("\r\033[K"));
+}
+
+/* What others write stands on a line of its own, and progress comes back behind it. */
+static void gives_way(void)
+{
+	progress_begin("detach");
+	CU_ASSERT_TRUE(shows("\rmdbg: detach: 1 s\033[K"));
+	progress_hide();
+	CU_ASSERT_TRUE(shows("\r\033[K"));
+	CU_ASSERT_EQUAL(write(STDERR_FILENO, "note", 4), 4);
+	CU_ASSERT_TRUE(shows("note"));
+	progress_show();
+	CU_ASSERT_TRUE(shows("s\033[K"));
+	progress_off();
+	CU_ASSERT_TRUE(shows("\r\033[K"));
+	progress_end();
+	CU_ASSERT_TRUE(shows_nothing());
+}
+
+void suite_progress(void)
+{
+	CU_pSuite suite = CU_add_suite("progress", open_terminal, close_terminal);
+
+	CU_add_test(suite, "shows the seconds, and wipes them", shows_seconds_and_wipes);
+	CU_add_test(suite, "shows the share that is done", shows_a_share);
+	CU_add_test(suite, "gives way to what others write", gives_way);
+}
