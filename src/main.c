@@ -47,7 +47,8 @@ static const char usage_text[] =
 	"       mdbg [OPTION]... -x SCRIPT [-- ARG...]\n"
 	"Find out who holds the memory of a running process.\n"
 	"\n"
-	"  -p, --pid PID             attach (also -a), record allocations, let the process run on\n"
+	"  -p, --pid PID             attach (also -a), record allocations, let the process run on;\n"
+	"                            PID may be a name that only one process has\n"
 	"      --core CORE           look at a core file; EXE is its program, if that is no\n"
 	"                            longer where it was\n"
 	"  -x, --script FILE         run a Tcl script (- is standard input); $argv is what\n"
@@ -162,9 +163,11 @@ static void set_pid(struct options *options, const char *text)
 
 	if (options->pid)
 		usage_error("more than one process to attach to", text);
-	err = target_command_parse_pid(text, &options->pid);
-	if (err)
+	err = target_command_find_pid(text, &options->pid);
+	if (err && err->code == ERR_USAGE)
 		usage_error(err->msg, NULL);
+	if (err)
+		die(NULL, err, STATUS_ATTACH);
 }
 
 /* True: it was a flag or a setting. index is that of a long option. */

@@ -131,7 +131,7 @@ static struct err *read_memory(struct call *call, Tcl_Obj **ret)
 const struct cmd cmd_api_read = {
 	.name		= "mdbg::read",
 	.usage		= "ADDRESS LENGTH",
-	.brief		= "LENGTH bytes of the process as a byte array (for `binary scan`)",
+	.brief		= "LENGTH bytes of memory as a byte array (for `binary scan`)",
 	.help		= "Error: {MDBG MEMORY} if not all of them can be read.\n",
 	.need		= call_need_view,
 	.value		= read_memory,

@@ -10,22 +10,24 @@
 static struct err *run(struct call *call)
 {
 	pid_t pid;
-	struct err *err = target_command_parse_pid(call->argv[0], &pid);
+	struct err *err = target_command_find_pid(call->argv[0], &pid);
 
 	return err ? err : target_command_attach(call->shell, pid);
 }
 
 const struct cmd cmd_attach = {
 	.name		= "attach",
-	.usage		= "PID",
+	.usage		= "PID|NAME",
 	.brief		= "attach to a running process and record its allocations",
-	.help		= "The process runs on. What was recorded of an earlier one is dropped.\n"
+	.help		= "NAME is that of the process or of its program's file, where only one\n"
+			  "process has it. The process runs on. What was recorded of an earlier one is dropped.\n"
 			  "Before it, `set` what belongs to an attach: stack-depth, log-limit,\n"
 			  "engine, free-history.\n"
 			  "Errors: ATTACH with the reason; STATE if there is a process already.\n",
 	.run		= run,
 	.min_args	= 1,
 	.max_args	= 1,
+	.complete	= COMPLETE_PROCESSES,
 };
 
 static struct err *attach_option(struct session_config *config, const char *name, const char *value)
@@ -57,7 +59,7 @@ static struct err *attach(struct call *call, Tcl_Obj **ret)
 	pid_t pid;
 	int i;
 
-	err = target_command_parse_pid(call->argv[0], &pid);
+	err = target_command_find_pid(call->argv[0], &pid);
 	for (i = 1; !err && i < call->argc; i += 2) {
 		if (i + 1 == call->argc)
 			err = err_create(ERR_USAGE, "a value is missing after %s", call->argv[i]);
@@ -74,7 +76,7 @@ static struct err *attach(struct call *call, Tcl_Obj **ret)
 
 const struct cmd cmd_api_attach = {
 	.name		= "mdbg::attach",
-	.usage		= "PID ?-stop 0|1? ?-arm 0|1? ?-engine auto|jump|breakpoint? "
+	.usage		= "PID|NAME ?-stop 0|1? ?-arm 0|1? ?-engine auto|jump|breakpoint? "
 			  "?-stackdepth N? ?-loglimit SIZE? ?-sample BYTES? ?-freehistory N?",
 	.brief		= "attach; returns PID",
 	.help		= "Options hold for this attach only. Errors: {MDBG ATTACH HINT}, {MDBG\n"

@@ -28,6 +28,7 @@ enum complete {
 	COMPLETE_SETTINGS,
 	COMPLETE_SIGNALS,
 	COMPLETE_THREADS,
+	COMPLETE_PROCESSES,
 	COMPLETE_WAIT,
 	COMPLETE_EVENTS,
 };
@@ -77,7 +78,7 @@ struct cmd {
 	X(malloc_trim) X(malloc_on) X(malloc_off) X(malloc_reset)			\
 	X(probe) X(probe_alloc) X(probe_free) X(probe_delete)				\
 	X(where) X(thread) X(registers) X(map) X(proc)					\
-	X(set) X(alias) X(source) X(sh) X(help)						\
+	X(set) X(alias) X(source) X(sh) X(history) X(help)						\
 	X(api_attach) X(api_core) X(api_detach) X(api_pid) X(api_malloc)		\
 	X(api_allocations) X(api_sites) X(api_leaks) X(api_stale) X(api_find)		\
 	X(api_check) X(api_trim) X(api_probes) X(api_lacks)				\

@@ -3,6 +3,8 @@
 
 #include "cmd/prompt.h"
 
+#include <ctype.h>
+
 #include <readline/readline.h>
 
 #include "base/cleanup.h"
@@ -11,6 +13,7 @@
 #include "cmd/settings.h"
 #include "cmd/shell.h"
 #include "cmd/signals.h"
+#include "os/processes.h"
 #include "symbol/symbol.h"
 
 #define WORDS_MAX	64
@@ -135,6 +138,41 @@ static void offer_threads(struct shell *shell, struct matches *matches)
 	offer(matches, "all");
 }
 
+/* A process chooses its name, and what is completed is run by Tcl: plain names only. */
+static bool plain_name(const char *name)
+{
+	for (; *name; name++)
+		if (!isalnum((unsigned char)*name) && !strchr("._-+:", *name))
+			return false;
+	return true;
+}
+
+/*
+ * After a letter the names, else the ids. Several ids are shown with their names, "1234 (sh)", of
+ * which readline puts into the line what they have in common.
+ */
+static void offer_processes(struct matches *matches)
+{
+	bool names = isalpha((unsigned char)*matches->prefix);
+	struct process_names all;
+	char text[128];
+
+	if (processes_named(NULL, &all))
+		return;
+	vec_each(process, &all.vec) {
+		const char *name = plain_name(process->name.bytes) ? process->name.bytes : "?";
+
+		if (names)
+			snprintf(text, sizeof(text), "%s", name);
+		else
+			snprintf(text, sizeof(text), "%d (%s)", process->pid, name);
+		offer(matches, text);
+	}
+	vec_free(&all.vec);
+	if (!names && matches->vec.nr == 1)
+		*strchr(matches->vec.at[0], ' ') = '\0';
+}
+
 static void offer_arguments(struct shell *shell, const struct cmd *cmd, int nr,
 			    const char *const *words, struct matches *matches, int *files)
 {
@@ -168,6 +206,10 @@ static void offer_arguments(struct shell *shell, const struct cmd *cmd, int nr,
 		break;
 	case COMPLETE_THREADS:
 		offer_threads(shell, matches);
+		break;
+	case COMPLETE_PROCESSES:
+		if (!nr)
+			offer_processes(matches);
 		break;
 	case COMPLETE_WAIT:
 		offer_list(matches, wait_words);

@@ -20,7 +20,7 @@ static struct err *run(struct call *call)
 const struct cmd cmd_cont = {
 	.name		= "cont",
 	.usage		= "?SIGNAL?",
-	.brief		= "let a stopped process run on, with a signal if one is given",
+	.brief		= "let a stopped process run on, with a signal if given one",
 	.help		= "SIGNAL is a name (SIGUSR1, usr1) or a number; it is delivered to the\n"
 			  "process as by kill(2).\n",
 	.need		= call_need_target,

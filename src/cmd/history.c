@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The history of the prompt's lines, kept from one run to the next in
+ * history, and the history of the prompt's lines, kept from one run to the next in
  * $XDG_STATE_HOME/mdbg/history (~/.local/state). It is read and written only where nobody but root
  * and mdbg's own user has a say in what that path leads to, and never through a symbolic link: mdbg
  * often runs as root in somebody else's environment. Lines are written to a file beside it, mode
@@ -17,6 +17,8 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "cmd/cmd.h"
+#include "heap/filter.h"
 #include "os/file.h"
 
 #define LINES_MAX	2000
@@ -58,7 +60,7 @@ static struct err *check_file(const char *file)
 	return file_check_owned(file, NULL);
 }
 
-struct err *provenance_load(char **file_ret)
+struct err *history_load(char **file_ret)
 {
 	AUTO_FREE char *file = path_of();
 	AUTO_CLOSE int fd = -1;
@@ -91,7 +93,7 @@ static struct err *write_lines(FILE *out, const char *file)
 	return fflush(out) || ferror(out) ? err_sys("%s", file) : NULL;
 }
 
-struct err *provenance_save(const char *file)
+struct err *history_save(const char *file)
 {
 	struct str beside AUTO_STR = STR_INIT;
 	AUTO_FCLOSE FILE *out = NULL;
@@ -114,3 +116,30 @@ struct err *provenance_save(const char *file)
 		unlink(beside.at);
 	return err ? err_wrap(err, "the history is not kept") : NULL;
 }
+
+static struct err *run(struct call *call)
+{
+	HIST_ENTRY *const *lines = history_list();
+	uint64_t most = LINES_MAX;
+	int i;
+
+	if (call->argc && parse_number(call->argv[0], &most))
+		return err_create(ERR_USAGE, "'%s' is no number of lines", call->argv[0]);
+	for (i = most < (uint64_t)history_length ? history_length - (int)most : 0;
+	     lines && i < history_length; i++) {
+		out_f(call->out, "%5d  ", history_base + i);
+		out_outside(call->out, (struct outside){ lines[i]->line });
+		out_text(call->out, "\n");
+	}
+	return NULL;
+}
+
+const struct cmd cmd_history = {
+	.name		= "history",
+	.usage		= "?N?",
+	.brief		= "list the lines typed at the prompt, or the last N of them",
+	.help		= "The oldest comes first. The arrow keys and Ctrl-R bring a line back. Lines of\n"
+			  "earlier runs are kept in $XDG_STATE_HOME/mdbg/history.\n",
+	.run		= run,
+	.max_args	= 1,
+};

@@ -20,7 +20,7 @@ static struct err *run(struct call *call)
 const struct cmd cmd_malloc_allocations = {
 	.name		= "malloc allocations",
 	.usage		= "?FILTER? ?sort ATTR ?up?? ?limit N?",
-	.brief		= "list the blocks that the process holds, each with its traceback",
+	.brief		= "list the blocks that the process holds, with tracebacks",
 	.help		= "FILTER is one or more conditions ATTR RELOP VALUE, joined by `and`.\n"
 			  "RELOP: == != < <= > >=. ATTR:\n"
 			  "    address    start of the block: hex or decimal\n"

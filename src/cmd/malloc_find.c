@@ -89,7 +89,7 @@ static struct err *run(struct call *call)
 const struct cmd cmd_malloc_find = {
 	.name		= "malloc find",
 	.usage		= "ADDRESS ?limit N?",
-	.brief		= "the block or free chunk that holds an address, and who points to it",
+	.brief		= "which block holds an address, and who points to it",
 	.help		= "ADDRESS is hex with 0x, or decimal; anywhere in the block.\n"
 			  "Below the block stand the places that hold a pointer to it, first\n"
 			  "those that point to its start (or to where compilers and libraries keep\n"

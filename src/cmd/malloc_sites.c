@@ -20,7 +20,7 @@ const struct cmd cmd_malloc_sites = {
 	.name		= "malloc sites",
 	.usage		= "?by stack|function|module|thread|size? ?FILTER? "
 			  "?sort bytes|count|age|growth|rate? ?limit N?",
-	.brief		= "add the blocks up by where they were allocated, largest first",
+	.brief		= "the places that hold the most: blocks by traceback",
 	.help		= "For each site: bytes and blocks that are held, their share, blocks\n"
 			  "of all time and how many of them were freed (not known by thread and\n"
 			  "by size), age of the oldest and of the median block, growth, and the\n"

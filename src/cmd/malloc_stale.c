@@ -17,7 +17,7 @@ static struct err *run(struct call *call)
 const struct cmd cmd_malloc_stale = {
 	.name		= "malloc stale",
 	.usage		= "AGE",
-	.brief		= "list old blocks that the program still has pointers to, by site",
+	.brief		= "old blocks that the program still points to, by site",
 	.help		= "AGE: 90s, 5m, 2h, 1d. Recorded blocks that are older, and reachable\n"
 			  "(also possibly lost ones): the program has not lost them, and does not\n"
 			  "free them either.\n"

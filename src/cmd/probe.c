@@ -182,7 +182,7 @@ static struct err *probes(struct call *call, Tcl_Obj **ret)
 
 const struct cmd cmd_api_probes = {
 	.name		= "mdbg::probes",
-	.brief		= "list of dicts: what became of each function of the allocator",
+	.brief		= "list of dicts: how each function of the allocator is probed",
 	.help		= "function symbol module address (of the function) patch (address of the\n"
 			  "bytes that mdbg changes: mostly behind the function's first\n"
 			  "instruction) engine (jump, breakpoint, none) why (it is no jump, or\n"

@@ -164,7 +164,7 @@ static bool for_tcl(int argc, const char *const *argv)
 
 const struct cmd cmd_proc = {
 	.name		= "proc",
-	.brief		= "what the kernel says of the process: user, times, memory, signals",
+	.brief		= "what the kernel says of the process: times, memory, signals",
 	.help		= "A core file has less of it. With a name, arguments and a body it is\n"
 			  "Tcl's, and makes a procedure.\n",
 	.need		= call_need_view,

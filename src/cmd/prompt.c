@@ -71,7 +71,7 @@ static struct err *start(struct shell *shell)
 	if (!isatty(STDOUT_FILENO))
 		rl_outstream = stderr;
 	complete_init(shell);
-	err = provenance_load(&prompt->history);
+	err = history_load(&prompt->history);
 	if (err)
 		note_err(shell, err);
 	return NULL;
@@ -88,7 +88,7 @@ void prompt_end(struct shell *shell)
 	Tcl_DeleteFileHandler(STDIN_FILENO);
 	if (prompt->waiting)
 		rl_callback_handler_remove();
-	err = prompt->history ? provenance_save(prompt->history) : NULL;
+	err = prompt->history ? history_save(prompt->history) : NULL;
 	if (err)
 		note_err(shell, err);
 	current = NULL;

@@ -34,8 +34,8 @@ char **complete_words(struct shell *shell, const char *line, int start, const ch
 /* The history of its lines (theory in history.c). */
 
 /*
- * Read what is there into readline's list. *file_ret: where provenance_save is to write, malloc'ed;
+ * Read what is there into readline's list. *file_ret: where history_save is to write, malloc'ed;
  * NULL, also with an error: nowhere. An error says why, and is no failure.
  */
-struct err *provenance_load(char **file_ret) MUST_CHECK;
-struct err *provenance_save(const char *file) MUST_CHECK;
+struct err *history_load(char **file_ret) MUST_CHECK;
+struct err *history_save(const char *file) MUST_CHECK;

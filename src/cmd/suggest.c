@@ -168,6 +168,21 @@ static struct err *add_file(const char *name, struct str *ret)
 	return err;
 }
 
+/*
+ * The command that failed: errorInfo has the innermost one first. Without it (`break`) the message
+ * quotes its name.
+ */
+static char *failed_command(const char *message, const char *info)
+{
+	static const char executing[] = "while executing\n\"";
+	const char *begin = strstr(info, executing);
+
+	if (!begin)
+		return quoted(message);
+	begin += sizeof(executing) - 1;
+	return strndup(begin, strcspn(begin, "\"\n"));
+}
+
 bool suggest_is_unread(const char *message)
 {
 	return !strncmp(message, "couldn't read file ", 19);
@@ -175,9 +190,12 @@ bool suggest_is_unread(const char *message)
 
 struct err *suggest_for(const char *message, const char *info, struct str *ret)
 {
-	AUTO_FREE char *word = quoted(message);
+	AUTO_FREE char *word = quoted(message), *failed = failed_command(message, info);
 	bool command = !strncmp(message, "invalid command name", 20);
+	const char *answer = failed ? suggest_foreign(failed) : NULL;
 
+	if (answer)
+		return str_add(ret, answer);
 	/* `set NAME` itself, and not a variable of a script. */
 	if (command || (!strncmp(message, "can't read", 10) && strstr(info, "\"set ")))
 		return add_names(word, command, ret);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Hints for what was mistyped: names near an unknown one, and why a file cannot be read.
+ * Hints for what was mistyped: names near an unknown one, what mdbg calls a command of another
+ * debugger's, and why a file cannot be read.
  *
  * `set stack_depth 8`: a setting is meant, and a variable is made. To Tcl a name that nobody knows
  * is a new variable, and scripts live by that; gdb's and dbx's users expect to be told. So lines
@@ -23,10 +24,13 @@ struct str;
 /* Warn of such commands in a line, of which none has run yet. */
 void suggest_settings(struct shell *shell, const char *text, size_t len);
 /*
- * Add the hint for a message of Tcl's to ret; nothing: there is none. info is its errorInfo. The message
- * quotes an unknown command or setting, or the name of a file that could not be read.
+ * Add the hint for a message to ret; nothing: there is none. info is its errorInfo. The message is
+ * Tcl's and quotes an unknown command or setting, or the name of a file that could not be read; or
+ * the command, which errorInfo has, is one of another debugger's.
  */
 struct err *suggest_for(const char *message, const char *info, struct str *ret) MUST_CHECK;
+/* What mdbg has for a command line of gdb's, dbx's, mdb's or a shell's; NULL: nothing is known. */
+const char *suggest_foreign(const char *command);
 /* Does the message of Tcl's name the file that could not be read? */
 bool suggest_is_unread(const char *message);
 /*

@@ -7,12 +7,15 @@
 #include <time.h>
 
 #include "base/cancel.h"
+#include "base/cleanup.h"
 #include "cmd/shell.h"
 #include "cmd/suggest.h"
-#include "heap/filter.h"
+#include "os/processes.h"
+#include "report/progress.h"
 #include "symbol/symbol.h"
 
-#define POLL_MS	50
+#define POLL_MS		50
+#define PIDS_SHOWN	8
 
 /*
  * The user is told at once what was found, what is missing and what is not as asked for, whether
@@ -32,14 +35,22 @@ static struct err *after(struct shell *shell, struct err *err)
 
 struct err *target_command_attach(struct shell *shell, pid_t pid)
 {
-	return after(shell, session_attach(shell->session, pid));
+	struct err *err;
+
+	progress_begin("attach");
+	err = after(shell, session_attach(shell->session, pid));
+	progress_end();
+	return err;
 }
 
 struct err *target_command_open_core(struct shell *shell, const char *path, const char *exe)
 {
-	struct err *err = after(shell, session_open_core(shell->session, path, exe));
 	struct session_core core;
+	struct err *err;
 
+	progress_begin("core");
+	err = after(shell, session_open_core(shell->session, path, exe));
+	progress_end();
 	/* The user wants to know of this one. */
 	if (!err && session_core(shell->session, &core))
 		shell->thread = core.first;
@@ -52,12 +63,46 @@ struct err *target_command_run(struct shell *shell, char *const *argv)
 					shell->interactive));
 }
 
-struct err *target_command_parse_pid(const char *text, pid_t *ret)
+static struct err *too_many(const char *name, const struct process_names *found)
 {
-	uint64_t number;
-	struct err *err = parse_number(text, &number);
+	AUTO_STR struct str list = STR_INIT;
+	struct err *err = NULL;
 
-	if (err || !number || number > INT_MAX)
+	for (size_t i = 0; i < found->vec.nr && i < PIDS_SHOWN && !err; i++)
+		err = str_addf(&list, "%s%d", i ? ", " : "", found->vec.at[i].pid);
+	if (!err && found->vec.nr > PIDS_SHOWN)
+		err = str_add(&list, ", ...");
+	return err ? err : err_hint(err_create(ERR_ATTACH, "%zu processes have the name '%s': %s",
+					       found->vec.nr, name, str_text(&list)),
+				    "choose one by its process id");
+}
+
+static struct err *find_named(const char *name, pid_t *ret)
+{
+	struct process_names found;
+	struct err *err = processes_named(name, &found);
+
+	if (err)
+		return err;
+	if (!found.vec.nr)
+		err = err_hint(err_create(ERR_NOTFOUND, "no process has the name '%s'", name),
+			       "`ps -e` lists the processes with their ids and names");
+	else if (found.vec.nr > 1)
+		err = too_many(name, &found);
+	else
+		*ret = found.vec.at[0].pid;
+	vec_free(&found.vec);
+	return err;
+}
+
+struct err *target_command_find_pid(const char *text, pid_t *ret)
+{
+	char *end;
+	long number = strtol(text, &end, 10);
+
+	if (*text && *end)
+		return find_named(text, ret);
+	if (number <= 0 || number > INT_MAX)
 		return err_create(ERR_USAGE, "'%s' is no process id", text);
 	*ret = (pid_t)number;
 	return NULL;

@@ -15,8 +15,11 @@ struct err *target_command_attach(struct shell *shell, pid_t pid) MUST_CHECK;
 struct err *target_command_open_core(struct shell *shell, const char *path,
 				     const char *exe) MUST_CHECK;
 struct err *target_command_run(struct shell *shell, char *const *argv) MUST_CHECK;
-/* "1234" → pid; ERR_USAGE. */
-struct err *target_command_parse_pid(const char *text, pid_t *ret) MUST_CHECK;
+/*
+ * "1234", or the name of one process. ERR_USAGE for a number that is no process id, ERR_NOTFOUND
+ * if no process has the name, ERR_ATTACH if several have it.
+ */
+struct err *target_command_find_pid(const char *text, pid_t *ret) MUST_CHECK;
 #define WAIT_FOREVER	UINT64_MAX
 
 /*

@@ -71,7 +71,7 @@ static struct err *run(struct call *call)
 const struct cmd cmd_thread = {
 	.name		= "thread",
 	.usage		= "?THREAD?",
-	.brief		= "list the threads, or choose the one that `where` and `registers` mean",
+	.brief		= "list the threads, or choose one for `where` and `registers`",
 	.help		= "THREAD is an LWP id or a pthread_t. STATE is that of /proc: R\n"
 			  "running, S sleeping, D uninterruptible, T and t stopped, Z ended.\n"
 			  "The chosen thread is marked by a star.\n",

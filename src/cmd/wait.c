@@ -65,7 +65,7 @@ static struct err *run(struct call *call)
 const struct cmd cmd_wait = {
 	.name		= "wait",
 	.usage		= "SECONDS | exit | until {EXPR}  ?timeout SECONDS?",
-	.brief		= "let the process run for a time, to its end, or until something is true",
+	.brief		= "let the process run: for a time, to its end, or until EXPR",
 	.help		= "The process runs on, its events are shown and scripts of mdbg::on\n"
 			  "run. SECONDS may have a fraction or a unit: 0.5, 90s, 5m, 2h. EXPR is\n"
 			  "a Tcl expression, tried every 50 ms:\n"

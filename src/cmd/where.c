@@ -109,7 +109,7 @@ static struct err *run(struct call *call)
 const struct cmd cmd_where = {
 	.name		= "where",
 	.usage		= "?all|THREAD? ?N?",
-	.brief		= "the stack of the current thread, of one, or of all; at most N frames",
+	.brief		= "the stack of the current thread, of one, or of all",
 	.help		= "THREAD is an LWP id or a pthread_t. A running process is stopped for\n"
 			  "the moment that it takes. Functions that were inlined have lines of\n"
 			  "their own above the one that they are in.\n",

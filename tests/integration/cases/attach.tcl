@@ -177,3 +177,22 @@ case attach-error-to-catch 30 {
 	mdbg -q -c {try {mdbg::attach 1999999999} trap {MDBG ATTACH} message {puts "caught"}}
 	check {$::status == 0 && $::out eq "caught\n"} {$::status $::out $::err}
 }
+
+# A copy of the target's program has a name that no other process has.
+case attach-by-name 60 {
+	set name only-[pid]
+	file copy $::build/targets/exact $::tmp/$name
+	set t [start_command $::tmp/$name]
+	set before [state [pid_of $t]]
+	check {[mdbg_ok -q -p $name -c {puts [mdbg::pid]}] eq "[pid_of $t]\n"} {$::out}
+	mdbg_ok -q -c "attach $name" -c {puts [mdbg::pid]}
+	check {$::out eq "[pid_of $t]\n"} {$::out}
+	check_state $before [pid_of $t]
+	set second [start_command $::tmp/$name]
+	mdbg -q -p $name
+	check_refused 3 "2 processes have the name '$name': *[pid_of $t]*" "process id"
+	finish $second
+	finish $t
+	mdbg -q -p $name
+	check_refused 3 "no process has the name '$name'" "ps -e"
+}

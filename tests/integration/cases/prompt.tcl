@@ -163,6 +163,10 @@ case prompt-history 60 {
 		send "\r"
 		see "\nremember-2"
 		see "(mdbg) "
+		send "history 2\r"
+		see "3  puts remember-"
+		see "4  history 2"
+		see "(mdbg) "
 		send "quit\r"
 		ended 0
 		if {[glob -nocomplain $dir/state/*/* $dir/state/*] eq ""} { bad "no history file" }

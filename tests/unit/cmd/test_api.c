@@ -243,6 +243,8 @@ static const char *completed(const char *line)
 
 static void completes(void)
 {
+	char line[32];
+
 	CU_ASSERT_STRING_EQUAL(completed("regis"), "registers ");
 	CU_ASSERT_STRING_EQUAL(completed("malloc "), "allocations freespace find check sites leaks stale trim on off reset ");
 	CU_ASSERT_STRING_EQUAL(completed("m al"), "allocations ");
@@ -250,6 +252,8 @@ static void completes(void)
 	CU_ASSERT_STRING_EQUAL(completed("malloc allocations size >"), "> >= ");
 	CU_ASSERT_STRING_EQUAL(completed("malloc sites by f"), "function ");
 	CU_ASSERT_STRING_EQUAL(completed("malloc sites sort "), "bytes count age growth rate ");
+	snprintf(line, sizeof(line), "attach %d", getppid());
+	CU_ASSERT_PTR_NOT_NULL(strstr(completed(line), line + 7));
 	CU_ASSERT_STRING_EQUAL(completed("set pag"), "pager ");
 	CU_ASSERT_STRING_EQUAL(completed("set follow-fork "), "parent child both ");
 	CU_ASSERT_STRING_EQUAL(completed("cont SIGUSR"), "SIGUSR1 SIGUSR2 ");

@@ -352,13 +352,30 @@ static void needs_a_target(void)
 	}
 }
 
+static size_t widest_line(const char *text)
+{
+	size_t widest = 0;
+
+	for (; *text; text += *text == '\n') {
+		widest = MAX(widest, strcspn(text, "\n"));
+		text += strcspn(text, "\n");
+	}
+	return widest;
+}
+
 static void explains_every_command(void)
 {
 	struct outcome outcome;
 
 	harness_shell();
 	outcome = harness_line("help");
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "\n    malloc leaks  "));
 	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "\nmalloc allocations  list the blocks"));
+	CU_ASSERT_PTR_NULL(strstr(outcome.out, "\nmdbg::"));
+	CU_ASSERT_TRUE(widest_line(outcome.out) <= 80);
+	outcome = harness_line("help mdbg");
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "mdbg::allocations   list of dicts"));
+	CU_ASSERT_TRUE(widest_line(outcome.out) <= 80);
 	CU_ASSERT_PTR_NOT_NULL(
 		strstr(harness_line("help malloc alloc").out, "4K and age > 5m > old.txt"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("help t").out, "where ?all|THREAD? ?N?\n"));

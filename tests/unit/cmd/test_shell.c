@@ -126,7 +126,11 @@ static void reports_errors_once(void)
 			       "mdbg: attach 1: no such process\nhint: try the fake's own\n");
 	outcome = harness_line("attach x");
 	CU_ASSERT_STRING_EQUAL(outcome.err,
-			       "mdbg: attach: 'x' is no process id\nhint: usage: attach PID\n");
+			       "mdbg: attach: no process has the name 'x'\n"
+			       "hint: `ps -e` lists the processes with their ids and names\n");
+	outcome = harness_line("attach 0");
+	CU_ASSERT_STRING_EQUAL(outcome.err, "mdbg: attach: '0' is no process id\n"
+					    "hint: usage: attach PID|NAME\n");
 	outcome = harness_line("malloc o");
 	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.err, "ambiguous subcommand 'o'"));
 	outcome = harness_line("malloc losses");
@@ -203,6 +207,26 @@ static void keeps_tcls_own_commands(void)
 static bool hints(const char *line, const char *hint)
 {
 	return strstr(harness_line(line).err, hint) != NULL;
+}
+
+static void hints_at_foreign_commands(void)
+{
+	harness_shell();
+	CU_ASSERT_TRUE(hints("info threads", "hint: `thread` lists the threads\n"));
+	CU_ASSERT_TRUE(hints("info sharedlibrary", "hint: `map` lists"));
+	CU_ASSERT_TRUE(hints("backtrace full", "hint: `where` prints the stack\n"));
+	CU_ASSERT_TRUE(hints("p counter", "hint: mdbg evaluates no expressions"));
+	CU_ASSERT_TRUE(hints("x/16gx 0x1000", "hint: mdbg evaluates no expressions"));
+	CU_ASSERT_TRUE(hints("break main", "hint: mdbg has no breakpoints"));
+	CU_ASSERT_TRUE(hints("b main", "hint: mdbg has no breakpoints"));
+	CU_ASSERT_TRUE(hints("continue", "hint: `cont` lets"));
+	CU_ASSERT_TRUE(hints("::findleaks", "hint: `malloc leaks` finds them\n"));
+	CU_ASSERT_TRUE(hints("!ls -l", "hint: `sh COMMAND` runs a shell command\n"));
+	CU_ASSERT_TRUE(hints("!!", "hint: `history` lists earlier lines"));
+	CU_ASSERT_TRUE(hints("thread apply all bt", "hint: `where all` prints"));
+	/* A mistake in what mdbg or Tcl has is told as before. */
+	CU_ASSERT_FALSE(hints("info exists", "`thread`"));
+	CU_ASSERT_TRUE(hints("thread 1 2", "hint: usage: thread"));
 }
 
 static void hints_at_names(void)
@@ -294,6 +318,8 @@ void suite_shell(void)
 	CU_add_test(suite, "has aliases", has_aliases);
 	CU_add_test(suite, "keeps Tcl's own commands", keeps_tcls_own_commands);
 	CU_add_test(suite, "hints at names", hints_at_names);
+	CU_add_test(suite, "hints at what other debuggers' commands are here",
+		    hints_at_foreign_commands);
 	CU_add_test(suite, "warns of slips", warns_of_slips);
 	CU_add_test(suite, "sets", sets);
 	CU_add_test(suite, "leaves by exit and quit", leaves_by_exit_and_quit);

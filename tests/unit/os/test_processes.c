@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Processes by name: children of the test's own, which choose theirs. */
+
+#include "os/processes.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/path.h"
+#include "child.h"
+#include "unit.h"
+
+void suite_processes(void);
+
+static char chosen[16];
+
+static void take_name(void *arg UNUSED)
+{
+	prctl(PR_SET_NAME, chosen);
+	child_ready(1);
+	child_wait();
+}
+
+static size_t count(const char *name, pid_t pid)
+{
+	struct process_names found;
+	size_t nr = 0;
+
+	CU_ASSERT_PTR_NULL_FATAL(processes_named(name, &found));
+	vec_each(process, &found.vec) {
+		nr += !pid || process->pid == pid;
+		CU_ASSERT_TRUE(!name || process->pid != getpid());
+	}
+	vec_free(&found.vec);
+	return nr;
+}
+
+static void finds_by_name(void)
+{
+	struct child one, two;
+	uint64_t word;
+
+	snprintf(chosen, sizeof(chosen), "u%d", getpid());
+	CU_ASSERT_EQUAL(count(chosen, 0), 0);
+	CU_ASSERT_TRUE_FATAL(child_start(&one, take_name, NULL) && child_word(&one, &word));
+	CU_ASSERT_EQUAL(count(chosen, 0), 1);
+	CU_ASSERT_TRUE_FATAL(child_start(&two, take_name, NULL) && child_word(&two, &word));
+	CU_ASSERT_EQUAL(count(chosen, 0), 2);
+	CU_ASSERT_EQUAL(count(chosen, two.pid), 1);
+	CU_ASSERT_EQUAL(count(NULL, one.pid), 1);
+	child_end(&two);
+	CU_ASSERT_EQUAL(count(chosen, 0), 1);
+	child_end(&one);
+	CU_ASSERT_EQUAL(count(chosen, 0), 0);
+}
+
+/* Whatever name it has chosen, it runs the test's own program. */
+static void finds_by_program(void)
+{
+	char program[4096];
+	ssize_t len = readlink("/proc/self/exe", program, sizeof(program) - 1);
+	struct child child;
+	uint64_t word;
+
+	CU_ASSERT_TRUE_FATAL(len > 0);
+	program[len] = '\0';
+	snprintf(chosen, sizeof(chosen), "other");
+	CU_ASSERT_TRUE_FATAL(child_start(&child, take_name, NULL) && child_word(&child, &word));
+	CU_ASSERT_EQUAL(count(path_base(program), child.pid), 1);
+	CU_ASSERT_EQUAL(count(path_base(program), getpid()), 0);
+	child_end(&child);
+}
+
+void suite_processes(void)
+{
+	CU_pSuite suite = CU_add_suite("processes", NULL, NULL);
+
+	CU_add_test(suite, "finds by name", finds_by_name);
+	CU_add_test(suite, "finds by program", finds_by_program);
+}
