@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The table of commands, how one is found and called, and how its error becomes Tcl's. */
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include "base/cleanup.h"
 #include "cmd/cmd.h"
 #include "cmd/pager.h"
@@ -159,6 +162,7 @@ static struct err *check_count(const struct call *call)
 static struct err *run_printing(struct call *call)
 {
 	struct shell *shell = call->shell;
+	struct winsize size;
 	struct out out;
 	struct pager pager;
 	struct err *err = shell_flush(shell), *write_err;
@@ -169,6 +173,10 @@ static struct err *run_printing(struct call *call)
 		return err;
 	out.reader_may_leave = redirect_is_pipe(shell);
 	out.color = shell_colors(shell, STDOUT_FILENO);
+	if (isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size)) {
+		out.columns = size.ws_col;
+		out.units = shell->units;
+	}
 	pager_offer(&pager, shell, &out);
 	call->out = &out;
 	err = call->cmd->run(call);

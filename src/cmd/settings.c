@@ -240,6 +240,8 @@ static const struct setting settings[] = {
 	  WORDS, { "off", "on" }, IN_CONFIG(leaks_at_end), .then = session_configured },
 	{ "log-limit", "bytes that the log may grow to, at the next attach",
 	  SIZE, .least = LOG_LIMIT_MIN, .most = LOG_LIMIT_MAX, IN_CONFIG(log_limit) },
+	{ "units", "bytes on a terminal are printed with K, M and G",
+	  WORDS, { "off", "on" }, IN_SHELL(units) },
 	{ "pager", "long output on a terminal goes through $PAGER",
 	  WORDS, { "off", "on" }, IN_SHELL(pager) },
 	{ "prompt", "the prompt",

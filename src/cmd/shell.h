@@ -44,7 +44,7 @@ struct shell {
 	bool cancelled;			/* by a signal: all of them are ending */
 
 	/* set */
-	bool pager;
+	bool pager, units;
 	enum color color;
 	char *prompt_text;
 	char *debug_path;

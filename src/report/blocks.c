@@ -37,11 +37,15 @@ static const struct {
 	[SEQ]		= { "SEQ", 11 },
 };
 
+#define STACK_ROOM	60	/* columns for a traceback beside the row */
+#define STACK_INDENT	4	/* of one below the row */
+
 struct layout {
 	struct session *session;
 	const struct log *log;
 	const pid_t *pids;
-	size_t widths[COLUMNS];
+	size_t widths[COLUMNS];	/* 0: left out */
+	bool below;		/* the traceback begins on a line of its own */
 	size_t indent;		/* of the traceback */
 };
 
@@ -52,11 +56,38 @@ static void widen(struct layout *layout, enum column column, uint64_t value)
 	layout->widths[column] = MAX(layout->widths[column], format_u64(text, value) + 1);
 }
 
+static size_t row_width(const struct layout *layout)
+{
+	size_t width = 0;
+
+	for (unsigned i = 0; i < COLUMNS; i++)
+		width += layout->widths[i];
+	return width;
+}
+
+/*
+ * A terminal that has no room for all columns and a traceback beside them gets the traceback below,
+ * and those columns that fit.
+ */
+static void fit(struct layout *layout, size_t terminal)
+{
+	static const enum column first_out[] = { PTHREAD, PID, SEQ, CLOCKTIME, THREAD, HEAP };
+
+	layout->indent = row_width(layout);
+	if (!terminal || layout->indent + STACK_ROOM <= terminal)
+		return;
+	layout->below = true;
+	layout->indent = STACK_INDENT;
+	for (unsigned i = 0; i < ARRAY_SIZE(first_out) && row_width(layout) > terminal; i++)
+		layout->widths[first_out[i]] = 0;
+}
+
 /*
  * Columns are wide enough for all that may come, though names or a limit may yet leave out the
  * widest.
  */
-static void layout_init(struct layout *layout, struct session *session, const struct list *list)
+static void layout_init(struct layout *layout, struct session *session, const struct list *list,
+			size_t terminal)
 {
 	struct list_sums sums = list_sums(list);
 
@@ -70,8 +101,7 @@ static void layout_init(struct layout *layout, struct session *session, const st
 	widen(layout, SIZE, sums.size);
 	if (sums.time)
 		widen(layout, SEQ, log_seq(layout->log, sums.time));
-	for (unsigned i = 0; i < COLUMNS; i++)
-		layout->indent += layout->widths[i];
+	fit(layout, terminal);
 }
 
 static char *pad(char *at, size_t used, size_t width)
@@ -84,13 +114,31 @@ static char *pad(char *at, size_t used, size_t width)
 
 static char *add_number(char *at, uint64_t value, size_t width)
 {
-	size_t used = format_u64(at, value);
+	size_t used;
 
+	if (!width)
+		return at;
+	used = format_u64(at, value);
+	return pad(at + used, used, width);
+}
+
+static char *add_size(char *at, const struct out *out, uint64_t size, size_t width)
+{
+	struct size_text text;
+	size_t used;
+
+	if (!out->units)
+		return add_number(at, size, width);
+	text = size_text(out, size);
+	used = strlen(text.at);
+	memcpy(at, text.at, used);
 	return pad(at + used, used, width);
 }
 
 static char *add_hex(char *at, uint64_t value, size_t width)
 {
+	if (!width)
+		return at;
 	at[0] = '0';
 	at[1] = 'x';
 	format_hex16(at + 2, value);
@@ -101,6 +149,8 @@ static char *add_word(char *at, const char *word, size_t width)
 {
 	size_t used = strlen(word);
 
+	if (!width)
+		return at;
 	memcpy(at, word, used);
 	return pad(at + used, used, width);
 }
@@ -135,13 +185,17 @@ static struct err *print_row(const struct layout *layout, const struct block *bl
 	char row[256], *at = row;
 
 	at = add_hex(at, block->address, layout->widths[ADDRESS]);
-	at = add_number(at, block->size, layout->widths[SIZE]);
+	at = add_size(at, out, block->size, layout->widths[SIZE]);
 	at = heap ? add_word(at, heap, layout->widths[HEAP]) :
 		    add_number(at, block->heap, layout->widths[HEAP]);
 	at = add_number(at, (uint64_t)layout->pids[block->process], layout->widths[PID]);
 	at = add_thread(at, layout, block);
 	at = add_time(at, layout, block);
 	out_bytes(out, row, (size_t)(at - row));
+	if (layout->below) {
+		out_text(out, "\n");
+		out_blanks(out, layout->indent);
+	}
 	if (!block->preattach)
 		return stack_texts_print(texts, block->stack, out);
 	out_f(out, "%s\n", no_stack_text(block->unrecorded));
@@ -152,8 +206,28 @@ static void print_head(const struct layout *layout, struct out *out)
 {
 	out_heading(out, "Allocations Held by the Process:");
 	for (unsigned i = 0; i < COLUMNS; i++)
-		out_column(out, columns[i].title, layout->widths[i]);
+		if (layout->widths[i])
+			out_column(out, columns[i].title, layout->widths[i]);
+	if (layout->below) {
+		out_text(out, "\n");
+		out_blanks(out, layout->indent);
+	}
 	out_text(out, "STACK TRACEBACK\n");
+}
+
+/* A reader must not take what is missing for what mdbg does not know. */
+static void print_left_out(const struct layout *layout, struct out *out)
+{
+	const char *before = "Left out on a terminal of this width, but not in a file: ";
+
+	for (unsigned i = 0; i < COLUMNS; i++) {
+		if (layout->widths[i])
+			continue;
+		out_f(out, "%s%s", before, columns[i].title);
+		before = ", ";
+	}
+	if (*before == ',')
+		out_text(out, "\n");
 }
 
 /* Sums of the blocks that were printed. */
@@ -230,12 +304,13 @@ struct err *blocks_print(struct session *session, struct list *list,
 	uint64_t sample = log_config(session_log(session)).sample;
 	struct err *err;
 
-	layout_init(&layout, session, list);
+	layout_init(&layout, session, list, out->columns);
 	stack_texts_init(&texts, session, layout.indent);
 	print_head(&layout, out);
 	err = print_rows(&layout, list, &texts, &sums, out);
 	if (!err) {
 		out_text(out, "\n");
+		print_left_out(&layout, out);
 		heap_notes_print(heap, out);
 		out_count(out, "Up to %" PRIu64 " blocks more were freed or resized before they could "
 			  "be listed\n", list_gone(list));
@@ -244,12 +319,13 @@ struct err *blocks_print(struct session *session, struct list *list,
 	stack_texts_free(&texts);
 	if (err)
 		return err;
-	out_f(out, "%" PRIu64 " allocations, %" PRIu64 " bytes; %" PRIu64 " allocations, %" PRIu64
-		   " bytes %s\n", sums.blocks, sums.bytes, sums.early, sums.early_bytes,
+	out_f(out, "%" PRIu64 " allocations, %s bytes; %" PRIu64 " allocations, %s bytes %s\n",
+	      sums.blocks, size_text(out, sums.bytes).at, sums.early,
+	      size_text(out, sums.early_bytes).at,
 	      heap->complete || !sums.early ? "from before the attach" : "not recorded");
 	if (sample)
 		out_f(out, "Sampled (one in %" PRIu64 " bytes): they stand for %" PRIu64
-			   " allocations, %" PRIu64 " bytes\n",
-		      sample, sums.all.blocks, sums.all.bytes);
+			   " allocations, %s bytes\n",
+		      sample, sums.all.blocks, size_text(out, sums.all.bytes).at);
 	return NULL;
 }

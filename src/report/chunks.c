@@ -19,8 +19,8 @@ static struct err *print_rows(struct list *list, struct sums *sums, struct out *
 	struct err *err = list_next(list, &block);
 
 	while (!err && block && !out_done(out)) {
-		out_f(out, PRI_ADDRESS " %-10" PRIu64 " %-5u %s\n", block->address, block->size,
-		      block->heap, heap_chunk_kind(block->free_kind));
+		out_f(out, PRI_ADDRESS " %-10s %-5u %s\n", block->address,
+		      size_text(out, block->size).at, block->heap, heap_chunk_kind(block->free_kind));
 		sums->bytes[block->free_kind] += block->size;
 		sums->chunks[block->free_kind]++;
 		sums->all_bytes += block->size;
@@ -43,12 +43,11 @@ struct err *chunks_print(struct list *list, const struct session_heap *heap, str
 	out_text(out, "\n");
 	for (unsigned kind = CHUNK_CACHED; kind < CHUNK_KINDS; kind++) {
 		if (sums.chunks[kind])
-			out_f(out, "%s: %" PRIu64 " chunks, %" PRIu64 " bytes\n", heap_chunk_kind(kind),
-			      sums.chunks[kind],
-			      sums.bytes[kind]);
+			out_f(out, "%s: %" PRIu64 " chunks, %s bytes\n", heap_chunk_kind(kind),
+			      sums.chunks[kind], size_text(out, sums.bytes[kind]).at);
 	}
 	heap_notes_print(heap, out);
-	out_f(out, "%" PRIu64 " free chunks, %" PRIu64 " bytes\n", sums.all,
-	      sums.all_bytes);
+	out_f(out, "%" PRIu64 " free chunks, %s bytes\n", sums.all,
+	      size_text(out, sums.all_bytes).at);
 	return err;
 }

@@ -164,6 +164,12 @@ static void statistic(struct out *out, size_t indent, const char *text, uint64_t
 	out_f(out, "%" PRIu64 "\n", value);
 }
 
+static void bytes_statistic(struct out *out, size_t indent, const char *text, uint64_t bytes)
+{
+	label(out, indent, text, 33);
+	out_f(out, "%s\n", size_text(out, bytes).at);
+}
+
 static void print_options(const struct figures *figures, struct out *out)
 {
 	char since[32];
@@ -216,14 +222,14 @@ static void print_heap(const struct figures *figures, size_t number, struct out 
 		out_f(out, "%d\n", owner);
 	else
 		out_text(out, arena->locked ? "a thread (not known which)\n" : "UNLOCKED\n");
-	statistic(out, 8, "bytes acquired from sbrk()", arena->system_mem);
-	statistic(out, 8, "most that it ever was", arena->max_system_mem);
-	statistic(out, 8, "bytes in the freespace tree", open);
-	statistic(out, 8, "largest free chunk", arena->largest_free);
-	statistic(out, 8, "bytes in threads' caches", cached);
-	statistic(out, 8, "bytes held by the user",
-		  arena->whole && arena->system_mem >= open + cached ?
-			  arena->system_mem - open - cached : arena->bytes[CHUNK_USED]);
+	bytes_statistic(out, 8, "bytes acquired from sbrk()", arena->system_mem);
+	bytes_statistic(out, 8, "most that it ever was", arena->max_system_mem);
+	bytes_statistic(out, 8, "bytes in the freespace tree", open);
+	bytes_statistic(out, 8, "largest free chunk", arena->largest_free);
+	bytes_statistic(out, 8, "bytes in threads' caches", cached);
+	bytes_statistic(out, 8, "bytes held by the user",
+			arena->whole && arena->system_mem >= open + cached ?
+				arena->system_mem - open - cached : arena->bytes[CHUNK_USED]);
 	statistic(out, 8, "allocations currently active", arena->chunks[CHUNK_USED]);
 	if (figures->with_log)
 		statistic(out, 8, "allocations since attach", figures->recorded[number]);
@@ -248,7 +254,7 @@ static void print_heaps(const struct figures *figures, struct out *out)
 	out_f(out, PRI_ADDRESS "\n", heap->brk_start);
 	label(out, 8, "current process brk value", 33);
 	out_f(out, PRI_ADDRESS "\n", heap->brk);
-	statistic(out, 8, "bytes mapped on their own", heap->walk.mmapped_bytes);
+	bytes_statistic(out, 8, "bytes mapped on their own", heap->walk.mmapped_bytes);
 	statistic(out, 8, "blocks mapped on their own", heap->walk.mmapped);
 	if (!heap->walk.mmapped_certain)
 		out_text(out, "        (not all of them were found, or more than there are)\n");
@@ -262,7 +268,7 @@ static void print_statistics(const struct figures *figures, struct out *out)
 	out_heading(out, "Statistical Report on the Malloc Subsystem:");
 	print_heaps(figures, out);
 	out_text(out, "    All Heaps\n");
-	statistic(out, 8, "bytes held by the user", figures->bytes);
+	bytes_statistic(out, 8, "bytes held by the user", figures->bytes);
 	statistic(out, 8, "allocations currently active", figures->blocks);
 	if (!figures->with_log) {
 		out_text(out, "\n");
@@ -274,7 +280,7 @@ static void print_statistics(const struct figures *figures, struct out *out)
 	statistic(out, 8, "frees since attach", figures->frees);
 	if (figures->user_blocks) {
 		out_text(out, "    The Program's Own Allocators (probe)\n");
-		statistic(out, 8, "bytes in their blocks", figures->user_bytes);
+		bytes_statistic(out, 8, "bytes in their blocks", figures->user_bytes);
 		statistic(out, 8, "blocks", figures->user_blocks);
 	}
 	out_text(out, "\n");

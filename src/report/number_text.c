@@ -24,6 +24,23 @@ size_t format_u64(char *text, uint64_t value)
 	return len;
 }
 
+struct size_text size_text(const struct out *out, uint64_t bytes)
+{
+	static const char units[] = "KMGTPE";
+	double value = (double)bytes / 1024;
+	struct size_text text;
+	unsigned unit = 0;
+
+	if (!out->units || bytes < 1024) {
+		format_u64(text.at, bytes);
+		return text;
+	}
+	for (; value >= 1024; value /= 1024)
+		unit++;
+	snprintf(text.at, sizeof(text.at), "%.1f%c", value, units[unit]);
+	return text;
+}
+
 void format_hex16(char *text, uint64_t value)
 {
 	static const char digits[] = "0123456789abcdef";

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "base/cancel.h"
-#include "base/str.h"
 #include "report/progress.h"
+#include "report/wrap.h"
 
 #define LOOK_MS	100
 
@@ -92,15 +92,6 @@ void out_flush(struct out *out)
 	out->len = 0;
 }
 
-struct err *out_finish(struct out *out)
-{
-	if (out->buf)
-		out_flush(out);
-	free(out->buf);
-	out->buf = NULL;
-	return out->failed ? err_adopt(&out->error) : NULL;
-}
-
 static void start_page(struct out *out)
 {
 	void (*page)(struct out *out) = out->page;
@@ -123,7 +114,7 @@ static void count_lines(struct out *out, const char *bytes, size_t len)
 	}
 }
 
-static void add(struct out *out, const void *bytes, size_t len)
+static void put(struct out *out, const void *bytes, size_t len)
 {
 	if (out->page)
 		count_lines(out, bytes, len);
@@ -138,6 +129,68 @@ static void add(struct out *out, const void *bytes, size_t len)
 	}
 	memcpy(out->buf + out->len, bytes, len);
 	out->len += len;
+}
+
+/* A whole line, without its newline. */
+static void put_line(struct out *out, const char *line, size_t len)
+{
+	static const char blanks[] = "                                        ";
+	size_t most = MIN(out->columns / 2, sizeof(blanks) - 1);
+	size_t indent = MIN(strspn(line, " ") + 4, most);
+	size_t row;
+
+	while (len && line[len - 1] == ' ')
+		len--;
+	row = wrap_at(line, len, out->columns);
+	put(out, line, row);
+	while (row < len) {
+		line += row + 1;
+		len -= row + 1;
+		row = wrap_at(line, len, out->columns - indent);
+		put(out, "\n", 1);
+		put(out, blanks, indent);
+		put(out, line, row);
+	}
+}
+
+static void add_wrapped(struct out *out, const char *bytes, size_t len)
+{
+	while (len && !out_done(out)) {
+		const char *end = memchr(bytes, '\n', len);
+		size_t part = end ? (size_t)(end - bytes) : len;
+		struct err *err = str_add_bytes(&out->line, bytes, part);
+
+		if (err)
+			fail(out, err);
+		if (end && !err) {
+			put_line(out, str_text(&out->line), out->line.len);
+			put(out, "\n", 1);
+			str_clear(&out->line);
+			part++;
+		}
+		bytes += part;
+		len -= part;
+	}
+}
+
+static void add(struct out *out, const void *bytes, size_t len)
+{
+	if (out->columns)
+		add_wrapped(out, bytes, len);
+	else
+		put(out, bytes, len);
+}
+
+struct err *out_finish(struct out *out)
+{
+	if (out->buf) {
+		put_line(out, str_text(&out->line), out->line.len);
+		out_flush(out);
+	}
+	str_free(&out->line);
+	free(out->buf);
+	out->buf = NULL;
+	return out->failed ? err_adopt(&out->error) : NULL;
 }
 
 static void add_shown(struct out *out, const char *bytes, size_t len, enum outside_lines lines)

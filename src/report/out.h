@@ -21,6 +21,7 @@
 #include "base/compiler.h"
 #include "base/err.h"
 #include "base/outside.h"
+#include "base/str.h"
 
 #define OUT_ROOM	(256 << 10)
 
@@ -34,6 +35,14 @@ struct out {
 	bool color;		/* headings may be coloured */
 	bool failed;
 	struct err error;	/* if failed */
+
+	/*
+	 * A terminal: longer lines are broken at blanks, and go on four blanks deeper. 0: no
+	 * terminal; lines are as they are made.
+	 */
+	size_t columns;
+	struct str line;	/* what there is of the last line, where columns is not 0 */
+	bool units;		/* bytes with K, M, G, T */
 
 	/*
 	 * A pager: called once, when more than page_lines lines (0: never) have come, before
@@ -85,6 +94,12 @@ void out_heading(struct out *out, const char *text);
 size_t format_u64(char *text, uint64_t value);
 /* 16 hex digits, not terminated. */
 void format_hex16(char *text, uint64_t value);
+struct size_text {
+	char at[U64_DIGITS];
+};
+
+/* Bytes as this output has them: "1536", or "1.5K" with units (powers of 1024). */
+struct size_text size_text(const struct out *out, uint64_t bytes);
 /* "312 s", "12.3 s", "4.5 ms", "5 m 12 s", "3 h 4 m", "2 d 3 h" */
 void format_duration(char *text, size_t room, uint64_t ns);
 /* "2026-11-20 10:00:00", local time. */

@@ -174,6 +174,45 @@ case prompt-history 60 {
 	finish $t
 }
 
+case prompt-terminal-width 60 {
+	set t [start exact]
+	at_prompt $t {
+		send "quit\r"
+		ended 0
+		set stty_init "noflsh columns 80 rows 50"
+		begin
+		send "malloc allocations limit 1\r"
+		see "CLOCKTIME   SEQ\r\n    STACK TRACEBACK\r\n"
+		see "Left out on a terminal of this width, but not in a file: PTHREAD_T\r\n"
+		see "(mdbg) "
+		send "malloc allocations limit 1 > $dir/whole; sh head -c 200 $dir/whole\r"
+		see "PTHREAD_T          CLOCKTIME   SEQ"
+		see "(mdbg) "
+		send "set units on; malloc\r"
+		expect {
+			-re {bytes held by the user[.]+ [0-9]+[.][0-9][KM]\r} {}
+			timeout { bad "no units" }
+		}
+		see "(mdbg) "
+		send "malloc | cat\r"
+		expect {
+			-re {bytes held by the user[.]+ [0-9]+\r} {}
+			timeout { bad "units in a pipe" }
+		}
+		see "(mdbg) "
+		send "quit\r"
+		ended 0
+		set stty_init "noflsh columns 200 rows 50"
+		begin
+		send "malloc allocations limit 1\r"
+		see "PTHREAD_T          CLOCKTIME   SEQ        STACK TRACEBACK\r\n"
+		see "(mdbg) "
+		send "quit\r"
+		ended 0
+	}
+	finish $t
+}
+
 case prompt-completion 60 {
 	set t [start exact]
 	at_prompt $t {

@@ -35,6 +35,48 @@ static void collects_text(void)
 	CU_ASSERT_EQUAL(text.at[text.len - 151], '|');
 }
 
+static void breaks_lines_for_a_terminal(void)
+{
+	AUTO_STR struct str text = STR_INIT;
+	struct out out;
+
+	text_out_init(&out);
+	out.columns = 20;
+	out.color = true;
+	out_text(&out, "twenty letters here.\n");
+	out_text(&out, "one more makes two li");
+	out_text(&out, "nes, three lines\n");
+	out_text(&out, "    a_word_longer_than_a_line is left\n");
+	out_bold(&out, true);
+	out_text(&out, "colour counts nothin");
+	out_bold(&out, false);
+	out_text(&out, "\n\303\244\303\244\303\244\303\244\303\244\303\244\303\244\303\244\303\244\303\244 is UTF-8\n");
+	out_text(&out, "blanks at the end   \nno newline");
+	text_out_finish(&out, &text);
+	CU_ASSERT_STRING_EQUAL(text.at,
+			       "twenty letters here.\n"
+			       "one more makes two\n    lines, three\n    lines\n"
+			       "    a_word_longer_than_a_line\n        is left\n"
+			       "\033[1mcolour counts nothin\033[0m\n"
+			       "\303\244\303\244\303\244\303\244\303\244\303\244\303\244\303\244\303\244\303\244 is UTF-8\n"
+			       "blanks at the end\nno newline");
+}
+
+static void prints_units(void)
+{
+	struct out out = { .units = false };
+
+	CU_ASSERT_STRING_EQUAL(size_text(&out, 1536).at, "1536");
+	CU_ASSERT_STRING_EQUAL(size_text(&out, UINT64_MAX).at, "18446744073709551615");
+	out.units = true;
+	CU_ASSERT_STRING_EQUAL(size_text(&out, 0).at, "0");
+	CU_ASSERT_STRING_EQUAL(size_text(&out, 1023).at, "1023");
+	CU_ASSERT_STRING_EQUAL(size_text(&out, 1024).at, "1.0K");
+	CU_ASSERT_STRING_EQUAL(size_text(&out, 1536).at, "1.5K");
+	CU_ASSERT_STRING_EQUAL(size_text(&out, 300ull << 20).at, "300.0M");
+	CU_ASSERT_STRING_EQUAL(size_text(&out, UINT64_MAX).at, "16.0E");
+}
+
 static void writes_more_than_its_buffer(void)
 {
 	AUTO_STR struct str text = STR_INIT;
@@ -202,6 +244,8 @@ void suite_out(void)
 	CU_pSuite suite = CU_add_suite("out", NULL, NULL);
 
 	CU_add_test(suite, "collects text", collects_text);
+	CU_add_test(suite, "breaks lines for a terminal", breaks_lines_for_a_terminal);
+	CU_add_test(suite, "prints units", prints_units);
 	CU_add_test(suite, "writes more than its buffer", writes_more_than_its_buffer);
 	CU_add_test(suite, "keeps the first error", keeps_the_first_error);
 	CU_add_test(suite, "knows a reader that left", knows_a_reader_that_left);

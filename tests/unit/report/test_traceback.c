@@ -220,6 +220,40 @@ static void shows_blocks_from_before(void)
 		"\n2 allocations, 12345678920 bytes; 2 allocations, 12345678920 bytes from "));
 }
 
+/* What has no room goes below or out, and that is said; all of it is there in a file. */
+static void fits_a_terminal(void)
+{
+	const struct heap_chunk chunk[] = {
+		{ 0x1000, 1536 + 8, 3, CHUNK_USED, NOTE_EARLY },
+	};
+	AUTO_STR struct str narrow = STR_INIT;
+	AUTO_STR struct str wide = STR_INIT;
+	struct out out;
+	char want[256];
+
+	text_out_init(&out);
+	out.columns = 80;
+	out.units = true;
+	CU_ASSERT_PTR_NULL(print_early(chunk, ARRAY_SIZE(chunk), &out));
+	text_out_finish(&out, &narrow);
+	snprintf(want, sizeof(want),
+		 "\nADDRESS            SIZE       HEAP  PID     THREAD  CLOCKTIME   SEQ\n"
+		 "    STACK TRACEBACK\n"
+		 "0x0000000000001000 1.5K       3     %-8d-       -           -\n"
+		 "    (allocated before attach)\n", FAKE_PID);
+	CU_ASSERT_PTR_NOT_NULL(strstr(narrow.at, want));
+	CU_ASSERT_PTR_NOT_NULL(strstr(narrow.at, "\nLeft out on a terminal of this width, but not "
+						 "in a file: PTHREAD_T\n"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(narrow.at, "\n1 allocations, 1.5K bytes; 1 allocations, "));
+	text_out_init(&out);
+	out.columns = 200;
+	CU_ASSERT_PTR_NULL(print_early(chunk, ARRAY_SIZE(chunk), &out));
+	text_out_finish(&out, &wide);
+	CU_ASSERT_PTR_NOT_NULL(strstr(wide.at, "PTHREAD_T          CLOCKTIME   SEQ        STACK "));
+	CU_ASSERT_PTR_NOT_NULL(strstr(wide.at, "\n0x0000000000001000 1536       3     "));
+	CU_ASSERT_PTR_NULL(strstr(wide.at, "Left out"));
+}
+
 static void ends_on_ctrl_c(void)
 {
 	const struct heap_chunk chunk = { 0x1000, 32, 0, CHUNK_USED, NOTE_EARLY };
@@ -248,5 +282,6 @@ void suite_traceback(void)
 	CU_add_test(suite, "matches no damaged stacks", matches_no_damaged_stacks);
 	CU_add_test(suite, "matches names", matches_names);
 	CU_add_test(suite, "shows blocks from before", shows_blocks_from_before);
+	CU_add_test(suite, "fits a terminal", fits_a_terminal);
 	CU_add_test(suite, "ends on Ctrl-C", ends_on_ctrl_c);
 }
