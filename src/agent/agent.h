@@ -14,7 +14,7 @@
  *
  * The disposition found in the target at the end is ours if its handler is AGENT_SIGTRAP or
  * AGENT_SIGTRAP_RESET. In the latter case the one to put back is `old` with SIG_DFL for its
- * handler. Any other was set by the target meanwhile, and stays.
+ * handler. Any other disposition was set by the target meanwhile, and it stays.
  */
 #pragma once
 
@@ -31,9 +31,9 @@ extern const uint64_t agent_image_len;
 
 /*
  * The disposition to install in place of `old`; sigtrap and restorer are addresses in the target.
- * All signals are blocked while the handler runs. Seen from outside it is as with `old`:
- * the stack that it runs on, and whether system calls start again. Where old is no handler: the
- * alternate stack (the thread may be on a small one), and restarting.
+ * All signals are blocked while the handler runs. The stack that it runs on, and whether system
+ * calls start again, are the same as with `old`. If old is no handler, it runs on the alternate
+ * stack (the thread may be on a small one) and system calls start again.
  */
 static inline struct agent_sigaction agent_sigaction(uint64_t sigtrap, uint64_t restorer,
 						     const struct agent_sigaction *old)

@@ -17,7 +17,7 @@
 #define EFLAGS_TF	0x100u
 #define CPU_TRAP	0xcc		/* int3 */
 
-/* The sixth argument is 0. */
+/* The sixth argument of the system call is 0. */
 static inline long cpu_syscall(long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e)
 {
 	register uint64_t r10 __asm__("r10") = d;
@@ -41,23 +41,23 @@ static inline void cpu_set_pc(struct ucontext *context, uint64_t pc)
 }
 
 /*
- * Was it a trap instruction (int3: SI_KERNEL)? Not a step or a watchpoint, which may come behind
- * any instruction.
+ * Was the signal caused by a trap instruction (int3: SI_KERNEL)? Single steps and watchpoints,
+ * which may stop behind any instruction, have another code.
  */
 static inline bool cpu_is_trap(const struct siginfo *info)
 {
 	return info->si_code == SI_KERNEL || info->si_code == TRAP_BRKPT;
 }
 
-/* The address of a trap instruction behind which PC is. */
+/* The address of the trap instruction that has just run: PC is behind it. */
 static inline uint64_t cpu_trap_address(uint64_t pc)
 {
 	return pc - 1;
 }
 
 /*
- * Was the thread made to single-step by a tracer (the kernel hides its flag from the frame), not by
- * itself?
+ * Did a tracer make the thread single-step (then the kernel hides the flag from the frame), and not
+ * the thread itself?
  */
 static inline bool cpu_stepped_by_tracer(const struct siginfo *info, const struct ucontext *context)
 {
@@ -65,8 +65,9 @@ static inline bool cpu_stepped_by_tracer(const struct siginfo *info, const struc
 }
 
 /*
- * The thread pointer, if the word at self_offset in the control block is it: glibc and musl both
- * have it at 0 as well. Only what FS leads to is read, so that a wrong one takes nobody astray.
+ * The thread pointer, if the word at self_offset in the control block has the same value: glibc and
+ * musl both keep it at offset 0, too. It is read through FS only, so a wrong value cannot make this
+ * function read elsewhere.
  */
 static inline bool cpu_thread_pointer(uint64_t self_offset, uint64_t *ret)
 {

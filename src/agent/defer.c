@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Stacks that cannot be walked to the end yet. Freestanding; see defer.h. */
+/* Keeps stacks that cannot be walked to the end yet. Freestanding; see defer.h. */
 
 #include "agent/defer.h"
 
@@ -7,11 +7,11 @@
 #include "base/compiler.h"
 #include "log/deferred.h"
 
-#define NEAR	(64ull << 20)	/* libraries that are loaded together lie side by side */
+#define NEAR	(64ull << 20)	/* libraries loaded together lie side by side */
 
-/* The stack from where the walk is to go on. */
+/* The stack from the frame at which mdbg's walk will go on. */
 struct part {
-	uint64_t low, len, high;	/* len: of what is kept */
+	uint64_t low, len, high;	/* len: bytes that are kept */
 };
 
 static inline uint64_t mix(uint64_t hash, uint64_t word)
@@ -21,7 +21,7 @@ static inline uint64_t mix(uint64_t hash, uint64_t word)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Could it be a frame pointer, saved at address `at` or below? */
+/* Could this value be a frame pointer that was saved at address `at` or below? */
 static inline bool leads_up(const struct part *part, uint64_t word, uint64_t at)
 {
 	return word >= at && word < part->high && word % 16 == 0;
@@ -53,7 +53,7 @@ static uint64_t hash_of(const struct defer *defer, const struct part *part, uint
 	return hash;
 }
 
-/* The frame among the PCs; defer->nr: it was given up again. */
+/* The index of this frame among the PCs; defer->nr if the walk has dropped the frame again. */
 static uint32_t place_of(const struct defer *defer)
 {
 	uint32_t at = 0;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Stacks that the agent cannot walk to the end yet (theory in log/deferred.h): what is kept of
- * them, and by what two of them are told apart. Freestanding.
+ * Stacks that the agent cannot walk to the end yet (theory in log/deferred.h): which parts of them
+ * are kept, and how two of them are compared. Freestanding.
  *
- * Two walks from one place are the same one, and need one copy only, if all is equal that mdbg's
- * walk may depend on: the PCs so far, SP, and each word of the copy that can be a return address or
- * a saved frame pointer, with its place. A return address is inside a module of the map, or near
- * the code that no module is known for, whose library came with others that are not known either. A
- * frame pointer leads up the stack. All else varies in a loop (counters, sizes, blocks), and no
- * walk goes by it.
+ * Two walks from one place need only one copy if everything that mdbg's walk may depend on is
+ * equal: the PCs so far, SP, and each word of the copy that can be a return address or a saved
+ * frame pointer, with its position. A word can be a return address if it points into a module of
+ * the map, or near the code without a known module: other unknown libraries may have been loaded
+ * next to it. A word can be a frame pointer if it points further up the stack. All other words
+ * (counters, sizes, blocks) change from one round of a loop to the next, and no walk depends on
+ * them.
  */
 #pragma once
 
@@ -17,7 +18,7 @@
 
 #include "agent/unwind_cache.h"
 
-/* What a walk has come to, with its PCs; room: that pcs has place for. */
+/* The result of a walk, with its PCs. room is the number of PCs that fit in pcs. */
 struct defer {
 	const struct cache_walk *walk;
 	const struct walk_outside *outside;
@@ -27,7 +28,8 @@ struct defer {
 };
 
 /*
- * The walk has met code of no module. *whole is false if it must not be remembered by the slots
- * that it has read. LOG_STACK_NONE: nothing is deferred, and the stack is what the walk has found.
+ * To be called when a walk has met code that is in no module. Sets *whole to false if the walk must
+ * not be remembered by the slots that it has read. LOG_STACK_NONE: nothing was deferred, and the
+ * stack is the one that the walk has found.
  */
 uint32_t defer_stack(const struct defer *defer, bool *whole);

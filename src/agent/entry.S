@@ -8,9 +8,9 @@
 
 /*
  * The handler, entered by the kernel with (signo, siginfo, ucontext) and the restorer's address on
- * the stack. If the C part names another handler, that is jumped to with the frame as the kernel
- * made it: its return address is the restorer's, so that tracebacks and exceptions find nothing of
- * ours.
+ * the stack. If the C part returns another handler, this code jumps to it with the frame as the
+ * kernel made it: the return address is the restorer's, so tracebacks and exceptions find no frame
+ * of mdbg's.
  */
 	.globl	agent_sigtrap
 	.type	agent_sigtrap, @function
@@ -38,11 +38,11 @@ agent_sigtrap_reset:
 	jmp	1b
 	.size	agent_sigtrap_reset, . - agent_sigtrap_reset
 
-/* Not to be changed by a byte: unwinders know a signal frame by these two instructions. */
+/* Do not change a byte here: unwinders recognise a signal frame by these two instructions. */
 	.globl	agent_restorer
 	.type	agent_restorer, @function
 	.balign	16
-	nop				/* they look at the byte before, too */
+	nop				/* unwinders look at the byte before, too */
 agent_restorer:
 	movq	$15, %rax		/* rt_sigreturn: 48 c7 c0 0f 00 00 00 */
 	syscall

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The short way of recording: a plain function's block, or a free, by a thread that has nothing
- * else under way, whose stack the walk cache knows and whose block is at home in the log
- * (log/fast_path.h). That is nearly all of what a program does, and what counts here is
- * instructions: three and a half of them run in a cycle. So nothing is laid out in memory that may
- * not be needed, and nothing is called but as the last thing, so that few registers need to be
- * saved. All else, and whatever is the least unusual, is for slow_path.c, which begins from the
- * start. Freestanding.
+ * The short way of recording. It handles the block of a plain function, or a free, if the thread
+ * has nothing else under way, the unwind cache knows its stack, and the block is in its primary
+ * slot of the log (log/fast_path.h). Nearly all calls of a program are of this kind, so their cost
+ * is counted in instructions: the processor runs three and a half of them in a cycle. So nothing is
+ * put in memory that may not be needed, and other functions are only called as the last step, which
+ * saves registers. Every other case is for slow_path.c, which begins from the start. Freestanding.
  */
 
 #include "agent/unwind_cache_find.h"
 #include "agent/slow_path.h"
 
-/* The block is not at home in the log, or another is. */
+/* The block is not in its primary slot, or another block is in that slot. */
 static NOINLINE void insert_elsewhere(const struct agent_state *state, struct agent_thread *thread,
 				      uint64_t block, uint64_t size, uint64_t stack)
 {
@@ -31,7 +30,10 @@ static NOINLINE uint64_t remove_elsewhere(const struct agent_state *state,
 	return known ? 0 : ledger_missed(&old);
 }
 
-/* The start of a walk of the call's stack. It is not in memory where its address is not taken. */
+/*
+ * The start of a walk of the call's stack. The compiler keeps it out of memory where its address is
+ * not taken.
+ */
 static ALWAYS_INLINE struct cache_walk walk_of(const struct agent_frame *frame,
 					       const struct agent_probe *probe,
 					       const struct agent_thread *thread)
@@ -49,7 +51,7 @@ static ALWAYS_INLINE struct cache_walk walk_of(const struct agent_frame *frame,
 	return walk;
 }
 
-/* All but the stack: that is the entry's. */
+/* All but the stack id, which the cache's entry has. */
 static ALWAYS_INLINE void record(const struct agent_frame *frame, const struct agent_probe *probe,
 				 struct agent_thread *thread, uint64_t size,
 				 struct cache_entry *entry, const struct home *home)
@@ -70,7 +72,7 @@ static ALWAYS_INLINE void record(const struct agent_frame *frame, const struct a
 		insert_elsewhere(state, thread, block, size, stack);
 }
 
-/* Lines of the log may be far: have them come while something else is done. */
+/* The cache lines of the log may be far away: begin to load them while other work is done. */
 static ALWAYS_INLINE void fetch(const struct home *home)
 {
 	__builtin_prefetch(home->slot, 1);
@@ -79,16 +81,17 @@ static ALWAYS_INLINE void fetch(const struct home *home)
 
 /*
  * The allocator will read a word before the block (glibc's does), which is far away if the block
- * has not been used for long. Left alone the processor begins that load while it is still at work
- * on other frees; a locked instruction of ours, or one that reads the clock, lets it begin nothing
- * before its end. So it is begun here, to come while the log is looked at.
+ * has not been used for long. Without mdbg the processor begins that load early, while it still
+ * works on other frees. A locked instruction here, or one that reads the clock, stops it from
+ * beginning anything before that instruction has ended. So this code begins the load itself, and
+ * looks at the log while it is under way.
  */
 static ALWAYS_INLINE void fetch_head(uint64_t block)
 {
 	__builtin_prefetch((const void *)(uintptr_t)(block - sizeof(uint64_t)));
 }
 
-/* The stack is one of several that begin alike, or it is not known yet. */
+/* The cache has several stacks that begin alike, or it does not know this stack yet. */
 static NOINLINE void leave_by_branches(struct agent_frame *frame, const struct agent_probe *probe,
 				       struct agent_thread *thread)
 {
@@ -107,7 +110,7 @@ static NOINLINE void leave_by_branches(struct agent_frame *frame, const struct a
 	record_leave(frame, probe);
 }
 
-/* False: nothing is done. */
+/* False: nothing was done. */
 static ALWAYS_INLINE bool leave(struct agent_frame *frame, const struct agent_probe *probe)
 {
 	const struct agent_state *state = probe->state;

@@ -3,21 +3,21 @@
  * The short way where the log samples: a plain function's block that is not sampled, or the free of
  * one that was not, by a thread that has nothing else under way.
  *
- * The block is in no table and no stack is walked for it: what is left is to know the thread, to
- * count its bytes down to the next sample, to remember what may turn out to be part of an outer
- * call's block (state.h, sampling), and an account. For a free one byte of the log's counting
- * filter says that the block is not recorded (log/counting_filter.h). A block in which the
- * countdown ends, and a free of which the counting filter does not know, are for slow_path.c, as is
- * all that is the least unusual; it begins from the start.
+ * The block is in no table and no stack is walked for it. So only this is left to do: find the
+ * thread, count its bytes down to the next sample, remember the block in case an outer call returns
+ * it too (log/ledger.h, Sampling), and count it in an account. For a free one byte of the log's
+ * counting filter says that the block is not recorded (log/counting_filter.h). A block in which the
+ * countdown ends, a free for which the counting filter has no answer, and every unusual case are
+ * for slow_path.c, which begins from the start.
  *
- * A signal handler that allocates while words that belong together are being stored finds the
- * thread busy, as ever (state.h). Freestanding.
+ * Words that belong together are stored while the thread is marked busy, so a signal handler that
+ * allocates in between finds it busy (state.h). Freestanding.
  */
 
 #include "agent/slow_path.h"
 #include "log/counting_filter.h"
 
-/* False: nothing is done. */
+/* False: nothing was done. */
 static ALWAYS_INLINE bool pass(const struct agent_frame *frame, const struct agent_probe *probe)
 {
 	const struct agent_state *state = probe->state;

@@ -12,8 +12,8 @@
  * Rules for the writer. All threads are stopped. The generation is changed with every change, so
  * that a thread which was stopped in the middle of a search starts it again. The mapping's room
  * never shrinks. A trap that was taken out keeps its entry as long as the handler is installed,
- * with the patched address itself as `displaced`: a thread that ran into the trap just before finds
- * its way back.
+ * with the patched address itself as `displaced`: a thread that ran into the trap just before is
+ * sent back there.
  */
 #pragma once
 
@@ -29,10 +29,10 @@ struct agent_sigaction {
 };
 
 struct agent_trap {
-	uint64_t pc;		/* as it is when the trap has stopped: on x86 one past the int3 */
+	uint64_t pc;		/* PC after the trap: on x86 one past the int3 */
 	uint64_t displaced;	/* where the thread is to go on */
-	uint32_t text;		/* its mapping; nr_texts or more: one that is not to be changed */
-	uint32_t old;		/* the byte that the int3 has taken the place of */
+	uint32_t text;		/* its mapping; nr_texts or more: must not be changed */
+	uint32_t old;		/* the byte that the int3 has replaced */
 };
 
 #define AGENT_NO_TEXT	UINT32_MAX
@@ -66,7 +66,7 @@ static inline struct agent_range *agent_table_areas(const struct agent_table *ta
 	return (struct agent_range *)&table->trap[nr_traps];
 }
 
-/* Private mappings of files, which can be read and executed, and not written. */
+/* Private mappings of files that can be read and executed, but not written. */
 static inline struct agent_range *agent_table_texts(const struct agent_table *table,
 						    uint32_t nr_traps, uint32_t nr_areas)
 {

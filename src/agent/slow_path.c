@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The ledger's environment in the target, and the calls of thunks that come to it (log/ledger.h,
- * state.h). Freestanding.
+ * The ledger's environment in the target, and the functions by which thunks call the ledger
+ * (log/ledger.h, state.h). Freestanding.
  */
 
 #include "agent/slow_path.h"
 
 /*
- * For walks: where return addresses lead to thunks and stubs. Displaced prologues have no frame of
- * their own, and what is interrupted there no rows.
+ * For walks: recognises return addresses that point into thunks and stubs. Displaced prologues have
+ * no frame of their own, and there are no rows for a PC inside of them.
  */
 static bool translate(void *ctx, uint64_t *pc, int32_t *cfa_offset)
 {
@@ -88,7 +88,7 @@ static inline uint64_t env_caller(const struct ledger_call *call)
 	return translate((void *)(uintptr_t)state_of(call), &pc, &unused) ? pc : 0;
 }
 
-/* The return address of a free is looked at on a stack whose bounds are known only. */
+/* The return address of a free is read again only on a stack whose bounds are known. */
 static inline bool env_tells(const struct ledger_call *call)
 {
 	const struct ledger_thread *thread = call->thread;
@@ -98,7 +98,7 @@ static inline bool env_tells(const struct ledger_call *call)
 
 #include "log/ledger_events.h"
 
-/* By what the log knows a block; 0: none. */
+/* The key of a block in the log; 0: none. */
 static inline uint64_t key(const struct agent_probe *probe, uint64_t block)
 {
 	return block ? block | (uint64_t)probe->ledger.user << LOG_DOMAIN_SHIFT : 0;
@@ -134,7 +134,7 @@ static inline uint64_t size_argument(const struct agent_frame *frame,
 	return probe->size < 0 ? 0 : size_of_block(frame, probe);
 }
 
-/* The block that the function gave, or 0. */
+/* The block that the function has returned, or 0. */
 static inline uint64_t result_block(const struct agent_frame *frame,
 				    const struct agent_probe *probe)
 {
@@ -143,7 +143,7 @@ static inline uint64_t result_block(const struct agent_frame *frame,
 	return (uint32_t)frame->ax ? 0 : *(const volatile uint64_t *)frame->arg[probe->ptr];
 }
 
-/* All that is not a plain function's block, recorded by a thread with nothing under way. */
+/* Handles all returns but the plain case (a plain function, in a thread with nothing under way). */
 static NOINLINE void leave_otherwise(const struct agent_frame *frame,
 				     const struct agent_probe *probe, struct agent_thread *thread)
 {
@@ -180,9 +180,7 @@ ENTRY uint64_t agent_enter(struct agent_frame *frame, const struct agent_probe *
 	struct ledger_call call;
 	bool as_it_is;
 
-	/*
-	 * Not by its nothrow form: that may call a throwing one, which would come round for ever.
-	 */
+	/* Do not run its nothrow form: that may call the throwing one, and so on for ever. */
 	if (!enabled(probe->state))
 		return 1;
 	thread = agent_thread_hold(probe->state);

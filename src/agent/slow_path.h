@@ -7,13 +7,16 @@
 
 #include "agent/thread_state.h"
 
-/* A function that thunks call, by its offset in the image. */
+/* Marks a function that thunks call, by its offset in the image. */
 #define ENTRY		__attribute__((visibility("default")))
 
-/* agent_leave and agent_release for all cases. */
+/* What agent_leave and agent_release do in all cases. */
 void record_leave(struct agent_frame *frame, const struct agent_probe *probe);
 uint64_t record_release(uint64_t block, uint64_t sp, const struct agent_probe *probe);
-/* agent_leave and agent_release for probes that are not AGENT_FAST_ALL; the agent is enabled. */
+/*
+ * What agent_leave and agent_release do for probes that are not AGENT_FAST_ALL; the agent is
+ * enabled.
+ */
 void sample_leave(struct agent_frame *frame, const struct agent_probe *probe);
 uint64_t sample_release(uint64_t block, uint64_t sp, const struct agent_probe *probe);
 
@@ -28,7 +31,7 @@ static inline uint64_t entry_sp(const struct agent_frame *frame)
 	return (uint64_t)&frame->return_address;
 }
 
-/* The size asked for, of a function that has such an argument. */
+/* The size that was asked for, if the function has such an argument. */
 static inline uint64_t size_of_block(const struct agent_frame *frame,
 				     const struct agent_probe *probe)
 {
@@ -40,7 +43,7 @@ static inline uint64_t size_of_block(const struct agent_frame *frame,
 	return size;
 }
 
-/* A free by a probe that `wraps`: the thread's last one now. */
+/* Remember a free by a probe that `wraps` as the thread's last one. */
 static inline void note_freed(struct ledger_thread *thread, uint64_t block, uint64_t sp)
 {
 	thread->freed = block;

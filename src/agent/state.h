@@ -14,16 +14,16 @@
  *	agent:		C of ours (fast_path.c, slow_path.c, unwind_cache.c, shared files of the log and the unwinder)
  *			that preserves no more than C does; the thunk keeps the registers.
  *
- * A new block is recorded after the function has returned, its stack walked there: the caller's
- * registers are back, so the walk begins at the return address. Only functions that take something
- * out first (realloc), or may come round to themselves (a throwing operator new, by way of its
- * nothrow form), call the agent at their entry too (agent_enter) and have an operation under way.
- * (Where the log samples more of them call at their entry; see there.)
+ * A new block is recorded after the function has returned, and its stack is walked then: the
+ * caller's registers have their values again, so the walk begins at the return address. Only
+ * functions that remove a record first (realloc), or that may call themselves (a throwing operator
+ * new, through its nothrow form), call the agent at their entry too (agent_enter) and have an
+ * operation under way. (If the log samples, more functions call at their entry; see log/ledger.h.)
  *
- * The agent tells calls to the ledger (log/ledger.h), which says what they mean: operations, what
- * is void, nesting, sampling, and what is lost where a thread has no state. glibc's malloc and
- * calloc lead to no other function, and are spared agent_enter where the log samples: a call of it
- * takes as long as all else that a block costs that is not sampled (fast_path_sample.c).
+ * The agent passes calls to the ledger (log/ledger.h), which decides what they mean: operations,
+ * what is void, nesting, sampling, and what is lost where a thread has no state. glibc's malloc and
+ * calloc call no other probed function, so they need no agent_enter where the log samples: that
+ * call would double the cost of a block that is not sampled (fast_path_sample.c).
  *
  * State. struct agent_state is a private anonymous mapping with MADV_WIPEONFORK: a forked child
  * reads zeros, and every entry point begins by asking its probe (in that mapping, too) for the
@@ -31,33 +31,34 @@
  * the memory (vfork, posix_spawn) is the same process here: what it allocates is in the same heap.
  *
  * A thread's own state is found by its thread pointer, in a table that lies in the shared region
- * behind the log; it is claimed by compare and swap and stays, so that a new thread on an old stack
- * takes it over. `busy` is set in it while the thread is in the agent.
+ * behind the log; it is claimed by compare and swap and never given back, so that a new thread on
+ * an old stack takes it over. `busy` is set in it while the thread is in the agent.
  *
  *	thread pointer		not to be trusted, or no place free: no state
  *	LWP id			another than before: the thread is new here. What the old one had
  *				under way is void; bounds, registry entry are taken anew
  *	busy			(same LWP id) a signal handler's event, inside another: no state
  *
- * History. Where the log remembers frees (log/free_history.h) a free goes the long way: its block
- * is taken out, and then, in the second call of its thunk, its stack is walked. The second call
- * needs the time of the record from the first one, and the thunk hands it on, so that it does not
- * matter what mdbg sets in between.
+ * History. If the log remembers frees (log/free_history.h), a free goes the long way: its record is
+ * taken out, and then, in the second call of its thunk, its stack is walked. The second call needs
+ * the time of the record from the first one, and the thunk hands it on, so that it does not matter
+ * what mdbg sets in between.
  *
  * Without a thread's state an event is recorded all the same (log/ledger.h), by a walk without
- * unwind cache. A throwing operator new then runs as it is: where thread pointers are never to be
- * had, it is no function for a jump.
+ * unwind cache. A throwing operator new then runs as it is, so it gets no jump in a process whose
+ * thread pointers cannot be found.
  *
- * Bounds: the agent reads nothing of the target but its stack, from SP up, inside the thread's
- * stack as its control block has it (or the main stack), else to the end of SP's page; the control
- * block's own fields, after its self pointer has been seen to be right; and what posix_memalign has
- * just stored. Bounds are believed only while SP is inside them. It never faults.
+ * Bounds. The agent reads only three things of the target: the stack from SP up, as far as the
+ * bounds in the thread's control block (or those of the main stack) go, or else to the end of SP's
+ * page; the control block's own fields, after its self pointer was found to be right; and the word
+ * that posix_memalign has just stored. It uses bounds only while SP is inside them. It never
+ * faults.
  *
  * Writers: mdbg writes the state and the maps only while it holds all threads stopped, or one
  * aligned word at a time (map, enabled). Arrays that can grow (areas, probes) are written before
- * the number that bounds them. `map` is never NULL while enabled. An entry that is passed through
- * (enabled is 0) does not come back; one that was recorded, and comes back when enabled is 0, stays
- * under way and becomes void later.
+ * the number that bounds them. `map` is never NULL while enabled. A call that comes while enabled
+ * is 0 passes through and does not return to the agent. An operation that was entered before, and
+ * returns while enabled is 0, stays under way and becomes void later.
  *
  * Freestanding.
  */
@@ -68,19 +69,20 @@
 #include "log/ledger.h"
 
 /*
- * To be increased when agents before and after cannot work on the same struct agent_thread side by
- * side: a later mdbg then begins a log of its own (session/handover.c).
+ * Increase this if agents from before and after a change cannot work on the same struct
+ * agent_thread side by side: a later mdbg then begins a log of its own (session/handover.c).
  */
 #define AGENT_VERSION		1
 
 #define AGENT_AREAS		64
 #define AGENT_PROBES		512
 #define AGENT_THREADS		2048	/* a power of two; fewer where addresses are scarce (tracee/room.h) */
-#define AGENT_THREAD_WAYS	16	/* places in which a thread may be, one after the other */
+#define AGENT_THREAD_WAYS	16	/* places in which a thread may be, in a row */
 
 /*
- * The frame that a thunk lays on the stack, lowest address first. All registers that C may change,
- * the three arguments as they were at entry, and two words for the agent between entry and return.
+ * The frame that a thunk puts on the stack, lowest address first. It has all registers that C may
+ * change, the three arguments as they were at entry, and two words that the agent keeps between
+ * entry and return.
  */
 struct agent_frame {
 	uint64_t bp, bx, r11, r10, r9, r8, di, si, dx, cx, ax, pad;
@@ -89,13 +91,15 @@ struct agent_frame {
 	uint64_t return_address;	/* of the function's caller: SP at entry points here */
 };
 
-/* From SP behind the call of the displaced prologue, and behind that of the agent, to the CFA. */
+/*
+ * Bytes from SP to the CFA, after the call of the displaced prologue and after that of the agent.
+ */
 #define AGENT_THUNK_CFA		((5 + 1) * 8)
 #define AGENT_FRAME_CFA		((17 + 1) * 8)
 
 /*
  * A slot of an area (probe/area.h): AGENT_SLOT bytes at a multiple of it. It begins with what a
- * walk must know of return addresses in it.
+ * walk must know about return addresses that point into it.
  */
 #define AGENT_SLOT		512u
 #define AGENT_SLOT_DISPLACED	16u
@@ -124,7 +128,7 @@ struct agent_probe {
 	uint8_t role;
 	int8_t size, count, ptr;
 	uint8_t fast;				/* enum agent_fast: agent_probe_fast() */
-	struct ledger_function ledger;		/* `entered`: its thunk calls agent_enter */
+	struct ledger_function ledger;		/* if `entered`, its thunk calls agent_enter */
 };
 
 struct agent_thread {
@@ -137,19 +141,20 @@ struct agent_state {
 	struct ledger ledger;			/* ledger.log is `log`, in the target */
 	uint32_t nr_areas;
 	/*
-	 * Offsets in the thread's control block (tracee/tcb.h), from the thread pointer on; 0: not
-	 * known, but for self_offset, which is known where there are `threads`.
+	 * Offsets in the thread's control block (tracee/tcb.h), from the thread pointer on. 0 means
+	 * not known; but self_offset is always known if there are `threads`.
 	 */
 	uint32_t self_offset, tid_offset, stack_offset;	/* stack_offset: {base, size} */
 	uint32_t threads_shift;			/* of a hash of 64 bits: there are 2^(64 - this) `threads` */
 	/* The main thread's stack: [stack], as far as it may grow. */
 	uint64_t main_low, main_high;
-	const struct walk_map *map;		/* replaced as a whole; module map of the target */
+	const struct walk_map *map;		/* module map of the target; replaced as a whole */
 	/*
-	 * A power of two of them; NULL: nothing of control blocks is read, and no thread has state.
+	 * Their number is a power of two. NULL: control blocks are not read, and no thread has
+	 * state.
 	 */
 	struct agent_thread *threads;
-	struct agent_range area[AGENT_AREAS];	/* of slots only: not the image of the agent */
+	struct agent_range area[AGENT_AREAS];	/* without the agent's image */
 	struct log log;				/* a view, in the target's addresses */
 	struct agent_probe probe[AGENT_PROBES];
 };
@@ -160,7 +165,7 @@ enum agent_fast {
 	AGENT_FAST_SAMPLE,		/* fast_path_sample.c */
 };
 
-/* May its calls go a short way? They have no more cases than these. */
+/* Which short way may its calls go? The short ways handle no more cases than these. */
 static inline enum agent_fast agent_probe_fast(const struct agent_state *state,
 					       const struct agent_probe *probe)
 {
@@ -188,9 +193,9 @@ uint64_t agent_enter(struct agent_frame *frame, const struct agent_probe *probe)
 /* frame->ax is what the function returned. */
 void agent_leave(struct agent_frame *frame, const struct agent_probe *probe);
 /*
- * A free is about to run; sp is SP at its entry. It says what ledger_release does: nonzero, and
- * agent_unknown_free is to be called with the same, the caller's RBP and RBX, and `said`, which is
- * this. (Most frees are spared what it takes to keep these two registers.)
+ * A free is about to run; sp is SP at its entry. Returns what ledger_release returns. If that is
+ * not zero, agent_unknown_free must be called with the same arguments, the caller's RBP and RBX,
+ * and this value as `said`. (So most frees need not save these two registers.)
  */
 uint64_t agent_release(uint64_t block, uint64_t sp, const struct agent_probe *probe);
 void agent_unknown_free(uint64_t block, uint64_t sp, const struct agent_probe *probe, uint64_t bp,

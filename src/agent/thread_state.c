@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A thread's own state: what happens rarely. Freestanding; see thread_state.h. */
+/* A thread's own state: the rare cases. Freestanding; see thread_state.h. */
 
 #include "agent/thread_state.h"
 
@@ -23,7 +23,7 @@ struct agent_thread *agent_thread_find(const struct agent_state *state, uint64_t
 
 		if (!key && __atomic_compare_exchange_n(&thread->ledger.key, &key, tp, false,
 							__ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-			/* Where LWP ids are not known, none will be another than before. */
+			/* If LWP ids are not known, the id never differs from the one before. */
 			if (!state->tid_offset)
 				thread_register(state, thread, tp, 0);
 			return thread;
@@ -35,8 +35,8 @@ struct agent_thread *agent_thread_find(const struct agent_state *state, uint64_t
 }
 
 /*
- * `busy` may be left from a thread that has died in the agent. A signal handler that comes before
- * the LWP id is stored does all of this itself, and lets go.
+ * `busy` may still be set by a thread that has died in the agent. A signal handler that comes
+ * before the LWP id is stored does all of this itself, and clears `busy` again.
  */
 void agent_thread_adopt(const struct agent_state *state, struct agent_thread *thread, uint64_t tp,
 			uint32_t lwp)
@@ -51,7 +51,7 @@ void agent_thread_adopt(const struct agent_state *state, struct agent_thread *th
 	thread->ledger.busy = 1;
 }
 
-/* Is it inside [low, high)? */
+/* Is SP inside [low, high)? */
 static bool bounds_take(struct ledger_thread *thread, uint64_t sp, uint64_t low, uint64_t high)
 {
 	if (sp < low || sp >= high)
@@ -76,7 +76,7 @@ uint64_t agent_thread_bounds(const struct agent_state *state, struct ledger_thre
 	block = (const volatile uint64_t *)(thread->key + state->stack_offset);
 	low = block[0];
 	size = block[1];
-	/* For the main thread glibc has no base there, but the stack's end as size. */
+	/* For the main thread glibc has no base there, and its size field has the stack's end. */
 	if (!low || size > UINT64_MAX - low || !bounds_take(thread, sp, low, low + size))
 		return 0;
 	return low + size;

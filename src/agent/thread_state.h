@@ -8,18 +8,24 @@
 #include "agent/cpu_x86_64.h"
 #include "agent/state.h"
 
-/* The log's functions change what the view leads to, not the view. */
+/* The log's functions change the memory that the view points to, not the view itself. */
 static inline struct log *log_of(const struct agent_state *state)
 {
 	return (struct log *)(uintptr_t)&state->log;
 }
 
-/* The place of a thread that is not in its first, or NULL: claim one if there is none. */
+/*
+ * The state of a thread that is not in its first place; if it has none yet, a place is claimed for
+ * it. NULL: no place is free.
+ */
 struct agent_thread *agent_thread_find(const struct agent_state *state, uint64_t tp);
-/* Another LWP than before, or the first. Held afterwards. */
+/* The state belongs to another LWP than before, or to its first one. It is held afterwards. */
 void agent_thread_adopt(const struct agent_state *state, struct agent_thread *thread, uint64_t tp,
 			uint32_t lwp);
-/* Bounds that hold for sp now: the end, 0: none is known. thread (may be NULL) remembers them. */
+/*
+ * The end of the stack that sp is on now; 0: it is not known. thread (may be NULL) remembers the
+ * bounds.
+ */
 uint64_t agent_thread_bounds(const struct agent_state *state, struct ledger_thread *thread,
 			     uint64_t sp);
 
@@ -29,15 +35,16 @@ static inline uint32_t agent_thread_place(const struct agent_state *state, uint6
 	return (uint32_t)(tp * 0x9e3779b97f4a7c15ull >> state->threads_shift);
 }
 
-/* The current thread's LWP id; 0 where it is not known. */
+/* The current thread's LWP id; 0 if it is not known. */
 static ALWAYS_INLINE uint32_t agent_thread_lwp(const struct agent_state *state, uint64_t tp)
 {
 	return LIKELY(state->tid_offset) ? *(const volatile uint32_t *)(tp + state->tid_offset) : 0;
 }
 
 /*
- * Where there are states of threads: that of the current one, if it is in its first place, and the
- * thread is not in the agent and has nothing under way. Else NULL: agent_thread_hold knows more.
+ * The state of the current thread, if it is in its first place, and the thread is not in the agent
+ * and has nothing under way. Otherwise NULL, and agent_thread_hold must be asked. There must be
+ * `threads`.
  */
 static ALWAYS_INLINE struct agent_thread *agent_thread_idle(const struct agent_state *state)
 {
@@ -56,7 +63,10 @@ static ALWAYS_INLINE struct agent_thread *agent_thread_idle(const struct agent_s
 	return thread;
 }
 
-/* The current thread's state, to be let go; NULL: it has none, or is in the agent already. */
+/*
+ * Hold the current thread's state; the caller must release it. NULL: the thread has none, or is in
+ * the agent already.
+ */
 static inline struct agent_thread *agent_thread_hold(const struct agent_state *state)
 {
 	struct agent_thread *thread;
@@ -92,7 +102,7 @@ static inline void agent_thread_let_go(struct agent_thread *thread)
 	thread->ledger.busy = 0;
 }
 
-/* Memory can be read from the word at sp, where SP is or has just been, up to here. */
+/* The end of the memory that can be read from the word at sp on. SP is there, or was just there. */
 static inline uint64_t agent_thread_stack_end(const struct agent_state *state,
 					      struct ledger_thread *thread, uint64_t sp)
 {

@@ -4,10 +4,10 @@
  *
  * While mdbg lives, it is the tracer, sees every int3 of its probes before the target does, and
  * lets no signal of them through. When it is killed, its int3s stay. The kernel then sends SIGTRAP,
- * which would end the target; this handler, there as long as breakpoints are, sends the thread on
- * to the displaced prologue, where the tracer would have sent it. Nothing is recorded any more, and
- * nobody waits. Since each of these signals costs a thousand times what the function does, the
- * first thread that comes takes the breakpoints out (see below).
+ * which would end the target. This handler is installed as long as there are breakpoints, and sends
+ * the thread on to the displaced prologue, where the tracer would have sent it. Nothing is recorded
+ * any more, and no thread waits. Each of these signals costs a thousand times as much as the
+ * function itself, so the first thread that comes takes the breakpoints out (see below).
  *
  *	SIGTRAP: made by the kernel (si_code > 0)?
  *	yes	PC in one of our areas: the tracer had moved it just before it died, or it is the
@@ -25,14 +25,16 @@
  *
  * All signals are blocked while this runs: another handler of the target's might call malloc, and
  * an int3 that hits while SIGTRAP is blocked kills. SA_NODEFER instead would let handlers in
- * half-way through. A replaced handler runs with its own mask, not ours. If that blocks SIGTRAP (it
- * does without SA_NODEFER) and the handler then calls a probed function, the target is killed, like
- * any thread that blocks SIGTRAP; mdbg names those. One that interrupts sigsuspend, ppoll and the
- * like finds the mask from outside of the call blocked, not the call's: no frame tells that one.
+ * half-way through. A replaced handler runs with its own mask, not ours. If that mask blocks
+ * SIGTRAP (it does without SA_NODEFER) and the handler then calls a probed function, the target is
+ * killed, as it is for any thread that blocks SIGTRAP; mdbg names such threads. A replaced handler
+ * that interrupts sigsuspend, ppoll and the like runs with the mask from outside of that call and
+ * not with the call's own, because no frame has the call's mask.
  *
- * Nothing here can be written, so there is no state but one: SA_RESETHAND of the replaced handler,
- * which must be called once. That is kept in the kernel: the disposition is changed from
- * agent_sigtrap to agent_sigtrap_reset, which takes the old one for SIG_DFL.
+ * This code has no memory that it can write to, so it keeps no state, with one exception: a
+ * replaced handler with SA_RESETHAND must be called only once. That is kept in the kernel: the
+ * disposition is changed from agent_sigtrap to agent_sigtrap_reset, which treats the old
+ * disposition as SIG_DFL.
  *
  * Taking breakpoints out. `table.owner` leads to the journal's `tracer`, a word in shared memory:
  *
@@ -51,23 +53,25 @@
  *   accounted for (VM_ACCOUNT) for as long as it lasts, and could never be merged with its
  *   neighbours again;
  *   /proc/PID/maps would tell. It needs no mapping more, either (vm.max_map_count).
- * - All breakpoints of the mapping, not only that which was hit: its text is in place for sure, as
- *   it is being executed just now with our int3 in it; and system calls are made at once, and not
- *   hours later by a thread that has put itself under a seccomp filter meanwhile.
+ * - All breakpoints of the mapping are taken out, not only the one that was hit. Its text is
+ *   certainly in place, because it is being executed with our int3 in it. And the system calls are
+ *   made now, and not hours later by a thread that may have put itself under a seccomp filter
+ *   meanwhile.
  * - Several threads do that at the same time, without a lock, which could stay locked in a forked
  *   child. One may make the text r-x again just before another one writes. A store would end the
  *   process; process_vm_writev says EFAULT, whereupon the thread goes on by the displaced prologue.
- *   Each of them ends by making it r-x, so that it is in the end. All write the same bytes; a byte
- *   is one store, and a thread that executes it sees the int3 or what was there.
- * - What fails otherwise will do so again (PR_SET_MDWE, SELinux's execmod, mseal, RLIMIT_DATA): the
- *   word becomes 0, and from then on threads are sent on without another attempt.
- * - A forked child has text and handler of its own, and the word of its parent. If its parent was
- *   at work here when it was forked, its text stays rwx until it hits a trap itself, if ever.
+ *   Each of them makes it r-x as its last step, so it is r-x in the end. All write the same bytes;
+ *   a byte is one store, and a thread that executes it sees either the int3 or the old byte.
+ * - Other failures (PR_SET_MDWE, SELinux's execmod, mseal, RLIMIT_DATA) would come again: the word
+ *   becomes 0, and from then on threads are sent on without another attempt.
+ * - A forked child has its own text and handler, but shares the word with its parent. If its parent
+ *   was in this code when it forked, the child's text stays rwx until the child hits a trap itself,
+ *   which may never happen.
  *
- * A write by /proc/self/mem would need no mprotect, but a descriptor: a thread that dup2s onto its
- * number just then would have our byte in its file.
+ * Rejected: to write through /proc/self/mem. It needs no mprotect, but a descriptor: if another
+ * thread calls dup2 onto its number at that moment, our byte is written into that thread's file.
  *
- * mdbg decides whether the text may be changed, in probe/sigtrap.c.
+ * Whether the text may be changed is decided by mdbg, in probe/sigtrap.c.
  *
  * The table is changed by an mdbg that has stopped all threads, perhaps one of them in the middle
  * of a search in it; see agent/probe_table.h.
@@ -87,7 +91,7 @@
 #define SIGTRAP_BIT	(1ul << (SIGTRAP - 1))
 #define MASK_SIZE	8	/* bytes of the kernel's sigset_t */
 
-/* Behind the image (agent.lds), and in entry.S. */
+/* The first is behind the image (agent.lds), the others are in entry.S. */
 extern const volatile struct agent_table table HIDDEN;
 extern const char sigtrap_reset[] HIDDEN;
 
@@ -102,8 +106,8 @@ static bool in_area(uint64_t pc, const volatile struct agent_range *area, uint32
 }
 
 /*
- * Where a thread that trapped at pc goes on, or 0: not ours. *text_ret: the mapping of the
- * breakpoint that it has hit, or AGENT_NO_TEXT.
+ * Where a thread that trapped at pc goes on; 0: the trap is not ours. *text_ret is the mapping of
+ * the breakpoint that it has hit, or AGENT_NO_TEXT.
  */
 static uint64_t find_way(uint64_t pc, bool is_trap, uint32_t *text_ret)
 {
@@ -118,7 +122,7 @@ static uint64_t find_way(uint64_t pc, bool is_trap, uint32_t *text_ret)
 		generation = table.generation;
 		nr_traps = table.nr_traps;
 		nr_areas = table.nr_areas;
-		/* Numbers of two tables together could lead out of both. */
+		/* The numbers may be of two different tables: bound them. */
 		if (generation != table.generation)
 			continue;
 		if (in_area(pc, agent_table_areas((const void *)&table, nr_traps), nr_areas))
@@ -162,14 +166,14 @@ static void write_text(uint32_t text)
 		ret = cpu_syscall(__NR_process_vm_writev, pid, (uint64_t)&from, 1, (uint64_t)&to, 1);
 		if (ret == 1)
 			continue;
-		/* Another thread has done its part, and made the text r-x again. */
+		/* Another thread was here at the same time, and has made the text r-x again. */
 		if (ret != -EFAULT)
 			give_up();
 		return;
 	}
 }
 
-/* Take the breakpoints out of this text. True: there is none at pc any more. */
+/* Take the breakpoints out of this mapping. True: there is none at pc any more. */
 static bool take_out(uint64_t pc, uint32_t text)
 {
 	const struct agent_range *range;
@@ -186,7 +190,7 @@ static bool take_out(uint64_t pc, uint32_t text)
 		give_up();
 	else
 		write_text(text);
-	/* A part may have become rwx all the same. */
+	/* A part of the mapping may be rwx even if the call has failed. */
 	cpu_syscall(__NR_mprotect, range->start, len, PROT_READ | PROT_EXEC, 0, 0);
 	return !is_in(cpu_trap_address(pc));
 }
@@ -215,7 +219,7 @@ static void die(const struct siginfo *info, struct ucontext *context)
 		cpu_syscall(__NR_tgkill, pid, tid, SIGTRAP, 0, 0);
 }
 
-/* Do what the replaced disposition asks for; the handler to go on to, or 0. */
+/* Do what the replaced disposition asks for. Returns the handler to jump to, or 0. */
 static uint64_t pass_on(const struct siginfo *info, struct ucontext *context, bool reset)
 {
 	uint64_t handler = reset ? (uint64_t)SIG_DFL : table.old.handler;

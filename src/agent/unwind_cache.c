@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The verified walk cache. Freestanding; see unwind_cache.h for how it works. */
+/* The verified unwind cache. Freestanding; see unwind_cache.h for how it works. */
 
 #include "agent/defer.h"
 #include "agent/unwind_cache_find.h"
 
 #define BX		3		/* the DWARF number of RBX */
-/* Entries that gave way before they were met again, less those that were. */
+/* Entries that were dropped before they were used again, minus those that were used again. */
 #define PRESSURE_HIGH	32
 #define PRESSURE_MAX	64
-#define PRESSURE_PASS	8		/* under pressure, one in so many is remembered */
+#define PRESSURE_PASS	8		/* under pressure, one walk in so many is remembered */
 
 _Static_assert((sizeof(struct unwind_cache) - offsetof(struct unwind_cache,
 						       none)) / CACHE_UNIT < UINT16_MAX,
@@ -21,14 +21,14 @@ static inline uint32_t unit_of(const struct unwind_cache *cache, const struct ca
 	return (uint32_t)(item - &cache->none);
 }
 
-/* Take it out of the index, if it is still there. */
+/* Take an item out of the index, if it is still there. */
 static void item_withdraw(struct unwind_cache *cache, struct cache_item *item)
 {
 	if ((cache->index[item->place] & UINT16_MAX) == unit_of(cache, item))
 		cache->index[item->place] = 0;
 }
 
-/* Put an item that is filled in into the index; another may have to leave its place. */
+/* Put an item that is complete into the index. Another item may be dropped from its place. */
 static void item_publish(struct unwind_cache *cache, struct cache_item *item, enum cache_kind kind,
 			 uint64_t key)
 {
@@ -44,7 +44,7 @@ static void item_publish(struct unwind_cache *cache, struct cache_item *item, en
 	bucket[way] = tag | unit_of(cache, item);
 }
 
-/* The ring can be gone through at any moment; [from, to) is nothing. */
+/* Mark [from, to) as empty, so that readers can go through the ring at any moment. */
 static void gap_put(struct unwind_cache *cache, uint32_t from, uint32_t to)
 {
 	struct cache_item *gap = (struct cache_item *)(cache->room + from);
@@ -55,7 +55,7 @@ static void gap_put(struct unwind_cache *cache, uint32_t from, uint32_t to)
 	gap->units = (uint16_t)((to - from) / CACHE_UNIT);
 }
 
-/* The item at cache->limit gives way. */
+/* Drop the item at cache->limit. */
 static void ring_evict(struct unwind_cache *cache, struct log *log)
 {
 	struct cache_entry *entry = (struct cache_entry *)(cache->room + cache->limit);
@@ -76,7 +76,7 @@ static void ring_evict(struct unwind_cache *cache, struct log *log)
 	cache->limit += entry->item.units * CACHE_UNIT;
 }
 
-/* An entry that is still a gap, and in no place. */
+/* A new entry. Readers still see it as a gap, and it is in no place of the index. */
 static struct cache_entry *ring_take(struct unwind_cache *cache, struct log *log, uint32_t bytes)
 {
 	uint32_t at = cache->next;
@@ -94,7 +94,7 @@ static struct cache_entry *ring_take(struct unwind_cache *cache, struct log *log
 	return (struct cache_entry *)(cache->room + at);
 }
 
-/* A branch that was not used since the last time that one was looked for. */
+/* Find a branch that was not used since the last search for one. */
 static struct cache_branch *branch_take(struct unwind_cache *cache)
 {
 	struct cache_branch *branch;
@@ -126,7 +126,10 @@ static inline uint32_t slot_offset(const struct walk_trace *trace, uint32_t i, u
 	return (uint32_t)(trace->address[i] - sp);
 }
 
-/* Add words in which the entry and the trace, of the same start, differ. False: none. */
+/*
+ * Add words in which the entry and the trace, which have the same start, differ. False: there are
+ * none.
+ */
 static bool branch_widen(struct cache_branch *branch, const struct cache_entry *entry,
 			 const struct walk_trace *trace, uint64_t bp)
 {
@@ -147,7 +150,7 @@ static bool branch_widen(struct cache_branch *branch, const struct cache_entry *
 	return by_bp || branch->nr > nr;
 }
 
-/* Keep what is a slot of the trace. False: nothing. */
+/* Keep only the words that are slots of the trace. False: none is left. */
 static bool branch_narrow(struct cache_branch *branch, const struct walk_trace *trace, uint64_t sp)
 {
 	bool by_bp = branch->bp && trace->fp_used;
@@ -171,9 +174,10 @@ static bool branch_narrow(struct cache_branch *branch, const struct walk_trace *
 }
 
 /*
- * An entry stands at key, behind parent (or NULL), and is not of the stack of the trace. Have a
- * branch tell them apart, and return it; NULL: they are to have the same place. Entries that stood
- * behind a branch which gets more words go out of use: their stacks make new ones when they come.
+ * The entry at key, behind parent (or NULL), is of another stack than the trace. Make or extend a
+ * branch that tells the two apart, and return it. NULL: they must share the place. When a branch
+ * gets more words, the entries behind it are no longer found; their stacks get new entries when
+ * they come again.
  */
 static struct cache_branch *branch_for(struct unwind_cache *cache, struct cache_branch *parent,
 				       uint64_t key,
@@ -197,7 +201,7 @@ static struct cache_branch *branch_for(struct unwind_cache *cache, struct cache_
 	return branch;
 }
 
-/* The key at which the stack of the trace is to stand. */
+/* The key under which the stack of the trace will be stored. */
 static uint64_t trace_key(struct unwind_cache *cache, const struct cache_walk *walk)
 {
 	struct cache_branch *branch = NULL;
@@ -251,7 +255,8 @@ static NOINLINE void remember(struct unwind_cache *cache, const struct cache_wal
 }
 
 /*
- * cache->outside is where the walk came to code of no module. LOG_STACK_NONE: it is not deferred.
+ * cache->outside says where the walk came to code that is in no module. LOG_STACK_NONE: the stack
+ * is not deferred.
  */
 static NOINLINE uint32_t defer(struct unwind_cache *cache, const struct cache_walk *walk,
 			       uint32_t nr, enum walk_end end)
@@ -262,8 +267,8 @@ static NOINLINE uint32_t defer(struct unwind_cache *cache, const struct cache_wa
 }
 
 /*
- * The id of the stack that a walk finds; into pcs, at most depth. cache and trace may be NULL. Without
- * a cache nothing is deferred: what that takes would be too much of the target's stack.
+ * Walk the stack and return its id. pcs gets its PCs, at most depth of them. cache and trace may be
+ * NULL. Without a cache no stack is deferred: that would need too much of the target's stack.
  */
 static uint32_t find_stack(const struct cache_walk *from, struct cache_scratch *scratch,
 			   struct unwind_cache *cache, uint64_t *pcs, uint32_t depth,
@@ -312,7 +317,7 @@ static NOINLINE uint32_t shallow(const struct cache_walk *walk, uint64_t bytes)
 	return id;
 }
 
-/* Can it be told by its slots, and can they be told by 32 bits? */
+/* Can the stack be identified by its slots, and do their offsets fit in 32 bits? */
 static bool trace_good(const struct walk_trace *trace, uint64_t sp)
 {
 	uint64_t all = 0;
@@ -326,14 +331,14 @@ static NOINLINE uint32_t miss(struct unwind_cache *cache, const struct cache_wal
 			      uint64_t bytes)
 {
 	/*
-	 * Where entries go before they come again, most walks are not worth remembering; and those
-	 * that are remembered all the same stay the longer.
+	 * If entries are dropped before they are used again, it is not worth while to remember most
+	 * walks; and the few that are remembered stay longer.
 	 */
 	bool worth = cache->pressure < PRESSURE_HIGH || !(cache->passed++ % PRESSURE_PASS);
 	struct walk_trace *trace = worth ? &cache->trace : NULL;
 	uint32_t depth = MIN(walk->depth, (uint32_t)LOG_DEPTH_MAX), id;
 
-	/* The trace of a walk of no frame. */
+	/* The trace of a walk that has no frame. */
 	cache->trace.whole = true;
 	cache->trace.fp_used = cache->trace.bx_used = false;
 	cache->trace.nr = 0;
@@ -357,7 +362,7 @@ static uint32_t find(struct unwind_cache *cache, const struct cache_walk *walk, 
 		miss(cache, walk, bytes);
 }
 
-/* Nothing but the function matters, wherever it was called. */
+/* Only the function matters, wherever it was called from. */
 static NOINLINE uint32_t find_function(struct unwind_cache *cache, const struct cache_walk *walk,
 				       uint64_t bytes)
 {

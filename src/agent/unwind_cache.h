@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The verified walk cache: what a thread remembers of its stack walks.
+ * The verified unwind cache: a thread's memory of its stack walks.
  *
- * An entry says: a walk that began at this (PC, SP), with this BP if a rule used it before it was
- * restored from the stack, read these stack slots and found these values; it came to this stack id.
- * If all the slots still hold the same values, and the module map is of the same generation, a walk
- * would read the same words and come to the same stack: it is not walked. Return addresses are
- * slots; a saved BP is one only if a later rule used it (BP is an ordinary register in most code:
- * if it were always compared, the cache would never hit), and likewise any other word that a rule
- * read (DRAP, RBX). A walk over a signal frame is never remembered. Depth and upper bound are
- * compared, as a walk depends on them too. It depends on what the areas hold as well: whoever uses
- * a slot of an area for something else must change the generation.
+ * An entry has the start of a walk (PC, SP, and BP if a rule used it before it was restored from
+ * the stack), the stack slots that the walk read, the values that it found there, and the resulting
+ * stack id. If all these slots still hold the same values, and the module map has the same
+ * generation, a walk would read the same words and come to the same stack, so it is not done.
+ * Return addresses are slots. A saved BP is a slot only if a later rule used it (BP is an ordinary
+ * register in most code: if it were always compared, the cache would never hit); the same holds for
+ * any other word that a rule read (DRAP, RBX). A walk over a signal frame is never remembered.
+ * Depth and upper bound are compared, because a walk depends on them too. It also depends on what
+ * the areas hold: code that uses a slot of an area for something else must change the generation.
  *
  * Finding
  *
@@ -19,25 +19,24 @@
  *			into the hash, and look there
  *
  * One (PC, SP) may have many stacks: sixteen functions of equal frames, called by turns, make 256.
- * So when a stack is met where an entry of another one stands, a branch takes its place, with up to
- * CACHE_WORDS words in which the two differ and which are slots of both; or the branch that led
- * there gets more of them. (BP, where both used it, is such a word too.) A word that is not a slot
- * of all stacks that come by would be noise: it is taken out of the branch when such a stack comes,
- * and that branch gets no more. The first slot in which two stacks differ always is one of both
- * (struct walk_trace), and that in which the first of many differs is one of all: something is
- * always left to tell them apart by.
+ * So when a stack meets an entry of another stack in its place, a branch replaces that entry. The
+ * branch has up to CACHE_WORDS words in which the two stacks differ and which are slots of both. If
+ * a branch led there already, it gets more words instead. (BP, if both used it, is such a word
+ * too.) A word that is not a slot of every stack that passes the branch would be noise: it is taken
+ * out of the branch when such a stack comes, and that branch gets no more words. The first slot in
+ * which two stacks differ is always a slot of both (struct walk_trace), and the slot in which the
+ * first of many differs is a slot of all, so there is always a word that tells them apart.
  *
- * Room. Entries lie one behind the other in a ring that is used round and round; the oldest ones
- * give way. Branches, to which many entries hang, have a place of their own, where those give way
- * that were not used of late. An item is in one place of the index at most, and the place is
- * cleared with it. An entry that no key leads to any more is out of use, but stays until the ring
- * comes round.
+ * Room. Entries lie one behind the other in a ring, where the newest overwrite the oldest.
+ * Branches, on which many entries depend, are kept apart, and the ones that were not used lately
+ * are replaced. An item is in at most one place of the index, and the place is cleared when the
+ * item goes. An entry that no key leads to any more is not used again, but stays until the ring
+ * overwrites it.
  *
- * Entries hold the all-time counts of their stacks since they were made. They are folded into the
- * stack table when an entry gives way, and are added by who reads them (unwind_cache_each).
+ * Each entry counts the blocks of its stack since the entry was made. The counts are added to the
+ * stack table when the entry is dropped; until then a reader must add them (unwind_cache_each).
  *
- * One writer: the thread itself. Readers in another process believe nothing but what they can
- * bound.
+ * The only writer is the thread itself. Readers in another process bound everything that they read.
  *
  * Freestanding.
  */
@@ -54,7 +53,7 @@
 #define CACHE_WORDS	8		/* of a branch */
 
 enum cache_kind {
-	CACHE_NONE,			/* nothing, and in the ring nothing behind it */
+	CACHE_NONE,			/* no item, nor any behind it in the ring */
 	CACHE_GAP,
 	CACHE_ENTRY,
 	CACHE_FORK,			/* a branch */
@@ -85,13 +84,13 @@ struct cache_branch {
 	uint64_t bp;			/* all ones: by BP, too; else 0 */
 	uint32_t reach;			/* bytes from SP on that must be readable */
 	uint8_t nr;			/* words */
-	uint8_t narrowed;		/* some were noise */
+	uint8_t narrowed;		/* words were taken out: they were noise */
 	uint8_t used;
 	uint8_t pad;
 	uint32_t offset[CACHE_WORDS];	/* from SP; the first fills up */
 };
 
-/* The input of a walk; it is not on the stack, since stacks of the target may be small. */
+/* The input of a walk. It is not on the stack because stacks of the target may be small. */
 struct cache_scratch {
 	struct walk_map map;
 	struct walk_regs regs;
@@ -102,9 +101,9 @@ struct cache_scratch {
 /* All zero at the beginning. */
 struct unwind_cache {
 	uint32_t next;			/* offset in room where the next item goes */
-	uint32_t limit;			/* from next to here is nothing */
+	uint32_t limit;			/* [next, limit) is empty */
 	uint32_t next_branch;
-	uint32_t pressure, passed;	/* whether it is worth while to remember (unwind_cache.c) */
+	uint32_t pressure, passed;	/* is it worth while to remember? (unwind_cache.c) */
 	uint64_t misses, uncached;	/* walks that are remembered, and that are not */
 	uint32_t index[CACHE_INDEX] __attribute__((aligned(64)));	/* hash << 16 | unit */
 	struct walk_cache rows;
@@ -112,7 +111,7 @@ struct unwind_cache {
 	struct walk_outside outside;
 	uint64_t pcs[LOG_DEPTH_MAX];
 	struct walk_trace trace;
-	/* The index leads to these items: units are counted from here. */
+	/* The items that the index refers to: units are counted from here. */
 	struct cache_item none;
 	struct cache_branch branch[CACHE_BRANCHES];
 	uint8_t room[CACHE_ROOM];
@@ -123,7 +122,7 @@ struct cache_walk {
 	const struct walk_area *area;
 	struct log *log;
 	uint64_t function;		/* the innermost PC, which is not walked */
-	uint64_t pc, sp, bp, bx;	/* in its caller: the return address, and SP behind it */
+	uint64_t pc, sp, bp, bx;	/* of its caller: the return address, SP after the return */
 	uint64_t high;			/* the stack is readable in [sp, high) */
 	uint32_t depth;			/* with the function itself */
 	uint32_t thread;		/* of the log, for its accounts */
@@ -131,14 +130,15 @@ struct cache_walk {
 };
 
 /*
- * The stack id, LOG_STACK_NONE if there is no room (counted in unstacked). walk->blocks of `bytes`
- * are counted to it. unwind cache may be NULL: always walked, at most CACHE_SHALLOW frames.
+ * The id of the stack; LOG_STACK_NONE if there is no room (counted in unstacked). walk->blocks
+ * blocks of `bytes` are added to its counts. cache may be NULL: then the stack is always walked,
+ * for at most CACHE_SHALLOW frames.
  */
 #define CACHE_SHALLOW	16
 uint32_t unwind_cache_stack(struct unwind_cache *cache, const struct cache_walk *walk,
 			    uint64_t bytes);
 
-/* The next entry from offset *at on, which it moves behind it; NULL: no more. For readers. */
+/* For readers: the next entry from offset *at on; *at is moved behind it. NULL: no more. */
 static inline struct cache_entry *unwind_cache_next(struct unwind_cache *cache, uint32_t *at)
 {
 	while (*at <= CACHE_ROOM - sizeof(struct cache_item)) {
@@ -156,8 +156,9 @@ static inline struct cache_entry *unwind_cache_next(struct unwind_cache *cache, 
 }
 
 /*
- * The counts that entries hold: fn(stack, blocks, bytes), for a reader at any time; exact while the
- * thread does not write. A stack may come more than once, and may be none that exists.
+ * Call fn(stack, blocks, bytes) for the counts that entries hold. A reader may do that at any time;
+ * the counts are exact while the thread does not write. A stack may come more than once, and its id
+ * may be one that does not exist.
  */
 static inline void unwind_cache_each(const struct unwind_cache *cache,
 				     void (*fn)(uint32_t stack, uint64_t blocks,
@@ -174,7 +175,10 @@ static inline void unwind_cache_each(const struct unwind_cache *cache,
 		   __atomic_load_n(&entry->bytes, __ATOMIC_RELAXED), ctx);
 }
 
-/* Forget the counts, as log_reset() does those of the stacks. The thread must not write. */
+/*
+ * Set the counts to 0, as log_reset() does with those of the stack table. The thread must not
+ * write.
+ */
 static inline void unwind_cache_reset(struct unwind_cache *cache)
 {
 	struct cache_entry *entry;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The look-up of the walk cache, to be inlined where every nanosecond counts. unwind_cache.h says
- * how it works; what is not found is for unwind_cache_stack. Freestanding.
+ * The look-up in the unwind cache, to be inlined where every nanosecond counts. unwind_cache.h says
+ * how it works; unwind_cache_stack handles what is not found. Freestanding.
  */
 #pragma once
 
 #include "agent/unwind_cache.h"
 
-/* Branches that may follow one another, and the entry. */
+/* The most branches that may follow one another, plus the entry. */
 #define CACHE_LEVELS		8
 #define CACHE_USED_BP		1u
 #define CACHE_USED_BX		2u
@@ -52,7 +52,7 @@ static inline uint64_t branch_key(const struct cache_branch *branch, const struc
 	return (a + branch->key) * CACHE_MIX_1 + (b + (walk->bp & branch->bp)) * CACHE_MIX_2;
 }
 
-/* The item as a branch; NULL if it is none, or only has the tag of this key. */
+/* The item as a branch; NULL if it is no branch, or if only the tag is that of this key. */
 static inline struct cache_branch *branch_at(struct cache_item *item, uint64_t key)
 {
 	struct cache_branch *branch = (struct cache_branch *)item;
@@ -78,8 +78,8 @@ static inline uint32_t tag_of(uint64_t key)
 }
 
 /*
- * The item at this key; one of kind CACHE_NONE if there is none. One place at most has its tag; by
- * conditional moves, since which one is a coin toss.
+ * The item at this key, or one of kind CACHE_NONE. At most one place has its tag. Which one it is
+ * cannot be predicted, so conditional moves choose it.
  */
 static inline struct cache_item *item_find(struct unwind_cache *cache, uint64_t key)
 {
@@ -100,7 +100,7 @@ static inline uint32_t *entry_offsets(const struct cache_entry *entry)
 	return (uint32_t *)&entry->value[entry->nr];
 }
 
-/* Did the entry's walk begin as this one would, but for BP and RBX? */
+/* Did the entry's walk begin as this one would? BP and RBX are not compared here. */
 static ALWAYS_INLINE bool entry_starts(const struct cache_entry *entry,
 				       const struct cache_walk *walk)
 {
@@ -115,7 +115,7 @@ static ALWAYS_INLINE bool entry_slots_hold(const struct cache_entry *entry, uint
 	const uint64_t *value = entry->value, *end = value + entry->nr;
 	const uint64_t *offsets = end;
 
-	/* Two offsets by one load: it is loads that this takes. */
+	/* Two offsets are read by one load: the loads are what takes the time here. */
 	for (; value != end; value += 4, offsets += 2) {
 		if (value[0] != stack_word(sp + (uint32_t)offsets[0]) ||
 		    value[1] != stack_word(sp + (offsets[0] >> 32)) ||
@@ -126,7 +126,7 @@ static ALWAYS_INLINE bool entry_slots_hold(const struct cache_entry *entry, uint
 	return true;
 }
 
-/* Would it find the same stack? */
+/* Would a walk now find the entry's stack? */
 static ALWAYS_INLINE bool entry_holds(const struct cache_entry *entry,
 				      const struct cache_walk *walk)
 {
@@ -140,15 +140,17 @@ static ALWAYS_INLINE bool entry_holds(const struct cache_entry *entry,
 }
 
 /*
- * The item that is most likely at this key: where all others in its bucket are free, it is. It may
- * have any key.
+ * The item that is most likely at this key (it certainly is if all other places of the bucket are
+ * free). Its key is not checked.
  */
 static ALWAYS_INLINE struct cache_item *item_guess(struct unwind_cache *cache, uint64_t key)
 {
 	return &cache->none + (uint16_t)bucket_of(cache, key)[CACHE_WAYS - 1];
 }
 
-/* The entry of the stack that a walk would find, all its slots verified; NULL: none is known. */
+/*
+ * The entry of the stack that a walk would find, with all its slots verified; NULL: none is known.
+ */
 static ALWAYS_INLINE struct cache_entry *unwind_cache_find(struct unwind_cache *cache,
 							   const struct cache_walk *walk)
 {
@@ -171,7 +173,7 @@ static ALWAYS_INLINE struct cache_entry *unwind_cache_find(struct unwind_cache *
 	return NULL;
 }
 
-/* More blocks of this stack. */
+/* Count more blocks of this stack. */
 static ALWAYS_INLINE uint32_t unwind_cache_count(struct cache_entry *entry, uint64_t blocks,
 						 uint64_t bytes)
 {
