@@ -39,7 +39,10 @@ uint32_t table_count(const struct log *log)
 bool slot_read(const struct log *log, const struct log_slot *slot, uint32_t *patience,
 	       struct log_record *ret)
 {
-	/* A publish takes a few stores: who is in change for longer has died or keeps changing. */
+	/*
+	 * A publish takes a few stores. If a slot is in change for longer, its writer has died, or
+	 * it is changed all the time.
+	 */
 	for (unsigned tries = 0; tries < 64; tries++) {
 		uint64_t time = __atomic_load_n(&slot->time, __ATOMIC_ACQUIRE);
 		uint64_t key = __atomic_load_n(&slot->key, __ATOMIC_ACQUIRE);
@@ -105,7 +108,7 @@ static inline uint64_t *hint_of(const struct log *log, uint64_t hash)
 	return &log->hint[hash >> 16 & (LOG_HINTS - 1)];
 }
 
-/* A slot of the address's line in this table, if it has one. */
+/* The slot in the address's cache line of this table that has the address, if one does. */
 static inline bool find_near(const struct spot *spot, uint64_t address, struct place *place)
 {
 	place->window = spot->first;
@@ -117,7 +120,7 @@ static inline bool find_near(const struct spot *spot, uint64_t address, struct p
 	return slot_has(place->window, place->slot, address, &place->key);
 }
 
-/* Where the address was found last, if it is there. */
+/* The slot in which the address was found last, if it is still there. */
 static inline bool find_hinted(const struct log *log, uint64_t hash, uint64_t address,
 			       struct place *place)
 {
@@ -152,7 +155,7 @@ static bool find_from(const struct log *log, uint32_t table, struct spot spot, u
 	for (;;) {
 		struct spot older = spot;
 
-		/* Large tables are cache misses: have the next one's under way. */
+		/* Large tables cause cache misses: begin to load the line of the next one. */
 		if (table) {
 			older = spot_in(log, table - 1, hash);
 			spot_prefetch(&older);
@@ -173,7 +176,7 @@ static bool find_all(const struct log *log, uint64_t address, struct place *plac
 	return find_from(log, newest, spot_in(log, newest, hash), hash, address, place);
 }
 
-/* Find it for a writer: first where it most likely is. */
+/* Find the address for a writer, in the most likely places first. */
 static inline bool find(struct log *log, uint64_t hash, uint64_t address, struct place *place)
 {
 	uint32_t newest = table_count(log) - 1;
@@ -220,7 +223,7 @@ static bool table_claim(const struct spot *spot, struct place *place)
 	tags_load(spot->second, second);
 	if (!tags_free(second))
 		return false;
-	/* Before the claim: who looks for the address later must see it. */
+	/* This comes before the claim, so that later searches for the address see it. */
 	if (!tags_overflowed(tags))
 		tag_store(tag_of(spot->first, LANE_WINDOW), 1);
 	return window_claim(spot->second, second, spot->home, place);
@@ -245,7 +248,7 @@ static bool claim(struct log *log, uint64_t hash, struct place *place)
 		}
 		if (nr >= log->nr_tables)
 			return false;
-		/* If it fails, somebody else has added the table. */
+		/* If this fails, another writer has added the table. */
 		__atomic_compare_exchange_n(&log->header->tables, &expect, nr + 1, false,
 					    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 	}
@@ -273,8 +276,8 @@ static bool claim_nearer(struct log *log, uint64_t hash, const struct place *ret
 			return false;
 	}
 	/*
-	 * If it fails, somebody else has claimed it, and it is no retired record of this address
-	 * any more.
+	 * If this fails, another writer has claimed the slot, and it is no longer a retired record
+	 * of this address.
 	 */
 	__atomic_compare_exchange_n(&retired->window->slot[retired->slot].key, &old,
 				    (old & KEY_SEQUENCE) + KEY_SEQUENCE_ONE, false,
@@ -282,7 +285,7 @@ static bool claim_nearer(struct log *log, uint64_t hash, const struct place *ret
 	return true;
 }
 
-/* Where the short way begins from now on. */
+/* The short way begins at this table from now on. */
 static inline void note_newest(struct log *log)
 {
 	uint32_t newest = table_count(log) - 1;
@@ -291,7 +294,7 @@ static inline void note_newest(struct log *log)
 		__atomic_store_n(&log->newest, newest, __ATOMIC_RELAXED);
 }
 
-/* The record that stands at the address of a new one: its free was not seen. */
+/* There is a record at the address of a new one: the free of its block was not seen. */
 static void replace_old(struct log *log, struct place *place, uint32_t thread,
 			struct log_record *old)
 {
@@ -335,7 +338,7 @@ NOINLINE bool table_insert(struct log *log, uint64_t address, uint64_t size, uin
 	return true;
 }
 
-/* All of log_insert but the counting filter. */
+/* log_insert without the counting filter. */
 static bool insert_record(struct log *log, const struct log_record *record,
 			  struct log_record *replaced)
 {
@@ -379,7 +382,7 @@ NOINLINE bool table_remove(struct log *log, uint64_t address, uint32_t thread,
 		return false;
 	}
 	slot_read_own(&place, &old);
-	/* The tag first: with the key the slot is given up. */
+	/* The tag comes first: storing the key gives the slot up. */
 	tag_store(tag_of(place.window, place.slot), place.tag);
 	__atomic_store_n(&place.window->slot[place.slot].key, place.key ^ KEY_LIVE ^ KEY_FREE,
 			 __ATOMIC_RELEASE);
@@ -390,7 +393,7 @@ NOINLINE bool table_remove(struct log *log, uint64_t address, uint32_t thread,
 	return true;
 }
 
-/* All of log_remove but the counting filter. */
+/* log_remove without the counting filter. */
 static bool remove_record(struct log *log, uint64_t address, uint32_t thread,
 			  struct log_record *ret)
 {
@@ -429,8 +432,8 @@ bool log_knew(const struct log *log, uint64_t address)
 }
 
 /*
- * The record of address that the slot has, or had last: a retired record has all that it had.
- * *live_ret is at the moment of the first look.
+ * The record of address that is, or was last, in the slot: a retired record still has all its
+ * contents. *live_ret is as at the first look.
  */
 static bool slot_read_past(const struct log *log, const struct log_slot *slot, uint64_t address,
 			   struct log_record *ret, bool *live_ret)
@@ -441,7 +444,10 @@ static bool slot_read_past(const struct log *log, const struct log_slot *slot, u
 	uint64_t stack = __atomic_load_n(&slot->stack, __ATOMIC_ACQUIRE);
 	uint64_t again = __atomic_load_n(&slot->key, __ATOMIC_RELAXED);
 
-	/* To be taken out in between makes no difference; who claims it has the sequence go up. */
+	/*
+	 * It does not matter if the record is taken out in between; a claim would increase the
+	 * sequence.
+	 */
 	if ((key ^ address) & (KEY_ADDRESS | KEY_CLAIMED) || (key ^ again) & ~KEY_STATE)
 		return false;
 	record_decode(key, time, size, stack, ret);
@@ -473,7 +479,7 @@ enum log_past log_past(const struct log *log, uint64_t address, uint64_t until,
 	return LOG_PAST;
 }
 
-/* All of log_restore but the counting filter. */
+/* log_restore without the counting filter. */
 static bool restore_record(struct log *log, const struct log_record *record, uint32_t thread)
 {
 	uint64_t hash = hash_address(record->address);
@@ -481,7 +487,7 @@ static bool restore_record(struct log *log, const struct log_record *record, uin
 
 	if (address_fits(record->address) && find(log, hash, record->address, &place) &&
 	    slot_claim(&place)) {
-		/* The retired record has all that it had when it was taken out. */
+		/* The retired record still has the contents that it had when it was taken out. */
 	} else if (address_fits(record->address) && claim(log, hash, &place)) {
 		slot_store(&place.window->slot[place.slot], (struct slot_words){
 			record->time, record->size,

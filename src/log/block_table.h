@@ -35,7 +35,7 @@
  * A retired record is a FREE slot that still has the address and contents of its last record. It is
  * free for all, but its own address takes it first: allocators hand out the same addresses again
  * and again, so that in the steady state an insert finds the very slot of its predecessor and looks
- * no further. This is sound because of the invariant
+ * no further. This is correct because of the invariant
  *
  *	an address is in the key of at most one slot, live or retired record,
  *
@@ -43,11 +43,11 @@
  * because only the owner can write its address. A claim wipes the retired record out. For the same
  * reason a remove that meets its address as a retired record knows that it is not in the table.
  *
- * A retired record also tells whose a block was that is freed again (log_retired, unknown_free.h),
- * or was there at an earlier moment (log_past). There a reader meets other owners of the slot: it
- * takes key, contents, and the key again, and believes them if the key is FREE or LIVE, has the
- * address, and has the same sequence as before. A claim changes the key before anything else, and
- * its sequence for good; LIVE to FREE changes no contents.
+ * A retired record also tells who had a block that is freed a second time (log_retired,
+ * unknown_free.h), or that was there at an earlier moment (log_past). Such a reader may meet other
+ * owners of the slot: it takes key, contents, and the key again, and believes them if the key is
+ * FREE or LIVE, has the address, and has the same sequence as before. A claim changes the key
+ * before anything else, and its sequence for good; LIVE to FREE changes no contents.
  *
  * Why no tombstones: a search never stops at an empty slot. It looks at all tags of the window, in
  * a few instructions, hits or not; so an empty slot means nothing to a search, and a removal has
@@ -57,61 +57,62 @@
  * Tags
  *
  * A tag is 15 bits of the hash of the address in the slot's key (live or retired record), and a bit
- * that says live. It is a hint for finding things, held in one half of a cache line where the slots
- * take eight: which slots may have the address, and which may be free. The truth is the key. A tag
- * is stored only by the owner of the slot, between claim and publish or before the store of FREE,
- * so that stores of one tag never race; and the owner of an address always sees the tag that it
- * needs, since it has stored it itself, or whoever gave it the address had. The window's own tag
- * says that some address which prefers this window had to go to its second one; while it is clear
- * (it is never cleared again) nobody needs to look there. All who store it store the same. The
- * first slot tried, in an empty window, is one picked by the hash ("home"); a search in the newest
+ * that says live. The tags show in half a cache line, where the slots take eight lines, which slots
+ * may have an address and which may be free. They are only hints: the key decides. A tag is stored
+ * only by the owner of the slot, between claim and publish or before the store of FREE, so that
+ * stores of one tag never race; and the owner of an address always sees the tag that it needs,
+ * since it has stored it itself, or whoever gave it the address had. The window's own tag says that
+ * some address which prefers this window had to go to its second one. While it is not set, no
+ * search needs to look there; once set it stays. All writers store the same value in it. The hash
+ * of an address picks its primary slot. An insert tries that slot first, and a search in the newest
  * table looks there before it reads the tags (fast_path.h), which in small tables saves a cache
- * line and much arithmetic. The next ones are the other slot of the same cache line (slot_buddy),
- * which a search in the newest of few tables looks at next, and then any. Which table is the newest
- * a writer remembers of its last long search: it is where it looks first, no more, so that it may
- * be wrong.
+ * line and much arithmetic. The second choice is the other slot of the same cache line
+ * (slot_buddy), where a search in the newest of few tables looks next; after that any slot may be
+ * used. A writer remembers from its last long search which table is the newest. It only decides
+ * where the writer looks first, so it may be wrong.
  *
  * Hints
  *
  * Once there are several tables, an allocator's hot addresses have their retired records in any of
- * them, and a search through all tags takes longer than all the rest. So the long way remembers in
- * a small array, by hash of the address, in which slot it has found it (counted in slots from the
- * first table on; windows and tables lie side by side), with the upper half of the hash, or else
- * most looks at it would lead to a slot of another address, and a cache miss for nothing. The
- * slot's key says whether it is still so, and since an address is in one key at most, it is then as
- * good as found. All writers share it and store to it as they like.
+ * them, and a search through all tags takes longer than everything else. So the long way has a
+ * small array of hints, indexed by a hash of the address: the slot in which it was found (counted
+ * in slots from the first table on; windows and tables lie side by side), and the upper half of the
+ * hash. Without that half most hints would lead to the slot of another address, and cost a cache
+ * miss for nothing. The slot's key says whether the hint still holds; since an address is in one
+ * key at most, it is then found. All writers share the array and store to it without order.
  *
  * Moves
  *
- * If an address comes again and has its retired record in an older table, the insert claims a slot
- * of its line in the newest one, if it can have one and there are few tables, and has the retired
- * record forgotten (the address goes out of its key, by a compare and swap, before the new one is
- * published): the blocks that a program takes and gives all the time were there first, and would go
- * the long way for ever. Where they then are they stay: moved by others' claims alone.
+ * The blocks that a program allocates and frees all the time were there first, so their retired
+ * records are in an old table, and they would go the long way for ever. So if an address comes
+ * again and its retired record is in an older table, the insert claims a slot of its line in the
+ * newest one, if one is free and there are few tables, and removes the retired record: a compare
+ * and swap takes the address out of its key before the new record is published. After that an
+ * address moves only when another one claims its slot.
  *
  * Growth
  *
- * Tables get bigger: 1 MB, which caches hold; then as much as makes 16 MB, since each table that a
- * block may be in is one or two cache misses for a free, and a program with more than 30,000 blocks
- * will not mind; then as much as there is already, until that is 9/16 and 16 MB. With 15 slots and
- * two windows the tables are 85 to 93 % full when one is added (tests/bench/log_bench.c), which
- * makes at most 64 bytes a block and 16 MB. The newest table has more than a third of all records
- * and mostly the young ones, so that searches begin there. Inserts also use free slots of older
- * tables, newest first, before the next table is added. Where each
- * table lies is known beforehand (layout.c): adding one is a compare and swap of a number, which
- * needs no lock that a dying writer could keep, and it does not matter whose succeeds. New tables
- * are zero: nobody has touched their pages. When there is no room for another, the block is counted
- * in table_full.
+ * Tables get bigger: the first has 1 MB, which fits in caches. The second makes the sum 16 MB: each
+ * table that a block may be in costs a free one or two cache misses, and a program with more than
+ * 30,000 blocks can afford the memory. The next ones are as large as all before them, and at last
+ * 9/16 of that and 16 MB. With 15 slots and two windows the tables are 85 to 93 % full when one is
+ * added (tests/bench/log_bench.c), which makes at most 64 bytes a block and 16 MB. The newest table
+ * has more than a third of all records and mostly the young ones, so that searches begin there.
+ * Inserts also use free slots of older tables, newest first, before the next table is added. The
+ * place of each table is known beforehand (layout.c). To add one is a compare and swap of a number:
+ * there is no lock that a dying writer could keep, and it does not matter which writer succeeds.
+ * New tables are zero: nobody has touched their pages. When there is no room for another, the block
+ * is counted in table_full.
  *
  * Readers
  *
- * The time stamp is the sequence number of the record: it is unique for a given slot but for a
- * restore, which brings an old one back. A reader takes (1) time, (2) key, (3) size and stack, (4)
- * time again, (5) key again, all in this order (acquire), and believes them if the key is LIVE and
- * the pairs are equal. A writer stores, in order (release): key = CLAIMED, time, size and stack,
- * tag, key = LIVE. Proof: let t be the time seen at (1) and (4), stored by incarnation j. Between
- * them the slot is in the part of its life from j's store of time to before (j+1)'s. In this part
- * the key is CLAIMED, then LIVE by j, FREE, CLAIMED by j+1. The reader saw LIVE at (2), so j had
+ * The time stamp is the sequence number of the record: it is unique for a given slot, except that a
+ * restore brings an old one back. A reader takes (1) time, (2) key, (3) size and stack, (4) time
+ * again, (5) key again, all in this order (acquire), and believes them if the key is LIVE and the
+ * pairs are equal. A writer stores, in order (release): key = CLAIMED, time, size and stack, tag,
+ * key = LIVE. Proof: let t be the time seen at (1) and (4), stored by incarnation j. Between them
+ * the slot is in the part of its life from j's store of time to before (j+1)'s. In this part the
+ * key is CLAIMED, then LIVE by j, FREE, CLAIMED by j+1. The reader saw LIVE at (2), so j had
  * published, and (3) sees what j stored or something later; later would be by j+1, whose store of
  * time comes before, and (4) would have seen it. If an equal time comes back (A removed, B put into
  * A's slot and removed, A restored into it, all within one read), the six bits of sequence in the
@@ -172,7 +173,10 @@ struct log_window {
 
 _Static_assert(sizeof(struct log_window) == 512, "window");
 
-/* Slots are counted in units of their size from the first table on, headers of windows too. */
+/*
+ * Slots are numbered from the first table on, in units of their size; the headers of windows count
+ * as one unit each.
+ */
 #define WINDOW_UNITS		(sizeof(struct log_window) / sizeof(struct log_slot))
 
 #define KEY_ADDRESS		((1ull << 56) - 1)
@@ -201,9 +205,9 @@ static inline uint64_t table_bytes_next(uint64_t used)
 /* Tables in use, as far as the region is to be believed. */
 uint32_t table_count(const struct log *log);
 /*
- * Read one slot as far as a reader may believe it (see above). False: no record. How often a slot
- * that is in change is looked at again is taken from *patience, which a scan has for all its slots:
- * a log that was written over has millions of them.
+ * Read one slot as a reader may (see above). False: it has no record. Each new look at a slot that
+ * is in change is subtracted from *patience, which a scan has for all its slots together: a log
+ * that was overwritten has millions of slots that seem to be in change.
  */
 #define SLOT_PATIENCE	(1u << 20)
 bool slot_read(const struct log *log, const struct log_slot *slot, uint32_t *patience,

@@ -51,7 +51,7 @@ static uint64_t rate_of(uint64_t ns, uint64_t ticks)
 	return ticks ? (uint64_t)(((unsigned __int128)ns << RATE_SHIFT) / ticks) : 0;
 }
 
-/* Where time goes on to from the last anchor. */
+/* The time that follows from the last anchor and the rate. */
 static uint64_t extrapolate(const struct log *log, uint32_t nr, uint64_t stamp)
 {
 	const struct log_anchor *last = &log->header->anchor[nr - 1];
@@ -59,7 +59,10 @@ static uint64_t extrapolate(const struct log *log, uint32_t nr, uint64_t stamp)
 	return last->start + scale(stamp - last->stamp, log->header->rate);
 }
 
-/* How far anchor i is from the line between its neighbours; steps are far from everything. */
+/*
+ * How far anchor i is from the line between its neighbours. An anchor at which the clock was set
+ * counts as infinitely far.
+ */
 static uint64_t bend(const struct log_anchor *anchor, uint32_t i)
 {
 	const struct log_anchor *a = &anchor[i - 1], *b = &anchor[i], *c = &anchor[i + 1];
@@ -84,7 +87,7 @@ static uint32_t drop_one(struct log_header *header)
 	return LOG_ANCHORS - 1;
 }
 
-/* A reading that fits: one more anchor, or a better last one. */
+/* A reading that agrees with the rate: add an anchor, or replace the last one. */
 static uint32_t anchor_add(struct log_header *header, uint32_t nr, uint64_t stamp, uint64_t ns)
 {
 	struct log_anchor *last = &header->anchor[nr - 1];
@@ -98,7 +101,7 @@ static uint32_t anchor_add(struct log_header *header, uint32_t nr, uint64_t stam
 }
 
 /*
- * Somebody has set the clock: `by` ns forward. The time by which the log is ahead is used up first.
+ * The clock was set forward by `by` ns. The time by which the log is ahead of it is used up first.
  */
 static uint32_t step_forward(struct log_header *header, uint32_t nr, uint64_t stamp,
 			     uint64_t expect, uint64_t by)
@@ -154,7 +157,7 @@ void log_clock_update(struct log *log)
 
 	read_both(&stamp, &ns);
 	if (!header->rate) {
-		/* From what was read once: the target could have it grow with the clock. */
+		/* Use the number that was read once: the target could change it meanwhile. */
 		while (ns - from < FIRST_NS)
 			read_both(&stamp, &ns);
 		header->rate = rate_of(ns - from, stamp - header->rate_stamp);

@@ -5,17 +5,18 @@
  * The header has anchors, moments that were read in both clocks at once (in a bracket of two
  * stamps, the narrowest of several tries: some 50 ns). Between two anchors time is interpolated;
  * after the last it goes on at the rate seen since the beginning, the longest baseline there is, so
- * that a minute of recording gives the frequency to a part in 10^9. A conversion is thus exact to
- * the bracket for all that lies before the last anchor, and it stays what it was: anchors are
- * added, not moved. Two exceptions, both within what two brackets differ by: the last anchor is
- * replaced while it is less than MERGE_NS after the one before it, and when the array is full the
- * anchor that lies closest to the line between its neighbours is dropped.
+ * that a minute of recording gives the frequency to a part in 10^9. So before the last anchor a
+ * conversion is exact to the width of a bracket, and its result does not change later, because
+ * anchors are added and not moved. There are two exceptions, which change a result by no more than
+ * two brackets differ: the last anchor is replaced while it is less than MERGE_NS after the one
+ * before it; and when the array is full, the anchor that lies closest to the line between its
+ * neighbours is dropped.
  *
  * When CLOCK_REALTIME is far from where the rate says it must be (a millisecond, and 600 parts in
- * 10^6 of the time since, as adjtime may slew it by 500), somebody has set it. Forward: time before
- * the anchor goes on as it was, time after it starts at the new reading. Backward: conversions must
- * not decrease, so the log stays with its own time, ahead of the wall clock by what it was set back
- * by, until that is set forward again.
+ * 10^6 of the time since, as adjtime may slew it by 500), somebody has set it. If it was set
+ * forward, times before the anchor stay as they were, and times after it start at the new reading.
+ * If it was set back, the log keeps its own time, because conversions must not decrease: it is
+ * ahead of the wall clock by that amount until the clock is set forward again.
  *
  * This needs an invariant time stamp counter (constant_tsc and nonstop_tsc in /proc/cpuinfo; all
  * 64-bit processors of Intel since Nehalem and of AMD since Barcelona; always so on aarch64),
@@ -31,9 +32,9 @@
 struct log;
 
 /*
- * The first anchor. The rate comes with the first log_clock_update, for which a millisecond must
- * have gone by: a target may stand still for this one.
+ * Set the first anchor. The rate is set by the first log_clock_update, which needs a millisecond to
+ * have passed: a target may be stopped during this call.
  */
 void clock_start(struct log *log);
-/* Take one reading into account; log_clock_update with the clocks passed in, for tests. */
+/* Take one reading into account: log_clock_update with the clocks passed in, for tests. */
 void clock_note(struct log *log, uint64_t stamp, uint64_t ns);

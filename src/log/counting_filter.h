@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The counting filter of a log that samples: most blocks that are freed were never recorded, and a
- * free must know that from one byte that is in the nearest cache. A counter for each few blocks'
- * worth of addresses says how many records there are of these; where it is 0, there is none.
+ * free must be able to see that in one byte, which is in the nearest cache. Each counter belongs to
+ * a small range of addresses and says how many records there are in it; if it is 0, there is none.
  *
  * Theory of operation
  *
- * It errs to one side only: for each record that is live in the allocation table one is counted in
- * the counting filter, from before the record goes in until after it has come out. So it never says
- * of a block that is recorded that it is not, and what it says too much of costs a search in the
- * tables, which know the truth.
+ * It errs to one side only. Each record is counted from before it goes into the allocation table
+ * until after it has come out. So the filter never says that a recorded block is not recorded. If
+ * it says wrongly that a block may be recorded, that costs a search in the tables, which gives the
+ * right answer.
  *
- * Counting: log_insert, log_remove and log_restore, all of them, whoever calls (the agents, the
- * tracer); the short way of fast_path.h and what it falls back on count nothing, and are for logs
- * that do not sample. An insert counts first; if there was no room after all, or the record has
- * taken another one's place at the same address, it takes one back. A writer that dies in between
- * leaves one too many.
+ * Counting is done by log_insert, log_remove and log_restore, for all callers. The short way of
+ * fast_path.h and the functions behind it count nothing; they are for logs that do not sample. An
+ * insert counts first. If there was no room after all, or the record has replaced another one at
+ * the same address, it takes one back. A writer that dies in between leaves the counter one too
+ * high.
  *
- * Asking: the owner of a block does, at its free. The block was counted before malloc returned it,
- * by an atomic add; whatever brought its address to the thread that frees it (the program must
- * order the two, or it could not use the block either) has brought that add before this look. All
- * values that the counter has had from then on include it: each one that is taken back was added
- * before. So no order beyond that of a single counter is needed, and nothing is locked but for the
- * few blocks that are sampled.
+ * The filter is asked by the owner of a block, at its free. The block was counted by an atomic add
+ * before malloc returned it. The program must order that return before the free, in whatever thread
+ * that is, or it could not use the block; so the add comes before this look, too. All values of the
+ * counter from then on include the add, because each one that is taken back was added before. So
+ * the order of a single counter is enough, and only the few sampled blocks need a locked
+ * instruction.
  *
- * A counter has a byte. One that reaches COUNTING_FILTER_STUCK stays there: what it has lost count
- * of is never told to be absent. Where so many records share one, nearly all blocks are sampled, or
- * there are a hundred million records.
+ * A counter has a byte. One that reaches COUNTING_FILTER_STUCK stays there: it has lost count, so
+ * it must never say that a block is absent. So many records share a counter only if nearly all
+ * blocks are sampled, or there are a hundred million records.
  *
  * Shape. The frees of a program's hot blocks should touch few cache lines: fewer than the blocks
  * themselves. So neighbours share a counter (COUNTING_FILTER_GRANULE bytes), and a line of counters
@@ -59,13 +59,13 @@ static inline uint8_t *counting_filter_counter(const struct log *log, uint64_t a
 	return &log->counting_filter[(granule ^ granule / COUNTING_FILTER_LINE) % LOG_COUNTING_FILTER];
 }
 
-/* Asked by the block's owner: there is certainly no record of it. */
+/* For the block's owner: true if there is certainly no record of it. */
 static inline bool counting_filter_lacks(const struct log *log, uint64_t address)
 {
 	return !__atomic_load_n(counting_filter_counter(log, address), __ATOMIC_RELAXED);
 }
 
-/* Before a record of address is put in. */
+/* Call this before a record of address is put in. */
 static inline void counting_filter_add(struct log *log, uint64_t address)
 {
 	uint8_t *counter = counting_filter_counter(log, address);
@@ -77,7 +77,7 @@ static inline void counting_filter_add(struct log *log, uint64_t address)
 		;
 }
 
-/* After it has come out. */
+/* Call this after it has come out. */
 static inline void counting_filter_take_back(struct log *log, uint64_t address)
 {
 	uint8_t *counter = counting_filter_counter(log, address);

@@ -29,7 +29,7 @@ bool log_deferred_may(const struct log *log)
 	return __atomic_load_n(&log->deferred->used, __ATOMIC_RELAXED) < DEFERRED_BUDGET;
 }
 
-/* That is whole in the log already, or waits there. */
+/* The deferred stack with this hash that is in the log already, finished or waiting. */
 static uint32_t find_ready(struct deferred_table *table, uint32_t nr, uint64_t hash)
 {
 	for (uint32_t i = 0; i < nr; i++) {
@@ -44,7 +44,7 @@ static uint32_t find_ready(struct deferred_table *table, uint32_t nr, uint64_t h
 	return LOG_STACK_NONE;
 }
 
-/* Its number; nr: none is free. */
+/* The number of a free copy, now claimed; nr: none is free. */
 static uint32_t claim_free(struct deferred_table *table, uint32_t nr, uint64_t claim)
 {
 	for (uint32_t i = 0; i < nr; i++) {
@@ -57,7 +57,10 @@ static uint32_t claim_free(struct deferred_table *table, uint32_t nr, uint64_t c
 	return nr;
 }
 
-/* Words, as the stack has them; another thread may write to what a pointer to its frames names. */
+/*
+ * Copied word by word, as the stack has them: other threads may write to it meanwhile, through
+ * pointers to its frames.
+ */
 static void copy_words(void *to, const void *from, uint64_t bytes)
 {
 	typedef uint64_t __attribute__((may_alias, aligned(1))) word;
@@ -107,7 +110,7 @@ uint32_t log_defer(struct log *log, const struct deferred_walk *walk, uint64_t h
 	__atomic_store_n(&table->head[i].hash, hash, __ATOMIC_RELEASE);
 	__atomic_store_n(&table->any, 1, __ATOMIC_RELAXED);
 	stack = intern(log, walk, hash, pcs);
-	/* No room; or it came before, and is whole already. */
+	/* There is no room; or the stack came before, and is finished already. */
 	if (stack == LOG_STACK_NONE || log_stack_whole(log, stack) != stack) {
 		__atomic_store_n(&table->head[i].claim, 0, __ATOMIC_RELEASE);
 		return stack;

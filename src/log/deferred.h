@@ -5,13 +5,13 @@
  * Theory of operation
  *
  * The agent walks by a module map that mdbg has made. A library that was loaded a moment ago is not
- * in it until mdbg has seen it (a tenth of a second), and just then its constructors, and those who
- * loaded it for its functions, allocate. In code of no module a walk can only follow frame
- * pointers: it ends there, or, where BP is the frame pointer of a caller further out, it passes
- * over frames. So the agent keeps what it takes to walk again from there: the registers at the
- * first frame whose code is in no module, and a copy of the stack from there up. mdbg, which knows
- * the module by then, walks on over the copy (session/deferred.h), and from then on everybody sees
- * the whole stack.
+ * in it until mdbg has seen it (after up to a tenth of a second). In that time its constructors
+ * run, and the code that has loaded it begins to call it, and both allocate. In code that is in no
+ * module a walk can only follow frame pointers: it ends there, or it skips frames, if BP is the
+ * frame pointer of a caller further out. So the agent keeps what is needed to walk again from
+ * there: the registers at the first frame whose code is in no module, and a copy of the stack from
+ * there up. Later mdbg knows the module and walks on over the copy (session/deferred.h); from then
+ * on every reader sees the whole stack.
  *
  *	the stack, as the block's record names it
  *		is interned at once, as the PCs up to that frame and, in the place of the next one,
@@ -36,25 +36,26 @@
  *	   |       mdbg: the thread has gone     |     mdbg: forward set    |
  *	   +-------------------------------------+--------------------------+
  *
- * The writer may be stopped between any two stores for as long as anybody likes, so mdbg takes a
- * busy copy back only when its thread does not exist any more; one of a thread that is not known
- * stays taken. The agent looks among the ready ones for its hash first, and takes the claim, the
- * hash and the claim: hashes are stored after the claim (release) and loaded before it is looked at
- * again (acquire), so that both are of one writer. Two threads that come with the same stack at
- * once may have two copies of it: mdbg comes to the same whole stack twice.
+ * The writer may be stopped between any two stores for any time. So mdbg takes a busy copy back
+ * only when its thread does not exist any more; a copy whose thread is not known stays taken. The
+ * agent first looks for its hash among the ready copies. It reads the claim, the hash, and the
+ * claim again: a hash is stored after the claim (release) and loaded before the claim is read again
+ * (acquire), so that both are of one writer. Two threads that have the same stack at the same time
+ * may make two copies of it; mdbg then finds the same whole stack twice.
  *
- * Code that never is a module's. A JIT's code is in no module for ever, and a walk through it by
- * frame pointers is as good as can be. When mdbg has looked and there is no module, it marks the
- * range of that mapping; the agent asks the ranges first, and walks there as ever. Ranges are those
- * of one generation of the module map: a library may come to where code of a JIT was. They are few,
- * and the oldest gives way. What is torn (mdbg writes while the agent reads) has one stack
- * deferred, or not.
+ * Code that is never in a module. The code of a JIT is in no module, and a walk through it by frame
+ * pointers is the best there is. When mdbg has found no module there, it marks the range of that
+ * mapping; the agent asks the ranges first, and walks by frame pointers inside them. Ranges belong
+ * to one generation of the module map, because a library may be loaded where code of a JIT was.
+ * There is room for a few of them, and the newest replaces the oldest. If the agent reads a range
+ * while mdbg writes it, the worst that happens is that one stack is deferred, or not deferred,
+ * wrongly.
  *
- * Bounds. To hash a stack takes some microseconds. So between two looks of mdbg no more than
- * DEFERRED_BUDGET walks end with a deferred stack: a thread that does nothing else needs longer
- * than mdbg for as many, but where there is no mdbg (`detach -keep`) a JIT's code would cost that
- * for ever. Beyond, and where all copies are taken, the stack is stored as far as the walk came; if
- * it ends there that is counted (log_accounts.undeferred).
+ * Bounds. To hash a stack takes some microseconds. So at most DEFERRED_BUDGET walks end with a
+ * deferred stack between two looks of mdbg. While mdbg runs, that is more than a thread can do in
+ * between; but without mdbg (`detach -keep`) the code of a JIT would cost those microseconds for
+ * ever. Beyond, and where all copies are taken, the stack is stored as far as the walk came; if it
+ * ends there that is counted (log_accounts.undeferred).
  *
  * The target can write to all of this. mdbg takes a copy out before it looks at it, bounds what it
  * says, and sets only the forward of a stack that is deferred and has this hash. A reader follows
@@ -101,9 +102,12 @@ struct deferred_table {
 
 #define DEFERRED_TABLE_BYTES	ALIGN_UP(sizeof(struct deferred_table), 4096)
 
-/* A walk, and where it came to code of no module. */
+/* A walk, and the frame at which it came to code of no module. */
 struct deferred_walk {
-	/* There: pc is a return address, sp is behind it; fp and bx are 0 if they are not known. */
+	/*
+	 * At that frame: pc is a return address, sp is SP after the return; fp and bx are 0 if they
+	 * are not known.
+	 */
 	uint64_t pc, sp, fp, bx;
 	uint32_t nr;			/* PCs that the walk gave */
 	uint32_t at;			/* which of them is pc */
@@ -124,21 +128,21 @@ _Static_assert(sizeof(struct deferred_copy) == DEFERRED_BYTES, "whole pages");
 
 /* --- the agent --- */
 
-/* Has mdbg said that there is no module at pc in this generation? */
+/* Has mdbg marked pc as code of no module, in this generation? */
 bool log_deferred_is_marked(const struct log *log, uint64_t pc, uint32_t generation);
-/* Is there any budget left? To be asked before a stack is hashed. */
+/* Is there any budget left? Ask this before a stack is hashed. */
 bool log_deferred_may(const struct log *log);
 /*
- * The deferred stack for this walk, with its copy kept. pcs has room for one more than walk->at +
- * 1; it is as it was afterwards. copy: walk->len bytes, which are cut to what there is room for.
- * LOG_STACK_NONE: no room.
+ * Store the deferred stack of this walk, keep its copy, and return its id. pcs must have room for
+ * one PC more than walk->at + 1; it is unchanged afterwards. copy has walk->len bytes; what does
+ * not fit is left out. LOG_STACK_NONE: no room.
  */
 uint32_t log_defer(struct log *log, const struct deferred_walk *walk, uint64_t hash, uint64_t *pcs,
 		   const void *copy);
 
 /* --- mdbg --- */
 
-/* What was ready at a moment, and has waited since: for a look at the modules in between. */
+/* The copies that were ready at one moment. mdbg looks at the modules before it finishes them. */
 struct deferred_seen {
 	uint64_t claim[DEFERRED_COPIES];	/* 0: it was not */
 	uint64_t pc[DEFERRED_COPIES];		/* of the code in no module, as the copy says */
@@ -147,14 +151,19 @@ struct deferred_seen {
 
 void log_deferred_look(const struct log *log, struct deferred_seen *ret);
 /*
- * Copy number i, if it is the one that was seen, to memory of one's own; all in *ret is in bounds.
- * *stack_ret: the deferred stack. One that makes no sense is dropped.
+ * Copy number i into the caller's memory, if it still is the one that was seen; all numbers in *ret
+ * are bounded. *stack_ret is the deferred stack. A copy that makes no sense is dropped.
  */
 bool log_deferred_take(struct log *log, const struct deferred_seen *seen, uint32_t i,
 		       struct deferred_copy *ret, uint32_t *stack_ret);
-/* Its whole stack is this (LOG_STACK_NONE: there was no room for it); the copy is free again. */
+/*
+ * Set the whole stack of a deferred one (LOG_STACK_NONE: there was no room for it), and free its
+ * copy.
+ */
 void log_deferred_finish(struct log *log, uint32_t i, uint32_t stack, uint32_t whole);
-/* There is no module in [start, end), which is mapped, in this generation. */
+/* Mark [start, end), which is mapped, as code of no module in this generation. */
 void log_deferred_mark(struct log *log, uint64_t start, uint64_t end, uint32_t generation);
-/* The agent may defer again as many; and what threads that are gone had begun is free. */
+/*
+ * Give the agent its whole budget again, and free the copies that threads which are gone had begun.
+ */
 void log_deferred_renew(struct log *log, bool (*is_gone)(uint32_t lwp, void *ctx), void *ctx);

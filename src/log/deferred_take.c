@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Deferred stacks, mdbg's half: taken out, finished, marked (theory in deferred.h). */
+/*
+ * Deferred stacks, mdbg's half: it takes copies out, finishes stacks and marks ranges (theory in
+ * deferred.h).
+ */
 
 #include <string.h>
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The short way of the allocation table, to be inlined where every nanosecond counts: a block whose
- * slot is the one that its address is at home in (block_table.h), in the newest of few tables. That
- * is what an allocator's hot blocks do, whose addresses come round and find their own retired
- * records. All else goes the long way (block_table.c), which knows every case; so this may give up
- * wherever it likes.
+ * The short way of the allocation table, to be inlined where every nanosecond counts. It handles a
+ * block that is in the primary slot of its address (block_table.h), in the newest of few tables.
+ * Hot blocks of an allocator mostly are: their addresses come again and again and find their own
+ * retired records. Everything else goes the long way (block_table.c), which knows every case; so
+ * this code may give up at any point.
  *
- * Instructions count here: with 1,024 blocks live all is in a cache, and the claim's
- * compare and swap costs 2 ns where the old way to it took 300 instructions.
+ * Instructions count here: with 1,024 live blocks everything is in a cache, and the compare and
+ * swap of the claim costs 2 ns.
  *
  * Freestanding.
  */
@@ -16,14 +16,12 @@
 #include "log/registry.h"
 #include "log/block_table.h"
 
-/*
- * So few tables fit in a cache, and home is looked at before the tags.
- */
+/* This number of tables fits in a cache; with more of them the primary slot is not tried first. */
 #define TABLES_SMALL	3
 
-/* The home slot of an address in the table where a search begins. */
+/* The primary slot of an address in the table where a search begins. */
 struct home {
-	bool is_near;			/* else it is not for the short way */
+	bool is_near;			/* false: not for the short way */
 	struct log_slot *slot;
 	uint16_t *tag;			/* of this slot */
 	unsigned hash;			/* the tag of the address, without its live bit */
@@ -37,8 +35,8 @@ static inline uint64_t hash_address(uint64_t address)
 }
 
 /*
- * Each table takes the hash rotated, so that addresses that crowd one window of a table are spread
- * in the next.
+ * Each table rotates the hash differently, so that addresses that crowd one window of a table are
+ * spread in the next.
  */
 static inline uint64_t hash_turn(uint64_t hash, const struct log_table *table)
 {
@@ -46,25 +44,25 @@ static inline uint64_t hash_turn(uint64_t hash, const struct log_table *table)
 }
 
 /*
- * The upper bits of both halves pick the windows, the lower ones of the lower half home and tag:
- * addresses at equal distances that come to one window would have few homes in it by bits next to
- * those that brought them there.
+ * The upper bits of both halves pick the windows; the lower bits of the lower half pick the primary
+ * slot and the tag. If bits next to those of the window picked the slot, addresses at equal
+ * distances that come to one window would have few primary slots in it.
  */
 static inline struct log_window *turned_window(const struct log_table *table, uint32_t half)
 {
 	return &table->window[(uint64_t)half * table->nr >> 32];
 }
 
-/* From the window's start to the home slot, in bytes: of 16 numbers two lead to slot 0. */
+/* Bytes from the window's start to the primary slot. Two of the 16 numbers lead to slot 0. */
 static inline unsigned turned_primary(uint64_t turned)
 {
 	unsigned at = turned >> 15 & 0xf;
 
-	/* No branch: it could not be foreseen. */
+	/* No branch is used: the processor could not predict it. */
 	return (at + (at < 1)) * (unsigned)sizeof(struct log_slot);
 }
 
-/* The other slot of the cache line; of the one beside the tags, itself. */
+/* The other slot of the same cache line. The slot beside the tags has none and is its own. */
 static inline unsigned slot_buddy(unsigned slot)
 {
 	return slot ? ((slot - 1) ^ 1) + 1 : 0;
@@ -101,7 +99,7 @@ static inline bool address_fits(uint64_t address)
 	return address - 1 < KEY_ADDRESS;
 }
 
-/* A key without its sequence: 0, or not. */
+/* The state and address of a key, without its sequence. */
 static inline uint64_t key_what(uint64_t key)
 {
 	return key << 6;
@@ -141,16 +139,16 @@ static ALWAYS_INLINE void slot_store(struct log_slot *slot, struct slot_words wo
 }
 
 /*
- * The rest of log_insert and log_remove (block_table.c), but for the counting filter of a log that
- * samples.
+ * The long way of log_insert and log_remove (block_table.c), without the counting filter of a log
+ * that samples.
  */
 bool table_insert(struct log *log, uint64_t address, uint64_t size, uint64_t time, uint64_t stack,
 		  struct log_record *replaced);
 bool table_remove(struct log *log, uint64_t address, uint32_t thread, struct log_record *ret);
 
 /*
- * Put a block in at its home, which is near. Its address fits (address_fits). False:
- * that is not its own retired record, which no one but other claimants can make something else.
+ * Put a block in its primary slot, which is near. Its address fits (address_fits). False: the slot
+ * does not have the address's own retired record (another writer may have claimed it).
  */
 static ALWAYS_INLINE bool primary_insert(struct log *log, const struct home *home, uint64_t address,
 					 struct slot_words words, uint32_t thread)
@@ -171,7 +169,7 @@ static ALWAYS_INLINE bool primary_insert(struct log *log, const struct home *hom
 	return true;
 }
 
-/* Take a block out of its home. Its address fits. False: it is not there. */
+/* Take a block out of its primary slot. Its address fits. False: it is not there. */
 static ALWAYS_INLINE bool primary_remove(struct log *log, const struct home *home, uint64_t address,
 					 uint32_t thread, struct log_record *ret)
 {
@@ -186,7 +184,7 @@ static ALWAYS_INLINE bool primary_remove(struct log *log, const struct home *hom
 		ret->time = __atomic_load_n(&home->slot->time, __ATOMIC_RELAXED);
 		slot_stack_decode(__atomic_load_n(&home->slot->stack, __ATOMIC_RELAXED), ret);
 	}
-	/* The tag first: with the key the slot is given up. */
+	/* The tag comes first: storing the key gives the slot up. */
 	tag_store(home->tag, home->hash);
 	__atomic_store_n(&home->slot->key, key - KEY_LIVE + KEY_FREE, __ATOMIC_RELEASE);
 	account_block(log, thread, LOG_ACCOUNT(frees), size);

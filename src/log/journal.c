@@ -30,7 +30,7 @@ void journal_init_zeroed(struct journal *journal, uint64_t region_size, uint64_t
 	journal->room = ROOM;
 	journal->region_size = region_size;
 	journal->log_offset = log_offset;
-	/* Last: what has the magic is complete. */
+	/* The magic is written last: a journal that has it is complete. */
 	memcpy(&magic, JOURNAL_MAGIC, sizeof(magic));
 	__atomic_store_n((uint64_t __attribute__((may_alias)) *)journal->magic, magic,
 			 __ATOMIC_RELEASE);
@@ -80,7 +80,9 @@ void journal_put(struct journal *journal, uint32_t index, const struct journal_e
 {
 	struct journal_entry *at = &journal->entry[index];
 
-	/* All but the state, which makes it count; until then a cleaner passes it by. */
+	/*
+	 * All but the state is written first; a cleaner ignores the entry until its state is set.
+	 */
 	memcpy((uint8_t *)at + sizeof(at->state), (const uint8_t *)entry + sizeof(entry->state),
 	       sizeof(*at) - sizeof(at->state));
 	__atomic_store_n(&journal->nr, nr, __ATOMIC_RELEASE);

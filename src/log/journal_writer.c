@@ -55,7 +55,10 @@ void journal_writer_own(struct journal_writer *writer, uint32_t owner, uint64_t 
 	}
 }
 
-/* All of the entry but its state, which makes it count; the number of entries before that. */
+/*
+ * First all of the entry but its state, then the number of entries, and the state, which makes the
+ * entry count, last.
+ */
 struct err *journal_writer_plan(struct journal_writer *writer, const struct journal_entry *entry,
 				uint32_t *ret)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The journal as the mdbg that writes it has it: twice.
+ * The two copies of the journal that the mdbg which writes it has:
  *
  *	own	in private memory: what this mdbg did to its target, as it did it. All that is
  *		undone, and all that is done to forked copies, goes by this one
@@ -13,8 +13,8 @@
  * (write ahead); the private one is only of use as long as its mdbg lives.
  *
  * A journal that an earlier mdbg has left is read once, into `own`. From then on it is treated as
- * if this mdbg had written it; what of it is to be believed is found out before anything is done by
- * it (tracee/undo.h).
+ * if this mdbg had written it. Before anything is done because of an entry, tracee/undo.h checks
+ * whether it can be believed.
  */
 #pragma once
 
@@ -28,7 +28,7 @@ struct journal_writer {
 /* Begin a new one; shared is JOURNAL_SIZE zeros. */
 struct err *journal_writer_begin(struct journal_writer *writer, struct journal *shared,
 				 uint64_t region_size) MUST_CHECK;
-/* Go on with what stands in shared, which lies in a region of region_size bytes. ERR_FORMAT. */
+/* Go on with the journal in shared, which lies in a region of region_size bytes. ERR_FORMAT. */
 struct err *journal_writer_adopt(struct journal_writer *writer, struct journal *shared,
 				 uint64_t region_size) MUST_CHECK;
 void journal_writer_free(struct journal_writer *writer);

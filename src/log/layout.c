@@ -12,13 +12,13 @@
 
 #define TABLE_TURN	13
 
-/* The largest power of two that is not above x; x is not 0. */
+/* The largest power of two that is at most x; x must not be 0. */
 static uint64_t power_of_two(uint64_t x)
 {
 	return 1ull << (63 - __builtin_clzll(x));
 }
 
-/* Hand out the next bytes of the region, page by page. */
+/* Hand out the next bytes of the region, in whole pages. */
 static uint8_t *cut(struct log *log, uint64_t *at, uint64_t bytes)
 {
 	uint8_t *start = log->base + *at;
@@ -28,8 +28,8 @@ static uint8_t *cut(struct log *log, uint64_t *at, uint64_t bytes)
 }
 
 /*
- * A sixteenth of the region for the registry, and an eighth for the stacks: of the default gigabyte
- * room for 64K threads and about a million stacks.
+ * The registry gets a sixteenth of the region, and the stacks an eighth: of the default gigabyte
+ * that is room for 64K threads and about a million stacks.
  */
 static void cut_threads(struct log *log, uint64_t *at)
 {
@@ -55,7 +55,7 @@ static void cut_stacks(struct log *log, uint64_t *at)
 	log->arena = cut(log, at, log->arena_size);
 }
 
-/* A sixty-fourth at most. */
+/* They get at most a sixty-fourth of the region. */
 static void cut_freed(struct log *log, uint64_t *at)
 {
 	uint64_t nr = power_of_two(log->size / 64 / sizeof(struct log_free_slot));
@@ -64,7 +64,7 @@ static void cut_freed(struct log *log, uint64_t *at)
 	log->freed = (struct log_free_slot *)cut(log, at, log->nr_frees * sizeof(*log->freed));
 }
 
-/* A sixty-fourth at most, but for the table. */
+/* They get at most a sixty-fourth of the region, besides the table. */
 static void cut_deferred(struct log *log, uint64_t *at)
 {
 	log->nr_deferred = (uint32_t)MIN(log->size / 64 / DEFERRED_BYTES, (uint64_t)DEFERRED_COPIES);
@@ -74,8 +74,8 @@ static void cut_deferred(struct log *log, uint64_t *at)
 }
 
 /*
- * Each table makes the whole larger by STEP at least; what is left over at the end becomes part of
- * the last. See block_table.h.
+ * Each table adds at least STEP; what is left over at the end becomes part of the last one. See
+ * block_table.h.
  */
 static void cut_tables(struct log *log, uint64_t at)
 {

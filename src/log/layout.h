@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Where everything lies in the region. The whole layout is a function of two numbers, the offset of
- * the header and the bytes of the region (log_layout), and is computed anew by whoever maps it: the
- * region holds no offset that a reader would have to believe. That matters because the target can
- * write there: mdbg takes from the region only numbers that it can bound (how many tables, how much
- * of the arena) and contents.
+ * Where everything lies in the region. The whole layout follows from two numbers, the offset of the
+ * header and the bytes of the region (log_layout), and each process that maps the region computes
+ * it anew: the region holds no offset that a reader would have to believe. That matters because the
+ * target can write there: mdbg takes from the region only numbers that it can bound (how many
+ * tables, how much of the arena) and contents.
  *
  *	offset 0	the journal (journal.h), JOURNAL_SIZE
  *	header_offset	struct log_header, LOG_HEADER_SIZE
@@ -22,8 +22,8 @@
  *			table 0, table 1, ...				(block_table.h)
  *	size
  *
- * The file behind it is sparse: what no writer has touched takes no memory. Readers must keep it so
- * and not look at what is not in use, since a mere read of a hole in shared memory fills it.
+ * The file behind it is sparse: parts that no writer has touched take no memory. Readers must not
+ * look at parts that are not in use, since even a read of a hole in shared memory fills it.
  *
  * Freestanding.
  */
@@ -41,9 +41,9 @@
 #define LOG_UNKNOWN_FREES		1024		/* unknown frees of each kind that are remembered; a power of two */
 
 /*
- * One thread that was seen: who it is, and its account. Only the thread itself writes (or the
- * tracer, while it is stopped); entry 0 belongs to all. Whole cache lines, by pairs, so that
- * writers do not share one.
+ * One thread that was seen: its ids, and its accounts. Only the thread itself writes here (or the
+ * tracer, while the thread is stopped); entry 0 belongs to all. An entry takes whole pairs of cache
+ * lines, so that writers do not share one.
  */
 struct log_entry {
 	uint64_t account[sizeof(struct log_accounts) / sizeof(uint64_t)];
@@ -82,7 +82,7 @@ struct log_header {
 	/* Written by mdbg only. */
 	uint32_t anchors __attribute__((aligned(64)));
 	uint64_t rate;		/* ns a tick, times 2^48, for what comes after the last anchor */
-	uint64_t rate_stamp, rate_ns;	/* whence rate is measured: the start, as if the clock had never been set */
+	uint64_t rate_stamp, rate_ns;	/* where rate is measured from: the start (clock.c) */
 	uint64_t ahead;		/* ns that the log is ahead of a clock that was set back */
 	struct log_anchor anchor[LOG_ANCHORS];
 };
@@ -91,15 +91,16 @@ _Static_assert(sizeof(struct log_header) <= LOG_HEADER_SIZE, "header");
 _Static_assert(sizeof(struct log_entry) == 256, "entry");
 
 /*
- * Fill in *log for a region of size bytes at base whose header lies at header_offset: pointers and
- * bounds, from these numbers alone. False: it does not fit. The region is not looked at.
+ * Fill in the pointers and bounds of *log for a region of size bytes at base whose header lies at
+ * header_offset. They follow from these numbers alone; the region is not read. False: it does not
+ * fit.
  */
 bool log_layout(void *base, uint64_t size, uint64_t header_offset, struct log *ret);
 
 /*
- * A reader bounds what it hands out, in its own copy: an id that this region cannot have given
- * is LOG_STACK_DAMAGED, or entry 0 of the registry. An address has 56 bits and a size 48, by their
- * place in a slot.
+ * A reader bounds the ids of a record in its own copy before it hands the record out: an id that
+ * this region cannot have given becomes LOG_STACK_DAMAGED, or entry 0 of the registry. An address
+ * has at most 56 bits and a size 48, because a slot has no room for more.
  */
 static inline void log_bound_ids(const struct log *log, uint32_t *thread, uint32_t *stack)
 {

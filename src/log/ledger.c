@@ -43,7 +43,9 @@ void ledger_void(struct log *log, struct ledger_thread *thread, uint64_t sp, boo
 	thread->nr_ops = kept;
 }
 
-/* The record that a new one has replaced was part of the same call: as if it had never been. */
+/*
+ * The record that a new one has replaced was part of the same call: count as if it had never been.
+ */
 static void drop_inner(struct ledger_call call, const struct log_record *inner)
 {
 	struct sample_share share = sample_share(call.ledger->sample, inner->size, inner->time);
@@ -97,7 +99,7 @@ void ledger_put_back(struct ledger_call call, const struct ledger_words *words,
 	if (op && op->took) {
 		log_restore(log, &op->old, thread->log_thread);
 	} else if (alone && words->what & LEDGER_TOOK) {
-		/* Mostly log_restore finds the rest where it was. */
+		/* log_restore mostly finds the rest of the record in its old slot. */
 		old.address = call.block;
 		old.size = words->what & ~LEDGER_TOOK;
 		old.time = log_now();
@@ -106,7 +108,7 @@ void ledger_put_back(struct ledger_call call, const struct ledger_words *words,
 		old.heap = LOG_HEAP_UNKNOWN;
 		log_restore(log, &old, ledger_number(thread));
 	} else if (call.ledger->sample && (op ? op->missed : alone)) {
-		/* The entry has counted a free that was none. */
+		/* The entry has counted a free, and there was none. */
 		count(log, thread, LOG_ACCOUNT(unsampled_frees), -1ull);
 	}
 }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The ledger: what the calls of an allocator's functions mean to the log. The agent
- * (agent/slow_path.c) and the tracer (probe/trap_ledger.c) both see calls and tell the ledger; here
- * is all that it takes to make records and accounts of them, once.
+ * The ledger: the rules by which calls of an allocator's functions become records and accounts of
+ * the log. The agent (agent/slow_path.c) and the tracer (probe/trap_ledger.c) both see calls and
+ * pass them to the ledger, so the rules are written once, here.
  *
  * Theory of operation
  *
- * A call has an entry and a return, each at the same SP: that of the entry, where the return
- * address lies, so that it names one call of one thread. A new block is recorded when its function
- * has returned; its stack is walked there. Only two kinds of functions must be known while they
- * run: one that takes something out first (a resize: realloc), and one that may come round to
- * itself (a throwing operator new, which is called in its nothrow form, and that may call the
- * throwing one). A call of these is an operation, and is listed from its entry to its return:
+ * A call has an entry and a return. Both are identified by SP at the entry, where the return
+ * address lies: no two calls of one thread that are under way have the same. A new block is
+ * recorded when its function has returned, and its stack is walked then. The ledger must follow
+ * only two kinds of functions while they run: a resize (realloc), which removes the old record
+ * first, and a throwing operator new, which mdbg calls in its nothrow form, and whose nothrow form
+ * may call the throwing one again. A call of these is an operation, and is listed from its entry to
+ * its return:
  *
  *	UNDER WAY	it is in thread->op[]; what a resize has taken out is in its `old` (`took`)
  *	INSIDE		it is in thread->op[], and part of one around it that resizes the same block
@@ -45,51 +46,55 @@
  *	(*) log/unknown_free.h: unknown_frees, double_frees, own_frees; where the log samples
  *	    unsampled_frees
  *
- * Void. A call may be left by longjmp, and never return. If the operation stayed, a free of the
- * block that it resized, and a throwing function called below it, would be taken for part of it
- * for ever. So it goes with the first event that shows it: SP is back at its entry, or above it on
- * the same stack. (Both must be inside the thread's bounds: on another stack, of a coroutine or a
- * signal handler, a higher SP means nothing.) Nothing is certain there, a signal handler's stack
- * may lie within the bounds of its thread's; so an operation that returns though it was taken for
- * void is taken at its word, counted down again, and its block is recorded. Only what it took out
+ * Void. A call may be left by longjmp and never return. If its operation stayed in the list, a
+ * later free of the block that it resized, or a throwing function called below it, would be taken
+ * for part of it for ever. So the operation is removed at the first event that shows that the call
+ * is gone: SP is back at the call's entry, or above it on the same stack. (Both values must be
+ * inside the thread's bounds: on another stack, of a coroutine or a signal handler, a higher SP
+ * means nothing.) This is not certain, since a signal handler's stack may lie inside the bounds of
+ * its thread's stack. So if an operation returns after it was voided, the return is believed:
+ * `voided` is decreased and the block is recorded. Only the record that the operation had removed
  * is lost.
  *
- * Popped last. An operation stays in the list until the new record is in, so that a reader always
- * finds what it took.
+ * Order of a return. An operation stays in the list until the new record is in the table, so that a
+ * reader always finds the block that a resize has removed.
  *
  * Nesting of blocks. A function may return a block that another one inside it has just recorded
  * (calloc calls malloc). The inner record then stands in the table at the block's address, is the
  * last one that this thread has made, and was made at a lower SP: it was part of this call. The
- * outer record takes its place, as if the inner one had never been, and `nested` counts one. It
- * needs no entry of the outer call.
+ * outer record takes its place, as if the inner one had never been, and `nested` counts one. The
+ * ledger need not have seen the entry of the outer call for this.
  *
- * Nesting of frees. A free is part of another event if the block is the one that a resize around
- * it has in hand, or if another free has led to it (operator delete jumps to free): the same block
- * again, no longer in the table, at the same or a lower SP, and the return address of that other
- * free still stands where it was. Only frees that may lead to others (`wraps`) are remembered for
- * that.
+ * Nesting of frees. A free is part of another event in two cases. It frees the block that a resize
+ * around it is resizing. Or another free has called it or jumped to it (operator delete jumps to
+ * free): then it is the same block, which is no longer in the table, SP is the same or lower, and
+ * the return address of that other free is still in its place on the stack. Only frees that may
+ * lead to others (`wraps`) are remembered for that.
  *
  * Sampling (log/sample.h). A thread counts its bytes down to the next sample; a block that comes
- * before it is counted in `unsampled`, and its stack is not walked. An outer record that takes the
- * place of an inner one is the same block, and is drawn for once: by the size that the outer one
- * has, with the countdown as it was before the inner one, whichever way that went. An inner block
- * that was not sampled is in no table, so nothing there tells it from one that the thread has had
- * before, another thread has freed, and the allocator has given again. So the entry of a function
- * that may lead to another one notes how many blocks the thread has drawn for (`draws`); the last
- * one, if it is this block and was drawn for since, is an inner one. For the same reason the last
- * free that may lead to others is forgotten when its block is given again.
+ * before it is counted in `unsampled`, and its stack is not walked. To subtract a block from the
+ * countdown, and see whether a sample is in it, is called to draw for it. An inner and an outer
+ * call that return the same block must be drawn for once: the draw for the inner one is taken back,
+ * whatever its result was, and the draw for the outer one uses the outer one's size. An inner block
+ * that was not sampled is in no table. So the table cannot tell it from an older block of this
+ * thread at the same address that another thread has freed, and that the allocator has now given
+ * out again. Therefore the entry of a function that may call another one notes how many blocks the
+ * thread has drawn for (`draws`): if the last of them is this block, and was drawn for since that
+ * entry, it is an inner one. For the same reason the last free that may lead to others is forgotten
+ * when its block is given out again.
  *
- * History (log/free_history.h). A free is remembered when its block was taken out; a resize that
- * has moved or freed its block, when it has returned, if it was listed.
+ * History (log/free_history.h). A free is remembered when its record was taken out. A resize is
+ * remembered when it has returned and has moved or freed its block, if it was listed.
  *
- * Domains. Blocks are compared as the log knows them, with the number of the process and
- * LOG_DOMAIN_USER: a block of an allocator that the user has named is never the same as malloc's.
+ * Domains. Blocks are compared by their keys in the log, which contain the number of the process
+ * and LOG_DOMAIN_USER. So a block of an allocator that the user has named is never taken for one of
+ * malloc's.
  *
- * Without a thread's state (`thread` is NULL, in the agent only) an event is recorded all the
- * same, with entry 0 of the registry. Some things cannot be told apart then: nested frees
- * count as unknown, nested blocks as replaced, each block is drawn for on its own. A resize keeps
- * in the words of its call what it took. A throwing function cannot tell its own twin, runs as it
- * is, and counts as voided.
+ * Without a thread's state (`thread` is NULL, in the agent only) an event is recorded all the same,
+ * with entry 0 of the registry. Some things cannot be told apart then: nested frees count as
+ * unknown, nested blocks as replaced, each block is drawn for on its own. A resize keeps what it
+ * took in the words of its call. A throwing function could not be told from its own nothrow form,
+ * so it runs as it is and counts as voided.
  *
  * The environment is supplied by the file that includes ledger_events.h: it walks stacks, reads
  * them, and knows their bounds. Functions that need none of that are in ledger.c. Freestanding.
@@ -101,21 +106,21 @@
 #include "log/unknown_free.h"
 
 #define LEDGER_OPS		8
-#define LEDGER_SIZE_MAX		((1ull << 48) - 1)	/* that a record can hold */
+#define LEDGER_SIZE_MAX		((1ull << 48) - 1)	/* what a record can hold */
 
-/* An operation that was entered and has not returned. */
+/* An operation: a call that was entered and has not returned. */
 struct ledger_op {
 	uint64_t sp;				/* at entry */
 	const struct ledger_function *function;	/* compared, and never followed */
 	uint64_t block;				/* that is resized; 0 */
-	uint64_t gave;				/* its result, from before that is recorded on; 0 */
-	uint32_t took;				/* old was in the log, and was taken out */
-	uint32_t missed;			/* it was not, and its free was counted so */
+	uint64_t gave;				/* its result, set before that is recorded; 0 */
+	uint32_t took;				/* `old` was in the log, and was taken out */
+	uint32_t missed;			/* it was not, and was counted as an unknown free */
 	uint32_t inside, pad;			/* part of an outer operation on the same block */
 	struct log_record old;
 };
 
-/* All that is known of a thread. All zero at the beginning. */
+/* All that the ledger knows about a thread. All zero at the beginning. */
 struct ledger_thread {
 	uint64_t key;				/* thread pointer; 0: free */
 	uint32_t lwp;
@@ -124,7 +129,7 @@ struct ledger_thread {
 	uint32_t nr_ops;
 	uint64_t stack_low, stack_high;		/* 0, 0: not known */
 	uint64_t last_time;			/* of the last record */
-	uint64_t word;				/* of its slots in the log, but for the stack */
+	uint64_t word;				/* of its slots in the log, without stack */
 	uint64_t inserted, inserted_sp;		/* its block, and SP at its function's entry */
 	uint64_t freed, freed_sp, freed_ra;	/* the last free by a function that `wraps` */
 	/* Sampling: up to `random` on one cache line. */
@@ -154,7 +159,7 @@ struct ledger_function {
 	uint8_t entered;		/* its calls come to ledger_enter */
 };
 
-/* Two words that the caller keeps from ledger_enter to ledger_leave. */
+/* Two words that the environment keeps from ledger_enter to ledger_leave. */
 struct ledger_words {
 	uint64_t how;			/* enum ledger_how */
 	uint64_t what;
@@ -178,8 +183,8 @@ struct ledger_call {
 };
 
 /*
- * The answer of ledger_release. Nonzero: the stack is wanted, and ledger_unknown_free is to be
- * called with the same call and this.
+ * The answer of ledger_release. If it is not zero, the stack is wanted, and ledger_unknown_free
+ * must be called with the same call and this answer.
  *
  *	LEDGER_UNKNOWN	the log does not have the block
  *	LEDGER_FREED	it does not, but it had: its retired record is there
@@ -188,29 +193,29 @@ struct ledger_call {
 #define LEDGER_UNKNOWN	1u
 #define LEDGER_FREED	2u
 
-/* That answer for a block that log_remove has not found. */
+/* This answer, for a block that log_remove has not found. */
 static inline uint64_t ledger_missed(const struct log_record *old)
 {
 	return old->address ? LEDGER_FREED : LEDGER_UNKNOWN;
 }
 
-/* Its entry in the registry; 0 for all that have no state. */
+/* The thread's entry in the registry; 0 for all threads without a state. */
 static inline uint32_t ledger_number(const struct ledger_thread *thread)
 {
 	return LIKELY(thread) ? thread->log_thread : 0;
 }
 
-/* Is it inside the bounds of the thread's stack? */
+/* Is sp inside the bounds of the thread's stack? */
 static inline bool ledger_holds(const struct ledger_thread *thread, uint64_t sp)
 {
 	return sp - thread->stack_low < thread->stack_high - thread->stack_low;
 }
 
 /*
- * Later than the thread's last record, and another than those of other threads, which may read the
- * same stamp at the same moment: the lowest bits are the thread's number in the log. (They are the
- * same for threads whose numbers differ by a multiple of TIME_STEP. The step is some 10 ns, less
- * than a record takes, so that no thread runs ahead of the clock.)
+ * A time stamp that is later than the thread's last one, and differs from those that other threads
+ * may read at the same moment: its lowest bits are the thread's number in the log. (They are equal
+ * for threads whose numbers differ by a multiple of TIME_STEP. The step is some 10 ns, less than a
+ * record takes, so that no thread runs ahead of the clock.)
  */
 #define TIME_STEP	32ull
 
@@ -221,29 +226,40 @@ static ALWAYS_INLINE uint64_t ledger_time(const struct ledger_thread *thread)
 	return (MAX(now, next) & ~(TIME_STEP - 1)) | (thread->log_thread & (TIME_STEP - 1));
 }
 
-/* A signal handler of the same thread sees what was stored before in all that comes after. */
+/*
+ * A signal handler of the same thread that runs after this point sees all that was stored before
+ * it.
+ */
 static inline void compiler_barrier(void)
 {
 	__asm__ volatile("" : : : "memory");
 }
 
-/* A thread has ended, or is another one from now on: what it had under way is void. */
+/*
+ * A thread has ended, or its state goes to another one: void all operations that it had under way.
+ */
 void ledger_abandon(struct log *log, struct ledger_thread *thread);
 
-/* The log was reset: what resizes have in hand is from before. The thread must not write. */
+/*
+ * The log was reset: records that resizes have taken out are from before that and must not come
+ * back. The thread must not write meanwhile.
+ */
 void ledger_reset(struct ledger_thread *thread);
 
-/* Drop what an event at sp shows to be void; bounded: sp is inside the thread's bounds. */
+/*
+ * Drop the operations that an event at sp shows to be void. bounded: sp is inside the thread's
+ * bounds.
+ */
 void ledger_void(struct log *log, struct ledger_thread *thread, uint64_t sp, bool bounded);
 /*
- * log_insert of a block that may be the same as the thread's last one, of time `last`, whose record
- * is then part of this call.
+ * Do log_insert for a block that may be the same as the thread's last one, of time `last`; the
+ * record of that one is then part of this call.
  */
 bool ledger_insert_again(struct ledger_call call, const struct log_record *record,
 			 uint64_t last);
-/* The inner record of a call that turns out not to be sampled. */
+/* Take back the inner record of a call that turns out not to be sampled. */
 void ledger_take_back(struct ledger_call call, uint64_t block);
-/* A resize has failed: what its entry took is as it was. op is NULL if it was not listed. */
+/* A resize has failed: put back what its entry took. op is NULL if it was not listed. */
 void ledger_put_back(struct ledger_call call, const struct ledger_words *words,
 		     const struct ledger_op *op);
 _Static_assert(offsetof(struct ledger_thread, nr_ops) ==

@@ -30,20 +30,20 @@ static inline bool bounded(const struct ledger_call *call)
 	return ledger_holds(call->thread, call->sp) || env_bounds(call);
 }
 
-/* An event shows what is void. */
+/* Void the operations that this event shows to be gone. */
 static inline void void_others(const struct ledger_call *call)
 {
 	if (UNLIKELY(call->thread->nr_ops))
 		ledger_void(call->ledger->log, call->thread, call->sp, bounded(call));
 }
 
-/* Is a free by this function remembered, of a block that the log had? */
+/* Is a free by this function to be remembered if the log had its block? */
 static inline bool remembers(const struct ledger_call *call)
 {
 	return UNLIKELY(call->ledger->history) && !call->function->user;
 }
 
-/* The block was freed, whatever else happens. */
+/* The block is freed, whatever else happens. */
 static inline void remember(const struct ledger_call *call, uint64_t block, uint64_t block_time,
 			    uint32_t stack)
 {
@@ -58,15 +58,16 @@ static inline void remember(const struct ledger_call *call, uint64_t block, uint
 	log_note_free(call->ledger->log, &free);
 }
 
-/* Remember a free by this call, whose stack is not known yet. */
+/* Remember a free by this call; its stack must still be walked. */
 static NOINLINE void walk_and_remember(struct ledger_call call, uint64_t block, uint64_t block_time)
 {
 	remember(&call, block, block_time, env_walk(&call, call.ledger->depth, 0, 0));
 }
 
 /*
- * The block is not in the log, but perhaps it was (freed). Nothing has been allocated by this
- * stack, so it is not counted to it. The stack tells what it is: at least a few frames of it.
+ * The block is not in the log, but perhaps it was (freed). The walk adds no block to the counts of
+ * this stack, since it has allocated nothing. The stack shows what kind of free this is; a few
+ * frames of it are needed at least.
  */
 static NOINLINE void unknown(struct ledger_call copy, bool freed)
 {
@@ -75,7 +76,7 @@ static NOINLINE void unknown(struct ledger_call copy, bool freed)
 	uint32_t stack = env_walk(call, MAX(call->ledger->depth, UNKNOWN_FREE_DEPTH), 0, 0);
 	struct log_unknown_free free;
 
-	/* One by one: an initialiser would clear it first. */
+	/* The fields are set one by one because an initialiser would clear the struct first. */
 	free.address = call->block;
 	free.time = log_now();
 	free.thread = ledger_number(call->thread);
@@ -86,7 +87,7 @@ static NOINLINE void unknown(struct ledger_call copy, bool freed)
 			 freed && env_tells(call));
 }
 
-/* Is it worth a look? */
+/* Can anything be void? */
 static inline bool may_be_unknown_free(const struct ledger_call *call)
 {
 	return !call->ledger->sample && !call->function->user;
@@ -113,13 +114,16 @@ static ALWAYS_INLINE bool insert(const struct ledger_call *call, struct log_reco
 	return is_in;
 }
 
-/* *record is made here. False: there is no room for it. */
+/* Fills in *record. False: the log has no room for it. */
 static ALWAYS_INLINE bool record_all(const struct ledger_call *call, uint64_t block, uint64_t size,
 				     struct log_record *record)
 {
 	uint32_t stack = env_walk(call, call->ledger->depth, 1, size);
 
-	/* One by one: an initialiser would clear it first. Now: the walk had the room. */
+	/*
+	 * The fields are set one by one because an initialiser would clear the struct first; and
+	 * only now, because the walk used the room before.
+	 */
 	record->address = block;
 	record->size = size;
 	record->thread = ledger_number(call->thread);
@@ -131,7 +135,7 @@ static ALWAYS_INLINE bool record_all(const struct ledger_call *call, uint64_t bl
 	return false;
 }
 
-/* Was the block drawn for inside of this call? */
+/* Was this block drawn for inside of this call? */
 static inline bool drawn_inside(const struct ledger_call *call, const struct ledger_words *words,
 				uint64_t block)
 {
@@ -156,7 +160,7 @@ static inline bool draw(const struct ledger_call *call, uint64_t block, uint64_t
 		thread->gap = sample_gap(&thread->random, mean);
 	}
 	if (thread->freed == block)
-		thread->freed = 0;	/* it is another block now */
+		thread->freed = 0;	/* the address is another block now */
 	thread->draws++;
 	thread->drawn = block;
 	thread->drawn_gap = thread->gap;
@@ -197,7 +201,7 @@ static NOINLINE void record_samples(struct ledger_call copy, const struct ledger
 	log_stack_count(call->ledger->log, record.stack, share.blocks - 1, share.bytes - size);
 }
 
-/* The stack that was taken; LOG_STACK_NONE where it is drawn for. */
+/* The stack that the walk has found; LOG_STACK_NONE if the draw took no sample. */
 static ALWAYS_INLINE uint32_t record(const struct ledger_call *call,
 				     const struct ledger_words *words, uint64_t block,
 				     uint64_t size)
@@ -224,8 +228,8 @@ static inline void finish(const struct ledger_call *call, const struct ledger_wo
 		count(call, LOG_ACCOUNT(nested), 1);
 	} else if (LIKELY(block)) {
 		/*
-		 * A reader that finds this in the log knows that the taken block is no longer
-		 * there.
+		 * A reader that finds the new block in the log knows by this that the old one is
+		 * gone.
 		 */
 		if (op)
 			__atomic_store_n(&op->gave, block, __ATOMIC_RELEASE);
@@ -242,7 +246,10 @@ static inline void finish(const struct ledger_call *call, const struct ledger_wo
 	}
 }
 
-/* The operation that was entered with this call, all those inside it dropped; NULL: it is void. */
+/*
+ * The operation that was entered with this call; all operations inside it are dropped. NULL: it was
+ * voided.
+ */
 static inline struct ledger_op *find_op(const struct ledger_call *call)
 {
 	struct ledger_thread *thread = call->thread;
@@ -260,7 +267,7 @@ static inline struct ledger_op *find_op(const struct ledger_call *call)
 	return NULL;
 }
 
-/* The call, of `size` bytes, has returned; block is what it gave, as in a record, or 0. */
+/* The call, for `size` bytes, has returned. block is its result as in a record, or 0. */
 static inline void ledger_leave(const struct ledger_call *call, const struct ledger_words *words,
 				uint64_t block, uint64_t size)
 {
@@ -271,7 +278,7 @@ static inline void ledger_leave(const struct ledger_call *call, const struct led
 			void_others(call);
 	} else if (words->how == LEDGER_LISTED) {
 		op = find_op(call);
-		if (!op && call->thread)	/* taken for void, and back after all */
+		if (!op && call->thread)	/* it was voided, and has returned after all */
 			count(call, LOG_ACCOUNT(voided), -1ull);
 	}
 	finish(call, words, op, block, size);
@@ -292,8 +299,8 @@ static inline bool inside_resize(const struct ledger_call *call)
 }
 
 /*
- * A throwing function whose nothrow twin calls it in turn (libstdc++'s do): the inner call must run
- * as it is, or it would go round in circles.
+ * The nothrow form of a throwing function may call the throwing one (libstdc++'s do). That inner
+ * call must run as it is, or the two would call each other for ever.
  */
 static inline bool called_by_own_nothrow(const struct ledger_call *call)
 {
@@ -305,7 +312,7 @@ static inline bool called_by_own_nothrow(const struct ledger_call *call)
 	return false;
 }
 
-/* A place for one more operation, not listed yet. */
+/* A place for one more operation, which is not in the list yet. */
 static inline struct ledger_op *next_op(const struct ledger_call *call)
 {
 	struct ledger_thread *thread = call->thread;
@@ -341,7 +348,9 @@ static inline void enter_listed(const struct ledger_call *call)
 		unknown(*call, op->old.address);
 }
 
-/* Without state: nothing tells a throwing function's own twin, so it is let alone. */
+/*
+ * Without state a throwing function cannot be told from its own nothrow form, so it runs as it is.
+ */
 static NOINLINE bool enter_alone(struct ledger_call copy, struct ledger_words *words)
 {
 	const struct ledger_call *call = &copy;
@@ -360,7 +369,10 @@ static NOINLINE bool enter_alone(struct ledger_call copy, struct ledger_words *w
 	return false;
 }
 
-/* True: the function is to run as it is, and the call is not to come back (it is no event). */
+/*
+ * True: the function must run as it is, and the call must not come to ledger_leave (it is no
+ * event).
+ */
 static inline bool ledger_enter(const struct ledger_call *call, struct ledger_words *words)
 {
 	if (UNLIKELY(!call->thread))
@@ -375,7 +387,7 @@ static inline bool ledger_enter(const struct ledger_call *call, struct ledger_wo
 	return false;
 }
 
-/* Did the last free that may do so lead to this one? */
+/* Did the last free that may lead to another one lead to this one? */
 static inline bool led_to_by_last_free(const struct ledger_call *call)
 {
 	const struct ledger_thread *thread = call->thread;
@@ -399,7 +411,7 @@ static NOINLINE bool release_inside(struct ledger_call copy)
 	return true;
 }
 
-/* Its block is taken out: what ledger_release is to say. */
+/* The answer of ledger_release for a free whose record was taken out. */
 static inline uint64_t take_out(const struct ledger_call *call)
 {
 	uint32_t number = ledger_number(call->thread);

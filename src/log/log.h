@@ -18,15 +18,15 @@
 
 #define LOG_VERSION		8
 #define LOG_STACK_NONE		0	/* stack id: no stack was taken */
-#define LOG_STACK_DAMAGED	UINT32_MAX	/* as a reader gets it: the log said one that cannot be */
+#define LOG_STACK_DAMAGED	UINT32_MAX	/* given to readers for an id that cannot exist */
 #define LOG_DEPTH_MAX		128
 #define LOG_HEAP_UNKNOWN	0xffff	/* heap: not known to the writer */
 #define LOG_HEAP_MMAP		0xfffe	/* heap: a block mapped on its own */
 #define LOG_HEAP_USER		0xfffd	/* heap: of an allocator that the user has named */
 #define LOG_LIMIT_MIN		(16ull << 20)
 #define LOG_LIMIT_MAX		(1ull << 42)
-#define LOG_FREES_MAX		65536u	/* that a history of frees can have (free_history.h) */
-#define LOG_TABLES		40	/* allocation tables that a region of LOG_LIMIT_MAX bytes has room for */
+#define LOG_FREES_MAX		65536u	/* most frees in a free history (free_history.h) */
+#define LOG_TABLES		40	/* most tables, in a region of LOG_LIMIT_MAX */
 
 enum log_unknown_free_kind { LOG_UNKNOWN_FREE_DOUBLE, LOG_UNKNOWN_FREE_OTHER,
 			    LOG_UNKNOWN_FREE_KINDS };
@@ -42,7 +42,7 @@ struct log_table {
 	uint32_t turn;			/* of hashes */
 };
 
-/* How many bytes from its start on log_reserve has faulted in of each part. */
+/* How many bytes of each part, from its start on, log_reserve has faulted in. */
 struct log_reserved {
 	uint64_t header, threads, thread_index, stack_index, stack_directory, arena, unknown_frees,
 		     counting_filter,
@@ -50,9 +50,9 @@ struct log_reserved {
 };
 
 /*
- * A view of a region that is mapped here. Its own memory is the caller's (no allocation: the agent
- * has one in its data). Where the parts lie follows from the size of the region alone (layout.h),
- * so that nothing that the target writes can lead out of it.
+ * A view of a region that is mapped here. The caller provides its memory (nothing is allocated: the
+ * agent has one in its data). Where the parts lie follows from the size of the region alone
+ * (layout.h), so that nothing that the target writes can lead out of it.
  */
 struct log {
 	uint8_t *base;			/* start of the region (the journal) */
@@ -84,16 +84,16 @@ struct log {
 };
 
 /*
- * Blocks of several processes may be in one log: bits 48 to 54 of a record's address are the number
- * of the process, 0 for the first one. Bit 55 is set in those of allocators that the user has
- * named: their blocks lie inside of malloc's, perhaps at the same address.
+ * One log may have blocks of several processes: bits 48 to 54 of a record's address are the number
+ * of the process, 0 for the first one. Bit 55 is set for blocks of allocators that the user has
+ * named: they lie inside of malloc's blocks, perhaps at the same address.
  */
 #define LOG_PROCESS_SHIFT	48
 #define LOG_PROCESSES		128
 #define LOG_DOMAIN_SHIFT	55
 #define LOG_DOMAIN_USER		(1ull << LOG_DOMAIN_SHIFT)
 
-/* One allocation, as it goes in and comes out. */
+/* One allocation, in the form in which it is written and read. */
 struct log_record {
 	uint64_t address;		/* key; not 0; below 2^56 */
 	uint64_t size;			/* bytes asked for, below 2^48 */
@@ -106,7 +106,7 @@ struct log_record {
 /* A free of a block that the table had (free_history.h). */
 struct log_free {
 	uint64_t address;		/* as in a record */
-	uint64_t block_time;		/* of the record: which of all blocks that were ever there */
+	uint64_t block_time;		/* of the record: it identifies the block */
 	uint64_t time;			/* of the free */
 	uint32_t thread, stack;		/* who freed it; stacks begin with the function called */
 };
@@ -156,14 +156,14 @@ struct log_config {
 };
 
 /*
- * The view of a region that log_format has made, at wherever it is mapped here. False: it is no log
- * of this version that fits in size bytes. log_open says the same in words.
+ * The view of a region that log_format has made, at wherever it is mapped here. False: there is no
+ * log of this version that fits in size bytes. log_open gives the reason as an error.
  */
 bool log_view(void *base, uint64_t size, struct log *ret);
 /*
- * The view for another process, in which offset 0 of the region lies (or would lie, if that
- * part is not mapped there) at address base: arithmetic alone, nothing is looked at. False: base is
- * not a page's, or the region would go past the end of the address space.
+ * The view for another process, in which offset 0 of the region lies (or would lie, if that part is
+ * not mapped there) at address base. It is computed without reading memory. False: base is not
+ * page-aligned, or the region would go past the end of the address space.
  */
 bool log_view_at(const struct log *mapped, uint64_t base, struct log *ret);
 
@@ -181,41 +181,43 @@ static inline uint64_t log_now(void)
 }
 
 /*
- * Put a record in. True: it is in; *replaced (may be NULL) then has the record that stood at this
- * address, address 0 if none. False: no room; counted in table_full. Accounts are kept by these
- * functions, of thread record->thread.
+ * Put a record in. True: it is in; *replaced (may be NULL) then has the record that was at this
+ * address before, with address 0 if there was none. False: there is no room, which is counted in
+ * table_full. These functions keep the accounts of thread record->thread.
  */
 bool log_insert(struct log *log, const struct log_record *record, struct log_record *replaced);
 /*
  * Take the record of address out (*ret, which may be NULL) and count it as freed by thread; or
  * count a free of an unknown block, or of one that was not sampled, and return false. Unless the
- * log samples, ret->address then says if there is a retired record (block_table.h): it is address,
- * or 0.
+ * log samples, ret->address then says whether there is a retired record (block_table.h): it is
+ * address if there is one, else 0.
  */
 bool log_remove(struct log *log, uint64_t address, uint32_t thread, struct log_record *ret);
-/* Look only. */
+/* Find the record of address, without a change. */
 bool log_lookup(const struct log *log, uint64_t address, struct log_record *ret);
 /*
- * Has there been a record of address since the last reset? True if it is there now, or was and its
- * place has not been taken by another one since; so a false says little, a true all.
+ * Has there been a record of address since the last reset? True if it is there now, or was there
+ * and no other record has taken its slot since. So true is certain; false means only that nothing
+ * is known.
  */
 bool log_knew(const struct log *log, uint64_t address);
 /*
- * The record that address had last, if its block was freed and nothing else has taken its place
- * since (block_table.h, retired records).
+ * The last record of address, if its block was freed and no other record has taken its slot since
+ * (block_table.h, retired records).
  */
 bool log_retired(const struct log *log, uint64_t address, struct log_record *ret);
 /*
- * A block was freed for certain: remember who did it, if frees are remembered. For a writer that
- * has taken out its record.
+ * A block was certainly freed: remember by whom, if frees are remembered. For the writer that has
+ * taken out its record.
  */
 void log_note_free(struct log *log, const struct log_free *free);
 /* The free of the block that was recorded at this address with this time, if it is remembered. */
 bool log_first_free(const struct log *log, uint64_t address, uint64_t block_time,
 		    struct log_free *ret);
 /*
- * The block at address at an earlier moment, with time stamp `until`, as far as the table still
- * tells: a record that was taken out since stays where it was until its place is taken by another.
+ * Find the block that was at address at an earlier moment, time stamp `until`, as far as the table
+ * still has it: a record that was taken out since stays in its slot until another record takes
+ * that.
  *
  *	LOG_PAST	its record (*ret), which is there still or was taken out: perhaps since then, and
  *			if not, there was none at that moment
@@ -239,27 +241,27 @@ bool log_restore(struct log *log, const struct log_record *record, uint32_t thre
 void log_count(struct log *log, uint32_t thread, unsigned what, uint64_t by);
 
 /*
- * The id of a stack, the same for the same PCs, end and generation. LOG_STACK_NONE: no room (count
- * unstacked). pcs[0] is the innermost.
+ * The id of a stack. It is the same for the same PCs, end and generation. LOG_STACK_NONE: there is
+ * no room (the caller counts unstacked). pcs[0] is the innermost.
  */
 uint32_t log_stack(struct log *log, const uint64_t *pcs, uint32_t nr, uint8_t end,
 		   uint32_t generation);
 /*
- * The stack that a reader is to see: the whole one of a deferred stack (deferred.h), if it is
- * known, else the stack itself. All ids that readers get with records have gone through this, and
- * log_stack_get does it.
+ * The stack to be shown to a reader: for a deferred stack (deferred.h) the whole one, if that is
+ * known, else the stack itself. All ids that readers get with records have gone through this
+ * function, and log_stack_get calls it, too.
  */
 uint32_t log_stack_whole(const struct log *log, uint32_t stack);
 /*
- * Add to a stack's all-time counts. How many of them have been freed is what is left without those
- * that are live, which a scan counts: two more atomics for each free would be too dear.
+ * Add to a stack's all-time counts. The number of freed blocks is these minus the live ones, which
+ * a scan counts: to count frees would take two more atomics for each free.
  */
 void log_stack_count(struct log *log, uint32_t stack, uint64_t blocks, uint64_t bytes);
 
 /*
- * The registry entry of the thread with this thread pointer and LWP id, made if it is new; 0 is a
- * shared entry for when the registry is full (then thread and pthread_t are unknown). An entry
- * whose thread has ended stays: records refer to it.
+ * The registry entry of the thread with this thread pointer and LWP id; a new one is made if there
+ * is none. If the registry is full the result is 0, the shared entry (then thread and pthread_t are
+ * unknown). The entry of a thread that has ended stays, because records refer to it.
  */
 uint32_t log_thread(struct log *log, uint64_t thread_pointer, uint32_t lwp);
 
@@ -270,22 +272,26 @@ uint32_t log_thread(struct log *log, uint64_t thread_pointer, uint32_t lwp);
  * is formatted too.
  */
 struct err *log_format(void *base, const struct log_config *config, struct log *ret) MUST_CHECK;
-/* Format a region behind a journal that is there already. */
+/* Format a region in which there is a journal already, and keep that. */
 struct err *log_format_behind(void *base, const struct log_config *config,
 			      struct log *ret) MUST_CHECK;
 /*
- * Remember the last nr frees from now on, 0: none; at any time, followed by log_reserve. ERR_USAGE,
- * and nothing has changed: the region has no room for so many, or the log samples.
+ * Remember the last nr frees from now on (0: none). May be called at any time; log_reserve must be
+ * called after it. ERR_USAGE: the region has no room for so many, or the log samples; nothing has
+ * changed.
  */
 struct err *log_set_free_history(struct log *log, uint32_t nr) MUST_CHECK;
-/* A view of a region that exists; ERR_FORMAT: not a log, or of another version (says which). */
+/*
+ * A view of a region that exists. ERR_FORMAT: it is not a log, or it has another version; the
+ * message says which.
+ */
 struct err *log_open(void *base, uint64_t size, struct log *ret) MUST_CHECK;
 struct log_config log_config(const struct log *log);
 
 /*
- * A stack, as it lies in the region (readable as long as the region is mapped). nr is 0 for
- * LOG_STACK_NONE and bad ids. The counts of a deferred stack that is known as a whole are 0 here,
- * and pending for the other one (pending.h).
+ * A stack, in the region's own memory (readable as long as the region is mapped). nr is 0 for
+ * LOG_STACK_NONE and bad ids. If a deferred stack has its whole stack, its own counts are 0 here,
+ * and are pending for the whole one (pending.h).
  */
 struct log_stack_view {
 	const uint64_t *pcs;
@@ -303,46 +309,53 @@ struct log_thread_view {
 };
 struct log_thread_view log_thread_get(const struct log *log, uint32_t thread);
 
-/* slot, not 0, is where the record is. */
+/* slot, which is not 0, is the place of the record. */
 typedef bool log_each_fn(const struct log_record *record, uint64_t slot, void *ctx);
 /*
- * Call fn for every record, in no order, each one consistent in itself; true ends it. Blocks that
- * live through the whole scan come exactly once; an address that is freed and given out again
- * meanwhile may come twice, with different times. A block that a realloc has in hand (between
- * log_remove and log_restore or log_insert) is not there: the agent's thread that runs the call has
- * it in ledger_thread.op[] meanwhile (log/ledger.h: `old`, where `took` is set), but for a few
- * instructions. A merge goes by address and time: for a moment the block may be in both.
+ * Call fn for every record, in no order, each one consistent in itself; the scan ends if fn returns
+ * true. Blocks that live through the whole scan come exactly once. An address that is freed and
+ * given out again meanwhile may come twice, with different times. A block that a realloc is moving
+ * (between log_remove and log_restore or log_insert) is not in the table: except for a few
+ * instructions, the state of the agent's thread that runs the call has it in op[] (log/ledger.h:
+ * `old`, if `took` is set). Compare address and time when you merge the two: for a moment the block
+ * may be in both.
  */
 void log_each(const struct log *log, log_each_fn *fn, void *ctx);
 /*
- * The record that is now in a slot, false if none is. A record stays where it is as long as it is
- * live, so that a slot is as good as a copy of it for who looks whether it is the same one (time).
- * Any number may be asked for.
+ * The record that is now in a slot; false if there is none. A record stays in its slot as long as
+ * it is live, so a caller may keep the slot's number instead of a copy, and compare the time to see
+ * that it is still the same record. Any number may be passed.
  */
 bool log_slot(const struct log *log, uint64_t slot, struct log_record *ret);
 /*
- * The unknown frees that are remembered (unknown_free.h), oldest first; true ends it. Each is
- * consistent in itself, and may be nonsense all the same where the target writes it.
+ * Call fn for the unknown frees that are remembered (unknown_free.h), oldest first, until it
+ * returns true. Each is consistent in itself, but may be nonsense, because the target can write it.
  */
 void log_each_unknown_free(const struct log *log, enum log_unknown_free_kind kind,
 			   bool (*fn)(const struct log_unknown_free *unknown, void *ctx),
 			   void *ctx);
 /*
- * Up to now allocations may have gone unrecorded (probes were out, or not all in): no retired
- * record of before tells a double free.
+ * Up to now allocations may have gone unrecorded (probes were out, or not all in): retired records
+ * from before do not prove a double free.
  */
 void log_note_gap(struct log *log);
-/* Sums; consistent only while nobody writes. */
+/* The sums over all threads. They are consistent only while nobody writes. */
 struct log_accounts log_accounts_get(const struct log *log);
-/* Records now in the table, by a count that the writers keep; exact while nobody writes. */
+/*
+ * The number of records now in the table, from counts that the writers keep. It is exact while
+ * nobody writes.
+ */
 uint64_t log_live(const struct log *log);
 /*
- * Forget all records, stacks' counts and accounts (malloc reset). There must be no writer
+ * Forget all records, the counts of stacks, and accounts (`malloc reset`). Nobody may write
  * meanwhile. Stack ids stay valid.
  */
 void log_reset(struct log *log);
 
-/* Bytes of the region in use, for `malloc -v` and the bench: tables, stacks, registry, header. */
+/*
+ * Bytes of the region that are in use (tables, stacks, registry, header), for `malloc -v` and the
+ * bench.
+ */
 struct log_usage {
 	uint64_t table_bytes, stack_bytes, other_bytes;
 	uint64_t table_slots;
@@ -350,13 +363,14 @@ struct log_usage {
 struct log_usage log_usage(const struct log *log);
 
 /*
- * Time stamps to wall-clock: the header keeps pairs of both, refined as time goes on. Call before
- * each command that converts: then all stamps lie between two pairs, and what they convert to stays
- * the same to within microseconds. "Now", for ages, is log_clock_realtime(log, log_now()) and not
- * clock_gettime: after somebody has set the clock back the log's goes on where it was.
+ * Time stamps and wall-clock time: the header keeps pairs of both, which become better as time goes
+ * on. Call this before each command that converts time stamps: then all of them lie between two
+ * pairs, and a stamp is converted to the same time later, to within microseconds. To compute ages
+ * use log_clock_realtime(log, log_now()) for "now", not clock_gettime: if somebody sets the clock
+ * back, the log's clock goes on where it was.
  */
 void log_clock_update(struct log *log);
-/* Nanoseconds since the epoch of a time stamp; never decreasing in it. */
+/* Nanoseconds since the epoch of a time stamp. A later stamp never gives an earlier time. */
 uint64_t log_clock_realtime(const struct log *log, uint64_t time);
 /* SEQ: the time stamp counted from the start of the log, from 1. */
 uint64_t log_seq(const struct log *log, uint64_t time);
@@ -364,10 +378,10 @@ uint64_t log_seq(const struct log *log, uint64_t time);
 uint64_t log_start(const struct log *log);
 
 /*
- * The memfd's pages are mdbg's to fault in, so that the target does not pay for them: make sure
- * that what the writers use is there, and what they will come to next: `bytes` at least, and as the
- * tables fill up the one that will be added. Call it every now and then while there are writers; it
- * costs a look at the header and the accounts when nothing is missing, and faults in 16 MB of
- * tables at most, or `bytes` if that is more. All calls on one view.
+ * Fault in pages of the memfd, so that the target does not pay for them: the pages that the writers
+ * use, and those that they will use next. The latter are `bytes` at least, and, as the tables fill
+ * up, the next table. Call this now and then while there are writers. It costs a look at the header
+ * and the accounts if nothing is missing, and faults in at most 16 MB of tables, or `bytes` if that
+ * is more. All calls must use the same view.
  */
 struct err *log_reserve(struct log *log, uint64_t bytes) MUST_CHECK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Counts of stacks that are still elsewhere, added up. */
+/* Adds up the counts of stacks that are not in the stack table yet. */
 
 #include "log/pending.h"
 
@@ -7,7 +7,7 @@
 
 #include "log/stack_table.h"
 
-/* Deferred stacks that are known as a whole are counted as that. */
+/* Count a deferred stack as its whole stack, if that is known. */
 static void add_deferred(const struct log *log, struct log_pending *pending)
 {
 	for (uint32_t id = 1; id < pending->nr; id++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * All-time counts that are not in the stack table yet. An agent's threads keep those of their hot
- * stacks to themselves (agent/unwind_cache.h) and fold them into the table now and then: what a
- * stack has had in all is log_stack_get's total and what is pending here. For a report:
+ * All-time counts that are not in the stack table yet. The agent's threads keep the counts of their
+ * hot stacks in their own caches (agent/unwind_cache.h) and add them to the table now and then. So
+ * the total of a stack is that of log_stack_get plus what is pending here. For a report:
  *
  *	struct log_pending pending;
  *
@@ -12,8 +12,8 @@
  *	spec.pending = &pending;	(heap/site.h)
  *	log_pending_free(&pending);
  *
- * Exact while nobody writes. A count that is folded between this and the report's look at the table
- * is in both, for this once.
+ * The sums are exact while nobody writes. If a count is added to the table between this and the
+ * report's look at the table, this report counts it twice.
  */
 #pragma once
 
@@ -26,10 +26,13 @@ struct log_pending {
 };
 
 /*
- * For all stacks that there are now: pending are the counts of deferred stacks that are known as a
- * whole (deferred.h), for these.
+ * Make room for all stacks that there are now. The counts of deferred stacks whose whole stacks are
+ * known (deferred.h) become pending for the whole ones.
  */
 struct err *log_pending_init(const struct log *log, struct log_pending *ret) MUST_CHECK;
-/* Add to a stack's counts (ctx: struct log_pending); one that was not there at init is left out. */
+/*
+ * Add to a stack's counts (ctx: struct log_pending). Stacks that are newer than log_pending_init
+ * are left out.
+ */
 void log_pending_add(uint32_t stack, uint64_t blocks, uint64_t bytes, void *ctx);
 void log_pending_free(struct log_pending *pending);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Reading the log: records, stacks, threads, sums. The region is not trusted:
- * see layout.h and stack_table.h.
+ * Reads the log: records, stacks, threads, sums. The region is not trusted: see layout.h and
+ * stack_table.h.
  */
 
 #include <string.h>
@@ -31,7 +31,7 @@ static bool window_each(const struct log *log, const struct log_window *window,
 
 void log_each(const struct log *log, log_each_fn *fn, void *ctx)
 {
-	/* A table that is added meanwhile has only what is younger than this scan. */
+	/* A table that is added meanwhile has only records that are younger than this scan. */
 	uint32_t nr = table_count(log), patience = SLOT_PATIENCE;
 
 	for (uint32_t i = 0; i < nr; i++)
@@ -122,7 +122,7 @@ struct log_stack_view log_stack_get(const struct log *log, uint32_t stack)
 		view.total = __atomic_load_n(&at->total, __ATOMIC_RELAXED);
 		view.total_bytes = __atomic_load_n(&at->total_bytes, __ATOMIC_RELAXED);
 	}
-	/* In the place of the last PC it has its hash. */
+	/* A deferred stack has its hash in the place of the last PC. */
 	if (view.end == WALK_DEFERRED && view.nr)
 		view.nr--;
 	return view;

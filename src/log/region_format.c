@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A region as a whole: made, opened, measured, emptied. */
+/* A region as a whole: make it, open it, measure it, empty it. */
 
 #include <inttypes.h>
 #include <string.h>
@@ -114,7 +114,10 @@ struct err *log_set_free_history(struct log *log, uint32_t nr)
 	return err;
 }
 
-/* Zero pages of a shared mapping by giving them back; of what has no file (tests), by hand. */
+/*
+ * Zero the pages of a shared mapping by giving them back. Memory without a file (in tests) is set
+ * to zero instead.
+ */
 static void wipe(void *start, uint64_t bytes)
 {
 	if (madvise(start, bytes, MADV_REMOVE))
@@ -167,7 +170,7 @@ struct log_usage log_usage(const struct log *log)
 		usage.table_bytes += log->table[i].nr * sizeof(struct log_window);
 		usage.table_slots += (uint64_t)log->table[i].nr * WINDOW_SLOTS;
 	}
-	/* These stacks can fill so many levels. */
+	/* The number of levels that so many stacks can fill. */
 	while (levels < log->stack_levels && stack_level_start(levels) * STACK_BUCKET < stacks)
 		levels++;
 	usage.stack_bytes = arena + stacks * sizeof(uint32_t) +

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The view of a region that exists. Freestanding: the agent begins with it. */
+/* Makes the view of a region that exists. Freestanding, since the agent needs it. */
 
 #include "log/layout.h"
 
@@ -30,7 +30,7 @@ bool log_view(void *base, uint64_t size, struct log *ret)
 
 	if (size < LOG_LIMIT_MIN || !same(journal->magic, JOURNAL_MAGIC, sizeof(journal->magic)))
 		return false;
-	/* Each is read once: the target may write to them between two reads. */
+	/* Each number is read once: the target may write to it between two reads. */
 	region_size = *(const volatile uint64_t *)&journal->region_size;
 	return region_size <= size &&
 	       log_layout(base, region_size, *(const volatile uint64_t *)&journal->log_offset,

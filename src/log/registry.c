@@ -4,8 +4,8 @@
 #include "log/registry.h"
 
 /*
- * The index is at most half full and well spread: who comes this far looks at a region that
- * somebody has written over.
+ * The index is at most half full and well spread: a search that comes this far means that somebody
+ * has written over the region.
  */
 #define PROBE_MAX	4096
 
@@ -16,7 +16,7 @@ static uint32_t hash_thread(uint64_t thread_pointer, uint32_t lwp)
 	return (uint32_t)((hash ^ hash >> 29) * 0xbf58476d1ce4e5b9ull >> 32);
 }
 
-/* A new entry; 0: there is no room. */
+/* Make a new entry. 0: there is no room. */
 static uint32_t entry_create(struct log *log, uint64_t thread_pointer, uint32_t lwp)
 {
 	uint32_t nr = threads_count(log);
@@ -58,8 +58,8 @@ uint32_t log_thread(struct log *log, uint64_t thread_pointer, uint32_t lwp)
 				return created;
 		}
 		/*
-		 * Also when another thread has just taken the place: it may not be this one, but
-		 * who knows.
+		 * Look at the place also if another thread has just taken it: its entry may be for
+		 * this thread.
 		 */
 		if (entry_is(log, thread, thread_pointer, lwp))
 			return thread;

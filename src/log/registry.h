@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The thread registry: who allocated, and each writer's account. Freestanding.
+ * The thread registry: which threads have allocated, and the accounts of each writer. Freestanding.
  *
- * Entries are handed out in order, so that only those in use are ever looked at, and are found by a
- * hash over (thread pointer, LWP id) in an index of numbers twice as large, which is probed in a
- * line until an empty place; neither is ever taken back. An entry is written before its number is
- * put into the index (compare and swap). A writer that dies in between leaves an entry that nobody
- * finds.
+ * Entries are handed out in order, so that only those in use are ever read. They are found by a
+ * hash of (thread pointer, LWP id) in an index of entry numbers, which has twice as many places and
+ * is searched linearly up to the first empty one. Neither entries nor places are ever taken back.
+ * An entry is written before its number is put into the index (compare and swap). A writer that
+ * dies in between leaves an entry that nobody finds.
  */
 #pragma once
 
 #include "log/layout.h"
 
-/* Entries in use, as far as the region is to be believed; 1 at least. */
+/* The number of entries in use, bounded by their room; at least 1. */
 static inline uint32_t threads_count(const struct log *log)
 {
 	uint32_t nr = __atomic_load_n(&log->header->threads, __ATOMIC_ACQUIRE);
@@ -31,8 +31,8 @@ static inline uint32_t threads_count(const struct log *log)
 #endif
 
 /*
- * Add to a counter of the calling thread's own: in one instruction, since a signal handler of the
- * same thread may count, too. It is not locked: no other thread writes here.
+ * Add to a counter that only the calling thread writes. It takes one instruction, since a signal
+ * handler of the same thread may count, too. It needs no lock, because no other thread writes here.
  */
 static inline void own_add(uint64_t *counter, uint64_t by)
 {
@@ -43,15 +43,15 @@ static inline void own_add(uint64_t *counter, uint64_t by)
 #endif
 }
 
-/* Is it entry 0, or none: one that several write? */
+/* Is it entry 0, or no entry of this region? Several threads may write to entry 0. */
 static inline bool thread_shared(const struct log *log, uint32_t thread)
 {
 	return thread - 1 >= log->nr_threads - 1;
 }
 
 /*
- * Add to an account. An entry has one writer at a time, but for entry 0, which all those have that
- * have no other.
+ * Add to an account. An entry has one writer at a time, except entry 0, which all threads share
+ * that have no entry of their own.
  */
 static inline void account_add(struct log *log, uint32_t thread, unsigned what, uint64_t by)
 {
@@ -61,7 +61,7 @@ static inline void account_add(struct log *log, uint32_t thread, unsigned what, 
 		own_add(&log->thread[thread].account[what], by);
 }
 
-/* A free of a block that is not in the table. */
+/* Count a free of a block that is not in the table. */
 static inline void account_miss(struct log *log, uint32_t thread)
 {
 	account_add(log, thread, log->header->sample ? LOG_ACCOUNT(unsampled_frees) :
@@ -80,8 +80,8 @@ static inline void account_one(struct log *log, uint32_t thread, unsigned what)
 }
 
 /*
- * One block and its bytes, which stand behind the blocks. The thread is one that log_thread has
- * given.
+ * Count one block and its bytes; the counter of bytes follows that of blocks. The thread must be
+ * one that log_thread has given.
  */
 static inline void account_block(struct log *log, uint32_t thread, unsigned what, uint64_t bytes)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Faulting in what the writers will touch next.
+ * Faults in the pages that the writers will touch next.
  *
- * Each part of the region is filled from its start on, but for tables and indexes, which are filled
- * all over and so are wanted as a whole before they come into use. The next table is half as large
- * as those in use, or larger; so it is faulted in bit by bit as these fill up, from half full on. A
- * table is added when they are 85 to 93 % full: by then all of it is there.
+ * Most parts of the region are filled from their start on. Tables and indexes are filled all over,
+ * so they must be faulted in as a whole before they are used. The next table is at least half as
+ * large as all tables in use; it is faulted in bit by bit as these fill up, beginning when they are
+ * half full. It is added when they are 85 to 93 % full, and by then all of it is there.
  */
 
 #include <errno.h>
@@ -29,8 +29,8 @@
 #define TABLE_BYTES_CALL	(16ull << 20)
 
 /*
- * Fault in a part up to `bytes` from its start, which is a page's; *done is how far it is already.
- * More than the part has is not asked for.
+ * Fault in a part up to `bytes` from its start, which is page-aligned; *done says how far that is
+ * done already. `bytes` is not more than the part has.
  */
 static struct err *advance(void *part, uint64_t *done, uint64_t bytes)
 {
@@ -43,8 +43,8 @@ static struct err *advance(void *part, uint64_t *done, uint64_t bytes)
 		if (errno != EINVAL)
 			return err_sys("log: fault in %" PRIu64 " bytes", len);
 		/*
-		 * Before Linux 5.14: a write to each page that changes nothing, whoever else
-		 * writes.
+		 * Before Linux 5.14: write to each page in a way that changes nothing, even if
+		 * others write there.
 		 */
 		for (uint64_t at = 0; at < len; at += LOG_PAGE)
 			__atomic_fetch_or((uint64_t *)(from + at), 0, __ATOMIC_RELAXED);
@@ -63,14 +63,17 @@ static struct err *reserve_threads(struct log *log)
 	if (!err)
 		err = advance(log->thread, &log->reserved.threads,
 			      threads * sizeof(*log->thread));
-	/* By hash, all over; it is not worth the time of one call while there are few threads. */
+	/*
+	 * The index is filled by hash, all over. While there are few threads it is not worth the
+	 * time of one call.
+	 */
 	if (!err)
 		err = advance(log->thread_index, &log->reserved.thread_index,
 			      MIN(index, log->reserved.thread_index + THREAD_INDEX_CALL));
 	return err;
 }
 
-/* The levels of the index that twice as many stacks would fill, and one at least. */
+/* The levels of the index that twice as many stacks would fill; at least one. */
 static uint64_t index_bytes(const struct log *log, uint32_t stacks)
 {
 	uint32_t levels = 1;
@@ -135,7 +138,7 @@ static struct err *reserve_tables(struct log *log, uint64_t bytes)
 		       done + MIN(want - done, MAX(bytes, TABLE_BYTES_CALL)));
 }
 
-/* All of them: a program may load a hundred libraries at once. */
+/* Fault in all of them: a program may load a hundred libraries at once. */
 static struct err *reserve_deferred(struct log *log)
 {
 	struct err *err = advance(log->deferred, &log->reserved.deferred,
@@ -153,7 +156,7 @@ struct err *log_reserve(struct log *log, uint64_t bytes)
 
 	if (!err)
 		err = reserve_stacks(log, stacks);
-	/* All rings: they lie side by side, and are small. */
+	/* Fault in all rings: they lie side by side, and are small. */
 	if (!err)
 		err = advance(log->unknown[0], &log->reserved.unknown_frees,
 			      LOG_UNKNOWN_FREE_KINDS * LOG_UNKNOWN_FREES * sizeof(struct log_unknown_free_slot));

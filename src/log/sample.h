@@ -35,7 +35,7 @@ static inline uint64_t sample_random(uint64_t *state)
 	return bits ^ bits >> 31;
 }
 
-/* The product of a fraction of 2^64 with a number. */
+/* The product of a number and a fraction, given in units of 2^-64. */
 static inline uint64_t sample_part(uint64_t fraction, uint64_t of)
 {
 	return (uint64_t)((unsigned __int128)fraction * of >> 64);
@@ -59,7 +59,7 @@ static inline uint64_t sample_gap(uint64_t *random, uint64_t mean)
 	}
 }
 
-/* Some empty blocks are to be recorded, too. */
+/* Blocks of size 0 count as one byte, so that some of them are recorded, too. */
 static inline uint64_t sample_size(uint64_t size)
 {
 	return size ? size : 1;
@@ -93,12 +93,12 @@ static inline uint64_t sample_weight(uint64_t size, uint64_t mean)
 	return SAMPLE_ONE * SAMPLE_ONE / q;
 }
 
-/* A recorded block stands for so many. */
+/* How many blocks a recorded block stands for. */
 struct sample_share {
 	uint64_t blocks, bytes;
 };
 
-/* Without sampling (mean 0): itself. */
+/* Without sampling (mean 0) it stands for itself. */
 static inline struct sample_share sample_share(uint64_t mean, uint64_t size, uint64_t time)
 {
 	uint64_t weight, chance;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A slot of the table, and its changes of state (block_table.h). Freestanding. */
+/* A slot of the allocation table, and the changes of its state (block_table.h). Freestanding. */
 #pragma once
 
 #include "log/fast_path.h"
 #include "log/tags.h"
 
-/* A slot, and what is needed to change it. */
+/* A slot, with all that is needed to change it. */
 struct place {
 	struct log_window *window;
 	unsigned slot;
@@ -13,7 +13,7 @@ struct place {
 	uint64_t key;		/* as last seen or stored */
 };
 
-/* Is the slot the address's, live or retired record? */
+/* Does the slot have the address, as a live or a retired record? */
 static inline bool slot_has(struct log_window *window, unsigned slot, uint64_t address,
 			    uint64_t *key)
 {
@@ -21,7 +21,7 @@ static inline bool slot_has(struct log_window *window, unsigned slot, uint64_t a
 	return !((*key ^ address) & (KEY_ADDRESS | KEY_CLAIMED));
 }
 
-/* FREE -> CLAIMED, if it is still as place->key says. */
+/* FREE -> CLAIMED, if the key still is place->key. */
 static inline bool slot_claim(struct place *place)
 {
 	uint64_t old = place->key, new = ((old & KEY_SEQUENCE) + KEY_SEQUENCE_ONE) | KEY_CLAIMED;
@@ -42,7 +42,7 @@ static inline bool slot_claim_any(struct place *place)
 	return slot_claim(place);
 }
 
-/* CLAIMED -> LIVE, with the contents that are there. */
+/* CLAIMED -> LIVE, with the contents that are in the slot already. */
 static inline void slot_publish(struct place *place, uint64_t address)
 {
 	tag_store(tag_of(place->window, place->slot), place->tag | TAG_LIVE);
@@ -59,7 +59,7 @@ static inline void record_decode(uint64_t key, uint64_t time, uint64_t size, uin
 	slot_stack_decode(stack, ret);
 }
 
-/* By the owner of the address: nobody else changes the slot. */
+/* For the owner of the address: nobody else changes the slot. */
 static inline void slot_read_own(const struct place *place, struct log_record *ret)
 {
 	const struct log_slot *slot = &place->window->slot[place->slot];

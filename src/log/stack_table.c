@@ -5,7 +5,7 @@
 
 #include "log/layout.h"
 
-/* The stack that is looked for. */
+/* The stack that a search looks for. */
 struct wanted {
 	const uint64_t *pcs;
 	uint32_t nr;
@@ -18,7 +18,10 @@ struct wanted {
 #define MIX_2	0xd6e8feb86659fd93ull
 #define MIX_3	0xbf58476d1ce4e5b9ull
 
-/* A factor of 0 would hide the other: what starts as a constant must not meet the same one. */
+/*
+ * If one factor is 0, the other has no effect; so no start value may be equal to the constant that
+ * it is XORed with.
+ */
 static inline uint64_t mix(uint64_t a, uint64_t b)
 {
 	unsigned __int128 product = (unsigned __int128)a * b;
@@ -26,7 +29,10 @@ static inline uint64_t mix(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Four multiplications in flight, for two PCs each: it must cost less than a cache miss. */
+/*
+ * Four multiplications run at the same time, each for two PCs: the hash must cost less than a cache
+ * miss.
+ */
 static uint64_t hash_stack(const uint64_t *pcs, uint32_t nr, uint8_t end, uint32_t generation)
 {
 	uint64_t a = generation ^ (uint64_t)end << 32 ^ (uint64_t)nr << 40, b = MIX_3;
@@ -52,7 +58,7 @@ static uint64_t hash_stack(const uint64_t *pcs, uint32_t nr, uint8_t end, uint32
 	return mix(a ^ b >> 1 ^ MIX_1, c ^ d >> 1 ^ MIX_2);
 }
 
-/* The stack at a unit of the arena if its nr PCs, too, lie inside. */
+/* The stack at a unit of the arena, if it lies inside with its nr PCs. */
 static inline struct log_stack *stack_at(const struct log *log, uint32_t unit, uint32_t nr)
 {
 	uint64_t at = (uint64_t)unit * STACK_UNIT;
@@ -81,7 +87,7 @@ static bool stack_is(const struct log_stack *stack, const struct wanted *wanted)
 	return !differ;
 }
 
-/* Step 1. Where it stood in header->stacks; 0: full. */
+/* Step 1. Returns the old value of header->stacks; 0: full. */
 static uint64_t stack_take(struct log *log, uint32_t nr)
 {
 	uint64_t bytes = sizeof(struct log_stack) + nr * sizeof(uint64_t);
@@ -118,7 +124,7 @@ static void stack_write(struct log *log, uint64_t place, const struct wanted *wa
 }
 
 /*
- * The id of the stack that an index word leads to, if it is the one that is looked for; else
+ * The id of the stack that an index word leads to, if that is the stack searched for; else
  * LOG_STACK_NONE.
  */
 static inline uint32_t index_match(const struct log *log, uint64_t word,
@@ -134,7 +140,7 @@ static inline uint32_t index_match(const struct log *log, uint64_t word,
 	return stack->id <= log->nr_stacks ? stack->id : LOG_STACK_NONE;
 }
 
-/* The places in which a stack may be in one level; NULL: there is no such level. */
+/* The places of one level in which a stack may be; NULL: there is no such level. */
 static inline uint64_t *index_bucket(const struct log *log, uint64_t hash, uint32_t level)
 {
 	uint64_t mask = ((uint64_t)STACK_BUCKETS << level) - 1;
@@ -143,7 +149,7 @@ static inline uint64_t *index_bucket(const struct log *log, uint64_t hash, uint3
 	return level < log->stack_levels ? &log->stack_index[bucket * STACK_BUCKET] : NULL;
 }
 
-/* Step 3, from the empty place in bucket `place` of a level on. */
+/* Step 3, beginning with the empty place in bucket `place` of a level. */
 static NOINLINE uint32_t stack_insert(struct log *log, uint32_t level, unsigned place,
 				      const struct wanted *wanted)
 {
@@ -164,7 +170,9 @@ static NOINLINE uint32_t stack_insert(struct log *log, uint32_t level, unsigned 
 			id = index_match(log, word, wanted);
 		}
 	}
-	/* Ours is in no index: no one has its id, and no one shall see it. */
+	/*
+	 * The new stack is in no index, so no one has its id. Remove it, so that no reader sees it.
+	 */
 	__atomic_store_n(&log->stack_directory[taken >> 32], 0, __ATOMIC_RELEASE);
 	return id;
 }

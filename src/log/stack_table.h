@@ -12,9 +12,10 @@
  * Nothing is ever taken out, so that a number that was given out stays good, after log_reset too.
  *
  * The index is a row of levels, each twice as large as the one before. A stack has one bucket of 8
- * places, a cache line, in each level; places are gone through level by level from the smallest on,
- * and the first empty one ends the search. So the index takes memory as there are stacks, however
- * many there is room for, and a few thousand hot stacks are in the first level, 32 KB.
+ * places, a cache line, in each level. A search goes through the places level by level, beginning
+ * with the smallest level, and ends at the first empty place. So the memory of the index grows with
+ * the number of stacks and not with the room for them, and a few thousand hot stacks are in the
+ * first level, 32 KB.
  *
  * To look up is to hash the PCs, to find an index word with the same upper half, and to compare the
  * stack itself. To insert is
@@ -35,9 +36,9 @@
  *
  * A reader in another process goes id -> directory -> arena, checks that both lie inside, and reads
  * what does not change any more, but for the all-time counts beside the PCs, which are atomic sums
- * of their own. As the target can write here, a view is bounded by what the reader has read once,
- * never by a second look: log_stack_get copies the number of PCs out and what it points to lies in
- * the arena, whatever it says.
+ * of their own. The target can write here, so a reader reads each bound once and uses that value,
+ * never a second look: log_stack_get copies the number of PCs out, and checks that so many lie
+ * inside the arena.
  *
  * One thing changes later: mdbg sets `forward` of a deferred stack, once (deferred.h).
  *
@@ -57,7 +58,7 @@
 #define STACK_BUCKET	8		/* places: one cache line */
 #define STACK_BUCKETS	512		/* of the first level */
 
-/* The first bucket of a level; also how many there are in all before it. */
+/* The first bucket of a level, which is the number of buckets in all levels before it. */
 static inline uint64_t stack_level_start(uint32_t level)
 {
 	return ((1ull << level) - 1) * STACK_BUCKETS;
@@ -77,7 +78,7 @@ struct log_stack {
 struct log;
 
 /*
- * The stack with this id, all of it inside the arena; NULL: none. *nr_ret is its number of PCs,
- * which may not be read again.
+ * The stack with this id, if all of it lies inside the arena; else NULL. *nr_ret is its number of
+ * PCs; do not read that from the stack again.
  */
 struct log_stack *stack_find(const struct log *log, uint32_t id, uint32_t *nr_ret);

@@ -7,11 +7,11 @@
 
 #include "log/block_table.h"
 
-/* Tags: the same bit of all four lanes of a word. */
+/* The same bit in all four lanes of a word. */
 #define LANES(bits)	((uint64_t)(bits) * 0x0001000100010001ull)
 #define LANE_WINDOW	15
 
-/* Set of lanes: lane 4 * w + l is bit 16 * l + w. */
+/* A set of lanes: lane 4 * w + l is bit 16 * l + w. */
 #define LANESET_SLOTS	(~(1ull << 51))
 #define LANESET_NEXT(s)	((unsigned)__builtin_ctzll(s))
 #define LANE_OF(bit)	(((bit) & 3) * 4 + (bit) / 16)
@@ -29,7 +29,7 @@ static inline void tags_load(const struct log_window *window, uint64_t *tags)
 		tags[i] = __atomic_load_n(&window->tags[i], __ATOMIC_RELAXED);
 }
 
-/* Slots whose tag has this hash, live or not. */
+/* The slots whose tag has this hash, live or not. */
 static inline uint64_t tags_match(const uint64_t *tags, unsigned tag)
 {
 	uint64_t zero[4];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Unknown frees: what they are, and the rings of them. Freestanding; see unknown_free.h. */
+/* Unknown frees: finds out their kinds, and keeps the rings. Freestanding; see unknown_free.h. */
 
 #include "log/unknown_free.h"
 

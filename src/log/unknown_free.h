@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Unknown frees: of blocks that the allocation table does not have. Met by the writers before the
- * allocator acts on them, which may end the process; so each is remembered at once, with its stack.
+ * Unknown frees: frees of blocks that the allocation table does not have. A writer sees such a free
+ * before the allocator acts on it, and the allocator may then end the process; so the writer
+ * remembers it at once, with its stack.
  *
  * Kinds
  *
@@ -21,15 +22,17 @@
  *				among them, and the reader tells it (session/unknown_frees.h); but where
  *				the stack was then the writer must say
  *
- * A log that samples has retired records of few, and remembers nothing; nor are blocks of
- * allocators that the user has named: who knows what other functions those have.
+ * A log that samples has few retired records, and remembers no unknown frees. Those of allocators
+ * that the user has named are not remembered either, since they may have other functions that
+ * nobody has named.
  *
- * Shape. A ring (ring.h) of LOG_UNKNOWN_FREES slots for each kind, with the newest ones;
- * header->unknown_frees counts all that there ever were. If two that are LOG_UNKNOWN_FREES apart come at
- * the same time, one is only counted.
+ * Shape. Each kind has a ring (ring.h) of LOG_UNKNOWN_FREES slots with the newest ones;
+ * header->unknown_frees counts all that there ever were. If two whose numbers are LOG_UNKNOWN_FREES
+ * apart come at the same time, one of them is only counted.
  *
- * With a double free is kept who freed the block first, if frees were remembered (free_history.h):
- * that is looked for at once, since it may be gone when somebody asks.
+ * A double free is stored with the first free of the block, if frees were remembered
+ * (free_history.h): the writer looks for that at once, since it may be overwritten when somebody
+ * asks.
  *
  * Freestanding.
  */
@@ -53,20 +56,24 @@ struct log_unknown_free_slot {
 #define UNKNOWN_FREE_LIBRARIES	2
 struct free_facts {
 	/*
-	 * Else no double free is told: not all that gives out blocks is probed, or one allocator
-	 * lies on another, and may keep what it was given back.
+	 * If false, no double free is reported: not all functions that give out blocks are probed,
+	 * or one allocator is built on another one and may keep blocks that were freed to it.
 	 */
 	uint64_t complete;
-	/* Text of the C library: libpthread was a module of its own. Empty ones are 0, 0. */
+	/*
+	 * The text of the C library; two ranges, because libpthread was a module of its own. An
+	 * unused one is 0, 0.
+	 */
 	struct {
 		uint64_t start, end;
 	} library[UNKNOWN_FREE_LIBRARIES];
 };
 
 /*
- * log_remove has not found this block (and has counted it as unknown): find out what it is, count
- * it so, and remember it. The fields for double frees are filled in here. caller: the return
- * address of the call, which mostly says enough of the stack; 0: not known. told_apart: see above.
+ * log_remove has not found this block (and has counted the free as unknown): find out which kind of
+ * free it is, count it as that, and remember it. The fields for double frees are filled in here.
+ * caller is the return address of the call, which mostly says enough about the stack; 0: not known.
+ * told_apart: see above.
  */
 void log_unknown_free(struct log *log, struct log_unknown_free *unknown,
 		      const struct free_facts *facts,
