@@ -76,7 +76,8 @@
 
 #define AGENT_AREAS		64
 #define AGENT_PROBES		512
-#define AGENT_THREADS		2048	/* a power of two; fewer where addresses are scarce (tracee/room.h) */
+/* a power of two; fewer where addresses are scarce (tracee/room.h) */
+#define AGENT_THREADS		2048
 #define AGENT_THREAD_WAYS	16	/* places in which a thread may be, in a row */
 
 /*
@@ -145,7 +146,8 @@ struct agent_state {
 	 * not known; but self_offset is always known if there are `threads`.
 	 */
 	uint32_t self_offset, tid_offset, stack_offset;	/* stack_offset: {base, size} */
-	uint32_t threads_shift;			/* of a hash of 64 bits: there are 2^(64 - this) `threads` */
+	/* of a hash of 64 bits: there are 2^(64 - this) `threads` */
+	uint32_t threads_shift;
 	/* The main thread's stack: [stack], as far as it may grow. */
 	uint64_t main_low, main_high;
 	const struct walk_map *map;		/* module map of the target; replaced as a whole */

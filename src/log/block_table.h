@@ -167,7 +167,8 @@ struct log_slot {
 };
 
 struct log_window {
-	uint64_t tags[4];	/* lane n of 16 bits (bits 16 * (n % 4) of word n / 4): slot n; lane 15: the window */
+	/* lane n of 16 bits (bits 16 * (n % 4) of word n / 4): slot n; lane 15: the window */
+	uint64_t tags[4];
 	struct log_slot slot[WINDOW_SLOTS];
 };
 

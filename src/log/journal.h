@@ -32,11 +32,19 @@ enum journal_kind {
 	JOURNAL_TEXT = 1,	/* len bytes at address: old[] became new[] */
 	JOURNAL_MAPPING = 2,	/* a private anonymous mapping of len bytes at address */
 	JOURNAL_REGION = 3,	/* the mapping of the region itself: undone last */
-	JOURNAL_SIGACTION = 4,	/* disposition of signal aux; old[] and new[] are the kernel's struct sigaction (32 bytes) */
-	JOURNAL_FD = 5,		/* descriptor aux, open in the target; never written, and nothing is closed by it */
+	/*
+	 * disposition of signal aux; old[] and new[] are the kernel's struct sigaction (32 bytes)
+	 */
+	JOURNAL_SIGACTION = 4,
+	/* descriptor aux, open in the target; never written, and nothing is closed by it */
+	JOURNAL_FD = 5,
 	JOURNAL_DATA = 6,	/* a private anonymous mapping of len bytes at address, writable */
 	JOURNAL_LOG = 7,	/* a mapping of part of the region's file, from offset aux on */
-	JOURNAL_SNAPSHOT = 8,	/* a forked child that never runs, without an exit signal; aux: its id in the target's pid namespace, 0: not made */
+	/*
+	 * a forked child that never runs, without an exit signal; aux: its id in the target's pid
+	 * namespace, 0: not made
+	 */
+	JOURNAL_SNAPSHOT = 8,
 };
 
 enum journal_state {
@@ -47,7 +55,8 @@ enum journal_state {
 };
 
 struct journal_entry {			/* 96 bytes */
-	uint32_t state;			/* enum journal_state; written last when an entry is added */
+	/* enum journal_state; written last when an entry is added */
+	uint32_t state;
 	uint32_t kind;
 	uint64_t address;
 	uint64_t len;
@@ -62,12 +71,16 @@ struct journal {			/* the first bytes of the region */
 	uint32_t entry_size;		/* 96 */
 	uint32_t nr;			/* entries ever used */
 	uint32_t room;			/* entries that fit */
-	uint32_t owner;			/* pid of the mdbg that writes, in its own pid namespace; 0: none */
-	uint32_t tracer;		/* a robust futex: the tracer thread's id; FUTEX_OWNER_DIED when that has ended; 0: none */
-	uint64_t owner_start;		/* that mdbg's start time (/proc/PID/stat, field 22), against pid reuse */
+	/* pid of the mdbg that writes, in its own pid namespace; 0: none */
+	uint32_t owner;
+	/* a robust futex: the tracer thread's id; FUTEX_OWNER_DIED when that has ended; 0: none */
+	uint32_t tracer;
+	/* that mdbg's start time (/proc/PID/stat, field 22), against pid reuse */
+	uint64_t owner_start;
 	uint64_t region_size;		/* bytes of the whole region */
 	uint64_t log_offset;		/* where the log's header lies in the region */
-	uint64_t target_start;		/* start time of the target that this was done to; its forked children may share this */
+	/* start time of the target that this was done to; its forked children may share this */
+	uint64_t target_start;
 	struct journal_entry entry[];
 };
 

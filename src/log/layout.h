@@ -38,7 +38,8 @@
 #define LOG_THREADS_MAX		(1u << 16)	/* a record has 16 bits for it */
 #define LOG_ANCHORS		256		/* of the clock */
 #define LOG_COUNTING_FILTER		(1u << 20)	/* counters */
-#define LOG_UNKNOWN_FREES		1024		/* unknown frees of each kind that are remembered; a power of two */
+/* unknown frees of each kind that are remembered; a power of two */
+#define LOG_UNKNOWN_FREES		1024
 
 /*
  * One thread that was seen: its ids, and its accounts. Only the thread itself writes here (or the
@@ -56,7 +57,8 @@ struct log_entry {
 struct log_anchor {
 	uint64_t stamp;
 	uint64_t end;		/* ns since the epoch at which the time before it ends ... */
-	uint64_t start;		/* ... and from which the time after it goes on: later, if the clock was set forward here */
+	/* ... and from which the time after it goes on: later, if the clock was set forward here */
+	uint64_t start;
 };
 
 struct log_header {

@@ -97,7 +97,8 @@ struct log {
 struct log_record {
 	uint64_t address;		/* key; not 0; below 2^56 */
 	uint64_t size;			/* bytes asked for, below 2^48 */
-	uint64_t time;			/* time stamp: log_now(); increasing for one writer, unique */
+	/* time stamp: log_now(); increasing for one writer, unique */
+	uint64_t time;
 	uint32_t thread;		/* index into the registry */
 	uint32_t stack;			/* stack id, or LOG_STACK_NONE */
 	uint16_t heap;			/* arena number or LOG_HEAP_* */
@@ -116,7 +117,8 @@ struct log_unknown_free {
 	uint64_t address;		/* as in a record */
 	uint64_t time;			/* of the free */
 	uint32_t thread, stack;		/* who frees; stacks begin with the function called */
-	bool on_stack;			/* the address is in the part of that thread's stack that is in use */
+	/* the address is in the part of that thread's stack that is in use */
+	bool on_stack;
 	/* LOG_UNKNOWN_FREE_DOUBLE: */
 	struct log_record block;	/* as it was until the first free */
 	struct log_free first;		/* the first free; time 0: not remembered */
@@ -128,7 +130,8 @@ struct log_accounts {
 	uint64_t allocs;		/* * blocks recorded */
 	uint64_t alloc_bytes;
 	uint64_t frees;			/* * blocks taken out by free (or realloc) */
-	uint64_t free_bytes;		/* theirs and those of the replaced: alloc_bytes - free_bytes are live */
+	/* theirs and those of the replaced: alloc_bytes - free_bytes are live */
+	uint64_t free_bytes;
 	uint64_t table_full;		/* * blocks not recorded since the table is full */
 	uint64_t replaced;		/* * records that were found at the address of a new block (their free was not seen) and
 					   replaced; also counted in allocs, the old one is
@@ -136,23 +139,32 @@ struct log_accounts {
 	uint64_t unknown_frees;		/* * frees of blocks that are not in the table */
 	uint64_t null_frees;		/* * free(NULL) */
 	uint64_t failed;		/* * allocations that returned NULL */
-	uint64_t nested;		/* * inner operations dropped, since the outer one returned the same block */
-	uint64_t unstacked;		/* blocks whose stack could not be kept since the stack table is full (they are in allocs) */
-	uint64_t voided;		/* * operations entered but never returned (longjmp, exception, thread's end) */
+	/* * inner operations dropped, since the outer one returned the same block */
+	uint64_t nested;
+	/*
+	 * blocks whose stack could not be kept since the stack table is full (they are in allocs)
+	 */
+	uint64_t unstacked;
+	/* * operations entered but never returned (longjmp, exception, thread's end) */
+	uint64_t voided;
 	/* For a log that samples (0 otherwise): */
 	uint64_t unsampled;		/* * blocks passed over */
-	uint64_t unsampled_frees;	/* * frees of blocks that are not in the table, which counts none in unknown_frees */
+	/* * frees of blocks that are not in the table, which counts none in unknown_frees */
+	uint64_t unsampled_frees;
 	/* Unknown frees (unknown_free.h): what would else be in unknown_frees. */
-	uint64_t double_frees;		/* * of a block that was freed before, and not given out again */
+	/* * of a block that was freed before, and not given out again */
+	uint64_t double_frees;
 	uint64_t own_frees;		/* * by the allocator itself, at the end of a thread */
-	uint64_t undeferred;		/* walks that ended in no module, without a copy being kept (deferred.h) */
+	/* walks that ended in no module, without a copy being kept (deferred.h) */
+	uint64_t undeferred;
 };
 
 struct log_config {
 	uint64_t limit;			/* bytes of the region, LOG_LIMIT_MIN at least */
 	uint32_t stack_depth;		/* frames a stack, 1 to LOG_DEPTH_MAX */
 	uint64_t sample;		/* 0, or mean bytes between samples (sample.h) */
-	uint32_t free_history;		/* frees that are remembered, LOG_FREES_MAX at most; of a log that samples 0 */
+	/* frees that are remembered, LOG_FREES_MAX at most; of a log that samples 0 */
+	uint32_t free_history;
 };
 
 /*

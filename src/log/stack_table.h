@@ -70,7 +70,8 @@ struct log_stack {
 	uint16_t nr;
 	uint8_t end;
 	uint8_t pad;
-	uint32_t forward;		/* of a deferred stack: the whole one, if it is known (deferred.h) */
+	/* of a deferred stack: the whole one, if it is known (deferred.h) */
+	uint32_t forward;
 	uint64_t total, total_bytes;	/* all-time */
 	uint64_t pc[];
 };

@@ -40,7 +40,8 @@
 
 #include "log/log.h"
 
-#define UNKNOWN_FREE_DEPTH	8u	/* frames of an unknown free's stack, if those of others are fewer */
+/* frames of an unknown free's stack, if those of others are fewer */
+#define UNKNOWN_FREE_DEPTH	8u
 
 struct log_unknown_free_slot {
 	uint64_t ticket;

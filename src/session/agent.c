@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The threads of the agent know some things that the log does not (agent/state.h). These are read
- * while they write it, and nothing in it is believed that is not bounded here.
+ * The states of the agent's threads have some facts that the log does not have (agent/state.h).
+ * They are read while the threads write them, so every number is bounded here before it is used.
  */
 
 #include <string.h>
@@ -17,7 +17,7 @@
 #include "tracee/target.h"
 #include "tracee/wait.h"
 
-#define QUIET_NS	1000000000ull	/* how long to wait for nobody to be in the agent, ... */
+#define QUIET_NS	1000000000ull	/* how long to wait until no thread is in the agent, ... */
 #define STEP_NS		20000ull	/* ... in steps of so long at first, ... */
 #define STEP_MOST_NS	1000000ull	/* ... and at last */
 
@@ -41,7 +41,7 @@ struct in_hand_job {
 	struct err *err;
 };
 
-/* The operation as it is, if it stays so while it is read. */
+/* Copy an operation. False: it changed while it was read. */
 static bool read_op(const struct agent_thread *thread, uint32_t i, struct ledger_op *ret)
 {
 	memcpy(ret, &thread->ledger.op[i], sizeof(*ret));
@@ -50,7 +50,7 @@ static bool read_op(const struct agent_thread *thread, uint32_t i, struct ledger
 		!memcmp(ret, &thread->ledger.op[i], sizeof(*ret));
 }
 
-/* Is the block that it gave in place of the old one recorded, while it is still listed? */
+/* Is its new block recorded already, while the operation is still in the list? */
 static bool gave(const struct log *log, const struct ledger_op *op)
 {
 	struct log_record there;
@@ -87,7 +87,7 @@ struct err *session_in_hand(const struct session *session, struct in_hand *ret)
 	return job.err;
 }
 
-/* From here on all runs on the tracer thread. */
+/* The functions below run on the tracer thread. */
 
 static void forget_counts(struct agent_thread *thread, void *ctx UNUSED)
 {

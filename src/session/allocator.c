@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* By which allocators the target allocates. */
+/* Finds out which allocators the target uses. */
 
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static void name_allocator(struct session *session, struct module *module)
 		is->walkable = allocator;
 }
 
-/* A core has no probes: whoever has a malloc. */
+/* A core file has no probes: take any module that has a malloc. */
 static struct err *allocator_job(struct session *session, void *arg UNUSED)
 {
 	const struct target *target = session->current->target;
@@ -61,6 +61,6 @@ uint64_t allocator_main_arena(const struct allocator *allocator, struct module *
 {
 	uint64_t address, size;
 
-	/* Most libcs are stripped. */
+	/* Most libcs have no symbol table. */
 	return allocator->arena && !module_symbol(module, allocator->arena, &address, &size) ? address : 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Building and undoing, side by side: the steps of attach and detach, `malloc on` and `malloc off`.
+ * The steps of attach and detach, `malloc on` and `malloc off`. Each step that builds has one that
+ * undoes it:
  *
  *	build						undo
  *	target, its modules, its rows; the plan		(nothing in the target yet)
@@ -40,8 +41,8 @@ static enum probe_policy probe_policy(enum session_engine engine)
 }
 
 /*
- * The engine was set to another: planned anew, as long as nothing of the old plan is in the target. A
- * followed child's probes are what it has inherited.
+ * The engine setting was changed: make a new plan, if nothing of the old one is in the target. A
+ * followed child keeps the probes that it has inherited.
  */
 static void drop_old_plan(struct session *session)
 {
@@ -76,10 +77,10 @@ struct err *arm_plan(struct session *session)
 }
 
 /*
- * fn makes remote calls: in a stop of its own, unless the target is stopped anyway. Where all
- * processors are busy a thread that was held has to wait for one; so that the next stop does not
- * take it before it has run, which would add up to one long pause, the target is let run for some
- * times as long as it stood.
+ * Call fn, which makes remote calls, in a stop of its own, unless the target is stopped anyway. If
+ * all processors are busy, a thread that was held must wait for one afterwards. If the next stop
+ * came before it has run, the two would add up to one long pause; so the target runs for REST times
+ * as long as it was stopped.
  */
 static struct err *in_stop(struct session *session,
 			   struct err *(*fn)(struct session *session, struct remote *remote))
@@ -89,7 +90,7 @@ static struct err *in_stop(struct session *session,
 	struct err *err;
 	bool was;
 
-	/* Looked for now, it is known then. */
+	/* Search for it now, so that it is known during the stop. */
 	err = gadget_find(target, &unused, &unused);
 	if (err)
 		return err;
@@ -138,7 +139,7 @@ static struct err *make_room(struct session *session, struct remote *remote)
 	return probes_prepare(session->current->probes, remote);
 }
 
-/* Rows for the agent are laid down where there may be one. */
+/* Write the rows for the agent if there may be one. */
 static struct err *share(struct session *session)
 {
 	const struct process *process = session->current;
@@ -193,7 +194,7 @@ struct err *arm_undo(struct session *session, bool *left)
 	deferred_settle(session);
 	if (!handover_release_old(session)) {
 		*left = true;
-		vec_clear(&session->old_maps);	/* the next mdbg's */
+		vec_clear(&session->old_maps);	/* the next mdbg will look */
 		region_keep(process->target);
 		return NULL;
 	}
@@ -215,7 +216,7 @@ struct err *arm_put_in(struct session *session)
 		err = handover_set_whole(session);
 	if (err)
 		return err;
-	/* a thread that stays inside: the detach tries again */
+	/* a thread stays inside: the detach tries again */
 	(void)handover_release_old(session);
 	lacks_tell_probes(session, session->current->probes);
 	lacks_tell_log(session);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Taking a target on: attach and run (order of building in arm_target.c). */
+/* Attach and run (arm_target.c has the order of the steps). */
 
 #include <sys/wait.h>
 
@@ -12,7 +12,7 @@
 #include "tracee/start.h"
 #include "tracee/target.h"
 
-/* Failed on the way in: nothing may stay. */
+/* The attach has failed: take everything out again. */
 static void take_back(struct session *session)
 {
 	struct err *err;
@@ -27,7 +27,7 @@ static void take_back(struct session *session)
 	}
 }
 
-/* Seized; from here on an error backs out. */
+/* The target is seized: from here on an error must undo that. */
 static struct err *attach_seized(struct session *session)
 {
 	const struct session_config *config = &session->config;
@@ -35,7 +35,7 @@ static struct err *attach_seized(struct session *session)
 
 	if (previous_session_exists(session->current->target))
 		err = handover_take_over(session);
-	/* What is planned also says which heaps can be walked. */
+	/* The plan also says which heaps can be walked. */
 	if (!err)
 		err = arm_plan(session);
 	if (!err && config->arm)
@@ -50,7 +50,7 @@ static struct err *attach_seized(struct session *session)
 		err = arm_put_in(session);
 	if (err) {
 		err = keeping(err, take_back(session));
-		/* Whatever failed then did so for that. */
+		/* That is the reason of whatever has failed. */
 		return !process_has_execed(session->current->state) ? err :
 			err_hint(err_create(ERR_GONE, "it has begun to run another program"),
 				 "try again");
@@ -72,7 +72,7 @@ static struct err *seize(struct session *session)
 
 	if (err)
 		return err;
-	/* Nothing has been done to it so far. */
+	/* Nothing was done to the target so far. */
 	process->target->modules.cancellable = true;
 	err = target_refresh(process->target, NULL);
 	process->target->modules.cancellable = false;
@@ -118,7 +118,7 @@ struct err *session_attach(struct session *session, pid_t pid)
 	return session_sync_modules(session);
 }
 
-/* It could not be watched: let it go on, whether it stands or runs. */
+/* The program could not be watched: release it, whether it is stopped or runs. */
 static void let_go_of(struct session *session, pid_t pid)
 {
 	int status;
@@ -162,7 +162,7 @@ static struct err *run_job(struct session *session, void *spec)
 {
 	struct err *err = start_program(session->tracer, spec, &session->current->pid);
 
-	/* Events may come before the main thread has its answer. */
+	/* Events may come before the main thread gets the result of this call. */
 	session->current->started = true;
 	session->pids[0] = session->current->pid;
 	return err ? err : attach_from_exec(session, session->current->pid);

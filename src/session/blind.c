@@ -14,12 +14,12 @@
 
 #define POLLS	50u
 #define POLL_NS	10000000ull
-#define QUIET	10u	/* polls without a change that are the end */
+#define QUIET	10u	/* looks without a change that end the search */
 #define SPARE	3u
 
-/* From here on all runs on the tracer thread. */
+/* The functions below run on the tracer thread. */
 
-/* No event of any kind was counted, while all probes are in. */
+/* All probes are in, and no event of any kind was counted. */
 static bool is_silent(const struct session *session)
 {
 	struct process *process = session->current;
@@ -99,7 +99,7 @@ static struct err *look_job(struct session *session, void *arg)
 	look->changed = false;
 	look->silent = blind->known && is_silent(session);
 	if (!look->silent || read_pulse(session, &pulse))
-		return NULL;	/* what cannot be read accuses nobody */
+		return NULL;	/* what cannot be read proves nothing */
 	look->changed = pulse != blind->pulse;
 	blind->changes += look->changed;
 	blind->pulse = pulse;
@@ -117,14 +117,14 @@ static struct err *tell_job(struct session *session, void *arg UNUSED)
 	return NULL;
 }
 
-/* From here on all runs on the main thread. */
+/* The functions below run on the main thread. */
 
 struct err *blind_check(struct session *session, bool *ret)
 {
 	const struct timespec nap = { .tv_nsec = POLL_NS };
 	const struct blind *blind = &session->blind;
 	struct look look;
-	unsigned quiet = QUIET - 1;	/* none at the first one */
+	unsigned quiet = QUIET - 1;	/* no wait before the first look */
 	struct err *err = NULL;
 
 	*ret = false;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A visit: a process that is no target of the session is stopped for a moment, as a target that lives no
- * longer than that (a forked child that is cleaned; the program that the target has executed).
+ * A brief attach: mdbg stops a process that is not a target of the session for a moment. It makes a
+ * struct target for it that lives only that long. (The process is a forked child that is cleaned,
+ * or the program that the target has executed.)
  */
 
 #include "os/tracer.h"
@@ -14,7 +15,7 @@ struct brief_attach {
 	bool gone;
 };
 
-/* A child that it forks meanwhile goes on. */
+/* A child that the process forks meanwhile runs on. */
 static void on_fork_child(void *ctx UNUSED, pid_t pid)
 {
 	err_ignore(tracer_detach(pid, 0));	/* fails only if it was killed */
@@ -29,7 +30,7 @@ static void on_exec(void *ctx, struct thread *thread)
 	target_forget(visit->target);
 }
 
-/* The end of a process that mdbg has started is waited for, even if it is forgotten as a target. */
+/* mdbg waits for the end of a process that it has started, even if that is no target any more. */
 static void on_ended(void *ctx, int status, bool known)
 {
 	struct brief_attach *visit = ctx;
@@ -70,8 +71,8 @@ static struct err *gone(const struct target *target)
 }
 
 /*
- * It may have been another program before the first of its threads was traced. One that executes
- * itself again and again would not be met as the same one twice: it is looked at as it stands.
+ * It may have executed another program before its first thread was traced. A process that executes
+ * itself again and again would be another one at each try, so it is taken as it is now.
  */
 static struct err *call(struct brief_attach *visit, bool known,
 			struct err *(*fn)(struct target *target, void *ctx), void *ctx)
@@ -85,12 +86,12 @@ static struct err *call(struct brief_attach *visit, bool known,
 	return err ? err : fn(target, ctx);
 }
 
-/* Seized by nobody yet. */
+/* No thread is seized yet. */
 static struct err *stop_and_call(struct brief_attach *visit,
 				 struct err *(*fn)(struct target *target, void *ctx), void *ctx)
 {
 	struct target *target = visit->target;
-	struct err *err = target_refresh(target, NULL);	/* ahead of the stop, which is the shorter */
+	struct err *err = target_refresh(target, NULL);	/* before the stop, to keep that short */
 	bool known = !err;
 
 	err_ignore(err);

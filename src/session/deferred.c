@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Finishing deferred stacks (theory in deferred.h). */
+/* Finishes deferred stacks (theory in deferred.h). */
 
 #include "session/deferred.h"
 
@@ -19,11 +19,11 @@ struct job {
 	struct session *session;
 	struct target *target;
 	struct log *log;
-	struct proc_maps maps;		/* read when they are asked for */
+	struct proc_maps maps;		/* read when they are first needed */
 	bool has_maps, ended;
 };
 
-/* A region whose log could not be formatted has none. */
+/* The log could not be formatted, so there are none. */
 static struct log *log_of(const struct session *session)
 {
 	struct region *region = session->region;
@@ -49,7 +49,10 @@ bool deferred_look(const struct session *session, struct deferred_seen *ret)
 	return false;
 }
 
-/* What cannot be read is believed: the process has ended, and its modules were of then. */
+/*
+ * If the code cannot be read the address is believed: the process has ended, and its modules are
+ * those of its end.
+ */
 static bool may_be_return(struct job *job, uint64_t pc)
 {
 	struct memory *memory = &job->target->mem.memory;
@@ -59,7 +62,7 @@ static bool may_be_return(struct job *job, uint64_t pc)
 	       call_ends(before);
 }
 
-/* The PCs from the agent's walk up to the frame, and from there on those of this one. */
+/* The PCs of the agent's walk up to the frame, and then those of this walk. */
 static uint32_t walk_on(struct job *job, struct deferred_copy *copy)
 {
 	const struct probes *probes = job->session->current->probes;
@@ -118,7 +121,7 @@ static void finish(struct session *session, const struct deferred_seen *seen, bo
 	struct job job = { .session = session, .target = session->current->target,
 			   .log = log_of(session), .maps = { VEC_INIT }, .ended = ended };
 
-	/* An answer is being given: the next look comes soon. */
+	/* An answer is being made: the next look comes soon. */
 	if (!seen->nr || pthread_mutex_trylock(&session->forwards))
 		return;
 	for (uint32_t i = 0; i < job.log->nr_deferred; i++)
@@ -127,7 +130,7 @@ static void finish(struct session *session, const struct deferred_seen *seen, bo
 	proc_maps_free(&job.maps);
 }
 
-/* The agent knows no ids where they are those of another namespace (tracee/tcb.c). */
+/* The agent does not know the ids of threads in another pid namespace (tracee/tcb.c). */
 static bool is_gone(uint32_t lwp, void *ctx)
 {
 	const struct target *target = ctx;

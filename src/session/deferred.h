@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Finishing what the agent has deferred (log/deferred.h): the stacks that came to a library before
- * its module map had it.
+ * Finishes the stacks that the agent has deferred (log/deferred.h): those that reached a library
+ * before the agent's module map had it.
  *
  *	look	which copies are ready, and is there one whose code is in no module that is known?
  *		Then the modules are read once more, whatever the loader's list says
@@ -11,11 +11,11 @@
  *		stack. Its mapping is marked, so that it is not deferred again. Or nothing is mapped
  *		there any more: the library has gone, and the stack ends where the agent's walk did
  *
- * Done with each poll and before each answer (untraced.c), before the probes are taken out or left,
- * and when the process has ended, with the modules that were known then. What is not finished at
- * `detach -keep` waits for the next mdbg. Not while an answer adds up by stacks
- * (session_fix_stacks): one stack would be two in it. Another library may be in that place by then;
- * so the return address is believed only where a call instruction ends there.
+ * mdbg does this with each poll, before each answer (untraced.c), before the probes are taken out
+ * or left, and when the process has ended (with the modules that were known then). Stacks that are
+ * not finished at `detach -keep` wait for the next mdbg. While an answer adds up by stacks it is
+ * not done (session_fix_stacks), since one stack would appear as two. Another library may be in
+ * that place by then, so the return address is believed only if a call instruction ends there.
  */
 #pragma once
 
@@ -28,10 +28,13 @@ struct session;
 
 /* --- tracer thread --- */
 
-/* True: some are of code that is in no module known. No log: none. */
+/* True: some of them are of code in no known module. Without a log there are none. */
 bool deferred_look(const struct session *session, struct deferred_seen *ret);
 void deferred_finish(struct session *session, const struct deferred_seen *seen);
-/* Both, and the modules are read in between if need be. The agent is not told of them. */
+/*
+ * Look and finish; the modules are read in between if necessary. The agent does not get the new
+ * module map.
+ */
 void deferred_settle(struct session *session);
-/* The process has no memory any more: those whose module is known. */
+/* The process has no memory any more: finish the stacks whose module is known. */
 void deferred_end(struct session *session);

@@ -18,7 +18,10 @@ static bool wanted(const struct session *session, enum session_event_kind kind)
 		kind == SESSION_EVENT_WARNING || session->wanted >> kind & 1;
 }
 
-/* Once they are half of all, so that each is moved once at most. */
+/*
+ * The space is taken back when half of all events were read, so that each event is moved at most
+ * once.
+ */
 static void drop_taken(struct session *session)
 {
 	size_t left = session->events.nr - session->first_event;
@@ -40,8 +43,8 @@ void session_push_event(struct session *session, const struct session_event *eve
 		return;
 	pthread_mutex_lock(&session->lock);
 	/*
-	 * There may be too many events that somebody merely wants to see; an end must not be lost for
-	 * that.
+	 * There may be too many events that are only watched; an event of an end must not be lost
+	 * because of them.
 	 */
 	drop_taken(session);
 	if (session->events.nr - session->first_event < EVENTS_MAX ||
@@ -68,7 +71,7 @@ bool session_pop_event(struct session *session, struct session_event *ret)
 	have = session->first_event < session->events.nr;
 	if (have)
 		*ret = session->events.at[session->first_event++];
-	/* The descriptor is readable as long as there are more. */
+	/* The descriptor stays readable as long as there are more events. */
 	while (session->first_event == session->events.nr &&
 	       read(session->event_fd, &count, sizeof(count)) > 0)
 		continue;

@@ -41,7 +41,7 @@ const char *session_referrer_word(enum session_referrer_kind kind)
 }
 
 /*
- * A thread keeps the stack that it is on, and the table that it points into, as in leak_search.c.
+ * As in leak_search.c: a thread keeps the stack that it is on, and the table that it points into.
  */
 static bool is_firm(void *ctx, const struct referrer *referrer)
 {
@@ -72,12 +72,12 @@ static void walk_stack(struct finder *finder, const struct memory_view_thread *t
 	finder->walked = thread->tid;
 	if (probes)
 		area_walk_regs(probes, &thread->regs, &regs);
-	/* Without memory for it frames are not told. */
+	/* Without memory for it the frames are not found. */
 	err_ignore(stack_frames(session->current->target, &regs, probes ? &probes->walk_area : NULL,
 				&finder->frames));
 }
 
-/* Is the place in a frame that the walk has come to? */
+/* Is the place in a frame that the walk has reached? */
 static bool find_frame(struct finder *finder, const struct memory_view_thread *thread,
 		       struct session_referrer *referrer)
 {
@@ -123,7 +123,7 @@ static bool is_tls(const struct finder *finder, const struct memory_view_thread 
 	return true;
 }
 
-/* Is the place above SP in memory that is known to be a stack, or in a frame? */
+/* Is the place in a frame, or above SP in memory that is known to be a stack? */
 static bool is_stack(struct finder *finder, const struct memory_view_thread *thread,
 		     struct session_referrer *referrer)
 {
@@ -156,7 +156,7 @@ static void look_at_root(struct finder *finder, struct session_referrer *referre
 			return;
 }
 
-/* In whichever memory it is. */
+/* This holds for all kinds of memory. */
 static void look_at_tls(const struct finder *finder, struct session_referrer *referrer)
 {
 	const struct tls_block *block = tls_at(&finder->tls, referrer->place);
@@ -224,7 +224,7 @@ static struct err *take_all(struct finder *finder, const struct referrers *refer
 	return err;
 }
 
-/* An address behind a block's end, and still in its chunk, counts as that block's. */
+/* An address behind the end of a block, but still in its chunk, counts as in that block. */
 static uint64_t block_around(const struct session_find *find, uint64_t address)
 {
 	struct heap_chunk chunk;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * `malloc find`: what is at an address of the heaps, and who points to it.
+ * `malloc find`: what is at an address of the heaps, and which places point to it.
  *
  * The places are found by the leak search's own notion of roots, blocks and dead memory
- * (session/leaks.h): a place that is not listed here keeps no block from being lost there, and the
- * other way round. It is not looked at whether a place is itself in a lost block.
+ * (session/leaks.h): a place that is not listed here cannot keep a block from being lost there, and
+ * the other way round. Whether the place is itself in a lost block is not examined.
  *
  *	register	of a thread, of the vector unit too, where it is in no system call
  *	chunk		a thread is inside the allocator with the address of the block's chunk
@@ -16,8 +16,9 @@
  *	heap		memory of heaps in which blocks may be that are not known
  *	memory		any other: data of a module (symbol/ knows which), or a mapping
  *
- * Where dynamic TLS is, is a block, and the table that leads to it another. Of which module it is, and
- * where in that one's data, is told of both kinds where the loader's list tells (session/tls.h).
+ * Dynamic TLS is a block, and the table that leads to it is another block. For static and dynamic
+ * TLS the answer has the module and the offset in its data, if the loader's list has them
+ * (session/tls.h).
  */
 #pragma once
 
@@ -38,15 +39,17 @@ enum session_referrer_kind {
 
 struct session_referrer {
 	enum session_referrer_kind kind;
-	bool firm;		/* keeps the block reachable; else possibly lost at best */
+	bool firm;		/* keeps the block reachable; else at best "possibly lost" */
 	uint64_t place;		/* address; 0: register, vector, chunk */
 	uint64_t word;		/* the pointer */
-	pid_t tid;		/* of register, vector, chunk, stack, tls, control; where tls_module is */
+	/* of register, vector, chunk, stack, tls, control; where tls_module is */
+	pid_t tid;
 	uint32_t index;		/* of register: word of struct regs */
 	uint64_t pc;		/* of stack: of its frame's function; 0: not known */
 	bool returns;		/* pc is a return address */
 	uint64_t tp;		/* of tls, control: the thread pointer */
-	uint64_t tls_module;	/* an address in the module whose thread-local data it is in; 0: none known */
+	/* an address in the module whose thread-local data it is in; 0: none known */
+	uint64_t tls_module;
 	uint64_t tls_offset;	/* in that data */
 	uint32_t block;		/* of block: index in in.held */
 };
@@ -58,15 +61,15 @@ struct session_find {
 	uint32_t generation;		/* of the module map */
 	uint32_t block, outer;		/* indices, or REFERRERS_NO_BLOCK */
 	VEC(struct session_referrer) vec;	/* firm ones first */
-	uint64_t nr_firm, nr_inner;	/* that there are */
+	uint64_t nr_firm, nr_inner;	/* found in all */
 	uint64_t own;			/* in the block itself: not among these */
 	uint64_t unread;		/* bytes of roots and blocks, where there may be more */
 };
 
 /*
- * Stops the target, and lets it go on if it ran. At most `limit` firm ones are listed, and as many others.
- * ERR_STATE where there is nothing to look at (call session_heap: the log still tells of the block);
- * ERR_CANCELLED.
+ * Stops the target, and lets it go on if it ran. At most `limit` firm places are listed, and as
+ * many others. ERR_STATE: there is no memory to look at (call session_heap: the log still has the
+ * block). ERR_CANCELLED.
  */
 struct err *session_find(struct session *session, uint64_t address, size_t limit,
 			 struct session_find *ret) MUST_CHECK;
@@ -78,7 +81,10 @@ const char *session_referrer_word(enum session_referrer_kind kind);
 
 struct memory_view;
 
-/* The target is stopped, and view is of now; find has the blocks, and heap the walk if walked. */
+/*
+ * The target is stopped, and view was taken in this stop. find has the blocks, and heap the walk if
+ * there was one.
+ */
 struct err *find_referrers(struct session *session, const struct memory_view *view,
 			   uint64_t address,
 			   size_t limit, struct session_find *find) MUST_CHECK;

@@ -17,7 +17,7 @@ static void child_route(void *ctx UNUSED, pid_t tid UNUSED, int status UNUSED)
 {
 }
 
-/* A child lives as a target only while it is cleaned; it does not run meanwhile. */
+/* The child is a target only while it is cleaned; it does not run meanwhile. */
 static const struct target_ops child_ops = {
 	.fork_child	= child_fork,
 	.route		= child_route,
@@ -30,7 +30,7 @@ static struct err *clean_child(struct process *process, pid_t pid)
 
 	if (err)
 		return err;
-	/* Its text is its parent's copy. */
+	/* The child's text is a copy of its parent's. */
 	child->modules.map = parent->modules.map;
 	child->call_gadget = parent->call_gadget;
 	child->restorer_gadget = parent->restorer_gadget;
@@ -42,7 +42,7 @@ static struct err *clean_child(struct process *process, pid_t pid)
 	return err;
 }
 
-/* Its own journal: a region of the least size, the rest of which is never touched. */
+/* A region of the least size for the child's own journal; the rest of it is never touched. */
 static struct err *make_region(struct process *process)
 {
 	struct log_config config = { .limit = LOG_LIMIT_MIN, .stack_depth = 1 };
@@ -63,7 +63,7 @@ static struct err *follow_start(struct process *process, const struct process *p
 
 	if (err)
 		return err;
-	process->target->end = TARGET_END_SEEN;	/* leaks-at-end is about the current one */
+	process->target->end = TARGET_END_SEEN;	/* leaks-at-end is only for the current process */
 	modules = &process->target->modules;
 	modules->generation = (uint32_t)number << PROCESS_GENERATION_SHIFT;
 	err = target_adopt(process->target, pid);
@@ -75,12 +75,15 @@ static struct err *follow_start(struct process *process, const struct process *p
 		err = probes_clone(parent->probes, process->target, number, &process->probes);
 	if (err)
 		return err;
-	/* With its own journal there it needs its parent's no more. */
+	/* Now that it has its own journal, it does not need its parent's any more. */
 	return calling(process->target, NULL, remote,
 		       region_withdraw_forked_copy(parent->target->region, remote));
 }
 
-/* Is the current one being stopped, so that who is made meanwhile waits for session_resume? */
+/*
+ * Is the current process being stopped, so that a child that is made meanwhile must wait for
+ * session_resume?
+ */
 static bool is_held(const struct session *session)
 {
 	return target_holds(session->current->target) && session->current->state == PROCESS_LIVE;
@@ -96,7 +99,7 @@ static void not_followed(struct process *process, pid_t pid, const struct err *e
 	process_free(process);
 }
 
-/* False: it could not be followed, and is still to be cleaned. */
+/* False: it could not be followed, and must still be cleaned. */
 static bool follow(const struct process *parent, pid_t pid)
 {
 	struct session *session = parent->session;
@@ -121,8 +124,8 @@ static bool follow(const struct process *parent, pid_t pid)
 }
 
 /*
- * With `child` the first one takes its parent's place; those that the parent forks before that
- * happens are let go.
+ * With `child` the first child takes its parent's place; children that the parent forks before that
+ * happens are released.
  */
 static bool wanted(const struct process *parent)
 {
@@ -141,7 +144,8 @@ void follow_fork_child(void *ctx, pid_t pid)
 	struct err *err = NULL;
 
 	/*
-	 * One with changes of two mdbgs is cleaned before the earlier's are forgotten (handover.c).
+	 * A child with the changes of two mdbgs is cleaned before those of the earlier one are
+	 * forgotten (handover.c).
 	 */
 	if (session->old_maps.nr) {
 		session->uncaught = true;

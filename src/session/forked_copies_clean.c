@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Forked children that nobody caught when they were made: the target was untraced, or an mdbg was
- * killed. They run with their parent's jumps, which do nothing there, until they are cleaned:
+ * Cleans forked children that nobody stopped when they were made, because the target was untraced
+ * or an mdbg was killed. They run with their parent's jumps, which do nothing there, until they are
+ * cleaned:
  *
  *	detach, malloc off	first, with the target traced but running, so that what it forks now
  *				is caught and what it has forked can be found; it stands still for none
@@ -10,13 +11,14 @@
  *	an attach that finds	before them, while their journal tells what the children have
  *	a previous session
  *
- * All of /proc is looked at, until a look finds nobody new: a child that is not cleaned yet may
- * fork. A process that cannot be traced is passed over, with a warning. So is one that has the
- * journal mapped but is not what a forked copy is (tracee/forked_copies.h): it is looked at before
- * it is stopped, and again when it stands still. Each is named once.
+ * mdbg searches all of /proc until a search finds no new child: a child that is not cleaned yet may
+ * fork. A process that cannot be traced is left as it is, with a warning. So is a process that has
+ * the journal mapped but does not look like a forked copy (tracee/forked_copies.h): it is examined
+ * before it is stopped, and again when it is stopped. There is one warning for each.
  *
- * A function that was probed in a child at the fork and is no more in its parent since (a module that
- * the parent has unloaded) is put back as long as its entry in the journal was not used again.
+ * A function may have been probed at the fork, while its parent has no probe there any more (the
+ * parent has unloaded the module). It is restored in the child as long as its entry in the journal
+ * was not used again.
  */
 
 #include <stdio.h>
@@ -45,7 +47,7 @@ static bool is_among(const pid_t *pid, size_t nr, pid_t wanted)
 	return false;
 }
 
-/* Each is named once, however often it is met. */
+/* Each process is named once, however often it is found. */
 static bool is_first(struct session *session, pid_t pid)
 {
 	if (is_among(session->named.at, session->named.nr, pid))
@@ -55,7 +57,7 @@ static bool is_first(struct session *session, pid_t pid)
 	return true;
 }
 
-/* Nothing is done to it, it is not even stopped, unless it looks like a copy from outside. */
+/* Nothing is done to a process, not even a stop, unless it looks like a copy from outside. */
 static void clean(struct session *session, struct origin *origin, pid_t pid)
 {
 	struct err *err = forked_copy_check(pid, origin);
@@ -72,7 +74,7 @@ static void clean(struct session *session, struct origin *origin, pid_t pid)
 			       "which do nothing there: %.120s", pid, err->msg);
 }
 
-/* How many were found that had not been seen before. */
+/* The number of children that had not been seen before. */
 static struct err *clean_round(struct session *session, struct origin *origin,
 			       struct proc_tasks *known, size_t *nr_ret)
 {
@@ -87,7 +89,7 @@ static struct err *clean_round(struct session *session, struct origin *origin,
 			continue;
 		nr++;
 		err = vec_push(&known->vec, pid);
-		/* It may have shared its memory with one that was cleaned since. */
+		/* It may share its memory with a process that was cleaned since. */
 		if (!err && forked_copy_maps(pid, &origin->file))
 			clean(session, origin, pid);
 	}
@@ -117,7 +119,7 @@ void forked_copies_clean_own(struct session *session)
 	if (!region)
 		return;
 	if (process->state == PROCESS_LIVE &&
-	    target_retrace(process->target))	/* then it can be stopped neither */
+	    target_retrace(process->target))	/* then it cannot be stopped either */
 		return;
 	forked_copies_clean(session, &region->origin);
 }

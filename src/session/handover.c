@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Probes and log that outlive their mdbg: left by `detach -keep` or by a killed mdbg, gone on with by
- * a later one.
+ * Handover: probes and log that `detach -keep` or a killed mdbg has left are taken over by a later
+ * mdbg.
  *
  *	handover_take_over		the earlier region is opened (/proc/PID/map_files) and is this mdbg's;
  *				in a short stop its journal is made to tell what is there; its changes
@@ -15,30 +15,32 @@
  *	handover_release_old	the earlier agent records in the same log what is still inside it; when
  *				nobody is any more, it is unmapped
  *
- * Who may still read what. Each mdbg brings code of its own, and with it mappings of its own: areas
- * (thunks and the agent), the agent's state, log and threads (one mapping), module maps. A thread
- * comes into them by a jump in the text, and stays until it has returned through the thunk. Meanwhile
- * it reads and writes through the state that its thunk names, and the state holds addresses of the
- * same mdbg's mappings only. In the file that all of them show, everything is offsets and values:
- * but for ledger_op.function, which is compared and never followed, and scratch that each walk fills
- * anew. So the mappings of one mdbg may go, all of them and in any order, once no text leads to its
- * thunks and no thread has a PC, a return address or a PC saved by a signal in its areas; who cannot
- * be looked at counts as inside (stack_of_uses). There may be any number of them, if mdbgs were
- * killed in the middle of this: all that came before are one to the next.
+ * When old mappings may go. Each mdbg has its own code and its own mappings: areas (thunks and the
+ * agent), the agent's state, log and threads (one mapping), module maps. A thread enters this code
+ * by a jump in the text, and stays in it until it has returned through the thunk. Meanwhile it
+ * reads and writes through the state that its thunk names, and that state has addresses in the same
+ * mdbg's mappings only. The file behind all these mappings has only offsets and values, with two
+ * exceptions: ledger_op.function, which is compared and never followed, and scratch that each walk
+ * fills anew. So all mappings of one mdbg may be unmapped, in any order, once no text leads to its
+ * thunks and no thread has a PC, a return address or a PC saved by a signal in its areas. A thread
+ * whose stack cannot be examined counts as inside (stack_of_uses). If mdbgs were killed in the
+ * middle of a handover, there may be mappings of several earlier ones; the next mdbg treats them as
+ * those of one.
  *
- * In the file itself, the earlier ones' module maps and rows stay where they are until then
- * (share_adopt, share_forget_old).
+ * Until then the earlier module maps and rows stay in their places in the file (share_adopt,
+ * share_forget_old).
  *
- * An address in the journal is believed only after a look at what lies there: an mdbg may be killed
- * between a change and its word of it, and what the kernel has given back it gives out again, to
- * the next mdbg's own maps for example. So an entry is undone before its mapping goes
- * (patch_unmap), what is found gone is not unmapped, what the region's file has mapped beside the
- * journal's words is, and a thread that still has a call of the killed mdbg's before it makes it
- * first (previous_session_settle).
+ * An address in the journal is believed only after mdbg has looked at what is mapped there. An mdbg
+ * may be killed after a change and before it has noted that change, and the kernel may then use the
+ * same addresses for something else, such as a mapping of the next mdbg. So an entry is undone
+ * before its mapping is removed (patch_unmap); a mapping that is gone is not unmapped again;
+ * mappings of the region's file that the journal does not name are unmapped, too; and a thread that
+ * was borrowed by the killed mdbg and must still make its call makes that first
+ * (previous_session_settle).
  *
- * Both agents may work at once, on the same table of threads: share_adopt refuses another layout. A
- * stack that was recorded before is named by the modules that are where they were when it was; what
- * came or went while nobody looked gives it no names.
+ * Both agents may work at the same time on one table of threads, so share_adopt refuses another
+ * layout. A stack that was recorded before is resolved with the modules that have stayed where they
+ * were then; modules that came or went while nobody looked give no names.
  */
 
 #include <string.h>
@@ -56,7 +58,7 @@
 
 #define OVERCOMMIT_FILE		"/proc/sys/vm/overcommit_memory"
 #define OVERCOMMIT_NEVER	2
-#define REST_NS			1000000ull	/* that the target runs between two mappings */
+#define REST_NS			1000000ull	/* the target runs so long between two mappings */
 
 static struct err *note_old(struct session *session)
 {
@@ -86,7 +88,7 @@ static struct err *settle(struct session *session)
 	return err;
 }
 
-/* The log has its own; what the user has asked for is in place of it. */
+/* The log has its own setting; use that of the user instead. */
 static void ask_history(struct session *session)
 {
 	uint32_t nr = session->config.free_history;
@@ -124,7 +126,10 @@ static struct err *adopt(struct session *session)
 	return err;
 }
 
-/* First, as long as the journal says what they have; few are left for the second time. */
+/*
+ * The first cleaning comes while the journal still says what they have; few are left for the second
+ * one.
+ */
 static struct err *clean_copies_and_stop(struct session *session)
 {
 	struct process *process = session->current;
@@ -142,7 +147,7 @@ static struct err *clean_copies_and_stop(struct session *session)
 	return err;
 }
 
-/* lost: why it is not gone on with; "" if there was nothing. */
+/* lost: why the log could not be continued; "" if there was nothing. */
 static struct err *clean_previous_session(struct session *session, const char *lost)
 {
 	char text[640];
@@ -182,7 +187,7 @@ struct err *handover_take_over(struct session *session)
 	return clean_previous_session(session, why);
 }
 
-/* While the journal still tells of what they have inherited. */
+/* Clean them while the journal still says what they have inherited. */
 static void clean_uncaught(struct session *session)
 {
 	if (session->uncaught)
@@ -190,7 +195,9 @@ static void clean_uncaught(struct session *session)
 	session->uncaught = false;
 }
 
-/* Is it other code than what was patched? A library that has gone is not worth a warning. */
+/*
+ * Is the code there not the one that was patched? A library that has gone is not worth a warning.
+ */
 static bool is_another(const struct session *session, uint64_t address)
 {
 	return !modules_find(&session->current->target->modules, address) ||
@@ -222,8 +229,8 @@ struct old_state {
 };
 
 /*
- * An operation that was entered by the old agent and has not returned, though nobody is in it any
- * more: it was left by longjmp. Its probe is about to be unmapped.
+ * Void the operations that were entered through the old agent and have not returned. No thread is
+ * inside any more, so they were left by longjmp. Their probes are about to be unmapped.
  */
 static void void_old_ops(struct agent_thread *thread, void *ctx)
 {
@@ -252,7 +259,7 @@ static void forget_ops(struct session *session)
 	}
 }
 
-/* A mapping that is gone is old no more: its entry in the journal may become another's. */
+/* Forget the mappings that are gone: their entries in the journal may be used again. */
 static void drop_undone(struct session *session)
 {
 	const struct journal *journal = session->region->journal;
@@ -263,9 +270,9 @@ static void drop_undone(struct session *session)
 }
 
 /*
- * No thread is inside, and none comes in any more: the target can run on in between, so that no pause
- * is longer than one mapping takes. A child that is forked meanwhile is cleaned before the journal
- * forgets what it has.
+ * No thread is inside, and none can enter any more. So the target may run between two mappings, and
+ * no pause is longer than one mapping takes. A child that is forked meanwhile is cleaned before the
+ * journal forgets what it has.
  */
 static struct err *unmap_old(struct session *session)
 {
@@ -291,7 +298,7 @@ bool handover_release_old(struct session *session)
 
 	if (!session->old_maps.nr)
 		return true;
-	/* To look at many threads takes as long as what this stop was for. */
+	/* To look at many threads takes as long as the purpose of this stop. */
 	err = target_run_for(process->target, REST_NS);
 	if (!err)
 		err =
@@ -310,7 +317,10 @@ bool handover_release_old(struct session *session)
 	return true;
 }
 
-/* The next mdbg does not know those that the user has named, and would list their blocks for ever. */
+/*
+ * The next mdbg does not know the functions that the user has named, and would list their blocks
+ * for ever.
+ */
 static bool knows_all(const struct session *session)
 {
 	const struct probes *probes = session->current->probes;
@@ -333,8 +343,9 @@ struct err *handover_set_whole(struct session *session)
 }
 
 /*
- * A page of the log that cannot be had ends the process (SIGBUS), where its own malloc would return
- * NULL. Elsewhere the kernel finds one, or kills whom it would for any memory.
+ * Where memory is never overcommitted, a page of the log that cannot be had ends the process
+ * (SIGBUS), while its own malloc would only return NULL. On other machines the kernel finds a page,
+ * or kills a process as it does for any memory.
  */
 static bool memory_is_strict(void)
 {
@@ -387,12 +398,14 @@ struct err *handover_leave(struct session *session)
 	if (err)
 		return err;
 	process_settle(session->current);
-	err = may_leave(session);	/* a module may have come */
+	err = may_leave(session);	/* a module may have been loaded */
 	if (err) {
 		session_resume(session, was);
 		return err;
 	}
-	/* A thread that is still inside what an earlier mdbg left: the next one tries again. */
+	/*
+	 * A thread is still inside the code that an earlier mdbg left: the next mdbg tries again.
+	 */
 	(void)handover_release_old(session);
 	process->probes->armed = false;
 	process->state = PROCESS_KEPT;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Blocks that the probes of an earlier mdbg have missed: the user is told when a later one takes
- * their place (handover.c). A library that comes while nobody watches has no jumps; nor has one
- * that comes again, to its old place too, where nothing but its text tells (as in
+ * Finds libraries whose blocks the probes of an earlier mdbg have missed, and tells the user at a
+ * handover (handover.c). A library that is loaded while no mdbg watches has no jumps. Nor has one
+ * that is loaded again, even at its old address, where only its text shows it (as in
  * probe/patch_watch.h):
  *
  *	its code is as before the patch, in a page of the file's	it was loaded again (or the process has
@@ -13,9 +13,10 @@
  *	it is younger than the log's last module map, and has		it was loaded
  *	functions to be probed
  *
- * Where it is the C library, or somebody has been at work, blocks that are in the log may have
- * been freed unseen: then the log is said to have a gap, as after `malloc off`. Of any other
- * library only what it has itself allocated and freed is not known; so it is when a live mdbg sees it.
+ * If it is the C library, or if somebody has taken jumps out, blocks that are in the log may have
+ * been freed unseen: then the log is marked as having a gap, as after `malloc off`. For any other
+ * library only its own allocations and frees are missing, as they are when a live mdbg sees it
+ * late.
  */
 
 #include <stdio.h>
@@ -36,7 +37,7 @@ struct handover_gap {
 	bool gap;
 };
 
-/* Was the user not told of this module yet? From now on it counts as told of. */
+/* Does the user not know of this module yet? From now on it counts as known. */
 static bool is_first(struct handover_gap *unwatched, const struct module *module)
 {
 	for (size_t i = 0; i < unwatched->told.nr; i++)
@@ -54,7 +55,7 @@ static void tell(struct handover_gap *unwatched, const char *before, const struc
 		       "then were not recorded", before, path_base(module->path), behind);
 }
 
-/* Its bytes are those from before the patch. */
+/* Does the text have the bytes from before the patch? */
 static bool is_lost(struct target *target, const struct journal_entry *entry)
 {
 	uint8_t now[JOURNAL_BYTES];

@@ -4,10 +4,10 @@
  *
  * A thread that is inside the allocator (session/memory_view.h) may have a block that is in no
  * record yet, or chunks half written. All words in its registers and on the top of its stack are
- * taken as words in flight. So those who are inside are let go on alone until they have come out,
- * before each look at a target that may run: mostly nobody is left, and nothing uncertain. While
- * words in flight still make blocks uncertain, or the walk finds damage, all of it is let go on for
- * a moment and looked at again (heap/reconcile.h).
+ * taken as words in flight. So before each look, if the target may run, the threads that are inside
+ * run alone until they have come out; then mostly no thread is inside and nothing is uncertain.
+ * While words in flight still make blocks uncertain, or the walk finds damage, the whole target
+ * runs for a moment and is looked at again (heap/reconcile.h).
  */
 
 #include "session/heap.h"
@@ -29,7 +29,8 @@
 #define ROUNDS_NS	3000000000ull	/* no more rounds after this */
 #define STEP_NS		50000ull	/* how long the target runs before the second, ... */
 #define STEP_MOST_NS	50000000ull	/* ... and at most before a later one */
-#define DRAIN_NS	100000000ull	/* how long in all others wait for those inside the allocator */
+/* how long in all others wait for those inside the allocator */
+#define DRAIN_NS	100000000ull
 #define CALM_ROUNDS	3u
 
 struct in_flight_word {
@@ -43,7 +44,7 @@ struct job {
 	const struct session_heap_look *at;
 	struct err *look_err;
 	struct session_heap *ret;
-	/* at each look gets the blocks of the log; NULL: nobody wants them */
+	/* gets the blocks of the log at each look; NULL: not wanted */
 	struct packed_list *held;
 	struct memory_view view;		/* of this look */
 	VEC(struct heap_map) maps;
@@ -72,8 +73,8 @@ static void job_free(struct job *job)
 }
 
 /*
- * A heap may be in several mappings, one behind the other: a child that was forked grows its own in a
- * new one, and so is what madvise or mlock was called for.
+ * A heap may consist of several mappings, one behind the other: a forked child grows its heap in a
+ * new one, and madvise or mlock splits a mapping.
  */
 static struct err *push_map(struct job *job, const struct heap_map *map)
 {
@@ -188,7 +189,7 @@ static struct err *walk_heaps(struct job *job)
 	return err;
 }
 
-/* Chunks that words in flight lead to are in hand as well. */
+/* Chunks that words in flight point to count as in hand, too. */
 static struct err *take_loose(struct job *job)
 {
 	struct err *err = NULL;
@@ -238,7 +239,10 @@ static struct err *merge(struct job *job)
 	return walk_merge(&job->ret->walk, &merge, &job->left_out);
 }
 
-/* The threads that stand inside the allocator with an arena in hand: one alone holds its lock. */
+/*
+ * The threads that are inside the allocator with an arena in hand. If there is one only, it holds
+ * the lock.
+ */
 static struct err *find_lock_owners(struct job *job)
 {
 	struct session_heap *heap = job->ret;
@@ -268,7 +272,7 @@ void session_heap_free(struct session_heap *heap)
 	vec_free(&heap->lock_owners);
 }
 
-/* Walk what is in the view. */
+/* Walk the heaps of the view. */
 static struct err *walk_view(struct job *job)
 {
 	struct err *err;
@@ -300,16 +304,16 @@ static struct err *look(struct job *job)
 }
 
 /*
- * Damage that is there while no thread is inside the allocator stays. Not all threads that are inside are
- * known (one that ends its cache, or has gone from free by a jump that cannot be followed), so it takes a
- * few looks.
+ * Damage that is found while no thread is inside the allocator will stay. mdbg does not know all
+ * threads that are inside (a thread may be freeing its cache at its end, or have left free by a
+ * jump that cannot be followed), so a few looks are needed.
  */
 static bool is_certain(const struct job *job)
 {
 	return !job->ret->under_way && (!job->ret->walk.damages || job->calm >= CALM_ROUNDS);
 }
 
-/* One look after another; of what a look found the next one keeps what it needs. */
+/* Look again and again; each look keeps what it needs from the one before. */
 static struct err *look_when_drained(void *ctx, bool *done_ret)
 {
 	struct job *job = ctx;
@@ -359,7 +363,10 @@ static struct err *heap_held(struct session *session UNUSED, bool stood, void *a
 	return err;
 }
 
-/* Hand over the result of the job, or free it after an error. list: NULL, or the blocks. */
+/*
+ * Give the result of the job to the caller, or free it after an error. list has the blocks, or is
+ * NULL.
+ */
 static struct err *finish(struct job *job, struct err *err, struct session_heap *ret,
 			  struct packed_list *list, struct packed_list *list_ret)
 {
@@ -400,8 +407,8 @@ struct err *session_heap_checked(struct session *session, struct session_heap *r
 }
 
 /*
- * A block that was freed since, and whose place in the log another has taken, is in no record: it
- * cannot be told from one that was allocated before the attach.
+ * A block that was freed since, and whose slot in the log another block has taken, is in no record:
+ * it cannot be distinguished from one that was allocated before the attach.
  */
 static bool is_complete(const struct memory_view *view)
 {
@@ -419,7 +426,7 @@ static struct err *merge_past(struct job *job, bool timed, struct packed_list *l
 	};
 	struct err *err = session_heap_log(&job->view, timed, list);
 
-	/* Asked behind the log, which goes on meanwhile. */
+	/* Ask this after the log was read, because the log goes on meanwhile. */
 	merge.complete = is_complete(&job->view);
 	return err ? err : packed_merge_past(list, &job->ret->walk, &merge, &job->left_out);
 }
@@ -456,7 +463,7 @@ static struct err *look_at_log(struct job *job)
 	return err;
 }
 
-/* Blocks of an allocator that cannot be walked are in no other heaps. */
+/* Then blocks of an allocator that cannot be walked are in no other heaps. */
 struct err *session_heap_walkable(struct session *session)
 {
 	const struct session_allocators *is = session_allocators(session);
@@ -491,7 +498,7 @@ static struct err *walk_or_say(struct job *job)
 	return look_at_log(job);
 }
 
-/* How much is missing of a core that was cut off. */
+/* The number of bytes that a truncated core file lacks. */
 static void note_missing(const struct session *session, struct session_heap *heap)
 {
 	const struct core *core = session->current->target ? session->current->target->core : NULL;

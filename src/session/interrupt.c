@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* interrupt and cont: the target stands for as long as the user wants. */
+/* interrupt and cont: the target is stopped for as long as the user wants. */
 
 #include <signal.h>
 
@@ -14,7 +14,10 @@ static struct err *interrupt_job(struct session *session, void *arg UNUSED)
 	if (err)
 		return err;
 	err = processes_stop(session);
-	/* So that what is listed while it stands is whole; a thread that stays there is no reason not to. */
+	/*
+	 * Wait until no thread is inside, so that lists are complete while the target is stopped.
+	 * If a thread stays inside, the target is stopped all the same.
+	 */
 	if (!err && process->state == PROCESS_LIVE)
 		err = session_quiet(session);
 	if (err && err->code == ERR_TIMEOUT)

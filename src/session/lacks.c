@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Functions that are not watched, blocks that are not recorded (theory in lacks.h). */
+/*
+ * Keeps track of functions that are not watched and blocks that are not recorded (theory in
+ * lacks.h).
+ */
 
 #include "session/lacks.h"
 
@@ -16,7 +19,7 @@
 /* Warnings of the log that the user has had. */
 enum { TOLD_SAMPLING = 1, TOLD_FULL = 2, TOLD_STACKLESS = 4, TOLD_ROOM = 8 };
 
-#define NAMED_MAX	2	/* of functions with one reason; the others are counted, unless there is one only */
+#define NAMED_MAX	2	/* functions named for one reason; more are only counted */
 #define NO_JUMP		"no jump: "
 
 static bool is_lacking(const struct probe *probe)
@@ -25,7 +28,7 @@ static bool is_lacking(const struct probe *probe)
 	       probe->state != PROBE_PLANNED && !probe_records(probe);
 }
 
-/* A breakpoint where a jump was to be had. */
+/* It has a breakpoint although a jump was asked for. */
 static bool is_slower(const struct probes *probes, const struct probe *probe)
 {
 	return probe->fn && probe_records(probe) && probe->engine == PROBE_BREAKPOINT &&
@@ -41,16 +44,16 @@ static const char *reason(const struct probe *probe)
 	return probe->why;
 }
 
-/* Warnings are given on the tracer thread. */
+/* Warnings are made on the tracer thread. */
 
-/* A patch that is written over later is told of by probe/patch_watch.c. */
+/* probe/patch_watch.c warns of a patch that is overwritten later. */
 static bool is_to_be_told(const struct probes *probes, const struct probe *probe)
 {
 	return !probe->warned && !probe->overwritten &&
 	       (is_lacking(probe) || is_slower(probes, probe));
 }
 
-/* Functions of one module that have one reason. */
+/* The functions of one module that have the same reason. */
 struct group {
 	const struct probe *first;
 	bool slower;

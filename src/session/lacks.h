@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Some things are done less well than asked for, and are therefore not in an answer. None of it may
- * be silent, but the user must not be warned of normal things either:
+ * What mdbg does not watch or record is missing in answers. The user must always be told, but must
+ * not be warned of normal things:
  *
  *				warned of		lacks in answers
  *	not watched		at the attach		yes
@@ -16,11 +16,12 @@
  *				others (arm_target.c)
  *	no call is seen		at an answer		yes (blind.h)
  *
- * A function is not watched if its patch could not be put in, or has been written over. Benign, and
- * only in `malloc -v`, are a function whose blocks are recorded elsewhere (probe.elsewhere: a throwing
- * operator new that gets them from malloc), one that the user has deleted, and one whose module has
- * gone. The loader's own malloc and the operators of libstdc++ are no probes at all. A followed child
- * has breakpoints by design, and so has a session with --engine breakpoint.
+ * A function is not watched if its patch could not be put in, or was overwritten. Three cases are
+ * harmless and shown only by `malloc -v`: a function whose blocks are recorded elsewhere
+ * (probe.elsewhere: a throwing operator new that gets them from malloc), one that the user has
+ * deleted, and one whose module has gone. The loader's own malloc and the operators of libstdc++
+ * never get probes. A followed child has breakpoints by design, and so has a session with --engine
+ * breakpoint.
  */
 #pragma once
 
@@ -30,7 +31,7 @@ struct probes;
 struct session;
 
 struct session_lack {
-	char function[96];	/* that is not watched; "": it is about all of them */
+	char function[96];	/* that is not watched; "": all functions */
 	char why[320];
 };
 
@@ -38,17 +39,17 @@ struct session_lacks {
 	VEC(struct session_lack) vec;
 };
 
-/* The session has a log; a core file lacks nothing. Free with vec_free. */
+/* The session must have a log; for a core file the list is empty. Free it with vec_free. */
 struct err *session_lacks(struct session *session, struct session_lacks *ret) MUST_CHECK;
 
-/* From here on all runs on the tracer thread. */
+/* The functions below run on the tracer thread. */
 
-/* Warn of what was not warned of before: of all functions of probes, which are the session's. */
+/* Warn of functions that were not warned of before; probes are the session's. */
 void lacks_tell_probes(struct session *session, struct probes *probes);
-/* Warn of the log: that it samples, and that it is full. Cheap while there is nothing to tell. */
+/* Warn if the log samples, or is full. This is cheap while there is nothing to warn of. */
 void lacks_tell_log(struct session *session);
 /*
- * After probes_arm, whatever it has said: an error, with its reason, if no function at all is
- * watched, or one is not where --engine jump was asked for. ERR_ATTACH, with a hint.
+ * To be called after probes_arm, whatever that has returned. ERR_ATTACH, with the reason and a
+ * hint, if no function at all is watched, or if one is not watched under --engine jump.
  */
 struct err *lacks_refuse(const struct session *session) MUST_CHECK;

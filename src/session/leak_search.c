@@ -83,14 +83,14 @@ static bool is_private_anonymous(const struct proc_map *map)
 	       (!*map->path || map->path[0] == '[');
 }
 
-/* A device's memory may do something when it is read. */
+/* Reading a device's memory may have an effect. */
 static bool is_device(const struct proc_map *map)
 {
 	return !strncmp(map->path, "/dev/", 5) && strncmp(map->path, "/dev/shm/", 9) &&
 	       strcmp(map->path, "/dev/zero");
 }
 
-/* It is not read even if a damaged log says that there are blocks in it. */
+/* Memory that cannot be read is left out even if a damaged log says that there are blocks in it. */
 static bool is_never_read(const struct proc_map *map)
 {
 	return is_device(map) ||
@@ -104,7 +104,7 @@ bool search_is_root(const struct proc_map *map)
 	return map->write || (!map->exec && is_private_anonymous(map) && !*map->path);
 }
 
-/* Is all of glibc's memory known, so that what is no block in it is free? */
+/* Is all of glibc's memory known, so that every part of it that is no block is free? */
 static bool spans_count(const struct job *job)
 {
 	return job->ret->walked && !job->ret->damages;
@@ -120,7 +120,7 @@ static uint64_t span_end(const struct job *job, uint64_t address)
 	return low && address < span[low - 1].end ? span[low - 1].end : 0;
 }
 
-/* Does a block lie in the mapping that is in no span? */
+/* Is there a block in the mapping that lies in no span? */
 static bool has_blocks(const struct job *job, const struct proc_map *map)
 {
 	const struct packed_list *list = &job->ret->held;
@@ -159,8 +159,8 @@ static struct err *sort_maps(struct job *job)
 }
 
 /*
- * Where some of the blocks that are mappings of their own may be the program's mappings, all of
- * them are taken for roots.
+ * Some blocks that seem to be mappings of their own may be the program's mappings. If that is
+ * possible, all of them are roots.
  */
 static void keep_mapped(struct job *job)
 {
@@ -174,7 +174,7 @@ static void keep_mapped(struct job *job)
 	}
 }
 
-/* The memory that glibc keeps in its heaps besides the blocks. */
+/* The memory in glibc's heaps that is not in blocks. */
 static struct err *leave_out_heaps(struct job *job)
 {
 	const struct heap_walk *heaps = job->walk;
@@ -206,7 +206,7 @@ static struct err *leave_out_ours(struct job *job)
 	return err;
 }
 
-/* Does pages_of tell which of its pages were ever touched? */
+/* Can pages_of tell which pages of the mapping were ever touched? */
 static bool has_pages(const struct job *job, const struct proc_map *map)
 {
 	return is_private_anonymous(map) &&
@@ -226,8 +226,8 @@ static struct reach_range find_mapped(const struct job *job, uint64_t at)
 }
 
 /*
- * reach_source.next_mapped. Blocks are asked for in order, and mostly have the answer of the one
- * before.
+ * The function for reach_source.next_mapped. The addresses come in order, and mostly have the same
+ * answer as the one before.
  */
 static struct reach_range next_mapped(void *ctx, uint64_t at)
 {
@@ -264,8 +264,8 @@ static bool next_present(void *ctx, uint64_t start, uint64_t end, struct reach_r
 }
 
 /*
- * Chunks in use that are no blocks: a call for them is under way, or a thread that is in the allocator
- * has the address of an old one (heap/block.h). They may hold pointers.
+ * Chunks in use that are not listed as blocks: a call for them is under way, or a thread inside the
+ * allocator has the address of an old one (heap/block.h). They may hold pointers.
  */
 static struct err *add_left_out(struct job *job)
 {
@@ -291,7 +291,10 @@ static void add_dtv(struct job *job, pid_t tid, uint64_t tp)
 	add_words(job, SEARCH_DTV, tid, &dtv, 1);
 }
 
-/* Does the thread's control block say that SP is in its stack? *start_ret: where that begins. */
+/*
+ * Does the thread's control block say that SP is in its stack? *start_ret is the start of that
+ * stack.
+ */
 static bool block_says(const struct job *job, uint64_t sp, uint64_t tp, uint64_t *start_ret)
 {
 	uint64_t end;
@@ -301,8 +304,9 @@ static bool block_says(const struct job *job, uint64_t sp, uint64_t tp, uint64_t
 }
 
 /*
- * A guard page below, the control block above SP, and nothing but one mapping in between: that is
- * the stack of a thread of glibc's or musl's, whatever the kernel has merged it with.
+ * If there is a guard page below SP, the control block above it, and only one mapping in between,
+ * then this is the stack of a thread of glibc or musl, even if the kernel has merged it with other
+ * memory.
  */
 static bool mappings_say(const struct job *job, uint64_t sp, uint64_t tp, uint64_t *start_ret)
 {
@@ -323,13 +327,13 @@ static void add_stack(struct job *job, pid_t tid, uint64_t sp, uint64_t tp)
 	const struct packed_block *block = block_at(job, sp);
 	uint64_t start, address = block ? block->address : 0;
 
-	if (block)		/* of a coroutine: this alone keeps it */
+	if (block)		/* the stack of a coroutine: only SP points to it */
 		add_words(job, SEARCH_STACK, tid, &address, 1);
 	else if (block_says(job, sp, tp, &start) || mappings_say(job, sp, tp, &start))
 		job->err = add_range(&job->out, start, sp - job->view->arch->red_zone);
 }
 
-/* Words that name a block's chunk, as the allocator itself does. */
+/* Words that have the address of a block's chunk, as the allocator itself uses it. */
 static void add_chunks(struct job *job, pid_t tid, const uint64_t *word, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++) {
@@ -342,8 +346,9 @@ static void add_chunks(struct job *job, pid_t tid, const uint64_t *word, size_t 
 }
 
 /*
- * A thread that frees a block from before the attach, which no record tells of, or has been given one
- * that is in no record yet, may be where it has the address of its chunk alone.
+ * A thread may be freeing a block from before the attach, which has no record, or may have got one
+ * that has no record yet. At some points inside the allocator it has only the address of the
+ * block's chunk.
  */
 static void add_chunks_in_use(struct job *job, const struct memory_view_thread *thread)
 {
@@ -375,7 +380,8 @@ static void look_at_thread(struct job *job, const struct memory_view_thread *thr
 }
 
 /*
- * Blocks that were freed since the view's moment: the thread that did so had the address somewhere.
+ * Blocks that were freed since the moment of the view: the thread that freed one must have had its
+ * address somewhere.
  */
 static void add_freed(struct job *job)
 {
@@ -416,7 +422,7 @@ static struct err *collect(struct job *job)
 	return err ? err : add_left_out(job);
 }
 
-/* ns of processor time that this thread has had. */
+/* The processor time of this thread, in ns. */
 static uint64_t cpu_now(void)
 {
 	struct timespec now;
@@ -425,7 +431,7 @@ static uint64_t cpu_now(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* All that the process has, several times, since a search may read a block more than once. */
+/* Several times the memory of the process, since a search may read a block more than once. */
 static uint64_t unasked(const struct job *job)
 {
 	struct proc_status status;
@@ -471,7 +477,7 @@ struct err *search_run(const struct session *session, const struct memory_view *
 	return err;
 }
 
-/* Words that say no more than others, or are nowhere, are no places. */
+/* Words that repeat another one, or that are at no address, are not listed as places. */
 static void drop_made_up(struct job *job)
 {
 	size_t nr = 0;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The search for leaks in a view: what are roots, and what do they lead to (theory in leaks.h). */
+/*
+ * The search for leaks in a view: it collects the roots and marks what they lead to (theory in
+ * leaks.h).
+ */
 #pragma once
 
 #include "heap/referrers.h"
@@ -12,20 +15,20 @@ struct memory_view;
 struct proc_map;
 
 /*
- * *ret has the blocks, and what is known of the walk that they come from (walk is not read unless they
- * do); they are marked. The view is deep. Any thread.
+ * Mark the blocks in *ret, which also says what is known of their walk (`walk` is read only if
+ * ret->walked). The view must be deep. Any thread.
  */
 struct err *search_run(const struct session *session, const struct memory_view *view,
 		       const struct heap_walk *walk, struct session_leaks *ret) MUST_CHECK;
 
-/* Where a word that is a root by itself comes from. */
+/* The origin of a word that is a root by itself. */
 enum search_from {
 	SEARCH_REGISTER,	/* index: word of struct regs */
 	SEARCH_VECTOR,		/* index: of the words of the vector unit */
 	SEARCH_CHUNK,		/* a thread has the address of the block's chunk */
-	SEARCH_DTV,		/* the start of what its control block points into */
+	SEARCH_DTV,		/* the start of the table that its control block points into */
 	SEARCH_STACK,		/* the block that SP lies in */
-	SEARCH_MAPPED,		/* a mapping that may be no block */
+	SEARCH_MAPPED,		/* a mapping that may not be a block */
 	SEARCH_FREED,		/* a block that was freed since */
 };
 
@@ -41,12 +44,15 @@ struct search_origins {
 
 /*
  * Find the places that point to a block (heap/referrers.h), with the roots and blocks of
- * search_run: find->in as there, but nothing is marked, and find->heap has the walk. The place of a
- * REFERRER_WORD is the index of its origin: a register's or a chunk's. *origins are the caller's to
- * free, whatever comes back; they are there when spec->is_firm is called.
+ * search_run. find->in is as there, but nothing is marked; find->heap has the walk. The place of a
+ * REFERRER_WORD is the index of its origin, which is a register or a chunk. The caller frees
+ * *origins, after an error as well; they are filled in before spec->is_firm is called.
  */
 struct err *search_referrers(const struct session *session, const struct memory_view *view,
 			     struct session_find *find, const struct referrers_spec *spec,
 			     struct search_origins *origins, struct referrers *ret) MUST_CHECK;
-/* Is it searched for pointers, as far as it is not of glibc's heaps or mdbg's? */
+/*
+ * Is this mapping searched for pointers? (glibc's heaps and mdbg's own memory are decided
+ * elsewhere.)
+ */
 bool search_is_root(const struct proc_map *map);

@@ -19,10 +19,12 @@
 #include "tracee/wait.h"
 
 #define QUIET_NS	1000000000ull	/* how long to wait for calls that are under way */
-#define STEP_NS		50000ull	/* how long the target runs before the second look for some */
-#define SNAPSHOTS	6u		/* one more, where threads were inside the allocator */
+/* how long the target runs before the second look for some */
+#define STEP_NS		50000ull
+#define SNAPSHOTS	6u		/* one more if threads were inside the allocator */
 #define SNAPSHOT_QUIET_NS	100000000ull	/* how long to wait for calls before one ... */
-#define SNAPSHOT_DRAIN_NS	20000000ull	/* ... with those alone that are inside; then twice that, and so on */
+/* ... while only those inside run; then twice that */
+#define SNAPSHOT_DRAIN_NS	20000000ull
 
 struct job {
 	struct session *session;
@@ -31,13 +33,14 @@ struct job {
 	struct memory_view view;		/* what is searched */
 	uint64_t deadline;		/* of waiting for calls that are under way */
 	struct session_heap walk;	/* if walked */
-	struct session_find *find;	/* who points to `address`; NULL: what is lost */
+	struct session_find *find;	/* find what points to `address`; NULL: search for leaks */
 	uint64_t address;
 	size_t limit;
 	struct smaps smaps;
 	struct snapshot snapshot;
 	bool has_snapshot;
-	uint64_t drain;			/* how long others may still wait for those inside the allocator */
+	/* how long others may still wait for those inside the allocator */
+	uint64_t drain;
 };
 
 static void job_free(struct job *job)
@@ -47,7 +50,7 @@ static void job_free(struct job *job)
 	smaps_free(&job->smaps);
 }
 
-/* A realloc has these blocks in hand. */
+/* The blocks that a realloc has in hand. */
 static struct err *take_in_hand(struct job *job, struct in_hand *in_hand)
 {
 	struct err *err = job->session->region ? session_in_hand(job->session, in_hand) : NULL;
@@ -74,7 +77,7 @@ static struct err *has_settled(void *ctx, bool *done_ret)
 	return err;
 }
 
-/* Until `look` is done; ret->under_way says whether it is. */
+/* Repeats until `look` is done; ret->under_way says whether it is. */
 static struct err *await(struct job *job, struct err *(*look)(void *ctx, bool *done_ret),
 			 uint64_t deadline)
 {
@@ -104,7 +107,7 @@ static struct err *take_walk(struct job *job, struct err *err)
 	return NULL;
 }
 
-/* In the walk a target that runs may go on for moments, and begin another realloc. */
+/* During the walk a target that was running may run on for moments and begin another realloc. */
 static struct err *find_blocks(struct job *job, bool may_run)
 {
 	struct session_leaks *ret = job->ret;
@@ -114,9 +117,9 @@ static struct err *find_blocks(struct job *job, bool may_run)
 		struct in_hand in_hand = { VEC_INIT };
 
 		/*
-		 * A realloc may have moved what is in a block, and what is in the new one is not known
-		 * yet. (Nothing is known either of a block that is given out, and in no record yet, but
-		 * there is nothing in it.)
+		 * A realloc may have moved the contents of a block, while the new block is not
+		 * known yet. (A block that was given out and has no record yet is not known either,
+		 * but it is still empty.)
 		 */
 		err = await(job, has_settled, may_run ? job->deadline : 0);
 		if (!err && !*ret->why) {
@@ -145,7 +148,7 @@ static struct err *find_around(struct job *job)
 	struct session_find *find = job->find;
 	struct err *err;
 
-	find->heap = job->walk;		/* none, if it was not walked */
+	find->heap = job->walk;		/* empty if there was no walk */
 	job->walk = (struct session_heap)SESSION_HEAP_INIT;
 	find->heap.process = job->view.process;
 	snprintf(find->heap.why, sizeof(find->heap.why), "%.255s", job->ret->why);
@@ -180,7 +183,7 @@ static struct err *search_in_stop(struct job *job)
 	return session_call_held(job->session, search_held, job, &job->ret->pause_ns);
 }
 
-/* Does a fork leave it out, or show what goes on? */
+/* Does a fork leave this mapping out, or share it so that it changes? */
 static bool is_unforked(const struct smaps *smaps, const struct proc_map *map)
 {
 	return map->shared || smaps_unforked(smaps, map->start, map->end);
@@ -214,7 +217,10 @@ static struct err *make_copies(struct job *job, struct snapshot_copies *copies)
 	return err;
 }
 
-/* No thread is in the middle of a realloc, or inside the allocator; or some stay there. */
+/*
+ * Wait until no thread is in the middle of a realloc or inside the allocator, or until the time is
+ * over.
+ */
 static struct err *has_calmed_down(void *ctx, bool *done_ret)
 {
 	struct job *job = ctx;
@@ -257,7 +263,7 @@ static void end_snapshot(struct job *job)
 	job->has_snapshot = false;
 }
 
-/* The heaps of the snapshot, or the log alone, as it was. */
+/* Use the heaps of the snapshot, or only the log as it was at that moment. */
 static struct err *walk_snapshot(struct job *job)
 {
 	struct err *err = NULL;
@@ -268,7 +274,10 @@ static struct err *walk_snapshot(struct job *job)
 	return err ? err : log_blocks(job);
 }
 
-/* Heaps that were in the middle of a change: free chunks may seem to be blocks, and lost ones. */
+/*
+ * Were the heaps in the middle of a change? Then free chunks may be taken for blocks, and for lost
+ * ones.
+ */
 static bool is_torn(const struct job *job)
 {
 	return job->ret->walked && (job->ret->damages || !job->ret->caches_known);
@@ -305,7 +314,7 @@ static struct err *search_snapshot(struct job *job)
 		if (!err && !is_sure(job) && i + 1 < SNAPSHOTS)
 			end_snapshot(job);
 	}
-	/* A stop can look as often as it takes. */
+	/* A search in a stop can look as often as necessary. */
 	if (!err && is_torn(job))
 		err = err_create(ERR_BUSY, "no snapshot: the heaps were in change, or damaged, "
 				 "in each of %u", SNAPSHOTS);
@@ -323,7 +332,7 @@ static struct err *by_snapshot(struct job *job)
 	struct proc_maps maps = { VEC_INIT };
 	struct err *err = forkable_check(job->session->current->pid, &job->smaps);
 
-	/* Rather before the target is stopped for nothing. */
+	/* Check this before the target is stopped for nothing. */
 	if (!err)
 		err = session_maps(job->session, &maps);
 	if (!err)
@@ -332,7 +341,7 @@ static struct err *by_snapshot(struct job *job)
 	return err ? err : search_snapshot(job);
 }
 
-/* The search in a stop of what is small takes hardly longer than a fork. */
+/* If the memory is small, a search in a stop takes hardly longer than a fork. */
 static bool is_large(const struct session *session)
 {
 	struct proc_status status;
@@ -346,7 +355,7 @@ static struct err *search(struct job *job, enum session_leaks_how how)
 	struct session *session = job->session;
 	struct err *err;
 
-	/* A target that stands still anyhow can wait. */
+	/* A target that is stopped anyway can wait. */
 	if (how == SESSION_LEAKS_STOP || session_state(session) != SESSION_RUNNING ||
 	    (how == SESSION_LEAKS_AUTO && !is_large(session)))
 		return search_in_stop(job);
@@ -418,7 +427,10 @@ struct err *session_find(struct session *session, uint64_t address, size_t limit
 	return err;
 }
 
-/* The blocks are lent, for as long as the session has its target; leaks_stale takes held.live. */
+/*
+ * The blocks are lent to the caller, for as long as the session has its target; leaks_stale
+ * replaces held.live.
+ */
 static struct err *lend(const struct session_leaks *found, struct session_leaks *ret)
 {
 	struct session_leaks lent = *found;
@@ -439,11 +451,11 @@ static struct err *lend(const struct session_leaks *found, struct session_leaks 
 void session_look_at_end(struct session *session)
 {
 	struct session_leaks *leaks = calloc(1, sizeof(*leaks));
-	/* It is not known yet what will be asked of them. */
+	/* It is not known yet which fields will be needed. */
 	struct job job = JOB_INIT(session, leaks, true);
 	struct err *err = leaks ? check_recorded(session) : err_nomem;
 
-	/* Names of modules that came last. */
+	/* Get the names of the modules that were loaded last. */
 	if (!err)
 		err = target_refresh(session->current->target, NULL);
 	job.deadline = tracer_now() + QUIET_NS;

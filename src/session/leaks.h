@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Leak search in a target as it is at one moment: who is a root, and who is not.
+ * Leak search in a target as it is at one moment: which memory is a root, and which is not.
  *
  *	roots		registers of all threads, those of the vector unit too where a thread is not in
  *			a system call (no call keeps them); stacks, from the red zone below SP up; and
@@ -18,10 +18,11 @@
  *			leak, but can hide some: freed blocks and the allocator's own tables have
  *			pointers, too
  *
- * The moment is a stop. In it all that is small is read, threads above all; the memory is searched
- * in the same stop, or, if the target is large, in a snapshot (tracee/snapshot.h) while it goes on.
- * Its log goes on, too: blocks are those with a record from before, and those that the heaps of the
- * snapshot have without one (heap/reconcile.h).
+ * The moment is a stop, in which mdbg reads everything that is small, above all the threads. It
+ * searches the memory in the same stop, or, if the target is large, in a snapshot
+ * (tracee/snapshot.h) while the target runs on. Its log goes on, too; so the blocks are those with
+ * a record from before that moment, and those without one that are in the heaps of the snapshot
+ * (heap/reconcile.h).
  *
  * Blocks of followed children are in other memory: they are left out, and counted.
  */
@@ -32,35 +33,37 @@
 struct session;
 
 struct session_leaks {
-	struct packed_list held;		/* blocks of the target, with their kinds */
+	struct packed_list held;		/* blocks of the target and their kinds */
 	struct reach_result mark;	/* of these */
 	bool walked;			/* blocks from before the attach are among them */
 	char why[256];			/* why not */
-	bool core;			/* of a core file, which leaves out what was never written */
-	uint64_t damages;		/* of the heaps, by the walk: heaps are roots then */
+	bool core;			/* a core file, which lacks memory that was never written */
+	uint64_t damages;		/* that the walk has found: the heaps are roots then */
 	bool caches_known;		/* false: free blocks may seem to be lost ones */
 	uint64_t blind_threads;		/* whose registers could not be read */
 	uint64_t under_way;		/* blocks that a realloc had in hand all the time */
-	uint64_t pause_ns;		/* for which the target stood still; the longest of several */
+	/* for which the target stood still; the longest of several */
+	uint64_t pause_ns;
 	bool snapshot;			/* it was searched in one */
-	bool lent;			/* to be freed is held.live alone */
-	char no_snapshot[256];		/* why it was not, though it was to be */
+	bool lent;			/* free only held.live */
+	char no_snapshot[256];		/* why none was made, though one was wanted */
 };
 
 /*
- * SESSION_LEAKS_AUTO: a snapshot, if the target has more than SESSION_LEAKS_LARGE bytes of its own.
- * Where none can be made safely, the target is stopped for all of the search, and no_snapshot says
- * why. Of one that stands still anyhow none is made.
+ * SESSION_LEAKS_AUTO makes a snapshot if the target has more than SESSION_LEAKS_LARGE bytes of its
+ * own. If none can be made safely, the target is stopped for the whole search, and no_snapshot says
+ * why. A target that is stopped anyway needs no snapshot.
  */
 enum session_leaks_how { SESSION_LEAKS_AUTO, SESSION_LEAKS_STOP, SESSION_LEAKS_SNAPSHOT };
 
 #define SESSION_LEAKS_LARGE	(64ull << 20)
 
 /*
- * Stops the target, and lets it go on if it ran. Of one that has ended: what was found at its end, if
- * it was looked at (leaks_at_end of the configuration; not one that was killed by SIGKILL, or runs
- * another program). ERR_STATE without either, or a log; ERR_CANCELLED. timed: the blocks have times and
- * threads, which take half as much memory again.
+ * Stops the target, and lets it go on if it ran. If the target has ended, the result is that of the
+ * search at its end, if there was one (leaks_at_end of the configuration; there is none if it was
+ * killed by SIGKILL or executed another program). ERR_STATE: neither a target nor such a result, or
+ * no log. ERR_CANCELLED. timed: the blocks have times and threads, which take half as much memory
+ * again.
  */
 struct err *session_leaks(struct session *session, enum session_leaks_how how, bool timed,
 			  struct session_leaks *ret) MUST_CHECK;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Letting a target go: detach, keep, kill; and forgetting it (order of undoing in arm_target.c). */
+/*
+ * Releases a target (detach, handover, kill), and forgets it (arm_target.c has the order of the
+ * steps).
+ */
 
 #include <errno.h>
 
@@ -11,7 +14,7 @@
 #include "tracee/region.h"
 #include "tracee/target.h"
 
-#define BETWEEN_NS	200000000ull	/* that the target runs before it is stopped again */
+#define BETWEEN_NS	200000000ull	/* the target runs so long before the next stop */
 
 void session_forget(struct session *session)
 {
@@ -101,8 +104,8 @@ struct err *leave_stop(struct target *target)
 }
 
 /*
- * Take everything out of the current process, if it lives, and let it go. Where something cannot be taken
- * out, the error says so, and it is let go all the same only if `anyway`.
+ * Take everything out of the current process, if it lives, and release it. If something cannot be
+ * taken out, the error says so, and the process is released all the same only if `anyway`.
  */
 static struct err *leave_current(struct session *session, bool anyway)
 {
@@ -124,7 +127,7 @@ static struct err *leave_current(struct session *session, bool anyway)
 	return err;
 }
 
-/* A daemon starts like this: the parent may be gone already. */
+/* A daemon starts in this way: its parent may be gone already. */
 struct err *leave_parent(struct session *session)
 {
 	struct err *err;
@@ -137,7 +140,7 @@ struct err *leave_parent(struct session *session)
 	return NULL;
 }
 
-/* Followed children last: until it is let go the current one may fork more of them. */
+/* Followed children come last: until the current process is released it may fork more of them. */
 static struct err *detach_job(struct session *session, void *arg UNUSED)
 {
 	struct err *err = leave_current(session, true);
@@ -159,7 +162,7 @@ struct err *session_keep(struct session *session)
 
 	if (err)
 		return err;
-	err_ignore(session_sync_modules(session));	/* names of modules that came last */
+	err_ignore(session_sync_modules(session));	/* names of modules that were loaded last */
 	err = session_call(session, keep_job, NULL);
 	if (!err)
 		session->state = SESSION_NONE;
@@ -168,7 +171,9 @@ struct err *session_keep(struct session *session)
 
 struct err *session_detach(struct session *session)
 {
-	/* After an exec only followed children, if any, have something of ours in them. */
+	/*
+	 * After an exec only followed children, if there are any, have something of ours in them.
+	 */
 	struct err *err =
 		process_has_execed(session->current->state) || process_any_followed(session) ? NULL :
 		session_need_target(session);
@@ -182,10 +187,13 @@ struct err *session_detach(struct session *session)
 	if (err)
 		return err;
 	if (!process_has_execed(session->current->state))
-		/* names of modules that came last */
+		/* names of modules that were loaded last */
 		err_ignore(session_sync_modules(session));
 	err = session_call(session, detach_job, NULL);
-	/* Where another tracer holds it, all is as it was, and can be taken out when that has left. */
+	/*
+	 * If another tracer holds the process, nothing has changed, and everything can be taken out
+	 * when that tracer has left.
+	 */
 	if (!err || err->code != ERR_ATTACH)
 		session->state = session->current->state == PROCESS_ENDED ? SESSION_ENDED :
 									    SESSION_NONE;
@@ -193,8 +201,8 @@ struct err *session_detach(struct session *session)
 }
 
 /*
- * While nobody traces the process its id may become another's. The descriptor lives as long as the
- * session has its target, which is what this thread decides on.
+ * While nobody traces the process its id may go to another one. The descriptor lives as long as the
+ * session has its target, and this thread decides how long that is.
  */
 static struct err *send_kill(const struct session *session)
 {
@@ -209,7 +217,7 @@ static struct err *send_kill(const struct session *session)
 	return err_wrap(err, "kill process %d", session->current->pid);
 }
 
-/* SIGKILL needs no stop; the end is then seen as any other. */
+/* SIGKILL needs no stop; the end is then noticed as any other end. */
 struct err *session_kill(struct session *session)
 {
 	struct err *err = session_need_target(session);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Taking a view of a target that stands still.
+ * Takes a view of a target that is stopped.
  *
- * A thread that is inside the allocator is told by its stack: a return address in one of our areas
- * (all functions but free keep one there), or in a probed function, or in what free ends by jumping
- * to (free, which is recorded first, keeps no frame of ours: probe/tail_call.c). Neither would do
- * alone: aligned_alloc and others jump to their last part, and are no longer on the stack, while
- * malloc_consolidate, below them, has a fastbin's chunks in hand. Walks leave out our frames, so
- * that who stands in one is noted as the walk comes through. What is inside an earlier mdbg's code
- * cannot be told by this one's areas: as long as that is there, all threads count as inside.
+ * The stack of a thread shows whether it is inside the allocator: it has a return address in one of
+ * our areas (all functions but free keep one there), or in a probed function, or in a function to
+ * which free jumps at its end (free is recorded first and keeps no frame of ours:
+ * probe/tail_call.c). One of these alone is not enough: aligned_alloc and others jump to their last
+ * part and are no longer on the stack, while malloc_consolidate, which they call, has a fastbin's
+ * chunks in hand. Walks leave out our frames, so a hook of the walk notes that it has passed one.
+ * Threads inside an earlier mdbg's code cannot be recognised by this one's areas: as long as that
+ * code is there, all threads count as inside.
  */
 
 #include "session/memory_view.h"
@@ -24,7 +25,7 @@
 #include "tracee/tcb.h"
 #include "tracee/wait.h"
 
-#define STEP_NS		50000ull	/* for so long those inside go on alone at first */
+#define STEP_NS		50000ull	/* how long those inside run alone at first */
 #define FRAMES		48u
 #define XSTATE_MAX	16384u
 
@@ -49,7 +50,9 @@ static bool in_tail(const struct probe *probe, uint64_t pc)
 static bool in_allocator(const struct probes *probes, uint64_t pc)
 {
 	vec_each_value(probe, &probes->all) {
-		/* Functions are short: the extent of one that is farther away is not read. */
+		/*
+		 * Functions are short: the extent of a function that is farther away is not read.
+		 */
 		if (probe->fn && probe->state == PROBE_ACTIVE &&
 		    (in_tail(probe, pc) ||
 		     (pc - probe->address < 65536 && in_function(probe, pc))))
@@ -60,7 +63,7 @@ static bool in_allocator(const struct probes *probes, uint64_t pc)
 
 struct passing {
 	const struct probes *probes;
-	bool met;			/* a frame of an area */
+	bool met;			/* the walk has passed a frame of an area */
 };
 
 /* The hook of struct walk_area. */
@@ -124,9 +127,9 @@ static bool goes_on(struct thread *thread, void *ctx)
 }
 
 /*
- * Threads that wait for an arena wait for one that is inside as well, so that all come out sooner or
- * later; a thread that stays (its call asks a slow kernel for memory) is looked at as it is. Where all
- * threads count as inside, all would go on.
+ * Threads that wait for an arena wait for another thread that is inside, so all of them come out
+ * sooner or later. A thread that stays (its call asks a slow kernel for memory) is looked at as it
+ * is. If all threads count as inside, all would run.
  */
 struct err *memory_view_drain(struct session *session, uint64_t *budget)
 {
@@ -145,7 +148,7 @@ struct err *memory_view_drain(struct session *session, uint64_t *budget)
 	return err;
 }
 
-/* No call keeps them: a thread in a system call has none that count. */
+/* System calls do not preserve vector registers, so those of a thread in one do not count. */
 static struct err *take_vectors(const struct thread *thread, struct memory_view *view,
 				struct memory_view_thread *ret)
 {
@@ -203,7 +206,7 @@ static struct err *take_threads(struct session *session, bool deep, struct memor
 	return err;
 }
 
-/* Does no function of this allocator's module go unrecorded? */
+/* Are all functions of this allocator's module recorded? */
 static bool all_probed(const struct session *session, const struct module *module)
 {
 	const struct probes *probes = session->current->probes;
@@ -287,7 +290,7 @@ size_t memory_view_stack_words(const struct memory_view *view,
 	uint64_t low = (regs_get(&thread->regs, arch->sp) - arch->red_zone) & ~7ull;
 	size_t got;
 
-	/* Less, where the stack ends. */
+	/* It may be less, where the stack ends. */
 	if (memory_read_some(view->memory, low, word, MEMORY_VIEW_STACK_WORDS * sizeof(*word),
 			     &got))
 		return 0;
@@ -321,7 +324,7 @@ struct err *session_maps(struct session *session, struct proc_maps *ret)
 
 	if (!err)
 		err = target_maps(session->current->target, ret);
-	/* The numbers that a core's mappings have are mdbg's own. */
+	/* The inode numbers of a core's mappings are mdbg's own. */
 	for (size_t i = 0; !err && session->current->target->core && i < ret->vec.nr; i++)
 		ret->vec.at[i].inode = 0;
 	return err;

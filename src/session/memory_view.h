@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A view: what a target is at one moment, as far as walks of its heaps and the search for leaks look
- * at it. It is taken in one stop; who works on it then asks the target for nothing more, so that its
- * memory may be another source than the live process, and its log may go on (`until`).
+ * A memory view: the state of a target at one moment, as far as walks of its heaps and the search
+ * for leaks need it. It is taken in one stop. Code that works on it asks the target for nothing
+ * more, so the memory may come from another source than the live process, and the log may go on
+ * (`until`).
  */
 #pragma once
 
@@ -17,22 +18,23 @@ struct smaps;
 
 struct memory_view_thread {
 	pid_t tid;
-	bool stopped;		/* else it is stuck: regs has SP and PC at most */
+	bool stopped;		/* false: it is stuck, and regs has at most SP and PC */
 	bool placed;		/* SP is known */
 	bool in_syscall;
-	bool inside;		/* in the allocator (or not known not to be): see memory_view.c */
+	bool inside;		/* in the allocator, or perhaps: see memory_view.c */
 	bool blind;		/* its vector registers could not be read */
 	struct regs regs;
 	uint64_t tp;		/* thread pointer; 0: not known */
-	size_t vector, nr_vectors;	/* words of its vector unit, where they were asked for */
+	size_t vector, nr_vectors;	/* words of its vector unit, if they were wanted */
 };
 
 struct memory_view {
 	const struct arch *arch;
 	struct memory *memory;
 	pid_t pages_of;			/* whose /proc/PID/pagemap goes with the memory; 0: none */
-	const struct core_file *core;	/* that has the memory; NULL: none does */
-	const struct smaps *smaps;	/* of a snapshot: whose unforked ranges have other pages; NULL */
+	const struct core_file *core;	/* the memory's source; NULL: no core file */
+	/* of a snapshot: whose unforked ranges have other pages; NULL */
+	const struct smaps *smaps;
 	struct proc_maps maps;
 	VEC(struct memory_view_thread) threads;
 	VEC(uint64_t) vectors;
@@ -45,7 +47,7 @@ struct memory_view {
 
 	const struct log *log;		/* NULL: none */
 	struct in_hand in_hand;
-	uint64_t until;			/* what was recorded after this time stamp is no part of it */
+	uint64_t until;			/* records after this time stamp are not part of the view */
 	uint64_t frees;			/* that the log had counted */
 	uint8_t process;		/* number of the process in the log */
 	bool complete;			/* what is in no record was allocated before the attach */
@@ -54,28 +56,33 @@ struct memory_view {
 #define MEMORY_VIEW_INIT	{ .memory = NULL, .until = UINT64_MAX }
 
 /*
- * On the tracer thread, with the target stopped: of the live process, until it goes on. deep: with the
- * vector registers, and where stacks begin.
+ * Take a view of the live process, on the tracer thread, with the target stopped; it is valid until
+ * the target runs on. deep: with the vector registers and the starts of the stacks.
  */
 struct err *memory_view_take(struct session *session, bool deep,
 			     struct memory_view *ret) MUST_CHECK;
 void memory_view_free(struct memory_view *view);
 
 #define MEMORY_VIEW_STACK_WORDS	512u
-/* The words on the top of a stopped thread's stack, from the red zone up; how many could be read. */
+/*
+ * Read the words on the top of a stopped thread's stack, from the red zone up. Returns how many
+ * could be read.
+ */
 size_t memory_view_stack_words(const struct memory_view *view,
 			       const struct memory_view_thread *thread,
 			       uint64_t word[MEMORY_VIEW_STACK_WORDS]);
 
 /*
- * The memory of a thread's stack, as libc notes it in its control block: the stack, below it what it
- * guards, above it static TLS and the block itself. False: it is not known.
+ * The memory of a thread's stack, as libc notes it in the thread's control block: the guard pages,
+ * above them the stack, and above it static TLS and the control block itself. False: it is not
+ * known.
  */
 bool memory_view_stack_bounds(const struct memory_view *view, uint64_t tp, uint64_t *start_ret,
 			      uint64_t *end_ret);
 
 /*
- * Threads that are inside the allocator go on alone until they have come out, as far as they do so
- * soon: in *budget nanoseconds, of which it takes what it used. Stopped before and after.
+ * Let only the threads that are inside the allocator run until they have come out, for at most
+ * *budget nanoseconds; the time that was used is subtracted. The target is stopped before and
+ * after.
  */
 struct err *memory_view_drain(struct session *session, uint64_t *budget) MUST_CHECK;

@@ -2,8 +2,9 @@
 /*
  * A core file as the target of a session (tracee/core_target.h).
  *
- * It gets a log, an empty one: whoever asks the log learns that nothing was recorded. There are no
- * probes. What needs a process asks session_need_target, what only looks session_need_view.
+ * It gets an empty log, so that questions to the log show that nothing was recorded. There are no
+ * probes. A command that needs a process calls session_need_target; one that only looks at memory
+ * calls session_need_view.
  */
 
 #include <inttypes.h>
@@ -16,7 +17,7 @@
 #include "tracee/region.h"
 #include "tracee/target.h"
 
-#define TOLD_MAX	8u	/* files that are named */
+#define TOLD_MAX	8u	/* files named in warnings */
 
 struct job {
 	const char *path, *exe;
@@ -76,9 +77,7 @@ static void tell_lacking(struct session *session)
 			       "program's)", nr);
 }
 
-/*
- * The user is told at once what is missing: the answers that follow are to be read with it in mind.
- */
+/* The user is told at once what is missing, since all later answers depend on it. */
 static void tell_doubts(struct session *session)
 {
 	const struct core *core = session->current->target->core;

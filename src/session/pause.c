@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Stopping the target, and letting it go on (theory in untraced.c). */
+/* Stops the target, and lets it go on (theory in untraced.c). */
 
 #include "os/tracer.h"
 #include "probe/probe.h"
@@ -38,7 +38,7 @@ void session_resume(struct session *session, bool was)
 		else
 			target_untrace(process->target);
 	}
-	processes_resume(session);	/* those that were forked meanwhile */
+	processes_resume(session);	/* children that were forked meanwhile */
 }
 
 struct err *session_held(struct session *session,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Inside of a session. What the tracer thread owns while it runs, and what is the main thread's:
+ * The inside of a session. While the tracer thread runs, each part belongs to one thread:
  *
  *	tracer thread	processes (through ops and requests)
  *	both		events (under the lock); region: made and replaced only by a request that
@@ -8,9 +8,10 @@
  *			other time
  *	main thread	all else
  *
- * A file calls itself and those that stand before it here (scripts/dev/check-layers has the same
- * list); what happens in the target comes up through the callbacks of struct target_ops (watch.c),
- * of the tracer (route.c), and its poll (untraced.c).
+ * A file calls only itself and the files that stand before it in this list
+ * (scripts/dev/check-layers has the same list). Events of the target come up through the callbacks
+ * of struct target_ops (watch.c), those of the tracer (route.c), and the tracer's poll
+ * (untraced.c).
  *
  *	what there is		event_queue session_state allocator blind lacks
  *	processes		process pause deferred route agent
@@ -41,20 +42,23 @@ struct region;
 struct session_leaks;
 struct tracer;
 
-/* How far the log can be relied on; each has the doubts of the one before. */
+/* How far the log can be relied on; each value includes the doubts of the one before. */
 enum records {
 	RECORDS_WHOLE,
-	/* Blocks without a record may be younger than the attach: probes were out, or records forgotten. */
+	/*
+	 * Blocks without a record may be younger than the attach: probes were out, or a reset has
+	 * removed records.
+	 */
 	RECORDS_LACK,
-	/* Blocks with one may have been freed: the probes were out since the log began. */
+	/* Blocks with a record may have been freed: the probes were out since the log began. */
 	RECORDS_STALE,
 };
 
-/* The target's allocators, found when they are asked for the first time. */
+/* The target's allocators. They are looked for when they are needed for the first time. */
 struct session_allocators {
-	unsigned nr;			/* 0: not asked, or there is none */
+	unsigned nr;			/* 0: not looked for yet, or there is none */
 	const struct allocator *first;	/* NULL: not known */
-	const struct allocator *walkable;	/* that may have heaps that can be walked; or NULL */
+	const struct allocator *walkable;	/* whose heaps may be walkable; or NULL */
 	char text[160];			/* session_allocator */
 };
 
@@ -62,64 +66,72 @@ struct session {
 	struct session_config config;
 	struct tracer *tracer;
 	/*
-	 * By their numbers in the log; the first was attached to, the others are its children. Made by
-	 * the tracer thread, and never taken away but with the log. One is the target that the user
-	 * has; which is changed by a request that the main thread waits for.
+	 * Indexed by their numbers in the log. The first was attached to, the others are its
+	 * children. The tracer thread makes them, and they are removed only together with the log.
+	 * One of them is the current one, the user's target; only a request that the main thread
+	 * waits for changes which one.
 	 */
 	struct process process[LOG_PROCESSES];
 	uint32_t nr_processes;
 	struct process *current;
 	struct user_functions users;	/* tracer thread; probes refer to them */
-	struct region *region;		/* of the process that was attached to: it has the log */
+	struct region *region;		/* the attached process': it has the log */
 	struct symbols *symbols;
 	uint64_t known_generation;
 	struct map entry_names;		/* address → const char * */
 	pid_t pids[LOG_PROCESSES];
 	VEC(pid_t) turns;		/* tracer thread: see each_in_turn in route.c */
 	unsigned since_turns;
-	bool names_warned;		/* something was left out of names, and a warning tells of it */
+	bool names_warned;		/* a warning says that names lack something */
 	char *core_path;		/* of SESSION_CORE */
 	char *cache_dir;
 	struct session_allocators allocators;
 
 	/*
-	 * The state as the user knows it: NONE, CORE, RUNNING, or STOPPED until `cont`; ENDED when
-	 * the event of that was read. session_state adds what the state of the process tells
-	 * before.
+	 * The state as the user knows it: NONE, CORE, RUNNING, or STOPPED until `cont`; ENDED after
+	 * the event of the end was read. session_state() also looks at the state of the process,
+	 * which may have ended before that.
 	 */
 	enum session_state state;
-	/* Entries of the journal that an earlier mdbg left (handover.c). Tracer thread. */
+	/*
+	 * Entries of the journal for mappings that an earlier mdbg has left (handover.c). Tracer
+	 * thread.
+	 */
 	VEC(uint32_t) old_text;
 	VEC(uint32_t) old_maps;
 	enum records records;		/* tracer thread */
-	uint32_t told;			/* what the user was told of the log (lacks.c). Tracer thread */
-	struct room room;		/* that there was for the log, when it was made */
+	/* what the user was told of the log (lacks.c). Tracer thread */
+	uint32_t told;
+	struct room room;		/* that there was for the log when that was made */
 	struct blind blind;		/* tracer thread; the main thread while that waits for it */
-	bool uncaught;			/* the target has forked since it was attached to, with old_maps */
-	VEC(pid_t) named;		/* that have the journal mapped, and were not cleaned */
-	bool traces_exits;		/* leaks_at_end, as the target's threads have it. Tracer thread */
+	/* the target has forked since it was attached to, with old_maps */
+	bool uncaught;
+	VEC(pid_t) named;		/* have the journal mapped, and were not cleaned */
+	/* leaks_at_end, as the target's threads have it. Tracer thread */
+	bool traces_exits;
 	/*
-	 * The result of the search at the target's end (NULL: none was done), or why it has failed.
-	 * Written by the tracer thread before its end is told.
+	 * The result of the search at the target's end (NULL: there was none), or the reason of its
+	 * failure. The tracer thread writes it before the event of the end.
 	 */
 	struct session_leaks *end_leaks;
 	struct err end_err;
 	uint32_t floor;			/* the first generation of this mdbg */
 	/* Untraced (untraced.c); tracer thread. */
 	int pidfd;			/* -1: none (before Linux 5.3) */
-	uint64_t r_debug, links;	/* the loader's list of modules, and what it came to; 0: not sure */
-	unsigned reconcile_again;		/* at that */
+	/* the loader's list of modules and its checksum; 0: not sure */
+	uint64_t r_debug, links;
+	unsigned reconcile_again;		/* polls that look at that list again */
 
-	/* Held while deferred stacks become whole ones, and by answers (deferred.h). */
+	/* A lock, held while deferred stacks become whole ones, and by answers (deferred.h). */
 	pthread_mutex_t forwards;
 	pthread_mutex_t lock;
 	VEC(struct session_event) events;
-	size_t first_event;		/* those before it are taken */
+	size_t first_event;		/* the ones before it were read */
 	int event_fd;
 	_Atomic uint32_t wanted;
 };
 
-/* The log is no better than that from now on. */
+/* From now on the log can be relied on no more than this. */
 static inline void session_doubt(struct session *session, enum records records)
 {
 	if (session->records < records)
@@ -127,8 +139,8 @@ static inline void session_doubt(struct session *session, enum records records)
 }
 
 /*
- * Do what follows cause, which may make more errors than are kept (base/err.h). The value is cause,
- * as it was.
+ * Evaluate an expression that may make more errors than are kept (base/err.h), and preserve the
+ * error `cause`. The value is cause.
  */
 #define keeping(cause, ...) \
 	({ struct err keeping_err; \
@@ -136,7 +148,10 @@ static inline void session_doubt(struct session *session, enum records records)
 	   __VA_ARGS__; \
 	   err_adopt(&keeping_err); })
 
-/* Make the remote calls of an expression, of `remote`, by a thread of the target (NULL: any). */
+/*
+ * Evaluate an expression that makes remote calls with `remote`, in a thread of the target (NULL:
+ * any thread).
+ */
 #define calling(target, thread, remote, calls) \
 	({ struct remote *remote; \
 	   struct err *calling_err = remote_borrow(target, thread, &remote); \
@@ -147,24 +162,24 @@ static inline void session_doubt(struct session *session, enum records records)
 void session_push_event(struct session *session, const struct session_event *event);
 #define session_push(session, ...) \
 	session_push_event(session, &(const struct session_event){ __VA_ARGS__ })
-/* Main thread: the oldest one, if there is any. */
+/* Main thread: take the oldest event. False: there is none. */
 bool session_pop_event(struct session *session, struct session_event *ret);
 void session_warn(void *session, const char *text);
-/* Such a text, with a way out (""). */
+/* A warning with a hint ("": none). */
 void session_warn_hint(struct session *session, const char *hint, const char *fmt, ...) PRINTF(3, 4);
 #define session_warn_f(session, ...)	session_warn_hint(session, "", __VA_ARGS__)
-/* A thread of pid did not leave the code of a probe. */
+/* Warn that a thread of pid did not leave the code of a probe. */
 void session_warn_left(struct session *session, pid_t pid);
-/* Warn that frees are not known which happened while the probes were out. (Any thread.) */
+/* Warn that frees that happened while the probes were out are not known. (Any thread.) */
 void session_warn_gap(struct session *session);
 
 /* These are in session_state.c, and run on the main thread. */
 
 /* ERR_STATE unless there is a live target. */
 struct err *session_need_target(const struct session *session) MUST_CHECK;
-/* ERR_STATE if there is one, or a core file. */
+/* ERR_STATE if there is a live target or a core file. */
 struct err *session_need_none(const struct session *session) MUST_CHECK;
-/* ERR_STATE unless there is one, or a core file: something to look at. */
+/* ERR_STATE unless there is a live target or a core file to look at. */
 struct err *session_need_view(const struct session *session) MUST_CHECK;
 /* Call fn on the tracer thread, and wait for it. */
 struct err *session_call(struct session *session,
@@ -174,19 +189,19 @@ struct err *session_call(struct session *session,
 /* These are in allocator.c, and run on the main thread. */
 
 const struct session_allocators *session_allocators(struct session *session);
-/* Any thread: where this allocator has its first arena, in its module; 0: no symbol says so. */
+/* Any thread: the address of this allocator's main arena in its module; 0: no symbol has it. */
 uint64_t allocator_main_arena(const struct allocator *allocator, struct module *module);
 
 /* These are in interrupt.c, and run on the tracer thread. */
 
-/* Does something need mdbg as the target's tracer, as things are? (untraced.c) */
+/* Does something need mdbg as the target's tracer at present? (untraced.c) */
 bool session_needs_tracer(const struct session *session);
 /* Stop all threads for a moment, and let them run on if they did. */
 struct err *session_pause(struct session *session, bool *was_ret) MUST_CHECK;
 void session_resume(struct session *session, bool was);
 /*
- * Call fn between these two. stood: the target stood still before. *pause_ret (NULL: not wanted) is how
- * long that took; it is set wherever fn was called.
+ * Call fn between these two. stood: the target was stopped before. *pause_ret (may be NULL) is the
+ * length of the stop; it is set if fn was called.
  */
 struct err *session_held(struct session *session,
 			 struct err *(*fn)(struct session *session, bool stood, void *arg), void *arg,
@@ -198,33 +213,36 @@ struct err *session_call_held(struct session *session,
 
 /* These are in route.c, and run on the tracer thread. */
 
-/* A status came, from a thread that nobody waits for. */
+/* A wait status came from a thread that nobody waits for. */
 void session_stopped(void *session, pid_t tid, int status);
-/* A wait status, to whom it belongs. */
+/* Give a wait status to the process that it belongs to. */
 void session_route(struct session *session, pid_t tid, int status);
-/* The current process, of which tid is a thread, runs another program now: told, and forgotten. */
+/*
+ * The current process, of which tid is a thread, runs another program now: report that, and forget
+ * it.
+ */
 void session_execed(struct session *session, pid_t tid, enum process_state state);
-/* A struct process. */
+/* ctx is a struct process. */
 void session_ended(void *process, int status, bool known);
 
 /* These are in agent.c, and run on the tracer thread. */
 
 /*
- * The target is stopped: let it run for moments until no thread is in the middle of a record.
- * ERR_TIMEOUT: one stays there.
+ * The target is stopped. Let it run for moments until no thread is in the middle of a record.
+ * ERR_TIMEOUT: a thread stays there.
  */
 struct err *session_quiet(struct session *session) MUST_CHECK;
-/* `malloc reset`: the target, if there is one, is held for it. */
+/* Reset the log (`malloc reset`); the target, if there is one, is held for it. */
 struct err *session_forget_records(struct session *session) MUST_CHECK;
 
 /* These are in leaks.c, and run on the tracer thread. */
 
-/* The target's end: search for leaks, if that is wanted. */
+/* At the target's end: search for leaks, if that is wanted. */
 void session_look_at_end(struct session *session);
 
 /* These are in process_names.c, and run on the main thread. */
 
-/* Symbols and entry names follow the module map. */
+/* Bring symbols and entry names up to date with the module map. */
 struct err *session_sync_modules(struct session *session) MUST_CHECK;
 
 /* These are in watch.c. */
@@ -235,8 +253,8 @@ extern const struct target_ops watch_ops;
 /* These are in brief_attach.c, and run on the tracer thread. */
 
 /*
- * Tracer thread. Stop all threads of pid, which nobody traces, call fn, and let them go, whatever it
- * returns. ERR_GONE: it has ended, or executed another program meanwhile.
+ * Stop all threads of pid, which nobody traces, call fn, and release them, whatever fn returns.
+ * ERR_GONE: pid has ended, or executed another program meanwhile.
  */
 struct err *brief_attach(struct session *session, pid_t pid,
 			 struct err *(*fn)(struct target *target, void *ctx),
@@ -244,26 +262,30 @@ struct err *brief_attach(struct session *session, pid_t pid,
 
 /* These are in snapshot_end.c, and run on the main thread. */
 
-/* Main thread. Warns of what the target has been left with. The snapshot is still to be freed. */
+/*
+ * End a snapshot. If something of it stays in the target, a warning says so. The caller must still
+ * free the snapshot.
+ */
 void session_end_snapshot(struct session *session, struct snapshot *snapshot);
 
 /* These are in arm_target.c, and run on the tracer thread. */
 
 /* Take the probes out; the target runs on. */
 struct err *session_take_out(struct session *session) MUST_CHECK;
-/* Which functions, and how. Nothing of it is in the target yet. */
+/* Plan which functions are probed, and how. This changes nothing in the target. */
 struct err *arm_plan(struct session *session) MUST_CHECK;
 /*
- * All that can be done before the stop in which the text is changed. What takes remote calls comes
- * in short stops of its own; what is mdbg's own work, and what is large, is done while the target
- * runs on. New modules are looked for last: what they still do until that stop, the poll sees.
+ * Do all that can be done before the stop in which the text is changed. Remote calls are made in
+ * short stops of their own; mdbg's own work, and all large work, is done while the target runs on.
+ * New modules are looked for last; a module that is loaded between that and the stop is seen by the
+ * poll.
  */
 struct err *arm_prepare(struct session *session) MUST_CHECK;
 /* All threads are stopped. */
 struct err *arm_put_in(struct session *session) MUST_CHECK;
 /*
- * Take out what is in, as far as it is; stopped before and after. The first error is returned, the
- * rest is done all the same. *left_ret: a thread stays inside.
+ * Take out everything that is in. The target is stopped before and after. The first error is
+ * returned, and the rest is done all the same. *left_ret: a thread stays inside.
  */
 struct err *arm_undo(struct session *session, bool *left_ret) MUST_CHECK;
 
@@ -271,14 +293,17 @@ struct err *arm_undo(struct session *session, bool *left_ret) MUST_CHECK;
 
 /* Main thread. */
 
-/* The target has ended, or runs another program: its children are cleaned. */
+/* The target has ended, or runs another program: clean its children. */
 void forked_copies_clean_orphans(struct session *session);
 
 /* Tracer thread. */
 
 /* Clean all forked copies of the origin's target (tracee/forked_copies.h). */
 void forked_copies_clean(struct session *session, struct origin *origin);
-/* Clean those of the session's own target, alive or not; nothing if all is taken out of it already. */
+/*
+ * Clean those of the session's own target, alive or not. Does nothing if everything is taken out of
+ * it already.
+ */
 void forked_copies_clean_own(struct session *session);
 
 /* These are in untraced.c. */
@@ -286,61 +311,66 @@ void forked_copies_clean_own(struct session *session);
 /* Tracer thread. */
 
 /*
- * A target is watched from now on; its modules have been read. Its pidfd is taken and the poll
- * starts.
+ * From now on the target is watched; its modules have been read. Opens its pidfd and starts the
+ * poll.
  */
 struct err *untraced_begin(struct session *session) MUST_CHECK;
 void untraced_end(struct session *session);
-/* untraced_end where there is no tracer thread any more. */
+/* untraced_end for a session without a tracer thread. */
 void untraced_forget(struct session *session);
 
 /* Main thread. */
 
 /*
- * Before an answer that names code: modules that came since the last poll are known after this.
+ * Call this before an answer that names code: it makes modules known that were loaded since the
+ * last poll.
  */
 struct err *untraced_poll(struct session *session) MUST_CHECK;
 
 /* These are in handover.c, and run on the tracer thread. */
 
 /*
- * The target is seized, and something was left in it. NULL: that is session->region now, or it is
- * cleaned, and what is lost was said. ERR_ATTACH: another mdbg is at work.
+ * The target is seized, and an earlier mdbg has left something in it. NULL: session->region is the
+ * earlier one's now; or the target was cleaned, and a warning says what is lost. ERR_ATTACH:
+ * another mdbg is at work.
  */
 struct err *handover_take_over(struct session *session) MUST_CHECK;
 /* All threads are stopped. */
 void handover_take_text(struct session *session);
-/*
- * Stopped before and after. A thread that stays inside: it is tried again at the next call; false
- * then.
- */
+/* Stopped before and after. False: a thread stays inside, and the next call tries again. */
 bool handover_release_old(struct session *session);
 /*
- * Say in the log whether it may be gone on with, as things are: all probes are in, and have been since
- * it began, and a later mdbg finds them all by itself (share_set_marks).
+ * Note in the log whether a later mdbg may continue it (share_set_marks): all probes are in, have
+ * been in since the log began, and a later mdbg can find them all by itself.
  */
 struct err *handover_set_whole(struct session *session) MUST_CHECK;
-/* Leave all in the target and let it go. ERR_STATE: what cannot be left. */
+/*
+ * Leave everything in the target and release it. ERR_STATE: something cannot be left; the message
+ * says what.
+ */
 struct err *handover_leave(struct session *session) MUST_CHECK;
 
 /* These are in follow.c, and run on the tracer thread. */
 
-/* A child that parent has forked, stopped: clean it and let it go, or follow it, as configured. */
+/*
+ * A child that parent has forked, and that is stopped: clean and release it, or follow it, as
+ * configured.
+ */
 void follow_fork_child(void *parent, pid_t pid);
 
 /* These are in handover_gap.c, and run on the tracer thread. */
 
 /*
  * All threads are stopped, the new probes are planned, and the old text is still there
- * (handover_take_text). Each library is told of once.
+ * (handover_take_text). There is one warning for each library.
  */
 void handover_gap_tell(struct session *session);
 
 /* These are in attach.c, and run on the tracer thread. */
 
 /*
- * A program at its PTRACE_EVENT_EXEC: it runs to where its libraries are mapped, and is armed there.
- * On failure it is let go.
+ * A program at its PTRACE_EVENT_EXEC: let it run to where its libraries are mapped, and arm it
+ * there. On failure it is released.
  */
 struct err *attach_from_exec(struct session *session, pid_t pid) MUST_CHECK;
 
@@ -350,24 +380,28 @@ struct err *attach_from_exec(struct session *session, pid_t pid) MUST_CHECK;
  */
 
 /*
- * A thread that is about to execute another program (ERR_BUSY) soon does, or fails to: the target runs
- * meanwhile. Where nothing of ours is in it yet it need not be waited for: a thread that is still traced is
- * let go with mdbg's end, or at its next stop.
+ * Stop the target to release it. If a thread is about to execute another program (ERR_BUSY), it
+ * will soon succeed or fail: the target runs meanwhile. This wait is not needed if nothing of ours
+ * is in the target yet: a thread that is still traced is released at mdbg's end, or at its next
+ * stop.
  */
 struct err *leave_stop(struct target *target) MUST_CHECK;
-/* All threads go on; nothing is to be taken out any more. */
+/* Release all threads; there is nothing left to take out. */
 void leave_target(struct session *session);
-/* One that is held for follow-exec is not followed: it goes on. */
+/* A process that is held for follow-exec is not followed: let it run on. */
 void leave_held(struct session *session);
-/* Take everything out of the target, whose child takes its place. It may be gone already. */
+/*
+ * Take everything out of the target because its child takes its place. The target may be gone
+ * already.
+ */
 struct err *leave_parent(struct session *session) MUST_CHECK;
-/* Forget the target of before: log, symbols, all. Detached or ended. */
+/* Forget the last target, which has ended or was detached: its log, its symbols, everything. */
 void session_forget(struct session *session);
-/* session_forget on the tracer thread. Followed children may live: they are let go. */
+/* session_forget, on the tracer thread. Followed children that still live are released. */
 void session_forget_last(struct session *session);
-/* Main thread: call that. */
+/* Main thread: call the function above. */
 struct err *session_call_forget(struct session *session) MUST_CHECK;
-/* Main thread: a target could not be taken on. Forget it; err is returned. */
+/* Main thread: an attach or a start has failed. Forget the target; err is returned. */
 struct err *session_give_up(struct session *session, struct err *err) MUST_CHECK;
 
 /* These are in react.c, and run on the main thread. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How each function of the table of allocators is probed, or why it is not. */
+/* Lists for each function of the table of allocators how it is probed, or why it is not. */
 
 #include <stdio.h>
 #include <string.h>

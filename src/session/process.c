@@ -12,7 +12,7 @@
 #include "tracee/region.h"
 #include "tracee/remote.h"
 
-/* All that live, but the current one; a process that forks may add some meanwhile. */
+/* All processes that live, except the current one; a process that forks may add some meanwhile. */
 #define for_each_followed(process, session)	\
 	for_each_process(process, session)	\
 		if (is_followed(process))
@@ -64,7 +64,10 @@ static struct target *find_owner(struct session *session,
 				 bool (*owns)(const struct target *target, pid_t tid), pid_t tid)
 {
 	for_each_process(process, session)
-		/* Nothing is known any more of a current one that has executed another program. */
+		/*
+		 * The current process has executed another program: nothing is known about it any
+		 * more.
+		 */
 		if (process->target && owns(process->target, tid) &&
 		    (process != session->current || !process_has_execed(process->state)))
 			return process->target;

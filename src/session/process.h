@@ -4,10 +4,11 @@
  * forked children of it that are followed (`set follow-fork both` and `child`); with `child` the
  * first of them becomes the current one, and its parent is let go.
  *
- * All are targets of their own, with the same callbacks (watch.c). A followed child's memory has its
- * parent's patches already, so it gets a region of its own with a journal (for a later mdbg), and
- * probes that know the same places. Its blocks go to the session's one log under its number; what it
- * inherited from its parent is not listed again under that: its log begins with the fork.
+ * All are targets of their own, with the same callbacks (watch.c). A followed child's memory has
+ * its parent's patches already, so it gets a region of its own with a journal (for a later mdbg),
+ * and probes that know the same places. Its blocks go to the session's one log under its number;
+ * the blocks that it inherited from its parent are not listed again under that number: its log
+ * begins with the fork.
  *
  * Generations of its module map start at its number << PROCESS_GENERATION_SHIFT, so that the stacks
  * of all processes are told apart by generation and named by one `symbols`.
@@ -26,7 +27,7 @@ struct target;
 
 #define PROCESS_GENERATION_SHIFT	24
 
-/* A module that symbols know of. */
+/* A module that symbols know. */
 struct known_module {
 	uint64_t start;
 	uint32_t serial, born, died;
@@ -37,7 +38,7 @@ struct known_modules {
 };
 
 /*
- * How it stands with a process:
+ * The state of a process:
  *
  *	NONE ---> LIVE ---> LEFT	let go; nothing of ours is in it, but what a thread stays in
  *	           ||| \--> KEPT	let go with probes and log in it, which it goes on with
@@ -53,10 +54,10 @@ struct known_modules {
  *	                  +--> LIVE	with a new target
  *	                  +--> EXECED	it is not followed any more
  *
- * LIVE: the memory is the one that was attached to, and target_stop can stop it; its threads are
- * traced, or none is (untraced.c). In all other states but KEPT nothing of the program in
- * that process is mdbg's. A followed child that is not current is LIVE, ENDED, GONE (an exec: it is
- * let go) or LEFT. Set by the tracer thread, before the event that tells of it.
+ * LIVE: the memory is the one that was attached to, and target_stop can stop it; all its threads
+ * are traced, or none is (untraced.c). Only in LIVE and KEPT the program in that process has
+ * something of mdbg's in it. A followed child that is not current is LIVE, ENDED, GONE (an exec: it
+ * is released) or LEFT. The tracer thread sets the state before it reports the event.
  */
 enum process_state {
 	PROCESS_NONE,
@@ -92,33 +93,36 @@ struct process {
 	bool status_known;
 };
 
-/* All of them; one that forks may add some meanwhile. */
+/* For all processes; a process that forks may add some meanwhile. */
 #define for_each_process(process, session)						\
 	for (struct process *process = (struct process *)(session)->process;		\
 	     process < (session)->process + (session)->nr_processes; process++)
 
-/* From here on all runs on the tracer thread. */
+/* The functions below run on the tracer thread. */
 
-/* Arm what came with new modules, before any thread runs on; the process is stopped. */
+/* Arm the functions of new modules before any thread runs on; the process is stopped. */
 void process_settle(struct process *process);
 /* Unmap its own region; stopped before and after. */
 struct err *process_withdraw(struct process *process) MUST_CHECK;
-/* It is untraced: free what it has. Its place stays. */
+/* The process is untraced: free its contents. Its number stays in use. */
 void process_free(struct process *process);
-/* The target whose thread tid is; for an unknown one the target that it was cloned or forked from. */
+/*
+ * The target to which thread tid belongs; for an unknown thread, the target that it was cloned or
+ * forked from.
+ */
 struct target *process_owner(struct session *session, pid_t tid);
-/* A followed child becomes the current process; the one before is untraced. */
+/* Make a followed child the current process; the one before is untraced. */
 void process_take_place(struct process *process);
-/* Forget all but the id of the current one: it is the first again. */
+/* Forget everything but the id of the current process, which becomes the first one again. */
 void processes_forget(struct session *session);
 
-/* Does a process live that is not the current one? (Any thread.) */
+/* Is there a live process that is not the current one? (Any thread.) */
 bool process_any_followed(const struct session *session);
-/* For all those: with each poll, sigtrap_check. */
+/* Call sigtrap_check for all of those, with each poll. */
 void processes_poll(struct session *session);
-/* Stop them, let them run, take everything out and let them go. The first error is returned. */
+/* Stop them; let them run; take everything out and release them. The first error is returned. */
 struct err *processes_stop(struct session *session) MUST_CHECK;
 void processes_resume(struct session *session);
 struct err *processes_undo(struct session *session) MUST_CHECK;
-/* Arm what came with their new modules: as session_resume does for the current one. */
+/* Arm the functions of their new modules, as session_resume does for the current process. */
 void processes_settle(struct session *session);

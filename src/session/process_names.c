@@ -57,7 +57,7 @@ static struct err *know_module(struct session *session, const struct module *mod
 	return NULL;
 }
 
-/* Merged with one that came before (modules_merge), whose time has gone on since. */
+/* The module was merged with an earlier one (modules_merge), which now lives longer. */
 static void forget_module(struct session *session, struct known_modules *known, size_t at)
 {
 	const struct known_module *gone = &known->vec.at[at];
@@ -76,8 +76,8 @@ static void follow_module(struct session *session, const struct module *module,
 }
 
 /*
- * Modules that have come to a module map, or gone from it, since the last time. Both are in order
- * of serials.
+ * The modules that were added to a module map, or removed from it, since the last time. Both lists
+ * are in order of serials.
  */
 static struct err *know_modules(struct session *session, const struct modules *modules,
 				struct known_modules *known)
@@ -143,7 +143,8 @@ static uint64_t map_generations(const struct session *session)
 }
 
 /*
- * Runs on the tracer thread while the main thread waits, so that neither sees the other's halves.
+ * This runs on the tracer thread while the main thread waits, so that neither sees data that is
+ * half changed.
  */
 static struct err *sync_job(struct session *session, void *arg UNUSED)
 {
@@ -178,7 +179,8 @@ struct err *session_sync_modules(struct session *session)
 
 struct symbols *session_symbols(struct session *session)
 {
-	err_ignore(session_sync_modules(session));	/* then what is new has no name yet */
+	/* if it fails, new modules have no names yet */
+	err_ignore(session_sync_modules(session));
 	return session->symbols;
 }
 

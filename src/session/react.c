@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The main thread reads an event of an end, an exec or a fork: it acts on it. */
+/* Reactions of the main thread when it reads an event of an end, an exec or a fork. */
 
 #include "session/private.h"
 
@@ -41,7 +41,7 @@ static struct process *find(struct session *session, pid_t pid)
 	return NULL;
 }
 
-/* follow-fork child: the child takes the place of its parent, which is let go. */
+/* follow-fork child: the child takes the place of its parent, which is released. */
 static struct err *switch_job(struct session *session, void *pid)
 {
 	struct process *child = find(session, *(pid_t *)pid);
@@ -67,12 +67,12 @@ static void note_fork(struct session *session, pid_t child)
 	err = session_call(session, switch_job, &child);
 	if (err)
 		session_warn(session, err->msg);
-	/* The end of its parent may have been told before. */
+	/* The end of its parent may have been reported before. */
 	if (session->current->pid == child && session->state == SESSION_ENDED)
 		session->state = SESSION_RUNNING;
 }
 
-/* The end of a parent whose place a child has taken. */
+/* This is the end of a parent whose place a child has taken. */
 static bool is_of_another(const struct session *session, const struct session_event *event)
 {
 	return (event->kind == SESSION_EVENT_EXIT || event->kind == SESSION_EVENT_EXEC) &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Recording: on and off, forgetting, and how many frees are remembered. */
+/* Recording: switches it on and off, resets the log, and sets how many frees are remembered. */
 
 #include "base/trace.h"
 #include "probe/probe.h"
@@ -10,7 +10,7 @@
 #include "tracee/target.h"
 
 /*
- * With --engine jump none is to be in without the others: take out those that are. The target stays
+ * With --engine jump either all probes are in or none: take out those that are in. The target stays
  * stopped.
  */
 static void take_back(struct session *session)

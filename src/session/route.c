@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The statuses that the tracer thread gets: the process that each belongs to, an exec, an end. */
+/*
+ * Handles the wait statuses of the tracer thread: finds the process that each belongs to, and
+ * reports an exec or an end.
+ */
 
 #include <sys/wait.h>
 
@@ -21,18 +24,18 @@ void session_ended(void *ctx, int status, bool known)
 	if (process != session->current)
 		return;
 	deferred_end(session);
-	processes_resume(session);	/* nobody could continue them any more */
+	processes_resume(session);	/* nobody else would let them run */
 	session_push(session, .kind = SESSION_EVENT_EXIT, .pid = process->pid, .status = status);
 }
 
-/* The memory, and with it all of ours, is gone. */
+/* The memory is gone, and with it everything of ours. */
 void session_execed(struct session *session, pid_t tid, enum process_state state)
 {
 	struct process *process = session->current;
 	struct session_event event = { .kind = SESSION_EVENT_EXEC, .pid = process->pid };
 	AUTO_FREE char *exe = NULL;
 
-	err_ignore(procfs_link(tid, "exe", &exe));	/* the text stays empty */
+	err_ignore(procfs_link(tid, "exe", &exe));	/* on failure the text stays empty */
 	snprintf(event.text, sizeof(event.text), "%s", exe ? exe : "");
 	process->state = state;
 	deferred_end(session);
@@ -47,7 +50,10 @@ void session_route(struct session *session, pid_t tid, int status)
 
 	if (target && target_dispatch(target, tid, status))
 		return;
-	/* Somebody who could not be let go earlier (a vfork parent), or whom we only wait for. */
+	/*
+	 * A thread that could not be released earlier (a vfork parent), or whose end we only wait
+	 * for.
+	 */
 	if (WIFSTOPPED(status))
 		err_ignore(tracer_detach(tid, status >> 16 ? 0 : WSTOPSIG(status)));
 	else if (process_has_execed(current->state) && tid == current->pid && current->started)
@@ -55,9 +61,9 @@ void session_route(struct session *session, pid_t tid, int status)
 }
 
 /*
- * Where several threads have stopped the kernel reports the same one first each time: one that stops
- * again at once has all others wait (with eight threads, two were served and six stood still for
- * seconds). So now and then each is asked for.
+ * If several threads have stopped, the kernel always reports the same one first. A thread that
+ * stops again at once then makes all others wait (with eight threads, two were served and six stood
+ * still for seconds). So now and then each thread is asked for by its id.
  */
 static void each_in_turn(struct session *session)
 {
@@ -70,7 +76,7 @@ static void each_in_turn(struct session *session)
 		return;
 	session->since_turns = 0;
 	session->turns.nr = 0;
-	/* Without memory it has its turn when the kernel gives it. */
+	/* Without memory for the list, a thread is served when the kernel reports it. */
 	for_each_thread(thread, process->target)
 		if (!thread_is_stopped(thread))
 			err_ignore(vec_push(&session->turns, thread->tid));
@@ -86,7 +92,10 @@ void session_stopped(void *ctx, pid_t tid, int status)
 	bool was;
 
 	session_route(session, tid, status);
-	/* To wait for the others, to look, and to let them end: the error says that it has. */
+	/*
+	 * This waits for the other threads, looks, and lets all of them end; its error only says
+	 * that the target has ended.
+	 */
 	if (process->target && process->target->end == TARGET_END_HELD)
 		err_ignore(target_stop(process->target, NULL));
 	if (process->target)

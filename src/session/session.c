@@ -17,7 +17,7 @@ const struct session_config session_config_default = {
 	.follow_fork	= SESSION_FOLLOW_PARENT,
 };
 
-/* Where compiled rows are kept; NULL without a home. */
+/* The directory for compiled rows; NULL without a home directory. */
 static char *find_cache_dir(void)
 {
 	const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A session: one target, its probes, its log and its symbols; who builds and undoes them in which
+ * A session: one target with its probes, its log and its symbols, which it builds and undoes in
  * order.
  *
  * All functions are for the main thread. Those that touch the target ask the tracer thread and wait
- * for it, with a time limit; Ctrl-C (base/cancel.h) ends the wait only where nothing half done can
- * be left. The log, the symbols and the memory are read directly. After the target has ended, log
- * and symbols still answer.
+ * for it, with a time limit; Ctrl-C (base/cancel.h) ends the wait only if nothing is left half
+ * done. The log, the symbols and the memory are read directly. After the target has ended, log and
+ * symbols still answer.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ struct symbols;
 enum session_engine { SESSION_ENGINE_AUTO, SESSION_ENGINE_JUMP, SESSION_ENGINE_BREAKPOINT };
 enum session_follow { SESSION_FOLLOW_PARENT, SESSION_FOLLOW_CHILD, SESSION_FOLLOW_BOTH };
 
-/* The options and settings. They may be changed at any time; each says when it is read. */
+/* The options and settings. They may be changed at any time; the comments say when each is read. */
 struct session_config {
 	enum session_engine engine;	/* at arming */
 	uint32_t stack_depth;		/* at attach (a property of the log): 1 to LOG_DEPTH_MAX */
@@ -44,41 +44,42 @@ extern const struct session_config session_config_default;
 enum session_state {
 	SESSION_NONE,		/* no target yet, or detached */
 	SESSION_RUNNING,
-	SESSION_STOPPED,	/* by --stop or `interrupt`: until `cont` */
+	SESSION_STOPPED,	/* by --stop or `interrupt`, until `cont` */
 	/* the target is gone, or has exec'ed unfollowed; its log still answers */
 	SESSION_ENDED,
 	SESSION_CORE,		/* a core file: there is no process, and nothing was recorded */
 };
 
 struct err *session_create(struct session **ret) MUST_CHECK;
-/* Detaches if need be; errors of that go to *err_ret (may be NULL). NULL session is fine. */
+/* Detaches if necessary; *err_ret (may be NULL) gets the error of that. session may be NULL. */
 void session_destroy(struct session *session, struct err **err_ret);
 struct session_config *session_config(struct session *session);
 
 /*
- * ERR_ATTACH (with a hint) where the process cannot be attached to; ERR_STATE if there is a target
+ * ERR_ATTACH (with a hint): the process cannot be attached to. ERR_STATE: there is a target
  * already.
  */
 struct err *session_attach(struct session *session, pid_t pid) MUST_CHECK;
 /*
- * Look at a core file (tracee/core_target.h); exe: its program, NULL if it is where it was. What is
- * missing is told by warnings. ERR_STATE if there is a target already, ERR_FORMAT, ERR_UNSUPPORTED.
+ * Open a core file (tracee/core_target.h). exe is its program, or NULL if that still has its old
+ * path. Warnings say what is missing. ERR_STATE: there is a target already. ERR_FORMAT,
+ * ERR_UNSUPPORTED.
  */
 struct err *session_open_core(struct session *session, const char *path,
 			      const char *exe) MUST_CHECK;
 /*
  * Start a program (found through PATH; argv ends with NULL) and arm it when the loader has mapped
- * its libraries. Its standard streams are mdbg's, but for standard input, which is /dev/null unless
+ * its libraries. Its standard streams are mdbg's, except standard input, which is /dev/null unless
  * keep_stdin. It runs in mdbg's process group without a prompt, in its own with one (own_group), so
  * that Ctrl-C at the prompt does not reach it.
  */
 struct err *session_run(struct session *session, char *const *argv, bool keep_stdin,
 			bool own_group) MUST_CHECK;
-/* Take everything out and let go. The log stays readable until the next attach. */
+/* Take everything out and release the target. The log stays readable until the next attach. */
 struct err *session_detach(struct session *session) MUST_CHECK;
 /*
- * Let go, but leave probes and log in the target, which goes on recording; a later attach, of any
- * mdbg, finds it all. ERR_STATE where that cannot be (breakpoint probes).
+ * Release the target, but leave probes and log in it, so that it goes on recording; a later attach
+ * of any mdbg finds them. ERR_STATE if that is not possible (breakpoint probes).
  */
 struct err *session_keep(struct session *session) MUST_CHECK;
 /* SIGKILL, and wait until it is gone */
@@ -89,7 +90,7 @@ struct err *session_interrupt(struct session *session) MUST_CHECK;
 struct err *session_cont(struct session *session, int signal) MUST_CHECK;
 
 enum session_state session_state(const struct session *session);
-/* A process as its core describes it. */
+/* The process that a core file describes. */
 struct session_core {
 	struct outside path, program;	/* program "": not known */
 	struct outside name, args;	/* as the kernel cut them off */
@@ -104,7 +105,7 @@ struct session_core {
 	unsigned lacking, unchecked;	/* modules without a file; files that may be others */
 };
 
-/* False: the target is none. Texts are the session's. */
+/* False: the target is no core file. The session owns the texts. */
 bool session_core(const struct session *session, struct session_core *ret);
 pid_t session_pid(const struct session *session);	/* 0: none; stays after the end */
 /*
@@ -114,8 +115,8 @@ pid_t session_pid(const struct session *session);	/* 0: none; stays after the en
 const pid_t *session_pids(const struct session *session);
 bool session_started(const struct session *session);	/* by session_run */
 /*
- * Status as wait(2) gives it, once ended; *known is false if it could not be had (untraced, not our
- * child).
+ * The status as wait(2) gives it, after the end; *known is false if mdbg could not get it
+ * (untraced, not our child).
  */
 int session_exit_status(const struct session *session, bool *known);
 
@@ -127,25 +128,26 @@ struct err *session_disarm(struct session *session) MUST_CHECK;
 struct err *session_reset(struct session *session) MUST_CHECK;
 bool session_armed(const struct session *session);
 /*
- * How many frees are to be remembered, for double ones (log/free_history.h); 0: none. At once, and
- * at the attaches to come; there a log that samples remembers none, and one that is gone on with
- * keeps what it has where this is 0. ERR_USAGE, and nothing has changed: not more than
- * LOG_FREES_MAX, or the log of the target cannot.
+ * Set how many frees are remembered, for reports of double frees (log/free_history.h); 0: none. It
+ * holds at once and for later attaches; but a log that samples remembers none, and a log that is
+ * continued keeps its own number if this is 0. ERR_USAGE: the number is above LOG_FREES_MAX, or the
+ * target's log cannot remember so many; nothing has changed.
  */
 struct err *session_set_free_history(struct session *session, uint32_t nr) MUST_CHECK;
 /* The number that the target's log has, if there is one. */
 uint32_t session_free_history(const struct session *session);
 
 /*
- * Data that the threads of the target's agent have and the log has not: all-time counts of stacks
- * (free with log_pending_free), and blocks that a realloc has in hand (vec_free). There is a log.
- * Exact while the target is stopped; as long as there is a log, also when the target is gone.
+ * Data that the agent's threads have and the log does not have: all-time counts of stacks (free
+ * with log_pending_free), and blocks that a realloc has in hand (vec_free). There must be a log.
+ * The data are exact while the target is stopped, and are available as long as there is a log, also
+ * when the target is gone.
  */
 struct err *session_pending(const struct session *session, struct log_pending *ret) MUST_CHECK;
 struct err *session_in_hand(const struct session *session, struct in_hand *ret) MUST_CHECK;
 /*
- * In between no deferred stack (log/deferred.h) becomes known as a whole: what is added up by stacks
- * is of one moment. Not for long, and not one in another.
+ * Between these two calls no deferred stack (log/deferred.h) becomes a whole one, so that sums by
+ * stack are of one moment. Keep the time short, and do not nest them.
  */
 void session_fix_stacks(struct session *session);
 void session_release_stacks(struct session *session);
@@ -156,9 +158,10 @@ struct session_probe {
 	char symbol[64];	/* as found: "malloc", "_Znwm" */
 	char module[64];	/* last component */
 	uint64_t address;
-	uint64_t patch;		/* where mdbg writes: at the address, or behind the first instruction */
+	/* where mdbg writes: at the address, or behind the first instruction */
+	uint64_t patch;
 	bool active;
-	char engine[16];	/* "jump", "breakpoint", "" if it is not probed */
+	char engine[16];	/* "jump", "breakpoint"; "" if it is not probed */
 	/* "alloc size=1 ptr=ret", "free ptr=1" if the user has named it; else "" */
 	char user[32];
 	/* why this engine, or why none: "alias of malloc", "starts with somebody's int3 at 0x…" */
@@ -176,8 +179,12 @@ struct session_probe_spec {
 	const char *function;	/* as symbols_find takes it */
 	bool free;
 	int size;		/* of the block; not of a free */
-	int ptr;		/* the block; 0: the result; else of an alloc: where its address goes, as by posix_memalign */
-	bool nothrow;		/* no exception passes it; an alloc of a program that has exceptions must say so */
+	/*
+	 * the block; 0: the result; else of an alloc: where its address goes, as by posix_memalign
+	 */
+	int ptr;
+	/* no exception passes it; must be set for an alloc if the program has exceptions */
+	bool nothrow;
 };
 
 /*
@@ -188,7 +195,9 @@ struct err *session_probe_add(struct session *session,
 			      const struct session_probe_spec *spec) MUST_CHECK;
 /* The records of its blocks stay. ERR_NOTFOUND. */
 struct err *session_probe_delete(struct session *session, const char *function) MUST_CHECK;
-/* "jemalloc 5.3.0", "glibc 2.36 (ptmalloc)", several joined by ", ". Owned by session. */
+/*
+ * "jemalloc 5.3.0", "glibc 2.36 (ptmalloc)"; several are joined by ", ". The session owns the text.
+ */
 const char *session_allocator(struct session *session);
 /*
  * The name under which a probed function's entry is shown in a traceback: "malloc", "operator
@@ -198,14 +207,17 @@ const char *session_entry_name(struct session *session, uint64_t pc);
 
 /* NULL before the first attach; stays until the next one. */
 struct log *session_log(struct session *session);
-/* False: the log is empty, since it is of a core file or of a process that never had probes; or there is none. */
+/*
+ * False: there is no log, or it is empty because it belongs to a core file or to a process that
+ * never had probes.
+ */
 bool session_recorded(const struct session *session);
 /*
- * Names for the target's addresses; brought up to date with its module map. Never NULL once
- * attached.
+ * Names for the target's addresses, brought up to date with its module map. Never NULL after an
+ * attach.
  */
 struct symbols *session_symbols(struct session *session);
-/* The target's memory (live); ERR_STATE from its reads when there is none. */
+/* The target's live memory. Its reads fail with ERR_STATE when there is no target. */
 struct memory *session_memory(struct session *session);
 /* The generation of the module map now. */
 uint32_t session_generation(const struct session *session);
@@ -216,7 +228,7 @@ struct session_thread {
 	struct outside_name name;
 	char state;		/* as in /proc: R S D T t Z */
 	bool main;
-	bool blocks_sigtrap;	/* would not survive a killed mdbg while breakpoints are in */
+	bool blocks_sigtrap;	/* it would not survive a killed mdbg while breakpoints are in */
 	uint64_t pc;		/* when stopped, else 0 */
 };
 
@@ -229,7 +241,7 @@ struct err *session_threads(struct session *session, struct session_threads *ret
 
 struct session_stack {
 	pid_t lwp;
-	VEC(uint64_t) pcs;	/* innermost first; all but the first are return addresses */
+	VEC(uint64_t) pcs;	/* innermost first; all but the first one are return addresses */
 	enum walk_end end;
 };
 
@@ -238,13 +250,13 @@ struct session_stacks {
 };
 
 /*
- * The stacks of thread lwp, or of all (0), at most max frames each. Stops the target for the
- * moment, if it runs.
+ * The stacks of thread lwp, or of all threads (0), with at most max frames each. Stops the target
+ * for a moment, if it runs.
  */
 struct err *session_where(struct session *session, pid_t lwp, uint32_t max,
 			  struct session_stacks *ret) MUST_CHECK;
 void session_stacks_free(struct session_stacks *stacks);
-/* Registers of thread lwp; stops it for the moment. */
+/* The registers of thread lwp. Stops the target for a moment. */
 struct err *session_registers(struct session *session, pid_t lwp, struct regs *ret) MUST_CHECK;
 const struct arch *session_arch(const struct session *session);
 struct err *session_maps(struct session *session, struct proc_maps *ret) MUST_CHECK;
@@ -271,19 +283,19 @@ struct session_event {
 /* Readable while events wait. */
 int session_event_fd(const struct session *session);
 /*
- * True: *ret is the oldest event. Handles what the session itself must do at it (symbols, end of
- * the target).
+ * True: *ret is the oldest event. The session also does its own part for this event (symbols, end
+ * of the target).
  */
 bool session_next_event(struct session *session, struct session_event *ret);
 /*
- * Since it was last asked: has a warning come that tells what is left out of the names in the answer
- * that was just given?
+ * Has a warning come, since this was last called, that says what names lack in the answer that was
+ * just given?
  */
 bool session_names_warned(struct session *session);
 /*
- * follow_fork, follow_exec or leaks_at_end of the configuration has changed: a target that is attached
- * is traced from now on, or let go, as that needs.
+ * follow_fork, follow_exec or leaks_at_end of the configuration was changed: an attached target is
+ * now traced or untraced, as the new value requires.
  */
 struct err *session_configured(struct session *session) MUST_CHECK;
-/* Which kinds somebody wants (bit 1 << kind). EXIT, EXEC and WARNING always come. */
+/* Set the kinds of events that are wanted (bit 1 << kind). EXIT, EXEC and WARNING always come. */
 void session_want_events(struct session *session, uint32_t kinds);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The end of a snapshot (tracee/snapshot.h), whatever the target has become while it was searched:
+ * Ends a snapshot (tracee/snapshot.h), whatever the target has done while the snapshot was
+ * searched:
  *
  *	goes on		the child is killed while the target runs (to give back much memory takes
  *			seconds), and reaped in a stop. Where mdbg traces all the while, it is killed in
@@ -18,7 +19,8 @@
 #include "tracee/snapshot.h"
 #include "tracee/target.h"
 
-#define VISITS_NS	2000000000ull	/* how long a new program is waited for to map its libc */
+/* how long to wait until a new program has mapped its libc */
+#define VISITS_NS	2000000000ull
 #define BETWEEN_NS	1000000
 
 /* May the child be killed while the target runs? */
@@ -44,7 +46,7 @@ static bool has_ended(const struct session *session)
 	       stat.start_time != process->target->start_time || stat.state == 'Z' || stat.state == 'X';
 }
 
-/* These errors may pass: it executes once more, or its libc is not there yet. */
+/* These errors may go away: the process executes once more, or its libc is not mapped yet. */
 static bool is_passing(const struct err *err)
 {
 	return err->code == ERR_GONE || err->code == ERR_BUSY || err->code == ERR_UNSUPPORTED;
@@ -56,7 +58,7 @@ static struct err *brief_attach_until_done(struct session *session, struct snaps
 	uint64_t end = tracer_now() + VISITS_NS;
 	struct err *err;
 
-	/* At its PTRACE_EVENT_EXEC, where it has no libc to make a call by. */
+	/* The process is at its PTRACE_EVENT_EXEC, where it has no libc to make a call by. */
 	if (session->current->state == PROCESS_HELD)
 		return err_create(ERR_BUSY, "it is held for follow-exec");
 	do {

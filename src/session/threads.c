@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The threads of the target: what they do, their stacks and registers. */
+/* The threads of the target: their states, stacks and registers. */
 
 #include <stdio.h>
 
@@ -10,7 +10,7 @@
 #include "tracee/backtrace.h"
 #include "tracee/target.h"
 
-/* The thread as /proc describes it, while it runs on. */
+/* What /proc says about the thread, while it runs on. */
 static struct err *add_thread(struct session *session, pid_t tid, struct session_threads *ret)
 {
 	struct session_thread described = { .lwp = tid, .main = tid == session->current->pid };
@@ -24,7 +24,7 @@ static struct err *add_thread(struct session *session, pid_t tid, struct session
 	return vec_push(&ret->vec, described);
 }
 
-/* The facts that only its registers have. */
+/* What only its registers say. */
 static void add_registers(struct session *session, struct session_thread *described, bool stopped)
 {
 	const struct thread *thread = target_thread(session->current->target, described->lwp);
@@ -70,7 +70,7 @@ static struct err *add_core_thread(struct session *session, struct thread *threa
 	};
 
 	add_registers(session, &described, true);
-	/* The kernel writes down the name of the process alone. */
+	/* A core file has only the name of the process. */
 	if (described.main)
 		snprintf(described.name.bytes, sizeof(described.name.bytes), "%s",
 			 thread->target->core->file->process.name);

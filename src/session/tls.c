@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where the thread-local data of modules and threads is (theory in tls.h). */
+/* Finds the thread-local data of modules and threads (theory in tls.h). */
 
 #include "session/tls.h"
 
@@ -13,7 +13,7 @@
 #define LISTS_MAX	1024u
 #define STATIC_MAX	(64ull << 20)
 
-/* A module by its number. */
+/* A module of the loader's list. */
 struct slot {
 	uint64_t generation, dynamic, size;
 };
@@ -22,7 +22,7 @@ struct slots {
 	VEC(struct slot) vec;
 };
 
-/* How the loader's list is laid out. */
+/* The layout of the loader's list. */
 struct layout {
 	uint64_t first;			/* of the lists */
 	uint32_t len, next, slots;	/* offsets in a list */
@@ -58,7 +58,7 @@ static bool read_layout(const struct target *target, struct layout *ret)
 	       !memory_read_u64(target->memory, global + first, &ret->first);
 }
 
-/* The size of the data of the module that has its dynamic section there. */
+/* The size of the thread-local data of the module whose dynamic section is there. */
 static uint64_t size_of(const struct target *target, uint64_t dynamic)
 {
 	vec_each_value(module, &target->modules.live) {
@@ -96,7 +96,7 @@ static void read_slots(const struct target *target, struct slots *slots)
 			if (vec_push(&slots->vec,
 				     read_slot(target, &layout,
 					       list + layout.slots + i * layout.slot_size)))
-				return;		/* without memory fewer are known */
+				return;		/* without memory for it, fewer are known */
 		if (memory_read_u64(target->memory, list + layout.next, &list))
 			return;
 	}
@@ -121,7 +121,7 @@ static struct tls_block block_of(const struct slots *slots, uint64_t number, uin
 	return block;
 }
 
-/* The lowest address of the thread goes to *low. Pairs is room for MODULES_MAX of them. */
+/* *low gets the lowest address of the thread. pairs has room for MODULES_MAX pairs. */
 static struct err *read_table(const struct memory_view *view,
 			      const struct memory_view_thread *thread,
 			      const struct slots *slots, struct pair *pairs, struct tls *tls,
@@ -135,7 +135,7 @@ static struct err *read_table(const struct memory_view *view,
 	    memory_read_u64(view->memory, dtv - view->arch->dtv_first, &nr) || nr > MODULES_MAX ||
 	    memory_read_u64(view->memory, dtv, &generation))
 		return NULL;
-	/* The pairs behind pair 0, as many as can be read. */
+	/* Read the pairs behind pair 0, as many as can be read. */
 	if (memory_read_some(view->memory, dtv + sizeof(*pairs), pairs, nr * sizeof(*pairs), &len))
 		return NULL;
 	nr = len / sizeof(*pairs);
@@ -164,7 +164,7 @@ void tls_read(const struct target *target, const struct memory_view *view, struc
 		return;
 	pairs = malloc(MODULES_MAX * sizeof(*pairs));
 	if (!pairs || vec_reserve(&ret->low, view->threads.nr))
-		return;		/* without memory nothing is known */
+		return;		/* without memory for it, nothing is known */
 	read_slots(target, &slots);
 	for (size_t i = 0; i < view->threads.nr; i++) {
 		uint64_t *low = &ret->low.at[ret->low.nr++];

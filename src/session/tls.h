@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Thread-local storage of a target of glibc's: which memory is the thread-local data of which module,
- * in which thread.
+ * Thread-local storage of a target that uses glibc: which memory is the thread-local data of which
+ * module, in which thread.
  *
  *	dtv		A thread's table, known by its thread pointer: words in pairs, a pointer to the
  *			thread's data of the module with that number and what to free of it (nothing,
@@ -11,9 +11,9 @@
  *			the generation since which it has the number. Where it is and how it is laid
  *			out, glibc tells debuggers (_thread_db_*, nptl_db/structs.def).
  *
- * A number is used again after a dlclose, and a thread learns of it when it next looks for its data:
- * an entry of a table that is older than the number's use is of a module that is gone. Where the
- * loader's list cannot be read (musl, a static program), no module is known.
+ * A number is used again after a dlclose, and a thread updates its table only when it next needs
+ * the data: a table that is older than the present use of a number has an entry of a module that is
+ * gone. If the loader's list cannot be read (musl, a static program), no module is known.
  */
 #pragma once
 
@@ -26,24 +26,34 @@ struct target;
 struct memory_view;
 
 struct tls_block {
-	uint64_t start, end;	/* end: start where it is not known of which module it is */
-	uint64_t module;	/* where that has its dynamic section; 0: not known */
+	uint64_t start, end;	/* end is start if the module is not known */
+	uint64_t module;	/* address of its dynamic section; 0: not known */
 	pid_t tid;
 	bool dynamic;		/* in a block, not below the thread pointer */
 };
 
-/* More are not looked at: a table is the target's to write. */
+/* More are not examined, since the target can write to the table. */
 #define TLS_BLOCKS_MAX	65536u
 
 struct tls {
 	VEC(struct tls_block) blocks;
-	VEC(uint64_t) low;	/* by thread of the view: its lowest address below its thread pointer, or that */
+	/*
+	 * for each thread of the view: the lowest address of its data below its thread pointer, or
+	 * that
+	 */
+	VEC(uint64_t) low;
 };
 
-/* Tracer thread, the target stopped. What cannot be read is not known; tls_free. */
+/*
+ * Tracer thread, with the target stopped. Data that cannot be read stay unknown. Free with
+ * tls_free.
+ */
 void tls_read(const struct target *target, const struct memory_view *view, struct tls *ret);
 void tls_free(struct tls *tls);
-/* The lowest address of a thread of the view that lies below its thread pointer, or that. */
+/*
+ * The lowest address of the data of a thread of the view below its thread pointer, or the thread
+ * pointer.
+ */
 uint64_t tls_low(const struct tls *tls, const struct memory_view *view, size_t thread);
-/* The block that address lies in, or NULL. */
+/* The thread-local data that address lies in, or NULL. */
 const struct tls_block *tls_at(const struct tls *tls, uint64_t address);

@@ -16,12 +16,14 @@
 #include "tracee/backtrace.h"
 #include "tracee/wait.h"
 
-#define STACK_ROOM	(32u << 10)	/* malloc_trim takes some hundred bytes, the frame up to 16 KB */
-#define LIMIT_NS	600000000000ull	/* without a system call: it puts fastbins together, for seconds */
+/* malloc_trim takes some hundred bytes, the frame up to 16 KB */
+#define STACK_ROOM	(32u << 10)
+#define LIMIT_NS	600000000000ull	/* without a system call: it merges fastbins, for seconds */
 #define TEXT_MAX	65536u
 #define FRAMES		48u
-#define PATIENCE_NS	1000000000ull	/* no more looks after this */
-#define DRAIN_NS	100000000ull	/* how long in all others wait for those inside the allocator */
+#define PATIENCE_NS	1000000000ull	/* no more looks after this time */
+/* how long in all others wait for those inside the allocator */
+#define DRAIN_NS	100000000ull
 #define STEP_NS		100000ull	/* how long the target runs before the second, ... */
 #define STEP_MOST_NS	20000000ull	/* ... and at most before a later one */
 
@@ -34,13 +36,13 @@ struct trimmer {
 	struct session_trim *ret;
 	struct memory_view view;
 	struct range trim, brk, sbrk;	/* functions */
-	struct thread *thread;		/* that may make the call */
+	struct thread *thread;		/* which may make the call */
 	bool may_run;			/* the target, before it is made */
 	uint64_t drain_budget;
-	struct err *why_not;		/* it cannot be made now */
+	struct err *why_not;		/* why the call cannot be made now */
 };
 
-/* Where a function is, and that it is as its file has it. */
+/* Find a function, and check that its text is that of the file. */
 static struct err *find_function(const struct trimmer *trimmer, struct module *module,
 				 const char *name, struct range *ret)
 {
@@ -89,7 +91,7 @@ static bool holds(const struct range *range, uint64_t pc)
 	return pc >= range->start && pc < range->end;
 }
 
-/* Where a handler returns to: the frame above is what a signal has interrupted. */
+/* Is this where a signal handler returns to? Then the frame above was interrupted by a signal. */
 static bool is_restorer(const struct trimmer *trimmer, uint64_t pc)
 {
 	const struct arch *arch = trimmer->view.arch;
@@ -139,7 +141,7 @@ static bool is_filtered(const struct trimmer *trimmer, const struct memory_view_
 	       tracer_dispatches(thread->tid, trimmer->sbrk.start, &selector);
 }
 
-/* NULL: it may make the call. */
+/* NULL: the thread may make the call. */
 static const char *why_not(const struct trimmer *trimmer, const struct memory_view_thread *thread)
 {
 	const struct thread *is = target_thread(trimmer->session->current->target, thread->tid);
@@ -192,7 +194,7 @@ static bool in_brk(const struct trimmer *trimmer, const struct memory_view_threa
 	uint32_t nr = 1;
 
 	if (!thread->placed)
-		return true;	/* who knows */
+		return true;	/* not known: assume so */
 	if (thread->stopped)
 		nr = stack_walk(process->target, &thread->regs, &process->probes->walk_area, pcs,
 				FRAMES, &end);

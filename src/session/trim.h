@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * `malloc trim`: a thread of the target calls glibc's malloc_trim(0), once; all others stand still.
+ * `malloc trim`: a thread of the target calls glibc's malloc_trim(0) once, while all others are
+ * stopped.
  *
- * It is the only function of the target's that mdbg ever calls. An existing thread calls it: one that is
- * added would run beside a program that has one thread, and whose arenas are not locked for that reason.
+ * This is the only function of the target that mdbg ever calls. An existing thread calls it. A new
+ * thread would run beside a program that may have only one thread, and that therefore does not lock
+ * its arenas.
  *
  * What may go wrong, and why it does not
  *
@@ -28,7 +30,8 @@
  *	mdbg is killed	the call completes itself (tracee/remote.h). The others go on meanwhile, and find
  *			the arenas locked or not, as always
  *
- * The pause is that of the walk and of the call, a system call for each free chunk of a page and more.
+ * The pause is as long as the walk and the call, which makes a system call for each free chunk of a
+ * page or more.
  */
 #pragma once
 
@@ -44,7 +47,8 @@ struct session_trim {
 };
 
 /*
- * ERR_STATE: no process, no probes, or damaged heaps; ERR_UNSUPPORTED: another allocator, or no thread may
- * be taken; ERR_BUSY: not at the moment. Nothing was done then. Main thread.
+ * Main thread. After an error nothing was done. ERR_STATE: no process, no probes, or damaged heaps.
+ * ERR_UNSUPPORTED: another allocator, or no thread may make the call. ERR_BUSY: not possible at the
+ * moment.
  */
 struct err *session_trim(struct session *session, struct session_trim *ret) MUST_CHECK;

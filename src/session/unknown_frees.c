@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Unknown frees, judged. */
+/* Judges the unknown frees of the log. */
 
 #include "session/unknown_frees.h"
 
@@ -59,7 +59,7 @@ static bool add_double(const struct log_unknown_free *free, void *ctx)
 	return job->err;
 }
 
-/* The last one that begins at or before this key, or NULL. */
+/* The last block that begins at or before this key, or NULL. */
 static const struct block *block_before(const struct blocks *blocks, uint64_t wanted)
 {
 	size_t low = LOWER_BOUND(i, 0, blocks->vec.nr, block_key(&blocks->vec.at[i]) <= wanted);
@@ -68,8 +68,8 @@ static const struct block *block_before(const struct blocks *blocks, uint64_t wa
 }
 
 /*
- * A block that is live since before the free was so at the free. Unless it was freed unrecorded, while
- * the probes were out.
+ * A block that is live and older than the free was live at the free, unless it was freed without a
+ * record while the probes were out.
  */
 static bool is_inside(const struct job *job, struct session_unknown_free *unknown)
 {
@@ -98,7 +98,7 @@ static bool in_segments(const struct module *module, uint64_t address)
 	return false;
 }
 
-/* A module that was there, then. Of followed children's nothing is known. */
+/* The module that was mapped at that time. Modules of followed children are not known. */
 static bool is_in_module(const struct job *job, struct session_unknown_free *unknown)
 {
 	const struct target *target = job->session->current->target;
@@ -150,7 +150,7 @@ static void find_doubts(const struct job *job, const struct log_accounts *accoun
 			 accounts->voided);
 }
 
-/* On the tracer thread: modules are its. */
+/* This runs on the tracer thread, which owns the modules. */
 static struct err *unknown_frees_job(struct session *session UNUSED, void *arg)
 {
 	struct job *job = arg;

@@ -3,10 +3,10 @@
  * Double frees, and frees of what is no block, among the unknown frees of the log
  * (log/unknown_free.h). For the main thread.
  *
- * A double free was told when it happened. What is no block is told now, where it is sure that it
- * was none then: the address was on the caller's own stack, or in a module's segments, or inside of
- * a recorded block that was allocated before, and is live still. All other unknown frees may have
- * been of blocks from before the attach, and are not listed.
+ * A double free was recognised when it happened. A free of something that is no block is recognised
+ * now, if it is certain that it was none then: the address was on the caller's own stack, in a
+ * module's segments, or inside a recorded block that was allocated before and is still live. All
+ * other unknown frees may have been of blocks from before the attach, and are not listed.
  */
 #pragma once
 
@@ -33,13 +33,13 @@ struct session_unknown_free {
 
 struct session_unknown_frees {
 	VEC(struct session_unknown_free) vec;	/* double ones first; each kind by time */
-	uint64_t doubles;		/* that there ever were; the oldest are forgotten */
+	uint64_t doubles;		/* in all; the oldest may not be listed */
 	uint64_t invalid;		/* in vec */
-	char untold[192];		/* why double frees are not told; "" */
-	char doubt[192];		/* why those in vec may be none; "" */
+	char untold[192];		/* why double frees are not reported; "" */
+	char doubt[192];		/* why those in vec may be correct frees; "" */
 };
 
-/* There is a log. */
+/* There must be a log. */
 struct err *session_unknown_frees(struct session *session,
 				  struct session_unknown_frees *ret) MUST_CHECK;
 void session_unknown_frees_free(struct session_unknown_frees *unknown_frees);

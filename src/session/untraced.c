@@ -2,9 +2,9 @@
 /*
  * Untraced between commands.
  *
- * A tracee pays for each of its signals and threads with a stop, and cannot be looked at by strace
- * or gdb. So mdbg is the target's tracer only while it acts, and otherwise only where something
- * needs a tracer:
+ * A traced process has a stop for each of its signals and new threads, and strace or gdb cannot
+ * attach to it. So mdbg is the target's tracer only while it acts, and besides that only if
+ * something needs a tracer:
  *
  *	breakpoint probes	their traps are its business
  *	set follow-fork, -exec	children and programs must be caught before they run
@@ -13,15 +13,16 @@
  *	a program that mdbg started, up to its end (its status is to be waited for)
  *	interrupt		the target stands still
  *
- * Everything that needs a stop goes through session_pause and session_resume: the first has all
- * threads traced anew (target_stop), the second has them untraced again. Meanwhile a poll on the
- * tracer thread looks, ten times a second, for what else would be a stop: the target's end (by
- * pidfd), an exec (the memory that is held is gone), modules that came or went (the loader's list
- * of them, and the patches themselves: probe/patch_watch.h); and it has the log's next pages
- * faulted in.
+ * Everything that needs a stop goes through session_pause and session_resume: the first one traces
+ * all threads anew (target_stop), the second one makes them untraced again. Meanwhile a poll on the
+ * tracer thread looks ten times a second for events that a tracer would be told: the target's end
+ * (by pidfd), an exec (the memory that mdbg has open is gone), modules that were loaded or unloaded
+ * (by the loader's list, and by the patches themselves: probe/patch_watch.h). It also has the log's
+ * next pages faulted in.
  *
- * A child that is forked while the target is untraced keeps the jumps, and its agent, whose state reads
- * as zeros there, lets everything pass. It is cleaned at the detach (forked_copies_clean.c).
+ * A child that is forked while the target is untraced keeps the jumps. The agent's state is all
+ * zeros in it, so its agent lets every call pass. The child is cleaned at the detach
+ * (forked_copies_clean.c).
  */
 
 #include "base/cleanup.h"
@@ -39,10 +40,13 @@
 
 #define POLL_NS		100000000ull
 #define LINKS_MAX	65536
-#define PATCHES_A_POLL	128	/* that are looked at */
-#define LOOKS_AGAIN	10	/* at a list that does not agree with the module map */
+#define PATCHES_A_POLL	128	/* compared at each poll */
+#define LOOKS_AGAIN	10	/* at a list that differs from the module map */
 
-/* The loader's list of modules, <link.h>: r_debug, and what of link_map is the same everywhere. */
+/*
+ * The loader's list of modules (<link.h>): r_debug, and the fields of link_map that all libcs
+ * share.
+ */
 struct debug {
 	uint64_t version, map, brk;
 	uint32_t state, pad;
@@ -67,8 +71,9 @@ static uint64_t find_r_debug(struct session *session)
 }
 
 struct links {
-	uint64_t sum;		/* another when a module came or went; 0: there is no list to be read */
-	unsigned unknown;	/* how many are of no module that is known */
+	/* changes when a module comes or goes; 0: the list cannot be read */
+	uint64_t sum;
+	unsigned unknown;	/* how many entries are of unknown modules */
 };
 
 static void read_links(struct session *session, struct links *ret)
@@ -95,10 +100,11 @@ static void read_links(struct session *session, struct links *ret)
 }
 
 /*
- * The module map was read anew, and before that the list was `before`. It is what the map tells of
- * if it is still the same, and nothing in it is unknown: else a module may have come while the map
- * was read, or have been away just then, and be back in its old place. So it is looked at again
- * with the next poll, some times (what a module cannot be found for may stay so).
+ * The module map was read anew, and the list was `before` just before that. If the list is still
+ * the same and has no unknown module, it agrees with the map. Otherwise a module may have been
+ * loaded while the map was read, or was unloaded at that moment and is back in its old place. So
+ * the next polls look at the list again, a few times (an entry whose module cannot be found may
+ * stay).
  */
 static void note_links(struct session *session, const struct links *before)
 {
@@ -125,7 +131,7 @@ static void begin_links(struct session *session)
 	note_links(session, &now);
 }
 
-/* Recorded blocks may have been freed unseen, and others allocated. */
+/* Blocks that were recorded may have been freed unseen, and others allocated. */
 static void note_lost_records(struct session *session)
 {
 	struct err *err;
@@ -153,7 +159,9 @@ static void look_for_modules(struct session *session, unsigned most)
 		note_links(session, &links);
 	}
 	deferred_finish(session, &deferred);
-	/* Probes that could not be settled, as somebody else traced the target, are tried again. */
+	/*
+	 * Probes that could not be changed because somebody else traced the target are tried again.
+	 */
 	if (!probes_unsettled(process->probes) || session_pause(session, &was))
 		return;		/* if it has ended, the next poll says so */
 	session_resume(session, was);
@@ -172,8 +180,8 @@ static bool has_ended(struct session *session)
 }
 
 /*
- * The descriptor holds the memory of the program that was attached to. A process that ends gives up
- * its memory first, which may take seconds, and has none from then on.
+ * The descriptor is of the memory of the program that was attached to. A process that ends first
+ * gives up its memory, which may take seconds; after that the descriptor gives nothing.
  */
 static bool has_execed(struct session *session)
 {
@@ -188,8 +196,8 @@ static bool has_execed(struct session *session)
 }
 
 /*
- * Where there is no memory for mdbg there is none for the agent, and to touch a page that cannot be
- * had would be the end of the target (SIGBUS). So it is not let come to that.
+ * If mdbg gets no memory for the log's pages, the agent gets none either, and a touch of such a
+ * page would end the target (SIGBUS). So recording ends before that.
  */
 static bool reserve(struct session *session)
 {
@@ -272,7 +280,7 @@ struct err *untraced_poll(struct session *session)
 
 	if (!err)
 		return session_call(session, look_job, NULL);
-	err_ignore(err);	/* who has ended has no new modules */
+	err_ignore(err);	/* a process that has ended has no new modules */
 	return NULL;
 }
 
@@ -287,7 +295,7 @@ static struct err *update_job(struct session *session, void *arg UNUSED)
 	struct target *target = session->current->target;
 	bool exits = session->config.leaks_at_end;
 	bool as_needed = session_needs_tracer(session) != (target->state == TARGET_UNTRACED);
-	/* Only threads that stand still can be told. */
+	/* Only the registers of stopped threads can be read. */
 	bool must_tell = exits != session->traces_exits && target->state != TARGET_UNTRACED;
 
 	session->traces_exits = exits;
@@ -305,10 +313,10 @@ struct err *session_configured(struct session *session)
 	struct err *err = session_need_target(session);
 
 	if (err) {
-		err_ignore(err);	/* nothing to take the untraced, or on */
+		err_ignore(err);	/* no target: later attaches read the setting */
 		return NULL;
 	}
 	err = session_call(session, update_job, NULL);
-	/* Its end is an event of its own. */
+	/* The end has its own event. */
 	return err && err->code == ERR_GONE ? NULL : err;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Probes that the user names (`probe`): put in and taken out while the target is attached. */
+/* Puts in and takes out the probes that the user names (`probe`) while the target is attached. */
 
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +34,10 @@ static bool add_near(const char *name, void *ctx)
 	return near->err || ++near->nr == NEAR_NAMES;
 }
 
-/* No such function: compilers append to the names of what they have made out of one. */
+/*
+ * There is no such function: compilers append to the names of functions that they have split or
+ * cloned.
+ */
 static struct err *unknown(struct session *session, const char *function, struct err *cause)
 {
 	struct near near = { STR_INIT, 0, NULL };
@@ -76,12 +79,12 @@ static struct err *settle(struct session *session, bool stood UNUSED, void *arg 
 	return probes_settle(session->current->probes);
 }
 
-/* The target is held for it, if there are others in it. */
+/* The target is held for it if there are other probes in it. */
 static struct err *put_in(struct session *session, struct probe *probe)
 {
 	struct err *err;
 
-	/* The next mdbg, should this one be killed, does not know it. */
+	/* If this mdbg is killed, the next one does not know this probe. */
 	err = share_set_marks(session->region, 0);
 	if (err)
 		return err;
@@ -93,8 +96,8 @@ static struct err *put_in(struct session *session, struct probe *probe)
 }
 
 /*
- * The frame of a stub or thunk ends the unwinder's way: std::terminate. Whether a function lets
- * exceptions pass nothing in its module tells. (A free has no frame.)
+ * An exception cannot pass the frame of a stub or thunk: the unwinder would call std::terminate.
+ * Nothing in its module says whether a function lets exceptions pass. (A free has no frame.)
  */
 static struct err *check_exceptions(struct session *session, const struct session_probe_spec *spec)
 {
@@ -153,7 +156,7 @@ struct err *session_probe_add(struct session *session, const struct session_prob
 	err = session_call(session, add_job, &job);
 	if (err)
 		return err_wrap(err, "probe %s", spec->function);
-	session->known_generation = UINT64_MAX;		/* names of entries are asked for again */
+	session->known_generation = UINT64_MAX;		/* entry names must be made again */
 	return session_sync_modules(session);
 }
 

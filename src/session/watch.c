@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a process does, seen by the tracer thread: one callback of struct target_ops each. */
+/*
+ * The callbacks of struct target_ops, one for each thing that a process may do. They run on the
+ * tracer thread.
+ */
 
 #include <stdio.h>
 
@@ -69,8 +72,9 @@ static void leave_followed(struct process *process, const struct thread *thread)
 }
 
 /*
- * With follow-exec it is held where it is until the main thread follows it. What is set by then makes no
- * difference: who was let go cannot be followed, and who is held must be.
+ * With follow-exec the process is held here until the main thread follows it. A change of the
+ * setting in between has no effect: a process that was released cannot be followed, and one that is
+ * held must be.
  */
 static void on_exec(void *ctx, struct thread *thread)
 {
