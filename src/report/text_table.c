@@ -11,6 +11,10 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 
+#define GAP		2u	/* blanks between two columns */
+#define NARROWEST	16u	/* a column of twice that or more is made no narrower than this */
+#define LAST_LEAST	24u	/* what the last column is to have of a terminal */
+
 void table_init(struct table *table, unsigned columns, const char *const *titles)
 {
 	*table = (struct table){ .columns = columns, .titles = titles };
@@ -65,19 +69,28 @@ static const char *title(const struct table *table, unsigned column)
 	return table->titles[column] + to_right(table, column);
 }
 
-/* The heading has no cells. Nothing is put behind the last text of a row. */
+/*
+ * The heading has no cells. Nothing is put behind the last text of a row. The row goes on below a
+ * text that is wider than its column.
+ */
 static void print_row(const struct table *table, const size_t *widths, char *const *cells,
 		      struct out *out)
 {
 	unsigned columns = table->columns, column;
 	const char *text;
-	size_t blanks;
+	size_t blanks, at = 0;
 
 	while (columns > 1 && !*(cells ? cells[columns - 1] : title(table, columns - 1)))
 		columns--;
-	for (column = 0; column < columns; column++) {
+	for (column = 0; column < columns; at += widths[column++] + GAP) {
 		text = cells ? cells[column] : title(table, column);
-		blanks = widths[column] - text_width(text);
+		if (text_width(text) > widths[column] && column + 1 < columns) {
+			out_text(out, text);
+			out_text(out, "\n");
+			out_blanks(out, at + widths[column] + GAP);
+			continue;
+		}
+		blanks = widths[column] - MIN(text_width(text), widths[column]);
 		if (to_right(table, column))
 			out_blanks(out, blanks);
 		out_text(out, text);
@@ -85,6 +98,25 @@ static void print_row(const struct table *table, const size_t *widths, char *con
 			out_blanks(out, blanks);
 		out_text(out, column + 1 == columns ? "\n" : "  ");
 	}
+}
+
+/*
+ * On a terminal the widest column but the last gives way, as far as the others need it, and those
+ * of its texts that no longer fit get a line of their own.
+ */
+static void fit(const struct table *table, size_t *widths, size_t terminal)
+{
+	unsigned last = table->columns - 1, widest = 0;
+	size_t need = MIN(widths[last], (size_t)LAST_LEAST);
+
+	for (unsigned column = 0; column < last; column++) {
+		need += widths[column] + GAP;
+		if (widths[column] > widths[widest])
+			widest = column;
+	}
+	if (need <= terminal || widths[widest] < 2 * NARROWEST)
+		return;
+	widths[widest] -= MIN(need - terminal, widths[widest] - NARROWEST);
 }
 
 struct err *table_print(struct table *table, struct out *out)
@@ -97,6 +129,8 @@ struct err *table_print(struct table *table, struct out *out)
 		widths[column] = text_width(title(table, column));
 	for (size_t i = 0; !err && i < table->cells.nr; i++)
 		widths[i % columns] = MAX(widths[i % columns], text_width(table->cells.at[i]));
+	if (!err && out->columns)
+		fit(table, widths, out->columns);
 	if (!err) {
 		out_bold(out, true);
 		print_row(table, widths, NULL, out);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A small table of text: headings and rows, each column as wide as its widest cell. For what has at
- *most some thousands of rows; blocks.c makes its own.
+ * A small table of text: headings and rows, each column as wide as its widest cell, or on a
+ * terminal as there is room for. For what has at most some thousands of rows; blocks.c makes its
+ * own.
  *
  *	struct table table;
  *

@@ -237,6 +237,32 @@ static void aligns_tables(void)
 						"\303\244          12345\n");
 }
 
+/* The widest column gives way, and what does not fit in it stands alone. */
+static void fits_tables(void)
+{
+	static const char *const titles[] = { "FUNCTION", "ENGINE", "WHY" };
+	AUTO_STR struct str text = STR_INIT;
+	struct table table;
+	struct out out;
+
+	text_out_init(&out);
+	out.columns = 50;
+	table_init(&table, 3, titles);
+	table_cell(&table, "malloc");
+	table_cell(&table, "jump");
+	table_cell(&table, "%s", "");
+	table_cell(&table, "operator delete(void*, unsigned long)");
+	table_cell(&table, "breakpoint");
+	table_cell(&table, "its first instruction is a jump");
+	CU_ASSERT_PTR_NULL(table_print(&table, &out));
+	text_out_finish(&out, &text);
+	CU_ASSERT_STRING_EQUAL(str_text(&text), "FUNCTION          ENGINE      WHY\n"
+						"malloc            jump\n"
+						"operator delete(void*, unsigned long)\n"
+						"                  breakpoint  its first\n"
+						"                      instruction is a jump\n");
+}
+
 void suite_out(void);
 
 void suite_out(void)
@@ -254,4 +280,5 @@ void suite_out(void)
 	CU_add_test(suite, "pages what is long", pages_what_is_long);
 	CU_add_test(suite, "formats numbers", formats_numbers);
 	CU_add_test(suite, "aligns tables", aligns_tables);
+	CU_add_test(suite, "fits tables to a terminal", fits_tables);
 }
