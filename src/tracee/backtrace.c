@@ -10,8 +10,8 @@
 #include "tracee/target.h"
 
 /*
- * Bytes copied at first, at least and at most: as many as the target's stacks have been seen to
- * need.
+ * The least and the most bytes that are copied at first. In between it is as many as the target's
+ * stacks have needed so far.
  */
 #define COPY_MIN	1024u
 #define COPY		8192u
@@ -28,7 +28,7 @@ struct window {
 	uint8_t bytes[WINDOW];
 };
 
-/* A word above what was copied: read a page's worth around it. */
+/* The word is above what was copied: read a page around it. */
 static bool more(void *ctx, uint64_t addr, uint64_t *ret)
 {
 	struct window *window = ctx;
@@ -57,15 +57,16 @@ static uint32_t dwarf_regs(const struct arch *arch, const struct regs *regs, uin
 	return nr;
 }
 
-/* Where the PCs of a walk go. */
+/* The output of a walk. */
 struct path {
 	uint64_t *pcs;
 	uint32_t max;
 	enum walk_end *end;
-	bool at_entry;		/* regs are at the first instruction of a function: see stack_walk_entry */
+	/* regs are at the first instruction of a function: see stack_walk_entry */
+	bool at_entry;
 };
 
-/* Walk with memory as stack has it; the rest of it is set here. */
+/* Walk with the memory of stack; its other fields are set here. */
 static uint32_t walk_over(struct target *target, const struct regs *regs,
 			  const struct walk_stack *stack, const struct walk_area *area,
 			  const struct path *path)
@@ -106,7 +107,7 @@ static uint32_t walk_from_top(struct target *target, const struct regs *regs,
 				    .ctx = &window };
 	uint32_t nr;
 
-	/* An initializer would clear the bytes, too. */
+	/* The fields are set one by one because an initialiser would clear the bytes, too. */
 	window.target = target;
 	window.used = false;
 	window.start = window.end = 0;
@@ -160,8 +161,8 @@ uint32_t stack_walk_top(const struct thread *thread, const struct stack_top *top
 
 #define TOPS	32	/* threads whose stacks are read at once */
 /*
- * Bytes of each. Every cache line is a miss (512 bytes take 1.4 us, 1,664 take 4.5), and most
- * stacks of threads that wait end sooner; the others read on.
+ * Bytes that are copied of each stack. Every cache line is a miss (512 bytes take 1.4 us, 1,664
+ * take 4.5), and most stacks of waiting threads are shorter; walks over the others read more.
  */
 #define TOP	512u
 
@@ -170,7 +171,7 @@ struct tops {
 	struct target *target;
 	void (*fn)(struct thread *thread, const struct stack_top *top, void *ctx);
 	void *ctx;
-	size_t nr, len;		/* len: TOP, or 0 for want of memory */
+	size_t nr, len;		/* len: TOP, or 0 without memory for it */
 	uint8_t *bytes;
 	struct thread *thread[TOPS];
 	struct procmem_piece piece[TOPS];
@@ -244,7 +245,7 @@ static bool is_mapping(const struct journal_entry *entry)
 			entry->kind == JOURNAL_LOG || entry->kind == JOURNAL_REGION);
 }
 
-/* The lowest mapping above address that the journal tells of, or end. */
+/* The start of the lowest mapping above address that the journal names, or end. */
 static uint64_t next_mapping(const struct journal *journal, uint64_t address, uint64_t end)
 {
 	for_each_entry(entry, journal)
@@ -255,8 +256,8 @@ static uint64_t next_mapping(const struct journal *journal, uint64_t address, ui
 
 /*
  * The words of a stack from SP up, as far as they can be read, at most SCAN_MAX bytes. They end
- * before any mapping of ours: these are full of their own addresses, and what the kernel maps after
- * them, the stack of the next thread for one, comes to lie just below.
+ * before any mapping of ours: such a mapping is full of its own addresses, and mappings that the
+ * kernel makes later, such as the stack of the next thread, lie just below it.
  */
 struct words {
 	struct target *target;
@@ -290,9 +291,9 @@ static uint64_t last_address(const struct words *words)
 }
 
 /*
- * Is the last word of the stack that the first is of? They are read through guard pages, too, up
- * into the stacks of others. To know it takes the maps: it is asked only of a word that would
- * count.
+ * Is this word in the same stack as the first one? The words are read through guard pages, too,
+ * into the stacks of other threads. The maps are needed to know that, so it is checked only for a
+ * word that would count.
  */
 static bool is_of_stack(const struct words *words)
 {
@@ -305,7 +306,7 @@ static bool is_of_stack(const struct words *words)
 	map = proc_maps_find(&maps, words->from);
 	if (map)
 		end = map->end;
-	/* Its pages may differ in what the process has asked for. */
+	/* The process may have split its stack into several mappings (by madvise, for example). */
 	while (map && ++map < maps.vec.at + maps.vec.nr && map->start == end && map->write &&
 	       !map->shared)
 		end = map->end;
@@ -328,7 +329,7 @@ struct slot {
 	uint64_t address, value;
 };
 
-/* A walk of which each word that was read is known. */
+/* A walk for which the place of each PC is known. */
 struct walked {
 	struct window window;
 	VEC(struct slot) reads;
@@ -400,7 +401,9 @@ void stack_frames_free(struct stack_frames *frames)
 	*frames = (struct stack_frames){ .nr = 0 };
 }
 
-/* Without CFI the walk went by BP, which may be any register: it can have missed frames. */
+/*
+ * Without CFI the walk followed BP, which may be used as any register: it can have missed frames.
+ */
 static bool has_cfi(struct target *target, const uint64_t *pcs, uint32_t i)
 {
 	uint64_t pc = i ? pcs[i] - 1 : pcs[i];
@@ -412,9 +415,9 @@ static bool has_cfi(struct target *target, const uint64_t *pcs, uint32_t i)
 }
 
 /*
- * Is any word of [from, to) in the ranges? A PC in an inner one (which counts only with inner) that
- * a signal has kept, on a stack of its own perhaps, follows SP in the signal's frame: its caller is
- * looked for there.
+ * Is any word of [from, to) in the ranges? An inner range counts only with inner. A PC in an inner
+ * range may have been saved by a signal, perhaps on another stack; then it follows SP in the
+ * signal's frame, and its caller is searched there.
  */
 static bool scan(struct target *target, uint64_t from, uint64_t to,
 		 const struct stack_range *range, uint32_t nr, bool inner)
@@ -433,7 +436,7 @@ static bool scan(struct target *target, uint64_t from, uint64_t to,
 	return false;
 }
 
-/* A frame reaches from behind its callee's return address to its own. */
+/* A frame begins behind its callee's return address and ends with its own. */
 static bool frames_use(struct target *target, const struct walked *walked, uint64_t sp,
 		       const struct stack_range *range, uint32_t nr)
 {
@@ -456,8 +459,8 @@ static bool frames_use(struct target *target, const struct walked *walked, uint6
 }
 
 /*
- * Most stacks need no more: CFI leads through all of it, to nothing of the ranges. False: that is
- * not so, or not sure.
+ * Most stacks need only this: CFI leads through the whole stack, and no PC is in the ranges. False:
+ * that is not so, or not certain.
  */
 static bool surely_not(const struct thread *thread, const struct stack_top *top,
 		       const struct stack_range *range, uint32_t nr)

@@ -7,7 +7,7 @@
 
 #include "base/page.h"
 
-#define HEADERS_MAX	1024u	/* program headers that are looked at */
+#define HEADERS_MAX	1024u	/* program headers read at most */
 #define VSYSCALL	0xffffffffff600000ull
 
 static struct err *add(struct proc_maps *maps, uint64_t start, uint64_t end,
@@ -34,11 +34,12 @@ static struct err *add(struct proc_maps *maps, uint64_t start, uint64_t end,
 	return err;
 }
 
-/* From `at` on, to where the next segment or file begins or ends. */
+/* The range from `at` to the next beginning or end of a segment or file. */
 struct sweep {
 	const struct core_file *file;
 	size_t next_segment, next_mapped;
-	const struct core_segment *segment;	/* the first that ends behind `at`; NULL: none does */
+	/* the first that ends behind `at`; NULL: none does */
+	const struct core_segment *segment;
 	const struct core_mapped *mapped;
 	uint64_t at;
 };
@@ -122,7 +123,7 @@ struct err *core_maps_name(struct proc_maps *maps, uint64_t addr, const char *na
 	return name_map(find(maps, addr), name);
 }
 
-/* The vDSO's data: what can only be read, has no file, and is not in the core. */
+/* The vDSO's data: a mapping that is read-only, has no file, and is not in the core. */
 static struct err *name_vvar(const struct core_file *file, struct proc_maps *maps, uint64_t vdso)
 {
 	struct proc_map *map = find(maps, vdso);

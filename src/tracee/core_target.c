@@ -19,7 +19,7 @@
 
 /* Files */
 
-/* Bytes of the file's first page that the core has; 0: none. */
+/* How many bytes of the file's first page the core has. */
 static size_t packed_header(const struct core *core, const struct proc_map *map, uint8_t *page)
 {
 	const struct proc_map *header = core_maps_header(&core->maps, map);
@@ -82,7 +82,7 @@ static struct err *find_file(struct core *core, const struct proc_map *map, int 
 		err = check_file(core, map, fd);
 	if (!err)
 		*fd_ret = take_fd(fd);
-	/* That another file of the name is none says nothing of this one. */
+	/* Another file of this name may not be an ELF file; that says nothing about this one. */
 	return err && err->code == ERR_FORMAT && nr ? err_recode(err, ERR_NOTFOUND) : err;
 }
 
@@ -116,7 +116,7 @@ static struct err *make_images(struct core *core)
 	return err;
 }
 
-/* Protection that the core does not tell */
+/* Protection that the core does not say */
 
 struct file_memory {
 	struct memory memory;
@@ -154,7 +154,7 @@ static void protect(struct core *core, struct proc_map *map)
 
 /* Memory */
 
-/* Like in a mapping, the page with the file's end is filled up with zeros. */
+/* As in a mapping, the rest of the page with the file's end is zero. */
 static size_t read_pages(int fd, uint64_t offset, uint8_t *buf, size_t len)
 {
 	ssize_t got = pread(fd, buf, len, (off_t)offset);
@@ -167,7 +167,7 @@ static size_t read_pages(int fd, uint64_t offset, uint8_t *buf, size_t len)
 	return (size_t)got + zeros;
 }
 
-/* Read from the file a mapping that was never written. */
+/* Read from the file if the mapping was never written. */
 static size_t read_mapped(struct core *core, uint64_t addr, void *buf, size_t len)
 {
 	const struct proc_map *map = proc_maps_find(&core->maps, addr);
@@ -235,7 +235,7 @@ const char *core_program(const struct core *core)
 	return core->exe ? core->exe : map ? map->path : core->execfn ? core->execfn : "";
 }
 
-/* The name that it was started by, where no mapping tells. */
+/* Use the name by which it was started if no mapping says it. */
 static struct err *find_execfn(struct core *core)
 {
 	char path[PATH_MAX];
@@ -282,7 +282,7 @@ static struct err *world_open(void *ctx, const struct proc_maps *maps UNUSED,
 	return *fd_ret < 0 ? err_sys("dup") : NULL;
 }
 
-/* There is no NT_FILE: nothing but its place tells whether it is the one. */
+/* There is no NT_FILE: only its place shows whether it is the right file. */
 static struct err *open_unmapped(struct core *core, int *fd_ret)
 {
 	const char *path = core_program(core);
@@ -295,8 +295,8 @@ static struct err *open_unmapped(struct core *core, int *fd_ret)
 }
 
 /*
- * Where no mapping has led to the program: it has none of its own, or the text was moved to huge
- * pages, which have no file.
+ * No mapping has led to the program: it has none of its own, or its text was moved to huge pages,
+ * which have no file.
  */
 static struct err *world_open_program(void *ctx, struct proc_map *map_ret, int *fd_ret)
 {
@@ -368,7 +368,7 @@ static struct err *add_thread(struct target *target, const struct core_thread *f
 
 COMPARE_BY(by_tid, struct core_thread *, x, (*x)->tid)
 
-/* In the order of /proc/PID/task, in which they are listed then. */
+/* Sort the threads as /proc/PID/task does, so that lists have the same order. */
 static struct err *add_threads(struct target *target, const struct core_file *file)
 {
 	size_t nr = file->threads.nr;

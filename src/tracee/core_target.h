@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A core file as a target: it is stopped, for good. Its threads have the registers of their
- * NT_PRSTATUS, its memory is that of the file, and nothing of it can be changed: whoever only reads
- * a stopped target (heap walk, leak search, stacks) does not see the difference.
+ * A core file as a target, which is always stopped. Its threads have the registers of their
+ * NT_PRSTATUS, its memory is that of the file, and nothing can be changed. Code that only reads a
+ * stopped target (heap walk, leak search, stacks) sees no difference.
  *
- * A core leaves out what can be had from files: text, constants. So memory is
+ * A core leaves out text and constants, which are in files. So memory is read from these sources,
+ * in this order:
  *
  *	1. what the core has
  *	2. of a mapped ELF file, what was never written, from the file of that name: where that is
@@ -16,8 +17,8 @@
  *	   not there, either
  *	3. nothing: not readable
  *
- * Names of modules are those of NT_FILE, on mdbg's own file system. That of the program may be
- * given.
+ * The names of modules are those of NT_FILE, on mdbg's own file system. The user may give that of
+ * the program.
  *
  * libdwfl's dwfl_core_file_report does the like for its own list of modules. It is not used: rows,
  * symbols and heap walk go by struct module, whose list is then made as that of a live process, of
@@ -46,15 +47,16 @@ struct core {
 	struct proc_maps maps;
 	VEC(struct core_image) images;
 	char *exe;		/* as the user named it, or NULL */
-	char *execfn;		/* as it was started, which need not be a whole path; NULL: not known */
+	/* as it was started, which need not be a whole path; NULL: not known */
+	char *execfn;
 	uint64_t program;	/* `inode` of the program's file; 0: not known */
 	bool has_written;	/* private memory that was written to is in the core */
 	unsigned unchecked;	/* files that nothing tells of whether they are the right ones */
 };
 
 /*
- * ERR_FORMAT, ERR_UNSUPPORTED: as core_file_open. exe may be NULL; ERR_FORMAT as well if it is
- * not the program of which the core is. A file that is missing is no error: its module says why.
+ * ERR_FORMAT, ERR_UNSUPPORTED: as core_file_open. exe may be NULL; ERR_FORMAT also if exe is not
+ * the program of this core. A missing file is no error: its module says why.
  */
 struct err *core_open(struct tracer *tracer, const char *path, const char *exe,
 		      const char *cache_dir, struct target **ret) MUST_CHECK;
@@ -65,5 +67,5 @@ struct err *core_copy_maps(const struct core *core, struct proc_maps *ret) MUST_
 /* The vector registers of a thread, at most room bytes; ERR_NOTFOUND. */
 struct err *core_vector(const struct core *core, pid_t tid, void *buf, size_t room,
 			size_t *len_ret) MUST_CHECK;
-/* Path of the program as it was mapped, or as it was given; "" if not known. */
+/* The path of the program as it was mapped, or as the user gave it; "" if not known. */
 const char *core_program(const struct core *core);

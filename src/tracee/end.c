@@ -2,10 +2,10 @@
 /*
  * The end of a process, seen while its memory is still there.
  *
- * A thread that ends stops in PTRACE_EVENT_EXIT, where it is asked for (target_trace_exits): in
- * the kernel, behind its last instruction, with its registers, and with the memory of its
- * process. It runs no user code any more, and reports nothing, so that the target counts as
- * stopped without it; for the same reason it can make no remote call.
+ * A thread that ends stops in PTRACE_EVENT_EXIT, if mdbg has asked for that (target_trace_exits).
+ * It is in the kernel then, after its last instruction, and its registers and the memory of its
+ * process are still there. It runs no user code any more and reports nothing, so the target counts
+ * as stopped without it; for the same reason it cannot make a remote call.
  *
  *	RUNNING --- EVENT_EXIT, but others of the process go on ---> LEAVES: resumed, ends
  *	   |
@@ -15,8 +15,8 @@
  * wait for the others, which have been killed and come the same way, look (ops->at_end) and let all
  * of them end.
  *
- * Who is killed by SIGKILL is let go at once: whoever does that, the kernel for want of memory
- * above all, wants to have the memory. Should mdbg die, the kernel lets them end.
+ * A process that is killed by SIGKILL is released at once: the sender, above all the kernel when
+ * memory is short, wants to have its memory. If mdbg dies, the kernel lets the held threads end.
  */
 
 #include <sys/syscall.h>
@@ -24,7 +24,7 @@
 #include "os/tracer.h"
 #include "tracee/target.h"
 
-/* How long the end itself is waited for, once nobody is held. */
+/* How long to wait for the end itself, when no thread is held any more. */
 #define END_NS	1000000000ull
 
 void target_trace_exits(struct target *target, bool trace)
@@ -45,9 +45,9 @@ static bool leaves(const struct thread *thread)
 }
 
 /*
- * A thread that does not call exit itself is killed, with all others: by exit_group of one, by a
- * signal. So are those whose sibling executes another program, which is the end of this memory as
- * well.
+ * Was the thread killed together with all others, by an exit_group of another thread or by a
+ * signal, and did not call exit itself? The same happens to threads whose sibling executes another
+ * program, which ends this memory as well.
  */
 static bool ends_process(struct thread *thread)
 {
@@ -74,8 +74,8 @@ void thread_stop_at_exit(struct thread *thread)
 	thread->state = THREAD_LEAVES;
 	thread->regs_changed = thread->pc_changed = false;
 	/*
-	 * A first thread that has ended has no memory any more, and is told of only with the
-	 * last.
+	 * A first thread that has ended has no memory any more, and its end is reported only with
+	 * the last one.
 	 */
 	if (target->mem.tid == thread->tid)
 		for_each_thread(other, target)

@@ -13,10 +13,10 @@
 #include "os/procfs.h"
 
 #define OVERCOMMIT_NEVER	2
-#define MARGIN			(64ull << 20)	/* for all else that goes on meanwhile */
+#define MARGIN			(64ull << 20)	/* for everything else that happens meanwhile */
 #define TASKS_MARGIN		16u
 
-/* Files by which memory may be pinned, or written to by somebody else than the processor. */
+/* Files by which memory may be pinned, or written by a device. */
 static const char *const pinning[] = {
 	"anon_inode:[io_uring]", "/dev/infiniband/", "/dev/vfio/", "/dev/nvidia", "/dev/kfd",
 	"/dev/dri/",
@@ -39,7 +39,10 @@ static struct err *check_descriptor(pid_t pid, int fd)
 		if (!strncmp(link, pinning[i], strlen(pinning[i])))
 			return err_create(ERR_UNSUPPORTED, "no snapshot: the process uses %.80s, by which "
 					  "its memory may be written to", link);
-	/* Files without a name (sockets, pipes) do none; a pipe's O_DIRECT is something else. */
+	/*
+	 * Files without a name (sockets, pipes) do no direct I/O; O_DIRECT of a pipe means
+	 * something else.
+	 */
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", pid, fd);
 	if (*link == '/' && file_number(path, "flags:", &flags) && flags & O_DIRECT)
 		return err_create(ERR_UNSUPPORTED, "no snapshot: the process has %.80s open for direct I/O",

@@ -21,12 +21,12 @@
 
 #include "os/smaps.h"
 
-/* Most that may have to be read in the stop. */
+/* The most bytes that may have to be read in the stop. */
 #define FORKABLE_COPY_MAX	(32ull << 20)
 
 /*
- * ERR_UNSUPPORTED: no, and why. *ret is what its smaps say; smaps_free. Needs no stop, and may
- * take a tenth of a second.
+ * ERR_UNSUPPORTED: it may not be forked; the message says why. *ret has its smaps; free them with
+ * smaps_free. Needs no stop, and may take a tenth of a second.
  */
 struct err *forkable_check(pid_t pid, struct smaps *ret) MUST_CHECK;
 /* Is memory never overcommitted on this machine (vm.overcommit_memory is 2)? */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Forked copies of a target: found, and told from others (theory in forked_copies.h). */
+/*
+ * Finds the forked copies of a target, and distinguishes them from other processes (theory in
+ * forked_copies.h).
+ */
 
 #include "tracee/forked_copies.h"
 
@@ -9,7 +12,9 @@
 #include "base/cleanup.h"
 #include "tracee/target.h"
 
-/* Left as they are if they cannot be read: who has unmapped its first stack has none. */
+/*
+ * The bytes stay as they are if they cannot be read: a process may have unmapped its first stack.
+ */
 static void read_random(pid_t tid, struct procmem *mem, uint8_t *ret)
 {
 	uint8_t random[ORIGIN_RANDOM];
@@ -55,7 +60,7 @@ bool forked_copy_maps(pid_t pid, const struct file_id *file)
 	if (procfs_maps(pid, &maps))
 		return false;
 	vec_each(map, &maps.vec)
-		/* An mdbg has the log in the same mapping. */
+		/* In an mdbg the mapping includes the log. */
 		if (!map->offset && map->end - map->start == JOURNAL_SIZE &&
 		    undo_is_of_file(map, file))
 			return true;
@@ -76,7 +81,10 @@ struct err *forked_copies_find(struct target *target, struct origin *origin, str
 
 	if (err)
 		return err;
-	/* It may have given up rights since: so have those that it forks now. */
+	/*
+	 * It may have given up rights since then, and the children that it forks now have given
+	 * them up, too.
+	 */
 	if (target->state != TARGET_ENDED) {
 		err_ignore(identity_read(target->mem.tid, &origin->now));
 		read_random(target->mem.tid, &target->mem, origin->random_now);
@@ -89,7 +97,7 @@ struct err *forked_copies_find(struct target *target, struct origin *origin, str
 	return NULL;
 }
 
-/* Told from others */
+/* Distinguished from others */
 
 static struct err *another(const char *what)
 {
@@ -122,7 +130,7 @@ struct err *forked_copy_check(pid_t tid, const struct origin *origin)
 	return err ? err : check_journal(origin, &maps);
 }
 
-/* Where addresses are not random, only these tell of an exec of the same program. */
+/* If addresses are not random, only these bytes show an exec of the same program. */
 static struct err *check_random(pid_t tid, struct procmem *mem, const struct origin *origin)
 {
 	uint8_t random[ORIGIN_RANDOM] = { 0 };
@@ -137,7 +145,7 @@ static struct err *check_random(pid_t tid, struct procmem *mem, const struct ori
 static bool has_area(const struct origin *origin, const struct proc_maps *maps)
 {
 	for_each_entry(entry, origin->journal) {
-		/* It may have been taken out of the target since the fork. */
+		/* The patch may have been taken out of the target since the fork. */
 		if (entry->kind == JOURNAL_MAPPING && entry->state != JOURNAL_FREE &&
 		    undo_is_mapped(entry, maps, &origin->file))
 			return true;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Forked copies of a target that nobody traced when they were made: processes that have the start
- * of a region's file, its journal, mapped. They have their parent's jumps, too, which pass
- * everything through there (agent/state.h), and previous_session_clean_copy takes all of it out.
+ * of a region's file, its journal, mapped. They also have their parent's jumps, which let every
+ * call pass there (agent/state.h). previous_session_clean_copy takes all of this out.
  *
- * They are found by the file alone: a child's own children are found as well, and so are those
- * whose parent is gone (daemons). But anybody may have the file mapped: its descriptor can be
- * passed on, and the journal be written by whoever has it. So a process that has it mapped counts
- * as a copy only if it is what it seems, by what this mdbg itself knows of its target (struct
- * origin):
+ * They are found by the file alone, so grandchildren are found as well, and processes whose parent
+ * is gone (daemons). But any process may have the file mapped: its descriptor can be passed on, and
+ * each of its owners can write the journal. So a process that has it mapped counts as a copy only
+ * if it agrees with what this mdbg itself knows about its target (struct origin):
  *
  *	user, namespaces	those of the target, when it was attached to or now
  *	program			the same file, and the heap begins at the same address, as it does no
@@ -44,26 +43,26 @@ struct origin {
 	uint8_t random[ORIGIN_RANDOM], random_now[ORIGIN_RANDOM];
 };
 
-/* Begin one for a target; file and journal are the caller's to fill in. */
+/* Begin an origin for a target; the caller fills in file and journal. */
 struct err *origin_begin(struct origin *origin, struct target *target) MUST_CHECK;
 void origin_free(struct origin *origin);
 
 /*
- * All processes, but those that share the target's memory, that have the origin's journal mapped
- * somewhere, as far as their maps may be read. Looks at all of /proc.
+ * List all processes that have the origin's journal mapped, as far as mdbg may read their maps,
+ * except those that share the target's memory. Reads all of /proc.
  */
 struct err *forked_copies_find(struct target *target, struct origin *origin,
 			       struct proc_tasks *ret) MUST_CHECK;
-/* Has this process it mapped (still)? */
+/* Does this process (still) have it mapped? */
 bool forked_copy_maps(pid_t pid, const struct file_id *file);
 /*
- * Is this process, which need not be stopped, a forked copy as far as can be told without a look at
- * its text? ERR_STATE: what it is instead.
+ * NULL if this process, which need not be stopped, is a forked copy as far as can be seen without
+ * its text. ERR_STATE: it is not; the message says what it is.
  */
 struct err *forked_copy_check(pid_t tid, const struct origin *origin) MUST_CHECK;
 /*
- * forked_copy_check with a look at its text; it is stopped. NULL: what of ours it has may be taken
- * out by the origin's journal.
+ * forked_copy_check with a look at its text; the process is stopped. NULL: what it has of ours may
+ * be taken out by the origin's journal.
  */
 struct err *forked_copy_check_text(pid_t tid, struct procmem *mem, const struct origin *origin,
 				   const struct proc_maps *maps) MUST_CHECK;

@@ -28,7 +28,7 @@ static uint64_t search(struct target *target, uint64_t start, uint64_t end, cons
 	return 0;
 }
 
-/* Where it was found before, if it is still there: a module may have gone since. */
+/* Use the place where it was found before, if it is still there: its module may have gone since. */
 static uint64_t find(struct target *target, uint64_t before, const uint8_t *pattern, size_t len)
 {
 	uint64_t found = 0;

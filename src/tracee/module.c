@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The modules of a process: the list, as others see it. How it is read: module_refresh.c. */
+/* The list of the modules of a process. module_refresh.c reads it. */
 
 #include "tracee/module.h"
 
@@ -33,7 +33,7 @@ static bool is_same(const struct module *a, const struct module *b)
 	       a->end == b->end && a->exec_start == b->exec_start && a->exec_end == b->exec_end;
 }
 
-/* Was anything else there between the end of the one and the beginning of the other? */
+/* Was another module there between the end of the one and the beginning of the other? */
 static bool other_between(const struct modules *modules, const struct module *dead,
 			  const struct module *live)
 {
@@ -63,7 +63,7 @@ static void merge(struct modules *modules, size_t dead_at, size_t live_at)
 	module_free(dead);
 }
 
-/* The last one before it that was the same; all.nr: there is none. */
+/* The last module before it that was the same one; all.nr: there is none. */
 static size_t find_earlier(const struct modules *modules, size_t live_at)
 {
 	for (size_t i = live_at; i-- > 0;)
@@ -89,7 +89,7 @@ void modules_merge(struct modules *modules,
 	}
 }
 
-/* The world of a process that lives: /proc. */
+/* The source of facts for a live process: /proc. */
 
 struct live {
 	pid_t tid;
@@ -141,7 +141,7 @@ struct module *modules_find(const struct modules *modules, uint64_t addr)
 {
 	size_t low = LOWER_BOUND(i, 0, modules->live.nr, modules->live.at[i]->start <= addr);
 
-	/* Mostly the first one; but one may lie in a hole of another. */
+	/* It is mostly the first one; but a module may lie in a hole of another. */
 	while (low--) {
 		if (addr < modules->live.at[low]->end)
 			return modules->live.at[low];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The modules of a process (program, shared libraries, loader, vDSO): what /proc/PID/maps says,
- * each with its ELF file and unwind rows, and with the generations of the module map in which it
- * was mapped.
+ * The modules of a process (program, shared libraries, loader, vDSO) as /proc/PID/maps has them,
+ * each with its ELF file, its unwind rows, and the generations of the module map in which it was
+ * mapped.
  *
  * The target's file system is not to be trusted. A module is opened through
  * /proc/TID/map_files/START-END first, else by openat2(RESOLVE_IN_ROOT) of its path below
@@ -10,13 +10,13 @@
  * be a regular file; a file that cannot be had leaves a module without ELF (and says why), never
  * an error of the whole. A deleted file is still there through map_files.
  *
- * Executable memory that is of no ELF file (JIT code, a compiler's memfd, a device) is no module.
- * Text that was moved to other memory, as huge pages, is its module's still.
+ * Executable memory without an ELF file (JIT code, a compiler's memfd, a device) is no module. Text
+ * that was moved to other memory, such as huge pages, still belongs to its module.
  *
- * Owned by the tracer thread. A dead module may still name old stacks, and is not freed before
- * the list is, but by modules_merge. One that comes again, wherever, shares the file of the
- * first, so that a library that comes and goes all day takes no more descriptors, nor memory for
- * its tables.
+ * The tracer thread owns the list. A dead module may still be needed to resolve old stacks, so it
+ * is freed only with the list, or by modules_merge. A module that is loaded again, at any address,
+ * shares the file of the first one, so that a library that comes and goes all day takes no more
+ * descriptors and no more memory for its tables.
  */
 #pragma once
 
@@ -29,7 +29,7 @@
 
 struct module {
 	char *path;		/* as the target sees it, "[vdso]" */
-	uint64_t start, end;	/* all its mappings; of one that is there in part, its code */
+	uint64_t start, end;	/* all its mappings; only its code, if it is mapped in part */
 	uint64_t exec_start, exec_end;	/* its executable mappings (what rows are of) */
 	uint64_t bias;		/* process address - file address */
 	uint32_t dev_major, dev_minor;
@@ -38,7 +38,8 @@ struct module {
 	int fd;			/* its own, for symbols; -1: none */
 	struct timespec mtime;	/* of fd, when it was opened */
 	off_t size;
-	bool shares;		/* elf, fd and rows are those of an earlier module of the same file */
+	/* elf, fd and rows are those of an earlier module of the same file */
+	bool shares;
 	void *image;		/* vDSO: bytes; else NULL */
 	size_t image_len;
 	struct rows rows;
@@ -47,9 +48,10 @@ struct module {
 	uint32_t came;		/* the same, of its last coming */
 	uint32_t died;		/* UINT32_MAX: mapped */
 	bool deleted;
-	bool replaced;		/* somebody knows that it has gone: see modules_refresh */
+	bool replaced;		/* known to have gone: see modules_refresh */
 	char why[256];		/* why there is no elf, or no rows, or not all symbols; "" */
-	bool over_limit;	/* ... since the file has more of something than base/limits.h allows */
+	/* ... since the file has more of something than base/limits.h allows */
+	bool over_limit;
 };
 
 struct modules {
@@ -66,16 +68,16 @@ struct modules {
 
 /*
  * The source of facts about a process: /proc, or a core file (tracee/core_target.h). Files are
- * opened as is said above: what comes back is a regular file, and the one that was mapped as far as
- * that can be told.
+ * opened as described above: the result is a regular file, and as far as can be seen the one that
+ * is mapped.
  */
 struct module_world {
 	const struct proc_maps *maps;
 	uint64_t entry;			/* AT_ENTRY */
 	bool has_entry;
 	/*
-	 * A descriptor of the file that map, one of maps, is of. ERR_FORMAT: it is certainly no ELF
-	 * file, or map is of no file; any other error: it could not be had.
+	 * A descriptor of the file of map, which is one of maps. ERR_FORMAT: it is certainly no ELF
+	 * file, or map has no file. Any other error: the file could not be opened.
 	 */
 	struct err *(*open)(void *ctx, const struct proc_maps *maps, const struct proc_map *map,
 			    int *fd_ret);
@@ -90,22 +92,23 @@ struct module_world {
 void modules_init(struct modules *modules, const char *cache_dir);
 void modules_deinit(struct modules *modules);
 /*
- * Compare with the maps of tid now. What is new is opened, what is gone gets its `died`;
- * generation grows by one if anything changed (and *changed_ret, which may be NULL, is true). On
- * failure nothing has changed. A module that was replaced by another file at the same addresses
- * (dlclose, dlopen) is told apart by device, inode and address. One that was replaced by itself
- * looks the same: who has noticed sets `replaced`, and it is another one, too.
+ * Compare the list with the present maps of tid. New modules are opened, and modules that have gone
+ * get their `died`; generation grows by one if anything has changed (and *changed_ret, which may be
+ * NULL, is true). On failure nothing has changed. A module that was replaced by another file at the
+ * same addresses (dlclose, dlopen) is recognised by device, inode and address. One that was
+ * replaced by the same file looks the same: if a caller knows of that it sets `replaced`, and the
+ * module counts as another one.
  */
 struct err *modules_refresh(struct modules *modules, pid_t tid, struct memory *memory,
 			    bool *changed_ret) MUST_CHECK;
-/* modules_refresh for any world. */
+/* modules_refresh for any source of facts. */
 struct err *modules_refresh_from(struct modules *modules, const struct module_world *world,
 				 struct memory *memory, bool *changed_ret) MUST_CHECK;
 /*
- * Modules that died and came back to the same place, with nothing else there in between, become
- * one: what is mapped takes the serial of the first, and is as old as that. Names lose nothing by
- * it: what code of a module there was in its range was its. That it was there at all is known
- * since `came` only. needed: somebody else still has a pointer to that dead module; it stays.
+ * Merge modules that died and came back to the same place, with nothing else there in between: the
+ * mapped one takes the serial and the age of the first. Names lose nothing by this, since any code
+ * in this range was this module's. But it is known to be there only since `came`. needed: says that
+ * another user has a pointer to a dead module, which then stays.
  */
 void modules_merge(struct modules *modules,
 		   bool (*needed)(const struct module *module, void *ctx), void *ctx);
@@ -115,7 +118,7 @@ struct module *modules_find(const struct modules *modules, uint64_t addr);
 struct err *module_symbol(struct module *module, const char *name, uint64_t *addr_ret,
 			  uint64_t *size_ret) MUST_CHECK;
 /*
- * The address of a symbol in a mapped module, 0 if none has it: the smallest that does, for
- * programs can be large and have few names of libc.
+ * The address of a symbol in a mapped module; 0 if none has it. The smallest module that has it is
+ * taken, since programs can be large and seldom have names of libc.
  */
 uint64_t modules_symbol(const struct modules *modules, const char *name);

@@ -2,14 +2,14 @@
 /*
  * The file behind a mapping.
  *
- * A path says little: the target may live in another mount namespace, may have replaced the file,
- * or may have put a device, a FIFO or a link to one of ours in its place. So it is opened as
- * os/file.h says, and must be the mapped one.
+ * A path alone is not reliable: the target may live in another mount namespace, may have replaced
+ * the file, or may have put a device, a FIFO or a link to a file of ours in its place. So the file
+ * is opened as os/file.h says, and must be the mapped one.
  *
- * The mapped one is told by device and inode, as /proc/TID/maps has them. overlayfs and btrfs give
- * stat() other numbers than maps; there, a file is the mapped one if it holds what memory does at
- * the start of its first mapping (the ELF and program headers, and as a rule the build-id, which
- * nothing writes to).
+ * The mapped file is recognised by device and inode, as /proc/TID/maps has them. With overlayfs and
+ * btrfs stat() gives other numbers than maps. There a file counts as the mapped one if its start is
+ * equal to the memory at the start of its first mapping (the ELF and program headers, and as a rule
+ * the build-id, which nothing writes to).
  */
 
 #include "tracee/module_new.h"
@@ -37,8 +37,8 @@ bool module_file_same(const struct proc_map *map, uint32_t dev_major, uint32_t d
 }
 
 /*
- * The mapping of the same file, at or below map, that has the file's start; or NULL. There may be
- * a hole between, or text that was moved to huge pages.
+ * The mapping of the same file, at or below map, that has the file's start; or NULL. Between the
+ * two there may be a hole, or text that was moved to huge pages.
  */
 static const struct proc_map *header_map(const struct proc_maps *maps, const struct proc_map *map)
 {
@@ -54,7 +54,7 @@ static const struct proc_map *header_map(const struct proc_maps *maps, const str
 	}
 }
 
-/* Do bytes of the file's start, got of them, stand in memory as well? */
+/* Are the bytes of the file's start (got of them) in memory as well? */
 static bool in_memory(const struct proc_map *header, struct memory *memory, const uint8_t *file,
 		      size_t got)
 {
@@ -97,9 +97,9 @@ static struct err *accept_file(const struct lookup *lookup, int path_fd, int *fd
 	return NULL;
 }
 
-/* Each way to the file gives an O_PATH descriptor, or -1 and errno. */
+/* Each of these ways to the file gives an O_PATH descriptor, or -1 and errno. */
 
-/* The kernel's own link to the mapped file, deleted or not; for the privileged. */
+/* The kernel's own link to the mapped file, deleted or not. It needs privilege. */
 static int by_map_files(const struct lookup *lookup)
 {
 	char name[64];
@@ -109,7 +109,9 @@ static int by_map_files(const struct lookup *lookup)
 	return procfs_open(lookup->tid, name, O_PATH);
 }
 
-/* The link to the program itself is as good, and is open to everybody who may trace it. */
+/*
+ * The link to the program itself is as good, and every user who may trace the process can open it.
+ */
 static int by_exe(const struct lookup *lookup)
 {
 	return procfs_open(lookup->tid, "exe", O_PATH);
@@ -132,7 +134,7 @@ static int by_path(const struct lookup *lookup)
 	return (int)syscall(SYS_openat2, root, lookup->map->path, &how, sizeof(how));
 }
 
-/* Where no file can be had, memory may still tell that it is none of ours. */
+/* If no file can be opened, the memory may still show that it is no ELF file. */
 static bool is_elf_in_memory(const struct lookup *lookup)
 {
 	uint8_t magic[SELFMAG];
@@ -147,7 +149,7 @@ static bool is_elf_in_memory(const struct lookup *lookup)
 struct err *module_file_open(pid_t tid, const struct proc_maps *maps, const struct proc_map *map,
 			     struct memory *memory, int *fd_ret)
 {
-	/* The last one's error is told: its name is one that the user knows. */
+	/* Return the error of the last way, since the user knows the name that it used. */
 	static int (*const ways[])(const struct lookup *lookup) = { by_map_files, by_exe, by_path };
 	struct lookup lookup = { .tid = tid, .map = map, .memory = memory };
 	struct err *err = NULL;
@@ -168,7 +170,7 @@ struct err *module_file_open(pid_t tid, const struct proc_maps *maps, const stru
 	if (map->deleted)
 		err = err_create(ERR_NOTFOUND,
 				 "deleted, and /proc/%d/map_files is not open to this user", tid);
-	/* That another file of the name is none says nothing of this one. */
+	/* Another file of this name may not be an ELF file; that says nothing about this one. */
 	return err->code == ERR_FORMAT ? err_recode(err, ERR_NOTFOUND) : err;
 }
 

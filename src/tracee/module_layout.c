@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where a module lies: its PT_LOAD segments laid over the mappings of a process. */
+/* Finds where a module lies, by comparing its PT_LOAD segments with the mappings of a process. */
 
 #include "tracee/module_new.h"
 
@@ -18,8 +18,8 @@ static void extend(struct range *range, struct range by)
 }
 
 /*
- * The whole pages of a segment in the process. False for one that has none, or that no address
- * space can hold.
+ * The pages of a segment in the process. False if the segment has none, or fits in no address
+ * space.
  */
 static bool segment_range(const struct elf_segment *segment, uint64_t bias, struct range *ret)
 {
@@ -79,8 +79,9 @@ static size_t first_map(const struct proc_maps *maps, uint64_t addr)
 }
 
 /*
- * The part of an executable segment that is mapped: what is executable there, be it the file's or
- * what has replaced it, and what of the file was made something else for the moment.
+ * The part of an executable segment that is mapped. It includes all executable mappings there, of
+ * the file or of memory that has replaced it, and parts of the file that are not executable at this
+ * moment.
  */
 static void extend_by_segment(struct range *exec, const struct module *module,
 			      const struct proc_maps *maps, struct range segment)
@@ -99,9 +100,9 @@ static void extend_by_segment(struct range *exec, const struct module *module,
 }
 
 /*
- * A module of which only a piece of the code is mapped is that piece, and no more: a program may
- * map some of its own file a second time (V8 has its builtins near the code that it makes).
- * Whatever else would lie around it is somebody else's.
+ * If only a part of the code is mapped, the module is that part: a program may map some of its own
+ * file a second time (V8 does so with its builtins, near the code that it makes). The memory around
+ * that part belongs to others.
  */
 bool module_layout(struct module *module, const struct proc_maps *maps)
 {
@@ -132,7 +133,7 @@ bool module_map_is_vdso(const struct proc_map *map)
 	return !strcmp(map->path, "[vdso]");
 }
 
-/* Does map lie where the module's file would have it? */
+/* Does map lie where the module's segments put it? */
 static bool belongs(const struct module *module, const struct proc_map *map)
 {
 	size_t nr;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One module: made of a mapping, its file and its rows (module_new.h). */
+/* Makes a module from a mapping, its file and its rows (module_new.h). */
 
 #include "tracee/module_new.h"
 
@@ -104,7 +104,7 @@ struct err *module_load_rows(struct module *module, const char *cache_dir, uint6
 	}
 	module->over_limit = err && err->code == ERR_RANGE;
 	err = module_note(module, err);
-	/* The file has something that mdbg does not use. */
+	/* The file is correct, but mdbg cannot use it. */
 	if (err || *module->why || !*elf_file_doubt(module->elf))
 		return err;
 	module->over_limit = true;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A refresh: what the mappings of a process say, compared with the modules that are known.
+ * A refresh compares the mappings of a process with the modules that are known.
  *
  * A module begins as an executable mapping of an ELF file. The PT_LOAD segment that holds the
  * mapping's file offset gives the bias, and bias and PT_LOADs give all the rest: which addresses
- * are the module's and which are its code. That is more than the mappings themselves tell: text
- * may have been moved to anonymous huge pages (node), split by mprotect, taken apart by RELRO,
- * made writable for a moment by somebody who patches it, and the next mapping of the file may be
- * that of a reader. It also keeps a module the same one while its mappings change under it.
+ * are the module's and which are its code. The mappings alone do not say that: text may have been
+ * moved to anonymous huge pages (node), split by mprotect or by RELRO, or made writable for a
+ * moment by a program that patches it, and the next mapping of the file may belong to a mere
+ * reader. It also keeps the identity of a module while its mappings change.
  *
- * What executable memory is left over is tried twice: as text whose headers are mapped just below,
- * and as text of the program itself (libhugetlbfs replaces all of it), told by AT_ENTRY. The rest
- * is no module: JIT code, trampolines, [vsyscall].
+ * Executable memory that is left over is tried in two ways: as text whose headers are mapped just
+ * below it, and as text of the program itself (libhugetlbfs replaces all of it), recognised by
+ * AT_ENTRY. The rest is no module: JIT code, trampolines, [vsyscall].
  *
  * It is built aside (struct refresh) and published when nothing can fail any more.
  */
@@ -28,7 +28,7 @@ struct refresh {
 	const struct modules *old;
 	const struct module_world *world;
 	struct memory *memory;
-	VEC(struct module *) live;	/* those of old that are still there, and fresh */
+	VEC(struct module *) live;	/* old ones that are still there, and fresh */
 	VEC(struct module *) fresh;	/* owned until published */
 	VEC(struct walk_module) walk;
 	uint64_t rows;			/* of all modules, old and fresh */
@@ -70,8 +70,9 @@ static struct err *add_fresh(struct refresh *refresh, struct module **module)
 }
 
 /*
- * Does exec hold the module's text? Headers below memory that somebody runs may be a mere
- * reader's, with JIT code above. Not all bytes need be the file's: text may have been patched.
+ * Does exec hold the module's text? Headers below executable memory may have been mapped only to be
+ * read, with JIT code above them. Not all bytes need to be the file's, since text may have been
+ * patched.
  */
 static bool holds_text(struct refresh *refresh, struct module *module, const struct proc_map *exec)
 {
@@ -87,7 +88,7 @@ static bool holds_text(struct refresh *refresh, struct module *module, const str
 	return same >= sizeof(memory) / 4 * 3;
 }
 
-/* The module that was there before and has opened the file of map, unchanged since; or NULL. */
+/* An earlier module that has opened the file of map, if the file is unchanged since; or NULL. */
 static const struct module *opened_before(const struct refresh *refresh, const struct proc_map *map)
 {
 	const struct modules *old = refresh->old;
@@ -107,7 +108,7 @@ static const struct module *opened_before(const struct refresh *refresh, const s
 	return NULL;
 }
 
-/* Is the same part of the file its code, so that the same rows tell of it? */
+/* Is the same part of the file its code, so that the same rows hold? */
 static bool has_same_code(const struct module *a, const struct module *b)
 {
 	return a->exec_start - a->bias == b->exec_start - b->bias &&
@@ -123,7 +124,10 @@ static bool fits(struct refresh *refresh, struct module *module, const struct pr
 	       exec->start < module->exec_end && (map == exec || holds_text(refresh, module, exec));
 }
 
-/* add_file for a file that is open; *added_ret is false, and no error, where it must be opened. */
+/*
+ * add_file for a file that is open already. *added_ret is false, without an error, if it must still
+ * be opened.
+ */
 static struct err *add_opened(struct refresh *refresh, const struct proc_map *map,
 			      const struct proc_map *exec, bool *added_ret)
 {
@@ -147,8 +151,8 @@ static struct err *add_opened(struct refresh *refresh, const struct proc_map *ma
 }
 
 /*
- * The module whose file map is a mapping of and whose code is, or holds, exec (which may be map
- * itself). None, and no error, where there is none.
+ * Add the module whose file is mapped by map and whose code is or includes exec (which may be map
+ * itself). If there is none, nothing is added, and there is no error.
  */
 static struct err *add_file(struct refresh *refresh, const struct proc_map *map,
 			    const struct proc_map *exec)
@@ -204,7 +208,7 @@ static struct err *keep_old(struct refresh *refresh)
 	return NULL;
 }
 
-/* Is it a mapping of a module that is known, or has it taken the place of such a one? */
+/* Is it a mapping of a known module, or has it replaced one? */
 static bool is_known(const struct refresh *refresh, const struct proc_map *map)
 {
 	for (size_t i = 0; i < refresh->live.nr; i++) {
@@ -278,8 +282,8 @@ static bool has_module_at(const struct refresh *refresh, uint64_t addr)
 }
 
 /*
- * Open the program's file as a module whose bias AT_ENTRY tells; NULL and no error where that
- * cannot be.
+ * Open the program's file as a module, with the bias that follows from AT_ENTRY. NULL without an
+ * error if that is not possible.
  */
 static struct err *open_program(struct refresh *refresh, uint64_t entry, struct module **ret)
 {
@@ -304,7 +308,7 @@ static struct err *open_program(struct refresh *refresh, uint64_t entry, struct 
 	return NULL;
 }
 
-/* The program if it was found before, or NULL. */
+/* The program's module, if it was found before, or NULL. */
 static struct module *known_program(const struct refresh *refresh, const struct module *program)
 {
 	for (size_t i = 0; i < refresh->old->live.nr; i++) {
@@ -340,8 +344,8 @@ COMPARE_BY(compare_modules, struct module *, x, (*x)->start)
 COMPARE_BY(compare_walk, struct walk_module, x, x->start)
 
 /*
- * Sorted and not overlapping, whatever the files claim: where two do, the one that begins later
- * counts.
+ * Sort them so that none overlap, whatever the files claim: where two overlap, the one that begins
+ * later counts.
  */
 static struct err *build_walk(struct refresh *refresh)
 {
@@ -367,7 +371,7 @@ static struct err *build_walk(struct refresh *refresh)
 	return NULL;
 }
 
-/* Nothing here can fail: room was made before. */
+/* Nothing can fail here, because room was made before. */
 static void publish(struct modules *modules, struct refresh *refresh)
 {
 	modules->generation++;

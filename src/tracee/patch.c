@@ -15,7 +15,7 @@
 #include "tracee/room.h"
 
 #define SIGSET_LEN	8
-/* Both of the agent's handlers lie less than this apart. */
+/* The agent's two handlers are less than this apart. */
 #define OURS_LEN	4096
 
 static struct journal_writer *journal_of(struct target *target)
@@ -62,7 +62,7 @@ struct err *patch_plan(struct target *target, const struct journal_entry *entry,
 	return NULL;
 }
 
-/* The change that was planned is made, or (err) it is not. */
+/* The planned change was made; or, with err, it was not. */
 static struct err *settle(struct target *target, uint32_t index, struct err *err,
 			  uint32_t *entry_ret)
 {
@@ -167,14 +167,14 @@ struct err *patch_map(struct target *target, struct remote *remote, uint64_t add
 		return err;
 	err = remote_syscall(remote, &got, SYS_mmap, address, len, PROT_READ | PROT_EXEC,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, UINT64_MAX, 0);
-	if (!err && got != address) {	/* a kernel before 4.17 takes it for a wish */
+	if (!err && got != address) {	/* a kernel before 4.17 takes the address as a hint */
 		err_ignore(remote_unmap(remote, got, len));
 		err = err_create(ERR_BUSY, "no memory to be had at 0x%" PRIx64, address);
 	}
 	return settle(target, index, err, entry_ret);
 }
 
-/* Why a mapping of len bytes was not to be had. */
+/* Why a mapping of len bytes could not be made. */
 static struct err *no_room(struct target *target, uint64_t len)
 {
 	uint64_t limit = room_address_limit(target->mem.tid);
@@ -188,7 +188,9 @@ static struct err *no_room(struct target *target, uint64_t len)
 			  "large, or too many mappings (vm.max_map_count)", len, target->pid);
 }
 
-/* Another mapping of the region's file: len bytes from where the one at from has them. */
+/*
+ * Make another mapping of the region's file: len bytes, from the same offset as the page at `from`.
+ */
 static struct err *map_again(struct target *target, struct remote *remote, uint64_t from,
 			     uint64_t len, uint64_t *ret)
 {
@@ -197,7 +199,7 @@ static struct err *map_again(struct target *target, struct remote *remote, uint6
 	return err && err->errnum == ENOMEM ? no_room(target, len) : err;
 }
 
-/* The address of a page of the region's file in the mappings that there are, or 0. */
+/* The address of a page of the region's file in the present mappings, or 0. */
 static uint64_t page_of_file(const struct region *region, uint64_t offset)
 {
 	const struct journal *journal = region->journal;
@@ -230,9 +232,9 @@ static struct err *fill_data(struct remote *remote, uint64_t address, uint64_t l
 }
 
 /*
- * The entry must be written ahead, but only the kernel knows where there is room: it is asked for a
- * mapping of the region's file, which a cleaner knows by its name, and the memory comes in its
- * place.
+ * The entry must be written ahead, but only the kernel knows where there is room. So mdbg first
+ * asks it for a mapping of the region's file, which a cleaner recognises by its name, and then
+ * replaces that by the memory.
  */
 struct err *patch_map_data(struct target *target, struct remote *remote, uint64_t len,
 			   uint64_t *address_ret, uint32_t *entry_ret)
@@ -255,9 +257,9 @@ struct err *patch_map_data(struct target *target, struct remote *remote, uint64_
 }
 
 /*
- * No descriptor is needed: mremap of no bytes of a shared mapping makes another one of any length,
- * from the same page of the file on, with the same flags. Where only the page in front is mapped,
- * it comes along.
+ * No descriptor is needed: mremap with an old length of 0 makes another mapping of a shared one, of
+ * any length, from the same page of the file on and with the same flags. If only the page in front
+ * is mapped, the new mapping begins with that page.
  */
 struct err *patch_map_log(struct remote *remote, uint64_t offset, uint64_t len, bool write,
 			  uint64_t *address_ret, uint32_t *entry_ret)
@@ -292,7 +294,7 @@ struct err *patch_map_log(struct remote *remote, uint64_t offset, uint64_t len, 
 	return settle(target, index, NULL, entry_ret);
 }
 
-/* By its last page, so that the journal is the only mapping from offset 0 on. */
+/* Use its last page, so that the journal stays the only mapping that begins at offset 0. */
 struct err *patch_cover(struct remote *remote, uint64_t journal, uint64_t address, uint64_t len)
 {
 	uint64_t unused;
@@ -306,11 +308,13 @@ struct err *patch_unmap(struct target *target, struct remote *remote, uint32_t e
 	const struct journal_entry *e = &target->region->journal->entry[entry];
 	struct err *err;
 
-	if (e->kind != JOURNAL_LOG)	/* where there is no room (vm.max_map_count), without */
+	/* without a replacement, if there is no room (vm.max_map_count) */
+	if (e->kind != JOURNAL_LOG)
 		err_ignore(patch_cover(remote, target->region->address, e->address, e->len));
 	/*
-	 * First: once it is gone something else may lie there, whether this mdbg lives to write so
-	 * or not. What is of the region's file is known by that.
+	 * This comes first: once the mapping is gone something else may lie there, even if this
+	 * mdbg is killed before it can note that. A mapping of the region's file is recognised as
+	 * such.
 	 */
 	journal_writer_undone(journal_of(target), entry);
 	err = remote_unmap(remote, e->address, e->len);
@@ -372,14 +376,12 @@ struct err *patch_undo_sigaction_entry(struct remote *remote, const struct journ
 	memcpy(&ours, entry->new, sizeof(ours));
 	memcpy(&old, entry->old, sizeof(old));
 	/*
-	 * The kernel's own reset (a trap in a thread that blocked the signal) is not the target's
-	 * wish.
+	 * The kernel's own reset (after a trap in a thread that blocked the signal) is not a change
+	 * by the target.
 	 */
 	if (now.handler - ours.handler + OURS_LEN >= 2 * OURS_LEN && now.handler != 0)
 		return NULL;
-	/*
-	 * The agent's other handler stands for an old one that was to be used once (SA_RESETHAND).
-	 */
+	/* The agent's other handler means that the old one, with SA_RESETHAND, was used up. */
 	if (now.handler != 0 && now.handler != ours.handler)
 		old.handler = 0;
 	return patch_sigaction_call(remote, (int)entry->aux, &old, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Changes to a target, each through the journal: the entry is written ahead, then the change is
- * made; undoing compares first. The only place that writes to a target's text or changes its
- * mappings and dispositions (but for the stack of a borrowed thread, tracee/remote.h).
+ * made; undoing compares first. This is the only place that writes to a target's text or changes
+ * its mappings and dispositions (except for the stack of a borrowed thread, tracee/remote.h).
  *
  *	verb		undone by		journal
  *	patch_text	patch_text_undo		JOURNAL_TEXT
@@ -11,12 +11,12 @@
  *	patch_map_log	patch_unmap		JOURNAL_LOG
  *	patch_sigaction	patch_sigaction_undo	JOURNAL_SIGACTION
  *
- * Text is written while all threads stand, by /proc/PID/mem, which holds mmap_lock for reading.
- * Kernels before 6.18 take a uprobe out under the same, and before 6.15 by replacing the page
- * with a copy: what is written to the page meanwhile is lost. But they do so in a thread that
- * hits a uprobe which is not for this process (uprobes.c, handler_chain), and that one has
- * finished before it stops. All else that puts uprobes in or takes them out holds the lock for
- * writing.
+ * Text is written while all threads are stopped, through /proc/PID/mem, which holds mmap_lock for
+ * reading. Kernels before 6.18 hold the lock in the same way when they take a uprobe out, and
+ * kernels before 6.15 do it by replacing the page with a copy, so that a write to the page in
+ * between is lost. But they do that in a thread that hits a uprobe which is not for this process
+ * (uprobes.c, handler_chain), and this thread finishes before it stops. Everything else that puts
+ * uprobes in or takes them out holds the lock for writing.
  */
 #pragma once
 
@@ -27,14 +27,17 @@ struct remote;
 struct target;
 
 /*
- * len (at most JOURNAL_BYTES) bytes of text at address become new. The old bytes must equal expect
- * (as the file has them), else ERR_BUSY: somebody else's patch is there. ERR_RANGE: they lie in two
- * pages; the kernel writes page by page, and an mdbg that is killed between two of them would leave
- * half a patch in a process that runs on. *entry_ret names the change.
+ * Write new to len (at most JOURNAL_BYTES) bytes of text at address. The old bytes must be equal to
+ * expect (as the file has them), else ERR_BUSY: somebody else's patch is there. ERR_RANGE: they lie
+ * in two pages; the kernel writes page by page, and an mdbg that is killed in between would leave
+ * half a patch in a running process. *entry_ret is the entry of the change.
  */
 struct err *patch_text(struct target *target, uint64_t address, const void *expect, const void *new,
 		       size_t len, uint32_t *entry_ret) MUST_CHECK;
-/* ERR_BUSY if the bytes are not ours any more: they are left. A module that is gone is no error. */
+/*
+ * ERR_BUSY: the bytes are not ours any more; they stay as they are. A module that is gone is no
+ * error.
+ */
 struct err *patch_text_undo(struct target *target, uint32_t entry) MUST_CHECK;
 
 /* A private anonymous r-x mapping of len bytes at address exactly, where nothing may lie yet. */
@@ -54,13 +57,14 @@ struct err *patch_map_data(struct target *target, struct remote *remote, uint64_
  */
 struct err *patch_map_log(struct remote *remote, uint64_t offset, uint64_t len, bool write,
 			  uint64_t *address_ret, uint32_t *entry_ret) MUST_CHECK;
-/* bytes, len of them, were read at address: as they would be without our own patches. */
+/* Change len bytes that were read at address to what they would be without our own patches. */
 void patch_see_through(const struct target *target, uint64_t address, uint8_t *bytes, size_t len);
 struct err *patch_unmap(struct target *target, struct remote *remote, uint32_t entry) MUST_CHECK;
 /*
- * Before a private mapping of ours goes, one of the region's file takes its place, which is known
- * by its name. An entry of the journal that was not changed yet when mdbg was killed would else
- * name what the target has put there since. journal is where it lies in the target.
+ * Before a private mapping of ours is unmapped, a mapping of the region's file replaces it, which
+ * is recognised by its name. Otherwise, if mdbg is killed before it changes the entry of the
+ * journal, the entry would name whatever the target has put there since. journal is the journal's
+ * address in the target.
  */
 struct err *patch_cover(struct remote *remote, uint64_t journal, uint64_t address,
 			uint64_t len) MUST_CHECK;
@@ -69,8 +73,8 @@ struct err *patch_fill(struct target *target, uint64_t address, const void *byte
 		       size_t len) MUST_CHECK;
 
 /*
- * Write len bytes of text, but for those that stay (undo_is_ours): whose trap it is may take it
- * out at any moment, and must not find it there again.
+ * Write len bytes of text, except those that must stay (undo_is_ours): another tool may take its
+ * trap out at any moment, and must not find it put back.
  */
 struct err *patch_write_around(struct procmem *mem, uint64_t address, const uint8_t *bytes,
 			       size_t len, uint32_t kept) MUST_CHECK;
@@ -83,27 +87,26 @@ struct err *patch_sigaction(struct target *target, struct remote *remote, int si
 struct err *patch_sigaction_call(struct remote *remote, int signal,
 				 const struct patch_sigaction *new,
 				 struct patch_sigaction *old) MUST_CHECK;
-/* Put the old one back, unless the target has set another meanwhile. */
+/* Put the old disposition back, unless the target has set another one meanwhile. */
 struct err *patch_sigaction_undo(struct target *target, struct remote *remote,
 				 uint32_t entry) MUST_CHECK;
 
 /*
- * Write an entry ahead, in the target's own journal, without making a change: that of a forked
- * child which has the change already.
+ * Write an entry ahead in the target's own journal without making a change: the target is a forked
+ * child that has inherited the change.
  */
 struct err *patch_plan(struct target *target, const struct journal_entry *entry,
 		       uint32_t *entry_ret) MUST_CHECK;
 /*
- * Where in its file the text at address lies, and (len bytes) what the file has there, by the
- * target's modules. False: that is not known.
+ * Find the place of the text at address in its file, and the len bytes that the file has there, by
+ * the target's modules. False: that is not known.
  */
 bool patch_text_of_file(const struct target *target, uint64_t address, struct text_place *place_ret,
 			uint8_t *bytes_ret, size_t len);
 
 /*
- * The same for an entry of this mdbg's own, or one that was found right (tracee/undo.h), and the
- * memory and threads of a forked child or of an earlier mdbg's target. entry does not change
- * meanwhile.
+ * Undo an entry of this mdbg's own, or one that was checked (tracee/undo.h), in the memory and
+ * threads of a forked child or of an earlier mdbg's target. entry does not change meanwhile.
  */
 struct err *patch_undo_text_entry(struct procmem *mem,
 				  const struct journal_entry *entry) MUST_CHECK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* An earlier mdbg's journal, and what of it is there (previous_journal.h). */
+/* An earlier mdbg's journal, and which of its changes are in the target (previous_journal.h). */
 
 #include "tracee/previous_journal.h"
 
@@ -14,7 +14,7 @@
 #include "tracee/wait.h"
 
 #define STEP_NS		5000000ull
-#define RUN_NS		(200 * STEP_NS)	/* how long it may run, while one of these is waited for */
+#define RUN_NS		(200 * STEP_NS)	/* how long it may run while mdbg waits for one */
 #define SNAPSHOTS_MOST	16		/* an mdbg has one at a time */
 
 void previous_say(struct previous *left, const char *fmt, ...)
@@ -56,7 +56,7 @@ static bool owner_alive(const struct journal *journal)
 
 	if (!journal->owner || journal->owner == (uint32_t)getpid())
 		return false;
-	/* One that was killed is a zombie until its parent looks. */
+	/* A killed mdbg is a zombie until its parent reaps it. */
 	return !procfs_stat((pid_t)journal->owner, &stat) &&
 		stat.start_time == journal->owner_start && stat.state != 'Z' && stat.state != 'X';
 }
@@ -102,7 +102,7 @@ struct err *previous_check_file(const struct previous *left, const struct proc_m
 
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64,
 		 left->target->mem.tid, map->start, map->end);
-	if (stat(path, &st))	/* for the privileged: others act with the rights of the user */
+	if (stat(path, &st))	/* needs privilege; others act with the rights of the user */
 		return NULL;
 	err = identity_read(left->target->mem.tid, &identity);
 	if (err || !st.st_uid || identity_has_uid(&identity, st.st_uid))
@@ -132,8 +132,8 @@ struct undo previous_undo_text(const struct previous *left, uint32_t index,
 }
 
 /*
- * From now on the entry says what the file does; one whose file is not known says nothing. Also
- * what has been put back: a forked copy may have it still.
+ * From now on the entry has the file's bytes; an entry whose file is not known is cleared. This
+ * includes patches that were put back, since a forked copy may still have them.
  */
 static struct err *verify_text(struct previous *left, struct origin *origin, uint32_t index,
 			       const struct proc_maps *maps)
@@ -171,7 +171,7 @@ struct err *previous_verify(struct previous *left, struct origin *origin,
 
 /* Waited for */
 
-/* It may run for *budget in all. */
+/* The target may run for *budget in all. */
 static struct err *await(struct target *target, struct err *(*look)(void *ctx, bool *done_ret),
 			 void *ctx, uint64_t *budget, bool *done_ret)
 {
@@ -302,7 +302,7 @@ struct err *previous_reap(struct previous *left)
 	int snapshots = 0;
 	bool reaped;
 
-	/* A journal may be full of some that do not end. */
+	/* One budget for all, since a journal may be full of children that do not end. */
 	for (uint32_t i = 0; i < nr && snapshots < SNAPSHOTS_MOST && !err; i++) {
 		if (!previous_to_undo(&left->journal->entry[i], JOURNAL_SNAPSHOT))
 			continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Taking out what an earlier mdbg left in a target (theory in previous_session.h). */
+/* Takes out what an earlier mdbg left in a target (theory in previous_session.h). */
 
 #include "tracee/previous_session.h"
 
@@ -14,7 +14,7 @@
 #include "tracee/region.h"
 #include "tracee/remote.h"
 
-/* *stands_ret: some of it still leads into what an mdbg has left, and must not be changed. */
+/* *stands_ret: some text still leads into code that an mdbg has left, and must not be changed. */
 static struct err *put_text_back(struct previous *left, const struct proc_maps *maps,
 				 bool *stands_ret)
 {
@@ -41,7 +41,7 @@ static struct err *put_text_back(struct previous *left, const struct proc_maps *
 	return err;
 }
 
-/* The journal is the last: should this mdbg be killed, the next one finds it. */
+/* The journal goes last: if this mdbg is killed, the next one finds it. */
 static struct err *unmap_file(const struct previous *left, struct remote *remote,
 			      const struct proc_maps *maps)
 {
@@ -62,8 +62,8 @@ static struct err *unmap_file(const struct previous *left, struct remote *remote
 }
 
 /*
- * It becomes a mapping of the file, which goes with the others; then the journal is told, but not
- * that which a forked child has of its parent.
+ * First the memory becomes a mapping of the file, which is unmapped with the others; then the
+ * journal gets a note, unless it is the parent's journal in a forked child.
  */
 static struct err *remove_mapping(struct previous *left, struct remote *remote, uint32_t index)
 {
@@ -109,9 +109,7 @@ static struct err *take_out(struct previous *left, struct remote *remote,
 	return err ? err : unmap_file(left, remote, &maps);
 }
 
-/*
- * Changes that this mdbg does not make, or that none makes: the journal stays for who knows them.
- */
+/* There are changes of unknown kinds: the journal stays for an mdbg that knows them. */
 static bool has_unknown(struct previous *left)
 {
 	const char *what = undo_malformed_any(left->journal);
@@ -193,8 +191,8 @@ static bool is_left_descriptor(pid_t tid, int fd, const struct proc_maps *maps,
 		return false;
 	file = file_id_of(&st);
 	/*
-	 * Ours can be read and written. One that another user has made was handed to it: that is
-	 * its own.
+	 * Our file can be read and written by the target's user. A file of another user was handed
+	 * to the target and is its own.
 	 */
 	return S_ISREG(st.st_mode) && !st.st_nlink &&
 	       (entry.st_mode & (S_IRUSR | S_IWUSR)) == (S_IRUSR | S_IWUSR) &&
@@ -278,7 +276,7 @@ static struct err *find_journal(struct previous *left, const struct proc_maps *m
 	return err;
 }
 
-/* Nothing stands there yet: an mdbg was killed when it had just had it mapped. */
+/* It has no journal yet: an mdbg was killed just after it was mapped. */
 static bool is_unbegun(const struct previous *left, const struct proc_map *map)
 {
 	static const struct journal empty;
@@ -342,7 +340,7 @@ struct err *previous_session_clean(struct target *target, bool *found_ret, char 
 
 /* A forked copy */
 
-/* The journal is copied: it is settled for this process alone. */
+/* Work on a copy of the journal, which is settled for this process alone. */
 static struct err *clean_by(struct previous *left, const struct proc_maps *maps)
 {
 	AUTO_FREE struct journal *own = malloc(JOURNAL_SIZE);

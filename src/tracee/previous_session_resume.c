@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Continuing with what an earlier mdbg left in a target (theory in previous_session.h). */
+/* Takes over what an earlier mdbg left in a target (theory in previous_session.h). */
 
 #include "base/cleanup.h"
 #include "tracee/previous_journal.h"
@@ -8,7 +8,7 @@
 #include "tracee/region.h"
 #include "tracee/remote.h"
 
-/* A mapping that was in hand is settled; what else was, is not gone on with. */
+/* An unfinished mapping can be settled; with any other unfinished change there is no handover. */
 static struct err *judge(const struct journal *journal)
 {
 	struct err *err = left_check_entries(journal);
@@ -65,7 +65,9 @@ static bool is_told(const struct journal *journal, const struct proc_map *map)
 	return false;
 }
 
-/* It is not told of yet, or no more: in hand when the earlier mdbg was killed. */
+/*
+ * The journal does not have this mapping yet, or no longer: the earlier mdbg was killed in between.
+ */
 static struct err *unmap_untold(struct previous *left, const struct proc_maps *maps)
 {
 	struct remote *remote = NULL;

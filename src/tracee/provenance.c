@@ -12,7 +12,7 @@
 #define MARKS		(PROVENANCE_SIZE - sizeof(uint64_t))
 #define MODULES_MAX	((MARKS - sizeof(struct provenance)) / sizeof(struct provenance_module))
 #define FORM		1ull	/* of this table */
-/* The agent's threads and what they keep: those of another layout are another agent's. */
+/* The layout of the agent's threads and of what they keep: another layout means another agent. */
 #define LAYOUT		((uint64_t)sizeof(struct agent_thread) << 32 ^ AGENT_THREADS << 16 ^ \
 			 (uint64_t)offsetof(struct agent_thread, cache) << 4 ^ \
 			 (uint64_t)offsetof(struct unwind_cache, room) << 8 ^ sizeof(struct cache_entry) ^ \
@@ -60,7 +60,7 @@ struct err *provenance_write(int fd, uint64_t at, const struct modules *modules,
 	return NULL;
 }
 
-/* Nothing that was mapped then can have come later. */
+/* A module that was mapped then cannot be younger. */
 static bool has_future(const struct provenance *history)
 {
 	for (uint32_t i = 0; i < history->nr; i++)

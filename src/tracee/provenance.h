@@ -4,9 +4,9 @@
  * which modules lie where since which generation, what is in use of the room for maps and rows,
  * how the agent lays out its threads; and marks of the log itself (SHARE_WHOLE ...).
  *
- * It is written before the map that it tells of is published, by an mdbg that may be killed on
- * the way, into a file that others may open (/proc/PID/map_files): it carries a sum, and what is
- * read is believed only as far as its numbers make sense.
+ * It is written before the map that it describes is published, by an mdbg that may be killed in the
+ * middle, into a file that others may open (/proc/PID/map_files). So it has a checksum, and a
+ * reader believes it only as far as its numbers make sense.
  */
 #pragma once
 
@@ -45,6 +45,6 @@ struct err *provenance_write(int fd, uint64_t at, const struct modules *modules,
  */
 struct err *provenance_read(int fd, uint64_t at, uint64_t arena_size, uint64_t *marks_ret,
 			    struct provenance **ret) MUST_CHECK;
-/* Modules that were there before are as old as they are; their generation is the next one. */
+/* Modules that were there before keep their age; the map gets the next generation. */
 void provenance_continue(const struct provenance *history, struct modules *modules);
 struct err *provenance_set_marks(int fd, uint64_t at, uint64_t marks) MUST_CHECK;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Why a process cannot be attached to: looked at before (and, when PTRACE_SEIZE was refused,
- * after) an attach, so that the user gets one clear line and a way out. All errors are ERR_ATTACH
- * with a hint.
+ * Finds out why a process cannot be attached to, before an attach and after PTRACE_SEIZE was
+ * refused, so that the user gets one clear line and a hint. All errors are ERR_ATTACH with a hint.
  */
 #pragma once
 

@@ -16,7 +16,7 @@
 
 #define NAME_ROOM	80
 
-/* Without a hint of its own: as root it goes. */
+/* There is no special hint: it works as root. */
 static struct err *refused(const struct refuse_facts *facts, const char *why, const char *hint)
 {
 	struct err *err = err_create(ERR_ATTACH, "cannot attach to process %d (%s): %s",

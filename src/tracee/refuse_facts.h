@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Why the kernel refused PTRACE_SEIZE, from facts that were collected: apart, so that all of it
- * can be tested anywhere.
+ * Concludes from collected facts why the kernel refused PTRACE_SEIZE. It is kept apart so that all
+ * of it can be tested anywhere.
  */
 #pragma once
 

@@ -18,9 +18,12 @@
 #include "tracee/room.h"
 #include "tracee/share.h"
 
-/* Beyond the limit: numbers that are in use there, as it was lowered, and one that is free. */
+/*
+ * Descriptors beyond the limit: some may be in use there, if the limit was lowered, and one must be
+ * free.
+ */
 #define MORE_FILES	1024
-/* A target that made the file smaller would end mdbg by SIGBUS. */
+/* If the target made the file smaller, mdbg would end by SIGBUS. */
 #define SEALS		(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
 static void region_cleanup(struct region **region)
@@ -37,7 +40,7 @@ static struct region *make(uint64_t size, uint32_t threads)
 	return region;
 }
 
-/* Made just now: still empty. What else it may be must not be cut to another size. */
+/* A file that was made just now is still empty. Any other file must not be cut to another size. */
 static struct err *look_at(pid_t tid, uint64_t fd, int *path_fd_ret, struct file_id *ret)
 {
 	char path[64];
@@ -53,7 +56,7 @@ static struct err *look_at(pid_t tid, uint64_t fd, int *path_fd_ret, struct file
 					 "the memory that was made for the log", fd, tid) : NULL;
 }
 
-/* The file that is mapped at address in tid, whose threads are stopped. */
+/* The file that is mapped at address in the process of tid, whose threads are stopped. */
 static struct err *file_at(pid_t tid, uint64_t address, struct file_id *ret)
 {
 	CLEANUP(proc_maps_free) struct proc_maps maps = { VEC_INIT };
@@ -68,7 +71,10 @@ static struct err *file_at(pid_t tid, uint64_t address, struct file_id *ret)
 		*ret = file_id_of(&st);
 		return NULL;
 	}
-	/* Only the privileged see that; all maps of a large process take some time. */
+	/*
+	 * Only the privileged can read this link; to read all maps of a large process takes some
+	 * time.
+	 */
 	err = procfs_maps(tid, &maps);
 	map = err ? NULL : proc_maps_find(&maps, address);
 	*ret = map && undo_is_journal(map) ? file_id_of_map(map) : (struct file_id){ .inode = 0 };
@@ -108,7 +114,7 @@ static struct err *give_size(const struct region *region)
 	}
 	if (fcntl(region->fd, F_ADD_SEALS, SEALS) < 0)
 		return err_sys("seal the log's size");
-	/* So that it is known for root's, whatever the target's user makes. */
+	/* This marks the file as root's; the target's user cannot do that. */
 	if (!geteuid() && fchown(region->fd, 0, 0))
 		trace_line("the log's file stays the target's: %s", strerror(errno));
 	return memfd_check_sealed(region->fd, size, SEALS);
@@ -149,7 +155,10 @@ static struct err *settle_there(struct region *region, struct remote *remote)
 	if (!err)
 		err = remote_syscall(remote, &unused, SYS_madvise, region->address, JOURNAL_SIZE,
 				     MADV_DONTDUMP);
-	/* mlockall(MCL_FUTURE) locks this one, and all that are made from it would be. */
+	/*
+	 * mlockall(MCL_FUTURE) has locked this mapping, and those that are made from it would be
+	 * locked, too.
+	 */
 	if (!err)
 		err = remote_syscall(remote, &unused, SYS_munlock, region->address, JOURNAL_SIZE);
 	if (!err)
@@ -165,7 +174,7 @@ static void own(struct region *region, const struct target *target)
 			   procfs_stat(getpid(), &stat) ? 0 : stat.start_time, target->start_time);
 }
 
-/* Note what its forked copies will have. */
+/* Note what forked copies of the target will have. */
 static void set_origin(struct region *region, const struct file_id *file)
 {
 	region->origin.file = *file;
@@ -174,8 +183,8 @@ static void set_origin(struct region *region, const struct file_id *file)
 }
 
 /*
- * A process that has no descriptor left is given some more, while it stands: what is opened is
- * closed again before it goes on.
+ * If the process has no descriptor left, its limit is raised while it is stopped; what is opened is
+ * closed again before it runs.
  */
 static struct err *open_beyond_limit(struct target *target, struct remote *remote, uint64_t name,
 				     uint64_t *fd_ret)
@@ -313,7 +322,10 @@ static uint32_t threads_of_file(uint64_t file_size, uint64_t log_size)
 	return 0;
 }
 
-/* The target can write what it has mapped writable: mdbg gains nothing by it either. */
+/*
+ * The target can write what it has mapped writable, so mdbg does not use rights here that the
+ * target does not have.
+ */
 static struct err *open_file(struct region *region, pid_t tid, const struct proc_map *map,
 			     uint64_t size)
 {

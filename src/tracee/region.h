@@ -4,9 +4,9 @@
  * all that is done to the target; the log follows. It is mdbg's memory in all but name: pages are
  * faulted in by mdbg, it is in no core dump.
  *
- * A forked child inherits the journal's mapping with the changes that the journal tells of, and
- * loses both before it runs. If mdbg was killed it keeps both, so that a later mdbg can clean it as
- * well; who cleans only reads the journal, which may be another's too.
+ * A forked child inherits the journal's mapping and the changes that are in the journal, and loses
+ * both before it runs. If mdbg was killed it keeps both, so that a later mdbg can clean it as well;
+ * that mdbg only reads the journal, since other processes may share it.
  *
  * As long as nobody in the target writes the log (breakpoint probes) the target maps the journal
  * alone: that is what a later mdbg looks for. The mapping is known by its name in /proc/PID/maps,
@@ -45,23 +45,23 @@ struct region {
 	uint64_t size;			/* of the log with the journal: the file is longer */
 	uint32_t threads;		/* of the agent's table, which lies behind the log */
 	bool empty;			/* see region_create_empty */
-	bool tight;			/* no more addresses are to be taken in the target than needed */
+	bool tight;			/* take no more addresses in the target than needed */
 	uint64_t address;		/* in the target; 0: not mapped there */
 	uint32_t entry;			/* its own journal entry */
 	/* For the agent (tracee/share.h). */
 	uint64_t log_address;		/* in the target: log_address + offset in the file; 0 */
 	struct share *share;		/* NULL: nothing is shared */
-	struct journal_writer writer;	/* of the journal, here and at base */
-	const struct journal *journal;	/* here, in private memory: what is to be believed */
+	struct journal_writer writer;	/* of the journal: `own` and at base */
+	const struct journal *journal;	/* mdbg's private copy, which is believed */
 	struct origin origin;		/* of forked copies of the target */
 	struct log log;
 };
 
 /*
- * Make one in the target by remote calls, as large as config says, or room (tracee/room.h) if it
- * is not NULL; map it here, set target->region. It has its journal; the log, which takes longer,
- * is made by region_format, before which nothing but the journal may be used: the target need not
- * be stopped for that.
+ * Make a region in the target by remote calls, as large as config says, or room (tracee/room.h) if
+ * that is not NULL; map it here and set target->region. Its journal is ready. The log takes longer
+ * and is made by region_format, for which the target need not be stopped; before that only the
+ * journal may be used.
  */
 struct err *region_create(struct target *target, struct remote *remote,
 			  const struct log_config *config, const struct room *room,
@@ -69,22 +69,22 @@ struct err *region_create(struct target *target, struct remote *remote,
 /* The log's size is the region's, whatever config has. */
 struct err *region_format(struct region *region, const struct log_config *config) MUST_CHECK;
 /*
- * One that no target has: its log is empty, and stays so. For a target of which nothing is recorded: a
- * core file, a process without probes.
+ * Make a region that is in no target; its log stays empty. It is for a target that is not recorded:
+ * a core file, a process without probes.
  */
 struct err *region_create_empty(struct region **ret) MUST_CHECK;
 /*
- * The region that an earlier mdbg has left in its target (tracee/previous_session.h): opened,
- * mapped here, and this mdbg's from now on; set as target->region. ERR_FORMAT, ERR_PERM and others:
- * it cannot be gone on with, and nothing has changed.
+ * Take over the region that an earlier mdbg has left in its target (tracee/previous_session.h):
+ * open it, map it here, and set target->region. ERR_FORMAT, ERR_PERM and others: it cannot be used,
+ * and nothing has changed.
  */
 struct err *region_adopt(struct target *target, struct region **ret) MUST_CHECK;
 /* Leave it in the target, without an owner. The region stays here; target->region is NULL then. */
 void region_keep(struct target *target);
 /*
- * Unmap it in the target: the last of all that is undone. target->region is NULL then; the region
- * stays here. Where the log is still mapped for the agent (a thread was still inside), the journal
- * stays in the target as well, without an owner, for a later mdbg to take all of it out.
+ * Unmap it in the target, as the last step of all. target->region is NULL then; the region stays
+ * here. If the log is still mapped for the agent (a thread was still inside), the journal stays in
+ * the target as well, without an owner, so that a later mdbg can take all of it out.
  */
 struct err *region_withdraw(struct target *target, struct remote *remote) MUST_CHECK;
 /* Unmap the mapping that a forked child has inherited from the target of region. */

@@ -20,7 +20,7 @@
 #define ERESTARTNOINTR		513
 #define ERESTARTNOHAND		514
 #define ERESTART_RESTARTBLOCK	516
-/* How often it is looked whether who is waited for has died. */
+/* How often to check whether the thread that is waited for has died. */
 #define LOOK_NS			10000000ull
 
 static const struct arch *arch_of(const struct remote *remote)
@@ -29,9 +29,9 @@ static const struct arch *arch_of(const struct remote *remote)
 }
 
 /*
- * The registers as rt_sigreturn should restore them: an interrupted system call starts again, since
- * the kernel will not do it for us then. A relative time limit starts anew; this is the way of a
- * killed mdbg only.
+ * The registers as rt_sigreturn should restore them: an interrupted system call starts again, which
+ * the kernel would not do in this case. A relative time limit starts anew; but this happens only if
+ * mdbg is killed.
  */
 static void translate_restart(const struct arch *arch, struct regs *regs)
 {
@@ -47,8 +47,8 @@ static void translate_restart(const struct arch *arch, struct regs *regs)
 }
 
 /*
- * A PC in a restartable sequence goes to its abort handler, since the kernel will find the PC
- * elsewhere.
+ * A PC in a restartable sequence is moved to its abort handler: the kernel cannot do that, because
+ * it will find the PC elsewhere.
  */
 static void abort_rseq(struct thread *thread, struct regs *regs)
 {
@@ -64,7 +64,7 @@ static void abort_rseq(struct thread *thread, struct regs *regs)
 		regs_set(regs, target->arch->pc, cs.abort_ip);
 }
 
-/* Lay the frame below the red zone; what lay there is kept. */
+/* Put the frame below the red zone; the bytes that were there are kept. */
 static struct err *lay_frame(struct remote *remote, uint64_t restorer)
 {
 	const struct arch *arch = arch_of(remote);
@@ -111,7 +111,8 @@ static struct regs call_regs(const struct remote *remote, long nr)
 }
 
 /*
- * Each thread has filters of its own, and may have got one since the attach: asked for each time.
+ * Each thread has its own filters, and may have got one since the attach, so this is checked each
+ * time.
  */
 static struct err *suspend_seccomp(struct remote *remote)
 {
@@ -171,13 +172,13 @@ struct err *remote_begin(struct thread *thread, struct remote *ret)
 	if (!err)
 		err = lay_frame(ret, restorer);
 	if (err) {
-		if (ret->seccomp)	/* no remote_end follows */
+		if (ret->seccomp)	/* no remote_end follows this error */
 			err_ignore(tracer_set_options(target->tracer, thread->tid, false));
 		return err;
 	}
 	/*
-	 * The frame brings the mask back, so that the PC must be on the way to it before the mask
-	 * is changed.
+	 * The frame restores the mask. So the PC must be on the way to the frame before the mask is
+	 * changed.
 	 */
 	regs = call_regs(ret, SYS_getpid);
 	err = tracer_set_regs(thread->tid, &regs);
@@ -190,7 +191,7 @@ static struct err *gone(const struct remote *remote)
 			  remote->thread->tid);
 }
 
-/* It is nobody's thread any more: what is asked of it is asked of the copy. */
+/* The thread belongs to no target any more: questions about it are answered from the copy. */
 static struct err *lose(struct remote *remote)
 {
 	remote->lost = true;
@@ -211,7 +212,7 @@ static struct err *wait_for_stop(struct remote *remote, int *status)
 		now = tracer_now();
 		err = tracer_wait_for(tid, MIN(now + LOOK_NS, end), status);
 		/*
-		 * The end of a first thread is reported after all others: nobody waits for it
+		 * The end of a first thread is reported after all others, so it is not waited for
 		 * here.
 		 */
 		if (err && err->code == ERR_TIMEOUT && !procfs_stat(tid, &stat) &&
@@ -245,7 +246,7 @@ static struct err *check_there(const struct remote *remote)
 }
 
 /*
- * To the next system call stop. Only SIGSTOP and SIGKILL can come in between: a SIGSTOP is sent
+ * Run to the next system call stop. Only SIGSTOP and SIGKILL can come in between; a SIGSTOP is sent
  * again afterwards.
  */
 static struct err *to_syscall_stop(struct remote *remote)
@@ -301,7 +302,7 @@ struct err *remote_call(struct remote *remote, long nr, const uint64_t *args, un
 	return NULL;
 }
 
-/* The function has entered the kernel by way of its return address. */
+/* The function has returned, and its return address led into rt_sigreturn. */
 static bool has_returned(const struct remote *remote, const struct regs *regs)
 {
 	const struct arch *arch = arch_of(remote);
@@ -382,8 +383,8 @@ struct err *remote_scratch_at(struct remote *remote, uint64_t at, const void *by
 }
 
 /*
- * From the exit stop of the last call to EVENT_STOP, before any instruction; or out of a call that
- * takes too long.
+ * Bring the thread from the exit stop of the last call to EVENT_STOP, before it runs an
+ * instruction; or out of a call that takes too long.
  */
 static struct err *to_event_stop(struct remote *remote)
 {
@@ -410,17 +411,14 @@ static struct err *to_event_stop(struct remote *remote)
 	}
 }
 
-/* The frame brings it back; what lay there is not put back under it. */
+/* The frame will restore the thread, so the old bytes must not be put back over it. */
 static void leave_to_frame(struct remote *remote)
 {
 	remote->thread->state = THREAD_STUCK;
 	trace_line("thread %d does not come back from a remote call", remote->thread->tid);
 }
 
-/*
- * A SIGCONT that waits came after any SIGSTOP, which would have taken it off the queue
- * (signal(7)).
- */
+/* A pending SIGCONT came after any SIGSTOP, since a SIGSTOP would have removed it (signal(7)). */
 static bool continues(pid_t tid)
 {
 	struct proc_status status;
@@ -442,7 +440,7 @@ struct err *remote_end(struct remote *remote)
 		leave_to_frame(remote);
 		return err_create(ERR_TIMEOUT, "thread %d is in a function still", thread->tid);
 	}
-	/* The kernel must not take what is in the registers for a system call to restart. */
+	/* The kernel must not take these registers for those of a system call to restart. */
 	err = to_event_stop(remote);
 	if (remote->lost)
 		return err;
@@ -451,8 +449,8 @@ struct err *remote_end(struct remote *remote)
 		return err;
 	}
 	/*
-	 * In this order: until the registers are back, a killed mdbg leaves the thread on its way
-	 * through the frame.
+	 * This order is needed: until the registers are back, the thread of a killed mdbg still
+	 * goes through the frame.
 	 */
 	err = err_first(err, tracer_set_sigmask(thread->tid, remote->mask));
 	err = err_first(err, tracer_set_regs(thread->tid, &remote->regs));
@@ -496,8 +494,8 @@ bool remote_is_left(const struct thread *thread)
 }
 
 /*
- * A thread whose stack has no room below (ERR_MEMORY), or that cannot make a call now
- * (ERR_UNSUPPORTED), is passed by for another.
+ * A thread whose stack has no room (ERR_MEMORY), or that cannot make a call now (ERR_UNSUPPORTED),
+ * is skipped, and another one is tried.
  */
 struct err *remote_begin_any(struct target *target, struct remote *ret)
 {

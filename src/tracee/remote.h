@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Remote calls: system calls made by a thread of the target, that complete themselves.
+ * Remote calls: system calls that a thread of the target makes for mdbg, and that complete without
+ * mdbg if it is killed.
  *
  * A thread is borrowed (remote_begin), makes any number of calls, and is given back (remote_end) as
  * it was:
@@ -20,10 +21,10 @@
  *	   still knows how to restart what was interrupted (rt_sigreturn would have dropped the
  *	   kernel's restart_block: nanosleep and poll would end with EINTR).
  *
- * A call that takes too long (the target's control group is frozen, or gets no processor) is
- * broken off by an interrupt. Where that does not help either (the thread sleeps uninterruptibly)
- * the thread is left to the frame, which must then stay as it is: it is `stuck`, and restores
- * itself one day.
+ * A call that takes too long (the target's control group is frozen, or gets no processor) is broken
+ * off by an interrupt. If that does not help (the thread sleeps uninterruptibly), the thread is
+ * left to the frame, which must then stay as it is: the thread is `stuck`, and restores itself when
+ * it wakes.
  *
  * A function of the target's (remote_function) is entered in place of step 2's `syscall; ret`,
  * with the same return address, so that it completes itself as well: it runs to its end, and
@@ -61,13 +62,14 @@ struct remote {
 	uint64_t frame;			/* SP during calls */
 	uint32_t frame_len;
 	uint64_t limit;			/* nanoseconds: of each wait for the thread */
-	bool resend_stop;		/* a SIGSTOP came meanwhile */
+	bool resend_stop;		/* a SIGSTOP came meanwhile: send it again */
 	bool lost;			/* the thread was killed, or executes another program */
 	bool away;			/* in a call that has taken longer than limit */
 	bool in_function;		/* which does not come back */
 	bool seccomp;			/* its filter is suspended */
-	pid_t made;			/* whom a call has made (clone), as mdbg sees him; 0 */
-	struct thread last;		/* what it was, when it is lost */
+	/* the process that a clone has made, as mdbg sees its id; 0 */
+	pid_t made;
+	struct thread last;		/* a copy of the thread, if it is lost */
 	uint8_t saved[REMOTE_SCRATCH + REMOTE_FRAME_MAX];
 };
 
@@ -77,14 +79,14 @@ struct err *remote_begin(struct thread *thread, struct remote *ret) MUST_CHECK;
 struct err *remote_call(struct remote *remote, long nr, const uint64_t *args, unsigned nr_args,
 			uint64_t *ret) MUST_CHECK;
 /*
- * Call the function at address, of one argument. Its result is not known. limit is for each part
- * of it between two system calls. The thread's stack must have room for it below the frame; the
- * rest is the caller's to be sure of, above all that no lock is held that it takes.
+ * Call the function at address with one argument. Its result is not known. limit is for each part
+ * of it between two system calls. The thread's stack must have room for it below the frame. The
+ * caller must be sure of everything else, above all that no lock is held that the function takes.
  */
 struct err *remote_function(struct remote *remote, uint64_t address, uint64_t arg) MUST_CHECK;
 /*
- * Put bytes (at most REMOTE_SCRATCH) where the next calls can find them; their address in the
- * target.
+ * Put bytes (at most REMOTE_SCRATCH) in the target, for the next calls. Returns their address
+ * there.
  */
 struct err *remote_scratch(struct remote *remote, const void *bytes, size_t len,
 			   uint64_t *ret) MUST_CHECK;
@@ -92,8 +94,8 @@ struct err *remote_scratch(struct remote *remote, const void *bytes, size_t len,
 struct err *remote_scratch_at(struct remote *remote, uint64_t at, const void *bytes,
 			      size_t len) MUST_CHECK;
 /*
- * The thread is in EVENT_STOP again (STOPPED), with its own registers; after an error it may be
- * stuck on its way there. Always called, also after a failed call.
+ * Give the thread back: it is in EVENT_STOP again (STOPPED), with its own registers. After an error
+ * it may be stuck on its way there. Must always be called, also after a failed call.
  */
 struct err *remote_end(struct remote *remote) MUST_CHECK;
 
@@ -104,8 +106,9 @@ struct err *remote_end(struct remote *remote) MUST_CHECK;
 struct err *remote_unmap(struct remote *remote, uint64_t address, uint64_t len) MUST_CHECK;
 
 /*
- * Was this thread (STOPPED) borrowed by an mdbg that was killed, and is it still to make a call of
- * its? A moment at most, unless it is kept from running. The mappings may be others afterwards.
+ * Was this thread (STOPPED) borrowed by an mdbg that was killed, and must it still make that mdbg's
+ * call? This lasts a moment at most, unless something keeps the thread from running. The mappings
+ * may differ afterwards.
  */
 bool remote_is_left(const struct thread *thread);
 
@@ -127,10 +130,10 @@ struct err *remote_borrow(struct target *target, struct thread *thread,
 struct err *remote_give_back(struct remote *remote, struct err *err) MUST_CHECK;
 
 /*
- * Two pieces of code that a call needs and that the target has anyway (gadget.c): `syscall; ret`,
- * and the code that makes rt_sigreturn, in the files' own executable mappings. Kept in the target
- * once found, and looked at again at each call. The search takes a millisecond or two: have it
- * done before the target is stopped. ERR_UNSUPPORTED where there is none.
+ * Find two pieces of code that a call needs (gadget.c): `syscall; ret`, and the code that makes
+ * rt_sigreturn. Both are in executable mappings of the target's files. Their addresses are kept in
+ * struct target, and checked at each call. The search takes a millisecond or two, so do it before
+ * the target is stopped. ERR_UNSUPPORTED: there is none.
  */
 struct err *gadget_find(struct target *target, uint64_t *call_ret,
 			uint64_t *restorer_ret) MUST_CHECK;

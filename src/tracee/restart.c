@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * System calls that must not return EINTR because a tracer looked.
+ * Keeps system calls from returning EINTR because of a mere stop.
  *
  * Most calls come back from a stop by themselves: the kernel restarts them (ERESTARTSYS and its
  * kin) when no handler runs. Some return a plain EINTR (signal(7)). Those are repeated with the
@@ -36,7 +36,10 @@ static bool is_repeatable(long nr)
 	return false;
 }
 
-/* Will the thread run a handler, or end, by a signal that waits or is about to be delivered? */
+/*
+ * Will the thread run a handler, or end, because of a signal that is pending or about to be
+ * delivered?
+ */
 static bool takes_signal(const struct thread *thread, int signal)
 {
 	struct proc_status status;
@@ -48,7 +51,7 @@ static bool takes_signal(const struct thread *thread, int signal)
 	waiting = (status.sig_pending | status.shared_pending) & ~status.sig_blocked;
 	if (signal)
 		waiting |= 1ull << (signal - 1);
-	/* Since it is traced, the kernel queues even what is ignored. */
+	/* While a thread is traced, the kernel queues even signals that are ignored. */
 	waiting &= ~status.sig_ignored;
 	waiting &= ~(IGNORED_BY_DEFAULT & ~status.sig_caught);
 	return waiting;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The size of a log, by what there is room for (theory in room.h). */
+/* Chooses the size of a log by the room that there is (theory in room.h). */
 
 #include "tracee/room.h"
 
@@ -13,7 +13,7 @@
 #define MEMINFO		"/proc/meminfo"
 #define MEGABYTE		(1ull << 20)
 #define OTHERS			(2 * MEGABYTE)	/* areas, the agent's state, module maps */
-#define THREADS_USUAL		64u		/* places that are not saved if it can be helped */
+#define THREADS_USUAL		64u		/* places that are given up last */
 
 static uint64_t threads_bytes(uint32_t threads)
 {
@@ -25,7 +25,10 @@ static uint64_t beside_log(const struct room_facts *facts, uint32_t threads)
 	return threads_bytes(threads) + 2 * facts->rows + OTHERS;
 }
 
-/* The log that fits beside so many threads in so many bytes, whole megabytes; 0: none. */
+/*
+ * The largest log, in whole megabytes, that fits beside so many threads in so many bytes; 0: none
+ * fits.
+ */
 static uint64_t log_in(const struct room_facts *facts, uint64_t bytes, uint32_t threads)
 {
 	uint64_t other = beside_log(facts, threads);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Taking over all threads of a target, and letting them go (theory in target.h). */
+/* Seizes all threads of a target, and releases them (theory in target.h). */
 
 #include <unistd.h>
 
@@ -8,7 +8,10 @@
 #include "tracee/refuse.h"
 #include "tracee/target.h"
 
-/* The kernel attaches for us what a seized thread makes; its first stop is not seen yet. */
+/*
+ * The kernel attaches the children of a seized thread for us; this one's first stop is not seen
+ * yet.
+ */
 static bool is_ours(pid_t tracer)
 {
 	struct proc_status status;
@@ -22,8 +25,8 @@ static bool is_dead(const struct proc_status *status)
 }
 
 /*
- * A first thread that has ended, and cannot be traced, may be followed under its id by one that
- * executes another program: it is asked again then.
+ * A first thread that has ended cannot be traced; but a thread that executes another program takes
+ * over its id. So it is tried again then.
  */
 static struct err *seize(struct target *target, pid_t tid)
 {
@@ -43,8 +46,8 @@ void thread_note_runs(struct thread *thread)
 }
 
 /*
- * *nr counts who was not known before: also who has ended since it was listed, as it may have made
- * another first.
+ * *nr counts the threads that were not known before, including those that have ended since they
+ * were listed, because such a thread may have made another one first.
  */
 static struct err *seize_one(struct target *target, pid_t tid, pid_t tgid, unsigned *nr)
 {
@@ -98,8 +101,9 @@ static struct err *seize_sharers(struct target *target, pid_t tid, unsigned *nr)
 }
 
 /*
- * One pass over /proc; how many were new. The kernel ends the list at a thread that ends just then,
- * and leaves out who comes behind it (proc_task_readdir): a list too short counts as one more.
+ * One pass over /proc; returns how many threads were new. The kernel ends the list at a thread that
+ * ends at that moment, and leaves out those behind it (proc_task_readdir), so a list that is too
+ * short counts as one more.
  */
 static struct err *seize_pass(struct target *target, unsigned *nr)
 {
@@ -148,7 +152,7 @@ struct err *target_seize_missed(struct target *target, unsigned *nr_ret)
 	return seize_pass(target, nr_ret);
 }
 
-/* Undo what seize_passes did before it failed: let go as `let_go` does. */
+/* Undo what seize_passes did before it failed: release the threads by `let_go`. */
 static struct err *unseize(struct target *target, struct err *cause,
 			   void (*let_go)(struct target *target))
 {
@@ -170,8 +174,8 @@ struct err *target_seize_all(struct target *target)
 }
 
 /*
- * While nobody looked the process may have ended, and another have got its id; or it runs another
- * program. Of a thread that is traced neither goes unseen.
+ * While the target was untraced the process may have ended, and another process may have its id; or
+ * it runs another program. While a thread is traced mdbg sees both.
  */
 static struct err *check_same(const struct target *target)
 {
@@ -219,8 +223,8 @@ struct err *target_adopt(struct target *target, pid_t tid)
 }
 
 /*
- * One that was killed has an end that must be heard: who executes another program, and has killed
- * it for that, waits until it was. So it stays, as a stuck one does.
+ * A thread that was killed must be waited for: a thread that has killed it by executing another
+ * program waits until its end was taken. So it stays in the table, as a stuck one does.
  */
 void thread_release(struct thread *thread)
 {
@@ -254,7 +258,7 @@ void target_release(struct target *target)
 void target_untrace(struct target *target)
 {
 	target_each_to_go_on(target, release_one);
-	/* A child that did not come in time is let go when it does: see target_dispatch. */
+	/* A child that did not stop in time is released when it does: see target_dispatch. */
 	map_free(&target->newborn, NULL);
 	target->expected = 0;
 	if (target->state != TARGET_ENDED)

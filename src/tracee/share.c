@@ -20,7 +20,8 @@
 
 #define MAPS_SIZE	(1ull << 30)	/* of the file, for maps and rows */
 #define MAPS_LEAST	(16ull << 20)	/* that the target maps of them, ... */
-#define MAPS_SPARE	(64ull << 10)	/* ... and, where addresses are scarce, beyond what is needed */
+/* ... and, where addresses are scarce, beyond what is needed */
+#define MAPS_SPARE	(64ull << 10)
 #define RESERVE_START	(2ull << 20)
 #define RESERVE		(8ull << 20)
 
@@ -54,8 +55,9 @@ struct share {
 #define OLD_KEY		((const struct row *)1)	/* of the span that is an earlier mdbg's */
 
 /*
- * Where the log's mapping begins: on the journal's last page, also where an earlier mdbg's log has
- * the next one mapped. Side by side, journal and log would else be one mapping to the kernel.
+ * Where the log's mapping begins: on the journal's last page, also if an earlier mdbg has its log
+ * mapped from the next page on. Otherwise the kernel would merge journal and log, side by side,
+ * into one mapping.
  */
 #define LOG_FRONT	(JOURNAL_SIZE - PAGE)
 
@@ -80,7 +82,7 @@ void share_free(struct share *share)
 	free(share);
 }
 
-/* The region's share, made here if there is none. */
+/* The share of the region; it is made if there is none. */
 static struct err *open_share(struct region *region)
 {
 	struct share *share;
@@ -134,13 +136,13 @@ static void span_remove(struct share *share, size_t at)
 {
 	const struct span *span = &share->spans.at[at];
 
-	/* That it takes memory no more is all: the bytes are written again before they are used. */
+	/* This only gives the memory back; the bytes are written again before they are used. */
 	(void)fallocate(share->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 			(off_t)(share->arena_offset + span->offset), (off_t)span->len);
 	vec_remove(&share->spans, at);
 }
 
-/* By write: what there is no memory for is an error then, and no SIGBUS. */
+/* Use write(): without memory it gives an error, and not a SIGBUS. */
 static struct err *span_write(const struct share *share, const struct span *span, uint64_t at,
 			      const void *bytes, size_t len)
 {
@@ -242,7 +244,7 @@ static struct err *part_for(struct target *target, struct remote *remote, uint64
 	return err;
 }
 
-/* rows as they lie at start in the target. */
+/* The address that rows have if they begin at start in the target. */
 static struct rows rows_there(const struct rows *rows, uint64_t start)
 {
 	struct rows there = *rows;
@@ -253,7 +255,7 @@ static struct rows rows_there(const struct rows *rows, uint64_t start)
 	return there;
 }
 
-/* A map and its modules as they are to lie at address; malloc'ed. */
+/* A malloc'ed map with its modules, with the pointers for a map at address. */
 static void *build_map(const struct share *share, const struct walk_map *map, uint64_t arena,
 		       uint64_t address)
 {
@@ -297,7 +299,7 @@ static void publish(struct share *share, const struct walk_map *map, struct span
 	part->used = share->publication;
 }
 
-/* Before the map that it tells of is published. */
+/* To be called before the map that it describes is published. */
 static struct err *write_history(const struct share *share, const struct modules *modules)
 {
 	return provenance_write(share->fd, share->provenance_offset, modules,
@@ -346,7 +348,7 @@ void share_forget_old(struct target *target)
 	for (size_t i = share->spans.nr; i-- > 0;)
 		if (share->spans.at[i].key == OLD_KEY)
 			span_remove(share, i);
-	/* Else the room would not be used again. */
+	/* Otherwise the room would never be used again. */
 	if (share->spans.nr)
 		err_ignore(write_history(share, &target->modules));
 }
@@ -512,7 +514,7 @@ static void fault_in(struct agent_thread *thread, void *ctx)
 
 	if (share->ready[i])
 		return;
-	/* Where the kernel cannot (before 5.14), the agent's own faults do it. */
+	/* If the kernel cannot do it (before 5.14), the agent faults the pages in itself. */
 	(void)madvise(start, (size_t)((uint8_t *)(thread + 1) - start), MADV_POPULATE_WRITE);
 	share->ready[i] = true;
 }

@@ -51,21 +51,21 @@ struct target;
 uint64_t share_file_size(uint64_t log_size, uint32_t threads);
 
 /*
- * Do all that needs no stop, once the target has a region: what the agent will touch
- * first is faulted in, rows of the modules known now are laid down. Optional; may be repeated.
+ * When the target has a region, do everything that needs no stop: fault in the pages that the agent
+ * will touch first, and write the rows of the modules known now. Optional; may be repeated.
  */
 struct err *share_prepare(struct target *target) MUST_CHECK;
 /*
- * Map log and agent threads into the target (if they are not; region->log_address is then where
- * file offset 0 would lie there), faulted in by mdbg as far as a start needs it. ERR_UNSUPPORTED,
- * with the reason: this target cannot have it (RLIMIT_AS).
+ * Map log and agent threads into the target, if they are not mapped yet; mdbg faults in as much as
+ * the start needs. region->log_address is then the address at which file offset 0 would lie.
+ * ERR_UNSUPPORTED: this target cannot have it (RLIMIT_AS); the message says why.
  */
 struct err *share_log(struct target *target, struct remote *remote) MUST_CHECK;
 /*
- * Lay down the target's present modules with their rows; *map_ret is the address in the target of
- * the struct walk_map (its generation is modules.generation, its cache NULL). The target is
- * stopped, and share_log has been called. quiet: no thread is inside the agent, so that what maps
- * before the last one took may be used again.
+ * Write the target's present modules with their rows; *map_ret is the address in the target of the
+ * struct walk_map (its generation is modules.generation, its cache NULL). The target is stopped,
+ * and share_log was called. quiet: no thread is inside the agent, so the room of all maps before
+ * the last one may be used again.
  */
 struct err *share_modules(struct target *target, struct remote *remote, bool quiet,
 			  uint64_t *map_ret) MUST_CHECK;
@@ -77,40 +77,40 @@ struct err *share_withdraw(struct target *target, struct remote *remote) MUST_CH
 /* Unmap what a forked child has inherited of it. */
 struct err *share_withdraw_forked_copy(const struct target *target,
 				       struct remote *child) MUST_CHECK;
-/* NULL is fine. Of region_free. */
+/* For region_free; share may be NULL. */
 void share_free(struct share *share);
 
 /*
- * Marks in the log for a later mdbg. SHARE_WHOLE: all probes are in place, and have been since it
- * began; without it share_adopt refuses the log, since a part of the events is missing there. It is
- * taken away before the first probe is put in or taken out. SHARE_LACKS: what the log does not have
- * need not be from before it (malloc reset).
+ * Set marks in the log for a later mdbg. SHARE_WHOLE: all probes are in place, and have been since
+ * the log began; without it share_adopt refuses the log, since events are missing in it. The mark
+ * is removed before the first probe is put in or taken out. SHARE_LACKS: a block that is not in the
+ * log may be younger than the log (after `malloc reset`).
  */
 #define SHARE_WHOLE	1u
 #define SHARE_LACKS	2u
 
 struct err *share_set_marks(const struct region *region, uint64_t marks) MUST_CHECK;
 /*
- * Go on with what an earlier mdbg, whose agent is still at work, has laid down in the region's
- * file: its maps stay untouched until share_forget_old, the target's modules that were there
- * before are as old as they are, and generations go on; *generation_ret is the last of the
- * earlier mdbg. ERR_FORMAT: it has another layout. ERR_STATE: the log is not whole.
+ * Continue with the maps and rows that an earlier mdbg, whose agent is still at work, has written
+ * in the region's file. Its maps stay untouched until share_forget_old, modules that were there
+ * before keep their age, and generations go on; *generation_ret is the last one of the earlier
+ * mdbg. ERR_FORMAT: the layout is another one. ERR_STATE: the log is not whole.
  */
 struct err *share_adopt(struct target *target, uint32_t *generation_ret,
 			uint64_t *marks_ret) MUST_CHECK;
 void share_forget_old(struct target *target);
 
 /*
- * Have the pages that the agent will touch next faulted in by mdbg, so that the target's control
- * group does not pay for them. Call every now and then (100 ms) while the agent writes.
+ * Fault in the pages that the agent will touch next, so that the target's control group does not
+ * pay for them. Call this now and then (100 ms) while the agent writes.
  */
 struct err *share_reserve(struct target *target) MUST_CHECK;
 
 /*
- * Call fn for each agent thread that has been in use, as it is mapped here; also when the region is
- * no target's any more.
+ * Call fn for each agent thread that was ever in use, as it is mapped here; also when the region is
+ * in no target any more.
  */
 void share_each_thread(const struct region *region,
 		       void (*fn)(struct agent_thread *thread, void *ctx), void *ctx);
-/* Where they lie in the target. */
+/* The address of the agent's threads in the target. */
 uint64_t share_threads_address(const struct target *target);

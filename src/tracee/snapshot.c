@@ -19,7 +19,7 @@
 #include "tracee/region.h"
 #include "tracee/remote.h"
 
-#define DEATH_MS	60000		/* to give back much memory takes seconds */
+#define DEATH_MS	60000		/* to free much memory takes seconds */
 #define KILL_FIRST	"1000"		/* oom_score_adj(5): the highest */
 
 /* Memory */
@@ -95,10 +95,7 @@ void snapshot_copies_free(struct snapshot_copies *copies)
 
 /* The child */
 
-/*
- * Where the child's return from clone leads: a frame that restores nothing but the way to its
- * end.
- */
+/* Where the child returns to from clone: a signal frame that only leads it to its end. */
 static struct err *lay_end(struct remote *remote, uint64_t *sp_ret)
 {
 	struct target *target = remote->thread->target;
@@ -126,7 +123,7 @@ static struct err *make_child(struct target *target, struct remote *remote,
 			      struct snapshot *snapshot)
 {
 	uint32_t entry = snapshot->entry;
-	/* The address of the journal's word for its process id, in the target. */
+	/* The address, in the target, of the journal's word for the child's process id. */
 	uint64_t word = target->region->address + offsetof(struct journal, entry[entry].aux);
 	uint64_t sp;
 	struct err *err = lay_end(remote, &sp);
@@ -147,7 +144,7 @@ static struct err *make_child(struct target *target, struct remote *remote,
 	return err ? err : tracer_exit_kill(remote->made);
 }
 
-/* Best effort: it takes no right to make it more likely to be killed. */
+/* Best effort: no right is needed to make it more likely to be killed. */
 static void be_killed_first(pid_t pid)
 {
 	char path[40];
@@ -213,13 +210,14 @@ struct err *snapshot_take(struct target *target, struct snapshot_copies *copies,
 	}
 	err_copy(&kept, err);
 	if (snapshot.pid)
-		err_ignore(snapshot_reap(target, &snapshot));	/* the journal keeps it for the next mdbg */
+		/* the journal keeps it for the next mdbg */
+		err_ignore(snapshot_reap(target, &snapshot));
 	snapshot.copies = (struct snapshot_copies){ VEC_INIT };
 	snapshot_free(&snapshot);
 	return err_adopt(&kept);
 }
 
-/* Without a pidfd it is traced still, and its id nobody else's. */
+/* Without a pidfd the child is still traced, so its id cannot go to another process. */
 void snapshot_kill(const struct snapshot *snapshot)
 {
 	struct pollfd end = { .fd = snapshot->pidfd, .events = POLLIN };
@@ -249,8 +247,8 @@ static struct err *wait_for_it(struct remote *remote, uint64_t pid)
 }
 
 /*
- * The tracer hears of its end, and its parent then. Who may trace it, but not kill it, lets it
- * run: to its end.
+ * The tracer sees its end first, and then its parent. If mdbg may trace but not kill it, it lets
+ * the child run, to its end.
  */
 void snapshot_drop(struct tracer *tracer, const struct snapshot *snapshot)
 {
@@ -258,7 +256,7 @@ void snapshot_drop(struct tracer *tracer, const struct snapshot *snapshot)
 
 	snapshot_kill(snapshot);
 	err_ignore(tracer_cont(snapshot->pid, 0));	/* no more, if it is dead */
-	/* Unless its end came by while others were waited for. */
+	/* Skip this if its end was seen while mdbg waited for others. */
 	err_ignore(tracer_wait_for(snapshot->pid, tracer_now() + TARGET_TIMEOUT_NS, &status));
 	tracer_keep_end(tracer, 0);
 }
@@ -294,9 +292,9 @@ _Static_assert(sizeof(siginfo_t) == SIGINFO_SIZE, "the kernel writes so much");
 _Static_assert(sizeof(struct signal_args) <= REMOTE_SCRATCH, "there is room");
 
 /*
- * A child of the program's own that has changed its state in between has had no SIGCHLD queued,
- * as there was one: that is made up for. One too many is what a program must expect anyhow. The
- * process is named by the thread's id, which may send in the kernel's name to itself alone.
+ * If a child of the program itself has changed its state in between, no SIGCHLD was queued for it,
+ * because one was pending: so one is sent now. A program must expect one too many anyway. The
+ * thread sends it to its own id, since a thread may use the kernel's si_code only for itself.
  */
 static struct err *resend(struct remote *remote, uint64_t at)
 {
@@ -317,7 +315,9 @@ static struct err *resend(struct remote *remote, uint64_t at)
 	return err ? err : remote_syscall(remote, &unused, SYS_rt_sigqueueinfo, tid, SIGCHLD, at);
 }
 
-/* One that was sent to this very thread comes before those of the process; ours stays, then. */
+/*
+ * A SIGCHLD that was sent to this very thread comes before those of the process; then ours stays.
+ */
 static struct err *put_back(struct remote *remote, uint64_t info)
 {
 	uint64_t unused, tid, pid;
@@ -329,7 +329,7 @@ static struct err *put_back(struct remote *remote, uint64_t info)
 					  info);
 }
 
-/* All threads stand: nobody else takes it. */
+/* All threads are stopped, so nobody else takes it. */
 static struct err *take_signal(struct remote *remote, uint64_t child)
 {
 	const struct signal_args args = { .set = 1ull << (SIGCHLD - 1) };
@@ -367,8 +367,9 @@ struct err *snapshot_reap_anew(struct target *target, const struct snapshot *sna
 }
 
 /*
- * The journal may name any process. It must be a child of the target's own that raises no signal at
- * its end, and has ended as a snapshot does. *is_ret: it has. ERR_BUSY: not yet.
+ * The journal may name any process. So check that it is a child of the target that raises no signal
+ * at its end, and that it has ended as a snapshot does. *is_ret: it is such a child. ERR_BUSY: it
+ * has not ended yet.
  */
 static struct err *check_left(const struct target *target, uint64_t inside, bool *is_ret)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * A snapshot: the memory of a target as it is at one moment, held by a forked child that never
- * runs, so that the target stands still for the fork alone.
+ * runs, so that the target is stopped only for the fork.
  *
  * The child is made by a remote clone. Its parent is the target, which must not notice:
  *
@@ -59,35 +59,35 @@ struct snapshot {
 };
 
 /*
- * Copy len bytes at address out of the target, which is stopped; the lot goes to snapshot_take.
- * What cannot be read is left out, and not readable in the snapshot either.
+ * Copy len bytes at address from the target, which is stopped; all copies go to snapshot_take.
+ * Bytes that cannot be read are left out, and are not readable in the snapshot either.
  */
 struct err *snapshot_copy(struct target *target, uint64_t address, uint64_t len,
 			  struct snapshot_copies *copies) MUST_CHECK;
 void snapshot_copies_free(struct snapshot_copies *copies);
 /*
- * Tracer thread; the target is stopped, and stays so. May it be done, says tracee/forkable.h. It
- * takes over copies. ERR_UNSUPPORTED, ERR_SYS: none can be made, and why. To be ended by one of
- * the functions below, and then snapshot_free.
+ * Make a snapshot, on the tracer thread; the target is stopped and stays so. tracee/forkable.h says
+ * whether it may be done. It takes over the copies. ERR_UNSUPPORTED, ERR_SYS: it cannot be made;
+ * the message says why. End it by one of the functions below, and then snapshot_free.
  */
 struct err *snapshot_take(struct target *target, struct snapshot_copies *copies,
 			  struct snapshot *ret) MUST_CHECK;
 /*
- * Kill the child, and wait until it is dead. Any thread; the target goes on. Only if it is traced
- * by nobody (untraced): of a tracee's death the tracer would hear between two requests.
+ * Kill the child, and wait until it is dead. Any thread; the target runs on. Only if nobody traces
+ * the target (untraced): otherwise the tracer would see the child's death between two requests.
  */
 void snapshot_kill(const struct snapshot *snapshot);
 
 /* Tracer thread: its end, killed already or not */
 
-/* Have it reaped; the target is stopped. */
+/* Let the target reap the child; the target is stopped. */
 struct err *snapshot_reap(struct target *target, const struct snapshot *snapshot) MUST_CHECK;
 /*
  * snapshot_reap in the program that the target has executed since; it is stopped. On failure of
  * no more than a call (ERR_UNSUPPORTED: it has no libc yet) nothing was done.
  */
 struct err *snapshot_reap_anew(struct target *target, const struct snapshot *snapshot) MUST_CHECK;
-/* The target has ended, or cannot be stopped: its child goes all the same. */
+/* The target has ended, or cannot be stopped: kill its child all the same. */
 void snapshot_drop(struct tracer *tracer, const struct snapshot *snapshot);
 
 void snapshot_free(struct snapshot *snapshot);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Starting a program under mdbg (theory in start.h). */
+/* Starts a program under mdbg (theory in start.h). */
 
 #include "tracee/start.h"
 
@@ -14,7 +14,7 @@
 #include "os/tracer.h"
 #include "tracee/target.h"
 
-/* A loader that takes longer has stopped, or waits for a file system. */
+/* A loader that takes longer is stopped, or waits for a file system. */
 #define LOAD_NS		60000000000ull
 
 static NORETURN void child(const struct start_spec *spec, int go, int report)
@@ -103,13 +103,15 @@ static struct err *to_exec(pid_t pid, const struct start_spec *spec, int report)
 	}
 }
 
-/* It was not executed, and would be one day, long after that was said. */
+/*
+ * The program was not executed; without this it would run later, long after the error was reported.
+ */
 static void end_child(pid_t pid)
 {
 	siginfo_t info;
 	int status;
 
-	/* A child that has ended and was reaped may have passed its id on by now. */
+	/* If the child has ended and was reaped, another process may have its id by now. */
 	if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT | WNOHANG | __WALL))
 		return;
 	kill(pid, SIGKILL);
@@ -151,7 +153,7 @@ struct err *start_program(struct tracer *tracer, const struct start_spec *spec, 
 	return err;
 }
 
-/* The signal that a stop was for, which is still to be delivered; 0: it was for none. */
+/* The signal of a stop, which must still be delivered; 0: the stop was for none. */
 static int signal_of(int status)
 {
 	return status >> 16 ? 0 : WSTOPSIG(status);
@@ -163,7 +165,7 @@ struct hook {
 	uint8_t was;
 };
 
-/* Where the program is when its libraries are mapped. */
+/* Where the program stops when its libraries are mapped. */
 static struct err *find_hook(struct target *target, struct hook *hook)
 {
 	uint64_t base, size, debug;
@@ -199,8 +201,7 @@ static bool is_loaded(struct target *target, const struct hook *hook)
 }
 
 /*
- * Run to the next stop that is not a mere signal; true: the trap. *signal is to be delivered
- * first.
+ * Run to the next stop that is not a mere signal; true: it is the trap. *signal is delivered first.
  */
 static struct err *run_to_trap(struct thread *thread, const struct hook *hook, int *signal,
 			       int *status_ret)
@@ -234,8 +235,8 @@ static struct err *run_to_trap(struct thread *thread, const struct hook *hook, i
 }
 
 /*
- * Over the hook's own instruction and back on guard; one thread only. *signal has come instead: the
- * instruction, still to be executed, is then a trap again.
+ * Run the hook's own instruction, and put the trap back; there is only one thread. If *signal has
+ * come instead, the instruction was not executed yet and is a trap again.
  */
 static struct err *step_over(struct thread *thread, const struct hook *hook, int *signal)
 {
@@ -285,7 +286,7 @@ struct err *start_to_loaded(struct target *target, int *status_ret)
 		err = find_hook(target, &hook);
 	if (!err)
 		err = memory_read(&target->mem.memory, hook.address, &hook.was, 1);
-	/* Not through the journal, which does not exist yet: see start.h. */
+	/* This does not go through the journal, which does not exist yet: see start.h. */
 	if (!err)
 		err = procmem_write(&target->mem, hook.address, arch->trap, 1);
 	while (!err) {
@@ -299,7 +300,7 @@ struct err *start_to_loaded(struct target *target, int *status_ret)
 			break;
 		err = step_over(thread, &hook, &signal);
 	}
-	if (err && hook.was)	/* the trap, with nobody to answer it, would end the program */
+	if (err && hook.was)	/* the trap would end the program if nobody handled it */
 		err_ignore(procmem_write(&target->mem, hook.address, &hook.was, 1));
 	return err ? err : to_event_stop(thread);
 }

@@ -10,8 +10,8 @@
  *						the first constructor; a static program: at its
  *						entry
  *
- * In between, some milliseconds, the program has a trap that nobody else knows: should mdbg be
- * killed then, the program that it was starting ends with it. From then on it is as one that was
+ * In between, for some milliseconds, the program has a trap that nobody else knows. If mdbg is
+ * killed then, the program that it was starting ends, too. After that it is like a process that was
  * attached to.
  */
 #pragma once

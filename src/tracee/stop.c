@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Stopping all threads of a target, and letting them go on (theory in target.h).
+ * Stops all threads of a target, and lets them go on (theory in target.h).
  *
- * How long each of many threads stands depends on the order, and on which threads have the processors:
+ * How long each of many threads is stopped depends on the order, and on which threads have the
+ * processors:
  *
  * - A thread that waits in a system call notices nothing of a stop as long as nothing wakes it. So
  *   those are stopped first, and the busy ones when the others stand. But each runs to its stop, on
@@ -28,12 +29,12 @@
  *   processor than the thread that it borrows then: 0.7 ms of a detach where it was 0.3).
  *
  * A thread that sleeps uninterruptibly stops before it runs user code again, so that the target
- * counts as stopped without it. The exception is a thread in execve, which waits for its file, or for
- * a permission (fanotify). It needs no user code to kill all other threads of its process, stopped or
- * not, and to go on as the first of them, under its id: what is done to that thread, by its id, is
- * then done to the new program, which went on with registers of the old one (seen). So the target is
- * not stopped as long as there is such a thread: its exec is waited for, or its failure, and if
- * neither comes soon the target is resumed.
+ * counts as stopped without it. The exception is a thread in execve, which waits for its file, or
+ * for a permission (fanotify). Without running user code it can kill all other threads of its
+ * process, stopped or not, and go on under the id of the first one. Whatever mdbg does to that id
+ * then happens to the new program (seen: it went on with registers of the old one). So the target
+ * does not count as stopped while there is such a thread: mdbg waits until its exec succeeds or
+ * fails, and if neither comes soon it resumes the target.
  */
 
 #include <sys/ptrace.h>
@@ -46,28 +47,28 @@
 
 #define NS_PER_MS	1000000ull
 /*
- * A child that is made stops before its first instruction; how long to wait for it when all else
- * has stopped.
+ * A new child stops before its first instruction. This is how long to wait for it when all others
+ * have stopped.
  */
 #define NEWBORN_NS	(1000 * NS_PER_MS)
-/* How long one is waited for who can be borrowed, where all are in uninterruptible sleeps. */
+/* How long to wait for a thread that can be borrowed, if all are in uninterruptible sleeps. */
 #define STUCK_NS	(1000 * NS_PER_MS)
-/* How long a thread is waited for that executes another program. */
+/* How long to wait for a thread that executes another program. */
 #define EXECUTE_NS	(50 * NS_PER_MS)
-/* How long one thread is waited for before any other that has stopped is heard. */
+/* How long to wait for one thread before the stops of others are handled. */
 #define IN_TURN_NS	NS_PER_MS
-/* That time while the busy run, and how long they are let run at most. */
+/* The same time while busy threads run, and how long these may run at most. */
 #define AT_ONCE_NS	200000ull
 #define BUSY_NS		(4 * NS_PER_MS)
 /* The tracer's sleep before a stop. */
 #define REST_NS		100000
 /*
- * A thread that has a processor less often than once in this time does not wake all the time; ...
+ * A thread that gets a processor less often than once in this time does not wake all the time; ...
  */
 #define SELDOM_NS	(10 * NS_PER_MS)
 /* ... nor who has it for a stop, and to go on, and whatever else mdbg made it do. */
 #define OWN_RUNS	4
-/* From so many threads on it takes a while to go through them. */
+/* With at least so many threads it takes a while to go through them. */
 #define MANY		16
 
 /* The activity of a thread, seen before or at the last stop. */
@@ -107,15 +108,16 @@ void target_each_to_go_on(struct target *target, void (*fn)(struct thread *threa
 		tracer_hurry(target->tracer, false);
 }
 
-/* It stands, or runs no user code any more. */
+/* It is stopped, or runs no user code any more. */
 static bool stands(const struct thread *thread)
 {
 	return thread->state != THREAD_RUNNING && thread->state != THREAD_ASKED;
 }
 
 /*
- * Not twice: one that has stopped, but was not heard yet, would stop again as soon as it is let go,
- * and stand until the tracer has gone through all (300 threads: 10 ms more).
+ * A thread is not asked twice: if it has stopped, but its stop was not handled yet, it would stop
+ * again as soon as it is resumed, and stay stopped until the tracer has gone through all threads
+ * (300 threads: 10 ms more).
  */
 static void interrupt_one(struct thread *thread)
 {
@@ -137,7 +139,7 @@ static unsigned running(struct target *target)
 	return count;
 }
 
-/* Will it take the place of others: see the top of this file. */
+/* Is the thread about to execute a program (see the top of this file)? */
 static bool takes_over(struct thread *thread)
 {
 	struct thread *other;
@@ -161,7 +163,7 @@ static void look_at_late(struct thread *thread, pid_t *executer)
 		*executer = thread->tid;
 		return;
 	}
-	/* The end of a first thread is told only when all others are gone. */
+	/* The end of a first thread is reported only when all others are gone. */
 	if (stat.state == 'D' || stat.state == 'Z') {
 		thread->state = THREAD_STUCK;
 		trace_line("thread %d does not stop: state %c", thread->tid, stat.state);
@@ -173,7 +175,7 @@ static bool awaits_child(struct target *target, uint64_t end)
 {
 	if (target->expected && tracer_now() > end) {
 		trace_line("%u children of process %d do not stop", target->expected, target->pid);
-		/* But when they do they are let go, so that somebody must wait. */
+		/* But when they do they must be released, so somebody must wait for them. */
 		tracer_count(target->tracer, (int)target->expected);
 		map_free(&target->newborn, NULL);
 		target->expected = 0;
@@ -182,9 +184,9 @@ static bool awaits_child(struct target *target, uint64_t end)
 }
 
 /*
- * Most stop soon, in the order in which they were asked to. To wait for any of many would have the
- * kernel, and this file, look at all of them each time. Behind one who does not stop soon, those
- * are heard who have. True: somebody was.
+ * Most threads stop soon, in the order in which they were asked to, so wait for this one: to wait
+ * for any of many would make the kernel, and this file, look at all of them each time. If this one
+ * does not stop soon, handle the stops of others. True: a stop was handled.
  */
 static bool wait_in_turn(struct target *target, bool with_all, uint64_t each_ns)
 {
@@ -218,8 +220,8 @@ static bool wait_in_turn(struct target *target, bool with_all, uint64_t each_ns)
 }
 
 /*
- * Every thread is stuck, most likely for a moment: the only thread, whose vfork child has just
- * executed another program, so that it shares the memory no longer.
+ * Every thread is stuck, most likely for a moment: it is the only thread, and its vfork child has
+ * just executed another program, so that it does not share the memory any more.
  */
 static bool awaits_any(struct target *target, uint64_t end)
 {
@@ -231,7 +233,7 @@ static struct err *gone(const struct target *target)
 	return err_create(ERR_GONE, "process %d has ended, or runs another program", target->pid);
 }
 
-/* Look at the threads that are late: which need not be waited for, and has it taken too long? */
+/* Look at the late threads: which of them need not be waited for, and has it taken too long? */
 static struct err *look_at_all_late(struct target *target, uint64_t start)
 {
 	struct thread *thread;
@@ -291,13 +293,13 @@ static struct err *stop_all(struct target *target)
 	return wait_stopped(target);
 }
 
-/* See who of many threads wakes, and rest. */
+/* See which of many threads wake all the time, and rest. */
 static void prepare(struct target *target)
 {
 	static const struct timespec rest = { .tv_nsec = REST_NS };
 	struct thread *thread;
 
-	/* Since it was looked at last: at the stop before, or when it was seized. */
+	/* Since the last look: at the stop before, or when the thread was seized. */
 	for_each_thread(thread, target) {
 		uint64_t runs = thread->runs, since = thread->runs_seen;
 
@@ -305,7 +307,7 @@ static void prepare(struct target *target)
 		thread->wakes = since && thread->runs - runs >
 					 OWN_RUNS + (thread->runs_seen - since) / SELDOM_NS;
 	}
-	/* For the last thread that was seized that was too short a time. */
+	/* For the thread that was seized last this time was too short. */
 	for_each_thread(thread, target) {
 		uint64_t runs = thread->runs;
 
@@ -389,7 +391,7 @@ struct err *target_run_some(struct target *target, bool (*goes)(struct thread *t
 {
 	struct thread *thread;
 
-	/* A thread that stops meanwhile, for whatever reason, need not go on. */
+	/* A thread that stops meanwhile, for any reason, need not go on. */
 	if (target->state == TARGET_STOPPED)
 		target->state = TARGET_STOPPING;
 	for_each_thread(thread, target)

@@ -27,8 +27,8 @@ static pid_t find_alive(pid_t pid)
 }
 
 /*
- * The memory of a process whose first thread has ended is reached by another; but the others may
- * end at any moment.
+ * If the first thread of a process has ended, its memory is reached by another thread; but that one
+ * may end at any moment.
  */
 static struct err *open_memory(pid_t pid, struct procmem *ret)
 {

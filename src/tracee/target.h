@@ -17,10 +17,10 @@
  *
  *	 each of them --- the last thread has ended, or target_forget ---> ENDED
  *
- * In STOPPING and STOPPED a thread that reports EVENT_STOP stays stopped (target_holds). In
- * STOPPED no thread runs user code. In UNTRACED and RELEASED only threads that could not be let
- * go are traced, and they are let go when they report. ENDED is left by nothing but a release,
- * which is for those threads of other processes that shared its memory.
+ * In STOPPING and STOPPED a thread that reports EVENT_STOP stays stopped (target_holds). In STOPPED
+ * no thread runs user code. In UNTRACED and RELEASED only threads that could not be released yet
+ * are traced, and each is released at its next stop. ENDED can only be followed by RELEASED: other
+ * processes may have shared the memory, and their threads are still traced.
  *
  * A thread (enum thread_state):
  *
@@ -44,26 +44,26 @@
  *
  * A thread is STOPPED in PTRACE_EVENT_STOP only, whatever it was doing: signals are passed on first
  * (the kernel then sets up the handler's frame and stops again before its first instruction), our
- * own traps are handled first. So there is one kind of stop to inject calls into, to move a PC in,
- * to detach from. The kernel looks for an interrupt before it looks for signals, so that a thread
- * can be in EVENT_STOP with the SIGTRAP of an int3 of ours still queued; such a thread is resumed
- * to report it before it counts as STOPPED (flush_trap), else the signal would kill it after a
+ * own traps are handled first. So there is one kind of stop in which calls are injected, a PC is
+ * moved, or a thread is detached. The kernel handles an interrupt before signals, so a thread can
+ * be in EVENT_STOP while the SIGTRAP of one of our int3s is still queued. Such a thread is resumed
+ * to report it before it counts as STOPPED (flush_trap); otherwise the signal would kill it after a
  * detach.
  *
  * A STUCK thread does not stop because it is in an uninterruptible sleep (a vfork parent), or
  * because a remote call in it does not return: the target counts as stopped without it. It stays
- * traced; should it come back it reports a stop of its own. A thread that LEAVES or is AT_END runs
- * no user code any more. The registers of a thread that is STOPPED or AT_END can be read, but only
- * a STOPPED one can make a remote call.
+ * traced, and reports a stop when it comes back. A thread that LEAVES or is AT_END runs no user
+ * code any more. The registers of a thread that is STOPPED or AT_END can be read, but only a
+ * STOPPED one can make a remote call.
  *
- * Threads of this address space need not be threads of the process: a vfork child, or any CLONE_VM
- * process, runs the same text, so it is held in the same table (tgid tells) and never cleaned as if
- * its memory were its own.
+ * Threads of this address space may belong to other processes: a vfork child, or any CLONE_VM
+ * process, runs the same text. So it is in the same table (tgid says which process it is), and is
+ * never cleaned as if its memory were its own.
  *
  * A forked child with its own memory is stopped by the kernel before it runs; ops->fork_child takes
- * it over. The target counts as stopped only when the children that its threads have made have
- * stopped, too: a child that comes after the text was put back would be a copy from before, and a
- * thread that comes after the release would stay stopped.
+ * it over. The target counts as stopped only when new children and threads have stopped, too.
+ * Otherwise a child could appear after the text was restored, although it is a copy from before;
+ * and a thread that appears after the release would stay stopped for ever.
  */
 #pragma once
 
@@ -80,7 +80,7 @@ struct target;
 /* See the top of this file. */
 enum thread_state {
 	THREAD_RUNNING,
-	THREAD_ASKED,		/* to stop, and has not yet */
+	THREAD_ASKED,		/* asked to stop, and has not stopped yet */
 	THREAD_STUCK,		/* does not stop, and is not waited for */
 	THREAD_LEAVES,		/* has reported its PTRACE_EVENT_EXIT: see end.c */
 	THREAD_AT_END,		/* the same, and it is held there */
@@ -97,20 +97,24 @@ struct thread {
 	 * can be both.
 	 */
 	bool busy;		/* when last seen it ran, and waited in no system call */
-	bool wakes;		/* it had a processor again and again before the last stop of many */
+	/* it had a processor again and again before the last stop of many */
+	bool wakes;
 	uint64_t runs;		/* how often it had had one, ... */
 	uint64_t runs_seen;	/* ... and when that was seen: tracer_now(), or 0 */
 	bool blocks_sigtrap;	/* seen to block SIGTRAP: each of its traps is looked at closely */
 	uint64_t repairs_seen;	/* of the owner of ops: repairs of SIGTRAP before its last trap */
 	uint32_t traps;		/* of ours that it has hit */
 	struct regs regs;	/* at the stop that is being handled, or in which it is held */
-	/* Set by anyone who handles its stop, in any order: the first one includes the second. */
+	/* Set by all code that handles its stop, in any order; the first includes the second. */
 	bool regs_changed;	/* regs must be written before it goes on */
 	bool pc_changed;	/* only the PC must: cheaper */
 	void *data;		/* of the owner of ops */
 };
 
-/* Each but fork_child and route may be NULL: there are no traps of ours, or no listener. */
+/*
+ * Callbacks. All except fork_child and route may be NULL, if there are no traps of ours or nobody
+ * listens.
+ */
 struct target_ops {
 	/*
 	 * thread stopped at a SIGTRAP: true if it was for a trap of ours. Registers are changed in
@@ -124,8 +128,8 @@ struct target_ops {
 	/* A forked process, stopped, with its own memory. Must detach it (or keep it). */
 	void (*fork_child)(void *ctx, pid_t child);
 	/*
-	 * A status came while this target was waited for: it may be another target's. Ends in
-	 * target_dispatch for its own.
+	 * A status came while mdbg waited for this target, and it may belong to another one. The
+	 * callback must call target_dispatch for the target that it belongs to.
 	 */
 	void (*route)(void *ctx, pid_t tid, int status);
 	/* thread is the only one left; the old memory is gone. */
@@ -136,7 +140,7 @@ struct target_ops {
 	 * call.
 	 */
 	void (*at_end)(void *ctx);
-	/* The last thread is gone; known: status is the process'. */
+	/* The last thread is gone. known: status is that of the process. */
 	void (*ended)(void *ctx, int status, bool known);
 };
 
@@ -169,7 +173,7 @@ struct target {
 	unsigned expected;		/* how many of newborn have not stopped yet */
 	struct procmem mem;
 	struct core *core;		/* NULL: a live process; else see tracee/core_target.h */
-	struct memory *memory;		/* by which all but its changes are read */
+	struct memory *memory;		/* for reading; changes go through mem */
 	struct modules modules;
 	enum target_state state;
 	enum target_end end;
@@ -181,20 +185,20 @@ struct target {
 	const struct journal *left;
 };
 
-/* How long any one wait for a target may take. */
+/* How long one wait for a target may take. */
 #define TARGET_TIMEOUT_NS	10000000000ull
 
 /* Nothing is traced yet. ERR_GONE, ERR_PERM. */
 struct err *target_create(struct tracer *tracer, pid_t pid, const char *cache_dir,
 			  const struct target_ops *ops, void *ctx, struct target **ret) MUST_CHECK;
 /*
- * It has executed another program before it was traced: be a target of that. It is stopped, and
- * nothing but target_refresh was done with it. ERR_GONE: it is another process.
+ * The process has executed another program before it was traced: become a target of that. It is
+ * stopped, and only target_refresh was called for it. ERR_GONE: it is another process.
  */
 struct err *target_reopen(struct target *target) MUST_CHECK;
-/* Must be detached, or ended. */
+/* The target must be released, or have ended. */
 void target_destroy(struct target *target);
-/* Its mappings now. */
+/* Read its mappings. */
 struct err *target_maps(const struct target *target, struct proc_maps *ret) MUST_CHECK;
 /* Bring its modules up to date with them; *changed_ret (may be NULL): some came or went. */
 struct err *target_refresh(struct target *target, bool *changed_ret) MUST_CHECK;
@@ -207,8 +211,8 @@ struct err *target_seize_all(struct target *target) MUST_CHECK;
 /* A child of the tracer thread, already seized and stopped in PTRACE_EVENT_EXEC. */
 struct err *target_adopt(struct target *target, pid_t tid) MUST_CHECK;
 /*
- * Stop all threads; *was_ret, if not NULL, says whether they were. ERR_TIMEOUT: the target runs on.
- * ERR_GONE: it ended.
+ * Stop all threads; *was_ret, if not NULL, says whether they were stopped before. ERR_TIMEOUT: the
+ * target runs on. ERR_GONE: it ended.
  */
 struct err *target_stop(struct target *target, bool *was_ret) MUST_CHECK;
 void target_resume(struct target *target);
@@ -220,46 +224,49 @@ void target_attend(struct target *target, uint64_t ns);
  */
 struct err *target_run_for(struct target *target, uint64_t ns) MUST_CHECK;
 /*
- * target_run_for, but only those threads for which `goes` is true run. A thread that
- * waits for another one makes no progress, so that what it waits for need not come.
+ * target_run_for, but only the threads for which `goes` is true run. If one of them waits for a
+ * thread that does not run, it makes no progress.
  */
 struct err *target_run_some(struct target *target, bool (*goes)(struct thread *thread, void *ctx),
 			    void *ctx, uint64_t ns) MUST_CHECK;
 /*
- * Let all threads go on untraced: stuck ones when they come back. Must be stopped; ends with
- * target_destroy.
+ * Release all threads, stuck ones when they come back. The target must be stopped; only
+ * target_destroy may follow.
  */
 void target_release(struct target *target);
 
 /*
- * Untraced: all threads go on untraced (stuck ones when they come back). Must be stopped.
- * The next target_stop traces them anew; so does target_retrace, without a stop. Meanwhile nothing
- * of what the target does is seen: not its end (target_lives tells), not what it forks or execs
- * (its memory is ERR_GONE after an exec, and so is target_stop).
+ * Let all threads run untraced (stuck ones when they come back). The target must be stopped. The
+ * next target_stop traces them anew; so does target_retrace, without a stop. Meanwhile mdbg sees
+ * nothing that the target does: not its end (ask target_lives), no fork, and no exec (after which
+ * its memory and target_stop give ERR_GONE).
  */
 void target_untrace(struct target *target);
-/*
- * Does any of its threads live? One that does is what its memory and maps are read by from now
- * on.
- */
+/* Does any of its threads live? From now on memory and maps are read through one that does. */
 bool target_lives(struct target *target);
 struct err *target_retrace(struct target *target) MUST_CHECK;
 
-/* Drop all threads, without a word to them: they are somebody else's now (an exec), or gone. */
+/*
+ * Drop all threads without releasing them: they belong to another target now (an exec), or are
+ * gone.
+ */
 void target_forget(struct target *target);
 
-/* A wait status of tid; false: it is no thread of this target (and was not made one). */
+/* Handle a wait status of tid. False: tid is no thread of this target, and did not become one. */
 bool target_dispatch(struct target *target, pid_t tid, int status);
 /*
- * From now on, of this and all other targets of the tracer: ends of threads are seen (ops->at_end).
- * Threads that are traced must be stopped.
+ * From now on ends of threads are seen (ops->at_end), for this and all other targets of the tracer.
+ * Traced threads must be stopped.
  */
 void target_trace_exits(struct target *target, bool trace);
-/* For target_stop: all are stopped, some at the end. Look, and let them end. ERR_GONE, always. */
+/*
+ * For target_stop: all threads are stopped, some of them AT_END. Look, and let them end. Always
+ * returns ERR_GONE.
+ */
 struct err *target_end(struct target *target) MUST_CHECK;
 /* For target_dispatch: a PTRACE_EVENT_EXIT. */
 void thread_stop_at_exit(struct thread *thread);
-/* Did a thread of this target make tid, which has not reported yet? */
+/* Was tid, which has not reported yet, made by a thread of this target? */
 bool target_expects(const struct target *target, pid_t tid);
 /* Do its threads stay stopped when they report PTRACE_EVENT_STOP? */
 static inline bool target_holds(const struct target *target)
@@ -274,10 +281,11 @@ static inline bool thread_is_stopped(const struct thread *thread)
 }
 
 struct thread *target_thread(const struct target *target, pid_t tid);
-/* Some thread that is STOPPED (prefer the one best suited for a remote call), or NULL. */
+/* A thread that is STOPPED, preferably the one best suited for a remote call; or NULL. */
 struct thread *target_any_stopped(const struct target *target);
 /*
- * For each of its threads; the one that it is at may be dropped. thread is the caller's variable.
+ * For each of its threads; the current one may be dropped in the loop. thread is the caller's
+ * variable.
  */
 #define for_each_thread(thread, target) \
 	for (struct map_at thread##_at = map_begin(&(target)->threads); \
@@ -285,35 +293,38 @@ struct thread *target_any_stopped(const struct target *target);
 /* Does a process that is none of the target's threads share its memory (a vfork child)? */
 bool target_shares(const struct target *target, pid_t pid);
 /*
- * When all threads have stopped: is there one that is not traced? While they ran it was made by one
- * that was not traced yet. *nr_ret: how many are traced now, or have ended since, and may have made
- * others. For target_stop.
+ * For target_stop, when all threads have stopped: is there one that is not traced? It was made by a
+ * thread that was not traced yet. *nr_ret: how many were newly traced, or have ended since, and may
+ * have made others.
  */
 struct err *target_seize_missed(struct target *target, unsigned *nr_ret) MUST_CHECK;
 
-/* A thread that is traced from now on, or is none any more. */
+/* Add a thread that is traced from now on; drop one that is not any more. */
 struct err *thread_add(struct target *target, pid_t tid, pid_t tgid,
 		       struct thread **ret) MUST_CHECK;
 void thread_drop(struct thread *thread);
-/* The memory is read under the id of a thread that lives: take one. */
+/* Choose a live thread under whose id the memory is read. */
 void target_pick_reader(struct target *target);
 
-/* See how often it has had a processor. */
+/* Read how often the thread has had a processor. */
 void thread_note_runs(struct thread *thread);
-/* In the order in which threads are to go on. fn may drop the thread that it was called for. */
+/*
+ * Call fn for all threads, in the order in which they should go on. fn may drop the thread that it
+ * was called for.
+ */
 void target_each_to_go_on(struct target *target, void (*fn)(struct thread *thread));
 
 /* Write thread->regs if they were changed. */
 struct err *thread_flush_regs(struct thread *thread) MUST_CHECK;
-/* Its vector registers, as the processor saves them (XSAVE). It is STOPPED. */
+/* The vector registers of a STOPPED thread, as the processor saves them (XSAVE). */
 struct err *thread_vector(const struct thread *thread, void *buf, size_t room,
 			  size_t *len_ret) MUST_CHECK;
-/* Let it go on, with this signal (0: none), or stay in its group stop. */
+/* Let the thread go on with this signal (0: none), or stay in its group stop. */
 void thread_resume(struct thread *thread, int signal);
 
 /*
- * Let it (STOPPED) go on untraced, and drop it; one that was killed is dropped when that is
- * heard.
+ * Release a STOPPED thread, and drop it. A thread that was killed is dropped when its end is
+ * reported.
  */
 void thread_release(struct thread *thread);
 

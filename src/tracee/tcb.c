@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where a libc keeps what the agent reads of a thread (theory in tcb.h). */
+/* Finds where a libc keeps the fields of a thread that the agent reads (theory in tcb.h). */
 
 #include "tracee/tcb.h"
 
@@ -12,7 +12,7 @@
 #define THREADS_MAX	16u		/* that are looked at: the target is stopped meanwhile */
 #define STACK_MAX	(1ull << 36)
 
-/* A thread as far as it is known. */
+/* What is known of a thread. */
 struct memory_view {
 	uint64_t tp, sp;
 	uint32_t tid;
@@ -78,7 +78,7 @@ static bool all_have_tid(const struct views *views, uint32_t offset)
 	return true;
 }
 
-/* glibc tells debuggers: size in bits, number of elements, offset. */
+/* glibc's description for debuggers: size in bits, number of elements, offset. */
 static uint32_t told_tid(const struct views *views)
 {
 	uint64_t address = modules_symbol(&views->target->modules, "_thread_db_pthread_tid");
@@ -115,7 +115,7 @@ static uint32_t derive_tid(const struct views *views)
 
 /* stack */
 
-/* Is it the bounds of a stack with this thread's control block in it? */
+/* Are these the bounds of a stack with this thread's control block in it? */
 static bool bounds(struct target *target, const struct memory_view *view, uint32_t offset)
 {
 	uint64_t base = word(view, offset), size = word(view, offset + 8), unused;
@@ -124,7 +124,7 @@ static bool bounds(struct target *target, const struct memory_view *view, uint32
 	       !memory_read_u64(target->memory, base + size - 8, &unused);
 }
 
-/* By the threads that libc has made; most must have SP on their stack. */
+/* Use the threads that libc has made; most must have SP on their stack. */
 static bool fits_stack(const struct views *views, uint32_t offset)
 {
 	unsigned nr = 0, inside = 0;
@@ -143,7 +143,7 @@ static bool fits_stack(const struct views *views, uint32_t offset)
 	return 2 * inside > nr;
 }
 
-/* By the first thread: see tcb.h. */
+/* Use the first thread: see tcb.h. */
 static uint32_t stack_of_first(const struct views *views)
 {
 	uint64_t address = 0, stack_end;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The thread control block of the target's libc, as far as the agent reads it: where a thread's LWP
- * id and its stack's bounds stand. Derived from threads that are known and cross-checked, never
- * assumed.
+ * The thread control block of the target's libc, as far as the agent reads it: the offsets of a
+ * thread's LWP id and of its stack's bounds. They are derived from known threads and cross-checked,
+ * never assumed.
  *
  *	self	The smallest offset where each thread has its own thread pointer. The ABI of x86-64
  *		asks for one at 0 (%fs:0), and glibc and musl have it there; a program without libc
@@ -30,5 +30,5 @@ struct tcb {
 	bool has_self;		/* self_offset is known, and may be 0 */
 };
 
-/* The target is stopped. What cannot be told stays 0. */
+/* The target is stopped. Offsets that cannot be found stay 0. */
 void tcb_derive(struct target *target, struct tcb *ret);

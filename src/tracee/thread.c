@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Threads of a target: who they are, and their stops (theory in target.h). */
+/* The threads of a target, and their stops (theory in target.h). */
 
 #include <errno.h>
 #include <linux/kcmp.h>
@@ -20,14 +20,14 @@ struct thread *target_thread(const struct target *target, pid_t tid)
 }
 
 /*
- * Do the two tasks share their memory? One that ends has none any more, long before that is known:
- * a target is better asked by target_shares.
+ * Do the two tasks share their memory? A task that ends loses its memory long before its end is
+ * reported, so target_shares is better for a target.
  */
 static bool same_memory(pid_t a, pid_t b)
 {
 	long order = syscall(SYS_kcmp, a, b, KCMP_VM, 0, 0);
 
-	/* Where the kernel cannot tell, never treat memory as if it were a child's own. */
+	/* If the kernel cannot say, never treat the memory as a child's own. */
 	return order == 0 || (order < 0 && errno != ESRCH);
 }
 
@@ -86,8 +86,8 @@ void target_pick_reader(struct target *target)
 }
 
 /*
- * The last traced thread has ended, but not the process: its first thread was not traced yet, and
- * executes another program, perhaps, which ends all others.
+ * The last traced thread has ended, but not the process. Its first thread was not traced yet, and
+ * may be executing another program, which ends all others.
  */
 static bool leads_on(const struct target *target, pid_t tid)
 {
@@ -128,8 +128,8 @@ struct err *thread_flush_regs(struct thread *thread)
 }
 
 /*
- * A tracee that was killed meanwhile answers ESRCH to everything; its end is reported by a wait
- * soon.
+ * For a thread that was killed meanwhile every request fails with ESRCH; a wait soon reports its
+ * end.
  */
 void thread_resume(struct thread *thread, int signal)
 {
@@ -146,8 +146,8 @@ void thread_resume(struct thread *thread, int signal)
 }
 
 /*
- * EVENT_STOP with the signal of our own trap still queued: let the thread report it. It then comes
- * by stop_for_signal, which interrupts it again.
+ * The thread is in EVENT_STOP while the signal of our own trap is still queued: let it report that.
+ * Then stop_for_signal handles it and interrupts the thread again.
  */
 static bool flush_trap(struct thread *thread)
 {
@@ -183,9 +183,9 @@ static void stop_by_event(struct thread *thread, int signal)
 }
 
 /*
- * After a stop that is not EVENT_STOP. Any stop clears the trap of an interrupt that came before it
- * (ptrace_stop in the kernel: "any trap clears pending STOP trap"), so that while the target is
- * being stopped each of them asks for it anew.
+ * Resume a thread after a stop that is not EVENT_STOP. Any stop clears an interrupt that came
+ * before it (ptrace_stop in the kernel: "any trap clears pending STOP trap"). So while the target
+ * is being stopped, the thread is interrupted anew after each such stop.
  */
 static void go_on(struct thread *thread, int signal)
 {
@@ -218,8 +218,8 @@ static void stop_for_signal(struct thread *thread, int signal)
 }
 
 /*
- * Processes that shared the old memory go on in it, and nobody will ask after them any more. One
- * that runs is asked to stop, and let go by whoever hears of it.
+ * Processes that shared the old memory go on in it, and no target has them any more. A thread that
+ * runs is asked to stop, and is released by whichever code handles that stop.
  */
 static void let_sharers_go(struct thread *thread)
 {
@@ -275,9 +275,9 @@ void target_forget(struct target *target)
 }
 
 /*
- * A thread that makes a child reports that (PTRACE_EVENT_CLONE and its kin), and so does the
- * child (its first stop), in any order. newborn has those of whom one report is still due, and of
- * which kind the other was.
+ * Both a thread that makes a child (PTRACE_EVENT_CLONE and the like) and the child itself (its
+ * first stop) report that, in any order. newborn has the children of which one report is still
+ * missing, with the kind of the other one.
  */
 static char by_maker, by_child;
 
@@ -318,7 +318,7 @@ static void child_came(struct target *target, pid_t tid, bool stopped)
 }
 
 /*
- * Somebody whom the kernel attached for us: a new thread, a process that shares our memory, or a
+ * A task that the kernel has attached for us: a new thread, a process that shares the memory, or a
  * forked child.
  */
 static struct thread *adopt_clone(struct target *target, pid_t tid)
@@ -334,21 +334,25 @@ static struct thread *adopt_clone(struct target *target, pid_t tid)
 	if (!err)
 		err = thread_add(target, tid, status.tgid, &thread);
 	if (err) {
-		/* No descriptor, no memory: nobody else would ever let it run. */
+		/*
+		 * There is no descriptor or no memory left: release it, since nobody else would
+		 * ever let it run.
+		 */
 		trace_line("thread %d is not traced: %s", tid, err->msg);
 		err_ignore(tracer_detach(tid, 0));
 		return NULL;
 	}
 	thread->busy = true;
 	/*
-	 * (libc makes threads with all signals blocked: only a trap will tell whether SIGTRAP is.)
+	 * (libc makes threads with all signals blocked, so only a trap will show whether SIGTRAP
+	 * stays blocked.)
 	 */
 	if (target->ops->thread_new)
 		target->ops->thread_new(target->ctx, thread);
 	return thread;
 }
 
-/* It did not stop when the others did, and they were let go: its turn. */
+/* It did not stop with the others, which were released: release it now. */
 static void let_go_late(struct thread *thread, int status)
 {
 	pid_t tid = thread->tid;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Processes whose code is not what the processor runs: valgrind, qemu-user, DynamoRIO and Pin run
- * a translation of it, in which no patch of ours ever is, and rr replays what it has recorded, in
- * which nothing may be added. They are known by the files that they have mapped as code.
+ * Recognises processes whose own code is not what the processor runs. valgrind, qemu-user,
+ * DynamoRIO and Pin run a translation of it, which never has our patches; rr replays what it has
+ * recorded, to which nothing may be added. They are recognised by the files that they have mapped
+ * as code.
  */
 #pragma once
 
@@ -13,5 +14,5 @@ struct translator {
 	const char *instead;	/* what to do there, for a hint */
 };
 
-/* NULL: there is none that is known. */
+/* NULL: no known translator was found. */
 const struct translator *translator_find(const struct proc_maps *maps);

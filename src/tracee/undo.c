@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Deciding over bytes what may be undone (theory in undo.h). */
+/* Decides from bytes what may be undone (theory in undo.h). */
 
 #include "tracee/undo.h"
 
@@ -13,8 +13,8 @@
 #define AREA_LEN	(256ull << 10)	/* as probe/area.h has it */
 
 /*
- * Sizes of the agent's state in every build that may have left one. One that changes the size
- * adds its own, and takes none away.
+ * The sizes of the agent's state in all builds that may have left one. A change of the size adds
+ * the new one here, and removes none.
  */
 static const uint64_t data_len[] = { 20480 };
 
@@ -85,7 +85,7 @@ static struct undo leave(const struct journal_entry *entry, const char *why, boo
 			      .address = entry->address, .len = entry->len };
 }
 
-/* Does the entry's text come from where its module's file has it? */
+/* Is the entry's text mapped from its own place in the module's file? */
 static bool is_in_place(const struct journal_entry *entry, const struct undo_text *text)
 {
 	const struct proc_map *map = text->map;
@@ -201,8 +201,8 @@ static bool is_in_area(const struct journal_entry *area, const struct proc_maps 
 	static const struct file_id none;
 
 	/*
-	 * For a forked copy it may have been taken out of its parent since: what lies there
-	 * tells.
+	 * For a forked copy the handler may have been removed from its parent since: what is mapped
+	 * there decides.
 	 */
 	return area->kind == JOURNAL_MAPPING && area->len == AREA_LEN &&
 	       address - area->address < area->len && undo_is_mapped(area, maps, &none);

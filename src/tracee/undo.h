@@ -2,10 +2,10 @@
 /*
  * May an entry of a journal be undone in a process, and how?
  *
- * A journal that this mdbg did not write, and any process that seems to be a forked copy of its
- * target, are somebody else's word. So what is done by them is decided here, from bytes alone: the
- * entry, the mappings of the process, the text that stands there, and what its file has in that
- * place. Nothing is read or changed here, and every number may be anything.
+ * A journal that this mdbg did not write, and a process that only seems to be a forked copy of its
+ * target, cannot be trusted. So the code here decides what may be done because of them, from bytes
+ * alone: the entry, the mappings of the process, the text that is there, and the bytes of its file
+ * in that place. Nothing is read or changed here, and every number may have any value.
  *
  *	TEXT		is written only where the bytes are `new` (see undo_is_ours), the mapping is
  *			private, executable and not writable, and shows that very place of the module's
@@ -27,7 +27,7 @@
 #include "os/memfd.h"
 #include "os/procfs.h"
 
-/* For each entry ever used of a journal, to which entry, declared here, points. */
+/* For each entry of a journal that was ever used; entry is declared here and points to it. */
 #define for_each_entry(entry_at, journal)	for_each_entry_while(entry_at, journal, true)
 #define for_each_entry_while(entry_at, journal, condition) \
 	for (const struct journal_entry *entry_at = (journal)->entry; \
@@ -38,7 +38,7 @@ struct patch_sigaction {
 	uint64_t handler, flags, restorer, mask;
 };
 
-/* Where in which file some text comes from; inode 0: not known. */
+/* The file and the place in it that some text comes from; inode 0: not known. */
 struct text_place {
 	struct file_id file;
 	uint64_t offset;
@@ -69,35 +69,37 @@ struct undo_text {
 };
 
 /*
- * Is each number of an entry that is PLANNED or DONE one that an mdbg writes? NULL, or what is not.
- * Kinds that are not known are not looked at.
+ * Could an mdbg have written each number of an entry that is PLANNED or DONE? NULL: yes; else what
+ * is wrong. Unknown kinds are not checked.
  */
 const char *undo_malformed(const struct journal_entry *entry);
 /* undo_malformed for a whole journal that has passed journal_check. */
 const char *undo_malformed_any(const struct journal *journal);
 /*
- * May len bytes (at most JOURNAL_BYTES) of text, in which old had become new, become old again?
- * Each must be what it was, or what it became: some may be old ones already, where an mdbg was
- * killed in the middle, or where another tool has left that had its trap inside the patch. A trap
- * that is in there still is such a tool's, and stays (*kept_ret: bit i for byte i), while what is
- * around it is put back. So it must be for a kernel uprobe, which has executed the file's
- * instruction all along, and goes on behind it; when it leaves, the kernel puts the file's byte
- * there. (A debugger would put our byte there, which it has seen. But it traces the process while
- * its breakpoint is in, and so nobody who has stopped the process meets one.)
+ * May len bytes (at most JOURNAL_BYTES) of text, which were changed from old to new, become old
+ * again? Each byte must be the old or the new one. Some may be old already, because an mdbg was
+ * killed in the middle, or because another tool had its trap inside the patch and has taken it out.
+ * A trap that is still there belongs to such a tool and stays (*kept_ret: bit i for byte i), while
+ * the bytes around it are put back. A kernel uprobe needs that: it executes the file's instruction
+ * and goes on behind it, and when it is removed the kernel puts the file's byte there. (A debugger
+ * would put back our byte, which it has seen. But it traces the process while its breakpoint is in,
+ * so this code never meets one in a process that mdbg has stopped.)
  */
 bool undo_is_ours(const uint8_t *now, const uint8_t *old, const uint8_t *new, size_t len,
 		  uint32_t *kept_ret);
 struct undo undo_text(const struct journal_entry *entry, const struct undo_text *text);
-/* Does that mapping lie there? Of a MAPPING, DATA, LOG or REGION entry; file is the region's. */
+/* Does the mapping of this MAPPING, DATA, LOG or REGION entry exist? file is the region's. */
 bool undo_is_mapped(const struct journal_entry *entry, const struct proc_maps *maps,
 		    const struct file_id *file);
 /* Is it a mapping of the region's file that has a name and rights as ours have? */
 bool undo_is_of_file(const struct proc_map *map, const struct file_id *file);
-/* And is it the journal's, as a target has it? (An mdbg has the log in the same mapping.) */
+/*
+ * Is it also the journal's mapping, as a target has it? (An mdbg has the log in the same mapping.)
+ */
 bool undo_is_journal(const struct proc_map *map);
 /*
- * May the disposition that stands now be replaced by the entry's old one? Its handler must lie in
- * an area that the journal tells of and that is there.
+ * May the present disposition be replaced by the entry's old one? Its handler must lie in an area
+ * that is in the journal and that exists.
  */
 bool undo_sigaction(const struct journal_entry *entry, const struct patch_sigaction *now,
 		    const struct journal *journal, const struct proc_maps *maps);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Waiting until something in a target has come to its end (theory in wait.h). */
+/* Waits until something in a target has come to its end (theory in wait.h). */
 
 #include "tracee/wait.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Waiting until something in a target has come to its end: a thread has left code of ours, a call
- * of the allocator has returned, a child can be reaped.
+ * Waits until something in a target has come to its end: a thread has left code of ours, a call of
+ * the allocator has returned, a child can be reaped.
  *
- * It cannot end while all threads stand, and it can be looked for only while they do. So the wait
- * goes in steps: look, let the target run for a while, stop it, and look again. A step is short at
- * first, as most of what is waited for ends within microseconds, and where it has not, the next one
- * is twice as long, so that the stops do not add up.
+ * It cannot end while all threads are stopped, but mdbg can look for it only while they are. So the
+ * wait goes in steps: look, let the target run for a while, stop it, and look again. A step is
+ * short at first, as most of what is waited for ends within microseconds, and where it has not, the
+ * next one is twice as long, so that the stops do not add up.
  *
  *	        +------------------------------------------+
  *	        v                                          |
@@ -16,9 +16,9 @@
  *	        |                                          |
  *	        +-- else ---------------------------> run for a step
  *
- * The target is stopped before and after, at each look, and when the wait fails (but where it could
- * not be stopped again: errors of target_stop). The last thing that is done is always a look, so
- * that what it found is how the target is left.
+ * The target is stopped before and after, at each look, and when the wait fails (unless it could
+ * not be stopped again: errors of target_stop). The last step is always a look, so the target is
+ * left in the state that the look has found.
  */
 #pragma once
 
@@ -31,21 +31,23 @@ struct target;
 struct thread;
 
 struct target_wait {
-	/* Sets *done_ret if it need not be waited for any longer. An error ends the wait. */
+	/* Sets *done_ret if the wait is over. An error ends the wait. */
 	struct err *(*look)(void *ctx, bool *done_ret);
 	/* Which threads run in between, as for target_run_some; NULL: all of them. */
 	bool (*goes)(struct thread *thread, void *ctx);
 	void *ctx;
 	uint64_t step;		/* how long it runs before the second look, in ns */
-	uint64_t step_most;	/* each step is twice the one before, up to this; 0: all are the same */
-	/* When it has taken too long, as tracer_now() has it. In the past: there is one look. */
+	/* each step is twice the one before, up to this; 0: all are the same */
+	uint64_t step_most;
+	/* The end of the wait, as tracer_now() counts. If it is in the past, there is one look. */
 	uint64_t deadline;
 	/*
-	 * How long it may run; what it has run is taken off. NULL: that is not bounded by itself.
+	 * How long the target may run in all; the time that it ran is subtracted. NULL: no such
+	 * limit.
 	 */
 	uint64_t *budget;
 };
 
-/* *done_ret false: it was not done in time. */
+/* *done_ret is false if it was not done in time. */
 struct err *target_wait(struct target *target, const struct target_wait *wait,
 			bool *done_ret) MUST_CHECK;
