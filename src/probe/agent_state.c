@@ -34,7 +34,7 @@ static struct err *write_part(struct probes *probes, size_t offset, size_t len)
 #define WRITE_FIELD(probes, field) \
 	write_part(probes, offsetof(struct agent_state, field), sizeof((probes)->state->field))
 
-/* The agent reads the time stamp counter: a thread that may not would get a SIGSEGV. */
+/* The agent reads the time stamp counter: a thread that must not read it would get a SIGSEGV. */
 static struct err *check_clock(struct probes *probes, struct remote *remote)
 {
 	int how = PR_TSC_ENABLE;
@@ -193,7 +193,7 @@ struct err *state_tell_facts(struct probes *probes)
 	return WRITE_FIELD(probes, ledger.facts);
 }
 
-/* One word. */
+/* Only one word is written. */
 void state_doubt_facts(struct probes *probes)
 {
 	struct err *err;

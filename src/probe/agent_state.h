@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The agent's state in a target (agent/state.h): one private page or more for what the probes say,
- * and log, threads and module map in the shared region (tracee/share.h).
+ * The agent's state in a target (agent/state.h): one or more private pages with the probes, and
+ * log, threads and module map in the shared region (tracee/share.h).
  *
  *	made		state_make		by the first arm with a jump in it
  *	kept up		state_add_probe, state_publish, state_follow_modules
@@ -9,7 +9,7 @@
  *	abandoned	state_abandon		somebody stays inside: from then on the agent passes
  *						everything through
  *
- * probes->state is what stands in the target. All threads are stopped.
+ * probes->state is a copy of the state in the target. All threads are stopped.
  */
 #pragma once
 
@@ -22,25 +22,23 @@ struct probe;
 struct probes;
 struct remote;
 
-/* Not enabled yet. On failure nothing of it is in the target. */
+/* Make the state; it is not enabled yet. On failure nothing of it is in the target. */
 struct err *state_make(struct probes *probes, struct remote *remote) MUST_CHECK;
 /*
- * A place for a probe (entered: its thunk's kind); its address is *ret. ERR_RANGE: there are too
- * many.
+ * Take an entry for a probe (entered: the kind of its thunk); *ret is its address. ERR_RANGE: there
+ * are too many.
  */
 struct err *state_add_probe(struct probes *probes, struct probe *probe, bool entered,
 			    uint64_t *ret) MUST_CHECK;
-/* Write all that was added, and let the agent work. */
+/* Write everything that was added, and enable the agent. */
 struct err *state_publish(struct probes *probes) MUST_CHECK;
-/* probes->ledger.facts have changed. */
+/* Tell the agent that probes->ledger.facts have changed. */
 struct err *state_tell_facts(struct probes *probes) MUST_CHECK;
-/*
- * From now on no double free is told, until state_tell_facts. The target may run.
- */
+/* From now on no double free is reported, until state_tell_facts. The target may run. */
 void state_doubt_facts(struct probes *probes);
-/* The log remembers more frees than before, or fewer. */
+/* Tell the agent that the log remembers more frees than before, or fewer. */
 struct err *agent_state_tell_provenance(struct probes *probes) MUST_CHECK;
-/* The module map has changed. quiet: nobody is inside the agent. */
+/* Give the agent the module map, which has changed. quiet: no thread is inside the agent. */
 struct err *state_follow_modules(struct probes *probes, struct remote *remote,
 				 bool quiet) MUST_CHECK;
 struct err *state_remove(struct probes *probes, struct remote *remote) MUST_CHECK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* How a file of an allocator writes down its functions (struct alloc_function). */
+/* Macros by which the file of an allocator lists its functions (struct alloc_function). */
 #pragma once
 
 #include "base/compiler.h"

@@ -19,11 +19,12 @@ struct modules;
 enum alloc_role {
 	ALLOC_NEW,		/* returns a new block of size (times count) bytes, or NULL */
 	/*
-	 * ptr becomes a block of size (times count) bytes; NULL: ptr is as before, unless size is 0
+	 * resizes ptr to size (times count) bytes; if it returns NULL, ptr is unchanged unless size
+	 * is 0
 	 */
 	ALLOC_RESIZE,
 	ALLOC_FREE,		/* ptr is freed */
-	/* returns 0 and stores a new block's address at ptr (posix_memalign) */
+	/* stores a new block's address at ptr and returns 0 (posix_memalign) */
 	ALLOC_NEW_BY_REF,
 };
 
@@ -35,14 +36,15 @@ struct alloc_function {
 	enum alloc_role role;
 	int8_t size, count, ptr;	/* argument numbers from 0, or ALLOC_NO_ARG */
 	/*
-	 * Throws instead of returning NULL: this symbol of the same module is called in its place,
-	 * and nr_args arguments are passed on (the nothrow_t comes after them).
+	 * Set if the function throws instead of returning NULL: the symbol of its nothrow form in
+	 * the same module, which mdbg calls in its place. nr_args arguments are passed on, and the
+	 * nothrow_t comes after them.
 	 */
 	const char *nothrow;
 	uint8_t nr_args;
-	/* calls malloc itself in the standard C++ libraries: not probed there */
+	/* calls malloc in the standard C++ libraries, and is not probed there */
 	bool cxx;
-	bool user;		/* named by the user (user_functions.h): none of this table */
+	bool user;		/* named by the user (user_functions.h) */
 };
 
 #define ALLOCATOR_FILES		2u
@@ -51,13 +53,14 @@ struct alloc_function {
 struct allocator {
 	const char *name;
 	const char *algorithm;		/* printed behind the version */
-	const char *files[ALLOCATOR_FILES];	/* how the names of its libraries begin */
+	const char *files[ALLOCATOR_FILES];	/* beginnings of its libraries' names */
 	/*
-	 * "" if module is another allocator's. A module in which the version is found is this
-	 * allocator's, whatever the name of its file. NULL: the name tells.
+	 * Finds the version in a module's file; "" if the module belongs to another allocator. If a
+	 * version is found, the module is this allocator's, whatever its file is called. NULL: only
+	 * the name of the file decides.
 	 */
 	void (*version)(const struct module *module, char *ret, size_t room);
-	bool frees_own;			/* what its functions give out, they alone take back */
+	bool frees_own;			/* only its own functions free its blocks */
 	const struct alloc_function *functions;
 	size_t nr_functions;
 	/* heap/heap_walk.h; NULL: its heaps cannot be walked */
@@ -74,34 +77,35 @@ struct allocator {
 extern const struct allocator allocator_glibc, allocator_cxx, allocator_jemalloc, allocator_mimalloc,
 	allocator_tcmalloc, allocator_musl;
 
-/* A malloc that is not recognised is taken for this one: a walk finds out. */
+/*
+ * A malloc that is not recognised is taken for this allocator's; a walk shows whether that is
+ * right.
+ */
 extern const struct allocator *const allocator_guess;
 
-/* By the last component of a module's path; NULL: not known. */
+/* Find an allocator by the last component of a module's path; NULL: not known. */
 const struct allocator *allocator_by_file(const char *name);
 /*
- * The allocator of a module that has an ELF file, or NULL; text is printed for it in either case.
+ * The allocator of a module that has an ELF file, or NULL. text is what to print for it in both
+ * cases.
  */
 const struct allocator *allocator_of(const struct module *module, char *text, size_t room);
-/* Does it define malloc, for the program? */
+/* Does the module define malloc, for the program? */
 bool allocator_defined(const struct module *module);
 /*
- * The allocator whose heaps can be walked, and its module; or NULL. A static program seldom says
- * whose malloc it has in it: allocator_guess, then.
+ * The allocator whose heaps can be walked, and its module; or NULL. A static program seldom shows
+ * which malloc it contains: then the result is allocator_guess.
  */
 const struct allocator *allocator_to_walk(const struct modules *modules, struct module **ret);
 
 /*
- * The entry for a symbol, or NULL. Of two symbols at one address the entry that comes first gives
- * the name.
+ * The entry for a symbol, or NULL. If two symbols have one address, the entry that comes first
+ * gives the name.
  */
 const struct alloc_function *alloc_function_find(const char *symbol);
-/* Its place in the table: smaller is preferred. */
+/* Its place in the table; the entry with the smaller one is preferred. */
 size_t alloc_function_rank(const struct alloc_function *fn);
-/*
- * Does this module (by the last component of its path) hold the C++ library, whose operators call
- * malloc?
- */
+/* Is this module (by the last component of its path) a C++ library, whose operators call malloc? */
 bool alloc_module_is_cxx_library(const char *name);
 /* A module whose allocator is not the program's (the dynamic loader's own). */
 bool alloc_module_is_private(const char *name);

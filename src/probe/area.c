@@ -18,7 +18,7 @@
 #define LOWEST		0x10000ull	/* vm.mmap_min_addr's default */
 #define GUARD		(16 * PAGE)	/* kept free between an area and its neighbours */
 #define HEAP_ROOM	(1ull << 37)	/* kept free above the heap */
-/* Kept free below the stack: the kernel leaves it 128 MiB at least, whatever its limit. */
+/* Kept free below the stack: the kernel leaves the stack at least 128 MiB, whatever its limit. */
 #define STACK_ROOM	(120ull << 20)
 
 static bool in_reach(uint64_t area, uint64_t len, uint64_t start, uint64_t end)
@@ -44,8 +44,8 @@ static uint64_t low_end(const struct proc_map *below)
 }
 
 /*
- * The gap below the module that is nearest; mappings that the kernel places later go below ours. If
- * there is none in reach (the stacks of 300 threads fill it), the nearest above.
+ * Take the nearest gap below the module; the kernel places later mappings below ours. If there is
+ * none in reach (the stacks of 300 threads may fill it), take the nearest gap above.
  */
 uint64_t area_place(const struct proc_maps *maps, uint64_t start, uint64_t end, uint64_t len)
 {
@@ -82,7 +82,7 @@ static struct err *map_near(struct probes *probes, const struct module *module,
 	return patch_map(probes->target, remote, area->address, area->len, &area->entry);
 }
 
-/* If a mapping that is newer than the maps lies in the way, they are read again. */
+/* If a mapping that is newer than the maps is in the way, the maps are read again. */
 static struct err *map_area(struct probes *probes, const struct module *module,
 			    struct remote *remote, struct area **ret)
 {
@@ -209,8 +209,8 @@ bool area_translate(void *ctx, uint64_t *pc, int32_t *cfa_offset)
 		*cfa_offset = (int32_t)probes->target->arch->thunk_cfa(&probe->thunk,
 								       *pc - probe->thunk_at);
 	/*
-	 * Before it lays its frame, and at its last instruction, a stub has none but the return
-	 * address, and what the function's first instruction has taken from SP.
+	 * Before a stub makes its frame, and at its last instruction, the stack has only the return
+	 * address and what the function's first instruction has pushed.
 	 */
 	else if (*pc < probe->stub_entry)
 		*cfa_offset += probe->stays.sp;
@@ -232,7 +232,10 @@ static bool is_agent_return(void *ctx, uint64_t pc)
 	       offset == probe->thunk.release_ret || offset == probe->thunk.unknown_free_ret;
 }
 
-/* A thunk that lays a frame for the agent has kept there what the agent's C may use meanwhile. */
+/*
+ * A thunk that makes a frame for the agent keeps in it the registers that the agent's C code may
+ * change.
+ */
 void area_walk_regs(struct probes *probes, const struct regs *regs, struct regs *ret)
 {
 	struct target *target = probes->target;
@@ -247,7 +250,10 @@ void area_walk_regs(struct probes *probes, const struct regs *regs, struct regs 
 	at = stack_thunk_frame(target, regs_get(regs, arch->sp), is_agent_return, probes);
 	if (!at || memory_read_u64(&target->mem.memory, at, &pc))
 		return;
-	/* It was read anew: a thread that cannot be stopped may have written there. */
+	/*
+	 * Check the word, since it was read anew: a thread that cannot be stopped may have written
+	 * there.
+	 */
 	probe = area_probe(probes, pc);
 	if (!probe)
 		return;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Areas: executable memory of ours in the target, near the modules that it serves (within reach of
- * a rel32), each a JOURNAL_MAPPING. The first one begins with the agent's image and table; slots
- * follow, one a probe, laid out as agent/state.h has it: what a walk must know, displaced prologue,
- * thunk, stub.
+ * a rel32), each a JOURNAL_MAPPING. The first area begins with the agent's image and table. Then
+ * come slots, one for each probe, with the layout of agent/state.h: data for walks, displaced
+ * prologue, thunk, stub.
  */
 #pragma once
 
@@ -30,24 +30,24 @@ struct remote;
 struct err *area_slot(struct probes *probes, struct probe *probe, struct remote *remote,
 		      uint64_t *ret) MUST_CHECK;
 /*
- * Where an area can lie: len bytes free in maps, within reach of all of [start, end), not right
- * above the heap or near the stack, which grow. 0: nowhere.
+ * Find a place for an area: len bytes that are free in maps, within reach of all of [start, end),
+ * and not right above the heap or near the stack, which grow. 0: there is none.
  */
 uint64_t area_place(const struct proc_maps *maps, uint64_t start, uint64_t end, uint64_t len);
-/* Tell walks where the areas lie now. */
+/* Update the ranges of the areas for walks. */
 void area_bound(struct probes *probes);
 /* The hook of struct walk_area. */
 bool area_translate(void *probes, uint64_t *pc, int32_t *cfa_offset);
-/* The probe in whose slot address lies, or NULL. */
+/* The probe whose slot contains address, or NULL. */
 struct probe *area_probe(const struct probes *probes, uint64_t address);
 /*
- * The registers that a walk of this thread's stack begins with: its own, or, where it is in the C
- * of the agent, those of the thunk that called it.
+ * The registers with which a walk of this thread's stack begins: its own; or those of the calling
+ * thunk, if it is in the agent's C code.
  */
 void area_walk_regs(struct probes *probes, const struct regs *regs, struct regs *ret);
 /*
- * Threads that are inside code of ours, or will return into it. All threads are stopped but stuck
- * ones.
+ * For finding threads that are inside code of ours, or will return into it. All threads are stopped
+ * except stuck ones.
  *
  * agent_pc_ranges: the areas as ranges, the agent's image on its own; returns how many.
  */

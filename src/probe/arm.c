@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Putting probes in (theory in probe.h). */
+/* Puts probes in (theory in probe.h). */
 
 #include "probe/probe.h"
 
@@ -61,7 +61,7 @@ void probes_destroy(struct probes *probes)
 	free(probes);
 }
 
-/* Displaced prologue and stub, for the place where they will run. */
+/* Make displaced prologue and stub for the place where they will run. */
 static struct err *build_code(const struct probes *probes, struct probe *probe, uint8_t *slot)
 {
 	const struct arch *arch = probes->target->arch;
@@ -101,9 +101,9 @@ static struct err *build_code(const struct probes *probes, struct probe *probe, 
 }
 
 /*
- * May a function that gives a block have it from another one that is probed? glibc's malloc and
- * calloc do not, as long as there are no hooks: since 2.34, from when on its file has this name.
- * (Its memalign does: where the alignment is malloc's, it calls that.)
+ * May this function get its block from another probed one? glibc's malloc and calloc do not if
+ * there are no hooks, which is so since 2.34; its file has this name since then. (Its memalign
+ * does: it calls malloc if the alignment is malloc's.)
  */
 static bool may_lead_on(const struct probe *probe)
 {
@@ -156,7 +156,7 @@ static struct err *build_thunk(struct probes *probes, struct probe *probe, uint8
 	return NULL;
 }
 
-/* The slot's content; a jump that cannot be made may become a breakpoint. */
+/* Make the slot's content; a jump that is not possible may become a breakpoint. */
 static void fill(struct probes *probes, struct probe *probe)
 {
 	uint8_t slot[AGENT_SLOT] __attribute__((aligned(8)));
@@ -182,7 +182,9 @@ static void fill(struct probes *probes, struct probe *probe)
 
 struct err *probes_add_traps(struct probes *probes, struct probe *probe)
 {
-	/* A probe that was taken out alone has left its traps, for threads on their way. */
+	/*
+	 * If a probe was taken out alone, its traps have stayed for threads that were on their way.
+	 */
 	struct err *err = map_put(&probes->traps,
 				  probe->patch + probes->target->arch->trap_pc_bias, probe);
 
@@ -224,7 +226,7 @@ bool probes_any(const struct probes *probes, enum probe_state state, enum probe_
 	return false;
 }
 
-/* Where this target cannot have the agent's state, no function gets a jump. */
+/* If this target cannot have the agent's state, no function gets a jump. */
 static struct err *need_state(struct probes *probes, struct remote *remote)
 {
 	struct err *err;
@@ -243,7 +245,7 @@ static struct err *need_state(struct probes *probes, struct remote *remote)
 	return NULL;
 }
 
-/* Areas, state and log take remote calls. */
+/* Are remote calls needed, for areas, state or log? */
 struct err *probes_prepare(struct probes *probes, struct remote *remote)
 {
 	struct err *err;
@@ -285,7 +287,7 @@ struct err *probes_fill(struct probes *probes)
 	return probes->state && any ? state_publish(probes) : NULL;
 }
 
-/* Call fn with remote, or, if it is NULL, with a thread that is borrowed for it. */
+/* Call fn with remote; if that is NULL, borrow a thread for it. */
 static struct err *borrowed(struct probes *probes, struct remote *remote,
 			    struct err *(*fn)(struct probes *probes, struct remote *remote))
 {
@@ -338,7 +340,7 @@ struct err *probes_arm(struct probes *probes, struct remote *remote)
 	uint32_t active = 0;
 	struct err *err;
 
-	/* Somebody may have had the modules read since they were planned. */
+	/* The modules may have been read again since the probes were planned. */
 	patch_watch_forget(probes);
 	err = get_ready(probes, remote);
 	if (err)
@@ -355,7 +357,7 @@ struct err *probes_arm(struct probes *probes, struct remote *remote)
 				   "no function of an allocator in process %d can be probed",
 				   probes->target->pid),
 			"`malloc -v` says why, function by function");
-	/* The probes that were refused just now count, too. */
+	/* Probes that were refused just now count, too. */
 	probes_learn_facts(probes);
 	probes->armed = true;
 	return NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Traps of ours: which probe, and where the thread goes on; and the loader's hook, which tells of
- * new modules.
+ * Handles our traps: finds the probe, and where the thread goes on; and the loader's hook, which
+ * reports new modules.
  */
 
 #include <stdio.h>
@@ -50,12 +50,12 @@ static bool is_needed(const struct module *module, void *ctx)
 	return false;
 }
 
-/* To give the new rows to the agent, and to arm new allocators, takes all threads stopped. */
+/* All threads must be stopped to give the new rows to the agent, and to arm new allocators. */
 void probes_modules_changed(struct probes *probes)
 {
 	struct target *target = probes->target;
 	struct err *err = target_refresh(target, NULL);
-	/* Since they were planned: somebody else may have had the modules read meanwhile. */
+	/* Modules may have been read again since the probes were planned. */
 	bool changed = target->modules.generation != probes->planned_generation;
 
 	if (!err && changed) {
@@ -66,7 +66,7 @@ void probes_modules_changed(struct probes *probes)
 		probe_slot_forget(probes);
 		modules_merge(&target->modules, is_needed, probes);
 	}
-	/* Its end, or an exec, is an event of its own. */
+	/* The end of the target, or an exec, has its own event. */
 	if (err && err->code != ERR_GONE && probes->warn)
 		probes->warn(probes->ctx, err->msg);
 	if (!err && probes->armed && (has_work(probes) || (changed && probes->state)))
@@ -98,9 +98,9 @@ struct err *probes_settle(struct probes *probes)
 }
 
 /*
- * The PC is behind a trap of ours only if that has just been hit, but in one case: a thread that
- * has returned from a stub's trap and, before its next instruction, got a SIGTRAP that somebody
- * sent. Only then is the signal's origin asked for.
+ * If PC is behind a trap of ours, that trap was just hit, with one exception: a thread has returned
+ * from a stub's trap and, before its next instruction, got a SIGTRAP that a process has sent. Only
+ * in that case the origin of the signal is read.
  */
 static bool is_instruction_trap(const struct thread *thread)
 {
@@ -110,8 +110,8 @@ static bool is_instruction_trap(const struct thread *thread)
 }
 
 /*
- * The event sees the registers as at the function's entry. Where the thread goes on, it undoes
- * that.
+ * The ledger gets the registers as at the function's entry. The code where the thread goes on
+ * restores the others.
  */
 static uint64_t entry(struct probes *probes, struct probe *probe, struct thread *thread)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where a patch goes, and which engine it is for (theory in choose.h). */
+/* Decides where a patch goes, and for which engine (theory in choose.h). */
 
 #include "probe/choose.h"
 
@@ -12,7 +12,7 @@
 #include "probe/probe.h"
 #include "tracee/target.h"
 
-/* Arguments that the agent can be told of. */
+/* How many arguments the agent can be given. */
 #define AGENT_ARGS	3
 #define FUNCTION_MAX	(1u << 20)
 
@@ -28,11 +28,11 @@ static bool is_behind(enum way way)
 	return way == JUMP_BEHIND || way == TRAP_BEHIND;
 }
 
-/* A probe while its way is looked for. */
+/* A probe while its way is being chosen. */
 struct choice {
 	const struct probes *probes;
 	struct probe *probe;
-	enum way way;			/* the one that is tried, or taken */
+	enum way way;			/* the way that is tried, or was chosen */
 	struct entry_insn first;	/* len is 0: the first instruction cannot stay */
 	bool trapped;			/* somebody's trap stands on the first byte */
 	char no_jump[300];		/* why it has no jump, at either place */
@@ -62,13 +62,13 @@ static size_t patch_len(const struct choice *choice)
 	return engine_of(choice->way) == PROBE_JUMP ? arch->jump_len : arch->trap_len;
 }
 
-/* How many bytes of the function are in front of the patch. */
+/* The number of the function's bytes in front of the patch. */
 static size_t stays_len(const struct choice *choice)
 {
 	return is_behind(choice->way) ? choice->first.len : 0;
 }
 
-/* The number of arguments, counted from the first, that are looked at or handed on. */
+/* How many arguments, from the first on, are read or passed on. */
 static unsigned arguments_used(const struct alloc_function *fn)
 {
 	int8_t last[] = { fn->size, fn->count, fn->ptr, (int8_t)(fn->nr_args - 1) };
@@ -79,13 +79,13 @@ static unsigned arguments_used(const struct alloc_function *fn)
 	return (unsigned)(most + 1);
 }
 
-/* The agent is handed the first arguments only. */
+/* The agent gets only the first arguments. */
 static bool arguments_fit(const struct alloc_function *fn)
 {
 	return fn->size < AGENT_ARGS && fn->count < AGENT_ARGS && fn->ptr < AGENT_ARGS;
 }
 
-/* Somebody's trap on the first byte, and nothing else that differs. */
+/* Is a trap of another tool on the first byte the only difference? */
 static bool is_trapped(const struct arch *arch, const uint8_t *file, const uint8_t *now, size_t len)
 {
 	return arch->trap_len <= len && memcmp(file, now, len) &&
@@ -93,7 +93,7 @@ static bool is_trapped(const struct arch *arch, const uint8_t *file, const uint8
 	       !memcmp(file + arch->trap_len, now + arch->trap_len, len - arch->trap_len);
 }
 
-/* The function's code as the file has it; text is compared with it before it is believed. */
+/* Read the function's code from the file; text is compared with it before it is believed. */
 static void read_code(struct choice *choice)
 {
 	const struct probes *probes = choice->probes;
@@ -126,7 +126,7 @@ static void read_code(struct choice *choice)
 	}
 }
 
-/* The function's code behind what is displaced, as the file has it. */
+/* The function's code behind the displaced part, as the file has it. */
 struct rest {
 	uint8_t *code;
 	size_t len;
@@ -151,7 +151,7 @@ static struct err *read_rest(const struct probe *probe, size_t consumed, struct 
 	return ret->code ? elf_file_read(elf, vaddr + consumed, ret->code, ret->len) : err_nomem;
 }
 
-/* A thread may come to the bytes in [low, high) through the function's entry only. */
+/* Check that threads can reach the bytes in [low, high) only through the function's entry. */
 static void patch_bounds(const struct choice *choice, uint64_t *low, uint64_t *high)
 {
 	*low = choice->probe->address + (is_behind(choice->way) ? choice->first.len : 1);
@@ -184,15 +184,15 @@ static struct err *check_branches(const struct choice *choice, size_t consumed)
 
 	if (!err)
 		err = check_rest(choice, &rest);
-	else if (choice->way == TRAP_AT_ENTRY)	/* a branch can go to its only byte alone */
+	else if (choice->way == TRAP_AT_ENTRY)	/* a branch can only go to its one byte */
 		err = NULL;
 	free(rest.code);
 	return err;
 }
 
 /*
- * The kernel writes page by page, and stops between two of them if mdbg is killed, or there is no
- * memory for a second copy: half a jump would stay.
+ * The kernel writes page by page. If mdbg is killed in between, or there is no memory for a second
+ * copy, half a jump would stay.
  */
 static bool in_two_pages(const struct choice *choice)
 {
@@ -217,7 +217,8 @@ static struct err *check_way(const struct choice *choice)
 	if (!is_behind(choice->way) && choice->trapped)
 		return err_create(ERR_UNSUPPORTED, "another tool has a trap on its first byte");
 	/*
-	 * Can it be displaced at all? The real place, and so the real code, comes when it is armed.
+	 * Can it be displaced at all? The real place, and with it the real code, is chosen when it
+	 * is armed.
 	 */
 	err = arch->displace(probe->expect, probe->expect_len, probe->address,
 			     probe->address + PAGE, stays_len(choice) + patch_len(choice), &displaced);
@@ -265,7 +266,7 @@ static void take_way(struct choice *choice)
 			 choice->at_entry);
 }
 
-/* From this way on. */
+/* Try this way and those after it. */
 static void choose(struct choice *choice, enum way from)
 {
 	char why[sizeof(choice->probe->why)] = "";
@@ -307,7 +308,7 @@ struct choices {
 	uint64_t bias;
 };
 
-/* Where another function begins inside a patch, the next way is tried. */
+/* If another function begins inside a patch, try the next way. */
 static bool avoid_symbol(struct choices *choices, const struct elf_symbol *symbol)
 {
 	uint64_t address = symbol->value + choices->bias;
@@ -333,7 +334,9 @@ static bool avoid_symbol(struct choices *choices, const struct elf_symbol *symbo
 	return changed;
 }
 
-/* The next way of one may have a symbol inside that was passed by already: then once more. */
+/*
+ * A probe's next way may contain a symbol that was passed already: then go through them once more.
+ */
 static struct err *avoid_symbols(struct choices *choices, struct elf_file *elf)
 {
 	struct elf_symbols at;
@@ -350,7 +353,7 @@ static struct err *avoid_symbols(struct choices *choices, struct elf_file *elf)
 	return err;
 }
 
-/* A file whose symbols cannot be had says nothing of what begins where. */
+/* Without the file's symbols it is not known where functions begin. */
 static void without_symbols(struct choices *choices, const char *why)
 {
 	for (size_t i = 0; i < choices->nr; i++) {

@@ -18,14 +18,14 @@
  * instructions under the patch, and in front of it, can be displaced; if no branch of the function,
  * as its file has it, and no other function's symbol goes to a byte of the patch but the first one
  * of the function itself; and, for a jump, if it lies in one page and the agent can be told of the
- * arguments. Behind the first instruction a branch to the patch itself counts, too: who comes by it
- * has not run that instruction, which the thunk would undo.
+ * arguments. Behind the first instruction a branch to the patch itself counts, too: a thread that
+ * comes by it has not run that instruction, but the thunk would undo it.
  *
- * Text is compared with the file before it is believed. In front of the patch there may be
- * somebody's trap (the kernel's for a uprobe): it stands for the file's instruction, which stays in
+ * Text is compared with the file before it is believed. In front of the patch there may be a trap
+ * of another tool (the kernel's, for a uprobe): it replaces the file's instruction, which stays in
  * place.
  *
- * A breakpoint that a jump becomes later (probe_no_jump) stays where the jump would have been.
+ * If a jump becomes a breakpoint later (probe_no_jump), that is put where the jump would have been.
  */
 #pragma once
 

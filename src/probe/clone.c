@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The probes of a forked child. Its memory is a copy of its parent's, patches, areas and handler
- * included, but for the agent's state, which is empty: a thunk passes everything through. So jumps
- * become breakpoints, on the same slots. Otherwise nothing is changed in it; what is made is the
- * knowledge of it, here and, for a later mdbg, in the child's own journal.
+ * The probes of a forked child. Its memory is a copy of its parent's with patches, areas and
+ * handler; only the agent's state is empty, so a thunk lets every call pass. So jumps become
+ * breakpoints on the same slots. Nothing else is changed in the child; mdbg only notes what is
+ * there, in its own memory and, for a later mdbg, in the child's own journal.
  */
 
 #include <stdlib.h>
@@ -43,9 +43,9 @@ static struct err *copy_areas(const struct probes *parent, struct probes *child)
 }
 
 /*
- * An int3 in place of a jump, and the function's own bytes behind it, so that nothing but the int3
- * must go (agent/trap_handler.c). Until it is there the entry for the jump itself stands, so that a
- * later mdbg finds either.
+ * Put an int3 in place of a jump, and the function's own bytes behind it, so that only the int3
+ * must be taken out later (agent/trap_handler.c). Until that is done the journal keeps the entry of
+ * the jump, so that a later mdbg finds one or the other.
  */
 static struct err *make_breakpoint(struct probes *child, struct probe *probe)
 {
@@ -108,7 +108,10 @@ static struct err *make_breakpoints(const struct probes *parent, struct probes *
 	return err;
 }
 
-/* The handler must find its way from what were jumps, and the agent needs its log no more. */
+/*
+ * The handler must know the places of the former jumps, and the agent does not need its log any
+ * more.
+ */
 static struct err *settle_in(const struct probes *parent, struct probes *child)
 {
 	struct remote *remote;
@@ -157,7 +160,7 @@ struct err *probes_clone(const struct probes *parent, struct target *target, uin
 		err = copy_entry(parent, child, parent->state_entry, &child->state_entry);
 	for (size_t i = 0; i < parent->all.nr && !err; i++)
 		err = copy_probe(parent, child, parent->all.at[i]);
-	/* The handler first: mdbg may be killed between any two steps. */
+	/* The handler comes first: mdbg may be killed between any two steps. */
 	if (!err && parent->state)
 		err = settle_in(parent, child);
 	else if (!err && child->has_sigaction)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Taking probes out (theory in probe.h): text first, so that no thread comes in any more; then the
- * threads run for moments until all have left our code; then the rest.
+ * Takes probes out (theory in probe.h): the text first, so that no thread enters our code any more;
+ * then the threads run for moments until all have left it; then the rest.
  *
- * All stacks are looked at: any thread may have entered a thunk unseen, and a signal may have come
- * to a thread that stood in a slot before or after its operation: its handler returns there.
+ * All stacks are examined: any thread may have entered a thunk unseen; and a thread may have got a
+ * signal while its PC was in a slot, so that the signal's handler returns there.
  */
 
 #include "probe/probe.h"
@@ -50,7 +50,7 @@ struct inside {
 	uint32_t threads;
 };
 
-/* Go on where the word at sp says, as if a `ret` had taken it. */
+/* Go on at the address in the word at sp, as after a `ret`. */
 static void return_from(struct thread *thread, uint64_t sp)
 {
 	const struct arch *arch = thread->target->arch;
@@ -63,9 +63,9 @@ static void return_from(struct thread *thread, uint64_t sp)
 }
 
 /*
- * A thread that stands on an instruction of ours whose counterpart is known is moved there; one
- * that does not is let run. No single step: the signals that it would have to be kept from would
- * stay blocked if mdbg were killed meanwhile.
+ * If a thread's PC is on an instruction of ours whose original is known, move it there; otherwise
+ * let the thread run. It is not single-stepped: signals would have to be blocked for that, and
+ * would stay blocked if mdbg were killed meanwhile.
  */
 static void move_out(struct probes *probes, struct thread *thread)
 {
@@ -84,13 +84,13 @@ static void move_out(struct probes *probes, struct thread *thread)
 	else if (pc == probe->stub_entry ||
 		 (probe->thunk_at && pc == probe->thunk_at + probe->thunk.entry))
 		regs_set(&thread->regs, arch->pc, probe->address);
-	/* A stub that has its result, and does not go on to a throwing form, only returns. */
+	/* A stub that has its result, and does not go on to a throwing form, would only return. */
 	if (pc == probe->stub_trap && !(probe->nothrow && !regs_get(&thread->regs, arch->ret)))
 		return_from(thread, sp + probe->stub_frame - sizeof(uint64_t));
 	if (probe->thunk_at && probe->thunk.ret && pc == probe->thunk_at + probe->thunk.ret)
 		return_from(thread, sp);
 	thread->regs_changed = true;
-	/* At once: mdbg may be killed when the handler or the area is gone. */
+	/* Write them at once: mdbg may be killed after the handler or the area is gone. */
 	err_ignore(thread_flush_regs(thread));	/* fails only if the thread was killed */
 }
 
@@ -104,7 +104,7 @@ static void look_inside(struct thread *thread, const struct stack_top *top, void
 
 	if (stopped && area_holds(probes, regs_get(&thread->regs, thread->target->arch->pc)))
 		move_out(probes, thread);
-	/* Stuck, on a page of a slow disk perhaps: it comes back to where it was called from. */
+	/* It is stuck, perhaps on a page of a slow disk, and will come back to its caller. */
 	inside->threads += (has_ops && !stopped) || stack_of_uses(thread, top, inside->range, inside->nr);
 }
 
@@ -118,7 +118,7 @@ static struct err *nobody_inside(void *probes, bool *done_ret)
 	return NULL;
 }
 
-/* Let the target run for moments until nobody is inside. Stopped before and after. */
+/* Let the target run for moments until no thread is inside. Stopped before and after. */
 static struct err *drain(struct probes *probes, bool *clean)
 {
 	const struct target_wait wait = {
@@ -171,7 +171,7 @@ static struct err *unmap_all(struct probes *probes, struct remote *remote)
 
 /*
  * A thread will still return into a stub or a thunk. The agent is told to let all calls pass; it
- * needs the log no more, unless it was interrupted in the middle of its work.
+ * does not need the log any more, unless it was interrupted in the middle of its work.
  */
 static struct err *leave(struct probes *probes, struct remote *remote)
 {
@@ -200,7 +200,7 @@ struct err *probes_disarm(struct probes *probes, bool *left_ret)
 	for_each_thread(thread, probes->target)
 		event_void(probes, thread);
 	if (!clean)
-		defuse(probes);		/* while the handler is there */
+		defuse(probes);		/* while the handler is still there */
 	err = remote_borrow(probes->target, NULL, &remote);
 	if (err)
 		return err;
@@ -245,8 +245,8 @@ struct err *probes_clean_child(struct probes *probes, struct target *child)
 		return NULL;
 	err = clean_text(probes, child, region->journal);
 	/*
-	 * Forked inside an allocator: it returns through our stub or thunk, so that they, the
-	 * handler and the state (which is empty there) must stay.
+	 * The child was forked inside an allocator: it returns through our stub or thunk, so these,
+	 * the handler and the state (which is empty there) must stay.
 	 */
 	if (err || stack_uses(child, &thread->regs, range, nr))
 		return err;

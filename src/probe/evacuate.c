@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* No thread may stand where a jump goes (evacuate.h). */
+/* Moves threads away from the places of jumps (evacuate.h). */
 
 #include "probe/evacuate.h"
 
@@ -19,7 +19,7 @@ static bool is_jump(const struct probe *probe)
 	return probe->state == PROBE_PLANNED && probe->engine == PROBE_JUMP && probe->slot;
 }
 
-/* The jump that pc lies inside of, not at its first byte. */
+/* The jump that has pc inside, but not at its first byte. */
 static struct probe *jump_at(const struct probes *probes, uint64_t pc)
 {
 	vec_each_value(probe, &probes->all) {
@@ -38,7 +38,7 @@ static void give_up(const struct probes *probes, struct probe *probe, pid_t tid)
 	probe_no_jump(probes, probe, why);
 }
 
-/* Where the instruction at pc has its displaced copy; 0: pc is at none. */
+/* The displaced copy of the instruction at pc; 0: pc is at no instruction. */
 static uint64_t displaced_at(const struct probe *probe, uint64_t pc)
 {
 	for (size_t i = 0; i <= probe->displaced.nr; i++)
@@ -47,7 +47,7 @@ static uint64_t displaced_at(const struct probe *probe, uint64_t pc)
 	return 0;
 }
 
-/* Going through the aligned words of a stack, from a SP up, for PCs inside a jump. */
+/* A search through the aligned words of a stack, from SP up, for PCs inside a jump. */
 struct scan {
 	const struct probes *probes;
 	uint64_t at, end;
@@ -82,7 +82,7 @@ static bool scan_more(struct scan *scan)
 	return scan->nr > 0;
 }
 
-/* The jump that the next such PC is in; NULL: there is no more. */
+/* The jump that contains the next such PC; NULL: there is no more. */
 static struct probe *scan_next(struct scan *scan, uint64_t *at_ret, uint64_t *pc_ret)
 {
 	while (scan->next < scan->nr || scan_more(scan)) {
@@ -101,7 +101,7 @@ static struct probe *scan_next(struct scan *scan, uint64_t *at_ret, uint64_t *pc
 
 #define SAVED_MAX	16	/* copies of a PC that are tried */
 
-/* Does a walk come to the displaced instruction at `to`? */
+/* Does a walk reach the displaced instruction at `to`? */
 struct passing {
 	struct probes *probes;
 	uint64_t to;
@@ -130,8 +130,8 @@ static bool walk_comes_to(struct probes *probes, struct thread *thread, uint64_t
 }
 
 /*
- * Is the word at `at` the one that a frame keeps its PC in? Then the walk comes to `to` once that
- * stands there; else the word is put back.
+ * Is the word at `at` the one in which a frame keeps its PC? Then a walk reaches `to` when that is
+ * written there; otherwise the word is put back.
  */
 static bool change_saved(struct probes *probes, struct thread *thread, uint64_t at, uint64_t pc,
 			 uint64_t to)
@@ -146,8 +146,8 @@ static bool change_saved(struct probes *probes, struct thread *thread, uint64_t 
 }
 
 /*
- * A frame of the stack has a PC inside a jump: a signal came there. There may be copies of it (the
- * signal's own information has one, if it was a trap).
+ * A frame of the stack has a PC inside a jump: a signal came there. There may be copies of this PC
+ * (siginfo has one, if it was a trap).
  */
 static void move_saved(struct probes *probes, struct thread *thread, struct probe *probe, uint64_t pc)
 {
@@ -195,8 +195,8 @@ static void clear_stuck(struct probes *probes, const struct thread *thread)
 }
 
 /*
- * The innermost frame: the registers. Those of a borrowed thread lie in a frame on its stack, too
- * (tracee/remote.h).
+ * The innermost frame is in the registers. Those of a borrowed thread are also in a frame on its
+ * stack (tracee/remote.h).
  */
 static void clear_pc(struct probes *probes, struct thread *thread, bool borrowed)
 {
@@ -213,7 +213,7 @@ static void clear_pc(struct probes *probes, struct thread *thread, bool borrowed
 	}
 	regs_set(&thread->regs, arch->pc, to);
 	thread->regs_changed = true;
-	/* At once: mdbg may be killed when the jump is there. */
+	/* Write them at once: mdbg may be killed after the jump is there. */
 	if (thread_flush_regs(thread))
 		give_up(probes, probe, thread->tid);
 }

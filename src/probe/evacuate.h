@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * No thread may stand where a jump goes: a PC behind the first of the patched bytes would run on in
- * the middle of the jump.
+ * No thread may have its PC where a jump is written: behind the first of the patched bytes it would
+ * go on in the middle of the jump.
  *
  *	a stopped thread's PC			is moved to the displaced copy
  *	a PC that a signal frame keeps		likewise, in the frame
@@ -13,8 +13,8 @@ struct probes;
 struct thread;
 
 /*
- * For all jumps that are planned and filled. All threads are stopped but stuck ones; one of them
- * may be borrowed for remote calls. Afterwards the engine of a probe may be another
+ * Do this for all jumps that are planned and filled. All threads are stopped except stuck ones; one
+ * of them may be borrowed for remote calls. A probe may have become a breakpoint afterwards
  * (probe_no_jump).
  */
 void evacuate(struct probes *probes, const struct thread *borrowed);

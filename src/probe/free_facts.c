@@ -16,8 +16,8 @@
 #include "tracee/tcb.h"
 
 /*
- * How far below its end the kernel keeps other mappings from the main thread's stack, whatever its
- * limit (MIN_GAP in the kernel's mmap_base).
+ * The kernel keeps other mappings at least this far below the end of the main thread's stack,
+ * whatever its limit (MIN_GAP in the kernel's mmap_base).
  */
 #define STACK_ROOM	(128ull << 20)
 
@@ -26,7 +26,7 @@ bool free_facts_is_libc(const struct module *module)
 	return allocator_by_file(path_base(module->path)) == &allocator_glibc;
 }
 
-/* Can what this probe says of its function, or the lack of it, hide a block? */
+/* Can the state of this probe hide blocks from the log? */
 static bool hides(const struct probe *probe, char *why, size_t room)
 {
 	const char *name = path_base(probe->module->path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Patches that are not in the text any more (theory in patch_watch.h). */
+/* Finds patches that are not in the text any more (theory in patch_watch.h). */
 
 #include "probe/patch_watch.h"
 
@@ -43,7 +43,9 @@ static void overwritten(struct look *look, struct probe *probe)
 		probes->lost_records |= probe->fn != NULL;
 		return;
 	}
-	/* The user is told at the second look: at the first one the module may just be going. */
+	/*
+	 * The user is warned at the second look: at the first one the module may just be unloaded.
+	 */
 	if (probe->told)
 		return;
 	probe->told = true;
@@ -55,7 +57,7 @@ static void overwritten(struct look *look, struct probe *probe)
 		probes->warn(probes->ctx, text);
 }
 
-/* By now anything may lie at the address of the patch. */
+/* Anything may be mapped at the address of the patch now. */
 static bool is_of_module(struct look *look, const struct probe *probe)
 {
 	if (!look->refreshed && target_refresh(look->probes->target, NULL))
@@ -77,7 +79,7 @@ static void judge(struct look *look, struct probe *probe)
 	}
 }
 
-/* now has room for the bytes that are there; it has the first `got` of them already. */
+/* `now` has room for the present bytes, and has the first `got` of them already. */
 static bool is_in_place(const struct probes *probes, const struct probe *probe,
 			uint8_t now[JOURNAL_BYTES], size_t got)
 {
@@ -96,8 +98,8 @@ static bool look_at(struct look *look)
 		struct probe *probe = look->probe[i];
 
 		/*
-		 * Bytes are missing where process_vm_readv is not allowed, or a piece in front has
-		 * ended the call.
+		 * Bytes are missing if process_vm_readv is not allowed, or if an unreadable piece
+		 * in front has ended the call.
 		 */
 		if (!is_in_place(look->probes, probe, look->bytes[i], look->piece[i].got)) {
 			judge(look, probe);
@@ -110,7 +112,7 @@ static bool look_at(struct look *look)
 	return true;
 }
 
-/* From where the last look has ended on, to the last probe at most. */
+/* Begin where the last look has ended, and go to the last probe at most. */
 static bool look_at_some(struct look *look, unsigned most)
 {
 	struct probes *probes = look->probes;
@@ -153,7 +155,7 @@ void patch_watch_forget(struct probes *probes)
 	}
 }
 
-/* Where there are too many intervals the first two become one. */
+/* If there are too many intervals, merge the first two. */
 static void note_interval(struct probes *probes, uint64_t to)
 {
 	struct lost_interval new = { probes->looked, to };

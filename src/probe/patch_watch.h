@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Patches that are not in the text any more.
+ * Finds patches that are not in the text any more.
  *
- * With its untraced mdbg learns of modules that come and go by looking, ten times a second. One
- * that was unloaded and loaded again in between lies where it lay, as a rule, and so does its entry
- * in the loader's list: nothing there tells it from the one before. But its text is the file's,
- * without our jumps, and what it does is recorded by nobody. So the text itself is looked at: all
- * patches that are in, by one process_vm_readv for 64 of them. One that is not as it was written is
- * lost, in one of two ways, which the page tells that it lies in:
+ * While the target is untraced, mdbg looks for modules that come and go ten times a second. A
+ * module that was unloaded and loaded again in between mostly has its old address, and the same
+ * entry in the loader's list, so nothing there shows the change. But its text is the file's,
+ * without our jumps, and its events are not recorded. So mdbg compares the text itself: all patches
+ * that are in, by one process_vm_readv for 64 of them. A patch that is not as it was written is
+ * lost in one of two ways; its page shows in which:
  *
  *	the file's, or none	To write a patch gave the page a copy of its own, for as long as the
  *				mapping lasts. So this is another mapping: the module has gone, and
@@ -27,31 +27,31 @@
  *				probe like others. (First the module map is asked whether what lies
  *				there is the module's at all.)
  *
- * A jump in which another tool has, or had, its own trap is worse than lost: who calls the function
- * runs into the middle of an instruction. That is what a kernel uprobe on an address inside the
- * patch comes to, which knows the file's instructions alone. So as soon as it is seen, all threads
- * are stopped, and what is ours of it is taken out around that trap (undo_is_ours); the probe is
- * REFUSED from then on and said to be so. A debugger's breakpoint is left alone, since the process
- * cannot be stopped while there is one. (Nobody can keep the process from calling the function
- * before that.)
+ * A jump in which another tool has, or had, its own trap is worse than a lost one: a thread that
+ * calls the function goes on in the middle of an instruction. A kernel uprobe on an address inside
+ * the patch does that, because it knows only the file's instructions. So as soon as mdbg sees it,
+ * it stops all threads and takes its own bytes out around that trap (undo_is_ours); the probe is
+ * REFUSED from then on, and the user is warned. A debugger's breakpoint is left alone, since mdbg
+ * cannot stop the process while a debugger traces it. (Nothing can keep the process from calling
+ * the function before that.)
  *
- * Modules are read by whoever needs them, not only to find new probes: between planning and arming
- * one may die, and be back before its probes are put in. Then these are not put in: its heir's will
- * be.
+ * Modules are read at several points, not only to find new probes: between planning and arming a
+ * module may go and come back. Then its old probes are not put in, but those of the new module.
  *
- * A page that cannot be told is taken for a copy: a patch that is put in again is told for sure, so
- * that there is no going round in circles with a tool that takes out what it does not like.
+ * A page whose kind cannot be found out counts as a copy. So mdbg never puts a patch in again and
+ * again while another tool takes it out.
  *
- * Calls that went by: up to the look that finds a patch lost, calls may have gone unrecorded, and
- * as long as one is overwritten. The log's gap says so when probes go in again, so that no double
- * free is told of a block from before (log/unknown_free.h); for those that were told in the
- * interval itself it is kept here (patch_watch_may_have_missed). Where functions of the C library
- * were lost, or overwritten ones, blocks may have been freed unseen that were recorded, and
- * allocated that were not: patch_watch_takes_records says that once.
+ * Calls that were missed: before the look that finds a patch lost, and as long as one is
+ * overwritten, calls may have gone unrecorded. When probes go in again, the log notes a gap, so
+ * that no double free of a block from before is reported (log/unknown_free.h). For double frees
+ * that were reported in the interval itself, the interval is kept here
+ * (patch_watch_may_have_missed). If patches of the C library were lost, or patches overwritten,
+ * recorded blocks may have been freed unseen, and others allocated: patch_watch_takes_records says
+ * that once.
  *
  * Costs: a look at the 13 probes of a plain program takes 5 us, one at 64 of as many pages 15 us. A
- * poll takes no more than 128 in turn, 30 us, so that hundreds cost no more than 0.03 % of a
- * processor, and are seen within half a second; who asks for an answer has all looked at.
+ * poll looks at no more than 128 in turn, 30 us, so that hundreds of probes cost no more than 0.03
+ * % of a processor, and are seen within half a second. Before an answer all of them are compared.
  */
 #pragma once
 
@@ -64,22 +64,21 @@ struct probes;
 #define PATCH_WATCH_ALL	UINT_MAX
 
 /*
- * Forget the probes of modules that are dead: nothing of them is put in any more, and text that is
- * not mapped any more takes its patch with it. So wherever modules may have been read, before
- * probes are planned and before they are put in. One whose patch is still there stays as it is,
- * whatever the map says: an instruction of ours that neither mdbg nor the journal knows would be
- * the end of the target. If what lies there now is a module with the same code, it becomes that
- * module's when that is planned.
+ * Forget the probes of dead modules: they are not put in any more, and text that is not mapped any
+ * more has lost its patch. Call this wherever modules may have been read, before probes are planned
+ * and before they are put in. A probe whose patch is still there stays as it is, whatever the map
+ * says: an instruction of ours that neither mdbg nor the journal knows would end the target. If a
+ * module with the same code is there now, the probe becomes that module's when that is planned.
  */
 void patch_watch_forget(struct probes *probes);
 /*
- * Look at `most` patches, those that were not looked at for longest, or at all; the target may run.
- * True: modules have gone, and probes_modules_changed is to be called.
+ * Compare `most` patches, those first that were not compared for the longest time; the target may
+ * run. True: modules have gone, and probes_modules_changed must be called.
  */
 bool patch_watch_look(struct probes *probes, unsigned most);
-/* All threads are stopped: take out what is broken by another tool's trap in it. */
+/* All threads are stopped: take out patches that are broken by another tool's trap inside. */
 void patch_watch_take_broken(struct probes *probes);
-/* Were probes lost at some time in [from, to], so that events may have gone unrecorded? */
+/* Were probes lost at some time in [from, to], so that events may be missing? */
 bool patch_watch_may_have_missed(const struct probes *probes, uint64_t from, uint64_t to);
-/* Has something been lost, since the last time that this was asked, that records depend on? */
+/* Since the last call of this: was a patch lost on which the records depend? */
 bool patch_watch_takes_records(struct probes *probes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Planning: which functions of which modules are probed, and which are not and why. */
+/* Plans which functions of which modules are probed, and notes why others are not. */
 
 #include "probe/probe.h"
 
@@ -26,8 +26,8 @@ struct finding {
 };
 
 /*
- * A module that went may come back at the same place, and is another one then. But where a patch is
- * still in the text (patch_watch.h) there is no room for a second one.
+ * A module that has gone may come back at the same place, and then it is another one. But if a
+ * patch is still in the text (patch_watch.h) there is no room for a second one.
  */
 static struct probe *probe_at(struct probes *probes, uint64_t address)
 {
@@ -39,7 +39,7 @@ static struct probe *probe_at(struct probes *probes, uint64_t address)
 	return NULL;
 }
 
-/* Is what the probe has displaced this module's code? */
+/* Is the code that the probe has displaced this module's? */
 static bool has_code_of(const struct module *module, const struct probe *probe)
 {
 	uint8_t code[sizeof(probe->expect)];
@@ -49,9 +49,9 @@ static bool has_code_of(const struct module *module, const struct probe *probe)
 }
 
 /*
- * The probe at address, where the finding's module is. One that is in, though its module has gone,
- * goes on as this one's: its patch, slot and trap are what a new one's would be. (So it is when the
- * process has thrown away some pages of its text: the patches in its others are where they were.)
+ * The probe at address, in the finding's module. If a probe is in although its module has gone, it
+ * becomes this module's: a new one would have the same patch, slot and trap. (This happens when the
+ * process has discarded some pages of its text: the patches in the other pages are still there.)
  */
 static struct probe *probe_of(const struct finding *finding, uint64_t address)
 {
@@ -83,8 +83,8 @@ static struct err *add(struct probes *probes, struct module *module,
 }
 
 /*
- * libc's own where the linker has made the name a local one: it has done so with `malloc` in
- * static-pie programs, and left `__malloc`.
+ * Names of libc's own functions, for programs in which the linker has made the usual name local: in
+ * static-pie programs it does so with `malloc`, and leaves `__malloc`.
  */
 static bool is_libcs(struct module *module, const struct elf_symbol *symbol)
 {
@@ -96,7 +96,7 @@ static bool is_libcs(struct module *module, const struct elf_symbol *symbol)
 		address == symbol->value + module->bias;
 }
 
-/* Aliases are probed once, under the name that stands first in the table. */
+/* Aliases are probed once, under the name that comes first in the table. */
 static struct err *add_symbol(struct finding *finding, const struct elf_symbol *symbol)
 {
 	const struct alloc_function *fn;
@@ -185,7 +185,7 @@ static struct err *plan_module(struct probes *probes, struct module *module)
 		return NULL;
 	if (!alloc_module_is_private(path_base(module->path))) {
 		if (elf_symbols_begin(module->elf, &at))
-			return NULL;	/* a file that is broken has no functions for us */
+			return NULL;	/* no functions are found in a broken file */
 		while (elf_symbols_next(&at, &symbol)) {
 			err = add_symbol(&finding, &symbol);
 			if (err)
@@ -205,8 +205,8 @@ static struct err *plan_module(struct probes *probes, struct module *module)
 }
 
 /*
- * Jumps read the time stamp counter, from the first probe of the finding on. Strict seccomp takes it
- * away: a thread that reads it is sent SIGSEGV.
+ * No jumps, from the first probe of the finding on, if the time stamp counter cannot be read: under
+ * strict seccomp a thread that reads it gets a SIGSEGV.
  */
 static void check_clock(const struct finding *finding)
 {

@@ -23,15 +23,15 @@
  *								the block
  *							ret
  *
- * The patch begins behind the function's first instruction wherever that can be undone, or be done
- * twice (struct entry_insn), so that other tools may have a probe on the entry. A jump is safe
- * where the bytes can be displaced and nothing in the function, as its file has it, goes into them:
- * choose.c decides for each function, and says why not. The loader's debugger hook, which tells of
- * new modules, is always a breakpoint. So are all probes of a followed child: the agent's state is
- * empty in it, and its parent's jumps become breakpoints on the same slots.
+ * The patch begins behind the function's first instruction wherever that instruction can be undone,
+ * or done twice (struct entry_insn), so that other tools may have a probe on the entry. A jump is
+ * safe if the bytes can be displaced and nothing in the function, as its file has it, branches into
+ * them: choose.c decides that for each function, and notes why not. The loader's debugger hook,
+ * which reports new modules, is always a breakpoint. So are all probes of a followed child: the
+ * agent's state is empty in it, and its parent's jumps become breakpoints on the same slots.
  *
- * Neither kind of frame of ours can be passed by an exception: a throwing operator new is called in
- * its nothrow form; where NULL comes back stub or thunk drop their frame and jump to the throwing
+ * An exception can pass neither kind of our frames. So a throwing operator new is called in its
+ * nothrow form; if that returns NULL, the stub or thunk drops its frame and jumps to the throwing
  * one.
  *
  * States of a probe:
@@ -39,14 +39,14 @@
  *	PLANNED -> (area mapped, code filled) -> ACTIVE (patch in place) -> (text restored) -> PLANNED
  *	REFUSED: never put in, or its module is gone; `why` says why
  *
- * Before a jump is written, threads that stand between its five bytes are sent to the displaced
- * copies, and so are PCs saved in signal frames. An area goes when no thread runs in it or will
- * return into it.
+ * Before a jump is written, threads whose PC is inside its five bytes are moved to the displaced
+ * copies, and so are PCs saved in signal frames. An area is unmapped when no thread runs in it or
+ * will return into it.
  *
- * A thread that hits an int3 while mdbg has been killed gets a real SIGTRAP. As long as breakpoints
- * are in place the target has a handler for it (src/agent), which sends the thread on to the
- * displaced prologue. The kernel resets that handler when an int3 traps in a thread that blocks
- * SIGTRAP: it is put back, and so is the thread's mask (sigtrap.c).
+ * A thread that hits an int3 after mdbg was killed gets a real SIGTRAP. As long as breakpoints are
+ * in place the target has a handler for it (src/agent), which sends the thread on to the displaced
+ * prologue. The kernel resets that handler when an int3 traps in a thread that blocks SIGTRAP: it
+ * is put back, and so is the thread's mask (sigtrap.c).
  *
  *	plan.c		which functions		choose.c	at which place, which engine
  *	tail_call.c		who may be in `free` without a trace of it
@@ -59,8 +59,8 @@
  *	area.c		where the code lies, and what walks must know of it
  *	breakpoint.c, trap_ledger.c	traps		clone.c		followed children
  *
- * Tracer thread only, but for probes_plan's reading of files, which may run anywhere while nothing
- * is armed.
+ * All of this runs on the tracer thread, except that probes_plan, which reads files, may run on any
+ * thread while nothing is armed.
  */
 #pragma once
 
@@ -102,23 +102,24 @@ struct probe {
 	enum probe_state state;
 	enum probe_engine engine;
 	uint64_t address;		/* of the function */
-	struct entry_insn stays;	/* its first instruction, if it stays in place; len 0: not */
-	uint64_t patch;			/* where the patch goes: behind that */
+	/* its first instruction, if it stays in place; len 0: not */
+	struct entry_insn stays;
+	uint64_t patch;			/* where the patch goes: behind `stays` */
 	uint64_t nothrow;		/* of the nothrow twin; 0 */
-	uint8_t expect[32];		/* code at address, as in the file */
+	uint8_t expect[32];		/* code at address, as the file has it */
 	uint32_t expect_len;
 	uint32_t text_entry;		/* journal */
 	uint8_t put[JOURNAL_BYTES];	/* ACTIVE: what was written there, put_len bytes */
 	uint32_t put_len;
-	/* ACTIVE, but somebody else has written over it: see patch_watch.h */
+	/* ACTIVE, but overwritten by others: see patch_watch.h */
 	bool overwritten;
-	bool told;			/* of that */
+	bool told;			/* the user was warned of it */
 	uint64_t slot;			/* in an area; 0: none */
 	bool filled;			/* with code for its place */
-	uint64_t prologue;		/* the displaced one's address */
-	uint64_t resume;		/* in it: the copy of the instruction at patch */
+	uint64_t prologue;		/* address of the displaced prologue */
+	uint64_t resume;		/* in the prologue: the copy of the instruction at patch */
 	uint64_t stub, stub_trap;	/* addresses; stub_trap is behind the trap */
-	uint64_t stub_entry;		/* where SP is as at the function's entry */
+	uint64_t stub_entry;		/* instruction at which SP is as at the function's entry */
 	uint32_t stub_frame;
 	struct ledger_function ledger;	/* trap_ledger.c's: calls are known by its address */
 	uint32_t agent_index;		/* in agent_state.probe[], with thunk_at */
@@ -128,12 +129,12 @@ struct probe {
 	/* of `free`: it, and where it goes on (tail_call.c) */
 	struct probe_code tail[PROBE_TAILS];
 	uint32_t nr_tails;
-	bool gone;			/* REFUSED, since the user has deleted it */
-	bool elsewhere;			/* REFUSED, but what it gives out is recorded in another function */
-	bool warned;			/* the owner's: the user was told of what it is not */
+	bool gone;			/* REFUSED: the user has deleted it */
+	bool elsewhere;			/* REFUSED: its blocks are recorded in another function */
+	bool warned;			/* for the owner: the user was warned of it */
 	/*
-	 * REFUSED: why. A breakpoint under PROBE_AUTO: why it is no jump. A patch that lies on the
-	 * function's first instruction: why it does.
+	 * The reason why a probe is REFUSED; or why it is no jump, for a breakpoint under
+	 * PROBE_AUTO; or why the patch is on the function's first instruction.
 	 */
 	char why[512];
 	char hint[160];			/* a way out of that; "" */
@@ -146,7 +147,7 @@ struct area {
 	bool agent;			/* room for the agent's image and table is at its start */
 };
 
-/* Patches were found lost at `to`; at `from` they were not. */
+/* Patches were found lost at `to`, and were still in place at `from`. */
 struct lost_interval {
 	uint64_t from, to;
 };
@@ -162,24 +163,26 @@ struct probes {
 	struct log *log;
 	enum probe_policy policy;	/* set before planning */
 	/*
-	 * The same: have a breakpoint at the loader's hook, so that new modules are armed before
-	 * their first call. Not if the tracer is to let go: probes_modules_changed is called then.
+	 * Set before planning: put a breakpoint at the loader's hook, so that new modules are armed
+	 * before their first call. Not set if the target will be untraced: then
+	 * probes_modules_changed is called.
 	 */
 	bool watch_loader;
 	uint8_t process;		/* its number in the log */
-	const struct user_functions *users;	/* the user's own, for modules that come; NULL: none */
-	const struct alloc_function *plain_free;	/* `free` itself, which leads to no other */
+	/* the user's own, for modules that come; NULL: none */
+	const struct user_functions *users;
+	const struct alloc_function *plain_free;	/* `free` itself, which calls no other */
 	VEC(struct probe *) all;
 	VEC(struct area) areas;
-	/* Places that were others' (probe_slot.h). */
+	/* Places of earlier probes (probe_slot.h). */
 	VEC(uint64_t) free_slots;
 	VEC(uint32_t) free_entries;	/* of the agent's table */
 	/*
-	 * For the owner, who may clear it: of probes that were forgotten, whose stacks there may
-	 * be.
+	 * For the owner, which may clear it: probes that were forgotten, and that may be in stacks.
 	 */
 	VEC(struct past_entry) past_entries;
-	size_t left_before;		/* places that were left, and not free, after the last collection */
+	/* places that were left, and not free, after the last collection */
+	size_t left_before;
 	struct map traps;		/* PC behind a trap → its struct probe */
 	struct walk_area walk_area;	/* how stacks run through the areas */
 	struct proc_maps maps;		/* for probes_prepare: see probes_read_maps */
@@ -194,7 +197,8 @@ struct probes {
 	uint32_t sigaction_entry;
 	bool has_sigaction;
 	bool armed;
-	bool told_blind;		/* the owner's: the user was told that nothing is recorded */
+	/* the owner's: the user was told that nothing is recorded */
+	bool told_blind;
 	/* probes_settle has something to do; a thread may be held in the loader until then */
 	bool unsettled;
 	uint32_t planned_generation;
@@ -261,13 +265,13 @@ struct err *probes_fill(struct probes *probes) MUST_CHECK;
  */
 struct err *probes_arm(struct probes *probes, struct remote *remote) MUST_CHECK;
 /*
- * Learn anew how frees of unknown blocks are to be judged, and tell the agent. Records from before
+ * Find out anew how frees of unknown blocks must be judged, and tell the agent. Records from before
  * do not count for that (log_note_gap). The target is stopped.
  */
 void probes_learn_facts(struct probes *probes);
 /*
- * No jump for this probe: a breakpoint where the policy allows one, else REFUSED. Either way `why`
- * is said.
+ * Give this probe no jump: it becomes a breakpoint if the policy allows that, else it is REFUSED.
+ * `why` is noted in both cases.
  */
 void probe_no_jump(const struct probes *probes, struct probe *probe, const char *why);
 /* hint: a way out of that, or "". */
@@ -285,10 +289,10 @@ struct err *probes_disarm(struct probes *probes, bool *left_ret) MUST_CHECK;
  */
 struct err *probes_clean_child(struct probes *probes, struct target *child) MUST_CHECK;
 
-/* Set its tails, from the file. */
+/* Find its tail calls in the file. */
 void probe_find_tails(const struct arch *arch, struct probe *probe);
 
-/* From now on the traps of a filled probe are known by their addresses. */
+/* Make the traps of a filled probe known by their addresses. */
 struct err *probes_add_traps(struct probes *probes, struct probe *probe) MUST_CHECK;
 /*
  * The probes of a forked child, as it has them from its parent: the same places, written into the
@@ -298,13 +302,13 @@ struct err *probes_add_traps(struct probes *probes, struct probe *probe) MUST_CH
 struct err *probes_clone(const struct probes *parent, struct target *child, uint8_t process,
 			 struct probes **ret) MUST_CHECK;
 
-/* Is a breakpoint in, so that somebody must trace? */
+/* Is a breakpoint in, so that mdbg must trace the target? */
 bool probes_need_tracer(const struct probes *probes);
 /* Does an agent write the log? */
 bool probes_use_agent(const struct probes *probes);
 /*
- * The module map may have changed: look, and plan for what is new. What there is to do then, with
- * all threads stopped, is probes_settle's.
+ * The module map may have changed: look, and plan for new modules. probes_settle does the rest,
+ * with all threads stopped.
  */
 void probes_modules_changed(struct probes *probes);
 
@@ -317,8 +321,8 @@ void probes_thread_gone(struct probes *probes, struct thread *thread);
  */
 void probes_foreign_trap(struct thread *thread);
 /*
- * New modules brought new functions: true until probes_settle has armed them. It is called with all
- * threads stopped, before any runs on.
+ * True if new modules have brought new functions, until probes_settle has armed them. Call
+ * probes_settle with all threads stopped, before any runs on.
  */
 bool probes_unsettled(const struct probes *probes);
 struct err *probes_settle(struct probes *probes) MUST_CHECK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Places of probes (theory in probe_slot.h). */
+/* The places of probes (theory in probe_slot.h). */
 
 #include "probe/probe_slot.h"
 
@@ -15,7 +15,7 @@
 #include "tracee/backtrace.h"
 #include "tracee/target.h"
 
-#define LEFT_MANY	64	/* places, that it is worth to look who is in them */
+#define LEFT_MANY	64	/* left places from which on they are collected */
 #define RANGES		64u	/* that are looked at, at once */
 
 static bool is_dead(const struct probe *probe)
@@ -28,7 +28,7 @@ static bool is_left(const struct probe *probe)
 	return probe->slot && is_dead(probe) && probe->state == PROBE_REFUSED;
 }
 
-/* Would the same be put in the place for both? */
+/* Would both probes have the same contents in their place? */
 static bool is_same(const struct probe *a, const struct probe *b)
 {
 	return a->fn == b->fn && a->engine == b->engine && a->address == b->address &&
@@ -58,10 +58,10 @@ static void hand_on(struct probes *probes, struct probe *dead, struct probe *hei
 	heir->thunk_at = dead->thunk_at;
 	heir->displaced = dead->displaced;
 	heir->thunk = dead->thunk;
-	/* The entry is there already: it is replaced, which cannot fail. */
+	/* The entry exists already and is replaced, which cannot fail. */
 	if (map_get(&probes->traps, dead->stub_trap) == dead)
 		err_ignore(map_put(&probes->traps, dead->stub_trap, heir));
-	/* Calls that traced threads have under way go on as the heir's. */
+	/* Calls that traced threads have under way become those of the new probe. */
 	for_each_thread(thread, probes->target) {
 		struct thread_ops *ops = thread->data;
 
@@ -90,7 +90,7 @@ void probe_slot_inherit(struct probes *probes, struct probe *probe)
 struct collection {
 	struct probes *probes;
 	struct probe *probe[AGENT_PROBES];	/* that have left a place, by slot */
-	bool used[AGENT_PROBES];		/* somebody may need it */
+	bool used[AGENT_PROBES];		/* a thread may still need it */
 	size_t nr;
 	struct stack_range range[RANGES];	/* of their slots */
 	uint32_t nr_ranges;
@@ -101,7 +101,7 @@ _Static_assert(RANGES <= 64, "a bit for each range");
 
 COMPARE_BY(by_slot, struct probe *, x, (*x)->slot)
 
-/* Slots side by side are one range. Slots for which there is no range left wait. */
+/* Slots side by side are one range. If no range is left, the other slots wait. */
 static void make_ranges(struct collection *collection)
 {
 	struct stack_range *last = NULL;
@@ -167,7 +167,7 @@ static void remove_trap(struct probes *probes, uint64_t pc, const struct probe *
 		map_remove(&probes->traps, pc);
 }
 
-/* Without memory to note it, the place stays unused until all is taken out. */
+/* Without memory to note it, the place stays unused until everything is taken out. */
 static void set_free(struct probes *probes, struct probe *probe)
 {
 	const struct arch *arch = probes->target->arch;
@@ -220,7 +220,7 @@ void probe_slot_collect(struct probes *probes)
 	size_t entries = AGENT_PROBES - probes->nr_agent_probes + probes->free_entries.nr;
 	struct collection *collection;
 
-	/* There are more slots as long as there is room for areas. */
+	/* More slots can be made as long as there is room for areas. */
 	if (!count.left || !count.wanted ||
 	    (count.left < LEFT_MANY + 2 * probes->left_before && count.wanted <= entries &&
 	     probes->areas.nr < AGENT_AREAS))
@@ -248,7 +248,8 @@ bool probe_slot_came_again(const struct probes *probes, size_t i)
 }
 
 /*
- * Stacks begin with its address: another probe at that address has its name, or the name is kept.
+ * Stacks begin with its address: either another probe at this address has the name, or the name is
+ * kept.
  */
 static struct err *keep_name(struct probes *probes, const struct probe *probe)
 {

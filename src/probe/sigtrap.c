@@ -31,17 +31,20 @@
 #define AWAIT_NS	3000000000ull
 #define AWAIT_STEP_NS	1000000ull
 #define SIGTRAP_BIT	(1ull << (SIGTRAP - 1))
-#define SIGNALS_ALL	0xfffffffe7ffbfeffull	/* what sigfillset and sigprocmask leave of all */
+#define SIGNALS_ALL	0xfffffffe7ffbfeffull	/* all that sigfillset and sigprocmask can block */
 
 COMPARE_BY(by_pc, struct agent_trap, x, x->pc)
 
-/* Only the handler's own way to change it leaves it as it was: private, of a file, r-x. */
+/*
+ * The handler's way to change a mapping leaves it as it was only if it is private, of a file, and
+ * r-x.
+ */
 static bool is_text(const struct proc_map *map)
 {
 	return map && map->read && map->exec && !map->write && !map->shared && map->inode;
 }
 
-/* The number of the mapping that address lies in, a new one perhaps. */
+/* The number of the mapping that contains address; it is added if it is new. */
 static uint32_t number_text(const struct proc_maps *maps, uint64_t address,
 			    struct agent_range *text, uint32_t *nr)
 {
@@ -62,7 +65,7 @@ static uint32_t collect_traps(const struct probes *probes, struct agent_trap *tr
 	uint32_t nr = 0;
 
 	vec_each_value(probe, &probes->all) {
-		/* Where the text is not mapped any more another one's may lie. */
+		/* If the text is not mapped any more, other text may be there. */
 		if (probe->module->died != UINT32_MAX && probe->state == PROBE_REFUSED)
 			continue;
 		if (probe->slot && probe->engine == PROBE_BREAKPOINT)
@@ -77,7 +80,7 @@ static uint32_t collect_traps(const struct probes *probes, struct agent_trap *tr
 	return nr;
 }
 
-/* Behind the traps and areas of the table. */
+/* These come behind the traps and areas of the table. */
 static struct err *collect_texts(const struct probes *probes, struct agent_table *table)
 {
 	struct agent_range *text = agent_table_texts(table, table->nr_traps, table->nr_areas);
@@ -97,7 +100,7 @@ void sigtrap_forget(struct probes *probes)
 	probes->owner = NULL;
 }
 
-/* Note that the handler's system calls could do harm in a thread like this. */
+/* Note that the handler's system calls could do harm in such a thread. */
 static void heed(struct probes *probes, const struct proc_status *status)
 {
 	if (!status->seccomp && !status->locked_kb)
@@ -106,7 +109,10 @@ static void heed(struct probes *probes, const struct proc_status *status)
 	sigtrap_forget(probes);
 }
 
-/* Look at its threads from `from` up to `to`, by their order in the map; how many there are. */
+/*
+ * Examine the threads from number `from` up to `to`, in the order of the map. Returns how many
+ * there are.
+ */
 static uint32_t look_at(struct probes *probes, uint32_t from, uint32_t to)
 {
 	struct proc_status status;
@@ -129,7 +135,10 @@ void sigtrap_check(struct probes *probes)
 		probes->look_at_thread = to < look_at(probes, to - LOOK_AT, to) ? to : 0;
 }
 
-/* From now on the handler takes the breakpoints out if this mdbg is killed, where it may. */
+/*
+ * From now on the handler takes the breakpoints out if this mdbg is killed, wherever that is
+ * allowed.
+ */
 static void sign(struct probes *probes)
 {
 	struct target *target = probes->target;
@@ -258,9 +267,9 @@ static bool worth_a_look(struct probes *probes, struct thread *thread, uint64_t 
 }
 
 /*
- * Our handler stands, and thread does not block SIGTRAP: did it before this trap? Another thread's
- * repair may have put the handler back since. Without one after thread's last trap the kernel has
- * done nothing to it.
+ * Our handler is installed, and thread does not block SIGTRAP now. Did it block it before this
+ * trap? Another thread's repair may have put the handler back since. If there was no repair after
+ * this thread's last trap, the kernel has changed nothing.
  */
 static bool lost_mask(const struct probes *probes, struct thread *thread, uint64_t mask,
 		      uint64_t repairs_seen)
@@ -272,7 +281,7 @@ static bool lost_mask(const struct probes *probes, struct thread *thread, uint64
 	return thread->blocks_sigtrap || (mask | SIGTRAP_BIT) == SIGNALS_ALL;
 }
 
-/* Others run meanwhile: one of them may end the process, or execute another program. */
+/* Other threads run meanwhile: one may end the process, or execute another program. */
 static bool put_handler_back(struct probes *probes, struct thread *thread, uint64_t mask)
 {
 	AUTO_FREE struct remote *remote = malloc(sizeof(*remote));

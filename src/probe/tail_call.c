@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Where `free` goes on. It is recorded first and then jumped to, so that no frame of ours says that
- * a thread is in it; and where it ends by a jump to its last part (glibc 2.42: _int_free_chunk,
- * munmap_chunk ...; a cold part), no frame of its own does either. So those parts are looked for in
- * its code, and in theirs, as the file has it: a direct jump that leaves a function leads to one,
- * whose extent the unwind tables know. What has a name for others to call it by (munmap) is none:
- * who is there need not have come from here.
+ * Finds the code to which `free` jumps. A free is recorded first and then jumped to, so no frame of
+ * ours shows that a thread is in it. If it ends by a jump to another part (glibc 2.42:
+ * _int_free_chunk, munmap_chunk ...; a cold part), it has no frame of its own either. So these
+ * parts are searched in its code, and in their own code, as the file has it: a direct jump that
+ * leaves a function leads to such a part, whose extent the unwind tables have. A function with a
+ * public name (munmap) does not count: a thread in it may have come from elsewhere.
  */
 
 #include "probe/probe.h"
@@ -18,7 +18,7 @@
 
 #define TAIL_LONGEST	65536u
 
-/* Has code there a name for others to call it by? Perhaps, if the symbols cannot be read. */
+/* Does the code there have a public name? Yes, perhaps, if the symbols cannot be read. */
 static bool has_a_name(struct elf_file *elf, uint64_t start)
 {
 	struct elf_symbols at;
@@ -71,7 +71,7 @@ void probe_find_tails(const struct arch *arch, struct probe *probe)
 	if (elf_file_function_extent(probe->module->elf, probe->address - probe->module->bias, &size) ||
 	    size > TAIL_LONGEST)
 		return;
-	/* The function itself is the first, for the search. */
+	/* The search begins with the function itself. */
 	probe->tail[0] = (struct probe_code){ probe->address, size };
 	probe->nr_tails = 1;
 	for (uint32_t i = 0; i < probe->nr_tails; i++)

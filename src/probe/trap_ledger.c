@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The ledger's environment in mdbg, and the traps that come to it (theory in trap_ledger.h). */
+/*
+ * The ledger's environment in mdbg, and the functions by which traps come to the ledger (theory in
+ * trap_ledger.h).
+ */
 
 #include "probe/trap_ledger.h"
 
@@ -28,8 +31,8 @@ static uint64_t sp_of(const struct thread *thread)
 }
 
 /*
- * The stack as if the function's first instruction were about to run: what a walk needs is at the
- * return as it was there.
+ * The stack as at the function's first instruction: at the return everything that a walk needs is
+ * as it was there.
  */
 static uint32_t env_walk(const struct ledger_call *call, uint32_t depth, uint32_t blocks,
 			 uint64_t bytes)
@@ -83,7 +86,7 @@ static bool env_bounds(const struct ledger_call *call)
 	       block[1] <= UINT64_MAX - block[0] && take_bounds(call, block[0], block[1]);
 }
 
-/* There is none: all of the stack is looked at anyway. */
+/* There are no bounds: the whole stack is examined anyway. */
 static uint64_t env_caller(const struct ledger_call *call UNUSED)
 {
 	return 0;
@@ -223,7 +226,7 @@ uint64_t event_entry(struct probes *probes, struct probe *probe, struct thread *
 	return probe->stub;
 }
 
-/* The block that a call gave, or 0. */
+/* The block that a call has returned, or 0. */
 static uint64_t result_block(const struct event_call *call, const struct thread *thread)
 {
 	uint64_t value = regs_get(&thread->regs, thread->target->arch->ret);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Traps become calls of the ledger (log/ledger.h), which says what they mean.
+ * Turns traps into calls of the ledger (log/ledger.h), which decides what they mean.
  *
- * A thread's calls that were entered and have not returned are in a short list, with what the
- * ledger needs at their return: the arguments are in no register then. (The agent has them on the
- * target's stack.) A call returns when its stub's trap is hit with the SP that belongs to it. It
- * is dropped when it will not: another one starts at its SP, one around it returns, its thread
- * ends; or when the list is full, and then its return is not known for one. A call of a plain
- * function that is dropped is counted in `voided` here: the ledger, and the agent, know of no such
- * call before it returns.
+ * Each thread has a short list of calls that were entered and have not returned, with what the
+ * ledger needs at their return: the arguments are no longer in registers then. (The agent has them
+ * on the target's stack.) A call returns when its stub's trap is hit with the SP that belongs to
+ * it. It is dropped when it will never return: another call starts at its SP, a call around it
+ * returns, or its thread ends. It is also dropped when the list is full; then its return is not
+ * recognised as one. A call of a plain function that is dropped is counted in `voided` here: the
+ * ledger, and the agent, know of no such call before it returns.
  */
 #pragma once
 
@@ -35,10 +35,10 @@ struct thread_ops {
 	struct ledger_thread ledger;
 	struct event_call call[EVENT_CALLS];	/* outermost first */
 	unsigned nr;
-	bool lost;		/* a frame of ours may be on its stack that no call tells of */
+	bool lost;		/* a frame of ours may be on its stack without a call in the list */
 };
 
-/* A probe as the ledger knows its function. */
+/* Set the properties of the probe's function for the ledger. */
 struct ledger_function event_function(const struct probes *probes, const struct probe *probe,
 				      bool entered);
 /* Entry of a function; returns the address to go on at. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Functions that the user names: the list of them, and taking one out (user_functions.h). */
+/* The list of functions that the user has named, and how one is taken out (user_functions.h). */
 
 #include "probe/user_functions.h"
 

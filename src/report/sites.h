@@ -13,50 +13,52 @@ struct out;
 struct session;
 struct stack_names;
 
-/* How a figure of struct site is kept, and shown. */
+/* The type of a figure of struct site, which also decides how it is shown. */
 enum site_unit {
 	SITE_COUNT,		/* uint64_t */
 	SITE_AGE,		/* uint64_t, nanoseconds */
 	SITE_RATE,		/* double */
-	SITE_FREED_SHARE,	/* percent of the blocks of all time; not a member */
+	SITE_FREED_SHARE,	/* percent of all blocks ever allocated; computed */
 };
 
-/* The text around a figure; NULL before: the figure is not printed. */
+/* The text around a figure. If `before` is NULL the figure is not printed. */
 struct site_text {
 	const char *before, *behind;
 };
 
 /*
- * The figures of a site. A row is all that there is to one but its computation (heap/site.h): it is
- * what `malloc sites`, `malloc stale` and their Tcl twins show.
+ * The figures of a site, one row each. heap/site.h computes a figure; its row here says everything
+ * else about it: its key in Tcl, its unit, and how `malloc sites` and `malloc stale` print it.
  */
 struct site_field {
-	const char *key;		/* in Tcl; NULL: not there */
+	const char *key;		/* in Tcl; NULL: not in Tcl */
 	enum site_unit unit;
 	size_t at;			/* offset of the member */
-	size_t with;			/* offset of a member that is 0 where the figure is not known; 0: it always is known */
+	/* offset of a member that is 0 if the figure is not known; 0: it is always known */
+	size_t with;
 	struct site_text sites, stale;	/* in these two answers */
 };
 
 extern const struct site_field site_fields[];
 extern const size_t site_fields_nr;
 
-/* The figure, unless it is a SITE_RATE. */
+/* The value of a figure that is not a SITE_RATE. */
 uint64_t site_figure(const struct site *site, const struct site_field *field);
-/* The figures of one site as `malloc stale` has them: a line. */
+/* Print the figures of one site in a line, as `malloc stale` shows them. */
 void site_print_stale(const struct site *site, struct out *out);
 
 /*
- * The name of a site, unless that is its stack: "function load_history", "thread 241879", "blocks
- * of 16 bytes"; nothing by stack.
+ * The name of a site: "function load_history", "thread 241879", "blocks of 16 bytes". It is empty
+ * for sites by stack.
  */
 struct err *site_label(struct session *session, const struct stack_names *names, enum site_by by,
 		       const struct site *site, struct str *ret) MUST_CHECK;
 /*
- * A block of lines for each site, with its rank, then a line with the sums. names gave the keys.
+ * Print a block of lines for each site, with its rank, then a line with the sums. names has given
+ * the keys of the sites.
  */
 struct err *sites_print(struct session *session, const struct stack_names *names, enum site_by by,
 			const struct sites *sites, struct out *out) MUST_CHECK;
 
-/* That a log which samples gives estimates. */
+/* If the log samples, print that the figures are estimates. */
 void sampling_print(struct session *session, struct out *out);

@@ -191,8 +191,8 @@ static bool is_left_descriptor(pid_t tid, int fd, const struct proc_maps *maps,
 		return false;
 	file = file_id_of(&st);
 	/*
-	 * Our file can be read and written by the target's user. A file of another user was handed
-	 * to the target and is its own.
+	 * Our descriptor is open for reading and writing. A file of another user was handed to the
+	 * target and is its own.
 	 */
 	return S_ISREG(st.st_mode) && !st.st_nlink &&
 	       (entry.st_mode & (S_IRUSR | S_IWUSR)) == (S_IRUSR | S_IWUSR) &&
