@@ -121,7 +121,8 @@ static struct err *adopt(struct session *session)
 	}
 	vec_clear(&session->old_text);
 	vec_clear(&session->old_maps);
-	err = keeping(err, region_keep(process->target); region_free(session->region));
+	err = keeping(err, region_keep(process->target));
+	region_free(session->region);
 	session->region = NULL;
 	return err;
 }
@@ -372,12 +373,14 @@ static struct err *may_leave(const struct session *session)
 					     "them"),
 				"`malloc -v` says which function has one, and why");
 	if (!knows_all(session))
-		return cannot_leave(session, "functions that were named by `probe` are not known to "
+		return cannot_leave(session,
+				    "functions that were named by `probe` are not known to "
 				    "the next mdbg");
 	if (process_any_followed(session))
 		return cannot_leave(session, "forked children are followed");
 	if (session->records == RECORDS_STALE)
-		return err_hint(cannot_leave(session, "the probes were out for a time, and what was "
+		return err_hint(cannot_leave(session,
+					     "the probes were out for a time, and what was "
 					     "freed then is still in the log"),
 				"`malloc reset` forgets all that was recorded");
 	if (memory_is_strict())
