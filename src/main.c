@@ -119,7 +119,15 @@ static void print_and_exit(const char *text)
 	exit(EXIT_SUCCESS);
 }
 
-enum { OPT_CORE = 256, OPT_FAIL_ON_LEAK, OPT_SUPPRESSIONS, OPT_VERSION, OPT_STOP, OPT_NO_ARM, OPT_SETTING };
+enum {
+	OPT_CORE = 256,
+	OPT_FAIL_ON_LEAK,
+	OPT_SUPPRESSIONS,
+	OPT_VERSION,
+	OPT_STOP,
+	OPT_NO_ARM,
+	OPT_SETTING
+};
 
 #define FLAG(field)	false, offsetof(struct options, field)
 #define SETTING		true, 0

@@ -160,7 +160,8 @@ ENTRY uint64_t agent_release(uint64_t block, uint64_t sp, const struct agent_pro
 	if (UNLIKELY(probe->fast != AGENT_FAST_ALL))
 		return sample_release(block, sp, probe);
 	thread = agent_thread_idle(state);
-	if (UNLIKELY(!thread) || UNLIKELY(!address_fits(block)) || UNLIKELY(thread->ledger.freed == block))
+	if (UNLIKELY(!thread) || UNLIKELY(!address_fits(block)) ||
+	    UNLIKELY(thread->ledger.freed == block))
 		return record_release(block, sp, probe);
 	fetch_head(block);
 	thread->ledger.busy = 1;

@@ -58,7 +58,8 @@ static ALWAYS_INLINE struct agent_thread *agent_thread_idle(const struct agent_s
 	if (UNLIKELY(thread->ledger.key != tp))
 		return NULL;
 	lwp = agent_thread_lwp(state, tp);
-	if (UNLIKELY(thread->ledger.lwp != lwp) || UNLIKELY(*(const uint64_t *)&thread->ledger.busy))
+	if (UNLIKELY(thread->ledger.lwp != lwp) ||
+	    UNLIKELY(*(const uint64_t *)&thread->ledger.busy))
 		return NULL;
 	return thread;
 }

@@ -163,7 +163,8 @@ static void write_text(uint32_t text)
 
 		if (table.trap[i].text != text || !is_in(address))
 			continue;
-		ret = cpu_syscall(__NR_process_vm_writev, pid, (uint64_t)&from, 1, (uint64_t)&to, 1);
+		ret = cpu_syscall(__NR_process_vm_writev, pid, (uint64_t)&from, 1, (uint64_t)&to,
+				  1);
 		if (ret == 1)
 			continue;
 		/* Another thread was here at the same time, and has made the text r-x again. */

@@ -20,5 +20,5 @@ struct sigframe_spec {
  * Write the frame to buf (room bytes). *sp_ret is where the frame must lie and the SP for a `ret`
  * into the restorer; *len_ret its length. ERR_RANGE: too small.
  */
-struct err *x86_64_sigframe(const struct sigframe_spec *spec, void *buf, size_t room, uint64_t *sp_ret,
-			    size_t *len_ret) MUST_CHECK;
+struct err *x86_64_sigframe(const struct sigframe_spec *spec, void *buf, size_t room,
+			    uint64_t *sp_ret, size_t *len_ret) MUST_CHECK;

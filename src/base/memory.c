@@ -6,7 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-struct err *memory_read_some(struct memory *memory, uint64_t addr, void *buf, size_t len, size_t *len_ret)
+struct err *memory_read_some(struct memory *memory, uint64_t addr, void *buf, size_t len,
+			     size_t *len_ret)
 {
 	return memory->read(memory, addr, buf, len, len_ret);
 }
@@ -41,6 +42,7 @@ struct err *memory_read_string(struct memory *memory, uint64_t addr, char *buf, 
 	if (err)
 		return err;
 	if (!memchr(buf, '\0', got))
-		return err_create(ERR_FORMAT, "no string of less than %zu bytes at 0x%" PRIx64, room, addr);
+		return err_create(ERR_FORMAT, "no string of less than %zu bytes at 0x%" PRIx64,
+				  room, addr);
 	return NULL;
 }

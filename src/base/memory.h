@@ -16,7 +16,8 @@ struct memory {
 	 * *len_ret. Less than len means that the rest is not readable; none at all is an
 	 * ERR_MEMORY.
 	 */
-	struct err *(*read)(struct memory *memory, uint64_t addr, void *buf, size_t len, size_t *len_ret);
+	struct err *(*read)(struct memory *memory, uint64_t addr, void *buf, size_t len,
+			    size_t *len_ret);
 };
 
 /* All len bytes, or ERR_MEMORY naming the address. buf is undefined then. */
@@ -26,4 +27,5 @@ struct err *memory_read_some(struct memory *memory, uint64_t addr, void *buf, si
 			     size_t *len_ret) MUST_CHECK;
 struct err *memory_read_u64(struct memory *memory, uint64_t addr, uint64_t *ret) MUST_CHECK;
 /* A NUL-terminated string of at most room - 1 bytes; a longer one is ERR_FORMAT. */
-struct err *memory_read_string(struct memory *memory, uint64_t addr, char *buf, size_t room) MUST_CHECK;
+struct err *memory_read_string(struct memory *memory, uint64_t addr, char *buf,
+			       size_t room) MUST_CHECK;

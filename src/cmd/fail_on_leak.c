@@ -57,9 +57,9 @@ static struct err *look(struct shell *shell)
 	if (!err && query.leaks.sum[LEAK_DEFINITE].blocks) {
 		shell->gate.leaked = true;
 		err = print(shell, &query);
-		shell_note(shell, "process %d has definitely lost %" PRIu64 " bytes in %" PRIu64 " blocks",
-			   session_pid(shell->session),
-			   query.leaks.sum[LEAK_DEFINITE].bytes,
+		shell_note(shell,
+			   "process %d has definitely lost %" PRIu64 " bytes in %" PRIu64 " blocks",
+			   session_pid(shell->session), query.leaks.sum[LEAK_DEFINITE].bytes,
 			   query.leaks.sum[LEAK_DEFINITE].blocks);
 	}
 	return err;

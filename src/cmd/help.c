@@ -40,8 +40,8 @@ static void print_list(struct out *out, bool values)
 
 static void print_usage(const struct cmd *cmd, struct out *out)
 {
-	out_f(out, "%s%s%s\n    %s\n", cmd->name, cmd->usage ? " " : "", cmd->usage ? cmd->usage : "",
-	      cmd->brief);
+	out_f(out, "%s%s%s\n    %s\n", cmd->name, cmd->usage ? " " : "",
+	      cmd->usage ? cmd->usage : "", cmd->brief);
 }
 
 static void print_command(const struct cmd *cmd, struct out *out)

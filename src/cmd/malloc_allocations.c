@@ -59,7 +59,8 @@ static void add_origin(Tcl_Obj *dict, const struct log *log, const struct query 
 		dict_text(dict, "thread", "-");
 	dict_address_or_none(dict, "pthread", thread.thread_pointer);
 	dict_double(dict, "time", (double)realtime / 1e9);
-	dict_double(dict, "age", query->now_ns > realtime ? (double)(query->now_ns - realtime) / 1e9 : 0);
+	dict_double(dict, "age",
+		    query->now_ns > realtime ? (double)(query->now_ns - realtime) / 1e9 : 0);
 	dict_number(dict, "seq", log_seq(log, block->time));
 }
 

@@ -55,7 +55,8 @@ static void print_sums(const struct session_heap *heap, struct out *out)
 	else
 		out_text(out, "no damage found\n");
 	if (heap->missing)
-		out_f(out, "%" PRIu64 " bytes of the core are missing: what they held is not known\n",
+		out_f(out,
+		      "%" PRIu64 " bytes of the core are missing: what they held is not known\n",
 		      heap->missing);
 }
 

@@ -79,7 +79,8 @@ static struct err *run(struct call *call)
 		err = found_print(call->session, &found.find, found.address, call->out);
 	} else {
 		err = find_print(call->session, &found.find.heap, found.address, call->out);
-		out_text(call->out, "Who points to it is not known: there is no process any more\n");
+		out_text(call->out,
+			 "Who points to it is not known: there is no process any more\n");
 	}
 	if (!err)
 		err = lacks_print(call->session, call->out);

@@ -96,10 +96,11 @@ static void print_status(struct out *out, const struct proc_status *status,
 	line(out, "user", "%u (effective %u), group %u\n", status->uid, status->euid, status->gid);
 	line(out, "threads", "%u\n", status->threads);
 	line(out, "traced by", "%d\n", status->tracer);
-	line(out, "seccomp", "%u%s\n", status->seccomp, status->no_new_privs ? ", no new privileges" : "");
-	line(out, "memory", "%" PRIu64 " K virtual, %" PRIu64 " K resident, %" PRIu64 " K swapped\n",
-	      status->vm_kb, status->rss_kb,
-	      status->swap_kb);
+	line(out, "seccomp", "%u%s\n", status->seccomp,
+	     status->no_new_privs ? ", no new privileges" : "");
+	line(out, "memory",
+	     "%" PRIu64 " K virtual, %" PRIu64 " K resident, %" PRIu64 " K swapped\n",
+	     status->vm_kb, status->rss_kb, status->swap_kb);
 }
 
 /* A core has less of it. */

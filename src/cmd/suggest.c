@@ -91,8 +91,8 @@ static void look_at_name(struct shell *shell, const char *name)
 	}
 	if (!meant || Tcl_GetVar(shell->tcl, name, TCL_GLOBAL_ONLY))
 		return;
-	report_err(shell, err_hint(err_create(ERR_USAGE, "set: %s is no setting, but a new variable",
-					      name),
+	report_err(shell, err_hint(err_create(ERR_USAGE,
+					      "set: %s is no setting, but a new variable", name),
 				   "near it: %s; `set` lists the settings", meant));
 }
 
@@ -273,7 +273,8 @@ static struct err *bad(const char *path, bool is_last, struct str *ret)
 		return NULL;
 	len = readlink(path, link, sizeof(link));
 	if (len > 0)
-		return str_addf(ret, "%s is a link to %.*s, which is not there", path, (int)len, link);
+		return str_addf(ret, "%s is a link to %.*s, which is not there", path, (int)len,
+				link);
 	return is_last ? missing(path, ret) : str_addf(ret, "there is no folder %s", path);
 }
 

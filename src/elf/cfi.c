@@ -300,7 +300,8 @@ static void eh_frame_find(struct elf_file *file, struct source *ret)
 {
 	GElf_Shdr shdr;
 
-	if (elf_view_section(&file->view, ".eh_frame", &shdr) && !(shdr.sh_flags & SHF_COMPRESSED)) {
+	if (elf_view_section(&file->view, ".eh_frame", &shdr) &&
+	    !(shdr.sh_flags & SHF_COMPRESSED)) {
 		ret->data = elf_chunk(file, shdr.sh_offset, shdr.sh_size, ELF_T_BYTE);
 		ret->vaddr = shdr.sh_addr;
 	}

@@ -30,7 +30,8 @@
 static struct err *read_file(struct memory *memory, uint64_t offset, void *buf, size_t len,
 			     size_t *len_ret)
 {
-	struct core_file *core = (struct core_file *)((char *)memory - offsetof(struct core_file, pread));
+	struct core_file *core = (struct core_file *)((char *)memory -
+						      offsetof(struct core_file, pread));
 
 	*len_ret = fd_read_at(core->fd, offset, buf, len);
 	return *len_ret ? NULL : err_create(ERR_MEMORY, "%s: cannot read at %" PRIu64, core->name,
@@ -78,7 +79,8 @@ static struct err *foreign(const struct core_file *core, const Elf64_Ehdr *heade
 static struct err *no_core(const struct core_file *core, const Elf64_Ehdr *header)
 {
 	if (header->e_type == ET_EXEC || header->e_type == ET_DYN)
-		return err_hint(err_create(ERR_FORMAT, "%s: a program or a library, not a core file",
+		return err_hint(err_create(ERR_FORMAT,
+					   "%s: a program or a library, not a core file",
 					   core->name),
 				"mdbg --core CORE [EXE]");
 	return err_create(ERR_FORMAT, "%s: an ELF file, but not a core", core->name);
@@ -191,7 +193,8 @@ static struct err *read_segments(struct core_file *core, const Elf64_Ehdr *heade
 		err = cancel_check();
 		if (err)
 			return err;
-		if (core_read(core, header->e_phoff + i * sizeof(segment), &segment, sizeof(segment)))
+		if (core_read(core, header->e_phoff + i * sizeof(segment), &segment,
+			      sizeof(segment)))
 			return core_cut_off(core, "the table of its segments");
 		if (segment.p_type == PT_LOAD)
 			err = add_segment(core, &segment);

@@ -108,8 +108,8 @@ void elf_symbols_locate(struct elf_file *file)
 
 	if (dynamic_read(file, &dynamic) &&
 	    elf_vaddr_to_offset(file, dynamic.value[DT_STRTAB], &offset, &left))
-		elf_doubt(file, elf_view_strings(&file->view, offset, MIN(dynamic.value[DT_STRSZ], left),
-						 &names));
+		elf_doubt(file, elf_view_strings(&file->view, offset,
+						 MIN(dynamic.value[DT_STRSZ], left), &names));
 	elf_doubt(file, elf_view_symbols(&file->view, SHT_SYMTAB, &file->symtab));
 	elf_doubt(file, elf_view_symbols(&file->view, SHT_DYNSYM, &file->dynsym));
 	if (!file->dynsym.data)

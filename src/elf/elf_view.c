@@ -142,7 +142,8 @@ static struct err *header_read(struct elf_view *view, struct tables *ret)
 	ret->wide = view->bytes[EI_CLASS] == ELFCLASS64;
 	ret->big = view->bytes[EI_DATA] == ELFDATA2MSB;
 	if (ret->wide && view->len < sizeof(Elf64_Ehdr))
-		return err_create(ERR_FORMAT, "%s: an ELF file of %zu bytes", view->name, view->len);
+		return err_create(ERR_FORMAT, "%s: an ELF file of %zu bytes", view->name,
+				  view->len);
 	ret->sections = FIELD(view, ret, 0, Ehdr, e_shoff);
 	ret->sections_nr = FIELD(view, ret, 0, Ehdr, e_shnum);
 	ret->names = FIELD(view, ret, 0, Ehdr, e_shstrndx);
@@ -347,8 +348,9 @@ struct err *elf_view_open(int fd, const char *name, struct elf_view *ret)
 	/*
 	 * Zeros that take no memory and, as nobody can write to them, none that is accounted for.
 	 */
-	at = ret->taken ? mmap(NULL, ret->len, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-			       -1, 0) : MAP_FAILED;
+	at = ret->taken ? mmap(NULL, ret->len, PROT_READ,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) :
+			  MAP_FAILED;
 	ret->bytes = at == MAP_FAILED ? NULL : at;
 	err = ret->bytes ? begin(ret) : err_nomem;
 	if (err)

@@ -40,7 +40,8 @@ static void bus_error(int signal, siginfo_t *info, void *context)
 
 void guard_begin(struct guard *guard, void *start, size_t len)
 {
-	struct sigaction action = { .sa_sigaction = bus_error, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+	struct sigaction action = { .sa_sigaction = bus_error,
+				    .sa_flags = SA_SIGINFO | SA_ONSTACK };
 
 	guard->start = start;
 	guard->len = len;

@@ -98,7 +98,8 @@ bool heap_chunks_find(const struct heap_chunks *chunks, struct chunk_at *at, uin
 		      struct heap_chunk *ret)
 {
 	heap_chunks_seek(chunks, at, address);
-	return at->address == address && heap_chunks_next(chunks, at, ret) && ret->address == address;
+	return at->address == address && heap_chunks_next(chunks, at, ret) &&
+	       ret->address == address;
 }
 
 void heap_chunks_set_kind(struct heap_chunks *chunks, const struct chunk_at *at,

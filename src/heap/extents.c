@@ -218,7 +218,8 @@ static void look_up_outer(const struct extents *extents, const uint64_t *address
 
 	for (size_t i = 0; i < nr; i++) {
 		run[i] = near = run_of(index, address[i], near);
-		if (run[i]->page != NO_PAGES && address[i] >= run[i]->start && address[i] < run[i]->end)
+		if (run[i]->page != NO_PAGES && address[i] >= run[i]->start &&
+		    address[i] < run[i]->end)
 			__builtin_prefetch(&index->page.at[page_of(index, run[i], address[i])]);
 	}
 	for (size_t i = 0; i < nr; i++) {
@@ -230,10 +231,11 @@ static void look_up_outer(const struct extents *extents, const uint64_t *address
 		__builtin_prefetch(packed_at(extents->list, likely[i]));
 	}
 	for (size_t i = 0; i < nr; i++)
-		ret[i] = (struct extent_found){
-			low[i] == EXTENT_NONE ? EXTENT_NONE :
-						choose(extents, low[i], high[i], likely[i], address[i]),
-			EXTENT_NONE };
+		ret[i] = (struct extent_found){ low[i] == EXTENT_NONE ?
+							EXTENT_NONE :
+							choose(extents, low[i], high[i], likely[i],
+							       address[i]),
+						EXTENT_NONE };
 }
 
 /* The addresses that are in blocks of the user's own. */
@@ -295,8 +297,8 @@ bool extents_next(const struct extents *extents, struct extent_at *at, struct ex
 					look_up(extents, &extents->outer,
 						start_of(extents, at->user)) };
 	else
-		*ret = (struct extent){ outer, MIN(extents_end(extents, at->outer), user), at->outer,
-					EXTENT_NONE };
+		*ret = (struct extent){ outer, MIN(extents_end(extents, at->outer), user),
+					at->outer, EXTENT_NONE };
 	at->address = ret->end;
 	return true;
 }

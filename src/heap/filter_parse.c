@@ -146,8 +146,8 @@ static struct err *parse_relop(struct cursor *cursor, enum filter_attr attr, enu
 		*ret = relops[i].relop;
 		return NULL;
 	}
-	return err_create(ERR_USAGE, "%s: `%s` is not a relation: " RELATIONS, filter_attr_name(attr),
-			  text);
+	return err_create(ERR_USAGE, "%s: `%s` is not a relation: " RELATIONS,
+			  filter_attr_name(attr), text);
 }
 
 static struct err *parse_heap(const char *text, struct filter_cond *cond)

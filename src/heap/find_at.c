@@ -77,7 +77,8 @@ static bool find_freed_at(const struct find_source *source, uint64_t address,
 
 struct err *find_at(const struct find_source *source, uint64_t address, struct found_at *ret)
 {
-	bool chunked = source->walk && heap_chunk_around(&source->walk->chunks, address, &ret->chunk);
+	bool chunked = source->walk &&
+		       heap_chunk_around(&source->walk->chunks, address, &ret->chunk);
 	struct nearest nearest = { .address = chunked ? ret->chunk.address : address,
 				   .process = source->process, .exact = chunked };
 	struct err *err = find_block(source, chunked ? &ret->chunk : NULL, &nearest);

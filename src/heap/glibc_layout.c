@@ -40,12 +40,14 @@ static bool are_bins(const uint64_t *word, uint64_t address)
 	unsigned empty = 0, bad = 0;
 
 	for (unsigned i = BINS; i-- > 0 && bad <= BAD_BINS;) {
-		uint64_t self = address + i * 16 - CHUNK_HEADER, fd = word[2 * i], bk = word[2 * i + 1];
+		uint64_t self = address + i * 16 - CHUNK_HEADER, fd = word[2 * i],
+			 bk = word[2 * i + 1];
 
 		if (fd == self && bk == self)
 			empty++;
 		else
-			bad += fd == self || bk == self || !plausible_pointer(fd) || !plausible_pointer(bk);
+			bad += fd == self || bk == self || !plausible_pointer(fd) ||
+			       !plausible_pointer(bk);
 	}
 	return empty && bad <= BAD_BINS;
 }
@@ -243,7 +245,8 @@ static struct err *heap_spans(struct glibc *glibc, size_t number)
 				    "the heaps of this arena were not found");
 	heap = arena->top & ~(glibc->layout.heap_max - 1);
 	for (;;) {
-		uint64_t start = heap == first ? arena->address + glibc->layout.state_len : heap + len;
+		uint64_t start = heap == first ? arena->address + glibc->layout.state_len :
+						 heap + len;
 		uint64_t end;
 		struct heap_info info;
 

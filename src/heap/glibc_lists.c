@@ -253,7 +253,8 @@ static bool read_cache(const struct glibc *glibc, uint64_t address, struct cache
 	if (memory_read(glibc->source->memory, address, bytes, lists * (width + 8)))
 		return false;
 	for (unsigned i = 0; i < lists; i++)
-		ret->count[i] = width == 1 ? bytes[i] : bytes[2 * i] | (unsigned)bytes[2 * i + 1] << 8;
+		ret->count[i] = width == 1 ? bytes[i] :
+					     bytes[2 * i] | (unsigned)bytes[2 * i + 1] << 8;
 	memcpy(ret->entry, bytes + lists * width, lists * 8);
 	return !ret->layout->room || count_by_room(ret);
 }
@@ -327,7 +328,8 @@ static bool is_dummy(const struct glibc *glibc, const struct cache_layout *layou
  * Rates an offset from the thread pointers at which some thread has a cache of this layout; 0: some
  * thread has something else there.
  */
-static unsigned score_of(const struct glibc *glibc, uint64_t offset, const struct cache_layout *layout)
+static unsigned score_of(const struct glibc *glibc, uint64_t offset,
+			 const struct cache_layout *layout)
 {
 	const struct heap_source *source = glibc->source;
 	unsigned score = 0;

@@ -76,7 +76,8 @@ static bool is_aligned_chunk(const struct glibc *glibc, uint64_t chunk, uint64_t
 
 	return chunk > page && chunk < page + len - CHUNK_HEADER &&
 	       read_header(glibc, chunk, &header) &&
-	       (header.prev_size == lead || (tail_of(len) && header.prev_size == (lead | HUGE_PAGES))) &&
+	       (header.prev_size == lead ||
+		(tail_of(len) && header.prev_size == (lead | HUGE_PAGES))) &&
 	       header.size == ((len - lead) | IS_MMAPPED);
 }
 

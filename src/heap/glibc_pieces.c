@@ -29,7 +29,9 @@ static const struct heap_map *map_of(const struct heap_source *source, uint64_t 
 {
 	size_t low = LOWER_BOUND(i, 0, source->nr_maps, source->map[i].end <= address);
 
-	return low < source->nr_maps && source->map[low].start <= address ? &source->map[low] : NULL;
+	if (low < source->nr_maps && source->map[low].start <= address)
+		return &source->map[low];
+	return NULL;
 }
 
 struct err *glibc_add_span(struct glibc *glibc, uint64_t start, uint64_t end, size_t heap)
@@ -46,7 +48,8 @@ uint64_t glibc_top_end(const struct glibc *glibc, const struct heap_arena *arena
 	if (!arena->top || !map || !glibc_peek(glibc, arena->top + 8, &size))
 		return 0;
 	size &= ~SIZE_FLAGS;
-	if (size >= CHUNK_HEADER && size <= map->end - arena->top && (arena->top + size) % PAGE == 0)
+	if (size >= CHUNK_HEADER && size <= map->end - arena->top &&
+	    (arena->top + size) % PAGE == 0)
 		return arena->top + size;
 	/* A block before it was written past its end. */
 	return map->brk ? map->end : ALIGN_UP(arena->top + CHUNK_HEADER, PAGE);
@@ -77,7 +80,8 @@ static struct err *brk_spans(struct glibc *glibc, const struct heap_map *with_to
 		if (!glibc->sbrk_base)
 			glibc->sbrk_base = map->start;
 		if (map != with_top)
-			err = glibc_add_span(glibc, ALIGN_UP(map->start, CHUNK_HEADER), map->end, 0);
+			err = glibc_add_span(glibc, ALIGN_UP(map->start, CHUNK_HEADER), map->end,
+					     0);
 	}
 	return err;
 }

@@ -29,10 +29,13 @@ struct err *packed_add(struct packed_list *list, const struct block *block)
 			return err;
 	}
 	held = packed_at(list, list->nr);
-	*held = (struct packed_block){ .address = block->address, .user = block->heap == LOG_HEAP_USER,
-			       .preattach = block->preattach, .unrecorded = block->unrecorded,
-			       .freed = block->freed, .size = (uint32_t)block->size,
-			       .stack = block->stack };
+	*held = (struct packed_block){ .address = block->address,
+				       .user = block->heap == LOG_HEAP_USER,
+				       .preattach = block->preattach,
+				       .unrecorded = block->unrecorded,
+				       .freed = block->freed,
+				       .size = (uint32_t)block->size,
+				       .stack = block->stack };
 	if (block->size > UINT32_MAX)
 		err = add_large(list, held, block->size);
 	if (err)

@@ -11,7 +11,8 @@ static uint64_t add(uint64_t sum, uint64_t word)
 	return (sum ^ word) * 0x9e3779b97f4a7c15ull + (sum >> 29);
 }
 
-static struct err *add_arena(const struct glibc *glibc, uint64_t address, uint64_t *word, uint64_t *sum)
+static struct err *add_arena(const struct glibc *glibc, uint64_t address, uint64_t *word,
+			     uint64_t *sum)
 {
 	uint32_t len = glibc->layout.next - FRONT;
 	struct err *err = memory_read(glibc->source->memory, address + FRONT, word, len);

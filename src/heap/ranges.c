@@ -36,7 +36,8 @@ struct err *reach_ranges_subtract(struct reach_ranges *ranges, struct reach_rang
 
 		while (o < out->vec.nr && out->vec.at[o].end <= range.start)
 			o++;
-		for (size_t j = o; j < out->vec.nr && out->vec.at[j].start < range.end && !err; j++) {
+		for (size_t j = o; j < out->vec.nr && out->vec.at[j].start < range.end && !err;
+		     j++) {
 			if (range.start < out->vec.at[j].start)
 				err = vec_push(&left.vec, ((struct reach_range){
 					range.start, out->vec.at[j].start }));

@@ -96,7 +96,8 @@ static struct err *scan_pending(struct marker *marker)
 	while (marker->nr_pending && !err) {
 		size_t window = marker->first_busy = next_window(marker, marker->first_busy);
 
-		for (; window < marker->nr_windows && !err; window = next_window(marker, window + 1)) {
+		for (; window < marker->nr_windows && !err;
+		     window = next_window(marker, window + 1)) {
 			err = scan_window(marker, window);
 			if (!marker->nr_pending)
 				break;

@@ -132,8 +132,9 @@ struct err *marker_read_block(struct marker *marker, uint32_t block, uint64_t en
 	if (is_buffered(marker, start, end))
 		return scan_inside(marker, start, end);
 	/* Once is enough to say that it cannot be read. */
-	err = scan_range(&marker->scan, start, end, marker_at(marker, block)->noted ? &again :
-							    &marker->ret->unread_blocks, scan_inside);
+	err = scan_range(&marker->scan, start, end,
+			 marker_at(marker, block)->noted ? &again : &marker->ret->unread_blocks,
+			 scan_inside);
 	marker_at(marker, block)->noted = true;
 	return err;
 }

@@ -88,7 +88,8 @@ static void end_keeping(struct marker *marker)
 /* Whatever is found of a block that is known to be reachable is, too. */
 static bool is_kept(const struct marker *marker, uint32_t of)
 {
-	return marker->gathering && (marker->keeping == of || marker_at(marker, of)->state != REACHABLE);
+	return marker->gathering &&
+	       (marker->keeping == of || marker_at(marker, of)->state != REACHABLE);
 }
 
 static void keep(struct marker *marker, uint32_t from, uint32_t to, bool strong)
@@ -202,8 +203,9 @@ void marker_follow_ready(struct marker *marker, uint32_t left)
 			continue;
 		}
 		if (marker->nr_ready > AHEAD)
-			graph_prefetch_first(&marker->graph,
-					     marker->ready[(marker->first_ready + AHEAD) % REACH_READY]);
+			graph_prefetch_first(
+				&marker->graph,
+				marker->ready[(marker->first_ready + AHEAD) % REACH_READY]);
 		marker->first_ready++;
 		marker->nr_ready--;
 		marker_at(marker, block)->ready = false;

@@ -43,7 +43,8 @@ struct err *scan_fill(struct scan *scan, uint64_t start, uint64_t end, uint64_t 
 	*got_ret = 0;
 	if (scan_is_hole(scan, start))
 		return NULL;
-	err = memory_read_some(scan->source->memory, start, scan->buffer, (size_t)(end - start), &got);
+	err = memory_read_some(scan->source->memory, start, scan->buffer, (size_t)(end - start),
+			       &got);
 	if (err && err->code != ERR_MEMORY)
 		return err;
 	*got_ret = err ? 0 : got;

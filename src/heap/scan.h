@@ -32,7 +32,8 @@ struct err *scan_range(struct scan *scan, uint64_t start, uint64_t end, struct r
  * Read from start on, a multiple of 8, at most SCAN_BUFFER bytes; *got_ret may be less than asked
  * for, and 0.
  */
-struct err *scan_fill(struct scan *scan, uint64_t start, uint64_t end, uint64_t *got_ret) MUST_CHECK;
+struct err *scan_fill(struct scan *scan, uint64_t start, uint64_t end,
+		      uint64_t *got_ret) MUST_CHECK;
 /* Is it known that it cannot be read? */
 bool scan_is_hole(const struct scan *scan, uint64_t address);
 /* reach_source.next_mapped; if it is not known, all that there is. */

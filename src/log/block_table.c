@@ -421,7 +421,8 @@ bool log_lookup(const struct log *log, uint64_t address, struct log_record *ret)
 	struct place place;
 
 	return address_fits(address) && find_all(log, address, &place) &&
-	       slot_read(log, &place.window->slot[place.slot], &patience, ret) && ret->address == address;
+	       slot_read(log, &place.window->slot[place.slot], &patience, ret) &&
+	       ret->address == address;
 }
 
 bool log_knew(const struct log *log, uint64_t address)

@@ -56,7 +56,8 @@ static inline uint8_t *counting_filter_counter(const struct log *log, uint64_t a
 {
 	uint64_t granule = address / COUNTING_FILTER_GRANULE;
 
-	return &log->counting_filter[(granule ^ granule / COUNTING_FILTER_LINE) % LOG_COUNTING_FILTER];
+	return &log->counting_filter[(granule ^ granule / COUNTING_FILTER_LINE) %
+				     LOG_COUNTING_FILTER];
 }
 
 /* For the block's owner: true if there is certainly no record of it. */

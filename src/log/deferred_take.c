@@ -44,8 +44,9 @@ static bool makes_sense(const struct deferred_copy *copy)
 	const struct deferred_walk *walk = &copy->walk;
 
 	return walk->nr <= LOG_DEPTH_MAX && walk->at < walk->nr &&
-	       walk->len <= sizeof(copy->stack) && walk->sp <= UINT64_MAX - walk->len && walk->end < WALK_ENDS &&
-	       walk->end != WALK_DEFERRED && copy->pcs[walk->at] == walk->pc;
+	       walk->len <= sizeof(copy->stack) && walk->sp <= UINT64_MAX - walk->len &&
+	       walk->end < WALK_ENDS && walk->end != WALK_DEFERRED &&
+	       copy->pcs[walk->at] == walk->pc;
 }
 
 bool log_deferred_take(struct log *log, const struct deferred_seen *seen, uint32_t i,

@@ -67,7 +67,8 @@ static void cut_freed(struct log *log, uint64_t *at)
 /* They get at most a sixty-fourth of the region, besides the table. */
 static void cut_deferred(struct log *log, uint64_t *at)
 {
-	log->nr_deferred = (uint32_t)MIN(log->size / 64 / DEFERRED_BYTES, (uint64_t)DEFERRED_COPIES);
+	log->nr_deferred = (uint32_t)MIN(log->size / 64 / DEFERRED_BYTES,
+					 (uint64_t)DEFERRED_COPIES);
 	log->deferred = (struct deferred_table *)cut(log, at, DEFERRED_TABLE_BYTES);
 	log->deferred_copy =
 		(struct deferred_copy *)cut(log, at, (uint64_t)log->nr_deferred * DEFERRED_BYTES);

@@ -23,7 +23,8 @@ static bool window_each(const struct log *log, const struct log_window *window,
 	for (unsigned i = 0; i < WINDOW_SLOTS; i++) {
 		struct log_record record;
 
-		if (slot_read(log, &window->slot[i], patience, &record) && fn(&record, unit + i, ctx))
+		if (slot_read(log, &window->slot[i], patience, &record) &&
+		    fn(&record, unit + i, ctx))
 			return true;
 	}
 	return false;

@@ -18,9 +18,11 @@
 static struct err *check_free_history(const struct log *log, uint64_t sample, uint32_t nr)
 {
 	if (nr && sample)
-		return err_create(ERR_USAGE, "free-history: the log samples, and tells no double frees");
+		return err_create(ERR_USAGE,
+				  "free-history: the log samples, and tells no double frees");
 	if (nr > log->nr_frees)
-		return err_create(ERR_USAGE, "free-history: a log of %" PRIu64 "M has room for %u frees "
+		return err_create(ERR_USAGE,
+				  "free-history: a log of %" PRIu64 "M has room for %u frees "
 				  "(--log-limit SIZE makes it larger)",
 				  log->size >> 20, log->nr_frees);
 	return NULL;
@@ -76,9 +78,9 @@ struct err *log_open(void *base, uint64_t size, struct log *ret)
 	if (err)
 		return err_wrap(err, "log");
 	if (!log_layout(base, journal->region_size, journal->log_offset, &log))
-		return err_create(ERR_FORMAT, "log: a region of %" PRIu64 " bytes with the log at %" PRIu64,
-				  journal->region_size,
-				  journal->log_offset);
+		return err_create(ERR_FORMAT,
+				  "log: a region of %" PRIu64 " bytes with the log at %" PRIu64,
+				  journal->region_size, journal->log_offset);
 	if (memcmp(log.header->magic, LOG_MAGIC, sizeof(log.header->magic)))
 		return err_create(ERR_FORMAT, "log: no magic number");
 	if (log.header->version != LOG_VERSION)
@@ -175,12 +177,12 @@ struct log_usage log_usage(const struct log *log)
 		levels++;
 	usage.stack_bytes = arena + stacks * sizeof(uint32_t) +
 			    stack_level_start(levels) * STACK_BUCKET * sizeof(uint64_t);
-	usage.other_bytes = JOURNAL_SIZE + LOG_HEADER_SIZE + LOG_HINTS * sizeof(*log->hint) +
-			    LOG_UNKNOWN_FREE_KINDS * LOG_UNKNOWN_FREES * sizeof(struct log_unknown_free_slot) +
-			    (log->header->sample ? LOG_COUNTING_FILTER : 0) +
-			    MAX(free_history_kept(log) * sizeof(struct log_free_slot),
-				log->reserved.freed) +
-			    DEFERRED_TABLE_BYTES + log->nr_deferred * (uint64_t)DEFERRED_BYTES +
-			    (uint64_t)threads_count(log) * (sizeof(struct log_entry) + 2 * sizeof(uint32_t));
+	usage.other_bytes =
+		JOURNAL_SIZE + LOG_HEADER_SIZE + LOG_HINTS * sizeof(*log->hint) +
+		LOG_UNKNOWN_FREE_KINDS * LOG_UNKNOWN_FREES * sizeof(struct log_unknown_free_slot) +
+		(log->header->sample ? LOG_COUNTING_FILTER : 0) +
+		MAX(free_history_kept(log) * sizeof(struct log_free_slot), log->reserved.freed) +
+		DEFERRED_TABLE_BYTES + log->nr_deferred * (uint64_t)DEFERRED_BYTES +
+		(uint64_t)threads_count(log) * (sizeof(struct log_entry) + 2 * sizeof(uint32_t));
 	return usage;
 }

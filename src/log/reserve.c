@@ -142,7 +142,8 @@ static struct err *reserve_tables(struct log *log, uint64_t bytes)
 static struct err *reserve_deferred(struct log *log)
 {
 	struct err *err = advance(log->deferred, &log->reserved.deferred,
-				  DEFERRED_TABLE_BYTES + log->nr_deferred * (uint64_t)DEFERRED_BYTES);
+				  DEFERRED_TABLE_BYTES +
+					  log->nr_deferred * (uint64_t)DEFERRED_BYTES);
 
 	if (!err)
 		__atomic_store_n(&log->deferred->ready, log->nr_deferred, __ATOMIC_RELEASE);
@@ -159,7 +160,8 @@ struct err *log_reserve(struct log *log, uint64_t bytes)
 	/* Fault in all rings: they lie side by side, and are small. */
 	if (!err)
 		err = advance(log->unknown[0], &log->reserved.unknown_frees,
-			      LOG_UNKNOWN_FREE_KINDS * LOG_UNKNOWN_FREES * sizeof(struct log_unknown_free_slot));
+			      LOG_UNKNOWN_FREE_KINDS * LOG_UNKNOWN_FREES *
+				      sizeof(struct log_unknown_free_slot));
 	if (!err && log->header->sample)
 		err =
 			advance(log->counting_filter, &log->reserved.counting_filter,

@@ -54,7 +54,8 @@ void tracer_count(struct tracer *tracer, int by);
  * requests, also when nothing is traced. NULL: no more. A busy tracer is late.
  */
 typedef void tracer_poll_fn(void *ctx);
-struct err *tracer_set_poll(struct tracer *tracer, tracer_poll_fn *on_poll, uint64_t every) MUST_CHECK;
+struct err *tracer_set_poll(struct tracer *tracer, tracer_poll_fn *on_poll,
+			    uint64_t every) MUST_CHECK;
 
 /* Words that tell of this thread's end, and with it of its tracees' (robust.h). */
 struct robust *tracer_robust(struct tracer *tracer);

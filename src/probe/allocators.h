@@ -74,8 +74,8 @@ struct allocator {
 	const char *trim;
 };
 
-extern const struct allocator allocator_glibc, allocator_cxx, allocator_jemalloc, allocator_mimalloc,
-	allocator_tcmalloc, allocator_musl;
+extern const struct allocator allocator_glibc, allocator_cxx, allocator_jemalloc,
+	allocator_mimalloc, allocator_tcmalloc, allocator_musl;
 
 /*
  * A malloc that is not recognised is taken for this allocator's; a walk shows whether that is

@@ -307,7 +307,8 @@ static struct err *get_ready(struct probes *probes, struct remote *remote)
 
 	vec_each_value(probe, &probes->all)
 		prepared &= probe->state != PROBE_PLANNED || probe->slot;
-	if (!remote && !probes->has_sigaction && probes_any(probes, PROBE_PLANNED, PROBE_BREAKPOINT))
+	if (!remote && !probes->has_sigaction &&
+	    probes_any(probes, PROBE_PLANNED, PROBE_BREAKPOINT))
 		err = sigtrap_await(probes);
 	if (!err && !prepared)
 		err = borrowed(probes, remote, probes_prepare);
@@ -317,8 +318,9 @@ static struct err *get_ready(struct probes *probes, struct remote *remote)
 		return err;
 	if (probes_any(probes, PROBE_PLANNED, PROBE_JUMP))
 		evacuate(probes, remote ? remote->thread : NULL);
-	return probes_any(probes, PROBE_PLANNED, PROBE_BREAKPOINT) ? borrowed(probes, remote, sigtrap_install) :
-						       NULL;
+	if (!probes_any(probes, PROBE_PLANNED, PROBE_BREAKPOINT))
+		return NULL;
+	return borrowed(probes, remote, sigtrap_install);
 }
 
 void probes_learn_facts(struct probes *probes)

@@ -221,7 +221,8 @@ static struct err *check_way(const struct choice *choice)
 	 * is armed.
 	 */
 	err = arch->displace(probe->expect, probe->expect_len, probe->address,
-			     probe->address + PAGE, stays_len(choice) + patch_len(choice), &displaced);
+			     probe->address + PAGE, stays_len(choice) + patch_len(choice),
+			     &displaced);
 	if (err)
 		return err;
 	if (engine_of(choice->way) == PROBE_JUMP && in_two_pages(choice))

@@ -105,7 +105,8 @@ static void look_inside(struct thread *thread, const struct stack_top *top, void
 	if (stopped && area_holds(probes, regs_get(&thread->regs, thread->target->arch->pc)))
 		move_out(probes, thread);
 	/* It is stuck, perhaps on a page of a slow disk, and will come back to its caller. */
-	inside->threads += (has_ops && !stopped) || stack_of_uses(thread, top, inside->range, inside->nr);
+	inside->threads += (has_ops && !stopped) ||
+			   stack_of_uses(thread, top, inside->range, inside->nr);
 }
 
 static struct err *nobody_inside(void *probes, bool *done_ret)

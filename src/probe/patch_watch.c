@@ -49,7 +49,8 @@ static void overwritten(struct look *look, struct probe *probe)
 	if (probe->told)
 		return;
 	probe->told = true;
-	snprintf(text, sizeof(text), "another tool has written over the patch of %.80s in %.80s: it "
+	snprintf(text, sizeof(text),
+		 "another tool has written over the patch of %.80s in %.80s: it "
 		 "is left as it is, and %s may go unrecorded",
 		 probe->fn ? probe->fn->name : "the loader's hook", path_base(probe->module->path),
 		 probe->fn ? "calls" : "what new modules call");
@@ -225,7 +226,8 @@ void patch_watch_take_broken(struct probes *probes)
 			continue;
 		}
 		probe->overwritten = false;
-		probe_refuse(probe, "another tool has put its trap into the patch, which was taken out",
+		probe_refuse(probe,
+			     "another tool has put its trap into the patch, which was taken out",
 			     PROBE_OTHER_TOOL);
 	}
 }

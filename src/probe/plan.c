@@ -44,7 +44,8 @@ static bool has_code_of(const struct module *module, const struct probe *probe)
 {
 	uint8_t code[sizeof(probe->expect)];
 
-	return !elf_file_read(module->elf, probe->address - module->bias, code, probe->expect_len) &&
+	return !elf_file_read(module->elf, probe->address - module->bias, code,
+			      probe->expect_len) &&
 	       !memcmp(code, probe->expect, probe->expect_len);
 }
 

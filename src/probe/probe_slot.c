@@ -141,7 +141,8 @@ static void look_at_agent_ops(struct agent_thread *thread, void *ctx)
 	struct collection *collection = ctx;
 	uint64_t table = collection->probes->state_address + offsetof(struct agent_state, probe);
 
-	uint32_t nr = MIN(__atomic_load_n(&thread->ledger.nr_ops, __ATOMIC_ACQUIRE), (uint32_t)LEDGER_OPS);
+	uint32_t nr = MIN(__atomic_load_n(&thread->ledger.nr_ops, __ATOMIC_ACQUIRE),
+			  (uint32_t)LEDGER_OPS);
 
 	for (uint32_t i = 0; i < nr; i++) {
 		uint64_t index = ((uintptr_t)thread->ledger.op[i].function - table) /

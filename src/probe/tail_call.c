@@ -58,7 +58,8 @@ static void follow_jumps(const struct arch *arch, struct probe *probe, struct pr
 	uint64_t target;
 	size_t at = 0;
 
-	if (!code || elf_file_read(probe->module->elf, from.start - probe->module->bias, code, from.len))
+	if (!code ||
+	    elf_file_read(probe->module->elf, from.start - probe->module->bias, code, from.len))
 		return;
 	while ((target = arch->jump_out(code, from.len, from.start, &at)))
 		add_tail(probe, target);
@@ -68,7 +69,8 @@ void probe_find_tails(const struct arch *arch, struct probe *probe)
 {
 	uint64_t size;
 
-	if (elf_file_function_extent(probe->module->elf, probe->address - probe->module->bias, &size) ||
+	if (elf_file_function_extent(probe->module->elf, probe->address - probe->module->bias,
+				     &size) ||
 	    size > TAIL_LONGEST)
 		return;
 	/* The search begins with the function itself. */

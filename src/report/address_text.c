@@ -61,8 +61,8 @@ static struct err *print_freed(struct session *session, const struct found_at *f
 
 	if (!freed->time)
 		return NULL;
-	out_f(out, "    A block of %" PRIu64 " bytes was there, at " PRI_ADDRESS "\n", found->was.size,
-	      found->was.address);
+	out_f(out, "    A block of %" PRIu64 " bytes was there, at " PRI_ADDRESS "\n",
+	      found->was.size, found->was.address);
 	err = print_event(session, "freed", EVENT_OF(freed), out);
 	return err ? err : print_origin(session, &found->was, out);
 }
@@ -77,7 +77,8 @@ struct err *find_print_block(struct session *session, const struct block *block,
 	else
 		out_f(out, PRI_ADDRESS " is %" PRIu64 " bytes behind the end of", address,
 		      offset - block->size);
-	out_f(out, " a block of %" PRIu64 " bytes at " PRI_ADDRESS ", ", block->size, block->address);
+	out_f(out, " a block of %" PRIu64 " bytes at " PRI_ADDRESS ", ", block->size,
+	      block->address);
 	print_heap(block->heap, out);
 	out_text(out, "\n");
 	return print_origin(session, block, out);
@@ -88,14 +89,16 @@ static void print_chunk(const struct heap_chunk *chunk, uint64_t address, struct
 	if (address < chunk->address)
 		out_f(out, PRI_ADDRESS " is in the header of", address);
 	else
-		out_f(out, PRI_ADDRESS " is byte %" PRIu64 " of", address, address - chunk->address);
+		out_f(out, PRI_ADDRESS " is byte %" PRIu64 " of", address,
+		      address - chunk->address);
 	if (chunk->kind == CHUNK_OWN)
 		out_text(out, " a block of the allocator's own");
 	else if (chunk_held(chunk))
 		out_text(out, " a block");
 	else
 		out_f(out, " a free chunk (%s)", heap_chunk_kind(chunk->kind));
-	out_f(out, " of %" PRIu64 " bytes at " PRI_ADDRESS ", ", chunk_usable(chunk), chunk->address);
+	out_f(out, " of %" PRIu64 " bytes at " PRI_ADDRESS ", ", chunk_usable(chunk),
+	      chunk->address);
 	print_heap(chunk->heap, out);
 	out_text(out, "\n");
 }
@@ -155,7 +158,8 @@ struct err *damage_print(struct session *session, const struct session_heap *hea
 	for (size_t i = 0; i < walk->damage.nr && !err && !out_done(out); i++) {
 		const struct heap_damage *damage = &walk->damage.at[i];
 
-		out_f(out, "Heap %u, " PRI_ADDRESS ": %s\n", damage->heap, damage->address, damage->what);
+		out_f(out, "Heap %u, " PRI_ADDRESS ": %s\n", damage->heap, damage->address,
+		      damage->what);
 		err = print_beside(session, heap, "before it", damage->before, out);
 		if (!err)
 			err = print_beside(session, heap, "behind it", damage->after, out);

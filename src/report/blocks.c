@@ -312,8 +312,10 @@ struct err *blocks_print(struct session *session, struct list *list,
 		out_text(out, "\n");
 		print_left_out(&layout, out);
 		heap_notes_print(heap, out);
-		out_count(out, "Up to %" PRIu64 " blocks more were freed or resized before they could "
-			  "be listed\n", list_gone(list));
+		out_count(out,
+			  "Up to %" PRIu64 " blocks more were freed or resized before they could "
+			  "be listed\n",
+			  list_gone(list));
 		err = lacks_print(session, out);
 	}
 	stack_texts_free(&texts);

@@ -195,7 +195,8 @@ static void print_options(const struct figures *figures, struct out *out)
 	out_f(out, "%u\n", figures->stack_depth);
 	option(out, 8, "Sampling");
 	if (figures->sample)
-		out_f(out, "one in %" PRIu64 " bytes; what is held is an estimate\n", figures->sample);
+		out_f(out, "one in %" PRIu64 " bytes; what is held is an estimate\n",
+		      figures->sample);
 	else
 		out_text(out, "off\n");
 	option(out, 8, "Recording since");
@@ -213,7 +214,8 @@ static void print_heap(const struct figures *figures, size_t number, struct out 
 {
 	const struct heap_arena *arena = &figures->heap.walk.arenas.at[number];
 	uint64_t cached = arena->bytes[CHUNK_CACHED];
-	uint64_t open = arena->bytes[CHUNK_FAST] + arena->bytes[CHUNK_FREE] + arena->bytes[CHUNK_TOP];
+	uint64_t open = arena->bytes[CHUNK_FAST] + arena->bytes[CHUNK_FREE] +
+			arena->bytes[CHUNK_TOP];
 	pid_t owner = figures->heap.lock_owners.at[number];
 
 	out_f(out, "    Heap %zu\n", number);

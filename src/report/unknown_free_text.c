@@ -22,11 +22,13 @@ static struct err *print_first(struct stack_texts *texts, const struct log_unkno
 		return event_print(texts, "  it was freed first", EVENT_OF(&unknown->first), ":",
 				   out);
 	if (unknown->history)
-		out_f(out, "  the first free is not among those that were remembered (the last %u)\n",
+		out_f(out,
+		      "  the first free is not among those that were remembered (the last %u)\n",
 		      unknown->history);
 	else
-		out_text(out, "  the first free was not remembered (`set free-history 4096` remembers "
-			      "those to come)\n");
+		out_text(out,
+			 "  the first free was not remembered (`set free-history 4096` remembers "
+			 "those to come)\n");
 	return NULL;
 }
 
@@ -37,7 +39,9 @@ static void print_what(const struct session_unknown_free *unknown, struct out *o
 		out_text(out, ", which is on the thread's own stack,");
 		break;
 	case SESSION_UNKNOWN_FREE_INSIDE:
-		out_f(out, ", which is byte %" PRIu64 " of a block of %" PRIu64 " bytes at " PRI_ADDRESS ",",
+		out_f(out,
+		      ", which is byte %" PRIu64 " of a block of %" PRIu64 " bytes at " PRI_ADDRESS
+		      ",",
 		      unknown->address - unknown->around.address, unknown->around.size,
 		      unknown->around.address);
 		break;

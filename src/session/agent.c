@@ -61,7 +61,8 @@ static bool gave(const struct log *log, const struct ledger_op *op)
 static void add_in_hand(struct agent_thread *thread, void *ctx)
 {
 	struct in_hand_job *job = ctx;
-	uint32_t nr = MIN(__atomic_load_n(&thread->ledger.nr_ops, __ATOMIC_ACQUIRE), (uint32_t)LEDGER_OPS);
+	uint32_t nr = MIN(__atomic_load_n(&thread->ledger.nr_ops, __ATOMIC_ACQUIRE),
+			  (uint32_t)LEDGER_OPS);
 
 	for (uint32_t i = 0; i < nr && !job->err; i++) {
 		struct log_record there;

@@ -62,5 +62,7 @@ uint64_t allocator_main_arena(const struct allocator *allocator, struct module *
 	uint64_t address, size;
 
 	/* Most libcs have no symbol table. */
-	return allocator->arena && !module_symbol(module, allocator->arena, &address, &size) ? address : 0;
+	if (!allocator->arena || module_symbol(module, allocator->arena, &address, &size))
+		return 0;
+	return address;
 }

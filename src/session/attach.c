@@ -67,8 +67,8 @@ static struct err *attach_seized(struct session *session)
 static struct err *seize(struct session *session)
 {
 	struct process *process = session->current;
-	struct err *err = target_create(session->tracer, process->pid, session->cache_dir, &watch_ops,
-					process, &process->target);
+	struct err *err = target_create(session->tracer, process->pid, session->cache_dir,
+					&watch_ops, process, &process->target);
 
 	if (err)
 		return err;

@@ -38,8 +38,8 @@ static bool is_silent(const struct session *session)
 	return !memcmp(&now, &none, sizeof(now));
 }
 
-static struct err *add_data(const struct module *module, struct heap_source *source, struct heap_map *map,
-			    size_t most)
+static struct err *add_data(const struct module *module, struct heap_source *source,
+			    struct heap_map *map, size_t most)
 {
 	const struct elf_segment *segment;
 	size_t nr = 0;
@@ -110,9 +110,10 @@ static struct err *look_job(struct session *session, void *arg)
 static struct err *tell_job(struct session *session, void *arg UNUSED)
 {
 	if (!session->blind.told)
-		session_warn_hint(session, "start it without what executes its code, and attach again",
-				  "warning: no call of the allocator is seen, though its heaps change: "
-				  "the process may execute a translation or a copy of its code");
+		session_warn_hint(
+			session, "start it without what executes its code, and attach again",
+			"warning: no call of the allocator is seen, though its heaps change: "
+			"the process may execute a translation or a copy of its code");
 	session->blind.told = true;
 	return NULL;
 }

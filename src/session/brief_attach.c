@@ -67,7 +67,8 @@ static const struct target_ops brief_attach_ops = {
 
 static struct err *gone(const struct target *target)
 {
-	return err_create(ERR_GONE, "process %d has ended, or executes another program", target->pid);
+	return err_create(ERR_GONE, "process %d has ended, or executes another program",
+			  target->pid);
 }
 
 /*

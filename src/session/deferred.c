@@ -72,12 +72,14 @@ static uint32_t walk_on(struct job *job, struct deferred_copy *copy)
 	struct walk_stack stack = { .copy = copy->stack, .low = from->sp,
 				    .high = from->sp + from->len };
 	struct walk_map map = job->target->modules.map;
-	const struct walk_start start = { &map, &regs, &stack, probes ? &probes->walk_area : NULL, true };
-	uint32_t depth = MIN(log_config(job->log).stack_depth, (uint32_t)LOG_DEPTH_MAX), nr;
+	const struct walk_start start = { &map, &regs, &stack, probes ? &probes->walk_area : NULL,
+					  true };
+	uint32_t depth = MIN(log_config(job->log).stack_depth, (uint32_t)LOG_DEPTH_MAX), nr = 0;
 	enum walk_end end = WALK_DEPTH;
 
 	map.cache = &job->target->walk_cache;
-	nr = from->at < depth ? walk(&start, copy->pcs + from->at, depth - from->at, &end, NULL) : 0;
+	if (from->at < depth)
+		nr = walk(&start, copy->pcs + from->at, depth - from->at, &end, NULL);
 	return log_stack(job->log, copy->pcs, from->at + nr, (uint8_t)end, map.generation);
 }
 

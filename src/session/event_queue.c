@@ -98,8 +98,10 @@ void session_warn_hint(struct session *session, const char *hint, const char *fm
 
 void session_warn_left(struct session *session, pid_t pid)
 {
-	session_warn_f(session, "a thread of process %d is still inside the code of a probe: its pages "
-		       "stay in the process, harmless, until it ends", pid);
+	session_warn_f(session,
+		       "a thread of process %d is still inside the code of a probe: its pages "
+		       "stay in the process, harmless, until it ends",
+		       pid);
 }
 
 void session_warn_gap(struct session *session)

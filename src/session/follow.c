@@ -103,7 +103,8 @@ static void not_followed(struct process *process, pid_t pid, const struct err *e
 static bool follow(const struct process *parent, pid_t pid)
 {
 	struct session *session = parent->session;
-	struct process *process = &session->process[session->nr_processes], none = { .session = session };
+	struct process *process = &session->process[session->nr_processes],
+		       none = { .session = session };
 	struct err *err;
 
 	if (session->nr_processes >= LOG_PROCESSES) {
@@ -134,7 +135,8 @@ static bool wanted(const struct process *parent)
 	if (!parent->probes || !parent->probes->armed)
 		return false;
 	return session->config.follow_fork == SESSION_FOLLOW_BOTH ||
-	       (session->config.follow_fork == SESSION_FOLLOW_CHILD && !process_any_followed(session));
+	       (session->config.follow_fork == SESSION_FOLLOW_CHILD &&
+		!process_any_followed(session));
 }
 
 void follow_fork_child(void *ctx, pid_t pid)
@@ -154,7 +156,8 @@ void follow_fork_child(void *ctx, pid_t pid)
 		err = clean_child(parent, pid);
 	}
 	if (err && err->code != ERR_GONE) {
-		session_warn_f(session, "child process %d keeps probes of ours: %.160s", pid, err->msg);
+		session_warn_f(session, "child process %d keeps probes of ours: %.160s", pid,
+			       err->msg);
 		err_ignore(tracer_detach(pid, 0));
 	}
 	session_push(session, .kind = SESSION_EVENT_FORK, .pid = pid);

@@ -67,11 +67,15 @@ static void clean(struct session *session, struct origin *origin, pid_t pid)
 	if (!err || err->code == ERR_GONE || !is_first(session, pid))
 		return;
 	if (err->code == ERR_STATE)
-		session_warn_f(session, "process %d has the journal of process %d mapped, but is left as "
-			       "it is: %.160s", pid, origin->pid, err->msg);
+		session_warn_f(session,
+			       "process %d has the journal of process %d mapped, but is left as "
+			       "it is: %.160s",
+			       pid, origin->pid, err->msg);
 	else
-		session_warn_f(session, "process %d, forked while it was not watched, keeps probes of ours, "
-			       "which do nothing there: %.120s", pid, err->msg);
+		session_warn_f(session,
+			       "process %d, forked while it was not watched, keeps probes of ours, "
+			       "which do nothing there: %.120s",
+			       pid, err->msg);
 }
 
 /* The number of children that had not been seen before. */

@@ -51,8 +51,10 @@ static bool is_first(struct handover_gap *unwatched, const struct module *module
 static void tell(struct handover_gap *unwatched, const char *before, const struct module *module,
 		 const char *behind)
 {
-	session_warn_f(unwatched->session, "%s%.80s%s while no mdbg watched: calls of its allocator since "
-		       "then were not recorded", before, path_base(module->path), behind);
+	session_warn_f(unwatched->session,
+		       "%s%.80s%s while no mdbg watched: calls of its allocator since "
+		       "then were not recorded",
+		       before, path_base(module->path), behind);
 }
 
 /* Does the text have the bytes from before the patch? */

@@ -24,8 +24,9 @@ enum { TOLD_SAMPLING = 1, TOLD_FULL = 2, TOLD_STACKLESS = 4, TOLD_ROOM = 8 };
 
 static bool is_lacking(const struct probe *probe)
 {
-	return probe->fn && !probe->gone && !probe->elsewhere && probe->module->died == UINT32_MAX &&
-	       probe->state != PROBE_PLANNED && !probe_records(probe);
+	return probe->fn && !probe->gone && !probe->elsewhere &&
+	       probe->module->died == UINT32_MAX && probe->state != PROBE_PLANNED &&
+	       !probe_records(probe);
 }
 
 /* It has a breakpoint although a jump was asked for. */
@@ -66,7 +67,8 @@ static bool belongs(const struct probes *probes, const struct group *group,
 		    const struct probe *probe)
 {
 	return is_to_be_told(probes, probe) && is_lacking(probe) != group->slower &&
-	       probe->module == group->first->module && !strcmp(reason(probe), reason(group->first));
+	       probe->module == group->first->module &&
+	       !strcmp(reason(probe), reason(group->first));
 }
 
 static void name_one(struct group *group, const struct probe *probe, unsigned all)
@@ -136,7 +138,8 @@ void lacks_tell_probes(struct session *session, struct probes *probes)
 	probes->told_blind = !any_gives(probes);
 }
 
-static const char larger_log[] = "`malloc reset` makes room; --log-limit SIZE, at the next attach, makes it larger";
+static const char larger_log[] =
+	"`malloc reset` makes room; --log-limit SIZE, at the next attach, makes it larger";
 
 static void tell_full(struct session *session, const struct log *log)
 {
@@ -165,25 +168,28 @@ void lacks_tell_log(struct session *session)
 				  "warning: the log samples: of %" PRIu64 " bytes about one block is "
 				  "recorded, and totals are estimates", log_config(log).sample);
 	if (*room->why && !(session->told & TOLD_ROOM))
-		session_warn_hint(session, room->hint, "warning: the log has %" PRIu64 "M and not %" PRIu64
-				  "M: %s", room->log >> 20, session->config.log_limit >> 20, room->why);
+		session_warn_hint(session, room->hint,
+				  "warning: the log has %" PRIu64 "M and not %" PRIu64 "M: %s",
+				  room->log >> 20, session->config.log_limit >> 20, room->why);
 	session->told |= TOLD_SAMPLING | TOLD_ROOM;
 	tell_full(session, log);
 }
 
 static struct err *cannot_jump(const struct probe *probe)
 {
-	return err_hint(err_create(ERR_ATTACH, "%s cannot have a jump, which --engine jump asks for: %.300s "
-				   "(%.60s)", probe->fn->name, reason(probe),
-				   path_base(probe->module->path)), "%s%s%s",
-			probe->hint, *probe->hint ? "; or " : "",
+	return err_hint(err_create(ERR_ATTACH,
+				   "%s cannot have a jump, which --engine jump asks for: %.300s "
+				   "(%.60s)",
+				   probe->fn->name, reason(probe), path_base(probe->module->path)),
+			"%s%s%s", probe->hint, *probe->hint ? "; or " : "",
 			"--engine auto, which takes a breakpoint where there can be no jump");
 }
 
 static struct err *cannot_watch(const struct probe *probe)
 {
-	struct err *err = err_create(ERR_ATTACH, "no function of an allocator can be watched; %s: %.300s (%.60s)",
-				     probe->fn->name, reason(probe), path_base(probe->module->path));
+	struct err *err = err_create(
+		ERR_ATTACH, "no function of an allocator can be watched; %s: %.300s (%.60s)",
+		probe->fn->name, reason(probe), path_base(probe->module->path));
 
 	return err_hint(err, "%s", *probe->hint ? probe->hint : "--no-arm attaches without probes");
 }
@@ -233,7 +239,8 @@ static struct err *add_probes(struct session_lacks *lacks, const struct probes *
 
 		if (!is_lacking(probe))
 			continue;
-		snprintf(why, sizeof(why), "%.240s (%.60s)", reason(probe), path_base(probe->module->path));
+		snprintf(why, sizeof(why), "%.240s (%.60s)", reason(probe),
+			 path_base(probe->module->path));
 		err = add(lacks, probe->fn->name, why);
 	}
 	return err;
@@ -246,12 +253,14 @@ static struct err *add_log(struct session_lacks *lacks, const struct log *log)
 	struct err *err = NULL;
 	char text[128];
 
-	snprintf(text, sizeof(text), "the log samples (one in %" PRIu64 " bytes): most blocks are in no record",
+	snprintf(text, sizeof(text),
+		 "the log samples (one in %" PRIu64 " bytes): most blocks are in no record",
 		 sample);
 	if (sample)
 		err = add(lacks, "", text);
 	if (!err)
-		err = add_count(lacks, accounts.table_full, "blocks were not recorded: the log was full");
+		err = add_count(lacks, accounts.table_full,
+				"blocks were not recorded: the log was full");
 	if (!err)
 		err = add_count(lacks, accounts.unstacked,
 				"blocks were recorded without their stacks: the log had no room for them");
@@ -267,7 +276,8 @@ static struct err *add_gap(struct session_lacks *lacks, const struct session *se
 	struct process *process = session->current;
 
 	if (session->records == RECORDS_STALE)
-		return add(lacks, "", "the probes were out for a while: what was allocated then is not "
+		return add(lacks, "",
+			   "the probes were out for a while: what was allocated then is not "
 			   "recorded, and what was freed then is still listed");
 	if (process->probes && !process->probes->armed && session->state != SESSION_NONE &&
 	    !process_has_ended(process->state))
@@ -299,7 +309,8 @@ struct err *session_lacks(struct session *session, struct session_lacks *ret)
 			err = blind_check(session, &blind);
 	}
 	if (!err && blind)
-		err = add(ret, "", "no call of the allocator is seen, though its heaps change: the process "
+		err = add(ret, "",
+			  "no call of the allocator is seen, though its heaps change: the process "
 			  "may execute a translation or a copy of its code");
 	if (err)
 		vec_free(&ret->vec);

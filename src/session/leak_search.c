@@ -183,7 +183,8 @@ static struct err *leave_out_heaps(struct job *job)
 	for (size_t i = 0; spans_count(job) && i < heaps->spans.nr && !err; i++)
 		err = add_range(&job->out, heaps->spans.at[i].start, heaps->spans.at[i].end);
 	for (size_t i = 0; spans_count(job) && i < heaps->arenas.nr && !err; i++)
-		err = add_range(&job->out, heaps->arenas.at[i].address, heaps->arenas.at[i].bins_end);
+		err = add_range(&job->out, heaps->arenas.at[i].address,
+				heaps->arenas.at[i].bins_end);
 	return err;
 }
 
@@ -498,7 +499,8 @@ struct err *search_referrers(const struct session *session, const struct memory_
 			     struct session_find *find, const struct referrers_spec *spec,
 			     struct search_origins *origins, struct referrers *ret)
 {
-	struct job job = { .session = session, .view = view, .walk = &find->heap.walk, .ret = &find->in };
+	struct job job = { .session = session, .view = view, .walk = &find->heap.walk,
+			   .ret = &find->in };
 	struct reach_source source;
 	struct err *err = collect(&job);
 

@@ -171,12 +171,7 @@ struct err *session_keep(struct session *session)
 
 struct err *session_detach(struct session *session)
 {
-	/*
-	 * After an exec only followed children, if there are any, have something of ours in them.
-	 */
-	struct err *err =
-		process_has_execed(session->current->state) || process_any_followed(session) ? NULL :
-		session_need_target(session);
+	struct err *err = NULL;
 
 	/* There is nothing to take out of a core file. */
 	if (session->state == SESSION_CORE) {
@@ -184,6 +179,11 @@ struct err *session_detach(struct session *session)
 		session->current->pid = 0;
 		return session_call_forget(session);
 	}
+	/*
+	 * After an exec only followed children, if there are any, have something of ours in them.
+	 */
+	if (!process_has_execed(session->current->state) && !process_any_followed(session))
+		err = session_need_target(session);
 	if (err)
 		return err;
 	if (!process_has_execed(session->current->state))

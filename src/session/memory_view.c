@@ -180,8 +180,8 @@ static struct err *take_thread(struct session *session, struct thread *thread, b
 		is.regs = thread->regs;
 		is.tp = regs_get(&is.regs, view->arch->tp);
 		is.in_syscall = (int64_t)regs_get(&is.regs, view->arch->orig_syscall) != -1;
-		is.inside = session->old_maps.nr ||
-			    (session->current->probes && is_inside(thread, session->current->probes));
+		is.inside = session->old_maps.nr || (session->current->probes &&
+						     is_inside(thread, session->current->probes));
 		if (deep && !is.in_syscall)
 			err = take_vectors(thread, view, &is);
 	} else {

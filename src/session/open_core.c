@@ -72,9 +72,12 @@ static void tell_lacking(struct session *session)
 		told++;
 	}
 	if (nr)
-		session_warn_f(session, "%u files could not be had: there are no names for their code, and "
-			       "no way through its frames but by frame pointers (--core CORE EXE names the "
-			       "program's)", nr);
+		session_warn_f(
+			session,
+			"%u files could not be had: there are no names for their code, and "
+			"no way through its frames but by frame pointers (--core CORE EXE names the "
+			"program's)",
+			nr);
 }
 
 /* The user is told at once what is missing, since all later answers depend on it. */
@@ -83,16 +86,20 @@ static void tell_doubts(struct session *session)
 	const struct core *core = session->current->target->core;
 
 	if (core->file->missing)
-		session_warn_f(session, "%.100s is cut off: %" PRIu64 " bytes of memory are missing, and "
+		session_warn_f(session,
+			       "%.100s is cut off: %" PRIu64 " bytes of memory are missing, and "
 			       "what they held is not known (ulimit -c, or a full disk?)",
 			       path_base(session->core_path), core->file->missing);
 	if (!core->file->has_mapped)
-		session_warn(session, "the core does not say which files were mapped (NT_FILE): only "
-				      "the program is known");
+		session_warn(session,
+			     "the core does not say which files were mapped (NT_FILE): only "
+			     "the program is known");
 	tell_lacking(session);
 	if (core->unchecked)
-		session_warn_f(session, "%u files are taken for those that were mapped, as the core has "
-			       "nothing to compare them with", core->unchecked);
+		session_warn_f(session,
+			       "%u files are taken for those that were mapped, as the core has "
+			       "nothing to compare them with",
+			       core->unchecked);
 }
 
 struct err *session_open_core(struct session *session, const char *path, const char *exe)

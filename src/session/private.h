@@ -166,7 +166,8 @@ void session_push_event(struct session *session, const struct session_event *eve
 bool session_pop_event(struct session *session, struct session_event *ret);
 void session_warn(void *session, const char *text);
 /* A warning with a hint ("": none). */
-void session_warn_hint(struct session *session, const char *hint, const char *fmt, ...) PRINTF(3, 4);
+void session_warn_hint(struct session *session, const char *hint, const char *fmt, ...)
+	PRINTF(3, 4);
 #define session_warn_f(session, ...)	session_warn_hint(session, "", __VA_ARGS__)
 /* Warn that a thread of pid did not leave the code of a probe. */
 void session_warn_left(struct session *session, pid_t pid);
@@ -204,8 +205,8 @@ void session_resume(struct session *session, bool was);
  * length of the stop; it is set if fn was called.
  */
 struct err *session_held(struct session *session,
-			 struct err *(*fn)(struct session *session, bool stood, void *arg), void *arg,
-			 uint64_t *pause_ret) MUST_CHECK;
+			 struct err *(*fn)(struct session *session, bool stood, void *arg),
+			 void *arg, uint64_t *pause_ret) MUST_CHECK;
 /* Call session_held from the main thread. */
 struct err *session_call_held(struct session *session,
 			      struct err *(*fn)(struct session *session, bool stood, void *arg),

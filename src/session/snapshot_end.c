@@ -28,7 +28,8 @@ static struct err *look_job(struct session *session, void *arg)
 {
 	bool *ahead = arg;
 
-	*ahead = session->current->state != PROCESS_LIVE || session->current->target->state == TARGET_UNTRACED;
+	*ahead = session->current->state != PROCESS_LIVE ||
+		 session->current->target->state == TARGET_UNTRACED;
 	return NULL;
 }
 
@@ -42,8 +43,8 @@ static bool has_ended(const struct session *session)
 	const struct process *process = session->current;
 	struct proc_stat stat;
 
-	return procfs_stat(process->pid, &stat) ||
-	       stat.start_time != process->target->start_time || stat.state == 'Z' || stat.state == 'X';
+	return procfs_stat(process->pid, &stat) || stat.start_time != process->target->start_time ||
+	       stat.state == 'Z' || stat.state == 'X';
 }
 
 /* These errors may go away: the process executes once more, or its libc is not mapped yet. */
@@ -82,8 +83,10 @@ static struct err *end_in_new_program(struct session *session, struct snapshot *
 	snapshot_drop(session->tracer, snapshot);
 	if (!err || has_ended(session))
 		return NULL;
-	return err_wrap(err, "process %d, which executed another program while a snapshot of it was "
-			"searched, may have a child that it does not know", session->current->pid);
+	return err_wrap(err,
+			"process %d, which executed another program while a snapshot of it was "
+			"searched, may have a child that it does not know",
+			session->current->pid);
 }
 
 static struct err *end_job(struct session *session, void *snapshot)

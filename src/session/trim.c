@@ -77,7 +77,8 @@ static struct err *find_functions(struct trimmer *trimmer)
 
 	allocator = allocator_to_walk(&trimmer->session->current->target->modules, &module);
 	if (!allocator || !allocator->trim)
-		return err_create(ERR_UNSUPPORTED, "no glibc in process %d", trimmer->session->current->pid);
+		return err_create(ERR_UNSUPPORTED, "no glibc in process %d",
+				  trimmer->session->current->pid);
 	err = find_function(trimmer, module, allocator->trim, &trimmer->trim);
 	if (!err)
 		err = find_function(trimmer, module, "sbrk", &trimmer->sbrk);
@@ -181,7 +182,8 @@ static struct err *choose(struct trimmer *trimmer)
 			tid = thread->tid;
 		}
 	}
-	return err_hint(err_create(ERR_BUSY, "no thread of process %d can make the call: thread %d %s",
+	return err_hint(err_create(ERR_BUSY,
+				   "no thread of process %d can make the call: thread %d %s",
 				   process->pid, tid, first),
 			"try again when one waits for something");
 }
@@ -222,8 +224,10 @@ static struct err *check_heaps(struct trimmer *trimmer)
 	if (err)
 		return err;
 	if (heap.walk.damages)
-		err = err_hint(err_create(ERR_STATE, "the heaps are damaged: malloc_trim would end the "
-					  "process"), "malloc check");
+		err = err_hint(err_create(ERR_STATE,
+					  "the heaps are damaged: malloc_trim would end the "
+					  "process"),
+			       "malloc check");
 	for (size_t i = 0; i < heap.walk.arenas.nr && !err; i++)
 		if (heap.walk.arenas.at[i].locked)
 			err = err_hint(err_create(ERR_BUSY, "heap %zu is locked", i), "try again");
@@ -308,13 +312,16 @@ static struct err *check_allocator(struct session *session)
 	const struct session_allocators *is = session_allocators(session);
 
 	if (is->nr != 1 || !is->first || !is->first->trim)
-		return err_hint(err_create(ERR_UNSUPPORTED, "malloc_trim is glibc's, and process %d "
-					   "allocates by %s", session->current->pid,
-					   session_allocator(session)),
+		return err_hint(err_create(ERR_UNSUPPORTED,
+					   "malloc_trim is glibc's, and process %d "
+					   "allocates by %s",
+					   session->current->pid, session_allocator(session)),
 				"most other allocators give free pages back by themselves");
 	if (!session_armed(session))
-		return err_hint(err_create(ERR_STATE, "without probes it is not known who is inside "
-					   "the allocator"), "malloc on");
+		return err_hint(err_create(ERR_STATE,
+					   "without probes it is not known who is inside "
+					   "the allocator"),
+				"malloc on");
 	return NULL;
 }
 

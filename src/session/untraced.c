@@ -208,8 +208,10 @@ static bool reserve(struct session *session)
 		return true;
 	err_copy(&why, err);
 	err = session_take_out(session);
-	session_warn_f(session, "no memory for the log (%.120s): the probes are taken out; `malloc on` "
-		       "puts them in", why.msg);
+	session_warn_f(session,
+		       "no memory for the log (%.120s): the probes are taken out; `malloc on` "
+		       "puts them in",
+		       why.msg);
 	if (err && err->code != ERR_GONE)
 		session_warn(session, err->msg);
 	return false;

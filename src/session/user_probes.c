@@ -43,12 +43,13 @@ static struct err *unknown(struct session *session, const char *function, struct
 	struct near near = { STR_INIT, 0, NULL };
 	struct err *err;
 
-	err = keeping(cause, symbols_complete(session_symbols(session), plain_name(function), add_near,
-					      &near));
+	err = keeping(cause, symbols_complete(session_symbols(session), plain_name(function),
+					      add_near, &near));
 	if (!near.err && near.nr)
 		err = err_hint(err, "near it: %s", str_text(&near.list));
 	else if (err->code == ERR_NOTFOUND)
-		err = err_hint(err, "a function that was inlined everywhere has no code of its own");
+		err = err_hint(err,
+			       "a function that was inlined everywhere has no code of its own");
 	str_free(&near.list);
 	return err;
 }

@@ -390,8 +390,9 @@ static struct err *check_lines(const struct source *source, Dwarf_Die *die)
 	    source->lines->d_size < sizeof(len) || offset > source->lines->d_size - sizeof(len))
 		return NULL;	/* libdw finds none then */
 	memcpy(&len, (const uint8_t *)source->lines->d_buf + offset, sizeof(len));
-	return len > LIMIT_LINES ? too_many(source, "too many bytes of a unit's lines", LIMIT_LINES) :
-				   NULL;
+	return len > LIMIT_LINES ?
+		       too_many(source, "too many bytes of a unit's lines", LIMIT_LINES) :
+		       NULL;
 }
 
 /* Where the inlined function of die was called. */
@@ -413,7 +414,8 @@ static void call_of(const struct source *source, Dwarf_Die *die, struct source_f
 		frame->file = dwarf_filesrc(files, file, NULL, NULL);
 }
 
-static void line_of(const struct source *source, struct unit *unit, uint64_t addr, struct source_frame *frame)
+static void line_of(const struct source *source, struct unit *unit, uint64_t addr,
+		    struct source_frame *frame)
 {
 	struct err *err = check_lines(source, &unit->die);
 	Dwarf_Line *line = err ? NULL : dwarf_getsrc_die(&unit->die, addr);

@@ -55,7 +55,8 @@ struct err *symbols_create(int target_pid, struct symbols **ret) MUST_CHECK;
  * (base/limits.h), one that was cut short while it was read, debug information that cannot be
  * trusted.
  */
-void symbols_set_warn(struct symbols *symbols, void (*warn)(void *ctx, const char *text), void *ctx);
+void symbols_set_warn(struct symbols *symbols, void (*warn)(void *ctx, const char *text),
+		      void *ctx);
 void symbols_destroy(struct symbols *symbols);	/* NULL is fine */
 
 struct err *symbols_add(struct symbols *symbols, const struct symbol_module *module) MUST_CHECK;

@@ -242,7 +242,8 @@ const struct symtab_entry *symtab_tls_at(const struct symtab *symtab, uint64_t o
 {
 	size_t i = symtab->tls.nr;
 
-	while (i > 0 && (offset < symtab->tls.at[i - 1].start || offset >= symtab->tls.at[i - 1].end))
+	while (i > 0 &&
+	       (offset < symtab->tls.at[i - 1].start || offset >= symtab->tls.at[i - 1].end))
 		i--;
 	return i ? &symtab->tls.at[i - 1] : NULL;
 }

@@ -90,9 +90,9 @@ static uint32_t walk_over(struct target *target, const struct regs *regs,
 			return 1;
 		from.sp += sizeof(from.pc);
 	}
-	return path->at_entry + walk(&(struct walk_start){ &map, &from, stack, area, path->at_entry },
-				     path->pcs + path->at_entry, path->max - path->at_entry,
-				     path->end, NULL);
+	return path->at_entry +
+	       walk(&(struct walk_start){ &map, &from, stack, area, path->at_entry },
+		    path->pcs + path->at_entry, path->max - path->at_entry, path->end, NULL);
 }
 
 static uint32_t walk_from_top(struct target *target, const struct regs *regs,
@@ -116,8 +116,8 @@ static uint32_t walk_from_top(struct target *target, const struct regs *regs,
 	return nr;
 }
 
-static uint32_t walk_regs(struct target *target, const struct regs *regs, const struct walk_area *area,
-			  const struct path *path)
+static uint32_t walk_regs(struct target *target, const struct regs *regs,
+			  const struct walk_area *area, const struct path *path)
 {
 	uint64_t sp = regs_get(regs, target->arch->sp);
 	uint8_t copy[COPY];

@@ -286,9 +286,11 @@ static struct err *world_open(void *ctx, const struct proc_maps *maps UNUSED,
 static struct err *open_unmapped(struct core *core, int *fd_ret)
 {
 	const char *path = core_program(core);
-	struct err *err = *path == '/' || core->exe ? file_open(AT_FDCWD, path, false, LIMIT_FILE, fd_ret) :
-		err_create(ERR_NOTFOUND, "the core does not say of which program it is");
+	struct err *err;
 
+	if (*path != '/' && !core->exe)
+		return err_create(ERR_NOTFOUND, "the core does not say of which program it is");
+	err = file_open(AT_FDCWD, path, false, LIMIT_FILE, fd_ret);
 	if (!err)
 		core->unchecked++;
 	return err;

@@ -37,16 +37,18 @@ static struct err *check_descriptor(pid_t pid, int fd)
 		return NULL;		/* closed meanwhile */
 	for (size_t i = 0; i < ARRAY_SIZE(pinning); i++)
 		if (!strncmp(link, pinning[i], strlen(pinning[i])))
-			return err_create(ERR_UNSUPPORTED, "no snapshot: the process uses %.80s, by which "
-					  "its memory may be written to", link);
+			return err_create(ERR_UNSUPPORTED,
+					  "no snapshot: the process uses %.80s, by which "
+					  "its memory may be written to",
+					  link);
 	/*
 	 * Files without a name (sockets, pipes) do no direct I/O; O_DIRECT of a pipe means
 	 * something else.
 	 */
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", pid, fd);
 	if (*link == '/' && file_number(path, "flags:", &flags) && flags & O_DIRECT)
-		return err_create(ERR_UNSUPPORTED, "no snapshot: the process has %.80s open for direct I/O",
-				  link);
+		return err_create(ERR_UNSUPPORTED,
+				  "no snapshot: the process has %.80s open for direct I/O", link);
 	return NULL;
 }
 
@@ -84,8 +86,10 @@ static struct err *check_memory(pid_t pid, uint64_t anonymous)
 	if (file_number("/proc/meminfo", "MemAvailable:", &available))
 		available <<= 10;
 	if (available < wanted)
-		return err_create(ERR_UNSUPPORTED, "no snapshot: %" PRIu64 " MB of memory are available, and "
-				  "it may take %" PRIu64, available >> 20, wanted >> 20);
+		return err_create(ERR_UNSUPPORTED,
+				  "no snapshot: %" PRIu64 " MB of memory are available, and "
+				  "it may take %" PRIu64,
+				  available >> 20, wanted >> 20);
 	cgroup_room(pid, &room);
 	if (room.memory < wanted)
 		return err_create(ERR_UNSUPPORTED, "no snapshot: the control group leaves %" PRIu64

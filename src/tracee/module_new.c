@@ -100,7 +100,8 @@ struct err *module_load_rows(struct module *module, const char *cache_dir, uint6
 			module->exec_end - module->exec_start, cache_dir, &module->rows);
 	if (!err && module->rows.nr > most) {
 		rows_free(&module->rows);
-		err = limit_err(module->path, "too many rows of CFI in all modules", LIMIT_ALL_ROWS);
+		err = limit_err(module->path, "too many rows of CFI in all modules",
+				LIMIT_ALL_ROWS);
 	}
 	module->over_limit = err && err->code == ERR_RANGE;
 	err = module_note(module, err);

@@ -169,7 +169,8 @@ static struct err *add_file(struct refresh *refresh, const struct proc_map *map,
 		return module_is_lack(open_err) ? open_err : NULL;
 	err = module_create(map, map->path, &module);
 	if (!err)
-		err = open_err ? module_note(module, open_err) : module_open_elf(module, take_fd(fd));
+		err = open_err ? module_note(module, open_err) :
+				 module_open_elf(module, take_fd(fd));
 	if (err)
 		return err;
 	if (module->elf ? !fits(refresh, module, map, exec) : map != exec)

@@ -83,7 +83,8 @@ struct err *patch_text(struct target *target, uint64_t address, const void *expe
 	struct err *err;
 
 	if (PAGE - address % PAGE < len)
-		return err_create(ERR_RANGE, "the code at 0x%" PRIx64 " lies in two pages", address);
+		return err_create(ERR_RANGE, "the code at 0x%" PRIx64 " lies in two pages",
+				  address);
 	err = memory_read(&target->mem.memory, address, entry.old, len);
 	if (err)
 		return err;

@@ -142,7 +142,8 @@ static struct err *verify_text(struct previous *left, struct origin *origin, uin
 	struct undo undo = previous_undo_text(left, index, maps);
 
 	if (undo.action == UNDO_LEAVE && undo.stands && previous_to_undo(entry, JOURNAL_TEXT))
-		return err_create(ERR_STATE, "the code at 0x%" PRIx64 " %s", undo.address, undo.why);
+		return err_create(ERR_STATE, "the code at 0x%" PRIx64 " %s", undo.address,
+				  undo.why);
 	if (!entry->len || entry->len > JOURNAL_BYTES ||
 	    !patch_text_of_file(left->target, entry->address, &origin->place[index], entry->old,
 				entry->len))

@@ -13,10 +13,11 @@
 #define MODULES_MAX	((MARKS - sizeof(struct provenance)) / sizeof(struct provenance_module))
 #define FORM		1ull	/* of this table */
 /* The layout of the agent's threads and of what they keep: another layout means another agent. */
-#define LAYOUT		((uint64_t)sizeof(struct agent_thread) << 32 ^ AGENT_THREADS << 16 ^ \
-			 (uint64_t)offsetof(struct agent_thread, cache) << 4 ^ \
-			 (uint64_t)offsetof(struct unwind_cache, room) << 8 ^ sizeof(struct cache_entry) ^ \
-			 (uint64_t)AGENT_VERSION << 56 ^ FORM << 60)
+#define LAYOUT \
+	((uint64_t)sizeof(struct agent_thread) << 32 ^ AGENT_THREADS << 16 ^ \
+	 (uint64_t)offsetof(struct agent_thread, cache) << 4 ^ \
+	 (uint64_t)offsetof(struct unwind_cache, room) << 8 ^ sizeof(struct cache_entry) ^ \
+	 (uint64_t)AGENT_VERSION << 56 ^ FORM << 60)
 
 static size_t length(const struct provenance *history)
 {

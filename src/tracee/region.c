@@ -197,10 +197,12 @@ static struct err *open_beyond_limit(struct target *target, struct remote *remot
 	more.rlim_cur = old.rlim_cur + MORE_FILES;
 	more.rlim_max = MAX(more.rlim_cur, old.rlim_max);
 	if (prlimit(target->pid, RLIMIT_NOFILE, &more, NULL) < 0)
-		return err_hint(err_sys("no descriptor is left, and RLIMIT_NOFILE (%" PRIu64 ") cannot be raised",
+		return err_hint(err_sys("no descriptor is left, and RLIMIT_NOFILE (%" PRIu64
+					") cannot be raised",
 					old.rlim_cur),
 				"prlimit --nofile=NUMBER -p %d", target->pid);
-	err = remote_syscall(remote, fd_ret, SYS_memfd_create, name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	err = remote_syscall(remote, fd_ret, SYS_memfd_create, name,
+			     MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (prlimit(target->pid, RLIMIT_NOFILE, &old, NULL) < 0 && !err)
 		trace_line("RLIMIT_NOFILE of process %d stays raised", target->pid);
 	return err;
@@ -214,7 +216,8 @@ static struct err *open_there(struct target *target, struct remote *remote, uint
 
 	if (err)
 		return err;
-	err = remote_syscall(remote, fd_ret, SYS_memfd_create, name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	err = remote_syscall(remote, fd_ret, SYS_memfd_create, name,
+			     MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	return err && err->errnum == EMFILE ? open_beyond_limit(target, remote, name, fd_ret) : err;
 }
 

@@ -117,16 +117,18 @@ static void explain(const struct target *target, const struct room_facts *facts,
 		    struct room *room)
 {
 	if (room->tight) {
-		snprintf(room->why, sizeof(room->why), "the address space of process %d is limited to "
-			 "%" PRIu64 "M (RLIMIT_AS), of which %" PRIu64 "M are left", target->pid,
-			 limit >> 20, facts->addresses >> 20);
+		snprintf(room->why, sizeof(room->why),
+			 "the address space of process %d is limited to "
+			 "%" PRIu64 "M (RLIMIT_AS), of which %" PRIu64 "M are left",
+			 target->pid, limit >> 20, facts->addresses >> 20);
 		snprintf(room->hint, sizeof(room->hint),
 			 "prlimit --pid %d --as=unlimited, then attach again", target->pid);
 		return;
 	}
 	snprintf(room->why, sizeof(room->why), "memory is never overcommitted here "
 		 "(vm.overcommit_memory), and %" PRIu64 "M are left", facts->commit >> 20);
-	snprintf(room->hint, sizeof(room->hint), "vm.overcommit_memory = 0, or a larger vm.overcommit_ratio");
+	snprintf(room->hint, sizeof(room->hint),
+		 "vm.overcommit_memory = 0, or a larger vm.overcommit_ratio");
 }
 
 void room_find(struct target *target, uint64_t log, struct room *ret)

@@ -229,7 +229,8 @@ static struct err *part_for(struct target *target, struct remote *remote, uint64
 			    struct part **ret)
 {
 	struct share *share = target->region->share;
-	uint64_t want = target->region->tight ? need + need / 4 + MAPS_SPARE : MAX(2 * need, MAPS_LEAST);
+	uint64_t want = target->region->tight ? need + need / 4 + MAPS_SPARE :
+						MAX(2 * need, MAPS_LEAST);
 	struct part part = { .len = MIN(ALIGN_UP(want, PAGE), MAPS_SIZE) };
 	struct err *err = vec_reserve(&share->parts, 1);
 

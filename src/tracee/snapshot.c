@@ -130,8 +130,8 @@ static struct err *make_child(struct target *target, struct remote *remote,
 	int status;
 
 	if (!err)
-		err = remote_syscall(remote, &snapshot->inside, SYS_clone, CLONE_FILES | CLONE_PARENT_SETTID,
-				     sp, word, 0, 0);
+		err = remote_syscall(remote, &snapshot->inside, SYS_clone,
+				     CLONE_FILES | CLONE_PARENT_SETTID, sp, word, 0, 0);
 	if (err)
 		return err->errnum ? err_create(ERR_UNSUPPORTED, "no snapshot: fork: %s",
 						strerror(err->errnum)) : err;

@@ -56,9 +56,11 @@ static struct err *cannot_run(const char *program, int errnum)
 	switch (errnum) {
 	case ENOENT:
 		if (*program && !strchr(program, '/'))
-			return err_hint(err, "it is in no folder of PATH; in this folder it would be ./%s",
-					program);
-		return err_hint(err, "mdbg [OPTION...] [--] PROGRAM [ARG...]; if the file is there, "
+			return err_hint(
+				err, "it is in no folder of PATH; in this folder it would be ./%s",
+				program);
+		return err_hint(err,
+				"mdbg [OPTION...] [--] PROGRAM [ARG...]; if the file is there, "
 				"its interpreter or loader is not");
 	case EACCES:
 		return err_hint(err, "a program is a file that may be executed: chmod +x");
@@ -74,8 +76,8 @@ static struct err *cannot_load(const char *program, int status)
 
 	if (!WIFSIGNALED(status))
 		return err_create(ERR_GONE, "run %s: ended before it was executed", program);
-	err = err_create(ERR_GONE, "run %s: the kernel cannot load it, and ended it (SIG%s)", program,
-			 sigabbrev_np(WTERMSIG(status)));
+	err = err_create(ERR_GONE, "run %s: the kernel cannot load it, and ended it (SIG%s)",
+			 program, sigabbrev_np(WTERMSIG(status)));
 	return err_hint(err, "the file may be damaged or cut short: `readelf -lW` looks at it");
 }
 

@@ -161,7 +161,8 @@ static bool reg_read(const struct walker *walker, unsigned reg, uint64_t *ret)
 		note_slot(walker, walker->bx_at, *ret);
 		return true;
 	}
-	if (walker->regs_from != REGS_INNERMOST && (reg != FRAME_BX || walker->bx_at != BX_INNERMOST))
+	if (walker->regs_from != REGS_INNERMOST &&
+	    (reg != FRAME_BX || walker->bx_at != BX_INNERMOST))
 		return false;
 	if (!walker->innermost->regs || reg >= walker->innermost->nr_regs)
 		return false;

@@ -128,7 +128,8 @@ static struct err *decode_next(const struct work *work, struct insn *ret)
 				  "0x%" PRIx64 ": too short for the patch: %zu of %zu bytes",
 				  work->from, work->len, work->min_len);
 	if (!insn_decode(work->code + off, work->len - off, work->from + off, ret))
-		return err_create(ERR_UNSUPPORTED, "0x%" PRIx64 ": not an instruction that mdbg knows",
+		return err_create(ERR_UNSUPPORTED,
+				  "0x%" PRIx64 ": not an instruction that mdbg knows",
 				  work->from + off);
 	return NULL;
 }

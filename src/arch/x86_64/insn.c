@@ -239,7 +239,7 @@ static uint8_t takes_from_sp(const struct decoded *decoded)
 	int64_t bytes = 0;
 
 	if (info->mnemonic == ZYDIS_MNEMONIC_PUSH)
-		return first->type != ZYDIS_OPERAND_TYPE_MEMORY && info->operand_width == 64 ? 8 : 0;
+		return first->type == ZYDIS_OPERAND_TYPE_MEMORY || info->operand_width != 64 ? 0 : 8;
 	if (first->type != ZYDIS_OPERAND_TYPE_REGISTER || first->reg.value != ZYDIS_REGISTER_RSP)
 		return 0;
 	if (info->mnemonic == ZYDIS_MNEMONIC_SUB && second->type == ZYDIS_OPERAND_TYPE_IMMEDIATE)

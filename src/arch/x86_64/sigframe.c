@@ -58,8 +58,8 @@ static void put_xstate(uint8_t *at, const struct sigframe_spec *spec)
 	memcpy(at + spec->xstate_len, &magic2, sizeof(magic2));
 }
 
-struct err *x86_64_sigframe(const struct sigframe_spec *spec, void *buf, size_t room, uint64_t *sp_ret,
-			    size_t *len_ret)
+struct err *x86_64_sigframe(const struct sigframe_spec *spec, void *buf, size_t room,
+			    uint64_t *sp_ret, size_t *len_ret)
 {
 	bool has_xstate = spec->xstate && spec->xstate_len > FXSAVE_LEN;
 	size_t xlen = has_xstate ? spec->xstate_len + sizeof(uint32_t) : 0;

@@ -23,7 +23,8 @@ static struct err *x86_64_jump(uint64_t from, uint64_t to, uint8_t *code, size_t
 	struct code out = { .bytes = code, .room = JUMP_NEAR_LEN, .start = from };
 
 	if (!code_reaches(from + JUMP_NEAR_LEN, to))
-		return err_create(ERR_RANGE, "jump from 0x%" PRIx64 " to 0x%" PRIx64 ": too far for 32 bits",
+		return err_create(ERR_RANGE,
+				  "jump from 0x%" PRIx64 " to 0x%" PRIx64 ": too far for 32 bits",
 				  from, to);
 	code_jump(&out, to);
 	*len_ret = out.len;
