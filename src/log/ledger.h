@@ -247,7 +247,8 @@ void ledger_abandon(struct log *log, struct ledger_thread *thread);
 void ledger_reset(struct ledger_thread *thread);
 
 /*
- * Drop the operations that an event at sp shows to be void. bounded: sp is inside the thread's
+ * Drop the operations that an event at sp shows to be void, and count them. (The breakpoint engine
+ * counts plain calls itself: drop_call in probe/trap_ledger.c.) bounded: sp is inside the thread's
  * bounds.
  */
 void ledger_void(struct log *log, struct ledger_thread *thread, uint64_t sp, bool bounded);

@@ -174,6 +174,11 @@ static uint64_t size_argument(const struct probe *probe, const struct thread *th
 	return size;
 }
 
+/*
+ * A call will not return. ledger_void and ledger_abandon (log/ledger.c) count the operations in
+ * `voided`, the resizes and throwing functions. They cannot do that for plain functions: the ledger
+ * lists no call of these, since the agent sees it only at its return. So that is done here.
+ */
 static void drop_call(struct probes *probes, struct thread_ops *ops, unsigned i)
 {
 	const struct probe *probe = ops->call[i].probe;
@@ -260,6 +265,14 @@ bool event_return(struct probes *probes, struct probe *probe, struct thread *thr
 	}
 	trace_line("thread %d: return of %s without its entry", thread->tid, probe->fn->name);
 	return false;
+}
+
+void event_reset(struct thread *thread)
+{
+	struct thread_ops *ops = thread->data;
+
+	if (ops)
+		ledger_reset(&ops->ledger);
 }
 
 void event_void(struct probes *probes, struct thread *thread)

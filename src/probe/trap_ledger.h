@@ -47,3 +47,5 @@ uint64_t event_entry(struct probes *probes, struct probe *probe, struct thread *
 bool event_return(struct probes *probes, struct probe *probe, struct thread *thread);
 /* Drop what a thread has under way. */
 void event_void(struct probes *probes, struct thread *thread);
+/* The log was reset: call ledger_reset for a thread's calls. */
+void event_reset(struct thread *thread);

@@ -11,6 +11,7 @@
 #include "os/tracer.h"
 #include "probe/area.h"
 #include "probe/probe.h"
+#include "probe/trap_ledger.h"
 #include "session/private.h"
 #include "tracee/region.h"
 #include "tracee/share.h"
@@ -96,6 +97,17 @@ static void forget_counts(struct agent_thread *thread, void *ctx UNUSED)
 	ledger_reset(&thread->ledger);
 }
 
+/* The same for the calls that stopped at breakpoints. */
+static void forget_calls(struct session *session)
+{
+	struct thread *thread;
+
+	for (unsigned i = 0; i < session->nr_processes; i++)
+		if (session->process[i].state == PROCESS_LIVE)
+			for_each_thread(thread, session->process[i].target)
+				event_reset(thread);
+}
+
 static struct err *is_quiet(void *ctx, bool *done_ret)
 {
 	struct probes *probes = ((struct session *)ctx)->current->probes;
@@ -134,6 +146,7 @@ struct err *session_forget_records(struct session *session)
 	if (!err) {
 		session_doubt(session, RECORDS_LACK);
 		share_each_thread(session->region, forget_counts, NULL);
+		forget_calls(session);
 		log_reset(&session->region->log);
 	}
 	if (live)

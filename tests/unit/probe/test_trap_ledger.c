@@ -330,6 +330,27 @@ static void test_void(void)
 	CU_ASSERT_EQUAL(view.total, 2);
 }
 
+/* A realloc that is under way at `malloc reset`, and fails, puts no record from before back. */
+static void test_reset(void)
+{
+	restart();
+	enter(&p_malloc, 1, 60, 0);
+	leave(&p_malloc, 1, 0xa000);
+	enter(&p_realloc, 1, 0xa000, 500);
+	log_reset(probes.log);
+	event_reset(&thread);
+	leave(&p_realloc, 1, 0);
+	CU_ASSERT_EQUAL(recorded(0xa000), 0);
+	check((struct figures){ .failed = 1 });
+	/* One that succeeds is recorded as ever. */
+	enter(&p_realloc, 1, 0xa000, 500);
+	log_reset(probes.log);
+	event_reset(&thread);
+	leave(&p_realloc, 1, 0xb000);
+	CU_ASSERT_EQUAL(recorded(0xb000), 500);
+	check((struct figures){ .allocs = 1, .live = 500 });
+}
+
 /* More operations than the list holds: the outermost is dropped, the others return as they should. */
 static void test_full(void)
 {
@@ -426,6 +447,7 @@ void suite_trap_ledger(void)
 	CU_add_test(suite, "double free", test_double_free);
 	CU_add_test(suite, "first free", test_first_free);
 	CU_add_test(suite, "void operations", test_void);
+	CU_add_test(suite, "a reset", test_reset);
 	CU_add_test(suite, "a full list", test_full);
 	CU_add_test(suite, "posix_memalign", test_by_reference);
 	CU_add_test(suite, "two processes", test_process);
