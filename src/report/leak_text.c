@@ -26,8 +26,8 @@ static void print_sums(const struct leaks *leaks, struct out *out)
 	for (unsigned i = 0; i < LEAK_KINDS; i++) {
 		const char *name = leak_kind_name(i);
 
-		out_f(out, "    %s%s %" PRIu64 " bytes in %" PRIu64 " blocks\n", name, dots + strlen(name) + 1,
-		      leaks->sum[i].bytes, leaks->sum[i].blocks);
+		out_f(out, "    %s%s %" PRIu64 " bytes in %" PRIu64 " blocks\n", name,
+		      dots + strlen(name) + 1, leaks->sum[i].bytes, leaks->sum[i].blocks);
 		all.bytes += leaks->sum[i].bytes;
 		all.blocks += leaks->sum[i].blocks;
 	}
@@ -76,14 +76,20 @@ static void print_doubts(const struct session_leaks *found, struct out *out)
 		  found->held.others);
 }
 
-static struct err *print_leak(const struct leaks *leaks, size_t rank,
-			      const struct suppressions *suppressions,
-			      struct stack_texts *texts, struct out *out)
-{
-	const struct leak *leak = &leaks->vec.at[rank];
-	struct err *err = NULL;
+/* A listing of leaks or of sites, one of which is NULL. */
+struct listing {
+	struct session *session;
+	const struct leaks *leaks;
+	const struct suppressions *suppressions;
+	const struct sites *sites;
+	struct stack_texts texts;
+	struct out *out;
+};
 
-	out_f(out, "#%zu  ", rank + 1);
+static struct err *print_leak(struct listing *list, const struct leak *leak)
+{
+	struct out *out = list->out;
+
 	if (leak->indirect_blocks)
 		out_f(out, "%" PRIu64 " (%" PRIu64 " direct, %" PRIu64 " indirect) bytes",
 		      leak->bytes + leak->indirect_bytes, leak->bytes, leak->indirect_bytes);
@@ -92,73 +98,76 @@ static struct err *print_leak(const struct leaks *leaks, size_t rank,
 	out_f(out, " in %" PRIu64 " blocks are %s", leak->blocks, leak_kind_name(leak->kind));
 	if (leak->suppression != SUPPRESS_NONE) {
 		out_text(out, ", suppressed by ");
-		suppression_print(suppressions, leak->suppression, out);
+		suppression_print(list->suppressions, leak->suppression, out);
 	}
 	out_text(out, "\n");
 	out_blanks(out, INDENT);
-	if (leak->preattach)
-		out_f(out, "%s\n", no_stack_text(leak->unrecorded));
-	else
-		err = stack_texts_print(texts, leak->stack, out);
+	if (!leak->preattach)
+		return stack_texts_print(&list->texts, leak->stack, out);
+	out_f(out, "%s\n", no_stack_text(leak->unrecorded));
+	return NULL;
+}
+
+static struct err *print_site(struct listing *list, const struct site *site)
+{
+	site_print_stale(site, list->out);
+	out_blanks(list->out, INDENT);
+	return stack_texts_print(&list->texts, site->stack, list->out);
+}
+
+/* The doubts, the leaks or sites with their ranks, and what the answer lacks. */
+static struct err *print_listing(struct listing *list, const struct session_leaks *found)
+{
+	size_t nr = list->leaks ? list->leaks->vec.nr : list->sites->vec.nr;
+	struct out *out = list->out;
+	struct err *err = NULL;
+
+	print_doubts(found, out);
 	out_text(out, "\n");
-	return err;
+	stack_texts_init(&list->texts, list->session, INDENT);
+	for (size_t i = 0; !err && !out_done(out) && i < nr; i++) {
+		out_f(out, "#%zu  ", i + 1);
+		err = list->leaks ? print_leak(list, &list->leaks->vec.at[i]) :
+				    print_site(list, &list->sites->vec.at[i]);
+		out_text(out, "\n");
+		if (!err)
+			err = cancel_check();
+	}
+	stack_texts_free(&list->texts);
+	return err ? err : lacks_print(list->session, out);
 }
 
 struct err *leaks_print(struct session *session, const struct session_leaks *found,
 			const struct leaks *leaks, const struct suppressions *suppressions,
 			struct out *out)
 {
-	struct stack_texts texts;
-	struct err *err = NULL;
+	struct listing list = { .session = session, .leaks = leaks, .suppressions = suppressions,
+				.out = out };
+	struct err *err;
 
 	out_heading(out, "Leak Summary of the Process:");
 	print_sums(leaks, out);
 	out_text(out, "\n");
-	print_doubts(found, out);
-	out_text(out, "\n");
-	stack_texts_init(&texts, session, INDENT);
-	for (size_t i = 0; !err && !out_done(out) && i < leaks->vec.nr; i++) {
-		err = print_leak(leaks, i, suppressions, &texts, out);
-		if (!err)
-			err = cancel_check();
-	}
-	stack_texts_free(&texts);
-	if (!err)
-		err = lacks_print(session, out);
-	if (!err)
-		out_f(out, "%zu loss records listed; %" PRIu64 " bytes in %" PRIu64 " blocks\n", leaks->vec.nr,
-		      leaks->listed.bytes, leaks->listed.blocks);
-	if (!err)
-		suppressed_print(leaks, suppressions, out);
-	if (!err)
-		sampling_print(session, out);
-	return err;
+	err = print_listing(&list, found);
+	if (err)
+		return err;
+	out_f(out, "%zu loss records listed; %" PRIu64 " bytes in %" PRIu64 " blocks\n",
+	      leaks->vec.nr, leaks->listed.bytes, leaks->listed.blocks);
+	suppressed_print(leaks, suppressions, out);
+	sampling_print(session, out);
+	return NULL;
 }
 
 struct err *stale_print(struct session *session, const struct session_leaks *found,
 			const struct sites *sites, struct out *out)
 {
-	struct stack_texts texts;
-	struct err *err = NULL;
+	struct listing list = { .session = session, .sites = sites, .out = out };
+	struct err *err;
 
 	out_heading(out, "Old Blocks of the Process that are Reachable:");
-	print_doubts(found, out);
-	out_text(out, "\n");
-	stack_texts_init(&texts, session, INDENT);
-	for (size_t i = 0; !err && !out_done(out) && i < sites->vec.nr; i++) {
-		out_f(out, "#%zu  ", i + 1);
-		site_print_stale(&sites->vec.at[i], out);
-		out_blanks(out, INDENT);
-		err = stack_texts_print(&texts, sites->vec.at[i].stack, out);
-		out_text(out, "\n");
-		if (!err)
-			err = cancel_check();
-	}
-	stack_texts_free(&texts);
+	err = print_listing(&list, found);
 	if (!err)
-		err = lacks_print(session, out);
-	if (!err)
-		out_f(out, "%zu sites listed; %" PRIu64 " bytes in %" PRIu64 " blocks\n", sites->vec.nr,
-		      sites->bytes, sites->count);
+		out_f(out, "%zu sites listed; %" PRIu64 " bytes in %" PRIu64 " blocks\n",
+		      sites->vec.nr, sites->bytes, sites->count);
 	return err;
 }

@@ -33,3 +33,16 @@ void child_end_leader(void) __attribute__((noreturn));
 
 /* Zeros that this process and its children see alike; NULL: no memory. Given back by munmap. */
 void *child_share(size_t len);
+
+/* Setup and teardown of a suite that needs only that: `shared` points to such zeros. */
+#define CHILD_SHARED(shared)					\
+	static int setup(void)					\
+	{							\
+		shared = child_share(sizeof(*shared));		\
+		return !shared;					\
+	}							\
+								\
+	static int teardown(void)				\
+	{							\
+		return munmap(shared, sizeof(*shared));		\
+	}

@@ -794,16 +794,7 @@ static void test_unsealed(void)
 	CU_ASSERT_EQUAL(child_end(&child), 0);
 }
 
-static int setup(void)
-{
-	shared = child_share(sizeof(*shared));
-	return !shared;
-}
-
-static int teardown(void)
-{
-	return munmap(shared, sizeof(*shared));
-}
+CHILD_SHARED(shared)
 
 void suite_previous_session(void)
 {

@@ -333,16 +333,7 @@ static void test_function_stuck(void)
 	works_on();
 }
 
-static int setup(void)
-{
-	shared = child_share(sizeof(*shared));
-	return !shared;
-}
-
-static int teardown(void)
-{
-	return munmap(shared, sizeof(*shared));
-}
+CHILD_SHARED(shared)
 
 void suite_remote(void)
 {

@@ -533,16 +533,7 @@ static void test_data_unmapped(void)
 	end();
 }
 
-static int setup(void)
-{
-	shared = child_share(sizeof(*shared));
-	return !shared;
-}
-
-static int teardown(void)
-{
-	return munmap(shared, sizeof(*shared));
-}
+CHILD_SHARED(shared)
 
 void suite_share(void)
 {
