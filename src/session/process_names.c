@@ -181,6 +181,8 @@ struct symbols *session_symbols(struct session *session)
 {
 	/* if it fails, new modules have no names yet */
 	err_ignore(session_sync_modules(session));
+	if (session->symbols)
+		symbols_begin(session->symbols);
 	return session->symbols;
 }
 

@@ -60,6 +60,11 @@ void perf_map_deinit(struct perf_map *map)
 	forget(map);
 }
 
+void perf_map_begin(struct perf_map *map)
+{
+	map->looked = false;
+}
+
 /* Written by somebody who may, and not by an earlier process of this number. */
 static bool is_of_target(int fd, pid_t pid)
 {
@@ -163,7 +168,7 @@ static struct err *read_more(struct perf_map *map, char *buf, size_t room)
 }
 
 /*
- * This comes before each answer. The last line may never be finished, and be a megabyte long: it is
+ * This comes once in each answer. The last line may never be finished, and be a megabyte long: it is
  * read again only if the size of the file has changed.
  */
 static void update(struct perf_map *map)
@@ -196,12 +201,12 @@ bool perf_map_find(struct perf_map *map, uint64_t addr, const char **name_ret, u
 
 	if (!map->pid || map->dropped)
 		return false;
-	if (map->fd < 0)
+	if (map->fd < 0 && !map->looked)
 		map->fd = open_map(map);
-	if (map->fd < 0)
-		return false;
-	/* Code whose name is known already may have been compiled anew since. */
-	update(map);
+	/* Code whose name is known already may have been compiled anew since the last answer. */
+	if (map->fd >= 0 && !map->looked)
+		update(map);
+	map->looked = true;
 	while ((span = spans_find(&map->spans, addr, span)))
 		if (!last || span->value > last->value)
 			last = span;

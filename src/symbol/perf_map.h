@@ -25,6 +25,7 @@ struct perf_map {
 	pid_t inner_pid;	/* the same in the target's namespace */
 	const struct debug_search *search;	/* the target's root; who is told of a limit */
 	int fd;			/* -1: not there yet */
+	bool looked;		/* in this answer: open_map and update need not look again */
 	bool dropped;		/* over a limit */
 	off_t read;		/* bytes of the file that were taken */
 	off_t seen;		/* its size when all whole lines were */
@@ -36,8 +37,7 @@ struct perf_map {
 /* search must outlive the map. */
 void perf_map_init(struct perf_map *map, pid_t pid, const struct debug_search *search);
 void perf_map_deinit(struct perf_map *map);
-/*
- * The name of the code at addr, and where it starts; reads what was added to the file since. False:
- * unknown (so far).
- */
+/* A new answer begins: the next perf_map_find looks for the file, or for lines that were added. */
+void perf_map_begin(struct perf_map *map);
+/* The name of the code at addr, and where it starts. False: unknown (so far). */
 bool perf_map_find(struct perf_map *map, uint64_t addr, const char **name_ret, uint64_t *start_ret);

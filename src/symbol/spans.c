@@ -6,6 +6,10 @@
 
 #include "symbol/spans.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
 #include "base/compiler.h"
 
 struct err *spans_add(struct spans *spans, uint64_t start, uint64_t end, uint32_t value)
@@ -24,11 +28,35 @@ static int by_start(const void *a, const void *b)
 	return (x->value > y->value) - (x->value < y->value);
 }
 
+/* Merge the tail, which is sorted by itself, with what is in front of it. False: no memory. */
+static bool merge_tail(struct spans *spans)
+{
+	size_t nr = spans->vec.nr - spans->sorted, front = spans->sorted, to = spans->vec.nr;
+	AUTO_FREE struct span *tail = malloc(nr * sizeof(*tail));
+
+	if (!tail)
+		return false;
+	memcpy(tail, spans->vec.at + front, nr * sizeof(*tail));
+	while (nr > 0) {
+		if (front > 0 && by_start(&spans->vec.at[front - 1], &tail[nr - 1]) > 0)
+			spans->vec.at[--to] = spans->vec.at[--front];
+		else
+			spans->vec.at[--to] = tail[--nr];
+	}
+	return true;
+}
+
 void spans_sort(struct spans *spans)
 {
+	size_t added = spans->vec.nr - spans->sorted;
 	uint64_t reach = 0;
 
-	vec_sort(&spans->vec, by_start);
+	if (!added)
+		return;
+	qsort(spans->vec.at + spans->sorted, added, sizeof(struct span), by_start);
+	if (spans->sorted && !merge_tail(spans))
+		vec_sort(&spans->vec, by_start);
+	spans->sorted = spans->vec.nr;
 	for (size_t i = 0; i < spans->vec.nr; i++) {
 		reach = MAX(reach, spans->vec.at[i].end);
 		spans->vec.at[i].reach = reach;
@@ -55,4 +83,5 @@ const struct span *spans_find(const struct spans *spans, uint64_t addr, const st
 void spans_free(struct spans *spans)
 {
 	vec_free(&spans->vec);
+	spans->sorted = 0;
 }

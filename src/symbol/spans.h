@@ -21,10 +21,13 @@ struct span {
 
 struct spans {
 	VEC(struct span) vec;
+	size_t sorted;		/* the first ones, which are in order */
 };
 
 /* An empty range is left out. */
-struct err *spans_add(struct spans *spans, uint64_t start, uint64_t end, uint32_t value) MUST_CHECK;
+struct err *spans_add(struct spans *spans, uint64_t start, uint64_t end,
+		      uint32_t value) MUST_CHECK;
+/* Sort those that were added since the last time, and merge them with the others. */
 void spans_sort(struct spans *spans);
 /*
  * The range that holds addr and starts last; of those that start together the one with the largest

@@ -231,6 +231,11 @@ struct err *symbols_add(struct symbols *symbols, const struct symbol_module *mod
 	return NULL;
 }
 
+void symbols_begin(struct symbols *symbols)
+{
+	perf_map_begin(&symbols->perf_map);
+}
+
 void symbols_floor(struct symbols *symbols, uint32_t generation)
 {
 	symbols->floor = generation;

@@ -68,6 +68,11 @@ void symbols_floor(struct symbols *symbols, uint32_t generation);
 /* The modules that were added with this start and born end at generation died. */
 void symbols_end(struct symbols *symbols, uint64_t start, uint32_t born, uint32_t died);
 /*
+ * A new answer begins: names of JIT code are as of the first look in it. Without this they stay as
+ * of the last answer.
+ */
+void symbols_begin(struct symbols *symbols);
+/*
  * Directories with separate debug files, colon-separated, as gdb's debug-file-directory; default
  * /usr/lib/debug.
  */

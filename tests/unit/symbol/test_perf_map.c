@@ -39,8 +39,10 @@ static void end(struct symbols *symbols)
 	unlink(path);
 }
 
+/* One answer each. */
 static const char *text(struct symbols *symbols, uint64_t pc)
 {
+	symbols_begin(symbols);
 	return symbols_text(symbols, pc, 1, false);
 }
 
@@ -64,6 +66,22 @@ static void test_grows(void)
 	write_map("a", "lf\n");
 	CU_ASSERT_STRING_EQUAL(text(symbols, 0x20000), "half");
 	CU_ASSERT_STRING_EQUAL(unknown, "0x0000000000010010");
+	end(symbols);
+}
+
+/* The file is looked for, and read, once in an answer. */
+static void test_once(void)
+{
+	struct symbols *symbols = start();
+
+	CU_ASSERT_STRING_EQUAL(text(symbols, 0x10010), "0x0000000000010010");
+	write_map("w", "10000 20 first\n");
+	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, 0x10011, 1, false), "0x0000000000010011");
+	CU_ASSERT_STRING_EQUAL(text(symbols, 0x10010), "first+0x10");
+	write_map("a", "8000 20 second\n");
+	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, 0x8010, 1, false), "0x0000000000008010");
+	CU_ASSERT_STRING_EQUAL(text(symbols, 0x8010), "second+0x10");
+	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, 0x10012, 1, false), "first+0x12");
 	end(symbols);
 }
 
@@ -176,6 +194,7 @@ void suite_perf_map(void)
 	CU_pSuite suite = CU_add_suite("perf map", NULL, NULL);
 
 	CU_add_test(suite, "comes and grows", test_grows);
+	CU_add_test(suite, "once in an answer", test_once);
 	CU_add_test(suite, "a line without end", test_no_end);
 	CU_add_test(suite, "addresses used again", test_reused);
 	CU_add_test(suite, "bad lines", test_bad_lines);

@@ -46,8 +46,13 @@ static void test_against_array(void)
 		truth[i].end = truth[i].start + (uint64_t)(rand() % (i % 10 ? 8 : 200));
 		CU_ASSERT_PTR_NULL_FATAL(
 			spans_add(&spans, truth[i].start, truth[i].end, (uint32_t)i));
+		/* What comes later is merged. */
+		if (i % 37 == 0)
+			spans_sort(&spans);
 	}
 	spans_sort(&spans);
+	for (size_t i = 1; i < spans.vec.nr; i++)
+		CU_ASSERT(spans.vec.at[i - 1].start <= spans.vec.at[i].start);
 	for (uint64_t addr = 0; addr < ADDRESSES + 210; addr++) {
 		const struct span *span = NULL;
 		int expected = -1;
