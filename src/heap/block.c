@@ -9,7 +9,7 @@
 #include "heap/radix.h"
 
 struct scan {
-	/* Those in hand, by address, and which of them are back in the table: */
+	/* Blocks in hand, by address, and which of them are back in the table: */
 	struct log_record *hand;
 	bool *back;
 	size_t nr;

@@ -18,7 +18,8 @@ struct block {
 	uint64_t time;		/* time stamp; 0: from before the attach */
 	uint32_t thread;	/* registry index */
 	uint32_t stack;
-	uint16_t heap;		/* arena, LOG_HEAP_MMAP, LOG_HEAP_USER (by its domain) or LOG_HEAP_UNKNOWN */
+	/* arena, LOG_HEAP_MMAP, LOG_HEAP_USER (by its domain) or LOG_HEAP_UNKNOWN */
+	uint16_t heap;
 	bool preattach;		/* it is in no record: from the walk */
 	uint8_t process;	/* its number: LOG_PROCESS_SHIFT */
 	bool unrecorded;	/* preattach, and perhaps not from before the attach */
@@ -26,7 +27,10 @@ struct block {
 	bool freed;		/* since the moment of the walk, so that somebody had its address */
 };
 
-/* By stack id: how many blocks all that are live stand for, whatever a filter keeps of them. */
+/*
+ * For each stack id: how many blocks its live blocks stand for, all of them, also those that a
+ * filter drops.
+ */
 struct live_counts {
 	uint64_t *at;
 	size_t nr, room;
@@ -40,12 +44,12 @@ struct blocks {
 #define BLOCKS_INIT	{ VEC_INIT, VEC_INIT }
 
 /*
- * A block stands for so many in sums, where the log samples one in `mean` bytes: for itself if mean
- * is 0.
+ * How many blocks a block stands for in sums, if the log samples one in `mean` bytes; itself if
+ * mean is 0.
  */
 struct sample_share block_share(uint64_t mean, const struct block *block);
 
-/* None yet, of any stack of the log. */
+/* Begin with no blocks, with room for all stacks of the log. */
 struct err *live_counts_init(const struct log *log, struct live_counts *ret) MUST_CHECK;
 /* Ids that no stack can have are ignored. */
 static inline void live_counts_add(struct live_counts *live, uint64_t mean,
@@ -55,7 +59,7 @@ static inline void live_counts_add(struct live_counts *live, uint64_t mean,
 		live->at[block->stack] += block_share(mean, block).blocks;
 }
 
-/* Records that are live and not in the table: those that a realloc has in hand. */
+/* Records that are live but not in the table, because a realloc has them in hand. */
 struct in_hand {
 	VEC(struct log_record) vec;
 };
@@ -71,15 +75,15 @@ struct err *blocks_each(const struct log *log, const struct in_hand *in_hand,
 			blocks_each_fn *fn, void *ctx) MUST_CHECK;
 
 /*
- * All blocks of the log, and those in hand (may be NULL), sorted by domain, process and address. Of
- * two at one address the younger is the block.
+ * All blocks of the log, and those in hand (may be NULL), sorted by domain, process and address. If
+ * there are two at one address, the younger one counts.
  */
 struct err *blocks_from_log(const struct log *log, const struct in_hand *in_hand,
 			    struct blocks *ret) MUST_CHECK;
 void blocks_free(struct blocks *blocks);
 /*
- * The number of blocks, by the accounts; 0 where these say more than the tables have room for. Then
- * they are damaged, and memory is taken as records are found.
+ * The number of blocks by the accounts. 0: they say more than the tables have room for, so they are
+ * damaged, and memory must be taken as records are found.
  */
 uint64_t blocks_expected(const struct log *log);
 
@@ -93,7 +97,7 @@ static inline uint64_t block_key(const struct block *block)
 /* "mmap", "user" (by its domain), "-" (not known); NULL: it has a number. */
 const char *heap_name(uint16_t heap);
 
-/* Sort; of two with one key the younger stays. */
+/* Sort; if two have one key, the younger one stays. */
 struct err *blocks_sort(struct blocks *blocks) MUST_CHECK;
 struct block block_of_record(const struct log_record *record);
 

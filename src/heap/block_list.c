@@ -6,11 +6,12 @@
 #include "heap/u32_lists.h"
 #include "heap/heap_walk.h"
 
-#define PIECE		(1u << 17)	/* blocks: 5 MB, and three times that while they are sorted */
+/* blocks: 5 MB, and three times that while they are sorted */
+#define PIECE		(1u << 17)
 #define SAMPLE		(1u << 15)
-#define PIECES_MAX	(SAMPLE / 128)	/* each is then as long as it should be to within a third */
+#define PIECES_MAX	(SAMPLE / 128)	/* so a piece differs from its length by at most a third */
 
-/* Where a block is in the order. */
+/* The place of a block in the order. */
 struct place {
 	bool last;		/* it has no such attribute */
 	uint64_t major, minor;	/* key that is sorted by; block_key */
@@ -19,7 +20,8 @@ struct place {
 struct list {
 	struct list_source source;
 	uint64_t moment;
-	bool by_heap;			/* the heap is asked for before a block is known to be listed */
+	/* the heap is asked for before a block is known to be listed */
+	bool by_heap;
 	struct list_sums sums;
 	uint64_t random;
 	struct place *sample;		/* the first of them cut the pieces, when these are made */
@@ -78,9 +80,7 @@ static struct block early_block(const struct list *list, const struct heap_chunk
 	return block_of_chunk(chunk, list->source.process, list->source.complete);
 }
 
-/*
- * The heap of a recorded block is where the walk has it. From one to the next address it is quick.
- */
+/* The heap of a recorded block is taken from the walk, which is quick if the addresses ascend. */
 static void set_heap(struct list *list, struct block *block)
 {
 	const struct heap_walk *walk = list->source.walk;
@@ -222,7 +222,7 @@ static struct err *read_records(struct list *list)
 	return err;
 }
 
-/* In order of address a piece goes on in the walk where the one before it has ended. */
+/* In order of address a piece continues in the walk where the one before it has ended. */
 static struct err *read_chunks(struct list *list)
 {
 	const struct list_source *source = &list->source;

@@ -33,8 +33,8 @@
  *			their piece. They are counted (list_gone). A list of one piece misses none, nor
  *			does the first piece of a longer one.
  *
- * The log's words are the target's to write: a slot that has something else is passed over, and
- * whatever numbers stand in it, no more is kept than there are slots.
+ * The target can write the log's words: a slot with other contents is skipped, and whatever numbers
+ * are in it, no more is kept than there are slots.
  *
  * Rejected: a scan of the log for each piece (no memory at all, but 76 scans of 634 MB); sorting
  * the slots' numbers in place (each comparison is a cache miss, and the log changes under the
@@ -50,10 +50,12 @@ struct list;
 enum list_of { LIST_BLOCKS, LIST_FREE };
 
 struct list_source {
-	enum list_of of;		/* LIST_FREE: the free chunks of the walk, nothing of the log */
+	/* LIST_FREE: the free chunks of the walk, nothing of the log */
+	enum list_of of;
 	const struct log *log;		/* NULL: none */
 	const struct in_hand *in_hand;	/* when the list is created; may be NULL */
-	const struct heap_walk *walk;	/* with notes (walk_merge), as long as the list is; NULL: none */
+	/* with notes (walk_merge), as long as the list is; NULL: none */
+	const struct heap_walk *walk;
 	uint8_t process;		/* of the walk */
 	bool complete;			/* blocks of the walk are from before the attach for sure */
 	/* They live as long as the list; names are not looked up before list_next. */
@@ -67,13 +69,16 @@ void list_free(struct list *list);
 /* The next block, until the next call; NULL: there are no more. */
 struct err *list_next(struct list *list, const struct block **ret) MUST_CHECK;
 
-/* Of what matches, but for names and the limit: the number, the largest, the youngest time. */
+/*
+ * Of the blocks that match, without names and the limit: the number, the largest size, the youngest
+ * time.
+ */
 struct list_sums {
 	uint64_t nr, size, time;
 };
 struct list_sums list_sums(const struct list *list);
 /*
- * Blocks up to here that were freed or resized before they could be listed; where the filter asks
- * for names, with those that it would not have kept.
+ * The number of blocks so far that were freed or resized before they could be listed. If the filter
+ * asks for names, this includes blocks that it would have dropped.
  */
 uint64_t list_gone(const struct list *list);

@@ -22,7 +22,8 @@
 
 enum chunk_kind {
 	CHUNK_USED,		/* the program has it */
-	CHUNK_MMAPPED,		/* the same; a mapping to its end. glibc 2.43 and later: used, of LOG_HEAP_MMAP */
+	/* the same; a mapping to its end. glibc 2.43 and later: used, of LOG_HEAP_MMAP */
+	CHUNK_MMAPPED,
 	CHUNK_OWN,		/* the allocator's: a thread's cache */
 	CHUNK_CACHED,		/* free, in a thread's cache */
 	CHUNK_FAST,		/* free, in a fastbin */
@@ -71,7 +72,8 @@ void heap_chunks_free(struct heap_chunks *chunks);
 /* A place in the list. */
 struct chunk_at {
 	uint64_t address;	/* of the next chunk */
-	size_t run;		/* the next one is in, if it is not the first of the one behind it */
+	/* the next one is in, if it is not the first of the one behind it */
+	size_t run;
 	size_t code, end;	/* of the next chunk; of the run */
 	size_t last;		/* of the chunk that was given */
 	uint16_t heap;
@@ -86,8 +88,8 @@ static inline struct chunk_at heap_chunks_start(void)
 /* To the start of a run; false: there is none. */
 bool chunk_at_run(const struct heap_chunks *chunks, struct chunk_at *at, size_t run);
 /*
- * The next chunk will be the first that does not begin before address. From a place that lies a
- * little before it this costs little.
+ * Move to the first chunk that does not begin before address. This is cheap from a place that lies
+ * a little before it.
  */
 void heap_chunks_seek(const struct heap_chunks *chunks, struct chunk_at *at, uint64_t address);
 
@@ -125,21 +127,22 @@ void heap_chunks_set_kind(struct heap_chunks *chunks, const struct chunk_at *at,
 			  enum chunk_kind kind);
 void heap_chunks_set_note(struct heap_chunks *chunks, const struct chunk_at *at,
 			  enum chunk_note note);
-/* How many of the chunks of the run before the one that was given last have this note? */
+/*
+ * The number of chunks with this note that are in the same run as the chunk given last, and before
+ * it.
+ */
 unsigned heap_chunks_noted(const struct heap_chunks *chunks, const struct chunk_at *at,
 			   enum chunk_note note);
 
-/*
- * The chunk of the block at address; false: it is none's. The search goes on from *at.
- */
+/* Find the chunk of the block at address; false: there is none. The search begins at *at. */
 bool heap_chunks_find(const struct heap_chunks *chunks, struct chunk_at *at, uint64_t address,
 		      struct heap_chunk *ret);
 /* Search from the start of the list on. *at_ret (may be NULL) has just given the chunk. */
 bool heap_chunk_at(const struct heap_chunks *chunks, uint64_t address, struct heap_chunk *ret,
 		   struct chunk_at *at_ret);
 /*
- * The chunk that holds address: from its word of size on, since the one before that belongs to the
- * chunk before (a block reaches into it, and so does what is said of a free one).
+ * The chunk that holds address. It begins with its word of size here, since the word before that
+ * belongs to the chunk before (a block reaches into it, and a free chunk has its size there).
  */
 bool heap_chunk_around(const struct heap_chunks *chunks, uint64_t address, struct heap_chunk *ret);
 

@@ -147,7 +147,7 @@ static size_t page_of(const struct extent_index *index, const struct extent_run 
 	return run->page + (address >> index->shift) - (run->start >> index->shift);
 }
 
-/* The blocks among which an address of the run is: [*low, *high]. */
+/* The blocks among which an address of the run must be: [*low, *high]. */
 static void narrow(const struct extent_index *index, const struct extent_run *run,
 		   uint64_t address, uint32_t *low, uint32_t *high)
 {
@@ -163,7 +163,7 @@ static void narrow(const struct extent_index *index, const struct extent_run *ru
 		*high = index->page.at[page + 1];
 }
 
-/* A place to begin at: the blocks of a page are spread over it more or less evenly. */
+/* Where to begin the search: the blocks of a page are spread over it more or less evenly. */
 static uint32_t guess(const struct extent_index *index, uint32_t low, uint32_t high,
 		      uint64_t address)
 {
@@ -208,7 +208,7 @@ static uint32_t look_up(const struct extents *extents, const struct extent_index
 	return choose(extents, low, high, guess(index, low, high, address), address);
 }
 
-/* Each step for all of them, with what the next one reads on its way into the cache. */
+/* Each step is done for all addresses, and begins to load what the next step reads. */
 static void look_up_outer(const struct extents *extents, const uint64_t *address, size_t nr,
 			  struct extent_found *ret)
 {

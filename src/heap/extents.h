@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which block is at an address? Blocks are looked up by page: most words of memory are not the
- * address of a block, and those that are should cost a load or two. A page is so small that it has
- * about four blocks: then an index takes a byte for each block, and the block is mostly in the
+ * Finds the block at an address. Blocks are looked up by page: most words of memory are not the
+ * address of a block, and those that are should cost only a load or two. A page is so small that it
+ * has about four blocks: then an index takes a byte for each block, and the block is mostly in the
  * cache line where it would be if all had one size. Malloc's blocks and the user's own, which may
  * lie inside of malloc's, have an index each; an address that is in a block of the user's is in
  * that one.
@@ -27,7 +27,8 @@ struct extent_index {
 	uint32_t first, behind;		/* its blocks */
 	unsigned shift;			/* a page is 1 << shift bytes */
 	VEC(struct extent_run) runs;
-	VEC(uint32_t) page;		/* by page of a run: the first extent that ends behind its start */
+	/* by page of a run: the first extent that ends behind its start */
+	VEC(uint32_t) page;
 };
 
 struct extents {

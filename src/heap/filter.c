@@ -76,7 +76,7 @@ static bool value(const struct filter_env *env, const struct block *block, enum 
 	}
 }
 
-/* By LWP id or pthread_t: numbers too large for the one are the other. */
+/* A thread is given by LWP id or pthread_t: a number too large for an LWP id is a pthread_t. */
 static bool thread_matches(const struct filter_env *env, const struct filter_cond *cond,
 			   const struct block *block)
 {
@@ -200,7 +200,7 @@ bool filter_key(const struct filter_order *order, const struct filter_env *env,
 
 	if (!value(env, block, order->attr, &key))
 		return false;
-	/* Time stamps give the order of times, and nothing is rounded. */
+	/* Compare time stamps: they have the same order as times, without rounding. */
 	if (stamped)
 		key = order->attr == FILTER_AGE ? ~block->time : block->time;
 	*ret = order->dir == SORT_DOWN ? ~key : key;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * FILTER of `malloc allocations` and its kin: conditions ATTR RELOP VALUE joined by `and`, over
- * blocks.
+ * The FILTER of `malloc allocations` and similar commands: conditions ATTR RELOP VALUE joined by
+ * `and`, over blocks.
  */
 #pragma once
 
@@ -19,7 +19,8 @@ enum filter_relop { FILTER_EQ, FILTER_NE, FILTER_LT, FILTER_LE, FILTER_GT, FILTE
 struct filter_cond {
 	enum filter_attr attr;
 	enum filter_relop relop;
-	uint64_t number;	/* address, bytes, heap, pid, thread, ns since the epoch, age in ns, seq */
+	/* address, bytes, heap, pid, thread, ns since the epoch, age in ns, seq */
+	uint64_t number;
 	char *glob;		/* function, module */
 };
 
@@ -37,7 +38,7 @@ struct filter_order {
 	uint64_t limit;		/* UINT64_MAX: none */
 };
 
-/* A filter needs to know this besides the block itself. */
+/* What a filter needs besides the block itself. */
 struct filter_env {
 	const struct log *log;
 	const pid_t *pids;	/* of LOG_PROCESSES processes, by number */
@@ -50,10 +51,10 @@ struct filter_env {
 /*
  * Parse argv as `?FILTER? ?sort ATTR ?up?? ?limit N?` in that order, each at most once. allowed is
  * a mask of 1 << attr. Synonyms: addr, tid, pthread, clocktime, sequence; `=` for `==`; a condition
- * may be three words or one ("size>4K"). On a word that does not fit: ERR_USAGE that says which and
- * what may stand there. *used_ret, if not NULL, is set to the number of words that were understood,
- * and words after a complete phrase that start none are left to the caller; else they are an error.
- * With order_ret NULL `sort` and `limit` are no phrases: the caller has its own.
+ * may be three words or one ("size>4K"). ERR_USAGE: a word does not fit; the message says which one
+ * and what may be there. If used_ret is not NULL, *used_ret is the number of words that were
+ * understood, and other words after a complete phrase are left to the caller; otherwise they are an
+ * error. If order_ret is NULL, `sort` and `limit` are not parsed: the caller has its own.
  *
  * An attribute that a block does not have (time, age, seq and thread from before the attach; its
  * heap, where that is not known; function and module of a block without a stack) differs from every
@@ -67,7 +68,7 @@ void filter_free(struct filter *filter);
 bool filter_is_attr(const char *word);
 /* Its name; attr is less than FILTER_ATTRS. */
 const char *filter_attr_name(enum filter_attr attr);
-/* Does it ask for something that only a record tells: thread, time, age, seq? */
+/* Does it ask for something that only records have: thread, time, age, seq? */
 bool filter_is_timed(const struct filter *filter);
 bool filter_matches(const struct filter *filter, const struct filter_env *env,
 		    const struct block *block);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Finding the block or chunk at an address. */
+/* Finds the block or chunk at an address. */
 
 #include "heap/find_at.h"
 

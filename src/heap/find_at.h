@@ -20,8 +20,8 @@ struct found_at {
 	struct block block;
 	struct heap_chunk chunk;	/* of no block that is known: mostly a free one */
 	/*
-	 * Where there is no block: the one that was freed last at the address, or at the chunk's,
-	 * if its free is remembered (log/free_history.h); if not, freed.time is 0.
+	 * If there is no block: the block that was freed last at the address, or at the chunk's
+	 * address, if its free is remembered (log/free_history.h); if not, freed.time is 0.
 	 */
 	struct block was;
 	struct log_free freed;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Inside of glibc's walk (theory in heap_walk.h): what its files share. */
+/* Shared by the files of glibc's walk (theory in heap_walk.h). */
 #pragma once
 
 #include "heap/heap_walk.h"
@@ -19,7 +19,8 @@
 struct glibc_layout {
 	uint32_t fastbins, nr_fastbins;
 	uint32_t top, bins, next, system_mem, max_system_mem, state_len;
-	uint64_t heap_max;		/* alignment of heaps; 0: there was no other arena to learn it from */
+	/* alignment of heaps; 0: there was no other arena to learn it from */
+	uint64_t heap_max;
 };
 
 enum linking { LINKING_UNKNOWN, LINKING_PLAIN, LINKING_SAFE };
@@ -67,8 +68,9 @@ struct err *glibc_find_spans(struct glibc *glibc) MUST_CHECK;
 void glibc_find_mapped_sums(struct glibc *glibc);
 
 /*
- * The end of the arena's top chunk, which is always the end of a page; 0: there is none. If its size is
- * damaged this is as much as the mapping tells: all that sbrk has got, else the rest of a page.
+ * The end of the arena's top chunk, which is always the end of a page; 0: there is none. If its
+ * size is damaged, the end is taken from the mapping: all that sbrk has got, else the rest of a
+ * page.
  */
 uint64_t glibc_top_end(const struct glibc *glibc, const struct heap_arena *arena);
 struct err *glibc_add_span(struct glibc *glibc, uint64_t start, uint64_t end,
@@ -87,14 +89,17 @@ struct err *glibc_damage(struct glibc *glibc, struct heap_damage damage, const c
 bool glibc_leads_to(struct glibc *glibc, uint64_t at, uint64_t goal);
 
 /*
- * Where one of the first nr_heaps spans, which are in order of address, begins in the page or lies
- * over it, move *page behind that heap. False: none does.
+ * If one of the first nr_heaps spans, which are in order of address, begins in the page or covers
+ * it, move *page behind that heap. False: none does.
  */
 bool glibc_skip_heap(const struct glibc *glibc, size_t nr_heaps, uint64_t *page);
 /* Add the chunks that are mappings of their own: a span each. */
 struct err *glibc_find_mapped(struct glibc *glibc) MUST_CHECK;
 
-/* Chunks that look used, but are in a fastbin or a thread's cache, and the caches. */
+/*
+ * Mark the chunks that look used but are in a fastbin or a thread's cache, and the caches
+ * themselves.
+ */
 struct err *glibc_mark_lists(struct glibc *glibc) MUST_CHECK;
 
 /* All links of all bins. */

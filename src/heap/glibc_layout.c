@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where glibc's arenas and heaps are, and how its structures are laid out: derived and checked. */
+/*
+ * Finds glibc's arenas and heaps and the layout of its structures: all of it is derived and
+ * checked.
+ */
 
 #include <inttypes.h>
 #include <string.h>
@@ -8,7 +11,8 @@
 #include "heap/glibc.h"
 
 #define DATA_MAX	(64ull << 20)	/* of one mapping of libc's: a static program's are large */
-#define BAD_BINS	8u		/* that do not fit, in an arena that is believed all the same */
+/* that do not fit, in an arena that is believed all the same */
+#define BAD_BINS	8u
 #define HEAPS_OF_ARENA	(1u << 20)
 
 /* From the first bin on, in words: 254 of bins, binmap[4] of 32 bits, and then: */
@@ -34,7 +38,7 @@ static bool plausible_pointer(uint64_t address)
 	return address && address < ADDRESS_END && address % CHUNK_HEADER == 0;
 }
 
-/* Could the words be bins, the first of which lies at address? */
+/* Could the words be bins, the first of which is at address? */
 static bool are_bins(const uint64_t *word, uint64_t address)
 {
 	unsigned empty = 0, bad = 0;
@@ -268,7 +272,7 @@ static struct err *heap_spans(struct glibc *glibc, size_t number)
 
 COMPARE_BY(by_start, struct heap_span, x, x->start)
 
-/* If spans overlap, one of them is not what it seems: the first one stays. */
+/* If spans overlap, one of them is wrong: the first one stays. */
 static struct err *drop_overlaps(struct glibc *glibc)
 {
 	struct heap_walk *walk = glibc->walk;

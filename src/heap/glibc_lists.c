@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Free chunks that only lists know of: the fastbins of an arena, the caches of threads (tcache).
+ * Finds free chunks that only lists show: the fastbins of an arena, the caches of threads (tcache).
  */
 
 #include <inttypes.h>
@@ -10,7 +10,8 @@
 
 #define CACHE_LISTS	76u	/* the most */
 #define SMALL_LISTS	64u	/* of one size each */
-#define TLS_LOOK	65536u	/* bytes below the thread pointer in which the pointer to the cache is */
+/* bytes below the thread pointer in which the pointer to the cache is */
+#define TLS_LOOK	65536u
 #define TLS_PIECE	4096u
 #define LOOSE_MOST	65536u	/* chunks that are followed from one word in flight */
 #define VOTES		64u	/* lists that are asked how they are linked */
@@ -59,7 +60,7 @@ static uint64_t link_of(const struct glibc *glibc, const struct heap_chunk *chun
 	return glibc_peek(glibc, chunk->address, &link) ? link : 0;
 }
 
-/* How does this list say that it is linked? */
+/* How are the entries of this list linked? */
 static enum linking linking_of(const struct glibc *glibc, const struct list *list)
 {
 	struct heap_chunk chunk;
@@ -325,7 +326,7 @@ static bool is_dummy(const struct glibc *glibc, const struct cache_layout *layou
 }
 
 /*
- * Rates an offset from the thread pointers at which some thread has a cache of this layout; 0: some
+ * Rate an offset from the thread pointers at which some thread has a cache of this layout. 0: some
  * thread has something else there.
  */
 static unsigned score_of(const struct glibc *glibc, uint64_t offset,
@@ -432,7 +433,7 @@ static struct err *add_caches_by_content(struct glibc *glibc, struct lists *list
 	return err;
 }
 
-/* The block, or the chunk, that a word in flight is the address of, if it is used. */
+/* The block or the chunk whose address a word in flight is, if it is in use. */
 static bool used_by_in_flight_word(const struct glibc *glibc, uint64_t in_flight_word,
 				   struct heap_chunk *ret,
 				   struct chunk_at *at_ret)

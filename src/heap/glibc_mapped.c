@@ -19,7 +19,8 @@
 
 #define TAIL	16u		/* of a mapping, behind its chunk */
 #define HUGE_PAGES	1ull		/* in prev_size */
-#define PAGES_MAX	(1u << 18)	/* that are looked at where nothing says that a chunk begins */
+/* that are looked at where nothing says that a chunk begins */
+#define PAGES_MAX	(1u << 18)
 
 struct look {
 	struct glibc *glibc;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Where glibc's main heap is.
+ * Finds the pieces of glibc's main heap.
  *
  * It is made by sbrk, and in one piece as a rule. Where sbrk fails (something is mapped right
  * behind it, as node does by chance, or there is a limit) glibc maps a megabyte or more instead,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The chunks of glibc's heaps, by their sizes. */
+/* Walks the chunks of glibc's heaps by their sizes. */
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -181,7 +181,7 @@ static uint64_t next_known(const struct glibc *glibc, uint64_t chunk, uint64_t e
 	return known - CHUNK_HEADER;
 }
 
-/* Here is no chunk, or it leads to none: note that, and go on where a chunk is known to be. */
+/* There is no chunk here, or none follows: note that, and go on where a chunk is known to be. */
 static struct err *step_over(struct glibc *glibc, struct at *at)
 {
 	uint64_t goal = at->top > at->chunk ? at->top : at->span->end;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Walks of an allocator's heaps: all its chunks, in use or free, as its own words in the target's
- * memory have them. This is the interface of every allocator's walk; there is one, glibc's.
+ * Walks of an allocator's heaps: they list all chunks, in use or free, as the allocator's own data
+ * in the target's memory have them. This is the interface of every allocator's walk; there is one,
+ * glibc's.
  *
- * A walk works on struct memory and knows no process. It believes nothing: not a length, not a
- * pointer, not a count. Each loop is bounded by what was walked before, whatever is in the memory;
- * and what does not fit is listed as damage, with the blocks on both sides of it, while the walk
- * goes on behind it. So a torn heap (a thread was stopped in the middle of malloc) gives damage,
- * not an error. A caller that can let the target run looks again.
+ * A walk works on struct memory and knows no process. It trusts no length, no pointer and no count.
+ * Each loop is bounded by what was walked before, whatever is in the memory. Words that contradict
+ * others are listed as damage, with the blocks on both sides, and the walk goes on behind them. So
+ * a torn heap (a thread was stopped in the middle of malloc) gives damage, not an error. A caller
+ * that can let the target run looks again.
  *
  * glibc (2.26 and later, 64 bits)
  *
@@ -67,7 +68,7 @@ struct heap_arena {
 	uint64_t largest_free;	/* chunk, bytes */
 };
 
-/* Something that is not as it must be. */
+/* A word that contradicts others. */
 struct heap_damage {
 	uint64_t address;	/* of the word */
 	uint64_t before, after;	/* blocks on both sides; 0: not known */
@@ -82,7 +83,8 @@ struct heap_walk {
 	VEC(struct heap_damage) damage;	/* at most HEAP_DAMAGE_MAX */
 	uint64_t damages;		/* of all */
 	uint64_t mmapped, mmapped_bytes;	/* as the allocator counts them, if it is known: */
-	bool mmapped_known, mmapped_certain;	/* certain: what was found is as many, and as long */
+	/* certain: what was found is as many, and as long */
+	bool mmapped_known, mmapped_certain;
 	bool caches_known;		/* false: cached blocks may count as used */
 	/* blocks that a word in flight leads to by links: see heap_source */
 	VEC(uint64_t) loose;
@@ -110,8 +112,8 @@ struct heap_source {
 	size_t nr_threads;
 	bool all_threads;		/* there are no others */
 	/*
-	 * The first block from address on that is surely in use; UINT64_MAX: there is none. Asked
-	 * for addresses that go up, where there is damage. NULL: none is known.
+	 * The first block from address on that is certainly in use; UINT64_MAX: there is none. It
+	 * is called where there is damage, for ascending addresses. NULL: none is known.
 	 */
 	uint64_t (*known_from)(void *ctx, uint64_t address);
 	void *ctx;
@@ -133,10 +135,10 @@ struct err *glibc_walk(const struct heap_source *source, struct heap_walk *ret) 
 void heap_walk_free(struct heap_walk *walk);
 
 /*
- * Does glibc's allocator do anything? One number of the bins, tops and sums of all its arenas,
- * read without a walk and without a stop: two that differ are of moments between which chunks
- * were given out or taken back. Two that are the same say nothing, since what goes to and from a
- * thread's cache touches no arena. Locks, and how many threads an arena has, are not part of it.
- * It uses the memory, libc's data and the main arena of source. 0: there is no arena yet.
+ * Shows whether glibc's allocator does anything: a checksum of the bins, tops and sums of all
+ * arenas, read without a walk and without a stop. If two of them differ, chunks were given out or
+ * taken back in between. If they are equal, that proves nothing, since blocks that go to and from a
+ * thread's cache touch no arena. Locks, and how many threads an arena has, are not part of it. It
+ * uses the memory, libc's data and the main arena of source. 0: there is no arena yet.
  */
 struct err *glibc_pulse(const struct heap_source *source, uint64_t *ret) MUST_CHECK;

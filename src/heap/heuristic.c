@@ -9,7 +9,10 @@
 #define STRING_HEADER	(3 * WORD)	/* length, capacity, reference count */
 #define FAR		(1 << 20)	/* no object has its table's object that far away */
 
-/* Was it asked for with this size? Of a block that is in no record only the usable one is known. */
+/*
+ * Can the block have been asked for with this size? For a block without a record only the usable
+ * size is known.
+ */
 static bool has_size(const struct block *block, uint64_t size)
 {
 	return block->preattach ? size <= block->size && block->size - size < 16 + WORD :

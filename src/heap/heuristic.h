@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Inner pointers that are as good as one to the block's start (reach.h lists them). */
+/* Recognises inner pointers that count as pointers to the block's start (reach.h lists them). */
 #pragma once
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@ struct heuristic {
 	struct memory *memory;
 	const struct reach_range *code;
 	size_t nr_code;
-	/* Words that were looked at: is it the address of a table of virtual functions? */
+	/* A cache of answers: is this word the address of a table of virtual functions? */
 	struct {
 		uint64_t word;
 		bool table;

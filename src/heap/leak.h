@@ -31,11 +31,14 @@ struct leaks {
 #define LEAK_SUPPRESSED	(1u << LEAK_KINDS)
 
 struct leak_spec {
-	uint64_t mean;				/* of sampling: blocks stand for others (block_share); 0 */
-	uint32_t kinds;				/* to list: bits 1 << enum leak_kind, LEAK_SUPPRESSED */
+	/* of sampling: blocks stand for others (block_share); 0 */
+	uint64_t mean;
+	/* to list: bits 1 << enum leak_kind, LEAK_SUPPRESSED */
+	uint32_t kinds;
 	/*
-	 * Which of nr_suppressions is block suppressed by, if it is lost? Or SUPPRESS_NONE. What is
-	 * lost by way of it is suppressed with it. NULL: none is.
+	 * The number (of nr_suppressions) of the suppression that applies to a lost block, or
+	 * SUPPRESS_NONE. Blocks that are lost only through it are suppressed with it. NULL: there
+	 * are none.
 	 */
 	uint32_t (*suppression_of)(void *ctx, const struct block *block);
 	void *suppress_ctx;
@@ -49,9 +52,9 @@ struct leak_spec {
 struct err *leaks_build(const struct packed_list *list, const struct reach_result *mark,
 			const struct leak_spec *spec, struct leaks *ret) MUST_CHECK;
 /*
- * Blocks that are not lost, but are not freed either: recorded ones that are reachable or possibly
- * lost, and older than age nanoseconds at now_ns. How many of each stack are live is taken from the
- * list: it says how many were freed.
+ * The stale blocks: recorded blocks that are reachable or possibly lost, and older than age
+ * nanoseconds at now_ns. The number of live blocks of each stack is taken from the list, which
+ * gives the number of freed ones.
  */
 struct err *leaks_stale(struct packed_list *list, const struct log *log, uint64_t now_ns,
 			uint64_t age,

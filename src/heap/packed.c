@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Lists of blocks for the search for leaks: from the log, and looking at them (packed.h). */
+/* Lists of blocks for the search for leaks: made from the log, and read (packed.h). */
 
 #include "heap/packed.h"
 

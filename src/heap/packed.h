@@ -2,8 +2,8 @@
 /*
  * All blocks of a process, side by side, for the search for leaks: twenty million are 800 MB as
  * struct block, and as much again while they are sorted. So a block is 16 bytes here, with the
- * state of the search in it; when and by whom it was allocated (`timed`) is kept only where
- * somebody will ask. They are sorted in place, and what only the heap walk has is merged in place.
+ * state of the search in it; its time and thread (`timed`) are kept only if a caller needs them.
+ * The blocks are sorted in place, and blocks that only the heap walk has are merged in place.
  *
  *	packed_from_log, or packed_add for each, then packed_sort	then in order: malloc's by address, the
  *	packed_merge_walk or packed_merge_past			user's own (block.h) behind them by address
@@ -109,14 +109,15 @@ struct packed_source {
 struct err *packed_from_log(const struct packed_source *source, struct packed_list *ret) MUST_CHECK;
 
 /*
- * To the blocks of the log (of the walk's process): what heap they are of by a walk with notes, and
- * those that only the walk has (NOTE_EARLY). On failure they are as before.
+ * Add two things from a walk with notes to the blocks of the log (of the walk's process): the heap
+ * of each block, and the blocks that only the walk has (NOTE_EARLY). On failure the list is as
+ * before.
  */
 struct err *packed_merge_walk(struct packed_list *list, const struct heap_walk *walk,
 			      bool complete) MUST_CHECK;
 /*
- * Merge a walk of an earlier moment, when the log has gone on; it is asked about chunks that are in
- * no record of the list (reconcile.h). The chunks of all that are blocks then get their notes;
+ * Merge a walk of an earlier moment, when the log has gone on since; the log is asked about chunks
+ * that have no record in the list (reconcile.h). All chunks that are blocks get their notes;
  * left_out as in walk_merge.
  */
 struct err *packed_merge_past(struct packed_list *list, struct heap_walk *walk,

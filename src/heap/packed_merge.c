@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Blocks that only the heap walk has, added to the blocks of the log (rules in reconcile.h). Both
- * come in order of address; what is new is added behind the list, and then merged into it in place.
+ * Adds blocks that only the heap walk has to the blocks of the log (rules in reconcile.h). Both
+ * come in order of address; new blocks are added behind the list, and then merged into it in place.
  */
 
 #include <string.h>
@@ -138,7 +138,7 @@ struct err *packed_merge_walk(struct packed_list *list, const struct heap_walk *
 	return join_end(&joining, err);
 }
 
-/* A chunk that is of no record of then. */
+/* A chunk that had no record at that moment. */
 static struct err *add_past(struct joining *joining, struct heap_walk *walk,
 			    const struct chunk_at *at, const struct heap_chunk *chunk,
 			    const struct walk_merge *merge, struct word_list *left_out)

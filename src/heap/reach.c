@@ -196,7 +196,7 @@ static struct err *sweep_once(struct marker *marker, bool down, size_t *nr)
 	return err;
 }
 
-/* Backward and forward, as long as that finds many. */
+/* Sweep backward and forward, as long as that finds many. */
 static struct err *sweep(struct marker *marker)
 {
 	struct err *err = NULL;
@@ -212,8 +212,8 @@ static struct err *sweep(struct marker *marker)
 }
 
 /*
- * In order of address, so that of a ring the first is the leader. One that turns out to hang on a
- * later one is the leader of nothing any more.
+ * Go through the blocks in order of address, so that the first one of a ring becomes its leader. A
+ * leader that turns out to depend on a later block is no leader any more.
  */
 static struct err *find_lost(struct marker *marker)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which blocks can the program still get at? Conservative marking: every aligned word of the
- * roots, and of what they lead to, that is an address inside of a block is taken for a pointer to
- * it.
+ * Finds the blocks that the program can still reach, by conservative marking: every aligned word of
+ * the roots, and of the blocks that they lead to, counts as a pointer if it is an address inside of
+ * a block.
  *
  * The four kinds are those of valgrind's memcheck (manual, 4.2.8 "Memory leak detection"). RRR is
  * a root, AAA and BBB are blocks, ---> points to a block's start, -?-> somewhere inside:
@@ -17,14 +17,13 @@
  *	(8)  RRR -?-> AAA -?-> BBB	both possibly lost
  *	(9)  RRR      AAA -?-> BBB	AAA definitely, BBB indirectly lost
  *
- * A block to which several of these apply is the first that it can be: reachable, possibly lost,
- * indirectly lost. Of a ring of lost blocks the one with the smallest address is definitely lost,
- * and the rest indirectly, by way of it (`leader`); so is that one itself where another lost
- * block outside of the ring points to it, but not where it points to another of the ring. All as
- * memcheck has it.
+ * If several of these apply to a block, it gets the first of: reachable, possibly lost, indirectly
+ * lost. In a ring of lost blocks the one with the smallest address is definitely lost, and the
+ * others are indirectly lost through it (`leader`). If a lost block outside of the ring points to
+ * the leader, the leader is indirectly lost, too. memcheck does the same.
  *
- * An inner pointer is as good as one to the start where it is what compilers and libraries keep
- * of a block (valgrind's --leak-check-heuristics, all of which are on here):
+ * An inner pointer counts as one to the start if it is of a kind that compilers and libraries keep
+ * (valgrind's --leak-check-heuristics, all of which are on here):
  *
  *	stdstring	behind length, capacity and reference count of an old std::string
  *	length64	behind a first word that is the length of what follows
@@ -33,8 +32,8 @@
  *	multiple	at a word that is the address of a table of virtual functions, as is the
  *	inheritance	block's first word
  *
- * Memory of blocks is scanned as far as they were asked for: what a program keeps behind that,
- * after malloc_usable_size, is not seen.
+ * A block is scanned up to the size that was asked for: pointers that a program keeps behind that,
+ * after malloc_usable_size, are not seen.
  *
  * Nested blocks: those of allocators that the user has named lie inside of malloc's. An address is
  * in the innermost block. A pointer to an inner block reaches the one around it, too, and the
@@ -100,8 +99,9 @@ struct reach_source {
 	const struct reach_range *code;
 	size_t nr_code;
 	/*
-	 * The next part of [start, end) that is worth reading goes to *ret; false: there is no
-	 * more. Memory that was never written has no pointers, and may be large. NULL: all of it.
+	 * *ret gets the next part of [start, end) that is worth reading; false: there is no more.
+	 * Memory that was never written has no pointers, and may be large. NULL: everything is
+	 * read.
 	 */
 	bool (*next_present)(void *ctx, uint64_t start, uint64_t end, struct reach_range *ret);
 	/*

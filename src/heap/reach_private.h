@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Inside of the marking (theory in reach.h).
+ * Shared by the files of the marking (theory in reach.h).
  *
  *	reach.c		the passes: which blocks are read, or followed, and when
  *	reach_read.c	memory of roots and of blocks, through one buffer, to its words
@@ -30,7 +30,7 @@ struct target {
 	enum strength strength;
 };
 
-/* Memory, by way of what is in the buffer already. */
+/* Memory that is read from the buffer first. */
 struct peek {
 	struct memory memory;
 	struct marker *marker;
@@ -45,13 +45,16 @@ struct marker {
 	struct pointer_graph graph;
 	struct peek peek;
 	VEC(uint32_t) wide;		/* blocks */
-	uint32_t *wide_next;		/* a stack of those that are pending, while they are scanned first */
+	/* a stack of those that are pending, while they are scanned first */
+	uint32_t *wide_next;
 	size_t nr_wide_next;
 	uint32_t *pending;		/* by window: its blocks that are pending */
-	uint32_t *from;			/* by window: none of its blocks before this one is pending */
+	/* by window: none of its blocks before this one is pending */
+	uint32_t *from;
 	uint64_t *busy;			/* bits by window: any pending? */
 	size_t nr_windows;
-	size_t first_busy;		/* no window before it is: for a million blocks that are lost one by one */
+	/* no window before it is: for a million blocks that are lost one by one */
+	size_t first_busy;
 	size_t nr_pending;
 	enum strength strength;
 	uint32_t clique;		/* LOST: the block by which all is found */
@@ -98,10 +101,10 @@ struct err *marker_read_block(struct marker *marker, uint32_t block, uint64_t en
 void marker_words(struct marker *marker, const uint64_t *word, size_t nr);
 /* Look up the words that are left: before strength, or gathering, changes. */
 void marker_end_words(struct marker *marker);
-/* The block is in this state, and pending, or ready, unless it leads to nothing. */
+/* Set the state of a block, and make it pending or ready, unless it leads to nothing. */
 void marker_set_state(struct marker *marker, uint32_t block, enum state state);
 void marker_clear_pending(struct marker *marker, uint32_t block);
-/* Its pointers are kept: it is followed next. */
+/* The block's pointers are kept: follow it next. */
 void marker_make_ready(struct marker *marker, uint32_t block);
 /* The strength of pointers that are found in the block. */
 enum strength marker_strength_of(const struct marker *marker, uint32_t block);

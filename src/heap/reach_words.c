@@ -78,14 +78,12 @@ static void end_keeping(struct marker *marker)
 	if (block == EXTENT_NONE)
 		return;
 	marker_at(marker, block)->kept = graph_end(&marker->graph, block);
-	/*
-	 * Somebody may have reached it, when it was read and before it was known to have pointers.
-	 */
+	/* It may have been reached while it was read, before it was known to have pointers. */
 	if (marker_at(marker, block)->state != UNREACHED)
 		marker_set_state(marker, block, marker_at(marker, block)->state);
 }
 
-/* Whatever is found of a block that is known to be reachable is, too. */
+/* Blocks that a reachable block points to are reachable, too. */
 static bool is_kept(const struct marker *marker, uint32_t of)
 {
 	return marker->gathering &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The log and a heap walk, put together (theory and rules in reconcile.h). */
+/* Combines the log and a heap walk (theory and rules in reconcile.h). */
 
 #include "heap/reconcile.h"
 
@@ -68,8 +68,9 @@ static struct err *note_log(struct heap_walk *walk, const struct walk_merge *mer
 }
 
 /*
- * May a call that is under way have it? By its block, its chunk, or the chunk behind it: a chunk
- * that is merged with a free one before it is no longer known by its own address, and not yet free.
+ * May a call that is under way have this chunk? Compare the addresses of its block, its chunk, and
+ * the chunk behind it: while a chunk is merged with a free one before it, its own address may be
+ * gone already, and it is not free yet.
  */
 static bool has_in_flight_word(const struct walk_merge *merge, const struct heap_chunk *chunk)
 {
@@ -188,7 +189,7 @@ void reconcile_drop_freed(struct reconcile_history *looks, const struct log *log
 		vec_clear(&looks->sure.vec);
 }
 
-/* Add to a sorted list the blocks that this look lists and no record knows. */
+/* Add to a sorted list the blocks that this look lists and that have no record. */
 static struct err *add_listed(struct word_list *list, const struct heap_walk *walk)
 {
 	struct chunk_at at = heap_chunks_start();
@@ -204,7 +205,7 @@ static struct err *add_listed(struct word_list *list, const struct heap_walk *wa
 	return err;
 }
 
-/* Is there a block at address in this look, listed or left out, that no record knows? */
+/* Does this look have a block at address, listed or left out, without a record? */
 static bool is_seen(const struct heap_walk *walk, struct chunk_at *at,
 		    const struct word_list *left_out, uint64_t address)
 {

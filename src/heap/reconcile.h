@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The log and a walk of the heap, put together: which chunks are blocks, and from when. The one
- * place for the rules.
+ * Combines the log and a walk of the heap: decides which chunks are blocks, and from when. The
+ * rules are only here.
  *
  * Walk minus log
  *
@@ -126,15 +126,18 @@ struct reconcile_history {
 
 void reconcile_free(struct reconcile_history *looks);
 /*
- * Before a look. Once one of those that no record knows was freed it may be any of them, and be
- * given out anew: then nothing is sure. log: NULL if there is none. complete: as in struct
- * walk_merge.
+ * To be called before a look. If a block without a record was freed, it may have been any of them,
+ * and its memory may be given out anew: then none is `sure` any more. log: NULL if there is none.
+ * complete: as in struct walk_merge.
  */
 void reconcile_drop_freed(struct reconcile_history *looks, const struct log *log, bool complete);
-/* After it, if there is to be another: walk has the notes of walk_merge, which left these out. */
+/*
+ * To be called after a look if another one follows: walk has the notes of walk_merge, which left
+ * these out.
+ */
 struct err *reconcile_keep(struct reconcile_history *looks, const struct heap_walk *walk,
 			   const struct word_list *left_out) MUST_CHECK;
-/* How many of those that a look left out may be from before the attach. */
+/* The number of blocks that a look left out and that may be from before the attach. */
 uint64_t reconcile_unsure(const struct reconcile_history *looks, const struct word_list *left_out);
 
 #define KNOWN_MOST	32768u

@@ -29,7 +29,7 @@ struct referrers_spec {
 	/* The block is the innermost one that holds address; if none does, that of `otherwise`. */
 	uint64_t address, otherwise;
 	size_t limit;		/* how many are listed, of firm ones and of the others */
-	/* Does whoever keeps this inner pointer keep the block? NULL: never. */
+	/* Does this inner pointer keep the block reachable? NULL: none does. */
 	bool (*is_firm)(void *ctx, const struct referrer *referrer);
 	void *ctx;
 };

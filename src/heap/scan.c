@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Memory of a range, in pieces (scan.h). */
+/* Reads the memory of a range in pieces (scan.h). */
 
 #include "heap/scan.h"
 

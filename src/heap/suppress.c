@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Leaks that are not to be reported (suppress.h). */
+/* Leaks that must not be reported (suppress.h). */
 
 #include "heap/suppress.h"
 

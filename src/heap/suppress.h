@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Leaks that are not to be reported: patterns in LeakSanitizer's format.
+ * Leaks that must not be reported: patterns in LeakSanitizer's format.
  *
  * A file has lines `leak:PATTERN`, empty ones and comments (`#` first). A block that is lost is
  * suppressed if PATTERN is found in the name of a function, a source file or a module of any frame

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The machine of CFA programs: one pass over the instructions, a state at a time. */
+/* Runs CFA programs: one pass over the instructions, one state at a time. */
 
 #include "unwind/cfa.h"
 
@@ -208,9 +208,7 @@ static bool op_nop(struct machine *machine UNUSED, const struct op *op UNUSED)
 	return true;
 }
 
-/*
- * All instructions that change rules but do not move the PC, and have their operands behind them.
- */
+/* The instructions that change rules, do not move the PC, and have their operands behind them. */
 static const struct op ops[] = {
 	[DW_CFA_nop] = { op_nop, 0, 0 },
 	[DW_CFA_offset_extended] = { op_rule, RULE_OFFSET, 0 },
@@ -303,7 +301,7 @@ bool cfa_run_cie(const struct cfi_cie *cie, struct cfa_state *ret)
 	return true;
 }
 
-/* Go on to the PC to: the state so far holds up to there. */
+/* Move to PC `to`: the state so far holds up to there. */
 static struct err *advance(struct machine *machine, uint64_t to, cfa_emit_fn *emit, void *ctx)
 {
 	struct err *err = NULL;

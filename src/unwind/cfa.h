@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Running CFA programs (DWARF 5, 6.4.2) for the few registers that rows speak of. mdbg's own rather
- * than libdw's, since dwarf_cfi_addrframe runs the whole program again for each row and allocates
- * what it returns; the test compares the two.
+ * Runs CFA programs (DWARF 5, 6.4.2) for the few registers that rows describe. This is mdbg's own
+ * code, because libdw's dwarf_cfi_addrframe runs the whole program again for each row and allocates
+ * its result; the test compares the two.
  */
 #pragma once
 

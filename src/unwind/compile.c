@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * CFI to rows.
+ * Compiles CFI to rows.
  *
  * FDEs come sorted by start. Each runs to its end or to the start of the next, whichever is first
  * (as a search by start finds them: .eh_frame_hdr, libgcc), and a row of ROW_CFA_NONE is put behind
  * it, which the next FDE overwrites if it follows at once. A row that says the same as the one
- * before it is left out. Where .eh_frame and .debug_frame both speak of a function, .eh_frame is
- * believed: it is what exceptions are thrown through.
+ * before it is left out. If .eh_frame and .debug_frame both describe a function, .eh_frame is used,
+ * because exceptions are thrown by it.
  */
 
 #include "unwind/compile.h"

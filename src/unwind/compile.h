@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Making rows: of a module's CFI (.eh_frame, else .debug_frame), or of an array. */
+/* Makes rows from a module's CFI (.eh_frame, else .debug_frame), or from an array. */
 #pragma once
 
 #include <stdbool.h>

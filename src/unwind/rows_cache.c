@@ -219,7 +219,10 @@ static bool folder_read(const char *path, struct folder *ret)
 	return true;
 }
 
-/* The files are of whatever programs were ever looked at: the oldest make room for a new one. */
+/*
+ * There are files of all programs that were ever examined: the oldest ones are removed for a new
+ * one.
+ */
 static void make_room(const char *dir, uint64_t bytes)
 {
 	struct folder folder;

@@ -5,8 +5,8 @@
  *
  * A frame is a PC, the SP in it and, as far as they are known, BP, RBX and (innermost) the other
  * registers. Its row gives the CFA, which is the caller's SP; the return address lies right below.
- * The walk ends at a row that says so (_start, clone3), or where it cannot go on for sure: it never
- * guesses but for the frame pointer of code that has no CFI at all.
+ * The walk ends at a row that says so (_start, clone3), or where it cannot go on with certainty. It
+ * guesses in one case only: the frame pointer of code without any CFI.
  *
  * Each frame's SP is above the last one's, or the stack is corrupt. A signal frame may lead
  * anywhere (sigaltstack); it is one of the PCs that are stored, so that their number bounds the
@@ -40,7 +40,8 @@ struct walker {
 	const struct walk_module *module;	/* of the last PC: mostly the next one's too */
 	uint64_t pc, sp, fp;
 	uint64_t signal_sp;			/* with REGS_SIGNAL */
-	uint64_t fp_at;				/* traced: where fp was saved, FP_INITIAL, FP_NOTED */
+	/* traced: where fp was saved, FP_INITIAL, FP_NOTED */
+	uint64_t fp_at;
 	uint64_t bx_at;				/* where BX is saved, BX_INNERMOST, BX_LOST */
 	struct walk_trace *trace;		/* NULL: not traced */
 	enum regs_from regs_from;
@@ -115,7 +116,7 @@ const struct walk_module *walk_map_find(const struct walk_map *map, uint64_t pc)
 	return nr && pc >= module->start && pc < module->end ? module : NULL;
 }
 
-/* The row for pc; NULL, and *in_module_ret says which, if there is no module or no row. */
+/* The row for pc. NULL: there is no module (*in_module_ret is false) or no row. */
 static inline const struct row *row_find(struct walker *walker, uint64_t pc, bool *in_module_ret)
 {
 	const struct walk_module *module = walker->module;
@@ -172,7 +173,7 @@ static bool reg_read(const struct walker *walker, unsigned reg, uint64_t *ret)
 	return true;
 }
 
-/* Go on in the caller. False where the return address says that there is none. */
+/* Go on in the caller. False: the return address says that there is none. */
 static inline bool caller_enter(struct walker *walker, uint64_t pc, uint64_t sp)
 {
 	walker->pc = pc;
@@ -297,7 +298,7 @@ static bool register_leave(struct walker *walker, const struct row *row, enum wa
 	return caller_enter(walker, pc, sp);
 }
 
-/* Where another walk can go on, when it knows the module. */
+/* Note where another walk can go on, when it knows the module. */
 static void note_outside(const struct walker *walker)
 {
 	struct walk_outside *outside = walker->stack->outside;
@@ -317,9 +318,9 @@ static void note_outside(const struct walker *walker)
 }
 
 /*
- * Code without CFI: [BP] and [BP+8], if that looks like a frame. A module's code may have been called by
- * code that a JIT has made (V8's builtins are): such a caller, and its callers, are unproven until one of
- * them was called by a module. Frames that never prove themselves so are given up again (frames).
+ * Code without CFI: use [BP] and [BP+8], if that looks like a frame. A module's code may have been
+ * called by code of a JIT (V8's builtins are): such a caller, and its callers, are unproven until
+ * one of them was called by a module. Frames that stay unproven are dropped again (frames).
  */
 static bool frame_pointer_leave(struct walker *walker, bool in_module, enum walk_end *end)
 {
@@ -387,7 +388,7 @@ static ALWAYS_INLINE bool frame_leave(struct walker *walker, enum walk_end *end,
 	return caller_enter(walker, pc, cfa);
 }
 
-/* A frame of ours: BP is as it was, the return address below the CFA. */
+/* A frame of ours: BP is unchanged, and the return address is below the CFA. */
 static bool own_leave(struct walker *walker, int32_t cfa_offset, enum walk_end *end)
 {
 	uint64_t cfa = walker->sp + (uint64_t)(int64_t)cfa_offset, pc;
@@ -432,7 +433,7 @@ static ALWAYS_INLINE uint32_t frames(struct walker *walker, const struct walk_ar
 	return nr;
 }
 
-/* Out of line, so that a plain walk does not take its stack as well. */
+/* This is out of line, so that a plain walk does not need its stack as well. */
 static NOINLINE uint32_t frames_traced(struct walker *walker, const struct walk_area *area,
 				       uint64_t *pcs, uint32_t max, enum walk_end *end)
 {

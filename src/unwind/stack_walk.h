@@ -146,9 +146,9 @@ struct walk_start {
  * area), and the reason in *end. trace is for walks that begin in a caller; it may be NULL.
  *
  * Where a row is missing, [BP] and [BP+8] are tried as a frame pointer frame: accepted only if BP
- * is inside the readable stack, above SP, and the return address lies in a module, or outside of all
- * (a JIT's code) where frame pointers lead on from it to a module. A walk that begins outside of all
- * modules goes as far as frame pointers lead.
+ * is inside the readable stack, above SP, and the return address lies in a module, or outside of
+ * all (a JIT's code) where frame pointers lead on from it to a module. A walk that begins outside
+ * of all modules goes as far as frame pointers lead.
  */
 uint32_t walk(const struct walk_start *start, uint64_t *pcs, uint32_t max, enum walk_end *end,
 	      struct walk_trace *trace);
