@@ -260,10 +260,12 @@ struct arch {
 	uint8_t syscall_insn_len;	/* bytes of the instruction that enters the kernel */
 	/*
 	 * Code that a remote call needs and that most programs have in their own text: `syscall;
-	 * ret`, and the start of "load the number of rt_sigreturn; syscall" (a libc's restorer).
+	 * ret`; the start of "load the number of rt_sigreturn; syscall" (a libc's restorer); and
+	 * "pop the number of a system call; ret", which does instead of the restorer.
 	 */
 	uint8_t call_gadget[8], call_gadget_len;
 	uint8_t restorer_gadget[16], restorer_gadget_len;
+	uint8_t pop_gadget[8], pop_gadget_len;
 	/* A frame for rt_sigreturn: see arch/sigframe.h. */
 	struct err *(*sigframe)(const struct sigframe_spec *spec, void *buf, size_t room,
 				uint64_t *sp_ret, size_t *len_ret);

@@ -59,7 +59,7 @@ void probes_modules_changed(struct probes *probes)
 	bool changed = target->modules.generation != probes->planned_generation;
 
 	if (!err && changed) {
-		target->call_gadget = target->restorer_gadget = 0;
+		target->gadgets = (struct gadgets){ 0 };
 		err = probes_plan(probes);
 		if (err && err->code == ERR_NOTFOUND)
 			err = NULL;

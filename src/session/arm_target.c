@@ -19,6 +19,7 @@
 #include "session/deferred.h"
 #include "session/lacks.h"
 #include "session/private.h"
+#include "tracee/gadget.h"
 #include "tracee/region.h"
 #include "tracee/remote.h"
 #include "tracee/room.h"
@@ -86,12 +87,13 @@ static struct err *in_stop(struct session *session,
 			   struct err *(*fn)(struct session *session, struct remote *remote))
 {
 	struct target *target = session->current->target;
-	uint64_t unused, start;
+	struct gadgets unused;
+	uint64_t start;
 	struct err *err;
 	bool was;
 
 	/* Search for it now, so that it is known during the stop. */
-	err = gadget_find(target, &unused, &unused);
+	err = gadget_find(target, &unused);
 	if (err)
 		return err;
 	start = tracer_now();

@@ -32,8 +32,7 @@ static struct err *clean_child(struct process *process, pid_t pid)
 		return err;
 	/* The child's text is a copy of its parent's. */
 	child->modules.map = parent->modules.map;
-	child->call_gadget = parent->call_gadget;
-	child->restorer_gadget = parent->restorer_gadget;
+	child->gadgets = parent->gadgets;
 	err = target_adopt(child, pid);
 	if (!err && process->probes)
 		err = probes_clean_child(process->probes, child);

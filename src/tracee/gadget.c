@@ -1,9 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Finding `syscall; ret` and a restorer in the target's modules. */
+/*
+ * Finds the code of the target that remote calls use, and makes frames that it leads into. A thread
+ * makes its call with `syscall; ret`, and returns to one of these:
+ *
+ *	restorer		mov $__NR_rt_sigreturn, %eax; syscall
+ *	pop %rax; ret		takes the number from the stack, and returns into `syscall; ret`
+ *
+ * The second way is for programs without a restorer: a static musl program has none if it handles
+ * no signal, but musl's _init ends with `pop %rax; ret`. Two more words lie before the frame then.
+ */
 
-#include "tracee/remote.h"
+#include "tracee/gadget.h"
 
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "arch/sigframe.h"
 #include "base/cleanup.h"
+#include "tracee/target.h"
 
 #define CHUNK	(1u << 20)
 
@@ -44,19 +58,67 @@ static uint64_t find(struct target *target, uint64_t before, const uint8_t *patt
 	return found;
 }
 
-struct err *gadget_find(struct target *target, uint64_t *call_ret, uint64_t *restorer_ret)
+struct err *gadget_find(struct target *target, struct gadgets *ret)
 {
 	const struct arch *arch = target->arch;
+	struct gadgets *gadgets = &target->gadgets;
 
-	target->call_gadget = find(target, target->call_gadget, arch->call_gadget,
-				   arch->call_gadget_len);
-	target->restorer_gadget = find(target, target->restorer_gadget, arch->restorer_gadget,
-				       arch->restorer_gadget_len);
-	if (!target->call_gadget || !target->restorer_gadget)
+	gadgets->call = find(target, gadgets->call, arch->call_gadget, arch->call_gadget_len);
+	/* Where `pop` is known, there was no restorer. */
+	if (gadgets->pop)
+		gadgets->pop = find(target, gadgets->pop, arch->pop_gadget, arch->pop_gadget_len);
+	if (!gadgets->pop)
+		gadgets->restorer = find(target, gadgets->restorer, arch->restorer_gadget,
+					 arch->restorer_gadget_len);
+	if (!gadgets->pop && !gadgets->restorer)
+		gadgets->pop = find(target, 0, arch->pop_gadget, arch->pop_gadget_len);
+	if (!gadgets->call || (!gadgets->restorer && !gadgets->pop))
 		return err_create(ERR_UNSUPPORTED,
 				  "process %d has no code to make a system call with (no libc)",
 				  target->pid);
-	*call_ret = target->call_gadget;
-	*restorer_ret = target->restorer_gadget;
+	*ret = *gadgets;
 	return NULL;
+}
+
+struct err *gadget_frame(const struct arch *arch, const struct gadgets *gadgets,
+			 const struct sigframe_spec *spec, void *buf, size_t room, uint64_t *sp_ret,
+			 size_t *len_ret)
+{
+	const uint64_t way[] = { gadgets->pop, SYS_rt_sigreturn };
+	size_t way_len = gadget_way_len(gadgets);
+	struct sigframe_spec at = *spec;
+	struct err *err;
+
+	at.restorer = gadgets->pop ? gadgets->call : gadgets->restorer;
+	err = arch->sigframe(&at, (uint8_t *)buf + way_len, room - way_len, sp_ret, len_ret);
+	if (err)
+		return err;
+	memcpy(buf, way, way_len);
+	*sp_ret -= way_len;
+	*len_ret += way_len;
+	return NULL;
+}
+
+static bool has_bytes(struct target *target, uint64_t at, const uint8_t *bytes, size_t len)
+{
+	uint8_t there[sizeof(target->arch->restorer_gadget)];
+
+	return !memory_read(&target->mem.memory, at, there, len) && !memcmp(there, bytes, len);
+}
+
+bool gadget_is_call(struct target *target, uint64_t pc)
+{
+	return has_bytes(target, pc, target->arch->call_gadget, target->arch->call_gadget_len);
+}
+
+bool gadget_leads_home(struct target *target, uint64_t sp)
+{
+	const struct arch *arch = target->arch;
+	struct { uint64_t to, nr, call; } way;
+
+	if (memory_read(&target->mem.memory, sp, &way, sizeof(way)))
+		return false;
+	return has_bytes(target, way.to, arch->restorer_gadget, arch->restorer_gadget_len) ||
+		(has_bytes(target, way.to, arch->pop_gadget, arch->pop_gadget_len) &&
+		 way.nr == SYS_rt_sigreturn && gadget_is_call(target, way.call));
 }

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/trace.h"
 #include "os/tracer.h"
+#include "tracee/gadget.h"
 
 #define SYSCALL_STOP	(SIGTRAP | 0x80)
 /* Kernel-internal codes in the result register of an interrupted system call. */
@@ -65,16 +66,14 @@ static void abort_rseq(struct thread *thread, struct regs *regs)
 }
 
 /* Put the frame below the red zone; the bytes that were there are kept. */
-static struct err *lay_frame(struct remote *remote, uint64_t restorer)
+static struct err *lay_frame(struct remote *remote, const struct gadgets *gadgets)
 {
 	const struct arch *arch = arch_of(remote);
 	struct target *target = remote->thread->target;
 	struct regs restored = remote->regs;
 	AUTO_FREE uint8_t *buf = malloc(2 * REMOTE_FRAME_MAX);
 	uint8_t *xstate = buf + REMOTE_FRAME_MAX;
-	struct sigframe_spec spec = { .regs = &restored,
-				      .mask = remote->mask,
-				      .restorer = restorer };
+	struct sigframe_spec spec = { .regs = &restored, .mask = remote->mask };
 	size_t len;
 	struct err *err;
 
@@ -86,10 +85,11 @@ static struct err *lay_frame(struct remote *remote, uint64_t restorer)
 		return err;
 	spec.xstate = xstate;
 	spec.below = regs_get(&remote->regs, arch->sp) - arch->red_zone;
-	err = arch->sigframe(&spec, buf, REMOTE_FRAME_MAX, &remote->frame, &len);
+	err = gadget_frame(arch, gadgets, &spec, buf, REMOTE_FRAME_MAX, &remote->frame, &len);
 	if (err)
 		return err;
 	remote->frame_len = (uint32_t)len;
+	remote->way_len = (uint32_t)gadget_way_len(gadgets);
 	err = memory_read(&target->mem.memory, remote->frame - REMOTE_SCRATCH, remote->saved,
 			  REMOTE_SCRATCH + len);
 	if (!err)
@@ -154,7 +154,7 @@ struct err *remote_begin(struct thread *thread, struct remote *ret)
 {
 	struct target *target = thread->target;
 	struct regs regs;
-	uint64_t restorer;
+	struct gadgets gadgets;
 	struct err *err;
 
 	memset(ret, 0, offsetof(struct remote, saved));
@@ -162,15 +162,17 @@ struct err *remote_begin(struct thread *thread, struct remote *ret)
 	ret->limit = TARGET_TIMEOUT_NS;
 	ret->regs = thread->regs;
 	abort_rseq(thread, &ret->regs);
-	err = gadget_find(target, &ret->call_pc, &restorer);
-	if (!err)
-		err = check_dispatch(thread, ret->call_pc + target->arch->syscall_insn_len);
+	err = gadget_find(target, &gadgets);
+	if (err)
+		return err;
+	ret->call_pc = gadgets.call;
+	err = check_dispatch(thread, ret->call_pc + target->arch->syscall_insn_len);
 	if (!err)
 		err = suspend_seccomp(ret);
 	if (!err)
 		err = tracer_get_sigmask(thread->tid, &ret->mask);
 	if (!err)
-		err = lay_frame(ret, restorer);
+		err = lay_frame(ret, &gadgets);
 	if (err) {
 		if (ret->seccomp)	/* no remote_end follows this error */
 			err_ignore(tracer_set_options(target->tracer, thread->tid, false));
@@ -308,7 +310,7 @@ static bool has_returned(const struct remote *remote, const struct regs *regs)
 	const struct arch *arch = arch_of(remote);
 
 	return regs_get(regs, arch->orig_syscall) == SYS_rt_sigreturn &&
-	       regs_get(regs, arch->sp) == remote->frame + sizeof(uint64_t);
+	       regs_get(regs, arch->sp) == remote->frame + remote->way_len + sizeof(uint64_t);
 }
 
 static struct err *to_return(struct remote *remote)
@@ -473,24 +475,13 @@ struct err *remote_unmap(struct remote *remote, uint64_t address, uint64_t len)
 	return remote_syscall(remote, &unused, SYS_munmap, address, len);
 }
 
-static bool has_bytes(struct target *target, uint64_t at, const uint8_t *bytes, size_t len)
-{
-	uint8_t there[sizeof(target->arch->restorer_gadget)];
-
-	return !memory_read(&target->mem.memory, at, there, len) && !memcmp(there, bytes, len);
-}
-
 bool remote_is_left(const struct thread *thread)
 {
-	struct target *target = thread->target;
-	const struct arch *arch = target->arch;
-	uint64_t to;
+	const struct arch *arch = thread->target->arch;
 
 	return thread->state == THREAD_STOPPED &&
-		has_bytes(target, regs_get(&thread->regs, arch->pc), arch->call_gadget,
-			  arch->call_gadget_len) &&
-		!memory_read_u64(&target->mem.memory, regs_get(&thread->regs, arch->sp), &to) &&
-		has_bytes(target, to, arch->restorer_gadget, arch->restorer_gadget_len);
+		gadget_is_call(thread->target, regs_get(&thread->regs, arch->pc)) &&
+		gadget_leads_home(thread->target, regs_get(&thread->regs, arch->sp));
 }
 
 /*

@@ -10,11 +10,11 @@
  *	   system call translated) is laid as a signal frame on its own stack below the red zone.
  *	   What lay there is kept and put back.
  *	2. All signals are blocked, and PC set to a `syscall; ret` whose return address is the start
- *	   of the frame: the address of a `mov $__NR_rt_sigreturn, %eax; syscall`. Should mdbg be
- *	   killed from here on, the thread makes the call, returns into rt_sigreturn and goes on as
- *	   if a signal handler had returned. No text is touched for it: both pieces are found in the
- *	   target's own executable mappings (every libc has them), or in the agent's once that is
- *	   there.
+ *	   of the frame: the address of a `mov $__NR_rt_sigreturn, %eax; syscall`, or of code that
+ *	   leads to the same (gadget.c). Should mdbg be killed from here on, the thread makes the
+ *	   call, returns into rt_sigreturn and goes on as if a signal handler had returned. No text
+ *	   is touched for it: both pieces are found in the target's own executable mappings (every
+ *	   libc has them).
  *	3. PTRACE_SYSCALL to the entry, again to the exit; the result is read; the next call starts
  *	   at 2 with PC set back.
  *	4. Otherwise mdbg puts the registers back itself, in EVENT_STOP again, where the kernel
@@ -59,8 +59,9 @@ struct remote {
 	struct regs regs;		/* as borrowed */
 	uint64_t mask;
 	uint64_t call_pc;		/* `syscall; ret` */
-	uint64_t frame;			/* SP during calls */
+	uint64_t frame;			/* SP during calls: the way into the frame, and the frame */
 	uint32_t frame_len;
+	uint32_t way_len;		/* bytes of the way */
 	uint64_t limit;			/* nanoseconds: of each wait for the thread */
 	bool resend_stop;		/* a SIGSTOP came meanwhile: send it again */
 	bool lost;			/* the thread was killed, or executes another program */
@@ -128,12 +129,3 @@ struct err *remote_begin_any(struct target *target, struct remote *ret) MUST_CHE
 struct err *remote_borrow(struct target *target, struct thread *thread,
 			  struct remote **ret) MUST_CHECK;
 struct err *remote_give_back(struct remote *remote, struct err *err) MUST_CHECK;
-
-/*
- * Find two pieces of code that a call needs (gadget.c): `syscall; ret`, and the code that makes
- * rt_sigreturn. Both are in executable mappings of the target's files. Their addresses are kept in
- * struct target, and checked at each call. The search takes a millisecond or two, so do it before
- * the target is stopped. ERR_UNSUPPORTED: there is none.
- */
-struct err *gadget_find(struct target *target, uint64_t *call_ret,
-			uint64_t *restorer_ret) MUST_CHECK;

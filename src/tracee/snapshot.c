@@ -16,6 +16,7 @@
 #include "base/trace.h"
 #include "os/pidfd.h"
 #include "os/tracer.h"
+#include "tracee/gadget.h"
 #include "tracee/region.h"
 #include "tracee/remote.h"
 
@@ -104,16 +105,16 @@ static struct err *lay_end(struct remote *remote, uint64_t *sp_ret)
 	uint8_t buf[REMOTE_SCRATCH];
 	struct sigframe_spec spec = { .regs = &regs, .mask = UINT64_MAX,
 				      .below = remote->frame };
-	uint64_t call;
-	struct err *err = gadget_find(target, &call, &spec.restorer);
+	struct gadgets gadgets;
+	struct err *err = gadget_find(target, &gadgets);
 	size_t len;
 
 	if (err)
 		return err;
-	regs_set(&regs, arch->pc, call);
+	regs_set(&regs, arch->pc, gadgets.call);
 	regs_set(&regs, arch->syscall_nr, SYS_exit_group);
 	regs_set(&regs, arch->syscall_arg[0], 0);
-	err = arch->sigframe(&spec, buf, sizeof(buf), sp_ret, &len);
+	err = gadget_frame(arch, &gadgets, &spec, buf, sizeof(buf), sp_ret, &len);
 	if (err)
 		return err;
 	return remote_scratch_at(remote, *sp_ret, buf, len);

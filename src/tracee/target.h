@@ -161,6 +161,13 @@ enum target_end {
 	TARGET_END_SEEN,	/* or is not to be: no thread is held any more */
 };
 
+/* Code of the target's that remote calls are made with: see gadget_find. 0: there is none. */
+struct gadgets {
+	uint64_t call;		/* `syscall; ret` */
+	uint64_t restorer;	/* makes rt_sigreturn */
+	uint64_t pop;		/* where there is no restorer: pops the number of a call; ret */
+};
+
 struct target {
 	pid_t pid;			/* as the user named it */
 	uint64_t start_time;		/* of the process, against a reused pid */
@@ -179,7 +186,7 @@ struct target {
 	enum target_end end;
 	uint32_t stack_copy;		/* see tracee/backtrace.c */
 	struct walk_cache walk_cache;
-	uint64_t call_gadget, restorer_gadget;	/* see gadget_find; 0: not looked for yet */
+	struct gadgets gadgets;		/* see gadget_find */
 	struct region *region;		/* see tracee/region.h; NULL: none */
 	/* an earlier mdbg's, while that is taken out (previous_journal.h); NULL: none */
 	const struct journal *left;

@@ -156,5 +156,7 @@ const struct arch arch_x86_64 = {
 	/* mov $15, %rax; syscall */
 	.restorer_gadget	= { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 },
 	.restorer_gadget_len	= 9,
+	.pop_gadget		= { 0x58, 0xc3 },			/* pop %rax; ret */
+	.pop_gadget_len		= 2,
 	.sigframe		= x86_64_sigframe,
 };

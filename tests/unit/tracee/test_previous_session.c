@@ -611,8 +611,7 @@ static struct err *clean_forked(struct victim *v)
 	if (err)
 		return err;
 	forked->modules.map = v->target->modules.map;
-	forked->call_gadget = v->target->call_gadget;
-	forked->restorer_gadget = v->target->restorer_gadget;
+	forked->gadgets = v->target->gadgets;
 	err = target_adopt(forked, v->forked);
 	return err ? err : clean_forked_with(v, remote);
 }

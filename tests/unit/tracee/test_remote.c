@@ -35,6 +35,7 @@ static struct shared {
 } *shared;
 static struct victim victim;
 static struct child child;
+static bool is_hidden;		/* the restorer, from mdbg */
 
 /* Works on its stack, in calls, without a system call. */
 static unsigned work(unsigned depth)
@@ -61,6 +62,34 @@ static void worker(void *arg UNUSED)
 	child_wait();
 }
 
+/* Whatever libc has, no code is what this processor would have for a restorer. */
+static void hide_restorer(void)
+{
+	static struct arch arch;
+
+	arch = *victim.target->arch;
+	memset(arch.restorer_gadget, 0xf1, sizeof(arch.restorer_gadget));
+	arch.restorer_gadget_len = sizeof(arch.restorer_gadget);
+	victim.target->arch = &arch;
+	victim.target->gadgets = (struct gadgets){ 0 };
+}
+
+static bool seize(void)
+{
+	if (!victim_seize(&victim, child.pid))
+		return false;
+	if (is_hidden)
+		hide_restorer();
+	return true;
+}
+
+static void release(void)
+{
+	CU_ASSERT_EQUAL(!victim.target->gadgets.restorer, is_hidden);
+	CU_ASSERT_EQUAL(!victim.target->gadgets.pop, !is_hidden);
+	victim_release(&victim);
+}
+
 static bool begin(void)
 {
 	uint64_t word;
@@ -68,7 +97,7 @@ static bool begin(void)
 	memset(shared, 0, sizeof(*shared));
 	CU_ASSERT_TRUE_FATAL(child_start(&child, worker, NULL));
 	CU_ASSERT_TRUE_FATAL(child_word(&child, &word));
-	if (victim_seize(&victim, child.pid))
+	if (seize())
 		return true;
 	kill(child.pid, SIGKILL);
 	child_end(&child);
@@ -108,7 +137,7 @@ static void test_broken_off(void)
 	CU_ASSERT_PTR_NOT_NULL_FATAL(err);
 	CU_ASSERT_EQUAL(err->code, ERR_TIMEOUT);
 	CU_ASSERT_PTR_NOT_NULL(target_any_stopped(victim.target));
-	victim_release(&victim);
+	release();
 	works_on();
 }
 
@@ -141,7 +170,7 @@ static void test_stopped(void)
 	if (!begin())
 		return;
 	CU_ASSERT_PTR_NULL(victim_try(&victim, is_stopped_meanwhile));
-	victim_release(&victim);
+	release();
 	while (!is_stopped(child.pid))
 		;
 	kill(child.pid, SIGCONT);
@@ -154,7 +183,7 @@ static void test_continued(void)
 	if (!begin())
 		return;
 	CU_ASSERT_PTR_NULL(victim_try(&victim, is_continued_meanwhile));
-	victim_release(&victim);
+	release();
 	works_on();
 }
 
@@ -182,7 +211,7 @@ static void test_stuck(void)
 	CU_ASSERT_EQUAL_FATAL(children.vec.nr, 1);
 	kill(children.vec.at[0], SIGKILL);
 	vec_free(&children.vec);
-	victim_release(&victim);
+	release();
 	works_on();
 }
 
@@ -232,7 +261,7 @@ static void dispatch(uintptr_t selector)
 		CU_ASSERT_TRUE(err && err->code == ERR_UNSUPPORTED);
 	if (!selector)
 		CU_ASSERT_PTR_NULL(err);
-	victim_release(&victim);
+	release();
 	works_on();
 }
 
@@ -293,14 +322,14 @@ static void test_function(void)
 	CU_ASSERT_TRUE_FATAL(child_word(&child, &word));
 	while (atomic_load(&shared->rounds) < 2)
 		;
-	if (!victim_seize(&victim, child.pid)) {
+	if (!seize()) {
 		atomic_store(&shared->end, true);
 		child_end(&child);
 		return;
 	}
 	CU_ASSERT_PTR_NULL(victim_try(&victim, calls));
 	CU_ASSERT_EQUAL(atomic_load(&shared->called), 42);
-	victim_release(&victim);
+	release();
 	works_on();
 	CU_ASSERT_FALSE(atomic_load(&shared->lost));
 }
@@ -329,11 +358,22 @@ static void test_function_stuck(void)
 	CU_ASSERT_EQUAL(err->code, ERR_TIMEOUT);
 	CU_ASSERT_EQUAL(target_thread(victim.target, child.pid)->state, THREAD_STUCK);
 	atomic_store(&shared->called, 1);
-	victim_release(&victim);
+	release();
 	works_on();
 }
 
 CHILD_SHARED(shared)
+
+/* What comes back by itself does so by way of the frame. */
+static void test_without_restorer(void)
+{
+	is_hidden = true;
+	test_broken_off();
+	test_stuck();
+	test_function();
+	test_function_stuck();
+	is_hidden = false;
+}
 
 void suite_remote(void)
 {
@@ -345,6 +385,7 @@ void suite_remote(void)
 	CU_add_test(suite, "a thread that does not come back", test_stuck);
 	CU_add_test(suite, "a function", test_function);
 	CU_add_test(suite, "a function that does not come back", test_function_stuck);
+	CU_add_test(suite, "and in a program without a restorer", test_without_restorer);
 	CU_add_test(suite, "a thread whose calls come back as SIGSYS", test_dispatch);
 	CU_add_test(suite, "one whose calls do not at the moment", test_dispatch_off);
 }
