@@ -5,6 +5,7 @@
 
 #include "cmd/cmd.h"
 #include "cmd/values.h"
+#include "probe/runtimes.h"
 #include "report/figures.h"
 
 static struct err *run(struct call *call)
@@ -33,6 +34,8 @@ const struct cmd cmd_malloc = {
 			  "`malloc sites` goes by the log alone. With -v: each probed function\n"
 			  "with its engine and the reason for it, where every event was\n"
 			  "counted, and the memory of the log.\n"
+			  "`Not in these figures:` names the heap of a runtime (Go, a JVM ...),\n"
+			  "which maps it without malloc, and says what shows that heap.\n"
 			  "Lines that begin with `Incomplete:`, here and in the other answers, say\n"
 			  "what is not in them; `mdbg::lacks` has the same for scripts.\n",
 	.run		= run,
@@ -87,6 +90,16 @@ static Tcl_Obj *heap_dict(const struct heap_arena *arena)
 	return dict;
 }
 
+static Tcl_Obj *runtime_dict(const struct runtime *runtime)
+{
+	Tcl_Obj *dict = Tcl_NewDictObj();
+
+	dict_text(dict, "name", runtime->name);
+	dict_text(dict, "heap", runtime->heap);
+	dict_text(dict, "help", runtime->help);
+	return dict;
+}
+
 static struct err *get_malloc(struct call *call, Tcl_Obj **ret)
 {
 	struct figures figures;
@@ -121,6 +134,7 @@ static struct err *get_malloc(struct call *call, Tcl_Obj **ret)
 	dict_number(dict, "mapped", figures.heap.walk.mmapped);
 	dict_number(dict, "mappedbytes", figures.heap.walk.mmapped_bytes);
 	dict_number(dict, "damages", figures.heap.walk.damages);
+	dict_value(dict, "runtimes", value_list(figures.runtimes, runtime, runtime_dict(*runtime)));
 	dict_value(dict, "heaps", value_list(&figures.heap.walk.arenas, arena, heap_dict(arena)));
 	figures_free(&figures);
 	return NULL;
@@ -136,6 +150,7 @@ const struct cmd cmd_api_malloc = {
 			  "unsampled unsampledfrees doublefrees ownfrees (since the attach, as recorded; every event\n"
 			  "is in one of them) stacks tablebytes stackbytes otherbytes (of the log)\n"
 			  "preattach preattachbytes (in no record; part of active and bytes)\n"
+			  "runtimes (heaps that are in no figure): list of dicts: name heap help\n"
 			  "walked (the heaps were) mapped mappedbytes damages heaps: a list of dicts\n"
 			  "by number: arena system systemmax locked whole largest (free chunk) and\n"
 			  "bytes used own cached fast free top, with how many: usedchunks ...\n"

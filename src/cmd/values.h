@@ -17,11 +17,11 @@ void dict_address_or_none(Tcl_Obj *dict, const char *key, uint64_t address);
 void dict_heap(Tcl_Obj *dict, const char *key, uint16_t heap);
 void dict_value(Tcl_Obj *dict, const char *key, Tcl_Obj *value);
 Tcl_Obj *value_address(uint64_t address);
-/* A list: `value` of each element of a vector, which it calls `element`. */
+/* A list: `value` of each element of a vector or its like, which it calls `element`. */
 #define value_list(v, element, value) \
 	({ Tcl_Obj *value_all = Tcl_NewObj(); \
 	   for (size_t value_i = 0; value_i < (v)->nr; value_i++) { \
-		   __typeof__((v)->at) element = &(v)->at[value_i]; \
+		   __typeof__(&(v)->at[0]) element = &(v)->at[value_i]; \
 \
 		   Tcl_ListObjAppendElement(NULL, value_all, value); \
 	   } \

@@ -92,18 +92,30 @@ static struct err *segment_add(struct elf_file *file, const GElf_Phdr *phdr)
 	return vec_push(&file->segments, segment);
 }
 
+static Elf_Data *notes_at(struct elf_file *file, uint64_t offset, uint64_t size, uint64_t align)
+{
+	return elf_chunk(file, offset, MIN(size, LIMIT_NOTES),
+			 align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
+}
+
+/* The owner's name stands at `name` in the notes, with its zeros. */
+static bool is_owner(const Elf_Data *notes, const GElf_Nhdr *nhdr, size_t name, const char *owner)
+{
+	size_t len = strlen(owner);
+
+	return nhdr->n_namesz > len && !memcmp((const char *)notes->d_buf + name, owner, len + 1);
+}
+
 static void build_id_find(struct elf_file *file, uint64_t offset, uint64_t size, uint64_t align)
 {
-	Elf_Data *data = elf_chunk(file, offset, MIN(size, LIMIT_NOTES),
-				   align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
+	Elf_Data *data = notes_at(file, offset, size, align);
 	size_t at = 0, name, desc;
 	GElf_Nhdr nhdr;
 
 	while (data && (at = gelf_getnote(data, at, &nhdr, &name, &desc)) > 0) {
 		const char *bytes = data->d_buf;
 
-		if (nhdr.n_type != NT_GNU_BUILD_ID || nhdr.n_namesz != sizeof("GNU") ||
-		    memcmp(bytes + name, "GNU", sizeof("GNU")))
+		if (nhdr.n_type != NT_GNU_BUILD_ID || !is_owner(data, &nhdr, name, "GNU"))
 			continue;
 		if (!nhdr.n_descsz || nhdr.n_descsz > BUILD_ID_MAX)
 			continue;
@@ -261,6 +273,39 @@ const uint8_t *elf_file_build_id(const struct elf_file *file, size_t *len_ret)
 {
 	*len_ret = file->build_id_len;
 	return file->build_id;
+}
+
+bool elf_file_has_section(const struct elf_file *file, const char *name)
+{
+	GElf_Shdr shdr;
+
+	return elf_view_section(&file->view, name, &shdr);
+}
+
+static bool has_note(struct elf_file *file, const GElf_Phdr *phdr, const char *owner)
+{
+	Elf_Data *data = notes_at(file, phdr->p_offset, phdr->p_filesz, phdr->p_align);
+	size_t at = 0, name, desc;
+	GElf_Nhdr nhdr;
+
+	while (data && (at = gelf_getnote(data, at, &nhdr, &name, &desc)) > 0)
+		if (is_owner(data, &nhdr, name, owner))
+			return true;
+	return false;
+}
+
+bool elf_file_has_note(struct elf_file *file, const char *owner)
+{
+	GElf_Phdr phdr;
+	size_t nr;
+
+	if (elf_getphdrnum(file->elf, &nr))
+		return false;
+	for (size_t i = 0; i < nr; i++)
+		if (gelf_getphdr(file->elf, (int)i, &phdr) && phdr.p_type == PT_NOTE &&
+		    has_note(file, &phdr, owner))
+			return true;
+	return false;
 }
 
 uint64_t elf_file_tls_size(const struct elf_file *file)

@@ -53,6 +53,11 @@ uint64_t elf_file_entry(const struct elf_file *file);
 /* NT_GNU_BUILD_ID; *len_ret is 0 where there is none. */
 const uint8_t *elf_file_build_id(const struct elf_file *file, size_t *len_ret);
 
+/* Is there a section of this name that has bytes in the file? */
+bool elf_file_has_section(const struct elf_file *file, const char *name);
+/* Is there a note of this owner ("GNU", "Go") in a segment? */
+bool elf_file_has_note(struct elf_file *file, const char *owner);
+
 /* The PT_LOAD segments, in file order. */
 const struct elf_segment *elf_file_segments(const struct elf_file *file, size_t *nr_ret);
 

@@ -13,6 +13,7 @@
 #include "probe/choose.h"
 #include "probe/patch_watch.h"
 #include "probe/probe_slot.h"
+#include "probe/runtimes.h"
 #include "probe/user_functions.h"
 #include "os/procfs.h"
 #include "tracee/target.h"
@@ -259,6 +260,26 @@ struct err *probes_plan_user(struct probes *probes, const struct user_function *
 	return NULL;
 }
 
+/* Nothing can be watched: is it known what the program has instead? */
+static struct err *no_allocator(const struct probes *probes)
+{
+	static const char none[] = "none of its modules has a symbol such as malloc";
+	pid_t pid = probes->target->pid;
+	struct runtimes runtimes;
+
+	runtimes_find(&probes->target->modules, &runtimes);
+	if (!runtimes.nr)
+		return err_hint(err_create(ERR_NOTFOUND, "no allocator found in process %d: %s",
+					   pid, none),
+				"a static and stripped program has no names to find it by; use one "
+				"with symbols");
+	return err_hint(err_create(ERR_NOTFOUND,
+				   "no allocator found in process %d, which runs %s: %s, and mdbg "
+				   "does not see %s", pid, runtimes.at[0]->name, none,
+				   runtimes.at[0]->heap),
+			"%s", runtimes.at[0]->help);
+}
+
 struct err *probes_plan(struct probes *probes)
 {
 	struct finding finding = { .probes = probes };
@@ -279,12 +300,5 @@ struct err *probes_plan(struct probes *probes)
 	check_clock(&finding);
 	vec_each_value(probe, &probes->all)
 		found |= probe->fn != NULL;
-	if (!found)
-		return err_hint(
-			err_create(ERR_NOTFOUND,
-				   "no allocator found in process %d: none of its modules has a "
-				   "symbol such as malloc",
-				   probes->target->pid),
-			"a static and stripped program has no names to find it by; use one with symbols");
-	return NULL;
+	return found ? NULL : no_allocator(probes);
 }

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "heap/block.h"
+#include "probe/runtimes.h"
 #include "report/lack_text.h"
 #include "report/out.h"
 #include "report/text_table.h"
@@ -121,7 +122,9 @@ struct err *figures_get(struct session *session, enum session_heap_how how,
 	config = log_config(log);
 	figures.sample = config.sample;
 	log_clock_update(log);
-	err = add_blocks(session, how, &figures);
+	err = session_runtimes(session, &figures.runtimes);
+	if (!err)
+		err = add_blocks(session, how, &figures);
 	if (err)
 		return err;
 	figures.allocator = session_allocator(session);
@@ -347,6 +350,13 @@ static struct err *print_probes(struct session *session, struct out *out)
 	return err;
 }
 
+static void print_runtimes(const struct runtimes *runtimes, struct out *out)
+{
+	for (size_t i = 0; i < runtimes->nr; i++)
+		out_f(out, "Not in these figures: %s; %s\n", runtimes->at[i]->heap,
+		      runtimes->at[i]->help);
+}
+
 struct err *figures_print(struct session *session, const struct figures *figures, bool verbose,
 			  struct out *out)
 {
@@ -354,14 +364,17 @@ struct err *figures_print(struct session *session, const struct figures *figures
 
 	print_options(figures, out);
 	print_statistics(figures, out);
-	if (!figures->with_log)
+	if (!figures->with_log) {
+		print_runtimes(figures->runtimes, out);
 		return NULL;
+	}
 	if (verbose) {
 		print_accounts(figures, out);
 		err = print_probes(session, out);
 		if (err)
 			return err;
 	}
+	print_runtimes(figures->runtimes, out);
 	err = lacks_print(session, out);
 	if (err)
 		return err;

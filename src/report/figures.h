@@ -10,6 +10,7 @@
 #include "session/heap.h"
 
 struct out;
+struct runtimes;
 struct session;
 
 struct figures {
@@ -36,6 +37,7 @@ struct figures {
 	struct log_accounts accounts;
 	struct log_usage usage;
 	uint64_t stacks;
+	const struct runtimes *runtimes;	/* whose heaps are in no figure; the session's */
 };
 
 /* how: are there to be figures by heap? ERR_STATE before the first attach. */

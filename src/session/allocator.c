@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Finds out which allocators the target uses. */
+/* Finds out which allocators the target uses, and which runtimes have a heap without them. */
 
 #include <stdio.h>
 #include <string.h>
@@ -55,6 +55,29 @@ const struct session_allocators *session_allocators(struct session *session)
 const char *session_allocator(struct session *session)
 {
 	return session_allocators(session)->nr ? session->allocators.text : "unknown";
+}
+
+static struct err *runtimes_job(struct session *session, void *arg UNUSED)
+{
+	const struct target *target = session->current->target;
+	struct session_runtimes *runtimes = &session->runtimes;
+
+	if (!target || (runtimes->pid == target->pid &&
+			runtimes->generation == target->modules.generation))
+		return NULL;
+	runtimes_find(&target->modules, &runtimes->found);
+	runtimes->pid = target->pid;
+	runtimes->generation = target->modules.generation;
+	return NULL;
+}
+
+struct err *session_runtimes(struct session *session, const struct runtimes **ret)
+{
+	struct err *err = session_call(session, runtimes_job, NULL);
+
+	if (!err)
+		*ret = &session->runtimes.found;
+	return err;
 }
 
 uint64_t allocator_main_arena(const struct allocator *allocator, struct module *module)

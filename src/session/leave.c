@@ -29,6 +29,7 @@ void session_forget(struct session *session)
 	map_free(&session->entry_names, free);
 	session->entry_names = (struct map)MAP_INIT;
 	session->allocators = (struct session_allocators){ .nr = 0 };
+	session->runtimes = (struct session_runtimes){ .pid = 0 };
 	vec_free(&session->old_text);
 	vec_free(&session->old_maps);
 	vec_free(&session->named);

@@ -28,6 +28,7 @@
 
 #include "base/map.h"
 #include "probe/user_functions.h"
+#include "probe/runtimes.h"
 #include "session/blind.h"
 #include "session/process.h"
 #include "session/session.h"
@@ -62,6 +63,13 @@ struct session_allocators {
 	char text[160];			/* session_allocator */
 };
 
+/* The runtimes in the modules of a process; of none (0) before they are asked for. */
+struct session_runtimes {
+	pid_t pid;
+	uint32_t generation;
+	struct runtimes found;
+};
+
 struct session {
 	struct session_config config;
 	struct tracer *tracer;
@@ -86,6 +94,7 @@ struct session {
 	char *core_path;		/* of SESSION_CORE */
 	char *cache_dir;
 	struct session_allocators allocators;
+	struct session_runtimes runtimes;
 
 	/*
 	 * The state as the user knows it: NONE, CORE, RUNNING, or STOPPED until `cont`; ENDED after

@@ -18,6 +18,7 @@
 
 struct in_hand;
 struct log_pending;
+struct runtimes;
 struct session;
 struct symbols;
 
@@ -199,6 +200,8 @@ struct err *session_probe_delete(struct session *session, const char *function) 
  * "jemalloc 5.3.0", "glibc 2.36 (ptmalloc)"; several are joined by ", ". The session owns the text.
  */
 const char *session_allocator(struct session *session);
+/* Find the target's runtimes that have heaps of their own (probe/runtimes.h). Owned by session. */
+struct err *session_runtimes(struct session *session, const struct runtimes **ret) MUST_CHECK;
 /*
  * The name under which a probed function's entry is shown in a traceback: "malloc", "operator
  * new(unsigned long)"; NULL if pc is no entry of a probed function.

@@ -58,6 +58,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	if (elf_file_from_bytes(bytes, len, "fuzz", &elf))
 		return 0;
 	look_at_names(elf);
+	/* Every note is passed for an owner that none has. */
+	elf_file_has_section(elf, ".go.buildinfo");
+	elf_file_has_note(elf, "Go");
 	err_ignore(elf_file_symbol(elf, "malloc", &symbol));
 	err_ignore(elf_file_function_extent(elf, elf_file_entry(elf), &size));
 	segments = elf_file_segments(elf, &nr);

@@ -89,6 +89,28 @@ static void test_headers(void)
 	elf_file_close(file);
 }
 
+static void test_sections_and_notes(void)
+{
+	struct elf_file *bare;
+	size_t len;
+	uint8_t *bytes = image_of_file("/proc/self/exe", &len);
+
+	CU_ASSERT(elf_file_has_section(libc_file, ".text"));
+	CU_ASSERT_FALSE(elf_file_has_section(libc_file, ".tex"));
+	CU_ASSERT_FALSE(elf_file_has_section(libc_file, ".bss"));	/* no bytes */
+	CU_ASSERT(elf_file_has_note(libc_file, "GNU"));
+	CU_ASSERT_FALSE(elf_file_has_note(libc_file, "GN"));
+	CU_ASSERT_FALSE(elf_file_has_note(libc_file, "GNU "));
+	CU_ASSERT_FALSE(elf_file_has_note(libc_file, ""));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(bytes);
+	image_strip_sections(bytes);
+	CU_ASSERT_PTR_NULL_FATAL(elf_file_from_bytes(bytes, len, "bare", &bare));
+	CU_ASSERT_FALSE(elf_file_has_section(bare, ".text"));
+	CU_ASSERT(elf_file_has_note(bare, "GNU"));
+	elf_file_close(bare);
+	free(bytes);
+}
+
 /* The loader's own view of the program. */
 static int compare_segments(struct dl_phdr_info *info, size_t size, void *ctx)
 {
@@ -385,6 +407,7 @@ void suite_elf_file(void)
 	CU_pSuite suite = CU_add_suite("elf_file", libc_init, libc_deinit);
 
 	CU_add_test(suite, "headers", test_headers);
+	CU_add_test(suite, "sections and notes", test_sections_and_notes);
 	CU_add_test(suite, "segments", test_segments);
 	CU_add_test(suite, "symbols", test_symbols);
 	CU_add_test(suite, "all symbols", test_each_symbol);

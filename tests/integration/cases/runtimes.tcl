@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Programs whose runtime has a heap without malloc: mdbg says so, and what helps there (src/probe/runtimes.h).
+
+# Build a Go program; options are those of `go build`.
+proc build_go {text args} {
+	set source [spit $::tmp/main.go $text]
+	set go [list env GOCACHE=$::tmp/cache GOPATH=$::tmp/go GO111MODULE=off GOFLAGS= [need go] build]
+	if {[catch {exec {*}$go {*}$args -o $::tmp/main $source 2>@1} message]} {
+		fail "go build $args: [string range $message 0 200]"
+	}
+	return $::tmp/main
+}
+
+# (With few packages, each of which is compiled anew.)
+set pure_go {
+	package main
+
+	import "os"
+
+	var kept [][]byte
+
+	func main() {
+		line := make([]byte, 100)
+		os.Stdout.WriteString("ready\n")
+		for n, _ := os.Stdin.Read(line); n > 0 && line[0] != 'q'; n, _ = os.Stdin.Read(line) {
+			kept = append(kept, make([]byte, 100000))
+			os.Stdout.WriteString("ok\n")
+		}
+	}
+}
+
+set cgo {
+	package main
+
+	// #include <stdlib.h>
+	// static void *get(int size) { return malloc(size); }
+	import "C"
+
+	import (
+		"os"
+		"unsafe"
+	)
+
+	var kept []unsafe.Pointer
+
+	func main() {
+		line := make([]byte, 100)
+		os.Stdout.WriteString("ready\n")
+		for n, _ := os.Stdin.Read(line); n > 0 && line[0] != 'q'; n, _ = os.Stdin.Read(line) {
+			kept = append(kept, C.get(777))
+			os.Stdout.WriteString("ok\n")
+		}
+	}
+}
+
+proc quit {t} {
+	tell $t quit
+	check {[ending $t] eq {exit 0}} {it ended otherwise}
+}
+
+# What the command and its twin say of runtimes, by the pattern of one line, and name.
+proc check_runtime {m name pattern} {
+	set lines [lsearch -all -inline -glob [split [live $m malloc] "\n"] "Not in these figures: *"]
+	check {[llength $lines] == 1 && [string match "*$pattern*" [lindex $lines 0]]} {malloc says: $lines}
+	set runtimes [live_value $m {dict get [mdbg::malloc] runtimes}]
+	check {[lmap runtime $runtimes {dict get $runtime name}] eq [list $name]} {mdbg::malloc says: $runtimes}
+	set text "[dict get [lindex $runtimes 0] heap]; [dict get [lindex $runtimes 0] help]"
+	check {[lindex $lines 0] eq "Not in these figures: $text"} {$lines, and $runtimes}
+}
+
+# By its note, or where it has none by its sections; without symbols or with them.
+case runtime-go 90 {
+	foreach options {{} {-ldflags=-s} {{-ldflags=-s -buildid=}}} {
+		set t [start_command [build_go $::pure_go {*}$options]]
+		set before [state [pid_of $t] -t]
+		mdbg -q -p [pid_of $t] -c malloc
+		check_refused 3 "no allocator found*runs Go*Go's heap" "go tool pprof"
+		check_state $before [pid_of $t] -t
+		order $t more
+		quit $t
+	}
+}
+
+# The C side of it is watched.
+by_both case runtime-go-with-c 90 {
+	set t [start_command [build_go $::cgo]]
+	set m [live_start -p [pid_of $t]]
+	for {set i 1} {$i <= 20} {incr i} {
+		order $t more
+	}
+	check_blocks $m 777 20
+	check_runtime $m Go "Go's heap*go tool pprof"
+	live_end $m
+	order $t more
+	quit $t
+}
+
+case runtime-node 30 {
+	set script [spit $::tmp/wait.js {
+		console.log('ready ' + process.pid);
+		require('readline').createInterface({ input: process.stdin }).on('line', (line) => {
+			if (line === 'quit')
+				process.exit(0);
+			console.log('ok');
+		});
+	}]
+	set t [start_command [need node] $script]
+	set m [live_start -p [pid_of $t]]
+	check_runtime $m "JavaScript (V8)" "heap snapshot"
+	live_end $m
+	order $t more
+	quit $t
+}
+
+case runtime-python 30 {
+	set python [expr {[file executable /usr/bin/python3] ? "/usr/bin/python3" : [need python3]}]
+	set script [spit $::tmp/wait.py {
+import sys
+print("ready", flush=True)
+for line in sys.stdin:
+    if line.strip() == "quit":
+        break
+    print("ok", flush=True)
+}]
+	set t [start_command $python $script]
+	set m [live_start -p [pid_of $t]]
+	check_runtime $m Python "PYTHONMALLOC=malloc"
+	live_end $m
+	order $t more
+	quit $t
+}
+
+case runtime-java 40 {
+	need javac
+	set java [need java]
+	spit $::tmp/Wait.java {
+		import java.io.*;
+
+		public class Wait {
+			public static void main(String[] args) throws Exception {
+				BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
+				System.out.println("ready");
+				for (String line; (line = lines.readLine()) != null && !line.equals("quit");)
+					System.out.println("ok");
+			}
+		}
+	}
+	exec javac -d $::tmp $::tmp/Wait.java
+	set t [start_command $java -XX:-UsePerfData -cp $::tmp Wait]
+	set m [live_start -p [pid_of $t]]
+	check_runtime $m Java "jcmd PID GC.class_histogram"
+	live_end $m
+	order $t more
+	quit $t
+}
+
+# A program without any: nothing is said.
+case runtime-none 20 {
+	set t [start million]
+	set m [live_start -p [pid_of $t]]
+	check {[live_value $m {dict get [mdbg::malloc] runtimes}] eq ""} {it has a runtime}
+	check {![string match "*Not in these figures*" [live $m malloc]]} {[live $m malloc]}
+	live_end $m
+	finish $t
+}
