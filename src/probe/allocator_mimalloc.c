@@ -29,5 +29,6 @@ static const struct alloc_function functions[] = {
 const struct allocator allocator_mimalloc = {
 	.name		= "mimalloc",
 	.files		= { "libmimalloc" },
+	.built_in	= { "mi_malloc" },
 	FUNCTIONS(functions),
 };

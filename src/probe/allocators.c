@@ -60,6 +60,15 @@ const struct allocator *allocator_by_file(const char *name)
 	return NULL;
 }
 
+const struct allocator *allocator_built_in(const char *symbol)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++)
+		for (unsigned j = 0; j < ALLOCATOR_FILES && table[i]->built_in[j]; j++)
+			if (!strcmp(symbol, table[i]->built_in[j]))
+				return table[i];
+	return NULL;
+}
+
 static bool has_version(const struct allocator *allocator, const struct module *module,
 			char version[ALLOCATOR_VERSION])
 {

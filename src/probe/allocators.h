@@ -54,6 +54,8 @@ struct allocator {
 	const char *name;
 	const char *algorithm;		/* printed behind the version */
 	const char *files[ALLOCATOR_FILES];	/* beginnings of its libraries' names */
+	/* names of its malloc in programs that contain it beside the C library's */
+	const char *built_in[ALLOCATOR_FILES];
 	/*
 	 * Finds the version in a module's file; "" if the module belongs to another allocator. If a
 	 * version is found, the module is this allocator's, whatever its file is called. NULL: only
@@ -83,6 +85,8 @@ extern const struct allocator allocator_glibc, allocator_cxx, allocator_jemalloc
  */
 extern const struct allocator *const allocator_guess;
 
+/* Find the allocator whose malloc has this name in programs that contain it; NULL: none has. */
+const struct allocator *allocator_built_in(const char *symbol);
 /* Find an allocator by the last component of a module's path; NULL: not known. */
 const struct allocator *allocator_by_file(const char *name);
 /*

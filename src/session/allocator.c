@@ -4,25 +4,46 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/path.h"
 #include "probe/probe.h"
 #include "session/private.h"
 #include "tracee/target.h"
 
+static void add_name(struct session_allocators *is, const char *text)
+{
+	size_t len = strlen(is->text);
+
+	snprintf(is->text + len, sizeof(is->text) - len, "%s%s", len ? ", " : "", text);
+}
+
 static void name_allocator(struct session *session, struct module *module)
 {
 	struct session_allocators *is = &session->allocators;
-	size_t len = strlen(is->text);
 	const struct allocator *allocator;
 	char text[64];
 
 	allocator = allocator_of(module, text, sizeof(text));
-	snprintf(is->text + len, sizeof(is->text) - len, "%s%s", len ? ", " : "", text);
+	add_name(is, text);
 	if (!is->nr++)
 		is->first = allocator;
 	if (!allocator)		/* a static program's own may be */
 		allocator = allocator_guess;
 	if (!is->walkable && allocator->walk)
 		is->walkable = allocator;
+}
+
+/* The allocator is in the program itself, beside the malloc of the C library. */
+static void name_built_in(struct session *session, const struct module *module, const char *symbol)
+{
+	const struct allocator *allocator = allocator_built_in(symbol);
+	const char *file = path_base(module->path);
+	char text[64];
+
+	if (!allocator || allocator_by_file(file) == allocator)
+		return;
+	snprintf(text, sizeof(text), "%s (in %.40s)", allocator->name, file);
+	add_name(&session->allocators, text);
+	session->allocators.others++;
 }
 
 /* A core file has no probes: take any module that has a malloc. */
@@ -42,6 +63,12 @@ static struct err *allocator_job(struct session *session, void *arg UNUSED)
 		    probe->module->died == UINT32_MAX)
 			name_allocator(session, probe->module);
 	}
+	for (size_t i = 0; probes && i < probes->all.nr; i++) {
+		const struct probe *probe = probes->all.at[i];
+
+		if (probe->fn && !probe->fn->user && probe->module->died == UINT32_MAX)
+			name_built_in(session, probe->module, probe->fn->symbol);
+	}
 	return NULL;
 }
 
@@ -54,7 +81,7 @@ const struct session_allocators *session_allocators(struct session *session)
 
 const char *session_allocator(struct session *session)
 {
-	return session_allocators(session)->nr ? session->allocators.text : "unknown";
+	return *session_allocators(session)->text ? session->allocators.text : "unknown";
 }
 
 static struct err *runtimes_job(struct session *session, void *arg UNUSED)

@@ -57,13 +57,14 @@ enum records {
 
 /* The target's allocators. They are looked for when they are needed for the first time. */
 struct session_allocators {
-	unsigned nr;			/* 0: not looked for yet, or there is none */
+	unsigned nr;			/* that have a malloc; 0: none, or not looked for yet */
+	unsigned others;		/* whose malloc has another name */
 	const struct allocator *first;	/* NULL: not known */
 	const struct allocator *walkable;	/* whose heaps may be walkable; or NULL */
-	char text[160];			/* session_allocator */
+	char text[160];			/* the names of all: session_allocator */
 };
 
-/* The runtimes in the modules of a process; of none (0) before they are asked for. */
+/* The runtimes in a process's modules of a generation. pid 0: not looked for yet. */
 struct session_runtimes {
 	pid_t pid;
 	uint32_t generation;

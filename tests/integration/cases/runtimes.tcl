@@ -163,3 +163,67 @@ case runtime-none 20 {
 	live_end $m
 	finish $t
 }
+
+# An allocator that is built in beside the C library's malloc, as Rust programs have jemalloc.
+by_both case runtime-built-in-allocator 30 {
+	set source [spit $::tmp/built.c {
+		#include <stdio.h>
+		#include <stdlib.h>
+		#include <string.h>
+
+		#define NOINLINE __attribute__((noinline, noclone))
+
+		static char room[1 << 20];
+		static size_t used;
+
+		NOINLINE void *_rjem_malloc(size_t size)
+		{
+			void *p = room + used;
+
+			used += (size + 15) & ~15ul;
+			return used < sizeof(room) ? p : NULL;
+		}
+
+		NOINLINE void _rjem_sdallocx(void *p, size_t size, int flags)
+		{
+			memset(p, flags, size);
+		}
+
+		int main(void)
+		{
+			void *volatile kept = NULL;
+			char line[80];
+
+			free(malloc(10));
+			puts("ready");
+			fflush(stdout);
+			while (fgets(line, sizeof(line), stdin) && *line != 'q') {
+				void *p = _rjem_malloc(333);
+
+				kept = _rjem_malloc(444);
+				_rjem_sdallocx(p, 333, 0);
+				puts("ok");
+				fflush(stdout);
+			}
+			return !kept;
+		}
+	}]
+	exec [need cc] -O2 -g -o $::tmp/built $source
+	set t [start_command $::tmp/built]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	for {set i 1} {$i <= 20} {incr i} {
+		order $t more
+	}
+	check_blocks $m 333 0
+	foreach block [check_blocks $m 444 20] {
+		check {[lindex [dict get $block stack] 0 1] eq "_rjem_malloc"} {$block}
+	}
+	set text [live $m malloc]
+	check {[string match "*glibc*, jemalloc (in built)*" $text]} {its allocators: $text}
+	check {[string match "*only glibc can be walked*" [live $m {malloc allocations}]]} {[live $m {malloc allocations}]}
+	live_end $m
+	check_state $before [pid_of $t]
+	order $t more
+	quit $t
+}

@@ -47,6 +47,24 @@ static void test_functions(void)
 	CU_ASSERT_PTR_NULL(alloc_function_find("mallopt"));
 }
 
+/* Whoever is built in by such a name has a function of it. */
+static void test_built_in(void)
+{
+	static const struct {
+		const char *symbol;
+		const struct allocator *is;
+	} names[] = {
+		{ "je_malloc", &allocator_jemalloc },	{ "_rjem_malloc", &allocator_jemalloc },
+		{ "mi_malloc", &allocator_mimalloc },
+		{ "malloc", NULL },	{ "je_mallocx", NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		CU_ASSERT_PTR_EQUAL(allocator_built_in(names[i].symbol), names[i].is);
+		CU_ASSERT_PTR_NOT_NULL(alloc_function_find(names[i].symbol));
+	}
+}
+
 /* Who has a walk has a pulse, and can be found without the name of a file. */
 static void test_walks(void)
 {
@@ -62,5 +80,6 @@ void suite_allocator_table(void)
 
 	CU_add_test(suite, "files", test_files);
 	CU_add_test(suite, "functions", test_functions);
+	CU_add_test(suite, "built in", test_built_in);
 	CU_add_test(suite, "walks", test_walks);
 }
