@@ -5,6 +5,8 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "heap/block.h"
 
@@ -64,4 +66,130 @@ void dict_address(Tcl_Obj *dict, const char *key, uint64_t address)
 void dict_address_or_none(Tcl_Obj *dict, const char *key, uint64_t address)
 {
 	dict_value(dict, key, address ? value_address(address) : Tcl_NewStringObj("-", -1));
+}
+
+enum shared_kind { SHARED_NUMBER, SHARED_ADDRESS, SHARED_TEXT };
+
+struct err *dicts_init(struct dicts *dicts)
+{
+	memset(dicts, 0, sizeof(*dicts));
+	dicts->shared = calloc(DICTS_SHARED, sizeof(*dicts->shared));
+	return dicts->shared ? NULL : err_nomem;
+}
+
+void dicts_free(struct dicts *dicts)
+{
+	for (int i = 0; i < dicts->nr_keys; i++)
+		Tcl_DecrRefCount(dicts->word[2 * i]);
+	if (dicts->word)
+		ckfree(dicts->word);
+	for (size_t i = 0; dicts->shared && i < DICTS_SHARED; i++)
+		if (dicts->shared[i].obj)
+			Tcl_DecrRefCount(dicts->shared[i].obj);
+	free(dicts->shared);
+	memset(dicts, 0, sizeof(*dicts));
+}
+
+static void add_key(struct dicts *dicts, const char *key)
+{
+	size_t nr = (size_t)dicts->nr_keys++;
+
+	dicts->word = ckrealloc(dicts->word, 2 * (nr + 1) * sizeof(*dicts->word));
+	dicts->word[2 * nr] = Tcl_NewStringObj(key, -1);
+	Tcl_IncrRefCount(dicts->word[2 * nr]);
+}
+
+void dicts_value(struct dicts *dicts, const char *key, Tcl_Obj *value)
+{
+	int i = dicts->nr++;
+
+	if (i == dicts->nr_keys)
+		add_key(dicts, key);
+	/* A later value may take its place among the shared ones. */
+	Tcl_IncrRefCount(value);
+	dicts->word[2 * i + 1] = value;
+}
+
+Tcl_Obj *dicts_end(struct dicts *dicts)
+{
+	Tcl_Obj *dict = Tcl_NewListObj(2 * dicts->nr, dicts->word);
+
+	for (int i = 0; i < dicts->nr; i++)
+		Tcl_DecrRefCount(dicts->word[2 * i + 1]);
+	dicts->nr = 0;
+	return dict;
+}
+
+/* Where a value is kept until another one takes its place. */
+static struct shared_value *shared_at(struct dicts *dicts, enum shared_kind kind, uint64_t bits)
+{
+	uint64_t hash = (bits ^ (uint64_t)kind << 62) * 0x9e3779b97f4a7c15ull;
+
+	return &dicts->shared[hash >> 32 & (DICTS_SHARED - 1)];
+}
+
+static Tcl_Obj *share(struct shared_value *at, enum shared_kind kind, uint64_t bits, Tcl_Obj *obj)
+{
+	Tcl_IncrRefCount(obj);
+	if (at->obj)
+		Tcl_DecrRefCount(at->obj);
+	*at = (struct shared_value){ bits, obj, kind };
+	return obj;
+}
+
+static bool is_shared(const struct shared_value *at, enum shared_kind kind, uint64_t bits)
+{
+	return at->obj && at->kind == (int)kind && at->bits == bits;
+}
+
+static uint64_t text_hash(const char *text)
+{
+	uint64_t hash = 0xcbf29ce484222325ull;	/* FNV-1a */
+
+	for (; *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 0x100000001b3ull;
+	return hash;
+}
+
+void dicts_text(struct dicts *dicts, const char *key, const char *text)
+{
+	uint64_t hash = text_hash(text);
+	struct shared_value *at = shared_at(dicts, SHARED_TEXT, hash);
+	bool known = is_shared(at, SHARED_TEXT, hash) && !strcmp(Tcl_GetString(at->obj), text);
+
+	dicts_value(dicts, key, known ? at->obj : share(at, SHARED_TEXT, hash,
+						     Tcl_NewStringObj(text, -1)));
+}
+
+void dicts_number(struct dicts *dicts, const char *key, uint64_t value)
+{
+	struct shared_value *at = shared_at(dicts, SHARED_NUMBER, value);
+	bool known = is_shared(at, SHARED_NUMBER, value);
+
+	dicts_value(dicts, key, known ? at->obj : share(at, SHARED_NUMBER, value,
+						     value_number(value)));
+}
+
+void dicts_address(struct dicts *dicts, const char *key, uint64_t address)
+{
+	struct shared_value *at = shared_at(dicts, SHARED_ADDRESS, address);
+	bool known = is_shared(at, SHARED_ADDRESS, address);
+
+	dicts_value(dicts, key, known ? at->obj : share(at, SHARED_ADDRESS, address,
+						     value_address(address)));
+}
+
+void dicts_double(struct dicts *dicts, const char *key, double value)
+{
+	dicts_value(dicts, key, Tcl_NewDoubleObj(value));
+}
+
+void dicts_heap(struct dicts *dicts, const char *key, uint16_t heap)
+{
+	const char *name = heap_name(heap);
+
+	if (name)
+		dicts_text(dicts, key, name);
+	else
+		dicts_number(dicts, key, heap);
 }

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The dicts of large answers, which share their keys and values. */
+
+#include <stdio.h>
+
+#include "cmd/values.h"
+#include "harness.h"
+#include "unit.h"
+
+#define MANY	20000u
+
+static bool number_is(Tcl_Obj *dict, const char *key, uint64_t want)
+{
+	Tcl_Obj *name = Tcl_NewStringObj(key, -1), *value = NULL;
+	Tcl_WideInt number = -1;
+
+	Tcl_IncrRefCount(name);
+	Tcl_DictObjGet(NULL, dict, name, &value);
+	if (value)
+		Tcl_GetWideIntFromObj(NULL, value, &number);
+	Tcl_DecrRefCount(name);
+	return number == (Tcl_WideInt)want;
+}
+
+/* Values of which some come again and some take the place of others that are shared. */
+static Tcl_Obj *make_dict(struct dicts *dicts, uint64_t i)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%u", (unsigned)i % 3000);
+	dicts_number(dicts, "unique", i);
+	dicts_number(dicts, "again", i % 7);
+	dicts_number(dicts, "some", i % 2000);
+	dicts_text(dicts, "text", text);
+	dicts_address(dicts, "address", i);
+	dicts_value(dicts, "value", Tcl_NewWideIntObj((Tcl_WideInt)i + 1));
+	return dicts_end(dicts);
+}
+
+static void keeps_values_apart(void)
+{
+	struct dicts dicts;
+	Tcl_Obj *list = Tcl_NewObj();
+	unsigned bad = 0;
+
+	harness_shell();
+	CU_ASSERT_PTR_NULL_FATAL(dicts_init(&dicts));
+	for (uint64_t i = 0; i < MANY; i++)
+		Tcl_ListObjAppendElement(NULL, list, make_dict(&dicts, i));
+	dicts_free(&dicts);
+	for (unsigned i = 0; i < MANY; i++) {
+		Tcl_Obj *dict;
+
+		Tcl_ListObjIndex(NULL, list, (int)i, &dict);
+		bad += !number_is(dict, "unique", i) || !number_is(dict, "again", i % 7) ||
+		       !number_is(dict, "some", i % 2000) || !number_is(dict, "text", i % 3000) ||
+		       !number_is(dict, "address", i) || !number_is(dict, "value", i + 1);
+	}
+	CU_ASSERT_EQUAL(bad, 0);
+	Tcl_IncrRefCount(list);
+	Tcl_DecrRefCount(list);
+}
+
+/* Keys are one object for all dicts, and so is a value that comes again. */
+static void shares_what_comes_again(void)
+{
+	struct dicts dicts;
+	Tcl_Obj *dict[2], **words[2];
+	int nr;
+
+	harness_shell();
+	CU_ASSERT_PTR_NULL_FATAL(dicts_init(&dicts));
+	for (unsigned i = 0; i < 2; i++) {
+		dicts_text(&dicts, "text", "same");
+		dicts_number(&dicts, "number", 7);
+		dicts_number(&dicts, "other", i);
+		dict[i] = dicts_end(&dicts);
+		Tcl_IncrRefCount(dict[i]);
+		CU_ASSERT_EQUAL(Tcl_ListObjGetElements(NULL, dict[i], &nr, &words[i]), TCL_OK);
+		CU_ASSERT_EQUAL_FATAL(nr, 6);
+	}
+	for (int i = 0; i < 5; i++)
+		CU_ASSERT_PTR_EQUAL(words[0][i], words[1][i]);
+	CU_ASSERT_PTR_NOT_EQUAL(words[0][5], words[1][5]);
+	dicts_free(&dicts);
+	CU_ASSERT_STRING_EQUAL(Tcl_GetString(dict[1]), "text same number 7 other 1");
+	Tcl_DecrRefCount(dict[0]);
+	Tcl_DecrRefCount(dict[1]);
+}
+
+void suite_values(void);
+
+void suite_values(void)
+{
+	CU_pSuite suite = CU_add_suite("values", NULL, NULL);
+
+	CU_add_test(suite, "keeps values apart", keeps_values_apart);
+	CU_add_test(suite, "shares what comes again", shares_what_comes_again);
+}
