@@ -32,7 +32,7 @@ set leaks-at-end on
 catch cont
 wait exit
 set lost 0
-foreach leak [mdbg::leaks definite {*}$filter] {
+mdbg::leaks definite {*}$filter -each leak {
 	incr lost [dict get $leak bytes]
 }
 if {$lost > $limit} {

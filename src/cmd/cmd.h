@@ -37,6 +37,7 @@ enum cmd_flags {
 	CMD_FILTER	= 1 << 0,	/* takes a FILTER: a `>` after an attribute is a relation */
 	CMD_RAW		= 1 << 1,	/* the rest of a prompt line is its one word, as it is */
 	CMD_SILENT	= 1 << 2,	/* prints nothing itself: call->out is NULL */
+	CMD_EACH	= 1 << 3,	/* takes `-each VAR BODY` behind its other words (each.h) */
 };
 
 #define CMD_ANY	(-1)		/* max_args: no limit */
@@ -49,6 +50,8 @@ struct call {
 	const char *const *argv;	/* UTF-8; argv[argc] is NULL */
 	Tcl_Obj *const *objv;		/* the same words */
 	struct out *out;
+	Tcl_Obj *each_var, *each_body;	/* of `-each VAR BODY`, which are not among the words; or NULL */
+	int code;			/* of a value: what Tcl does next, unless there is an error */
 };
 
 struct cmd {
@@ -80,8 +83,8 @@ struct cmd {
 	X(where) X(thread) X(registers) X(map) X(proc)					\
 	X(set) X(alias) X(source) X(sh) X(history) X(help)						\
 	X(api_attach) X(api_core) X(api_detach) X(api_pid) X(api_malloc)		\
-	X(api_allocations) X(api_sites) X(api_leaks) X(api_stale) X(api_find)		\
-	X(api_check) X(api_trim) X(api_probes) X(api_lacks)				\
+	X(api_allocations) X(api_freespace) X(api_sites) X(api_leaks) X(api_stale)	\
+	X(api_find) X(api_check) X(api_trim) X(api_probes) X(api_lacks)			\
 	X(api_frames) X(api_threads) X(api_where) X(api_maps) X(api_read)		\
 	X(api_symbol) X(api_on)
 

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "cmd/cmd.h"
+#include "cmd/each.h"
 #include "cmd/pager.h"
 #include "cmd/redirect.h"
 #include "cmd/shell.h"
@@ -224,13 +225,17 @@ static struct err *run(struct call *call)
 	return err;
 }
 
-/* Take the redirection from the words, run, put standard output back. */
+/* Take -each or the redirection from the words, run, put standard output back. */
 static struct err *run_redirected(struct call *call, const char **argv)
 {
 	enum redirect_kind kind = REDIRECT_NONE;
 	struct err *err, *close_err;
 	int at = call->argc;
 
+	if (call->cmd->flags & CMD_EACH) {
+		err = each_take(call, argv);
+		return err ? err : run(call);
+	}
 	if (!call->cmd->value && !(call->cmd->flags & CMD_RAW))
 		at = redirect_find(call->argc, argv, call->cmd->flags & CMD_FILTER, &kind);
 	if (!kind)
@@ -262,7 +267,7 @@ static bool says_so(const struct err *err, const struct cmd *cmd)
 }
 
 static struct err *call_command(struct shell *shell, const struct cmd *cmd, int argc,
-				const char **argv, Tcl_Obj *const *objv)
+				const char **argv, Tcl_Obj *const *objv, int *code_ret)
 {
 	struct call call = {
 		.shell = shell,
@@ -274,6 +279,7 @@ static struct err *call_command(struct shell *shell, const struct cmd *cmd, int 
 	};
 	struct err *err = run_redirected(&call, argv);
 
+	*code_ret = call.code;
 	if (!err || err == err_in_script)
 		return err;
 	err = usage_error(cmd, err);
@@ -285,8 +291,8 @@ static int command_tcl(ClientData data, Tcl_Interp *tcl, int objc, Tcl_Obj *cons
 	struct group *group = data;
 	AUTO_FREE const char **argv = calloc((size_t)objc + 2, sizeof(*argv));
 	const struct cmd *cmd;
+	int i, used, code = TCL_OK;
 	struct err *err;
-	int i, used;
 
 	if (!argv)
 		return cmd_fail(tcl, err_nomem);
@@ -299,8 +305,9 @@ static int command_tcl(ClientData data, Tcl_Interp *tcl, int objc, Tcl_Obj *cons
 	err = cmd_find(objc, argv, &cmd, &used);
 	Tcl_ResetResult(tcl);
 	if (!err)
-		err = call_command(group->shell, cmd, objc - used, argv + used, objv + used);
-	return err ? cmd_fail(tcl, err) : TCL_OK;
+		err = call_command(group->shell, cmd, objc - used, argv + used, objv + used,
+				   &code);
+	return err ? cmd_fail(tcl, err) : code;
 }
 
 static void group_free(ClientData data)

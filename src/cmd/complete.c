@@ -180,6 +180,8 @@ static void offer_arguments(struct shell *shell, const struct cmd *cmd, int nr,
 	const char *word;
 	int i;
 
+	if (cmd->flags & CMD_EACH && (!nr || word_index(words[nr - 1], relops) < 0))
+		offer(matches, "-each");
 	switch (cmd->complete) {
 	case COMPLETE_NOTHING:
 		break;

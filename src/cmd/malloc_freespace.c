@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* malloc freespace: list the free chunks of the heaps. */
+/* malloc freespace, mdbg::freespace: list the free chunks of the heaps. */
 
 #include "base/cleanup.h"
+#include "cmd/block_values.h"
 #include "cmd/cmd.h"
+#include "cmd/each.h"
 #include "cmd/query.h"
+#include "heap/chunk.h"
 #include "report/blocks.h"
 
 static struct err *run(struct call *call)
@@ -29,5 +32,49 @@ const struct cmd cmd_malloc_freespace = {
 	.run		= run,
 	.max_args	= CMD_ANY,
 	.flags		= CMD_FILTER,
+	.complete	= COMPLETE_BLOCKS,
+};
+
+static Tcl_Obj *chunk_dict(void *ctx, size_t i)
+{
+	struct block_values *chunks = ctx;
+	const struct block_value *chunk = &chunks->vec.at[i];
+	struct dicts *dicts = &chunks->dicts;
+
+	dicts_address(dicts, "address", chunk->address);
+	dicts_number(dicts, "size", chunk->size);
+	dicts_heap(dicts, "heap", chunk->heap);
+	dicts_text(dicts, "kind", heap_chunk_kind(chunk->free_kind));
+	return dicts_end(dicts);
+}
+
+/* What the query has taken is given back before a script runs. */
+static struct err *take_chunks(struct call *call, struct block_values *ret)
+{
+	CLEANUP(query_free) struct query query;
+	struct err *err = query_free_chunks(call, &query);
+
+	return err ? err : block_values_take(call, &query, ret);
+}
+
+static struct err *freespace(struct call *call, Tcl_Obj **ret)
+{
+	CLEANUP(block_values_free) struct block_values chunks = { .vec = VEC_INIT };
+	struct err *err = take_chunks(call, &chunks);
+
+	return err ? err : each_give(call, chunks.vec.nr, chunk_dict, &chunks, ret);
+}
+
+const struct cmd cmd_api_freespace = {
+	.name		= "mdbg::freespace",
+	.usage		= "?FILTER? ?sort ATTR ?up?? ?limit N? ?-each VAR BODY?",
+	.brief		= "list of dicts: the free chunks of `malloc freespace`",
+	.help		= "address size (with the header) heap kind (tcache fastbin bin top).\n"
+			  "Words as in `help malloc freespace`; -each as in\n"
+			  "`help mdbg::allocations`.\n"
+			  "Error: {MDBG UNSUPPORTED} where the heaps cannot be walked.\n",
+	.value		= freespace,
+	.max_args	= CMD_ANY,
+	.flags		= CMD_FILTER | CMD_EACH,
 	.complete	= COMPLETE_BLOCKS,
 };

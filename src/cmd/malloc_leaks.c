@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "cmd/cmd.h"
+#include "cmd/each.h"
 #include "cmd/query.h"
 #include "cmd/shell.h"
 #include "cmd/values.h"
@@ -45,42 +46,91 @@ const struct cmd cmd_malloc_leaks = {
 	.complete	= COMPLETE_BLOCKS,
 };
 
-static Tcl_Obj *leak_dict(const struct call *call, const struct leak *leak)
-{
-	const struct suppressions *suppressions = &call->shell->suppressions;
-	Tcl_Obj *dict = Tcl_NewDictObj();
+/* The loss records of an answer for scripts, apart from the session they are of. */
+struct leak_values {
+	struct leaks leaks;
+	VEC(Tcl_Obj *) patterns;	/* of the suppressions, which a script may change */
+	struct dicts dicts;
+};
 
-	dict_text(dict, "kind", leak_kind_word(leak->kind));
-	dict_number(dict, "bytes", leak->bytes);
-	dict_number(dict, "count", leak->blocks);
-	dict_number(dict, "indirectbytes", leak->indirect_bytes);
-	dict_number(dict, "indirectcount", leak->indirect_blocks);
-	dict_number(dict, "preattach", leak->preattach);
-	dict_number(dict, "stack", leak->stack);
-	dict_text(dict, "suppressed", leak->suppression == SUPPRESS_NONE ?
-			""  : suppressions->vec.at[leak->suppression].pattern);
-	return dict;
+static void leak_values_free(struct leak_values *leaks)
+{
+	vec_each_value(pattern, &leaks->patterns)
+		Tcl_DecrRefCount(pattern);
+	vec_free(&leaks->patterns);
+	leaks_free(&leaks->leaks);
+	dicts_free(&leaks->dicts);
 }
 
-static struct err *value(struct call *call, Tcl_Obj **ret)
+static struct err *take_patterns(const struct suppressions *suppressions, struct leak_values *ret)
+{
+	struct err *err = vec_reserve(&ret->patterns, suppressions->vec.nr);
+
+	if (err)
+		return err;
+	vec_each(suppression, &suppressions->vec) {
+		Tcl_Obj *pattern = Tcl_NewStringObj(suppression->pattern, -1);
+
+		Tcl_IncrRefCount(pattern);
+		ret->patterns.at[ret->patterns.nr++] = pattern;
+	}
+	return NULL;
+}
+
+/* What the search has taken is given back before a script runs. */
+static struct err *take_leaks(struct call *call, struct leak_values *ret)
 {
 	CLEANUP(query_free) struct query query;
 	struct err *err = query_leaks(call, &query);
 
-	if (!err)
-		*ret = value_list(&query.leaks.vec, leak, leak_dict(call, leak));
-	return err;
+	if (err)
+		return err;
+	ret->leaks = query.leaks;
+	memset(&query.leaks, 0, sizeof(query.leaks));
+	err = dicts_init(&ret->dicts);
+	return err ? err : take_patterns(&call->shell->suppressions, ret);
+}
+
+static Tcl_Obj *leak_dict(void *ctx, size_t i)
+{
+	struct leak_values *leaks = ctx;
+	const struct leak *leak = &leaks->leaks.vec.at[i];
+	struct dicts *dicts = &leaks->dicts;
+
+	dicts_text(dicts, "kind", leak_kind_word(leak->kind));
+	dicts_number(dicts, "bytes", leak->bytes);
+	dicts_number(dicts, "count", leak->blocks);
+	dicts_number(dicts, "indirectbytes", leak->indirect_bytes);
+	dicts_number(dicts, "indirectcount", leak->indirect_blocks);
+	dicts_number(dicts, "preattach", leak->preattach);
+	dicts_number(dicts, "stack", leak->stack);
+	if (leak->suppression == SUPPRESS_NONE)
+		dicts_text(dicts, "suppressed", "");
+	else
+		dicts_value(dicts, "suppressed", leaks->patterns.at[leak->suppression]);
+	return dicts_end(dicts);
+}
+
+static struct err *value(struct call *call, Tcl_Obj **ret)
+{
+	CLEANUP(leak_values_free) struct leak_values leaks = { .patterns = VEC_INIT };
+	struct err *err = take_leaks(call, &leaks);
+
+	return err ? err : each_give(call, leaks.leaks.vec.nr, leak_dict, &leaks, ret);
 }
 
 const struct cmd cmd_api_leaks = {
 	.name		= "mdbg::leaks",
-	.usage		= "?definite|indirect|possible|reachable|all|suppressed?... ?FILTER? ?-stop|-snapshot?",
+	.usage		= "?definite|indirect|possible|reachable|all|suppressed?... ?FILTER? "
+			  "?-stop|-snapshot? ?-each VAR BODY?",
 	.brief		= "list of dicts: the loss records of `malloc leaks`",
 	.help		= "kind (definite indirect possible reachable) bytes count\n"
 			  "indirectbytes indirectcount (what is lost with a definite one)\n"
 			  "preattach stack suppressed (the pattern it is suppressed by, or \"\").\n"
 			  "Without a kind definite and possible ones. Words as in\n"
-			  "`help malloc leaks`.\n",
+			  "`help malloc leaks`; -each as in `help mdbg::allocations`.\n",
 	.value		= value,
 	.max_args	= CMD_ANY,
+	.flags		= CMD_FILTER | CMD_EACH,
+	.complete	= COMPLETE_BLOCKS,
 };

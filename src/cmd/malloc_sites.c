@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "cmd/cmd.h"
+#include "cmd/each.h"
 #include "cmd/query.h"
 #include "cmd/values.h"
 #include "report/sites.h"
@@ -34,67 +35,112 @@ const struct cmd cmd_malloc_sites = {
 	.complete	= COMPLETE_SITES,
 };
 
-static void add_field(Tcl_Obj *dict, const struct site *site, const struct site_field *field)
+/* The sites of an answer for scripts, apart from the session they are of. */
+struct site_values {
+	struct sites sites;
+	VEC(Tcl_Obj *) labels;
+	struct dicts dicts;
+};
+
+static void site_values_free(struct site_values *sites)
+{
+	vec_each_value(label, &sites->labels)
+		Tcl_DecrRefCount(label);
+	vec_free(&sites->labels);
+	sites_free(&sites->sites);
+	dicts_free(&sites->dicts);
+}
+
+static struct err *take_label(const struct call *call, const struct query *query,
+			      const struct site *site, struct site_values *ret)
+{
+	AUTO_STR struct str text = STR_INIT;
+	struct err *err = site_label(call->session, &query->names, query->by, site, &text);
+	Tcl_Obj *label;
+
+	if (!err)
+		err = vec_reserve(&ret->labels, 1);
+	if (err)
+		return err;
+	label = Tcl_NewStringObj(str_text(&text), -1);
+	Tcl_IncrRefCount(label);
+	ret->labels.at[ret->labels.nr++] = label;
+	return NULL;
+}
+
+/* What the query has taken is given back before a script runs. */
+static struct err *take_sites(struct call *call,
+			      struct err *(*ask)(const struct call *call, struct query *query),
+			      struct site_values *ret)
+{
+	CLEANUP(query_free) struct query query;
+	struct err *err = ask(call, &query);
+
+	if (err)
+		return err;
+	ret->sites = query.sites;
+	memset(&query.sites, 0, sizeof(query.sites));
+	err = dicts_init(&ret->dicts);
+	for (size_t i = 0; !err && query.by != SITE_STACK && i < ret->sites.vec.nr; i++)
+		err = take_label(call, &query, &ret->sites.vec.at[i], ret);
+	return err;
+}
+
+static void add_field(struct dicts *dicts, const struct site *site, const struct site_field *field)
 {
 	if (!field->key)
 		return;
 	if (field->unit == SITE_RATE)
-		dict_double(dict, field->key, *(const double *)((const char *)site + field->at));
+		dicts_double(dicts, field->key, *(const double *)((const char *)site + field->at));
 	else if (field->unit == SITE_AGE)
-		dict_double(dict, field->key, (double)site_figure(site, field) / 1e9);
+		dicts_double(dicts, field->key, (double)site_figure(site, field) / 1e9);
 	else
-		dict_number(dict, field->key, site_figure(site, field));
+		dicts_number(dicts, field->key, site_figure(site, field));
 }
 
-static struct err *site_dict(const struct call *call, const struct query *query,
-			     const struct site *site, Tcl_Obj **ret)
+static Tcl_Obj *site_dict(void *ctx, size_t nr)
 {
-	AUTO_STR struct str label = STR_INIT;
-	struct err *err = site_label(call->session, &query->names, query->by, site, &label);
-	Tcl_Obj *dict;
+	struct site_values *sites = ctx;
+	const struct site *site = &sites->sites.vec.at[nr];
+	struct dicts *dicts = &sites->dicts;
 
-	if (err)
-		return err;
-	dict = Tcl_NewDictObj();
-	dict_text(dict, "label", str_text(&label));
+	if (nr < sites->labels.nr)
+		dicts_value(dicts, "label", sites->labels.at[nr]);
+	else
+		dicts_text(dicts, "label", "");
 	for (size_t i = 0; i < site_fields_nr; i++)
-		add_field(dict, site, &site_fields[i]);
-	dict_number(dict, "stack", site->stack);
-	*ret = dict;
-	return NULL;
+		add_field(dicts, site, &site_fields[i]);
+	dicts_number(dicts, "stack", site->stack);
+	return dicts_end(dicts);
 }
 
-struct err *query_sites_value(const struct call *call, const struct query *query, Tcl_Obj **ret)
+struct err *query_sites_value(struct call *call,
+			      struct err *(*ask)(const struct call *call, struct query *query),
+			      Tcl_Obj **ret)
 {
-	struct err *err = NULL;
-	Tcl_Obj *dict;
+	CLEANUP(site_values_free) struct site_values sites = { .labels = VEC_INIT };
+	struct err *err = take_sites(call, ask, &sites);
 
-	*ret = Tcl_NewObj();
-	for (size_t i = 0; !err && i < query->sites.vec.nr; i++) {
-		err = site_dict(call, query, &query->sites.vec.at[i], &dict);
-		if (!err)
-			Tcl_ListObjAppendElement(NULL, *ret, dict);
-	}
-	return err;
+	return err ? err : each_give(call, sites.sites.vec.nr, site_dict, &sites, ret);
 }
 
 static struct err *sites(struct call *call, Tcl_Obj **ret)
 {
-	CLEANUP(query_free) struct query query;
-	struct err *err = query_sites(call, &query);
-
-	return err ? err : query_sites_value(call, &query, ret);
+	return query_sites_value(call, query_sites, ret);
 }
 
 const struct cmd cmd_api_sites = {
 	.name		= "mdbg::sites",
 	.usage		= "?by stack|function|module|thread|size? ?FILTER? "
-			  "?sort bytes|count|age|growth|rate? ?limit N?",
+			  "?sort bytes|count|age|growth|rate? ?limit N? ?-each VAR BODY?",
 	.brief		= "list of dicts: the sites of `malloc sites`",
 	.help		= "label (what it is, unless by stack) bytes count (held) total\n"
 			  "totalbytes freed (all-time; 0 by thread and size, where it is not\n"
 			  "known) oldest median (age, seconds) growth (bytes since recording\n"
-			  "began) rate (bytes a second) stack.\n",
+			  "began) rate (bytes a second) stack.\n"
+			  "-each as in `help mdbg::allocations`.\n",
 	.value		= sites,
 	.max_args	= CMD_ANY,
+	.flags		= CMD_FILTER | CMD_EACH,
+	.complete	= COMPLETE_SITES,
 };

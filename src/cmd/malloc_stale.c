@@ -33,19 +33,18 @@ const struct cmd cmd_malloc_stale = {
 
 static struct err *stale(struct call *call, Tcl_Obj **ret)
 {
-	CLEANUP(query_free) struct query query;
-	struct err *err = query_stale(call, &query);
-
-	return err ? err : query_sites_value(call, &query, ret);
+	return query_sites_value(call, query_stale, ret);
 }
 
 const struct cmd cmd_api_stale = {
 	.name		= "mdbg::stale",
-	.usage		= "AGE",
+	.usage		= "AGE ?-each VAR BODY?",
 	.brief		= "list of dicts: the sites of `malloc stale`",
 	.help		= "The keys are those of mdbg::sites; bytes, count, oldest and median are of the old blocks\n"
-			  "alone, total and freed of all that was ever recorded there.\n",
+			  "alone, total and freed of all that was ever recorded there. -each as\n"
+			  "in `help mdbg::allocations`.\n",
 	.value		= stale,
 	.min_args	= 1,
 	.max_args	= 1,
+	.flags		= CMD_EACH,
 };

@@ -50,7 +50,8 @@ struct err *query_sites(const struct call *call, struct query *query) MUST_CHECK
 struct err *query_leaks(const struct call *call, struct query *query) MUST_CHECK;
 /* AGE: the sites of recorded blocks that are older and not lost, whose numbers are in `sites`. */
 struct err *query_stale(const struct call *call, struct query *query) MUST_CHECK;
-/* The sites of a query as a list of dicts, for scripts (malloc_sites.c). */
-struct err *query_sites_value(const struct call *call, const struct query *query,
+/* The sites of a query (query_sites, query_stale) as dicts, for scripts (malloc_sites.c). */
+struct err *query_sites_value(struct call *call,
+			      struct err *(*ask)(const struct call *call, struct query *query),
 			      Tcl_Obj **ret) MUST_CHECK;
 void query_free(struct query *query);

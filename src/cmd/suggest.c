@@ -73,6 +73,11 @@ static bool near_same(const char *word, const char *name)
 	}
 }
 
+bool suggest_is_near(const char *word, const char *name)
+{
+	return near_same(word, name) || near_word(word, name);
+}
+
 static struct err *add_if_near(struct str *list, const char *word, const char *name)
 {
 	return near_word(word, name) ?

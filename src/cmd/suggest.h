@@ -21,6 +21,8 @@
 struct shell;
 struct str;
 
+/* Is word a slip of the keyboard from name, or name in other letters or only begun? */
+bool suggest_is_near(const char *word, const char *name);
 /* Warn of such commands in a line, of which none has run yet. */
 void suggest_settings(struct shell *shell, const char *text, size_t len);
 /*

@@ -56,6 +56,8 @@ static const char *const commands[] = {
 	"puts [mdbg::check]",
 	"puts [mdbg::find 0x555555560040]",
 	"foreach b [mdbg::allocations] { puts [mdbg::frames [dict get $b stack]] }",
+	"mdbg::allocations -each b { puts $b; malloc reset }",
+	"mdbg::sites by function -each s { puts $s; malloc reset }",
 };
 
 static struct shell *shell;

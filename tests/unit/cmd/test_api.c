@@ -260,6 +260,9 @@ static void completes(void)
 	CU_ASSERT_STRING_EQUAL(completed("source a"), "FILES");
 	CU_ASSERT_STRING_EQUAL(completed("status > "), "FILES");
 	CU_ASSERT_STRING_EQUAL(completed("puts [mdbg::all"), "mdbg::allocations ");
+	CU_ASSERT_STRING_EQUAL(completed("puts [mdbg::sites by size -"), "-each ");
+	CU_ASSERT_STRING_EQUAL(completed("mdbg::allocations si"), "size ");
+	CU_ASSERT_STRING_EQUAL(completed("mdbg::freespace size >"), "> >= ");
 	CU_ASSERT_STRING_EQUAL(completed("help malloc al"), "allocations ");
 	CU_ASSERT_STRING_EQUAL(completed("malloc allocations function == fake_l"), "");
 }

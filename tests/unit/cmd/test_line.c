@@ -42,6 +42,10 @@ static const struct expected expected[] = {
 	  "malloc allocations function == '*a > b' ", " x" },
 	{ "malloc allocations time > '2020-01-01 00:00' > x", REDIRECT_FILE,
 	  "malloc allocations time > '2020-01-01 00:00' ", " x" },
+	{ "mdbg::allocations size > 4K", REDIRECT_NONE, "mdbg::allocations size > 4K", NULL },
+	{ "mdbg::leaks all size > 4K -each b {puts $b} > x", REDIRECT_FILE,
+	  "mdbg::leaks all size > 4K -each b {puts $b} ", " x" },
+	{ "mdbg::sites age > 5m | wc", REDIRECT_PIPE, "mdbg::sites age > 5m ", " wc" },
 	{ "thread > x", REDIRECT_FILE, "thread ", " x" },
 	{ "puts size > x", REDIRECT_FILE, "puts size ", " x" },
 	/* Tcl */

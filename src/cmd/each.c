@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `-each VAR BODY` (theory in each.h). */
+
+#include "cmd/each.h"
+
+#include <string.h>
+
+#include "base/cancel.h"
+#include "cmd/cmd.h"
+#include "cmd/shell.h"
+#include "cmd/suggest.h"
+#include "report/progress.h"
+
+#define OPTION	"-each"
+#define WORDS	3	/* with VAR and BODY */
+
+/* The value of a condition on names may be any word. */
+static bool is_value(const char *const *argv, int at)
+{
+	const char *before = at ? argv[at - 1] : "";
+
+	return *before && before[strlen(before) - 1] == '=';
+}
+
+static struct err *check_misspelt(const struct call *call)
+{
+	for (int i = 0; i < call->argc; i++)
+		if (call->argv[i][0] == '-' && !is_value(call->argv, i) &&
+		    suggest_is_near(call->argv[i], OPTION))
+			return err_hint(err_create(ERR_USAGE, "'%s' is no option", call->argv[i]),
+					"near it: " OPTION " VAR BODY");
+	return NULL;
+}
+
+static struct err *check_place(const struct call *call, int at)
+{
+	int behind = at + WORDS;
+
+	if (behind > call->argc)
+		return err_create(ERR_USAGE, "VAR and BODY go after " OPTION);
+	if (behind == call->argc)
+		return NULL;
+	for (int i = at + 1; i < call->argc; i++)
+		if (!strcmp(call->argv[i], OPTION))
+			return err_create(ERR_USAGE, OPTION " is there twice");
+	return err_create(ERR_USAGE, OPTION " VAR BODY are the last words: '%s' is behind them",
+			  call->argv[behind]);
+}
+
+struct err *each_take(struct call *call, const char **argv)
+{
+	int at = 0;
+	struct err *err;
+
+	while (at < call->argc && (strcmp(argv[at], OPTION) || is_value(argv, at)))
+		at++;
+	if (at == call->argc)
+		return check_misspelt(call);
+	err = check_place(call, at);
+	if (err)
+		return err;
+	call->each_var = call->objv[at + 1];
+	call->each_body = call->objv[at + 2];
+	call->argc = at;
+	argv[at] = NULL;
+	return NULL;
+}
+
+static struct err *set_variable(const struct call *call, Tcl_Obj *value)
+{
+	Tcl_Interp *tcl = call->shell->tcl;
+	Tcl_Obj *set;
+
+	/* BODY may change the value in place, so nobody else has it then. */
+	Tcl_IncrRefCount(value);
+	set = Tcl_ObjSetVar2(tcl, call->each_var, NULL, value, TCL_LEAVE_ERR_MSG);
+	Tcl_DecrRefCount(value);
+	if (set)
+		return NULL;
+	Tcl_AppendObjToErrorInfo(tcl, Tcl_ObjPrintf("\n    (setting %s loop variable \"%s\")",
+						    call->cmd->name,
+						    Tcl_GetString(call->each_var)));
+	return err_in_script;
+}
+
+/* *done_ret: no further element is wanted. */
+static struct err *run_body(struct call *call, bool *done_ret)
+{
+	Tcl_Interp *tcl = call->shell->tcl;
+	int code = Tcl_EvalObjEx(tcl, call->each_body, 0);
+
+	*done_ret = code != TCL_OK && code != TCL_CONTINUE;
+	if (code == TCL_ERROR) {
+		Tcl_AppendObjToErrorInfo(tcl, Tcl_ObjPrintf("\n    (\"%s\" body line %d)",
+							    call->cmd->name,
+							    Tcl_GetErrorLine(tcl)));
+		return err_in_script;
+	}
+	if (*done_ret && code != TCL_BREAK)
+		call->code = code;	/* return, and what else the caller is to see */
+	return NULL;
+}
+
+static struct err *run_for_each(struct call *call, size_t nr,
+				Tcl_Obj *(*element)(void *ctx, size_t i), void *ctx)
+{
+	struct err *err = NULL;
+	bool done = false;
+
+	/* The command has done its part. BODY may write to the terminal; its commands may take long. */
+	progress_end();
+	for (size_t i = 0; !err && !done && i < nr; i++) {
+		err = set_variable(call, element(ctx, i));
+		if (!err)
+			err = run_body(call, &done);
+		if (!err)
+			err = cancel_check();
+	}
+	progress_begin(call->cmd->name);
+	if (!err && call->code == TCL_OK)
+		Tcl_ResetResult(call->shell->tcl);
+	return err;
+}
+
+struct err *each_give(struct call *call, size_t nr, Tcl_Obj *(*element)(void *ctx, size_t i),
+		      void *ctx, Tcl_Obj **ret)
+{
+	struct err *err = NULL;
+
+	if (call->each_body)
+		return run_for_each(call, nr, element, ctx);
+	*ret = Tcl_NewObj();
+	for (size_t i = 0; !err && i < nr; i++) {
+		Tcl_ListObjAppendElement(NULL, *ret, element(ctx, i));
+		err = cancel_check();
+	}
+	return err;
+}
