@@ -83,6 +83,22 @@ proc end_heaptrack {pid} {
 	file delete {*}[glob -nocomplain $::tmp/heaptrack.*]
 }
 
+# The most memory, in MB, that mdbg has of its own while it does this. (VmHWM would count the log that it shares.)
+proc own_mb {m command} {
+	set most 0
+	chan configure $m -blocking 1
+	puts $m $command
+	flush $m
+	chan configure $m -blocking 0
+	while {[gets $m line] < 0 || ![string match "@@@ *" $line]} {
+		regexp {RssAnon:\s+(\d+)} [slurp /proc/[pid $m]/status] -> kb
+		set most [expr {max($most, $kb / 1024.0)}]
+		after 1
+	}
+	check {[string match "@@@ 0*" $line]} {$command: $line}
+	return $most
+}
+
 proc machine {} {
 	set cpu "unknown processor"
 	regexp -line {^model name\s*: (.*)$} [slurp /proc/cpuinfo] -> cpu
