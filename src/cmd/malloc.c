@@ -29,7 +29,8 @@ const struct cmd cmd_malloc = {
 	.brief		= "what is enabled, and statistics of what is held",
 	.help		= "The heaps of glibc are walked for it, in a stop of the process. Bytes held\n"
 			  "in a heap are all that are neither free nor cached, headers and all; of all\n"
-			  "heaps those that were asked for. Heaps are numbered from the oldest.\n"
+			  "heaps those that were asked for. Heaps are numbered from the oldest:\n"
+			  "0 is the main one, made by sbrk (by mmap where sbrk fails), the others by mmap.\n"
 			  "`allocations since attach` of a heap are those that are still held.\n"
 			  "`malloc sites` goes by the log alone. With -v: each probed function\n"
 			  "with its engine and the reason for it, where every event was\n"
@@ -63,8 +64,10 @@ static void add_accounts(Tcl_Obj *dict, const struct log_accounts *accounts)
 	dict_number(dict, "ownfrees", accounts->own_frees);
 }
 
-static Tcl_Obj *heap_dict(const struct heap_arena *arena)
+static Tcl_Obj *heap_dict(const struct figures *figures, const struct heap_arena *arena)
 {
+	size_t number = (size_t)(arena - figures->heap.walk.arenas.at);
+	struct figures_acquired acquired = figures_acquired(figures, number);
 	static const char *const names[CHUNK_KINDS] = {
 		[CHUNK_USED] = "used", [CHUNK_MMAPPED] = NULL, [CHUNK_OWN] = "own",
 		[CHUNK_CACHED] = "cached", [CHUNK_FAST] = "fast", [CHUNK_FREE] = "free",
@@ -74,6 +77,8 @@ static Tcl_Obj *heap_dict(const struct heap_arena *arena)
 
 	dict_address(dict, "arena", arena->address);
 	dict_number(dict, "system", arena->system_mem);
+	dict_number(dict, "sbrk", acquired.sbrk);
+	dict_number(dict, "mmap", acquired.mmap);
 	dict_number(dict, "systemmax", arena->max_system_mem);
 	dict_number(dict, "locked", arena->locked);
 	dict_number(dict, "whole", arena->whole);
@@ -135,7 +140,8 @@ static struct err *get_malloc(struct call *call, Tcl_Obj **ret)
 	dict_number(dict, "mappedbytes", figures.heap.walk.mmapped_bytes);
 	dict_number(dict, "damages", figures.heap.walk.damages);
 	dict_value(dict, "runtimes", value_list(figures.runtimes, runtime, runtime_dict(*runtime)));
-	dict_value(dict, "heaps", value_list(&figures.heap.walk.arenas, arena, heap_dict(arena)));
+	dict_value(dict, "heaps", value_list(&figures.heap.walk.arenas, arena,
+					     heap_dict(&figures, arena)));
 	figures_free(&figures);
 	return NULL;
 }
@@ -152,8 +158,9 @@ const struct cmd cmd_api_malloc = {
 			  "preattach preattachbytes (in no record; part of active and bytes)\n"
 			  "runtimes (heaps that are in no figure): list of dicts: name heap help\n"
 			  "walked (the heaps were) mapped mappedbytes damages heaps: a list of dicts\n"
-			  "by number: arena system systemmax locked whole largest (free chunk) and\n"
-			  "bytes used own cached fast free top, with how many: usedchunks ...\n"
+			  "by number: arena system (acquired) sbrk mmap (of that, from each) systemmax\n"
+			  "locked whole largest (free chunk) and bytes used own cached fast free\n"
+			  "top, with how many: usedchunks ...\n"
 			  "Error: {MDBG STATE} before the first attach.\n",
 	.value		= get_malloc,
 };

@@ -210,12 +210,32 @@ static void print_options(const struct figures *figures, struct out *out)
 }
 
 /*
+ * Only the main heap is made by sbrk, and where that has failed, parts of it by mmap: these are the
+ * pages of its spans that lie outside of what brk gave.
+ */
+struct figures_acquired figures_acquired(const struct figures *figures, size_t number)
+{
+	const struct session_heap *heap = &figures->heap;
+	uint64_t all = heap->walk.arenas.at[number].system_mem, mapped = 0;
+
+	if (number)
+		return (struct figures_acquired){ .mmap = all };
+	vec_each(span, &heap->walk.spans) {
+		if (!span->heap && (span->start < heap->brk_start || span->start >= heap->brk))
+			mapped += ALIGN_UP(span->end, 4096ull) - ALIGN_DOWN(span->start, 4096ull);
+	}
+	mapped = MIN(mapped, all);
+	return (struct figures_acquired){ .sbrk = all - mapped, .mmap = mapped };
+}
+
+/*
  * Memory that is neither free nor in a thread's cache is held, with its headers: so the three add
- * up to the memory that was acquired. Where the walk has not seen all of a heap they would not.
+ * up to the memory that was acquired, by sbrk and mmap. Where the walk has not seen all of a heap they would not.
  */
 static void print_heap(const struct figures *figures, size_t number, struct out *out)
 {
 	const struct heap_arena *arena = &figures->heap.walk.arenas.at[number];
+	struct figures_acquired acquired = figures_acquired(figures, number);
 	uint64_t cached = arena->bytes[CHUNK_CACHED];
 	uint64_t open = arena->bytes[CHUNK_FAST] + arena->bytes[CHUNK_FREE] +
 			arena->bytes[CHUNK_TOP];
@@ -227,7 +247,10 @@ static void print_heap(const struct figures *figures, size_t number, struct out 
 		out_f(out, "%d\n", owner);
 	else
 		out_text(out, arena->locked ? "a thread (not known which)\n" : "UNLOCKED\n");
-	bytes_statistic(out, 8, "bytes acquired from sbrk()", arena->system_mem);
+	if (!number)
+		bytes_statistic(out, 8, "bytes acquired from sbrk()", acquired.sbrk);
+	if (number || acquired.mmap)
+		bytes_statistic(out, 8, "bytes acquired from mmap()", acquired.mmap);
 	bytes_statistic(out, 8, "most that it ever was", arena->max_system_mem);
 	bytes_statistic(out, 8, "bytes in the freespace tree", open);
 	bytes_statistic(out, 8, "largest free chunk", arena->largest_free);

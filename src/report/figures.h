@@ -44,6 +44,14 @@ struct figures {
 struct err *figures_get(struct session *session, enum session_heap_how how,
 			struct figures *ret) MUST_CHECK;
 void figures_free(struct figures *figures);
+
+/* Bytes that a heap has acquired from the kernel; together they are the arena's system_mem. */
+struct figures_acquired {
+	uint64_t sbrk, mmap;
+};
+
+/* Of a heap that was walked. */
+struct figures_acquired figures_acquired(const struct figures *figures, size_t number);
 /* verbose: each probe with its reason, the log's memory, all accounts. */
 struct err *figures_print(struct session *session, const struct figures *figures, bool verbose,
 			  struct out *out) MUST_CHECK;

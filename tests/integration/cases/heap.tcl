@@ -172,10 +172,15 @@ by_both case heap-figures 60 {
 	check {[regexp {current process brk value\.+ 0x[0-9a-f]{16}\n} $text]} {$text}
 	regsub {The Process Heap.*} $text "" text
 	foreach part [lrange [split [string map {"    Heap " \0} $text] \0] 1 end] {
-		regexp {sbrk\(\)\.+ (\d+).*freespace tree\.+ (\d+).*caches\.+ (\d+).*by the user\.+ (\d+)} $part \
+		regexp {acquired from (?:sbrk|mmap)\(\)\.+ (\d+).*freespace tree\.+ (\d+).*caches\.+ (\d+).*by the user\.+ (\d+)} $part \
 			-> system free cached held
 		check {$system == $free + $cached + $held && $held > 0} {heap $part}
+		check {[string match "0\n*" $part] == [string match "*acquired from sbrk()*" $part]} {sbrk or mmap? $part}
 	}
+	foreach heap [lassign [dict get [live_value $m mdbg::malloc] heaps] main] {
+		check {[dict get $heap sbrk] == 0 && [dict get $heap mmap] == [dict get $heap system]} {not mapped: $heap}
+	}
+	check {[dict get $main sbrk] == [dict get $main system] && [dict get $main mmap] == 0} {mapped: $main}
 	live_end $m
 	finish $t
 }
@@ -239,6 +244,9 @@ by_both case heap-in-pieces 60 {
 	check {[dict get $figures damages] == 0} {damage: $figures}
 	set main [lindex [dict get $figures heaps] 0]
 	check {[dict get $main whole] == 1} {not whole: $main}
+	lassign [list [dict get $main sbrk] [dict get $main mmap]] sbrk mmap
+	check {$sbrk > 0 && $mmap > 0 && $sbrk + $mmap == [dict get $main system]} {sbrk and mmap: $main}
+	check {[regexp "sbrk\\(\\)\\.+ $sbrk\n +bytes acquired from mmap\\(\\)\\.+ $mmap\n" [live $m malloc]]} {other lines: [live $m malloc]}
 	check {[regexp {: 0 places are damaged|no damage|nothing is damaged} [set text [live $m "malloc check"]]]} {$text}
 	live_end $m
 	finish $t
