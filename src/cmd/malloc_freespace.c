@@ -8,13 +8,23 @@
 #include "cmd/query.h"
 #include "heap/chunk.h"
 #include "report/blocks.h"
+#include "report/out.h"
+#include "session/session.h"
 
 static struct err *run(struct call *call)
 {
 	CLEANUP(query_free) struct query query;
 	struct err *err = query_free_chunks(call, &query);
+	struct session_core core;
 
-	return err ? err : chunks_print(query.list, &query.heap, call->out);
+	if (!err)
+		return chunks_print(query.list, &query.heap, call->out);
+	/* An answer, as that of `malloc check` is; of a core both are errors. */
+	if (err->code != ERR_UNSUPPORTED || query.heap.walked || session_core(call->session, &core))
+		return err;
+	out_f(call->out, "The heaps cannot be looked at: %s\n", query.heap.why);
+	out_text(call->out, "Which chunks are free is not known.\n");
+	return NULL;
 }
 
 const struct cmd cmd_malloc_freespace = {
@@ -28,7 +38,9 @@ const struct cmd cmd_malloc_freespace = {
 			  "    bin        in another bin\n"
 			  "    top        not yet given out, at the end of the heap\n"
 			  "FILTER is of address, size and heap: see `help malloc allocations`.\n"
-			  "Heaps are numbered from the oldest, 0 is the main one.\n",
+			  "Heaps are numbered from the oldest, 0 is the main one. Where the heaps\n"
+			  "cannot be walked (another allocator than glibc's) the answer says why, and\n"
+			  "has no line `N free chunks`: which are free is not known then.\n",
 	.run		= run,
 	.max_args	= CMD_ANY,
 	.flags		= CMD_FILTER,
