@@ -73,8 +73,8 @@ static void walk_stack(struct finder *finder, const struct memory_view_thread *t
 	if (probes)
 		area_walk_regs(probes, &thread->regs, &regs);
 	/* Without memory for it the frames are not found. */
-	err_ignore(stack_frames(session->current->target, &regs, probes ? &probes->walk_area : NULL,
-				&finder->frames));
+	err_ignore(stack_frames(session->current->target, NULL, &regs,
+				probes ? &probes->walk_area : NULL, &finder->frames));
 }
 
 /* Is the place in a frame that the walk has reached? */

@@ -108,7 +108,8 @@ static bool may_be_under_way(const struct trimmer *trimmer, const struct memory_
 	struct stack_frames frames;
 	bool may;
 
-	if (stack_frames(process->target, &thread->regs, &process->probes->walk_area, &frames))
+	if (stack_frames(process->target, NULL, &thread->regs, &process->probes->walk_area,
+			 &frames))
 		return true;
 	may = frames.end != WALK_COMPLETE;
 	for (uint32_t i = 0; i < frames.nr && !may; i++)

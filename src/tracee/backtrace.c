@@ -22,7 +22,7 @@
 #define AGENT_STACK	2048u	/* twice what the agent takes of it */
 
 struct window {
-	struct target *target;
+	struct memory *memory;
 	bool used;
 	uint64_t start, end;
 	uint8_t bytes[WINDOW];
@@ -36,7 +36,7 @@ static bool more(void *ctx, uint64_t addr, uint64_t *ret)
 
 	window->used = true;
 	if (addr < window->start || addr + sizeof(*ret) > window->end) {
-		if (memory_read_some(window->target->memory, addr, window->bytes, WINDOW,
+		if (memory_read_some(window->memory, addr, window->bytes, WINDOW,
 				     &got) ||
 		    got < sizeof(*ret))
 			return false;
@@ -108,7 +108,7 @@ static uint32_t walk_from_top(struct target *target, const struct regs *regs,
 	uint32_t nr;
 
 	/* The fields are set one by one because an initialiser would clear the bytes, too. */
-	window.target = target;
+	window.memory = target->memory;
 	window.used = false;
 	window.start = window.end = 0;
 	nr = walk_over(target, regs, &stack, area, path);
@@ -354,7 +354,7 @@ static bool read_noted(void *ctx, uint64_t addr, uint64_t *ret)
 	return true;
 }
 
-static void walk_noted(struct target *target, const struct regs *regs,
+static void walk_noted(struct target *target, struct memory *memory, const struct regs *regs,
 		       const struct walk_area *area, struct walked *walked)
 {
 	uint64_t sp = regs_get(regs, target->arch->sp);
@@ -362,7 +362,7 @@ static void walk_noted(struct target *target, const struct regs *regs,
 	const struct path path = { walked->pc, USES_DEPTH, &walked->end, false };
 	size_t next = 0;
 
-	walked->window.target = target;
+	walked->window.memory = memory ? memory : target->memory;
 	walked->nr = walk_over(target, regs, &stack, area, &path);
 	for (uint32_t i = 1; i < walked->nr; i++) {
 		size_t at = next;
@@ -374,7 +374,7 @@ static void walk_noted(struct target *target, const struct regs *regs,
 	}
 }
 
-struct err *stack_frames(struct target *target, const struct regs *regs,
+struct err *stack_frames(struct target *target, struct memory *memory, const struct regs *regs,
 			 const struct walk_area *area, struct stack_frames *ret)
 {
 	AUTO_FREE struct walked *walked = calloc(1, sizeof(*walked));
@@ -383,7 +383,7 @@ struct err *stack_frames(struct target *target, const struct regs *regs,
 
 	if (!walked)
 		return err_nomem;
-	walk_noted(target, regs, area, walked);
+	walk_noted(target, memory, regs, area, walked);
 	failed = walked->short_of_memory;
 	vec_free(&walked->reads);
 	words = failed ? NULL : malloc((2 * walked->nr + 1) * sizeof(*words));
@@ -488,7 +488,7 @@ bool stack_uses(struct target *target, const struct regs *regs, const struct sta
 		return true;
 	if (!walked)
 		return scan(target, sp, UINT64_MAX, range, nr, true);
-	walk_noted(target, regs, NULL, walked);
+	walk_noted(target, NULL, regs, NULL, walked);
 	if (walked->short_of_memory || !walked->nr)
 		used = scan(target, sp, UINT64_MAX, range, nr, true);
 	else

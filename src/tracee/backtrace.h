@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "unwind/stack_walk.h"
 
+struct memory;
 struct regs;
 struct target;
 struct thread;
@@ -38,7 +39,8 @@ struct stack_frames {
 	enum walk_end end;
 };
 
-struct err *stack_frames(struct target *target, const struct regs *regs,
+/* memory: NULL for the target's, or a snapshot of it. */
+struct err *stack_frames(struct target *target, struct memory *memory, const struct regs *regs,
 			 const struct walk_area *area, struct stack_frames *ret) MUST_CHECK;
 void stack_frames_free(struct stack_frames *frames);
 
