@@ -71,6 +71,30 @@ static void add_share(struct leak_sum *sum, struct sample_share share)
 	sum->bytes += share.bytes;
 }
 
+static void add_offset(struct leak *leak, const struct reach_offset *at)
+{
+	for (uint32_t i = 0; i < leak->nr_offsets; i++)
+		if (leak->offset[i] == at->offset)
+			return;
+	leak->sds = at->sds && (leak->sds || !leak->nr_offsets);
+	if (leak->nr_offsets < LEAK_OFFSETS)
+		leak->offset[leak->nr_offsets++] = at->offset;
+}
+
+static void add_likely(const struct build *build, uint32_t i, struct sample_share share,
+		       struct leak *leak)
+{
+	uint32_t likely = packed_at(build->list, i)->likely;
+
+	if (likely == LIKELY_NOT)
+		return;
+	leak->likely_blocks += share.blocks;
+	leak->likely_bytes += share.bytes;
+	leak->likely_kinds |= 1u << likely;
+	if (likely == LIKELY_OFFSET)
+		add_offset(leak, &build->mark->offsets.at[build->mark->offset[i] - 1]);
+}
+
 static struct err *add_to_list(struct build *build, uint32_t i, const struct block *block,
 			       uint32_t suppression, struct sample_share share)
 {
@@ -91,7 +115,26 @@ static struct err *add_to_list(struct build *build, uint32_t i, const struct blo
 	leak->blocks += share.blocks;
 	leak->bytes += share.bytes;
 	add_share(&build->leaks.listed, share);
+	add_likely(build, i, share, leak);
+	if (reach_holder(build->mark, i) != REACH_NO_HOLDER) {
+		leak->stack_blocks += share.blocks;
+		leak->stack_bytes += share.bytes;
+	}
 	return NULL;
+}
+
+static void add_to_sums(struct build *build, uint32_t i, struct sample_share share)
+{
+	struct leaks *leaks = &build->leaks;
+	uint32_t holder = reach_holder(build->mark, i);
+
+	add_share(&leaks->sum[kind_of(build, i)], share);
+	if (packed_at(build->list, i)->likely != LIKELY_NOT)
+		add_share(&leaks->likely[packed_at(build->list, i)->likely], share);
+	if (holder == REACH_NO_HOLDER)
+		return;
+	add_share(&leaks->on_stack, share);
+	add_share(&leaks->by_holder.at[holder], share);
 }
 
 static struct err *add(struct build *build, uint32_t i)
@@ -104,7 +147,7 @@ static struct err *add(struct build *build, uint32_t i)
 	uint32_t bit = suppression == SUPPRESS_NONE ? 1u << kind : LEAK_SUPPRESSED;
 
 	if (suppression == SUPPRESS_NONE) {
-		add_share(&build->leaks.sum[kind], share);
+		add_to_sums(build, i, share);
 	} else {
 		add_share(&build->leaks.suppressed, share);
 		add_share(&build->leaks.by_suppression.at[suppression], share);
@@ -155,11 +198,14 @@ static int by_size(const void *va, const void *vb)
 struct err *leaks_build(const struct packed_list *list, const struct reach_result *mark,
 			const struct leak_spec *spec, struct leaks *ret)
 {
-	struct build build = { .list = list, .mark = mark, .spec = spec, .keys = INTERNER_INIT };
+	struct build build = { .list = list, .mark = mark, .spec = spec, .keys = INTERNER_INIT,
+			       .leaks.kinds = spec->kinds };
 	struct err *err = NULL;
 
 	for (size_t i = 0; i < spec->nr_suppressions && !err; i++)
 		err = vec_push(&build.leaks.by_suppression, ((struct leak_sum){ 0, 0 }));
+	for (size_t i = 0; i < mark->holders.nr && !err; i++)
+		err = vec_push(&build.leaks.by_holder, ((struct leak_sum){ 0, 0 }));
 	for (uint32_t i = 0; i < list->nr && !err; i++) {
 		err = add(&build, i);
 		if (!err && i % 65536 == 0)
@@ -211,4 +257,5 @@ void leaks_free(struct leaks *leaks)
 {
 	vec_free(&leaks->vec);
 	vec_free(&leaks->by_suppression);
+	vec_free(&leaks->by_holder);
 }

@@ -5,6 +5,8 @@
 #include "heap/reach.h"
 #include "heap/suppress.h"
 
+#define LEAK_OFFSETS	4u
+
 struct leak {
 	enum leak_kind kind;
 	uint32_t stack;		/* LOG_STACK_NONE: none was taken, or its blocks are in no record */
@@ -13,6 +15,14 @@ struct leak {
 	uint64_t blocks, bytes;
 	/* For a definite one: the blocks lost with it, all of them LEAK_INDIRECT. */
 	uint64_t indirect_blocks, indirect_bytes;
+	/* Of its blocks: those that are likely to be in use (enum likely), and why. */
+	uint64_t likely_blocks, likely_bytes;
+	uint32_t likely_kinds;			/* bits 1 << enum likely */
+	uint32_t offset[LEAK_OFFSETS];		/* of LIKELY_OFFSET, the first that are met */
+	uint32_t nr_offsets;
+	bool sds;				/* all of these are of sds strings */
+	/* Of its blocks: those that hang on a word of a stack or register alone (reach_holder). */
+	uint64_t stack_blocks, stack_bytes;
 };
 
 struct leak_sum {
@@ -24,7 +34,13 @@ struct leaks {
 	/* Sums of all blocks, listed or not: by kind, and of those suppressed. */
 	struct leak_sum sum[LEAK_KINDS], suppressed;
 	VEC(struct leak_sum) by_suppression;	/* what `suppressed` is made of */
+	/* Of sum[LEAK_POSSIBLE]: those that are likely to be in use, by why. */
+	struct leak_sum likely[LIKELY_KINDS];
+	/* Of the sums: those that hang on words of stacks and registers alone; and by word. */
+	struct leak_sum on_stack;
+	VEC(struct leak_sum) by_holder;
 	struct leak_sum listed;
+	uint32_t kinds;				/* of the spec */
 };
 
 /* In leak_spec.kinds: suppressed blocks of any kind. */

@@ -19,8 +19,8 @@ struct packed_block {
 	uint64_t user : 1;		/* of an allocator that the user has named */
 	uint64_t preattach : 1, unrecorded : 1, freed : 1;	/* as in struct block */
 	uint64_t large : 1;		/* size is the index of one that does not fit */
-	/* The search's own (reach.c); in the end state is its enum leak_kind. */
-	uint64_t state : 3, pending : 1, ready : 1, kept : 2, noted : 1;
+	/* The search's own (reach.c); in the end state is its enum leak_kind, likely enum likely. */
+	uint64_t state : 3, pending : 1, ready : 1, kept : 2, noted : 1, likely : 2;
 	uint32_t size;
 	uint32_t stack;
 };

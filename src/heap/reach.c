@@ -19,7 +19,7 @@ static struct err *scan_roots(struct marker *marker)
 	uint64_t before;
 
 	marker->strength = FIRM;
-	marker_words(marker, source->word, source->nr_words);
+	marker_words(marker, source->word, source->nr_certain);
 	for (size_t i = 0; i < source->nr_heaps && !err; i++)
 		err = marker_read_gaps(marker, source->heap[i].start, source->heap[i].end, unread);
 	before = marker->ret->root_bytes;
@@ -88,7 +88,7 @@ static size_t next_window(const struct marker *marker, size_t window)
 	return bits ? i * 64 + (size_t)__builtin_ctzll(bits) : marker->nr_windows;
 }
 
-static struct err *scan_pending(struct marker *marker)
+struct err *marker_follow_pending(struct marker *marker)
 {
 	struct err *err = NULL;
 
@@ -197,7 +197,7 @@ static struct err *sweep_once(struct marker *marker, bool down, size_t *nr)
 }
 
 /* Sweep backward and forward, as long as that finds many. */
-static struct err *sweep(struct marker *marker)
+struct err *marker_sweep(struct marker *marker)
 {
 	struct err *err = NULL;
 	size_t nr = SIZE_MAX;
@@ -225,7 +225,7 @@ static struct err *find_lost(struct marker *marker)
 			continue;
 		marker->clique = i;
 		marker_set_state(marker, i, DEFINITE);
-		err = scan_pending(marker);
+		err = marker_follow_pending(marker);
 	}
 	return err;
 }
@@ -250,7 +250,7 @@ static void conclude(struct marker *marker)
 {
 	static const uint8_t kinds[] = {
 		[UNREACHED] = LEAK_DEFINITE, [POSSIBLE] = LEAK_POSSIBLE,
-		[REACHABLE] = LEAK_REACHABLE, [DEFINITE] = LEAK_DEFINITE,
+		[LIKELY] = LEAK_POSSIBLE, [REACHABLE] = LEAK_REACHABLE, [DEFINITE] = LEAK_DEFINITE,
 		[INDIRECT] = LEAK_INDIRECT,
 	};
 
@@ -259,6 +259,10 @@ static void conclude(struct marker *marker)
 
 		if (held->state == INDIRECT)
 			marker->ret->leader[i] = last_leader(marker, i) + 1;
+		if (held->state != LIKELY)
+			held->likely = LIKELY_NOT;
+		else if (held->likely == LIKELY_NOT)
+			held->likely = LIKELY_VIA;
 		held->state = kinds[held->state] & 7;
 	}
 }
@@ -271,6 +275,7 @@ static struct err *prepare_blocks(struct marker *marker)
 		struct packed_block *held = marker_at(marker, i);
 
 		held->state = UNREACHED;
+		held->likely = LIKELY_NOT;
 		held->pending = held->ready = held->noted = false;
 		held->kept = GRAPH_UNREAD;
 		if (marker_is_wide(marker, i))
@@ -292,9 +297,12 @@ static struct err *prepare(struct marker *marker)
 	marker->pending = calloc(marker->nr_windows + 1, sizeof(*marker->pending));
 	marker->from = malloc((marker->nr_windows + 1) * sizeof(*marker->from));
 	marker->busy = calloc(marker->nr_windows / 64 + 1, sizeof(*marker->busy));
-	/* Pages of it are taken up only where any are indirectly lost. */
+	/* Pages of these are taken up only where there is something in them. */
 	marker->ret->leader = calloc(nr + 1, sizeof(*marker->ret->leader));
-	if (!marker->pending || !marker->from || !marker->busy || !marker->ret->leader)
+	marker->ret->holder = calloc(nr + 1, sizeof(*marker->ret->holder));
+	marker->ret->offset = calloc(nr + 1, sizeof(*marker->ret->offset));
+	if (!marker->pending || !marker->from || !marker->busy || !marker->ret->leader ||
+	    !marker->ret->holder || !marker->ret->offset)
 		return err_nomem;
 	err = scan_init(&marker->scan, marker->source, marker);
 	if (err)
@@ -317,10 +325,14 @@ static struct err *run(struct marker *marker)
 	if (!err)
 		err = gather(marker);
 	if (!err)
-		err = sweep(marker);
+		err = marker_sweep(marker);
 	marker->draining = true;
 	if (!err)
-		err = scan_pending(marker);
+		err = marker_follow_pending(marker);
+	if (!err)
+		err = marker_scan_stacks(marker);
+	if (!err)
+		err = marker_find_likely(marker);
 	return err ? err : find_lost(marker);
 }
 
@@ -337,6 +349,7 @@ struct err *reach_run(const struct reach_source *source, struct reach_result *re
 	extents_free(&marker.extents);
 	graph_free(&marker.graph);
 	vec_free(&marker.wide);
+	vec_free(&marker.stack_words);
 	free(marker.pending);
 	free(marker.from);
 	free(marker.busy);
@@ -351,5 +364,9 @@ struct err *reach_run(const struct reach_source *source, struct reach_result *re
 void reach_free(struct reach_result *result)
 {
 	free(result->leader);
-	result->leader = NULL;
+	free(result->holder);
+	free(result->offset);
+	vec_free(&result->holders);
+	vec_free(&result->offsets);
+	*result = (struct reach_result){ .leader = NULL };
 }

@@ -39,8 +39,12 @@
  * in the innermost block. A pointer to an inner block reaches the one around it, too, and the
  * memory between inner blocks is the outer one's.
  *
- * Passes. Roots are read first, and the wide blocks that they lead to; then all other blocks, once,
- * from front to back, in large pieces. If a block is known to be reachable by then, its pointers
+ * Stacks and registers come last of the roots, word by word: what was found by then hangs on
+ * something else, and what one of their words leads to hangs on it (struct reach_holder). Then the
+ * possibly lost blocks that are likely to be in use are told from the others (enum likely).
+ *
+ * Passes. Other roots are read first, and the wide blocks that they lead to; then all other blocks,
+ * once, from front to back, in large pieces. If a block is known to be reachable by then, its pointers
  * are followed at once; those of others are kept (pointer_graph.h), unless they are too many. A
  * block that is reached from then on is `pending`. Pointers mostly lead one way, as lists grow at
  * one end: so all blocks are swept over from back to front, and from front to back, and a pending
@@ -50,7 +54,7 @@
  * next: by their kept pointers, which are fetched while the blocks wait in a queue; blocks whose
  * pointers could not be kept are read again, in order of address. So there is no stack that a long
  * list could overflow, memory is read at the speed of memory, and not in the order of pointers
- * (which took a system call each: 50 times as long). A block is followed three times at most,
+ * (which took a system call each: 50 times as long). A block is followed four times at most,
  * whatever the memory holds.
  */
 #pragma once
@@ -61,7 +65,22 @@
 /* In the order in which they are reported. */
 enum leak_kind { LEAK_DEFINITE, LEAK_INDIRECT, LEAK_POSSIBLE, LEAK_REACHABLE, LEAK_KINDS };
 
+/*
+ * Why a possibly lost block is most likely in use (packed_block.likely): programs keep inner
+ * pointers to it on purpose. A block to whose start a likely block points is likely, too.
+ *
+ *	offset		nearly all blocks of its site (those of its size, if they are in no record)
+ *			are pointed to at the same few offsets: they are handed out behind a header
+ *			(sds strings, Python's objects), or their header is behind the data
+ *			(sqlite's pages)
+ *	pool		its first words have its own end, and a place in it: an allocator's block
+ *			(nginx's pools, obstacks, PostgreSQL's contexts)
+ *	via		a likely block points to its start
+ */
+enum likely { LIKELY_NOT, LIKELY_OFFSET, LIKELY_POOL, LIKELY_VIA, LIKELY_KINDS };
+
 #define REACH_NO_LEADER	UINT32_MAX
+#define REACH_NO_HOLDER	UINT32_MAX
 
 struct reach_range {
 	uint64_t start, end;
@@ -80,6 +99,26 @@ struct reach_unread {
 	struct reach_range last;		/* those that follow on each other are one */
 };
 
+/* An offset at which the blocks of a site are pointed to. */
+struct reach_offset {
+	uint32_t offset;
+	bool sds;		/* there is the header of an sds string before it */
+};
+
+/*
+ * A word of a stack, or a register, without which blocks would be lost: nothing else that was read
+ * leads to them. Whether the program will use the word again nobody can tell, so it may be what an
+ * earlier call has left.
+ */
+struct reach_holder {
+	uint64_t place;		/* address; of a register: its index in source.word */
+	uint64_t word;
+	uint32_t block;		/* that it points to */
+	uint32_t words;		/* of stacks and registers that point to that block */
+	bool is_register;
+	uint64_t blocks, bytes;	/* that were reached by it first; each block counts once */
+};
+
 struct reach_source {
 	struct memory *memory;
 	/* sorted; its blocks get their kinds (reach_kind) */
@@ -93,8 +132,12 @@ struct reach_source {
 	 */
 	const struct reach_range *heap;
 	size_t nr_heaps;
-	const uint64_t *word;		/* registers, and what else may point to blocks */
+	/* Of the roots, the stacks above SP. What hangs on their words alone has a holder. */
+	const struct reach_range *stack;
+	size_t nr_stacks;
+	const uint64_t *word;		/* what else may point to blocks ... */
 	size_t nr_words;
+	size_t nr_certain;		/* ... behind which are registers: holders, too */
 	/* executable memory of modules, in order; for the heuristics */
 	const struct reach_range *code;
 	size_t nr_code;
@@ -122,6 +165,12 @@ struct reach_source {
 struct reach_result {
 	/* By block: through which definitely lost one it is lost, if indirectly, + 1; or 0. */
 	uint32_t *leader;
+	/* By block: the number of its holder, + 1; or 0. */
+	uint32_t *holder;
+	VEC(struct reach_holder) holders;
+	/* By block with LIKELY_OFFSET: the number of its offset, + 1. */
+	uint32_t *offset;
+	VEC(struct reach_offset) offsets;
 	uint64_t root_bytes, heap_bytes, block_bytes;	/* that were scanned; one after the other */
 	/* Roots, and blocks, that could not be read, in part: they may hide the only pointers. */
 	struct reach_unread unread_roots, unread_blocks;
@@ -135,6 +184,12 @@ static inline enum leak_kind reach_kind(const struct packed_block *held)
 static inline uint32_t reach_leader(const struct reach_result *result, size_t block)
 {
 	return result->leader[block] ? result->leader[block] - 1 : REACH_NO_LEADER;
+}
+
+/* The number of its holder, or REACH_NO_HOLDER. */
+static inline uint32_t reach_holder(const struct reach_result *result, size_t block)
+{
+	return result->holder[block] ? result->holder[block] - 1 : REACH_NO_HOLDER;
 }
 
 /* ERR_CANCELLED; ERR_NOMEM. */

@@ -5,6 +5,8 @@
  *	reach.c		the passes: which blocks are read, or followed, and when
  *	reach_read.c	memory of roots and of blocks, through one buffer, to its words
  *	reach_words.c	blocks that words and kept pointers lead to
+ *	reach_stacks.c	what hangs on words of stacks and registers alone
+ *	reach_likely.c	possibly lost blocks that are likely to be in use
  */
 #pragma once
 
@@ -18,16 +20,23 @@
 #define REACH_READY	1024u		/* powers of two */
 #define REACH_TARGETS	16u
 
-enum state { UNREACHED, POSSIBLE, REACHABLE, DEFINITE, INDIRECT };
+enum state { UNREACHED, POSSIBLE, LIKELY, REACHABLE, DEFINITE, INDIRECT };
 
-/* How strongly the words that are scanned hold a block. */
-enum strength { FIRM, WEAK, LOST };
+/* How strongly the words that are scanned hold a block; FAIR: they are a likely block's. */
+enum strength { FIRM, FAIR, WEAK, LOST };
 
 /* A block that a pointer leads to, while it is on its way into the cache. */
 struct target {
 	uint32_t block;
 	bool strong;
 	enum strength strength;
+};
+
+/* A word of a stack, or a register, that points to a block which nothing else is known to hold. */
+struct stack_word {
+	uint64_t place, word;
+	uint32_t block;
+	bool is_register, strong;
 };
 
 /* Memory that is read from the buffer first. */
@@ -58,6 +67,9 @@ struct marker {
 	size_t nr_pending;
 	enum strength strength;
 	uint32_t clique;		/* LOST: the block by which all is found */
+	uint32_t holder;		/* by whose word all is found, + 1; 0: by other roots */
+	bool collecting;		/* words go to stack_words, and lead nowhere yet */
+	VEC(struct stack_word) stack_words;
 	bool gathering, draining;	/* the last: what is pending is followed as it comes */
 	/* Draining: blocks whose pointers are kept, to be followed next. */
 	uint32_t ready[REACH_READY];
@@ -88,6 +100,13 @@ static inline bool marker_is_wide(const struct marker *marker, uint32_t block)
 
 /* Reads by way of what is in the buffer already: for the heuristics. */
 struct memory *marker_peek(struct marker *marker);
+/* The words of a stack, the first of which is at place: those that may become holders. */
+struct err *marker_collect(struct marker *marker, uint64_t place, const uint64_t *word, size_t nr,
+			   bool is_register) MUST_CHECK;
+/* Read the stacks, and look at the registers; all else is done. */
+struct err *marker_scan_stacks(struct marker *marker) MUST_CHECK;
+/* Find the likely blocks; who is reachable, or possibly lost, is known. */
+struct err *marker_find_likely(struct marker *marker) MUST_CHECK;
 /*
  * The words between blocks of [start, end), which counts as root_bytes; what cannot be read is
  * noted in unread.
@@ -96,6 +115,10 @@ struct err *marker_read_gaps(struct marker *marker, uint64_t start, uint64_t end
 			     struct reach_unread *unread) MUST_CHECK;
 /* Those of a block, whose extent ends there. */
 struct err *marker_read_block(struct marker *marker, uint32_t block, uint64_t end) MUST_CHECK;
+
+/* Follow all that is pending, and what gets pending by that (reach.c). */
+struct err *marker_sweep(struct marker *marker) MUST_CHECK;
+struct err *marker_follow_pending(struct marker *marker) MUST_CHECK;
 
 /* Words that may be addresses, of marker->origin. They are looked up when there are many. */
 void marker_words(struct marker *marker, const uint64_t *word, size_t nr);

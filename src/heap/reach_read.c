@@ -33,23 +33,35 @@ static void scan_buffered(struct marker *marker, uint64_t start, uint64_t end)
 	marker_words(marker, word, nr);
 }
 
+static struct err *scan_gap(struct marker *marker, uint64_t start, uint64_t end)
+{
+	size_t nr;
+	const uint64_t *word;
+
+	marker->ret->root_bytes += end - start;
+	word = scan_words(&marker->scan, start, end, &start, &nr);
+	if (marker->collecting)
+		return marker_collect(marker, start, word, nr, false);
+	marker_words(marker, word, nr);
+	return NULL;
+}
+
 static struct err *scan_gaps(void *ctx, uint64_t start, uint64_t end)
 {
 	struct marker *marker = ctx;
 	struct extent_at next = extents_from(&marker->extents, start);
 	struct extent extent;
+	struct err *err = NULL;
 
-	while (start < end) {
+	while (start < end && !err) {
 		bool any = extents_next(&marker->extents, &next, &extent);
 		uint64_t stop = any ? MIN(extent.start, end) : end;
 
-		if (start < stop) {
-			scan_buffered(marker, start, stop);
-			marker->ret->root_bytes += stop - start;
-		}
+		if (start < stop)
+			err = scan_gap(marker, start, stop);
 		start = any ? extent.end : end;
 	}
-	return NULL;
+	return err;
 }
 
 struct err *marker_read_gaps(struct marker *marker, uint64_t start, uint64_t end,

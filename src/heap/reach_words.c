@@ -61,12 +61,21 @@ static void lose(struct marker *marker, uint32_t block)
 
 static void reach(struct marker *marker, uint32_t block, bool strong)
 {
-	enum state to = strong && marker->strength == FIRM ? REACHABLE : POSSIBLE;
+	static const enum state states[] = {
+		[FIRM] = REACHABLE, [FAIR] = LIKELY, [WEAK] = POSSIBLE,
+	};
+	enum state to;
 
-	if (marker->strength == LOST)
+	if (marker->strength == LOST) {
 		lose(marker, block);
-	else if (marker_at(marker, block)->state < to)
-		marker_set_state(marker, block, to);
+		return;
+	}
+	to = strong ? states[marker->strength] : POSSIBLE;
+	if (marker_at(marker, block)->state >= to)
+		return;
+	if (marker->holder && marker_at(marker, block)->state == UNREACHED)
+		marker->ret->holder[block] = marker->holder;
+	marker_set_state(marker, block, to);
 }
 
 /* The words that come are of another block. */
@@ -101,6 +110,15 @@ static void keep(struct marker *marker, uint32_t from, uint32_t to, bool strong)
 		graph_add(&marker->graph, to, strong);
 }
 
+/* The smallest offset that a word outside of the block points to. */
+static void note_offset(struct marker *marker, uint32_t block, uint64_t offset)
+{
+	uint32_t *first = &marker->ret->offset[block], is = (uint32_t)MIN(offset, UINT32_MAX);
+
+	if (!*first || is < *first)
+		*first = is;
+}
+
 /* A word that is an address in a block. `of`: while gathering, whose. */
 static void found(struct marker *marker, const struct extent_found *is, uint64_t address,
 		  uint32_t of)
@@ -108,11 +126,14 @@ static void found(struct marker *marker, const struct extent_found *is, uint64_t
 	const struct packed_block *held = marker_at(marker, is->block);
 	bool kept = is_kept(marker, of), strong;
 
-	if (held->state == REACHABLE || held->state == INDIRECT || (kept && is->block == of) ||
-	    (!kept && held->state == POSSIBLE && marker->strength == WEAK))
+	if (held->state == REACHABLE || held->state == INDIRECT || (kept && is->block == of))
 		return;
 	strong = address == held->address;
-	if (!strong && (kept || marker->strength == FIRM)) {
+	if (!strong && is->block != of && marker->strength != LOST)
+		note_offset(marker, is->block, address - held->address);
+	if (!kept && held->state == POSSIBLE && marker->strength == WEAK)
+		return;
+	if (!strong && (kept || marker->strength <= FAIR)) {
 		struct block block = packed_block(marker->list, is->block);
 
 		strong = heuristic_applies(&marker->heuristic, &block, address);
@@ -179,6 +200,8 @@ void marker_follow(struct marker *marker, uint32_t block, enum strength strength
 		if (marker->nr_targets == REACH_TARGETS)
 			marker_reach_target(marker);
 		__builtin_prefetch(marker_at(marker, target.block), 1);
+		if (marker->holder)
+			__builtin_prefetch(&marker->ret->holder[target.block], 1);
 		marker->target[(marker->first_target + marker->nr_targets++) % REACH_TARGETS] =
 										  target;
 	}
@@ -188,7 +211,14 @@ enum strength marker_strength_of(const struct marker *marker, uint32_t block)
 {
 	if (marker->strength == LOST)
 		return LOST;
-	return marker_at(marker, block)->state == REACHABLE ? FIRM : WEAK;
+	switch (marker_at(marker, block)->state) {
+	case REACHABLE:
+		return FIRM;
+	case LIKELY:
+		return FAIR;
+	default:
+		return WEAK;
+	}
 }
 
 void marker_follow_ready(struct marker *marker, uint32_t left)

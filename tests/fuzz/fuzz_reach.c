@@ -2,7 +2,7 @@
 /*
  * Marking: blocks and memory from the input's bytes. It ends, touches nothing outside, and each block has
  * one kind; who is indirectly lost has a leader who is definitely. The search for who points to a block
- * finds somebody wherever marking did.
+ * finds somebody wherever marking did. With part of the roots as stacks the kinds are the same.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +51,49 @@ static void check_referrers(const struct reach_source *source, const struct pack
 	referrers_free(&referrers);
 }
 
+/*
+ * Whether part of the roots are stacks makes no difference to the kinds; what hangs on a holder is not
+ * lost, and holders have what hangs on them.
+ */
+static void check_stacks(const struct reach_source *source, const struct reach_range *data,
+			 const struct reach_range *stack)
+{
+	struct reach_source split = *source;
+	uint8_t *kinds = calloc(source->list->nr + 1, 1);
+	struct reach_result result;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < source->list->nr; i++)
+		kinds[i] = (uint8_t)reach_kind(packed_at(source->list, i));
+	split.root = data;
+	split.stack = stack;
+	split.nr_stacks = 1;
+	if (reach_run(&split, &result))
+		abort();
+	for (size_t i = 0; i < source->list->nr; i++) {
+		const struct packed_block *held = packed_at(source->list, i);
+		uint32_t holder = reach_holder(&result, i);
+
+		if (reach_kind(held) != kinds[i] ||
+		    (holder != REACH_NO_HOLDER &&
+		     (holder >= result.holders.nr || kinds[i] < LEAK_POSSIBLE)) ||
+		    (held->likely != LIKELY_NOT && kinds[i] != LEAK_POSSIBLE) ||
+		    (held->likely == LIKELY_OFFSET && (!result.offset[i] ||
+						       result.offset[i] > result.offsets.nr)))
+			abort();
+		sum += holder != REACH_NO_HOLDER;
+	}
+	vec_each(holder, &result.holders) {
+		if (!holder->blocks || !holder->words)
+			abort();
+		sum -= holder->blocks;
+	}
+	if (sum)
+		abort();
+	reach_free(&result);
+	free(kinds);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct packed_list list = PACKED_INIT;
@@ -58,6 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct reach_result result;
 	size_t nr = size ? MIN(data[0] % BLOCKS, size / 8) : 0, len = size & ~7ull;
 	struct reach_range root = { BASE, BASE + len / 4 };
+	struct reach_range front = { BASE, BASE + len / 8 / 8 * 8 }, stack = { front.end, root.end };
 	struct reach_source source =
  { .unasked = UINT64_MAX, .memory = &array.memory, .list = &list,
 				      .root = &root, .nr_roots = 1, .code = &root, .nr_code = 1 };
@@ -90,6 +134,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_referrers(&source, packed_at(&list, i));
 	}
 	reach_free(&result);
+	check_stacks(&source, &front, &stack);
 	packed_free(&list);
 	free(bytes);
 	return 0;

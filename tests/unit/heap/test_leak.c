@@ -28,8 +28,8 @@ static const struct {
 static void build_sums(const struct leak_spec *spec, struct leaks *ret)
 {
 	struct packed_list list = { .timed = true };
-	uint32_t leader[NR];
-	const struct reach_result mark = { .leader = leader };
+	uint32_t leader[NR], none[NR] = { 0 };
+	const struct reach_result mark = { .leader = leader, .holder = none, .offset = none };
 
 	for (size_t i = 0; i < NR; i++) {
 		CU_ASSERT_PTR_NULL_FATAL(packed_add(&list, &(struct block){

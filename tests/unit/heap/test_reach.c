@@ -577,6 +577,153 @@ static void test_ranges(void)
 	vec_free(&out.vec);
 }
 
+/* The stack is the words from 40 on; words 32 and 33 are registers. */
+static void run_with_stack(struct world *world)
+{
+	const struct reach_range root = { BASE, at(32) }, stack = { at(40), at(ROOT) };
+	const struct reach_source source = {
+		.unasked = UINT64_MAX, .memory = &world->in.memory, .list = &world->held,
+		.root = &root, .nr_roots = 1, .stack = &stack, .nr_stacks = 1,
+		.word = &world->in.word[31], .nr_words = 3, .nr_certain = 1,
+	};
+
+	reach_free(&world->result);
+	CU_ASSERT_PTR_NULL_FATAL(packed_sort(&world->held, NULL));
+	CU_ASSERT_PTR_NULL_FATAL(reach_run(&source, &world->result));
+	CU_ASSERT_EQUAL(world->result.root_bytes, (32 + ROOT - 40) * 8);
+}
+
+static void check_holder(const struct world *world, uint32_t number, struct reach_holder want)
+{
+	const struct reach_holder *got = &world->result.holders.at[number];
+
+	CU_ASSERT_EQUAL(got->place, want.place);
+	CU_ASSERT_EQUAL(got->block, want.block);
+	CU_ASSERT_EQUAL(got->words, want.words);
+	CU_ASSERT_EQUAL(got->is_register, want.is_register);
+	CU_ASSERT_EQUAL(got->blocks, want.blocks);
+	CU_ASSERT_EQUAL(got->bytes, want.bytes);
+}
+
+/*
+ * Only what nothing else leads to hangs on a word of a stack: a list by its head in the outer frame,
+ * and not by the place in it of the inner one; a block that a register alone has; one whose inside
+ * alone is pointed to. Kinds are the same as if the stack were any root.
+ */
+static void test_stacks(void)
+{
+	struct world world;
+
+	world_open(&world);
+	for (size_t i = 0; i < 8; i++)
+		add(&world, 100 + 10 * i, 32);
+	world.in.word[31] = at(170);		/* certain */
+	world.in.word[0] = at(100);		/* data has it, and the stack, too */
+	world.in.word[41] = at(100);
+	world.in.word[60] = world.in.word[45] = at(110);	/* 110 -> 120 -> 130 */
+	world.in.word[110] = at(120);
+	world.in.word[120] = at(130);
+	world.in.word[42] = at(120);
+	world.in.word[32] = at(140);
+	world.in.word[43] = at(152);
+	world.in.word[1] = at(161);		/* data possibly has it, the stack its start */
+	world.in.word[44] = at(160);
+	run_with_stack(&world);
+	for (size_t i = 0; i < 8; i++) {
+		static const uint32_t holder[] = { REACH_NO_HOLDER, 0, 0, 0, 1, 2,
+						   REACH_NO_HOLDER, REACH_NO_HOLDER };
+
+		CU_ASSERT_EQUAL(reach_holder(&world.result, i), holder[i]);
+		CU_ASSERT_EQUAL(kind_of(&world, i), i == 5 ? LEAK_POSSIBLE : LEAK_REACHABLE);
+	}
+	CU_ASSERT_EQUAL_FATAL(world.result.holders.nr, 3);
+	check_holder(&world, 0, (struct reach_holder){ .place = at(60), .block = 1, .words = 2,
+						       .blocks = 3, .bytes = 96 });
+	check_holder(&world, 1, (struct reach_holder){ .place = 1, .block = 4, .words = 1,
+						       .is_register = true, .blocks = 1,
+						       .bytes = 32 });
+	check_holder(&world, 2, (struct reach_holder){ .place = at(43), .block = 5, .words = 1,
+						       .blocks = 1, .bytes = 32 });
+	world_close(&world);
+}
+
+static void check_likely(const struct world *world, size_t i, enum likely likely, uint32_t offset)
+{
+	const struct packed_block *held = packed_at(&world->held, i);
+
+	CU_ASSERT_EQUAL(reach_kind(held), LEAK_POSSIBLE);
+	CU_ASSERT_EQUAL(held->likely, likely);
+	if (likely == LIKELY_OFFSET) {
+		CU_ASSERT_TRUE_FATAL(world->result.offset[i] &&
+				     world->result.offset[i] <= world->result.offsets.nr);
+		CU_ASSERT_EQUAL(world->result.offsets.at[world->result.offset[i] - 1].offset,
+				offset);
+	}
+}
+
+/* Blocks of stack 1 at one offset, of stack 2 at any, of stack 3 at one, but too few of them. */
+static void test_likely_offsets(void)
+{
+	enum { NR = 24, FEW = 7 };
+	struct world world;
+
+	world_open(&world);
+	for (size_t i = 0; i < 2 * NR + FEW; i++)
+		push(&world, (struct block){ .address = at(100 + 20 * i), .size = 144,
+					     .stack = 1 + (uint32_t)(i / NR) });
+	/* A wide block has the pointers; what the first block points to the start of is likely, too. */
+	add(&world, 5000, 8 * WIDE_WORDS);
+	push(&world, (struct block){ .address = at(50000), .size = 64, .stack = 9 });
+	world.in.word[0] = at(5000);
+	for (size_t i = 0; i < 2 * NR + FEW; i++) {
+		size_t inside = i / NR == 1 ? 8 + 8 * (i % 16) : 16;
+
+		world.in.word[5000 + i] = at(100 + 20 * i) + inside;
+		/* Somebody walks along it. */
+		world.in.word[5200 + i] = at(100 + 20 * i) + 140;
+	}
+	world.in.word[100] = at(50000);
+	run(&world);
+	for (size_t i = 0; i < NR; i++) {
+		check_likely(&world, i, LIKELY_OFFSET, 16);
+		check_likely(&world, NR + i, LIKELY_NOT, 0);
+	}
+	for (size_t i = 0; i < FEW; i++)
+		check_likely(&world, 2 * NR + i, LIKELY_NOT, 0);
+	check_likely(&world, world.held.nr - 1, LIKELY_VIA, 0);
+	CU_ASSERT_EQUAL(world.result.offsets.nr, 1);
+	CU_ASSERT_FALSE(world.result.offsets.at[0].sds);
+	/* Reachable blocks are not asked about. */
+	world.in.word[1] = at(100);
+	run(&world);
+	CU_ASSERT_EQUAL(kind_of(&world, 0), LEAK_REACHABLE);
+	CU_ASSERT_EQUAL(packed_at(&world.held, 0)->likely, LIKELY_NOT);
+	CU_ASSERT_EQUAL(kind_of(&world, world.held.nr - 1), LEAK_REACHABLE);
+	world_close(&world);
+}
+
+static void test_likely_pools(void)
+{
+	struct world world;
+
+	world_open(&world);
+	add(&world, 100, 512);
+	add(&world, 200, 512);
+	add(&world, 300, 16);
+	world.in.word[0] = at(120);
+	world.in.word[1] = at(220);
+	world.in.word[100] = at(130);		/* used up to there */
+	world.in.word[101] = at(164);		/* its end */
+	world.in.word[102] = at(300);
+	world.in.word[200] = at(230);
+	world.in.word[201] = at(265);		/* not its end */
+	run(&world);
+	check_likely(&world, 0, LIKELY_POOL, 0);
+	check_likely(&world, 1, LIKELY_NOT, 0);
+	check_likely(&world, 2, LIKELY_VIA, 0);
+	world_close(&world);
+}
+
 void suite_reach(void)
 {
 	CU_pSuite suite = CU_add_suite("reach", NULL, NULL);
@@ -598,4 +745,7 @@ void suite_reach(void)
 	CU_add_test(suite, "source", test_source);
 	CU_add_test(suite, "nothing", test_nothing);
 	CU_add_test(suite, "ranges", test_ranges);
+	CU_add_test(suite, "stacks", test_stacks);
+	CU_add_test(suite, "likely by offset", test_likely_offsets);
+	CU_add_test(suite, "likely pools", test_likely_pools);
 }
