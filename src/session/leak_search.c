@@ -11,8 +11,10 @@
 #include "os/pagemap.h"
 #include "os/smaps.h"
 #include "session/find_address.h"
+#include "session/leak_stacks.h"
 #include "session/private.h"
 #include "session/memory_view.h"
+#include "session/tls.h"
 #include "tracee/region.h"
 
 #define CHUNK_HEADER	16u
@@ -25,7 +27,11 @@ struct job {
 	struct session_leaks *ret;
 	struct reach_ranges root, heap, out, code;
 	VEC(uint64_t) words;
+	size_t nr_certain;		/* of the words; registers follow */
 	struct search_origins origins;	/* of the words */
+	uint64_t tls_size;		/* tls_static_size */
+	struct leak_stacks stacks;
+	struct reach_ranges on_stack;	/* what of the roots they are, if they come apart */
 	struct pagemap pagemap;
 	uint64_t asked;			/* next_mapped, last: from this address on ... */
 	struct reach_range mapped;	/* ... this is the next */
@@ -40,6 +46,8 @@ static void job_free(struct job *job)
 	vec_free(&job->code.vec);
 	vec_free(&job->words);
 	vec_free(&job->origins.vec);
+	vec_free(&job->stacks.vec);
+	vec_free(&job->on_stack.vec);
 	pagemap_close(&job->pagemap);
 }
 
@@ -323,15 +331,16 @@ static bool mappings_say(const struct job *job, uint64_t sp, uint64_t tp, uint64
 }
 
 /* The memory below SP is not in use any more. */
-static void add_stack(struct job *job, pid_t tid, uint64_t sp, uint64_t tp)
+static void add_stack(struct job *job, const struct memory_view_thread *thread)
 {
+	uint64_t sp = regs_get(&thread->regs, job->view->arch->sp), tp = thread->tp;
 	const struct packed_block *block = block_at(job, sp);
 	uint64_t start, address = block ? block->address : 0;
 
 	if (block)		/* the stack of a coroutine: only SP points to it */
-		add_words(job, SEARCH_STACK, tid, &address, 1);
+		add_words(job, SEARCH_STACK, thread->tid, &address, 1);
 	else if (block_says(job, sp, tp, &start) || mappings_say(job, sp, tp, &start))
-		job->err = add_range(&job->out, start, sp - job->view->arch->red_zone);
+		job->err = add_range(&job->out, start, memory_view_stack_low(job->view, thread));
 }
 
 /* Words that have the address of a block's chunk, as the allocator itself uses it. */
@@ -361,15 +370,9 @@ static void add_chunks_in_use(struct job *job, const struct memory_view_thread *
 
 static void look_at_thread(struct job *job, const struct memory_view_thread *thread)
 {
-	const struct arch *arch = job->view->arch;
-
 	if (thread->stopped) {
-		add_words(job, SEARCH_REGISTER, thread->tid, thread->regs.word, arch->regs_words);
-		if (!thread->in_syscall) {
+		if (!thread->in_syscall)
 			job->ret->blind_threads += thread->blind;
-			add_words(job, SEARCH_VECTOR, thread->tid,
-				  job->view->vectors.at + thread->vector, thread->nr_vectors);
-		}
 		add_dtv(job, thread->tid, thread->tp);
 		if (job->ret->walked)
 			add_chunks_in_use(job, thread);
@@ -377,7 +380,18 @@ static void look_at_thread(struct job *job, const struct memory_view_thread *thr
 		job->ret->blind_threads++;
 	}
 	if (thread->placed && !job->err)
-		add_stack(job, thread->tid, regs_get(&thread->regs, arch->sp), thread->tp);
+		add_stack(job, thread);
+}
+
+static void add_registers(struct job *job, const struct memory_view_thread *thread)
+{
+	if (!thread->stopped)
+		return;
+	add_words(job, SEARCH_REGISTER, thread->tid, thread->regs.word,
+		  job->view->arch->regs_words);
+	if (!thread->in_syscall)
+		add_words(job, SEARCH_VECTOR, thread->tid, job->view->vectors.at + thread->vector,
+			  thread->nr_vectors);
 }
 
 /*
@@ -402,6 +416,9 @@ static struct err *look_at_threads(struct job *job)
 		look_at_thread(job, &job->view->threads.at[i]);
 	keep_mapped(job);
 	add_freed(job);
+	job->nr_certain = job->words.nr;
+	for (size_t i = 0; i < job->view->threads.nr && !job->err; i++)
+		add_registers(job, &job->view->threads.at[i]);
 	return job->err;
 }
 
@@ -410,6 +427,9 @@ static struct err *collect(struct job *job)
 	struct err *err = sort_maps(job);
 
 	pagemap_open(job->view->pages_of, &job->pagemap);
+	job->tls_size = tls_static_size(job->view);
+	if (!err)
+		err = leak_stacks_ended(job->view, job->tls_size, &job->out);
 	if (!err)
 		err = leave_out_heaps(job);
 	if (!err)
@@ -451,7 +471,8 @@ static struct reach_source source_of(struct job *job)
 		.list = &job->ret->held,
 		.root = job->root.vec.at, .nr_roots = job->root.vec.nr,
 		.heap = job->heap.vec.at, .nr_heaps = job->heap.vec.nr,
-		.word = job->words.at, .nr_words = job->words.nr,
+		.stack = job->on_stack.vec.at, .nr_stacks = job->on_stack.vec.nr,
+		.word = job->words.at, .nr_words = job->words.nr, .nr_certain = job->nr_certain,
 		.code = job->code.vec.at, .nr_code = job->code.vec.nr,
 		.next_present = next_present,
 		.next_mapped = next_mapped,
@@ -460,20 +481,45 @@ static struct reach_source source_of(struct job *job)
 	};
 }
 
+static struct err *find_stacks(struct job *job)
+{
+	const struct memory_view *view = job->view;
+	struct err *err = NULL;
+
+	for (size_t i = 0; i < view->threads.nr && !err; i++)
+		if (view->threads.at[i].placed &&
+		    !block_at(job, regs_get(&view->threads.at[i].regs, view->arch->sp)))
+			err = leak_stacks_add(view, i, job->tls_size, &job->stacks);
+	return err;
+}
+
+/* What of the roots is of stacks goes to on_stack. */
+static struct err *split_stacks(struct job *job)
+{
+	struct err *err = find_stacks(job);
+
+	return err ? err : leak_stacks_split(&job->stacks, &job->root, &job->on_stack);
+}
+
 struct err *search_run(const struct session *session, const struct memory_view *view,
 		       const struct heap_walk *walk, struct session_leaks *ret)
 {
 	struct job job = { .session = session, .view = view, .walk = walk, .ret = ret };
 	struct err *err = collect(&job);
-	struct reach_source source = source_of(&job);
+	struct reach_source source;
 	uint64_t begun;
 
+	if (!err)
+		err = split_stacks(&job);
+	source = source_of(&job);
 	begun = cpu_now();
 	if (!err)
 		err = reach_run(&source, &ret->mark);
 	if (!err)
 		trace_line("marked %" PRIu64 " bytes in %" PRIu64 " us", ret->mark.root_bytes +
 			   ret->mark.heap_bytes + ret->mark.block_bytes, (cpu_now() - begun) / 1000);
+	if (!err)
+		err = leak_holders_take(&job.stacks, &job.origins, ret);
 	job_free(&job);
 	return err;
 }
@@ -522,4 +568,5 @@ void session_leaks_free(struct session_leaks *leaks)
 	}
 	packed_free(&leaks->held);
 	reach_free(&leaks->mark);
+	vec_free(&leaks->holders);
 }

@@ -11,6 +11,7 @@
 #include "session/find_address.h"
 #include "session/private.h"
 #include "session/leak_search.h"
+#include "session/leak_stacks.h"
 #include "session/memory_view.h"
 #include "tracee/forkable.h"
 #include "tracee/region.h"
@@ -31,6 +32,7 @@ struct job {
 	struct session_leaks *ret;
 	bool timed;
 	struct memory_view view;		/* what is searched */
+	bool at_end;			/* of the process: its threads will run no more */
 	uint64_t deadline;		/* of waiting for calls that are under way */
 	struct session_heap walk;	/* if walked */
 	struct session_find *find;	/* find what points to `address`; NULL: search for leaks */
@@ -166,6 +168,8 @@ static struct err *search_held(struct session *session, bool stood, void *arg)
 
 	if (!err)
 		err = memory_view_take(session, true, &job->view);
+	if (!err && job->at_end)
+		leak_stacks_leave_exit(session, &job->view);
 	job->ret->core = job->view.core;
 	if (!err)
 		err = log_blocks(job);
@@ -173,6 +177,8 @@ static struct err *search_held(struct session *session, bool stood, void *arg)
 		err = find_around(job);
 	else if (!err)
 		err = search_run(session, &job->view, &job->walk.walk, job->ret);
+	if (!err && !job->find)
+		leak_holders_walk(session, &job->view, job->ret);
 	return err;
 }
 
@@ -293,9 +299,20 @@ static void forget_look(struct job *job)
 	memory_view_free(&job->view);
 	job->view = (struct memory_view)MEMORY_VIEW_INIT;
 	packed_free(&job->ret->held);
+	reach_free(&job->ret->mark);
+	vec_free(&job->ret->holders);
 	session_heap_free(&job->walk);
 	job->ret->walked = false;
 	job->ret->blind_threads = job->ret->under_way = 0;
+}
+
+/* The stacks are the snapshot's; the modules, whose rows lead through them, the tracer's. */
+static struct err *walk_holders(struct session *session, void *arg)
+{
+	struct job *job = arg;
+
+	leak_holders_walk(session, &job->view, job->ret);
+	return NULL;
 }
 
 static struct err *search_snapshot(struct job *job)
@@ -320,6 +337,8 @@ static struct err *search_snapshot(struct job *job)
 				 "in each of %u", SNAPSHOTS);
 	if (!err)
 		err = search_run(job->session, &job->view, &job->walk.walk, job->ret);
+	if (!err)
+		err = session_call(job->session, walk_holders, job);
 	job->ret->snapshot = !err;
 	if (err)
 		return keeping(err, end_snapshot(job));
@@ -459,6 +478,7 @@ void session_look_at_end(struct session *session)
 	if (!err)
 		err = target_refresh(session->current->target, NULL);
 	job.deadline = tracer_now() + QUIET_NS;
+	job.at_end = true;
 	if (!err)
 		err = session_held(session, search_held, &job, &leaks->pause_ns);
 	job_free(&job);

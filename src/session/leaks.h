@@ -9,7 +9,11 @@
  *			memory without a file that can only be read was written once, and is one, too.
  *			The table of a thread's dynamic TLS (dtv) is known by a pointer into its middle
  *			alone: it is taken for one to its start.
- *	no roots	stacks below SP, where their bounds are known; devices; what mdbg has mapped;
+ *	stacks and	come last, word by word: what hangs on a word of them alone is still
+ *	registers	reachable, but the word may be dead (struct reach_holder, leak_stacks.h)
+ *	no roots	stacks below SP, where their bounds are known, and those of threads that
+ *			have ended; at the end of the process, what lies below the call of exit;
+ *			devices; what mdbg has mapped;
  *			memory without a file that was never written; of glibc's heaps all but the
  *			blocks: free chunks, and the bins of its arenas
  *	heaps		memory in which blocks lie, where it cannot be walked (another allocator, a
@@ -32,9 +36,29 @@
 
 struct session;
 
+/* The largest of mark.holders: where they are. */
+enum session_holder_in {
+	SESSION_HOLDER_STACK,		/* of thread tid */
+	SESSION_HOLDER_REGISTER,	/* index: word of struct regs */
+	SESSION_HOLDER_VECTOR,
+};
+
+struct session_holder {
+	uint32_t number;	/* in mark.holders */
+	enum session_holder_in in;
+	pid_t tid;
+	uint32_t index;
+	uint64_t pc;		/* of a stack: of its frame's function; 0: not known */
+	bool returns;		/* pc is a return address */
+};
+
+#define SESSION_HOLDERS_MAX	100u
+
 struct session_leaks {
 	struct packed_list held;		/* blocks of the target and their kinds */
 	struct reach_result mark;	/* of these */
+	VEC(struct session_holder) holders;	/* most bytes first; at most SESSION_HOLDERS_MAX */
+	uint32_t generation;		/* of the module map, for their pc */
 	bool walked;			/* blocks from before the attach are among them */
 	char why[256];			/* why not */
 	bool core;			/* a core file, which lacks memory that was never written */

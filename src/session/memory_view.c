@@ -286,8 +286,7 @@ size_t memory_view_stack_words(const struct memory_view *view,
 			       const struct memory_view_thread *thread,
 			       uint64_t word[MEMORY_VIEW_STACK_WORDS])
 {
-	const struct arch *arch = view->arch;
-	uint64_t low = (regs_get(&thread->regs, arch->sp) - arch->red_zone) & ~7ull;
+	uint64_t low = memory_view_stack_low(view, thread) & ~7ull;
 	size_t got;
 
 	/* It may be less, where the stack ends. */

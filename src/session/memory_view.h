@@ -22,6 +22,7 @@ struct memory_view_thread {
 	bool placed;		/* SP is known */
 	bool in_syscall;
 	bool inside;		/* in the allocator, or perhaps: see memory_view.c */
+	bool exited;		/* it has called exit: regs are PC and SP behind that call alone */
 	bool blind;		/* its vector registers could not be read */
 	struct regs regs;
 	uint64_t tp;		/* thread pointer; 0: not known */
@@ -62,6 +63,15 @@ struct memory_view {
 struct err *memory_view_take(struct session *session, bool deep,
 			     struct memory_view *ret) MUST_CHECK;
 void memory_view_free(struct memory_view *view);
+
+/* The lowest address of its stack that is in use: of the red zone, unless it stands behind a call. */
+static inline uint64_t memory_view_stack_low(const struct memory_view *view,
+					     const struct memory_view_thread *thread)
+{
+	uint64_t sp = regs_get(&thread->regs, view->arch->sp);
+
+	return thread->exited ? sp : sp - view->arch->red_zone;
+}
 
 #define MEMORY_VIEW_STACK_WORDS	512u
 /*

@@ -15,8 +15,8 @@
  *
  *	what there is		event_queue session_state allocator blind lacks
  *	processes		process pause deferred route agent
- *	looked at, in a stop	tls memory_view heap leak_search brief_attach snapshot_end find_address
- *				leaks unknown_frees
+ *	looked at, in a stop	tls memory_view heap leak_stacks leak_search brief_attach
+ *				snapshot_end find_address leaks unknown_frees
  *	probes			forked_copies_clean handover handover_gap arm_target untraced
  *				process_names probed threads user_probes trim recording
  *	from attach to detach	follow watch leave attach open_core interrupt react session

@@ -154,26 +154,46 @@ static struct err *read_table(const struct memory_view *view,
 	return err;
 }
 
+static void read_tables(const struct memory_view *view, const struct slots *slots,
+			struct tls *ret)
+{
+	AUTO_FREE struct pair *pairs = malloc(MODULES_MAX * sizeof(*pairs));
+
+	if (!pairs || vec_reserve(&ret->low, view->threads.nr))
+		return;		/* without memory for it, nothing is known */
+	for (size_t i = 0; i < view->threads.nr; i++) {
+		uint64_t *low = &ret->low.at[ret->low.nr++];
+
+		*low = view->threads.at[i].tp;
+		if (read_table(view, &view->threads.at[i], slots, pairs, ret, low))
+			break;
+	}
+}
+
 void tls_read(const struct target *target, const struct memory_view *view, struct tls *ret)
 {
-	AUTO_FREE struct pair *pairs = NULL;
 	struct slots slots = { VEC_INIT };
 
 	*ret = (struct tls){ VEC_INIT, VEC_INIT };
 	if (!view->has_glibc)
 		return;
-	pairs = malloc(MODULES_MAX * sizeof(*pairs));
-	if (!pairs || vec_reserve(&ret->low, view->threads.nr))
-		return;		/* without memory for it, nothing is known */
 	read_slots(target, &slots);
-	for (size_t i = 0; i < view->threads.nr; i++) {
-		uint64_t *low = &ret->low.at[ret->low.nr++];
-
-		*low = view->threads.at[i].tp;
-		if (read_table(view, &view->threads.at[i], &slots, pairs, ret, low))
-			break;
-	}
+	read_tables(view, &slots, ret);
 	vec_free(&slots.vec);
+}
+
+uint64_t tls_static_size(const struct memory_view *view)
+{
+	const struct slots slots = { VEC_INIT };
+	struct tls tls = { VEC_INIT, VEC_INIT };
+	uint64_t size = 0;
+
+	if (view->has_glibc)
+		read_tables(view, &slots, &tls);
+	for (size_t i = 0; i < tls.low.nr; i++)
+		size = MAX(size, view->threads.at[i].tp - tls.low.at[i]);
+	tls_free(&tls);
+	return size;
 }
 
 void tls_free(struct tls *tls)

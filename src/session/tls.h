@@ -51,6 +51,11 @@ struct tls {
 void tls_read(const struct target *target, const struct memory_view *view, struct tls *ret);
 void tls_free(struct tls *tls);
 /*
+ * How many bytes below a thread pointer are static thread-local memory, in the thread that has most;
+ * 0: not known. By the tables alone, so on any thread, and of a snapshot.
+ */
+uint64_t tls_static_size(const struct memory_view *view);
+/*
  * The lowest address of the data of a thread of the view below its thread pointer, or the thread
  * pointer.
  */

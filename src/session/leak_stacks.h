@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Stacks, for a leak search: which of the roots they are, and whose; and which are no roots, since
+ * nobody will use them again.
+ *
+ * A stack of a thread that runs is from the red zone below SP up to static thread-local memory. One
+ * that is not known as such is a root like others: fewer words are named then, and nothing else
+ * differs. That of a thread that has ended is kept by libc for the next one, and full of what the
+ * thread has left. It is left out where it certainly is one: below its control block, which says
+ * where it is, with a guard that libc has made, and no thread there.
+ */
+#pragma once
+
+#include "heap/reach.h"
+
+struct memory_view;
+struct search_origins;
+struct session;
+struct session_leaks;
+
+struct leak_stack {
+	struct reach_range range;
+	pid_t tid;
+};
+
+struct leak_stacks {
+	VEC(struct leak_stack) vec;
+};
+
+/* Add one; tls_size is of tls_static_size. */
+struct err *leak_stacks_add(const struct memory_view *view, size_t thread, uint64_t tls_size,
+			    struct leak_stacks *stacks) MUST_CHECK;
+/* Add those of threads that have ended to ranges. */
+struct err *leak_stacks_ended(const struct memory_view *view, uint64_t tls_size,
+			      struct reach_ranges *ranges) MUST_CHECK;
+/* What of the roots is of stacks goes to *on_stack_ret, which is empty. */
+struct err *leak_stacks_split(const struct leak_stacks *stacks, struct reach_ranges *roots,
+			      struct reach_ranges *on_stack_ret) MUST_CHECK;
+/* leaks->holders, of leaks->mark: whose stacks and registers they are. */
+struct err *leak_holders_take(const struct leak_stacks *stacks,
+			      const struct search_origins *origins,
+			      struct session_leaks *leaks) MUST_CHECK;
+
+/*
+ * At the end of the process: a thread that has called exit is where it was before, as nothing
+ * returns from that; what exit's own frames have left of the variables of main is none. Tracer
+ * thread.
+ */
+void leak_stacks_leave_exit(struct session *session, struct memory_view *view);
+
+/*
+ * Find the functions whose frames the words of leaks->holders lie in. Tracer thread; the view is a
+ * snapshot, or of a target that still stands.
+ */
+void leak_holders_walk(struct session *session, const struct memory_view *view,
+		       struct session_leaks *leaks);
