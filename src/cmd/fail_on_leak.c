@@ -6,6 +6,10 @@
  * `set leaks-at-end`), and mdbg's letting go of it: detach, kill, the end of mdbg. What was lost is
  * reported on standard error then. Of several targets each counts. One that could not be looked at
  * is a failure, too: nobody knows.
+ *
+ * Only what is definitely lost counts. A block that hangs on a word of a stack alone may be lost,
+ * too (struct reach_holder), but the word may be a variable of a thread that is at work; and
+ * possibly lost ones mostly are none. A gate that fails where nothing is wrong would be taken away.
  */
 
 #include <inttypes.h>

@@ -32,7 +32,14 @@ const struct cmd cmd_malloc_leaks = {
 			  "as in valgrind's manual. All are counted. The kinds that are named are\n"
 			  "listed by where they were allocated; without a name definite and\n"
 			  "possible ones are. FILTER, as in `help malloc allocations`, selects\n"
-			  "blocks. Lines below the sums say what may hide leaks or make them up.\n"
+			  "blocks. Lines below the sums say what may hide leaks or make them up:\n"
+			  "how many of the possibly lost blocks are most likely in use, as all of\n"
+			  "their site are pointed to at the same byte behind their start (sds\n"
+			  "strings, sqlite's pages), or as they are pools; and how many blocks hang on\n"
+			  "words of stacks and registers alone. Such a word may be a variable of a\n"
+			  "function that waits, or what a call has left that is over: then the block\n"
+			  "is lost, and neither listed nor counted as such. The largest are listed with\n"
+			  "the function whose frame has the word; with `reachable`, the first 100.\n"
 			  "The target is stopped during the search (-stop). If it has more than\n"
 			  "64 MB of memory of its own it is stopped for a fork only, and the\n"
 			  "snapshot is searched (-snapshot). Where a fork is not safe the target\n"
@@ -50,6 +57,7 @@ const struct cmd cmd_malloc_leaks = {
 struct leak_values {
 	struct leaks leaks;
 	VEC(Tcl_Obj *) patterns;	/* of the suppressions, which a script may change */
+	VEC(Tcl_Obj *) held_by;		/* by leak */
 	struct dicts dicts;
 };
 
@@ -57,9 +65,67 @@ static void leak_values_free(struct leak_values *leaks)
 {
 	vec_each_value(pattern, &leaks->patterns)
 		Tcl_DecrRefCount(pattern);
+	vec_each_value(list, &leaks->held_by)
+		Tcl_DecrRefCount(list);
 	vec_free(&leaks->patterns);
+	vec_free(&leaks->held_by);
 	leaks_free(&leaks->leaks);
 	dicts_free(&leaks->dicts);
+}
+
+static Tcl_Obj *offsets_list(const struct leak *leak)
+{
+	Tcl_Obj *list = Tcl_NewListObj(0, NULL);
+
+	for (uint32_t i = 0; i < leak->nr_offsets; i++)
+		Tcl_ListObjAppendElement(NULL, list, Tcl_NewWideIntObj(leak->offset[i]));
+	return list;
+}
+
+static Tcl_Obj *holder_dict(const struct call *call, const struct query *query,
+			    const struct session_holder *holder)
+{
+	static const char *const words[] = {
+		[SESSION_HOLDER_STACK] = "stack", [SESSION_HOLDER_REGISTER] = "register",
+		[SESSION_HOLDER_VECTOR] = "vector",
+	};
+	const struct reach_holder *is = &query->found.mark.holders.at[holder->number];
+	Tcl_Obj *dict = Tcl_NewDictObj();
+
+	dict_text(dict, "kind", words[holder->in]);
+	dict_address(dict, "block", packed_at(&query->found.held, is->block)->address);
+	dict_number(dict, "bytes", query->leaks.by_holder.at[holder->number].bytes);
+	dict_number(dict, "count", query->leaks.by_holder.at[holder->number].blocks);
+	if (!is->is_register)
+		dict_address(dict, "place", is->place);
+	if (holder->tid)
+		dict_number(dict, "thread", (uint64_t)holder->tid);
+	if (holder->in == SESSION_HOLDER_REGISTER)
+		dict_text(dict, "register", session_arch(call->session)->reg_names[holder->index]);
+	if (holder->pc) {
+		dict_address(dict, "pc", holder->pc);
+		dict_number(dict, "returns", holder->returns);
+	}
+	return dict;
+}
+
+/* Words that point to a block of this record. */
+static Tcl_Obj *held_by(const struct call *call, const struct query *query,
+			const struct leak *leak)
+{
+	Tcl_Obj *list = Tcl_NewListObj(0, NULL);
+
+	for (size_t i = 0; leak->stack_blocks && i < query->found.holders.nr; i++) {
+		const struct session_holder *holder = &query->found.holders.at[i];
+		uint32_t block = query->found.mark.holders.at[holder->number].block;
+		struct block is = packed_block(&query->found.held, block);
+
+		if (reach_kind(packed_at(&query->found.held, block)) == leak->kind &&
+		    is.stack == leak->stack && is.preattach == leak->preattach &&
+		    is.unrecorded == leak->unrecorded)
+			Tcl_ListObjAppendElement(NULL, list, holder_dict(call, query, holder));
+	}
+	return list;
 }
 
 static struct err *take_patterns(const struct suppressions *suppressions, struct leak_values *ret)
@@ -77,12 +143,31 @@ static struct err *take_patterns(const struct suppressions *suppressions, struct
 	return NULL;
 }
 
+static struct err *take_held_by(const struct call *call, const struct query *query,
+				struct leak_values *ret)
+{
+	struct err *err = vec_reserve(&ret->held_by, query->leaks.vec.nr);
+
+	if (err)
+		return err;
+	vec_each(leak, &query->leaks.vec) {
+		Tcl_Obj *list = held_by(call, query, leak);
+
+		Tcl_IncrRefCount(list);
+		ret->held_by.at[ret->held_by.nr++] = list;
+	}
+	return NULL;
+}
+
 /* What the search has taken is given back before a script runs. */
 static struct err *take_leaks(struct call *call, struct leak_values *ret)
 {
 	CLEANUP(query_free) struct query query;
 	struct err *err = query_leaks(call, &query);
 
+	if (err)
+		return err;
+	err = take_held_by(call, &query, ret);
 	if (err)
 		return err;
 	ret->leaks = query.leaks;
@@ -102,6 +187,12 @@ static Tcl_Obj *leak_dict(void *ctx, size_t i)
 	dicts_number(dicts, "count", leak->blocks);
 	dicts_number(dicts, "indirectbytes", leak->indirect_bytes);
 	dicts_number(dicts, "indirectcount", leak->indirect_blocks);
+	dicts_number(dicts, "likelybytes", leak->likely_bytes);
+	dicts_number(dicts, "likelycount", leak->likely_blocks);
+	dicts_value(dicts, "offsets", offsets_list(leak));
+	dicts_number(dicts, "stackbytes", leak->stack_bytes);
+	dicts_number(dicts, "stackcount", leak->stack_blocks);
+	dicts_value(dicts, "heldby", leaks->held_by.at[i]);
 	dicts_number(dicts, "preattach", leak->preattach);
 	dicts_number(dicts, "stack", leak->stack);
 	if (leak->suppression == SUPPRESS_NONE)
@@ -126,6 +217,13 @@ const struct cmd cmd_api_leaks = {
 	.brief		= "list of dicts: the loss records of `malloc leaks`",
 	.help		= "kind (definite indirect possible reachable) bytes count\n"
 			  "indirectbytes indirectcount (what is lost with a definite one)\n"
+			  "likelybytes likelycount (what of a possible one is most likely in use)\n"
+			  "offsets (bytes in its blocks that pointers of these lead to)\n"
+			  "stackbytes stackcount (what hangs on words of stacks and registers alone)\n"
+			  "heldby (a list of dicts: those of the 100 largest such words that point to\n"
+			  "blocks of it: kind (stack, register, vector) block (address) bytes count\n"
+			  "(what hangs on it) place thread register pc returns (as in\n"
+			  "`help mdbg::find`))\n"
 			  "preattach stack suppressed (the pattern it is suppressed by, or \"\").\n"
 			  "Without a kind definite and possible ones. Words as in\n"
 			  "`help malloc leaks`; -each as in `help mdbg::allocations`.\n",

@@ -230,7 +230,8 @@ struct figures_acquired figures_acquired(const struct figures *figures, size_t n
 
 /*
  * Memory that is neither free nor in a thread's cache is held, with its headers: so the three add
- * up to the memory that was acquired, by sbrk and mmap. Where the walk has not seen all of a heap they would not.
+ * up to the memory that was acquired, by sbrk and mmap. Where the walk has not seen all of a heap
+ * they would not.
  */
 static void print_heap(const struct figures *figures, size_t number, struct out *out)
 {

@@ -9,6 +9,7 @@
 #include "base/cancel.h"
 #include "heap/leak.h"
 #include "heap/site.h"
+#include "report/holder_text.h"
 #include "report/lack_text.h"
 #include "report/out.h"
 #include "report/sites.h"
@@ -38,6 +39,37 @@ static void print_sums(const struct leaks *leaks, struct out *out)
 	all.blocks += leaks->suppressed.blocks;
 	out_f(out, "    all of them.......... %" PRIu64 " bytes in %" PRIu64 " blocks\n", all.bytes,
 	      all.blocks);
+}
+
+#define LIKELY_TEXT	"    of those possibly lost, %" PRIu64 " bytes in %" PRIu64 " blocks are "
+
+/* Two figures that make up those of the possibly lost, which stand above. */
+static void print_likely(const struct leaks *leaks, struct out *out)
+{
+	static const char *const why[LIKELY_KINDS] = {
+		[LIKELY_OFFSET] = "are pointed to at the same inner byte as others of their site",
+		[LIKELY_POOL] = "are an allocator's pools",
+		[LIKELY_VIA] = "are pointed to by these",
+	};
+	struct leak_sum all = { 0, 0 };
+	const char *before = " (";
+
+	for (unsigned i = LIKELY_NOT + 1; i < LIKELY_KINDS; i++) {
+		all.bytes += leaks->likely[i].bytes;
+		all.blocks += leaks->likely[i].blocks;
+	}
+	if (!all.blocks)
+		return;
+	out_f(out, LIKELY_TEXT "most likely in use", all.bytes, all.blocks);
+	for (unsigned i = LIKELY_NOT + 1; i < LIKELY_KINDS; i++) {
+		if (!leaks->likely[i].blocks)
+			continue;
+		out_f(out, "%s%" PRIu64 " blocks %s", before, leaks->likely[i].blocks, why[i]);
+		before = ", ";
+	}
+	out_f(out, ")\n" LIKELY_TEXT "not known to be\n",
+	      leaks->sum[LEAK_POSSIBLE].bytes - all.bytes,
+	      leaks->sum[LEAK_POSSIBLE].blocks - all.blocks);
 }
 
 /* Say why leaks may be hidden, or blocks taken for leaks that are none. */
@@ -86,6 +118,27 @@ struct listing {
 	struct out *out;
 };
 
+static void print_offsets(const struct leak *leak, struct out *out)
+{
+	for (uint32_t i = 0; i < leak->nr_offsets; i++)
+		out_f(out, "%s%" PRIu32, i ? ", " : ": pointers to byte ", leak->offset[i]);
+	if (leak->sds)
+		out_text(out, ", as sds strings have");
+}
+
+static void print_notes(const struct leak *leak, struct out *out)
+{
+	if (leak->likely_blocks) {
+		out_f(out, ", %" PRIu64 " of them most likely in use", leak->likely_blocks);
+		print_offsets(leak, out);
+		if (leak->likely_kinds == 1u << LIKELY_POOL)
+			out_text(out, ": pools");
+	}
+	if (leak->stack_blocks)
+		out_f(out, ", %" PRIu64 " of them only by words of stacks or registers",
+		      leak->stack_blocks);
+}
+
 static struct err *print_leak(struct listing *list, const struct leak *leak)
 {
 	struct out *out = list->out;
@@ -96,6 +149,7 @@ static struct err *print_leak(struct listing *list, const struct leak *leak)
 	else
 		out_f(out, "%" PRIu64 " bytes", leak->bytes);
 	out_f(out, " in %" PRIu64 " blocks are %s", leak->blocks, leak_kind_name(leak->kind));
+	print_notes(leak, out);
 	if (leak->suppression != SUPPRESS_NONE) {
 		out_text(out, ", suppressed by ");
 		suppression_print(list->suppressions, leak->suppression, out);
@@ -148,6 +202,8 @@ struct err *leaks_print(struct session *session, const struct session_leaks *fou
 	out_heading(out, "Leak Summary of the Process:");
 	print_sums(leaks, out);
 	out_text(out, "\n");
+	print_likely(leaks, out);
+	holders_print(session, found, leaks, out);
 	err = print_listing(&list, found);
 	if (err)
 		return err;

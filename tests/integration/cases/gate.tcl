@@ -43,6 +43,19 @@ by_both case gate-program 120 {
 	check {$::status == 1} {a failed command: $::status $::err}
 }
 
+# A single block is not missed for a word that nobody will use again: what a thread that has ended has left on its stack, what
+# exit has in its frames of those of main, whatever ends the process after it.
+by_both case gate-dead-stacks 60 {
+	foreach {words bytes} {{ended quit} 6037 end 6089} {
+		mdbg -in [spit $::tmp/in "[join $words "\n"]\n"] -q --fail-on-leak -- $::build/targets/stale
+		check {$::status == 23} {$words: status $::status: $::err}
+		check {[regexp "definitely lost $bytes bytes in 1 blocks\n\$" $::err]} {$words: not $bytes bytes: $::err}
+	}
+	# A variable of a function that waits when the process ends is no leak.
+	mdbg -in [spit $::tmp/in "alive\nquit\n"] -q --fail-on-leak -- $::build/targets/stale
+	check {$::status == 0 && $::err eq ""} {a variable: $::status $::err}
+}
+
 # What could not be looked at is no success.
 case gate-unknown 60 {
 	check {[catch {exec {*}[mdbg_command -q --fail-on-leak -- $::build/targets/losses lose signal 9] 2> $::tmp/err}] &&

@@ -38,6 +38,29 @@ proc check_sums {m} {
 	return $sums
 }
 
+# What is said below the sums: of those possibly lost, {bytes blocks} that are most likely in use, and the others.
+proc likely_sums {text} {
+	set figures [regexp -all -inline -line {^    of those possibly lost, (\d+) bytes in (\d+) blocks are (?:most likely in use \(|not known to be$)} $text]
+	return [lmap {- bytes blocks} $figures {list $bytes $blocks}]
+}
+
+proc check_likely_sums {text} {
+	lassign [likely_sums $text] likely others
+	lassign [dict get [leak_sums $text] possibly] bytes blocks
+	check {[lindex $likely 0] + [lindex $others 0] == $bytes && [lindex $likely 1] + [lindex $others 1] == $blocks} \
+		{$likely and $others are not $bytes bytes in $blocks blocks: $text}
+	return [list [lindex $likely 1] [lindex $others 1]]
+}
+
+# Of the blocks that are possibly lost at least this share is known to be in use. Returns the answer.
+proc check_likely {m share} {
+	set text [live $m "malloc leaks possible"]
+	note [string range $text 0 1500]
+	lassign [check_likely_sums $text] likely others
+	check {$likely >= $share * ($likely + $others)} {only $likely are said to be in use, and $others others are not: $text}
+	return $text
+}
+
 by_both case leaks-kinds 60 {
 	set t [start leaks]
 	set before [state [pid_of $t]]
@@ -344,6 +367,10 @@ case leaks-in-redis 120 {
 	set text [live $m "malloc leaks definite"]
 	set sums [leak_sums $text]
 	set figures [live $m malloc]
+	# Its strings are sds: all of them are pointed to behind their headers.
+	set strings [check_likely $m 0.98]
+	check {[regexp -line { in (\d+) blocks are possibly lost, \1 of them most likely in use: pointers to byte \d+, as sds strings have$} $strings]} \
+		{no sds strings: $strings}
 	live $m cont
 	live $m detach
 	live_end $m
@@ -416,9 +443,12 @@ case leaks-in-sqlite 60 {
 	check {[hear $chan] eq "ready"} {it is not ready}
 	set m [live_start -p [pid $chan]]
 	puts $chan {WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 3000)
-		INSERT INTO t(text) SELECT 'row ' || x FROM c; SELECT count(*) FROM t;}
+		INSERT INTO t(text) SELECT 'row ' || hex(zeroblob(100)) || x FROM c; SELECT count(*) FROM t;}
 	check {[hear $chan] == 3000} {no answer}
 	check_none_lost $m [list puts $chan {UPDATE t SET text = text || 'x' WHERE n % 3 = 0; SELECT sum(length(text)) > 0 FROM t;}]
+	# The header of a page of the cache is behind it.
+	set pages [check_likely $m 0.85]
+	check {[regexp {most likely in use: pointers to byte \d{4}\n} $pages]} {no pages: $pages}
 	live_end $m
 	for {set i 0} {$i < 5} {incr i} {
 		check {[hear $chan] == 1} {wrong answer}
@@ -462,7 +492,104 @@ case leaks-in-nginx 60 {
 		check_none_lost $m {get_pages 1}
 		live_end $m
 		get_pages 1
+		# A configuration lies in its own pool, into whose first block variables point.
+		set m [live_start -p $master]
+		set pools [check_likely $m 0.5]
+		check {[regexp {\d+ blocks are an allocator's pools, \d+ blocks are pointed to by these} $pools]} {no pools: $pools}
+		live_end $m
+		get_pages 1
 	} finally {
 		end_nginx $master
+	}
+}
+
+# The leak records of blocks of one size, as a dict: kind, and the sum of each of these figures.
+proc of_size {m size kind} {
+	set sum {count 0 likelycount 0 stackcount 0 offsets {} heldby {}}
+	foreach leak [live_value $m "mdbg::leaks $kind size == $size"] {
+		foreach key {count likelycount stackcount} {
+			dict incr sum $key [dict get $leak $key]
+		}
+		foreach key {offsets heldby} {
+			dict lappend sum $key {*}[dict get $leak $key]
+		}
+	}
+	return $sum
+}
+
+# Inner pointers that programs keep on purpose are counted apart, whether the blocks were recorded or not; one to somewhere in a
+# block is not among them, nor are those of few blocks, or to many places.
+by_both case leaks-inner-pointers 60 {
+	foreach when {before after} {
+		set t [start stale]
+		set size [expr {$when eq "before" ? "usable" : "expr"}]
+		if {$when eq "after"} {
+			set m [live_start -p [pid_of $t]]
+		}
+		foreach what {{strings 100} {nodes 50} one pool {wild 40} {few 7}} {
+			order $t $what
+		}
+		if {$when eq "before"} {
+			set m [live_start -p [pid_of $t]]
+		}
+		set text [live $m "malloc leaks"]
+		note $text
+		check_likely_sums $text
+		foreach {bytes count likely offsets} {6043 100 100 24 12047 50 50 40 18053 50 50 {} 6067 1 0 {} 24073 1 1 {} 24119 1 1 {}
+				6091 40 0 {} 12107 7 0 {}} {
+			set is [of_size $m [$size $bytes] possible]
+			check {[dict get $is count] == $count && [dict get $is likelycount] == $likely && [dict get $is offsets] eq $offsets} \
+				{$when: of $bytes bytes there should be $count $likely $offsets: $is}
+		}
+		check {[live_value $m "mdbg::leaks definite"] eq {}} {something is lost: $::result}
+		if {$when eq "after"} {
+			check {[regexp -line {^#\d+  604300 bytes in 100 blocks are possibly lost, 100 of them most likely in use: pointers to byte 24$} $text]} {$text}
+		}
+		live_end $m
+		finish $t
+	}
+}
+
+# A block that only a word of a stack holds is reachable, and that word is named: one that is dead (no search by words can know
+# that), and one that is a variable. What data holds as well is not among them. A stack of a thread that has ended holds nothing.
+by_both case leaks-on-stacks 60 {
+	foreach how {-stop -snapshot} {
+		set t [start stale]
+		set before [state [pid_of $t]]
+		order $t alive
+		set m [live_start -p [pid_of $t]]
+		foreach what {{strings 20} dead ended} {
+			order $t $what
+		}
+		set text [live $m "malloc leaks reachable $how"]
+		note $text
+		foreach {size where} {6007 wait_in_dead_frame 6029 wait_with_variable} {
+			set size [expr {$size == 6029 ? [usable $size] : $size}]
+			set is [of_size $m $size reachable]
+			check {[dict get $is count] == 1 && [dict get $is stackcount] == 1} {$size bytes: $is}
+			set holder [lindex [dict get $is heldby] 0]
+			check {[dict get $holder kind] eq "stack" && [dict get $holder thread] == [pid_of $t]} {$size bytes: $holder}
+			check {[dict get $holder block] != 0 && [dict get $holder place] != 0} {$size bytes: $holder}
+			set line "stack of thread [pid_of $t], in $where\\+0x"
+			check {[regexp -line "^ +0x\[0-9a-f\]{16} +$line" $text]} {$size bytes are not held by $where: $text}
+		}
+		check {[dict get [of_size $m 6037 definite] count] == 1} {6037 bytes of a thread that has ended: $::result}
+		# What hangs on the first of two is held by the same word.
+		check {[dict get [of_size $m 6011 reachable] stackcount] == 1} {6011 bytes: $::result}
+		check {[regexp -line { in wait_in_dead_frame\+.*: 12018 bytes in 2 blocks, by byte 0 of 0x} $text]} {not the two: $text}
+		check {[regexp -line {^    (\d+) bytes in (\d+) blocks that are not lost hang on words of stacks and registers alone; such a word may be a variable, or a dead copy of one:$} $text -> bytes blocks]} {$text}
+		set sum 0
+		foreach leak [live_value $m "mdbg::leaks possible reachable"] {
+			incr sum [dict get $leak stackbytes]
+		}
+		check {$sum == $bytes && $blocks >= 3} {$sum in records, $bytes in all}
+		check_sums $m
+		# They are freed: nothing was lost, and nothing hangs on a word of theirs.
+		order $t again
+		order $t again
+		check {[dict get [of_size $m 6007 all] count] == 0} {still there: $::result}
+		live_end $m
+		check_state $before [pid_of $t]
+		finish $t
 	}
 }

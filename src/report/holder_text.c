@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Words that blocks hang on alone (holder_text.h). */
+
+#include "report/holder_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "heap/leak.h"
+#include "report/out.h"
+#include "session/leaks.h"
+#include "session/session.h"
+#include "symbol/symbol.h"
+
+#define HOLDERS_FEW	5u
+
+static void print_place(struct session *session, const struct session_leaks *found,
+			const struct session_holder *holder, struct out *out)
+{
+	const struct reach_holder *is = &found->mark.holders.at[holder->number];
+	char text[32];
+
+	if (holder->in == SESSION_HOLDER_REGISTER)
+		snprintf(text, sizeof(text), "register %s",
+			 session_arch(session)->reg_names[holder->index]);
+	else if (holder->in == SESSION_HOLDER_VECTOR)
+		snprintf(text, sizeof(text), "vector register");
+	else
+		snprintf(text, sizeof(text), "0x%016" PRIx64, is->place);
+	out_blanks(out, 8);
+	out_column(out, text, 18);
+}
+
+static void print_where(struct session *session, const struct session_leaks *found,
+			const struct session_holder *holder, struct out *out)
+{
+	const char *entry = holder->pc && !holder->returns ?
+				    session_entry_name(session, holder->pc) : NULL;
+
+	if (holder->in == SESSION_HOLDER_STACK)
+		out_f(out, " stack of thread %d", holder->tid);
+	else
+		out_f(out, " thread %d", holder->tid);
+	if (holder->pc)
+		out_f(out, ", in %s", entry ? entry :
+		      symbols_text(session_symbols(session), holder->pc, found->generation,
+				   holder->returns));
+}
+
+static void print_holder(struct session *session, const struct session_leaks *found,
+			 const struct leaks *leaks, const struct session_holder *holder,
+			 struct out *out)
+{
+	const struct reach_holder *is = &found->mark.holders.at[holder->number];
+	const struct leak_sum *sum = &leaks->by_holder.at[holder->number];
+	uint64_t start = packed_at(&found->held, is->block)->address;
+
+	print_place(session, found, holder, out);
+	print_where(session, found, holder, out);
+	out_f(out, ": %" PRIu64 " bytes in %" PRIu64 " blocks, by byte %" PRIu64 " of " PRI_ADDRESS,
+	      sum->bytes, sum->blocks, is->word - start, start);
+	if (is->words > 1)
+		out_f(out, "; %" PRIu32 " such words point there", is->words);
+	out_text(out, "\n");
+}
+
+void holders_print(struct session *session, const struct session_leaks *found,
+		   const struct leaks *leaks, struct out *out)
+{
+	size_t most = leaks->kinds & 1u << LEAK_REACHABLE ? SESSION_HOLDERS_MAX : HOLDERS_FEW;
+	size_t listed = 0;
+
+	if (!leaks->on_stack.blocks)
+		return;
+	out_f(out, "    %" PRIu64 " bytes in %" PRIu64 " blocks that are not lost hang on words of stacks and registers alone; such a word may be a variable, or a dead copy of one:\n",
+	      leaks->on_stack.bytes, leaks->on_stack.blocks);
+	for (size_t i = 0; i < found->holders.nr && listed < most && !out_done(out); i++) {
+		if (!leaks->by_holder.at[found->holders.at[i].number].blocks)
+			continue;	/* all that hangs on it is suppressed */
+		print_holder(session, found, leaks, &found->holders.at[i], out);
+		listed++;
+	}
+	if (leaks->by_holder.nr > listed)
+		out_f(out, "        ... and %zu words more%s\n", leaks->by_holder.nr - listed,
+		      most == HOLDERS_FEW ? " (`malloc leaks reachable` lists the first 100)" : "");
+}
