@@ -13,6 +13,12 @@
 
 #include <stdlib.h>
 
+/*
+ * What more there are become roots like others: programs have a few hundred, and a stack can be as
+ * large as its process wants it.
+ */
+#define WORDS_MAX	65536u
+
 struct err *marker_collect(struct marker *marker, uint64_t place, const uint64_t *word, size_t nr,
 			   bool is_register)
 {
@@ -27,6 +33,10 @@ struct err *marker_collect(struct marker *marker, uint64_t place, const uint64_t
 		    (marker_at(marker, is.block)->state == REACHABLE &&
 		     (is.outer == EXTENT_NONE || marker_at(marker, is.outer)->state == REACHABLE)))
 			continue;
+		if (marker->stack_words.nr == WORDS_MAX) {
+			marker_words(marker, &word[i], 1);
+			continue;
+		}
 		found.place = is_register ? place + i : place + i * sizeof(*word);
 		found.strong = word[i] == marker_at(marker, is.block)->address;
 		err = vec_push(&marker->stack_words, found);
@@ -47,17 +57,26 @@ static int by_weight(const void *va, const void *vb)
 	return 0;
 }
 
-/* All that is pending. A whole program may hang on a variable of main's: sweeps are for that. */
+#define SWEPT	64u
+
+/*
+ * All that is pending. A whole program may hang on a few variables of main's: sweeps are for that.
+ * They look at all windows, which would take too long for the many words of inner frames.
+ */
 static struct err *follow(struct marker *marker)
 {
 	struct err *err;
 
 	if (!marker->nr_pending && !marker->nr_ready && !marker->nr_targets)
 		return NULL;
-	marker->draining = false;
-	err = marker_sweep(marker);
-	marker->draining = true;
-	return err ? err : marker_follow_pending(marker);
+	if (marker->ret->holders.nr <= SWEPT) {
+		marker->draining = false;
+		err = marker_sweep(marker);
+		marker->draining = true;
+		if (err)
+			return err;
+	}
+	return marker_follow_pending(marker);
 }
 
 static struct err *look_at(struct marker *marker, const struct stack_word *at)
@@ -107,13 +126,18 @@ struct err *marker_scan_stacks(struct marker *marker)
 	struct err *err = NULL;
 
 	marker->collecting = true;
+	marker->strength = FIRM;
+	marker->origin = EXTENT_NONE;
 	for (size_t i = 0; i < source->nr_stacks && !err; i++)
 		err = marker_read_gaps(marker, source->stack[i].start, source->stack[i].end,
 				       &marker->ret->unread_roots);
 	marker->collecting = false;
-	if (!err)
+	if (!err && source->nr_words > source->nr_certain)
 		err = marker_collect(marker, source->nr_certain, source->word + source->nr_certain,
 				     source->nr_words - source->nr_certain, true);
+	marker_end_words(marker);
+	if (!err)
+		err = follow(marker);
 	if (err)
 		return err;
 	vec_sort(&marker->stack_words, by_weight);

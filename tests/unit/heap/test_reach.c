@@ -647,6 +647,34 @@ static void test_stacks(void)
 	world_close(&world);
 }
 
+/* More words of stacks than are listed are roots all the same. */
+static void test_many_stack_words(void)
+{
+	enum { LISTED = 65536, FROM = 1000 };
+	const struct reach_range stack = { at(FROM), at(FROM + LISTED + 10) };
+	struct reach_source source = { .unasked = UINT64_MAX, .stack = &stack, .nr_stacks = 1 };
+	struct world world;
+
+	world_open(&world);
+	for (size_t i = 0; i < 3; i++)
+		add(&world, 100 + 10 * i, 32);
+	for (size_t i = 0; i < LISTED; i++)
+		world.in.word[FROM + i] = at(100);
+	world.in.word[FROM + LISTED + 2] = at(110);
+	world.in.word[110] = at(120);
+	source.memory = &world.in.memory;
+	CU_ASSERT_PTR_NULL_FATAL(packed_sort(&world.held, NULL));
+	source.list = &world.held;
+	CU_ASSERT_PTR_NULL_FATAL(reach_run(&source, &world.result));
+	for (size_t i = 0; i < 3; i++) {
+		CU_ASSERT_EQUAL(kind_of(&world, i), LEAK_REACHABLE);
+		CU_ASSERT_EQUAL(reach_holder(&world.result, i), i ? REACH_NO_HOLDER : 0);
+	}
+	CU_ASSERT_EQUAL_FATAL(world.result.holders.nr, 1);
+	CU_ASSERT_EQUAL(world.result.holders.at[0].words, LISTED);
+	world_close(&world);
+}
+
 static void check_likely(const struct world *world, size_t i, enum likely likely, uint32_t offset)
 {
 	const struct packed_block *held = packed_at(&world->held, i);
@@ -746,6 +774,7 @@ void suite_reach(void)
 	CU_add_test(suite, "nothing", test_nothing);
 	CU_add_test(suite, "ranges", test_ranges);
 	CU_add_test(suite, "stacks", test_stacks);
+	CU_add_test(suite, "many words of stacks", test_many_stack_words);
 	CU_add_test(suite, "likely by offset", test_likely_offsets);
 	CU_add_test(suite, "likely pools", test_likely_pools);
 }
