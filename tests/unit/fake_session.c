@@ -19,6 +19,7 @@
 #include "log/pending.h"
 #include "memory_array.h"
 #include "probe/probe.h"
+#include "probe/runtimes.h"
 #include "session/find_address.h"
 #include "session/heap.h"
 #include "session/lacks.h"
@@ -530,6 +531,15 @@ const char *session_allocator(struct session *session)
 {
 	(void)session;
 	return "fake 1.0";
+}
+
+struct err *session_runtimes(struct session *session, const struct runtimes **ret)
+{
+	static const struct runtimes none = { .nr = 0 };
+
+	(void)session;
+	*ret = &none;
+	return NULL;
 }
 
 const char *session_entry_name(struct session *session, uint64_t pc)
