@@ -8,6 +8,7 @@
 #include "base/cancel.h"
 #include "base/cleanup.h"
 #include "cmd/alias.h"
+#include "cmd/embedded.h"
 #include "cmd/line.h"
 #include "cmd/settings.h"
 #include "cmd/signals.h"
@@ -99,7 +100,7 @@ static struct err *init_tcl(struct shell *shell, const char *program)
 	shell->tcl = Tcl_CreateInterp();
 	Tcl_SetSystemEncoding(NULL, "utf-8");
 	Tcl_SetVar(shell->tcl, "auto_noexec", "1", TCL_GLOBAL_ONLY);
-	if (Tcl_Init(shell->tcl) != TCL_OK)
+	if (embedded_tcl_init(shell->tcl) != TCL_OK)
 		shell_note(shell, "Tcl's library is missing, its plain commands are there: %s",
 			   Tcl_GetStringResult(shell->tcl));
 	Tcl_LimitAddHandler(shell->tcl, TCL_LIMIT_TIME, on_watch, shell, NULL);
