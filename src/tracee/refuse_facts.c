@@ -140,6 +140,13 @@ struct err *refuse_from_facts(const struct refuse_facts *facts)
 		return without_capability(facts);
 	if (facts->yama >= 3)
 		return by_yama(facts);
+	/* ptrace is allowed, but /proc/PID/mem is a file of the target's user. */
+	if (facts->errnum == EACCES && facts->target.euid != facts->self.euid &&
+	    !(facts->self.cap_effective & (1ull << CAP_DAC_OVERRIDE)))
+		return refused(facts, "mdbg may not open the memory of another user's process without "
+				      "the capability CAP_DAC_OVERRIDE",
+			       "start the container with --cap-add DAC_OVERRIDE, or as the user of "
+			       "the process");
 	if (!facts->exe_readable && facts->border != BORDER_NONE)
 		return by_border(facts);
 	return by_policy(facts);

@@ -126,8 +126,9 @@ static struct err *suspend_seccomp(struct remote *remote)
 	if (err)
 		return err_hint(err_wrap(err, "process %d runs under a seccomp filter",
 					 remote->thread->target->pid),
-				"run mdbg with CAP_SYS_ADMIN (as root), so that the filter can be "
-				"suspended for the moment of the attach");
+				"run mdbg with CAP_SYS_ADMIN (as root) and without a filter of its "
+				"own, so that the filter can be suspended for the moment of the "
+				"attach (docker run --privileged, kubectl debug --profile=sysadmin)");
 	remote->seccomp = true;
 	return NULL;
 }

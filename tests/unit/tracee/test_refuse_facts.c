@@ -98,6 +98,12 @@ static void containers(void)
 	facts.exe_readable = false;
 	facts.border = BORDER_UNKNOWN;
 	CU_ASSERT_TRUE(says(&facts, "user namespace", "inside that container"));
+	facts = as_root(PTRACE_CAP);
+	facts.target.uid = facts.target.euid = 1000;
+	facts.errnum = EACCES;
+	CU_ASSERT_TRUE(says(&facts, "without the capability CAP_DAC_OVERRIDE", "--cap-add DAC_OVERRIDE"));
+	facts.self.cap_effective |= 1ull << CAP_DAC_OVERRIDE;
+	CU_ASSERT_TRUE(says(&facts, "a security module", "dmesg"));
 	facts = plain();
 	facts.self.seccomp = 2;
 	CU_ASSERT_TRUE(says(&facts, "seccomp", "seccomp=unconfined"));
