@@ -81,12 +81,12 @@ struct cmd {
 	X(malloc_trim) X(malloc_on) X(malloc_off) X(malloc_reset)			\
 	X(probe) X(probe_alloc) X(probe_free) X(probe_delete)				\
 	X(where) X(thread) X(registers) X(map) X(proc)					\
-	X(set) X(alias) X(source) X(sh) X(history) X(help)						\
+	X(set) X(alias) X(source) X(sh) X(history) X(help)				\
 	X(api_attach) X(api_core) X(api_detach) X(api_pid) X(api_malloc)		\
 	X(api_allocations) X(api_freespace) X(api_sites) X(api_leaks) X(api_stale)	\
 	X(api_find) X(api_check) X(api_trim) X(api_probes) X(api_lacks)			\
-	X(api_frames) X(api_threads) X(api_where) X(api_maps) X(api_read)		\
-	X(api_symbol) X(api_on)
+	X(api_frames) X(api_threads) X(api_where) X(api_maps) X(api_modules)		\
+	X(api_read) X(api_symbol) X(api_on)
 
 #define CMD_DECLARE(name)	extern const struct cmd cmd_##name;
 CMD_LIST(CMD_DECLARE)

@@ -6,7 +6,9 @@
 #include <inttypes.h>
 
 #include "base/cleanup.h"
+#include "base/limits.h"
 #include "cmd/cmd.h"
+#include "cmd/debuginfod.h"
 #include "cmd/redirect.h"
 #include "cmd/shell.h"
 #include "heap/filter.h"
@@ -188,6 +190,16 @@ static struct err *set_debug_path(struct shell *shell, const struct setting *set
 	return err ? err : replace(&shell->debug_path, value);
 }
 
+/* Nothing is changed if there is no library, or no server. */
+static struct err *set_debuginfod(struct shell *shell, const struct setting *setting,
+				  const char *value)
+{
+	bool on;
+	struct err *err = store(setting, value, &on);
+
+	return err ? err : debuginfod_switch(shell, on);
+}
+
 static struct err *read_suppressions(struct shell *shell, const char *files,
 				     struct suppressions *ret)
 {
@@ -227,6 +239,12 @@ static const struct setting settings[] = {
 	  WORDS, { "auto", "always", "never" }, IN_SHELL(color) },
 	{ "debug-path", "folders with separate debug files, colon-separated",
 	  TEXT, IN_SHELL(debug_path), .set = set_debug_path },
+	{ "debuginfod", "ask $DEBUGINFOD_URLS for missing debug files",
+	  WORDS, { "off", "on" }, IN_SHELL(debuginfod), .set = set_debuginfod },
+	{ "debuginfod-size", "longest debug file that is taken from a server",
+	  SIZE, .least = 1 << 20, .most = LIMIT_FILE, IN_SHELL(debuginfod_size) },
+	{ "debuginfod-time", "seconds that a server may take for a debug file",
+	  COUNT, .least = 1, .most = 3600, IN_SHELL(debuginfod_time) },
 	{ "engine", "how to probe, at the next arming",
 	  WORDS, { "auto", "jump", "breakpoint" }, IN_CONFIG(engine) },
 	{ "follow-exec", "attach and arm anew when the process executes a program",
@@ -302,7 +320,7 @@ static void show_value(const struct variable *variable)
 static char *on_variable(ClientData data, Tcl_Interp *tcl, const char *name UNUSED,
 			 const char *index UNUSED, int flags)
 {
-	static char message[sizeof(((struct err *)NULL)->msg)];
+	static char message[sizeof(struct err) + 4];
 	const struct variable *variable = data;
 	const char *value;
 	struct err *err = NULL;
@@ -317,9 +335,10 @@ static char *on_variable(ClientData data, Tcl_Interp *tcl, const char *name UNUS
 		Tcl_TraceVar(tcl, variable->setting->name, TRACED, on_variable, data);
 	if (!err)
 		return NULL;
-	/* Tcl says `can't set "NAME": ` before it. */
+	/* Tcl says `can't set "NAME": ` before it, and has no place for a hint. */
 	value = strstr(err->msg, ": ");
-	snprintf(message, sizeof(message), "%s", value ? value + 2 : err->msg);
+	snprintf(message, sizeof(message), "%s%s%s", value ? value + 2 : err->msg,
+		 *err->hint ? "; " : "", err->hint);
 	return message;
 }
 
@@ -341,6 +360,8 @@ struct err *settings_init(struct shell *shell)
 	struct err *err = replace(&shell->prompt_text, "(mdbg) ");
 	size_t i;
 
+	shell->debuginfod_size = 512ull << 20;
+	shell->debuginfod_time = 60;
 	if (!err)
 		err = replace(&shell->debug_path, "/usr/lib/debug");
 	if (!err)
@@ -394,7 +415,10 @@ const struct cmd cmd_set = {
 			  "A value that a setting does not take is an error and changes\n"
 			  "nothing. `set free-history N` has the stacks of the last N frees\n"
 			  "remembered from then on, for double frees; it is 0 at first, since\n"
-			  "it makes frees as dear as allocations. All other names are plain\n"
+			  "it makes frees as dear as allocations. `set debuginfod on` asks the\n"
+			  "servers of $DEBUGINFOD_URLS for debug files that are not on this\n"
+			  "machine, when a line of theirs is to be shown, and never while the\n"
+			  "process is stopped. All other names are plain\n"
 			  "variables; a line that makes one which looks like a setting\n"
 			  "(stack_depth) gets a warning, a script does not.\n",
 	.run		= run,

@@ -8,6 +8,7 @@
 #include "base/cancel.h"
 #include "base/cleanup.h"
 #include "cmd/alias.h"
+#include "cmd/debuginfod.h"
 #include "cmd/embedded.h"
 #include "cmd/line.h"
 #include "cmd/settings.h"
@@ -215,6 +216,8 @@ static bool finish(struct shell *shell, int code, const char *origin)
 		shell->failed = true;
 	if (!shell->depth && shell->session && session_names_warned(shell->session))
 		events_pump(shell);	/* what the answer lacks is said with it */
+	if (!shell->depth)
+		debuginfod_hint(shell);
 	return ok;
 }
 

@@ -14,6 +14,7 @@
 #include "session/session.h"
 
 struct alias;
+struct debug_server;
 struct original;
 struct prompt;
 struct redirect;
@@ -48,8 +49,16 @@ struct shell {
 	enum color color;
 	char *prompt_text;
 	char *debug_path;
+	bool debuginfod;
+	uint64_t debuginfod_size;	/* bytes of a file */
+	uint32_t debuginfod_time;	/* seconds for one */
 	char *suppression_files;	/* a Tcl list */
 	struct suppressions suppressions;
+
+	struct debug_server *debug_server;	/* NULL: not asked for yet */
+	bool debug_server_skipped;	/* it would have been asked, but the process was stopped */
+	bool debug_server_failed;	/* it did not answer, and is asked no more */
+	bool lines_hinted;		/* that lines are missing has been said */
 
 	pid_t thread;			/* that `where` and `registers` mean; 0: the main thread */
 	struct redirect *redirect;	/* innermost; NULL: standard output is mdbg's */

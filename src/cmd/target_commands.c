@@ -8,6 +8,7 @@
 
 #include "base/cancel.h"
 #include "base/cleanup.h"
+#include "cmd/debuginfod.h"
 #include "cmd/shell.h"
 #include "cmd/suggest.h"
 #include "os/processes.h"
@@ -28,6 +29,7 @@ static struct err *after(struct shell *shell, struct err *err)
 		shell->thread = 0;
 		fail_on_leak_begin(shell);
 		err = symbols_set_debug_path(session_symbols(shell->session), shell->debug_path);
+		debuginfod_attached(shell);
 	}
 	events_pump(shell);
 	return err;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* where, mdbg::where: the stacks of threads. */
 
+#include "base/cancel.h"
 #include "base/cleanup.h"
 #include "cmd/cmd.h"
 #include "cmd/shell.h"
@@ -28,6 +29,8 @@ static struct err *print_stack(const struct call *call, const struct session_sta
 
 		str_clear(&text);
 		err = frame_lines(&text, call->session, symbols, pc, INDENT);
+		if (!err)
+			err = cancel_check();
 		if (err)
 			break;
 		out_f(call->out, "#%-*zu", INDENT - 1, i);

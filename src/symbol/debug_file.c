@@ -143,20 +143,50 @@ static int try_below(const struct debug_search *search, const char *below,
 	return -1;
 }
 
+static struct err *add_hex(struct str *to, const uint8_t *bytes, size_t len)
+{
+	struct err *err = NULL;
+
+	for (size_t i = 0; i < len && !err; i++)
+		err = str_addf(to, "%02x", bytes[i]);
+	return err;
+}
+
 static int find_by_id(const struct debug_search *search, struct build_id id)
 {
 	const struct wanted wanted = { .id = id };
 	const uint8_t *bytes = id.bytes;
 	struct str below AUTO_STR = STR_INIT;
 
-	if (id.len < 2 || str_addf(&below, ".build-id/%02x/", bytes[0]))
-		return -1;
-	for (size_t i = 1; i < id.len; i++)
-		if (str_addf(&below, "%02x", bytes[i]))
-			return -1;
-	if (str_add(&below, ".debug"))
+	if (id.len < 2 || str_addf(&below, ".build-id/%02x/", bytes[0]) ||
+	    add_hex(&below, bytes + 1, id.len - 1) || str_add(&below, ".debug"))
 		return -1;
 	return try_below(search, below.at, &wanted);
+}
+
+/* What was got from elsewhere must be the file, too. */
+static int fetch(const struct debug_search *search, struct build_id id, const char *module_path)
+{
+	struct str hex AUTO_STR = STR_INIT;
+	AUTO_CLOSE int fd = -1;
+	bool none;
+
+	if (!search->fetch || id.len < 2 || cancel_requested() || add_hex(&hex, id.bytes, id.len))
+		return -1;
+	fd = search->fetch(search->fetch_ctx, hex.at, module_path);
+	if (fd < 0 || has_build_id(fd, id, &none))
+		return take_fd(fd);
+	debug_warn(search, err_create(ERR_FORMAT, "debuginfod: %s: what the server gave has not its "
+				      "build-id, %s, and is not used", module_path, hex.at));
+	return -1;
+}
+
+struct err *debug_build_id(Elf *elf, struct str *ret)
+{
+	const void *bytes;
+	ssize_t len = dwelf_elf_gnu_build_id(elf, &bytes);
+
+	return len > 0 ? add_hex(ret, bytes, (size_t)len) : NULL;
 }
 
 /* DIR/LINK, DIR/.debug/LINK, DEBUG/DIR/LINK, where DIR is the module's. */
@@ -195,11 +225,12 @@ int debug_file_find(const struct debug_search *search, Elf *main, const char *mo
 	if (fd >= 0)
 		return fd;
 	link = dwelf_elf_gnu_debuglink(main, &crc);
-	if (!link || !*link)
-		return -1;
-	wanted.has_crc = true;
-	wanted.crc = crc;
-	return find_by_link(search, module_path, link, &wanted);
+	if (link && *link) {
+		wanted.has_crc = true;
+		wanted.crc = crc;
+		fd = find_by_link(search, module_path, link, &wanted);
+	}
+	return fd >= 0 ? fd : fetch(search, wanted.id, module_path);
 }
 
 /* Beside the file behind fd: a name there is relative to it, behind its symbolic links. */
@@ -233,6 +264,8 @@ int debug_alt_find(const struct debug_search *search, Dwarf *dwarf, int fd)
 	found = find_by_id(search, wanted.id);
 	if (found < 0)
 		found = find_beside(search, fd, name, &wanted);
+	if (found < 0)
+		found = fetch(search, wanted.id, name);
 	return found < 0 ? -1 : fd_keep(found);
 }
 

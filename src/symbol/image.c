@@ -4,8 +4,8 @@
  *
  * Both files are seen through an elf_view, of which the parts are taken that names and lines come
  * from. libdwfl, which finds and opens all these files by itself, is not used: it opens by name,
- * asks a debuginfod server, maps what it opens, and unpacks what is packed to whatever length that
- * has.
+ * asks a debuginfod server unasked, maps what it opens, and unpacks what is packed to whatever
+ * length that has.
  */
 
 #include "symbol/image.h"
@@ -280,7 +280,7 @@ static struct err *open_debug(struct image *image)
 	struct err *err;
 
 	if (found < 0)
-		return NULL;
+		return cancel_check();
 	image->debug_fd = fd_keep(found);
 	if (image->debug_fd < 0)
 		return err_sys("%s: debug file", image->path);
@@ -474,4 +474,32 @@ struct source *image_source(struct image *image)
 	}
 	check_cut(image);
 	return image->source;
+}
+
+enum image_debug image_debug(struct image *image)
+{
+	if (!image_usable(image))
+		return IMAGE_DEBUG_NONE;
+	if (has_debug(&image->view))
+		return IMAGE_DEBUG_OWN;
+	return image->debug.elf && has_debug(&image->debug) ? IMAGE_DEBUG_SEPARATE : IMAGE_DEBUG_NONE;
+}
+
+struct err *image_build_id(struct image *image, struct str *ret)
+{
+	return image_usable(image) ? debug_build_id(image->view.elf, ret) : NULL;
+}
+
+bool image_lacked_lines(const struct image *image)
+{
+	return image->fd >= 0 && image->usable && image->source_tried && !image->source &&
+	       !has_debug(&image->view) && !image->debug.elf;
+}
+
+void image_retry(struct image *image)
+{
+	if (!image->opened || image_debug(image) != IMAGE_DEBUG_NONE)
+		return;
+	close_files(image);
+	image->opened = image->symtab_tried = image->source_tried = false;
 }

@@ -36,3 +36,15 @@ bool image_usable(struct image *image);
 struct symtab *image_symtab(struct image *image);
 /* NULL: no debug information. */
 struct source *image_source(struct image *image);
+/*
+ * Does the file have debug information of its own, or is there a debug file? A closed one is opened
+ * for it, without a fetch (debug_file.h).
+ */
+enum image_debug { IMAGE_DEBUG_NONE, IMAGE_DEBUG_OWN, IMAGE_DEBUG_SEPARATE };
+enum image_debug image_debug(struct image *image);
+/* In hex; nothing is added if it has none. */
+struct err *image_build_id(struct image *image, struct str *ret) MUST_CHECK;
+/* Was a line asked for that a missing debug file would have? */
+bool image_lacked_lines(const struct image *image);
+/* Where debug information is missing, have the next question look for it again. */
+void image_retry(struct image *image);

@@ -24,6 +24,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "symbol/image.h"
+#include "symbol/symbol_private.h"
 #include "symbol/string_pool.h"
 #include "symbol/perf_map.h"
 #include "symbol/spans.h"
@@ -162,6 +163,40 @@ struct err *symbols_set_debug_path(struct symbols *symbols, const char *path)
 	free(symbols->search.path);
 	symbols->search.path = copy;
 	return NULL;
+}
+
+static void forget_resolved(struct symbols *symbols)
+{
+	map_free(&symbols->resolved, free_resolved);
+	symbols->resolved = (struct map)MAP_INIT;
+	symbols->nr_resolved = 0;
+	for (size_t i = 0; i < RECENT; i++)
+		free_resolved(take(symbols->recent[i]));
+}
+
+void symbols_retry(struct symbols *symbols)
+{
+	forget_resolved(symbols);
+	for (size_t i = 0; i < symbols->images.nr; i++)
+		image_retry(symbols->images.at[i]);
+}
+
+struct debug_search *symbols_search(struct symbols *symbols)
+{
+	return &symbols->search;
+}
+
+struct image *symbols_image(const struct symbols *symbols, size_t i, const char **path_ret)
+{
+	const struct module *module = &symbols->modules.at[i];
+
+	*path_ret = module->path;
+	return module->died == UINT32_MAX && module->same == i ? module->image : NULL;
+}
+
+size_t symbols_modules(const struct symbols *symbols)
+{
+	return symbols->modules.nr;
 }
 
 /* The image of a module: one that is there, or a new one. NULL without an error: it has no file. */

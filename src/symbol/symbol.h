@@ -79,6 +79,35 @@ void symbols_begin(struct symbols *symbols);
 struct err *symbols_set_debug_path(struct symbols *symbols, const char *path) MUST_CHECK;
 
 /*
+ * fetch is asked for debug files that are found nowhere (debug_file.h); NULL: nobody is. It is
+ * called by the functions below that name addresses. Files that had none are looked for again.
+ */
+void symbols_set_fetch(struct symbols *symbols,
+		       int (*fetch)(void *ctx, const char *build_id, const char *module_path),
+		       void *ctx);
+/* Have debug files that were not found looked for again. Frames and texts of before are gone. */
+void symbols_retry(struct symbols *symbols);
+/* How many files were asked for a line and have no debug information. */
+size_t symbols_lacking_lines(const struct symbols *symbols);
+
+enum symbol_debug { SYMBOL_DEBUG_NONE, SYMBOL_DEBUG_OWN, SYMBOL_DEBUG_SEPARATE };
+
+struct symbol_file {
+	const char *path;
+	const char *build_id;	/* in hex; "": none */
+	enum symbol_debug debug;
+	const char *package;	/* to install, where dpkg knows; "": not known, or not needed */
+};
+
+/*
+ * Each file that is mapped still, in order of adding. No fetch. The strings are valid until fn
+ * returns; its error ends it.
+ */
+struct err *symbols_each_file(struct symbols *symbols,
+			      struct err *(*fn)(void *ctx, const struct symbol_file *file),
+			      void *ctx) MUST_CHECK;
+
+/*
  * The frames at pc as of generation (in a module that came later, if there was none: the map is
  * read after the fact): innermost inlined function first, the real function last; at least one,
  * always. With return_address, the instruction before pc is looked up (pc and offset are still of

@@ -299,7 +299,7 @@ static void sets(void)
 	CU_ASSERT_STRING_EQUAL(harness_value("set free-history"), "4096");
 	CU_ASSERT_STRING_EQUAL(harness_value("unset pager; set pager"), "off");
 	CU_ASSERT_STRING_EQUAL(harness_value("set pager on; set pager"), "on");
-	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("set").out, "stack-depth   7 "));
+	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("set").out, "stack-depth      7 "));
 }
 
 void suite_shell(void);

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Debug files from a server, as the settings allow. */
+
+#include "cmd/debuginfod.h"
+
+#include "cmd/shell.h"
+#include "report/progress.h"
+#include "symbol/debug_server.h"
+#include "symbol/symbol.h"
+
+static void step(void *ctx UNUSED, uint64_t done, uint64_t total)
+{
+	progress_step("getting a debug file", done, total);
+}
+
+static struct err *ask(struct shell *shell, const char *build_id, int *fd_ret)
+{
+	const struct debug_request request = {
+		.build_id = build_id,
+		.most_bytes = shell->debuginfod_size,
+		.most_seconds = shell->debuginfod_time,
+		.step = step,
+	};
+
+	return debug_server_find(shell->debug_server, &request, fd_ret);
+}
+
+/* A file that no server has is told by `map -v`; Ctrl-C by the command that it ends. */
+static int fetch(void *ctx, const char *build_id, const char *path)
+{
+	struct shell *shell = ctx;
+	struct err *err;
+	int fd = -1;
+
+	if (session_state(shell->session) == SESSION_STOPPED)
+		shell->debug_server_skipped = true;
+	if (shell->debug_server_failed || session_state(shell->session) == SESSION_STOPPED)
+		return -1;
+	err = ask(shell, build_id, &fd);
+	if (!err || err->code == ERR_NOTFOUND || err->code == ERR_CANCELLED)
+		return fd;
+	shell->debug_server_failed = err->code != ERR_RANGE;
+	err = err_wrap(err, "debuginfod: the debug file of %s", path);
+	report_warning(shell, err->msg, shell->debug_server_failed ?
+		       "no other file is asked for until `set debuginfod on`" :
+		       "set debuginfod-size SIZE, and then set debuginfod on");
+	return -1;
+}
+
+static void tell_symbols(struct shell *shell)
+{
+	if (session_log(shell->session))
+		symbols_set_fetch(session_symbols(shell->session),
+				  shell->debuginfod ? fetch : NULL, shell);
+}
+
+struct err *debuginfod_switch(struct shell *shell, bool on)
+{
+	struct err *err = on && !shell->debug_server ? debug_server_create(&shell->debug_server) :
+						       NULL;
+
+	if (err)
+		return err;
+	shell->debuginfod = on;
+	shell->debug_server_failed = shell->debug_server_skipped = false;
+	tell_symbols(shell);
+	return NULL;
+}
+
+void debuginfod_attached(struct shell *shell)
+{
+	shell->debug_server_skipped = shell->lines_hinted = false;
+	if (shell->debuginfod)
+		tell_symbols(shell);
+}
+
+void debuginfod_continued(struct shell *shell)
+{
+	if (shell->debug_server_skipped)
+		symbols_retry(session_symbols(shell->session));
+	shell->debug_server_skipped = false;
+}
+
+void debuginfod_hint(struct shell *shell)
+{
+	size_t nr;
+
+	if (!shell->interactive || shell->quiet || shell->lines_hinted || !shell->session ||
+	    !session_log(shell->session))
+		return;
+	nr = symbols_lacking_lines(session_symbols(shell->session));
+	if (!nr)
+		return;
+	shell->lines_hinted = true;
+	shell_note(shell, "%zu %s without debug information, so without lines; `map -v` says which, "
+		   "and what to install", nr, nr == 1 ? "module is" : "modules are");
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Packages by dpkg's lists, below a root that is made here. */
+
+#include "symbol/package.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fixture.h"
+#include "unit.h"
+
+void suite_package(void);
+
+static char folder[4096];
+
+static bool is(const char *path, const char *want)
+{
+	int root = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct str got = STR_INIT;
+	struct err *err = root < 0 ? err_sys("root") : package_of_debug(root, path, &got);
+	bool same = !err && !strcmp(str_text(&got), want);
+
+	if (!same)
+		printf("[%s: %s] ", path, err ? err->msg : str_text(&got));
+	str_free(&got);
+	close(root);
+	return same;
+}
+
+static void lists(void)
+{
+	snprintf(folder, sizeof(folder), "%s/root", fixture_enter());
+	CU_ASSERT_TRUE_FATAL(fixture_shell(
+		"mkdir -p root/var/lib/dpkg/info && cd root/var/lib/dpkg/info && "
+		"printf '/.\\n/lib\\n/lib/libc.so.6\\n' >libc6:amd64.list && "
+		"printf '/.\\n/usr/bin/redis-server-old\\n/opt/usr/bin/redis-server\\n' >other.list && "
+		"printf '/usr/bin/redis-server' >redis-server.list && "
+		"printf '/usr/bin/mine\\n' >'Not a Package.list' && "
+		"printf '/usr/bin/mine\\n' >mine.conffiles && mkfifo fifo.list && "
+		"ln -s redis-server.list link.list && mkdir folder.list && : >empty.list"));
+	CU_ASSERT_TRUE(is("/usr/bin/redis-server", "redis-server-dbgsym"));
+	/* Where /lib is a link to /usr/lib. */
+	CU_ASSERT_TRUE(is("/usr/lib/libc.so.6", "libc6-dbg"));
+	CU_ASSERT_TRUE(is("/lib/libc.so.6", "libc6-dbg"));
+	CU_ASSERT_TRUE(is("/bin/redis-server", "redis-server-dbgsym"));
+	/* Part of a line is no line. */
+	CU_ASSERT_TRUE(is("/usr/bin/redis-serve", ""));
+	CU_ASSERT_TRUE(is("/usr/bin/redis", ""));
+	CU_ASSERT_TRUE(is("/usr/bin/redis-server-old", "other-dbgsym"));
+	CU_ASSERT_TRUE(is("/usr/bin/mine", ""));
+	CU_ASSERT_TRUE(is("/.\n/lib", ""));
+	CU_ASSERT_TRUE(is("[vdso]", ""));
+	CU_ASSERT_TRUE(fixture_shell("rm -r root/var && ln -s / root/var"));
+	CU_ASSERT_TRUE(is("/usr/bin/redis-server", ""));
+	fixture_leave();
+}
+
+void suite_package(void)
+{
+	CU_pSuite suite = CU_add_suite("package", NULL, NULL);
+
+	CU_add_test(suite, "lists of files", lists);
+}
