@@ -127,8 +127,12 @@ struct err *session_quiet(struct session *session)
 
 	if (err || quiet)
 		return err;
-	return err_hint(err_create(ERR_TIMEOUT, "a thread of process %d stays in a probe",
-				   session->current->pid), "`malloc off` waits longer");
+	err = err_create(ERR_TIMEOUT, "a thread of process %d stays in a probe",
+			 session->current->pid);
+	if (!target_can_move(session->current->target, NULL, NULL))
+		return err_hint(err, "the process is stopped: kill -CONT %d lets it go on",
+				session->current->pid);
+	return err_hint(err, "`malloc off` waits longer");
 }
 
 struct err *session_forget_records(struct session *session)

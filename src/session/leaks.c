@@ -41,6 +41,7 @@ struct job {
 	struct smaps smaps;
 	struct snapshot snapshot;
 	bool has_snapshot;
+	bool stands;			/* so does the target, whether mdbg holds it or not */
 	/* how long others may still wait for those inside the allocator */
 	uint64_t drain;
 };
@@ -133,7 +134,8 @@ static struct err *find_blocks(struct job *job, bool may_run)
 		if (!err)
 			err = take_in_hand(job, &in_hand);
 		vec_free(&in_hand.vec);
-		if (!ret->under_way || !may_run || tracer_now() > job->deadline)
+		if (!ret->under_way || !may_run || tracer_now() > job->deadline ||
+		    !target_can_move(job->session->current->target, NULL, NULL))
 			break;
 	}
 	return err;
@@ -242,6 +244,7 @@ static struct err *take_snapshot(struct session *session, bool stood UNUSED, voi
 	struct job *job = arg;
 	struct err *err = await(job, has_calmed_down, job->deadline);
 
+	job->stands = !target_can_move(session->current->target, NULL, NULL);
 	if (!err)
 		err = memory_view_take(session, true, &job->view);
 	if (!err)
@@ -328,11 +331,14 @@ static struct err *search_snapshot(struct job *job)
 		job->ret->pause_ns = MAX(job->ret->pause_ns, pause);
 		if (!err)
 			err = walk_snapshot(job);
-		if (!err && !is_sure(job) && i + 1 < SNAPSHOTS)
+		if (!err && !is_sure(job) && !job->stands && i + 1 < SNAPSHOTS)
 			end_snapshot(job);
 	}
-	/* A search in a stop can look as often as necessary. */
-	if (!err && is_torn(job))
+	/*
+	 * A search in a stop can look as often as necessary. Where the target stands anyhow, it
+	 * would find the same.
+	 */
+	if (!err && is_torn(job) && !job->stands)
 		err = err_create(ERR_BUSY, "no snapshot: the heaps were in change, or damaged, "
 				 "in each of %u", SNAPSHOTS);
 	if (!err)

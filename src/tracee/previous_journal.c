@@ -299,6 +299,11 @@ struct err *previous_reap(struct previous *left)
 	uint32_t nr = previous_is_forked_copy(left) ? 0 : journal_entries(left->journal);
 	uint64_t budget = RUN_NS;	/* for all of them */
 	struct reaping reaping = { .left = left };
+	/* The kernel ends it, whether the target is stopped or not. */
+	const struct target_wait wait = {
+		.look = try_to_reap, .ctx = &reaping, .elsewhere = true,
+		.step = STEP_NS, .deadline = UINT64_MAX, .budget = &budget,
+	};
 	struct err *err = NULL;
 	int snapshots = 0;
 	bool reaped;
@@ -309,7 +314,7 @@ struct err *previous_reap(struct previous *left)
 			continue;
 		snapshots++;
 		reaping.index = i;
-		err = await(left->target, try_to_reap, &reaping, &budget, &reaped);
+		err = target_wait(left->target, &wait, &reaped);
 		if (!err && !reaped)
 			previous_say(left, "%s", reaping.busy->msg);
 	}

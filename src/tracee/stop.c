@@ -386,6 +386,19 @@ struct err *target_run_for(struct target *target, uint64_t ns)
 	return target_stop(target, NULL);
 }
 
+bool target_can_move(const struct target *target, bool (*goes)(struct thread *thread, void *ctx),
+		     void *ctx)
+{
+	struct thread *thread;
+
+	for_each_thread(thread, target)
+		if ((thread->state == THREAD_STUCK ||
+		     (thread->state == THREAD_STOPPED && !thread->group_signal)) &&
+		    (!goes || goes(thread, ctx)))
+			return true;
+	return false;
+}
+
 struct err *target_run_some(struct target *target, bool (*goes)(struct thread *thread, void *ctx),
 			    void *ctx, uint64_t ns)
 {

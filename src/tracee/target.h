@@ -237,6 +237,12 @@ struct err *target_run_for(struct target *target, uint64_t ns) MUST_CHECK;
 struct err *target_run_some(struct target *target, bool (*goes)(struct thread *thread, void *ctx),
 			    void *ctx, uint64_t ns) MUST_CHECK;
 /*
+ * If the stopped target went on now, would any of those threads move for which `goes` is true
+ * (NULL: any thread)? Not if all are in a group stop, which only a SIGCONT ends.
+ */
+bool target_can_move(const struct target *target, bool (*goes)(struct thread *thread, void *ctx),
+		     void *ctx);
+/*
  * Release all threads, stuck ones when they come back. The target must be stopped; only
  * target_destroy may follow.
  */

@@ -158,9 +158,12 @@ static bool flush_trap(struct thread *thread)
 	    !target->ops->is_trap(target->ctx, regs_get(&thread->regs, target->arch->pc)))
 		return false;
 	err_ignore(tracer_trap_pending(thread->tid, &pending));
-	if (pending)
-		thread_resume(thread, 0);
-	return pending;
+	if (!pending)
+		return false;
+	/* In a group stop it would stay where it is. It is in it again when it has reported. */
+	thread->group_signal = 0;
+	thread_resume(thread, 0);
+	return true;
 }
 
 static void stop_by_event(struct thread *thread, int signal)

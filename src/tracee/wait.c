@@ -3,6 +3,7 @@
 
 #include "tracee/wait.h"
 
+#include "base/trace.h"
 #include "os/tracer.h"
 #include "tracee/target.h"
 
@@ -17,13 +18,20 @@ static uint64_t bound_step(const struct target_wait *wait, uint64_t step)
 	return wait->budget ? MIN(step, *wait->budget) : step;
 }
 
+static bool can_move(const struct target *target, const struct target_wait *wait)
+{
+	return wait->elsewhere || target_can_move(target, wait->goes, wait->ctx);
+}
+
 struct err *target_wait(struct target *target, const struct target_wait *wait, bool *done_ret)
 {
 	uint64_t step = wait->step, ns;
+	unsigned steps = 0;
 	bool done = false;
 	struct err *err = wait->look(wait->ctx, &done);
 
-	while (!err && !done && (ns = bound_step(wait, step))) {
+	while (!err && !done && can_move(target, wait) && (ns = bound_step(wait, step))) {
+		steps++;
 		if (wait->budget)
 			*wait->budget -= ns;
 		err = wait->goes ? target_run_some(target, wait->goes, wait->ctx, ns) :
@@ -32,6 +40,8 @@ struct err *target_wait(struct target *target, const struct target_wait *wait, b
 			err = wait->look(wait->ctx, &done);
 		step = MIN(2 * step, MAX(step, wait->step_most));
 	}
+	if (steps)
+		trace_line("waited for process %d in %u steps", target->pid, steps);
 	if (!err)
 		*done_ret = done;
 	return err;

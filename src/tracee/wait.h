@@ -14,11 +14,17 @@
  *	        |                                          |
  *	        +-- no time left --> return, not done      |
  *	        |                                          |
+ *	        +-- nobody can move --> return, not done   |
+ *	        |                                          |
  *	        +-- else ---------------------------> run for a step
  *
  * The target is stopped before and after, at each look, and when the wait fails (unless it could
  * not be stopped again: errors of target_stop). The last step is always a look, so the target is
  * left in the state that the look has found.
+ *
+ * Threads in a group stop (SIGSTOP and the like) stay in it when the target is resumed, until
+ * somebody sends a SIGCONT. Where all that are to run are in one, nothing that a look finds can
+ * change, and there is one look (target_can_move).
  */
 #pragma once
 
@@ -36,6 +42,7 @@ struct target_wait {
 	/* Which threads run in between, as for target_run_some; NULL: all of them. */
 	bool (*goes)(struct thread *thread, void *ctx);
 	void *ctx;
+	bool elsewhere;		/* it may end though no thread of the target moves */
 	uint64_t step;		/* how long it runs before the second look, in ns */
 	/* each step is twice the one before, up to this; 0: all are the same */
 	uint64_t step_most;

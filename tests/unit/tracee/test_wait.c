@@ -148,6 +148,61 @@ static struct err *wait_for_one(struct victim *v)
 	return err;
 }
 
+static bool any_thread(struct thread *thread UNUSED, void *ctx UNUSED)
+{
+	return true;
+}
+
+/* In a group stop nothing changes: there is one look, unless it is somebody else who is waited for. */
+static struct err *wait_stopped(struct victim *v)
+{
+	static const struct {
+		bool some, elsewhere;
+		unsigned looks;
+	} wanted[] = { { false, false, 1 }, { true, false, 1 }, { false, true, 4 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+		struct waiting waiting = { .victim = v };
+		uint64_t budget = 3 * STEP_NS, before = turns[0];
+		struct target_wait wait = {
+			.look = look, .goes = wanted[i].some ? any_thread : NULL,
+			.ctx = &waiting, .elsewhere = wanted[i].elsewhere,
+			.step = STEP_NS, .deadline = UINT64_MAX, .budget = &budget,
+		};
+		bool done = true;
+		struct err *err = target_wait(v->target, &wait, &done);
+
+		if (err)
+			return err;
+		CU_ASSERT_FALSE(done);
+		CU_ASSERT_EQUAL(waiting.looks, wanted[i].looks);
+		CU_ASSERT_EQUAL(turns[0], before);
+		CU_ASSERT_EQUAL(v->target->state, TARGET_STOPPED);
+	}
+	return NULL;
+}
+
+/* Until the signal has stopped the threads, or has let them go on. */
+static struct err *send_and_run(struct victim *v, int signal, bool moves)
+{
+	struct err *err = NULL;
+
+	kill(v->pid, signal);
+	while (!err && target_can_move(v->target, NULL, NULL) != moves)
+		err = target_run_for(v->target, STEP_NS);
+	return err;
+}
+
+static struct err *stop_group(struct victim *v)
+{
+	return send_and_run(v, SIGSTOP, false);
+}
+
+static struct err *continue_group(struct victim *v)
+{
+	return send_and_run(v, SIGCONT, true);
+}
+
 static void *count_second(void *arg UNUSED)
 {
 	for (;;)
@@ -178,6 +233,10 @@ static void test_wait(void)
 		victim_run(&victim, wait_all);
 		victim_run(&victim, wait_and_fail);
 		victim_run(&victim, wait_in_vain);
+		victim_run(&victim, wait_for_one);
+		victim_run(&victim, stop_group);
+		victim_run(&victim, wait_stopped);
+		victim_run(&victim, continue_group);
 		victim_run(&victim, wait_for_one);
 		victim_release(&victim);
 	}
