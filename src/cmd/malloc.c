@@ -82,6 +82,7 @@ static Tcl_Obj *heap_dict(const struct figures *figures, const struct heap_arena
 	dict_number(dict, "systemmax", arena->max_system_mem);
 	dict_number(dict, "locked", arena->locked);
 	dict_number(dict, "whole", arena->whole);
+	dict_number(dict, "damaged", arena->damaged);
 	dict_number(dict, "largest", arena->largest_free);
 	for (unsigned i = 0; i < CHUNK_KINDS; i++) {
 		char count[16];
@@ -138,7 +139,8 @@ static struct err *get_malloc(struct call *call, Tcl_Obj **ret)
 	dict_number(dict, "walked", figures.heap.walked);
 	dict_number(dict, "mapped", figures.heap.walk.mmapped);
 	dict_number(dict, "mappedbytes", figures.heap.walk.mmapped_bytes);
-	dict_number(dict, "damages", figures.heap.walk.damages);
+	dict_number(dict, "damages", figures.heap.walk.damages - figures.heap.walk.uncertain);
+	dict_number(dict, "uncertain", figures.heap.walk.uncertain);
 	dict_value(dict, "runtimes", value_list(figures.runtimes, runtime, runtime_dict(*runtime)));
 	dict_value(dict, "heaps", value_list(&figures.heap.walk.arenas, arena,
 					     heap_dict(&figures, arena)));
@@ -157,10 +159,10 @@ const struct cmd cmd_api_malloc = {
 			  "is in one of them) stacks tablebytes stackbytes otherbytes (of the log)\n"
 			  "preattach preattachbytes (in no record; part of active and bytes)\n"
 			  "runtimes (heaps that are in no figure): list of dicts: name heap help\n"
-			  "walked (the heaps were) mapped mappedbytes damages heaps: a list of dicts\n"
-			  "by number: arena system (acquired) sbrk mmap (of that, from each) systemmax\n"
-			  "locked whole largest (free chunk) and bytes used own cached fast free\n"
-			  "top, with how many: usedchunks ...\n"
+			  "walked (the heaps were) mapped mappedbytes damages (certain ones) uncertain\n"
+			  "heaps: a list of dicts by number: arena system (acquired) sbrk mmap (of that,\n"
+			  "from each) systemmax locked whole damaged (for certain) largest (free chunk)\n"
+			  "and bytes used own cached fast free top, with how many: usedchunks ...\n"
 			  "Error: {MDBG STATE} before the first attach.\n",
 	.value		= get_malloc,
 };

@@ -44,16 +44,26 @@ static void check_free(struct check *check)
 	session_heap_free(&check->heap);
 }
 
+static const char *places(uint64_t nr)
+{
+	return nr == 1 ? "place is" : "places are";
+}
+
 static void print_sums(const struct session_heap *heap, struct out *out)
 {
+	uint64_t damages = heap->walk.damages - heap->walk.uncertain;
+
 	out_f(out, "%zu heaps, %" PRIu64 " chunks: ", heap->walk.arenas.nr,
 	      heap->walk.chunks.nr);
-	if (heap->walk.damages)
-		out_f(out, "%" PRIu64 " %s damaged%s\n", heap->walk.damages,
-		      heap->walk.damages == 1 ? "place is" : "places are",
+	if (damages)
+		out_f(out, "%" PRIu64 " %s damaged%s", damages, places(damages),
 		      heap->missing ? " or missing" : "");
 	else
-		out_text(out, "no damage found\n");
+		out_text(out, heap->walk.uncertain ? "no damage is certain" : "no damage found");
+	if (heap->walk.uncertain)
+		out_f(out, ", %" PRIu64 " %s uncertain", heap->walk.uncertain,
+		      places(heap->walk.uncertain));
+	out_text(out, "\n");
 	if (heap->missing)
 		out_f(out,
 		      "%" PRIu64 " bytes of the core are missing: what they held is not known\n",
@@ -88,6 +98,8 @@ const struct cmd cmd_malloc_check = {
 	.help		= "Chunk headers, the sizes at the ends of free chunks, fastbins, threads'\n"
 			  "caches, and all links of the bins. Each place that is not as it must be is\n"
 			  "listed, with the blocks on both sides of it and where they come from.\n"
+			  "A place is uncertain where a thread stands inside the allocator and may be in\n"
+			  "the middle of a change: let the process go on, and ask again.\n"
 			  "Then double frees, with the stack of the second one, that of the first (if\n"
 			  "`set free-history N` has it remembered) and that of the allocation; and\n"
 			  "invalid ones: of an address inside of a recorded block, on the stack of the\n"
@@ -101,6 +113,11 @@ const struct cmd cmd_malloc_check = {
 	.run		= run,
 };
 
+static const char *const doubt_words[] = {
+	[HEAP_DOUBT_NONE] = "", [HEAP_DOUBT_INSIDE] = "inside", [HEAP_DOUBT_LOCKED] = "locked",
+	[HEAP_DOUBT_NO_THREAD] = "nothread",
+};
+
 static Tcl_Obj *damage_dict(const struct heap_damage *damage)
 {
 	Tcl_Obj *dict = Tcl_NewDictObj();
@@ -110,6 +127,8 @@ static Tcl_Obj *damage_dict(const struct heap_damage *damage)
 	dict_text(dict, "what", damage->what);
 	dict_address(dict, "before", damage->before);
 	dict_address(dict, "behind", damage->after);
+	dict_text(dict, "doubt", doubt_words[damage->doubt.why]);
+	dict_number(dict, "thread", (uint64_t)damage->doubt.thread);
 	return dict;
 }
 
@@ -158,7 +177,9 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 	log = session_log(call->session);
 	*ret = Tcl_NewDictObj();
 	dict_number(*ret, "walked", check.heap.walked);
-	dict_number(*ret, "damages", check.heap.walked ? check.heap.walk.damages : 0);
+	dict_number(*ret, "damages",
+		    check.heap.walked ? check.heap.walk.damages - check.heap.walk.uncertain : 0);
+	dict_number(*ret, "uncertain", check.heap.walked ? check.heap.walk.uncertain : 0);
 	dict_value(*ret, "damage", check.heap.walked ?
 			   value_list(&check.heap.walk.damage, damage, damage_dict(damage)) :
 			   Tcl_NewObj());
@@ -174,8 +195,10 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 const struct cmd cmd_api_check = {
 	.name		= "mdbg::check",
 	.brief		= "dict: damage of the heaps, double and invalid frees",
-	.help		= "walked (the heaps were) damages, damage: a list of dicts address heap what\n"
-			  "before behind; doublefrees, frees: a list of dicts kind (double, inside,\n"
+	.help		= "walked (the heaps were) damages (certain ones) uncertain, damage: a list of\n"
+			  "dicts address heap what before behind doubt (empty; inside: `thread` stands\n"
+			  "inside the allocator; locked: the heap is; nothread: of a cache that no\n"
+			  "thread has) thread; doublefrees, frees: a list of dicts kind (double, inside,\n"
 			  "stack, module) address thread time stack, block size allocstack of double\n"
 			  "and inside, module of module; history of double (how many frees were\n"
 			  "remembered), firststack firstthread firsttime if the first one was; untold (why double frees cannot be\n"

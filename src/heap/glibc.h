@@ -82,9 +82,19 @@ struct err *glibc_main_pieces(struct glibc *glibc) MUST_CHECK;
 
 /* One word from anywhere, not through the window. */
 bool glibc_peek(const struct glibc *glibc, uint64_t address, uint64_t *ret);
-/* Note damage; fmt describes it. */
+/* Note damage; fmt describes it. Without a doubt of its own it has that of its heap. */
 struct err *glibc_damage(struct glibc *glibc, struct heap_damage damage, const char *fmt,
 			 ...) PRINTF(3, 4) MUST_CHECK;
+/* How certain damage is. Once the arenas are known: */
+void glibc_doubt_arenas(struct glibc *glibc);
+struct heap_doubt glibc_doubt_heap(const struct glibc *glibc, uint16_t heap);
+/* The same of the heap that holds address; the spans are in order. */
+struct heap_doubt glibc_doubt_address(const struct glibc *glibc, uint64_t address);
+/* Of what any thread inside may be changing. */
+struct heap_doubt glibc_doubt_any(const struct glibc *glibc);
+/* Of the lists of a cache: tp is its thread's thread pointer. */
+struct heap_doubt glibc_doubt_cache(const struct glibc *glibc, uint64_t tp);
+
 /* Does walking by sizes from chunk `at` come to `goal` exactly? All calls together are bounded. */
 bool glibc_leads_to(struct glibc *glibc, uint64_t at, uint64_t goal);
 

@@ -23,6 +23,7 @@ struct list {
 	uint64_t count;		/* how many there are said to be; COUNT_UNKNOWN: nothing says */
 	uint64_t where;		/* the word that leads to it */
 	uint16_t heap;		/* for what is wrong with it */
+	struct heap_doubt doubt;	/* the same; none: that of the heap */
 	uint8_t kind;
 };
 
@@ -59,6 +60,9 @@ static uint64_t link_of(const struct glibc *glibc, const struct heap_chunk *chun
 				       heap_chunks_noted(&glibc->walk->chunks, at, NOTE_LINKED)];
 	return glibc_peek(glibc, chunk->address, &link) ? link : 0;
 }
+
+/* Of a cache that no thread's pointer leads to. */
+static const struct heap_doubt no_thread = { .why = HEAP_DOUBT_NO_THREAD };
 
 /* How are the entries of this list linked? */
 static enum linking linking_of(const struct glibc *glibc, const struct list *list)
@@ -109,6 +113,20 @@ static const char *or_longer(const struct list *list)
 	return list->most > list->least ? " and longer" : "";
 }
 
+/* Of a list that leads to a block of another kind: the block's heap may be in change, too. */
+static struct heap_doubt doubt_of(const struct glibc *glibc, const struct list *list,
+				  uint64_t block)
+{
+	struct heap_doubt doubt = list->doubt;
+
+	/* A thread that ends takes chunks off the list, which leads nowhere else for that. */
+	if (doubt.why == HEAP_DOUBT_NO_THREAD)
+		doubt = glibc_doubt_any(glibc);
+	if (!doubt.why)
+		doubt = glibc_doubt_heap(glibc, list->heap);
+	return doubt.why ? doubt : glibc_doubt_address(glibc, block);
+}
+
 /*
  * Each chunk of the list is free. Ends at the first that is not one of the heap's, or in a list
  * already: so no list is longer than the heap has chunks.
@@ -126,7 +144,8 @@ static struct err *reach_list(struct glibc *glibc, const struct list *list)
 		if (wrong)
 			return glibc_damage(glibc, (struct heap_damage){
 						.heap = list->heap, .before = before,
-						.address = before ? before : list->where },
+						.address = before ? before : list->where,
+						.doubt = doubt_of(glibc, list, block) },
 					    "%s list of 0x%" PRIx64 "-byte%s chunks leads to 0x%" PRIx64 ": %s",
 					    list->kind == CHUNK_FAST ? "fastbin" : "tcache",
 					    list->least, or_longer(list),
@@ -138,7 +157,8 @@ static struct err *reach_list(struct glibc *glibc, const struct list *list)
 	if (list->count == COUNT_UNKNOWN || nr == list->count)
 		return NULL;
 	return glibc_damage(glibc, (struct heap_damage){
-				.heap = list->heap, .address = list->where, .before = before },
+				.heap = list->heap, .address = list->where, .before = before,
+				.doubt = list->doubt },
 			    "tcache list of 0x%" PRIx64 "-byte%s chunks has %" PRIu64 ", and says %" PRIu64,
 			    list->least, or_longer(list),
 			    nr, list->count);
@@ -282,7 +302,8 @@ static int cache_lists(const struct glibc *glibc, const struct cache *cache, uns
 	return used;
 }
 
-static struct err *add_cache(struct glibc *glibc, const struct cache *cache, struct lists *lists)
+static struct err *add_cache(struct glibc *glibc, const struct cache *cache,
+			     struct heap_doubt doubt, struct lists *lists)
 {
 	struct heap_chunk chunk;
 	struct err *err = NULL;
@@ -301,6 +322,7 @@ static struct err *add_cache(struct glibc *glibc, const struct cache *cache, str
 			.count = cache->count[i],
 			.where = cache->address + cache->layout->lists * cache->layout->width + 8ull * i,
 			.heap = chunk.heap,
+			.doubt = doubt,
 			.kind = CHUNK_CACHED,
 		}));
 	}
@@ -411,7 +433,8 @@ static struct err *add_caches_of_threads(struct glibc *glibc, struct lists *list
 		/* A cache that was added is CHUNK_OWN, and is not read again. */
 		if (glibc_peek(glibc, source->thread[i] - offset, &word) && word &&
 		    read_cache(glibc, word, &cache))
-			err = add_cache(glibc, &cache, lists);
+			err = add_cache(glibc, &cache, glibc_doubt_cache(glibc, source->thread[i]),
+					lists);
 	}
 	return err;
 }
@@ -428,7 +451,7 @@ static struct err *add_caches_by_content(struct glibc *glibc, struct lists *list
 
 		if (chunk.kind == CHUNK_USED && cache_layout_of(&chunk) &&
 		    read_cache(glibc, chunk.address, &cache) && cache_lists(glibc, &cache, 0) > 0)
-			err = add_cache(glibc, &cache, lists);
+			err = add_cache(glibc, &cache, no_thread, lists);
 	}
 	return err;
 }
@@ -463,7 +486,7 @@ static struct err *add_caches_by_in_flight_word(struct glibc *glibc, struct list
 		for (unsigned j = 0; j < cache.layout->lists; j++)
 			cache.count[j] = cache.entry[j] && cache.count[j] ? COUNT_UNKNOWN : 0;
 		if (cache_lists(glibc, &cache, 0) > 0)
-			err = add_cache(glibc, &cache, lists);
+			err = add_cache(glibc, &cache, no_thread, lists);
 	}
 	return err;
 }

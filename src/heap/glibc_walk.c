@@ -49,8 +49,13 @@ struct err *glibc_damage(struct glibc *glibc, struct heap_damage damage, const c
 	struct heap_walk *walk = glibc->walk;
 	va_list ap;
 
-	if (damage.heap < walk->arenas.nr)
+	if (!damage.doubt.why)
+		damage.doubt = glibc_doubt_heap(glibc, damage.heap);
+	if (damage.heap < walk->arenas.nr) {
 		walk->arenas.at[damage.heap].whole = false;
+		walk->arenas.at[damage.heap].damaged |= !damage.doubt.why;
+	}
+	walk->uncertain += damage.doubt.why != HEAP_DOUBT_NONE;
 	if (walk->damages++ >= HEAP_DAMAGE_MAX)
 		return NULL;
 	va_start(ap, fmt);
@@ -348,6 +353,7 @@ struct err *glibc_walk(const struct heap_source *source, struct heap_walk *ret)
 	err = glibc_find_arenas(&glibc);
 	for (size_t i = 0; i < walk.arenas.nr; i++)
 		walk.arenas.at[i].whole = true;
+	glibc_doubt_arenas(&glibc);
 	if (!err)
 		err = glibc_find_spans(&glibc);
 	if (!err) {

@@ -7,8 +7,9 @@
  * A walk works on struct memory and knows no process. It trusts no length, no pointer and no count.
  * Each loop is bounded by what was walked before, whatever is in the memory. Words that contradict
  * others are listed as damage, with the blocks on both sides, and the walk goes on behind them. So
- * a torn heap (a thread was stopped in the middle of malloc) gives damage, not an error. A caller
- * that can let the target run looks again.
+ * a torn heap (a thread was stopped in the middle of malloc) gives damage, not an error. Such
+ * damage is uncertain: it has a doubt, which says why (glibc_doubt.c). A caller that can let the
+ * target run looks again.
  *
  * glibc (2.26 and later, 64 bits)
  *
@@ -46,10 +47,25 @@
  */
 #pragma once
 
+#include <sys/types.h>
+
 #include "base/memory.h"
 #include "heap/chunk.h"
 
 #define HEAPS_MAX	60000u	/* arenas; numbers above are LOG_HEAP_* */
+
+/* Why what seems to be damage may be none. */
+enum heap_doubt_why {
+	HEAP_DOUBT_NONE,		/* it is damage */
+	HEAP_DOUBT_INSIDE,	/* `thread` stands inside the allocator, and may be changing it */
+	HEAP_DOUBT_LOCKED,	/* the arena is locked; by whom is not known */
+	HEAP_DOUBT_NO_THREAD,	/* a cache that no thread has (any more) */
+};
+
+struct heap_doubt {
+	enum heap_doubt_why why;
+	pid_t thread;		/* 0: not known */
+};
 
 /* A run of chunks, end to end. */
 struct heap_span {
@@ -64,6 +80,9 @@ struct heap_arena {
 	uint64_t system_mem, max_system_mem;
 	bool locked;
 	bool whole;		/* all that system_mem says was walked, and nothing was damaged */
+	bool damaged;		/* something was, for certain */
+	/* of damage in it; if it is locked, the thread holds the lock */
+	struct heap_doubt doubt;
 	uint64_t bytes[CHUNK_KINDS], chunks[CHUNK_KINDS];
 	uint64_t largest_free;	/* chunk, bytes */
 };
@@ -73,6 +92,7 @@ struct heap_damage {
 	uint64_t address;	/* of the word */
 	uint64_t before, after;	/* blocks on both sides; 0: not known */
 	uint16_t heap;
+	struct heap_doubt doubt;
 	char what[128];
 };
 
@@ -81,7 +101,8 @@ struct heap_walk {
 	VEC(struct heap_arena) arenas;	/* by number */
 	VEC(struct heap_span) spans;	/* by start */
 	VEC(struct heap_damage) damage;	/* at most HEAP_DAMAGE_MAX */
-	uint64_t damages;		/* of all */
+	uint64_t damages;		/* of all ... */
+	uint64_t uncertain;		/* ... and how many of these have a doubt */
 	uint64_t mmapped, mmapped_bytes;	/* as the allocator counts them, if it is known: */
 	/* certain: what was found is as many, and as long */
 	bool mmapped_known, mmapped_certain;
@@ -98,6 +119,15 @@ struct heap_map {
 	uint64_t start, end;
 	bool brk;		/* [heap] */
 	bool anonymous;		/* may hold mapped chunks */
+};
+
+/* A thread that stands inside the allocator, or may: nothing tells where it is. */
+struct heap_inside {
+	pid_t tid;
+	bool aborts;			/* the allocator has called abort: it has found damage */
+	uint64_t tp;			/* thread pointer; 0: not known */
+	const uint64_t *word;		/* its registers and the top of its stack */
+	size_t nr_words;
 };
 
 /* The input of a walk. Arrays are the caller's. */
@@ -124,6 +154,9 @@ struct heap_source {
 	 */
 	const uint64_t *in_flight_word;
 	size_t nr_in_flight;
+	const struct heap_inside *inside;
+	size_t nr_inside;
+	bool lockless;			/* the process has one thread, which takes no locks */
 	bool check;			/* look at all links of the bins, too */
 };
 

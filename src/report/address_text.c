@@ -149,6 +149,23 @@ static struct err *print_beside(struct session *session, const struct session_he
 	return find_print(session, heap, address, out);
 }
 
+/* Why a damage may be none. */
+static void print_doubt(struct heap_doubt doubt, struct out *out)
+{
+	switch (doubt.why) {
+	case HEAP_DOUBT_NONE:
+		break;
+	case HEAP_DOUBT_INSIDE:
+		out_f(out, "  uncertain: thread %d stands inside the allocator\n", doubt.thread);
+		break;
+	case HEAP_DOUBT_LOCKED:
+		out_text(out, "  uncertain: the heap is locked, and may be in change\n");
+		break;
+	case HEAP_DOUBT_NO_THREAD:
+		out_text(out, "  uncertain: no thread is known to have this cache\n");
+	}
+}
+
 struct err *damage_print(struct session *session, const struct session_heap *heap,
 			 struct out *out)
 {
@@ -160,6 +177,7 @@ struct err *damage_print(struct session *session, const struct session_heap *hea
 
 		out_f(out, "Heap %u, " PRI_ADDRESS ": %s\n", damage->heap, damage->address,
 		      damage->what);
+		print_doubt(damage->doubt, out);
 		err = print_beside(session, heap, "before it", damage->before, out);
 		if (!err)
 			err = print_beside(session, heap, "behind it", damage->after, out);

@@ -282,8 +282,11 @@ void heap_notes_print(const struct session_heap *heap, struct out *out)
 	if (heap->missing)
 		out_f(out, "%" PRIu64 " bytes of the core are missing: not all blocks are known\n",
 		      heap->missing);
-	else if (heap->walk.damages)
+	else if (heap->walk.damages > heap->walk.uncertain)
 		out_text(out, "The heap is damaged, and not all of it could be walked: see "
+			      "`malloc check`\n");
+	else if (heap->walk.uncertain)
+		out_text(out, "The heap may be in change, and not all of it could be walked: see "
 			      "`malloc check`\n");
 	if (!heap->walk.mmapped_certain)
 		out_text(out, "Blocks from before the attach that are mapped on their own are not "

@@ -240,7 +240,7 @@ static void print_heap(const struct figures *figures, size_t number, struct out 
 	uint64_t cached = arena->bytes[CHUNK_CACHED];
 	uint64_t open = arena->bytes[CHUNK_FAST] + arena->bytes[CHUNK_FREE] +
 			arena->bytes[CHUNK_TOP];
-	pid_t owner = figures->heap.lock_owners.at[number];
+	pid_t owner = arena->locked ? arena->doubt.thread : 0;
 
 	out_f(out, "    Heap %zu\n", number);
 	label(out, 8, "heap lock held by", 33);
@@ -263,8 +263,8 @@ static void print_heap(const struct figures *figures, size_t number, struct out 
 	if (figures->with_log)
 		statistic(out, 8, "allocations since attach", figures->recorded[number]);
 	if (!arena->whole)
-		out_text(out, "        (damaged: `malloc check`; the figures are of the part "
-			      "that could be walked)\n");
+		out_f(out, "        (%s: `malloc check`; the figures are of the part that could be "
+			   "walked)\n", arena->damaged ? "damaged" : "damaged, or in change");
 }
 
 static void print_heaps(const struct figures *figures, struct out *out)

@@ -88,6 +88,10 @@ static void print_doubts(const struct session_leaks *found, struct out *out)
 		out_f(out, "    %s: leaks are looked for among recorded blocks\n", found->why);
 	out_count(out, "    %" PRIu64 " places of the heaps are damaged (`malloc check`)\n",
 		  found->damages);
+	out_count(out,
+		  "    %" PRIu64 " places of the heaps may be in change, or damaged (`malloc "
+		  "check`)\n",
+		  found->uncertain);
 	out_count(out, "    %" PRIu64 " bytes of heap that may have been allocated before the attach are taken for roots: leaks may be hidden\n",
 		  found->mark.heap_bytes);
 	if (found->walked && !found->caches_known)

@@ -198,6 +198,11 @@ static void print_doubts(const struct session_find *find, struct out *out)
 	else if (in->damages)
 		out_f(out, "%" PRIu64 " places of the heaps are damaged (`malloc check`)\n",
 		      in->damages);
+	else if (in->uncertain)
+		out_f(out,
+		      "%" PRIu64 " places of the heaps may be in change, or damaged (`malloc "
+		      "check`)\n",
+		      in->uncertain);
 	else if (!in->caches_known)
 		out_text(out, "Free blocks in threads' caches are not known: some may be listed as blocks\n");
 	if (in->walked && block->preattach && block->heap == LOG_HEAP_MMAP &&

@@ -33,11 +33,6 @@
 #define DRAIN_NS	100000000ull
 #define CALM_ROUNDS	3u
 
-struct in_flight_word {
-	uint64_t word;
-	pid_t tid;
-};
-
 struct job {
 	struct session *session;
 	bool check;
@@ -55,7 +50,8 @@ struct job {
 	struct word_list left_out;	/* of this look */
 	struct reconcile_history before;		/* this one */
 	unsigned calm;			/* looks in a row with nobody inside */
-	VEC(struct in_flight_word) owners;
+	VEC(struct heap_inside) inside;	/* their words are in ... */
+	VEC(uint64_t) words;		/* ... this, one thread's behind another's */
 	bool all_threads;
 	struct err *err;
 };
@@ -69,7 +65,8 @@ static void job_free(struct job *job)
 	vec_free(&job->in_flight_words.vec);
 	vec_free(&job->left_out.vec);
 	reconcile_free(&job->before);
-	vec_free(&job->owners);
+	vec_free(&job->inside);
+	vec_free(&job->words);
 }
 
 /*
@@ -119,27 +116,47 @@ static struct err *look_at_maps(struct job *job)
 	return err;
 }
 
-static struct err *add_in_flight_word(struct job *job, pid_t tid, uint64_t word)
+static struct err *add_in_flight_word(struct job *job, uint64_t word)
 {
 	struct err *err;
 
 	if (!word || word % 8)
 		return NULL;
 	err = vec_push(&job->in_flight_words.vec, word);
-	return err ? err : vec_push(&job->owners, ((struct in_flight_word){ word, tid }));
+	return err ? err : vec_push(&job->words, word);
 }
 
-static struct err *add_in_flight_words(struct job *job, const struct memory_view_thread *thread)
+/* A thread that is inside the allocator, or may be: one that could not be stopped has no words. */
+static struct err *add_inside(struct job *job, const struct memory_view_thread *thread)
 {
+	struct heap_inside inside = {
+		.tid = thread->tid,
+		.aborts = thread->aborts,
+		.tp = thread->tp,
+	};
+	uint8_t regs = thread->stopped ? job->view.arch->regs_words : 0;
 	uint64_t word[MEMORY_VIEW_STACK_WORDS];
-	size_t nr = memory_view_stack_words(&job->view, thread, word);
+	size_t before = job->words.nr;
+	size_t nr = thread->stopped ? memory_view_stack_words(&job->view, thread, word) : 0;
 	struct err *err = NULL;
 
-	for (uint8_t i = 0; i < job->view.arch->regs_words && !err; i++)
-		err = add_in_flight_word(job, thread->tid, regs_get(&thread->regs, i));
+	for (uint8_t i = 0; i < regs && !err; i++)
+		err = add_in_flight_word(job, regs_get(&thread->regs, i));
 	for (size_t i = 0; i < nr && !err; i++)
-		err = add_in_flight_word(job, thread->tid, word[i]);
-	return err;
+		err = add_in_flight_word(job, word[i]);
+	inside.nr_words = job->words.nr - before;
+	return err ? err : vec_push(&job->inside, inside);
+}
+
+/* The words do not move any more. */
+static void place_words(struct job *job)
+{
+	const uint64_t *word = job->words.at;
+
+	vec_each(inside, &job->inside) {
+		inside->word = word;
+		word += inside->nr_words;
+	}
 }
 
 static struct err *look_at_threads(struct job *job)
@@ -149,7 +166,8 @@ static struct err *look_at_threads(struct job *job)
 
 	vec_clear(&job->threads.vec);
 	vec_clear(&job->in_flight_words.vec);
-	vec_clear(&job->owners);
+	vec_clear(&job->inside);
+	vec_clear(&job->words);
 	job->all_threads = true;
 	for (size_t i = 0; i < job->view.threads.nr && !err; i++) {
 		const struct memory_view_thread *thread = &job->view.threads.at[i];
@@ -158,10 +176,11 @@ static struct err *look_at_threads(struct job *job)
 			job->all_threads = false;
 		else if (thread->tp)
 			err = vec_push(&job->threads.vec, thread->tp);
-		if (!err && thread->inside)
-			err = add_in_flight_words(job, thread);
+		if (!err && (thread->inside || !thread->stopped))
+			err = add_inside(job, thread);
 		inside |= thread->inside;
 	}
+	place_words(job);
 	word_list_sort(&job->in_flight_words);
 	job->calm = inside ? 0 : job->calm + 1;
 	return err;
@@ -180,6 +199,8 @@ static struct err *walk_heaps(struct job *job)
 		.known_from = known_from, .ctx = &known,
 		.in_flight_word = job->in_flight_words.vec.at, .nr_in_flight =
 				     job->in_flight_words.vec.nr,
+		.inside = job->inside.at, .nr_inside = job->inside.nr,
+		.lockless = job->view.one_thread,
 		.check = job->check,
 	};
 	struct err *err;
@@ -239,37 +260,11 @@ static struct err *merge(struct job *job)
 	return walk_merge(&job->ret->walk, &merge, &job->left_out);
 }
 
-/*
- * The threads that are inside the allocator with an arena in hand. If there is one only, it holds
- * the lock.
- */
-static struct err *find_lock_owners(struct job *job)
-{
-	struct session_heap *heap = job->ret;
-	struct err *err = NULL;
-
-	for (size_t i = 0; i < heap->walk.arenas.nr && !err; i++) {
-		const struct heap_arena *arena = &heap->walk.arenas.at[i];
-		pid_t owner = 0;
-		bool several = false;
-
-		for (size_t j = 0; arena->locked && j < job->owners.nr; j++) {
-			if (job->owners.at[j].word != arena->address)
-				continue;
-			several |= owner && owner != job->owners.at[j].tid;
-			owner = job->owners.at[j].tid;
-		}
-		err = vec_push(&heap->lock_owners, several ? 0 : owner);
-	}
-	return err;
-}
-
 void session_heap_free(struct session_heap *heap)
 {
 	if (heap->walked)
 		heap_walk_free(&heap->walk);
 	heap->walked = false;
-	vec_free(&heap->lock_owners);
 }
 
 /* Walk the heaps of the view. */
@@ -300,7 +295,7 @@ static struct err *look(struct job *job)
 		err = read_log(job);
 	if (!err)
 		err = merge(job);
-	return err ? err : find_lock_owners(job);
+	return err;
 }
 
 /*

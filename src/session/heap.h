@@ -14,8 +14,6 @@ struct memory_view;
 struct session_heap {
 	/* if walked; with notes of what the log has (heap/reconcile.h) */
 	struct heap_walk walk;
-	/* threads that hold the arenas' locks, by arena number; 0: none, or not known */
-	VEC(pid_t) lock_owners;
 	bool walked;
 	char why[256];			/* why not */
 	bool complete;			/* what is in no record was allocated before the attach */
@@ -31,7 +29,7 @@ enum session_heap_how {
 	SESSION_HEAP_CHECK,	/* also check the links of the bins */
 };
 
-#define SESSION_HEAP_INIT	{ HEAP_WALK_INIT, VEC_INIT, .walked = false }
+#define SESSION_HEAP_INIT	{ HEAP_WALK_INIT, .walked = false }
 
 /*
  * Called at the moment of the walk, while the target is stopped, to look at the log. It runs on the

@@ -115,7 +115,7 @@ bool search_is_root(const struct proc_map *map)
 /* Is all of glibc's memory known, so that every part of it that is no block is free? */
 static bool spans_count(const struct job *job)
 {
-	return job->ret->walked && !job->ret->damages;
+	return job->ret->walked && !job->ret->damages && !job->ret->uncertain;
 }
 
 /* The end of the span of glibc's heaps that holds address, or 0. */

@@ -105,7 +105,8 @@ static struct err *take_walk(struct job *job, struct err *err)
 		return NULL;
 	}
 	ret->walked = true;
-	ret->damages = job->walk.walk.damages;
+	ret->damages = job->walk.walk.damages - job->walk.walk.uncertain;
+	ret->uncertain = job->walk.walk.uncertain;
 	ret->caches_known = job->walk.walk.caches_known;
 	return NULL;
 }
@@ -289,7 +290,9 @@ static struct err *walk_snapshot(struct job *job)
  */
 static bool is_torn(const struct job *job)
 {
-	return job->ret->walked && (job->ret->damages || !job->ret->caches_known);
+	const struct session_leaks *ret = job->ret;
+
+	return ret->walked && (ret->damages || ret->uncertain || !ret->caches_known);
 }
 
 static bool is_sure(const struct job *job)

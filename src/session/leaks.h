@@ -62,7 +62,8 @@ struct session_leaks {
 	bool walked;			/* blocks from before the attach are among them */
 	char why[256];			/* why not */
 	bool core;			/* a core file, which lacks memory that was never written */
-	uint64_t damages;		/* that the walk has found: the heaps are roots then */
+	/* that the walk has found: the heaps are roots then; uncertain: they may be in change */
+	uint64_t damages, uncertain;
 	bool caches_known;		/* false: free blocks may seem to be lost ones */
 	uint64_t blind_threads;		/* whose registers could not be read */
 	uint64_t under_way;		/* blocks that a realloc had in hand all the time */

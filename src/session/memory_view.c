@@ -10,6 +10,10 @@
  * chunks in hand. Walks leave out our frames, so a hook of the walk notes that it has passed one.
  * Threads inside an earlier mdbg's code cannot be recognised by this one's areas: as long as that
  * code is there, all threads count as inside.
+ *
+ * Where there are no probes (`--no-arm`, a core), the allocator's functions are known by their
+ * symbols. If one of them has called abort, its thread is inside as well; but it changes nothing
+ * any more: it has found damage.
  */
 
 #include "session/memory_view.h"
@@ -39,21 +43,26 @@ static bool in_function(const struct probe *probe, uint64_t pc)
 	       pc - probe->address < size;
 }
 
+static bool in_code(const struct probe_code *code, uint64_t pc)
+{
+	return pc - code->start < code->len;
+}
+
 static bool in_tail(const struct probe *probe, uint64_t pc)
 {
 	for (uint32_t i = 0; i < probe->nr_tails; i++)
-		if (pc - probe->tail[i].start < probe->tail[i].len)
+		if (in_code(&probe->tail[i], pc))
 			return true;
 	return false;
 }
 
-static bool in_allocator(const struct probes *probes, uint64_t pc)
+static bool in_probed(const struct probes *probes, uint64_t pc)
 {
 	vec_each_value(probe, &probes->all) {
 		/*
 		 * Functions are short: the extent of a function that is farther away is not read.
 		 */
-		if (probe->fn && probe->state == PROBE_ACTIVE &&
+		if (probe->fn && probe->state != PROBE_REFUSED &&
 		    (in_tail(probe, pc) ||
 		     (pc - probe->address < 65536 && in_function(probe, pc))))
 			return true;
@@ -76,24 +85,56 @@ static bool pass_area(void *ctx, uint64_t *pc, int32_t *cfa_offset)
 	return area->translate(area->ctx, pc, cfa_offset);
 }
 
-static bool is_inside(const struct thread *thread, struct probes *probes)
+static bool in_allocator(const struct memory_view *view, const struct probes *probes, uint64_t pc)
+{
+	if (probes)
+		return in_probed(probes, pc);
+	vec_each(code, &view->code) {
+		if (in_code(code, pc))
+			return true;
+	}
+	return false;
+}
+
+/* The PCs of its stack; *met_ret: a frame of ours is among them, or was. */
+static uint32_t walk_thread(const struct thread *thread, struct probes *probes, uint64_t *pcs,
+			    bool *met_ret)
 {
 	struct passing passing = { .probes = probes };
-	const struct walk_area area = { probes->walk_area.start, probes->walk_area.end, pass_area,
-					&passing };
-	uint64_t pcs[FRAMES];
-	enum walk_end end;
 	struct regs regs = thread->regs;
+	struct walk_area area;
+	enum walk_end end;
 	uint32_t nr;
 
+	*met_ret = false;
+	if (!probes)
+		return stack_walk(thread->target, &regs, NULL, pcs, FRAMES, &end);
+	area = (struct walk_area){ probes->walk_area.start, probes->walk_area.end, pass_area,
+				   &passing };
 	area_walk_regs(probes, &thread->regs, &regs);
-	if (area_holds(probes, regs_get(&thread->regs, thread->target->arch->pc)))
-		return true;
 	nr = stack_walk(thread->target, &regs, &area, pcs, FRAMES, &end);
-	for (uint32_t i = 0; i < nr && !passing.met; i++)
-		if (in_allocator(probes, pcs[i]))
-			return true;
-	return passing.met;
+	*met_ret = passing.met || area_holds(probes, regs_get(&thread->regs,
+							      thread->target->arch->pc));
+	return nr;
+}
+
+/*
+ * Does it stand in the allocator? *aborts_ret: the allocator has called abort. view: NULL if there
+ * are probes, and *aborts_ret is not wanted.
+ */
+static bool is_inside(const struct memory_view *view, const struct thread *thread,
+		      struct probes *probes, bool *aborts_ret)
+{
+	bool inside, aborts = false;
+	uint64_t pcs[FRAMES];
+	uint32_t nr = walk_thread(thread, probes, pcs, &inside);
+
+	for (uint32_t i = 0; i < nr && !inside; i++)
+		inside = in_allocator(view, probes, pcs[i]);
+	for (uint32_t i = 0; i < nr && inside && view; i++)
+		aborts |= in_code(&view->abort, pcs[i]);
+	*aborts_ret = aborts;
+	return inside;
 }
 
 struct inside {
@@ -106,11 +147,12 @@ static struct err *nobody_inside(void *ctx, bool *done_ret)
 	struct inside *inside = ctx;
 	struct thread *thread;
 	struct err *err = NULL;
+	bool aborts;
 
 	vec_clear(&inside->vec);
 	for_each_thread(thread, inside->session->current->target)
 		if (!err && thread_is_stopped(thread) &&
-		    is_inside(thread, inside->session->current->probes))
+		    is_inside(NULL, thread, inside->session->current->probes, &aborts))
 			err = vec_push(&inside->vec, thread->tid);
 	*done_ret = !inside->vec.nr;
 	return err;
@@ -180,8 +222,8 @@ static struct err *take_thread(struct session *session, struct thread *thread, b
 		is.regs = thread->regs;
 		is.tp = regs_get(&is.regs, view->arch->tp);
 		is.in_syscall = (int64_t)regs_get(&is.regs, view->arch->orig_syscall) != -1;
-		is.inside = session->old_maps.nr || (session->current->probes &&
-						     is_inside(thread, session->current->probes));
+		is.inside = is_inside(view, thread, session->current->probes, &is.aborts) ||
+			    session->old_maps.nr;
 		if (deep && !is.in_syscall)
 			err = take_vectors(thread, view, &is);
 	} else {
@@ -192,15 +234,20 @@ static struct err *take_thread(struct session *session, struct thread *thread, b
 
 static struct err *take_threads(struct session *session, bool deep, struct memory_view *view)
 {
+	struct target *target = session->current->target;
 	struct thread *thread;
 	struct err *err = NULL;
+	unsigned own = 0;
 	struct tcb tcb;
 
-	for_each_thread(thread, session->current->target)
+	for_each_thread(thread, target) {
+		own += thread->tgid == target->pid;
 		if (!err)
 			err = take_thread(session, thread, deep, view);
+	}
+	view->one_thread = own <= 1;
 	if (!err && deep) {
-		tcb_derive(session->current->target, &tcb);
+		tcb_derive(target, &tcb);
 		view->stack_offset = tcb.stack_offset;
 	}
 	return err;
@@ -233,18 +280,40 @@ static bool is_complete(const struct session *session, const struct memory_view 
 	return !accounts.table_full && !accounts.voided;
 }
 
-static void take_allocator(const struct session *session, struct memory_view *view)
+/* Its functions, for where there are no probes. */
+static struct err *take_code(struct module *module, struct memory_view *view)
+{
+	const struct allocator *allocator = view->allocator;
+	struct err *err = NULL;
+
+	for (size_t i = 0; i < allocator->nr_functions && !err; i++) {
+		struct probe probe = { .module = module };
+		uint64_t size;
+
+		if (module_symbol(module, allocator->functions[i].symbol, &probe.address, &size))
+			continue;
+		probe_find_tails(view->arch, &probe);
+		for (uint32_t j = 0; j < probe.nr_tails && !err; j++)
+			err = vec_push(&view->code, probe.tail[j]);
+	}
+	return err;
+}
+
+static struct err *take_allocator(const struct session *session, struct memory_view *view)
 {
 	struct module *module;
 
 	view->allocator = allocator_to_walk(&session->current->target->modules, &module);
 	if (!view->allocator)
-		return;
+		return NULL;
 	view->has_glibc = view->allocator == &allocator_glibc;
 	view->allocator_start = module->start;
 	view->allocator_end = module->end;
 	view->complete = is_complete(session, view, module);
 	view->main_arena = allocator_main_arena(view->allocator, module);
+	if (module_symbol(module, "abort", &view->abort.start, &view->abort.len))
+		view->abort.len = 0;
+	return session->current->probes ? NULL : take_code(module, view);
 }
 
 static struct err *take_log(const struct session *session, struct memory_view *view)
@@ -270,11 +339,11 @@ struct err *memory_view_take(struct session *session, bool deep, struct memory_v
 		view.pages_of = target->mem.tid;
 	view.process = session->current->probes ? session->current->probes->process : 0;
 	if (!err)
-		err = take_threads(session, deep, &view);
-	if (!err)
 		err = take_log(session, &view);
 	if (!err)
-		take_allocator(session, &view);
+		err = take_allocator(session, &view);
+	if (!err)
+		err = take_threads(session, deep, &view);
 	if (err)
 		memory_view_free(&view);
 	else
@@ -315,6 +384,7 @@ void memory_view_free(struct memory_view *view)
 	vec_free(&view->threads);
 	vec_free(&view->vectors);
 	vec_free(&view->in_hand.vec);
+	vec_free(&view->code);
 }
 
 struct err *session_maps(struct session *session, struct proc_maps *ret)

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "heap/block.h"
 #include "os/procfs.h"
+#include "probe/probe.h"
 
 struct core_file;
 struct session;
@@ -23,6 +24,7 @@ struct memory_view_thread {
 	bool in_syscall;
 	bool inside;		/* in the allocator, or perhaps: see memory_view.c */
 	bool exited;		/* it has called exit: regs are PC and SP behind that call alone */
+	bool aborts;		/* the allocator has called abort in it */
 	bool blind;		/* its vector registers could not be read */
 	struct regs regs;
 	uint64_t tp;		/* thread pointer; 0: not known */
@@ -38,6 +40,7 @@ struct memory_view {
 	const struct smaps *smaps;
 	struct proc_maps maps;
 	VEC(struct memory_view_thread) threads;
+	bool one_thread;	/* the process has no more; others may share its memory */
 	VEC(uint64_t) vectors;
 	uint32_t stack_offset;		/* struct tcb */
 
@@ -45,6 +48,9 @@ struct memory_view {
 	const struct allocator *allocator;	/* whose heaps can be walked; NULL: none */
 	uint64_t allocator_start, allocator_end;	/* its module */
 	uint64_t main_arena;		/* 0: no symbol of that name */
+	/* Without probes: its functions, and where they go on by jumps. */
+	VEC(struct probe_code) code;
+	struct probe_code abort;	/* in its module; len 0: not known */
 
 	const struct log *log;		/* NULL: none */
 	struct in_hand in_hand;

@@ -224,11 +224,13 @@ static struct err *check_heaps(struct trimmer *trimmer)
 
 	if (err)
 		return err;
-	if (heap.walk.damages)
+	if (heap.walk.damages > heap.walk.uncertain)
 		err = err_hint(err_create(ERR_STATE,
 					  "the heaps are damaged: malloc_trim would end the "
 					  "process"),
 			       "malloc check");
+	else if (heap.walk.uncertain)
+		err = err_hint(err_create(ERR_BUSY, "the heaps may be in change"), "try again");
 	for (size_t i = 0; i < heap.walk.arenas.nr && !err; i++)
 		if (heap.walk.arenas.at[i].locked)
 			err = err_hint(err_create(ERR_BUSY, "heap %zu is locked", i), "try again");

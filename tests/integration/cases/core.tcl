@@ -344,3 +344,55 @@ case core-without-its-files 60 {
 	close $t write
 	ending $t
 }
+
+# glibc has found the damage itself, in the middle of malloc, and has called abort: that is certain.
+case core-of-an-abort-in-malloc 60 {
+	if {![kernel_writes_cores]} {
+		skip "the kernel's cores go elsewhere: [string trim [slurp /proc/sys/kernel/core_pattern]]"
+	}
+	set t [start_dumpable heaps 5000]
+	order $t overrun
+	tell $t hole
+	until {![is_alive [pid_of $t]]}
+	ending $t
+	set cores [glob -nocomplain $::tmp/core*]
+	if {$cores eq {}} {
+		skip "the kernel writes no cores here (its limit, or its core_pattern)"
+	}
+	set text [mdbg_ok -c where -c "malloc check" --core [lindex $cores 0]]
+	check {[regexp { abort} $text]} {$text}
+	check {[regexp {the top chunk has a wrong size: 0x4242424242424242\n} $text]} {$text}
+	check {[regexp {chunks: \d+ (place is|places are) damaged\n} $text]} {$text}
+	check {![regexp {uncertain} $text]} {$text}
+}
+
+# The process was in the middle of malloc when its core was written: nothing that seems damaged is certain.
+case core-in-the-middle-of-malloc 60 {
+	set t [start_dumpable mill alone]
+	set s [start step]
+	set tid [order $t work]
+	set torn 0
+	for {set i 0} {$i < 500 && !$torn} {incr i} {
+		order $s "step [pid_of $t] $tid 37"
+		set text [mdbg_ok -q --no-arm -p [pid_of $t] -c {puts "torn [dict get [mdbg::check] uncertain]"}]
+		regexp {torn (\d+)} $text -> torn
+	}
+	check {$torn} {no place was in a change}
+	if {[kernel_writes_cores]} {
+		# The signal comes before any instruction.
+		exec sh -c "kill -SEGV [pid_of $t]; kill -CONT [pid_of $t]"
+		until {![is_alive [pid_of $t]]}
+		ending $t
+		set core [lindex [glob -nocomplain $::tmp/core*] 0]
+	} else {
+		set core [last_core $t]
+	}
+	if {$core eq ""} {
+		skip "the kernel writes no cores here (its limit, or its core_pattern)"
+	}
+	set text [mdbg_ok -c "malloc check" --core $core]
+	check {[regexp {  uncertain: thread \d+ stands inside the allocator\n} $text]} {$text}
+	check {[regexp {chunks: no damage is certain, \d+ (place is|places are) uncertain\n} $text]} {$text}
+	tell $s quit
+	check {[ending $s] eq {exit 0}} {who steps has failed}
+}
