@@ -7,6 +7,7 @@
 
 #include "base/trace.h"
 #include "session/private.h"
+#include "tracee/target.h"
 
 #define EVENTS_MAX	65536
 
@@ -96,12 +97,19 @@ void session_warn_hint(struct session *session, const char *hint, const char *fm
 	session_push_event(session, &event);
 }
 
-void session_warn_left(struct session *session, pid_t pid)
+void session_warn_left(struct session *session, const struct target *target)
 {
-	session_warn_f(session,
-		       "a thread of process %d is still inside the code of a probe: its pages "
-		       "stay in the process, harmless, until it ends",
-		       pid);
+	char hint[80] = "";
+
+	if (!target_can_move(target, NULL, NULL))
+		snprintf(hint, sizeof(hint),
+			 "the process is stopped: kill -CONT %d before the detach lets the thread "
+			 "leave",
+			 target->pid);
+	session_warn_hint(session, hint,
+			  "a thread of process %d is still inside the code of a probe: its pages "
+			  "stay in the process, harmless, until it ends",
+			  target->pid);
 }
 
 void session_warn_gap(struct session *session)

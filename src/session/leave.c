@@ -122,9 +122,9 @@ static struct err *leave_current(struct session *session, bool anyway)
 	err = arm_undo(session, &left);
 	if (err && (err->code == ERR_GONE || !anyway))
 		return err;
-	leave_target(session);
 	if (left)
-		session_warn_left(session, session->current->pid);
+		session_warn_left(session, session->current->target);
+	leave_target(session);
 	return err;
 }
 

@@ -179,8 +179,8 @@ void session_warn(void *session, const char *text);
 void session_warn_hint(struct session *session, const char *hint, const char *fmt, ...)
 	PRINTF(3, 4);
 #define session_warn_f(session, ...)	session_warn_hint(session, "", __VA_ARGS__)
-/* Warn that a thread of pid did not leave the code of a probe. */
-void session_warn_left(struct session *session, pid_t pid);
+/* Warn that a thread of the target, which is stopped, did not leave the code of a probe. */
+void session_warn_left(struct session *session, const struct target *target);
 /* Warn that frees that happened while the probes were out are not known. (Any thread.) */
 void session_warn_gap(struct session *session);
 

@@ -139,12 +139,12 @@ static struct err *undo(struct process *process)
 		err = probes_disarm(process->probes, &left);
 	if (!err)
 		err = process_withdraw(process);
+	if (left)
+		session_warn_left(process->session, process->target);
 	if (process->state == PROCESS_LIVE) {
 		target_release(process->target);
 		process->state = PROCESS_LEFT;
 	}
-	if (left)
-		session_warn_left(process->session, process->pid);
 	return err;
 }
 

@@ -163,6 +163,9 @@ repeated stopped-anywhere-and-detached 60 {
 		check {$switches < 200} {$pc: it was stopped and let go on $switches times}
 		set said [regexp {still inside} [slurp $::live_err($m)]]
 		incr stayed $said
+		if {[regexp {inside the code of a probe} [slurp $::live_err($m)]]} {
+			check {[regexp {hint: the process is stopped: kill -CONT} [slurp $::live_err($m)]]} {no hint}
+		}
 		until {[all_stopped [pid_of $t]]}
 		check {![string match "*memfd:mdbg*" [slurp /proc/[pid_of $t]/maps]] || $said} {$pc: the log stays}
 	}
