@@ -32,6 +32,8 @@ const struct cmd cmd_malloc = {
 			  "heaps those that were asked for. Heaps are numbered from the oldest:\n"
 			  "0 is the main one, made by sbrk (by mmap where sbrk fails), the others by mmap.\n"
 			  "`allocations since attach` of a heap are those that are still held.\n"
+			  "The line before `Log:` says for how long the process stood still; there is\n"
+			  "none if it was not stopped for the answer.\n"
 			  "`malloc sites` goes by the log alone. With -v: each probed function\n"
 			  "with its engine and the reason for it, where every event was\n"
 			  "counted, and the memory of the log.\n"
@@ -141,6 +143,7 @@ static struct err *get_malloc(struct call *call, Tcl_Obj **ret)
 	dict_number(dict, "mappedbytes", figures.heap.walk.mmapped_bytes);
 	dict_number(dict, "damages", figures.heap.walk.damages - figures.heap.walk.uncertain);
 	dict_number(dict, "uncertain", figures.heap.walk.uncertain);
+	dict_double(dict, "stood", (double)figures.heap.stood_ns / 1e9);
 	dict_value(dict, "runtimes", value_list(figures.runtimes, runtime, runtime_dict(*runtime)));
 	dict_value(dict, "heaps", value_list(&figures.heap.walk.arenas, arena,
 					     heap_dict(&figures, arena)));
@@ -160,9 +163,11 @@ const struct cmd cmd_api_malloc = {
 			  "preattach preattachbytes (in no record; part of active and bytes)\n"
 			  "runtimes (heaps that are in no figure): list of dicts: name heap help\n"
 			  "walked (the heaps were) mapped mappedbytes damages (certain ones) uncertain\n"
-			  "heaps: a list of dicts by number: arena system (acquired) sbrk mmap (of that,\n"
-			  "from each) systemmax locked whole damaged (for certain) largest (free chunk)\n"
-			  "and bytes used own cached fast free top, with how many: usedchunks ...\n"
+			  "stood (seconds for which the process stood still for it; 0: it was not\n"
+			  "stopped) heaps: a list of dicts by number: arena system (acquired) sbrk mmap\n"
+			  "(of that, from each) systemmax locked whole damaged (for certain) largest\n"
+			  "(free chunk) and bytes used own cached fast free top, with how many:\n"
+			  "usedchunks ...\n"
 			  "Error: {MDBG STATE} before the first attach.\n",
 	.value		= get_malloc,
 };

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include "cmd/values.h"
 #include "report/address_text.h"
+#include "report/blocks.h"
 #include "report/lack_text.h"
 #include "report/unknown_free_text.h"
 #include "session/heap.h"
@@ -84,6 +85,8 @@ static struct err *run(struct call *call)
 		if (!err)
 			print_sums(&check.heap, call->out);
 	}
+	if (!err)
+		heap_stood_print(&check.heap, call->out);
 	if (!err && check.recorded)
 		err = unknown_frees_print(call->session, &check.unknown_frees, call->out);
 	if (!err)
@@ -99,7 +102,8 @@ const struct cmd cmd_malloc_check = {
 			  "caches, and all links of the bins. Each place that is not as it must be is\n"
 			  "listed, with the blocks on both sides of it and where they come from.\n"
 			  "A place is uncertain where a thread stands inside the allocator and may be in\n"
-			  "the middle of a change: let the process go on, and ask again.\n"
+			  "the middle of a change: let the process go on, and ask again. The process\n"
+			  "stands still while the heaps are walked: it is said for how long.\n"
 			  "Then double frees, with the stack of the second one, that of the first (if\n"
 			  "`set free-history N` has it remembered) and that of the allocation; and\n"
 			  "invalid ones: of an address inside of a recorded block, on the stack of the\n"
@@ -183,6 +187,7 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 	dict_value(*ret, "damage", check.heap.walked ?
 			   value_list(&check.heap.walk.damage, damage, damage_dict(damage)) :
 			   Tcl_NewObj());
+	dict_double(*ret, "stood", (double)check.heap.stood_ns / 1e9);
 	dict_number(*ret, "doublefrees", check.unknown_frees.doubles);
 	dict_text(*ret, "untold", check.unknown_frees.untold);
 	dict_text(*ret, "doubt", check.unknown_frees.doubt);
@@ -198,7 +203,8 @@ const struct cmd cmd_api_check = {
 	.help		= "walked (the heaps were) damages (certain ones) uncertain, damage: a list of\n"
 			  "dicts address heap what before behind doubt (empty; inside: `thread` stands\n"
 			  "inside the allocator; locked: the heap is; nothread: of a cache that no\n"
-			  "thread has) thread; doublefrees, frees: a list of dicts kind (double, inside,\n"
+			  "thread has) thread; stood (seconds for which the process stood still for it;\n"
+			  "0: it was not stopped) doublefrees, frees: a list of dicts kind (double, inside,\n"
 			  "stack, module) address thread time stack, block size allocstack of double\n"
 			  "and inside, module of module; history of double (how many frees were\n"
 			  "remembered), firststack firstthread firsttime if the first one was; untold (why double frees cannot be\n"

@@ -298,6 +298,16 @@ void heap_notes_print(const struct session_heap *heap, struct out *out)
 		  "them\n", heap->under_way);
 }
 
+void heap_stood_print(const struct session_heap *heap, struct out *out)
+{
+	char text[32];
+
+	if (!heap->stood_ns)
+		return;
+	format_duration(text, sizeof(text), heap->stood_ns);
+	out_f(out, "The process stood still for %s\n", text);
+}
+
 struct err *blocks_print(struct session *session, struct list *list,
 			 const struct session_heap *heap, struct out *out)
 {

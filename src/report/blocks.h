@@ -20,3 +20,5 @@ struct err *chunks_print(struct list *list, const struct session_heap *heap,
 			 struct out *out) MUST_CHECK;
 /* A line for each thing that is not certain of the walk. */
 void heap_notes_print(const struct session_heap *heap, struct out *out);
+/* For how long the process was stopped for it; nothing if it was not. */
+void heap_stood_print(const struct session_heap *heap, struct out *out);

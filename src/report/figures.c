@@ -9,6 +9,7 @@
 
 #include "heap/block.h"
 #include "probe/runtimes.h"
+#include "report/blocks.h"
 #include "report/lack_text.h"
 #include "report/out.h"
 #include "report/text_table.h"
@@ -390,6 +391,7 @@ struct err *figures_print(struct session *session, const struct figures *figures
 	print_statistics(figures, out);
 	if (!figures->with_log) {
 		print_runtimes(figures->runtimes, out);
+		heap_stood_print(&figures->heap, out);
 		return NULL;
 	}
 	if (verbose) {
@@ -402,6 +404,7 @@ struct err *figures_print(struct session *session, const struct figures *figures
 	err = lacks_print(session, out);
 	if (err)
 		return err;
+	heap_stood_print(&figures->heap, out);
 	out_f(out, "Log: %" PRIu64 " records, %" PRIu64 " not recorded (table full), %" PRIu64
 		   " frees of unknown blocks",
 	      figures->records, figures->accounts.table_full, figures->accounts.unknown_frees);

@@ -46,6 +46,7 @@ struct job {
 	VEC(struct heap_map) data;
 	struct word_list threads, in_flight_words;
 	bool may_run;			/* the target, between the looks */
+	bool stood;			/* it stood still before */
 	uint64_t drain_budget;
 	struct word_list left_out;	/* of this look */
 	struct reconcile_history before;		/* this one */
@@ -352,6 +353,7 @@ static struct err *heap_held(struct session *session UNUSED, bool stood, void *a
 	struct job *job = arg;
 	struct err *err = look_until_certain(job, !stood);
 
+	job->stood = stood;
 	if (!err && job->at)
 		job->look_err = job->at->at(job->at->ctx, job->ret, job->view.log,
 					      &job->view.in_hand);
@@ -475,11 +477,13 @@ static struct err *walk_or_say(struct job *job)
 	struct session *session = job->session;
 	const struct session_allocators *is = &session->allocators;
 	struct err *err = session_need_view(session);
+	uint64_t pause = 0;
 
 	if (!err)
 		err = session_heap_walkable(session);
 	if (!err)
-		err = session_call_held(session, heap_held, job, NULL);
+		err = session_call_held(session, heap_held, job, &pause);
+	job->ret->stood_ns = job->stood ? 0 : pause;
 	if (is->nr + is->others > 1 && (!err || err->code == ERR_NOTFOUND))
 		snprintf(job->ret->why, sizeof(job->ret->why), "of %.150s only %s can be walked%s",
 			 is->text, (is->walkable ? is->walkable : allocator_guess)->name,

@@ -45,16 +45,19 @@ struct err *session_held(struct session *session,
 			 struct err *(*fn)(struct session *session, bool stood, void *arg), void *arg,
 			 uint64_t *pause_ret)
 {
-	uint64_t begun = tracer_now();
+	struct target *target = session->current->target;
+	uint64_t begun = tracer_now(), ran = target->ran_ns, end;
 	bool stood;
 	struct err *err = session_pause(session, &stood);
 
 	if (err)
 		return err;
 	err = fn(session, stood, arg);
+	ran = target->ran_ns - ran;
 	session_resume(session, stood);
+	end = tracer_now();
 	if (pause_ret)
-		*pause_ret = tracer_now() - begun;
+		*pause_ret = end - begun - MIN(ran, end - begun);
 	return err;
 }
 

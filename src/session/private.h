@@ -212,7 +212,8 @@ struct err *session_pause(struct session *session, bool *was_ret) MUST_CHECK;
 void session_resume(struct session *session, bool was);
 /*
  * Call fn between these two. stood: the target was stopped before. *pause_ret (may be NULL) is the
- * length of the stop; it is set if fn was called.
+ * length of the stop, less the time that the target ran in between (target_run_for); it is set if
+ * fn was called.
  */
 struct err *session_held(struct session *session,
 			 struct err *(*fn)(struct session *session, bool stood, void *arg),

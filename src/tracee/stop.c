@@ -381,8 +381,11 @@ void target_attend(struct target *target, uint64_t ns)
 
 struct err *target_run_for(struct target *target, uint64_t ns)
 {
+	uint64_t begun = tracer_now();
+
 	target_resume(target);
 	target_attend(target, ns);
+	target->ran_ns += tracer_now() - begun;
 	return target_stop(target, NULL);
 }
 

@@ -184,6 +184,7 @@ struct target {
 	struct modules modules;
 	enum target_state state;
 	enum target_end end;
+	uint64_t ran_ns;		/* for how long target_run_for has let it run, in all */
 	uint32_t stack_copy;		/* see tracee/backtrace.c */
 	struct walk_cache walk_cache;
 	struct gadgets gadgets;		/* see gadget_find */

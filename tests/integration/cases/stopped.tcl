@@ -180,6 +180,31 @@ repeated stopped-anywhere-and-detached 60 {
 	check {[ending $s] eq {exit 0}} {who steps has failed}
 }
 
+# For how long the process stood still is said where it did, and only there.
+case stood-still 60 {
+	set t [start mill alone]
+	set m [live_start -p [pid_of $t]]
+	foreach command {malloc "malloc check"} {
+		check {[regexp -line {^The process stood still for [0-9.]+ m?s$} [live $m $command]]} {$command: [live $m $command]}
+	}
+	check {[regexp {\nLog: [^\n]*$} [string trimright [live $m malloc]]]} {Log: is not the last line: [live $m malloc]}
+	foreach command {mdbg::malloc mdbg::check} {
+		set begun [clock microseconds]
+		set stood [dict get [live_value $m $command] stood]
+		check {$stood > 0 && $stood * 1e6 <= [clock microseconds] - $begun} {$command: $stood}
+	}
+	live $m interrupt
+	foreach command {malloc "malloc check"} {
+		check {![regexp {stood still} [live $m $command]]} {$command: [live $m $command]}
+	}
+	foreach command {mdbg::malloc mdbg::check} {
+		check {[dict get [live_value $m $command] stood] == 0} {$command: $::result}
+	}
+	live $m cont
+	live_end $m
+	finish $t
+}
+
 # Threads that are at work when the signal comes stand anywhere, traps that are not reported yet among them.
 by_both repeated stopped-at-work 120 {
 	set t [start exact -t 6 {*}$::rest]
