@@ -13,10 +13,11 @@
 
 /* The block is not in its primary slot, or another block is in that slot. */
 static NOINLINE void insert_elsewhere(const struct agent_state *state, struct agent_thread *thread,
-				      uint64_t block, uint64_t size, uint64_t stack)
+				      uint64_t block, uint64_t size, struct cache_entry *entry)
 {
-	if (!table_insert(log_of(state), block, size, thread->ledger.last_time, stack, NULL))
-		log_stack_count(log_of(state), (uint32_t)stack, -1ull, -size);
+	if (table_insert(log_of(state), block, size, thread->ledger.last_time,
+			 thread->ledger.word | entry->stack, NULL))
+		unwind_cache_count(entry, 1, size);
 	agent_thread_let_go(thread);
 }
 
@@ -51,14 +52,15 @@ static ALWAYS_INLINE struct cache_walk walk_of(const struct agent_frame *frame,
 	return walk;
 }
 
-/* All but the stack id, which the cache's entry has. */
+/*
+ * All but the stack id, which the cache's entry has. The block is counted last (log/totals.h).
+ */
 static ALWAYS_INLINE void record(const struct agent_frame *frame, const struct agent_probe *probe,
 				 struct agent_thread *thread, uint64_t size,
 				 struct cache_entry *entry, const struct home *home)
 {
 	const struct agent_state *state = probe->state;
-	uint64_t block = frame->ax, stack =
- thread->ledger.word | unwind_cache_count(entry, 1, size);
+	uint64_t block = frame->ax, stack = thread->ledger.word | entry->stack;
 
 	thread->ledger.last_time = ledger_time(&thread->ledger);
 	thread->ledger.inserted = block;
@@ -66,10 +68,12 @@ static ALWAYS_INLINE void record(const struct agent_frame *frame, const struct a
 	if (LIKELY(home->is_near) &&
 	    LIKELY(primary_insert(log_of(state), home, block,
 				  (struct slot_words){ thread->ledger.last_time, size, stack },
-				  thread->ledger.log_thread)))
+				  thread->ledger.log_thread))) {
+		unwind_cache_count(entry, 1, size);
 		agent_thread_let_go(thread);
-	else
-		insert_elsewhere(state, thread, block, size, stack);
+	} else {
+		insert_elsewhere(state, thread, block, size, entry);
+	}
 }
 
 /* The cache lines of the log may be far away: begin to load them while other work is done. */

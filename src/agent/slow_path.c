@@ -40,8 +40,7 @@ static inline const struct agent_state *state_of(const struct ledger_call *call)
 	return (const void *)((const char *)call->ledger - offsetof(struct agent_state, ledger));
 }
 
-static ALWAYS_INLINE uint32_t env_walk(const struct ledger_call *call, uint32_t depth,
-				       uint32_t blocks, uint64_t bytes)
+static ALWAYS_INLINE uint32_t env_walk(const struct ledger_call *call, uint32_t depth)
 {
 	const struct agent_probe *probe = probe_of(call);
 	const uint64_t *saved = call->env;	/* RBP and RBX */
@@ -60,10 +59,18 @@ static ALWAYS_INLINE uint32_t env_walk(const struct ledger_call *call, uint32_t 
 		.high = agent_thread_stack_end(state, call->thread, call->sp),
 		.depth = depth,
 		.thread = ledger_number(call->thread),
-		.blocks = blocks,
 	};
 
-	return unwind_cache_stack(LIKELY(thread) ? &thread->cache : NULL, &walk, bytes);
+	return unwind_cache_stack(LIKELY(thread) ? &thread->cache : NULL, &walk);
+}
+
+static ALWAYS_INLINE void env_count(const struct ledger_call *call, uint32_t stack, uint64_t blocks,
+				    uint64_t bytes)
+{
+	struct agent_thread *thread = (struct agent_thread *)call->thread;
+
+	unwind_cache_add(LIKELY(thread) ? &thread->cache : NULL, call->ledger->log, stack, blocks,
+			 bytes);
 }
 
 static inline bool env_bounds(const struct ledger_call *call)
@@ -170,7 +177,7 @@ void record_leave(struct agent_frame *frame, const struct agent_probe *probe)
 		return;
 	}
 	call = call_of(state, probe, thread, entry_sp(frame), 0, &frame->bp);
-	record(&call, &frame->words, key(probe, block), size_argument(frame, probe));
+	record(&call, &frame->words, key(probe, block), size_argument(frame, probe), false);
 	agent_thread_let_go(thread);
 }
 

@@ -66,12 +66,13 @@ static void ring_evict(struct unwind_cache *cache, struct log *log)
 	}
 	if (entry->item.kind == CACHE_ENTRY) {
 		item_withdraw(cache, &entry->item);
+		/* Out of the ring before they are in the table: no reader meets them twice. */
+		__atomic_store_n(&entry->item.kind, CACHE_GAP, __ATOMIC_RELEASE);
 		log_stack_count(log, entry->stack, entry->blocks, entry->bytes);
 		if (entry->blocks > 1)
 			cache->pressure -= MIN(cache->pressure, 4u);
 		else
 			cache->pressure = MIN(cache->pressure + 1, (uint32_t)PRESSURE_MAX);
-		entry->item.kind = CACHE_GAP;
 	}
 	cache->limit += entry->item.units * CACHE_UNIT;
 }
@@ -223,8 +224,7 @@ static uint64_t trace_key(struct unwind_cache *cache, const struct cache_walk *w
 }
 
 static NOINLINE void remember(struct unwind_cache *cache, const struct cache_walk *walk,
-			      uint32_t stack,
-			      uint64_t bytes)
+			      uint32_t stack)
 {
 	const struct walk_trace *trace = &cache->trace;
 	uint32_t nr = ALIGN_UP(trace->nr, 4u), *offset;
@@ -244,14 +244,14 @@ static NOINLINE void remember(struct unwind_cache *cache, const struct cache_wal
 	entry->depth = walk->depth;
 	entry->bp = walk->bp;
 	entry->bx = walk->bx;
-	entry->blocks = walk->blocks;
-	entry->bytes = bytes;
+	entry->blocks = entry->bytes = 0;
 	offset = entry_offsets(entry);
 	for (uint32_t i = 0; i < nr; i++) {
 		entry->value[i] = trace->value[i < trace->nr ? i : 0];
 		offset[i] = slot_offset(trace, i < trace->nr ? i : 0, walk->sp);
 	}
 	item_publish(cache, &entry->item, CACHE_ENTRY, key);
+	cache->last = unit_of(cache, &entry->item);
 }
 
 /*
@@ -306,15 +306,13 @@ static uint32_t find_stack(const struct cache_walk *from, struct cache_scratch *
 	return id;
 }
 
-static NOINLINE uint32_t shallow(const struct cache_walk *walk, uint64_t bytes)
+static NOINLINE uint32_t shallow(const struct cache_walk *walk)
 {
 	struct cache_scratch scratch;
 	uint64_t pcs[CACHE_SHALLOW];
-	uint32_t id = find_stack(walk, &scratch, NULL, pcs,
-				 MIN(walk->depth, (uint32_t)CACHE_SHALLOW), NULL);
 
-	log_stack_count(walk->log, id, walk->blocks, bytes);
-	return id;
+	return find_stack(walk, &scratch, NULL, pcs, MIN(walk->depth, (uint32_t)CACHE_SHALLOW),
+			  NULL);
 }
 
 /* Can the stack be identified by its slots, and do their offsets fit in 32 bits? */
@@ -327,8 +325,7 @@ static bool trace_good(const struct walk_trace *trace, uint64_t sp)
 	return trace->whole && all < UINT32_MAX - 8;
 }
 
-static NOINLINE uint32_t miss(struct unwind_cache *cache, const struct cache_walk *walk,
-			      uint64_t bytes)
+static NOINLINE uint32_t miss(struct unwind_cache *cache, const struct cache_walk *walk)
 {
 	/*
 	 * If entries are dropped before they are used again, it is not worth while to remember most
@@ -346,25 +343,28 @@ static NOINLINE uint32_t miss(struct unwind_cache *cache, const struct cache_wal
 	id = find_stack(walk, &cache->scratch, cache, cache->pcs, depth, trace);
 	if (trace && id != LOG_STACK_NONE && trace_good(trace, walk->sp)) {
 		cache->misses++;
-		remember(cache, walk, id, bytes);
+		__atomic_fetch_add(&cache->turn, 1, __ATOMIC_ACQ_REL);
+		remember(cache, walk, id);
+		__atomic_fetch_add(&cache->turn, 1, __ATOMIC_ACQ_REL);
 	} else {
 		cache->uncached++;
-		log_stack_count(walk->log, id, walk->blocks, bytes);
+		cache->last = 0;
 	}
 	return id;
 }
 
-static uint32_t find(struct unwind_cache *cache, const struct cache_walk *walk, uint64_t bytes)
+static uint32_t find(struct unwind_cache *cache, const struct cache_walk *walk)
 {
 	struct cache_entry *entry = unwind_cache_find(cache, walk);
 
-	return LIKELY(entry) ? unwind_cache_count(entry, walk->blocks, bytes) :
-		miss(cache, walk, bytes);
+	if (UNLIKELY(!entry))
+		return miss(cache, walk);
+	cache->last = unit_of(cache, &entry->item);
+	return entry->stack;
 }
 
 /* Only the function matters, wherever it was called from. */
-static NOINLINE uint32_t find_function(struct unwind_cache *cache, const struct cache_walk *walk,
-				       uint64_t bytes)
+static NOINLINE uint32_t find_function(struct unwind_cache *cache, const struct cache_walk *walk)
 {
 	struct cache_walk flat = {
 		.map = walk->map,
@@ -372,18 +372,16 @@ static NOINLINE uint32_t find_function(struct unwind_cache *cache, const struct 
 		.function = walk->function,
 		.depth = 1,
 		.thread = walk->thread,
-		.blocks = walk->blocks,
 	};
 
-	return find(cache, &flat, bytes);
+	return find(cache, &flat);
 }
 
-uint32_t unwind_cache_stack(struct unwind_cache *cache, const struct cache_walk *walk,
-			    uint64_t bytes)
+uint32_t unwind_cache_stack(struct unwind_cache *cache, const struct cache_walk *walk)
 {
 	if (UNLIKELY(!cache))
-		return shallow(walk, bytes);
+		return shallow(walk);
 	if (UNLIKELY(walk->depth <= 1))
-		return find_function(cache, walk, bytes);
-	return find(cache, walk, bytes);
+		return find_function(cache, walk);
+	return find(cache, walk);
 }

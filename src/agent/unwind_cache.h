@@ -34,7 +34,9 @@
  * overwrites it.
  *
  * Each entry counts the blocks of its stack since the entry was made. The counts are added to the
- * stack table when the entry is dropped; until then a reader must add them (unwind_cache_each).
+ * stack table when the entry is dropped; until then a reader must add them (unwind_cache_each). The
+ * entry is dropped before its counts are added, so that a reader who looks at the table first never
+ * counts a block twice.
  *
  * The only writer is the thread itself. Readers in another process bound everything that they read.
  *
@@ -105,6 +107,8 @@ struct unwind_cache {
 	uint32_t next_branch;
 	uint32_t pressure, passed;	/* is it worth while to remember? (unwind_cache.c) */
 	uint64_t misses, uncached;	/* walks that are remembered, and that are not */
+	uint64_t turn;			/* odd while entries come and go */
+	uint32_t last;			/* unit of the entry of the last stack; 0: it has none */
 	uint32_t index[CACHE_INDEX] __attribute__((aligned(64)));	/* hash << 16 | unit */
 	struct walk_cache rows;
 	struct cache_scratch scratch;
@@ -126,17 +130,39 @@ struct cache_walk {
 	uint64_t high;			/* the stack is readable in [sp, high) */
 	uint32_t depth;			/* with the function itself */
 	uint32_t thread;		/* of the log, for its accounts */
-	uint32_t blocks;		/* to be counted: 1 or 0 */
 };
 
 /*
- * The id of the stack; LOG_STACK_NONE if there is no room (counted in unstacked). walk->blocks
- * blocks of `bytes` are added to its counts. cache may be NULL: then the stack is always walked,
- * for at most CACHE_SHALLOW frames.
+ * The id of the stack; LOG_STACK_NONE if there is no room (counted in unstacked). cache may be
+ * NULL: then the stack is always walked, for at most CACHE_SHALLOW frames.
  */
 #define CACHE_SHALLOW	16
-uint32_t unwind_cache_stack(struct unwind_cache *cache, const struct cache_walk *walk,
-			    uint64_t bytes);
+uint32_t unwind_cache_stack(struct unwind_cache *cache, const struct cache_walk *walk);
+
+/*
+ * More blocks of an entry's stack. Whoever sees them counted sees all that the thread has stored
+ * before. Two stores that follow one another would do for that, but a compiler may exchange them.
+ */
+static ALWAYS_INLINE void unwind_cache_count(struct cache_entry *entry, uint64_t blocks,
+					     uint64_t bytes)
+{
+	__atomic_store_n(&entry->blocks, entry->blocks + blocks, __ATOMIC_RELEASE);
+	__atomic_store_n(&entry->bytes, entry->bytes + bytes, __ATOMIC_RELEASE);
+}
+
+/* Count blocks to the stack that unwind_cache_stack has given last, with the same arguments. */
+static inline void unwind_cache_add(struct unwind_cache *cache, struct log *log, uint32_t stack,
+				    uint64_t blocks, uint64_t bytes)
+{
+	struct cache_entry *entry;
+
+	if (LIKELY(cache) && LIKELY(cache->last)) {
+		entry = (struct cache_entry *)(&cache->none + (uint16_t)cache->last);
+		unwind_cache_count(entry, blocks, bytes);
+		return;
+	}
+	log_stack_count(log, stack, blocks, bytes);
+}
 
 /* For readers: the next entry from offset *at on; *at is moved behind it. NULL: no more. */
 static inline struct cache_entry *unwind_cache_next(struct unwind_cache *cache, uint32_t *at)
@@ -157,22 +183,31 @@ static inline struct cache_entry *unwind_cache_next(struct unwind_cache *cache, 
 
 /*
  * Call fn(stack, blocks, bytes) for the counts that entries hold. A reader may do that at any time;
- * the counts are exact while the thread does not write. A stack may come more than once, and its id
- * may be one that does not exist.
+ * the counts are right if unwind_cache_turn was even before, and is the same afterwards. Otherwise
+ * the ring has changed meanwhile, and what was taken for an entry may be none. A stack may come
+ * more than once, and its id may be one that does not exist.
  */
 static inline void unwind_cache_each(const struct unwind_cache *cache,
-				     void (*fn)(uint32_t stack, uint64_t blocks,
-										  uint64_t bytes,
+				     void (*fn)(uint32_t stack, uint64_t blocks, uint64_t bytes,
 						void *ctx),
 				     void *ctx)
 {
 	const struct cache_entry *entry;
 	uint32_t at = 0;
 
-	while ((entry = unwind_cache_next((struct unwind_cache *)cache, &at)))
-		fn(__atomic_load_n(&entry->stack, __ATOMIC_RELAXED),
-		   __atomic_load_n(&entry->blocks, __ATOMIC_RELAXED),
-		   __atomic_load_n(&entry->bytes, __ATOMIC_RELAXED), ctx);
+	while ((entry = unwind_cache_next((struct unwind_cache *)cache, &at))) {
+		uint64_t bytes = __atomic_load_n(&entry->bytes, __ATOMIC_ACQUIRE);
+
+		/* Stored before the bytes, and looked at after them: all blocks of these. */
+		fn(__atomic_load_n(&entry->stack, __ATOMIC_ACQUIRE),
+		   __atomic_load_n(&entry->blocks, __ATOMIC_ACQUIRE), bytes, ctx);
+	}
+}
+
+/* Odd while entries come and go; another number afterwards. For readers. */
+static inline uint64_t unwind_cache_turn(const struct unwind_cache *cache)
+{
+	return __atomic_load_n(&cache->turn, __ATOMIC_ACQUIRE);
 }
 
 /*

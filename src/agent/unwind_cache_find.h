@@ -172,12 +172,3 @@ static ALWAYS_INLINE struct cache_entry *unwind_cache_find(struct unwind_cache *
 	}
 	return NULL;
 }
-
-/* Count more blocks of this stack. */
-static ALWAYS_INLINE uint32_t unwind_cache_count(struct cache_entry *entry, uint64_t blocks,
-						 uint64_t bytes)
-{
-	entry->blocks += blocks;
-	entry->bytes += bytes;
-	return entry->stack;
-}

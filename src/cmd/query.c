@@ -240,33 +240,34 @@ static struct err *parse_order(const struct query *query, struct site_spec *spec
 	return err;
 }
 
-/* blocks: NULL for all of the log. */
-static struct err *build_sites(const struct call *call, struct query *query,
-			       struct site_spec *spec, const struct blocks *blocks)
+/* All-time counts first (log/totals.h). */
+static struct err *add_up(const struct call *call, struct query *query, struct site_spec *spec)
 {
 	const struct filter_env env = env_of(call, query);
 	struct in_hand in_hand = { VEC_INIT };
-	struct log_pending pending;
+	struct log_totals totals;
+	struct err *err = session_totals(call->session, &totals);
+
+	if (err)
+		return err;
+	spec->totals = &totals;
+	err = session_in_hand(call->session, &in_hand);
+	if (!err)
+		err = sites_from_log(&env, &query->filter, &in_hand, spec, &query->sites);
+	vec_free(&in_hand.vec);
+	log_totals_free(&totals);
+	return err;
+}
+
+static struct err *build_sites(const struct call *call, struct query *query, struct site_spec *spec)
+{
 	struct err *err;
 
-	session_fix_stacks(call->session);
-	err = session_pending(call->session, &pending);
-	if (err) {
-		session_release_stacks(call->session);
-		return err;
-	}
 	spec->by = query->by;
 	spec->ctx = &query->names;
-	spec->pending = &pending;
-	if (blocks)
-		err = sites_build(env.log, blocks, spec, env.now_ns, &query->sites);
-	else
-		err = session_in_hand(call->session, &in_hand);
-	if (!err && !blocks)
-		err = sites_from_log(&env, &query->filter, &in_hand, spec, &query->sites);
+	session_fix_stacks(call->session);
+	err = add_up(call, query, spec);
 	session_release_stacks(call->session);
-	vec_free(&in_hand.vec);
-	log_pending_free(&pending);
 	return err;
 }
 
@@ -288,7 +289,7 @@ struct err *query_sites(const struct call *call, struct query *query)
 				   &query->filter, NULL, NULL);
 	if (!err)
 		err = parse_order(query, &spec, end);
-	return err ? err : build_sites(call, query, &spec, NULL);
+	return err ? err : build_sites(call, query, &spec);
 }
 
 static bool parse_kind(const char *word, uint32_t *kinds)
@@ -378,20 +379,34 @@ struct err *query_leaks(const struct call *call, struct query *query)
 	return leaks_build(&query->found.held, &query->found.mark, &spec, &query->leaks);
 }
 
+/* All-time counts are those of before the search. */
+static struct err *find_stale(const struct call *call, struct query *query, uint64_t age,
+			      const struct log_totals *totals)
+{
+	const struct site_spec spec = { .by = SITE_STACK, .limit = UINT64_MAX, .totals = totals };
+	struct log *log = session_log(call->session);
+	struct err *err = session_leaks(call->session, SESSION_LEAKS_AUTO, true, &query->found);
+
+	if (!err)
+		err = leaks_stale(&query->found.held, log, query->now_ns, age, &query->blocks);
+	query->by = SITE_STACK;
+	return err ? err :
+		     sites_build(log, &query->blocks, &spec, query->now_ns, &query->sites);
+}
+
 struct err *query_stale(const struct call *call, struct query *query)
 {
-	struct site_spec spec = { .sort = SITE_SORT_BYTES, .limit = UINT64_MAX };
 	struct err *err = begin_recorded(call, query);
+	struct log_totals totals;
 	uint64_t age;
 
 	if (!err)
 		err = parse_duration(query->argv[0], &age);
 	if (!err)
-		err = session_leaks(call->session, SESSION_LEAKS_AUTO, true, &query->found);
+		err = session_totals(call->session, &totals);
 	if (err)
 		return err;
-	err = leaks_stale(&query->found.held, session_log(call->session), query->now_ns, age,
-			  &query->blocks);
-	query->by = SITE_STACK;
-	return err ? err : build_sites(call, query, &spec, &query->blocks);
+	err = find_stale(call, query, age, &totals);
+	log_totals_free(&totals);
+	return err;
 }

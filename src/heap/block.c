@@ -118,7 +118,7 @@ struct err *blocks_sort(struct blocks *blocks)
 struct err *live_counts_init(const struct log *log, struct live_counts *ret)
 {
 	size_t nr = (size_t)log_stacks(log) + 1;
-	uint64_t *at = calloc(nr, sizeof(*at));
+	struct sample_share *at = calloc(nr, sizeof(*at));
 
 	if (!at)
 		return err_nomem;

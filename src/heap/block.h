@@ -28,11 +28,10 @@ struct block {
 };
 
 /*
- * For each stack id: how many blocks its live blocks stand for, all of them, also those that a
- * filter drops.
+ * For each stack id: what its live blocks stand for, all of them, also those that a filter drops.
  */
 struct live_counts {
-	uint64_t *at;
+	struct sample_share *at;
 	size_t nr, room;
 };
 
@@ -55,8 +54,13 @@ struct err *live_counts_init(const struct log *log, struct live_counts *ret) MUS
 static inline void live_counts_add(struct live_counts *live, uint64_t mean,
 				   const struct block *block)
 {
-	if (block->stack < live->nr)
-		live->at[block->stack] += block_share(mean, block).blocks;
+	struct sample_share share;
+
+	if (block->stack >= live->nr)
+		return;
+	share = block_share(mean, block);
+	live->at[block->stack].blocks += share.blocks;
+	live->at[block->stack].bytes += share.bytes;
 }
 
 /* Records that are live but not in the table, because a realloc has them in hand. */

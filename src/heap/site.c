@@ -197,49 +197,63 @@ static void pick_stacks(struct site_sums *sums)
 	}
 }
 
-/* All-time counts of a stack: those in the log, and those on their way. */
-static struct sample_share stack_totals(const struct site_sums *sums, uint32_t stack)
+static struct sample_share stack_live(const struct live_counts *live, uint32_t stack)
 {
-	struct log_stack_view view = log_stack_get(sums->log, stack);
-	const struct log_pending *pending = sums->spec->pending;
-	struct sample_share all = { view.total, view.total_bytes };
+	return stack < live->nr ? live->at[stack] : (struct sample_share){ 0, 0 };
+}
 
-	if (pending && stack < pending->nr) {
-		all.blocks += pending->at[stack].blocks;
-		all.bytes += pending->at[stack].bytes;
+/* All-time counts of a stack, which never are less than what is live (log/totals.h). */
+static struct sample_share stack_totals(const struct site_sums *sums, uint32_t stack,
+					struct sample_share live)
+{
+	const struct log_totals *totals = sums->spec->totals;
+	struct sample_share all = { 0, 0 };
+
+	if (!totals) {
+		struct log_stack_view view = log_stack_get(sums->log, stack);
+
+		all = (struct sample_share){ view.total, view.total_bytes };
+	} else if (stack < totals->nr) {
+		all = totals->at[stack];
 	}
+	if (all.blocks <= live.blocks)
+		return live;
+	all.bytes = MAX(all.bytes, live.bytes);
 	return all;
+}
+
+/* The site that a stack's blocks belong to, by stack or by a name; NULL: it has no block listed. */
+static struct err *site_of_stack(struct site_sums *sums, uint32_t stack, struct site **ret)
+{
+	uint64_t key = stack;
+	struct err *err = by_name(sums) ? named_key(sums, stack, &key) : NULL;
+	uint32_t number = err ? UINT32_MAX : interner_find(&sums->keys, key);
+
+	*ret = number == UINT32_MAX ? NULL : &sums->sites.vec.at[number];
+	return err;
 }
 
 /* Stacks without a live block count, too. */
 static struct err *totals(struct site_sums *sums, const struct live_counts *live)
 {
 	uint32_t nr = log_stacks(sums->log);
+	struct err *err = NULL;
 
-	for (uint32_t stack = 1; stack <= nr; stack++) {
-		struct sample_share all = stack_totals(sums, stack);
-		uint64_t key = stack;
+	for (uint32_t stack = 1; stack <= nr && !err; stack++) {
+		struct sample_share held = stack_live(live, stack);
+		struct sample_share all = stack_totals(sums, stack, held);
 		struct site *site;
-		uint32_t number;
 
 		if (!all.blocks)
 			continue;
-		if (by_name(sums)) {
-			struct err *err = named_key(sums, stack, &key);
-
-			if (err)
-				return err;
-		}
-		number = interner_find(&sums->keys, key);
-		if (number == UINT32_MAX)
+		err = site_of_stack(sums, stack, &site);
+		if (err || !site)
 			continue;
-		site = &sums->sites.vec.at[number];
 		site->total += all.blocks;
 		site->total_bytes += all.bytes;
-		/* Where the process runs on, a block may be live that is not counted yet. */
-		site->freed += all.blocks - MIN(all.blocks, stack < live->nr ? live->at[stack] : 0);
+		site->freed += all.blocks - held.blocks;
 	}
-	return NULL;
+	return err;
 }
 
 static uint64_t age(const struct site_sums *sums, uint64_t time)
@@ -404,7 +418,12 @@ struct adding {
 static struct err *add(const struct block *block, uint64_t slot UNUSED, void *ctx)
 {
 	struct adding *adding = ctx;
+	const struct log *log = adding->sums->log;
 
+	/* A stack may have come since the scan began. */
+	if (UNLIKELY(block->stack >= adding->live.nr) && block->stack <= log_stacks(log) &&
+	    !vec_slot(&adding->live, block->stack))
+		return err_nomem;
 	live_counts_add(&adding->live, adding->sums->mean, block);
 	if (!filter_matches(adding->filter, adding->env, block))
 		return NULL;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "heap/filter.h"
-#include "log/pending.h"
+#include "log/totals.h"
 
 enum site_by { SITE_STACK, SITE_FUNCTION, SITE_MODULE, SITE_THREAD, SITE_SIZE };
 enum site_sort { SITE_SORT_BYTES, SITE_SORT_COUNT, SITE_SORT_AGE, SITE_SORT_GROWTH,
@@ -13,8 +13,12 @@ struct site {
 	uint64_t key;		/* stack id; function or module: number given by key_of; thread: registry index; size */
 	uint32_t stack;		/* a stack of this site (the one with most bytes), LOG_STACK_NONE if none */
 	uint64_t bytes, count;	/* live: what its blocks stand for, if the log samples (block_share); so are the next three */
-	uint64_t total, total_bytes;	/* all-time, of all its stacks; 0 where it is not known (by thread, by size) */
-	uint64_t freed;			/* of total: those that the scan has not found live */
+	/*
+	 * All-time, of all its stacks, whatever a filter keeps; 0 where it is not known (by thread,
+	 * by size). log/totals.h says what these are while the target runs.
+	 */
+	uint64_t total, total_bytes;
+	uint64_t freed;			/* of total: the rest is live */
 	uint64_t oldest, median;	/* age in ns of live blocks whose time is known; 0 without any. Of an even number the
 					   median is the mean of the two in the middle */
 	double rate;			/* bytes a second of growth since recording began: live bytes over that time */
@@ -35,7 +39,8 @@ struct site_spec {
 	 */
 	uint64_t (*key_of)(void *ctx, uint32_t stack, enum site_by by);
 	void *ctx;
-	const struct log_pending *pending;	/* all-time counts that are not in the log yet; NULL: none */
+	/* All-time counts, read before the blocks were; NULL: those in the log's table. */
+	const struct log_totals *totals;
 };
 
 /*

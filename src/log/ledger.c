@@ -8,8 +8,28 @@ static void count(struct log *log, const struct ledger_thread *thread, unsigned 
 	account_add(log, ledger_number(thread), what, by);
 }
 
+void ledger_count_now(struct log *log, struct ledger_thread *thread)
+{
+	const struct ledger_uncounted *is = &thread->uncounted;
+
+	if (is->time >= log->header->start)
+		log_stack_count(log, is->stack, is->blocks, is->bytes);
+	thread->uncounted.time = 0;
+}
+
+void ledger_put_off(struct ledger_thread *thread, const struct log_record *record,
+		    struct sample_share share)
+{
+	thread->uncounted.blocks = share.blocks;
+	thread->uncounted.bytes = share.bytes;
+	thread->uncounted.stack = record->stack;
+	compiler_barrier();
+	thread->uncounted.time = record->time;
+}
+
 void ledger_abandon(struct log *log, struct ledger_thread *thread)
 {
+	ledger_settle(log, thread);
 	if (thread->nr_ops)
 		count(log, thread, LOG_ACCOUNT(voided), thread->nr_ops);
 	thread->nr_ops = 0;
@@ -41,6 +61,8 @@ void ledger_void(struct log *log, struct ledger_thread *thread, uint64_t sp, boo
 		return;
 	count(log, thread, LOG_ACCOUNT(voided), thread->nr_ops - kept);
 	thread->nr_ops = kept;
+	if (!kept)
+		ledger_settle(log, thread);
 }
 
 /*
@@ -49,7 +71,7 @@ void ledger_void(struct log *log, struct ledger_thread *thread, uint64_t sp, boo
 static void drop_inner(struct ledger_call call, const struct log_record *inner)
 {
 	struct sample_share share = sample_share(call.ledger->sample, inner->size, inner->time);
-	const struct ledger_thread *thread = call.thread;
+	struct ledger_thread *thread = call.thread;
 	struct log *log = call.ledger->log;
 
 	count(log, thread, LOG_ACCOUNT(replaced), -1ull);
@@ -57,7 +79,10 @@ static void drop_inner(struct ledger_call call, const struct log_record *inner)
 	count(log, thread, LOG_ACCOUNT(allocs), -1ull);
 	count(log, thread, LOG_ACCOUNT(alloc_bytes), -inner->size);
 	count(log, thread, LOG_ACCOUNT(nested), 1);
-	log_stack_count(log, inner->stack, -share.blocks, -share.bytes);
+	if (thread->uncounted.time == inner->time)
+		thread->uncounted.time = 0;
+	else
+		log_stack_count(log, inner->stack, -share.blocks, -share.bytes);
 }
 
 bool ledger_insert_again(struct ledger_call call, const struct log_record *record,

@@ -63,7 +63,11 @@
  * (calloc calls malloc). The inner record then stands in the table at the block's address, is the
  * last one that this thread has made, and was made at a lower SP: it was part of this call. The
  * outer record takes its place, as if the inner one had never been, and `nested` counts one. The
- * ledger need not have seen the entry of the outer call for this.
+ * ledger need not have seen the entry of the outer call for this. Inside of an operation, which may
+ * be such an outer call, a block is not counted to its stack at once; it is `uncounted`. Otherwise a
+ * reader would believe that a block was freed which was counted and is in no record any more
+ * (log/totals.h). The outer record drops the count. If there is none, the block is counted with the
+ * thread's next record, or when its last operation has returned.
  *
  * Nesting of frees. A free is part of another event in two cases. It frees the block that a resize
  * around it is resizing. Or another free has called it or jumped to it (operator delete jumps to
@@ -120,6 +124,13 @@ struct ledger_op {
 	struct log_record old;
 };
 
+/* A block that is recorded, and will be counted to its stack unless it is an outer call's. */
+struct ledger_uncounted {
+	uint64_t time;				/* of its record; 0: there is none */
+	uint64_t blocks, bytes;
+	uint32_t stack, pad;
+};
+
 /* All that the ledger knows about a thread. All zero at the beginning. */
 struct ledger_thread {
 	uint64_t key;				/* thread pointer; 0: free */
@@ -139,6 +150,7 @@ struct ledger_thread {
 	uint32_t draws;				/* blocks drawn for, ever */
 	uint64_t random;			/* 0: not begun */
 	struct ledger_op op[LEDGER_OPS];	/* outermost first */
+	struct ledger_uncounted uncounted;
 };
 
 /* The log that calls are recorded in, and how. */
@@ -245,6 +257,19 @@ void ledger_abandon(struct log *log, struct ledger_thread *thread);
  * back. The thread must not write meanwhile.
  */
 void ledger_reset(struct ledger_thread *thread);
+
+/* Count the block of the thread that is uncounted, unless the log has forgotten it (log_reset). */
+void ledger_count_now(struct log *log, struct ledger_thread *thread);
+
+static ALWAYS_INLINE void ledger_settle(struct log *log, struct ledger_thread *thread)
+{
+	if (UNLIKELY(thread->uncounted.time))
+		ledger_count_now(log, thread);
+}
+
+/* The block of this record is uncounted for now. The thread has no other one. */
+void ledger_put_off(struct ledger_thread *thread, const struct log_record *record,
+		    struct sample_share share);
 
 /*
  * Drop the operations that an event at sp shows to be void, and count them. (The breakpoint engine

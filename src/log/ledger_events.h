@@ -4,8 +4,8 @@
  * once, by a file that has defined before
  *
  *	env_walk	the id of the call's stack, at most `depth` frames of it; LOG_STACK_NONE if
- *			there is no room (counted in unstacked). `blocks` of `bytes` are counted to
- *			it
+ *			there is no room (counted in unstacked)
+ *	env_count	count blocks to the stack that env_walk has given last, for this call
  *	env_bounds	find out the bounds of the stack that the call's SP is on: they are in the
  *			thread then (there is one). False: they are not known
  *	env_word	the word at `at` of the stack, not below the call's SP. False: it cannot be
@@ -61,19 +61,18 @@ static inline void remember(const struct ledger_call *call, uint64_t block, uint
 /* Remember a free by this call; its stack must still be walked. */
 static NOINLINE void walk_and_remember(struct ledger_call call, uint64_t block, uint64_t block_time)
 {
-	remember(&call, block, block_time, env_walk(&call, call.ledger->depth, 0, 0));
+	remember(&call, block, block_time, env_walk(&call, call.ledger->depth));
 }
 
 /*
- * The block is not in the log, but perhaps it was (freed). The walk adds no block to the counts of
- * this stack, since it has allocated nothing. The stack shows what kind of free this is; a few
- * frames of it are needed at least.
+ * The block is not in the log, but perhaps it was (freed). The stack shows what kind of free this
+ * is; a few frames of it are needed at least.
  */
 static NOINLINE void unknown(struct ledger_call copy, bool freed)
 {
 	const struct ledger_call *call = &copy;
 	uint64_t address = call->block & ((1ull << LOG_PROCESS_SHIFT) - 1);
-	uint32_t stack = env_walk(call, MAX(call->ledger->depth, UNKNOWN_FREE_DEPTH), 0, 0);
+	uint32_t stack = env_walk(call, MAX(call->ledger->depth, UNKNOWN_FREE_DEPTH));
 	struct log_unknown_free free;
 
 	/* The fields are set one by one because an initialiser would clear the struct first. */
@@ -118,7 +117,7 @@ static ALWAYS_INLINE bool insert(const struct ledger_call *call, struct log_reco
 static ALWAYS_INLINE bool record_all(const struct ledger_call *call, uint64_t block, uint64_t size,
 				     struct log_record *record)
 {
-	uint32_t stack = env_walk(call, call->ledger->depth, 1, size);
+	uint32_t stack = env_walk(call, call->ledger->depth);
 
 	/*
 	 * The fields are set one by one because an initialiser would clear the struct first; and
@@ -129,10 +128,25 @@ static ALWAYS_INLINE bool record_all(const struct ledger_call *call, uint64_t bl
 	record->thread = ledger_number(call->thread);
 	record->stack = stack;
 	record->heap = LOG_HEAP_UNKNOWN;
-	if (LIKELY(insert(call, record)))
-		return true;
-	log_stack_count(call->ledger->log, stack, -1ull, -size);
-	return false;
+	return insert(call, record);
+}
+
+/*
+ * Count a block that is recorded to its stack: after it is in the table, so that no reader knows of
+ * more blocks of a stack than were recorded (log/totals.h). An inner call's is put off.
+ */
+static ALWAYS_INLINE void count_stack(const struct ledger_call *call,
+				      const struct log_record *record, struct sample_share share,
+				      bool inner)
+{
+	struct ledger_thread *thread = call->thread;
+
+	if (LIKELY(thread))
+		ledger_settle(call->ledger->log, thread);
+	if (UNLIKELY(inner))
+		ledger_put_off(thread, record, share);
+	else
+		env_count(call, record->stack, share.blocks, share.bytes);
 }
 
 /* Was this block drawn for inside of this call? */
@@ -173,7 +187,7 @@ static inline bool draw(const struct ledger_call *call, uint64_t block, uint64_t
 }
 
 static NOINLINE void record_samples(struct ledger_call copy, const struct ledger_words *words,
-				    uint64_t block, uint64_t size)
+				    uint64_t block, uint64_t size, bool inner)
 {
 	const struct ledger_call *call = &copy;
 	struct ledger_thread *thread = call->thread;
@@ -198,22 +212,26 @@ static NOINLINE void record_samples(struct ledger_call copy, const struct ledger
 	if (!record_all(call, block, size, &record))
 		return;
 	share = sample_share(call->ledger->sample, size, record.time);
-	log_stack_count(call->ledger->log, record.stack, share.blocks - 1, share.bytes - size);
+	count_stack(call, &record, share, inner);
 }
 
-/* The stack that the walk has found; LOG_STACK_NONE if the draw took no sample. */
+/*
+ * The stack that the walk has found; LOG_STACK_NONE if the draw took no sample. inner: this is inside
+ * of a call that is listed, and the block may be that call's.
+ */
 static ALWAYS_INLINE uint32_t record(const struct ledger_call *call,
 				     const struct ledger_words *words, uint64_t block,
-				     uint64_t size)
+				     uint64_t size, bool inner)
 {
 	struct log_record record;
 
 	size = MIN(size, LEDGER_SIZE_MAX);
 	if (UNLIKELY(call->ledger->sample)) {
-		record_samples(*call, words, block, size);
+		record_samples(*call, words, block, size, inner);
 		return LOG_STACK_NONE;
 	}
-	record_all(call, block, size, &record);
+	if (LIKELY(record_all(call, block, size, &record)))
+		count_stack(call, &record, (struct sample_share){ 1, size }, inner);
 	return record.stack;
 }
 
@@ -233,7 +251,8 @@ static inline void finish(const struct ledger_call *call, const struct ledger_wo
 		 */
 		if (op)
 			__atomic_store_n(&op->gave, block, __ATOMIC_RELEASE);
-		stack = record(call, words, block, size);
+		stack = record(call, words, block, size,
+			       call->thread && call->thread->nr_ops > (op ? 1u : 0u));
 		if (took && op->block != block)		/* it was moved */
 			remember(call, op->block, op->old.time, stack);
 	} else if (call->block && !size) {	/* it was freed, and no stack was taken */
@@ -283,8 +302,11 @@ static inline void ledger_leave(const struct ledger_call *call, const struct led
 	}
 	finish(call, words, op, block, size);
 	compiler_barrier();
-	if (op)
-		call->thread->nr_ops--;
+	if (!op)
+		return;
+	call->thread->nr_ops--;
+	if (!call->thread->nr_ops)
+		ledger_settle(call->ledger->log, call->thread);
 }
 
 /* The innermost operation that was entered above this call and resizes the same block. */

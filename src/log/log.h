@@ -303,7 +303,7 @@ struct log_config log_config(const struct log *log);
 /*
  * A stack, in the region's own memory (readable as long as the region is mapped). nr is 0 for
  * LOG_STACK_NONE and bad ids. If a deferred stack has its whole stack, its own counts are 0 here,
- * and are pending for the whole one (pending.h).
+ * and log_totals_begin (totals.h) adds them to those of the whole one.
  */
 struct log_stack_view {
 	const uint64_t *pcs;
@@ -351,7 +351,11 @@ void log_each_unknown_free(const struct log *log, enum log_unknown_free_kind kin
  * from before do not prove a double free.
  */
 void log_note_gap(struct log *log);
-/* The sums over all threads. They are consistent only while nobody writes. */
+/*
+ * The sums over all threads. They are consistent only while nobody writes. Frees are read before
+ * allocations: a block is counted as recorded before anybody can free it, so there are never more
+ * freed blocks than recorded ones.
+ */
 struct log_accounts log_accounts_get(const struct log *log);
 /*
  * The number of records now in the table, from counts that the writers keep. It is exact while

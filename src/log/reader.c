@@ -148,15 +148,26 @@ struct log_thread_view log_thread_get(const struct log *log, uint32_t thread)
 	return view;
 }
 
+#define ACCOUNTS	((unsigned)(sizeof(struct log_accounts) / sizeof(uint64_t)))
+#define OF_FREES	(1u << LOG_ACCOUNT(frees) | 1u << LOG_ACCOUNT(free_bytes) | \
+			 1u << LOG_ACCOUNT(replaced) | 1u << LOG_ACCOUNT(unsampled_frees))
+
+static void add_accounts(const struct log *log, uint32_t nr, uint32_t which, uint64_t *sum)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		for (unsigned j = 0; j < ACCOUNTS; j++)
+			if (which >> j & 1)
+				sum[j] += __atomic_load_n(&log->thread[i].account[j],
+							  __ATOMIC_ACQUIRE);
+}
+
 struct log_accounts log_accounts_get(const struct log *log)
 {
-	uint64_t sum[sizeof(struct log_accounts) / sizeof(uint64_t)] = { 0 };
-	uint32_t nr = threads_count(log);
+	uint64_t sum[ACCOUNTS] = { 0 };
 	struct log_accounts accounts;
 
-	for (uint32_t i = 0; i < nr; i++)
-		for (unsigned j = 0; j < ARRAY_SIZE(sum); j++)
-			sum[j] += __atomic_load_n(&log->thread[i].account[j], __ATOMIC_RELAXED);
+	add_accounts(log, threads_count(log), OF_FREES, sum);
+	add_accounts(log, threads_count(log), ~OF_FREES, sum);
 	memcpy(&accounts, sum, sizeof(accounts));
 	return accounts;
 }

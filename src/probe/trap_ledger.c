@@ -34,8 +34,7 @@ static uint64_t sp_of(const struct thread *thread)
  * The stack as at the function's first instruction: at the return everything that a walk needs is
  * as it was there.
  */
-static uint32_t env_walk(const struct ledger_call *call, uint32_t depth, uint32_t blocks,
-			 uint64_t bytes)
+static uint32_t env_walk(const struct ledger_call *call, uint32_t depth)
 {
 	const struct event *event = call->env;
 	struct target *target = event->thread->target;
@@ -51,9 +50,13 @@ static uint32_t env_walk(const struct ledger_call *call, uint32_t depth, uint32_
 	stack = log_stack(log, pcs, nr, (uint8_t)end, target->modules.generation);
 	if (stack == LOG_STACK_NONE)
 		log_count(log, call->thread->log_thread, LOG_ACCOUNT(unstacked), 1);
-	else if (blocks)
-		log_stack_count(log, stack, blocks, bytes);
 	return stack;
+}
+
+static void env_count(const struct ledger_call *call, uint32_t stack, uint64_t blocks,
+		      uint64_t bytes)
+{
+	log_stack_count(call->ledger->log, stack, blocks, bytes);
 }
 
 static bool env_word(const struct ledger_call *call, uint64_t at, uint64_t *ret)

@@ -21,6 +21,7 @@ static struct err *add_record(const struct block *block, uint64_t slot UNUSED, v
 	struct sample_share share = block_share(figures->sample, block);
 
 	figures->records++;
+	figures->record_bytes += block->size;
 	if (block->heap == LOG_HEAP_USER) {
 		figures->user_bytes += share.bytes;
 		figures->user_blocks += share.blocks;
@@ -31,10 +32,38 @@ static struct err *add_record(const struct block *block, uint64_t slot UNUSED, v
 	return NULL;
 }
 
+/*
+ * The accounts were read before the records, so more may be there now than they know of, and of
+ * what they know all that is not there was freed: as for sites (log/totals.h).
+ */
+static void hold_together(struct figures *figures)
+{
+	struct log_accounts *accounts = &figures->accounts;
+	uint64_t held = figures->records + accounts->replaced;
+
+	if (accounts->replaced > accounts->allocs)
+		return;			/* damaged: as they are */
+	accounts->allocs = MAX(accounts->allocs, held);
+	accounts->frees = accounts->allocs - held;
+	if (accounts->allocs == figures->records)
+		accounts->alloc_bytes = figures->record_bytes;
+	accounts->alloc_bytes = MAX(accounts->alloc_bytes, figures->record_bytes);
+	accounts->free_bytes = accounts->alloc_bytes - figures->record_bytes;
+}
+
 static struct err *add_records(void *ctx, const struct session_heap *heap UNUSED,
 			       const struct log *log, const struct in_hand *in_hand)
 {
-	return log ? blocks_each(log, in_hand, add_record, ctx) : NULL;
+	struct figures *figures = ctx;
+	struct err *err;
+
+	if (!log)
+		return NULL;
+	figures->accounts = log_accounts_get(log);
+	err = blocks_each(log, in_hand, add_record, ctx);
+	if (!err)
+		hold_together(figures);
+	return err;
 }
 
 static void add_chunks(struct figures *figures)
@@ -136,7 +165,6 @@ struct err *figures_get(struct session *session, enum session_heap_how how,
 	figures.free_history = config.free_history;
 	figures.since_ns = !figures.with_log ? 0 : log_clock_realtime(log, log_start(log));
 	figures.now_ns = realtime_ns();
-	figures.accounts = log_accounts_get(log);
 	figures.allocs = figures.accounts.allocs + figures.accounts.unsampled;
 	figures.frees = figures.accounts.frees + figures.accounts.unsampled_frees;
 	figures.usage = log_usage(log);

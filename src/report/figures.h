@@ -23,7 +23,7 @@ struct figures {
 	uint64_t sample;
 	uint32_t free_history;		/* frees that are remembered */
 	uint64_t since_ns, now_ns;	/* since the epoch: when the log began, and now */
-	uint64_t records;
+	uint64_t records, record_bytes;
 	uint64_t user_bytes, user_blocks;	/* held of allocators that the user has named: part of others' */
 	/*
 	 * Held of the others: what the records stand for, added up, and (unless the log samples, as
@@ -34,6 +34,7 @@ struct figures {
 	struct session_heap heap;
 	uint64_t *recorded;		/* by heap: blocks there of which there is a record */
 	uint64_t allocs, frees;		/* recorded or passed over by sampling */
+	/* As of the records: what was recorded is what was freed or replaced, and the records. */
 	struct log_accounts accounts;
 	struct log_usage usage;
 	uint64_t stacks;

@@ -5,9 +5,10 @@
  */
 
 #include <string.h>
+#include <time.h>
 
 #include "heap/block.h"
-#include "log/pending.h"
+#include "log/totals.h"
 #include "os/tracer.h"
 #include "probe/area.h"
 #include "probe/probe.h"
@@ -21,19 +22,102 @@
 #define QUIET_NS	1000000000ull	/* how long to wait until no thread is in the agent, ... */
 #define STEP_NS		20000ull	/* ... in steps of so long at first, ... */
 #define STEP_MOST_NS	1000000ull	/* ... and at last */
+#define ROUNDS		3u		/* readings of all threads' counts */
+#define NAP_NS		50000		/* until a thread has put an entry into its ring */
+#define NAPS		200u		/* in one reading */
 
-static void add_pending(struct agent_thread *thread, void *ctx)
+struct count {
+	uint64_t blocks, bytes;
+	uint32_t stack;
+};
+
+struct totals_job {
+	const struct log *log;
+	struct log_totals *totals;
+	VEC(struct count) counts;	/* of one thread, until they are known to be right */
+	uint64_t turns;			/* of all threads */
+	unsigned naps;
+	struct err *err;
+};
+
+static void add_turn(struct agent_thread *thread, void *ctx)
 {
-	unwind_cache_each(&thread->cache, log_pending_add, ctx);
+	struct totals_job *job = ctx;
+
+	job->turns += unwind_cache_turn(&thread->cache);
 }
 
-struct err *session_pending(const struct session *session, struct log_pending *ret)
+static void take_count(uint32_t stack, uint64_t blocks, uint64_t bytes, void *ctx)
 {
-	struct err *err = log_pending_init(&session->region->log, ret);
+	struct totals_job *job = ctx;
 
-	if (!err)
-		share_each_thread(session->region, add_pending, ret);
-	return err;
+	if (!job->err && blocks)
+		job->err = vec_push(&job->counts, ((struct count){ blocks, bytes, stack }));
+}
+
+/* False: its ring has changed meanwhile. */
+static bool take_counts(const struct agent_thread *thread, struct totals_job *job)
+{
+	uint64_t turn = unwind_cache_turn(&thread->cache);
+
+	vec_clear(&job->counts);
+	if (turn & 1)
+		return false;
+	unwind_cache_each(&thread->cache, take_count, job);
+	job->turns += turn;
+	return unwind_cache_turn(&thread->cache) == turn;
+}
+
+/*
+ * A thread puts an entry in within a microsecond, unless it has to wait for a processor. One that
+ * does not come to an end is left out: the counts are too small then, but not wrong (log/totals.h).
+ */
+static void add_counts(struct agent_thread *thread, void *ctx)
+{
+	const struct timespec nap = { 0, NAP_NS };
+	struct totals_job *job = ctx;
+	uint64_t turns = job->turns;
+
+	while (!take_counts(thread, job)) {
+		job->turns = turns;
+		if (job->err || job->naps == NAPS)
+			return;
+		job->naps++;
+		nanosleep(&nap, NULL);
+	}
+	vec_each(count, &job->counts)
+		log_totals_add(log_stack_whole(job->log, count->stack), count->blocks,
+			       count->bytes, job->totals);
+}
+
+/* False: something was folded meanwhile, or may have been. */
+static bool read_totals(const struct session *session, struct totals_job *job)
+{
+	uint64_t turns;
+
+	job->turns = job->naps = 0;
+	share_each_thread(session->region, add_turn, job);
+	turns = job->turns;
+	job->turns = 0;
+	log_totals_begin(job->log, job->totals);
+	share_each_thread(session->region, add_counts, job);
+	log_totals_end(job->totals);
+	return turns == job->turns;
+}
+
+struct err *session_totals(const struct session *session, struct log_totals *ret)
+{
+	struct totals_job job = { .log = &session->region->log, .totals = ret };
+	struct err *err = log_totals_init(job.log, ret);
+
+	if (err)
+		return err;
+	for (unsigned i = 0; i < ROUNDS && !job.err && !read_totals(session, &job); i++)
+		;
+	vec_free(&job.counts);
+	if (job.err)
+		log_totals_free(ret);
+	return job.err;
 }
 
 struct in_hand_job {

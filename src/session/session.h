@@ -17,7 +17,7 @@
 #include "unwind/stack_walk.h"
 
 struct in_hand;
-struct log_pending;
+struct log_totals;
 struct runtimes;
 struct session;
 struct symbols;
@@ -139,12 +139,13 @@ struct err *session_set_free_history(struct session *session, uint32_t nr) MUST_
 uint32_t session_free_history(const struct session *session);
 
 /*
- * Data that the agent's threads have and the log does not have: all-time counts of stacks (free
- * with log_pending_free), and blocks that a realloc has in hand (vec_free). There must be a log.
- * The data are exact while the target is stopped, and are available as long as there is a log, also
+ * Data that the agent's threads have and the log does not have: all-time counts of stacks (together
+ * with those of the log; free with log_totals_free), and blocks that a realloc has in hand
+ * (vec_free). There must be a log. The data are exact while the target is stopped, and are
+ * available as long as there is a log, also
  * when the target is gone.
  */
-struct err *session_pending(const struct session *session, struct log_pending *ret) MUST_CHECK;
+struct err *session_totals(const struct session *session, struct log_totals *ret) MUST_CHECK;
 struct err *session_in_hand(const struct session *session, struct in_hand *ret) MUST_CHECK;
 /*
  * Between these two calls no deferred stack (log/deferred.h) becomes a whole one, so that sums by

@@ -48,16 +48,24 @@ static NOINLINE uint32_t walk_at(const struct cache_walk *from)
 	return log_stack(&region, pcs, frames, (uint8_t)end, map.generation);
 }
 
+static uint32_t cached_stack(const struct cache_walk *from)
+{
+	uint32_t stack = unwind_cache_stack(&cache, from);
+
+	unwind_cache_add(&cache, &region, stack, 1, 16);
+	return stack;
+}
+
 uint64_t probe_at(uint64_t arg, uint64_t pc, uint64_t sp, uint64_t bp, uint64_t bx)
 {
 	struct cache_walk from = {
 		.map = &map, .log = &region, .function = 0x1234, .pc = pc, .sp = sp, .bp = bp,
-		.bx = bx, .high = stack_high, .depth = depth, .blocks = 1,
+		.bx = bx, .high = stack_high, .depth = depth,
 	};
 
 	if (way == NOTHING)
 		return arg + from.pc;
-	return way == CACHED ? unwind_cache_stack(&cache, &from, 16) : walk_at(&from);
+	return way == CACHED ? cached_stack(&from) : walk_at(&from);
 }
 
 static uint64_t leaf(uint64_t arg)

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "heap/block.h"
-#include "log/pending.h"
+#include "log/totals.h"
 #include "memory_array.h"
 #include "probe/probe.h"
 #include "probe/runtimes.h"
@@ -398,14 +398,18 @@ void session_release_stacks(struct session *session UNUSED)
 {
 }
 
-struct err *session_pending(const struct session *session, struct log_pending *ret)
+struct err *session_totals(const struct session *session, struct log_totals *ret)
 {
 	const struct log_record *held = &fake_of(session)->held;
-	struct err *err = log_pending_init(&session->region->log, ret);
+	struct err *err = log_totals_init(&session->region->log, ret);
 
-	if (!err && held->address)
-		log_pending_add(held->stack, 1, held->size, ret);
-	return err;
+	if (err)
+		return err;
+	log_totals_begin(&session->region->log, ret);
+	if (held->address)
+		log_totals_add(held->stack, 1, held->size, ret);
+	log_totals_end(ret);
+	return NULL;
 }
 
 struct err *session_in_hand(const struct session *session, struct in_hand *ret)

@@ -84,8 +84,9 @@ static uint32_t true_stack(const struct cache_walk *from)
 /* False: it is not the same. */
 static bool ask(const struct cache_walk *walk, uint64_t bytes)
 {
-	uint32_t id = unwind_cache_stack(cache, walk, bytes), want = true_stack(walk);
+	uint32_t id = unwind_cache_stack(cache, walk), want = true_stack(walk);
 
+	unwind_cache_add(cache, &region, id, 1, bytes);
 	if (id != want || id >= IDS)
 		return false;
 	expected[id].blocks++;
@@ -143,7 +144,7 @@ uint64_t ask_at(uint64_t arg, uint64_t pc, uint64_t sp, uint64_t bp, uint64_t bx
 {
 	struct cache_walk walk = {
 		.map = &self, .log = &region, .function = FUNCTION + arg, .pc = pc, .sp = sp,
-		.bp = bp, .bx = bx, .high = self_high, .depth = real_depth, .blocks = 1,
+		.bp = bp, .bx = bx, .high = self_high, .depth = real_depth,
 	};
 
 	CU_ASSERT_FATAL(ask(&walk, arg + 1));
@@ -260,7 +261,7 @@ static struct cache_walk made_up(uint64_t pc, unsigned bp)
 {
 	return (struct cache_walk){
 		.map = &map, .log = &region, .function = FUNCTION, .pc = pc, .sp = here(0),
-		.bp = here(bp), .high = here(WORDS), .depth = 32, .blocks = 1,
+		.bp = here(bp), .high = here(WORDS), .depth = 32,
 	};
 }
 
@@ -416,14 +417,15 @@ static void test_shallow(void)
 	begin();
 	for (unsigned i = 0; i < WORDS; i++)
 		words[i] = LEAF;
-	id = unwind_cache_stack(NULL, &walk, 7);
+	id = unwind_cache_stack(NULL, &walk);
+	unwind_cache_add(NULL, &region, id, 1, 7);
 	walk.depth = CACHE_SHALLOW;
 	CU_ASSERT_EQUAL(id, true_stack(&walk));
 	CU_ASSERT_EQUAL(log_stack_get(&region, id).nr, CACHE_SHALLOW);
 	CU_ASSERT_EQUAL(log_stack_get(&region, id).total, 1);
 	CU_ASSERT_EQUAL(log_stack_get(&region, id).total_bytes, 7);
 	walk.depth = 1;
-	id = unwind_cache_stack(NULL, &walk, 7);
+	id = unwind_cache_stack(NULL, &walk);
 	CU_ASSERT_EQUAL(log_stack_get(&region, id).nr, 1);
 }
 
@@ -435,13 +437,11 @@ static void test_uncounted(void)
 
 	begin();
 	memset(words, 0, sizeof(words));
-	walk.blocks = 0;
-	id = unwind_cache_stack(cache, &walk, 0);
+	id = unwind_cache_stack(cache, &walk);
 	CU_ASSERT_EQUAL(id, true_stack(&walk));
-	CU_ASSERT_EQUAL(unwind_cache_stack(cache, &walk, 0), id);
-	CU_ASSERT_EQUAL(unwind_cache_stack(NULL, &walk, 0), id);
+	CU_ASSERT_EQUAL(unwind_cache_stack(cache, &walk), id);
+	CU_ASSERT_EQUAL(unwind_cache_stack(NULL, &walk), id);
 	check_sums();
-	walk.blocks = 1;
 	CU_ASSERT(ask(&walk, 5));
 	CU_ASSERT_EQUAL(cache->misses, 1);
 	check_sums();
@@ -457,9 +457,9 @@ static void test_full(void)
 	memset(words, 0, sizeof(words));
 	full.nr_stacks = 0;
 	walk.log = &full;
-	CU_ASSERT_EQUAL(unwind_cache_stack(cache, &walk, 1), LOG_STACK_NONE);
-	CU_ASSERT_EQUAL(unwind_cache_stack(cache, &walk, 1), LOG_STACK_NONE);
-	CU_ASSERT_EQUAL(unwind_cache_stack(NULL, &walk, 1), LOG_STACK_NONE);
+	CU_ASSERT_EQUAL(unwind_cache_stack(cache, &walk), LOG_STACK_NONE);
+	CU_ASSERT_EQUAL(unwind_cache_stack(cache, &walk), LOG_STACK_NONE);
+	CU_ASSERT_EQUAL(unwind_cache_stack(NULL, &walk), LOG_STACK_NONE);
 	CU_ASSERT_EQUAL(log_accounts_get(&region).unstacked, 3);
 	CU_ASSERT_EQUAL(cache->misses, 0);
 	walk.log = &region;

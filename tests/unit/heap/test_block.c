@@ -105,9 +105,9 @@ static void test_live(void)
 	CU_ASSERT_PTR_NULL(blocks_from_log(&log, NULL, &blocks));
 	CU_ASSERT_EQUAL(blocks.vec.nr, 9);
 	CU_ASSERT_EQUAL_FATAL(blocks.live.nr, 4);
-	CU_ASSERT_EQUAL(blocks.live.at[ids[0]], 2);
-	CU_ASSERT_EQUAL(blocks.live.at[ids[1]], 0);
-	CU_ASSERT_EQUAL(blocks.live.at[ids[2]], 5);
+	CU_ASSERT_EQUAL(blocks.live.at[ids[0]].blocks, 2);
+	CU_ASSERT_EQUAL(blocks.live.at[ids[1]].blocks, 0);
+	CU_ASSERT_EQUAL(blocks.live.at[ids[2]].blocks, 5);
 	blocks_free(&blocks);
 	CU_ASSERT_PTR_NULL(blocks.live.at);
 	fixture_close(&log);

@@ -10,7 +10,7 @@ void suite_site(void);
 
 static struct log log_;
 static uint32_t ids[64];
-static const struct log_pending *pending;
+static const struct log_totals *totals_;
 
 static uint64_t key_of(void *ctx, uint32_t stack, enum site_by by)
 {
@@ -40,7 +40,7 @@ static struct sites build(const struct blocks *blocks, enum site_by by, enum sit
 			  uint64_t limit)
 {
 	unsigned asked = 0;
-	struct site_spec spec = { by, sort, limit, key_of, &asked, pending };
+	struct site_spec spec = { by, sort, limit, key_of, &asked, totals_ };
 	struct sites sites = { VEC_INIT, 0, 0 };
 
 	CU_ASSERT_PTR_NULL_FATAL(sites_build(&log_, blocks, &spec, NOW, &sites));
@@ -210,6 +210,11 @@ static void test_limit(void)
 	blocks_free(&blocks);
 }
 
+static void push_live(struct blocks *blocks, uint64_t nr, uint64_t bytes)
+{
+	CU_ASSERT_PTR_NULL_FATAL(vec_push(&blocks->live, ((struct sample_share){ nr, bytes })));
+}
+
 /* Freed is all that the scan has not seen live, whatever a filter has left of it. */
 static void test_freed(void)
 {
@@ -217,8 +222,8 @@ static void test_freed(void)
 	struct sites sites;
 
 	for (uint64_t i = 0; i <= 64; i++)
-		CU_ASSERT_PTR_NULL_FATAL(vec_push(&blocks.live, 2 * i));
-	blocks.live.at[ids[5]] = 1000;		/* more than are counted yet */
+		push_live(&blocks, 2 * i, 20 * i);
+	blocks.live.at[ids[5]] = (struct sample_share){ 1000, 5000 };	/* more than are counted */
 	fixture_push(&blocks, (struct block){ .address = 1, .size = 10, .time = 5,
 					     .stack = ids[2] });
 	fixture_push(&blocks, (struct block){ .address = 2, .size = 10, .time = 5,
@@ -229,7 +234,8 @@ static void test_freed(void)
 	CU_ASSERT_EQUAL(sites.vec.at[0].freed, 0);
 	CU_ASSERT_EQUAL(sites.vec.at[1].total, 30);
 	CU_ASSERT_EQUAL(sites.vec.at[1].freed, 30 - 6);
-	CU_ASSERT_EQUAL(sites.vec.at[2].total, 60);
+	CU_ASSERT_EQUAL(sites.vec.at[2].total, 1000);
+	CU_ASSERT_EQUAL(sites.vec.at[2].total_bytes, 5000);
 	CU_ASSERT_EQUAL(sites.vec.at[2].freed, 0);
 	sites_free(&sites);
 	/* Of all stacks of a site, those without a block in the list, too. */
@@ -246,31 +252,69 @@ static void test_freed(void)
 	blocks_free(&blocks);
 }
 
-/* Counts that the agent's threads still keep are part of the totals. */
-static void test_pending(void)
+/* What the agent's threads still keep is part of the totals; of two readings the larger one counts. */
+static void test_totals(void)
 {
 	struct blocks blocks = BLOCKS_INIT;
-	struct log_pending more;
+	struct log_totals all;
 	struct sites sites;
 
-	CU_ASSERT_PTR_NULL_FATAL(log_pending_init(&log_, &more));
-	log_pending_add(ids[2], 7, 70, &more);
-	log_pending_add(ids[2], 1, 5, &more);
-	log_pending_add(ids[3], 100, 1, &more);
-	log_pending_add(65, 1, 1, &more);
-	log_pending_add(UINT32_MAX, 1, 1, &more);
+	CU_ASSERT_PTR_NULL_FATAL(log_totals_init(&log_, &all));
+	for (unsigned reading = 0; reading < 3; reading++) {
+		log_totals_begin(&log_, &all);
+		if (reading == 1) {
+			log_totals_add(ids[2], 7, 70, &all);
+			log_totals_add(ids[2], 1, 5, &all);
+			log_totals_add(ids[3], 100, 1, &all);
+			log_totals_add(65, 1, 1, &all);
+			log_totals_add(UINT32_MAX, 1, 1, &all);
+		}
+		if (reading == 2)	/* taken back from what is elsewhere */
+			log_totals_add(ids[4], -1000ull, -1000ull, &all);
+		log_totals_end(&all);
+	}
 	fixture_push(&blocks, (struct block){ .address = 1, .size = 10, .time = 5,
 					     .stack = ids[2] });
-	pending = &more;
+	fixture_push(&blocks, (struct block){ .address = 2, .size = 5, .time = 5,
+					     .stack = ids[4] });
+	totals_ = &all;
 	sites = build(&blocks, SITE_STACK, SITE_SORT_BYTES, UINT64_MAX);
-	pending = NULL;
-	CU_ASSERT_EQUAL_FATAL(sites.vec.nr, 1);
+	totals_ = NULL;
+	CU_ASSERT_EQUAL_FATAL(sites.vec.nr, 2);
 	CU_ASSERT_EQUAL(sites.vec.at[0].total, 38);
 	CU_ASSERT_EQUAL(sites.vec.at[0].total_bytes, 3075);
 	CU_ASSERT_EQUAL(sites.vec.at[0].freed, 38);
+	CU_ASSERT_EQUAL(sites.vec.at[1].total, 50);
 	sites_free(&sites);
-	log_pending_free(&more);
-	CU_ASSERT_PTR_NULL(more.at);
+	log_totals_free(&all);
+	CU_ASSERT_PTR_NULL(all.at);
+	blocks_free(&blocks);
+}
+
+/* Stacks that have come since the totals were read, and counts that have grown: the sums hold. */
+static void test_sums_hold(void)
+{
+	struct blocks blocks = BLOCKS_INIT;
+	struct log_totals early = { NULL, NULL, 0 };
+	struct sites sites;
+
+	for (uint64_t i = 0; i <= 64; i++)
+		push_live(&blocks, 3 * i, 300 * i);
+	fixture_push(&blocks, (struct block){ .address = 1, .size = 10, .time = 5,
+					     .stack = ids[40] });
+	for (unsigned known = 0; known < 2; known++) {
+		if (known)
+			CU_ASSERT_PTR_NULL_FATAL(log_totals_init(&log_, &early));
+		totals_ = &early;
+		sites = build(&blocks, SITE_STACK, SITE_SORT_BYTES, UINT64_MAX);
+		totals_ = NULL;
+		CU_ASSERT_EQUAL_FATAL(sites.vec.nr, 1);
+		CU_ASSERT_EQUAL(sites.vec.at[0].total, 3 * ids[40]);
+		CU_ASSERT_EQUAL(sites.vec.at[0].total_bytes, 300 * ids[40]);
+		CU_ASSERT_EQUAL(sites.vec.at[0].freed, 0);
+		sites_free(&sites);
+	}
+	log_totals_free(&early);
 	blocks_free(&blocks);
 }
 
@@ -282,5 +326,6 @@ void suite_site(void)
 	CU_add_test(suite, "many", test_many);
 	CU_add_test(suite, "limit", test_limit);
 	CU_add_test(suite, "freed", test_freed);
-	CU_add_test(suite, "pending", test_pending);
+	CU_add_test(suite, "totals", test_totals);
+	CU_add_test(suite, "sums hold", test_sums_hold);
 }

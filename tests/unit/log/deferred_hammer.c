@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 
 #include "log/deferred.h"
-#include "log/pending.h"
+#include "log/totals.h"
 #include "unwind/stack_walk.h"
 
 #define SIZE		LOG_LIMIT_MIN
@@ -148,24 +148,26 @@ static void finish_all(struct state *state)
 /* Nobody writes any more. */
 static void check_all(struct state *state)
 {
-	struct log_pending pending;
+	struct log_totals totals;
 
 	for (uint32_t i = 0; i < state->log.nr_deferred; i++)
 		CHECK(state, !state->log.deferred->head[i].claim);
 	for (uint32_t id = 1; id <= log_stacks(&state->log); id++)
 		CHECK(state, log_stack_get(&state->log, id).end != WALK_DEFERRED);
-	CHECK(state, !log_pending_init(&state->log, &pending));
+	CHECK(state, !log_totals_init(&state->log, &totals));
+	log_totals_begin(&state->log, &totals);
+	log_totals_end(&totals);
 	for (uint64_t kind = 0; kind < state->spec->kinds; kind++) {
 		uint32_t id = whole_of(state, kind);
 
 		/* One that nobody has deferred is new. */
-		if (id < pending.nr)
-			CHECK(state, pending.at[id].blocks == state->counted[kind] &&
-			      pending.at[id].bytes == state->counted[kind] * kind);
+		if (id < totals.nr)
+			CHECK(state, totals.at[id].blocks == state->counted[kind] &&
+			      totals.at[id].bytes == state->counted[kind] * kind);
 		else
 			CHECK(state, !state->counted[kind]);
 	}
-	log_pending_free(&pending);
+	log_totals_free(&totals);
 }
 
 unsigned long deferred_hammer(const struct deferred_spec *spec)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "deferred_hammer.h"
-#include "log/pending.h"
+#include "log/totals.h"
 #include "log/stack_table.h"
 #include "region.h"
 #include "unwind/stack_walk.h"
@@ -79,7 +79,7 @@ static void test_whole(void)
 {
 	struct log_record record = { .address = ADDRESS, .size = 8, .time = log_now() };
 	struct log_stack_view view;
-	struct log_pending pending;
+	struct log_totals totals;
 	uint32_t id, whole;
 
 	begin();
@@ -98,9 +98,11 @@ static void test_whole(void)
 	view = log_stack_get(&log_, id);
 	CU_ASSERT(view.nr == 6 && view.end == WALK_COMPLETE && view.generation == GENERATION + 1);
 	CU_ASSERT_EQUAL(view.total, 0);
-	CU_ASSERT_PTR_NULL_FATAL(log_pending_init(&log_, &pending));
-	CU_ASSERT(pending.at[whole].blocks == 2 && pending.at[whole].bytes == 16 && !pending.at[id].blocks);
-	log_pending_free(&pending);
+	CU_ASSERT_PTR_NULL_FATAL(log_totals_init(&log_, &totals));
+	log_totals_begin(&log_, &totals);
+	log_totals_end(&totals);
+	CU_ASSERT(totals.at[whole].blocks == 2 && totals.at[whole].bytes == 16 && !totals.at[id].blocks);
+	log_totals_free(&totals);
 	/* The same again needs no copy any more. */
 	CU_ASSERT_EQUAL(defer(42, 0), id);
 	CU_ASSERT_EQUAL(finish_all(whole), 0);

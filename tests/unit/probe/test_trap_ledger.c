@@ -221,6 +221,42 @@ static void test_scripts(void)
 	scripts_play(&player);
 }
 
+/* A call in another one, which is listed: its block is counted when it is known whose it is. */
+static void test_uncounted(void)
+{
+	restart();
+	enter(&p_new, 1, 100, 0);
+	enter(&p_malloc, 2, 100, 0);
+	leave(&p_malloc, 2, 0xa000);
+	CU_ASSERT_EQUAL(recorded(0xa000), 100);
+	CU_ASSERT_EQUAL(play_counted(), 0);
+	leave(&p_new, 1, 0xa000);
+	CU_ASSERT_EQUAL(play_counted(), 1);
+	/* Two of its own, in a new that gives a third one. */
+	enter(&p_new, 1, 100, 0);
+	enter(&p_malloc, 2, 10, 0);
+	leave(&p_malloc, 2, 0xb000);
+	enter(&p_malloc, 2, 20, 0);
+	leave(&p_malloc, 2, 0xc000);
+	CU_ASSERT_EQUAL(play_counted(), 2);
+	leave(&p_new, 1, 0xd000);
+	CU_ASSERT_EQUAL(play_counted(), 4);
+	/* In one that never returns: with the next event that shows it, or with the thread. */
+	enter(&p_new, 2, 100, 0);
+	enter(&p_malloc, 3, 10, 0);
+	leave(&p_malloc, 3, 0xe000);
+	CU_ASSERT_EQUAL(play_counted(), 4);
+	event_void(&probes, &thread);
+	CU_ASSERT_EQUAL(play_counted(), 5);
+	/* What was forgotten meanwhile is not counted. */
+	enter(&p_new, 1, 100, 0);
+	enter(&p_malloc, 2, 10, 0);
+	leave(&p_malloc, 2, 0xf000);
+	log_reset(probes.log);
+	leave(&p_new, 1, 0x10000);
+	CU_ASSERT_EQUAL(play_counted(), 1);
+}
+
 /* Where a thread is sent on, and what returns that nobody waits for. */
 static void test_plain(void)
 {
@@ -444,6 +480,7 @@ void suite_trap_ledger(void)
 
 	CU_add_test(suite, "scripts", test_scripts);
 	CU_add_test(suite, "malloc and free", test_plain);
+	CU_add_test(suite, "uncounted", test_uncounted);
 	CU_add_test(suite, "double free", test_double_free);
 	CU_add_test(suite, "first free", test_first_free);
 	CU_add_test(suite, "void operations", test_void);
