@@ -28,6 +28,10 @@ const struct cmd cmd_malloc_sites = {
 			  "traceback (of the stack with most bytes, if several are added up).\n"
 			  "By function and by module the first frame outside of the allocator\n"
 			  "counts.\n"
+			  "Growth is what the site's stacks hold now less what they held when\n"
+			  "`malloc sites` last looked, 2 s ago or earlier; `-` before the second\n"
+			  "look, after `malloc reset` or `malloc off`, and by thread and by size.\n"
+			  "It may be negative. `sort rate` (growth a second) is `sort growth`.\n"
 			  "FILTER as in `help malloc allocations`.\n",
 	.run		= run,
 	.max_args	= CMD_ANY,
@@ -86,12 +90,26 @@ static struct err *take_sites(struct call *call,
 	return err;
 }
 
-static void add_field(struct dicts *dicts, const struct site *site, const struct site_field *field)
+/* Growth and what goes with it. */
+static void add_growth(struct dicts *dicts, const struct sites *sites, const struct site *site,
+		       const struct site_field *field)
+{
+	if (!sites->growth_ns)
+		dicts_text(dicts, field->key, "-");
+	else if (field->unit == SITE_GROWTH)
+		dicts_value(dicts, field->key, Tcl_NewWideIntObj(site->growth));
+	else
+		dicts_double(dicts, field->key, field->unit == SITE_RATE ? site->rate :
+			     (double)sites->growth_ns / 1e9);
+}
+
+static void add_field(struct dicts *dicts, const struct sites *sites, const struct site *site,
+		      const struct site_field *field)
 {
 	if (!field->key)
 		return;
-	if (field->unit == SITE_RATE)
-		dicts_double(dicts, field->key, *(const double *)((const char *)site + field->at));
+	if (field->unit >= SITE_GROWTH && field->unit <= SITE_OVER)
+		add_growth(dicts, sites, site, field);
 	else if (field->unit == SITE_AGE)
 		dicts_double(dicts, field->key, (double)site_figure(site, field) / 1e9);
 	else
@@ -109,7 +127,7 @@ static Tcl_Obj *site_dict(void *ctx, size_t nr)
 	else
 		dicts_text(dicts, "label", "");
 	for (size_t i = 0; i < site_fields_nr; i++)
-		add_field(dicts, site, &site_fields[i]);
+		add_field(dicts, &sites->sites, site, &site_fields[i]);
 	dicts_number(dicts, "stack", site->stack);
 	return dicts_end(dicts);
 }
@@ -136,8 +154,9 @@ const struct cmd cmd_api_sites = {
 	.brief		= "list of dicts: the sites of `malloc sites`",
 	.help		= "label (what it is, unless by stack) bytes count (held) total\n"
 			  "totalbytes freed (all-time; 0 by thread and size, where it is not\n"
-			  "known) oldest median (age, seconds) growth (bytes since recording\n"
-			  "began) rate (bytes a second) stack.\n"
+			  "known) oldest median (age, seconds) growth (signed bytes) rate (that a\n"
+			  "second) over (the seconds that growth is over) stack. The three are\n"
+			  "`-` where growth is not known: see `help malloc sites`.\n"
 			  "-each as in `help mdbg::allocations`.\n",
 	.value		= sites,
 	.max_args	= CMD_ANY,

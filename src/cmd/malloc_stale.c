@@ -41,8 +41,8 @@ const struct cmd cmd_api_stale = {
 	.usage		= "AGE ?-each VAR BODY?",
 	.brief		= "list of dicts: the sites of `malloc stale`",
 	.help		= "The keys are those of mdbg::sites; bytes, count, oldest and median are of the old blocks\n"
-			  "alone, total and freed of all that was ever recorded there. -each as\n"
-			  "in `help mdbg::allocations`.\n",
+			  "alone, total and freed of all that was ever recorded there. Growth is\n"
+			  "not known (`-`). -each as in `help mdbg::allocations`.\n",
 	.value		= stale,
 	.min_args	= 1,
 	.max_args	= 1,

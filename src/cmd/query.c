@@ -259,15 +259,24 @@ static struct err *add_up(const struct call *call, struct query *query, struct s
 	return err;
 }
 
+/* This answer is a moment that a later one can be compared with. */
 static struct err *build_sites(const struct call *call, struct query *query, struct site_spec *spec)
 {
+	struct moments *moments = session_moments(call->session);
+	struct moment now = MOMENT_INIT;
 	struct err *err;
 
 	spec->by = query->by;
 	spec->ctx = &query->names;
+	if (moments) {
+		spec->since = moments_before(moments, query->now_ns);
+		spec->taken = &now;
+	}
 	session_fix_stacks(call->session);
 	err = add_up(call, query, spec);
 	session_release_stacks(call->session);
+	if (moments && !err)
+		moments_add(moments, &now);
 	return err;
 }
 

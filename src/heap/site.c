@@ -256,6 +256,37 @@ static struct err *totals(struct site_sums *sums, const struct live_counts *live
 	return err;
 }
 
+static struct err *add_growth(struct site_sums *sums, uint32_t stack, uint64_t bytes)
+{
+	struct site *site;
+	struct err *err = site_of_stack(sums, stack, &site);
+
+	if (!err && site)
+		site->growth += (int64_t)bytes;
+	return err;
+}
+
+/* What is live, less what was at the earlier moment; a stack may have become a whole one since. */
+static struct err *growths(struct site_sums *sums, const struct live_counts *live)
+{
+	const struct moment *since = sums->spec->since;
+	struct err *err = NULL;
+
+	sums->sites.growth_ns = sums->now_ns - since->time_ns;
+	for (size_t i = 0; i < live->nr && !err; i++)
+		if (live->at[i].blocks)
+			err = add_growth(sums, (uint32_t)i, live->at[i].bytes);
+	for (size_t i = 0; i < since->vec.nr && !err; i++)
+		err = add_growth(sums, log_stack_whole(sums->log, since->vec.at[i].stack),
+				 -since->vec.at[i].bytes);
+	for (size_t i = 0; i < sums->sites.vec.nr && !err; i++) {
+		struct site *site = &sums->sites.vec.at[i];
+
+		site->rate = (double)site->growth * 1e9 / (double)sums->sites.growth_ns;
+	}
+	return err;
+}
+
 static uint64_t age(const struct site_sums *sums, uint64_t time)
 {
 	uint64_t then = log_clock_realtime(sums->log, time);
@@ -327,24 +358,28 @@ static void ages(struct site_sums *sums)
 }
 
 /*
- * Without a mark all that is live has grown since recording began, and over the same time at every
- * site: growth and rate are in the order of bytes.
+ * Growth of all sites is over the same time: rate is in the order of growth. Where that is not
+ * known it is 0, and the sites are in the order of bytes.
  */
-static uint64_t rank_of(const struct site *site, enum site_sort sort)
+static int64_t rank_of(const struct site *site, enum site_sort sort)
 {
-	return sort == SITE_SORT_COUNT ? site->count :
-	       sort == SITE_SORT_AGE ? site->oldest : site->bytes;
+	return sort == SITE_SORT_GROWTH || sort == SITE_SORT_RATE ? site->growth :
+	       sort == SITE_SORT_COUNT ? (int64_t)site->count :
+	       sort == SITE_SORT_AGE ? (int64_t)site->oldest : (int64_t)site->bytes;
 }
 
-/* The largest first, ties by key. */
+/* The largest first, of equal ones those with more bytes, ties by key. */
 static int by_rank(const void *va, const void *vb, void *ctx)
 {
 	const struct site *a = va, *b = vb;
 	enum site_sort sort = *(const enum site_sort *)ctx;
-	uint64_t one = rank_of(a, sort), other = rank_of(b, sort);
+	int64_t one = rank_of(a, sort), other = rank_of(b, sort);
+	bool growth = sort == SITE_SORT_GROWTH || sort == SITE_SORT_RATE;
 
 	if (one != other)
 		return one > other ? -1 : 1;
+	if (growth && a->bytes != b->bytes)
+		return a->bytes > b->bytes ? -1 : 1;
 	return a->key < b->key ? -1 : a->key > b->key;
 }
 
@@ -358,30 +393,38 @@ static struct site_sums sums_begin(const struct log *log, const struct site_spec
 	};
 }
 
+/* What is known of stacks alone. */
+static struct err *add_stacks(struct site_sums *sums, const struct live_counts *live)
+{
+	const struct moment *since = sums->spec->since;
+	struct err *err = NULL;
+
+	if (!by_name(sums) && sums->spec->by != SITE_STACK)
+		return NULL;
+	err = totals(sums, live);
+	return err || !since || since->time_ns >= sums->now_ns ? err : growths(sums, live);
+}
+
 /* live are all blocks, kept or not: the rest of all-time's were freed. */
 static struct err *sums_end(struct site_sums *sums, const struct live_counts *live,
 			    struct sites *ret)
 {
 	struct sites *sites = &sums->sites;
 	enum site_sort sort = sums->spec->sort;
-	double seconds = (double)age(sums, log_start(sums->log)) / 1e9;
+	struct err *err = add_stacks(sums, live);
 
-	if (by_name(sums) || sums->spec->by == SITE_STACK) {
-		struct err *err = totals(sums, live);
-
-		if (err)
-			return err;
-	}
+	if (!err && sums->spec->taken)
+		err = moment_take(live, sums->now_ns, sums->spec->taken);
+	if (err)
+		return err;
 	ages(sums);
 	if (sums->spec->by != SITE_STACK)
 		pick_stacks(sums);
-	for (size_t i = 0; seconds > 0 && i < sites->vec.nr; i++)
-		sites->vec.at[i].rate = (double)sites->vec.at[i].bytes / seconds;
 	if (sites->vec.nr)
 		qsort_r(sites->vec.at, sites->vec.nr, sizeof(*sites->vec.at), by_rank, &sort);
 	sites->vec.nr = MIN(sites->vec.nr, sums->spec->limit);
 	*ret = *sites;
-	*sites = (struct sites){ VEC_INIT, 0, 0 };
+	*sites = (struct sites)SITES_INIT;
 	return NULL;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "heap/filter.h"
+#include "heap/moment.h"
 #include "log/totals.h"
 
 enum site_by { SITE_STACK, SITE_FUNCTION, SITE_MODULE, SITE_THREAD, SITE_SIZE };
@@ -21,13 +22,21 @@ struct site {
 	uint64_t freed;			/* of total: the rest is live */
 	uint64_t oldest, median;	/* age in ns of live blocks whose time is known; 0 without any. Of an even number the
 					   median is the mean of the two in the middle */
-	double rate;			/* bytes a second of growth since recording began: live bytes over that time */
+	/*
+	 * Live bytes of all its stacks, whatever a filter keeps, less those at the earlier moment;
+	 * and that a second. 0 where sites.growth_ns is.
+	 */
+	int64_t growth;
+	double rate;
 };
 
 struct sites {
 	VEC(struct site) vec;
 	uint64_t bytes, count;	/* of all (as of one), before the limit: what shares are of */
+	uint64_t growth_ns;	/* how long growth is over; 0: growth is not known */
 };
+
+#define SITES_INIT	{ VEC_INIT, 0, 0, 0 }
 
 struct site_spec {
 	enum site_by by;
@@ -41,11 +50,13 @@ struct site_spec {
 	void *ctx;
 	/* All-time counts, read before the blocks were; NULL: those in the log's table. */
 	const struct log_totals *totals;
+	const struct moment *since;	/* growth is since then; NULL: it is not known */
+	struct moment *taken;		/* gets the moment of now_ns, of all blocks; may be NULL */
 };
 
 /*
- * The sites of blocks that are in memory, and filtered: largest first, ties by key; without a mark
- * to compare with, growth is all that is live. now_ns is log_clock_realtime(log, log_now()).
+ * The sites of blocks that are in memory, and filtered: largest first, ties by key. now_ns is
+ * log_clock_realtime(log, log_now()).
  */
 struct err *sites_build(const struct log *log, const struct blocks *blocks,
 			const struct site_spec *spec, uint64_t now_ns,

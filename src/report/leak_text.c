@@ -168,7 +168,7 @@ static struct err *print_leak(struct listing *list, const struct leak *leak)
 
 static struct err *print_site(struct listing *list, const struct site *site)
 {
-	site_print_stale(site, list->out);
+	site_print_stale(list->sites, site, list->out);
 	out_blanks(list->out, INDENT);
 	return stack_texts_print(&list->texts, site->stack, list->out);
 }

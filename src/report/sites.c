@@ -53,9 +53,10 @@ const struct site_field site_fields[] = {
 	  .sites = { "    oldest ", ", " }, .stale = { "oldest ", "\n" } },
 	{ .key = "median", .unit = SITE_AGE, .at = AT(median), .with = AT(count),
 	  .sites = { "median ", "; " } },
-	{ .key = "growth", .at = AT(bytes) },
-	{ .key = "rate", .unit = SITE_RATE, .at = AT(rate), .with = AT(count),
-	  .sites = { "growing by ", " bytes/s\n" } },
+	{ .key = "growth", .unit = SITE_GROWTH, .at = AT(growth), .with = AT(count),
+	  .sites = { "growth ", "\n" } },
+	{ .key = "rate", .unit = SITE_RATE, .at = AT(rate) },
+	{ .key = "over", .unit = SITE_OVER },
 };
 const size_t site_fields_nr = ARRAY_SIZE(site_fields);
 
@@ -64,8 +65,22 @@ uint64_t site_figure(const struct site *site, const struct site_field *field)
 	return *(const uint64_t *)((const char *)site + field->at);
 }
 
-static void print_field(const struct site *site, const struct site_field *field,
-			const struct site_text *text, struct out *out)
+/* "+4096 bytes in 5s", or "-". */
+static void print_growth(const struct sites *sites, const struct site *site, struct out *out)
+{
+	char over[32];
+
+	if (!sites->growth_ns) {
+		out_text(out, "-");
+		return;
+	}
+	format_duration(over, sizeof(over), sites->growth_ns);
+	out_f(out, "%+" PRId64 " bytes in %s", site->growth, over);
+}
+
+static void print_field(const struct sites *sites, const struct site *site,
+			const struct site_field *field, const struct site_text *text,
+			struct out *out)
 {
 	char age[32];
 
@@ -75,8 +90,8 @@ static void print_field(const struct site *site, const struct site_field *field,
 	if (field->unit == SITE_AGE) {
 		format_duration(age, sizeof(age), site_figure(site, field));
 		out_text(out, age);
-	} else if (field->unit == SITE_RATE) {
-		out_f(out, "%.1f", *(const double *)((const char *)site + field->at));
+	} else if (field->unit == SITE_GROWTH) {
+		print_growth(sites, site, out);
 	} else if (field->unit == SITE_FREED_SHARE) {
 		out_f(out, "%.1f", site->total ? 100.0 * (double)site->freed / (double)site->total : 0.0);
 	} else {
@@ -85,19 +100,19 @@ static void print_field(const struct site *site, const struct site_field *field,
 	out_text(out, text->behind);
 }
 
-void site_print_stale(const struct site *site, struct out *out)
+void site_print_stale(const struct sites *sites, const struct site *site, struct out *out)
 {
 	for (size_t i = 0; i < site_fields_nr; i++)
-		print_field(site, &site_fields[i], &site_fields[i].stale, out);
+		print_field(sites, site, &site_fields[i], &site_fields[i].stale, out);
 }
 
-static void print_counts(const struct site *site, struct out *out)
+static void print_counts(const struct sites *sites, const struct site *site, struct out *out)
 {
 	for (size_t i = 0; i < site_fields_nr; i++) {
 		const struct site_field *field = &site_fields[i];
 
 		if (!field->with || *(const uint64_t *)((const char *)site + field->with))
-			print_field(site, field, &field->sites, out);
+			print_field(sites, site, field, &field->sites, out);
 	}
 }
 
@@ -117,7 +132,7 @@ static struct err *print_site(const struct stack_names *names, enum site_by by,
 	if (label.len)
 		out_f(out, ": %s", str_text(&label));
 	out_text(out, "\n");
-	print_counts(site, out);
+	print_counts(sites, site, out);
 	if (by != SITE_STACK)
 		out_text(out, "    most of it from\n");
 	out_blanks(out, INDENT);
@@ -130,6 +145,18 @@ void sampling_print(struct session *session, struct out *out)
 {
 	out_count(out, "Sampled (one in %" PRIu64 " bytes): all figures are estimates\n",
 		  log_config(session_log(session)).sample);
+}
+
+/* Why there is no growth, and how to get it. */
+static void print_no_growth(enum site_by by, const struct sites *sites, struct out *out)
+{
+	if (sites->growth_ns || !sites->vec.nr)
+		return;
+	if (by == SITE_THREAD || by == SITE_SIZE)
+		out_text(out, "Growth (-) is known by stack, by function and by module only\n");
+	else
+		out_f(out, "Growth (-) needs an answer of %llu s ago or earlier to compare with\n",
+		      MOMENT_AGE_NS / 1000000000);
 }
 
 struct err *sites_print(struct session *session, const struct stack_names *names, enum site_by by,
@@ -147,6 +174,8 @@ struct err *sites_print(struct session *session, const struct stack_names *names
 		progress_step("listing sites", i, sites->vec.nr);
 	}
 	stack_texts_free(&texts);
+	if (!err)
+		print_no_growth(by, sites, out);
 	if (!err)
 		err = lacks_print(session, out);
 	if (!err)

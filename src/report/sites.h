@@ -17,7 +17,9 @@ struct stack_names;
 enum site_unit {
 	SITE_COUNT,		/* uint64_t */
 	SITE_AGE,		/* uint64_t, nanoseconds */
-	SITE_RATE,		/* double */
+	SITE_GROWTH,		/* int64_t; not known where sites.growth_ns is 0 */
+	SITE_RATE,		/* double; as growth */
+	SITE_OVER,		/* sites.growth_ns; not a member */
 	SITE_FREED_SHARE,	/* percent of all blocks ever allocated; computed */
 };
 
@@ -42,10 +44,10 @@ struct site_field {
 extern const struct site_field site_fields[];
 extern const size_t site_fields_nr;
 
-/* The value of a figure that is not a SITE_RATE. */
+/* The value of a figure that is a uint64_t. */
 uint64_t site_figure(const struct site *site, const struct site_field *field);
-/* Print the figures of one site in a line, as `malloc stale` shows them. */
-void site_print_stale(const struct site *site, struct out *out);
+/* Print the figures of one of these sites in a line, as `malloc stale` shows them. */
+void site_print_stale(const struct sites *sites, const struct site *site, struct out *out);
 
 /*
  * The name of a site: "function load_history", "thread 241879", "blocks of 16 bytes". It is empty

@@ -38,6 +38,7 @@ void session_forget(struct session *session)
 	session->floor = 0;
 	session->uncaught = false;
 	session->records = RECORDS_WHOLE;
+	moments_clear(&session->moments);
 	session->told = 0;
 	session->blind = (struct blind){ .known = false };
 	session->room = (struct room){ .log = 0 };

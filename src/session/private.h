@@ -27,6 +27,7 @@
 #include <stdatomic.h>
 
 #include "base/map.h"
+#include "heap/moment.h"
 #include "probe/user_functions.h"
 #include "probe/runtimes.h"
 #include "session/blind.h"
@@ -110,6 +111,7 @@ struct session {
 	VEC(uint32_t) old_text;
 	VEC(uint32_t) old_maps;
 	enum records records;		/* tracer thread */
+	struct moments moments;		/* main thread; cleared where they no longer compare */
 	/* what the user was told of the log (lacks.c). Tracer thread */
 	uint32_t told;
 	struct room room;		/* that there was for the log when that was made */

@@ -49,12 +49,18 @@ static struct err *arm_job(struct session *session, void *arg UNUSED)
 	return err;
 }
 
+struct moments *session_moments(struct session *session)
+{
+	return session->region && session_armed(session) ? &session->moments : NULL;
+}
+
 struct err *session_arm(struct session *session)
 {
 	struct err *err = session_need_target(session);
 
 	if (err || session_armed(session))
 		return err;
+	moments_clear(&session->moments);
 	err = session_call(session, arm_job, NULL);
 	if (!err && session->region && log_live(&session->region->log))
 		session_warn_gap(session);
@@ -72,6 +78,7 @@ struct err *session_disarm(struct session *session)
 
 	if (err || !session_armed(session))
 		return err;
+	moments_clear(&session->moments);
 	return session_call(session, disarm_job, NULL);
 }
 
@@ -97,6 +104,7 @@ struct err *session_reset(struct session *session)
 		return err_hint(err_create(ERR_STATE, "process %d goes on recording",
 					   session->current->pid),
 				"attach to it again");
+	moments_clear(&session->moments);
 	return session_call(session, reset_job, NULL);
 }
 

@@ -18,6 +18,7 @@
 
 struct in_hand;
 struct log_totals;
+struct moments;
 struct runtimes;
 struct session;
 struct symbols;
@@ -129,6 +130,12 @@ struct err *session_disarm(struct session *session) MUST_CHECK;
 struct err *session_reset(struct session *session) MUST_CHECK;
 bool session_armed(const struct session *session);
 /*
+ * What was held at earlier moments of this log, while the probes were in all the time
+ * (heap/moment.h): those that answers have added. NULL: the probes are not in, so that nothing can
+ * be said of growth.
+ */
+struct moments *session_moments(struct session *session);
+/*
  * Set how many frees are remembered, for reports of double frees (log/free_history.h); 0: none. It
  * holds at once and for later attaches; but a log that samples remembers none, and a log that is
  * continued keeps its own number if this is 0. ERR_USAGE: the number is above LOG_FREES_MAX, or the
@@ -142,8 +149,7 @@ uint32_t session_free_history(const struct session *session);
  * Data that the agent's threads have and the log does not have: all-time counts of stacks (together
  * with those of the log; free with log_totals_free), and blocks that a realloc has in hand
  * (vec_free). There must be a log. The data are exact while the target is stopped, and are
- * available as long as there is a log, also
- * when the target is gone.
+ * available as long as there is a log, also when the target is gone.
  */
 struct err *session_totals(const struct session *session, struct log_totals *ret) MUST_CHECK;
 struct err *session_in_hand(const struct session *session, struct in_hand *ret) MUST_CHECK;

@@ -412,6 +412,11 @@ struct err *session_totals(const struct session *session, struct log_totals *ret
 	return NULL;
 }
 
+struct moments *session_moments(struct session *session)
+{
+	return session_armed(session) ? &session->moments : NULL;
+}
+
 struct err *session_in_hand(const struct session *session, struct in_hand *ret)
 {
 	*ret = (struct in_hand){ VEC_INIT };

@@ -80,3 +80,49 @@ by_both case sites-add-up-in-slow-programs 120 {
 by_both case sites-add-up-with-sampling 120 {
 	with_grower "load 3" --sample [work 512 64]
 }
+
+# Growth is the difference of two looks, and no figure where there is only one.
+by_both case sites-growth 120 {
+	set t [start grower]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	live $m {proc site {function} { lindex [mdbg::sites function == $function] 0 }}
+	# The growth of a site, once mdbg has a look of 2 s ago to compare with.
+	live $m {proc growth {function} { while {[dict get [site $function] growth] eq "-"} { wait 0.1 }; dict get [site $function] growth }}
+	order $t "table 1000000"
+	order $t "fill 100"
+	set text [live $m "malloc sites limit 1"]
+	check {[regexp {growth -\n.*\nGrowth \(-\) needs} $text]} {the first look: $text}
+	check {[live_value $m "growth grow_table"] eq 0} {a table that was allocated once: $::result}
+	order $t "fill 50"
+	# (All of one answer: the next one may be compared with a look after the blocks were made.)
+	set sites [live_value $m "mdbg::sites sort growth"]
+	check {[lmap site $sites {dict get $site growth}] eq [list [expr {50 * 32}] 0]} {sort growth: $sites}
+	check {[dict get [lindex $sites 1] bytes] == 1000000} {the table: $sites}
+	set site [lindex $sites 0]
+	dict with site {}
+	check {$over >= 2 && abs($rate * $over - $growth) < 0.01} {rate and over: $site}
+	# Compared with a look before these, and perhaps with one before those.
+	order $t "fill 50"
+	set sites [live_value $m "mdbg::sites by function sort rate"]
+	check {[dict get [lindex $sites 0] growth] in [list [expr {50 * 32}] [expr {100 * 32}]]} {by function: $sites}
+	check {[dict get [lindex [live_value $m "mdbg::sites by size"] 0] growth] eq "-"} {by size: $::result}
+	check {[regexp {growth \+0 bytes in [0-9.]+ \S+\n} [live $m "malloc sites limit 1"]]} {in text}
+	# It does not grow any more, and that can be seen in a while.
+	live $m {while {[dict get [site grow_filled] growth] != 0} { wait 0.1 }}
+	# What was not seen is not known: after a reset, while nothing is recorded, and after it was.
+	live $m "malloc reset"
+	order $t "fill 10"
+	set site [live_value $m "site grow_filled"]
+	check {[lmap key {growth rate over} {dict get $site $key}] eq {- - -}} {after a reset: $site}
+	check {[live_value $m "growth grow_filled"] == 0} {a while after a reset: $::result}
+	live $m "malloc off"
+	check {[live_value $m "dict get \[site grow_filled\] growth"] eq "-"} {while it is off: $::result}
+	live $m "malloc on"
+	check {[live_value $m "dict get \[site grow_filled\] growth"] eq "-"} {on again: $::result}
+	live $m detach
+	check {[live_value $m "dict get \[site grow_filled\] growth"] eq "-"} {after the detach: $::result}
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}

@@ -205,6 +205,15 @@ static void adds_up_sites(void)
 	CU_ASSERT_FALSE(harness_line("malloc sites by colour").ok);
 	CU_ASSERT_FALSE(harness_line("malloc sites by").ok);
 	CU_ASSERT_TRUE(harness_line("malloc sites sort growth").ok);
+	/* Nothing was seen 2 s ago. */
+	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("malloc sites").out, "; growth -\n"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("malloc sites").out,
+				      "\nGrowth (-) needs an answer of 2 s ago or earlier"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("malloc sites by size").out,
+				      "\nGrowth (-) is known by stack, by function and by module only\n"));
+	CU_ASSERT_STRING_EQUAL(harness_line("set s [lindex [mdbg::sites] 0]; puts [list "
+					    "[dict get $s growth] [dict get $s rate] [dict get $s over]]").out,
+			       "- - -\n");
 	CU_ASSERT_FALSE(harness_line("malloc sites sort colour").ok);
 	CU_ASSERT_FALSE(harness_line("malloc sites limit").ok);
 	CU_ASSERT_FALSE(harness_line("malloc sites limit 1 2").ok);

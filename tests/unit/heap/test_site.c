@@ -11,6 +11,8 @@ void suite_site(void);
 static struct log log_;
 static uint32_t ids[64];
 static const struct log_totals *totals_;
+static const struct moment *since_;
+static struct moment *taken_;
 
 static uint64_t key_of(void *ctx, uint32_t stack, enum site_by by)
 {
@@ -40,8 +42,8 @@ static struct sites build(const struct blocks *blocks, enum site_by by, enum sit
 			  uint64_t limit)
 {
 	unsigned asked = 0;
-	struct site_spec spec = { by, sort, limit, key_of, &asked, totals_ };
-	struct sites sites = { VEC_INIT, 0, 0 };
+	struct site_spec spec = { by, sort, limit, key_of, &asked, totals_, since_, taken_ };
+	struct sites sites = SITES_INIT;
 
 	CU_ASSERT_PTR_NULL_FATAL(sites_build(&log_, blocks, &spec, NOW, &sites));
 	CU_ASSERT_TRUE(asked <= log_stacks(&log_) + 1);
@@ -105,7 +107,7 @@ static void check_site(const struct blocks *blocks, enum site_by by, const struc
 		    key(&(struct block){ .stack = i }, by) == site->key)
 			total += 10 * i;
 	CU_ASSERT_EQUAL(site->total, total);
-	CU_ASSERT_DOUBLE_EQUAL(site->rate, (double)bytes / 1000, 0.001);
+	CU_ASSERT(!site->growth && !site->rate);
 	check_ages(site, ages, nr);
 	free(ages);
 }
@@ -318,6 +320,70 @@ static void test_sums_hold(void)
 	blocks_free(&blocks);
 }
 
+static struct blocks live_of(uint64_t first, uint64_t second, uint64_t third)
+{
+	struct blocks blocks = BLOCKS_INIT;
+
+	push_live(&blocks, 0, 0);
+	push_live(&blocks, !!first, first);
+	push_live(&blocks, !!second, second);
+	push_live(&blocks, !!third, third);
+	for (uint32_t i = 0; i < 2; i++)
+		fixture_push(&blocks, (struct block){ .address = i + 1, .size = 1, .time = 5,
+						     .stack = ids[i] });
+	return blocks;
+}
+
+/*
+ * What is live now, less what was at the earlier moment; of all stacks of a site, those that hold
+ * nothing now, too.
+ */
+static void test_growth(void)
+{
+	struct moment before = { NOW - 10 * SECOND, VEC_INIT }, now = MOMENT_INIT;
+	struct blocks blocks = live_of(1000, 500, 0);
+	struct sites sites;
+
+	/* A table that stays; one that shrinks; a site that was left. */
+	CU_ASSERT_PTR_NULL_FATAL(vec_push(&before.vec, ((struct moment_sum){ ids[0], 1000, 1 })));
+	CU_ASSERT_PTR_NULL_FATAL(vec_push(&before.vec, ((struct moment_sum){ ids[1], 700, 1 })));
+	CU_ASSERT_PTR_NULL_FATAL(vec_push(&before.vec, ((struct moment_sum){ ids[3], 99, 1 })));
+	since_ = &before;
+	taken_ = &now;
+	sites = build(&blocks, SITE_STACK, SITE_SORT_GROWTH, UINT64_MAX);
+	CU_ASSERT_EQUAL(sites.growth_ns, 10 * SECOND);
+	CU_ASSERT_EQUAL_FATAL(sites.vec.nr, 2);
+	CU_ASSERT(sites.vec.at[0].stack == ids[0] && sites.vec.at[0].growth == 0);
+	CU_ASSERT(sites.vec.at[1].stack == ids[1] && sites.vec.at[1].growth == -200);
+	CU_ASSERT_DOUBLE_EQUAL(sites.vec.at[1].rate, -20.0, 1e-9);
+	CU_ASSERT_EQUAL(now.time_ns, NOW);
+	CU_ASSERT_EQUAL_FATAL(now.vec.nr, 2);
+	CU_ASSERT(now.vec.at[1].stack == ids[1] && now.vec.at[1].bytes == 500);
+	sites_free(&sites);
+	moment_free(&now);
+	/* Three sites by module: 1, 2, and 0, which has no block listed. ids[3] is of site 1. */
+	sites = build(&blocks, SITE_MODULE, SITE_SORT_RATE, UINT64_MAX);
+	CU_ASSERT_EQUAL_FATAL(sites.vec.nr, 2);
+	CU_ASSERT(sites.vec.at[0].key == 1 && sites.vec.at[0].growth == -99);
+	CU_ASSERT(sites.vec.at[1].key == 2 && sites.vec.at[1].growth == -200);
+	sites_free(&sites);
+	moment_free(&now);
+	/* By thread and size it is not known; nor with a moment that is not before. */
+	sites = build(&blocks, SITE_SIZE, SITE_SORT_GROWTH, UINT64_MAX);
+	CU_ASSERT(!sites.growth_ns && sites.vec.nr == 1 && !sites.vec.at[0].growth);
+	sites_free(&sites);
+	moment_free(&now);
+	before.time_ns = NOW;
+	sites = build(&blocks, SITE_STACK, SITE_SORT_GROWTH, UINT64_MAX);
+	CU_ASSERT(!sites.growth_ns && sites.vec.nr == 2 && !sites.vec.at[0].growth);
+	since_ = NULL;
+	taken_ = NULL;
+	sites_free(&sites);
+	moment_free(&now);
+	moment_free(&before);
+	blocks_free(&blocks);
+}
+
 void suite_site(void)
 {
 	CU_pSuite suite = CU_add_suite("site", setup, teardown);
@@ -328,4 +394,5 @@ void suite_site(void)
 	CU_add_test(suite, "freed", test_freed);
 	CU_add_test(suite, "totals", test_totals);
 	CU_add_test(suite, "sums hold", test_sums_hold);
+	CU_add_test(suite, "growth", test_growth);
 }
