@@ -37,6 +37,15 @@ proc churn {args} {
 	return $t
 }
 
+# How long mdbg takes for a command: the least of some tries, in s.
+proc seconds {m command {tries 1}} {
+	set least 1e9
+	for {set i 0} {$i < $tries} {incr i} {
+		set least [expr {min($least, [live_value $m "lindex \[time {$command}] 0" 300] / 1e6)}]
+	}
+	return $least
+}
+
 # ns a pair.
 proc churn_ns {t paths ms {limit 600}} {
 	return [lindex [order $t "run $ms $paths" $limit] 0]

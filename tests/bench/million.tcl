@@ -1,15 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # A million live blocks: how long they take to list and to sum up, and how large the log is. Ten million: what mdbg itself takes.
 
-# The least of some tries, in s.
-proc seconds {m command {tries 1}} {
-	set least 1e9
-	for {set i 0} {$i < $tries} {incr i} {
-		set least [expr {min($least, [live_value $m "lindex \[time {$command}] 0" 300] / 1e6)}]
-	}
-	return $least
-}
-
 # Resident bytes of the log in mdbg's own mappings.
 proc log_bytes {m} {
 	set awk {
