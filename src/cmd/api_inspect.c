@@ -11,32 +11,33 @@
 
 #define READ_MAX	(256u << 20)
 
-static Tcl_Obj *frame_dict(const struct symbol_frame *frame)
+static Tcl_Obj *frame_dict(struct session *session, const struct symbol_frame *frame)
 {
 	Tcl_Obj *dict = Tcl_NewDictObj();
 
 	dict_address(dict, "pc", frame->pc);
-	dict_text(dict, "function", frame->function);
+	dict_text(dict, "function", symbol_frame_name(frame, session_naming(session)->names));
 	dict_number(dict, "offset", frame->function ? frame->offset : 0);
 	dict_text(dict, "module", frame->module);
 	dict_text(dict, "file", frame->file);
 	dict_number(dict, "line", frame->line > 0 ? (uint64_t)frame->line : 0);
 	dict_number(dict, "inline", frame->inlined);
+	dict_text(dict, "full", frame->function);
 	return dict;
 }
 
-static Tcl_Obj *entry_dict(struct symbols *symbols, uint64_t pc, uint32_t generation,
+static Tcl_Obj *entry_dict(struct session *session, uint64_t pc, uint32_t generation,
 			   const char *name)
 {
 	const struct symbol_frame *frames;
 	struct symbol_frame frame;
 	size_t nr;
 
-	frames = symbols_resolve(symbols, pc, generation, false, &nr);
+	frames = symbols_resolve(session_symbols(session), pc, generation, false, &nr);
 	frame = frames[nr - 1];
-	frame.function = name;
+	frame.function = frame.brief = name;
 	frame.offset = 0;
-	return frame_dict(&frame);
+	return frame_dict(session, &frame);
 }
 
 static void add_frames(struct session *session, Tcl_Obj *list, const uint64_t *pcs, size_t nr,
@@ -50,13 +51,13 @@ static void add_frames(struct session *session, Tcl_Obj *list, const uint64_t *p
 	for (i = 0; i < nr; i++) {
 		name = i ? NULL : session_entry_name(session, pcs[0]);
 		if (name) {
-			Tcl_ListObjAppendElement(NULL, list, entry_dict(symbols, pcs[0], generation,
+			Tcl_ListObjAppendElement(NULL, list, entry_dict(session, pcs[0], generation,
 									name));
 			continue;
 		}
 		frames = symbols_resolve(symbols, pcs[i], generation, i > 0, &inlined);
 		for (j = 0; j < inlined; j++)
-			Tcl_ListObjAppendElement(NULL, list, frame_dict(&frames[j]));
+			Tcl_ListObjAppendElement(NULL, list, frame_dict(session, &frames[j]));
 	}
 }
 
@@ -95,8 +96,9 @@ const struct cmd cmd_api_frames = {
 	.name		= "mdbg::frames",
 	.usage		= "STACK",
 	.brief		= "list of dicts: the frames of a stack, innermost first",
-	.help		= "pc function offset module file line inline (1: inlined into the\n"
-			  "next). What is not known is empty or 0. STACK comes from\n"
+	.help		= "pc function (as `set names` says) offset module file line inline (1:\n"
+			  "inlined into the next) full (the function's whole name). What is not\n"
+			  "known is empty or 0. STACK comes from\n"
 			  "mdbg::allocations, mdbg::sites or mdbg::where; one that is not there\n"
 			  "has no frames.\n",
 	.need		= call_need_log,
@@ -150,7 +152,7 @@ static struct err *symbol(struct call *call, Tcl_Obj **ret)
 		return err;
 	list = symbols_resolve(session_symbols(call->session), address,
 			       session_generation(call->session), false, &nr);
-	*ret = frame_dict(&list[nr - 1]);
+	*ret = frame_dict(call->session, &list[nr - 1]);
 	return NULL;
 }
 
@@ -158,8 +160,8 @@ const struct cmd cmd_api_symbol = {
 	.name		= "mdbg::symbol",
 	.usage		= "ADDRESS",
 	.brief		= "dict: the function at an address",
-	.help		= "pc function offset module file line inline, as of mdbg::frames. What\n"
-			  "is not known is empty or 0.\n",
+	.help		= "pc function offset module file line inline full, as of mdbg::frames.\n"
+			  "What is not known is empty or 0.\n",
 	.need		= call_need_log,
 	.value		= symbol,
 	.min_args	= 1,

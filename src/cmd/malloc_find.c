@@ -156,9 +156,10 @@ static struct err *add_unknown(const struct call *call, const struct found *foun
 }
 
 static void add_memory(struct symbols *symbols, const struct session_find *find,
-		       const struct session_referrer *referrer, Tcl_Obj *dict)
+		       const struct session_referrer *referrer, enum symbol_names names,
+		       Tcl_Obj *dict)
 {
-	struct referrer_memory is = referrer_memory(symbols, find, referrer);
+	struct referrer_memory is = referrer_memory(symbols, find, referrer, names);
 
 	dict_text(dict, "kind", is.module ? "data" : "mapping");
 	dict_text(dict, "module", is.module);
@@ -168,12 +169,12 @@ static void add_memory(struct symbols *symbols, const struct session_find *find,
 }
 
 static void add_tls(struct symbols *symbols, const struct session_find *find,
-		    const struct session_referrer *referrer, Tcl_Obj *dict)
+		    const struct session_referrer *referrer, enum symbol_names names, Tcl_Obj *dict)
 {
 	struct symbol_tls is = referrer_tls(symbols, find, referrer);
 
 	dict_text(dict, "module", is.module);
-	dict_text(dict, "symbol", is.name);
+	dict_text(dict, "symbol", symbol_tls_name(&is, names));
 	dict_number(dict, "within", is.offset);
 }
 
@@ -193,6 +194,7 @@ static Tcl_Obj *referrer_dict(const struct call *call, struct symbols *symbols,
 			      const struct session_find *find,
 			      const struct session_referrer *referrer)
 {
+	enum symbol_names names = session_naming(call->session)->names;
 	const struct arch *arch = session_arch(call->session);
 	struct block is = packed_block(&find->in.held, find->block), *block = &is;
 	Tcl_Obj *dict = Tcl_NewDictObj();
@@ -213,11 +215,11 @@ static Tcl_Obj *referrer_dict(const struct call *call, struct symbols *symbols,
 	if (referrer->kind == SESSION_REFERRER_TLS || referrer->kind == SESSION_REFERRER_CONTROL)
 		dict_address(dict, "pthread", referrer->tp);
 	if (referrer->kind == SESSION_REFERRER_MEMORY)
-		add_memory(symbols, find, referrer, dict);
+		add_memory(symbols, find, referrer, names, dict);
 	if (referrer->kind == SESSION_REFERRER_BLOCK)
 		add_of_block(find, referrer, dict);
 	if (referrer->tls_module)
-		add_tls(symbols, find, referrer, dict);
+		add_tls(symbols, find, referrer, names, dict);
 	return dict;
 }
 

@@ -16,7 +16,8 @@ static void print(const struct call *call, const struct regs *regs)
 		if (i == arch->pc)
 			out_f(call->out, "  %s",
 			      symbols_text(session_symbols(call->session), regs_get(regs, i),
-					   session_generation(call->session), false));
+					   session_generation(call->session), false,
+					   session_naming(call->session)->names));
 		else
 			out_f(call->out, "  %lld", (long long)regs_get(regs, i));
 		out_text(call->out, "\n");

@@ -234,6 +234,21 @@ static struct err *set_suppressions(struct shell *shell, const struct setting *s
 	return NULL;
 }
 
+static struct err *set_names(struct shell *shell, const struct setting *setting, const char *value)
+{
+	uint32_t names;
+	struct err *err = store(setting, value, &names);
+
+	if (!err)
+		session_naming(shell->session)->names = names;
+	return err;
+}
+
+static uint32_t get_names(const struct session *session)
+{
+	return session_naming((struct session *)session)->names;
+}
+
 static const struct setting settings[] = {
 	{ "color", "headings in colour",
 	  WORDS, { "auto", "always", "never" }, IN_SHELL(color) },
@@ -260,6 +275,8 @@ static const struct setting settings[] = {
 	  SIZE, .least = LOG_LIMIT_MIN, .most = LOG_LIMIT_MAX, IN_CONFIG(log_limit) },
 	{ "units", "bytes on a terminal are printed with K, M and G",
 	  WORDS, { "off", "on" }, IN_SHELL(units) },
+	{ "names", "C++ names: short, or full with all template arguments",
+	  WORDS, { "short", "full" }, .len = sizeof(uint32_t), .set = set_names, .get = get_names },
 	{ "pager", "long output on a terminal goes through $PAGER",
 	  WORDS, { "off", "on" }, IN_SHELL(pager) },
 	{ "prompt", "the prompt",
@@ -418,9 +435,12 @@ const struct cmd cmd_set = {
 			  "it makes frees as dear as allocations. `set debuginfod on` asks the\n"
 			  "servers of $DEBUGINFOD_URLS for debug files that are not on this\n"
 			  "machine, when a line of theirs is to be shown, and never while the\n"
-			  "process is stopped. All other names are plain\n"
-			  "variables; a line that makes one which looks like a setting\n"
-			  "(stack_depth) gets a warning, a script does not.\n",
+			  "process is stopped.\n"
+			  "`set names full` shows C++ names with all template arguments, inline\n"
+			  "and anonymous namespaces. FILTER understands both forms.\n"
+			  "All other names are plain variables; a line that makes one which\n"
+			  "looks like a setting (stack_depth) gets a warning, a script does\n"
+			  "not.\n",
 	.run		= run,
 	.for_tcl	= for_tcl,
 	.max_args	= 0,

@@ -44,7 +44,7 @@ static void print_where(struct session *session, const struct session_leaks *fou
 	if (holder->pc)
 		out_f(out, ", in %s", entry ? entry :
 		      symbols_text(session_symbols(session), holder->pc, found->generation,
-				   holder->returns));
+				   holder->returns, session_naming(session)->names));
 }
 
 static void print_holder(struct session *session, const struct session_leaks *found,

@@ -23,7 +23,8 @@ struct printer {
 };
 
 struct referrer_memory referrer_memory(struct symbols *symbols, const struct session_find *find,
-				       const struct session_referrer *referrer)
+				       const struct session_referrer *referrer,
+				       enum symbol_names names)
 {
 	const struct proc_map *map = proc_maps_find(&find->maps, referrer->place);
 	const struct symbol_frame *frame;
@@ -32,7 +33,7 @@ struct referrer_memory referrer_memory(struct symbols *symbols, const struct ses
 
 	frame = symbols_resolve(symbols, referrer->place, find->generation, false, &nr) + nr - 1;
 	is.module = frame->module;
-	is.symbol = frame->module ? frame->function : NULL;
+	is.symbol = frame->module ? symbol_frame_name(frame, names) : NULL;
 	is.mapping = map ? map->path : NULL;
 	is.offset = is.symbol ? frame->offset : map ? referrer->place - map->start : 0;
 	return is;
@@ -40,7 +41,8 @@ struct referrer_memory referrer_memory(struct symbols *symbols, const struct ses
 
 static void print_memory(struct printer *printer, const struct session_referrer *referrer)
 {
-	struct referrer_memory is = referrer_memory(printer->symbols, printer->find, referrer);
+	struct referrer_memory is = referrer_memory(printer->symbols, printer->find, referrer,
+						    session_naming(printer->session)->names);
 	struct out *out = printer->out;
 
 	if (is.module) {
@@ -67,16 +69,17 @@ struct symbol_tls referrer_tls(struct symbols *symbols, const struct session_fin
 static void print_tls(struct printer *printer, const struct session_referrer *referrer)
 {
 	struct symbol_tls is = referrer_tls(printer->symbols, printer->find, referrer);
+	const char *name = symbol_tls_name(&is, session_naming(printer->session)->names);
 	struct out *out = printer->out;
 
 	out_f(out, "thread-local data of thread %d, ", referrer->tid);
 	if (!referrer->tls_module)
 		out_f(out, "0x%" PRIx64 " below its thread pointer",
 		      referrer->tp - referrer->place);
-	else if (is.name && is.offset)
-		out_f(out, "%s+0x%" PRIx64 " of %s", is.name, is.offset, is.module);
-	else if (is.name)
-		out_f(out, "%s of %s", is.name, is.module);
+	else if (name && is.offset)
+		out_f(out, "%s+0x%" PRIx64 " of %s", name, is.offset, is.module);
+	else if (name)
+		out_f(out, "%s of %s", name, is.module);
 	else
 		out_f(out, "byte %" PRIu64 " of what it has of %s", is.offset,
 		      is.module ? is.module : "a module");
@@ -91,7 +94,7 @@ static void print_stack(struct printer *printer, const struct session_referrer *
 	if (referrer->pc)
 		out_f(printer->out, ", in %s", entry ? entry :
 		      symbols_text(printer->symbols, referrer->pc, printer->find->generation,
-				   referrer->returns));
+				   referrer->returns, session_naming(printer->session)->names));
 }
 
 static void print_of_block(struct printer *printer, const struct session_referrer *referrer)

@@ -5,12 +5,12 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "symbol/symbol.h"
 
 struct out;
 struct session;
 struct session_find;
 struct session_referrer;
-struct symbol_tls;
 struct symbols;
 
 /* The module, variable or mapping that a place of SESSION_REFERRER_MEMORY is part of. */
@@ -23,7 +23,8 @@ struct referrer_memory {
 
 /* Strings belong to the symbols, which are the session's, and to find. */
 struct referrer_memory referrer_memory(struct symbols *symbols, const struct session_find *find,
-				       const struct session_referrer *referrer);
+				       const struct session_referrer *referrer,
+				       enum symbol_names names);
 
 /* The variable that it is in, of a referrer with a tls_module. */
 struct symbol_tls referrer_tls(struct symbols *symbols, const struct session_find *find,

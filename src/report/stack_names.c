@@ -7,6 +7,7 @@
 #include "log/log.h"
 #include "report/traceback.h"
 #include "session/session.h"
+#include "symbol/name_glob.h"
 #include "symbol/symbol.h"
 
 void stack_names_init(struct stack_names *names, struct session *session)
@@ -37,29 +38,11 @@ static bool matches(const char *glob, const char *text)
 	return text && !fnmatch(glob, text, 0);
 }
 
-/* `parse` finds parse(char const*) as well. */
-static bool matches_function(const char *glob, const char *function)
-{
-	char name[256];
-	size_t len;
-
-	if (!function)
-		return false;
-	if (matches(glob, function))
-		return true;
-	len = strcspn(function, "(");
-	if (!function[len] || !len || len >= sizeof(name))
-		return false;
-	memcpy(name, function, len);
-	name[len] = '\0';
-	return matches(glob, name);
-}
-
 static bool frame_matches(const struct symbol_frame *frame, enum filter_attr attr, const char *glob)
 {
 	if (attr == FILTER_MODULE)
 		return matches(glob, frame->module) || matches(glob, frame->path);
-	return matches_function(glob, frame->function) || matches(glob, frame->linkage);
+	return name_glob_matches(glob, frame);
 }
 
 static bool stack_matches(struct stack_names *names, uint32_t stack, enum filter_attr attr,
@@ -71,7 +54,7 @@ static bool stack_matches(struct stack_names *names, uint32_t stack, enum filter
 	size_t nr, j;
 
 	if (view.nr && attr == FILTER_FUNCTION &&
-	    matches_function(glob, session_entry_name(names->session, view.pcs[0])))
+	    name_glob_matches_text(glob, session_entry_name(names->session, view.pcs[0])))
 		return true;
 	for (uint32_t i = 0; i < view.nr; i++) {
 		frames = symbols_resolve(symbols, view.pcs[i], view.generation, i > 0, &nr);
@@ -115,9 +98,9 @@ bool stack_names_match(void *ctx, uint32_t stack, enum filter_attr attr, const c
 }
 
 /* The key of a name, of which symbols keep one copy; 0 without memory. */
-static uint32_t intern(struct stack_names *names, const char *name)
+static uint32_t intern(struct stack_names *names, struct stack_name name)
 {
-	uint64_t at = (uintptr_t)name;
+	uint64_t at = (uintptr_t)name.full;
 	uint32_t key = (uint32_t)(uintptr_t)map_get(&names->keys, at);
 
 	if (key || vec_reserve(&names->names, 1))
@@ -135,7 +118,7 @@ uint64_t stack_names_key(void *ctx, uint32_t stack, enum site_by by)
 	struct log_stack_view view = log_stack_get(session_log(names->session), stack);
 	struct symbols *symbols = view.nr ? symbols_of(names) : NULL;
 	const struct symbol_frame *frames;
-	const char *name;
+	struct stack_name name;
 	size_t nr;
 
 	for (uint32_t i = 0; i < view.nr; i++) {
@@ -144,13 +127,22 @@ uint64_t stack_names_key(void *ctx, uint32_t stack, enum site_by by)
 		frames = symbols_resolve(symbols, view.pcs[i], view.generation, i > 0, &nr);
 		if (frames->function && !strncmp(frames->function, "operator new", 12))
 			continue;
-		name = by == SITE_MODULE ? frames->module : frames->function;
-		return name ? intern(names, name) : 0;
+		if (by == SITE_MODULE)
+			name = (struct stack_name){ frames->module, frames->module };
+		else
+			name = (struct stack_name){ frames->function, frames->brief };
+		return name.full ? intern(names, name) : 0;
 	}
 	return 0;
 }
 
 const char *stack_names_name(const struct stack_names *names, uint64_t key)
 {
-	return key && key <= names->names.nr ? names->names.at[key - 1] : "(unknown)";
+	const struct stack_name *name;
+
+	if (!key || key > names->names.nr)
+		return "(unknown)";
+	name = &names->names.at[key - 1];
+	return session_naming(names->session)->names == SYMBOL_NAMES_FULL ? name->full :
+									     name->brief;
 }

@@ -21,9 +21,11 @@ const char *no_stack_text(bool unrecorded)
 	return unrecorded ? "(not recorded)" : "(allocated before attach)";
 }
 
-struct err *inlined_text(struct str *str, const struct symbol_frame *frame)
+struct err *inlined_text(struct str *str, const struct symbol_frame *frame,
+			 enum symbol_names names)
 {
-	struct err *err = str_add(str, frame->function ? frame->function : "??");
+	const char *name = symbol_frame_name(frame, names);
+	struct err *err = str_add(str, name ? name : "??");
 
 	if (!err && frame->file && frame->line)
 		err = str_addf(str, " (%s:%d)", path_base(frame->file), frame->line);
@@ -50,6 +52,7 @@ static struct err *add_start(struct str *str, uint64_t pc, size_t indent)
 struct err *frame_lines(struct str *str, struct session *session, struct symbols *symbols,
 			struct stack_pc pc, size_t indent)
 {
+	enum symbol_names names = session_naming(session)->names;
 	const char *name = pc.entry ? session_entry_name(session, pc.pc) : NULL;
 	const struct symbol_frame *frames = NULL;
 	struct err *err = NULL;
@@ -62,10 +65,10 @@ struct err *frame_lines(struct str *str, struct session *session, struct symbols
 		if (!err && name)
 			err = str_add(str, name);
 		else if (!err && i < nr - 1)
-			err = inlined_text(str, &frames[i]);
+			err = inlined_text(str, &frames[i], names);
 		else if (!err)
 			err = str_add(str, !frames[i].module && !frames[i].function ? "??" :
-				      symbols_text(symbols, pc.pc, pc.generation, !pc.entry));
+				      symbols_text(symbols, pc.pc, pc.generation, !pc.entry, names));
 		if (!err)
 			err = str_add(str, "\n");
 	}

@@ -15,12 +15,11 @@
 #include "base/vec.h"
 #include "heap/filter.h"
 #include "heap/site.h"
+#include "symbol/symbol.h"
 #include "unwind/stack_walk.h"
 
 struct out;
 struct session;
-struct symbol_frame;
-struct symbols;
 
 /*
  * The text in the place of a stack for a block of which none is known: from before the attach, or
@@ -28,7 +27,8 @@ struct symbols;
  */
 const char *no_stack_text(bool unrecorded);
 /* A function that was inlined: "push (vector.h:12) (inlined)". */
-struct err *inlined_text(struct str *str, const struct symbol_frame *frame) MUST_CHECK;
+struct err *inlined_text(struct str *str, const struct symbol_frame *frame,
+			 enum symbol_names names) MUST_CHECK;
 /*
  * A PC of a stack, as of a generation of the module map. entry: the thread stands there; otherwise
  * it is a return address.
@@ -103,12 +103,16 @@ struct stack_match {
 	VEC(uint8_t) known;		/* by stack id: 0 not asked yet, 1 no, 2 yes */
 };
 
+struct stack_name {
+	const char *full, *brief;
+};
+
 struct stack_names {
 	struct session *session;
 	struct symbols *symbols;	/* NULL: not asked for yet */
 	VEC(struct stack_match) matches;
-	VEC(const char *) names;	/* key of a site - 1 → name; the strings are the symbols' */
-	struct map keys;		/* address of a name → its key */
+	VEC(struct stack_name) names;	/* key of a site - 1 → name; the strings are the symbols' */
+	struct map keys;		/* address of a name in full → its key */
 };
 
 void stack_names_init(struct stack_names *names, struct session *session);

@@ -74,6 +74,7 @@ struct session_runtimes {
 
 struct session {
 	struct session_config config;
+	struct session_naming naming;
 	struct tracer *tracer;
 	/*
 	 * Indexed by their numbers in the log. The first was attached to, the others are its

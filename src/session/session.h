@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "log/log.h"
 #include "os/procfs.h"
+#include "symbol/symbol.h"
 #include "unwind/stack_walk.h"
 
 struct in_hand;
@@ -56,6 +57,12 @@ struct err *session_create(struct session **ret) MUST_CHECK;
 /* Detaches if necessary; *err_ret (may be NULL) gets the error of that. session may be NULL. */
 void session_destroy(struct session *session, struct err **err_ret);
 struct session_config *session_config(struct session *session);
+/* How functions are named in answers. It may be changed at any time. */
+struct session_naming {
+	enum symbol_names names;
+};
+
+struct session_naming *session_naming(struct session *session);
 
 /*
  * ERR_ATTACH (with a hint): the process cannot be attached to. ERR_STATE: there is a target

@@ -7,6 +7,11 @@
 #include "tracee/region.h"
 #include "tracee/target.h"
 
+struct session_naming *session_naming(struct session *session)
+{
+	return &session->naming;
+}
+
 struct session_config *session_config(struct session *session)
 {
 	return &session->config;

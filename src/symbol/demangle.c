@@ -36,15 +36,15 @@ static void add(const char *text, size_t len, void *ctx)
 }
 
 /* A function of its own, since locals that change between setjmp and longjmp are lost. */
-static bool demangle(const char *name, int options, struct sink *sink)
+static enum mangling demangle(const char *name, int options, struct sink *sink)
 {
 	if (setjmp(sink->give_up))
-		return false;
+		return NOT_MANGLED;
 	/* Rust's old scheme is valid C++ as well: Rust first. */
 	if (rust_demangle_callback(name, options, add, sink))
-		return true;
+		return MANGLED_RUST;
 	str_clear(&sink->text);
-	return cplus_demangle_v3_callback(name, options, add, sink) != 0;
+	return cplus_demangle_v3_callback(name, options, add, sink) ? MANGLED_CXX : NOT_MANGLED;
 }
 
 bool is_mangled(const char *name)
@@ -52,26 +52,40 @@ bool is_mangled(const char *name)
 	return name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
 }
 
-static char *readable(const char *name, int options)
+static enum mangling readable(const char *name, int options, char **ret)
 {
 	struct sink sink = { .text = STR_INIT };
+	enum mangling mangling = NOT_MANGLED;
 
-	if (!is_mangled(name) || strnlen(name, MANGLED_MAX + 1) > MANGLED_MAX)
-		return NULL;
-	if (!demangle(name, options | DMGL_NO_RECURSE_LIMIT, &sink) || !sink.text.len) {
+	*ret = NULL;
+	if (is_mangled(name) && strnlen(name, MANGLED_MAX + 1) <= MANGLED_MAX)
+		mangling = demangle(name, options | DMGL_NO_RECURSE_LIMIT, &sink);
+	if (!mangling || !sink.text.len) {
 		str_free(&sink.text);
-		return NULL;
+		return NOT_MANGLED;
 	}
-	return sink.text.at;
+	*ret = sink.text.at;
+	return mangling;
+}
+
+enum mangling demangle_whole(const char *name, char **ret)
+{
+	/* Without the return type, which only template functions have, as gdb shows frames. */
+	return readable(name, DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP, ret);
 }
 
 char *symbol_demangle(const char *name)
 {
-	/* Without the return type, which only template functions have, as gdb shows frames. */
-	return readable(name, DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP);
+	char *text;
+
+	demangle_whole(name, &text);
+	return text;
 }
 
 char *demangle_bare(const char *name)
 {
-	return readable(name, DMGL_ANSI);
+	char *text;
+
+	readable(name, DMGL_ANSI, &text);
+	return text;
 }

@@ -9,12 +9,16 @@
 
 #include "base/cleanup.h"
 #include "base/outside.h"
+#include "symbol/fold.h"
 #include "symbol/symbol.h"
 
 struct name {
 	struct name *next;	/* same hash */
 	const char *readable;	/* of another name, or this one's text; NULL: not asked yet */
-	size_t len;
+	const char *brief;	/* of one made readable; NULL: not asked yet */
+	uint32_t len;
+	uint32_t bare, brief_bare;	/* of readable and brief, once that is there */
+	bool cxx;
 	char text[];
 };
 
@@ -53,7 +57,7 @@ static struct name *find_or_add(struct names *names, const char *text, size_t le
 	name = malloc(sizeof(*name) + len + 1);
 	if (!name)
 		return NULL;
-	*name = (struct name){ .next = first, .len = len };
+	*name = (struct name){ .next = first, .len = (uint32_t)len };
 	memcpy(name->text, text, len);
 	name->text[len] = '\0';
 	if (map_put(&names->by_hash, hash, name)) {
@@ -82,6 +86,19 @@ const char *names_keep(struct names *names, const char *text, size_t len)
 	return name ? name->text : NULL;
 }
 
+static void make_readable(struct names *names, struct name *name)
+{
+	AUTO_FREE char *demangled = NULL;
+
+	if (name->readable)
+		return;
+	name->cxx = demangle_whole(name->text, &demangled) == MANGLED_CXX;
+	if (demangled)
+		name->readable = names_keep(names, demangled, SIZE_MAX);
+	if (!name->readable)
+		name->readable = name->text;
+}
+
 const char *names_readable(struct names *names, const char *text, size_t len,
 			   const char **linkage_ret)
 {
@@ -89,15 +106,43 @@ const char *names_readable(struct names *names, const char *text, size_t len,
 
 	if (!name)
 		return NULL;
-	if (!name->readable) {
-		char *demangled AUTO_FREE = symbol_demangle(name->text);
-
-		if (demangled)
-			name->readable = names_keep(names, demangled, SIZE_MAX);
-		if (!name->readable)
-			name->readable = name->text;
-	}
+	make_readable(names, name);
 	if (linkage_ret)
 		*linkage_ret = name->readable == name->text ? NULL : name->text;
 	return name->readable;
+}
+
+static void make_brief(struct names *names, struct name *name)
+{
+	struct folded folded = { .bare = name_bare(name->readable) };
+
+	if (name->brief)
+		return;
+	if (name->cxx)
+		folded = name_fold(name->readable);
+	if (folded.text && strlen(folded.text) <= NAME_MAX_LEN)
+		name->brief = names_keep(names, folded.text, SIZE_MAX);
+	free(folded.text);
+	name->bare = (uint32_t)folded.bare;
+	name->brief_bare = (uint32_t)(name->brief ? folded.text_bare : folded.bare);
+	if (!name->brief)
+		name->brief = name->readable;
+}
+
+bool names_shown(struct names *names, const char *text, size_t len, struct shown_name *ret)
+{
+	struct name *name = keep(names, text, len);
+
+	if (!name)
+		return false;
+	make_readable(names, name);
+	make_brief(names, name);
+	*ret = (struct shown_name){
+		.full = name->readable,
+		.brief = name->brief,
+		.linkage = name->readable == name->text ? NULL : name->text,
+		.full_bare = name->bare,
+		.brief_bare = name->brief_bare,
+	};
+	return true;
 }

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/map.h"
 
@@ -29,8 +30,25 @@ const char *names_keep(struct names *names, const char *text, size_t len);
 const char *names_readable(struct names *names, const char *text, size_t len,
 			   const char **linkage_ret);
 
+/*
+ * All forms of a name. Each name is demangled once and shortened (symbol/fold.h) once, when it is
+ * first asked for. False for lack of memory.
+ */
+struct shown_name {
+	const char *full;	/* as names_readable gives it */
+	const char *brief;	/* full, if there is nothing to leave out */
+	const char *linkage;	/* NULL: it is no other */
+	uint32_t full_bare, brief_bare;	/* their lengths without parameters */
+};
+
+bool names_shown(struct names *names, const char *text, size_t len, struct shown_name *ret);
+
 /* Does it look like a C++ or Rust name? */
 bool is_mangled(const char *name);
+enum mangling { NOT_MANGLED, MANGLED_CXX, MANGLED_RUST };
+
+/* symbol_demangle (symbol.h), with the language. */
+enum mangling demangle_whole(const char *name, char **ret);
 /*
  * Demangle as symbol_demangle (symbol.h) does, without parameters: "std::vector<int>::push_back".
  */

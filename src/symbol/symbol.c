@@ -44,7 +44,7 @@ struct resolved {
 	uint64_t pc;
 	uint32_t module;		/* NO_MODULE: none */
 	bool return_address;
-	char *text;			/* NULL: not asked yet */
+	char *text[SYMBOL_NAMES_FULL + 1];	/* by enum symbol_names; NULL: not asked yet */
 	size_t nr;
 	struct symbol_frame frames[];
 };
@@ -126,7 +126,8 @@ static void free_resolved(void *value)
 {
 	for (struct resolved *resolved = value, *next; resolved; resolved = next) {
 		next = resolved->next;
-		free(resolved->text);
+		for (size_t i = 0; i < ARRAY_SIZE(resolved->text); i++)
+			free(resolved->text[i]);
 		free(resolved);
 	}
 }
@@ -320,7 +321,15 @@ struct query {
 static void name_frame(struct symbols *symbols, struct symbol_frame *frame, const char *name,
 		       size_t len)
 {
-	frame->function = names_readable(&symbols->names, name, len, &frame->linkage);
+	struct shown_name shown;
+
+	if (!names_shown(&symbols->names, name, len, &shown))
+		return;
+	frame->function = shown.full;
+	frame->brief = shown.brief;
+	frame->linkage = shown.linkage;
+	frame->function_bare = shown.full_bare;
+	frame->brief_bare = shown.brief_bare;
 }
 
 /*
@@ -468,6 +477,7 @@ struct symbol_tls symbols_tls(struct symbols *symbols, uint64_t address, uint32_
 			      uint64_t offset)
 {
 	struct symbol_tls is = { .offset = offset };
+	struct shown_name shown;
 	uint32_t index = module_at(symbols, address, generation, true);
 	const struct module *module = index == NO_MODULE ? NULL : &symbols->modules.at[index];
 	struct symtab *symtab = module && module->image && image_usable(module->image) ?
@@ -475,14 +485,16 @@ struct symbol_tls symbols_tls(struct symbols *symbols, uint64_t address, uint32_
 	const struct symtab_entry *entry = symtab ? symtab_tls_at(symtab, offset) : NULL;
 
 	is.module = module ? module->name : NULL;
-	is.name = entry ? names_readable(&symbols->names, entry->name, entry->len, NULL) : NULL;
-	if (is.name)
+	if (entry && names_shown(&symbols->names, entry->name, entry->len, &shown)) {
+		is.name = shown.full;
+		is.brief = shown.brief;
 		is.offset -= entry->start;
+	}
 	return is;
 }
 
 static struct err *add_text(const struct symbols *symbols, const struct resolved *resolved,
-			    struct str *text)
+			    enum symbol_names names, struct str *text)
 {
 	const struct symbol_frame *frame = &resolved->frames[resolved->nr - 1];
 	const char *module = frame->module;
@@ -499,7 +511,7 @@ static struct err *add_text(const struct symbols *symbols, const struct resolved
 	if (!frame->function)
 		return str_addf(text, "[%.*s+0x%" PRIx64 "]", len, module,
 				frame->pc - symbols->modules.at[resolved->module].bias);
-	err = str_add(text, frame->function);
+	err = str_add(text, symbol_frame_name(frame, names));
 	if (!err && frame->offset)
 		err = str_addf(text, "+0x%" PRIx64, frame->offset);
 	if (!err && frame->line)
@@ -510,19 +522,19 @@ static struct err *add_text(const struct symbols *symbols, const struct resolved
 }
 
 const char *symbols_text(struct symbols *symbols, uint64_t pc, uint32_t generation,
-			 bool return_address)
+			 bool return_address, enum symbol_names names)
 {
 	struct resolved *resolved = resolve(symbols, pc, generation, return_address);
 	struct str text AUTO_STR = STR_INIT;
 
-	if (resolved && resolved->text)
-		return resolved->text;
-	if (!resolved || add_text(symbols, resolved, &text)) {
+	if (resolved && resolved->text[names])
+		return resolved->text[names];
+	if (!resolved || add_text(symbols, resolved, names, &text)) {
 		snprintf(symbols->unknown_text, sizeof(symbols->unknown_text), "0x%016" PRIx64, pc);
 		return symbols->unknown_text;
 	}
-	resolved->text = take(text.at);
-	return resolved->text;
+	resolved->text[names] = take(text.at);
+	return resolved->text[names];
 }
 
 /* Is this the module before the backquote: by its path, its last component, or that up to ".so"? */

@@ -2,7 +2,7 @@
 /*
  * Names for addresses: function, offset, file, line, inlined frames, module; by libdw, with
  * separate debug files by build-id and .gnu_debuglink, .gnu_debugdata, demangling (C++, Rust),
- * /tmp/perf-PID.map for JIT code.
+ * short forms of C++ names, /tmp/perf-PID.map for JIT code.
  *
  * A `symbols` holds modules with the time (generation of the module map) in which they were mapped:
  * an address is resolved as of a generation, so that a stack that was recorded before a dlclose
@@ -33,9 +33,17 @@ struct symbol_module {
 	uint32_t died;		/* generation from which on it is not; UINT32_MAX: it is */
 };
 
+/* How names are shown. */
+enum symbol_names {
+	SYMBOL_NAMES_SHORT,	/* without what symbol/fold.h leaves out */
+	SYMBOL_NAMES_FULL,
+};
+
 struct symbol_frame {
 	uint64_t pc;
-	const char *function;	/* demangled; NULL: unknown */
+	const char *function;	/* demangled, in full; NULL: unknown */
+	const char *brief;	/* the same, short: function itself, if nothing is left out */
+	uint32_t function_bare, brief_bare;	/* their lengths without parameters */
 	const char *linkage;	/* as in the symbol table; NULL if it is the same or not known */
 	uint64_t offset;	/* pc - start of the real function */
 	const char *module;	/* last component of the path; NULL: none */
@@ -122,12 +130,24 @@ const struct symbol_frame *symbols_resolve(struct symbols *symbols, uint64_t pc,
  * function, whatever is inlined at pc. No "+0x0". Owned by symbols and kept like the frames.
  */
 const char *symbols_text(struct symbols *symbols, uint64_t pc, uint32_t generation,
-			 bool return_address);
+			 bool return_address, enum symbol_names names);
+/* The function's name in that form; NULL: unknown. */
+static inline const char *symbol_frame_name(const struct symbol_frame *frame,
+					    enum symbol_names names)
+{
+	return names == SYMBOL_NAMES_FULL ? frame->function : frame->brief;
+}
+
 struct symbol_tls {
 	const char *module;	/* last component of the path; NULL: none */
-	const char *name;	/* of the variable, demangled; NULL: no symbol covers the offset */
+	const char *name, *brief;	/* of the variable, demangled; NULL: no symbol covers the offset */
 	uint64_t offset;	/* from the variable, or else from the start of the module's data */
 };
+
+static inline const char *symbol_tls_name(const struct symbol_tls *tls, enum symbol_names names)
+{
+	return names == SYMBOL_NAMES_FULL ? tls->name : tls->brief;
+}
 
 /*
  * The variable at this offset of a thread's data of the module that had address in that generation.

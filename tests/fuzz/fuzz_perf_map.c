@@ -57,7 +57,7 @@ static void look(struct symbols *symbols, uint64_t pc)
 		abort();
 	if (frame->function && (!*frame->function || frame->offset > pc))
 		abort();
-	if (!*symbols_text(symbols, pc, 1, false))
+	if (!*symbols_text(symbols, pc, 1, false, SYMBOL_NAMES_SHORT))
 		abort();
 }
 

@@ -88,7 +88,7 @@ static void ask_at(struct symbols *symbols, uint64_t pc)
 
 	for (int i = 0; i < 2; i++) {
 		frames = symbols_resolve(symbols, pc, 1, i, &nr);
-		if (!nr || frames[0].pc != pc || !*symbols_text(symbols, pc, 1, i))
+		if (!nr || frames[0].pc != pc || !*symbols_text(symbols, pc, 1, i, SYMBOL_NAMES_SHORT))
 			abort();
 		for (size_t k = 0; k < nr; k++)
 			if ((k + 1 < nr) != frames[k].inlined || (frames[k].line && !frames[k].file))

@@ -9,8 +9,8 @@ set urgent {100001 {in_constructor _start} 100002 {urgent_call _start} 100003 {i
 set urgent_script {
 	foreach size {100001 100002 100003} {
 		foreach site [mdbg::sites size == $size] {
-			set names [lmap frame [mdbg::frames [dict get $site stack]] {dict get $frame function}]
-			puts "site $size [dict get $site count] [dict get $site total] [dict get $site freed] $names"
+			set functions [lmap frame [mdbg::frames [dict get $site stack]] {dict get $frame function}]
+			puts "site $size [dict get $site count] [dict get $site total] [dict get $site freed] $functions"
 		}
 	}
 }

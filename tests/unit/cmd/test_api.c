@@ -41,7 +41,10 @@ static void gives_allocations(void)
 		"malloc fake_load fake_main");
 	CU_ASSERT_STRING_EQUAL(
 		harness_value("dict keys [lindex [mdbg::frames [dict get $b stack]] 1]"),
-		"pc function offset module file line inline");
+		"pc function offset module file line inline full");
+	CU_ASSERT_STRING_EQUAL(
+		harness_value("lmap f [mdbg::frames [dict get $b stack]] {dict get $f full}"),
+		"malloc fake_load fake_main");
 	CU_ASSERT_STRING_EQUAL(harness_value("mdbg::frames 0"), "");
 	CU_ASSERT_STRING_EQUAL(harness_value("mdbg::frames 123456"), "");
 	CU_ASSERT_STRING_EQUAL(harness_value("mdbg::frames {}"), "");

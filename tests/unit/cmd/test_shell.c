@@ -297,6 +297,11 @@ static void sets(void)
 			       "mdbg: can't set \"free-history\": 'many' is not a number from 0 (none is "
 			       "remembered) to 65536\n");
 	CU_ASSERT_STRING_EQUAL(harness_value("set free-history"), "4096");
+	CU_ASSERT_STRING_EQUAL(harness_value("set names"), "short");
+	CU_ASSERT_STRING_EQUAL(harness_value("set names full; set names"), "full");
+	CU_ASSERT_STRING_EQUAL(harness_line("set names long").err,
+			       "mdbg: can't set \"names\": 'long' is not one of short, full\n");
+	CU_ASSERT_STRING_EQUAL(harness_value("set names short; set names"), "short");
 	CU_ASSERT_STRING_EQUAL(harness_value("unset pager; set pager"), "off");
 	CU_ASSERT_STRING_EQUAL(harness_value("set pager on; set pager"), "on");
 	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("set").out, "stack-depth      7 "));

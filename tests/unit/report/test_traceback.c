@@ -40,14 +40,15 @@ static void check_frame(const struct symbol_frame *frame, const char *want)
 {
 	AUTO_STR struct str text = STR_INIT;
 
-	CU_ASSERT_PTR_NULL(inlined_text(&text, frame));
+	CU_ASSERT_PTR_NULL(inlined_text(&text, frame, SYMBOL_NAMES_SHORT));
 	CU_ASSERT_STRING_EQUAL(str_text(&text), want);
 }
 
 static void formats_frames(void)
 {
 	struct symbol_frame frame = { .pc = 1,
-				      .function = "f",
+				      .function = "f<>",
+				      .brief = "f",
 				      .inlined = true,
 				      .module = "libx.so",
 				      .file = "/src/dir/x.c",
@@ -56,7 +57,7 @@ static void formats_frames(void)
 	check_frame(&frame, "f (x.c:42) (inlined)");
 	frame.file = NULL;
 	check_frame(&frame, "f [libx.so] (inlined)");
-	frame.function = frame.module = NULL;
+	frame.function = frame.brief = frame.module = NULL;
 	check_frame(&frame, "?? (inlined)");
 }
 

@@ -61,7 +61,7 @@ static void ask(const unsigned char *bytes, size_t len, bool as_image)
 		CU_ASSERT_PTR_NOT_NULL(
 			symbols_resolve(symbols, pc + (uint64_t)(i * 61), 1, i & 1, &nr));
 		CU_ASSERT(nr >= 1);
-		CU_ASSERT(symbols_text(symbols, pc + (uint64_t)(i * 61), 1, i & 1)[0] != '\0');
+		CU_ASSERT(symbols_text(symbols, pc + (uint64_t)(i * 61), 1, i & 1, SYMBOL_NAMES_SHORT)[0] != '\0');
 	}
 	err_ignore(symbols_find(symbols, "fixture_real", &addr, &size));
 	symbols_destroy(symbols);

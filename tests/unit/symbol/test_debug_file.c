@@ -242,7 +242,7 @@ static void test_mini(void)
 	CU_ASSERT_PTR_NULL_FATAL(symbols_set_debug_path(symbols, ""));
 	CU_ASSERT_PTR_NULL_FATAL(symbols_add(symbols, &module));
 	close(module.fd);
-	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, pc, 1, false), "fixture_real [bare]");
+	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, pc, 1, false, SYMBOL_NAMES_SHORT), "fixture_real [bare]");
 	symbols_destroy(symbols);
 	fixture_leave();
 }

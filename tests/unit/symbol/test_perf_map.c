@@ -39,11 +39,17 @@ static void end(struct symbols *symbols)
 	unlink(path);
 }
 
+/* In the same answer. */
+static const char *as_before(struct symbols *symbols, uint64_t pc)
+{
+	return symbols_text(symbols, pc, 1, false, SYMBOL_NAMES_SHORT);
+}
+
 /* One answer each. */
 static const char *text(struct symbols *symbols, uint64_t pc)
 {
 	symbols_begin(symbols);
-	return symbols_text(symbols, pc, 1, false);
+	return as_before(symbols, pc);
 }
 
 /* "Unknown" does not stay: the file comes, and grows. */
@@ -57,7 +63,7 @@ static void test_grows(void)
 	CU_ASSERT_STRING_EQUAL(text(symbols, 0x10010), "LazyCompile:*run app.js:7+0x10");
 	CU_ASSERT_STRING_EQUAL(text(symbols, 0x10000), "LazyCompile:*run app.js:7");
 	CU_ASSERT_STRING_EQUAL(text(symbols, 0x10020), "0x0000000000010020");
-	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, 0x10020, 1, true),
+	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, 0x10020, 1, true, SYMBOL_NAMES_SHORT),
 			       "LazyCompile:*run app.js:7+0x20");
 	CU_ASSERT_STRING_EQUAL(text(symbols, 0x20000), "0x0000000000020000");
 	/* A line that is being written does not count yet. */
@@ -76,12 +82,12 @@ static void test_once(void)
 
 	CU_ASSERT_STRING_EQUAL(text(symbols, 0x10010), "0x0000000000010010");
 	write_map("w", "10000 20 first\n");
-	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, 0x10011, 1, false), "0x0000000000010011");
+	CU_ASSERT_STRING_EQUAL(as_before(symbols, 0x10011), "0x0000000000010011");
 	CU_ASSERT_STRING_EQUAL(text(symbols, 0x10010), "first+0x10");
 	write_map("a", "8000 20 second\n");
-	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, 0x8010, 1, false), "0x0000000000008010");
+	CU_ASSERT_STRING_EQUAL(as_before(symbols, 0x8010), "0x0000000000008010");
 	CU_ASSERT_STRING_EQUAL(text(symbols, 0x8010), "second+0x10");
-	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, 0x10012, 1, false), "first+0x12");
+	CU_ASSERT_STRING_EQUAL(as_before(symbols, 0x10012), "first+0x12");
 	end(symbols);
 }
 

@@ -21,6 +21,12 @@ static bool ends_with(const char *text, const char *end)
 	return len >= strlen(end) && !strcmp(text + len - strlen(end), end);
 }
 
+static const char *text_of(struct symbols *symbols, uint64_t pc, uint32_t generation,
+			   bool return_address)
+{
+	return symbols_text(symbols, pc, generation, return_address, SYMBOL_NAMES_SHORT);
+}
+
 static void test_inlined(void)
 {
 	static const char *const names[] = { "fixture_inner", "fixture_middle", "fixture_real" };
@@ -53,7 +59,7 @@ static void test_text(void)
 	struct symbols *symbols = fixture_symbols("");
 	uint64_t pc = fixture_real(1), start = (uint64_t)(uintptr_t)fixture_real;
 	char expected[128];
-	const char *text = symbols_text(symbols, pc, 1, true);
+	const char *text = text_of(symbols, pc, 1, true);
 
 	if (!fixture_has_lines()) {
 		symbols_destroy(symbols);
@@ -64,8 +70,8 @@ static void test_text(void)
 		 (unsigned long)(pc - start), fixture_source, fixture_lines[2]);
 	CU_ASSERT_STRING_EQUAL(text, expected);
 	/* No offset at the start, and the same string each time. */
-	CU_ASSERT(!strncmp(symbols_text(symbols, start, 1, false), "fixture_real (fixture.c:", 24));
-	CU_ASSERT_PTR_EQUAL(symbols_text(symbols, pc, 1, true), text);
+	CU_ASSERT(!strncmp(text_of(symbols, start, 1, false), "fixture_real (fixture.c:", 24));
+	CU_ASSERT_PTR_EQUAL(text_of(symbols, pc, 1, true), text);
 	symbols_destroy(symbols);
 }
 
@@ -83,12 +89,12 @@ static void test_nothing_known(void)
 	size_t nr;
 
 	CU_ASSERT_PTR_NULL_FATAL(symbols_create(0, &symbols));
-	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, 0x55d0bfe01149, 1, true),
+	CU_ASSERT_STRING_EQUAL(text_of(symbols, 0x55d0bfe01149, 1, true),
 			       "0x000055d0bfe01149");
-	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, 0, 1, true), "0x0000000000000000");
-	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, UINT64_MAX, 1, false), "0xffffffffffffffff");
+	CU_ASSERT_STRING_EQUAL(text_of(symbols, 0, 1, true), "0x0000000000000000");
+	CU_ASSERT_STRING_EQUAL(text_of(symbols, UINT64_MAX, 1, false), "0xffffffffffffffff");
 	CU_ASSERT_PTR_NULL_FATAL(symbols_add(symbols, &module));
-	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, 0x10234, 1, true), "[libfoo.so+0x1234]");
+	CU_ASSERT_STRING_EQUAL(text_of(symbols, 0x10234, 1, true), "[libfoo.so+0x1234]");
 	frames = symbols_resolve(symbols, 0x10234, 1, true, &nr);
 	CU_ASSERT_EQUAL(nr, 1);
 	CU_ASSERT_PTR_NULL(frames[0].function);
@@ -96,8 +102,8 @@ static void test_nothing_known(void)
 	CU_ASSERT_STRING_EQUAL(frames[0].path, "/opt/libfoo.so");
 	CU_ASSERT_EQUAL(frames[0].offset, 0);
 	/* The end of a module is still its own, for a return address only. */
-	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, 0x20000, 1, true), "[libfoo.so+0x11000]");
-	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, 0x20000, 1, false), "0x0000000000020000");
+	CU_ASSERT_STRING_EQUAL(text_of(symbols, 0x20000, 1, true), "[libfoo.so+0x11000]");
+	CU_ASSERT_STRING_EQUAL(text_of(symbols, 0x20000, 1, false), "0x0000000000020000");
 	symbols_destroy(symbols);
 }
 
@@ -118,7 +124,7 @@ static void test_public_names(void)
 		CU_ASSERT_PTR_NULL_FATAL(symbols_find(symbols, names[i], &addr, &size));
 		CU_ASSERT_STRING_EQUAL(fixture_function(symbols, addr), names[i]);
 		snprintf(part, sizeof(part), "%s+0x3 ", names[i]);
-		CU_ASSERT(!strncmp(symbols_text(symbols, addr + 3, 1, false), part, strlen(part)));
+		CU_ASSERT(!strncmp(text_of(symbols, addr + 3, 1, false), part, strlen(part)));
 	}
 	symbols_destroy(symbols);
 }
@@ -143,8 +149,8 @@ static void test_debug_libc(void)
 	/* Without it, by .dynsym, the module in place of the line. */
 	symbols = fixture_symbols("libc.so");
 	CU_ASSERT_PTR_NULL_FATAL(symbols_set_debug_path(symbols, "/nonexistent"));
-	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, addr, 1, false), "malloc [libc.so.6]");
-	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, addr + 3, 1, true), "malloc+0x3 [libc.so.6]");
+	CU_ASSERT_STRING_EQUAL(text_of(symbols, addr, 1, false), "malloc [libc.so.6]");
+	CU_ASSERT_STRING_EQUAL(text_of(symbols, addr + 3, 1, true), "malloc+0x3 [libc.so.6]");
 	symbols_destroy(symbols);
 }
 
@@ -177,7 +183,7 @@ static void test_vdso(void)
 	CU_ASSERT_PTR_NULL_FATAL(symbols_create(0, &symbols));
 	CU_ASSERT_PTR_NULL_FATAL(symbols_add(symbols, &module));
 	CU_ASSERT_PTR_NULL_FATAL(symbols_find(symbols, "__vdso_gettimeofday", &addr, &size));
-	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, addr, 1, false), "gettimeofday [vdso]");
+	CU_ASSERT_STRING_EQUAL(text_of(symbols, addr, 1, false), "gettimeofday [vdso]");
 	symbols_destroy(symbols);
 }
 
@@ -198,14 +204,14 @@ static void test_generations(void)
 	second.start = second.bias = bias;
 	second.born = 7;
 	CU_ASSERT_PTR_NULL_FATAL(symbols_add(symbols, &first));
-	text = symbols_text(symbols, pc, 3, false);
+	text = text_of(symbols, pc, 3, false);
 	CU_ASSERT(!strncmp(text, "fixture_real", 12));
 	/*
 	 * Code that ran before it was noticed that it had been mapped: better its name than none.
 	 */
-	CU_ASSERT_PTR_EQUAL(symbols_text(symbols, pc, 2, false), text);
+	CU_ASSERT_PTR_EQUAL(text_of(symbols, pc, 2, false), text);
 	symbols_end(symbols, bias, 3, 5);
-	CU_ASSERT_PTR_EQUAL(symbols_text(symbols, pc, 4, false), text);
+	CU_ASSERT_PTR_EQUAL(text_of(symbols, pc, 4, false), text);
 	CU_ASSERT_PTR_NULL(symbols_resolve(symbols, pc, 5, false, &size)->module);
 	CU_ASSERT_PTR_NOT_NULL(symbols_find(symbols, "fixture_real", &addr, &size));
 
@@ -215,7 +221,7 @@ static void test_generations(void)
 			       "malloc");
 	CU_ASSERT_STRING_EQUAL(symbols_resolve(symbols, pc, UINT32_MAX - 1, false, &size)->module,
 			       "libc.so.6");
-	CU_ASSERT_PTR_EQUAL(symbols_text(symbols, pc, 3, false), text);
+	CU_ASSERT_PTR_EQUAL(text_of(symbols, pc, 3, false), text);
 	symbols_destroy(symbols);
 	close(first.fd);
 	close(second.fd);
@@ -239,8 +245,8 @@ static void test_come_and_go(void)
 		CU_ASSERT_PTR_NULL_FATAL(symbols_add(symbols, &module));
 		symbols_end(symbols, bias, module.born, 2 * i + 1);
 		if (!text)
-			text = symbols_text(symbols, pc, module.born, false);
-		CU_ASSERT_PTR_EQUAL(symbols_text(symbols, pc, module.born, false), text);
+			text = text_of(symbols, pc, module.born, false);
+		CU_ASSERT_PTR_EQUAL(text_of(symbols, pc, module.born, false), text);
 	}
 	after = dup(0);
 	close(after);

@@ -137,10 +137,10 @@ static void test_perf_map(void)
 	}
 	CU_ASSERT_PTR_NULL_FATAL(symbols_create(pid, &symbols));
 	CU_ASSERT(fixture_shell("echo '10000 20 inside' >root/tmp/perf-%d.map", pid));
-	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, 0x10004, 1, false), "inside+0x4");
+	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, 0x10004, 1, false, SYMBOL_NAMES_SHORT), "inside+0x4");
 	end_child(pid);
 	/* It was open. */
-	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, 0x10005, 1, false), "inside+0x5");
+	CU_ASSERT_STRING_EQUAL(symbols_text(symbols, 0x10005, 1, false, SYMBOL_NAMES_SHORT), "inside+0x5");
 	symbols_destroy(symbols);
 	fixture_leave();
 }
