@@ -7,6 +7,7 @@
 #include "cmd/query.h"
 #include "cmd/values.h"
 #include "report/sites.h"
+#include "session/session.h"
 
 static struct err *run(struct call *call)
 {
@@ -26,8 +27,9 @@ const struct cmd cmd_malloc_sites = {
 			  "of all time and how many of them were freed (not known by thread and\n"
 			  "by size), age of the oldest and of the median block, growth, and the\n"
 			  "traceback (of the stack with most bytes, if several are added up).\n"
-			  "By function and by module the first frame outside of the allocator\n"
-			  "counts.\n"
+			  "The line `in NAME` has the first frame that is the program's own: it\n"
+			  "looks through the allocator and its wrappers (`help set`, skip). By\n"
+			  "function and by module that frame counts.\n"
 			  "Growth is what the site's stacks hold now less what they held when\n"
 			  "`malloc sites` last looked, 2 s ago or earlier; `-` before the second\n"
 			  "look, after `malloc reset` or `malloc off`, and by thread and by size.\n"
@@ -43,6 +45,8 @@ const struct cmd cmd_malloc_sites = {
 struct site_values {
 	struct sites sites;
 	VEC(Tcl_Obj *) labels;
+	VEC(uint32_t) owns;	/* by site: its function's place in functions, from 1; 0: not known */
+	VEC(Tcl_Obj *) functions;
 	struct dicts dicts;
 };
 
@@ -51,6 +55,10 @@ static void site_values_free(struct site_values *sites)
 	vec_each_value(label, &sites->labels)
 		Tcl_DecrRefCount(label);
 	vec_free(&sites->labels);
+	vec_free(&sites->owns);
+	vec_each_value(function, &sites->functions)
+		Tcl_DecrRefCount(function);
+	vec_free(&sites->functions);
 	sites_free(&sites->sites);
 	dicts_free(&sites->dicts);
 }
@@ -72,6 +80,36 @@ static struct err *take_label(const struct call *call, const struct query *query
 	return NULL;
 }
 
+/* The function that the site is named after. Keys are numbered from 1 as they come up. */
+static struct err *take_function(struct stack_names *names, const struct site *site,
+				 struct site_values *ret)
+{
+	uint32_t key = (uint32_t)stack_names_key(names, site->stack, SITE_FUNCTION);
+	struct err *err = vec_reserve(&ret->functions, 1);
+	Tcl_Obj *function;
+
+	if (!err)
+		err = vec_push(&ret->owns, key);
+	if (err || key <= ret->functions.nr)
+		return err;
+	function = Tcl_NewStringObj(stack_names_name(names, key), -1);
+	Tcl_IncrRefCount(function);
+	ret->functions.at[ret->functions.nr++] = function;
+	return NULL;
+}
+
+static struct err *take_functions(struct session *session, struct site_values *ret)
+{
+	struct stack_names names;
+	struct err *err = NULL;
+
+	stack_names_init(&names, session);
+	for (size_t i = 0; !err && i < ret->sites.vec.nr; i++)
+		err = take_function(&names, &ret->sites.vec.at[i], ret);
+	stack_names_free(&names);
+	return err;
+}
+
 /* What the query has taken is given back before a script runs. */
 static struct err *take_sites(struct call *call,
 			      struct err *(*ask)(const struct call *call, struct query *query),
@@ -87,7 +125,7 @@ static struct err *take_sites(struct call *call,
 	err = dicts_init(&ret->dicts);
 	for (size_t i = 0; !err && query.by != SITE_STACK && i < ret->sites.vec.nr; i++)
 		err = take_label(call, &query, &ret->sites.vec.at[i], ret);
-	return err;
+	return err ? err : take_functions(call->session, ret);
 }
 
 /* Growth and what goes with it. */
@@ -129,6 +167,10 @@ static Tcl_Obj *site_dict(void *ctx, size_t nr)
 	for (size_t i = 0; i < site_fields_nr; i++)
 		add_field(dicts, &sites->sites, site, &site_fields[i]);
 	dicts_number(dicts, "stack", site->stack);
+	if (sites->owns.at[nr])
+		dicts_value(dicts, "function", sites->functions.at[sites->owns.at[nr] - 1]);
+	else
+		dicts_text(dicts, "function", "");
 	return dicts_end(dicts);
 }
 
@@ -155,8 +197,9 @@ const struct cmd cmd_api_sites = {
 	.help		= "label (what it is, unless by stack) bytes count (held) total\n"
 			  "totalbytes freed (all-time; 0 by thread and size, where it is not\n"
 			  "known) oldest median (age, seconds) growth (signed bytes) rate (that a\n"
-			  "second) over (the seconds that growth is over) stack. The three are\n"
-			  "`-` where growth is not known: see `help malloc sites`.\n"
+			  "second) over (the seconds that growth is over) stack function (that of\n"
+			  "the line `in NAME` of `malloc sites`). growth, rate and over are `-`\n"
+			  "where growth is not known: see `help malloc sites`.\n"
 			  "-each as in `help mdbg::allocations`.\n",
 	.value		= sites,
 	.max_args	= CMD_ANY,

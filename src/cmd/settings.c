@@ -4,6 +4,7 @@
 #include "cmd/settings.h"
 
 #include <inttypes.h>
+#include <limits.h>
 
 #include "base/cleanup.h"
 #include "base/limits.h"
@@ -11,6 +12,7 @@
 #include "cmd/debuginfod.h"
 #include "cmd/redirect.h"
 #include "cmd/shell.h"
+#include "cmd/skip.h"
 #include "heap/filter.h"
 #include "report/text_table.h"
 #include "symbol/symbol.h"
@@ -21,12 +23,15 @@ enum kind {
 	SIZE,		/* bytes, shown as 64M */
 	BYTES,		/* bytes, shown as a plain number */
 	TEXT,		/* a string of the shell */
+	LIST,		/* a Tcl list in one; `set NAME WORD...` sets it, too */
 };
+
+#define LIST_SHOWN	40	/* characters of a LIST in the list of settings */
 
 struct setting {
 	const char *name, *help;
 	enum kind kind;
-	const char *values[4];		/* of WORDS */
+	const char *values[4];		/* of WORDS; words that mean something in a LIST */
 	uint64_t least, most;		/* of numbers */
 	const char *none;		/* what 0 means, for the message about a wrong number; NULL */
 	/* Where the value is. */
@@ -116,13 +121,18 @@ static struct err *replace(char **text, const char *value)
 	return NULL;
 }
 
+static bool is_text(const struct setting *setting)
+{
+	return setting->kind == TEXT || setting->kind == LIST;
+}
+
 /* Check the value, and store it at `at`. */
 static struct err *store(const struct setting *setting, const char *value, void *at)
 {
 	uint64_t number = 0;
 	struct err *err;
 
-	if (setting->kind == TEXT)
+	if (is_text(setting))
 		return replace(at, value);
 	err = setting->kind == WORDS ? choose(setting, value, &number) :
 	      setting->kind == COUNT ? parse_count(setting, value, &number) :
@@ -160,7 +170,7 @@ static struct err *get(const struct shell *shell, const struct setting *setting,
 	const void *at = place_of(shell, setting);
 	uint64_t number;
 
-	if (setting->kind == TEXT)
+	if (is_text(setting))
 		return str_add(ret, *(char *const *)at);
 	number = setting->get ? setting->get(shell->session) :
 		 setting->len == sizeof(bool) ? *(const bool *)at :
@@ -249,6 +259,24 @@ static uint32_t get_names(const struct session *session)
 	return session_naming((struct session *)session)->names;
 }
 
+static struct err *set_skip(struct shell *shell, const struct setting *setting UNUSED,
+			    const char *value)
+{
+	struct name_globs *skip = &session_naming(shell->session)->skip, made = { VEC_INIT };
+	AUTO_STR struct str text = STR_INIT;
+	struct err *err = skip_parse(value, &made, &text);
+
+	if (!err)
+		err = replace(&shell->skip, str_text(&text));
+	if (err) {
+		name_globs_free(&made);
+		return err;
+	}
+	name_globs_free(skip);
+	*skip = made;
+	return NULL;
+}
+
 static const struct setting settings[] = {
 	{ "color", "headings in colour",
 	  WORDS, { "auto", "always", "never" }, IN_SHELL(color) },
@@ -283,10 +311,12 @@ static const struct setting settings[] = {
 	  TEXT, IN_SHELL(prompt_text) },
 	{ "sample", "record one allocation in so many bytes (0: all), at the next attach",
 	  BYTES, .most = SAMPLE_MEAN_MAX, IN_CONFIG(sample) },
+	{ "skip", "functions that `malloc sites` looks through: `set skip` lists them",
+	  LIST, { "default" }, IN_SHELL(skip), .set = set_skip },
 	{ "stack-depth", "frames kept for an allocation, at the next attach",
 	  COUNT, .least = 1, .most = LOG_DEPTH_MAX, IN_CONFIG(stack_depth) },
 	{ "suppressions", "files that say which leaks not to report",
-	  TEXT, IN_SHELL(suppression_files), .set = set_suppressions },
+	  LIST, IN_SHELL(suppression_files), .set = set_suppressions },
 };
 
 static const struct setting *find(const char *name)
@@ -383,6 +413,8 @@ struct err *settings_init(struct shell *shell)
 		err = replace(&shell->debug_path, "/usr/lib/debug");
 	if (!err)
 		err = set_suppressions(shell, NULL, "");
+	if (!err)
+		err = set_skip(shell, NULL, "default");
 	for (i = 0; !err && i < ARRAY_SIZE(settings); i++)
 		err = make_variable(shell, &settings[i]);
 	return err;
@@ -397,25 +429,55 @@ const char *settings_word(const char *name, size_t i)
 	return setting && i < ARRAY_SIZE(setting->values) ? setting->values[i] : NULL;
 }
 
+/* `set skip a b`: more words than Tcl's own `set` takes. */
+static const struct setting *list_of(int argc, const char *const *argv)
+{
+	const struct setting *setting = argc > 2 ? find(argv[0]) : NULL;
+
+	return setting && setting->kind == LIST ? setting : NULL;
+}
+
 static bool for_tcl(int argc, const char *const *argv)
 {
-	return argc && !redirect_kind(argv[0], 0, NULL, false);
+	return argc && !redirect_kind(argv[0], 0, NULL, false) && !list_of(argc, argv);
+}
+
+static struct err *set_list(struct call *call, const struct setting *setting)
+{
+	char *list = Tcl_Merge(call->argc - 1, call->argv + 1);
+	struct err *err = set(call->shell, setting, list);
+
+	Tcl_Free(list);
+	return err;
+}
+
+/* Lists may be long. */
+static void add_value(struct table *table, const struct setting *setting, const char *value)
+{
+	bool cut = setting->kind == LIST && strlen(value) > LIST_SHOWN;
+
+	table_cell(table, "%.*s%s", cut ? LIST_SHOWN : INT_MAX, value, cut ? "..." : "");
 }
 
 static struct err *run(struct call *call)
 {
 	static const char *const titles[] = { "SETTING", "VALUE", "MEANING" };
 	struct table table;
+	const struct setting *list = list_of(call->argc, (const char *const *)call->argv);
 	struct err *err = NULL;
 	size_t i;
 
+	if (list)
+		return set_list(call, list);
+	if (call->argc)
+		return call_bad_word(call->argv[0]);
 	table_init(&table, ARRAY_SIZE(titles), titles);
 	for (i = 0; !err && i < ARRAY_SIZE(settings); i++) {
 		AUTO_STR struct str value = STR_INIT;
 
 		err = get(call->shell, &settings[i], &value);
 		table_cell(&table, "%s", settings[i].name);
-		table_cell(&table, "%s", str_text(&value));
+		add_value(&table, &settings[i], str_text(&value));
 		table_cell(&table, "%s", settings[i].help);
 	}
 	if (err && !table.err)
@@ -425,7 +487,7 @@ static struct err *run(struct call *call)
 
 const struct cmd cmd_set = {
 	.name		= "set",
-	.usage		= "?NAME ?VALUE??",
+	.usage		= "?NAME ?VALUE...??",
 	.brief		= "list the settings; show or change one (or a variable)",
 	.help		= "`set` alone lists what can be set. Each is a Tcl variable: `set\n"
 			  "pager off` changes it, `$pager` is its value.\n"
@@ -438,11 +500,16 @@ const struct cmd cmd_set = {
 			  "process is stopped.\n"
 			  "`set names full` shows C++ names with all template arguments, inline\n"
 			  "and anonymous namespaces. FILTER understands both forms.\n"
-			  "All other names are plain variables; a line that makes one which\n"
-			  "looks like a setting (stack_depth) gets a warning, a script does\n"
-			  "not.\n",
+			  "`set skip GLOB...` names the wrappers of allocators. `malloc sites by\n"
+			  "function` and the line `in NAME` of a site pass over them, to the first\n"
+			  "frame that is the program's own; if there is none, to the innermost\n"
+			  "caller. Tracebacks stay whole. A GLOB is for names with or without\n"
+			  "parameters, short or full. `default` stands for the built-in ones:\n"
+			  "`set skip default my_alloc*` adds one. All other names are plain\n"
+			  "variables; a line that makes one which looks like a setting\n"
+			  "(stack_depth) gets a warning, a script does not.\n",
 	.run		= run,
 	.for_tcl	= for_tcl,
-	.max_args	= 0,
+	.max_args	= CMD_ANY,
 	.complete	= COMPLETE_SETTINGS,
 };

@@ -53,6 +53,7 @@ struct shell {
 	uint64_t debuginfod_size;	/* bytes of a file */
 	uint32_t debuginfod_time;	/* seconds for one */
 	char *suppression_files;	/* a Tcl list */
+	char *skip;			/* the same; the globs are the session's */
 	struct suppressions suppressions;
 
 	struct debug_server *debug_server;	/* NULL: not asked for yet */

@@ -17,6 +17,7 @@ static struct err *print_stack(const struct call *call, const struct session_sta
 	struct symbols *symbols = session_symbols(call->session);
 	AUTO_STR struct str text = STR_INIT;
 	struct err *err = NULL;
+	uint64_t dim;
 	size_t i;
 
 	out_f(call->out, "Thread %d%s", stack->lwp, *name.bytes ? " (" : "");
@@ -28,13 +29,13 @@ static struct err *print_stack(const struct call *call, const struct session_sta
 		};
 
 		str_clear(&text);
-		err = frame_lines(&text, call->session, symbols, pc, INDENT);
+		err = frame_lines(&text, call->session, symbols, pc, INDENT, &dim);
 		if (!err)
 			err = cancel_check();
 		if (err)
 			break;
 		out_f(call->out, "#%-*zu", INDENT - 1, i);
-		out_bytes(call->out, text.at, text.len);
+		frame_lines_print(call->out, text.at, text.len, dim);
 	}
 	if (!err && stack->end != WALK_COMPLETE)
 		out_f(call->out, "%*s(stack ends here: %s)\n", INDENT, "",

@@ -119,6 +119,7 @@ struct listing {
 	const struct suppressions *suppressions;
 	const struct sites *sites;
 	struct stack_texts texts;
+	struct stack_names names;
 	struct out *out;
 };
 
@@ -143,6 +144,15 @@ static void print_notes(const struct leak *leak, struct out *out)
 		      leak->stack_blocks);
 }
 
+/* Who has allocated it, and the traceback. */
+static struct err *print_stack(struct listing *list, uint32_t stack)
+{
+	struct err *err = headline_print(&list->names, stack, list->out);
+
+	out_blanks(list->out, INDENT);
+	return err ? err : stack_texts_print(&list->texts, stack, list->out);
+}
+
 static struct err *print_leak(struct listing *list, const struct leak *leak)
 {
 	struct out *out = list->out;
@@ -159,18 +169,16 @@ static struct err *print_leak(struct listing *list, const struct leak *leak)
 		suppression_print(list->suppressions, leak->suppression, out);
 	}
 	out_text(out, "\n");
-	out_blanks(out, INDENT);
 	if (!leak->preattach)
-		return stack_texts_print(&list->texts, leak->stack, out);
-	out_f(out, "%s\n", no_stack_text(leak->unrecorded));
+		return print_stack(list, leak->stack);
+	out_f(out, "%*s%s\n", INDENT, "", no_stack_text(leak->unrecorded));
 	return NULL;
 }
 
 static struct err *print_site(struct listing *list, const struct site *site)
 {
 	site_print_stale(list->sites, site, list->out);
-	out_blanks(list->out, INDENT);
-	return stack_texts_print(&list->texts, site->stack, list->out);
+	return print_stack(list, site->stack);
 }
 
 /* The doubts, the leaks or sites with their ranks, and what the answer lacks. */
@@ -183,6 +191,7 @@ static struct err *print_listing(struct listing *list, const struct session_leak
 	print_doubts(found, out);
 	out_text(out, "\n");
 	stack_texts_init(&list->texts, list->session, INDENT);
+	stack_names_init(&list->names, list->session);
 	for (size_t i = 0; !err && !out_done(out) && i < nr; i++) {
 		out_f(out, "#%zu  ", i + 1);
 		err = list->leaks ? print_leak(list, &list->leaks->vec.at[i]) :
@@ -191,6 +200,7 @@ static struct err *print_listing(struct listing *list, const struct session_leak
 		if (!err)
 			err = cancel_check();
 	}
+	stack_names_free(&list->names);
 	stack_texts_free(&list->texts);
 	return err ? err : lacks_print(list->session, out);
 }

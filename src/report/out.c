@@ -214,12 +214,20 @@ void out_outside(struct out *out, struct outside text)
 	add_shown(out, text.bytes, strlen(text.bytes), OUTSIDE_ONE_LINE);
 }
 
-void out_bold(struct out *out, bool on)
+static void add_code(struct out *out, const char *code)
 {
-	const char *code = on ? "\033[1m" : "\033[0m";
-
 	if (out->color)
 		add(out, code, strlen(code));
+}
+
+void out_bold(struct out *out, bool on)
+{
+	add_code(out, on ? "\033[1m" : "\033[0m");
+}
+
+void out_dim(struct out *out, bool on)
+{
+	add_code(out, on ? "\033[2m" : "\033[0m");
 }
 
 void out_f(struct out *out, const char *fmt, ...)

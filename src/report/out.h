@@ -32,7 +32,7 @@ struct out {
 	char name[256]; /* of what is written to, for errors: "standard output", a file's name */
 	bool reader_may_leave;	/* a broken pipe is the reader's wish, no error */
 	bool left;		/* it has left */
-	bool color;		/* headings may be coloured */
+	bool color;		/* text may be bold or dim */
 	bool failed;
 	struct err error;	/* if failed */
 
@@ -82,6 +82,8 @@ void out_column(struct out *out, const char *text, size_t width);
 void out_address(struct out *out, uint64_t address);
 /* Bold from here on, or no more, where colour is on. */
 void out_bold(struct out *out, bool on);
+/* The same for faint text. */
+void out_dim(struct out *out, bool on);
 /* A heading, bold, and an empty line. */
 void out_heading(struct out *out, const char *text);
 /* A line that says something of nr, unless that is 0. */

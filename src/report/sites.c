@@ -116,7 +116,28 @@ static void print_counts(const struct sites *sites, const struct site *site, str
 	}
 }
 
-static struct err *print_site(const struct stack_names *names, enum site_by by,
+struct err *headline_print(struct stack_names *names, uint32_t stack, struct out *out)
+{
+	struct log_stack_view view = log_stack_get(session_log(names->session), stack);
+	enum symbol_names form = session_naming(names->session)->names;
+	AUTO_STR struct str text = STR_INIT;
+	struct symbol_frame frame;
+	struct err *err;
+
+	if (!stack_names_own(names, stack, &frame))
+		return NULL;
+	/* Code without a name is told by its place. */
+	if (frame.function)
+		err = function_text(&text, &frame, form);
+	else
+		err = str_add(&text, symbols_text(names->symbols, frame.pc, view.generation,
+						  frame.pc != view.pcs[0], form));
+	if (!err)
+		out_f(out, "    in %s\n", str_text(&text));
+	return err;
+}
+
+static struct err *print_site(struct stack_names *names, enum site_by by,
 			      const struct sites *sites, size_t rank, struct stack_texts *texts,
 			      struct out *out)
 {
@@ -135,8 +156,11 @@ static struct err *print_site(const struct stack_names *names, enum site_by by,
 	print_counts(sites, site, out);
 	if (by != SITE_STACK)
 		out_text(out, "    most of it from\n");
+	if (by != SITE_FUNCTION)
+		err = headline_print(names, site->stack, out);
 	out_blanks(out, INDENT);
-	err = stack_texts_print(texts, site->stack, out);
+	if (!err)
+		err = stack_texts_print(texts, site->stack, out);
 	out_text(out, "\n");
 	return err;
 }
@@ -159,7 +183,7 @@ static void print_no_growth(enum site_by by, const struct sites *sites, struct o
 		      MOMENT_AGE_NS / 1000000000);
 }
 
-struct err *sites_print(struct session *session, const struct stack_names *names, enum site_by by,
+struct err *sites_print(struct session *session, struct stack_names *names, enum site_by by,
 			const struct sites *sites, struct out *out)
 {
 	struct stack_texts texts;

@@ -56,10 +56,15 @@ void site_print_stale(const struct sites *sites, const struct site *site, struct
 struct err *site_label(struct session *session, const struct stack_names *names, enum site_by by,
 		       const struct site *site, struct str *ret) MUST_CHECK;
 /*
+ * Print the line that says whose blocks a stack's are: "    in load_history (history.c:42)", of the
+ * frame of stack_names_own. Nothing, if there is none.
+ */
+struct err *headline_print(struct stack_names *names, uint32_t stack, struct out *out) MUST_CHECK;
+/*
  * Print a block of lines for each site, with its rank, then a line with the sums. names has given
  * the keys of the sites.
  */
-struct err *sites_print(struct session *session, const struct stack_names *names, enum site_by by,
+struct err *sites_print(struct session *session, struct stack_names *names, enum site_by by,
 			const struct sites *sites, struct out *out) MUST_CHECK;
 
 /* If the log samples, print that the figures are estimates. */

@@ -2,12 +2,10 @@
 /* Stacks by the names in them: what a filter matches and what sites are added up by. */
 
 #include <fnmatch.h>
-#include <string.h>
 
 #include "log/log.h"
 #include "report/traceback.h"
 #include "session/session.h"
-#include "symbol/name_glob.h"
 #include "symbol/symbol.h"
 
 void stack_names_init(struct stack_names *names, struct session *session)
@@ -97,6 +95,31 @@ bool stack_names_match(void *ctx, uint32_t stack, enum filter_attr attr, const c
 	return result;
 }
 
+bool stack_names_own(struct stack_names *names, uint32_t stack, struct symbol_frame *ret)
+{
+	struct log_stack_view view = log_stack_get(session_log(names->session), stack);
+	struct symbols *symbols = view.nr ? symbols_of(names) : NULL;
+	const struct symbol_frame *frames;
+	bool found = false;
+	size_t nr;
+
+	for (uint32_t i = 0; i < view.nr; i++) {
+		if (!i && session_entry_name(names->session, view.pcs[0]))
+			continue;
+		frames = symbols_resolve(symbols, view.pcs[i], view.generation, i > 0, &nr);
+		if (!found)
+			*ret = frames[0];
+		found = true;
+		for (size_t j = 0; j < nr; j++) {
+			if (frame_is_skipped(names->session, &frames[j]))
+				continue;
+			*ret = frames[j];
+			return true;
+		}
+	}
+	return found;
+}
+
 /* The key of a name, of which symbols keep one copy; 0 without memory. */
 static uint32_t intern(struct stack_names *names, struct stack_name name)
 {
@@ -115,25 +138,16 @@ static uint32_t intern(struct stack_names *names, struct stack_name name)
 uint64_t stack_names_key(void *ctx, uint32_t stack, enum site_by by)
 {
 	struct stack_names *names = ctx;
-	struct log_stack_view view = log_stack_get(session_log(names->session), stack);
-	struct symbols *symbols = view.nr ? symbols_of(names) : NULL;
-	const struct symbol_frame *frames;
+	struct symbol_frame frame;
 	struct stack_name name;
-	size_t nr;
 
-	for (uint32_t i = 0; i < view.nr; i++) {
-		if (!i && session_entry_name(names->session, view.pcs[0]))
-			continue;
-		frames = symbols_resolve(symbols, view.pcs[i], view.generation, i > 0, &nr);
-		if (frames->function && !strncmp(frames->function, "operator new", 12))
-			continue;
-		if (by == SITE_MODULE)
-			name = (struct stack_name){ frames->module, frames->module };
-		else
-			name = (struct stack_name){ frames->function, frames->brief };
-		return name.full ? intern(names, name) : 0;
-	}
-	return 0;
+	if (!stack_names_own(names, stack, &frame))
+		return 0;
+	if (by == SITE_MODULE)
+		name = (struct stack_name){ frame.module, frame.module };
+	else
+		name = (struct stack_name){ frame.function, frame.brief };
+	return name.full ? intern(names, name) : 0;
 }
 
 const char *stack_names_name(const struct stack_names *names, uint64_t key)

@@ -21,8 +21,8 @@ const char *no_stack_text(bool unrecorded)
 	return unrecorded ? "(not recorded)" : "(allocated before attach)";
 }
 
-struct err *inlined_text(struct str *str, const struct symbol_frame *frame,
-			 enum symbol_names names)
+struct err *function_text(struct str *str, const struct symbol_frame *frame,
+			  enum symbol_names names)
 {
 	const char *name = symbol_frame_name(frame, names);
 	struct err *err = str_add(str, name ? name : "??");
@@ -31,6 +31,14 @@ struct err *inlined_text(struct str *str, const struct symbol_frame *frame,
 		err = str_addf(str, " (%s:%d)", path_base(frame->file), frame->line);
 	else if (!err && frame->module)
 		err = str_addf(str, " [%s]", frame->module);
+	return err;
+}
+
+struct err *inlined_text(struct str *str, const struct symbol_frame *frame,
+			 enum symbol_names names)
+{
+	struct err *err = function_text(str, frame, names);
+
 	return err ? err : str_add(str, " (inlined)");
 }
 
@@ -49,8 +57,69 @@ static struct err *add_start(struct str *str, uint64_t pc, size_t indent)
 	return err ? err : str_add_bytes(str, start, sizeof(start));
 }
 
+/*
+ * Of templates for types without linkage (lambdas) compilers give only the last part of the name:
+ * __invoke_impl<...>. The file says whose they are.
+ */
+static bool is_unscoped_std(const struct symbol_frame *frame)
+{
+	return frame->inlined && !frame->linkage && frame->file &&
+	       strstr(frame->file, "/include/c++/");
+}
+
+bool frame_is_skipped(struct session *session, const struct symbol_frame *frame)
+{
+	const struct name_globs *skip = &session_naming(session)->skip;
+
+	return name_globs_match(skip, frame) ||
+	       (is_unscoped_std(frame) && name_globs_match_text(skip, "std::"));
+}
+
+/* What the standard library does not show to users is dim whatever is skipped. */
+static bool is_internal(struct session *session, const struct symbol_frame *frame)
+{
+	static const char *const internal[] = { "std::_", "std::allocator", "__gnu_cxx::" };
+
+	if (!frame->function)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(internal); i++)
+		if (!strncmp(frame->brief, internal[i], strlen(internal[i])))
+			return true;
+	return frame_is_skipped(session, frame);
+}
+
+/* frames: NULL for an entry, which is the allocator's. */
+static uint64_t dim_lines(struct session *session, const struct symbol_frame *frames, size_t nr)
+{
+	uint64_t dim = 0;
+
+	for (size_t i = 0; i < MIN(nr, (size_t)64); i++)
+		if (!frames || is_internal(session, &frames[i]))
+			dim |= 1ull << i;
+	return dim;
+}
+
+void frame_lines_print(struct out *out, const char *text, size_t len, uint64_t dim)
+{
+	const char *end = text + len, *next;
+
+	if (!dim || !out->color) {
+		out_bytes(out, text, len);
+		return;
+	}
+	for (; text < end; text = next + 1, dim >>= 1) {
+		next = memchr(text, '\n', (size_t)(end - text));
+		if (dim & 1)
+			out_dim(out, true);
+		out_bytes(out, text, (size_t)(next - text));
+		if (dim & 1)
+			out_dim(out, false);
+		out_text(out, "\n");
+	}
+}
+
 struct err *frame_lines(struct str *str, struct session *session, struct symbols *symbols,
-			struct stack_pc pc, size_t indent)
+			struct stack_pc pc, size_t indent, uint64_t *dim_ret)
 {
 	enum symbol_names names = session_naming(session)->names;
 	const char *name = pc.entry ? session_entry_name(session, pc.pc) : NULL;
@@ -60,6 +129,8 @@ struct err *frame_lines(struct str *str, struct session *session, struct symbols
 
 	if (!name)
 		frames = symbols_resolve(symbols, pc.pc, pc.generation, !pc.entry, &nr);
+	if (dim_ret)
+		*dim_ret = dim_lines(session, frames, nr);
 	for (size_t i = 0; !err && i < nr; i++) {
 		err = add_start(str, pc.pc, i ? indent : 0);
 		if (!err && name)
@@ -153,10 +224,12 @@ static struct err *grow(struct stack_texts *texts)
 	return NULL;
 }
 
-static struct err *get_line(struct stack_texts *texts, struct stack_pc pc,
+/* color: is it of use to know which lines are dim? */
+static struct err *get_line(struct stack_texts *texts, struct stack_pc pc, bool color,
 			    const struct stack_line **ret)
 {
 	AUTO_STR struct str text = STR_INIT;
+	uint64_t dim = 0;
 	struct stack_line *line;
 	struct err *err = NULL;
 
@@ -174,10 +247,11 @@ static struct err *get_line(struct stack_texts *texts, struct stack_pc pc,
 		texts->symbols = session_symbols(texts->session);
 	err = add_blanks(&text, pc.entry ? 0 : texts->indent);
 	if (!err)
-		err = frame_lines(&text, texts->session, texts->symbols, pc, texts->indent);
+		err = frame_lines(&text, texts->session, texts->symbols, pc, texts->indent,
+				  color ? &dim : NULL);
 	if (err)
 		return err;
-	*line = (struct stack_line){ pc, (uint32_t)text.len, take(text.at) };
+	*line = (struct stack_line){ pc, (uint32_t)text.len, take(text.at), dim };
 	texts->used++;
 	return NULL;
 }
@@ -192,9 +266,10 @@ struct err *stack_texts_print(struct stack_texts *texts, uint32_t stack, struct 
 		out_text(out, stack == LOG_STACK_NONE ? "(no stack)\n" :
 						"(the log is damaged: it has no such stack)\n");
 	for (uint32_t i = 0; !err && i < view.nr; i++) {
-		err = get_line(texts, (struct stack_pc){ view.pcs[i], view.generation, !i }, &line);
+		err = get_line(texts, (struct stack_pc){ view.pcs[i], view.generation, !i },
+			       out->color, &line);
 		if (!err)
-			out_bytes(out, line->at, line->len);
+			frame_lines_print(out, line->at, line->len, line->dim);
 	}
 	if (err || !view.nr || view.end == WALK_COMPLETE)
 		return err;

@@ -26,9 +26,14 @@ struct session;
  * of a process whose allocations are not recorded.
  */
 const char *no_stack_text(bool unrecorded);
+/* "push (vector.h:12)", "push [libfoo.so]", "?? [libfoo.so]". */
+struct err *function_text(struct str *str, const struct symbol_frame *frame,
+			  enum symbol_names names) MUST_CHECK;
 /* A function that was inlined: "push (vector.h:12) (inlined)". */
 struct err *inlined_text(struct str *str, const struct symbol_frame *frame,
 			 enum symbol_names names) MUST_CHECK;
+/* Is it one of those that sites look through (`set skip`)? */
+bool frame_is_skipped(struct session *session, const struct symbol_frame *frame);
 /*
  * A PC of a stack, as of a generation of the module map. entry: the thread stands there; otherwise
  * it is a return address.
@@ -43,9 +48,13 @@ struct stack_pc {
  * The lines of one PC, "0x0000… TEXT\n" each, one for each function that was inlined there and one
  * for the function itself, all but the first after indent blanks. An entry of a probed function has
  * its public name. symbols are session_symbols(session), which is asked for once for many frames.
+ * *dim_ret has a bit, from the lowest on, for each of the lines (of the first 64) that show the
+ * inside of allocators and containers; NULL: nobody asks.
  */
 struct err *frame_lines(struct str *str, struct session *session, struct symbols *symbols,
-			struct stack_pc pc, size_t indent) MUST_CHECK;
+			struct stack_pc pc, size_t indent, uint64_t *dim_ret) MUST_CHECK;
+/* Print them: on a coloured terminal those of dim are faint. */
+void frame_lines_print(struct out *out, const char *text, size_t len, uint64_t dim);
 
 /*
  * Why stacks end, in words. A uretprobe puts an address in the kernel's mapping [uprobes] in the
@@ -66,6 +75,7 @@ struct stack_line {
 	struct stack_pc pc;
 	uint32_t len;
 	char *at;		/* NULL: a free slot */
+	uint64_t dim;		/* which lines */
 };
 
 struct stack_texts {
@@ -120,9 +130,12 @@ void stack_names_free(struct stack_names *names);
 /* For struct filter_env and struct site_spec; ctx is the struct stack_names. */
 bool stack_names_match(void *ctx, uint32_t stack, enum filter_attr attr, const char *glob);
 /*
- * The function or module that a stack is counted under: that of the first frame which is not the
- * allocator's own (neither a probed entry nor operator new). 0: none is known.
+ * The frame that a site is named after: the first, inlined functions too, that is neither an entry
+ * of the allocator nor one of the wrappers that are looked through; where there is none, the caller
+ * of the entry. False: the stack has nothing but the entry.
  */
+bool stack_names_own(struct stack_names *names, uint32_t stack, struct symbol_frame *ret);
+/* The function or module that a stack is counted under, of that frame. 0: none is known. */
 uint64_t stack_names_key(void *ctx, uint32_t stack, enum site_by by);
 /* "(unknown)" for 0. */
 const char *stack_names_name(const struct stack_names *names, uint64_t key);

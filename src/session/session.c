@@ -73,6 +73,7 @@ void session_destroy(struct session *session, struct err **err_ret)
 		*err_ret = err;
 	tracer_destroy(session->tracer);
 	session_forget(session);
+	name_globs_free(&session->naming.skip);
 	if (session->event_fd >= 0)
 		close(session->event_fd);
 	vec_free(&session->turns);

@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "log/log.h"
 #include "os/procfs.h"
+#include "symbol/name_glob.h"
 #include "symbol/symbol.h"
 #include "unwind/stack_walk.h"
 
@@ -60,6 +61,8 @@ struct session_config *session_config(struct session *session);
 /* How functions are named in answers. It may be changed at any time. */
 struct session_naming {
 	enum symbol_names names;
+	/* Wrappers of allocators: who called them is who allocated a block. */
+	struct name_globs skip;
 };
 
 struct session_naming *session_naming(struct session *session);

@@ -260,6 +260,7 @@ void session_destroy(struct session *session, struct err **err_ret)
 	if (err_ret)
 		*err_ret = err;
 	fake_forget(session);
+	name_globs_free(&session->naming.skip);
 	close(session->event_fd);
 	vec_free(&session->events);
 	pthread_mutex_destroy(&session->lock);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# C++ names, short and in full.
+# C++ names, short and in full; the wrappers that sites look through.
 
 # The target has allocated; mdbg is on it.
 proc with_orders {body} {
@@ -15,6 +15,11 @@ proc with_orders {body} {
 		check_state $before [pid_of $t]
 		finish $t
 	}
+}
+
+# The line `in …` of the sites that match.
+proc headlines {m words} {
+	return [lmap {- name} [regexp -all -inline -line {^    in (.+)$} [live $m "malloc sites $words"]] {set name}]
 }
 
 # How many blocks.
@@ -64,6 +69,7 @@ case names-in-values 60 {
 		foreach {names own} [list short $::add_order_short full $::add_order_full] {
 			live $m "set names $names"
 			set site [live_value $m "lindex \[mdbg::sites size == 1272\] 0"]
+			check {[dict get $site function] eq $own} {$names: [dict get $site function]}
 			set found 0
 			foreach frame [live_value $m "mdbg::frames [dict get $site stack]"] {
 				if {[dict get $frame function] eq $own} {
@@ -72,6 +78,8 @@ case names-in-values 60 {
 				}
 			}
 			check {$found == 1} {$names: $found frames}
+			set site [live_value $m "lindex \[mdbg::sites by function size == 1272\] 0"]
+			check {[dict get $site label] eq "function $own"} {$names: [dict get $site label]}
 		}
 	}
 }
@@ -94,4 +102,64 @@ case names-in-filters 60 {
 			check {[listed_by $m "function == Read"] == 0} {$names: Read}
 		}
 	}
+}
+
+case names-skipped 60 {
+	with_orders {
+		foreach {size own} {7001 load_row() 5003 shop_alloc 3001 "Reader::read(std::vector<std::string> const&)" 4096 fill()} {
+			set lines [headlines $m "size == $size"]
+			check {[llength $lines] == 1 && [string match "$own (orders.cc:*)" [lindex $lines 0]]} {$size: $lines}
+			set site [live_value $m "lindex \[mdbg::sites size == $size\] 0"]
+			check {[dict get $site function] eq $own} {$size: [dict get $site function]}
+			set site [live_value $m "lindex \[mdbg::sites by function size == $size\] 0"]
+			check {[dict get $site label] eq "function $own"} {$size: [dict get $site label]}
+		}
+		# The lambda is the program's own; what calls it, between it and make_shared, is the library's.
+		check {[string match "*operator()* (orders.cc:*)" [lindex [headlines $m "size == 1224"] 0]]} {[headlines $m "size == 1224"]}
+		# One of the user's own, beside the built-in ones.
+		live $m "set skip default shop_*"
+		check {[string match "load_table() (orders.cc:*)" [lindex [headlines $m "size == 5003"] 0]]} {[headlines $m "size == 5003"]}
+		check {[string match "load_row() (orders.cc:*)" [lindex [headlines $m "size == 7001"] 0]]} {[headlines $m "size == 7001"]}
+		check {[string match "*{operator new\\*} *zmalloc\\* *shop_\\*" [live_value $m "set skip"]]} {[live_value $m "set skip"]}
+		# The traceback stays whole.
+		check {[string first " shop_alloc+" [live $m "malloc sites size == 5003"]] > 0} {[live $m "malloc sites size == 5003"]}
+		# A short name, a full one, one with parameters.
+		foreach glob {Reader::read "(anonymous namespace)::Reader::read" "Reader::read(std::vector<std::string>*"} {
+			live $m "set skip [list {operator new*} $glob]"
+			check {[string match "fill() (*" [lindex [headlines $m "size == 3001"] 0]]} {$glob: [headlines $m "size == 3001"]}
+		}
+		# Without any, and where all is skipped: who called malloc.
+		foreach skip {{} *} {
+			live $m "set skip [list $skip]"
+			check {[string match "xmalloc (orders.cc:*)" [lindex [headlines $m "size == 7001"] 0]]} {$skip: [headlines $m "size == 7001"]}
+		}
+		check {[string match "*is no list of globs*" [live_error $m "set skip \"\\\{a\""]]} {$::result}
+		check {[live_value $m "set skip"] eq "*"} {after an error: [live_value $m "set skip"]}
+		live $m "set skip default"
+		check {[headlines $m "size == 7001 limit 1"] ne "" && [string match load_row* [lindex [headlines $m "size == 7001"] 0]]} {default}
+		# Leaks and old blocks have the line, too.
+		foreach command {"malloc leaks all size == 7001" "malloc stale 0s"} {
+			check {[regexp {\n    in load_row\(\) \(orders\.cc:\d+\)\n        0x[0-9a-f]+ malloc\n} [live $m $command]]} {[live $m $command]}
+		}
+	}
+}
+
+# Faint on a coloured terminal alone, and nothing else of the text changes.
+case names-dimmed 60 {
+	set t [start orders]
+	mdbg_ok --color never -p [pid_of $t] -c "detach -keep"
+	order $t fill
+	set plain [mdbg_ok --color never -p [pid_of $t] -c "malloc sites size == 7001" -c "malloc sites size == 1272" -c "detach -keep"]
+	set colored [mdbg_ok --color always -p [pid_of $t] -c "malloc sites size == 7001" -c "malloc sites size == 1272"]
+	check {[string first \033 $plain] < 0} {colour without being asked: $plain}
+	foreach dim {" malloc" " xmalloc+" " operator new(unsigned long)" " std::_Rb_tree<std::string, std::pair<std::string const, Order>" " std::map<std::string, Order>::operator"} {
+		check {[regexp -line "^\\033\\\[2m *0x\[0-9a-f\]+[string map {( \\( ) \\) + \\+} $dim].*\\033\\\[0m\$" $colored] ||
+			[regexp -line "^ *\\033\\\[2m0x\[0-9a-f\]+[string map {( \\( ) \\) + \\+} $dim].*\\033\\\[0m\$" $colored]} {not dim: $dim: $colored}
+	}
+	foreach bright {load_row() fill() add_order<} {
+		check {[regexp -line "^ *0x\[0-9a-f\]+ [string map {( \\( ) \\)} $bright]" $colored]} {dim: $bright: $colored}
+	}
+	set ages {oldest [0-9.]+ m?s, median [0-9.]+ m?s; .*}
+	check {[regsub -all -line $ages [regsub -all {\033\[\d*m} $colored ""] ""] eq [regsub -all -line $ages $plain ""]} {other text: $colored}
+	finish $t
 }

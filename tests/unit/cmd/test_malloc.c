@@ -191,6 +191,8 @@ static void adds_up_sites(void)
 						   "all-time 2 blocks, 5100 bytes; 0 freed\n"));
 	CU_ASSERT_PTR_NOT_NULL(
 		strstr(outcome.out, "\n2 sites listed; 3 allocations, 5124 bytes in all sites\n"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "\n    in fake_load ("));
+	CU_ASSERT_PTR_NULL(strstr(harness_line("malloc sites by function").out, "\n    in "));
 	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("malloc sites by function").out,
 				      "(99.5 %): function fake_load\n"));
 	CU_ASSERT_PTR_NOT_NULL(
@@ -233,7 +235,8 @@ static void finds_leaks(void)
 						   "    all of them.......... 5124 bytes in 3 blocks\n"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "\n    the fake session has no heap: leaks are"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "#1  5100 bytes in 2 blocks are definitely lost\n"
-						   "        0x"));
+						   "    in fake_load ("));
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, ")\n        0x0000000000010000 malloc\n"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "\n2 loss records listed; 5124 bytes in 3 blocks\n"));
 	outcome = harness_line("malloc leaks reachable possible -stop");
 	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "\n0 loss records listed; 0 bytes in 0 blocks\n"));

@@ -302,6 +302,15 @@ static void sets(void)
 	CU_ASSERT_STRING_EQUAL(harness_line("set names long").err,
 			       "mdbg: can't set \"names\": 'long' is not one of short, full\n");
 	CU_ASSERT_STRING_EQUAL(harness_value("set names short; set names"), "short");
+	CU_ASSERT_STRING_EQUAL(harness_value("lindex [set skip a* {b c} d; set skip] 1"), "b c");
+	CU_ASSERT_STRING_EQUAL(harness_value("lappend skip e; set skip"), "a* {b c} d e");
+	CU_ASSERT_STRING_EQUAL(harness_value("expr {[llength [set skip x default]] > 20}"), "0");
+	CU_ASSERT_STRING_EQUAL(harness_value("expr {[llength $skip] > 20 && \"default\" ni $skip}"), "1");
+	CU_ASSERT_STRING_EQUAL(harness_value("lindex $skip 0"), "x");
+	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("set").out, "\nskip "));
+	CU_ASSERT_STRING_EQUAL(harness_value("set skip {}; set skip"), "");
+	CU_ASSERT_FALSE(harness_line("set pager on off").ok);
+	CU_ASSERT_TRUE(harness_line("set skip default").ok);
 	CU_ASSERT_STRING_EQUAL(harness_value("unset pager; set pager"), "off");
 	CU_ASSERT_STRING_EQUAL(harness_value("set pager on; set pager"), "on");
 	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("set").out, "stack-depth      7 "));

@@ -172,6 +172,41 @@ static void matches_names(void)
 	stack_names_free(&names);
 }
 
+/* The frame that a site is named after, and which lines are dim. */
+static void looks_through_wrappers(void)
+{
+	static const char *const globs[] = { "fake_l?ad", "fake_m*", NULL };
+	static const char *const own[] = { "fake_load", "fake_main", "fake_load" };
+	uint32_t stack = fake_stack(session, WALK_COMPLETE);
+	struct name_globs *skip = &session_naming(session)->skip;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(own); i++) {
+		AUTO_STR struct str text = STR_INIT;
+		struct symbol_frame frame;
+		struct stack_names names;
+		struct stack_texts texts;
+		struct out out;
+
+		stack_names_init(&names, session);
+		stack_texts_init(&texts, session, 2);
+		text_out_init(&out);
+		out.color = true;
+		CU_ASSERT_TRUE(stack_names_own(&names, stack, &frame));
+		CU_ASSERT_STRING_EQUAL(frame.function, own[i]);
+		CU_ASSERT_PTR_NULL(stack_texts_print(&texts, stack, &out));
+		CU_ASSERT_FALSE(stack_names_own(&names, LOG_STACK_NONE, &frame));
+		stack_texts_free(&texts);
+		stack_names_free(&names);
+		text_out_finish(&out, &text);
+		/* The entry is the allocator's; the caller is dim as soon as it is skipped. */
+		CU_ASSERT_EQUAL(strncmp(text.at, "\033[2m0x0000000000010000 malloc\033[0m\n", 34), 0);
+		CU_ASSERT_EQUAL(strstr(text.at, "\n\033[2m  0x") != NULL, i > 0);
+		if (globs[i])
+			CU_ASSERT_PTR_NULL(name_globs_add(skip, globs[i]));
+	}
+	name_globs_free(skip);
+}
+
 /* A walk of blocks from before the attach, listed as they are; those of one heap end to end. */
 static struct err *print_early(const struct heap_chunk *chunk, size_t nr, struct out *out)
 {
@@ -282,6 +317,7 @@ void suite_traceback(void)
 	CU_add_test(suite, "tells uretprobes", tells_uretprobes);
 	CU_add_test(suite, "matches no damaged stacks", matches_no_damaged_stacks);
 	CU_add_test(suite, "matches names", matches_names);
+	CU_add_test(suite, "looks through wrappers", looks_through_wrappers);
 	CU_add_test(suite, "shows blocks from before", shows_blocks_from_before);
 	CU_add_test(suite, "fits a terminal", fits_a_terminal);
 	CU_add_test(suite, "ends on Ctrl-C", ends_on_ctrl_c);
