@@ -27,21 +27,22 @@ static void print_sums(const struct leaks *leaks, struct out *out)
 	for (unsigned i = 0; i < LEAK_KINDS; i++) {
 		const char *name = leak_kind_name(i);
 
-		out_f(out, "    %s%s %" PRIu64 " bytes in %" PRIu64 " blocks\n", name,
-		      dots + strlen(name) + 1, leaks->sum[i].bytes, leaks->sum[i].blocks);
+		out_f(out, "    %s%s %s bytes in %" PRIu64 " blocks\n", name,
+		      dots + strlen(name) + 1, size_text(out, leaks->sum[i].bytes).at,
+		      leaks->sum[i].blocks);
 		all.bytes += leaks->sum[i].bytes;
 		all.blocks += leaks->sum[i].blocks;
 	}
 	if (leaks->suppressed.blocks)
-		out_f(out, "    suppressed........... %" PRIu64 " bytes in %" PRIu64 " blocks\n",
-		      leaks->suppressed.bytes, leaks->suppressed.blocks);
+		out_f(out, "    suppressed........... %s bytes in %" PRIu64 " blocks\n",
+		      size_text(out, leaks->suppressed.bytes).at, leaks->suppressed.blocks);
 	all.bytes += leaks->suppressed.bytes;
 	all.blocks += leaks->suppressed.blocks;
-	out_f(out, "    all of them.......... %" PRIu64 " bytes in %" PRIu64 " blocks\n", all.bytes,
-	      all.blocks);
+	out_f(out, "    all of them.......... %s bytes in %" PRIu64 " blocks\n",
+	      size_text(out, all.bytes).at, all.blocks);
 }
 
-#define LIKELY_TEXT	"    of those possibly lost, %" PRIu64 " bytes in %" PRIu64 " blocks are "
+#define LIKELY_TEXT	"    of those possibly lost, %s bytes in %" PRIu64 " blocks are "
 
 /* Two figures that make up those of the possibly lost, which stand above. */
 static void print_likely(const struct leaks *leaks, struct out *out)
@@ -60,7 +61,7 @@ static void print_likely(const struct leaks *leaks, struct out *out)
 	}
 	if (!all.blocks)
 		return;
-	out_f(out, LIKELY_TEXT "most likely in use", all.bytes, all.blocks);
+	out_f(out, LIKELY_TEXT "most likely in use", size_text(out, all.bytes).at, all.blocks);
 	for (unsigned i = LIKELY_NOT + 1; i < LIKELY_KINDS; i++) {
 		if (!leaks->likely[i].blocks)
 			continue;
@@ -68,7 +69,7 @@ static void print_likely(const struct leaks *leaks, struct out *out)
 		before = ", ";
 	}
 	out_f(out, ")\n" LIKELY_TEXT "not known to be\n",
-	      leaks->sum[LEAK_POSSIBLE].bytes - all.bytes,
+	      size_text(out, leaks->sum[LEAK_POSSIBLE].bytes - all.bytes).at,
 	      leaks->sum[LEAK_POSSIBLE].blocks - all.blocks);
 }
 
@@ -158,10 +159,11 @@ static struct err *print_leak(struct listing *list, const struct leak *leak)
 	struct out *out = list->out;
 
 	if (leak->indirect_blocks)
-		out_f(out, "%" PRIu64 " (%" PRIu64 " direct, %" PRIu64 " indirect) bytes",
-		      leak->bytes + leak->indirect_bytes, leak->bytes, leak->indirect_bytes);
+		out_f(out, "%s (%s direct, %s indirect) bytes",
+		      size_text(out, leak->bytes + leak->indirect_bytes).at,
+		      size_text(out, leak->bytes).at, size_text(out, leak->indirect_bytes).at);
 	else
-		out_f(out, "%" PRIu64 " bytes", leak->bytes);
+		out_f(out, "%s bytes", size_text(out, leak->bytes).at);
 	out_f(out, " in %" PRIu64 " blocks are %s", leak->blocks, leak_kind_name(leak->kind));
 	print_notes(leak, out);
 	if (leak->suppression != SUPPRESS_NONE) {

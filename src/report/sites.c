@@ -41,11 +41,12 @@ struct err *site_label(struct session *session, const struct stack_names *names,
 #define AT(member)	offsetof(struct site, member)
 
 const struct site_field site_fields[] = {
-	{ .key = "bytes", .at = AT(bytes), .stale = { "", " bytes in " } },
+	{ .key = "bytes", .unit = SITE_BYTES, .at = AT(bytes), .stale = { "", " bytes in " } },
 	{ .key = "count", .at = AT(count), .stale = { "", " blocks; of " } },
 	{ .key = "total", .at = AT(total), .with = AT(total),
 	  .sites = { "    all-time ", " blocks, " }, .stale = { "", " ever recorded there " } },
-	{ .key = "totalbytes", .at = AT(total_bytes), .with = AT(total), .sites = { "", " bytes; " } },
+	{ .key = "totalbytes", .unit = SITE_BYTES, .at = AT(total_bytes), .with = AT(total),
+	  .sites = { "", " bytes; " } },
 	{ .key = "freed", .at = AT(freed), .with = AT(total),
 	  .sites = { "", " freed\n" }, .stale = { "", " (" } },
 	{ .unit = SITE_FREED_SHARE, .stale = { "", " %) were freed; " } },
@@ -75,7 +76,8 @@ static void print_growth(const struct sites *sites, const struct site *site, str
 		return;
 	}
 	format_duration(over, sizeof(over), sites->growth_ns);
-	out_f(out, "%+" PRId64 " bytes in %s", site->growth, over);
+	out_f(out, "%c%s bytes in %s", site->growth < 0 ? '-' : '+',
+	      size_text(out, (uint64_t)(site->growth < 0 ? -site->growth : site->growth)).at, over);
 }
 
 static void print_field(const struct sites *sites, const struct site *site,
@@ -90,6 +92,8 @@ static void print_field(const struct sites *sites, const struct site *site,
 	if (field->unit == SITE_AGE) {
 		format_duration(age, sizeof(age), site_figure(site, field));
 		out_text(out, age);
+	} else if (field->unit == SITE_BYTES) {
+		out_text(out, size_text(out, site_figure(site, field)).at);
 	} else if (field->unit == SITE_GROWTH) {
 		print_growth(sites, site, out);
 	} else if (field->unit == SITE_FREED_SHARE) {
@@ -147,8 +151,8 @@ static struct err *print_site(struct stack_names *names, enum site_by by,
 
 	if (err)
 		return err;
-	out_f(out, "#%zu  %" PRIu64 " bytes in %" PRIu64 " blocks (%.1f %%)", rank + 1,
-	      site->bytes, site->count,
+	out_f(out, "#%zu  %s bytes in %" PRIu64 " blocks (%.1f %%)", rank + 1,
+	      size_text(out, site->bytes).at, site->count,
 	      sites->bytes ? 100.0 * (double)site->bytes / (double)sites->bytes : 0.0);
 	if (label.len)
 		out_f(out, ": %s", str_text(&label));

@@ -16,6 +16,7 @@ struct stack_names;
 /* The type of a figure of struct site, which also decides how it is shown. */
 enum site_unit {
 	SITE_COUNT,		/* uint64_t */
+	SITE_BYTES,		/* uint64_t */
 	SITE_AGE,		/* uint64_t, nanoseconds */
 	SITE_GROWTH,		/* int64_t; not known where sites.growth_ns is 0 */
 	SITE_RATE,		/* double; as growth */
