@@ -192,12 +192,23 @@ struct image *symbols_image(const struct symbols *symbols, size_t i, const char 
 	const struct module *module = &symbols->modules.at[i];
 
 	*path_ret = module->path;
-	return module->died == UINT32_MAX && module->same == i ? module->image : NULL;
+	if (module->died != UINT32_MAX)
+		return NULL;
+	for (size_t j = 0; j < i; j++)
+		if (symbols->modules.at[j].image == module->image &&
+		    symbols->modules.at[j].died == UINT32_MAX)
+			return NULL;
+	return module->image;
 }
 
 size_t symbols_modules(const struct symbols *symbols)
 {
 	return symbols->modules.nr;
+}
+
+struct names *symbols_names(struct symbols *symbols)
+{
+	return &symbols->names;
 }
 
 /* The image of a module: one that is there, or a new one. NULL without an error: it has no file. */
@@ -574,34 +585,4 @@ struct err *symbols_find(struct symbols *symbols, const char *name, uint64_t *ad
 	*addr_ret = best->start + bias;
 	*size_ret = best->end - best->start;
 	return NULL;
-}
-
-static int by_text(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-void symbols_complete(struct symbols *symbols, const char *prefix,
-		      bool (*fn)(const char *name, void *ctx), void *ctx)
-{
-	VEC(const char *) found = VEC_INIT;
-	struct err *err = NULL;
-
-	vec_each(module, &symbols->modules) {
-		struct symtab *symtab;
-		const char *name;
-		size_t at = 0;
-
-		if (module->died != UINT32_MAX || !module->image)
-			continue;
-		symtab = image_symtab(module->image);
-		while (symtab && !err &&
-		       (name = symtab_complete(symtab, &symbols->names, prefix, &at)))
-			err = vec_push(&found, name);
-	}
-	vec_sort(&found, by_text);
-	for (size_t i = 0; i < found.nr; i++)
-		if ((!i || strcmp(found.at[i - 1], found.at[i])) && fn(found.at[i], ctx))
-			break;
-	vec_free(&found);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What symbol_file.c sees of a `symbols`. */
+/* What symbol_file.c and symbol_complete.c see of a `symbols`. */
 #pragma once
 
 #include "symbol/debug_file.h"
@@ -7,6 +7,7 @@
 #include "symbol/symbol.h"
 
 struct debug_search *symbols_search(struct symbols *symbols);
+struct names *symbols_names(struct symbols *symbols);
 size_t symbols_modules(const struct symbols *symbols);
-/* The image of module i, if that is mapped still and no module before has the file; or NULL. */
+/* The image of module i, if that is mapped still and no mapped module before has the file; or NULL. */
 struct image *symbols_image(const struct symbols *symbols, size_t i, const char **path_ret);

@@ -81,21 +81,22 @@ struct err *gadget_find(struct target *target, struct gadgets *ret)
 }
 
 struct err *gadget_frame(const struct arch *arch, const struct gadgets *gadgets,
-			 const struct sigframe_spec *spec, void *buf, size_t room, uint64_t *sp_ret,
-			 size_t *len_ret)
+			 const struct sigframe_spec *spec, void *buf, size_t room,
+			 struct gadget_frame *ret)
 {
 	const uint64_t way[] = { gadgets->pop, SYS_rt_sigreturn };
 	size_t way_len = gadget_way_len(gadgets);
 	struct sigframe_spec at = *spec;
+	struct gadget_frame frame;
 	struct err *err;
 
 	at.restorer = gadgets->pop ? gadgets->call : gadgets->restorer;
-	err = arch->sigframe(&at, (uint8_t *)buf + way_len, room - way_len, sp_ret, len_ret);
+	err = arch->sigframe(&at, (uint8_t *)buf + way_len, room - way_len, &frame.sp, &frame.len);
 	if (err)
 		return err;
 	memcpy(buf, way, way_len);
-	*sp_ret -= way_len;
-	*len_ret += way_len;
+	ret->sp = frame.sp - way_len;
+	ret->len = frame.len + way_len;
 	return NULL;
 }
 

@@ -26,14 +26,19 @@ static inline size_t gadget_way_len(const struct gadgets *gadgets)
 	return gadgets->pop ? 2 * sizeof(uint64_t) : 0;
 }
 
+struct gadget_frame {
+	uint64_t sp;	/* where it goes */
+	size_t len;
+};
+
 /*
  * Make the frame of spec (arch->sigframe), and before it the words that lead into it: a thread
- * that returns (`ret`) with *sp_ret in SP makes rt_sigreturn with this frame. The restorer of spec
+ * that returns (`ret`) with ret->sp in SP makes rt_sigreturn with this frame. The restorer of spec
  * is not used. room is at least REMOTE_SCRATCH.
  */
 struct err *gadget_frame(const struct arch *arch, const struct gadgets *gadgets,
-			 const struct sigframe_spec *spec, void *buf, size_t room, uint64_t *sp_ret,
-			 size_t *len_ret) MUST_CHECK;
+			 const struct sigframe_spec *spec, void *buf, size_t room,
+			 struct gadget_frame *ret) MUST_CHECK;
 
 /* Is there a `syscall; ret` at pc, whoever has found it? */
 bool gadget_is_call(struct target *target, uint64_t pc);

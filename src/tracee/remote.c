@@ -74,7 +74,7 @@ static struct err *lay_frame(struct remote *remote, const struct gadgets *gadget
 	AUTO_FREE uint8_t *buf = malloc(2 * REMOTE_FRAME_MAX);
 	uint8_t *xstate = buf + REMOTE_FRAME_MAX;
 	struct sigframe_spec spec = { .regs = &restored, .mask = remote->mask };
-	size_t len;
+	struct gadget_frame frame;
 	struct err *err;
 
 	if (!buf)
@@ -85,15 +85,16 @@ static struct err *lay_frame(struct remote *remote, const struct gadgets *gadget
 		return err;
 	spec.xstate = xstate;
 	spec.below = regs_get(&remote->regs, arch->sp) - arch->red_zone;
-	err = gadget_frame(arch, gadgets, &spec, buf, REMOTE_FRAME_MAX, &remote->frame, &len);
+	err = gadget_frame(arch, gadgets, &spec, buf, REMOTE_FRAME_MAX, &frame);
 	if (err)
 		return err;
-	remote->frame_len = (uint32_t)len;
+	remote->frame = frame.sp;
+	remote->frame_len = (uint32_t)frame.len;
 	remote->way_len = (uint32_t)gadget_way_len(gadgets);
 	err = memory_read(&target->mem.memory, remote->frame - REMOTE_SCRATCH, remote->saved,
-			  REMOTE_SCRATCH + len);
+			  REMOTE_SCRATCH + frame.len);
 	if (!err)
-		err = procmem_write(&target->mem, remote->frame, buf, len);
+		err = procmem_write(&target->mem, remote->frame, buf, frame.len);
 	return err ? err_wrap(err, "stack of thread %d", remote->thread->tid) : NULL;
 }
 

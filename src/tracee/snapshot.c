@@ -106,18 +106,19 @@ static struct err *lay_end(struct remote *remote, uint64_t *sp_ret)
 	struct sigframe_spec spec = { .regs = &regs, .mask = UINT64_MAX,
 				      .below = remote->frame };
 	struct gadgets gadgets;
+	struct gadget_frame frame;
 	struct err *err = gadget_find(target, &gadgets);
-	size_t len;
 
 	if (err)
 		return err;
 	regs_set(&regs, arch->pc, gadgets.call);
 	regs_set(&regs, arch->syscall_nr, SYS_exit_group);
 	regs_set(&regs, arch->syscall_arg[0], 0);
-	err = gadget_frame(arch, &gadgets, &spec, buf, sizeof(buf), sp_ret, &len);
+	err = gadget_frame(arch, &gadgets, &spec, buf, sizeof(buf), &frame);
 	if (err)
 		return err;
-	return remote_scratch_at(remote, *sp_ret, buf, len);
+	*sp_ret = frame.sp;
+	return remote_scratch_at(remote, frame.sp, buf, frame.len);
 }
 
 static struct err *make_child(struct target *target, struct remote *remote,
