@@ -223,8 +223,8 @@ struct err *leaks_print(struct session *session, const struct session_leaks *fou
 	err = print_listing(&list, found);
 	if (err)
 		return err;
-	out_f(out, "%zu loss records listed; %" PRIu64 " bytes in %" PRIu64 " blocks\n",
-	      leaks->vec.nr, leaks->listed.bytes, leaks->listed.blocks);
+	out_f(out, "%zu loss records listed; %s bytes in %" PRIu64 " blocks\n",
+	      leaks->vec.nr, size_text(out, leaks->listed.bytes).at, leaks->listed.blocks);
 	suppressed_print(leaks, suppressions, out);
 	sampling_print(session, out);
 	return NULL;
@@ -239,7 +239,7 @@ struct err *stale_print(struct session *session, const struct session_leaks *fou
 	out_heading(out, "Old Blocks of the Process that are Reachable:");
 	err = print_listing(&list, found);
 	if (!err)
-		out_f(out, "%zu sites listed; %" PRIu64 " bytes in %" PRIu64 " blocks\n",
-		      sites->vec.nr, sites->bytes, sites->count);
+		out_f(out, "%zu sites listed; %s bytes in %" PRIu64 " blocks\n",
+		      sites->vec.nr, size_text(out, sites->bytes).at, sites->count);
 	return err;
 }

@@ -207,8 +207,8 @@ struct err *sites_print(struct session *session, struct stack_names *names, enum
 	if (!err)
 		err = lacks_print(session, out);
 	if (!err)
-		out_f(out, "%zu sites listed; %" PRIu64 " allocations, %" PRIu64 " bytes in all sites\n",
-		      sites->vec.nr, sites->count, sites->bytes);
+		out_f(out, "%zu sites listed; %" PRIu64 " allocations, %s bytes in all sites\n",
+		      sites->vec.nr, sites->count, size_text(out, sites->bytes).at);
 	if (!err)
 		sampling_print(session, out);
 	return err;

@@ -9,5 +9,5 @@
 struct debug_search *symbols_search(struct symbols *symbols);
 struct names *symbols_names(struct symbols *symbols);
 size_t symbols_modules(const struct symbols *symbols);
-/* The image of module i, if that is mapped still and no mapped module before has the file; or NULL. */
+/* The image of module i if it is mapped, and no mapped module before it has the file; or NULL. */
 struct image *symbols_image(const struct symbols *symbols, size_t i, const char **path_ret);
