@@ -33,7 +33,7 @@ set wrong {
 	}
 }
 
-proc check_sums {m moments} {
+proc check_site_sums {m moments} {
 	for {set i 0} {$i < $moments} {incr i} {
 		set bad [live_value $m [expr {$i % 5 ? "wrong stack" : "wrong {stack function}"}]]
 		check {$bad eq ""} {moment $i: [lrange $bad 0 5]}
@@ -53,9 +53,9 @@ proc with_grower {what args} {
 	live $m [string map {"\n" ";"} $::wrong]
 	order $t "fill [work 30000 300]"
 	order $t $what
-	check_sums $m 100
+	check_site_sums $m 100
 	set held [order $t calm]
-	check_sums $m 1
+	check_site_sums $m 1
 	if {"--sample" ni $args} {
 		set sum 0
 		foreach site [live_value $m "mdbg::sites function == grow_*"] {
