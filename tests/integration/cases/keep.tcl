@@ -26,11 +26,6 @@ proc since {m} {
 	return $line
 }
 
-proc kill_mdbg {m} {
-	exec kill -KILL [pid $m]
-	catch {ending $m}
-}
-
 # Kept, and gone on with, again and again, the target at work all the time.
 repeated keep-and-come-back 120 {
 	set t [start exact -t 4 {*}$::rest]
