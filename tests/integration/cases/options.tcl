@@ -9,7 +9,7 @@ case help-and-version 20 {
 
 case usage-errors 60 {
 	foreach args {
-		{--no-such-option} {-p} {-p abc} {-p 0} {-p -5} {--engine foo} {--engine} {--stack-depth 0} {--stack-depth 129}
+		{--no-such-option} {-p} {-p 99999999999} {-p 0} {-p -5} {--engine foo} {--engine} {--stack-depth 0} {--stack-depth 129}
 		{--stack-depth x} {--color sometimes} {-p 1 -- true} {-x} {-c}
 	} {
 		mdbg -q {*}$args
