@@ -152,11 +152,11 @@ static struct err *add_inside(struct job *job, const struct memory_view_thread *
 /* The words do not move any more. */
 static void place_words(struct job *job)
 {
-	const uint64_t *word = job->words.at;
+	size_t at = 0;
 
 	vec_each(inside, &job->inside) {
-		inside->word = word;
-		word += inside->nr_words;
+		inside->word = inside->nr_words ? &job->words.at[at] : NULL;
+		at += inside->nr_words;
 	}
 }
 

@@ -179,7 +179,7 @@ struct err *leak_holders_take(const struct leak_stacks *stacks,
 
 	for (size_t i = 0; i < ret->mark.holders.nr && !err; i++)
 		ret->holders.at[ret->holders.nr++].number = (uint32_t)i;
-	if (err)
+	if (err || !ret->holders.nr)
 		return err;
 	qsort_r(ret->holders.at, ret->holders.nr, sizeof(*ret->holders.at), by_bytes,
 		ret->mark.holders.at);
