@@ -108,6 +108,12 @@ static NOINLINE void add_strings(int nr, size_t size, size_t offset, size_t next
 	}
 }
 
+/* A site of its own: a compiler may make one call of two that differ in their arguments alone. */
+static NOINLINE void add_few(int nr)
+{
+	add_strings(nr, 12107, 24, 0);
+}
+
 static NOINLINE void make_pool(void)
 {
 	char **block = (char **)make(24073);
@@ -140,7 +146,7 @@ static void obey(void)
 		} else if (!strncmp(line, "nodes ", 6)) {
 			add_strings(atoi(line + 6), 12047, 40, 18053);
 		} else if (!strncmp(line, "few ", 4)) {
-			add_strings(atoi(line + 4), 12107, 24, 0);
+			add_few(atoi(line + 4));
 		} else if (!strncmp(line, "wild ", 5)) {
 			for (int i = 0; i < atoi(line + 5); i++)
 				add_strings(1, 6091, 100 + 137 * (size_t)i, 0);
