@@ -20,7 +20,8 @@ const struct cmd cmd_attach = {
 	.usage		= "PID|NAME",
 	.brief		= "attach to a running process and record its allocations",
 	.help		= "NAME is that of the process or of its program's file, where only one\n"
-			  "process has it. The process runs on. What was recorded of an earlier one is dropped.\n"
+			  "process has it. The process runs on. What was recorded of an earlier one is\n"
+			  "dropped.\n"
 			  "Before it, `set` what belongs to an attach: stack-depth, log-limit,\n"
 			  "engine, free-history.\n"
 			  "Errors: ATTACH with the reason; STATE if there is a process already.\n",
