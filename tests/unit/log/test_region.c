@@ -4,6 +4,7 @@
  * written over.
  */
 
+#include <stdio.h>
 #include <string.h>
 
 #include "log/free_history.h"
@@ -152,11 +153,13 @@ static void test_open_fails(void)
 {
 	struct journal *journal;
 	struct log opened;
+	char version[32];
 
 	region_open(SIZE, &log_);
 	journal = (struct journal *)log_.base;
 	log_.header->version = LOG_VERSION + 1;
-	open_fails("version 9");
+	snprintf(version, sizeof(version), "version %d", LOG_VERSION + 1);
+	open_fails(version);
 	log_.header->version = LOG_VERSION;
 	log_.header->magic[0] = 'M';
 	open_fails("no magic");
