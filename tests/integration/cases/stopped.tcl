@@ -48,7 +48,7 @@ proc switches {pid tid} {
 	return $nr
 }
 
-# 25 places a trial, and 250 at least, all over a round, until one is in the middle of a change: what seems damaged may be
+# 25 places a trial, all over a round, and more until one is in the middle of a change: what seems damaged may be
 # in change, and nothing is waited for.
 foreach who {alone main worker} {
 	repeated stopped-anywhere-in-malloc-$who 60 [string map [list WHO $who] {
@@ -59,8 +59,8 @@ foreach who {alone main worker} {
 		set before [waits $::tmp/trace]
 		set torn 0
 		set listed 0
-		set places [expr {25 * max(10, $::trials)}]
-		for {set i 0} {$i < $places || (!$torn && $i < 4 * $places)} {incr i} {
+		set places [expr {25 * $::trials}]
+		for {set i 0} {$i < $places || (!$torn && $i < 1000)} {incr i} {
 			set pc [step $s $t $tid 211]
 			set found [live_value $m mdbg::check]
 			check {[dict get $found walked] && [dict get $found damages] == 0} {place $i, $pc: $found}
