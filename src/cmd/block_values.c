@@ -4,7 +4,9 @@
 #include "cmd/block_values.h"
 
 #include "base/cancel.h"
+#include "base/cleanup.h"
 #include "cmd/cmd.h"
+#include "cmd/each.h"
 #include "cmd/query.h"
 #include "cmd/shell.h"
 
@@ -42,14 +44,14 @@ static struct err *take_threads(const struct log *log, struct block_values *bloc
 	return err;
 }
 
-struct err *block_values_take(const struct call *call, const struct query *query,
-			      struct block_values *ret)
+/* All of query->list. */
+static struct err *take_list(const struct call *call, const struct query *query,
+			     struct block_values *ret)
 {
 	const struct log *log = session_log(call->session);
 	const struct block *block;
 	struct err *err;
 
-	memset(ret, 0, sizeof(*ret));
 	memcpy(ret->pids, session_pids(call->session), sizeof(ret->pids));
 	ret->now_ns = query->now_ns;
 	err = dicts_init(&ret->dicts);
@@ -65,9 +67,30 @@ struct err *block_values_take(const struct call *call, const struct query *query
 	return err ? err : take_threads(log, ret);
 }
 
-void block_values_free(struct block_values *blocks)
+/* What the query has taken is given back before a script runs. */
+static struct err *take_answer(const struct call *call,
+			       struct err *(*ask)(const struct call *call, struct query *query),
+			       struct block_values *ret)
+{
+	CLEANUP(query_free) struct query query;
+	struct err *err = ask(call, &query);
+
+	return err ? err : take_list(call, &query, ret);
+}
+
+static void block_values_free(struct block_values *blocks)
 {
 	vec_free(&blocks->vec);
 	vec_free(&blocks->threads);
 	dicts_free(&blocks->dicts);
+}
+
+struct err *block_values_give(struct call *call,
+			      struct err *(*ask)(const struct call *call, struct query *query),
+			      Tcl_Obj *(*dict_of)(void *ctx, size_t i), Tcl_Obj **ret)
+{
+	CLEANUP(block_values_free) struct block_values blocks = { .vec = VEC_INIT };
+	struct err *err = take_answer(call, ask, &blocks);
+
+	return err ? err : each_give(call, blocks.vec.nr, dict_of, &blocks, ret);
 }

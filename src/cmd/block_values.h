@@ -31,7 +31,10 @@ struct block_values {
 	struct dicts dicts;
 };
 
-/* All of query->list; ret is to be freed whatever comes back. */
-struct err *block_values_take(const struct call *call, const struct query *query,
-			      struct block_values *ret) MUST_CHECK;
-void block_values_free(struct block_values *blocks);
+/*
+ * The answer to `ask` (query_blocks, query_free_chunks): a dict for each of its blocks, which
+ * dict_of (ctx: struct block_values) makes.
+ */
+struct err *block_values_give(struct call *call,
+			      struct err *(*ask)(const struct call *call, struct query *query),
+			      Tcl_Obj *(*dict_of)(void *ctx, size_t i), Tcl_Obj **ret) MUST_CHECK;

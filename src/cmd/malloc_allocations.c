@@ -4,7 +4,6 @@
 #include "base/cleanup.h"
 #include "cmd/block_values.h"
 #include "cmd/cmd.h"
-#include "cmd/each.h"
 #include "cmd/query.h"
 #include "report/blocks.h"
 
@@ -93,21 +92,9 @@ static Tcl_Obj *block_dict(void *ctx, size_t i)
 	return dicts_end(dicts);
 }
 
-/* What the query has taken is given back before a script runs. */
-static struct err *take_blocks(struct call *call, struct block_values *ret)
-{
-	CLEANUP(query_free) struct query query;
-	struct err *err = query_blocks(call, &query);
-
-	return err ? err : block_values_take(call, &query, ret);
-}
-
 static struct err *allocations(struct call *call, Tcl_Obj **ret)
 {
-	CLEANUP(block_values_free) struct block_values blocks = { .vec = VEC_INIT };
-	struct err *err = take_blocks(call, &blocks);
-
-	return err ? err : each_give(call, blocks.vec.nr, block_dict, &blocks, ret);
+	return block_values_give(call, query_blocks, block_dict, ret);
 }
 
 const struct cmd cmd_api_allocations = {

@@ -4,7 +4,6 @@
 #include "base/cleanup.h"
 #include "cmd/block_values.h"
 #include "cmd/cmd.h"
-#include "cmd/each.h"
 #include "cmd/query.h"
 #include "heap/chunk.h"
 #include "report/blocks.h"
@@ -60,21 +59,9 @@ static Tcl_Obj *chunk_dict(void *ctx, size_t i)
 	return dicts_end(dicts);
 }
 
-/* What the query has taken is given back before a script runs. */
-static struct err *take_chunks(struct call *call, struct block_values *ret)
-{
-	CLEANUP(query_free) struct query query;
-	struct err *err = query_free_chunks(call, &query);
-
-	return err ? err : block_values_take(call, &query, ret);
-}
-
 static struct err *freespace(struct call *call, Tcl_Obj **ret)
 {
-	CLEANUP(block_values_free) struct block_values chunks = { .vec = VEC_INIT };
-	struct err *err = take_chunks(call, &chunks);
-
-	return err ? err : each_give(call, chunks.vec.nr, chunk_dict, &chunks, ret);
+	return block_values_give(call, query_free_chunks, chunk_dict, ret);
 }
 
 const struct cmd cmd_api_freespace = {

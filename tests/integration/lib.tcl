@@ -55,6 +55,13 @@ proc skip {why} {
 	return -code error -errorcode SKIP $why
 }
 
+# A case that a mdbg built with sanitizers cannot do, and why.
+proc skip_if_sanitized {why} {
+	if {![catch {exec grep -q __asan_init $::mdbg_program}]} {
+		skip $why
+	}
+}
+
 proc check {condition why} {
 	if {![uplevel 1 [list expr $condition]]} {
 		fail [uplevel 1 [list subst $why]]

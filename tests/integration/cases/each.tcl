@@ -168,9 +168,7 @@ case each-ctrl-c 60 {
 
 # 40 bytes a block while BODY runs, and little more before; in a list a dict costs 1.5 KB at most.
 case each-memory 120 {
-	if {![catch {exec grep -q __asan_init $::mdbg_program}]} {
-		skip "the sanitizers take memory of their own"
-	}
+	skip_if_sanitized "the sanitizers take memory of their own"
 	set n 200000
 	set t [start million]
 	set m [live_start -p [pid_of $t]]

@@ -313,9 +313,7 @@ by_both case attach-detach-attach 60 {
 # A list is longer than what mdbg keeps of it: it has all blocks all the same, and once each, in any order. It may take 24
 # bytes a block and 48 MB (its threads' stacks are counted too); with all blocks in memory it took 100 and more.
 case long-lists 120 {
-	if {![catch {exec grep -q __asan_init $::mdbg_program}]} {
-		skip "the sanitizers take memory of their own"
-	}
+	skip_if_sanitized "the sanitizers take memory of their own"
 	set n 600000
 	set t [start million]
 	limit_mdbg "-d [expr {$n * 24 / 1024 + 49152}]"

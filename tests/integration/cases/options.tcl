@@ -125,9 +125,7 @@ case limit-on-descriptors 60 {
 
 # Tcl gives up where it gets no memory: with a word to the user, and nothing left in the target.
 case no-memory-for-a-script 60 {
-	if {![catch {exec grep -q __asan_init $::mdbg_program}]} {
-		skip "the sanitizers take memory of their own"
-	}
+	skip_if_sanitized "the sanitizers take memory of their own"
 	set t [start exact]
 	set before [state [pid_of $t]]
 	limit_mdbg "-d 150000"

@@ -46,9 +46,7 @@ proc check_site_sums {m moments} {
 
 # A grower at work, and mdbg.
 proc with_grower {what args} {
-	if {![catch {exec grep -q __asan_init $::mdbg_program}]} {
-		skip "the target makes more than a sanitized mdbg can add up in time"
-	}
+	skip_if_sanitized "the target makes more than a sanitized mdbg can add up in time"
 	set t [start grower]
 	set early [order $t verify]
 	set before [state [pid_of $t]]
