@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Ctrl-C. The signal handler (cmd) sets one flag; loops of the main thread that may take long ask
- * for it. A process-wide flag, since a signal handler has no context to reach it by.
+ * Ctrl-C. The signal handler (cmd) sets one flag, and loops of the main thread that may take long
+ * check it. The flag is process-wide, since a signal handler has no context through which it could
+ * reach it.
  */
 #pragma once
 
@@ -12,5 +13,5 @@
 void cancel_request(void);	/* async-signal-safe */
 void cancel_clear(void);	/* before a command starts */
 bool cancel_requested(void);
-/* NULL, or ERR_CANCELLED. */
+/* Returns NULL, or ERR_CANCELLED. */
 struct err *cancel_check(void) MUST_CHECK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Scope cleanup of mdbg's own resources. Never for the state of a target: that goes through the
- * journal (tracee/patch.h).
+ * Scope cleanup of mdbg's own resources. It is never used for the state of a target: that goes
+ * through the journal (tracee/patch.h).
  */
 #pragma once
 

@@ -16,11 +16,14 @@
 			   min_a < min_b ? min_a : min_b; })
 #define MAX(a, b)	({ __typeof__(a) max_a = (a); __typeof__(b) max_b = (b); \
 			   max_a > max_b ? max_a : max_b; })
-/* A power of two only. */
+/* a must be a power of two. */
 #define ALIGN_DOWN(x, a)	((x) & ~((__typeof__(x))(a) - 1))
 #define ALIGN_UP(x, a)		ALIGN_DOWN((x) + ((__typeof__(x))(a) - 1), a)
 
-/* The first index i from low on for which `below`, true of none behind it, is false; high: none. */
+/*
+ * The first index i in [low, high) for which `below` is false, or high if there is none. After the
+ * first index for which it is false, `below` must be false for all.
+ */
 #define LOWER_BOUND(i, low, high, below) \
 	({ __typeof__((high) + 0) bound_low = (low), bound_high = (high); \
 	   while (bound_low < bound_high) { \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The error of a file that is over a limit. */
+/* The error for a file that is over a limit. */
 
 #include "base/limits.h"
 

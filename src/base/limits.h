@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The most that mdbg takes of a file that a target, or whoever else wrote it, has chosen: modules,
- * their debug files, core files, /tmp/perf-PID.map. Each is several times what the largest programs
- * have that are known (a browser's library: 300 MB of code, 1.3 million symbols with 130 MB of
- * names, 700,000 FDEs), and all that one file can have together fits into 400 MB of mdbg's memory.
+ * Limits on what mdbg takes from a file that a target, or somebody else, has chosen: modules, their
+ * debug files, core files, /tmp/perf-PID.map. Each limit is several times what the largest known
+ * programs have (a browser's library: 300 MB of code, 1.3 million symbols with 130 MB of names,
+ * 700,000 FDEs), and all that one file can have together fits into 400 MB of mdbg's memory.
  *
  * A part that is over a limit is left out as a whole, never cut: a table with half of its entries
- * would give wrong answers. The message is limit_err's, and the user sees it.
+ * would give wrong answers. The user sees the message of limit_err.
  */
 #pragma once
 
@@ -15,9 +15,11 @@
 #include "base/err.h"
 
 /* Any of these files. */
-#define LIMIT_FILE		(64ull << 30)	/* bytes; the rest is of what is read of it */
+/* bytes; the limits below are about parts of the file */
+#define LIMIT_FILE		(64ull << 30)
 #define LIMIT_READ		(160ull << 20)	/* bytes that are read into memory */
-#define LIMIT_CRC		(1ull << 30)	/* bytes of one that only a CRC-32 can tell */
+/* bytes of a file that can be checked only by its CRC-32 */
+#define LIMIT_CRC		(1ull << 30)
 
 /* ELF files. */
 #define LIMIT_SECTIONS		65535ull
@@ -26,13 +28,15 @@
 #define LIMIT_SYMBOLS		(1ull << 21)	/* of a table */
 #define LIMIT_NOTES		(1ull << 20)	/* bytes of a PT_NOTE */
 #define LIMIT_FDES		(1ull << 21)
-#define LIMIT_ROWS		(6ull << 20)	/* of unwinding, that a module's CFI is compiled to ... */
-#define LIMIT_ALL_ROWS		(16ull << 20)	/* ... and that of all modules of a process */
+/* rows for unwinding that the CFI of a module is compiled to */
+#define LIMIT_ROWS		(6ull << 20)
+#define LIMIT_ALL_ROWS		(16ull << 20)	/* the same for all modules of a process */
 
 /* Debug information. */
 #define LIMIT_UNPACKED		(256ull << 20)	/* bytes of all compressed sections of a file */
 #define LIMIT_UNITS		(1ull << 18)
-#define LIMIT_RANGES		(1ull << 20)	/* address ranges of units, of a unit's functions */
+/* address ranges of all units, or of the functions of one unit */
+#define LIMIT_RANGES		(1ull << 20)
 #define LIMIT_LINES		(4ull << 20)	/* bytes of a unit's line program */
 
 /* The folder of compiled rows. */
@@ -43,14 +47,16 @@
 #define LIMIT_PERF_BYTES	(128ull << 20)
 #define LIMIT_PERF_LINES	(1ull << 20)
 
-/* Core files, whose memory is as long as it is. */
-#define LIMIT_CORE_SEGMENTS	(1ull << 20)	/* vm.max_map_count is 65,530 as a rule */
-#define LIMIT_CORE_NOTES	(192ull << 20)	/* bytes of all: 4 K for each of 49,000 threads */
+/* Core files. Their memory may have any length. */
+#define LIMIT_CORE_SEGMENTS	(1ull << 20)	/* vm.max_map_count is usually 65,530 */
+/* bytes of all notes: 4 K for each of 49,000 threads */
+#define LIMIT_CORE_NOTES	(192ull << 20)
 #define LIMIT_CORE_THREADS	(1ull << 17)
 #define LIMIT_CORE_FILES	(1ull << 19)	/* mappings in NT_FILE */
 
 /* The log, which the target can write to. */
-#define LIMIT_LARGE_BLOCKS	(1ull << 16)	/* of 4 GB or more: 2^47 bytes have room for half of them */
+/* blocks of 4 GB or more: 2^47 bytes have room for half of them */
+#define LIMIT_LARGE_BLOCKS	(1ull << 16)
 
-/* ERR_RANGE: "NAME: WHAT (at most MOST)". */
+/* Returns ERR_RANGE: "NAME: WHAT (at most MOST)". */
 struct err *limit_err(const char *name, const char *what, uint64_t most) MUST_CHECK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A hash table from uint64_t to a pointer, over uthash; out of memory is an error, not an exit. */
+/* A hash table from uint64_t to a pointer, over uthash. Lack of memory is an error, not an exit. */
 #pragma once
 
 #include <stddef.h>
@@ -15,9 +15,12 @@ struct map {
 
 #define MAP_INIT	{ NULL }
 
-/* The value, or NULL. */
+/* Returns the value, or NULL. */
 void *map_get(const struct map *map, uint64_t key);
-/* Set or replace. value must not be NULL. Fails only with err_nomem, changing nothing. */
+/*
+ * Set or replace a value, which must not be NULL. It fails only with err_nomem, and then has
+ * changed nothing.
+ */
 struct err *map_put(struct map *map, uint64_t key, void *value) MUST_CHECK;
 /* Remove and return the value, or NULL. */
 void *map_remove(struct map *map, uint64_t key);
@@ -29,7 +32,7 @@ size_t map_count(const struct map *map);
  *	for (struct map_at at = map_begin(map); (value = map_next(&at)); )
  *		... at.key ...
  *
- * The entry that it is at may be removed meanwhile, no other.
+ * Meanwhile only the entry that was returned last may be removed.
  */
 struct map_at {
 	struct map_entry *next;
@@ -40,7 +43,7 @@ static inline struct map_at map_begin(const struct map *map)
 {
 	return (struct map_at){ map->entries, 0 };
 }
-/* The next value, or NULL. */
+/* Returns the next value, or NULL. */
 void *map_next(struct map_at *at);
-/* Free the table, calling free_value (if any) for each value. */
+/* Free the table; free_value (may be NULL) is called for each value. */
 void map_free(struct map *map, void (*free_value)(void *value));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Memory by address, whatever holds it. */
+/* Access to memory by address, no matter what holds it. */
 
 #include "base/memory.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Text that a terminal would obey is shown instead (outside.h). */
+/* Text from outside is escaped so that a terminal does not obey it (outside.h). */
 
 #include "base/outside.h"
 
@@ -12,7 +12,10 @@ static bool is_ascii_plain(unsigned char c, enum outside_lines lines)
 	return (c >= 0x20 && c < 0x7f) || (lines == OUTSIDE_LINES && (c == '\n' || c == '\t'));
 }
 
-/* The length of the UTF-8 sequence that text begins with, which is not ASCII; 0: it is none. */
+/*
+ * Returns the length of the UTF-8 sequence at the start of text, which is not ASCII; 0: there is
+ * none.
+ */
 static size_t decode(const unsigned char *text, size_t len, uint32_t *ret)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -32,7 +35,10 @@ static size_t decode(const unsigned char *text, size_t len, uint32_t *ret)
 	return nr;
 }
 
-/* C1 controls; marks, embeddings, overrides and isolates of direction; separators of lines. */
+/*
+ * True for C1 controls, for marks, embeddings, overrides and isolates of direction, and for line
+ * and paragraph separators.
+ */
 static bool is_obeyed(uint32_t code)
 {
 	return code < 0xa0 || code == 0x61c || code == 0x200e || code == 0x200f ||
@@ -58,9 +64,7 @@ size_t outside_plain(const char *text, size_t len, enum outside_lines lines)
 	return at;
 }
 
-/*
- * How the first character is shown, which cannot be printed as it is. Returns its length in text.
- */
+/* Escape the first character, which cannot be printed as it is. Returns its length in text. */
 static size_t escape(const char *text, size_t len, char ret[OUTSIDE_ESCAPED])
 {
 	unsigned char c = (unsigned char)*text;

@@ -2,5 +2,5 @@
 /* Paths as text. */
 #pragma once
 
-/* The part of path behind its last slash; all of it where there is none. */
+/* Returns the part of path behind its last slash; all of it if there is none. */
 const char *path_base(const char *path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A sum over bytes, a word at a time. */
+/* A checksum of bytes, computed a word at a time. */
 
 #include "base/sum.h"
 

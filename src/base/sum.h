@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * A sum over bytes that tells whether they are as they were written: against accidents, not against
- * attackers.
- */
+/* A checksum that detects accidental changes, not those of an attacker. */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
 /*
- * The sum of what sum is of (0: of nothing) and then len bytes. In the byte order of the machine.
+ * Continue a sum with len more bytes; the first call passes 0. It depends on the byte order of the
+ * machine.
  */
 uint64_t sum_bytes(uint64_t sum, const void *bytes, size_t len);

@@ -39,7 +39,7 @@ void trace_line(const char *fmt, ...)
 	if (len > (int)sizeof(line) - 2)
 		len = sizeof(line) - 2;
 	line[len++] = '\n';
-	/* A trace that cannot be written must not disturb what it traces. */
+	/* If the trace cannot be written, the traced code must not notice. */
 	if (write(trace_fd, line, (size_t)len) < 0)
 		return;
 }

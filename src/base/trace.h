@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * mdbg's own log file, for those who look for a fault in mdbg: nothing unless the environment names
- * a file in MDBG_TRACE. Any thread may write; a line is written whole.
+ * mdbg's own log file, for those who look for a fault in mdbg. It is written only if the
+ * environment variable MDBG_TRACE names a file. Any thread may write; a line is written whole.
  */
 #pragma once
 
 #include "base/compiler.h"
 
-/* Open the file that MDBG_TRACE names, if any. Once, from main, before threads. */
+/* Open the file that MDBG_TRACE names, if any. main calls this once, before it starts threads. */
 void trace_open(void);
-/* One line: time, thread and the text. Costs one load while no file is open. */
+/* Write one line: time, thread and the text. It costs one load while no file is open. */
 void trace_line(const char *fmt, ...) PRINTF(1, 2);

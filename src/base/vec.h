@@ -7,7 +7,7 @@
  *	v.at[i], v.nr
  *	vec_free(&v);
  *
- * A failed push leaves the vector as it was. vec_reserve makes room for n more elements in all, so
+ * A failed push leaves the vector unchanged. vec_reserve makes room for n more elements in all, so
  * that v.at[v.nr++] = x cannot fail.
  */
 #pragma once
@@ -22,7 +22,7 @@
 #define VEC(type)	struct { type *at; size_t nr, room; }
 #define VEC_INIT	{ NULL, 0, 0 }
 
-/* Grow *at to hold at least want elements of size bytes. Internal to the macros. */
+/* Grow *at to hold at least want elements of size bytes. Only the macros use it. */
 struct err *vec_grow(void **at, size_t *room, size_t want, size_t size) MUST_CHECK;
 
 #define vec_reserve(v, n) \
@@ -39,7 +39,10 @@ struct err *vec_grow(void **at, size_t *room, size_t want, size_t size) MUST_CHE
 #define vec_sort(v, compare) \
 	do { if ((v)->nr) \
 		qsort((v)->at, (v)->nr, sizeof(*(v)->at), compare); } while (0)
-/* A comparison for it, by a key that goes up: an expression of `x`, which points to an element. */
+/*
+ * Define a comparison function for qsort. Elements are ordered by an ascending key, which is an
+ * expression of `x`, a pointer to an element.
+ */
 #define COMPARE_BY(name, type, x, key) \
 	static int name(const void *compare_a, const void *compare_b) \
 	{ \
@@ -50,8 +53,8 @@ struct err *vec_grow(void **at, size_t *room, size_t want, size_t size) MUST_CHE
 		return (compare_key > (key)) - (compare_key < (key)); \
 	}
 /*
- * Go through a vector, which is not changed meanwhile: `item` points to each element in turn, as long as
- * the condition holds; with vec_each_value it is the element itself.
+ * Go through a vector, which must not change meanwhile, as long as the condition holds. `item`
+ * points to each element in turn; with vec_each_value it is the element itself.
  */
 #define vec_each_while(item, v, condition) \
 	for (__typeof__(*(v)->at) *item = (v)->at, *item##_end = vec_end(v); \
@@ -60,7 +63,10 @@ struct err *vec_grow(void **at, size_t *room, size_t want, size_t size) MUST_CHE
 #define vec_each_value(item, v) \
 	for (__typeof__(*(v)->at) *item##_at = (v)->at, *item##_end = vec_end(v), item; \
 	     item##_at != item##_end && (item = *item##_at, 1); item##_at++)
-/* Element i of a vector whose elements are zeros at first; NULL without memory for it. */
+/*
+ * Element i of a vector that is extended with zeros if it is shorter; NULL if there is no memory
+ * for that.
+ */
 #define vec_slot(v, i) \
 	({ size_t vec_i = (i), vec_more = vec_i < (v)->nr ? 0 : vec_i + 1 - (v)->nr; \
 	   bool vec_fits = !vec_reserve(v, vec_more); \
@@ -69,9 +75,9 @@ struct err *vec_grow(void **at, size_t *room, size_t want, size_t size) MUST_CHE
 		   (v)->nr += vec_more; \
 	   } \
 	   vec_fits ? &(v)->at[vec_i] : NULL; })
-/* Behind the last element. An empty vector has no array. */
+/* The end of the array, behind the last element. An empty vector has no array. */
 #define vec_end(v)	((v)->nr ? (v)->at + (v)->nr : (v)->at)
-/* Remove element i, keeping the order. */
+/* Remove element i; the others keep their order. */
 #define vec_remove(v, i) \
 	do { size_t vec_i = (i); \
 	     memmove(&(v)->at[vec_i], &(v)->at[vec_i + 1], \

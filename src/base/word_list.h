@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A list of words (addresses, for the most part), to be sorted and searched. */
+/* A list of words, mostly addresses, to be sorted and searched. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@ struct word_list {
 	VEC(uint64_t) vec;
 };
 
-/* For qsort. */
+/* Comparison for qsort. */
 static inline int word_list_by_value(const void *a, const void *b)
 {
 	uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
@@ -26,7 +26,7 @@ static inline void word_list_sort(struct word_list *list)
 	vec_sort(&list->vec, word_list_by_value);
 }
 
-/* Is it one of nr words, which are sorted? */
+/* Is word one of nr sorted words? */
 static inline bool word_among(const uint64_t *at, size_t nr, uint64_t word)
 {
 	size_t i = LOWER_BOUND(j, 0, nr, at[j] < word);
@@ -34,7 +34,7 @@ static inline bool word_among(const uint64_t *at, size_t nr, uint64_t word)
 	return i < nr && at[i] == word;
 }
 
-/* Is it one of the first nr of a list, which are sorted? */
+/* Is word one of the first nr words of a list, which are sorted? */
 static inline bool word_list_has(const struct word_list *list, size_t nr, uint64_t word)
 {
 	return word_among(list->vec.at, nr, word);
