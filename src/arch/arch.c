@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The list of processors. A port adds a line to each table here and nothing elsewhere. */
+/* The list of processors. A port adds a line to each table here, and changes nothing else. */
 
 #include "arch/arch.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What a return address tells: a call instruction ends there. */
+/* Facts about calls: a return address is an address where a call instruction ends. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,7 +7,10 @@
 
 #define CALL_BYTES	7	/* the longest one, without prefixes */
 
-/* Bytes of an indirect call (ff /2), by what follows the opcode. */
+/*
+ * Returns the length in bytes of an indirect call (ff /2), from the bytes behind the opcode; 0: not
+ * one.
+ */
 static inline unsigned call_indirect_length(const uint8_t *operand)
 {
 	uint8_t mod = operand[0] >> 6, rm = operand[0] & 7;
@@ -20,7 +23,7 @@ static inline unsigned call_indirect_length(const uint8_t *operand)
 	return 2 + sib + mod;
 }
 
-/* Can a call end behind these bytes? */
+/* Can a call instruction end behind these bytes? */
 static inline bool call_ends(const uint8_t before[CALL_BYTES])
 {
 	if (before[CALL_BYTES - 5] == 0xe8)

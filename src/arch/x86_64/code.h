@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Writing x86-64 machine code into an array, for a place that is known. What does not fit sets
- * `full` and is left out, so that a writer checks once, at the end.
+ * Writes x86-64 machine code into an array, for a place that is known. If something does not fit,
+ * it is left out and `full` is set, so that a writer checks once, at the end.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ struct code {
 	bool full;
 };
 
-/* Where the next byte will lie. */
+/* Returns the address at which the next byte will lie. */
 static inline uint64_t code_pc(const struct code *code)
 {
 	return code->start + code->len;
@@ -33,7 +33,7 @@ void code_u64(struct code *code, uint64_t value);
 #define code_op(code, ...) \
 	code_put(code, (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
 
-/* Is the distance from the end of an instruction to target one that 32 bits hold? */
+/* Does the distance from the end of an instruction to target fit into 32 bits? */
 static inline bool code_reaches(uint64_t end, uint64_t target)
 {
 	int64_t distance = (int64_t)(target - end);
@@ -42,17 +42,17 @@ static inline bool code_reaches(uint64_t end, uint64_t target)
 }
 
 /*
- * A jump that touches neither registers nor flags: jmp rel32 where that reaches, else through a
- * word behind it.
+ * Write a jump that touches neither registers nor flags: jmp rel32 if that reaches, else a jump
+ * through a word behind it.
  */
 void code_jump(struct code *code, uint64_t target);
 /*
- * A call: direct where rel32 reaches, else through a word that code_call_word puts behind the code.
- * Returns what that wants to know, 0: there is no word.
+ * Write a call: a direct one if rel32 reaches, else one through a word that code_call_word puts
+ * behind the code. Returns what must be passed to code_call_word as disp; 0: no word is needed.
  */
 size_t code_call(struct code *code, uint64_t target);
 void code_call_word(struct code *code, size_t disp, uint64_t target);
-/* Add to SP; the flags are kept. */
+/* Add to SP without a change to the flags. */
 void code_add_sp(struct code *code, int8_t add);
-/* Push a 64-bit constant; registers and flags are kept. */
+/* Push a 64-bit constant without a change to registers and flags. */
 void code_push(struct code *code, uint64_t value);

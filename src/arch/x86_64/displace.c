@@ -3,37 +3,37 @@
  * Displacing a prologue: the instructions under a patch, made to run elsewhere.
  *
  * Two passes. The first decodes whole instructions until min_len bytes are covered and refuses what
- * cannot be moved. The second writes the copy. What depends on the place is rewritten so that
- * registers, flags and memory come out as they would have:
+ * cannot be moved. The second writes the copy. Everything that depends on the place is rewritten so
+ * that registers, flags and memory come out as they would have:
  *
  *	operand [rip+d]		the same instruction, d re-based; too far for 32 bits: ERR_RANGE
- *	jmp, jcc (any size)	the near form, or by way of a 64-bit word where rel32 does not reach
+ *	jmp, jcc (any size)	the near form; if rel32 does not reach, through a 64-bit word
  *	loop, jrcxz (rel8)	the same instruction, hopping to a jump behind it
  *	call			push the ORIGINAL return address, then jump
  *
- * Branches among the displaced instructions. Where one goes to another, it goes to the copy of
- * that; this holds for the first one too: a jump back to the entry is a loop (or a tail call turned
- * into one), not a new call, and through the original it would run into the probe. A call of the
- * function itself is a call, and goes to the original. A branch into the middle of an instruction
- * is left to go to the original if the patch does not touch those bytes (the old `je 1f; lock; 1:
- * cmpxchg`), else refused.
+ * Branches among the displaced instructions. If a branch goes to a displaced instruction, the copy
+ * of it goes to the copy of that instruction. This includes the first one: a jump back to the entry
+ * is a loop (or a tail call turned into one), not a new call, and by the original entry it would
+ * run into the probe. A call of the function itself is a new call, and goes to the original. A
+ * branch into the middle of an instruction still goes to the original if the patch does not touch
+ * those bytes (the old `je 1f; lock; 1: cmpxchg`), else it is refused.
  *
  * Calls. A `call` in the copy would leave a return address that no CFI describes: an exception
  * thrown below it would end in terminate(), and every traceback would have to know of copies. With
  * the original address on the stack, the callee sees what it would have seen (so do
  * __builtin_return_address and the call-pop idiom) and returns straight into the function. So a
  * call is always the last instruction displaced, and one that would return into patched bytes is
- * refused. The price: the return does not match the hardware's shadow stack; a process that has one
- * is not attached to (tracee/refuse.c).
+ * refused. The price is that the return does not match the hardware's shadow stack; mdbg does not
+ * attach to a process that has one (tracee/refuse.c).
  *
- * The end of the function. Where a `ret` or `jmp` comes before min_len, the bytes behind it may
- * be somebody's: a branch's target, the next function. Only nop and int3 may be patched, and only
- * up to len, which is what the caller knows to be the function's. They are consumed, and not
- * copied.
+ * The end of the function. If a `ret` or `jmp` comes before min_len, the bytes behind it may be in
+ * use: as the target of a branch, or by the next function. Of these bytes only nop and int3 may be
+ * patched, and only up to len, where the function ends as far as the caller knows. They are
+ * consumed, but not copied.
  *
- * Between the two instructions of that push the stack holds half an address. Each instruction of
- * insn[] is one step of the original; a PC between two entries belongs to a step under way and
- * cannot be moved to the original.
+ * Steps. A call pushes its return address with two instructions, and between them the stack holds
+ * half an address. Each entry of insn[] is one step of the original; a PC between two entries
+ * belongs to an unfinished step and cannot be moved to the original.
  */
 
 #include "arch/x86_64/x86_64.h"
@@ -50,12 +50,15 @@ struct work {
 	uint64_t from;
 	size_t min_len;
 	struct insn insn[DISPLACED_INSNS];
-	uint8_t off[DISPLACED_INSNS];		/* of insn[] in code */
+	uint8_t off[DISPLACED_INSNS];		/* offset of insn[] in code */
 	size_t nr;
 	size_t consumed;
 	struct code out;
 	struct displaced displaced;
-	/* Near branches within the copy: where their rel32 is, and which instruction they go to. */
+	/*
+	 * Near branches within the copy: offset of their rel32, and the index of the instruction
+	 * that they go to.
+	 */
 	struct {
 		uint8_t at;
 		uint8_t insn;
@@ -74,7 +77,7 @@ static struct err *refuse(const struct work *work, size_t off, const char *why)
 			  work->from + off, text, why);
 }
 
-/* The index of the displaced instruction that starts at address target, or nr. */
+/* Returns the index of the displaced instruction that starts at address target, or nr. */
 static size_t find_insn(const struct work *work, uint64_t target)
 {
 	size_t i = 0;
@@ -118,7 +121,7 @@ static struct err *check_insn(const struct work *work, size_t i)
 	return NULL;
 }
 
-/* The instruction at consumed. */
+/* Decode the instruction at consumed. */
 static struct err *decode_next(const struct work *work, struct insn *ret)
 {
 	size_t off = work->consumed;
@@ -135,8 +138,8 @@ static struct err *decode_next(const struct work *work, struct insn *ret)
 }
 
 /*
- * The last instruction has ended the code, short of the patch. What is never run behind it may be
- * patched too, as far as it belongs to the function.
+ * The last instruction has ended the code before the end of the patch. Bytes behind it that never
+ * run may be patched, too, if they belong to the function.
  */
 static struct err *take_padding(struct work *work)
 {
@@ -183,7 +186,7 @@ static struct err *decode_all(struct work *work)
 	return NULL;
 }
 
-/* Copy an instruction; what it finds relative to RIP is found from the new place. */
+/* Copy an instruction; its operand relative to RIP is adjusted to the new place. */
 static struct err *put_copy(struct work *work, size_t i)
 {
 	const struct insn *insn = &work->insn[i];
@@ -201,13 +204,16 @@ static struct err *put_copy(struct work *work, size_t i)
 	return NULL;
 }
 
-/* Does a rel32 that ends at end reach target, be it in the copy or outside? */
+/* Does a rel32 that ends at end reach target, in the copy or outside? */
 static bool reaches(const struct work *work, uint64_t end, uint64_t target)
 {
 	return find_insn(work, target) < work->nr || code_reaches(end, target);
 }
 
-/* The rel32 of a branch that reaches; one within the copy is filled in when all is laid out. */
+/*
+ * Write the rel32 of a branch that reaches; one within the copy is filled in when the layout is
+ * known.
+ */
 static void put_rel32(struct work *work, uint64_t target)
 {
 	size_t to = find_insn(work, target);
@@ -230,13 +236,13 @@ static void put_jump(struct work *work, uint64_t target)
 	}
 }
 
-/* Bytes that put_jump takes at pc. */
+/* Returns the number of bytes that put_jump takes at pc. */
 static uint8_t jump_len(const struct work *work, uint64_t pc, uint64_t target)
 {
 	return reaches(work, pc + JUMP_NEAR_LEN, target) ? JUMP_NEAR_LEN : JUMP_FAR_LEN;
 }
 
-/* The near form where it reaches, else the opposite condition hops over a jump. */
+/* Write the near form if it reaches, else the opposite condition, which hops over a jump. */
 static void put_jcc(struct work *work, const struct insn *insn)
 {
 	struct code *out = &work->out;
@@ -250,7 +256,9 @@ static void put_jcc(struct work *work, const struct insn *insn)
 	}
 }
 
-/* These have a rel8 only: hop over a jump that hops over the jump to the target. */
+/*
+ * These branches have only a rel8, so they hop over a jump that hops over the jump to the target.
+ */
 static void put_loop(struct work *work, size_t i)
 {
 	const struct insn *insn = &work->insn[i];

@@ -2,21 +2,22 @@
 /*
  * Facts of x86-64 that a stack walk needs: DWARF register numbers (psABI, figure 3.36), where a
  * call leaves the return address, and where the kernel saves the registers when it delivers a
- * signal (struct rt_sigframe, its ucontext's sigcontext). Constants only, freestanding: the walk
- * in the agent includes this too.
+ * signal (struct rt_sigframe, its ucontext's sigcontext). Only constants, freestanding: the walk in
+ * the agent includes this file, too.
  */
 #pragma once
 
-#define FRAME_BX		3	/* rbx: the one other register that frames hang from */
+/* rbx: the only other register that a walk follows */
+#define FRAME_BX		3
 #define FRAME_FP		6	/* rbp */
 #define FRAME_SP		7	/* rsp */
 #define FRAME_RA		16	/* the return address column */
 #define FRAME_REGS		17
-#define FRAME_RA_OFFSET		(-8)	/* the return address, from the CFA */
+#define FRAME_RA_OFFSET		(-8)	/* offset of the return address from the CFA */
 
 /*
- * Offset of a register, by DWARF number, from SP as it is when the handler has returned to the
- * restorer: SP points to struct ucontext then, 40 bytes before its sigcontext.
+ * Offset of each register, by DWARF number, from SP when the handler has returned to the restorer:
+ * SP then points to struct ucontext, 40 bytes before its sigcontext.
  */
 #define FRAME_SIGNAL_OFFSETS { \
 	/* rax */ 144, /* rdx */ 136, /* rcx */ 152, /* rbx */ 128, \
@@ -26,7 +27,8 @@
 }
 
 /*
- * A restorer: `mov $15, %rax; syscall` (rt_sigreturn), in the two encodings that C libraries use.
+ * The code of restorers: `mov $15, %rax; syscall` (rt_sigreturn), in the two encodings that C
+ * libraries use.
  */
 #define FRAME_RESTORERS { \
 	{ 9, { 0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05 } }, \

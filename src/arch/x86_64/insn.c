@@ -31,7 +31,7 @@ static bool has_prefix(const ZydisDecodedInstruction *info, uint8_t prefix)
 	return false;
 }
 
-/* The operand in memory that is relative to RIP or EIP, or NULL. */
+/* Returns the memory operand that is relative to RIP or EIP, or NULL. */
 static const ZydisDecodedOperand *rip_operand(const struct decoded *decoded)
 {
 	for (unsigned i = 0; i < decoded->info.operand_count; i++) {
@@ -123,7 +123,7 @@ static void classify(const struct decoded *decoded, uint64_t pc, struct insn *in
 	case ZYDIS_MNEMONIC_UD1:
 	case ZYDIS_MNEMONIC_UD2:
 	case ZYDIS_MNEMONIC_HLT:
-		/* A handler of the signal looks at the PC. */
+		/* A handler of the signal may look at the PC. */
 		fixed(insn, "trap");
 		break;
 	default:
@@ -182,7 +182,7 @@ static bool reads(const struct decoded *decoded, ZydisRegister reg)
 	return false;
 }
 
-/* `xor eax, eax`, which is encoded as if it read the register. */
+/* Is it `xor eax, eax`, which is encoded as if it read the register? */
 static bool is_zero_idiom(const struct decoded *decoded)
 {
 	return decoded->info.mnemonic == ZYDIS_MNEMONIC_XOR &&
@@ -192,15 +192,15 @@ static bool is_zero_idiom(const struct decoded *decoded)
 }
 
 /*
- * May a function change this register before it has read it? Not what is its caller's, nor
- * `args`.
+ * May a function change this register before it has read it? Not if its caller needs it, nor if it
+ * is one of the first `args` arguments.
  */
 static bool is_free_to_change(ZydisRegister reg, unsigned args)
 {
 	static const ZydisRegister order[] = {
 		ZYDIS_REGISTER_RDI, ZYDIS_REGISTER_RSI, ZYDIS_REGISTER_RDX,
 		ZYDIS_REGISTER_RCX, ZYDIS_REGISTER_R8, ZYDIS_REGISTER_R9,
-		/* no arguments */
+		/* the rest are never arguments */
 		ZYDIS_REGISTER_RAX, ZYDIS_REGISTER_R10, ZYDIS_REGISTER_R11,
 	};
 
@@ -210,7 +210,7 @@ static bool is_free_to_change(ZydisRegister reg, unsigned args)
 	return false;
 }
 
-/* Done twice, is it the same as done once, and are the arguments still there? */
+/* Does the instruction have the same effect if it runs twice, and does it keep the arguments? */
 static bool may_be_repeated(const struct decoded *decoded, unsigned args)
 {
 	for (unsigned i = 0; i < decoded->info.operand_count; i++) {
@@ -231,7 +231,10 @@ static bool may_be_repeated(const struct decoded *decoded, unsigned args)
 	return true;
 }
 
-/* Bytes that the instruction takes from SP, if that is all that it does with registers; else 0. */
+/*
+ * Returns the bytes that the instruction takes from SP, if it does nothing else with registers;
+ * else 0.
+ */
 static uint8_t takes_from_sp(const struct decoded *decoded)
 {
 	const ZydisDecodedInstruction *info = &decoded->info;
@@ -239,7 +242,8 @@ static uint8_t takes_from_sp(const struct decoded *decoded)
 	int64_t bytes = 0;
 
 	if (info->mnemonic == ZYDIS_MNEMONIC_PUSH)
-		return first->type == ZYDIS_OPERAND_TYPE_MEMORY || info->operand_width != 64 ? 0 : 8;
+		return first->type == ZYDIS_OPERAND_TYPE_MEMORY ||
+		       info->operand_width != 64 ? 0 : 8;
 	if (first->type != ZYDIS_OPERAND_TYPE_REGISTER || first->reg.value != ZYDIS_REGISTER_RSP)
 		return 0;
 	if (info->mnemonic == ZYDIS_MNEMONIC_SUB && second->type == ZYDIS_OPERAND_TYPE_IMMEDIATE)
@@ -293,7 +297,7 @@ size_t x86_64_insn_text(const uint8_t *code, size_t len, uint64_t at, char *text
 	if (!decode(code, len, &decoded) ||
 	    ZYAN_FAILED(ZydisFormatterInit(&formatter, ZYDIS_FORMATTER_STYLE_INTEL)))
 		return 0;
-	/* A text that does not fit is the mnemonic alone, cut if need be. */
+	/* If the text does not fit, it is only the mnemonic, cut if necessary. */
 	if (ZYAN_FAILED(ZydisFormatterFormatInstruction(
 		    &formatter, &decoded.info, decoded.operand,
 		    decoded.info.operand_count_visible, text, room, at, NULL)))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * One decoded x86-64 instruction: what moving it to another place asks about it. The only user of
- * Zydis' decoder.
+ * One decoded x86-64 instruction, with the facts that are needed to move it to another place. This
+ * is the only user of Zydis' decoder.
  */
 #pragma once
 
@@ -13,7 +13,7 @@ struct entry_insn;
 
 enum insn_kind {
 	INSN_PLAIN,		/* runs anywhere */
-	INSN_RIP,		/* plain but for a memory operand relative to RIP */
+	INSN_RIP,		/* as INSN_PLAIN, except for a memory operand relative to RIP */
 	INSN_JUMP,		/* jmp rel */
 	INSN_JCC,		/* jcc rel */
 	INSN_LOOP,		/* loop, loope, loopne, jecxz, jrcxz: rel8 only */
@@ -25,18 +25,19 @@ enum insn_kind {
 struct insn {
 	enum insn_kind kind;
 	uint8_t len;
-	uint8_t disp;		/* offset of the RIP-relative displacement in it, 0: has none */
-	uint8_t modrm;		/* offset of the ModRM byte, 0: has none */
-	uint8_t condition;	/* INSN_JCC: of the opcode, 0 to 15 */
-	bool ends;		/* never goes on to the next instruction */
+	/* offset of the RIP-relative displacement in the instruction; 0: none */
+	uint8_t disp;
+	uint8_t modrm;		/* offset of the ModRM byte; 0: none */
+	uint8_t condition;	/* INSN_JCC: condition of the opcode, 0 to 15 */
+	bool ends;		/* it never continues to the next instruction */
 	bool padding;		/* nop or int3, of any length */
 	uint64_t target;	/* of a relative branch or a RIP-relative operand */
 	const char *why;
 };
 
 /*
- * Decode the instruction at code, which lies at address pc; false: not an instruction, or not all
- * of it is there.
+ * Decode the instruction at code, which lies at address pc. False: it is no instruction, or not all
+ * of its bytes are there.
  */
 bool insn_decode(const uint8_t *code, size_t len, uint64_t pc, struct insn *ret);
 

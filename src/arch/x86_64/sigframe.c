@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The x86-64 signal frame, as arch/x86/kernel/signal_64.c reads it in rt_sigreturn: the return
- * address, struct ucontext, and elsewhere, aligned to 64 bytes, the extended state with the
+ * address, struct ucontext, and at another place, aligned to 64 bytes, the extended state with the
  * kernel's "software reserved" words.
  */
 
@@ -18,7 +18,7 @@
 #define UC_FP_XSTATE	1u
 #define UC_SIGCONTEXT_SS	2u
 #define UC_STRICT_RESTORE_SS	4u
-/* No valid mode of sigaltstack: rt_sigreturn then leaves the alternate stack as it is. */
+/* This is no valid mode of sigaltstack, so rt_sigreturn leaves the alternate stack as it is. */
 #define SS_KEEP		0x40u
 
 /* The general registers of the frame, in its order. */
@@ -44,7 +44,7 @@ struct sw_bytes {
 	uint32_t xstate_size, padding[7];
 };
 
-/* The kernel gives the mask of user features in the software reserved words of NT_X86_XSTATE. */
+/* The software reserved words of NT_X86_XSTATE have the mask of user features, from the kernel. */
 static void put_xstate(uint8_t *at, const struct sigframe_spec *spec)
 {
 	struct sw_bytes sw = { .magic1 = MAGIC1 };

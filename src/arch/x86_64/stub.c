@@ -20,20 +20,21 @@
  *								pop rdi
  *								jmp RETRY
  *
- * In front of all of them, where the instruction before the patch has taken bytes from SP: lea rsp,
- * [rsp+UNDO]. What follows finds registers and stack as at the function's entry.
+ * If the instruction before the patch has taken bytes from SP, all of them begin with lea rsp,
+ * [rsp+UNDO]. The code behind it finds registers and stack as at the function's entry.
  *
- * The ABI has SP at 8 modulo 16 in the first instruction of a function, and so it is in CALL too.
- * The plain form keeps every register and the flags, by lea: callers in the function's own file may
- * count on registers that it does not touch. The retry form cannot, it calls another function.
- * RETRY is jumped to with the stack of the entry, so that what it throws passes no frame of ours.
+ * By the ABI, SP is 8 modulo 16 at the first instruction of a function, and so it is at CALL. The
+ * plain form keeps every register, and by lea also the flags: callers in the function's own file
+ * may rely on registers that it does not touch. The retry form cannot, since it calls another
+ * function. It jumps to RETRY with the stack as at entry, so that an exception from there passes no
+ * frame of ours.
  */
 
 #include "arch/x86_64/x86_64.h"
 
 #include "arch/x86_64/code.h"
 
-/* The retry form's way in; returns the bytes it has put on the stack. */
+/* Write the start of the retry form. Returns the bytes that it has put on the stack. */
 static size_t put_keep(struct code *code, const struct stub_spec *spec)
 {
 	code_u8(code, 0x57);				/* push rdi */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Thunks of x86_64. A thread comes here by the jump at a function's entry, or behind its first
- * instruction: then `lea rsp, [rsp+UNDO]` is in front of what follows, if that instruction has
- * taken bytes from SP. So it has the function's own registers and stack, SP at the return
- * address.
+ * instruction. In the second case the thunk begins with `lea rsp, [rsp+UNDO]` if that instruction
+ * has taken bytes from SP. So the thread has the function's own registers and stack, with SP at the
+ * return address.
  *
  *	THUNK_NEW		THUNK_ENTER			THUNK_FREE
  *
@@ -19,7 +19,7 @@
  *				call LEAVE(rsp, PROBE)	     3:	mov rdi, [rsp+ARGUMENT]
  *				unframe				lea, mov: rsi, rdx as above
  *								mov rcx, rbp; mov r8, rbx; mov r9, rax
- *								call STRAY
+ *								call UNKNOWN
  *								jmp 4b
  *				lea rsp, [rsp+48]	[lea rsp, [rsp+24]; pop rdi; pop rsi; pop rdx]
  *				[test rax, rax; jz 2f]
@@ -28,26 +28,27 @@
  *			     2:	jmp DISPLACED
  *
  *	lay	push rdx; push rsi; push rdi; push 0; push 0	three arguments, two words of the agent
- *	save	push rax, rcx, rdx, rsi, rdi, r8 to r11		what C may change
+ *	save	push rax, rcx, rdx, rsi, rdi, r8 to r11		the registers that C may change
  *	frame	push a word of padding; save; push rbx; push rbp
  *	unframe, restore: the other way round; SP is then at the padding, or as before save
  *
- * That is the layout of the frame that the agent is shown. SP is at 8 modulo 16 at entry; five
- * words below it the function finds it as the ABI has it, and so does the agent twelve words
- * further on, or nine words below SP at entry. The agent's C uses general registers only, and
- * keeps rbx and rbp: they are laid for it to read, and dropped.
+ * This is the layout of the frame that the agent gets. SP is 8 modulo 16 at entry. It is as the ABI
+ * demands for the call of the function, five words below, and for the calls of the agent, which are
+ * twelve words further down, or in THUNK_FREE nine words below SP at entry. The agent's C uses only
+ * general registers, and keeps rbx and rbp: these two are pushed only for it to read.
  *
- * The nothrow form is another function: it gets its argument in a register which the throwing one
- * may not touch. So all three are as at entry after it, whether it returned a block (they were the
- * caller's to lose, if the throwing one loses them) or not (they are its arguments).
+ * The nothrow form is another function: it gets its argument in a register that the throwing one
+ * may not touch. So all three argument registers are restored after it. If it returned a block, the
+ * caller may rely on those that the throwing form keeps; if not, they are the arguments of the
+ * throwing form.
  *
- * Flags are not kept across a call (no caller looks at what a callee left of them), but no
- * instruction of unframe touches them, so what ENTER said is still there behind it.
+ * Flags are not kept across a call, since no caller looks at the flags that a callee leaves. But no
+ * instruction of unframe touches them, so the test of ENTER's result still holds behind it.
  *
- * Behind each call of the agent its return address is wiped from the stack (put_forget).
+ * After each call of the agent, its return address is wiped from the stack (put_forget).
  *
- * Every `ret` returns from the call that came last: DISPLACED is left by a jump only where nothing
- * of ours is on the stack. This holds with a shadow stack, too.
+ * Every `ret` returns from the latest call: the thunk jumps to DISPLACED only when nothing of ours
+ * is on the stack. So this works with a shadow stack, too.
  */
 
 #include "arch/x86_64/x86_64.h"
@@ -62,7 +63,7 @@ enum {
 	FRAME		= WORD + SAVED + 2 * WORD,
 };
 
-/* Words behind the code, for calls that rel32 does not reach: at most one a call. */
+/* Words behind the code, for calls that rel32 does not reach: at most one for each call. */
 struct words {
 	struct {
 		size_t disp;
@@ -71,7 +72,7 @@ struct words {
 	size_t nr;
 };
 
-/* Returns the offset of the return address. */
+/* Write a call. Returns the offset of the return address. */
 static size_t put_call(struct code *code, struct words *words, uint64_t target)
 {
 	words->at[words->nr].disp = code_call(code, target);
@@ -98,16 +99,16 @@ static void put_lay(struct code *code)
 }
 
 /*
- * The agent has returned. Its return address, which lies below SP now, may turn up in a frame of
- * another call that does not write all of its words, and would look as if the thread were still to
- * come back: it is taken away.
+ * The agent has returned. Its return address now lies below SP. It might become part of a later
+ * frame that does not write all of its words, and would then look as if the thread were still to
+ * return to it. So it is wiped.
  */
 static void put_forget(struct code *code)
 {
 	code_op(code, 0x48, 0xc7, 0x44, 0x24, 0xf8, 0, 0, 0, 0);	/* mov qword [rsp-8], 0 */
 }
 
-/* The rest of the frame, then agent(frame, probe). Returns the offset of the return address. */
+/* Write the rest of the frame and agent(frame, probe). Returns the offset of the return address. */
 static size_t put_agent(struct code *code, struct words *words, uint64_t agent, uint64_t probe)
 {
 	size_t return_address;
@@ -123,14 +124,14 @@ static size_t put_agent(struct code *code, struct words *words, uint64_t agent, 
 	return return_address;
 }
 
-/* Back to before put_agent, but for the padding, which is still on the stack. */
+/* Undo put_agent, except for the padding, which is still on the stack. */
 static void put_unframe(struct code *code)
 {
 	code_add_sp(code, 2 * WORD);
 	put_restore(code);
 }
 
-/* A short jump ahead, to where put_label is called with what this returns. */
+/* Write a short jump forward, to the place where put_label is called with the result. */
 static size_t put_jcc(struct code *code, uint8_t opcode)
 {
 	code_op(code, opcode, 0);
@@ -190,7 +191,7 @@ static void put_enter(const struct thunk_spec *spec, struct code *code, struct w
 	code_jump(code, spec->displaced);
 }
 
-/* The agent's arguments behind the block: SP at entry, and the probe. */
+/* Write the agent's arguments behind the block: SP at entry, and the probe. */
 static void put_free_args(const struct thunk_spec *spec, struct code *code)
 {
 	code_op(code, 0x48, 0x8d, 0x74, 0x24, SAVED);		/* lea rsi, [rsp+72] */
@@ -198,7 +199,9 @@ static void put_free_args(const struct thunk_spec *spec, struct code *code)
 	code_u64(code, spec->probe);
 }
 
-/* Every register is saved. The agent's C has restored rbp and rbx; its result is still in rax. */
+/*
+ * All registers are saved here. The agent's C has restored rbp and rbx; its result is still in rax.
+ */
 static void put_unknown_free(const struct thunk_spec *spec, struct code *code, struct words *words,
 			     struct thunk *thunk)
 {
@@ -284,7 +287,7 @@ struct err *x86_64_thunk(const struct thunk_spec *spec, struct thunk *ret)
 	return NULL;
 }
 
-/* How much an instruction of a thunk adds to the distance from SP to the CFA. */
+/* Returns how much an instruction of a thunk adds to the distance from SP to the CFA. */
 static int pushes(const uint8_t *insn)
 {
 	uint8_t opcode = insn[0] == 0x41 ? insn[1] : insn[0];	/* REX.B: r8 to r15 */
@@ -313,7 +316,10 @@ size_t x86_64_thunk_cfa(const struct thunk *thunk, size_t offset)
 			cfa_there[nr++] = cfa;
 		}
 		off += insn.len;
-		/* Behind the `ret`, or the jump to displaced, one comes by a jump only. */
+		/*
+		 * The code behind `ret`, or behind the jump to displaced, is reached only by a
+		 * jump.
+		 */
 		for (size_t i = 0; i < nr; i++)
 			if (label[i] == off)
 				cfa = cfa_there[i];

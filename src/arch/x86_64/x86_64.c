@@ -31,28 +31,27 @@ static struct err *x86_64_jump(uint64_t from, uint64_t to, uint8_t *code, size_t
 	return NULL;
 }
 
-/* Which are looked for: those to [low, high), with calls or without. */
+/* The branches to look for: those to [low, high), with or without calls. */
 struct branches {
 	uint64_t low, high;
 	bool calls;
 };
 
 /*
- * Only relative branches are looked at, from the first byte on, one instruction after the other.
- * What is not seen:
+ * Only relative branches are considered, from the first byte on, one instruction after the other.
+ * This does not see:
  *
- *	switches	a jump through a table comes behind the compare and branch that bound its
- *			index, which take more than a patch, and the labels in the table lie behind
- *			the jump; only where they do not decode do the words of a table among the
- *			code count as something that is not understood. To take every indirect jump
- *			for one into the patch would refuse a good part of all functions and find
- *			nothing.
- *	computed goto	the same holds for what compilers make of it
- *	other functions	hand-written ones share code (one in all of glibc's 2,200 exported ones jumps
- *			into the first bytes of another, a variant of memmove); a compiler's cold part
- *			(FUNCTION.cold), which is a function of its own here, comes back behind a
- *			branch that led to it
- *	exceptions	landing pads lie behind a call
+ *	switches	A jump through a table comes behind the compare and branch that bound its
+ *			index, and those are longer than a patch; the labels in the table lie behind
+ *			the jump. The words of a table in the code count only if they do not decode.
+ *			If every indirect jump counted as one into the patch, a good part of all
+ *			functions would be refused, and nothing found.
+ *	computed goto	The same holds for the code that compilers generate for it.
+ *	other functions	Hand-written functions share code (one of the 2,200 that glibc exports jumps
+ *			into the first bytes of another, a variant of memmove). A compiler's cold
+ *			part (FUNCTION.cold), which is a function of its own here, comes back behind
+ *			a branch that led to it.
+ *	exceptions	Landing pads lie behind a call.
  */
 static bool branches_into(const uint8_t *code, size_t len, uint64_t start,
 			  const struct branches *to, uint64_t *target_ret)
@@ -134,7 +133,7 @@ const struct arch arch_x86_64 = {
 	},
 
 	.red_zone		= 128,
-	.entry_flags		= 0x202,	/* IF, and what is always set: no DF */
+	.entry_flags		= 0x202,	/* IF, and the bit that is always set; no DF */
 	.dtv			= 8,
 	.dtv_first		= 16,
 	.jump_len		= JUMP_NEAR_LEN,
