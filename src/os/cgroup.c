@@ -2,9 +2,9 @@
 /*
  * Control groups: cgroups(7), Documentation/admin-guide/cgroup-v1/memory.rst and cgroup-v2.rst.
  *
- * The path in /proc/PID/cgroup counts from the root of the reader's cgroup namespace, the mount
- * may show another part of the tree (a container's own group is at its root): what is not there
- * is passed over on the way up, and the mount's own root is always asked.
+ * The path in /proc/PID/cgroup starts at the root of the reader's cgroup namespace, but the mount
+ * may show another part of the tree (a container's own group is at its root). So folders that do
+ * not exist are skipped on the way up, and the mount's own root is always read.
  */
 
 #include "os/cgroup.h"
@@ -15,7 +15,7 @@
 
 #define MOUNT	"/sys/fs/cgroup"
 
-/* How a controller's files are called. */
+/* Names of the files of a controller. */
 struct names {
 	const char *limit, *soft, *usage, *idle;	/* soft, idle: may be NULL */
 };
@@ -26,7 +26,7 @@ static const struct names memory_v1 = { "memory.limit_in_bytes", NULL, "memory.u
 					"total_inactive_file " };
 static const struct names pids = { "pids.max", NULL, "pids.current", NULL };
 
-/* False: there is no such file, or "max" stands in it. */
+/* False: there is no such file, or it says "max". */
 static bool read_number(const char *folder, const char *name, const char *key, uint64_t *ret)
 {
 	char path[4352];
@@ -50,7 +50,7 @@ static uint64_t room_in(const char *folder, const struct names *names)
 	return limit > usage ? limit - usage : 0;
 }
 
-/* From the group up to the root of the mount. */
+/* Take the room that is left, from the group up to the root of the mount. */
 static void take_room(const char *mount, const char *path, const struct names *names, uint64_t *ret)
 {
 	size_t root = strlen(mount);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Files of somebody else's choice (theory in file.h). */
+/* Opens files that somebody else has chosen (theory in file.h). */
 
 #include "os/file.h"
 
@@ -85,9 +85,9 @@ bool file_number(const char *path, const char *key, uint64_t *ret)
 	return false;
 }
 
-/* The owner of a file */
+/* Owners of files */
 
-/* Root may do anything to mdbg anyway, and so may the user who runs it. */
+/* These users may do anything to mdbg anyway: root, and the user who runs it. */
 static bool is_ours(const struct stat *st)
 {
 	return !st->st_uid || st->st_uid == geteuid();
@@ -110,14 +110,14 @@ static struct err *others_may(const char *path, const struct stat *st)
 	return err_hint(err, "own it, and `chmod go-w %s`", path);
 }
 
-/* A walk along a path: the folder that it has come to, and what is left of the path. */
+/* A walk along a path: the folder that it has reached, and the rest of the path. */
 struct walk {
 	int fd;
 	unsigned links;
 	char left[PATH_MAX], at[PATH_MAX];
 };
 
-/* Open the next name of the path, which is removed from `left`. */
+/* Open the next name of the path and remove it from `left`. */
 static struct err *step(struct walk *walk, int *fd_ret, struct stat *st)
 {
 	size_t slashes = strspn(walk->left, "/"), len = strcspn(walk->left + slashes, "/");
@@ -140,7 +140,7 @@ static struct err *step(struct walk *walk, int *fd_ret, struct stat *st)
 	return NULL;
 }
 
-/* The root, for a path that begins there. */
+/* Open the root, for a path that begins there. */
 static struct err *enter(struct walk *walk, const char *path)
 {
 	int fd = open(*path == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -168,20 +168,20 @@ static struct err *follow(struct walk *walk, int link_fd)
 	return *to == '/' ? enter(walk, to) : NULL;
 }
 
-/* The folder must be nobody else's before what is in it can be believed. */
+/* The folder must belong to root or us before its contents can be trusted. */
 static struct err *check_folder(const struct walk *walk, const char *path)
 {
 	struct stat st;
 
 	if (fstat(walk->fd, &st))
 		return err_sys("%s", path);
-	/* With the sticky bit others may make files, but not rename or remove ours. */
+	/* With the sticky bit others may create files, but not rename or remove ours. */
 	if (file_is_owned(&st) || (is_ours(&st) && st.st_mode & S_ISVTX))
 		return NULL;
 	return err_wrap(others_may("its folder", &st), "%s", path);
 }
 
-/* One name further; true in *end_ret at the file. */
+/* Go one name further; *end_ret is true at the file. */
 static struct err *advance(struct walk *walk, const char *path, bool *end_ret)
 {
 	AUTO_CLOSE int fd = -1;

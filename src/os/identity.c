@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The user, the namespaces and the program of a process (identity.h). */
+/* Reads the user, the namespaces and the program of a process (identity.h). */
 
 #include "os/identity.h"
 
@@ -8,11 +8,11 @@
 #include "base/cleanup.h"
 #include "os/procfs.h"
 
-#define LEVELS	33	/* the kernel's MAX_PID_NS_LEVEL, and the first */
+#define LEVELS	33	/* the kernel's MAX_PID_NS_LEVEL, and the first one */
 
 static const char *const space_names[IDENTITY_SPACES] = { "user", "mnt", "pid" };
 
-/* The numbers behind a line's name; how many there were. */
+/* Read the numbers behind a line's name. Returns how many there were. */
 static size_t numbers(const char *status, const char *name, uint64_t *ret, size_t room)
 {
 	const char *at = strstr(status, name);
@@ -37,7 +37,7 @@ static struct err *read_ids(pid_t tid, struct identity *ret)
 
 	if (err)
 		return err;
-	/* A newline in the name, which comes first, is escaped. */
+	/* A newline in the process name, which comes first, is escaped. */
 	if (numbers(text, "\nUid:", uid, IDENTITY_IDS) < IDENTITY_IDS ||
 	    numbers(text, "\nGid:", gid, IDENTITY_IDS) < IDENTITY_IDS)
 		return err_create(ERR_FORMAT, "/proc/%d/status: no user ids", tid);
@@ -115,7 +115,10 @@ bool identity_has_uid(const struct identity *identity, uid_t uid)
 	return has;
 }
 
-/* Its ids in all namespaces that it has one in, the outermost first; how many. */
+/*
+ * Read the ids of the process in all namespaces where it has one, the outermost first. Returns how
+ * many there are.
+ */
 static size_t read_levels(pid_t pid, uint64_t id[LEVELS])
 {
 	AUTO_FREE char *text = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The user, the namespaces and the program of a process: what a forked child has in common with
- * its parent, until one of them changes its user, goes into another namespace or executes a
- * program. For a decision whether two processes are of a kind, never for one about rights.
+ * The user, the namespaces and the program of a process. A forked child has them in common with its
+ * parent, until one of the two changes its user, enters another namespace or executes a program.
+ * They decide whether two processes are alike, but never about rights.
  */
 #pragma once
 
@@ -20,21 +20,23 @@ struct identity {
 	gid_t gid[IDENTITY_IDS];
 	uint64_t space[IDENTITY_SPACES];
 	uint64_t exe_dev, exe_inode;
-	uint64_t start_brk;	/* where its heap begins: another one with each program */
+	uint64_t start_brk;	/* start of its heap, which differs for each program */
 };
 
-/* ERR_GONE, ERR_PERM. */
+/* Errors: ERR_GONE, ERR_PERM. */
 struct err *identity_read(pid_t tid, struct identity *ret) MUST_CHECK;
-/* A text that says what differs between a and b ("its user"), or NULL. */
+/* Returns a text that says what differs between a and b ("its user"), or NULL. */
 const char *identity_difference(const struct identity *a, const struct identity *b);
 /* Is uid one of its user ids? */
 bool identity_has_uid(const struct identity *identity, uid_t uid);
 
 /*
- * The process that parent, in its own pid namespace, knows as `inside`, and whose parent it is; a
- * zombie counts. ERR_NOTFOUND: it has no such child. Looks at all of /proc.
+ * Find the child of parent whose id is `inside` in parent's own pid namespace; a zombie counts.
+ * ERR_NOTFOUND: it has no such child. This reads all of /proc.
  */
 struct err *identity_find_child(pid_t parent, uint64_t inside, pid_t *ret) MUST_CHECK;
 
-/* The id that the process has in its own namespace; pid itself where the kernel does not tell. */
+/*
+ * Returns the id that the process has in its own namespace; pid itself if the kernel does not tell.
+ */
 pid_t identity_inside(pid_t pid);

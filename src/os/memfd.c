@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Memory files of another process (memfd.h). */
+/* Opens memory files of another process (memfd.h). */
 
 #include "os/memfd.h"
 
@@ -30,7 +30,7 @@ bool file_id_same(const struct file_id *a, const struct file_id *b)
 }
 
 /*
- * Every memory file lies in one file system of the kernel's own, where nobody can make any by a
+ * All memory files are in one internal file system of the kernel, where nobody can create any by a
  * path.
  */
 static bool lies_with_memfds(dev_t dev)
@@ -77,7 +77,7 @@ struct err *memfd_check_sealed(int fd, uint64_t size, int seals)
 	int has = fcntl(fd, F_GET_SEALS);
 	struct stat stat;
 
-	/* In this order: what is sealed does not change its size any more. */
+	/* The size is read after the seals: a sealed file does not change its size any more. */
 	if (has < 0 || fstat(fd, &stat))
 		return err_sys("look at the log's file");
 	if ((has & seals) != seals)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Memory files (memfd_create(2)) of another process, opened by a link of its /proc. What such a
- * link leads to is the other's choice: it is looked at through an O_PATH descriptor, which opens
+ * Memory files (memfd_create(2)) of another process, opened by a link of its /proc. That process
+ * chooses what such a link leads to. So it is examined through an O_PATH descriptor, which opens
  * nothing, and must be a memory file of the expected name before it is opened.
  */
 #pragma once
@@ -15,7 +15,7 @@
 
 struct proc_map;
 
-/* A file by its numbers, as /proc/PID/maps has them. */
+/* The numbers of a file as /proc/PID/maps has them. */
 struct file_id {
 	uint64_t inode;		/* 0: none */
 	uint32_t dev_major, dev_minor;
@@ -26,12 +26,15 @@ struct file_id file_id_of_map(const struct proc_map *map);
 bool file_id_same(const struct file_id *a, const struct file_id *b);
 
 /*
- * Look at what path, a link of /proc, leads to. *fd_ret is an O_PATH descriptor. ERR_BUSY: it is no
- * memory file of that name. Nothing was opened.
+ * Examine the file that path, a link of /proc, leads to, without opening it. *fd_ret is an O_PATH
+ * descriptor. ERR_BUSY: it is no memory file of that name.
  */
 struct err *memfd_look(const char *path, const char *name, int *fd_ret,
 		       struct stat *ret) MUST_CHECK;
-/* Open it for reading and writing. */
+/* Open the file of an O_PATH descriptor for reading and writing. */
 struct err *memfd_open(int path_fd, int *fd_ret) MUST_CHECK;
-/* It has just these bytes, and these seals at least (fcntl(2)), so that it keeps them. ERR_BUSY. */
+/*
+ * Check that the file has exactly this size, and at least these seals (fcntl(2)), so that it keeps
+ * the size. ERR_BUSY otherwise.
+ */
 struct err *memfd_check_sealed(int fd, uint64_t size, int seals) MUST_CHECK;

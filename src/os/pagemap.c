@@ -12,7 +12,7 @@
 #define PAGE_SHIFT	12
 #define PRESENT		(1ull << 63)
 #define SWAPPED		(1ull << 62)
-#define OF_FILE		(1ull << 61)	/* or shared */
+#define OF_FILE		(1ull << 61)	/* a page of a file, or a shared one */
 
 void pagemap_open(pid_t tid, struct pagemap *ret)
 {

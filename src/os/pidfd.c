@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The end of a process by its pidfd. */
+/* The end of a process, observed through its pidfd. */
 
 #include "os/pidfd.h"
 
@@ -11,7 +11,7 @@
 
 #include "os/procfs.h"
 
-/* <linux/pidfd.h> of Linux 6.15: the first version of the structure. */
+/* This is the first version of the structure, <linux/pidfd.h> of Linux 6.15. */
 struct info {
 	uint64_t mask;
 	uint64_t cgroupid;
@@ -52,7 +52,9 @@ bool pidfd_ended(int fd, pid_t pid, int *status_ret, bool *known_ret)
 	if (poll(&wait, 1, 0) <= 0)
 		return false;
 	*known_ret = true;
-	/* Until it is reaped it is a zombie; after that the kernel keeps its exit status. */
+	/*
+	 * Until it is reaped, the process is a zombie; after that the kernel keeps its exit status.
+	 */
 	if (!procfs_stat(pid, &stat) && stat.state == 'Z')
 		*status_ret = stat.exit_code;
 	else if (!ioctl(fd, GET_INFO, &info) && info.mask & INFO_EXIT)

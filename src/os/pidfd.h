@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The end of a process that is neither traced nor a child. A pidfd becomes readable then; how it
- * ended stands in /proc/PID/stat as long as it is a zombie (with the right to see it), after that
- * it is known to Linux 6.15 and later (PIDFD_GET_INFO).
+ * The end of a process that is neither traced nor a child. A pidfd becomes readable then. As long
+ * as the process is a zombie, /proc/PID/stat has its exit status, for those with the right to see
+ * it; after that Linux 6.15 and later knows it (PIDFD_GET_INFO).
  */
 #pragma once
 
@@ -11,12 +11,12 @@
 
 #include "base/err.h"
 
-/* ERR_GONE; ERR_SYS before Linux 5.3. The descriptor is the caller's. */
+/* Open a pidfd, which is the caller's. ERR_GONE; ERR_SYS before Linux 5.3. */
 struct err *pidfd_open_process(pid_t pid, int *ret) MUST_CHECK;
-/* To this process, whoever else has its id by now. ERR_GONE. */
+/* Send a signal to this very process, even if its id has been given to another. ERR_GONE. */
 struct err *pidfd_kill(int fd, int signal) MUST_CHECK;
 /*
- * Has it ended, with all its threads? Then *known_ret says whether *status_ret is how, in the form
- * of waitpid.
+ * Has the process ended, with all its threads? If so, *known_ret says whether *status_ret is set to
+ * its status, in the form of waitpid.
  */
 bool pidfd_ended(int fd, pid_t pid, int *status_ret, bool *known_ret);

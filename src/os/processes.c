@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The machine's processes by name. */
+/* Finds the machine's processes by name. */
 
 #include "os/processes.h"
 
@@ -24,7 +24,7 @@ static bool runs_program(pid_t pid, const char *name)
 	return !strcmp(path_base(path), name);
 }
 
-/* A process that ends meanwhile is not there. */
+/* A process that ends meanwhile is left out. */
 static struct err *add(pid_t pid, const char *name, struct process_names *names)
 {
 	struct process_name found = { .pid = pid };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The machine's processes by name. */
+/* Finds the machine's processes by name. */
 #pragma once
 
 #include <sys/types.h>
@@ -10,7 +10,7 @@
 
 struct process_name {
 	pid_t pid;
-	struct outside_name name;	/* the kernel's: at most 15 bytes, /proc/PID/comm */
+	struct outside_name name;	/* from /proc/PID/comm: at most 15 bytes */
 };
 
 struct process_names {
@@ -18,9 +18,9 @@ struct process_names {
 };
 
 /*
- * The processes of this name, or all if it is NULL; never mdbg itself, threads of the kernel and
- * processes that have ended. A process has two names: that which the kernel keeps, which it may
- * change, and that of the file of its program. Without the right to see its program it has the
- * first alone.
+ * Find the processes with this name, or all if it is NULL; never mdbg itself, kernel threads or
+ * processes that have ended. A process has two names: one that the kernel keeps and the process may
+ * change, and that of its program file. Only the first one is known without the right to see its
+ * program.
  */
 struct err *processes_named(const char *name, struct process_names *ret) MUST_CHECK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* /proc, read. What its texts mean is in procparse.c. */
+/* Reads files of /proc; procparse.c parses their texts. */
 
 #include "os/procfs.h"
 
@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "os/procparse.h"
 
-#define PROC_PATH_MAX	96	/* "/proc/TID/task/TID/" and a name of our own */
+#define PROC_PATH_MAX	96	/* "/proc/TID/task/TID/" and a name that mdbg chooses */
 #define READ_STEP	16384
 
 static struct err *gone(pid_t tid)
@@ -24,7 +24,7 @@ static struct err *gone(pid_t tid)
 	return err;
 }
 
-/* errno as an err: ENOENT may be the thread's or only the file's. */
+/* Turn errno into an err: after ENOENT, either the thread or only the file does not exist. */
 static struct err *failed(pid_t tid, const char *name)
 {
 	int errnum = errno;
@@ -39,7 +39,7 @@ static struct err *failed(pid_t tid, const char *name)
 	return err_sys("%s/%s", dir, name);
 }
 
-/* Read to the end, however long it is; errno is left on failure. */
+/* Read to the end, however long the file is; errno is set on failure. */
 static struct err *read_all(int fd, struct str *str, bool *failed_ret)
 {
 	for (;;) {
@@ -75,7 +75,7 @@ struct err *procfs_file(pid_t tid, const char *name, char **ret, size_t *len_ret
 
 	if (fd < 0)
 		return failed(tid, name);
-	err = str_add(&str, "");	/* an empty file is a text too */
+	err = str_add(&str, "");	/* an empty file gives a text, too */
 	if (!err)
 		err = read_all(fd, &str, &read_failed);
 	if (err)
@@ -88,7 +88,7 @@ struct err *procfs_file(pid_t tid, const char *name, char **ret, size_t *len_ret
 	return NULL;
 }
 
-/* A function that reads a file of /proc/TID and parses its text. */
+/* Define a function that reads a file of /proc/TID and parses its text. */
 #define PARSED(function, type, name, parse) \
 	struct err *function(pid_t tid, type *ret) \
 	{ \
@@ -102,7 +102,10 @@ PARSED(procfs_maps, struct proc_maps, "maps", procparse_maps)
 PARSED(procfs_status, struct proc_status, "status", procparse_status)
 PARSED(procfs_stat, struct proc_stat, "stat", procparse_stat)
 
-/* The links of the folder: one for each in it, its name, and its own `.` (proc_task_getattr). */
+/*
+ * The link count of the folder: one for each thread, one for its name, and one for its own `.`
+ * (proc_task_getattr).
+ */
 struct err *procfs_nr_threads(pid_t tid, uint32_t *ret)
 {
 	char path[PROC_PATH_MAX];
@@ -172,7 +175,10 @@ struct err *procfs_tasks(pid_t tid, struct proc_tasks *ret)
 		errno = err->errnum;
 		return failed(tid, "task");
 	}
-	/* The directory of a process that ends while it is read is empty, or cannot be read on. */
+	/*
+	 * If a process ends while its folder is read, the folder is empty or cannot be read
+	 * further.
+	 */
 	return err || ret->vec.nr ? err : gone(tid);
 }
 
@@ -239,7 +245,7 @@ struct err *procfs_start_realtime(pid_t tid, uint64_t *ret)
 
 	if (err)
 		return err;
-	/* Finer than btime of /proc/stat, which is in seconds. */
+	/* This is finer than btime of /proc/stat, which is in seconds. */
 	boot = procfs_clock(CLOCK_REALTIME) - procfs_clock(CLOCK_BOOTTIME);
 	*ret = boot + stat.start_time * tick_ns;
 	return NULL;

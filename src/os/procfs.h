@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * /proc, parsed. Every function takes an LWP id: a process whose first thread has ended has its
- * maps and memory under the ids of its other threads only. ERR_GONE when the thread is not there
- * (any more); ERR_NOTFOUND when it is, but not the file or what the link leads to; ERR_PERM.
+ * /proc, parsed. Every function takes an LWP id, because a process whose first thread has ended
+ * shows its maps and memory only under the ids of its other threads. ERR_GONE: the thread does not
+ * exist (any more); ERR_NOTFOUND: the thread exists, but not the file, or not the target of the
+ * link; ERR_PERM.
  */
 #pragma once
 
@@ -17,9 +18,12 @@ struct proc_map {
 	uint32_t dev_major, dev_minor;
 	bool read, write, exec, shared;
 	bool deleted;		/* path ended in " (deleted)", which is cut off */
-	/* A core file does not tell all: read, write and exec, or shared, are not known. */
+	/*
+	 * A core file does not tell all: read, write and exec may be unknown, or whether it is
+	 * shared.
+	 */
 	bool unknown_protection, unknown_sharing;
-	/* "" for anonymous; "[heap]", "[stack]", "[vdso]" and so on as they are */
+	/* "" for anonymous memory; "[heap]", "[stack]", "[vdso]" and so on are unchanged */
 	char *path;
 };
 
@@ -28,20 +32,20 @@ struct proc_maps {
 };
 
 /*
- * None at all: a kernel thread, or a thread that has ended (a zombie leader whose process lives in
- * others).
+ * Read the mappings. There are none for a kernel thread and for a thread that has ended (a zombie
+ * leader whose process lives in other threads).
  */
 struct err *procfs_maps(pid_t tid, struct proc_maps *ret) MUST_CHECK;
 void proc_maps_free(struct proc_maps *maps);
-/* The mapping that holds addr, or NULL. */
+/* Returns the mapping that holds addr, or NULL. */
 const struct proc_map *proc_maps_find(const struct proc_maps *maps, uint64_t addr);
 
-/* "rw-p" as in /proc/PID/maps; `?` for what is not known. */
+/* Format as "rw-p", as in /proc/PID/maps; `?` stands for what is not known. */
 void proc_map_protection(const struct proc_map *map, char ret[5]);
 
 /*
- * How many threads tid's process has, a first one that has ended among them. 3 us, where its status
- * takes 40.
+ * Count the threads of tid's process, including a first one that has ended. This takes 3 us, while
+ * /proc/TID/status takes 40.
  */
 struct err *procfs_nr_threads(pid_t tid, uint32_t *ret) MUST_CHECK;
 
@@ -52,7 +56,7 @@ struct proc_tasks {
 
 struct err *procfs_tasks(pid_t tid, struct proc_tasks *ret) MUST_CHECK;
 
-/* The numbers that are names in a folder, /proc or one below it, in order. */
+/* Read the names in a folder, /proc or one below it, that are numbers, in order. */
 struct err *procfs_numbers(const char *path, struct proc_tasks *ret) MUST_CHECK;
 
 /* /proc/TID/status; signal sets have bit n - 1 for signal n. */
@@ -64,14 +68,14 @@ struct proc_status {
 	gid_t gid;
 	uint32_t threads;
 	uint64_t vm_kb, rss_kb, swap_kb;	/* 0 for a kernel thread */
-	uint64_t locked_kb;			/* mlock(2) */
-	uint64_t anonymous_kb;			/* of rss_kb: what is of no file */
+	uint64_t locked_kb;			/* locked by mlock(2) */
+	uint64_t anonymous_kb;			/* the part of rss_kb that belongs to no file */
 	bool has_vm;				/* false: kernel thread or zombie */
 	uint64_t sig_pending, shared_pending, sig_blocked, sig_ignored, sig_caught;
 	uint64_t cap_permitted, cap_effective;	/* bit n: capability n */
 	uint32_t seccomp;
 	bool no_new_privs;
-	bool shadow_stack;	/* the processor compares returns with a stack of its own */
+	bool shadow_stack;	/* the processor compares returns with its shadow stack */
 };
 
 struct err *procfs_status(pid_t tid, struct proc_status *ret) MUST_CHECK;
@@ -80,7 +84,7 @@ struct err *procfs_status(pid_t tid, struct proc_status *ret) MUST_CHECK;
 #define PROC_KERNEL_THREAD	0x00200000u
 #define PROC_EXITING		0x00000004u
 
-/* /proc/TID/stat: what status lacks. */
+/* Parts of /proc/TID/stat that status lacks. */
 struct proc_stat {
 	char state;
 	pid_t ppid, pgrp, session;
@@ -88,38 +92,38 @@ struct proc_stat {
 	uint64_t min_faults, maj_faults;
 	uint64_t utime, stime;		/* clock ticks */
 	uint64_t start_time;		/* clock ticks after boot */
-	int cpu;			/* last ran on */
+	int cpu;			/* processor that it last ran on */
 	uint64_t start_brk;		/* 0 without the right to see it */
 	int exit_signal;
-	/* of a zombie, as waitpid gives it; 0 without the right to see it */
+	/* of a zombie, in the form of waitpid; 0 without the right to see it */
 	int exit_code;
 };
 
 struct err *procfs_stat(pid_t tid, struct proc_stat *ret) MUST_CHECK;
 /*
- * How often a thread was given a processor, by /proc/TID/schedstat; 0 where the kernel does not
- * count (CONFIG_SCHED_INFO). 5 us.
+ * Count how often a thread was given a processor, by /proc/TID/schedstat; 0 if the kernel does not
+ * count (CONFIG_SCHED_INFO). This takes 5 us.
  */
 struct err *procfs_runs(pid_t tid, uint64_t *ret) MUST_CHECK;
 /*
- * The number of the system call in which a thread sleeps, by /proc/TID/syscall; -1: in none, or
- * it runs.
+ * Get the number of the system call in which a thread sleeps, by /proc/TID/syscall; -1: it is in
+ * none, or is running.
  */
 struct err *procfs_syscall(pid_t tid, long *ret) MUST_CHECK;
-/* A link of /proc/TID ("exe", "cwd", "root"); malloc'ed. */
+/* Read a link of /proc/TID ("exe", "cwd", "root"); the result is malloc'ed. */
 struct err *procfs_link(pid_t tid, const char *name, char **ret) MUST_CHECK;
-/* Open a file of /proc/TID as open(2) does: -1, and errno, if it cannot be had. */
+/* Open a file of /proc/TID as open(2) does. On failure -1 and errno. */
 int procfs_open(pid_t tid, const char *name, int flags);
 /*
- * A whole small file of /proc/TID ("comm", "cmdline", "wchan", "limits", "cgroup"); malloc'ed,
- * NUL-terminated, *len_ret may be NULL.
+ * Read a whole small file of /proc/TID ("comm", "cmdline", "wchan", "limits", "cgroup"). The result
+ * is malloc'ed and NUL-terminated; *len_ret may be NULL.
  */
 struct err *procfs_file(pid_t tid, const char *name, char **ret, size_t *len_ret) MUST_CHECK;
-/* /proc/TID/auxv: the value of type, or ERR_NOTFOUND. */
+/* Get the value of type in /proc/TID/auxv, or ERR_NOTFOUND. */
 struct err *procfs_auxv(pid_t tid, uint64_t type, uint64_t *ret) MUST_CHECK;
-/* Children of one thread (needs /proc/TID/task/TID/children). */
+/* Read the children of one thread (this needs /proc/TID/task/TID/children). */
 struct err *procfs_children(pid_t tid, struct proc_tasks *ret) MUST_CHECK;
-/* One of the kernel's clocks (clock_gettime(2)), in nanoseconds. */
+/* Read one of the kernel's clocks (clock_gettime(2)), in nanoseconds. */
 uint64_t procfs_clock(clockid_t clock);
-/* Wall-clock start of the process, ns since the epoch. */
+/* Get the time of the wall clock when the process started, in ns since the epoch. */
 struct err *procfs_start_realtime(pid_t tid, uint64_t *ret) MUST_CHECK;

@@ -2,14 +2,14 @@
 /*
  * The memory of a live process.
  *
- * The descriptor of /proc/TID/mem holds on to one memory for good; the id that process_vm_readv
- * takes may mean another process, or another program, the next moment. So the descriptor reads
- * what is small, where it is the faster one as well (1.5 us against 2.1 us for a page), and is
- * asked after each process_vm_readv whether its memory still lives. It takes 1.7 times as long as
- * process_vm_readv for 64 KiB, since it copies through a page of the kernel's. But
- * process_vm_readv pins the pages that it reads, and a page that a fork has left shared is copied
- * for that (gup_must_unshare in the kernel's mm): to read all of a forked child so makes it as
- * large as its parent.
+ * The descriptor of /proc/TID/mem belongs to one memory for ever, but the id that process_vm_readv
+ * takes may mean another process, or another program, the next moment. So small reads use the
+ * descriptor, which is also faster for them (1.5 us against 2.1 us for a page), and after each
+ * process_vm_readv the descriptor is asked whether its memory still lives. For 64 KiB it takes 1.7
+ * times as long as process_vm_readv, since it copies through a page of the kernel's. But
+ * process_vm_readv pins the pages that it reads, and so a page that is still shared after a fork is
+ * copied (gup_must_unshare in the kernel's mm). If all of a forked child were read in this way, it
+ * would become as large as its parent.
  */
 
 #include "os/procmem.h"
@@ -22,7 +22,7 @@
 
 #include "os/procfs.h"
 
-#define LARGE	16384	/* bytes from which process_vm_readv is the faster one */
+#define LARGE	16384	/* process_vm_readv is faster from this many bytes on */
 
 static struct err *memory_gone(const struct procmem *mem)
 {
@@ -39,7 +39,7 @@ static ssize_t fd_read(const struct procmem *mem, uint64_t addr, void *buf, size
 {
 	ssize_t got;
 
-	if (addr > INT64_MAX) {		/* the kernel's half; pread takes no such offset */
+	if (addr > INT64_MAX) {		/* the kernel's half, which is no valid offset for pread */
 		errno = EFAULT;
 		return -1;
 	}
@@ -50,8 +50,8 @@ static ssize_t fd_read(const struct procmem *mem, uint64_t addr, void *buf, size
 }
 
 /*
- * Bytes got by process_vm_readv, which ends at the first page that it cannot read; 0 for any
- * failure.
+ * Read by process_vm_readv, which stops at the first page that it cannot read. Returns the number
+ * of bytes; 0 for any failure.
  */
 static size_t bulk_read(const struct procmem *mem, uint64_t addr, void *buf, size_t len)
 {
@@ -98,9 +98,11 @@ static struct err *procmem_read(struct memory *memory, uint64_t addr, void *buf,
 	return NULL;
 }
 
-#define PIECES	64u		/* in one system call */
+#define PIECES	64u		/* pieces in one system call */
 
-/* How many of the pieces are done with, the last of them perhaps because it cannot be read. */
+/*
+ * Returns how many of the pieces are done; the last of them may be done because it cannot be read.
+ */
 static size_t read_some(const struct procmem *mem, struct procmem_piece *piece, size_t nr)
 {
 	struct iovec local[PIECES], remote[PIECES];
@@ -144,7 +146,7 @@ struct err *procmem_open(pid_t tid, struct procmem *ret)
 {
 	int fd = procfs_open(tid, "mem", O_RDWR);
 
-	/* A read-only /proc (containers have it so) still lets itself be read. */
+	/* If /proc is read-only (as in containers), the memory can still be read. */
 	if (fd < 0 && (errno == EACCES || errno == EPERM || errno == EROFS))
 		fd = procfs_open(tid, "mem", O_RDONLY);
 	if (fd < 0 && (errno == ENOENT || errno == ESRCH)) {
@@ -166,7 +168,7 @@ void procmem_close(struct procmem *mem)
 	mem->fd = -1;
 }
 
-/* Whether there is anything at the address makes no difference. */
+/* It makes no difference whether anything is mapped at the address. */
 bool procmem_lives(const struct procmem *mem)
 {
 	uint8_t byte;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The text of /proc files, parsed. */
+/* Parses the text of /proc files. */
 
 #include "os/procparse.h"
 
@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 
-/* An unsigned number in base at *pos, no sign, no blanks before it. */
+/* Parse an unsigned number in base at *pos, without sign or blanks before it. */
 static bool number(const char **pos, int base, uint64_t *ret)
 {
 	char *end;
@@ -30,7 +30,7 @@ static bool literal(const char **pos, char c)
 	return true;
 }
 
-/* "r-xp " */
+/* Parse "r-xp ". */
 static bool map_protection(const char **pos, struct proc_map *map)
 {
 	const char *flags = *pos;
@@ -45,7 +45,7 @@ static bool map_protection(const char **pos, struct proc_map *map)
 	return true;
 }
 
-/* Everything before the path; *pos is at the path then. */
+/* Parse everything before the path; *pos is then at the path. */
 static bool map_numbers(const char **pos, struct proc_map *map)
 {
 	uint64_t major, minor;
@@ -61,7 +61,9 @@ static bool map_numbers(const char **pos, struct proc_map *map)
 	return map->start < map->end;
 }
 
-/* The kernel writes a newline in a path as \012, and nothing else (not even a backslash) so. */
+/*
+ * The kernel writes a newline in a path as \012, and escapes nothing else (not even a backslash).
+ */
 static void unescape_newlines(char *path)
 {
 	char *to = path;
@@ -90,7 +92,7 @@ static struct err *map_path(const char *text, size_t len, struct proc_map *map)
 	return NULL;
 }
 
-/* A mapping that a later line contradicts was there when it was read, and is gone now. */
+/* If a later line contradicts a mapping, the mapping has gone since it was read. */
 static void forget_from(struct proc_maps *maps, uint64_t start)
 {
 	while (maps->vec.nr) {
@@ -155,7 +157,7 @@ const struct proc_map *proc_maps_find(const struct proc_maps *maps, uint64_t add
 	return at < maps->vec.nr && maps->vec.at[at].start <= addr ? &maps->vec.at[at] : NULL;
 }
 
-/* The name, in which the kernel writes newline as \n and backslash as \\. */
+/* Copy the name, in which the kernel writes newline as \n and backslash as \\. */
 static void status_name(const char *text, size_t len, char *name, size_t room)
 {
 	const char *end = text + len;
@@ -173,7 +175,7 @@ static void status_name(const char *text, size_t len, char *name, size_t room)
 	name[nr] = '\0';
 }
 
-/* Where a number goes. */
+/* The member that a number is stored in. */
 struct member {
 	uint8_t size;
 	size_t offset;
@@ -181,7 +183,10 @@ struct member {
 
 #define MEMBER(type, member)	{ sizeof(((type *)NULL)->member), offsetof(type, member) }
 
-/* A line "KEY:\tNUMBER...": what number it is, in which base, and where it goes. */
+/*
+ * A line "KEY:\tNUMBER...": which of its numbers is stored, in which base it is, and in which
+ * member it is stored.
+ */
 struct status_field {
 	const char *key;
 	uint8_t column;		/* 0: the first number */
@@ -281,7 +286,7 @@ struct err *procparse_status(const char *text, struct proc_status *ret)
 	return NULL;
 }
 
-/* By the field numbers of proc_pid_stat(5), from 1 on. */
+/* Indexed by the field numbers of proc_pid_stat(5), which begin at 1. */
 static const struct member stat_fields[] = {
 	[4] = MEMBER(struct proc_stat, ppid),
 	[5] = MEMBER(struct proc_stat, pgrp),
@@ -308,7 +313,7 @@ struct err *procparse_stat(const char *text, struct proc_stat *ret)
 	pos += 3;
 	for (size_t i = 4; i < ARRAY_SIZE(stat_fields); i++) {
 		char *end;
-		/* Some are negative (tpgid): as strtoull gives them. */
+		/* Some fields are negative (tpgid); they are stored as strtoull gives them. */
 		uint64_t value = strtoull(pos, &end, 10);
 
 		if (end == pos)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* All requests to the kernel about a tracee: the only place that calls ptrace. */
+/* All ptrace requests about a tracee. No other file calls ptrace. */
 
 #include <elf.h>
 #include <sys/ptrace.h>
@@ -36,10 +36,10 @@ static long seize(struct tracer *tracer, pid_t tid)
 }
 
 /*
- * A thread that executes another program holds what the kernel needs for a seize
- * (cred_guard_mutex) until the other threads of its process are gone; one of them that is traced
- * is not before its tracer has heard of its end, and would wait for ever here, and the program
- * with it (seen). A signal alone does not help, as the kernel goes back into the call.
+ * A thread that executes another program holds the lock that a seize needs (cred_guard_mutex) until
+ * the other threads of its process are gone. A traced one of them is not gone before its tracer has
+ * heard of its end. So this call would wait for ever, and the program with it (seen). A signal
+ * alone does not help, as the kernel restarts the call.
  */
 struct err *tracer_seize(struct tracer *tracer, pid_t tid)
 {
@@ -47,7 +47,7 @@ struct err *tracer_seize(struct tracer *tracer, pid_t tid)
 
 	if (!sigsetjmp(tracer->seize_end, 1))
 		return seize(tracer, tid) < 0 ? err_sys("ptrace seize %d", tid) : NULL;
-	/* The signal may have come when all was done. */
+	/* The signal may have come after the seize was done. */
 	if (!procfs_status(tid, &status) && status.tracer == gettid())
 		return NULL;
 	return err_hint(err_create(ERR_BUSY, "thread %d is about to execute another program", tid),
@@ -71,7 +71,7 @@ struct err *tracer_exit_kill(pid_t tid)
 	return request(PTRACE_SETOPTIONS, tid, 0, PTRACE_O_EXITKILL, "exit kill");
 }
 
-/* The thread goes on in one of these ways; with signal, if it is not 0. */
+/* Define a function that resumes the thread in one way, with a signal if it is not 0. */
 #define GO_ON(function, what, name) \
 	struct err *function(pid_t tid) { return request(what, tid, 0, 0, name); }
 #define GO_ON_WITH(function, what, name) \
@@ -175,7 +175,7 @@ struct err *tracer_child_pending(pid_t tid, pid_t child, bool *ret)
 	return NULL;
 }
 
-/* Linux 6.4; <sys/ptrace.h> may be older. */
+/* It came with Linux 6.4; <sys/ptrace.h> may be older. */
 #define GET_SYSCALL_USER_DISPATCH	0x4211
 
 struct dispatch {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Words that tell of a thread's end (theory in robust.h). */
+/* Words that report the end of a thread (theory in robust.h). */
 
 #include "os/robust.h"
 
@@ -12,7 +12,7 @@
 
 struct robust_word {
 	struct robust_list entry;
-	struct robust *robust;		/* whose list it is in; NULL: that has gone */
+	struct robust *robust;		/* the list that it is in; NULL: the list is gone */
 	uint32_t *value;
 };
 
@@ -31,7 +31,7 @@ static struct err *begin(struct robust *robust, uint32_t offset)
 	return err_sys("set_robust_list");
 }
 
-/* The entry's page, and behind it that of the word. */
+/* Map a page for the entry, and behind it the page of the word. */
 static struct err *map_pages(int fd, void **ret)
 {
 	char *pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
@@ -64,7 +64,7 @@ struct err *robust_add(struct robust *robust, int fd, uint32_t offset, struct ro
 	word->robust = robust;
 	word->value = (uint32_t *)((char *)pages + PAGE + offset);
 	word->entry.next = robust->head.list.next;
-	/* The list is whole at any moment at which the thread may be killed. */
+	/* The list is valid at every moment at which the thread may be killed. */
 	__atomic_store_n(&robust->head.list.next, &word->entry, __ATOMIC_RELEASE);
 	__atomic_store_n(word->value, (uint32_t)gettid(), __ATOMIC_RELEASE);
 	*ret = word;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* /proc/PID/smaps: proc(5), Documentation/filesystems/proc.rst. */
+/* Reads /proc/PID/smaps: proc(5), Documentation/filesystems/proc.rst. */
 
 #include "os/smaps.h"
 
@@ -11,11 +11,11 @@ static bool has_flag(const char *flags, const char *flag)
 {
 	const char *at = strstr(flags, flag);
 
-	/* Each is two letters between blanks. */
+	/* Each flag is two letters between blanks. */
 	return at && at[-1] == ' ' && (at[2] == ' ' || at[2] == '\n' || !at[2]);
 }
 
-/* "VmFlags: rd wr mr mw me ac sd" */
+/* Parse "VmFlags: rd wr mr mw me ac sd". */
 static struct err *take_flags(struct smaps *smaps, const struct smaps_range *range,
 			      const char *flags)
 {

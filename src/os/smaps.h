@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Facts in /proc/PID/smaps about a process that is about to be forked. It walks all page tables,
- * some 10 ms for each GB in memory.
+ * Facts from /proc/PID/smaps about a process that is about to be forked. The kernel walks all page
+ * tables for it, which takes some 10 ms for each GB in memory.
  */
 #pragma once
 
@@ -17,18 +17,19 @@ struct smaps_range {
 
 struct smaps {
 	uint64_t anonymous;	/* bytes that it does not share with a file */
-	bool userfault;		/* somebody is told of its page faults, and perhaps of its forks (userfaultfd) */
+	/* somebody handles its page faults, and may be told of its forks (userfaultfd) */
+	bool userfault;
 	/*
-	 * Memory that a forked child does not get (MADV_DONTFORK), or gets as zeros
+	 * Memory that is missing in a forked child (MADV_DONTFORK), or is zero there
 	 * (MADV_WIPEONFORK).
 	 */
 	VEC(struct smaps_range) unforked;
 };
 
-/* ERR_GONE, ERR_PERM; ERR_UNSUPPORTED where the kernel gives no flags. */
+/* ERR_GONE, ERR_PERM; ERR_UNSUPPORTED: the kernel gives no flags. */
 struct err *smaps_read(pid_t pid, struct smaps *ret) MUST_CHECK;
 /* Parse a text that the kernel has written. */
 struct err *smaps_parse(FILE *file, struct smaps *ret) MUST_CHECK;
-/* Is a part of [start, end) among those that a fork leaves out? */
+/* Does [start, end) overlap memory that a fork leaves out? */
 bool smaps_unforked(const struct smaps *smaps, uint64_t start, uint64_t end);
 void smaps_free(struct smaps *smaps);

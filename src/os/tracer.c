@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * The tracer thread: requests, stops, polls. What it asks of the kernel by ptrace is in ptrace.c.
- */
+/* The tracer thread: requests, stops, polls. Its ptrace requests are in ptrace.c. */
 
 #include "os/tracer.h"
 
@@ -18,29 +16,29 @@
 #define NS_PER_MS	1000000ull
 #define NS_PER_S	1000000000ull
 /*
- * A request knocks again so soon at first, and then after twice as long each time, up to the
- * other.
+ * Times between the signals of a request that is not taken up: the first, and the most. Each is
+ * twice as long as the last.
  */
 #define KNOCK_NS	50000ull
 #define KNOCK_MOST_NS	(2 * NS_PER_MS)
 /*
- * How long a bounded wait looks without sleeping (an idle processor takes some 20 us to wake and to
- * run a thread to its stop), and its naps: each is twice as long as the last.
+ * A bounded wait first looks without sleeping for SPIN_NS, as an idle processor takes some 20 us to
+ * wake and to run a thread to its stop. Then it naps; each nap is twice as long as the last.
  */
 #define SPIN_NS		25000ull
 #define NAP_NS		5000ull
 #define NAP_MAX_NS	50000ull
 /*
- * Stops in a row from one thread after which it is followed, and how often its processor is looked
- * up then.
+ * After FOLLOW_AFTER stops in a row from one thread, the tracer follows it, and looks up its
+ * processor once in FOLLOW_LOOK stops.
  */
 #define FOLLOW_AFTER	64
 #define FOLLOW_LOOK	4096
-/* How long the next stop of a followed thread is looked for before the tracer sleeps. */
+/* How long the tracer looks for the next stop of a followed thread before it sleeps. */
 #define LINGER_NS	40000ull
 /*
- * How many polls a PTRACE_SEIZE may take: see tracer_seize. Not a time: on a busy machine the
- * tracer may have no processor for a while, after which one poll is waiting for it.
+ * How many polls a PTRACE_SEIZE may take: see tracer_seize. This is not a time, because on a busy
+ * machine the tracer may have no processor for a while, and then only one poll is waiting for it.
  */
 #define SEIZE_POLLS	3
 
@@ -54,7 +52,7 @@ static struct timespec to_timespec(uint64_t ns)
 	return (struct timespec){ (time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S) };
 }
 
-/* Its purpose is to end a waitpid with EINTR, and a PTRACE_SEIZE that would not end. */
+/* The signal ends a waitpid with EINTR, and a PTRACE_SEIZE that would not end. */
 static void knocked(int signal UNUSED, siginfo_t *info, void *context UNUSED)
 {
 	struct tracer *tracer = info->si_code == SI_TIMER ? info->si_value.sival_ptr : NULL;
@@ -85,7 +83,7 @@ static void serve(struct tracer *tracer)
 	pthread_cond_broadcast(&tracer->answer);
 }
 
-/* Wait for a request, no longer than until the next poll. */
+/* Wait for a request, but no longer than until the next poll. */
 static void wait_request(struct tracer *tracer)
 {
 	struct timespec until;
@@ -103,12 +101,12 @@ static bool poll_due(const struct tracer *tracer)
 	return tracer->on_poll && tracer_now() >= tracer->poll_next;
 }
 
-/* Serve requests until there is a stop to wait for, or a poll. False: the end. */
+/* Serve requests until the tracer must wait for a stop, or a poll is due. False: it must end. */
 static bool serve_requests(struct tracer *tracer)
 {
 	bool go_on;
 
-	if (tracer->tracees && !tracer->call)	/* the lock would be taken at each stop */
+	if (tracer->tracees && !tracer->call)	/* avoids the lock at each stop */
 		return true;
 	pthread_mutex_lock(&tracer->lock);
 	for (;;) {
@@ -126,17 +124,18 @@ static bool serve_requests(struct tracer *tracer)
 }
 
 /*
- * waitpid, but a stop for a signal is only looked at. To take it is to take the signal as well
- * (wait_task_stopped clears exit_code, which is what the thread goes on with should the tracer
- * die): mdbg, killed between that and setting PC, would leave a thread just behind an int3 with
- * nothing to lead it on. As it is, the kernel delivers the SIGTRAP, and the handler in the target
- * (agent/trap_handler.c) does the rest. A stop that was not taken is gone once the thread is
- * resumed.
+ * Like waitpid, but a stop for a signal is only looked at. A wait that takes the stop takes the
+ * signal as well: wait_task_stopped clears exit_code, the signal with which the thread continues if
+ * the tracer dies. If mdbg were killed between that and the change of PC, it would leave a thread
+ * just behind an int3 with nothing to guide it. As it is, the kernel then delivers the SIGTRAP, and
+ * the handler in the target (agent/trap_handler.c) does the rest. A stop that was not taken is gone
+ * once the thread is resumed.
  *
- * Stops of tracees are reported without WSTOPPED (wait_task_stopped); with it, that of a child
- * which is not traced any more (a started program that was let go) would be found again and again.
+ * Stops of tracees are reported without WSTOPPED (wait_task_stopped). With it, the stop of a child
+ * that is not traced any more (a started program that mdbg has detached from) would be found again
+ * and again.
  *
- * The end of kept is as if it had not come.
+ * The end of `kept` is ignored.
  */
 static pid_t wait_status(pid_t which, pid_t kept, int flags, int *status_ret)
 {
@@ -161,9 +160,10 @@ static void unpin(struct tracer *tracer)
 }
 
 /*
- * Go where the tracee is. A stop wakes the tracer, and it the tracee: on one processor that is two
- * plain switches (9 us), on two it is two wake-ups of an idle processor (50 us, seen). So while all
- * stops come from one thread, run on its processor; the two never want to run at once.
+ * Move to the processor of the tracee. A stop wakes the tracer, which wakes the tracee: on one
+ * processor that is two plain switches (9 us), on two it is two wake-ups of an idle processor (50
+ * us, seen). So while all stops come from one thread, the tracer runs on its processor; the two
+ * never want to run at once.
  */
 static void follow(struct tracer *tracer, pid_t tid)
 {
@@ -187,11 +187,11 @@ static void follow(struct tracer *tracer, pid_t tid)
 }
 
 /*
- * The next status. A thread that is followed stops again soon: to sleep, and be woken on a
- * processor that went idle meanwhile, takes longer than that (on an idle machine, a pair of
- * malloc and free takes 150 us so and 60 without). The processor is offered to the tracee at each
- * look. Not where several threads stop, which want the processors themselves, or where there is
- * but one.
+ * Wait for the next status. A followed thread stops again soon, and a tracer that sleeps and is
+ * woken on a processor that went idle meanwhile takes longer than that: on an idle machine a pair
+ * of malloc and free takes 150 us with sleep and 60 us without. The tracer offers the processor to
+ * the tracee at each look. It does not do so if several threads stop, which want the processors
+ * themselves, or if there is only one processor.
  */
 static pid_t wait_next(const struct tracer *tracer, int *status_ret)
 {
@@ -220,12 +220,12 @@ static void *run(void *arg)
 	sigemptyset(&knock);
 	sigaddset(&knock, TRACER_SIGNAL);
 	/*
-	 * Each stop sends one: where it is blocked it is not ignored, but wakes the main thread
+	 * Each stop sends a SIGCHLD. If it is blocked, it is not ignored, but wakes the main thread
 	 * (sig_ignored).
 	 */
 	sigaddset(&knock, SIGCHLD);
 	pthread_sigmask(SIG_UNBLOCK, &knock, NULL);
-	prctl(PR_SET_TIMERSLACK, 1UL);	/* naps are as short as they are meant to be */
+	prctl(PR_SET_TIMERSLACK, 1UL);	/* so that naps are as short as intended */
 	sched_getaffinity(0, sizeof(tracer->cpus), &tracer->cpus);
 	tracer->policy = sched_getscheduler(0);
 	while (serve_requests(tracer)) {
@@ -234,7 +234,7 @@ static void *run(void *arg)
 			tracer->on_poll(tracer->ctx);
 			if (tracer->tracees)
 				continue;
-			/* A child whose maker has ended is counted by nobody yet. */
+			/* A child whose creator has ended is not counted by anybody yet. */
 			tid = wait_status(-1, tracer->kept, WNOHANG, &status);
 			if (tid <= 0)
 				continue;
@@ -295,7 +295,7 @@ struct err *tracer_create(tracer_stopped_fn *stopped, void *ctx, struct tracer *
 	tracer->stopped = stopped;
 	tracer->ctx = ctx;
 	pthread_mutex_init(&tracer->lock, NULL);
-	/* The clock of polls: the other may be set back. */
+	/* Polls use the monotonic clock, since the other one may be set back. */
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_cond_init(&tracer->work, &monotonic);
@@ -303,11 +303,11 @@ struct err *tracer_create(tracer_stopped_fn *stopped, void *ctx, struct tracer *
 	pthread_cond_init(&tracer->answer, NULL);
 	sigaction(TRACER_SIGNAL, &action, NULL);
 	/*
-	 * Ignored, as mdbg may have inherited it, the end of a child that is not traced is not
-	 * reported.
+	 * If SIGCHLD is ignored, as mdbg may have inherited it, the end of a child that is not
+	 * traced is not reported.
 	 */
 	signal(SIGCHLD, SIG_DFL);
-	/* The process' signals (SIGINT, SIGTERM ...) are the main thread's. */
+	/* The main thread takes the signals of the process (SIGINT, SIGTERM ...). */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	errnum = pthread_create(&tracer->thread, NULL, run, tracer);
@@ -321,7 +321,10 @@ struct err *tracer_create(tracer_stopped_fn *stopped, void *ctx, struct tracer *
 	return NULL;
 }
 
-/* Knock once; when to knock again. *wait: how long after, to begin with KNOCK_NS. */
+/*
+ * Send the signal once. Returns the time to send it again, after *wait, which begins as KNOCK_NS
+ * and is doubled.
+ */
 static struct timespec knock(struct tracer *tracer, uint64_t *wait)
 {
 	struct timespec until;
@@ -382,7 +385,10 @@ void tracer_hurry(const struct tracer *tracer, bool hurry)
 {
 	const struct sched_param param = { .sched_priority = hurry };
 
-	/* (chrt: somebody has seen to it.) Where it may not it is slower, and no more. */
+	/*
+	 * If the policy is another one, somebody has set it (chrt). Without the permission mdbg is
+	 * only slower.
+	 */
 	if (tracer->policy == SCHED_OTHER)
 		(void)sched_setscheduler(0, hurry ? SCHED_FIFO : SCHED_OTHER, &param);
 }
@@ -399,9 +405,9 @@ bool tracer_poll(pid_t tid, int *status_ret)
 }
 
 /*
- * Polling keeps the pause of a stopped target short, and needs no timer signal. Naps, and no
- * sched_yield: on a busy machine that may give the processor away for milliseconds, whereas one who
- * wakes soon has it back.
+ * Polling keeps the pause of a stopped target short, and needs no timer signal. It naps instead of
+ * calling sched_yield, which on a busy machine may give the processor away for milliseconds; a
+ * thread that wakes soon gets it back.
  */
 static struct err *wait_until(pid_t which, pid_t kept, uint64_t deadline, pid_t *tid_ret,
 			      int *status_ret)

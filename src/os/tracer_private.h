@@ -13,32 +13,32 @@
 struct tracer {
 	pthread_t thread;
 	pthread_mutex_t lock;
-	pthread_cond_t work;		/* a request came, or the end */
+	pthread_cond_t work;		/* a request came, or the thread must end */
 	pthread_cond_t answer;		/* a request was taken up, or is done */
 	struct err *(*fn)(void *arg);	/* the request; NULL: none */
 	void *arg;
 	bool taken, done, quit;
-	_Atomic bool call;		/* there may be a request, or the end */
+	_Atomic bool call;		/* there may be a request, or the thread must end */
 	bool failed;
 	struct err err;
 	unsigned tracees;		/* tracer thread only */
-	struct robust robust;		/* the thread's; by tracer thread only */
+	struct robust robust;		/* words of this thread; tracer thread only */
 	bool exits;			/* exit events are wanted; tracer thread only */
 	pid_t kept;			/* see tracer_keep_end; 0: none. Tracer thread only */
 	/* Following a busy tracee: see follow(). */
 	pid_t last;
 	unsigned in_row, since_look;
 	bool pinned;
-	cpu_set_t cpus;			/* as the thread started */
-	int policy;			/* of its scheduling then */
-	/* The poll: tracer thread only. */
+	cpu_set_t cpus;			/* of the thread when it started */
+	int policy;			/* scheduling policy when it started */
+	/* The poll, for the tracer thread only. */
 	tracer_poll_fn *on_poll;		/* NULL: none */
 	uint64_t poll_every, poll_next;
 	timer_t timer;			/* its signal ends a wait for stops when a poll is due */
 	bool has_timer;
-	/* A PTRACE_SEIZE is under way: for the poll's signal. */
+	/* Used by the poll's signal while a PTRACE_SEIZE is under way. */
 	sigjmp_buf seize_end;
-	volatile sig_atomic_t seizing;	/* 0, or 1 and the polls since it began */
+	volatile sig_atomic_t seizing;	/* 0, or 1 plus the number of polls since the seize began */
 	tracer_stopped_fn *stopped;
 	void *ctx;
 };
