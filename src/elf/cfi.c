@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Reading .eh_frame and .debug_frame: libdw splits them into entries, the addresses in those are
- * decoded here.
+ * Reads .eh_frame and .debug_frame: libdw splits them into entries, and the code here decodes the
+ * addresses in those.
  */
 
 #include "elf/cfi.h"
@@ -66,7 +66,7 @@ bool cfi_sleb(const uint8_t **at, const uint8_t *end, int64_t *ret)
 	return leb(at, end, true, (uint64_t *)ret);
 }
 
-/* A number in one of the formats of DW_EH_PE_*, sign-extended where it has a sign. */
+/* Read a number in one of the formats of DW_EH_PE_*; one with a sign is sign-extended. */
 static bool encoded_number(uint8_t format, const uint8_t **at, const uint8_t *end, uint64_t *ret)
 {
 	static const uint8_t bytes[16] = {
@@ -115,7 +115,7 @@ static bool cie_augmentation(const Dwarf_CIE *from, struct cfi_cie *cie)
 		cie->sized = true;
 		letter++;
 	} else if (letter[strspn(letter, "S")]) {
-		/* "eh", of GCC 2, and what nobody knows; in .debug_frame "S" stands alone */
+		/* "eh" (of GCC 2), or unknown; in .debug_frame "S" comes alone */
 		return false;
 	}
 	for (; *letter; letter++) {
@@ -170,7 +170,10 @@ static struct err *cie_add(struct cfi *cfi, const struct source *source, uint64_
 	return vec_push(&cfi->cies, cie);
 }
 
-/* Sections name CIEs by offset; the CIEs of a section stand in the vector in that order. */
+/*
+ * Find a CIE. Sections refer to CIEs by offset, and the CIEs of a section are in that order in the
+ * vector.
+ */
 static const struct cfi_cie *cie_find(const struct cfi *cfi, size_t first, uint64_t offset)
 {
 	size_t low = LOWER_BOUND(i, first, cfi->cies.nr, cfi->cies.at[i].offset < offset);
@@ -179,8 +182,8 @@ static const struct cfi_cie *cie_find(const struct cfi *cfi, size_t first, uint6
 }
 
 /*
- * Decode an FDE into *ret; false if it is broken. One of size 0 (its function was discarded) is
- * not.
+ * Decode an FDE into *ret; false if it is broken. An FDE of size 0 is not broken: its function was
+ * discarded.
  */
 static bool fde_decode(const struct cfi_cie *cie, const Dwarf_FDE *from, struct cfi_fde *ret)
 {
@@ -216,8 +219,8 @@ static struct err *fde_add(struct cfi *cfi, size_t first_cie, const Dwarf_FDE *f
 }
 
 /*
- * One pass over a section, for its CIEs or for its FDEs: in .debug_frame an FDE may stand before
- * its CIE.
+ * Make one pass over a section, for its CIEs or for its FDEs: in .debug_frame an FDE may come
+ * before its CIE.
  */
 static struct err *source_pass(struct elf_file *file, struct cfi *cfi, const struct source *source,
 			       size_t first_cie, bool cies)
@@ -267,8 +270,8 @@ static struct err *source_read(struct elf_file *file, struct cfi *cfi, const str
 }
 
 /*
- * Without section headers: .eh_frame_hdr, which the loader knows, points to .eh_frame; that ends
- * with a zero.
+ * Find .eh_frame without section headers: .eh_frame_hdr, which the loader knows, points to it, and
+ * it ends with a zero.
  */
 static void eh_frame_from_header(struct elf_file *file, struct source *ret)
 {
@@ -290,7 +293,11 @@ static void eh_frame_from_header(struct elf_file *file, struct source *ret)
 		.section	= at,
 		.section_vaddr	= phdr->p_vaddr,
 	};
-	at += 4;	/* version, encodings of the pointer, of the table's length, of the table */
+	/*
+	 * skip the version, and the encodings of the pointer, of the table's length and of the
+	 * table
+	 */
+	at += 4;
 	if (cfi_address(&frame, &at, end, &ret->vaddr) &&
 	    elf_vaddr_to_offset(file, ret->vaddr, &offset, &left))
 		ret->data = elf_chunk(file, offset, left, ELF_T_BYTE);
@@ -309,7 +316,10 @@ static void eh_frame_find(struct elf_file *file, struct source *ret)
 		eh_frame_from_header(file, ret);
 }
 
-/* The section by libelf, uncompressed in place if need be; its claimed size is checked first. */
+/*
+ * Get the section from libelf, uncompressed in place if necessary; its claimed size is checked
+ * first.
+ */
 static Elf_Data *section_uncompressed(struct elf_file *file, const char *name)
 {
 	GElf_Chdr chdr;
@@ -346,7 +356,7 @@ static struct err *cfi_read(struct elf_file *file, struct cfi *cfi)
 	struct err *err;
 
 	if (file->ehdr.e_type == ET_REL)
-		return NULL;	/* its addresses are not yet there */
+		return NULL;	/* its addresses are not yet relocated */
 	eh_frame_find(file, &eh_frame);
 	debug_frame.data = section_uncompressed(file, ".debug_frame");
 	err = source_read(file, cfi, &eh_frame);

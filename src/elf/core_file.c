@@ -3,8 +3,8 @@
  * Core files: headers, segments, memory. The notes are in core_note.c.
  *
  * The file is read, never mapped, and never as a whole: it may be longer than memory, and may be
- * cut off while it is looked at. libelf is not asked: it wants section headers that a core seldom
- * has, and an answer to what lies behind the end of the file, which is what matters here.
+ * cut off while it is read. libelf is not used: it needs section headers, which a core seldom has,
+ * and it expects a complete file, whereas this reader must handle one that is cut off.
  */
 
 #include "elf/core_file.h"
@@ -86,7 +86,7 @@ static struct err *no_core(const struct core_file *core, const Elf64_Ehdr *heade
 	return err_create(ERR_FORMAT, "%s: an ELF file, but not a core", core->name);
 }
 
-/* How far the fields up to e_machine go, which stand where they do in files of all kinds. */
+/* The end of e_machine. The fields up to there have the same places in files of all kinds. */
 #define HEADER_MIN	(offsetof(Elf64_Ehdr, e_machine) + sizeof(Elf64_Half))
 
 static struct err *read_header(struct core_file *core, Elf64_Ehdr *ret)
@@ -134,7 +134,7 @@ static struct err *add_segment(struct core_file *core, const Elf64_Phdr *from)
 		.exec = from->p_flags & PF_X,
 	};
 
-	/* A segment that no address space can hold is left out. */
+	/* A segment that does not fit in an address space is left out. */
 	if (!from->p_memsz ||
 	    __builtin_add_overflow(from->p_vaddr, from->p_memsz, &segment.end))
 		return NULL;
@@ -146,7 +146,7 @@ static struct err *add_segment(struct core_file *core, const Elf64_Phdr *from)
 
 COMPARE_BY(by_start, struct core_segment, x, x->start)
 
-/* Where two overlap, the one that begins later loses what the other has. */
+/* If two segments overlap, the one that begins later loses the common part. */
 static void sort_segments(struct core_file *core)
 {
 	struct core_segment *at = core->segments.at;
@@ -177,7 +177,7 @@ static struct err *read_segments(struct core_file *core, const Elf64_Ehdr *heade
 	Elf64_Shdr first;
 	struct err *err = NULL;
 
-	/* Where e_phnum is too small the first section header has the number. */
+	/* If the number is too large for e_phnum, the first section header has it. */
 	if (nr == PN_XNUM) {
 		if (core_read(core, header->e_shoff, &first, sizeof(first)))
 			return core_cut_off(core, "the number of its segments");
@@ -240,7 +240,7 @@ static struct err *read_memory(struct memory *memory, uint64_t addr, void *buf, 
 	return NULL;
 }
 
-/* Where the holes of the file system lie; one without any has data everywhere. */
+/* Find the next data between the holes of the file; one without holes has data everywhere. */
 static bool find_data(const struct core_file *core, uint64_t from, uint64_t stop,
 		      uint64_t *data_ret, uint64_t *hole_ret)
 {
@@ -297,7 +297,7 @@ static struct err *open_file(struct core_file *core)
 	return NULL;
 }
 
-/* bytes is NULL: those of the file `name`. */
+/* If bytes is NULL, the bytes are those of the file `name`. */
 static struct err *create(struct memory *bytes, uint64_t size, const char *name,
 			  struct core_file **ret)
 {

@@ -23,7 +23,7 @@ struct note {
 	uint32_t type;
 	const uint8_t *bytes;
 	size_t len;
-	uint64_t offset;	/* of bytes in the file */
+	uint64_t offset;	/* offset in the file of the note's bytes */
 };
 
 static uint32_t half_at(const uint8_t *bytes)
@@ -67,7 +67,10 @@ static struct err *take_status(struct core_file *core, const struct note *note)
 	return vec_push(&core->threads, thread);
 }
 
-/* Vector registers follow the NT_PRSTATUS of their thread. Those of XSAVE have all that is. */
+/*
+ * Vector registers follow the NT_PRSTATUS of their thread. The note of XSAVE has all of them, so it
+ * has priority.
+ */
 static void take_vector(struct core_file *core, const struct note *note)
 {
 	struct core_thread *thread =
@@ -121,7 +124,7 @@ static struct err *take_auxv(struct core_file *core, const struct note *note)
 	return NULL;
 }
 
-/* Cut off the kernel's word for a file that has no name any more. */
+/* Cut off the suffix that the kernel adds to a file that has no name any more. */
 static bool cut_deleted(char *path)
 {
 	static const char word[] = " (deleted)";
@@ -210,7 +213,7 @@ static struct err *take_note(struct core_file *core, const struct note *note)
 	}
 }
 
-/* Others (GDB, VMCOREINFO) have numbers of their own. */
+/* Notes of other owners (GDB, VMCOREINFO) have other numbers. */
 static bool is_of_linux(const uint8_t *name, size_t len)
 {
 	return (len == 5 && !memcmp(name, "CORE", 5)) || (len == 6 && !memcmp(name, "LINUX", 6));
@@ -249,7 +252,9 @@ struct err *core_read_notes(struct core_file *core, uint64_t offset, uint64_t le
 
 	if (offset > core->size || len > core->size - offset)
 		return core_cut_off(core, "what it says of threads and files");
-	/* All are added up, since several may be at the same place of the file. */
+	/*
+	 * The lengths of all notes are added, since several may be at the same place of the file.
+	 */
 	core->notes += len;
 	if (len > LIMIT_CORE_NOTES || core->notes > LIMIT_CORE_NOTES)
 		return limit_err(core->name, "too many bytes of notes", LIMIT_CORE_NOTES);

@@ -2,9 +2,9 @@
 /*
  * An ELF file over libelf: opening, headers, segments, notes, the image's bytes.
  *
- * The file is read, never mapped, and what libelf sees of it is mdbg's own copy (elf_view.h). All
- * bytes come through elf_chunk(), which takes them into that copy, so a size in the file can never
- * make mdbg allocate more than LIMIT_READ.
+ * The file is read, never mapped, and libelf sees only mdbg's own copy (elf_view.h). All bytes come
+ * through elf_chunk(), which reads them into that copy, so a size in the file can never make mdbg
+ * allocate more than LIMIT_READ.
  */
 
 #include "elf/elf_file.h"
@@ -20,7 +20,7 @@
 #include "elf/cfi.h"
 #include "elf/file_private.h"
 
-/* Read up to len bytes at offset; less at the end of the file, or where it cannot be read. */
+/* Read up to len bytes at offset; fewer at the end of the file, or if they cannot be read. */
 static size_t read_at(const struct elf_file *file, uint64_t offset, void *buf, size_t len)
 {
 	if (file->fd >= 0)
@@ -98,7 +98,7 @@ static Elf_Data *notes_at(struct elf_file *file, uint64_t offset, uint64_t size,
 			 align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
 }
 
-/* The owner's name stands at `name` in the notes, with its zeros. */
+/* Is the owner's name at `name` in the notes, including its zeros? */
 static bool is_owner(const Elf_Data *notes, const GElf_Nhdr *nhdr, size_t name, const char *owner)
 {
 	size_t len = strlen(owner);
@@ -196,14 +196,14 @@ static struct err *file_begin(struct elf_file *file)
 	err = phdrs_read(file);
 	if (err)
 		return err;
-	/* Objects that were not linked have their notes in sections only. */
+	/* Objects that are not linked have their notes only in sections. */
 	if (!file->build_id_len && elf_view_section(&file->view, ".note.gnu.build-id", &shdr))
 		build_id_find(file, shdr.sh_offset, shdr.sh_size, shdr.sh_addralign);
 	elf_symbols_locate(file);
 	return NULL;
 }
 
-/* With the fd that becomes the file's, if there was no error so far. */
+/* Finish the opening. fd becomes the file's if there was no error so far. */
 static struct err *finish(struct elf_file *file, int fd, struct err *err, struct elf_file **ret)
 {
 	if (!err)
@@ -319,7 +319,7 @@ const struct elf_segment *elf_file_segments(const struct elf_file *file, size_t 
 	return file->segments.at;
 }
 
-/* Read as much of the image as one segment holds at vaddr; 0 if none does. */
+/* Read at vaddr as much of the image as one segment holds; 0 if none does. */
 static size_t image_read(const struct elf_file *file, uint64_t vaddr, void *buf, size_t len)
 {
 	const struct elf_segment *segment = elf_segment_at(file, vaddr);

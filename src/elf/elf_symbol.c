@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The symbol tables of an ELF file. They are found through the section headers, and where those are
- * gone (sstrip, packers) .dynsym is found as the loader finds it: through PT_DYNAMIC, its length
+ * The symbol tables of an ELF file. They are found through the section headers. If those are gone
+ * (sstrip, packers), .dynsym is found as the loader finds it, through PT_DYNAMIC, and its length
  * through a hash table.
  */
 
@@ -14,7 +14,7 @@
 #include "elf/cfi.h"
 #include "elf/file_private.h"
 
-/* PT_DYNAMIC by the tag: addresses of the file's, 0 if absent. */
+/* Entries of PT_DYNAMIC by their tags: addresses in the file, 0 if absent. */
 struct dynamic {
 	uint64_t value[DT_NUM], gnu_hash;
 };
@@ -39,7 +39,7 @@ static bool dynamic_read(struct elf_file *file, struct dynamic *ret)
 	return data;
 }
 
-/* The words of a hash table, from vaddr to the end of its segment. */
+/* Get the words of a hash table, from vaddr to the end of its segment. */
 static Elf_Data *words_at(struct elf_file *file, uint64_t vaddr)
 {
 	uint64_t offset, left;
@@ -50,9 +50,10 @@ static Elf_Data *words_at(struct elf_file *file, uint64_t vaddr)
 }
 
 /*
- * DT_GNU_HASH: nbuckets, the first hashed symbol, words of the bloom filter, a shift; the filter;
- * the buckets, each the first symbol of a chain; a word for each hashed symbol, odd at the end of
- * its chain. The last symbol ends the chain of the highest bucket.
+ * Count symbols by DT_GNU_HASH. It has: nbuckets, the first hashed symbol, words of the bloom
+ * filter, a shift; the filter; the buckets, each with the first symbol of a chain; a word for each
+ * hashed symbol, which is odd at the end of a chain. The last symbol ends the chain of the highest
+ * bucket.
  */
 static uint64_t gnu_hash_symbols(const struct elf_file *file, const Elf_Data *data)
 {
@@ -117,8 +118,8 @@ void elf_symbols_locate(struct elf_file *file)
 }
 
 /*
- * Symbol i, if it is one that has an address: false for undefined, absolute, thread-local ones,
- * sections and files.
+ * Get symbol i if it has an address: false for undefined, absolute and thread-local ones, sections
+ * and files.
  */
 static bool symbol_get(const struct elf_symtab *table, size_t i, struct elf_symbol *ret)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* An ELF file that libelf has a copy of (theory in elf_view.h). */
+/* A copy of an ELF file for libelf (theory in elf_view.h). */
 
 #include "elf/elf_view.h"
 
@@ -17,8 +17,8 @@
 #include "base/page.h"
 #include "os/file.h"
 
-#define PIECE		(4u << 20)	/* read at once */
-#define MAP_MIN		(1u << 20)	/* less is read */
+#define PIECE		(4u << 20)	/* bytes that are read at once */
+#define MAP_MIN		(1u << 20)	/* bytes from which on a part may be mapped */
 
 static bool is_taken(const struct elf_view *view, uint64_t page)
 {
@@ -31,7 +31,7 @@ static void set_taken(struct elf_view *view, uint64_t page, uint64_t end)
 		view->taken[page / 8] |= (uint8_t)(1 << page % 8);
 }
 
-/* Pages that are not there yet, up to the end of the file. */
+/* Read pages that are not in the area yet, up to the end of the file. */
 static struct err *read_pages(struct elf_view *view, uint64_t first, uint64_t end)
 {
 	uint64_t at = first * PAGE, stop = MIN(end * PAGE, view->len);
@@ -105,7 +105,7 @@ struct err *elf_view_map(struct elf_view *view, uint64_t offset, uint64_t size)
 	return have(view, offset, size, view->owned && size >= MAP_MIN);
 }
 
-/* Where the tables are, of a file of either class and byte order. */
+/* The places of the tables, in a file of either class and byte order. */
 struct tables {
 	bool wide, big;
 	uint64_t sections, sections_nr, names;
@@ -113,7 +113,7 @@ struct tables {
 	size_t section_len, segment_len;
 };
 
-/* A number of an ELF structure in the file's byte order. */
+/* Read a number of an ELF structure in the file's byte order. */
 static uint64_t number(const struct elf_view *view, const struct tables *tables, uint64_t offset,
 		       size_t len)
 {
@@ -159,13 +159,13 @@ static bool has_room(const struct elf_view *view, uint64_t offset, uint64_t len)
 	return offset <= view->len && len <= view->len - offset;
 }
 
-/* Numbers that are too large for the header are in the section header 0. */
+/* Numbers that are too large for the header are in section header 0. */
 static struct err *large_numbers(struct elf_view *view, struct tables *tables)
 {
 	struct err *err;
 
 	if (!tables->sections || !has_room(view, tables->sections, tables->section_len))
-		return NULL;	/* libelf finds no sections then */
+		return NULL;	/* libelf then finds no sections */
 	err = elf_view_take(view, tables->sections, tables->section_len);
 	if (err)
 		return err;
@@ -200,8 +200,9 @@ struct err *elf_view_strings(struct elf_view *view, uint64_t offset, uint64_t le
 }
 
 /*
- * libelf allocates a descriptor of some 300 bytes for each section that the header claims. What
- * does not fit the file, or is more than any program has, is refused before libelf sees it.
+ * libelf allocates a descriptor of some 300 bytes for each section that the header claims. Tables
+ * that do not fit in the file, or are longer than those of any program, are refused before libelf
+ * sees them.
  */
 static struct err *headers_take(struct elf_view *view)
 {
@@ -230,7 +231,7 @@ static struct err *headers_take(struct elf_view *view)
 	    FIELD(view, &tables, header, Shdr, sh_type) == SHT_NOBITS)
 		return err;
 	/*
-	 * libelf is not asked for the names: it would unpack a section that claims to be
+	 * libelf is not asked for the names, because it would unpack a section that claims to be
 	 * compressed.
 	 */
 	return elf_view_strings(view, FIELD(view, &tables, header, Shdr, sh_offset),
@@ -346,7 +347,8 @@ struct err *elf_view_open(int fd, const char *name, struct elf_view *ret)
 	ret->owned = file_is_owned(&st);
 	ret->taken = calloc((ret->len / PAGE + 8) / 8, 1);
 	/*
-	 * Zeros that take no memory and, as nobody can write to them, none that is accounted for.
+	 * This is a mapping of zeros that takes no memory, and none is accounted for, as nobody can
+	 * write to it.
 	 */
 	at = ret->taken ? mmap(NULL, ret->len, PROT_READ,
 			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) :

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * SIGBUS in a mapped file (theory in guard.h). A signal handler has no context: what it knows is a
- * list of the process, like the flag of base/cancel.c.
+ * Handles SIGBUS in a mapped file (theory in guard.h). A signal handler has no context, so it works
+ * on a list that the whole process has, like the flag of base/cancel.c.
  */
 
 #include "elf/guard.h"
@@ -34,7 +34,10 @@ static void bus_error(int signal, siginfo_t *info, void *context)
 		guard->cut = 1;
 		return;
 	}
-	/* None of ours: it comes again at the same instruction, and is whose it was before. */
+	/*
+	 * It is not in one of our mappings. The signal comes again at the same instruction, for the
+	 * handler that was there before.
+	 */
 	sigaction(SIGBUS, &before, NULL);
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Mappings of files that may be cut short while they are looked at. The kernel's answer to a look
- * at a page that the file no longer has is SIGBUS, in the middle of a library that knows nothing of
- * it. The handler puts a page of zeros there and notes it; the library goes on and finds what it
- * would find in a damaged file, and whoever asked it looks at `cut` afterwards.
+ * Protects reads of mapped files that may be cut short meanwhile. If a page is read that the file
+ * no longer has, the kernel sends SIGBUS, in the middle of a library that cannot handle it. The
+ * handler maps a page of zeros there and sets `cut`. The library continues, as if the file were
+ * damaged, and its caller checks `cut` afterwards.
  *
- * A SIGBUS anywhere else is what it always was.
+ * A SIGBUS anywhere else is handled as before.
  */
 #pragma once
 
@@ -20,6 +20,6 @@ struct guard {
 	struct guard *volatile next;
 };
 
-/* From now on until guard_end. Main thread only; guard must not move meanwhile. */
+/* Protect the mapping until guard_end. Main thread only; guard must not move meanwhile. */
 void guard_begin(struct guard *guard, void *start, size_t len);
-void guard_end(struct guard *guard);	/* one that was not begun is fine */
+void guard_end(struct guard *guard);	/* a guard that was not begun is allowed */
