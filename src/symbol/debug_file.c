@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Separate debug files, as gdb finds them. What they are looked for by, the target has chosen: they
- * are opened as os/file.h says, and read through an elf_view.
+ * Separate debug files, found in the same places as by gdb. The target has chosen the names by
+ * which they are looked for, so they are opened as os/file.h says, and read through an elf_view.
  *
- * Files with split DWARF (.dwo) libdw opens by itself, by the name that the skeleton unit has, at
- * once and for reading: a FIFO there would have it wait for ever. Nor can a file that it has opened
- * be given to it, as what ties the two units together is inside of libdw. So it is let only where
- * nobody but root and mdbg's own user has a say in what that name leads to. There is one name only:
- * to libdw a view has no file, and so no folder to look in.
+ * libdw opens files with split DWARF (.dwo) itself, by the name in the skeleton unit, at once and
+ * for reading: if the name leads to a FIFO, it waits for ever. Nor can a file that is already open
+ * be passed to it, as the link between the two units is inside of libdw. So it may do this only if
+ * nobody but root and mdbg's own user controls where that name leads. There is only one name: libdw
+ * knows no file for a view, and so no folder to search.
  */
 
 #include "symbol/debug_file.h"
@@ -45,7 +45,7 @@ void debug_warn(const struct debug_search *search, const struct err *err)
 		search->warn(search->warn_ctx, err->msg);
 }
 
-/* True if the ELF file has this build-id; *none_ret, if it has none at all. */
+/* True if the ELF file has this build-id; *none_ret says whether it has none at all. */
 static bool has_build_id(int fd, struct build_id id, bool *none_ret)
 {
 	struct elf_view view;
@@ -84,7 +84,9 @@ static bool has_crc(const struct debug_search *search, int fd, const char *path,
 	return !len && sum == crc;
 }
 
-/* A candidate must have this build-id, or this CRC where one side has no build-id. */
+/*
+ * The build-id of a candidate must be this one; if either side has none, the CRC must be this one.
+ */
 struct wanted {
 	struct build_id id;
 	bool has_crc;
@@ -101,7 +103,7 @@ static bool is_wanted(const struct debug_search *search, int fd, const char *pat
 	return none && wanted->has_crc && has_crc(search, fd, path, wanted->crc);
 }
 
-/* Try a path on both file systems. */
+/* Try a path on mdbg's file system and below the target's root. */
 static int try_path(const struct debug_search *search, const char *path,
 		    const struct wanted *wanted)
 {
@@ -123,7 +125,7 @@ static int try_path(const struct debug_search *search, const char *path,
 	return -1;
 }
 
-/* Try each directory of the search path with a path below it. */
+/* Try each directory of the search path, with `below` appended. */
 static int try_below(const struct debug_search *search, const char *below,
 		     const struct wanted *wanted)
 {
@@ -164,7 +166,7 @@ static int find_by_id(const struct debug_search *search, struct build_id id)
 	return try_below(search, below.at, &wanted);
 }
 
-/* What was got from elsewhere must be the file, too. */
+/* A file that was fetched must be the right one, too. */
 static int fetch(const struct debug_search *search, struct build_id id, const char *module_path)
 {
 	struct str hex AUTO_STR = STR_INIT;
@@ -189,7 +191,7 @@ struct err *debug_build_id(Elf *elf, struct str *ret)
 	return len > 0 ? add_hex(ret, bytes, (size_t)len) : NULL;
 }
 
-/* DIR/LINK, DIR/.debug/LINK, DEBUG/DIR/LINK, where DIR is the module's. */
+/* Try DIR/LINK, DIR/.debug/LINK and DEBUG/DIR/LINK, where DIR is the module's directory. */
 static int find_by_link(const struct debug_search *search, const char *module_path,
 			const char *link, const struct wanted *wanted)
 {
@@ -233,7 +235,10 @@ int debug_file_find(const struct debug_search *search, Elf *main, const char *mo
 	return fd >= 0 ? fd : fetch(search, wanted.id, module_path);
 }
 
-/* Beside the file behind fd: a name there is relative to it, behind its symbolic links. */
+/*
+ * Look beside the file behind fd: a name there is relative to the file's folder, after symbolic
+ * links.
+ */
 static int find_beside(const struct debug_search *search, int fd, const char *name,
 		       const struct wanted *wanted)
 {
@@ -285,7 +290,7 @@ struct err *debug_dwo_check(Dwarf_Die *skeleton)
 
 	if (!name)
 		name = string_of(skeleton, DW_AT_GNU_dwo_name);
-	/* libdw looks nowhere then. */
+	/* then libdw does not look for the file */
 	if (!name || (*name != '/' && (!folder || *folder != '/')))
 		return err_create(ERR_NOTFOUND, "no .dwo file");
 	err = *name == '/' ? str_add(&path, name) : str_addf(&path, "%s/%s", folder, name);

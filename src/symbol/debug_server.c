@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Asking a debuginfod. The library calls a function of ours about once a second, while it connects
- * as well, and ends when that says so: limits and Ctrl-C are looked at there. Its own limits
- * ($DEBUGINFOD_MAXSIZE, $DEBUGINFOD_MAXTIME, $DEBUGINFOD_TIMEOUT) hold besides.
+ * Asks a debuginfod. The library calls a function of ours about once a second, also while it
+ * connects, and stops if that function says so: limits and Ctrl-C are checked there. The library's
+ * own limits ($DEBUGINFOD_MAXSIZE, $DEBUGINFOD_MAXTIME, $DEBUGINFOD_TIMEOUT) hold, too.
  */
 
 #include "symbol/debug_server.h"
@@ -22,21 +22,22 @@
 
 struct debuginfod_client;	/* the library's */
 
-/* The functions are as elfutils/debuginfod.h has them, which need not be there. */
+/* The functions are declared as in elfutils/debuginfod.h, which need not be installed. */
 struct debug_server {
 	void *library;
 	struct debuginfod_client *client;
 	struct debuginfod_client *(*begin)(void);
-	int (*find)(struct debuginfod_client *client, const unsigned char *id, int len, char **path);
+	int (*find)(struct debuginfod_client *client, const unsigned char *id, int len,
+		    char **path);
 	void (*set_progress)(struct debuginfod_client *client,
 			     int (*fn)(struct debuginfod_client *client, long done, long total));
 };
 
-/* One request while it is under way. */
+/* A request that is under way. */
 struct work {
 	const struct debug_request *request;
 	time_t end;
-	struct err *stopped;	/* why it is to end; NULL: it is not */
+	struct err *stopped;	/* why it must end; NULL: it must not */
 };
 
 static time_t now(void)
@@ -147,7 +148,7 @@ struct err *debug_server_find(struct debug_server *server, const struct debug_re
 	at_work = NULL;
 	if (fd < 0)
 		return failed(&work, -fd);
-	/* It may have come whole before it was seen to be too long. */
+	/* The file may have arrived completely before it was found to be too long. */
 	if (fstat(fd, &st))
 		return err_sys("the file");
 	if ((uint64_t)st.st_size > request->most_bytes)

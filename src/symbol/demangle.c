@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Demangling of C++ and Rust names, by libiberty. Names come from untrusted files, and a short one
- * can stand for gigabytes of text (each substitution may double it), so both sides are bounded; a
- * name beyond stays as it is.
+ * can stand for gigabytes of text (each substitution may double it). So both lengths are limited; a
+ * name over the limits is not demangled.
  */
 
 #include <setjmp.h>
@@ -15,9 +15,7 @@
 #include "symbol/string_pool.h"
 #include "symbol/symbol.h"
 
-/*
- * The parser recurses on what it reads; at this length it stays within a few hundred KiB of stack.
- */
+/* The parser recurses on its input; with this length it needs only a few hundred KiB of stack. */
 #define MANGLED_MAX	4096
 #define READABLE_MAX	65536
 
@@ -30,17 +28,19 @@ static void add(const char *text, size_t len, void *ctx)
 {
 	struct sink *sink = ctx;
 
-	/* The demangler cannot be told to stop, and needs no clean-up: it works on its stack. */
+	/*
+	 * The demangler has no way to stop it, but it needs no clean-up, as it works on its stack.
+	 */
 	if (sink->text.len + len > READABLE_MAX || str_add_bytes(&sink->text, text, len))
 		longjmp(sink->give_up, 1);
 }
 
-/* A function of its own, since locals that change between setjmp and longjmp are lost. */
+/* This is a separate function, since locals that change between setjmp and longjmp are lost. */
 static enum mangling demangle(const char *name, int options, struct sink *sink)
 {
 	if (setjmp(sink->give_up))
 		return NOT_MANGLED;
-	/* Rust's old scheme is valid C++ as well: Rust first. */
+	/* Rust's old scheme is also valid C++, so Rust comes first. */
 	if (rust_demangle_callback(name, options, add, sink))
 		return MANGLED_RUST;
 	str_clear(&sink->text);
@@ -70,7 +70,9 @@ static enum mangling readable(const char *name, int options, char **ret)
 
 enum mangling demangle_whole(const char *name, char **ret)
 {
-	/* Without the return type, which only template functions have, as gdb shows frames. */
+	/*
+	 * The return type is left out, as in the frames of gdb; only template functions have one.
+	 */
 	return readable(name, DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP, ret);
 }
 

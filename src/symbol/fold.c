@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * C++ names made short (fold.h).
+ * Makes C++ names short (fold.h).
  *
- * The name is copied from left to right. A bracket is a scope, which ends with its counterpart; in
- * each scope it is known where the name began that is being copied ("std::map"). When a template's
- * `>` comes, its arguments stand folded in the copy, behind that name: they are compared with the
- * defaults from the last one on, and the copy is cut behind the first that stays. A `<` opens
- * arguments only behind a name; one in an expression is copied within parentheses, and elsewhere
- * the name is given up.
+ * The name is copied from left to right. A bracket is a scope, which ends with its counterpart.
+ * Each scope knows where the name that is being copied ("std::map") began. When the `>` of a
+ * template comes, its folded arguments are in the copy, behind that name: they are compared with
+ * the defaults from the last one on, and the copy is cut behind the first argument that stays. A
+ * `<` opens arguments only behind a name; in an expression it is copied within parentheses, and
+ * anywhere else the name is left as it is.
  */
 
 #include "symbol/fold.h"
@@ -28,7 +28,7 @@
 #define ANONYMOUS	"(anonymous namespace)::"
 
 struct folder {
-	const char *start, *at;	/* of the name; what is to be copied next */
+	const char *start, *at;	/* start of the name; next character to copy */
 	struct str out;
 	unsigned depth;
 	size_t params, out_params;	/* where the parameters begin; SIZE_MAX: none so far */
@@ -37,8 +37,8 @@ struct folder {
 struct scope {
 	char closer;
 	size_t name;	/* where the current name begins in the copy */
-	bool joined;	/* a :: has come, and the name goes on */
-	bool opens;	/* a < that comes now opens template arguments */
+	bool joined;	/* the name continues, as a :: has come */
+	bool opens;	/* the next < opens template arguments */
 };
 
 static bool fold_scope(struct folder *folder, struct scope *scope);
@@ -56,7 +56,7 @@ static bool copy(struct folder *folder, size_t len)
 	return emit(folder, from, len);
 }
 
-/* All that is copied otherwise ends the name that came before it. */
+/* Copy anything else. It ends the name before it. */
 static bool copy_plain(struct folder *folder, struct scope *scope, size_t len)
 {
 	scope->opens = scope->joined = false;
@@ -74,7 +74,7 @@ static void begin_name(const struct folder *folder, struct scope *scope)
 		scope->name = folder->out.len;
 }
 
-/* The symbol behind `operator`: its length, 0 where a type, new or delete follows. */
+/* Returns the length of the symbol behind `operator`; 0 if a type, new or delete follows. */
 static size_t operator_len(const char *at)
 {
 	static const char *const longest_first[] = {
@@ -92,7 +92,10 @@ static size_t operator_len(const char *at)
 	return 0;
 }
 
-/* The demangler puts a blank between `operator<` and its template arguments. */
+/*
+ * Copy an operator's name. The demangler puts a blank between `operator<` and its template
+ * arguments.
+ */
 static bool copy_operator(struct folder *folder, struct scope *scope)
 {
 	size_t len = operator_len(folder->at);
@@ -133,7 +136,7 @@ static bool fold_word(struct folder *folder, struct scope *scope)
 	return len == 8 && !memcmp(word, "operator", 8) ? copy_operator(folder, scope) : true;
 }
 
-/* A bracket and what it holds. */
+/* Copy a bracket and its contents. */
 static bool fold_bracket(struct folder *folder, struct scope *outer, char closer)
 {
 	struct scope inner = { .closer = closer };
@@ -155,7 +158,7 @@ static bool fold_parenthesis(struct folder *folder, struct scope *scope)
 		scope->opens = false;
 		return copy(folder, strlen(ANONYMOUS));
 	}
-	/* The last one is it: f(int)::{lambda(int)#1}::operator()(int). */
+	/* These are the parameters, as they come last: f(int)::{lambda(int)#1}::operator()(int). */
 	if (!folder->depth && folder->at > folder->start) {
 		folder->params = (size_t)(folder->at - folder->start);
 		folder->out_params = folder->out.len;
@@ -163,7 +166,7 @@ static bool fold_parenthesis(struct folder *folder, struct scope *scope)
 	return fold_bracket(folder, scope, ')');
 }
 
-/* A tag is part of the name that it stands behind, which goes on: to_string[abi:cxx11]<int>(). */
+/* Copy a tag. It belongs to the name before it, which continues: to_string[abi:cxx11]<int>(). */
 static bool fold_square(struct folder *folder, struct scope *scope)
 {
 	const char *end = folder->at + 5;
@@ -184,7 +187,7 @@ static bool fold_brace(struct folder *folder, struct scope *scope)
 	return fold_bracket(folder, scope, '}');
 }
 
-/* Arguments into args; *nr_ret counts those beyond ARGS_MAX, too. */
+/* Copy arguments and store them in args; *nr_ret counts those beyond ARGS_MAX, too. */
 static bool fold_each_argument(struct folder *folder, struct fold_arg *args, size_t *nr_ret)
 {
 	for (*nr_ret = 0;;) {
@@ -210,7 +213,9 @@ static void cut(struct folder *folder, size_t len)
 	folder->out.at[len] = '\0';
 }
 
-/* Leave out the arguments at the end that are defaults. True: the copy ends with `>`, or it may. */
+/*
+ * Leave out the last arguments that are defaults, and write the `>`. False: the copy is too long.
+ */
 static bool close_arguments(struct folder *folder, const struct scope *scope, size_t start,
 			    const struct fold_arg *args, size_t nr)
 {
@@ -227,7 +232,7 @@ static bool close_arguments(struct folder *folder, const struct scope *scope, si
 	if (template)
 		cut(folder, args[nr - 1].start + args[nr - 1].len);
 	if (alias) {
-		cut(folder, scope->name + 5);	/* std:: */
+		cut(folder, scope->name + 5);	/* keeps `std::` */
 		return emit(folder, alias, strlen(alias)) &&
 		       emit(folder, template->alias, strlen(template->alias));
 	}
@@ -254,7 +259,7 @@ static bool fold_angle(struct folder *folder, struct scope *scope)
 {
 	if (*folder->at == '<' && scope->opens)
 		return fold_arguments(folder, scope);
-	/* A comparison. */
+	/* It is a comparison. */
 	return scope->closer == ')' && copy_plain(folder, scope, 1);
 }
 
@@ -305,7 +310,7 @@ static bool fold_one(struct folder *folder, struct scope *scope)
 	}
 }
 
-/* Up to the closer, or to a comma between arguments; it is left to the caller. */
+/* Copy up to the closer, or up to a comma between arguments; the caller copies that. */
 static bool fold_scope(struct folder *folder, struct scope *scope)
 {
 	while (*folder->at != scope->closer && (scope->closer != '>' || *folder->at != ',')) {
@@ -316,8 +321,8 @@ static bool fold_scope(struct folder *folder, struct scope *scope)
 }
 
 /*
- * At the end: as long as arguments are compared, a type in an anonymous namespace is another one
- * than that of the same name outside.
+ * This is done last: while arguments are compared, a type in an anonymous namespace must differ
+ * from one of the same name outside.
  */
 static void leave_out_anonymous(struct folder *folder)
 {

@@ -2,7 +2,7 @@
 /*
  * The templates of the standard library that have default arguments, and their defaults (C++23,
  * [containers], [strings], [input.output], ...). A default that depends on a member of an argument
- * (the duration of a time_point) cannot be told from names and is not here.
+ * (the duration of a time_point) cannot be derived from names and is not here.
  */
 
 #include "symbol/fold_table.h"
@@ -39,7 +39,10 @@ static const struct fold_template templates[] = {
 	{ NAMED("flat_multimap"), 2, .defaults = { LESS, "std::vector<$1>", "std::vector<$2>" } },
 	{ NAMED("stack"), 1, .defaults = { "std::deque<$1>" } },
 	{ NAMED("queue"), 1, .defaults = { "std::deque<$1>" } },
-	/* Its comparison is that of the container's elements, which must be of the first type. */
+	/*
+	 * Its comparison is that of the container's elements, which must have the first argument as
+	 * type.
+	 */
 	{ NAMED("priority_queue"), 1, .defaults = { "std::vector<$1>", LESS } },
 	{ NAMED("unique_ptr"), 1, .defaults = { "std::default_delete<$1>" } },
 	{ NAMED("span"), 1, .defaults = { "18446744073709551615ul" } },
@@ -74,8 +77,8 @@ static const struct fold_template templates[] = {
 };
 
 /*
- * libstdc++'s (the ABI of C++11, later versions of a class), libc++'s (its ABI, filesystem), and
- * those of two builds of libc++, Android's and Chromium's.
+ * Those of libstdc++ (the ABI of C++11, later versions of a class), of libc++ (its ABI,
+ * filesystem), and of two builds of libc++, Android's and Chromium's.
  */
 static const char *const inline_namespaces[] = {
 	"__cxx11", "_V2", "__8", "__1", "__2", "__fs", "__ndk1", "__Cr",
@@ -102,7 +105,7 @@ const struct fold_template *fold_template_find(const char *name, size_t len)
 	return NULL;
 }
 
-/* Is arg what the default stands for? `>` behind another one has a blank before it. */
+/* Does arg equal the default? A `>` behind another one has a blank before it. */
 static bool is_default(const char *pattern, const char *text, const struct fold_arg *args,
 		       struct fold_arg arg)
 {
@@ -148,7 +151,7 @@ const char *fold_alias(const struct fold_template *template, const char *arg, si
 {
 	static const struct {
 		const char *type, *prefix;
-		bool text;	/* for strings alone */
+		bool text;	/* only for strings */
 	} forms[] = {
 		{ "char", "", false }, { "wchar_t", "w", false }, { "char8_t", "u8", true },
 		{ "char16_t", "u16", true }, { "char32_t", "u32", true },

@@ -2,10 +2,10 @@
 /*
  * One ELF file with its debug file, through libelf and libdw.
  *
- * Both files are seen through an elf_view, of which the parts are taken that names and lines come
- * from. libdwfl, which finds and opens all these files by itself, is not used: it opens by name,
- * asks a debuginfod server unasked, maps what it opens, and unpacks what is packed to whatever
- * length that has.
+ * Both files are read through an elf_view; only the parts that names and lines come from are taken.
+ * libdwfl, which finds and opens all these files itself, is not used: it opens by name, contacts a
+ * debuginfod server without being asked, maps the files that it opens, and unpacks compressed
+ * sections of any length.
  */
 
 #include "symbol/image.h"
@@ -27,26 +27,26 @@
 #include "elf/elf_view.h"
 
 struct image {
-	int fd;			/* -1: from bytes */
+	int fd;			/* -1: made from bytes */
 	struct stat st;		/* of fd */
 	char *path;
 	const struct debug_search *search;
 	bool opened;
 	bool usable;
 	struct elf_view view;
-	uint64_t start;		/* the first address that the file takes up */
-	int debug_fd;		/* the debug file, -1: none */
+	uint64_t start;		/* first address that the file occupies */
+	int debug_fd;		/* of the debug file; -1: none */
 	struct elf_view debug;
 	char *debug_name;	/* of debug, for messages */
 	struct elf_view mini;	/* .gnu_debugdata */
-	int alt_fd;		/* the dwz file, -1: none */
+	int alt_fd;		/* of the dwz file; -1: none */
 	struct elf_view alt;
 	Dwarf *dwarf, *alt_dwarf;
 	struct symtab symtab;
 	bool symtab_tried;
 	struct source *source;
 	bool source_tried;
-	bool cut;		/* that a file was cut short has been told */
+	bool cut;		/* the user was told that a file was cut short */
 };
 
 static struct err *create(const char *path, const struct debug_search *search, struct image **ret)
@@ -88,7 +88,7 @@ struct err *image_create_from_bytes(const void *bytes, size_t len, const char *p
 
 	if (!err)
 		err = elf_view_copy(bytes, len, image->path, &image->view);
-	/* Bytes that are no ELF file are an image without names. */
+	/* Bytes that are not an ELF file give an image without names. */
 	if (err && err->code == ERR_NOMEM)
 		image_destroy(image);
 	else
@@ -106,7 +106,7 @@ static void close_source(struct image *image)
 		close(take_fd(image->alt_fd));
 }
 
-/* Close all but what the image was made with. */
+/* Close all that was opened after the creation. */
 static void close_files(struct image *image)
 {
 	close_source(image);
@@ -140,7 +140,7 @@ bool image_is(const struct image *image, int fd)
 	       st.st_mtim.tv_nsec == image->st.st_mtim.tv_nsec;
 }
 
-/* The debug information that names and lines come from, of libdw's many sections. */
+/* Is it one of the debug sections that names and lines come from? libdw reads many others. */
 static bool is_debug(const char *name)
 {
 	static const char *const parts[] = {
@@ -161,8 +161,8 @@ static bool is_debug(const char *name)
 }
 
 /*
- * libelf and libdw unpack what is packed when it is looked at, to whatever length it claims. What
- * is not needed is not there for them.
+ * libelf and libdw unpack compressed sections when they look at them, whatever length these claim.
+ * So those that are not needed are hidden from them.
  */
 static void drop_packed(struct elf_view *view)
 {
@@ -191,7 +191,10 @@ static bool has_debug(const struct elf_view *view)
 	       elf_view_section(view, ".zdebug_info", &shdr);
 }
 
-/* How long a section is when libdw has unpacked it; 0: it is not packed. It has been taken. */
+/*
+ * Returns the length of a section when libdw has unpacked it; 0: it is not compressed. The section
+ * has been taken.
+ */
 static uint64_t unpacked_size(const struct elf_view *view, Elf_Scn *scn, const GElf_Shdr *shdr)
 {
 	const uint8_t *at = view->bytes + shdr->sh_offset;
@@ -200,7 +203,7 @@ static uint64_t unpacked_size(const struct elf_view *view, Elf_Scn *scn, const G
 
 	if (shdr->sh_flags & SHF_COMPRESSED)
 		return gelf_getchdr(scn, &chdr) ? chdr.ch_size : 0;
-	/* GNU's old way: "ZLIB" and the size in eight bytes. */
+	/* This is GNU's old format: "ZLIB" and the size in eight bytes. */
 	if (elf_view_section_name(view, shdr)[1] != 'z' || shdr->sh_size < 12 ||
 	    memcmp(at, "ZLIB", 4))
 		return 0;
@@ -243,7 +246,7 @@ static struct err *take_section(struct elf_view *view, const char *name)
 		elf_view_take(view, shdr.sh_offset, shdr.sh_size) : NULL;
 }
 
-/* The first address that a file takes up; false: it takes up none. */
+/* Get the first address that a file occupies; false: it occupies none. */
 static bool extent_of(Elf *elf, uint64_t *start_ret)
 {
 	GElf_Addr end = 0;
@@ -265,7 +268,7 @@ static bool extent_of(Elf *elf, uint64_t *start_ret)
 	return any && *start_ret < end;
 }
 
-/* The number that is added to an address of the debug file to have the main file's. */
+/* Returns the number to add to an address of the debug file to get that of the main file. */
 static uint64_t debug_bias(const struct image *image)
 {
 	uint64_t start;
@@ -294,10 +297,7 @@ static struct err *open_debug(struct image *image)
 	return err;
 }
 
-/*
- * If something is wrong with one of the files the user is told, and the others are used. False:
- * Ctrl-C.
- */
+/* If one of the files is bad, the user is told, and the others are used. False: Ctrl-C. */
 static bool go_on(const struct image *image, struct err *err)
 {
 	bool cancelled = err && err->code == ERR_CANCELLED;
@@ -340,7 +340,7 @@ bool image_usable(struct image *image)
 	return image->opened && image->usable;
 }
 
-/* Where a file was cut short, what was read of it since may be zeros: it is told, once. */
+/* If a file was cut short, data that was read since may be zeros; the user is told once. */
 static void check_cut(struct image *image)
 {
 	if (image->cut || !(image->view.guard.cut || image->debug.guard.cut ||
@@ -352,7 +352,10 @@ static void check_cut(struct image *image)
 			      "lines and inlined functions may be missing", image->path));
 }
 
-/* Fedora's: the symbols that .dynsym lacks, as an ELF file packed by xz, in the file itself. */
+/*
+ * Open the mini debug information of Fedora: an ELF file within the file, compressed by xz, with
+ * symbols that .dynsym lacks.
+ */
 static struct err *open_mini(struct image *image)
 {
 	uint64_t memory = LIMIT_UNPACKED / 4;
@@ -410,7 +413,7 @@ struct symtab *image_symtab(struct image *image)
 	if (!image->symtab_tried) {
 		struct err *err = read_symtab(image);
 
-		/* Rather no names than some. */
+		/* No names are better than only some of them. */
 		if (err)
 			symtab_free(&image->symtab);
 		image->symtab_tried = go_on(image, err);
@@ -482,7 +485,8 @@ enum image_debug image_debug(struct image *image)
 		return IMAGE_DEBUG_NONE;
 	if (has_debug(&image->view))
 		return IMAGE_DEBUG_OWN;
-	return image->debug.elf && has_debug(&image->debug) ? IMAGE_DEBUG_SEPARATE : IMAGE_DEBUG_NONE;
+	return image->debug.elf && has_debug(&image->debug) ? IMAGE_DEBUG_SEPARATE :
+							      IMAGE_DEBUG_NONE;
 }
 
 struct err *image_build_id(struct image *image, struct str *ret)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * One ELF file with its symbols and debug information, opened at the first question. Each has a
- * Dwfl of its own, with the file at its own addresses (bias 0): a Dwfl cannot hold two modules at
- * one address, as there may be after a dlclose and a dlopen, and several modules may share an
- * image.
+ * One ELF file with its symbols and debug information, which are opened at first use. Each image is
+ * independent, with the file at its own addresses (bias 0), because two modules may be at one
+ * address, after a dlclose and a dlopen, and several modules may share an image.
  */
 #pragma once
 
@@ -19,32 +18,33 @@
 struct image;
 
 /*
- * The file behind fd, which is dup'ed. path is for .gnu_debuglink. search must outlive the image.
+ * Make an image of the file behind fd, which is dup'ed. path is for .gnu_debuglink. search must
+ * outlive the image.
  */
 struct err *image_create(int fd, const char *path, const struct debug_search *search,
 			 struct image **ret) MUST_CHECK;
-/* An image of bytes in memory, which are copied. */
+/* Make an image of bytes in memory, which are copied. */
 struct err *image_create_from_bytes(const void *bytes, size_t len, const char *path,
 				    const struct debug_search *search,
 				    struct image **ret) MUST_CHECK;
-void image_destroy(struct image *image);	/* NULL is fine */
-/* Is it the file behind fd, unchanged? */
+void image_destroy(struct image *image);	/* NULL is allowed */
+/* Is the image that of the file behind fd, and is the file unchanged? */
 bool image_is(const struct image *image, int fd);
-/* False if it cannot be read as ELF. */
+/* False if the file cannot be read as ELF. */
 bool image_usable(struct image *image);
-/* NULL: unusable. */
+/* Returns NULL if the file is unusable. */
 struct symtab *image_symtab(struct image *image);
-/* NULL: no debug information. */
+/* Returns NULL if there is no debug information. */
 struct source *image_source(struct image *image);
 /*
- * Does the file have debug information of its own, or is there a debug file? A closed one is opened
- * for it, without a fetch (debug_file.h).
+ * Does the file have its own debug information, or is there a debug file? A closed image is opened
+ * for this, without a fetch (debug_file.h).
  */
 enum image_debug { IMAGE_DEBUG_NONE, IMAGE_DEBUG_OWN, IMAGE_DEBUG_SEPARATE };
 enum image_debug image_debug(struct image *image);
-/* In hex; nothing is added if it has none. */
+/* Append the build-id in hex; nothing is appended if there is none. */
 struct err *image_build_id(struct image *image, struct str *ret) MUST_CHECK;
-/* Was a line asked for that a missing debug file would have? */
+/* Was a line asked for that needs a missing debug file? */
 bool image_lacked_lines(const struct image *image);
-/* Where debug information is missing, have the next question look for it again. */
+/* If debug information is missing, let the next question look for it again. */
 void image_retry(struct image *image);

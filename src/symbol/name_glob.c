@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Globs for names of functions (name_glob.h). Most are a plain beginning ("zmalloc*"): such a one
- * is a comparison of a few bytes, so that two hundred of them cost a name less than its look-up.
+ * Globs for names of functions (name_glob.h). Most are a plain prefix ("zmalloc*"), which takes
+ * only a comparison of a few bytes, so that two hundred of them cost less for each name than its
+ * look-up.
  */
 
 #include "symbol/name_glob.h"
@@ -30,7 +31,7 @@ struct err *name_globs_add(struct name_globs *globs, const char *glob)
 	return err;
 }
 
-/* The glob as it is: without wildcards, or but for the asterisk at its end. */
+/* Does the glob match literally, without wildcards, or except for the asterisk at its end? */
 static bool matches_plainly(const char *glob, size_t len, const char *name, size_t bare)
 {
 	if (glob[len] == '*' && !strncmp(glob, name, len))
@@ -59,7 +60,7 @@ static bool matches(const char *glob, const char *name, size_t bare)
 	len = strcspn(glob, "*?[\\");
 	if (!glob[len] || (glob[len] == '*' && !glob[len + 1]))
 		return matches_plainly(glob, len, name, bare);
-	/* What comes before the first wildcard rules most names out. */
+	/* The text before the first wildcard excludes most names. */
 	if (strncmp(glob, name, len))
 		return false;
 	return !strcmp(glob, name) || (strlen(glob) == bare && !strncmp(glob, name, bare)) ||

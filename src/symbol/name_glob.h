@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Globs for names of functions. A glob stands for a function if it matches its name, short or in
- * full, with its parameters or without, or its name in the symbol table. A name that is written as
- * it is shown matches, whatever is in it: brackets and asterisks of C++ are no less exact there.
+ * Globs for names of functions. A glob matches a function if it matches its name, short or full,
+ * with or without its parameters, or its name in the symbol table. A name that is written as it is
+ * shown always matches, also if it has brackets or asterisks, as names in C++ may.
  */
 #pragma once
 
@@ -23,8 +23,8 @@ struct err *name_globs_add(struct name_globs *globs, const char *glob) MUST_CHEC
 
 /* Names that are NULL match nothing. */
 bool name_glob_matches(const char *glob, const struct symbol_frame *frame);
-/* The same for a name that is in no symbol table. */
+/* Like name_glob_matches, for a name that is in no symbol table. */
 bool name_glob_matches_text(const char *glob, const char *name);
-/* Does any of them? */
+/* Does any of the globs match? */
 bool name_globs_match(const struct name_globs *globs, const struct symbol_frame *frame);
 bool name_globs_match_text(const struct name_globs *globs, const char *name);

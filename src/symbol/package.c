@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* dpkg's lists: /var/lib/dpkg/info/PACKAGE.list, or PACKAGE:ARCHITECTURE.list, one path a line. */
+/*
+ * Reads dpkg's lists: /var/lib/dpkg/info/PACKAGE.list, or PACKAGE:ARCHITECTURE.list, one path a
+ * line.
+ */
 
 #include "symbol/package.h"
 
@@ -22,11 +25,12 @@
 #include "os/file.h"
 
 #define LISTS		"/var/lib/dpkg/info"
-#define LIST_MOST	(32ull << 20)	/* bytes of one; a kernel's headers have 2 MB */
+/* bytes of one list; the list of a kernel's headers has 2 MB */
+#define LIST_MOST	(32ull << 20)
 #define LISTS_MOST	200000u
-#define ALL_MOST	(1ull << 30)	/* bytes of all of them */
+#define ALL_MOST	(1ull << 30)	/* bytes of all lists */
 
-/* Below the root of a container no link leads out of it. */
+/* Open the folder of the lists. Below the root of a container, no link leads out of it. */
 static DIR *open_lists(int root_fd)
 {
 	struct open_how how = {
@@ -43,8 +47,8 @@ static DIR *open_lists(int root_fd)
 }
 
 /*
- * Is path one of the lines? path has no /usr before it: where /lib is a link to /usr/lib, dpkg has
- * the one name and the kernel the other.
+ * Is path one of the lines? path begins without /usr: if /lib is a link to /usr/lib, dpkg has one
+ * name and the kernel the other.
  */
 static bool has_line(const char *text, size_t len, const char *path)
 {
@@ -71,7 +75,7 @@ static bool list_has(int dir_fd, const char *name, const char *path, uint64_t *l
 	struct stat st;
 	size_t len;
 
-	/* A list that cannot be read says nothing. */
+	/* A list that cannot be read is skipped. */
 	err_ignore(file_open(dir_fd, name, true, LIST_MOST, &fd));
 	if (fd < 0 || fstat(fd, &st) || !st.st_size || (uint64_t)st.st_size > *left)
 		return false;
@@ -81,7 +85,10 @@ static bool list_has(int dir_fd, const char *name, const char *path, uint64_t *l
 	return len && has_line(text, len, path);
 }
 
-/* The length of the package's name, as Debian's policy has it; 0: this is no package's list. */
+/*
+ * Returns the length of the package's name, in the form of Debian's policy; 0: it is no package's
+ * list.
+ */
 static size_t package_len(const char *name)
 {
 	size_t len = 0, all = strlen(name);

@@ -2,8 +2,8 @@
 /*
  * /tmp/perf-PID.map. The file is in a directory that everybody may write to: it must belong to the
  * target's user, root or ourselves, and be no symbolic link. A line that does not fit is skipped. A
- * file that is over a limit gives no names at all: a later line takes over the addresses of earlier
- * ones, so that some of the lines may give wrong names.
+ * file that is over a limit gives no names at all: a later line replaces the earlier ones at its
+ * addresses, so only some of the lines might give wrong names.
  */
 
 #include "symbol/perf_map.h"
@@ -22,9 +22,10 @@
 #include "os/procfs.h"
 #include "symbol/debug_file.h"
 
-#define PIECE		(1u << 20)	/* the most that is read at once; no line is as long as that */
+/* bytes that are read at once; no line is as long as that */
+#define PIECE		(1u << 20)
 
-/* The target's pid in its own namespace, by which it names its file. */
+/* Returns the target's pid in its own namespace, which is in the name of its file. */
 static pid_t inner_pid(pid_t pid)
 {
 	char *status AUTO_FREE = NULL;
@@ -65,7 +66,7 @@ void perf_map_begin(struct perf_map *map)
 	map->looked = false;
 }
 
-/* Written by somebody who may, and not by an earlier process of this number. */
+/* Was the file written by somebody who may, and not by an earlier process with this number? */
 static bool is_of_target(int fd, pid_t pid)
 {
 	struct proc_status status;
@@ -89,7 +90,7 @@ static int open_map(const struct perf_map *map)
 
 	if (map->search->root_fd >= 0) {
 		snprintf(path, sizeof(path), "/tmp/perf-%d.map", map->inner_pid);
-		/* That it is not there is no error: few programs have one. */
+		/* A missing file is no error: few programs have one. */
 		err_ignore(file_open(map->search->root_fd, path, true, UINT64_MAX, &fd));
 	}
 	if (fd < 0) {
@@ -103,7 +104,7 @@ static int open_map(const struct perf_map *map)
 	return fd;
 }
 
-/* One line without its newline, which is a NUL. */
+/* Add one line; a NUL replaces its newline. */
 static struct err *add_line(struct perf_map *map, const char *line)
 {
 	struct perf_entry entry;
@@ -146,7 +147,7 @@ static struct err *add_lines(struct perf_map *map, char *text, size_t len, size_
 	return err;
 }
 
-/* Take the whole lines of what was appended, up to room bytes at once. */
+/* Take the whole lines of the part that was appended, up to room bytes at once. */
 static struct err *read_more(struct perf_map *map, char *buf, size_t room)
 {
 	struct err *err = NULL;
@@ -155,7 +156,7 @@ static struct err *read_more(struct perf_map *map, char *buf, size_t room)
 
 	while (!err && (len = pread(map->fd, buf, room, map->read)) > 0) {
 		err = add_lines(map, buf, (size_t)len, &taken);
-		/* The rest of the last line is not there yet. */
+		/* The rest of the last line has not been written yet. */
 		if (!taken && len < (ssize_t)PIECE)
 			break;
 		map->read += (off_t)(taken ? taken : (size_t)len);
@@ -168,8 +169,8 @@ static struct err *read_more(struct perf_map *map, char *buf, size_t room)
 }
 
 /*
- * This comes once in each answer. The last line may never be finished, and be a megabyte long: it is
- * read again only if the size of the file has changed.
+ * This happens once in each answer. The last line may be a megabyte long and never be finished: it
+ * is read again only if the size of the file has changed.
  */
 static void update(struct perf_map *map)
 {
@@ -203,7 +204,7 @@ bool perf_map_find(struct perf_map *map, uint64_t addr, const char **name_ret, u
 		return false;
 	if (map->fd < 0 && !map->looked)
 		map->fd = open_map(map);
-	/* Code whose name is known already may have been compiled anew since the last answer. */
+	/* Code with a known name may have been replaced since the last answer. */
 	if (map->fd >= 0 && !map->looked)
 		update(map);
 	map->looked = true;

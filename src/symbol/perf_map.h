@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * /tmp/perf-PID.map, in which JIT compilers name their code: lines "START SIZE NAME", hex, appended
- * as code is made. A later line takes over the addresses of earlier ones.
+ * as code is made. A later line replaces the earlier ones at its addresses.
  */
 #pragma once
 
@@ -22,14 +22,14 @@ struct perf_entry {
 
 struct perf_map {
 	pid_t pid;		/* 0: none */
-	pid_t inner_pid;	/* the same in the target's namespace */
-	const struct debug_search *search;	/* the target's root; who is told of a limit */
-	int fd;			/* -1: not there yet */
-	bool looked;		/* in this answer: open_map and update need not look again */
-	bool dropped;		/* over a limit */
+	pid_t inner_pid;	/* pid in the target's namespace */
+	const struct debug_search *search;	/* the target's root, and `warn` for a limit */
+	int fd;			/* -1: no file yet */
+	bool looked;		/* done in this answer: open_map and update need not look again */
+	bool dropped;		/* the file is over a limit */
 	off_t read;		/* bytes of the file that were taken */
-	off_t seen;		/* its size when all whole lines were */
-	struct str text;	/* names */
+	off_t seen;		/* size of the file when all of its whole lines were taken */
+	struct str text;	/* the names */
 	VEC(struct perf_entry) entries;
 	struct spans spans;	/* of entries */
 };
@@ -37,7 +37,7 @@ struct perf_map {
 /* search must outlive the map. */
 void perf_map_init(struct perf_map *map, pid_t pid, const struct debug_search *search);
 void perf_map_deinit(struct perf_map *map);
-/* A new answer begins: the next perf_map_find looks for the file, or for lines that were added. */
+/* Begin a new answer: the next perf_map_find looks for the file, or for lines that were added. */
 void perf_map_begin(struct perf_map *map);
-/* The name of the code at addr, and where it starts. False: unknown (so far). */
+/* Get the name and the start of the code at addr. False: unknown (so far). */
 bool perf_map_find(struct perf_map *map, uint64_t addr, const char **name_ret, uint64_t *start_ret);

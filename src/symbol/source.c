@@ -2,13 +2,13 @@
 /*
  * Functions, inlined calls and lines by DWARF.
  *
- *	units:		address -> compilation unit		built from the units' own ranges
- *	unit:		address -> function			built at the first address in the unit
- *	function:	address -> inlined calls around it	built at the first address in the function
+ *	units:		address -> compilation unit	built from the units' own ranges
+ *	unit:		address -> function		built at the first address in the unit
+ *	function:	address -> inlined calls	built at the first address in the function
  *
  * libdw's own way (dwarf_getscopes) walks the whole unit for each address: 2 ms in a large one.
- * Walks over DIEs are bounded in depth and only ever go forward in the file, so that a file that is
- * made to loop does not.
+ * Walks over DIEs are bounded in depth and go only forward in the file, so that they end even if
+ * the file is made to loop.
  */
 
 #include "symbol/source.h"
@@ -43,12 +43,12 @@ struct function {
 enum unit_state {
 	UNIT_NEW,
 	UNIT_WALKED,
-	UNIT_SEARCHED,		/* the insides of functions, too */
+	UNIT_SEARCHED,		/* the contents of functions, too */
 };
 
 struct unit {
-	Dwarf_Die die;		/* of the file itself: a skeleton's lines are here */
-	Dwarf_Die body;		/* with the functions: a skeleton's are in its .dwo */
+	Dwarf_Die die;		/* of the file itself: the lines of a skeleton are here */
+	Dwarf_Die body;		/* has the functions: those of a skeleton are in its .dwo */
 	enum unit_state state;
 	VEC(struct function) functions;
 	struct spans spans;	/* of functions */
@@ -65,8 +65,8 @@ struct source {
 };
 
 /*
- * A unit, or a function, that is over a limit is left out; others are not touched. An err that is
- * no limit is for lack of memory, or for Ctrl-C.
+ * Report that a unit, or a function, is over a limit and left out; others are not affected. An err
+ * that is no limit is for lack of memory, or for Ctrl-C.
  */
 static void left_out(const struct source *source, const struct err *err)
 {
@@ -80,8 +80,8 @@ static struct err *too_many(const struct source *source, const char *what, uint6
 }
 
 /*
- * Add the ranges of a DIE. Address 0 is where linkers put what they have thrown away, 1 where
- * ranges of it go.
+ * Add the ranges of a DIE. Linkers put code that they have thrown away at address 0, and their
+ * ranges at 1.
  */
 static struct err *add_ranges(const struct source *source, struct spans *spans, Dwarf_Die *die,
 			      size_t value)
@@ -103,7 +103,7 @@ static struct err *add_ranges(const struct source *source, struct spans *spans, 
 	return NULL;
 }
 
-/* Go to the next sibling, which in a broken file may lie before. */
+/* Go to the next sibling; in a broken file it may be before the current one. */
 static bool next_sibling(Dwarf_Die *die)
 {
 	Dwarf_Off before = dwarf_dieoffset(die);
@@ -200,8 +200,8 @@ static struct err *add_function(const struct source *source, struct unit *unit, 
 }
 
 /*
- * May a DIE with this tag have functions below it? In types they are declared only, as a rule; in
- * functions they are rare.
+ * Can a DIE with this tag have functions below it? Types usually only declare them; in functions
+ * they are rare.
  */
 static bool has_functions(int tag, bool thorough)
 {
@@ -241,7 +241,9 @@ static struct err *add_functions(const struct source *source, struct unit *unit,
 	return NULL;
 }
 
-/* A skeleton's functions are in a .dwo file, which libdw opens when it is asked for the body. */
+/*
+ * The functions of a skeleton are in a .dwo file, which libdw opens when it is asked for the body.
+ */
 static void find_body(const struct source *source, struct unit *unit)
 {
 	Dwarf_Die body;
@@ -268,7 +270,7 @@ static void walk_unit(const struct source *source, struct unit *unit, bool thoro
 	if (unit->state == UNIT_NEW)
 		find_body(source, unit);
 	err = add_functions(source, unit, &unit->body, thorough, 0);
-	/* Rather none than some. */
+	/* No functions are better than only some of them. */
 	if (err)
 		unit_clear(unit);
 	left_out(source, err);
@@ -291,7 +293,7 @@ static struct function *function_at(const struct source *source, struct unit *un
 	return span ? &unit->functions.at[span->value] : NULL;
 }
 
-/* The inlined calls below parent; nesting is how many are around it. */
+/* Add the inlined calls below parent; nesting is the number of calls around it. */
 static struct err *add_inlined(const struct source *source, struct function *function,
 			       Dwarf_Die *parent, int nesting, int depth)
 {
@@ -329,7 +331,7 @@ static void walk_function(const struct source *source, struct function *function
 		return;
 	err = add_inlined(source, function, &function->die, 0, 0);
 	if (err) {
-		/* Rather no inlined calls than wrong ones. */
+		/* No inlined calls are better than wrong ones. */
 		spans_free(&function->spans);
 		vec_free(&function->inlined);
 	}
@@ -338,7 +340,7 @@ static void walk_function(const struct source *source, struct function *function
 	spans_sort(&function->spans);
 }
 
-/* The inlined calls around addr, outermost first. */
+/* Find the inlined calls around addr, outermost first. */
 static size_t inlined_at(const struct source *source, struct function *function, uint64_t addr,
 			 Dwarf_Die **dies, size_t room)
 {
@@ -376,8 +378,8 @@ static const char *name_of(Dwarf_Die *die)
 }
 
 /*
- * libdw makes all the rows of a unit's line program at once, 50 bytes for each, of which one byte
- * of the program may make one.
+ * libdw makes all the rows of a unit's line program at once, with 50 bytes for each, and a single
+ * byte of the program may make one.
  */
 static struct err *check_lines(const struct source *source, Dwarf_Die *die)
 {
@@ -388,14 +390,14 @@ static struct err *check_lines(const struct source *source, Dwarf_Die *die)
 	if (!source->lines || !source->lines->d_buf ||
 	    dwarf_formudata(dwarf_attr(die, DW_AT_stmt_list, &mem), &offset) ||
 	    source->lines->d_size < sizeof(len) || offset > source->lines->d_size - sizeof(len))
-		return NULL;	/* libdw finds none then */
+		return NULL;	/* then libdw finds none */
 	memcpy(&len, (const uint8_t *)source->lines->d_buf + offset, sizeof(len));
 	return len > LIMIT_LINES ?
 		       too_many(source, "too many bytes of a unit's lines", LIMIT_LINES) :
 		       NULL;
 }
 
-/* Where the inlined function of die was called. */
+/* Get the place where the inlined function of die was called. */
 static void call_of(const struct source *source, Dwarf_Die *die, struct source_frame *frame)
 {
 	Dwarf_Attribute mem;
@@ -428,7 +430,7 @@ static void line_of(const struct source *source, struct unit *unit, uint64_t add
 	frame->file = dwarf_linesrc(line, NULL, NULL);
 }
 
-/* The unit at addr that has a function there, else one that has the address at all. */
+/* Returns the unit at addr that has a function there, else one that has at least the address. */
 static struct unit *unit_at(struct source *source, uint64_t addr, struct function **function_ret)
 {
 	const struct span *span = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Address ranges that may overlap, searched by address. Sorted by start; `reach` tells a search
- * that goes down from addr when nothing further down can hold addr.
+ * Address ranges that may overlap, searched by address. They are sorted by start; `reach` tells a
+ * search that goes down from addr when no range further down can hold addr.
  */
 
 #include "symbol/spans.h"
@@ -28,7 +28,7 @@ static int by_start(const void *a, const void *b)
 	return (x->value > y->value) - (x->value < y->value);
 }
 
-/* Merge the tail, which is sorted by itself, with what is in front of it. False: no memory. */
+/* Merge the tail, which is already sorted, with the part before it. False: no memory. */
 static bool merge_tail(struct spans *spans)
 {
 	size_t nr = spans->vec.nr - spans->sorted, front = spans->sorted, to = spans->vec.nr;
@@ -65,7 +65,7 @@ void spans_sort(struct spans *spans)
 
 const struct span *spans_find(const struct spans *spans, uint64_t addr, const struct span *after)
 {
-	/* After those that start at or below addr. */
+	/* Begin behind the ranges that start at or below addr. */
 	size_t i = after ? (size_t)(after - spans->vec.at) :
 			   LOWER_BOUND(k, 0, spans->vec.nr, spans->vec.at[k].start <= addr);
 

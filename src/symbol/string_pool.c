@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Strings that are shown, each kept once. */
+/* Strings that are shown; each is stored once. */
 
 #include "symbol/string_pool.h"
 
@@ -13,11 +13,12 @@
 #include "symbol/symbol.h"
 
 struct name {
-	struct name *next;	/* same hash */
-	const char *readable;	/* of another name, or this one's text; NULL: not asked yet */
-	const char *brief;	/* of one made readable; NULL: not asked yet */
+	struct name *next;	/* with the same hash */
+	const char *readable;	/* text of another name, or of this one; NULL: not needed so far */
+	const char *brief;	/* short form, kept in a readable name; NULL: not needed so far */
 	uint32_t len;
-	uint32_t bare, brief_bare;	/* of readable and brief, once that is there */
+	/* lengths in readable and brief, valid once these are set */
+	uint32_t bare, brief_bare;
 	bool cxx;
 	char text[];
 };
@@ -35,7 +36,7 @@ void names_free(struct names *names)
 	map_free(&names->by_hash, free_chain);
 }
 
-/* FNV-1a. */
+/* The hash is FNV-1a. */
 static uint64_t hash_of(const char *text, size_t len)
 {
 	uint64_t hash = 0xcbf29ce484222325;

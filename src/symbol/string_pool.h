@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Strings that are shown, each kept once. They come from untrusted files and end on somebody's
- * terminal: what one would obey is shown instead (base/outside.h), and what is longer than
- * NAME_MAX_LEN is cut.
+ * Strings that are shown; each is stored once. They come from untrusted files and are printed to a
+ * terminal: control sequences are escaped (base/outside.h), and a string longer than NAME_MAX_LEN
+ * is cut.
  */
 #pragma once
 
@@ -21,24 +21,26 @@ struct names {
 #define NAMES_INIT	{ MAP_INIT }
 
 void names_free(struct names *names);
-/* The kept copy of len bytes of text. NULL only for lack of memory. Lives as long as names. */
+/*
+ * Returns the stored copy of len bytes of text, which lives as long as names. NULL: out of memory.
+ */
 const char *names_keep(struct names *names, const char *text, size_t len);
 /*
- * The kept copy, demangled if it is mangled. *linkage_ret (may be NULL) is the kept name as it was,
- * or NULL if that is no other.
+ * Returns the stored copy, demangled if it is mangled. *linkage_ret (may be NULL) is the stored
+ * name before that, or NULL if it is the same.
  */
 const char *names_readable(struct names *names, const char *text, size_t len,
 			   const char **linkage_ret);
 
 /*
  * All forms of a name. Each name is demangled once and shortened (symbol/fold.h) once, when it is
- * first asked for. False for lack of memory.
+ * first needed. False: out of memory.
  */
 struct shown_name {
-	const char *full;	/* as names_readable gives it */
-	const char *brief;	/* full, if there is nothing to leave out */
-	const char *linkage;	/* NULL: it is no other */
-	uint32_t full_bare, brief_bare;	/* their lengths without parameters */
+	const char *full;	/* as returned by names_readable */
+	const char *brief;	/* equals full if nothing can be left out */
+	const char *linkage;	/* NULL: it equals full */
+	uint32_t full_bare, brief_bare;	/* lengths of full and brief without parameters */
 };
 
 bool names_shown(struct names *names, const char *text, size_t len, struct shown_name *ret);
@@ -47,9 +49,7 @@ bool names_shown(struct names *names, const char *text, size_t len, struct shown
 bool is_mangled(const char *name);
 enum mangling { NOT_MANGLED, MANGLED_CXX, MANGLED_RUST };
 
-/* symbol_demangle (symbol.h), with the language. */
+/* Like symbol_demangle (symbol.h), and also returns the language. */
 enum mangling demangle_whole(const char *name, char **ret);
-/*
- * Demangle as symbol_demangle (symbol.h) does, without parameters: "std::vector<int>::push_back".
- */
+/* Like symbol_demangle (symbol.h), without parameters: "std::vector<int>::push_back". */
 char *demangle_bare(const char *name);

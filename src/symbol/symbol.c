@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Names for addresses: modules in time, and what was resolved.
+ * Names for addresses: modules in time, and the cache of results.
  *
- *	pc, generation -> module	spans, every time: cheap, and what is added later is seen
- *	pc, module -> frames, text	kept for ever, up to RESOLVED_MOST; JIT code without a name so far, which may
- *					get one, and what is beyond that: one of the last RECENT answers
+ *	pc, generation -> module	looked up in spans every time: it is cheap, and later
+ *					modules are seen
+ *	pc, module -> frames, text	kept for ever, up to RESOLVED_MOST. Results beyond that,
+ *					and JIT code without a name so far, which may get one,
+ *					are kept only as one of the last RECENT answers
  *	module -> image			one for each file, however often it was mapped
  */
 
@@ -32,25 +34,28 @@
 #define DEBUG_PATH	"/usr/lib/debug"
 
 struct module {
-	const char *path, *name;	/* kept in names; name is path's last component */
+	const char *path, *name;	/* kept in names; name is the last component of path */
 	struct image *image;		/* NULL: no file */
 	uint64_t start, end, bias;
 	uint32_t born, died;
-	uint32_t same;			/* the first module that looks the same but for its time */
+	/* first module that differs from this one only in its time */
+	uint32_t same;
 };
 
 struct resolved {
-	struct resolved *next;		/* same key */
+	struct resolved *next;		/* with the same key */
 	uint64_t pc;
 	uint32_t module;		/* NO_MODULE: none */
 	bool return_address;
-	char *text[SYMBOL_NAMES_FULL + 1];	/* by enum symbol_names; NULL: not asked yet */
+	/* indexed by enum symbol_names; NULL: not needed so far */
+	char *text[SYMBOL_NAMES_FULL + 1];
 	size_t nr;
 	struct symbol_frame frames[];
 };
 
 #define NO_MODULE	UINT32_MAX
-#define RESOLVED_MOST	(1u << 19)	/* a program has fewer call sites; a damaged log says any number */
+/* programs have fewer call sites; a damaged log may have any number */
+#define RESOLVED_MOST	(1u << 19)
 #define RECENT		64u
 
 struct symbols {
@@ -64,16 +69,16 @@ struct symbols {
 	uint32_t floor;
 	struct map resolved;
 	uint32_t nr_resolved;
-	struct resolved *recent[RECENT];	/* those that are not kept */
-	uint32_t nr_recent;			/* ever */
-	struct symbol_frame unknown;	/* where there is no memory for a better answer */
+	struct resolved *recent[RECENT];	/* results that are not kept */
+	uint32_t nr_recent;			/* number of all recent ones so far */
+	struct symbol_frame unknown;	/* used if there is no memory for a better answer */
 	char unknown_text[20];
 	void (*warn)(void *ctx, const char *text);
 	void *warn_ctx;
-	VEC(char *) told;		/* warnings */
+	VEC(char *) told;		/* warnings that were given */
 };
 
-#define TOLD_MAX	100		/* then it is enough */
+#define TOLD_MAX	100		/* there are no more warnings after these */
 
 void symbols_set_warn(struct symbols *symbols, void (*warn)(void *ctx, const char *text), void *ctx)
 {
@@ -81,7 +86,7 @@ void symbols_set_warn(struct symbols *symbols, void (*warn)(void *ctx, const cha
 	symbols->warn_ctx = ctx;
 }
 
-/* A file below two roots, or one with many units, gives the same warning several times. */
+/* A file below two roots, or one with many units, causes the same warning several times. */
 static void warn_once(void *ctx, const char *text)
 {
 	struct symbols *symbols = ctx;
@@ -211,7 +216,7 @@ struct names *symbols_names(struct symbols *symbols)
 	return &symbols->names;
 }
 
-/* The image of a module: one that is there, or a new one. NULL without an error: it has no file. */
+/* Get the image of a module, an existing one if possible. NULL without an error: it has no file. */
 static struct err *image_of(struct symbols *symbols, const struct symbol_module *module,
 			    struct image **ret)
 {
@@ -296,9 +301,10 @@ void symbols_end(struct symbols *symbols, uint64_t start, uint32_t born, uint32_
 }
 
 /*
- * The module at addr in that generation; else, with after, the first that came there afterwards.
- * Code runs before mdbg has noticed that it was mapped, so that a stack may bear the generation
- * before. Not below the floor: there the map changed unseen, and it may have been another module.
+ * Returns the module at addr in that generation. If there was none and `after` is set, it is the
+ * first one that came there later: code runs before mdbg has noticed that it was mapped, so a stack
+ * may have an earlier generation. This is not done below the floor: there the map has changed
+ * unseen, and the address may have belonged to another module.
  */
 static uint32_t module_at(struct symbols *symbols, uint64_t addr, uint32_t generation, bool after)
 {
@@ -320,9 +326,9 @@ static uint32_t module_at(struct symbols *symbols, uint64_t addr, uint32_t gener
 	return best == NO_MODULE ? NO_MODULE : symbols->modules.at[best].same;
 }
 
-/* The answer to one question while it is worked out. */
+/* A question while it is being answered. */
 struct query {
-	uint64_t pc, addr;		/* addr is what is looked up */
+	uint64_t pc, addr;		/* addr is the address to look up */
 	uint32_t module;
 	size_t nr;
 	bool open;
@@ -344,9 +350,9 @@ static void name_frame(struct symbols *symbols, struct symbol_frame *frame, cons
 }
 
 /*
- * The names in the debug information, but for the real function where there is a symbol: that is
- * what others call it (malloc, not __libc_malloc), and tells parts of functions (foo.cold) with an
- * offset that is right.
+ * Take the names from the debug information. If there is a symbol, the real function gets its name:
+ * others call it by that name (malloc, not __libc_malloc), and it gives parts of functions
+ * (foo.cold) the right offset.
  */
 static void query_image(struct symbols *symbols, struct query *query)
 {
@@ -417,11 +423,11 @@ static void query_run(struct symbols *symbols, struct query *query)
 		frame->path = module ? module->path : NULL;
 		frame->inlined = i + 1 < query->nr;
 	}
-	/* Ctrl-C may have ended the reading of a file: the next question begins it again. */
+	/* Ctrl-C may have interrupted the reading of a file: the next question reads it again. */
 	query->open |= cancel_requested();
 }
 
-/* NULL: no memory. */
+/* Returns NULL if there is no memory. */
 static struct resolved *answer(const struct query *query, bool return_address)
 {
 	size_t size = query->nr * sizeof(query->frames[0]);
@@ -437,7 +443,7 @@ static struct resolved *answer(const struct query *query, bool return_address)
 	return resolved;
 }
 
-/* NULL: no memory. */
+/* Returns NULL if there is no memory. */
 static struct resolved *resolve(struct symbols *symbols, uint64_t pc, uint32_t generation,
 				bool return_address)
 {
@@ -548,7 +554,10 @@ const char *symbols_text(struct symbols *symbols, uint64_t pc, uint32_t generati
 	return resolved->text[names];
 }
 
-/* Is this the module before the backquote: by its path, its last component, or that up to ".so"? */
+/*
+ * Is name, which came before the backquote, this module: its path, its last component, or that up
+ * to ".so"?
+ */
 static bool is_named(const struct module *module, const char *name, size_t len)
 {
 	if (strlen(module->path) == len && !memcmp(module->path, name, len))

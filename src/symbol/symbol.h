@@ -4,13 +4,13 @@
  * separate debug files by build-id and .gnu_debuglink, .gnu_debugdata, demangling (C++, Rust),
  * short forms of C++ names, /tmp/perf-PID.map for JIT code.
  *
- * A `symbols` holds modules with the time (generation of the module map) in which they were mapped:
- * an address is resolved as of a generation, so that a stack that was recorded before a dlclose
+ * A `symbols` holds modules with the time (generation of the module map) in which they were mapped.
+ * An address is resolved as of a generation, so that a stack that was recorded before a dlclose
  * keeps its names. Files stay open, so that names remain after the target, or the file, is gone.
- * Debug information is opened at the first address asked of a module, not before.
+ * The debug information of a module is opened when the first of its addresses is resolved.
  *
- * All strings live as long as the `symbols`. Results are kept: a PC is resolved once. Main thread
- * only.
+ * All strings live as long as the `symbols`. Results are cached: a PC is resolved once. Only the
+ * main thread may use it.
  */
 #pragma once
 
@@ -23,79 +23,85 @@
 struct symbols;
 
 struct symbol_module {
-	const char *path;	/* as the target sees it; shown by its last component */
-	int fd;			/* open for reading, dup'ed by symbols_add; -1: none (then bytes) */
+	const char *path;	/* as the target sees it; its last component is shown */
+	/* open for reading, dup'ed by symbols_add; -1: none (bytes is used) */
+	int fd;
 	const void *bytes;	/* image, if fd is -1 (the vDSO); copied; may be NULL */
 	size_t bytes_len;
-	uint64_t start, end;	/* all of its mappings */
+	uint64_t start, end;	/* from the first to the last of its mappings */
 	uint64_t bias;		/* process address - file address */
-	uint32_t born;		/* generation from which on it is mapped */
-	uint32_t died;		/* generation from which on it is not; UINT32_MAX: it is */
+	uint32_t born;		/* first generation in which it is mapped */
+	/* first generation in which it is not mapped any more; UINT32_MAX: it is still mapped */
+	uint32_t died;
 };
 
-/* How names are shown. */
+/* The form in which names are shown. */
 enum symbol_names {
-	SYMBOL_NAMES_SHORT,	/* without what symbol/fold.h leaves out */
+	SYMBOL_NAMES_SHORT,	/* without the parts that symbol/fold.h leaves out */
 	SYMBOL_NAMES_FULL,
 };
 
 struct symbol_frame {
 	uint64_t pc;
 	const char *function;	/* demangled, in full; NULL: unknown */
-	const char *brief;	/* the same, short: function itself, if nothing is left out */
-	uint32_t function_bare, brief_bare;	/* their lengths without parameters */
-	const char *linkage;	/* as in the symbol table; NULL if it is the same or not known */
+	const char *brief;	/* the short form; equals function if nothing is left out */
+	/* lengths of function and brief without parameters */
+	uint32_t function_bare, brief_bare;
+	/* as in the symbol table; NULL if it equals function or is not known */
+	const char *linkage;
 	uint64_t offset;	/* pc - start of the real function */
 	const char *module;	/* last component of the path; NULL: none */
 	const char *path;	/* whole path; NULL: none */
 	const char *file;	/* source file as the debug information names it, or NULL */
 	int line;		/* 0: unknown */
-	bool inlined;		/* this function was inlined into the next frame */
+	bool inlined;		/* it was inlined into the function of the next frame */
 };
 
 /*
- * target_pid is for /tmp/perf-PID.map and for debug files in the target's root (a container's); 0:
+ * target_pid is for /tmp/perf-PID.map and for debug files in the target's root (of a container); 0:
  * none. That root is kept open, so that both are found after the target is gone.
  */
 struct err *symbols_create(int target_pid, struct symbols **ret) MUST_CHECK;
 /*
- * warn is told, once each, what is left out of the answers: a file that is over a limit
- * (base/limits.h), one that was cut short while it was read, debug information that cannot be
- * trusted.
+ * warn is called once for each thing that is missing from the answers: a file that is over a limit
+ * (base/limits.h) or was cut short while it was read, or debug information that cannot be trusted.
  */
 void symbols_set_warn(struct symbols *symbols, void (*warn)(void *ctx, const char *text),
 		      void *ctx);
-void symbols_destroy(struct symbols *symbols);	/* NULL is fine */
+void symbols_destroy(struct symbols *symbols);	/* NULL is allowed */
 
 struct err *symbols_add(struct symbols *symbols, const struct symbol_module *module) MUST_CHECK;
 /*
- * Stacks of earlier generations were recorded while nobody looked at the module map: what came
- * later gives them no names.
+ * The module map was not observed before this generation: stacks of earlier generations get no
+ * names from modules that came later.
  */
 void symbols_floor(struct symbols *symbols, uint32_t generation);
-/* The modules that were added with this start and born end at generation died. */
+/*
+ * The modules that were added with this start and born are mapped no longer since generation died.
+ */
 void symbols_end(struct symbols *symbols, uint64_t start, uint32_t born, uint32_t died);
 /*
- * A new answer begins: names of JIT code are as of the first look in it. Without this they stay as
- * of the last answer.
+ * Begin a new answer: names of JIT code are as of the first look in it. Without this call they stay
+ * as in the last answer.
  */
 void symbols_begin(struct symbols *symbols);
 /*
- * Directories with separate debug files, colon-separated, as gdb's debug-file-directory; default
- * /usr/lib/debug.
+ * Set the directories with separate debug files, separated by colons, like gdb's
+ * debug-file-directory; default /usr/lib/debug.
  */
 struct err *symbols_set_debug_path(struct symbols *symbols, const char *path) MUST_CHECK;
 
 /*
- * fetch is asked for debug files that are found nowhere (debug_file.h); NULL: nobody is. It is
- * called by the functions below that name addresses. Files that had none are looked for again.
+ * Set the function that gets debug files that are not found here (debug_file.h); NULL: none. The
+ * functions below that name addresses call it. Debug files that were not found are looked for
+ * again.
  */
 void symbols_set_fetch(struct symbols *symbols,
 		       int (*fetch)(void *ctx, const char *build_id, const char *module_path),
 		       void *ctx);
-/* Have debug files that were not found looked for again. Frames and texts of before are gone. */
+/* Look again for debug files that were not found. Earlier frames and texts become invalid. */
 void symbols_retry(struct symbols *symbols);
-/* How many files were asked for a line and have no debug information. */
+/* Returns the number of files that lack debug information although a line in them was asked for. */
 size_t symbols_lacking_lines(const struct symbols *symbols);
 
 enum symbol_debug { SYMBOL_DEBUG_NONE, SYMBOL_DEBUG_OWN, SYMBOL_DEBUG_SEPARATE };
@@ -104,34 +110,36 @@ struct symbol_file {
 	const char *path;
 	const char *build_id;	/* in hex; "": none */
 	enum symbol_debug debug;
-	const char *package;	/* to install, where dpkg knows; "": not known, or not needed */
+	/* package to install, if dpkg knows it; "": not known, or not needed */
+	const char *package;
 };
 
 /*
- * Each file that is mapped still, in order of adding. No fetch. The strings are valid until fn
- * returns; its error ends it.
+ * Call fn for each file that is still mapped, in order of adding. Nothing is fetched. The strings
+ * are valid until fn returns; an error of fn ends the loop.
  */
 struct err *symbols_each_file(struct symbols *symbols,
 			      struct err *(*fn)(void *ctx, const struct symbol_file *file),
 			      void *ctx) MUST_CHECK;
 
 /*
- * The frames at pc as of generation (in a module that came later, if there was none: the map is
- * read after the fact): innermost inlined function first, the real function last; at least one,
- * always. With return_address, the instruction before pc is looked up (pc and offset are still of
- * pc). Never fails: what is unknown is NULL. The frames belong to symbols.
+ * Get the frames at pc as of generation (if no module was there, in one that came later, since the
+ * map is read afterwards): the innermost inlined function first, the real function last; always at
+ * least one. With return_address, the instruction before pc is looked up (pc and offset still refer
+ * to pc). It never fails: unknown members are NULL. The frames belong to symbols.
  */
 const struct symbol_frame *symbols_resolve(struct symbols *symbols, uint64_t pc,
 					   uint32_t generation, bool return_address,
 					   size_t *nr_ret);
 /*
- * "load_history+0x19 (history.c:42)", "malloc+0x3 [libc.so.6]" without line, "[libfoo.so+0x1234]"
- * (file's address) without function, "0x000055d0bfe01149" where nothing is known; of the real
- * function, whatever is inlined at pc. No "+0x0". Owned by symbols and kept like the frames.
+ * Returns "load_history+0x19 (history.c:42)", "malloc+0x3 [libc.so.6]" without a line,
+ * "[libfoo.so+0x1234]" (address in the file) without a function, or "0x000055d0bfe01149" if nothing
+ * is known. It is about the real function, whatever is inlined at pc. "+0x0" is left out. symbols
+ * owns the text and keeps it as long as the frames.
  */
 const char *symbols_text(struct symbols *symbols, uint64_t pc, uint32_t generation,
 			 bool return_address, enum symbol_names names);
-/* The function's name in that form; NULL: unknown. */
+/* Returns the function's name in that form; NULL: unknown. */
 static inline const char *symbol_frame_name(const struct symbol_frame *frame,
 					    enum symbol_names names)
 {
@@ -140,8 +148,10 @@ static inline const char *symbol_frame_name(const struct symbol_frame *frame,
 
 struct symbol_tls {
 	const char *module;	/* last component of the path; NULL: none */
-	const char *name, *brief;	/* of the variable, demangled; NULL: no symbol covers the offset */
-	uint64_t offset;	/* from the variable, or else from the start of the module's data */
+	/* name of the variable, demangled; NULL: no symbol covers the offset */
+	const char *name, *brief;
+	/* from the start of the variable, else from that of the module's data */
+	uint64_t offset;
 };
 
 static inline const char *symbol_tls_name(const struct symbol_tls *tls, enum symbol_names names)
@@ -150,22 +160,24 @@ static inline const char *symbol_tls_name(const struct symbol_tls *tls, enum sym
 }
 
 /*
- * The variable at this offset of a thread's data of the module that had address in that generation.
- * The strings belong to symbols.
+ * Find the variable at this offset of a thread's data that belongs to the module which had address
+ * in that generation. The strings belong to symbols.
  */
 struct symbol_tls symbols_tls(struct symbols *symbols, uint64_t address, uint32_t generation,
 			      uint64_t offset);
 /*
- * Address of a function or data symbol of a module that is mapped still, by name: "malloc",
- * "std::terminate()", without parameters "std::terminate". "libc.so.6`malloc" restricts the module
- * ("libc" does, too). Functions before data, then in order of adding. ERR_NOTFOUND.
+ * Find the address of a function or data symbol, by name, in a module that is still mapped:
+ * "malloc", "std::terminate()", without parameters "std::terminate". "libc.so.6`malloc" restricts
+ * the search to a module ("libc" does, too). Functions come before data, then the order of adding
+ * counts. ERR_NOTFOUND.
  */
 struct err *symbols_find(struct symbols *symbols, const char *name, uint64_t *addr_ret,
 			 uint64_t *size_ret) MUST_CHECK;
 /*
- * Function names that start with prefix, sorted, each once, for completion; fn returns true to end.
+ * Call fn for the function names that start with prefix, sorted, each once, for completion; fn
+ * returns true to stop.
  */
 void symbols_complete(struct symbols *symbols, const char *prefix,
 		      bool (*fn)(const char *name, void *ctx), void *ctx);
-/* A C++ or Rust name made readable (malloc'ed), or NULL if it is not mangled. */
+/* Returns a C++ or Rust name in readable form (malloc'ed), or NULL if it is not mangled. */
 char *symbol_demangle(const char *name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Completion of the names of functions. */
+/* Completes names of functions. */
 
 #include <string.h>
 

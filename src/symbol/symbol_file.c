@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The files of the modules: which have debug information, and what would bring it. */
+/*
+ * The files of the modules: which of them have debug information, and which package would provide
+ * it.
+ */
 
 #include "base/cancel.h"
 #include "base/str.h"
@@ -53,7 +56,8 @@ static struct err *describe(const struct debug_search *search, const char *path,
 }
 
 struct err *symbols_each_file(struct symbols *symbols,
-			      struct err *(*fn)(void *ctx, const struct symbol_file *file), void *ctx)
+			      struct err *(*fn)(void *ctx, const struct symbol_file *file),
+			      void *ctx)
 {
 	struct debug_search *search = symbols_search(symbols);
 	struct debug_search kept = *search;
@@ -71,7 +75,7 @@ struct err *symbols_each_file(struct symbols *symbols,
 			err = cancel_check();
 	}
 	search->fetch = kept.fetch;
-	/* What was not found without it may be found with it. */
+	/* Debug files that were not found without it may be found with it. */
 	if (kept.fetch)
 		symbols_retry(symbols);
 	return err;

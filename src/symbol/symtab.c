@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The symbols of one ELF file. Two tables are read: .symtab of the file, of its debug file or of
- * .gnu_debugdata, and .dynsym, as only it says by .gnu.version which of several `memcpy` is
+ * .gnu_debugdata; and .dynsym, since only it says, by .gnu.version, which of several `memcpy` is
  * current. A symbol that is in both is kept once.
  */
 
@@ -28,9 +28,9 @@ static int by_text(const struct symtab_entry *x, const struct symtab_entry *y)
 }
 
 /*
- * Positive if x is the better name for an address that both have: a function; malloc rather than
- * __libc_malloc; global rather than local; current rather than old; free rather than cfree; else in
- * order of the alphabet, so that it is always the same.
+ * Positive if x is the better name for an address that both have. Functions are preferred; malloc
+ * to __libc_malloc; global to local; current to old; free to cfree; else the alphabet decides, so
+ * that the result is always the same.
  */
 static int preferred(const struct symtab_entry *x, const struct symtab_entry *y)
 {
@@ -56,7 +56,7 @@ static int by_address(const void *a, const void *b)
 	return preferred(x, y);
 }
 
-/* By the type of a symbol, plus 1; 0: of no use here. */
+/* Indexed by the type of a symbol; the kind plus 1; 0: not used here. */
 static const uint8_t kinds[16] = {
 	[STT_FUNC]	= 1 + SYMTAB_FUNCTION,
 	[STT_GNU_IFUNC]	= 1 + SYMTAB_FUNCTION,
@@ -65,7 +65,7 @@ static const uint8_t kinds[16] = {
 	[STT_NOTYPE]	= 1 + SYMTAB_LABEL,
 };
 
-/* How many bytes there are from sym to the end of its section, if that is mapped. */
+/* Get the number of bytes from sym to the end of its section, if that is mapped. */
 static bool room_of(Elf *elf, const GElf_Sym *sym, uint64_t *ret)
 {
 	Elf_Scn *scn = elf_getscn(elf, sym->st_shndx);
@@ -103,7 +103,7 @@ static struct err *add(struct symtab *symtab, const struct symtab_file *file, co
 				  (size_t)NAME_MAX_LEN);
 	if (!tls)
 		return vec_push(&symtab->entries, entry);
-	/* Without a size a variable covers nothing. */
+	/* A variable without a size covers nothing. */
 	return entry.end > entry.start ? vec_push(&symtab->tls, entry) : NULL;
 }
 
@@ -114,7 +114,7 @@ bool symtab_has_own(const struct elf_view *view)
 	return elf_view_section_of_type(view, SHT_SYMTAB, &shdr) != NULL;
 }
 
-/* NULL: there are none. */
+/* *ret is NULL if there are none. */
 static struct err *take_versions(struct elf_view *view, Elf_Data **ret)
 {
 	GElf_Shdr shdr;
@@ -160,7 +160,7 @@ static int by_address_and_text(const void *a, const void *b)
 	return by_text(x, y);
 }
 
-/* A symbol that is in both tables is old if one says so. */
+/* A symbol that is in both tables is old if one of them says so. */
 static void drop_doubles(struct symtab *symtab)
 {
 	struct symtab_entry *entries = symtab->entries.at;
@@ -176,7 +176,7 @@ static void drop_doubles(struct symtab *symtab)
 	symtab->entries.nr = nr;
 }
 
-/* Those without a size end at the next symbol. The entries are sorted. */
+/* Symbols without a size end at the next symbol. The entries are sorted. */
 static void end_unsized(struct symtab *symtab)
 {
 	struct symtab_entry *entries = symtab->entries.at;
@@ -230,7 +230,7 @@ void symtab_free(struct symtab *symtab)
 
 const struct symtab_entry *symtab_at(const struct symtab *symtab, uint64_t addr)
 {
-	/* A label inside a function is no function. */
+	/* A label inside of a function is no function. */
 	const struct span *span = spans_find(&symtab->sized, addr, NULL);
 
 	if (!span)
@@ -256,7 +256,7 @@ static struct err *add_name(struct symtab *symtab, const char *text, size_t entr
 }
 
 /*
- * The linkage name, and of a mangled one the readable forms, unless it is a part of a function
+ * Add the linkage name and, if it is mangled, the readable forms, unless it is a part of a function
  * (`.cold`), which no user means.
  */
 static struct err *add_names(struct symtab *symtab, struct names *names, size_t i)
@@ -282,8 +282,8 @@ static struct err *add_names(struct symtab *symtab, struct names *names, size_t 
 }
 
 /*
- * By text; entries of the same text by what one rather means: functions, current versions, the
- * lowest address.
+ * Sort by text; entries with the same text by what users probably mean: functions, current
+ * versions, the lowest address.
  */
 static int by_name(const void *a, const void *b, void *ctx)
 {
@@ -309,7 +309,7 @@ static void make_names(struct symtab *symtab, struct names *names)
 		return;
 	for (size_t i = 0; i < symtab->entries.nr; i++) {
 		if (add_names(symtab, names, i)) {
-			/* No memory: rather none than some. */
+			/* Without memory, no names are better than only some of them. */
 			vec_free(&symtab->by_name);
 			return;
 		}
@@ -320,7 +320,7 @@ static void make_names(struct symtab *symtab, struct names *names)
 	symtab->named = true;
 }
 
-/* The first name that is not less than text. */
+/* Returns the index of the first name that is not less than text. */
 static size_t first_name(const struct symtab *symtab, const char *text)
 {
 	return LOWER_BOUND(i, 0, symtab->by_name.nr, strcmp(symtab->by_name.at[i].text, text) < 0);
