@@ -19,12 +19,12 @@ struct machine {
 	const uint8_t *at, *end;
 	struct cfa_state state;
 	uint64_t pc;
-	uint64_t limit;				/* end of the FDE's code */
+	uint64_t limit;				/* the end of the FDE's code */
 	struct cfa_state remembered[REMEMBER_MAX];
 	unsigned nr_remembered;
 };
 
-/* The rule of a register that is followed, or NULL. */
+/* Returns the rule of a register that is followed, or NULL. */
 static struct rule *rule_of(struct cfa_state *state, uint64_t reg)
 {
 	switch (reg) {
@@ -60,7 +60,7 @@ static bool rule_restore(struct machine *machine, uint64_t reg)
 	return true;
 }
 
-/* Multiplication and addition wrap: the numbers are the file's. */
+/* Multiplication and addition wrap, since the numbers come from the file. */
 static int64_t factored(const struct machine *machine, uint64_t n)
 {
 	return (int64_t)(n * (uint64_t)machine->cie->data_align);
@@ -71,7 +71,7 @@ static bool uleb(struct machine *machine, uint64_t *ret)
 	return cfi_uleb(&machine->at, machine->end, ret);
 }
 
-/* An instruction: its function, and the operands behind it, bits of enum operand. */
+/* An instruction: its function, and its operands, as bits of enum operand. */
 struct op {
 	bool (*run)(struct machine *machine, const struct op *op);
 	enum rule_kind kind;	/* of the rule that it gives */
@@ -81,7 +81,7 @@ struct op {
 enum operand {
 	OPERAND_REG = 1,
 	OPERAND_OFFSET = 2,
-	OPERAND_SIGNED = 4,	/* the offset is, and of the CFA it is factored only then */
+	OPERAND_SIGNED = 4,	/* the offset is signed; that of a CFA rule is factored only then */
 };
 
 static bool offset_read(struct machine *machine, const struct op *op, uint64_t *ret)
@@ -108,7 +108,7 @@ static bool expression_read(struct machine *machine, struct rule *rule)
 	return true;
 }
 
-/* A register, and its rule. */
+/* Read a register and set its rule. */
 static bool op_rule(struct machine *machine, const struct op *op)
 {
 	struct rule rule = { .kind = (uint8_t)op->kind };
@@ -140,7 +140,10 @@ static bool op_rule(struct machine *machine, const struct op *op)
 	return true;
 }
 
-/* The CFA's rule: a register and an offset, or one of the two in place of what it was. */
+/*
+ * Set the CFA's rule: a register and an offset, or only one of the two, which replaces its old
+ * value.
+ */
 static bool op_def_cfa(struct machine *machine, const struct op *op)
 {
 	const uint8_t both = OPERAND_REG | OPERAND_OFFSET;
@@ -195,7 +198,7 @@ static bool op_restore_state(struct machine *machine, const struct op *op UNUSED
 	return true;
 }
 
-/* A number that is of no matter to a return address: what the callee pops. */
+/* Skip the number of bytes that the callee pops, which does not matter for a return address. */
 static bool op_args_size(struct machine *machine, const struct op *op UNUSED)
 {
 	uint64_t n;
@@ -208,7 +211,7 @@ static bool op_nop(struct machine *machine UNUSED, const struct op *op UNUSED)
 	return true;
 }
 
-/* The instructions that change rules, do not move the PC, and have their operands behind them. */
+/* The instructions that change rules, do not move the PC, and are followed by their operands. */
 static const struct op ops[] = {
 	[DW_CFA_nop] = { op_nop, 0, 0 },
 	[DW_CFA_offset_extended] = { op_rule, RULE_OFFSET, 0 },
@@ -232,7 +235,7 @@ static const struct op ops[] = {
 	[DW_CFA_GNU_args_size] = { op_args_size, 0, 0 },
 };
 
-/* Where an instruction that moves the PC (is_advance) moves it; false if it is broken. */
+/* Get the PC to which an instruction moves it (is_advance); false if it is broken. */
 static bool op_advance(struct machine *machine, uint8_t op, uint64_t *ret)
 {
 	uint64_t delta;
@@ -254,7 +257,7 @@ static bool is_advance(uint8_t op)
 	       (op >= DW_CFA_set_loc && op <= DW_CFA_advance_loc4);
 }
 
-/* An instruction that does not move the PC. */
+/* Run an instruction that does not move the PC. */
 static bool step(struct machine *machine, uint8_t op)
 {
 	uint64_t n;
@@ -301,7 +304,7 @@ bool cfa_run_cie(const struct cfi_cie *cie, struct cfa_state *ret)
 	return true;
 }
 
-/* Move to PC `to`: the state so far holds up to there. */
+/* Move to PC `to`: the current state is valid up to there. */
 static struct err *advance(struct machine *machine, uint64_t to, cfa_emit_fn *emit, void *ctx)
 {
 	struct err *err = NULL;

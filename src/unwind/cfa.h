@@ -14,8 +14,9 @@ enum rule_kind {
 	RULE_OFFSET,		/* saved at CFA + offset */
 	RULE_VAL_OFFSET,	/* it is CFA + offset */
 	RULE_REGISTER,		/* in another register; for the CFA: that register + offset */
-	RULE_EXPRESSION,	/* saved at what the expression gives; for the CFA: it is that */
-	RULE_VAL_EXPRESSION,	/* it is what the expression gives */
+	/* saved at the address that the expression gives; for the CFA: its value */
+	RULE_EXPRESSION,
+	RULE_VAL_EXPRESSION,	/* it is the value of the expression */
 };
 
 struct rule {
@@ -31,18 +32,19 @@ struct cfa_state {
 	struct rule cfa, bx, fp, sp, ra;
 };
 
-/* The rules that hold from pc on. */
+/* Called with the rules that hold from pc on. */
 typedef struct err *cfa_emit_fn(uint64_t pc, const struct cfa_state *state, void *ctx);
 
 /*
- * The state after a CIE's initial instructions. False if they are broken. Registers that they do
- * not name are as the ABI has them: return address below the CFA, SP the CFA, the others unchanged.
+ * Get the state after a CIE's initial instructions. False: they are broken. Registers that they do
+ * not name are as the ABI says: return address below the CFA, SP equal to the CFA, the others
+ * unchanged.
  */
 bool cfa_run_cie(const struct cfi_cie *cie, struct cfa_state *ret);
 /*
  * Run an FDE's program from the state of its CIE, calling emit for each state that holds for at
- * least a byte of [fde->start, fde->start + fde->size), in order. *bad_ret tells that the program
- * is broken; what was emitted is void then.
+ * least a byte of [fde->start, fde->start + fde->size), in order. *bad_ret says that the program is
+ * broken; then the emitted states are void.
  */
 struct err *cfa_run_fde(const struct cfi_cie *cie, const struct cfa_state *initial,
 			const struct cfi_fde *fde,
@@ -59,7 +61,7 @@ struct cfa_value {
 	bool memory;
 };
 
-/* False if the expression is of no such kind. */
+/* False if the expression is of another kind. */
 bool cfa_expression(const uint8_t *expr, size_t len, struct cfa_value *ret);
-/* Is it the PLT's: SP + *offset_ret + ((PC & 15) >= *from_ret ? 8 : 0)? */
+/* Is it the expression of the PLT: SP + *offset_ret + ((PC & 15) >= *from_ret ? 8 : 0)? */
 bool cfa_expression_plt(const uint8_t *expr, size_t len, int64_t *offset_ret, uint8_t *from_ret);

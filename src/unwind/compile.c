@@ -21,9 +21,9 @@
 #include "elf/elf_file.h"
 #include "unwind/cfa.h"
 
-/* A gap in the CFI that is shorter is padding, not a function. */
+/* A shorter gap in the CFI is padding, not a function. */
 #define GAP_MIN		64
-#define RESTORERS_MAX	8	/* in one module; there is one */
+#define RESTORERS_MAX	8	/* in one module; usually there is one */
 
 /* A CIE with its program run. */
 struct cie_state {
@@ -32,18 +32,18 @@ struct cie_state {
 };
 
 struct builder {
-	const char *name;	/* of the file */
+	const char *name;	/* name of the file */
 	const struct cfi *cfi;
 	uint64_t vaddr, size;
 	VEC(struct row) rows;
-	VEC(const struct cfi_fde *) fdes;	/* that are believed */
+	VEC(const struct cfi_fde *) fdes;	/* those that are valid */
 	struct cie_state *cies;
-	/* The FDE at work. */
+	/* The FDE that is being compiled. */
 	const struct cfi_cie *cie;
 	uint64_t limit;				/* where it ends */
 };
 
-/* The row holds from address pc on, in place of what held there. */
+/* Let the row hold from address pc on, instead of the row that held there. */
 static struct err *row_push(struct builder *builder, uint64_t pc, struct row row)
 {
 	size_t nr = builder->rows.nr;
@@ -52,7 +52,7 @@ static struct err *row_push(struct builder *builder, uint64_t pc, struct row row
 	if (nr && builder->rows.at[nr - 1].pc == row.pc)
 		nr--;
 	builder->rows.nr = nr;
-	/* A row that says the same is left out: all but the PC lies behind it, without padding. */
+	/* An equal row is left out. All members behind the PC are compared; there is no padding. */
 	if (nr && !memcmp(&builder->rows.at[nr - 1].cfa_offset, &row.cfa_offset,
 			  sizeof(row) - offsetof(struct row, cfa_offset)))
 		return NULL;
@@ -61,7 +61,7 @@ static struct err *row_push(struct builder *builder, uint64_t pc, struct row row
 	return vec_push(&builder->rows, row);
 }
 
-/* The CFA's rule as a row; a rule that does not fit makes it complex. */
+/* Convert the CFA's rule to a row; a rule that does not fit makes it complex. */
 static void row_cfa(const struct rule *rule, struct row *row)
 {
 	struct cfa_value value = { .reg = rule->reg, .offset = rule->offset };
@@ -93,7 +93,9 @@ static void row_cfa(const struct rule *rule, struct row *row)
 	row->cfa_add = (int16_t)value.add;
 }
 
-/* BP's rule. One that does not fit leaves BP undefined: most walks never need it. */
+/*
+ * Convert BP's rule. A rule that does not fit leaves BP undefined, since most walks never need it.
+ */
 static void row_fp(const struct rule *rule, struct row *row)
 {
 	struct cfa_value value;
@@ -120,7 +122,7 @@ static void row_fp(const struct rule *rule, struct row *row)
 		row->fp_offset = (int16_t)offset;
 }
 
-/* RBX is saved by a push near the CFA, or it is not needed. */
+/* Convert RBX's rule: a push near the CFA saves it, or it is not needed. */
 static uint8_t row_bx(const struct rule *rule)
 {
 	if (rule->kind == RULE_SAME)
@@ -191,8 +193,8 @@ static struct err *builder_emit(uint64_t pc, const struct cfa_state *state, void
 }
 
 /*
- * An FDE of .debug_frame is left out where .eh_frame covers its start, as is a second one with the
- * same start.
+ * An FDE of .debug_frame is left out if .eh_frame covers its start. A second FDE with the same
+ * start is left out, too.
  */
 static struct err *fdes_choose(struct builder *builder)
 {
@@ -231,7 +233,7 @@ static struct err *cies_run(struct builder *builder)
 	return NULL;
 }
 
-/* The rows of one FDE that ends at limit. If it is broken, what it gave is taken back. */
+/* Make the rows of one FDE that ends at limit. If it is broken, its rows are removed again. */
 static struct err *fde_compile(struct builder *builder, const struct cfi_fde *fde)
 {
 	const struct cie_state *cie = &builder->cies[fde->cie];
@@ -290,9 +292,9 @@ static struct err *row_insert(struct builder *builder, size_t at, struct row row
 }
 
 /*
- * A restorer at [start, start + len), in the gap that the row before *at begins and that ends at
- * end; *at moves past what is inserted. Its row begins one byte early: that is where a walk looks
- * for the return address of a handler. (glibc's CFI does the same.)
+ * Insert a restorer at [start, start + len), in the gap that begins with the row before *at and
+ * ends at end; *at moves past the inserted rows. Its row begins one byte early, because there a
+ * walk looks for the return address of a handler. (glibc's CFI does the same.)
  */
 static struct err *restorer_insert(struct builder *builder, size_t *at, uint64_t start, size_t len,
 				   uint64_t end)
@@ -314,7 +316,7 @@ static struct err *restorer_insert(struct builder *builder, size_t *at, uint64_t
 	return err;
 }
 
-/* Offset of the first restorer in the code, and its length; false if there is none. */
+/* Get the offset and the length of the first restorer in the code; false if there is none. */
 static bool restorer_find(const uint8_t *code, size_t len, size_t *offset_ret, size_t *len_ret)
 {
 	static const struct {
@@ -337,8 +339,8 @@ static bool restorer_find(const uint8_t *code, size_t len, size_t *offset_ret, s
 
 /*
  * C libraries without CFI for their restorer (musl, Go's runtime) would end every walk out of a
- * signal handler: look for its instructions in the code that has no CFI. [start, end) are
- * addresses, at is the index behind the gap's row.
+ * signal handler. So its instructions are searched for in the code that has no CFI. [start, end)
+ * are addresses, at is the index behind the gap's row.
  */
 static struct err *gap_search(struct builder *builder, struct elf_file *file, size_t at,
 			      uint64_t start, uint64_t end)
@@ -367,7 +369,7 @@ static struct err *gap_search(struct builder *builder, struct elf_file *file, si
 	return NULL;
 }
 
-/* The end of what the file has of the code: behind it, its memory is zero. */
+/* Returns the end of the code that is in the file: memory behind it is zero. */
 static uint64_t code_end(const struct builder *builder, const struct elf_file *file)
 {
 	size_t nr;
@@ -386,7 +388,7 @@ static struct err *gaps_search(struct builder *builder, struct elf_file *file)
 	uint64_t code = code_end(builder, file);
 	size_t i = 0;
 
-	/* A row at 0 makes the space below the first function a gap like the others. */
+	/* A row at 0 turns the space below the first function into a gap like the others. */
 	if (!builder->rows.nr || builder->rows.at[0].pc) {
 		struct err *err = row_insert(builder, 0, (struct row){ .cfa = ROW_CFA_NONE });
 

@@ -10,8 +10,8 @@
 struct elf_file;
 
 /*
- * Rows for the executable range [vaddr, vaddr + size) of the file's addresses; row offset 0 is
- * vaddr. The rows are malloc'ed and owned by *ret; rows_free. A module without CFI gives one row of
+ * Make rows for the executable range [vaddr, vaddr + size) of the file's addresses; row offset 0 is
+ * vaddr. *ret owns the rows, which are malloc'ed (rows_free). A module without CFI gets one row of
  * ROW_CFA_NONE. The range of a broken FDE has no CFI.
  */
 struct err *rows_compile(struct elf_file *file, uint64_t vaddr, uint64_t size,
@@ -23,10 +23,8 @@ struct err *rows_compile(struct elf_file *file, uint64_t vaddr, uint64_t size,
  */
 struct err *rows_load(struct elf_file *file, uint64_t vaddr, uint64_t size, const char *dir,
 		      struct rows *ret) MUST_CHECK;
-/*
- * Copies nr rows, sorted by pc without equals, nr > 0, and makes their index, in one allocation.
- */
+/* Copy nr rows, sorted by pc without equals, nr > 0, and make their index, in one allocation. */
 struct err *rows_create(const struct row *row, uint32_t nr, struct rows *ret) MUST_CHECK;
-/* Are these rows as rows_create() wants them, with kinds that exist? For rows out of a file. */
+/* Are these rows valid for rows_create(), with kinds that exist? For rows that come from a file. */
 bool rows_valid(const struct row *row, uint32_t nr);
 void rows_free(struct rows *rows);

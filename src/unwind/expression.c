@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The DWARF expressions that occur in CFI: a register and an offset, the word there, and the PLT's.
+ * The DWARF expressions that occur in CFI: a register plus an offset, the word at that address, and
+ * the expression of the PLT.
  */
 
 #include "unwind/cfa.h"
@@ -9,7 +10,7 @@
 
 #include "arch/x86_64/frame.h"
 
-#define OPS_MAX		8	/* that anything simple takes */
+#define OPS_MAX		8	/* the most that a simple expression needs */
 
 static bool constant(uint8_t op, const uint8_t **at, const uint8_t *end, uint64_t *ret)
 {
@@ -48,7 +49,9 @@ static void value_add(struct cfa_value *value, uint64_t n)
 	*to = (int64_t)((uint64_t)*to + n);
 }
 
-/* One operation behind the first; a constant must be followed by what adds it. */
+/*
+ * Read one operation behind the first; a constant must be followed by the operation that adds it.
+ */
 static bool value_op(struct cfa_value *value, const uint8_t **at, const uint8_t *end)
 {
 	uint8_t op = *(*at)++;

@@ -21,8 +21,8 @@ const struct row *rows_find(const struct rows *rows, uint32_t pc)
 		nr = (block + 1 < rows->nr_index ? rows->index[block + 1] + 1 : nr) - low;
 	}
 	/*
-	 * The row is one of the nr from low on. Written so that it compiles to a conditional move:
-	 * a branch would be a coin toss.
+	 * The row is one of the nr from low on. The code is written so that it compiles to a
+	 * conditional move, because a branch would be mispredicted half of the time.
 	 */
 	while (nr > 1) {
 		uint32_t half = nr / 2;

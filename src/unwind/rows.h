@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Unwind rows: the CFI of a module, compiled to a sorted table that a stack walk can search fast,
- * as the kernel's ORC. One row holds from its PC to the next row's.
+ * like the kernel's ORC. One row holds from its PC to the next row's.
  *
  * Freestanding: this header, and stack_walk.h with stack_walk.c, are compiled into the agent as
  * well. Compilation of the rows is in compile.h and is mdbg's alone.
@@ -17,8 +17,8 @@ enum row_cfa {
 	ROW_CFA_FP,		/* BP + cfa_offset */
 	/*
 	 * Another register + cfa_offset; cfa_reg is its DWARF number. It is known in the innermost
-	 * frame and where a signal came; RBX in all frames (the loader's _dl_runtime_resolve keeps
-	 * its frame there).
+	 * frame and in a frame that a signal interrupted; RBX is known in all frames (the loader's
+	 * _dl_runtime_resolve keeps its frame address there).
 	 */
 	ROW_CFA_REG,
 	/* the word at BP + cfa_offset (stack realignment, DRAP), plus cfa_add */
@@ -34,18 +34,18 @@ enum row_cfa {
 	ROW_CFA_KINDS,
 };
 
-/* Where the caller's BP is. */
+/* How the caller's BP is found. */
 enum row_fp {
 	ROW_FP_SAME,		/* unchanged */
 	ROW_FP_CFA,		/* saved at CFA + fp_offset */
 	ROW_FP_FP,		/* saved at BP + fp_offset (DRAP) */
-	ROW_FP_UNDEFINED,	/* lost, or not to be had by any of these rules */
+	ROW_FP_UNDEFINED,	/* lost, or none of these rules gives it */
 	ROW_FP_KINDS,
 };
 
 /*
- * 16 bytes. The return address is at CFA - 8 in all but signal frames (asserted by the compiler of
- * rows).
+ * 16 bytes. The return address is at CFA - 8 in all frames except signal frames (the compiler of
+ * rows asserts this).
  */
 struct row {
 	/* offset from the module's row base (its lowest executable address) */
@@ -56,7 +56,7 @@ struct row {
 	uint8_t cfa;		/* enum row_cfa */
 	uint8_t cfa_reg;
 	uint8_t fp;		/* enum row_fp */
-	/* the caller's RBX: 0 unchanged, n saved at CFA - 8 * n, ROW_BX_LOST not to be had */
+	/* the caller's RBX: 0 unchanged, n saved at CFA - 8 * n, ROW_BX_LOST unknown */
 	uint8_t bx;
 };
 
@@ -64,7 +64,8 @@ struct row {
 
 /*
  * The rows of one module, sorted by pc. Gaps between functions have a row of ROW_CFA_NONE, so that
- * a search never needs an end; row[0].pc may be above 0: what is below is ROW_CFA_NONE too.
+ * a search never needs an end; row[0].pc may be above 0: then offsets below it are ROW_CFA_NONE,
+ * too.
  */
 struct rows {
 	const struct row *row;
@@ -79,5 +80,5 @@ struct rows {
 	const uint32_t *index;
 };
 
-/* The row that holds for offset pc, or NULL. */
+/* Returns the row that holds for offset pc, or NULL. */
 const struct row *rows_find(const struct rows *rows, uint32_t pc);

@@ -3,10 +3,10 @@
  * Compiled rows, kept from one run of mdbg to the next: DIR/BUILDID-VADDR.rows, a header and the
  * rows.
  *
- * The build-id names the file; a sum over the CFI itself says whether it is of that file, since
- * nothing keeps two builds from claiming the same id. A file counts only if all of it is as it was
- * written (its own sum) and it belongs to the user who runs mdbg. It is written aside and renamed,
- * so that of two mdbgs the last one wins and nobody reads half a file.
+ * The build-id names the file; a checksum of the CFI itself says whether the rows belong to it,
+ * since two builds may claim the same id. A cache file counts only if it is unchanged (by its own
+ * checksum) and belongs to the user who runs mdbg. It is written under another name and renamed, so
+ * that the last one of two mdbgs wins and nobody reads half a file.
  */
 
 #include "unwind/compile.h"
@@ -28,15 +28,15 @@
 #include "elf/elf_file.h"
 
 #define CACHE_MAGIC	"mdbgrows"
-#define CACHE_VERSION	1	/* to be raised whenever rows, or how they are compiled, change */
+#define CACHE_VERSION	1	/* raised whenever rows, or the way they are compiled, change */
 
-/* In the byte order of the machine that made it. */
+/* The header has the byte order of the machine that made it. */
 struct cache_header {
 	char magic[8];
 	uint32_t version;
 	uint32_t row_size;
 	uint64_t vaddr, size;
-	uint64_t cfi_sum;	/* of what the rows were compiled from */
+	uint64_t cfi_sum;	/* checksum of the CFI that the rows were compiled from */
 	uint64_t rows_sum;
 	uint32_t nr;
 	uint8_t build_id_len;
@@ -67,8 +67,8 @@ static uint64_t cfi_sum(const struct cfi *cfi)
 }
 
 /*
- * The header that a file for these rows must have, but for nr and rows_sum. False without a build-
- * id.
+ * Make the header that a file for these rows must have, except for nr and rows_sum. False: there is
+ * no build-id.
  */
 static bool header_init(struct elf_file *file, uint64_t vaddr, uint64_t size, const struct cfi *cfi,
 			struct cache_header *ret)
@@ -97,7 +97,7 @@ static struct err *cache_path(const struct cache_header *header, const char *dir
 	return err ? err : str_addf(path, "-%" PRIx64 ".rows", header->vaddr);
 }
 
-/* Read or write all of it. */
+/* Read or write all len bytes. */
 static bool transfer(int fd, void *buf, size_t len, bool out)
 {
 	char *at = buf;
@@ -115,7 +115,10 @@ static bool transfer(int fd, void *buf, size_t len, bool out)
 	return true;
 }
 
-/* The header of an open file, if it is the wanted one's and the file is as long as it says. */
+/*
+ * Read the header of an open file. False: another one was wanted, or the file has not the length
+ * that the header says.
+ */
 static bool header_read(int fd, const struct cache_header *want, struct cache_header *ret)
 {
 	struct cache_header found;
@@ -133,8 +136,8 @@ static bool header_read(int fd, const struct cache_header *want, struct cache_he
 }
 
 /*
- * The rows from the cache. False where there are none that can be believed; also without memory:
- * compiling says so then.
+ * Read the rows from the cache. False: there are no valid ones. False also without memory; the
+ * compilation then reports that.
  */
 static bool cache_read(const char *path, const struct cache_header *want, struct rows *ret)
 {
@@ -166,7 +169,7 @@ static bool cache_fill(int fd, struct cache_header *header, const struct rows *r
 	       transfer(fd, (struct row *)rows->row, len, true);
 }
 
-/* Make a folder and those above it; whether it worked is seen when a file is made there. */
+/* Make a folder and those above it. If that fails, the creation of a file there will fail. */
 static void folders_make(const char *dir)
 {
 	char *path AUTO_FREE = strdup(dir);
@@ -220,8 +223,8 @@ static bool folder_read(const char *path, struct folder *ret)
 }
 
 /*
- * There are files of all programs that were ever examined: the oldest ones are removed for a new
- * one.
+ * The folder has files of all programs that were ever examined: the oldest ones are removed to make
+ * room for a new one.
  */
 static void make_room(const char *dir, uint64_t bytes)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The stack walk. Freestanding: no libc, no static data, no memory read but the caller's bounds
- * allow it.
+ * The stack walk. It is freestanding: no libc, no static data, and it reads only memory within the
+ * caller's bounds.
  *
  * A frame is a PC, the SP in it and, as far as they are known, BP, RBX and (innermost) the other
  * registers. Its row gives the CFA, which is the caller's SP; the return address lies right below.
- * The walk ends at a row that says so (_start, clone3), or where it cannot go on with certainty. It
- * guesses in one case only: the frame pointer of code without any CFI.
+ * The walk ends at a row that says so (_start, clone3), or where it cannot continue with certainty.
+ * It guesses only in one case: the frame pointer of code without any CFI.
  *
  * Each frame's SP is above the last one's, or the stack is corrupt. A signal frame may lead
  * anywhere (sigaltstack); it is one of the PCs that are stored, so that their number bounds the
@@ -24,7 +24,7 @@
 #include "arch/x86_64/frame.h"
 #include "base/compiler.h"
 
-/* Frames of ours (stubs) in one stack; they nest as allocators do, two or three deep. */
+/* our own frames (stubs) in one stack; they nest as allocators do, two or three deep */
 #define OWN_MAX		64
 
 enum regs_from {
@@ -37,7 +37,8 @@ struct walker {
 	const struct walk_map *map;
 	const struct walk_stack *stack;
 	const struct walk_regs *innermost;
-	const struct walk_module *module;	/* of the last PC: mostly the next one's too */
+	/* module of the last PC: mostly it is that of the next one, too */
+	const struct walk_module *module;
 	uint64_t pc, sp, fp;
 	uint64_t signal_sp;			/* with REGS_SIGNAL */
 	/* traced: where fp was saved, FP_INITIAL, FP_NOTED */
@@ -45,19 +46,21 @@ struct walker {
 	uint64_t bx_at;				/* where BX is saved, BX_INNERMOST, BX_LOST */
 	struct walk_trace *trace;		/* NULL: not traced */
 	enum regs_from regs_from;
-	enum walk_end fp_lost;			/* why fp is not known; WALK_COMPLETE: it is */
-	uint32_t unproven;			/* the last frames: see frame_pointer_leave */
+	/* why fp is not known; WALK_COMPLETE: it is known */
+	enum walk_end fp_lost;
+	/* number of the last frames that are unproven: see frame_pointer_leave */
+	uint32_t unproven;
 	/* PC is an instruction to run, not a return address */
 	bool exact;
 };
 
-/* Addresses that no stack word has. */
+/* These values are not addresses of stack words. */
 #define BX_INNERMOST	0
 #define BX_LOST		1
 #define FP_INITIAL	0
 #define FP_NOTED	1
 
-/* Stack words need not be aligned, and are of whatever type. */
+/* Stack words need not be aligned, and may have any type. */
 struct word {
 	uint64_t value;
 } __attribute__((packed, may_alias));
@@ -74,7 +77,7 @@ static inline bool word_read(const struct walk_stack *stack, uint64_t addr, uint
 	return stack->more && stack->more(stack->ctx, addr, ret);
 }
 
-/* The result depends on this word. */
+/* Note that the result depends on this word. */
 static inline void note_slot(const struct walker *walker, uint64_t addr, uint64_t value)
 {
 	struct walk_trace *trace = walker->trace;
@@ -89,7 +92,7 @@ static inline void note_slot(const struct walker *walker, uint64_t addr, uint64_
 	trace->value[trace->nr++] = value;
 }
 
-/* The result depends on BP as it is now; to be called while it is known. */
+/* Note that the result depends on BP as it is now; only while it is known. */
 static inline void note_fp(struct walker *walker)
 {
 	if (!walker->trace || walker->fp_at == FP_NOTED)
@@ -106,7 +109,7 @@ const struct walk_module *walk_map_find(const struct walk_map *map, uint64_t pc)
 	const struct walk_module *module = map->module;
 	uint32_t nr = map->nr;
 
-	/* By conditional moves, as in rows_find(). */
+	/* This compiles to conditional moves, as in rows_find(). */
 	while (nr > 1) {
 		uint32_t half = nr / 2;
 
@@ -116,7 +119,7 @@ const struct walk_module *walk_map_find(const struct walk_map *map, uint64_t pc)
 	return nr && pc >= module->start && pc < module->end ? module : NULL;
 }
 
-/* The row for pc. NULL: there is no module (*in_module_ret is false) or no row. */
+/* Returns the row for pc. NULL: there is no module (*in_module_ret is false) or no row. */
 static inline const struct row *row_find(struct walker *walker, uint64_t pc, bool *in_module_ret)
 {
 	const struct walk_module *module = walker->module;
@@ -143,7 +146,7 @@ static inline const struct row *row_find(struct walker *walker, uint64_t pc, boo
 	return row;
 }
 
-/* A register by its DWARF number. */
+/* Read a register by its DWARF number. */
 static bool reg_read(const struct walker *walker, unsigned reg, uint64_t *ret)
 {
 	static const uint8_t offsets[FRAME_REGS] = FRAME_SIGNAL_OFFSETS;
@@ -173,7 +176,7 @@ static bool reg_read(const struct walker *walker, unsigned reg, uint64_t *ret)
 	return true;
 }
 
-/* Go on in the caller. False: the return address says that there is none. */
+/* Continue in the caller. False: the return address says that there is none. */
 static inline bool caller_enter(struct walker *walker, uint64_t pc, uint64_t sp)
 {
 	walker->pc = pc;
@@ -190,8 +193,8 @@ static inline void bx_restore(struct walker *walker, const struct row *row, uint
 }
 
 /*
- * BP of the caller, by the row; it is read although nobody may need it, so a failure only counts
- * when one does.
+ * Restore BP of the caller, by the row. It is read although it may never be needed, so a failure
+ * counts only when it is.
  */
 static ALWAYS_INLINE void fp_restore(struct walker *walker, const struct row *row, uint64_t cfa,
 				     bool traced)
@@ -220,7 +223,7 @@ static ALWAYS_INLINE void fp_restore(struct walker *walker, const struct row *ro
 	walker->fp_lost = word_read(walker->stack, at, &walker->fp) ? WALK_COMPLETE : WALK_MEMORY;
 }
 
-/* The kernel's frame: all registers as they were. */
+/* Leave a signal frame, from which the kernel restores all registers. */
 static bool signal_leave(struct walker *walker, enum walk_end *end)
 {
 	static const uint8_t offsets[FRAME_REGS] = FRAME_SIGNAL_OFFSETS;
@@ -244,7 +247,7 @@ static bool signal_leave(struct walker *walker, enum walk_end *end)
 	return true;
 }
 
-/* The CFA of the rarer rows. */
+/* Compute the CFA for the rarer rows. */
 static bool cfa_find(struct walker *walker, const struct row *row, uint64_t *cfa,
 		     enum walk_end *end)
 {
@@ -281,7 +284,7 @@ static bool cfa_find(struct walker *walker, const struct row *row, uint64_t *cfa
 	}
 }
 
-/* The return address is in a register: a function that has taken it off the stack (vfork). */
+/* Leave a function that has taken its return address off the stack into a register (vfork). */
 static bool register_leave(struct walker *walker, const struct row *row, enum walk_end *end)
 {
 	uint64_t sp = walker->sp + (uint64_t)(int64_t)row->cfa_offset, pc;
@@ -298,7 +301,7 @@ static bool register_leave(struct walker *walker, const struct row *row, enum wa
 	return caller_enter(walker, pc, sp);
 }
 
-/* Note where another walk can go on, when it knows the module. */
+/* Note where another walk can continue, when the module is known. */
 static void note_outside(const struct walker *walker)
 {
 	struct walk_outside *outside = walker->stack->outside;
@@ -318,9 +321,10 @@ static void note_outside(const struct walker *walker)
 }
 
 /*
- * Code without CFI: use [BP] and [BP+8], if that looks like a frame. A module's code may have been
- * called by code of a JIT (V8's builtins are): such a caller, and its callers, are unproven until
- * one of them was called by a module. Frames that stay unproven are dropped again (frames).
+ * For code without CFI, use [BP] and [BP+8] if that looks like a frame. A module's code may have
+ * been called by JIT code (as V8's builtins are): such a caller, and its callers, are unproven
+ * until one of them turns out to have been called by a module. Frames that stay unproven are
+ * dropped again (frames).
  */
 static bool frame_pointer_leave(struct walker *walker, bool in_module, enum walk_end *end)
 {
@@ -349,7 +353,7 @@ static bool frame_pointer_leave(struct walker *walker, bool in_module, enum walk
 	return caller_enter(walker, pc, frame + 16);
 }
 
-/* Go on from the current frame to its caller; false, with the reason, where there is none. */
+/* Continue from the current frame in its caller. False: there is none; *end says why. */
 static ALWAYS_INLINE bool frame_leave(struct walker *walker, enum walk_end *end, bool traced)
 {
 	uint64_t pc, cfa;
@@ -388,7 +392,7 @@ static ALWAYS_INLINE bool frame_leave(struct walker *walker, enum walk_end *end,
 	return caller_enter(walker, pc, cfa);
 }
 
-/* A frame of ours: BP is unchanged, and the return address is below the CFA. */
+/* Leave a frame of our own: BP is unchanged, and the return address is below the CFA. */
 static bool own_leave(struct walker *walker, int32_t cfa_offset, enum walk_end *end)
 {
 	uint64_t cfa = walker->sp + (uint64_t)(int64_t)cfa_offset, pc;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The stack walk over rows. Freestanding; used by mdbg on copied stack memory, and by the agent on
- * its own.
+ * The stack walk over rows. It is freestanding: mdbg uses it on copied stack memory, and the agent
+ * on its own stack.
  */
 #pragma once
 
@@ -16,8 +16,9 @@ struct walk_module {
 };
 
 /*
- * Rows that walks have used, by PC: halves the time of a walk over frames that were seen before.
- * Zeroed at the beginning; a walk with a map of another generation empties it. One walk at a time.
+ * The rows that walks have used, by PC. This halves the time of a walk over frames that were seen
+ * before. It must be zeroed at the beginning; a walk with a map of another generation empties it.
+ * Only one walk at a time may use it.
  */
 #define WALK_CACHE_ENTRIES	512
 
@@ -37,7 +38,7 @@ struct walk_map {
 	struct walk_cache *cache;	/* may be NULL */
 };
 
-/* Why a walk ended. The order is the log's format: add at the end only. */
+/* Why a walk ended. The log's format has these numbers, so new ones come at the end. */
 enum walk_end {
 	/* the outermost frame (_start, clone3, a thread's first function) */
 	WALK_COMPLETE,
@@ -48,11 +49,12 @@ enum walk_end {
 	/* stack memory that cannot be read (outside the bounds that are known) */
 	WALK_MEMORY,
 	WALK_LOOP,		/* SP did not grow: a corrupt stack */
-	WALK_DEFERRED,		/* not of a walk: its library was not known yet (log/deferred.h) */
+	/* set without a walk: the library was not known yet (log/deferred.h) */
+	WALK_DEFERRED,
 	WALK_ENDS,
 };
 
-/* "complete", "stack depth", ...: for `(stack ends here: …)`. Not in the agent. */
+/* Returns "complete", "stack depth", ...: for `(stack ends here: …)`. Not in the agent. */
 const char *walk_end_name(enum walk_end end);
 
 /*
@@ -66,10 +68,10 @@ struct walk_regs {
 };
 
 /*
- * Stack memory: bytes of [low, high) as they lie at copy (copy == low itself in the agent, which
- * reads its own stack). more, if not NULL, is asked for a word outside. Where the innermost frame
- * may be anywhere in a function, low must lie below SP by the red zone (128 bytes): behind the pops
- * of an epilogue, CFI still names the slots that were popped.
+ * Stack memory: the bytes of [low, high) are at copy (copy == low itself in the agent, which reads
+ * its own stack). more, if not NULL, is called for a word outside. If the innermost frame may be
+ * anywhere in a function, low must lie below SP by the red zone (128 bytes): behind the pops of an
+ * epilogue, CFI still names the slots that were popped.
  */
 struct walk_stack {
 	const void *copy;
@@ -85,19 +87,19 @@ struct walk_stack {
  */
 struct walk_outside {
 	uint64_t pc, sp, fp, bx;	/* fp, bx: 0 if they are not known */
-	bool exact;			/* a signal came there: pc is no return address */
+	bool exact;			/* a signal interrupted it there: pc is no return address */
 };
 
 /*
  * Code that the caller put into the process and that is in no module (displaced prologues, stubs).
- * translate is asked for each PC; it returns what to do with it.
+ * translate is called for each PC in it and says how the walk continues.
  */
 struct walk_area {
-	uint64_t start, end;		/* asked only for a PC in here; 0, 0: nothing */
+	uint64_t start, end;		/* translate is called only for a PC in here; 0, 0: never */
 	/*
-	 * true: go on with *pc (the original of a displaced instruction) as if it had been found
-	 * there. false: a frame of ours: *cfa_offset is CFA - SP, BP is unchanged, and the frame is
-	 * not part of the traceback.
+	 * true: continue with *pc (the original of a displaced instruction) as if it had been found
+	 * there. false: it is a frame of our own: *cfa_offset is CFA - SP, BP is unchanged, and the
+	 * frame is not part of the traceback.
 	 */
 	bool (*translate)(void *ctx, uint64_t *pc, int32_t *cfa_offset);
 	void *ctx;
@@ -114,7 +116,7 @@ struct walk_area {
  * long as the values of two walks agree, so do the addresses up to the next slot. A walk that
  * cannot be told by its slots (a signal frame, a stack with `more`, too many slots) is not whole.
  */
-#define WALK_TRACE_SLOTS 264	/* of LOG_DEPTH_MAX frames that all hang from BP, and a few */
+#define WALK_TRACE_SLOTS 264	/* for LOG_DEPTH_MAX frames that all use BP, and a few more */
 
 struct walk_trace {
 	bool whole;
@@ -125,12 +127,12 @@ struct walk_trace {
 	uint64_t value[WALK_TRACE_SLOTS];
 };
 
-/* Where a walk begins, and what it may read. */
+/* The start of a walk, and the memory that it may read. */
 struct walk_start {
 	const struct walk_map *map;
 	const struct walk_regs *regs;
 	const struct walk_stack *stack;
-	const struct walk_area *area;	/* NULL: nothing of ours is in the process */
+	const struct walk_area *area;	/* NULL: no code of our own is in the process */
 	/*
 	 * regs are those of a caller: regs->pc is a return address, which is looked up one byte
 	 * back, and of regs->regs no more than RBX is used. Otherwise they are the state at an
@@ -142,16 +144,16 @@ struct walk_start {
 /*
  * Walk from start. pcs[0] is regs->pc; the others are return addresses as they lie on the stack,
  * which are looked up one byte back, except in the frame that a signal interrupted. Returns the
- * number of PCs stored, at most max (none only if all frames that could be read are ours, of the
+ * number of PCs stored, at most max (0 only if all frames that could be read are our own, of the
  * area), and the reason in *end. trace is for walks that begin in a caller; it may be NULL.
  *
- * Where a row is missing, [BP] and [BP+8] are tried as a frame pointer frame: accepted only if BP
- * is inside the readable stack, above SP, and the return address lies in a module, or outside of
- * all (a JIT's code) where frame pointers lead on from it to a module. A walk that begins outside
+ * If a row is missing, [BP] and [BP+8] are tried as a frame pointer frame. They are accepted only
+ * if BP is inside the readable stack, above SP, and the return address lies in a module, or outside
+ * of all modules (JIT code) if frame pointers lead from it to a module. A walk that begins outside
  * of all modules goes as far as frame pointers lead.
  */
 uint32_t walk(const struct walk_start *start, uint64_t *pcs, uint32_t max, enum walk_end *end,
 	      struct walk_trace *trace);
 
-/* The module that holds pc, or NULL. */
+/* Returns the module that holds pc, or NULL. */
 const struct walk_module *walk_map_find(const struct walk_map *map, uint64_t pc);

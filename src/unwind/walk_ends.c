@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The reasons for which a walk ends, in words. Apart from stack_walk.c, which the agent shares: a
- * table of pointers is relocated.
+ * The reasons for which a walk ends, in words. They are not in stack_walk.c, which the agent
+ * shares, because a table of pointers needs relocations.
  */
 
 #include "base/compiler.h"
