@@ -13,7 +13,7 @@
 #include "log/sample.h"
 
 struct block {
-	uint64_t address;	/* in its process */
+	uint64_t address;	/* in its own process */
 	uint64_t size;
 	uint64_t time;		/* time stamp; 0: from before the attach */
 	uint32_t thread;	/* registry index */
@@ -21,10 +21,11 @@ struct block {
 	/* arena, LOG_HEAP_MMAP, LOG_HEAP_USER (by its domain) or LOG_HEAP_UNKNOWN */
 	uint16_t heap;
 	bool preattach;		/* it is in no record: from the walk */
-	uint8_t process;	/* its number: LOG_PROCESS_SHIFT */
-	bool unrecorded;	/* preattach, and perhaps not from before the attach */
+	uint8_t process;	/* number of the process: LOG_PROCESS_SHIFT */
+	bool unrecorded;	/* preattach is set, but it may not be from before the attach */
 	uint8_t free_kind;	/* of a free chunk (enum chunk_kind, `malloc freespace`); 0 */
-	bool freed;		/* since the moment of the walk, so that somebody had its address */
+	/* it was freed after the moment of the walk, so somebody had its address */
+	bool freed;
 };
 
 /*
@@ -68,7 +69,7 @@ struct in_hand {
 	VEC(struct log_record) vec;
 };
 
-/* slot is where its record is (log_slot); 0: in hand. */
+/* slot is the place of its record (log_slot); 0: in hand. */
 typedef struct err *blocks_each_fn(const struct block *block, uint64_t slot, void *ctx);
 /*
  * Call fn for each block of the log, and for those in hand (may be NULL), in no order, until it

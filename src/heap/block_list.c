@@ -13,8 +13,8 @@
 
 /* The place of a block in the order. */
 struct place {
-	bool last;		/* it has no such attribute */
-	uint64_t major, minor;	/* key that is sorted by; block_key */
+	bool last;		/* the block has no such attribute */
+	uint64_t major, minor;	/* the key to sort by; block_key */
 };
 
 struct list {
@@ -26,13 +26,13 @@ struct list {
 	uint64_t random;
 	struct place *sample;		/* the first of them cut the pieces, when these are made */
 	size_t nr_sampled;
-	/* If there are several: */
+	/* Used if there are several pieces: */
 	unsigned nr_pieces;
 	struct u32_list *slots;	/* by piece */
 	struct u32_lists numbers;
 	/* Records that have no slot. */
 	VEC(struct block) hand;
-	/* The piece at hand: */
+	/* The current piece: */
 	unsigned piece;
 	struct blocks blocks;
 	size_t at;
@@ -62,7 +62,7 @@ static int by_place(const void *a, const void *b)
 	return is_below(a, b) ? -1 : is_below(b, a);
 }
 
-/* Piece n is from cut n - 1 on, and before cut n. */
+/* Piece n begins at cut n - 1 and ends before cut n. */
 static unsigned piece_of(const struct list *list, const struct place *place)
 {
 	return LOWER_BOUND(i, 0, list->nr_pieces - 1, !is_below(place, &list->sample[i]));
@@ -120,7 +120,7 @@ static struct err *count(struct list *list, const struct block *block)
 	return NULL;
 }
 
-/* Does a record match, as far as can be said without names? */
+/* Does a record match, as far as this can be decided without names? */
 static bool matches(struct list *list, struct block *block)
 {
 	if (block->time > list->moment)
@@ -250,7 +250,7 @@ static struct err *read_chunks(struct list *list)
 	return err;
 }
 
-/* list->blocks has all of a piece, in no order. */
+/* list->blocks has all blocks of a piece, unsorted. */
 static struct err *finish_piece(struct list *list)
 {
 	struct filter_order order = *list->source.order;

@@ -2,16 +2,16 @@
 /*
  * Lists: blocks of the log and of a heap walk, filtered, in any order, without all of them in
  * memory. Ten million records are 400 MB as struct block, and twice that while they are sorted. A
- * list keeps four bytes of each (where it is in the log) and what it reads of them piece by piece.
+ * list keeps four bytes of each (its place in the log), and reads the records piece by piece.
  *
  * Theory of operation
  *
- *	count	One scan of the log and the walk. As long as no more than PIECE blocks match they are
- *		kept, and the list is complete with that. A sample of their places in the order is
- *		kept, too.
+ *	count	One scan of the log and the walk. As long as no more than PIECE blocks match they
+ *		are kept, and the list is complete with that. A sample of their places in the order
+ *		is kept, too.
  *	cut	The order is cut where the sample says that pieces are about as long as one another.
- *		A place is the key that is sorted by, and the address, so that no two blocks have the
- *		same: any order can be cut anywhere, however many blocks are of one size.
+ *		A place is the key that is sorted by, and the address, so that no two blocks have
+ *		the same: any order can be cut anywhere, however many blocks are of one size.
  *	sort	A second scan puts the slot of each record on the list of its piece (u32_lists.h).
  *		Chunks of the walk are not kept: they are two bytes each as it is.
  *	read	A piece's records are read from their slots, and chunks of the walk between the same
@@ -22,16 +22,18 @@
  *
  * list_create takes a moment. The list has the blocks that are live at that moment:
  *
- *	once		A record stays in its slot as long as it is live (log/block_table.h), so who lives
- *			from the moment until its piece is read is met, by the one slot that it is in.
- *	none twice	A slot that has been given to another block meanwhile has a younger time than
- *			the moment, and is passed over; so are young records in the scans. Of those
- *			that were recorded before the moment only one can be live at an address.
- *	none made up	Which chunks of the walk the log had not at the moment is noted in the walk
- *			itself, and what is freed or recorded later does not change it.
+ *	once		A record stays in its slot as long as it is live (log/block_table.h), so a
+ *			block that lives from the moment until its piece is read is found, through
+ *			its only slot.
+ *	none twice	A slot that has been given to another block meanwhile has a younger time
+ *			than the moment, and is skipped; so are young records in the scans. Of the
+ *			blocks that were recorded before the moment, only one can be live at an
+ *			address.
+ *	none made up	The walk itself notes which of its chunks were not in the log at the moment,
+ *			and later frees and records do not change that.
  *	what is missing	Blocks that are freed, or resized, between the moment and the reading of
- *			their piece. They are counted (list_gone). A list of one piece misses none, nor
- *			does the first piece of a longer one.
+ *			their piece. They are counted (list_gone). A list of one piece misses none,
+ *			nor does the first piece of a longer one.
  *
  * The target can write the log's words: a slot with other contents is skipped, and whatever numbers
  * are in it, no more is kept than there are slots.
@@ -58,7 +60,10 @@ struct list_source {
 	const struct heap_walk *walk;
 	uint8_t process;		/* of the walk */
 	bool complete;			/* blocks of the walk are from before the attach for sure */
-	/* They live as long as the list; names are not looked up before list_next. */
+	/*
+	 * The filter and its names must live as long as the list; names are not looked up before
+	 * list_next.
+	 */
 	const struct filter *filter;
 	const struct filter_order *order;
 	struct filter_env env;
@@ -70,8 +75,8 @@ void list_free(struct list *list);
 struct err *list_next(struct list *list, const struct block **ret) MUST_CHECK;
 
 /*
- * Of the blocks that match, without names and the limit: the number, the largest size, the youngest
- * time.
+ * Sums over the blocks that match, without names and the limit: the number, the largest size, the
+ * youngest time.
  */
 struct list_sums {
 	uint64_t nr, size, time;

@@ -61,12 +61,15 @@ bool chunk_at_run(const struct heap_chunks *chunks, struct chunk_at *at, size_t 
 	return true;
 }
 
-/* The last run that does not begin behind address; SIZE_MAX: all do. It is not before `low`. */
+/*
+ * Returns the last run that does not begin behind address, from `low` on; SIZE_MAX: all begin
+ * behind it.
+ */
 static size_t run_of(const struct heap_chunks *chunks, uint64_t address, size_t low)
 {
 	size_t high = chunks->run.nr, step = 1;
 
-	/* Mostly it is near: look ahead in growing steps. */
+	/* Mostly it is near, so the search looks ahead in growing steps. */
 	for (; low + step < high && chunks->run.at[low + step].address <= address; step *= 2)
 		low += step;
 	high = low + step < high ? low + step : high;

@@ -24,7 +24,7 @@ enum chunk_kind {
 	CHUNK_USED,		/* the program has it */
 	/* the same; a mapping to its end. glibc 2.43 and later: used, of LOG_HEAP_MMAP */
 	CHUNK_MMAPPED,
-	CHUNK_OWN,		/* the allocator's: a thread's cache */
+	CHUNK_OWN,		/* the allocator uses it: a thread's cache */
 	CHUNK_CACHED,		/* free, in a thread's cache */
 	CHUNK_FAST,		/* free, in a fastbin */
 	CHUNK_FREE,		/* free, in a bin */
@@ -35,7 +35,7 @@ enum chunk_kind {
 enum chunk_note {
 	NOTE_NONE,
 	NOTE_RECORDED,		/* the log has its block */
-	NOTE_EARLY,		/* a block that the log has not, and that is to be listed */
+	NOTE_EARLY,		/* a block that is missing in the log and must be listed */
 	NOTE_LINKED,		/* while a walk is at work: its first word is kept (glibc.h) */
 };
 
@@ -72,20 +72,20 @@ void heap_chunks_free(struct heap_chunks *chunks);
 /* A place in the list. */
 struct chunk_at {
 	uint64_t address;	/* of the next chunk */
-	/* the next one is in, if it is not the first of the one behind it */
+	/* the run of the next one, unless that is the first of the run behind it */
 	size_t run;
 	size_t code, end;	/* of the next chunk; of the run */
 	size_t last;		/* of the chunk that was given */
 	uint16_t heap;
 };
 
-/* From the first chunk on. */
+/* Returns the place of the first chunk. */
 static inline struct chunk_at heap_chunks_start(void)
 {
 	return (struct chunk_at){ .run = SIZE_MAX };
 }
 
-/* To the start of a run; false: there is none. */
+/* Move to the start of a run; false: there is no such run. */
 bool chunk_at_run(const struct heap_chunks *chunks, struct chunk_at *at, size_t run);
 /*
  * Move to the first chunk that does not begin before address. This is cheap from a place that lies
@@ -99,7 +99,7 @@ static inline uint64_t chunk_long_size(const uint16_t *code)
 	       (uint64_t)code[4] << 48;
 }
 
-/* The next chunk, if there is one. */
+/* Get the next chunk; false: there is none. */
 static inline bool heap_chunks_next(const struct heap_chunks *chunks, struct chunk_at *at,
 				    struct heap_chunk *ret)
 {
@@ -152,7 +152,7 @@ static inline uint64_t chunk_usable(const struct heap_chunk *chunk)
 	return chunk->size - (chunk->kind == CHUNK_MMAPPED ? 16 : 8);
 }
 
-/* Does the program have it? */
+/* Is it in use by the program? */
 static inline bool chunk_held(const struct heap_chunk *chunk)
 {
 	return chunk->kind == CHUNK_USED || chunk->kind == CHUNK_MMAPPED;

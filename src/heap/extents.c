@@ -5,7 +5,7 @@
 
 #define GAP_MAX		(256ull << 10)	/* between extents of a run */
 #define SHIFT_LEAST	8u
-#define PAGE_BLOCKS	4u		/* of a page, or more, on average */
+#define PAGE_BLOCKS	4u		/* of a page, at least, on average */
 #define FEW		16u		/* blocks */
 #define NO_PAGES	SIZE_MAX
 
@@ -131,7 +131,10 @@ void extents_free(struct extents *extents)
 	vec_free(&extents->user.page);
 }
 
-/* The last run that does not start behind address, or the first; near: one that it may be in. */
+/*
+ * Returns the last run that does not start behind address, or the first; near: a run that address
+ * may be in.
+ */
 static const struct extent_run *run_of(const struct extent_index *index, uint64_t address,
 				       const struct extent_run *near)
 {
@@ -163,7 +166,9 @@ static void narrow(const struct extent_index *index, const struct extent_run *ru
 		*high = index->page.at[page + 1];
 }
 
-/* Where to begin the search: the blocks of a page are spread over it more or less evenly. */
+/*
+ * Returns where to begin the search: the blocks of a page are spread over it more or less evenly.
+ */
 static uint32_t guess(const struct extent_index *index, uint32_t low, uint32_t high,
 		      uint64_t address)
 {
@@ -208,7 +213,7 @@ static uint32_t look_up(const struct extents *extents, const struct extent_index
 	return choose(extents, low, high, guess(index, low, high, address), address);
 }
 
-/* Each step is done for all addresses, and begins to load what the next step reads. */
+/* Each step is done for all addresses, and prefetches the data that the next step reads. */
 static void look_up_outer(const struct extents *extents, const uint64_t *address, size_t nr,
 			  struct extent_found *ret)
 {
@@ -238,7 +243,7 @@ static void look_up_outer(const struct extents *extents, const uint64_t *address
 						EXTENT_NONE };
 }
 
-/* The addresses that are in blocks of the user's own. */
+/* Look up the addresses that are in blocks of the user's allocators. */
 static void look_up_user(const struct extents *extents, const uint64_t *address, size_t nr,
 			 struct extent_found *ret)
 {
@@ -276,7 +281,7 @@ struct extent_at extents_from(const struct extents *extents, uint64_t address)
 				   first_behind(extents, &extents->user, address) };
 }
 
-/* Go on to the first block that ends behind address; UINT64_MAX: there is none. */
+/* Move to the first block that ends behind address; UINT64_MAX: there is none. */
 static uint64_t go_on(const struct extents *extents, const struct extent_index *index,
 		      uint32_t *block, uint64_t address)
 {

@@ -39,11 +39,11 @@ struct extents {
 
 #define EXTENTS_INIT	{ .list = NULL }
 
-/* list stays, and sorted. */
+/* list must stay, and stay sorted. */
 struct err *extents_build(const struct packed_list *list, struct extents *ret) MUST_CHECK;
 void extents_free(struct extents *extents);
 
-/* Where the extent of a block ends. */
+/* Returns the end of the extent of a block. */
 static inline uint64_t extents_end(const struct extents *extents, uint32_t block)
 {
 	const struct packed_list *list = extents->list;
@@ -58,17 +58,18 @@ static inline uint64_t extents_end(const struct extents *extents, uint32_t block
 
 struct extent_found {
 	uint32_t block;		/* EXTENT_NONE: none is there */
-	uint32_t outer;		/* malloc's, in which the user's block begins; else EXTENT_NONE */
+	/* malloc's block in which the user's block begins; else EXTENT_NONE */
+	uint32_t outer;
 };
 
-/* A piece of memory that is a block's: all of it, unless others lie inside. */
+/* A piece of memory that belongs to a block: all of it, unless others lie inside. */
 struct extent {
 	uint64_t start, end;
 	uint32_t block;
 	uint32_t outer;		/* as in struct extent_found */
 };
 
-/* All pieces in order of address, from one on. */
+/* Goes through all pieces in order of address, from a given one on. */
 struct extent_at {
 	uint64_t address;	/* behind the last piece */
 	uint32_t outer, user;	/* no block before these ends behind it */
@@ -84,7 +85,7 @@ bool extents_next(const struct extents *extents, struct extent_at *at, struct ex
 void extents_look_up(const struct extents *extents, const uint64_t *address, size_t nr,
 		     struct extent_found *ret);
 
-/* For any. */
+/* Like extents_look_up, for one address, which may be any. */
 static inline struct extent_found extents_find(const struct extents *extents, uint64_t address)
 {
 	struct extent_found found = { EXTENT_NONE, EXTENT_NONE };

@@ -38,7 +38,7 @@ struct filter_order {
 	uint64_t limit;		/* UINT64_MAX: none */
 };
 
-/* What a filter needs besides the block itself. */
+/* Data that a filter needs besides the block itself. */
 struct filter_env {
 	const struct log *log;
 	const pid_t *pids;	/* of LOG_PROCESSES processes, by number */
@@ -64,15 +64,15 @@ struct filter_env {
 struct err *filter_parse(int argc, const char *const *argv, uint32_t allowed, struct filter *ret,
 			 struct filter_order *order_ret, int *used_ret) MUST_CHECK;
 void filter_free(struct filter *filter);
-/* Is it the name of an attribute, or a synonym? */
+/* Is text the name of an attribute, or a synonym? */
 bool filter_is_attr(const char *word);
-/* Its name; attr is less than FILTER_ATTRS. */
+/* Returns its name; attr must be less than FILTER_ATTRS. */
 const char *filter_attr_name(enum filter_attr attr);
 /* Does it ask for something that only records have: thread, time, age, seq? */
 bool filter_is_timed(const struct filter *filter);
 bool filter_matches(const struct filter *filter, const struct filter_env *env,
 		    const struct block *block);
-/* All conditions but those on function and module, which need names. */
+/* Checks all conditions except those on function and module, which need names. */
 bool filter_matches_numbers(const struct filter *filter, const struct filter_env *env,
 			    const struct block *block);
 /*
@@ -82,19 +82,20 @@ bool filter_matches_numbers(const struct filter *filter, const struct filter_env
 bool filter_key(const struct filter_order *order, const struct filter_env *env,
 		const struct block *block, uint64_t *ret);
 /*
- * Keep those that match, then sort and cut; in place. Stable: equal keys stay in order of address.
+ * Keep the blocks that match, then sort and cut; in place. The sort is stable: equal keys stay in
+ * order of address.
  */
 struct err *filter_apply(const struct filter *filter, const struct filter_order *order,
 			 const struct filter_env *env, struct blocks *blocks) MUST_CHECK;
 
-/* "4K", "1.5M", "0x1000", "17": bytes. ERR_USAGE. */
+/* Parse "4K", "1.5M", "0x1000", "17" as bytes. ERR_USAGE. */
 struct err *parse_size(const char *text, uint64_t *ret) MUST_CHECK;
-/* "90s", "5m", "2h", "1d", "250ms", plain seconds: nanoseconds. ERR_USAGE. */
+/* Parse "90s", "5m", "2h", "1d", "250ms", or plain seconds, as nanoseconds. ERR_USAGE. */
 struct err *parse_duration(const char *text, uint64_t *ret) MUST_CHECK;
 /*
- * Seconds since the epoch (fraction allowed) or "YYYY-MM-DD hh:mm:ss" local time, seconds optional:
- * ns since the epoch.
+ * Parse seconds since the epoch (fraction allowed) or "YYYY-MM-DD hh:mm:ss" in local time, seconds
+ * optional, as ns since the epoch.
  */
 struct err *parse_time(const char *text, uint64_t *ret) MUST_CHECK;
-/* Hex with 0x, or decimal. */
+/* Parse hex with 0x, or decimal. */
 struct err *parse_number(const char *text, uint64_t *ret) MUST_CHECK;

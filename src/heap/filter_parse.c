@@ -35,7 +35,7 @@ static const struct {
 	{ "=", FILTER_EQ }, { "<", FILTER_LT }, { ">", FILTER_GT },
 };
 
-/* Where the parser is: a word, and how much of it was read. */
+/* The position of the parser: a word, and how much of it was read. */
 struct cursor {
 	const char *const *argv;
 	int argc, at;
@@ -98,7 +98,7 @@ const char *filter_attr_name(enum filter_attr attr)
 	return "?";
 }
 
-/* "address, size, ...": those that may stand here. */
+/* Append "address, size, ...": the attributes that are allowed here. */
 static void attr_list(uint32_t allowed, char *buf, size_t room)
 {
 	size_t len = 0;
@@ -118,7 +118,7 @@ static struct err *not_an_attr(const char *text, size_t len, uint32_t allowed)
 	return err_create(ERR_USAGE, "`%.*s` is not an attribute: %s", (int)len, text, list);
 }
 
-/* An attribute, with what follows it in its word left to be read. */
+/* Parse an attribute; the rest of its word is left to be read. */
 static struct err *parse_attr(struct cursor *cursor, uint32_t allowed, enum filter_attr *ret)
 {
 	const char *text = rest(cursor);
@@ -172,7 +172,7 @@ static struct err *parse_glob(const char *text, struct filter_cond *cond)
 	return cond->glob ? NULL : err_nomem;
 }
 
-/* A date of its own word may be followed by the time of day in the next. */
+/* A date that is a whole word may be followed by the time of day in the next word. */
 static struct err *parse_clock(struct cursor *cursor, const char *text, struct filter_cond *cond)
 {
 	char both[64];
@@ -231,8 +231,8 @@ static struct err *parse_cond(struct cursor *cursor, uint32_t allowed, struct fi
 }
 
 /*
- * Does a condition begin here? Only what has an attribute's name does, or what would be one but for
- * its name.
+ * Does a condition begin here? The word must begin with an attribute's name; if strict, an unknown
+ * name counts, too, when a relation follows it.
  */
 static bool at_cond(struct cursor *cursor, bool strict)
 {

@@ -9,7 +9,7 @@
 struct nearest {
 	uint64_t address;
 	uint8_t process;
-	bool exact;		/* at, and not before */
+	bool exact;		/* it begins at the address, not before */
 	struct block block;	/* if found */
 	bool found;
 };

@@ -18,7 +18,7 @@ struct find_source {
 struct found_at {
 	enum { FOUND_NOTHING, FOUND_BLOCK, FOUND_CHUNK } what;
 	struct block block;
-	struct heap_chunk chunk;	/* of no block that is known: mostly a free one */
+	struct heap_chunk chunk;	/* if no block is known there: mostly a free one */
 	/*
 	 * If there is no block: the block that was freed last at the address, or at the chunk's
 	 * address, if its free is remembered (log/free_history.h); if not, freed.time is 0.

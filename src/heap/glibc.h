@@ -15,7 +15,7 @@
 #define SIZE_FLAGS	7ull
 #define ADDRESS_END	(1ull << 47)
 
-/* Where things are in malloc_state: bytes from its start. */
+/* Offsets in malloc_state, in bytes from its start. */
 struct glibc_layout {
 	uint32_t fastbins, nr_fastbins;
 	uint32_t top, bins, next, system_mem, max_system_mem, state_len;
@@ -38,7 +38,7 @@ struct glibc {
 	struct heap_walk *walk;
 	struct glibc_layout layout;
 	struct window window;
-	uint64_t sbrk_base;	/* as mp_ must have it; 0: none */
+	uint64_t sbrk_base;	/* value that mp_ must have; 0: not known */
 	uint32_t led;		/* chunks that glibc_leads_to has looked at */
 	/*
 	 * First words of used blocks that may be links of a list, in order of address: lists go all
@@ -52,8 +52,9 @@ struct glibc {
 };
 
 /*
- * mmapped_mem grows by 16 too much with each mremap of a mapped chunk, and never comes back (2.43
- * and 2.44; mremap_chunk subtracts what the chunk says to be, which is 16 less than the mapping).
+ * mmapped_mem grows by 16 too much with each mremap of a mapped chunk, and never shrinks again
+ * (2.43 and 2.44; mremap_chunk subtracts the length that is in the chunk, which is 16 less than the
+ * mapping).
  */
 static inline bool glibc_sum_drifts(const struct glibc *glibc)
 {
@@ -82,17 +83,17 @@ struct err *glibc_main_pieces(struct glibc *glibc) MUST_CHECK;
 
 /* One word from anywhere, not through the window. */
 bool glibc_peek(const struct glibc *glibc, uint64_t address, uint64_t *ret);
-/* Note damage; fmt describes it. Without a doubt of its own it has that of its heap. */
+/* Note damage; fmt describes it. If it has no doubt of its own, it gets that of its heap. */
 struct err *glibc_damage(struct glibc *glibc, struct heap_damage damage, const char *fmt,
 			 ...) PRINTF(3, 4) MUST_CHECK;
-/* How certain damage is. Once the arenas are known: */
+/* Find the doubt of damage in each arena; all arenas must be known. */
 void glibc_doubt_arenas(struct glibc *glibc);
 struct heap_doubt glibc_doubt_heap(const struct glibc *glibc, uint16_t heap);
-/* The same of the heap that holds address; the spans are in order. */
+/* Returns the doubt of the heap that holds address; the spans are in order. */
 struct heap_doubt glibc_doubt_address(const struct glibc *glibc, uint64_t address);
-/* Of what any thread inside may be changing. */
+/* Returns the doubt of data that any thread inside may be changing. */
 struct heap_doubt glibc_doubt_any(const struct glibc *glibc);
-/* Of the lists of a cache: tp is its thread's thread pointer. */
+/* Returns the doubt of the lists of a cache; tp is its thread's thread pointer. */
 struct heap_doubt glibc_doubt_cache(const struct glibc *glibc, uint64_t tp);
 
 /* Does walking by sizes from chunk `at` come to `goal` exactly? All calls together are bounded. */
@@ -112,5 +113,5 @@ struct err *glibc_find_mapped(struct glibc *glibc) MUST_CHECK;
  */
 struct err *glibc_mark_lists(struct glibc *glibc) MUST_CHECK;
 
-/* All links of all bins. */
+/* Check all links of all bins. */
 struct err *glibc_check_bins(struct glibc *glibc) MUST_CHECK;

@@ -20,7 +20,7 @@ static const char *wrong_in_bin(const struct heap_chunk *chunk, uint16_t heap, u
 		return "not free";
 	if (chunk->heap != heap)
 		return "of another heap";
-	/* Number 0 is the unsorted one. */
+	/* number 0 is the unsorted bin */
 	if (bin && (chunk->size < 1024 ? bin != chunk->size / 16 - 1 : bin < 1024 / 16 - 1))
 		return "of a size for another bin";
 	return NULL;
@@ -47,8 +47,10 @@ static struct err *check_bin(struct glibc *glibc, uint16_t heap, unsigned bin, u
 		if (wrong)
 			return glibc_damage(glibc, (struct heap_damage){
 						.heap = heap, .address = before + 16,
-						.before = before == header ? 0 : before + CHUNK_HEADER },
-					    "bin %u leads to 0x%" PRIx64 ": %s", bin + 1, at, wrong);
+						.before = before == header ? 0 :
+							  before + CHUNK_HEADER },
+					    "bin %u leads to 0x%" PRIx64 ": %s", bin + 1,
+					    at, wrong);
 		if (memory_read(glibc->source->memory, at, &links, sizeof(links)))
 			return NULL;
 		if (links.bk != before)
@@ -75,7 +77,8 @@ static struct err *check_arena(struct glibc *glibc, uint16_t heap, uint64_t nr_f
 		return err;
 	return glibc_damage(glibc, (struct heap_damage){
 				.heap = heap, .address = glibc->walk->arenas.at[heap].address },
-			    "%" PRIu64 " chunks are free, %" PRIu64 " are in its bins", nr_free, nr);
+			    "%" PRIu64 " chunks are free, %" PRIu64 " are in its bins",
+			    nr_free, nr);
 }
 
 struct err *glibc_check_bins(struct glibc *glibc)

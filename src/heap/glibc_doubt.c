@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Is what does not fit damage for certain, or may a thread be in the middle of a change?
+ * Decides whether a contradiction is certainly damage, or whether a thread may be in the middle of
+ * a change.
  *
  * glibc changes an arena with its lock held, but for a push to a fastbin, which is one word; in a
  * process with one thread it takes no lock (SINGLE_THREAD_P). A thread's cache is changed by that
@@ -21,14 +22,17 @@ static bool has_word(const struct heap_inside *inside, uint64_t word)
 	return false;
 }
 
-/* What the allocator itself has found damaged is damaged. */
+/* If the allocator itself has found damage, it is damage. */
 static struct heap_doubt doubt_by(const struct heap_inside *inside)
 {
 	return (struct heap_doubt){ inside->aborts ? HEAP_DOUBT_NONE : HEAP_DOUBT_INSIDE,
 				    inside->tid };
 }
 
-/* Of a locked arena: the only thread inside that has the arena in hand holds the lock. */
+/*
+ * Returns the doubt of a locked arena. If only one thread inside has the arena in hand, it holds
+ * the lock.
+ */
 static struct heap_doubt doubt_by_holder(const struct heap_source *source, uint64_t arena)
 {
 	struct heap_doubt doubt = { HEAP_DOUBT_LOCKED, 0 };

@@ -10,12 +10,13 @@
 #include "base/cleanup.h"
 #include "heap/glibc.h"
 
-#define DATA_MAX	(64ull << 20)	/* of one mapping of libc's: a static program's are large */
-/* that do not fit, in an arena that is believed all the same */
+/* of one mapping of libc's; those of a static program are large */
+#define DATA_MAX	(64ull << 20)
+/* bins that do not fit, in an arena that is accepted nevertheless */
 #define BAD_BINS	8u
 #define HEAPS_OF_ARENA	(1u << 20)
 
-/* From the first bin on, in words: 254 of bins, binmap[4] of 32 bits, and then: */
+/* The words from the first bin on: 254 of bins, binmap[4] of 32 bits, and then these: */
 #define WORD_NEXT	256u
 #define WORD_SYSTEM	259u
 #define WORD_MAX_SYSTEM	260u
@@ -75,7 +76,7 @@ static struct err *add_arena(struct glibc *glibc, uint64_t address)
 	return vec_push(&glibc->walk->arenas, arena);
 }
 
-/* Oldest first: a new arena goes in right behind the main one. */
+/* Number the oldest first: glibc inserts a new arena right behind the main one. */
 static void number_arenas(struct heap_walk *walk)
 {
 	for (size_t i = 1, j = walk->arenas.nr - 1; i < j; i++, j--) {
@@ -86,7 +87,7 @@ static void number_arenas(struct heap_walk *walk)
 	}
 }
 
-/* The arena at *at, and on to the next one. */
+/* Read the arena at *at, and move to the next one. */
 static struct err *add_next(struct glibc *glibc, uint64_t *at)
 {
 	struct err *err = add_arena(glibc, *at);
@@ -100,7 +101,7 @@ static struct err *add_next(struct glibc *glibc, uint64_t *at)
 	return NULL;
 }
 
-/* All arenas, if `next` leads back to the one at main by this layout. */
+/* Read all arenas, if `next` leads back to the one at main with this layout. */
 static bool follow_ring(struct glibc *glibc, uint64_t main, struct err **err_ret)
 {
 	struct err *err;
@@ -206,7 +207,7 @@ static bool try_heap_max(struct glibc *glibc, const struct heap_arena *arena, ui
 	return true;
 }
 
-/* 64 MB, unless it has huge pages. Known from the first arena on. */
+/* It is 64 MB unless the heap has huge pages. After the first arena it is known. */
 static bool find_heap_max(struct glibc *glibc, const struct heap_arena *arena, uint64_t first)
 {
 	if (glibc->layout.heap_max &&
@@ -220,7 +221,7 @@ static bool find_heap_max(struct glibc *glibc, const struct heap_arena *arena, u
 	return false;
 }
 
-/* The first heap of an arena that follows its heap_info; 0: neither length fits. */
+/* Returns the first heap of an arena that follows its heap_info; 0: neither length fits. */
 static uint64_t first_heap(struct glibc *glibc, const struct heap_arena *arena, uint32_t *len_ret)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(heap_infos); i++) {
@@ -314,8 +315,8 @@ struct err *glibc_find_spans(struct glibc *glibc)
 }
 
 /*
- * The end of struct malloc_par up to sbrk_base. The four counts stand right before mmapped_mem, or,
- * since 2.35 has put an int before them, with one int of padding between.
+ * Returns the end of struct malloc_par up to sbrk_base. The four counts come right before
+ * mmapped_mem, or, since 2.35 has put an int before them, with one int of padding between.
  */
 struct malloc_par {
 	int32_t word[6];
@@ -332,7 +333,7 @@ static bool are_counts(const struct counts *counts, const struct malloc_par *par
 	       counts->max_n_mmaps <= counts->n_mmaps_max &&
 	       (uint32_t)counts->no_dyn_threshold <= 1 &&
 	       (!par->mmapped_mem ? !counts->n_mmaps : counts->n_mmaps || drifts) &&
-	       /* Without sbrk_base there is less to go by: the limit is 65536 unless it was set. */
+	       /* Without sbrk_base there is less to check: the limit is 65536 unless it was set. */
 	       (par->sbrk_base || counts->n_mmaps_max == 65536);
 }
 

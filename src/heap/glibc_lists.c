@@ -8,8 +8,8 @@
 
 #include "heap/glibc.h"
 
-#define CACHE_LISTS	76u	/* the most */
-#define SMALL_LISTS	64u	/* of one size each */
+#define CACHE_LISTS	76u	/* the most lists that a cache has */
+#define SMALL_LISTS	64u	/* lists that have chunks of one size each */
 /* bytes below the thread pointer in which the pointer to the cache is */
 #define TLS_LOOK	65536u
 #define TLS_PIECE	4096u
@@ -20,10 +20,11 @@
 struct list {
 	uint64_t head;		/* block of the first chunk */
 	uint64_t least, most;	/* size of its chunks */
-	uint64_t count;		/* how many there are said to be; COUNT_UNKNOWN: nothing says */
+	/* the number of chunks by the allocator; COUNT_UNKNOWN: it has none */
+	uint64_t count;
 	uint64_t where;		/* the word that leads to it */
-	uint16_t heap;		/* for what is wrong with it */
-	struct heap_doubt doubt;	/* the same; none: that of the heap */
+	uint16_t heap;		/* heap of the damage in it */
+	struct heap_doubt doubt;	/* doubt of damage in it; none: that of the heap */
 	uint8_t kind;
 };
 
@@ -49,7 +50,7 @@ static bool in_heap(const struct glibc *glibc, uint64_t block)
 	return find_chunk(glibc, block, &chunk);
 }
 
-/* The first word of a block that may be in a list. 0: it is none, or cannot be read. */
+/* Read the first word of a block that may be in a list. 0: it is in none, or cannot be read. */
 static uint64_t link_of(const struct glibc *glibc, const struct heap_chunk *chunk,
 			const struct chunk_at *at)
 {
@@ -61,7 +62,7 @@ static uint64_t link_of(const struct glibc *glibc, const struct heap_chunk *chun
 	return glibc_peek(glibc, chunk->address, &link) ? link : 0;
 }
 
-/* Of a cache that no thread's pointer leads to. */
+/* Returns the doubt of a cache that no thread's pointer leads to. */
 static const struct heap_doubt no_thread = { .why = HEAP_DOUBT_NO_THREAD };
 
 /* How are the entries of this list linked? */
@@ -113,13 +114,18 @@ static const char *or_longer(const struct list *list)
 	return list->most > list->least ? " and longer" : "";
 }
 
-/* Of a list that leads to a block of another kind: the block's heap may be in change, too. */
+/*
+ * Returns the doubt of a list that leads to a block of another kind: the block's heap may be in
+ * change, too.
+ */
 static struct heap_doubt doubt_of(const struct glibc *glibc, const struct list *list,
 				  uint64_t block)
 {
 	struct heap_doubt doubt = list->doubt;
 
-	/* A thread that ends takes chunks off the list, which leads nowhere else for that. */
+	/*
+	 * A thread that ends takes chunks off the list, but that does not make it lead elsewhere.
+	 */
 	if (doubt.why == HEAP_DOUBT_NO_THREAD)
 		doubt = glibc_doubt_any(glibc);
 	if (!doubt.why)
@@ -128,8 +134,8 @@ static struct heap_doubt doubt_of(const struct glibc *glibc, const struct list *
 }
 
 /*
- * Each chunk of the list is free. Ends at the first that is not one of the heap's, or in a list
- * already: so no list is longer than the heap has chunks.
+ * Mark each chunk of the list as free. It ends at the first one that is not a chunk of the heap, or
+ * is in a list already, so that no list is longer than the heap has chunks.
  */
 static struct err *reach_list(struct glibc *glibc, const struct list *list)
 {
@@ -207,11 +213,13 @@ static const struct cache_layout cache_layouts[] = {
 struct cache {
 	const struct cache_layout *layout;
 	uint64_t address;
-	uint64_t count[CACHE_LISTS];	/* of what a list has, or COUNT_UNKNOWN */
+	uint64_t count[CACHE_LISTS];	/* chunks of a list, or COUNT_UNKNOWN */
 	uint64_t entry[CACHE_LISTS];
 };
 
-/* NULL: no cache has this length. A rest that is too short for a chunk is not cut off. */
+/*
+ * Returns NULL if no cache has this length. A rest that is too short for a chunk is not split off.
+ */
 static const struct cache_layout *cache_layout_of(const struct heap_chunk *chunk)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(cache_layouts); i++)
@@ -281,7 +289,8 @@ static bool read_cache(const struct glibc *glibc, uint64_t address, struct cache
 }
 
 /*
- * The number of its lists that have chunks; -1: it is no cache. in_change lists may be in change.
+ * Returns the number of its lists that have chunks; -1: it is no cache. in_change: its lists may be
+ * in change.
  */
 static int cache_lists(const struct glibc *glibc, const struct cache *cache, unsigned in_change)
 {
@@ -349,7 +358,7 @@ static bool is_dummy(const struct glibc *glibc, const struct cache_layout *layou
 
 /*
  * Rate an offset from the thread pointers at which some thread has a cache of this layout. 0: some
- * thread has something else there.
+ * thread has other data there.
  */
 static unsigned score_of(const struct glibc *glibc, uint64_t offset,
 			 const struct cache_layout *layout)
@@ -377,8 +386,8 @@ static unsigned score_of(const struct glibc *glibc, uint64_t offset,
 }
 
 /*
- * The words below `end`, as far as they can be read without a gap; the others are 0. False: none
- * can.
+ * Read the words below `end` that can be read without a gap; the others are 0. False: none can be
+ * read.
  */
 static bool read_below(const struct glibc *glibc, uint64_t end, uint64_t word[TLS_PIECE / 8])
 {
@@ -392,7 +401,9 @@ static bool read_below(const struct glibc *glibc, uint64_t end, uint64_t word[TL
 	return i < TLS_PIECE / 8;
 }
 
-/* Where below a thread pointer the pointer to the thread's cache is; 0: not found. */
+/*
+ * Returns the distance below a thread pointer of the pointer to the thread's cache; 0: not found.
+ */
 static uint64_t find_offset(const struct glibc *glibc, uint64_t thread)
 {
 	uint64_t best = 0, word[TLS_PIECE / 8];
@@ -456,7 +467,7 @@ static struct err *add_caches_by_content(struct glibc *glibc, struct lists *list
 	return err;
 }
 
-/* The block or the chunk whose address a word in flight is, if it is in use. */
+/* Returns the block or the chunk whose address a word in flight is, if it is in use. */
 static bool used_by_in_flight_word(const struct glibc *glibc, uint64_t in_flight_word,
 				   struct heap_chunk *ret,
 				   struct chunk_at *at_ret)
@@ -468,7 +479,7 @@ static bool used_by_in_flight_word(const struct glibc *glibc, uint64_t in_flight
 	       ret->kind == CHUNK_USED;
 }
 
-/* The caches of threads that are ending, and have no pointer to them any more. */
+/* Find the caches of threads that are ending, and have no pointer to them any more. */
 static struct err *add_caches_by_in_flight_word(struct glibc *glibc, struct lists *lists)
 {
 	const struct heap_source *source = glibc->source;
@@ -491,7 +502,7 @@ static struct err *add_caches_by_in_flight_word(struct glibc *glibc, struct list
 	return err;
 }
 
-/* A fastbin's list that is being taken apart, from one of its chunks on. */
+/* Walk a fastbin's list that is being taken apart, from one of its chunks on. */
 static struct err *follow_loose(struct glibc *glibc, struct heap_chunk chunk, struct chunk_at at)
 {
 	const struct list list = { .kind = CHUNK_FAST };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Chunks that are mappings of their own. They hang on no list: a page of an anonymous mapping that
+ * Chunks that are mappings of their own. They are in no list: a page of an anonymous mapping that
  * begins with such a header is one. Neighbours may be one mapping to the kernel, so each is
  * followed by its length.
  *
@@ -19,14 +19,15 @@
 
 #define TAIL	16u		/* of a mapping, behind its chunk */
 #define HUGE_PAGES	1ull		/* in prev_size */
-/* that are looked at where nothing says that a chunk begins */
+/* pages that are looked at if nothing says that a chunk begins there */
 #define PAGES_MAX	(1u << 18)
 
 struct look {
 	struct glibc *glibc;
 	size_t nr_heaps;	/* of the walk's spans: those in order of address */
-	bool all_pages;		/* not only those where a mapping, or one behind a chunk, begins */
-	uint64_t nr, bytes;	/* found */
+	/* all pages are tried, not only those at the start of a mapping or behind a chunk */
+	bool all_pages;
+	uint64_t nr, bytes;	/* number and bytes found so far */
 	unsigned pages;
 };
 
@@ -45,15 +46,15 @@ static uint64_t mapping_of(uint64_t len)
 	return ALIGN_UP(len, PAGE);
 }
 
-/* Not through the window: hardly any two are in one page. */
+/* The window is not used, since hardly any two of them are in one page. */
 static bool read_header(const struct glibc *glibc, uint64_t chunk, struct header *ret)
 {
 	return !memory_read(glibc->source->memory, chunk, ret, sizeof(*ret));
 }
 
 /*
- * The length of the chunk whose header stands at the start of a page, if it is all of a mapping; 0:
- * there is none.
+ * Returns the length of the chunk whose header is at the start of a page, if the chunk is a whole
+ * mapping; 0: there is none.
  */
 static uint64_t mapped_length(const struct glibc *glibc, uint64_t page, uint64_t end)
 {
@@ -63,7 +64,7 @@ static uint64_t mapped_length(const struct glibc *glibc, uint64_t page, uint64_t
 	if (!read_header(glibc, page, &header) || (header.size & SIZE_FLAGS) != IS_MMAPPED)
 		return 0;
 	len = header.size & ~SIZE_FLAGS;
-	/* The length first: that of the mapping could overflow. */
+	/* The length is checked first, since that of the mapping could overflow. */
 	if (!len || len > end - page || header.prev_size & ~(tail_of(len) ? HUGE_PAGES : 0ull))
 		return 0;
 	return len == mapping_of(len) - tail_of(len) && mapping_of(len) <= end - page ? len : 0;
@@ -113,7 +114,8 @@ bool glibc_skip_heap(const struct glibc *glibc, size_t nr_heaps, uint64_t *page)
 }
 
 /*
- * The end of the stack there, behind a thread's control block; the end of the map if there is none.
+ * Returns the end of the stack at this address, behind a thread's control block; the end of the map
+ * if there is none.
  */
 static uint64_t behind_stack(const struct look *look, uint64_t page, uint64_t end)
 {

@@ -23,7 +23,7 @@
 
 #define FENCEPOSTS	32u		/* two headers */
 #define FENCEPOST	(CHUNK_HEADER | PREV_INUSE)
-#define PAGES_MAX	(1u << 18)	/* that are looked at for the end of a piece */
+#define PAGES_MAX	(1u << 18)	/* pages that are looked at for the end of a piece */
 
 static const struct heap_map *map_of(const struct heap_source *source, uint64_t address)
 {
@@ -51,11 +51,13 @@ uint64_t glibc_top_end(const struct glibc *glibc, const struct heap_arena *arena
 	if (size >= CHUNK_HEADER && size <= map->end - arena->top &&
 	    (arena->top + size) % PAGE == 0)
 		return arena->top + size;
-	/* A block before it was written past its end. */
+	/* the block before it was written past its end */
 	return map->brk ? map->end : ALIGN_UP(arena->top + CHUNK_HEADER, PAGE);
 }
 
-/* Where a piece begins: the first page from which sizes lead to `goal`, or that itself. */
+/*
+ * Returns the start of a piece: the first page from which sizes lead to `goal`, or `goal` itself.
+ */
 static uint64_t first_page(struct glibc *glibc, uint64_t from, uint64_t goal)
 {
 	for (uint64_t page = from; page < goal; page += PAGE)
@@ -65,8 +67,7 @@ static uint64_t first_page(struct glibc *glibc, uint64_t from, uint64_t goal)
 }
 
 /*
- * The mappings that sbrk has made, except the one that holds top. Parts of them may be somebody
- * else's.
+ * The mappings that sbrk has made, except the one that holds top. Other code may use parts of them.
  */
 static struct err *brk_spans(struct glibc *glibc, const struct heap_map *with_top)
 {
@@ -199,7 +200,7 @@ struct err *glibc_main_pieces(struct glibc *glibc)
 	if (!first)
 		return NULL;
 	look.missing = missing_bytes(glibc);
-	/* The kernel maps one right below the other, if it can. */
+	/* The kernel maps each one right below the last one, if it can. */
 	if (!first->brk)
 		err = look_in(&look, first);
 	for (size_t i = 0; i < source->nr_maps && !err; i++)

@@ -11,10 +11,10 @@
 #include "log/log.h"
 
 #define WINDOW_BYTES	(1u << 20)
-#define WINDOW_LEAST	4096u		/* where it is not known that all will be used */
+#define WINDOW_LEAST	4096u		/* bytes, if it is not known that all will be used */
 #define LEAD_STEPS	(1u << 26)	/* chunks that are looked at to find one beginning */
 
-/* A word through the window; false: it cannot be read. */
+/* Read a word through the window; false: it cannot be read. */
 static bool read_word(struct glibc *glibc, uint64_t address, uint64_t *ret)
 {
 	struct window *window = &glibc->window;
@@ -23,7 +23,7 @@ static bool read_word(struct glibc *glibc, uint64_t address, uint64_t *ret)
 	if (address >= ADDRESS_END)
 		return false;
 	if (address < window->start || window->len < 8 || offset > window->len - 8) {
-		/* One that goes on from the last is large. */
+		/* a window that continues the last one is large */
 		bool goes_on = address >= window->start && offset < 2 * WINDOW_BYTES;
 
 		window->start = address & ~15ull;
@@ -64,13 +64,13 @@ struct err *glibc_damage(struct glibc *glibc, struct heap_damage damage, const c
 	return vec_push(&walk->damage, damage);
 }
 
-/* Where one span's walk is. */
+/* The state of the walk of one span. */
 struct at {
 	const struct heap_span *span;
-	uint64_t chunk, top;	/* top: of the arena, if it is in this span; else 0 */
-	uint64_t word, size;	/* of the chunk here */
-	uint64_t link;		/* the word behind it, where it may be one */
-	uint64_t before;	/* the last good one's block; 0 */
+	uint64_t chunk, top;	/* top: that of the arena, if it is in this span; else 0 */
+	uint64_t word, size;	/* of the current chunk */
+	uint64_t link;		/* the word behind it, which may be a link */
+	uint64_t before;	/* block of the last good chunk; 0: none */
 };
 
 static bool fits(const struct at *at)
@@ -93,7 +93,7 @@ static bool leads_to_heap(const struct glibc *glibc, const struct heap_span *nea
 	return low < walk->spans.nr && word >= walk->spans.at[low].start;
 }
 
-/* Plain, or by safe-linking. */
+/* The link may be plain, or masked by safe-linking. */
 static bool may_be_link(const struct glibc *glibc, const struct at *at)
 {
 	uint64_t place = at->chunk + CHUNK_HEADER;
@@ -139,7 +139,10 @@ static bool is_heap_end(struct glibc *glibc, const struct at *at)
 		read_word(glibc, at->chunk + at->size + 8, &next) && !(next & ~SIZE_FLAGS);
 }
 
-/* Two chunks of 16 bytes: other code has called sbrk, and the heap goes on behind what it got. */
+/*
+ * Two chunks of 16 bytes mean that other code has called sbrk, and the heap continues behind its
+ * part.
+ */
 static bool is_gap(struct glibc *glibc, const struct at *at)
 {
 	uint64_t next;
@@ -165,7 +168,7 @@ bool glibc_leads_to(struct glibc *glibc, uint64_t at, uint64_t goal)
 	return at == goal;
 }
 
-/* Where the main heap goes on behind a gap; the span's end if that is not found. */
+/* Returns where the main heap continues behind a gap; the span's end if that is not found. */
 static uint64_t behind_gap(struct glibc *glibc, const struct at *at)
 {
 	for (uint64_t next = at->chunk + 32; next < at->top; next += CHUNK_HEADER)
@@ -174,7 +177,10 @@ static uint64_t behind_gap(struct glibc *glibc, const struct at *at)
 	return at->top ? at->top : at->span->end;
 }
 
-/* The first block that is known to be in use, behind the place where the walk cannot go on. */
+/*
+ * Returns the first block that is known to be in use, behind the place where the walk cannot
+ * continue.
+ */
 static uint64_t next_known(const struct glibc *glibc, uint64_t chunk, uint64_t end)
 {
 	const struct heap_source *source = glibc->source;
@@ -186,7 +192,7 @@ static uint64_t next_known(const struct glibc *glibc, uint64_t chunk, uint64_t e
 	return known - CHUNK_HEADER;
 }
 
-/* There is no chunk here, or none follows: note that, and go on where a chunk is known to be. */
+/* There is no chunk here, or none follows: note that, and continue where a chunk is known to be. */
 static struct err *step_over(struct glibc *glibc, struct at *at)
 {
 	uint64_t goal = at->top > at->chunk ? at->top : at->span->end;
@@ -204,7 +210,7 @@ static struct err *step_over(struct glibc *glibc, struct at *at)
 	return err;
 }
 
-/* A chunk that is free has its size at its end, too, and no free one beside it. */
+/* A free chunk also has its size at its end, and there is no free one beside it. */
 static struct err *check_free(struct glibc *glibc, const struct at *at)
 {
 	uint64_t foot;
@@ -224,7 +230,7 @@ static struct err *take_top(struct glibc *glibc, struct at *at)
 	uint64_t size = at->span->end - at->chunk;
 	struct err *err = NULL;
 
-	/* Not all of a chunk's header may be left at the end. */
+	/* At the end there may be only a part of a chunk's header. */
 	if (at->size != size)
 		err = glibc_damage(glibc, (struct heap_damage){ .heap = at->span->heap,
 				   .address = at->chunk + 8, .before = at->before },
@@ -236,7 +242,7 @@ static struct err *take_top(struct glibc *glibc, struct at *at)
 	return err;
 }
 
-/* One chunk, and on to the next. */
+/* Read one chunk, and move to the next. */
 static struct err *step(struct glibc *glibc, struct at *at)
 {
 	enum chunk_kind kind;
@@ -255,7 +261,7 @@ static struct err *step(struct glibc *glibc, struct at *at)
 	}
 	if (!fits(at) || !read_word(glibc, at->chunk + at->size + 8, &next))
 		return step_over(glibc, at);
-	/* A free one beside the top chunk would have become part of it. */
+	/* A free chunk beside the top chunk would have become part of it. */
 	kind = next & PREV_INUSE || at->chunk + at->size == at->top ? CHUNK_USED : CHUNK_FREE;
 	err = add_chunk(glibc, at, kind);
 	if (!err && kind == CHUNK_FREE)

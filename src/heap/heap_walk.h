@@ -13,37 +13,43 @@
  *
  * glibc (2.26 and later, 64 bits)
  *
- *	main_arena	in libc's data; no symbol is needed. It has 127 bins, each a pair of words which,
- *			if the bin is empty, point at the bin itself; behind them `next`, by which all
- *			arenas form a ring. Where these two hold there is an arena, and where `next`
- *			leads back to says how long the part before the bins is, which tells 2.26
- *			(no have_fastchunks) from later ones, and 2.43 (no fastbins) from both.
- *	other arenas	follow the heap_info at the start of their first heap: ar_ptr, prev, size. The
- *			arena's place behind it tells the two lengths of heap_info (2.35 added
- *			pagesize). The last heap is where top is, at a multiple of the largest heap
- *			size, which is tried out; prev leads to the others.
- *	main heap	ends with top; contiguous, it begins system_mem before that. Where others have
- *			called sbrk, or sbrk has failed, it is in pieces, each but the last ended by two
- *			fenceposts: the other pieces are searched for (glibc_pieces.c).
- *	chunks		are walked by their sizes. One is free if the next one says so (PREV_INUSE), but
- *			those in fastbins and in a thread's cache are known by their lists alone.
- *	tcache		each thread's lists are a chunk of the heap themselves, found by the thread's own
- *			pointer: the offset from the thread pointer at which all threads have none or one
- *			to such a chunk; or by their content. counts are bytes up to 2.29, 16 bits from
- *			2.30 on, and what a list has room for from 2.42 on, when twelve lists of larger
- *			blocks (one for each power of two, up to 4 MB) came in. The length of their chunk tells.
- *	safe-linking	(2.32): an end of a list is 0 without it, and the place itself >> 12 with it.
- *	mmapped		chunks hang on no list. They are looked for at the pages of anonymous mappings
- *			that no heap covers, and counted against mp_ (n_mmaps, mmapped_mem), which is found
- *			by its sbrk_base. What does not add up is said (mmapped_certain). 2.43 leaves 16 bytes
- *			of the mapping behind the chunk, as if another one followed; and its mmapped_mem
- *			grows by 16 too much with each mremap, so that the mappings' own sum is given.
+ *	main_arena	It is in libc's data; no symbol is needed. It has 127 bins, each a pair of
+ *			words which, if the bin is empty, point at the bin itself. Behind them is
+ *			`next`, by which all arenas form a ring. If these two conditions hold, there
+ *			is an arena. The place that `next` leads back to gives the length of the
+ *			part before the bins, which tells 2.26 (no have_fastchunks) from later
+ *			versions, and 2.43 (no fastbins) from both.
+ *	other arenas	They follow the heap_info at the start of their first heap: ar_ptr, prev,
+ *			size. The arena's place behind it tells which of the two lengths heap_info
+ *			has (2.35 added pagesize). The last heap is the one with top, at a multiple
+ *			of the largest heap size, which is found by trial; prev leads to the others.
+ *	main heap	It ends with top; if it is contiguous, it begins system_mem before that. If
+ *			other code has called sbrk, or sbrk has failed, it is in pieces, and all but
+ *			the last end with two fenceposts: the other pieces are searched for
+ *			(glibc_pieces.c).
+ *	chunks		They are walked by their sizes. A chunk is free if the next one says so
+ *			(PREV_INUSE), but those in fastbins and in a thread's cache are known only
+ *			by their lists.
+ *	tcache		Each thread's lists are themselves in a chunk of the heap. The thread's own
+ *			pointer leads to it: it is at the offset from the thread pointer at which
+ *			all threads have no pointer, or one to such a chunk. If there is no such
+ *			offset, the chunk is found by its contents. counts are bytes up to 2.29, 16
+ *			bits from 2.30 on, and the number of chunks that a list has room for from
+ *			2.42 on, which added twelve lists of larger blocks (one for each power of
+ *			two, up to 4 MB). The length of the chunk tells which.
+ *	safe-linking	(2.32) The end of a list is 0 without it, and its own place >> 12 with it.
+ *	mmapped		These chunks are in no list. They are looked for at the pages of anonymous
+ *			mappings that no heap covers, and compared with the counts in mp_ (n_mmaps,
+ *			mmapped_mem), which is found by its sbrk_base. A difference is reported
+ *			(mmapped_certain). 2.43 leaves 16 bytes of the mapping behind the chunk, as
+ *			if another one followed; and its mmapped_mem grows by 16 too much with each
+ *			mremap, so the sum of the mappings found is reported instead.
  *
  * Heaps are numbered from the oldest: 0 is the main one, 1 the first that was added. Numbers never
  * change (malloc_info counts the other way round).
  *
- * Rejected: a table of offsets by version (distributions patch, and what is wrong there is wrong
- * silently).
+ * Rejected: a table of offsets by version (distributions patch glibc, and wrong offsets would not
+ * be noticed).
  */
 #pragma once
 
@@ -54,11 +60,11 @@
 
 #define HEAPS_MAX	60000u	/* arenas; numbers above are LOG_HEAP_* */
 
-/* Why what seems to be damage may be none. */
+/* The reason why apparent damage may be none. */
 enum heap_doubt_why {
 	HEAP_DOUBT_NONE,		/* it is damage */
-	HEAP_DOUBT_INSIDE,	/* `thread` stands inside the allocator, and may be changing it */
-	HEAP_DOUBT_LOCKED,	/* the arena is locked; by whom is not known */
+	HEAP_DOUBT_INSIDE,	/* `thread` is inside the allocator, and may be changing it */
+	HEAP_DOUBT_LOCKED,	/* the arena is locked; it is not known by which thread */
 	HEAP_DOUBT_NO_THREAD,	/* a cache that no thread has (any more) */
 };
 
@@ -79,9 +85,9 @@ struct heap_arena {
 	uint64_t top;		/* chunk; 0: none yet */
 	uint64_t system_mem, max_system_mem;
 	bool locked;
-	bool whole;		/* all that system_mem says was walked, and nothing was damaged */
+	bool whole;		/* all that system_mem says was walked, without damage */
 	bool damaged;		/* something was, for certain */
-	/* of damage in it; if it is locked, the thread holds the lock */
+	/* doubt of damage in it; if it is locked, the thread holds the lock */
 	struct heap_doubt doubt;
 	uint64_t bytes[CHUNK_KINDS], chunks[CHUNK_KINDS];
 	uint64_t largest_free;	/* chunk, bytes */
@@ -104,7 +110,7 @@ struct heap_walk {
 	uint64_t damages;		/* of all ... */
 	uint64_t uncertain;		/* ... and how many of these have a doubt */
 	uint64_t mmapped, mmapped_bytes;	/* as the allocator counts them, if it is known: */
-	/* certain: what was found is as many, and as long */
+	/* certain: those found have the same number and length */
 	bool mmapped_known, mmapped_certain;
 	bool caches_known;		/* false: cached blocks may count as used */
 	/* blocks that a word in flight leads to by links: see heap_source */
@@ -121,7 +127,7 @@ struct heap_map {
 	bool anonymous;		/* may hold mapped chunks */
 };
 
-/* A thread that stands inside the allocator, or may: nothing tells where it is. */
+/* A thread that is inside the allocator, or may be, because its place is not known. */
 struct heap_inside {
 	pid_t tid;
 	bool aborts;			/* the allocator has called abort: it has found damage */
@@ -135,7 +141,8 @@ struct heap_source {
 	struct memory *memory;
 	const struct heap_map *map;	/* in order of address */
 	size_t nr_maps;
-	const struct heap_map *data;	/* of these those of libc, where main_arena is */
+	/* those parts of map that belong to libc, where main_arena is */
+	const struct heap_map *data;
 	size_t nr_data;
 	uint64_t main_arena;		/* by symbol; 0: not known */
 	const uint64_t *thread;		/* thread pointers, as far as they are known */

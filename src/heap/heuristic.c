@@ -10,8 +10,8 @@
 #define FAR		(1 << 20)	/* no object has its table's object that far away */
 
 /*
- * Can the block have been asked for with this size? For a block without a record only the usable
- * size is known.
+ * May the program have asked for the block with this size? For a block without a record only the
+ * usable size is known.
  */
 static bool has_size(const struct block *block, uint64_t size)
 {
@@ -27,8 +27,8 @@ static bool is_code(const struct heuristic *heuristic, uint64_t address)
 }
 
 /*
- * Itanium C++ ABI: two words before the address of a table stand how far the object is from its
- * part, and what type it is; functions follow.
+ * In the Itanium C++ ABI, two words come before the address of a table: the distance of the object
+ * from its part, and its type; functions follow.
  */
 static bool read_table(const struct heuristic *heuristic, uint64_t address)
 {
@@ -63,7 +63,8 @@ static bool is_string(const struct block *block, const uint64_t *head, uint64_t 
 }
 
 /*
- * Bytes behind their number, or elements of equal size: of wild numbers the sum could be anything.
+ * Bytes behind their number, or elements of equal size. For random numbers the sum could be
+ * anything.
  */
 static bool is_counted(const struct block *block, uint64_t nr)
 {
@@ -82,10 +83,10 @@ bool heuristic_applies(struct heuristic *heuristic, const struct block *block, u
 		return false;
 	err = memory_read(heuristic->memory, block->address, head, sizeof(head));
 	if (err)
-		return false;	/* nothing to go by */
+		return false;	/* nothing can be checked */
 	if (is_string(block, head, offset))
 		return true;
-	/* length64 and newarray. */
+	/* These are length64 and newarray. */
 	if (offset == WORD && is_counted(block, head[0]))
 		return true;
 	if (!is_table(heuristic, head[0]) || block->size - offset < WORD)

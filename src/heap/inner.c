@@ -8,10 +8,11 @@
 #include "heap/block.h"
 
 #define POOL_WORDS	8u
-#define ROUNDED		24u	/* a block in no record may have so much more than was asked for */
+/* a block in no record may be this much longer than the program asked for */
+#define ROUNDED		24u
 #define SDS_HEADER	17u
 
-/* sds.h of redis: the length and the room, of these many bytes each, and one of flags. */
+/* sds.h of redis: length and room, each with this number of bytes, and one byte of flags. */
 static const struct {
 	uint8_t offset, bytes;
 } sds_headers[] = { { 1, 0 }, { 3, 1 }, { 5, 2 }, { 9, 4 }, { 17, 8 } };
@@ -54,7 +55,7 @@ bool inner_is_sds(struct memory *memory, const struct block *block, uint64_t off
 	bytes = sds_headers[type].bytes;
 	length = bytes ? little_endian(header, bytes) : header[0] >> 3;
 	room = bytes ? little_endian(header + bytes, bytes) : length;
-	/* The room is what the allocator has rounded the block up to, by a quarter at most. */
+	/* The room is what the allocator has rounded the block up to, at most by a quarter. */
 	return length < block->size - offset && length <= room &&
 	       room <= block->size + block->size / 4 + 16;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Keys to small numbers: open addressing, at most half full, nothing is taken out. */
+/*
+ * Maps keys to small numbers, by open addressing; it is at most half full, and nothing is removed.
+ */
 
 #include "heap/interner.h"
 
@@ -7,7 +9,7 @@
 
 #define ROOM_FIRST	1024
 
-/* Where key is, or where it would go. */
+/* Returns the place where key is, or where it would be added. */
 static uint32_t place(const struct interner *map, uint64_t key)
 {
 	uint64_t hash = key * 0x9e3779b97f4a7c15ull;

@@ -15,13 +15,13 @@ struct leak {
 	uint64_t blocks, bytes;
 	/* For a definite one: the blocks lost with it, all of them LEAK_INDIRECT. */
 	uint64_t indirect_blocks, indirect_bytes;
-	/* Of its blocks: those that are likely to be in use (enum likely), and why. */
+	/* The part of its blocks that is likely to be in use (enum likely), and why. */
 	uint64_t likely_blocks, likely_bytes;
 	uint32_t likely_kinds;			/* bits 1 << enum likely */
 	uint32_t offset[LEAK_OFFSETS];		/* of LIKELY_OFFSET, the first that are met */
 	uint32_t nr_offsets;
 	bool sds;				/* all of these are of sds strings */
-	/* Of its blocks: those that hang on a word of a stack or register alone (reach_holder). */
+	/* The part of its blocks that only a word of a stack or register holds (reach_holder). */
 	uint64_t stack_blocks, stack_bytes;
 };
 
@@ -34,9 +34,9 @@ struct leaks {
 	/* Sums of all blocks, listed or not: by kind, and of those suppressed. */
 	struct leak_sum sum[LEAK_KINDS], suppressed;
 	VEC(struct leak_sum) by_suppression;	/* what `suppressed` is made of */
-	/* Of sum[LEAK_POSSIBLE]: those that are likely to be in use, by why. */
+	/* The part of sum[LEAK_POSSIBLE] that is likely to be in use, for each reason. */
 	struct leak_sum likely[LIKELY_KINDS];
-	/* Of the sums: those that hang on words of stacks and registers alone; and by word. */
+	/* The part of the sums that only words of stacks and registers hold, and these words. */
 	struct leak_sum on_stack;
 	VEC(struct leak_sum) by_holder;
 	struct leak_sum listed;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What was held at earlier moments. */
+/* The sums of live blocks at earlier moments. */
 
 #include "heap/moment.h"
 
@@ -27,7 +27,7 @@ void moment_free(struct moment *moment)
 	vec_free(&moment->vec);
 }
 
-/* How many are old enough. */
+/* Returns how many moments are old enough. */
 static uint32_t old_enough(const struct moments *moments, uint64_t now_ns)
 {
 	uint32_t nr = 0;
@@ -54,8 +54,8 @@ static void drop_first(struct moments *moments, uint32_t nr)
 }
 
 /*
- * Of those that are old enough only the latest is needed. Of those that are not, one at most is a
- * step older than this one: steps are half of what is old enough. So there is room.
+ * Only the latest of the moments that are old enough is needed. At most one of the others is a step
+ * older than this one, since steps are half of that age. So there is room.
  */
 void moments_add(struct moments *moments, struct moment *moment)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Moments: what was held at each stack, as sums, at times that mdbg has looked at the log. Growth
- * is the difference of two moments.
+ * Moments: sums of the live blocks of each stack, at times when mdbg has read the log. Growth is
+ * the difference of two moments.
  *
- * A moment has all stacks that held anything: one that is not there held nothing. Stacks keep their
- * ids as long as there is the log, so that sums of two moments are compared by them. They are good
- * for the log that they were taken of, and only while nothing goes in or out of it unseen: who
- * resets it, or takes the probes out, clears the moments.
+ * A moment has all stacks with live blocks. Stacks keep their ids as long as the log exists, so
+ * that the sums of two moments can be compared by them. Moments are valid only for their log, and
+ * only while all allocations and frees are recorded: a caller that resets the log, or takes the
+ * probes out, clears the moments.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 
 struct moment_sum {
 	uint32_t stack;
-	uint64_t bytes, count;		/* what its blocks stand for (block_share) */
+	uint64_t bytes, count;		/* the sums that its blocks stand for (block_share) */
 };
 
 struct moment {
@@ -25,7 +25,7 @@ struct moment {
 
 #define MOMENT_INIT	{ 0, VEC_INIT }
 
-/* What is live, at a time. */
+/* The sums of the live blocks at a time. */
 struct err *moment_take(const struct live_counts *live, uint64_t time_ns,
 			struct moment *ret) MUST_CHECK;
 void moment_free(struct moment *moment);
@@ -43,8 +43,8 @@ struct moments {
 	uint32_t nr;
 };
 
-/* The latest one that is MOMENT_AGE_NS old at now_ns; NULL: there is none. */
+/* Returns the latest moment that is MOMENT_AGE_NS old at now_ns; NULL: there is none. */
 const struct moment *moments_before(const struct moments *moments, uint64_t now_ns);
-/* Add it, or free it; those that are not needed any more are freed. */
+/* Add a moment, or free it; moments that are not needed any more are freed. */
 void moments_add(struct moments *moments, struct moment *moment);
 void moments_clear(struct moments *moments);

@@ -80,7 +80,7 @@ static struct err *gather(const struct packed_source *source, bool timed, struct
 	return err ? err : blocks_each(source->log, source->in_hand, take_block, &gathering);
 }
 
-/* Leave out the times, in place. */
+/* Remove the times, in place. */
 static void forget_times(struct packed_list *list)
 {
 	struct packed_block *to = (struct packed_block *)(void *)list->at;
@@ -94,7 +94,7 @@ static void forget_times(struct packed_list *list)
 	list->timed = false;
 }
 
-/* Two at one address are rare, and which of them is the younger takes another scan. */
+/* It is rare that two are at one address, and another scan is needed to find the younger one. */
 struct err *packed_from_log(const struct packed_source *source, struct packed_list *ret)
 {
 	struct packed_list list = PACKED_INIT;

@@ -5,8 +5,10 @@
  * state of the search in it; its time and thread (`timed`) are kept only if a caller needs them.
  * The blocks are sorted in place, and blocks that only the heap walk has are merged in place.
  *
- *	packed_from_log, or packed_add for each, then packed_sort	then in order: malloc's by address, the
- *	packed_merge_walk or packed_merge_past			user's own (block.h) behind them by address
+ *	packed_from_log, or packed_add for each and packed_sort
+ *	packed_merge_walk or packed_merge_past
+ *
+ * Then malloc's blocks are in order of address, and behind them the user's own (block.h), too.
  */
 #pragma once
 
@@ -19,13 +21,16 @@ struct packed_block {
 	uint64_t user : 1;		/* of an allocator that the user has named */
 	uint64_t preattach : 1, unrecorded : 1, freed : 1;	/* as in struct block */
 	uint64_t large : 1;		/* size is the index of one that does not fit */
-	/* The search's own (reach.c); in the end state is its enum leak_kind, likely enum likely. */
+	/*
+	 * For the search (reach.c). After it, state is the block's enum leak_kind, and likely its
+	 * enum likely.
+	 */
 	uint64_t state : 3, pending : 1, ready : 1, kept : 2, noted : 1, likely : 2;
 	uint32_t size;
 	uint32_t stack;
 };
 
-/* With what not all searches need. */
+/* Members that only some searches need. */
 struct packed_timed {
 	struct packed_block held;
 	uint64_t time;
@@ -44,13 +49,14 @@ struct packed_heap {
 struct packed_list {
 	uint8_t *at;			/* nr items: struct packed_block, or packed_timed */
 	size_t nr, room;
-	size_t most;			/* as far as it is known how many there will be, or 0 */
+	size_t most;			/* the expected number of blocks, if it is known; else 0 */
 	bool timed;
 	uint8_t process;
 	size_t nr_outer;		/* malloc's; sorted lists only */
 	VEC(uint64_t) large;
-	VEC(struct packed_heap) heaps;	/* of malloc's, by address; without any none is known */
-	struct live_counts live;	/* of the log, those of other processes too */
+	/* heaps of malloc's blocks, by address; if empty, none is known */
+	VEC(struct packed_heap) heaps;
+	struct live_counts live;	/* of the log, including those of other processes */
 	uint64_t others;		/* blocks of other processes, left out */
 };
 
@@ -66,7 +72,7 @@ static inline struct packed_block *packed_at(const struct packed_list *list, siz
 	return (struct packed_block *)(void *)(list->at + (i << (4 + list->timed)));
 }
 
-/* For a list with times. */
+/* Returns a block of a list with times. */
 static inline struct packed_timed *packed_timed_at(const struct packed_list *list, size_t i)
 {
 	return (struct packed_timed *)(void *)(list->at + i * sizeof(struct packed_timed));
@@ -79,7 +85,10 @@ static inline uint64_t packed_size(const struct packed_list *list, const struct 
 
 /* In a list without times and threads both are 0. */
 struct block packed_block(const struct packed_list *list, size_t i);
-/* The index of the first of malloc's blocks behind address; all start at or before it: nr_outer. */
+/*
+ * Returns the index of the first of malloc's blocks behind address; if all start at or before it:
+ * nr_outer.
+ */
 size_t packed_behind(const struct packed_list *list, uint64_t address);
 
 /*
@@ -100,7 +109,7 @@ struct word_list;
 struct packed_source {
 	const struct log *log;
 	const struct in_hand *in_hand;	/* may be NULL */
-	uint64_t until;			/* what is younger is left out */
+	uint64_t until;			/* younger blocks are left out */
 	uint8_t process;		/* whose blocks are wanted */
 	bool timed;
 };

@@ -15,7 +15,7 @@
 struct joining {
 	struct packed_list *list;
 	size_t at;			/* the next of malloc's */
-	size_t nr;			/* what is behind these is new */
+	size_t nr;			/* the blocks behind these are new */
 };
 
 static struct err *note_heap(struct packed_list *list, uint64_t address, uint16_t heap)
@@ -70,7 +70,7 @@ static struct err *merge(struct packed_list *list, size_t nr)
 	if (!bytes)
 		return err_nomem;
 	copy.at = bytes;
-	if (few == nr) {		/* from the front; what is new is always behind */
+	if (few == nr) {		/* from the front; new blocks are always at the end */
 		size_t i = 0, j = nr, to = 0;
 
 		memcpy(bytes, list->at, few * stride);
@@ -103,7 +103,7 @@ static struct err *join_end(struct joining *joining, struct err *err)
 	struct packed_list *list = joining->list;
 	size_t nr_new = list->nr - joining->nr;
 
-	/* The other blocks lie in no chunk. */
+	/* the other blocks are in no chunk */
 	if (!err && joining->at < list->nr_outer)
 		err = note_heap(list, packed_at(list, joining->at)->address, LOG_HEAP_UNKNOWN);
 	if (!err && nr_new)

@@ -9,8 +9,8 @@
  * cache. So there is no need for the memory of a second list, and each item moves two or three
  * times through memory.
  *
- * An exchange is a cache miss for each line of each part that is being filled: what comes is
- * fetched.
+ * An exchange is a cache miss for each line of each part that is being filled, so the next lines
+ * are prefetched.
  */
 
 #include <string.h>
@@ -47,7 +47,7 @@ static unsigned digit(uint64_t key, unsigned shift)
 	return key >> shift & (DIGITS - 1);
 }
 
-/* From how many there are of each digit to where each begins. */
+/* Turn the number of items with each digit into the start of each part. */
 static void add_up(size_t count[DIGITS])
 {
 	size_t sum = 0;
@@ -60,7 +60,9 @@ static void add_up(size_t count[DIGITS])
 	}
 }
 
-/* For both kinds of items, so that all moves are of a size that the compiler knows; nr is not 0. */
+/*
+ * This is for both kinds of items, so that the compiler knows the size of all moves; nr is not 0.
+ */
 #define SORT(name, type, key_of_item) \
 static struct span name##_span(const type *item, size_t nr) \
 { \
@@ -143,7 +145,7 @@ static uint64_t key_of_timed(const struct packed_timed *timed)
 SORT(sort_packed, struct packed_block, key_of)
 SORT(sort_timed, struct packed_timed, key_of_timed)
 
-/* How many were left out. */
+/* Returns how many were left out. */
 static size_t drop_doubles(struct packed_list *list)
 {
 	size_t stride = packed_stride(list), nr = 0, had = list->nr;

@@ -11,7 +11,7 @@ void graph_init(struct pointer_graph *graph, size_t nr_blocks)
 {
 	*graph = (struct pointer_graph){ .room = MIN(nr_blocks + nr_blocks / 4 + 64,
 						     (size_t)UINT32_MAX) };
-	/* The part that is not used takes up no memory. */
+	/* The part that is not used takes no memory. */
 	graph->at = malloc(graph->room * sizeof(*graph->at));
 	graph->group = calloc(nr_blocks / GRAPH_GROUP + 1, sizeof(*graph->group));
 	if (!graph->at || !graph->group)

@@ -16,7 +16,7 @@ static unsigned digit(uint64_t key, unsigned shift)
 	return key >> shift & (DIGITS - 1);
 }
 
-/* One pass. False: all keys have the same digit, and nothing was moved. */
+/* Make one pass. False: all keys have the same digit, and nothing was moved. */
 static bool pass(const struct radix_item *from, struct radix_item *to, size_t nr, unsigned shift)
 {
 	size_t start[DIGITS] = { 0 };

@@ -77,7 +77,7 @@ static struct err *scan_window(struct marker *marker, size_t window)
 	return err ? err : cancel_check();
 }
 
-/* The first window from `window` on that has any pending; nr_windows: none has. */
+/* Returns the first window from `window` on that has pending blocks; nr_windows: none has. */
 static size_t next_window(const struct marker *marker, size_t window)
 {
 	size_t nr_words = (marker->nr_windows + 63) / 64, i = window / 64;
@@ -134,7 +134,7 @@ static struct err *scan_wide(struct marker *marker)
 	return err;
 }
 
-/* All blocks that are not wide, once, from front to back. */
+/* Scan all blocks that are not wide, once, from front to back. */
 static struct err *gather(struct marker *marker)
 {
 	struct err *err = NULL;
@@ -196,7 +196,7 @@ static struct err *sweep_once(struct marker *marker, bool down, size_t *nr)
 	return err;
 }
 
-/* Sweep backward and forward, as long as that finds many. */
+/* Sweep backward and forward, as long as that finds many blocks. */
 struct err *marker_sweep(struct marker *marker)
 {
 	struct err *err = NULL;
@@ -297,7 +297,7 @@ static struct err *prepare(struct marker *marker)
 	marker->pending = calloc(marker->nr_windows + 1, sizeof(*marker->pending));
 	marker->from = malloc((marker->nr_windows + 1) * sizeof(*marker->from));
 	marker->busy = calloc(marker->nr_windows / 64 + 1, sizeof(*marker->busy));
-	/* Pages of these are taken up only where there is something in them. */
+	/* Pages of these arrays are used only where they have entries. */
 	marker->ret->leader = calloc(nr + 1, sizeof(*marker->ret->leader));
 	marker->ret->holder = calloc(nr + 1, sizeof(*marker->ret->holder));
 	marker->ret->offset = calloc(nr + 1, sizeof(*marker->ret->offset));

@@ -39,23 +39,24 @@
  * in the innermost block. A pointer to an inner block reaches the one around it, too, and the
  * memory between inner blocks is the outer one's.
  *
- * Stacks and registers come last of the roots, word by word: what was found by then hangs on
- * something else, and what one of their words leads to hangs on it (struct reach_holder). Then the
- * possibly lost blocks that are likely to be in use are told from the others (enum likely).
+ * Stacks and registers are the last roots, and are read word by word: blocks found before that
+ * depend on other roots, and blocks that one of these words leads to depend on that word (struct
+ * reach_holder). Then the possibly lost blocks that are likely to be in use are told from the
+ * others (enum likely).
  *
- * Passes. Other roots are read first, and the wide blocks that they lead to; then all other blocks,
- * once, from front to back, in large pieces. If a block is known to be reachable by then, its pointers
- * are followed at once; those of others are kept (pointer_graph.h), unless they are too many. A
- * block that is reached from then on is `pending`. Pointers mostly lead one way, as lists grow at
- * one end: so all blocks are swept over from back to front, and from front to back, and a pending
- * block is followed when its turn comes, as long as that finds many. In this order the processor
- * foresees its cache misses; it does not when pointers are followed as they come. The rest is
+ * Passes. First the other roots are read, and the wide blocks that they lead to; then all other
+ * blocks, once, from front to back, in large pieces. If a block is known to be reachable by then,
+ * its pointers are followed at once; those of other blocks are kept (pointer_graph.h), unless they
+ * are too many. A block that is reached from then on is `pending`. Pointers mostly lead one way, as
+ * lists grow at one end. So all blocks are swept over from back to front, and from front to back,
+ * and a pending block is followed when its turn comes, as long as that finds many. In this order
+ * the processor can prefetch, which it cannot if pointers are followed as they come. The rest is
  * followed window by window (of REACH_WINDOW blocks), together with the blocks that are reached
- * next: by their kept pointers, which are fetched while the blocks wait in a queue; blocks whose
- * pointers could not be kept are read again, in order of address. So there is no stack that a long
- * list could overflow, memory is read at the speed of memory, and not in the order of pointers
- * (which took a system call each: 50 times as long). A block is followed four times at most,
- * whatever the memory holds.
+ * next. Their kept pointers are fetched while the blocks wait in a queue; blocks whose pointers
+ * could not be kept are read again, in order of address. So there is no stack that a long list
+ * could overflow, and memory is read at full speed instead of in the order of pointers (which took
+ * a system call for each: 50 times as long). A block is followed four times at most, whatever the
+ * memory holds.
  */
 #pragma once
 
@@ -107,8 +108,8 @@ struct reach_offset {
 
 /*
  * A word of a stack, or a register, without which blocks would be lost: nothing else that was read
- * leads to them. Whether the program will use the word again nobody can tell, so it may be what an
- * earlier call has left.
+ * leads to them. It is not known whether the program will use the word again, so it may be left
+ * over from an earlier call.
  */
 struct reach_holder {
 	uint64_t place;		/* address; of a register: its index in source.word */
@@ -127,15 +128,17 @@ struct reach_source {
 	const struct reach_range *root;
 	size_t nr_roots;
 	/*
-	 * Memory of heaps, where there may be blocks that are not known; it is scanned in the same
-	 * way.
+	 * Memory of heaps, which may have blocks that are not known; it is scanned in the same way.
 	 */
 	const struct reach_range *heap;
 	size_t nr_heaps;
-	/* Of the roots, the stacks above SP. What hangs on their words alone has a holder. */
+	/*
+	 * The part of the roots that are stacks above SP. Blocks that only their words hold have a
+	 * holder.
+	 */
 	const struct reach_range *stack;
 	size_t nr_stacks;
-	const uint64_t *word;		/* what else may point to blocks ... */
+	const uint64_t *word;		/* other words that may point to blocks ... */
 	size_t nr_words;
 	size_t nr_certain;		/* ... behind which are registers: holders, too */
 	/* executable memory of modules, in order; for the heuristics */
@@ -163,12 +166,15 @@ struct reach_source {
 };
 
 struct reach_result {
-	/* By block: through which definitely lost one it is lost, if indirectly, + 1; or 0. */
+	/*
+	 * For each block: if it is indirectly lost, the number + 1 of the definitely lost block
+	 * through which it is lost; else 0.
+	 */
 	uint32_t *leader;
-	/* By block: the number of its holder, + 1; or 0. */
+	/* For each block: the number of its holder, + 1; or 0. */
 	uint32_t *holder;
 	VEC(struct reach_holder) holders;
-	/* By block with LIKELY_OFFSET: the number of its offset, + 1. */
+	/* For each block with LIKELY_OFFSET: the number of its offset, + 1. */
 	uint32_t *offset;
 	VEC(struct reach_offset) offsets;
 	uint64_t root_bytes, heap_bytes, block_bytes;	/* that were scanned; one after the other */
@@ -186,7 +192,7 @@ static inline uint32_t reach_leader(const struct reach_result *result, size_t bl
 	return result->leader[block] ? result->leader[block] - 1 : REACH_NO_LEADER;
 }
 
-/* The number of its holder, or REACH_NO_HOLDER. */
+/* Returns the number of its holder, or REACH_NO_HOLDER. */
 static inline uint32_t reach_holder(const struct reach_result *result, size_t block)
 {
 	return result->holder[block] ? result->holder[block] - 1 : REACH_NO_HOLDER;

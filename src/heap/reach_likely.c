@@ -2,9 +2,9 @@
 /*
  * Marking: possibly lost blocks that are likely to be in use (enum likely, reach.h).
  *
- * A stale word points anywhere into a block; a program that hands out what is behind a header
- * points to the same place in all blocks that come from one site. So the offsets of a site's blocks
- * are counted, of each block the smallest that any word has: a second pointer, of somebody who
+ * A stale word points anywhere into a block, but a program that hands out the memory behind a
+ * header points to the same place in all blocks that come from one site. So the offsets of a site's
+ * blocks are counted. Only the smallest offset of each block counts: a second pointer, of code that
  * walks along a string, is farther inside.
  */
 
@@ -16,7 +16,7 @@
 #define LEAST		8u	/* fewer blocks at an offset may be there by chance */
 #define FEW		4u	/* offsets that a site may have */
 #define NEARLY_ALL	90u	/* percent of its blocks are at these */
-#define SAMPLES		16u	/* blocks at an offset that are looked at for what it is */
+#define SAMPLES		16u	/* blocks at an offset that are examined to recognise it */
 #define POOL_LEAST	256u	/* bytes; no pool gets its memory in smaller blocks */
 
 struct site {

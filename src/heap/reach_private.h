@@ -5,7 +5,7 @@
  *	reach.c		the passes: which blocks are read, or followed, and when
  *	reach_read.c	memory of roots and of blocks, through one buffer, to its words
  *	reach_words.c	blocks that words and kept pointers lead to
- *	reach_stacks.c	what hangs on words of stacks and registers alone
+ *	reach_stacks.c	blocks that only words of stacks and registers lead to
  *	reach_likely.c	possibly lost blocks that are likely to be in use
  */
 #pragma once
@@ -22,10 +22,10 @@
 
 enum state { UNREACHED, POSSIBLE, LIKELY, REACHABLE, DEFINITE, INDIRECT };
 
-/* How strongly the words that are scanned hold a block; FAIR: they are a likely block's. */
+/* How strongly the scanned words hold a block; FAIR: they are in a likely block. */
 enum strength { FIRM, FAIR, WEAK, LOST };
 
-/* A block that a pointer leads to, while it is on its way into the cache. */
+/* A block that a pointer leads to, while it is being fetched into the cache. */
 struct target {
 	uint32_t block;
 	bool strong;
@@ -70,7 +70,7 @@ struct marker {
 	uint32_t holder;		/* by whose word all is found, + 1; 0: by other roots */
 	bool collecting;		/* words go to stack_words, and lead nowhere yet */
 	VEC(struct stack_word) stack_words;
-	bool gathering, draining;	/* the last: what is pending is followed as it comes */
+	bool gathering, draining;	/* draining: pending blocks are followed as they come */
 	/* Draining: blocks whose pointers are kept, to be followed next. */
 	uint32_t ready[REACH_READY];
 	uint32_t nr_ready, first_ready;
@@ -91,29 +91,29 @@ static inline struct packed_block *marker_at(const struct marker *marker, uint32
 	return packed_at(marker->list, block);
 }
 
-/* Are pointers from it not kept? */
+/* True if its pointers are not kept. */
 static inline bool marker_is_wide(const struct marker *marker, uint32_t block)
 {
 	return extents_end(&marker->extents, block) - marker_at(marker,
 								block)->address > REACH_WIDE;
 }
 
-/* Reads by way of what is in the buffer already: for the heuristics. */
+/* For the heuristics: reads memory, if possible from the buffer. */
 struct memory *marker_peek(struct marker *marker);
 /* The words of a stack, the first of which is at place: those that may become holders. */
 struct err *marker_collect(struct marker *marker, uint64_t place, const uint64_t *word, size_t nr,
 			   bool is_register) MUST_CHECK;
 /* Read the stacks, and look at the registers; all else is done. */
 struct err *marker_scan_stacks(struct marker *marker) MUST_CHECK;
-/* Find the likely blocks; who is reachable, or possibly lost, is known. */
+/* Find the likely blocks; it must be known which blocks are reachable, and possibly lost. */
 struct err *marker_find_likely(struct marker *marker) MUST_CHECK;
 /*
- * The words between blocks of [start, end), which counts as root_bytes; what cannot be read is
- * noted in unread.
+ * Scan the words between blocks of [start, end), which counts as root_bytes; ranges that cannot be
+ * read are noted in unread.
  */
 struct err *marker_read_gaps(struct marker *marker, uint64_t start, uint64_t end,
 			     struct reach_unread *unread) MUST_CHECK;
-/* Those of a block, whose extent ends there. */
+/* Scan the words of a block, whose extent ends there. */
 struct err *marker_read_block(struct marker *marker, uint32_t block, uint64_t end) MUST_CHECK;
 
 /* Follow all that is pending, and what gets pending by that (reach.c). */
@@ -131,12 +131,15 @@ void marker_clear_pending(struct marker *marker, uint32_t block);
 void marker_make_ready(struct marker *marker, uint32_t block);
 /* The strength of pointers that are found in the block. */
 enum strength marker_strength_of(const struct marker *marker, uint32_t block);
-/* Reach what the block's kept pointers lead to, but for the last ones, which are on their way. */
+/*
+ * Reach the blocks that the block's kept pointers lead to, except for the last ones, which are
+ * still being fetched into the cache.
+ */
 void marker_follow(struct marker *marker, uint32_t block, enum strength strength);
-/* Reach the one that has been on its way for the longest time. */
+/* Reach the block whose fetch into the cache was started first. */
 void marker_reach_target(struct marker *marker);
 /*
  * Follow the blocks that are ready, and those that get ready, until only so many are left; with 0,
- * until there are none, and nothing is on its way. If they are few, each is waited for in turn.
+ * until there are none, and none is being fetched. If they are few, each is waited for in turn.
  */
 void marker_follow_ready(struct marker *marker, uint32_t left);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define NEAR	2048u	/* what is read for nothing, rather than to read twice */
+#define NEAR	2048u	/* bytes that are read needlessly rather than reading twice */
 
 static struct err *peek_read(struct memory *memory, uint64_t addr, void *buf, size_t len,
 			     size_t *len_ret)

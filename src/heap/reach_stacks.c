@@ -3,10 +3,11 @@
  * Marking: stacks and registers (reach_private.h).
  *
  * A word that a call has left on a stack, or in a register, looks like a variable. So these roots
- * come when all that hangs on others is known, one word after the other: a block that nothing has
- * led to yet, and what it leads to, gets that word for its holder. Words that point to the start of
- * a block come first, so that who has a block is rather named than who has a place in it; then
- * those of outer frames, which have the head of a list where inner ones walk along it.
+ * are read last, one word after the other, when all blocks that other roots lead to are known. If a
+ * word leads to a block that nothing has led to yet, it is the holder of that block and of all
+ * blocks that the block leads to. Words that point to the start of a block come first, so that the
+ * holder is rather a pointer to the block than one into it; then words of outer frames come before
+ * those of inner ones, since outer frames have the head of a list while inner ones walk along it.
  */
 
 #include "heap/reach_private.h"
@@ -14,8 +15,8 @@
 #include <stdlib.h>
 
 /*
- * What more there are become roots like others: programs have a few hundred, and a stack can be as
- * large as its process wants it.
+ * More words than these become roots like the others: programs have a few hundred, and a stack can
+ * be as large as its process makes it.
  */
 #define WORDS_MAX	65536u
 
@@ -60,8 +61,8 @@ static int by_weight(const void *va, const void *vb)
 #define SWEPT	64u
 
 /*
- * All that is pending. A whole program may hang on a few variables of main's: sweeps are for that.
- * They look at all windows, which would take too long for the many words of inner frames.
+ * Follow all pending blocks. A whole program may depend on a few variables of main's: sweeps are
+ * for that. They look at all windows, which would take too long for the many words of inner frames.
  */
 static struct err *follow(struct marker *marker)
 {
@@ -104,7 +105,10 @@ static struct err *look_at(struct marker *marker, const struct stack_word *at)
 	return err;
 }
 
-/* Of a list of all blocks that is mostly zeros. */
+/*
+ * Add up the blocks of each holder. ret->holder has an entry for each block of the list; most are
+ * 0.
+ */
 static void add_up(struct marker *marker)
 {
 	struct reach_result *ret = marker->ret;

@@ -53,7 +53,7 @@ static void lose(struct marker *marker, uint32_t block)
 	if (held->state == UNREACHED)
 		marker_set_state(marker, block, INDIRECT);
 	else if (held->state == DEFINITE)
-		held->state = INDIRECT;		/* all behind it is lost already */
+		held->state = INDIRECT;		/* all blocks behind it are lost already */
 	else
 		return;
 	marker->ret->leader[block] = marker->clique + 1;
@@ -78,7 +78,7 @@ static void reach(struct marker *marker, uint32_t block, bool strong)
 	marker_set_state(marker, block, to);
 }
 
-/* The words that come are of another block. */
+/* The following words are those of another block. */
 static void end_keeping(struct marker *marker)
 {
 	uint32_t block = marker->keeping;
@@ -110,7 +110,7 @@ static void keep(struct marker *marker, uint32_t from, uint32_t to, bool strong)
 		graph_add(&marker->graph, to, strong);
 }
 
-/* The smallest offset that a word outside of the block points to. */
+/* Note the smallest offset that a word outside of the block points to. */
 static void note_offset(struct marker *marker, uint32_t block, uint64_t offset)
 {
 	uint32_t *first = &marker->ret->offset[block], is = (uint32_t)MIN(offset, UINT32_MAX);
@@ -119,7 +119,7 @@ static void note_offset(struct marker *marker, uint32_t block, uint64_t offset)
 		*first = is;
 }
 
-/* A word that is an address in a block. `of`: while gathering, whose. */
+/* Handle a word that is an address in a block. `of`: the block that it is in, while gathering. */
 static void found(struct marker *marker, const struct extent_found *is, uint64_t address,
 		  uint32_t of)
 {

@@ -230,8 +230,8 @@ static void keep_seen(struct word_list *seen, const struct heap_walk *walk,
 }
 
 /*
- * `sure` has more than the blocks of the last look, which may have been torn, and have overlooked
- * some. A look at a heap that was torn says nothing of what was seen.
+ * `sure` has more than the blocks of the last look, since that one may have been torn, and have
+ * overlooked some. A look at a torn heap says nothing about `seen`.
  */
 struct err *reconcile_keep(struct reconcile_history *looks, const struct heap_walk *walk,
 			   const struct word_list *left_out)
@@ -277,7 +277,8 @@ static bool take_record(const struct log_record *record, uint64_t slot UNUSED, v
 	uint64_t address = record->address - ((uint64_t)known->process << LOG_PROCESS_SHIFT);
 
 	/*
-	 * Those of other processes, or of the user's allocators, are beyond all addresses, or wrap.
+	 * Blocks of other processes, or of the user's allocators, are beyond all addresses, or
+	 * wrap.
 	 */
 	if (address >> LOG_PROCESS_SHIFT || address < known->from)
 		return false;
@@ -298,7 +299,7 @@ uint64_t known_from(void *ctx, uint64_t address)
 		return UINT64_MAX;
 	if (!known->scanned || address < known->from || (at == known->address.nr && !known->all)) {
 		vec_clear(&known->address);
-		/* Without memory nothing is known. */
+		/* without memory nothing is known */
 		if (vec_reserve(&known->address, 2 * KNOWN_MOST))
 			return UINT64_MAX;
 		known->from = address;

@@ -8,40 +8,41 @@
  * A block that the heap has and the log has not was allocated before the attach, if both were read
  * in one stop of the target and nothing else explains it. Other explanations are:
  *
- *	sampling, a full table, probes that were out for a while, a reset: not complete, and all such
- *	blocks are `unrecorded`
+ *	sampling, a full table, probes that were out for a while, a reset: then the log is not
+ *	complete, and all such blocks are `unrecorded`
  *
  *	a free under way: the record is out, the chunk not yet free. The log still knows the address
  *	(log_knew), and an address that was recorded once cannot be that of an older block
  *
  *	a malloc under way: the chunk is taken, the record not yet in. Then the thread that runs it
- *	has the address in a register or on the top of its stack, among other words (words in flight). Such a
- *	block is left out; who can let the target run for a moment looks again. A block that nothing
- *	pointed to at an earlier look (sure) is what it seems, as long as none that no record knows
- *	was freed since; one that is left out now and was no block at an earlier look is not from
- *	before the attach
+ *	has the address in a register or on the top of its stack, among other words (words in
+ *	flight). Such a block is left out; a caller that can let the target run for a moment looks
+ *	again. A block that nothing pointed to at an earlier look (sure) is from before the attach,
+ *	as long as no block without a record was freed since; one that is left out now and was no
+ *	block at an earlier look is not from before the attach
  *
  * A walk of an earlier moment (a snapshot), with a log that has gone on. Blocks of the log are
- * those whose records are older. What a chunk that was held then, and has no such record, may have
- * been:
+ * those whose records are older. A chunk that was held then, and has no such record, may have been:
  *
  *	a block that was freed since, or was being freed: its record is mostly still to be found
- *	(log_past), or a younger one of the same address. It is marked as freed: who freed it had its
- *	address, so that it is no leak. If its place in the log is gone, it is as the next
+ *	(log_past), or a younger one of the same address. It is marked as freed: the thread that
+ *	freed it had its address, so it is no leak. If its place in the log is gone, it is treated
+ *	like the next case
  *
- *	a block from before the attach: `unrecorded`, if anything was freed since, and no leak unless
- *	the snapshot has no pointer to it
+ *	a block from before the attach: `unrecorded`, if anything was freed since, and no leak
+ *	unless the snapshot has no pointer to it
  *
- *	a block that was being allocated, or moved: its record, should it have one by now, may be of
- *	before or of after; its thread has its address
+ *	a block that was being allocated, or moved: its record, if it has one by now, may be
+ *	older or younger than the snapshot; its thread has its address
  *
- *	no block: a chunk that the allocator itself had in hand. malloc_consolidate takes a fastbin's
- *	chunks out of all lists before it frees them one by one; but for links that are masked
- *	only its thread's registers lead to them. So it must be known who is inside the allocator
- *	(session/memory_view.c): what its words lead to is left out, and searched as a root
+ *	no block: a chunk that the allocator itself had in hand. malloc_consolidate takes a
+ *	fastbin's chunks out of all lists before it frees them one by one; apart from masked links,
+ *	only the registers of its thread lead to them. So it must be known which threads are inside
+ *	the allocator (session/memory_view.c): chunks that their words lead to are left out, and
+ *	searched as roots
  *
- * The last two come of threads that are inside; as long as any of theirs is left out, who can do so
- * makes another snapshot.
+ * Threads inside the allocator cause the last two cases. As long as any block is left out because
+ * of them, a caller that can do so makes another snapshot.
  *
  * The rules, in this order. "held": the chunk is not free. "retired record": the log still knows a
  * record of the address that is out of it. "word in flight": a thread that is inside the allocator
@@ -59,16 +60,16 @@
  * (1) In a walk of an earlier moment it is listed, with NOTE_RECORDED. In a walk of now a retired
  * record counts only where the log is complete: else a block may have come to the address unseen.
  *
- * A block that is left out makes the answer uncertain. So the target is let run for a moment, and
- * looked at again (session/heap.c). About a block of a later look, the looks before it tell
+ * A block that is left out makes the answer uncertain. So the target runs for a moment, and is
+ * looked at again (session/heap.c). Earlier looks tell two things about a block of a later look:
  *
- *	sure	it was listed at some look: it stays, though a word in flight comes near it
+ *	sure	it was listed at some look: it stays, even if a word in flight is near it
  *	seen	it was there, listed or left out, at each look: it may be from before the attach.
- *		Anything else that is left out was given out since, and is no loss
+ *		Anything else that is left out was allocated since, and is no leak
  *
- * Where a heap is damaged, a walk asks for the next block that the log knows (known_from): seldom,
- * but then perhaps a thousand times, at addresses that go up. A scan of the log keeps the first
- * KNOWN_MOST from the address on, in order, which do for many such questions.
+ * If a heap is damaged, the walk asks for the next block that the log knows (known_from). This is
+ * rare, but may then happen a thousand times, at ascending addresses. A scan of the log keeps the
+ * first KNOWN_MOST from the address on, in order, which answers many such questions.
  */
 #pragma once
 
@@ -126,14 +127,14 @@ struct reconcile_history {
 
 void reconcile_free(struct reconcile_history *looks);
 /*
- * To be called before a look. If a block without a record was freed, it may have been any of them,
- * and its memory may be given out anew: then none is `sure` any more. log: NULL if there is none.
- * complete: as in struct walk_merge.
+ * This must be called before each look. If a block without a record was freed, it may have been any
+ * of them, and its memory may be given out again: then none is `sure` any more. log: NULL if there
+ * is none. complete: as in struct walk_merge.
  */
 void reconcile_drop_freed(struct reconcile_history *looks, const struct log *log, bool complete);
 /*
- * To be called after a look if another one follows: walk has the notes of walk_merge, which left
- * these out.
+ * This must be called after a look if another one follows. walk has the notes of walk_merge, which
+ * left these blocks out.
  */
 struct err *reconcile_keep(struct reconcile_history *looks, const struct heap_walk *walk,
 			   const struct word_list *left_out) MUST_CHECK;

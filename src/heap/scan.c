@@ -76,7 +76,7 @@ static void note(struct reach_unread *unread, uint64_t start, uint64_t end)
 	unread->bytes += end - start;
 }
 
-/* From `at` on, which is mapped. */
+/* Read from `at` on, which is mapped. */
 static struct err *scan_mapped(struct scan *scan, uint64_t at, uint64_t end,
 			       struct reach_unread *unread, scan_fn *fn)
 {

@@ -29,10 +29,10 @@ struct stack_keys {
 };
 
 /*
- * Sums that are being made, block by block; no block is kept. All that is kept of one is its time,
- * for the median of its site, in 32 bits: what is recorded is divided into 2^32 moments once it
- * takes longer than that many ticks. So the median is exact to a part in 4 * 10^9 of the time for
- * which the log has been recording, all else to the last bit.
+ * The sums, which are made block by block; no block is kept. Only its time is kept, for the median
+ * of its site, in 32 bits: if the recorded time is longer than 2^32 ticks, it is divided into that
+ * many moments. So the median is exact to a part in 4 * 10^9 of the time for which the log has been
+ * recording, all else to the last bit.
  */
 struct site_sums {
 	const struct log *log;
@@ -145,7 +145,8 @@ static struct err *add_site(struct site_sums *sums, uint64_t key, uint32_t stack
 	struct err *err = sums->sites.vec.nr == SITES_MOST ? too_many("sites", SITES_MOST) :
 		vec_push(&sums->times, ((struct times){ .list = U32_LIST_INIT }));
 
-	return err ? err : vec_push(&sums->sites.vec, ((struct site){ .key = key, .stack = stack }));
+	return err ? err :
+		     vec_push(&sums->sites.vec, ((struct site){ .key = key, .stack = stack }));
 }
 
 /* A block that the filter has kept. */
@@ -175,7 +176,7 @@ static struct err *sums_add(struct site_sums *sums, const struct block *block)
 	return NULL;
 }
 
-/* The stack with most bytes; of equal ones that with the smaller number. */
+/* Returns the stack with most bytes; of equal ones, the one with the smaller number. */
 static void pick_stacks(struct site_sums *sums)
 {
 	const struct interner *parts = &sums->parts;
@@ -202,7 +203,9 @@ static struct sample_share stack_live(const struct live_counts *live, uint32_t s
 	return stack < live->nr ? live->at[stack] : (struct sample_share){ 0, 0 };
 }
 
-/* All-time counts of a stack, which never are less than what is live (log/totals.h). */
+/*
+ * Returns the all-time counts of a stack, which are never less than its live blocks (log/totals.h).
+ */
 static struct sample_share stack_totals(const struct site_sums *sums, uint32_t stack,
 					struct sample_share live)
 {
@@ -222,7 +225,10 @@ static struct sample_share stack_totals(const struct site_sums *sums, uint32_t s
 	return all;
 }
 
-/* The site that a stack's blocks belong to, by stack or by a name; NULL: it has no block listed. */
+/*
+ * Returns the site that a stack's blocks belong to, by stack or by a name; NULL: no block of it is
+ * listed.
+ */
 static struct err *site_of_stack(struct site_sums *sums, uint32_t stack, struct site **ret)
 {
 	uint64_t key = stack;
@@ -233,7 +239,7 @@ static struct err *site_of_stack(struct site_sums *sums, uint32_t stack, struct 
 	return err;
 }
 
-/* Stacks without a live block count, too. */
+/* stacks without a live block count, too */
 static struct err *totals(struct site_sums *sums, const struct live_counts *live)
 {
 	uint32_t nr = log_stacks(sums->log);
@@ -266,7 +272,10 @@ static struct err *add_growth(struct site_sums *sums, uint32_t stack, uint64_t b
 	return err;
 }
 
-/* What is live, less what was at the earlier moment; a stack may have become a whole one since. */
+/*
+ * Compute the growth of each site: its live bytes, less those at the earlier moment. A stack may
+ * have become complete since then.
+ */
 static struct err *growths(struct site_sums *sums, const struct live_counts *live)
 {
 	const struct moment *since = sums->spec->since;
@@ -358,8 +367,8 @@ static void ages(struct site_sums *sums)
 }
 
 /*
- * Growth of all sites is over the same time: rate is in the order of growth. Where that is not
- * known it is 0, and the sites are in the order of bytes.
+ * All sites have grown for the same time, so rate is in the order of growth. If that time is not
+ * known, the rate is 0, and the sites are in the order of bytes.
  */
 static int64_t rank_of(const struct site *site, enum site_sort sort)
 {
@@ -393,7 +402,7 @@ static struct site_sums sums_begin(const struct log *log, const struct site_spec
 	};
 }
 
-/* What is known of stacks alone. */
+/* Add the facts that are known only by stack. */
 static struct err *add_stacks(struct site_sums *sums, const struct live_counts *live)
 {
 	const struct moment *since = sums->spec->since;

@@ -11,17 +11,26 @@ enum site_sort { SITE_SORT_BYTES, SITE_SORT_COUNT, SITE_SORT_AGE, SITE_SORT_GROW
 		SITE_SORT_RATE };
 
 struct site {
-	uint64_t key;		/* stack id; function or module: number given by key_of; thread: registry index; size */
-	uint32_t stack;		/* a stack of this site (the one with most bytes), LOG_STACK_NONE if none */
-	uint64_t bytes, count;	/* live: what its blocks stand for, if the log samples (block_share); so are the next three */
+	/* stack id; function or module: number given by key_of; thread: registry index; size */
+	uint64_t key;
+	/* a stack of this site (the one with most bytes), LOG_STACK_NONE if none */
+	uint32_t stack;
+	/*
+	 * live blocks: the sums that they stand for, if the log samples (block_share); the next
+	 * three are sums like these
+	 */
+	uint64_t bytes, count;
 	/*
 	 * All-time, of all its stacks, whatever a filter keeps; 0 where it is not known (by thread,
 	 * by size). log/totals.h says what these are while the target runs.
 	 */
 	uint64_t total, total_bytes;
 	uint64_t freed;			/* of total: the rest is live */
-	uint64_t oldest, median;	/* age in ns of live blocks whose time is known; 0 without any. Of an even number the
-					   median is the mean of the two in the middle */
+	/*
+	 * age in ns of live blocks whose time is known; 0 without any. Of an even number the median
+	 * is the mean of the two in the middle
+	 */
+	uint64_t oldest, median;
 	/*
 	 * Live bytes of all its stacks, whatever a filter keeps, less those at the earlier moment;
 	 * and that a second. 0 where sites.growth_ns is.

@@ -139,9 +139,9 @@ struct err *suppressions_read(struct suppressions *suppressions, const char *fil
 }
 
 /*
- * Piece by piece between the stars, each where it stands first; but for the one before `$`, which
- * must be at the end, and the one behind `^`, at the front. A `$` ends the pattern, as
- * LeakSanitizer has it.
+ * Each piece between two stars is matched at its first place, except that the piece before `$` must
+ * be at the end, and the piece behind `^` at the front. A `$` ends the pattern, as in
+ * LeakSanitizer.
  */
 bool suppression_matches(const char *pattern, const char *name)
 {

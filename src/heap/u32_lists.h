@@ -7,7 +7,8 @@
  *	struct u32_lists pool = U32_LISTS_INIT;
  *	struct u32_list list = U32_LIST_INIT;
  *	err = u32_lists_push(&pool, &list, 17);
- *	for (struct u32_cursor at = u32_lists_start(&pool, &list); u32_lists_next(&pool, &at, &number); )
+ *	for (struct u32_cursor at = u32_lists_start(&pool, &list);
+ *	     u32_lists_next(&pool, &at, &number); )
  *		...					the last one that was pushed comes first
  */
 #pragma once
