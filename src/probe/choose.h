@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Where the patch of a probe goes, and which engine it is for: the first of these ways that is
- * safe.
+ * Chooses the place of a probe's patch, and the engine that it is for: the first of these ways that
+ * is safe.
  *
  *	way			the patch	why it comes there
  *	jump behind		5 bytes behind the first instruction, which stays in place (arch.h,

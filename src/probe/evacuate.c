@@ -149,7 +149,8 @@ static bool change_saved(struct probes *probes, struct thread *thread, uint64_t 
  * A frame of the stack has a PC inside a jump: a signal came there. There may be copies of this PC
  * (siginfo has one, if it was a trap).
  */
-static void move_saved(struct probes *probes, struct thread *thread, struct probe *probe, uint64_t pc)
+static void move_saved(struct probes *probes, struct thread *thread, struct probe *probe,
+		       uint64_t pc)
 {
 	uint64_t to = displaced_at(probe, pc), at, found;
 	struct scan scan;

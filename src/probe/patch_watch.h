@@ -9,23 +9,24 @@
  * that are in, by one process_vm_readv for 64 of them. A patch that is not as it was written is
  * lost in one of two ways; its page shows in which:
  *
- *	the file's, or none	To write a patch gave the page a copy of its own, for as long as the
- *				mapping lasts. So this is another mapping: the module has gone, and
- *				come back, or not. (Or the process has thrown its copies away,
- *				MADV_DONTNEED, which comes to the same.) It is marked `replaced`, so
- *				that to the next reading of the module map it is one that died, and
- *				what lies there now is one that was born: with all that follows from
- *				either, as for any other (probes_modules_changed). The journal's entries
- *				of the old patches are dropped there; until then they name text that is
- *				as it was, which is no harm to who cleans up.
- *	a copy			Somebody has written over it: a debugger's breakpoint, another tool, the
- *				program itself. That is his: nothing is written over it, and the probe
- *				stays ACTIVE, since its entry in the journal must, but it is
- *				`overwritten`, and counts as one that records nothing as long as it is
- *				(probe_records). The user is told once for each probe, at the second
- *				look. Should our bytes be back one day (the debugger has left), it is a
- *				probe like others. (First the module map is asked whether what lies
- *				there is the module's at all.)
+ *	the file's, or none	A patch that is written gives the page a copy of its own, for as
+ *				long as the mapping lasts. So this is another mapping: the module
+ *				has gone, and may have come back. (Or the process has discarded its
+ *				copies, MADV_DONTNEED, which has the same effect.) The module is
+ *				marked `replaced`. The next reading of the module map then takes it
+ *				for one that has gone, and the module that is there now for a new
+ *				one, with all consequences (probes_modules_changed). That also drops
+ *				the journal's entries of the old patches; until then these name text
+ *				that is as it was, which does no harm in a clean-up.
+ *	a copy			Another party has written over the patch: a debugger with a
+ *				breakpoint, another tool, the program itself. Its bytes are left
+ *				alone, and the probe stays ACTIVE, since its entry in the journal
+ *				must stay. But it is `overwritten`, and counts as a probe that
+ *				records nothing as long as that lasts (probe_records). The user is
+ *				told once for each probe, at the second look. If our bytes come back
+ *				(the debugger has left), it is a probe like others. (Before all
+ *				that, mdbg checks in the module map whether the page belongs to the
+ *				module at all.)
  *
  * A jump in which another tool has, or had, its own trap is worse than a lost one: a thread that
  * calls the function goes on in the middle of an instruction. A kernel uprobe on an address inside

@@ -105,11 +105,11 @@ struct probe {
 	/* its first instruction, if it stays in place; len 0: not */
 	struct entry_insn stays;
 	uint64_t patch;			/* where the patch goes: behind `stays` */
-	uint64_t nothrow;		/* of the nothrow twin; 0 */
+	uint64_t nothrow;		/* of the nothrow variant; 0 */
 	uint8_t expect[32];		/* code at address, as the file has it */
 	uint32_t expect_len;
 	uint32_t text_entry;		/* journal */
-	uint8_t put[JOURNAL_BYTES];	/* ACTIVE: what was written there, put_len bytes */
+	uint8_t put[JOURNAL_BYTES];	/* ACTIVE: the put_len bytes that were written there */
 	uint32_t put_len;
 	/* ACTIVE, but overwritten by others: see patch_watch.h */
 	bool overwritten;
@@ -258,15 +258,15 @@ struct err *probes_read_maps(struct probes *probes) MUST_CHECK;
 struct err *probes_prepare(struct probes *probes, struct remote *remote) MUST_CHECK;
 struct err *probes_fill(struct probes *probes) MUST_CHECK;
 /*
- * Put in what is planned. The target is stopped; remote is on one of its threads, or NULL: one is
- * borrowed if there are calls to be made. What cannot be put in is REFUSED with its reason, or
- * becomes a breakpoint if the policy allows; only a failure that leaves nothing in place is an
- * error.
+ * Put in the planned probes. The target is stopped; remote is on one of its threads, or NULL: one
+ * is borrowed if there are calls to be made. A probe that cannot be put in is REFUSED with its
+ * reason, or becomes a breakpoint if the policy allows; only a failure that leaves nothing in place
+ * is an error.
  */
 struct err *probes_arm(struct probes *probes, struct remote *remote) MUST_CHECK;
 /*
- * Find out anew how frees of unknown blocks must be judged, and tell the agent. Records from before
- * do not count for that (log_note_gap). The target is stopped.
+ * Find out again how frees of unknown blocks must be judged, and tell the agent. Earlier records do
+ * not count for that (log_note_gap). The target is stopped.
  */
 void probes_learn_facts(struct probes *probes);
 /*
@@ -278,9 +278,9 @@ void probe_no_jump(const struct probes *probes, struct probe *probe, const char 
 void probe_refuse(struct probe *probe, const char *why, const char *hint);
 #define PROBE_OTHER_TOOL	"have the other tool leave, then attach again"
 /*
- * Take everything out. The target is stopped, and is let run for moments until no thread is inside
- * our code; after a time limit what that thread needs (made harmless) stays, and *left_ret says so.
- * Stopped again at the end.
+ * Take everything out. The target is stopped, and runs for moments until no thread is inside our
+ * code. After a time limit the code that such a thread needs stays (made harmless), and *left_ret
+ * says so. The target is stopped again at the end.
  */
 struct err *probes_disarm(struct probes *probes, bool *left_ret) MUST_CHECK;
 /*

@@ -5,19 +5,19 @@
  * A handler (the agent's) is installed so that threads outlive a killed mdbg. While mdbg traces,
  * our traps never run it, except in threads that were made with CLONE_UNTRACED.
  *
- * When mdbg is gone the handler takes the breakpoints out (agent/trap_handler.c says how). It knows
- * that by a robust futex of the tracer thread in the journal: `tracer`. As long as that is 0 the
- * handler leaves the text alone, and sends threads on for ever. mdbg keeps it at 0 where the
- * handler's system calls could do harm:
+ * When mdbg is gone the handler takes the breakpoints out (agent/trap_handler.c says how). It learns
+ * this from a robust futex of the tracer thread in the journal: `tracer`. As long as that is 0 the
+ * handler leaves the text alone, and sends threads on for ever. mdbg keeps it at 0 if the handler's
+ * system calls could do harm:
  *
- *	seccomp			in any thread: a filter may kill for mprotect. Threads are looked at
+ *	seccomp			A filter in any thread may kill for mprotect. Threads are checked
  *				when the handler is installed, LOOK_AT of them with each poll, and
- *				with the looks below. Once seen, it is for good. A thread that puts
- *				itself under a filter later, when mdbg has been killed, and is the
- *				first to hit a breakpoint in that mapping after that, would not survive
- *				it; so all of a mapping are taken out at once
- *	memory that is locked	text that becomes writable would be copied, all of it
- *	no overcommit		and accounted for as long as the process lives
+ *				with the looks below. If a filter was seen, this is final. If a
+ *				thread puts itself under a filter after mdbg was killed, and is the
+ *				first to hit a breakpoint in a mapping after that, it does not
+ *				survive; so all breakpoints of a mapping are taken out at once
+ *	memory that is locked	All text that becomes writable would be copied
+ *	no overcommit		The same, and it would be accounted for as long as the process lives
  *
  * A mapping that is not r-xp is never touched.
  *
@@ -26,9 +26,9 @@
  * seen in the disposition in /proc, but to read that costs as much as a whole stop. So mdbg reads
  * it for:
  *
- *	a thread that was seen to block SIGTRAP		is looked at at each trap
- *	any thread, at its first TRAPS_CLOSE traps	if it blocks any signal (who
- *							blocks signals blocks them all)
+ *	a thread that was seen to block SIGTRAP		at each trap
+ *	any thread, at its first TRAPS_CLOSE traps	if it blocks any signal (threads
+ *							that do usually block all)
  *	  and every TRAPS_EVERY'th after them
  *	at every CHECK_EVERY'th trap of the process	in any case
  *	at a thread's first trap after a repair		in any case: the kernel may
@@ -59,10 +59,13 @@ struct err *sigtrap_install(struct probes *probes, struct remote *remote) MUST_C
 struct err *sigtrap_remove(struct probes *probes, struct remote *remote) MUST_CHECK;
 /* Give up the robust word: no handler takes the breakpoints out any more. */
 void sigtrap_forget(struct probes *probes);
-/* To be called with each poll: may the text still be changed when mdbg is gone? */
+/*
+ * Call this with each poll. It checks a few threads for facts that forbid the handler to change the
+ * text when mdbg is gone.
+ */
 void sigtrap_check(struct probes *probes);
 /*
- * To be called after a trap of ours in thread, before it goes on: repair what the kernel has reset.
+ * Call this after a trap of ours in thread, before it goes on: repair what the kernel has reset.
  * False: the thread is gone.
  */
 bool sigtrap_repair(struct probes *probes, struct thread *thread);

@@ -7,22 +7,22 @@
  * A core leaves out text and constants, which are in files. So memory is read from these sources,
  * in this order:
  *
- *	1. what the core has
- *	2. of a mapped ELF file, what was never written, from the file of that name: where that is
- *	   the one that was mapped. It is if its first page (ELF and program headers, and as a rule
- *	   the build-id) is the one that the core has; where the core has not that page, nothing
- *	   tells, and the file is believed, which is counted (unchecked). What could be written was
- *	   not, if it is not in the core, as the kernel and gdb leave out no private memory that was
- *	   (core(5), coredump_filter) unless they are told to leave out all of it: then the stack is
- *	   not there, either
+ *	1. the core
+ *	2. the file of that name, for memory of a mapped ELF file that was never written to, if the
+ *	   file is the one that was mapped. It is if its first page (ELF and program headers, and
+ *	   usually the build-id) equals the one in the core. If the core does not have that page, this
+ *	   cannot be checked, and the file is accepted and counted (unchecked). Writable memory that
+ *	   is not in the core was not written to: the kernel and gdb leave out no private memory that
+ *	   was (core(5), coredump_filter), unless they are told to leave out all of it, and then the
+ *	   stack is missing, too
  *	3. nothing: not readable
  *
- * The names of modules are those of NT_FILE, on mdbg's own file system. The user may give that of
- * the program.
+ * The names of modules are those of NT_FILE, on mdbg's own file system. The user may give the name
+ * of the program.
  *
- * libdwfl's dwfl_core_file_report does the like for its own list of modules. It is not used: rows,
- * symbols and heap walk go by struct module, whose list is then made as that of a live process, of
- * the same files, and a file that does not fit can be named.
+ * libdwfl's dwfl_core_file_report does something similar for its own list of modules. It is not
+ * used: rows, symbols and heap walk need struct module. That list is made as for a live process,
+ * from the same files, and a file that does not fit can be named.
  */
 #pragma once
 
@@ -34,9 +34,9 @@ struct tracer;
 
 /* A file that was mapped; by the number that its mappings have for an inode, less 1. */
 struct core_image {
-	int fd;			/* -1: not to be had */
+	int fd;			/* -1: it cannot be opened */
 	bool tried;
-	enum err_code code;	/* why not */
+	enum err_code code;	/* the reason for that */
 	char why[160];
 };
 
@@ -51,7 +51,7 @@ struct core {
 	char *execfn;
 	uint64_t program;	/* `inode` of the program's file; 0: not known */
 	bool has_written;	/* private memory that was written to is in the core */
-	unsigned unchecked;	/* files that nothing tells of whether they are the right ones */
+	unsigned unchecked;	/* files that could not be checked */
 };
 
 /*
@@ -62,10 +62,10 @@ struct err *core_open(struct tracer *tracer, const char *path, const char *exe,
 		      const char *cache_dir, struct target **ret) MUST_CHECK;
 /* For target_destroy. NULL is fine. */
 void core_close(struct core *core);
-/* A copy. */
+/* The caller gets a copy. */
 struct err *core_copy_maps(const struct core *core, struct proc_maps *ret) MUST_CHECK;
-/* The vector registers of a thread, at most room bytes; ERR_NOTFOUND. */
+/* Read the vector registers of a thread, at most room bytes; ERR_NOTFOUND. */
 struct err *core_vector(const struct core *core, pid_t tid, void *buf, size_t room,
 			size_t *len_ret) MUST_CHECK;
-/* The path of the program as it was mapped, or as the user gave it; "" if not known. */
+/* Returns the path of the program as it was mapped, or as the user gave it; "" if not known. */
 const char *core_program(const struct core *core);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Whether a process may be forked (theory in forkable.h). */
+/* Decides whether a process may be forked (theory in forkable.h). */
 
 #include "tracee/forkable.h"
 

@@ -56,13 +56,13 @@ struct err *forked_copies_find(struct target *target, struct origin *origin,
 /* Does this process (still) have it mapped? */
 bool forked_copy_maps(pid_t pid, const struct file_id *file);
 /*
- * NULL if this process, which need not be stopped, is a forked copy as far as can be seen without
- * its text. ERR_STATE: it is not; the message says what it is.
+ * Returns NULL if this process, which need not be stopped, is a forked copy as far as can be seen
+ * without its text. ERR_STATE: it is not; the message says why.
  */
 struct err *forked_copy_check(pid_t tid, const struct origin *origin) MUST_CHECK;
 /*
- * forked_copy_check with a look at its text; the process is stopped. NULL: what it has of ours may
- * be taken out by the origin's journal.
+ * Like forked_copy_check, but checks the text, too; the process must be stopped. NULL: our changes
+ * in it may be undone by the origin's journal.
  */
 struct err *forked_copy_check_text(pid_t tid, struct procmem *mem, const struct origin *origin,
 				   const struct proc_maps *maps) MUST_CHECK;

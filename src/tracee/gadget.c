@@ -64,7 +64,7 @@ struct err *gadget_find(struct target *target, struct gadgets *ret)
 	struct gadgets *gadgets = &target->gadgets;
 
 	gadgets->call = find(target, gadgets->call, arch->call_gadget, arch->call_gadget_len);
-	/* Where `pop` is known, there was no restorer. */
+	/* If `pop` is known, there was no restorer. */
 	if (gadgets->pop)
 		gadgets->pop = find(target, gadgets->pop, arch->pop_gadget, arch->pop_gadget_len);
 	if (!gadgets->pop)

@@ -57,7 +57,10 @@ struct err *patch_map_data(struct target *target, struct remote *remote, uint64_
  */
 struct err *patch_map_log(struct remote *remote, uint64_t offset, uint64_t len, bool write,
 			  uint64_t *address_ret, uint32_t *entry_ret) MUST_CHECK;
-/* Change len bytes that were read at address to what they would be without our own patches. */
+/*
+ * Replace len bytes that were read at address by the bytes that would be there without our own
+ * patches.
+ */
 void patch_see_through(const struct target *target, uint64_t address, uint8_t *bytes, size_t len);
 struct err *patch_unmap(struct target *target, struct remote *remote, uint32_t entry) MUST_CHECK;
 /*

@@ -63,18 +63,18 @@ struct err *previous_session_clean_copy(struct target *target, const struct orig
 					char *left_ret,
 					size_t room) MUST_CHECK;
 /*
- * The origin of forked copies of a target that an earlier mdbg has left, from the target's own
+ * Get the origin of forked copies of a target that an earlier mdbg has left, from the target's own
  * journal, which is checked. Free *journal_ret after the origin. ERR_NOTFOUND: the target has no
- * journal of its own. ERR_STATE: it cannot be believed. Needs no stop.
+ * journal of its own. ERR_STATE: its journal cannot be trusted. The target need not be stopped.
  */
 struct err *previous_session_origin(struct target *target, struct origin *ret,
 				    struct journal **journal_ret) MUST_CHECK;
 
 /*
- * NULL if this mdbg can take over what an earlier one has left, instead of cleaning it. The journal
- * must have jumps and an agent, all done; only mappings may have been unfinished. ERR_STATE: it
- * cannot; the message says why ("" if there was nothing to take over). ERR_ATTACH: another mdbg is
- * at work. Needs no stop.
+ * Returns NULL if this mdbg can take over the changes that an earlier one has left, instead of
+ * undoing them. The journal must have jumps and an agent, all done; only mappings may have been
+ * unfinished. ERR_STATE: it cannot; the message says why ("" if there was nothing to take over).
+ * ERR_ATTACH: another mdbg is at work. The target need not be stopped.
  */
 struct err *previous_session_to_resume(struct target *target) MUST_CHECK;
 /*

@@ -188,7 +188,10 @@ static struct err *wrong_processor(pid_t pid, uint16_t machine, uint8_t class)
 			arch_host()->name);
 }
 
-/* Where the file may be run but not read: the kernel's entries are pairs of the program's words. */
+/*
+ * For a file that may be run but not read, check the auxiliary vector: its entries are pairs of
+ * words that are as long as those of the program.
+ */
 static struct err *check_auxv(pid_t pid, pid_t tid)
 {
 	AUTO_FREE char *bytes = NULL;
@@ -228,7 +231,8 @@ static struct err *check_translator(pid_t pid, pid_t tid)
 	if (procfs_maps(tid, &maps))
 		return NULL;
 	translator = translator_find(&maps);
-	return translator ? err_hint(refused(pid, "%s", translator->what), "%s", translator->instead) : NULL;
+	return translator ? err_hint(refused(pid, "%s", translator->what), "%s",
+				     translator->instead) : NULL;
 }
 
 static struct err *check_alive(pid_t pid, pid_t parent)

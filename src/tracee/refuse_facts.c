@@ -104,7 +104,7 @@ static struct err *by_policy(const struct refuse_facts *facts)
 		       "deny_ptrace, AppArmor has ptrace rules");
 }
 
-/* Without CAP_SYS_PTRACE. */
+/* Check the case without CAP_SYS_PTRACE. */
 static struct err *without_capability(const struct refuse_facts *facts)
 {
 	const struct proc_status *target = &facts->target;

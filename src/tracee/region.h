@@ -4,14 +4,14 @@
  * all that is done to the target; the log follows. It is mdbg's memory in all but name: pages are
  * faulted in by mdbg, it is in no core dump.
  *
- * A forked child inherits the journal's mapping and the changes that are in the journal, and loses
- * both before it runs. If mdbg was killed it keeps both, so that a later mdbg can clean it as well;
- * that mdbg only reads the journal, since other processes may share it.
+ * A forked child inherits the journal's mapping and the changes that are in the journal, and mdbg
+ * removes both before the child runs. If mdbg was killed, the child keeps both, so that a later
+ * mdbg can clean it, too; that mdbg only reads the journal, since other processes may share it.
  *
  * As long as nobody in the target writes the log (breakpoint probes) the target maps the journal
- * alone: that is what a later mdbg looks for. The mapping is known by its name in /proc/PID/maps,
- * "/memfd:mdbg (deleted)", and its file offset 0; the descriptor is closed at once. What an agent
- * needs comes behind the log in the same file and is mapped by tracee/share.h.
+ * alone: a later mdbg looks for that mapping. The mapping is known by its name in /proc/PID/maps,
+ * "/memfd:mdbg (deleted)", and its file offset 0; the descriptor is closed at once. The data of an
+ * agent comes behind the log in the same file and is mapped by tracee/share.h.
  *
  * Whose file it is. The target makes it, since only it can have it mapped; by the time that mdbg
  * opens it, an accomplice that shares the table of descriptors may have put another one in its

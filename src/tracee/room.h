@@ -3,9 +3,9 @@
  * How large a log a process has room for.
  *
  * What the agent needs is mapped for good and is mostly addresses: the log, a table of threads
- * (their walk caches, some 114 KB each), rows of the modules, areas. Under RLIMIT_AS they count
- * like memory, and what mdbg takes of them the process cannot have: malloc would return NULL
- * there. So
+ * (their walk caches, some 114 KB each), rows of the modules, areas. Under RLIMIT_AS addresses
+ * count like memory, and the process cannot have those that mdbg takes: its malloc would return
+ * NULL. So
  *
  *	no limit, or half of what is left is enough	all as asked for
  *	else	at most half of what is left: fewer threads first, but room for twice those that there are,
@@ -13,12 +13,11 @@
  *	else	the least that works, LOG_LIMIT_MIN and 16 threads, if it leaves a quarter of it
  *	else	as asked for: it cannot be mapped then, and breakpoints are taken, which need none of it
  *
- * A thread for which the table has no place is recorded all the same, with less known
- * (agent/state.h).
+ * A thread that finds no place in the table is recorded, too, but with fewer facts (agent/state.h).
  *
- * Where memory is never overcommitted (vm.overcommit_memory) the log's pages are promised memory,
- * of which the machine has what is left of its CommitLimit: the log is not larger than half of
- * that.
+ * If memory is never overcommitted (vm.overcommit_memory), the log's pages count as promised
+ * memory. The machine can promise only the rest of its CommitLimit, so the log is not larger than
+ * half of that rest.
  */
 #pragma once
 
@@ -32,7 +31,7 @@ struct room_facts {
 	uint64_t addresses;	/* bytes that it may still map; UINT64_MAX: any */
 	uint64_t commit;	/* bytes that the machine may still promise; UINT64_MAX: any */
 	uint64_t rows;		/* bytes of the modules' rows */
-	uint32_t threads;	/* that there are */
+	uint32_t threads;	/* number of threads now */
 };
 
 struct room {
@@ -43,13 +42,13 @@ struct room {
 	char why[192], hint[128];
 };
 
-/* Choose by these facts. The texts of *ret are not touched. */
+/* Choose by these facts. The texts of *ret are not set. */
 void room_choose(const struct room_facts *facts, uint64_t log, struct room *ret);
 /*
- * room_choose for a target whose module map was read, with texts. What cannot be read is no
- * limit.
+ * Like room_choose, for a target whose module map was read, and with texts. A limit that cannot be
+ * read counts as none.
  */
 void room_find(struct target *target, uint64_t log, struct room *ret);
 
-/* The soft RLIMIT_AS of a process; UINT64_MAX: there is none. */
+/* Returns the soft RLIMIT_AS of a process; UINT64_MAX: there is none. */
 uint64_t room_address_limit(pid_t tid);

@@ -55,9 +55,9 @@ struct share {
 #define OLD_KEY		((const struct row *)1)	/* of the span that is an earlier mdbg's */
 
 /*
- * Where the log's mapping begins: on the journal's last page, also if an earlier mdbg has its log
- * mapped from the next page on. Otherwise the kernel would merge journal and log, side by side,
- * into one mapping.
+ * The log's mapping begins on the journal's last page, also if an earlier mdbg has its log mapped
+ * from the next page on. Otherwise the kernel would merge journal and log, side by side, into one
+ * mapping.
  */
 #define LOG_FRONT	(JOURNAL_SIZE - PAGE)
 

@@ -9,22 +9,22 @@
  *	behind			module maps and rows	mapped r-- (JOURNAL_LOG), grows
  *	at the end		history			not mapped
  *
- * The file is sparse and its size is fixed. The target maps of the last part what is in use and as
- * much again; when more is needed, it is mapped at another place and old maps stay valid as long as
+ * The file is sparse and its size is fixed. Of the last part, the target maps twice as much as is
+ * in use; when more is needed, it is mapped at another place, and old maps stay valid as long as
  * their mapping does. A walk_map and all that it points to never changes once it is published: a
- * new module set makes a new one, which shares the rows of the modules that stayed. What was not
- * used by the last map is used again when a new one is made while all threads are stopped outside
+ * new module set makes a new one, which shares the rows of the modules that stayed. Room that the
+ * last map did not use is used again when a new map is made while all threads are stopped outside
  * the agent.
  *
  * Mapping without a descriptor. The target's descriptor is closed at the end of region_create: one
  * kept open would be seen by the program (closefrom, a check of /proc/self/fd, a limit that it is
  * close to), and one opened again needs /proc in the target's mount namespace. Instead a mapping is
- * made from another one, by mremap with an old length of 0 (patch_map_log): it shows the same page
- * of the file first, and any length of what follows. The log is mapped from the journal's last page
- * on, the module maps from the last page of the threads on (later ones from their own first page),
- * so that no two of our mappings are ever merged by the kernel, and that at offset 0 is always the
- * journal's. Mapping all of it at the beginning would count against RLIMIT_AS, where only the
- * journal is needed (breakpoints).
+ * made from another one, by mremap with an old length of 0 (patch_map_log): it begins with the same
+ * page of the file, and has any length. The log is mapped from the journal's last page on, the
+ * module maps from the last page of the threads on (later ones from their own first page), so that
+ * no two of our mappings are ever merged by the kernel, and the mapping at offset 0 is always the
+ * journal's. If all of it were mapped at the beginning, it would count against RLIMIT_AS even when
+ * only the journal is needed (breakpoints).
  *
  * mlockall(MCL_FUTURE): a mapping made by mremap is locked only if the one that it was made from
  * is, and region_create unlocks the journal's; so a log of 1G is not populated at once.

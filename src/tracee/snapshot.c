@@ -96,7 +96,9 @@ void snapshot_copies_free(struct snapshot_copies *copies)
 
 /* The child */
 
-/* Where the child returns to from clone: a signal frame that only leads it to its end. */
+/*
+ * Write a signal frame for the return of the child from clone; it only leads the child to its end.
+ */
 static struct err *lay_end(struct remote *remote, uint64_t *sp_ret)
 {
 	struct target *target = remote->thread->target;

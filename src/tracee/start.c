@@ -81,7 +81,7 @@ static struct err *cannot_load(const char *program, int status)
 	return err_hint(err, "the file may be damaged or cut short: `readelf -lW` looks at it");
 }
 
-/* From the seize to PTRACE_EVENT_EXEC. */
+/* Run from the seize to PTRACE_EVENT_EXEC. */
 static struct err *to_exec(pid_t pid, const struct start_spec *spec, int report)
 {
 	for (;;) {
@@ -167,7 +167,7 @@ struct hook {
 	uint8_t was;
 };
 
-/* Where the program stops when its libraries are mapped. */
+/* Find the place where the program stops when its libraries are mapped. */
 static struct err *find_hook(struct target *target, struct hook *hook)
 {
 	uint64_t base, size, debug;
@@ -192,7 +192,7 @@ static struct err *find_hook(struct target *target, struct hook *hook)
 	return err ? err_wrap(err, "entry of process %d", target->pid) : NULL;
 }
 
-/* At the trap: is the loader done? */
+/* Is the loader done? Called at the trap. */
 static bool is_loaded(struct target *target, const struct hook *hook)
 {
 	uint32_t state;

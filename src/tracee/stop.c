@@ -5,28 +5,28 @@
  * How long each of many threads is stopped depends on the order, and on which threads have the
  * processors:
  *
- * - A thread that waits in a system call notices nothing of a stop as long as nothing wakes it. So
- *   those are stopped first, and the busy ones when the others stand. But each runs to its stop, on
- *   processors that the busy threads may have: when no more threads stop, or not soon, the busy ones
- *   are asked as well, which frees the processors.
- * - Some threads wake all the time, and wait for a moment when they are looked at. They are stopped
- *   as late as the busy ones, and resumed before all others: they run for a very short time. Among
- *   the waiting threads they would stand as long as it takes to go through all of them (300: 1.5 to
- *   3 ms, of which their own part is 0.1). They are recognized by how often they had a processor
- *   (procfs_runs).
+ * - A thread that waits in a system call is not disturbed by a stop as long as nothing wakes it. So
+ *   such threads are stopped first, and the busy ones after them. But each waiting thread needs a
+ *   processor to reach its stop, and the busy threads may have all of them: when no more threads
+ *   stop, or not soon, the busy ones are stopped as well, which frees the processors.
+ * - Some threads wake all the time, and wait at the moment when they are looked at. They are
+ *   stopped as late as the busy ones, and resumed before all others: they run for a very short
+ *   time. If they were stopped among the waiting threads, they would stand as long as it takes to
+ *   go through all of them (300: 1.5 to 3 ms, of which their own part is 0.1). They are recognized
+ *   by how often they had a processor (procfs_runs).
  * - Before a stop the tracer sleeps for a moment. Otherwise its time slice may be used up, and it
  *   would give way to the busy threads for a whole poll (4 ms) in the middle.
- * - Then the thread that was stopped first is resumed first, the busy ones last. Before the others
- *   they would take the processor away from the tracer, with all other threads still standing (seen:
- *   a thread that was to wake stood for 3 to 8 ms). A waiting thread takes a few microseconds to wait
- *   again.
- * - While it resumes them the tracer goes before all others (tracer_hurry): 300 threads then take
- *   0.3 ms, and 1 to 4 where it gives way to each that it wakes. It does not do so while it stops
- *   them: a thread that it waits for may need its processor (a stop then took some ten ms now and
- *   then).
- * - The sleep and the hurry are only for many threads: with a few, to sleep and to change its own
- *   scheduling takes longer than to go through them (after a sleep the tracer may be on another
- *   processor than the thread that it borrows then: 0.7 ms of a detach where it was 0.3).
+ * - Then the thread that was stopped first is resumed first, the busy ones last. If these came
+ *   earlier, they would take the processor from the tracer while all other threads are still
+ *   stopped (seen: a thread that was to wake stood for 3 to 8 ms). A waiting thread takes a few
+ *   microseconds to wait again.
+ * - While it resumes them, the tracer has precedence over all other threads (tracer_hurry): 300
+ *   threads then take 0.3 ms, and 1 to 4 if it gives way to each that it wakes. It does not do so
+ *   while it stops them: a thread that it waits for may need its processor (a stop then took some
+ *   ten ms now and then).
+ * - The sleep and the precedence are only for many threads: with a few, a sleep and a change of its
+ *   own scheduling take longer than to go through them (after a sleep the tracer may be on another
+ *   processor than the thread that it then borrows: a detach took 0.7 ms instead of 0.3).
  *
  * A thread that sleeps uninterruptibly stops before it runs user code again, so that the target
  * counts as stopped without it. The exception is a thread in execve, which waits for its file, or
@@ -57,7 +57,7 @@
 #define EXECUTE_NS	(50 * NS_PER_MS)
 /* How long to wait for one thread before the stops of others are handled. */
 #define IN_TURN_NS	NS_PER_MS
-/* The same time while busy threads run, and how long these may run at most. */
+/* How long to wait for one thread while busy threads run, and how long these may run at most. */
 #define AT_ONCE_NS	200000ull
 #define BUSY_NS		(4 * NS_PER_MS)
 /* The tracer's sleep before a stop. */
@@ -175,7 +175,7 @@ static bool awaits_child(struct target *target, uint64_t end)
 {
 	if (target->expected && tracer_now() > end) {
 		trace_line("%u children of process %d do not stop", target->expected, target->pid);
-		/* But when they do they must be released, so somebody must wait for them. */
+		/* If they stop later, they must be released, so somebody must wait for them. */
 		tracer_count(target->tracer, (int)target->expected);
 		map_free(&target->newborn, NULL);
 		target->expected = 0;

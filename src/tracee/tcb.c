@@ -12,7 +12,7 @@
 #define THREADS_MAX	16u		/* that are looked at: the target is stopped meanwhile */
 #define STACK_MAX	(1ull << 36)
 
-/* What is known of a thread. */
+/* The known facts about a thread. */
 struct memory_view {
 	uint64_t tp, sp;
 	uint32_t tid;

@@ -9,8 +9,8 @@
  *
  *	TEXT		is written only where the bytes are `new` (see undo_is_ours), the mapping is
  *			private, executable and not writable, and shows that very place of the module's
- *			file, or is a module's text that was moved to anonymous memory. What is written
- *			is what the file has, never the entry's `old`
+ *			file, or is a module's text that was moved to anonymous memory. The bytes
+ *			written are those of the file, never the entry's `old`
  *	MAPPING, DATA	are unmapped only if a private anonymous mapping lies there with the rights
  *			that ours have, and the entry has exactly a length that ours have
  *	LOG, REGION	only what is mapped of the region's file, from that offset on
@@ -18,8 +18,8 @@
  *	SNAPSHOT	reaped by the process itself, only a child that is one (tracee/snapshot.h)
  *	FD, others	nothing
  *
- * Text that still leads into an area and may not be put back keeps all of the mappings there: the
- * process would else run into a hole (`stands`).
+ * If text that leads into an area may not be put back, all mappings there stay: the process would
+ * otherwise jump to unmapped memory (`stands`).
  */
 #pragma once
 
@@ -69,8 +69,8 @@ struct undo_text {
 };
 
 /*
- * Could an mdbg have written each number of an entry that is PLANNED or DONE? NULL: yes; else what
- * is wrong. Unknown kinds are not checked.
+ * Could an mdbg have written each number of an entry that is PLANNED or DONE? Returns NULL if so;
+ * else the text says what is wrong. Unknown kinds are not checked.
  */
 const char *undo_malformed(const struct journal_entry *entry);
 /* undo_malformed for a whole journal that has passed journal_check. */

@@ -3,10 +3,10 @@
  * Waits until something in a target has come to its end: a thread has left code of ours, a call of
  * the allocator has returned, a child can be reaped.
  *
- * It cannot end while all threads are stopped, but mdbg can look for it only while they are. So the
- * wait goes in steps: look, let the target run for a while, stop it, and look again. A step is
- * short at first, as most of what is waited for ends within microseconds, and where it has not, the
- * next one is twice as long, so that the stops do not add up.
+ * This cannot happen while all threads are stopped, but mdbg can check for it only while they are.
+ * So the wait goes in steps: look, let the target run for a while, stop it, and look again. The
+ * first step is short, as most waits end within microseconds; each further step is twice as long,
+ * so that the stops do not add up.
  *
  *	        +------------------------------------------+
  *	        v                                          |
@@ -23,8 +23,8 @@
  * left in the state that the look has found.
  *
  * Threads in a group stop (SIGSTOP and the like) stay in it when the target is resumed, until
- * somebody sends a SIGCONT. Where all that are to run are in one, nothing that a look finds can
- * change, and there is one look (target_can_move).
+ * somebody sends a SIGCONT. If all threads that would run are in one, no further look could find a
+ * change, and there is only one look (target_can_move).
  */
 #pragma once
 
