@@ -86,7 +86,8 @@ struct err *err_sys(const char *fmt, ...)
 	snprintf(err->msg + len, sizeof(err->msg) - len, ": %s", strerror(errnum));
 	if (errnum == EMFILE)
 		snprintf(err->hint, sizeof(err->hint),
-			 "`ulimit -n NUMBER` in the shell that starts mdbg lets it open more files");
+			 "`ulimit -n NUMBER` in the shell that starts mdbg lets it open more "
+			 "files");
 	errno = errnum;
 	return err;
 }

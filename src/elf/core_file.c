@@ -120,7 +120,8 @@ struct err *core_cut_off(const struct core_file *core, const char *what)
 {
 	return err_hint(err_create(ERR_FORMAT, "%s: cut off: %s is not in its %" PRIu64 " bytes",
 				   core->name, what, core->size),
-			"`ulimit -c unlimited` before the program is started, and room on the disk");
+			"`ulimit -c unlimited` before the program is started, and room on "
+			"the disk");
 }
 
 static struct err *add_segment(struct core_file *core, const Elf64_Phdr *from)

@@ -214,7 +214,7 @@ struct err *elf_file_function_extent(struct elf_file *file, uint64_t value, uint
 	}
 	if (!size)
 		return err_create(ERR_NOTFOUND,
-				  "%s: nothing says where the function at 0x%" PRIx64 " ends",
+				  "%s: the end of the function at 0x%" PRIx64 " is not known",
 				  file->name, value);
 	*size_ret = MIN(size, end - value);
 	return NULL;

@@ -152,7 +152,8 @@ static struct err *reach_list(struct glibc *glibc, const struct list *list)
 						.heap = list->heap, .before = before,
 						.address = before ? before : list->where,
 						.doubt = doubt_of(glibc, list, block) },
-					    "%s list of 0x%" PRIx64 "-byte%s chunks leads to 0x%" PRIx64 ": %s",
+					    "%s list of 0x%" PRIx64 "-byte%s chunks leads to "
+					    "0x%" PRIx64 ": %s",
 					    list->kind == CHUNK_FAST ? "fastbin" : "tcache",
 					    list->least, or_longer(list),
 					    block, wrong);
@@ -165,7 +166,8 @@ static struct err *reach_list(struct glibc *glibc, const struct list *list)
 	return glibc_damage(glibc, (struct heap_damage){
 				.heap = list->heap, .address = list->where, .before = before,
 				.doubt = list->doubt },
-			    "tcache list of 0x%" PRIx64 "-byte%s chunks has %" PRIu64 ", and says %" PRIu64,
+			    "tcache list of 0x%" PRIx64 "-byte%s chunks has %" PRIu64 ", and says "
+			    "%" PRIu64,
 			    list->least, or_longer(list),
 			    nr, list->count);
 }
@@ -329,7 +331,8 @@ static struct err *add_cache(struct glibc *glibc, const struct cache *cache,
 			.least = list_least(i),
 			.most = list_most(i),
 			.count = cache->count[i],
-			.where = cache->address + cache->layout->lists * cache->layout->width + 8ull * i,
+			.where = cache->address +
+				 cache->layout->lists * cache->layout->width + 8ull * i,
 			.heap = chunk.heap,
 			.doubt = doubt,
 			.kind = CHUNK_CACHED,

@@ -93,7 +93,7 @@ static struct err *site_key(struct site_sums *sums, const struct block *block, u
 static struct err *too_many(const char *what, uint32_t most)
 {
 	return err_hint(err_create(ERR_RANGE, "more than %u %s", most, what),
-			"a filter, or to add up `by` something else, makes them fewer");
+			"use a filter, or add up `by` something else, to get fewer");
 }
 
 /* The stack with most bytes of a site is known when all blocks are added up. */

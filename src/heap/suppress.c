@@ -80,12 +80,14 @@ static struct err *bad_line(const char *text)
 
 	if (strlen(text) == strlen("leak:"))
 		return err_hint(err_create(ERR_USAGE, "a pattern is missing after leak:"),
-				"`leak:*` suppresses all that has a stack");
+				"`leak:*` suppresses all leaks that have a stack");
 	if (text[kind] && !strpbrk(text, " {"))
 		return err_hint(err_create(ERR_USAGE, "'%.*s' is nothing to suppress", kind, text),
-				"lines are `leak:PATTERN`, as LeakSanitizer's; others' kinds have no meaning here");
+				"lines are `leak:PATTERN`, as LeakSanitizer's; the kinds of other "
+				"sanitizers have no meaning here");
 	return err_hint(err_create(ERR_USAGE, "'%.40s' is no suppression", text),
-			"lines are `leak:PATTERN`, as LeakSanitizer's, or `# comment`; valgrind's format is another");
+			"lines are `leak:PATTERN`, as LeakSanitizer's, or `# comment`; valgrind "
+			"has another format");
 }
 
 /* text ends with its line, and may be cut. */

@@ -37,7 +37,7 @@ struct err *file_reopen(int path_fd, uint64_t most, struct stat *st_ret, int *fd
 	if (fstat(fd, st_ret))
 		return err_sys("fstat");
 	if (st_ret->st_dev != looked_at.st_dev || st_ret->st_ino != looked_at.st_ino)
-		return err_create(ERR_FORMAT, "another file when it was opened");
+		return err_create(ERR_FORMAT, "replaced by another file while it was opened");
 	if ((uint64_t)st_ret->st_size > most)
 		return limit_err("its length", "too many bytes", most);
 	*fd_ret = take_fd(fd);
@@ -107,7 +107,7 @@ static struct err *others_may(const char *path, const struct stat *st)
 	else
 		err = err_create(ERR_PERM, "%s: %s may write to it", path,
 				 st->st_mode & S_IWOTH ? "others" : "its group");
-	return err_hint(err, "own it, and `chmod go-w %s`", path);
+	return err_hint(err, "make it your own, and run `chmod go-w %s`", path);
 }
 
 /* A walk along a path: the folder that it has reached, and the rest of the path. */
@@ -218,7 +218,7 @@ struct err *file_check_owned(const char *path, int *fd_ret)
 	struct err *err;
 
 	if (!*path || strlen(path) >= sizeof(walk.left))
-		return err_create(ERR_NOTFOUND, "%s: no path of a file", path);
+		return err_create(ERR_NOTFOUND, "%s: not the path of a file", path);
 	strcpy(walk.left, path);
 	err = enter(&walk, path);
 	while (!err && !end)

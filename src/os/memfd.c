@@ -67,7 +67,7 @@ struct err *memfd_open(int path_fd, int *fd_ret)
 	int fd = file_open_again(path_fd, O_RDWR);
 
 	if (fd < 0)
-		return err_sys("open it");
+		return err_sys("open the log's file");
 	*fd_ret = fd;
 	return NULL;
 }
@@ -83,6 +83,6 @@ struct err *memfd_check_sealed(int fd, uint64_t size, int seals)
 	if ((has & seals) != seals)
 		return err_create(ERR_BUSY, "the size of the log's file can be changed");
 	if ((uint64_t)stat.st_size != size)
-		return err_create(ERR_BUSY, "the log's file has another size than it was given");
+		return err_create(ERR_BUSY, "the log's file has not the size that it was given");
 	return NULL;
 }

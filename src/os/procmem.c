@@ -196,10 +196,10 @@ static struct err *write_refused(const struct procmem *mem, uint64_t addr)
 	err = err_create(ERR_MEMORY, "cannot write memory at 0x%" PRIx64, addr);
 	if (fd_read(mem, addr, &byte, sizeof(byte)) <= 0)
 		return err;
-	return err_hint(err, "what the process itself may not write, mdbg can only while it traces "
-			     "the process where the kernel was started with "
-			     "proc_mem.force_override=ptrace; with =never, or where the mapping is "
-			     "shared, not at all");
+	return err_hint(err, "the process itself may not write there: mdbg cannot if the mapping "
+			     "is shared, or the kernel was started with "
+			     "proc_mem.force_override=never; with =ptrace it can only while it "
+			     "traces the process");
 }
 
 struct err *procmem_write(struct procmem *mem, uint64_t addr, const void *buf, size_t len)

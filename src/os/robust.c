@@ -22,7 +22,7 @@ static struct err *begin(struct robust *robust, uint32_t offset)
 
 	if (head->list.next)
 		return head->futex_offset == (long)(PAGE + offset) ? NULL :
-			err_create(ERR_RANGE, "the words of a robust list have one offset");
+			err_create(ERR_RANGE, "words of a robust list must have the same offset");
 	head->list.next = &head->list;
 	head->futex_offset = PAGE + offset;
 	if (!syscall(SYS_set_robust_list, head, sizeof(*head)))

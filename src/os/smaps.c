@@ -48,7 +48,7 @@ struct err *smaps_parse(FILE *file, struct smaps *ret)
 	if (!err && ferror(file))
 		err = err_sys("smaps");
 	if (!err && !flags)
-		err = err_create(ERR_UNSUPPORTED, "the kernel does not tell how memory is forked "
+		err = err_create(ERR_UNSUPPORTED, "the kernel does not say what a fork copies "
 				 "(no VmFlags in smaps)");
 	if (err) {
 		smaps_free(&smaps);

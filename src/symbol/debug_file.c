@@ -178,8 +178,9 @@ static int fetch(const struct debug_search *search, struct build_id id, const ch
 	fd = search->fetch(search->fetch_ctx, hex.at, module_path);
 	if (fd < 0 || has_build_id(fd, id, &none))
 		return take_fd(fd);
-	debug_warn(search, err_create(ERR_FORMAT, "debuginfod: %s: what the server gave has not its "
-				      "build-id, %s, and is not used", module_path, hex.at));
+	debug_warn(search,
+		   err_create(ERR_FORMAT, "debuginfod: %s: the file from the server has not its "
+			      "build-id, %s, and is not used", module_path, hex.at));
 	return -1;
 }
 

@@ -66,8 +66,8 @@ static int on_progress(struct debuginfod_client *client UNUSED, long done, long 
 	if (!work->stopped)
 		work->stopped = cancel_check();
 	if (!work->stopped && now() >= work->end)
-		work->stopped = err_create(ERR_TIMEOUT, "not there within %u s, which debuginfod-time "
-					   "allows", request->most_seconds);
+		work->stopped = err_create(ERR_TIMEOUT, "not there within %u s, which "
+					   "debuginfod-time allows", request->most_seconds);
 	if (!work->stopped && MAX(bytes, all) > request->most_bytes)
 		work->stopped = too_long(request->most_bytes);
 	if (!work->stopped && request->step && all)
@@ -110,12 +110,13 @@ struct err *debug_server_create(struct debug_server **ret)
 	if (err)
 		return err;
 	if (!urls || !urls[strspn(urls, " ")])
-		return err_hint(err_create(ERR_NOTFOUND, "debuginfod: DEBUGINFOD_URLS names no server"),
+		return err_hint(err_create(ERR_NOTFOUND,
+					   "debuginfod: DEBUGINFOD_URLS names no server"),
 				"before mdbg is started: export DEBUGINFOD_URLS="
 				"https://debuginfod.debian.net");
 	server->client = server->begin();
 	if (!server->client)
-		return err_create(ERR_NOTFOUND, "debuginfod: the library could not begin");
+		return err_create(ERR_NOTFOUND, "debuginfod: the library cannot be initialised");
 	server->set_progress(server->client, on_progress);
 	*ret = take(server);
 	return NULL;

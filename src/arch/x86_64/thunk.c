@@ -243,7 +243,7 @@ static struct err *check(const struct thunk_spec *spec)
 		return err_create(ERR_UNSUPPORTED, "thunk for a block in argument %u: only 0 to 2",
 				  spec->ptr_arg);
 	if (spec->nothrow_call && spec->kind != THUNK_ENTER)
-		return err_create(ERR_UNSUPPORTED, "thunk with a nothrow form, without an entry");
+		return err_create(ERR_UNSUPPORTED, "only THUNK_ENTER can have a nothrow form");
 	if (spec->nothrow_call && (spec->nr_args < 1 || spec->nr_args > 2))
 		return err_create(ERR_UNSUPPORTED,
 				  "thunk with a nothrow form for %u arguments: only 1 and 2",
