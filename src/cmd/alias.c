@@ -23,7 +23,7 @@ static int alias_run_tcl(ClientData data, Tcl_Interp *tcl, int objc, Tcl_Obj *co
 	return code;
 }
 
-/* Tcl calls this when the command goes, whoever removes it. */
+/* Tcl calls this when the command is deleted, whoever deletes it. */
 static void alias_deleted(ClientData data)
 {
 	struct alias *alias = data;
@@ -49,7 +49,7 @@ static const struct alias *find(const struct shell *shell, const char *name)
 	return NULL;
 }
 
-/* ERR_USAGE if the name is taken by something that is no alias. */
+/* The error is ERR_USAGE if the name is that of a command which is no alias. */
 static struct err *set(struct shell *shell, const char *name, Tcl_Obj *words)
 {
 	struct alias *alias;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Aliases: a word that stands for some words. Kept here (not by Tcl's own `interp alias`) so that
- * they can be listed and looked through.
+ * An alias is a word that stands for some other words. Aliases are kept here, not by Tcl's own
+ * `interp alias`, so that mdbg can list them and can see which command one of them stands for.
  */
 #pragma once
 
@@ -16,8 +16,9 @@ struct alias {
 /* Make the aliases that everybody has: c, q, t, … */
 struct err *alias_defaults(struct shell *shell) MUST_CHECK;
 /*
- * words with words[0] replaced if it is an alias; at most room of them go to full (the strings are
- * the alias's or words'). Their number.
+ * Copy words to full, with the words of the alias in the place of words[0] if that is an alias. At
+ * most `room` words are copied; their strings stay the alias's or the caller's. Returns how many
+ * there are.
  */
 int alias_expand(const struct shell *shell, int nr, const char *const *words, int room,
 		 const char **full);

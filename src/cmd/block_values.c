@@ -67,7 +67,7 @@ static struct err *take_list(const struct call *call, const struct query *query,
 	return err ? err : take_threads(log, ret);
 }
 
-/* What the query has taken is given back before a script runs. */
+/* Take the blocks out of the query, whose memory and heap walk are freed before a script runs. */
 static struct err *take_answer(const struct call *call,
 			       struct err *(*ask)(const struct call *call, struct query *query),
 			       struct block_values *ret)

@@ -44,7 +44,7 @@ struct err *call_need_view(const struct call *call)
 struct err *call_need_log(const struct call *call)
 {
 	if (session_log(call->session)) {
-		/* Modules that came last are known then, and with them their stacks. */
+		/* This adds the modules that were loaded last, so that their stacks have names. */
 		(void)session_symbols(call->session);
 		return NULL;
 	}

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Commands. Every command is a Tcl command, is one file and one word in CMD_LIST
- * (docs/add-command.md). A name of two words ("malloc allocations") is a subcommand; it may be cut
- * short as long as it is unambiguous.
+ * Commands. Every command is a Tcl command, and is one file and one word in CMD_LIST
+ * (docs/add-command.md). A name of two words ("malloc allocations") is a subcommand; it may be
+ * shortened as long as it is unambiguous.
  *
  * A command that prints has `run` and prints to call->out only; one for scripts (mdbg::…) has
  * `value`. Neither knows where the output goes: a redirection (`> FILE`, `>> FILE`, `| COMMAND`) at
- * the end of its words is taken away before.
+ * the end of its words is taken away before it runs.
  */
 #pragma once
 
@@ -37,7 +37,7 @@ enum cmd_flags {
 	CMD_FILTER	= 1 << 0,	/* takes a FILTER: a `>` after an attribute is a relation */
 	CMD_RAW		= 1 << 1,	/* the rest of a prompt line is its one word, as it is */
 	CMD_SILENT	= 1 << 2,	/* prints nothing itself: call->out is NULL */
-	CMD_EACH	= 1 << 3,	/* takes `-each VAR BODY` behind its other words (each.h) */
+	CMD_EACH	= 1 << 3,	/* takes `-each VAR BODY` after its other words (each.h) */
 };
 
 #define CMD_ANY	(-1)		/* max_args: no limit */
@@ -50,22 +50,22 @@ struct call {
 	const char *const *argv;	/* UTF-8; argv[argc] is NULL */
 	Tcl_Obj *const *objv;		/* the same words */
 	struct out *out;
-	Tcl_Obj *each_var, *each_body;	/* of `-each VAR BODY`, which are not among the words; or NULL */
-	int code;			/* of a value: what Tcl does next, unless there is an error */
+	Tcl_Obj *each_var, *each_body;	/* words of `-each VAR BODY`, not in argv; or NULL */
+	int code;			/* the Tcl code that a `value` ends with, unless it fails */
 };
 
 struct cmd {
 	const char *name;
-	const char *usage;	/* what goes after the name; NULL: nothing */
+	const char *usage;	/* the words after the name; NULL: none */
 	const char *brief;	/* one line, no capital, no full stop */
 	const char *help;	/* shapes, units, errors; NULL if brief says it all */
-	/* The check of what the command needs: call_need_target or one of its kind; NULL: nothing. */
+	/* It checks that the command can run: call_need_target or the like; NULL: no check. */
 	struct err *(*need)(const struct call *call);
 	struct err *(*run)(struct call *call);
-	struct err *(*act)(struct session *session);	/* in place of run, if it is all there is to do */
-	/* After an error *ret is dropped. */
+	struct err *(*act)(struct session *session);	/* in place of run, if this is all */
+	/* After an error *ret may be set; the caller drops it. */
 	struct err *(*value)(struct call *call, Tcl_Obj **ret);
-	/* For a name that Tcl has as well: are these words for Tcl's own command? */
+	/* It is set for a name that Tcl has as well: are these words for Tcl's own command? */
 	bool (*for_tcl)(int argc, const char *const *argv);
 	int min_args, max_args;
 	enum complete complete;
@@ -94,44 +94,51 @@ CMD_LIST(CMD_DECLARE)
 /* The commands of CMD_LIST; ends with NULL. */
 extern const struct cmd *const cmd_table[];
 
-/* Make all of them commands of shell's interpreter. */
+/* Make all commands of CMD_LIST commands of the shell's interpreter. */
 struct err *cmd_register(struct shell *shell) MUST_CHECK;
-/* The second word of a subcommand of first, else NULL. */
+/* If cmd is a subcommand of first, return its second word, else NULL. */
 const char *cmd_subcommand(const struct cmd *cmd, const char *first);
 #define CMD_WORD_MAX	64
-/* The next first word of the commands, each once, from cmd_table[*at] on; false: there is none. */
+/*
+ * Get the next first word of the commands, each word once, from cmd_table[*at] on; false: there is
+ * no other.
+ */
 bool cmd_next_word(unsigned *at, char ret[CMD_WORD_MAX]);
 /*
- * The command that words[0..] name: the longest that fits, with *used_ret words. ERR_USAGE (with
- * what there is) for an unknown or ambiguous subcommand; NULL in *ret if words[0] is no command of
- * mdbg.
+ * Find the command that words[0..] name: the longest name that fits, which has *used_ret words.
+ * ERR_USAGE, with a list of those that there are, for an unknown or ambiguous subcommand; *ret is
+ * NULL if words[0] is no command of mdbg.
  */
 struct err *cmd_find(int nr, const char *const *words, const struct cmd **ret,
 		     int *used_ret) MUST_CHECK;
-/* Returned by a command that ran a script: the interpreter has that one's error. */
+/* A command that ran a script returns this if the script failed: the interpreter has the error. */
 extern struct err err_in_script[1];
 /*
  * Set the interpreter's result and errorCode {MDBG KIND HINT} from err (unless it is
- * err_in_script); TCL_ERROR.
+ * err_in_script), and return TCL_ERROR.
  */
 int cmd_fail(Tcl_Interp *tcl, const struct err *err);
 
-/* ERR_STATE unless there is a target that lives; for commands that touch it. */
+/* Check that there is a live target, for commands that touch it; else ERR_STATE. */
 struct err *call_need_target(const struct call *call) MUST_CHECK;
-/* ERR_STATE unless there is one, or a core file; for commands that only look. */
+/* Check that there is a live target or a core file, for commands that only look; else ERR_STATE. */
 struct err *call_need_view(const struct call *call) MUST_CHECK;
-/* ERR_STATE unless something may have been recorded: not of a core file. */
+/*
+ * Check that something may have been recorded, which is never so for a core file; else ERR_STATE.
+ */
 struct err *call_need_recording(const struct call *call) MUST_CHECK;
-/* ERR_STATE unless there is a log (of a core file an empty one), of a target that lives or not. */
+/*
+ * Check that there is a log, of a live or an ended target (a core file has an empty one); else
+ * ERR_STATE.
+ */
 struct err *call_need_log(const struct call *call) MUST_CHECK;
 /*
- * ERR_USAGE: `word` is not what may stand here. The command's name and usage are added by the
- * table.
+ * Returns ERR_USAGE: `word` may not stand here. command_table.c adds the command's name and usage.
  */
 struct err *call_bad_word(const char *word) MUST_CHECK;
-/* Which of words, which end with NULL, is this one? -1: none. */
+/* The index of word in words, which end with NULL; -1: it is not among them. */
 int word_index(const char *word, const char *const *words);
-/* A thread by LWP id or pthread_t; ERR_NOTFOUND. */
+/* Find a thread by LWP id or pthread_t; ERR_NOTFOUND if there is none. */
 struct err *call_thread(const struct call *call, const char *word, pid_t *ret) MUST_CHECK;
-/* The thread that was chosen by `thread`, else the main one. */
+/* The thread that the user has chosen by `thread`, else the main one. */
 pid_t frames_current_thread(const struct shell *shell);

@@ -18,7 +18,7 @@ const struct cmd *const cmd_table[] = {
 	NULL,
 };
 
-/* A Tcl command: all commands whose first word is this. */
+/* A Tcl command. It stands for all commands with this first word. */
 struct group {
 	struct shell *shell;
 	char *name;
@@ -26,7 +26,7 @@ struct group {
 	struct original *original;
 };
 
-/* The command of Tcl that had the name before. */
+/* The command of Tcl that had the name before ours took its place. */
 struct original {
 	Tcl_CmdInfo info;
 };
@@ -116,7 +116,10 @@ struct err *cmd_find(int nr, const char *const *words, const struct cmd **ret, i
 
 struct err err_in_script[1] = { { .code = ERR_STATE, .msg = "a script failed" } };
 
-/* Messages are for people, and may have names of files and threads in them: one line. */
+/*
+ * Messages are for people and may contain names of files and threads, so they are put into one
+ * line.
+ */
 static Tcl_Obj *shown(const char *text)
 {
 	AUTO_STR struct str line = STR_INIT;
@@ -207,7 +210,7 @@ static struct err *run_one(struct call *call)
 	return call->cmd->value ? run_value(call) : run_printing(call);
 }
 
-/* A silent command takes the time that its user wants, or ends mdbg. */
+/* A silent command has no progress line: it takes as long as its user wants, or it ends mdbg. */
 static struct err *run(struct call *call)
 {
 	const struct cmd *cmd = call->cmd;
@@ -225,7 +228,7 @@ static struct err *run(struct call *call)
 	return err;
 }
 
-/* Take -each or the redirection from the words, run, put standard output back. */
+/* Take -each or the redirection from the words, run the command, and put standard output back. */
 static struct err *run_redirected(struct call *call, const char **argv)
 {
 	enum redirect_kind kind = REDIRECT_NONE;
@@ -251,8 +254,9 @@ static struct err *run_redirected(struct call *call, const char **argv)
 }
 
 /*
- * "attach 17: …" of the layers below is not to become "attach: attach 17: …"; nor is a full disk
- * the command's; and why a process cannot be attached to is a whole sentence.
+ * True if the command's name need not stand before the message. A message of the layers below that
+ * begins with it would become "attach: attach 17: …"; a full disk has nothing to do with the
+ * command; and the reason why a process cannot be attached to is a whole sentence.
  */
 static bool says_so(const struct err *err, const struct cmd *cmd)
 {
@@ -334,8 +338,8 @@ static struct err *keep_original(struct group *group)
 }
 
 /*
- * Over one of Tcl's own commands only the procedure is replaced: where the compiler makes bytecode
- * of it (`set` with a variable), that stays as it is.
+ * When a command of ours takes the place of one of Tcl's own, only the procedure is replaced. Where
+ * Tcl's compiler makes bytecode of the command (`set` with a variable), that stays as it is.
  */
 static struct err *override(struct group *group)
 {
@@ -372,7 +376,7 @@ static struct err *register_group(struct shell *shell, const struct cmd *cmd)
 	return err;
 }
 
-/* Is this the first command of its first word? */
+/* Is this the first command with its first word? */
 static bool leads_group(unsigned i)
 {
 	size_t len = first_word(cmd_table[i]);

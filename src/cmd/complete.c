@@ -28,7 +28,7 @@ struct matches {
 /* readline gives its callbacks no context. */
 static struct shell *completing;
 
-/* Without memory there are fewer matches. */
+/* If there is no memory, there are fewer matches. */
 static void offer(struct matches *matches, const char *word)
 {
 	char *copy;
@@ -67,7 +67,10 @@ static void offer_commands(struct shell *shell, struct matches *matches)
 		offer(matches, word);
 	vec_each_value(alias, &shell->aliases)
 		offer(matches, alias->name);
-	/* Tcl's own, and the procedures of scripts, once there is something to go by. */
+	/*
+	 * Tcl's own commands and the procedures of scripts are offered only after a first letter,
+	 * because there are many.
+	 */
 	if (!*matches->prefix ||
 	    Tcl_EvalEx(shell->tcl, "info commands", -1, TCL_EVAL_GLOBAL) != TCL_OK ||
 	    Tcl_ListObjGetElements(NULL, Tcl_GetObjResult(shell->tcl), &nr, &names) != TCL_OK)
@@ -138,7 +141,9 @@ static void offer_threads(struct shell *shell, struct matches *matches)
 	offer(matches, "all");
 }
 
-/* A process chooses its name, and what is completed is run by Tcl: plain names only. */
+/*
+ * A process chooses its own name, and Tcl runs the completed line: so only plain names are offered.
+ */
 static bool plain_name(const char *name)
 {
 	for (; *name; name++)
@@ -148,8 +153,8 @@ static bool plain_name(const char *name)
 }
 
 /*
- * After a letter the names, else the ids. Several ids are shown with their names, "1234 (sh)", of
- * which readline puts into the line what they have in common.
+ * After a letter names are offered, otherwise ids. Several ids are shown with their names, "1234
+ * (sh)"; readline puts the part that they have in common into the line.
  */
 static void offer_processes(struct matches *matches)
 {
@@ -225,7 +230,7 @@ static void offer_arguments(struct shell *shell, const struct cmd *cmd, int nr,
 	}
 }
 
-/* The words of text, cut in place; their number. */
+/* Cut text into its words, in place; returns how many there are. */
 static int split(char *text, const char **words)
 {
 	char *state, *word;
@@ -273,7 +278,7 @@ char **complete_words(struct shell *shell, const char *line, int start, const ch
 	*files = false;
 	if (!before)
 		return NULL;
-	/* Only the innermost command counts. */
+	/* The word belongs to the innermost command. */
 	for (at = before + start; at > before && !strchr(";[{\n", at[-1]); at--)
 		;
 	nr = split(at, words);
@@ -287,7 +292,7 @@ char **complete_words(struct shell *shell, const char *line, int start, const ch
 	return matches.vec.at;
 }
 
-/* readline wants them one by one. */
+/* readline asks for the matches one by one. */
 static char **pending;
 
 static char *next_match(const char *text UNUSED, int state)
@@ -311,7 +316,7 @@ static char **attempt(const char *text, int start, int end UNUSED)
 		free(pending);
 		pending = NULL;
 	}
-	/* readline's own completion, when we have nothing, is files. */
+	/* If there is no match, readline completes names of files. */
 	if (!result && files)
 		rl_attempted_completion_over = 0;
 	return result;
@@ -321,6 +326,6 @@ void complete_init(struct shell *shell)
 {
 	completing = shell;
 	rl_attempted_completion_function = attempt;
-	/* C++ names have colons and brackets of all kinds in them. */
+	/* These leave out colons and most brackets, because C++ names have them. */
 	rl_completer_word_break_characters = (char *)" \t\n\"'[{;|";
 }

@@ -25,7 +25,10 @@ static struct err *ask(struct shell *shell, const char *build_id, int *fd_ret)
 	return debug_server_find(shell->debug_server, &request, fd_ret);
 }
 
-/* A file that no server has is told by `map -v`; Ctrl-C by the command that it ends. */
+/*
+ * A file that no server has is no warning: `map -v` shows it. Nor is Ctrl-C: the command that it
+ * ends reports it.
+ */
 static int fetch(void *ctx, const char *build_id, const char *path)
 {
 	struct shell *shell = ctx;

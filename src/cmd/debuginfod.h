@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * set debuginfod: debug files from a server, for names and lines that this machine has not. Off, no
- * library of it is loaded and nothing is asked, whatever the environment says. On, a file is asked
- * for when a line of its module is to be shown, by the main thread, while the process runs or has
- * ended; while it stands (`interrupt`, --stop) nothing is asked.
+ * set debuginfod: get debug files from a server, for names and lines that this machine does not
+ * have.
+ *
+ * While it is off, its library is not loaded and no server is asked, whatever the environment says.
+ * While it is on, the main thread asks for a file when a line of its module is to be shown, while
+ * the process runs or after it has ended. While the process is stopped (`interrupt`, --stop) no
+ * server is asked.
  */
 #pragma once
 
@@ -13,11 +16,17 @@
 
 struct shell;
 
-/* `set debuginfod`; a server that did not answer is asked again. Nothing changes on an error. */
+/*
+ * Turn it on or off. A server that did not answer before is asked again. After an error nothing has
+ * changed.
+ */
 struct err *debuginfod_switch(struct shell *shell, bool on) MUST_CHECK;
-/* There are new symbols. */
+/* Call this when there are new symbols. */
 void debuginfod_attached(struct shell *shell);
-/* The process runs again: what was not asked for meanwhile may be. */
+/*
+ * Call this when the process runs again: files that were not asked for while it was stopped may be
+ * asked for now.
+ */
 void debuginfod_continued(struct shell *shell);
-/* At the prompt, once: lines were missing in an answer. */
+/* At the prompt, say once that an answer lacked lines. */
 void debuginfod_hint(struct shell *shell);

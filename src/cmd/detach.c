@@ -11,7 +11,7 @@ static struct err *run(struct call *call)
 
 	if (keep && strcmp(call->argv[0], "-keep"))
 		return call_bad_word(call->argv[0]);
-	/* A process that has ended has been let go. */
+	/* mdbg has detached already from a process that has ended. */
 	if (session_state(call->session) == SESSION_ENDED)
 		return NULL;
 	err = keep ? call_need_target(call) : call_need_view(call);
@@ -19,7 +19,7 @@ static struct err *run(struct call *call)
 		fail_on_leak_search(call->shell);
 	if (!err)
 		err = keep ? session_keep(call->session) : session_detach(call->session);
-	events_pump(call->shell);	/* what had to stay in the process is said now */
+	events_pump(call->shell);	/* this says now what had to stay in the process */
 	return err;
 }
 

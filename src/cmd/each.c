@@ -14,7 +14,7 @@
 #define OPTION	"-each"
 #define WORDS	3	/* with VAR and BODY */
 
-/* The value of a condition on names may be any word. */
+/* The value of a condition may be any word, `-each` too. */
 static bool is_value(const char *const *argv, int at)
 {
 	const char *before = at ? argv[at - 1] : "";
@@ -71,7 +71,7 @@ static struct err *set_variable(const struct call *call, Tcl_Obj *value)
 	Tcl_Interp *tcl = call->shell->tcl;
 	Tcl_Obj *set;
 
-	/* BODY may change the value in place, so nobody else has it then. */
+	/* BODY may change the value in place, so no one else may hold a reference then. */
 	Tcl_IncrRefCount(value);
 	set = Tcl_ObjSetVar2(tcl, call->each_var, NULL, value, TCL_LEAVE_ERR_MSG);
 	Tcl_DecrRefCount(value);
@@ -83,7 +83,7 @@ static struct err *set_variable(const struct call *call, Tcl_Obj *value)
 	return err_in_script;
 }
 
-/* *done_ret: no further element is wanted. */
+/* *done_ret is set if the loop ends here. */
 static struct err *run_body(struct call *call, bool *done_ret)
 {
 	Tcl_Interp *tcl = call->shell->tcl;
@@ -97,7 +97,7 @@ static struct err *run_body(struct call *call, bool *done_ret)
 		return err_in_script;
 	}
 	if (*done_ret && code != TCL_BREAK)
-		call->code = code;	/* return, and what else the caller is to see */
+		call->code = code;	/* the caller must see return and codes of its own */
 	return NULL;
 }
 
@@ -107,7 +107,10 @@ static struct err *run_for_each(struct call *call, size_t nr,
 	struct err *err = NULL;
 	bool done = false;
 
-	/* The command has done its part. BODY may write to the terminal; its commands may take long. */
+	/*
+	 * The command has done its own part, so its progress line ends here: BODY may write to the
+	 * terminal, and its commands may take long.
+	 */
 	progress_end();
 	for (size_t i = 0; !err && !done && i < nr; i++) {
 		err = set_variable(call, element(ctx, i));

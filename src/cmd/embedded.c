@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A file system for Tcl that has the files inside of mdbg. Folders are not in the table: they are
- * what the names of files begin with.
+ * A file system for Tcl that contains the files inside of mdbg. Folders are not in the table: a
+ * folder is there if the names of files begin with its name.
  */
 
 #include "cmd/embedded.h"
@@ -18,7 +18,7 @@
 
 #define VOLUME	"mdbg:/"
 
-/* What stands behind the volume's name; NULL: the path is of another file system. */
+/* The part of the path after the volume's name; NULL: the path is of another file system. */
 static const char *inner_path(Tcl_Obj *path)
 {
 	Tcl_Obj *normal = Tcl_FSGetNormalizedPath(NULL, path);
@@ -35,7 +35,9 @@ static const struct embedded_file *find(const char *name)
 	return NULL;
 }
 
-/* What stands behind the folder's name and its slash in the file's name, or NULL. */
+/*
+ * The part of the file's name after the folder's name and its slash; NULL: it is not in the folder.
+ */
 static const char *below(const struct embedded_file *file, const char *folder)
 {
 	size_t len = strlen(folder);
@@ -54,7 +56,10 @@ static bool is_folder(const char *name)
 	return false;
 }
 
-/* Tcl normalizes a path only when it knows whose it is. */
+/*
+ * Tcl normalizes a path only once a file system has claimed it, so this looks at the path as it was
+ * written.
+ */
 static int path_in_filesystem(Tcl_Obj *path, ClientData *data UNUSED)
 {
 	return strncmp(Tcl_GetString(path), VOLUME, strlen(VOLUME)) ? -1 : TCL_OK;
@@ -94,7 +99,7 @@ static int access_file(Tcl_Obj *path, int mode)
 	return -1;
 }
 
-/* The file's bytes, to be read from the start. */
+/* Copy the file to a memory file, and return its descriptor, which reads from the start. */
 static int copy_to_memory_file(const struct embedded_file *file)
 {
 	AUTO_CLOSE int fd = memfd_create("mdbg-embedded", MFD_CLOEXEC);
@@ -140,7 +145,7 @@ static bool is_of_type(bool folder, const Tcl_GlobTypeData *types)
 	       types->type & (folder ? TCL_GLOB_TYPE_DIR : TCL_GLOB_TYPE_FILE);
 }
 
-/* Without a pattern: is there what the path itself names? */
+/* Without a pattern Tcl asks whether the path itself exists. */
 static int match(Tcl_Interp *tcl, Tcl_Obj *list, Tcl_Obj *path, const char *pattern,
 		 Tcl_GlobTypeData *types)
 {
@@ -160,7 +165,7 @@ static int match(Tcl_Interp *tcl, Tcl_Obj *list, Tcl_Obj *path, const char *patt
 		size_t len = child ? strcspn(child, "/") : 0;
 		Tcl_Obj *entry;
 
-		/* The files of one folder stand together. */
+		/* The table is sorted, so the files of one folder are next to each other. */
 		if (!child || (len == last_len && !strncmp(child, last, len)))
 			continue;
 		last = child;
@@ -186,7 +191,10 @@ static const Tcl_Filesystem filesystem = {
 	.listVolumesProc	= list_volumes,
 };
 
-/* Nothing is loaded by itself from the folders that Tcl looks in else: they are the container's. */
+/*
+ * Tcl must load nothing by itself from the other folders in which it looks: they are the
+ * container's.
+ */
 static const char only_inside[] =
 	"set auto_path [list $tcl_library]\n"
 	"::tcl::tm::path remove {*}[::tcl::tm::path list]\n"

@@ -145,12 +145,12 @@ static void on_signal(ClientData data, int mask UNUSED)
 		shell_end_scripts(shell);
 }
 
-/* Errors of `after` scripts and their kin, which nobody waits for. */
+/* Report errors of `after` scripts and the like, which nobody waits for. */
 static int on_background_error(ClientData data, Tcl_Interp *tcl, int objc, Tcl_Obj *const objv[])
 {
 	struct shell *shell = data;
 
-	/* A script that Ctrl-C ended is reported by its line. */
+	/* If Ctrl-C ended a script, its line reports that. */
 	if (objc != 3 || !strcmp(Tcl_GetString(objv[1]), "interrupted"))
 		return TCL_OK;
 	Tcl_SetReturnOptions(tcl, objv[2]);
@@ -195,7 +195,7 @@ void shell_check_ending(struct shell *shell)
 {
 	int number = signals_ending();
 
-	/* Inside of a script the cancel flag ends it first. */
+	/* While a script runs, the cancel flag ends that first. */
 	if (shell->depth)
 		return;
 	if (number)

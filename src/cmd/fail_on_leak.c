@@ -2,14 +2,16 @@
 /*
  * --fail-on-leak: are blocks definitely lost at the end?
  *
- * The end is whatever comes first of a target's own end (its memory is looked at before it is gone:
- * `set leaks-at-end`), and mdbg's letting go of it: detach, kill, the end of mdbg. What was lost is
- * reported on standard error then. Of several targets each counts. One that could not be looked at
- * is a failure, too: nobody knows.
+ * The end is one of two moments, whichever comes first: the target's own end (mdbg looks at its
+ * memory before that is gone: `set leaks-at-end`), or the moment at which mdbg detaches from it
+ * (detach, kill, the end of mdbg). The blocks that were lost are reported on standard error then.
+ * If there were several targets, each counts. A target that could not be looked at counts as a
+ * failure, too, because nobody knows whether it leaked.
  *
- * Only what is definitely lost counts. A block that hangs on a word of a stack alone may be lost,
- * too (struct reach_holder), but the word may be a variable of a thread that is at work; and
- * possibly lost ones mostly are none. A gate that fails where nothing is wrong would be taken away.
+ * Only definitely lost blocks count. A block that only a word of a stack points to may be lost, too
+ * (struct reach_holder), but the word may be a variable of a thread that is at work; and most
+ * possibly lost blocks are not lost. If the check failed where nothing is wrong, people would take
+ * it out.
  */
 
 #include <inttypes.h>

@@ -12,10 +12,10 @@
 #define NO_STEPS	"mdbg does not step; `where` prints the stacks of a moment"
 #define EARLIER_LINES	"`history` lists earlier lines; arrow keys and Ctrl-R bring them back"
 
-/* The first row that fits counts. */
+/* The first row that matches is used. */
 static const struct foreign {
 	const char *first;	/* the first word: one of these, with a blank between them */
-	const char *second;	/* what the second one begins with; NULL: whatever follows */
+	const char *second;	/* the start of the second word; NULL: anything may follow */
 	const char *answer;
 } table[] = {
 	{ "info", "th", "`thread` lists the threads" },
@@ -67,7 +67,7 @@ const char *suggest_foreign(const char *command)
 		return len == 1 || strchr("!0123456789-?$", command[1]) ?
 			       EARLIER_LINES :
 			       "`sh COMMAND` runs a shell command";
-	/* gdb's x/16gx and p/x */
+	/* gdb has x/16gx and p/x. */
 	len = MIN(len, strcspn(command, "/"));
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		const char *start = table[i].second;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * history, and the history of the prompt's lines, kept from one run to the next in
- * $XDG_STATE_HOME/mdbg/history (~/.local/state). It is read and written only where nobody but root
- * and mdbg's own user has a say in what that path leads to, and never through a symbolic link: mdbg
- * often runs as root in somebody else's environment. Lines are written to a file beside it, mode
- * 0600, that then takes its place.
+ * history, and the history of the prompt's lines, which is kept from one run to the next in
+ * $XDG_STATE_HOME/mdbg/history (~/.local/state).
+ *
+ * mdbg often runs as root in somebody else's environment. So the file is read and written only
+ * where nobody but root and mdbg's own user can change what that path leads to, and never through a
+ * symbolic link. Lines are written to a new file beside it, mode 0600, which then takes its place.
  */
 
 #include "cmd/prompt.h"
@@ -35,7 +36,7 @@ static void make_folders(char *file)
 	}
 }
 
-/* Without a place for it there is no history across runs, which is no error. */
+/* Without $XDG_STATE_HOME and $HOME there is no history across runs; that is no error. */
 static char *path_of(void)
 {
 	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
@@ -72,7 +73,10 @@ struct err *history_load(char **file_ret)
 	if (!file)
 		return NULL;
 	make_folders(file);
-	/* An empty file, so that there is one to be checked with all that leads to it. */
+	/*
+	 * This makes an empty file if there is none, so that the file and the folders above it can
+	 * be checked.
+	 */
 	fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0 && errno != EEXIST)
 		return NULL;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A line as it is typed.
+ * Parse a line as it is typed.
  *
- * The words of the line are found as Tcl would (braces, quotes, brackets, backslashes), without
- * substitution, so that a `>` inside of any of these is none of ours. What follows a `|` is the
- * shell's and need not be Tcl at all, so it is never looked at.
+ * The words of the line are found as Tcl would find them (braces, quotes, brackets, backslashes),
+ * without substitution. So a `>` inside of any of these is no redirection. The text after a `|` is
+ * the shell's and need not be Tcl, so it is not looked at.
  */
 
 #include "cmd/line.h"
@@ -42,7 +42,7 @@ static struct err *words_add(struct words *words, const char *at, size_t len)
 	return err;
 }
 
-/* Blanks inside a command; a backslash before the end of a line makes it one. */
+/* Skip blanks inside a command; a backslash before the end of a line makes it a blank. */
 static const char *skip_blanks(const char *at)
 {
 	for (;;) {
@@ -55,7 +55,7 @@ static const char *skip_blanks(const char *at)
 	}
 }
 
-/* Past the closing brace, or the end of the text. */
+/* Skip to behind the closing brace, or to the end of the text. */
 static const char *skip_braces(const char *at)
 {
 	unsigned depth = 0;
@@ -96,7 +96,7 @@ static bool ends_bare(char c)
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == ';' || !c;
 }
 
-/* Past a word that begins at `at`. */
+/* Skip the word that begins at `at`. */
 static const char *skip_word(const char *at)
 {
 	bool quoted = *at == '"';
@@ -122,7 +122,10 @@ static const char *skip_word(const char *at)
 	return at;
 }
 
-/* Is the command that these words begin one with this flag? Its aliases too. */
+/*
+ * If the command that these words begin has this flag, return it, else NULL. An alias counts as its
+ * command.
+ */
 static const struct cmd *flagged(const struct shell *shell, const struct words *words,
 				 enum cmd_flags flag)
 {
@@ -137,7 +140,7 @@ static const struct cmd *flagged(const struct shell *shell, const struct words *
 	return cmd;
 }
 
-/* A file name must end the line: `set op >; …` is Tcl. */
+/* A redirection to a file ends the line: `set op >; …` is Tcl. */
 static bool ends_line(const char *rest)
 {
 	rest = skip_blanks(rest);
@@ -150,8 +153,8 @@ static bool ends_line(const char *rest)
 }
 
 /*
- * The last of words, which is the text from at to end: true if it begins a redirection, or (the first)
- * names a raw command. Then *ret is complete.
+ * Look at the last of words, which is the text from `at` on. True if it begins a redirection, or if
+ * it is the first word and names a raw command; *ret is complete then.
  */
 static bool ends_tcl(const struct shell *shell, const char *text, struct words *words,
 		     const char *at, struct line *ret)

@@ -12,9 +12,9 @@ struct shell;
 struct line {
 	const struct cmd *raw;		/* the command takes the rest as it is; else NULL */
 	enum redirect_kind kind;
-	size_t head_len;		/* of the Tcl part; of a raw command, its name */
-	const char *rest;		/* what follows `>`, `>>`, `|`; the rest of a raw command */
+	size_t head_len;		/* of the Tcl part, or of the name of a raw command */
+	const char *rest;		/* the text after `>`, `>>`, `|` or a raw command's name */
 };
 
-/* Lack of memory is the only error. ret points into text. */
+/* The only error is lack of memory. ret points into text. */
 struct err *line_parse(const struct shell *shell, const char *text, struct line *ret) MUST_CHECK;

@@ -14,8 +14,8 @@
 #include "session/unknown_frees.h"
 
 struct check {
-	struct session_heap heap;	/* not walked where there is no process, or no glibc */
-	bool recorded;			/* false: nothing is known of frees, and unknown frees are empty */
+	struct session_heap heap;	/* it is not walked if there is no process, or no glibc */
+	bool recorded;			/* false: no free is known, and unknown_frees is empty */
 	struct session_unknown_frees unknown_frees;
 };
 

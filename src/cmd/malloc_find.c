@@ -18,7 +18,7 @@
 
 struct found {
 	uint64_t address;
-	bool searched;			/* who points to it; else heap alone is of use */
+	bool searched;			/* for pointers to it; otherwise only find.heap is set */
 	struct session_find find;
 };
 
@@ -57,7 +57,7 @@ static void found_free(struct found *found)
 	session_find_free(&found->find);
 }
 
-/* ADDRESS ?limit N?, and look. found_free, whatever comes back. */
+/* Parse ADDRESS ?limit N?, and look. The caller calls found_free, also after an error. */
 static struct err *found_get(struct call *call, struct found *ret)
 {
 	uint64_t limit;

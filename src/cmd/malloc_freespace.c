@@ -18,7 +18,10 @@ static struct err *run(struct call *call)
 
 	if (!err)
 		return chunks_print(query.list, &query.heap, call->out);
-	/* An answer, as that of `malloc check` is; of a core both are errors. */
+	/*
+	 * For a process this is an answer, as it is for `malloc check`; for a core file it is an
+	 * error, as it is there.
+	 */
 	if (err->code != ERR_UNSUPPORTED || query.heap.walked || session_core(call->session, &core))
 		return err;
 	out_f(call->out, "The heaps cannot be looked at: %s\n", query.heap.why);

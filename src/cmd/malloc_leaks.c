@@ -53,7 +53,7 @@ const struct cmd cmd_malloc_leaks = {
 	.complete	= COMPLETE_BLOCKS,
 };
 
-/* The loss records of an answer for scripts, apart from the session they are of. */
+/* The loss records of an answer for scripts. They do not need the session that they come from. */
 struct leak_values {
 	struct leaks leaks;
 	VEC(Tcl_Obj *) patterns;	/* of the suppressions, which a script may change */
@@ -109,7 +109,7 @@ static Tcl_Obj *holder_dict(const struct call *call, const struct query *query,
 	return dict;
 }
 
-/* Words that point to a block of this record. */
+/* The words of stacks and registers that alone hold blocks of this record. */
 static Tcl_Obj *held_by(const struct call *call, const struct query *query,
 			const struct leak *leak)
 {
@@ -159,7 +159,7 @@ static struct err *take_held_by(const struct call *call, const struct query *que
 	return NULL;
 }
 
-/* What the search has taken is given back before a script runs. */
+/* Take the loss records out of the query, whose memory is freed before a script runs. */
 static struct err *take_leaks(struct call *call, struct leak_values *ret)
 {
 	CLEANUP(query_free) struct query query;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* malloc on, off, reset: whether the process records, and what it has recorded. */
+/* malloc on, off, reset: start or stop the recording in the process, and forget the records. */
 
 #include "cmd/cmd.h"
 #include "session/session.h"

@@ -41,7 +41,7 @@ const struct cmd cmd_malloc_sites = {
 	.complete	= COMPLETE_SITES,
 };
 
-/* The sites of an answer for scripts, apart from the session they are of. */
+/* The sites of an answer for scripts. They do not need the session that they come from. */
 struct site_values {
 	struct sites sites;
 	VEC(Tcl_Obj *) labels;
@@ -80,7 +80,7 @@ static struct err *take_label(const struct call *call, const struct query *query
 	return NULL;
 }
 
-/* The function that the site is named after. Keys are numbered from 1 as they come up. */
+/* Take the function that the site is named after. New keys come in order, from 1 on. */
 static struct err *take_function(struct stack_names *names, const struct site *site,
 				 struct site_values *ret)
 {
@@ -110,7 +110,7 @@ static struct err *take_functions(struct session *session, struct site_values *r
 	return err;
 }
 
-/* What the query has taken is given back before a script runs. */
+/* Take the sites out of the query, whose memory is freed before a script runs. */
 static struct err *take_sites(struct call *call,
 			      struct err *(*ask)(const struct call *call, struct query *query),
 			      struct site_values *ret)
@@ -128,7 +128,7 @@ static struct err *take_sites(struct call *call,
 	return err ? err : take_functions(call->session, ret);
 }
 
-/* Growth and what goes with it. */
+/* Add one of the figures that are known only with growth. */
 static void add_growth(struct dicts *dicts, const struct sites *sites, const struct site *site,
 		       const struct site_field *field)
 {

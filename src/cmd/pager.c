@@ -11,7 +11,7 @@
 #include "cmd/spawn.h"
 #include "report/out.h"
 
-/* On failure the text goes to the terminal as it would without a pager. */
+/* If this fails, the text goes to the terminal as it would without a pager. */
 static void start(struct out *out)
 {
 	const char *command = getenv("PAGER");

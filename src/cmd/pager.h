@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Output that is longer than the screen goes through $PAGER: at the prompt, on a terminal, unless
- * `set pager off`.
+ * Output that is longer than the screen goes through $PAGER. This is so only at the prompt, on a
+ * terminal, unless `set pager off`.
  */
 #pragma once
 
@@ -15,7 +15,7 @@ struct pager {
 	int fd;
 };
 
-/* The pager starts by itself when out has more lines than the screen. */
+/* Let out start the pager once it has more lines than the screen. */
 void pager_offer(struct pager *pager, const struct shell *shell, struct out *out);
-/* After out_finish: wait until the user has seen it. */
+/* Call this after out_finish: it waits until the user has closed the pager. */
 void pager_end(struct pager *pager);

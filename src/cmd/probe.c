@@ -9,7 +9,7 @@
 #include "report/text_table.h"
 #include "session/session.h"
 
-#define ARGS_MAX	6	/* in registers */
+#define ARGS_MAX	6	/* arguments that are passed in registers */
 
 static struct err *list(struct call *call)
 {
@@ -45,7 +45,7 @@ const struct cmd cmd_probe = {
 	.run		= list,
 };
 
-/* NAME=ARG: true if word is about this name; *ret 0 is `ret`. */
+/* Parse NAME=ARG. True if word begins with NAME=; *ret is ARG, or 0 for `ret`. */
 static bool parse_arg(const char *word, const char *name, int *ret, struct err **err)
 {
 	size_t len = strlen(name);

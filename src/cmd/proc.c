@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* proc: what the kernel says of the process. */
+/* proc: show the state of the process as /proc has it. */
 
 #include <inttypes.h>
 #include <signal.h>
@@ -30,7 +30,7 @@ static void print_name(struct out *out, pid_t pid, struct outside name)
 	out_text(out, ")\n");
 }
 
-/* A link or file of /proc; what cannot be read is shown as "-". */
+/* Print a link or file of /proc; one that cannot be read is shown as "-". */
 static void print_link(const struct call *call, pid_t pid, const char *name)
 {
 	AUTO_FREE char *text = NULL;
@@ -103,7 +103,7 @@ static void print_status(struct out *out, const struct proc_status *status,
 	     status->vm_kb, status->rss_kb, status->swap_kb);
 }
 
-/* A core has less of it. */
+/* A core file has less of this than a process. */
 static struct err *print_core(const struct call *call, const struct session_core *core)
 {
 	struct out *out = call->out;

@@ -5,7 +5,7 @@
  *	waiting ── line ──> running (readline is out: the terminal is as it was) ──> waiting
  *	        ── Ctrl-D, Ctrl-C twice ──> ended
  *
- * readline gives a whole line to took_line, which only keeps it; the loop of prompt_run then runs
+ * readline gives a whole line to took_line, which only stores it. The loop of prompt_run then runs
  * it, outside of readline.
  */
 
@@ -23,7 +23,7 @@ struct prompt {
 	bool ended;
 	unsigned hidden;
 	unsigned interrupts;	/* Ctrl-Cs in a row */
-	char *line;		/* taken and not run yet */
+	char *line;		/* it has come and has not run yet */
 	struct str text;	/* the lines of an unfinished command */
 	char *history;		/* file; NULL: none */
 };
@@ -50,7 +50,7 @@ static void on_input(ClientData data, int mask UNUSED)
 		rl_callback_read_char();
 }
 
-/* One line: what, and the way out. */
+/* Report an error in one line, with its hint. */
 static void note_err(struct shell *shell, const struct err *err)
 {
 	shell_note(shell, "%s%s%s%s", err->msg, *err->hint ? " (" : "", err->hint,
@@ -154,7 +154,10 @@ static void wait_line(struct shell *shell)
 	prompt->hidden = 0;
 	prompt->interrupts = 0;
 	rl_callback_handler_install(prompt->text.len ? "> " : shell->prompt_text, took_line);
-	/* While a command runs, lines that are typed ahead would keep the event loop busy. */
+	/*
+	 * The handler is there only during the wait: while a command runs, lines that are typed
+	 * ahead would keep the event loop busy.
+	 */
 	Tcl_CreateFileHandler(STDIN_FILENO, TCL_READABLE, on_input, shell);
 	while (prompt->waiting)
 		shell_wait_event(shell);
@@ -179,7 +182,10 @@ static struct err *take_line(struct shell *shell)
 		return NULL;
 	add_history(whole);
 	signals_take_interrupts();
-	/* The user sees what fails; mdbg's status is for scripts. */
+	/*
+	 * A failure at the prompt does not change mdbg's exit status: the user has seen it, and the
+	 * status is for scripts.
+	 */
 	failed = shell->failed;
 	shell->echo = true;
 	shell_line(shell, whole);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The prompt: readline's callback interface inside of Tcl's event loop, so that the target's events
- * are shown and scripts run while it waits.
+ * The prompt: it runs readline's callback interface inside of Tcl's event loop, so that the
+ * target's events are shown and scripts run while it waits.
  */
 #pragma once
 
@@ -11,22 +11,25 @@ struct shell;
 
 /* Read lines and run them until the end of input (Ctrl-D, or Ctrl-C twice). */
 struct err *prompt_run(struct shell *shell) MUST_CHECK;
-/* Put the terminal back and write the history. Fine if there was no prompt. */
+/* Put the terminal back and write the history. This may be called if there was no prompt. */
 void prompt_end(struct shell *shell);
-/* Around something that is printed while the prompt waits; nothing if it does not. They nest. */
+/*
+ * Call these before and after something is printed: a prompt that waits is hidden meanwhile. If
+ * none waits they do nothing. They nest.
+ */
 void prompt_hide(struct shell *shell);
 void prompt_show(struct shell *shell);
-/* Ctrl-C while it waits: drop the line; twice on an empty one: quit. */
+/* Ctrl-C has come while it waits: drop the line; twice on an empty line: quit. */
 void prompt_interrupt(struct shell *shell);
 
 /* Completion: commands, subcommands, attributes, function names, files. */
 
-/* Tell readline. */
+/* Set up completion in readline. */
 void complete_init(struct shell *shell);
 /*
- * What the word that begins at `start` of `line` (its text is prefix) may be: a list that ends with
- * NULL, malloc'ed like its strings; NULL if there is nothing. *files is set if file names may stand
- * there.
+ * Complete the word that begins at `start` of `line`; prefix is its text. Returns a list that ends
+ * with NULL, malloc'ed like its strings; NULL if there is no match. *files is set if a file name
+ * may stand there.
  */
 char **complete_words(struct shell *shell, const char *line, int start, const char *prefix,
 		      int *files);
@@ -34,8 +37,9 @@ char **complete_words(struct shell *shell, const char *line, int start, const ch
 /* The history of its lines (theory in history.c). */
 
 /*
- * Read what is there into readline's list. *file_ret: where history_save is to write, malloc'ed;
- * NULL, also with an error: nowhere. An error says why, and is no failure.
+ * Read the history file into readline's list. *file_ret is the file that history_save writes,
+ * malloc'ed; NULL, which may also come with an error: it writes none. An error says why, and is no
+ * failure.
  */
 struct err *history_load(char **file_ret) MUST_CHECK;
 struct err *history_save(const char *file) MUST_CHECK;

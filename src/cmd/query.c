@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The words of `malloc allocations` and `malloc sites` and what they ask for. */
+/* Parse the words of `malloc allocations` and `malloc sites`, and make the answer. */
 
 #include "cmd/query.h"
 
@@ -20,8 +20,8 @@ const char *const query_sort_keys[] = {
 };
 
 /*
- * Words that belong together by 'single quotes', which Tcl does not know: the first goes on to the
- * one that closes it.
+ * The number of words that belong together. Tcl does not know 'single quotes', so a quoted text
+ * comes as several words, up to the one that has the closing quote.
  */
 static int quoted_words(int argc, const char *const *argv)
 {
@@ -81,14 +81,17 @@ static struct err *begin(const struct call *call, struct query *query)
 	err = call_need_log(call);
 	if (err)
 		return err;
-	/* By the clock that the blocks' times are by, or the newest would be of the future. */
+	/*
+	 * Ages are counted by the clock that the blocks' times are from; by another clock the
+	 * newest blocks would be from the future.
+	 */
 	log = session_log(call->session);
 	log_clock_update(log);
 	query->now_ns = log_clock_realtime(log, log_now());
 	return take_words(call, query);
 }
 
-/* For what goes by the log alone. */
+/* For answers that use the log alone. */
 static struct err *begin_recorded(const struct call *call, struct query *query)
 {
 	struct err *err = begin(call, query);
@@ -123,7 +126,7 @@ static struct filter_env env_of(const struct call *call, struct query *query)
 	};
 }
 
-/* The list that is to be made, at the moment of the walk. */
+/* The list is made by list_at, at the moment of the walk. */
 struct listing {
 	struct query *query;
 	struct list_source source;
@@ -203,7 +206,10 @@ static struct err *parse_by(struct query *query, int *at)
 	return NULL;
 }
 
-/* Words of FILTER from `at` on: to `sort` or `limit`, where these are no values. */
+/*
+ * The end of the words of FILTER, which begin at `at`: the first `sort` or `limit` that is not the
+ * value of a condition, or the end of all words.
+ */
 static int filter_end(const struct query *query, int at)
 {
 	for (; at < query->argc; at++) {
@@ -240,7 +246,7 @@ static struct err *parse_order(const struct query *query, struct site_spec *spec
 	return err;
 }
 
-/* All-time counts first (log/totals.h). */
+/* All-time counts are read before the records (log/totals.h). */
 static struct err *add_up(const struct call *call, struct query *query, struct site_spec *spec)
 {
 	const struct filter_env env = env_of(call, query);
@@ -259,7 +265,7 @@ static struct err *add_up(const struct call *call, struct query *query, struct s
 	return err;
 }
 
-/* This answer is a moment that a later one can be compared with. */
+/* This answer also becomes a moment that a later one can be compared with. */
 static struct err *build_sites(const struct call *call, struct query *query, struct site_spec *spec)
 {
 	struct moments *moments = session_moments(call->session);
@@ -313,7 +319,7 @@ static bool parse_kind(const char *word, uint32_t *kinds)
 	return kind;
 }
 
-/* Adds to *asked, a bit for each enum session_leaks_how. */
+/* Adds a bit of enum session_leaks_how to *asked. */
 static bool parse_how(const char *word, uint32_t *asked)
 {
 	static const char *const words[] = { "-stop", "-snapshot", NULL };
@@ -324,7 +330,10 @@ static bool parse_how(const char *word, uint32_t *asked)
 	return index >= 0;
 }
 
-/* Kinds come first; how it is done, among them or at the end; what is left is FILTER. */
+/*
+ * The kinds come first. -stop and -snapshot stand among them or at the end. All words left over are
+ * FILTER.
+ */
 static struct err *parse_leaks(struct query *query, uint32_t *kinds,
 			       enum session_leaks_how *how)
 {
@@ -388,7 +397,7 @@ struct err *query_leaks(const struct call *call, struct query *query)
 	return leaks_build(&query->found.held, &query->found.mark, &spec, &query->leaks);
 }
 
-/* All-time counts are those of before the search. */
+/* All-time counts were read before the search. */
 static struct err *find_stale(const struct call *call, struct query *query, uint64_t age,
 			      const struct log_totals *totals)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The words of `malloc allocations` and `malloc sites` and what they ask for; shared by the
- * commands and the API.
+ * Parse the words of `malloc allocations` and `malloc sites`, and make the answer. The commands and
+ * the Tcl API share this.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ struct call;
 
 struct query {
 	int argc;
-	char **argv;		/* the words, with 'quoted text' made one; argv[argc] is NULL */
+	char **argv;		/* the words, where 'quoted text' is one; argv[argc] is NULL */
 	struct filter filter;
 	struct filter_order order;
 	struct stack_names names;
@@ -37,18 +37,24 @@ struct query {
 /* The words for enum site_by and enum site_sort. NULL ends each. */
 extern const char *const query_by[], *const query_sort_keys[];
 
-/* FILTER, sort, limit: the blocks. query is to be freed whatever comes back. */
+/*
+ * Parse FILTER, sort and limit, and list the blocks. The caller frees query, also after an error;
+ * this holds for all of these functions.
+ */
 struct err *query_blocks(const struct call *call, struct query *query) MUST_CHECK;
 /*
- * FILTER (address, size and heap alone), sort, limit: the free chunks. ERR_UNSUPPORTED, ERR_STATE
- * where there is no heap to walk.
+ * Parse FILTER (address, size and heap only), sort and limit, and list the free chunks.
+ * ERR_UNSUPPORTED or ERR_STATE if there is no heap to walk.
  */
 struct err *query_free_chunks(const struct call *call, struct query *query) MUST_CHECK;
-/* by, FILTER, sort, limit: the sites. */
+/* Parse by, FILTER, sort and limit, and add up the sites. */
 struct err *query_sites(const struct call *call, struct query *query) MUST_CHECK;
-/* Kinds, FILTER, -stop or -snapshot: the loss records. */
+/* Parse kinds, FILTER, -stop or -snapshot, and make the loss records. */
 struct err *query_leaks(const struct call *call, struct query *query) MUST_CHECK;
-/* AGE: the sites of recorded blocks that are older and not lost, whose numbers are in `sites`. */
+/*
+ * Parse AGE, and make the sites of the recorded blocks that are older and not lost; `sites` has
+ * their figures.
+ */
 struct err *query_stale(const struct call *call, struct query *query) MUST_CHECK;
 /* The sites of a query (query_sites, query_stale) as dicts, for scripts (malloc_sites.c). */
 struct err *query_sites_value(struct call *call,

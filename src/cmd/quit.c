@@ -4,7 +4,7 @@
 #include "cmd/cmd.h"
 #include "cmd/shell.h"
 
-#define STATUS_MAX	255	/* -1 is 255, as in C */
+#define STATUS_MAX	255	/* exit(-1) is 255, as in C */
 
 static struct err *run_quit(struct call *call)
 {
@@ -18,7 +18,10 @@ static struct err *run_exit(struct call *call)
 
 	if (call->argc) {
 		status = strtol(call->argv[0], &end, 0);
-		/* A larger one would be cut to its lowest byte, and an error perhaps become 0. */
+		/*
+		 * The kernel would cut a larger status to its lowest byte, which could turn an
+		 * error into 0.
+		 */
 		if (!*call->argv[0] || *end || status < -STATUS_MAX || status > STATUS_MAX)
 			return err_create(ERR_USAGE, "'%s' is no number from 0 to %d",
 					  call->argv[0], STATUS_MAX);

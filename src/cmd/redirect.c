@@ -15,12 +15,15 @@
 struct redirect {
 	struct redirect *below;
 	enum redirect_kind kind;
-	int saved;		/* what descriptor 1 was */
-	pid_t child;		/* that reads the pipe */
+	int saved;		/* the descriptor that was 1 before */
+	pid_t child;		/* the process that reads the pipe */
 	char name[256];
 };
 
-/* A `>` after words is a relation: they end with an ATTR that is neither a sort key nor a value. */
+/*
+ * A `>` after these words is a relation if they end with an ATTR that is neither a sort key nor a
+ * value.
+ */
 static bool wants_relation(int nr, const char *const *words)
 {
 	static const char *const takes_word[] = {
@@ -31,7 +34,7 @@ static bool wants_relation(int nr, const char *const *words)
 	       (nr == 1 || word_index(words[nr - 2], takes_word) < 0);
 }
 
-/* A quote of a FILTER ('YYYY-MM-DD hh:mm:ss') that these words open and do not close. */
+/* Do these words open a quote of a FILTER ('YYYY-MM-DD hh:mm:ss') and not close it? */
 static bool inside_quotes(int nr, const char *const *words)
 {
 	bool inside = false;
@@ -128,7 +131,7 @@ struct err *redirect_open(struct shell *shell, enum redirect_kind kind, const ch
 				      open_file(redirect, rest, &fd);
 	if (err)
 		return err;
-	/* -1 if there is no standard output at all: then there is none to put back. */
+	/* This is -1 if there is no standard output; then there is none to put back. */
 	redirect->saved = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
 	if (dup2(fd, STDOUT_FILENO) < 0) {
 		err = err_sys("dup2");
@@ -159,7 +162,9 @@ struct err *redirect_open_words(struct shell *shell, enum redirect_kind kind, in
 
 static struct err *restore(struct redirect *redirect)
 {
-	/* dup2 would close it without telling what close has to say (quota, network file systems).
+	/*
+	 * dup2 would close the file and drop the error of close (quota, network file systems), so
+	 * the file is closed by a descriptor of its own.
 	 */
 	int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
 	struct err *err = NULL;

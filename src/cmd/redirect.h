@@ -2,13 +2,14 @@
 /*
  * `> FILE`, `>> FILE`, `| SHELL COMMAND` at the end of a command.
  *
- * While a redirection is open, descriptor 1 is the file or pipe, so that everything goes there: our
- * own output, what the script `puts`, what programs write. They nest.
+ * While a redirection is open, descriptor 1 is the file or pipe, so that everything goes there:
+ * mdbg's own output, the text that the script writes by `puts`, and the output of programs.
+ * Redirections nest.
  *
- * One rule finds a redirection in the words of a Tcl command and in the text of a line: the first word
- * that begins with `>` or is (or begins with) `|`, unless it is a relation, that is, stands behind
- * an attribute in a command that takes a FILTER. In a line the shell command is all the rest, as it
- * is; in a script it is the rest of the words, joined by blanks.
+ * One rule finds a redirection in the words of a Tcl command and in the text of a line. It begins
+ * at the first word that begins with `>` or `|`, unless that is a relation: a `>` after an
+ * attribute in a command that takes a FILTER. In a line the shell command is all the rest of the
+ * text, unchanged; in a script it is the rest of the words, joined by blanks.
  */
 #pragma once
 
@@ -21,26 +22,32 @@ struct shell;
 enum redirect_kind { REDIRECT_NONE, REDIRECT_FILE, REDIRECT_APPEND, REDIRECT_PIPE };
 
 /*
- * Does word, with the words before it (nearest last), begin a redirection? filter: the command
- * takes a FILTER.
+ * Does word begin a redirection, if these words stand before it (the nearest is the last)? filter:
+ * the command takes a FILTER.
  */
 enum redirect_kind redirect_kind(const char *word, int before, const char *const *words,
 				 bool filter);
-/* The first of words that begins one: its index, or nr; *kind_ret. */
+/*
+ * Find the first of words that begins a redirection. Returns its index, or nr; its kind is in
+ * *kind_ret.
+ */
 int redirect_find(int nr, const char *const *words, bool filter, enum redirect_kind *kind_ret);
 
 /* Send standard output there. rest is the name of the file, or the shell command. */
 struct err *redirect_open(struct shell *shell, enum redirect_kind kind,
 			  const char *rest) MUST_CHECK;
-/* From words[0] (`>`, `>file`, `|` …) on. */
+/* Open a redirection from its words; words[0] is `>`, `>file`, `|` …. */
 struct err *redirect_open_words(struct shell *shell, enum redirect_kind kind, int nr,
 				const char *const *words) MUST_CHECK;
 /*
- * End the innermost one: flush, put standard output back, wait for the shell command. The first
- * error of these.
+ * End the innermost redirection: flush, put standard output back, and wait for the shell command.
+ * Returns the first error of these.
  */
 struct err *redirect_close(struct shell *shell) MUST_CHECK;
 /* Is standard output a pipe whose reader may leave when it likes? */
 bool redirect_is_pipe(const struct shell *shell);
-/* The name of standard output as it is now: "standard output", or the file's name. */
+/*
+ * The name of standard output as it is now: "standard output", the file's name, or the shell
+ * command.
+ */
 const char *redirect_name(const struct shell *shell);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* registers: those of one thread. */
+/* registers: show the registers of one thread. */
 
 #include "cmd/cmd.h"
 #include "cmd/shell.h"

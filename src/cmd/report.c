@@ -22,8 +22,8 @@ static struct err *add_line(struct str *to, const char *start, const char *text,
 }
 
 /*
- * One write, so that what others write to the terminal does not come between. All that goes to standard error
- * does so here; only what a script says has lines of its own.
+ * Everything that mdbg writes to standard error goes through here, in one write, so that no other
+ * output to the terminal comes in between. Only text of a script (own) may have several lines.
  */
 static void print(struct shell *shell, const char *text, const char *hint, enum outside_lines own)
 {
@@ -36,7 +36,7 @@ static void print(struct shell *shell, const char *text, const char *hint, enum 
 		prompt_hide(shell);
 	progress_hide();
 	fflush(stderr);
-	/* There is nowhere to tell that standard error is broken. */
+	/* If standard error is broken there is no place to report that. */
 	if (write(STDERR_FILENO, err ? "mdbg: out of memory\n" : lines.at, err ? 20 : lines.len) <
 	    0)
 		errno = 0;
@@ -79,8 +79,8 @@ static Tcl_Obj *option(Tcl_Obj *options, const char *name)
 }
 
 /*
- * The line of the script itself (its last mention in errorInfo: the outermost), 0 if it is not
- * there.
+ * The line of the script that failed: errorInfo names the file once for each level, and the last
+ * time is the outermost. 0 if it is not named.
  */
 static int error_line(Tcl_Obj *info, const char *origin)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* set: what there is to set. */
+/* set: the settings and how one is changed. */
 
 #include "cmd/settings.h"
 
@@ -23,7 +23,7 @@ enum kind {
 	SIZE,		/* bytes, shown as 64M */
 	BYTES,		/* bytes, shown as a plain number */
 	TEXT,		/* a string of the shell */
-	LIST,		/* a Tcl list in one; `set NAME WORD...` sets it, too */
+	LIST,		/* a Tcl list; `set NAME WORD...` sets it, too */
 };
 
 #define LIST_SHOWN	40	/* characters of a LIST in the list of settings */
@@ -33,13 +33,13 @@ struct setting {
 	enum kind kind;
 	const char *values[4];		/* of WORDS; words that mean something in a LIST */
 	uint64_t least, most;		/* of numbers */
-	const char *none;		/* what 0 means, for the message about a wrong number; NULL */
-	/* Where the value is. */
+	const char *none;		/* the meaning of 0, for an error message; or NULL */
+	/* The place of the value. */
 	bool in_config;			/* struct session_config, else struct shell */
 	size_t at, len;
-	/* Called once the value is stored; NULL: nothing is. */
+	/* Called after the value is stored; NULL: no call. */
 	struct err *(*then)(struct session *session);
-	/* These take the place of storing and reading it. */
+	/* These are used in place of storing and reading the value. */
 	struct err *(*set)(struct shell *shell, const struct setting *setting, const char *value);
 	uint32_t (*get)(const struct session *session);
 };
@@ -81,7 +81,7 @@ static struct err *parse_count(const struct setting *setting, const char *value,
 	return NULL;
 }
 
-/* In the largest unit of which it is a whole number. */
+/* Show the size in the largest unit of which it is a whole number. */
 static struct err *add_size(struct str *to, uint64_t bytes)
 {
 	static const char units[] = "TGM";
@@ -180,7 +180,7 @@ static struct err *get(const struct shell *shell, const struct setting *setting,
 	return setting->kind == SIZE ? add_size(ret, number) : str_addf(ret, "%" PRIu64, number);
 }
 
-/* The log of a target that is attached to remembers so many from now on, too. */
+/* If there is a target, its log remembers this many frees from now on, too. */
 static struct err *set_free_history(struct shell *shell, const struct setting *setting,
 				    const char *value)
 {
@@ -200,7 +200,7 @@ static struct err *set_debug_path(struct shell *shell, const struct setting *set
 	return err ? err : replace(&shell->debug_path, value);
 }
 
-/* Nothing is changed if there is no library, or no server. */
+/* If there is no library, or no server, nothing is changed. */
 static struct err *set_debuginfod(struct shell *shell, const struct setting *setting,
 				  const char *value)
 {
@@ -230,7 +230,7 @@ static struct err *read_suppressions(struct shell *shell, const char *files,
 	return err;
 }
 
-/* They take the place of those of before; the built-in ones stay. */
+/* The new ones replace those that were set before; the built-in ones stay. */
 static struct err *set_suppressions(struct shell *shell, const struct setting *setting UNUSED,
 				    const char *value)
 {
@@ -346,7 +346,7 @@ struct err *settings_store(struct session_config *config, const char *name, cons
 	return store(setting, value, (char *)config + setting->at);
 }
 
-/* A variable's trace needs both. */
+/* The trace of a variable needs both of these. */
 struct variable {
 	struct shell *shell;
 	const struct setting *setting;
@@ -363,7 +363,7 @@ static void show_value(const struct variable *variable)
 			   TCL_GLOBAL_ONLY);
 }
 
-/* Tcl does not call a trace again for what it does itself. */
+/* While a trace runs, Tcl does not call it again, so this may set the variable. */
 static char *on_variable(ClientData data, Tcl_Interp *tcl, const char *name UNUSED,
 			 const char *index UNUSED, int flags)
 {
@@ -382,7 +382,10 @@ static char *on_variable(ClientData data, Tcl_Interp *tcl, const char *name UNUS
 		Tcl_TraceVar(tcl, variable->setting->name, TRACED, on_variable, data);
 	if (!err)
 		return NULL;
-	/* Tcl says `can't set "NAME": ` before it, and has no place for a hint. */
+	/*
+	 * Tcl puts `can't set "NAME": ` before the message and has no place for a hint, so the part
+	 * before the colon is left out and the hint is put at the end.
+	 */
 	value = strstr(err->msg, ": ");
 	snprintf(message, sizeof(message), "%s%s%s", value ? value + 2 : err->msg,
 		 *err->hint ? "; " : "", err->hint);
@@ -429,7 +432,7 @@ const char *settings_word(const char *name, size_t i)
 	return setting && i < ARRAY_SIZE(setting->values) ? setting->values[i] : NULL;
 }
 
-/* `set skip a b`: more words than Tcl's own `set` takes. */
+/* `set skip a b` has more words than Tcl's own `set` takes. */
 static const struct setting *list_of(int argc, const char *const *argv)
 {
 	const struct setting *setting = argc > 2 ? find(argv[0]) : NULL;
@@ -451,7 +454,7 @@ static struct err *set_list(struct call *call, const struct setting *setting)
 	return err;
 }
 
-/* Lists may be long. */
+/* A list may be long, so it is cut. */
 static void add_value(struct table *table, const struct setting *setting, const char *value)
 {
 	bool cut = setting->kind == LIST && strlen(value) > LIST_SHOWN;

@@ -19,9 +19,8 @@
 #define WATCH_US	100000
 
 /*
- * End all scripts at work, past every catch: a limit of 0 commands does that, and unlike
- * Tcl_CancelEval, which cannot be taken back when it comes at the very end of a script, it can be
- * lifted.
+ * End all scripts at work, past every catch. A limit of 0 commands does that, and it can be lifted.
+ * Tcl_CancelEval cannot be taken back when it comes at the very end of a script.
  */
 void shell_end_scripts(struct shell *shell)
 {
@@ -33,9 +32,10 @@ void shell_end_scripts(struct shell *shell)
 }
 
 /*
- * Scripts ask for signals by a time limit that is moved on ten times a second. (Tcl_AsyncMark,
- * which is there for this, takes locks in a Tcl with threads: called by a signal handler inside of
- * Tcl_WaitForEvent it waits for itself.)
+ * While scripts run, Tcl calls on_watch ten times a second, by a time limit that is moved on each
+ * time; it looks whether a signal has come. (Tcl_AsyncMark, which is made for this, takes locks in
+ * a Tcl with threads: if a signal handler calls it inside of Tcl_WaitForEvent, it waits for
+ * itself.)
  */
 static void watch(struct shell *shell)
 {
@@ -61,8 +61,8 @@ static void on_watch(ClientData data, Tcl_Interp *tcl UNUSED)
 }
 
 /*
- * Code that ends the process through Tcl (`exit` of a child interpreter, a panic) must not leave the
- * target behind.
+ * Code may end the process through Tcl (`exit` of a child interpreter, a panic); mdbg must not stay
+ * attached then.
  */
 static void on_tcl_exit(ClientData data)
 {
@@ -73,8 +73,8 @@ static void on_tcl_exit(ClientData data)
 static struct shell *panicking;
 
 /*
- * Tcl does without memory what it can do: nothing. Should this return, it would go on with the
- * memory that it does not have; and exit() has Tcl's handlers run.
+ * Tcl panics when it has no memory. If this returned, Tcl would go on with memory that it does not
+ * have; and exit() would run Tcl's handlers. So it ends with _exit.
  */
 static NORETURN void on_panic(const char *format, ...)
 {
@@ -156,7 +156,7 @@ void shell_detach(struct shell *shell)
 		fail(shell, err);
 }
 
-/* The first script of a line: what ended the one before is over. */
+/* The first script of a line begins: a Ctrl-C that ended the one before no longer counts. */
 static void begin(struct shell *shell)
 {
 	cancel_clear();
@@ -165,8 +165,8 @@ static void begin(struct shell *shell)
 	watch(shell);
 	Tcl_LimitTypeSet(shell->tcl, TCL_LIMIT_TIME);
 	/*
-	 * But the end, asked for while mdbg attached, is not: this line must not wait for what
-	 * never comes.
+	 * But a request to end that came while mdbg attached still counts: this line must not wait
+	 * for an event that never comes.
 	 */
 	if (signals_ending()) {
 		cancel_request();
@@ -174,14 +174,20 @@ static void begin(struct shell *shell)
 	}
 }
 
-/* Nothing of ours (bgerror, completion) is to run into a limit. */
+/*
+ * Take the limits away: code of ours that runs between lines (bgerror, completion) must not run
+ * into one.
+ */
 static void end(struct shell *shell)
 {
 	Tcl_LimitTypeReset(shell->tcl, TCL_LIMIT_COMMANDS);
 	Tcl_LimitTypeReset(shell->tcl, TCL_LIMIT_TIME);
 }
 
-/* Scripts inside of scripts share the outer one's fate; only the outermost starts afresh. */
+/*
+ * When a signal ends the outer script, it ends those inside of it, too; only the outermost one
+ * starts afresh.
+ */
 static int evaluate(struct shell *shell, Tcl_Obj *script)
 {
 	int code;
@@ -189,7 +195,7 @@ static int evaluate(struct shell *shell, Tcl_Obj *script)
 	if (!shell->depth)
 		begin(shell);
 	else
-		progress_off();	/* what a command has come to run may write to the terminal */
+		progress_off();	/* the script that a command runs may write to the terminal */
 	Tcl_IncrRefCount(script);
 	shell->depth++;
 	code = Tcl_EvalObjEx(shell->tcl, script, TCL_EVAL_GLOBAL);
@@ -215,7 +221,7 @@ static bool finish(struct shell *shell, int code, const char *origin)
 	if (!ok)
 		shell->failed = true;
 	if (!shell->depth && shell->session && session_names_warned(shell->session))
-		events_pump(shell);	/* what the answer lacks is said with it */
+		events_pump(shell);	/* this reports what the answer lacks */
 	if (!shell->depth)
 		debuginfod_hint(shell);
 	return ok;
@@ -251,7 +257,7 @@ static bool run_raw(struct shell *shell, const struct line *line)
 	return run_words(shell, *words[1] ? 2 : 1, words, NULL);
 }
 
-/* The name of a file is one Tcl word: variables, quotes and braces work in it. */
+/* The name of a file is one Tcl word, in which variables, quotes and braces work. */
 static struct err *open_line_redirect(struct shell *shell, const struct line *line)
 {
 	Tcl_Obj *names, *name = NULL;
@@ -271,8 +277,8 @@ static struct err *open_line_redirect(struct shell *shell, const struct line *li
 }
 
 /*
- * `puts` could not write to where the line goes. The reader of a pipe that has what it wants is no
- * error; else the file is named as our own commands name it.
+ * Explain that `puts` could not write to where the line goes. If the reader of a pipe has stopped
+ * reading, that is no error; otherwise the message names the file as those of our own commands do.
  */
 static int explain_write(struct shell *shell, int code)
 {
@@ -329,7 +335,7 @@ bool shell_line_is_whole(const struct shell *shell, const char *text)
 	struct err *err = line_parse(shell, text, &line);
 
 	if (err)
-		return true;	/* shell_line will say so */
+		return true;	/* shell_line reports it */
 	return line.raw || line.kind || Tcl_CommandComplete(text);
 }
 
@@ -362,14 +368,14 @@ bool shell_script(struct shell *shell, const char *file)
 
 void shell_background(struct shell *shell, Tcl_Obj *script)
 {
-	/* The script that waits is not to blame, so its state is kept, as by bgerror. */
+	/* The script that waits has not failed, so its state is kept, as bgerror does. */
 	Tcl_InterpState state = Tcl_SaveInterpState(shell->tcl, TCL_OK);
 
 	finish(shell, evaluate(shell, script), NULL);
 	Tcl_RestoreInterpState(shell->tcl, state);
 }
 
-/* Wait for a line without being deaf to events meanwhile. */
+/* These wait for a line, and serve events meanwhile. */
 static void readable(ClientData data, int mask UNUSED)
 {
 	bool *ready = data;

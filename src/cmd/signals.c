@@ -13,9 +13,9 @@
 
 #include "base/cancel.h"
 
-#define PATIENCE	5	/* seconds, before a second request to end is taken at its word */
+#define PATIENCE	5	/* seconds, after which a second request to end ends mdbg at once */
 
-/* A handler has no context to reach a shell by. */
+/* A signal handler has no context from which it could reach a shell. */
 static int wake[2] = { -1, -1 };
 static pthread_t main_thread;
 static volatile sig_atomic_t ending;
@@ -23,8 +23,8 @@ static volatile time_t ending_since;
 static volatile sig_atomic_t interrupts;
 
 /*
- * The thread that took the signal may be the tracer's or Tcl's, while a system call of the main
- * thread should end with EINTR.
+ * The kernel may give the signal to the tracer thread or to one of Tcl's, but it must interrupt a
+ * system call of the main thread (EINTR), so it is passed on.
  */
 static bool passed_on(int number)
 {
@@ -40,7 +40,7 @@ static void note(void)
 
 	cancel_request();
 	if (write(wake[1], "", 1) < 0)
-		errno = saved;	/* full: it is readable already */
+		errno = saved;	/* the pipe is full, so it is readable already */
 	errno = saved;
 }
 
@@ -64,13 +64,13 @@ static void on_end(int number)
 {
 	if (passed_on(number))
 		return;
-	/* A terminal that goes away sends more than one at once. */
+	/* A terminal that goes away sends more than one of these at once. */
 	if (ending && now() < ending_since + PATIENCE)
 		return;
 	if (ending) {
 		/*
-		 * Whatever mdbg waits for, it does not come. The target lives on by what lies in
-		 * it.
+		 * The event that mdbg waits for does not come. The target lives on without mdbg:
+		 * the code that this takes is inside of it.
 		 */
 		signal(number, SIG_DFL);
 		raise(number);
@@ -93,7 +93,7 @@ static struct err *handle(int number, void (*handler)(int), bool restart)
 	sigemptyset(&action.sa_mask);
 	if (sigaction(number, NULL, &old))
 		return err_sys("sigaction %d", number);
-	/* nohup, or a shell's background job: stay deaf. */
+	/* Under nohup, or in a shell's background job, the signal is ignored; it stays so. */
 	if (old.sa_handler == SIG_IGN && !restart && handler != SIG_IGN)
 		return NULL;
 	if (sigaction(number, &action, NULL))
@@ -103,8 +103,10 @@ static struct err *handle(int number, void (*handler)(int), bool restart)
 
 struct err *signals_setup(void)
 {
-	/* Waits must end at those that do not restart. Handlers, not SIG_IGN, wherever possible: a program
-	   that is started from here then has the default again. */
+	/*
+	 * Signals without SA_RESTART must end waits. Where possible these are handlers, not
+	 * SIG_IGN, because a program that is started from here then has the default again.
+	 */
 	static const struct {
 		int number;
 		void (*handler)(int);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Which functions are wrappers of allocators (skip.h). The built-in ones are of programs that were
- * looked at; whoever calls them decided to allocate, they did not. A function that makes an object
- * of its own (sdsnew, ngx_list_create, PyList_New) is none of them, though it allocates.
+ * The functions that are wrappers of allocators (skip.h). The built-in list comes from programs
+ * that we have looked at. It has functions whose callers decided to allocate, while they themselves
+ * did not. A function that makes an object of its own (sdsnew, ngx_list_create, PyList_New) is not
+ * in the list, though it allocates.
  */
 
 #include "cmd/skip.h"
@@ -30,7 +31,7 @@ static const char *const built_in[] = {
 	"zmalloc*", "zcalloc*", "zrealloc*", "ztrymalloc*", "ztrycalloc*", "ztryrealloc*", "zstrdup*",
 	"valkey_malloc*", "valkey_calloc*", "valkey_realloc*", "hi_malloc*", "hi_calloc*",
 	"hi_realloc*", "hi_strdup*",
-	/* nginx: its pools, too. */
+	/* nginx and its pools. */
 	"ngx_alloc", "ngx_calloc", "ngx_memalign", "ngx_palloc*", "ngx_pnalloc*", "ngx_pcalloc*",
 	"ngx_pmemalign*", "ngx_create_pool*", "ngx_pstrdup*",
 	/* PostgreSQL: memory contexts. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `set skip`: the wrappers of allocators that sites look through. */
+/* `set skip`: the wrappers of allocators that sites pass over. */
 #pragma once
 
 #include "base/err.h"
@@ -8,7 +8,7 @@
 struct str;
 
 /*
- * The globs of a Tcl list, in which the word `default` stands for the built-in ones. *text_ret is
- * the same list without that word. ERR_USAGE: it is no list.
+ * Get the globs of a Tcl list, in which the word `default` stands for the built-in ones. *text_ret
+ * is the same list without that word. ERR_USAGE if it is no list.
  */
 struct err *skip_parse(const char *list, struct name_globs *ret, struct str *text_ret) MUST_CHECK;

@@ -4,13 +4,13 @@
 #include "cmd/cmd.h"
 #include "cmd/shell.h"
 
-/* With options (-encoding), and by its own name from Tcl's library, it is Tcl's. */
+/* With options (-encoding), and under its own name for Tcl's library, `source` is Tcl's. */
 static bool for_tcl(int argc, const char *const *argv)
 {
 	return !argc || argc == 1 || argv[0][0] == '-';
 }
 
-/* Only with a redirection does it come here; the shell has opened that already. */
+/* This runs only if there is a redirection, which the shell has opened already. */
 static struct err *run(struct call *call)
 {
 	return Tcl_FSEvalFile(call->shell->tcl, call->objv[0]) == TCL_ERROR ? err_in_script : NULL;

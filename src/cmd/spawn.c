@@ -16,7 +16,7 @@
 
 extern char **environ;
 
-/* Signals that mdbg ignores must not be ignored there. */
+/* Signals that mdbg ignores must not be ignored in the child. */
 static void default_signals(posix_spawnattr_t *attr)
 {
 	sigset_t set;
@@ -58,7 +58,7 @@ struct err *spawn_shell(const char *command, int stdin_fd, pid_t *ret)
 	return err;
 }
 
-/* Ctrl-C at a terminal that we have in the foreground is the child's already. */
+/* If mdbg is in the foreground of a terminal, its Ctrl-C has reached the child already. */
 static void pass_on_interrupt(pid_t pid, bool *done)
 {
 	if (*done || !cancel_requested())
@@ -75,7 +75,7 @@ int spawn_wait(pid_t pid)
 	int status = 0;
 	pid_t ended;
 
-	/* Looked at now and then, since a signal may have come just before the wait. */
+	/* The loop looks again and again, since a signal may have come just before the wait. */
 	while (!(ended = waitpid(pid, &status, WNOHANG)) || (ended < 0 && errno == EINTR)) {
 		if (signals_ending()) {
 			kill(pid, SIGTERM);

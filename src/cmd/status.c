@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* status: what mdbg is doing to whom. */
+/* status: show what mdbg does to the target. */
 
 #include <inttypes.h>
 #include <sys/wait.h>
@@ -27,7 +27,7 @@ static void print_end(const struct call *call)
 		      WEXITSTATUS(status));
 }
 
-/* Threads that a killed mdbg would take along, as long as breakpoints are in. */
+/* Print the threads that would die if mdbg were killed while breakpoints are in. */
 static void print_fragile(const struct call *call, const struct session_threads *threads)
 {
 	bool any = false;

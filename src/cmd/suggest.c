@@ -14,15 +14,18 @@
 #include "cmd/settings.h"
 #include "cmd/shell.h"
 
-#define WORD_MAX	32	/* a longer word is near nothing */
-#define FILES_MAX	8u	/* names that are told */
+#define WORD_MAX	32	/* a longer word is near no name */
+#define FILES_MAX	8u	/* names in a hint */
 
 static char plain(char letter)
 {
 	return letter == '_' ? '-' : letter;
 }
 
-/* Levenshtein's distance: row[j] is that of the letters of x so far to the first j of y. */
+/*
+ * Levenshtein's distance; row[j] is the distance between the letters of x so far and the first j
+ * letters of y.
+ */
 static size_t distance(const char *x, size_t x_len, const char *y, size_t y_len)
 {
 	size_t row[WORD_MAX + 1];
@@ -46,8 +49,8 @@ static size_t distance(const char *x, size_t x_len, const char *y, size_t y_len)
 }
 
 /*
- * Is it a slip of the keyboard from word to name: a letter or two put in, left out or changed (fewer
- * in short words), or is name only begun? `_` counts as `-`.
+ * Is word near name? It is if a letter or two were added, left out or changed (fewer in short
+ * words), or if word is the beginning of name. `_` counts as `-`.
  */
 static bool near_word(const char *word, const char *name)
 {
@@ -60,7 +63,7 @@ static bool near_word(const char *word, const char *name)
 	return distance(word, word_len, name, name_len) <= (MIN(word_len, name_len) < 5 ? 1 : 2);
 }
 
-/* Are they the same letters, whatever their case, and whatever of `-` and `_` is between them? */
+/* Do they have the same letters, without regard to case, `-` and `_`? */
 static bool near_same(const char *word, const char *name)
 {
 	for (;; word++, name++) {
@@ -101,7 +104,7 @@ static void look_at_name(struct shell *shell, const char *name)
 				   "near it: %s; `set` lists the settings", meant));
 }
 
-/* A word without anything to be replaced; NULL: there is something. */
+/* The text of a word without substitutions; NULL: it has some. */
 static const Tcl_Token *plain_word(const Tcl_Token *word)
 {
 	return word->type == TCL_TOKEN_SIMPLE_WORD ? word + 1 : NULL;
@@ -136,7 +139,7 @@ void suggest_settings(struct shell *shell, const char *text, size_t len)
 	}
 }
 
-/* The word that a message of Tcl's has in quotes. */
+/* The word that is in quotes in one of Tcl's messages. */
 static char *quoted(const char *message)
 {
 	const char *begin = strchr(message, '"'), *end = strrchr(message, '"');
@@ -144,7 +147,7 @@ static char *quoted(const char *message)
 	return begin && end > begin ? strndup(begin + 1, (size_t)(end - begin - 1)) : NULL;
 }
 
-/* Add names near the word, then where to look. */
+/* Add the names that are near the word, and the command that lists all of them. */
 static struct err *add_names(const char *word, bool commands, struct str *ret)
 {
 	struct err *err = NULL;
@@ -165,7 +168,7 @@ static struct err *add_file(const char *name, struct str *ret)
 	Tcl_DString native;
 	struct err *err;
 
-	/* ~ is for somebody's folder. */
+	/* A ~ stands for a user's folder, which Tcl fills in. */
 	if (!name || !Tcl_TranslateFileName(NULL, name, &native))
 		return NULL;
 	err = suggest_file(Tcl_DStringValue(&native), ret);
@@ -174,8 +177,8 @@ static struct err *add_file(const char *name, struct str *ret)
 }
 
 /*
- * The command that failed: errorInfo has the innermost one first. Without it (`break`) the message
- * quotes its name.
+ * The command that failed. errorInfo has the innermost one first. If errorInfo has none (`break`),
+ * the message quotes its name.
  */
 static char *failed_command(const char *message, const char *info)
 {
@@ -201,15 +204,15 @@ struct err *suggest_for(const char *message, const char *info, struct str *ret)
 
 	if (answer)
 		return str_add(ret, answer);
-	/* `set NAME` itself, and not a variable of a script. */
+	/* This is for `set NAME` itself, and not for a variable of a script. */
 	if (command || (!strncmp(message, "can't read", 10) && strstr(info, "\"set ")))
 		return add_names(word, command, ret);
 	return suggest_is_unread(message) ? add_file(word, ret) : NULL;
 }
 
 /*
- * The start of path, component by component, up to the first that cannot be had goes to start. Its
- * length; 0: all can be had.
+ * Find the first component of path that stat cannot reach, and copy the path up to and with it to
+ * start. Returns its length; 0: all can be reached.
  */
 static size_t first_bad(const char *path, char start[PATH_MAX])
 {
@@ -226,7 +229,7 @@ static size_t first_bad(const char *path, char start[PATH_MAX])
 	return 0;
 }
 
-/* The folder that a path is in, as a path of its own. */
+/* The folder that contains path, as a path of its own. */
 static void folder_of(const char *path, char ret[PATH_MAX])
 {
 	size_t len = (size_t)(path_base(path) - path);
@@ -261,7 +264,7 @@ static struct err *missing(const char *path, struct str *ret)
 	return err || nr ? err : str_addf(ret, "%s has no file of that name", folder);
 }
 
-/* path ends with the component that cannot be had. */
+/* path ends with the component that stat cannot reach. */
 static struct err *bad(const char *path, bool is_last, struct str *ret)
 {
 	char folder[PATH_MAX], link[PATH_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Around a session's attach and detach. */
+/* These do all that goes with a session's attach and detach. */
 
 #include "cmd/target_commands.h"
 
@@ -19,9 +19,9 @@
 #define PIDS_SHOWN	8
 
 /*
- * The user is told at once what was found, what is missing and what is not as asked for, whether
- * the attach failed or not. The gate is begun before: one of these events may be the end of the
- * process.
+ * Tell the user at once what was found, what is missing and what is not as it was asked for, also
+ * if the attach failed. --fail-on-leak begins before that, because one of these events may be the
+ * end of the process.
  */
 static struct err *after(struct shell *shell, struct err *err)
 {
@@ -53,7 +53,7 @@ struct err *target_command_open_core(struct shell *shell, const char *path, cons
 	progress_begin("core");
 	err = after(shell, session_open_core(shell->session, path, exe));
 	progress_end();
-	/* The user wants to know of this one. */
+	/* The signal was for this thread, so it is the one that the user wants to see. */
 	if (!err && session_core(shell->session, &core))
 		shell->thread = core.first;
 	return err ? suggest_file_hint(err, path) : NULL;
@@ -118,7 +118,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Only there to end Tcl_DoOneEvent. */
+/* The timer is there only to end Tcl_DoOneEvent. */
 static void on_poll(ClientData data UNUSED)
 {
 }
@@ -166,7 +166,7 @@ struct err *target_command_wait_end(struct shell *shell, uint64_t ns)
 {
 	struct err *err = waiting(shell, ns, has_ended, shell);
 
-	/* Another command may have been the one that found it ended. */
+	/* Another command may have found the end of the process, and its events may still wait. */
 	if (!err)
 		events_pump(shell);
 	return err;

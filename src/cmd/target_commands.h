@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The life of a target: all that must be done around a session's own attach and detach. */
+/* All that must be done before and after a session's own attach and detach. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,15 +23,15 @@ struct err *target_command_find_pid(const char *text, pid_t *ret) MUST_CHECK;
 #define WAIT_FOREVER	UINT64_MAX
 
 /*
- * Serve events until done (NULL: never) says so; it is asked after each event and every 50 ms, and
- * may end the wait with an error. ERR_TIMEOUT after ns (done is asked once more then),
+ * Serve events until done returns true (NULL: never). done is called after each event and every 50
+ * ms, and may end the wait with an error. ERR_TIMEOUT after ns (done is called once more then),
  * ERR_CANCELLED after Ctrl-C or a signal that ends mdbg.
  */
 struct err *waiting(struct shell *shell, uint64_t ns, bool (*done)(void *ctx, struct err **err_ret),
 		    void *ctx) MUST_CHECK;
 
 /*
- * Serve events until the target has ended or is let go; or until the time is over (ns, UINT64_MAX:
- * never): ERR_TIMEOUT, or Ctrl-C: ERR_CANCELLED.
+ * Serve events until the target has ended or mdbg has detached. ERR_TIMEOUT after ns (UINT64_MAX:
+ * never), ERR_CANCELLED after Ctrl-C.
  */
 struct err *target_command_wait_end(struct shell *shell, uint64_t ns) MUST_CHECK;

@@ -13,7 +13,7 @@ pid_t frames_current_thread(const struct shell *shell)
 	struct session_threads threads = { .vec = VEC_INIT };
 	pid_t lwp = 0, first = 0;
 
-	/* The next question gets the error. */
+	/* The command's next call reports this error. */
 	if (session_threads(shell->session, &threads))
 		return session_pid(shell->session);
 	vec_each(thread, &threads.vec) {

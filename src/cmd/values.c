@@ -31,8 +31,8 @@ void dict_text(Tcl_Obj *dict, const char *key, const char *text)
 }
 
 /*
- * Tcl_WideInt is signed; what does not fit into it (an address above half of the space) is a string
- * that Tcl reads as a number.
+ * Tcl_WideInt is signed. A number that does not fit into it (an address in the upper half of the
+ * address space) becomes a string that Tcl reads as a number.
  */
 static Tcl_Obj *value_number(uint64_t value)
 {
@@ -105,7 +105,9 @@ void dicts_value(struct dicts *dicts, const char *key, Tcl_Obj *value)
 
 	if (i == dicts->nr_keys)
 		add_key(dicts, key);
-	/* A later value may take its place among the shared ones. */
+	/*
+	 * The reference is kept because a later value may replace this one among the shared ones.
+	 */
 	Tcl_IncrRefCount(value);
 	dicts->word[2 * i + 1] = value;
 }
@@ -120,7 +122,7 @@ Tcl_Obj *dicts_end(struct dicts *dicts)
 	return dict;
 }
 
-/* Where a value is kept until another one takes its place. */
+/* The place where a value is kept until another one takes its place. */
 static struct shared_value *shared_at(struct dicts *dicts, enum shared_kind kind, uint64_t bits)
 {
 	uint64_t hash = (bits ^ (uint64_t)kind << 62) * 0x9e3779b97f4a7c15ull;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* wait: let time go by, or wait for the end of the target or for something to become true. */
+/* wait: wait for a time, for the end of the target, or until an expression is true. */
 
 #include "cmd/cmd.h"
 #include "cmd/target_commands.h"
@@ -28,7 +28,7 @@ static bool is_true(void *ctx, struct err **err_ret)
 	return value;
 }
 
-/* `timeout SECONDS` as words at.. to the end. */
+/* Parse `timeout SECONDS`, the words from `at` to the end; there may be none. */
 static struct err *parse_timeout(struct call *call, int at, uint64_t *ret)
 {
 	*ret = WAIT_FOREVER;

@@ -8,8 +8,8 @@
 #include "cmd/values.h"
 #include "report/traceback.h"
 
-#define FRAMES_MAX	4096	/* of one stack, unless less is asked for */
-#define INDENT	6	/* of "#0    " */
+#define FRAMES_MAX	4096	/* of one stack, unless the user wants fewer */
+#define INDENT	6	/* the width of "#0    " */
 
 static struct err *print_stack(const struct call *call, const struct session_stack *stack,
 			       struct outside name, struct stack_ends *ends)
@@ -68,7 +68,7 @@ static struct err *print_stacks(const struct call *call, const struct session_st
 	return err;
 }
 
-/* all|THREAD, then N; a lone number that is no thread is N. */
+/* Parse all|THREAD, then N. A single number that is no thread is N. */
 static struct err *parse(const struct call *call, pid_t *lwp_ret, uint32_t *max_ret)
 {
 	const char *count = call->argc ? call->argv[call->argc - 1] : NULL;
