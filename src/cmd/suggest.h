@@ -8,9 +8,9 @@
  * somebody typed are checked (at the prompt, -c, ~/.mdbginit, a pipe), and scripts are not. The
  * message is a warning, after which `set` does what it always does. It is given only for names that
  * nobody would choose for a variable: a setting's letters in another form (stack_depth, stackdepth,
- * StackDepth), or a name near a setting's that has a `-`, which names of variables do not have,
- * since $a-b would not be such a variable. There is no warning if a variable of that name exists
- * already.
+ * StackDepth), or a name that has a `-` and is near a setting's. Variables have no `-` in their
+ * names, since Tcl reads $a-b as $a and then -b. There is no warning if a variable of that name
+ * exists already.
  */
 #pragma once
 

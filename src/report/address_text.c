@@ -16,7 +16,7 @@
 
 #define INDENT	4u
 
-/* "in heap 3", "mapped on its own", "of an allocator without heaps" */
+/* Print "in heap 3", "mapped on its own" or the like. */
 static void print_heap(uint16_t heap, struct out *out)
 {
 	if (heap == LOG_HEAP_MMAP)
@@ -52,7 +52,7 @@ static struct err *print_origin(struct session *session, const struct block *blo
 	return NULL;
 }
 
-/* The block that was there before, if that is known. */
+/* Print the block that was there before, if it is known. */
 static struct err *print_freed(struct session *session, const struct found_at *found,
 			       struct out *out)
 {
@@ -139,7 +139,7 @@ struct err *find_print(struct session *session, const struct session_heap *heap,
 	return err;
 }
 
-/* The block or chunk beside a damage; address 0: none is known. */
+/* Print the block or chunk beside a damaged place; address 0: none is known. */
 static struct err *print_beside(struct session *session, const struct session_heap *heap,
 				const char *where, uint64_t address, struct out *out)
 {
@@ -149,7 +149,7 @@ static struct err *print_beside(struct session *session, const struct session_he
 	return find_print(session, heap, address, out);
 }
 
-/* Why a damage may be none. */
+/* Print why this place may not be damaged. */
 static void print_doubt(struct heap_doubt doubt, struct out *out)
 {
 	switch (doubt.why) {

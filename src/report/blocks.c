@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The table of `malloc allocations`. A million rows with 14 frames each are some 1.5 GB of text: a
- * row is put together in a small buffer without printf, its traceback is made of the lines that
+ * The table of `malloc allocations`. A million rows with 14 frames each are about 1.5 GB of text.
+ * So a row is built in a small buffer without printf, and its traceback consists of the lines that
  * traceback.c keeps.
  */
 
@@ -22,7 +22,10 @@
 
 enum column { ADDRESS, SIZE, HEAP, PID, THREAD, PTHREAD, CLOCKTIME, SEQ, COLUMNS };
 
-/* Characters of each with the blank after it; SIZE and SEQ grow with their values. */
+/*
+ * The width of each column in characters, with the blank after it. SIZE and SEQ grow with their
+ * values.
+ */
 static const struct {
 	const char *title;
 	uint8_t width;
@@ -38,7 +41,7 @@ static const struct {
 };
 
 #define STACK_ROOM	60	/* columns for a traceback beside the row */
-#define STACK_INDENT	4	/* of one below the row */
+#define STACK_INDENT	4	/* of a traceback below the row */
 
 struct layout {
 	struct session *session;
@@ -66,8 +69,8 @@ static size_t row_width(const struct layout *layout)
 }
 
 /*
- * A terminal that has no room for all columns and a traceback beside them gets the traceback below,
- * and those columns that fit.
+ * On a terminal that has no room for all columns with a traceback beside them, the traceback goes
+ * below the row, and columns that do not fit are left out.
  */
 static void fit(struct layout *layout, size_t terminal)
 {
@@ -83,8 +86,8 @@ static void fit(struct layout *layout, size_t terminal)
 }
 
 /*
- * Columns are wide enough for all that may come, though names or a limit may yet leave out the
- * widest.
+ * The columns are wide enough for all blocks of the list, though a filter by name or a limit may
+ * leave out the widest later.
  */
 static void layout_init(struct layout *layout, struct session *session, const struct list *list,
 			size_t terminal)
@@ -215,7 +218,10 @@ static void print_head(const struct layout *layout, struct out *out)
 	out_text(out, "STACK TRACEBACK\n");
 }
 
-/* A reader must not take what is missing for what mdbg does not know. */
+/*
+ * Name the columns that are left out, so that a reader does not take them for values that mdbg does
+ * not know.
+ */
 static void print_left_out(const struct layout *layout, struct out *out)
 {
 	const char *before = "Left out on a terminal of this width, but not in a file: ";
@@ -233,7 +239,7 @@ static void print_left_out(const struct layout *layout, struct out *out)
 /* Sums of the blocks that were printed. */
 struct sums {
 	uint64_t blocks, bytes, early, early_bytes;
-	struct sample_share all;	/* what the recorded ones stand for */
+	struct sample_share all;	/* all blocks that the recorded ones stand for */
 };
 
 static void add_up(struct sums *sums, const struct block *block, uint64_t sample)

@@ -10,15 +10,15 @@ struct session;
 struct session_heap;
 
 /*
- * All of the list, as it comes, what can be said of the walk that it comes from, and the line with
- * the sums of what was printed.
+ * Print all blocks of the list in its order, what is uncertain about the walk that they come from,
+ * and a line with the sums of the printed blocks.
  */
 struct err *blocks_print(struct session *session, struct list *list,
 			 const struct session_heap *heap, struct out *out) MUST_CHECK;
-/* Free chunks: the table of `malloc freespace`. */
+/* Print the free chunks: the table of `malloc freespace`. */
 struct err *chunks_print(struct list *list, const struct session_heap *heap,
 			 struct out *out) MUST_CHECK;
-/* A line for each thing that is not certain of the walk. */
+/* Print a line for each uncertainty of the walk. */
 void heap_notes_print(const struct session_heap *heap, struct out *out);
-/* For how long the process was stopped for it; nothing if it was not. */
+/* Print for how long the process was stopped for the walk; nothing if it was not stopped. */
 void heap_stood_print(const struct session_heap *heap, struct out *out);

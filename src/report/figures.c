@@ -33,8 +33,9 @@ static struct err *add_record(const struct block *block, uint64_t slot UNUSED, v
 }
 
 /*
- * The accounts were read before the records, so more may be there now than they know of, and of
- * what they know all that is not there was freed: as for sites (log/totals.h).
+ * Make the accounts and the records agree, as for sites (log/totals.h). The accounts were read
+ * first. So there may be records now that the accounts do not count; and each allocation that they
+ * count and that has no record now was freed.
  */
 static void hold_together(struct figures *figures)
 {
@@ -42,7 +43,7 @@ static void hold_together(struct figures *figures)
 	uint64_t held = figures->records + accounts->replaced;
 
 	if (accounts->replaced > accounts->allocs)
-		return;			/* damaged: as they are */
+		return;			/* the log is damaged: the figures stay as they are */
 	accounts->allocs = MAX(accounts->allocs, held);
 	accounts->frees = accounts->allocs - held;
 	if (accounts->allocs == figures->records)
@@ -239,8 +240,8 @@ static void print_options(const struct figures *figures, struct out *out)
 }
 
 /*
- * Only the main heap is made by sbrk, and where that has failed, parts of it by mmap: these are the
- * pages of its spans that lie outside of what brk gave.
+ * Only the main heap is made by sbrk. If sbrk has failed, parts of it are made by mmap: the pages
+ * of its spans that lie outside of what brk gave.
  */
 struct figures_acquired figures_acquired(const struct figures *figures, size_t number)
 {
@@ -258,9 +259,9 @@ struct figures_acquired figures_acquired(const struct figures *figures, size_t n
 }
 
 /*
- * Memory that is neither free nor in a thread's cache is held, with its headers: so the three add
- * up to the memory that was acquired, by sbrk and mmap. Where the walk has not seen all of a heap
- * they would not.
+ * Memory that is neither free nor in a thread's cache is held by the user, with its headers. So the
+ * held, free and cached bytes add up to those acquired by sbrk and mmap. They would not if the walk
+ * has not seen all of a heap; then the bytes of the blocks that it has seen are printed.
  */
 static void print_heap(const struct figures *figures, size_t number, struct out *out)
 {

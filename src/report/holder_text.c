@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Words that blocks hang on alone (holder_text.h). */
+/* The words of stacks and registers that alone hold blocks (holder_text.h). */
 
 #include "report/holder_text.h"
 
@@ -76,7 +76,7 @@ void holders_print(struct session *session, const struct session_leaks *found,
 	      leaks->on_stack.bytes, leaks->on_stack.blocks);
 	for (size_t i = 0; i < found->holders.nr && listed < most && !out_done(out); i++) {
 		if (!leaks->by_holder.at[found->holders.at[i].number].blocks)
-			continue;	/* all that hangs on it is suppressed */
+			continue;	/* all blocks that hang on it are suppressed */
 		print_holder(session, found, leaks, &found->holders.at[i], out);
 		listed++;
 	}

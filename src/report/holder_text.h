@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The words of stacks and registers that blocks hang on alone, in the answer of `malloc leaks`. */
+/* The words of stacks and registers that alone hold blocks, in the answer of `malloc leaks`. */
 #pragma once
 
 struct leaks;
@@ -8,8 +8,9 @@ struct session;
 struct session_leaks;
 
 /*
- * How much hangs on them, and then the largest, each with what hangs on it: HOLDERS_FEW, or, where
- * reachable blocks were asked for, all that were noted. Nothing if there are none.
+ * Print how much hangs on such words, and then the largest ones, each with what hangs on it:
+ * HOLDERS_FEW of them or, if reachable blocks were asked for, all that were noted. Prints nothing
+ * if there are none.
  */
 void holders_print(struct session *session, const struct session_leaks *found,
 		   const struct leaks *leaks, struct out *out);

@@ -8,7 +8,7 @@ struct out;
 struct session;
 
 /*
- * "Incomplete: FUNCTION is not watched: WHY", or "Incomplete: WHY", one line each; nothing where
- * all is there.
+ * Print "Incomplete: FUNCTION is not watched: WHY" or "Incomplete: WHY", a line for each gap;
+ * nothing if there is none.
  */
 struct err *lacks_print(struct session *session, struct out *out) MUST_CHECK;

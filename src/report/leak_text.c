@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The text of `malloc leaks`: kinds and wording as valgrind's memcheck has them. */
+/* The text of `malloc leaks`. Its kinds and words are those of valgrind's memcheck. */
 
 #include "report/leak_text.h"
 
@@ -44,7 +44,7 @@ static void print_sums(const struct leaks *leaks, struct out *out)
 
 #define LIKELY_TEXT	"    of those possibly lost, %s bytes in %" PRIu64 " blocks are "
 
-/* Two figures that make up those of the possibly lost, which stand above. */
+/* Print two figures that add up to those of the possibly lost blocks, which are printed above. */
 static void print_likely(const struct leaks *leaks, struct out *out)
 {
 	static const char *const why[LIKELY_KINDS] = {
@@ -73,7 +73,7 @@ static void print_likely(const struct leaks *leaks, struct out *out)
 	      leaks->sum[LEAK_POSSIBLE].blocks - all.blocks);
 }
 
-/* Say why leaks may be hidden, or blocks taken for leaks that are none. */
+/* Print why leaks may be hidden, or why blocks that are no leaks may be taken for leaks. */
 static void print_doubts(const struct session_leaks *found, struct out *out)
 {
 	uint64_t roots = found->mark.unread_roots.bytes;
@@ -113,7 +113,7 @@ static void print_doubts(const struct session_leaks *found, struct out *out)
 		  found->held.others);
 }
 
-/* A listing of leaks or of sites, one of which is NULL. */
+/* A listing of leaks or of sites; the other one is NULL. */
 struct listing {
 	struct session *session;
 	const struct leaks *leaks;
@@ -145,7 +145,7 @@ static void print_notes(const struct leak *leak, struct out *out)
 		      leak->stack_blocks);
 }
 
-/* Who has allocated it, and the traceback. */
+/* Print the function that has allocated it, and the traceback. */
 static struct err *print_stack(struct listing *list, uint32_t stack)
 {
 	struct err *err = headline_print(&list->names, stack, list->out);
@@ -183,7 +183,7 @@ static struct err *print_site(struct listing *list, const struct site *site)
 	return print_stack(list, site->stack);
 }
 
-/* The doubts, the leaks or sites with their ranks, and what the answer lacks. */
+/* Print the doubts, the leaks or sites with their ranks, and what the answer lacks. */
 static struct err *print_listing(struct listing *list, const struct session_leaks *found)
 {
 	size_t nr = list->leaks ? list->leaks->vec.nr : list->sites->vec.nr;

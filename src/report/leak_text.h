@@ -12,13 +12,16 @@ struct sites;
 struct suppressions;
 
 /*
- * A summary of all kinds, what is uncertain about it, then a block of lines for each loss record,
- * and what was suppressed, by which of suppressions.
+ * Print a summary of all kinds, what is uncertain about it, a block of lines for each loss record,
+ * and how much each of suppressions has suppressed.
  */
 struct err *leaks_print(struct session *session, const struct session_leaks *found,
 			const struct leaks *leaks, const struct suppressions *suppressions,
 			struct out *out) MUST_CHECK;
 
-/* Sites by stack of blocks that are old and reachable, with the share of those ever freed. */
+/*
+ * Print the sites by stack of blocks that are old and reachable, with the share of all blocks of a
+ * site that were freed.
+ */
 struct err *stale_print(struct session *session, const struct session_leaks *found,
 			const struct sites *sites, struct out *out) MUST_CHECK;

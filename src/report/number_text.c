@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Numbers, times and widths as text; the first two are on the path of a dump of millions of blocks.
+/*
+ * Numbers, times and widths as text. The first two functions run for every block of a dump of
+ * millions, so they are fast.
  */
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where the text of a command goes. */
+/* The output of a command. */
 
 #include "report/out.h"
 
@@ -39,7 +39,7 @@ bool out_done(const struct out *out)
 }
 
 /*
- * Until there is room, or a reason to write that write itself will tell. Looked at now and then,
+ * Wait until there is room, or until write can report an error. The loop looks again and again,
  * since the signal that asks mdbg to end may have come just before the wait.
  */
 static void wait_writable(struct out *out)
@@ -60,8 +60,8 @@ static void write_all(struct out *out, const char *bytes, size_t len)
 {
 	struct stat stat;
 	/*
-	 * The reader of a pipe may stop reading: only what has room at once is written, so that no
-	 * write waits.
+	 * The reader of a pipe may stop reading, so only as much as has room at once is written,
+	 * and no write waits.
 	 */
 	size_t most = !fstat(out->fd, &stat) && S_ISREG(stat.st_mode) ? SIZE_MAX : PIPE_BUF;
 
@@ -131,7 +131,7 @@ static void put(struct out *out, const void *bytes, size_t len)
 	out->len += len;
 }
 
-/* A whole line, without its newline. */
+/* Put out a whole line, which comes without its newline. */
 static void put_line(struct out *out, const char *line, size_t len)
 {
 	static const char blanks[] = "                                        ";

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Where the text of a command goes: a descriptor (standard output, a file, a pipe, a pager).
- * Everything that prints results prints to a struct out and to nothing else.
+ * The output of a command: a descriptor (standard output, a file, a pipe, a pager). Everything that
+ * prints results prints to a struct out and to nothing else.
  *
  * Bytes that a terminal obeys are taken out of all text here (base/outside.h), whoever printed it.
- * A line of text from outside could not be told from one of mdbg's own any more at this point: such
- * text has a type of its own, and is printed by out_outside.
+ * But a line of text from outside can no longer be told from one of mdbg's own at this point. So
+ * text from outside has a type of its own, and out_outside prints it.
  *
  * Errors are sticky: after the first failed write all further text is dropped, and out_finish
- * returns the error. A loop that makes much text asks out_done() now and then, which is true after
+ * returns the error. A loop that makes much text calls out_done() now and then, which is true after
  * an error and when the reader has gone.
  */
 #pragma once
@@ -29,35 +29,35 @@ struct out {
 	char *buf;		/* OUT_ROOM bytes */
 	size_t len;
 	int fd;
-	char name[256]; /* of what is written to, for errors: "standard output", a file's name */
+	char name[256]; /* of the output, for errors: "standard output", a file's name */
 	bool reader_may_leave;	/* a broken pipe is the reader's wish, no error */
-	bool left;		/* it has left */
+	bool left;		/* the reader has left */
 	bool color;		/* text may be bold or dim */
 	bool failed;
 	struct err error;	/* if failed */
 
 	/*
-	 * A terminal: longer lines are broken at blanks, and go on four blanks deeper. 0: no
-	 * terminal; lines are as they are made.
+	 * The width of a terminal: longer lines are broken at blanks, and go on four blanks deeper.
+	 * 0: it is no terminal, and lines stay as they are.
 	 */
 	size_t columns;
-	struct str line;	/* what there is of the last line, where columns is not 0 */
+	struct str line;	/* the unfinished last line, if columns is not 0 */
 	bool units;		/* bytes with K, M, G, T */
 
 	/*
-	 * A pager: called once, when more than page_lines lines (0: never) have come, before
-	 * anything is written. It may change fd, reader_may_leave and name.
+	 * This starts a pager. It is called once, when more than page_lines lines (0: never) have
+	 * come, before anything is written. It may change fd, reader_may_leave and name.
 	 */
 	void (*page)(struct out *out);
 	void *page_ctx;
 	unsigned page_lines, lines;
 };
 
-/* fd is the caller's to close, after out_finish. */
+/* The caller closes fd, after out_finish. */
 struct err *out_init_fd(struct out *out, int fd, const char *name) MUST_CHECK;
-/* Write what is left; the first error of all, or NULL. Frees the buffer. */
+/* Write the rest, and free the buffer. Returns the first error of all, or NULL. */
 struct err *out_finish(struct out *out) MUST_CHECK;
-/* Write what there is now. */
+/* Write all text that is still in the buffer. */
 void out_flush(struct out *out);
 bool out_done(const struct out *out);
 
@@ -67,44 +67,47 @@ static inline void out_text(struct out *out, const char *text)
 	out_bytes(out, text, strlen(text));
 }
 
-/* Text from outside, in one line whatever it is. */
+/* Print text from outside, always in one line. */
 void out_outside(struct out *out, struct outside text);
 void out_f(struct out *out, const char *fmt, ...) PRINTF(2, 3);
-/* n blanks. */
+/* Print n blanks. */
 void out_blanks(struct out *out, size_t n);
 /*
- * Text, padded with blanks to width characters (UTF-8 is counted by character), with at least one
- * blank after it.
+ * Print text, padded with blanks to width characters (UTF-8 is counted by character), with at least
+ * one blank after it.
  */
 void out_column(struct out *out, const char *text, size_t width);
-/* "0x" and 16 hex digits: for out_f, and where there are many. */
+/* The format of an address for out_f, "0x" and 16 hex digits. */
 #define PRI_ADDRESS	"0x%016" PRIx64
 void out_address(struct out *out, uint64_t address);
-/* Bold from here on, or no more, where colour is on. */
+/* Turn bold text on or off, if colour is on. */
 void out_bold(struct out *out, bool on);
-/* The same for faint text. */
+/* Turn faint text on or off, if colour is on. */
 void out_dim(struct out *out, bool on);
-/* A heading, bold, and an empty line. */
+/* Print a heading in bold, and an empty line. */
 void out_heading(struct out *out, const char *text);
-/* A line that says something of nr, unless that is 0. */
+/* Print a line that says something about nr, unless nr is 0. */
 #define out_count(out, fmt, nr) \
 	do { if (nr) out_f(out, fmt, nr); } while (0)
 
 #define U64_DIGITS	21	/* room for 20 digits and a NUL */
 
-/* Decimal digits of value into room for U64_DIGITS; returns how many. */
+/*
+ * Write value in decimal digits to text, which has room for U64_DIGITS. Returns how many digits
+ * there are.
+ */
 size_t format_u64(char *text, uint64_t value);
-/* 16 hex digits, not terminated. */
+/* Write 16 hex digits, without a NUL. */
 void format_hex16(char *text, uint64_t value);
 struct size_text {
 	char at[U64_DIGITS];
 };
 
-/* Bytes as this output has them: "1536", or "1.5K" with units (powers of 1024). */
+/* The text for a number of bytes in this output: "1536", or "1.5K" with units (powers of 1024). */
 struct size_text size_text(const struct out *out, uint64_t bytes);
-/* "312 s", "12.3 s", "4.5 ms", "5 m 12 s", "3 h 4 m", "2 d 3 h" */
+/* The text is "312 s", "12.3 s", "4.5 ms", "5 m 12 s", "3 h 4 m" or "2 d 3 h". */
 void format_duration(char *text, size_t room, uint64_t ns);
-/* "2026-11-20 10:00:00", local time. */
+/* The text is "2026-11-20 10:00:00", in local time. */
 void format_time(char *text, size_t room, uint64_t ns);
-/* Characters of UTF-8 text; bytes that are no UTF-8 count one each. */
+/* The number of characters of UTF-8 text; each byte that is no UTF-8 counts as one. */
 size_t text_width(const char *text);

@@ -74,7 +74,10 @@ static void *draw_for_ever(void *arg UNUSED)
 	return NULL;
 }
 
-/* Without a thread there is no progress. It takes no signal: those are the main thread's. */
+/*
+ * If the thread cannot be started there is no progress line. The thread takes no signals: those are
+ * the main thread's.
+ */
 static void start_thread(void)
 {
 	pthread_condattr_t clock;
@@ -93,7 +96,7 @@ static void start_thread(void)
 	pthread_sigmask(SIG_SETMASK, &mask, NULL);
 }
 
-/* Something may be drawn from now on. The thread is woken only if it does not look by itself. */
+/* Something may be drawn from now on. The thread is woken only if it waits without a time limit. */
 static void look(void)
 {
 	if (drawable() && state.asleep)

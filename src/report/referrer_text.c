@@ -190,7 +190,7 @@ static struct err *print_referrers(struct printer *printer, bool firm, uint64_t 
 	return err;
 }
 
-/* Say why pointers may be missing, or be none. */
+/* Print why pointers may be missing, or why one of them may be none. */
 static void print_doubts(const struct session_find *find, struct out *out)
 {
 	const struct session_leaks *in = &find->in;

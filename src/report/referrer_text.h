@@ -13,23 +13,23 @@ struct session_find;
 struct session_referrer;
 struct symbols;
 
-/* The module, variable or mapping that a place of SESSION_REFERRER_MEMORY is part of. */
+/* The module, variable or mapping that contains a place of SESSION_REFERRER_MEMORY. */
 struct referrer_memory {
-	const char *module;	/* NULL: of none */
+	const char *module;	/* NULL: it is in none */
 	const char *symbol;	/* NULL: unknown */
 	uint64_t offset;	/* from the symbol, or else from the start of the mapping */
-	const char *mapping;	/* its path, "" of anonymous memory; NULL: none that is known */
+	const char *mapping;	/* its path, "" for anonymous memory; NULL: it is not known */
 };
 
-/* Strings belong to the symbols, which are the session's, and to find. */
+/* The strings belong to the session's symbols and to find. */
 struct referrer_memory referrer_memory(struct symbols *symbols, const struct session_find *find,
 				       const struct session_referrer *referrer,
 				       enum symbol_names names);
 
-/* The variable that it is in, of a referrer with a tls_module. */
+/* The thread-local variable that contains a referrer with a tls_module. */
 struct symbol_tls referrer_tls(struct symbols *symbols, const struct session_find *find,
 			       const struct session_referrer *referrer);
 
-/* The block at address, and who points to it. */
+/* Print the block at address, and the pointers to it. */
 struct err *found_print(struct session *session, const struct session_find *find, uint64_t address,
 			struct out *out) MUST_CHECK;

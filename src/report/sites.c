@@ -130,7 +130,7 @@ struct err *headline_print(struct stack_names *names, uint32_t stack, struct out
 
 	if (!stack_names_own(names, stack, &frame))
 		return NULL;
-	/* Code without a name is told by its place. */
+	/* Code without a name is shown by its place. */
 	if (frame.function)
 		err = function_text(&text, &frame, form);
 	else
@@ -175,7 +175,7 @@ void sampling_print(struct session *session, struct out *out)
 		  log_config(session_log(session)).sample);
 }
 
-/* Why there is no growth, and how to get it. */
+/* Print why there is no growth, and how to get it. */
 static void print_no_growth(enum site_by by, const struct sites *sites, struct out *out)
 {
 	if (sites->growth_ns || !sites->vec.nr)

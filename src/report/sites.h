@@ -57,8 +57,8 @@ void site_print_stale(const struct sites *sites, const struct site *site, struct
 struct err *site_label(struct session *session, const struct stack_names *names, enum site_by by,
 		       const struct site *site, struct str *ret) MUST_CHECK;
 /*
- * Print the line that says whose blocks a stack's are: "    in load_history (history.c:42)", of the
- * frame of stack_names_own. Nothing, if there is none.
+ * Print the line that names the function whose blocks these are, " in load_history (history.c:42)";
+ * it is the frame of stack_names_own. If there is none, nothing is printed.
  */
 struct err *headline_print(struct stack_names *names, uint32_t stack, struct out *out) MUST_CHECK;
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Stacks by the names in them: what a filter matches and what sites are added up by. */
+/* Stacks by the names in them, for filters and for the keys of sites. */
 
 #include <fnmatch.h>
 
@@ -23,7 +23,7 @@ void stack_names_free(struct stack_names *names)
 	map_free(&names->keys, NULL);
 }
 
-/* Once for all stacks: to ask the session costs as much as many of them. */
+/* The session is asked once for all stacks: asking it costs as much as many of them. */
 static struct symbols *symbols_of(struct stack_names *names)
 {
 	if (!names->symbols)
@@ -64,7 +64,7 @@ static bool stack_matches(struct stack_names *names, uint32_t stack, enum filter
 	return false;
 }
 
-/* The matches of a glob; NULL without memory for them. */
+/* The stacks that match a glob; NULL if there is no memory for them. */
 static struct stack_match *match_of(struct stack_names *names, enum filter_attr attr, const char *glob)
 {
 	vec_each(match, &names->matches)
@@ -82,7 +82,7 @@ bool stack_names_match(void *ctx, uint32_t stack, enum filter_attr attr, const c
 	uint8_t *known = NULL;
 	bool result;
 
-	/* A damaged log has stacks that there are not: no answer is kept for them. */
+	/* A damaged log may name stacks that do not exist; no answer is kept for them. */
 	if (stack <= log_stacks(session_log(names->session)))
 		match = match_of(names, attr, glob);
 	if (match)
@@ -120,7 +120,10 @@ bool stack_names_own(struct stack_names *names, uint32_t stack, struct symbol_fr
 	return found;
 }
 
-/* The key of a name, of which symbols keep one copy; 0 without memory. */
+/*
+ * The key of a name; 0 if there is no memory. The symbols keep one copy of each name, so names are
+ * compared by address.
+ */
 static uint32_t intern(struct stack_names *names, struct stack_name name)
 {
 	uint64_t at = (uintptr_t)name.full;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Which stacks are suppressed (suppressed.h). */
+/* The stacks that are suppressed (suppressed.h). */
 
 #include "report/suppressed.h"
 
@@ -13,7 +13,9 @@
 #include "session/session.h"
 #include "symbol/symbol.h"
 
-/* A module by its path, and by that path's last component, so that `^` is of use for both. */
+/*
+ * A module is compared by its path, and by that path's last component, so that `^` works for both.
+ */
 static bool frame_matches(const struct symbol_frame *frame, const char *pattern)
 {
 	return suppression_matches(pattern, frame->function) ||
@@ -50,8 +52,8 @@ static uint32_t compare(struct stack_suppress *suppress, uint32_t stack)
 	const struct suppressions *suppressions = suppress->suppressions;
 
 	/*
-	 * The session is not asked for ids without a stack, which a damaged log may have for each
-	 * block.
+	 * A damaged log may have, for each block, an id that has no stack; the session is not asked
+	 * for those.
 	 */
 	if (!log_stack_get(session_log(suppress->session), stack).nr)
 		return SUPPRESS_NONE;
@@ -70,8 +72,8 @@ uint32_t stack_suppress_of(void *ctx, const struct block *block)
 	uint32_t *at, result;
 
 	/*
-	 * A damaged log has blocks by the million with stacks that there are not: nothing is looked
-	 * up for them.
+	 * A damaged log may have millions of blocks whose stacks do not exist; nothing is looked up
+	 * for them.
 	 */
 	if (block->preattach || block->stack == LOG_STACK_NONE ||
 	    block->stack > log_stacks(session_log(suppress->session)))

@@ -12,8 +12,8 @@
 #include "base/str.h"
 
 #define GAP		2u	/* blanks between two columns */
-#define NARROWEST	16u	/* a column of twice that or more is made no narrower than this */
-#define LAST_LEAST	24u	/* what the last column is to have of a terminal */
+#define NARROWEST	16u	/* only a column twice as wide gives way, and keeps this */
+#define LAST_LEAST	24u	/* the last column should have so much of a terminal */
 
 void table_init(struct table *table, unsigned columns, const char *const *titles)
 {
@@ -70,8 +70,8 @@ static const char *title(const struct table *table, unsigned column)
 }
 
 /*
- * The heading has no cells. Nothing is put behind the last text of a row. The row goes on below a
- * text that is wider than its column.
+ * Print a row, or the heading if cells is NULL. No blanks go after the last text of a row. If a
+ * text is wider than its column, the row goes on in the next line.
  */
 static void print_row(const struct table *table, const size_t *widths, char *const *cells,
 		      struct out *out)
@@ -101,8 +101,8 @@ static void print_row(const struct table *table, const size_t *widths, char *con
 }
 
 /*
- * On a terminal the widest column but the last gives way, as far as the others need it, and those
- * of its texts that no longer fit get a line of their own.
+ * On a terminal the widest column gives way as far as the others need it; the last one never does.
+ * Texts of that column that no longer fit get a line of their own.
  */
 static void fit(const struct table *table, size_t *widths, size_t terminal)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A small table of text: headings and rows, each column as wide as its widest cell, or on a
- * terminal as there is room for. For what has at most some thousands of rows; blocks.c makes its
- * own.
+ * A small table of text: headings and rows. Each column is as wide as its widest cell or, on a
+ * terminal, as there is room for. It is for some thousands of rows at most; blocks.c has a table of
+ * its own.
  *
  *	struct table table;
  *
@@ -11,7 +11,7 @@
  *	...
  *	return table_print(&table, out);	frees it
  *
- * Lack of memory is kept and comes back from table_print.
+ * Lack of memory is kept, and table_print returns it.
  */
 #pragma once
 
@@ -28,7 +28,7 @@ struct table {
 };
 
 void table_init(struct table *table, unsigned columns, const char *const *titles);
-/* Shown in one line, whatever is in it (base/outside.h). */
+/* The cell is shown in one line, whatever is in it (base/outside.h). */
 void table_cell(struct table *table, const char *fmt, ...) PRINTF(2, 3);
 void table_outside(struct table *table, struct outside text);
 struct err *table_print(struct table *table, struct out *out) MUST_CHECK;

@@ -13,7 +13,7 @@
 #include "session/session.h"
 #include "symbol/symbol.h"
 
-/* A program has fewer call sites. What a damaged log says can have any number. */
+/* A program has fewer call sites than this; a damaged log may have any number. */
 #define LINES_MOST	(1u << 19)
 
 const char *no_stack_text(bool unrecorded)
@@ -58,8 +58,8 @@ static struct err *add_start(struct str *str, uint64_t pc, size_t indent)
 }
 
 /*
- * Of templates for types without linkage (lambdas) compilers give only the last part of the name:
- * __invoke_impl<...>. The file says whose they are.
+ * For templates of types without linkage (lambdas) compilers write only the last part of the name:
+ * __invoke_impl<...>. The file tells that such a function is the C++ library's.
  */
 static bool is_unscoped_std(const struct symbol_frame *frame)
 {
@@ -75,7 +75,7 @@ bool frame_is_skipped(struct session *session, const struct symbol_frame *frame)
 	       (is_unscoped_std(frame) && name_globs_match_text(skip, "std::"));
 }
 
-/* What the standard library does not show to users is dim whatever is skipped. */
+/* Functions that the standard library hides from its users are dim, whatever the user skips. */
 static bool is_internal(struct session *session, const struct symbol_frame *frame)
 {
 	static const char *const internal[] = { "std::_", "std::allocator", "__gnu_cxx::" };
@@ -88,7 +88,7 @@ static bool is_internal(struct session *session, const struct symbol_frame *fram
 	return frame_is_skipped(session, frame);
 }
 
-/* frames: NULL for an entry, which is the allocator's. */
+/* frames is NULL for an entry, which is the allocator's, so dim. */
 static uint64_t dim_lines(struct session *session, const struct symbol_frame *frames, size_t nr)
 {
 	uint64_t dim = 0;
@@ -193,7 +193,7 @@ void stack_texts_free(struct stack_texts *texts)
 	*texts = (struct stack_texts){ 0 };
 }
 
-/* The slot of this PC, or the free one where it belongs; there is always a free one. */
+/* The slot of this PC, or the free slot where it belongs; there always is a free one. */
 static struct stack_line *find_slot(struct stack_line *slots, size_t nr_slots, struct stack_pc pc)
 {
 	size_t at = (size_t)((pc.pc + pc.generation) * 0x9e3779b97f4a7c15 >> 32);
@@ -224,7 +224,7 @@ static struct err *grow(struct stack_texts *texts)
 	return NULL;
 }
 
-/* color: is it of use to know which lines are dim? */
+/* color: the output shows which lines are dim. */
 static struct err *get_line(struct stack_texts *texts, struct stack_pc pc, bool color,
 			    const struct stack_line **ret)
 {
@@ -242,7 +242,10 @@ static struct err *get_line(struct stack_texts *texts, struct stack_pc pc, bool 
 	*ret = line = find_slot(texts->slots, texts->nr_slots, pc);
 	if (line->at)
 		return NULL;
-	/* Once: all that is printed was recorded before the first of it is. */
+	/*
+	 * The session is asked once, since all stacks were recorded before the first one is
+	 * printed.
+	 */
 	if (!texts->symbols)
 		texts->symbols = session_symbols(texts->session);
 	err = add_blanks(&text, pc.entry ? 0 : texts->indent);

@@ -22,8 +22,8 @@ struct out;
 struct session;
 
 /*
- * The text in the place of a stack for a block of which none is known: from before the attach, or
- * of a process whose allocations are not recorded.
+ * The text for a block without a stack. It is from before the attach; if unrecorded, it may also
+ * have been allocated later without being recorded.
  */
 const char *no_stack_text(bool unrecorded);
 /* "push (vector.h:12)", "push [libfoo.so]", "?? [libfoo.so]". */
@@ -32,10 +32,10 @@ struct err *function_text(struct str *str, const struct symbol_frame *frame,
 /* A function that was inlined: "push (vector.h:12) (inlined)". */
 struct err *inlined_text(struct str *str, const struct symbol_frame *frame,
 			 enum symbol_names names) MUST_CHECK;
-/* Is it one of those that sites look through (`set skip`)? */
+/* Is this a function that sites pass over (`set skip`)? */
 bool frame_is_skipped(struct session *session, const struct symbol_frame *frame);
 /*
- * A PC of a stack, as of a generation of the module map. entry: the thread stands there; otherwise
+ * A PC of a stack, under a generation of the module map. entry: the thread stands there; otherwise
  * it is a return address.
  */
 struct stack_pc {
@@ -45,37 +45,39 @@ struct stack_pc {
 };
 
 /*
- * The lines of one PC, "0x0000… TEXT\n" each, one for each function that was inlined there and one
- * for the function itself, all but the first after indent blanks. An entry of a probed function has
- * its public name. symbols are session_symbols(session), which is asked for once for many frames.
- * *dim_ret has a bit, from the lowest on, for each of the lines (of the first 64) that show the
- * inside of allocators and containers; NULL: nobody asks.
+ * Make the lines of one PC, "0x0000… TEXT\n" each: one for each function that was inlined there,
+ * and one for the function itself. All but the first begin with indent blanks. An entry of a probed
+ * function has its public name. symbols are session_symbols(session); the caller asks for them once
+ * for many frames. *dim_ret has a bit for each of the first 64 lines, from the lowest bit on; it is
+ * set if the line shows the inside of allocators and containers. dim_ret may be NULL.
  */
 struct err *frame_lines(struct str *str, struct session *session, struct symbols *symbols,
 			struct stack_pc pc, size_t indent, uint64_t *dim_ret) MUST_CHECK;
-/* Print them: on a coloured terminal those of dim are faint. */
+/* Print them; on a coloured terminal those of dim are faint. */
 void frame_lines_print(struct out *out, const char *text, size_t len, uint64_t dim);
 
 /*
- * Why stacks end, in words. A uretprobe puts an address in the kernel's mapping [uprobes] in the
- * place of a function's return address, and a walk ends there as in any code of no module. That
- * mapping, which stays for as long as the memory does, is looked for when the first stack ends so.
+ * The text that says why a stack ends. A uretprobe replaces a function's return address by one in
+ * the kernel's mapping [uprobes], and a walk ends there as in any code of no module. That mapping
+ * stays for as long as the memory does, so it is looked up once, when the first stack ends so.
  */
 struct stack_ends {
 	struct session *session;
 	bool looked;
-	uint64_t uprobes_start, uprobes_end;	/* both 0: there is none, or nobody can tell any more */
+	uint64_t uprobes_start, uprobes_end;	/* both 0: there is none, or it is not known */
 };
 
 const char *stack_end_text(struct stack_ends *ends, enum walk_end end, const uint64_t *pcs,
 			   size_t nr);
 
-/* The lines of a PC by frame_lines; all after indent blanks, but for the first of an entry. */
+/*
+ * The lines of a PC by frame_lines. All begin with indent blanks, except the first one of an entry.
+ */
 struct stack_line {
 	struct stack_pc pc;
 	uint32_t len;
 	char *at;		/* NULL: a free slot */
-	uint64_t dim;		/* which lines */
+	uint64_t dim;		/* a bit for each dim line */
 };
 
 struct stack_texts {
@@ -90,8 +92,8 @@ struct stack_texts {
 void stack_texts_init(struct stack_texts *texts, struct session *session, size_t indent);
 void stack_texts_free(struct stack_texts *texts);
 /*
- * The traceback of a stack of the session's log, its first line without indent; "(no stack)" for
- * LOG_STACK_NONE.
+ * Print the traceback of a stack of the session's log, its first line without indent; "(no stack)"
+ * for LOG_STACK_NONE.
  */
 struct err *stack_texts_print(struct stack_texts *texts, uint32_t stack,
 			      struct out *out) MUST_CHECK;
@@ -102,11 +104,14 @@ struct stack_event {
 };
 #define EVENT_OF(x)	((struct stack_event){ (x)->time, (x)->thread, (x)->stack })
 
-/* "WHAT at TIME by thread LWP", or "WHAT at TIME", `end` and a newline, and the traceback. */
+/*
+ * Print "WHAT at TIME by thread LWP" or "WHAT at TIME", then `end` and a newline, and the
+ * traceback.
+ */
 struct err *event_print(struct stack_texts *texts, const char *what, struct stack_event event,
 			const char *end, struct out *out) MUST_CHECK;
 
-/* Which stacks match a glob. */
+/* The stacks that match a glob. */
 struct stack_match {
 	const char *glob;
 	enum filter_attr attr;
@@ -127,15 +132,15 @@ struct stack_names {
 
 void stack_names_init(struct stack_names *names, struct session *session);
 void stack_names_free(struct stack_names *names);
-/* For struct filter_env and struct site_spec; ctx is the struct stack_names. */
+/* This is for struct filter_env and struct site_spec; ctx is the struct stack_names. */
 bool stack_names_match(void *ctx, uint32_t stack, enum filter_attr attr, const char *glob);
 /*
- * The frame that a site is named after: the first, inlined functions too, that is neither an entry
- * of the allocator nor one of the wrappers that are looked through; where there is none, the caller
- * of the entry. False: the stack has nothing but the entry.
+ * The frame that a site is named after: the first one, inlined functions too, that is neither an
+ * entry of the allocator nor a wrapper that sites pass over; if there is none, the caller of the
+ * entry. False: the stack has nothing but the entry.
  */
 bool stack_names_own(struct stack_names *names, uint32_t stack, struct symbol_frame *ret);
-/* The function or module that a stack is counted under, of that frame. 0: none is known. */
+/* The key of that frame's function or module, by which stacks are added up. 0: it is not known. */
 uint64_t stack_names_key(void *ctx, uint32_t stack, enum site_by by);
-/* "(unknown)" for 0. */
+/* The name of a key; "(unknown)" for 0. */
 const char *stack_names_name(const struct stack_names *names, uint64_t key);

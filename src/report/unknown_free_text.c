@@ -14,7 +14,7 @@
 
 #define INDENT	4u
 
-/* The free before a double one. */
+/* Print the free that came before a double one. */
 static struct err *print_first(struct stack_texts *texts, const struct log_unknown_free *unknown,
 			       struct out *out)
 {

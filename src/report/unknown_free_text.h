@@ -8,7 +8,7 @@ struct out;
 struct session;
 struct session_unknown_frees;
 
-/* Each with its stacks, and the line with the sums. */
+/* Print each of them with its stacks, and a line with the sums. */
 struct err *unknown_frees_print(struct session *session,
 				const struct session_unknown_frees *unknown_frees,
 				struct out *out) MUST_CHECK;

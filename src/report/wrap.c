@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Bytes of a sequence of colour, "\033[1m"; 0: it is none. */
+/* The length in bytes of a sequence of colour, "\033[1m"; 0: it is none. */
 static size_t color_len(const char *text, size_t len)
 {
 	size_t at = 2;
