@@ -35,9 +35,9 @@ struct options {
 	VEC(struct action) actions;
 	VEC(const char *) suppressions;		/* files */
 	bool has_script;
-	const char *core, *exe;	/* NULL: none; EXE is where it was */
+	const char *core, *exe;	/* NULL: there is none, or EXE is where it was */
 	char **program;		/* NULL: none; ends with NULL */
-	char **script_args;	/* what stands after `--` with -x; ends with NULL */
+	char **script_args;	/* the words after `--` with -x; ends with NULL */
 };
 
 static const char usage_text[] =
@@ -88,18 +88,18 @@ static NORETURN void die(struct shell *shell, const struct err *err, int status)
 	exit(status);
 }
 
-/* Unless err is NULL. */
+/* Report err and end, unless err is NULL. */
 static void die_of(struct shell *shell, const struct err *err)
 {
 	if (err)
 		die(shell, err, STATUS_FAILED);
 }
 
-/* Every way out: the terminal first, the target next, then all else. */
+/* This ends mdbg: the terminal is put back first, the target next, then all else. */
 static void leave(struct shell *shell, int status)
 {
 	prompt_end(shell);
-	/* A user who ends mdbg by a signal does not want to wait for it. */
+	/* A user who ends mdbg by a signal does not want to wait for a leak search. */
 	if (!signals_ending())
 		fail_on_leak_search(shell);
 	shell_detach(shell);
@@ -133,7 +133,7 @@ enum {
 #define SETTING		true, 0
 #define OTHER		false, 0
 
-/* The options, and for those that are no more than that: the flag they set, or the setting of their name. */
+/* The options. Those that do no more have the flag that they set, or the setting of their name. */
 static const struct option_row {
 	struct option option;
 	bool setting;
@@ -178,7 +178,7 @@ static void set_pid(struct options *options, const char *text)
 		die(NULL, err, STATUS_ATTACH);
 }
 
-/* True: it was a flag or a setting. index is that of a long option. */
+/* Returns true if the option was a flag or a setting. index is that of a long option. */
 static bool take_row(struct options *options, int option, int index)
 {
 	for (int i = 0; i < OPTIONS; i++) {
@@ -219,7 +219,7 @@ static void take_option(struct options *options, int option, int index)
 		print_and_exit("mdbg " VERSION "\n");
 		break;
 	default:
-		/* getopt has said what is wrong. */
+		/* getopt has reported what is wrong. */
 		fputs("hint: try --help\n", stderr);
 		exit(STATUS_USAGE);
 	}
@@ -232,7 +232,10 @@ static void parse_options(int argc, char **argv, struct options *options)
 	int option, index = -1;
 	bool dashes;
 
-	/* getopt names the program as it was called; errors are mdbg's. */
+	/*
+	 * getopt's messages begin with the name by which the program was called; they should begin
+	 * with mdbg.
+	 */
 	argv[0] = (char *)"mdbg";
 	for (size_t i = 0; i < OPTIONS; i++)
 		long_options[i] = rows[i].option;
@@ -302,8 +305,8 @@ static void set_argv(struct shell *shell, char **args)
 }
 
 /*
- * An error in it is reported and is no failure. mdbg often runs as root in somebody else's
- * environment: what anybody else could have written is not run.
+ * An error in the file is reported, and is no failure. mdbg often runs as root in somebody else's
+ * environment, so a file that anybody else could have written is not run.
  */
 static void run_init_file(struct shell *shell)
 {
@@ -381,7 +384,7 @@ static void run_actions(struct shell *shell, const struct options *options)
 	}
 }
 
-/* Commands from standard input, unless it is the program's. */
+/* Run the commands from standard input, unless that is the program's. */
 static void run_input(struct shell *shell, const struct options *options)
 {
 	Tcl_Channel channel;
@@ -398,8 +401,8 @@ static void run_input(struct shell *shell, const struct options *options)
 }
 
 /*
- * Without a prompt mdbg stays as long as the program that it started; its status becomes mdbg's, if
- * no command failed.
+ * Without a prompt mdbg stays until the program that it started has ended. The program's status
+ * becomes mdbg's, if no command failed.
  */
 static int program_status(struct shell *shell, const struct options *options)
 {
@@ -410,7 +413,7 @@ static int program_status(struct shell *shell, const struct options *options)
 	if (!options->program || shell->interactive ||
 	    session_state(shell->session) == SESSION_NONE)
 		return 0;
-	/* Ctrl-C at the terminal is the program's as well: the first one is left to it. */
+	/* A Ctrl-C at the terminal reaches the program as well, so the first one is left to it. */
 	err = target_command_wait_end(shell, WAIT_FOREVER);
 	if (err && err->code == ERR_CANCELLED && !signals_ending())
 		err = target_command_wait_end(shell, WAIT_FOREVER);
@@ -425,7 +428,7 @@ static int program_status(struct shell *shell, const struct options *options)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* Descriptors 0 to 2 must be somebody's, or what is opened next becomes one of them. */
+/* Descriptors 0 to 2 must be open, or the next file that is opened becomes one of them. */
 static void fill_standard_streams(void)
 {
 	int fd;
@@ -445,9 +448,10 @@ int main(int argc, char **argv)
 	int status;
 
 	/*
-	 * Large arrays are mappings of their own, grown by mremap and given back at once. Left to
-	 * itself glibc puts those of up to 32 MB into its heap, once such a one was freed, and each
-	 * that grows leaves a hole there: a list of ten million blocks took 105 MB instead of 96.
+	 * With this limit, large arrays are mappings of their own, which grow by mremap and are
+	 * given back at once. Without it, glibc puts arrays of up to 32 MB into its heap once such
+	 * an array was freed, and each one that grows leaves a hole there: a list of ten million
+	 * blocks took 105 MB instead of 96.
 	 */
 	mallopt(M_MMAP_THRESHOLD, 512 << 10);
 	fill_standard_streams();

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The mdbg of `make static` loads nothing. It runs in containers, whose libraries may be of another
- * C library or of somebody's own making: those that nsswitch.conf names, and the modules of gconv,
- * would be loaded by glibc although it is linked statically. The linker leads the calls of these
- * functions here (--wrap); glibc then goes by /etc/passwd and the like alone.
+ * The mdbg of `make static` loads no libraries. It runs in containers, whose libraries may belong
+ * to another C library or may be made by anybody. glibc would load some of them although it is
+ * linked statically: those that nsswitch.conf names, and the modules of gconv. The linker directs
+ * the calls of these functions to this file (--wrap). glibc then uses /etc/passwd and the like
+ * alone.
  */
 
 #include <stddef.h>
@@ -19,7 +20,7 @@ void *__wrap_dlopen(const char *file, int mode)
 	return NULL;
 }
 
-/* The same inside of glibc. */
+/* glibc itself calls this one. */
 void *__wrap___libc_dlopen_mode(const char *file, int mode)
 {
 	return __wrap_dlopen(file, mode);
