@@ -11,8 +11,9 @@
  *			of a free calls the agent first and jumps on, without a frame; where the log
  *			does not have the block (log/unknown_free.h), and where frees are remembered
  *			(log/free_history.h), it calls the agent once more, to remember this one.
- *	agent:		C of ours (fast_path.c, slow_path.c, unwind_cache.c, shared files of the log and the unwinder)
- *			that preserves no more than C does; the thunk keeps the registers.
+ *	agent:		C of ours (fast_path.c, slow_path.c, unwind_cache.c, shared files of the log
+ *			and the unwinder) that preserves no more than C does; the thunk keeps the
+ *			registers.
  *
  * A new block is recorded after the function has returned, and its stack is walked then: the
  * caller's registers have their values again, so the walk begins at the return address. Only

@@ -116,7 +116,8 @@ struct deferred_walk {
 	uint32_t end;			/* enum walk_end */
 };
 
-#define DEFERRED_STACK	(DEFERRED_BYTES - sizeof(struct deferred_walk) - LOG_DEPTH_MAX * sizeof(uint64_t))
+#define DEFERRED_STACK \
+	(DEFERRED_BYTES - sizeof(struct deferred_walk) - LOG_DEPTH_MAX * sizeof(uint64_t))
 
 struct deferred_copy {
 	struct deferred_walk walk;

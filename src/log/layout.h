@@ -14,8 +14,11 @@
  *			stack index	stack_levels levels of buckets (stack_table.h)
  *			stack directory	uint32_t[nr_stacks + 1]
  *			stack arena	stacks, one after the other
- *			unknown frees		LOG_UNKNOWN_FREE_KINDS rings of struct log_unknown_free_slot[LOG_UNKNOWN_FREES]	(unknown_free.h)
- *			counting filter		uint8_t[LOG_COUNTING_FILTER], where the log samples	(counting_filter.h)
+ *			unknown frees	LOG_UNKNOWN_FREE_KINDS rings of
+ *					struct log_unknown_free_slot[LOG_UNKNOWN_FREES]
+ *					(unknown_free.h)
+ *			counting filter	uint8_t[LOG_COUNTING_FILTER], where the log samples
+ *					(counting_filter.h)
  *			frees		struct log_free_slot[nr_frees]	(free_history.h)
  *			deferred	struct deferred_table, struct deferred_copy[nr_deferred]
  *					(deferred.h)

@@ -64,8 +64,8 @@
  * last one that this thread has made, and was made at a lower SP: it was part of this call. The
  * outer record takes its place, as if the inner one had never been, and `nested` counts one. The
  * ledger need not have seen the entry of the outer call for this. Inside of an operation, which may
- * be such an outer call, a block is not counted to its stack at once; it is `uncounted`. Otherwise a
- * reader would believe that a block was freed which was counted and is in no record any more
+ * be such an outer call, a block is not counted to its stack at once; it is `uncounted`. Otherwise
+ * a reader would believe that a block was freed which was counted and is in no record any more
  * (log/totals.h). The outer record drops the count. If there is none, the block is counted with the
  * thread's next record, or when its last operation has returned.
  *

@@ -216,8 +216,8 @@ static NOINLINE void record_samples(struct ledger_call copy, const struct ledger
 }
 
 /*
- * The stack that the walk has found; LOG_STACK_NONE if the draw took no sample. inner: this is inside
- * of a call that is listed, and the block may be that call's.
+ * The stack that the walk has found; LOG_STACK_NONE if the draw took no sample. inner: this is
+ * inside of a call that is listed, and the block may be that call's.
  */
 static ALWAYS_INLINE uint32_t record(const struct ledger_call *call,
 				     const struct ledger_words *words, uint64_t block,

@@ -133,9 +133,11 @@ struct log_accounts {
 	/* theirs and those of the replaced: alloc_bytes - free_bytes are live */
 	uint64_t free_bytes;
 	uint64_t table_full;		/* * blocks not recorded since the table is full */
-	uint64_t replaced;		/* * records that were found at the address of a new block (their free was not seen) and
-					   replaced; also counted in allocs, the old one is
-					   counted here instead of in frees */
+	/*
+	 * * records that were found at the address of a new block (their free was not seen) and
+	 * replaced; the new one is counted in allocs, the old one here instead of in frees
+	 */
+	uint64_t replaced;
 	uint64_t unknown_frees;		/* * frees of blocks that are not in the table */
 	uint64_t null_frees;		/* * free(NULL) */
 	uint64_t failed;		/* * allocations that returned NULL */

@@ -65,7 +65,8 @@ static bool stack_matches(struct stack_names *names, uint32_t stack, enum filter
 }
 
 /* The stacks that match a glob; NULL if there is no memory for them. */
-static struct stack_match *match_of(struct stack_names *names, enum filter_attr attr, const char *glob)
+static struct stack_match *match_of(struct stack_names *names, enum filter_attr attr,
+				    const char *glob)
 {
 	vec_each(match, &names->matches)
 		if (match->glob == glob && match->attr == attr)

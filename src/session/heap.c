@@ -465,7 +465,8 @@ struct err *session_heap_walkable(struct session *session)
 {
 	const struct session_allocators *is = session_allocators(session);
 
-	if ((!session->current->target->core && (!session->current->probes || !session->current->probes->all.nr)) ||
+	if ((!session->current->target->core &&
+	     (!session->current->probes || !session->current->probes->all.nr)) ||
 	    !is->nr || is->walkable)
 		return NULL;
 	return err_create(ERR_UNSUPPORTED, "mdbg cannot walk the heaps of %.100s",

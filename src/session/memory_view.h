@@ -70,7 +70,10 @@ struct err *memory_view_take(struct session *session, bool deep,
 			     struct memory_view *ret) MUST_CHECK;
 void memory_view_free(struct memory_view *view);
 
-/* The lowest address of its stack that is in use: of the red zone, unless it stands behind a call. */
+/*
+ * The lowest address of its stack that is in use: that of the red zone, unless the thread stands
+ * behind a call.
+ */
 static inline uint64_t memory_view_stack_low(const struct memory_view *view,
 					     const struct memory_view_thread *thread)
 {

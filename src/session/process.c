@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The processes of a session: the target and the children that are followed (theory in process.h). */
+/*
+ * The processes of a session: the target, and the children that are followed (theory in process.h).
+ */
 
 #include "session/process.h"
 

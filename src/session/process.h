@@ -49,8 +49,8 @@ struct known_modules {
  *	           +---> EXECED		runs another program; mdbg started it, and waits for its end
  *	           |         | exit
  *	           |         v
- *	           +---> HELD -> GONE	stands at its PTRACE_EVENT_EXEC (follow-exec), until the main thread
- *	                  |		comes to it:
+ *	           +---> HELD -> GONE	stands at its PTRACE_EVENT_EXEC (follow-exec), until the main
+ *	                  |		thread comes to it:
  *	                  +--> LIVE	with a new target
  *	                  +--> EXECED	it is not followed any more
  *

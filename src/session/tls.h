@@ -51,8 +51,9 @@ struct tls {
 void tls_read(const struct target *target, const struct memory_view *view, struct tls *ret);
 void tls_free(struct tls *tls);
 /*
- * How many bytes below a thread pointer are static thread-local memory, in the thread that has most;
- * 0: not known. By the tables alone, so on any thread, and of a snapshot.
+ * How many bytes below a thread pointer are static thread-local memory, in the thread that has the
+ * most; 0: not known. This uses the tables alone, so it can be called on any thread, and for a
+ * snapshot.
  */
 uint64_t tls_static_size(const struct memory_view *view);
 /*

@@ -23,9 +23,9 @@
  *			is taken that is in a system call: what errno is behind that is for the call to
  *			say (POSIX: a function that succeeds may have changed it)
  *	the stack	must be one whose bounds are known, with STACK_ROOM below SP
- *	a system call	of malloc_trim's that is not allowed (a seccomp filter, calls that are dispatched to
- *			the thread) would end the process, at the latest when mdbg is killed and the filter is
- *			no longer suspended: such a thread is not taken
+ *	a system call	of malloc_trim's that is not allowed (a seccomp filter, calls that are
+ *			dispatched to the thread) would end the process, at the latest when mdbg is
+ *			killed and the filter is no longer suspended: such a thread is not taken
  *	a breakpoint	of somebody else's in what it calls: text is compared with the file
  *	mdbg is killed	the call completes itself (tracee/remote.h). The others go on meanwhile, and find
  *			the arenas locked or not, as always
