@@ -96,11 +96,11 @@ const struct cmd cmd_api_frames = {
 	.name		= "mdbg::frames",
 	.usage		= "STACK",
 	.brief		= "list of dicts: the frames of a stack, innermost first",
-	.help		= "pc function (as `set names` says) offset module file line inline (1:\n"
-			  "inlined into the next) full (the function's whole name). What is not\n"
-			  "known is empty or 0. STACK comes from\n"
-			  "mdbg::allocations, mdbg::sites or mdbg::where; one that is not there\n"
-			  "has no frames.\n",
+	.help		= "Each frame has: pc function (as `set names` says) offset module file\n"
+			  "line inline (1: it is inlined into the next one) full (the function's\n"
+			  "whole name). Unknown values are empty or 0. STACK comes from\n"
+			  "mdbg::allocations, mdbg::sites or mdbg::where; a STACK that does not\n"
+			  "exist has no frames.\n",
 	.need		= call_need_log,
 	.value		= frames,
 	.min_args	= 1,
@@ -134,7 +134,7 @@ const struct cmd cmd_api_read = {
 	.name		= "mdbg::read",
 	.usage		= "ADDRESS LENGTH",
 	.brief		= "LENGTH bytes of memory as a byte array (for `binary scan`)",
-	.help		= "Error: {MDBG MEMORY} if not all of them can be read.\n",
+	.help		= "Error: {MDBG MEMORY} if some of the bytes cannot be read.\n",
 	.need		= call_need_view,
 	.value		= read_memory,
 	.min_args	= 2,
@@ -160,8 +160,8 @@ const struct cmd cmd_api_symbol = {
 	.name		= "mdbg::symbol",
 	.usage		= "ADDRESS",
 	.brief		= "dict: the function at an address",
-	.help		= "pc function offset module file line inline full, as of mdbg::frames.\n"
-			  "What is not known is empty or 0.\n",
+	.help		= "It has: pc function offset module file line inline full, as in\n"
+			  "mdbg::frames. Unknown values are empty or 0.\n",
 	.need		= call_need_log,
 	.value		= symbol,
 	.min_args	= 1,
@@ -206,10 +206,11 @@ static struct err *lacks(struct call *call, Tcl_Obj **ret)
 const struct cmd cmd_api_lacks = {
 	.name		= "mdbg::lacks",
 	.brief		= "list of dicts: what the answers of this target do not have",
-	.help		= "function (that is not watched; empty where it is about all of them: the\n"
-			  "log samples or is full, the probes were out, no call is seen) why. Empty\n"
-			  "where nothing is lacking. `malloc`, allocations, sites, leaks, stale,\n"
-			  "check and find say the same in lines that begin with `Incomplete:`.\n"
+	.help		= "Each dict has: function (one that is not watched; empty if all are\n"
+			  "concerned: the log samples or is full, the probes were out, no call is\n"
+			  "seen) why. The list is empty if nothing is lacking. `malloc`,\n"
+			  "allocations, sites, leaks, stale, check and find say the same in lines\n"
+			  "that begin with `Incomplete:`.\n"
 			  "Error: {MDBG STATE} before the first attach.\n",
 	.need		= call_need_log,
 	.value		= lacks,

@@ -49,16 +49,17 @@ const struct cmd cmd_api_on = {
 	.name		= "mdbg::on",
 	.usage		= "?exit|exec|fork|signal|thread ?SCRIPT??",
 	.brief		= "run a script at each event of a kind",
-	.help		= "SCRIPT is evaluated at global level while mdbg waits (at the prompt,\n"
-			  "in `wait`, in vwait), and finds a dict in $mdbg::event:\n"
-			  "event pid, and for\n"
+	.help		= "SCRIPT is evaluated at global level while mdbg waits (at the prompt, in\n"
+			  "`wait`, in vwait). $mdbg::event is a dict then. It has: event pid, and\n"
+			  "for\n"
 			  "    exit      status (a number) or signal (its name), if it is known\n"
 			  "    exec      program\n"
 			  "    fork      pid is the child's\n"
 			  "    signal    thread signal (about to be delivered)\n"
 			  "    thread    thread created (1: it starts, 0: it ends)\n"
-			  "One script a kind; an empty one takes it away; without SCRIPT it is\n"
-			  "returned. An error in it is reported and counts as a failed command.\n",
+			  "There is one script for each kind. An empty SCRIPT removes it; without\n"
+			  "SCRIPT it is returned. An error in it is reported and counts as a failed\n"
+			  "command.\n",
 	.value		= on,
 	.max_args	= 2,
 	.complete	= COMPLETE_EVENTS,

@@ -19,11 +19,11 @@ const struct cmd cmd_attach = {
 	.name		= "attach",
 	.usage		= "PID|NAME",
 	.brief		= "attach to a running process and record its allocations",
-	.help		= "NAME is that of the process or of its program's file, where only one\n"
-			  "process has it. The process runs on. What was recorded of an earlier one is\n"
-			  "dropped.\n"
-			  "Before it, `set` what belongs to an attach: stack-depth, log-limit,\n"
-			  "engine, free-history.\n"
+	.help		= "NAME is the name of the process or of its program's file; only one\n"
+			  "process may have it. The process runs on. Records of an earlier process\n"
+			  "are dropped.\n"
+			  "Some settings belong to an attach, so `set` them before it: stack-depth,\n"
+			  "sample, log-limit, engine, free-history.\n"
 			  "Errors: ATTACH with the reason; STATE if there is a process already.\n",
 	.run		= run,
 	.min_args	= 1,
@@ -80,7 +80,7 @@ const struct cmd cmd_api_attach = {
 	.usage		= "PID|NAME ?-stop 0|1? ?-arm 0|1? ?-engine auto|jump|breakpoint? "
 			  "?-stackdepth N? ?-loglimit SIZE? ?-sample BYTES? ?-freehistory N?",
 	.brief		= "attach; returns PID",
-	.help		= "Options hold for this attach only. Errors: {MDBG ATTACH HINT}, {MDBG\n"
+	.help		= "The options hold for this attach only. Errors: {MDBG ATTACH HINT}, {MDBG\n"
 			  "STATE} if there is a process already.\n",
 	.value		= attach,
 	.min_args	= 1,

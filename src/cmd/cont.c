@@ -37,7 +37,7 @@ const struct cmd cmd_cont = {
 const struct cmd cmd_interrupt = {
 	.name		= "interrupt",
 	.brief		= "stop all threads of the process until `cont`",
-	.help		= "No signal is sent and no system call fails for it.\n",
+	.help		= "It sends no signal, and no system call fails because of it.\n",
 	.need		= call_need_target,
 	.act		= session_interrupt,
 };

@@ -15,12 +15,13 @@ const struct cmd cmd_core = {
 	.name		= "core",
 	.usage		= "CORE ?EXE?",
 	.brief		= "look at a core file: its heaps, leaks, threads",
-	.help		= "EXE is the program of which it is, if that is no longer where it was.\n"
-			  "These commands answer of a core what they would have of the process:\n"
-			  "malloc, malloc allocations, freespace, leaks, check, find; where,\n"
-			  "thread, registers, map, proc, status. Nothing is recorded in it.\n"
-			  "What it left out as it can be had from files (text, constants) is read\n"
-			  "from them, if they are those that were mapped. `detach` closes it.\n"
+	.help		= "EXE is the program of the core, if that is no longer where it was. These\n"
+			  "commands answer for a core as they would have for the process: malloc,\n"
+			  "malloc allocations, freespace, leaks, check, find; where, thread,\n"
+			  "registers, map, proc, status. A core has no records.\n"
+			  "Parts that the core has left out because they are in files (text,\n"
+			  "constants) are read from those files, if they are the ones that were\n"
+			  "mapped. `detach` closes the core.\n"
 			  "Errors: FORMAT, UNSUPPORTED; STATE if there is a process already.\n",
 	.run		= run,
 	.min_args	= 1,
@@ -41,8 +42,8 @@ const struct cmd cmd_api_core = {
 	.name		= "mdbg::core",
 	.usage		= "CORE ?EXE?",
 	.brief		= "open a core file; returns the PID that the process had",
-	.help		= "It does what `core` does. Errors: {MDBG FORMAT HINT}, {MDBG UNSUPPORTED HINT}; {MDBG\n"
-			  "STATE} if there is a process already.\n",
+	.help		= "It does what `core` does. Errors: {MDBG FORMAT HINT}, {MDBG UNSUPPORTED\n"
+			  "HINT}; {MDBG STATE} if there is a process already.\n",
 	.value		= value,
 	.min_args	= 1,
 	.max_args	= 2,

@@ -27,11 +27,11 @@ const struct cmd cmd_detach = {
 	.name		= "detach",
 	.usage		= "?-keep?",
 	.brief		= "take everything out of the process and let it go",
-	.help		= "What was recorded stays readable until the next attach. No error if\n"
-			  "the process has ended. A core file is closed.\n"
+	.help		= "The records stay readable until the next attach. It is no error if the\n"
+			  "process has ended. A core file is closed.\n"
 			  "-keep: probes and log stay in the process, which goes on recording;\n"
-			  "attach again, with any mdbg of this version, to see it all. All probes\n"
-			  "must be jumps (`malloc -v`), none named by `probe`.\n",
+			  "attach again, with any mdbg of this version, to see all records. All\n"
+			  "probes must be jumps (`malloc -v`), and none may be made by `probe`.\n",
 	.run		= run,
 	.max_args	= 1,
 };

@@ -8,8 +8,8 @@
 #include "base/compiler.h"
 
 #define NO_EXPRESSIONS	"mdbg evaluates no expressions; `mdbg::read ADDRESS LENGTH` reads memory"
-#define NO_BREAKPOINTS	"mdbg has no breakpoints of its user's; use gdb after `detach`"
-#define NO_STEPS	"mdbg does not step; `where` prints the stacks of a moment"
+#define NO_BREAKPOINTS	"mdbg has no breakpoints for its users; use gdb after `detach`"
+#define NO_STEPS	"mdbg does not step; `where` prints the stacks as they are now"
 #define EARLIER_LINES	"`history` lists earlier lines; arrow keys and Ctrl-R bring them back"
 
 /* The first row that matches is used. */

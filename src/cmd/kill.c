@@ -18,7 +18,7 @@ static struct err *run(struct call *call)
 const struct cmd cmd_kill = {
 	.name		= "kill",
 	.brief		= "end the process by SIGKILL",
-	.help		= "What was recorded stays readable.\n",
+	.help		= "The records stay readable.\n",
 	.need		= call_need_target,
 	.run		= run,
 };

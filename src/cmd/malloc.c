@@ -27,20 +27,21 @@ const struct cmd cmd_malloc = {
 	.name		= "malloc",
 	.usage		= "?-v?",
 	.brief		= "what is enabled, and statistics of what is held",
-	.help		= "The heaps of glibc are walked for it, in a stop of the process. Bytes held\n"
-			  "in a heap are all that are neither free nor cached, headers and all; of all\n"
-			  "heaps those that were asked for. Heaps are numbered from the oldest:\n"
-			  "0 is the main one, made by sbrk (by mmap where sbrk fails), the others by mmap.\n"
-			  "`allocations since attach` of a heap are those that are still held.\n"
-			  "The line before `Log:` says for how long the process stood still; there is\n"
-			  "none if it was not stopped for the answer.\n"
-			  "`malloc sites` goes by the log alone. With -v: each probed function\n"
-			  "with its engine and the reason for it, where every event was\n"
+	.help		= "The process is stopped while the heaps of glibc are walked. The bytes\n"
+			  "held in one heap are all bytes of it that are neither free nor cached,\n"
+			  "with headers; the bytes held in all heaps are those that were asked for.\n"
+			  "Heaps are numbered from the oldest: 0 is the main one, made by sbrk (by\n"
+			  "mmap where sbrk fails), the others are made by mmap. `allocations since\n"
+			  "attach` of a heap are those that are still held. The line before `Log:`\n"
+			  "says for how long the process stood still; there is none if it was not\n"
+			  "stopped for the answer.\n"
+			  "`malloc sites` uses the log alone. -v adds each probed function with its\n"
+			  "engine and the reason for it, the account in which each event was\n"
 			  "counted, and the memory of the log.\n"
 			  "`Not in these figures:` names the heap of a runtime (Go, a JVM ...),\n"
-			  "which maps it without malloc, and says what shows that heap.\n"
-			  "Lines that begin with `Incomplete:`, here and in the other answers, say\n"
-			  "what is not in them; `mdbg::lacks` has the same for scripts.\n",
+			  "which maps it without malloc, and says what shows that heap. Lines that\n"
+			  "begin with `Incomplete:`, here and in the other answers, say what an\n"
+			  "answer does not contain; `mdbg::lacks` has the same for scripts.\n",
 	.run		= run,
 	.max_args	= 1,
 };
@@ -154,20 +155,32 @@ static struct err *get_malloc(struct call *call, Tcl_Obj **ret)
 const struct cmd cmd_api_malloc = {
 	.name		= "mdbg::malloc",
 	.brief		= "dict: the figures of `malloc` and `malloc -v`",
-	.help		= "algorithm core (file, or empty) armed jump breakpoint (probes) stackdepth sampling (0:\n"
-			  "off) freehistory (0: off) since (seconds since the epoch) bytes active (held; estimates if\n"
-			  "sampled) userbytes useractive (of allocators named by probe) records (in the log) allocs allocbytes frees freebytes\n"
-			  "replaced full unknownfrees nullfrees failed nested unstacked undeferred voided\n"
-			  "unsampled unsampledfrees doublefrees ownfrees (since the attach, as recorded; every event\n"
-			  "is in one of them) stacks tablebytes stackbytes otherbytes (of the log)\n"
-			  "preattach preattachbytes (in no record; part of active and bytes)\n"
-			  "runtimes (heaps that are in no figure): list of dicts: name heap help\n"
-			  "walked (the heaps were) mapped mappedbytes damages (certain ones) uncertain\n"
-			  "stood (seconds for which the process stood still for it; 0: it was not\n"
-			  "stopped) heaps: a list of dicts by number: arena system (acquired) sbrk mmap\n"
-			  "(of that, from each) systemmax locked whole damaged (for certain) largest\n"
-			  "(free chunk) and bytes used own cached fast free top, with how many:\n"
-			  "usedchunks ...\n"
+	.help		= "    algorithm core            the allocator; the core file, or empty\n"
+			  "    armed jump breakpoint     1: the probes are in; how many of each engine\n"
+			  "    stackdepth sampling       sampling: bytes; 0: off\n"
+			  "    freehistory since         0: off; since: seconds since the epoch\n"
+			  "    bytes active              held bytes and blocks; estimates if the log\n"
+			  "                              samples\n"
+			  "    userbytes useractive      held of allocators named by `probe`\n"
+			  "    records                   in the log\n"
+			  "    allocs allocbytes frees freebytes replaced full unknownfrees nullfrees\n"
+			  "    failed nested unstacked undeferred voided unsampled unsampledfrees\n"
+			  "    doublefrees ownfrees      since the attach, as recorded; every event is\n"
+			  "                              in one of them\n"
+			  "    stacks tablebytes stackbytes otherbytes    of the log\n"
+			  "    preattach preattachbytes  in no record; part of active and bytes\n"
+			  "    runtimes                  heaps that are in no figure, a list of dicts:\n"
+			  "                              name heap help\n"
+			  "    walked                    1: the heaps were walked\n"
+			  "    mapped mappedbytes        blocks mapped on their own\n"
+			  "    damages uncertain         certain damages, and uncertain ones\n"
+			  "    stood                     seconds for which the process stood still;\n"
+			  "                              0: it was not stopped\n"
+			  "    heaps                     a list of dicts, by number\n"
+			  "Each dict of heaps has: arena, system (bytes acquired), sbrk and mmap\n"
+			  "(how many of them from each), systemmax locked whole damaged (for\n"
+			  "certain) largest (free chunk); the bytes used own cached fast free top;\n"
+			  "and the number of chunks of each kind, usedchunks and so on.\n"
 			  "Error: {MDBG STATE} before the first attach.\n",
 	.value		= get_malloc,
 };

@@ -26,18 +26,18 @@ const struct cmd cmd_malloc_allocations = {
 			  "    heap       arena number, mmap, or user (see `help probe alloc`)\n"
 			  "    pid        process\n"
 			  "    thread     LWP id or pthread_t\n"
-			  "    time       when allocated: seconds since the epoch or\n"
+			  "    time       time of allocation: seconds since the epoch or\n"
 			  "               'YYYY-MM-DD hh:mm:ss'\n"
-			  "    age        how long ago: 90s, 5m, 2h, 1d\n"
+			  "    age        time since then: 90s, 5m, 2h, 1d\n"
 			  "    seq        order of allocation\n"
 			  "    function   any frame of its stack: a glob, with == and != only\n"
-			  "    module     the same\n"
-			  "In order of address, or sorted with the largest (with `up` the\n"
-			  "smallest) first. A > after an ATTR is a relation, after a whole\n"
-			  "command a redirection:\n"
+			  "    module     any frame's module: a glob, with == and != only\n"
+			  "The list is in order of address; `sort ATTR` puts the largest first,\n"
+			  "`sort ATTR up` the smallest. A > after an ATTR is a relation; after a\n"
+			  "whole command it is a redirection:\n"
 			  "malloc allocations size > 4K and age > 5m > old.txt\n"
-			  "The blocks are those of the moment in which the process was stopped. Of\n"
-			  "a list of more than 130,000 those that are freed before they are\n"
+			  "The list is that of the moment in which the process was stopped. If it\n"
+			  "has more than 130,000 blocks, those that are freed before they are\n"
 			  "printed are left out, and counted at the end.\n",
 	.run		= run,
 	.max_args	= CMD_ANY,
@@ -101,15 +101,14 @@ const struct cmd cmd_api_allocations = {
 	.name		= "mdbg::allocations",
 	.usage		= "?FILTER? ?sort ATTR ?up?? ?limit N? ?-each VAR BODY?",
 	.brief		= "list of dicts: the blocks of `malloc allocations`",
-	.help		= "address size heap pid thread pthread time age (seconds) seq\n"
-			  "preattach stack.\n"
-			  "What is not known is -. stack is for mdbg::frames; equal stacks are\n"
-			  "equal.\n"
-			  "Words as in `help malloc allocations`.\n"
-			  "-each runs BODY for each dict, which VAR then has, as foreach does, in\n"
-			  "40 bytes a block; in a list a dict takes 0.5 KB, and 2 KB once it was\n"
-			  "used. All are read before BODY runs, which may use any command, detach\n"
-			  "too.\n",
+	.help		= "Each dict has: address size heap pid thread pthread time age (seconds)\n"
+			  "seq preattach stack. Unknown values are -. stack is for mdbg::frames;\n"
+			  "blocks with the same stack have the same value there. The words are\n"
+			  "those of `help malloc allocations`.\n"
+			  "-each runs BODY for each dict, which is in VAR then, as foreach does.\n"
+			  "This takes 40 bytes a block; in a list a dict takes 0.5 KB, and 2 KB\n"
+			  "once it was used. All blocks are read before BODY first runs, so BODY\n"
+			  "may use any command, also detach.\n",
 	.value		= allocations,
 	.max_args	= CMD_ANY,
 	.flags		= CMD_FILTER | CMD_EACH,

@@ -98,21 +98,23 @@ static struct err *run(struct call *call)
 const struct cmd cmd_malloc_check = {
 	.name		= "malloc check",
 	.brief		= "look for damage in the heaps, and for wrong frees",
-	.help		= "Chunk headers, the sizes at the ends of free chunks, fastbins, threads'\n"
-			  "caches, and all links of the bins. Each place that is not as it must be is\n"
-			  "listed, with the blocks on both sides of it and where they come from.\n"
-			  "A place is uncertain where a thread stands inside the allocator and may be in\n"
-			  "the middle of a change: let the process go on, and ask again. The process\n"
-			  "stands still while the heaps are walked: it is said for how long.\n"
-			  "Then double frees, with the stack of the second one, that of the first (if\n"
-			  "`set free-history N` has it remembered) and that of the allocation; and\n"
-			  "invalid ones: of an address inside of a recorded block, on the stack of the\n"
-			  "thread, or in a module. They were noted before the allocator acted, so that\n"
-			  "they are there when it has aborted the process. The newest 1024 are\n"
-			  "remembered. Frees of other blocks that are not in the log, mostly since they\n"
-			  "are older, are only counted. Where double frees cannot be told, it is said\n"
-			  "why: the log samples, or not all that gives out blocks is glibc or jemalloc,\n"
-			  "and probed.\n",
+	.help		= "It checks chunk headers, the sizes at the ends of free chunks, fastbins,\n"
+			  "threads' caches, and all links of the bins. Each damaged place is\n"
+			  "listed, with the blocks on both sides of it and where they come from. A\n"
+			  "place is uncertain if a thread stands inside the allocator and may be in\n"
+			  "the middle of a change: let the process go on, and ask again. The\n"
+			  "process stands still while the heaps are walked; the answer says for how\n"
+			  "long.\n"
+			  "Double frees follow, with the stack of the second one, that of the first\n"
+			  "(if `set free-history N` has remembered it) and that of the allocation.\n"
+			  "Then come invalid frees: of an address inside of a recorded block, on\n"
+			  "the stack of the thread, or in a module. Frees are noted before the\n"
+			  "allocator acts, so they are there even if it has aborted the process.\n"
+			  "The newest 1024 are remembered. Frees of other blocks that are not in\n"
+			  "the log are only counted; most of these blocks are older than the log.\n"
+			  "If double frees cannot be recognized, the answer says why: the log\n"
+			  "samples, or an allocator that gives out blocks is not probed, or is\n"
+			  "neither glibc nor jemalloc.\n",
 	.need		= call_need_log,
 	.run		= run,
 };
@@ -200,15 +202,22 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 const struct cmd cmd_api_check = {
 	.name		= "mdbg::check",
 	.brief		= "dict: damage of the heaps, double and invalid frees",
-	.help		= "walked (the heaps were) damages (certain ones) uncertain, damage: a list of\n"
-			  "dicts address heap what before behind doubt (empty; inside: `thread` stands\n"
-			  "inside the allocator; locked: the heap is; nothread: of a cache that no\n"
-			  "thread has) thread; stood (seconds for which the process stood still for it;\n"
-			  "0: it was not stopped) doublefrees, frees: a list of dicts kind (double, inside,\n"
-			  "stack, module) address thread time stack, block size allocstack of double\n"
-			  "and inside, module of module; history of double (how many frees were\n"
-			  "remembered), firststack firstthread firsttime if the first one was; untold (why double frees cannot be\n"
-			  "told) and doubt (why they may be none), mostly empty.\n",
+	.help		= "    walked             1: the heaps were walked\n"
+			  "    damages uncertain  certain damages, and uncertain ones\n"
+			  "    damage             a list of dicts: address heap what before behind\n"
+			  "                       doubt thread\n"
+			  "    stood              seconds for which the process stood still; 0: it was\n"
+			  "                       not stopped\n"
+			  "    doublefrees        how many\n"
+			  "    frees              a list of dicts: kind (double, inside, stack, module)\n"
+			  "                       address thread time stack\n"
+			  "    untold             why double frees cannot be recognized, or empty\n"
+			  "    doubt              why the double ones may be none, or empty\n"
+			  "doubt of a damage is empty; inside: `thread` stands inside the\n"
+			  "allocator; locked: the heap is locked; or nothread: no thread has this\n"
+			  "cache. Of frees, double and inside have block size allocstack; module\n"
+			  "has module; double has history (how many frees were remembered) and, if\n"
+			  "the first free is among them, firststack firstthread firsttime.\n",
 	.need		= call_need_log,
 	.value		= value,
 };

@@ -91,14 +91,15 @@ const struct cmd cmd_malloc_find = {
 	.name		= "malloc find",
 	.usage		= "ADDRESS ?limit N?",
 	.brief		= "which block holds an address, and who points to it",
-	.help		= "ADDRESS is hex with 0x, or decimal; anywhere in the block.\n"
-			  "Below the block stand the places that hold a pointer to it, first\n"
-			  "those that point to its start (or to where compilers and libraries keep\n"
-			  "a pointer of what is in it), then those to its inside: registers, stacks\n"
-			  "with the function whose frame it is, thread-local data and data of\n"
-			  "modules with the symbol, other mappings, other blocks; N of each (20)\n"
-			  "are listed. `malloc leaks` follows the same places; some of them may be\n"
-			  "in lost blocks, and `malloc find` of such a block leads on.\n"
+	.help		= "ADDRESS is hex with 0x, or decimal; it may be anywhere in the block.\n"
+			  "Below the block are the places that hold a pointer to it: registers,\n"
+			  "stacks with the function whose frame it is, thread-local data and data\n"
+			  "of modules with the symbol, other mappings, other blocks. First come\n"
+			  "pointers to its start and those that count as such (C++ keeps pointers\n"
+			  "to a base class, or behind the length of an array), then those to its\n"
+			  "inside; N of each (20) are listed. `malloc leaks` follows the same\n"
+			  "places. Some of them may be in lost blocks, and `malloc find` of such a\n"
+			  "block leads on.\n"
 			  "If the block was freed, and `set free-history N` remembers frees, the\n"
 			  "answer names the thread and the stack that freed it. The process is\n"
 			  "stopped meanwhile.\n",
@@ -266,14 +267,19 @@ const struct cmd cmd_api_find = {
 	.name		= "mdbg::find",
 	.usage		= "ADDRESS ?limit N?",
 	.brief		= "dict: the block at ADDRESS, and who points to it",
-	.help		= "what (block; free, own: a chunk of the allocator's; nothing) address offset\n"
-			  "size heap preattach stack outer (the block around it, if one is);\n"
-			  "searched (0: who points to it is not known) walked (0: only recorded\n"
-			  "blocks are known) keep (how many point to its start, or to where that is\n"
-			  "as good) inside (other pointers) own (in the block itself) unread (bytes)\n"
-			  "blind (threads without registers); holders: a list of dicts, N (20) of\n"
-			  "those that keep it, then N others:\n"
-			  "    kind keeps to (offset in the block) place (address, if it has one)\n"
+	.help		= "    what                block; free; own: a chunk of the allocator's; nothing\n"
+			  "    address offset size heap preattach stack\n"
+			  "    outer               the block around it, if there is one\n"
+			  "    searched            0: pointers to it are not known\n"
+			  "    walked              0: only recorded blocks are known\n"
+			  "    keep                pointers to its start, or that count as such\n"
+			  "    inside own          other pointers; pointers in the block itself\n"
+			  "    unread blind        bytes that could not be read; threads whose registers\n"
+			  "                        could not be\n"
+			  "    holders             a list of dicts: N (20) pointers that keep it, then N\n"
+			  "                        others\n"
+			  "Each dict of holders has: kind keeps to (offset in the block) place (its\n"
+			  "address, if it has one) and, by kind:\n"
 			  "    register, vector, chunk   thread register\n"
 			  "    stack                     thread pc returns (a return address)\n"
 			  "    tls, control              thread pthread\n"
@@ -282,9 +288,9 @@ const struct cmd cmd_api_find = {
 			  "    data, mapping             module symbol offset mapping (path)\n"
 			  "    heap                      in no block that is known\n"
 			  "    block                     block offset size preattach stack\n"
-			  "where there is no block, and `set free-history` has the free remembered:\n"
-			  "freed (address of the block that was there) freedsize freedstack\n"
-			  "freedthread freedtime allocstack\n",
+			  "If there is no block, and `set free-history` has remembered the free,\n"
+			  "there are: freed (address of the block that was there) freedsize\n"
+			  "freedstack freedthread freedtime allocstack.\n",
 	.value		= value,
 	.min_args	= 1,
 	.max_args	= 3,

@@ -33,16 +33,17 @@ const struct cmd cmd_malloc_freespace = {
 	.name		= "malloc freespace",
 	.usage		= "?FILTER? ?sort ATTR ?up?? ?limit N?",
 	.brief		= "list the free chunks of the heaps",
-	.help		= "ADDRESS is that of a block which would be made of the chunk, SIZE the\n"
-			  "chunk's, with its header. KIND:\n"
+	.help		= "ADDRESS is that of the block which the chunk would become, SIZE that of\n"
+			  "the chunk, with its header. KIND:\n"
 			  "    tcache     in a thread's cache\n"
 			  "    fastbin    in a fastbin\n"
 			  "    bin        in another bin\n"
 			  "    top        not yet given out, at the end of the heap\n"
-			  "FILTER is of address, size and heap: see `help malloc allocations`.\n"
-			  "Heaps are numbered from the oldest, 0 is the main one. Where the heaps\n"
-			  "cannot be walked (another allocator than glibc's) the answer says why, and\n"
-			  "has no line `N free chunks`: which are free is not known then.\n",
+			  "FILTER may use address, size and heap: see `help malloc allocations`.\n"
+			  "Heaps are numbered from the oldest; 0 is the main one. If the heaps\n"
+			  "cannot be walked (another allocator than glibc's), the answer says why\n"
+			  "and has no line `N free chunks`, because the free chunks are not known\n"
+			  "then.\n",
 	.run		= run,
 	.max_args	= CMD_ANY,
 	.flags		= CMD_FILTER,
@@ -71,10 +72,10 @@ const struct cmd cmd_api_freespace = {
 	.name		= "mdbg::freespace",
 	.usage		= "?FILTER? ?sort ATTR ?up?? ?limit N? ?-each VAR BODY?",
 	.brief		= "list of dicts: the free chunks of `malloc freespace`",
-	.help		= "address size (with the header) heap kind (tcache fastbin bin top).\n"
-			  "Words as in `help malloc freespace`; -each as in\n"
+	.help		= "Each dict has: address size (with the header) heap kind (tcache fastbin\n"
+			  "bin top). The words are those of `help malloc freespace`; for -each see\n"
 			  "`help mdbg::allocations`.\n"
-			  "Error: {MDBG UNSUPPORTED} where the heaps cannot be walked.\n",
+			  "Error: {MDBG UNSUPPORTED} if the heaps cannot be walked.\n",
 	.value		= freespace,
 	.max_args	= CMD_ANY,
 	.flags		= CMD_FILTER | CMD_EACH,

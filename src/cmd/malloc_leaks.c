@@ -23,30 +23,32 @@ const struct cmd cmd_malloc_leaks = {
 	.name		= "malloc leaks",
 	.usage		= "?definite|indirect|possible|reachable|all|suppressed?... ?FILTER? ?-stop|-snapshot?",
 	.brief		= "find blocks that the program has no pointer to any more",
-	.help		= "Memory is searched for pointers: from registers, stacks and all writable\n"
-			  "memory to blocks, and from these on.\n"
+	.help		= "mdbg searches registers, stacks and all writable memory for pointers to\n"
+			  "blocks, and then searches the blocks that it has found.\n"
 			  "    definitely lost   nothing that is reachable points to it\n"
 			  "    indirectly lost   only lost blocks point to it\n"
 			  "    possibly lost     only pointers to its inside lead to it\n"
 			  "    still reachable   the program can get at it\n"
-			  "as in valgrind's manual. All are counted. The kinds that are named are\n"
-			  "listed by where they were allocated; without a name definite and\n"
-			  "possible ones are. FILTER, as in `help malloc allocations`, selects\n"
-			  "blocks. Lines below the sums say what may hide leaks or make them up:\n"
-			  "how many of the possibly lost blocks are most likely in use, as all of\n"
-			  "their site are pointed to at the same byte behind their start (sds\n"
-			  "strings, sqlite's pages), or as they are pools; and how many blocks hang on\n"
-			  "words of stacks and registers alone. Such a word may be a variable of a\n"
-			  "function that waits, or what a call has left that is over: then the block\n"
-			  "is lost, and neither listed nor counted as such. The largest are listed with\n"
-			  "the function whose frame has the word; with `reachable`, the first 100.\n"
-			  "The target is stopped during the search (-stop). If it has more than\n"
-			  "64 MB of memory of its own it is stopped for a fork only, and the\n"
-			  "snapshot is searched (-snapshot). Where a fork is not safe the target\n"
-			  "is stopped all the same, and the answer says why.\n"
-			  "Suppressed leaks (--suppressions, `set suppressions`; the C library's\n"
-			  "own leaks are built in) are added up apart, and by pattern at the end;\n"
-			  "`suppressed` lists them. See docs/leaks.md.\n",
+			  "These are the kinds of valgrind's manual. All blocks are counted. The\n"
+			  "named kinds are listed by the places where their blocks were allocated;\n"
+			  "if no kind is named, the definite and possible ones are. FILTER, as in\n"
+			  "`help malloc allocations`, selects blocks.\n"
+			  "Lines below the sums say what may hide leaks, or show leaks that are\n"
+			  "none. They say how many of the possibly lost blocks are most likely in\n"
+			  "use, since all of their site are pointed to at the same byte behind\n"
+			  "their start (sds strings, sqlite's pages) or since they are pools. And\n"
+			  "they say how many blocks hang on words of stacks and registers alone.\n"
+			  "Such a word may be a variable of a function that waits. Or a call that\n"
+			  "is over may have left it: then the block is lost, but it is neither\n"
+			  "listed nor counted as lost. The largest such words are listed with the\n"
+			  "function whose frame has the word; with `reachable`, the first 100.\n"
+			  "The target is stopped during the search (-stop). If it has more than 64\n"
+			  "MB of memory of its own, it is stopped for a fork only, and the snapshot\n"
+			  "is searched (-snapshot). If a fork is not safe, the target is stopped\n"
+			  "for the whole search nevertheless, and the answer says why.\n"
+			  "Suppressed leaks (--suppressions, `set suppressions`; those of the C\n"
+			  "library are built in) are added up separately, and by pattern at the\n"
+			  "end; `suppressed` lists them. See docs/leaks.md.\n",
 	.run		= run,
 	.max_args	= CMD_ANY,
 	.flags		= CMD_FILTER,
@@ -215,18 +217,22 @@ const struct cmd cmd_api_leaks = {
 	.usage		= "?definite|indirect|possible|reachable|all|suppressed?... ?FILTER? "
 			  "?-stop|-snapshot? ?-each VAR BODY?",
 	.brief		= "list of dicts: the loss records of `malloc leaks`",
-	.help		= "kind (definite indirect possible reachable) bytes count\n"
-			  "indirectbytes indirectcount (what is lost with a definite one)\n"
-			  "likelybytes likelycount (what of a possible one is most likely in use)\n"
-			  "offsets (bytes in its blocks that pointers of these lead to)\n"
-			  "stackbytes stackcount (what hangs on words of stacks and registers alone)\n"
-			  "heldby (a list of dicts: those of the 100 largest such words that point to\n"
-			  "blocks of it: kind (stack, register, vector) block (address) bytes count\n"
-			  "(what hangs on it) place thread register pc returns (as in\n"
-			  "`help mdbg::find`))\n"
-			  "preattach stack suppressed (the pattern it is suppressed by, or \"\").\n"
-			  "Without a kind definite and possible ones. Words as in\n"
-			  "`help malloc leaks`; -each as in `help mdbg::allocations`.\n",
+	.help		= "    kind               definite indirect possible reachable\n"
+			  "    bytes count\n"
+			  "    indirectbytes indirectcount    lost with a definite one\n"
+			  "    likelybytes likelycount        of a possible one: most likely in use\n"
+			  "    offsets            the bytes in such blocks that are pointed to\n"
+			  "    stackbytes stackcount          hang on words of stacks and registers\n"
+			  "                                   alone\n"
+			  "    heldby             a list of dicts: those of the 100 largest such words\n"
+			  "                       that point to its blocks\n"
+			  "    preattach stack\n"
+			  "    suppressed         the pattern that suppresses it, or empty\n"
+			  "Each dict of heldby has: kind (stack, register, vector) block (address)\n"
+			  "bytes count (of all that hangs on the word), and place thread register\n"
+			  "pc returns as in `help mdbg::find`. If no kind is named, the definite\n"
+			  "and possible ones are listed. The words are those of `help malloc\n"
+			  "leaks`; for -each see `help mdbg::allocations`.\n",
 	.value		= value,
 	.max_args	= CMD_ANY,
 	.flags		= CMD_FILTER | CMD_EACH,

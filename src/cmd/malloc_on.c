@@ -7,23 +7,23 @@
 const struct cmd cmd_malloc_on = {
 	.name		= "malloc on",
 	.brief		= "put the probes in: record from now on",
-	.help		= "No error if they are in. What was recorded before is kept; what was\n"
-			  "allocated and freed meanwhile is not known.\n",
+	.help		= "It is no error if they are in already. Earlier records are kept. Blocks\n"
+			  "that were allocated and freed while the probes were out are not known.\n",
 	.need		= call_need_target,
 	.act		= session_arm,
 };
 
 const struct cmd cmd_malloc_off = {
 	.name		= "malloc off",
-	.brief		= "take the probes out, keeping what was recorded",
-	.help		= "Blocks that are freed while they are out stay in the log.\n",
+	.brief		= "take the probes out; the records are kept",
+	.help		= "Blocks that are freed while the probes are out stay in the log.\n",
 	.need		= call_need_target,
 	.act		= session_disarm,
 };
 
 const struct cmd cmd_malloc_reset = {
 	.name		= "malloc reset",
-	.brief		= "forget what was recorded, and go on",
+	.brief		= "forget all records, and go on",
 	.need		= call_need_target,
 	.act		= session_reset,
 };

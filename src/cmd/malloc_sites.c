@@ -23,18 +23,19 @@ const struct cmd cmd_malloc_sites = {
 	.usage		= "?by stack|function|module|thread|size? ?FILTER? "
 			  "?sort bytes|count|age|growth|rate? ?limit N?",
 	.brief		= "the places that hold the most: blocks by traceback",
-	.help		= "For each site: bytes and blocks that are held, their share, blocks\n"
-			  "of all time and how many of them were freed (not known by thread and\n"
-			  "by size), age of the oldest and of the median block, growth, and the\n"
-			  "traceback (of the stack with most bytes, if several are added up).\n"
-			  "The line `in NAME` has the first frame that is the program's own: it\n"
-			  "looks through the allocator and its wrappers (`help set`, skip). By\n"
-			  "function and by module that frame counts.\n"
-			  "Growth is what the site's stacks hold now less what they held when\n"
-			  "`malloc sites` last looked, 2 s ago or earlier; `-` before the second\n"
-			  "look, after `malloc reset` or `malloc off`, and by thread and by size.\n"
-			  "It may be negative. `sort rate` (growth a second) is `sort growth`.\n"
-			  "FILTER as in `help malloc allocations`.\n",
+	.help		= "Each site has: the bytes and blocks that are held, their share, the\n"
+			  "blocks of all time and how many of them were freed (not known by thread\n"
+			  "and by size), the age of the oldest and of the median block, growth, and\n"
+			  "the traceback (if several stacks are added up, that of the stack with\n"
+			  "the most bytes). The line `in NAME` has the first frame that is the\n"
+			  "program's own: the allocator and its wrappers are passed over (`help\n"
+			  "set`, skip). By function and by module, that frame decides where a block\n"
+			  "is counted.\n"
+			  "Growth is what the site's stacks hold now, less what they held at an\n"
+			  "answer of `malloc sites` 2 s ago or earlier. It is `-` before there is\n"
+			  "such an answer, after `malloc reset` or `malloc off`, and by thread and\n"
+			  "by size. It may be negative. `sort rate` (growth a second) gives the\n"
+			  "same order as `sort growth`. FILTER is as in `help malloc allocations`.\n",
 	.run		= run,
 	.max_args	= CMD_ANY,
 	.flags		= CMD_FILTER,
@@ -194,13 +195,16 @@ const struct cmd cmd_api_sites = {
 	.usage		= "?by stack|function|module|thread|size? ?FILTER? "
 			  "?sort bytes|count|age|growth|rate? ?limit N? ?-each VAR BODY?",
 	.brief		= "list of dicts: the sites of `malloc sites`",
-	.help		= "label (what it is, unless by stack) bytes count (held) total\n"
-			  "totalbytes freed (all-time; 0 by thread and size, where it is not\n"
-			  "known) oldest median (age, seconds) growth (signed bytes) rate (that a\n"
-			  "second) over (the seconds that growth is over) stack function (that of\n"
-			  "the line `in NAME` of `malloc sites`). growth, rate and over are `-`\n"
-			  "where growth is not known: see `help malloc sites`.\n"
-			  "-each as in `help mdbg::allocations`.\n",
+	.help		= "    label              the name of the site; empty by stack\n"
+			  "    bytes count        held\n"
+			  "    total totalbytes freed         all-time; 0 by thread and size, where\n"
+			  "                                   they are not known\n"
+			  "    oldest median      ages in seconds\n"
+			  "    growth rate over   signed bytes, bytes a second, and the seconds\n"
+			  "    stack\n"
+			  "    function           that of the line `in NAME` of `malloc sites`\n"
+			  "growth, rate and over are `-` if growth is not known: see `help malloc\n"
+			  "sites`. For -each see `help mdbg::allocations`.\n",
 	.value		= sites,
 	.max_args	= CMD_ANY,
 	.flags		= CMD_FILTER | CMD_EACH,

@@ -18,13 +18,14 @@ const struct cmd cmd_malloc_stale = {
 	.name		= "malloc stale",
 	.usage		= "AGE",
 	.brief		= "old blocks that the program still points to, by site",
-	.help		= "AGE: 90s, 5m, 2h, 1d. Recorded blocks that are older, and reachable\n"
-			  "(also possibly lost ones): the program has not lost them, and does not\n"
-			  "free them either.\n"
-			  "For each site, largest first: bytes, blocks, how many of all blocks\n"
-			  "ever recorded there were freed, the age of the oldest, and the\n"
-			  "traceback. If most were freed, some case leaks them. If none was, they\n"
-			  "may be a cache, or live as long as the program does.\n"
+	.help		= "AGE is like 90s, 5m, 2h, 1d. The answer has the recorded blocks that are\n"
+			  "older than AGE and reachable (also possibly lost ones): the program has\n"
+			  "not lost them, and does not free them either.\n"
+			  "Each site, largest first, has: bytes, blocks, how many of all blocks\n"
+			  "ever recorded there were freed, the age of the oldest block, and the\n"
+			  "traceback. If most were freed, some case in the program leaks the\n"
+			  "others. If none was freed, they may be a cache, or live as long as the\n"
+			  "program does.\n"
 			  "The target is stopped, as by `malloc leaks`.\n",
 	.run		= run,
 	.min_args	= 1,
@@ -40,9 +41,10 @@ const struct cmd cmd_api_stale = {
 	.name		= "mdbg::stale",
 	.usage		= "AGE ?-each VAR BODY?",
 	.brief		= "list of dicts: the sites of `malloc stale`",
-	.help		= "The keys are those of mdbg::sites; bytes, count, oldest and median are of the old blocks\n"
-			  "alone, total and freed of all that was ever recorded there. Growth is\n"
-			  "not known (`-`). -each as in `help mdbg::allocations`.\n",
+	.help		= "The keys are those of mdbg::sites. bytes, count, oldest and median are\n"
+			  "of the old blocks alone; total and freed are of all blocks that were\n"
+			  "ever recorded there. Growth is not known (`-`). For -each see `help\n"
+			  "mdbg::allocations`.\n",
 	.value		= stale,
 	.min_args	= 1,
 	.max_args	= 1,

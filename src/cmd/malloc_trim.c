@@ -41,11 +41,11 @@ const struct cmd cmd_malloc_trim = {
 	.name		= "malloc trim",
 	.brief		= "have the process give free pages back (malloc_trim)",
 	.help		= "A thread of the process that waits in a system call calls glibc's\n"
-			  "malloc_trim(0), while all others stand still. It is refused where it\n"
-			  "could do harm: with damaged heaps, under a seccomp filter, with another\n"
-			  "allocator, without probes; and where no thread can make the call at the\n"
-			  "moment: try again. The process stands still for the walk of its heaps and\n"
-			  "for the call.\n",
+			  "malloc_trim(0), while all others stand still. mdbg refuses where the\n"
+			  "call could do harm: with damaged heaps, under a seccomp filter, with\n"
+			  "another allocator, without probes. If no thread can make the call at the\n"
+			  "moment, it says so: try again. The process stands still for the walk of\n"
+			  "its heaps and for the call.\n",
 	.need		= call_need_target,
 	.run		= run,
 };
@@ -53,7 +53,7 @@ const struct cmd cmd_malloc_trim = {
 const struct cmd cmd_api_trim = {
 	.name		= "mdbg::trim",
 	.brief		= "dict: what `malloc trim` did",
-	.help		= "before after (bytes that are resident) pause (seconds).\n",
+	.help		= "It has: before after (resident bytes) pause (seconds).\n",
 	.need		= call_need_target,
 	.value		= value,
 };

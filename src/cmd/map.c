@@ -79,10 +79,10 @@ const struct cmd cmd_map = {
 	.name		= "map",
 	.usage		= "?-v?",
 	.brief		= "the mappings of the process",
-	.help		= "In order of address; SIZE in bytes, OFFSET in the file. mdbg's own\n"
-			  "(its log and its code) are among them while it is attached. PERM has a\n"
-			  "? for what a core file does not tell.\n"
-			  "With -v: the program and its libraries, and whether there is debug\n"
+	.help		= "The mappings are in order of address. SIZE is in bytes, OFFSET is in the\n"
+			  "file. mdbg's own mappings (its log and its code) are among them while it\n"
+			  "is attached. PERM has a ? for what a core file does not tell.\n"
+			  "-v lists the program and its libraries, and says whether there is debug\n"
 			  "information for lines and inlined functions: in the file (own), in a\n"
 			  "separate file, or none. INSTALL is Debian's package that has it; -dbgsym\n"
 			  "packages are in an archive of their own. `set debuginfod on` gets the\n"
@@ -121,8 +121,8 @@ static struct err *maps(struct call *call, Tcl_Obj **ret)
 const struct cmd cmd_api_maps = {
 	.name		= "mdbg::maps",
 	.brief		= "list of dicts: the mappings",
-	.help		= "start end perm (r-xp; ? for what a core file does not tell) offset\n"
-			  "inode path deleted; in order of address.\n",
+	.help		= "Each dict has: start end perm (r-xp; ? for what a core file does not\n"
+			  "tell) offset inode path deleted. They are in order of address.\n",
 	.need		= call_need_view,
 	.value		= maps,
 };
@@ -154,8 +154,8 @@ static struct err *modules(struct call *call, Tcl_Obj **ret)
 const struct cmd cmd_api_modules = {
 	.name		= "mdbg::modules",
 	.brief		= "list of dicts: program and libraries, and their debug files",
-	.help		= "path debug (own, separate, none) install (the package that has what is\n"
-			  "missing, or empty) buildid.\n",
+	.help		= "Each dict has: path debug (own, separate, none) install (the package\n"
+			  "that has the missing part, or empty) buildid.\n",
 	.need		= call_need_view,
 	.value		= modules,
 };

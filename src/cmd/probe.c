@@ -39,8 +39,8 @@ static struct err *list(struct call *call)
 const struct cmd cmd_probe = {
 	.name		= "probe",
 	.brief		= "list the probes on allocators of the program's own",
-	.help		= "`probe alloc` and `probe free` make them, `probe delete` takes one\n"
-			  "out. `malloc -v` lists the others.\n",
+	.help		= "`probe alloc` and `probe free` make them, `probe delete` removes one.\n"
+			  "`malloc -v` lists all other probes.\n",
 	.need		= call_need_target,
 	.run		= list,
 };
@@ -105,16 +105,15 @@ const struct cmd cmd_probe_alloc = {
 	.name		= "probe alloc",
 	.usage		= "FUNCTION size=ARG ?ptr=ret|ARG? ?nothrow?",
 	.brief		= "record the blocks that a function of the program gives out",
-	.help		= "ARG is the number of an argument, from 1. size: how large the block\n"
-			  "is. ptr: the block is what the function returns (ret), or what it\n"
-			  "stores at this argument, returning 0 as posix_memalign does.\n"
-			  "FUNCTION is a symbol, static ones too, or MODULE`FUNCTION.\n"
-			  "The blocks are listed with `user` for their HEAP, beside those of\n"
-			  "malloc that they lie in. What is freed with a whole pool, and not by\n"
-			  "a function that `probe free` knows, stays listed.\n"
-			  "An exception cannot pass a probe: it would end the program. Where a\n"
-			  "program has C++ exceptions, `nothrow` says that FUNCTION never lets\n"
-			  "one pass.\n",
+	.help		= "ARG is the number of an argument, from 1. size is the argument with the\n"
+			  "size of the block. ptr says where the block is: the function returns it\n"
+			  "(ret), or it stores it at this argument and returns 0, as posix_memalign\n"
+			  "does. FUNCTION is a symbol, which may be static, or MODULE`FUNCTION.\n"
+			  "The blocks are listed with `user` as their HEAP, beside the blocks of\n"
+			  "malloc in which they lie. Blocks that are freed with a whole pool, and\n"
+			  "not by a function that `probe free` knows, stay listed.\n"
+			  "An exception cannot pass a probe: it would end the program. If a program\n"
+			  "has C++ exceptions, `nothrow` states that FUNCTION never lets one pass.\n",
 	.need		= call_need_target,
 	.run		= run_alloc,
 	.min_args	= 2,
@@ -146,7 +145,7 @@ const struct cmd cmd_probe_delete = {
 	.name		= "probe delete",
 	.usage		= "FUNCTION",
 	.brief		= "take a probe out that `probe` has put in",
-	.help		= "What it has recorded stays until `malloc reset`.\n",
+	.help		= "Its records stay until `malloc reset`.\n",
 	.need		= call_need_target,
 	.run		= run_delete,
 	.min_args	= 1,
@@ -183,11 +182,11 @@ static struct err *probes(struct call *call, Tcl_Obj **ret)
 const struct cmd cmd_api_probes = {
 	.name		= "mdbg::probes",
 	.brief		= "list of dicts: how each function of the allocator is probed",
-	.help		= "function symbol module address (of the function) patch (address of the\n"
-			  "bytes that mdbg changes: mostly behind the function's first\n"
-			  "instruction) engine (jump, breakpoint, none) why (it is no jump, or\n"
-			  "none, or its patch lies on the first instruction) user (alloc ...,\n"
-			  "free ...: named by probe).\n",
+	.help		= "Each dict has: function symbol module address (of the function) patch\n"
+			  "(the address of the bytes that mdbg changes, mostly behind the\n"
+			  "function's first instruction) engine (jump, breakpoint, none) why (the\n"
+			  "reason, if it is no jump, if there is none, or if its patch lies on the\n"
+			  "first instruction) user (alloc ..., free ...: made by `probe`).\n",
 	.need		= call_need_log,
 	.value		= probes,
 };

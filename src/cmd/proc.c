@@ -166,8 +166,8 @@ static bool for_tcl(int argc, const char *const *argv)
 const struct cmd cmd_proc = {
 	.name		= "proc",
 	.brief		= "what the kernel says of the process: times, memory, signals",
-	.help		= "A core file has less of it. With a name, arguments and a body it is\n"
-			  "Tcl's, and makes a procedure.\n",
+	.help		= "A core file has less of this. With a name, arguments and a body, `proc`\n"
+			  "is Tcl's, and makes a procedure.\n",
 	.need		= call_need_view,
 	.run		= run,
 	.for_tcl	= for_tcl,

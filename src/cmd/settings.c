@@ -292,12 +292,12 @@ static const struct setting settings[] = {
 	  WORDS, { "auto", "jump", "breakpoint" }, IN_CONFIG(engine) },
 	{ "follow-exec", "attach and arm anew when the process executes a program",
 	  WORDS, { "off", "on" }, IN_CONFIG(follow_exec), .then = session_configured },
-	{ "follow-fork", "whom to watch after a fork",
+	{ "follow-fork", "which processes to watch after a fork",
 	  WORDS, { "parent", "child", "both" }, IN_CONFIG(follow_fork), .then = session_configured },
-	{ "free-history", "frees that are remembered, for double ones (0: none)",
+	{ "free-history", "frees that are remembered, to explain double frees (0: none)",
 	  COUNT, .most = LOG_FREES_MAX, .none = "none is remembered", IN_CONFIG(free_history),
 	  .set = set_free_history, .get = session_free_history },
-	{ "leaks-at-end", "look for leaks when the process ends, for `malloc leaks` then",
+	{ "leaks-at-end", "look for leaks when the process ends; `malloc leaks` then shows them",
 	  WORDS, { "off", "on" }, IN_CONFIG(leaks_at_end), .then = session_configured },
 	{ "log-limit", "bytes that the log may grow to, at the next attach",
 	  SIZE, .least = LOG_LIMIT_MIN, .most = LOG_LIMIT_MAX, IN_CONFIG(log_limit) },
@@ -309,9 +309,9 @@ static const struct setting settings[] = {
 	  WORDS, { "off", "on" }, IN_SHELL(pager) },
 	{ "prompt", "the prompt",
 	  TEXT, IN_SHELL(prompt_text) },
-	{ "sample", "record one allocation in so many bytes (0: all), at the next attach",
+	{ "sample", "record about one allocation in so many bytes (0: all), at the next attach",
 	  BYTES, .most = SAMPLE_MEAN_MAX, IN_CONFIG(sample) },
-	{ "skip", "functions that `malloc sites` looks through: `set skip` lists them",
+	{ "skip", "functions that `malloc sites` passes over: `set skip` lists them",
 	  LIST, { "default" }, IN_SHELL(skip), .set = set_skip },
 	{ "stack-depth", "frames kept for an allocation, at the next attach",
 	  COUNT, .least = 1, .most = LOG_DEPTH_MAX, IN_CONFIG(stack_depth) },
@@ -492,25 +492,25 @@ const struct cmd cmd_set = {
 	.name		= "set",
 	.usage		= "?NAME ?VALUE...??",
 	.brief		= "list the settings; show or change one (or a variable)",
-	.help		= "`set` alone lists what can be set. Each is a Tcl variable: `set\n"
-			  "pager off` changes it, `$pager` is its value.\n"
-			  "A value that a setting does not take is an error and changes\n"
-			  "nothing. `set free-history N` has the stacks of the last N frees\n"
-			  "remembered from then on, for double frees; it is 0 at first, since\n"
-			  "it makes frees as dear as allocations. `set debuginfod on` asks the\n"
-			  "servers of $DEBUGINFOD_URLS for debug files that are not on this\n"
-			  "machine, when a line of theirs is to be shown, and never while the\n"
-			  "process is stopped.\n"
-			  "`set names full` shows C++ names with all template arguments, inline\n"
-			  "and anonymous namespaces. FILTER understands both forms.\n"
+	.help		= "`set` alone lists the settings. Each is a Tcl variable: `set pager off`\n"
+			  "changes it, and `$pager` is its value. A wrong value is an error and\n"
+			  "changes nothing.\n"
+			  "`set free-history N` remembers the stacks of the last N frees from then\n"
+			  "on, to explain double frees. It is 0 at first, since it makes a free\n"
+			  "cost as much as an allocation.\n"
+			  "`set debuginfod on` asks the servers of $DEBUGINFOD_URLS for debug files\n"
+			  "that are not on this machine. It asks when a line of such a file is to\n"
+			  "be shown, and never while the process is stopped.\n"
+			  "`set names full` shows C++ names with all template arguments, inline and\n"
+			  "anonymous namespaces. FILTER understands both forms.\n"
 			  "`set skip GLOB...` names the wrappers of allocators. `malloc sites by\n"
 			  "function` and the line `in NAME` of a site pass over them, to the first\n"
 			  "frame that is the program's own; if there is none, to the innermost\n"
-			  "caller. Tracebacks stay whole. A GLOB is for names with or without\n"
-			  "parameters, short or full. `default` stands for the built-in ones:\n"
-			  "`set skip default my_alloc*` adds one. All other names are plain\n"
-			  "variables; a line that makes one which looks like a setting\n"
-			  "(stack_depth) gets a warning, a script does not.\n",
+			  "caller. Tracebacks stay whole. A GLOB matches names with or without\n"
+			  "parameters, short or full. `default` stands for the built-in ones: `set\n"
+			  "skip default my_alloc*` adds one.\n"
+			  "All other names are plain variables. A line that makes a variable which\n"
+			  "looks like a setting (stack_depth) gets a warning; a script does not.\n",
 	.run		= run,
 	.for_tcl	= for_tcl,
 	.max_args	= CMD_ANY,

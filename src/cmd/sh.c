@@ -45,8 +45,8 @@ const struct cmd cmd_sh = {
 	.name		= "sh",
 	.usage		= "?COMMAND?",
 	.brief		= "run a shell command, or a shell",
-	.help		= "On a prompt line all that follows is the shell's, as it is. A status\n"
-			  "other than 0 is an error.\n",
+	.help		= "On a prompt line the rest of the line goes to the shell unchanged. A\n"
+			  "status other than 0 is an error.\n",
 	.run		= run,
 	.max_args	= CMD_ANY,
 	.flags		= CMD_RAW | CMD_SILENT,

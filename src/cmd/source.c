@@ -20,8 +20,8 @@ const struct cmd cmd_source = {
 	.name		= "source",
 	.usage		= "FILE",
 	.brief		= "run a Tcl script",
-	.help		= "Every command of mdbg is a Tcl command in it; an error ends it. Its\n"
-			  "own redirections are words:\n"
+	.help		= "In the script every command of mdbg is a Tcl command. An error ends the\n"
+			  "script. Redirections are words of a command:\n"
 			  "malloc allocations > dump.txt\n",
 	.run		= run,
 	.for_tcl	= for_tcl,

@@ -37,8 +37,7 @@ static void print_fragile(const struct call *call, const struct session_threads 
 			continue;
 		if (!any)
 			out_text(call->out, "Threads that block SIGTRAP, and would not survive a "
-					    "killed mdbg while breakpoints "
-					    "are in:\n");
+					    "killed mdbg while breakpoints are in:\n");
 		any = true;
 		out_f(call->out, "    %d ", thread->lwp);
 		out_outside(call->out, outside_of(&thread->name));
@@ -91,7 +90,7 @@ static void print_core(const struct call *call, const struct session_core *core)
 		out_f(call->out, "%" PRIu64 " bytes of memory are missing: the file was cut off.\n",
 		      core->missing);
 	if (core->lacking)
-		out_f(call->out, "%u mapped files could not be had.\n", core->lacking);
+		out_f(call->out, "%u mapped files could not be read.\n", core->lacking);
 	if (core->unchecked)
 		out_f(call->out, "%u mapped files could not be compared with the core.\n",
 		      core->unchecked);
@@ -138,10 +137,10 @@ static struct err *run(struct call *call)
 const struct cmd cmd_status = {
 	.name		= "status",
 	.brief		= "the process, its state, the probes, and threads at risk",
-	.help		= "`traced`: other tracers (strace, gdb) cannot attach until the detach; `not\n"
-			  "traced`: mdbg traces only while it acts, and they can.\n"
+	.help		= "`traced`: other tracers (strace, gdb) cannot attach until mdbg detaches.\n"
+			  "`not traced`: mdbg traces only while it acts, and others can attach.\n"
 			  "Threads that block SIGTRAP are named while breakpoint probes are in:\n"
-			  "mdbg puts back what the kernel resets, but if mdbg were killed, such\n"
-			  "a thread's next allocation would end the process.\n",
+			  "mdbg puts back what the kernel resets, but if mdbg were killed, such a\n"
+			  "thread's next allocation would end the process.\n",
 	.run		= run,
 };

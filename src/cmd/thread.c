@@ -109,7 +109,7 @@ static struct err *threads(struct call *call, Tcl_Obj **ret)
 const struct cmd cmd_api_threads = {
 	.name		= "mdbg::threads",
 	.brief		= "list of dicts: the threads",
-	.help		= "thread (LWP id) pthread name state (letter of /proc) main\n"
+	.help		= "Each dict has: thread (LWP id) pthread name state (letter of /proc) main\n"
 			  "blocksigtrap.\n",
 	.need		= call_need_view,
 	.value		= threads,

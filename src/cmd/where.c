@@ -114,9 +114,9 @@ const struct cmd cmd_where = {
 	.name		= "where",
 	.usage		= "?all|THREAD? ?N?",
 	.brief		= "the stack of the current thread, of one, or of all",
-	.help		= "THREAD is an LWP id or a pthread_t. A running process is stopped for\n"
-			  "the moment that it takes. Functions that were inlined have lines of\n"
-			  "their own above the one that they are in.\n",
+	.help		= "THREAD is an LWP id or a pthread_t. A running process is stopped for a\n"
+			  "moment. Functions that were inlined have lines of their own above the\n"
+			  "one that they are in.\n",
 	.need		= call_need_view,
 	.run		= run,
 	.max_args	= 2,
@@ -153,8 +153,8 @@ const struct cmd cmd_api_where = {
 	.name		= "mdbg::where",
 	.usage		= "?THREAD?",
 	.brief		= "list of dicts: the stacks of all threads, or of one",
-	.help		= "thread (LWP id) stack (for mdbg::frames) end (\"complete\", or why\n"
-			  "it ends there).\n",
+	.help		= "Each dict has: thread (LWP id) stack (for mdbg::frames) end (\"complete\",\n"
+			  "or the reason why it ends there).\n",
 	.need		= call_need_view,
 	.value		= where,
 	.max_args	= 1,
