@@ -159,7 +159,8 @@ static void print_doubt(struct heap_doubt doubt, struct out *out)
 		out_f(out, "  uncertain: thread %d stands inside the allocator\n", doubt.thread);
 		break;
 	case HEAP_DOUBT_LOCKED:
-		out_text(out, "  uncertain: the heap is locked, and may be in change\n");
+		out_text(out, "  uncertain: the heap is locked, and may be in the middle of a "
+			 "change\n");
 		break;
 	case HEAP_DOUBT_NO_THREAD:
 		out_text(out, "  uncertain: no thread is known to have this cache\n");

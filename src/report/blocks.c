@@ -292,16 +292,16 @@ void heap_notes_print(const struct session_heap *heap, struct out *out)
 		out_text(out, "The heap is damaged, and not all of it could be walked: see "
 			      "`malloc check`\n");
 	else if (heap->walk.uncertain)
-		out_text(out, "The heap may be in change, and not all of it could be walked: see "
-			      "`malloc check`\n");
+		out_text(out, "The heap may be in the middle of a change, and not all of it could "
+			      "be walked: see `malloc check`\n");
 	if (!heap->walk.mmapped_certain)
 		out_text(out, "Blocks from before the attach that are mapped on their own are not "
 			      "certain\n");
 	if (!heap->walk.caches_known)
 		out_text(out, "Not all threads' caches were found: what is in them counts as "
 			      "allocated\n");
-	out_count(out, "%" PRIu64 " blocks are not listed, as calls were under way that may be for "
-		  "them\n", heap->under_way);
+	out_count(out, "%" PRIu64 " blocks are not listed, as calls were under way that may "
+		  "allocate, resize or free them\n", heap->under_way);
 }
 
 void heap_stood_print(const struct session_heap *heap, struct out *out)

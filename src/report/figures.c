@@ -294,7 +294,8 @@ static void print_heap(const struct figures *figures, size_t number, struct out 
 		statistic(out, 8, "allocations since attach", figures->recorded[number]);
 	if (!arena->whole)
 		out_f(out, "        (%s: `malloc check`; the figures are of the part that could be "
-			   "walked)\n", arena->damaged ? "damaged" : "damaged, or in change");
+			   "walked)\n",
+		      arena->damaged ? "damaged" : "damaged, or in the middle of a change");
 }
 
 static void print_heaps(const struct figures *figures, struct out *out)

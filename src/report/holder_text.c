@@ -72,7 +72,8 @@ void holders_print(struct session *session, const struct session_leaks *found,
 
 	if (!leaks->on_stack.blocks)
 		return;
-	out_f(out, "    %" PRIu64 " bytes in %" PRIu64 " blocks that are not lost hang on words of stacks and registers alone; such a word may be a variable, or a dead copy of one:\n",
+	out_f(out, "    %" PRIu64 " bytes in %" PRIu64 " blocks that are not lost hang on words of "
+	      "stacks and registers alone; such a word may be a variable, or a dead copy of one:\n",
 	      leaks->on_stack.bytes, leaks->on_stack.blocks);
 	for (size_t i = 0; i < found->holders.nr && listed < most && !out_done(out); i++) {
 		if (!leaks->by_holder.at[found->holders.at[i].number].blocks)

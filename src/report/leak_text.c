@@ -81,7 +81,8 @@ static void print_doubts(const struct session_leaks *found, struct out *out)
 	out_f(out, "    %" PRIu64 " bytes of roots and %" PRIu64 " bytes of blocks were searched\n",
 	      found->mark.root_bytes, found->mark.block_bytes);
 	if (found->snapshot)
-		out_f(out, "    the process stood still for %.1f ms, and a snapshot of it was searched\n",
+		out_f(out, "    the process stood still for %.1f ms, and a snapshot of it was "
+		      "searched\n",
 		      (double)found->pause_ns / 1e6);
 	if (*found->no_snapshot)
 		out_f(out, "    %s: it was stopped for all of the search\n", found->no_snapshot);
@@ -90,25 +91,27 @@ static void print_doubts(const struct session_leaks *found, struct out *out)
 	out_count(out, "    %" PRIu64 " places of the heaps are damaged (`malloc check`)\n",
 		  found->damages);
 	out_count(out,
-		  "    %" PRIu64 " places of the heaps may be in change, or damaged (`malloc "
-		  "check`)\n",
+		  "    %" PRIu64 " places of the heaps may be in the middle of a change, or "
+		  "damaged (`malloc check`)\n",
 		  found->uncertain);
-	out_count(out, "    %" PRIu64 " bytes of heap that may have been allocated before the attach are taken for roots: leaks may be hidden\n",
-		  found->mark.heap_bytes);
+	out_count(out, "    %" PRIu64 " bytes of heap that may have been allocated before the attach are "
+		  "taken for roots: leaks may be hidden\n", found->mark.heap_bytes);
 	if (found->walked && !found->caches_known)
-		out_text(out, "    free blocks in threads' caches are not known: some may be among those from before the attach\n");
+		out_text(out, "    free blocks in threads' caches are not known: some may be counted as "
+			 "blocks from before the attach\n");
 	if (found->core)
-		out_count(out, "    %" PRIu64 " bytes of roots are not in the core: they were never written, or were to be left out (MADV_DONTDUMP, a file cut off), and blocks may be lost in appearance only\n",
-			  roots);
+		out_count(out, "    %" PRIu64 " bytes of roots are not in the core: they were never "
+			  "written, or were left out (MADV_DONTDUMP, a file that was cut off); "
+			  "some blocks may only seem lost\n", roots);
 	else
-		out_count(out, "    %" PRIu64 " bytes of roots could not be read: blocks may be lost in appearance only\n",
-			  roots);
-	out_count(out, "    %" PRIu64 " bytes of blocks could not be read: blocks may be lost in appearance only\n",
-		  found->mark.unread_blocks.bytes);
-	out_count(out, "    the registers of %" PRIu64 " threads could not be read: blocks may be lost in appearance only\n",
-		  found->blind_threads);
-	out_count(out, "    %" PRIu64 " blocks are in the hands of realloc: what they point to may be lost in appearance only\n",
-		  found->under_way);
+		out_count(out, "    %" PRIu64 " bytes of roots could not be read: some blocks may only "
+			  "seem lost\n", roots);
+	out_count(out, "    %" PRIu64 " bytes of blocks could not be read: some blocks may only seem "
+		  "lost\n", found->mark.unread_blocks.bytes);
+	out_count(out, "    the registers of %" PRIu64 " threads could not be read: some blocks may "
+		  "only seem lost\n", found->blind_threads);
+	out_count(out, "    realloc is at work on %" PRIu64 " blocks: blocks that they point to may "
+		  "only seem lost\n", found->under_way);
 	out_count(out, "    %" PRIu64 " blocks of other processes were not looked at\n",
 		  found->held.others);
 }

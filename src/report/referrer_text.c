@@ -203,19 +203,22 @@ static void print_doubts(const struct session_find *find, struct out *out)
 		      in->damages);
 	else if (in->uncertain)
 		out_f(out,
-		      "%" PRIu64 " places of the heaps may be in change, or damaged (`malloc "
-		      "check`)\n",
+		      "%" PRIu64 " places of the heaps may be in the middle of a change, or "
+		      "damaged (`malloc check`)\n",
 		      in->uncertain);
 	else if (!in->caches_known)
-		out_text(out, "Free blocks in threads' caches are not known: some may be listed as blocks\n");
+		out_text(out, "Free blocks in threads' caches are not known: some may be listed as "
+			 "blocks\n");
 	if (in->walked && block->preattach && block->heap == LOG_HEAP_MMAP &&
 	    !find->heap.walk.mmapped_certain)
 		out_text(out, "It may be no block, but a mapping of the program's own\n");
-	out_count(out, "%" PRIu64 " bytes of roots and blocks could not be read: there may be more pointers\n",
+	out_count(out, "%" PRIu64 " bytes of roots and blocks could not be read: there may be more "
+		  "pointers\n",
 		      find->unread);
-	out_count(out, "The registers of %" PRIu64 " threads could not be read: there may be more pointers\n",
+	out_count(out, "The registers of %" PRIu64 " threads could not be read: there may be more "
+		  "pointers\n",
 		      in->blind_threads);
-	out_count(out, "%" PRIu64 " blocks are in the hands of realloc: there may be more pointers\n",
+	out_count(out, "realloc is at work on %" PRIu64 " blocks: there may be more pointers\n",
 		      in->under_way);
 }
 
