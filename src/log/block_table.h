@@ -130,16 +130,20 @@
  *
  * A writer may die between any two stores (kill -9 of the tracer, exit of a thread's process). What
  * is left:
- *	after the claim, before the publish	CLAIMED for ever: one slot is lost,
-	until log_reset; readers and writers pass it by
- *	in a remove, before the key is FREE	still LIVE,
-	with a tag that says free: as if the remove had not begun. Searches still
- *						find it,
-	since they do not ask whether the tag is live; claims look at the key
- *	in a replace				the old record and the slot are lost; the new one was not in yet
- *	in a move				as after the claim; the retired record may be gone
- *	in growth				nothing: it is a single store
- *	between a record and its account	the sums are off by one
+ *	after the claim, before the publish
+ *		The slot stays CLAIMED until log_reset: it is lost; readers and writers pass it by.
+ *	in a remove, before the key is FREE
+ *		The record is still LIVE, with a tag that says free, as if the remove had not begun.
+ *		Searches still find it, since they do not ask whether the tag is live; claims look at
+ *		the key.
+ *	in a replace
+ *		The old record and the slot are lost; the new one was not in yet.
+ *	in a move
+ *		As after the claim; the retired record may be gone.
+ *	in growth
+ *		Nothing: it is a single store.
+ *	between a record and its account
+ *		The sums are off by one.
  *
  * All stores are made with C11 atomics; on x86 they are plain moves. No fences are used
  * (ThreadSanitizer does not know them): loads are acquire, stores release where the order above
