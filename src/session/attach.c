@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Attach and run (arm_target.c has the order of the steps). */
 
+#include <elf.h>
 #include <sys/wait.h>
 
 #include "base/trace.h"
+#include "os/procfs.h"
 #include "os/tracer.h"
 #include "session/private.h"
 #include "tracee/previous_session.h"
@@ -11,6 +13,13 @@
 #include "tracee/region.h"
 #include "tracee/start.h"
 #include "tracee/target.h"
+
+/*
+ * A process that a shell has just begun is a copy of the shell, and then a program whose libraries
+ * are not mapped yet. An attach that fails because of that is tried again, for so long in all.
+ */
+#define BEGINS_NS 1000000000
+#define FIRST_NAP_NS 2000000
 
 /* The attach has failed: take everything out again. */
 static void take_back(struct session *session)
@@ -94,12 +103,10 @@ static struct err *attach_job(struct session *session, void *arg UNUSED)
 	return attach_seized(session);
 }
 
-struct err *session_attach(struct session *session, pid_t pid)
+static struct err *attach_once(struct session *session, pid_t pid)
 {
-	struct err *err = session_need_none(session);
+	struct err *err = refuse_check(pid);
 
-	if (!err)
-		err = refuse_check(pid);
 	if (!err)
 		err = session_call_forget(session);
 	if (err)
@@ -111,6 +118,35 @@ struct err *session_attach(struct session *session, pid_t pid)
 	if (err) {
 		err = session_give_up(session, err);
 		session->current->pid = 0;
+	}
+	return err;
+}
+
+/* Is this an error that a process gives in its first moments? */
+static bool may_have_begun(const struct err *err, pid_t pid)
+{
+	uint64_t loader = 0;
+
+	if (err->code == ERR_NOTFOUND || err->code == ERR_UNSUPPORTED)
+		err_ignore(procfs_auxv(pid, AT_BASE, &loader));	/* without a loader, all is there */
+	return loader || err->code == ERR_GONE || err->code == ERR_BUSY;
+}
+
+struct err *session_attach(struct session *session, pid_t pid)
+{
+	struct err *err = session_need_none(session);
+	struct timespec nap = { .tv_nsec = FIRST_NAP_NS };
+	uint64_t end = tracer_now() + BEGINS_NS;
+
+	if (err)
+		return err;
+	err = attach_once(session, pid);
+	while (err && may_have_begun(err, pid) && tracer_now() + nap.tv_nsec < end) {
+		nanosleep(&nap, NULL);
+		nap.tv_nsec *= 2;
+		err = attach_once(session, pid);
+	}
+	if (err) {
 		return err->code == ERR_ATTACH ? err :
 			err_recode(err_wrap(err, "cannot attach to process %d", pid), ERR_ATTACH);
 	}

@@ -57,6 +57,17 @@ case attach-already-traced-by-mdbg 30 {
 	finish $t
 }
 
+# A process becomes another program, and that one has no libraries yet, while mdbg attaches.
+case attach-to-one-that-begins 60 {
+	for {set ms 0} {$ms < 24} {incr ms} {
+		set pid [exec sh -c "sleep 0.[format %03d $ms]; exec sleep 600" &]
+		mdbg -n -q -p $pid -c malloc
+		check {![string match "*cannot attach*" $::err]} {$::err}
+		check {[is_alive $pid]} {the program is gone}
+		exec kill -KILL $pid
+	}
+}
+
 # What an mdbg has of its own target's log is nothing that was left in it.
 case attach-to-an-mdbg 60 {
 	set t [start exact]
