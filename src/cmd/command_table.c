@@ -223,6 +223,9 @@ static struct err *run(struct call *call)
 	if (cmd->flags & CMD_SILENT)
 		return cmd->run(call);
 	progress_begin(cmd->name);
+	/* The reader of the pipe may have bytes already, from an earlier command or from `puts`. */
+	if (redirect_is_pipe(call->shell))
+		progress_off();
 	err = run_one(call);
 	progress_end();
 	return err;

@@ -65,7 +65,8 @@ static void write_all(struct out *out, const char *bytes, size_t len)
 	 */
 	size_t most = !fstat(out->fd, &stat) && S_ISREG(stat.st_mode) ? SIZE_MAX : PIPE_BUF;
 
-	if (len && isatty(out->fd))
+	/* This is a terminal, or a pipe whose reader may draw on the terminal once it has bytes. */
+	if (len && most != SIZE_MAX)
 		progress_off();
 	while (len && !out_done(out)) {
 		ssize_t n;

@@ -181,6 +181,25 @@ case debuginfod-interrupted 30 {
 	finish $t
 }
 
+# The reader of a pipe has the terminal: no progress is drawn there, however long the command takes.
+case debuginfod-in-a-pipe 30 {
+	set t [start_with_server hang]
+	at_prompt $t {
+		send "set debuginfod-time 3; set debuginfod on\r"
+		see "(mdbg) "
+		send "where all | cat\r"
+		expect {
+			"mdbg: where: " { bad "progress beside the reader of a pipe" }
+			"Thread " {}
+			timeout { bad "no answer" }
+		}
+		see "(mdbg) "
+		send "quit\r"
+		ended {0 1}
+	}
+	finish $t
+}
+
 # What is missing for it is said, and nothing changes.
 case debuginfod-missing 20 {
 	unset -nocomplain ::env(DEBUGINFOD_URLS)

@@ -8,8 +8,10 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include "report/out.h"
 #include "unit.h"
 
 #define WAIT_MS	10000
@@ -101,6 +103,28 @@ static void gives_way(void)
 	CU_ASSERT_TRUE(shows_nothing());
 }
 
+/* A pipe's reader may be a pager; what goes to a file leaves the terminal as it is. */
+static void gives_way_to_the_reader_of_a_pipe(void)
+{
+	int ends[2], file = memfd_create("file", MFD_CLOEXEC);
+	struct out out;
+
+	CU_ASSERT_EQUAL_FATAL(pipe2(ends, O_CLOEXEC), 0);
+	progress_begin("malloc sites");
+	CU_ASSERT_TRUE(shows("\rmdbg: malloc sites: 1 s\033[K"));
+	for (int is_file = 1; is_file >= 0; is_file--) {
+		CU_ASSERT_PTR_NULL_FATAL(out_init_fd(&out, is_file ? file : ends[1], "out"));
+		out_text(&out, "line\n");
+		CU_ASSERT_PTR_NULL(out_finish(&out));
+		CU_ASSERT_TRUE(shows(is_file ? "\rmdbg: malloc sites: 2 s\033[K" : "\r\033[K"));
+	}
+	progress_end();
+	CU_ASSERT_TRUE(shows_nothing());
+	close(file);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 void suite_progress(void)
 {
 	CU_pSuite suite = CU_add_suite("progress", open_terminal, close_terminal);
@@ -108,4 +132,5 @@ void suite_progress(void)
 	CU_add_test(suite, "shows the seconds, and wipes them", shows_seconds_and_wipes);
 	CU_add_test(suite, "shows the share that is done", shows_a_share);
 	CU_add_test(suite, "gives way to what others write", gives_way);
+	CU_add_test(suite, "gives way to the reader of a pipe", gives_way_to_the_reader_of_a_pipe);
 }
