@@ -21,8 +21,10 @@ static struct err *ask(struct shell *shell, const char *build_id, int *fd_ret)
 		.most_seconds = shell->debuginfod_time,
 		.step = step,
 	};
+	struct err *err = debug_server_find(shell->debug_server, &request, fd_ret);
 
-	return debug_server_find(shell->debug_server, &request, fd_ret);
+	progress_step(NULL, 0, 0);
+	return err;
 }
 
 /*

@@ -18,7 +18,7 @@
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t begun;
-	const char *what;
+	const char *command, *what;	/* what: the command, or the part of it at work */
 	uint64_t since_ns, done, total;	/* total 0: not known */
 	unsigned commands, hidden;
 	bool off, shown, asleep, has_thread;
@@ -107,7 +107,7 @@ void progress_begin(const char *what)
 {
 	pthread_mutex_lock(&state.lock);
 	if (!state.commands++) {
-		state.what = what;
+		state.command = state.what = what;
 		state.since_ns = tracer_now();
 		state.total = 0;
 		state.off = !isatty(STDERR_FILENO);
@@ -130,7 +130,7 @@ void progress_step(const char *what, uint64_t done, uint64_t total)
 {
 	pthread_mutex_lock(&state.lock);
 	if (state.commands)
-		state.what = what;
+		state.what = what ? what : state.command;
 	state.done = done;
 	state.total = total;
 	pthread_mutex_unlock(&state.lock);

@@ -29,6 +29,7 @@ void progress_begin(const char *what);
 void progress_end(void);
 /*
  * A part of the command has done `done` of `total`. This is cheap enough for every turn of a loop.
+ * With NULL, 0, 0 that part is over, and the command goes on.
  */
 void progress_step(const char *what, uint64_t done, uint64_t total);
 void progress_hide(void);

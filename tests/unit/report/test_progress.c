@@ -73,7 +73,7 @@ static void shows_seconds_and_wipes(void)
 	CU_ASSERT_TRUE(shows_nothing());
 }
 
-/* The outer command's name, then what the inner one knows. */
+/* The outer command's name, then what the inner one knows, then the name again. */
 static void shows_a_share(void)
 {
 	progress_begin("attach");
@@ -82,6 +82,8 @@ static void shows_a_share(void)
 	CU_ASSERT_TRUE(shows("\rmdbg: attach: 1 s\033[K"));
 	progress_step("listing sites", 30, 40);
 	CU_ASSERT_TRUE(shows("\rmdbg: listing sites: 75 %\033[K"));
+	progress_step(NULL, 0, 0);
+	CU_ASSERT_TRUE(shows("\rmdbg: attach: 2 s\033[K"));
 	progress_end();
 	CU_ASSERT_TRUE(shows("\r\033[K"));
 }
