@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "cmd/cmd.h"
+#include "cmd/debuginfod.h"
 #include "cmd/each.h"
 #include "cmd/pager.h"
 #include "cmd/redirect.h"
@@ -222,6 +223,7 @@ static struct err *run(struct call *call)
 		return err;
 	if (cmd->flags & CMD_SILENT)
 		return cmd->run(call);
+	debuginfod_look_again(call->shell);
 	progress_begin(cmd->name);
 	/* The reader of the pipe may have bytes already, from an earlier command or from `puts`. */
 	if (redirect_is_pipe(call->shell))

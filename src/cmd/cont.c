@@ -2,13 +2,11 @@
 /* cont, interrupt: let a stopped target run on, and stop it. */
 
 #include "cmd/cmd.h"
-#include "cmd/debuginfod.h"
 #include "cmd/shell.h"
 #include "cmd/signals.h"
 
 static struct err *run(struct call *call)
 {
-	struct err *err;
 	int number = 0;
 
 	if (call->argc) {
@@ -16,10 +14,7 @@ static struct err *run(struct call *call)
 		if (!number)
 			return err_create(ERR_USAGE, "'%s' is no signal", call->argv[0]);
 	}
-	err = session_cont(call->session, number);
-	if (!err)
-		debuginfod_continued(call->shell);
-	return err;
+	return session_cont(call->session, number);
 }
 
 const struct cmd cmd_cont = {

@@ -37,10 +37,12 @@ static int fetch(void *ctx, const char *build_id, const char *path)
 	struct err *err;
 	int fd = -1;
 
-	if (session_state(shell->session) == SESSION_STOPPED)
-		shell->debug_server_skipped = true;
-	if (shell->debug_server_failed || session_state(shell->session) == SESSION_STOPPED)
+	if (shell->debug_server_failed)
 		return -1;
+	if (session_state(shell->session) == SESSION_STOPPED) {
+		shell->debug_server_skipped = true;
+		return -1;
+	}
 	err = ask(shell, build_id, &fd);
 	if (!err || err->code == ERR_NOTFOUND || err->code == ERR_CANCELLED)
 		return fd;
@@ -79,11 +81,13 @@ void debuginfod_attached(struct shell *shell)
 		tell_symbols(shell);
 }
 
-void debuginfod_continued(struct shell *shell)
+void debuginfod_look_again(struct shell *shell)
 {
-	if (shell->debug_server_skipped)
-		symbols_retry(session_symbols(shell->session));
+	if (!shell->debug_server_skipped || session_state(shell->session) == SESSION_STOPPED)
+		return;
 	shell->debug_server_skipped = false;
+	if (session_log(shell->session))
+		symbols_retry(session_symbols(shell->session));
 }
 
 void debuginfod_hint(struct shell *shell)

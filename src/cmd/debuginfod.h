@@ -24,9 +24,9 @@ struct err *debuginfod_switch(struct shell *shell, bool on) MUST_CHECK;
 /* Call this when there are new symbols. */
 void debuginfod_attached(struct shell *shell);
 /*
- * Call this when the process runs again: files that were not asked for while it was stopped may be
- * asked for now.
+ * Call this before a command: if the process is not stopped any more, files that were not asked for
+ * while it was may be asked for now.
  */
-void debuginfod_continued(struct shell *shell);
+void debuginfod_look_again(struct shell *shell);
 /* At the prompt, say once that an answer lacked lines. */
 void debuginfod_hint(struct shell *shell);

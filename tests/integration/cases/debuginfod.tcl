@@ -115,6 +115,19 @@ case debuginfod-stopped 20 {
 	debuginfod_end $t $m
 }
 
+# What was not asked for while the process stood is when it has ended.
+case debuginfod-stopped-and-killed 20 {
+	set t [start_with_server give]
+	set m [live_start -c "set debuginfod on" -p [pid_of $t]]
+	order $t "make 20 777"
+	live $m interrupt
+	check {![has_lines [a_stack $m]] && [requests] == 0} {asked while the process stands}
+	live $m kill
+	check {[has_lines [a_stack $m]] && [requests] == 1} {not asked afterwards: [slurp $::live_err($m)]}
+	live_end $m
+	ending $t
+}
+
 # What goes wrong is said once, and the answer comes without lines.
 proc check_no_lines {t warning args} {
 	set m [live_start -p [pid_of $t]]
