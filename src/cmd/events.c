@@ -8,6 +8,7 @@
 #include "cmd/prompt.h"
 #include "cmd/shell.h"
 #include "cmd/signals.h"
+#include "cmd/target_commands.h"
 #include "cmd/values.h"
 
 static const char *const names[EVENT_SCRIPTS + 1] = {
@@ -117,12 +118,24 @@ static void run_script(struct shell *shell, const struct session_event *event)
 	prompt_show(shell);
 }
 
+/* A program that was attached to at an exec has symbols of its own. */
+static void on_exec(struct shell *shell)
+{
+	struct err *err = session_state(shell->session) == SESSION_ENDED ?
+				  NULL : target_command_new_symbols(shell);
+
+	if (err)
+		report_err(shell, err);
+}
+
 void events_pump(struct shell *shell)
 {
 	struct session_event event;
 
 	while (shell->session && session_next_event(shell->session, &event)) {
 		show(shell, &event);
+		if (event.kind == SESSION_EVENT_EXEC)
+			on_exec(shell);
 		if (event.kind == SESSION_EVENT_EXIT)
 			fail_on_leak_search(shell);
 		run_script(shell, &event);

@@ -18,6 +18,15 @@
 #define POLL_MS		50
 #define PIDS_SHOWN	8
 
+struct err *target_command_new_symbols(struct shell *shell)
+{
+	struct err *err = symbols_set_debug_path(session_symbols(shell->session),
+						 shell->debug_path);
+
+	debuginfod_attached(shell);
+	return err;
+}
+
 /*
  * Tell the user at once what was found, what is missing and what is not as it was asked for, also
  * if the attach failed. --fail-on-leak begins before that, because one of these events may be the
@@ -28,8 +37,7 @@ static struct err *after(struct shell *shell, struct err *err)
 	if (!err) {
 		shell->thread = 0;
 		fail_on_leak_begin(shell);
-		err = symbols_set_debug_path(session_symbols(shell->session), shell->debug_path);
-		debuginfod_attached(shell);
+		err = target_command_new_symbols(shell);
 	}
 	events_pump(shell);
 	return err;

@@ -2,8 +2,9 @@
 # Debug files from a server: off, nothing is asked; on, within limits, and never while the process stands.
 
 # A program without debug information of its own, and a server that has it. `how` is what the server does: give, hang
-# (never answer), wrong (give another file) or long (say that it has 600 MB). Returns the program's channel.
-proc start_with_server {how} {
+# (never answer), wrong (give another file) or long (say that it has 600 MB). Returns the program's channel. args: the
+# command that executes the program, if it is not to be started at once.
+proc start_with_server {how args} {
 	need python3
 	foreach tool {objcopy strip readelf} {
 		need $tool
@@ -48,7 +49,7 @@ server.serve_forever()
 	set ::server [open |[list python3 $::tmp/server.py $how $::tmp $::build_id 2>@stderr] r+]
 	set ::env(DEBUGINFOD_URLS) http://127.0.0.1:[hear $::server]
 	set ::env(DEBUGINFOD_CACHE_PATH) $::tmp/cache
-	set chan [open |[list $::tmp/hard -t 3 2>@stderr] r+]
+	set chan [open |[list {*}$args $::tmp/hard -t 3 2>@stderr] r+]
 	return [ready_in $chan hard]
 }
 
@@ -126,6 +127,17 @@ case debuginfod-stopped-and-killed 20 {
 	check {[has_lines [a_stack $m]] && [requests] == 1} {not asked afterwards: [slurp $::live_err($m)]}
 	live_end $m
 	ending $t
+}
+
+# A program that the process executes has names of its own, which are looked for in the same places.
+case debuginfod-exec 30 {
+	set t [start_with_server give sh -c {echo ready; read go; exec "$0" "$@"}]
+	set m [live_start -p [pid_of $t]]
+	live $m "set follow-exec on; set debuginfod on"
+	check {[ask $t go] eq "ready [pid_of $t]"} {it does not go on}
+	order $t "make 20 777"
+	check {[has_lines [a_stack $m]] && [requests] == 1} {no lines: [slurp $::live_err($m)]}
+	debuginfod_end $t $m
 }
 
 # What goes wrong is said once, and the answer comes without lines.
