@@ -108,7 +108,12 @@ void frame_lines_print(struct out *out, const char *text, size_t len, uint64_t d
 		return;
 	}
 	for (; text < end; text = next + 1, dim >>= 1) {
+		/* A line that is broken is indented by the blanks that it begins with. */
+		size_t blanks = strspn(text, " ");
+
 		next = memchr(text, '\n', (size_t)(end - text));
+		out_blanks(out, blanks);
+		text += blanks;
 		if (dim & 1)
 			out_dim(out, true);
 		out_bytes(out, text, (size_t)(next - text));

@@ -200,11 +200,30 @@ static void looks_through_wrappers(void)
 		text_out_finish(&out, &text);
 		/* The entry is the allocator's; the caller is dim as soon as it is skipped. */
 		CU_ASSERT_EQUAL(strncmp(text.at, "\033[2m0x0000000000010000 malloc\033[0m\n", 34), 0);
-		CU_ASSERT_EQUAL(strstr(text.at, "\n\033[2m  0x") != NULL, i > 0);
+		CU_ASSERT_EQUAL(strstr(text.at, "\n  \033[2m0x") != NULL, i > 0);
 		if (globs[i])
 			CU_ASSERT_PTR_NULL(name_globs_add(skip, globs[i]));
 	}
 	name_globs_free(skip);
+}
+
+/* Dim lines that are broken go on where others do. */
+static void breaks_dim_lines(void)
+{
+	static const char lines[] = "        a_name_of_25_characters_x (x.c:1)\n"
+				    "        another_name_of_26_letters (x.c:2)\n";
+	AUTO_STR struct str text = STR_INIT;
+	struct out out;
+
+	text_out_init(&out);
+	out.color = true;
+	out.columns = 40;
+	frame_lines_print(&out, lines, sizeof(lines) - 1, 1);
+	text_out_finish(&out, &text);
+	CU_ASSERT_STRING_EQUAL(text.at, "        \033[2ma_name_of_25_characters_x\n"
+					"            (x.c:1)\033[0m\n"
+					"        another_name_of_26_letters\n"
+					"            (x.c:2)\n");
 }
 
 /* A walk of blocks from before the attach, listed as they are; those of one heap end to end. */
@@ -318,6 +337,7 @@ void suite_traceback(void)
 	CU_add_test(suite, "matches no damaged stacks", matches_no_damaged_stacks);
 	CU_add_test(suite, "matches names", matches_names);
 	CU_add_test(suite, "looks through wrappers", looks_through_wrappers);
+	CU_add_test(suite, "breaks dim lines", breaks_dim_lines);
 	CU_add_test(suite, "shows blocks from before", shows_blocks_from_before);
 	CU_add_test(suite, "fits a terminal", fits_a_terminal);
 	CU_add_test(suite, "ends on Ctrl-C", ends_on_ctrl_c);
