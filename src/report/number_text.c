@@ -37,7 +37,8 @@ struct size_text size_text(const struct out *out, uint64_t bytes)
 		format_u64(text.at, bytes);
 		return text;
 	}
-	for (; value >= 1024; value /= 1024)
+	/* A value that would be rounded to 1024.0 is printed as 1.0 of the next unit. */
+	for (; value >= 1023.95; value /= 1024)
 		unit++;
 	snprintf(text.at, sizeof(text.at), "%.1f%c", value, units[unit]);
 	return text;

@@ -74,6 +74,11 @@ static void prints_units(void)
 	CU_ASSERT_STRING_EQUAL(size_text(&out, 1024).at, "1.0K");
 	CU_ASSERT_STRING_EQUAL(size_text(&out, 1536).at, "1.5K");
 	CU_ASSERT_STRING_EQUAL(size_text(&out, 300ull << 20).at, "300.0M");
+	/* 1023.94 and 1023.96 */
+	CU_ASSERT_STRING_EQUAL(size_text(&out, 1048515).at, "1023.9K");
+	CU_ASSERT_STRING_EQUAL(size_text(&out, 1048535).at, "1.0M");
+	CU_ASSERT_STRING_EQUAL(size_text(&out, (1 << 20) - 1).at, "1.0M");
+	CU_ASSERT_STRING_EQUAL(size_text(&out, (1ull << 60) - 1).at, "1.0E");
 	CU_ASSERT_STRING_EQUAL(size_text(&out, UINT64_MAX).at, "16.0E");
 }
 
