@@ -3,6 +3,7 @@
 
 #include "report/progress.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -31,6 +32,11 @@ static bool drawable(void)
 
 static void draw(uint64_t now)
 {
+	struct pollfd terminal = { .fd = STDERR_FILENO, .events = POLLOUT };
+
+	/* After Ctrl-S a write would wait, and the main thread would wait for the lock. */
+	if (poll(&terminal, 1, 0) != 1)
+		return;
 	if (state.total)
 		dprintf(STDERR_FILENO, "\rmdbg: %s: %u %%\033[K", state.what,
 			(unsigned)(state.done * 100 / state.total));

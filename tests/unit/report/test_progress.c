@@ -9,8 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <termios.h>
 #include <unistd.h>
 
+#include "os/tracer.h"
 #include "report/out.h"
 #include "unit.h"
 
@@ -127,6 +129,25 @@ static void gives_way_to_the_reader_of_a_pipe(void)
 	close(ends[1]);
 }
 
+/* The terminal is stopped while something is to be drawn. (A hang ends by SIGALRM.) */
+static void keeps_nobody_waiting_after_ctrl_s(void)
+{
+	uint64_t end = tracer_now() + 2000000000;
+
+	alarm(20);
+	progress_begin("malloc leaks");
+	CU_ASSERT_TRUE(shows("\rmdbg: malloc leaks: 1 s\033[K"));
+	CU_ASSERT_EQUAL(tcflow(STDERR_FILENO, TCOOFF), 0);
+	while (tracer_now() < end)
+		progress_step("malloc leaks", 0, 0);
+	CU_ASSERT_TRUE(shows_nothing());
+	CU_ASSERT_EQUAL(tcflow(STDERR_FILENO, TCOON), 0);
+	CU_ASSERT_TRUE(shows("s\033[K"));
+	progress_end();
+	CU_ASSERT_TRUE(shows("\r\033[K"));
+	alarm(0);
+}
+
 void suite_progress(void)
 {
 	CU_pSuite suite = CU_add_suite("progress", open_terminal, close_terminal);
@@ -135,4 +156,5 @@ void suite_progress(void)
 	CU_add_test(suite, "shows the share that is done", shows_a_share);
 	CU_add_test(suite, "gives way to what others write", gives_way);
 	CU_add_test(suite, "gives way to the reader of a pipe", gives_way_to_the_reader_of_a_pipe);
+	CU_add_test(suite, "keeps nobody waiting after Ctrl-S", keeps_nobody_waiting_after_ctrl_s);
 }
