@@ -105,15 +105,18 @@ struct err *debug_server_create(struct debug_server **ret)
 {
 	AUTO_FREE struct debug_server *server = calloc(1, sizeof(*server));
 	const char *urls = getenv("DEBUGINFOD_URLS");
-	struct err *err = server ? load(server) : err_nomem;
+	struct err *err;
 
-	if (err)
-		return err;
+	if (!server)
+		return err_nomem;
 	if (!urls || !urls[strspn(urls, " ")])
 		return err_hint(err_create(ERR_NOTFOUND,
 					   "debuginfod: DEBUGINFOD_URLS names no server"),
 				"before mdbg is started: export DEBUGINFOD_URLS="
 				"https://debuginfod.debian.net");
+	err = load(server);
+	if (err)
+		return err;
 	server->client = server->begin();
 	if (!server->client)
 		return err_create(ERR_NOTFOUND, "debuginfod: the library cannot be initialised");

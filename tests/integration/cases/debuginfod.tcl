@@ -225,14 +225,14 @@ case debuginfod-in-a-pipe 30 {
 	finish $t
 }
 
-# What is missing for it is said, and nothing changes.
+# What is missing for it is said, and nothing changes. Where no server is named the library is not even looked at.
 case debuginfod-missing 20 {
+	spit $::tmp/libdebuginfod.so.1 ""
+	set ::env(LD_LIBRARY_PATH) $::tmp
 	unset -nocomplain ::env(DEBUGINFOD_URLS)
 	mdbg -q -c "set debuginfod on" -c "puts \$debuginfod"
 	check {[string match "*DEBUGINFOD_URLS*export*" $::err] && $::out eq "off\n"} {$::out $::err}
 	set ::env(DEBUGINFOD_URLS) http://127.0.0.1:[free_port]
-	spit $::tmp/libdebuginfod.so.1 ""
-	set ::env(LD_LIBRARY_PATH) $::tmp
 	mdbg -q -c "set debuginfod on" -c "puts \$debuginfod"
 	check {[string match "*libdebuginfod*apt install libdebuginfod1*" $::err] && $::out eq "off\n"} {$::out $::err}
 }
