@@ -8,7 +8,6 @@
 
 #include <ctype.h>
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <stdbool.h>
@@ -46,43 +45,17 @@ static DIR *open_lists(int root_fd)
 	return dir;
 }
 
-/*
- * Is path one of the lines? path begins without /usr: if /lib is a link to /usr/lib, dpkg has one
- * name and the kernel the other.
- */
-static bool has_line(const char *text, size_t len, const char *path)
+/* If /lib is a link to /usr/lib, dpkg has one name and the kernel the other. */
+static const char *bare(const char *path)
 {
-	static const char usr[] = "/usr";
-	size_t path_len = strlen(path), usr_len = sizeof(usr) - 1;
-	const char *at = text, *end = text + len;
-
-	while ((at = memmem(at, (size_t)(end - at), path, path_len))) {
-		const char *begin = at, *behind = at + path_len;
-
-		if ((size_t)(at - text) >= usr_len && !memcmp(at - usr_len, usr, usr_len))
-			begin = at - usr_len;
-		if ((begin == text || begin[-1] == '\n') && (behind == end || *behind == '\n'))
-			return true;
-		at = behind;
-	}
-	return false;
+	return strncmp(path, "/usr/", 5) ? path : path + 4;
 }
 
-static bool list_has(int dir_fd, const char *name, const char *path, uint64_t *left)
+static int by_path(const void *a, const void *b)
 {
-	AUTO_CLOSE int fd = -1;
-	AUTO_FREE char *text = NULL;
-	struct stat st;
-	size_t len;
+	const struct package_file *const *x = a, *const *y = b;
 
-	/* A list that cannot be read is skipped. */
-	err_ignore(file_open(dir_fd, name, true, LIST_MOST, &fd));
-	if (fd < 0 || fstat(fd, &st) || !st.st_size || (uint64_t)st.st_size > *left)
-		return false;
-	*left -= (uint64_t)st.st_size;
-	text = malloc((size_t)st.st_size);
-	len = text ? fd_read_at(fd, 0, text, (size_t)st.st_size) : 0;
-	return len && has_line(text, len, path);
+	return strcmp(bare((*x)->path), bare((*y)->path));
 }
 
 /*
@@ -108,28 +81,67 @@ static struct err *add_debug_package(struct str *to, const char *name, size_t le
 	return str_addf(to, "%.*s-%s", (int)len, name, libc ? "dbg" : "dbgsym");
 }
 
-struct err *package_of_debug(int root_fd, const char *path, struct str *ret)
+/* Give the package to all files of this path: the paths of two may differ in /usr alone. */
+static struct err *take_path(struct package_files *wanted, const char *path, const char *name,
+			     size_t len)
 {
-	const char *bare = strncmp(path, "/usr/", 5) ? path : path + 4;
+	struct package_file *key = &(struct package_file){ .path = path }, **found;
+	struct err *err = NULL;
+
+	while (!err && wanted->vec.nr &&
+	       (found = bsearch(&key, wanted->vec.at, wanted->vec.nr, sizeof(key), by_path))) {
+		err = add_debug_package(&(*found)->package, name, len);
+		vec_remove(&wanted->vec, (size_t)(found - wanted->vec.at));
+	}
+	return err;
+}
+
+/* The package is named by the first len bytes of name. */
+static struct err *read_list(int dir_fd, const char *name, size_t len,
+			     struct package_files *wanted, uint64_t *left)
+{
+	AUTO_CLOSE int fd = -1;
+	AUTO_FREE char *text = NULL;
+	struct err *err = NULL;
+	struct stat st;
+	char *end;
+
+	/* A list that cannot be read is skipped. */
+	err_ignore(file_open(dir_fd, name, true, LIST_MOST, &fd));
+	if (fd < 0 || fstat(fd, &st) || (uint64_t)st.st_size > *left)
+		return NULL;
+	*left -= (uint64_t)st.st_size;
+	text = malloc((size_t)st.st_size + 1);
+	if (!text)
+		return err_nomem;
+	end = text + fd_read_at(fd, 0, text, (size_t)st.st_size);
+	for (char *line = text, *next; line < end && !err; line = next + 1) {
+		next = memchr(line, '\n', (size_t)(end - line));
+		if (!next)
+			next = end;
+		*next = '\0';
+		err = take_path(wanted, line, name, len);
+	}
+	return err;
+}
+
+struct err *packages_of_debug(int root_fd, struct package_files *wanted)
+{
+	DIR *dir = wanted->vec.nr ? open_lists(root_fd) : NULL;
 	struct err *err = NULL;
 	uint64_t left = ALL_MOST;
 	struct dirent *entry;
 	unsigned nr = 0;
-	DIR *dir;
 
-	if (path[0] != '/' || strchr(path, '\n'))
-		return NULL;
-	dir = open_lists(root_fd);
-	while (dir && !err && (entry = readdir(dir)) && nr++ < LISTS_MOST) {
+	vec_sort(&wanted->vec, by_path);
+	while (dir && !err && wanted->vec.nr && (entry = readdir(dir)) && nr++ < LISTS_MOST) {
 		size_t len = package_len(entry->d_name);
 
 		if (!len)
 			continue;
 		err = cancel_check();
-		if (!err && list_has(dirfd(dir), entry->d_name, bare, &left)) {
-			err = add_debug_package(ret, entry->d_name, len);
-			break;
-		}
+		if (!err)
+			err = read_list(dirfd(dir), entry->d_name, len, wanted, &left);
 	}
 	if (dir)
 		closedir(dir);

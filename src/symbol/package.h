@@ -8,10 +8,20 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "base/vec.h"
+
+struct package_file {
+	const char *path;
+	struct str package;	/* of its debug file: libc6-dbg, bash-dbgsym; empty: not known */
+};
+
+struct package_files {
+	VEC(struct package_file *) vec;
+};
 
 /*
- * Append the package that has the debug file of the file at path: libc6-dbg, bash-dbgsym. Nothing
- * is appended if no package has the file. root_fd: the root that path is relative to; -1: mdbg's
- * own.
+ * Find the packages of these files; each list is read once. Files whose package is found are taken
+ * from the vector, whose order changes. root_fd: the root that the paths are relative to; -1:
+ * mdbg's own.
  */
-struct err *package_of_debug(int root_fd, const char *path, struct str *ret) MUST_CHECK;
+struct err *packages_of_debug(int root_fd, struct package_files *wanted) MUST_CHECK;

@@ -5,6 +5,7 @@
  */
 
 #include "base/cancel.h"
+#include "base/cleanup.h"
 #include "base/str.h"
 #include "symbol/package.h"
 #include "symbol/symbol_private.h"
@@ -34,8 +35,56 @@ size_t symbols_lacking_lines(const struct symbols *symbols)
 	return nr;
 }
 
-static struct err *describe(const struct debug_search *search, const char *path,
-			    struct image *image,
+/* A file that is mapped. */
+struct mapped_file {
+	struct image *image;
+	struct package_file is;
+};
+
+struct mapped_files {
+	VEC(struct mapped_file) vec;
+};
+
+static void mapped_files_free(struct mapped_files *files)
+{
+	vec_each(file, &files->vec)
+		str_free(&file->is.package);
+	vec_free(&files->vec);
+}
+
+static struct err *list_files(const struct symbols *symbols, struct mapped_files *ret)
+{
+	struct err *err = NULL;
+
+	for (size_t i = 0; i < symbols_modules(symbols) && !err; i++) {
+		struct mapped_file file = { .is = { .package = STR_INIT } };
+
+		file.image = symbols_image(symbols, i, &file.is.path);
+		/* The vDSO has no file. */
+		if (file.image && file.is.path[0] == '/')
+			err = vec_push(&ret->vec, file);
+	}
+	return err;
+}
+
+static struct err *find_packages(int root_fd, struct mapped_files *files)
+{
+	struct package_files wanted = { VEC_INIT };
+	struct err *err = NULL;
+
+	vec_each_while(file, &files->vec, !err) {
+		if (image_debug(file->image) == IMAGE_DEBUG_NONE)
+			err = vec_push(&wanted.vec, &file->is);
+		if (!err)
+			err = cancel_check();
+	}
+	if (!err)
+		err = packages_of_debug(root_fd, &wanted);
+	vec_free(&wanted.vec);
+	return err;
+}
+
+static struct err *describe(const struct mapped_file *file,
 			    struct err *(*fn)(void *ctx, const struct symbol_file *file), void *ctx)
 {
 	static const enum symbol_debug debug[] = {
@@ -44,33 +93,31 @@ static struct err *describe(const struct debug_search *search, const char *path,
 		[IMAGE_DEBUG_SEPARATE] = SYMBOL_DEBUG_SEPARATE,
 	};
 	struct str build_id AUTO_STR = STR_INIT;
-	struct str package AUTO_STR = STR_INIT;
-	struct symbol_file file = { .path = path, .debug = debug[image_debug(image)] };
-	struct err *err = image_build_id(image, &build_id);
+	struct err *err = image_build_id(file->image, &build_id);
+	struct symbol_file is = {
+		.path = file->is.path,
+		.build_id = str_text(&build_id),
+		.debug = debug[image_debug(file->image)],
+		.package = str_text(&file->is.package),
+	};
 
-	if (!err && file.debug == SYMBOL_DEBUG_NONE)
-		err = package_of_debug(search->root_fd, path, &package);
-	file.build_id = str_text(&build_id);
-	file.package = str_text(&package);
-	return err ? err : fn(ctx, &file);
+	return err ? err : fn(ctx, &is);
 }
 
 struct err *symbols_each_file(struct symbols *symbols,
 			      struct err *(*fn)(void *ctx, const struct symbol_file *file),
 			      void *ctx)
 {
+	CLEANUP(mapped_files_free) struct mapped_files files = { VEC_INIT };
 	struct debug_search *search = symbols_search(symbols);
 	struct debug_search kept = *search;
-	struct err *err = NULL;
+	struct err *err = list_files(symbols, &files);
 
 	search->fetch = NULL;
-	for (size_t i = 0; i < symbols_modules(symbols) && !err; i++) {
-		const char *path;
-		struct image *image = symbols_image(symbols, i, &path);
-
-		/* The vDSO has no file. */
-		if (image && path[0] == '/')
-			err = describe(search, path, image, fn, ctx);
+	if (!err)
+		err = find_packages(search->root_fd, &files);
+	vec_each_while(file, &files.vec, !err) {
+		err = describe(file, fn, ctx);
 		if (!err)
 			err = cancel_check();
 	}

@@ -15,22 +15,44 @@ void suite_package(void);
 
 static char folder[4096];
 
-static bool is(const char *path, const char *want)
+/* The packages of files, asked for at once, one a line in the order of their paths. */
+static bool are(size_t nr, const char *const *paths, const char *want)
 {
 	int root = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct str got = STR_INIT;
-	struct err *err = root < 0 ? err_sys("root") : package_of_debug(root, path, &got);
-	bool same = !err && !strcmp(str_text(&got), want);
+	struct package_files wanted = { VEC_INIT };
+	struct package_file files[8];
+	struct str got AUTO_STR = STR_INIT;
+	struct err *err = root < 0 ? err_sys("root") : NULL;
 
-	if (!same)
-		printf("[%s: %s] ", path, err ? err->msg : str_text(&got));
-	str_free(&got);
+	for (size_t i = 0; i < nr && !err; i++) {
+		files[i] = (struct package_file){ .path = paths[i], .package = STR_INIT };
+		err = vec_push(&wanted.vec, &files[i]);
+	}
+	if (!err)
+		err = packages_of_debug(root, &wanted);
+	for (size_t i = 0; i < nr && !err; i++) {
+		err = str_addf(&got, "%s%s", i ? "\n" : "", str_text(&files[i].package));
+		str_free(&files[i].package);
+	}
+	if (err || strcmp(str_text(&got), want))
+		printf("[%s: %s] ", paths[0], err ? err->msg : str_text(&got));
+	vec_free(&wanted.vec);
 	close(root);
-	return same;
+	return !err && !strcmp(str_text(&got), want);
+}
+
+static bool is(const char *path, const char *want)
+{
+	return are(1, &path, want);
 }
 
 static void lists(void)
 {
+	static const char *const several[] = {
+		"/usr/lib/libc.so.6", "/usr/bin/redis-server", "/usr/bin/mine",
+		"/usr/bin/redis-server-old", "/lib/libc.so.6",
+	};
+
 	snprintf(folder, sizeof(folder), "%s/root", fixture_enter());
 	CU_ASSERT_TRUE_FATAL(fixture_shell(
 		"mkdir -p root/var/lib/dpkg/info && cd root/var/lib/dpkg/info && "
@@ -52,6 +74,8 @@ static void lists(void)
 	CU_ASSERT_TRUE(is("/usr/bin/mine", ""));
 	CU_ASSERT_TRUE(is("/.\n/lib", ""));
 	CU_ASSERT_TRUE(is("[vdso]", ""));
+	CU_ASSERT_TRUE(are(ARRAY_SIZE(several), several,
+			   "libc6-dbg\nredis-server-dbgsym\n\nother-dbgsym\nlibc6-dbg"));
 	CU_ASSERT_TRUE(fixture_shell("rm -r root/var && ln -s / root/var"));
 	CU_ASSERT_TRUE(is("/usr/bin/redis-server", ""));
 	fixture_leave();
