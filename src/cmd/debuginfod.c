@@ -83,21 +83,25 @@ void debuginfod_attached(struct shell *shell)
 
 void debuginfod_look_again(struct shell *shell)
 {
+	struct symbols *symbols;
+
 	if (!shell->debug_server_skipped || session_state(shell->session) == SESSION_STOPPED)
 		return;
 	shell->debug_server_skipped = false;
-	if (session_log(shell->session))
-		symbols_retry(session_symbols(shell->session));
+	symbols = session_known_symbols(shell->session);
+	if (symbols)
+		symbols_retry(symbols);
 }
 
 void debuginfod_hint(struct shell *shell)
 {
+	const struct symbols *symbols;
 	size_t nr;
 
-	if (!shell->interactive || shell->quiet || shell->lines_hinted || !shell->session ||
-	    !session_log(shell->session))
+	if (!shell->interactive || shell->quiet || shell->lines_hinted || !shell->session)
 		return;
-	nr = symbols_lacking_lines(session_symbols(shell->session));
+	symbols = session_known_symbols(shell->session);
+	nr = symbols ? symbols_lacking_lines(symbols) : 0;
 	if (!nr)
 		return;
 	shell->lines_hinted = true;

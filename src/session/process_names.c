@@ -186,6 +186,11 @@ struct symbols *session_symbols(struct session *session)
 	return session->symbols;
 }
 
+struct symbols *session_known_symbols(struct session *session)
+{
+	return session->symbols;
+}
+
 const char *session_entry_name(struct session *session, uint64_t pc)
 {
 	return map_get(&session->entry_names, pc);

@@ -237,6 +237,8 @@ bool session_recorded(const struct session *session);
  * attach.
  */
 struct symbols *session_symbols(struct session *session);
+/* The same symbols, without a look at the module map. NULL: there are none yet. */
+struct symbols *session_known_symbols(struct session *session);
 /* The target's live memory. Its reads fail with ERR_STATE when there is no target. */
 struct memory *session_memory(struct session *session);
 /* The generation of the module map now. */

@@ -36,7 +36,7 @@ void fake_miss(struct session *session, const char *function, const char *why);
 void fake_event(struct session *session, const struct session_event *event);
 /* What the commands asked for. */
 struct fake_asked {
-	unsigned detached, killed, interrupted, armed, disarmed, reset;
+	unsigned detached, killed, interrupted, armed, disarmed, reset, named;
 	int cont_signal;	/* -1: not asked */
 	uint32_t wanted;
 };

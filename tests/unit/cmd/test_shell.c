@@ -316,6 +316,20 @@ static void sets(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("set").out, "stack-depth      7 "));
 }
 
+/* The prompt does not look at the target's modules after a line that asks for no names. */
+static void asks_for_names_only_where_it_needs_them(void)
+{
+	struct shell *shell = harness_attached();
+
+	shell->interactive = true;
+	CU_ASSERT_TRUE(harness_line("puts x").ok);
+	CU_ASSERT_EQUAL(fake_asked(shell->session)->named, 0);
+	CU_ASSERT_TRUE(harness_line("malloc allocations").ok);
+	CU_ASSERT_NOT_EQUAL(fake_asked(shell->session)->named, 0);
+	shell->interactive = false;
+	harness_shell();
+}
+
 void suite_shell(void);
 
 void suite_shell(void)
@@ -336,5 +350,7 @@ void suite_shell(void)
 		    hints_at_foreign_commands);
 	CU_add_test(suite, "warns of slips", warns_of_slips);
 	CU_add_test(suite, "sets", sets);
+	CU_add_test(suite, "asks for names only where it needs them",
+		    asks_for_names_only_where_it_needs_them);
 	CU_add_test(suite, "leaves by exit and quit", leaves_by_exit_and_quit);
 }
