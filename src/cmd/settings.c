@@ -301,8 +301,6 @@ static const struct setting settings[] = {
 	  WORDS, { "off", "on" }, IN_CONFIG(leaks_at_end), .then = session_configured },
 	{ "log-limit", "bytes that the log may grow to, at the next attach",
 	  SIZE, .least = LOG_LIMIT_MIN, .most = LOG_LIMIT_MAX, IN_CONFIG(log_limit) },
-	{ "units", "bytes on a terminal are printed with K, M and G",
-	  WORDS, { "off", "on" }, IN_SHELL(units) },
 	{ "names", "C++ names: short, or full with all template arguments",
 	  WORDS, { "short", "full" }, .len = sizeof(uint32_t), .set = set_names, .get = get_names },
 	{ "pager", "long output on a terminal goes through $PAGER",
@@ -317,6 +315,8 @@ static const struct setting settings[] = {
 	  COUNT, .least = 1, .most = LOG_DEPTH_MAX, IN_CONFIG(stack_depth) },
 	{ "suppressions", "files that say which leaks not to report",
 	  LIST, IN_SHELL(suppression_files), .set = set_suppressions },
+	{ "units", "bytes on a terminal are printed with K, M and G",
+	  WORDS, { "off", "on" }, IN_SHELL(units) },
 };
 
 static const struct setting *find(const char *name)

@@ -273,6 +273,7 @@ static void warns_of_slips(void)
 static void sets(void)
 {
 	struct shell *shell = harness_shell();
+	const char *list;
 
 	CU_ASSERT_TRUE(harness_line("set pager off; set stack-depth 7; set log-limit 64M; set "
 				    "engine breakpoint")
@@ -313,7 +314,13 @@ static void sets(void)
 	CU_ASSERT_TRUE(harness_line("set skip default").ok);
 	CU_ASSERT_STRING_EQUAL(harness_value("unset pager; set pager"), "off");
 	CU_ASSERT_STRING_EQUAL(harness_value("set pager on; set pager"), "on");
-	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("set").out, "stack-depth      7 "));
+	list = harness_line("set").out;
+	CU_ASSERT_PTR_NOT_NULL(strstr(list, "stack-depth      7 "));
+	/* In order of names, after the titles. */
+	for (const char *line = strchr(list, '\n') + 1, *next; *line; line = next) {
+		next = strchr(line, '\n') + 1;
+		CU_ASSERT_TRUE(!*next || strncmp(line, next, strcspn(line, " ") + 1) < 0);
+	}
 }
 
 /* The prompt does not look at the target's modules after a line that asks for no names. */
