@@ -44,19 +44,24 @@ struct err *file_reopen(int path_fd, uint64_t most, struct stat *st_ret, int *fd
 	return NULL;
 }
 
-struct err *file_open(int root_fd, const char *path, bool nofollow, uint64_t most, int *fd_ret)
+int file_open_below(int root_fd, const char *path, int flags)
 {
 	struct open_how how = {
-		.flags = O_PATH | O_CLOEXEC | (nofollow ? O_NOFOLLOW : 0),
+		.flags = (uint64_t)(flags | O_CLOEXEC),
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
 	};
-	AUTO_CLOSE int path_fd = -1;
-	struct stat st;
 
 	if (root_fd == AT_FDCWD)
-		path_fd = open(path, (int)how.flags);
-	else
-		path_fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+		return open(path, flags | O_CLOEXEC);
+	return (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
+}
+
+struct err *file_open(int root_fd, const char *path, bool nofollow, uint64_t most, int *fd_ret)
+{
+	AUTO_CLOSE int path_fd = file_open_below(root_fd, path,
+						 O_PATH | (nofollow ? O_NOFOLLOW : 0));
+	struct stat st;
+
 	if (path_fd < 0)
 		return err_sys("open");
 	return file_reopen(path_fd, most, &st, fd_ret);

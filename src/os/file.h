@@ -23,8 +23,13 @@
  */
 struct err *file_reopen(int path_fd, uint64_t most, struct stat *st_ret, int *fd_ret) MUST_CHECK;
 /*
- * Open the file at path. With root_fd, links and `..` stay below that folder; AT_FDCWD: as mdbg
- * itself sees it. With nofollow a symbolic link at the end of the path is no regular file.
+ * Open path. Links and `..` stay below root_fd; AT_FDCWD: as mdbg itself sees it. Returns -1, and
+ * errno, if that fails. A path that somebody else has chosen is opened with O_PATH or O_DIRECTORY.
+ */
+int file_open_below(int root_fd, const char *path, int flags);
+/*
+ * Open the regular file at path, which is looked up in the same way. With nofollow a symbolic link
+ * at the end of the path is no regular file.
  */
 struct err *file_open(int root_fd, const char *path, bool nofollow, uint64_t most,
 		      int *fd_ret) MUST_CHECK;

@@ -9,12 +9,10 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cancel.h"
@@ -32,12 +30,7 @@
 /* Open the folder of the lists. Below the root of a container, no link leads out of it. */
 static DIR *open_lists(int root_fd)
 {
-	struct open_how how = {
-		.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-	};
-	int fd = root_fd < 0 ? open(LISTS, O_RDONLY | O_DIRECTORY | O_CLOEXEC) :
-			       (int)syscall(SYS_openat2, root_fd, LISTS, &how, sizeof(how));
+	int fd = file_open_below(root_fd < 0 ? AT_FDCWD : root_fd, LISTS, O_RDONLY | O_DIRECTORY);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 
 	if (!dir && fd >= 0)

@@ -18,8 +18,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/openat2.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
 #include "base/cleanup.h"
@@ -119,19 +117,13 @@ static int by_exe(const struct lookup *lookup)
 
 static int by_path(const struct lookup *lookup)
 {
-	struct open_how how = {
-		.flags = O_PATH | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-	};
 	AUTO_CLOSE int root = procfs_open(lookup->tid, "root", O_PATH | O_DIRECTORY);
 
 	if (lookup->map->path[0] != '/') {
 		errno = ENOENT;
 		return -1;
 	}
-	if (root < 0)
-		return -1;
-	return (int)syscall(SYS_openat2, root, lookup->map->path, &how, sizeof(how));
+	return root < 0 ? -1 : file_open_below(root, lookup->map->path, O_PATH);
 }
 
 /* If no file can be opened, the memory may still show that it is no ELF file. */
