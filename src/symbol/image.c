@@ -479,14 +479,14 @@ struct source *image_source(struct image *image)
 	return image->source;
 }
 
-enum image_debug image_debug(struct image *image)
+enum symbol_debug image_debug(struct image *image)
 {
 	if (!image_usable(image))
-		return IMAGE_DEBUG_NONE;
+		return SYMBOL_DEBUG_NONE;
 	if (has_debug(&image->view))
-		return IMAGE_DEBUG_OWN;
-	return image->debug.elf && has_debug(&image->debug) ? IMAGE_DEBUG_SEPARATE :
-							      IMAGE_DEBUG_NONE;
+		return SYMBOL_DEBUG_OWN;
+	return image->debug.elf && has_debug(&image->debug) ? SYMBOL_DEBUG_SEPARATE :
+							      SYMBOL_DEBUG_NONE;
 }
 
 struct err *image_build_id(struct image *image, struct str *ret)
@@ -502,7 +502,7 @@ bool image_lacked_lines(const struct image *image)
 
 void image_retry(struct image *image)
 {
-	if (!image->opened || image_debug(image) != IMAGE_DEBUG_NONE)
+	if (!image->opened || image_debug(image) != SYMBOL_DEBUG_NONE)
 		return;
 	close_files(image);
 	image->opened = image->symtab_tried = image->source_tried = false;

@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "symbol/debug_file.h"
 #include "symbol/source.h"
+#include "symbol/symbol.h"
 #include "symbol/symtab.h"
 
 struct image;
@@ -40,8 +41,7 @@ struct source *image_source(struct image *image);
  * Does the file have its own debug information, or is there a debug file? A closed image is opened
  * for this, without a fetch (debug_file.h).
  */
-enum image_debug { IMAGE_DEBUG_NONE, IMAGE_DEBUG_OWN, IMAGE_DEBUG_SEPARATE };
-enum image_debug image_debug(struct image *image);
+enum symbol_debug image_debug(struct image *image);
 /* Append the build-id in hex; nothing is appended if there is none. */
 struct err *image_build_id(struct image *image, struct str *ret) MUST_CHECK;
 /* Was a line asked for that needs a missing debug file? */

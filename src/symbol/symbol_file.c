@@ -73,7 +73,7 @@ static struct err *find_packages(int root_fd, struct mapped_files *files)
 	struct err *err = NULL;
 
 	vec_each_while(file, &files->vec, !err) {
-		if (image_debug(file->image) == IMAGE_DEBUG_NONE)
+		if (image_debug(file->image) == SYMBOL_DEBUG_NONE)
 			err = vec_push(&wanted.vec, &file->is);
 		if (!err)
 			err = cancel_check();
@@ -87,17 +87,12 @@ static struct err *find_packages(int root_fd, struct mapped_files *files)
 static struct err *describe(const struct mapped_file *file,
 			    struct err *(*fn)(void *ctx, const struct symbol_file *file), void *ctx)
 {
-	static const enum symbol_debug debug[] = {
-		[IMAGE_DEBUG_NONE] = SYMBOL_DEBUG_NONE,
-		[IMAGE_DEBUG_OWN] = SYMBOL_DEBUG_OWN,
-		[IMAGE_DEBUG_SEPARATE] = SYMBOL_DEBUG_SEPARATE,
-	};
 	struct str build_id AUTO_STR = STR_INIT;
 	struct err *err = image_build_id(file->image, &build_id);
 	struct symbol_file is = {
 		.path = file->is.path,
 		.build_id = str_text(&build_id),
-		.debug = debug[image_debug(file->image)],
+		.debug = image_debug(file->image),
 		.package = str_text(&file->is.package),
 	};
 
