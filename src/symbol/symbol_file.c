@@ -105,7 +105,7 @@ struct err *symbols_each_file(struct symbols *symbols,
 {
 	CLEANUP(mapped_files_free) struct mapped_files files = { VEC_INIT };
 	struct debug_search *search = symbols_search(symbols);
-	struct debug_search kept = *search;
+	int (*fetch)(void *ctx, const char *build_id, const char *module_path) = search->fetch;
 	struct err *err = list_files(symbols, &files);
 
 	search->fetch = NULL;
@@ -116,9 +116,9 @@ struct err *symbols_each_file(struct symbols *symbols,
 		if (!err)
 			err = cancel_check();
 	}
-	search->fetch = kept.fetch;
+	search->fetch = fetch;
 	/* Debug files that were not found without it may be found with it. */
-	if (kept.fetch)
+	if (fetch)
 		symbols_retry(symbols);
 	return err;
 }
