@@ -115,12 +115,12 @@ const char *names_readable(struct names *names, const char *text, size_t len,
 
 static void make_brief(struct names *names, struct name *name)
 {
-	struct folded folded = { .bare = name_bare(name->readable) };
+	struct folded folded;
 
 	if (name->brief)
 		return;
-	if (name->cxx)
-		folded = name_fold(name->readable);
+	folded = name->cxx ? name_fold(name->readable) :
+			     (struct folded){ .bare = name_bare(name->readable) };
 	if (folded.text && strlen(folded.text) <= NAME_MAX_LEN)
 		name->brief = names_keep(names, folded.text, SIZE_MAX);
 	free(folded.text);
