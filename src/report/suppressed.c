@@ -19,7 +19,7 @@
 static bool frame_matches(const struct symbol_frame *frame, const char *pattern)
 {
 	return suppression_matches(pattern, frame->function) ||
-	       suppression_matches(pattern, frame->brief) ||
+	       (frame->brief != frame->function && suppression_matches(pattern, frame->brief)) ||
 	       suppression_matches(pattern, frame->linkage) ||
 	       suppression_matches(pattern, frame->file) ||
 	       suppression_matches(pattern, frame->module) ||
