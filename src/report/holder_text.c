@@ -8,9 +8,9 @@
 
 #include "heap/leak.h"
 #include "report/out.h"
+#include "report/traceback.h"
 #include "session/leaks.h"
 #include "session/session.h"
-#include "symbol/symbol.h"
 
 #define HOLDERS_FEW	5u
 
@@ -31,32 +31,29 @@ static void print_place(struct session *session, const struct session_leaks *fou
 	out_column(out, text, 18);
 }
 
-static void print_where(struct session *session, const struct session_leaks *found,
-			const struct session_holder *holder, struct out *out)
+static void print_where(struct session *session, struct symbols *symbols,
+			const struct session_leaks *found, const struct session_holder *holder,
+			struct out *out)
 {
-	const char *entry = holder->pc && !holder->returns ?
-				    session_entry_name(session, holder->pc) : NULL;
+	const struct stack_pc pc = { holder->pc, found->generation, !holder->returns };
 
+	out_text(out, " ");
 	if (holder->in == SESSION_HOLDER_STACK)
-		out_f(out, " stack of thread %d", holder->tid);
+		stack_word_print(session, symbols, holder->tid, pc, out);
 	else
-		out_f(out, " thread %d", holder->tid);
-	if (holder->pc)
-		out_f(out, ", in %s", entry ? entry :
-		      symbols_text(session_symbols(session), holder->pc, found->generation,
-				   holder->returns, session_naming(session)->names));
+		out_f(out, "thread %d", holder->tid);
 }
 
-static void print_holder(struct session *session, const struct session_leaks *found,
-			 const struct leaks *leaks, const struct session_holder *holder,
-			 struct out *out)
+static void print_holder(struct session *session, struct symbols *symbols,
+			 const struct session_leaks *found, const struct leaks *leaks,
+			 const struct session_holder *holder, struct out *out)
 {
 	const struct reach_holder *is = &found->mark.holders.at[holder->number];
 	const struct leak_sum *sum = &leaks->by_holder.at[holder->number];
 	uint64_t start = packed_at(&found->held, is->block)->address;
 
 	print_place(session, found, holder, out);
-	print_where(session, found, holder, out);
+	print_where(session, symbols, found, holder, out);
 	out_f(out, ": %" PRIu64 " bytes in %" PRIu64 " blocks, by byte %" PRIu64 " of " PRI_ADDRESS,
 	      sum->bytes, sum->blocks, is->word - start, start);
 	if (is->words > 1)
@@ -68,17 +65,19 @@ void holders_print(struct session *session, const struct session_leaks *found,
 		   const struct leaks *leaks, struct out *out)
 {
 	size_t most = leaks->kinds & 1u << LEAK_REACHABLE ? SESSION_HOLDERS_MAX : HOLDERS_FEW;
+	struct symbols *symbols;
 	size_t listed = 0;
 
 	if (!leaks->on_stack.blocks)
 		return;
+	symbols = session_symbols(session);
 	out_f(out, "    %" PRIu64 " bytes in %" PRIu64 " blocks that are not lost hang on words of "
 	      "stacks and registers alone; such a word may be a variable, or a dead copy of one:\n",
 	      leaks->on_stack.bytes, leaks->on_stack.blocks);
 	for (size_t i = 0; i < found->holders.nr && listed < most && !out_done(out); i++) {
 		if (!leaks->by_holder.at[found->holders.at[i].number].blocks)
 			continue;	/* all blocks that hang on it are suppressed */
-		print_holder(session, found, leaks, &found->holders.at[i], out);
+		print_holder(session, symbols, found, leaks, &found->holders.at[i], out);
 		listed++;
 	}
 	if (leaks->by_holder.nr > listed)

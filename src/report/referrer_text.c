@@ -87,14 +87,9 @@ static void print_tls(struct printer *printer, const struct session_referrer *re
 
 static void print_stack(struct printer *printer, const struct session_referrer *referrer)
 {
-	const char *entry = referrer->returns ? NULL :
-						session_entry_name(printer->session, referrer->pc);
+	const struct stack_pc pc = { referrer->pc, printer->find->generation, !referrer->returns };
 
-	out_f(printer->out, "stack of thread %d", referrer->tid);
-	if (referrer->pc)
-		out_f(printer->out, ", in %s", entry ? entry :
-		      symbols_text(printer->symbols, referrer->pc, printer->find->generation,
-				   referrer->returns, session_naming(printer->session)->names));
+	stack_word_print(printer->session, printer->symbols, referrer->tid, pc, printer->out);
 }
 
 static void print_of_block(struct printer *printer, const struct session_referrer *referrer)

@@ -151,6 +151,18 @@ struct err *frame_lines(struct str *str, struct session *session, struct symbols
 	return err;
 }
 
+void stack_word_print(struct session *session, struct symbols *symbols, pid_t tid,
+		      struct stack_pc pc, struct out *out)
+{
+	const char *entry = pc.entry ? session_entry_name(session, pc.pc) : NULL;
+
+	out_f(out, "stack of thread %d", tid);
+	if (pc.pc)
+		out_f(out, ", in %s", entry ? entry :
+		      symbols_text(symbols, pc.pc, pc.generation, !pc.entry,
+				   session_naming(session)->names));
+}
+
 static void find_uprobes(struct stack_ends *ends)
 {
 	struct proc_maps maps = { VEC_INIT };

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 #include "base/map.h"
@@ -55,6 +56,13 @@ struct err *frame_lines(struct str *str, struct session *session, struct symbols
 			struct stack_pc pc, size_t indent, uint64_t *dim_ret) MUST_CHECK;
 /* Print them; on a coloured terminal those of dim are faint. */
 void frame_lines_print(struct out *out, const char *text, size_t len, uint64_t dim);
+
+/*
+ * Print where a word of a stack is: "stack of thread 17, in load_row() (x.c:42)". It is in the
+ * frame of the function of this PC; pc.pc 0: that function is not known.
+ */
+void stack_word_print(struct session *session, struct symbols *symbols, pid_t tid,
+		      struct stack_pc pc, struct out *out);
 
 /*
  * The text that says why a stack ends. A uretprobe replaces a function's return address by one in
