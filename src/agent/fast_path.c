@@ -127,7 +127,7 @@ static ALWAYS_INLINE bool leave(struct agent_frame *frame, const struct agent_pr
 	if (UNLIKELY(!thread) || UNLIKELY(!ledger_holds(&thread->ledger, entry_sp(frame))) ||
 	    UNLIKELY(thread->ledger.inserted == frame->ax) ||
 	    UNLIKELY(!address_fits(frame->ax)) ||
-	    UNLIKELY(size > LEDGER_SIZE_MAX))
+	    UNLIKELY(size > LOG_SIZE_MAX))
 		return false;
 	thread->ledger.busy = 1;
 	compiler_barrier();

@@ -10,14 +10,12 @@
 #include "cmd/query.h"
 #include "cmd/shell.h"
 
-#define SIZE_MOST	((1ull << 48) - 1)
-
 static struct block_value value_of(const struct log *log, const struct block *block)
 {
 	struct block_value value = {
 		.address = block->address,
 		.heap = block->heap,
-		.size = MIN(block->size, SIZE_MOST),
+		.size = MIN(block->size, LOG_SIZE_MAX),
 		.process = block->process,
 		.free_kind = block->free_kind,
 		.preattach = block->preattach,

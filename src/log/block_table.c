@@ -342,7 +342,7 @@ NOINLINE bool table_insert(struct log *log, uint64_t address, uint64_t size, uin
 static bool insert_record(struct log *log, const struct log_record *record,
 			  struct log_record *replaced)
 {
-	uint64_t size = MIN(record->size, RECORD_SIZE_MAX);
+	uint64_t size = MIN(record->size, LOG_SIZE_MAX);
 
 	if (LIKELY(record->size == size && !thread_shared(log, record->thread)))
 		return fast_insert(log, record, replaced);

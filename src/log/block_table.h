@@ -192,8 +192,6 @@ _Static_assert(sizeof(struct log_window) == 512, "window");
 #define KEY_SEQUENCE		(63ull << 58)
 #define KEY_SEQUENCE_ONE	(1ull << 58)
 
-#define RECORD_SIZE_MAX		((1ull << 48) - 1)
-
 #define TAG_LIVE		0x8000u
 #define TAG_HASH		0x7fffu
 

@@ -110,7 +110,6 @@
 #include "log/unknown_free.h"
 
 #define LEDGER_OPS		8
-#define LEDGER_SIZE_MAX		((1ull << 48) - 1)	/* what a record can hold */
 
 /* An operation: a call that was entered and has not returned. */
 struct ledger_op {

@@ -225,7 +225,7 @@ static ALWAYS_INLINE uint32_t record(const struct ledger_call *call,
 {
 	struct log_record record;
 
-	size = MIN(size, LEDGER_SIZE_MAX);
+	size = MIN(size, LOG_SIZE_MAX);
 	if (UNLIKELY(call->ledger->sample)) {
 		record_samples(*call, words, block, size, inner);
 		return LOG_STACK_NONE;

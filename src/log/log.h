@@ -92,11 +92,12 @@ struct log {
 #define LOG_PROCESSES		128
 #define LOG_DOMAIN_SHIFT	55
 #define LOG_DOMAIN_USER		(1ull << LOG_DOMAIN_SHIFT)
+#define LOG_SIZE_MAX		((1ull << 48) - 1)	/* of a record; larger blocks have it */
 
 /* One allocation, in the form in which it is written and read. */
 struct log_record {
 	uint64_t address;		/* key; not 0; below 2^56 */
-	uint64_t size;			/* bytes asked for, below 2^48 */
+	uint64_t size;			/* bytes asked for; at most LOG_SIZE_MAX */
 	/* time stamp: log_now(); increasing for one writer, unique */
 	uint64_t time;
 	uint32_t thread;		/* index into the registry */

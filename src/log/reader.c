@@ -77,7 +77,7 @@ static bool unknown_free_read(const struct log *log, const struct log_unknown_fr
 	unpair(ring_load(&slot->who), &ret->thread, &ret->stack);
 	ret->on_stack = ring_load(&slot->on_stack);
 	ret->block.address = ret->address;
-	ret->block.size = MIN(ring_load(&slot->block_size), RECORD_SIZE_MAX);
+	ret->block.size = MIN(ring_load(&slot->block_size), LOG_SIZE_MAX);
 	ret->block.time = ring_load(&slot->block_time);
 	unpair(ring_load(&slot->block_who), &ret->block.thread, &ret->block.stack);
 	ret->block.heap = LOG_HEAP_UNKNOWN;

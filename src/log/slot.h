@@ -54,7 +54,7 @@ static inline void record_decode(uint64_t key, uint64_t time, uint64_t size, uin
 				 struct log_record *ret)
 {
 	ret->address = key & KEY_ADDRESS;
-	ret->size = size & RECORD_SIZE_MAX;
+	ret->size = size & LOG_SIZE_MAX;
 	ret->time = time;
 	slot_stack_decode(stack, ret);
 }

@@ -59,8 +59,8 @@ static const struct script scripts[] = {
 	  .record = { { B, 30 } } },
 	{ "sizes", .step = { E(CALLOC, 1, 7, 6), L(CALLOC, 1, A),
 			     E(CALLOC, 1, 1ull << 40, 1ull << 40), L(CALLOC, 1, B) },
-	  .want = { .allocs = 2, .alloc_bytes = 42 + LEDGER_SIZE_MAX },
-	  .record = { { A, 42 }, { B, LEDGER_SIZE_MAX } } },
+	  .want = { .allocs = 2, .alloc_bytes = 42 + LOG_SIZE_MAX },
+	  .record = { { A, 42 }, { B, LOG_SIZE_MAX } } },
 
 	/* The same address again and again, each time higher up: one call. */
 	{ "nested", .step = { E(NEW, 5, 49), E(CALLOC, 7, 1, 50), M(9, 64, A), L(CALLOC, 7, A),

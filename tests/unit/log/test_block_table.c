@@ -135,8 +135,8 @@ static void test_fields(void)
 	open_log(LOG_LIMIT_MIN);
 	CU_ASSERT_TRUE(log_insert(&log_, &in, NULL));
 	CU_ASSERT_TRUE(log_lookup(&log_, 1, &out));
-	CU_ASSERT_TRUE(out.address == 1 && out.size == RECORD_SIZE_MAX && out.time == ~0ull && out.heap == 0xffff);
-	in.size = RECORD_SIZE_MAX;
+	CU_ASSERT_TRUE(out.address == 1 && out.size == LOG_SIZE_MAX && out.time == ~0ull && out.heap == 0xffff);
+	in.size = LOG_SIZE_MAX;
 	CU_ASSERT_TRUE(log_remove(&log_, 1, thread_, &out));
 	CU_ASSERT_TRUE(same_record(&in, &out));
 	CU_ASSERT_EQUAL(log_accounts_get(&log_).alloc_bytes, log_accounts_get(&log_).free_bytes);
