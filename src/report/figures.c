@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/page.h"
 #include "heap/block.h"
 #include "probe/runtimes.h"
 #include "report/blocks.h"
@@ -252,7 +253,7 @@ struct figures_acquired figures_acquired(const struct figures *figures, size_t n
 		return (struct figures_acquired){ .mmap = all };
 	vec_each(span, &heap->walk.spans) {
 		if (!span->heap && (span->start < heap->brk_start || span->start >= heap->brk))
-			mapped += ALIGN_UP(span->end, 4096ull) - ALIGN_DOWN(span->start, 4096ull);
+			mapped += ALIGN_UP(span->end, PAGE) - ALIGN_DOWN(span->start, PAGE);
 	}
 	mapped = MIN(mapped, all);
 	return (struct figures_acquired){ .sbrk = all - mapped, .mmap = mapped };
