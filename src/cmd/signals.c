@@ -12,14 +12,16 @@
 #include <string.h>
 
 #include "base/cancel.h"
+#include "os/tracer.h"
 
-#define PATIENCE	5	/* seconds, after which a second request to end ends mdbg at once */
+/* after which a second request to end ends mdbg at once */
+#define PATIENCE_NS	5000000000ull
 
 /* A signal handler has no context from which it could reach a shell. */
 static int wake[2] = { -1, -1 };
 static pthread_t main_thread;
 static volatile sig_atomic_t ending;
-static volatile time_t ending_since;
+static volatile uint64_t ending_since;
 static volatile sig_atomic_t interrupts;
 
 /*
@@ -52,20 +54,12 @@ static void on_interrupt(int number)
 	note();
 }
 
-static time_t now(void)
-{
-	struct timespec monotonic;
-
-	clock_gettime(CLOCK_MONOTONIC, &monotonic);
-	return monotonic.tv_sec;
-}
-
 static void on_end(int number)
 {
 	if (passed_on(number))
 		return;
 	/* A terminal that goes away sends more than one of these at once. */
-	if (ending && now() < ending_since + PATIENCE)
+	if (ending && tracer_now() < ending_since + PATIENCE_NS)
 		return;
 	if (ending) {
 		/*
@@ -76,7 +70,7 @@ static void on_end(int number)
 		raise(number);
 		return;
 	}
-	ending_since = now();
+	ending_since = tracer_now();
 	ending = number;
 	note();
 }

@@ -4,7 +4,6 @@
 #include "cmd/target_commands.h"
 
 #include <limits.h>
-#include <time.h>
 
 #include "base/cancel.h"
 #include "base/cleanup.h"
@@ -12,6 +11,7 @@
 #include "cmd/shell.h"
 #include "cmd/suggest.h"
 #include "os/processes.h"
+#include "os/tracer.h"
 #include "report/progress.h"
 #include "symbol/symbol.h"
 
@@ -118,14 +118,6 @@ struct err *target_command_find_pid(const char *text, pid_t *ret)
 	return NULL;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* The timer is there only to end Tcl_DoOneEvent. */
 static void on_poll(ClientData data UNUSED)
 {
@@ -144,7 +136,7 @@ static void serve(uint64_t left_ns)
 struct err *waiting(struct shell *shell, uint64_t ns, bool (*done)(void *ctx, struct err **err_ret),
 		    void *ctx)
 {
-	uint64_t start = now_ns(), spent;
+	uint64_t start = tracer_now(), spent;
 	struct err *err = NULL;
 
 	for (;;) {
@@ -155,7 +147,7 @@ struct err *waiting(struct shell *shell, uint64_t ns, bool (*done)(void *ctx, st
 			return err;
 		if (!shell->depth)
 			shell_check_ending(shell);
-		spent = now_ns() - start;
+		spent = tracer_now() - start;
 		if (spent >= ns)
 			return err_create(ERR_TIMEOUT, "time is over");
 		serve(ns - spent);

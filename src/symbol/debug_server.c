@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cancel.h"
 #include "base/cleanup.h"
+#include "os/tracer.h"
 
 #define LIBRARY	"libdebuginfod.so.1"
 
@@ -36,17 +36,9 @@ struct debug_server {
 /* A request that is under way. */
 struct work {
 	const struct debug_request *request;
-	time_t end;
+	uint64_t end;		/* as tracer_now() counts */
 	struct err *stopped;	/* why it must end; NULL: it must not */
 };
-
-static time_t now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec;
-}
 
 static struct err *too_long(uint64_t most)
 {
@@ -65,7 +57,7 @@ static int on_progress(struct debuginfod_client *client UNUSED, long done, long 
 
 	if (!work->stopped)
 		work->stopped = cancel_check();
-	if (!work->stopped && now() >= work->end)
+	if (!work->stopped && tracer_now() >= work->end)
 		work->stopped = err_create(ERR_TIMEOUT, "not there within %u s, which "
 					   "debuginfod-time allows", request->most_seconds);
 	if (!work->stopped && MAX(bytes, all) > request->most_bytes)
@@ -142,7 +134,7 @@ struct err *debug_server_find(struct debug_server *server, const struct debug_re
 {
 	struct work work = {
 		.request = request,
-		.end = now() + (time_t)request->most_seconds,
+		.end = tracer_now() + request->most_seconds * 1000000000ull,
 	};
 	AUTO_CLOSE int fd = -1;
 	struct stat st;
