@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/sum.h"
 #include "heap/block.h"
 
 void dict_heap(Tcl_Obj *dict, const char *key, uint16_t heap)
@@ -144,18 +145,9 @@ static bool is_shared(const struct shared_value *at, enum shared_kind kind, uint
 	return at->obj && at->kind == (int)kind && at->bits == bits;
 }
 
-static uint64_t text_hash(const char *text)
-{
-	uint64_t hash = 0xcbf29ce484222325ull;	/* FNV-1a */
-
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 0x100000001b3ull;
-	return hash;
-}
-
 void dicts_text(struct dicts *dicts, const char *key, const char *text)
 {
-	uint64_t hash = text_hash(text);
+	uint64_t hash = sum_bytes(0, text, strlen(text));
 	struct shared_value *at = shared_at(dicts, SHARED_TEXT, hash);
 	bool known = is_shared(at, SHARED_TEXT, hash) && !strcmp(Tcl_GetString(at->obj), text);
 

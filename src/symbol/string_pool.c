@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/outside.h"
+#include "base/sum.h"
 #include "symbol/fold.h"
 #include "symbol/symbol.h"
 
@@ -36,19 +37,9 @@ void names_free(struct names *names)
 	map_free(&names->by_hash, free_chain);
 }
 
-/* The hash is FNV-1a. */
-static uint64_t hash_of(const char *text, size_t len)
-{
-	uint64_t hash = 0xcbf29ce484222325;
-
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3;
-	return hash;
-}
-
 static struct name *find_or_add(struct names *names, const char *text, size_t len)
 {
-	uint64_t hash = hash_of(text, len);
+	uint64_t hash = sum_bytes(0, text, len);
 	struct name *first = map_get(&names->by_hash, hash);
 	struct name *name;
 
