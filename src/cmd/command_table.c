@@ -167,7 +167,7 @@ static struct err *check_count(const struct call *call)
 static struct err *run_printing(struct call *call)
 {
 	struct shell *shell = call->shell;
-	struct winsize size;
+	struct winsize size = { .ws_row = 0 };
 	struct out out;
 	struct pager pager;
 	struct err *err = shell_flush(shell), *write_err;
@@ -182,7 +182,7 @@ static struct err *run_printing(struct call *call)
 		out.columns = size.ws_col;
 		out.units = shell->units;
 	}
-	pager_offer(&pager, shell, &out);
+	pager_offer(&pager, shell, size.ws_row, &out);
 	call->out = &out;
 	err = call->cmd->run(call);
 	write_err = out_finish(&out);

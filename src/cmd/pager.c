@@ -4,7 +4,6 @@
 #include "cmd/pager.h"
 
 #include <fcntl.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cmd/shell.h"
@@ -34,19 +33,15 @@ static void start(struct out *out)
 	out->reader_may_leave = true;
 }
 
-void pager_offer(struct pager *pager, const struct shell *shell, struct out *out)
+void pager_offer(struct pager *pager, const struct shell *shell, unsigned rows, struct out *out)
 {
-	struct winsize size;
-
 	*pager = (struct pager){ .fd = -1 };
-	if (!shell->interactive || !shell->pager || shell->redirect || !isatty(STDOUT_FILENO) ||
+	if (!shell->interactive || !shell->pager || shell->redirect || rows < 2 ||
 	    !isatty(STDIN_FILENO))
-		return;
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || size.ws_row < 2)
 		return;
 	out->page = start;
 	out->page_ctx = pager;
-	out->page_lines = size.ws_row - 1u;
+	out->page_lines = rows - 1;
 }
 
 void pager_end(struct pager *pager)

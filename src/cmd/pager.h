@@ -15,7 +15,7 @@ struct pager {
 	int fd;
 };
 
-/* Let out start the pager once it has more lines than the screen. */
-void pager_offer(struct pager *pager, const struct shell *shell, struct out *out);
+/* Let out start the pager once it has more lines than the screen has rows (0: no screen). */
+void pager_offer(struct pager *pager, const struct shell *shell, unsigned rows, struct out *out);
 /* Call this after out_finish: it waits until the user has closed the pager. */
 void pager_end(struct pager *pager);
