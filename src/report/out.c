@@ -18,6 +18,8 @@
 
 #define LOOK_MS	100
 
+static const char blanks[] = "                                                                ";
+
 struct err *out_init_fd(struct out *out, int fd, const char *name)
 {
 	*out = (struct out){ .fd = fd, .buf = malloc(OUT_ROOM) };
@@ -135,7 +137,6 @@ static void put(struct out *out, const void *bytes, size_t len)
 /* Put out a whole line, which comes without its newline. */
 static void put_line(struct out *out, const char *line, size_t len)
 {
-	static const char blanks[] = "                                        ";
 	size_t most = MIN(out->columns / 2, sizeof(blanks) - 1);
 	size_t indent = MIN(strspn(line, " ") + 4, most);
 	size_t row;
@@ -257,9 +258,6 @@ void out_f(struct out *out, const char *fmt, ...)
 
 void out_blanks(struct out *out, size_t n)
 {
-	static const char blanks[] =
-		"                                                                ";
-
 	while (n > sizeof(blanks) - 1) {
 		out_bytes(out, blanks, sizeof(blanks) - 1);
 		n -= sizeof(blanks) - 1;
