@@ -8,9 +8,9 @@ struct session;
 struct session_leaks;
 
 /*
- * Print how much hangs on such words, and then the largest ones, each with what hangs on it:
- * HOLDERS_FEW of them or, if reachable blocks were asked for, all that were noted. Prints nothing
- * if there are none.
+ * Print how much hangs on such words, and then the largest ones, each with what hangs on it: a few
+ * of them or, if reachable blocks were asked for, all that were noted. Prints nothing if there are
+ * none.
  */
 void holders_print(struct session *session, const struct session_leaks *found,
 		   const struct leaks *leaks, struct out *out);
