@@ -41,7 +41,7 @@ struct setting {
 	struct err *(*then)(struct session *session);
 	/* These are used in place of storing and reading the value. */
 	struct err *(*set)(struct shell *shell, const struct setting *setting, const char *value);
-	uint32_t (*get)(const struct session *session);
+	uint32_t (*get)(const struct shell *shell);
 };
 
 #define IN_CONFIG(field) \
@@ -172,7 +172,7 @@ static struct err *get(const struct shell *shell, const struct setting *setting,
 
 	if (is_text(setting))
 		return str_add(ret, *(char *const *)at);
-	number = setting->get ? setting->get(shell->session) :
+	number = setting->get ? setting->get(shell) :
 		 setting->len == sizeof(bool) ? *(const bool *)at :
 		 setting->len == sizeof(uint32_t) ? *(const uint32_t *)at : *(const uint64_t *)at;
 	if (setting->kind == WORDS)
@@ -188,6 +188,11 @@ static struct err *set_free_history(struct shell *shell, const struct setting *s
 	struct err *err = store(setting, value, &nr);
 
 	return err ? err : session_set_free_history(shell->session, nr);
+}
+
+static uint32_t get_free_history(const struct shell *shell)
+{
+	return session_free_history(shell->session);
 }
 
 static struct err *set_debug_path(struct shell *shell, const struct setting *setting UNUSED,
@@ -254,9 +259,9 @@ static struct err *set_names(struct shell *shell, const struct setting *setting,
 	return err;
 }
 
-static uint32_t get_names(const struct session *session)
+static uint32_t get_names(const struct shell *shell)
 {
-	return session_naming((struct session *)session)->names;
+	return session_naming(shell->session)->names;
 }
 
 static struct err *set_skip(struct shell *shell, const struct setting *setting UNUSED,
@@ -296,7 +301,7 @@ static const struct setting settings[] = {
 	  WORDS, { "parent", "child", "both" }, IN_CONFIG(follow_fork), .then = session_configured },
 	{ "free-history", "frees that are remembered, to explain double frees (0: none)",
 	  COUNT, .most = LOG_FREES_MAX, .none = "none is remembered", IN_CONFIG(free_history),
-	  .set = set_free_history, .get = session_free_history },
+	  .set = set_free_history, .get = get_free_history },
 	{ "leaks-at-end", "look for leaks when the process ends; `malloc leaks` then shows them",
 	  WORDS, { "off", "on" }, IN_CONFIG(leaks_at_end), .then = session_configured },
 	{ "log-limit", "bytes that the log may grow to, at the next attach",
