@@ -27,6 +27,16 @@ static struct err *ask(struct shell *shell, const char *build_id, int *fd_ret)
 	return err;
 }
 
+static const char *hint_for(enum err_code code)
+{
+	if (code == ERR_RANGE)
+		return "set debuginfod-size SIZE, and then set debuginfod on";
+	if (code == ERR_TIMEOUT)
+		return "no other file is asked for until `set debuginfod on`; set debuginfod-time "
+		       "SECONDS before it";
+	return "no other file is asked for until `set debuginfod on`";
+}
+
 /*
  * A file that no server has is no warning: `map -v` shows it. Nor is Ctrl-C: the command that it
  * ends reports it.
@@ -48,9 +58,7 @@ static int fetch(void *ctx, const char *build_id, const char *path)
 		return fd;
 	shell->debug_server_failed = err->code != ERR_RANGE;
 	err = err_wrap(err, "debuginfod: the debug file of %s", path);
-	report_warning(shell, err->msg, shell->debug_server_failed ?
-		       "no other file is asked for until `set debuginfod on`" :
-		       "set debuginfod-size SIZE, and then set debuginfod on");
+	report_warning(shell, err->msg, hint_for(err->code));
 	return -1;
 }
 

@@ -42,8 +42,7 @@ struct work {
 
 static struct err *too_long(uint64_t most)
 {
-	return err_create(ERR_RANGE, "longer than %llu MB, which debuginfod-size allows",
-			  (unsigned long long)(most >> 20));
+	return err_create(ERR_RANGE, "longer than %llu MB", (unsigned long long)(most >> 20));
 }
 
 /* Only the main thread asks, for one file at a time. */
@@ -58,8 +57,8 @@ static int on_progress(struct debuginfod_client *client UNUSED, long done, long 
 	if (!work->stopped)
 		work->stopped = cancel_check();
 	if (!work->stopped && tracer_now() >= work->end)
-		work->stopped = err_create(ERR_TIMEOUT, "not there within %u s, which "
-					   "debuginfod-time allows", request->most_seconds);
+		work->stopped = err_create(ERR_TIMEOUT, "not there within %u s",
+					   request->most_seconds);
 	if (!work->stopped && MAX(bytes, all) > request->most_bytes)
 		work->stopped = too_long(request->most_bytes);
 	if (!work->stopped && request->step && all)

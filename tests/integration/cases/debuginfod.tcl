@@ -140,7 +140,7 @@ case debuginfod-exec 30 {
 	debuginfod_end $t $m
 }
 
-# What goes wrong is said once, and the answer comes without lines.
+# What goes wrong is said once, and the answer comes without lines. Returns all that is said.
 proc check_no_lines {t warning args} {
 	set m [live_start -p [pid_of $t]]
 	order $t "make 20 777"
@@ -155,14 +155,17 @@ proc check_no_lines {t warning args} {
 	debuginfod_end $t $m
 	set warnings [lsearch -all -inline -glob [split [slurp $::live_err($m)] "\n"] "mdbg: debuginfod: *"]
 	check {[llength $warnings] == 1 && [string match -nocase $warning [lindex $warnings 0]]} {warned: $warnings: [slurp $::live_err($m)]}
+	return [slurp $::live_err($m)]
 }
 
 case debuginfod-too-long 20 {
-	check_no_lines [start_with_server long] "*hard*longer than 512 MB*"
+	set said [check_no_lines [start_with_server long] "*hard*longer than 512 MB*"]
+	check {[string match "*\nhint: set debuginfod-size *" $said]} {no way out: $said}
 }
 
 case debuginfod-too-slow 20 {
-	check_no_lines [start_with_server hang] "*hard*not there within 2 s*" "debuginfod-time 2"
+	set said [check_no_lines [start_with_server hang] "*hard*not there within 2 s*" "debuginfod-time 2"]
+	check {[string match "*\nhint: *set debuginfod-time *" $said]} {no way out: $said}
 	check {[requests] == 1} {asked again: [requests]}
 }
 
