@@ -90,6 +90,11 @@ proc need {program} {
 	return [lindex $path 0]
 }
 
+# Not one of another place, nor a script that looks for one, and would have blocks of its own.
+proc system_python {} {
+	return [expr {[file executable /usr/bin/python3] ? "/usr/bin/python3" : [need python3]}]
+}
+
 proc note {text} {
 	puts $text
 	flush stdout

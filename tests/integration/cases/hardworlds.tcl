@@ -559,7 +559,7 @@ case hard-java 60 {
 }
 
 case hard-python-threads 40 {
-	set python [expr {[file executable /usr/bin/python3] ? "/usr/bin/python3" : [need python3]}]
+	set python [system_python]
 	set script [spit $::tmp/work.py {
 import os, subprocess, sys, threading, zlib
 kept = []

@@ -290,8 +290,7 @@ for line in sys.stdin:
     kept = {str(i): [i] * 3 for i in range(2000)}
     print("ok", flush=True)
 }
-	# Not a script that looks for one, and would lose blocks of its own.
-	set python [expr {[file executable /usr/bin/python3] ? "/usr/bin/python3" : [need python3]}]
+	set python [system_python]
 	set chan [open |[list {*}[dripping] PYTHONMALLOC=malloc $python -c $program 2>@stderr] r+]
 	chan configure $chan -buffering line
 	check {[hear $chan] eq "ready"} {it is not ready}

@@ -141,7 +141,7 @@ case oracle-redis 200 {
 
 case oracle-python3 200 {
 	build_oracle
-	set python [expr {[file executable /usr/bin/python3] ? "/usr/bin/python3" : [need python3]}]
+	set python [system_python]
 	set script [spit $::tmp/work.py {
 import json, os, re, subprocess, sys, threading, zlib
 kept = {}

@@ -160,7 +160,7 @@ case program-survives-a-killed-mdbg 60 {
 
 # Programs that nobody prepared, from their first malloc. At the end the log still answers.
 case program-real-ones 200 {
-	set python [expr {[file executable /usr/bin/python3] ? "/usr/bin/python3" : [need python3]}]
+	set python [system_python]
 	mdbg_ok -limit 100 -q --stack-depth 128 -c {wait exit} -c "malloc allocations > $::tmp/python" -c {malloc sites limit 3} \
 		-- $python -c {print("sum", sum(len({j: str(j) for j in range(i)}) for i in range(200)))}
 	check {[string match "*sum 19900\n*" $::out]} {python3 prints $::out}

@@ -130,7 +130,7 @@ repeated redis-attach-and-detach 100 {
 }
 
 case python 120 {
-	set python [expr {[file executable /usr/bin/python3] ? "/usr/bin/python3" : [need python3]}]
+	set python [system_python]
 	set script [spit $::tmp/work.py {
 import os, sys, threading
 kept = {}

@@ -113,7 +113,7 @@ case runtime-node 30 {
 }
 
 case runtime-python 30 {
-	set python [expr {[file executable /usr/bin/python3] ? "/usr/bin/python3" : [need python3]}]
+	set python [system_python]
 	set script [spit $::tmp/wait.py {
 import sys
 print("ready", flush=True)
