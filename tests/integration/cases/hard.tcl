@@ -284,7 +284,7 @@ case hard-no-memory-to-lock 30 {
 		skip "needs root"
 	}
 	# (A small program: the limit may be 8 MB, and not to be raised.)
-	exact_in [ready_in [open |[list [built cc -static] -l -m 3 -u 2>@stderr] r+] hard] jump
+	exact_in [ready_in [open |[list [build_target cc hard.c -g -static] -l -m 3 -u 2>@stderr] r+] hard] jump
 }
 
 case hard-nobody 20 {

@@ -1,27 +1,18 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Hard places, programs: static ones, musl, allocators that come and go, those that do things their own way. See hard.tcl.
 
-# `hard` built otherwise. Returns the program's path.
-proc built {cc args} {
-	set source [file join $::here .. targets]
-	if {[catch {exec [need $cc] -O2 -g -D_GNU_SOURCE -I$source {*}$args -o $::tmp/hard $source/hard.c -pthread 2>@1} message]} {
-		skip "it cannot be built by $cc $args: [string range $message 0 100]"
-	}
-	return $::tmp/hard
-}
-
 case hard-static-glibc 20 {
-	exact_in [ready_in [open |[list [built cc -static] -t 3 2>@stderr] r+] hard] jump
+	exact_in [ready_in [open |[list [build_target cc hard.c -g -static] -t 3 2>@stderr] r+] hard] jump
 }
 
 case hard-static-pie 20 {
-	exact_in [ready_in [open |[list [built cc -static-pie] -t 3 2>@stderr] r+] hard] jump
+	exact_in [ready_in [open |[list [build_target cc hard.c -g -static-pie] -t 3 2>@stderr] r+] hard] jump
 }
 
 # musl's code is without unwind information in part: the blocks are exact, and tracebacks say why they end.
 foreach {name args} {dynamic {} static -static} {
 	case hard-musl-$name 20 [string map [list ARGS $args] {
-		set program [built musl-gcc ARGS -idirafter /usr/include -idirafter /usr/include/[exec uname -m]-linux-gnu]
+		set program [build_target musl-gcc hard.c -g ARGS -idirafter /usr/include -idirafter /usr/include/[exec uname -m]-linux-gnu]
 		exact_in [ready_in [open |[list $program -t 3 2>@stderr] r+] hard] jump 0
 	}]
 }

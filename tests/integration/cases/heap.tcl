@@ -388,14 +388,8 @@ by_both case heap-find 60 {
 
 # libc is in the program: its heap is known all the same.
 case heap-static 60 {
-	set source [file join $::here .. targets heaps.c]
-	if {[catch {exec [need gcc] -O2 -g -static -D_GNU_SOURCE -o $::tmp/heaps $source -pthread 2>@1} message]} {
-		skip "no static program can be built: [string range $message 0 100]"
-	}
-	set t [open |[list $::tmp/heaps 9000 2>@stderr] r+]
-	chan configure $t -buffering line
-	set pid [lindex [hear $t] 1]
-	set m [live_start -p $pid]
+	set t [start_command [build_target gcc heaps.c -g -static] 9000]
+	set m [live_start -p [pid_of $t]]
 	live $m "malloc allocations > $::tmp/dump"
 	set truth [truth_of $t]
 	foreach block [parse_allocations [slurp $::tmp/dump]] {

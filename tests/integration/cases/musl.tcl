@@ -4,15 +4,6 @@
 set small_size 333
 set small_blocks 64
 
-# `small`, built with musl. Returns the program's path.
-proc build_small {args} {
-	set source [file join $::here .. targets small.c]
-	if {[catch {exec [need musl-gcc] -O2 {*}$args -o $::tmp/small $source 2>@1} message]} {
-		skip "no program can be built for musl: [string range $message 0 100]"
-	}
-	return $::tmp/small
-}
-
 # The functions of the stack that gdb shows at a call of malloc.
 proc gdb_frames {program} {
 	set commands [list -nx -batch -ex {break room_fill} -ex run -ex {break malloc} -ex continue -ex backtrace]
@@ -57,12 +48,12 @@ proc small_is_watched {program} {
 foreach {name options} {
 	shared {-g} shared-without-lines {} static {-static -g} static-without-lines {-static}
 } {
-	by_both case musl-$name 30 "small_is_watched \[build_small $options]"
+	by_both case musl-$name 30 "small_is_watched \[build_target musl-gcc small.c $options]"
 }
 
 # It has no restorer, so that a borrowed thread takes another way back when mdbg is killed.
 by_both repeated musl-static-killed 60 {
-	set t [start_command [build_small -static -g]]
+	set t [start_command [build_target musl-gcc small.c -static -g]]
 	set pid [pid_of $t]
 	set before [state $pid]
 	set start [clock microseconds]

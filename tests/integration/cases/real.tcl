@@ -273,22 +273,13 @@ proc other_allocator {args} {
 
 # A static program that has kept its symbols.
 by_both case static-program 60 {
-	set source [file join $::here .. targets exact.cc]
-	if {[catch {exec [need g++] -O2 -g -static -pthread -o $::tmp/exact $source 2>@1} message]} {
-		skip "no static program can be built: [string range $message 0 100]"
-	}
-	other_allocator $::tmp/exact -r -t 4
+	other_allocator [build_target g++ exact.cc -g -static] -r -t 4
 }
 
 # Another C library, and code without unwind information: blocks are known, and tracebacks end behind main and say why.
 by_both case musl-program 60 {
-	set source [file join $::here .. targets million.c]
-	if {[catch {exec [need musl-gcc] -O2 -g -o $::tmp/million $source 2>@1} message]} {
-		skip "no program can be built for musl: [string range $message 0 100]"
-	}
-	set t [open |[list $::tmp/million 2>@stderr] r+]
-	chan configure $t -buffering line
-	set pid [lindex [hear $t] 1]
+	set t [start_command [build_target musl-gcc million.c -g]]
+	set pid [pid_of $t]
 	set before [state $pid]
 	set m [live_start -p $pid]
 	order $t "make 1000"
