@@ -174,7 +174,10 @@ struct reach_result {
 	/* For each block: the number of its holder, + 1; or 0. */
 	uint32_t *holder;
 	VEC(struct reach_holder) holders;
-	/* For each block with LIKELY_OFFSET: the number of its offset, + 1. */
+	/*
+	 * After the search, for each block with LIKELY_OFFSET alone: the number of its offset, + 1.
+	 * During the search, for each block: the smallest offset in it that a word points to; or 0.
+	 */
 	uint32_t *offset;
 	VEC(struct reach_offset) offsets;
 	uint64_t root_bytes, heap_bytes, block_bytes;	/* that were scanned; one after the other */

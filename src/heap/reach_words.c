@@ -110,7 +110,10 @@ static void keep(struct marker *marker, uint32_t from, uint32_t to, bool strong)
 		graph_add(&marker->graph, to, strong);
 }
 
-/* Note the smallest offset that a word outside of the block points to. */
+/*
+ * Note the smallest offset that a word outside of the block points to. This is not for likely
+ * blocks, which have the number of their offset there (reach_likely.c).
+ */
 static void note_offset(struct marker *marker, uint32_t block, uint64_t offset)
 {
 	uint32_t *first = &marker->ret->offset[block], is = (uint32_t)MIN(offset, UINT32_MAX);
@@ -129,7 +132,7 @@ static void found(struct marker *marker, const struct extent_found *is, uint64_t
 	if (held->state == REACHABLE || held->state == INDIRECT || (kept && is->block == of))
 		return;
 	strong = address == held->address;
-	if (!strong && is->block != of && marker->strength != LOST)
+	if (!strong && is->block != of && marker->strength != LOST && held->state < LIKELY)
 		note_offset(marker, is->block, address - held->address);
 	if (!kept && held->state == POSSIBLE && marker->strength == WEAK)
 		return;

@@ -730,6 +730,36 @@ static void test_likely_offsets(void)
 	world_close(&world);
 }
 
+/*
+ * Sites with offsets of their own, all known from one wide block, which is itself likely and so read
+ * again: that leaves the numbers of the offsets as they are, even those that are larger than an
+ * offset.
+ */
+static void test_likely_read_again(void)
+{
+	enum { SITES = 16, EACH = 8, WIDE = 5000 };
+	struct world world;
+
+	world_open(&world);
+	for (size_t i = 0; i < SITES * EACH; i++)
+		push(&world, (struct block){ .address = at(100 + 20 * i), .size = 144,
+					     .stack = 1 + (uint32_t)(i / EACH) });
+	add(&world, WIDE, 8 * WIDE_WORDS);
+	world.in.word[0] = at(WIDE + 20);
+	world.in.word[WIDE] = at(WIDE + 10);			/* a pool's first words */
+	world.in.word[WIDE + 1] = at(WIDE + WIDE_WORDS);
+	for (size_t i = 0; i < SITES * EACH; i++)
+		world.in.word[WIDE + 100 + i] = at(100 + 20 * i) + (i / EACH < 8 ? 16 : 8);
+	run(&world);
+	CU_ASSERT_EQUAL(world.result.offsets.nr, SITES);
+	check_likely(&world, SITES * EACH, LIKELY_POOL, 0);
+	for (size_t i = 0; i < SITES * EACH; i++) {
+		check_likely(&world, i, LIKELY_OFFSET, i / EACH < 8 ? 16 : 8);
+		CU_ASSERT_EQUAL(world.result.offset[i], 1 + i / EACH);
+	}
+	world_close(&world);
+}
+
 static void test_likely_pools(void)
 {
 	struct world world;
@@ -776,5 +806,6 @@ void suite_reach(void)
 	CU_add_test(suite, "stacks", test_stacks);
 	CU_add_test(suite, "many words of stacks", test_many_stack_words);
 	CU_add_test(suite, "likely by offset", test_likely_offsets);
+	CU_add_test(suite, "likely, and read again", test_likely_read_again);
 	CU_add_test(suite, "likely pools", test_likely_pools);
 }
