@@ -73,10 +73,10 @@ static void add_share(struct leak_sum *sum, struct sample_share share)
 
 static void add_offset(struct leak *leak, const struct reach_offset *at)
 {
+	leak->sds = at->sds && (leak->sds || !leak->nr_offsets);
 	for (uint32_t i = 0; i < leak->nr_offsets; i++)
 		if (leak->offset[i] == at->offset)
 			return;
-	leak->sds = at->sds && (leak->sds || !leak->nr_offsets);
 	if (leak->nr_offsets < LEAK_OFFSETS)
 		leak->offset[leak->nr_offsets++] = at->offset;
 }

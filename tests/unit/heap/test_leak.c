@@ -161,6 +161,39 @@ static void test_suppressed(void)
 	leaks_free(&leaks);
 }
 
+/*
+ * Blocks in no record are one loss record, though those of each size may have offsets of their own:
+ * it is of sds strings if all of these are, in whichever order they come.
+ */
+static void test_sds(void)
+{
+	struct reach_offset offsets[] = { { 9, true }, { 9, false }, { 9, true } };
+	const struct leak_spec spec = { .kinds = 1u << LEAK_POSSIBLE };
+
+	for (uint32_t nr = 1; nr <= ARRAY_SIZE(offsets); nr++) {
+		struct packed_list list = PACKED_INIT;
+		uint32_t none[ARRAY_SIZE(offsets)] = { 0 }, offset[] = { 1, 2, 3 };
+		const struct reach_result mark = {
+			.leader = none, .holder = none, .offset = offset,
+			.offsets = { .at = offsets, .nr = nr, .room = nr },
+		};
+		struct leaks leaks;
+
+		for (uint32_t i = 0; i < nr; i++) {
+			CU_ASSERT_PTR_NULL_FATAL(packed_add(&list, &(struct block){
+				.address = 0x1000 * (i + 1), .size = 10, .preattach = true }));
+			packed_at(&list, i)->state = LEAK_POSSIBLE;
+			packed_at(&list, i)->likely = LIKELY_OFFSET;
+		}
+		CU_ASSERT_PTR_NULL_FATAL(leaks_build(&list, &mark, &spec, &leaks));
+		CU_ASSERT_EQUAL_FATAL(leaks.vec.nr, 1);
+		CU_ASSERT_EQUAL(leaks.vec.at[0].nr_offsets, 1);
+		CU_ASSERT_EQUAL(leaks.vec.at[0].sds, nr == 1);
+		leaks_free(&leaks);
+		packed_free(&list);
+	}
+}
+
 void suite_leak(void)
 {
 	CU_pSuite suite = CU_add_suite("leak", NULL, NULL);
@@ -168,4 +201,5 @@ void suite_leak(void)
 	CU_add_test(suite, "records", test_records);
 	CU_add_test(suite, "some of them", test_some);
 	CU_add_test(suite, "suppressed", test_suppressed);
+	CU_add_test(suite, "of sds strings", test_sds);
 }
