@@ -325,6 +325,18 @@ static bool trace_good(const struct walk_trace *trace, uint64_t sp)
 	return trace->whole && all < UINT32_MAX - 8;
 }
 
+/* Whoever has died in here has left the turn odd. The thread is its only writer. */
+static void remember_in_turn(struct unwind_cache *cache, const struct cache_walk *walk,
+			     uint32_t stack)
+{
+	uint64_t turn = cache->turn | 1;
+
+	__atomic_store_n(&cache->turn, turn, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	remember(cache, walk, stack);
+	__atomic_store_n(&cache->turn, turn + 1, __ATOMIC_RELEASE);
+}
+
 static NOINLINE uint32_t miss(struct unwind_cache *cache, const struct cache_walk *walk)
 {
 	/*
@@ -343,9 +355,7 @@ static NOINLINE uint32_t miss(struct unwind_cache *cache, const struct cache_wal
 	id = find_stack(walk, &cache->scratch, cache, cache->pcs, depth, trace);
 	if (trace && id != LOG_STACK_NONE && trace_good(trace, walk->sp)) {
 		cache->misses++;
-		__atomic_fetch_add(&cache->turn, 1, __ATOMIC_ACQ_REL);
-		remember(cache, walk, id);
-		__atomic_fetch_add(&cache->turn, 1, __ATOMIC_ACQ_REL);
+		remember_in_turn(cache, walk, id);
 	} else {
 		cache->uncached++;
 		cache->last = 0;

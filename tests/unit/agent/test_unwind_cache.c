@@ -506,6 +506,29 @@ static void test_any_stack(void)
 	check_sums();
 }
 
+/*
+ * A thread that dies while it puts an entry in leaves the turn odd. The next owner's first entry
+ * makes it even again, and another one than before.
+ */
+static void test_turn(void)
+{
+	struct cache_walk walk = made_up(LEAF, 0);
+
+	begin();
+	memset(words, 0, sizeof(words));
+	CU_ASSERT_EQUAL(unwind_cache_turn(cache), 0);
+	CU_ASSERT(ask(&walk, 1));
+	CU_ASSERT_EQUAL(unwind_cache_turn(cache), 2);
+	CU_ASSERT(ask(&walk, 1));
+	CU_ASSERT_EQUAL(unwind_cache_turn(cache), 2);
+	cache->turn = 3;
+	walk.function++;
+	CU_ASSERT(ask(&walk, 1));
+	CU_ASSERT_EQUAL(unwind_cache_turn(cache), 4);
+	CU_ASSERT_EQUAL(cache->misses, 2);
+	check_sums();
+}
+
 static void sum(uint32_t stack, uint64_t blocks, uint64_t bytes, void *ctx)
 {
 	(void)stack;
@@ -562,6 +585,7 @@ void suite_unwind_cache(void)
 	CU_add_test(suite, "uncounted", test_uncounted);
 	CU_add_test(suite, "a full stack table", test_full);
 	CU_add_test(suite, "any stack", test_any_stack);
+	CU_add_test(suite, "a turn that was left odd", test_turn);
 	CU_add_test(suite, "reset", test_reset);
 	CU_add_test(suite, "a torn memo", test_torn);
 }
