@@ -35,7 +35,7 @@ struct err *leak_stacks_add(const struct memory_view *view, size_t thread, uint6
 	if (map && !strcmp(map->path, "[stack]"))
 		return add(stacks, MAX(low, map->start), map->end, is->tid);
 	if (!tls_size || !memory_view_stack_bounds(view, is->tp, &start, &end) || sp < start ||
-	    sp >= end || is->tp - start >= end - start)
+	    sp >= end || is->tp - start >= end - start || is->tp - start <= tls_size)
 		return NULL;
 	return add(stacks, MAX(low, start), is->tp - tls_size, is->tid);
 }
@@ -97,7 +97,7 @@ struct err *leak_stacks_ended(const struct memory_view *view, uint64_t tls_size,
 		if (!may_be_stack(map, map - 1))
 			continue;
 		tp = control_block(view, map, map - 1);
-		if (tp && tp - tls_size > map->start && !is_used(view, map))
+		if (tp && tp - map->start > tls_size && !is_used(view, map))
 			err = vec_push(&ranges->vec, ((struct reach_range){ map->start,
 									    tp - tls_size }));
 	}

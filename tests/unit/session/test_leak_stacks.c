@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which memory is a stack, by what a target has in its control blocks. */
+
+#include "session/leak_stacks.h"
+
+#include <string.h>
+
+#include "arch/arch.h"
+#include "memory_array.h"
+#include "os/procparse.h"
+#include "session/memory_view.h"
+#include "unit.h"
+
+void suite_leak_stacks(void);
+
+/* The two mappings. */
+#define GUARD		0xf000ull
+#define STACK		0x10000ull
+#define END		0x20000ull
+
+#define TP		0x1f800ull	/* a control block at the end of the stack's mapping */
+#define STACK_OFFSET	64u		/* where that has the start of the stack and its size */
+#define LARGE		(64ull << 20)	/* thread-local memory: more than there is below TP */
+
+static uint64_t words[(END - STACK) / 8];
+static struct memory_array memory;
+
+static void put(uint64_t address, uint64_t word)
+{
+	words[(address - STACK) / 8] = word;
+}
+
+static void open_view(struct memory_view *view)
+{
+	static const char maps[] =
+		"0000f000-00010000 ---p 00000000 00:00 0 \n"
+		"00010000-00020000 rw-p 00000000 00:00 0 \n";
+
+	memset(words, 0, sizeof(words));
+	put(TP, TP);
+	put(TP + 16, TP);
+	put(TP + STACK_OFFSET, GUARD);
+	put(TP + STACK_OFFSET + 8, END - GUARD);
+	memory_array_init(&memory, words, STACK, sizeof(words));
+	*view = (struct memory_view){ .memory = &memory.memory, .arch = arch_host(),
+				      .stack_offset = STACK_OFFSET };
+	CU_ASSERT_PTR_NULL_FATAL(procparse_maps(maps, &view->maps));
+}
+
+static void check_used(const struct memory_view *view, uint64_t tls_size, uint64_t end)
+{
+	struct leak_stacks stacks = { VEC_INIT };
+
+	CU_ASSERT_PTR_NULL_FATAL(leak_stacks_add(view, 0, tls_size, &stacks));
+	CU_ASSERT_EQUAL_FATAL(stacks.vec.nr, end ? 1 : 0);
+	if (end) {
+		CU_ASSERT_EQUAL(stacks.vec.at[0].range.start, STACK + 1024 - view->arch->red_zone);
+		CU_ASSERT_EQUAL(stacks.vec.at[0].range.end, end);
+		CU_ASSERT_EQUAL(stacks.vec.at[0].tid, 7);
+	}
+	vec_free(&stacks.vec);
+}
+
+/* Static thread-local memory is below the thread pointer, and not larger than what is there. */
+static void test_used(void)
+{
+	struct memory_view_thread thread = { .tid = 7, .placed = true, .tp = TP };
+	struct memory_view view;
+
+	open_view(&view);
+	regs_set(&thread.regs, view.arch->sp, STACK + 1024);
+	CU_ASSERT_PTR_NULL_FATAL(vec_push(&view.threads, thread));
+	check_used(&view, 256, TP - 256);
+	check_used(&view, 0, 0);
+	check_used(&view, TP - STACK, 0);
+	check_used(&view, LARGE, 0);
+	memory_view_free(&view);
+}
+
+static void check_ended(const struct memory_view *view, uint64_t tls_size, uint64_t end)
+{
+	struct reach_ranges ranges = { VEC_INIT };
+
+	CU_ASSERT_PTR_NULL_FATAL(leak_stacks_ended(view, tls_size, &ranges));
+	CU_ASSERT_EQUAL_FATAL(ranges.vec.nr, end ? 1 : 0);
+	if (end) {
+		CU_ASSERT_EQUAL(ranges.vec.at[0].start, STACK);
+		CU_ASSERT_EQUAL(ranges.vec.at[0].end, end);
+	}
+	vec_free(&ranges.vec);
+}
+
+static void test_ended(void)
+{
+	struct memory_view view;
+
+	open_view(&view);
+	check_ended(&view, 256, TP - 256);
+	check_ended(&view, 0, 0);
+	check_ended(&view, TP - STACK, 0);
+	check_ended(&view, LARGE, 0);
+	memory_view_free(&view);
+}
+
+void suite_leak_stacks(void)
+{
+	CU_pSuite suite = CU_add_suite("stacks of a leak search", NULL, NULL);
+
+	CU_add_test(suite, "of threads that run", test_used);
+	CU_add_test(suite, "of threads that have ended", test_ended);
+}
