@@ -236,7 +236,8 @@ static bool is_agent_return(void *ctx, uint64_t pc)
  * A thunk that makes a frame for the agent keeps in it the registers that the agent's C code may
  * change.
  */
-void area_walk_regs(struct probes *probes, const struct regs *regs, struct regs *ret)
+void area_walk_regs(struct probes *probes, struct memory *memory, const struct regs *regs,
+		    struct regs *ret)
 {
 	struct target *target = probes->target;
 	const struct arch *arch = target->arch;
@@ -247,8 +248,8 @@ void area_walk_regs(struct probes *probes, const struct regs *regs, struct regs 
 	*ret = *regs;
 	if (!probes->agent || pc - probes->agent >= AREA_AGENT)
 		return;
-	at = stack_thunk_frame(target, regs_get(regs, arch->sp), is_agent_return, probes);
-	if (!at || memory_read_u64(&target->mem.memory, at, &pc))
+	at = stack_thunk_frame(target, memory, regs_get(regs, arch->sp), is_agent_return, probes);
+	if (!at || memory_read_u64(memory, at, &pc))
 		return;
 	/*
 	 * Check the word, since it was read anew: a thread that cannot be stopped may have written
@@ -260,7 +261,7 @@ void area_walk_regs(struct probes *probes, const struct regs *regs, struct regs 
 	regs_set(ret, arch->pc, pc);
 	regs_set(ret, arch->sp, at + sizeof(uint64_t));
 	if (probe->fn->role != ALLOC_FREE &&
-	    !memory_read(&target->mem.memory, at + sizeof(uint64_t), &frame, sizeof(frame)))
+	    !memory_read(memory, at + sizeof(uint64_t), &frame, sizeof(frame)))
 		regs_set(ret, arch->fp, frame.bp);
 }
 

@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "tracee/backtrace.h"
 
+struct memory;
 struct proc_maps;
 struct probe;
 struct probes;
@@ -42,9 +43,11 @@ bool area_translate(void *probes, uint64_t *pc, int32_t *cfa_offset);
 struct probe *area_probe(const struct probes *probes, uint64_t address);
 /*
  * The registers with which a walk of this thread's stack begins: its own; or those of the calling
- * thunk, if it is in the agent's C code.
+ * thunk, if it is in the agent's C code. memory has the stack: it is the target's, or a snapshot of
+ * it.
  */
-void area_walk_regs(struct probes *probes, const struct regs *regs, struct regs *ret);
+void area_walk_regs(struct probes *probes, struct memory *memory, const struct regs *regs,
+		    struct regs *ret);
 /*
  * For finding threads that are inside code of ours, or will return into it. All threads are stopped
  * except stuck ones.

@@ -71,7 +71,7 @@ static void walk_stack(struct finder *finder, const struct memory_view_thread *t
 	stack_frames_free(&finder->frames);
 	finder->walked = thread->tid;
 	if (probes)
-		area_walk_regs(probes, &thread->regs, &regs);
+		area_walk_regs(probes, finder->view->memory, &thread->regs, &regs);
 	/* Without memory for it the frames are not found. */
 	err_ignore(stack_frames(session->current->target, NULL, &regs,
 				probes ? &probes->walk_area : NULL, &finder->frames));

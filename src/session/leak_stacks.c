@@ -199,7 +199,7 @@ static bool walk_frames(struct session *session, const struct memory_view *view,
 	struct regs regs = thread->regs;
 
 	if (probes)
-		area_walk_regs(probes, &thread->regs, &regs);
+		area_walk_regs(probes, view->memory, &thread->regs, &regs);
 	return !stack_frames(session->current->target, view->memory, &regs,
 			     probes ? &probes->walk_area : NULL, ret);
 }

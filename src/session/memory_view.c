@@ -111,7 +111,7 @@ static uint32_t walk_thread(const struct thread *thread, struct probes *probes, 
 		return stack_walk(thread->target, &regs, NULL, pcs, FRAMES, &end);
 	area = (struct walk_area){ probes->walk_area.start, probes->walk_area.end, pass_area,
 				   &passing };
-	area_walk_regs(probes, &thread->regs, &regs);
+	area_walk_regs(probes, thread->target->memory, &thread->regs, &regs);
 	nr = stack_walk(thread->target, &regs, &area, pcs, FRAMES, &end);
 	*met_ret = passing.met || area_holds(probes, regs_get(&thread->regs,
 							      thread->target->arch->pc));

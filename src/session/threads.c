@@ -133,7 +133,7 @@ static struct err *where_one(struct session *session, struct where_job *job,
 	}
 	regs = thread->regs;
 	if (probes)
-		area_walk_regs(probes, &thread->regs, &regs);
+		area_walk_regs(probes, thread->target->memory, &thread->regs, &regs);
 	stack.pcs.nr = stack_walk(thread->target, &regs, probes ? &probes->walk_area : NULL,
 				  stack.pcs.at, job->max, &stack.end);
 	job->ret->vec.at[job->ret->vec.nr++] = stack;

@@ -261,6 +261,7 @@ static uint64_t next_mapping(const struct journal *journal, uint64_t address, ui
  */
 struct words {
 	struct target *target;
+	struct memory *memory;
 	uint64_t from, at, end;
 	size_t i, nr;
 	uint64_t word[WINDOW / 8];
@@ -274,8 +275,8 @@ static bool next_word(struct words *words, uint64_t *ret)
 		return false;
 	if (words->i == words->nr) {
 		words->at += words->nr * 8;
-		if (memory_read_some(words->target->memory, words->at, words->word,
-				     sizeof(words->word), &got) ||
+		if (memory_read_some(words->memory, words->at, words->word, sizeof(words->word),
+				     &got) ||
 		    got < 8)
 			return false;
 		words->nr = got / 8;
@@ -313,9 +314,11 @@ static bool is_of_stack(const struct words *words)
 	return last_address(words) < end;
 }
 
-static void words_begin(struct words *words, struct target *target, uint64_t sp)
+static void words_begin(struct words *words, struct target *target, struct memory *memory,
+			uint64_t sp)
 {
 	words->target = target;
+	words->memory = memory;
 	words->from = words->at = sp & ~7ull;
 	words->end = words->at + SCAN_MAX;
 	if (target->region)
@@ -425,7 +428,7 @@ static bool scan(struct target *target, uint64_t from, uint64_t to,
 	struct words words;
 	uint64_t word, before = 0;
 
-	words_begin(&words, target, from);
+	words_begin(&words, target, target->memory, from);
 	while (next_word(&words, &word) && last_address(&words) < to) {
 		if (is_in(word, range, nr, false) ||
 		    (inner && in_ranges(word, range, nr) &&
@@ -532,13 +535,13 @@ bool stack_of_uses(struct thread *thread, const struct stack_top *top,
 	return !stack_stuck_regs(thread, &regs) || stack_uses(thread->target, &regs, range, nr);
 }
 
-uint64_t stack_thunk_frame(struct target *target, uint64_t sp,
+uint64_t stack_thunk_frame(struct target *target, struct memory *memory, uint64_t sp,
 			   bool (*is_return)(void *ctx, uint64_t pc), void *ctx)
 {
 	struct words words;
 	uint64_t word;
 
-	words_begin(&words, target, sp);
+	words_begin(&words, target, memory, sp);
 	words.end = words.at + AGENT_STACK;
 	while (next_word(&words, &word)) {
 		if (is_return(ctx, word))

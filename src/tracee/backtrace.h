@@ -102,7 +102,8 @@ bool stack_of_uses(struct thread *thread, const struct stack_top *top,
  * Find the caller of the agent's C code, which has no CFI, for a thread whose PC is in the agent.
  * Returns the stack address of the first word from sp up that is_return accepts (an address just
  * past a thunk's call of the agent); 0 if none is near. A walk can begin there: with that word as
- * PC, SP behind it, and BP and BX from the struct agent_frame behind it, if there is one.
+ * PC, SP behind it, and BP and BX from the struct agent_frame behind it, if there is one. memory is
+ * the target's, or a snapshot of it.
  */
-uint64_t stack_thunk_frame(struct target *target, uint64_t sp,
+uint64_t stack_thunk_frame(struct target *target, struct memory *memory, uint64_t sp,
 			   bool (*is_return)(void *ctx, uint64_t pc), void *ctx);

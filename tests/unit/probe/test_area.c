@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/state.h"
+#include "memory_array.h"
 #include "os/procfs.h"
 #include "os/procparse.h"
 #include "probe/probe.h"
@@ -177,6 +178,43 @@ static void test_slot(void)
 	CU_ASSERT_PTR_NULL(area_probe(&probes, SLOT + AGENT_SLOT));
 }
 
+#define SP	0x7fff0000ull
+
+/*
+ * A thread in the agent's C code: the thunk that has called it is found on its stack as that is in
+ * the memory that the walk is over, which is not the target's if it is a snapshot.
+ */
+static void test_walk_regs(void)
+{
+	const struct alloc_function fn = { .role = ALLOC_NEW };
+	struct area area = { .address = 0x10000, .len = LEN, .agent = true };
+	struct probe probe = { .fn = &fn, .slot = SLOT, .thunk_at = SLOT + AGENT_SLOT_THUNK,
+			       .thunk.leave_ret = 40 };
+	struct probe *all[] = { &probe };
+	struct { uint64_t local, ret; struct agent_frame frame; } now = { .local = 1 }, then = {
+		.local = 2, .ret = SLOT + AGENT_SLOT_THUNK + 40, .frame = { .bp = 0x7fff1000 },
+	};
+	struct memory_array live, snapshot;
+	struct target target = { .arch = arch_host(), .memory = &live.memory };
+	struct probes probes = {
+		.target = &target, .agent = area.address,
+		.areas = { .at = &area, .nr = 1, .room = 1 },
+		.all = { .at = all, .nr = 1, .room = 1 },
+	};
+	struct regs regs = { .word = { 0 } }, got;
+
+	memory_array_init(&live, &now, SP, sizeof(now));
+	memory_array_init(&snapshot, &then, SP, sizeof(then));
+	regs_set(&regs, target.arch->pc, area.address + 64);
+	regs_set(&regs, target.arch->sp, SP);
+	area_walk_regs(&probes, &snapshot.memory, &regs, &got);
+	CU_ASSERT_EQUAL(regs_get(&got, target.arch->pc), then.ret);
+	CU_ASSERT_EQUAL(regs_get(&got, target.arch->sp), SP + 16);
+	CU_ASSERT_EQUAL(regs_get(&got, target.arch->fp), then.frame.bp);
+	area_walk_regs(&probes, &live.memory, &regs, &got);
+	CU_ASSERT(!memcmp(&got, &regs, sizeof(got)));
+}
+
 void suite_area(void);
 
 void suite_area(void)
@@ -190,4 +228,5 @@ void suite_area(void)
 	CU_add_test(suite, "nothing in reach", test_nothing_in_reach);
 	CU_add_test(suite, "between two areas", test_between_areas);
 	CU_add_test(suite, "in a slot", test_slot);
+	CU_add_test(suite, "in the agent", test_walk_regs);
 }

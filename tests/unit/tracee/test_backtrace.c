@@ -173,17 +173,22 @@ static bool is_nothing(void *ctx UNUSED, uint64_t pc UNUSED)
 	return false;
 }
 
+static uint64_t thunk_frame(uint64_t sp, bool (*is_return)(void *ctx, uint64_t pc))
+{
+	return stack_thunk_frame(victim.target, victim.target->memory, sp, is_return, NULL);
+}
+
 static void test_thunk_frame(void)
 {
 	uint64_t word;
 
 	if (!begin(with_stale_word, &word))
 		return;
-	CU_ASSERT_EQUAL(stack_thunk_frame(victim.target, word - 1024, is_ours, NULL), word);
-	CU_ASSERT_EQUAL(stack_thunk_frame(victim.target, word, is_ours, NULL), word);
-	CU_ASSERT_EQUAL(stack_thunk_frame(victim.target, word + 8, is_ours, NULL), 0);
-	CU_ASSERT_EQUAL(stack_thunk_frame(victim.target, word - 2048, is_ours, NULL), 0);
-	CU_ASSERT_EQUAL(stack_thunk_frame(victim.target, word, is_nothing, NULL), 0);
+	CU_ASSERT_EQUAL(thunk_frame(word - 1024, is_ours), word);
+	CU_ASSERT_EQUAL(thunk_frame(word, is_ours), word);
+	CU_ASSERT_EQUAL(thunk_frame(word + 8, is_ours), 0);
+	CU_ASSERT_EQUAL(thunk_frame(word - 2048, is_ours), 0);
+	CU_ASSERT_EQUAL(thunk_frame(word, is_nothing), 0);
 	end();
 }
 
