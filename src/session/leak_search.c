@@ -364,7 +364,8 @@ static void add_chunks_in_use(struct job *job, const struct memory_view_thread *
 {
 	uint64_t word[MEMORY_VIEW_STACK_WORDS];
 
-	add_chunks(job, thread->tid, thread->regs.word, job->view->arch->regs_words);
+	if (!thread->exit_low)
+		add_chunks(job, thread->tid, thread->regs.word, job->view->arch->regs_words);
 	add_chunks(job, thread->tid, word, memory_view_stack_words(job->view, thread, word));
 }
 
@@ -385,7 +386,7 @@ static void look_at_thread(struct job *job, const struct memory_view_thread *thr
 
 static void add_registers(struct job *job, const struct memory_view_thread *thread)
 {
-	if (!thread->stopped)
+	if (!thread->stopped || thread->exit_low)
 		return;
 	add_words(job, SEARCH_REGISTER, thread->tid, thread->regs.word,
 		  job->view->arch->regs_words);

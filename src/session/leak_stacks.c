@@ -232,11 +232,7 @@ static void leave_exit(struct session *session, const struct memory_view *view,
 
 		if (pc < exit_is->start || pc >= exit_is->end || !slot)
 			continue;
-		memset(&thread->regs, 0, sizeof(thread->regs));
-		regs_set(&thread->regs, view->arch->pc, frames.pc[i + 1]);
-		regs_set(&thread->regs, view->arch->sp, slot + sizeof(slot));
-		thread->exited = true;
-		thread->nr_vectors = 0;
+		thread->exit_low = slot + sizeof(slot);
 		break;
 	}
 	stack_frames_free(&frames);

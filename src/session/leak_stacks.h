@@ -42,9 +42,11 @@ struct err *leak_holders_take(const struct leak_stacks *stacks,
 			      struct session_leaks *leaks) MUST_CHECK;
 
 /*
- * At the end of the process: a thread that has called exit is where it was before, as nothing
- * returns from that; what exit's own frames have left of the variables of main is none. Tracer
- * thread.
+ * At the end of the process: of a thread that has called exit the stack above that call is in use
+ * alone, as nothing returns from it; what exit's own frames have left of the variables of main is
+ * none. The thread keeps its registers, from which a walk leads through exit to its callers. A walk
+ * cannot begin behind the call: nothing needs to follow it, so the address there may be the next
+ * function's. Tracer thread.
  */
 void leak_stacks_leave_exit(struct session *session, struct memory_view *view);
 

@@ -23,10 +23,11 @@ struct memory_view_thread {
 	bool placed;		/* SP is known */
 	bool in_syscall;
 	bool inside;		/* in the allocator, or perhaps: see memory_view.c */
-	bool exited;		/* it has called exit: regs are PC and SP behind that call alone */
 	bool aborts;		/* the allocator has called abort in it */
 	bool blind;		/* its vector registers could not be read */
 	struct regs regs;
+	/* if it has called exit: its stack is in use from here on, and its registers are not; or 0 */
+	uint64_t exit_low;
 	uint64_t tp;		/* thread pointer; 0: not known */
 	size_t vector, nr_vectors;	/* words of its vector unit, if they were wanted */
 };
@@ -71,15 +72,14 @@ struct err *memory_view_take(struct session *session, bool deep,
 void memory_view_free(struct memory_view *view);
 
 /*
- * The lowest address of its stack that is in use: that of the red zone, unless the thread stands
- * behind a call.
+ * The lowest address of its stack that is in use: that of the red zone, unless the thread has
+ * called exit.
  */
 static inline uint64_t memory_view_stack_low(const struct memory_view *view,
 					     const struct memory_view_thread *thread)
 {
-	uint64_t sp = regs_get(&thread->regs, view->arch->sp);
-
-	return thread->exited ? sp : sp - view->arch->red_zone;
+	return thread->exit_low ? thread->exit_low :
+				  regs_get(&thread->regs, view->arch->sp) - view->arch->red_zone;
 }
 
 #define MEMORY_VIEW_STACK_WORDS	512u

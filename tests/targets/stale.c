@@ -5,6 +5,8 @@
  *	dead		a block of 6007 bytes, and one of 6011 that hangs on it: lost, but for a slot in a frame of a function
  *			that goes on, in which an array is no longer used
  *	alive		one of 6029, which a variable of a function that waits has
+ *	based		one of 6059, which a variable of a function that waits has; its frame is known by BP alone
+ *	exit		one of 6053, which a variable of the function that calls exit has
  *	ended		one of 6037, lost by a thread that has ended, on the stack that libc keeps
  *	again		the functions of dead and alive return, and free theirs
  *	strings N	N blocks of 6043 with a header of 24 bytes, behind which a table points
@@ -75,6 +77,28 @@ static NOINLINE void wait_with_variable(void)
 	free(variable);
 }
 
+/* A compiler does not know the size of the frame. */
+static NOINLINE void wait_in_based_frame(void)
+{
+	volatile char *room = __builtin_alloca(used + 64);
+	char *volatile variable = make(6059);
+
+	room[0] = 1;
+	cover();
+	say("ok");
+	obey();
+	free(variable);
+}
+
+/* The call of exit is the last instruction: the address behind it is the next function's. */
+static NOINLINE void exit_in_place(void)
+{
+	char *volatile variable = make(6053);
+
+	cover();
+	exit(variable == NULL);
+}
+
 /* Calls of the library end up farther down, so that what this leaves behind stays. */
 static NOINLINE void *lose_in_thread(void *arg)
 {
@@ -132,6 +156,10 @@ static void obey(void)
 			wait_in_dead_frame();
 		} else if (!strcmp(line, "alive")) {
 			wait_with_variable();
+		} else if (!strcmp(line, "based")) {
+			wait_in_based_frame();
+		} else if (!strcmp(line, "exit")) {
+			exit_in_place();
 		} else if (!strcmp(line, "again")) {
 			return;
 		} else if (!strcmp(line, "end")) {

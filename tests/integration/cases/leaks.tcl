@@ -592,3 +592,22 @@ by_both case leaks-on-stacks 60 {
 		finish $t
 	}
 }
+
+# At the end of a process, too: a walk leads through exit, whose caller nothing returns to, to the functions above it.
+by_both case leaks-on-stacks-at-the-end 60 {
+	set t [start stale]
+	set m [live_start -p [pid_of $t]]
+	live $m "set leaks-at-end on"
+	order $t based
+	tell $t exit
+	live $m "wait exit"
+	set text [live $m "malloc leaks reachable"]
+	note $text
+	foreach {size where} {6053 exit_in_place 6059 wait_in_based_frame} {
+		check {[dict get [of_size $m $size reachable] stackcount] == 1} {$size bytes: $::result}
+		set line "stack of thread [pid_of $t], in $where\\+0x\[0-9a-f\]+.*: $size bytes in 1 blocks"
+		check {[regexp -line "^ +0x\[0-9a-f\]{16} +$line" $text]} {$size bytes are not held by $where: $text}
+	}
+	live_end $m
+	check {[ending $t] eq {exit 0}} {not its own status}
+}
