@@ -61,12 +61,22 @@ static void print_holder(struct session *session, struct symbols *symbols,
 	out_text(out, "\n");
 }
 
+/* Those on which anything hangs that is not suppressed. */
+static size_t count_holders(const struct leaks *leaks)
+{
+	size_t nr = 0;
+
+	vec_each(sum, &leaks->by_holder)
+		nr += sum->blocks > 0;
+	return nr;
+}
+
 void holders_print(struct session *session, const struct session_leaks *found,
 		   const struct leaks *leaks, struct out *out)
 {
 	size_t most = leaks->kinds & 1u << LEAK_REACHABLE ? SESSION_HOLDERS_MAX : HOLDERS_FEW;
 	struct symbols *symbols;
-	size_t listed = 0;
+	size_t all = count_holders(leaks), listed = 0;
 
 	if (!leaks->on_stack.blocks)
 		return;
@@ -80,7 +90,8 @@ void holders_print(struct session *session, const struct session_leaks *found,
 		print_holder(session, symbols, found, leaks, &found->holders.at[i], out);
 		listed++;
 	}
-	if (leaks->by_holder.nr > listed)
-		out_f(out, "        ... and %zu words more%s\n", leaks->by_holder.nr - listed,
+	if (all > listed)
+		out_f(out, "        ... and %zu %s more%s\n", all - listed,
+		      all - listed == 1 ? "word" : "words",
 		      most == HOLDERS_FEW ? " (`malloc leaks reachable` lists the first 100)" : "");
 }

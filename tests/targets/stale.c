@@ -7,6 +7,7 @@
  *	alive		one of 6029, which a variable of a function that waits has
  *	based		one of 6059, which a variable of a function that waits has; its frame is known by BP alone
  *	exit		one of 6053, which a variable of the function that calls exit has
+ *	inner		one of 6047, into whose middle a variable of a function that waits points, and nothing else
  *	ended		one of 6037, lost by a thread that has ended, on the stack that libc keeps
  *	again		the functions of dead and alive return, and free theirs
  *	strings N	N blocks of 6043 with a header of 24 bytes, behind which a table points
@@ -75,6 +76,16 @@ static NOINLINE void wait_with_variable(void)
 	say("ok");
 	obey();
 	free(variable);
+}
+
+static NOINLINE void wait_with_inner_pointer(void)
+{
+	char *volatile variable = make(6047) + 3000;
+
+	cover();
+	say("ok");
+	obey();
+	free(variable - 3000);
 }
 
 /* A compiler does not know the size of the frame. */
@@ -156,6 +167,8 @@ static void obey(void)
 			wait_in_dead_frame();
 		} else if (!strcmp(line, "alive")) {
 			wait_with_variable();
+		} else if (!strcmp(line, "inner")) {
+			wait_with_inner_pointer();
 		} else if (!strcmp(line, "based")) {
 			wait_in_based_frame();
 		} else if (!strcmp(line, "exit")) {

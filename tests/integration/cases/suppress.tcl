@@ -9,6 +9,11 @@ proc leak_sum {text name} {
 	return [list $bytes $blocks]
 }
 
+# The listed words that blocks hang on alone.
+proc listed_words {text} {
+	regexp -all -line {^        (0x[0-9a-f]{16}|register \S+|vector register) .*: \d+ bytes in \d+ blocks, by byte } $text
+}
+
 case suppressions 60 {
 	set t [start losses]
 	set first [spit $::tmp/first "# of the first\n\nleak:^make_tail$\n"]
@@ -33,6 +38,27 @@ case suppressions 60 {
 	check {[live_value $m "mdbg::leaks"] eq {}} {not suppressed for Tcl: $::result}
 	# What is reachable is not lost, and so not suppressed.
 	check {[regexp {7031 bytes in 1 blocks are still reachable} $text]} {what is kept is suppressed: $text}
+	live_end $m
+	finish $t
+}
+
+# The words on which all that hangs is suppressed are neither listed nor counted.
+case suppressions-held-by-stacks 60 {
+	set t [start stale]
+	set m [live_start --suppressions [spit $::tmp/list "leak:^wait_with_inner_pointer\$\n"] -p [pid_of $t]]
+	order $t inner
+	order $t alive
+	set nr [listed_words [set text [live $m "malloc leaks reachable"]]]
+	note $text
+	check {$nr && ![regexp {, in wait_with_inner_pointer\+} $text] && ![regexp {words? more} $text]} {not the others alone: $text}
+	for {} {$nr < 6} {incr nr} {
+		order $t alive
+	}
+	check {[listed_words [set text [live $m "malloc leaks"]]] == 5} {not the five largest: $text}
+	check {[regexp -line {^        \.\.\. and 1 word more \(`malloc leaks reachable` lists} $text]} {the sixth is not counted: $text}
+	order $t alive
+	set text [live $m "malloc leaks"]
+	check {[regexp -line {^        \.\.\. and 2 words more \(`malloc leaks reachable` lists} $text]} {not the sixth and seventh: $text}
 	live_end $m
 	finish $t
 }
