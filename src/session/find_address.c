@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#include "probe/area.h"
-#include "probe/probe.h"
 #include "session/private.h"
 #include "session/leak_search.h"
 #include "session/tls.h"
@@ -62,40 +60,23 @@ static bool is_firm(void *ctx, const struct referrer *referrer)
 
 static void walk_stack(struct finder *finder, const struct memory_view_thread *thread)
 {
-	struct session *session = finder->session;
-	struct probes *probes = session->current->probes;
-	struct regs regs = thread->regs;
-
 	if (finder->walked == thread->tid)
 		return;
 	stack_frames_free(&finder->frames);
 	finder->walked = thread->tid;
-	if (probes)
-		area_walk_regs(probes, finder->view->memory, &thread->regs, &regs);
 	/* Without memory for it the frames are not found. */
-	err_ignore(stack_frames(session->current->target, NULL, &regs,
-				probes ? &probes->walk_area : NULL, &finder->frames));
+	err_ignore(memory_view_frames(finder->session, finder->view, thread, &finder->frames));
 }
 
 /* Is the place in a frame that the walk has reached? */
 static bool find_frame(struct finder *finder, const struct memory_view_thread *thread,
 		       struct session_referrer *referrer)
 {
-	const struct stack_frames *frames = &finder->frames;
-
 	if (!thread->stopped)
 		return false;
 	walk_stack(finder, thread);
-	for (uint32_t i = 0; i + 1 < frames->nr; i++) {
-		if (!frames->slot[i + 1])
-			return false;
-		if (referrer->place > frames->slot[i + 1])
-			continue;
-		referrer->pc = frames->pc[i];
-		referrer->returns = i > 0;
-		return true;
-	}
-	return false;
+	return stack_frames_at(&finder->frames, referrer->place, &referrer->pc,
+			       &referrer->returns);
 }
 
 static bool is_tls(const struct finder *finder, const struct memory_view_thread *thread,

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probe/area.h"
-#include "probe/probe.h"
 #include "session/leak_search.h"
 #include "session/leaks.h"
 #include "session/memory_view.h"
@@ -191,19 +189,6 @@ struct err *leak_holders_take(const struct leak_stacks *stacks,
 	return NULL;
 }
 
-/* The frames of a thread of the view; none without memory for them. */
-static bool walk_frames(struct session *session, const struct memory_view *view,
-			const struct memory_view_thread *thread, struct stack_frames *ret)
-{
-	struct probes *probes = session->current->probes;
-	struct regs regs = thread->regs;
-
-	if (probes)
-		area_walk_regs(probes, view->memory, &thread->regs, &regs);
-	return !stack_frames(session->current->target, view->memory, &regs,
-			     probes ? &probes->walk_area : NULL, ret);
-}
-
 /* exit; its end is its start where it is not known. */
 static struct reach_range find_exit(const struct target *target)
 {
@@ -225,7 +210,8 @@ static void leave_exit(struct session *session, const struct memory_view *view,
 {
 	struct stack_frames frames;
 
-	if (!walk_frames(session, view, thread, &frames))
+	/* Without memory for it the frames are not found. */
+	if (memory_view_frames(session, view, thread, &frames))
 		return;
 	for (uint32_t i = 0; i + 1 < frames.nr; i++) {
 		uint64_t pc = frames.pc[i] - (i > 0), slot = frames.slot[i + 1];
@@ -247,30 +233,18 @@ void leak_stacks_leave_exit(struct session *session, struct memory_view *view)
 			leave_exit(session, view, &exit_is, &view->threads.at[i]);
 }
 
-static void take_frame(const struct stack_frames *frames, uint64_t place,
-		       struct session_holder *holder)
-{
-	for (uint32_t i = 0; i + 1 < frames->nr; i++) {
-		if (!frames->slot[i + 1])
-			return;
-		if (place > frames->slot[i + 1])
-			continue;
-		holder->pc = frames->pc[i];
-		holder->returns = i > 0;
-		return;
-	}
-}
-
 static void walk_thread(struct session *session, const struct memory_view *view,
 			const struct memory_view_thread *thread, struct session_leaks *leaks)
 {
 	struct stack_frames frames;
 
-	if (!walk_frames(session, view, thread, &frames))
+	/* Without memory for it the frames are not found. */
+	if (memory_view_frames(session, view, thread, &frames))
 		return;
 	vec_each(holder, &leaks->holders) {
 		if (holder->in == SESSION_HOLDER_STACK && holder->tid == thread->tid)
-			take_frame(&frames, leaks->mark.holders.at[holder->number].place, holder);
+			stack_frames_at(&frames, leaks->mark.holders.at[holder->number].place,
+					&holder->pc, &holder->returns);
 	}
 	stack_frames_free(&frames);
 }

@@ -378,6 +378,18 @@ bool memory_view_stack_bounds(const struct memory_view *view, uint64_t tp, uint6
 	return true;
 }
 
+struct err *memory_view_frames(struct session *session, const struct memory_view *view,
+			       const struct memory_view_thread *thread, struct stack_frames *ret)
+{
+	struct probes *probes = session->current->probes;
+	struct regs regs = thread->regs;
+
+	if (probes)
+		area_walk_regs(probes, view->memory, &thread->regs, &regs);
+	return stack_frames(session->current->target, view->memory, &regs,
+			    probes ? &probes->walk_area : NULL, ret);
+}
+
 void memory_view_free(struct memory_view *view)
 {
 	proc_maps_free(&view->maps);

@@ -16,6 +16,7 @@
 struct core_file;
 struct session;
 struct smaps;
+struct stack_frames;
 
 struct memory_view_thread {
 	pid_t tid;
@@ -98,6 +99,14 @@ size_t memory_view_stack_words(const struct memory_view *view,
  */
 bool memory_view_stack_bounds(const struct memory_view *view, uint64_t tp, uint64_t *start_ret,
 			      uint64_t *end_ret);
+
+/*
+ * The frames of a stopped thread (tracee/backtrace.h). Tracer thread; the modules, whose rows lead
+ * through them, are the target's as it is now.
+ */
+struct err *memory_view_frames(struct session *session, const struct memory_view *view,
+			       const struct memory_view_thread *thread,
+			       struct stack_frames *ret) MUST_CHECK;
 
 /*
  * Let only the threads that are inside the allocator run until they have come out, for at most

@@ -404,6 +404,19 @@ void stack_frames_free(struct stack_frames *frames)
 	*frames = (struct stack_frames){ .nr = 0 };
 }
 
+bool stack_frames_at(const struct stack_frames *frames, uint64_t address, uint64_t *pc_ret,
+		     bool *returns_ret)
+{
+	for (uint32_t i = 0; i + 1 < frames->nr && frames->slot[i + 1]; i++) {
+		if (address > frames->slot[i + 1])
+			continue;
+		*pc_ret = frames->pc[i];
+		*returns_ret = i > 0;
+		return true;
+	}
+	return false;
+}
+
 /*
  * Without CFI the walk followed BP, which may be used as any register: it can have missed frames.
  */

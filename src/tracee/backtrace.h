@@ -43,6 +43,12 @@ struct stack_frames {
 struct err *stack_frames(struct target *target, struct memory *memory, const struct regs *regs,
 			 const struct walk_area *area, struct stack_frames *ret) MUST_CHECK;
 void stack_frames_free(struct stack_frames *frames);
+/*
+ * The frame that has the word at this address of the stack: *pc_ret is in its function, and is a
+ * return address if *returns_ret. False: the walk has not come that far.
+ */
+bool stack_frames_at(const struct stack_frames *frames, uint64_t address, uint64_t *pc_ret,
+		     bool *returns_ret);
 
 /*
  * A copy of the top of a thread's stack, from the red zone below SP up to `high`. It is empty (high
