@@ -12,8 +12,9 @@
 #include "session/heap.h"
 #include "session/private.h"
 #include "session/memory_view.h"
-#include "tracee/remote.h"
 #include "tracee/backtrace.h"
+#include "tracee/gadget.h"
+#include "tracee/remote.h"
 #include "tracee/wait.h"
 
 /* malloc_trim takes some hundred bytes, the frame up to 16 KB */
@@ -92,16 +93,7 @@ static bool holds(const struct range *range, uint64_t pc)
 	return pc >= range->start && pc < range->end;
 }
 
-/* Is this where a signal handler returns to? Then the frame above was interrupted by a signal. */
-static bool is_restorer(const struct trimmer *trimmer, uint64_t pc)
-{
-	const struct arch *arch = trimmer->view.arch;
-	uint8_t there[sizeof(arch->restorer_gadget)];
-
-	return !memory_read(trimmer->view.memory, pc, there, arch->restorer_gadget_len) &&
-	       !memcmp(there, arch->restorer_gadget, arch->restorer_gadget_len);
-}
-
+/* The frame above a restorer's was interrupted by a signal. */
 static bool may_be_under_way(const struct trimmer *trimmer, const struct memory_view_thread *thread)
 {
 	const struct process *process = trimmer->session->current;
@@ -113,7 +105,7 @@ static bool may_be_under_way(const struct trimmer *trimmer, const struct memory_
 		return true;
 	may = frames.end != WALK_COMPLETE;
 	for (uint32_t i = 0; i < frames.nr && !may; i++)
-		may = is_restorer(trimmer, frames.pc[i]);
+		may = gadget_is_restorer(process->target, frames.pc[i]);
 	stack_frames_free(&frames);
 	return may;
 }

@@ -42,14 +42,19 @@ static uint64_t search(struct target *target, uint64_t start, uint64_t end, cons
 	return 0;
 }
 
+static bool has_bytes(struct target *target, uint64_t at, const uint8_t *bytes, size_t len)
+{
+	uint8_t there[sizeof(target->arch->restorer_gadget)];
+
+	return !memory_read(&target->mem.memory, at, there, len) && !memcmp(there, bytes, len);
+}
+
 /* Use the place where it was found before, if it is still there: its module may have gone since. */
 static uint64_t find(struct target *target, uint64_t before, const uint8_t *pattern, size_t len)
 {
 	uint64_t found = 0;
-	uint8_t now[16];
 
-	if (before && !memory_read(&target->mem.memory, before, now, len) &&
-	    !memcmp(now, pattern, len))
+	if (before && has_bytes(target, before, pattern, len))
 		return before;
 	vec_each_while(module, &target->modules.all, !found)
 		if ((*module)->died == UINT32_MAX)
@@ -100,16 +105,15 @@ struct err *gadget_frame(const struct arch *arch, const struct gadgets *gadgets,
 	return NULL;
 }
 
-static bool has_bytes(struct target *target, uint64_t at, const uint8_t *bytes, size_t len)
-{
-	uint8_t there[sizeof(target->arch->restorer_gadget)];
-
-	return !memory_read(&target->mem.memory, at, there, len) && !memcmp(there, bytes, len);
-}
-
 bool gadget_is_call(struct target *target, uint64_t pc)
 {
 	return has_bytes(target, pc, target->arch->call_gadget, target->arch->call_gadget_len);
+}
+
+bool gadget_is_restorer(struct target *target, uint64_t pc)
+{
+	return has_bytes(target, pc, target->arch->restorer_gadget,
+			 target->arch->restorer_gadget_len);
 }
 
 bool gadget_leads_home(struct target *target, uint64_t sp)
@@ -119,7 +123,7 @@ bool gadget_leads_home(struct target *target, uint64_t sp)
 
 	if (memory_read(&target->mem.memory, sp, &way, sizeof(way)))
 		return false;
-	return has_bytes(target, way.to, arch->restorer_gadget, arch->restorer_gadget_len) ||
+	return gadget_is_restorer(target, way.to) ||
 		(has_bytes(target, way.to, arch->pop_gadget, arch->pop_gadget_len) &&
 		 way.nr == SYS_rt_sigreturn && gadget_is_call(target, way.call));
 }

@@ -42,5 +42,7 @@ struct err *gadget_frame(const struct arch *arch, const struct gadgets *gadgets,
 
 /* Is there a `syscall; ret` at pc, whoever has found it? */
 bool gadget_is_call(struct target *target, uint64_t pc);
+/* Is this where a signal handler returns to? */
+bool gadget_is_restorer(struct target *target, uint64_t pc);
 /* Would a `ret` with this SP lead into rt_sigreturn? */
 bool gadget_leads_home(struct target *target, uint64_t sp);
