@@ -102,32 +102,20 @@ struct err *leak_stacks_ended(const struct memory_view *view, uint64_t tls_size,
 	return err;
 }
 
-static struct err *copy_ranges(const struct reach_ranges *from, struct reach_ranges *ret)
-{
-	struct err *err = NULL;
-
-	for (size_t i = 0; i < from->vec.nr && !err; i++)
-		err = vec_push(&ret->vec, from->vec.at[i]);
-	return err;
-}
-
 struct err *leak_stacks_split(const struct leak_stacks *stacks, struct reach_ranges *roots,
 			      struct reach_ranges *on_stack_ret)
 {
-	struct reach_ranges others = { VEC_INIT }, out = { VEC_INIT };
+	struct reach_ranges out = { VEC_INIT };
 	struct err *err = NULL;
 
 	for (size_t i = 0; i < stacks->vec.nr && !err; i++)
 		err = vec_push(&out.vec, stacks->vec.at[i].range);
-	if (!err)
-		err = copy_ranges(roots, on_stack_ret);
+	for (size_t i = 0; i < roots->vec.nr && !err; i++)
+		err = vec_push(&on_stack_ret->vec, roots->vec.at[i]);
 	if (!err)
 		err = reach_ranges_subtract(roots, &out);
 	if (!err)
-		err = copy_ranges(roots, &others);
-	if (!err)
-		err = reach_ranges_subtract(on_stack_ret, &others);
-	vec_free(&others.vec);
+		err = reach_ranges_subtract(on_stack_ret, roots);
 	vec_free(&out.vec);
 	return err;
 }
