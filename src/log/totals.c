@@ -27,17 +27,14 @@ void log_totals_begin(const struct log *log, struct log_totals *totals)
 		const struct log_stack *stack = stack_find(log, id, &nr);
 
 		if (stack)
-			log_totals_add(log_stack_whole(log, id),
+			log_totals_add(totals, log_stack_whole(log, id),
 				       __atomic_load_n(&stack->total, __ATOMIC_ACQUIRE),
-				       __atomic_load_n(&stack->total_bytes, __ATOMIC_ACQUIRE),
-				       totals);
+				       __atomic_load_n(&stack->total_bytes, __ATOMIC_ACQUIRE));
 	}
 }
 
-void log_totals_add(uint32_t stack, uint64_t blocks, uint64_t bytes, void *ctx)
+void log_totals_add(struct log_totals *totals, uint32_t stack, uint64_t blocks, uint64_t bytes)
 {
-	struct log_totals *totals = ctx;
-
 	if (stack >= totals->nr)
 		return;
 	totals->reading[stack].blocks += blocks;

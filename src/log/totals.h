@@ -8,12 +8,16 @@
  *
  *	err = log_totals_init(log, &totals);
  *	log_totals_begin(log, &totals);
- *	for each thread of the agent
- *		unwind_cache_each(&thread->cache, log_totals_add, &totals);
+ *	for each thread of the agent, each of its counts
+ *		log_totals_add(&totals, log_stack_whole(log, stack), blocks, bytes);
  *	log_totals_end(&totals);	and again from log_totals_begin on, if something was folded
  *	scan the live blocks
  *	spec.totals = &totals;			(heap/site.h)
  *	log_totals_free(&totals);
+ *
+ * session_totals does this up to the scan. A thread's counts are added only if its cache has stayed
+ * as it was while they were read: unwind_cache_turn is even before, and the same afterwards. What
+ * is taken for an entry otherwise may be none.
  *
  * Why the figures of a site hold together while the target runs on
  *
@@ -56,8 +60,8 @@ struct err *log_totals_init(const struct log *log, struct log_totals *ret) MUST_
  * (deferred.h) are counted to these.
  */
 void log_totals_begin(const struct log *log, struct log_totals *totals);
-/* Add to a stack's counts (ctx: struct log_totals); one that was not there at init is left out. */
-void log_totals_add(uint32_t stack, uint64_t blocks, uint64_t bytes, void *ctx);
+/* Add to a stack's counts; one that was not there at init is left out. */
+void log_totals_add(struct log_totals *totals, uint32_t stack, uint64_t blocks, uint64_t bytes);
 /* Keep of this reading what is more than was read before. */
 void log_totals_end(struct log_totals *totals);
 void log_totals_free(struct log_totals *totals);

@@ -86,8 +86,8 @@ static void add_counts(struct agent_thread *thread, void *ctx)
 		nanosleep(&nap, NULL);
 	}
 	vec_each(count, &job->counts)
-		log_totals_add(log_stack_whole(job->log, count->stack), count->blocks,
-			       count->bytes, job->totals);
+		log_totals_add(job->totals, log_stack_whole(job->log, count->stack), count->blocks,
+			       count->bytes);
 }
 
 /* False: something was folded meanwhile, or may have been. */

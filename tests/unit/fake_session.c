@@ -408,7 +408,7 @@ struct err *session_totals(const struct session *session, struct log_totals *ret
 		return err;
 	log_totals_begin(&session->region->log, ret);
 	if (held->address)
-		log_totals_add(held->stack, 1, held->size, ret);
+		log_totals_add(ret, held->stack, 1, held->size);
 	log_totals_end(ret);
 	return NULL;
 }

@@ -265,14 +265,14 @@ static void test_totals(void)
 	for (unsigned reading = 0; reading < 3; reading++) {
 		log_totals_begin(&log_, &all);
 		if (reading == 1) {
-			log_totals_add(ids[2], 7, 70, &all);
-			log_totals_add(ids[2], 1, 5, &all);
-			log_totals_add(ids[3], 100, 1, &all);
-			log_totals_add(65, 1, 1, &all);
-			log_totals_add(UINT32_MAX, 1, 1, &all);
+			log_totals_add(&all, ids[2], 7, 70);
+			log_totals_add(&all, ids[2], 1, 5);
+			log_totals_add(&all, ids[3], 100, 1);
+			log_totals_add(&all, 65, 1, 1);
+			log_totals_add(&all, UINT32_MAX, 1, 1);
 		}
 		if (reading == 2)	/* taken back from what is elsewhere */
-			log_totals_add(ids[4], -1000ull, -1000ull, &all);
+			log_totals_add(&all, ids[4], -1000ull, -1000ull);
 		log_totals_end(&all);
 	}
 	fixture_push(&blocks, (struct block){ .address = 1, .size = 10, .time = 5,
