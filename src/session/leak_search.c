@@ -487,10 +487,10 @@ static struct err *find_stacks(struct job *job)
 	const struct memory_view *view = job->view;
 	struct err *err = NULL;
 
-	for (size_t i = 0; i < view->threads.nr && !err; i++)
-		if (view->threads.at[i].placed &&
-		    !block_at(job, regs_get(&view->threads.at[i].regs, view->arch->sp)))
-			err = leak_stacks_add(view, i, job->tls_size, &job->stacks);
+	vec_each_while(thread, &view->threads, !err) {
+		if (thread->placed && !block_at(job, regs_get(&thread->regs, view->arch->sp)))
+			err = leak_stacks_add(view, thread, job->tls_size, &job->stacks);
+	}
 	return err;
 }
 

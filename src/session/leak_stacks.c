@@ -22,20 +22,20 @@ static struct err *add(struct leak_stacks *stacks, uint64_t start, uint64_t end,
 		vec_push(&stacks->vec, ((struct leak_stack){ { start, end }, tid }));
 }
 
-struct err *leak_stacks_add(const struct memory_view *view, size_t thread, uint64_t tls_size,
+struct err *leak_stacks_add(const struct memory_view *view,
+			    const struct memory_view_thread *thread, uint64_t tls_size,
 			    struct leak_stacks *stacks)
 {
-	const struct memory_view_thread *is = &view->threads.at[thread];
-	uint64_t sp = regs_get(&is->regs, view->arch->sp), start, end;
-	uint64_t low = memory_view_stack_low(view, is) & ~7ull;
+	uint64_t sp = regs_get(&thread->regs, view->arch->sp), tp = thread->tp, start, end;
+	uint64_t low = memory_view_stack_low(view, thread) & ~7ull;
 	const struct proc_map *map = proc_maps_find(&view->maps, sp);
 
 	if (map && !strcmp(map->path, "[stack]"))
-		return add(stacks, MAX(low, map->start), map->end, is->tid);
-	if (!tls_size || !memory_view_stack_bounds(view, is->tp, &start, &end) || sp < start ||
-	    sp >= end || is->tp - start >= end - start || is->tp - start <= tls_size)
+		return add(stacks, MAX(low, map->start), map->end, thread->tid);
+	if (!tls_size || !memory_view_stack_bounds(view, tp, &start, &end) || sp < start ||
+	    sp >= end || tp - start >= end - start || tp - start <= tls_size)
 		return NULL;
-	return add(stacks, MAX(low, start), is->tp - tls_size, is->tid);
+	return add(stacks, MAX(low, start), tp - tls_size, thread->tid);
 }
 
 /*

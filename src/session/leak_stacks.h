@@ -14,6 +14,7 @@
 #include "heap/reach.h"
 
 struct memory_view;
+struct memory_view_thread;
 struct search_origins;
 struct session;
 struct session_leaks;
@@ -27,8 +28,9 @@ struct leak_stacks {
 	VEC(struct leak_stack) vec;
 };
 
-/* Add one; tls_size is of tls_static_size. */
-struct err *leak_stacks_add(const struct memory_view *view, size_t thread, uint64_t tls_size,
+/* Add that of a thread of the view; tls_size is of tls_static_size. */
+struct err *leak_stacks_add(const struct memory_view *view,
+			    const struct memory_view_thread *thread, uint64_t tls_size,
 			    struct leak_stacks *stacks) MUST_CHECK;
 /* Add those of threads that have ended to ranges. */
 struct err *leak_stacks_ended(const struct memory_view *view, uint64_t tls_size,

@@ -51,7 +51,7 @@ static void check_used(const struct memory_view *view, uint64_t tls_size, uint64
 {
 	struct leak_stacks stacks = { VEC_INIT };
 
-	CU_ASSERT_PTR_NULL_FATAL(leak_stacks_add(view, 0, tls_size, &stacks));
+	CU_ASSERT_PTR_NULL_FATAL(leak_stacks_add(view, view->threads.at, tls_size, &stacks));
 	CU_ASSERT_EQUAL_FATAL(stacks.vec.nr, end ? 1 : 0);
 	if (end) {
 		CU_ASSERT_EQUAL(stacks.vec.at[0].range.start, STACK + 1024 - view->arch->red_zone);
