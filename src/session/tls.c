@@ -121,35 +121,61 @@ static struct tls_block block_of(const struct slots *slots, uint64_t number, uin
 	return block;
 }
 
-/* *low gets the lowest address of the thread. pairs has room for MODULES_MAX pairs. */
-static struct err *read_table(const struct memory_view *view,
-			      const struct memory_view_thread *thread,
-			      const struct slots *slots, struct pair *pairs, struct tls *tls,
-			      uint64_t *low)
+/* A thread's table. */
+struct table {
+	struct pair *pair;	/* those behind pair 0, as many as can be read */
+	uint64_t nr, generation;
+};
+
+static bool is_made(const struct pair *pair)
 {
-	uint64_t dtv, nr, generation;
-	struct err *err = NULL;
+	return pair->start && pair->start != UINT64_MAX;
+}
+
+/* table->pair has room for MODULES_MAX. */
+static void read_table(const struct memory_view *view, const struct memory_view_thread *thread,
+		       struct table *table)
+{
+	uint64_t dtv, nr;
 	size_t len;
 
+	table->nr = 0;
 	if (!thread->tp || memory_read_u64(view->memory, thread->tp + view->arch->dtv, &dtv) ||
 	    memory_read_u64(view->memory, dtv - view->arch->dtv_first, &nr) || nr > MODULES_MAX ||
-	    memory_read_u64(view->memory, dtv, &generation))
-		return NULL;
-	/* Read the pairs behind pair 0, as many as can be read. */
-	if (memory_read_some(view->memory, dtv + sizeof(*pairs), pairs, nr * sizeof(*pairs), &len))
-		return NULL;
-	nr = len / sizeof(*pairs);
-	for (uint64_t i = 1; i <= nr && tls->blocks.nr < TLS_BLOCKS_MAX && !err; i++) {
-		const struct pair *pair = &pairs[i - 1];
-		struct tls_block block;
+	    memory_read_u64(view->memory, dtv, &table->generation) ||
+	    memory_read_some(view->memory, dtv + sizeof(*table->pair), table->pair,
+			     nr * sizeof(*table->pair), &len))
+		return;
+	table->nr = len / sizeof(*table->pair);
+}
 
-		if (!pair->start || pair->start == UINT64_MAX)	/* not made yet */
-			continue;
-		block = block_of(slots, i, generation, pair);
-		block.tid = thread->tid;
-		if (!block.dynamic && block.start < *low && thread->tp - block.start < STATIC_MAX)
-			*low = block.start;
-		err = vec_push(&tls->blocks, block);
+/* The lowest address of the thread's data below its thread pointer, or that. */
+static uint64_t lowest(const struct memory_view_thread *thread, const struct table *table)
+{
+	uint64_t low = thread->tp;
+
+	for (uint64_t i = 0; i < table->nr; i++) {
+		const struct pair *pair = &table->pair[i];
+
+		if (is_made(pair) && !pair->to_free && pair->start < low &&
+		    thread->tp - pair->start < STATIC_MAX)
+			low = pair->start;
+	}
+	return low;
+}
+
+static struct err *add_blocks(const struct slots *slots, const struct table *table, pid_t tid,
+			      struct tls *tls)
+{
+	struct err *err = NULL;
+
+	for (uint64_t i = 0; i < table->nr && tls->blocks.nr < TLS_BLOCKS_MAX && !err; i++) {
+		struct tls_block block = block_of(slots, i + 1, table->generation,
+						  &table->pair[i]);
+
+		block.tid = tid;
+		if (is_made(&table->pair[i]))
+			err = vec_push(&tls->blocks, block);
 	}
 	return err;
 }
@@ -158,14 +184,14 @@ static void read_tables(const struct memory_view *view, const struct slots *slot
 			struct tls *ret)
 {
 	AUTO_FREE struct pair *pairs = malloc(MODULES_MAX * sizeof(*pairs));
+	struct table table = { .pair = pairs };
 
 	if (!pairs || vec_reserve(&ret->low, view->threads.nr))
 		return;		/* without memory for it, nothing is known */
-	for (size_t i = 0; i < view->threads.nr; i++) {
-		uint64_t *low = &ret->low.at[ret->low.nr++];
-
-		*low = view->threads.at[i].tp;
-		if (read_table(view, &view->threads.at[i], slots, pairs, ret, low))
+	vec_each(thread, &view->threads) {
+		read_table(view, thread, &table);
+		ret->low.at[ret->low.nr++] = lowest(thread, &table);
+		if (add_blocks(slots, &table, thread->tid, ret))
 			break;
 	}
 }
@@ -184,15 +210,14 @@ void tls_read(const struct target *target, const struct memory_view *view, struc
 
 uint64_t tls_static_size(const struct memory_view *view)
 {
-	const struct slots slots = { VEC_INIT };
-	struct tls tls = { VEC_INIT, VEC_INIT };
+	AUTO_FREE struct pair *pairs = malloc(MODULES_MAX * sizeof(*pairs));
+	struct table table = { .pair = pairs };
 	uint64_t size = 0;
 
-	if (view->has_glibc)
-		read_tables(view, &slots, &tls);
-	for (size_t i = 0; i < tls.low.nr; i++)
-		size = MAX(size, view->threads.at[i].tp - tls.low.at[i]);
-	tls_free(&tls);
+	vec_each_while(thread, &view->threads, pairs && view->has_glibc) {
+		read_table(view, thread, &table);
+		size = MAX(size, thread->tp - lowest(thread, &table));
+	}
 	return size;
 }
 

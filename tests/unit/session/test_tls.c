@@ -81,6 +81,9 @@ static void test_each_thread(void)
 	CU_ASSERT_EQUAL(tls.blocks.nr, 2 * THREADS);
 	for (size_t i = 0; i < THREADS; i++)
 		CU_ASSERT_EQUAL(tls_low(&tls, &view, i), TP + i * PAGE - BELOW);
+	CU_ASSERT_EQUAL(tls_static_size(&view), BELOW);
+	view.has_glibc = false;
+	CU_ASSERT_EQUAL(tls_static_size(&view), 0);
 	tls_free(&tls);
 	vec_free(&view.threads);
 }
