@@ -125,10 +125,12 @@ static uint32_t walk_thread(const struct thread *thread, struct probes *probes, 
 static bool is_inside(const struct memory_view *view, const struct thread *thread,
 		      struct probes *probes, bool *aborts_ret)
 {
-	bool inside, aborts = false;
+	bool inside = false, aborts = false;
 	uint64_t pcs[FRAMES];
-	uint32_t nr = walk_thread(thread, probes, pcs, &inside);
+	uint32_t nr = 0;
 
+	if (probes || view->code.nr)
+		nr = walk_thread(thread, probes, pcs, &inside);
 	for (uint32_t i = 0; i < nr && !inside; i++)
 		inside = in_allocator(view, probes, pcs[i]);
 	for (uint32_t i = 0; i < nr && inside && view; i++)
