@@ -186,9 +186,9 @@ static void forget_calls(struct session *session)
 {
 	struct thread *thread;
 
-	for (unsigned i = 0; i < session->nr_processes; i++)
-		if (session->process[i].state == PROCESS_LIVE)
-			for_each_thread(thread, session->process[i].target)
+	for_each_process(process, session)
+		if (process->state == PROCESS_LIVE)
+			for_each_thread(thread, process->target)
 				event_reset(thread);
 }
 
