@@ -12,7 +12,8 @@
 
 #include "heap/glibc.h"
 
-static const struct heap_doubt no_heap_doubt = { HEAP_DOUBT_NONE, 0 };
+static const struct heap_doubt no_heap_doubt = { .why = HEAP_DOUBT_NONE };
+static const struct heap_doubt locked = { .why = HEAP_DOUBT_LOCKED };
 
 static bool has_word(const struct heap_inside *inside, uint64_t word)
 {
@@ -35,13 +36,13 @@ static struct heap_doubt doubt_by(const struct heap_inside *inside)
  */
 static struct heap_doubt doubt_by_holder(const struct heap_source *source, uint64_t arena)
 {
-	struct heap_doubt doubt = { HEAP_DOUBT_LOCKED, 0 };
+	struct heap_doubt doubt = locked;
 	unsigned holders = 0;
 
 	for (size_t i = 0; i < source->nr_inside; i++)
 		if (has_word(&source->inside[i], arena) && !holders++)
 			doubt = doubt_by(&source->inside[i]);
-	return holders == 1 ? doubt : (struct heap_doubt){ HEAP_DOUBT_LOCKED, 0 };
+	return holders == 1 ? doubt : locked;
 }
 
 struct heap_doubt glibc_doubt_any(const struct glibc *glibc)
