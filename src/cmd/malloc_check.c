@@ -52,13 +52,11 @@ static const char *places(uint64_t nr)
 
 static void print_sums(const struct session_heap *heap, struct out *out)
 {
-	uint64_t damages = heap->walk.damages - heap->walk.uncertain;
-
 	out_f(out, "%zu heaps, %" PRIu64 " chunks: ", heap->walk.arenas.nr,
 	      heap->walk.chunks.nr);
-	if (damages)
-		out_f(out, "%" PRIu64 " %s damaged%s", damages, places(damages),
-		      heap->missing ? " or missing" : "");
+	if (heap->walk.damages)
+		out_f(out, "%" PRIu64 " %s damaged%s", heap->walk.damages,
+		      places(heap->walk.damages), heap->missing ? " or missing" : "");
 	else
 		out_text(out, heap->walk.uncertain ? "no damage is certain" : "no damage found");
 	if (heap->walk.uncertain)
@@ -183,8 +181,7 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 	log = session_log(call->session);
 	*ret = Tcl_NewDictObj();
 	dict_number(*ret, "walked", check.heap.walked);
-	dict_number(*ret, "damages",
-		    check.heap.walked ? check.heap.walk.damages - check.heap.walk.uncertain : 0);
+	dict_number(*ret, "damages", check.heap.walked ? check.heap.walk.damages : 0);
 	dict_number(*ret, "uncertain", check.heap.walked ? check.heap.walk.uncertain : 0);
 	dict_value(*ret, "damage", check.heap.walked ?
 			   value_list(&check.heap.walk.damage, damage, damage_dict(damage)) :

@@ -68,12 +68,12 @@ static struct err *check_bin(struct glibc *glibc, uint16_t heap, unsigned bin, u
 
 static struct err *check_arena(struct glibc *glibc, uint16_t heap, uint64_t nr_free)
 {
-	uint64_t damages = glibc->walk->damages, nr = 0;
+	uint64_t before = heap_walk_all_damage(glibc->walk), nr = 0;
 	struct err *err = NULL;
 
 	for (unsigned bin = 0; bin < BINS && !err; bin++)
 		err = check_bin(glibc, heap, bin, nr_free, &nr);
-	if (err || nr == nr_free || glibc->walk->damages != damages)
+	if (err || nr == nr_free || heap_walk_all_damage(glibc->walk) != before)
 		return err;
 	return glibc_damage(glibc, (struct heap_damage){
 				.heap = heap, .address = glibc->walk->arenas.at[heap].address },

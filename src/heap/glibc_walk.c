@@ -55,8 +55,11 @@ struct err *glibc_damage(struct glibc *glibc, struct heap_damage damage, const c
 		walk->arenas.at[damage.heap].whole = false;
 		walk->arenas.at[damage.heap].damaged |= !damage.doubt.why;
 	}
-	walk->uncertain += damage.doubt.why != HEAP_DOUBT_NONE;
-	if (walk->damages++ >= HEAP_DAMAGE_MAX)
+	if (damage.doubt.why)
+		walk->uncertain++;
+	else
+		walk->damages++;
+	if (walk->damage.nr == HEAP_DAMAGE_MAX)
 		return NULL;
 	va_start(ap, fmt);
 	vsnprintf(damage.what, sizeof(damage.what), fmt, ap);

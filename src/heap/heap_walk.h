@@ -107,8 +107,8 @@ struct heap_walk {
 	VEC(struct heap_arena) arenas;	/* by number */
 	VEC(struct heap_span) spans;	/* by start */
 	VEC(struct heap_damage) damage;	/* at most HEAP_DAMAGE_MAX */
-	uint64_t damages;		/* of all ... */
-	uint64_t uncertain;		/* ... and how many of these have a doubt */
+	uint64_t damages;		/* that are certain, listed or not ... */
+	uint64_t uncertain;		/* ... and those that have a doubt */
 	uint64_t mmapped, mmapped_bytes;	/* as the allocator counts them, if it is known: */
 	/* certain: those found have the same number and length */
 	bool mmapped_known, mmapped_certain;
@@ -119,6 +119,12 @@ struct heap_walk {
 
 #define HEAP_WALK_INIT	{ .chunks = { .nr = 0 } }
 #define HEAP_DAMAGE_MAX	1000u
+
+/* How much damage there is, certain or not. */
+static inline uint64_t heap_walk_all_damage(const struct heap_walk *walk)
+{
+	return walk->damages + walk->uncertain;
+}
 
 /* A private writable mapping. */
 struct heap_map {

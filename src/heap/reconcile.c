@@ -238,7 +238,7 @@ struct err *reconcile_keep(struct reconcile_history *looks, const struct heap_wa
 {
 	struct err *err = add_listed(&looks->sure, walk);
 
-	if (err || walk->damages)
+	if (err || heap_walk_all_damage(walk))
 		return err;
 	if (looks->any) {
 		keep_seen(&looks->seen, walk, left_out);

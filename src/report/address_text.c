@@ -185,8 +185,8 @@ struct err *damage_print(struct session *session, const struct session_heap *hea
 		if (!err)
 			err = cancel_check();
 	}
-	if (walk->damages > walk->damage.nr)
+	if (heap_walk_all_damage(walk) > walk->damage.nr)
 		out_f(out, "... and %" PRIu64 " more\n",
-		      walk->damages - walk->damage.nr);
+		      heap_walk_all_damage(walk) - walk->damage.nr);
 	return err;
 }

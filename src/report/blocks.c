@@ -288,7 +288,7 @@ void heap_notes_print(const struct session_heap *heap, struct out *out)
 	if (heap->missing)
 		out_f(out, "%" PRIu64 " bytes of the core are missing: not all blocks are known\n",
 		      heap->missing);
-	else if (heap->walk.damages > heap->walk.uncertain)
+	else if (heap->walk.damages)
 		out_text(out, "The heap is damaged, and not all of it could be walked: see "
 			      "`malloc check`\n");
 	else if (heap->walk.uncertain)

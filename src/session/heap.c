@@ -306,7 +306,8 @@ static struct err *look(struct job *job)
  */
 static bool is_certain(const struct job *job)
 {
-	return !job->ret->under_way && (!job->ret->walk.damages || job->calm >= CALM_ROUNDS);
+	return !job->ret->under_way &&
+	       (!heap_walk_all_damage(&job->ret->walk) || job->calm >= CALM_ROUNDS);
 }
 
 /* Look again and again; each look keeps what it needs from the one before. */

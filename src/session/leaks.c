@@ -105,7 +105,7 @@ static struct err *take_walk(struct job *job, struct err *err)
 		return NULL;
 	}
 	ret->walked = true;
-	ret->damages = job->walk.walk.damages - job->walk.walk.uncertain;
+	ret->damages = job->walk.walk.damages;
 	ret->uncertain = job->walk.walk.uncertain;
 	ret->caches_known = job->walk.walk.caches_known;
 	return NULL;

@@ -216,7 +216,7 @@ static struct err *check_heaps(struct trimmer *trimmer)
 
 	if (err)
 		return err;
-	if (heap.walk.damages > heap.walk.uncertain)
+	if (heap.walk.damages)
 		err = err_hint(err_create(ERR_STATE,
 					  "the heaps are damaged: malloc_trim would end the "
 					  "process"),

@@ -48,11 +48,12 @@ static void expect(unsigned heap, enum heap_doubt_why why, pid_t thread)
 	struct heap_walk walk;
 
 	CU_ASSERT_PTR_NULL_FATAL(glibc_walk(&image.source, &walk));
-	CU_ASSERT_EQUAL_FATAL(walk.damages, 1);
+	CU_ASSERT_EQUAL_FATAL(walk.damage.nr, 1);
 	CU_ASSERT_EQUAL(walk.damage.at[0].heap, heap);
 	CU_ASSERT_EQUAL(walk.damage.at[0].doubt.why, why);
 	if (why)
 		CU_ASSERT_EQUAL(walk.damage.at[0].doubt.thread, thread);
+	CU_ASSERT_EQUAL(walk.damages, why == HEAP_DOUBT_NONE);
 	CU_ASSERT_EQUAL(walk.uncertain, why != HEAP_DOUBT_NONE);
 	CU_ASSERT_EQUAL(walk.arenas.at[heap].damaged, why == HEAP_DOUBT_NONE);
 	CU_ASSERT_FALSE(walk.arenas.at[heap].whole);

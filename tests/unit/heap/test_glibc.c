@@ -123,7 +123,7 @@ static void walks_each_version(void)
 
 		make(&image, &versions[i]);
 		CU_ASSERT_PTR_NULL_FATAL(glibc_walk(&image.source, &walk));
-		CU_ASSERT_EQUAL(walk.damages, 0);
+		CU_ASSERT_EQUAL(walk.damage.nr, 0);
 		for (size_t j = 0; j < walk.damage.nr; j++)
 			printf("version %zu: %s\n", i, walk.damage.at[j].what);
 		CU_ASSERT_EQUAL(walk.arenas.nr, versions[i].heaps);
@@ -153,7 +153,7 @@ static void knows_caches_by_content(void)
 		image.source.nr_threads = 0;
 		image.source.all_threads = false;
 		CU_ASSERT_PTR_NULL_FATAL(glibc_walk(&image.source, &walk));
-		CU_ASSERT_EQUAL(walk.damages, 0);
+		CU_ASSERT_EQUAL(walk.damage.nr, 0);
 		CU_ASSERT_FALSE(walk.caches_known);
 		check_truth(&image, &walk);
 		heap_walk_free(&walk);
@@ -362,7 +362,7 @@ static void goes_on_behind_a_foreign_sbrk(void)
 	populate(&image, 0);
 	image_end(&image);
 	CU_ASSERT_PTR_NULL_FATAL(glibc_walk(&image.source, &walk));
-	CU_ASSERT_EQUAL(walk.damages, 0);
+	CU_ASSERT_EQUAL(walk.damage.nr, 0);
 	check_truth(&image, &walk);
 	heap_walk_free(&walk);
 	image_free(&image);
@@ -470,7 +470,7 @@ static void follows_a_cache_in_hand(void)
 		image.source.in_flight_word = &image.cache[0];
 		image.source.nr_in_flight = 1;
 		CU_ASSERT_PTR_NULL_FATAL(glibc_walk(&image.source, &walk));
-		CU_ASSERT_EQUAL(walk.damages, 0);
+		CU_ASSERT_EQUAL(walk.damage.nr, 0);
 		for (unsigned j = 0; j < image.nr_chunks; j++) {
 			const struct image_chunk *truth = &image.chunk[j];
 			struct heap_chunk chunk;
