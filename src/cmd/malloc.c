@@ -144,7 +144,7 @@ static struct err *get_malloc(struct call *call, Tcl_Obj **ret)
 	dict_number(dict, "mappedbytes", figures.heap.walk.mmapped_bytes);
 	dict_number(dict, "damages", figures.heap.walk.damages);
 	dict_number(dict, "uncertain", figures.heap.walk.uncertain);
-	dict_double(dict, "stood", (double)figures.heap.stood_ns / 1e9);
+	dict_double(dict, "stood", (double)figures.heap.pause_ns / 1e9);
 	dict_value(dict, "runtimes", value_list(figures.runtimes, runtime, runtime_dict(*runtime)));
 	dict_value(dict, "heaps", value_list(&figures.heap.walk.arenas, arena,
 					     heap_dict(&figures, arena)));

@@ -186,7 +186,7 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 	dict_value(*ret, "damage", check.heap.walked ?
 			   value_list(&check.heap.walk.damage, damage, damage_dict(damage)) :
 			   Tcl_NewObj());
-	dict_double(*ret, "stood", (double)check.heap.stood_ns / 1e9);
+	dict_double(*ret, "stood", (double)check.heap.pause_ns / 1e9);
 	dict_number(*ret, "doublefrees", check.unknown_frees.doubles);
 	dict_text(*ret, "untold", check.unknown_frees.untold);
 	dict_text(*ret, "doubt", check.unknown_frees.doubt);

@@ -308,9 +308,9 @@ void heap_stood_print(const struct session_heap *heap, struct out *out)
 {
 	char text[32];
 
-	if (!heap->stood_ns)
+	if (!heap->pause_ns)
 		return;
-	format_duration(text, sizeof(text), heap->stood_ns);
+	format_duration(text, sizeof(text), heap->pause_ns);
 	out_f(out, "The process stood still for %s\n", text);
 }
 

@@ -485,7 +485,7 @@ static struct err *walk_or_say(struct job *job)
 		err = session_heap_walkable(session);
 	if (!err)
 		err = session_call_held(session, heap_held, job, &pause);
-	job->ret->stood_ns = job->stood ? 0 : pause;
+	job->ret->pause_ns = job->stood ? 0 : pause;
 	if (is->nr + is->others > 1 && (!err || err->code == ERR_NOTFOUND))
 		snprintf(job->ret->why, sizeof(job->ret->why), "of %.150s only %s can be walked%s",
 			 is->text, (is->walkable ? is->walkable : allocator_guess)->name,

@@ -18,7 +18,7 @@ struct session_heap {
 	char why[256];			/* why not */
 	bool complete;			/* what is in no record was allocated before the attach */
 	uint64_t under_way;		/* blocks left out: calls for them may be under way */
-	uint64_t stood_ns;		/* for how long the target was stopped for it; 0: it was not */
+	uint64_t pause_ns;		/* for how long the target was stopped for it, or 0 */
 	uint64_t brk_start, brk;	/* the process': 0 where there is none */
 	uint64_t missing;		/* bytes that a truncated core lacks */
 	uint8_t process;		/* number of the process that was walked */
