@@ -41,7 +41,8 @@ struct job {
 	struct smaps smaps;
 	struct snapshot snapshot;
 	bool has_snapshot;
-	bool stands;			/* so does the target, whether mdbg holds it or not */
+	/* every thread is in a group stop: another look would find the same */
+	bool cannot_move;
 	/* how long others may still wait for those inside the allocator */
 	uint64_t drain;
 };
@@ -245,7 +246,7 @@ static struct err *take_snapshot(struct session *session, bool stood UNUSED, voi
 	struct job *job = arg;
 	struct err *err = await(job, has_calmed_down, job->deadline);
 
-	job->stands = !target_can_move(session->current->target, NULL, NULL);
+	job->cannot_move = !target_can_move(session->current->target, NULL, NULL);
 	if (!err)
 		err = memory_view_take(session, true, &job->view);
 	if (!err)
@@ -334,14 +335,14 @@ static struct err *search_snapshot(struct job *job)
 		job->ret->pause_ns = MAX(job->ret->pause_ns, pause);
 		if (!err)
 			err = walk_snapshot(job);
-		if (!err && !is_sure(job) && !job->stands && i + 1 < SNAPSHOTS)
+		if (!err && !is_sure(job) && !job->cannot_move && i + 1 < SNAPSHOTS)
 			end_snapshot(job);
 	}
 	/*
 	 * A search in a stop can look as often as necessary. Where the target stands anyhow, it
 	 * would find the same.
 	 */
-	if (!err && is_torn(job) && !job->stands)
+	if (!err && is_torn(job) && !job->cannot_move)
 		err = err_create(ERR_BUSY, "no snapshot: the heaps were in change, or damaged, "
 				 "in each of %u", SNAPSHOTS);
 	if (!err)
