@@ -19,7 +19,7 @@
 #define SAMPLES		16u	/* blocks at an offset that are examined to recognise it */
 #define POOL_LEAST	256u	/* bytes; no pool gets its memory in smaller blocks */
 
-struct site {
+struct site_offsets {
 	uint64_t blocks, usual;	/* with inner pointers; of these, at offsets that are usual there */
 };
 
@@ -33,7 +33,7 @@ struct at_offset {
 struct likely_search {
 	struct marker *marker;
 	struct interner site_keys, offset_keys;
-	VEC(struct site) sites;
+	VEC(struct site_offsets) sites;
 	VEC(struct at_offset) offsets;
 };
 
@@ -51,7 +51,7 @@ static struct err *offset_of(struct likely_search *search, uint32_t block, struc
 					  site_key(marker, marker_at(marker, block)), &site);
 
 	if (!err && site == search->sites.nr)
-		err = vec_push(&search->sites, ((struct site){ .blocks = 0 }));
+		err = vec_push(&search->sites, ((struct site_offsets){ .blocks = 0 }));
 	if (!err)
 		err = interner_number(&search->offset_keys, (uint64_t)site << 32 | offset, &number);
 	if (!err && number == search->offsets.nr)
@@ -100,7 +100,7 @@ static bool may_be_usual(const struct likely_search *search, const struct at_off
 
 static bool is_usual(const struct likely_search *search, const struct at_offset *at)
 {
-	const struct site *site = &search->sites.at[at->site];
+	const struct site_offsets *site = &search->sites.at[at->site];
 
 	return may_be_usual(search, at) && site->usual * 100 >= site->blocks * NEARLY_ALL;
 }
