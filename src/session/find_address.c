@@ -3,8 +3,6 @@
 
 #include "session/find_address.h"
 
-#include <string.h>
-
 #include "session/private.h"
 #include "session/leak_search.h"
 #include "session/tls.h"
@@ -113,11 +111,10 @@ static bool is_stack(struct finder *finder, const struct memory_view_thread *thr
 	const struct proc_map *map = thread->placed ? proc_maps_find(&view->maps, sp) : NULL;
 	bool known;
 
-	if (!map || referrer->place < sp - view->arch->red_zone || referrer->place >= map->end)
+	if (!map || referrer->place < memory_view_stack_low(view, thread) ||
+	    referrer->place >= map->end)
 		return false;
-	known = !strcmp(map->path, "[stack]") ||
-		(memory_view_stack_bounds(view, thread->tp, &start, &end) && sp >= start &&
-		 referrer->place < MIN(end, thread->tp));
+	known = memory_view_stack(view, thread, &start, &end) && referrer->place < end;
 	if (!find_frame(finder, thread, referrer) && !known)
 		return false;
 	referrer->kind = SESSION_REFERRER_STACK;

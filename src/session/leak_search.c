@@ -301,18 +301,6 @@ static void add_dtv(struct job *job, pid_t tid, uint64_t tp)
 }
 
 /*
- * Does the thread's control block say that SP is in its stack? *start_ret is the start of that
- * stack.
- */
-static bool block_says(const struct job *job, uint64_t sp, uint64_t tp, uint64_t *start_ret)
-{
-	uint64_t end;
-
-	return memory_view_stack_bounds(job->view, tp, start_ret, &end) &&
-		sp - *start_ret < end - *start_ret;
-}
-
-/*
  * If there is a guard page below SP, the control block above it, and only one mapping in between,
  * then this is the stack of a thread of glibc or musl, even if the kernel has merged it with other
  * memory.
@@ -325,9 +313,8 @@ static bool mappings_say(const struct job *job, uint64_t sp, uint64_t tp, uint64
 	if (!map)
 		return false;
 	*start_ret = map->start;
-	return !strcmp(map->path, "[stack]") ||
-	       (guard && !guard->read && !guard->write && is_private_anonymous(map) && sp < tp &&
-		tp < map->end);
+	return guard && !guard->read && !guard->write && is_private_anonymous(map) && sp < tp &&
+	       tp < map->end;
 }
 
 /* The memory below SP is not in use any more. */
@@ -335,11 +322,12 @@ static void add_stack(struct job *job, const struct memory_view_thread *thread)
 {
 	uint64_t sp = regs_get(&thread->regs, job->view->arch->sp), tp = thread->tp;
 	const struct packed_block *block = block_at(job, sp);
-	uint64_t start, address = block ? block->address : 0;
+	uint64_t start, end, address = block ? block->address : 0;
 
 	if (block)		/* the stack of a coroutine: only SP points to it */
 		add_words(job, SEARCH_STACK, thread->tid, &address, 1);
-	else if (block_says(job, sp, tp, &start) || mappings_say(job, sp, tp, &start))
+	else if (memory_view_stack(job->view, thread, &start, &end) ||
+		 mappings_say(job, sp, tp, &start))
 		job->err = add_range(&job->out, start, memory_view_stack_low(job->view, thread));
 }
 

@@ -4,7 +4,6 @@
 #include "session/leak_stacks.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "session/leak_search.h"
 #include "session/leaks.h"
@@ -26,16 +25,16 @@ struct err *leak_stacks_add(const struct memory_view *view,
 			    const struct memory_view_thread *thread, uint64_t tls_size,
 			    struct leak_stacks *stacks)
 {
-	uint64_t sp = regs_get(&thread->regs, view->arch->sp), tp = thread->tp, start, end;
-	uint64_t low = memory_view_stack_low(view, thread) & ~7ull;
-	const struct proc_map *map = proc_maps_find(&view->maps, sp);
+	uint64_t low = memory_view_stack_low(view, thread) & ~7ull, start, end;
 
-	if (map && !strcmp(map->path, "[stack]"))
-		return add(stacks, MAX(low, map->start), map->end, thread->tid);
-	if (!tls_size || !memory_view_stack_bounds(view, tp, &start, &end) || sp < start ||
-	    sp >= end || tp - start >= end - start || tp - start <= tls_size)
+	if (!memory_view_stack(view, thread, &start, &end))
 		return NULL;
-	return add(stacks, MAX(low, start), tp - tls_size, thread->tid);
+	if (end == thread->tp) {
+		if (!tls_size || tls_size >= end - start)
+			return NULL;
+		end -= tls_size;
+	}
+	return add(stacks, MAX(low, start), end, thread->tid);
 }
 
 /*

@@ -18,6 +18,8 @@
 
 #include "session/memory_view.h"
 
+#include <string.h>
+
 #include "base/cleanup.h"
 #include "probe/area.h"
 #include "probe/probe.h"
@@ -378,6 +380,22 @@ bool memory_view_stack_bounds(const struct memory_view *view, uint64_t tp, uint6
 		return false;
 	*start_ret = word[0];
 	return true;
+}
+
+bool memory_view_stack(const struct memory_view *view, const struct memory_view_thread *thread,
+		       uint64_t *start_ret, uint64_t *end_ret)
+{
+	uint64_t sp = regs_get(&thread->regs, view->arch->sp), tp = thread->tp, end;
+	const struct proc_map *map = proc_maps_find(&view->maps, sp);
+
+	if (map && !strcmp(map->path, "[stack]")) {
+		*start_ret = map->start;
+		*end_ret = map->end;
+		return true;
+	}
+	*end_ret = tp;
+	return memory_view_stack_bounds(view, tp, start_ret, &end) && sp >= *start_ret &&
+	       sp < tp && tp < end;
 }
 
 struct err *memory_view_frames(struct session *session, const struct memory_view *view,

@@ -99,6 +99,13 @@ size_t memory_view_stack_words(const struct memory_view *view,
  */
 bool memory_view_stack_bounds(const struct memory_view *view, uint64_t tp, uint64_t *start_ret,
 			      uint64_t *end_ret);
+/*
+ * The memory of the stack that a thread is on: the mapping that the kernel has made for the first
+ * thread; that of another one, as its control block has it, up to the thread pointer. Below that is
+ * static TLS. False: it is not known.
+ */
+bool memory_view_stack(const struct memory_view *view, const struct memory_view_thread *thread,
+		       uint64_t *start_ret, uint64_t *end_ret);
 
 /*
  * The frames of a stopped thread (tracee/backtrace.h). Tracer thread; the modules, whose rows lead

@@ -116,12 +116,8 @@ static bool has_room(const struct trimmer *trimmer, const struct memory_view_thr
 	uint64_t sp = regs_get(&thread->regs, view->arch->sp), start, end;
 	const struct proc_map *map = proc_maps_find(&view->maps, sp);
 
-	if (!map || !map->write || sp - map->start < STACK_ROOM)
-		return false;
-	return !strcmp(map->path, "[stack]") ||
-	       (memory_view_stack_bounds(view, thread->tp, &start, &end) && sp >= start &&
-		sp < end &&
-		sp - start >= STACK_ROOM);
+	return map && map->write && memory_view_stack(view, thread, &start, &end) &&
+	       sp - MAX(start, map->start) >= STACK_ROOM;
 }
 
 static bool is_filtered(const struct trimmer *trimmer, const struct memory_view_thread *thread)

@@ -13,10 +13,12 @@
 
 void suite_leak_stacks(void);
 
-/* The two mappings. */
+/* The mappings. */
 #define GUARD		0xf000ull
 #define STACK		0x10000ull
 #define END		0x20000ull
+#define KERNELS		0x7fff0000ull
+#define KERNELS_END	0x80000000ull
 
 #define TP		0x1f800ull	/* a control block at the end of the stack's mapping */
 #define STACK_OFFSET	64u		/* where that has the start of the stack and its size */
@@ -34,7 +36,8 @@ static void open_view(struct memory_view *view)
 {
 	static const char maps[] =
 		"0000f000-00010000 ---p 00000000 00:00 0 \n"
-		"00010000-00020000 rw-p 00000000 00:00 0 \n";
+		"00010000-00020000 rw-p 00000000 00:00 0 \n"
+		"7fff0000-80000000 rw-p 00000000 00:00 0 [stack]\n";
 
 	memset(words, 0, sizeof(words));
 	put(TP, TP);
@@ -47,14 +50,16 @@ static void open_view(struct memory_view *view)
 	CU_ASSERT_PTR_NULL_FATAL(procparse_maps(maps, &view->maps));
 }
 
+/* end: 0 if it is not known as a stack. */
 static void check_used(const struct memory_view *view, uint64_t tls_size, uint64_t end)
 {
+	uint64_t sp = regs_get(&view->threads.at[0].regs, view->arch->sp);
 	struct leak_stacks stacks = { VEC_INIT };
 
 	CU_ASSERT_PTR_NULL_FATAL(leak_stacks_add(view, view->threads.at, tls_size, &stacks));
 	CU_ASSERT_EQUAL_FATAL(stacks.vec.nr, end ? 1 : 0);
 	if (end) {
-		CU_ASSERT_EQUAL(stacks.vec.at[0].range.start, STACK + 1024 - view->arch->red_zone);
+		CU_ASSERT_EQUAL(stacks.vec.at[0].range.start, sp - view->arch->red_zone);
 		CU_ASSERT_EQUAL(stacks.vec.at[0].range.end, end);
 		CU_ASSERT_EQUAL(stacks.vec.at[0].tid, 7);
 	}
@@ -74,6 +79,13 @@ static void test_used(void)
 	check_used(&view, 0, 0);
 	check_used(&view, TP - STACK, 0);
 	check_used(&view, LARGE, 0);
+	/* On another stack than its own, as a signal's. */
+	regs_set(&view.threads.at[0].regs, view.arch->sp, END + 1024);
+	check_used(&view, 256, 0);
+	/* That of the first thread has none, nor a control block. */
+	regs_set(&view.threads.at[0].regs, view.arch->sp, KERNELS + 1024);
+	check_used(&view, 256, KERNELS_END);
+	check_used(&view, 0, KERNELS_END);
 	memory_view_free(&view);
 }
 
