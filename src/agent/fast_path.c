@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The short way of recording. It handles the block of a plain function, or a free, if the thread
- * has nothing else under way, the unwind cache knows its stack, and the block is in its primary
- * slot of the log (log/fast_path.h). Nearly all calls of a program are of this kind, so their cost
+ * has nothing else under way, the unwind cache knows its stack, and the block's record
+ * is in the directory (log/directory.h). Nearly all calls of a program are of this kind, so their cost
  * is counted in instructions: the processor runs three and a half of them in a cycle. So nothing is
  * put in memory that may not be needed, and other functions are only called as the last step, which
  * saves registers. Every other case is for slow_path.c, which begins from the start. Freestanding.
@@ -11,7 +11,7 @@
 #include "agent/unwind_cache_find.h"
 #include "agent/slow_path.h"
 
-/* The block is not in its primary slot, or another block is in that slot. */
+/* The block's record is not for the directory, or its place there is not known. */
 static NOINLINE void insert_elsewhere(const struct agent_state *state, struct agent_thread *thread,
 				      uint64_t block, uint64_t size, struct cache_entry *entry)
 {
@@ -57,7 +57,7 @@ static ALWAYS_INLINE struct cache_walk walk_of(const struct agent_frame *frame,
  */
 static ALWAYS_INLINE void record(const struct agent_frame *frame, const struct agent_probe *probe,
 				 struct agent_thread *thread, uint64_t size,
-				 struct cache_entry *entry, const struct home *home)
+				 struct cache_entry *entry, const struct directory_spot *spot)
 {
 	const struct agent_state *state = probe->state;
 	uint64_t block = frame->ax, stack = thread->ledger.word | entry->stack;
@@ -65,10 +65,11 @@ static ALWAYS_INLINE void record(const struct agent_frame *frame, const struct a
 	thread->ledger.last_time = ledger_time(&thread->ledger);
 	thread->ledger.inserted = block;
 	thread->ledger.inserted_sp = entry_sp(frame);
-	if (LIKELY(home->is_near) &&
-	    LIKELY(primary_insert(log_of(state), home, block,
-				  (struct slot_words){ thread->ledger.last_time, size, stack },
-				  thread->ledger.log_thread))) {
+	if (LIKELY(spot->line) &&
+	    LIKELY(directory_insert(log_of(state), spot, block,
+				    (struct slot_words){ thread->ledger.last_time, size,
+							 stack }))) {
+		account_block(log_of(state), thread->ledger.log_thread, LOG_ACCOUNT(allocs), size);
 		unwind_cache_count(entry, 1, size);
 		agent_thread_let_go(thread);
 	} else {
@@ -76,11 +77,12 @@ static ALWAYS_INLINE void record(const struct agent_frame *frame, const struct a
 	}
 }
 
-/* The cache lines of the log may be far away: begin to load them while other work is done. */
-static ALWAYS_INLINE void fetch(const struct home *home)
+/* Find where a record is. Its line may be far away: begin to load it while other work is done. */
+static ALWAYS_INLINE void find_spot(const struct agent_state *state, uint64_t block,
+				    struct directory_spot *ret)
 {
-	__builtin_prefetch(home->slot, 1);
-	__builtin_prefetch(home->tag, 1);
+	if (LIKELY(directory_spot(log_of(state), block, ret)))
+		__builtin_prefetch(&ret->line->who[ret->at], 1);
 }
 
 /*
@@ -101,13 +103,12 @@ static NOINLINE void leave_by_branches(struct agent_frame *frame, const struct a
 {
 	struct cache_walk walk = walk_of(frame, probe, thread);
 	struct cache_entry *entry;
-	struct home home;
+	struct directory_spot spot;
 
-	primary_of(log_of(probe->state), frame->ax, &home);
-	fetch(&home);
+	find_spot(probe->state, frame->ax, &spot);
 	entry = unwind_cache_find(&thread->cache, &walk);
 	if (LIKELY(entry)) {
-		record(frame, probe, thread, size_of_block(frame, probe), entry, &home);
+		record(frame, probe, thread, size_of_block(frame, probe), entry, &spot);
 		return;
 	}
 	agent_thread_let_go(thread);
@@ -122,7 +123,7 @@ static ALWAYS_INLINE bool leave(struct agent_frame *frame, const struct agent_pr
 	uint64_t size = size_of_block(frame, probe);
 	struct cache_walk walk;
 	struct cache_item *item;
-	struct home home;
+	struct directory_spot spot;
 
 	if (UNLIKELY(!thread) || UNLIKELY(!ledger_holds(&thread->ledger, entry_sp(frame))) ||
 	    UNLIKELY(thread->ledger.inserted == frame->ax) ||
@@ -133,11 +134,10 @@ static ALWAYS_INLINE bool leave(struct agent_frame *frame, const struct agent_pr
 	compiler_barrier();
 	walk = walk_of(frame, probe, thread);
 	item = item_guess(&thread->cache, walk_key(&walk));
-	primary_of(log_of(state), frame->ax, &home);
-	fetch(&home);
+	find_spot(state, frame->ax, &spot);
 	if (LIKELY(item->kind == CACHE_ENTRY) &&
 	    LIKELY(entry_holds((struct cache_entry *)item, &walk)))
-		record(frame, probe, thread, size, (struct cache_entry *)item, &home);
+		record(frame, probe, thread, size, (struct cache_entry *)item, &spot);
 	else
 		leave_by_branches(frame, probe, thread);
 	return true;
@@ -157,7 +157,8 @@ ENTRY uint64_t agent_release(uint64_t block, uint64_t sp, const struct agent_pro
 {
 	const struct agent_state *state = probe->state;
 	struct agent_thread *thread;
-	struct home home;
+	struct directory_spot spot;
+	uint64_t size;
 
 	if (!enabled(state))
 		return 0;
@@ -172,11 +173,11 @@ ENTRY uint64_t agent_release(uint64_t block, uint64_t sp, const struct agent_pro
 	compiler_barrier();
 	if (UNLIKELY(probe->ledger.wraps))
 		note_freed(&thread->ledger, block, sp);
-	primary_of(log_of(state), block, &home);
-	__builtin_prefetch(home.tag, 1);
-	if (UNLIKELY(!home.is_near) ||
-	    UNLIKELY(!primary_remove(log_of(state), &home, block, thread->ledger.log_thread, NULL)))
+	find_spot(state, block, &spot);
+	if (UNLIKELY(!spot.line) ||
+	    UNLIKELY(!directory_remove(log_of(state), &spot, block, NULL, &size)))
 		return remove_elsewhere(state, thread, block);
+	account_block(log_of(state), thread->ledger.log_thread, LOG_ACCOUNT(frees), size);
 	agent_thread_let_go(thread);
 	return 0;
 }

@@ -4,6 +4,7 @@
 #include "log/layout.h"
 
 #include "log/deferred.h"
+#include "log/directory.h"
 #include "log/free_history.h"
 #include "log/journal.h"
 #include "log/stack_table.h"
@@ -75,6 +76,24 @@ static void cut_deferred(struct log *log, uint64_t *at)
 }
 
 /*
+ * It gets half of the region. The map has a page at least; its entries without a place lead nowhere.
+ */
+static void cut_directory(struct log *log, uint64_t *at)
+{
+	uint64_t each = DIRECTORY_BYTES + sizeof(struct directory_extent);
+	uint64_t nr = MIN(log->size / 2 / each, DIRECTORY_PLACE);
+	uint64_t least = nr ? nr : 1;
+	uint64_t entries = MAX(power_of_two(least) * DIRECTORY_MAP_TIMES,
+			       LOG_PAGE / sizeof(*log->extent_map));
+
+	log->nr_extents = nr;
+	log->extent_mask = entries - 1;
+	log->extent_map = (uint64_t *)cut(log, at, entries * sizeof(*log->extent_map));
+	log->extent = (struct directory_extent *)cut(log, at, nr * sizeof(*log->extent));
+	log->directory = (struct directory_line *)cut(log, at, nr * DIRECTORY_BYTES);
+}
+
+/*
  * Each table adds at least STEP; what is left over at the end becomes part of the last one. See
  * block_table.h.
  */
@@ -120,6 +139,7 @@ bool log_layout(void *base, uint64_t size, uint64_t header_offset, struct log *r
 	ret->counting_filter = cut(ret, &at, LOG_COUNTING_FILTER);
 	cut_freed(ret, &at);
 	cut_deferred(ret, &at);
+	cut_directory(ret, &at);
 	cut_tables(ret, at);
 	return true;
 }

@@ -22,6 +22,9 @@
  *			frees		struct log_free_slot[nr_frees]	(free_history.h)
  *			deferred	struct deferred_table, struct deferred_copy[nr_deferred]
  *					(deferred.h)
+ *			extent map	uint64_t[extent_mask + 1]	(directory.h)
+ *			extents		struct directory_extent[nr_extents]
+ *			directory	struct directory_line[nr_extents * DIRECTORY_LINES]
  *			table 0, table 1, ...				(block_table.h)
  *	size
  *
@@ -39,6 +42,7 @@
 #define LOG_PAGE		4096
 #define LOG_HINTS		4096		/* a power of two */
 #define LOG_THREADS_MAX		(1u << 16)	/* a record has 16 bits for it */
+#define LOG_ADDRESS_BITS	56		/* of a record's address */
 #define LOG_ANCHORS		256		/* of the clock */
 #define LOG_COUNTING_FILTER		(1u << 20)	/* counters */
 /* unknown frees of each kind that are remembered; a power of two */
@@ -74,6 +78,7 @@ struct log_header {
 	uint64_t start;		/* time stamp of log_format or log_reset */
 	uint64_t gap;		/* time stamp of log_note_gap, by mdbg */
 	uint64_t free_history;	/* frees that are remembered (free_history.h), by mdbg */
+	uint64_t spaced;	/* bytes from one block to the next, at least; by mdbg */
 
 	/* Written by all writers; each on a line of its own. */
 	uint32_t tables __attribute__((aligned(64)));	/* allocation tables in use, 1 at least */
@@ -83,6 +88,9 @@ struct log_header {
 	/* ever put into each ring */
 	uint64_t unknown_frees[LOG_UNKNOWN_FREE_KINDS] __attribute__((aligned(64)));
 	uint64_t frees __attribute__((aligned(64)));	/* the same */
+	/* directory.h: places taken; and is there an address whose extent has found no place? */
+	uint64_t extents __attribute__((aligned(64)));
+	uint32_t unmarked;
 
 	/* Written by mdbg only. */
 	uint32_t anchors __attribute__((aligned(64)));
@@ -115,4 +123,10 @@ static inline void log_bound_ids(const struct log *log, uint32_t *thread, uint32
 		*stack = LOG_STACK_DAMAGED;
 	else
 		*stack = log_stack_whole(log, *stack);
+}
+
+/* Can this be the address of a record? */
+static inline bool address_fits(uint64_t address)
+{
+	return address - 1 < (1ull << LOG_ADDRESS_BITS) - 1;
 }

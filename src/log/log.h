@@ -16,7 +16,7 @@
 
 #include "base/compiler.h"
 
-#define LOG_VERSION		9
+#define LOG_VERSION		10
 #define LOG_STACK_NONE		0	/* stack id: no stack was taken */
 #define LOG_STACK_DAMAGED	UINT32_MAX	/* given to readers for an id that cannot exist */
 #define LOG_DEPTH_MAX		128
@@ -32,6 +32,8 @@ enum log_unknown_free_kind { LOG_UNKNOWN_FREE_DOUBLE, LOG_UNKNOWN_FREE_OTHER,
 			    LOG_UNKNOWN_FREE_KINDS };
 
 struct deferred_copy;
+struct directory_extent;
+struct directory_line;
 struct deferred_table;
 struct log_free_slot;
 struct log_unknown_free_slot;
@@ -69,6 +71,11 @@ struct log {
 	uint32_t newest;		/* table in which to look first: a hint */
 	uint64_t *hint;			/* where addresses were found last (block_table.h) */
 	uint64_t hint_units;		/* that a hint may name */
+	uint64_t *extent_map;		/* extent_mask + 1 entries (directory.h) */
+	uint64_t extent_mask;
+	uint64_t nr_extents;		/* that there is room for */
+	struct directory_extent *extent;
+	struct directory_line *directory;
 	uint64_t *stack_index;
 	uint32_t *stack_directory;	/* nr_stacks + 1 */
 	uint8_t *arena;

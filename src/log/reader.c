@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "log/deferred.h"
+#include "log/directory.h"
 #include "log/layout.h"
 #include "log/registry.h"
 #include "log/ring.h"
@@ -18,7 +19,8 @@
 static bool window_each(const struct log *log, const struct log_window *window,
 			uint32_t *patience, log_each_fn *fn, void *ctx)
 {
-	uint64_t unit = (uint64_t)(window - log->table[0].window) * WINDOW_UNITS + 1;
+	uint64_t unit = log->nr_extents * DIRECTORY_RECORDS + 1 +
+			(uint64_t)(window - log->table[0].window) * WINDOW_UNITS;
 
 	for (unsigned i = 0; i < WINDOW_SLOTS; i++) {
 		struct log_record record;
@@ -35,6 +37,8 @@ void log_each(const struct log *log, log_each_fn *fn, void *ctx)
 	/* A table that is added meanwhile has only records that are younger than this scan. */
 	uint32_t nr = table_count(log), patience = SLOT_PATIENCE;
 
+	if (directory_each(log, fn, ctx))
+		return;
 	for (uint32_t i = 0; i < nr; i++)
 		for (uint32_t j = 0; j < log->table[i].nr; j++)
 			if (window_each(log, &log->table[i].window[j], &patience, fn, ctx))
@@ -52,11 +56,16 @@ static const struct log_slot *slot_at(const struct log *log, uint64_t number)
 	return &log->table[0].window[number / WINDOW_UNITS].slot[number % WINDOW_UNITS - 1];
 }
 
+/* The numbers of the directory's records come first, then those of the tables' slots. */
 bool log_slot(const struct log *log, uint64_t slot, struct log_record *ret)
 {
-	const struct log_slot *at = slot_at(log, slot);
+	uint64_t records = log->nr_extents * DIRECTORY_RECORDS;
 	uint32_t patience = SLOT_PATIENCE;
+	const struct log_slot *at;
 
+	if (slot - 1 < records)
+		return directory_numbered(log, slot - 1, ret);
+	at = slot_at(log, slot - records);
 	return at && slot_read(log, at, &patience, ret);
 }
 

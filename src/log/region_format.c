@@ -7,6 +7,7 @@
 
 #include "log/clock.h"
 #include "log/deferred.h"
+#include "log/directory.h"
 #include "log/free_history.h"
 #include "log/journal.h"
 #include "log/registry.h"
@@ -53,7 +54,10 @@ struct err *log_format_behind(void *base, const struct log_config *config, struc
 	header->tables = 1;
 	header->threads = 1;
 	header->stacks = 1ull << 32 | 1;
-	header->origin = header->start = header->gap = log_now();
+	header->origin = ALIGN_DOWN(log_now(), (uint64_t)WHO_TICK_BITS + 1);
+	header->start = header->gap = header->origin;
+	header->spaced = 32;
+	header->unmarked = config->sample != 0;	/* such a log has no directory */
 	clock_start(&log);
 	memcpy(header->magic, LOG_MAGIC, sizeof(header->magic));
 	*ret = log;
@@ -122,8 +126,19 @@ struct err *log_set_free_history(struct log *log, uint32_t nr)
  */
 static void wipe(void *start, uint64_t bytes)
 {
-	if (madvise(start, bytes, MADV_REMOVE))
+	if (bytes && madvise(start, bytes, MADV_REMOVE))
 		memset(start, 0, bytes);
+}
+
+static void wipe_directory(struct log *log)
+{
+	uint64_t nr = MIN(log->header->extents, log->nr_extents);
+
+	wipe(log->extent_map, (log->extent_mask + 1) * sizeof(*log->extent_map));
+	wipe(log->extent, nr * sizeof(*log->extent));
+	wipe(log->directory, nr * DIRECTORY_BYTES);
+	log->header->extents = 0;
+	log->header->unmarked = log->header->sample != 0;
 }
 
 void log_reset(struct log *log)
@@ -133,6 +148,7 @@ void log_reset(struct log *log)
 	for (uint32_t i = 0; i < tables; i++)
 		wipe(log->table[i].window,
 		     ALIGN_DOWN(log->table[i].nr * sizeof(struct log_window), LOG_PAGE));
+	wipe_directory(log);
 	for (uint32_t i = 0; i < threads; i++)
 		memset(log->thread[i].account, 0, sizeof(log->thread[i].account));
 	for (uint32_t i = 1; i <= stacks; i++) {
@@ -164,6 +180,7 @@ void log_note_gap(struct log *log)
 struct log_usage log_usage(const struct log *log)
 {
 	uint32_t tables = table_count(log), stacks = log_stacks(log);
+	uint64_t pages = directory_pages(log);
 	uint64_t arena = MIN((uint32_t)log->header->stacks * (uint64_t)STACK_UNIT, log->arena_size);
 	uint32_t levels = 0;
 	struct log_usage usage = { 0, 0, 0, 0 };
@@ -172,6 +189,8 @@ struct log_usage log_usage(const struct log *log)
 		usage.table_bytes += log->table[i].nr * sizeof(struct log_window);
 		usage.table_slots += (uint64_t)log->table[i].nr * WINDOW_SLOTS;
 	}
+	usage.table_bytes += pages * LOG_PAGE;
+	usage.table_slots += pages * DIRECTORY_PAGE_LINES * DIRECTORY_LINE_RECORDS;
 	/* The number of levels that so many stacks can fill. */
 	while (levels < log->stack_levels && stack_level_start(levels) * STACK_BUCKET < stacks)
 		levels++;

@@ -5,6 +5,14 @@
 #include "log/fast_path.h"
 #include "log/tags.h"
 
+/* Store the contents of a slot that is claimed, in the order that readers rely on. */
+static ALWAYS_INLINE void slot_store(struct log_slot *slot, struct slot_words words)
+{
+	__atomic_store_n(&slot->time, words.time, __ATOMIC_RELEASE);
+	__atomic_store_n(&slot->size, words.size, __ATOMIC_RELEASE);
+	__atomic_store_n(&slot->stack, words.stack, __ATOMIC_RELEASE);
+}
+
 /* A slot, with all that is needed to change it. */
 struct place {
 	struct log_window *window;

@@ -60,3 +60,10 @@ static inline uint16_t *tag_of(struct log_window *window, unsigned lane)
 {
 	return (uint16_t *)window->tags + lane;
 }
+
+static inline void tag_store(uint16_t *tag, unsigned value)
+{
+	uint16_t __attribute__((may_alias)) *at = tag;
+
+	__atomic_store_n(at, (uint16_t)value, __ATOMIC_RELAXED);
+}

@@ -17,6 +17,7 @@
 
 #include "heap/site.h"
 #include "log/fast_path.h"
+#include "log/ledger.h"
 
 #define REGION	(4ull << 30)
 #define BASE	0x555555559000ull
@@ -40,6 +41,12 @@ static void check(struct err *err)
 		return;
 	fprintf(stderr, "log_bench: %s\n", err->msg);
 	exit(EXIT_FAILURE);
+}
+
+/* A time stamp as a thread's ledger makes it (ledger_time). */
+static uint64_t stamp(uint32_t thread)
+{
+	return ALIGN_DOWN(log_now(), TIME_STEP) | (thread & (TIME_STEP - 1));
 }
 
 /* Of the calling thread's processor time: others use the machine, too. */
@@ -84,8 +91,9 @@ static void fill(struct log *log, uint64_t live)
 		ids[i] = log_stack(log, pcs, 14, 0, 1);
 	}
 	for (uint64_t i = 0; i < live; i++) {
-		struct log_record record = { BASE + i * STEP, i % 500, log_now(), thread,
-					    ids[i * 7919 % STACKS], 0 };
+		struct log_record record = { BASE + i * STEP, i % 100,
+					    stamp(thread) + i * TIME_STEP, thread,
+					    ids[i * 7919 % STACKS], LOG_HEAP_UNKNOWN };
 
 		if (!log_insert(log, &record, NULL)) {
 			fprintf(stderr, "log_bench: full at %llu blocks\n", (unsigned long long)i);
@@ -99,8 +107,8 @@ static void fill(struct log *log, uint64_t live)
 static void *churn(void *arg)
 {
 	struct churn *at = arg;
-	struct log_record record = { .size = 100, .time = 1ull << 40, .thread = at->thread,
-				    .stack = 1 }, out;
+	struct log_record record = { .size = 100, .time = stamp(at->thread), .thread = at->thread,
+				    .stack = 1, .heap = LOG_HEAP_UNKNOWN }, out;
 	uint64_t x = 88172645463325252ull + at->first;
 	double start = now_ns();
 
@@ -110,7 +118,7 @@ static void *churn(void *arg)
 		x ^= x << 17;
 		record.address = BASE + (at->first + (uint64_t)((unsigned __int128)x * at->live >> 64)) * STEP;
 		log_remove(at->log, record.address, at->thread, &out);
-		record.time++;
+		record.time += TIME_STEP;
 		log_insert(at->log, &record, NULL);
 	}
 	at->ns = (now_ns() - start) / (double)at->pairs;
@@ -214,7 +222,8 @@ static inline __attribute__((always_inline)) double hot_loop(enum hot what, stru
 							     struct hot_block *blocks,
 							     uint64_t pairs)
 {
-	struct log_record record = { .time = 1ull << 40, .thread = 1, .stack = 1 };
+	struct log_record record = { .time = stamp(1), .thread = 1, .stack = 1,
+				    .heap = LOG_HEAP_UNKNOWN };
 	uint64_t x = 88172645463325252ull;
 	double start = now_ns();
 
@@ -227,7 +236,7 @@ static inline __attribute__((always_inline)) double hot_loop(enum hot what, stru
 		block = &blocks[x >> 54];
 		record.address = block->address;
 		record.size = 16 + (x & 0x1ff) % 497;
-		record.time++;
+		record.time += TIME_STEP;
 		if (what == HOT_MALLOC) {
 			free(block->memory);
 			block->memory = malloc(record.size);

@@ -472,10 +472,10 @@ static void test_again(void)
 	for (uint64_t i = 1; i <= 100; i++) {
 		struct log_record record;
 
-		world_new(4, MALLOC, i, A + i * 16);
-		world_free(4, FREE, A + i * 16);
-		world_new(4, MALLOC, i, A + i * 16);
-		record = get(A + i * 16);
+		world_new(4, MALLOC, i, A + i * 112);
+		world_free(4, FREE, A + i * 112);
+		world_new(4, MALLOC, i, A + i * 112);
+		record = get(A + i * 112);
 		CU_ASSERT_EQUAL(record.size, i);
 		CU_ASSERT(record.time > last.time);
 		CU_ASSERT_EQUAL(record.thread, world_thread()->ledger.log_thread);

@@ -295,7 +295,7 @@ static void churn(uint64_t base, uint64_t nr)
 	struct log_record record;
 
 	for (uint64_t i = 0; i < nr; i++) {
-		uint64_t block = base + i % WINDOW * 16;
+		uint64_t block = base + i % WINDOW * 112;
 
 		frame.return_address = WORLD_RA + i % 7;
 		if (i >= WINDOW)

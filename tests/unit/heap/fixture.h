@@ -15,7 +15,7 @@
 static inline void fixture_open(struct log *ret)
 {
 	/* Room for the records of the longest list. */
-	struct log_config config = { .limit = 2 * LOG_LIMIT_MIN, .stack_depth = 32 };
+	struct log_config config = { .limit = 4 * LOG_LIMIT_MIN, .stack_depth = 32 };
 	void *base = mmap(NULL, config.limit, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 			  -1, 0);
 

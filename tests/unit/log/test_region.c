@@ -16,7 +16,7 @@
 
 void suite_region(void);
 
-#define SIZE	(32ull << 20)
+#define SIZE	(64ull << 20)
 
 static struct log log_;
 
@@ -324,7 +324,7 @@ static void test_reserve_tables(void)
 {
 	uint64_t pages = 1, there, nr = 0;
 
-	region_open(128 << 20, &log_);
+	region_open(256 << 20, &log_);
 	CU_ASSERT_EQUAL_FATAL(log_thread(&log_, 1, 1), 1);
 	for (uint32_t tables = 1; tables < 4; tables++) {
 		there = 0;
@@ -357,7 +357,7 @@ static void test_reserve_tables(void)
 /* Arena, directory and index are there before the stacks that go into them; threads, too. */
 static void test_reserve_stacks(void)
 {
-	region_open(128 << 20, &log_);
+	region_open(256 << 20, &log_);
 	for (uint64_t i = 0; i < 40000; i++) {
 		uint64_t pcs[5] = { i, i, i, i, i };
 		uint32_t unit = (uint32_t)log_.header->stacks, id;

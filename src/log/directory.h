@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The directory: records of small blocks whose place follows from the address alone.
+ *
+ * Why
+ *
+ * In a heap that no cache holds, each line of the log that an event touches is a cache miss. The
+ * tables (block_table.h) need several: windows of several tables, tags, slots. And a claim is a
+ * locked instruction, which makes the processor wait for its line. Here an insert and a remove
+ * touch one line, which is known as soon as the address is, and the code only stores to it. What is
+ * loaded decides nothing but branches that are predicted, so the processor goes on meanwhile.
+ *
+ * Shape
+ *
+ *	granule		32 bytes of address space; has one record of 12 bytes
+ *	line		a cache line: the records of 5 granules, that is, of 160 bytes
+ *	page		4 KB, 64 lines: 10,240 bytes of address space
+ *	extent		1 MB, 256 pages: 2.5 MB of address space
+ *
+ * An extent is made when the first block of its addresses is recorded, wherever the record goes. A
+ * map, indexed by the lowest bits of the extent's number, leads from the number to the extent's
+ * place in the region. If another extent has that entry of the map, one of the next
+ * DIRECTORY_PROBES entries is used; only the long way looks there. Entries are never taken back.
+ *
+ * Which blocks
+ *
+ * Two live blocks must never share a granule, because then two owners would write to one record. So
+ * a record is here only if its block reaches to the end of its granule, or if the allocator never
+ * has two blocks in 32 bytes (header->spaced; glibc's chunks have 32 bytes at least). Also the
+ * record must fit in 12 bytes:
+ *
+ *	who	time (47 bits, in units of 32 ticks) | thread (13) | address / 8 % 4 (2) | state (2)
+ *	what	stack id (23) | size (9)
+ *
+ * The lowest five bits of a time stamp are those of the thread's number (ledger_time), so that 47
+ * bits are exact for 20 days at 2.5 GHz after the log's start. All other records go to the tables.
+ *
+ * Pages
+ *
+ * A page of the directory costs 4 KB, so it pays only where blocks are dense. Each page has a flag:
+ * only if it is `dense` may records be put there. It becomes dense when DIRECTORY_DENSE blocks that
+ * fit were put into the tables instead, or at its first such block if the page before it is well
+ * filled, as when a heap grows. It stays dense. Records that are in a table by then stay there, so
+ * that no record ever moves. A flag is set before a record is put in, and the address's next owner
+ * sees what its last one saw; so a remove that finds no dense page knows that it has no record
+ * here.
+ *
+ * Marks
+ *
+ * Each extent has one bit for each 16 bytes of address space: `the tables may have a live record
+ * that begins here`. An owner sets the bit before its record goes to a table. Without the bit
+ * nothing has to be searched for: a free of a block from before the attach touches the directory's
+ * line and the mark, and is known. An insert into the directory that finds the bit looks into the
+ * tables for a record whose free was not seen, takes that out, and clears the bit, if its block
+ * begins with those 16 bytes: then no other block can begin in them. A remove leaves the bit, so
+ * that the next insert of the address into a table does not have to set it again. If there is no
+ * room for an extent (header->unmarked), addresses without an extent are always searched for.
+ *
+ * Protocol
+ *
+ *	insert	who = 0; what; who = LIVE		(release)
+ *	remove	who = RETIRED, with all else as it was	(release)
+ *	reader	who, what, who again			(acquire); believed if LIVE and equal
+ *
+ * Only the owner of a block writes the record of its granule: that is the thread to which malloc
+ * has returned it, until a thread enters free with it. Proof for readers: if `what` is of a later
+ * insert than the `who` that was read first, that insert's `who = 0` came before, and the second
+ * look sees it, or something later. Two inserts of one thread have different times, and those of
+ * two threads different threads or times, so that `who` does not come again with another `what`;
+ * except for a restore (a realloc that has failed), which makes the retired record live as it is.
+ * Its block was never given back, so there was no other insert in between.
+ *
+ * Death
+ *
+ * A writer that dies between two stores leaves `who = 0`, and the block is not recorded; or a mark
+ * or an extent that nobody uses. The next owner of the granule just writes. Nothing is lost for
+ * good.
+ *
+ * Numbers (tests/bench, parts cold and memory) and what was rejected are in docs/design.md.
+ * Freestanding.
+ */
+#pragma once
+
+#include "log/registry.h"
+
+#define DIRECTORY_LINE_RECORDS		5u
+#define DIRECTORY_PAGE_LINES		64u
+#define DIRECTORY_PAGES			256u	/* of an extent */
+#define DIRECTORY_LINES			(DIRECTORY_PAGES * DIRECTORY_PAGE_LINES)
+#define DIRECTORY_RECORDS		(DIRECTORY_LINES * DIRECTORY_LINE_RECORDS)
+#define DIRECTORY_GRANULE		32u
+#define DIRECTORY_UNIT			16u	/* bytes of address space to a mark */
+#define DIRECTORY_UNITS			(DIRECTORY_RECORDS * (DIRECTORY_GRANULE / DIRECTORY_UNIT))
+#define DIRECTORY_REACH			((uint64_t)DIRECTORY_RECORDS * DIRECTORY_GRANULE)
+#define DIRECTORY_EXTENTS		((1ull << LOG_ADDRESS_BITS) / DIRECTORY_REACH)	/* of all addresses */
+#define DIRECTORY_PROBES		16u
+#define DIRECTORY_DENSE			32u
+#define DIRECTORY_MAP_TIMES		32u	/* entries of the map to an extent: few collide */
+
+struct directory_line {
+	uint64_t who[DIRECTORY_LINE_RECORDS];
+	uint32_t what[DIRECTORY_LINE_RECORDS];
+	uint32_t pad;
+};
+
+/* What is known of an extent besides its records. */
+struct directory_extent {
+	uint8_t dense[DIRECTORY_PAGES];
+	/* blocks that could have been here, by page; not exact, since all writers just store */
+	uint8_t passed[DIRECTORY_PAGES];
+	uint64_t mark[DIRECTORY_UNITS / 64];
+	uint64_t number;		/* plus one, so that 0 is none; set before it is in the map */
+	uint8_t pad[3576];
+};
+
+_Static_assert(sizeof(struct directory_line) == 64, "line");
+_Static_assert(sizeof(struct directory_extent) % LOG_PAGE == 0, "extent");
+
+#define DIRECTORY_BYTES		((uint64_t)DIRECTORY_LINES * sizeof(struct directory_line))
+
+/* An entry of the map: number of the extent plus one | its place. */
+#define DIRECTORY_PLACE_BITS	24
+#define DIRECTORY_PLACE		((1ull << DIRECTORY_PLACE_BITS) - 1)
+
+#define WHO_STATE		3u
+#define WHO_RETIRED		1u
+#define WHO_LIVE		2u
+#define WHO_OFFSET_SHIFT	2
+#define WHO_KIND		0xfu		/* offset and state */
+#define WHO_THREAD_SHIFT	4
+#define WHO_THREAD_BITS		13
+#define WHO_TIME_SHIFT		(WHO_THREAD_SHIFT + WHO_THREAD_BITS)
+#define WHO_TIME_BITS		(64 - WHO_TIME_SHIFT)
+#define WHO_TICK_SHIFT		5
+#define WHO_TICK_BITS		((1u << WHO_TICK_SHIFT) - 1)
+#define WHAT_SIZE_BITS		9
+#define WHAT_STACK_BITS		(32 - WHAT_SIZE_BITS)
+#define DIRECTORY_SIZE_END	(1u << WHAT_SIZE_BITS)
+
+/* The contents of a record but its address, in the form of a slot of the tables (slot_stack). */
+struct slot_words {
+	uint64_t time, size, stack;
+};
+
+/* Where the record of an address is, or would be. */
+struct directory_spot {
+	struct directory_extent *extent;
+	struct directory_line *line;
+	unsigned nr, at;		/* of the line, in its extent; of the record, in its line */
+};
+
+/* The number of an address's line, counted from address 0. */
+static inline uint64_t directory_line_number(uint64_t address)
+{
+	return address / (DIRECTORY_GRANULE * DIRECTORY_LINE_RECORDS);
+}
+
+static inline uint64_t directory_extent_number(uint64_t address)
+{
+	return directory_line_number(address) / DIRECTORY_LINES;
+}
+
+/* Fill in where address is, in the extent that is at a place. */
+static ALWAYS_INLINE void directory_spot_in(const struct log *log, uint64_t place, uint64_t address,
+					    struct directory_spot *ret)
+{
+	uint64_t line = directory_line_number(address);
+
+	ret->extent = &log->extent[place];
+	ret->nr = (unsigned)(line % DIRECTORY_LINES);
+	ret->line = &log->directory[place * DIRECTORY_LINES + ret->nr];
+	ret->at = (unsigned)(address / DIRECTORY_GRANULE - line * DIRECTORY_LINE_RECORDS);
+}
+
+/* Does an entry of the map lead to an extent of this number? */
+static ALWAYS_INLINE bool directory_entry_is(const struct log *log, uint64_t entry, uint64_t number)
+{
+	return entry >> DIRECTORY_PLACE_BITS == number + 1 &&
+	       LIKELY((entry & DIRECTORY_PLACE) < log->nr_extents);
+}
+
+/* False: the first entry of the map does not have the extent; *ret is all zero then. */
+static ALWAYS_INLINE bool directory_spot(const struct log *log, uint64_t address,
+					 struct directory_spot *ret)
+{
+	uint64_t number = directory_extent_number(address);
+	uint64_t entry = __atomic_load_n(&log->extent_map[number & log->extent_mask],
+					 __ATOMIC_ACQUIRE);
+
+	if (UNLIKELY(!directory_entry_is(log, entry, number))) {
+		*ret = (struct directory_spot){ NULL, NULL, 0, 0 };
+		return false;
+	}
+	directory_spot_in(log, entry & DIRECTORY_PLACE, address, ret);
+	return true;
+}
+
+static ALWAYS_INLINE bool directory_dense(const struct directory_spot *spot)
+{
+	return __atomic_load_n(&spot->extent->dense[spot->nr / DIRECTORY_PAGE_LINES],
+			       __ATOMIC_ACQUIRE);
+}
+
+/* The word and the bit of the mark of an address. */
+static ALWAYS_INLINE uint64_t *directory_mark(const struct directory_spot *spot, uint64_t address,
+					      uint64_t *bit)
+{
+	unsigned unit = (spot->nr * DIRECTORY_LINE_RECORDS + spot->at) * 2 +
+			address / DIRECTORY_UNIT % 2;
+
+	*bit = 1ull << unit % 64;
+	return &spot->extent->mark[unit / 64];
+}
+
+static ALWAYS_INLINE bool directory_marked(const struct directory_spot *spot, uint64_t address)
+{
+	uint64_t bit, *word = directory_mark(spot, address, &bit);
+
+	return __atomic_load_n(word, __ATOMIC_RELAXED) & bit;
+}
+
+/* The offset of an address in its granule, as `who` has it. */
+static ALWAYS_INLINE uint64_t who_offset(uint64_t address)
+{
+	return address / 8 % 4 << WHO_OFFSET_SHIFT;
+}
+
+/* May the record be here? See above. Its address fits (address_fits). */
+static ALWAYS_INLINE bool directory_takes(const struct log *log, uint64_t address,
+					  struct slot_words words)
+{
+	const struct log_header *header = log->header;
+	uint64_t ticks = words.time - header->origin, thread = words.stack >> 32;
+	uint64_t others = words.stack ^ (uint64_t)LOG_HEAP_UNKNOWN << 48;
+
+	return words.size < DIRECTORY_SIZE_END &&
+	       !(others >> (32 + WHO_THREAD_BITS)) &&
+	       !((uint32_t)others >> WHAT_STACK_BITS) &&
+	       !(ticks >> (WHO_TIME_BITS + WHO_TICK_SHIFT)) &&
+	       !((ticks ^ thread) & WHO_TICK_BITS) &&
+	       !(address % 8) &&
+	       address % DIRECTORY_GRANULE + words.size + header->spaced >= DIRECTORY_GRANULE;
+}
+
+/* Store the record, for its owner. directory_takes has said yes. */
+static ALWAYS_INLINE void directory_store(const struct log *log, const struct directory_spot *spot,
+					  uint64_t address, struct slot_words words)
+{
+	uint64_t ticks = (words.time - log->header->origin) >> WHO_TICK_SHIFT;
+	uint64_t thread = words.stack >> 32 & ((1u << WHO_THREAD_BITS) - 1);
+
+	__atomic_store_n(&spot->line->who[spot->at], 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&spot->line->what[spot->at],
+			 (uint32_t)words.stack << WHAT_SIZE_BITS | (uint32_t)words.size,
+			 __ATOMIC_RELEASE);
+	__atomic_store_n(&spot->line->who[spot->at],
+			 ticks << WHO_TIME_SHIFT | thread << WHO_THREAD_SHIFT |
+				 who_offset(address) | WHO_LIVE, __ATOMIC_RELEASE);
+}
+
+/*
+ * Insert a record if nothing has to be decided: the page is dense, no record of another block is
+ * here, and the tables have none of this address. False: the long way must do it. The caller keeps
+ * the accounts, here and below.
+ */
+static ALWAYS_INLINE bool directory_insert(const struct log *log, const struct directory_spot *spot,
+					   uint64_t address, struct slot_words words)
+{
+	if (UNLIKELY(!directory_dense(spot)) || UNLIKELY(!directory_takes(log, address, words)) ||
+	    UNLIKELY(directory_marked(spot, address)) ||
+	    UNLIKELY(__atomic_load_n(&spot->line->who[spot->at], __ATOMIC_RELAXED) & WHO_LIVE))
+		return false;
+	directory_store(log, spot, address, words);
+	return true;
+}
+
+/* Decode a record of this address. */
+static ALWAYS_INLINE void directory_decode(const struct log *log, uint64_t address, uint64_t who,
+					   uint32_t what, struct log_record *ret)
+{
+	uint32_t thread = who >> WHO_THREAD_SHIFT & ((1u << WHO_THREAD_BITS) - 1);
+	uint64_t ticks = who >> WHO_TIME_SHIFT << WHO_TICK_SHIFT | (thread & WHO_TICK_BITS);
+
+	ret->address = address;
+	ret->size = what & (DIRECTORY_SIZE_END - 1);
+	ret->time = log->header->origin + ticks;
+	ret->thread = thread;
+	ret->stack = what >> WHAT_SIZE_BITS;
+	ret->heap = LOG_HEAP_UNKNOWN;
+}
+
+/* Take a record out. False: it is not here. ret may be NULL. *size is that of its block. */
+static ALWAYS_INLINE bool directory_remove(const struct log *log, const struct directory_spot *spot,
+					   uint64_t address, struct log_record *ret, uint64_t *size)
+{
+	uint64_t who;
+	uint32_t what;
+
+	if (UNLIKELY(!directory_dense(spot)))
+		return false;
+	who = __atomic_load_n(&spot->line->who[spot->at], __ATOMIC_RELAXED);
+	if (UNLIKELY((who & WHO_KIND) != (who_offset(address) | WHO_LIVE)))
+		return false;
+	what = __atomic_load_n(&spot->line->what[spot->at], __ATOMIC_RELAXED);
+	if (ret)
+		directory_decode(log, address, who, what, ret);
+	*size = what & (DIRECTORY_SIZE_END - 1);
+	__atomic_store_n(&spot->line->who[spot->at], who ^ WHO_LIVE ^ WHO_RETIRED,
+			 __ATOMIC_RELEASE);
+	return true;
+}
+
+/* The functions below are for the long way. */
+
+/* Find the extent of an address, wherever the map has it. */
+bool directory_find(const struct log *log, uint64_t address, struct directory_spot *ret);
+/* Find it, or make it. False: there is no room. */
+bool directory_find_or_make(struct log *log, uint64_t address, struct directory_spot *ret);
+/* A record that fits is about to be put in. Returns whether the page is, or becomes, dense. */
+bool directory_becomes_dense(const struct log *log, const struct directory_spot *spot);
+/* The tables are about to get a record of this address. */
+void directory_set_mark(const struct directory_spot *spot, uint64_t address);
+/* A block at this address is in the directory now, and the tables have no record of it. */
+void directory_clear_mark(const struct directory_spot *spot, uint64_t address);
+/*
+ * Read the record of this address. False: there is none. *live_ret says whether it is live; else it
+ * is retired.
+ */
+bool directory_read(const struct log *log, const struct directory_spot *spot, uint64_t address,
+		    struct log_record *ret, bool *live_ret);
+/*
+ * Take out the live record of the granule of a new block, if it is of this address, or of
+ * `any_address`: then the block has the whole granule. False: there is none.
+ */
+bool directory_retire(const struct log *log, const struct directory_spot *spot, uint64_t address,
+		      bool any_address, struct log_record *ret);
+/* Make the retired record of this address live again, if it has this time. */
+bool directory_restore(const struct log *log, uint64_t address, uint64_t time);
+/* Call fn for each live record, with its number plus one. Returns true if fn has. */
+bool directory_each(const struct log *log, log_each_fn *fn, void *ctx);
+/* The live record of this number, which is below nr_extents * DIRECTORY_RECORDS. */
+bool directory_numbered(const struct log *log, uint64_t number, struct log_record *ret);
+/* The number of pages that are dense. */
+uint64_t directory_pages(const struct log *log);
