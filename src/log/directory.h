@@ -25,8 +25,8 @@
  * Which blocks
  *
  * Two live blocks must never share a granule, because then two owners would write to one record. So
- * a record is here only if its block reaches to the end of its granule, or if the allocator never
- * has two blocks in 32 bytes (header->spaced; glibc's chunks have 32 bytes at least). Also the
+ * a record is here only if its block reaches to the end of its granule, or if no allocator
+ * ever has two blocks in 32 bytes (header->spaced; glibc's chunks have 32 bytes at least). Also the
  * record must fit in 12 bytes:
  *
  *	who	time (47 bits, in units of 32 ticks) | thread (13) | address / 8 % 4 (2) | state (2)
@@ -88,7 +88,7 @@
 #define DIRECTORY_PAGES			256u	/* of an extent */
 #define DIRECTORY_LINES			(DIRECTORY_PAGES * DIRECTORY_PAGE_LINES)
 #define DIRECTORY_RECORDS		(DIRECTORY_LINES * DIRECTORY_LINE_RECORDS)
-#define DIRECTORY_GRANULE		32u
+#define DIRECTORY_GRANULE		LOG_SPACING
 #define DIRECTORY_UNIT			16u	/* bytes of address space to a mark */
 #define DIRECTORY_UNITS			(DIRECTORY_RECORDS * (DIRECTORY_GRANULE / DIRECTORY_UNIT))
 #define DIRECTORY_REACH			((uint64_t)DIRECTORY_RECORDS * DIRECTORY_GRANULE)

@@ -98,6 +98,14 @@ const struct allocator *allocator_of(const struct module *module, char *text, si
 	return NULL;
 }
 
+bool allocator_spaced(const struct module *module)
+{
+	const struct allocator *found = allocator_by_file(path_base(module->path));
+	char version[ALLOCATOR_VERSION];
+
+	return found && found->spaced && has_version(found, module, version);
+}
+
 bool allocator_defined(const struct module *module)
 {
 	struct elf_symbol symbol;

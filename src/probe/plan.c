@@ -280,6 +280,20 @@ static struct err *no_allocator(const struct probes *probes)
 			"%s", runtimes.at[0]->help);
 }
 
+/* Blocks that the user's functions give out are not in the directory of the log. */
+static void find_spacing(struct probes *probes)
+{
+	const struct module *known = NULL;
+
+	vec_each_value(probe, &probes->all) {
+		if (probe->state != PROBE_PLANNED || !probe->fn || probe->fn->user ||
+		    probe->module == known)
+			continue;
+		known = probe->module;
+		probes->near |= !allocator_spaced(known);
+	}
+}
+
 struct err *probes_plan(struct probes *probes)
 {
 	struct finding finding = { .probes = probes };
@@ -298,6 +312,7 @@ struct err *probes_plan(struct probes *probes)
 	}
 	probes->planned_generation = modules->generation;
 	check_clock(&finding);
+	find_spacing(probes);
 	vec_each_value(probe, &probes->all)
 		found |= probe->fn != NULL;
 	return found ? NULL : no_allocator(probes);
