@@ -100,6 +100,13 @@ static bool is_filled(const struct log *log, const struct directory_spot *spot, 
 	return live >= FILLED_LEAST;
 }
 
+static bool is_among_filled(const struct log *log, const struct directory_spot *spot, unsigned page)
+{
+	unsigned last = __atomic_load_n(&spot->extent->last, __ATOMIC_RELAXED) % DIRECTORY_PAGES;
+
+	return (page && is_filled(log, spot, page - 1)) || is_filled(log, spot, last);
+}
+
 bool directory_becomes_dense(const struct log *log, const struct directory_spot *spot)
 {
 	unsigned page = spot->nr / DIRECTORY_PAGE_LINES;
@@ -108,12 +115,12 @@ bool directory_becomes_dense(const struct log *log, const struct directory_spot 
 
 	if (directory_dense(spot))
 		return true;
-	if (nr + 1 < DIRECTORY_DENSE &&
-	    (nr || !page || !is_filled(log, spot, page - 1))) {
+	if (nr + 1 < DIRECTORY_DENSE && (nr || !is_among_filled(log, spot, page))) {
 		__atomic_store_n(passed, (uint8_t)(nr + 1), __ATOMIC_RELAXED);
 		return false;
 	}
 	__atomic_store_n(&spot->extent->dense[page], 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&spot->extent->last, page, __ATOMIC_RELAXED);
 	return true;
 }
 

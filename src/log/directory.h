@@ -25,8 +25,9 @@
  * Which blocks
  *
  * Two live blocks must never share a granule, because then two owners would write to one record. So
- * a record is here only if its block reaches to the end of its granule, or if no allocator
- * ever has two blocks in 32 bytes (header->spaced; glibc's chunks have 32 bytes at least). Also the
+ * a record is here only if its block reaches to the end of its granule, or if it has so many bytes
+ * that no allocator puts another block so near (header->spaced_from; glibc's chunks have 32 bytes at
+ * least). Also the
  * record must fit in 12 bytes:
  *
  *	who	time (47 bits, in units of 32 ticks) | thread (13) | address / 8 % 4 (2) | state (2)
@@ -39,8 +40,9 @@
  *
  * A page of the directory costs 4 KB, so it pays only where blocks are dense. Each page has a flag:
  * only if it is `dense` may records be put there. It becomes dense when DIRECTORY_DENSE blocks that
- * fit were put into the tables instead, or at its first such block if the page before it is well
- * filled, as when a heap grows. It stays dense. Records that are in a table by then stay there, so
+ * fit were put into the tables instead. It becomes dense at its first such block if the page before
+ * it is well filled, or the last one of its extent that became dense: so it is when a heap grows. It
+ * stays dense. Records that are in a table by then stay there, so
  * that no record ever moves. A flag is set before a record is put in, and the address's next owner
  * sees what its last one saw; so a remove that finds no dense page knows that it has no record
  * here.
@@ -94,7 +96,7 @@
 #define DIRECTORY_REACH			((uint64_t)DIRECTORY_RECORDS * DIRECTORY_GRANULE)
 #define DIRECTORY_EXTENTS		((1ull << LOG_ADDRESS_BITS) / DIRECTORY_REACH)	/* of all addresses */
 #define DIRECTORY_PROBES		16u
-#define DIRECTORY_DENSE			32u
+#define DIRECTORY_DENSE			16u
 #define DIRECTORY_MAP_TIMES		32u	/* entries of the map to an extent: few collide */
 
 struct directory_line {
@@ -109,8 +111,9 @@ struct directory_extent {
 	/* blocks that could have been here, by page; not exact, since all writers just store */
 	uint8_t passed[DIRECTORY_PAGES];
 	uint64_t mark[DIRECTORY_UNITS / 64];
+	uint64_t last;			/* page that became dense; a hint */
 	uint64_t number;		/* plus one, so that 0 is none; set before it is in the map */
-	uint8_t pad[3576];
+	uint8_t pad[3568];
 };
 
 _Static_assert(sizeof(struct directory_line) == 64, "line");
@@ -239,7 +242,8 @@ static ALWAYS_INLINE bool directory_takes(const struct log *log, uint64_t addres
 	       !(ticks >> (WHO_TIME_BITS + WHO_TICK_SHIFT)) &&
 	       !((ticks ^ thread) & WHO_TICK_BITS) &&
 	       !(address % 8) &&
-	       address % DIRECTORY_GRANULE + words.size + header->spaced >= DIRECTORY_GRANULE;
+	       (words.size >= header->spaced_from ||
+		address % DIRECTORY_GRANULE + words.size >= DIRECTORY_GRANULE);
 }
 
 /* Store the record, for its owner. directory_takes has said yes. */

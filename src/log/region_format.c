@@ -56,7 +56,6 @@ struct err *log_format_behind(void *base, const struct log_config *config, struc
 	header->stacks = 1ull << 32 | 1;
 	header->origin = ALIGN_DOWN(log_now(), (uint64_t)WHO_TICK_BITS + 1);
 	header->start = header->gap = header->origin;
-	header->spaced = LOG_SPACING;
 	header->unmarked = config->sample != 0;	/* such a log has no directory */
 	clock_start(&log);
 	memcpy(header->magic, LOG_MAGIC, sizeof(header->magic));
@@ -172,9 +171,12 @@ void log_reset(struct log *log)
 	log->header->start = log_now();
 }
 
-void log_blocks_are_near(struct log *log)
+void log_set_spaced_from(struct log *log, uint32_t size)
 {
-	__atomic_store_n(&log->header->spaced, 0, __ATOMIC_RELAXED);
+	uint64_t *from = &log->header->spaced_from;
+
+	__atomic_store_n(from, MAX(__atomic_load_n(from, __ATOMIC_RELAXED), (uint64_t)size),
+			 __ATOMIC_RELAXED);
 }
 
 void log_note_gap(struct log *log)

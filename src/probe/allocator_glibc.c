@@ -68,7 +68,7 @@ const struct allocator allocator_glibc = {
 	.files		= { "libc.so", "libc-2." },
 	.version	= find_version,
 	.frees_own	= true,
-	.spaced		= true,		/* MINSIZE is 32 */
+	.spaced_from	= 1,		/* MINSIZE is 32 */
 	FUNCTIONS(functions),
 	.walk		= glibc_walk,
 	.pulse		= glibc_pulse,

@@ -31,5 +31,6 @@ const struct allocator allocator_jemalloc = {
 	.files		= { "libjemalloc" },
 	.built_in	= { "je_malloc", "_rjem_malloc" },
 	.frees_own	= true,
+	.spaced_from	= 17,
 	FUNCTIONS(functions),
 };

@@ -30,5 +30,6 @@ const struct allocator allocator_mimalloc = {
 	.name		= "mimalloc",
 	.files		= { "libmimalloc" },
 	.built_in	= { "mi_malloc" },
+	.spaced_from	= 25,
 	FUNCTIONS(functions),
 };

@@ -19,5 +19,6 @@ static const struct alloc_function functions[] = {
 const struct allocator allocator_tcmalloc = {
 	.name		= "tcmalloc",
 	.files		= { "libtcmalloc" },
+	.spaced_from	= 17,
 	FUNCTIONS(functions),
 };

@@ -9,6 +9,7 @@
 #include "base/compiler.h"
 #include "base/path.h"
 #include "elf/elf_file.h"
+#include "log/log.h"
 #include "tracee/module.h"
 
 /* If two symbols have one address the earlier allocator gives the name. */
@@ -98,12 +99,14 @@ const struct allocator *allocator_of(const struct module *module, char *text, si
 	return NULL;
 }
 
-bool allocator_spaced(const struct module *module)
+uint32_t allocator_spaced_from(const struct module *module)
 {
 	const struct allocator *found = allocator_by_file(path_base(module->path));
 	char version[ALLOCATOR_VERSION];
 
-	return found && found->spaced && has_version(found, module, version);
+	return found && found->spaced_from &&
+			       (!found->version || has_version(found, module, version)) ?
+		       found->spaced_from : LOG_SPACING;
 }
 
 bool allocator_defined(const struct module *module)

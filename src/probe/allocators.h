@@ -63,7 +63,11 @@ struct allocator {
 	 */
 	void (*version)(const struct module *module, char *ret, size_t room);
 	bool frees_own;			/* only its own functions free its blocks */
-	bool spaced;			/* its blocks begin LOG_SPACING bytes apart, at least */
+	/*
+	 * Blocks of so many bytes and more begin LOG_SPACING bytes apart, or more; 0: not known.
+	 * By its size classes.
+	 */
+	uint8_t spaced_from;
 	const struct alloc_function *functions;
 	size_t nr_functions;
 	/* heap/heap_walk.h; NULL: its heaps cannot be walked */
@@ -96,10 +100,11 @@ const struct allocator *allocator_by_file(const char *name);
  */
 const struct allocator *allocator_of(const struct module *module, char *text, size_t room);
 /*
- * Is it certain that the blocks of the module's functions begin LOG_SPACING bytes apart? It is not
- * where the module is the program itself, which may have an allocator of its own beside a C library.
+ * The size from which blocks of the module's functions certainly begin LOG_SPACING bytes apart. It
+ * is LOG_SPACING where the module is the program itself, which may have an allocator of its own
+ * beside a C library.
  */
-bool allocator_spaced(const struct module *module);
+uint32_t allocator_spaced_from(const struct module *module);
 /* Does the module define malloc, for the program? */
 bool allocator_defined(const struct module *module);
 /*

@@ -347,8 +347,7 @@ struct err *probes_arm(struct probes *probes, struct remote *remote)
 	err = get_ready(probes, remote);
 	if (err)
 		return err;
-	if (probes->near)
-		log_blocks_are_near(probes->log);
+	log_set_spaced_from(probes->log, probes->spaced_from);
 	vec_each_value(probe, &probes->all) {
 		err = probe->state == PROBE_PLANNED ? put_in(probes, probe) : NULL;
 		if (err)

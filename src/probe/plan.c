@@ -290,7 +290,7 @@ static void find_spacing(struct probes *probes)
 		    probe->module == known)
 			continue;
 		known = probe->module;
-		probes->near |= !allocator_spaced(known);
+		probes->spaced_from = MAX(probes->spaced_from, allocator_spaced_from(known));
 	}
 }
 
