@@ -15,7 +15,7 @@
 static NOINLINE void insert_elsewhere(const struct agent_state *state, struct agent_thread *thread,
 				      uint64_t block, uint64_t size, struct cache_entry *entry)
 {
-	if (table_insert(log_of(state), block, size, thread->ledger.last_time,
+	if (record_insert(log_of(state), block, size, thread->ledger.last_time,
 			 thread->ledger.word | entry->stack, NULL))
 		unwind_cache_count(entry, 1, size);
 	agent_thread_let_go(thread);
@@ -25,7 +25,7 @@ static NOINLINE uint64_t remove_elsewhere(const struct agent_state *state,
 					  struct agent_thread *thread, uint64_t block)
 {
 	struct log_record old;
-	bool known = table_remove(log_of(state), block, thread->ledger.log_thread, &old);
+	bool known = record_remove(log_of(state), block, thread->ledger.log_thread, &old);
 
 	agent_thread_let_go(thread);
 	return known ? 0 : ledger_missed(&old);

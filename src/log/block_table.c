@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The allocation table: insert, remove, look up. Freestanding; see block_table.h for the protocol.
+ * The tables: insert, remove, look up. Freestanding; see block_table.h for the protocol.
  */
 
 #include "log/block_table.h"
 
-#include "log/counting_filter.h"
 #include "log/primary_slot.h"
 
 /* Where an address may be in one table. */
@@ -294,38 +293,31 @@ static inline void note_newest(struct log *log)
 		__atomic_store_n(&log->newest, newest, __ATOMIC_RELAXED);
 }
 
-static void count_replaced(struct log *log, uint32_t thread, uint64_t size)
-{
-	account_add(log, thread, LOG_ACCOUNT(replaced), 1);
-	account_add(log, thread, LOG_ACCOUNT(free_bytes), size);
-}
-
 /* There is a record at the address of a new one: the free of its block was not seen. */
-static void replace_old(struct log *log, struct place *place, uint32_t thread,
-			struct log_record *old)
+static void replace_old(struct place *place, struct log_record *old)
 {
 	slot_read_own(place, old);
 	place->key = ((place->key & KEY_SEQUENCE) + KEY_SEQUENCE_ONE) | KEY_CLAIMED;
 	__atomic_store_n(&place->window->slot[place->slot].key, place->key, __ATOMIC_RELAXED);
-	count_replaced(log, thread, old->size);
 }
 
-/* Put a record into the tables, in which there may be one of the same address. */
-static bool insert(struct log *log, uint64_t address, struct slot_words words,
-		   struct log_record *old)
+bool tables_insert(struct log *log, uint64_t address, struct slot_words words,
+		   struct log_record *old, bool *replaced)
 {
 	uint64_t hash = hash_address(address);
 	struct place place, nearer;
 	struct home home;
 	bool found;
 
+	*replaced = false;
 	primary_of(log, address, &home);
 	if (home.is_near && primary_insert(&home, address, words))
 		return true;
 	note_newest(log);
 	found = find(log, hash, address, &place);
-	if (found && (place.key & KEY_STATE) == KEY_LIVE)
-		replace_old(log, &place, slot_stack_thread(words.stack), old);
+	*replaced = found && (place.key & KEY_STATE) == KEY_LIVE;
+	if (*replaced)
+		replace_old(&place, old);
 	else if (found && claim_nearer(log, hash, &place, &nearer))
 		place = nearer;
 	else if ((!found || !slot_claim(&place)) && !claim(log, hash, &place))
@@ -335,120 +327,7 @@ static bool insert(struct log *log, uint64_t address, struct slot_words words,
 	return true;
 }
 
-/* Take the record of an address out of the tables. */
-static void take_out(struct place *place, struct log_record *ret)
-{
-	slot_read_own(place, ret);
-	/* The tag comes first: storing the key gives the slot up. */
-	tag_store(tag_of(place->window, place->slot), place->tag);
-	__atomic_store_n(&place->window->slot[place->slot].key, place->key ^ KEY_LIVE ^ KEY_FREE,
-			 __ATOMIC_RELEASE);
-}
-
-/* The directory gets a record of this address. If the tables have one, its free was not seen. */
-static void replace_in_tables(struct log *log, const struct directory_spot *spot, uint64_t address,
-			      uint32_t thread, struct log_record *old)
-{
-	struct place place;
-
-	if (!directory_marked(spot, address))
-		return;
-	if (find_all(log, address, &place) && (place.key & KEY_STATE) == KEY_LIVE) {
-		take_out(&place, old);
-		count_replaced(log, thread, old->size);
-	}
-	directory_clear_mark(spot, address);
-}
-
-/*
- * If the directory has a record in the granule of this new block, of whatever address, its free was
- * not seen.
- */
-static void replace_in_directory(struct log *log, const struct directory_spot *spot,
-				 uint64_t address, bool any_address, uint32_t thread,
-				 struct log_record *old)
-{
-	struct log_record there;
-
-	if (!directory_retire(log, spot, address, any_address, &there))
-		return;
-	count_replaced(log, thread, there.size);
-	if (there.address == address)
-		*old = there;
-}
-
-/* Put a record where it belongs. False: there is no room. */
-static bool insert_anywhere(struct log *log, uint64_t address, struct slot_words words,
-			    struct log_record *old)
-{
-	uint32_t thread = slot_stack_thread(words.stack);
-	struct directory_spot spot;
-
-	if (!address_fits(address))
-		return false;
-	if (!directory_find_or_make(log, address, &spot))
-		return insert(log, address, words, old);
-	if (!directory_takes(log, address, words) || !directory_becomes_dense(log, &spot)) {
-		replace_in_directory(log, &spot, address, false, thread, old);
-		directory_set_mark(&spot, address);
-		return insert(log, address, words, old);
-	}
-	replace_in_directory(log, &spot, address, true, thread, old);
-	replace_in_tables(log, &spot, address, thread, old);
-	directory_store(log, &spot, address, words);
-	return true;
-}
-
-NOINLINE bool table_insert(struct log *log, uint64_t address, uint64_t size, uint64_t time,
-			   uint64_t stack, struct log_record *replaced)
-{
-	uint32_t thread = slot_stack_thread(stack);
-	struct log_record old;
-	bool is_in;
-
-	old.address = 0;
-	is_in = insert_anywhere(log, address, (struct slot_words){ time, size, stack }, &old);
-	if (is_in) {
-		account_add(log, thread, LOG_ACCOUNT(allocs), 1);
-		account_add(log, thread, LOG_ACCOUNT(alloc_bytes), size);
-	} else {
-		account_add(log, thread, LOG_ACCOUNT(table_full), 1);
-	}
-	if (replaced)
-		*replaced = old;
-	return is_in;
-}
-
-/* log_insert without the counting filter. */
-static bool insert_record(struct log *log, const struct log_record *record,
-			  struct log_record *replaced)
-{
-	uint64_t size = MIN(record->size, LOG_SIZE_MAX);
-
-	if (LIKELY(record->size == size && !thread_shared(log, record->thread)))
-		return fast_insert(log, record, replaced);
-	return table_insert(log, record->address, size, record->time,
-			    slot_stack(record->stack, record->thread, record->heap), replaced);
-}
-
-bool log_insert(struct log *log, const struct log_record *record, struct log_record *replaced)
-{
-	struct log_record old;
-	bool is_in;
-
-	if (LIKELY(!log->header->sample))
-		return insert_record(log, record, replaced);
-	counting_filter_add(log, record->address);
-	is_in = insert_record(log, record, &old);
-	if (!is_in || old.address)
-		counting_filter_take_back(log, record->address);
-	if (replaced)
-		*replaced = old;
-	return is_in;
-}
-
-/* Take a record out of the tables. *found: the address has a slot there, perhaps a retired one. */
-static bool remove(struct log *log, uint64_t address, struct log_record *ret, bool *found)
+bool tables_remove(struct log *log, uint64_t address, struct log_record *ret, bool *found)
 {
 	struct place place;
 	struct home home;
@@ -461,212 +340,63 @@ static bool remove(struct log *log, uint64_t address, struct log_record *ret, bo
 	*found = find(log, hash_address(address), address, &place);
 	if (!*found || (place.key & KEY_STATE) != KEY_LIVE)
 		return false;
-	take_out(&place, ret);
+	slot_read_own(&place, ret);
+	/* The tag comes first: storing the key gives the slot up. */
+	tag_store(tag_of(place.window, place.slot), place.tag);
+	__atomic_store_n(&place.window->slot[place.slot].key, place.key ^ KEY_LIVE ^ KEY_FREE,
+			 __ATOMIC_RELEASE);
 	return true;
 }
 
-/* Take a record out, wherever it is. If there is none, *found says whether there was one. */
-static bool remove_anywhere(struct log *log, uint64_t address, struct log_record *ret, bool *found)
-{
-	struct directory_spot spot;
-	uint64_t size;
-	bool live;
-
-	*found = false;
-	if (!address_fits(address))
-		return false;
-	if (!directory_find(log, address, &spot))
-		return __atomic_load_n(&log->header->unmarked, __ATOMIC_ACQUIRE) &&
-		       remove(log, address, ret, found);
-	if (directory_remove(log, &spot, address, ret, &size))
-		return true;
-	if (directory_marked(&spot, address) && remove(log, address, ret, found))
-		return true;
-	*found |= directory_read(log, &spot, address, ret, &live);
-	return false;
-}
-
-NOINLINE bool table_remove(struct log *log, uint64_t address, uint32_t thread,
-			   struct log_record *ret)
-{
-	struct log_record old;
-	bool found;
-
-	if (!remove_anywhere(log, address, &old, &found)) {
-		account_miss(log, thread);
-		if (ret)
-			ret->address = found ? address : 0;
-		return false;
-	}
-	account_add(log, thread, LOG_ACCOUNT(frees), 1);
-	account_add(log, thread, LOG_ACCOUNT(free_bytes), old.size);
-	if (ret)
-		*ret = old;
-	return true;
-}
-
-/* log_remove without the counting filter. */
-static bool remove_record(struct log *log, uint64_t address, uint32_t thread,
-			  struct log_record *ret)
-{
-	return LIKELY(!thread_shared(log, thread)) ? fast_remove(log, address, thread, ret) :
-						     table_remove(log, address, thread, ret);
-}
-
-bool log_remove(struct log *log, uint64_t address, uint32_t thread, struct log_record *ret)
-{
-	if (LIKELY(!log->header->sample))
-		return remove_record(log, address, thread, ret);
-	if (LIKELY(counting_filter_lacks(log, address))) {
-		account_miss(log, thread);
-		return false;
-	}
-	if (!remove_record(log, address, thread, ret))
-		return false;
-	counting_filter_take_back(log, address);
-	return true;
-}
-
-bool log_lookup(const struct log *log, uint64_t address, struct log_record *ret)
+bool tables_lookup(const struct log *log, uint64_t address, struct log_record *ret)
 {
 	uint32_t patience = SLOT_PATIENCE;
-	struct directory_spot spot;
 	struct place place;
-	bool live;
 
-	if (!address_fits(address))
-		return false;
-	if (directory_find(log, address, &spot) &&
-	    directory_read(log, &spot, address, ret, &live) && live)
-		return true;
 	return find_all(log, address, &place) &&
 	       slot_read(log, &place.window->slot[place.slot], &patience, ret) &&
 	       ret->address == address;
 }
 
-bool log_knew(const struct log *log, uint64_t address)
+/* A retired record still has all its contents. */
+enum tables_last tables_last(const struct log *log, uint64_t address, struct log_record *ret)
 {
-	struct directory_spot spot;
-	struct log_record record;
+	uint64_t key, time, size, stack, again;
+	const struct log_slot *slot;
 	struct place place;
-	bool live;
 
-	return address_fits(address) &&
-	       ((directory_find(log, address, &spot) &&
-		 directory_read(log, &spot, address, &record, &live)) ||
-		find_all(log, address, &place));
-}
-
-/*
- * The record of address that is, or was last, in the slot: a retired record still has all its
- * contents. *live_ret is as at the first look.
- */
-static bool slot_read_past(const struct log *log, const struct log_slot *slot, uint64_t address,
-			   struct log_record *ret, bool *live_ret)
-{
-	uint64_t key = __atomic_load_n(&slot->key, __ATOMIC_ACQUIRE);
-	uint64_t time = __atomic_load_n(&slot->time, __ATOMIC_ACQUIRE);
-	uint64_t size = __atomic_load_n(&slot->size, __ATOMIC_ACQUIRE);
-	uint64_t stack = __atomic_load_n(&slot->stack, __ATOMIC_ACQUIRE);
-	uint64_t again = __atomic_load_n(&slot->key, __ATOMIC_RELAXED);
-
+	if (!find_all(log, address, &place))
+		return TABLES_NONE;
+	slot = &place.window->slot[place.slot];
+	key = __atomic_load_n(&slot->key, __ATOMIC_ACQUIRE);
+	time = __atomic_load_n(&slot->time, __ATOMIC_ACQUIRE);
+	size = __atomic_load_n(&slot->size, __ATOMIC_ACQUIRE);
+	stack = __atomic_load_n(&slot->stack, __ATOMIC_ACQUIRE);
+	again = __atomic_load_n(&slot->key, __ATOMIC_RELAXED);
 	/*
 	 * It does not matter if the record is taken out in between; a claim would increase the
 	 * sequence.
 	 */
 	if ((key ^ address) & (KEY_ADDRESS | KEY_CLAIMED) || (key ^ again) & ~KEY_STATE)
-		return false;
+		return TABLES_UNCLEAR;
 	record_decode(key, time, size, stack, ret);
 	log_bound_ids(log, &ret->thread, &ret->stack);
-	*live_ret = (key & KEY_STATE) == KEY_LIVE;
-	return true;
+	return (key & KEY_STATE) == KEY_LIVE ? TABLES_LIVE : TABLES_RETIRED;
 }
 
-/*
- * The last record of address: the directory and the tables may both have one, but at most one of
- * them is live. *unclear: the tables have a slot of it that is in change.
- */
-static bool last_record(const struct log *log, uint64_t address, struct log_record *ret,
-			bool *live_ret, bool *unclear)
-{
-	struct directory_spot spot;
-	struct log_record other;
-	struct place place;
-	bool found, live;
-
-	found = directory_find(log, address, &spot) &&
-		directory_read(log, &spot, address, ret, live_ret);
-	*unclear = false;
-	if ((found && *live_ret) || !find_all(log, address, &place))
-		return found;
-	*unclear = !slot_read_past(log, &place.window->slot[place.slot], address, &other, &live);
-	if (*unclear || (found && !live && other.time <= ret->time))
-		return found;
-	*ret = other;
-	*live_ret = live;
-	return true;
-}
-
-bool log_retired(const struct log *log, uint64_t address, struct log_record *ret)
-{
-	bool live, unclear;
-
-	return address_fits(address) && last_record(log, address, ret, &live, &unclear) &&
-	       !unclear && !live;
-}
-
-enum log_past log_past(const struct log *log, uint64_t address, uint64_t until,
-		       struct log_record *ret)
-{
-	bool live, unclear, found;
-
-	if (!address_fits(address))
-		return LOG_NEVER;
-	found = last_record(log, address, ret, &live, &unclear);
-	if (!found && !unclear)
-		return LOG_NEVER;
-	return unclear || ret->time > until ? LOG_SINCE : LOG_PAST;
-}
-
-/* log_restore without the counting filter. */
-static bool restore_record(struct log *log, const struct log_record *record, uint32_t thread)
+bool tables_restore(struct log *log, const struct log_record *record)
 {
 	uint64_t address = record->address, hash = hash_address(address);
-	struct directory_spot spot;
 	struct place place;
 
-	if (!address_fits(address)) {
-		account_add(log, thread, LOG_ACCOUNT(table_full), 1);
-		return false;
-	}
-	if (directory_restore(log, address, record->time)) {
-		/* That is all. */
-	} else if (find(log, hash, address, &place) && slot_claim(&place)) {
-		/* The retired record still has the contents that it had when it was taken out. */
-		slot_publish(&place, address);
-	} else if (claim(log, hash, &place)) {
-		if (directory_find_or_make(log, address, &spot))
-			directory_set_mark(&spot, address);
+	/* The retired record still has the contents that it had when it was taken out. */
+	if (!find(log, hash, address, &place) || !slot_claim(&place)) {
+		if (!claim(log, hash, &place))
+			return false;
 		slot_store(&place.window->slot[place.slot], (struct slot_words){
 			record->time, record->size,
 			slot_stack(record->stack, record->thread, record->heap) });
-		slot_publish(&place, address);
-	} else {
-		account_add(log, thread, LOG_ACCOUNT(table_full), 1);
-		return false;
 	}
-	account_add(log, thread, LOG_ACCOUNT(frees), -1ull);
-	account_add(log, thread, LOG_ACCOUNT(free_bytes), -record->size);
+	slot_publish(&place, address);
 	return true;
-}
-
-bool log_restore(struct log *log, const struct log_record *record, uint32_t thread)
-{
-	if (LIKELY(!log->header->sample))
-		return restore_record(log, record, thread);
-	counting_filter_add(log, record->address);
-	if (restore_record(log, record, thread))
-		return true;
-	counting_filter_take_back(log, record->address);
-	return false;
 }

@@ -159,7 +159,7 @@
  */
 #pragma once
 
-#include "log/log.h"
+#include "log/directory.h"
 
 #define WINDOW_SLOTS		15
 #define TABLE_BYTES_FIRST	(1ull << 20)
@@ -205,6 +205,27 @@ static inline uint64_t table_bytes_next(uint64_t used)
 	return MIN(used, ALIGN_UP(used / 16 * 9 + TABLE_BYTES_STEP, TABLE_BYTES_FIRST));
 }
 
+/*
+ * Put a record in. *replaced: there was a record at this address, which is *old. The accounts are
+ * the caller's, here and below. False: there is no room.
+ */
+bool tables_insert(struct log *log, uint64_t address, struct slot_words words,
+		   struct log_record *old, bool *replaced);
+/*
+ * Take a record out. False: there is none, and *ret is not written; *found says whether there is a
+ * retired one.
+ */
+bool tables_remove(struct log *log, uint64_t address, struct log_record *ret, bool *found);
+/* Find the live record of an address. */
+bool tables_lookup(const struct log *log, uint64_t address, struct log_record *ret);
+/*
+ * The last record of an address: none is known, or its slot is in change (*ret is not set then), or
+ * it is retired, or live.
+ */
+enum tables_last { TABLES_NONE, TABLES_UNCLEAR, TABLES_RETIRED, TABLES_LIVE };
+enum tables_last tables_last(const struct log *log, uint64_t address, struct log_record *ret);
+/* Put back a record that was taken out. False: there is no room. */
+bool tables_restore(struct log *log, const struct log_record *record);
 /* Tables in use, as far as the region is to be believed. */
 uint32_t table_count(const struct log *log);
 /*

@@ -26,7 +26,7 @@
  *
  * Two live blocks must never share a granule, because then two owners would write to one record. So
  * a record is here only if its block reaches to the end of its granule, or if it has so many bytes
- * that no allocator puts another block so near (header->spaced_from; glibc's chunks have 32 bytes at
+ * that no allocator puts another block so near (header->near_size; glibc's chunks have 32 bytes at
  * least). Also the
  * record must fit in 12 bytes:
  *
@@ -145,6 +145,24 @@ struct slot_words {
 	uint64_t time, size, stack;
 };
 
+/* The fourth word of a slot. */
+static inline uint64_t slot_stack(uint32_t stack, uint32_t thread, uint16_t heap)
+{
+	return stack | (uint64_t)(thread & 0xffff) << 32 | (uint64_t)heap << 48;
+}
+
+static inline uint32_t slot_stack_thread(uint64_t word)
+{
+	return (uint32_t)(word >> 32) & 0xffff;
+}
+
+static inline void slot_stack_decode(uint64_t word, struct log_record *ret)
+{
+	ret->stack = (uint32_t)word;
+	ret->thread = slot_stack_thread(word);
+	ret->heap = (uint16_t)(word >> 48);
+}
+
 /* Where the record of an address is, or would be. */
 struct directory_spot {
 	struct directory_extent *extent;
@@ -242,7 +260,7 @@ static ALWAYS_INLINE bool directory_takes(const struct log *log, uint64_t addres
 	       !(ticks >> (WHO_TIME_BITS + WHO_TICK_SHIFT)) &&
 	       !((ticks ^ thread) & WHO_TICK_BITS) &&
 	       !(address % 8) &&
-	       (words.size >= header->spaced_from ||
+	       (words.size > header->near_size ||
 		address % DIRECTORY_GRANULE + words.size >= DIRECTORY_GRANULE);
 }
 

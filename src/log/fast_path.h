@@ -2,7 +2,7 @@
 /*
  * The short way of recording, to be inlined where every nanosecond counts. It handles a small block
  * whose record is in the directory (directory.h). Everything else goes the long way
- * (block_table.c), which knows every case; so this code may give up at any point.
+ * (record.c), which knows every case; so this code may give up at any point.
  *
  * Freestanding.
  */
@@ -10,31 +10,13 @@
 
 #include "log/directory.h"
 
-/* The fourth word of a slot. */
-static inline uint64_t slot_stack(uint32_t stack, uint32_t thread, uint16_t heap)
-{
-	return stack | (uint64_t)(thread & 0xffff) << 32 | (uint64_t)heap << 48;
-}
-
-static inline uint32_t slot_stack_thread(uint64_t word)
-{
-	return (uint32_t)(word >> 32) & 0xffff;
-}
-
-static inline void slot_stack_decode(uint64_t word, struct log_record *ret)
-{
-	ret->stack = (uint32_t)word;
-	ret->thread = slot_stack_thread(word);
-	ret->heap = (uint16_t)(word >> 48);
-}
-
 /*
- * The long way of log_insert and log_remove (block_table.c), without the counting filter of a log
+ * The long way of log_insert and log_remove (record.c), without the counting filter of a log
  * that samples. It looks into the directory, too.
  */
-bool table_insert(struct log *log, uint64_t address, uint64_t size, uint64_t time, uint64_t stack,
+bool record_insert(struct log *log, uint64_t address, uint64_t size, uint64_t time, uint64_t stack,
 		  struct log_record *replaced);
-bool table_remove(struct log *log, uint64_t address, uint32_t thread, struct log_record *ret);
+bool record_remove(struct log *log, uint64_t address, uint32_t thread, struct log_record *ret);
 
 /*
  * log_insert of a log that does not sample; the size must be below 2^48, and the thread one that
@@ -49,7 +31,7 @@ static ALWAYS_INLINE bool fast_insert(struct log *log, const struct log_record *
 	if (UNLIKELY(!directory_spot(log, record->address, &spot)) ||
 	    UNLIKELY(!directory_insert(log, &spot, record->address,
 				       (struct slot_words){ record->time, record->size, stack })))
-		return table_insert(log, record->address, record->size, record->time, stack,
+		return record_insert(log, record->address, record->size, record->time, stack,
 				    replaced);
 	account_block(log, record->thread, LOG_ACCOUNT(allocs), record->size);
 	if (replaced)
@@ -66,7 +48,7 @@ static ALWAYS_INLINE bool fast_remove(struct log *log, uint64_t address, uint32_
 
 	if (UNLIKELY(!directory_spot(log, address, &spot)) ||
 	    UNLIKELY(!directory_remove(log, &spot, address, ret, &size)))
-		return table_remove(log, address, thread, ret);
+		return record_remove(log, address, thread, ret);
 	account_block(log, thread, LOG_ACCOUNT(frees), size);
 	return true;
 }

@@ -78,7 +78,7 @@ struct log_header {
 	uint64_t start;		/* time stamp of log_format or log_reset */
 	uint64_t gap;		/* time stamp of log_note_gap, by mdbg */
 	uint64_t free_history;	/* frees that are remembered (free_history.h), by mdbg */
-	uint64_t spaced_from;	/* size of blocks (log_set_spaced_from), by mdbg */
+	uint64_t near_size;	/* UINT64_MAX: not known (log_set_near_size), by mdbg */
 
 	/* Written by all writers; each on a line of its own. */
 	uint32_t tables __attribute__((aligned(64)));	/* allocation tables in use, 1 at least */

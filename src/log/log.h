@@ -26,7 +26,7 @@
 #define LOG_LIMIT_MIN		(16ull << 20)
 #define LOG_LIMIT_MAX		(1ull << 42)
 #define LOG_FREES_MAX		65536u	/* most frees in a free history (free_history.h) */
-#define LOG_SPACING		32u	/* bytes (log_set_spaced_from) */
+#define LOG_SPACING		32u	/* bytes (log_set_near_size) */
 #define LOG_TABLES		40	/* most tables, in a region of LOG_LIMIT_MAX */
 
 enum log_unknown_free_kind { LOG_UNKNOWN_FREE_DOUBLE, LOG_UNKNOWN_FREE_OTHER,
@@ -358,11 +358,11 @@ void log_each_unknown_free(const struct log *log, enum log_unknown_free_kind kin
 			   bool (*fn)(const struct log_unknown_free *unknown, void *ctx),
 			   void *ctx);
 /*
- * Blocks of `size` bytes and more begin LOG_SPACING bytes apart, or more, and smaller ones may be
- * nearer from now on: an allocator is probed of which only this is known. The largest size of all
- * calls counts. It may be called while others write.
+ * Blocks of more than `size` bytes begin LOG_SPACING bytes apart, or more, by all that is known of
+ * an allocator that is probed from now on. The largest size of all calls counts. Before the first
+ * call nothing is known. It may be called while others write.
  */
-void log_set_spaced_from(struct log *log, uint32_t size);
+void log_set_near_size(struct log *log, uint32_t size);
 /*
  * Up to now allocations may have gone unrecorded (probes were out, or not all in): retired records
  * from before do not prove a double free.

@@ -56,6 +56,7 @@ struct err *log_format_behind(void *base, const struct log_config *config, struc
 	header->stacks = 1ull << 32 | 1;
 	header->origin = ALIGN_DOWN(log_now(), (uint64_t)WHO_TICK_BITS + 1);
 	header->start = header->gap = header->origin;
+	header->near_size = UINT64_MAX;
 	header->unmarked = config->sample != 0;	/* such a log has no directory */
 	clock_start(&log);
 	memcpy(header->magic, LOG_MAGIC, sizeof(header->magic));
@@ -171,11 +172,11 @@ void log_reset(struct log *log)
 	log->header->start = log_now();
 }
 
-void log_set_spaced_from(struct log *log, uint32_t size)
+void log_set_near_size(struct log *log, uint32_t size)
 {
-	uint64_t *from = &log->header->spaced_from;
+	uint64_t *near = &log->header->near_size, was = __atomic_load_n(near, __ATOMIC_RELAXED);
 
-	__atomic_store_n(from, MAX(__atomic_load_n(from, __ATOMIC_RELAXED), (uint64_t)size),
+	__atomic_store_n(near, was == UINT64_MAX ? size : MAX(was, (uint64_t)size),
 			 __ATOMIC_RELAXED);
 }
 

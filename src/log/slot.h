@@ -2,7 +2,7 @@
 /* A slot of the allocation table, and the changes of its state (block_table.h). Freestanding. */
 #pragma once
 
-#include "log/fast_path.h"
+#include "log/directory.h"
 #include "log/tags.h"
 
 /* Store the contents of a slot that is claimed, in the order that readers rely on. */

@@ -99,14 +99,14 @@ const struct allocator *allocator_of(const struct module *module, char *text, si
 	return NULL;
 }
 
-uint32_t allocator_spaced_from(const struct module *module)
+uint32_t allocator_near_size(const struct module *module)
 {
 	const struct allocator *found = allocator_by_file(path_base(module->path));
 	char version[ALLOCATOR_VERSION];
 
 	return found && found->spaced_from &&
 			       (!found->version || has_version(found, module, version)) ?
-		       found->spaced_from : LOG_SPACING;
+		       found->spaced_from - 1u : LOG_SPACING;
 }
 
 bool allocator_defined(const struct module *module)

@@ -64,8 +64,8 @@ struct allocator {
 	void (*version)(const struct module *module, char *ret, size_t room);
 	bool frees_own;			/* only its own functions free its blocks */
 	/*
-	 * Blocks of so many bytes and more begin LOG_SPACING bytes apart, or more; 0: not known.
-	 * By its size classes.
+	 * Blocks of so many bytes and more begin LOG_SPACING bytes apart, or more, because its size
+	 * classes are so; 0: not known.
 	 */
 	uint8_t spaced_from;
 	const struct alloc_function *functions;
@@ -100,11 +100,11 @@ const struct allocator *allocator_by_file(const char *name);
  */
 const struct allocator *allocator_of(const struct module *module, char *text, size_t room);
 /*
- * The size from which blocks of the module's functions certainly begin LOG_SPACING bytes apart. It
+ * Blocks of the module's functions that have more bytes certainly begin LOG_SPACING bytes apart. It
  * is LOG_SPACING where the module is the program itself, which may have an allocator of its own
  * beside a C library.
  */
-uint32_t allocator_spaced_from(const struct module *module);
+uint32_t allocator_near_size(const struct module *module);
 /* Does the module define malloc, for the program? */
 bool allocator_defined(const struct module *module);
 /*

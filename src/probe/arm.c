@@ -347,7 +347,7 @@ struct err *probes_arm(struct probes *probes, struct remote *remote)
 	err = get_ready(probes, remote);
 	if (err)
 		return err;
-	log_set_spaced_from(probes->log, probes->spaced_from);
+	log_set_near_size(probes->log, probes->near_size);
 	vec_each_value(probe, &probes->all) {
 		err = probe->state == PROBE_PLANNED ? put_in(probes, probe) : NULL;
 		if (err)

@@ -290,7 +290,7 @@ static void find_spacing(struct probes *probes)
 		    probe->module == known)
 			continue;
 		known = probe->module;
-		probes->spaced_from = MAX(probes->spaced_from, allocator_spaced_from(known));
+		probes->near_size = MAX(probes->near_size, allocator_near_size(known));
 	}
 }
 

@@ -197,7 +197,7 @@ struct probes {
 	uint32_t sigaction_entry;
 	bool has_sigaction;
 	bool armed;
-	uint32_t spaced_from;		/* for log_set_spaced_from */
+	uint32_t near_size;		/* for log_set_near_size */
 	/* the owner's: the user was told that nothing is recorded */
 	bool told_blind;
 	/* probes_settle has something to do; a thread may be held in the loader until then */

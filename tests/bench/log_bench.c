@@ -70,6 +70,7 @@ static void begin(struct log *log)
 	if (base == MAP_FAILED)
 		exit(EXIT_FAILURE);
 	check(log_format(base, &config, log));
+	log_set_near_size(log, 0);
 }
 
 static void end(struct log *log)

@@ -13,7 +13,7 @@ for cc in ${CC:-cc} gcc clang; do
 	command -v "$cc" >/dev/null || continue
 	for optimise in -O1 -O2 -O3 -Os; do
 		objects=
-		for name in deferred directory free_history layout ledger registry stack_table block_table region_view; do
+		for name in deferred directory free_history layout ledger record registry stack_table block_table region_view; do
 			"$cc" -std=gnu11 -I"$source/src" -Wall -Wextra $optimise -ffreestanding -fpic -mgeneral-regs-only \
 				-fno-stack-protector -nostdlib -fcf-protection=none -c -o "$dir/$name.o" \
 				"$source/src/log/$name.c" || exit 1

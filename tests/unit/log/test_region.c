@@ -16,7 +16,7 @@
 
 void suite_region(void);
 
-#define SIZE	(64ull << 20)
+#define SIZE	(128ull << 20)
 
 static struct log log_;
 
