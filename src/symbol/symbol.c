@@ -510,6 +510,17 @@ struct symbol_tls symbols_tls(struct symbols *symbols, uint64_t address, uint32_
 	return is;
 }
 
+bool symbols_place(struct symbols *symbols, uint64_t address, uint32_t generation,
+		   struct symbol_place *ret)
+{
+	uint32_t i = module_at(symbols, address, generation, true);
+	const struct module *at = i == NO_MODULE ? NULL : &symbols->modules.at[i];
+
+	if (at)
+		*ret = (struct symbol_place){ at->path, at->start, at->end, at->bias, i, at->image };
+	return at;
+}
+
 static struct err *add_text(const struct symbols *symbols, const struct resolved *resolved,
 			    enum symbol_names names, struct str *text)
 {

@@ -55,6 +55,11 @@ static struct err *describe(const struct debug_search *search, const char *path,
 	return err ? err : fn(ctx, &file);
 }
 
+struct err *symbols_build_id(const struct symbol_place *place, struct str *ret)
+{
+	return place->image ? image_build_id(place->image, ret) : NULL;
+}
+
 struct err *symbols_each_file(struct symbols *symbols,
 			      struct err *(*fn)(void *ctx, const struct symbol_file *file),
 			      void *ctx)
