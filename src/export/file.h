@@ -12,6 +12,8 @@
  *	device		FIFO that another tool reads): that was asked for by name, and nothing is lost by
  *			it. A FIFO without a reader is an error, since nobody knows whether one comes.
  *			ERR_UNSUPPORTED for a format that needs a file to seek in.
+ *	mdbg's own	standard output or error that leads to a regular file: the same, since what other
+ *	output		commands have printed there must stay
  *	anything else	(folder, block device, socket, a link that leads nowhere) is an error
  *
  * Writing keeps its first error, and drops all later text; export_file_end returns it. Each error
@@ -43,9 +45,11 @@ void export_file_fail(struct export_file *file, struct err *err);
 struct err *export_file_check(struct export_file *file) MUST_CHECK;
 /*
  * The path of what is being written, for a library that opens it by itself; it is there, and empty.
- * Only of a file that was begun as `plain`.
+ * NULL: it is written to as it is, which a file that was begun as `plain` never is.
  */
 const char *export_file_path(const struct export_file *file);
+/* The name that it is to have, for errors. */
+const char *export_file_name(const struct export_file *file);
 /*
  * Put it under its name, unless err, or an error of before, says that it is not whole. Frees it.
  * The first error of all.

@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/err.h"
 
 struct export_file;
@@ -32,6 +34,7 @@ extern const struct export_format *const export_formats[];
 struct err *export_format_find(const char *name, const struct export_format **ret) MUST_CHECK;
 /*
  * Write the model in this format to the file of that name, whole or not at all (file.h).
+ * *stream_ret: it is written to as it is, and its reader expects nothing else (file.h).
  */
 struct err *export_write(const struct export_format *format, const struct model *model,
-			 const char *name) MUST_CHECK;
+			 const char *name, bool *stream_ret) MUST_CHECK;

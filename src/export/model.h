@@ -31,17 +31,22 @@
 #include "heap/early.h"
 #include "heap/site.h"
 
+struct filter;
+struct filter_env;
 struct list;
+struct log;
 struct session;
 
 /* A function at an address: the real one, or one that was inlined there. */
 struct model_frame {
-	const char *name;	/* as `set names` says; "[libfoo.so+0x1234]" or "0x…" without one */
+	/* As `set names` says; "[libfoo.so+0x1234]" or "0x…" where there is none. Not empty. */
+	const char *name;
 	const char *full;	/* in full; NULL: not known */
 	const char *linkage;	/* as in the symbol table; NULL: not known, or the same as full */
 	const char *file;	/* as the debug information has it; NULL: not known */
 	int line;		/* 0: not known */
 	bool inlined;		/* into the next frame */
+	bool skipped;		/* sites look through it (`set skip`) */
 };
 
 #define MODEL_NO_MODULE	UINT32_MAX
@@ -104,30 +109,44 @@ struct model {
 	char *command;			/* of the target, with blanks between its words; "" not known */
 	char *options;			/* the words that were asked with */
 	const char *allocator;		/* "glibc 2.36 (ptmalloc)" */
+	uint32_t program;		/* the module that is the target's program; MODEL_NO_MODULE */
 
 	VEC(struct model_sample) samples;	/* oldest first; may be empty */
 	VEC(struct model_mark) marks;
 
 	/* The blocks, for a format that asks for them, else NULL; read once (heap/block_list.h). */
 	struct list *blocks;
+	uint32_t early_frame;		/* of blocks in no record, also where there is no early site */
 	const struct log *log;		/* and what their times and threads are looked up in */
 	const pid_t *pids;
-	bool limited;			/* only blocks of the sites here belong to it */
+	bool limited;			/* sites were left out: only blocks of those here belong to it */
+	bool filtered;			/* a filter or a limit: the history is of more than the sites */
 
 	VEC(char *) texts;		/* what frames, modules and marks have no other owner for */
 };
 
-/* What a model is made of; all of it stays the caller's. */
+enum model_freed {
+	MODEL_NO_FREED,
+	/*
+	 * Stacks that the filter keeps: by function and module. Where it asks for something that
+	 * only blocks have, there are none.
+	 */
+	MODEL_KEPT_FREED,
+	MODEL_ALL_FREED,	/* all stacks, so that every block's is in the model */
+};
+
+/* What a model is made of; all of it stays the caller's, and blocks as long as the model is. */
 struct model_source {
 	struct session *session;
 	const struct sites *sites;	/* by stack */
 	uint64_t now_ns;		/* of sites */
 	uint64_t limit;			/* of sites; the other parts fill it up */
-	const struct early *early;	/* NULL: not known, or not to be had */
-	/* Does the filter keep this stack, whatever blocks it had? NULL: no `freed` part. */
-	bool (*keeps_stack)(void *ctx, uint32_t stack);
-	void *ctx;
+	const struct early *early;
+	const struct filter *filter;	/* of the sites */
+	const struct filter_env *env;
 	const char *options;
+	enum model_freed freed;
+	struct list *blocks;		/* for the model; NULL: none */
 };
 
 /* After an error *ret is empty. ERR_CANCELLED; ERR_NOMEM. */
@@ -154,3 +173,8 @@ struct err *model_stack_get(const struct model *model, const struct model_site *
  * caller. 0 if there is no caller.
  */
 size_t model_stack_entry(const struct model_stack *stack);
+/*
+ * The step that a site is named after, as stack_names_own has it (report/traceback.h); the first
+ * one of a stack that has nothing but the entry.
+ */
+const struct model_step *model_stack_own(const struct model_stack *stack);
