@@ -13,6 +13,7 @@
 #include "cmd/settings.h"
 #include "cmd/shell.h"
 #include "cmd/signals.h"
+#include "export/formats.h"
 #include "os/processes.h"
 #include "symbol/symbol.h"
 
@@ -178,6 +179,14 @@ static void offer_processes(struct matches *matches)
 		*strchr(matches->vec.at[0], ' ') = '\0';
 }
 
+/* True: a file goes there. */
+static bool offer_formats(int nr, struct matches *matches)
+{
+	for (size_t i = 0; !nr && export_formats[i]; i++)
+		offer(matches, export_formats[i]->name);
+	return nr;
+}
+
 static void offer_arguments(struct shell *shell, const struct cmd *cmd, int nr,
 			    const char *const *words, struct matches *matches, int *files)
 {
@@ -196,6 +205,12 @@ static void offer_arguments(struct shell *shell, const struct cmd *cmd, int nr,
 	case COMPLETE_BLOCKS:
 	case COMPLETE_SITES:
 		offer_filter(shell, nr, words, cmd->complete == COMPLETE_SITES, matches);
+		break;
+	case COMPLETE_EXPORT:
+		if (nr < 2)
+			*files = offer_formats(nr, matches);
+		else
+			offer_filter(shell, nr - 2, words + 2, true, matches);
 		break;
 	case COMPLETE_COMMANDS:
 		if (nr)

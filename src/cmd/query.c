@@ -115,7 +115,7 @@ void query_free(struct query *query)
 	filter_free(&query->filter);
 }
 
-static struct filter_env env_of(const struct call *call, struct query *query)
+struct filter_env query_env(const struct call *call, struct query *query)
 {
 	return (struct filter_env){
 		.log = session_log(call->session),
@@ -160,7 +160,7 @@ static struct err *query_list(const struct call *call, struct query *query, enum
 				   &query->filter, &query->order, NULL);
 	if (err)
 		return err;
-	listing.source.env = env_of(call, query);
+	listing.source.env = query_env(call, query);
 	return session_heap(call->session, SESSION_HEAP_WALK, &at, &query->heap);
 }
 
@@ -249,7 +249,7 @@ static struct err *parse_order(const struct query *query, struct site_spec *spec
 /* All-time counts are read before the records (log/totals.h). */
 static struct err *add_up(const struct call *call, struct query *query, struct site_spec *spec)
 {
-	const struct filter_env env = env_of(call, query);
+	const struct filter_env env = query_env(call, query);
 	struct in_hand in_hand = { VEC_INIT };
 	struct log_totals totals;
 	struct err *err = session_totals(call->session, &totals);
@@ -304,7 +304,20 @@ struct err *query_sites(const struct call *call, struct query *query)
 				   &query->filter, NULL, NULL);
 	if (!err)
 		err = parse_order(query, &spec, end);
+	query->limit = spec.limit;
 	return err ? err : build_sites(call, query, &spec);
+}
+
+struct err *query_walk(const struct call *call, bool blocks, struct query *query)
+{
+	struct listing listing = {
+		.query = query,
+		.source = { .of = LIST_BLOCKS, .filter = &query->filter, .order = &query->order,
+			    .env = query_env(call, query) },
+	};
+	const struct session_heap_look at = { list_at, &listing };
+
+	return session_heap(call->session, SESSION_HEAP_WALK, blocks ? &at : NULL, &query->heap);
 }
 
 static bool parse_kind(const char *word, uint32_t *kinds)
@@ -388,7 +401,7 @@ struct err *query_leaks(const struct call *call, struct query *query)
 				    &query->found);
 	if (err)
 		return err;
-	matching.env = env_of(call, query);
+	matching.env = query_env(call, query);
 	spec.mean = log_config(matching.env.log).sample;
 	if (spec.nr_suppressions)
 		spec.suppression_of = stack_suppress_of;

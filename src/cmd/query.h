@@ -27,7 +27,8 @@ struct query {
 	struct blocks blocks;	/* of query_stale */
 	struct session_heap heap;	/* of the list */
 	enum site_by by;
-	struct sites sites;	/* of query_sites */
+	struct sites sites;	/* of query_sites, and how many were asked for at most: */
+	uint64_t limit;
 	/* Set by query_leaks: */
 	struct session_leaks found;
 	struct leaks leaks;
@@ -49,6 +50,12 @@ struct err *query_blocks(const struct call *call, struct query *query) MUST_CHEC
 struct err *query_free_chunks(const struct call *call, struct query *query) MUST_CHECK;
 /* Parse by, FILTER, sort and limit, and add up the sites. */
 struct err *query_sites(const struct call *call, struct query *query) MUST_CHECK;
+/*
+ * Walk the heaps after query_sites and, if the blocks are asked for, list those that FILTER keeps.
+ */
+struct err *query_walk(const struct call *call, bool blocks, struct query *query) MUST_CHECK;
+/* What the filter of query is applied with. */
+struct filter_env query_env(const struct call *call, struct query *query);
 /* Parse kinds, FILTER, -stop or -snapshot, and make the loss records. */
 struct err *query_leaks(const struct call *call, struct query *query) MUST_CHECK;
 /*

@@ -58,6 +58,12 @@ static const char *const commands[] = {
 	"foreach b [mdbg::allocations] { puts [mdbg::frames [dict get $b stack]] }",
 	"mdbg::allocations -each b { puts $b; malloc reset }",
 	"mdbg::sites by function -each s { puts $s; malloc reset }",
+	"export folded /dev/null",
+	"export pprof /dev/null",
+	"export json /dev/null function fake_*",
+	"export csv /dev/null sort count limit 3",
+	"export massif /dev/null",
+	"export callgrind /dev/null",
 };
 
 static struct shell *shell;

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* export, mdbg::export: the sites as a file that other people's tools read. */
+
+#include "base/cleanup.h"
+#include "cmd/cmd.h"
+#include "cmd/query.h"
+#include "cmd/shell.h"
+#include "cmd/values.h"
+#include "export/formats.h"
+#include "export/model.h"
+#include "heap/early.h"
+#include "report/blocks.h"
+#include "report/lack_text.h"
+#include "report/sites.h"
+#include "session/session.h"
+
+/* An export that was written. */
+struct exported {
+	struct query query;
+	struct model model;
+	bool stream;
+};
+
+static void exported_free(struct exported *exported)
+{
+	model_free(&exported->model);
+	query_free(&exported->query);
+}
+
+/* May a block that is in no record match? It has no stack, thread, time, age and seq. */
+static bool keeps_early(const struct filter *filter)
+{
+	vec_each(cond, &filter->conds)
+		if (cond->attr != FILTER_ADDRESS && cond->attr != FILTER_SIZE &&
+		    cond->attr != FILTER_HEAP && cond->attr != FILTER_PID &&
+		    cond->relop != FILTER_NE)
+			return false;
+	return true;
+}
+
+/*
+ * Blocks from before the attach come of a walk, for which the target stops. There is none where
+ * they would not be used; where the log samples they are listed at most.
+ */
+static bool needs_walk(const struct call *call, const struct query *query, bool blocks)
+{
+	if (blocks)
+		return true;
+	return query->sites.vec.nr < query->limit && keeps_early(&query->filter) &&
+	       !log_config(session_log(call->session)).sample;
+}
+
+static struct err *join_words(int nr, const char *const *words, struct str *ret)
+{
+	struct err *err = str_add(ret, "");
+
+	for (int i = 0; !err && i < nr; i++)
+		err = str_addf(ret, "%s%s", i ? " " : "", words[i]);
+	return err;
+}
+
+static struct err *make_model(const struct call *call, const struct export_format *format,
+			      struct exported *ret)
+{
+	struct query *query = &ret->query;
+	const struct filter_env env = query_env(call, query);
+	const struct session_heap *heap = &query->heap;
+	AUTO_STR struct str options = STR_INIT;
+	struct early early = { 0 };
+	struct model_source source = {
+		.session = call->session, .sites = &query->sites, .now_ns = query->now_ns,
+		.limit = query->limit, .filter = &query->filter, .env = &env,
+	};
+	bool blocks = format->wants & EXPORT_BLOCKS;
+	struct err *err = join_words(call->argc, call->argv, &options);
+
+	if (!err && needs_walk(call, query, blocks))
+		err = query_walk(call, blocks, query);
+	if (err)
+		return err;
+	if (heap->walked)
+		early = early_sum(&heap->walk, heap->process, heap->complete, &query->filter, &env);
+	source.early = &early;
+	source.blocks = query->list;
+	source.options = str_text(&options);
+	source.freed = blocks ? MODEL_ALL_FREED :
+		       format->wants & EXPORT_FREED ? MODEL_KEPT_FREED : MODEL_NO_FREED;
+	return model_build(&source, &ret->model);
+}
+
+static struct err *write_to(const struct export_format *format, const char *name,
+			    struct exported *exported)
+{
+	Tcl_DString native;
+	struct err *err;
+
+	if (!Tcl_TranslateFileName(NULL, name, &native))
+		return err_create(ERR_NOTFOUND, "write to %s: no such user", name);
+	err = export_write(format, &exported->model, Tcl_DStringValue(&native),
+			   &exported->stream);
+	Tcl_DStringFree(&native);
+	return err;
+}
+
+/* ret is zeros, and to be freed whatever comes back. */
+static struct err *export(const struct call *call, struct exported *ret)
+{
+	const struct export_format *format;
+	struct err *err = export_format_find(call->argv[0], &format);
+	struct call words = *call;
+
+	words.argc -= 2;
+	words.argv += 2;
+	words.objv += 2;
+	if (!err)
+		err = query_sites(&words, &ret->query);
+	if (!err && ret->query.by != SITE_STACK)
+		err = err_hint(err_create(ERR_USAGE, "an export is by stack"),
+			       "its reader adds stacks up by function, line or module");
+	if (!err)
+		err = make_model(&words, format, ret);
+	return err ? err : write_to(format, call->argv[1], ret);
+}
+
+static struct err *run(struct call *call)
+{
+	CLEANUP(exported_free) struct exported exported = { .stream = false };
+	const struct model *model = &exported.model;
+	struct out *out = call->out;
+	struct err *err = export(call, &exported);
+
+	/* What reads a pipe expects the format and nothing else. */
+	if (err || exported.stream)
+		return err;
+	heap_notes_print(&exported.query.heap, out);
+	heap_stood_print(&exported.query.heap, out);
+	err = lacks_print(call->session, out);
+	if (err)
+		return err;
+	out_f(out, "%zu sites, %" PRIu64 " allocations, %s bytes written to %s", model->held,
+	      model->count, size_text(out, model->bytes).at, call->argv[1]);
+	if (model->early_count)
+		out_f(out, "; of these %" PRIu64 " allocations, %s bytes %s", model->early_count,
+		      size_text(out, model->early_bytes).at,
+		      exported.query.heap.complete ? "from before the attach" : "not recorded");
+	out_text(out, "\n");
+	sampling_print(call->session, out);
+	return NULL;
+}
+
+#define WORDS	"FORMAT FILE ?FILTER? ?sort bytes|count|age|growth|rate? ?limit N?"
+
+const struct cmd cmd_export = {
+	.name		= "export",
+	.usage		= WORDS,
+	.brief		= "the sites as a file for other tools: flame graphs, pprof, SQL and more",
+	.help		= "FORMAT:\n"
+			  "    folded     a line a stack: flamegraph.pl, speedscope\n"
+			  "    pprof      `go tool pprof`, Pyroscope, Parca\n"
+			  "    json       an object a line\n"
+			  "    csv        a heading, then a line a site\n"
+			  "    sqlite     a database: sites, stacks, frames, allocations\n"
+			  "    massif     ms_print, massif-visualizer\n"
+			  "    callgrind  held, all-time and freed by line and function:\n"
+			  "               callgrind_annotate, KCachegrind\n"
+			  "What goes behind FILE is as in `help malloc sites`. Blocks from before the\n"
+			  "attach stand under one frame, `(allocated before attach)`; for them the\n"
+			  "process is stopped for a moment, unless FILTER or limit leaves them out.\n"
+			  "With --sample they are left out, and all figures are estimates.\n"
+			  "FILE is written beside and renamed, and keeps its mode: after an error\n"
+			  "the old file is there as it was. A FIFO with a reader and a device\n"
+			  "(/dev/stdout) are written to as they are, except by sqlite.\n",
+	.need		= call_need_recording,
+	.run		= run,
+	.min_args	= 2,
+	.max_args	= CMD_ANY,
+	.flags		= CMD_FILTER,
+	.complete	= COMPLETE_EXPORT,
+};
+
+static struct err *value(struct call *call, Tcl_Obj **ret)
+{
+	CLEANUP(exported_free) struct exported exported = { .stream = false };
+	const struct model *model = &exported.model;
+	struct err *err = export(call, &exported);
+
+	if (err)
+		return err;
+	*ret = Tcl_NewDictObj();
+	dict_number(*ret, "sites", model->held);
+	dict_number(*ret, "bytes", model->bytes);
+	dict_number(*ret, "count", model->count);
+	dict_number(*ret, "earlybytes", model->early_bytes);
+	dict_number(*ret, "earlycount", model->early_count);
+	dict_number(*ret, "sample", model->sample);
+	return NULL;
+}
+
+const struct cmd cmd_api_export = {
+	.name		= "mdbg::export",
+	.usage		= WORDS,
+	.brief		= "dict: write the file of `export`, and what is in it",
+	.help		= "sites bytes count (of all that is in it) earlybytes earlycount (of these\n"
+			  "what was there before the attach) sample (one in so many bytes is\n"
+			  "recorded, and figures are estimates; 0).\n"
+			  "Words as in `help export`.\n",
+	.need		= call_need_recording,
+	.value		= value,
+	.min_args	= 2,
+	.max_args	= CMD_ANY,
+	.flags		= CMD_FILTER,
+	.complete	= COMPLETE_EXPORT,
+};
