@@ -106,7 +106,7 @@ void symbols_retry(struct symbols *symbols);
 /* Returns the number of files that lack debug information although a line in them was asked for. */
 size_t symbols_lacking_lines(const struct symbols *symbols);
 
-/* The module that an address is in. */
+/* A module at an address. */
 struct symbol_place {
 	const char *path;	/* as the target sees it */
 	uint64_t start, end, bias;	/* as in struct symbol_module */
@@ -114,10 +114,13 @@ struct symbol_place {
 	struct image *image;	/* for symbols_build_id */
 };
 
-/* As of a generation, as symbols_resolve finds it. False: it is in no module. */
+/*
+ * Find the module that has this address in that generation, as symbols_resolve does. Returns false
+ * if there is none.
+ */
 bool symbols_place(struct symbols *symbols, uint64_t address, uint32_t generation,
 		   struct symbol_place *ret);
-/* In hex; nothing is added if there is none. */
+/* Add the build-id of the module in hex; nothing, if it has none. */
 struct err *symbols_build_id(const struct symbol_place *place, struct str *ret) MUST_CHECK;
 
 enum symbol_debug { SYMBOL_DEBUG_NONE, SYMBOL_DEBUG_OWN, SYMBOL_DEBUG_SEPARATE };

@@ -55,6 +55,17 @@ static struct err *describe(const struct debug_search *search, const char *path,
 	return err ? err : fn(ctx, &file);
 }
 
+bool symbols_place(struct symbols *symbols, uint64_t address, uint32_t generation,
+		   struct symbol_place *ret)
+{
+	const struct module *at = symbols_module_at(symbols, address, generation);
+
+	if (at)
+		*ret = (struct symbol_place){ at->path, at->start, at->end, at->bias, at->same,
+					      at->image };
+	return at;
+}
+
 struct err *symbols_build_id(const struct symbol_place *place, struct str *ret)
 {
 	return place->image ? image_build_id(place->image, ret) : NULL;
