@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The blocks of a heap walk that are in no record, added up. */
+/* The sums of the blocks of a heap walk that are in no record. */
 
 #include "heap/early.h"
 

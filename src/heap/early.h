@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The blocks of a heap walk that are in no record, added up: those from before the attach. */
+/* The sums of the blocks that a heap walk has found and of which the log has no record. */
 #pragma once
 
 #include "heap/filter.h"
@@ -8,12 +8,12 @@ struct heap_walk;
 
 struct early {
 	uint64_t bytes, count;
-	bool unrecorded;	/* they are perhaps not from before the attach */
+	bool unrecorded;	/* some of them may not be from before the attach */
 };
 
 /*
- * Of a walk with notes (walk_merge), those that the filter keeps. process is the number of the one
- * that was walked; complete: they are from before the attach for sure.
+ * Add up those that the filter keeps. The walk has the notes of walk_merge. process is the number of
+ * the process that was walked. If complete is true, the blocks are certainly from before the attach.
  */
 struct early early_sum(const struct heap_walk *walk, uint8_t process, bool complete,
 		       const struct filter *filter, const struct filter_env *env);
