@@ -3,11 +3,11 @@
  * export callgrind: costs by line and function, for callgrind_annotate and KCachegrind. The events
  * are those of memcheck's --xtree-memory=full: bytes and blocks held now, of all time, and freed.
  *
- * What a site holds is the own cost of the line that called the allocator, and each function on the
- * way there has called the next one for that cost, at its line. A function that is in a stack more
- * than once has a name for each level (f, f'2, …, as callgrind's --separate-recs names them), or
- * what it calls would be counted again at each level, and a recursive function would hold more
- * than there is.
+ * The line that called the allocator has what a site holds as its own cost. Each function on the way
+ * there calls the next one at its line, for the same cost. If a function is in a stack more than
+ * once, each level of it has a name of its own (f, f'2, ..., as callgrind's --separate-recs names
+ * them). Otherwise the cost would be counted again at each level, and a recursive function would
+ * hold more than there is.
  */
 
 #include <inttypes.h>
@@ -36,7 +36,7 @@ struct cost {
 	uint64_t at[EVENTS];
 };
 
-/* By name and source file, each of which the symbols keep one copy of. */
+/* A function is known by its name and its source file. Of both the symbols keep one copy. */
 struct function {
 	const char *name, *file;	/* file may be NULL */
 	uint32_t file_id;
@@ -48,7 +48,7 @@ struct level {
 	uint32_t function, depth;	/* from 1 */
 };
 
-/* A line of a function with its own cost, or a call from there. */
+/* The own cost of a line of a function, or a call that this line makes. */
 #define NO_CALL	UINT32_MAX
 
 struct entry {
@@ -121,7 +121,7 @@ static struct err *function_of(struct graph *graph, const struct model_step *ste
 	return err;
 }
 
-/* To be asked for the steps of a stack from the outermost on. */
+/* The caller asks this for the steps of a stack in turn, from the outermost on. */
 static struct err *level_of(struct graph *graph, const struct model_step *step, uint32_t *ret)
 {
 	struct function *function;
@@ -178,7 +178,7 @@ static struct err *add_site(struct graph *graph, const struct model_site *site,
 	return err ? err : add_entry(graph, caller, caller_line, NO_CALL, &cost);
 }
 
-/* By function, level and line; its own cost before its calls. */
+/* Sort by function, level and line. The own cost of a line comes before its calls. */
 static int by_place(const void *va, const void *vb)
 {
 	const struct entry *a = va, *b = vb;
@@ -203,7 +203,7 @@ static struct err *build(struct graph *graph)
 	return err;
 }
 
-/* Writing. A name is written once, with a number, and goes by that from then on. */
+/* Writing: a name is written once, together with a number, and later only its number is. */
 
 struct writer {
 	const struct graph *graph;
@@ -211,7 +211,7 @@ struct writer {
 	bool *files, *modules, *levels;	/* which were written */
 };
 
-/* True: the name goes behind it. */
+/* Returns true if the caller must write the name behind it. */
 static bool begin_name(struct writer *writer, const char *what, uint32_t number, bool *written)
 {
 	bool is_new = !written[number];
@@ -224,7 +224,7 @@ static bool begin_name(struct writer *writer, const char *what, uint32_t number,
 static void write_module(struct writer *writer, const char *what, const struct function *function)
 {
 	const struct model *model = writer->graph->model;
-	/* Without a module it has a number, too: else it would be in that of the function before. */
+	/* A function without a module gets a number, too, or readers would take the last one. */
 	uint32_t number = MIN(function->module, (uint32_t)model->modules.nr);
 
 	if (begin_name(writer, what, number, writer->modules))

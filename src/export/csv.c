@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * export csv: a heading, then a line a site (RFC 4180). The stack is one field, as a folded line
- * has it.
+ * export csv: a heading, then a line for each site (RFC 4180, with Unix line ends). The stack is one
+ * field, in the form of a folded line.
  */
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #include "export/model.h"
 #include "export/text.h"
 
-/* In quotes, with those inside doubled. */
+/* Write the inside of a quoted field: quotes in it are doubled. */
 static void write_quoted(struct export_file *file, const char *text, const char *separators)
 {
 	const char *quote;
@@ -32,8 +32,8 @@ static void write_quoted(struct export_file *file, const char *text, const char 
 }
 
 /*
- * A field of a target's text. A spreadsheet takes one that begins with these for a formula, and
- * would compute what the target has written.
+ * Begin a field that has text of the target. A spreadsheet takes a field that begins with one of
+ * these characters for a formula, and would compute what the target has written.
  */
 static void begin_text(struct export_file *file, const char *text)
 {

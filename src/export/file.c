@@ -60,7 +60,7 @@ const char *export_file_name(const struct export_file *file)
 
 /* Writing */
 
-/* Until there is room, or a reason to write that write itself will tell. */
+/* Wait until there is room. If the reader has gone, the next write says so. */
 static void wait_writable(struct export_file *file)
 {
 	struct pollfd poll_fd = { .fd = file->fd, .events = POLLOUT };
@@ -141,8 +141,9 @@ static struct err *refuse(const struct export_file *file, const char *why)
 }
 
 /*
- * What the descriptor is of, by its path: that of the file itself, where the name leads through
- * symbolic links. The kernel has followed them, by its own rules for folders that all can write to.
+ * Find the path of the file that the descriptor is of, which is not the given name if that leads
+ * through symbolic links. The kernel has followed these, and has applied its rules for links in
+ * folders that everybody can write to.
  */
 static struct err *find_path(struct export_file *file, int path_fd)
 {
@@ -168,7 +169,7 @@ static struct err *needs_plain(const struct export_file *file)
 			"name a file that is there, or is not there yet");
 }
 
-/* A FIFO or a device: the one that was looked at is opened, and nothing waits for a reader. */
+/* Open the very FIFO or device that was looked at. This does not wait for a reader. */
 static struct err *open_stream(struct export_file *file, int path_fd, bool plain)
 {
 	struct err *err;
@@ -184,7 +185,7 @@ static struct err *open_stream(struct export_file *file, int path_fd, bool plain
 	return err;
 }
 
-/* The descriptor of mdbg's own output that writes to this file; -1: none. */
+/* Returns the descriptor of mdbg's own output if it leads to this file, else -1. */
 static int own_output(const struct stat *st)
 {
 	struct stat own;
@@ -195,7 +196,7 @@ static int own_output(const struct stat *st)
 	return -1;
 }
 
-/* What is in it already is of other commands: it must not be replaced under them. */
+/* Other commands may have printed to this file, so it must not be replaced. */
 static struct err *open_own_output(struct export_file *file, int fd, bool plain)
 {
 	if (plain)
@@ -229,7 +230,7 @@ static struct err *look_at(struct export_file *file, bool plain)
 		      S_ISBLK(mode) ? "a block device" : "a socket");
 }
 
-/* In the same folder: a rename leads no further. */
+/* Create the new file in the same folder, because a rename cannot lead to another file system. */
 static struct err *open_beside(struct export_file *file)
 {
 	const char *slash = strrchr(file->path, '/');
@@ -245,7 +246,7 @@ static struct err *open_beside(struct export_file *file)
 		file->beside = NULL;
 		return err_nomem;
 	}
-	/* What an old file hides from others is hidden from the start. */
+	/* If others may not read the old file, they may never read the new one. */
 	file->fd = open(file->beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
 			file->existed ? 0600 : 0666);
 	if (file->fd >= 0)
@@ -294,12 +295,12 @@ struct err *export_file_begin(const char *name, bool plain, struct export_file *
 
 /* End */
 
-/* The owner first: to change it takes bits of the mode away. */
+/* The owner is changed first, because that takes bits of the mode away. */
 static struct err *keep_mode(struct export_file *file)
 {
 	if (!file->existed)
 		return NULL;
-	/* Only root may give a file away; anybody else's new file is his own. */
+	/* Only root may give a file away. For other users the new file stays their own. */
 	if (fchown(file->fd, file->old.st_uid, file->old.st_gid))
 		errno = 0;
 	if (fchmod(file->fd, file->old.st_mode & 0777))
@@ -313,7 +314,7 @@ static struct err *publish(struct export_file *file)
 
 	if (!err && fsync(file->fd))
 		err = err_recode(err_sys("write to %s", file->name), ERR_SYS);
-	/* What a network's file system could not keep, it may say only now. */
+	/* A network file system may report here that it could not keep the data. */
 	if (!err && close(take_fd(file->fd)))
 		err = err_recode(err_sys("write to %s", file->name), ERR_SYS);
 	if (!err && rename(file->beside, file->path))

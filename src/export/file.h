@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The file that an export writes. Under its name is either the old file, as it was, or the new one,
- * whole: it is written beside (in the same folder, under a name that nobody can guess) and renamed
- * at the end. If mdbg is killed in between, what stays behind is a file `.mdbg-…`.
+ * The file that an export writes. At every moment its name leads to the old file as it was, or to
+ * the whole new one: mdbg writes a file in the same folder, under a name that nobody can guess, and
+ * renames it at the end. If mdbg is killed in between, that file `.mdbg-…` is left behind.
  *
- *	a regular file	is replaced. The new one has its mode, and its owner where mdbg may set that. A
- *			symbolic link stays: what it leads to is replaced. A file that mdbg may not write
- *			to is not replaced either, though a rename could.
- *	no file		gets the mode that the umask leaves
- *	FIFO, character	cannot be renamed to, and must stay. It is written to as it is (/dev/stdout, a
- *	device		FIFO that another tool reads): that was asked for by name, and nothing is lost by
- *			it. A FIFO without a reader is an error, since nobody knows whether one comes.
- *			ERR_UNSUPPORTED for a format that needs a file to seek in.
- *	mdbg's own	standard output or error that leads to a regular file: the same, since what other
- *	output		commands have printed there must stay
- *	anything else	(folder, block device, socket, a link that leads nowhere) is an error
+ *	a regular file	is replaced. The new file gets its mode, and its owner if mdbg may set that. A
+ *			symbolic link stays, and the file that it leads to is replaced. If mdbg may not
+ *			write to the file, it is not replaced either, though a rename could do so.
+ *	no file		A new file gets the mode that the umask leaves.
+ *	a FIFO or a	must stay, so mdbg writes to it as it is: the user has named it, and it has no
+ *	character	contents that could be lost. A FIFO without a reader is an error, because nobody
+ *	device		knows whether a reader will come. A format that must seek gets ERR_UNSUPPORTED.
+ *	mdbg's own	If standard output or error is a regular file, mdbg writes to it as it is, because
+ *	output		other commands may have printed to it already.
+ *	anything else	(a folder, a block device, a socket, a link that leads nowhere) is an error.
  *
- * Writing keeps its first error, and drops all later text; export_file_end returns it. Each error
- * names the file. Ctrl-C ends the writing (ERR_CANCELLED), also while the reader of a pipe sleeps.
+ * The first error of writing is kept, and all later text is dropped; export_file_end returns the
+ * error. Each error names the file. Ctrl-C ends the writing (ERR_CANCELLED), even if the reader of a
+ * pipe does not read.
  */
 #pragma once
 
@@ -30,7 +30,7 @@
 
 struct export_file;
 
-/* plain: it must be a regular file. */
+/* If plain is true, only a regular file will do. */
 struct err *export_file_begin(const char *name, bool plain, struct export_file **ret) MUST_CHECK;
 void export_file_bytes(struct export_file *file, const void *bytes, size_t len);
 static inline void export_file_text(struct export_file *file, const char *text)
@@ -39,19 +39,19 @@ static inline void export_file_text(struct export_file *file, const char *text)
 }
 void export_file_f(struct export_file *file, const char *fmt, ...) PRINTF(2, 3);
 void export_file_number(struct export_file *file, uint64_t value);
-/* An error of the format's own, or of a library's that it writes with. The first one stays. */
+/* Add an error of the format or of a library that it uses. The first error of all is kept. */
 void export_file_fail(struct export_file *file, struct err *err);
-/* The first error so far, for loops that make much text; NULL. Ctrl-C is looked for here, too. */
+/* Returns the first error so far, or NULL. Long loops call this, because it notices Ctrl-C. */
 struct err *export_file_check(struct export_file *file) MUST_CHECK;
 /*
- * The path of what is being written, for a library that opens it by itself; it is there, and empty.
- * NULL: it is written to as it is, which a file that was begun as `plain` never is.
+ * Returns the path of the new file, which exists and is empty at first, for a library that opens its
+ * file by itself. NULL: the file is written to as it is, which never happens if plain was true.
  */
 const char *export_file_path(const struct export_file *file);
-/* The name that it is to have, for errors. */
+/* Returns the name that the user has given, for errors. */
 const char *export_file_name(const struct export_file *file);
 /*
- * Put it under its name, unless err, or an error of before, says that it is not whole. Frees it.
- * The first error of all.
+ * Give the new file its name, unless err or an earlier error says that it is not whole. Frees file.
+ * Returns the first error of all.
  */
 struct err *export_file_end(struct export_file *file, struct err *err) MUST_CHECK;

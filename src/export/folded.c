@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * export folded: `outermost;…;innermost BYTES`, one line a stack, as flamegraph.pl, speedscope and
- * others read it. Inlined functions are frames of their own.
+ * export folded: a line `outermost;...;innermost BYTES` for each stack, as flamegraph.pl, speedscope
+ * and others read it. Inlined functions are frames of their own.
  */
 
 #include "export/file.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The formats of `export`: one row each, and one file each. A format that needs a library which was
- * not there when mdbg was built has a row all the same, that names the library.
+ * The formats of `export`. Each has a file and a row in a table. If a format needs a library which
+ * was not there when mdbg was built, it still has a row, which names the library.
  */
 #pragma once
 
@@ -15,16 +15,16 @@ struct model;
 enum export_wants {
 	EXPORT_FREED	= 1 << 0,	/* the model's part `freed` */
 	EXPORT_BLOCKS	= 1 << 1,	/* the model's blocks */
-	EXPORT_PLAIN	= 1 << 2,	/* a regular file: no FIFO, no device */
+	EXPORT_PLAIN	= 1 << 2,	/* a regular file, and no FIFO or device */
 };
 
 struct export_format {
-	const char *name;	/* as it is typed */
-	const char *brief;	/* for help: a line, no capital, no full stop */
+	const char *name;	/* as users type it */
+	const char *brief;	/* one line, no capital, no full stop */
 	unsigned wants;
-	const char *library;	/* that this mdbg was built without; NULL: the format is there */
-	const char *package;	/* Debian's, that has the library; with it */
-	/* Errors of writing may be left to the file. */
+	const char *library;	/* the library that this mdbg was built without; NULL: none */
+	const char *package;	/* the Debian package that has the library */
+	/* The format may leave errors of writing to the file, which keeps them. */
 	struct err *(*write)(const struct model *model, struct export_file *file);
 };
 
@@ -34,7 +34,8 @@ extern const struct export_format *const export_formats[];
 struct err *export_format_find(const char *name, const struct export_format **ret) MUST_CHECK;
 /*
  * Write the model in this format to the file of that name, whole or not at all (file.h).
- * *stream_ret: it is written to as it is, and its reader expects nothing else (file.h).
+ * *stream_ret is true for a file that is written to as it is: its reader expects nothing but the
+ * format.
  */
 struct err *export_write(const struct export_format *format, const struct model *model,
 			 const char *name, bool *stream_ret) MUST_CHECK;

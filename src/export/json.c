@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * export json: one object a line, a line a site, with the figures that mdbg::sites has and the
+ * export json: a line for each site, which is one object. It has the figures of mdbg::sites, and the
  * stack as a list of objects, innermost first. What is not known is null.
  */
 
@@ -16,7 +16,7 @@
 #include "export/model.h"
 #include "export/text.h"
 
-/* While objects are made: a frame's is made once, and is in all the stacks that have it. */
+/* The state while objects are made. The object of a frame is made once, and all stacks share it. */
 struct maker {
 	const struct model *model;
 	struct export_file *file;
@@ -28,7 +28,7 @@ struct maker {
 
 static void set(struct maker *maker, json_t *object, const char *key, json_t *value)
 {
-	/* It takes the value whatever comes of it, and a NULL for the failure that it is. */
+	/* jansson owns the value from here on, also if it fails. It fails if the value is NULL. */
 	if (json_object_set_new(object, key, value))
 		maker->failed = true;
 }

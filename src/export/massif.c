@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * export massif: the file of valgrind's massif, for ms_print and massif-visualizer. Snapshots
- * without details are the history; the last one is the answer, as a tree of callers below the
- * allocator: those who called malloc, who called them, and so on.
+ * export massif: the file of valgrind's massif, for ms_print and massif-visualizer. The snapshots
+ * without details are the history. The last snapshot is the answer; it has the tree of the callers
+ * of the allocator, of their callers, and so on.
  *
- * Massif leaves small nodes out. Here all are written, since ms_print has a threshold of its own.
- * Blocks from before the attach were there at each earlier moment, too, and are counted in.
+ * Massif leaves small nodes out. mdbg writes all of them, because ms_print has a threshold of its
+ * own. The snapshots of the history include the blocks from before the attach, which were there at
+ * those moments, too.
  */
 
 #include <inttypes.h>
@@ -18,14 +19,14 @@
 #include "export/text.h"
 #include "heap/interner.h"
 
-/* Nodes are numbered from 1; 0 is the root, which is none of them. */
+/* Nodes have numbers from 1 on. Number 0 is the root, which is not in the list. */
 struct node {
 	uint32_t parent, number;
 	struct model_step step;
 	uint64_t bytes;
 };
 
-/* The children of a node among the sorted ones. */
+/* The children of a node, as indices in the sorted nodes. */
 struct range {
 	uint32_t next, end;
 };
@@ -125,7 +126,7 @@ static uint32_t children_of(const struct tree *tree, uint32_t number)
 	return tree->children[number].end - tree->children[number].next;
 }
 
-/* Node by node, each with what is below it before the next one beside it. */
+/* Write each node, then all that is below it, then the next node beside it. */
 static struct err *write_tree(const struct model *model, const struct tree *tree,
 			      struct export_file *file)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What every export is made of: sites, and their stacks with names (model.h). */
+/* Makes the model of an export: sites, and their stacks with names (model.h). */
 
 #include "export/model.h"
 
@@ -17,7 +17,7 @@
 #include "report/traceback.h"
 #include "session/session.h"
 
-/* What a damaged or hostile log may cost. Programs have fewer call sites, and stacks in all. */
+/* Limits for damaged and hostile logs. Programs have fewer call sites, and fewer stacks. */
 #define LOCATIONS_MOST	(1u << 20)
 #define PATH_MOST	(1u << 24)
 
@@ -133,7 +133,7 @@ static size_t hash_of(uint64_t pc, uint64_t code, uint32_t generation)
 	return (size_t)((pc * 2 + (pc != code) + generation) * 0x9e3779b97f4a7c15 >> 32);
 }
 
-/* The slot of that location, or the free one where it belongs; there is always a free one. */
+/* Returns the slot of a location, or the free slot where it belongs. There is always a free one. */
 static uint32_t *find_slot(struct builder *builder, uint64_t pc, uint64_t code,
 			   uint32_t generation)
 {
@@ -171,7 +171,7 @@ static struct err *grow_slots(struct builder *builder)
 	return NULL;
 }
 
-/* The location of a PC: the innermost is where the thread stood, the others are return addresses. */
+/* Add a PC: the innermost one is where the thread stood, the others are return addresses. */
 static struct err *add_location(struct builder *builder, uint64_t pc, uint32_t generation,
 				bool innermost, uint32_t *ret)
 {
@@ -203,13 +203,13 @@ static struct err *add_location(struct builder *builder, uint64_t pc, uint32_t g
 	if (err)
 		return err;
 	*ret = (uint32_t)model->locations.nr - 1;
-	/* A PC of 0 is damage; it is not looked for again. */
+	/* A PC of 0 is damage. It gets a new location each time. */
 	if (pc)
 		*slot = *ret + 1;
 	return NULL;
 }
 
-/* A path of one frame that is no code: what is in the place of a stack that is not known. */
+/* Add a path of one frame that is no code. It takes the place of a stack that is not known. */
 static struct err *add_no_stack(struct model *model, const char *name)
 {
 	struct model_location location = {
@@ -295,7 +295,7 @@ static struct err *add_early(struct builder *builder)
 	return vec_push(&model->sites, site);
 }
 
-/* The largest of all time first. */
+/* The largest all-time sum comes first. */
 static int by_total(const void *va, const void *vb)
 {
 	const struct site *a = va, *b = vb;
@@ -309,7 +309,7 @@ struct site_list {
 	VEC(struct site) vec;
 };
 
-/* Stacks that have had blocks and are none of the sites. */
+/* List the stacks that are not among the sites: those that have had blocks, or all. */
 static struct err *list_freed(const struct builder *builder, const struct log_totals *totals,
 			      struct site_list *ret)
 {
@@ -328,9 +328,8 @@ static struct err *list_freed(const struct builder *builder, const struct log_to
 		struct sample_share all = totals->at[stack];
 		const struct block any = { .stack = stack };
 
-		if (all.blocks && !held[stack] &&
-		    (source->freed == MODEL_ALL_FREED ||
-		     filter_matches(source->filter, source->env, &any)))
+		if (!held[stack] && (source->freed == MODEL_ALL_FREED ||
+		    (all.blocks && filter_matches(source->filter, source->env, &any))))
 			err = vec_push(&ret->vec, ((struct site){
 				.key = stack, .stack = stack, .total = all.blocks,
 				.total_bytes = all.bytes, .freed = all.blocks,
@@ -365,7 +364,7 @@ static struct err *add_freed(struct builder *builder)
 	return err;
 }
 
-/* The words of the target's command line, with blanks between them; "" where nobody can tell. */
+/* Get the target's command line, with blanks between its words; "" if it cannot be read. */
 static struct err *command_line(struct session *session, char **ret)
 {
 	enum session_state state = session_state(session);
@@ -382,7 +381,7 @@ static struct err *command_line(struct session *session, char **ret)
 	return *ret ? NULL : err_nomem;
 }
 
-/* By its path, or where that is another one in the target (a container), by its last part. */
+/* A container has other paths than mdbg. So a module with the same last part will do. */
 static uint32_t find_program(const struct model *model, struct session *session)
 {
 	AUTO_FREE char *exe = NULL;

@@ -2,9 +2,9 @@
 /*
  * export pprof: profile.proto, gzipped, as `go tool pprof`, Pyroscope, Parca and others read it.
  *
- * Each site is a sample, those that hold nothing now, too: they have alloc_space and alloc_objects.
- * All names are in the profile, so nobody needs the target's files to read it. An address is that
- * of the call (one less than the return address), as the format has it.
+ * Each site is a sample, also one that holds nothing now, because it has alloc_space and
+ * alloc_objects. All names are in the profile, so that readers do not need the target's files. The
+ * format asks for addresses inside of the calls, which are one less than the return addresses.
  */
 
 #include "export/file.h"
@@ -69,7 +69,7 @@ static struct err *add_string(struct strings *strings, const char *text, int64_t
 	return err;
 }
 
-/* A text that lives as long as the profile is made; NULL and "" are number 0. */
+/* Returns the number of a text, which must live until the profile is written. NULL is "", 0. */
 static struct err *string_of(struct strings *strings, const char *text, int64_t *ret)
 {
 	uint32_t pointer;
@@ -91,8 +91,8 @@ static struct err *string_of(struct strings *strings, const char *text, int64_t 
 }
 
 /*
- * A profile and what it is made of. A message points to others by arrays of pointers, so that each
- * kind has both.
+ * A profile and its parts. In protobuf-c a message has an array of pointers to other messages. So
+ * each kind of part has the messages and such an array.
  */
 #define LIST_OF(type)	struct { type *at; type **pointers; size_t nr; }
 
@@ -138,7 +138,7 @@ static void profile_free(struct profile *profile)
 	free(profile->value);
 }
 
-/* The number of a module's mapping, from 1: readers take the first one for the program. */
+/* Mappings have numbers from 1 on. The first is the program's, because readers expect that. */
 static uint64_t mapping_id(const struct model *model, uint32_t module)
 {
 	if (module == MODEL_NO_MODULE)
@@ -173,8 +173,8 @@ static struct err *make_mappings(struct profile *profile)
 }
 
 /*
- * What the system calls a function. A reader takes a name that is the same as this one for one that
- * it has to shorten: go's cuts template arguments off.
+ * Returns the name of a function in the symbol table, or NULL if it is the shown name: readers that
+ * find both names equal think that they must demangle, and go's then removes template arguments.
  */
 static const char *system_name(const struct model_frame *frame)
 {
@@ -357,7 +357,7 @@ static struct err *make_whole(struct profile *profile)
 	return err;
 }
 
-/* What a profile is packed into: it goes through zlib to the file as it comes. */
+/* protobuf-c writes the profile into this buffer, which passes it on to zlib and to the file. */
 struct packer {
 	ProtobufCBuffer base;		/* first: it is what protobuf-c has */
 	z_stream zlib;

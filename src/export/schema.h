@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What an export to SQLite is told by. Another version of the schema is another number: who reads
- * an export (malloc diff FILE) refuses one that is newer than his own.
+ * How an export to SQLite is recognised, and its tables. Each change of the tables gets a new
+ * version. Readers of exports (malloc diff FILE) refuse a version that is newer than theirs.
  */
 #pragma once
 
@@ -9,10 +9,10 @@
 #define SCHEMA_VERSION		1		/* PRAGMA user_version, and in the table meta */
 
 /*
- * Times are in seconds since the epoch, ages in seconds, addresses whole numbers; what is not known
+ * Times are seconds since the epoch, ages are seconds, and addresses are integers. What is not known
  * is NULL.
  *
- *	meta		one row for each fact of the whole: schema_version, pid, command, time …
+ *	meta		facts about the export: schema_version, pid, command, options, time, since ...
  *	modules		files that were mapped
  *	frames		functions at addresses; `offset` is the address as its file counts. Of an address
  *			with inlined functions there are as many frames, with `inlined` in all but the last

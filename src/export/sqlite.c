@@ -2,11 +2,12 @@
 /*
  * export sqlite: a database of the sites and of the blocks (schema.h).
  *
- * sites are those of `malloc sites`, allocations those of `malloc allocations`: also blocks from
- * before the attach, whose stack is the one frame that says so. Of a target that runs the two are
- * of moments that lie some milliseconds apart; of one that is stopped they agree.
+ * The sites are those of `malloc sites`. The allocations are those of `malloc allocations`, so they
+ * include blocks from before the attach, whose stack is one frame that says so. If the target runs,
+ * sites and allocations are read at different moments, some milliseconds apart. If it is stopped,
+ * they agree.
  *
- * SQLite writes without a journal, since a file that is not whole never gets its name (file.h).
+ * SQLite writes without a journal, because a file that is not whole never gets its name (file.h).
  */
 
 #include "export/figure.h"
@@ -35,7 +36,7 @@ struct database {
 	sqlite3_stmt *insert;	/* of the table at hand */
 	int column;		/* of it, the last that has a value */
 	struct str text;
-	bool *used;		/* by stack, for all of the model's: a site or a block has it */
+	bool *used;		/* by stack of the model: does a site or a block have it? */
 	uint32_t nr_used;
 	bool early;		/* a block has EARLY_STACK */
 };
@@ -73,7 +74,7 @@ static struct err *begin_table(struct database *database, const char *name, unsi
 		NULL : failed(database);
 }
 
-/* The values of a row, from left to right. What cannot be bound shows as an error of the row. */
+/* Add the values of a row from left to right. If one cannot be added, end_row has the error. */
 static void add_null(struct database *database)
 {
 	sqlite3_bind_null(database->insert, ++database->column);
@@ -123,7 +124,7 @@ static struct err *end_row(struct database *database)
 
 /* Tables */
 
-/* A fact is a text, or where that is NULL a number. */
+/* A fact is a text or, if that is NULL, a number. */
 static struct err *add_fact(struct database *database, const char *key, const char *text,
 			    uint64_t number)
 {
@@ -321,7 +322,7 @@ static struct err *write_sites(struct database *database)
 	return err;
 }
 
-/* What only a record has. */
+/* Add what only recorded blocks have. */
 static void add_origin(struct database *database, const struct block *block)
 {
 	const struct log *log = database->model->log;
@@ -370,7 +371,7 @@ static bool is_kept(const struct database *database, const struct block *block)
 	       database->used[block->stack];
 }
 
-/* After the sites: where they are limited, only their blocks are here. */
+/* This comes after the sites: if they are limited, only their blocks are written. */
 static struct err *write_blocks(struct database *database)
 {
 	struct list *list = database->model->blocks;

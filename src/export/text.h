@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Names of the target in files. They are shown as mdbg prints them (base/outside.h): a control
- * character, a byte that is no UTF-8, or what changes the direction of text is \n, \x1b, \u202e.
- * What then still means something in a format is replaced or quoted by that format.
+ * Names of the target in files. Files have them as mdbg prints them (base/outside.h): control
+ * characters, bytes that are no UTF-8, and characters that change the direction of text become \n,
+ * \x1b or \u202e. If a character then still has a meaning in a format, the format replaces or quotes
+ * it.
  */
 #pragma once
 
@@ -11,7 +12,7 @@
 
 struct export_file;
 
-/* Each character of `separators`, which are ASCII, is written as `instead`. */
+/* Write a text, with each character that is one of `separators` (ASCII) replaced by `instead`. */
 void text_write(struct export_file *file, const char *text, const char *separators, char instead);
-/* For libraries: *ret is the text as it is to be written, until the next call with it. */
+/* Replace *ret by the text as it is to be written, for formats that a library writes. */
 struct err *text_clean(struct str *ret, const char *text) MUST_CHECK;

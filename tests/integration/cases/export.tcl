@@ -224,6 +224,25 @@ case export-sqlite-tables 120 {
 	}
 }
 
+# Of a target that is at work all the time: every block has its stack, and the file is whole.
+case export-sqlite-under-load 120 {
+	set t [start grower]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	need_format $m sqlite
+	order $t "load 3"
+	for {set i 0} {$i < $::trials} {incr i} {
+		live $m "export sqlite $::tmp/db"
+		set query {SELECT (SELECT count(*) FROM pragma_foreign_key_check), (SELECT count(*) FROM allocations
+			WHERE stack != 0 AND stack NOT IN (SELECT stack FROM stacks)), (SELECT count(*) FROM allocations) > 0}
+		check {[exec sqlite3 -readonly $::tmp/db $query] eq "0|0|1"} {round $i: [exec sqlite3 -readonly $::tmp/db $query]}
+	}
+	order $t calm
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
+
 # What the thread of a process is in by eu-stack, from main to a function, outermost first.
 proc eu_stack {pid to} {
 	set names {}

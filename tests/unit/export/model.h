@@ -14,7 +14,7 @@
  *	malloc < f < main		nothing; of all time 50 in 3
  */
 void model_make(struct model *model);
-/* The name of `hostile`: markup, quotes, separators, a newline, an escape, a byte that is no UTF-8. */
+/* The name of `hostile`: markup, quotes, separators, a newline, an escape, a stray byte. */
 extern const char model_hostile[];
 /* That of `long`. */
 const char *model_long(void);
