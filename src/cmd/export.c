@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* export, mdbg::export: the sites as a file that other people's tools read. */
+/* export, mdbg::export: write the sites to a file that other tools read. */
 
 #include "base/cleanup.h"
 #include "cmd/cmd.h"
@@ -27,7 +27,7 @@ static void exported_free(struct exported *exported)
 	query_free(&exported->query);
 }
 
-/* May a block that is in no record match? It has no stack, thread, time, age and seq. */
+/* Can a block that is in no record match? Such a block has no stack, thread, time, age or seq. */
 static bool keeps_early(const struct filter *filter)
 {
 	vec_each(cond, &filter->conds)
@@ -39,8 +39,8 @@ static bool keeps_early(const struct filter *filter)
 }
 
 /*
- * Blocks from before the attach come of a walk, for which the target stops. There is none where
- * they would not be used; where the log samples they are listed at most.
+ * Blocks from before the attach are found by a walk, which stops the target. So mdbg makes one only
+ * if they are used. If the log samples, only a list of all blocks has them.
  */
 static bool needs_walk(const struct call *call, const struct query *query, bool blocks)
 {
@@ -102,7 +102,7 @@ static struct err *write_to(const struct export_format *format, const char *name
 	return err;
 }
 
-/* ret is zeros, and to be freed whatever comes back. */
+/* The caller has set *ret to zeros, and frees it also after an error. */
 static struct err *export(const struct call *call, struct exported *ret)
 {
 	const struct export_format *format;
@@ -129,7 +129,7 @@ static struct err *run(struct call *call)
 	struct out *out = call->out;
 	struct err *err = export(call, &exported);
 
-	/* What reads a pipe expects the format and nothing else. */
+	/* The reader of a pipe expects the format and nothing else. */
 	if (err || exported.stream)
 		return err;
 	heap_notes_print(&exported.query.heap, out);
@@ -153,7 +153,7 @@ static struct err *run(struct call *call)
 const struct cmd cmd_export = {
 	.name		= "export",
 	.usage		= WORDS,
-	.brief		= "the sites as a file for other tools: flame graphs, pprof, SQL and more",
+	.brief		= "the sites as a file for flame graphs, pprof, SQL and others",
 	.help		= "FORMAT:\n"
 			  "    folded     a line a stack: flamegraph.pl, speedscope\n"
 			  "    pprof      `go tool pprof`, Pyroscope, Parca\n"
@@ -163,13 +163,15 @@ const struct cmd cmd_export = {
 			  "    massif     ms_print, massif-visualizer\n"
 			  "    callgrind  held, all-time and freed by line and function:\n"
 			  "               callgrind_annotate, KCachegrind\n"
-			  "What goes behind FILE is as in `help malloc sites`. Blocks from before the\n"
-			  "attach stand under one frame, `(allocated before attach)`; for them the\n"
-			  "process is stopped for a moment, unless FILTER or limit leaves them out.\n"
-			  "With --sample they are left out, and all figures are estimates.\n"
-			  "FILE is written beside and renamed, and keeps its mode: after an error\n"
-			  "the old file is there as it was. A FIFO with a reader and a device\n"
-			  "(/dev/stdout) are written to as they are, except by sqlite.\n",
+			  "The words behind FILE are those of `malloc sites`, which is by stack\n"
+			  "here. Blocks from before the attach stand under one frame, `(allocated\n"
+			  "before attach)`. mdbg stops the process for a moment to find them, but\n"
+			  "not if FILTER or limit leaves them out: `function == *` keeps recorded\n"
+			  "blocks only. With --sample they are left out, and all figures are\n"
+			  "estimates.\n"
+			  "mdbg writes a new file beside FILE and renames it, with FILE's mode. If\n"
+			  "that fails, the old file is there as it was. mdbg writes to a FIFO that\n"
+			  "has a reader, or to a device (/dev/stdout), as it is; sqlite cannot.\n",
 	.need		= call_need_recording,
 	.run		= run,
 	.min_args	= 2,
@@ -200,10 +202,11 @@ const struct cmd cmd_api_export = {
 	.name		= "mdbg::export",
 	.usage		= WORDS,
 	.brief		= "dict: write the file of `export`, and what is in it",
-	.help		= "sites bytes count (of all that is in it) earlybytes earlycount (of these\n"
-			  "what was there before the attach) sample (one in so many bytes is\n"
-			  "recorded, and figures are estimates; 0).\n"
-			  "Words as in `help export`.\n",
+	.help		= "    sites bytes count      of all that is in the file\n"
+			  "    earlybytes earlycount  the part of it that is from before the attach\n"
+			  "    sample                 one in so many bytes is recorded, and figures\n"
+			  "                           are estimates; 0: all is recorded\n"
+			  "For the words see `help export`.\n",
 	.need		= call_need_recording,
 	.value		= value,
 	.min_args	= 2,
