@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* export, mdbg::export: write the sites to a file that other tools read. */
 
+#include "cmd/export.h"
+
 #include "base/cleanup.h"
 #include "cmd/cmd.h"
 #include "cmd/query.h"
@@ -59,19 +61,29 @@ static struct err *join_words(int nr, const char *const *words, struct str *ret)
 	return err;
 }
 
-static struct err *make_model(const struct call *call, const struct export_format *format,
-			      struct exported *ret)
+/* A graph is of what the sites are sorted by. */
+static enum flame_of graph_of(const struct query *query)
 {
-	struct query *query = &ret->query;
+	switch (query->sort) {
+	case SITE_SORT_COUNT: return FLAME_COUNT;
+	case SITE_SORT_GROWTH:
+	case SITE_SORT_RATE: return FLAME_GROWTH;
+	default: return FLAME_BYTES;
+	}
+}
+
+struct err *export_model(const struct call *call, bool blocks, enum model_freed freed,
+			 struct query *query, struct model *ret)
+{
 	const struct filter_env env = query_env(call, query);
 	const struct session_heap *heap = &query->heap;
 	AUTO_STR struct str options = STR_INIT;
 	struct early early = { 0 };
 	struct model_source source = {
 		.session = call->session, .sites = &query->sites, .now_ns = query->now_ns,
-		.limit = query->limit, .filter = &query->filter, .env = &env,
+		.limit = query->limit, .filter = &query->filter, .env = &env, .freed = freed,
+		.of = graph_of(query),
 	};
-	bool blocks = format->wants & EXPORT_BLOCKS;
 	struct err *err = join_words(call->argc, call->argv, &options);
 
 	if (!err && needs_walk(call, query, blocks))
@@ -83,9 +95,17 @@ static struct err *make_model(const struct call *call, const struct export_forma
 	source.early = &early;
 	source.blocks = query->list;
 	source.options = str_text(&options);
-	source.freed = blocks ? MODEL_ALL_FREED :
-		       format->wants & EXPORT_FREED ? MODEL_KEPT_FREED : MODEL_NO_FREED;
-	return model_build(&source, &ret->model);
+	return model_build(&source, ret);
+}
+
+static struct err *make_model(const struct call *call, const struct export_format *format,
+			      struct exported *ret)
+{
+	bool blocks = format->wants & EXPORT_BLOCKS;
+
+	return export_model(call, blocks, blocks ? MODEL_ALL_FREED :
+			    format->wants & EXPORT_FREED ? MODEL_KEPT_FREED : MODEL_NO_FREED,
+			    &ret->query, &ret->model);
 }
 
 static struct err *write_to(const struct export_format *format, const char *name,
@@ -156,6 +176,8 @@ const struct cmd cmd_export = {
 	.brief		= "the sites as a file for flame graphs, pprof, SQL and others",
 	.help		= "FORMAT:\n"
 			  "    folded     a line a stack: flamegraph.pl, speedscope\n"
+			  "    flamegraph one SVG file for a browser: of bytes, of blocks (`sort\n"
+			  "               count`) or of growth (`sort growth`)\n"
 			  "    pprof      `go tool pprof`, Pyroscope, Parca\n"
 			  "    json       an object a line\n"
 			  "    csv        a heading, then a line a site\n"

@@ -305,6 +305,7 @@ struct err *query_sites(const struct call *call, struct query *query)
 	if (!err)
 		err = parse_order(query, &spec, end);
 	query->limit = spec.limit;
+	query->sort = spec.sort;
 	return err ? err : build_sites(call, query, &spec);
 }
 

@@ -29,6 +29,7 @@ struct query {
 	enum site_by by;
 	struct sites sites;	/* of query_sites, and how many were asked for at most: */
 	uint64_t limit;
+	enum site_sort sort;
 	/* Set by query_leaks: */
 	struct session_leaks found;
 	struct leaks leaks;

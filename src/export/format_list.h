@@ -4,5 +4,5 @@
 
 #include "export/formats.h"
 
-extern const struct export_format export_folded, export_pprof, export_json, export_csv,
-	export_sqlite, export_massif, export_callgrind;
+extern const struct export_format export_folded, export_flamegraph, export_pprof, export_json,
+	export_csv, export_sqlite, export_massif, export_callgrind;

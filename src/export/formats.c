@@ -9,8 +9,8 @@
 #include "export/format_list.h"
 
 const struct export_format *const export_formats[] = {
-	&export_folded, &export_pprof, &export_json, &export_csv, &export_sqlite, &export_massif,
-	&export_callgrind, NULL,
+	&export_folded, &export_flamegraph, &export_pprof, &export_json, &export_csv, &export_sqlite,
+	&export_massif, &export_callgrind, NULL,
 };
 
 static struct err *unknown(const char *name)

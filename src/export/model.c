@@ -414,6 +414,7 @@ static struct err *describe(const struct model_source *source, struct model *mod
 	model->since_ns = log_clock_realtime(log, log_start(log));
 	model->growth_ns = source->sites->growth_ns;
 	model->sample = log_config(log).sample;
+	model->of = source->of;
 	model->pid = session_pid(session);
 	model->allocator = session_allocator(session);
 	model->log = log;

@@ -29,6 +29,7 @@
 #include <sys/types.h>
 
 #include "base/vec.h"
+#include "export/flame.h"
 #include "heap/early.h"
 #include "heap/site.h"
 
@@ -112,6 +113,7 @@ struct model {
 	pid_t pid;
 	char *command;			/* the target's command line; "": not known */
 	char *options;			/* the words of the command behind the file's name */
+	enum flame_of of;		/* what a flame graph shows */
 	const char *allocator;		/* "glibc 2.36 (ptmalloc)" */
 	uint32_t program;		/* index of the program's module, or MODEL_NO_MODULE */
 
@@ -155,6 +157,7 @@ struct model_source {
 	const struct filter_env *env;
 	const char *options;
 	enum model_freed freed;
+	enum flame_of of;
 	struct list *blocks;		/* may be NULL */
 };
 

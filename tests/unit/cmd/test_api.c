@@ -262,7 +262,7 @@ static void completes(void)
 	CU_ASSERT_STRING_EQUAL(completed("cont SIGUSR"), "SIGUSR1 SIGUSR2 ");
 	CU_ASSERT_STRING_EQUAL(completed("source a"), "FILES");
 	CU_ASSERT_STRING_EQUAL(completed("export "),
-			       "folded pprof json csv sqlite massif callgrind ");
+			       "folded flamegraph pprof json csv sqlite massif callgrind ");
 	CU_ASSERT_STRING_EQUAL(completed("export folded fi"), "FILES");
 	CU_ASSERT_STRING_EQUAL(completed("export folded file sort gr"), "growth ");
 	CU_ASSERT_STRING_EQUAL(completed("mdbg::export c"), "csv callgrind ");
