@@ -80,7 +80,7 @@ struct cmd {
 	X(malloc) X(malloc_allocations) X(malloc_freespace) X(malloc_find)		\
 	X(malloc_check) X(malloc_sites) X(malloc_leaks) X(malloc_stale)			\
 	X(malloc_trim) X(malloc_on) X(malloc_off) X(malloc_reset)			\
-	X(export)									\
+	X(export) X(report)								\
 	X(probe) X(probe_alloc) X(probe_free) X(probe_delete)				\
 	X(where) X(thread) X(registers) X(map) X(proc)					\
 	X(set) X(alias) X(source) X(sh) X(history) X(help)				\

@@ -192,7 +192,8 @@ function flameGraph(svg) {
 		zoom(frame);
 	}));
 	svg.addEventListener("mouseover", (event) => onFrame(event, describe));
-	svg.addEventListener("focusin", (event) => onFrame(event, describe));
+	// An element of SVG that listens for the focus could be reached by Tab itself.
+	(alone ? document : svg.parentNode).addEventListener("focusin", (event) => onFrame(event, describe));
 	(alone ? document : svg).addEventListener("keydown", onKey);
 	if (!alone)
 		holder.addEventListener("keydown", onKey);
