@@ -59,6 +59,8 @@ static const char *const commands[] = {
 	"mdbg::allocations -each b { puts $b; malloc reset }",
 	"mdbg::sites by function -each s { puts $s; malloc reset }",
 	"export folded /dev/null",
+	"export flamegraph /dev/null; export flamegraph /dev/null sort count",
+	"report /dev/null",
 	"export pprof /dev/null",
 	"export json /dev/null function fake_*",
 	"export csv /dev/null sort count limit 3",
