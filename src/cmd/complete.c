@@ -14,6 +14,7 @@
 #include "cmd/shell.h"
 #include "cmd/signals.h"
 #include "os/processes.h"
+#include "session/history.h"
 #include "symbol/symbol.h"
 
 #define WORDS_MAX	64
@@ -99,6 +100,19 @@ static void offer_attrs(struct matches *matches)
 		offer(matches, filter_attr_name(attr));
 }
 
+static void offer_moments(struct shell *shell, struct matches *matches)
+{
+	static const char *const words[] = { "now", "peak", NULL };
+	const struct log_history *history = session_history(shell->session);
+
+	offer_list(matches, words);
+	if (!history)
+		return;
+	vec_each(mark, &history->marks.vec)
+		if (!mark->stale)
+			offer(matches, mark->name);
+}
+
 static void offer_filter(struct shell *shell, int nr, const char *const *words, bool sites,
 			 struct matches *matches)
 {
@@ -112,6 +126,8 @@ static void offer_filter(struct shell *shell, int nr, const char *const *words, 
 		offer_attrs(matches);
 	} else if (!strcmp(last, "by")) {
 		offer_list(matches, query_by);
+	} else if (sites && (!strcmp(last, "since") || !strcmp(last, "at"))) {
+		offer_moments(shell, matches);
 	} else if (filter_is_attr(last) && strcmp(before, "sort") && strcmp(before, "by")) {
 		offer_list(matches, relops);
 	} else if (word_index(last, relops) >= 0) {
@@ -121,8 +137,10 @@ static void offer_filter(struct shell *shell, int nr, const char *const *words, 
 	} else {
 		offer_attrs(matches);
 		offer_list(matches, block_starts);
-		if (sites)
-			offer_list(matches, site_starts);
+		if (!sites)
+			return;
+		offer_list(matches, site_starts);
+		offer_list(matches, query_site_words);
 	}
 }
 
@@ -196,6 +214,9 @@ static void offer_arguments(struct shell *shell, const struct cmd *cmd, int nr,
 	case COMPLETE_BLOCKS:
 	case COMPLETE_SITES:
 		offer_filter(shell, nr, words, cmd->complete == COMPLETE_SITES, matches);
+		break;
+	case COMPLETE_MOMENTS:
+		offer_moments(shell, matches);
 		break;
 	case COMPLETE_COMMANDS:
 		if (nr)

@@ -49,22 +49,3 @@ struct err *moment_pack(const struct moment *moment, struct packed_moment *ret) 
 struct err *moment_unpack(const struct packed_moment *packed, uint64_t time_ns,
 			  struct moment *ret) MUST_CHECK;
 void packed_moment_free(struct packed_moment *packed);
-
-/*
- * A few moments of one log, oldest first: as many as it takes to have one that is MOMENT_AGE_NS old
- * or a little older whenever somebody asks, however often moments are added.
- */
-#define MOMENT_AGE_NS	2000000000ull	/* growth over less says little */
-#define MOMENT_STEP_NS	1000000000ull	/* a moment that is closer to the last one is not kept */
-#define MOMENTS_MOST	3u		/* one that is old enough, and those of the steps since */
-
-struct moments {
-	struct moment at[MOMENTS_MOST];
-	uint32_t nr;
-};
-
-/* The latest one that is MOMENT_AGE_NS old at now_ns; NULL: there is none. */
-const struct moment *moments_before(const struct moments *moments, uint64_t now_ns);
-/* Add it, or free it; those that are not needed any more are freed. */
-void moments_add(struct moments *moments, struct moment *moment);
-void moments_clear(struct moments *moments);

@@ -58,6 +58,9 @@ static const char *const commands[] = {
 	"foreach b [mdbg::allocations] { puts [mdbg::frames [dict get $b stack]] }",
 	"mdbg::allocations -each b { puts $b; malloc reset }",
 	"mdbg::sites by function -each s { puts $s; malloc reset }",
+	"malloc sites by module; malloc sites at peak; malloc sites by function since peak",
+	"malloc diff now peak; malloc diff peak; malloc mark; malloc -v",
+	"puts [mdbg::diff peak now]; puts [mdbg::history]; puts [mdbg::sites at peak]",
 };
 
 static struct shell *shell;
