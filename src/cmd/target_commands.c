@@ -9,6 +9,7 @@
 #include "base/cancel.h"
 #include "base/cleanup.h"
 #include "cmd/debuginfod.h"
+#include "cmd/sampling.h"
 #include "cmd/shell.h"
 #include "cmd/suggest.h"
 #include "os/processes.h"
@@ -27,6 +28,7 @@ static struct err *after(struct shell *shell, struct err *err)
 {
 	if (!err) {
 		shell->thread = 0;
+		sampling_attached(shell);
 		fail_on_leak_begin(shell);
 		err = symbols_set_debug_path(session_symbols(shell->session), shell->debug_path);
 		debuginfod_attached(shell);

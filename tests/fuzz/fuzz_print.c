@@ -66,6 +66,9 @@ static const char *const commands[] = {
 	"export csv /dev/null sort count limit 3",
 	"export massif /dev/null",
 	"export callgrind /dev/null",
+	"malloc sites by module; malloc sites at peak; malloc sites by function since peak",
+	"malloc diff now peak; malloc diff peak; malloc mark; malloc -v",
+	"puts [mdbg::diff peak now]; puts [mdbg::history]; puts [mdbg::sites at peak]",
 };
 
 static struct shell *shell;
