@@ -14,6 +14,7 @@
 #include "report/blocks.h"
 #include "report/lack_text.h"
 #include "report/sites.h"
+#include "session/history.h"
 #include "session/session.h"
 
 /* An export that was written. */
@@ -46,6 +47,8 @@ static bool keeps_early(const struct filter *filter)
  */
 static bool needs_walk(const struct call *call, const struct query *query, bool blocks)
 {
+	if (query->at.word)
+		return false;
 	if (blocks)
 		return true;
 	return query->sites.vec.nr < query->limit && keeps_early(&query->filter) &&
@@ -61,9 +64,11 @@ static struct err *join_words(int nr, const char *const *words, struct str *ret)
 	return err;
 }
 
-/* A graph is of what the sites are sorted by. */
+/* A graph is of what the sites are sorted by; since a moment, of growth, unless they are sorted. */
 static enum flame_of graph_of(const struct query *query)
 {
+	if (query->since.word && !query->sorted)
+		return FLAME_GROWTH;
 	switch (query->sort) {
 	case SITE_SORT_COUNT: return FLAME_COUNT;
 	case SITE_SORT_GROWTH:
@@ -72,11 +77,35 @@ static enum flame_of graph_of(const struct query *query)
 	}
 }
 
+/*
+ * What the growth of the sites is since, for a graph of growth: the user's moment, or the history's,
+ * which *sampled gets. NULL: it is not known, or not asked for.
+ */
+static struct err *growth_since(const struct call *call, const struct query *query,
+				struct moment *sampled, const struct moment **ret)
+{
+	const struct history_sample *sample;
+	struct err *err;
+
+	*ret = NULL;
+	if (graph_of(query) != FLAME_GROWTH)
+		return NULL;
+	if (query->since.word) {
+		*ret = &query->since.moment;
+		return NULL;
+	}
+	sample = session_growth(call->session, query->now_ns);
+	err = sample ? moment_unpack(&sample->moment, sample->time_ns, sampled) : NULL;
+	*ret = sample && !err ? sampled : NULL;
+	return err;
+}
+
 struct err *export_model(const struct call *call, bool blocks, enum model_freed freed,
 			 struct query *query, struct model *ret)
 {
 	const struct filter_env env = query_env(call, query);
 	const struct session_heap *heap = &query->heap;
+	CLEANUP(moment_free) struct moment sampled = MOMENT_INIT;
 	AUTO_STR struct str options = STR_INIT;
 	struct early early = { 0 };
 	struct model_source source = {
@@ -86,6 +115,11 @@ struct err *export_model(const struct call *call, bool blocks, enum model_freed 
 	};
 	struct err *err = join_words(call->argc, call->argv, &options);
 
+	if (!err)
+		err = growth_since(call, query, &sampled, &source.since);
+	/* What has gone altogether has shrunk, too. */
+	if (source.since && !freed && !query->at.word)
+		source.freed = MODEL_KEPT_FREED;
 	if (!err && needs_walk(call, query, blocks))
 		err = query_walk(call, blocks, query);
 	if (err)

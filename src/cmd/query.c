@@ -271,6 +271,7 @@ static struct err *parse_words(const struct call *call, struct query *query,
 		seen |= 1u << word;
 		err = parse_word(call, query, spec, (enum site_word)word, query->argv[at + 1]);
 	}
+	query->sorted = seen & 1u << WORD_SORT;
 	return err;
 }
 

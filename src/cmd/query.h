@@ -33,6 +33,7 @@ struct query {
 	struct sites sites;
 	uint64_t limit;		/* how many were asked for at most */
 	enum site_sort sort;
+	bool sorted;		/* sort was among the words */
 	/* Set by query_leaks: */
 	struct session_leaks found;
 	struct leaks leaks;

@@ -7,15 +7,18 @@
 #include "cmd/query.h"
 #include "export/model.h"
 #include "export/report_html.h"
+#include "heap/difference.h"
 #include "report/blocks.h"
 #include "report/lack_text.h"
 #include "report/out.h"
+#include "session/history.h"
 #include "session/session.h"
 
 /* A report that is made: what its parts were asked with, and what came back. */
 struct making {
 	struct query sites, leaks;
 	struct model model;
+	struct moment now;
 	struct report report;
 	char no_leaks[sizeof(((struct err *)NULL)->msg)];
 };
@@ -23,6 +26,7 @@ struct making {
 static void making_free(struct making *making)
 {
 	report_free(&making->report);
+	moment_free(&making->now);
 	model_free(&making->model);
 	query_free(&making->sites);
 	query_free(&making->leaks);
@@ -51,60 +55,98 @@ static struct err *find_leaks(const struct call *call, struct making *making)
 	return NULL;
 }
 
-static int by_size(const void *va, const void *vb)
-{
-	const struct report_change *a = va, *b = vb;
-	uint64_t x = (uint64_t)llabs(a->bytes), y = (uint64_t)llabs(b->bytes);
+#define MARKS_MOST	8u	/* the latest ones */
 
-	if (x != y)
-		return x > y ? -1 : 1;
-	return a->stack < b->stack ? -1 : a->stack > b->stack;
+static struct err *take_changes(const struct difference *from, struct report_difference *to)
+{
+	struct err *err = vec_reserve(&to->changes, from->vec.nr);
+
+	to->counted = true;
+	to->grown = from->grown;
+	to->shrunk = from->shrunk;
+	for (size_t i = 0; !err && i < from->vec.nr; i++)
+		err = vec_push(&to->changes, ((struct report_change){
+			from->vec.at[i].stack, from->vec.at[i].bytes, from->vec.at[i].count }));
+	return err;
 }
 
-/* The growth of the sites: what has gone altogether has no site, and is not among the changes. */
-static struct err *list_growth(const struct model *model, struct report_difference *ret)
+/* What the difference lacks. */
+static struct err *make_note(const struct history *history, uint64_t from_ns, uint64_t to_ns,
+			     char **ret)
 {
-	struct err *err = NULL;
+	uint64_t unrecorded = history_unrecorded(history, from_ns, to_ns);
+	char lasted[64];
 
-	for (size_t i = 0; !err && i < model->held; i++) {
-		const struct site *site = &model->sites.at[i].figures;
+	format_duration(lasted, sizeof(lasted), unrecorded);
+	if (!unrecorded)
+		*ret = strdup("");
+	else if (asprintf(ret, "For %s of that nothing was recorded.", lasted) < 0)
+		*ret = NULL;
+	return *ret ? NULL : err_nomem;
+}
 
-		if (model->sites.at[i].part != MODEL_RECORDED || !site->growth)
-			continue;
-		if (site->growth > 0)
-			ret->grown += (uint64_t)site->growth;
-		else
-			ret->shrunk -= (uint64_t)site->growth;
-		err = vec_push(&ret->changes, ((struct report_change){
-			.stack = site->stack, .bytes = site->growth }));
+/* From an earlier moment to now; what says which it is. */
+static struct err *add_difference(struct making *making, const char *what, uint64_t time_ns,
+				  const struct packed_moment *packed)
+{
+	const struct log_history *log = session_history(making->report.session);
+	CLEANUP(difference_free) struct difference found = DIFFERENCE_INIT;
+	CLEANUP(moment_free) struct moment then = MOMENT_INIT;
+	struct report_difference made = { .title = NULL };
+	uint64_t now_ns = making->now.time_ns;
+	char over[64];
+	struct err *err = moment_unpack(packed, time_ns, &then);
+
+	if (!err)
+		err = difference_build(session_log(making->report.session), &then, &making->now, &found);
+	if (!err)
+		err = vec_push(&making->report.differences, made);
+	if (err)
+		return err;
+	format_duration(over, sizeof(over), now_ns - time_ns);
+	if (asprintf(&vec_end(&making->report.differences)[-1].title, "Since %s, %s ago", what,
+		     over) < 0) {
+		vec_end(&making->report.differences)[-1].title = NULL;
+		return err_nomem;
 	}
-	vec_sort(&ret->changes, by_size);
-	return err;
+	err = make_note(&log->history, time_ns, now_ns, &vec_end(&making->report.differences)[-1].note);
+	return err ? err : take_changes(&found, vec_end(&making->report.differences) - 1);
+}
+
+/* The oldest sample that somebody has looked at: a log begins with nothing. */
+static struct err *add_oldest(struct making *making, const struct history *history)
+{
+	const struct history_sample *oldest = history->samples.at;
+
+	if (history->samples.nr && oldest->origin)
+		oldest++;
+	if (history->samples.nr < 2 || oldest >= vec_end(&history->samples) ||
+	    oldest->time_ns >= making->now.time_ns)
+		return NULL;
+	return add_difference(making, "the history began", oldest->time_ns, &oldest->moment);
 }
 
 static struct err *find_differences(struct making *making)
 {
-	const struct model *model = &making->model;
-	struct report_difference *difference;
-	struct err *err;
-	char over[64];
+	struct session *session = making->report.session;
+	const struct log_history *log = session_history(session);
+	struct err *err = log ? session_moment(session, &making->now) : NULL;
+	char what[MARK_NAME_MAX + 32];
+	size_t i;
 
-	if (!model->growth_ns) {
-		making->report.no_differences = "Nothing is known yet of an earlier moment: mdbg has looked "
-						"once. Make the report again in a while.";
-		return NULL;
+	making->report.no_differences = "Nothing is known yet of an earlier moment. Make the report "
+					"again in a while, or set a mark first (`malloc mark`).";
+	if (!err && log)
+		err = add_oldest(making, &log->history);
+	i = log && log->marks.vec.nr > MARKS_MOST ? log->marks.vec.nr - MARKS_MOST : 0;
+	for (; log && !err && i < log->marks.vec.nr; i++) {
+		const struct mark *mark = &log->marks.vec.at[i];
+
+		snprintf(what, sizeof(what), "the mark %s", mark->name);
+		if (!mark->stale)
+			err = add_difference(making, what, mark->time_ns, &mark->moment);
 	}
-	err = vec_push(&making->report.differences, ((struct report_difference){ .title = NULL }));
-	if (err)
-		return err;
-	difference = making->report.differences.at;
-	format_duration(over, sizeof(over), model->growth_ns);
-	if (asprintf(&difference->title, "The last %s", over) < 0)
-		difference->title = NULL;
-	difference->note = strdup("Of the sites that hold something now.");
-	if (!difference->title || !difference->note)
-		return err_nomem;
-	return list_growth(model, difference);
+	return err;
 }
 
 static struct err *make(const struct call *call, struct making *making)
@@ -118,12 +160,10 @@ static struct err *make(const struct call *call, struct making *making)
 		err = query_sites(&sites, &making->sites);
 	if (!err)
 		err = export_model(&sites, false, MODEL_NO_FREED, &making->sites, &making->model);
-	if (!err)
-		err = find_differences(making);
 	making->report.session = call->session;
 	making->report.names = &making->sites.names;
 	making->report.model = &making->model;
-	return err;
+	return err ? err : find_differences(making);
 }
 
 static struct err *write_to(const char *name, const struct report *report, bool *stream_ret)

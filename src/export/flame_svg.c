@@ -75,7 +75,8 @@ static struct err *add_sites(struct flame_graph *graph, const uint32_t *numbers)
 		const struct model_site *site = &model->sites.at[i];
 		struct flame_sums sums = sums_of(model, site);
 
-		if (site->part == MODEL_FREED)
+		/* Of growth, what has gone counts as well. */
+		if (site->part == MODEL_FREED && !sums.shrunk)
 			continue;
 		err = list_names(model, site, numbers, &names);
 		if (!err)

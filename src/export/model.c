@@ -15,6 +15,7 @@
 #include "os/procfs.h"
 #include "report/progress.h"
 #include "report/traceback.h"
+#include "session/history.h"
 #include "session/session.h"
 
 /* Limits for damaged and hostile logs. Programs have fewer call sites, and fewer stacks. */
@@ -309,6 +310,26 @@ struct site_list {
 	VEC(struct site) vec;
 };
 
+/* What these stacks held at the moment that growth is since has gone. */
+static struct err *shrink_freed(const struct builder *builder, struct site_list *list)
+{
+	uint32_t nr = log_stacks(builder->log) + 1;
+	AUTO_FREE int64_t *then = calloc(nr, sizeof(*then));
+
+	if (!then)
+		return err_nomem;
+	vec_each(sum, &builder->source->since->vec) {
+		uint32_t stack = sum->stack < nr ? log_stack_whole(builder->log, sum->stack) : nr;
+
+		if (stack < nr)
+			then[stack] += (int64_t)sum->bytes;
+	}
+	vec_each(site, &list->vec)
+		if (site->stack < nr)
+			site->growth = -then[site->stack];
+	return NULL;
+}
+
 /* List the stacks that are not among the sites: those that have had blocks, or all. */
 static struct err *list_freed(const struct builder *builder, const struct log_totals *totals,
 			      struct site_list *ret)
@@ -335,6 +356,8 @@ static struct err *list_freed(const struct builder *builder, const struct log_to
 				.total_bytes = all.bytes, .freed = all.blocks,
 				.freed_bytes = all.bytes }));
 	}
+	if (!err && source->since)
+		err = shrink_freed(builder, ret);
 	vec_sort(&ret->vec, by_total);
 	return err;
 }
@@ -423,10 +446,42 @@ static struct err *describe(const struct model_source *source, struct model *mod
 	return model->options ? command_line(session, &model->command) : err_nomem;
 }
 
+static struct err *add_mark(struct model *model, const struct mark *mark)
+{
+	const char *name;
+
+	if (mark->stale)
+		return NULL;
+	name = keep_text(model, mark->name);
+	return name ? vec_push(&model->marks, ((struct model_mark){
+		name, mark->time_ns, mark->bytes, mark->count })) : err_nomem;
+}
+
+/* The history of this log, and its marks. */
+static struct err *add_history(struct builder *builder)
+{
+	const struct log_history *log = session_history(builder->source->session);
+	struct model *model = builder->model;
+	struct err *err = NULL;
+
+	for (size_t i = 0; log && !err && i < log->history.samples.nr; i++) {
+		const struct history_sample *sample = &log->history.samples.at[i];
+
+		err = vec_push(&model->samples, ((struct model_sample){
+			sample->time_ns, sample->bytes, sample->count, sample->rss,
+			history_gap_before(&log->history, i) }));
+	}
+	for (size_t i = 0; log && !err && i < log->marks.vec.nr; i++)
+		err = add_mark(model, &log->marks.vec.at[i]);
+	return err;
+}
+
 static struct err *build(struct builder *builder)
 {
 	struct err *err = describe(builder->source, builder->model);
 
+	if (!err)
+		err = add_history(builder);
 	if (!err)
 		err = add_recorded(builder);
 	if (!err)

@@ -117,7 +117,8 @@ struct model {
 	const char *allocator;		/* "glibc 2.36 (ptmalloc)" */
 	uint32_t program;		/* index of the program's module, or MODEL_NO_MODULE */
 
-	VEC(struct model_sample) samples;	/* oldest first; may be empty */
+	/* Those of the history, oldest first, and marks of this log; both may be empty. */
+	VEC(struct model_sample) samples;
 	VEC(struct model_mark) marks;
 
 	/* The blocks, if the format asks for them, else NULL. The list can be read once. */
@@ -158,6 +159,8 @@ struct model_source {
 	const char *options;
 	enum model_freed freed;
 	enum flame_of of;
+	/* What growth is since: freed stacks have shrunk by what they held then. NULL: not known. */
+	const struct moment *since;
 	struct list *blocks;		/* may be NULL */
 };
 

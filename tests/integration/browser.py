@@ -237,6 +237,19 @@ def check_sites(browser, function):
         input.value = ''; input.dispatchEvent(new Event('input'));""")
 
 
+def check_chart(browser):
+    """Lines for what is held and resident; arrow keys go from sample to sample."""
+    if not browser.run("return document.querySelector('svg.chart')"):
+        return
+    lines = browser.run("""return Array.from(document.querySelectorAll("svg.chart .held, svg.chart .rss"),
+        (line) => line.getAttribute("d"));""")
+    check(len(lines) == 2 and all(re.match(r"M[\d.]+ [\d.]+L", line) for line in lines), f"the lines are {lines}")
+    browser.run("document.querySelector('svg.chart').focus()")
+    browser.keys(LEFT)
+    said = texts(browser, "#chart output")[0]
+    check(re.search(r" in [\d,]+ blocks?, [\d.]+ \w+ resident$", said), f"the chart says {said}")
+
+
 def test_report(browser, url, function, folder):
     browser.screen(1280, 900)
     browser.post("/url", {"url": url})
@@ -244,6 +257,7 @@ def test_report(browser, url, function, folder):
     heads = texts(browser, "section h2")
     check(heads == ["Verdict", "Memory over time", "Flame graph", "Sites", "Leaks", "Differences"],
           f"sections: {heads}")
+    check_chart(browser)
     check_sites(browser, function)
     check_flame(browser, function)
     browser.run("scrollTo(0, 0)")

@@ -157,3 +157,33 @@ case html-hostile-names 240 {
 	check_in_browser flamegraph $::tmp/a.svg make_block
 	check_in_browser report $::tmp/a.html make_block
 }
+
+# Since a mark a graph is of the difference, also of what has gone altogether; a report has marks and history.
+case html-since-a-mark 120 {
+	set t [start exact]
+	set m [live_start -p [pid_of $t]]
+	order $t each
+	order $t "ops 5000"
+	live $m "malloc mark before"
+	order $t drop
+	order $t "ops 2000"
+	until {[live_value $m "llength \[mdbg::history\]"] > 2}
+	live $m "export flamegraph $::tmp/a.svg since before"
+	set grown 0
+	set shrunk 0
+	foreach change [live_value $m "mdbg::diff before"] {
+		set bytes [dict get $change bytes]
+		incr [expr {$bytes > 0 ? "grown" : "shrunk"}] [expr {abs($bytes)}]
+	}
+	set text [slurp $::tmp/a.svg]
+	check {[regexp {<title>all \((\d+) bytes changed: (\d+) grown, (\d+) shrunk, } $text -> changed up down]} {no difference}
+	check {$up == $grown && $down == $shrunk && $grown && $shrunk} {$up grown and $down shrunk, mdbg::diff: $grown and $shrunk}
+	live $m "report $::tmp/a.html"
+	set text [slurp $::tmp/a.html]
+	check {[regexp "\"title\":\"Since the mark before, \[^\"\]* ago\",\"note\":\"\",\"grown\":$grown,\"shrunk\":$shrunk," $text]} \
+		{the report has not the difference}
+	check {[regexp {<p>In the last [^<]* its recorded blocks have } $text]} {the verdict says nothing of time}
+	live_end $m
+	finish $t
+	check_in_browser report $::tmp/a.html main
+}
