@@ -66,6 +66,7 @@ struct shell {
 	struct redirect *redirect;	/* innermost; NULL: standard output is mdbg's */
 	struct prompt *prompt;		/* NULL: not started */
 	Tcl_Obj *on[EVENT_SCRIPTS];
+	Tcl_TimerToken sampling;	/* the next sample of the history (sampling.h) */
 	VEC(struct alias *) aliases;
 	VEC(struct original *) originals;	/* Tcl's own commands under ours */
 };

@@ -25,7 +25,7 @@ struct site {
 	 * by size). log/totals.h says what these are while the target runs.
 	 */
 	uint64_t total, total_bytes;
-	uint64_t freed;			/* of total: the rest is live */
+	uint64_t freed, freed_bytes;	/* of total and of total_bytes: the rest is live */
 	/*
 	 * age in ns of live blocks whose time is known; 0 without any. Of an even number the median
 	 * is the mean of the two in the middle
@@ -43,9 +43,10 @@ struct sites {
 	VEC(struct site) vec;
 	uint64_t bytes, count;	/* of all (as of one), before the limit: what shares are of */
 	uint64_t growth_ns;	/* how long growth is over; 0: growth is not known */
+	bool past;		/* of a moment: only bytes, count and growth are known */
 };
 
-#define SITES_INIT	{ VEC_INIT, 0, 0, 0 }
+#define SITES_INIT	{ VEC_INIT, 0, 0, 0, false }
 
 struct site_spec {
 	enum site_by by;
@@ -77,4 +78,11 @@ struct err *sites_build(const struct log *log, const struct blocks *blocks,
 struct err *sites_from_log(const struct filter_env *env, const struct filter *filter,
 			   const struct in_hand *in_hand, const struct site_spec *spec,
 			   struct sites *ret) MUST_CHECK;
+/*
+ * The sites of a moment, by stack, function or module. The filter must have conditions on function
+ * and module only, because a moment has no other attributes of blocks.
+ */
+struct err *sites_from_moment(const struct filter_env *env, const struct filter *filter,
+			      const struct moment *moment, const struct site_spec *spec,
+			      struct sites *ret) MUST_CHECK;
 void sites_free(struct sites *sites);

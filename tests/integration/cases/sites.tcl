@@ -87,6 +87,8 @@ by_both case sites-growth 120 {
 	set t [start grower]
 	set before [state [pid_of $t]]
 	set m [live_start -p [pid_of $t]]
+	# The looks of this case are all samples that there are.
+	live $m "set history-seconds 0"
 	live $m {proc site {function} { lindex [mdbg::sites function == $function] 0 }}
 	# The growth of a site, once mdbg has a look of 2 s ago to compare with.
 	live $m {proc growth {function} { while {[dict get [site $function] growth] eq "-"} { wait 0.1 }; dict get [site $function] growth }}

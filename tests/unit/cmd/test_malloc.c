@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "harness.h"
-#include "heap/moment.h"
+#include "session/history.h"
 #include "unit.h"
 #include "unwind/stack_walk.h"
 
@@ -184,7 +184,7 @@ static void filters(void)
 /* A line for which there is no answer of before, however long the tests have taken. */
 static struct outcome first_look(const char *line)
 {
-	moments_clear(session_moments(fake_session()));
+	session_history_reset(fake_session());
 	return harness_line(line);
 }
 
@@ -217,7 +217,7 @@ static void adds_up_sites(void)
 	CU_ASSERT_TRUE(harness_line("malloc sites sort growth").ok);
 	CU_ASSERT_PTR_NOT_NULL(strstr(first_look("malloc sites").out, "; growth -\n"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(first_look("malloc sites").out,
-				      "\nGrowth (-) needs an answer of 2 s ago or earlier"));
+				      "\nGrowth (-) needs a sample of 2 s ago or earlier"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("malloc sites by size").out,
 				      "\nGrowth (-) is known by stack, by function and by module only\n"));
 	CU_ASSERT_STRING_EQUAL(first_look("set s [lindex [mdbg::sites] 0]; puts [list [dict get $s growth] "
