@@ -20,7 +20,7 @@ static struct err *run(struct call *call)
 
 const struct cmd cmd_malloc_sites = {
 	.name		= "malloc sites",
-	.usage		= "?by stack|function|module|thread|size? ?FILTER? "
+	.usage		= "?by stack|function|line|module|thread|size? ?FILTER? "
 			  "?sort bytes|count|age|growth|rate? ?limit N?",
 	.brief		= "the places that hold the most: blocks by traceback",
 	.help		= "Each site has: the bytes and blocks that are held, their share, the\n"
@@ -29,8 +29,9 @@ const struct cmd cmd_malloc_sites = {
 			  "the traceback (if several stacks are added up, that of the stack with\n"
 			  "the most bytes). The line `in NAME` has the first frame that is the\n"
 			  "program's own: the allocator and its wrappers are passed over (`help\n"
-			  "set`, skip). By function and by module, that frame decides where a block\n"
-			  "is counted.\n"
+			  "set`, skip). By function, line and module, that frame decides where a\n"
+			  "block is counted. If its line is not known, the block is counted under\n"
+			  "its function.\n"
 			  "Growth is what the site's stacks hold now, less what they held at an\n"
 			  "answer of `malloc sites` 2 s ago or earlier. It is `-` before there is\n"
 			  "such an answer, after `malloc reset` or `malloc off`, and by thread and\n"
@@ -192,7 +193,7 @@ static struct err *sites(struct call *call, Tcl_Obj **ret)
 
 const struct cmd cmd_api_sites = {
 	.name		= "mdbg::sites",
-	.usage		= "?by stack|function|module|thread|size? ?FILTER? "
+	.usage		= "?by stack|function|line|module|thread|size? ?FILTER? "
 			  "?sort bytes|count|age|growth|rate? ?limit N? ?-each VAR BODY?",
 	.brief		= "list of dicts: the sites of `malloc sites`",
 	.help		= "    label              the name of the site; empty by stack\n"

@@ -16,6 +16,19 @@
 
 #define INDENT	8	/* of the traceback */
 
+/* "line history.c:42"; a frame without a line is named by its function. */
+static struct err *line_label(const struct stack_names *names, uint64_t key, struct str *ret)
+{
+	int line = stack_names_line(names, key);
+	const char *name = stack_names_name(names, key);
+
+	if (line)
+		return str_addf(ret, "line %s:%d", name, line);
+	if (!key)
+		return str_addf(ret, "line %s", name);
+	return str_addf(ret, "function %s, line not known", name);
+}
+
 struct err *site_label(struct session *session, const struct stack_names *names, enum site_by by,
 		       const struct site *site, struct str *ret)
 {
@@ -26,6 +39,8 @@ struct err *site_label(struct session *session, const struct stack_names *names,
 		return NULL;
 	case SITE_FUNCTION:
 		return str_addf(ret, "function %s", stack_names_name(names, site->key));
+	case SITE_LINE:
+		return line_label(names, site->key, ret);
 	case SITE_MODULE:
 		return str_addf(ret, "module %s", stack_names_name(names, site->key));
 	case SITE_SIZE:
@@ -181,7 +196,7 @@ static void print_no_growth(enum site_by by, const struct sites *sites, struct o
 	if (sites->growth_ns || !sites->vec.nr)
 		return;
 	if (by == SITE_THREAD || by == SITE_SIZE)
-		out_text(out, "Growth (-) is known by stack, by function and by module only\n");
+		out_text(out, "Growth (-) is known by stack, function, line and module only\n");
 	else
 		out_f(out, "Growth (-) needs an answer of %llu s ago or earlier to compare with\n",
 		      MOMENT_AGE_NS / 1000000000);

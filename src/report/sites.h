@@ -51,7 +51,8 @@ uint64_t site_figure(const struct site *site, const struct site_field *field);
 void site_print_stale(const struct sites *sites, const struct site *site, struct out *out);
 
 /*
- * The name of a site: "function load_history", "thread 241879", "blocks of 16 bytes". It is empty
+ * The name of a site: "function load_history", "line history.c:42", "thread 241879",
+ * "blocks of 16 bytes". It is empty
  * for sites by stack.
  */
 struct err *site_label(struct session *session, const struct stack_names *names, enum site_by by,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Figures of sites that hold together while the target runs on, and growth.
+# Figures of sites that hold together while the target runs on, growth, and sites by line.
 
 # What does not add up at this moment, in mdbg: all-time is held and freed, whatever threads have not handed over yet; and
 # what only grows was never freed.
@@ -126,4 +126,53 @@ by_both case sites-growth 120 {
 	live_end $m
 	check_state $before [pid_of $t]
 	finish $t
+}
+
+# A target `lines`, and mdbg, which has seen each of its blocks.
+proc with_lines {command body} {
+	set t [start_command {*}$command]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	order $t "make 50"
+	uplevel 1 [list set t $t]
+	uplevel 1 [list set m $m]
+	uplevel 1 $body
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+# What is held by line, of all its stacks: lines of a function are different, callers of a line are not.
+by_both case sites-by-line 60 {
+	with_lines $::build/targets/lines {
+		set rows [ask_list $t lines]
+		order $t "drop [lindex $rows 1 0] 30"
+		set rows [ask_list $t lines]
+		check {[llength [live_value $m "mdbg::sites by line"]] == 3} {sites: $::result}
+		foreach row $rows {
+			lassign $row line function bytes count - total - freed
+			set site [live_value $m "lindex \[lsearch -all -inline -index 1 \[mdbg::sites by line\] {line lines.c:$line}\] 0"]
+			check {[dict size $site] > 0} {no site of line $line}
+			foreach {key want} [list bytes $bytes count $count total $total freed $freed function $function] {
+				check {[dict get $site $key] eq $want} {line $line: $key is [dict get $site $key] and not $want}
+			}
+		}
+		set first [lindex $rows 1]
+		set text [live $m "malloc sites by line limit 1"]
+		check {[regexp "#1  [lindex $first 2] bytes in [lindex $first 3] blocks \\(\[0-9.\]+ %\\): line lines.c:[lindex $first 0]\n" $text]} {$text}
+		check {[regexp "most of it from\n    in pair \\(lines.c:[lindex $first 0]\\)\n" $text]} {$text}
+		set sites [live_value $m "mdbg::sites by line function == other"]
+		check {[lmap site $sites {dict get $site count}] eq {50 50 50}} {of one caller: $sites}
+		check {[lmap site $sites {dict get $site total}] eq {100 100 100}} {all-time is of both: $sites}
+	}
+}
+
+# Without debug information each function is one.
+case sites-by-line-without-lines 60 {
+	exec [need strip] -g -o $::tmp/bare $::build/targets/lines
+	with_lines $::tmp/bare {
+		set sites [live_value $m "mdbg::sites by line"]
+		set want [lmap function {one other pair} {string cat "function $function, line not known"}]
+		check {[lsort [lmap site $sites {dict get $site label}]] eq $want} {$sites}
+	}
 }

@@ -254,6 +254,7 @@ static void completes(void)
 	CU_ASSERT_STRING_EQUAL(completed("malloc allocations s"), "size seq sort ");
 	CU_ASSERT_STRING_EQUAL(completed("malloc allocations size >"), "> >= ");
 	CU_ASSERT_STRING_EQUAL(completed("malloc sites by f"), "function ");
+	CU_ASSERT_STRING_EQUAL(completed("malloc sites by l"), "line ");
 	CU_ASSERT_STRING_EQUAL(completed("malloc sites sort "), "bytes count age growth rate ");
 	snprintf(line, sizeof(line), "attach %d", getppid());
 	CU_ASSERT_PTR_NOT_NULL(strstr(completed(line), line + 7));

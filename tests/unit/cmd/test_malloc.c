@@ -203,6 +203,10 @@ static void adds_up_sites(void)
 	CU_ASSERT_PTR_NULL(strstr(harness_line("malloc sites by function").out, "\n    in "));
 	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("malloc sites by function").out,
 				      "(99.5 %): function fake_load\n"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("malloc sites by line").out,
+				      "(99.5 %): line fake_session.c:"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("malloc sites by line").out,
+				      ": line (unknown)\n"));
 	CU_ASSERT_PTR_NOT_NULL(
 		strstr(harness_line("malloc sites by module").out, "(99.5 %): module fake\n"));
 	CU_ASSERT_PTR_NOT_NULL(
@@ -219,7 +223,7 @@ static void adds_up_sites(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(first_look("malloc sites").out,
 				      "\nGrowth (-) needs an answer of 2 s ago or earlier"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("malloc sites by size").out,
-				      "\nGrowth (-) is known by stack, by function and by module only\n"));
+				      "\nGrowth (-) is known by stack, function, line and module only\n"));
 	CU_ASSERT_STRING_EQUAL(first_look("set s [lindex [mdbg::sites] 0]; puts [list [dict get $s growth] "
 					  "[dict get $s rate] [dict get $s over]]").out, "- - -\n");
 	CU_ASSERT_FALSE(harness_line("malloc sites sort colour").ok);
