@@ -24,10 +24,10 @@ const struct cmd cmd_malloc_sites = {
 			  "?sort bytes|count|age|growth|rate? ?limit N?",
 	.brief		= "the places that hold the most: blocks by traceback",
 	.help		= "Each site has: the bytes and blocks that are held, their share, the\n"
-			  "blocks of all time and how many of them were freed (not known by thread\n"
-			  "and by size), the age of the oldest and of the median block, growth, and\n"
-			  "the traceback (if several stacks are added up, that of the stack with\n"
-			  "the most bytes). The line `in NAME` has the first frame that is the\n"
+			  "blocks and bytes of all time and how many of them were freed (not known\n"
+			  "by thread and by size), the age of the oldest and of the median block,\n"
+			  "growth, and the traceback (if several stacks are added up, that of the\n"
+			  "stack with the most bytes). The line `in NAME` has the first frame that is the\n"
 			  "program's own: the allocator and its wrappers are passed over (`help\n"
 			  "set`, skip). By function, line and module, that frame decides where a\n"
 			  "block is counted. If its line is not known, the block is counted under\n"
@@ -198,8 +198,8 @@ const struct cmd cmd_api_sites = {
 	.brief		= "list of dicts: the sites of `malloc sites`",
 	.help		= "    label              the name of the site; empty by stack\n"
 			  "    bytes count        held\n"
-			  "    total totalbytes freed         all-time; 0 by thread and size, where\n"
-			  "                                   they are not known\n"
+			  "    total totalbytes freed freedbytes    all-time; 0 by thread and size,\n"
+			  "                                         where they are not known\n"
 			  "    oldest median      ages in seconds\n"
 			  "    growth rate over   signed bytes, bytes a second, and the seconds\n"
 			  "    stack\n"

@@ -260,6 +260,7 @@ static struct err *totals(struct site_sums *sums, const struct live_counts *live
 		site->total += all.blocks;
 		site->total_bytes += all.bytes;
 		site->freed += all.blocks - held.blocks;
+		site->freed_bytes += all.bytes - held.bytes;
 	}
 	return err;
 }

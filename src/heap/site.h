@@ -25,7 +25,7 @@ struct site {
 	 * by size). log/totals.h says what these are while the target runs.
 	 */
 	uint64_t total, total_bytes;
-	uint64_t freed;			/* of total: the rest is live */
+	uint64_t freed, freed_bytes;	/* of total and total_bytes; the rest is live */
 	/*
 	 * age in ns of live blocks whose time is known; 0 without any. Of an even number the median
 	 * is the mean of the two in the middle

@@ -9,14 +9,14 @@ set wrong {
 		foreach by $by {
 			foreach site [mdbg::sites by $by] {
 				dict with site {}
-				if {$total < $count || $total != $count + $freed || $totalbytes < $bytes} {
-					lappend bad "by $by $label: $total ever ($totalbytes), $count held ($bytes), $freed freed"
+				if {$total < $count || $total != $count + $freed || $totalbytes != $bytes + $freedbytes} {
+					lappend bad "by $by $label: $total ever ($totalbytes), $count held ($bytes), $freed freed ($freedbytes)"
 				}
 			}
 			foreach site [mdbg::sites by $by function == grow_*] {
 				dict with site {}
-				if {$freed || $total != $count} {
-					lappend bad "grown by $by $label: $total ever, $count held, $freed freed"
+				if {$freed || $freedbytes || $total != $count} {
+					lappend bad "grown by $by $label: $total ever, $count held, $freed freed ($freedbytes)"
 				}
 			}
 		}
@@ -142,7 +142,8 @@ proc with_lines {command body} {
 	finish $t
 }
 
-# What is held by line, of all its stacks: lines of a function are different, callers of a line are not.
+# What is held, was ever allocated and was freed by line, which is what memcheck's xtree says: lines of a function are
+# different, callers of a line are not.
 by_both case sites-by-line 60 {
 	with_lines $::build/targets/lines {
 		set rows [ask_list $t lines]
@@ -150,17 +151,21 @@ by_both case sites-by-line 60 {
 		set rows [ask_list $t lines]
 		check {[llength [live_value $m "mdbg::sites by line"]] == 3} {sites: $::result}
 		foreach row $rows {
-			lassign $row line function bytes count - total - freed
+			lassign $row line function bytes count totalbytes total freedbytes freed
 			set site [live_value $m "lindex \[lsearch -all -inline -index 1 \[mdbg::sites by line\] {line lines.c:$line}\] 0"]
 			check {[dict size $site] > 0} {no site of line $line}
-			foreach {key want} [list bytes $bytes count $count total $total freed $freed function $function] {
-				check {[dict get $site $key] eq $want} {line $line: $key is [dict get $site $key] and not $want}
+			foreach key {function bytes count totalbytes total freedbytes freed} {
+				check {[dict get $site $key] eq [set $key]} {line $line: $key is [dict get $site $key] and not [set $key]}
 			}
 		}
 		set first [lindex $rows 1]
 		set text [live $m "malloc sites by line limit 1"]
 		check {[regexp "#1  [lindex $first 2] bytes in [lindex $first 3] blocks \\(\[0-9.\]+ %\\): line lines.c:[lindex $first 0]\n" $text]} {$text}
 		check {[regexp "most of it from\n    in pair \\(lines.c:[lindex $first 0]\\)\n" $text]} {$text}
+		set freed [lrange $first 4 end]
+		check {[regexp "\n    all-time [lindex $freed 1] blocks, [lindex $freed 0] bytes; [lindex $freed 3] freed \\([lindex $freed 2] bytes\\)\n" $text]} {$text}
+		set pair [live_value $m "lindex \[mdbg::sites by function\] 0"]
+		check {[dict get $pair function] eq "pair" && [dict get $pair freedbytes] == 30 * 4000} {by function: $pair}
 		set sites [live_value $m "mdbg::sites by line function == other"]
 		check {[lmap site $sites {dict get $site count}] eq {50 50 50}} {of one caller: $sites}
 		check {[lmap site $sites {dict get $site total}] eq {100 100 100}} {all-time is of both: $sites}

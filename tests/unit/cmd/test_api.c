@@ -67,8 +67,9 @@ static void gives_sites(void)
 	harness_attached();
 	CU_ASSERT_STRING_EQUAL(harness_value("set s [lindex [mdbg::sites limit 1] 0]; list [dict "
 					     "get $s bytes] [dict get $s count] "
-					     "[dict get $s total] [dict get $s freed]"),
-			       "5100 2 2 0");
+					     "[dict get $s total] [dict get $s freed] "
+					     "[dict get $s freedbytes]"),
+			       "5100 2 2 0 0");
 	CU_ASSERT_STRING_EQUAL(harness_value("dict get [lindex [mdbg::sites by function] 0] label"),
 			       "function fake_load");
 }

@@ -196,7 +196,7 @@ static void adds_up_sites(void)
 	outcome = harness_line("malloc sites");
 	CU_ASSERT_TRUE(outcome.ok);
 	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "#1  5100 bytes in 2 blocks (99.5 %)\n    "
-						   "all-time 2 blocks, 5100 bytes; 0 freed\n"));
+						   "all-time 2 blocks, 5100 bytes; 0 freed (0 bytes)\n"));
 	CU_ASSERT_PTR_NOT_NULL(
 		strstr(outcome.out, "\n2 sites listed; 3 allocations, 5124 bytes in all sites\n"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "\n    in fake_load ("));
