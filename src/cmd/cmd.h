@@ -77,7 +77,7 @@ struct cmd {
 	X(attach) X(core) X(detach) X(quit) X(exit) X(status) X(cont) X(interrupt)	\
 	X(kill) X(wait)									\
 	X(malloc) X(malloc_allocations) X(malloc_freespace) X(malloc_find)		\
-	X(malloc_check) X(malloc_sites) X(malloc_leaks) X(malloc_stale)			\
+	X(malloc_check) X(malloc_sites) X(malloc_watch) X(malloc_leaks) X(malloc_stale)	\
 	X(malloc_trim) X(malloc_on) X(malloc_off) X(malloc_reset)			\
 	X(probe) X(probe_alloc) X(probe_free) X(probe_delete)				\
 	X(where) X(thread) X(registers) X(map) X(proc)					\

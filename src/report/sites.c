@@ -137,23 +137,27 @@ static void print_counts(const struct sites *sites, const struct site *site, str
 	}
 }
 
-struct err *headline_print(struct stack_names *names, uint32_t stack, struct out *out)
+struct err *site_headline(struct stack_names *names, uint32_t stack, struct str *ret)
 {
 	struct log_stack_view view = log_stack_get(session_log(names->session), stack);
 	enum symbol_names form = session_naming(names->session)->names;
-	AUTO_STR struct str text = STR_INIT;
 	struct symbol_frame frame;
-	struct err *err;
 
 	if (!stack_names_own(names, stack, &frame))
 		return NULL;
 	/* Code without a name is shown by its place. */
 	if (frame.function)
-		err = function_text(&text, &frame, form);
-	else
-		err = str_add(&text, symbols_text(names->symbols, frame.pc, view.generation,
-						  frame.pc != view.pcs[0], form));
-	if (!err)
+		return function_text(ret, &frame, form);
+	return str_add(ret, symbols_text(names->symbols, frame.pc, view.generation,
+					 frame.pc != view.pcs[0], form));
+}
+
+struct err *headline_print(struct stack_names *names, uint32_t stack, struct out *out)
+{
+	AUTO_STR struct str text = STR_INIT;
+	struct err *err = site_headline(names, stack, &text);
+
+	if (!err && text.len)
 		out_f(out, "    in %s\n", str_text(&text));
 	return err;
 }

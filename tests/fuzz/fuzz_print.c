@@ -39,6 +39,7 @@ static const char *const commands[] = {
 	"malloc sites",
 	"malloc sites by function sort count",
 	"malloc sites by line sort bytes",
+	"malloc watch 1 1",
 	"malloc sites by module sort age",
 	"malloc sites by thread sort growth",
 	"malloc sites by size sort rate",

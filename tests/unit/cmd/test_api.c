@@ -250,7 +250,7 @@ static void completes(void)
 	char line[32];
 
 	CU_ASSERT_STRING_EQUAL(completed("regis"), "registers ");
-	CU_ASSERT_STRING_EQUAL(completed("malloc "), "allocations freespace find check sites leaks stale trim on off reset ");
+	CU_ASSERT_STRING_EQUAL(completed("malloc "), "allocations freespace find check sites watch leaks stale trim on off reset ");
 	CU_ASSERT_STRING_EQUAL(completed("m al"), "allocations ");
 	CU_ASSERT_STRING_EQUAL(completed("malloc allocations s"), "size seq sort ");
 	CU_ASSERT_STRING_EQUAL(completed("malloc allocations size >"), "> >= ");
