@@ -155,7 +155,7 @@ static void on_signal(ClientData data, int mask UNUSED)
 	signals_drain();
 	if (!shell->depth)
 		prompt_interrupt(shell);
-	else if (cancel_requested())
+	else if (cancel_requested() && (!shell->ends_itself || signals_ending()))
 		shell_end_scripts(shell);
 }
 

@@ -24,18 +24,19 @@ static struct err *run(struct call *call)
 
 const struct cmd cmd_malloc_sites = {
 	.name		= "malloc sites",
-	.usage		= "?by stack|function|module|thread|size? ?FILTER? "
+	.usage		= "?by stack|function|line|module|thread|size? ?FILTER? "
 			  "?sort bytes|count|age|growth|rate? ?limit N? "
 			  "?since MOMENT? ?at MOMENT?",
 	.brief		= "the places that hold the most: blocks by traceback",
 	.help		= "Each site has: the bytes and blocks that are held, their share, the\n"
-			  "blocks of all time and how many of them were freed (not known by thread\n"
-			  "and by size), the age of the oldest and of the median block, growth, and\n"
-			  "the traceback (if several stacks are added up, that of the stack with\n"
-			  "the most bytes). The line `in NAME` has the first frame that is the\n"
-			  "program's own: the allocator and its wrappers are passed over (`help\n"
-			  "set`, skip). By function and by module, that frame decides where a block\n"
-			  "is counted.\n"
+			  "blocks and bytes of all time and how many of them were freed (not known\n"
+			  "by thread and by size), the age of the oldest and of the median block,\n"
+			  "growth, and the traceback (if several stacks are added up, that of the\n"
+			  "stack with the most bytes). The line `in NAME` has the first frame that\n"
+			  "is the program's own: the allocator and its wrappers are passed over\n"
+			  "(`help set`, skip). By function, line and module, that frame decides\n"
+			  "where a block is counted. If its line is not known, the block is counted\n"
+			  "under its function.\n"
 			  "Growth is what the site's stacks hold now, less what they held 10 s ago\n"
 			  "(in the first seconds: 2 s ago or more), or at the MOMENT of `since`. It\n"
 			  "is `-` in the first 2 s after an attach, `malloc reset` or `malloc on`,\n"
@@ -202,14 +203,14 @@ static struct err *sites(struct call *call, Tcl_Obj **ret)
 
 const struct cmd cmd_api_sites = {
 	.name		= "mdbg::sites",
-	.usage		= "?by stack|function|module|thread|size? ?FILTER? "
+	.usage		= "?by stack|function|line|module|thread|size? ?FILTER? "
 			  "?sort bytes|count|age|growth|rate? ?limit N? ?since MOMENT? "
 			  "?at MOMENT? ?-each VAR BODY?",
 	.brief		= "list of dicts: the sites of `malloc sites`",
 	.help		= "    label              the name of the site; empty by stack\n"
 			  "    bytes count        held\n"
-			  "    total totalbytes freed         all-time; 0 by thread and size, where\n"
-			  "                                   they are not known\n"
+			  "    total totalbytes freed freedbytes    all-time; 0 by thread and size,\n"
+			  "                                         where they are not known\n"
 			  "    oldest median      ages in seconds\n"
 			  "    growth rate over   signed bytes, bytes a second, and the seconds\n"
 			  "    stack\n"

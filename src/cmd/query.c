@@ -13,8 +13,8 @@
 #define CHUNK_ATTRS	(1u << FILTER_ADDRESS | 1u << FILTER_SIZE | 1u << FILTER_HEAP)
 
 const char *const query_by[] = {
-	[SITE_STACK] = "stack",   [SITE_FUNCTION] = "function", [SITE_MODULE] = "module",
-	[SITE_THREAD] = "thread", [SITE_SIZE] = "size",         NULL,
+	[SITE_STACK] = "stack",   [SITE_FUNCTION] = "function", [SITE_LINE] = "line",
+	[SITE_MODULE] = "module", [SITE_THREAD] = "thread",     [SITE_SIZE] = "size", NULL,
 };
 const char *const query_sort_keys[] = {
 	[SITE_SORT_BYTES] = "bytes", [SITE_SORT_COUNT] = "count", [SITE_SORT_AGE] = "age",
@@ -204,7 +204,7 @@ static struct err *parse_by(struct query *query, int *at)
 		return NULL;
 	err = choose("group", query->argv[*at + 1], query_by, &by);
 	if (err)
-		return err_hint(err, "by stack, function, module, thread or size");
+		return err_hint(err, "by stack, function, line, module, thread or size");
 	query->by = by;
 	*at += 2;
 	return NULL;

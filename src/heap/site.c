@@ -54,7 +54,8 @@ struct site_sums {
 
 static bool by_name(const struct site_sums *sums)
 {
-	return sums->spec->by == SITE_FUNCTION || sums->spec->by == SITE_MODULE;
+	return sums->spec->by == SITE_FUNCTION || sums->spec->by == SITE_LINE ||
+	       sums->spec->by == SITE_MODULE;
 }
 
 static struct err *named_key(struct site_sums *sums, uint32_t stack, uint64_t *ret)
@@ -75,6 +76,7 @@ static struct err *site_key(struct site_sums *sums, const struct block *block, u
 {
 	switch (sums->spec->by) {
 	case SITE_FUNCTION:
+	case SITE_LINE:
 	case SITE_MODULE:
 		return named_key(sums, block->stack, ret);
 	case SITE_THREAD:

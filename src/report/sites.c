@@ -17,6 +17,19 @@
 
 #define INDENT	8	/* of the traceback */
 
+/* "line history.c:42"; a frame without a line is named by its function. */
+static struct err *line_label(const struct stack_names *names, uint64_t key, struct str *ret)
+{
+	int line = stack_names_line(names, key);
+	const char *name = stack_names_name(names, key);
+
+	if (line)
+		return str_addf(ret, "line %s:%d", name, line);
+	if (!key)
+		return str_addf(ret, "line %s", name);
+	return str_addf(ret, "function %s, line not known", name);
+}
+
 struct err *site_label(struct session *session, const struct stack_names *names, enum site_by by,
 		       const struct site *site, struct str *ret)
 {
@@ -27,6 +40,8 @@ struct err *site_label(struct session *session, const struct stack_names *names,
 		return NULL;
 	case SITE_FUNCTION:
 		return str_addf(ret, "function %s", stack_names_name(names, site->key));
+	case SITE_LINE:
+		return line_label(names, site->key, ret);
 	case SITE_MODULE:
 		return str_addf(ret, "module %s", stack_names_name(names, site->key));
 	case SITE_SIZE:
@@ -50,7 +65,9 @@ const struct site_field site_fields[] = {
 	{ .key = "totalbytes", .unit = SITE_BYTES, .at = AT(total_bytes), .with = AT(total),
 	  .sites = { "", " bytes; " } },
 	{ .key = "freed", .at = AT(freed), .with = AT(total),
-	  .sites = { "", " freed\n" }, .stale = { "", " (" } },
+	  .sites = { "", " freed" }, .stale = { "", " (" } },
+	{ .key = "freedbytes", .unit = SITE_BYTES, .at = AT(freed_bytes), .with = AT(total),
+	  .sites = { " (", " bytes)\n" } },
 	{ .unit = SITE_FREED_SHARE, .stale = { "", " %) were freed; " } },
 	{ .key = "oldest", .unit = SITE_AGE, .at = AT(oldest), .with = AT(count),
 	  .sites = { "    oldest ", ", " }, .stale = { "oldest ", "\n" } },
@@ -134,23 +151,27 @@ static void print_counts(const struct sites *sites, const struct site *site, str
 	}
 }
 
-struct err *headline_print(struct stack_names *names, uint32_t stack, struct out *out)
+struct err *site_headline(struct stack_names *names, uint32_t stack, struct str *ret)
 {
 	struct log_stack_view view = log_stack_get(session_log(names->session), stack);
 	enum symbol_names form = session_naming(names->session)->names;
-	AUTO_STR struct str text = STR_INIT;
 	struct symbol_frame frame;
-	struct err *err;
 
 	if (!stack_names_own(names, stack, &frame))
 		return NULL;
 	/* Code without a name is shown by its place. */
 	if (frame.function)
-		err = function_text(&text, &frame, form);
-	else
-		err = str_add(&text, symbols_text(names->symbols, frame.pc, view.generation,
-						  frame.pc != view.pcs[0], form));
-	if (!err)
+		return function_text(ret, &frame, form);
+	return str_add(ret, symbols_text(names->symbols, frame.pc, view.generation,
+					 frame.pc != view.pcs[0], form));
+}
+
+struct err *headline_print(struct stack_names *names, uint32_t stack, struct out *out)
+{
+	AUTO_STR struct str text = STR_INIT;
+	struct err *err = site_headline(names, stack, &text);
+
+	if (!err && text.len)
 		out_f(out, "    in %s\n", str_text(&text));
 	return err;
 }
@@ -195,7 +216,7 @@ static void print_no_growth(enum site_by by, const struct sites *sites, struct o
 	if (sites->growth_ns || sites->past || !sites->vec.nr)
 		return;
 	if (by == SITE_THREAD || by == SITE_SIZE)
-		out_text(out, "Growth (-) is known by stack, by function and by module only\n");
+		out_text(out, "Growth (-) is known by stack, function, line and module only\n");
 	else
 		out_f(out, "Growth (-) needs a sample of %llu s ago or earlier to compare with\n",
 		      GROWTH_LEAST_NS / 1000000000);

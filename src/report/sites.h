@@ -56,14 +56,20 @@ uint64_t site_figure(const struct site *site, const struct site_field *field);
 void site_print_stale(const struct sites *sites, const struct site *site, struct out *out);
 
 /*
- * The name of a site: "function load_history", "thread 241879", "blocks of 16 bytes". It is empty
+ * The name of a site: "function load_history", "line history.c:42", "thread 241879",
+ * "blocks of 16 bytes". It is empty
  * for sites by stack.
  */
 struct err *site_label(struct session *session, const struct stack_names *names, enum site_by by,
 		       const struct site *site, struct str *ret) MUST_CHECK;
 /*
- * Print the line that names the function whose blocks these are, " in load_history (history.c:42)";
- * it is the frame of stack_names_own. If there is none, nothing is printed.
+ * The function whose blocks these are, "load_history (history.c:42)": the frame of
+ * stack_names_own. If there is none, nothing is added.
+ */
+struct err *site_headline(struct stack_names *names, uint32_t stack, struct str *ret) MUST_CHECK;
+/*
+ * Print the line with that name, "    in load_history (history.c:42)". If there is none, nothing is
+ * printed.
  */
 struct err *headline_print(struct stack_names *names, uint32_t stack, struct out *out) MUST_CHECK;
 /* The moments that an answer was asked for with `since` and `at`. */

@@ -38,6 +38,8 @@ static const char *const commands[] = {
 	"malloc allocations function fake_* and module != x",
 	"malloc sites",
 	"malloc sites by function sort count",
+	"malloc sites by line sort bytes",
+	"malloc watch 1 1",
 	"malloc sites by module sort age",
 	"malloc sites by thread sort growth",
 	"malloc sites by size sort rate",

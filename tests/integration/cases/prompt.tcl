@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # The prompt on a terminal: history, completion, Ctrl-C, Ctrl-D.
 
-# Run an expect script on `mdbg -p PID`; it passes if it ends with status 0.
+# Run an expect script on `mdbg -p PID`; it passes if it ends with status 0. `tell` there gives the target an order, whose
+# answer the case hears.
 proc at_prompt {t body} {
 	set expect [need expect]
 	set script [spit $::tmp/prompt.exp "
@@ -23,6 +24,7 @@ proc at_prompt {t body} {
 				eof { bad \"the end instead of \$what\" }
 			}
 		}
+		proc tell {line} { exec sh -c \"echo \$line > /proc/\$::pid/fd/0\" }
 		proc begin {} {
 			uplevel #0 {
 				spawn \$mdbg -n -p \$pid

@@ -67,8 +67,9 @@ static void gives_sites(void)
 	harness_attached();
 	CU_ASSERT_STRING_EQUAL(harness_value("set s [lindex [mdbg::sites limit 1] 0]; list [dict "
 					     "get $s bytes] [dict get $s count] "
-					     "[dict get $s total] [dict get $s freed]"),
-			       "5100 2 2 0");
+					     "[dict get $s total] [dict get $s freed] "
+					     "[dict get $s freedbytes]"),
+			       "5100 2 2 0 0");
 	CU_ASSERT_STRING_EQUAL(harness_value("dict get [lindex [mdbg::sites by function] 0] label"),
 			       "function fake_load");
 }
@@ -254,11 +255,12 @@ static void completes(void)
 	char line[32];
 
 	CU_ASSERT_STRING_EQUAL(completed("regis"), "registers ");
-	CU_ASSERT_STRING_EQUAL(completed("malloc "), "allocations freespace find check sites mark diff leaks stale trim on off reset ");
+	CU_ASSERT_STRING_EQUAL(completed("malloc "), "allocations freespace find check sites mark diff watch leaks stale trim on off reset ");
 	CU_ASSERT_STRING_EQUAL(completed("m al"), "allocations ");
 	CU_ASSERT_STRING_EQUAL(completed("malloc allocations s"), "size seq sort ");
 	CU_ASSERT_STRING_EQUAL(completed("malloc allocations size >"), "> >= ");
 	CU_ASSERT_STRING_EQUAL(completed("malloc sites by f"), "function ");
+	CU_ASSERT_STRING_EQUAL(completed("malloc sites by l"), "line ");
 	CU_ASSERT_STRING_EQUAL(completed("malloc sites sort "), "bytes count age growth rate ");
 	CU_ASSERT_STRING_EQUAL(completed("malloc sites si"), "size since ");
 	CU_ASSERT_STRING_EQUAL(completed("malloc sites limit 1 at "), "now peak ");

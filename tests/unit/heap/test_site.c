@@ -17,7 +17,7 @@ static struct moment *taken_;
 static uint64_t key_of(void *ctx, uint32_t stack, enum site_by by)
 {
 	++*(unsigned *)ctx;
-	return by == SITE_FUNCTION ? stack % 7 : stack % 3;
+	return by == SITE_FUNCTION ? stack % 7 : by == SITE_LINE ? stack % 11 : stack % 3;
 }
 
 static int setup(void)
@@ -236,19 +236,24 @@ static void test_freed(void)
 	CU_ASSERT_EQUAL(sites.vec.at[0].freed, 0);
 	CU_ASSERT_EQUAL(sites.vec.at[1].total, 30);
 	CU_ASSERT_EQUAL(sites.vec.at[1].freed, 30 - 6);
+	CU_ASSERT_EQUAL(sites.vec.at[1].freed_bytes, 3000 - 60);
 	CU_ASSERT_EQUAL(sites.vec.at[2].total, 1000);
 	CU_ASSERT_EQUAL(sites.vec.at[2].total_bytes, 5000);
-	CU_ASSERT_EQUAL(sites.vec.at[2].freed, 0);
+	CU_ASSERT(!sites.vec.at[2].freed && !sites.vec.at[2].freed_bytes);
 	sites_free(&sites);
 	/* Of all stacks of a site, those without a block in the list, too. */
 	sites = build(&blocks, SITE_MODULE, SITE_SORT_BYTES, UINT64_MAX);
 	for (size_t i = 0; i < sites.vec.nr; i++) {
-		uint64_t freed = 0;
+		uint64_t freed = 0, bytes = 0;
 
-		for (uint32_t id = 1; id <= 64; id++)
-			if (id % 3 == sites.vec.at[i].key && id != ids[5])
-				freed += 10 * id - 2 * id;
+		for (uint32_t id = 1; id <= 64; id++) {
+			if (id % 3 != sites.vec.at[i].key || id == ids[5])
+				continue;
+			freed += 10 * id - 2 * id;
+			bytes += 1000 * id - 20 * id;
+		}
 		CU_ASSERT_EQUAL(sites.vec.at[i].freed, freed);
+		CU_ASSERT_EQUAL(sites.vec.at[i].freed_bytes, bytes);
 	}
 	sites_free(&sites);
 	blocks_free(&blocks);
@@ -313,7 +318,7 @@ static void test_sums_hold(void)
 		CU_ASSERT_EQUAL_FATAL(sites.vec.nr, 1);
 		CU_ASSERT_EQUAL(sites.vec.at[0].total, 3 * ids[40]);
 		CU_ASSERT_EQUAL(sites.vec.at[0].total_bytes, 300 * ids[40]);
-		CU_ASSERT_EQUAL(sites.vec.at[0].freed, 0);
+		CU_ASSERT(!sites.vec.at[0].freed && !sites.vec.at[0].freed_bytes);
 		sites_free(&sites);
 	}
 	log_totals_free(&early);
