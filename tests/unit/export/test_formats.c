@@ -99,16 +99,16 @@ static void writes_folded(void)
 static void writes_csv(void)
 {
 	check_text("csv",
-		   "bytes,count,total,totalbytes,freed,oldest,median,growth,rate,over,sample,"
+		   "bytes,count,total,totalbytes,freed,freedbytes,oldest,median,growth,rate,over,sample,"
 		   "function,module,file,line,end,stack\n"
-		   "30,2,5,100,3,2.000000,1.500000,-4,-2.000000,2.000000,0,"
+		   "30,2,5,100,3,70,2.000000,1.500000,-4,-2.000000,2.000000,0,"
 		   "\"<b a=\"\"1\"\">&'x';y,\\n\\x1b[2J\\xff|z\",\"prog\",\"\",,\"\","
 		   "\"main;<b a=\"\"1\"\">&'x':y,\\n\\x1b[2J\\xff|z;malloc\"\n"
-		   "20,1,1,20,0,1.000000,1.000000,0,0.000000,2.000000,0,"
+		   "20,1,1,20,0,0,1.000000,1.000000,0,0.000000,2.000000,0,"
 		   "\"f\",\"prog\",\"/src/f.c\",5,\"\",\"main;f;f;malloc\"\n"
-		   "10,1,1,10,0,,,0,0.000000,2.000000,0,"
+		   "10,1,1,10,0,0,,,0,0.000000,2.000000,0,"
 		   "\"@\",\"prog\",\"\",,\"no unwind information\",\"main;@;malloc\"\n"
-		   "7,1,,,,,,,,,0,\"(allocated before attach)\",\"\",\"\",,\"\","
+		   "7,1,,,,,,,,,,0,\"(allocated before attach)\",\"\",\"\",,\"\","
 		   "\"(allocated before attach)\"\n");
 }
 
