@@ -129,7 +129,7 @@ static bool may_have_begun(const struct err *err, pid_t pid)
 
 	if (err->code == ERR_NOTFOUND || err->code == ERR_UNSUPPORTED)
 		err_ignore(procfs_auxv(pid, AT_BASE, &loader));	/* without a loader, all is there */
-	return loader || err->code == ERR_GONE || err->code == ERR_BUSY;
+	return loader || err->code == ERR_GONE;
 }
 
 struct err *session_attach(struct session *session, pid_t pid)
