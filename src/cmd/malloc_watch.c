@@ -10,6 +10,7 @@
  */
 
 #include <langinfo.h>
+#include <stdio.h>
 
 #include "base/cancel.h"
 #include "base/cleanup.h"
@@ -24,6 +25,7 @@
 #include "report/screen.h"
 #include "report/traceback.h"
 #include "report/watch.h"
+#include "session/history.h"
 
 #define SHORTEST	100000000ull	/* ns between readings */
 #define LONGEST		(86400 * 1000000000ull)
@@ -41,6 +43,7 @@ struct watch {
 	size_t selected;		/* row */
 	bool open;			/* a site is shown alone */
 	uint32_t stack;			/* its stack */
+	char note[128];			/* the last mark, or why there is none */
 	bool over;
 	bool in_place;
 	struct screen screen;
@@ -138,7 +141,7 @@ static struct err *show(struct watch *watch)
 	const struct watch_view view = {
 		.session = call->session, .names = &names, .rates = &watch->rates,
 		.top = &watch->top, .sort = watch->sort, .every_ns = watch->every_ns,
-		.utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8"),
+		.note = watch->note, .utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8"),
 	};
 	struct err *err = rates_top(&watch->rates, watch->sort, sites_shown(watch), &watch->top);
 
@@ -167,6 +170,28 @@ static void open_row(struct watch *watch, size_t row)
 	watch->stack = watch->top.vec.at[row];
 }
 
+static bool is_gone(const struct session *session)
+{
+	enum session_state state = session_state(session);
+
+	return state != SESSION_RUNNING && state != SESSION_STOPPED;
+}
+
+/* A mark that cannot be set does not end the watch. */
+static void set_mark(struct watch *watch)
+{
+	const struct mark *mark;
+	struct err *err;
+
+	if (is_gone(watch->call->session))
+		return;
+	err = session_mark(watch->call->session, NULL, &mark);
+	snprintf(watch->note, sizeof(watch->note), "%s%.100s", err ? "no mark: " : "mark ",
+		 err ? err->msg : mark->name);
+	if (!watch->in_place)
+		out_f(watch->call->out, "%s\n", watch->note);
+}
+
 static void take_key(struct watch *watch, int key)
 {
 	bool was_open = watch->open;
@@ -176,6 +201,8 @@ static void take_key(struct watch *watch, int key)
 		watch->over = true;
 	else if (key == 's')
 		watch->sort = (watch->sort + 1) % RATES_SORTS;
+	else if (key == 'm')
+		set_mark(watch);
 	else if (key == KEY_UP && watch->selected)
 		watch->selected--;
 	else if (key == KEY_DOWN)
@@ -184,13 +211,6 @@ static void take_key(struct watch *watch, int key)
 		open_row(watch, (size_t)(key - '1'));
 	else if ((key == '\n' || key == '\r') && !was_open)
 		open_row(watch, watch->selected);
-}
-
-static bool is_gone(const struct session *session)
-{
-	enum session_state state = session_state(session);
-
-	return state != SESSION_RUNNING && state != SESSION_STOPPED;
 }
 
 /* This is called 20 times a second: it sees keys, another size, and the end of the process. */
@@ -255,8 +275,12 @@ static struct err *run_in_place(struct watch *watch)
 	watch->in_place = watch->open = false;
 	shell->screen = NULL;
 	screen_end(&watch->screen);
-	/* The last reading stays on the terminal. */
-	return err || !watch->rates.nr ? err : show(watch);
+	/* The last reading stays on the terminal, and the name of the last mark. */
+	if (!err && watch->rates.nr)
+		err = show(watch);
+	if (!err && *watch->note)
+		out_f(watch->call->out, "%s\n", watch->note);
+	return err;
 }
 
 /* There is no progress to be shown: the command takes as long as the user wants. */
@@ -301,6 +325,7 @@ const struct cmd cmd_malloc_watch = {
 			  "    1 to 9       open a site: its traceback is shown\n"
 			  "    up, down     choose a site\n"
 			  "    Enter        open that one; go back to the table\n"
+			  "    m            set a mark, for `malloc diff`: the first line names it\n"
 			  "    q            end the watch\n"
 			  "Elsewhere there is a block of lines for each reading, with the first 10\n"
 			  "sites. The process is not stopped.\n",

@@ -156,9 +156,9 @@ struct err *watch_print_table(const struct watch_view *view, size_t selected, si
 	struct err *err = NULL;
 
 	format_duration(every, sizeof(every), view->every_ns);
-	out_f(out, "malloc watch: process %d every %s, by %s\n", session_pid(view->session), every,
-	      watch_sort_words[view->sort]);
-	out_text(out, "s: sort  1-9, Enter: open a site  up, down: choose one  q: quit\n");
+	out_f(out, "malloc watch: process %d every %s, by %s%s%s\n", session_pid(view->session),
+	      every, watch_sort_words[view->sort], *view->note ? ", " : "", view->note);
+	out_text(out, "s: sort  1-9, Enter: open a site  up, down: choose one  m: mark  q: quit\n");
 	print_sums(view, out);
 	err = lacks_print(view->session, out);
 	sampling_print(view->session, out);

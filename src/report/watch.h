@@ -20,6 +20,7 @@ struct watch_view {
 	const struct rates_top *top;
 	enum rates_sort sort;
 	uint64_t every_ns;
+	const char *note;	/* about the last mark, for the table's first line; or "" */
 	bool utf8;		/* the locale's letters are UTF-8 and not only ASCII */
 };
 

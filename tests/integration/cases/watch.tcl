@@ -127,6 +127,12 @@ case watch-in-place 90 {
 		see "in grow_filled(worker\*) (grower.cc:"
 		send "\r"
 		see "by growth"
+		send "m"
+		see "by growth, mark m1"
+		tell "table 23"
+		see "  2         100        2"
+		send "m"
+		see "by growth, mark m2"
 		exec stty rows 6 columns 40 < $spawn_out(slave,name)
 		see "GROWTH  ALL\r\n"
 		exec stty rows 20 columns 100 < $spawn_out(slave,name)
@@ -134,6 +140,10 @@ case watch-in-place 90 {
 		send "q"
 		see "?1049l"
 		see "#1  3200 bytes in 100 blocks"
+		see "mark m2"
+		see "(mdbg) "
+		send "malloc diff m1 m2\r"
+		see "grown 23 bytes, shrunk 0 bytes"
 		see "(mdbg) "
 		# The terminal is as it was: what is typed is echoed, and is a line.
 		send "puts after-\[expr 1 + 1]\r"
@@ -151,7 +161,7 @@ case watch-in-place 90 {
 		send "quit\r"
 		ended 0
 	}
-	check {[string match "ok *" [hear $t]] && [string match "ok *" [hear $t]]} {the target was told something else}
+	check {[string match "ok *" [hear $t]] && [string match "ok *" [hear $t]] && [string match "ok *" [hear $t]]} {the target was told something else}
 	check_state $before [pid_of $t]
 	finish $t
 }
@@ -191,6 +201,8 @@ case watch-on-a-dumb-terminal 60 {
 		}
 		send "1"
 		see " malloc\r\n"
+		send "m"
+		see "mark m1"
 		send "q"
 		see "(mdbg) "
 		send "quit\r"

@@ -25,6 +25,7 @@ static struct session *session;
 static struct rates rates;
 static struct rates_top top;
 static uint32_t stack;
+static const char *note = "";
 
 static int start(void)
 {
@@ -68,7 +69,7 @@ static char *print(enum form form, bool utf8, size_t columns)
 	struct stack_names names;
 	const struct watch_view view = {
 		.session = session, .names = &names, .rates = &rates, .top = &top,
-		.sort = RATES_GROWTH, .every_ns = 2 * SECOND, .utf8 = utf8,
+		.sort = RATES_GROWTH, .every_ns = 2 * SECOND, .note = note, .utf8 = utf8,
 	};
 	struct out out;
 
@@ -121,6 +122,9 @@ static void prints_a_table(void)
 	    "  1        5100        2         +0       0.0       0.0 ");
 	has(print(TABLE, false, 80), "\n> 2          24        1         +0         -         - ");
 	has(print(TABLE, false, 80), " (no stack)\n");
+	note = "mark m1";
+	has(print(TABLE, false, 80), "every 2.0 s, by growth, mark m1\ns: sort ");
+	note = "";
 	/* Eight readings where the terminal is narrow, sixteen where it is wide. */
 	for (uint64_t i = 0; i < 20; i++)
 		read_at(111 + i);
