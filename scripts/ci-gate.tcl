@@ -94,15 +94,6 @@ proc run_to_end {command} {
 	}
 }
 
-# What each stack holds.
-proc held {} {
-	set held [dict create]
-	mdbg::sites -each site {
-		dict set held [dict get $site stack] [dict get $site bytes]
-	}
-	return $held
-}
-
 proc print_site {stack bytes} {
 	puts stderr "+$bytes bytes"
 	foreach frame [mdbg::frames $stack] {
@@ -116,21 +107,15 @@ proc print_site {stack bytes} {
 if {$warmup ne ""} {
 	run_to_end [list sh -c $warmup]
 }
-set before [held]
+set before [mdbg::mark]
 run_to_end $command
-set after [held]
 set sum 0
 set grown {}
-dict for {stack bytes} $after {
-	set growth [expr {$bytes - ([dict exists $before $stack] ? [dict get $before $stack] : 0)}]
+mdbg::diff $before now -each change {
+	set growth [dict get $change bytes]
 	incr sum $growth
 	if {$growth > 0} {
-		lappend grown [list $growth $stack]
-	}
-}
-dict for {stack bytes} $before {
-	if {![dict exists $after $stack]} {
-		incr sum -$bytes
+		lappend grown [list $growth [dict get $change stack]]
 	}
 }
 set grown [lsort -integer -decreasing -index 0 $grown]
