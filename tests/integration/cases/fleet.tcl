@@ -174,6 +174,51 @@ case fleet-receiver-fails 120 {
 	check {[ending $m] eq {exit 0}} {[slurp $::tmp/fleet.err]}
 }
 
+# A receiver that reads nothing: Tcl cannot throw away what it was given to send, so there is one connection and no more.
+# The script runs with a stand-in for mdbg, whose profile is larger than what the kernel takes.
+case fleet-receiver-is-deaf 60 {
+	set r [start_receiver 0 deaf]
+	set stand_in [spit $::tmp/stand-in.tcl {
+		namespace eval mdbg {
+			proc pid {} {
+				return [::pid]
+			}
+			proc export {format path args} {
+				set chan [open $path wb]
+				puts -nonewline $chan [string repeat profile. 2500000]
+				close $chan
+			}
+		}
+		proc sockets {} {
+			set sockets 0
+			foreach path [glob /proc/[pid]/fd/*] {
+				incr sockets [expr {![catch {file readlink $path} to] && [string match socket:* $to]}]
+			}
+			return $sockets
+		}
+		proc see_tries {} {
+			after 50 see_tries
+			set ::tried [expr {$::left_out >= 20}]
+		}
+		proc wait {what args} {
+			see_tries
+			while {!$::tried} {
+				vwait ::tried
+			}
+			puts "sockets: [sockets]"
+		}
+		set argv [lassign $argv script]
+		source $script
+	}]
+	set m [open |[list tclsh $stand_in $::fleet -timeout 0.3 http://127.0.0.1:$::port 0.1 2> $::tmp/fleet.err] r]
+	hear $m
+	check {[hear $m] eq "sockets: 1"} {connections are left}
+	check {[regexp {^mdbg: fleet.tcl: process \d+: 127.0.0.1:\d+ takes no data\n$} [slurp $::tmp/fleet.err]]} {[slurp $::tmp/fleet.err]}
+	exec kill -KILL [pid $m]
+	catch {ending $m}
+	end_receiver $r
+}
+
 # A program of its own name: other cases run, too. The first 15 letters are another's, too.
 proc start_named {name} {
 	if {![file exists $::tmp/$name]} {
