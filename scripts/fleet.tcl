@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Post the sites of processes to a store of profiles, again and again. `mdbg -x fleet.tcl -- -h` says
-# how it is used, and docs/fleet.md how many machines are watched.
+# Post the sites of processes to a store of profiles, again and again. docs/fleet.md tells how many
+# machines are watched, and `mdbg -x fleet.tcl -- -h` how this is used.
 #
-# An mdbg has one process. So there are two ways to run: an mdbg that is attached posts, and one that
-# is not attached looks for processes, and starts an mdbg with this script (and -child) for each.
+# An mdbg has one process. So there are two ways to run: an mdbg that is attached posts, and one
+# that is not looks for processes, and starts an mdbg with this script (and -child) for each.
 #
-# Nothing here stops a process. An export of recorded blocks only reads the log. A request is sent by
-# the event loop, and the process does not wait for it.
+# Nothing here stops a process. An export of recorded blocks only reads the log. A request is sent
+# by the event loop, and the process does not wait for it.
 #
-# Memory is bounded: there is one profile, which a newer one replaces, and one connection. Tcl cannot
-# throw away what a receiver has not taken yet, but sends it in the background even after a close. So
-# a connection with unsent data is kept, and no other is opened meanwhile. For this reason, and since
-# it reads a header line of any length, Tcl's own http package is not used.
+# Memory is bounded: there is one profile, which a newer one replaces, and one connection. Tcl can
+# not throw away what a receiver has not taken yet, but sends it in the background even after a
+# close. So a connection with unsent data is kept, and no other is opened meanwhile. For this reason
+# and since it reads a header line of any length, Tcl's own http package is not used.
 
 set usage "usage: mdbg -p PID -x fleet.tcl -- \[OPTION\]... URL SECONDS \[NAME=VALUE\]...
-       mdbg -x fleet.tcl -- \[OPTION\]... {-p PID | -name NAME | -cgroup PATH} URL SECONDS \[NAME=VALUE\]...
+       mdbg -x fleet.tcl -- \[OPTION\]... {-p PID | -name NAME | -cgroup PATH}
+            URL SECONDS \[NAME=VALUE\]...
 Post the sites of a process as pprof to URL/ingest (Pyroscope's) every SECONDS, until the process
 ends, or Ctrl-C. Each NAME=VALUE is a label, beside pid and host; NAME= leaves the label out. With
 -name and -cgroup, there is an mdbg for each process, also for those that begin later.
@@ -111,10 +112,12 @@ proc take_options {argv} {
 
 # Sets ::host, ::port and ::path.
 proc take_url {url} {
-	if {![regexp {^http://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:(\d{1,5}))?(/[!-~]*)?$} $url -> host - port path] ||
+	set pattern {^http://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:(\d{1,5}))?(/[!-~]*)?$}
+	if {![regexp $pattern $url -> host - port path] ||
 	    [regexp {[?#]} $path] || $port ne "" && ($port < 1 || $port > 65535)} {
 		refuse "'$url' is no URL to post to" [expr {[string match https:* $url] ?
-			"TLS takes a proxy on this machine: docs/fleet.md" : "such as http://localhost:4040; what follows '?' is made here"}]
+			"TLS takes a proxy on this machine: docs/fleet.md" :
+			"such as http://localhost:4040; what follows '?' is made here"}]
 	}
 	set ::host_word $host[expr {$port eq "" ? "" : ":$port"}]
 	set ::host [string trim $host {[]}]
@@ -146,7 +149,8 @@ proc take_labels {words} {
 proc percent {text} {
 	set encoded ""
 	foreach char [split [encoding convertto utf-8 $text] ""] {
-		append encoded [expr {[string match {[-A-Za-z0-9._~]} $char] ? $char : [format %%%02X [scan $char %c]]}]
+		append encoded [expr {[string match {[-A-Za-z0-9._~]} $char] ? $char :
+			[format %%%02X [scan $char %c]]}]
 	}
 	return $encoded
 }
@@ -157,7 +161,10 @@ proc percent {text} {
 proc series_name {} {
 	global option labels
 
-	set app [expr {$option(-app) eq "" ? [string trimright [slurp /proc/[mdbg::pid]/comm] \n] : $option(-app)}]
+	set app $option(-app)
+	if {$app eq ""} {
+		set app [string trimright [slurp /proc/[mdbg::pid]/comm] \n]
+	}
 	set all [dict merge [dict create pid [mdbg::pid]] $labels]
 	set words {}
 	dict for {name value} $all {
@@ -173,7 +180,11 @@ proc series_name {} {
 proc make_file {} {
 	global env
 
-	foreach folder [list {*}[expr {[info exists env(TMPDIR)] ? [list $env(TMPDIR)] : {}}] /dev/shm /tmp] {
+	set folders {/dev/shm /tmp}
+	if {[info exists env(TMPDIR)]} {
+		set folders [linsert $folders 0 $env(TMPDIR)]
+	}
+	foreach folder $folders {
 		if {![catch {file tempfile path $folder/mdbg-fleet.pb.gz} chan]} {
 			close $chan
 			return $path
@@ -239,7 +250,8 @@ proc begin_post {} {
 	# A connection that is refused at once is an error here or in was_sent.
 	catch {
 		puts -nonewline $chan "POST $target HTTP/1.0\r\nHost: $::host_word\r\nUser-Agent: mdbg\r\n"
-		puts -nonewline $chan "Content-Type: application/octet-stream\r\nContent-Length: [string length $profile]\r\n\r\n"
+		puts -nonewline $chan "Content-Type: application/octet-stream\r\n"
+		puts -nonewline $chan "Content-Length: [string length $profile]\r\n\r\n"
 		puts -nonewline $chan $profile
 		flush $chan
 	}
@@ -271,7 +283,8 @@ proc take_answer {} {
 	}
 	end_post
 	if {![regexp {^HTTP/1\.\d ((\d)\d\d[^\r\n]{0,60})} $answer -> status class]} {
-		try_again [expr {$answer eq "" ? "the connection was closed without an answer" : "the answer is not HTTP"}]
+		try_again [expr {$answer eq "" ? "the connection was closed without an answer" :
+			"the answer is not HTTP"}]
 	} elseif {$class == 2} {
 		was_taken
 	} elseif {$class == 4 && [lindex $status 0] ni {408 429}} {
@@ -394,13 +407,15 @@ proc has_name {pid name} {
 		return 0
 	}
 	# The kernel keeps 15 letters. A longer name is that of the program.
-	return [expr {[string length $name] <= 15 || $name eq [file tail [lindex [split [slurp /proc/$pid/cmdline] \0] 0]]}]
+	set program [lindex [split [slurp /proc/$pid/cmdline] \0] 0]
+	return [expr {[string length $name] <= 15 || $name eq [file tail $program]}]
 }
 
 # Each line is N:CONTROLLERS:PATH.
 proc in_group {pid group} {
 	foreach line [split [slurp /proc/$pid/cgroup] \n] {
-		if {[regexp {^\d+:[^:]*:(/.*)$} $line -> path] && [string equal -length [string length $group/] $group/ $path/]} {
+		if {[regexp {^\d+:[^:]*:(/.*)$} $line -> path] &&
+		    [string equal -length [string length $group/] $group/ $path/]} {
 			return 1
 		}
 	}
@@ -419,7 +434,8 @@ proc find_processes {} {
 			continue
 		}
 		# A thread of the kernel has no program.
-		if {$option(-cgroup) ne "" && (![in_group $pid $group] || [catch {file readlink /proc/$pid/exe}])} {
+		if {$option(-cgroup) ne "" &&
+		    (![in_group $pid $group] || [catch {file readlink /proc/$pid/exe}])} {
 			continue
 		}
 		set start [start_time $pid]
@@ -455,7 +471,10 @@ proc start_worker {process} {
 proc worker_failed {process why} {
 	global failed
 
-	set pause [expr {[dict exists $failed $process] ? min(2 * [lindex [dict get $failed $process] 0], 3600) : 60}]
+	set pause 60
+	if {[dict exists $failed $process]} {
+		set pause [expr {min(2 * [lindex [dict get $failed $process] 0], 3600)}]
+	}
 	dict set failed $process [list $pause [expr {[clock seconds] + $pause}]]
 	say "process [lindex $process 0]: $why; tried again in $pause s"
 }
@@ -473,11 +492,13 @@ proc take_lines {process chan} {
 	chan configure $chan -blocking 1
 	if {[catch {close $chan} message result]} {
 		set code [dict get $result -errorcode]
-		worker_failed $process [expr {[lindex $code 0] eq "CHILDSTATUS" ? "its mdbg ended with status [lindex $code 2]" : $message}]
+		worker_failed $process [expr {[lindex $code 0] eq "CHILDSTATUS" ?
+			"its mdbg ended with status [lindex $code 2]" : $message}]
 	}
 }
 
-# The end of its input ends an mdbg with -child, which takes its probes out. So does the end of this one.
+# The end of its input ends an mdbg with -child, which takes its probes out. The end of this mdbg is
+# the end of their input.
 proc look_for_processes {} {
 	global option workers failed crowded
 
@@ -538,7 +559,8 @@ number_of_seconds $seconds SECONDS
 take_labels [lrange $words 2 end]
 set many [expr {$option(-name) ne "" || $option(-cgroup) ne ""}]
 if {$option(-cgroup) ne "" && ![string match /* $option(-cgroup)]} {
-	refuse "'$option(-cgroup)' is no control group" "/proc/PID/cgroup has the path behind its last colon"
+	refuse "'$option(-cgroup)' is no control group" \
+		"/proc/PID/cgroup has the path behind its last colon"
 }
 if {([mdbg::pid] != 0) + ($option(-p) ne "") + $many > 1} {
 	refuse "the process is given twice"
