@@ -306,6 +306,9 @@ static struct err *run(struct call *call)
 		err = take_ctrl_c(run_readings(&watch));
 	keys_end(&watch.keys);
 	shell->ends_itself = before;
+	/* A reading may have found the end of the process, and then its event still waits. */
+	if (is_gone(call->session))
+		events_pump(shell);
 	vec_free(&watch.top.vec);
 	rates_free(&watch.rates);
 	return err;
