@@ -61,7 +61,7 @@ static struct message *queue, **queue_end = &queue;
 static bool draining, wrong;
 
 /* mdbg passes over a function of this name, as it allocates for its callers (`set skip`). */
-static void *xmalloc(size_t size)
+static NOINLINE void *xmalloc(size_t size)
 {
 	void *block = malloc(size);
 
