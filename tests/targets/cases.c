@@ -4,7 +4,7 @@
  *
  *	index		a table of 1 MB that is needed and stays
  *	history N	forgotten free: N lines are loaded, and 4 bytes of each are lost
- *	frames		fast leaker: a thread takes 8 MB a second, until it has 200 MB
+ *	frames		fast leaker: a thread takes 8 MB a second, until it has 200 MB or `calm`
  *	burst N		producer and consumer: N messages are queued, and the consumer waits
  *	drain		the consumer takes all messages and frees them
  *	serve N		connections never reused: N requests are served, one after the other
@@ -59,6 +59,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t change = PTHREAD_COND_INITIALIZER;
 static struct message *queue, **queue_end = &queue;
 static bool draining, wrong;
+static pthread_t shower;
+static bool showing;		/* shower is to go on */
 
 /* mdbg passes over a function of this name, as it allocates for its callers (`set skip`). */
 static NOINLINE void *xmalloc(size_t size)
@@ -97,7 +99,7 @@ static NOINLINE unsigned char *read_frame(unsigned nr)
 
 static void *show_frames(void *arg UNUSED)
 {
-	for (unsigned i = 0; i < FRAMES_MAX; i++) {
+	for (unsigned i = 0; i < FRAMES_MAX && __atomic_load_n(&showing, __ATOMIC_RELAXED); i++) {
 		unsigned char *frame = read_frame(i);
 
 		if (frame[FRAME_SIZE - 1] != (unsigned char)i)
@@ -249,12 +251,29 @@ static bool all_well(void)
 	       (!index_table || canary_holds(index_table, INDEX_SIZE));
 }
 
-static void begin(void *(*run)(void *arg))
+static pthread_t begin(void *(*run)(void *arg))
 {
 	pthread_t thread;
 
 	if (pthread_create(&thread, NULL, run, NULL))
 		_exit(98);
+	return thread;
+}
+
+static void show(void)
+{
+	if (showing)
+		return;
+	showing = true;
+	shower = begin(show_frames);
+}
+
+static void calm(void)
+{
+	if (!showing)
+		return;
+	__atomic_store_n(&showing, false, __ATOMIC_RELAXED);
+	pthread_join(shower, NULL);
 }
 
 static bool obey(const char *line)
@@ -276,7 +295,9 @@ static bool obey(const char *line)
 	} else if (after(line, "index")) {
 		make_index();
 	} else if (after(line, "frames")) {
-		begin(show_frames);
+		show();
+	} else if (after(line, "calm")) {
+		calm();
 	} else if (after(line, "drain")) {
 		drain();
 	} else if (after(line, "verify")) {
@@ -297,6 +318,7 @@ int main(void)
 	say_ready();
 	while ((line = hear()) && !after(line, "quit"))
 		say(obey(line) ? "ok" : "bad %s", line);
+	calm();
 	free_chunks();
 	return 0;
 }

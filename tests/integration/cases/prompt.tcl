@@ -239,7 +239,7 @@ case prompt-completion 60 {
 		send "export fol\t"
 		see "folded"
 		send "$dir/sites-of\t"
-		see "-today.txt"
+		see "of-today.txt "
 		send "since elev\t"
 		see "elevenses"
 		send "\r"
@@ -247,7 +247,7 @@ case prompt-completion 60 {
 		see "(mdbg) "
 		exec touch $dir/page-of-today.html
 		send "report $dir/page-of\t"
-		see "-today.html"
+		see "of-today.html "
 		send "\r"
 		see "bytes written to $dir/page-of-today.html"
 		see "(mdbg) "
