@@ -202,7 +202,8 @@ static struct err *run(struct call *call)
 	return NULL;
 }
 
-#define WORDS	"FORMAT FILE ?FILTER? ?sort bytes|count|age|growth|rate? ?limit N?"
+#define WORDS	"FORMAT FILE ?FILTER? ?sort bytes|count|age|growth|rate? ?limit N? "	\
+		"?since MOMENT? ?at MOMENT?"
 
 const struct cmd cmd_export = {
 	.name		= "export",
@@ -211,7 +212,7 @@ const struct cmd cmd_export = {
 	.help		= "FORMAT:\n"
 			  "    folded     a line a stack: flamegraph.pl, speedscope\n"
 			  "    flamegraph one SVG file for a browser: of bytes, of blocks (`sort\n"
-			  "               count`) or of growth (`sort growth`)\n"
+			  "               count`) or of growth (`sort growth`, `since MOMENT`)\n"
 			  "    pprof      `go tool pprof`, Pyroscope, Parca\n"
 			  "    json       an object a line\n"
 			  "    csv        a heading, then a line a site\n"

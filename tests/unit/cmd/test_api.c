@@ -274,6 +274,7 @@ static void completes(void)
 			       "folded flamegraph pprof json csv sqlite massif callgrind ");
 	CU_ASSERT_STRING_EQUAL(completed("export folded fi"), "FILES");
 	CU_ASSERT_STRING_EQUAL(completed("export folded file sort gr"), "growth ");
+	CU_ASSERT_STRING_EQUAL(completed("report fi"), "FILES");
 	CU_ASSERT_STRING_EQUAL(completed("mdbg::export c"), "csv callgrind ");
 	CU_ASSERT_STRING_EQUAL(completed("status > "), "FILES");
 	CU_ASSERT_STRING_EQUAL(completed("puts [mdbg::all"), "mdbg::allocations ");
@@ -294,6 +295,8 @@ static void completes_marks(void)
 	CU_ASSERT_STRING_EQUAL(completed_in(shell, "malloc diff before n"), "now noon ");
 	CU_ASSERT_STRING_EQUAL(completed_in(shell, "malloc sites by function since b"), "before ");
 	CU_ASSERT_STRING_EQUAL(completed_in(shell, "puts [mdbg::sites at n"), "now noon ");
+	CU_ASSERT_STRING_EQUAL(completed_in(shell, "export flamegraph file since b"), "before ");
+	CU_ASSERT_STRING_EQUAL(completed_in(shell, "mdbg::export pprof file limit 5 at n"), "now noon ");
 	harness_line("malloc reset");
 	CU_ASSERT_STRING_EQUAL(completed_in(shell, "malloc diff "), "now peak ");
 }
