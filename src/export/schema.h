@@ -13,9 +13,11 @@
  * is NULL.
  *
  *	meta		facts about the export: schema_version, pid, command, options, time, since ...
+ *			sites, site_bytes and site_count are the sums of the table sites
  *	modules		files that were mapped
  *	frames		functions at addresses; `offset` is the address as its file counts. Of an address
- *			with inlined functions there are as many frames, with `inlined` in all but the last
+ *			with inlined functions there are as many frames, with `inlined` in all but the last.
+ *			`full` is the function's name in full, whatever `set names` says
  *	stacks		a stack's frames, depth 0 the innermost; stack is what the log calls it
  *	sites		as `malloc sites`: one row a stack, with the columns of mdbg::sites
  *	allocations	as `malloc allocations`: one row a block; preattach is 1 for those in no record
@@ -26,7 +28,8 @@
 	"CREATE TABLE modules(id INTEGER PRIMARY KEY, path TEXT, build_id TEXT, start INTEGER," \
 	" \"end\" INTEGER, bias INTEGER);" \
 	"CREATE TABLE frames(id INTEGER PRIMARY KEY, pc INTEGER, function TEXT, module INTEGER" \
-	" REFERENCES modules(id), \"offset\" INTEGER, file TEXT, line INTEGER, inlined INTEGER);" \
+	" REFERENCES modules(id), \"offset\" INTEGER, file TEXT, line INTEGER, inlined INTEGER," \
+	" \"full\" TEXT);" \
 	"CREATE TABLE stacks(stack INTEGER, depth INTEGER, frame INTEGER REFERENCES frames(id)," \
 	" PRIMARY KEY(stack, depth)) WITHOUT ROWID;" \
 	"CREATE TABLE allocations(address INTEGER, size INTEGER, heap, pid INTEGER," \

@@ -143,9 +143,29 @@ static struct err *add_moment(struct database *database, const char *key, uint64
 	return end_row(database);
 }
 
+/* The sums of the rows of the table sites, by which a reader knows that it has all of them. */
+struct sums {
+	uint64_t sites, bytes, count;
+};
+
+static struct sums sums_of(const struct model *model)
+{
+	struct sums sums = { 0, 0, 0 };
+
+	vec_each(site, &model->sites) {
+		if (site->part != MODEL_RECORDED)
+			continue;
+		sums.sites++;
+		sums.bytes += site->figures.bytes;
+		sums.count += site->figures.count;
+	}
+	return sums;
+}
+
 static struct err *write_meta(struct database *database)
 {
 	const struct model *model = database->model;
+	const struct sums sums = sums_of(model);
 	const struct {
 		const char *key, *text;
 		uint64_t number;
@@ -159,6 +179,9 @@ static struct err *write_meta(struct database *database)
 		{ "sample", NULL, model->sample },
 		{ "bytes", NULL, model->all_bytes },
 		{ "count", NULL, model->all_count },
+		{ "sites", NULL, sums.sites },
+		{ "site_bytes", NULL, sums.bytes },
+		{ "site_count", NULL, sums.count },
 	};
 	struct err *err = begin_table(database, "meta", 2);
 
@@ -202,13 +225,14 @@ static struct err *write_frame(struct database *database,
 	add_text(database, frame->file);
 	add_known(database, frame->line, (uint64_t)frame->line);
 	add_number(database, frame->inlined);
+	add_text(database, frame->full);
 	return end_row(database);
 }
 
 static struct err *write_frames(struct database *database)
 {
 	const struct model *model = database->model;
-	struct err *err = begin_table(database, "frames", 8);
+	struct err *err = begin_table(database, "frames", 9);
 
 	vec_each_while(location, &model->locations, !err)
 		for (uint32_t i = 0; !err && i < location->nr; i++)
