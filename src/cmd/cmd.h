@@ -25,7 +25,7 @@ enum complete {
 	COMPLETE_BLOCKS,	/* FILTER, sort, limit */
 	COMPLETE_EXPORT,	/* a format, a file, and those of sites */
 	COMPLETE_SITES,		/* by, FILTER, sort, limit, since, at */
-	COMPLETE_MOMENTS,
+	COMPLETE_DIFF,		/* a moment or a file */
 	COMPLETE_COMMANDS,
 	COMPLETE_SETTINGS,
 	COMPLETE_SIGNALS,

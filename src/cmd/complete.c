@@ -230,8 +230,9 @@ static void offer_arguments(struct shell *shell, const struct cmd *cmd, int nr,
 		else
 			offer_filter(shell, nr - 2, words + 2, true, matches);
 		break;
-	case COMPLETE_MOMENTS:
+	case COMPLETE_DIFF:
 		offer_moments(shell, matches);
+		*files = true;
 		break;
 	case COMPLETE_COMMANDS:
 		if (nr)

@@ -29,7 +29,7 @@
 #define MODULES_MOST	(1u << 16)
 #define FRAMES_MOST	(1u << 21)
 #define SITES_MOST	(1u << 20)
-#define PATH_MOST	(1u << 24)
+#define PATH_MOST	(1u << 23)	/* frames of all stacks */
 #define ROWS_MOST	(1u << 27)	/* of any table, also those that are passed over */
 #define TEXT_MOST	(1u << 20)	/* bytes of one text */
 #define TEXTS_MOST	(256u << 20)	/* bytes of all distinct texts */
@@ -61,6 +61,7 @@ struct reader {
 	size_t site;
 	int64_t stack, depth;		/* of the last row */
 	uint32_t next;			/* the frame that must come next; 0: a location begins */
+	uint32_t steps;			/* frames of all stacks so far */
 };
 
 /* Errors */
@@ -268,7 +269,8 @@ static struct err *read_fact(struct reader *reader)
 	for (unsigned i = 0; !err && i < FACTS; i++)
 		if (!strcmp(key, fact_keys[i]) && get_number(reader, 1, &reader->facts[i]))
 			reader->known |= 1u << i;
-	if (!err && !strcmp(key, "time") && !get_time(reader, 1, &reader->model->now_ns))
+	if (!err && ((!strcmp(key, "time") && !get_time(reader, 1, &reader->model->now_ns)) ||
+		     (!strcmp(key, "since") && !get_time(reader, 1, &reader->model->since_ns))))
 		err = damaged(reader, "its time is none");
 	if (!err && (!strcmp(key, "command") || !strcmp(key, "options"))) {
 		char **to = *key == 'c' ? &reader->model->command : &reader->model->options;
@@ -484,6 +486,8 @@ static struct err *add_step(struct reader *reader, uint64_t frame)
 	const struct model_location *location;
 	uint32_t number;
 
+	if (++reader->steps > PATH_MOST)
+		return too_many(reader, "frames in stacks");
 	if (!frame || frame > model->frames.nr || (reader->next && frame != reader->next))
 		return damaged(reader, "a stack has no such frame");
 	number = reader->location_of.at[frame - 1];
@@ -491,11 +495,7 @@ static struct err *add_step(struct reader *reader, uint64_t frame)
 	if (!reader->next && frame != location->first + 1)
 		return damaged(reader, "a stack begins in the middle of an address");
 	reader->next = frame < location->first + location->nr ? (uint32_t)frame + 1 : 0;
-	if (reader->next)
-		return NULL;
-	if (model->path.nr == PATH_MOST)
-		return too_many(reader, "frames in stacks");
-	return vec_push(&model->path, number);
+	return reader->next ? NULL : vec_push(&model->path, number);
 }
 
 static struct err *read_step(struct reader *reader)

@@ -12,8 +12,6 @@
 #include "report/sites.h"
 #include "report/traceback.h"
 
-#define INDENT	8	/* of the traceback */
-
 static void print_end(const char *which, const struct moment_name *moment,
 		      struct sample_share total, struct out *out)
 {
@@ -30,16 +28,27 @@ static void print_change(struct out *out, int64_t bytes)
 	      size_text(out, bytes < 0 ? -(uint64_t)bytes : (uint64_t)bytes).at);
 }
 
+void diff_rank_print(size_t rank, int64_t bytes, int64_t count, struct out *out)
+{
+	out_f(out, "#%zu  ", rank + 1);
+	print_change(out, bytes);
+	out_f(out, " bytes in %+" PRId64 " blocks\n", count);
+}
+
+void diff_sums_print(size_t nr, uint64_t grown, uint64_t shrunk, struct out *out)
+{
+	out_f(out, "%zu sites changed; grown %s bytes, ", nr, size_text(out, grown).at);
+	out_f(out, "shrunk %s bytes\n", size_text(out, shrunk).at);
+}
+
 static struct err *print_site(struct stack_names *names, struct stack_texts *texts, size_t rank,
 			      const struct change *change, struct out *out)
 {
 	struct err *err;
 
-	out_f(out, "#%zu  ", rank + 1);
-	print_change(out, change->bytes);
-	out_f(out, " bytes in %+" PRId64 " blocks\n", change->count);
+	diff_rank_print(rank, change->bytes, change->count, out);
 	err = headline_print(names, change->stack, out);
-	out_blanks(out, INDENT);
+	out_blanks(out, DIFF_INDENT);
 	if (!err)
 		err = stack_texts_print(texts, change->stack, out);
 	out_text(out, "\n");
@@ -53,7 +62,7 @@ static struct err *print_sites(struct session *session, const struct difference 
 	struct stack_names names;
 	struct err *err = NULL;
 
-	stack_texts_init(&texts, session, INDENT);
+	stack_texts_init(&texts, session, DIFF_INDENT);
 	stack_names_init(&names, session);
 	for (size_t i = 0; !err && !out_done(out) && i < difference->vec.nr; i++) {
 		err = print_site(&names, &texts, i, &difference->vec.at[i], out);
@@ -83,9 +92,7 @@ struct err *diff_print(struct session *session, const struct moment_name *from,
 	err = lacks_print(session, out);
 	if (err)
 		return err;
-	out_f(out, "%zu sites changed; grown %s bytes, ", difference->vec.nr,
-	      size_text(out, difference->grown).at);
-	out_f(out, "shrunk %s bytes\n", size_text(out, difference->shrunk).at);
+	diff_sums_print(difference->vec.nr, difference->grown, difference->shrunk, out);
 	sampling_print(session, out);
 	return NULL;
 }

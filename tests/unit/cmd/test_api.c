@@ -289,16 +289,16 @@ static void completes_marks(void)
 {
 	struct shell *shell = harness_attached();
 
-	CU_ASSERT_STRING_EQUAL(completed_in(shell, "malloc diff "), "now peak ");
+	CU_ASSERT_STRING_EQUAL(completed_in(shell, "malloc diff "), "now peak FILES");
 	harness_line("malloc mark before; malloc mark noon");
-	CU_ASSERT_STRING_EQUAL(completed_in(shell, "malloc diff "), "now peak before noon ");
-	CU_ASSERT_STRING_EQUAL(completed_in(shell, "malloc diff before n"), "now noon ");
+	CU_ASSERT_STRING_EQUAL(completed_in(shell, "malloc diff "), "now peak before noon FILES");
+	CU_ASSERT_STRING_EQUAL(completed_in(shell, "malloc diff before n"), "now noon FILES");
 	CU_ASSERT_STRING_EQUAL(completed_in(shell, "malloc sites by function since b"), "before ");
 	CU_ASSERT_STRING_EQUAL(completed_in(shell, "puts [mdbg::sites at n"), "now noon ");
 	CU_ASSERT_STRING_EQUAL(completed_in(shell, "export flamegraph file since b"), "before ");
 	CU_ASSERT_STRING_EQUAL(completed_in(shell, "mdbg::export pprof file limit 5 at n"), "now noon ");
 	harness_line("malloc reset");
-	CU_ASSERT_STRING_EQUAL(completed_in(shell, "malloc diff "), "now peak ");
+	CU_ASSERT_STRING_EQUAL(completed_in(shell, "malloc diff "), "now peak FILES");
 }
 
 static void completes_functions(void)
