@@ -88,7 +88,7 @@ static struct err *growth_since(const struct call *call, const struct query *que
 	struct err *err;
 
 	*ret = NULL;
-	if (graph_of(query) != FLAME_GROWTH)
+	if (graph_of(query) != FLAME_GROWTH || (query->at.word && !query->since.word))
 		return NULL;
 	if (query->since.word) {
 		*ret = &query->since.moment;
@@ -109,8 +109,11 @@ struct err *export_model(const struct call *call, bool blocks, enum model_freed 
 	AUTO_STR struct str options = STR_INIT;
 	struct early early = { 0 };
 	struct model_source source = {
-		.session = call->session, .sites = &query->sites, .now_ns = query->now_ns,
-		.limit = query->limit, .filter = &query->filter, .env = &env, .freed = freed,
+		.session = call->session, .sites = &query->sites,
+		.now_ns = query->at.word ? query->at.moment.time_ns : query->now_ns,
+		.limit = query->limit, .filter = &query->filter, .env = &env,
+		/* What had been freed up to an earlier moment is not known. */
+		.freed = query->at.word ? MODEL_NO_FREED : freed,
 		.of = graph_of(query),
 	};
 	struct err *err = join_words(call->argc, call->argv, &options);
@@ -118,7 +121,7 @@ struct err *export_model(const struct call *call, bool blocks, enum model_freed 
 	if (!err)
 		err = growth_since(call, query, &sampled, &source.since);
 	/* What has gone altogether has shrunk, too. */
-	if (source.since && !freed && !query->at.word)
+	if (source.since && !source.freed)
 		source.freed = MODEL_KEPT_FREED;
 	if (!err && needs_walk(call, query, blocks))
 		err = query_walk(call, blocks, query);
@@ -176,11 +179,36 @@ static struct err *export(const struct call *call, struct exported *ret)
 	return err ? err : write_to(format, call->argv[1], ret);
 }
 
+static void print_early(const struct exported *exported, struct out *out)
+{
+	const struct model *model = &exported->model;
+
+	if (model->early_count)
+		out_f(out, "; of these %" PRIu64 " allocations, %s bytes %s", model->early_count,
+		      size_text(out, model->early_bytes).at,
+		      exported->query.heap.complete ? "from before the attach" : "not recorded");
+}
+
+static void print_past(const struct exported *exported, bool blocks, struct out *out)
+{
+	const struct query *query = &exported->query;
+	const struct moment_name at = chosen_moment_name(&query->at, query->now_ns);
+
+	if (!query->at.word)
+		return;
+	out_text(out, "; these are recorded ones at ");
+	moment_name_print(&at, out);
+	if (blocks)
+		out_text(out, "; single blocks are not known for an earlier moment: the table "
+			 "allocations is empty");
+}
+
 static struct err *run(struct call *call)
 {
 	CLEANUP(exported_free) struct exported exported = { .stream = false };
 	const struct model *model = &exported.model;
 	struct out *out = call->out;
+	const struct export_format *format;
 	struct err *err = export(call, &exported);
 
 	/* The reader of a pipe expects the format and nothing else. */
@@ -188,15 +216,15 @@ static struct err *run(struct call *call)
 		return err;
 	heap_notes_print(&exported.query.heap, out);
 	heap_stood_print(&exported.query.heap, out);
-	err = lacks_print(call->session, out);
+	err = export_format_find(call->argv[0], &format);
+	if (!err)
+		err = lacks_print(call->session, out);
 	if (err)
 		return err;
 	out_f(out, "%zu sites, %" PRIu64 " allocations, %s bytes written to %s", model->held,
 	      model->count, size_text(out, model->bytes).at, call->argv[1]);
-	if (model->early_count)
-		out_f(out, "; of these %" PRIu64 " allocations, %s bytes %s", model->early_count,
-		      size_text(out, model->early_bytes).at,
-		      exported.query.heap.complete ? "from before the attach" : "not recorded");
+	print_early(&exported, out);
+	print_past(&exported, format->wants & EXPORT_BLOCKS, out);
 	out_text(out, "\n");
 	sampling_print(call->session, out);
 	return NULL;
@@ -226,6 +254,10 @@ const struct cmd cmd_export = {
 			  "not if FILTER or limit leaves them out: `function == *` keeps recorded\n"
 			  "blocks only. With --sample they are left out, and all figures are\n"
 			  "estimates.\n"
+			  "With `at MOMENT` there are the recorded blocks of that moment, and nothing\n"
+			  "that is not known of it: no blocks from before the attach, no all-time and\n"
+			  "freed figures (pprof, callgrind), and an empty table allocations.\n"
+			  "`malloc diff FILE` compares with a sqlite export.\n"
 			  "mdbg writes a new file beside FILE and renames it, with FILE's mode. If\n"
 			  "that fails, the old file is there as it was. mdbg writes to a FIFO that\n"
 			  "has a reader, or to a device (/dev/stdout), as it is; sqlite cannot.\n",

@@ -19,7 +19,10 @@
 #include "export/text.h"
 #include "heap/interner.h"
 
-enum event { CUR_BYTES, CUR_BLOCKS, ALL_BYTES, ALL_BLOCKS, FREED_BYTES, FREED_BLOCKS, EVENTS };
+/* Of an earlier moment only those before PAST are known. */
+enum event {
+	CUR_BYTES, CUR_BLOCKS, PAST, ALL_BYTES = PAST, ALL_BLOCKS, FREED_BYTES, FREED_BLOCKS, EVENTS,
+};
 
 static const struct {
 	const char *name, *brief;
@@ -31,6 +34,11 @@ static const struct {
 	[FREED_BYTES]	= { "totFdB", "bytes freed" },
 	[FREED_BLOCKS]	= { "totFdBk", "blocks freed" },
 };
+
+static unsigned events_of(const struct model *model)
+{
+	return model->past ? PAST : EVENTS;
+}
 
 struct cost {
 	uint64_t at[EVENTS];
@@ -254,7 +262,7 @@ static void write_level(struct writer *writer, const char *what, uint32_t number
 
 static void write_cost(struct writer *writer, const struct cost *cost)
 {
-	for (unsigned i = 0; i < EVENTS; i++) {
+	for (unsigned i = 0; i < events_of(writer->graph->model); i++) {
 		export_file_text(writer->file, " ");
 		export_file_number(writer->file, cost->at[i]);
 	}
@@ -264,6 +272,7 @@ static void write_cost(struct writer *writer, const struct cost *cost)
 static void write_entry(struct writer *writer, const struct entry *entry)
 {
 	const struct graph *graph = writer->graph;
+	unsigned known = events_of(graph->model);
 	const struct function *callee;
 
 	if (entry->callee != NO_CALL) {
@@ -272,7 +281,8 @@ static void write_entry(struct writer *writer, const struct entry *entry)
 		write_file(writer, "cfi", callee);
 		write_level(writer, "cfn", entry->callee);
 		export_file_f(writer->file, "calls=%" PRIu64 " 0\n",
-			      MAX(entry->cost.at[ALL_BLOCKS], (uint64_t)1));
+			      MAX(entry->cost.at[known > PAST ? ALL_BLOCKS : CUR_BLOCKS],
+				  (uint64_t)1));
 	}
 	export_file_number(writer->file, (uint64_t)entry->line);
 	write_cost(writer, &entry->cost);
@@ -313,10 +323,10 @@ static void write_head(struct writer *writer)
 		export_file_f(file, "desc: sampled (one in %" PRIu64 " bytes): all figures are "
 			      "estimates\n", model->sample);
 	export_file_text(file, "positions: line\n");
-	for (unsigned i = 0; i < EVENTS; i++)
+	for (unsigned i = 0; i < events_of(model); i++)
 		export_file_f(file, "event: %s : %s\n", events[i].name, events[i].brief);
 	export_file_text(file, "events:");
-	for (unsigned i = 0; i < EVENTS; i++)
+	for (unsigned i = 0; i < events_of(model); i++)
 		export_file_f(file, " %s", events[i].name);
 	export_file_text(file, "\n");
 }

@@ -243,7 +243,7 @@ static void print_notes(const struct compare_end *end, struct out *out)
 		print_text(end->word, out);
 		out_text(out, " was exported with `");
 		print_text(end->model->options, out);
-		out_text(out, "`: it has these sites only\n");
+		out_text(out, "`: what that left out is not compared\n");
 	}
 	if (end->model->sample) {
 		print_text(end->word, out);

@@ -35,14 +35,15 @@ struct figure figure_get(const struct model *model, const struct model_site *sit
 	case SITE_OVER:
 		return real(grown, (double)model->growth_ns / 1e9);
 	case SITE_AGE:
-		return real(figures->oldest, (double)site_figure(figures, field) / 1e9);
+		return real(figures->oldest && !model->past, (double)site_figure(figures, field) / 1e9);
 	default:
 		break;
 	}
 	/* Of what was there before the attach only what is held is known. */
 	return (struct figure){
-		.known = site->part != MODEL_EARLY || field->at == offsetof(struct site, bytes) ||
-			 field->at == offsetof(struct site, count),
+		.known = (site->part != MODEL_EARLY || field->at == offsetof(struct site, bytes) ||
+			  field->at == offsetof(struct site, count)) &&
+			 (field->past || !model->past),
 		.number = (int64_t)site_figure(figures, field),
 	};
 }

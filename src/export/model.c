@@ -399,6 +399,9 @@ static struct err *command_line(struct session *session, char **ret)
 		for (size_t i = 0; i + 1 < len; i++)
 			if (!text[i])
 				text[i] = ' ';
+		/* A program that shows its state there leaves room behind it. */
+		while (len && (!text[len - 1] || text[len - 1] == ' '))
+			text[--len] = '\0';
 	}
 	*ret = text ? take(text) : strdup("");
 	return *ret ? NULL : err_nomem;
@@ -434,6 +437,7 @@ static struct err *describe(const struct model_source *source, struct model *mod
 	model->all_bytes = source->sites->bytes;
 	model->all_count = source->sites->count;
 	model->now_ns = source->now_ns;
+	model->past = source->sites->past;
 	model->since_ns = log_clock_realtime(log, log_start(log));
 	model->growth_ns = source->sites->growth_ns;
 	model->sample = log_config(log).sample;

@@ -129,6 +129,8 @@ struct model {
 	bool limited;			/* there may be more sites: blocks of others are left out */
 	/* There is a filter or a limit, so that the history is of more than these sites. */
 	bool filtered;
+	/* Of an earlier moment: of the figures only bytes, count and growth are known. */
+	bool past;
 
 	VEC(char *) texts;		/* strings that nobody else owns */
 };

@@ -23,8 +23,8 @@
 #define pb(name)	Perftools__Profiles__##name
 #define PACKED_ROOM	(64u << 10)
 
-/* In the order of a sample's values. */
-enum value { INUSE_SPACE, INUSE_OBJECTS, ALLOC_SPACE, ALLOC_OBJECTS, VALUES };
+/* In the order of a sample's values. Of an earlier moment only those before PAST are known. */
+enum value { INUSE_SPACE, INUSE_OBJECTS, PAST, ALLOC_SPACE = PAST, ALLOC_OBJECTS, VALUES };
 
 static const struct {
 	const char *type, *unit;
@@ -34,6 +34,11 @@ static const struct {
 	[ALLOC_SPACE]	= { "alloc_space", "bytes" },
 	[ALLOC_OBJECTS]	= { "alloc_objects", "count" },
 };
+
+static unsigned values_of(const struct model *model)
+{
+	return model->past ? PAST : VALUES;
+}
 
 /* The strings of a profile, by number; the first is empty. */
 struct strings {
@@ -257,7 +262,7 @@ static struct err *make_samples(struct profile *profile)
 		sample->location_id = &profile->path[site->first];
 		sample->n_location_id = site->nr;
 		sample->value = value;
-		sample->n_value = VALUES;
+		sample->n_value = values_of(model);
 		value[INUSE_SPACE] = (int64_t)site->figures.bytes;
 		value[INUSE_OBJECTS] = (int64_t)site->figures.count;
 		value[ALLOC_SPACE] = (int64_t)(early ? site->figures.bytes :
@@ -271,7 +276,7 @@ static struct err *make_types(struct profile *profile)
 {
 	struct err *err = NULL;
 
-	for (unsigned i = 0; !err && i < VALUES; i++) {
+	for (unsigned i = 0; !err && i < values_of(profile->model); i++) {
 		perftools__profiles__value_type__init(&profile->types[i]);
 		profile->type_pointers[i] = &profile->types[i];
 		err = string_of(&profile->strings, values[i].type, &profile->types[i].type);
@@ -337,7 +342,7 @@ static struct err *make_whole(struct profile *profile)
 	perftools__profiles__profile__init(whole);
 	err = make_parts(profile);
 	whole->sample_type = profile->type_pointers;
-	whole->n_sample_type = VALUES;
+	whole->n_sample_type = values_of(model);
 	whole->default_sample_type = profile->types[INUSE_SPACE].type;
 	whole->sample = profile->samples.pointers;
 	whole->n_sample = profile->samples.nr;

@@ -394,6 +394,37 @@ static void writes_pprof(void)
 #endif
 }
 
+/* Of an earlier moment bytes, count and growth are known, and nothing else is written. */
+static void writes_no_more_than_was_known(void)
+{
+	AUTO_STR struct str text = STR_INIT;
+
+	model.past = true;
+	if (write_as("csv")) {
+		folder_get("file", &text);
+		CU_ASSERT_PTR_NOT_NULL(strstr(str_text(&text), "\n20,1,,,,,,,0,0.000000,2.000000,0,"));
+	}
+	str_clear(&text);
+	if (write_as("callgrind")) {
+		folder_get("file", &text);
+		CU_ASSERT_PTR_NOT_NULL(strstr(str_text(&text), "\nevents: curB curBk\n"));
+		CU_ASSERT_PTR_NOT_NULL(strstr(str_text(&text), "\ntotals: 67 5\n"));
+		CU_ASSERT_PTR_NOT_NULL(strstr(str_text(&text), "\ncalls=2 0\n"));
+		CU_ASSERT_PTR_NULL(strstr(str_text(&text), "totB"));
+	}
+#ifdef HAVE_PROTOBUF_C
+	if (write_as("pprof")) {
+		Perftools__Profiles__Profile *profile = read_profile();
+
+		CU_ASSERT_EQUAL(profile->n_sample_type, 2);
+		CU_ASSERT_EQUAL(profile->sample[0]->n_value, 2);
+		CU_ASSERT_EQUAL(profile->sample[0]->value[0], 30);
+		perftools__profiles__profile__free_unpacked(profile, NULL);
+	}
+#endif
+	model.past = false;
+}
+
 static void finds_formats(void)
 {
 	const struct export_format *format;
@@ -424,4 +455,5 @@ void suite_formats(void)
 	CU_add_test(suite, "writes history", writes_history);
 	CU_add_test(suite, "writes callgrind", writes_callgrind);
 	CU_add_test(suite, "says sampled", says_sampled);
+	CU_add_test(suite, "writes no more than was known", writes_no_more_than_was_known);
 }
