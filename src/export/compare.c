@@ -142,20 +142,32 @@ static void print_text(const char *text, struct out *out)
 	out_outside(out, (struct outside){ text });
 }
 
-static void print_place(const struct model *model, const struct model_step *step, struct out *out)
+/* Print "[libfoo.so]"; "[vdso]" has its brackets already. */
+static void print_module(const struct model_module *module, struct out *out)
+{
+	const char *name = path_base(module->path);
+	bool bare = *name != '[';
+
+	out_text(out, bare ? " [" : " ");
+	print_text(name, out);
+	out_text(out, bare ? "]" : "");
+}
+
+static void print_place(const struct model *model, const struct model_step *step, uint64_t into,
+			struct out *out)
 {
 	const struct model_frame *frame = step->frame;
 	uint32_t module = step->location->module;
 
 	print_text(frame->name, out);
+	if (into)
+		out_f(out, "+0x%" PRIx64, into);
 	if (frame->file) {
 		out_text(out, " (");
 		print_text(path_base(frame->file), out);
 		out_f(out, ":%d)", frame->line);
 	} else if (module != MODEL_NO_MODULE && *frame->name != '[' && !step->location->entry) {
-		out_text(out, " [");
-		print_text(path_base(model->modules.at[module].path), out);
-		out_text(out, "]");
+		print_module(&model->modules.at[module], out);
 	}
 	if (frame->inlined)
 		out_text(out, " (inlined)");
@@ -169,13 +181,13 @@ static void print_stack(const struct model *model, const struct model_site *site
 
 	if (stack->vec.nr > 1 || (innermost->pc && !innermost->entry)) {
 		out_text(out, "    in ");
-		print_place(model, model_stack_own(stack), out);
+		print_place(model, model_stack_own(stack), 0, out);
 	}
 	vec_each(step, &stack->vec) {
 		out_blanks(out, DIFF_INDENT);
 		if (step->location->pc)
 			out_f(out, PRI_ADDRESS " ", step->location->pc);
-		print_place(model, step, out);
+		print_place(model, step, step->frame->into, out);
 	}
 	if (!site->end)
 		return;

@@ -89,6 +89,7 @@ static struct err *add_frame(struct builder *builder, const struct symbol_frame 
 		.linkage = from->linkage,
 		.file = from->line > 0 ? from->file : NULL,
 		.line = from->line > 0 ? from->line : 0,
+		.into = from->function && !from->inlined ? from->offset : 0,
 		.inlined = from->inlined,
 		.skipped = frame_is_skipped(builder->source->session, from),
 	};

@@ -47,6 +47,7 @@ struct model_frame {
 	const char *linkage;	/* as in the symbol table; NULL: not known, or the same as full */
 	const char *file;	/* as the debug information has it; NULL: not known */
 	int line;		/* 0: not known */
+	uint64_t into;		/* the address less that of the function; 0 if inlined */
 	bool inlined;		/* into the next frame */
 	bool skipped;		/* sites look through it (`set skip`) */
 };

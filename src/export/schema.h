@@ -17,6 +17,7 @@
  *	modules		files that were mapped
  *	frames		functions at addresses; `offset` is the address as its file counts. Of an address
  *			with inlined functions there are as many frames, with `inlined` in all but the last.
+ *			function_offset is the address less that of the function, 0 if inlined.
  *			`full` is the function's name in full, whatever `set names` says
  *	stacks		a stack's frames, depth 0 the innermost; stack is what the log calls it
  *	sites		as `malloc sites`: one row a stack, with the columns of mdbg::sites
@@ -29,7 +30,7 @@
 	" \"end\" INTEGER, bias INTEGER);" \
 	"CREATE TABLE frames(id INTEGER PRIMARY KEY, pc INTEGER, function TEXT, module INTEGER" \
 	" REFERENCES modules(id), \"offset\" INTEGER, file TEXT, line INTEGER, inlined INTEGER," \
-	" \"full\" TEXT);" \
+	" function_offset INTEGER, \"full\" TEXT);" \
 	"CREATE TABLE stacks(stack INTEGER, depth INTEGER, frame INTEGER REFERENCES frames(id)," \
 	" PRIMARY KEY(stack, depth)) WITHOUT ROWID;" \
 	"CREATE TABLE allocations(address INTEGER, size INTEGER, heap, pid INTEGER," \

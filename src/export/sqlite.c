@@ -225,6 +225,7 @@ static struct err *write_frame(struct database *database,
 	add_text(database, frame->file);
 	add_known(database, frame->line, (uint64_t)frame->line);
 	add_number(database, frame->inlined);
+	add_number(database, frame->into);
 	add_text(database, frame->full);
 	return end_row(database);
 }
@@ -232,7 +233,7 @@ static struct err *write_frame(struct database *database,
 static struct err *write_frames(struct database *database)
 {
 	const struct model *model = database->model;
-	struct err *err = begin_table(database, "frames", 9);
+	struct err *err = begin_table(database, "frames", 10);
 
 	vec_each_while(location, &model->locations, !err)
 		for (uint32_t i = 0; !err && i < location->nr; i++)

@@ -2,8 +2,7 @@
 /*
  * Reads an export to SQLite (sqlite_read.h).
  *
- * The file's head is looked at before SQLite sees the file: it says whose file it is, of which
- * version, and how long it must be. Then each table is read once, in the order of its key. So the
+ * The file's head is looked at before SQLite sees the file (sqlite_head.h). Then each table is read once, in the order of its key. So the
  * stacks of the sites, which both have the numbers of the log, are found by one pass over the two
  * tables.
  */
@@ -11,12 +10,11 @@
 #include "export/sqlite_read.h"
 
 #include "export/schema.h"
+#include "export/sqlite_head.h"
 
 #ifdef HAVE_SQLITE
 #include <ctype.h>
-#include <fcntl.h>
 #include <sqlite3.h>
-#include <sys/stat.h>
 
 #include "base/cancel.h"
 #include "base/cleanup.h"
@@ -86,67 +84,6 @@ static struct err *failed(const struct reader *reader)
 	if (err || code == SQLITE_NOMEM)
 		return err_first(err, err_nomem);
 	return damaged(reader, sqlite3_errmsg(reader->sql));
-}
-
-static struct err *no_export(const char *name)
-{
-	return err_hint(err_create(ERR_FORMAT, "read %s: this is no export of mdbg", name),
-			"`export sqlite FILE` writes one");
-}
-
-/* The head of the file, by https://www.sqlite.org/fileformat.html, 1.3 */
-
-#define HEAD	100
-
-static uint64_t number_at(const uint8_t *head, unsigned at, unsigned len)
-{
-	uint64_t number = 0;
-
-	for (unsigned i = 0; i < len; i++)
-		number = number << 8 | head[at + i];
-	return number;
-}
-
-static struct err *check_head(const char *name, const uint8_t *head, uint64_t size)
-{
-	uint64_t page = number_at(head, 16, 2), version = number_at(head, 60, 4);
-	uint64_t pages = number_at(head, 28, 4);
-
-	if (memcmp(head, "SQLite format 3", 16) || number_at(head, 68, 4) != SCHEMA_APPLICATION)
-		return no_export(name);
-	if (version > SCHEMA_VERSION)
-		return err_hint(err_create(ERR_UNSUPPORTED, "read %s: this is an export of a newer "
-					   "mdbg (its tables have version %u, this one reads %u)",
-					   name, (unsigned)version, SCHEMA_VERSION),
-				"compare it by the mdbg that has written it");
-	page = page == 1 ? 65536 : page;
-	if (version && size == page * pages)
-		return NULL;
-	return err_hint(err_create(ERR_FORMAT, "read %s: the export is damaged: it has %llu bytes, "
-				   "not %llu", name, (unsigned long long)size,
-				   (unsigned long long)(page * pages)),
-			"`export sqlite FILE` writes a new one");
-}
-
-static struct err *check_file(const char *name)
-{
-	/* A FIFO is opened without waiting for its writer, and is refused. */
-	AUTO_CLOSE int fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	uint8_t head[HEAD];
-	struct stat stat;
-	ssize_t len;
-
-	if (fd < 0 || fstat(fd, &stat))
-		return err_hint(err_sys("read %s", name),
-				"FILE is what `export sqlite FILE` has written");
-	if (!S_ISREG(stat.st_mode))
-		return no_export(name);
-	len = pread(fd, head, sizeof(head), 0);
-	if (len < 0)
-		return err_sys("read %s", name);
-	if (len < HEAD)
-		return no_export(name);
-	return check_head(name, head, (uint64_t)stat.st_size);
 }
 
 /* Values of a row. Each of these is false if the value is not of that kind. */
@@ -338,7 +275,7 @@ static struct err *get_frame(struct reader *reader, struct model_frame *frame,
 	if (!err)
 		err = get_text(reader, 5, &frame->file);
 	if (!err)
-		err = get_text(reader, 8, &frame->full);
+		err = get_text(reader, 9, &frame->full);
 	if (err)
 		return err;
 	if (!frame->name || !*frame->name ||
@@ -346,7 +283,7 @@ static struct err *get_frame(struct reader *reader, struct model_frame *frame,
 	    !get_number_or_null(reader, 3, &module) || module > reader->model->modules.nr ||
 	    (!module && !is_null(reader, 3)) || !get_number_or_null(reader, 4, &location->offset) ||
 	    !get_number_or_null(reader, 6, &line) || line > INT32_MAX ||
-	    !get_up_to(reader, 7, 1, &inlined))
+	    !get_up_to(reader, 7, 1, &inlined) || !get_number(reader, 8, &frame->into))
 		return damaged(reader, "a frame is none");
 	frame->line = (int)line;
 	frame->inlined = inlined;
@@ -601,7 +538,7 @@ static struct err *read_all(struct reader *reader)
 				read_module);
 	if (!err)
 		err = read_rows(reader, "SELECT id, pc, function, module, \"offset\", file, line, "
-				"inlined, \"full\" FROM frames ORDER BY id", read_frame);
+				"inlined, function_offset, \"full\" FROM frames ORDER BY id", read_frame);
 	if (!err)
 		err = check_frames(reader);
 	if (!err)
@@ -630,7 +567,7 @@ static void give_texts(struct reader *reader)
 struct err *sqlite_read(const char *name, struct model *ret)
 {
 	struct reader reader = { .name = name, .model = ret, .texts = TEXT_SET_INIT };
-	struct err *err = check_file(name);
+	struct err *err = sqlite_head_check(name);
 
 	if (err)
 		return err;

@@ -19,7 +19,7 @@ struct model;
  * their names, modules with build-ids, and the time, pid, command, options and sampling of the
  * process. Other figures are 0. After an error *ret is empty.
  *
- * ERR_NOTFOUND, ERR_PERM, ERR_SYS: the file cannot be read; ERR_FORMAT: it is no export, or it is
+ * ERR_SYS, ERR_PERM: the file cannot be read; ERR_FORMAT: it is no export, or it is
  * damaged; ERR_UNSUPPORTED: it is an export of a newer mdbg, or this one was built without SQLite;
  * ERR_RANGE: it has more rows than mdbg reads.
  */
