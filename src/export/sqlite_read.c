@@ -25,12 +25,12 @@
 
 /* Limits for damaged and hostile files. */
 #define MODULES_MOST	(1u << 16)
-#define FRAMES_MOST	(1u << 21)
-#define SITES_MOST	(1u << 20)
+#define FRAMES_MOST	(1u << 19)
+#define SITES_MOST	(1u << 19)
 #define PATH_MOST	(1u << 23)	/* frames of all stacks */
 #define ROWS_MOST	(1u << 27)	/* of any table, also those that are passed over */
 #define TEXT_MOST	(1u << 20)	/* bytes of one text */
-#define TEXTS_MOST	(256u << 20)	/* bytes of all distinct texts */
+#define TEXTS_MOST	(64u << 20)	/* bytes of all distinct texts */
 #define TIME_MOST	1e10		/* seconds since the epoch */
 
 #define CANCEL_STEPS	10000		/* of SQLite's machine between two looks for Ctrl-C */
