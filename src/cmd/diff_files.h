@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * `malloc diff` and `mdbg::diff` where at least one of the words is the name of an export to SQLite.
+ * `malloc diff` and `mdbg::diff` where at least one of the words is the name of an export to
+ * SQLite.
  *
  * A word is a moment or a file: `now`, `peak` and -10m are moments, and a word with a slash is a
  * file. The name of a mark is a moment, also that of one from before a reset. Any other word is a
- * file if it has a dot, or if a file of that name exists, so that a mistyped file's name is reported
- * as such, and a mistyped mark as a mark.
+ * file if it has a dot, or if a file of that name exists, so that a mistyped file's name is
+ * reported as such, and a mistyped mark as a mark.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The head of an export to SQLite says whose file it is, of which version, and how long it is. It is
- * read without SQLite, which need not see files that are none of ours.
+ * The head of an export to SQLite says whose file it is, of which version, and how long it is. It
+ * is read without SQLite, which need not see files that are none of ours.
  */
 #pragma once
 

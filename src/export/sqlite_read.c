@@ -2,9 +2,9 @@
 /*
  * Reads an export to SQLite (sqlite_read.h).
  *
- * The file's head is looked at before SQLite sees the file (sqlite_head.h). Then each table is read once, in the order of its key. So the
- * stacks of the sites, which both have the numbers of the log, are found by one pass over the two
- * tables.
+ * The file's head is looked at before SQLite sees the file (sqlite_head.h). Then each table is
+ * read once, in the order of its key. So the stacks of the sites, which both have the numbers of
+ * the log, are found by one pass over the two tables.
  */
 
 #include "export/sqlite_read.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* malloc diff, mdbg::diff with exports: what is a file, what is printed, given to scripts, refused. */
+/* malloc diff, mdbg::diff with exports: what is a file, what is printed, given, refused. */
 
 #include <stdio.h>
 #include <stdlib.h>

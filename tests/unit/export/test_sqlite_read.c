@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Exports to SQLite that are read back: whole ones, and those that are damaged, hostile or no exports. */
+/* Exports to SQLite that are read back: whole, damaged and hostile ones, and other files. */
 
 #include "export/sqlite_read.h"
 
