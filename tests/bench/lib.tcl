@@ -108,6 +108,16 @@ proc own_mb {m command} {
 	return $most
 }
 
+# Bytes of the log that are in memory, whoever touched them first.
+proc log_bytes {m} {
+	foreach fd [glob /proc/[pid $m]/fd/*] {
+		if {![catch {file readlink $fd} name] && $name eq "/memfd:mdbg (deleted)"} {
+			return [expr {512 * [exec stat -L -c %b $fd]}]
+		}
+	}
+	fail "mdbg has no log open"
+}
+
 proc machine {} {
 	set cpu "unknown processor"
 	regexp -line {^model name\s*: (.*)$} [slurp /proc/cpuinfo] -> cpu
