@@ -35,9 +35,25 @@ proc cold_ns {t} {
 	return [lindex [order $t "pairs $::pairs 1" 600] 0]
 }
 
-proc own_bytes {t} {
-	regexp {RssAnon:\s+(\d+)} [slurp /proc/[pid_of $t]/status] -> kb
+# The most memory that heaptrack's interpreter takes for what was recorded. (In the process heaptrack keeps nothing for a
+# block. The interpreter else runs beside the process; afterwards it takes no time from it.)
+proc interpreter_bytes {said} {
+	check {[regexp -line {^ *(\S+ -dc) < "([^"]+)" \| (\S+)} $said -> unpack file interpreter]} {heaptrack says $said}
+	set pid [lindex [exec {*}$unpack < $file | $interpreter > /dev/null 2> /dev/null &] 1]
+	set kb 0
+	while {[is_alive $pid]} {
+		catch {regexp {VmHWM:\s+(\d+)} [slurp /proc/$pid/status] -> kb}
+		after 2
+	}
 	return [expr {$kb * 1024.0}]
+}
+
+# Returns what heaptrack said at its end.
+proc end_preloaded {t} {
+	tell $t quit
+	set said [read $t]
+	ending $t
+	return $said
 }
 
 # The first round is for warming up. A dict: ns of each way, mdbg's ratio, what mdbg and heaptrack add.
@@ -56,7 +72,7 @@ proc take_turns {turns} {
 	return [dict map {what values} $seen { median $values }]
 }
 
-# What take_turns returns, and bytes a block that are the log's, and heaptrack's in its process.
+# What take_turns returns, and bytes a block of the log, and of heaptrack's interpreter for the plain rows.
 proc measure_cold {n threads library} {
 	set turns [dict create alone [start_cold $n $threads $library] mdbg [start_cold $n $threads $library]]
 	set m [watched_by [dict get $turns mdbg] --engine jump]
@@ -67,26 +83,33 @@ proc measure_cold {n threads library} {
 	set seen [take_turns $turns]
 	dict set seen "mdbg bytes" [expr {[log_bytes $m] / double($n)}]
 	if {$::has_heaptrack} {
-		set t [dict get $turns heaptrack]
-		dict set seen "heaptrack bytes" [expr {([own_bytes $t] - [own_bytes [dict get $turns alone]]) / $n}]
-		tell $t quit
-		ending $t
+		set said [end_preloaded [dict get $turns heaptrack]]
+		if {$threads == 1 && $library eq ""} {
+			dict set seen "heaptrack bytes" [expr {[interpreter_bytes $said] / $n}]
+		}
 		file delete {*}[glob -nocomplain $::tmp/heaptrack.*]
 	}
+	check_recorded $m $n
 	let_go $m
 	finish [dict get $turns alone]
 	finish [dict get $turns mdbg]
 	return $seen
 }
 
+# What heaptrack adds, as times what mdbg adds.
+proc times_ours {seen} {
+	return [expr {[dict get $seen "heaptrack added"] / max([dict get $seen "mdbg added"], 0.1)}]
+}
+
 proc show_cold {name n threads seen} {
-	set theirs {- - -}
+	lassign {- - -} ns times bytes
 	if {$::has_heaptrack} {
-		set theirs [list [format "%.0f (%.1f)" [dict get $seen heaptrack] [dict get $seen "heaptrack ratio"]] \
-			[format %.2f [expr {[dict get $seen "heaptrack added"] / max([dict get $seen "mdbg added"], 0.1)}]] \
-			[format %.0f [dict get $seen "heaptrack bytes"]]]
+		set ns [format "%.0f (%.1f)" [dict get $seen heaptrack] [dict get $seen "heaptrack ratio"]]
+		set times [format %.2f [times_ours $seen]]
 	}
-	lassign $theirs ns times bytes
+	if {[dict exists $seen "heaptrack bytes"]} {
+		set bytes [format %.0f [dict get $seen "heaptrack bytes"]]
+	}
 	set ours [format "%.1f (%.2f)" [dict get $seen mdbg] [dict get $seen "mdbg ratio"]]
 	puts [format "%-10s %10d %7d %9.1f %16s %16s %14s %9.0f %9s" $name $n $threads [dict get $seen alone] $ours \
 		$ns $times [dict get $seen "mdbg bytes"] $bytes]
@@ -99,33 +122,31 @@ proc cold_row {name n threads {library ""}} {
 	show_cold $name $n $threads $seen
 	lappend ::limits "$name, $n blocks, $threads thr.: times alone" [dict get $seen "mdbg ratio"] <= [most_times $n]
 	if {$::has_heaptrack} {
-		lappend ::limits "$name, $n blocks, $threads thr.: heaptrack adds, times mdbg's" \
-			[expr {[dict get $seen "heaptrack added"] / max([dict get $seen "mdbg added"], 0.1)}] >= 1.5
+		lappend ::limits "$name, $n blocks, $threads thr.: heaptrack adds, times mdbg's" [times_ours $seen] >= 1.5
 	}
 	return $seen
 }
 
-# (The log's bytes a block mean nothing where there are few.)
 proc plot_cold {rows} {
 	dict for {n seen} $rows {
 		foreach way {alone mdbg heaptrack} {
 			if {[dict exists $seen $way]} {
 				lappend cost($way) $n [dict get $seen $way]
 			}
-			if {$n >= 100000 && [dict exists $seen "$way bytes"]} {
-				lappend bytes($way) $n [dict get $seen "$way bytes"]
+			if {[dict exists $seen "$way bytes"]} {
+				lappend megabytes($way) $n [expr {[dict get $seen "$way bytes"] * $n / 1e6}]
 			}
 		}
 	}
 	file mkdir $::env(PLOTS)
 	set costs [list undisturbed $cost(alone) mdbg $cost(mdbg)]
-	set memory [list "mdbg's log" $bytes(mdbg)]
+	set memory [list "mdbg's log" $megabytes(mdbg)]
 	if {$::has_heaptrack} {
 		lappend costs "heaptrack, preloaded" $cost(heaptrack)
-		lappend memory "heaptrack, in the process" $bytes(heaptrack)
+		lappend memory "heaptrack's interpreter" $megabytes(heaptrack)
 	}
 	plot $::env(PLOTS)/cold.svg "A pair of blocks picked at random, by live blocks" "live blocks" "ns a pair" {*}$costs
-	plot $::env(PLOTS)/cold-memory.svg "Memory for records, by live blocks" "live blocks" "bytes a block" {*}$memory
+	plot $::env(PLOTS)/cold-memory.svg "Memory for records, by live blocks" "live blocks" "MB" {*}$memory
 	puts "\nplots: $::env(PLOTS)"
 }
 
@@ -149,7 +170,7 @@ proc bench_cold {} {
 		note "SKIP heaptrack is not installed"
 	}
 	puts [format "%-10s %10s %7s %9s %16s %16s %14s %9s %9s" malloc live threads alone mdbg heaptrack \
-		"its added/ours" "log, B" "its B"]
+		"its added/ours" "log, B" "its, B"]
 	set ::limits {}
 	foreach n $::sizes {
 		dict set rows $n [cold_row glibc $n 1]

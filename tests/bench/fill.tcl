@@ -12,6 +12,7 @@ proc fill_ns {n watched} {
 	}
 	set ns [order $t fill 600]
 	if {$watched} {
+		check_recorded $m $n
 		let_go $m
 	}
 	finish $t

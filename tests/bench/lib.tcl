@@ -118,6 +118,12 @@ proc log_bytes {m} {
 	fail "mdbg has no log open"
 }
 
+# All blocks that the target holds must be in the log, or a figure would be of something else.
+proc check_recorded {m n} {
+	set records [live_value $m {dict get [mdbg::malloc] records} 300]
+	check {$records == $n} {$records blocks of $n are in the log}
+}
+
 proc machine {} {
 	set cpu "unknown processor"
 	regexp -line {^model name\s*: (.*)$} [slurp /proc/cpuinfo] -> cpu
