@@ -23,7 +23,9 @@ enum complete {
 	COMPLETE_NOTHING,
 	COMPLETE_FILES,
 	COMPLETE_BLOCKS,	/* FILTER, sort, limit */
-	COMPLETE_SITES,		/* by, FILTER, sort, limit */
+	COMPLETE_EXPORT,	/* a format, a file, and those of sites */
+	COMPLETE_SITES,		/* by, FILTER, sort, limit, since, at */
+	COMPLETE_DIFF,		/* a moment or a file */
 	COMPLETE_COMMANDS,
 	COMPLETE_SETTINGS,
 	COMPLETE_SIGNALS,
@@ -77,14 +79,17 @@ struct cmd {
 	X(attach) X(core) X(detach) X(quit) X(exit) X(status) X(cont) X(interrupt)	\
 	X(kill) X(wait)									\
 	X(malloc) X(malloc_allocations) X(malloc_freespace) X(malloc_find)		\
-	X(malloc_check) X(malloc_sites) X(malloc_leaks) X(malloc_stale)			\
+	X(malloc_check) X(malloc_sites) X(malloc_mark) X(malloc_diff) X(malloc_watch)	\
+	X(malloc_leaks) X(malloc_stale)							\
 	X(malloc_trim) X(malloc_on) X(malloc_off) X(malloc_reset)			\
+	X(export) X(report)								\
 	X(probe) X(probe_alloc) X(probe_free) X(probe_delete)				\
 	X(where) X(thread) X(registers) X(map) X(proc)					\
 	X(set) X(alias) X(source) X(sh) X(history) X(help)				\
 	X(api_attach) X(api_core) X(api_detach) X(api_pid) X(api_malloc)		\
 	X(api_allocations) X(api_freespace) X(api_sites) X(api_leaks) X(api_stale)	\
-	X(api_find) X(api_check) X(api_trim) X(api_probes) X(api_lacks)			\
+	X(api_find) X(api_check) X(api_trim) X(api_probes) X(api_lacks) X(api_export)	\
+	X(api_mark) X(api_diff) X(api_history)						\
 	X(api_frames) X(api_threads) X(api_where) X(api_maps) X(api_modules)		\
 	X(api_read) X(api_symbol) X(api_on)
 

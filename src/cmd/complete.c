@@ -13,7 +13,9 @@
 #include "cmd/settings.h"
 #include "cmd/shell.h"
 #include "cmd/signals.h"
+#include "export/formats.h"
 #include "os/processes.h"
+#include "session/history.h"
 #include "symbol/symbol.h"
 
 #define WORDS_MAX	64
@@ -99,6 +101,19 @@ static void offer_attrs(struct matches *matches)
 		offer(matches, filter_attr_name(attr));
 }
 
+static void offer_moments(struct shell *shell, struct matches *matches)
+{
+	static const char *const words[] = { "now", "peak", NULL };
+	const struct log_history *history = session_history(shell->session);
+
+	offer_list(matches, words);
+	if (!history)
+		return;
+	vec_each(mark, &history->marks.vec)
+		if (!mark->stale)
+			offer(matches, mark->name);
+}
+
 static void offer_filter(struct shell *shell, int nr, const char *const *words, bool sites,
 			 struct matches *matches)
 {
@@ -112,6 +127,8 @@ static void offer_filter(struct shell *shell, int nr, const char *const *words, 
 		offer_attrs(matches);
 	} else if (!strcmp(last, "by")) {
 		offer_list(matches, query_by);
+	} else if (sites && (!strcmp(last, "since") || !strcmp(last, "at"))) {
+		offer_moments(shell, matches);
 	} else if (filter_is_attr(last) && strcmp(before, "sort") && strcmp(before, "by")) {
 		offer_list(matches, relops);
 	} else if (word_index(last, relops) >= 0) {
@@ -121,8 +138,10 @@ static void offer_filter(struct shell *shell, int nr, const char *const *words, 
 	} else {
 		offer_attrs(matches);
 		offer_list(matches, block_starts);
-		if (sites)
-			offer_list(matches, site_starts);
+		if (!sites)
+			return;
+		offer_list(matches, site_starts);
+		offer_list(matches, query_site_words);
 	}
 }
 
@@ -178,6 +197,14 @@ static void offer_processes(struct matches *matches)
 		*strchr(matches->vec.at[0], ' ') = '\0';
 }
 
+/* True: a file goes there. */
+static bool offer_formats(int nr, struct matches *matches)
+{
+	for (size_t i = 0; !nr && export_formats[i]; i++)
+		offer(matches, export_formats[i]->name);
+	return nr;
+}
+
 static void offer_arguments(struct shell *shell, const struct cmd *cmd, int nr,
 			    const char *const *words, struct matches *matches, int *files)
 {
@@ -196,6 +223,16 @@ static void offer_arguments(struct shell *shell, const struct cmd *cmd, int nr,
 	case COMPLETE_BLOCKS:
 	case COMPLETE_SITES:
 		offer_filter(shell, nr, words, cmd->complete == COMPLETE_SITES, matches);
+		break;
+	case COMPLETE_EXPORT:
+		if (nr < 2)
+			*files = offer_formats(nr, matches);
+		else
+			offer_filter(shell, nr - 2, words + 2, true, matches);
+		break;
+	case COMPLETE_DIFF:
+		offer_moments(shell, matches);
+		*files = true;
 		break;
 	case COMPLETE_COMMANDS:
 		if (nr)

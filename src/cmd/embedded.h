@@ -8,10 +8,7 @@
 
 #include <tcl.h>
 
-struct embedded_file {
-	const char *name;		/* "tcl8.6/init.tcl" */
-	const char *start, *end;
-};
+#include "base/embedded_file.h"
 
 /* They are sorted by name; the last entry has none. */
 extern const struct embedded_file embedded_files[] __attribute__((weak));

@@ -6,6 +6,7 @@
 #include "base/cancel.h"
 #include "cmd/cmd.h"
 #include "cmd/prompt.h"
+#include "cmd/sampling.h"
 #include "cmd/shell.h"
 #include "cmd/signals.h"
 #include "cmd/target_commands.h"
@@ -154,7 +155,7 @@ static void on_signal(ClientData data, int mask UNUSED)
 	signals_drain();
 	if (!shell->depth)
 		prompt_interrupt(shell);
-	else if (cancel_requested())
+	else if (cancel_requested() && (!shell->ends_itself || signals_ending()))
 		shell_end_scripts(shell);
 }
 
@@ -183,6 +184,7 @@ struct err *events_init(struct shell *shell)
 	if (Tcl_EvalEx(shell->tcl, "interp bgerror {} ::mdbg::background_error", -1,
 		       TCL_EVAL_GLOBAL) != TCL_OK)
 		return err_create(ERR_STATE, "Tcl: %s", Tcl_GetStringResult(shell->tcl));
+	sampling_begin(shell);
 	return NULL;
 }
 
@@ -190,6 +192,7 @@ void events_end(struct shell *shell)
 {
 	unsigned i;
 
+	sampling_end(shell);
 	Tcl_DeleteFileHandler(session_event_fd(shell->session));
 	for (i = 0; i < EVENT_SCRIPTS; i++) {
 		if (shell->on[i])

@@ -7,6 +7,7 @@
 #include "cmd/values.h"
 #include "probe/runtimes.h"
 #include "report/figures.h"
+#include "session/history.h"
 
 static struct err *run(struct call *call)
 {
@@ -37,7 +38,8 @@ const struct cmd cmd_malloc = {
 			  "stopped for the answer.\n"
 			  "`malloc sites` uses the log alone. -v adds each probed function with its\n"
 			  "engine and the reason for it, the account in which each event was\n"
-			  "counted, and the memory of the log.\n"
+			  "counted, the memory of the log, the interval and the cost of the samples\n"
+			  "of the history (`help malloc diff`), and their memory.\n"
 			  "`Not in these figures:` names the heap of a runtime (Go, a JVM ...),\n"
 			  "which maps it without malloc, and says what shows that heap. Lines that\n"
 			  "begin with `Incomplete:`, here and in the other answers, say what an\n"
@@ -109,6 +111,19 @@ static Tcl_Obj *runtime_dict(const struct runtime *runtime)
 	return dict;
 }
 
+/* Of a core file, and while nothing is recorded, there is none. */
+static void add_history(struct session *session, Tcl_Obj *dict)
+{
+	const struct log_history *is = session_history(session);
+
+	dict_double(dict, "interval", (double)session_history_interval(session) / 1e9);
+	dict_double(dict, "samplecost", is ? (double)is->cost_ns / 1e9 : 0);
+	dict_number(dict, "samples", is ? is->history.samples.nr : 0);
+	dict_number(dict, "samplebytes", is ? is->history.bytes : 0);
+	dict_number(dict, "marks", is ? marks_count(&is->marks) : 0);
+	dict_number(dict, "markbytes", is ? is->marks.bytes : 0);
+}
+
 static struct err *get_malloc(struct call *call, Tcl_Obj **ret)
 {
 	struct figures figures;
@@ -145,6 +160,7 @@ static struct err *get_malloc(struct call *call, Tcl_Obj **ret)
 	dict_number(dict, "damages", figures.heap.walk.damages);
 	dict_number(dict, "uncertain", figures.heap.walk.uncertain);
 	dict_double(dict, "stood", (double)figures.heap.pause_ns / 1e9);
+	add_history(call->session, dict);
 	dict_value(dict, "runtimes", value_list(figures.runtimes, runtime, runtime_dict(*runtime)));
 	dict_value(dict, "heaps", value_list(&figures.heap.walk.arenas, arena,
 					     heap_dict(&figures, arena)));
@@ -169,6 +185,11 @@ const struct cmd cmd_api_malloc = {
 			  "                              in one of them\n"
 			  "    stacks tablebytes stackbytes otherbytes    of the log\n"
 			  "    preattach preattachbytes  in no record; part of active and bytes\n"
+			  "    interval                  seconds between samples of the history; 0:\n"
+			  "                              none is taken\n"
+			  "    samplecost                seconds of processor time of the last sample\n"
+			  "    samples samplebytes marks markbytes        of the history, and their\n"
+			  "                              memory in mdbg\n"
 			  "    runtimes                  heaps that are in no figure, a list of dicts:\n"
 			  "                              name heap help\n"
 			  "    walked                    1: the heaps were walked\n"

@@ -13,29 +13,40 @@ static struct err *run(struct call *call)
 {
 	CLEANUP(query_free) struct query query;
 	struct err *err = query_sites(call, &query);
+	struct sites_when when;
 
-	return err ? err :
-		     sites_print(call->session, &query.names, query.by, &query.sites, call->out);
+	if (err)
+		return err;
+	when.since = chosen_moment_name(&query.since, query.now_ns);
+	when.at = chosen_moment_name(&query.at, query.now_ns);
+	return sites_print(&query.names, query.by, &query.sites, &when, call->out);
 }
 
 const struct cmd cmd_malloc_sites = {
 	.name		= "malloc sites",
-	.usage		= "?by stack|function|module|thread|size? ?FILTER? "
-			  "?sort bytes|count|age|growth|rate? ?limit N?",
+	.usage		= "?by stack|function|line|module|thread|size? ?FILTER? "
+			  "?sort bytes|count|age|growth|rate? ?limit N? "
+			  "?since MOMENT? ?at MOMENT?",
 	.brief		= "the places that hold the most: blocks by traceback",
 	.help		= "Each site has: the bytes and blocks that are held, their share, the\n"
-			  "blocks of all time and how many of them were freed (not known by thread\n"
-			  "and by size), the age of the oldest and of the median block, growth, and\n"
-			  "the traceback (if several stacks are added up, that of the stack with\n"
-			  "the most bytes). The line `in NAME` has the first frame that is the\n"
-			  "program's own: the allocator and its wrappers are passed over (`help\n"
-			  "set`, skip). By function and by module, that frame decides where a block\n"
-			  "is counted.\n"
-			  "Growth is what the site's stacks hold now, less what they held at an\n"
-			  "answer of `malloc sites` 2 s ago or earlier. It is `-` before there is\n"
-			  "such an answer, after `malloc reset` or `malloc off`, and by thread and\n"
-			  "by size. It may be negative. `sort rate` (growth a second) gives the\n"
-			  "same order as `sort growth`. FILTER is as in `help malloc allocations`.\n",
+			  "blocks and bytes of all time and how many of them were freed (not known\n"
+			  "by thread and by size), the age of the oldest and of the median block,\n"
+			  "growth, and the traceback (if several stacks are added up, that of the\n"
+			  "stack with the most bytes). The line `in NAME` has the first frame that\n"
+			  "is the program's own: the allocator and its wrappers are passed over\n"
+			  "(`help set`, skip). By function, line and module, that frame decides\n"
+			  "where a block is counted. If its line is not known, the block is counted\n"
+			  "under its function.\n"
+			  "Growth is what the site's stacks hold now, less what they held 10 s ago\n"
+			  "(in the first seconds: 2 s ago or more), or at the MOMENT of `since`. It\n"
+			  "is `-` in the first 2 s after an attach, `malloc reset` or `malloc on`,\n"
+			  "and by thread and by size. It may be negative. `sort rate` (growth a\n"
+			  "second) gives the same order as `sort growth`.\n"
+			  "`at MOMENT` shows the bytes and blocks that each site held at an earlier\n"
+			  "moment, and with `since` the growth up to that moment. Everything else is\n"
+			  "left out, because it is not known of an earlier moment; it cannot be in\n"
+			  "FILTER either. For MOMENT see `help malloc diff`. FILTER is as in `help\n"
+			  "malloc allocations`.\n",
 	.run		= run,
 	.max_args	= CMD_ANY,
 	.flags		= CMD_FILTER,
@@ -133,9 +144,7 @@ static struct err *take_sites(struct call *call,
 static void add_growth(struct dicts *dicts, const struct sites *sites, const struct site *site,
 		       const struct site_field *field)
 {
-	if (!sites->growth_ns)
-		dicts_text(dicts, field->key, "-");
-	else if (field->unit == SITE_GROWTH)
+	if (field->unit == SITE_GROWTH)
 		dicts_value(dicts, field->key, Tcl_NewWideIntObj(site->growth));
 	else
 		dicts_double(dicts, field->key, field->unit == SITE_RATE ? site->rate :
@@ -147,7 +156,9 @@ static void add_field(struct dicts *dicts, const struct sites *sites, const stru
 {
 	if (!field->key)
 		return;
-	if (field->unit >= SITE_GROWTH && field->unit <= SITE_OVER)
+	if (!site_figure_known(sites, field))
+		dicts_text(dicts, field->key, "-");
+	else if (field->unit >= SITE_GROWTH && field->unit <= SITE_OVER)
 		add_growth(dicts, sites, site, field);
 	else if (field->unit == SITE_AGE)
 		dicts_double(dicts, field->key, (double)site_figure(site, field) / 1e9);
@@ -192,19 +203,21 @@ static struct err *sites(struct call *call, Tcl_Obj **ret)
 
 const struct cmd cmd_api_sites = {
 	.name		= "mdbg::sites",
-	.usage		= "?by stack|function|module|thread|size? ?FILTER? "
-			  "?sort bytes|count|age|growth|rate? ?limit N? ?-each VAR BODY?",
+	.usage		= "?by stack|function|line|module|thread|size? ?FILTER? "
+			  "?sort bytes|count|age|growth|rate? ?limit N? ?since MOMENT? "
+			  "?at MOMENT? ?-each VAR BODY?",
 	.brief		= "list of dicts: the sites of `malloc sites`",
 	.help		= "    label              the name of the site; empty by stack\n"
 			  "    bytes count        held\n"
-			  "    total totalbytes freed         all-time; 0 by thread and size, where\n"
-			  "                                   they are not known\n"
+			  "    total totalbytes freed freedbytes    all-time; 0 by thread and size,\n"
+			  "                                         where they are not known\n"
 			  "    oldest median      ages in seconds\n"
 			  "    growth rate over   signed bytes, bytes a second, and the seconds\n"
 			  "    stack\n"
 			  "    function           that of the line `in NAME` of `malloc sites`\n"
 			  "growth, rate and over are `-` if growth is not known: see `help malloc\n"
-			  "sites`. For -each see `help mdbg::allocations`.\n",
+			  "sites`. With `at`, so are total, totalbytes, freed, oldest and median.\n"
+			  "For -each see `help mdbg::allocations`.\n",
 	.value		= sites,
 	.max_args	= CMD_ANY,
 	.flags		= CMD_FILTER | CMD_EACH,

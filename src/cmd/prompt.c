@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "cmd/shell.h"
 #include "cmd/signals.h"
+#include "report/screen.h"
 
 struct prompt {
 	bool waiting;		/* readline has the terminal */
@@ -102,6 +103,8 @@ void prompt_hide(struct shell *shell)
 {
 	struct prompt *prompt = shell->prompt;
 
+	if (shell->screen)
+		screen_hide(shell->screen);
 	if (!prompt || !prompt->waiting || prompt->hidden++)
 		return;
 	rl_clear_visible_line();
@@ -112,6 +115,8 @@ void prompt_show(struct shell *shell)
 {
 	struct prompt *prompt = shell->prompt;
 
+	if (shell->screen)
+		screen_show(shell->screen);
 	if (!prompt || !prompt->waiting || --prompt->hidden)
 		return;
 	rl_on_new_line();

@@ -14,8 +14,8 @@ struct err *prompt_run(struct shell *shell) MUST_CHECK;
 /* Put the terminal back and write the history. This may be called if there was no prompt. */
 void prompt_end(struct shell *shell);
 /*
- * Call these before and after something is printed: a prompt that waits is hidden meanwhile. If
- * none waits they do nothing. They nest.
+ * Call these before and after something is printed: a prompt that waits, and the screen that a
+ * command draws on, are hidden meanwhile. If there is neither they do nothing. They nest.
  */
 void prompt_hide(struct shell *shell);
 void prompt_show(struct shell *shell);

@@ -6,13 +6,15 @@
 #include "base/cleanup.h"
 #include "cmd/cmd.h"
 #include "cmd/shell.h"
+#include "session/history.h"
 
 #define ALL_ATTRS	((1u << FILTER_ATTRS) - 1)
+#define NAME_ATTRS	(1u << FILTER_FUNCTION | 1u << FILTER_MODULE)
 #define CHUNK_ATTRS	(1u << FILTER_ADDRESS | 1u << FILTER_SIZE | 1u << FILTER_HEAP)
 
 const char *const query_by[] = {
-	[SITE_STACK] = "stack",   [SITE_FUNCTION] = "function", [SITE_MODULE] = "module",
-	[SITE_THREAD] = "thread", [SITE_SIZE] = "size",         NULL,
+	[SITE_STACK] = "stack",   [SITE_FUNCTION] = "function", [SITE_LINE] = "line",
+	[SITE_MODULE] = "module", [SITE_THREAD] = "thread",     [SITE_SIZE] = "size", NULL,
 };
 const char *const query_sort_keys[] = {
 	[SITE_SORT_BYTES] = "bytes", [SITE_SORT_COUNT] = "count", [SITE_SORT_AGE] = "age",
@@ -104,6 +106,8 @@ void query_free(struct query *query)
 	while (query->argc)
 		free(query->argv[--query->argc]);
 	free(query->argv);
+	chosen_moment_free(&query->since);
+	chosen_moment_free(&query->at);
 	sites_free(&query->sites);
 	session_leaks_free(&query->found);
 	leaks_free(&query->leaks);
@@ -115,7 +119,7 @@ void query_free(struct query *query)
 	filter_free(&query->filter);
 }
 
-static struct filter_env env_of(const struct call *call, struct query *query)
+struct filter_env query_env(const struct call *call, struct query *query)
 {
 	return (struct filter_env){
 		.log = session_log(call->session),
@@ -160,7 +164,7 @@ static struct err *query_list(const struct call *call, struct query *query, enum
 				   &query->filter, &query->order, NULL);
 	if (err)
 		return err;
-	listing.source.env = env_of(call, query);
+	listing.source.env = query_env(call, query);
 	return session_heap(call->session, SESSION_HEAP_WALK, &at, &query->heap);
 }
 
@@ -200,56 +204,81 @@ static struct err *parse_by(struct query *query, int *at)
 		return NULL;
 	err = choose("group", query->argv[*at + 1], query_by, &by);
 	if (err)
-		return err_hint(err, "by stack, function, module, thread or size");
+		return err_hint(err, "by stack, function, line, module, thread or size");
 	query->by = by;
 	*at += 2;
 	return NULL;
 }
 
+/* The words that may stand behind FILTER, each at most once. */
+enum site_word { WORD_SORT, WORD_LIMIT, WORD_SINCE, WORD_AT, SITE_WORDS };
+
+const char *const query_site_words[] = {
+	[WORD_SORT] = "sort", [WORD_LIMIT] = "limit", [WORD_SINCE] = "since", [WORD_AT] = "at",
+	[SITE_WORDS] = NULL,
+};
+
 /*
- * The end of the words of FILTER, which begin at `at`: the first `sort` or `limit` that is not the
+ * The end of the words of FILTER, which begin at `at`: the first of the words above that is not the
  * value of a condition, or the end of all words.
  */
 static int filter_end(const struct query *query, int at)
 {
 	for (; at < query->argc; at++) {
-		if (!strcmp(query->argv[at], "sort") || !strcmp(query->argv[at], "limit")) {
-			const char *before = at ? query->argv[at - 1] : "";
+		const char *before = at ? query->argv[at - 1] : "";
 
-			if (!strchr("=!<>", before[0]) || !*before)
-				break;
-		}
+		if (word_index(query->argv[at], query_site_words) >= 0 &&
+		    (!strchr("=!<>", before[0]) || !*before))
+			break;
 	}
 	return at;
 }
 
-static struct err *parse_order(const struct query *query, struct site_spec *spec, int at)
+static struct err *parse_word(const struct call *call, struct query *query,
+			      struct site_spec *spec, enum site_word word, const char *value)
 {
-	struct err *err = NULL;
-	unsigned key;
+	unsigned key = spec->sort;
+	struct err *err;
 
-	if (at < query->argc && !strcmp(query->argv[at], "sort")) {
-		err = choose("sort", query->argv[at + 1], query_sort_keys, &key);
-		if (err)
-			return err_hint(err, "sort bytes, count, age, growth or rate");
+	if (word == WORD_SORT) {
+		err = choose("sort", value, query_sort_keys, &key);
 		spec->sort = key;
-		at += 2;
+		return err ? err_hint(err, "sort bytes, count, age, growth or rate") : NULL;
 	}
-	if (at < query->argc && !strcmp(query->argv[at], "limit")) {
-		if (at + 1 == query->argc)
-			return err_create(ERR_USAGE, "a number goes after limit");
-		err = parse_number(query->argv[at + 1], &spec->limit);
-		at += 2;
+	if (!value)
+		return err_create(ERR_USAGE, "a %s goes after %s",
+				  word == WORD_LIMIT ? "number" : "moment",
+				  query_site_words[word]);
+	if (word == WORD_LIMIT)
+		return parse_number(value, &spec->limit);
+	return moment_choose(call, value, query->now_ns,
+			     word == WORD_SINCE ? &query->since : &query->at);
+}
+
+static struct err *parse_words(const struct call *call, struct query *query,
+			       struct site_spec *spec, int at)
+{
+	unsigned seen = 0;
+	struct err *err = NULL;
+
+	for (; !err && at < query->argc; at += 2) {
+		int word = word_index(query->argv[at], query_site_words);
+
+		if (word < 0)
+			return call_bad_word(query->argv[at]);
+		if (seen & 1u << word)
+			return err_create(ERR_USAGE, "%s is there twice", query->argv[at]);
+		seen |= 1u << word;
+		err = parse_word(call, query, spec, (enum site_word)word, query->argv[at + 1]);
 	}
-	if (!err && at < query->argc)
-		err = call_bad_word(query->argv[at]);
+	query->sorted = seen & 1u << WORD_SORT;
 	return err;
 }
 
 /* All-time counts are read before the records (log/totals.h). */
 static struct err *add_up(const struct call *call, struct query *query, struct site_spec *spec)
 {
-	const struct filter_env env = env_of(call, query);
+	const struct filter_env env = query_env(call, query);
 	struct in_hand in_hand = { VEC_INIT };
 	struct log_totals totals;
 	struct err *err = session_totals(call->session, &totals);
@@ -265,25 +294,95 @@ static struct err *add_up(const struct call *call, struct query *query, struct s
 	return err;
 }
 
-/* This answer also becomes a moment that a later one can be compared with. */
+static struct err *not_of_then(const char *what)
+{
+	return err_hint(err_create(ERR_USAGE, "%s is not known for an earlier moment", what),
+			"known are: by stack, function or module; a filter on function and module");
+}
+
+/* A moment has sums by stack only; the names of a stack are known. */
+static struct err *check_past(const struct query *query, const struct site_spec *spec)
+{
+	if (spec->by == SITE_THREAD || spec->by == SITE_SIZE)
+		return not_of_then(query_by[spec->by]);
+	if (spec->sort == SITE_SORT_AGE)
+		return not_of_then("age");
+	vec_each(cond, &query->filter.conds)
+		if (!(1u << cond->attr & NAME_ATTRS))
+			return not_of_then(filter_attr_name(cond->attr));
+	return NULL;
+}
+
+/* Growth is computed from one moment to a later one. */
+static struct err *check_since(const struct query *query)
+{
+	uint64_t until = query->at.word ? query->at.moment.time_ns : query->now_ns;
+
+	if (!query->since.word || query->since.moment.time_ns < until)
+		return NULL;
+	return err_hint(err_create(ERR_USAGE, "since %s: this moment is not before %s",
+				   query->since.word, query->at.word ? query->at.word : "now"),
+			"choose a mark, or -10m; `malloc diff` compares in both directions");
+}
+
+static struct err *build_past(const struct call *call, struct query *query, struct site_spec *spec)
+{
+	const struct filter_env env = query_env(call, query);
+	struct err *err = check_past(query, spec);
+
+	if (!err && query->since.word)
+		spec->since = &query->since.moment;
+	return err ? err : sites_from_moment(&env, &query->filter, &query->at.moment, spec,
+					     &query->sites);
+}
+
+/* Find the moment with which growth is computed: that of `since`, or a sample of the history. */
+static struct err *find_since(const struct call *call, const struct query *query,
+			      struct site_spec *spec, struct moment *sampled)
+{
+	const struct history_sample *sample;
+	struct err *err;
+
+	if (query->since.word) {
+		spec->since = &query->since.moment;
+		return NULL;
+	}
+	sample = session_growth(call->session, query->now_ns);
+	if (!sample)
+		return NULL;
+	err = moment_unpack(&sample->moment, sample->time_ns, sampled);
+	if (!err)
+		spec->since = sampled;
+	return err;
+}
+
+/* The moment of this answer also becomes a sample. */
+static struct err *build_now(const struct call *call, struct query *query, struct site_spec *spec)
+{
+	CLEANUP(moment_free) struct moment now = MOMENT_INIT, sampled = MOMENT_INIT;
+	struct err *err = find_since(call, query, spec, &sampled);
+
+	if (err)
+		return err;
+	spec->taken = &now;
+	session_fix_stacks(call->session);
+	err = add_up(call, query, spec);
+	session_release_stacks(call->session);
+	return err ? err : session_history_add(call->session, &now);
+}
+
 static struct err *build_sites(const struct call *call, struct query *query, struct site_spec *spec)
 {
-	struct moments *moments = session_moments(call->session);
-	struct moment now = MOMENT_INIT;
 	struct err *err;
 
 	spec->by = query->by;
 	spec->ctx = &query->names;
-	if (moments) {
-		spec->since = moments_before(moments, query->now_ns);
-		spec->taken = &now;
-	}
-	session_fix_stacks(call->session);
-	err = add_up(call, query, spec);
-	session_release_stacks(call->session);
-	if (moments && !err)
-		moments_add(moments, &now);
-	return err;
+	if (query->at.now)
+		query->at.word = NULL;
+	err = check_since(query);
+	if (err)
+		return err;
+	return query->at.word ? build_past(call, query, spec) : build_now(call, query, spec);
 }
 
 struct err *query_sites(const struct call *call, struct query *query)
@@ -303,8 +402,22 @@ struct err *query_sites(const struct call *call, struct query *query)
 		err = filter_parse(end - at, (const char *const *)query->argv + at, ALL_ATTRS,
 				   &query->filter, NULL, NULL);
 	if (!err)
-		err = parse_order(query, &spec, end);
+		err = parse_words(call, query, &spec, end);
+	query->limit = spec.limit;
+	query->sort = spec.sort;
 	return err ? err : build_sites(call, query, &spec);
+}
+
+struct err *query_walk(const struct call *call, bool blocks, struct query *query)
+{
+	struct listing listing = {
+		.query = query,
+		.source = { .of = LIST_BLOCKS, .filter = &query->filter, .order = &query->order,
+			    .env = query_env(call, query) },
+	};
+	const struct session_heap_look at = { list_at, &listing };
+
+	return session_heap(call->session, SESSION_HEAP_WALK, blocks ? &at : NULL, &query->heap);
 }
 
 static bool parse_kind(const char *word, uint32_t *kinds)
@@ -388,7 +501,7 @@ struct err *query_leaks(const struct call *call, struct query *query)
 				    &query->found);
 	if (err)
 		return err;
-	matching.env = env_of(call, query);
+	matching.env = query_env(call, query);
 	spec.mean = log_config(matching.env.log).sample;
 	if (spec.nr_suppressions)
 		spec.suppression_of = stack_suppress_of;

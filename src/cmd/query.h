@@ -7,6 +7,7 @@
 
 #include <tcl.h>
 
+#include "cmd/moments.h"
 #include "heap/leak.h"
 #include "heap/block_list.h"
 #include "report/traceback.h"
@@ -26,16 +27,21 @@ struct query {
 	struct list *list;	/* of query_blocks, query_free_chunks */
 	struct blocks blocks;	/* of query_stale */
 	struct session_heap heap;	/* of the list */
+	/* Of query_sites: */
 	enum site_by by;
-	struct sites sites;	/* of query_sites */
+	struct chosen_moment since, at;
+	struct sites sites;
+	uint64_t limit;		/* how many were asked for at most */
+	enum site_sort sort;
+	bool sorted;		/* sort was among the words */
 	/* Set by query_leaks: */
 	struct session_leaks found;
 	struct leaks leaks;
 	struct stack_suppress suppress;
 };
 
-/* The words for enum site_by and enum site_sort. NULL ends each. */
-extern const char *const query_by[], *const query_sort_keys[];
+/* The words for enum site_by and enum site_sort, and what may go before such. NULL ends each. */
+extern const char *const query_by[], *const query_sort_keys[], *const query_site_words[];
 
 /*
  * Parse FILTER, sort and limit, and list the blocks. The caller frees query, also after an error;
@@ -47,8 +53,14 @@ struct err *query_blocks(const struct call *call, struct query *query) MUST_CHEC
  * ERR_UNSUPPORTED or ERR_STATE if there is no heap to walk.
  */
 struct err *query_free_chunks(const struct call *call, struct query *query) MUST_CHECK;
-/* Parse by, FILTER, sort and limit, and add up the sites. */
+/* Parse by, FILTER, then sort, limit, since and at in any order, and add up the sites. */
 struct err *query_sites(const struct call *call, struct query *query) MUST_CHECK;
+/*
+ * Walk the heaps after query_sites and, if the blocks are asked for, list those that FILTER keeps.
+ */
+struct err *query_walk(const struct call *call, bool blocks, struct query *query) MUST_CHECK;
+/* What the filter of query is applied with. */
+struct filter_env query_env(const struct call *call, struct query *query);
 /* Parse kinds, FILTER, -stop or -snapshot, and make the loss records. */
 struct err *query_leaks(const struct call *call, struct query *query) MUST_CHECK;
 /*

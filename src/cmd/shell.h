@@ -19,6 +19,7 @@ struct debug_server;
 struct original;
 struct prompt;
 struct redirect;
+struct screen;
 
 /* --fail-on-leak (theory in fail_on_leak.c). */
 struct gate {
@@ -44,6 +45,7 @@ struct shell {
 	bool echo;			/* a typed line is evaluated: its result is printed */
 	unsigned depth;			/* scripts at work, one inside the other */
 	bool cancelled;			/* a signal has come, and all scripts are ending */
+	bool ends_itself;		/* Ctrl-C ends the command at work, and no script with it */
 
 	/* These are set by `set`. */
 	bool pager, units;
@@ -65,7 +67,9 @@ struct shell {
 	pid_t thread;			/* the one of `where` and `registers`; 0: the main thread */
 	struct redirect *redirect;	/* innermost; NULL: standard output is mdbg's */
 	struct prompt *prompt;		/* NULL: not started */
+	struct screen *screen;		/* the command at work draws on it; NULL */
 	Tcl_Obj *on[EVENT_SCRIPTS];
+	Tcl_TimerToken sampling;	/* the next sample of the history (sampling.h) */
 	VEC(struct alias *) aliases;
 	VEC(struct original *) originals;	/* Tcl's own commands under ours */
 };

@@ -8,6 +8,7 @@
 #include "base/cancel.h"
 #include "base/cleanup.h"
 #include "cmd/debuginfod.h"
+#include "cmd/sampling.h"
 #include "cmd/shell.h"
 #include "cmd/suggest.h"
 #include "os/processes.h"
@@ -36,6 +37,7 @@ static struct err *after(struct shell *shell, struct err *err)
 {
 	if (!err) {
 		shell->thread = 0;
+		sampling_attached(shell);
 		fail_on_leak_begin(shell);
 		err = target_command_new_symbols(shell);
 	}

@@ -64,6 +64,17 @@ static inline void live_counts_add(struct live_counts *live, uint64_t mean,
 	live->at[block->stack].bytes += share.bytes;
 }
 
+/* The same for a block of a scan, whose stack may be newer than live_counts_init. */
+static inline struct err *live_counts_meet(const struct log *log, struct live_counts *live,
+					   uint64_t mean, const struct block *block)
+{
+	if (UNLIKELY(block->stack >= live->nr) && block->stack <= log_stacks(log) &&
+	    !vec_slot(live, block->stack))
+		return err_nomem;
+	live_counts_add(live, mean, block);
+	return NULL;
+}
+
 /* Records that are live but not in the table, because a realloc has them in hand. */
 struct in_hand {
 	VEC(struct log_record) vec;

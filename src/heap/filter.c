@@ -157,6 +157,14 @@ bool filter_is_timed(const struct filter *filter)
 	return false;
 }
 
+bool filter_is_by_stack(const struct filter *filter)
+{
+	vec_each(cond, &filter->conds)
+		if (!cond->glob)
+			return false;
+	return true;
+}
+
 bool filter_matches(const struct filter *filter, const struct filter_env *env,
 		    const struct block *block)
 {

@@ -70,6 +70,8 @@ bool filter_is_attr(const char *word);
 const char *filter_attr_name(enum filter_attr attr);
 /* Does it ask for something that only records have: thread, time, age, seq? */
 bool filter_is_timed(const struct filter *filter);
+/* Does it ask only for function and module, so that either all blocks of a stack match, or none? */
+bool filter_is_by_stack(const struct filter *filter);
 bool filter_matches(const struct filter *filter, const struct filter_env *env,
 		    const struct block *block);
 /* Checks all conditions except those on function and module, which need names. */

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The sums of live blocks at earlier moments. */
+/* Takes, packs and unpacks the sums of live blocks of a moment. */
 
 #include "heap/moment.h"
+
+#include "base/cleanup.h"
+
+#define NUMBER_MOST	10u	/* bytes of a packed number of 64 bits */
+#define SUM_MOST	(3 * NUMBER_MOST)
 
 struct err *moment_take(const struct live_counts *live, uint64_t time_ns, struct moment *ret)
 {
@@ -22,57 +27,120 @@ struct err *moment_take(const struct live_counts *live, uint64_t time_ns, struct
 	return err;
 }
 
+struct counting {
+	const struct log *log;
+	uint64_t mean;
+	struct live_counts live;
+};
+
+static struct err *count(const struct block *block, uint64_t slot UNUSED, void *ctx)
+{
+	struct counting *counting = ctx;
+
+	return live_counts_meet(counting->log, &counting->live, counting->mean, block);
+}
+
+struct err *moment_from_log(const struct log *log, const struct in_hand *in_hand, uint64_t time_ns,
+			    struct moment *ret)
+{
+	struct counting counting = { .log = log, .mean = log_config(log).sample };
+	struct err *err = live_counts_init(log, &counting.live);
+
+	if (!err)
+		err = blocks_each(log, in_hand, count, &counting);
+	if (!err)
+		err = moment_take(&counting.live, time_ns, ret);
+	vec_free(&counting.live);
+	return err;
+}
+
 void moment_free(struct moment *moment)
 {
 	vec_free(&moment->vec);
 }
 
-/* Returns how many moments are old enough. */
-static uint32_t old_enough(const struct moments *moments, uint64_t now_ns)
+struct sample_share moment_total(const struct moment *moment)
 {
-	uint32_t nr = 0;
+	struct sample_share total = { 0, 0 };
 
-	while (nr < moments->nr && moments->at[nr].time_ns + MOMENT_AGE_NS <= now_ns)
-		nr++;
-	return nr;
+	vec_each(sum, &moment->vec) {
+		total.bytes += sum->bytes;
+		total.blocks += sum->count;
+	}
+	return total;
 }
 
-const struct moment *moments_before(const struct moments *moments, uint64_t now_ns)
+static uint8_t *put_number(uint8_t *at, uint64_t number)
 {
-	uint32_t nr = old_enough(moments, now_ns);
-
-	return nr ? &moments->at[nr - 1] : NULL;
+	for (; number > 127; number >>= 7)
+		*at++ = (uint8_t)(number | 128);
+	*at++ = (uint8_t)number;
+	return at;
 }
 
-static void drop_first(struct moments *moments, uint32_t nr)
+static const uint8_t *get_number(const uint8_t *at, uint64_t *ret)
 {
-	for (uint32_t i = 0; i < nr; i++)
-		moment_free(&moments->at[i]);
-	for (uint32_t i = nr; i < moments->nr; i++)
-		moments->at[i - nr] = moments->at[i];
-	moments->nr -= nr;
+	unsigned shift = 0;
+
+	*ret = 0;
+	do {
+		*ret |= (uint64_t)(*at & 127) << shift;
+		shift += 7;
+	} while (*at++ & 128);
+	return at;
 }
 
-/*
- * Only the latest of the moments that are old enough is needed. At most one of the others is a step
- * older than this one, since steps are half of that age. So there is room.
- */
-void moments_add(struct moments *moments, struct moment *moment)
+/* Most sums take a quarter of SUM_MOST, so the result is copied to memory of its own size. */
+struct err *moment_pack(const struct moment *moment, struct packed_moment *ret)
 {
-	uint32_t nr = old_enough(moments, moment->time_ns);
+	AUTO_FREE uint8_t *bytes = malloc(moment->vec.nr * SUM_MOST + 1);
+	uint8_t *at = bytes, *fitting;
+	uint32_t stack = 0;
 
-	if (nr > 1)
-		drop_first(moments, nr - 1);
-	if (moments->nr == MOMENTS_MOST ||
-	    (moments->nr &&
-	     moments->at[moments->nr - 1].time_ns + MOMENT_STEP_NS > moment->time_ns))
-		moment_free(moment);
+	if (!bytes)
+		return err_nomem;
+	vec_each(sum, &moment->vec) {
+		at = put_number(at, sum->stack - stack);
+		at = put_number(at, sum->bytes);
+		at = put_number(at, sum->count);
+		stack = sum->stack;
+	}
+	*ret = (struct packed_moment){ NULL, (size_t)(at - bytes) };
+	if (!ret->len)
+		return NULL;
+	fitting = malloc(ret->len);
+	if (!fitting)
+		return err_nomem;
+	ret->at = memcpy(fitting, bytes, ret->len);
+	return NULL;
+}
+
+struct err *moment_unpack(const struct packed_moment *packed, uint64_t time_ns, struct moment *ret)
+{
+	const uint8_t *at = packed->at, *end = packed->len ? at + packed->len : at;
+	struct moment moment = { time_ns, VEC_INIT };
+	struct err *err = NULL;
+	uint32_t stack = 0;
+
+	while (at != end && !err) {
+		struct moment_sum sum;
+		uint64_t behind;
+
+		at = get_number(at, &behind);
+		at = get_number(at, &sum.bytes);
+		at = get_number(at, &sum.count);
+		sum.stack = stack += (uint32_t)behind;
+		err = vec_push(&moment.vec, sum);
+	}
+	if (err)
+		moment_free(&moment);
 	else
-		moments->at[moments->nr++] = *moment;
-	*moment = (struct moment)MOMENT_INIT;
+		*ret = moment;
+	return err;
 }
 
-void moments_clear(struct moments *moments)
+void packed_moment_free(struct packed_moment *packed)
 {
-	drop_first(moments, moments->nr);
+	free(packed->at);
+	*packed = (struct packed_moment){ NULL, 0 };
 }

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Moments: sums of the live blocks of each stack, at times when mdbg has read the log. Growth is
- * the difference of two moments.
+ * Moments: sums of the live blocks of each stack, at one time. Growth is the difference of two
+ * moments.
  *
- * A moment has all stacks with live blocks. Stacks keep their ids as long as the log exists, so
- * that the sums of two moments can be compared by them. Moments are valid only for their log, and
- * only while all allocations and frees are recorded: a caller that resets the log, or takes the
- * probes out, clears the moments.
+ * A moment has all stacks with live blocks. So the difference of two moments has every change
+ * between them, also those of small sites. Stacks keep their ids as long as the log exists, so that
+ * the sums of two moments can be compared by them. Moments are valid only for their log.
+ *
+ * A moment that is stored for later is packed. In a packed moment each sum is three numbers: the
+ * id of its stack less that of the sum before it, the bytes, the count. A number has seven bits in
+ * each byte, the lowest bits first; the eighth bit is set in all bytes of a number but its last one
+ * (LEB128). Most sums take five to seven bytes; a struct moment_sum takes 24.
  */
 #pragma once
 
@@ -20,7 +24,7 @@ struct moment_sum {
 
 struct moment {
 	uint64_t time_ns;		/* since the epoch, by the log's clock */
-	VEC(struct moment_sum) vec;	/* by stack; none is 0 */
+	VEC(struct moment_sum) vec;	/* sorted by stack; no count is 0 */
 };
 
 #define MOMENT_INIT	{ 0, VEC_INIT }
@@ -28,23 +32,20 @@ struct moment {
 /* The sums of the live blocks at a time. */
 struct err *moment_take(const struct live_counts *live, uint64_t time_ns,
 			struct moment *ret) MUST_CHECK;
+/* The same for the blocks of a log and those in hand, which may be NULL (blocks_each). */
+struct err *moment_from_log(const struct log *log, const struct in_hand *in_hand, uint64_t time_ns,
+			    struct moment *ret) MUST_CHECK;
 void moment_free(struct moment *moment);
+/* Returns the sums over all stacks. */
+struct sample_share moment_total(const struct moment *moment);
 
-/*
- * A few moments of one log, oldest first: as many as it takes to have one that is MOMENT_AGE_NS old
- * or a little older whenever somebody asks, however often moments are added.
- */
-#define MOMENT_AGE_NS	2000000000ull	/* growth over less says little */
-#define MOMENT_STEP_NS	1000000000ull	/* a moment that is closer to the last one is not kept */
-#define MOMENTS_MOST	3u		/* one that is old enough, and those of the steps since */
-
-struct moments {
-	struct moment at[MOMENTS_MOST];
-	uint32_t nr;
+/* It does not contain the time of the moment. All zeros: there was no live block. */
+struct packed_moment {
+	uint8_t *at;
+	size_t len;
 };
 
-/* Returns the latest moment that is MOMENT_AGE_NS old at now_ns; NULL: there is none. */
-const struct moment *moments_before(const struct moments *moments, uint64_t now_ns);
-/* Add a moment, or free it; moments that are not needed any more are freed. */
-void moments_add(struct moments *moments, struct moment *moment);
-void moments_clear(struct moments *moments);
+struct err *moment_pack(const struct moment *moment, struct packed_moment *ret) MUST_CHECK;
+struct err *moment_unpack(const struct packed_moment *packed, uint64_t time_ns,
+			  struct moment *ret) MUST_CHECK;
+void packed_moment_free(struct packed_moment *packed);

@@ -54,7 +54,8 @@ struct site_sums {
 
 static bool by_name(const struct site_sums *sums)
 {
-	return sums->spec->by == SITE_FUNCTION || sums->spec->by == SITE_MODULE;
+	return sums->spec->by == SITE_FUNCTION || sums->spec->by == SITE_LINE ||
+	       sums->spec->by == SITE_MODULE;
 }
 
 static struct err *named_key(struct site_sums *sums, uint32_t stack, uint64_t *ret)
@@ -75,6 +76,7 @@ static struct err *site_key(struct site_sums *sums, const struct block *block, u
 {
 	switch (sums->spec->by) {
 	case SITE_FUNCTION:
+	case SITE_LINE:
 	case SITE_MODULE:
 		return named_key(sums, block->stack, ret);
 	case SITE_THREAD:
@@ -149,10 +151,10 @@ static struct err *add_site(struct site_sums *sums, uint64_t key, uint32_t stack
 		     vec_push(&sums->sites.vec, ((struct site){ .key = key, .stack = stack }));
 }
 
-/* A block that the filter has kept. */
-static struct err *sums_add(struct site_sums *sums, const struct block *block)
+/* Add a block that has passed the filter; share is what it stands for. */
+static struct err *sums_add(struct site_sums *sums, const struct block *block,
+			    struct sample_share share)
 {
-	struct sample_share share = block_share(sums->mean, block);
 	uint64_t key = 0;
 	uint32_t number;
 	struct site *site;
@@ -258,6 +260,7 @@ static struct err *totals(struct site_sums *sums, const struct live_counts *live
 		site->total += all.blocks;
 		site->total_bytes += all.bytes;
 		site->freed += all.blocks - held.blocks;
+		site->freed_bytes += all.bytes - held.bytes;
 	}
 	return err;
 }
@@ -272,22 +275,28 @@ static struct err *add_growth(struct site_sums *sums, uint32_t stack, uint64_t b
 	return err;
 }
 
-/*
- * Compute the growth of each site: its live bytes, less those at the earlier moment. A stack may
- * have become complete since then.
- */
-static struct err *growths(struct site_sums *sums, const struct live_counts *live)
+/* Add the sums of a moment to growth, multiplied by `sign`. A stack may be complete since then. */
+static struct err *add_growths(struct site_sums *sums, const struct moment *moment, uint64_t sign)
 {
-	const struct moment *since = sums->spec->since;
 	struct err *err = NULL;
 
+	vec_each_while(sum, &moment->vec, !err)
+		err = add_growth(sums, log_stack_whole(sums->log, sum->stack), sign * sum->bytes);
+	return err;
+}
+
+/* Compute the growth of each site: its bytes at this moment, less those at the earlier moment. */
+static struct err *growths(struct site_sums *sums, const struct moment *now)
+{
+	const struct moment *since = sums->spec->since;
+	struct err *err;
+
+	if (!since || since->time_ns >= sums->now_ns)
+		return NULL;
 	sums->sites.growth_ns = sums->now_ns - since->time_ns;
-	for (size_t i = 0; i < live->nr && !err; i++)
-		if (live->at[i].blocks)
-			err = add_growth(sums, (uint32_t)i, live->at[i].bytes);
-	for (size_t i = 0; i < since->vec.nr && !err; i++)
-		err = add_growth(sums, log_stack_whole(sums->log, since->vec.at[i].stack),
-				 -since->vec.at[i].bytes);
+	err = add_growths(sums, now, 1);
+	if (!err)
+		err = add_growths(sums, since, UINT64_MAX);
 	for (size_t i = 0; i < sums->sites.vec.nr && !err; i++) {
 		struct site *site = &sums->sites.vec.at[i];
 
@@ -402,30 +411,17 @@ static struct site_sums sums_begin(const struct log *log, const struct site_spec
 	};
 }
 
-/* Add the facts that are known only by stack. */
-static struct err *add_stacks(struct site_sums *sums, const struct live_counts *live)
+static bool by_stacks(const struct site_sums *sums)
 {
-	const struct moment *since = sums->spec->since;
-	struct err *err = NULL;
-
-	if (!by_name(sums) && sums->spec->by != SITE_STACK)
-		return NULL;
-	err = totals(sums, live);
-	return err || !since || since->time_ns >= sums->now_ns ? err : growths(sums, live);
+	return by_name(sums) || sums->spec->by == SITE_STACK;
 }
 
-/* live are all blocks, kept or not: the rest of all-time's were freed. */
-static struct err *sums_end(struct site_sums *sums, const struct live_counts *live,
-			    struct sites *ret)
+/* Finish the sites when all blocks are added up. */
+static void finish(struct site_sums *sums, struct sites *ret)
 {
 	struct sites *sites = &sums->sites;
 	enum site_sort sort = sums->spec->sort;
-	struct err *err = add_stacks(sums, live);
 
-	if (!err && sums->spec->taken)
-		err = moment_take(live, sums->now_ns, sums->spec->taken);
-	if (err)
-		return err;
 	ages(sums);
 	if (sums->spec->by != SITE_STACK)
 		pick_stacks(sums);
@@ -434,7 +430,26 @@ static struct err *sums_end(struct site_sums *sums, const struct live_counts *li
 	sites->vec.nr = MIN(sites->vec.nr, sums->spec->limit);
 	*ret = *sites;
 	*sites = (struct sites)SITES_INIT;
-	return NULL;
+}
+
+/* live are all blocks, kept or not: the rest of all-time's were freed. */
+static struct err *sums_end(struct site_sums *sums, const struct live_counts *live,
+			    struct sites *ret)
+{
+	struct moment now = MOMENT_INIT;
+	struct err *err = by_stacks(sums) ? totals(sums, live) : NULL;
+
+	if (!err && (sums->spec->taken || sums->spec->since))
+		err = moment_take(live, sums->now_ns, &now);
+	if (!err && by_stacks(sums))
+		err = growths(sums, &now);
+	if (!err)
+		finish(sums, ret);
+	if (err || !sums->spec->taken)
+		moment_free(&now);
+	else
+		*sums->spec->taken = now;
+	return err;
 }
 
 static void sums_free(struct site_sums *sums)
@@ -455,8 +470,8 @@ struct err *sites_build(const struct log *log, const struct blocks *blocks,
 	struct site_sums sums CLEANUP(sums_free) = sums_begin(log, spec, now_ns);
 	struct err *err = NULL;
 
-	for (size_t i = 0; i < blocks->vec.nr && !err; i++)
-		err = sums_add(&sums, &blocks->vec.at[i]);
+	vec_each_while(block, &blocks->vec, !err)
+		err = sums_add(&sums, block, block_share(sums.mean, block));
 	return err ? err : sums_end(&sums, &blocks->live, ret);
 }
 
@@ -470,16 +485,12 @@ struct adding {
 static struct err *add(const struct block *block, uint64_t slot UNUSED, void *ctx)
 {
 	struct adding *adding = ctx;
-	const struct log *log = adding->sums->log;
+	uint64_t mean = adding->sums->mean;
+	struct err *err = live_counts_meet(adding->sums->log, &adding->live, mean, block);
 
-	/* A stack may have come since the scan began. */
-	if (UNLIKELY(block->stack >= adding->live.nr) && block->stack <= log_stacks(log) &&
-	    !vec_slot(&adding->live, block->stack))
-		return err_nomem;
-	live_counts_add(&adding->live, adding->sums->mean, block);
-	if (!filter_matches(adding->filter, adding->env, block))
-		return NULL;
-	return sums_add(adding->sums, block);
+	if (err || !filter_matches(adding->filter, adding->env, block))
+		return err;
+	return sums_add(adding->sums, block, block_share(mean, block));
 }
 
 struct err *sites_from_log(const struct filter_env *env, const struct filter *filter,
@@ -495,6 +506,30 @@ struct err *sites_from_log(const struct filter_env *env, const struct filter *fi
 	if (!err)
 		err = sums_end(&sums, &adding.live, ret);
 	vec_free(&adding.live);
+	return err;
+}
+
+struct err *sites_from_moment(const struct filter_env *env, const struct filter *filter,
+			      const struct moment *moment, const struct site_spec *spec,
+			      struct sites *ret)
+{
+	struct site_sums sums CLEANUP(sums_free) = sums_begin(env->log, spec, moment->time_ns);
+	struct err *err = NULL;
+
+	sums.sites.past = true;
+	for (size_t i = 0; i < moment->vec.nr && !err; i++) {
+		const struct moment_sum *sum = &moment->vec.at[i];
+		struct block block = { .stack = log_stack_whole(env->log, sum->stack) };
+
+		if (filter_matches(filter, env, &block))
+			err = sums_add(&sums, &block,
+				       (struct sample_share){ .bytes = sum->bytes,
+							      .blocks = sum->count });
+	}
+	if (!err)
+		err = growths(&sums, moment);
+	if (!err)
+		finish(&sums, ret);
 	return err;
 }
 

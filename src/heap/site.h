@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sites: blocks added up by stack, function, module, thread or size. */
+/* Sites: blocks added up by stack, function, line, module, thread or size. */
 #pragma once
 
 #include "heap/filter.h"
 #include "heap/moment.h"
 #include "log/totals.h"
 
-enum site_by { SITE_STACK, SITE_FUNCTION, SITE_MODULE, SITE_THREAD, SITE_SIZE };
+enum site_by { SITE_STACK, SITE_FUNCTION, SITE_LINE, SITE_MODULE, SITE_THREAD, SITE_SIZE };
 enum site_sort { SITE_SORT_BYTES, SITE_SORT_COUNT, SITE_SORT_AGE, SITE_SORT_GROWTH,
 		SITE_SORT_RATE };
 
 struct site {
-	/* stack id; function or module: number given by key_of; thread: registry index; size */
+	/* stack id; function, line or module: number given by key_of; thread: registry index; size */
 	uint64_t key;
 	/* a stack of this site (the one with most bytes), LOG_STACK_NONE if none */
 	uint32_t stack;
@@ -25,7 +25,7 @@ struct site {
 	 * by size). log/totals.h says what these are while the target runs.
 	 */
 	uint64_t total, total_bytes;
-	uint64_t freed;			/* of total: the rest is live */
+	uint64_t freed, freed_bytes;	/* of total and total_bytes; the rest is live */
 	/*
 	 * age in ns of live blocks whose time is known; 0 without any. Of an even number the median
 	 * is the mean of the two in the middle
@@ -43,17 +43,18 @@ struct sites {
 	VEC(struct site) vec;
 	uint64_t bytes, count;	/* of all (as of one), before the limit: what shares are of */
 	uint64_t growth_ns;	/* how long growth is over; 0: growth is not known */
+	bool past;		/* of a moment: only bytes, count and growth are known */
 };
 
-#define SITES_INIT	{ VEC_INIT, 0, 0, 0 }
+#define SITES_INIT	{ VEC_INIT, 0, 0, 0, false }
 
 struct site_spec {
 	enum site_by by;
 	enum site_sort sort;
 	uint64_t limit;			/* UINT64_MAX: none */
 	/*
-	 * For SITE_FUNCTION and SITE_MODULE: a number for the key of a stack (equal numbers: same
-	 * site).
+	 * For SITE_FUNCTION, SITE_LINE and SITE_MODULE: a number for the key of a stack (equal
+	 * numbers: same site).
 	 */
 	uint64_t (*key_of)(void *ctx, uint32_t stack, enum site_by by);
 	void *ctx;
@@ -77,4 +78,11 @@ struct err *sites_build(const struct log *log, const struct blocks *blocks,
 struct err *sites_from_log(const struct filter_env *env, const struct filter *filter,
 			   const struct in_hand *in_hand, const struct site_spec *spec,
 			   struct sites *ret) MUST_CHECK;
+/*
+ * The sites of a moment, by stack, function or module. The filter must have conditions on function
+ * and module only, because a moment has no other attributes of blocks.
+ */
+struct err *sites_from_moment(const struct filter_env *env, const struct filter *filter,
+			      const struct moment *moment, const struct site_spec *spec,
+			      struct sites *ret) MUST_CHECK;
 void sites_free(struct sites *sites);

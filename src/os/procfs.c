@@ -130,6 +130,19 @@ struct err *procfs_runs(pid_t tid, uint64_t *ret)
 	return err;
 }
 
+struct err *procfs_rss(pid_t tid, uint64_t *ret)
+{
+	AUTO_FREE char *text = NULL;
+	uint64_t pages;
+	struct err *err = procfs_file(tid, "statm", &text, NULL);
+
+	if (!err && sscanf(text, "%*u %" SCNu64, &pages) != 1)
+		return err_create(ERR_FORMAT, "/proc/%d/statm has no resident pages", tid);
+	if (!err)
+		*ret = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	return err;
+}
+
 struct err *procfs_syscall(pid_t tid, long *ret)
 {
 	AUTO_FREE char *text = NULL;

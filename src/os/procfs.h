@@ -79,6 +79,11 @@ struct proc_status {
 };
 
 struct err *procfs_status(pid_t tid, struct proc_status *ret) MUST_CHECK;
+/*
+ * The resident bytes of tid's process, by /proc/TID/statm; 0: tid is a kernel thread, or a first
+ * thread that has ended. This takes 10 us, where /proc/TID/status takes 40.
+ */
+struct err *procfs_rss(pid_t tid, uint64_t *ret) MUST_CHECK;
 
 /* The kernel's PF_KTHREAD and PF_EXITING, in proc_stat.flags. */
 #define PROC_KERNEL_THREAD	0x00200000u

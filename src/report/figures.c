@@ -12,6 +12,7 @@
 #include "probe/runtimes.h"
 #include "report/blocks.h"
 #include "report/lack_text.h"
+#include "report/moment_text.h"
 #include "report/out.h"
 #include "report/text_table.h"
 #include "session/session.h"
@@ -427,6 +428,7 @@ struct err *figures_print(struct session *session, const struct figures *figures
 	}
 	if (verbose) {
 		print_accounts(figures, out);
+		history_print(session, out);
 		err = print_probes(session, out);
 		if (err)
 			return err;

@@ -210,6 +210,23 @@ static struct err *print_listing(struct listing *list, const struct session_leak
 	return err ? err : lacks_print(list->session, out);
 }
 
+static void print_head(struct session *session, const struct session_leaks *found,
+		       const struct leaks *leaks, struct out *out)
+{
+	out_heading(out, "Leak Summary of the Process:");
+	print_sums(leaks, out);
+	out_text(out, "\n");
+	print_likely(leaks, out);
+	holders_print(session, found, leaks, out);
+}
+
+void leaks_print_summary(struct session *session, const struct session_leaks *found,
+			 const struct leaks *leaks, struct out *out)
+{
+	print_head(session, found, leaks, out);
+	print_doubts(found, out);
+}
+
 struct err *leaks_print(struct session *session, const struct session_leaks *found,
 			const struct leaks *leaks, const struct suppressions *suppressions,
 			struct out *out)
@@ -218,11 +235,7 @@ struct err *leaks_print(struct session *session, const struct session_leaks *fou
 				.out = out };
 	struct err *err;
 
-	out_heading(out, "Leak Summary of the Process:");
-	print_sums(leaks, out);
-	out_text(out, "\n");
-	print_likely(leaks, out);
-	holders_print(session, found, leaks, out);
+	print_head(session, found, leaks, out);
 	err = print_listing(&list, found);
 	if (err)
 		return err;

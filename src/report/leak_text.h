@@ -19,6 +19,10 @@ struct err *leaks_print(struct session *session, const struct session_leaks *fou
 			const struct leaks *leaks, const struct suppressions *suppressions,
 			struct out *out) MUST_CHECK;
 
+/* Print nothing but the summary, and what is uncertain about it. */
+void leaks_print_summary(struct session *session, const struct session_leaks *found,
+			 const struct leaks *leaks, struct out *out);
+
 /*
  * Print the sites by stack of blocks that are old and reachable, with the share of all blocks of a
  * site that were freed.

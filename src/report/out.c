@@ -27,6 +27,14 @@ struct err *out_init_fd(struct out *out, int fd, const char *name)
 	return out->buf ? NULL : err_nomem;
 }
 
+struct err *out_init_text(struct out *out, struct str *to)
+{
+	struct err *err = out_init_fd(out, -1, "memory");
+
+	out->to = to;
+	return err;
+}
+
 static void fail(struct out *out, const struct err *err)
 {
 	if (out->failed)
@@ -88,10 +96,26 @@ static void write_all(struct out *out, const char *bytes, size_t len)
 	}
 }
 
+static void keep(struct out *out, const char *bytes, size_t len)
+{
+	struct err *err = str_add_bytes(out->to, bytes, len);
+
+	if (err)
+		fail(out, err);
+}
+
+static void give(struct out *out, const char *bytes, size_t len)
+{
+	if (out->to && len)
+		keep(out, bytes, len);
+	else if (!out->to)
+		write_all(out, bytes, len);
+}
+
 void out_flush(struct out *out)
 {
 	if (!out_done(out))
-		write_all(out, out->buf, out->len);
+		give(out, out->buf, out->len);
 	out->len = 0;
 }
 
@@ -126,7 +150,7 @@ static void put(struct out *out, const void *bytes, size_t len)
 			start_page(out);
 		out_flush(out);
 		if (len > OUT_ROOM) {
-			write_all(out, bytes, len);
+			give(out, bytes, len);
 			return;
 		}
 	}
@@ -230,6 +254,11 @@ void out_bold(struct out *out, bool on)
 void out_dim(struct out *out, bool on)
 {
 	add_code(out, on ? "\033[2m" : "\033[0m");
+}
+
+void out_control(struct out *out, const char *sequence)
+{
+	add(out, sequence, strlen(sequence));
 }
 
 void out_f(struct out *out, const char *fmt, ...)

@@ -29,6 +29,7 @@ struct out {
 	char *buf;		/* OUT_ROOM bytes */
 	size_t len;
 	int fd;
+	struct str *to;		/* text is kept here and not written to fd; NULL */
 	char name[256]; /* of the output, for errors: "standard output", a file's name */
 	bool reader_may_leave;	/* a broken pipe is the reader's wish, no error */
 	bool left;		/* the reader has left */
@@ -55,6 +56,8 @@ struct out {
 
 /* The caller closes fd, after out_finish. */
 struct err *out_init_fd(struct out *out, int fd, const char *name) MUST_CHECK;
+/* Keep the text in `to`, which the caller frees. */
+struct err *out_init_text(struct out *out, struct str *to) MUST_CHECK;
 /* Write the rest, and free the buffer. Returns the first error of all, or NULL. */
 struct err *out_finish(struct out *out) MUST_CHECK;
 /* Write all text that is still in the buffer. */
@@ -84,6 +87,8 @@ void out_address(struct out *out, uint64_t address);
 void out_bold(struct out *out, bool on);
 /* Turn faint text on or off, if colour is on. */
 void out_dim(struct out *out, bool on);
+/* Write one of mdbg's own sequences for the terminal, as it is. */
+void out_control(struct out *out, const char *sequence);
 /* Print a heading in bold, and an empty line. */
 void out_heading(struct out *out, const char *text);
 /* Print a line that says something about nr, unless nr is 0. */

@@ -7,6 +7,7 @@
 
 #include "base/cancel.h"
 #include "base/compiler.h"
+#include "heap/history.h"
 #include "log/log.h"
 #include "report/lack_text.h"
 #include "report/out.h"
@@ -15,6 +16,19 @@
 #include "session/session.h"
 
 #define INDENT	8	/* of the traceback */
+
+/* "line history.c:42"; a frame without a line is named by its function. */
+static struct err *line_label(const struct stack_names *names, uint64_t key, struct str *ret)
+{
+	int line = stack_names_line(names, key);
+	const char *name = stack_names_name(names, key);
+
+	if (line)
+		return str_addf(ret, "line %s:%d", name, line);
+	if (!key)
+		return str_addf(ret, "line %s", name);
+	return str_addf(ret, "function %s, line not known", name);
+}
 
 struct err *site_label(struct session *session, const struct stack_names *names, enum site_by by,
 		       const struct site *site, struct str *ret)
@@ -26,6 +40,8 @@ struct err *site_label(struct session *session, const struct stack_names *names,
 		return NULL;
 	case SITE_FUNCTION:
 		return str_addf(ret, "function %s", stack_names_name(names, site->key));
+	case SITE_LINE:
+		return line_label(names, site->key, ret);
 	case SITE_MODULE:
 		return str_addf(ret, "module %s", stack_names_name(names, site->key));
 	case SITE_SIZE:
@@ -41,25 +57,35 @@ struct err *site_label(struct session *session, const struct stack_names *names,
 #define AT(member)	offsetof(struct site, member)
 
 const struct site_field site_fields[] = {
-	{ .key = "bytes", .unit = SITE_BYTES, .at = AT(bytes), .stale = { "", " bytes in " } },
-	{ .key = "count", .at = AT(count), .stale = { "", " blocks; of " } },
+	{ .key = "bytes", .unit = SITE_BYTES, .at = AT(bytes), .past = true,
+	  .stale = { "", " bytes in " } },
+	{ .key = "count", .at = AT(count), .past = true, .stale = { "", " blocks; of " } },
 	{ .key = "total", .at = AT(total), .with = AT(total),
 	  .sites = { "    all-time ", " blocks, " }, .stale = { "", " ever recorded there " } },
 	{ .key = "totalbytes", .unit = SITE_BYTES, .at = AT(total_bytes), .with = AT(total),
 	  .sites = { "", " bytes; " } },
 	{ .key = "freed", .at = AT(freed), .with = AT(total),
-	  .sites = { "", " freed\n" }, .stale = { "", " (" } },
+	  .sites = { "", " freed" }, .stale = { "", " (" } },
+	{ .key = "freedbytes", .unit = SITE_BYTES, .at = AT(freed_bytes), .with = AT(total),
+	  .sites = { " (", " bytes)\n" } },
 	{ .unit = SITE_FREED_SHARE, .stale = { "", " %) were freed; " } },
 	{ .key = "oldest", .unit = SITE_AGE, .at = AT(oldest), .with = AT(count),
 	  .sites = { "    oldest ", ", " }, .stale = { "oldest ", "\n" } },
 	{ .key = "median", .unit = SITE_AGE, .at = AT(median), .with = AT(count),
 	  .sites = { "median ", "; " } },
-	{ .key = "growth", .unit = SITE_GROWTH, .at = AT(growth), .with = AT(count),
+	{ .key = "growth", .unit = SITE_GROWTH, .at = AT(growth), .with = AT(count), .past = true,
 	  .sites = { "growth ", "\n" } },
-	{ .key = "rate", .unit = SITE_RATE, .at = AT(rate) },
-	{ .key = "over", .unit = SITE_OVER },
+	{ .key = "rate", .unit = SITE_RATE, .at = AT(rate), .past = true },
+	{ .key = "over", .unit = SITE_OVER, .past = true },
 };
 const size_t site_fields_nr = ARRAY_SIZE(site_fields);
+
+bool site_figure_known(const struct sites *sites, const struct site_field *field)
+{
+	if (field->unit >= SITE_GROWTH && field->unit <= SITE_OVER)
+		return sites->growth_ns;
+	return field->past || !sites->past;
+}
 
 uint64_t site_figure(const struct site *site, const struct site_field *field)
 {
@@ -112,31 +138,40 @@ void site_print_stale(const struct sites *sites, const struct site *site, struct
 
 static void print_counts(const struct sites *sites, const struct site *site, struct out *out)
 {
+	/* For an earlier moment, growth is the only figure of its line. */
+	if (sites->past && sites->growth_ns)
+		out_text(out, "    ");
 	for (size_t i = 0; i < site_fields_nr; i++) {
 		const struct site_field *field = &site_fields[i];
 
+		if (sites->past && !site_figure_known(sites, field))
+			continue;
 		if (!field->with || *(const uint64_t *)((const char *)site + field->with))
 			print_field(sites, site, field, &field->sites, out);
 	}
 }
 
-struct err *headline_print(struct stack_names *names, uint32_t stack, struct out *out)
+struct err *site_headline(struct stack_names *names, uint32_t stack, struct str *ret)
 {
 	struct log_stack_view view = log_stack_get(session_log(names->session), stack);
 	enum symbol_names form = session_naming(names->session)->names;
-	AUTO_STR struct str text = STR_INIT;
 	struct symbol_frame frame;
-	struct err *err;
 
 	if (!stack_names_own(names, stack, &frame))
 		return NULL;
 	/* Code without a name is shown by its place. */
 	if (frame.function)
-		err = function_text(&text, &frame, form);
-	else
-		err = str_add(&text, symbols_text(names->symbols, frame.pc, view.generation,
-						  frame.pc != view.pcs[0], form));
-	if (!err)
+		return function_text(ret, &frame, form);
+	return str_add(ret, symbols_text(names->symbols, frame.pc, view.generation,
+					 frame.pc != view.pcs[0], form));
+}
+
+struct err *headline_print(struct stack_names *names, uint32_t stack, struct out *out)
+{
+	AUTO_STR struct str text = STR_INIT;
+	struct err *err = site_headline(names, stack, &text);
+
+	if (!err && text.len)
 		out_f(out, "    in %s\n", str_text(&text));
 	return err;
 }
@@ -178,22 +213,49 @@ void sampling_print(struct session *session, struct out *out)
 /* Print why there is no growth, and how to get it. */
 static void print_no_growth(enum site_by by, const struct sites *sites, struct out *out)
 {
-	if (sites->growth_ns || !sites->vec.nr)
+	if (sites->growth_ns || sites->past || !sites->vec.nr)
 		return;
 	if (by == SITE_THREAD || by == SITE_SIZE)
-		out_text(out, "Growth (-) is known by stack, by function and by module only\n");
+		out_text(out, "Growth (-) is known by stack, function, line and module only\n");
 	else
-		out_f(out, "Growth (-) needs an answer of %llu s ago or earlier to compare with\n",
-		      MOMENT_AGE_NS / 1000000000);
+		out_f(out, "Growth (-) needs a sample of %llu s ago or earlier to compare with\n",
+		      GROWTH_LEAST_NS / 1000000000);
 }
 
-struct err *sites_print(struct session *session, struct stack_names *names, enum site_by by,
-			const struct sites *sites, struct out *out)
+static void print_heading(const struct moment_name *at, struct out *out)
 {
+	if (!at->word) {
+		out_heading(out, "Allocation Sites of the Process:");
+		return;
+	}
+	out_bold(out, true);
+	out_text(out, "Allocation Sites of the Process at ");
+	moment_name_print(at, out);
+	out_text(out, ":");
+	out_bold(out, false);
+	out_text(out, "\n\n");
+}
+
+/* Print with which moment growth was computed, if the user has chosen it. */
+static void print_since(struct session *session, const struct sites_when *when, struct out *out)
+{
+	if (!when->since.word)
+		return;
+	out_text(out, "Growth is since ");
+	moment_name_print(&when->since, out);
+	out_text(out, "\n");
+	unrecorded_print(session, when->since.time_ns,
+			 when->at.word ? when->at.time_ns : when->since.now_ns, out);
+}
+
+struct err *sites_print(struct stack_names *names, enum site_by by, const struct sites *sites,
+			const struct sites_when *when, struct out *out)
+{
+	struct session *session = names->session;
 	struct stack_texts texts;
 	struct err *err = NULL;
 
-	out_heading(out, "Allocation Sites of the Process:");
+	print_heading(&when->at, out);
 	stack_texts_init(&texts, session, INDENT);
 	for (size_t i = 0; !err && !out_done(out) && i < sites->vec.nr; i++) {
 		err = print_site(names, by, sites, i, &texts, out);
@@ -202,8 +264,10 @@ struct err *sites_print(struct session *session, struct stack_names *names, enum
 		progress_step("listing sites", i, sites->vec.nr);
 	}
 	stack_texts_free(&texts);
-	if (!err)
-		print_no_growth(by, sites, out);
+	if (err)
+		return err;
+	print_no_growth(by, sites, out);
+	print_since(session, when, out);
 	if (!err)
 		err = lacks_print(session, out);
 	if (!err)

@@ -3,6 +3,7 @@
 
 #include <fnmatch.h>
 
+#include "base/path.h"
 #include "log/log.h"
 #include "report/traceback.h"
 #include "session/session.h"
@@ -21,6 +22,8 @@ void stack_names_free(struct stack_names *names)
 	vec_free(&names->matches);
 	vec_free(&names->names);
 	map_free(&names->keys, NULL);
+	map_free(&names->files, NULL);
+	map_free(&names->lines, NULL);
 }
 
 /* The session is asked once for all stacks: asking it costs as much as many of them. */
@@ -121,37 +124,60 @@ bool stack_names_own(struct stack_names *names, uint32_t stack, struct symbol_fr
 	return found;
 }
 
-/*
- * The key of a name; 0 if there is no memory. The symbols keep one copy of each name, so names are
- * compared by address.
- */
-static uint32_t intern(struct stack_names *names, struct stack_name name)
+/* The key of a name that has the number `at` in one of the maps; 0 if there is no memory. */
+static uint32_t intern(struct stack_names *names, struct map *keys, uint64_t at,
+		       struct stack_name name)
 {
-	uint64_t at = (uintptr_t)name.full;
-	uint32_t key = (uint32_t)(uintptr_t)map_get(&names->keys, at);
+	uint32_t key = (uint32_t)(uintptr_t)map_get(keys, at);
 
 	if (key || vec_reserve(&names->names, 1))
 		return key;
 	key = (uint32_t)names->names.nr + 1;
-	if (map_put(&names->keys, at, (void *)(uintptr_t)key))
+	if (map_put(keys, at, (void *)(uintptr_t)key))
 		return 0;
 	names->names.at[names->names.nr++] = name;
 	return key;
+}
+
+/* The symbols keep one copy of each name, so names are compared by address. */
+static uint32_t intern_name(struct stack_names *names, const char *full, const char *brief)
+{
+	return full ? intern(names, &names->keys, (uintptr_t)full,
+			     (struct stack_name){ full, brief, 0 }) : 0;
+}
+
+/* The number of a file, from 1 in order of first appearance; 0 if there is no memory. */
+static uint64_t file_number(struct stack_names *names, const char *file)
+{
+	uint64_t number = (uintptr_t)map_get(&names->files, (uintptr_t)file);
+
+	if (number)
+		return number;
+	number = map_count(&names->files) + 1;
+	return map_put(&names->files, (uintptr_t)file, (void *)(uintptr_t)number) ? 0 : number;
+}
+
+static uint32_t intern_line(struct stack_names *names, const struct symbol_frame *frame)
+{
+	uint64_t file = file_number(names, frame->file);
+
+	return file ? intern(names, &names->lines, file << 32 | (uint32_t)frame->line,
+			     (struct stack_name){ frame->file, path_base(frame->file),
+						  frame->line }) : 0;
 }
 
 uint64_t stack_names_key(void *ctx, uint32_t stack, enum site_by by)
 {
 	struct stack_names *names = ctx;
 	struct symbol_frame frame;
-	struct stack_name name;
 
 	if (!stack_names_own(names, stack, &frame))
 		return 0;
 	if (by == SITE_MODULE)
-		name = (struct stack_name){ frame.module, frame.module };
-	else
-		name = (struct stack_name){ frame.function, frame.brief };
-	return name.full ? intern(names, name) : 0;
+		return intern_name(names, frame.module, frame.module);
+	if (by == SITE_LINE && frame.file && frame.line > 0)
+		return intern_line(names, &frame);
+	return intern_name(names, frame.function, frame.brief);
 }
 
 const char *stack_names_name(const struct stack_names *names, uint64_t key)
@@ -163,4 +189,9 @@ const char *stack_names_name(const struct stack_names *names, uint64_t key)
 	name = &names->names.at[key - 1];
 	return session_naming(names->session)->names == SYMBOL_NAMES_FULL ? name->full :
 									     name->brief;
+}
+
+int stack_names_line(const struct stack_names *names, uint64_t key)
+{
+	return key && key <= names->names.nr ? names->names.at[key - 1].line : 0;
 }

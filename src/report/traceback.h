@@ -128,6 +128,7 @@ struct stack_match {
 
 struct stack_name {
 	const char *full, *brief;
+	int line;		/* in the file that they name; 0: they name a function or a module */
 };
 
 struct stack_names {
@@ -136,6 +137,8 @@ struct stack_names {
 	VEC(struct stack_match) matches;
 	VEC(struct stack_name) names;	/* key of a site - 1 → name; the strings are the symbols' */
 	struct map keys;		/* address of a name in full → its key */
+	struct map files;		/* address of a file's name → its number */
+	struct map lines;		/* number of the file << 32 | line → its key */
 };
 
 void stack_names_init(struct stack_names *names, struct session *session);
@@ -148,7 +151,12 @@ bool stack_names_match(void *ctx, uint32_t stack, enum filter_attr attr, const c
  * entry. False: the stack has nothing but the entry.
  */
 bool stack_names_own(struct stack_names *names, uint32_t stack, struct symbol_frame *ret);
-/* The key of that frame's function or module, by which stacks are added up. 0: it is not known. */
+/*
+ * The key of that frame's function, line or module, by which stacks are added up. 0: it is not
+ * known. If a frame's line is not known, the key by line is that of its function.
+ */
 uint64_t stack_names_key(void *ctx, uint32_t stack, enum site_by by);
-/* The name of a key; "(unknown)" for 0. */
+/* The name of a key: a function, a module, or the file of a line; "(unknown)" for 0. */
 const char *stack_names_name(const struct stack_names *names, uint64_t key);
+/* The line in that file; 0: the key is no line's. */
+int stack_names_line(const struct stack_names *names, uint64_t key);

@@ -38,7 +38,6 @@ void session_forget(struct session *session)
 	session->floor = 0;
 	session->uncaught = false;
 	session->records = RECORDS_WHOLE;
-	moments_clear(&session->moments);
 	session->told = 0;
 	session->blind = (struct blind){ .known = false };
 	session->room = (struct room){ .log = 0 };
@@ -166,9 +165,11 @@ struct err *session_keep(struct session *session)
 		return err;
 	err_ignore(session_sync_modules(session));	/* names of modules that were loaded last */
 	err = session_call(session, keep_job, NULL);
-	if (!err)
-		session->state = SESSION_NONE;
-	return err;
+	if (err)
+		return err;
+	session_history_pause(session, true);
+	session->state = SESSION_NONE;
+	return NULL;
 }
 
 struct err *session_detach(struct session *session)

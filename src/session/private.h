@@ -18,7 +18,7 @@
  *	looked at, in a stop	tls memory_view heap leak_stacks leak_search brief_attach
  *				snapshot_end find_address leaks unknown_frees
  *	probes			forked_copies_clean handover handover_gap arm_target untraced
- *				process_names probed threads user_probes trim recording
+ *				process_names probed threads user_probes trim history recording
  *	from attach to detach	follow watch leave attach open_core interrupt react session
  */
 #pragma once
@@ -27,10 +27,10 @@
 #include <stdatomic.h>
 
 #include "base/map.h"
-#include "heap/moment.h"
 #include "probe/user_functions.h"
 #include "probe/runtimes.h"
 #include "session/blind.h"
+#include "session/history.h"
 #include "session/process.h"
 #include "session/session.h"
 #include "tracee/room.h"
@@ -112,7 +112,7 @@ struct session {
 	VEC(uint32_t) old_text;
 	VEC(uint32_t) old_maps;
 	enum records records;		/* tracer thread */
-	struct moments moments;		/* main thread; cleared where they no longer compare */
+	struct log_history history;	/* main thread; kept until there is another log */
 	/* what the user was told of the log (lacks.c). Tracer thread */
 	uint32_t told;
 	struct room room;		/* that there was for the log when that was made */

@@ -49,19 +49,15 @@ static struct err *arm_job(struct session *session, void *arg UNUSED)
 	return err;
 }
 
-struct moments *session_moments(struct session *session)
-{
-	return session->region && session_armed(session) ? &session->moments : NULL;
-}
-
 struct err *session_arm(struct session *session)
 {
 	struct err *err = session_need_target(session);
 
 	if (err || session_armed(session))
 		return err;
-	moments_clear(&session->moments);
 	err = session_call(session, arm_job, NULL);
+	if (!err)
+		session_history_resume(session);
 	if (!err && session->region && log_live(&session->region->log))
 		session_warn_gap(session);
 	return err ? err : session_sync_modules(session);
@@ -78,8 +74,10 @@ struct err *session_disarm(struct session *session)
 
 	if (err || !session_armed(session))
 		return err;
-	moments_clear(&session->moments);
-	return session_call(session, disarm_job, NULL);
+	err = session_call(session, disarm_job, NULL);
+	if (!session_armed(session))
+		session_history_pause(session, false);
+	return err;
 }
 
 static struct err *reset_job(struct session *session, void *arg UNUSED)
@@ -98,14 +96,18 @@ static struct err *reset_job(struct session *session, void *arg UNUSED)
 
 struct err *session_reset(struct session *session)
 {
+	struct err *err;
+
 	if (!session->region)
 		return err_create(ERR_STATE, "nothing was recorded");
 	if (session->current->state == PROCESS_KEPT)
 		return err_hint(err_create(ERR_STATE, "process %d goes on recording",
 					   session->current->pid),
 				"attach to it again");
-	moments_clear(&session->moments);
-	return session_call(session, reset_job, NULL);
+	err = session_call(session, reset_job, NULL);
+	if (!err)
+		session_history_reset(session);
+	return err;
 }
 
 /* All threads are stopped. */

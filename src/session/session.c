@@ -13,6 +13,7 @@ const struct session_config session_config_default = {
 	.engine		= SESSION_ENGINE_AUTO,
 	.stack_depth	= 32,
 	.log_limit	= 1ull << 30,
+	.history_seconds = 1,
 	.arm		= true,
 	.follow_fork	= SESSION_FOLLOW_PARENT,
 };
@@ -38,6 +39,7 @@ struct err *session_create(struct session **ret)
 	if (!session)
 		return err_nomem;
 	session->config = session_config_default;
+	session->history = (struct log_history)LOG_HISTORY_INIT;
 	session->current = session->process;
 	session->current->session = session;
 	session->nr_processes = 1;
@@ -73,6 +75,7 @@ void session_destroy(struct session *session, struct err **err_ret)
 		*err_ret = err;
 	tracer_destroy(session->tracer);
 	session_forget(session);
+	session_history_free(session);
 	name_globs_free(&session->naming.skip);
 	if (session->event_fd >= 0)
 		close(session->event_fd);

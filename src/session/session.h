@@ -20,7 +20,6 @@
 
 struct in_hand;
 struct log_totals;
-struct moments;
 struct runtimes;
 struct session;
 struct symbols;
@@ -35,6 +34,7 @@ struct session_config {
 	uint64_t log_limit;		/* at attach: bytes */
 	uint64_t sample;		/* at attach: mean bytes between samples, 0: all */
 	uint32_t free_history;		/* at attach: see session_set_free_history */
+	uint32_t history_seconds;	/* at each sample: the interval (session/history.h); 0: none */
 	bool arm;			/* at attach: put in the probes */
 	bool stop;			/* at attach: leave the target stopped */
 	enum session_follow follow_fork;	/* at each fork */
@@ -139,12 +139,6 @@ struct err *session_disarm(struct session *session) MUST_CHECK;
 /* `malloc reset`: forget what was recorded */
 struct err *session_reset(struct session *session) MUST_CHECK;
 bool session_armed(const struct session *session);
-/*
- * What was held at earlier moments of this log, while the probes were in all the time
- * (heap/moment.h): those that answers have added. NULL: the probes are not in, so that nothing can
- * be said of growth.
- */
-struct moments *session_moments(struct session *session);
 /*
  * Set how many frees are remembered, for reports of double frees (log/free_history.h); 0: none. It
  * holds at once and for later attaches; but a log that samples remembers none, and a log that is

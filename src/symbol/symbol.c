@@ -33,15 +33,6 @@
 
 #define DEBUG_PATH	"/usr/lib/debug"
 
-struct module {
-	const char *path, *name;	/* kept in names; name is the last component of path */
-	struct image *image;		/* NULL: no file */
-	uint64_t start, end, bias;
-	uint32_t born, died;
-	/* first module that differs from this one only in its time */
-	uint32_t same;
-};
-
 struct resolved {
 	struct resolved *next;		/* with the same key */
 	uint64_t pc;
@@ -490,13 +481,20 @@ const struct symbol_frame *symbols_resolve(struct symbols *symbols, uint64_t pc,
 	return resolved->frames;
 }
 
+const struct module *symbols_module_at(struct symbols *symbols, uint64_t address,
+				       uint32_t generation)
+{
+	uint32_t i = module_at(symbols, address, generation, true);
+
+	return i == NO_MODULE ? NULL : &symbols->modules.at[i];
+}
+
 struct symbol_tls symbols_tls(struct symbols *symbols, uint64_t address, uint32_t generation,
 			      uint64_t offset)
 {
 	struct symbol_tls is = { .offset = offset };
 	struct shown_name shown;
-	uint32_t index = module_at(symbols, address, generation, true);
-	const struct module *module = index == NO_MODULE ? NULL : &symbols->modules.at[index];
+	const struct module *module = symbols_module_at(symbols, address, generation);
 	struct symtab *symtab = module && module->image && image_usable(module->image) ?
 		image_symtab(module->image) : NULL;
 	const struct symtab_entry *entry = symtab ? symtab_tls_at(symtab, offset) : NULL;

@@ -19,7 +19,9 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/str.h"
 
+struct image;
 struct symbols;
 
 struct symbol_module {
@@ -103,6 +105,23 @@ void symbols_set_fetch(struct symbols *symbols,
 void symbols_retry(struct symbols *symbols);
 /* Returns the number of files that lack debug information although a line in them was asked for. */
 size_t symbols_lacking_lines(const struct symbols *symbols);
+
+/* A module at an address. */
+struct symbol_place {
+	const char *path;	/* as the target sees it */
+	uint64_t start, end, bias;	/* as in struct symbol_module */
+	uint32_t number;	/* of the module: equal numbers, same module; as long as the symbols */
+	struct image *image;	/* for symbols_build_id */
+};
+
+/*
+ * Find the module that has this address in that generation, as symbols_resolve does. Returns false
+ * if there is none.
+ */
+bool symbols_place(struct symbols *symbols, uint64_t address, uint32_t generation,
+		   struct symbol_place *ret);
+/* Add the build-id of the module in hex; nothing, if it has none. */
+struct err *symbols_build_id(const struct symbol_place *place, struct str *ret) MUST_CHECK;
 
 enum symbol_debug { SYMBOL_DEBUG_NONE, SYMBOL_DEBUG_OWN, SYMBOL_DEBUG_SEPARATE };
 

@@ -99,6 +99,22 @@ static struct err *describe(const struct mapped_file *file,
 	return err ? err : fn(ctx, &is);
 }
 
+bool symbols_place(struct symbols *symbols, uint64_t address, uint32_t generation,
+		   struct symbol_place *ret)
+{
+	const struct module *at = symbols_module_at(symbols, address, generation);
+
+	if (at)
+		*ret = (struct symbol_place){ at->path, at->start, at->end, at->bias, at->same,
+					      at->image };
+	return at;
+}
+
+struct err *symbols_build_id(const struct symbol_place *place, struct str *ret)
+{
+	return place->image ? image_build_id(place->image, ret) : NULL;
+}
+
 struct err *symbols_each_file(struct symbols *symbols,
 			      struct err *(*fn)(void *ctx, const struct symbol_file *file),
 			      void *ctx)

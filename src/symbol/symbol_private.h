@@ -6,6 +6,21 @@
 #include "symbol/image.h"
 #include "symbol/symbol.h"
 
+struct module {
+	const char *path, *name;	/* kept in names; name is the last component of path */
+	struct image *image;		/* NULL: no file */
+	uint64_t start, end, bias;
+	uint32_t born, died;
+	/* first module that differs from this one only in its time */
+	uint32_t same;
+};
+
+/*
+ * Returns the module that has this address in that generation; of several that differ only in their
+ * time, the first. NULL: there is none.
+ */
+const struct module *symbols_module_at(struct symbols *symbols, uint64_t address,
+				       uint32_t generation);
 struct debug_search *symbols_search(struct symbols *symbols);
 struct names *symbols_names(struct symbols *symbols);
 size_t symbols_modules(const struct symbols *symbols);

@@ -3,12 +3,15 @@
  * The bench program: malloc and free in pairs, twelve functions deep, by one path or by 256 at random, in a window of live
  * blocks for each thread.
  *
- *	churn [-t THREADS] [-w BLOCKS] [-s LARGEST] [-d DEPTH]
+ *	churn [-t THREADS] [-w BLOCKS] [-m SMALLEST] [-s LARGEST] [-d DEPTH]
  *		1 thread, a window of 1024 blocks in all threads together, sizes from 16 to 512, twelve functions (with -d: as
  *		many as that, by one path)
  *
- *	fill		allocate what the windows hold (once; before a run)
+ *	fill		allocate what the windows hold (once; before a run): `ok NS`, for a malloc
+ *	sparse		the same with blocks of 32 bytes, each in a page that holds nothing else; by one thread
+ *	drain		free all that the windows hold, in random order (then fill): `ok NS`, for a free
  *	run MS PATHS	all threads work that long, by one path or by 256: `ok MEDIAN MEAN CPU PAIRS`, ns for a pair
+ *	pairs N PATHS	the same, but each thread does N pairs, rounded up to whole batches
  *	spin MS		all threads compute and allocate nothing: `ok NS SIGNALS`, ns a round of the loop (median of
  *			SPIN_BATCH rounds), signals that came
  *	signals HZ	a signal that often from now on (0: none)
@@ -31,7 +34,8 @@
 #define SPIN_BATCH	1000000		/* long enough for a signal or two at 1 kHz */
 #define MAX_BATCHES	65536
 #define MAX_THREADS	64
-#define SMALLEST	16
+#define PAGE		4096
+#define LONG_MS		3600000
 
 struct worker {
 	unsigned char **window;
@@ -43,7 +47,7 @@ struct worker {
 static struct worker worker[MAX_THREADS];
 static __thread struct worker *me;
 static unsigned nr_threads = 1;
-static uint64_t window_blocks = 1024, largest = 512;
+static uint64_t window_blocks = 1024, smallest = 16, largest = 512;
 static unsigned depth;
 static uint64_t signals_seen;
 
@@ -52,7 +56,7 @@ static struct {
 	pthread_barrier_t begin, end;
 	void (*work)(unsigned arg);
 	unsigned arg;
-	uint64_t until;
+	uint64_t until, pairs;
 } job;
 
 /* A number below n, from the high bits of a random one. */
@@ -69,7 +73,7 @@ static NOINLINE uint64_t leaf(uint64_t arg)
 
 	me->bad += *p != canary_byte(p, 0);
 	free(p);
-	p = malloc(SMALLEST + below((uint32_t)(dice >> 32), largest - SMALLEST + 1));
+	p = malloc(smallest + below((uint32_t)(dice >> 32), largest - smallest + 1));
 	KEEP(p);
 	*p = canary_byte(p, 0);
 	*slot = p;
@@ -126,7 +130,7 @@ static void churn(unsigned paths)
 	uint64_t start = now_ns(), now = start, cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 
 	me->pairs = me->nr_batches = 0;
-	while (now < job.until) {
+	while (now < job.until && me->pairs < job.pairs) {
 		uint64_t before = now;
 
 		pairs(BATCH, paths);
@@ -141,13 +145,65 @@ static void churn(unsigned paths)
 
 static void fill(unsigned unused)
 {
+	uint64_t start = now_ns();
+
 	(void)unused;
 	for (uint64_t i = 0; i < me->slots; i++) {
-		unsigned char *p = malloc(SMALLEST + below((uint32_t)next_random(&me->rnd), largest - SMALLEST + 1));
+		uint32_t random = (uint32_t)next_random(&me->rnd);
+		unsigned char *p = malloc(smallest + below(random, largest - smallest + 1));
 
 		*p = canary_byte(p, 0);
 		me->window[i] = p;
 	}
+	me->ns = now_ns() - start;
+}
+
+/*
+ * What else a page has room for is allocated too, and freed at the end. (A chunk of glibc's is 8
+ * bytes larger than its block, in units of 16.)
+ */
+static void sparse(unsigned unused)
+{
+	void **fillers = NULL;
+
+	(void)unused;
+	for (uint64_t i = 0; i < me->slots; i++) {
+		unsigned char *p = malloc(32);
+		void **filler = malloc(PAGE - 48 - 8);
+
+		*p = canary_byte(p, 0);
+		me->window[i] = p;
+		*filler = fillers;
+		fillers = filler;
+	}
+	while (fillers) {
+		void **next = *fillers;
+
+		free(fillers);
+		fillers = next;
+	}
+}
+
+static void drain(unsigned unused)
+{
+	uint64_t start;
+
+	(void)unused;
+	for (uint64_t i = me->slots - 1; i > 0; i--) {
+		uint64_t other = below((uint32_t)next_random(&me->rnd), i + 1);
+		unsigned char *p = me->window[i];
+
+		me->window[i] = me->window[other];
+		me->window[other] = p;
+	}
+	start = now_ns();
+	for (uint64_t i = 0; i < me->slots; i++) {
+		unsigned char *p = me->window[i];
+
+		me->bad += *p != canary_byte(p, 0);
+		free(p);
+	}
+	me->ns = now_ns() - start;
 }
 
 static void compute(unsigned unused)
@@ -204,12 +260,14 @@ static double median(uint32_t *value, uint32_t nr)
 	return nr > 0 ? value[nr / 2] : 0;
 }
 
-static void run(long ms, unsigned paths)
+static void run(long ms, uint64_t most, const char *rest)
 {
+	const char *paths = strchr(rest, ' ');
 	double middle = 0, mean = 0;
 	uint64_t all = 0, cpu = 0;
 
-	together(churn, paths, ms);
+	job.pairs = most;
+	together(churn, paths ? (unsigned)atoi(paths) : 1, ms);
 	for (unsigned i = 0; i < nr_threads; i++) {
 		middle += median(worker[i].batch, worker[i].nr_batches) / BATCH / nr_threads;
 		mean += (double)worker[i].ns / (double)worker[i].pairs / nr_threads;
@@ -217,6 +275,17 @@ static void run(long ms, unsigned paths)
 		cpu += worker[i].cpu;
 	}
 	say("ok %.3f %.3f %.3f %lu", middle, mean, (double)cpu / (double)all, (unsigned long)all);
+}
+
+/* Something that is done to each slot of the windows once. */
+static void once(void (*work)(unsigned unused))
+{
+	double ns = 0;
+
+	together(work, 0, 0);
+	for (unsigned i = 0; i < nr_threads; i++)
+		ns += (double)worker[i].ns / (double)worker[i].slots / nr_threads;
+	say("ok %.3f", ns);
 }
 
 static void spin(long ms)
@@ -279,13 +348,16 @@ static int options(int argc, char **argv)
 {
 	int opt;
 
-	while ((opt = getopt(argc, argv, "t:w:s:d:")) != -1) {
+	while ((opt = getopt(argc, argv, "t:w:m:s:d:")) != -1) {
 		switch (opt) {
 		case 't':
 			nr_threads = (unsigned)atoi(optarg);
 			break;
 		case 'w':
 			window_blocks = (uint64_t)atoll(optarg);
+			break;
+		case 'm':
+			smallest = (uint64_t)atoll(optarg);
 			break;
 		case 's':
 			largest = (uint64_t)atoll(optarg);
@@ -297,7 +369,9 @@ static int options(int argc, char **argv)
 			return -1;
 		}
 	}
-	return nr_threads < 1 || nr_threads > MAX_THREADS || largest < SMALLEST || depth == 1 ? -1 : 0;
+	if (nr_threads < 1 || nr_threads > MAX_THREADS || smallest < 1 || largest < smallest)
+		return -1;
+	return depth == 1 ? -1 : 0;
 }
 
 static void verify(void)
@@ -311,7 +385,7 @@ static void verify(void)
 
 int main(int argc, char **argv)
 {
-	const char *rest, *paths;
+	const char *rest;
 	char *line;
 
 	if (options(argc, argv))
@@ -320,11 +394,16 @@ int main(int argc, char **argv)
 	say_ready();
 	while ((line = hear()) && !after(line, "quit")) {
 		if (after(line, "fill")) {
-			together(fill, 0, 0);
+			once(fill);
+		} else if (after(line, "sparse")) {
+			together(sparse, 0, 0);
 			say("ok");
+		} else if (after(line, "drain")) {
+			once(drain);
 		} else if ((rest = after(line, "run"))) {
-			paths = strchr(rest, ' ');
-			run(atol(rest), paths ? (unsigned)atoi(paths) : 1);
+			run(atol(rest), UINT64_MAX, rest);
+		} else if ((rest = after(line, "pairs"))) {
+			run(LONG_MS, strtoull(rest, NULL, 10), rest);
 		} else if ((rest = after(line, "spin"))) {
 			spin(atol(rest));
 		} else if ((rest = after(line, "signals"))) {

@@ -108,6 +108,22 @@ proc own_mb {m command} {
 	return $most
 }
 
+# Bytes of the log that are in memory, whoever touched them first.
+proc log_bytes {m} {
+	foreach fd [glob /proc/[pid $m]/fd/*] {
+		if {![catch {file readlink $fd} name] && $name eq "/memfd:mdbg (deleted)"} {
+			return [expr {512 * [exec stat -L -c %b $fd]}]
+		}
+	}
+	fail "mdbg has no log open"
+}
+
+# All blocks that the target holds must be in the log, or a figure would be of something else.
+proc check_recorded {m n} {
+	set records [live_value $m {dict get [mdbg::malloc] records} 300]
+	check {$records == $n} {$records blocks of $n are in the log}
+}
+
 proc machine {} {
 	set cpu "unknown processor"
 	regexp -line {^model name\s*: (.*)$} [slurp /proc/cpuinfo] -> cpu

@@ -1,16 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # A million live blocks: how long they take to list and to sum up, and how large the log is. Ten million: what mdbg itself takes.
 
-# Resident bytes of the log in mdbg's own mappings.
-proc log_bytes {m} {
-	set awk {
-		/^[0-9a-f]+-[0-9a-f]+ / { ours = /memfd:mdbg/ }
-		ours && /^Rss:/ { sum += $2 }
-		END { print sum * 1024 }
-	}
-	return [exec awk $awk /proc/[pid $m]/smaps]
-}
-
 proc own_memory {} {
 	set n 10000000
 	set t [start million]
@@ -30,7 +20,6 @@ proc bench_million {} {
 	set n 1000000
 	set t [start million]
 	set m [live_start -p [pid_of $t]]
-	set start [log_bytes $m]
 	set begun [clock milliseconds]
 	order $t "make $n" 600
 	puts [format "\n%d blocks from 256 stacks, made in %.1f s under probes:\n" $n \

@@ -59,14 +59,14 @@ proc bench_mdbg {options column} {
 	return [alternate $column [list begin_mdbg $options] let_go]
 }
 
-proc begin_with_history {t} {
+proc begin_with_free_history {t} {
 	set m [watched_by $t --engine jump]
 	live $m "set free-history 4096"
 	return $m
 }
 
-proc bench_history {column} {
-	return [alternate $column begin_with_history let_go]
+proc bench_free_history {column} {
+	return [alternate $column begin_with_free_history let_go]
 }
 
 # --- peers --------------------------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ set ways {
 	"mdbg, jump, depth 32"		""		4 {bench_mdbg {--engine jump}}
 	"mdbg, jump, depth 1"		""		4 {bench_mdbg {--engine jump --stack-depth 1}}
 	"mdbg, jump, --sample 512K"	--sample	4 {bench_mdbg {--engine jump --sample 512K}}
-	"mdbg, jump, free-history 4096"	""		4 bench_history
+	"mdbg, jump, free-history 4096"	""		4 bench_free_history
 	"mdbg, breakpoint"		""		4 {bench_mdbg {--engine breakpoint}}
 	"heaptrack -p"			heaptrack	4 bench_heaptrack_attach
 	"heaptrack, preloaded"		heaptrack	4 bench_heaptrack_preloaded

@@ -38,6 +38,8 @@ static const char *const commands[] = {
 	"malloc allocations function fake_* and module != x",
 	"malloc sites",
 	"malloc sites by function sort count",
+	"malloc sites by line sort bytes",
+	"malloc watch 1 1",
 	"malloc sites by module sort age",
 	"malloc sites by thread sort growth",
 	"malloc sites by size sort rate",
@@ -58,6 +60,17 @@ static const char *const commands[] = {
 	"foreach b [mdbg::allocations] { puts [mdbg::frames [dict get $b stack]] }",
 	"mdbg::allocations -each b { puts $b; malloc reset }",
 	"mdbg::sites by function -each s { puts $s; malloc reset }",
+	"export folded /dev/null",
+	"export flamegraph /dev/null; export flamegraph /dev/null sort count",
+	"report /dev/null",
+	"export pprof /dev/null",
+	"export json /dev/null function fake_*",
+	"export csv /dev/null sort count limit 3",
+	"export massif /dev/null",
+	"export callgrind /dev/null",
+	"malloc sites by module; malloc sites at peak; malloc sites by function since peak",
+	"malloc diff now peak; malloc diff peak; malloc mark; malloc -v",
+	"puts [mdbg::diff peak now]; puts [mdbg::history]; puts [mdbg::sites at peak]",
 };
 
 static struct shell *shell;

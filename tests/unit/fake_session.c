@@ -241,6 +241,7 @@ struct err *session_create(struct session **ret)
 	fake->target.arch = arch_host();
 	fake->target.mem.tid = getpid();
 	session->config = session_config_default;
+	session->history = (struct log_history)LOG_HISTORY_INIT;
 	session->current = session->process;
 	session->nr_processes = 1;
 	fake->asked.cont_signal = -1;
@@ -260,6 +261,7 @@ void session_destroy(struct session *session, struct err **err_ret)
 	if (err_ret)
 		*err_ret = err;
 	fake_forget(session);
+	session_history_free(session);
 	name_globs_free(&session->naming.skip);
 	close(session->event_fd);
 	vec_free(&session->events);
@@ -362,6 +364,7 @@ struct err *session_arm(struct session *session)
 {
 	fake_of(session)->asked.armed++;
 	fake_of(session)->probes.armed = true;
+	session_history_resume(session);
 	return NULL;
 }
 
@@ -369,6 +372,7 @@ struct err *session_disarm(struct session *session)
 {
 	fake_of(session)->asked.disarmed++;
 	fake_of(session)->probes.armed = false;
+	session_history_pause(session, false);
 	return NULL;
 }
 
@@ -388,6 +392,7 @@ struct err *session_reset(struct session *session)
 {
 	fake_of(session)->asked.reset++;
 	log_reset(&session->region->log);
+	session_history_reset(session);
 	return NULL;
 }
 
@@ -411,11 +416,6 @@ struct err *session_totals(const struct session *session, struct log_totals *ret
 		log_totals_add(ret, held->stack, 1, held->size);
 	log_totals_end(ret);
 	return NULL;
-}
-
-struct moments *session_moments(struct session *session)
-{
-	return session_armed(session) ? &session->moments : NULL;
 }
 
 struct err *session_in_hand(const struct session *session, struct in_hand *ret)

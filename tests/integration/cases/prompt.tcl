@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # The prompt on a terminal: history, completion, Ctrl-C, Ctrl-D.
 
-# Run an expect script on `mdbg -p PID`; it passes if it ends with status 0.
+# Run an expect script on `mdbg -p PID`; it passes if it ends with status 0. `tell` there gives the target an order, whose
+# answer the case hears.
 proc at_prompt {t body} {
 	set expect [need expect]
 	set script [spit $::tmp/prompt.exp "
@@ -23,6 +24,7 @@ proc at_prompt {t body} {
 				eof { bad \"the end instead of \$what\" }
 			}
 		}
+		proc tell {line} { exec sh -c \"echo \$line > /proc/\$::pid/fd/0\" }
 		proc begin {} {
 			uplevel #0 {
 				spawn \$mdbg -n -p \$pid
@@ -220,6 +222,34 @@ case prompt-completion 60 {
 		see "allocations"
 		send "limit 1\r"
 		see "Allocations Held"
+		see "(mdbg) "
+		send "malloc mark elevenses\r"
+		see "(mdbg) "
+		send "malloc diff elev\t"
+		see "elevenses"
+		send "\r"
+		see "from elevenses ("
+		see "(mdbg) "
+		send "malloc sites since elev\t"
+		see "elevenses"
+		send "\r"
+		see "Growth is since elevenses ("
+		see "(mdbg) "
+		exec touch $dir/sites-of-today.txt
+		send "export fol\t"
+		see "folded"
+		send "$dir/sites-of\t"
+		see "of-today.txt "
+		send "since elev\t"
+		see "elevenses"
+		send "\r"
+		see "bytes written to $dir/sites-of-today.txt"
+		see "(mdbg) "
+		exec touch $dir/page-of-today.html
+		send "report $dir/page-of\t"
+		see "of-today.html "
+		send "\r"
+		see "bytes written to $dir/page-of-today.html"
 		see "(mdbg) "
 		send "deta\t"
 		see "detach"

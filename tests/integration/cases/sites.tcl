@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Figures of sites that hold together while the target runs on, and growth.
+# Figures of sites that hold together while the target runs on, growth, and sites by line.
 
 # What does not add up at this moment, in mdbg: all-time is held and freed, whatever threads have not handed over yet; and
 # what only grows was never freed.
@@ -9,14 +9,14 @@ set wrong {
 		foreach by $by {
 			foreach site [mdbg::sites by $by] {
 				dict with site {}
-				if {$total < $count || $total != $count + $freed || $totalbytes < $bytes} {
-					lappend bad "by $by $label: $total ever ($totalbytes), $count held ($bytes), $freed freed"
+				if {$total < $count || $total != $count + $freed || $totalbytes != $bytes + $freedbytes} {
+					lappend bad "by $by $label: $total ever ($totalbytes), $count held ($bytes), $freed freed ($freedbytes)"
 				}
 			}
 			foreach site [mdbg::sites by $by function == grow_*] {
 				dict with site {}
-				if {$freed || $total != $count} {
-					lappend bad "grown by $by $label: $total ever, $count held, $freed freed"
+				if {$freed || $freedbytes || $total != $count} {
+					lappend bad "grown by $by $label: $total ever, $count held, $freed freed ($freedbytes)"
 				}
 			}
 		}
@@ -87,6 +87,8 @@ by_both case sites-growth 120 {
 	set t [start grower]
 	set before [state [pid_of $t]]
 	set m [live_start -p [pid_of $t]]
+	# The looks of this case are all samples that there are.
+	live $m "set history-seconds 0"
 	live $m {proc site {function} { lindex [mdbg::sites function == $function] 0 }}
 	# The growth of a site, once mdbg has a look of 2 s ago to compare with.
 	live $m {proc growth {function} { while {[dict get [site $function] growth] eq "-"} { wait 0.1 }; dict get [site $function] growth }}
@@ -126,4 +128,58 @@ by_both case sites-growth 120 {
 	live_end $m
 	check_state $before [pid_of $t]
 	finish $t
+}
+
+# A target `lines`, and mdbg, which has seen each of its blocks.
+proc with_lines {command body} {
+	set t [start_command {*}$command]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	order $t "make 50"
+	uplevel 1 [list set t $t]
+	uplevel 1 [list set m $m]
+	uplevel 1 $body
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+# What is held, was ever allocated and was freed by line, which is what memcheck's xtree says: lines of a function are
+# different, callers of a line are not.
+by_both case sites-by-line 60 {
+	with_lines $::build/targets/lines {
+		set rows [ask_list $t lines]
+		order $t "drop [lindex $rows 1 0] 30"
+		set rows [ask_list $t lines]
+		check {[llength [live_value $m "mdbg::sites by line"]] == 3} {sites: $::result}
+		foreach row $rows {
+			lassign $row line function bytes count totalbytes total freedbytes freed
+			set site [live_value $m "lindex \[lsearch -all -inline -index 1 \[mdbg::sites by line\] {line lines.c:$line}\] 0"]
+			check {[dict size $site] > 0} {no site of line $line}
+			foreach key {function bytes count totalbytes total freedbytes freed} {
+				check {[dict get $site $key] eq [set $key]} {line $line: $key is [dict get $site $key] and not [set $key]}
+			}
+		}
+		set first [lindex $rows 1]
+		set text [live $m "malloc sites by line limit 1"]
+		check {[regexp "#1  [lindex $first 2] bytes in [lindex $first 3] blocks \\(\[0-9.\]+ %\\): line lines.c:[lindex $first 0]\n" $text]} {$text}
+		check {[regexp "most of it from\n    in pair \\(lines.c:[lindex $first 0]\\)\n" $text]} {$text}
+		set freed [lrange $first 4 end]
+		check {[regexp "\n    all-time [lindex $freed 1] blocks, [lindex $freed 0] bytes; [lindex $freed 3] freed \\([lindex $freed 2] bytes\\)\n" $text]} {$text}
+		set pair [live_value $m "lindex \[mdbg::sites by function\] 0"]
+		check {[dict get $pair function] eq "pair" && [dict get $pair freedbytes] == 30 * 4000} {by function: $pair}
+		set sites [live_value $m "mdbg::sites by line function == other"]
+		check {[lmap site $sites {dict get $site count}] eq {50 50 50}} {of one caller: $sites}
+		check {[lmap site $sites {dict get $site total}] eq {100 100 100}} {all-time is of both: $sites}
+	}
+}
+
+# Without debug information each function is one.
+case sites-by-line-without-lines 60 {
+	exec [need strip] -g -o $::tmp/bare $::build/targets/lines
+	with_lines $::tmp/bare {
+		set sites [live_value $m "mdbg::sites by line"]
+		set want [lmap function {one other pair} {string cat "function $function, line not known"}]
+		check {[lsort [lmap site $sites {dict get $site label}]] eq $want} {$sites}
+	}
 }

@@ -67,8 +67,9 @@ static void gives_sites(void)
 	harness_attached();
 	CU_ASSERT_STRING_EQUAL(harness_value("set s [lindex [mdbg::sites limit 1] 0]; list [dict "
 					     "get $s bytes] [dict get $s count] "
-					     "[dict get $s total] [dict get $s freed]"),
-			       "5100 2 2 0");
+					     "[dict get $s total] [dict get $s freed] "
+					     "[dict get $s freedbytes]"),
+			       "5100 2 2 0 0");
 	CU_ASSERT_STRING_EQUAL(harness_value("dict get [lindex [mdbg::sites by function] 0] label"),
 			       "function fake_load");
 }
@@ -223,7 +224,7 @@ static void detaches_at_the_end(void)
 }
 
 /* The words, joined. */
-static const char *completed(const char *line)
+static const char *completed_in(struct shell *shell, const char *line)
 {
 	static char text[4096];
 	int start = (int)strlen(line), files;
@@ -231,7 +232,7 @@ static const char *completed(const char *line)
 
 	while (start && !strchr(" [", line[start - 1]))
 		start--;
-	words = complete_words(harness_shell(), line, start, line + start, &files);
+	words = complete_words(shell, line, start, line + start, &files);
 	text[0] = '\0';
 	for (word = words; word && *word; word++) {
 		strncat(text, *word, sizeof(text) - strlen(text) - 2);
@@ -244,23 +245,37 @@ static const char *completed(const char *line)
 	return text;
 }
 
+static const char *completed(const char *line)
+{
+	return completed_in(harness_shell(), line);
+}
+
 static void completes(void)
 {
 	char line[32];
 
 	CU_ASSERT_STRING_EQUAL(completed("regis"), "registers ");
-	CU_ASSERT_STRING_EQUAL(completed("malloc "), "allocations freespace find check sites leaks stale trim on off reset ");
+	CU_ASSERT_STRING_EQUAL(completed("malloc "), "allocations freespace find check sites mark diff watch leaks stale trim on off reset ");
 	CU_ASSERT_STRING_EQUAL(completed("m al"), "allocations ");
 	CU_ASSERT_STRING_EQUAL(completed("malloc allocations s"), "size seq sort ");
 	CU_ASSERT_STRING_EQUAL(completed("malloc allocations size >"), "> >= ");
 	CU_ASSERT_STRING_EQUAL(completed("malloc sites by f"), "function ");
+	CU_ASSERT_STRING_EQUAL(completed("malloc sites by l"), "line ");
 	CU_ASSERT_STRING_EQUAL(completed("malloc sites sort "), "bytes count age growth rate ");
+	CU_ASSERT_STRING_EQUAL(completed("malloc sites si"), "size since ");
+	CU_ASSERT_STRING_EQUAL(completed("malloc sites limit 1 at "), "now peak ");
 	snprintf(line, sizeof(line), "attach %d", getppid());
 	CU_ASSERT_PTR_NOT_NULL(strstr(completed(line), line + 7));
 	CU_ASSERT_STRING_EQUAL(completed("set pag"), "pager ");
 	CU_ASSERT_STRING_EQUAL(completed("set follow-fork "), "parent child both ");
 	CU_ASSERT_STRING_EQUAL(completed("cont SIGUSR"), "SIGUSR1 SIGUSR2 ");
 	CU_ASSERT_STRING_EQUAL(completed("source a"), "FILES");
+	CU_ASSERT_STRING_EQUAL(completed("export "),
+			       "folded flamegraph pprof json csv sqlite massif callgrind ");
+	CU_ASSERT_STRING_EQUAL(completed("export folded fi"), "FILES");
+	CU_ASSERT_STRING_EQUAL(completed("export folded file sort gr"), "growth ");
+	CU_ASSERT_STRING_EQUAL(completed("report fi"), "FILES");
+	CU_ASSERT_STRING_EQUAL(completed("mdbg::export c"), "csv callgrind ");
 	CU_ASSERT_STRING_EQUAL(completed("status > "), "FILES");
 	CU_ASSERT_STRING_EQUAL(completed("puts [mdbg::all"), "mdbg::allocations ");
 	CU_ASSERT_STRING_EQUAL(completed("puts [mdbg::sites by size -"), "-each ");
@@ -268,6 +283,22 @@ static void completes(void)
 	CU_ASSERT_STRING_EQUAL(completed("mdbg::freespace size >"), "> >= ");
 	CU_ASSERT_STRING_EQUAL(completed("help malloc al"), "allocations ");
 	CU_ASSERT_STRING_EQUAL(completed("malloc allocations function == fake_l"), "");
+}
+
+static void completes_marks(void)
+{
+	struct shell *shell = harness_attached();
+
+	CU_ASSERT_STRING_EQUAL(completed_in(shell, "malloc diff "), "now peak FILES");
+	harness_line("malloc mark before; malloc mark noon");
+	CU_ASSERT_STRING_EQUAL(completed_in(shell, "malloc diff "), "now peak before noon FILES");
+	CU_ASSERT_STRING_EQUAL(completed_in(shell, "malloc diff before n"), "now noon FILES");
+	CU_ASSERT_STRING_EQUAL(completed_in(shell, "malloc sites by function since b"), "before ");
+	CU_ASSERT_STRING_EQUAL(completed_in(shell, "puts [mdbg::sites at n"), "now noon ");
+	CU_ASSERT_STRING_EQUAL(completed_in(shell, "export flamegraph file since b"), "before ");
+	CU_ASSERT_STRING_EQUAL(completed_in(shell, "mdbg::export pprof file limit 5 at n"), "now noon ");
+	harness_line("malloc reset");
+	CU_ASSERT_STRING_EQUAL(completed_in(shell, "malloc diff "), "now peak FILES");
 }
 
 static void completes_functions(void)
@@ -303,5 +334,6 @@ void suite_api(void)
 	CU_add_test(suite, "kills", kills);
 	CU_add_test(suite, "detaches at the end", detaches_at_the_end);
 	CU_add_test(suite, "completes", completes);
+	CU_add_test(suite, "completes marks", completes_marks);
 	CU_add_test(suite, "completes functions", completes_functions);
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "harness.h"
-#include "heap/moment.h"
+#include "session/history.h"
 #include "unit.h"
 #include "unwind/stack_walk.h"
 
@@ -63,6 +63,7 @@ static void says_what_is_lacking(void)
 		{ "malloc", "\nLog: " },
 		{ "malloc allocations", "\n3 allocations, " },
 		{ "malloc sites", "\n2 sites listed; " },
+		{ "malloc watch 1 1", "\n\n" },
 		{ "malloc check", "" },
 		{ "malloc find 0x10", "" },
 	};
@@ -184,7 +185,7 @@ static void filters(void)
 /* A line for which there is no answer of before, however long the tests have taken. */
 static struct outcome first_look(const char *line)
 {
-	moments_clear(session_moments(fake_session()));
+	session_history_reset(fake_session());
 	return harness_line(line);
 }
 
@@ -196,13 +197,17 @@ static void adds_up_sites(void)
 	outcome = harness_line("malloc sites");
 	CU_ASSERT_TRUE(outcome.ok);
 	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "#1  5100 bytes in 2 blocks (99.5 %)\n    "
-						   "all-time 2 blocks, 5100 bytes; 0 freed\n"));
+						   "all-time 2 blocks, 5100 bytes; 0 freed (0 bytes)\n"));
 	CU_ASSERT_PTR_NOT_NULL(
 		strstr(outcome.out, "\n2 sites listed; 3 allocations, 5124 bytes in all sites\n"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "\n    in fake_load ("));
 	CU_ASSERT_PTR_NULL(strstr(harness_line("malloc sites by function").out, "\n    in "));
 	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("malloc sites by function").out,
 				      "(99.5 %): function fake_load\n"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("malloc sites by line").out,
+				      "(99.5 %): line fake_session.c:"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("malloc sites by line").out,
+				      ": line (unknown)\n"));
 	CU_ASSERT_PTR_NOT_NULL(
 		strstr(harness_line("malloc sites by module").out, "(99.5 %): module fake\n"));
 	CU_ASSERT_PTR_NOT_NULL(
@@ -217,14 +222,46 @@ static void adds_up_sites(void)
 	CU_ASSERT_TRUE(harness_line("malloc sites sort growth").ok);
 	CU_ASSERT_PTR_NOT_NULL(strstr(first_look("malloc sites").out, "; growth -\n"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(first_look("malloc sites").out,
-				      "\nGrowth (-) needs an answer of 2 s ago or earlier"));
+				      "\nGrowth (-) needs a sample of 2 s ago or earlier"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("malloc sites by size").out,
-				      "\nGrowth (-) is known by stack, by function and by module only\n"));
+				      "\nGrowth (-) is known by stack, function, line and module only\n"));
 	CU_ASSERT_STRING_EQUAL(first_look("set s [lindex [mdbg::sites] 0]; puts [list [dict get $s growth] "
 					  "[dict get $s rate] [dict get $s over]]").out, "- - -\n");
 	CU_ASSERT_FALSE(harness_line("malloc sites sort colour").ok);
 	CU_ASSERT_FALSE(harness_line("malloc sites limit").ok);
 	CU_ASSERT_FALSE(harness_line("malloc sites limit 1 2").ok);
+}
+
+/* In a file: a block for each reading, and no escapes. What is typed wrongly reads nothing. */
+static void watches_sites(void)
+{
+	static const char *const wrong[] = {
+		"0", "-1", "1e99", "x", "0.01", "2d", "{}", "1 0", "1 -1", "1 1e99", "1 x", "1 1.5", "1 {}",
+	};
+	struct outcome outcome;
+	char line[64];
+
+	harness_attached();
+	outcome = harness_line("malloc watch 0.1 2");
+	CU_ASSERT_TRUE(outcome.ok);
+	CU_ASSERT_EQUAL(count(outcome.out, "  5124 bytes in 3 blocks, growth "), 2);
+	CU_ASSERT_EQUAL(count(outcome.out, "\n#1  5100 bytes in 2 blocks, growth "), 2);
+	CU_ASSERT_EQUAL(count(outcome.out, ", growth - bytes, - allocations/s, - frees/s"), 3);
+	CU_ASSERT_EQUAL(count(outcome.out, ", growth +0 bytes, 0.0 allocations/s, 0.0 frees/s"), 2);
+	CU_ASSERT_EQUAL(count(outcome.out, "\n    in fake_load ("), 2);
+	CU_ASSERT_EQUAL(count(outcome.out, "\033"), 0);
+	CU_ASSERT_EQUAL(count(harness_line("malloc watch 1d 1").out, "\n#1 "), 1);
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		snprintf(line, sizeof(line), "malloc watch %s", wrong[i]);
+		outcome = harness_line(line);
+		CU_ASSERT_FALSE(outcome.ok || *outcome.out);
+		CU_ASSERT_PTR_NOT_NULL(strstr(outcome.err, "\nhint: usage: malloc watch SECONDS ?COUNT?\n"));
+	}
+	CU_ASSERT_FALSE(harness_line("malloc watch").ok);
+	CU_ASSERT_FALSE(harness_line("malloc watch 1 1 1").ok);
+	CU_ASSERT_TRUE(harness_line("detach").ok);
+	outcome = harness_line("malloc watch 1 1");
+	CU_ASSERT(!outcome.ok && strstr(outcome.err, "no process"));
 }
 
 static void finds_leaks(void)
@@ -414,6 +451,7 @@ void suite_malloc(void)
 	CU_add_test(suite, "says why a stack ends", says_why_a_stack_ends);
 	CU_add_test(suite, "filters", filters);
 	CU_add_test(suite, "adds up sites", adds_up_sites);
+	CU_add_test(suite, "watches sites", watches_sites);
 	CU_add_test(suite, "finds leaks", finds_leaks);
 	CU_add_test(suite, "suppresses leaks", suppresses_leaks);
 	CU_add_test(suite, "controls probes and target", controls_probes_and_target);

@@ -17,7 +17,7 @@ static struct moment *taken_;
 static uint64_t key_of(void *ctx, uint32_t stack, enum site_by by)
 {
 	++*(unsigned *)ctx;
-	return by == SITE_FUNCTION ? stack % 7 : stack % 3;
+	return by == SITE_FUNCTION ? stack % 7 : by == SITE_LINE ? stack % 11 : stack % 3;
 }
 
 static int setup(void)
@@ -236,19 +236,24 @@ static void test_freed(void)
 	CU_ASSERT_EQUAL(sites.vec.at[0].freed, 0);
 	CU_ASSERT_EQUAL(sites.vec.at[1].total, 30);
 	CU_ASSERT_EQUAL(sites.vec.at[1].freed, 30 - 6);
+	CU_ASSERT_EQUAL(sites.vec.at[1].freed_bytes, 3000 - 60);
 	CU_ASSERT_EQUAL(sites.vec.at[2].total, 1000);
 	CU_ASSERT_EQUAL(sites.vec.at[2].total_bytes, 5000);
-	CU_ASSERT_EQUAL(sites.vec.at[2].freed, 0);
+	CU_ASSERT(!sites.vec.at[2].freed && !sites.vec.at[2].freed_bytes);
 	sites_free(&sites);
 	/* Of all stacks of a site, those without a block in the list, too. */
 	sites = build(&blocks, SITE_MODULE, SITE_SORT_BYTES, UINT64_MAX);
 	for (size_t i = 0; i < sites.vec.nr; i++) {
-		uint64_t freed = 0;
+		uint64_t freed = 0, bytes = 0;
 
-		for (uint32_t id = 1; id <= 64; id++)
-			if (id % 3 == sites.vec.at[i].key && id != ids[5])
-				freed += 10 * id - 2 * id;
+		for (uint32_t id = 1; id <= 64; id++) {
+			if (id % 3 != sites.vec.at[i].key || id == ids[5])
+				continue;
+			freed += 10 * id - 2 * id;
+			bytes += 1000 * id - 20 * id;
+		}
 		CU_ASSERT_EQUAL(sites.vec.at[i].freed, freed);
+		CU_ASSERT_EQUAL(sites.vec.at[i].freed_bytes, bytes);
 	}
 	sites_free(&sites);
 	blocks_free(&blocks);
@@ -313,7 +318,7 @@ static void test_sums_hold(void)
 		CU_ASSERT_EQUAL_FATAL(sites.vec.nr, 1);
 		CU_ASSERT_EQUAL(sites.vec.at[0].total, 3 * ids[40]);
 		CU_ASSERT_EQUAL(sites.vec.at[0].total_bytes, 300 * ids[40]);
-		CU_ASSERT_EQUAL(sites.vec.at[0].freed, 0);
+		CU_ASSERT(!sites.vec.at[0].freed && !sites.vec.at[0].freed_bytes);
 		sites_free(&sites);
 	}
 	log_totals_free(&early);
@@ -384,6 +389,55 @@ static void test_growth(void)
 	blocks_free(&blocks);
 }
 
+static bool is_odd(void *ctx UNUSED, uint32_t stack, enum filter_attr attr UNUSED,
+		   const char *glob UNUSED)
+{
+	return stack % 2;
+}
+
+static struct sites at_moment(const struct moment *moment, enum site_by by,
+			      const struct filter *filter)
+{
+	const struct filter_env env = { .log = &log_, .now_ns = NOW, .stack_matches = is_odd };
+	unsigned asked = 0;
+	struct site_spec spec = { by, SITE_SORT_BYTES, UINT64_MAX, key_of, &asked, NULL, since_, NULL };
+	struct sites sites = SITES_INIT;
+
+	CU_ASSERT_PTR_NULL_FATAL(sites_from_moment(&env, filter, moment, &spec, &sites));
+	CU_ASSERT_TRUE(sites.past);
+	return sites;
+}
+
+/* Of a moment: its sums, by stack and by name, filtered by names, and growth up to it. */
+static void test_moment(void)
+{
+	struct moment_sum sums[] = { { 2, 50, 1 }, { 5, 700, 3 }, { 8, 20, 2 } };
+	const struct moment then = { NOW - 60 * SECOND, { sums, 3, 3 } };
+	struct moment_sum earlier[] = { { 5, 800, 4 }, { 11, 9, 1 } };
+	const struct moment before = { NOW - 70 * SECOND, { earlier, 2, 2 } };
+	struct filter none = { VEC_INIT }, odd = { VEC_INIT };
+	struct sites sites = at_moment(&then, SITE_STACK, &none);
+
+	CU_ASSERT(sites.vec.nr == 3 && sites.bytes == 770 && sites.count == 6 && !sites.growth_ns);
+	CU_ASSERT(sites.vec.at[0].stack == 5 && sites.vec.at[0].bytes == 700 &&
+		  sites.vec.at[0].count == 3 && !sites.vec.at[0].total);
+	sites_free(&sites);
+	/* All four stacks leave 2 when they are divided by three; 8 and 11 are of the site, too. */
+	since_ = &before;
+	sites = at_moment(&then, SITE_MODULE, &none);
+	since_ = NULL;
+	CU_ASSERT_EQUAL_FATAL(sites.vec.nr, 1);
+	CU_ASSERT(sites.vec.at[0].bytes == 770 && sites.vec.at[0].stack == 5);
+	CU_ASSERT(sites.growth_ns == 10 * SECOND && sites.vec.at[0].growth == 770 - 809);
+	sites_free(&sites);
+	CU_ASSERT_PTR_NULL_FATAL(vec_push(&odd.conds, ((struct filter_cond){
+		.attr = FILTER_FUNCTION, .relop = FILTER_EQ })));
+	sites = at_moment(&then, SITE_STACK, &odd);
+	CU_ASSERT(sites.vec.nr == 1 && sites.bytes == 700);
+	sites_free(&sites);
+	vec_free(&odd.conds);
+}
+
 void suite_site(void)
 {
 	CU_pSuite suite = CU_add_suite("site", setup, teardown);
@@ -395,4 +449,5 @@ void suite_site(void)
 	CU_add_test(suite, "totals", test_totals);
 	CU_add_test(suite, "sums hold", test_sums_hold);
 	CU_add_test(suite, "growth", test_growth);
+	CU_add_test(suite, "of a moment", test_moment);
 }

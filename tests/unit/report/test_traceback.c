@@ -13,6 +13,7 @@
 #include "heap/heap_walk.h"
 #include "report/blocks.h"
 #include "report/out.h"
+#include "report/sites.h"
 #include "report/traceback.h"
 #include "report/suppressed.h"
 #include "session/heap.h"
@@ -169,6 +170,52 @@ static void matches_names(void)
 			stack_names_key(&names, stack, SITE_MODULE));
 	CU_ASSERT_EQUAL(stack_names_key(&names, LOG_STACK_NONE, SITE_FUNCTION), 0);
 	CU_ASSERT_STRING_EQUAL(stack_names_name(&names, 0), "(unknown)");
+	stack_names_free(&names);
+}
+
+/* The stack of a call of the entry that fake_stack begins with, at this place of fake_load. */
+static uint32_t stack_at(unsigned place)
+{
+	const uint64_t pcs[] = { 0x10000, (uintptr_t)fake_load + place };
+
+	return log_stack(session_log(session), pcs, 2, WALK_COMPLETE, 0);
+}
+
+/* All calls in a line have one key, and calls in different lines of a function have not. */
+static void counts_by_line(void)
+{
+	struct stack_names names;
+	AUTO_STR struct str text = STR_INIT;
+	struct site site = { .stack = stack_at(2) };
+	uint64_t function;
+	unsigned lines = 0;
+
+	stack_names_init(&names, session);
+	function = stack_names_key(&names, site.stack, SITE_FUNCTION);
+	site.key = stack_names_key(&names, site.stack, SITE_LINE);
+	CU_ASSERT(site.key && site.key != function);
+	CU_ASSERT_STRING_EQUAL(stack_names_name(&names, site.key), "fake_session.c");
+	CU_ASSERT_EQUAL(stack_names_line(&names, function), 0);
+	CU_ASSERT_PTR_NULL(site_label(session, &names, SITE_LINE, &site, &text));
+	CU_ASSERT_EQUAL(strncmp(str_text(&text), "line fake_session.c:", 20), 0);
+	CU_ASSERT_EQUAL(atoi(str_text(&text) + 20), stack_names_line(&names, site.key));
+	for (unsigned place = 1; place < 128; place++) {
+		uint64_t key = stack_names_key(&names, stack_at(place), SITE_LINE);
+
+		CU_ASSERT_EQUAL(key == site.key, stack_names_line(&names, key) ==
+				stack_names_line(&names, site.key));
+		lines += key != site.key;
+	}
+	CU_ASSERT(lines > 0 && lines < 127);
+	str_clear(&text);
+	site.key = 0;
+	CU_ASSERT_PTR_NULL(site_label(session, &names, SITE_LINE, &site, &text));
+	CU_ASSERT_STRING_EQUAL(str_text(&text), "line (unknown)");
+	str_clear(&text);
+	/* The function of a frame without a line. */
+	site.key = function;
+	CU_ASSERT_PTR_NULL(site_label(session, &names, SITE_LINE, &site, &text));
+	CU_ASSERT_STRING_EQUAL(str_text(&text), "function fake_load, line not known");
 	stack_names_free(&names);
 }
 
@@ -336,6 +383,7 @@ void suite_traceback(void)
 	CU_add_test(suite, "tells uretprobes", tells_uretprobes);
 	CU_add_test(suite, "matches no damaged stacks", matches_no_damaged_stacks);
 	CU_add_test(suite, "matches names", matches_names);
+	CU_add_test(suite, "counts by line", counts_by_line);
 	CU_add_test(suite, "looks through wrappers", looks_through_wrappers);
 	CU_add_test(suite, "breaks dim lines", breaks_dim_lines);
 	CU_add_test(suite, "shows blocks from before", shows_blocks_from_before);

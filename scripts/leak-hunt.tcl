@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Say so when a site grows for some minutes. `mdbg -x leak-hunt.tcl -- -h` says how it is used.
+#
+# MINUTES are divided into four quarters. The least that a site has held in a quarter is what it did
+# not free. A site grows if this has risen from each quarter to the next, however much is allocated
+# and freed there. So a site is reported after MINUTES, or up to a quarter later.
+
+set usage "usage: mdbg -p PID -x leak-hunt.tcl -- \[OPTION\]... MINUTES
+       mdbg -x leak-hunt.tcl -- \[OPTION\]... -p PID MINUTES
+Report each site that holds more and more for MINUTES (0.5, 10), with its traceback, and again when
+it holds twice as much. Runs until the process ends, or Ctrl-C.
+
+  -every SECONDS   look so often; a twentieth of MINUTES unless given
+  -least BYTES     of growth, in MINUTES (1)
+  -once            end with the first report
+  -h               this text
+
+Status: 0 if nothing was reported when the process ended; 23 if something was; 2 wrong usage."
+
+proc misused {why} {
+	puts stderr "leak-hunt: $why"
+	puts stderr $::usage
+	exit 2
+}
+
+proc number {text what} {
+	if {![string is double -strict $text] || $text <= 0 || $text > 1e9} {
+		misused "'$text' is no number of $what"
+	}
+	return $text
+}
+
+set pid ""
+set every ""
+set least 1
+set once 0
+while {[string match -* [lindex $argv 0]]} {
+	set argv [lassign $argv option]
+	switch -- $option {
+		-h - --help { puts $usage; exit 0 }
+		-once { set once 1; continue }
+		-p - -every - -least {
+			if {![llength $argv]} {
+				misused "a value goes after $option"
+			}
+			set argv [lassign $argv [dict get {-p pid -every every -least least} $option]]
+		}
+		default { misused "there is no option $option" }
+	}
+}
+if {[llength $argv] != 1} {
+	misused "MINUTES are missing, or not all there is"
+}
+set quarter [expr {[number [lindex $argv 0] minutes] * 60.0 / 4}]
+set every [expr {$every eq "" ? $quarter / 5 : [number $every seconds]}]
+number $least bytes
+if {$every > $quarter / 2 || $every < 0.05} {
+	misused "a look every $every s is too often, or too seldom for $argv minutes"
+}
+if {[mdbg::pid] == 0} {
+	if {$pid eq ""} {
+		misused "no process"
+	}
+	mdbg::attach $pid
+}
+
+# The quarter at hand: how many looks there were; for each stack, the least that it held, and in how
+# many looks it was there.
+set looks 0
+set low [dict create]
+set seen [dict create]
+# For each stack: the least of up to four quarters, and what it held when it was reported.
+set quarters [dict create]
+set reported [dict create]
+set found 0
+
+proc look {} {
+	global looks low seen
+
+	incr looks
+	mdbg::sites -each site {
+		set stack [dict get $site stack]
+		set bytes [dict get $site bytes]
+		dict incr seen $stack
+		if {![dict exists $low $stack] || $bytes < [dict get $low $stack]} {
+			dict set low $stack $bytes
+		}
+	}
+}
+
+proc print_growth {stack from to} {
+	global quarter
+
+	set minutes [format %.3g [expr {$quarter * 4 / 60}]]
+	puts "[clock format [clock seconds] -format {%Y-%m-%d %H:%M:%S}] process [mdbg::pid]: a site has grown\
+		for $minutes minutes, from $from to $to bytes"
+	foreach frame [mdbg::frames $stack] {
+		set place [expr {[dict get $frame line] ? "([file tail [dict get $frame file]]:[dict get $frame line])" :
+			"\[[dict get $frame module]\]"}]
+		set name [dict get $frame function]
+		puts "        [format 0x%016llx [dict get $frame pc]] [expr {$name eq "" ? "??" : $name}] $place"
+	}
+	flush stdout
+	incr ::found
+}
+
+# End a quarter. A site that was not there in one of the looks held nothing then.
+proc end_quarter {} {
+	global looks low seen quarters reported least
+
+	set last $quarters
+	set quarters [dict create]
+	dict for {stack bytes} $low {
+		if {[dict get $seen $stack] < $looks} {
+			set bytes 0
+		}
+		set history [expr {[dict exists $last $stack] ? [dict get $last $stack] : {}}]
+		lappend history $bytes
+		set history [lrange $history end-3 end]
+		dict set quarters $stack $history
+		lassign $history a b c d
+		if {[llength $history] < 4 || !($a < $b && $b < $c && $c < $d) || $d - $a < $least} {
+			continue
+		}
+		if {![dict exists $reported $stack] || $d >= 2 * [dict get $reported $stack]} {
+			dict set reported $stack $d
+			print_growth $stack $a $d
+		}
+	}
+	set looks 0
+	set low [dict create]
+	set seen [dict create]
+}
+
+puts "process [mdbg::pid] is watched, with a look every [format %.3g $every] s"
+flush stdout
+set due [expr {[clock milliseconds] + 1000 * $quarter}]
+while {!($once && $found)} {
+	try {
+		wait exit timeout [format %.3f $every]
+		break
+	} trap {MDBG TIMEOUT} {} {
+		look
+	}
+	if {[clock milliseconds] >= $due && $looks > 1} {
+		end_quarter
+		set due [expr {[clock milliseconds] + 1000 * $quarter}]
+	}
+}
+exit [expr {$found ? 23 : 0}]

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* export, mdbg::export: write the sites to a file that other tools read. */
+
+#include "cmd/export.h"
+
+#include "base/cleanup.h"
+#include "cmd/cmd.h"
+#include "cmd/query.h"
+#include "cmd/shell.h"
+#include "cmd/values.h"
+#include "export/formats.h"
+#include "export/model.h"
+#include "heap/early.h"
+#include "report/blocks.h"
+#include "report/lack_text.h"
+#include "report/sites.h"
+#include "session/history.h"
+#include "session/session.h"
+
+/* An export that was written. */
+struct exported {
+	struct query query;
+	struct model model;
+	bool stream;
+};
+
+static void exported_free(struct exported *exported)
+{
+	model_free(&exported->model);
+	query_free(&exported->query);
+}
+
+/* Can a block that is in no record match? Such a block has no stack, thread, time, age or seq. */
+static bool keeps_early(const struct filter *filter)
+{
+	vec_each(cond, &filter->conds)
+		if (cond->attr != FILTER_ADDRESS && cond->attr != FILTER_SIZE &&
+		    cond->attr != FILTER_HEAP && cond->attr != FILTER_PID &&
+		    cond->relop != FILTER_NE)
+			return false;
+	return true;
+}
+
+/*
+ * Blocks from before the attach are found by a walk, which stops the target. So mdbg makes one only
+ * if they are used. If the log samples, only a list of all blocks has them.
+ */
+static bool needs_walk(const struct call *call, const struct query *query, bool blocks)
+{
+	if (query->at.word)
+		return false;
+	if (blocks)
+		return true;
+	return query->sites.vec.nr < query->limit && keeps_early(&query->filter) &&
+	       !log_config(session_log(call->session)).sample;
+}
+
+static struct err *join_words(int nr, const char *const *words, struct str *ret)
+{
+	struct err *err = str_add(ret, "");
+
+	for (int i = 0; !err && i < nr; i++)
+		err = str_addf(ret, "%s%s", i ? " " : "", words[i]);
+	return err;
+}
+
+/* A graph is of what the sites are sorted by; since a moment, of growth, unless they are sorted. */
+static enum flame_of graph_of(const struct query *query)
+{
+	if (query->since.word && !query->sorted)
+		return FLAME_GROWTH;
+	switch (query->sort) {
+	case SITE_SORT_COUNT: return FLAME_COUNT;
+	case SITE_SORT_GROWTH:
+	case SITE_SORT_RATE: return FLAME_GROWTH;
+	default: return FLAME_BYTES;
+	}
+}
+
+/*
+ * What the growth of the sites is since, for a graph of growth: the user's moment, or the history's,
+ * which *sampled gets. NULL: it is not known, or not asked for.
+ */
+static struct err *growth_since(const struct call *call, const struct query *query,
+				struct moment *sampled, const struct moment **ret)
+{
+	const struct history_sample *sample;
+	struct err *err;
+
+	*ret = NULL;
+	if (graph_of(query) != FLAME_GROWTH || (query->at.word && !query->since.word))
+		return NULL;
+	if (query->since.word) {
+		*ret = &query->since.moment;
+		return NULL;
+	}
+	sample = session_growth(call->session, query->now_ns);
+	err = sample ? moment_unpack(&sample->moment, sample->time_ns, sampled) : NULL;
+	*ret = sample && !err ? sampled : NULL;
+	return err;
+}
+
+struct err *export_model(const struct call *call, bool blocks, enum model_freed freed,
+			 struct query *query, struct model *ret)
+{
+	const struct filter_env env = query_env(call, query);
+	const struct session_heap *heap = &query->heap;
+	CLEANUP(moment_free) struct moment sampled = MOMENT_INIT;
+	AUTO_STR struct str options = STR_INIT;
+	struct early early = { 0 };
+	struct model_source source = {
+		.session = call->session, .sites = &query->sites,
+		.now_ns = query->at.word ? query->at.moment.time_ns : query->now_ns,
+		.limit = query->limit, .filter = &query->filter, .env = &env,
+		/* What had been freed up to an earlier moment is not known. */
+		.freed = query->at.word ? MODEL_NO_FREED : freed,
+		.of = graph_of(query),
+	};
+	struct err *err = join_words(call->argc, call->argv, &options);
+
+	if (!err)
+		err = growth_since(call, query, &sampled, &source.since);
+	/* What has gone altogether has shrunk, too. */
+	if (source.since && !source.freed)
+		source.freed = MODEL_KEPT_FREED;
+	if (!err && needs_walk(call, query, blocks))
+		err = query_walk(call, blocks, query);
+	if (err)
+		return err;
+	if (heap->walked)
+		early = early_sum(&heap->walk, heap->process, heap->complete, &query->filter, &env);
+	source.early = &early;
+	source.blocks = query->list;
+	source.options = str_text(&options);
+	return model_build(&source, ret);
+}
+
+static struct err *make_model(const struct call *call, const struct export_format *format,
+			      struct exported *ret)
+{
+	bool blocks = format->wants & EXPORT_BLOCKS;
+
+	return export_model(call, blocks, blocks ? MODEL_ALL_FREED :
+			    format->wants & EXPORT_FREED ? MODEL_KEPT_FREED : MODEL_NO_FREED,
+			    &ret->query, &ret->model);
+}
+
+static struct err *write_to(const struct export_format *format, const char *name,
+			    struct exported *exported)
+{
+	Tcl_DString native;
+	struct err *err;
+
+	if (!Tcl_TranslateFileName(NULL, name, &native))
+		return err_create(ERR_NOTFOUND, "write to %s: no such user", name);
+	err = export_write(format, &exported->model, Tcl_DStringValue(&native),
+			   &exported->stream);
+	Tcl_DStringFree(&native);
+	return err;
+}
+
+/* The caller has set *ret to zeros, and frees it also after an error. */
+static struct err *export(const struct call *call, struct exported *ret)
+{
+	const struct export_format *format;
+	struct err *err = export_format_find(call->argv[0], &format);
+	struct call words = *call;
+
+	words.argc -= 2;
+	words.argv += 2;
+	words.objv += 2;
+	if (!err)
+		err = query_sites(&words, &ret->query);
+	if (!err && ret->query.by != SITE_STACK)
+		err = err_hint(err_create(ERR_USAGE, "an export is by stack"),
+			       "its reader adds stacks up by function, line or module");
+	if (!err)
+		err = make_model(&words, format, ret);
+	return err ? err : write_to(format, call->argv[1], ret);
+}
+
+static void print_early(const struct exported *exported, struct out *out)
+{
+	const struct model *model = &exported->model;
+
+	if (model->early_count)
+		out_f(out, "; of these %" PRIu64 " allocations, %s bytes %s", model->early_count,
+		      size_text(out, model->early_bytes).at,
+		      exported->query.heap.complete ? "from before the attach" : "not recorded");
+}
+
+static void print_past(const struct exported *exported, bool blocks, struct out *out)
+{
+	const struct query *query = &exported->query;
+	const struct moment_name at = chosen_moment_name(&query->at, query->now_ns);
+
+	if (!query->at.word)
+		return;
+	out_text(out, "; these are recorded ones at ");
+	moment_name_print(&at, out);
+	if (blocks)
+		out_text(out, "; single blocks are not known for an earlier moment: the table "
+			 "allocations is empty");
+}
+
+static struct err *run(struct call *call)
+{
+	CLEANUP(exported_free) struct exported exported = { .stream = false };
+	const struct model *model = &exported.model;
+	struct out *out = call->out;
+	const struct export_format *format;
+	struct err *err = export(call, &exported);
+
+	/* The reader of a pipe expects the format and nothing else. */
+	if (err || exported.stream)
+		return err;
+	heap_notes_print(&exported.query.heap, out);
+	heap_stood_print(&exported.query.heap, out);
+	err = export_format_find(call->argv[0], &format);
+	if (!err)
+		err = lacks_print(call->session, out);
+	if (err)
+		return err;
+	out_f(out, "%zu sites, %" PRIu64 " allocations, %s bytes written to %s", model->held,
+	      model->count, size_text(out, model->bytes).at, call->argv[1]);
+	print_early(&exported, out);
+	print_past(&exported, format->wants & EXPORT_BLOCKS, out);
+	out_text(out, "\n");
+	sampling_print(call->session, out);
+	return NULL;
+}
+
+#define WORDS	"FORMAT FILE ?FILTER? ?sort bytes|count|age|growth|rate? ?limit N? "	\
+		"?since MOMENT? ?at MOMENT?"
+
+const struct cmd cmd_export = {
+	.name		= "export",
+	.usage		= WORDS,
+	.brief		= "the sites as a file for flame graphs, pprof, SQL and others",
+	.help		= "FORMAT:\n"
+			  "    folded     a line a stack: flamegraph.pl, speedscope\n"
+			  "    flamegraph one SVG file for a browser: of bytes, of blocks (`sort\n"
+			  "               count`) or of growth (`sort growth`, `since MOMENT`)\n"
+			  "    pprof      `go tool pprof`, Pyroscope, Parca\n"
+			  "    json       an object a line\n"
+			  "    csv        a heading, then a line a site\n"
+			  "    sqlite     a database: sites, stacks, frames, allocations\n"
+			  "    massif     ms_print, massif-visualizer\n"
+			  "    callgrind  held, all-time and freed by line and function:\n"
+			  "               callgrind_annotate, KCachegrind\n"
+			  "The words behind FILE are those of `malloc sites`, which is by stack\n"
+			  "here. Blocks from before the attach stand under one frame, `(allocated\n"
+			  "before attach)`. mdbg stops the process for a moment to find them, but\n"
+			  "not if FILTER or limit leaves them out: `function == *` keeps recorded\n"
+			  "blocks only. With --sample they are left out, and all figures are\n"
+			  "estimates.\n"
+			  "With `at MOMENT` there are the recorded blocks of that moment, and nothing\n"
+			  "that is not known of it: no blocks from before the attach, no all-time and\n"
+			  "freed figures (pprof, callgrind), and an empty table allocations.\n"
+			  "`malloc diff FILE` compares with a sqlite export.\n"
+			  "mdbg writes a new file beside FILE and renames it, with FILE's mode. If\n"
+			  "that fails, the old file is there as it was. mdbg writes to a FIFO that\n"
+			  "has a reader, or to a device (/dev/stdout), as it is; sqlite cannot.\n",
+	.need		= call_need_recording,
+	.run		= run,
+	.min_args	= 2,
+	.max_args	= CMD_ANY,
+	.flags		= CMD_FILTER,
+	.complete	= COMPLETE_EXPORT,
+};
+
+static struct err *value(struct call *call, Tcl_Obj **ret)
+{
+	CLEANUP(exported_free) struct exported exported = { .stream = false };
+	const struct model *model = &exported.model;
+	struct err *err = export(call, &exported);
+
+	if (err)
+		return err;
+	*ret = Tcl_NewDictObj();
+	dict_number(*ret, "sites", model->held);
+	dict_number(*ret, "bytes", model->bytes);
+	dict_number(*ret, "count", model->count);
+	dict_number(*ret, "earlybytes", model->early_bytes);
+	dict_number(*ret, "earlycount", model->early_count);
+	dict_number(*ret, "sample", model->sample);
+	return NULL;
+}
+
+const struct cmd cmd_api_export = {
+	.name		= "mdbg::export",
+	.usage		= WORDS,
+	.brief		= "dict: write the file of `export`, and what is in it",
+	.help		= "    sites bytes count      of all that is in the file\n"
+			  "    earlybytes earlycount  the part of it that is from before the attach\n"
+			  "    sample                 one in so many bytes is recorded, and figures\n"
+			  "                           are estimates; 0: all is recorded\n"
+			  "For the words see `help export`.\n",
+	.need		= call_need_recording,
+	.value		= value,
+	.min_args	= 2,
+	.max_args	= CMD_ANY,
+	.flags		= CMD_FILTER,
+	.complete	= COMPLETE_EXPORT,
+};

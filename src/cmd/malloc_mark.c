@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* malloc mark, mdbg::mark: remember this moment. */
+
+#include "cmd/cmd.h"
+#include "session/history.h"
+
+/* Only a name that mdbg has made is printed. */
+static struct err *run(struct call *call)
+{
+	const struct mark *mark;
+	struct err *err = session_mark(call->session, call->argv[0], &mark);
+
+	if (!err && !call->argc)
+		out_f(call->out, "%s\n", mark->name);
+	return err;
+}
+
+const struct cmd cmd_malloc_mark = {
+	.name		= "malloc mark",
+	.usage		= "?NAME?",
+	.brief		= "remember what each site holds now, by a name",
+	.help		= "Without NAME, mdbg makes a name and prints it. A mark of the same NAME\n"
+			  "must not exist. `malloc diff NAME` and `malloc sites since NAME` compare\n"
+			  "with the mark, `malloc sites at NAME` shows it. A mark costs the process\n"
+			  "nothing. `malloc reset` and another attach delete all marks.\n",
+	.need		= call_need_recording,
+	.run		= run,
+	.max_args	= 1,
+};
+
+static struct err *value(struct call *call, Tcl_Obj **ret)
+{
+	const struct mark *mark;
+	struct err *err = session_mark(call->session, call->argv[0], &mark);
+
+	if (!err)
+		*ret = Tcl_NewStringObj(mark->name, -1);
+	return err;
+}
+
+const struct cmd cmd_api_mark = {
+	.name		= "mdbg::mark",
+	.usage		= "?NAME?",
+	.brief		= "set a mark, as `malloc mark` does; returns its name",
+	.need		= call_need_recording,
+	.value		= value,
+	.max_args	= 1,
+};

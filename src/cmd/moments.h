@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * MOMENT, as users write it: the name of a mark; `now`; `peak`, the sample with the most bytes; or
+ * -N with s, m, h or d, the sample that is nearest to so long ago.
+ */
+#pragma once
+
+#include "heap/moment.h"
+#include "report/moment_text.h"
+
+struct call;
+
+struct chosen_moment {
+	const char *word;	/* the caller owns it; NULL: none was chosen */
+	bool now;		/* `now`: the caller must take the moment itself */
+	struct moment moment;
+};
+
+/*
+ * Find the moment that word means. There must be a log. now_ns is the time now.
+ * ERR_NOTFOUND: there is no such mark; ERR_STATE: the mark is from before a reset; ERR_RANGE: the
+ * history begins later; ERR_USAGE: word is no moment.
+ */
+struct err *moment_choose(const struct call *call, const char *word, uint64_t now_ns,
+			  struct chosen_moment *ret) MUST_CHECK;
+void chosen_moment_free(struct chosen_moment *chosen);
+/* Returns the moment as the functions of report take it. */
+struct moment_name chosen_moment_name(const struct chosen_moment *chosen, uint64_t now_ns);

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* report: what is known of the memory of a process, as one HTML file. */
+
+#include "base/cleanup.h"
+#include "cmd/cmd.h"
+#include "cmd/export.h"
+#include "cmd/query.h"
+#include "export/model.h"
+#include "export/report_html.h"
+#include "heap/difference.h"
+#include "report/blocks.h"
+#include "report/lack_text.h"
+#include "report/out.h"
+#include "session/history.h"
+#include "session/session.h"
+
+/* A report that is made: what its parts were asked with, and what came back. */
+struct making {
+	struct query sites, leaks;
+	struct model model;
+	struct moment now;
+	struct report report;
+	char no_leaks[sizeof(((struct err *)NULL)->msg)];
+};
+
+static void making_free(struct making *making)
+{
+	report_free(&making->report);
+	moment_free(&making->now);
+	model_free(&making->model);
+	query_free(&making->sites);
+	query_free(&making->leaks);
+}
+
+/* Before the sites, so that what is lost is among them. */
+static struct err *find_leaks(const struct call *call, struct making *making)
+{
+	const char *const words[] = { "all", NULL };
+	struct call all = *call;
+	struct err *err;
+
+	all.argc = 1;
+	all.argv = words;
+	err = query_leaks(&all, &making->leaks);
+	if (!err) {
+		making->report.leaks = &making->leaks.leaks;
+		making->report.found = &making->leaks.found;
+		return NULL;
+	}
+	if (err->code == ERR_CANCELLED || err->code == ERR_NOMEM)
+		return err;
+	/* A report without leaks says why it has none. */
+	snprintf(making->no_leaks, sizeof(making->no_leaks), "%s", err->msg);
+	making->report.no_leaks = making->no_leaks;
+	return NULL;
+}
+
+#define MARKS_MOST	8u	/* the latest ones */
+
+static struct err *take_changes(const struct difference *from, struct report_difference *to)
+{
+	struct err *err = vec_reserve(&to->changes, from->vec.nr);
+
+	to->counted = true;
+	to->grown = from->grown;
+	to->shrunk = from->shrunk;
+	for (size_t i = 0; !err && i < from->vec.nr; i++)
+		err = vec_push(&to->changes, ((struct report_change){
+			from->vec.at[i].stack, from->vec.at[i].bytes, from->vec.at[i].count }));
+	return err;
+}
+
+/* What the difference lacks. */
+static struct err *make_note(const struct history *history, uint64_t from_ns, uint64_t to_ns,
+			     char **ret)
+{
+	uint64_t unrecorded = history_unrecorded(history, from_ns, to_ns);
+	char lasted[64];
+
+	format_duration(lasted, sizeof(lasted), unrecorded);
+	if (!unrecorded)
+		*ret = strdup("");
+	else if (asprintf(ret, "For %s of that nothing was recorded.", lasted) < 0)
+		*ret = NULL;
+	return *ret ? NULL : err_nomem;
+}
+
+/* From an earlier moment to now; what says which it is. */
+static struct err *add_difference(struct making *making, const char *what, uint64_t time_ns,
+				  const struct packed_moment *packed)
+{
+	const struct log_history *log = session_history(making->report.session);
+	CLEANUP(difference_free) struct difference found = DIFFERENCE_INIT;
+	CLEANUP(moment_free) struct moment then = MOMENT_INIT;
+	struct report_difference made = { .title = NULL };
+	uint64_t now_ns = making->now.time_ns;
+	char over[64];
+	struct err *err = moment_unpack(packed, time_ns, &then);
+
+	if (!err)
+		err = difference_build(session_log(making->report.session), &then, &making->now, &found);
+	if (!err)
+		err = vec_push(&making->report.differences, made);
+	if (err)
+		return err;
+	format_duration(over, sizeof(over), now_ns - time_ns);
+	if (asprintf(&vec_end(&making->report.differences)[-1].title, "Since %s, %s ago", what,
+		     over) < 0) {
+		vec_end(&making->report.differences)[-1].title = NULL;
+		return err_nomem;
+	}
+	err = make_note(&log->history, time_ns, now_ns, &vec_end(&making->report.differences)[-1].note);
+	return err ? err : take_changes(&found, vec_end(&making->report.differences) - 1);
+}
+
+/* The oldest sample that somebody has looked at: a log begins with nothing. */
+static struct err *add_oldest(struct making *making, const struct history *history)
+{
+	const struct history_sample *oldest = history->samples.at;
+
+	if (history->samples.nr && oldest->origin)
+		oldest++;
+	if (history->samples.nr < 2 || oldest >= vec_end(&history->samples) ||
+	    oldest->time_ns >= making->now.time_ns)
+		return NULL;
+	return add_difference(making, "the history began", oldest->time_ns, &oldest->moment);
+}
+
+static struct err *find_differences(struct making *making)
+{
+	struct session *session = making->report.session;
+	const struct log_history *log = session_history(session);
+	struct err *err = log ? session_moment(session, &making->now) : NULL;
+	char what[MARK_NAME_MAX + 32];
+	size_t i;
+
+	making->report.no_differences = "Nothing is known yet of an earlier moment. Make the report "
+					"again in a while, or set a mark first (`malloc mark`).";
+	if (!err && log)
+		err = add_oldest(making, &log->history);
+	i = log && log->marks.vec.nr > MARKS_MOST ? log->marks.vec.nr - MARKS_MOST : 0;
+	for (; log && !err && i < log->marks.vec.nr; i++) {
+		const struct mark *mark = &log->marks.vec.at[i];
+
+		snprintf(what, sizeof(what), "the mark %s", mark->name);
+		if (!mark->stale)
+			err = add_difference(making, what, mark->time_ns, &mark->moment);
+	}
+	return err;
+}
+
+static struct err *make(const struct call *call, struct making *making)
+{
+	struct call sites = *call;
+	struct err *err = find_leaks(call, making);
+
+	sites.argc = 0;
+	sites.argv += call->argc;
+	if (!err)
+		err = query_sites(&sites, &making->sites);
+	if (!err)
+		err = export_model(&sites, false, MODEL_NO_FREED, &making->sites, &making->model);
+	making->report.session = call->session;
+	making->report.names = &making->sites.names;
+	making->report.model = &making->model;
+	return err ? err : find_differences(making);
+}
+
+static struct err *write_to(const char *name, const struct report *report, bool *stream_ret)
+{
+	Tcl_DString native;
+	struct err *err;
+
+	if (!Tcl_TranslateFileName(NULL, name, &native))
+		return err_create(ERR_NOTFOUND, "write to %s: no such user", name);
+	err = report_write(report, Tcl_DStringValue(&native), stream_ret);
+	Tcl_DStringFree(&native);
+	return err;
+}
+
+static struct err *run(struct call *call)
+{
+	CLEANUP(making_free) struct making making = { .no_leaks = "" };
+	const struct model *model = &making.model;
+	struct err *err = make(call, &making);
+	bool stream = false;
+
+	if (!err)
+		err = write_to(call->argv[0], &making.report, &stream);
+	/* What reads a pipe expects the page and nothing else. */
+	if (err || stream)
+		return err;
+	heap_stood_print(&making.sites.heap, call->out);
+	err = lacks_print(call->session, call->out);
+	if (err)
+		return err;
+	out_f(call->out, "%zu sites, %" PRIu64 " allocations, %s bytes written to %s\n", model->held,
+	      model->count, size_text(call->out, model->bytes).at, call->argv[0]);
+	return NULL;
+}
+
+const struct cmd cmd_report = {
+	.name		= "report",
+	.usage		= "FILE.html",
+	.brief		= "one HTML file with all of it, to be sent to a colleague",
+	.help		= "A verdict in three sentences, memory over time, a flame graph, the sites\n"
+			  "(sort, search, tracebacks), leaks by kind, and what has changed. The\n"
+			  "file needs a browser, and no network: it has its own scripts, and may\n"
+			  "load nothing. Names of functions and files are in it, but neither data\n"
+			  "of the program nor its arguments.\n"
+			  "The process is stopped for the search of leaks, as by `malloc leaks`.\n"
+			  "Where leaks cannot be looked for, the report says why.\n"
+			  "FILE is written beside and renamed, as by `export`.\n",
+	.need		= call_need_recording,
+	.run		= run,
+	.min_args	= 1,
+	.max_args	= 1,
+	.complete	= COMPLETE_FILES,
+};

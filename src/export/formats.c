@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The formats of `export`. */
+
+#include "export/formats.h"
+
+#include <stdio.h>
+
+#include "export/file.h"
+#include "export/format_list.h"
+
+const struct export_format *const export_formats[] = {
+	&export_folded, &export_flamegraph, &export_pprof, &export_json, &export_csv, &export_sqlite,
+	&export_massif, &export_callgrind, NULL,
+};
+
+static struct err *unknown(const char *name)
+{
+	char names[256] = "";
+	size_t len = 0;
+
+	for (const struct export_format *const *at = export_formats; *at; at++)
+		len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s",
+					!len ? "" : at[1] ? ", " : " or ", (*at)->name);
+	return err_hint(err_create(ERR_USAGE, "'%s' is no format", name), "%s", names);
+}
+
+struct err *export_format_find(const char *name, const struct export_format **ret)
+{
+	for (const struct export_format *const *at = export_formats; *at; at++) {
+		if (strcmp((*at)->name, name))
+			continue;
+		*ret = *at;
+		if (!(*at)->library)
+			return NULL;
+		return err_hint(err_create(ERR_UNSUPPORTED, "%s: this mdbg was built without %s",
+					   name, (*at)->library),
+				"install %s, then configure and build again", (*at)->package);
+	}
+	return unknown(name);
+}
+
+struct err *export_write(const struct export_format *format, const struct model *model,
+			 const char *name, bool *stream_ret)
+{
+	struct export_file *file;
+	struct err *err = export_file_begin(name, format->wants & EXPORT_PLAIN, &file);
+
+	if (err)
+		return err;
+	*stream_ret = !export_file_path(file);
+	return export_file_end(file, format->write(model, file));
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The formats of `export`. Each has a file and a row in a table. If a format needs a library which
+ * was not there when mdbg was built, it still has a row, which names the library.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/err.h"
+
+struct export_file;
+struct model;
+
+enum export_wants {
+	EXPORT_FREED	= 1 << 0,	/* the model's part `freed` */
+	EXPORT_BLOCKS	= 1 << 1,	/* the model's blocks */
+	EXPORT_PLAIN	= 1 << 2,	/* a regular file, and no FIFO or device */
+};
+
+struct export_format {
+	const char *name;	/* as users type it */
+	const char *brief;	/* one line, no capital, no full stop */
+	unsigned wants;
+	const char *library;	/* the library that this mdbg was built without; NULL: none */
+	const char *package;	/* the Debian package that has the library */
+	/* The format may leave errors of writing to the file, which keeps them. */
+	struct err *(*write)(const struct model *model, struct export_file *file);
+};
+
+/* All of them, in the order of `help`; ends with NULL. */
+extern const struct export_format *const export_formats[];
+/* ERR_USAGE: no such format; ERR_UNSUPPORTED: built without its library. */
+struct err *export_format_find(const char *name, const struct export_format **ret) MUST_CHECK;
+/*
+ * Write the model in this format to the file of that name, whole or not at all (file.h).
+ * *stream_ret is true for a file that is written to as it is: its reader expects nothing but the
+ * format.
+ */
+struct err *export_write(const struct export_format *format, const struct model *model,
+			 const char *name, bool *stream_ret) MUST_CHECK;

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The three sentences that a report begins with (verdict.h). */
+
+#include "export/verdict.h"
+
+#include <inttypes.h>
+
+#include "report/out.h"
+
+struct err *size_in_words(struct str *to, uint64_t bytes)
+{
+	static const char units[] = "KMGTPE";
+	double value = (double)bytes / 1024;
+	unsigned unit = 0;
+
+	if (bytes < 1024)
+		return str_addf(to, "%" PRIu64 " bytes", bytes);
+	for (; value >= 1024; value /= 1024)
+		unit++;
+	return str_addf(to, "%.1f %ciB", value, units[unit]);
+}
+
+/* Text, a size in words, and text. */
+static struct err *add_size(struct str *to, const char *before, uint64_t bytes, const char *behind)
+{
+	struct err *err = str_add(to, before);
+
+	if (!err)
+		err = size_in_words(to, bytes);
+	return err ? err : str_add(to, behind);
+}
+
+static struct err *add_blocks(struct str *to, uint64_t count)
+{
+	return str_addf(to, " in %" PRIu64 " block%s", count, count == 1 ? "" : "s");
+}
+
+/* The largest part may be what nobody has seen being allocated. */
+static struct err *say_part(const struct verdict_facts *facts, struct str *to)
+{
+	bool early = facts->early_bytes > facts->top_bytes;
+	uint64_t part = early ? facts->early_bytes : facts->top_bytes;
+	struct err *err;
+
+	if (!part || (!early && !facts->top))
+		return NULL;
+	err = add_size(to, "; the largest part, ", part, "");
+	if (!err)
+		err = str_addf(to, " (%.0f %%), ", 100.0 * (double)part / (double)facts->bytes);
+	if (err)
+		return err;
+	return early ? str_add(to, "is from before the attach, and where it was allocated is not known") :
+		       str_addf(to, "was allocated in %s", facts->top);
+}
+
+static struct err *say_most(const struct verdict_facts *facts, struct str *to)
+{
+	struct err *err;
+
+	if (!facts->bytes && !facts->count)
+		return str_addf(to, "The process %s no memory that was recorded.",
+				facts->ended ? "held, when it ended," : "holds");
+	err = str_addf(to, "The process %s%s ", facts->ended ? "held, when it ended," : "holds",
+		       facts->sampled ? " by estimate" : "");
+	if (!err)
+		err = add_size(to, "", facts->bytes, "");
+	if (!err)
+		err = add_blocks(to, facts->count);
+	if (!err)
+		err = say_part(facts, to);
+	return err ? err : str_add(to, ".");
+}
+
+static struct err *add_change(struct str *to, uint64_t from, uint64_t now)
+{
+	if (from == now)
+		return str_add(to, "not changed");
+	return add_size(to, now > from ? "grown by " : "shrunk by ",
+			now > from ? now - from : from - now, "");
+}
+
+/*
+ * Recorded blocks may grow where the process does not: it frees blocks of before the attach. So the
+ * resident memory stands beside them.
+ */
+static struct err *say_growth(const struct verdict_facts *facts, struct str *to)
+{
+	uint64_t from = facts->then_bytes, now = facts->now_bytes;
+	char over[64];
+	struct err *err;
+
+	if (!facts->over_ns)
+		return str_add(to, "Whether it grows is not known yet");
+	format_duration(over, sizeof(over), facts->over_ns);
+	if (from == now)
+		return str_addf(to, "In the last %s its recorded blocks have neither grown nor shrunk",
+				over);
+	err = str_addf(to, "In the last %s its recorded blocks have ", over);
+	if (!err)
+		err = add_change(to, from, now);
+	if (!err && facts->then_rss && facts->now_rss) {
+		err = str_add(to, ", and its resident memory has ");
+		if (!err)
+			err = add_change(to, facts->then_rss, facts->now_rss);
+	}
+	if (err || !facts->grower)
+		return err;
+	format_duration(over, sizeof(over), facts->grower_ns);
+	err = str_addf(to, "; %s has grown most, by ", facts->grower);
+	if (!err)
+		err = size_in_words(to, facts->grower_bytes);
+	return err ? err : str_addf(to, " in %s", over);
+}
+
+static struct err *say_lost(const struct verdict_facts *facts, struct str *to)
+{
+	struct err *err;
+
+	if (facts->no_leaks)
+		return str_addf(to, ", and leaks could not be looked for (%s).", facts->no_leaks);
+	if (!facts->lost_blocks)
+		return str_add(to, ", and no block is definitely lost.");
+	err = add_size(to, ", and ", facts->lost_bytes, "");
+	if (!err)
+		err = add_blocks(to, facts->lost_blocks);
+	return err ? err : str_add(to, " are definitely lost.");
+}
+
+/* Growth that is worth a look: not of a few bytes that come and go. */
+static bool grows(const struct verdict_facts *facts)
+{
+	return facts->grower && facts->now_bytes > facts->then_bytes &&
+	       facts->grower_bytes >= facts->bytes / 100;
+}
+
+static struct err *say_next(const struct verdict_facts *facts, struct str *to)
+{
+	if (facts->lost_blocks)
+		return str_addf(to, "Look first at the leaks%s%s: nothing points to these blocks any more, "
+				"so the code that made them forgets to free them.",
+				facts->loser ? ", above all those of " : "",
+				facts->loser ? facts->loser : "");
+	if (grows(facts))
+		return str_addf(to, "Look first at %s: see whether it goes on growing, and who keeps its "
+				"blocks (`malloc find ADDRESS`).", facts->grower);
+	if (!facts->over_ns && facts->ended)
+		return str_add(to, "Make a report while the program is at work: then it says what grows, "
+			       "and what is lost.");
+	if (!facts->over_ns)
+		return str_add(to, "Let the program work for a while, and make the report again: then it "
+			       "says what has grown.");
+	return str_addf(to, "Nothing that is known here asks for a repair%s%s.",
+			facts->top ? "; to save memory, begin with " : "",
+			facts->top ? facts->top : "");
+}
+
+struct err *verdict_write(const struct verdict_facts *facts,
+			  struct str sentences[VERDICT_SENTENCES])
+{
+	struct err *err = say_most(facts, &sentences[0]);
+
+	if (!err)
+		err = say_growth(facts, &sentences[1]);
+	if (!err)
+		err = say_lost(facts, &sentences[1]);
+	return err ? err : say_next(facts, &sentences[2]);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What a report says first, in three sentences: what holds most; whether it grows and whether
+ * blocks are lost; what to do next. Each says no more than the figures do. What is not known is
+ * said to be not known, never taken for "no".
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+#define VERDICT_SENTENCES	3
+
+struct verdict_facts {
+	uint64_t bytes, count;		/* held, of all sites */
+	bool sampled;			/* these are estimates */
+	bool ended;			/* the process: they are those of its end */
+	const char *top;		/* the function that holds most; NULL: none has a name */
+	uint64_t top_bytes;
+	uint64_t early_bytes;		/* of bytes: from before the attach */
+
+	/*
+	 * Recorded bytes and resident memory at the beginning of what is known of time, and now.
+	 * over_ns 0: nothing is known. RSS 0: that is not known.
+	 */
+	uint64_t over_ns;
+	uint64_t then_bytes, now_bytes, then_rss, now_rss;
+	/* The function that grew most in the time that growth is over; NULL: none grew. */
+	const char *grower;
+	uint64_t grower_bytes, grower_ns;
+
+	const char *no_leaks;		/* why no leaks were looked for; NULL: they were */
+	uint64_t lost_bytes, lost_blocks;	/* definitely */
+	const char *loser;		/* that has allocated most of them; NULL: not known */
+};
+
+/* Plain text, which has names of the target in it. */
+struct err *verdict_write(const struct verdict_facts *facts,
+			  struct str sentences[VERDICT_SENTENCES]) MUST_CHECK;
+/* "12.3 MiB", "640 bytes". */
+struct err *size_in_words(struct str *to, uint64_t bytes) MUST_CHECK;

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The cases of docs/cases.md: what is typed there is typed here, and what the page shows is printed.
+
+# {command lines command lines ...} of the session below a heading of the page.
+proc page_session {heading} {
+	set text [slurp $::here/../../docs/cases.md]
+	set at [string first "\n## $heading\n" $text]
+	check {$at >= 0} {the page has no '$heading'}
+	set end [string first "\n## " $text $at+1]
+	set session {}
+	foreach line [split [string range $text $at [expr {$end < 0 ? "end" : $end}]] \n] {
+		if {[regexp {^    \(mdbg\) (.*)} $line -> command]} {
+			lappend session $command {}
+		} elseif {[string match "    ?*" $line] && $session ne {}} {
+			lset session end [concat [lindex $session end] [list $line]]
+		}
+	}
+	return $session
+}
+
+# A line of the page as a pattern: figures, times and addresses are others each time.
+proc page_pattern {line} {
+	set pattern [regsub -all {[][\\.*+?(){}|^$]} [string trim $line] {\\&}]
+	set pattern [regsub -all {0x[0-9a-f]+} $pattern "\1"]
+	set pattern [regsub -all {[0-9]+(?:\\\.[0-9]+)?(?: (?:ms|s|m|h)\y(?: [0-9]+ (?:s|m|h)\y)?)?} $pattern "\2"]
+	set pattern [regsub -all { +} $pattern { +}]
+	return "^ *[string map [list \1 {0x[0-9a-f]+} \2 {[0-9.]+(?: (?:ms|s|m|h)(?: [0-9]+ (?:s|m|h))?)?}] $pattern]\$"
+}
+
+# Type the next command of ::session, and see all lines that the page shows of its answer, in this order. `instead` is typed
+# in place of a command that would take too long. Returns the whole answer.
+proc typed {m command {instead ""}} {
+	set ::session [lassign $::session want shown]
+	check {$command eq $want} {the page has '$want', and not '$command'}
+	set text [live $m [expr {$instead eq "" ? $command : $instead}]]
+	set lines [split $text \n]
+	foreach line $shown {
+		if {[string trim $line] eq "..."} {
+			continue
+		}
+		set at [lsearch -regexp $lines [page_pattern $line]]
+		check {$at >= 0} {$command does not print '[string trim $line]' (any more): $text}
+		set lines [lrange $lines $at+1 end]
+	}
+	return $text
+}
+
+# Do the session of a case: start what follows, attach, and type all that the page has.
+proc investigate {heading command body} {
+	set ::session [page_session $heading]
+	set t [start_command {*}$command]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	uplevel 1 [list set t $t]
+	uplevel 1 [list set m $m]
+	uplevel 1 $body
+	check {$::session eq {}} {the page also has: $::session}
+	live_end $m
+	if {[is_alive [pid_of $t]]} {
+		check_state $before [pid_of $t]
+		finish $t
+	}
+}
+
+# The first site of an answer: {bytes blocks function}.
+proc first_site {text} {
+	check {[regexp {\n#1  \+?(\d+) bytes in \+?(\d+) blocks[^\n]*\n(?:    [^\n]*\n)*?    in (\S+)} $text -> bytes count function]} {no site: $text}
+	return [list $bytes $count $function]
+}
+
+proc lost_bytes {text} {
+	check {[regexp {definitely lost\.+ (\d+) bytes} $text -> bytes]} {no summary: $text}
+	return $bytes
+}
+
+by_both case cases-forgotten-free 60 {
+	investigate "Forgotten free" $::build/targets/cases {
+		order $t index
+		order $t "history 1000"
+		typed $m "malloc mark start"
+		order $t "history 500"
+		set text [typed $m "malloc sites sort growth since start limit 1"]
+		check {[first_site $text] eq {6000 1500 load_history}} {$text}
+		check {[regexp {growth \+2000 bytes in } $text] && [regexp { 1500 blocks, 6000 bytes; 0 freed} $text]} {$text}
+		set text [typed $m "malloc leaks definite"]
+		# The last one may be in a register still.
+		lassign [first_site $text] bytes count function
+		check {$function eq "load_history" && $count >= 1498 && $bytes == 4 * $count} {$text}
+	}
+}
+
+case cases-fast-leaker 60 {
+	investigate "Fast leaker" $::build/targets/cases {
+		order $t index
+		order $t frames
+		live $m {wait until {[dict get [lindex [mdbg::sites sort rate limit 1] 0] growth] ne "-"} timeout 20}
+		set text [typed $m "malloc sites sort rate limit 1"]
+		lassign [first_site $text] bytes count function
+		check {$function eq "read_frame" && $bytes == 65536 * $count} {$text}
+		set rate [live_value $m {dict get [lindex [mdbg::sites sort rate limit 1] 0] rate}]
+		# A busy machine wakes its thread late, but never early.
+		check {$rate > 500000 && $rate < 8.3e6} {$rate bytes a second}
+		set text [typed $m "malloc leaks definite"]
+		check {[lindex [first_site $text] 2] eq "read_frame" && [lost_bytes $text] >= 65536 * ($count - 3)} {$text}
+		order $t calm
+	}
+}
+
+by_both case cases-producer-and-consumer 60 {
+	investigate "Producer and consumer" $::build/targets/cases {
+		set burst [work 100000 10000]
+		order $t "burst $burst"
+		live $m "wait until {\[dict get \[lindex \[mdbg::history] end] count] >= $burst} timeout 20"
+		order $t drain
+		set text [typed $m malloc]
+		set free [figure_of_heap $text "bytes in the freespace tree"]
+		set held [figure_of_heap $text "bytes held by the user"]
+		check {$free > 200 * $burst && $held < $free / 50} {$held bytes held, $free free}
+		check {[figure_of_heap $text "most that it ever was"] >= $free} {$text}
+		set text [typed $m "malloc sites at peak limit 1"]
+		check {[lrange [first_site $text] 1 2] eq [list $burst enqueue]} {$text}
+		check {[lost_bytes [typed $m "malloc leaks"]] == 0} {lost}
+		set text [typed $m "malloc trim"]
+		check {[regexp {(\d+) KB given back} $text -> given] && $given * 1024 > $free * 3 / 4} {of $free bytes free: $text}
+	}
+}
+
+# A figure of the heap of the first thread.
+proc figure_of_heap {text name} {
+	check {[regexp "Heap 0\n.*?$name\\.+ (\\d+)\n" $text -> bytes]} {malloc does not print: $name: $text}
+	return $bytes
+}
+
+by_both case cases-connections-never-reused 60 {
+	investigate "Connections never reused" $::build/targets/cases {
+		order $t index
+		order $t "serve 100"
+		typed $m "malloc mark morning"
+		order $t "serve 1000"
+		set text [typed $m "malloc diff morning"]
+		check {[lrange [first_site $text] 1 2] eq {1000 open_connection}} {$text}
+		check {[regexp {\n1 sites changed; grown \d+ bytes, shrunk 0 bytes$} $text]} {$text}
+		live $m {wait until {[mdbg::sites age < 0.2s] eq {}} timeout 20}
+		set text [typed $m "malloc stale 10m" "malloc stale 0.2s"]
+		check {[lrange [first_site $text] 1 2] eq {1100 open_connection}} {$text}
+		check {[lost_bytes [typed $m "malloc leaks"]] == 0} {lost}
+	}
+}
+
+by_both case cases-kept-until-exit 60 {
+	investigate "Kept until exit" $::build/targets/cases {
+		order $t "chunks 100"
+		typed $m "malloc mark half"
+		order $t "chunks 1000"
+		set text [typed $m "malloc diff half"]
+		check {[lrange [first_site $text] 1 2] eq {1000 read_chunk}} {$text}
+		live $m {wait until {[mdbg::sites age < 0.2s] eq {}} timeout 20}
+		set text [typed $m "malloc stale 1m" "malloc stale 0.2s"]
+		check {[lrange [first_site $text] 1 2] eq {1100 read_chunk}} {$text}
+		typed $m "set leaks-at-end on"
+		finish $t
+		typed $m "wait exit"
+		set text [typed $m "malloc leaks"]
+		check {[lost_bytes $text] == 0} {$text}
+		check {[live_value $m "mdbg::sites function == read_chunk"] eq {}} {not freed: $::result}
+	}
+}
+
+# What `export` makes of a job hangs on two sites alone: the variable and its place in the table.
+by_both case cases-environment-of-a-shell 60 {
+	investigate "Environment of a shell" [list [need bash] $::here/../targets/exporter.bash] {
+		order $t "jobs 5"
+		typed $m "malloc mark start"
+		order $t "jobs 50"
+		set text [typed $m "malloc sites function == set_or_show_attributes sort growth since start limit 1"]
+		check {[lindex [first_site $text] 1] == 55 && [regexp { 55 blocks, \d+ bytes; 0 freed} $text]} {$text}
+		set text [typed $m "malloc diff start"]
+		check {[regexp {grown (\d+) bytes, shrunk (\d+) bytes} $text -> grown shrunk] && $grown > 50 * 100 && $shrunk < $grown / 10} {$text}
+	}
+}

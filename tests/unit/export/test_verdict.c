@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The sentences that a report begins with: no more than the figures say. */
+
+#include <string.h>
+
+#include "export/verdict.h"
+#include "unit.h"
+
+static void says(const struct verdict_facts *facts, const char *first, const char *second,
+		 const char *third)
+{
+	const char *const wanted[VERDICT_SENTENCES] = { first, second, third };
+	struct str sentences[VERDICT_SENTENCES] = { STR_INIT, STR_INIT, STR_INIT };
+
+	CU_ASSERT_PTR_NULL_FATAL(verdict_write(facts, sentences));
+	for (unsigned i = 0; i < VERDICT_SENTENCES; i++) {
+		CU_ASSERT_STRING_EQUAL(str_text(&sentences[i]), wanted[i]);
+		str_free(&sentences[i]);
+	}
+}
+
+static void knows_nothing_of_nothing(void)
+{
+	struct verdict_facts facts = { .no_leaks = "the heap is damaged" };
+
+	says(&facts, "The process holds no memory that was recorded.",
+	     "Whether it grows is not known yet, and leaks could not be looked for (the heap is "
+	     "damaged).",
+	     "Let the program work for a while, and make the report again: then it says what has "
+	     "grown.");
+	facts.ended = true;
+	says(&facts, "The process held, when it ended, no memory that was recorded.",
+	     "Whether it grows is not known yet, and leaks could not be looked for (the heap is "
+	     "damaged).",
+	     "Make a report while the program is at work: then it says what grows, and what is lost.");
+}
+
+static void speaks_of_the_end(void)
+{
+	const struct verdict_facts facts = {
+		.bytes = 16, .count = 1, .sampled = true, .ended = true, .lost_bytes = 16,
+		.lost_blocks = 1,
+	};
+
+	says(&facts, "The process held, when it ended, by estimate 16 bytes in 1 block.",
+	     "Whether it grows is not known yet, and 16 bytes in 1 block are definitely lost.",
+	     "Look first at the leaks: nothing points to these blocks any more, so the code that made "
+	     "them forgets to free them.");
+}
+
+static void names_what_is_lost(void)
+{
+	const struct verdict_facts facts = {
+		.bytes = 4096, .count = 3, .top = "load", .top_bytes = 3072, .over_ns = 60000000000,
+		.then_bytes = 1024, .now_bytes = 4096, .grower = "load", .grower_bytes = 2048,
+		.grower_ns = 10000000000, .then_rss = 1 << 20, .now_rss = 3 << 20, .lost_bytes = 64, .lost_blocks = 2, .loser = "forget",
+	};
+
+	says(&facts, "The process holds 4.0 KiB in 3 blocks; the largest part, 3.0 KiB (75 %), was "
+	     "allocated in load.",
+	     "In the last 1 m 0 s its recorded blocks have grown by 3.0 KiB, and its resident memory "
+	     "has grown by 2.0 MiB; load has grown most, by 2.0 KiB in 10.0 s, "
+	     "and 64 bytes in 2 blocks are definitely lost.",
+	     "Look first at the leaks, above all those of forget: nothing points to these blocks any "
+	     "more, so the code that made them forgets to free them.");
+}
+
+static void names_what_grows(void)
+{
+	struct verdict_facts facts = {
+		.bytes = 100000, .count = 3, .top = "load", .top_bytes = 100000,
+		.over_ns = 2000000000, .then_bytes = 90000, .now_bytes = 100000, .grower = "fill",
+		.grower_bytes = 10000, .grower_ns = 2000000000,
+	};
+
+	says(&facts, "The process holds 97.7 KiB in 3 blocks; the largest part, 97.7 KiB (100 %), was "
+	     "allocated in load.",
+	     "In the last 2.0 s its recorded blocks have grown by 9.8 KiB; fill has grown most, "
+	     "by 9.8 KiB in 2.0 s, and "
+	     "no block is definitely lost.",
+	     "Look first at fill: see whether it goes on growing, and who keeps its blocks (`malloc "
+	     "find ADDRESS`).");
+	/* A few bytes that come and go are nothing to look at. */
+	facts.grower_bytes = 999;
+	facts.now_bytes = 90000;
+	says(&facts, "The process holds 97.7 KiB in 3 blocks; the largest part, 97.7 KiB (100 %), was "
+	     "allocated in load.",
+	     "In the last 2.0 s its recorded blocks have neither grown nor shrunk, and no block is "
+	     "definitely lost.",
+	     "Nothing that is known here asks for a repair; to save memory, begin with load.");
+}
+
+static void says_where_nothing_was_recorded(void)
+{
+	const struct verdict_facts facts = {
+		.bytes = 1000, .count = 10, .top = "load", .top_bytes = 400, .early_bytes = 600,
+		.sampled = true, .over_ns = 1000000, .then_bytes = 2000, .now_bytes = 1000,
+	};
+
+	says(&facts, "The process holds by estimate 1000 bytes in 10 blocks; the largest part, 600 "
+	     "bytes (60 %), is from before the attach, and where it was allocated is not known.",
+	     "In the last 1.0 ms its recorded blocks have shrunk by 1000 bytes, and no block is "
+	     "definitely lost.",
+	     "Nothing that is known here asks for a repair; to save memory, begin with load.");
+}
+
+void suite_verdict(void);
+void suite_verdict(void)
+{
+	CU_pSuite suite = CU_add_suite("verdict", NULL, NULL);
+
+	CU_ADD_TEST(suite, knows_nothing_of_nothing);
+	CU_ADD_TEST(suite, speaks_of_the_end);
+	CU_ADD_TEST(suite, names_what_is_lost);
+	CU_ADD_TEST(suite, names_what_grows);
+	CU_ADD_TEST(suite, says_where_nothing_was_recorded);
+}
