@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# log_model.sh [quick|long]: check the model of the log's slot protocol (log.pml) in all interleavings, and that the model
-# can fail: each BROKEN variant must. The quick form takes seconds, the long one minutes and
+# log_model.sh [quick|long]: check the models of the tables' slot protocol (log.pml) and of the directory (directory.pml)
+# in all interleavings, and that the models can fail: each BROKEN variant must. The quick form takes seconds, the long one minutes and
 # four gigabytes. Status 77: no spin here.
 
 set -u
-model=$(cd "$(dirname "$0")" && pwd)/log.pml
+here=$(cd "$(dirname "$0")" && pwd)
+model=log.pml
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
@@ -14,7 +15,7 @@ command -v spin >/dev/null || { echo "log_model: spin is not installed"; exit 77
 # verify OPTION...: prints the number of errors, or what went wrong.
 verify() {
 	(
-		cd "$dir" && rm -f pan* ./*.trail && spin -a "$@" "$model" >spin.out 2>&1 &&
+		cd "$dir" && rm -f pan* ./*.trail && spin -a "$@" "$here/$model" >spin.out 2>&1 &&
 		${CC:-cc} -O2 -DSAFETY -DCOLLAPSE -DVECTORSZ=2048 -w -o pan pan.c && ./pan -E -m100000 >pan.out 2>&1
 		[ -f pan.out ] || exit
 		grep -q 'max search depth too small\|out of memory' pan.out && echo "incomplete" && exit
@@ -29,9 +30,9 @@ expect() {
 	got=$(verify "$@")
 	case $want:$got in
 	none:0 | some:[1-9]*)
-		echo "log_model: $* -> $got errors, $(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' "$dir/pan.out") states" ;;
+		echo "log_model: $model $* -> $got errors, $(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' "$dir/pan.out") states" ;;
 	*)
-		echo "log_model: FAIL $*: expected $want errors, got ${got:-no answer}"
+		echo "log_model: FAIL $model $*: expected $want errors, got ${got:-no answer}"
 		tail -n 5 "$dir/spin.out" "$dir/pan.out" 2>/dev/null
 		status=1 ;;
 	esac
@@ -54,4 +55,12 @@ if [ "${1-}" = long ]; then
 	expect none -DROUNDS=1 -DSCAN
 	expect none -DROUNDS=1 -DWORD -DKILL
 fi
+model=directory.pml
+expect none
+expect none -DKILL
+expect some -DBROKEN_ORDER
+expect some -DBROKEN_MARK
+expect some -DBROKEN_RETIRE
+expect some -DKILL -DBROKEN_SET
+[ "${1-}" = long ] && expect none -DROUNDS=4 -DKILL
 exit $status

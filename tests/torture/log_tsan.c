@@ -20,6 +20,10 @@ int main(int argc, char **argv)
 		 .allocate = 42 },
 		{ .writers = 3, .readers = 2, .operations = 10000 * times, .addresses = 100000,
 		 .allocate = 60 },
+		{ .writers = 3, .readers = 2, .operations = 20000 * times, .addresses = 40,
+		 .allocate = 42, .directory = 1 },
+		{ .writers = 3, .readers = 1, .operations = 20000 * times, .addresses = 20000,
+		 .allocate = 50, .directory = 1 },
 		{ .writers = 4, .readers = 1, .operations = 20000 * times, .addresses = 32,
 		 .allocate = 42, .samples = 1 },
 	};

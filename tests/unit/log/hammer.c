@@ -10,8 +10,11 @@
 #include <sys/mman.h>
 
 #include "log/counting_filter.h"
+#include "log/directory.h"
+#include "log/ledger.h"
 
 #define BASE		0x7f0000000000ull
+#define SPACING		32ull
 #define IMMORTALS	1000
 #define STACKS		512
 #define HELD		64
@@ -57,24 +60,29 @@ static void failed(struct state *state, int line, const char *what)
 
 static uint64_t address_of(unsigned long index)
 {
-	return BASE + index * 16;
+	return BASE + index * SPACING;
 }
 
-/* The one record that was ever put in at this address and time. */
-static struct log_record record_of(uint64_t address, uint64_t time)
+/*
+ * The one record that was ever put in at this address and time. Seven of eight fit in the directory,
+ * if that is to be used.
+ */
+static struct log_record record_of(const struct state *state, uint64_t address, uint64_t time)
 {
 	uint64_t mixed = (address ^ time * 0x9e3779b97f4a7c15ull) * 0xd6e8feb86659fd93ull;
+	bool small = state->spec->directory && mixed >> 61;
 
 	return (struct log_record){
-		.address = address, .size = mixed >> 16, .time = time,
-		.thread = (uint32_t)(mixed >> 20 & 0xf), .stack = (uint32_t)mixed % 8192,
-			.heap = (uint16_t)(mixed >> 40),
+		.address = address, .size = mixed >> (small ? 52 : 16) >> (small ? 3 : 0),
+		.time = time, .thread = (uint32_t)(mixed >> 20 & 0xf),
+		.stack = (uint32_t)mixed % 8192,
+		.heap = small ? LOG_HEAP_UNKNOWN : (uint16_t)(mixed >> 40),
 	};
 }
 
-static bool is_right(const struct log_record *record)
+static bool is_right(const struct state *state, const struct log_record *record)
 {
-	struct log_record right = record_of(record->address, record->time);
+	struct log_record right = record_of(state, record->address, record->time);
 
 	/* The thread is the writer's: accounts go by it. */
 	return record->size == right.size && record->stack == right.stack &&
@@ -104,9 +112,12 @@ static void pool_put(struct state *state, struct pool *pool, unsigned long index
 	pthread_mutex_unlock(&state->lock);
 }
 
-static uint64_t tick(struct state *state)
+/* The lowest bits are the thread's, as in the target (ledger_time). */
+static uint64_t tick(struct state *state, uint32_t thread)
 {
-	return __atomic_add_fetch(&state->clock, 1, __ATOMIC_RELAXED);
+	uint64_t now = __atomic_add_fetch(&state->clock, 1, __ATOMIC_RELAXED);
+
+	return state->log.header->origin + now * TIME_STEP + thread % TIME_STEP;
 }
 
 static uint64_t next(struct writer *writer)
@@ -120,8 +131,8 @@ static uint64_t next(struct writer *writer)
 static bool put(struct writer *writer, unsigned long index, struct log_record *replaced)
 {
 	struct state *state = writer->state;
-	uint64_t time = tick(state);
-	struct log_record record = record_of(address_of(index), time);
+	uint64_t time = tick(state, writer->thread);
+	struct log_record record = record_of(state, address_of(index), time);
 
 	record.thread = writer->thread;
 	if (!log_insert(&state->log, &record, replaced))
@@ -134,7 +145,7 @@ static void check_record(struct state *state, unsigned long index, const struct 
 {
 	CHECK(state, record->address == address_of(index));
 	CHECK(state, record->time == state->time[index]);
-	CHECK(state, is_right(record));
+	CHECK(state, is_right(state, record));
 }
 
 static void allocate(struct writer *writer)
@@ -185,7 +196,7 @@ static void replace(struct writer *writer, unsigned long index)
 	struct log_record old;
 
 	CHECK(state, put(writer, index, &old));
-	CHECK(state, old.address == address_of(index) && old.time == before && is_right(&old));
+	CHECK(state, old.address == address_of(index) && old.time == before && is_right(state, &old));
 }
 
 static void restore(struct writer *writer, unsigned long index)
@@ -267,9 +278,9 @@ static bool check_one(const struct log_record *record, uint64_t slot, void *ctx)
 {
 	(void)slot;
 	struct scan *scan = ctx;
-	uint64_t index = (record->address - BASE) / 16;
+	uint64_t index = (record->address - BASE) / SPACING;
 
-	CHECK(scan->state, is_right(record));
+	CHECK(scan->state, is_right(scan->state, record));
 	if (index < IMMORTALS)
 		scan->seen[index]++;
 	return false;
@@ -287,7 +298,7 @@ static void look_closely(struct state *state)
 		uint64_t address = address_of(IMMORTALS + i % state->spec->addresses);
 
 		if (log_lookup(&state->log, address, &record))
-			CHECK(state, record.address == address && is_right(&record));
+			CHECK(state, record.address == address && is_right(state, &record));
 	}
 }
 
@@ -356,6 +367,7 @@ static void check_end(struct state *state, const struct writer *writers)
 		CHECK(state, log_lookup(&state->log, address_of(state->shared.index[i]), &record));
 	for (unsigned long i = 0; i < state->idle.nr; i++)
 		CHECK(state, !log_lookup(&state->log, address_of(state->idle.index[i]), &record));
+	CHECK(state, !state->spec->directory == !directory_pages(&state->log));
 	log_each(&state->log, count_one, &found);
 	CHECK(state, found == live);
 	CHECK(state, accounts.allocs - accounts.frees - accounts.replaced == live);
@@ -381,12 +393,14 @@ static void begin(struct state *state)
 
 	if (base == MAP_FAILED || log_format(base, &config, &state->log))
 		abort();
+	if (state->spec->directory)
+		log_set_near_size(&state->log, 0);
 	state->time = calloc(nr, sizeof(*state->time));
 	state->idle.index = calloc(nr, sizeof(*state->idle.index));
 	state->shared.index = calloc(nr, sizeof(*state->shared.index));
 	pthread_mutex_init(&state->lock, NULL);
 	for (unsigned long i = 0; i < nr; i++) {
-		struct log_record record = record_of(address_of(i), tick(state));
+		struct log_record record = record_of(state, address_of(i), tick(state, 0));
 
 		record.thread = 0;
 		if (i >= IMMORTALS)

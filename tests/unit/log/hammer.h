@@ -13,6 +13,7 @@ struct hammer_spec {
 	unsigned long addresses;	/* that the writers share; too many for the region is fine */
 	unsigned allocate;		/* of 100 operations; 82 less this many are frees */
 	int fills;			/* the table is expected to become full */
+	int directory;			/* most records fit there */
 	int samples;			/* the log is one that samples: it has a counting filter */
 };
 

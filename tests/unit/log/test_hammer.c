@@ -41,6 +41,23 @@ static void test_full(void)
 	CU_ASSERT_EQUAL(hammer(&spec), 0);
 }
 
+/* Two writers in eight lines. */
+static void test_directory_close(void)
+{
+	struct hammer_spec spec = { .writers = 2, .readers = 2, .operations = 1000000,
+				    .addresses = 40, .allocate = 42, .directory = 1 };
+
+	CU_ASSERT_EQUAL(hammer(&spec), 0);
+}
+
+static void test_directory(void)
+{
+	struct hammer_spec spec = { .writers = 4, .readers = 1, .operations = 300000,
+				    .addresses = 100000, .allocate = 50, .directory = 1 };
+
+	CU_ASSERT_EQUAL(hammer(&spec), 0);
+}
+
 /* All of them in two counters of the counting filter. */
 static void test_sampling(void)
 {
@@ -66,6 +83,8 @@ void suite_hammer(void)
 	CU_add_test(suite, "few addresses", test_small);
 	CU_add_test(suite, "growing tables", test_growing);
 	CU_add_test(suite, "full tables", test_full);
+	CU_add_test(suite, "directory, few addresses", test_directory_close);
+	CU_add_test(suite, "directory", test_directory);
 	CU_add_test(suite, "a log that samples", test_sampling);
 	CU_add_test(suite, "a log that samples, growing", test_sampling_growing);
 }
