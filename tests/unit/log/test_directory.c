@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The directory, one writer: which records are there, how pages become dense, and that the
+ * directory and the tables are one log.
+ */
+
+#include "log/directory.h"
+
+#include <string.h>
+
+#include "log/block_table.h"
+#include "log/ledger.h"
+#include "region.h"
+#include "same_record.h"
+
+void suite_directory(void);
+
+#define REGION	(64ull << 20)
+#define BASE	(0x555555400000ull / DIRECTORY_REACH * DIRECTORY_REACH)
+#define PAGE	(DIRECTORY_REACH / DIRECTORY_PAGES)
+#define STEP	96ull
+
+static struct log log_;
+static uint32_t thread_;
+static uint64_t now_;
+
+static void open_log(void)
+{
+	region_open(REGION, &log_);
+	log_set_near_size(&log_, 0);
+	thread_ = log_thread(&log_, 1, 1);
+	CU_ASSERT_EQUAL_FATAL(thread_, 1);
+	now_ = 0;
+}
+
+static uint64_t tick(void)
+{
+	return log_.header->origin + (++now_ * TIME_STEP | thread_);
+}
+
+static struct log_record record(uint64_t address, uint64_t size)
+{
+	return (struct log_record){ .address = address, .size = size, .time = tick(),
+				    .thread = thread_, .stack = 5, .heap = LOG_HEAP_UNKNOWN };
+}
+
+static struct log_record insert(uint64_t address, uint64_t size)
+{
+	struct log_record in = record(address, size), old;
+
+	CU_ASSERT_TRUE_FATAL(log_insert(&log_, &in, &old));
+	CU_ASSERT_EQUAL(old.address, 0);
+	return in;
+}
+
+/* Is its live record in the directory? */
+static bool is_there(uint64_t address)
+{
+	struct directory_spot spot;
+	struct log_record at;
+	bool live;
+
+	return directory_find(&log_, address, &spot) &&
+	       directory_read(&log_, &spot, address, &at, &live) && live;
+}
+
+static void check_in(const struct log_record *in)
+{
+	struct log_record out;
+
+	CU_ASSERT_TRUE(log_lookup(&log_, in->address, &out));
+	CU_ASSERT_TRUE(same_record(in, &out));
+}
+
+static void remove_it(const struct log_record *in)
+{
+	struct log_record out;
+
+	CU_ASSERT_TRUE(log_remove(&log_, in->address, thread_, &out));
+	CU_ASSERT_TRUE(same_record(in, &out));
+	CU_ASSERT_FALSE(log_lookup(&log_, in->address, &out));
+	CU_ASSERT_TRUE(log_retired(&log_, in->address, &out));
+	CU_ASSERT_TRUE(same_record(in, &out));
+}
+
+/* Fill a page until it is dense, with blocks from its end on. */
+static void make_dense(uint64_t page)
+{
+	for (uint64_t i = 1; i <= DIRECTORY_DENSE; i++)
+		insert(page + PAGE - i * 64, 40);
+}
+
+static void test_becomes_dense(void)
+{
+	struct log_record in[40];
+
+	open_log();
+	for (unsigned i = 0; i < 40; i++)
+		in[i] = insert(BASE + i * STEP, 80);
+	for (unsigned i = 0; i < 40; i++) {
+		CU_ASSERT_EQUAL(is_there(in[i].address), i + 1 >= DIRECTORY_DENSE);
+		check_in(&in[i]);
+	}
+	CU_ASSERT_EQUAL(directory_pages(&log_), 1);
+	region_check_sums(&log_, 40);
+	for (unsigned i = 0; i < 40; i++)
+		remove_it(&in[i]);
+	region_check_sums(&log_, 0);
+	/* The next blocks there are in the directory, and what the tables have is not in their way. */
+	for (unsigned i = 0; i < 40; i++) {
+		in[i] = insert(BASE + i * STEP, 90);
+		CU_ASSERT_TRUE(is_there(in[i].address));
+	}
+	for (unsigned i = 0; i < 40; i++)
+		remove_it(&in[i]);
+	region_check_sums(&log_, 0);
+	region_close(&log_);
+}
+
+/* A heap that grows: the next page is dense at once. One far away is not. */
+static void test_grows(void)
+{
+	uint64_t nr = 4 * PAGE / STEP;
+
+	open_log();
+	for (uint64_t i = 0; i < nr; i++)
+		insert(BASE + i * STEP, 90);
+	CU_ASSERT_EQUAL(directory_pages(&log_), 4);
+	for (uint64_t i = DIRECTORY_DENSE; i < nr; i++)
+		CU_ASSERT_TRUE(is_there(BASE + i * STEP));
+	insert(BASE + 40 * DIRECTORY_REACH, 90);
+	CU_ASSERT_FALSE(is_there(BASE + 40 * DIRECTORY_REACH));
+	CU_ASSERT_EQUAL(directory_pages(&log_), 4);
+	region_check_sums(&log_, nr + 1);
+	region_close(&log_);
+}
+
+/* One small block in each 4 KB never makes a page dense. */
+static void test_sparse(void)
+{
+	open_log();
+	for (uint64_t i = 0; i < 2000; i++)
+		insert(BASE + i * 4096, 32);
+	CU_ASSERT_EQUAL(directory_pages(&log_), 0);
+	region_check_sums(&log_, 2000);
+	region_close(&log_);
+}
+
+struct fit {
+	struct log_record in;
+	bool fits;
+};
+
+/* What does not fit in twelve bytes, or may share its granule, goes to the tables, and is whole. */
+static void test_fits(void)
+{
+	const uint64_t far = 1ull << (WHO_TIME_BITS + WHO_TICK_SHIFT);
+	struct fit fits[] = {
+		{ { 0, 0, 0, 1, 5, LOG_HEAP_UNKNOWN }, false },
+		{ { 0, 1, 0, 1, 5, LOG_HEAP_UNKNOWN }, true },
+		{ { 0, 511, 0, 1, 5, LOG_HEAP_UNKNOWN }, true },
+		{ { 0, 512, 0, 1, 5, LOG_HEAP_UNKNOWN }, false },
+		{ { 0, 100, 0, 1, (1u << WHAT_STACK_BITS) - 1, LOG_HEAP_UNKNOWN }, true },
+		{ { 0, 100, 0, 1, 1u << WHAT_STACK_BITS, LOG_HEAP_UNKNOWN }, false },
+		{ { 0, 100, 0, 1, 5, LOG_HEAP_USER }, false },
+		{ { 0, 100, 0, 1u << WHO_THREAD_BITS | 1, 5, LOG_HEAP_UNKNOWN }, false },
+		{ { 4, 100, 0, 1, 5, LOG_HEAP_UNKNOWN }, false },
+		{ { 8, 100, 0, 1, 5, LOG_HEAP_UNKNOWN }, true },
+		{ { 24, 100, 0, 1, 5, LOG_HEAP_UNKNOWN }, true },
+		{ { 0, 100, 1, 1, 5, LOG_HEAP_UNKNOWN }, false },
+		{ { 0, 100, -(int64_t)TIME_STEP * 1000000, 1, 5, LOG_HEAP_UNKNOWN }, false },
+		{ { 0, 100, far - TIME_STEP * 1000000, 1, 5, LOG_HEAP_UNKNOWN }, true },
+		{ { 0, 100, far, 1, 5, LOG_HEAP_UNKNOWN }, false },
+	};
+
+	open_log();
+	make_dense(BASE);
+	for (unsigned i = 0; i < ARRAY_SIZE(fits); i++) {
+		struct log_record in = fits[i].in;
+		struct slot_words words;
+
+		in.address += BASE + i * 160;
+		in.time += tick();
+		words = (struct slot_words){ in.time, in.size,
+					     slot_stack(in.stack, in.thread, in.heap) };
+		CU_ASSERT_EQUAL(directory_takes(&log_, in.address, words), fits[i].fits);
+		if (in.thread != thread_ || in.stack > 8192)
+			continue;	/* no such thread or stack is in this log */
+		CU_ASSERT_TRUE(log_insert(&log_, &in, NULL));
+		CU_ASSERT_EQUAL(is_there(in.address), fits[i].fits);
+		check_in(&in);
+		remove_it(&in);
+	}
+	region_close(&log_);
+}
+
+/* Two small blocks in 32 bytes are two records. */
+static void test_near(void)
+{
+	struct log_record a, b, c;
+
+	open_log();
+	make_dense(BASE);
+	log_set_near_size(&log_, 16);
+	a = insert(BASE, 16);
+	b = insert(BASE + 16, 16);
+	c = insert(BASE + 64, 17);
+	CU_ASSERT_FALSE(is_there(BASE));
+	CU_ASSERT_TRUE(is_there(BASE + 16));	/* it reaches to the end */
+	CU_ASSERT_TRUE(is_there(BASE + 64));
+	check_in(&a);
+	check_in(&b);
+	remove_it(&a);
+	check_in(&b);
+	remove_it(&b);
+	remove_it(&c);
+	log_set_near_size(&log_, 8);	/* the largest counts */
+	insert(BASE, 16);
+	CU_ASSERT_FALSE(is_there(BASE));
+	region_close(&log_);
+}
+
+/* Frees that were not seen: whatever has the old record and gets the new one, the old one is out. */
+static void test_replaced(void)
+{
+	static const uint64_t sizes[] = { 40, 600 };
+
+	open_log();
+	make_dense(BASE);
+	for (unsigned i = 0; i < 4; i++) {
+		uint64_t address = BASE + i * STEP, before = log_accounts_get(&log_).replaced;
+		struct log_record old = insert(address, sizes[i / 2]), out;
+		struct log_record in = record(address, sizes[i % 2]);
+
+		CU_ASSERT_TRUE(log_insert(&log_, &in, &out));
+		CU_ASSERT_TRUE(same_record(&old, &out));
+		CU_ASSERT_EQUAL(log_accounts_get(&log_).replaced, before + 1);
+		check_in(&in);
+		remove_it(&in);
+	}
+	/* The old block began elsewhere in the granule. */
+	insert(BASE + 960, 40);
+	insert(BASE + 976, 40);
+	CU_ASSERT_FALSE(is_there(BASE + 960));
+	CU_ASSERT_TRUE(is_there(BASE + 976));
+	CU_ASSERT_EQUAL(log_accounts_get(&log_).replaced, 5);
+	region_check_sums(&log_, DIRECTORY_DENSE + 1);
+	region_close(&log_);
+}
+
+/* Of two retired records the younger is the last. */
+static void test_last(void)
+{
+	struct log_record in, out;
+	uint64_t between;
+
+	open_log();
+	make_dense(BASE);
+	for (unsigned i = 0; i < 2; i++) {
+		in = insert(BASE, i ? 40 : 600);
+		remove_it(&in);
+		between = tick();
+		in = insert(BASE, i ? 600 : 40);
+		CU_ASSERT_EQUAL(log_past(&log_, BASE, between, &out), LOG_SINCE);
+		remove_it(&in);
+		CU_ASSERT_EQUAL(log_past(&log_, BASE, in.time, &out), LOG_PAST);
+		CU_ASSERT_TRUE(same_record(&in, &out));
+	}
+	CU_ASSERT_TRUE(log_knew(&log_, BASE));
+	CU_ASSERT_FALSE(log_knew(&log_, BASE + STEP));
+	CU_ASSERT_EQUAL(log_past(&log_, BASE + STEP, between, &out), LOG_NEVER);
+	region_close(&log_);
+}
+
+static void test_restore(void)
+{
+	static const uint64_t sizes[] = { 40, 600 };
+
+	open_log();
+	make_dense(BASE);
+	for (unsigned i = 0; i < 2; i++) {
+		struct log_record in = insert(BASE, sizes[i]), out;
+
+		CU_ASSERT_TRUE(log_remove(&log_, BASE, thread_, &out));
+		CU_ASSERT_TRUE(log_restore(&log_, &out, thread_));
+		CU_ASSERT_EQUAL(is_there(BASE), !i);
+		check_in(&in);
+		remove_it(&in);
+	}
+	region_check_sums(&log_, DIRECTORY_DENSE);
+	region_close(&log_);
+}
+
+/* A free of a block from before the attach, near recorded ones and far from any. */
+static void test_unknown(void)
+{
+	struct log_record out;
+
+	open_log();
+	make_dense(BASE);
+	CU_ASSERT_FALSE(log_remove(&log_, BASE, thread_, &out));
+	CU_ASSERT_EQUAL(out.address, 0);
+	CU_ASSERT_FALSE(log_remove(&log_, BASE + PAGE, thread_, &out));
+	CU_ASSERT_FALSE(log_remove(&log_, BASE + 100 * DIRECTORY_REACH, thread_, &out));
+	CU_ASSERT_EQUAL(log_accounts_get(&log_).unknown_frees, 3);
+	CU_ASSERT_EQUAL(log_.header->extents, 1);
+	out = insert(BASE, 40);
+	remove_it(&out);
+	CU_ASSERT_FALSE(log_remove(&log_, BASE, thread_, &out));
+	CU_ASSERT_EQUAL(out.address, BASE);
+	region_close(&log_);
+}
+
+/* More extents than there is room for, many of them at one entry of the map: nothing is lost. */
+static void test_no_room(void)
+{
+	uint64_t nr, apart;
+	struct log_record out;
+
+	open_log();
+	nr = 2 * log_.nr_extents;
+	apart = (log_.extent_mask + 1) * DIRECTORY_REACH;
+	for (uint64_t i = 0; i < nr; i++)
+		for (uint64_t j = 0; j < 40; j++)
+			insert(BASE + i * apart + j * STEP, 80);
+	CU_ASSERT_TRUE(log_.header->unmarked);
+	CU_ASSERT_TRUE(directory_pages(&log_) > 1);
+	region_check_sums(&log_, nr * 40);
+	CU_ASSERT_FALSE(log_remove(&log_, BASE + nr * apart, thread_, &out));
+	for (uint64_t i = 0; i < nr; i++)
+		for (uint64_t j = 0; j < 40; j++)
+			CU_ASSERT_TRUE(log_remove(&log_, BASE + i * apart + j * STEP, thread_,
+						  &out));
+	region_check_sums(&log_, 0);
+	log_reset(&log_);
+	CU_ASSERT_EQUAL(directory_pages(&log_), 0);
+	CU_ASSERT_FALSE(log_.header->unmarked);
+	CU_ASSERT_FALSE(log_knew(&log_, BASE + 39 * STEP));
+	for (uint64_t j = 0; j < 40; j++)
+		insert(BASE + j * STEP, 80);
+	CU_ASSERT_TRUE(is_there(BASE + 39 * STEP));
+	region_close(&log_);
+}
+
+struct found {
+	struct log_record record[8];
+	uint64_t slot[8];
+	unsigned nr;
+};
+
+static bool take(const struct log_record *at, uint64_t slot, void *ctx)
+{
+	struct found *found = ctx;
+
+	if (at->size != 40 && found->nr < ARRAY_SIZE(found->slot)) {
+		found->record[found->nr] = *at;
+		found->slot[found->nr++] = slot;
+	}
+	return false;
+}
+
+/* A scan's numbers lead back to the records, in both places; damaged words lead nowhere. */
+static void test_numbers(void)
+{
+	struct found found = { .nr = 0 };
+	struct log_record out;
+
+	open_log();
+	make_dense(BASE);
+	insert(BASE, 50);
+	insert(BASE + STEP, 600);
+	insert(BASE + 8, 50);			/* replaces the first one */
+	log_each(&log_, take, &found);
+	CU_ASSERT_EQUAL_FATAL(found.nr, 2);
+	for (unsigned i = 0; i < 2; i++) {
+		CU_ASSERT_TRUE(log_slot(&log_, found.slot[i], &out));
+		CU_ASSERT_TRUE(same_record(&found.record[i], &out));
+	}
+	CU_ASSERT_FALSE(log_slot(&log_, 0, &out));
+	CU_ASSERT_FALSE(log_slot(&log_, found.slot[0] + DIRECTORY_RECORDS, &out));
+	CU_ASSERT_FALSE(log_slot(&log_, UINT64_MAX, &out));
+	log_.extent[0].number = UINT64_MAX;
+	CU_ASSERT_FALSE(log_slot(&log_, found.slot[0], &out));
+	for (uint64_t i = 0; i <= log_.extent_mask; i++)
+		if (log_.extent_map[i])
+			log_.extent_map[i] |= DIRECTORY_PLACE;
+	CU_ASSERT_FALSE(log_lookup(&log_, BASE + 8, &out));
+	log_.header->extents = UINT64_MAX;
+	found.nr = 0;
+	log_each(&log_, take, &found);
+	CU_ASSERT_EQUAL(found.nr, 1);
+	region_close(&log_);
+}
+
+void suite_directory(void)
+{
+	CU_pSuite suite = CU_add_suite("directory", NULL, NULL);
+
+	CU_add_test(suite, "a page becomes dense", test_becomes_dense);
+	CU_add_test(suite, "a heap that grows", test_grows);
+	CU_add_test(suite, "a sparse heap", test_sparse);
+	CU_add_test(suite, "what fits", test_fits);
+	CU_add_test(suite, "two blocks in a granule", test_near);
+	CU_add_test(suite, "replaced", test_replaced);
+	CU_add_test(suite, "last record", test_last);
+	CU_add_test(suite, "restore", test_restore);
+	CU_add_test(suite, "unknown frees", test_unknown);
+	CU_add_test(suite, "no room for extents", test_no_room);
+	CU_add_test(suite, "numbers", test_numbers);
+}
