@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The allocation table: address -> record, lock-free, for several writers (threads of the target,
- * or the tracer) and for readers in another process that stop nobody.
+ * The tables: address -> record, lock-free, for all records that the directory does not take
+ * (directory.h). They are for several writers (threads of the target, or the tracer), and for
+ * readers in another process that stop nobody.
  *
  * Shape
  *
@@ -150,10 +151,8 @@
  * needs it. tests/torture/log.pml is this protocol as a model, log_tsan.c a hammer for it.
  *
  * Rejected: one open table with a rehash under a stopped target (10 million records: 3 s); chains
- * (a free list of nodes needs its own ABA protection, and a writer's death breaks it); a directory
- * by address, like a page table (32 bytes a record, against as little as 16 bytes of heap a block:
- * sparse heaps cost too much); counters per window (one more locked instruction in every
- * operation).
+ * (a free list of nodes needs its own ABA protection, and a writer's death breaks it); counters
+ * per window (one more locked instruction in every operation).
  *
  * Freestanding.
  */

@@ -6,7 +6,7 @@
  *
  * Theory of operation
  *
- * It errs to one side only. Each record is counted from before it goes into the allocation table
+ * It errs to one side only. Each record is counted from before it goes into the tables
  * until after it has come out. So the filter never says that a recorded block is not recorded. If
  * it says wrongly that a block may be recorded, that costs a search in the tables, which gives the
  * right answer.

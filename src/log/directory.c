@@ -74,10 +74,10 @@ bool directory_find_or_make(struct log *log, uint64_t address, struct directory_
 
 	if (directory_find(log, address, ret))
 		return true;
-	if (__atomic_load_n(&log->header->unmarked, __ATOMIC_RELAXED))
+	if (__atomic_load_n(&log->header->uncovered, __ATOMIC_RELAXED))
 		return false;
 	if (!make(log, directory_extent_number(address), &place)) {
-		__atomic_store_n(&log->header->unmarked, 1, __ATOMIC_RELEASE);
+		__atomic_store_n(&log->header->uncovered, 1, __ATOMIC_RELEASE);
 		return false;
 	}
 	directory_spot_in(log, place, address, ret);
@@ -124,17 +124,17 @@ bool directory_becomes_dense(const struct log *log, const struct directory_spot 
 	return true;
 }
 
-void directory_set_mark(const struct directory_spot *spot, uint64_t address)
+void directory_set_present(const struct directory_spot *spot, uint64_t address)
 {
-	uint64_t bit, *word = directory_mark(spot, address, &bit);
+	uint64_t bit, *word = directory_presence(spot, address, &bit);
 
 	if (!(__atomic_load_n(word, __ATOMIC_RELAXED) & bit))
 		__atomic_fetch_or(word, bit, __ATOMIC_RELEASE);
 }
 
-void directory_clear_mark(const struct directory_spot *spot, uint64_t address)
+void directory_clear_present(const struct directory_spot *spot, uint64_t address)
 {
-	uint64_t bit, *word = directory_mark(spot, address, &bit);
+	uint64_t bit, *word = directory_presence(spot, address, &bit);
 
 	if (address % DIRECTORY_UNIT == 0)
 		__atomic_fetch_and(word, ~bit, __ATOMIC_RELEASE);
@@ -198,8 +198,8 @@ bool directory_restore(const struct log *log, uint64_t address, uint64_t time)
 	return true;
 }
 
-/* The extents that have a place; the target can write any number. */
-static uint64_t places(const struct log *log)
+/* The target can write any number. */
+uint64_t directory_places(const struct log *log)
 {
 	return MIN(__atomic_load_n(&log->header->extents, __ATOMIC_ACQUIRE), log->nr_extents);
 }
@@ -239,7 +239,7 @@ static bool page_each(const struct log *log, uint64_t first, log_each_fn *fn, vo
 
 bool directory_each(const struct log *log, log_each_fn *fn, void *ctx)
 {
-	uint64_t pages = places(log) * DIRECTORY_PAGES;
+	uint64_t pages = directory_places(log) * DIRECTORY_PAGES;
 
 	for (uint64_t page = 0; page < pages; page++)
 		if (__atomic_load_n(&log->extent[page / DIRECTORY_PAGES].dense[page % DIRECTORY_PAGES],
@@ -249,12 +249,20 @@ bool directory_each(const struct log *log, log_each_fn *fn, void *ctx)
 	return false;
 }
 
+unsigned directory_place_pages(const struct log *log, uint64_t place)
+{
+	unsigned nr = 0;
+
+	for (unsigned page = 0; page < DIRECTORY_PAGES; page++)
+		nr += __atomic_load_n(&log->extent[place].dense[page], __ATOMIC_RELAXED) != 0;
+	return nr;
+}
+
 uint64_t directory_pages(const struct log *log)
 {
-	uint64_t pages = places(log) * DIRECTORY_PAGES, nr = 0;
+	uint64_t places = directory_places(log), nr = 0;
 
-	for (uint64_t page = 0; page < pages; page++)
-		nr += __atomic_load_n(&log->extent[page / DIRECTORY_PAGES].dense[page % DIRECTORY_PAGES],
-				      __ATOMIC_RELAXED) != 0;
+	for (uint64_t place = 0; place < places; place++)
+		nr += directory_place_pages(log, place);
 	return nr;
 }

@@ -47,16 +47,16 @@
  * sees what its last one saw; so a remove that finds no dense page knows that it has no record
  * here.
  *
- * Marks
+ * Presence bits
  *
  * Each extent has one bit for each 16 bytes of address space: `the tables may have a live record
  * that begins here`. An owner sets the bit before its record goes to a table. Without the bit
  * nothing has to be searched for: a free of a block from before the attach touches the directory's
- * line and the mark, and is known. An insert into the directory that finds the bit looks into the
+ * line and the bit, and is known. An insert into the directory that finds the bit looks into the
  * tables for a record whose free was not seen, takes that out, and clears the bit, if its block
  * begins with those 16 bytes: then no other block can begin in them. A remove leaves the bit, so
  * that the next insert of the address into a table does not have to set it again. If there is no
- * room for an extent (header->unmarked), addresses without an extent are always searched for.
+ * room for an extent (header->uncovered), addresses without an extent are always searched for.
  *
  * Protocol
  *
@@ -74,8 +74,8 @@
  *
  * Death
  *
- * A writer that dies between two stores leaves `who = 0`, and the block is not recorded; or a mark
- * or an extent that nobody uses. The next owner of the granule just writes. Nothing is lost for
+ * A writer that dies between two stores leaves `who = 0`, and the block is not recorded; or a
+ * presence bit or an extent that nobody uses. The next owner of the granule just writes. Nothing is lost for
  * good.
  *
  * Numbers (tests/bench, parts cold and memory) and what was rejected are in docs/design.md.
@@ -91,7 +91,7 @@
 #define DIRECTORY_LINES			(DIRECTORY_PAGES * DIRECTORY_PAGE_LINES)
 #define DIRECTORY_RECORDS		(DIRECTORY_LINES * DIRECTORY_LINE_RECORDS)
 #define DIRECTORY_GRANULE		LOG_SPACING
-#define DIRECTORY_UNIT			16u	/* bytes of address space to a mark */
+#define DIRECTORY_UNIT			16u	/* bytes of address space to a presence bit */
 #define DIRECTORY_UNITS			(DIRECTORY_RECORDS * (DIRECTORY_GRANULE / DIRECTORY_UNIT))
 #define DIRECTORY_REACH			((uint64_t)DIRECTORY_RECORDS * DIRECTORY_GRANULE)
 #define DIRECTORY_EXTENTS		((1ull << LOG_ADDRESS_BITS) / DIRECTORY_REACH)	/* of all addresses */
@@ -110,7 +110,7 @@ struct directory_extent {
 	uint8_t dense[DIRECTORY_PAGES];
 	/* blocks that could have been here, by page; not exact, since all writers just store */
 	uint8_t passed[DIRECTORY_PAGES];
-	uint64_t mark[DIRECTORY_UNITS / 64];
+	uint64_t present[DIRECTORY_UNITS / 64];
 	uint64_t last;			/* page that became dense; a hint */
 	uint64_t number;		/* plus one, so that 0 is none; set before it is in the map */
 	uint8_t pad[3568];
@@ -222,20 +222,20 @@ static ALWAYS_INLINE bool directory_dense(const struct directory_spot *spot)
 			       __ATOMIC_ACQUIRE);
 }
 
-/* The word and the bit of the mark of an address. */
-static ALWAYS_INLINE uint64_t *directory_mark(const struct directory_spot *spot, uint64_t address,
+/* The word and the bit of the presence of an address. */
+static ALWAYS_INLINE uint64_t *directory_presence(const struct directory_spot *spot, uint64_t address,
 					      uint64_t *bit)
 {
 	unsigned unit = (spot->nr * DIRECTORY_LINE_RECORDS + spot->at) * 2 +
 			address / DIRECTORY_UNIT % 2;
 
 	*bit = 1ull << unit % 64;
-	return &spot->extent->mark[unit / 64];
+	return &spot->extent->present[unit / 64];
 }
 
-static ALWAYS_INLINE bool directory_marked(const struct directory_spot *spot, uint64_t address)
+static ALWAYS_INLINE bool directory_present(const struct directory_spot *spot, uint64_t address)
 {
-	uint64_t bit, *word = directory_mark(spot, address, &bit);
+	uint64_t bit, *word = directory_presence(spot, address, &bit);
 
 	return __atomic_load_n(word, __ATOMIC_RELAXED) & bit;
 }
@@ -289,7 +289,7 @@ static ALWAYS_INLINE bool directory_insert(const struct log *log, const struct d
 					   uint64_t address, struct slot_words words)
 {
 	if (UNLIKELY(!directory_dense(spot)) || UNLIKELY(!directory_takes(log, address, words)) ||
-	    UNLIKELY(directory_marked(spot, address)) ||
+	    UNLIKELY(directory_present(spot, address)) ||
 	    UNLIKELY(__atomic_load_n(&spot->line->who[spot->at], __ATOMIC_RELAXED) & WHO_LIVE))
 		return false;
 	directory_store(log, spot, address, words);
@@ -341,9 +341,9 @@ bool directory_find_or_make(struct log *log, uint64_t address, struct directory_
 /* A record that fits is about to be put in. Returns whether the page is, or becomes, dense. */
 bool directory_becomes_dense(const struct log *log, const struct directory_spot *spot);
 /* The tables are about to get a record of this address. */
-void directory_set_mark(const struct directory_spot *spot, uint64_t address);
+void directory_set_present(const struct directory_spot *spot, uint64_t address);
 /* A block at this address is in the directory now, and the tables have no record of it. */
-void directory_clear_mark(const struct directory_spot *spot, uint64_t address);
+void directory_clear_present(const struct directory_spot *spot, uint64_t address);
 /*
  * Read the record of this address. False: there is none. *live_ret says whether it is live; else it
  * is retired.
@@ -362,5 +362,8 @@ bool directory_restore(const struct log *log, uint64_t address, uint64_t time);
 bool directory_each(const struct log *log, log_each_fn *fn, void *ctx);
 /* The live record of this number, which is below nr_extents * DIRECTORY_RECORDS. */
 bool directory_numbered(const struct log *log, uint64_t number, struct log_record *ret);
-/* The number of pages that are dense. */
+/* The extents that have a place: their places begin at 0. */
+uint64_t directory_places(const struct log *log);
+/* The number of pages that are dense, of one extent and of all. */
+unsigned directory_place_pages(const struct log *log, uint64_t place);
 uint64_t directory_pages(const struct log *log);

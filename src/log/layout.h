@@ -90,7 +90,7 @@ struct log_header {
 	uint64_t frees __attribute__((aligned(64)));	/* the same */
 	/* directory.h: places taken; and is there an address whose extent has found no place? */
 	uint64_t extents __attribute__((aligned(64)));
-	uint32_t unmarked;
+	uint32_t uncovered;
 
 	/* Written by mdbg only. */
 	uint32_t anchors __attribute__((aligned(64)));

@@ -15,14 +15,14 @@ static void count_replaced(struct log *log, uint32_t thread, uint64_t size)
 	account_add(log, thread, LOG_ACCOUNT(free_bytes), size);
 }
 
-/* Put a record into the tables, with its mark if there is an extent for that. */
+/* Put a record into the tables, and set its presence bit if there is an extent for that. */
 static bool insert_in_tables(struct log *log, uint64_t address, struct slot_words words,
 			     const struct directory_spot *spot, struct log_record *old)
 {
 	bool replaced;
 
 	if (spot)
-		directory_set_mark(spot, address);
+		directory_set_present(spot, address);
 	if (!tables_insert(log, address, words, old, &replaced))
 		return false;
 	if (replaced)
@@ -36,11 +36,11 @@ static void replace_in_tables(struct log *log, const struct directory_spot *spot
 {
 	bool found;
 
-	if (!directory_marked(spot, address))
+	if (!directory_present(spot, address))
 		return;
 	if (tables_remove(log, address, old, &found))
 		count_replaced(log, thread, old->size);
-	directory_clear_mark(spot, address);
+	directory_clear_present(spot, address);
 }
 
 /*
@@ -138,11 +138,11 @@ static bool remove_anywhere(struct log *log, uint64_t address, struct log_record
 	if (!address_fits(address))
 		return false;
 	if (!directory_find(log, address, &spot))
-		return __atomic_load_n(&log->header->unmarked, __ATOMIC_ACQUIRE) &&
+		return __atomic_load_n(&log->header->uncovered, __ATOMIC_ACQUIRE) &&
 		       tables_remove(log, address, ret, found);
 	if (directory_remove(log, &spot, address, ret, &size))
 		return true;
-	if (directory_marked(&spot, address) && tables_remove(log, address, ret, found))
+	if (directory_present(&spot, address) && tables_remove(log, address, ret, found))
 		return true;
 	*found |= directory_read(log, &spot, address, ret, &live);
 	return false;
@@ -258,7 +258,7 @@ static bool restore_record(struct log *log, const struct log_record *record, uin
 	if (address_fits(record->address)) {
 		is_in = directory_restore(log, record->address, record->time);
 		if (!is_in && directory_find_or_make(log, record->address, &spot))
-			directory_set_mark(&spot, record->address);
+			directory_set_present(&spot, record->address);
 		is_in = is_in || tables_restore(log, record);
 	}
 	if (!is_in) {

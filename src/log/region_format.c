@@ -57,7 +57,7 @@ struct err *log_format_behind(void *base, const struct log_config *config, struc
 	header->origin = ALIGN_DOWN(log_now(), (uint64_t)WHO_TICK_BITS + 1);
 	header->start = header->gap = header->origin;
 	header->near_size = UINT64_MAX;
-	header->unmarked = config->sample != 0;	/* such a log has no directory */
+	header->uncovered = config->sample != 0;	/* such a log has no directory */
 	clock_start(&log);
 	memcpy(header->magic, LOG_MAGIC, sizeof(header->magic));
 	*ret = log;
@@ -138,7 +138,7 @@ static void wipe_directory(struct log *log)
 	wipe(log->extent, nr * sizeof(*log->extent));
 	wipe(log->directory, nr * DIRECTORY_BYTES);
 	log->header->extents = 0;
-	log->header->unmarked = log->header->sample != 0;
+	log->header->uncovered = log->header->sample != 0;
 }
 
 void log_reset(struct log *log)
@@ -167,7 +167,7 @@ void log_reset(struct log *log)
 	wipe(log->freed, log->nr_frees * sizeof(*log->freed));
 	log->header->frees = 0;
 	log->reserved.unknown_frees = log->reserved.counting_filter = log->reserved.freed = 0;
-	log->reserved.tables = 0;
+	log->reserved.tables = log->reserved.extents = log->reserved.places = 0;
 	log->header->tables = 1;
 	log->header->start = log_now();
 }

@@ -6,6 +6,10 @@
  * so they must be faulted in as a whole before they are used. The next table is at least half as
  * large as all tables in use; it is faulted in bit by bit as these fill up, beginning when they are
  * half full. It is added when they are 85 to 93 % full, and by then all of it is there.
+ *
+ * The place of an extent (directory.h) is faulted in if the extent before it is dense, as in a heap
+ * that grows. Of a heap whose blocks are far apart only the pages that become dense are touched, so
+ * these are left to the writers.
  */
 
 #include <errno.h>
@@ -13,6 +17,7 @@
 #include <sys/mman.h>
 
 #include "log/deferred.h"
+#include "log/directory.h"
 #include "log/free_history.h"
 #include "log/registry.h"
 #include "log/stack_table.h"
@@ -27,6 +32,7 @@
 #define THREAD_INDEX_CALL	(64ull << 10)
 #define STACKS_AHEAD		8192
 #define TABLE_BYTES_CALL	(16ull << 20)
+#define PLACES_CALL		16u
 
 /*
  * Fault in a part up to `bytes` from its start, which is page-aligned; *done says how far that is
@@ -138,6 +144,28 @@ static struct err *reserve_tables(struct log *log, uint64_t bytes)
 		       done + MIN(want - done, MAX(bytes, TABLE_BYTES_CALL)));
 }
 
+static struct err *reserve_directory(struct log *log)
+{
+	uint64_t places = directory_places(log), *place = &log->reserved.places, done = 0;
+	uint64_t extents = MIN(places + 1, log->nr_extents);
+	struct err *err = advance(log->extent, &log->reserved.extents,
+				  extents * sizeof(*log->extent));
+
+	for (; !err && *place < extents && done < PLACES_CALL; ++*place) {
+		bool follows = *place &&
+			       directory_place_pages(log, *place - 1) >= DIRECTORY_PAGES / 2;
+		uint64_t none = 0;
+
+		if (!follows && *place + 1 >= places)
+			break;		/* the one before it may become dense yet */
+		if (!follows)
+			continue;
+		err = advance(&log->directory[*place * DIRECTORY_LINES], &none, DIRECTORY_BYTES);
+		done++;
+	}
+	return err;
+}
+
 /* Fault in all of them: a program may load a hundred libraries at once. */
 static struct err *reserve_deferred(struct log *log)
 {
@@ -171,6 +199,8 @@ struct err *log_reserve(struct log *log, uint64_t bytes)
 			      free_history_kept(log) * sizeof(*log->freed));
 	if (!err)
 		err = reserve_deferred(log);
+	if (!err && !log->header->sample)
+		err = reserve_directory(log);
 	if (!err)
 		err = reserve_tables(log, bytes - stacks);
 	return err;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A slot of the allocation table, and the changes of its state (block_table.h). Freestanding. */
+/* A slot of the tables, and the changes of its state (block_table.h). Freestanding. */
 #pragma once
 
 #include "log/directory.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Unknown frees: frees of blocks that the allocation table does not have. A writer sees such a free
+ * Unknown frees: frees of blocks of which the log has no record. A writer sees such a free
  * before the allocator acts on it, and the allocator may then end the process; so the writer
  * remembers it at once, with its stack.
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The protocol of src/log/directory.h as a model for spin: an address that two writers own in turn,
- * its record in the directory, its mark, and its record in the tables, which log.pml shows to be
+ * its record in the directory, its present, and its record in the tables, which log.pml shows to be
  * whole, so that it is one step here. Somebody makes the page dense at any time; a reader in another
  * process reads the record; and, with KILL, somebody kills the second writer at any step: its block
  * is then freed unseen. Every load and store of shared memory is a step of its own. Checked in all
@@ -26,7 +26,7 @@
 /* What `what` must be beside this `who`. */
 #define CONTENTS(stamp) ((stamp) + 100)
 
-bit dense, mark;
+bit dense, present;
 byte who_state, who_stamp;	/* one word */
 byte what;
 bit table_live;			/* with its stamp, one step */
@@ -56,12 +56,12 @@ inline retire()
 inline put_in_directory()
 {
 	retire();
-#ifndef BROKEN_MARK
-	is_marked = mark;
+#ifndef BROKEN_PRESENCE
+	is_present = present;
 	if
-	:: is_marked ->
+	:: is_present ->
 		table_live = 0;
-		mark = 0
+		present = 0
 	:: else
 	fi;
 #endif
@@ -85,9 +85,9 @@ inline put_in_table()
 #endif
 #ifdef BROKEN_SET
 	d_step { table_live = 1; table_stamp = mine };
-	mark = 1
+	present = 1
 #else
-	mark = 1;
+	present = 1;
 	d_step { table_live = 1; table_stamp = mine }
 #endif
 }
@@ -105,8 +105,8 @@ inline insert()
 
 inline take_from_table()
 {
-	is_marked = mark;
-	assert(is_marked);
+	is_present = present;
+	assert(is_present);
 	d_step {
 		assert(table_live && table_stamp == mine);
 		table_live = 0
@@ -143,7 +143,7 @@ inline restore()
 proctype writer(byte me) provided (_pid != 2 || !killed)
 {
 	byte round, mine, state;
-	bit is_dense, is_marked;
+	bit is_dense, is_present;
 
 	do
 	:: round < ROUNDS ->
@@ -156,7 +156,7 @@ proctype writer(byte me) provided (_pid != 2 || !killed)
 		:: remove(); restore(); remove()
 		:: skip			/* its free is not seen */
 		fi;
-		d_step { owner = 0; mine = 0; state = 0; is_dense = 0; is_marked = 0 }
+		d_step { owner = 0; mine = 0; state = 0; is_dense = 0; is_present = 0 }
 	:: else -> break
 	od
 }

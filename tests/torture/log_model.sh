@@ -59,7 +59,7 @@ model=directory.pml
 expect none
 expect none -DKILL
 expect some -DBROKEN_ORDER
-expect some -DBROKEN_MARK
+expect some -DBROKEN_PRESENCE
 expect some -DBROKEN_RETIRE
 expect some -DKILL -DBROKEN_SET
 [ "${1-}" = long ] && expect none -DROUNDS=4 -DKILL

@@ -323,7 +323,7 @@ static void test_no_room(void)
 	for (uint64_t i = 0; i < nr; i++)
 		for (uint64_t j = 0; j < 40; j++)
 			insert(BASE + i * apart + j * STEP, 80);
-	CU_ASSERT_TRUE(log_.header->unmarked);
+	CU_ASSERT_TRUE(log_.header->uncovered);
 	CU_ASSERT_TRUE(directory_pages(&log_) > 1);
 	region_check_sums(&log_, nr * 40);
 	CU_ASSERT_FALSE(log_remove(&log_, BASE + nr * apart, thread_, &out));
@@ -334,7 +334,7 @@ static void test_no_room(void)
 	region_check_sums(&log_, 0);
 	log_reset(&log_);
 	CU_ASSERT_EQUAL(directory_pages(&log_), 0);
-	CU_ASSERT_FALSE(log_.header->unmarked);
+	CU_ASSERT_FALSE(log_.header->uncovered);
 	CU_ASSERT_FALSE(log_knew(&log_, BASE + 39 * STEP));
 	for (uint64_t j = 0; j < 40; j++)
 		insert(BASE + j * STEP, 80);
