@@ -41,8 +41,8 @@
  * A page of the directory costs 4 KB, so it pays only where blocks are dense. Each page has a flag:
  * only if it is `dense` may records be put there. It becomes dense when DIRECTORY_DENSE blocks that
  * fit were put into the tables instead. It becomes dense at its first such block if the page before
- * it is well filled, or the last one of its extent that became dense: so it is when a heap grows. It
- * stays dense. Records that are in a table by then stay there, so
+ * it is well filled, or the last one of its extent that became dense: so it is when a heap grows.
+ * It stays dense. Records that are in a table by then stay there, so
  * that no record ever moves. A flag is set before a record is put in, and the address's next owner
  * sees what its last one saw; so a remove that finds no dense page knows that it has no record
  * here.
@@ -75,8 +75,8 @@
  * Death
  *
  * A writer that dies between two stores leaves `who = 0`, and the block is not recorded; or a
- * presence bit or an extent that nobody uses. The next owner of the granule just writes. Nothing is lost for
- * good.
+ * presence bit or an extent that nobody uses. The next owner of the granule just writes. Nothing is
+ * lost for good.
  *
  * Numbers (tests/bench, parts cold and memory) and what was rejected are in docs/design.md.
  * Freestanding.
@@ -223,8 +223,8 @@ static ALWAYS_INLINE bool directory_dense(const struct directory_spot *spot)
 }
 
 /* The word and the bit of the presence of an address. */
-static ALWAYS_INLINE uint64_t *directory_presence(const struct directory_spot *spot, uint64_t address,
-					      uint64_t *bit)
+static ALWAYS_INLINE uint64_t *directory_presence(const struct directory_spot *spot,
+						  uint64_t address, uint64_t *bit)
 {
 	unsigned unit = (spot->nr * DIRECTORY_LINE_RECORDS + spot->at) * 2 +
 			address / DIRECTORY_UNIT % 2;

@@ -76,7 +76,7 @@ static void cut_deferred(struct log *log, uint64_t *at)
 }
 
 /*
- * It gets half of the region. The map has a page at least; its entries without a place lead nowhere.
+ * It gets half of the region. The map has a page at least; entries without a place lead nowhere.
  */
 static void cut_directory(struct log *log, uint64_t *at)
 {

@@ -64,8 +64,8 @@ static uint64_t address_of(unsigned long index)
 }
 
 /*
- * The one record that was ever put in at this address and time. Seven of eight fit in the directory,
- * if that is to be used.
+ * The one record that was ever put in at this address and time. Seven of eight fit in the
+ * directory, if that is to be used.
  */
 static struct log_record record_of(const struct state *state, uint64_t address, uint64_t time)
 {
