@@ -23,6 +23,7 @@
 #include "log/stack_table.h"
 #include "log/unknown_free.h"
 #include "log/block_table.h"
+#include "log/tags.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -33,6 +34,7 @@
 #define STACKS_AHEAD		8192
 #define TABLE_BYTES_CALL	(16ull << 20)
 #define PLACES_CALL		16u
+#define WINDOWS_LOOKED_AT	128u
 
 /*
  * Fault in a part up to `bytes` from its start, which is page-aligned; *done says how far that is
@@ -116,12 +118,33 @@ static uint64_t tables_bytes(const struct log *log, uint32_t nr)
 			  (uint8_t *)log->table[0].window);
 }
 
+/*
+ * The live records of the tables in use, which lie side by side: an estimate from the tags of some
+ * windows, since the accounts count the directory's records, too.
+ */
+static uint64_t tables_live(const struct log *log, uint64_t used)
+{
+	uint64_t windows = used / sizeof(struct log_window), live = 0;
+	uint64_t looks = MIN(windows, (uint64_t)WINDOWS_LOOKED_AT);
+
+	for (uint64_t i = 0; i < looks; i++) {
+		uint64_t tags[4];
+
+		tags_load(&log->table[0].window[windows * (2 * i + 1) / (2 * looks)], tags);
+		live += WINDOW_SLOTS - (unsigned)__builtin_popcountll(tags_free(tags));
+	}
+	return live * windows / looks;
+}
+
 /* Bytes of the next table: four times what is filled of those in use beyond half. */
 static uint64_t next_wanted(const struct log *log, uint32_t nr, uint64_t used)
 {
-	uint64_t slots = used / sizeof(struct log_slot), live = MIN(log_live(log), slots), next;
+	uint64_t slots = used / sizeof(struct log_slot), live, next;
 
-	if (nr >= log->nr_tables || live <= slots / 2)
+	if (nr >= log->nr_tables || log->reserved.tables < used)
+		return 0;
+	live = MIN(tables_live(log, used), slots);
+	if (live <= slots / 2)
 		return 0;
 	next = tables_bytes(log, nr + 1) - used;
 	return MIN(next, next / slots * (live - slots / 2) * 4);
