@@ -11,7 +11,7 @@
 
 void suite_block_table(void);
 
-#define REGION	(128ull << 20)
+#define REGION	(96ull << 20)
 #define BASE	0x555555559000ull
 
 static struct log log_;

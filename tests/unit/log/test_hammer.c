@@ -44,7 +44,7 @@ static void test_full(void)
 /* Two writers in eight lines. */
 static void test_directory_close(void)
 {
-	struct hammer_spec spec = { .writers = 2, .readers = 2, .operations = 1000000,
+	struct hammer_spec spec = { .writers = 2, .readers = 2, .operations = 200000,
 				    .addresses = 40, .allocate = 42, .directory = 1 };
 
 	CU_ASSERT_EQUAL(hammer(&spec), 0);
@@ -52,8 +52,8 @@ static void test_directory_close(void)
 
 static void test_directory(void)
 {
-	struct hammer_spec spec = { .writers = 4, .readers = 1, .operations = 300000,
-				    .addresses = 100000, .allocate = 50, .directory = 1 };
+	struct hammer_spec spec = { .writers = 4, .readers = 1, .operations = 100000,
+				    .addresses = 50000, .allocate = 50, .directory = 1 };
 
 	CU_ASSERT_EQUAL(hammer(&spec), 0);
 }
