@@ -442,7 +442,7 @@ sys.stdin.read()
 	set r [open |[list [need python3] $reader $::tmp/fifo] r+]
 	check {[hear $r] eq "open"} {the reader}
 	order $t "load 2"
-	set m [open |[list {*}[mdbg_command -q -p [pid_of $t] -c "while {\[llength \[mdbg::sites\]\] < 5} {}" \
+	set m [open |[list {*}[mdbg_command -q -p [pid_of $t] -c "while {\[llength \[mdbg::sites\]\] < 3} {}" \
 		-c "export callgrind $::tmp/fifo"] 2> $::tmp/mdbg.err] r]
 	check {[hear $r] eq "more"} {the reader}
 	exec kill -INT [pid $m]
