@@ -166,13 +166,17 @@ bool directory_read(const struct log *log, const struct directory_spot *spot, ui
 bool directory_retire(const struct log *log, const struct directory_spot *spot, uint64_t address,
 		      bool any_address, struct log_record *ret)
 {
-	uint64_t *who = &spot->line->who[spot->at], old = __atomic_load_n(who, __ATOMIC_RELAXED);
-	uint32_t what = __atomic_load_n(&spot->line->what[spot->at], __ATOMIC_RELAXED);
-	uint64_t there = ALIGN_DOWN(address, (uint64_t)DIRECTORY_GRANULE) +
-			 (old >> WHO_OFFSET_SHIFT & 3) * 8;
+	uint64_t *who = &spot->line->who[spot->at], old, there;
+	uint32_t what;
 
-	if (!directory_dense(spot) || (old & WHO_STATE) != WHO_LIVE ||
-	    (there != address && !any_address))
+	/* Even a load would take memory for a page that has no records. */
+	if (!directory_dense(spot))
+		return false;
+	old = __atomic_load_n(who, __ATOMIC_RELAXED);
+	what = __atomic_load_n(&spot->line->what[spot->at], __ATOMIC_RELAXED);
+	there = ALIGN_DOWN(address, (uint64_t)DIRECTORY_GRANULE) +
+		(old >> WHO_OFFSET_SHIFT & 3) * 8;
+	if ((old & WHO_STATE) != WHO_LIVE || (there != address && !any_address))
 		return false;
 	/* Another block may begin in the granule of one that goes to the tables. */
 	if (!__atomic_compare_exchange_n(who, &old, old ^ WHO_LIVE ^ WHO_RETIRED, false,

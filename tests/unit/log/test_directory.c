@@ -135,14 +135,48 @@ static void test_grows(void)
 	region_close(&log_);
 }
 
-/* One small block in each 4 KB never makes a page dense. */
+static bool count_small(const struct log_record *at, uint64_t slot, void *ctx)
+{
+	(void)slot;
+	*(uint64_t *)ctx += at->size < 512;
+	return false;
+}
+
+/* Pages of the directory that take memory. */
+static uint64_t resident_pages(void)
+{
+	uint64_t bytes = log_.nr_extents * DIRECTORY_BYTES, nr = 0;
+	unsigned char *in_core = malloc(bytes / LOG_PAGE);
+
+	CU_ASSERT_EQUAL_FATAL(mincore(log_.directory, bytes, in_core), 0);
+	for (uint64_t i = 0; i < bytes / LOG_PAGE; i++)
+		nr += in_core[i] & 1;
+	free(in_core);
+	return nr;
+}
+
+/* One small block in each 4 KB, or large ones, never make a page dense, nor take memory for it. */
 static void test_sparse(void)
 {
+	struct log_record in[2] = { { 0 } }, out;
+	uint64_t small = 0;
+
 	open_log();
-	for (uint64_t i = 0; i < 2000; i++)
-		insert(BASE + i * 4096, 32);
+	for (unsigned round = 0; round < 2; round++)
+		for (uint64_t i = 0; i < 2000; i++) {
+			in[0] = insert(BASE + i * 4096, 32);
+			in[1] = insert(BASE + i * 4096 + 1024, 2000);
+			CU_ASSERT_FALSE(log_remove(&log_, in[0].address + 512, thread_, &out));
+			for (unsigned j = 0; j < 2 && !round; j++)
+				remove_it(&in[j]);
+		}
+	log_each(&log_, count_small, &small);
+	CU_ASSERT_EQUAL(small, 2000);
 	CU_ASSERT_EQUAL(directory_pages(&log_), 0);
-	region_check_sums(&log_, 2000);
+	CU_ASSERT_EQUAL(resident_pages(), 0);
+	region_check_sums(&log_, 4000);
+	make_dense(BASE + 1000 * PAGE);
+	CU_ASSERT_EQUAL(resident_pages(), 1);
 	region_close(&log_);
 }
 
