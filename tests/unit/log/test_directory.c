@@ -254,7 +254,9 @@ static void test_near(void)
 	region_close(&log_);
 }
 
-/* Frees that were not seen: whatever has the old record and gets the new one, the old one is out. */
+/*
+ * Frees that were not seen: whatever has the old record and gets the new one, the old one is out.
+ */
 static void test_replaced(void)
 {
 	static const uint64_t sizes[] = { 40, 600 };
