@@ -20,7 +20,7 @@ void flame_free(struct flame *flame)
 {
 	vec_free(&flame->frames);
 	vec_free(&flame->order);
-	free(take(flame->slots));
+	interner_free(&flame->children);
 }
 
 uint64_t flame_weight(const struct flame *flame, const struct flame_frame *frame)
@@ -32,59 +32,23 @@ uint64_t flame_weight(const struct flame *flame, const struct flame_frame *frame
 	}
 }
 
-/* The slot of that frame, or the free one where it belongs; there is always a free one. */
-static uint32_t *find_slot(struct flame *flame, uint32_t parent, uint32_t name)
-{
-	uint64_t hash = ((uint64_t)parent << 32 | name) * 0x9e3779b97f4a7c15;
-
-	for (size_t at = hash >> 32;; at++) {
-		uint32_t *slot = &flame->slots[at & (flame->nr_slots - 1)];
-		const struct flame_frame *frame = &flame->frames.at[*slot];
-
-		if (!*slot || (frame->parent == parent && frame->name == name))
-			return slot;
-	}
-}
-
-static struct err *grow(struct flame *flame)
-{
-	size_t nr = flame->nr_slots ? flame->nr_slots * 2 : 4096;
-	uint32_t *slots = calloc(nr, sizeof(*slots));
-
-	if (!slots)
-		return err_nomem;
-	free(flame->slots);
-	flame->slots = slots;
-	flame->nr_slots = nr;
-	for (uint32_t i = 1; i < flame->frames.nr; i++)
-		*find_slot(flame, flame->frames.at[i].parent, flame->frames.at[i].name) = i;
-	return NULL;
-}
-
 /* The frame of that name above another. */
 static struct err *child(struct flame *flame, uint32_t parent, uint32_t name, uint32_t *ret)
 {
 	struct flame_frame frame = { .name = name, .parent = parent,
 				     .depth = flame->frames.at[parent].depth + 1 };
-	struct err *err = NULL;
-	uint32_t *slot;
+	uint32_t number;
+	struct err *err = interner_number(&flame->children, (uint64_t)parent << 32 | name, &number);
 
-	if (flame->frames.nr * 2 >= flame->nr_slots)
-		err = grow(flame);
 	if (err)
 		return err;
-	slot = find_slot(flame, parent, name);
-	if (!*slot) {
-		if (flame->frames.nr == FRAMES_MOST)
-			return err_hint(err_create(ERR_RANGE, "more than %u frames", FRAMES_MOST),
-					"a filter, or a limit, makes them fewer");
-		err = vec_push(&flame->frames, frame);
-		if (err)
-			return err;
-		*slot = (uint32_t)flame->frames.nr - 1;
-	}
-	*ret = *slot;
-	return NULL;
+	*ret = number + 1;	/* the frame before the first child is the root */
+	if (*ret < flame->frames.nr)
+		return NULL;
+	if (flame->frames.nr == FRAMES_MOST)
+		return err_hint(err_create(ERR_RANGE, "more than %u frames", FRAMES_MOST),
+				"a filter, or a limit, makes them fewer");
+	return vec_push(&flame->frames, frame);
 }
 
 /* False: the sums are too large for their type. Then they are not added. */

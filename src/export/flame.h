@@ -21,6 +21,7 @@
 
 #include "base/err.h"
 #include "base/vec.h"
+#include "heap/interner.h"
 
 enum flame_of { FLAME_BYTES, FLAME_COUNT, FLAME_GROWTH };
 
@@ -44,8 +45,7 @@ struct flame {
 	enum flame_of of;
 	VEC(struct flame_frame) frames;
 	VEC(uint32_t) order;		/* flame_place: by row, each from the left to the right */
-	uint32_t *slots;		/* frame, by the hash of parent and name; 0: free */
-	size_t nr_slots;
+	struct interner children;	/* frame less one, by parent << 32 | name */
 	size_t drawn;			/* flame_choose: how many frames, in how many rows */
 	uint32_t rows;
 };
