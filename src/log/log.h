@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The log: directory and tables of records, stack table, thread registry and accounts, in one
- * shared region. It is written by the tracer (breakpoint probes) or, in the target, by the agent, and read
- * by mdbg at any moment without stopping anybody. The same C is compiled into both (files that the
- * agent includes are freestanding: no libc, no system call, no fault), and everything in the region
- * is addressed by offset, since it lies at different addresses in the two processes.
+ * shared region. It is written by the tracer (breakpoint probes) or, in the target, by the agent,
+ * and read by mdbg at any moment without stopping anybody. The same C is compiled into both (files
+ * that the agent includes are freestanding: no libc, no system call, no fault), and everything in
+ * the region is addressed by offset, since it lies at different addresses in the two processes.
  *
  * Theory of operation, protocols and invariants are in directory.h, block_table.h and
  * stack_table.h.

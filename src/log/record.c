@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The records of the log, wherever they are: small blocks in the directory (directory.h), all
- * others in the tables (block_table.h). This is the long way; fast_path.h has the short one. Freestanding.
+ * others in the tables (block_table.h). This is the long way; fast_path.h has the short one.
+ * Freestanding.
  */
 
 #include "log/block_table.h"
