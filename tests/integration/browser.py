@@ -25,11 +25,12 @@ CONTROL, UP, DOWN, LEFT = "\ue009", "\ue013", "\ue015", "\ue012"
 
 
 class Browser:
-    """A session of Chromium with an empty profile of its own."""
+    """A session of Chromium with an empty profile of its own, below the folder, whose path has to be short."""
 
     def __init__(self, folder):
+        # Chromium makes a socket in a folder of its own in TMPDIR, and the path of a socket is 107 bytes at most.
         self.driver = subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                       text=True)
+                                       text=True, env={**os.environ, "TMPDIR": folder})
         for line in self.driver.stdout:
             found = re.search(r"started successfully on port (\d+)", line)
             if found:
@@ -39,7 +40,7 @@ class Browser:
         self.base = f"http://127.0.0.1:{found[1]}/session"
         # Root may not use Chromium's sandbox, and containers have little shared memory.
         args = ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--no-first-run",
-                "--disable-background-networking", f"--user-data-dir={folder}"]
+                "--disable-background-networking", f"--user-data-dir={folder}/profile"]
         answer = self.post("", {"capabilities": {"alwaysMatch": {
             "goog:chromeOptions": {"args": args},
             "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"}}}})
@@ -289,8 +290,8 @@ def test_report(browser, url, function, folder):
 def main():
     kind, path, function, folder = sys.argv[1:]
     url = "file://" + os.path.abspath(path)
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
-        browser = Browser(profile)
+    with tempfile.TemporaryDirectory(dir="/tmp", ignore_cleanup_errors=True) as temporary:
+        browser = Browser(temporary)
         try:
             {"flamegraph": test_flamegraph, "report": test_report}[kind](browser, url, function, folder)
             check(not browser.run("return window.hacked"), "a name was run as a script")
