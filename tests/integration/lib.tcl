@@ -4,7 +4,8 @@
 #	case NAME SECONDS BODY		a test case with its time limit (doubled: machines are busy)
 #	repeated NAME SECONDS BODY	one that does something TRIALS times; SECONDS are for 10 trials
 #	by_both case|repeated …		twice: as it is, and as NAME-by-breakpoints with --engine breakpoint, a third
-#					of the trials, and the smaller one of each two workloads (`work`)
+#					of the trials, and the smaller one of each two workloads (`work`).
+#					With ENGINES=one only one of the two, by turns
 #
 # Probes are otherwise as mdbg chooses them: jumps wherever they are safe. Threads of a target that are at work all the
 # time rest between (`-r` of `exact`) as long as TRIALS is below 10: what a case asks for is events and threads, and not
@@ -33,8 +34,14 @@ proc repeated {name seconds body} {
 }
 
 proc by_both {kind name seconds body} {
-	$kind $name $seconds $body
-	$kind $name-by-breakpoints $seconds "by_breakpoints\n$body"
+	set nr [incr ::nr_by_both]
+	set one [expr {$::env(ENGINES) eq "one"}]
+	if {!$one || $nr % 2} {
+		$kind $name $seconds $body
+	}
+	if {!$one || $nr % 2 == 0} {
+		$kind $name-by-breakpoints $seconds "by_breakpoints\n$body"
+	}
 }
 
 proc by_breakpoints {} {
