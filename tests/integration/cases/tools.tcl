@@ -112,6 +112,8 @@ proc rounds_of_each {} {
 # A tool is a dict: tool, chan. It is begun, which takes some time, and awaited; it is told to leave, and gone some time
 # later. (The kernel waits for all that may be in a handler: seconds, where the machine is busy.)
 
+set mount_tracefs {{ test -e /sys/kernel/tracing/trace || mount -t tracefs none /sys/kernel/tracing; }}
+
 proc need_uprobes {tool} {
 	need $tool
 	if {$tool eq "bpftrace"} {
@@ -119,8 +121,7 @@ proc need_uprobes {tool} {
 				![string match *works* $said]} {
 			skip "bpftrace cannot be used here: [lindex [split $said "\n"] end]"
 		}
-	} elseif {[catch {exec unshare -m sh -c {mount -t tracefs none /sys/kernel/tracing &&
-			test -w /sys/kernel/tracing/uprobe_events} 2>@1} said]} {
+	} elseif {[catch {exec unshare -m sh -c "$::mount_tracefs && test -w /sys/kernel/tracing/uprobe_events" 2>@1} said]} {
 		skip "no uprobes by tracefs here: $said"
 	}
 }
@@ -233,7 +234,7 @@ proc perf_begin {t {places {}}} {
 			perf probe -q --del '$group:*'
 		}
 		trap leave EXIT
-		mount -t tracefs none /sys/kernel/tracing
+		$::mount_tracefs
 		perf probe -x $::tmp/libc.so.6 [join [lmap {f place} $places { string cat "--add $group:${f}_[pid]=$place" }]] >&2 || exit
 		rm -f $::tmp/control $::tmp/answer
 		mkfifo $::tmp/control $::tmp/answer
