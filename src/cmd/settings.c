@@ -307,7 +307,7 @@ static const struct setting settings[] = {
 	{ "leaks-at-end", "look for leaks when the process ends; `malloc leaks` then shows them",
 	  WORDS, { "off", "on" }, IN_CONFIG(leaks_at_end), .then = session_configured },
 	{ "log-limit", "bytes that the log may grow to, at the next attach",
-	  SIZE, .least = LOG_LIMIT_MIN, .most = LOG_LIMIT_MAX, IN_CONFIG(log_limit) },
+	  SIZE, .least = LOG_REGION_MIN, .most = LOG_REGION_MAX / 2, IN_CONFIG(log_limit) },
 	{ "names", "C++ names: short, or full with all template arguments",
 	  WORDS, { "short", "full" }, .len = sizeof(uint32_t), .set = set_names, .get = get_names },
 	{ "pager", "long output on a terminal goes through $PAGER",

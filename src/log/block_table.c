@@ -245,7 +245,8 @@ static bool claim(struct log *log, uint64_t hash, struct place *place)
 				return true;
 			}
 		}
-		if (nr >= log->nr_tables)
+		if (nr >= log->nr_tables ||
+		    tables_bytes(log, nr + 1) - tables_bytes(log, nr) > share_left(log, nr))
 			return false;
 		/* If this fails, another writer has added the table. */
 		__atomic_compare_exchange_n(&log->header->tables, &expect, nr + 1, false,

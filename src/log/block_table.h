@@ -204,6 +204,25 @@ static inline uint64_t table_bytes_next(uint64_t used)
 	return MIN(used, ALIGN_UP(used / 16 * 9 + TABLE_BYTES_STEP, TABLE_BYTES_FIRST));
 }
 
+/* Bytes of the first nr tables, which lie side by side. */
+static inline uint64_t tables_bytes(const struct log *log, uint32_t nr)
+{
+	return (uint64_t)((uint8_t *)(log->table[nr - 1].window + log->table[nr - 1].nr) -
+			  (uint8_t *)log->table[0].window);
+}
+
+/*
+ * Bytes that the directory's pages and the tables may still take together, with so many tables in
+ * use.
+ */
+static inline uint64_t share_left(const struct log *log, uint32_t tables)
+{
+	uint64_t dense = __atomic_load_n(&log->header->dense, __ATOMIC_RELAXED);
+	uint64_t used = MIN(dense, log->share / LOG_PAGE) * LOG_PAGE + tables_bytes(log, tables);
+
+	return used < log->share ? log->share - used : 0;
+}
+
 /*
  * Put a record in. *replaced: there was a record at this address, which is *old. The accounts are
  * the caller's, here and below. False: there is no room.

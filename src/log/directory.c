@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The directory's long way, and its readers (theory in directory.h). Freestanding. */
 
-#include "log/directory.h"
+#include "log/block_table.h"
 
 /* The page before is well filled if so many records are live in a sixteenth of its lines. */
 #define FILLED_STEP	16u
@@ -119,7 +119,10 @@ bool directory_becomes_dense(const struct log *log, const struct directory_spot 
 		__atomic_store_n(passed, (uint8_t)(nr + 1), __ATOMIC_RELAXED);
 		return false;
 	}
-	__atomic_store_n(&spot->extent->dense[page], 1, __ATOMIC_RELEASE);
+	if (share_left(log, table_count(log)) < LOG_PAGE)
+		return false;
+	if (!__atomic_exchange_n(&spot->extent->dense[page], 1, __ATOMIC_RELEASE))
+		__atomic_fetch_add(&log->header->dense, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&spot->extent->last, page, __ATOMIC_RELAXED);
 	return true;
 }

@@ -27,8 +27,7 @@
  * Two live blocks must never share a granule, because then two owners would write to one record. So
  * a record is here only if its block reaches to the end of its granule, or if it has so many bytes
  * that no allocator puts another block so near (header->near_size; glibc's chunks have 32 bytes at
- * least). Also the
- * record must fit in 12 bytes:
+ * least). Also the record must fit in 12 bytes:
  *
  *	who	time (47 bits, in units of 32 ticks) | thread (13) | address / 8 % 4 (2) | state (2)
  *	what	stack id (23) | size (9)
@@ -42,10 +41,10 @@
  * only if it is `dense` may records be put there. It becomes dense when DIRECTORY_DENSE blocks that
  * fit were put into the tables instead. It becomes dense at its first such block if the page before
  * it is well filled, or the last one of its extent that became dense: so it is when a heap grows.
- * It stays dense. Records that are in a table by then stay there, so
- * that no record ever moves. A flag is set before a record is put in, and the address's next owner
- * sees what its last one saw; so a remove that finds no dense page knows that it has no record
- * here.
+ * It stays dense. No page becomes dense when there is no memory left for it (layout.h). Records that
+ * are in a table by then stay there, so that no record ever moves. A flag is set before a record is
+ * put in, and the address's next owner sees what its last one saw; so a remove that finds no dense
+ * page knows that it has no record here.
  *
  * Presence bits
  *

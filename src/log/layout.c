@@ -28,13 +28,19 @@ static uint8_t *cut(struct log *log, uint64_t *at, uint64_t bytes)
 	return start;
 }
 
+/* Bytes of memory that a region may take (layout.h). */
+static uint64_t memory(const struct log *log)
+{
+	return log->size / 2;
+}
+
 /*
- * The registry gets a sixteenth of the region, and the stacks an eighth: of the default gigabyte
+ * The registry gets a sixteenth of the memory, and the stacks an eighth: of the default gigabyte
  * that is room for 64K threads and about a million stacks.
  */
 static void cut_threads(struct log *log, uint64_t *at)
 {
-	uint64_t nr = power_of_two(log->size / 16 / sizeof(struct log_entry));
+	uint64_t nr = power_of_two(memory(log) / 16 / sizeof(struct log_entry));
 
 	log->nr_threads = (uint32_t)MIN(nr, LOG_THREADS_MAX);
 	log->thread = (struct log_entry *)cut(log, at, log->nr_threads * sizeof(struct log_entry));
@@ -43,7 +49,7 @@ static void cut_threads(struct log *log, uint64_t *at)
 
 static void cut_stacks(struct log *log, uint64_t *at)
 {
-	uint64_t bytes = log->size / 8;
+	uint64_t bytes = memory(log) / 8;
 	uint64_t nr = MIN(power_of_two(bytes / STACK_TYPICAL), STACK_NR_MAX);
 
 	log->nr_stacks = (uint32_t)nr;
@@ -56,19 +62,19 @@ static void cut_stacks(struct log *log, uint64_t *at)
 	log->arena = cut(log, at, log->arena_size);
 }
 
-/* They get at most a sixty-fourth of the region. */
+/* They get at most a sixty-fourth of the memory. */
 static void cut_freed(struct log *log, uint64_t *at)
 {
-	uint64_t nr = power_of_two(log->size / 64 / sizeof(struct log_free_slot));
+	uint64_t nr = power_of_two(memory(log) / 64 / sizeof(struct log_free_slot));
 
 	log->nr_frees = (uint32_t)MIN(nr, LOG_FREES_MAX);
 	log->freed = (struct log_free_slot *)cut(log, at, log->nr_frees * sizeof(*log->freed));
 }
 
-/* They get at most a sixty-fourth of the region, besides the table. */
+/* They get at most a sixty-fourth of the memory, besides the table. */
 static void cut_deferred(struct log *log, uint64_t *at)
 {
-	log->nr_deferred = (uint32_t)MIN(log->size / 64 / DEFERRED_BYTES,
+	log->nr_deferred = (uint32_t)MIN(memory(log) / 64 / DEFERRED_BYTES,
 					 (uint64_t)DEFERRED_COPIES);
 	log->deferred = (struct deferred_table *)cut(log, at, DEFERRED_TABLE_BYTES);
 	log->deferred_copy =
@@ -76,12 +82,16 @@ static void cut_deferred(struct log *log, uint64_t *at)
 }
 
 /*
- * It gets half of the region. The map has a page at least; entries without a place lead nowhere.
+ * It gets addresses for all the memory that is left, and so do the tables. What only finds its
+ * pages is taken from the share of both. The map has a page at least; entries without a place lead
+ * nowhere.
  */
 static void cut_directory(struct log *log, uint64_t *at)
 {
 	uint64_t each = DIRECTORY_BYTES + sizeof(struct directory_extent);
-	uint64_t nr = MIN(log->size / 2 / each, DIRECTORY_PLACE);
+	uint64_t left = memory(log) - *at, from = *at;
+	uint64_t nr = MIN(left / (each + DIRECTORY_MAP_TIMES * sizeof(*log->extent_map)),
+			  DIRECTORY_PLACE);
 	uint64_t least = nr ? nr : 1;
 	uint64_t entries = MAX(power_of_two(least) * DIRECTORY_MAP_TIMES,
 			       LOG_PAGE / sizeof(*log->extent_map));
@@ -90,6 +100,7 @@ static void cut_directory(struct log *log, uint64_t *at)
 	log->extent_mask = entries - 1;
 	log->extent_map = (uint64_t *)cut(log, at, entries * sizeof(*log->extent_map));
 	log->extent = (struct directory_extent *)cut(log, at, nr * sizeof(*log->extent));
+	log->share = ALIGN_DOWN(left - (*at - from), LOG_PAGE);
 	log->directory = (struct directory_line *)cut(log, at, nr * DIRECTORY_BYTES);
 }
 
@@ -99,7 +110,7 @@ static void cut_directory(struct log *log, uint64_t *at)
  */
 static void cut_tables(struct log *log, uint64_t at)
 {
-	uint64_t left = ALIGN_DOWN(log->size, LOG_PAGE) - at, used = 0;
+	uint64_t left = log->share, used = 0;
 
 	while (left >= LOG_PAGE && log->nr_tables < LOG_TABLES) {
 		uint64_t bytes = table_bytes_next(used);
@@ -120,8 +131,8 @@ bool log_layout(void *base, uint64_t size, uint64_t header_offset, struct log *r
 {
 	uint64_t at = header_offset;
 
-	if (size < LOG_LIMIT_MIN || size > LOG_LIMIT_MAX || header_offset < JOURNAL_SIZE ||
-	    header_offset > LOG_LIMIT_MIN / 4 || header_offset % LOG_PAGE)
+	if (size < LOG_REGION_MIN || size > LOG_REGION_MAX || header_offset < JOURNAL_SIZE ||
+	    header_offset > LOG_REGION_MIN / 4 || header_offset % LOG_PAGE)
 		return false;
 	ret->base = base;
 	ret->size = size;

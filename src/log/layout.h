@@ -31,6 +31,14 @@
  * The file behind it is sparse: parts that no writer has touched take no memory. Readers must not
  * look at parts that are not in use, since even a read of a hole in shared memory fills it.
  *
+ * Memory. A region takes half as many bytes of memory as it has addresses, at most. Small blocks
+ * fill the directory, large ones the tables, and nobody knows beforehand which a program will have:
+ * so the directory and the tables each have addresses for all that the other parts leave of that
+ * half (log->share), and together they may take as much. header->dense counts the pages of the
+ * directory, and what the tables take follows from their number (share_left). No page and no
+ * table is added beyond that. A page may be, in the moment in which another thread adds the last
+ * one or a table: the excess is a page for each thread.
+ *
  * Freestanding.
  */
 #pragma once
@@ -90,6 +98,7 @@ struct log_header {
 	uint64_t frees __attribute__((aligned(64)));	/* the same */
 	/* directory.h: places taken; and is there an address whose extent has found no place? */
 	uint64_t extents __attribute__((aligned(64)));
+	uint64_t dense;		/* pages */
 	uint32_t uncovered;
 
 	/* Written by mdbg only. */

@@ -17,18 +17,18 @@
 
 #include "base/compiler.h"
 
-#define LOG_VERSION		10
+#define LOG_VERSION		11
 #define LOG_STACK_NONE		0	/* stack id: no stack was taken */
 #define LOG_STACK_DAMAGED	UINT32_MAX	/* given to readers for an id that cannot exist */
 #define LOG_DEPTH_MAX		128
 #define LOG_HEAP_UNKNOWN	0xffff	/* heap: not known to the writer */
 #define LOG_HEAP_MMAP		0xfffe	/* heap: a block mapped on its own */
 #define LOG_HEAP_USER		0xfffd	/* heap: of an allocator that the user has named */
-#define LOG_LIMIT_MIN		(16ull << 20)
-#define LOG_LIMIT_MAX		(1ull << 42)
+#define LOG_REGION_MIN		(16ull << 20)
+#define LOG_REGION_MAX		(1ull << 42)
 #define LOG_FREES_MAX		65536u	/* most frees in a free history (free_history.h) */
 #define LOG_SPACING		32u	/* bytes (log_set_near_size) */
-#define LOG_TABLES		40	/* most tables, in a region of LOG_LIMIT_MAX */
+#define LOG_TABLES		40	/* most tables, in a region of LOG_REGION_MAX */
 
 enum log_unknown_free_kind { LOG_UNKNOWN_FREE_DOUBLE, LOG_UNKNOWN_FREE_OTHER,
 			    LOG_UNKNOWN_FREE_KINDS };
@@ -62,6 +62,7 @@ struct log_reserved {
 struct log {
 	uint8_t *base;			/* start of the region (the journal) */
 	uint64_t size;			/* bytes mapped: journal's region_size */
+	uint64_t share;			/* bytes of memory for records (layout.h) */
 	struct log_header *header;	/* at base + journal's log_offset */
 	/* The rest is internal to this layer. */
 	struct log_entry *thread;
@@ -173,7 +174,8 @@ struct log_accounts {
 };
 
 struct log_config {
-	uint64_t limit;			/* bytes of the region, LOG_LIMIT_MIN at least */
+	/* bytes of the region, LOG_REGION_MIN at least; it takes half as much memory at most */
+	uint64_t region_size;
 	uint32_t stack_depth;		/* frames a stack, 1 to LOG_DEPTH_MAX */
 	uint64_t sample;		/* 0, or mean bytes between samples (sample.h) */
 	/* frees that are remembered, LOG_FREES_MAX at most; of a log that samples 0 */
@@ -293,7 +295,7 @@ uint32_t log_thread(struct log *log, uint64_t thread_pointer, uint32_t lwp);
 #include "base/err.h"
 
 /*
- * Format a region of config->limit zero bytes mapped at base (its file may be sparse). The journal
+ * Format a region of config->region_size zero bytes mapped at base (its file may be sparse). The journal
  * is formatted too.
  */
 struct err *log_format(void *base, const struct log_config *config, struct log *ret) MUST_CHECK;

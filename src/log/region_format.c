@@ -25,7 +25,7 @@ static struct err *check_free_history(const struct log *log, uint64_t sample, ui
 		return err_create(ERR_USAGE,
 				  "free-history: a log of %" PRIu64 "M has room for %u frees "
 				  "(--log-limit SIZE makes it larger)",
-				  log->size >> 20, log->nr_frees);
+				  log->size >> 21, log->nr_frees);
 	return NULL;
 }
 
@@ -38,9 +38,9 @@ struct err *log_format_behind(void *base, const struct log_config *config, struc
 	if (!config->stack_depth || config->stack_depth > LOG_DEPTH_MAX)
 		return err_create(ERR_USAGE, "log: stack depth %u is not in 1 to %d",
 				  config->stack_depth, LOG_DEPTH_MAX);
-	if (!log_layout(base, config->limit, JOURNAL_SIZE, &log))
+	if (!log_layout(base, config->region_size, JOURNAL_SIZE, &log))
 		return err_create(ERR_USAGE, "log: %" PRIu64 " bytes is not in %llu to %llu",
-				  config->limit, LOG_LIMIT_MIN, LOG_LIMIT_MAX);
+				  config->region_size, LOG_REGION_MIN, LOG_REGION_MAX);
 	err = check_free_history(&log, config->sample, config->free_history);
 	if (err)
 		return err;
@@ -48,7 +48,7 @@ struct err *log_format_behind(void *base, const struct log_config *config, struc
 	memset(header, 0, sizeof(*header));
 	header->version = LOG_VERSION;
 	header->stack_depth = config->stack_depth;
-	header->size = config->limit;
+	header->size = config->region_size;
 	header->sample = config->sample;
 	header->free_history = config->free_history;
 	header->tables = 1;
@@ -69,7 +69,7 @@ struct err *log_format(void *base, const struct log_config *config, struct log *
 	struct err *err = log_format_behind(base, config, ret);
 
 	if (!err)
-		journal_init(base, config->limit, JOURNAL_SIZE);
+		journal_init(base, config->region_size, JOURNAL_SIZE);
 	return err;
 }
 
@@ -104,7 +104,7 @@ struct log_config log_config(const struct log *log)
 	uint64_t sample = __atomic_load_n(&log->header->sample, __ATOMIC_RELAXED);
 
 	return (struct log_config){
-		.limit = log->size,
+		.region_size = log->size,
 		.stack_depth = depth ? MIN(depth, (uint32_t)LOG_DEPTH_MAX) : 1,
 		.sample = MIN(sample, SAMPLE_MEAN_MAX),
 		.free_history = free_history_kept(log),
@@ -138,6 +138,7 @@ static void wipe_directory(struct log *log)
 	wipe(log->extent, nr * sizeof(*log->extent));
 	wipe(log->directory, nr * DIRECTORY_BYTES);
 	log->header->extents = 0;
+	log->header->dense = 0;
 	log->header->uncovered = log->header->sample != 0;
 }
 

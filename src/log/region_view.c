@@ -28,7 +28,7 @@ bool log_view(void *base, uint64_t size, struct log *ret)
 	const struct journal *journal = base;
 	uint64_t region_size;
 
-	if (size < LOG_LIMIT_MIN || !same(journal->magic, JOURNAL_MAGIC, sizeof(journal->magic)))
+	if (size < LOG_REGION_MIN || !same(journal->magic, JOURNAL_MAGIC, sizeof(journal->magic)))
 		return false;
 	/* Each number is read once: the target may write to it between two reads. */
 	region_size = *(const volatile uint64_t *)&journal->region_size;

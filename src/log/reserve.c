@@ -111,13 +111,6 @@ static struct err *reserve_stacks(struct log *log, uint64_t bytes)
 	return err;
 }
 
-/* Bytes of the first nr tables, which lie side by side. */
-static uint64_t tables_bytes(const struct log *log, uint32_t nr)
-{
-	return (uint64_t)((uint8_t *)(log->table[nr - 1].window + log->table[nr - 1].nr) -
-			  (uint8_t *)log->table[0].window);
-}
-
 /*
  * The live records of the tables in use, which lie side by side: an estimate from the tags of some
  * windows, since the accounts count the directory's records, too.
@@ -147,6 +140,8 @@ static uint64_t next_wanted(const struct log *log, uint32_t nr, uint64_t used)
 	if (live <= slots / 2)
 		return 0;
 	next = tables_bytes(log, nr + 1) - used;
+	if (next > share_left(log, nr))
+		return 0;
 	return MIN(next, next / slots * (live - slots / 2) * 4);
 }
 
@@ -174,7 +169,8 @@ static struct err *reserve_directory(struct log *log)
 	struct err *err = advance(log->extent, &log->reserved.extents,
 				  extents * sizeof(*log->extent));
 
-	for (; !err && *place < extents && done < PLACES_CALL; ++*place) {
+	for (; !err && *place < extents && done < PLACES_CALL &&
+	       share_left(log, table_count(log)) >= DIRECTORY_BYTES; ++*place) {
 		bool follows = *place &&
 			       directory_place_pages(log, *place - 1) >= DIRECTORY_PAGES / 2;
 		uint64_t none = 0;

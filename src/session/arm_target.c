@@ -111,7 +111,7 @@ static struct err *in_stop(struct session *session,
 static struct log_config log_config_of(const struct session *session)
 {
 	return (struct log_config){
-		.limit = session->config.log_limit,
+		.region_size = 2 * session->config.log_limit,
 		.stack_depth = session->config.stack_depth,
 		.sample = session->config.sample,
 		.free_history = session->config.sample ? 0 : session->config.free_history,
@@ -131,7 +131,7 @@ static struct err *make_log(struct session *session)
 	struct log_config config = log_config_of(session);
 	struct err *err;
 
-	room_find(session->current->target, config.limit, &session->room);
+	room_find(session->current->target, config.region_size, &session->room);
 	err = in_stop(session, make_region);
 	return err ? err : region_format(session->region, &config);
 }

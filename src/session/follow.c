@@ -44,7 +44,7 @@ static struct err *clean_child(struct process *process, pid_t pid)
 /* A region of the least size for the child's own journal; the rest of it is never touched. */
 static struct err *make_region(struct process *process)
 {
-	struct log_config config = { .limit = LOG_LIMIT_MIN, .stack_depth = 1 };
+	struct log_config config = { .region_size = LOG_REGION_MIN, .stack_depth = 1 };
 	struct err *err = calling(process->target, NULL, remote,
 				  region_create(process->target, remote, &config, NULL,
 						&process->region));

@@ -170,7 +170,7 @@ void lacks_tell_log(struct session *session)
 	if (*room->why && !(session->told & TOLD_ROOM))
 		session_warn_hint(session, room->hint,
 				  "warning: the log has %" PRIu64 "M and not %" PRIu64 "M: %s",
-				  room->log >> 20, session->config.log_limit >> 20, room->why);
+				  room->log >> 21, session->config.log_limit >> 20, room->why);
 	session->told |= TOLD_SAMPLING | TOLD_ROOM;
 	tell_full(session, log);
 }

@@ -250,7 +250,7 @@ struct err *region_create(struct target *target, struct remote *remote,
 			  struct region **ret)
 {
 	CLEANUP(region_cleanup) struct region *region =
-		make(room ? room->log : config->limit, room ? room->threads : AGENT_THREADS);
+		make(room ? room->log : config->region_size, room ? room->threads : AGENT_THREADS);
 	uint64_t fd, unused;
 	struct err *err;
 
@@ -273,14 +273,14 @@ struct err *region_format(struct region *region, const struct log_config *config
 {
 	struct log_config own = *config;
 
-	own.limit = region->size;
+	own.region_size = region->size;
 	return log_format_behind(region->base, &own, &region->log);
 }
 
 struct err *region_create_empty(struct region **ret)
 {
-	const struct log_config config = { .limit = LOG_LIMIT_MIN, .stack_depth = 1 };
-	CLEANUP(region_cleanup) struct region *region = make(config.limit, AGENT_THREADS);
+	const struct log_config config = { .region_size = LOG_REGION_MIN, .stack_depth = 1 };
+	CLEANUP(region_cleanup) struct region *region = make(config.region_size, AGENT_THREADS);
 	struct err *err;
 
 	if (!region)
@@ -348,7 +348,7 @@ static struct err *open_file(struct region *region, pid_t tid, const struct proc
 		return err_create(ERR_FORMAT, "its log was replaced");
 	if (stat.st_uid && !identity_has_uid(&region->origin.identity, stat.st_uid))
 		return err_create(ERR_FORMAT, "another user has made its log");
-	if (size <= LOG_LIMIT_MAX)
+	if (size <= LOG_REGION_MAX)
 		region->threads = threads_of_file((uint64_t)stat.st_size, size);
 	if (!region->threads)
 		return err_create(ERR_FORMAT, "another version of mdbg has made its log");

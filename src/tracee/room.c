@@ -34,7 +34,7 @@ static uint64_t log_in(const struct room_facts *facts, uint64_t bytes, uint32_t 
 	uint64_t other = beside_log(facts, threads);
 	uint64_t log = bytes > other ? ALIGN_DOWN(bytes - other, MEGABYTE) : 0;
 
-	return log < LOG_LIMIT_MIN ? 0 : log;
+	return log < LOG_REGION_MIN ? 0 : log;
 }
 
 /* Places for twice the threads that there are. */
@@ -62,10 +62,10 @@ static void fit_addresses(const struct room_facts *facts, struct room *room)
 			threads /= 2;
 		if (!log_in(facts, half, threads))
 			return;
-		half = beside_log(facts, threads) + LOG_LIMIT_MIN;
+		half = beside_log(facts, threads) + LOG_REGION_MIN;
 	}
 	room->threads = threads;
-	room->log = MIN(room->log, MAX(log_in(facts, half, threads), LOG_LIMIT_MIN));
+	room->log = MIN(room->log, MAX(log_in(facts, half, threads), LOG_REGION_MIN));
 	room->tight = true;
 }
 
@@ -73,7 +73,7 @@ void room_choose(const struct room_facts *facts, uint64_t log, struct room *ret)
 {
 	uint64_t promised = ALIGN_DOWN(facts->commit / 2, MEGABYTE);
 
-	ret->log = MIN(log, MAX(promised, LOG_LIMIT_MIN));
+	ret->log = MIN(log, MAX(promised, LOG_REGION_MIN));
 	ret->threads = AGENT_THREADS;
 	ret->tight = false;
 	fit_addresses(facts, ret);

@@ -10,7 +10,7 @@
  *	no limit, or half of what is left is enough	all as asked for
  *	else	at most half of what is left: fewer threads first, but room for twice those that there are,
  *		then a smaller log
- *	else	the least that works, LOG_LIMIT_MIN and 16 threads, if it leaves a quarter of it
+ *	else	the least that works, LOG_REGION_MIN and 16 threads, if it leaves a quarter of it
  *	else	as asked for: it cannot be mapped then, and breakpoints are taken, which need none of it
  *
  * A thread that finds no place in the table is recorded, too, but with fewer facts (agent/state.h).

@@ -60,7 +60,7 @@ static double now_ns(void)
 
 static void begin(struct log *log)
 {
-	struct log_config config = { .limit = REGION, .stack_depth = 32 };
+	struct log_config config = { .region_size = REGION, .stack_depth = 32 };
 	void *base;
 
 	memory = memfd_create("log_bench", 0);

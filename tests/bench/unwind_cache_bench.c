@@ -123,7 +123,7 @@ static void row(unsigned paths, unsigned runs)
 int main(int argc, char **argv)
 {
 	unsigned runs = argc > 1 && !strcmp(argv[1], "quick") ? 30 : 300;
-	struct log_config config = { .limit = REGION, .stack_depth = 32 };
+	struct log_config config = { .region_size = REGION, .stack_depth = 32 };
 	void *base = mmap(NULL, REGION, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 

@@ -26,7 +26,7 @@ static void use(struct filter *filter, const struct filter_order *order)
 	};
 	static uint8_t *region;
 	static struct log log;
-	const struct log_config config = { .limit = LOG_LIMIT_MIN, .stack_depth = 32 };
+	const struct log_config config = { .region_size = LOG_REGION_MIN, .stack_depth = 32 };
 	static const pid_t pids[LOG_PROCESSES] = { 42 };
 	struct filter_env env = {
 		.log = &log,
@@ -38,7 +38,7 @@ static void use(struct filter *filter, const struct filter_order *order)
 	size_t i;
 
 	if (!region) {
-		region = calloc(1, LOG_LIMIT_MIN);
+		region = calloc(1, LOG_REGION_MIN);
 		if (!region || log_format(region, &config, &log))
 			abort();
 	}

@@ -15,7 +15,7 @@
 #include "log/block_table.h"
 #include "unwind/stack_walk.h"
 
-#define REGION_SIZE	LOG_LIMIT_MIN
+#define REGION_SIZE	LOG_REGION_MIN
 #define WINDOWS		32u		/* of each table */
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
@@ -131,7 +131,7 @@ static void read_all(void *base)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
-	const struct log_config config = { .limit = REGION_SIZE, .stack_depth = 32,
+	const struct log_config config = { .region_size = REGION_SIZE, .stack_depth = 32,
 					   .free_history = 100 };
 	/* Pages that cannot be read on both sides show a read outside. */
 	uint8_t *around = mmap(NULL, REGION_SIZE + 2 * 4096, PROT_NONE,

@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 #define TABLES		2u
 #define ATTACH_AGAIN	4096u		/* runs: names of made-up addresses are kept as long as a session is */
 #define TEXT_MAX	(1u << 20)
-#define PAGES		(LOG_LIMIT_MIN / LOG_PAGE)
+#define PAGES		(LOG_REGION_MIN / LOG_PAGE)
 #define PAGES_MAX	128u
 
 static const char *const commands[] = {
@@ -92,7 +92,7 @@ static void shrink_tables(struct log *log)
 /* A log as it is after an attach, with records, a double free and an invalid one. */
 static void fill(struct session *session)
 {
-	const struct log_config config = { .limit = LOG_LIMIT_MIN, .stack_depth = 32,
+	const struct log_config config = { .region_size = LOG_REGION_MIN, .stack_depth = 32,
 					   .free_history = 100 };
 	const struct free_facts facts = { .complete = 1 };
 	struct log *log = session_log(session);
@@ -101,7 +101,7 @@ static void fill(struct session *session)
 	struct log_free first;
 	uint32_t stack;
 
-	if (mmap(log->base, LOG_LIMIT_MIN, PROT_READ | PROT_WRITE,
+	if (mmap(log->base, LOG_REGION_MIN, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED ||
 	    log_format_behind(log->base, &config, log))
 		abort();
@@ -181,7 +181,7 @@ static void *area(const struct log *log, uint8_t which, size_t *room_ret)
 		*room_ret = TABLES * WINDOWS * sizeof(struct log_window);
 		return log->table[0].window;
 	}
-	*room_ret = LOG_LIMIT_MIN - JOURNAL_SIZE;
+	*room_ret = LOG_REGION_MIN - JOURNAL_SIZE;
 	return log->header;
 }
 

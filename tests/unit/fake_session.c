@@ -153,14 +153,14 @@ struct err *session_lacks(struct session *session, struct session_lacks *ret)
 
 void fake_attach(struct session *session)
 {
-	struct log_config config = { .limit = LOG_LIMIT_MIN,
+	struct log_config config = { .region_size = LOG_REGION_MIN,
 				     .stack_depth = session->config.stack_depth };
 	struct fake *fake = fake_of(session);
 	void *base;
 
 	fake_forget(session);
 	check(symbols_create(0, &session->symbols));
-	base = mmap(NULL, config.limit, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	base = mmap(NULL, config.region_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (base == MAP_FAILED)
 		abort();
 	check(log_format(base, &config, &fake->region.log));

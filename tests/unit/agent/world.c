@@ -155,7 +155,7 @@ void world_threads(struct agent_thread *threads)
 
 void world_reset(void)
 {
-	struct log_config config = { .limit = LOG_BYTES, .stack_depth = 32 };
+	struct log_config config = { .region_size = LOG_BYTES, .stack_depth = 32 };
 	void *base = map_zero(LOG_BYTES, MAP_SHARED);
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(base);

@@ -15,8 +15,8 @@
 static inline void fixture_open(struct log *ret)
 {
 	/* Room for the records of the longest list. */
-	struct log_config config = { .limit = 4 * LOG_LIMIT_MIN, .stack_depth = 32 };
-	void *base = mmap(NULL, config.limit, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+	struct log_config config = { .region_size = 4 * LOG_REGION_MIN, .stack_depth = 32 };
+	void *base = mmap(NULL, config.region_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 			  -1, 0);
 
 	if (base == MAP_FAILED || log_format(base, &config, ret))

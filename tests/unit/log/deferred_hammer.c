@@ -13,7 +13,7 @@
 #include "log/totals.h"
 #include "unwind/stack_walk.h"
 
-#define SIZE		LOG_LIMIT_MIN
+#define SIZE		LOG_REGION_MIN
 #define WRITERS		8u
 #define KINDS		4096u
 #define WORDS		64u
@@ -173,7 +173,7 @@ static void check_all(struct state *state)
 unsigned long deferred_hammer(const struct deferred_spec *spec)
 {
 	static struct state state;
-	struct log_config config = { .limit = SIZE, .stack_depth = 32 };
+	struct log_config config = { .region_size = SIZE, .stack_depth = 32 };
 	struct task task[WRITERS];
 	void *base = mmap(NULL, SIZE, PROT_READ | PROT_WRITE,
 			  MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

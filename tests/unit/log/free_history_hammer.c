@@ -10,7 +10,7 @@
 
 #include "log/log.h"
 
-#define SIZE		LOG_LIMIT_MIN
+#define SIZE		LOG_REGION_MIN
 #define ADDRESSES	8u	/* few: blocks are told by their times */
 #define WRITERS		8u
 #define ROUNDS		50u	/* of changes of the length, at least */
@@ -124,7 +124,7 @@ static void start(struct state *state, struct task *task, unsigned number,
 unsigned long free_history_hammer(const struct free_history_spec *spec)
 {
 	struct state state = { .spec = spec, .running = spec->writers };
-	struct log_config config = { .limit = SIZE, .stack_depth = 32,
+	struct log_config config = { .region_size = SIZE, .stack_depth = 32,
 				     .free_history = spec->history };
 	void *base = mmap(NULL, SIZE, PROT_READ | PROT_WRITE,
 			  MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -383,11 +383,11 @@ static void check_end(struct state *state, const struct writer *writers)
 static void begin(struct state *state)
 {
 	struct log_config config = {
-		.limit = LOG_LIMIT_MIN,
+		.region_size = LOG_REGION_MIN,
 		.stack_depth = 32,
 		.sample = state->spec->samples ? 4096 : 0,
 	};
-	void *base = mmap(NULL, config.limit, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+	void *base = mmap(NULL, config.region_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 			  -1, 0);
 	unsigned long nr = IMMORTALS + state->spec->addresses;
 

@@ -22,7 +22,7 @@ static inline void *region_map(uint64_t size)
 
 static inline void region_open(uint64_t size, struct log *ret)
 {
-	struct log_config config = { .limit = size, .stack_depth = 32 };
+	struct log_config config = { .region_size = size, .stack_depth = 32 };
 
 	if (log_format(region_map(size), &config, ret))
 		abort();

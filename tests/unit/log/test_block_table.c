@@ -63,7 +63,7 @@ static void test_insert_remove(void)
 {
 	struct log_record in = record(BASE, 17), out, old;
 
-	open_log(LOG_LIMIT_MIN);
+	open_log(LOG_REGION_MIN);
 	CU_ASSERT_FALSE(log_lookup(&log_, BASE, &out));
 	CU_ASSERT_TRUE(log_insert(&log_, &in, &old));
 	CU_ASSERT_EQUAL(old.address, 0);
@@ -133,7 +133,7 @@ static void test_fields(void)
 			.heap = 0xffff,
 	}, out;
 
-	open_log(LOG_LIMIT_MIN);
+	open_log(LOG_REGION_MIN);
 	CU_ASSERT_TRUE(log_insert(&log_, &in, NULL));
 	CU_ASSERT_TRUE(log_lookup(&log_, 1, &out));
 	CU_ASSERT_TRUE(out.address == 1 && out.size == LOG_SIZE_MAX && out.time == ~0ull && out.heap == 0xffff);
@@ -151,7 +151,7 @@ static void test_odd_addresses(void)
 	static const uint64_t bad[] = { 0, KEY_ADDRESS + 1, ~0ull, 1ull << 63, KEY_LIVE | 16 };
 	struct log_record out;
 
-	open_log(LOG_LIMIT_MIN);
+	open_log(LOG_REGION_MIN);
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
 		struct log_record in = record(good[i], i + 1);
 
@@ -182,7 +182,7 @@ static void test_replaced(void)
 	struct log_record first = record(BASE, 1), second = record(BASE, 2), old, out;
 
 	second.size = 5000;
-	open_log(LOG_LIMIT_MIN);
+	open_log(LOG_REGION_MIN);
 	CU_ASSERT_TRUE(log_insert(&log_, &first, NULL));
 	CU_ASSERT_TRUE(log_insert(&log_, &second, &old));
 	CU_ASSERT_TRUE(same_record(&old, &first));
@@ -201,7 +201,7 @@ static void test_restore(void)
 {
 	struct log_record in = record(BASE, 9), taken, out;
 
-	open_log(LOG_LIMIT_MIN);
+	open_log(LOG_REGION_MIN);
 	CU_ASSERT_TRUE(log_insert(&log_, &in, NULL));
 	CU_ASSERT_TRUE(log_remove(&log_, BASE, thread_, &taken));
 	CU_ASSERT_TRUE(log_restore(&log_, &taken, thread_));
@@ -223,7 +223,7 @@ static void test_restore_without_retired(void)
 	uint64_t nr = 0;
 	bool early;
 
-	open_log(LOG_LIMIT_MIN);
+	open_log(LOG_REGION_MIN);
 	CU_ASSERT_TRUE(log_insert(&log_, &in, NULL));
 	CU_ASSERT_TRUE(log_remove(&log_, BASE, thread_, &taken));
 	for (uint64_t i = 1; ; i++) {
@@ -345,7 +345,7 @@ static void test_dead_claims(void)
 	struct log_record out;
 	uint64_t claimed = 0;
 
-	open_log(LOG_LIMIT_MIN);
+	open_log(LOG_REGION_MIN);
 	for (uint32_t i = 0; i < log_.table[0].nr; i++) {
 		for (unsigned j = 0; j < WINDOW_SLOTS; j += 2) {
 			log_.table[0].window[i].slot[j].key = KEY_CLAIMED | KEY_SEQUENCE_ONE;
@@ -373,7 +373,7 @@ static void test_dead_remove(void)
 	struct log_record in = record(BASE, 1), again = record(BASE, 2), out;
 	struct log_window *window;
 
-	open_log(LOG_LIMIT_MIN);
+	open_log(LOG_REGION_MIN);
 	CU_ASSERT_TRUE(log_insert(&log_, &in, NULL));
 	window = log_.table[0].window;
 	for (uint32_t i = 0; i < log_.table[0].nr; i++)
@@ -402,7 +402,7 @@ static void test_each_ends(void)
 {
 	unsigned calls = 0;
 
-	open_log(LOG_LIMIT_MIN);
+	open_log(LOG_REGION_MIN);
 	for (uint64_t i = 1; i <= 10; i++) {
 		struct log_record one = record(BASE + i * 16, i);
 
@@ -418,7 +418,7 @@ static void test_fast_path(void)
 {
 	struct log_record in = record(BASE, 1), out;
 
-	open_log(LOG_LIMIT_MIN);
+	open_log(LOG_REGION_MIN);
 	for (uint64_t i = 1; i <= 1000; i++) {
 		in.time = i;
 		in.size = i;
@@ -546,7 +546,7 @@ static void test_damaged_ids(void)
 		struct log_record record = { .address = 0x1000, .size = 8, .time = 1, .thread = 0xffff,
 					     .stack = ids[i] };
 
-		region_open(LOG_LIMIT_MIN, &log_);
+		region_open(LOG_REGION_MIN, &log_);
 		CU_ASSERT_TRUE(log_.nr_threads < 0xffff);
 		CU_ASSERT_TRUE(log_.nr_stacks < ids[i]);
 		CU_ASSERT_TRUE(log_insert(&log_, &record, NULL));

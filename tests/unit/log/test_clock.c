@@ -20,7 +20,7 @@ static struct log log_;
 /* A log that has seen one moment, stamp 1000, and knows the rate. */
 static void begin(void)
 {
-	region_open(LOG_LIMIT_MIN, &log_);
+	region_open(LOG_REGION_MIN, &log_);
 	log_.header->anchors = 1;
 	log_.header->anchor[0] = (struct log_anchor){ 1000, EPOCH, EPOCH };
 	log_.header->rate_stamp = 1000;
@@ -147,7 +147,7 @@ static void test_real(void)
 	struct timespec now;
 	uint64_t before, after, ns, stamp;
 
-	region_open(LOG_LIMIT_MIN, &log_);
+	region_open(LOG_REGION_MIN, &log_);
 	clock_gettime(CLOCK_REALTIME, &now);
 	before = (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec;
 	stamp = log_now();

@@ -17,7 +17,7 @@ static struct log log_;
 
 static void open_log(void)
 {
-	region_open(LOG_LIMIT_MIN, &log_);
+	region_open(LOG_REGION_MIN, &log_);
 	log_.header->sample = 4096;
 }
 
@@ -166,7 +166,7 @@ static void test_without(void)
 {
 	uint64_t usage;
 
-	region_open(LOG_LIMIT_MIN, &log_);
+	region_open(LOG_REGION_MIN, &log_);
 	usage = log_usage(&log_).other_bytes;
 	CU_ASSERT_TRUE(insert(BASE, 1));
 	CU_ASSERT_TRUE(log_remove(&log_, BASE, 0, NULL));

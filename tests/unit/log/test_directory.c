@@ -378,6 +378,50 @@ static void test_no_room(void)
 	region_close(&log_);
 }
 
+static uint64_t taken(void)
+{
+	return directory_pages(&log_) * LOG_PAGE + tables_bytes(&log_, table_count(&log_));
+}
+
+/* Insert blocks of one size, apart bytes from each other, until there is no room. How many? */
+static uint64_t fill_with(uint64_t at, uint64_t size, uint64_t apart)
+{
+	for (uint64_t nr = 0;; nr++) {
+		struct log_record in = record(at + nr * apart, size);
+
+		if (!log_insert(&log_, &in, NULL))
+			return nr;
+	}
+}
+
+/* Small blocks alone, or large ones alone, may have nearly all of the memory; both never more. */
+static void test_share(void)
+{
+	uint64_t nr, more;
+
+	open_log();
+	nr = fill_with(BASE, 32, 32);
+	CU_ASSERT_TRUE(directory_pages(&log_) * LOG_PAGE > log_.share / 2);
+	CU_ASSERT_TRUE(taken() <= log_.share);
+	CU_ASSERT_TRUE(taken() > log_.share - LOG_PAGE);
+	more = fill_with(BASE + (1ull << 40), 1000, 1024);
+	CU_ASSERT_TRUE(taken() <= log_.share);
+	region_check_sums(&log_, nr + more);
+	CU_ASSERT_TRUE(log_accounts_get(&log_).table_full == 2);
+	for (uint64_t i = 0; i < nr; i++)
+		CU_ASSERT_TRUE_FATAL(log_remove(&log_, BASE + i * 32, thread_, NULL));
+	region_check_sums(&log_, more);
+
+	log_reset(&log_);
+	CU_ASSERT_EQUAL(taken(), TABLE_BYTES_FIRST);
+	nr = fill_with(BASE, 1000, 1024);
+	CU_ASSERT_EQUAL(directory_pages(&log_), 0);
+	CU_ASSERT_TRUE(taken() <= log_.share);
+	CU_ASSERT_TRUE(nr * sizeof(struct log_slot) > log_.share / 10 * 7);
+	region_check_sums(&log_, nr);
+	region_close(&log_);
+}
+
 struct found {
 	struct log_record record[8];
 	uint64_t slot[8];
@@ -442,5 +486,6 @@ void suite_directory(void)
 	CU_add_test(suite, "restore", test_restore);
 	CU_add_test(suite, "unknown frees", test_unknown);
 	CU_add_test(suite, "no room for extents", test_no_room);
+	CU_add_test(suite, "memory is shared with the tables", test_share);
 	CU_add_test(suite, "numbers", test_numbers);
 }

@@ -15,7 +15,7 @@
 
 void suite_free_history(void);
 
-#define SIZE	LOG_LIMIT_MIN
+#define SIZE	(2 * LOG_REGION_MIN)
 #define A	0x10000ull
 #define NR	8u
 
@@ -105,7 +105,7 @@ static void test_length(void)
 
 static void test_refused(void)
 {
-	struct log_config config = { .limit = SIZE, .stack_depth = 1, .sample = 100,
+	struct log_config config = { .region_size = SIZE, .stack_depth = 1, .sample = 100,
 				     .free_history = 1 };
 	struct log large = { 0 };
 	void *base = region_map(SIZE);

@@ -22,7 +22,7 @@ static struct log log_;
 
 static void test_format_open(void)
 {
-	struct log_config config = { .limit = SIZE, .stack_depth = 17, .sample = 4096 }, got;
+	struct log_config config = { .region_size = SIZE, .stack_depth = 17, .sample = 4096 }, got;
 	struct log_record in = { .address = 0x1000, .size = 3, .time = 5 }, out;
 	void *base = region_map(SIZE);
 	struct log opened;
@@ -33,7 +33,7 @@ static void test_format_open(void)
 	CU_ASSERT_TRUE(log_lookup(&opened, 0x1000, &out));
 	CU_ASSERT_EQUAL(out.size, 3);
 	got = log_config(&opened);
-	CU_ASSERT_EQUAL(got.limit, SIZE);
+	CU_ASSERT_EQUAL(got.region_size, SIZE);
 	CU_ASSERT_EQUAL(got.stack_depth, 17);
 	CU_ASSERT_EQUAL(got.sample, 4096);
 	CU_ASSERT_TRUE(log_view(base, SIZE, &opened));
@@ -44,13 +44,14 @@ static void test_format_open(void)
 /* All parts lie inside, one after the other, for any size. */
 static void test_layout(void)
 {
-	static const uint64_t sizes[] = { LOG_LIMIT_MIN, LOG_LIMIT_MIN + 1, LOG_LIMIT_MIN + 4095,
+	static const uint64_t sizes[] = { LOG_REGION_MIN, LOG_REGION_MIN + 1, LOG_REGION_MIN + 4095,
 					 100000000,
-					  1ull << 30, 12345678901, 1ull << 40, LOG_LIMIT_MAX };
+					  1ull << 30, 12345678901, 1ull << 40, LOG_REGION_MAX };
 
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
-		uint8_t *at = (uint8_t *)LOG_PAGE, *end = at + sizes[i];
+		uint8_t *start = (uint8_t *)LOG_PAGE, *at = start, *end = at + sizes[i];
 		struct log log;
+		uint64_t used;
 
 		CU_ASSERT_TRUE_FATAL(log_layout(at, sizes[i], JOURNAL_SIZE, &log));
 		CU_ASSERT_TRUE((uint8_t *)log.header >= at + JOURNAL_SIZE);
@@ -64,16 +65,25 @@ static void test_layout(void)
 		CU_ASSERT_TRUE((uint8_t *)log.freed >=
 			       (uint8_t *)(log.unknown[1] + LOG_UNKNOWN_FREES));
 		at = (uint8_t *)(log.freed + log.nr_frees);
+		CU_ASSERT_TRUE((uint8_t *)log.extent_map >= at);
+		CU_ASSERT_TRUE((uint8_t *)log.extent >= (uint8_t *)(log.extent_map + log.extent_mask + 1));
+		CU_ASSERT_TRUE((uint8_t *)log.directory >= (uint8_t *)(log.extent + log.nr_extents));
+		/* The memory of all parts, of which the last two share theirs. */
+		used = (uint64_t)((uint8_t *)log.directory - start) + log.share;
+		CU_ASSERT_TRUE(used <= sizes[i] / 2);
+		CU_ASSERT_TRUE(used + 2 * LOG_PAGE >= sizes[i] / 2);
+		CU_ASSERT_TRUE((log.nr_extents + 1) * DIRECTORY_BYTES >= log.share / 50 * 49);
+		at = (uint8_t *)(log.directory + log.nr_extents * DIRECTORY_LINES);
 		for (uint32_t j = 0; j < log.nr_tables; j++) {
 			CU_ASSERT_TRUE_FATAL((uint8_t *)log.table[j].window >= at &&
 					     log.table[j].nr);
 			at = (uint8_t *)(log.table[j].window + log.table[j].nr);
 		}
 		CU_ASSERT_TRUE(at <= end);
-		CU_ASSERT_TRUE((uint64_t)(end - at) <= sizes[i] / 50 + LOG_PAGE);
+		CU_ASSERT_TRUE(tables_bytes(&log, log.nr_tables) + 2 * LOG_PAGE >= log.share);
 	}
-	CU_ASSERT_FALSE(log_layout(NULL, LOG_LIMIT_MIN - 1, JOURNAL_SIZE, &log_));
-	CU_ASSERT_FALSE(log_layout(NULL, LOG_LIMIT_MAX + 1, JOURNAL_SIZE, &log_));
+	CU_ASSERT_FALSE(log_layout(NULL, LOG_REGION_MIN - 1, JOURNAL_SIZE, &log_));
+	CU_ASSERT_FALSE(log_layout(NULL, LOG_REGION_MAX + 1, JOURNAL_SIZE, &log_));
 	CU_ASSERT_FALSE(log_layout(NULL, SIZE, 0, &log_));
 	CU_ASSERT_FALSE(log_layout(NULL, SIZE, JOURNAL_SIZE + 8, &log_));
 	CU_ASSERT_FALSE(log_layout(NULL, SIZE, ~4095ull, &log_));
@@ -125,14 +135,14 @@ static void test_view_at(void)
 
 static void test_bad_config(void)
 {
-	struct log_config config = { .limit = SIZE, .stack_depth = 0 };
+	struct log_config config = { .region_size = SIZE, .stack_depth = 0 };
 	void *base = region_map(SIZE);
 
 	CU_ASSERT_EQUAL(log_format(base, &config, &log_)->code, ERR_USAGE);
 	config.stack_depth = LOG_DEPTH_MAX + 1;
 	CU_ASSERT_EQUAL(log_format(base, &config, &log_)->code, ERR_USAGE);
 	config.stack_depth = 1;
-	config.limit = LOG_LIMIT_MIN - 1;
+	config.region_size = LOG_REGION_MIN - 1;
 	CU_ASSERT_EQUAL(log_format(base, &config, &log_)->code, ERR_USAGE);
 	munmap(base, SIZE);
 }
@@ -172,7 +182,7 @@ static void test_open_fails(void)
 	journal->log_offset = SIZE - LOG_PAGE;
 	open_fails("with the log at");
 	journal->log_offset = JOURNAL_SIZE;
-	journal->region_size = LOG_LIMIT_MIN / 2;
+	journal->region_size = LOG_REGION_MIN / 2;
 	open_fails("a region of");
 	journal->region_size = SIZE * 2;
 	open_fails("a region of");
@@ -435,18 +445,18 @@ static void use(struct log *log, uint64_t x)
  */
 static void test_garbage(void)
 {
-	uint8_t *map = region_map(LOG_LIMIT_MIN + 2 * LOG_PAGE), *base = map + LOG_PAGE;
-	struct log_config config = { .limit = LOG_LIMIT_MIN, .stack_depth = 32 };
+	uint8_t *map = region_map(LOG_REGION_MIN + 2 * LOG_PAGE), *base = map + LOG_PAGE;
+	struct log_config config = { .region_size = LOG_REGION_MIN, .stack_depth = 32 };
 	uint64_t x = 88172645463325252;
 
 	mprotect(map, LOG_PAGE, PROT_NONE);
-	mprotect(base + LOG_LIMIT_MIN, LOG_PAGE, PROT_NONE);
+	mprotect(base + LOG_REGION_MIN, LOG_PAGE, PROT_NONE);
 	for (unsigned round = 0; round < 6; round++) {
 		struct log opened;
 
-		memset(base, round == 4 ? 0xff : 0, LOG_LIMIT_MIN);
+		memset(base, round == 4 ? 0xff : 0, LOG_REGION_MIN);
 		CU_ASSERT_PTR_NULL_FATAL(log_format(base, &config, &log_));
-		for (uint64_t *at = (uint64_t *)base; at < (uint64_t *)(base + LOG_LIMIT_MIN); at++) {
+		for (uint64_t *at = (uint64_t *)base; at < (uint64_t *)(base + LOG_REGION_MIN); at++) {
 			x ^= x << 13;
 			x ^= x >> 7;
 			x ^= x << 17;
@@ -463,13 +473,13 @@ static void test_garbage(void)
 		if (round == 4)
 			memset(&log_.header->tables, 0xff, LOG_HEADER_SIZE - 512);
 		use(&log_, x);
-		if (!log_open(base, LOG_LIMIT_MIN, &opened))
+		if (!log_open(base, LOG_REGION_MIN, &opened))
 			use(&opened, x);
 		log_clock_update(&log_);
 		log_reset(&log_);
 		use(&log_, x);
 	}
-	munmap(map, LOG_LIMIT_MIN + 2 * LOG_PAGE);
+	munmap(map, LOG_REGION_MIN + 2 * LOG_PAGE);
 }
 
 void suite_region(void)

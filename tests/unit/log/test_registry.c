@@ -16,7 +16,7 @@ static void test_entries(void)
 {
 	uint32_t a, b, c;
 
-	region_open(LOG_LIMIT_MIN, &log_);
+	region_open(LOG_REGION_MIN, &log_);
 	a = log_thread(&log_, 0x7f0000001000, 100);
 	b = log_thread(&log_, 0x7f0000001000, 101);
 	c = log_thread(&log_, 0x7f0000002000, 100);
@@ -58,7 +58,7 @@ static void test_accounts(void)
 	struct log_record one = { .address = 0x1000, .size = 10 }, out;
 	uint32_t a, b;
 
-	region_open(LOG_LIMIT_MIN, &log_);
+	region_open(LOG_REGION_MIN, &log_);
 	a = log_thread(&log_, 1, 1);
 	b = log_thread(&log_, 2, 2);
 	one.thread = a;
@@ -123,7 +123,7 @@ static void test_signals(void)
 	pthread_t self = pthread_self(), sender;
 	uint64_t counted = 0;
 
-	region_open(LOG_LIMIT_MIN, &log_);
+	region_open(LOG_REGION_MIN, &log_);
 	CU_ASSERT_EQUAL_FATAL(log_thread(&log_, 1, 1), 1);
 	counted_in_handler = 0;
 	sigaction(SIGUSR1, &action, &old);

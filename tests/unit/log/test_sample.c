@@ -112,7 +112,7 @@ static void test_frees(void)
 	struct log_accounts accounts;
 	struct log log;
 
-	open_sampling(LOG_LIMIT_MIN, &log);
+	open_sampling(LOG_REGION_MIN, &log);
 	CU_ASSERT_TRUE(log_insert(&log, &record, NULL));
 	for (uint64_t address = 0x1000; address < 0x101000; address += 16)
 		CU_ASSERT_EQUAL(log_remove(&log, address, 0, NULL), address == 0x1000);
@@ -131,7 +131,7 @@ static void test_frees_found(void)
 	unsigned missed = 0;
 	struct log log;
 
-	open_sampling(LOG_LIMIT_MIN * 4, &log);
+	open_sampling(LOG_REGION_MIN * 4, &log);
 	for (uint64_t nr = 1000; nr < 200000; nr *= 2) {
 		for (uint64_t i = 1; i <= nr; i++) {
 			record.address = i * 16;

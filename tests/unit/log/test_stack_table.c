@@ -22,7 +22,7 @@ static void test_intern(void)
 	uint64_t pcs[LOG_DEPTH_MAX], other[LOG_DEPTH_MAX];
 	uint32_t ids[LOG_DEPTH_MAX + 1];
 
-	region_open(LOG_LIMIT_MIN, &log_);
+	region_open(LOG_REGION_MIN, &log_);
 	fill(pcs, LOG_DEPTH_MAX, 1);
 	for (uint32_t nr = 1; nr <= LOG_DEPTH_MAX; nr++) {
 		ids[nr] = log_stack(&log_, pcs, nr, nr % 7, 3);
@@ -53,7 +53,7 @@ static void test_key(void)
 	uint64_t pcs[4], swapped[4];
 	uint32_t a, b, c, d;
 
-	region_open(LOG_LIMIT_MIN, &log_);
+	region_open(LOG_REGION_MIN, &log_);
 	fill(pcs, 4, 1);
 	memcpy(swapped, pcs, sizeof(pcs));
 	swapped[0] = pcs[1];
@@ -74,7 +74,7 @@ static void test_counts(void)
 	struct log_stack_view view;
 	uint32_t id;
 
-	region_open(LOG_LIMIT_MIN, &log_);
+	region_open(LOG_REGION_MIN, &log_);
 	fill(pcs, 3, 1);
 	id = log_stack(&log_, pcs, 3, 0, 1);
 	log_stack_count(&log_, id, 2, 100);
@@ -96,7 +96,7 @@ static void fill_up(uint32_t depth, uint32_t at_least)
 	uint64_t pcs[LOG_DEPTH_MAX];
 	uint32_t nr = 0, id;
 
-	region_open(LOG_LIMIT_MIN, &log_);
+	region_open(2 * LOG_REGION_MIN, &log_);
 	do {
 		fill(pcs, depth, nr);
 		id = log_stack(&log_, pcs, depth, 0, 1);

@@ -13,7 +13,7 @@
 
 void suite_unknown_free(void);
 
-#define SIZE	LOG_LIMIT_MIN
+#define SIZE	LOG_REGION_MIN
 #define A	0x10000ull
 #define B	0x20000ull
 

@@ -66,10 +66,10 @@ static void add(struct module *module, unsigned i)
 
 static void start_with(unsigned nr)
 {
-	static const struct log_config config = { .limit = LOG_LIMIT_MIN, .stack_depth = 4 };
+	static const struct log_config config = { .region_size = LOG_REGION_MIN, .stack_depth = 4 };
 	struct module *module;
 
-	region = mmap(NULL, LOG_LIMIT_MIN, PROT_READ | PROT_WRITE,
+	region = mmap(NULL, LOG_REGION_MIN, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	CU_ASSERT_FATAL(region != MAP_FAILED && !log_format(region, &config, &log_));
 	probes = self_begin(&target, &log_);
@@ -90,7 +90,7 @@ static void end(void)
 {
 	self_end(probes);
 	munmap(text, 16 * PAGE);
-	munmap(region, LOG_LIMIT_MIN);
+	munmap(region, LOG_REGION_MIN);
 	close(fd);
 }
 

@@ -43,11 +43,11 @@ static uint64_t sample;			/* of the log, from the next start on */
 static int start(void)
 {
 	const struct log_config config = {
-		.limit = LOG_LIMIT_MIN, .stack_depth = 4, .sample = sample,
+		.region_size = LOG_REGION_MIN, .stack_depth = 4, .sample = sample,
 	};
 	static struct log log;
 
-	region = mmap(NULL, LOG_LIMIT_MIN, PROT_READ | PROT_WRITE,
+	region = mmap(NULL, LOG_REGION_MIN, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (region == MAP_FAILED || log_format(region, &config, &log))
 		return 1;
@@ -79,7 +79,7 @@ static int end(void)
 {
 	event_void(&probes, &thread);
 	procmem_close(&target.mem);
-	return munmap(region, LOG_LIMIT_MIN);
+	return munmap(region, LOG_REGION_MIN);
 }
 
 static void restart(void)

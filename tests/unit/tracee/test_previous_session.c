@@ -755,19 +755,19 @@ static void test_overwritten(void)
 /* A log as an mdbg makes it, but for its size, which can be changed. */
 static void make_unsealed(void *arg UNUSED)
 {
-	const struct log_config config = { .limit = LOG_LIMIT_MIN, .stack_depth = 1 };
+	const struct log_config config = { .region_size = LOG_REGION_MIN, .stack_depth = 1 };
 	int fd = memfd_create(JOURNAL_MEMFD_NAME, MFD_ALLOW_SEALING);
 	struct proc_stat stat;
 	struct journal *journal;
 	struct log log;
 
-	if (ftruncate(fd, (off_t)share_file_size(config.limit, AGENT_THREADS)) || procfs_stat(getpid(), &stat))
+	if (ftruncate(fd, (off_t)share_file_size(config.region_size, AGENT_THREADS)) || procfs_stat(getpid(), &stat))
 		_exit(1);
-	journal = mmap(NULL, config.limit, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	journal = mmap(NULL, config.region_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (journal == MAP_FAILED || log_format(journal, &config, &log))
 		_exit(1);
 	journal->target_start = stat.start_time;
-	munmap((uint8_t *)journal + JOURNAL_SIZE, config.limit - JOURNAL_SIZE);
+	munmap((uint8_t *)journal + JOURNAL_SIZE, config.region_size - JOURNAL_SIZE);
 	child_ready(1);
 	child_wait();
 }

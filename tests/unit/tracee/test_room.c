@@ -16,7 +16,7 @@ static struct room chosen(uint64_t addresses, uint64_t commit, uint32_t threads,
 	struct room room;
 
 	room_choose(&facts, log, &room);
-	CU_ASSERT_TRUE(room.log >= LOG_LIMIT_MIN && room.log <= log);
+	CU_ASSERT_TRUE(room.log >= LOG_REGION_MIN && room.log <= log);
 	CU_ASSERT_TRUE(room.threads >= AGENT_THREAD_WAYS && room.threads <= AGENT_THREADS);
 	CU_ASSERT_FALSE(room.threads & (room.threads - 1));
 	return room;
@@ -56,7 +56,7 @@ static void never_all(void)
 			}
 			fitted = true;
 			CU_ASSERT_TRUE(4 * taken(&room) <= 3 * left);
-			CU_ASSERT_TRUE(2 * taken(&room) <= left || room.log == LOG_LIMIT_MIN);
+			CU_ASSERT_TRUE(2 * taken(&room) <= left || room.log == LOG_REGION_MIN);
 		}
 	}
 	CU_ASSERT_TRUE(fitted);

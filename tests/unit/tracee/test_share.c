@@ -444,7 +444,7 @@ static void test_fitted(void)
 	if (!begin(limited_writer))
 		return;
 	room_find(victim.target, 1ull << 30, &room);
-	CU_ASSERT_TRUE(room.tight && room.log >= LOG_LIMIT_MIN && room.log < 256 << 20);
+	CU_ASSERT_TRUE(room.tight && room.log >= LOG_REGION_MIN && room.log < 256 << 20);
 	CU_ASSERT_TRUE(room.threads >= 64 && room.threads < AGENT_THREADS);
 	CU_ASSERT_PTR_NOT_NULL(strstr(room.why, "RLIMIT_AS"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(room.hint, "prlimit --pid"));

@@ -137,7 +137,7 @@ static const struct room *region_room;
 
 static struct err *make_region(struct victim *victim)
 {
-	struct log_config config = { .limit = region_limit, .stack_depth = 32 };
+	struct log_config config = { .region_size = region_limit, .stack_depth = 32 };
 	struct err *err = region_create(victim->target, &victim->remote, &config, region_room,
 					&victim->region);
 
