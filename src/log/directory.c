@@ -91,7 +91,7 @@ static bool is_filled(const struct log *log, const struct directory_spot *spot, 
 			 (uint64_t)page * DIRECTORY_PAGE_LINES;
 	unsigned live = 0;
 
-	if (!__atomic_load_n(&spot->extent->dense[page], __ATOMIC_RELAXED))
+	if (!(__atomic_load_n(&spot->extent->page[page], __ATOMIC_RELAXED) & DIRECTORY_PAGE_DENSE))
 		return false;
 	for (unsigned i = 0; i < DIRECTORY_PAGE_LINES; i += FILLED_STEP)
 		for (unsigned at = 0; at < DIRECTORY_LINE_RECORDS; at++)
@@ -121,7 +121,8 @@ bool directory_becomes_dense(const struct log *log, const struct directory_spot 
 	}
 	if (share_left(log, table_count(log)) < LOG_PAGE)
 		return false;
-	if (!__atomic_exchange_n(&spot->extent->dense[page], 1, __ATOMIC_RELEASE))
+	if (!(__atomic_fetch_or(directory_page(spot), DIRECTORY_PAGE_DENSE, __ATOMIC_RELEASE) &
+	      DIRECTORY_PAGE_DENSE))
 		__atomic_fetch_add(&log->header->dense, 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&spot->extent->last, page, __ATOMIC_RELAXED);
 	return true;
@@ -130,7 +131,10 @@ bool directory_becomes_dense(const struct log *log, const struct directory_spot 
 void directory_set_present(const struct directory_spot *spot, uint64_t address)
 {
 	uint64_t bit, *word = directory_presence(spot, address, &bit);
+	uint8_t *page = directory_page(spot);
 
+	if (!(__atomic_load_n(page, __ATOMIC_RELAXED) & DIRECTORY_PAGE_MIXED))
+		__atomic_fetch_or(page, DIRECTORY_PAGE_MIXED, __ATOMIC_RELEASE);
 	if (!(__atomic_load_n(word, __ATOMIC_RELAXED) & bit))
 		__atomic_fetch_or(word, bit, __ATOMIC_RELEASE);
 }
@@ -249,8 +253,8 @@ bool directory_each(const struct log *log, log_each_fn *fn, void *ctx)
 	uint64_t pages = directory_places(log) * DIRECTORY_PAGES;
 
 	for (uint64_t page = 0; page < pages; page++)
-		if (__atomic_load_n(&log->extent[page / DIRECTORY_PAGES].dense[page % DIRECTORY_PAGES],
-				    __ATOMIC_ACQUIRE) &&
+		if ((__atomic_load_n(&log->extent[page / DIRECTORY_PAGES].page[page % DIRECTORY_PAGES],
+				     __ATOMIC_ACQUIRE) & DIRECTORY_PAGE_DENSE) &&
 		    page_each(log, page * DIRECTORY_PAGE_LINES * DIRECTORY_LINE_RECORDS, fn, ctx))
 			return true;
 	return false;
@@ -261,7 +265,8 @@ unsigned directory_place_pages(const struct log *log, uint64_t place)
 	unsigned nr = 0;
 
 	for (unsigned page = 0; page < DIRECTORY_PAGES; page++)
-		nr += __atomic_load_n(&log->extent[place].dense[page], __ATOMIC_RELAXED) != 0;
+		nr += __atomic_load_n(&log->extent[place].page[page], __ATOMIC_RELAXED) &
+		      DIRECTORY_PAGE_DENSE;
 	return nr;
 }
 

@@ -37,8 +37,8 @@
  *
  * Pages
  *
- * A page of the directory costs 4 KB, so it pays only where blocks are dense. Each page has a flag:
- * only if it is `dense` may records be put there. It becomes dense when DIRECTORY_DENSE blocks that
+ * A page of the directory costs 4 KB, so it pays only where blocks are dense. Each page has two
+ * flags. Only if it is `dense` may records be put there; `mixed` is for presence bits (below). It becomes dense when DIRECTORY_DENSE blocks that
  * fit were put into the tables instead. It becomes dense at its first such block if the page before
  * it is well filled, or the last one of its extent that became dense: so it is when a heap grows.
  * It stays dense. No page becomes dense when there is no memory left for it (layout.h). Records that
@@ -49,7 +49,9 @@
  * Presence bits
  *
  * Each extent has one bit for each 16 bytes of address space: `the tables may have a live record
- * that begins here`. An owner sets the bit before its record goes to a table. Without the bit
+ * that begins here`. An owner sets the bit before its record goes to a table, and before that the
+ * page's flag `mixed`: where all records are in the directory, inserts need not load the bit, which
+ * is another cache miss in a large heap. Without the bit
  * nothing has to be searched for: a free of a block from before the attach touches the directory's
  * line and the bit, and is known. An insert into the directory that finds the bit looks into the
  * tables for a record whose free was not seen, takes that out, and clears the bit, if its block
@@ -98,6 +100,9 @@
 #define DIRECTORY_DENSE			16u
 #define DIRECTORY_MAP_TIMES		32u	/* entries of the map to an extent: few collide */
 
+#define DIRECTORY_PAGE_DENSE	1u
+#define DIRECTORY_PAGE_MIXED	2u	/* some presence bit of it was set */
+
 struct directory_line {
 	uint64_t who[DIRECTORY_LINE_RECORDS];
 	uint32_t what[DIRECTORY_LINE_RECORDS];
@@ -106,7 +111,7 @@ struct directory_line {
 
 /* What is known of an extent besides its records. */
 struct directory_extent {
-	uint8_t dense[DIRECTORY_PAGES];
+	uint8_t page[DIRECTORY_PAGES];	/* DIRECTORY_PAGE_... */
 	/* blocks that could have been here, by page; not exact, since all writers just store */
 	uint8_t passed[DIRECTORY_PAGES];
 	uint64_t present[DIRECTORY_UNITS / 64];
@@ -215,10 +220,15 @@ static ALWAYS_INLINE bool directory_spot(const struct log *log, uint64_t address
 	return true;
 }
 
+/* The flags of the page. */
+static ALWAYS_INLINE uint8_t *directory_page(const struct directory_spot *spot)
+{
+	return &spot->extent->page[spot->nr / DIRECTORY_PAGE_LINES];
+}
+
 static ALWAYS_INLINE bool directory_dense(const struct directory_spot *spot)
 {
-	return __atomic_load_n(&spot->extent->dense[spot->nr / DIRECTORY_PAGE_LINES],
-			       __ATOMIC_ACQUIRE);
+	return __atomic_load_n(directory_page(spot), __ATOMIC_ACQUIRE) & DIRECTORY_PAGE_DENSE;
 }
 
 /* The word and the bit of the presence of an address. */
@@ -287,8 +297,11 @@ static ALWAYS_INLINE void directory_store(const struct log *log, const struct di
 static ALWAYS_INLINE bool directory_insert(const struct log *log, const struct directory_spot *spot,
 					   uint64_t address, struct slot_words words)
 {
-	if (UNLIKELY(!directory_dense(spot)) || UNLIKELY(!directory_takes(log, address, words)) ||
-	    UNLIKELY(directory_present(spot, address)) ||
+	unsigned page = __atomic_load_n(directory_page(spot), __ATOMIC_ACQUIRE);
+
+	if (UNLIKELY(!(page & DIRECTORY_PAGE_DENSE)) ||
+	    UNLIKELY(!directory_takes(log, address, words)) ||
+	    (UNLIKELY(page & DIRECTORY_PAGE_MIXED) && directory_present(spot, address)) ||
 	    UNLIKELY(__atomic_load_n(&spot->line->who[spot->at], __ATOMIC_RELAXED) & WHO_LIVE))
 		return false;
 	directory_store(log, spot, address, words);

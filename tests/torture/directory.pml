@@ -26,7 +26,7 @@
 /* What `what` must be beside this `who`. */
 #define CONTENTS(stamp) ((stamp) + 100)
 
-bit dense, present;
+bit dense, mixed, present;
 byte who_state, who_stamp;	/* one word */
 byte what;
 bit table_live;			/* with its stamp, one step */
@@ -57,7 +57,11 @@ inline put_in_directory()
 {
 	retire();
 #ifndef BROKEN_PRESENCE
-	is_present = present;
+	is_present = mixed;
+	if
+	:: is_present -> is_present = present
+	:: else
+	fi;
 	if
 	:: is_present ->
 		table_live = 0;
@@ -85,8 +89,10 @@ inline put_in_table()
 #endif
 #ifdef BROKEN_SET
 	d_step { table_live = 1; table_stamp = mine };
+	mixed = 1;
 	present = 1
 #else
+	mixed = 1;
 	present = 1;
 	d_step { table_live = 1; table_stamp = mine }
 #endif
