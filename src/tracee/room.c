@@ -71,7 +71,7 @@ static void fit_addresses(const struct room_facts *facts, struct room *room)
 
 void room_choose(const struct room_facts *facts, uint64_t log, struct room *ret)
 {
-	uint64_t promised = ALIGN_DOWN(facts->commit / 2, MEGABYTE);
+	uint64_t promised = ALIGN_DOWN(facts->commit, 2 * MEGABYTE);
 
 	ret->log = MIN(log, MAX(promised, LOG_REGION_MIN));
 	ret->threads = AGENT_THREADS;

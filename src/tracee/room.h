@@ -16,8 +16,8 @@
  * A thread that finds no place in the table is recorded, too, but with fewer facts (agent/state.h).
  *
  * If memory is never overcommitted (vm.overcommit_memory), the log's pages count as promised
- * memory. The machine can promise only the rest of its CommitLimit, so the log is not larger than
- * half of that rest.
+ * memory. The machine can promise only the rest of its CommitLimit, so the log takes no more memory
+ * than half of that rest. (Of its addresses it fills half, log/layout.h.)
  */
 #pragma once
 
@@ -35,7 +35,7 @@ struct room_facts {
 };
 
 struct room {
-	uint64_t log;		/* bytes */
+	uint64_t log;		/* bytes of the region */
 	uint32_t threads;	/* of the agent's table; a power of two */
 	bool tight;		/* addresses are to be saved */
 	/* Why the log is smaller than asked for, and the way out; "" if it is not. */

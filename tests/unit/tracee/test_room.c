@@ -88,7 +88,7 @@ static void promised(void)
 {
 	struct room room = chosen(ANY, 300 * M, 2, 1024 * M);
 
-	CU_ASSERT_EQUAL(room.log, 150 * M);
+	CU_ASSERT_EQUAL(room.log, 300 * M);
 	CU_ASSERT_FALSE(room.tight);
 	CU_ASSERT_EQUAL(chosen(ANY, 0, 2, 1024 * M).log, 16 * M);
 	CU_ASSERT_EQUAL(chosen(ANY, 3000 * M, 2, 1024 * M).log, 1024 * M);
