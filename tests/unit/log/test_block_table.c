@@ -253,7 +253,7 @@ static void test_growth_until_full(void)
 	uint8_t *in;
 
 	open_log(REGION);
-	nr = REGION / sizeof(struct log_slot);
+	nr = tables_bytes(&log_, log_.nr_tables) / sizeof(struct log_slot);
 	in = calloc(nr, 1);
 	for (uint64_t i = 0; i < nr; i++) {
 		struct log_record one = record(BASE + i * 48, i + 1);
