@@ -108,10 +108,11 @@ case cases-fast-leaker 60 {
 
 by_both case cases-producer-and-consumer 60 {
 	investigate "Producer and consumer" $::build/targets/cases {
-		set burst [work 100000 10000]
+		set burst [work 100000 20000]
 		order $t "burst $burst"
 		live $m "wait until {\[dict get \[lindex \[mdbg::history] end] count] >= $burst} timeout 20"
 		order $t drain
+		typed $m memory
 		set text [typed $m malloc]
 		set free [figure_of_heap $text "bytes in the freespace tree"]
 		set held [figure_of_heap $text "bytes held by the user"]

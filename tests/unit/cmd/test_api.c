@@ -127,6 +127,16 @@ static void looks_at_the_target(void)
 		harness_value("dict get [mdbg::symbol [lindex [dict get $w stack] 0]] function"),
 		"fake_load");
 	CU_ASSERT_STRING_EQUAL(harness_value("expr {[llength [mdbg::maps]] > 5}"), "1");
+	CU_ASSERT_STRING_EQUAL(harness_value("set m [mdbg::memory]; list [dict get $m rsize] "
+					     "[dict get $m pss] [dict get $m rgrow] "
+					     "[dict get $m minflt] [dict get $m kinds heap vsize] "
+					     "[dict get $m verdict kind]"),
+			       "16384 - - 17 16384 unknown");
+	CU_ASSERT_STRING_EQUAL(harness_value("dict get [mdbg::memory] kinds heap rgrow"), "-4096");
+	CU_ASSERT_STRING_EQUAL(harness_value("mdbg::memory_maps"),
+			       "{start 0x1000 end 0x5000 size 16384 resident 12288 dirty - swapped - "
+			       "locked - huge - change - kind heap thread - path {[heap]}}");
+	CU_ASSERT_STRING_EQUAL(harness_value("dict get [lindex [mdbg::memory_maps] 0] change"), "-5");
 	CU_ASSERT_STRING_EQUAL(harness_value("catch {mdbg::where 1}; lrange $errorCode 0 1"),
 			       "MDBG NOTFOUND");
 }
