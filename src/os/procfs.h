@@ -99,6 +99,7 @@ struct proc_stat {
 	uint64_t min_faults, maj_faults;
 	uint64_t utime, stime;		/* clock ticks */
 	uint64_t start_time;		/* clock ticks after boot */
+	uint64_t vm_bytes, rss_pages;
 	int cpu;			/* processor that it last ran on */
 	uint64_t start_brk;		/* 0 without the right to see it */
 	int exit_signal;
