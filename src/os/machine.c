@@ -171,21 +171,11 @@ static void take_file(const char *proc, const char *name,
 		parse(text, machine);
 }
 
-void machine_read(const char *proc, struct machine *ret)
-{
-	kernel_unknown(ret, FIGURES);
-	take_file(proc, "meminfo", machine_parse_meminfo, ret);
-	take_file(proc, "vmstat", machine_parse_vmstat, ret);
-	take_file(proc, "net/sockstat", machine_parse_sockets, ret);
-	take_file(proc, "net/sockstat6", machine_parse_sockets, ret);
-	take_file(proc, "pressure/memory", machine_parse_pressure, ret);
-}
-
-uint64_t machine_sockets(const struct machine *machine)
+static uint64_t sockets(const struct machine *machine)
 {
 	uint64_t pages = machine->socket_pages, page = (uint64_t)sysconf(_SC_PAGESIZE);
 
-	if (!kernel_is_number(pages) || pages > UINT64_MAX / page)
+	if (!kernel_is_number(pages) || pages > UINT64_MAX / 2 / page)
 		return KERNEL_UNKNOWN;
 	return kernel_is_number(machine->fragment_bytes) ?
 		kernel_sum(pages * page, machine->fragment_bytes) : pages * page;
@@ -193,9 +183,10 @@ uint64_t machine_sockets(const struct machine *machine)
 
 /*
  * vmalloc is none of the parts: stacks of the kernel and some of its other figures are in it, too.
- * Nor are sockets, since a buffer is partly in slab.
+ * Nor are sockets, since a buffer is partly in slab. The figures are not of one moment, so their
+ * sum may be more than the total.
  */
-uint64_t machine_rest(const struct machine *machine)
+static uint64_t rest(const struct machine *machine)
 {
 	const uint64_t parts[] = {
 		machine->free, machine->cached, machine->buffers, machine->swap_cached,
@@ -212,4 +203,21 @@ uint64_t machine_rest(const struct machine *machine)
 		if (kernel_is_number(parts[i]))
 			sum = kernel_sum(sum, parts[i]);
 	return machine->total > sum ? machine->total - sum : 0;
+}
+
+void machine_sum(struct machine *machine)
+{
+	machine->sockets = sockets(machine);
+	machine->rest = rest(machine);
+}
+
+void machine_read(const char *proc, struct machine *ret)
+{
+	kernel_unknown(ret, FIGURES);
+	take_file(proc, "meminfo", machine_parse_meminfo, ret);
+	take_file(proc, "vmstat", machine_parse_vmstat, ret);
+	take_file(proc, "net/sockstat", machine_parse_sockets, ret);
+	take_file(proc, "net/sockstat6", machine_parse_sockets, ret);
+	take_file(proc, "pressure/memory", machine_parse_pressure, ret);
+	machine_sum(ret);
 }

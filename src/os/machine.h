@@ -30,6 +30,13 @@ struct machine {
 	/* From sockstat and sockstat6. */
 	uint64_t socket_pages;		/* pages of TCP's and UDP's buffers */
 	uint64_t fragment_bytes;	/* of IP fragments that wait for the others */
+	/* Made of the others by machine_read. */
+	uint64_t sockets;		/* bytes of socket buffers and IP fragments */
+	/*
+	 * Bytes that are in no other figure: pages that parts of the kernel have taken by
+	 * themselves.
+	 */
+	uint64_t rest;
 	/* Counted since boot, from vmstat: pages, unless something else is said. */
 	uint64_t scanned, reclaimed, swapped_in, swapped_out;
 	uint64_t paged_in, paged_out;	/* KB to and from disks */
@@ -44,20 +51,14 @@ struct machine {
  * Read all figures; proc is "/proc", or a tree of a test. Files that cannot be read are left out.
  */
 void machine_read(const char *proc, struct machine *ret);
-/* Bytes of the kernel's socket buffers and IP fragments. */
-uint64_t machine_sockets(const struct machine *machine);
 /*
- * Bytes that are in no other figure: pages that parts of the kernel have taken by themselves. 0 if
- * the figures, which are not of one moment, add up to more than the total.
- */
-uint64_t machine_rest(const struct machine *machine);
-/*
- * The parts of that which machine_read does, for tests: they set only the figures of their text.
+ * The parts of that which machine_read does, for tests: the figures of one text, and the sums.
  */
 void machine_parse_sockets(const char *text, struct machine *machine);
 void machine_parse_pressure(const char *text, struct machine *machine);
 void machine_parse_meminfo(const char *text, struct machine *machine);
 void machine_parse_vmstat(const char *text, struct machine *machine);
+void machine_sum(struct machine *machine);
 
 /* A process of the machine. */
 struct machine_process {

@@ -311,6 +311,11 @@ static unsigned parse_group(const char *text, char path[PATH_ROOM])
 	return *path == '/' && strlen(path) < PATH_ROOM - 256 ? version : 0;
 }
 
+static void say(struct memory_groups *groups, const char *why)
+{
+	snprintf(groups->why, sizeof(groups->why), "%s", why);
+}
+
 static struct err *read_groups(const char *path, const char *mountinfo,
 			       struct memory_groups *groups)
 {
@@ -322,12 +327,12 @@ static struct err *read_groups(const char *path, const char *mountinfo,
 		return err_nomem;
 	at = find_mount(mountinfo, groups->version, path, mount, &any);
 	if (!any)
-		groups->why = "no control groups with memory are mounted here";
+		say(groups, "no control groups with memory are mounted here");
 	else if (!at && !*mount->folder)
-		groups->why = "its control group is outside of those that are mounted here";
+		say(groups, "its control group is outside of those that are mounted here");
 	else if (!at)
-		groups->why = "its control groups below this one have names that cannot be known "
-			      "here";
+		say(groups, "its control groups below this one have names that cannot be known "
+			      "here");
 	return *mount->folder ? add_upwards(mount, at ? at : "", groups) : NULL;
 }
 
@@ -341,7 +346,7 @@ struct err *memory_groups_of(const char *cgroup, const char *mountinfo, struct m
 		return err_nomem;
 	groups.version = parse_group(cgroup, path);
 	if (!groups.version) {
-		groups.why = "it is in no control group with memory";
+		say(&groups, "it is in no control group with memory");
 		*ret = groups;
 		return NULL;
 	}
@@ -350,8 +355,8 @@ struct err *memory_groups_of(const char *cgroup, const char *mountinfo, struct m
 		memory_groups_free(&groups);
 		return err;
 	}
-	if (!groups.vec.nr && !groups.why)
-		groups.why = "its control groups have no limits of memory";
+	if (!groups.vec.nr && !*groups.why)
+		say(&groups, "its control groups have no limits of memory");
 	*ret = groups;
 	return NULL;
 }

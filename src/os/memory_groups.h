@@ -32,7 +32,7 @@ struct memory_group {
 
 struct memory_groups {
 	unsigned version;	/* 1, 2; 0: no group is known */
-	const char *why;	/* not all groups are here: the reason, a constant; else NULL */
+	char why[256];		/* not all groups are here: the reason; else "" */
 	VEC(struct memory_group) vec;	/* the process's own first, then upwards */
 };
 

@@ -25,7 +25,7 @@ static void check_groups(char *text)
 	}
 	if (memory_groups_of(text, mountinfo ? mountinfo : "", &groups))
 		return;
-	if (!groups.vec.nr && !groups.why)
+	if (!groups.vec.nr && !*groups.why)
 		abort();
 	vec_each(group, &groups.vec)
 		if (*group->path != '/' || !kernel_is_number(group->use))
@@ -37,14 +37,12 @@ static void check_machine(void (*parse)(const char *text, struct machine *machin
 			  const char *text)
 {
 	struct machine machine;
-	uint64_t rest;
 
 	memset(&machine, 0xff, sizeof(machine));
 	parse(text, &machine);
-	rest = machine_rest(&machine);
-	if (rest != KERNEL_UNKNOWN && rest > machine.total)
+	machine_sum(&machine);
+	if (machine.rest != KERNEL_UNKNOWN && machine.rest > machine.total)
 		abort();
-	(void)machine_sockets(&machine);
 	if (kernel_is_number(machine.some_10) && machine.some_10 > 99999)
 		abort();
 }

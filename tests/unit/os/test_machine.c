@@ -66,11 +66,11 @@ static void test_tree(void)
 	CU_ASSERT_EQUAL(machine.faults, 1300);
 	CU_ASSERT_EQUAL(machine.stalls, 5);
 	CU_ASSERT_EQUAL(machine.oom_kills, 1);
-	CU_ASSERT_EQUAL(machine_sockets(&machine), 17u * (unsigned)getpagesize() + 128);
+	CU_ASSERT_EQUAL(machine.sockets, 17u * (unsigned)getpagesize() + 128);
 	CU_ASSERT_EQUAL(machine.some_10, 125);
 	CU_ASSERT_EQUAL(machine.some_60, 7);
 	CU_ASSERT_EQUAL(machine.full_60, 10000);
-	CU_ASSERT_EQUAL(machine_rest(&machine), 230 << 10);
+	CU_ASSERT_EQUAL(machine.rest, 230 << 10);
 	/* This kernel does not offer these. */
 	CU_ASSERT_EQUAL(machine.corrupted, KERNEL_UNKNOWN);
 	CU_ASSERT_EQUAL(machine.swap_total, KERNEL_UNKNOWN);
@@ -103,8 +103,8 @@ static void test_missing(void)
 	machine_read(tree.at, &machine);
 	for (size_t i = 0; i < sizeof(machine) / sizeof(uint64_t); i++)
 		CU_ASSERT_EQUAL(((uint64_t *)&machine)[i], KERNEL_UNKNOWN);
-	CU_ASSERT_EQUAL(machine_sockets(&machine), KERNEL_UNKNOWN);
-	CU_ASSERT_EQUAL(machine_rest(&machine), KERNEL_UNKNOWN);
+	CU_ASSERT_EQUAL(machine.sockets, KERNEL_UNKNOWN);
+	CU_ASSERT_EQUAL(machine.rest, KERNEL_UNKNOWN);
 	CU_ASSERT_PTR_NULL_FATAL(machine_processes(tree.at, &processes));
 	CU_ASSERT_EQUAL(processes.vec.nr, 0);
 	tree_remove(&tree);

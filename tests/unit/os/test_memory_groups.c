@@ -82,7 +82,7 @@ static void test_version_1(void)
 	tree_put(&tree, "memory/a/b/memory.kmem.usage_in_bytes", "1000\n");
 	read_tree(&tree, "9:name=systemd:/x\n4:cpu,memory:/a/b\n0::/\n", V1("/", "@"), &groups);
 	CU_ASSERT_EQUAL(groups.version, 1);
-	CU_ASSERT_PTR_NULL(groups.why);
+	CU_ASSERT_FALSE(*groups.why);
 	CU_ASSERT_EQUAL_FATAL(groups.vec.nr, 3);
 	group = &groups.vec.at[0];
 	CU_ASSERT_STRING_EQUAL(group->path, "/a/b");
@@ -208,18 +208,18 @@ static void test_namespaces(void)
 	/* `/docker/abc` is not below `/docker/ab`. */
 	read_tree(&tree, "0::/docker/abc\n", V2("/docker/ab", "@/mnt"), &groups);
 	CU_ASSERT_EQUAL(groups.vec.nr, 0);
-	CU_ASSERT_PTR_NOT_NULL(groups.why);
+	CU_ASSERT_TRUE(*groups.why);
 	memory_groups_free(&groups);
 	/* The mount of the namespace above: its root is above the process. */
 	read_tree(&tree, "0::/job\n", V2("/../..", "@/mnt"), &groups);
 	CU_ASSERT_EQUAL_FATAL(groups.vec.nr, 1);
 	CU_ASSERT_EQUAL(groups.vec.at[0].limit, 80000);
-	CU_ASSERT_PTR_NOT_NULL(groups.why);
+	CU_ASSERT_TRUE(*groups.why);
 	memory_groups_free(&groups);
 	/* A group beside the namespace, whose `..` must not lead out of the mount. */
 	read_tree(&tree, "0::/../other\n", V2("/", "@/mnt"), &groups);
 	CU_ASSERT_EQUAL(groups.vec.nr, 0);
-	CU_ASSERT_PTR_NOT_NULL(groups.why);
+	CU_ASSERT_TRUE(*groups.why);
 	memory_groups_free(&groups);
 	read_tree(&tree, "0::/../other\n", V2("/..", "@"), &groups);
 	CU_ASSERT_EQUAL_FATAL(groups.vec.nr, 1);
@@ -250,7 +250,7 @@ static void expect_none(const struct tree *tree, const char *cgroup, const char 
 
 	read_tree(tree, cgroup, mountinfo, &groups);
 	CU_ASSERT_EQUAL(groups.vec.nr, 0);
-	CU_ASSERT_PTR_NOT_NULL(groups.why);
+	CU_ASSERT_TRUE(*groups.why);
 	CU_ASSERT_PTR_NULL(memory_groups_nearest(&groups));
 	memory_groups_free(&groups);
 }
@@ -297,7 +297,7 @@ static void test_own(void)
 	struct memory_groups groups;
 
 	CU_ASSERT_PTR_NULL_FATAL(memory_groups_read(getpid(), &groups));
-	CU_ASSERT_TRUE(groups.vec.nr || groups.why);
+	CU_ASSERT_TRUE(groups.vec.nr || *groups.why);
 	vec_each(group, &groups.vec)
 		CU_ASSERT_TRUE(kernel_is_number(group->use));
 	memory_groups_free(&groups);
