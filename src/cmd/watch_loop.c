@@ -96,7 +96,7 @@ static struct err *run_readings(struct watch_loop *loop)
 
 	while (!loop->over && !out_done(loop->call->out)) {
 		err = loop->kind->read(loop->ctx);
-		if (!err) {
+		if (!err && !loop->over) {
 			loop->readings++;
 			err = show(loop);
 		}

@@ -19,7 +19,7 @@ struct call;
 struct out;
 
 struct watch_kind {
-	/* Take a reading. */
+	/* Take a reading. It sets loop.over, and nothing is printed, if the process has ended. */
 	struct err *(*read)(void *ctx);
 	/* Print the last reading: for the screen if loop.in_place, else as lines. */
 	struct err *(*print)(void *ctx, struct out *out);
