@@ -179,3 +179,31 @@ by_both case cases-environment-of-a-shell 60 {
 		check {[regexp {grown (\d+) bytes, shrunk (\d+) bytes} $text -> grown shrunk] && $grown > 50 * 100 && $shrunk < $grown / 10} {$text}
 	}
 }
+
+case cases-outside-the-process 60 {
+	investigate "Outside the process" $::build/targets/sockets {
+		# The code that it runs later is in memory now, and does not count as growth.
+		order $t "fill 1"
+		typed $m "memory"
+		typed $m "memory system limit 0"
+		set written [lindex [order $t "fill 20"] 0]
+		typed $m "memory"
+		set text [typed $m "memory system limit 3"]
+		check {[regexp -line {^socket buffers +\d+ +\+(\d+) } $text -> more] && $more > $written / 2} {$written bytes were written: $text}
+		order $t drain
+	}
+}
+
+case cases-leaker-below-a-limit 60 {
+	with_group 96M {
+		if {![file exists $group/memory.limit_in_bytes]} {
+			skip "the page has version 1"
+		}
+		investigate "Leaker below a limit" $::build/targets/cases {
+			spit_into $group/cgroup.procs [pid_of $t]
+			order $t frames
+			typed $m "memory system limit 0"
+			order $t calm
+		}
+	}
+}
