@@ -33,6 +33,7 @@ enum complete {
 	COMPLETE_PROCESSES,
 	COMPLETE_WAIT,
 	COMPLETE_EVENTS,
+	COMPLETE_LIMIT,		/* limit N */
 };
 
 enum cmd_flags {
@@ -84,12 +85,14 @@ struct cmd {
 	X(malloc_trim) X(malloc_on) X(malloc_off) X(malloc_reset)			\
 	X(export) X(report)								\
 	X(probe) X(probe_alloc) X(probe_free) X(probe_delete)				\
+	X(memory) X(memory_maps) X(memory_watch) X(memory_system)			\
 	X(where) X(thread) X(registers) X(map) X(proc)					\
 	X(set) X(alias) X(source) X(sh) X(history) X(help)				\
 	X(api_attach) X(api_core) X(api_detach) X(api_pid) X(api_malloc)		\
 	X(api_allocations) X(api_freespace) X(api_sites) X(api_leaks) X(api_stale)	\
 	X(api_find) X(api_check) X(api_trim) X(api_probes) X(api_lacks) X(api_export)	\
-	X(api_mark) X(api_diff) X(api_history)						\
+	X(api_mark) X(api_diff) X(api_history) X(api_memory) X(api_memory_maps)		\
+	X(api_memory_system)								\
 	X(api_frames) X(api_threads) X(api_where) X(api_maps) X(api_modules)		\
 	X(api_read) X(api_symbol) X(api_on)
 

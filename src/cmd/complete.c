@@ -258,6 +258,10 @@ static void offer_arguments(struct shell *shell, const struct cmd *cmd, int nr,
 	case COMPLETE_WAIT:
 		offer_list(matches, wait_words);
 		break;
+	case COMPLETE_LIMIT:
+		if (!nr)
+			offer(matches, "limit");
+		break;
 	case COMPLETE_EVENTS:
 		for (i = 0; i < EVENT_SCRIPTS; i++) {
 			if (!nr && event_name(i))

@@ -78,7 +78,7 @@ static struct err *run(struct call *call)
 const struct cmd cmd_malloc_diff = {
 	.name		= "malloc diff",
 	.usage		= "MOMENT|FILE ?MOMENT|FILE?",
-	.brief		= "the sites that grew or shrank between two moments or exports",
+	.brief		= "sites that grew or shrank between two moments or exports",
 	.help		= "MOMENT is one of:\n"
 			  "    NAME      a mark (`help malloc mark`)\n"
 			  "    now       this moment; it is the second MOMENT if that is not given\n"

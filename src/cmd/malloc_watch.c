@@ -2,40 +2,23 @@
 /*
  * malloc watch: the top sites, again and again.
  *
- * On a terminal they are drawn in place (report/screen.h) until q, Ctrl-C or the last reading. Then
- * the text of before comes back, and the last reading is printed below it. Elsewhere, and on a dumb
- * terminal, there is a block of lines for each reading, and there are no escapes.
- *
  * The target is not stopped: each reading is a scan of the log, like that of `malloc sites`.
  */
 
 #include <langinfo.h>
 #include <stdio.h>
 
-#include "base/cancel.h"
-#include "base/cleanup.h"
 #include "cmd/cmd.h"
-#include "cmd/keys.h"
-#include "cmd/shell.h"
-#include "cmd/signals.h"
-#include "cmd/target_commands.h"
-#include "heap/filter.h"
-#include "os/tracer.h"
-#include "report/progress.h"
-#include "report/screen.h"
+#include "cmd/watch_loop.h"
 #include "report/traceback.h"
 #include "report/watch.h"
 #include "session/history.h"
+#include "session/session.h"
 
-#define SHORTEST	100000000ull	/* ns between readings */
-#define LONGEST		(86400 * 1000000000ull)
-#define SERVE		1000000ull	/* ns that are left for events if a reading is late */
 #define SITES_PLAIN	10u
-#define CTRL_D		4
 
 struct watch {
-	struct call *call;
-	uint64_t every_ns, count;
+	struct watch_loop loop;
 	pid_t pid;			/* the process whose log was read */
 	struct rates rates;
 	struct rates_top top;
@@ -44,36 +27,16 @@ struct watch {
 	bool open;			/* a site is shown alone */
 	uint32_t stack;			/* its stack */
 	char note[128];			/* the last mark, or why there is none */
-	bool over;
-	bool in_place;
-	struct screen screen;
-	struct keys keys;
 };
-
-static struct err *parse(struct call *call, struct watch *watch)
-{
-	struct err *err = parse_duration(call->argv[0], &watch->every_ns);
-
-	if (err)
-		return err;
-	if (watch->every_ns < SHORTEST || watch->every_ns > LONGEST)
-		return err_create(ERR_USAGE, "'%s': SECONDS are from 0.1 to 1d", call->argv[0]);
-	watch->count = UINT64_MAX;
-	if (call->argc < 2)
-		return NULL;
-	err = parse_number(call->argv[1], &watch->count);
-	if (!err && !watch->count)
-		err = err_create(ERR_USAGE, "COUNT is 1 or more");
-	return err;
-}
 
 /*
  * All-time counts are read before the blocks (log/totals.h). The process may be another one than
  * before: scripts of events may attach.
  */
-static struct err *read_log(struct watch *watch)
+static struct err *read_log(void *ctx)
 {
-	struct session *session = watch->call->session;
+	struct watch *watch = ctx;
+	struct session *session = watch->loop.call->session;
 	struct log *log = session_log(session);
 	struct in_hand in_hand = { VEC_INIT };
 	struct log_totals totals;
@@ -105,42 +68,27 @@ static struct err *print_frame(struct watch *watch, const struct watch_view *vie
 		out_text(out, "Enter: back to the sites  q: quit\n");
 		return watch_print_site(view, watch->stack, out);
 	}
-	return watch_print_table(view, watch->selected, watch->screen.columns, out);
-}
-
-static struct err *paint(struct watch *watch, const struct watch_view *view)
-{
-	AUTO_STR struct str text = STR_INIT;
-	struct out frame;
-	struct err *err = out_init_text(&frame, &text), *write_err;
-
-	if (err)
-		return err;
-	frame.units = watch->call->out->units;
-	err = print_frame(watch, view, &frame);
-	write_err = out_finish(&frame);
-	if (!err)
-		err = write_err;
-	return err ? err : screen_paint(&watch->screen, str_text(&text));
+	return watch_print_table(view, watch->selected, watch->loop.screen.columns, out);
 }
 
 static size_t sites_shown(const struct watch *watch)
 {
-	size_t rows = watch->screen.rows;
+	size_t rows = watch->loop.screen.rows;
 
-	if (!watch->in_place)
+	if (!watch->loop.in_place)
 		return SITES_PLAIN;
 	return rows > WATCH_TABLE_LINES ? rows - WATCH_TABLE_LINES : 1;
 }
 
-/* Show the last reading. */
-static struct err *show(struct watch *watch)
+/* The last reading of all shows the sites, whatever the screen has shown. */
+static struct err *print(void *ctx, struct out *out)
 {
-	struct call *call = watch->call;
+	struct watch *watch = ctx;
+	struct session *session = watch->loop.call->session;
 	struct stack_names names;
 	const struct watch_view view = {
-		.session = call->session, .names = &names, .rates = &watch->rates,
-		.top = &watch->top, .sort = watch->sort, .every_ns = watch->every_ns,
+		.session = session, .names = &names, .rates = &watch->rates,
+		.top = &watch->top, .sort = watch->sort, .every_ns = watch->loop.every_ns,
 		.note = watch->note, .utf8 = !strcmp(nl_langinfo(CODESET), "UTF-8"),
 	};
 	struct err *err = rates_top(&watch->rates, watch->sort, sites_shown(watch), &watch->top);
@@ -148,16 +96,15 @@ static struct err *show(struct watch *watch)
 	if (err)
 		return err;
 	watch->selected = MIN(watch->selected, watch->top.vec.nr ? watch->top.vec.nr - 1 : 0);
-	watch->stack = log_stack_whole(session_log(call->session), watch->stack);
-	stack_names_init(&names, call->session);
-	if (watch->in_place)
-		err = paint(watch, &view);
-	else if (watch->open)
-		err = watch_print_site(&view, watch->stack, call->out);
+	watch->stack = log_stack_whole(session_log(session), watch->stack);
+	stack_names_init(&names, session);
+	if (watch->loop.in_place)
+		err = print_frame(watch, &view, out);
+	else if (watch->open && !watch->loop.was_in_place)
+		err = watch_print_site(&view, watch->stack, out);
 	else
-		err = watch_print_block(&view, call->out);
+		err = watch_print_block(&view, out);
 	stack_names_free(&names);
-	out_flush(call->out);
 	return err;
 }
 
@@ -170,36 +117,28 @@ static void open_row(struct watch *watch, size_t row)
 	watch->stack = watch->top.vec.at[row];
 }
 
-static bool is_gone(const struct session *session)
-{
-	enum session_state state = session_state(session);
-
-	return state != SESSION_RUNNING && state != SESSION_STOPPED;
-}
-
 /* A mark that cannot be set does not end the watch. */
 static void set_mark(struct watch *watch)
 {
 	const struct mark *mark;
 	struct err *err;
 
-	if (is_gone(watch->call->session))
+	if (watch_loop_is_gone(&watch->loop))
 		return;
-	err = session_mark(watch->call->session, NULL, &mark);
+	err = session_mark(watch->loop.call->session, NULL, &mark);
 	snprintf(watch->note, sizeof(watch->note), "%s%.100s", err ? "no mark: " : "mark ",
 		 err ? err->msg : mark->name);
-	if (!watch->in_place)
-		out_f(watch->call->out, "%s\n", watch->note);
+	if (!watch->loop.in_place)
+		out_f(watch->loop.call->out, "%s\n", watch->note);
 }
 
-static void take_key(struct watch *watch, int key)
+static void take_key(void *ctx, int key)
 {
+	struct watch *watch = ctx;
 	bool was_open = watch->open;
 
 	watch->open = false;
-	if (key == 'q' || key == CTRL_D)
-		watch->over = true;
-	else if (key == 's')
+	if (key == 's')
 		watch->sort = (watch->sort + 1) % RATES_SORTS;
 	else if (key == 'm')
 		set_mark(watch);
@@ -213,102 +152,24 @@ static void take_key(struct watch *watch, int key)
 		open_row(watch, watch->selected);
 }
 
-/* This is called 20 times a second: it sees keys, another size, and the end of the process. */
-static bool is_over(void *ctx, struct err **err_ret)
-{
-	struct watch *watch = ctx;
-	bool changed = watch->in_place && screen_resized(&watch->screen);
-	int key;
+static const struct watch_kind kind = { read_log, print, take_key };
 
-	while (!watch->over && (key = keys_next(&watch->keys)) != KEY_NONE) {
-		take_key(watch, key);
-		changed = true;
-	}
-	if (is_gone(watch->call->session))
-		watch->over = true;
-	else if (changed && !watch->over)
-		*err_ret = show(watch);
-	return watch->over || out_done(watch->call->out);
-}
-
-/* A reading begins every_ns after the one before, however long that took, or as soon as it can. */
-static struct err *run_readings(struct watch *watch)
-{
-	struct err *err = NULL;
-	uint64_t due = tracer_now(), now;
-
-	for (uint64_t nr = 1; !watch->over && !out_done(watch->call->out); nr++) {
-		err = read_log(watch);
-		if (!err)
-			err = show(watch);
-		if (err || nr == watch->count)
-			break;
-		now = tracer_now();
-		due = MAX(due + watch->every_ns, now + SERVE);
-		err = waiting(watch->call->shell, due - now, is_over, watch);
-		if (err && err->code != ERR_TIMEOUT)
-			break;
-		err = NULL;
-	}
-	return err;
-}
-
-/* Ctrl-C ends a watch without an error. A signal that ends mdbg itself is one. */
-static struct err *take_ctrl_c(struct err *err)
-{
-	if (!cancel_requested() || signals_ending())
-		return err;
-	cancel_clear();
-	signals_take_interrupts();
-	return err && err->code == ERR_CANCELLED ? NULL : err;
-}
-
-static struct err *run_in_place(struct watch *watch)
-{
-	struct shell *shell = watch->call->shell;
-	struct err *err;
-
-	screen_begin(&watch->screen, watch->call->out);
-	shell->screen = &watch->screen;
-	watch->in_place = true;
-	err = take_ctrl_c(run_readings(watch));
-	watch->in_place = watch->open = false;
-	shell->screen = NULL;
-	screen_end(&watch->screen);
-	/* The last reading stays on the terminal, and the name of the last mark. */
-	if (!err && watch->rates.nr)
-		err = show(watch);
-	if (!err && *watch->note)
-		out_f(watch->call->out, "%s\n", watch->note);
-	return err;
-}
-
-/* There is no progress to be shown: the command takes as long as the user wants. */
 static struct err *run(struct call *call)
 {
-	struct shell *shell = call->shell;
-	struct watch watch = { .call = call, .rates = RATES_INIT, .top = { VEC_INIT } };
-	struct err *err = parse(call, &watch);
-	bool before;
+	struct watch watch = {
+		.loop = { .call = call, .kind = &kind, .ctx = &watch },
+		.rates = RATES_INIT, .top = { VEC_INIT },
+	};
+	struct err *err = watch_loop_parse(call, &watch.loop);
 
 	if (!err)
 		err = call_need_recording(call);
 	if (err)
 		return err;
-	before = shell->ends_itself;
-	progress_off();
-	call->out->page = NULL;
-	shell->ends_itself = true;
-	keys_begin(&watch.keys, shell);
-	if (screen_can(call->out) && !shell->screen)
-		err = run_in_place(&watch);
-	else
-		err = take_ctrl_c(run_readings(&watch));
-	keys_end(&watch.keys);
-	shell->ends_itself = before;
-	/* A reading may have found the end of the process, and then its event still waits. */
-	if (is_gone(call->session))
-		events_pump(shell);
+	err = watch_loop_run(&watch.loop);
+	/* On the screen the name of the last mark has gone with it. */
+	if (!err && watch.loop.was_in_place && *watch.note)
+		out_f(call->out, "%s\n", watch.note);
 	vec_free(&watch.top.vec);
 	rates_free(&watch.rates);
 	return err;

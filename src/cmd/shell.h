@@ -16,6 +16,7 @@
 
 struct alias;
 struct debug_server;
+struct machine_look;
 struct original;
 struct prompt;
 struct redirect;
@@ -68,6 +69,7 @@ struct shell {
 	struct redirect *redirect;	/* innermost; NULL: standard output is mdbg's */
 	struct prompt *prompt;		/* NULL: not started */
 	struct screen *screen;		/* the command at work draws on it; NULL */
+	struct machine_look *machine_last;	/* of the last `memory system`; NULL */
 	Tcl_Obj *on[EVENT_SCRIPTS];
 	Tcl_TimerToken sampling;	/* the next sample of the history (sampling.h) */
 	VEC(struct alias *) aliases;

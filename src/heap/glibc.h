@@ -14,6 +14,7 @@
 #define NON_MAIN_ARENA	4u
 #define SIZE_FLAGS	7ull
 #define ADDRESS_END	(1ull << 47)
+#define WINDOW_BYTES	(1u << 20)
 
 /* Offsets in malloc_state, in bytes from its start. */
 struct glibc_layout {
@@ -49,6 +50,8 @@ struct glibc {
 	VEC(uint64_t) links;
 	VEC(uint32_t) run_links;	/* by run of chunks: how many there are before its first */
 	enum linking linking;
+	/* The target runs, and its memory is only looked at: no long search (glibc_ranges). */
+	bool running;
 };
 
 /*

@@ -309,8 +309,9 @@ struct err *glibc_find_spans(struct glibc *glibc)
 			err = heap_spans(glibc, i);
 	if (!err)
 		err = in_order(glibc);
-	if (!err)
-		err = glibc_main_pieces(glibc);
+	if (err || glibc->running)
+		return err;
+	err = glibc_main_pieces(glibc);
 	return err ? err : in_order(glibc);
 }
 

@@ -21,6 +21,9 @@
 #define HUGE_PAGES	1ull		/* in prev_size */
 /* pages that are looked at if nothing says that a chunk begins there */
 #define PAGES_MAX	(1u << 18)
+/* The same while the target runs; each of them takes 10 ms or so. */
+#define PAGES_RUNNING	(1u << 13)
+#define PAGES_UNTOUCHED	(1u << 20)
 
 struct look {
 	struct glibc *glibc;
@@ -28,7 +31,8 @@ struct look {
 	/* all pages are tried, not only those at the start of a mapping or behind a chunk */
 	bool all_pages;
 	uint64_t nr, bytes;	/* number and bytes found so far */
-	unsigned pages;
+	unsigned pages;		/* that were looked at because all are ... */
+	unsigned untouched;	/* ... and those that were passed over */
 };
 
 struct header {
@@ -139,24 +143,53 @@ static bool found_all(const struct look *look)
 			 more % 16 == 0);
 }
 
+/* Where the block begins takes dozens of reads, and does not matter to ranges. */
+static uint64_t start_of(const struct glibc *glibc, uint64_t page, uint64_t len)
+{
+	return glibc->running ? page : chunk_in(glibc, page, len);
+}
+
+/* False: the search by pages has taken long enough. */
+static bool count_page(struct look *look, bool touched)
+{
+	if (!look->glibc->running)
+		return look->pages++ <= PAGES_MAX;
+	return touched ? look->pages++ <= PAGES_RUNNING : look->untouched++ <= PAGES_UNTOUCHED;
+}
+
+static bool is_touched(const struct look *look, uint64_t page)
+{
+	const struct heap_source *source = look->glibc->source;
+
+	return !look->all_pages || !look->glibc->running || source->touched(source->ctx, page);
+}
+
+/* While the target runs, pages are only searched for chunks that are known to be there. */
+static bool may_search_pages(const struct glibc *glibc)
+{
+	return !glibc->running || (glibc->source->touched && glibc->walk->mmapped_known);
+}
+
 static struct err *look_in(struct look *look, const struct heap_map *map)
 {
 	struct err *err = NULL;
 
 	for (uint64_t page = map->start; page < map->end && !err;) {
 		uint64_t len;
+		bool touched;
 
 		if (glibc_skip_heap(look->glibc, look->nr_heaps, &page))
 			continue;
-		len = mapped_length(look->glibc, page, map->end);
+		touched = is_touched(look, page);
+		len = touched ? mapped_length(look->glibc, page, map->end) : 0;
 		if (len) {
 			look->nr++;
 			look->bytes += mapping_of(len);
-			err = glibc_add_span(look->glibc, chunk_in(look->glibc, page, len),
+			err = glibc_add_span(look->glibc, start_of(look->glibc, page, len),
 					     page + len, LOG_HEAP_MMAP);
 		} else if (!look->all_pages) {
 			len = behind_stack(look, page, map->end) - page;
-		} else if (look->pages++ > PAGES_MAX) {
+		} else if (!count_page(look, touched)) {
 			break;
 		}
 		page += len ? mapping_of(len) : PAGE;
@@ -183,7 +216,7 @@ struct err *glibc_find_mapped(struct glibc *glibc)
 	struct look look = { .glibc = glibc, .nr_heaps = walk->spans.nr };
 	struct err *err = look_everywhere(&look);
 
-	if (!err && !found_all(&look)) {
+	if (!err && !found_all(&look) && may_search_pages(glibc)) {
 		look.all_pages = true;
 		err = look_everywhere(&look);
 	}

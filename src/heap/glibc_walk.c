@@ -10,7 +10,6 @@
 #include "heap/glibc.h"
 #include "log/log.h"
 
-#define WINDOW_BYTES	(1u << 20)
 #define WINDOW_LEAST	4096u		/* bytes, if it is not known that all will be used */
 #define LEAD_STEPS	(1u << 26)	/* chunks that are looked at to find one beginning */
 

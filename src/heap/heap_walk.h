@@ -171,6 +171,8 @@ struct heap_source {
 	size_t nr_inside;
 	bool lockless;			/* the process has one thread, which takes no locks */
 	bool check;			/* look at all links of the bins, too */
+	/* Has the process touched the page at address? For glibc_ranges; NULL: not known. */
+	bool (*touched)(void *ctx, uint64_t address);
 };
 
 /*
@@ -188,3 +190,27 @@ void heap_walk_free(struct heap_walk *walk);
  * uses the memory, libc's data and the main arena of source. 0: there is no arena yet.
  */
 struct err *glibc_pulse(const struct heap_source *source, uint64_t *ret) MUST_CHECK;
+
+/* Memory that the allocator has got from the kernel. */
+struct heap_range {
+	uint64_t start, end;
+	bool mapped;		/* of a block that is mapped on its own; else of a heap */
+};
+
+struct heap_ranges {
+	VEC(struct heap_range) vec;	/* in order of address */
+	/* These are all, it seems: as many mapped chunks as malloc counts, and no damage. */
+	bool whole;
+};
+
+/*
+ * Find the memory of glibc's heaps, with what is reserved for them, and of its mapped chunks,
+ * without a walk and without a stop. The target runs on and may change all of it meanwhile, so
+ * ranges are what the memory said when it was read. Mapped chunks are looked for at the starts of
+ * mappings and, if malloc counts more of them than are found, at some thousand pages that the
+ * target has touched (a read of others would make the kernel give it these pages). It uses the
+ * memory, the maps, libc's data, the main arena and touched of source. There are none, and they
+ * are not whole, if nothing was allocated yet.
+ */
+struct err *glibc_ranges(const struct heap_source *source, struct heap_ranges *ret) MUST_CHECK;
+void heap_ranges_free(struct heap_ranges *ranges);

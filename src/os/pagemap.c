@@ -69,6 +69,16 @@ bool pagemap_next(struct pagemap *pagemap, uint64_t start, uint64_t end, uint64_
 	return true;
 }
 
+/* One page of each of many mappings: the entries around it are of no use. */
+bool pagemap_is_touched(const struct pagemap *pagemap, uint64_t address)
+{
+	uint64_t entry;
+
+	return pread(pagemap->fd, &entry, sizeof(entry),
+		     (off_t)((address >> PAGE_SHIFT) * sizeof(entry))) != sizeof(entry) ||
+	       (entry & (PRESENT | SWAPPED));
+}
+
 bool pagemap_is_copied(pid_t tid, uint64_t address)
 {
 	AUTO_CLOSE int fd = procfs_open(tid, "pagemap", O_RDONLY);

@@ -32,3 +32,5 @@ bool pagemap_next(struct pagemap *pagemap, uint64_t start, uint64_t end, uint64_
  * cannot be found out.
  */
 bool pagemap_is_copied(pid_t tid, uint64_t address);
+/* Is the page at address of private anonymous memory touched? True also if that is not known. */
+bool pagemap_is_touched(const struct pagemap *pagemap, uint64_t address);

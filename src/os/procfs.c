@@ -153,6 +153,18 @@ struct err *procfs_syscall(pid_t tid, long *ret)
 	return err;
 }
 
+/* "NUMBER A1 A2 A3 A4 A5 A6 SP PC", "-1 SP PC" in no call, or "running". */
+struct err *procfs_stack_pointer(pid_t tid, uint64_t *ret)
+{
+	AUTO_FREE char *text = NULL;
+	struct err *err = procfs_file(tid, "syscall", &text, NULL);
+
+	if (!err && sscanf(text, "%*d %*x %*x %*x %*x %*x %*x %" SCNx64 " %*x", ret) != 1 &&
+	    sscanf(text, "-1 %" SCNx64 " %*x", ret) != 1)
+		*ret = 0;
+	return err;
+}
+
 COMPARE_BY(compare_pids, pid_t, x, *x)
 
 struct err *procfs_numbers(const char *path, struct proc_tasks *ret)

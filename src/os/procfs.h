@@ -70,6 +70,8 @@ struct proc_status {
 	uint64_t vm_kb, rss_kb, swap_kb;	/* 0 for a kernel thread */
 	uint64_t locked_kb;			/* locked by mlock(2) */
 	uint64_t anonymous_kb;			/* the part of rss_kb that belongs to no file */
+	uint64_t page_tables_kb;		/* of the lowest level */
+	uint64_t hugetlb_kb;			/* of hugetlbfs, which is not part of rss_kb */
 	bool has_vm;				/* false: kernel thread or zombie */
 	uint64_t sig_pending, shared_pending, sig_blocked, sig_ignored, sig_caught;
 	uint64_t cap_permitted, cap_effective;	/* bit n: capability n */
@@ -97,6 +99,7 @@ struct proc_stat {
 	uint64_t min_faults, maj_faults;
 	uint64_t utime, stime;		/* clock ticks */
 	uint64_t start_time;		/* clock ticks after boot */
+	uint64_t vm_bytes, rss_pages;
 	int cpu;			/* processor that it last ran on */
 	uint64_t start_brk;		/* 0 without the right to see it */
 	int exit_signal;
@@ -115,6 +118,11 @@ struct err *procfs_runs(pid_t tid, uint64_t *ret) MUST_CHECK;
  * none, or is running.
  */
 struct err *procfs_syscall(pid_t tid, long *ret) MUST_CHECK;
+/*
+ * Get the stack pointer of a thread that waits, by the same file; 0: it is running, or this may not
+ * be seen.
+ */
+struct err *procfs_stack_pointer(pid_t tid, uint64_t *ret) MUST_CHECK;
 /* Read a link of /proc/TID ("exe", "cwd", "root"); the result is malloc'ed. */
 struct err *procfs_link(pid_t tid, const char *name, char **ret) MUST_CHECK;
 /* Open a file of /proc/TID as open(2) does. On failure -1 and errno. */

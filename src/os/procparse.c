@@ -107,7 +107,7 @@ static void forget_from(struct proc_maps *maps, uint64_t start)
 	}
 }
 
-static struct err *add_map(struct proc_maps *maps, const char *line, size_t len)
+struct err *procparse_add_map(struct proc_maps *maps, const char *line, size_t len)
 {
 	struct proc_map map = { .unknown_protection = false };
 	const char *pos = line;
@@ -132,7 +132,7 @@ struct err *procparse_maps(const char *text, struct proc_maps *ret)
 
 	while (*text) {
 		size_t len = strcspn(text, "\n");
-		struct err *err = add_map(&maps, text, len);
+		struct err *err = procparse_add_map(&maps, text, len);
 
 		if (err)
 			return err;
@@ -211,6 +211,8 @@ static const struct status_field status_fields[] = {
 	FIELD("VmRSS", 0, 10, rss_kb),
 	FIELD("RssAnon", 0, 10, anonymous_kb),
 	FIELD("VmSwap", 0, 10, swap_kb),
+	FIELD("VmPTE", 0, 10, page_tables_kb),
+	FIELD("HugetlbPages", 0, 10, hugetlb_kb),
 	FIELD("SigPnd", 0, 16, sig_pending),
 	FIELD("ShdPnd", 0, 16, shared_pending),
 	FIELD("SigBlk", 0, 16, sig_blocked),
@@ -297,6 +299,8 @@ static const struct member stat_fields[] = {
 	[14] = MEMBER(struct proc_stat, utime),
 	[15] = MEMBER(struct proc_stat, stime),
 	[22] = MEMBER(struct proc_stat, start_time),
+	[23] = MEMBER(struct proc_stat, vm_bytes),
+	[24] = MEMBER(struct proc_stat, rss_pages),
 	[38] = MEMBER(struct proc_stat, exit_signal),
 	[39] = MEMBER(struct proc_stat, cpu),
 	[47] = MEMBER(struct proc_stat, start_brk),

@@ -15,6 +15,11 @@
  */
 struct err *procparse_maps(const char *text, struct proc_maps *ret) MUST_CHECK;
 /*
+ * Add one such line of len bytes, behind which the text goes on or ends. Mappings that it
+ * contradicts are removed or cut off. ERR_FORMAT.
+ */
+struct err *procparse_add_map(struct proc_maps *maps, const char *line, size_t len) MUST_CHECK;
+/*
  * Lines that are not known are skipped, and members without a line are 0. ERR_FORMAT without a Pid
  * line.
  */

@@ -72,6 +72,7 @@ const struct allocator allocator_glibc = {
 	FUNCTIONS(functions),
 	.walk		= glibc_walk,
 	.pulse		= glibc_pulse,
+	.ranges		= glibc_ranges,
 	.arena		= "main_arena",
 	.trim		= "malloc_trim",
 };

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct err;
+struct heap_ranges;
 struct heap_source;
 struct heap_walk;
 struct module;
@@ -73,6 +74,7 @@ struct allocator {
 	/* heap/heap_walk.h; NULL: its heaps cannot be walked */
 	struct err *(*walk)(const struct heap_source *source, struct heap_walk *ret);
 	struct err *(*pulse)(const struct heap_source *source, uint64_t *ret);
+	struct err *(*ranges)(const struct heap_source *source, struct heap_ranges *ret);
 	const char *arena;		/* symbol of its main arena */
 	/*
 	 * A function of its module that gives free pages back when it is called with 0, by brk,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/path.h"
+#include "heap/heap_walk.h"
 #include "probe/probe.h"
 #include "session/private.h"
 #include "tracee/target.h"
@@ -115,4 +116,20 @@ uint64_t allocator_main_arena(const struct allocator *allocator, struct module *
 	if (!allocator->arena || module_symbol(module, allocator->arena, &address, &size))
 		return 0;
 	return address;
+}
+
+size_t allocator_data(const struct module *module, struct heap_map *ret, size_t most)
+{
+	const struct elf_segment *segment;
+	size_t nr = 0, nr_data = 0;
+
+	segment = module->elf ? elf_file_segments(module->elf, &nr) : NULL;
+	for (size_t i = 0; i < nr && nr_data < most; i++)
+		if (segment[i].write)
+			ret[nr_data++] = (struct heap_map){
+				/* The words of an arena are aligned. */
+				.start = ALIGN_UP(module->bias + segment[i].vaddr, sizeof(uint64_t)),
+				.end = module->bias + segment[i].vaddr + segment[i].memsz,
+			};
+	return nr_data;
 }

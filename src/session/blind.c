@@ -38,39 +38,20 @@ static bool is_silent(const struct session *session)
 	return !memcmp(&now, &none, sizeof(now));
 }
 
-static struct err *add_data(const struct module *module, struct heap_source *source,
-			    struct heap_map *map, size_t most)
-{
-	const struct elf_segment *segment;
-	size_t nr = 0;
-
-	segment = elf_file_segments(module->elf, &nr);
-	for (size_t i = 0; i < nr && source->nr_data < most; i++)
-		if (segment[i].write)
-			map[source->nr_data++] = (struct heap_map){
-				.start = module->bias + segment[i].vaddr,
-				.end = module->bias + segment[i].vaddr + segment[i].memsz,
-			};
-	source->data = map;
-	return source->nr_data ? NULL : err_create(ERR_NOTFOUND, "libc has no data");
-}
-
 static struct err *read_pulse(const struct session *session, uint64_t *ret)
 {
 	struct heap_source source = { .memory = &session->current->target->mem.memory };
 	const struct allocator *allocator;
 	struct module *module;
 	struct heap_map data[4] = { { .start = 0 } };
-	struct err *err;
 
 	allocator = allocator_to_walk(&session->current->target->modules, &module);
 	if (!allocator || !allocator->pulse)
 		return err_create(ERR_UNSUPPORTED, "no heaps that are known");
-	err = add_data(module, &source, data, ARRAY_SIZE(data));
-	if (err)
-		return err;
-	for (size_t i = 0; i < source.nr_data; i++)	/* the words of an arena are */
-		data[i].start = ALIGN_UP(data[i].start, sizeof(uint64_t));
+	source.data = data;
+	source.nr_data = allocator_data(module, data, ARRAY_SIZE(data));
+	if (!source.nr_data)
+		return err_create(ERR_NOTFOUND, "libc has no data");
 	source.main_arena = allocator_main_arena(allocator, module);
 	return allocator->pulse(&source, ret);
 }

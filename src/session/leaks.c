@@ -4,6 +4,7 @@
 #include "session/leaks.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "os/tracer.h"

@@ -19,6 +19,7 @@
  *				snapshot_end find_address leaks unknown_frees
  *	probes			forked_copies_clean handover handover_gap arm_target untraced
  *				process_names probed threads user_probes trim history recording
+ *				memory_owners memory_use
  *	from attach to detach	follow watch leave attach open_core interrupt react session
  */
 #pragma once
@@ -31,11 +32,13 @@
 #include "probe/runtimes.h"
 #include "session/blind.h"
 #include "session/history.h"
+#include "session/memory_use.h"
 #include "session/process.h"
 #include "session/session.h"
 #include "tracee/room.h"
 
 struct allocator;
+struct heap_map;
 struct origin;
 struct snapshot;
 struct target;
@@ -113,6 +116,7 @@ struct session {
 	VEC(uint32_t) old_maps;
 	enum records records;		/* tracer thread */
 	struct log_history history;	/* main thread; kept until there is another log */
+	struct memory_last memory_last;	/* main thread: the last `memory` and `memory maps` */
 	/* what the user was told of the log (lacks.c). Tracer thread */
 	uint32_t told;
 	struct room room;		/* that there was for the log when that was made */
@@ -205,6 +209,11 @@ struct err *session_call(struct session *session,
 const struct session_allocators *session_allocators(struct session *session);
 /* Any thread: the address of this allocator's main arena in its module; 0: no symbol has it. */
 uint64_t allocator_main_arena(const struct allocator *allocator, struct module *module);
+/*
+ * The writable segments of the allocator's module, which have its main arena; `most` of them at
+ * most. Any thread. Returns how many there are.
+ */
+size_t allocator_data(const struct module *module, struct heap_map *ret, size_t most);
 
 /* These are in interrupt.c, and run on the tracer thread. */
 

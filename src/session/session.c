@@ -76,6 +76,7 @@ void session_destroy(struct session *session, struct err **err_ret)
 	tracer_destroy(session->tracer);
 	session_forget(session);
 	session_history_free(session);
+	session_memory_forget(session);
 	name_globs_free(&session->naming.skip);
 	if (session->event_fd >= 0)
 		close(session->event_fd);

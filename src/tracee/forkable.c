@@ -107,7 +107,11 @@ struct err *forkable_check(pid_t pid, struct smaps *ret)
 
 	if (err)
 		return err;
-	err = check_memory(pid, smaps.anonymous);
+	if (!smaps.has_flags)
+		err = err_create(ERR_UNSUPPORTED, "the kernel does not say what a fork copies "
+				 "(no VmFlags in smaps)");
+	if (!err)
+		err = check_memory(pid, smaps.anonymous);
 	if (!err && smaps.userfault)
 		err = no("somebody handles the page faults of the process (userfaultfd)");
 	if (!err)

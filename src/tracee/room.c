@@ -4,6 +4,7 @@
 #include "tracee/room.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "agent/state.h"
 #include "os/file.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "os/procparse.h"
+#include "os/smaps.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 
@@ -25,6 +26,23 @@ static void check_maps(const char *text)
 	proc_maps_free(&maps);
 }
 
+/* The same of smaps, and a figure for each of the maps. */
+static void check_smaps(const char *text)
+{
+	struct smaps smaps;
+
+	if (smaps_parse(text, &smaps))
+		return;
+	if (smaps.figures.nr != smaps.maps.vec.nr)
+		abort();
+	for (size_t i = 0; i < smaps.figures.nr; i++)
+		for (unsigned j = 0; j < SMAPS_FIGURES; j++)
+			if (smaps.figures.at[i].figure[j] % 1024 &&
+			    smaps.figures.at[i].figure[j] != SMAPS_UNKNOWN)
+				abort();
+	smaps_free(&smaps);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
 	struct proc_status status;
@@ -43,6 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	switch (bytes[0] % 5) {
 	case 0:
 		check_maps(text);
+		check_smaps(text);
 		break;
 	case 1:
 		err_ignore(procparse_status(text, &status));

@@ -108,10 +108,11 @@ case cases-fast-leaker 60 {
 
 by_both case cases-producer-and-consumer 60 {
 	investigate "Producer and consumer" $::build/targets/cases {
-		set burst [work 100000 10000]
+		set burst [work 100000 20000]
 		order $t "burst $burst"
 		live $m "wait until {\[dict get \[lindex \[mdbg::history] end] count] >= $burst} timeout 20"
 		order $t drain
+		typed $m memory
 		set text [typed $m malloc]
 		set free [figure_of_heap $text "bytes in the freespace tree"]
 		set held [figure_of_heap $text "bytes held by the user"]
@@ -176,5 +177,33 @@ by_both case cases-environment-of-a-shell 60 {
 		check {[lindex [first_site $text] 1] == 55 && [regexp { 55 blocks, \d+ bytes; 0 freed} $text]} {$text}
 		set text [typed $m "malloc diff start"]
 		check {[regexp {grown (\d+) bytes, shrunk (\d+) bytes} $text -> grown shrunk] && $grown > 50 * 100 && $shrunk < $grown / 10} {$text}
+	}
+}
+
+case cases-outside-the-process 60 {
+	investigate "Outside the process" $::build/targets/sockets {
+		# The code that it runs later is in memory now, and does not count as growth.
+		order $t "fill 1"
+		typed $m "memory"
+		typed $m "memory system limit 0"
+		set written [lindex [order $t "fill 20"] 0]
+		typed $m "memory"
+		set text [typed $m "memory system limit 3"]
+		check {[regexp -line {^socket buffers +\d+ +\+(\d+) } $text -> more] && $more > $written / 2} {$written bytes were written: $text}
+		order $t drain
+	}
+}
+
+case cases-leaker-below-a-limit 60 {
+	with_group 96M {
+		if {![file exists $group/memory.limit_in_bytes]} {
+			skip "the page has version 1"
+		}
+		investigate "Leaker below a limit" $::build/targets/cases {
+			spit_into $group/cgroup.procs [pid_of $t]
+			order $t frames
+			typed $m "memory system limit 0"
+			order $t calm
+		}
 	}
 }

@@ -51,6 +51,32 @@ static void gives_allocations(void)
 	CU_ASSERT_STRING_EQUAL(harness_value("catch {mdbg::frames x}"), "1");
 }
 
+/* Without a process, too. The first answer has no changes: there is nothing to compare with. */
+static void gives_the_machine(void)
+{
+	harness_shell();
+	CU_ASSERT_STRING_EQUAL(
+		harness_value("set first [mdbg::memory_system limit 0]; expr {[dict get $first "
+			      "total] > [dict get $first free] && [dict get $first free] > 0}"),
+		"1");
+	CU_ASSERT_STRING_EQUAL(
+		harness_value("list [dict get $first interval] [dict get $first change free] "
+			      "[dict get $first rate faults] [dict get $first processes]"),
+		"0.0 - - {}");
+	CU_ASSERT_STRING_EQUAL(
+		harness_value("set is [mdbg::memory_system limit 2]; expr {[dict get $is interval] "
+			      "> 0 && [string is wide -strict [dict get $is change free]] && "
+			      "[dict get $is rate faults] >= 0}"),
+		"1");
+	CU_ASSERT_STRING_EQUAL(harness_value("dict keys [lindex [dict get $is processes] 0]"),
+			       "pid name resident change");
+	CU_ASSERT_STRING_EQUAL(harness_value("llength [dict get $is processes]"), "2");
+	CU_ASSERT_STRING_EQUAL(harness_value("list [dict get $is groups] [dict get $is nearest]"),
+			       "{} {}");
+	CU_ASSERT_STRING_EQUAL(harness_value("catch {mdbg::memory_system limit -1}; set errorCode"),
+			       "MDBG USAGE {usage: mdbg::memory_system ?limit N?}");
+}
+
 static void gives_probes(void)
 {
 	harness_attached();
@@ -127,6 +153,16 @@ static void looks_at_the_target(void)
 		harness_value("dict get [mdbg::symbol [lindex [dict get $w stack] 0]] function"),
 		"fake_load");
 	CU_ASSERT_STRING_EQUAL(harness_value("expr {[llength [mdbg::maps]] > 5}"), "1");
+	CU_ASSERT_STRING_EQUAL(harness_value("set m [mdbg::memory]; list [dict get $m rsize] "
+					     "[dict get $m pss] [dict get $m rgrow] "
+					     "[dict get $m minflt] [dict get $m kinds heap vsize] "
+					     "[dict get $m verdict kind]"),
+			       "16384 - - 17 16384 unknown");
+	CU_ASSERT_STRING_EQUAL(harness_value("dict get [mdbg::memory] kinds heap rgrow"), "-4096");
+	CU_ASSERT_STRING_EQUAL(harness_value("mdbg::memory_maps"),
+			       "{start 0x1000 end 0x5000 size 16384 resident 12288 dirty - swapped - "
+			       "locked - huge - change - kind heap thread - path {[heap]}}");
+	CU_ASSERT_STRING_EQUAL(harness_value("dict get [lindex [mdbg::memory_maps] 0] change"), "-5");
 	CU_ASSERT_STRING_EQUAL(harness_value("catch {mdbg::where 1}; lrange $errorCode 0 1"),
 			       "MDBG NOTFOUND");
 }
@@ -257,6 +293,9 @@ static void completes(void)
 	CU_ASSERT_STRING_EQUAL(completed("regis"), "registers ");
 	CU_ASSERT_STRING_EQUAL(completed("malloc "), "allocations freespace find check sites mark diff watch leaks stale trim on off reset ");
 	CU_ASSERT_STRING_EQUAL(completed("m al"), "allocations ");
+	CU_ASSERT_STRING_EQUAL(completed("memory "), "maps watch system ");
+	CU_ASSERT_STRING_EQUAL(completed("memory system "), "limit ");
+	CU_ASSERT_STRING_EQUAL(completed("memory system limit "), "");
 	CU_ASSERT_STRING_EQUAL(completed("malloc allocations s"), "size seq sort ");
 	CU_ASSERT_STRING_EQUAL(completed("malloc allocations size >"), "> >= ");
 	CU_ASSERT_STRING_EQUAL(completed("malloc sites by f"), "function ");
@@ -323,6 +362,7 @@ void suite_api(void)
 
 	CU_add_test(suite, "gives figures", gives_figures);
 	CU_add_test(suite, "gives allocations", gives_allocations);
+	CU_add_test(suite, "gives the machine", gives_the_machine);
 	CU_add_test(suite, "gives probes", gives_probes);
 	CU_add_test(suite, "gives sites", gives_sites);
 	CU_add_test(suite, "gives leaks", gives_leaks);

@@ -376,6 +376,32 @@ static void looks_at_threads_and_stacks(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, " worker\n"));
 }
 
+/* The figures of two looks, and `-` for what there is none of. */
+static void prints_memory(void)
+{
+	struct outcome outcome;
+
+	harness_attached();
+	outcome = harness_line("memory");
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "KIND        VSIZE  RSIZE  VGROW  RGROW  PSS"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "\nall         16384  16384      -      -    -"
+				      "     -       -      17       -\n"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "\nPSS is - with more than 2 GB"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "\nVerdict: what grows is known after a second "
+				      "look. Ask `memory`.\n"));
+	outcome = harness_line("memory -v");
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "\nheap        16384  12288      0  -4096    -"));
+	CU_ASSERT_PTR_NULL(strstr(outcome.out, "PSS is -"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "\nVerdict: nothing grows. Ask `memory system`"));
+	outcome = harness_line("memory maps");
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "\n0x0000000000001000-0x0000000000005000  16384"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "  -  heap  -       [heap]\n"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("memory maps").out, "  -5  heap"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("memory -x").err, "'-x'"));
+	CU_ASSERT_FALSE(harness_line("memory maps 1").ok);
+	CU_ASSERT_FALSE(harness_line("memory nonsense").ok);
+}
+
 static void needs_a_target(void)
 {
 	static const char *const lines[] = {
@@ -394,6 +420,8 @@ static void needs_a_target(void)
 		"mdbg::sites",    "mdbg::detach",
 		"malloc leaks",   "mdbg::leaks",
 		"malloc stale 1s", "mdbg::stale 1s",
+		"memory",         "memory maps",
+		"mdbg::memory",   "mdbg::memory_maps",
 	};
 	size_t i;
 
@@ -425,11 +453,11 @@ static void explains_every_command(void)
 	harness_shell();
 	outcome = harness_line("help");
 	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "\n    malloc leaks  "));
-	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "\nmalloc allocations  list the blocks"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "\nmalloc allocations   list the blocks"));
 	CU_ASSERT_PTR_NULL(strstr(outcome.out, "\nmdbg::"));
 	CU_ASSERT_TRUE(widest_line(outcome.out) <= 80);
 	outcome = harness_line("help mdbg");
-	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "mdbg::allocations   list of dicts"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "mdbg::allocations    list of dicts"));
 	CU_ASSERT_TRUE(widest_line(outcome.out) <= 80);
 	CU_ASSERT_PTR_NOT_NULL(
 		strstr(harness_line("help malloc alloc").out, "4K and age > 5m > old.txt"));
@@ -456,6 +484,7 @@ void suite_malloc(void)
 	CU_add_test(suite, "suppresses leaks", suppresses_leaks);
 	CU_add_test(suite, "controls probes and target", controls_probes_and_target);
 	CU_add_test(suite, "looks at threads and stacks", looks_at_threads_and_stacks);
+	CU_add_test(suite, "prints memory", prints_memory);
 	CU_add_test(suite, "needs a target", needs_a_target);
 	CU_add_test(suite, "explains every command", explains_every_command);
 }

@@ -159,9 +159,26 @@ static const char *check_sums(const struct heap_walk *walk)
 	return walk->damage.nr > HEAP_DAMAGE_MAX ? "too much damage is listed" : NULL;
 }
 
+/* Ranges are in order and not empty, whatever is in the memory. */
+static const char *check_ranges(struct image *image)
+{
+	struct heap_ranges ranges;
+	uint64_t start = 0;
+	bool wrong = false;
+
+	if (glibc_ranges(&image->source, &ranges))
+		return "no ranges, but an error";
+	vec_each(range, &ranges.vec) {
+		wrong |= range->start < start || range->start >= range->end;
+		start = range->start;
+	}
+	heap_ranges_free(&ranges);
+	return wrong ? "a range is empty, or not in order" : NULL;
+}
+
 const char *flips_check(struct image *image)
 {
-	const char *wrong = NULL;
+	const char *wrong = check_ranges(image);
 	struct heap_chunk chunk;
 	struct heap_walk walk;
 	struct chunk_at at;
@@ -169,7 +186,7 @@ const char *flips_check(struct image *image)
 	struct err *err = glibc_walk(&image->source, &walk);
 
 	if (err)
-		return err->code == ERR_NOTFOUND ? NULL : "neither a walk nor ERR_NOTFOUND";
+		return err->code == ERR_NOTFOUND ? wrong : "neither a walk nor ERR_NOTFOUND";
 	at = heap_chunks_start();
 	for (; !wrong && heap_chunks_next(&walk.chunks, &at, &chunk);
 	     behind = chunk.address + chunk.size, nr++)

@@ -115,6 +115,78 @@ static void pulses(void)
 	}
 }
 
+/* The range that a chunk lies in; NULL: in none. */
+static const struct heap_range *range_with(const struct heap_ranges *ranges, uint64_t address)
+{
+	vec_each(range, &ranges->vec)
+		if (address >= range->start && address < range->end)
+			return range;
+	return NULL;
+}
+
+/* All chunks lie in the ranges that a look without a walk gives: heaps, and what is mapped. */
+static void has_ranges(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		struct heap_ranges ranges;
+		struct image image;
+
+		/* Main heaps in pieces are for the walk. */
+		if (versions[i].blocked)
+			continue;
+		make(&image, &versions[i]);
+		CU_ASSERT_PTR_NULL_FATAL(glibc_ranges(&image.source, &ranges));
+		CU_ASSERT_TRUE(ranges.whole);
+		for (unsigned j = 0; j < image.nr_chunks; j++) {
+			const struct heap_range *range = range_with(&ranges, image.chunk[j].block);
+
+			CU_ASSERT_PTR_NOT_NULL_FATAL(range);
+			CU_ASSERT_EQUAL(range->mapped, image.chunk[j].heap == IMAGE_MAPPED);
+		}
+		heap_ranges_free(&ranges);
+		/* Where there is no arena there is nothing, and it is not said to be all. */
+		image.source.nr_data = 0;
+		CU_ASSERT_PTR_NULL_FATAL(glibc_ranges(&image.source, &ranges));
+		CU_ASSERT_TRUE(!ranges.whole && !ranges.vec.nr);
+		image_free(&image);
+	}
+}
+
+static bool nothing_touched(void *ctx, uint64_t address UNUSED)
+{
+	++*(unsigned *)ctx;
+	return false;
+}
+
+/* A chunk that malloc counts and that is not found: pages are asked for, and those untouched not read. */
+static void asks_what_is_touched(void)
+{
+	static const struct image_spec spec = { .have_fastchunks = true, .wide_counts = true,
+						.safe_linking = true, .page_size = true,
+						.heaps = 1, .mapped = 2 };
+	struct heap_ranges ranges;
+	struct image image;
+	unsigned asked = 0;
+	uint64_t first = 0;
+
+	make(&image, &spec);
+	for (unsigned i = 0; i < image.nr_chunks && !first; i++)
+		if (image.chunk[i].heap == IMAGE_MAPPED)
+			first = image.chunk[i].block;
+	image_put(&image, first - 8, 0);
+	CU_ASSERT_PTR_NULL_FATAL(glibc_ranges(&image.source, &ranges));
+	CU_ASSERT_FALSE(ranges.whole);
+	heap_ranges_free(&ranges);
+	image.source.touched = nothing_touched;
+	image.source.ctx = &asked;
+	CU_ASSERT_PTR_NULL_FATAL(glibc_ranges(&image.source, &ranges));
+	CU_ASSERT_FALSE(ranges.whole);
+	CU_ASSERT_TRUE(asked > 0);
+	CU_ASSERT_PTR_NULL(range_with(&ranges, first));
+	heap_ranges_free(&ranges);
+	image_free(&image);
+}
+
 static void walks_each_version(void)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
@@ -576,6 +648,8 @@ void suite_glibc(void)
 
 	CU_add_test(suite, "walks each version", walks_each_version);
 	CU_add_test(suite, "a pulse", pulses);
+	CU_add_test(suite, "ranges of heaps", has_ranges);
+	CU_add_test(suite, "ranges and touched pages", asks_what_is_touched);
 	CU_add_test(suite, "knows caches by content", knows_caches_by_content);
 	CU_add_test(suite, "finds by symbol only there", finds_by_symbol_only_there);
 	CU_add_test(suite, "says that there is no arena", says_that_there_is_no_arena);

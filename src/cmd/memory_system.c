@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* memory system, mdbg::memory_system: the memory of the machine, and its limits. */
+
+#include "cmd/cmd.h"
+#include "cmd/shell.h"
+#include "cmd/target_commands.h"
+#include "cmd/values.h"
+#include "heap/filter.h"
+#include "report/machine_groups_text.h"
+
+#define INTERVAL	500000000ull	/* ns, where there is no earlier answer */
+#define PROCESSES	5u
+
+/* Parse `limit N`: how many processes are in each list. */
+static struct err *parse(const struct call *call, size_t *ret)
+{
+	uint64_t most = PROCESSES;
+	struct err *err = NULL;
+
+	if (call->argc && strcmp(call->argv[0], "limit"))
+		return call_bad_word(call->argv[0]);
+	if (call->argc == 1)
+		return err_create(ERR_USAGE, "a number goes after limit");
+	if (call->argc)
+		err = parse_number(call->argv[1], &most);
+	*ret = (size_t)most;
+	return err;
+}
+
+/* A core file, and a process that has ended, are in no group any more. */
+static pid_t process_of(const struct session *session)
+{
+	enum session_state state = session_state(session);
+
+	return state == SESSION_RUNNING || state == SESSION_STOPPED ? session_pid(session) : 0;
+}
+
+static void free_look(struct machine_look *look)
+{
+	if (look)
+		machine_look_free(look);
+	free(look);
+}
+
+/* Take a look; the caller frees it by free_look. */
+static struct err *take_look(const struct call *call, bool processes, struct machine_look **ret)
+{
+	struct machine_look *look = malloc(sizeof(*look));
+	struct err *err = look ? machine_look_read(process_of(call->session), processes, look) :
+			  err_nomem;
+
+	if (err)
+		free(look);
+	else
+		*ret = look;
+	return err;
+}
+
+/* The look is the one to compare with from now on. */
+static void keep(struct shell *shell, struct machine_look *look)
+{
+	free_look(shell->machine_last);
+	shell->machine_last = look;
+}
+
+/* Without an earlier answer there would be no rates, so a look is taken first. */
+static struct err *look_before(struct call *call, bool processes)
+{
+	struct machine_look *look;
+	struct err *err = take_look(call, processes, &look);
+
+	if (err)
+		return err;
+	keep(call->shell, look);
+	err = waiting(call->shell, INTERVAL, NULL, NULL);
+	return err && err->code == ERR_TIMEOUT ? NULL : err;
+}
+
+static struct err *run(struct call *call)
+{
+	struct shell *shell = call->shell;
+	struct machine_view view = { .asked = true };
+	struct machine_look *look;
+	struct err *err = parse(call, &view.most);
+
+	if (!err && !shell->machine_last) {
+		view.asked = false;
+		err = look_before(call, view.most);
+	}
+	if (!err)
+		err = take_look(call, view.most, &look);
+	if (err)
+		return err;
+	view.before = shell->machine_last;
+	view.now = look;
+	err = machine_print(&view, call->out);
+	keep(shell, look);
+	return err;
+}
+
+const struct cmd cmd_memory_system = {
+	.name		= "memory system",
+	.usage		= "?limit N?",
+	.brief		= "the machine's memory: what it is used for, what it lacks",
+	.help		= "Needs no process. Each figure has its source, a file of /proc and the\n"
+			  "words in it. - is what this kernel does not offer, or what cannot be seen\n"
+			  "here; a limit of `max` is `no limit`.\n"
+			  "    UTILISATION  bytes. `in no other figure` is what parts of the kernel\n"
+			  "                 have taken by themselves, as drivers and buffers of\n"
+			  "                 sockets. Slab and vmalloc overlap with socket buffers.\n"
+			  "    SATURATION   what was counted in a second, and since boot; and which\n"
+			  "                 part of the time some or all tasks waited for memory\n"
+			  "    ERRORS       kills for lack of memory, pages with hardware errors\n"
+			  "Changes and rates are since `memory system` was last asked, or over half a\n"
+			  "second where it was not; the first line says which. Processes: N (5) that\n"
+			  "hold most, and that have grown most; `limit 0` reads none. A page that\n"
+			  "processes share counts in each of them.\n"
+			  "Control groups: the process's own and all above it, of version 1 or 2.\n"
+			  "LEFT is what may still be taken: files that were not used lately\n"
+			  "(inactive_file) count as free, since the kernel drops them first. AT LIMIT\n"
+			  "counts how often the limit was met. SWAP is memory and swap together in\n"
+			  "version 1. When the nearest limit is reached is said only if there is a\n"
+			  "rate.\n"
+			  "Error: {MDBG USAGE}.\n",
+	.run		= run,
+	.max_args	= 2,
+	.complete	= COMPLETE_LIMIT,
+};
+
+static Tcl_Obj *figure_value(uint64_t value)
+{
+	if (value == KERNEL_NO_LIMIT)
+		return Tcl_NewStringObj("no limit", -1);
+	if (value == KERNEL_UNKNOWN)
+		return Tcl_NewStringObj("-", -1);
+	return Tcl_NewWideIntObj((Tcl_WideInt)value);
+}
+
+static void add_figures(const struct machine_view *view, Tcl_Obj *dict)
+{
+	Tcl_Obj *changes = Tcl_NewDictObj(), *rates = Tcl_NewDictObj();
+	uint64_t ns = view->before ? view->now->time_ns - view->before->time_ns : 0;
+
+	for (const struct machine_figure *figure = machine_figures; figure->key; figure++) {
+		uint64_t now = machine_figure(&view->now->machine, figure);
+		uint64_t before = view->before ?
+			machine_figure(&view->before->machine, figure) : KERNEL_UNKNOWN;
+		int64_t change;
+		double rate;
+
+		if (figure->part == MACHINE_PRESSURE && kernel_is_number(now))
+			dict_double(dict, figure->key, (double)now / 100);
+		else
+			dict_value(dict, figure->key, figure_value(now));
+		if (figure->part == MACHINE_PRESSURE)
+			continue;
+		if (machine_change(before, now, &change))
+			dict_value(changes, figure->key, Tcl_NewWideIntObj(change));
+		else
+			dict_text(changes, figure->key, "-");
+		if (figure->part != MACHINE_RATE)
+			continue;
+		if (machine_rate(before, now, ns, &rate))
+			dict_double(rates, figure->key, rate);
+		else
+			dict_text(rates, figure->key, "-");
+	}
+	dict_value(dict, "change", changes);
+	dict_value(dict, "rate", rates);
+}
+
+static Tcl_Obj *rank_dict(const struct machine_rank *rank)
+{
+	Tcl_Obj *dict = Tcl_NewDictObj();
+
+	dict_number(dict, "pid", (uint64_t)rank->process->pid);
+	dict_text(dict, "name", rank->process->name.bytes);
+	dict_number(dict, "resident", rank->process->resident);
+	if (rank->known)
+		dict_value(dict, "change", Tcl_NewWideIntObj(rank->change));
+	else
+		dict_text(dict, "change", "-");
+	return dict;
+}
+
+static struct err *add_processes(const struct machine_view *view, Tcl_Obj *dict)
+{
+	struct machine_ranks ranks;
+	struct err *err = machine_largest(view->before, view->now, view->most, &ranks);
+
+	if (err)
+		return err;
+	dict_value(dict, "processes", value_list(&ranks.vec, rank, rank_dict(rank)));
+	vec_free(&ranks.vec);
+	err = machine_grown(view->before, view->now, view->most, &ranks);
+	if (err)
+		return err;
+	vec_each(rank, &ranks.vec)
+		rank->known = true;
+	dict_value(dict, "grown", value_list(&ranks.vec, rank, rank_dict(rank)));
+	vec_free(&ranks.vec);
+	return NULL;
+}
+
+static Tcl_Obj *group_dict(const struct machine_view *view, const struct memory_group *group)
+{
+	Tcl_Obj *dict = Tcl_NewDictObj();
+	struct machine_forecast forecast;
+
+	dict_text(dict, "path", group->path);
+	dict_value(dict, "limit", figure_value(group->limit));
+	dict_value(dict, "high", figure_value(group->high));
+	dict_value(dict, "use", figure_value(group->use));
+	dict_value(dict, "left", figure_value(memory_group_left(group)));
+	dict_value(dict, "swaplimit", figure_value(group->swap_limit));
+	dict_value(dict, "swapuse", figure_value(group->swap_use));
+	dict_value(dict, "atlimit", figure_value(group->at_limit));
+	dict_value(dict, "oomkills", figure_value(group->oom_kills));
+	for (const struct group_figure *figure = group_figures; figure->key; figure++)
+		dict_value(dict, figure->key, figure_value(group_figure(group, figure)));
+	machine_forecast(view->before, view->now, group, &forecast);
+	if (forecast.known)
+		dict_double(dict, "rate", forecast.rate);
+	else
+		dict_text(dict, "rate", "-");
+	if (forecast.fills)
+		dict_double(dict, "reached", forecast.seconds);
+	else
+		dict_text(dict, "reached", "-");
+	return dict;
+}
+
+static void add_groups(const struct machine_view *view, Tcl_Obj *dict)
+{
+	const struct memory_groups *groups = &view->now->groups;
+	const struct memory_group *nearest = memory_groups_nearest(groups);
+
+	dict_number(dict, "version", groups->version);
+	dict_value(dict, "groups", value_list(&groups->vec, group, group_dict(view, group)));
+	dict_text(dict, "nearest", nearest ? nearest->path : "");
+	dict_text(dict, "why", groups->why);
+}
+
+static struct err *value(struct call *call, Tcl_Obj **ret)
+{
+	struct shell *shell = call->shell;
+	struct machine_view view = { .before = shell->machine_last };
+	struct machine_look *look;
+	struct err *err = parse(call, &view.most);
+
+	if (!err)
+		err = take_look(call, view.most, &look);
+	if (err)
+		return err;
+	view.now = look;
+	*ret = Tcl_NewDictObj();
+	dict_double(*ret, "interval", view.before ?
+		    (double)(look->time_ns - view.before->time_ns) / 1e9 : 0);
+	add_figures(&view, *ret);
+	err = add_processes(&view, *ret);
+	if (!err)
+		add_groups(&view, *ret);
+	keep(shell, look);
+	return err;
+}
+
+const struct cmd cmd_api_memory_system = {
+	.name		= "mdbg::memory_system",
+	.usage		= "?limit N?",
+	.brief		= "dict: the figures of `memory system`",
+	.help		= "It does not wait: the first answer has no changes and no rates.\n"
+			  "    total free available anonymous locked cached shared buffers dirty slab\n"
+			  "    slabreclaimable slabunreclaimable pagetables stacks percpu vmalloc\n"
+			  "    hugepages committed commitlimit swaptotal swapfree\n"
+			  "                      bytes, from /proc/meminfo\n"
+			  "    sockets           bytes, from /proc/net/sockstat and sockstat6\n"
+			  "    rest              bytes that are in no other figure\n"
+			  "    scanned reclaimed refaults swapin swapout     pages since boot, and\n"
+			  "    stalls compactions faults majorfaults         events, from /proc/vmstat\n"
+			  "    pagein pageout    KB from and to disks since boot, from /proc/vmstat\n"
+			  "    some10 some60 full10 full60     percent of the last 10 and 60 s, from\n"
+			  "                      /proc/pressure/memory\n"
+			  "    oomkills          since boot, from /proc/vmstat\n"
+			  "    corrupted         bytes with hardware errors, from /proc/meminfo\n"
+			  "    interval          seconds since it was last asked; 0: it was not\n"
+			  "    change rate       dicts with the same keys: the change in that time, and\n"
+			  "                      what was counted in a second of it\n"
+			  "    processes grown   lists of N (5) dicts: pid name resident change (bytes)\n"
+			  "    version groups    1 or 2, and a list of dicts, the process's own first,\n"
+			  "                      from its memory control group: path limit high use left\n"
+			  "                      swaplimit swapuse anonymous file shared inactive kernel\n"
+			  "                      slab pagetables stacks sockets (bytes) atlimit oomkills\n"
+			  "                      (events) rate (bytes a second) reached (seconds until\n"
+			  "                      its limit is reached at this rate)\n"
+			  "    nearest           the path of the group that has the least left, or empty\n"
+			  "    why               why not all groups are known, or empty\n"
+			  "- is what the kernel does not offer; a limit that is not there is\n"
+			  "`no limit`.\n",
+	.value		= value,
+	.max_args	= 2,
+};

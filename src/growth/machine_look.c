@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Compares two looks at the machine's memory. */
+
+#include "growth/machine_look.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#include "os/procfs.h"
+
+struct err *machine_look_read(pid_t pid, bool processes, struct machine_look *ret)
+{
+	struct machine_look look = {
+		.time_ns = procfs_clock(CLOCK_MONOTONIC), .has_processes = processes,
+		.processes = { VEC_INIT }, .pid = pid, .groups = { .vec = VEC_INIT },
+	};
+	struct err *err = processes ? machine_processes("/proc", &look.processes) : NULL;
+
+	if (err && err->code == ERR_NOMEM)
+		return err;
+	look.has_processes = processes && !err;
+	machine_read("/proc", &look.machine);
+	err = pid ? memory_groups_read(pid, &look.groups) : NULL;
+	if (err && err->code == ERR_NOMEM) {
+		machine_look_free(&look);
+		return err;
+	}
+	if (err)
+		snprintf(look.groups.why, sizeof(look.groups.why), "%.*s",
+			 (int)sizeof(look.groups.why) - 1, err->msg);
+	*ret = look;
+	return NULL;
+}
+
+void machine_look_free(struct machine_look *look)
+{
+	vec_free(&look->processes.vec);
+	memory_groups_free(&look->groups);
+}
+
+bool machine_change(uint64_t before, uint64_t now, int64_t *ret)
+{
+	if (!kernel_is_number(before) || !kernel_is_number(now))
+		return false;
+	return !__builtin_sub_overflow(now, before, ret);
+}
+
+bool machine_rate(uint64_t before, uint64_t now, uint64_t ns, double *ret)
+{
+	int64_t change;
+
+	if (!ns || !machine_change(before, now, &change) || change < 0)
+		return false;
+	*ret = (double)change * 1e9 / (double)ns;
+	return true;
+}
+
+/* Largest first; of those that are alike, by process id. */
+static int compare_held(const void *left, const void *right)
+{
+	const struct machine_rank *a = left, *b = right;
+
+	if (a->process->resident != b->process->resident)
+		return a->process->resident < b->process->resident ? 1 : -1;
+	return a->process->pid < b->process->pid ? -1 : 1;
+}
+
+static int compare_grown(const void *left, const void *right)
+{
+	const struct machine_rank *a = left, *b = right;
+
+	if (a->change != b->change)
+		return a->change < b->change ? 1 : -1;
+	return a->process->pid < b->process->pid ? -1 : 1;
+}
+
+static struct err *all_ranks(const struct machine_look *before, const struct machine_look *now,
+			     struct machine_ranks *ret)
+{
+	bool compare = before && before->has_processes;
+	struct machine_ranks ranks = { VEC_INIT };
+	struct err *err = vec_reserve(&ranks.vec, now->processes.vec.nr);
+
+	if (err)
+		return err;
+	vec_each(process, &now->processes.vec) {
+		const struct machine_process *old =
+			compare ? machine_process_find(&before->processes, process) : NULL;
+		struct machine_rank rank = { .process = process, .known = old };
+
+		if (old && !machine_change(old->resident, process->resident, &rank.change))
+			rank.known = false;
+		ranks.vec.at[ranks.vec.nr++] = rank;
+	}
+	*ret = ranks;
+	return NULL;
+}
+
+struct err *machine_largest(const struct machine_look *before, const struct machine_look *now,
+			    size_t most, struct machine_ranks *ret)
+{
+	struct err *err = all_ranks(before, now, ret);
+
+	if (err)
+		return err;
+	vec_sort(&ret->vec, compare_held);
+	ret->vec.nr = MIN(ret->vec.nr, most);
+	return NULL;
+}
+
+struct err *machine_grown(const struct machine_look *before, const struct machine_look *now,
+			  size_t most, struct machine_ranks *ret)
+{
+	struct machine_ranks ranks;
+	struct err *err;
+	size_t nr = 0;
+
+	*ret = (struct machine_ranks){ VEC_INIT };
+	if (!before || !before->has_processes)
+		return NULL;
+	err = all_ranks(before, now, &ranks);
+	if (err)
+		return err;
+	vec_each(rank, &ranks.vec) {
+		if (!rank->known)
+			rank->change = (int64_t)MIN(rank->process->resident, (uint64_t)INT64_MAX);
+		if (rank->change > 0)
+			ranks.vec.at[nr++] = *rank;
+	}
+	ranks.vec.nr = nr;
+	vec_sort(&ranks.vec, compare_grown);
+	ranks.vec.nr = MIN(nr, most);
+	*ret = ranks;
+	return NULL;
+}
+
+static const struct memory_group *find_group(const struct memory_groups *groups, const char *path)
+{
+	vec_each(group, &groups->vec)
+		if (!strcmp(group->path, path))
+			return group;
+	return NULL;
+}
+
+void machine_forecast(const struct machine_look *before, const struct machine_look *now,
+		      const struct memory_group *group, struct machine_forecast *ret)
+{
+	const struct memory_group *old = before ? find_group(&before->groups, group->path) : NULL;
+	uint64_t left = memory_group_left(group);
+	int64_t change;
+
+	*ret = (struct machine_forecast){ .known = false };
+	if (!old || before->groups.version != now->groups.version ||
+	    now->time_ns <= before->time_ns ||
+	    !machine_change(memory_group_hard_use(old), memory_group_hard_use(group), &change))
+		return;
+	ret->known = true;
+	ret->rate = (double)change * 1e9 / (double)(now->time_ns - before->time_ns);
+	ret->fills = change > 0 && kernel_is_number(left);
+	if (ret->fills)
+		ret->seconds = (double)left / ret->rate;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The machine's memory at one moment, with its processes and the control groups above one of them,
+ * and what has changed between two moments.
+ *
+ * What is not known in one of them has no change and no rate: nothing is taken for 0.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "os/machine.h"
+#include "os/memory_groups.h"
+
+struct machine_look {
+	uint64_t time_ns;		/* by the monotonic clock */
+	struct machine machine;
+	bool has_processes;
+	struct machine_processes processes;
+	pid_t pid;			/* 0: none */
+	struct memory_groups groups;	/* of pid */
+};
+
+/*
+ * Look at the machine. pid: the process whose groups are read; 0: none. If they cannot be read,
+ * groups.why says the reason.
+ */
+struct err *machine_look_read(pid_t pid, bool processes, struct machine_look *ret) MUST_CHECK;
+void machine_look_free(struct machine_look *look);
+
+/* The difference of two figures; false: one of them is no number. */
+bool machine_change(uint64_t before, uint64_t now, int64_t *ret);
+/*
+ * What was counted in a second, of a figure that only grows; false also if no time has passed, or
+ * if it is smaller than before.
+ */
+bool machine_rate(uint64_t before, uint64_t now, uint64_t ns, double *ret);
+
+/* A process beside others: what it holds, or by how much it has grown. */
+struct machine_rank {
+	const struct machine_process *process;	/* in look->processes */
+	int64_t change;		/* resident bytes; 0 if it was not there before */
+	bool known;		/* it was there before, and change is its change */
+};
+
+struct machine_ranks {
+	VEC(struct machine_rank) vec;
+};
+
+/* Get the `most` processes that hold most. before: an earlier look; NULL: there is none. */
+struct err *machine_largest(const struct machine_look *before, const struct machine_look *now,
+			    size_t most, struct machine_ranks *ret) MUST_CHECK;
+/*
+ * Get the processes that have grown most, at most `most` of them; what began since has grown by all
+ * that it holds. There are none without an earlier look that has processes.
+ */
+struct err *machine_grown(const struct machine_look *before, const struct machine_look *now,
+			  size_t most, struct machine_ranks *ret) MUST_CHECK;
+
+/* When a group is full, at the rate of the time between two looks. */
+struct machine_forecast {
+	bool known;		/* there is a rate */
+	double rate;		/* bytes a second of memory_group_hard_use; may be negative */
+	bool fills;		/* it grows, and has a limit */
+	double seconds;		/* then: until the limit is reached */
+};
+
+void machine_forecast(const struct machine_look *before, const struct machine_look *now,
+		      const struct memory_group *group, struct machine_forecast *ret);

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The machine's memory as the kernel counts it: /proc/meminfo, /proc/vmstat, /proc/net/sockstat,
+ * /proc/pressure/memory, and the resident size of each process. proc(5) and the kernel's
+ * Documentation/filesystems/proc.rst and accounting/psi.rst describe them.
+ *
+ * Every figure is a uint64_t, and KERNEL_UNKNOWN if this kernel does not offer it
+ * (os/kernel_text.h).
+ */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/outside.h"
+#include "base/vec.h"
+#include "os/kernel_text.h"
+
+struct machine {
+	/* Bytes, from meminfo. */
+	uint64_t total, free, available;
+	uint64_t cached, buffers, swap_cached, dirty, writeback, mapped, shared;
+	uint64_t anonymous, locked;
+	uint64_t slab, slab_reclaimable, slab_unreclaimable;
+	uint64_t page_tables, second_page_tables, kernel_stacks, per_cpu, vmalloc, huge_pages;
+	uint64_t corrupted;		/* pages with hardware errors, taken out of use */
+	uint64_t swap_total, swap_free;
+	uint64_t commit_limit, committed;
+	/* From sockstat and sockstat6. */
+	uint64_t socket_pages;		/* pages of TCP's and UDP's buffers */
+	uint64_t fragment_bytes;	/* of IP fragments that wait for the others */
+	/* Made of the others by machine_read. */
+	uint64_t sockets;		/* bytes of socket buffers and IP fragments */
+	/*
+	 * Bytes that are in no other figure: pages that parts of the kernel have taken by
+	 * themselves.
+	 */
+	uint64_t rest;
+	/* Counted since boot, from vmstat: pages, unless something else is said. */
+	uint64_t scanned, reclaimed, swapped_in, swapped_out;
+	uint64_t paged_in, paged_out;	/* KB to and from disks */
+	uint64_t faults, major_faults;	/* events, as those that follow */
+	uint64_t stalls;		/* allocations that had to reclaim memory themselves */
+	uint64_t compaction_stalls, refaults, migrated, oom_kills;
+	/* From pressure/memory: hundredths of a percent of the time. */
+	uint64_t some_10, some_60, full_10, full_60;
+};
+
+/*
+ * Read all figures; proc is "/proc", or a tree of a test. Files that cannot be read are left out.
+ */
+void machine_read(const char *proc, struct machine *ret);
+/*
+ * The parts of that which machine_read does, for tests: the figures of one text, and the sums.
+ */
+void machine_parse_sockets(const char *text, struct machine *machine);
+void machine_parse_pressure(const char *text, struct machine *machine);
+void machine_parse_meminfo(const char *text, struct machine *machine);
+void machine_parse_vmstat(const char *text, struct machine *machine);
+void machine_sum(struct machine *machine);
+
+/* A process of the machine. */
+struct machine_process {
+	pid_t pid;
+	uint64_t start_time;	/* which tells it from another process of the same id */
+	uint64_t resident;	/* bytes; a page that it shares with others counts in each of them */
+	struct outside_name name;
+};
+
+struct machine_processes {
+	VEC(struct machine_process) vec;	/* in order of pid */
+};
+
+/*
+ * Read the processes that can be seen (not those that hidepid hides), without kernel threads and
+ * those that end meanwhile.
+ */
+struct err *machine_processes(const char *proc, struct machine_processes *ret) MUST_CHECK;
+/* The one with this id and start, or NULL. */
+const struct machine_process *machine_process_find(const struct machine_processes *processes,
+						   const struct machine_process *is);

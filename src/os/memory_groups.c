@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Control groups with memory limits: cgroups(7), cgroup_namespaces(7).
+ *
+ * The path in /proc/PID/cgroup begins at the root of the reader's cgroup namespace, and so does the
+ * root of a mount in mountinfo. A mount may show only a part of the tree, as in a container:
+ *
+ *	path /docker/ab/job   root /            folder MOUNT/docker/ab/job
+ *	path /docker/ab/job   root /docker/ab   folder MOUNT/job
+ *	path /job             root /..          the mount begins above the namespace; the names
+ *						between are not known, but MOUNT is above the process
+ *	path /../other        root /            outside of what is mounted
+ *
+ * A name `..` is never looked up: it would lead out of the mount.
+ */
+
+#include "os/memory_groups.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/str.h"
+#include "os/kernel_text.h"
+#include "os/procfs.h"
+
+#define PATH_ROOM	4352
+/* Version 1 has a number of pages of LONG_MAX bytes for "no limit". */
+#define NO_LIMIT_V1	((uint64_t)INT64_MAX - (1 << 20))
+#define FIGURES		((sizeof(struct memory_group) - offsetof(struct memory_group, limit)) / \
+			 sizeof(uint64_t))
+
+#define KEY(member, name)	{ name, offsetof(struct memory_group, member), false }
+
+/* The file of one number for each figure. */
+struct number_file {
+	const char *name;
+	size_t offset;
+};
+
+#define FILE_OF(member, name)	{ name, offsetof(struct memory_group, member) }
+
+static const struct number_file files_v1[] = {
+	FILE_OF(limit, "memory.limit_in_bytes"),
+	FILE_OF(use, "memory.usage_in_bytes"),
+	FILE_OF(swap_limit, "memory.memsw.limit_in_bytes"),
+	FILE_OF(swap_use, "memory.memsw.usage_in_bytes"),
+	FILE_OF(kernel, "memory.kmem.usage_in_bytes"),
+	FILE_OF(at_limit, "memory.failcnt"),
+};
+
+static const struct number_file files_v2[] = {
+	FILE_OF(limit, "memory.max"),
+	FILE_OF(high, "memory.high"),
+	FILE_OF(use, "memory.current"),
+	FILE_OF(swap_limit, "memory.swap.max"),
+	FILE_OF(swap_use, "memory.swap.current"),
+};
+
+static const struct kernel_key stat_v1[] = {
+	KEY(anonymous, "total_rss"),
+	KEY(file, "total_cache"),
+	KEY(shared, "total_shmem"),
+	KEY(inactive_file, "total_inactive_file"),
+};
+
+static const struct kernel_key stat_v2[] = {
+	KEY(anonymous, "anon"),
+	KEY(file, "file"),
+	KEY(shared, "shmem"),
+	KEY(kernel, "kernel"),
+	KEY(sockets, "sock"),
+	KEY(slab, "slab"),
+	KEY(page_tables, "pagetables"),
+	KEY(kernel_stacks, "kernel_stack"),
+	KEY(inactive_file, "inactive_file"),
+};
+
+static const struct kernel_key events_v1[] = { KEY(oom_kills, "oom_kill") };
+static const struct kernel_key events_v2[] = { KEY(at_limit, "max"), KEY(oom_kills, "oom_kill") };
+
+static uint64_t limit_v1(uint64_t limit)
+{
+	return kernel_is_number(limit) && limit >= NO_LIMIT_V1 ? KERNEL_NO_LIMIT : limit;
+}
+
+static void read_v1(const char *folder, struct memory_group *ret)
+{
+	kernel_table_file(folder, "memory.stat", stat_v1, ARRAY_SIZE(stat_v1), ret);
+	kernel_table_file(folder, "memory.oom_control", events_v1, ARRAY_SIZE(events_v1), ret);
+	ret->limit = limit_v1(ret->limit);
+	ret->swap_limit = limit_v1(ret->swap_limit);
+}
+
+static void read_v2(const char *folder, struct memory_group *ret)
+{
+	kernel_table_file(folder, "memory.stat", stat_v2, ARRAY_SIZE(stat_v2), ret);
+	kernel_table_file(folder, "memory.events", events_v2, ARRAY_SIZE(events_v2), ret);
+}
+
+/*
+ * Read a group and add it. Nothing is added if it has no use: the folder is not there, or it is the
+ * root of version 2, which has no limit.
+ */
+static struct err *add_group(const char *folder, const char *path, struct memory_groups *to)
+{
+	bool first = to->version == 1;
+	const struct number_file *files = first ? files_v1 : files_v2;
+	size_t nr = first ? ARRAY_SIZE(files_v1) : ARRAY_SIZE(files_v2);
+	struct memory_group group;
+	struct err *err;
+
+	kernel_unknown(&group.limit, FIGURES);
+	for (size_t i = 0; i < nr; i++)
+		*(uint64_t *)((char *)&group + files[i].offset) =
+			kernel_number_file(folder, files[i].name);
+	if (!kernel_is_number(group.use))
+		return NULL;
+	if (first)
+		read_v1(folder, &group);
+	else
+		read_v2(folder, &group);
+	group.path = strdup(path);
+	if (!group.path)
+		return err_nomem;
+	err = vec_push(&to->vec, group);
+	if (err)
+		free(group.path);
+	return err;
+}
+
+/*
+ * Before 5.11 a group of version 1 counts those below it only if it is told to. The file says so,
+ * and is missing or 1 in later kernels.
+ */
+static bool counts_those_below(const char *folder)
+{
+	return kernel_number_file(folder, "memory.use_hierarchy") != 0;
+}
+
+/* A mount of the hierarchy that has the memory controller. */
+struct mount {
+	char root[PATH_ROOM], folder[PATH_ROOM];
+};
+
+/* Cut the last name off. */
+static void go_up(struct str *path)
+{
+	char *last = strrchr(path->at, '/');
+
+	*last = '\0';
+	path->len = (size_t)(last - path->at);
+}
+
+/* Add the group at `below` (empty, or "/a/b") in the mount, and those above it in the mount. */
+static struct err *add_upwards(const struct mount *mount, const char *below,
+			       struct memory_groups *to)
+{
+	const char *root = strcmp(mount->root, "/") ? mount->root : "";
+	AUTO_STR struct str folder = STR_INIT, path = STR_INIT;
+	size_t top = strlen(mount->folder);
+	struct err *err = str_addf(&folder, "%s%s", mount->folder, below);
+	bool own = true;
+
+	if (!err)
+		err = str_addf(&path, "%s%s", root, below);
+	while (!err) {
+		if (own || to->version == 2 || counts_those_below(folder.at))
+			err = add_group(folder.at, path.len ? path.at : "/", to);
+		if (folder.len <= top)
+			break;
+		own = false;
+		go_up(&folder);
+		go_up(&path);
+	}
+	return err;
+}
+
+static bool has_dots(const char *path)
+{
+	for (const char *at = strstr(path, "/.."); at; at = strstr(at + 1, "/.."))
+		if (!at[3] || at[3] == '/')
+			return true;
+	return false;
+}
+
+/* Is every name of the path `..`? */
+static bool is_only_dots(const char *path)
+{
+	while (!strncmp(path, "/..", 3))
+		path += 3;
+	return !*path;
+}
+
+/* Returns the part of path below root, "" or "/a/b"; NULL if it is not below. */
+static const char *below(const char *path, const char *root)
+{
+	size_t len = strcmp(root, "/") ? strlen(root) : 0;
+
+	if (strncmp(path, root, len) || (path[len] && path[len] != '/'))
+		return NULL;
+	path += len;
+	if (has_dots(path))
+		return NULL;
+	return strcmp(path, "/") ? path : "";
+}
+
+/* Copy the next word of a line of mountinfo, in which \040 stands for a blank, and so on. */
+static const char *take_word(const char *at, char *ret, size_t room)
+{
+	size_t len = 0;
+
+	while (*at && *at != ' ' && *at != '\n') {
+		char c = *at++;
+
+		if (c == '\\' && at[0] >= '0' && at[0] <= '3' && at[1] >= '0' && at[1] <= '7' &&
+		    at[2] >= '0' && at[2] <= '7') {
+			c = (char)((at[0] - '0') << 6 | (at[1] - '0') << 3 | (at[2] - '0'));
+			at += 3;
+		}
+		if (len + 1 < room)
+			ret[len++] = c;
+	}
+	ret[len] = '\0';
+	return at + (*at == ' ');
+}
+
+static bool has_option(const char *options, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (; *options; options += strcspn(options, ",") + (strchr(options, ',') != NULL))
+		if (!strncmp(options, name, len) && (!options[len] || options[len] == ','))
+			return true;
+	return false;
+}
+
+/* "36 35 98:0 ROOT FOLDER rw,noatime shared:1 - TYPE SOURCE OPTIONS" */
+static bool parse_mount(const char *line, unsigned version, struct mount *ret)
+{
+	char type[16], options[1024], word[PATH_ROOM];
+	const char *at = line;
+
+	for (unsigned i = 0; i < 3; i++)
+		at = take_word(at, word, sizeof(word));
+	at = take_word(at, ret->root, sizeof(ret->root));
+	at = take_word(at, ret->folder, sizeof(ret->folder));
+	do {
+		at = take_word(at, word, sizeof(word));
+	} while (*word && strcmp(word, "-"));
+	at = take_word(at, type, sizeof(type));
+	at = take_word(at, word, sizeof(word));
+	take_word(at, options, sizeof(options));
+	if (*ret->root != '/' || *ret->folder != '/')
+		return false;
+	if (version == 2)
+		return !strcmp(type, "cgroup2");
+	return !strcmp(type, "cgroup") && has_option(options, "memory");
+}
+
+/*
+ * Find the mount to look into: one that the process's group is below, or else one that begins above
+ * the namespace. Returns the path below the mount; NULL if there is none.
+ */
+static const char *find_mount(const char *mountinfo, unsigned version, const char *path,
+			      struct mount *ret, bool *any_ret)
+{
+	AUTO_FREE struct mount *mount = malloc(sizeof(*mount));
+	const char *found = NULL;
+
+	*any_ret = false;
+	for (; mount && *mountinfo && !found; mountinfo += *mountinfo == '\n') {
+		if (parse_mount(mountinfo, version, mount)) {
+			*any_ret = true;
+			found = below(path, mount->root);
+			if (found)
+				*ret = *mount;
+			else if (is_only_dots(mount->root) && !has_dots(path))
+				*ret = *mount;
+		}
+		mountinfo += strcspn(mountinfo, "\n");
+	}
+	return found;
+}
+
+/* "4:memory:/a/b" is version 1, "0::/a/b" version 2, if there is no line of version 1. */
+static unsigned parse_group(const char *text, char path[PATH_ROOM])
+{
+	unsigned version = 0;
+
+	*path = '\0';
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+		const char *list = memchr(text, ':', len);
+		const char *at = list ? memchr(list + 1, ':', len - (size_t)(list + 1 - text)) : NULL;
+		char names[256];
+		bool first = false, second = false;
+
+		if (at) {
+			snprintf(names, sizeof(names), "%.*s", (int)(at - list - 1), list + 1);
+			first = has_option(names, "memory");
+			second = !*names && text[0] == '0' && list == text + 1 && !version;
+		}
+		if (first || second) {
+			snprintf(path, PATH_ROOM, "%.*s", (int)(text + len - at - 1), at + 1);
+			version = first ? 1 : 2;
+		}
+		text += len + (text[len] == '\n');
+	}
+	return *path == '/' && strlen(path) < PATH_ROOM - 256 ? version : 0;
+}
+
+static void say(struct memory_groups *groups, const char *why)
+{
+	snprintf(groups->why, sizeof(groups->why), "%s", why);
+}
+
+static struct err *read_groups(const char *path, const char *mountinfo,
+			       struct memory_groups *groups)
+{
+	AUTO_FREE struct mount *mount = calloc(1, sizeof(*mount));
+	const char *at;
+	bool any;
+
+	if (!mount)
+		return err_nomem;
+	at = find_mount(mountinfo, groups->version, path, mount, &any);
+	if (!any)
+		say(groups, "no control groups with memory are mounted here");
+	else if (!at && !*mount->folder)
+		say(groups, "its control group is outside of those that are mounted here");
+	else if (!at)
+		say(groups, "its control groups below this one have names that cannot be known "
+			      "here");
+	return *mount->folder ? add_upwards(mount, at ? at : "", groups) : NULL;
+}
+
+struct err *memory_groups_of(const char *cgroup, const char *mountinfo, struct memory_groups *ret)
+{
+	struct memory_groups groups = { .vec = VEC_INIT };
+	AUTO_FREE char *path = malloc(PATH_ROOM);
+	struct err *err;
+
+	if (!path)
+		return err_nomem;
+	groups.version = parse_group(cgroup, path);
+	if (!groups.version) {
+		say(&groups, "it is in no control group with memory");
+		*ret = groups;
+		return NULL;
+	}
+	err = read_groups(path, mountinfo, &groups);
+	if (err) {
+		memory_groups_free(&groups);
+		return err;
+	}
+	if (!groups.vec.nr && !*groups.why)
+		say(&groups, "its control groups have no limits of memory");
+	*ret = groups;
+	return NULL;
+}
+
+struct err *memory_groups_read(pid_t pid, struct memory_groups *ret)
+{
+	AUTO_FREE char *cgroup = NULL, *mountinfo = NULL;
+	struct err *err = procfs_file(pid, "cgroup", &cgroup, NULL);
+
+	if (!err)
+		err = kernel_text("/proc/self/mountinfo", &mountinfo);
+	return err ? err : memory_groups_of(cgroup, mountinfo, ret);
+}
+
+void memory_groups_free(struct memory_groups *groups)
+{
+	vec_each(group, &groups->vec)
+		free(group->path);
+	vec_free(&groups->vec);
+}
+
+/* KERNEL_UNKNOWN is larger than any limit: where one of them is not known, the other holds. */
+uint64_t memory_group_limit(const struct memory_group *group)
+{
+	return MIN(group->limit, group->high);
+}
+
+uint64_t memory_group_hard_use(const struct memory_group *group)
+{
+	if (!kernel_is_number(group->use) || !kernel_is_number(group->inactive_file))
+		return group->use;
+	return group->use - MIN(group->use, group->inactive_file);
+}
+
+uint64_t memory_group_left(const struct memory_group *group)
+{
+	uint64_t limit = memory_group_limit(group), use = memory_group_hard_use(group);
+
+	if (!kernel_is_number(limit))
+		return limit;
+	if (!kernel_is_number(use))
+		return KERNEL_UNKNOWN;
+	return limit > use ? limit - use : 0;
+}
+
+const struct memory_group *memory_groups_nearest(const struct memory_groups *groups)
+{
+	const struct memory_group *nearest = NULL;
+	uint64_t least = KERNEL_NO_LIMIT;
+
+	vec_each(group, &groups->vec) {
+		if (memory_group_left(group) < least) {
+			least = memory_group_left(group);
+			nearest = group;
+		}
+	}
+	return nearest;
+}

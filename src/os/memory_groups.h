@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The control groups whose memory limits hold for a process: its own and all above it, as far as
+ * they can be seen here. Both versions: the kernel's Documentation/admin-guide/cgroup-v2.rst and
+ * cgroup-v1/memory.rst.
+ *
+ * A figure is KERNEL_UNKNOWN if the kernel does not offer it, and a limit KERNEL_NO_LIMIT if there
+ * is none (os/kernel_text.h).
+ */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/vec.h"
+
+struct memory_group {
+	char *path;		/* as in /proc/PID/cgroup; text from outside */
+	/* Bytes, of the group with those below it. */
+	uint64_t limit;		/* the kernel kills above it: memory.max, memory.limit_in_bytes */
+	uint64_t high;		/* the kernel slows down above it: memory.high, of version 2 */
+	uint64_t use;
+	uint64_t swap_limit, swap_use;	/* version 1: of memory and swap together */
+	/* What counts as use, from memory.stat; shared memory is a part of file. */
+	uint64_t anonymous, file, shared, kernel, sockets, slab, page_tables, kernel_stacks;
+	uint64_t inactive_file;	/* the part of file that was not used lately, and goes first */
+	/* Events since the group was made. */
+	uint64_t at_limit;	/* times that the limit was met */
+	uint64_t oom_kills;
+};
+
+struct memory_groups {
+	unsigned version;	/* 1, 2; 0: no group is known */
+	char why[256];		/* not all groups are here: the reason; else "" */
+	VEC(struct memory_group) vec;	/* the process's own first, then upwards */
+};
+
+/* Read the groups of a process. If none can be seen, `why` says the reason, and vec is empty. */
+struct err *memory_groups_read(pid_t pid, struct memory_groups *ret) MUST_CHECK;
+/* The same, from the texts of /proc/PID/cgroup and of mdbg's own /proc/self/mountinfo. */
+struct err *memory_groups_of(const char *cgroup, const char *mountinfo,
+			     struct memory_groups *ret) MUST_CHECK;
+void memory_groups_free(struct memory_groups *groups);
+/* The lower one of limit and high: KERNEL_NO_LIMIT, or KERNEL_UNKNOWN. */
+uint64_t memory_group_limit(const struct memory_group *group);
+/* The use without inactive_file, which the kernel takes back before it kills. */
+uint64_t memory_group_hard_use(const struct memory_group *group);
+/* Bytes that it may still take; KERNEL_NO_LIMIT, or KERNEL_UNKNOWN. */
+uint64_t memory_group_left(const struct memory_group *group);
+/* The group that has the least left, or NULL if none has a limit. */
+const struct memory_group *memory_groups_nearest(const struct memory_groups *groups);

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The resident bytes of mappings by PAGEMAP_SCAN (Linux 6.7;
+ * Documentation/admin-guide/mm/pagemap.rst). smaps looks at each page to say by how many processes
+ * it is shared, which is what takes its time. This only reads page tables.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/ioctl.h>
+#include <sys/ioctl.h>
+
+#include "base/cleanup.h"
+#include "os/smaps.h"
+
+/* As in linux/fs.h, which may be older. */
+struct scan {
+	uint64_t size, flags, start, end, walk_end, regions, nr_regions, max_pages;
+	uint64_t category_inverted, category_mask, category_anyof, category_return;
+};
+
+struct scan_region {
+	uint64_t start, end, categories;
+};
+
+#define SCAN		_IOWR('f', 16, struct scan)
+#define IS_PRESENT	(1ull << 3)
+#define IS_SWAPPED	(1ull << 4)
+#define IS_ZERO_PAGE	(1ull << 5)	/* present, and not resident: it is the kernel's */
+#define IS_HUGE		(1ull << 6)
+#define REGIONS		4096u
+
+/* Add a region to the mappings that it lies in; *at is the first that may be. */
+static void take_region(struct smaps *smaps, const struct scan_region *region, size_t *at)
+{
+	const struct proc_maps *maps = &smaps->maps;
+
+	while (*at < maps->vec.nr && maps->vec.at[*at].end <= region->start)
+		(*at)++;
+	for (size_t i = *at; i < maps->vec.nr && maps->vec.at[i].start < region->end; i++) {
+		uint64_t start = MAX(maps->vec.at[i].start, region->start);
+		uint64_t bytes = MIN(maps->vec.at[i].end, region->end) - start;
+		uint64_t *figure = smaps->figures.at[i].figure;
+
+		if (region->categories & IS_PRESENT)
+			figure[SMAPS_RSS] += bytes;
+		if (region->categories & IS_SWAPPED)
+			figure[SMAPS_SWAP] += bytes;
+		if (region->categories & IS_PRESENT && region->categories & IS_HUGE)
+			figure[SMAPS_HUGE_ANONYMOUS] += bytes;
+	}
+}
+
+/* The kernel does not know the call, or not this form of it. */
+static struct err *scan_failed(void)
+{
+	if (errno == ENOTTY || errno == EINVAL)
+		return err_create(ERR_UNSUPPORTED, "the kernel has no PAGEMAP_SCAN");
+	return err_sys("PAGEMAP_SCAN");
+}
+
+/* Behind it are mappings of the kernel's half, such as [vsyscall], where a scan must not go. */
+static uint64_t last_address(const struct proc_maps *maps)
+{
+	for (size_t i = maps->vec.nr; i-- > 0;)
+		if (maps->vec.at[i].end <= INT64_MAX)
+			return maps->vec.at[i].end;
+	return 0;
+}
+
+static struct err *scan_all(int fd, struct smaps *smaps)
+{
+	AUTO_FREE struct scan_region *region = malloc(REGIONS * sizeof(*region));
+	struct scan scan = {
+		.size = sizeof(scan), .end = last_address(&smaps->maps),
+		.regions = (uintptr_t)region, .nr_regions = REGIONS,
+		.category_inverted = IS_ZERO_PAGE, .category_mask = IS_ZERO_PAGE,
+		.category_anyof = IS_PRESENT | IS_SWAPPED,
+		.category_return = IS_PRESENT | IS_SWAPPED | IS_HUGE,
+	};
+	size_t at = 0;
+
+	if (!region)
+		return err_nomem;
+	while (scan.start < scan.end) {
+		int got = ioctl(fd, SCAN, &scan);
+
+		if (got < 0)
+			return scan_failed();
+		for (int i = 0; i < got; i++)
+			take_region(smaps, &region[i], &at);
+		if (scan.walk_end <= scan.start)
+			break;
+		scan.start = scan.walk_end;
+	}
+	return NULL;
+}
+
+static struct err *no_figures(struct smaps *smaps)
+{
+	struct smaps_figures none = { .device = false };
+	struct err *err = NULL;
+
+	memset(none.figure, 0xff, sizeof(none.figure));
+	none.figure[SMAPS_RSS] = none.figure[SMAPS_SWAP] = none.figure[SMAPS_HUGE_ANONYMOUS] = 0;
+	for (size_t i = 0; i < smaps->maps.vec.nr && !err; i++)
+		err = vec_push(&smaps->figures, none);
+	return err;
+}
+
+struct err *smaps_scan(pid_t tid, struct smaps *ret)
+{
+	AUTO_CLOSE int fd = procfs_open(tid, "pagemap", O_RDONLY);
+	struct smaps smaps = SMAPS_INIT;
+	struct err *err = fd < 0 ? err_sys("/proc/%d/pagemap", tid) : procfs_maps(tid, &smaps.maps);
+
+	if (!err)
+		err = no_figures(&smaps);
+	if (!err)
+		err = scan_all(fd, &smaps);
+	if (err)
+		smaps_free(&smaps);
+	else
+		*ret = smaps;
+	return err;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Cells of tables for figures of the kernel: what it does not offer is `-`, and never 0. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct out;
+struct table;
+
+/* Bytes; "no limit" for KERNEL_NO_LIMIT. */
+void bytes_cell(struct table *table, const struct out *out, uint64_t bytes);
+void count_cell(struct table *table, uint64_t count);
+/* "+1536", "-1.5K", "0"; "-" if one of the two is no number. out: NULL: these are no bytes. */
+void change_cell(struct table *table, const struct out *out, uint64_t before, uint64_t now);
+void signed_cell(struct table *table, const struct out *out, bool known, int64_t change);

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Looks at the memory of the process by kind (theory in memory_use.h). */
+
+#include "session/memory_use.h"
+
+#include "base/cleanup.h"
+#include "session/private.h"
+#include "tracee/region.h"
+#include "tracee/target.h"
+
+/* Is it so large that smaps takes too long? Memory of hugetlbfs is for smaps to tell apart. */
+static bool is_large(const struct proc_status *status)
+{
+	return status->rss_kb > SESSION_MEMORY_LARGE >> 10 && !status->hugetlb_kb;
+}
+
+/* Read smaps, or what is there in place of it; *quick_ret: page tables only. */
+static struct err *read_live(struct session *session, pid_t tid, bool quick, struct smaps *ret,
+			     bool *quick_ret)
+{
+	struct err *err = quick ? smaps_scan(tid, ret) : NULL;
+
+	*quick_ret = quick && !err;
+	if (err && err->code == ERR_UNSUPPORTED)
+		err_ignore(err);
+	else if (err || quick)
+		return err;
+	err = smaps_read(tid, ret);
+	/* A kernel may be without smaps (CONFIG_PROC_PAGE_MONITOR): then only sizes are known. */
+	if (err && err->code == ERR_NOTFOUND) {
+		err_ignore(err);
+		err = session_maps(session, &ret->maps);
+	}
+	return err;
+}
+
+static struct err *read_maps(struct session *session, const struct proc_status *status, bool all,
+			     struct smaps *ret, bool *quick_ret)
+{
+	struct err *err = read_live(session, session->current->target->mem.tid,
+				    !all && is_large(status), ret, quick_ret);
+
+	if (!err && !ret->maps.vec.nr)
+		err = err_create(ERR_GONE, "process %d has ended", session->current->pid);
+	return err;
+}
+
+/* What the kernel has for the process as a whole only. */
+static struct err *add_process(struct session *session, const struct proc_status *status,
+			       struct memory_use *use)
+{
+	struct memory_sum *kernel = &use->look.kind[MEMORY_KERNEL], *all = &use->look.all;
+	struct proc_stat stat;
+	struct err *err = procfs_stat(session->current->pid, &stat);
+	uint64_t pss;
+
+	if (err)
+		return err;
+	use->min_faults = stat.min_faults;
+	use->maj_faults = stat.maj_faults;
+	if (status->page_tables_kb)
+		kernel->at[MEMORY_RSIZE] = status->page_tables_kb << 10;
+	if (use->quick) {
+		memory_use_set_locked(use, status->locked_kb << 10);
+	} else if (all->at[MEMORY_RSIZE] == MEMORY_UNKNOWN && status->has_vm) {
+		all->at[MEMORY_RSIZE] = status->rss_kb << 10;
+		all->at[MEMORY_SWAP] = status->swap_kb << 10;
+	} else {
+		err = smaps_whole_pss(session->current->target->mem.tid, &pss);
+		/* It is of a moment later, when more may be in memory. */
+		if (!err && pss != SMAPS_UNKNOWN)
+			all->at[MEMORY_PSS] = MIN(pss, all->at[MEMORY_RSIZE]);
+	}
+	return err && err->code != ERR_NOTFOUND ? err : NULL;
+}
+
+/*
+ * The bytes that blocks hold, by the log. A log that samples is scanned for it. The log of several
+ * processes does not tell what one of them holds.
+ */
+static struct err *add_held(struct session *session, struct memory_look *look)
+{
+	struct moment moment = MOMENT_INIT;
+	struct log_accounts accounts;
+	struct err *err;
+
+	if (!session_recorded(session) || !session_armed(session) || session->nr_processes > 1)
+		return NULL;
+	accounts = log_accounts_get(session_log(session));
+	look->log = log_start(session_log(session));
+	look->unrecorded = accounts.table_full + accounts.voided;
+	look->held = accounts.alloc_bytes - MIN(accounts.alloc_bytes, accounts.free_bytes);
+	if (!log_config(session_log(session)).sample)
+		return NULL;
+	err = session_moment(session, &moment);
+	if (!err)
+		look->held = moment_total(&moment).bytes;
+	moment_free(&moment);
+	return err;
+}
+
+static struct err *make(struct session *session, struct smaps *smaps, struct memory_use *ret)
+{
+	const struct target *target = session->current->target;
+	struct memory_owners owners = { .vec = VEC_INIT };
+	struct pagemap pagemap = { .fd = -1 };
+	struct err *err;
+
+	if (!target->core)
+		pagemap_open(target->mem.tid, &pagemap);
+	err = session_memory_owners(session, smaps, &pagemap, &owners);
+	if (!err)
+		err = memory_use_make(smaps, &owners, pagemap.fd < 0 ? NULL : &pagemap, ret);
+	pagemap_close(&pagemap);
+	vec_free(&owners.vec);
+	return err;
+}
+
+static struct err *use_core(struct session *session, struct memory_use *ret)
+{
+	struct smaps smaps = SMAPS_INIT;
+	struct err *err = session_maps(session, &smaps.maps);
+
+	if (!err)
+		err = make(session, &smaps, ret);
+	smaps_free(&smaps);
+	return err;
+}
+
+static struct err *use_live(struct session *session, bool all, struct memory_use *ret)
+{
+	struct smaps smaps = SMAPS_INIT;
+	struct proc_status status;
+	bool quick = false;
+	struct err *err = procfs_status(session->current->target->mem.tid, &status);
+
+	if (!err)
+		err = read_maps(session, &status, all, &smaps, &quick);
+	if (!err)
+		err = make(session, &smaps, ret);
+	smaps_free(&smaps);
+	if (err)
+		return err;
+	ret->quick = quick;
+	ret->look.time_ns = procfs_clock(CLOCK_MONOTONIC);
+	err = add_process(session, &status, ret);
+	if (!err)
+		err = add_held(session, &ret->look);
+	if (err)
+		memory_use_free(ret);
+	return err;
+}
+
+struct err *session_memory_use(struct session *session, bool all, struct memory_use *ret)
+{
+	struct err *err = session_need_view(session);
+
+	if (err)
+		return err;
+	if (session->current->target->core)
+		return use_core(session, ret);
+	err = use_live(session, all, ret);
+	if (err && err->code == ERR_PERM)
+		err = err_hint(err, "the kernel shows memory to root, and to the process' own "
+			       "user with the right to trace it; see hidepid in proc(5)");
+	return err;
+}
+
+/* What was shown of another process is no basis. */
+static struct memory_last *last_of(struct session *session)
+{
+	struct memory_last *last = &session->memory_last;
+	const struct target *target = session->current->target;
+	pid_t pid = session->current->pid;
+	uint64_t start = target ? target->start_time : 0;
+
+	if (last->pid == pid && last->start_time == start)
+		return last;
+	session_memory_forget(session);
+	last->pid = pid;
+	last->start_time = start;
+	return last;
+}
+
+void session_memory_forget(struct session *session)
+{
+	vec_free(&session->memory_last.maps);
+	session->memory_last = (struct memory_last){ .maps = VEC_INIT };
+}
+
+const struct memory_look *session_memory_last(struct session *session)
+{
+	const struct memory_last *last = last_of(session);
+
+	return last->has_look ? &last->look : NULL;
+}
+
+void session_memory_keep(struct session *session, const struct memory_look *look)
+{
+	struct memory_last *last = last_of(session);
+
+	last->look = *look;
+	last->has_look = true;
+}
+
+/* The look of 10 s ago or less, as far as a sample of the history is one. */
+static bool look_of_history(struct session *session, const struct memory_look *now,
+			    struct memory_look *ret)
+{
+	struct log *log = session_log(session);
+	const struct history_sample *sample;
+	uint64_t log_ns;
+
+	log_clock_update(log);
+	log_ns = log_clock_realtime(log, log_now());
+	sample = session_growth(session, log_ns);
+	if (!sample || !sample->rss)
+		return false;
+	*ret = (struct memory_look){
+		.time_ns = now->time_ns - MIN(now->time_ns, log_ns - sample->time_ns),
+		.all = memory_sum_unknown, .held = sample->bytes,
+	};
+	ret->all.at[MEMORY_RSIZE] = sample->rss;
+	return true;
+}
+
+static struct memory_past past_of(struct session *session)
+{
+	const struct log_history *is = session_history(session);
+	const struct history_sample *first;
+
+	if (!is || !is->history.samples.nr)
+		return (struct memory_past){ .known = false };
+	first = &is->history.samples.at[0];
+	return (struct memory_past){
+		.first_rss = first->rss, .first_held = first->bytes,
+		.peak_held = history_peak(&is->history)->bytes,
+		.known = first->rss,
+	};
+}
+
+void session_memory_verdict(struct session *session, const struct memory_look *before,
+			    const struct memory_look *now, struct memory_verdict *ret)
+{
+	struct memory_past past = { .known = false };
+	struct memory_look sampled;
+
+	if (session_state(session) == SESSION_CORE) {
+		*ret = (struct memory_verdict){
+			.kind = MEMORY_NOTHING_GROWS, .ask = "memory maps",
+			.text = "a core file is of one moment, and has the sizes of mappings only",
+		};
+		return;
+	}
+	if (now->held != MEMORY_UNKNOWN) {
+		past = past_of(session);
+		if (!before && look_of_history(session, now, &sampled))
+			before = &sampled;
+	}
+	memory_verdict(before, now, &past, ret);
+}
+
+/* The mapping that this one was; NULL: it is new. A mapping may have grown at either end. */
+static const struct memory_seen *seen_as(const struct memory_last *last, const struct proc_map *map,
+					 size_t *at)
+{
+	while (*at < last->maps.nr && last->maps.at[*at].end <= map->start)
+		(*at)++;
+	for (size_t i = *at; i < last->maps.nr && last->maps.at[i].start < map->end; i++) {
+		const struct memory_seen *seen = &last->maps.at[i];
+
+		if (seen->inode == map->inode &&
+		    (seen->start == map->start || seen->end == map->end))
+			return seen;
+	}
+	return NULL;
+}
+
+static struct err *remember_maps(struct memory_last *last, const struct memory_use *use)
+{
+	struct err *err = NULL;
+
+	vec_clear(&last->maps);
+	last->has_maps = false;
+	for (size_t i = 0; i < use->vec.nr && !err; i++) {
+		const struct memory_map *map = &use->vec.at[i];
+
+		err = vec_push(&last->maps, ((struct memory_seen){
+			map->map->start, map->map->end, map->map->inode,
+			map->sum.at[MEMORY_RSIZE] }));
+	}
+	last->has_maps = !err;
+	return err;
+}
+
+struct err *session_memory_changes(struct session *session, const struct memory_use *use,
+				   struct memory_changes *ret)
+{
+	struct memory_last *last = last_of(session);
+	struct memory_changes changes = { .known = last->has_maps, .vec = VEC_INIT };
+	struct err *err = NULL;
+	size_t at = 0;
+
+	for (size_t i = 0; i < use->vec.nr && !err; i++) {
+		const struct memory_map *map = &use->vec.at[i];
+		const struct memory_seen *seen = seen_as(last, map->map, &at);
+		uint64_t was = seen ? seen->rsize : 0, is = map->sum.at[MEMORY_RSIZE];
+
+		if (is == MEMORY_UNKNOWN || was == MEMORY_UNKNOWN)
+			is = was = 0;
+		err = vec_push(&changes.vec, (int64_t)(is - was));
+	}
+	if (!err)
+		err = remember_maps(last, use);
+	if (err)
+		vec_free(&changes.vec);
+	else
+		*ret = changes;
+	return err;
+}

@@ -1,0 +1,491 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# memory system and memory watch: the machine, compared with other witnesses; limits of control groups, and the script
+# that is in time before one.
+
+# The figures of a file with lines "NAME: NUMBER kB" or "NAME NUMBER", in bytes or as they are.
+proc kernel_table {path} {
+	set table [dict create]
+	foreach line [split [slurp $path] \n] {
+		if {[regexp {^([^: ]+):? +(\d+)( kB)?$} $line -> name number kb]} {
+			dict set table $name [expr {$kb eq "" ? $number : $number << 10}]
+		}
+	}
+	return $table
+}
+
+# The body of a case within a control group that has this limit of memory, as $group. It is a child of the test's own
+# group of version 1 or 2, or of the root of its mount; skipped where none can be made.
+proc with_group {limit body} {
+	set folder ""
+	foreach line [split [slurp /proc/self/mountinfo] \n] {
+		if {![regexp {^\S+ \S+ \S+ / (\S+) .* - (cgroup2?) \S+ (\S+)$} $line -> mount type options]} {
+			continue
+		}
+		if {$type eq "cgroup" && "memory" in [split $options ,]} {
+			set folder $mount
+			set file memory.limit_in_bytes
+			break
+		}
+		if {$type eq "cgroup2" && [file exists $mount/cgroup.subtree_control] &&
+		    "memory" in [slurp $mount/cgroup.subtree_control]} {
+			set folder $mount
+			set file memory.max
+		}
+	}
+	if {$folder eq ""} {
+		skip "no control groups with memory are mounted"
+	}
+	set group $folder/mdbg-test-[pid]
+	if {[catch {file mkdir $group; spit_into $group/$file $limit} why]} {
+		catch {exec rmdir $group}
+		skip "no control group can be made: $why"
+	}
+	uplevel 1 [list set group $group]
+	try {
+		uplevel 1 $body
+	} finally {
+		# A case that failed has left its target.
+		foreach pid [slurp $group/cgroup.procs] {
+			exec kill -KILL $pid
+		}
+		until {[string trim [slurp $group/cgroup.procs]] eq ""} 30
+		exec rmdir $group
+	}
+}
+
+# Write to a file of the kernel, which is not made.
+proc spit_into {path text} {
+	set chan [open $path {WRONLY}]
+	puts $chan $text
+	close $chan
+}
+
+# `what` of an answer of mdbg::memory_system.
+proc machine {m args} {
+	return [live_value $m "dict get \[mdbg::memory_system limit 0\] $args"]
+}
+
+# Is mdbg's figure between what a witness says before and after?
+proc agrees {m key witness} {
+	set before [uplevel 1 $witness]
+	set is [machine $m $key]
+	set after [uplevel 1 $witness]
+	return [expr {$is >= min($before, $after) && $is <= max($before, $after)}]
+}
+
+# Is it within 1 MB of a column of atop? That takes a moment to begin.
+proc near_atop {m key atop column} {
+	regexp -line {^MEM .*$} [exec $atop -P MEM 1 1] words
+	set words [lrange $words 6 end]
+	return [expr {abs([lindex $words 0] * [lindex $words $column] - [machine $m $key]) < 1 << 20}]
+}
+
+# The same figure by mdbg and by /proc before and after. Other programs are at work meanwhile, so it is tried until the two
+# of /proc agree.
+case machine-agrees-with-proc 60 {
+	set m [live_start]
+	foreach {key name} {
+		total MemTotal free MemFree available MemAvailable anonymous AnonPages locked Mlocked cached Cached
+		shared Shmem buffers Buffers slab Slab slabreclaimable SReclaimable slabunreclaimable SUnreclaim
+		pagetables PageTables stacks KernelStack percpu Percpu vmalloc VmallocUsed committed Committed_AS
+		commitlimit CommitLimit swaptotal SwapTotal swapfree SwapFree
+	} {
+		until {[agrees $m $key {dict get [kernel_table /proc/meminfo] $name}]} 30
+	}
+	# What only grows lies between.
+	foreach {key name} {faults pgfault majorfaults pgmajfault pageout pgpgout pagein pgpgin swapin pswpin swapout pswpout
+		oomkills oom_kill} {
+		set before [dict get [kernel_table /proc/vmstat] $name]
+		set is [machine $m $key]
+		set after [dict get [kernel_table /proc/vmstat] $name]
+		check {$before <= $is && $is <= $after} {$key: $before, mdbg says $is, $after}
+	}
+	foreach {key names} {scanned {pgscan_kswapd pgscan_direct pgscan_khugepaged pgscan_proactive}
+		reclaimed {pgsteal_kswapd pgsteal_direct pgsteal_khugepaged pgsteal_proactive}} {
+		set vmstat [kernel_table /proc/vmstat]
+		set before 0
+		foreach name $names {
+			if {[dict exists $vmstat $name]} {
+				incr before [dict get $vmstat $name]
+			}
+		}
+		set is [machine $m $key]
+		check {$is >= $before} {$key: $before, then mdbg says $is}
+	}
+	live_end $m
+}
+
+# What is printed has a figure or `-` for each question, and its source; no process is needed.
+case machine-text 60 {
+	set text [mdbg_ok -c "memory system" -c "memory system limit 0"]
+	foreach line {
+		{^Changes and rates are over \S+ m?s\.$}
+		{^total +\d+ +0  /proc/meminfo MemTotal$}
+		{^  not reclaimable +\d+ +[+-]?\d+  /proc/meminfo SUnreclaim$}
+		{^socket buffers +\d+ +[+-]?\d+  /proc/net/sockstat mem$}
+		{^pages scanned +[0-9.]+ +\d+  /proc/vmstat pgscan_\*$}
+		{^page faults +[0-9.]+ +\d+  /proc/vmstat pgfault$}
+		{^pressure, some wait +(-|[0-9.]+ %) +(-|[0-9.]+ %)  /proc/pressure/memory some$}
+		{^OOM kills +(-|\d+) +(-|[+-]?\d+)  /proc/vmstat oom_kill$}
+		{^Processes that hold most, of \d+ that can be seen \(/proc/PID/stat\):$}
+		{^Control groups: there is no process whose groups to show\.$}
+		{^Changes and rates are since it was last asked, \S+ m?s ago\.$}
+	} {
+		check {[regexp -line $line $text]} {no line $line: $text}
+	}
+	check {[regexp -all -line {^Processes that hold most} $text] == 1} {limit 0 has processes: $text}
+	foreach words {{limit} {limit -1} {limit x} {limit 1 2} {all}} {
+		mdbg -c "memory system $words"
+		check_refused 1 "memory system: " "usage: memory system"
+	}
+	check {[regexp {^\s*(processes) (\{.*\})} [mdbg_ok -c "puts \[dict filter \[mdbg::memory_system limit 2\] key processes\]"] -> - list]} {$::out}
+	check {[llength [lindex $list 0]] == 2} {limit 2: $list}
+}
+
+# The figure of a column of free, in bytes, and what mdbg says at the same moment.
+case machine-agrees-with-free 30 {
+	set free [need free]
+	set m [live_start]
+	foreach {key row column} {total Mem 0 free Mem 2 shared Mem 3 available Mem 5 swaptotal Swap 0} {
+		until {[agrees $m $key {free_figure $free $row $column}]} 30
+	}
+	live_end $m
+}
+
+proc free_figure {free row column} {
+	regexp -line "^$row: +(.*)\$" [exec $free -b] -> rest
+	return [lindex [regexp -all -inline {\S+} $rest] $column]
+}
+
+# sar counts the same faults in a second, between two moments that lie within mdbg's. LC_ALL: its columns have names.
+case machine-agrees-with-sar 60 {
+	set sar [need sar]
+	set m [live_start]
+	machine $m faults
+	set first [clock milliseconds]
+	set text [exec env LC_ALL=C S_TIME_FORMAT=ISO $sar -B -r 1 2]
+	set interval [live_value $m "set ::is \[mdbg::memory_system limit 0\]; dict get \$::is interval"]
+	check {$interval >= 2 && $interval <= ([clock milliseconds] - $first) / 1000.0 + 1} {$interval s}
+	set faults [expr {[live_value $m "dict get \$::is rate faults"] * $interval}]
+	check {[regexp -line {^Average: +([0-9.]+) +([0-9.]+) +([0-9.]+) +([0-9.]+)} $text -> in out all major]} {$text}
+	# Two seconds of sar are within mdbg's interval.
+	check {$faults >= 0.98 * 2 * $all} {sar saw $all faults a second for 2 s, mdbg $faults in $interval s}
+	check {[regexp {kbmemfree.*?\nAverage: +(\d+) +(\d+)} $text -> free available]} {$text}
+	set total [machine $m total]
+	check {abs(($free << 10) - [machine $m free]) < $total / 4} {sar has $free KB free, mdbg [machine $m free]}
+	live_end $m
+}
+
+# atop's line of the machine, in pages, at about the same moment.
+case machine-agrees-with-atop 60 {
+	set atop [need atop]
+	set m [live_start]
+	set text [exec $atop -P MEM 1 1]
+	check {[regexp -line {^MEM .*$} $text words]} {$text}
+	lassign [lrange $words 6 end] page total
+	check {$total * $page == [machine $m total]} {atop: $words}
+	foreach {key column} {slab 5 cached 3 buffers 4} {
+		until {[near_atop $m $key $atop $column]} 40
+	}
+	live_end $m
+}
+
+# Buffers of sockets that nobody reads: the machine has less memory, no process has more.
+case machine-outside-the-process 60 {
+	set t [start sockets]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	set sockets [machine $m sockets]
+	set rss [live_value $m "dict get \[mdbg::memory\] rsize"]
+	set written [lindex [order $t "fill 20"] 0]
+	set now [live_value $m "set ::is \[mdbg::memory_system limit 3\]; dict get \$::is sockets"]
+	check {$now - $sockets > $written / 2} {$written bytes were written, socket buffers grew by [expr {$now - $sockets}]}
+	check {[live_value $m "dict get \$::is change sockets"] > $written / 2} {no change}
+	check {abs([live_value $m "dict get \[mdbg::memory\] rsize"] - $rss) < 4 << 20} {the process has grown}
+	check {[pid_of $t] ni [lmap one [live_value $m "dict get \$::is grown"] {dict get $one pid}]} {it is among those that grow}
+	order $t drain
+	until {[machine $m sockets] < $now - $written / 2} 30
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+# The limit above the process: its figures are the kernel's, and when it is reached comes from the present rate.
+case machine-limit-of-a-group 90 {
+	with_group 256M {
+		set t [start cases]
+		spit_into $group/cgroup.procs [pid_of $t]
+		set m [live_start -p [pid_of $t]]
+		set is [live_value $m "set ::is \[mdbg::memory_system limit 0\]"]
+		set own [lindex [dict get $is groups] 0]
+		check {[dict get $is why] eq ""} {$is}
+		check {[file tail [dict get $own path]] eq [file tail $group]} {$own}
+		check {[dict get $own limit] == 256 << 20 && [dict get $is nearest] eq [dict get $own path]} {$own}
+		check {[dict get $own use] > 0 && [dict get $own left] > 0} {$own}
+		check {[dict get $own rate] eq "-" && [dict get $own reached] eq "-"} {a rate from one look: $own}
+		order $t "burst 100000"
+		set own [lindex [dict get [live_value $m "mdbg::memory_system limit 0"] groups] 0]
+		check {[dict get $own use] > 20000000 && [dict get $own anonymous] > 20000000} {$own}
+		check {[dict get $own rate] > 0 && [dict get $own reached] > 0} {no rate: $own}
+		check {abs([dict get $own left] / [dict get $own rate] - [dict get $own reached]) < 1} {$own}
+		order $t "burst 10000"
+		set text [live $m "memory system"]
+		check {[regexp -line "^The nearest limit is that of \\S*[file tail $group]: \\d+ bytes are left of 268435456 \\(memory\\..*\\)\\.$" $text]} {$text}
+		check {[regexp -line {^It is (not )?reached (in|at) } $text]} {$text}
+		check {[regexp -line {^Against it count: anonymous \d+, files and shared memory \d+, } $text]} {$text}
+		check {[regexp -line {^/ +no limit } $text] || [string match "*(version 2)*" $text]} {the root has a limit: $text}
+		live_end $m
+		order $t drain
+		finish $t
+	}
+}
+
+case script-before-oom-usage 60 {
+	check_usage before-oom.tcl {{} {-percent 0} {-percent 101} {-seconds -1} {-every 0} {-every x} {-limit 0} {-p} {-wrong 1}
+		{a.html b.html} {/no/such/folder/a.html}}
+}
+
+# A leaker takes 8 MB a second below a limit of 96 MB. The script names its function while it still runs, and then it is
+# killed as it would have been.
+case script-before-oom 120 {
+	with_group 96M {
+		set t [start cases]
+		spit_into $group/cgroup.procs [pid_of $t]
+		set m [begin_script before-oom.tcl -p [pid_of $t] -every 0.2 $::tmp/last.html]
+		check {[string match "process [pid_of $t] is watched, *" [hear $m]]} {no first line}
+		order $t frames
+		set said [hear $m 60]
+		check {[regexp {^\d{4}-\d\d-\d\d [0-9:]+ process \d+: control group \S+ has \d+ bytes left of 100663296} $said]} {$said}
+		set sites ""
+		while {![string match "the report is *" [set line [hear $m 60]]]} {
+			append sites $line \n
+		}
+		# In time: it is alive when the report is there.
+		check {[is_alive [pid_of $t]]} {killed before the report was written: $said}
+		check {[end_script $m] eq {exit 23}} {[slurp $::tmp/script.err]}
+		check {[regexp {#1 [^#]* in read_frame\(|#1 [^#]* in read_frame } $sites]} {$sites}
+		check {[string match "*read_frame*" [slurp $::tmp/last.html]]} {the report does not name it}
+		until {![is_alive [pid_of $t]]} 60
+		check {[ending $t] eq {signal SIGKILL}} {it was not killed}
+	}
+}
+
+# A process that ends, with no limit near.
+case script-before-oom-not-near 60 {
+	set t [start cases]
+	set m [begin_script before-oom.tcl -p [pid_of $t] -percent 100 -seconds 0]
+	hear $m
+	finish $t
+	check {[end_script $m] eq {exit 0}} {[slurp $::tmp/script.err]}
+}
+
+# --- memory watch -------------------------------------------------------------------------------------------------
+
+# The next reading of a watch: its lines up to the empty one.
+proc hear_memory {chan} {
+	set lines {}
+	while {[set line [hear $chan]] ne ""} {
+		lappend lines $line
+	}
+	return $lines
+}
+
+# A column of the process's line, or the figure behind a word of MEM, SWP or PAG.
+proc memory_column {lines name} {
+	set at [lsearch -exact [regexp -all -inline {\S+} [lindex $lines 1]] $name]
+	return [lindex [regexp -all -inline {\S+} [lindex $lines 2]] $at]
+}
+
+proc memory_word {lines line word} {
+	set text [lsearch -inline -glob $lines "$line  *"]
+	check {[regexp "  $word (\\S+)" $text -> figure]} {no $word of $line: $lines}
+	return $figure
+}
+
+# What is taken between readings is what they say; a first reading has nothing to compare with.
+case memory-watch-in-a-pipe 60 {
+	set t [start cases]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	puts $m "memory watch 0.1"
+	set first [hear_memory $m]
+	check {[regexp {^\d{4}-\d\d-\d\d [0-9:]+$} [lindex $first 0]]} {$first}
+	check {[memory_column $first PID] == [pid_of $t] && [memory_column $first CMD] eq "cases"} {$first}
+	foreach name {MINFLT MAJFLT VGROW RGROW} {
+		check {[memory_column $first $name] eq "-"} {$name of the first reading: $first}
+	}
+	check {[memory_word $first PAG scan] eq "-" && [memory_word $first MEM tot] == [dict get [kernel_table /proc/meminfo] MemTotal]} {$first}
+	order $t "burst 100000"
+	set size [memory_column $first RSIZE]
+	set grown 0
+	set faults 0
+	while {$grown <= 20000000} {
+		set lines [hear_memory $m]
+		incr grown [memory_column $lines RGROW]
+		incr faults [memory_column $lines MINFLT]
+	}
+	check {[memory_column $lines RSIZE] - $size == $grown} {from $size by $grown to $lines}
+	check {[memory_column $lines VSIZE] - [memory_column $first VSIZE] > 10000000} {$first, $lines}
+	# At least a fault for every page, unless the pages are huge.
+	check {$faults > $grown / (2 << 20)} {$faults faults for $grown bytes}
+	check {[regexp {  over \S+ m?s$} [lindex $lines 0]]} {$lines}
+	check {[memory_word $lines PAG oomkill] == 0 && [memory_word $lines MEM slab] > 0 && [memory_word $lines SWP vmcom] > 0} {$lines}
+	check {[lsearch -glob $lines "Verdict: *"] >= 0} {$lines}
+	# Ctrl-C is its end, and no error; nor is it mdbg's.
+	exec kill -INT [pid $m]
+	live_answer $m 20
+	check {[live_value $m mdbg::pid] == [pid_of $t]} {mdbg is gone}
+	set text [live $m "memory watch 0.1 3"]
+	check {[regexp -all -line {^MEM  tot } $text] == 3 && [string first "\x1b" $text] < 0} {3 readings: $text}
+	live_end $m
+	check_state $before [pid_of $t]
+	order $t drain
+	finish $t
+}
+
+case memory-watch-from-a-script 60 {
+	set t [start cases]
+	set pid [pid_of $t]
+	foreach words {{} {0} {-1} {1e99} {x} {1 0} {1 -1} {1 1e99} {1 x} {1 2 3}} {
+		mdbg -p $pid -c "memory watch $words"
+		check_refused 1 "memory watch: " "usage: memory watch SECONDS"
+		check {$::out eq ""} {memory watch $words prints $::out}
+	}
+	check {[mdbg_ok -limit 20 -p $pid -c "memory watch 0.1 | head -n 1" -c "puts behind"] ne ""} {nothing}
+	check {[string match "*\nbehind\n" $::out]} {$::out}
+	# It needs no probes.
+	set text [mdbg_ok -p $pid -c "malloc off" -c "memory watch 0.1 2"]
+	check {[regexp -all -line {^PAG  scan } $text] == 2} {$text}
+	finish $t
+	mdbg -c "memory watch 1"
+	check_refused 1 "no process" "attach PID"
+}
+
+# The process ends between two readings, and mdbg is ended.
+case memory-watch-ends 60 {
+	foreach {signal want} {INT {exit 0} TERM {exit 143}} {
+		set t [start cases]
+		set before [state [pid_of $t]]
+		set m [open |[list {*}[mdbg_command -q -p [pid_of $t] -c "memory watch 0.1"] 2> $::tmp/err] r]
+		hear_memory $m
+		exec kill -$signal [pid $m]
+		until {![is_alive [pid $m]]}
+		set end [ending $m]
+		check {$end eq $want} {after SIG$signal: $end: [slurp $::tmp/err]}
+		check_state $before [pid_of $t]
+		finish $t
+	}
+	set t [start cases]
+	set m [open |[list {*}[mdbg_command -p [pid_of $t] -c "memory watch 0.1"] 2> $::tmp/err] r]
+	hear_memory $m
+	finish $t
+	until {![is_alive [pid $m]]}
+	check {[ending $m] eq {exit 0}} {when the process ended: [slurp $::tmp/err]}
+	check {[string match "*process * ended with status 0*" [slurp $::tmp/err]]} {[slurp $::tmp/err]}
+}
+
+# Drawn in place, in a terminal that is narrower than the lines: nothing is cut off.
+case memory-watch-in-place 60 {
+	set t [start cases]
+	at_prompt $t {
+		send "quit\r"
+		ended 0
+		set env(TERM) xterm
+		set stty_init "noflsh columns 80 rows 24"
+		begin
+		send "memory watch 0.2\r"
+		see "?1049h"
+		see "MEM  tot"
+		see "pgtab "
+		see "oomkill "
+		see "  over 2"
+		see "Verdict: "
+		send "q"
+		see "?1049l"
+		see "MEM  tot"
+		see "(mdbg) "
+		send "quit\r"
+		ended 0
+	}
+	finish $t
+}
+
+# Sizes of the process as atop has them. It takes the resident size from /proc/PID/stat, where the kernel leaves out what
+# the processors have not handed in yet: some pages for each.
+case memory-watch-agrees-with-atop 60 {
+	set atop [need atop]
+	set t [start cases]
+	order $t "burst 100000"
+	set m [live_start -p [pid_of $t]]
+	set lines [split [live $m "memory watch 1 1"] \n]
+	check {[regexp -line "^PRM .* [pid_of $t] \\(cases\\) \\S+ (\\d+) (\\d+) (\\d+) " [exec $atop -P PRM 1 1] -> page vsize rsize]} {atop does not know it}
+	check {$vsize << 10 == [memory_column $lines VSIZE]} {atop: $vsize KB, $lines}
+	check {abs(($rsize << 10) - [memory_column $lines RSIZE]) < 4 << 20 && $rsize > 20000} {atop: $rsize KB, $lines}
+	live_end $m
+	order $t drain
+	finish $t
+}
+
+# Readings of a process of 265 MB take less than half a percent of a core more than an mdbg that waits, at the same time: so
+# the other work of this machine, which makes both slower, does not count.
+case memory-watch-cost 90 {
+	skip_if_sanitized "its sanitizers take more"
+	foreach {name command} {watches "memory watch 1 30" waits "wait 30"} {
+		lappend targets [set t [start cases]]
+		order $t "burst 1000000"
+		lappend all [set m [open |[list {*}[mdbg_command -q -p [pid_of $t] -c "puts begun; flush stdout" -c $command] 2> $::tmp/$name] r]]
+		check {[hear $m] eq "begun"} {$name: [slurp $::tmp/$name]}
+	}
+	lassign $all watches waits
+	hear_memory $watches
+	hear_memory $watches
+	set begun [list [processor_ms [pid $watches]] [processor_ms [pid $waits]]]
+	for {set nr 0} {$nr < 9} {incr nr} {
+		hear_memory $watches
+	}
+	set watched [expr {[processor_ms [pid $watches]] - [lindex $begun 0]}]
+	set waited [expr {[processor_ms [pid $waits]] - [lindex $begun 1]}]
+	note "memory watch 1: $watched ms of processor time in 9 s; wait: $waited ms"
+	check {$watched - $waited < 45} {9 readings took $watched ms, waiting $waited ms}
+	foreach m $all t $targets {
+		exec kill -INT [pid $m]
+		until {![is_alive [pid $m]]}
+		ending $m
+		order $t drain
+		finish $t
+	}
+}
+
+# What all threads of a process have had of a processor.
+proc processor_ms {pid} {
+	set ns 0
+	foreach path [glob /proc/$pid/task/*/schedstat] {
+		incr ns [lindex [slurp $path] 0]
+	}
+	return [expr {$ns / 1000000}]
+}
+
+# --- what is not permitted, or not there --------------------------------------------------------------------------
+
+# Processes of others are hidden, and there are neither pressure, vmstat nor control groups: the rest is answered.
+case machine-not-permitted 60 {
+	unshared -m
+	set setpriv [need setpriv]
+	set shell [spit $::tmp/hide.sh {
+		mount --make-rprivate / && mount -t proc -o hidepid=2 proc /proc && mount --bind /dev/null /proc/vmstat || exit 77
+		[ ! -e /proc/pressure ] || mount -t tmpfs none /proc/pressure || exit 77
+		[ ! -d /sys/fs/cgroup ] || umount -R /sys/fs/cgroup || exit 77
+		exec setpriv --reuid 65534 --regid 65534 --clear-groups "$@"
+	}]
+	set program [file join $::tmp mdbg]
+	file copy $::mdbg_program $program
+	file attributes $program -permissions 0755
+	file attributes $::tmp -permissions 0755
+	if {[catch {exec unshare -m sh $shell $program -n -q -c "memory system" < /dev/null 2>@1} text options]} {
+		skip "no namespace to hide in: $text"
+	}
+	check {[regexp -line {^total +\d+ +0  } $text]} {$text}
+	check {[regexp -line {^page faults +- +-  } $text] && [regexp -line {^OOM kills +- +-  } $text]} {$text}
+	check {[regexp -line {^pressure, some wait +- +-  } $text]} {$text}
+	check {[regexp -line {^Processes that hold most, of 1 that can be seen} $text]} {$text}
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Memory of each kind, N megabytes of it at an order; what is made stays, and is resident unless
+ * said otherwise.
+ *
+ *	heap N		blocks of 1000 bytes, which are kept
+ *	burst N		the same, and all but the last one are freed
+ *	reserve N	blocks of 100,000 bytes that are not written to
+ *	touch		the reserved blocks are written to
+ *	mapped N	blocks of 1 MB, which malloc maps on their own
+ *	anonymous N	mapped without malloc, and named `pool`
+ *	alias N		a memory file of 64 MB, mapped N times: resident each time, and there once
+ *	shared N	a System V segment, which is gone with the process
+ *	file PATH	all of it, mapped and read
+ *	locked N	anonymous memory, locked
+ *	stack N		kilobytes on the first thread's stack
+ *	ended N		N threads that write to 200 KB of their stacks, end, and are not joined
+ *	threads N	N threads that do so and stay
+ *	lwps		the LWP ids of those
+ *	hide		from now on only root may look at the process
+ *	verify		checks the blocks
+ *	quit
+ *
+ * Each is answered by `ok`, or by `bad WHY`.
+ */
+#include "target.h"
+
+#include <alloca.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/shm.h>
+#include <sys/stat.h>
+
+#ifndef PR_SET_VMA
+#define PR_SET_VMA		0x53564d41
+#define PR_SET_VMA_ANON_NAME	0
+#endif
+
+#define MB		(1l << 20)
+#define SMALL		1000
+#define RESERVED	100000
+#define ON_STACK	(200 << 10)
+#define THREADS_MAX	64
+
+struct node {
+	struct node *next;
+	size_t size;
+	char rest[];
+};
+
+static struct node *kept, *reserved;
+static pid_t lwp[THREADS_MAX];
+static int nr_lwps;
+static atomic_int written;	/* threads that have written to their stacks */
+
+static NOINLINE void push(struct node **list, size_t size)
+{
+	struct node *node = malloc(size);
+
+	if (!node)
+		_exit(98);
+	KEEP(node);
+	node->next = *list;
+	node->size = size;
+	*list = node;
+}
+
+static void keep(long bytes)
+{
+	for (; bytes > 0; bytes -= SMALL) {
+		push(&kept, SMALL);
+		canary_fill(kept->rest, SMALL - sizeof(*kept));
+	}
+}
+
+/* The last one stays, so that the heap cannot shrink. */
+static void burst(long bytes)
+{
+	struct node *before = kept, *next;
+
+	keep(bytes);
+	for (struct node *node = kept->next; node != before; node = next) {
+		next = node->next;
+		free(node);
+	}
+	kept->next = before;
+}
+
+static void reserve(long bytes)
+{
+	for (; bytes > 0; bytes -= RESERVED)
+		push(&reserved, RESERVED);
+}
+
+static void touch(void)
+{
+	for (struct node *node = reserved; node; node = node->next)
+		memset(node->rest, 1, node->size - sizeof(*node));
+}
+
+static void make_mapped(long bytes)
+{
+	for (; bytes > 0; bytes -= MB) {
+		push(&kept, MB);
+		memset(kept->rest, 1, MB - sizeof(*kept));
+		canary_fill(kept->rest, MB - sizeof(*kept));
+	}
+}
+
+static bool anonymous(size_t size, int flags)
+{
+	char *at = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+
+	if (at == MAP_FAILED)
+		return false;
+	prctl(PR_SET_VMA, PR_SET_VMA_ANON_NAME, at, size, "pool");
+	memset(at, 1, size);
+	return true;
+}
+
+static bool shared(size_t size)
+{
+	int id = shmget(IPC_PRIVATE, size, IPC_CREAT | 0600);
+	char *at = id < 0 ? (void *)-1 : shmat(id, NULL, 0);
+
+	if (id >= 0)
+		shmctl(id, IPC_RMID, NULL);
+	if (at == (void *)-1)
+		return false;
+	memset(at, 1, size);
+	return true;
+}
+
+static bool alias(int nr)
+{
+	int fd = memfd_create("alias", MFD_CLOEXEC);
+	bool done = fd >= 0 && !ftruncate(fd, 64 * MB);
+
+	for (int i = 0; i < nr && done; i++)
+		done = mmap(NULL, 64 * MB, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd,
+			    0) != MAP_FAILED;
+	close(fd);
+	return done;
+}
+
+static bool map_file(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	char *at, sum = 0;
+
+	if (fd < 0 || fstat(fd, &st))
+		return false;
+	at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+	close(fd);
+	if (at == MAP_FAILED)
+		return false;
+	for (off_t i = 0; i < st.st_size; i += 4096)
+		sum += at[i];
+	KEEP(sum);
+	return true;
+}
+
+static NOINLINE void use_stack(size_t bytes)
+{
+	char *at = alloca(bytes);
+
+	memset(at, 1, bytes);
+	KEEP(at);
+}
+
+static void *run_thread(void *arg)
+{
+	use_stack(ON_STACK);
+	if (arg)
+		*(pid_t *)arg = my_lwp();
+	written++;
+	while (arg)
+		pause();
+	return NULL;
+}
+
+/* All of them have written to their stacks; those that are to end have ended. */
+static bool make_threads(int nr, bool stay)
+{
+	int before = written;
+	pthread_t thread;
+
+	if (nr < 1 || nr_lwps + nr > THREADS_MAX)
+		return false;
+	for (int i = 0; i < nr; i++)
+		if (pthread_create(&thread, NULL, run_thread, stay ? &lwp[nr_lwps++] : NULL))
+			_exit(98);
+	while (written < before + nr)
+		nap_us(1000);
+	while (!stay) {
+		struct stat st;
+
+		if (!stat("/proc/self/task", &st) && st.st_nlink == (nlink_t)nr_lwps + 3)
+			break;
+		nap_us(1000);
+	}
+	return true;
+}
+
+static bool all_well(void)
+{
+	for (const struct node *node = kept; node; node = node->next)
+		if (!canary_holds(node->rest, node->size - sizeof(*node)))
+			return false;
+	return true;
+}
+
+static bool obey(const char *line)
+{
+	const char *n = strchr(line, ' ');
+	long bytes = n ? atol(n) * MB : 0;
+
+	if (after(line, "heap"))
+		keep(bytes);
+	else if (after(line, "burst"))
+		burst(bytes);
+	else if (after(line, "reserve"))
+		reserve(bytes);
+	else if (after(line, "touch"))
+		touch();
+	else if (after(line, "mapped"))
+		make_mapped(bytes);
+	else if (after(line, "anonymous"))
+		return anonymous((size_t)bytes, 0);
+	else if (after(line, "alias"))
+		return alias((int)(bytes / MB));
+	else if (after(line, "locked"))
+		return anonymous((size_t)bytes, MAP_LOCKED);
+	else if (after(line, "shared"))
+		return shared((size_t)bytes);
+	else if (after(line, "file"))
+		return map_file(n ? n + 1 : "");
+	else if (after(line, "stack"))
+		use_stack((size_t)bytes >> 10);
+	else if (after(line, "ended"))
+		return make_threads((int)(bytes / MB), false);
+	else if (after(line, "threads"))
+		return make_threads((int)(bytes / MB), true);
+	else if (after(line, "hide"))
+		return !prctl(PR_SET_DUMPABLE, 0);
+	else
+		return after(line, "verify") && all_well();
+	return true;
+}
+
+int main(void)
+{
+	const char *line;
+
+	/* Else the threshold grows with the first block that is freed. */
+	mallopt(M_MMAP_THRESHOLD, 256 << 10);
+	say_ready();
+	while ((line = hear()) && !after(line, "quit")) {
+		if (after(line, "lwps")) {
+			for (int i = 0; i < nr_lwps; i++)
+				say("%d", lwp[i]);
+			say("end %d", nr_lwps);
+		} else {
+			say(obey(line) ? "ok" : "bad %s", line);
+		}
+	}
+	return 0;
+}

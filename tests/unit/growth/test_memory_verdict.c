@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What is said to grow, by two looks. */
+
+#include "growth/memory_verdict.h"
+
+#include <string.h>
+
+#include "unit.h"
+
+void suite_memory_verdict(void);
+
+#define MB	(1ull << 20)
+
+/* A process with 10 MB in each kind, and 8 MB in blocks. */
+static struct memory_look look_at(uint64_t seconds)
+{
+	struct memory_look look = { .time_ns = seconds * 1000000000, .by_kind = true,
+				    .divided = true, .held = 8 * MB };
+
+	for (unsigned kind = 0; kind < MEMORY_KINDS; kind++)
+		for (unsigned i = 0; i < MEMORY_FIGURES; i++)
+			look.kind[kind].at[i] = i == MEMORY_SWAP ? 0 : 10 * MB;
+	for (unsigned i = 0; i < MEMORY_FIGURES; i++)
+		look.all.at[i] = MEMORY_KINDS * look.kind[0].at[i];
+	return look;
+}
+
+static void grow(struct memory_look *look, enum memory_kind kind, int64_t virtual, int64_t resident)
+{
+	look->kind[kind].at[MEMORY_VSIZE] += (uint64_t)virtual;
+	look->kind[kind].at[MEMORY_RSIZE] += (uint64_t)resident;
+	look->all.at[MEMORY_VSIZE] += (uint64_t)virtual;
+	look->all.at[MEMORY_RSIZE] += (uint64_t)resident;
+}
+
+static void check(const struct memory_look *before, const struct memory_look *now,
+		  const struct memory_past *past, enum memory_verdict_kind kind, const char *ask)
+{
+	struct memory_verdict verdict;
+
+	memory_verdict(before, now, past, &verdict);
+	CU_ASSERT_EQUAL(verdict.kind, kind);
+	CU_ASSERT_STRING_EQUAL(verdict.ask, ask);
+	CU_ASSERT_TRUE(strlen(verdict.text) > 10);
+}
+
+static void test_first(void)
+{
+	struct memory_look now = look_at(20);
+
+	check(NULL, &now, NULL, MEMORY_SECOND_LOOK, "memory");
+	now.held = MEMORY_UNKNOWN;
+	check(NULL, &now, NULL, MEMORY_SECOND_LOOK, "memory");
+}
+
+static void test_nothing(void)
+{
+	struct memory_look before = look_at(10), now = look_at(20);
+	struct memory_verdict verdict;
+
+	check(&before, &now, NULL, MEMORY_NOTHING_GROWS, "memory system");
+	grow(&now, MEMORY_HEAP, 60 << 10, 60 << 10);
+	check(&before, &now, NULL, MEMORY_NOTHING_GROWS, "memory system");
+	grow(&now, MEMORY_ANONYMOUS, -5 * (int64_t)MB, -5 * (int64_t)MB);
+	check(&before, &now, NULL, MEMORY_NOTHING_GROWS, "memory system");
+	/* mdbg's own log is not the process' growth. */
+	grow(&now, MEMORY_OWN, 50 * MB, 50 * MB);
+	memory_verdict(&before, &now, NULL, &verdict);
+	CU_ASSERT_EQUAL(verdict.kind, MEMORY_NOTHING_GROWS);
+	CU_ASSERT_EQUAL(verdict.ns, 10000000000ull);
+	/* What is little of much is nothing. */
+	CU_ASSERT_EQUAL(memory_verdict_least(0), 64 << 10);
+	CU_ASSERT_EQUAL(memory_verdict_least(8ull << 30), 2 * MB);
+	CU_ASSERT_EQUAL(memory_verdict_least(MEMORY_UNKNOWN), 64 << 10);
+}
+
+static void test_heap(void)
+{
+	struct memory_look before = look_at(10), now = look_at(20);
+
+	grow(&now, MEMORY_HEAP, 4 * MB, 4 * MB);
+	grow(&now, MEMORY_STACKS, 0, MB);
+	now.held += 3 * MB;
+	check(&before, &now, NULL, MEMORY_HEAP_GROWS, "malloc sites sort growth");
+	/* A burst: blocks hold no more than before, and the heap has been extended for it. */
+	now.held = before.held + MB;
+	check(&before, &now, NULL, MEMORY_HEAP_FREE, "malloc trim");
+	now.held = before.held - MB;
+	check(&before, &now, NULL, MEMORY_HEAP_FREE, "malloc trim");
+	/* What blocks that are mapped on their own hold is not held in the heap. */
+	now.held = before.held + 4 * MB;
+	now.kind[MEMORY_MAPPED].at[MEMORY_VSIZE] += 4 * MB;
+	check(&before, &now, NULL, MEMORY_HEAP_FREE, "malloc trim");
+	now.kind[MEMORY_MAPPED].at[MEMORY_VSIZE] -= 4 * MB;
+	/* A log that is full, or that is not there, decides nothing. */
+	now.unrecorded = 1;
+	check(&before, &now, NULL, MEMORY_HEAP_UNCLEAR, "malloc");
+	now.unrecorded = 0;
+	now.log = 1;		/* `malloc reset`, or another attach */
+	check(&before, &now, NULL, MEMORY_HEAP_UNCLEAR, "malloc");
+	now.log = 0;
+	before.held = MEMORY_UNKNOWN;
+	check(&before, &now, NULL, MEMORY_HEAP_UNCLEAR, "malloc");
+	/* Blocks that were there before are written to for the first time. */
+	before = look_at(10);
+	now = look_at(20);
+	grow(&now, MEMORY_HEAP, 0, 4 * MB);
+	check(&before, &now, NULL, MEMORY_HEAP_TOUCHED, "malloc sites sort bytes");
+}
+
+static void test_kinds(void)
+{
+	static const struct {
+		enum memory_kind kind;
+		const char *ask;
+	} expected[] = {
+		{ MEMORY_MAPPED, "malloc sites heap == mmap sort growth" },
+		{ MEMORY_ANONYMOUS, "growth mmap" }, { MEMORY_STACKS, "thread" },
+		{ MEMORY_MAIN_STACK, "where" }, { MEMORY_FILES, "memory maps" },
+		{ MEMORY_SHARED, "growth shm" }, { MEMORY_DEVICE, "memory maps" },
+		{ MEMORY_KERNEL, "memory maps" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {
+		struct memory_look before = look_at(10), now = look_at(20);
+		struct memory_verdict verdict;
+
+		grow(&now, expected[i].kind, MB, MB);
+		grow(&now, MEMORY_HEAP, MB / 2, MB / 2);
+		memory_verdict(&before, &now, NULL, &verdict);
+		CU_ASSERT_EQUAL(verdict.kind, MEMORY_KIND_GROWS);
+		CU_ASSERT_EQUAL(verdict.which, expected[i].kind);
+		CU_ASSERT_EQUAL(verdict.bytes, MB);
+		CU_ASSERT_STRING_EQUAL(verdict.ask, expected[i].ask);
+	}
+}
+
+/* A mapping that was anonymous and is heap now has not grown. */
+static void test_not_divided(void)
+{
+	struct memory_look before = look_at(10), now = look_at(20);
+
+	now.divided = false;
+	grow(&now, MEMORY_HEAP, 5 * MB, 5 * MB);
+	grow(&now, MEMORY_ANONYMOUS, -5 * (int64_t)MB, -5 * (int64_t)MB);
+	check(&before, &now, NULL, MEMORY_NOTHING_GROWS, "memory system");
+	grow(&now, MEMORY_ANONYMOUS, 4 * MB, 4 * MB);
+	check(&before, &now, NULL, MEMORY_HEAP_UNCLEAR, "growth mmap");
+	now.held += 3 * MB;
+	check(&before, &now, NULL, MEMORY_HEAP_GROWS, "malloc sites sort growth");
+	now.held = MEMORY_UNKNOWN;
+	check(&before, &now, NULL, MEMORY_HEAP_UNCLEAR, "malloc");
+}
+
+/* Pages that are swapped out have not gone; what is only mapped counts if nothing else does. */
+static void test_swap_and_virtual(void)
+{
+	struct memory_look before = look_at(10), now = look_at(20);
+	struct memory_verdict verdict;
+
+	grow(&now, MEMORY_ANONYMOUS, 0, -2 * (int64_t)MB);
+	now.kind[MEMORY_ANONYMOUS].at[MEMORY_SWAP] += 5 * MB;
+	grow(&now, MEMORY_STACKS, 80 * MB, 0);
+	memory_verdict(&before, &now, NULL, &verdict);
+	CU_ASSERT_EQUAL(verdict.which, MEMORY_ANONYMOUS);
+	CU_ASSERT_EQUAL(verdict.bytes, 3 * MB);
+	now.kind[MEMORY_ANONYMOUS].at[MEMORY_SWAP] -= 5 * MB;
+	memory_verdict(&before, &now, NULL, &verdict);
+	CU_ASSERT_EQUAL(verdict.kind, MEMORY_KIND_GROWS);
+	CU_ASSERT_EQUAL(verdict.which, MEMORY_STACKS);
+	CU_ASSERT_EQUAL(verdict.bytes, 80 * MB);
+}
+
+/* A sample of the history is a look without kinds. */
+static void test_history(void)
+{
+	struct memory_look before = { .time_ns = 10000000000, .held = 8 * MB,
+				      .all = memory_sum_unknown };
+	struct memory_look now = look_at(20);
+
+	before.all.at[MEMORY_RSIZE] = now.all.at[MEMORY_RSIZE];
+	check(&before, &now, NULL, MEMORY_SECOND_LOOK, "memory");
+	now.all.at[MEMORY_RSIZE] += 4 * MB;
+	check(&before, &now, NULL, MEMORY_SECOND_LOOK, "memory");
+	now.held += 3 * MB;
+	check(&before, &now, NULL, MEMORY_HEAP_GROWS, "malloc sites sort growth");
+	now.unrecorded = 3;
+	check(&before, &now, NULL, MEMORY_SECOND_LOOK, "memory");
+}
+
+/* The heap of 10 MB keeps what a burst of 30 MB has left. */
+static void test_kept(void)
+{
+	struct memory_past past = { .first_rss = MB, .first_held = 0, .peak_held = 30 * MB,
+				    .known = true };
+	struct memory_look before = look_at(10), now = look_at(20);
+	struct memory_verdict verdict;
+
+	before.held = now.held = MB;
+	now.kind[MEMORY_MAPPED].at[MEMORY_VSIZE] = before.kind[MEMORY_MAPPED].at[MEMORY_VSIZE] = 0;
+	memory_verdict(NULL, &now, &past, &verdict);
+	CU_ASSERT_EQUAL(verdict.kind, MEMORY_HEAP_FREE);
+	CU_ASSERT_EQUAL(verdict.bytes, 8 * MB);		/* 1 MB held, 1 MB older */
+	check(&before, &now, &past, MEMORY_HEAP_FREE, "malloc trim");
+	/* Blocks from before the attach may hold all of it. */
+	past.first_rss = 10 * MB;
+	check(&before, &now, &past, MEMORY_NOTHING_GROWS, "memory system");
+	/* Blocks never held more. */
+	past.first_rss = MB;
+	past.peak_held = MB;
+	check(&before, &now, &past, MEMORY_NOTHING_GROWS, "memory system");
+	past.peak_held = 30 * MB;
+	now.held = MEMORY_UNKNOWN;
+	check(&before, &now, &past, MEMORY_NOTHING_GROWS, "memory system");
+}
+
+void suite_memory_verdict(void)
+{
+	CU_pSuite suite = CU_add_suite("verdict", NULL, NULL);
+
+	CU_add_test(suite, "the first look", test_first);
+	CU_add_test(suite, "nothing grows", test_nothing);
+	CU_add_test(suite, "the heap", test_heap);
+	CU_add_test(suite, "other kinds", test_kinds);
+	CU_add_test(suite, "heaps that are not known", test_not_divided);
+	CU_add_test(suite, "swapped out, or only mapped", test_swap_and_virtual);
+	CU_add_test(suite, "the history alone", test_history);
+	CU_add_test(suite, "what a burst has left", test_kept);
+}
