@@ -35,7 +35,8 @@ enum held_kind { HELD_BRK, HELD_MMAP, HELD_SHM, HELD_KINDS };
 struct held_piece {
 	uint64_t start, end;
 	uint64_t since;
-	uint64_t until;			/* of a piece that is gone: when another call had its place */
+	/* of a piece that is gone: when another call had its place */
+	uint64_t until;
 	/* where the mapping of its call would begin now, if all of it had moved with this piece */
 	uint64_t base;
 	uint64_t time;			/* of its call: time stamp */

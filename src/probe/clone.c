@@ -77,8 +77,9 @@ static struct err *copy_probe(const struct probes *parent, struct probes *child,
 
 	/* What a child maps is not recorded; so the text of these is as in its file again. */
 	if (!err && probe_is_growth(from) && from->state == PROBE_ACTIVE)
-		return patch_undo_text_entry(&child->target->mem,
-					     &parent->target->region->journal->entry[from->text_entry]);
+		return patch_undo_text_entry(
+			&child->target->mem,
+			&parent->target->region->journal->entry[from->text_entry]);
 	if (err || !module || probe_is_growth(from))
 		return err;
 	probe = malloc(sizeof(*probe));

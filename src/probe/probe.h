@@ -170,7 +170,7 @@ struct probes {
 	 * probes_modules_changed is called.
 	 */
 	bool watch_loader;
-	unsigned growth;		/* functions that are probed for growth (growth_functions.h) */
+	unsigned growth;		/* kinds of growth_functions.h that are probed */
 	uint8_t process;		/* its number in the log */
 	/* the user's own, for modules that come; NULL: none */
 	const struct user_functions *users;

@@ -95,7 +95,8 @@ static void print_ended(const struct session_growth_view *view, const struct log
 		const struct held_piece *piece = piece_of(&view->pieces, thread);
 
 		if (piece && log_stack_whole(log, piece->stack) == stack)
-			out_f(out, "    stack of thread 0x%" PRIx64 " (ended, not joined)\n", thread);
+			out_f(out, "    stack of thread 0x%" PRIx64 " (ended, not joined)\n",
+			      thread);
 	}
 }
 

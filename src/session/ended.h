@@ -3,8 +3,8 @@
  * Threads that have ended and that nobody has joined: their control blocks and stacks stay.
  *
  * glibc (from 2.34 on) keeps the control blocks of all threads in two lists of _rtld_global, one
- * for stacks of its own and one for those that the program has given; a third one, its cache, has the
- * stacks that are free. A thread goes from the first to the cache when it is joined, or ends
+ * for stacks of its own and one for those that the program has given; a third one, its cache, has
+ * the stacks that are free. A thread goes from the first to the cache when it is joined, or ends
  * detached. The kernel sets its id to 0 when it has ended, and glibc a bit in cancelhandling before
  * that. So who is in one of the two lists with that bit, and without an id, has ended and was not
  * joined. Where all this lies, glibc tells debuggers (_thread_db_*). Another libc, or an older

@@ -308,8 +308,8 @@ static struct err *put_all_in(struct session *session, unsigned kinds)
 }
 
 /*
- * When the probes of an earlier mdbg were replaced, some of ours may have got no place yet. What went
- * by meanwhile is not known, so nothing that was held before is.
+ * When the probes of an earlier mdbg were replaced, some of ours may have got no place yet. What
+ * went by meanwhile is not known, so nothing that was held before is.
  */
 static void mend(struct session *session)
 {

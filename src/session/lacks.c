@@ -32,7 +32,8 @@ static bool is_lacking(const struct probe *probe)
 /* It has a breakpoint although a jump was asked for. */
 static bool is_slower(const struct probes *probes, const struct probe *probe)
 {
-	return probe_of_allocator(probe) && probe_records(probe) && probe->engine == PROBE_BREAKPOINT &&
+	return probe_of_allocator(probe) && probe_records(probe) &&
+	       probe->engine == PROBE_BREAKPOINT &&
 	       probes->policy == PROBE_AUTO && !probes->process && *probe->why;
 }
 
@@ -117,7 +118,8 @@ static void tell_group(struct session *session, struct probes *probes, struct pr
 static bool any_gives(const struct probes *probes)
 {
 	vec_each_value(probe, &probes->all) {
-		if (probe_of_allocator(probe) && probe->fn->role != ALLOC_FREE && probe_records(probe))
+		if (probe_of_allocator(probe) && probe->fn->role != ALLOC_FREE &&
+		    probe_records(probe))
 			return true;
 	}
 	return false;
