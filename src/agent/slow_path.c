@@ -228,3 +228,11 @@ ENTRY void agent_unknown_free(uint64_t block, uint64_t sp, const struct agent_pr
 	ledger_unknown_free(&call, said);
 	agent_thread_let_go(thread);
 }
+
+uint32_t record_stack(const struct agent_probe *probe, struct agent_thread *thread, uint64_t sp,
+		      const uint64_t *saved)
+{
+	struct ledger_call call = call_of(probe->state, probe, thread, sp, 0, saved);
+
+	return env_walk(&call, probe->state->ledger.depth);
+}

@@ -20,6 +20,10 @@ uint64_t record_release(uint64_t block, uint64_t sp, const struct agent_probe *p
 void sample_leave(struct agent_frame *frame, const struct agent_probe *probe);
 uint64_t sample_release(uint64_t block, uint64_t sp, const struct agent_probe *probe);
 
+/* The id of the stack of a call, whose SP at entry and saved RBP and RBX these are. */
+uint32_t record_stack(const struct agent_probe *probe, struct agent_thread *thread, uint64_t sp,
+		      const uint64_t *saved);
+
 static inline bool enabled(const struct agent_state *state)
 {
 	return LIKELY(state) && LIKELY(__atomic_load_n(&state->enabled, __ATOMIC_RELAXED));

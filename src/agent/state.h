@@ -94,6 +94,17 @@ struct agent_frame {
 };
 
 /*
+ * The same frame of a thunk that lays six arguments (thunk_spec.wide): all of them as they were at
+ * entry. The two words are the time of the entry, and thread and stack (growth.c).
+ */
+struct agent_wide_frame {
+	uint64_t bp, bx, r11, r10, r9, r8, di, si, dx, cx, ax, pad;
+	uint64_t entered, who;
+	uint64_t arg[6], spare;
+	uint64_t return_address;
+};
+
+/*
  * Bytes from SP to the CFA, after the call of the displaced prologue and after that of the agent.
  */
 #define AGENT_THUNK_CFA		((5 + 1) * 8)
@@ -119,6 +130,7 @@ enum agent_role {			/* as enum alloc_role */
 	AGENT_RESIZE,
 	AGENT_FREE,
 	AGENT_NEW_BY_REF,
+	AGENT_GROWTH,			/* growth.c; `call` says which */
 };
 
 struct agent_state;
@@ -131,6 +143,7 @@ struct agent_probe {
 	int8_t size, count, ptr;
 	uint8_t fast;				/* enum agent_fast: agent_probe_fast() */
 	struct ledger_function ledger;		/* if `entered`, its thunk calls agent_enter */
+	uint8_t call;				/* AGENT_GROWTH: enum growth_call */
 };
 
 struct agent_thread {
@@ -204,5 +217,13 @@ uint64_t agent_release(uint64_t block, uint64_t sp, const struct agent_probe *pr
 void agent_unknown_free(uint64_t block, uint64_t sp, const struct agent_probe *probe, uint64_t bp,
 			uint64_t bx, uint64_t said);
 
+/*
+ * The same two for a function of AGENT_GROWTH, whose thunk is wide (growth.c). In agent_offsets.h
+ * as AGENT_GROWTH_ENTER, AGENT_GROWTH_LEAVE.
+ */
+uint64_t agent_growth_enter(struct agent_wide_frame *frame, const struct agent_probe *probe);
+void agent_growth_leave(struct agent_wide_frame *frame, const struct agent_probe *probe);
+
 _Static_assert(sizeof(struct agent_frame) == 18 * 8, "frame");
+_Static_assert(sizeof(struct agent_wide_frame) == 22 * 8, "frame");
 _Static_assert(offsetof(struct agent_thread, ledger) == 0, "the one is the other");

@@ -117,6 +117,8 @@ struct thunk_spec {
 	uint64_t nothrow_call;		/* 0, or the nothrow form */
 	uint64_t nothrow;		/* any address */
 	uint8_t nr_args;		/* 1 or 2 */
+	/* THUNK_ENTER without a nothrow form only: the frame has six arguments, not three. */
+	bool wide;
 };
 
 struct thunk {

@@ -26,6 +26,7 @@ enum complete {
 	COMPLETE_EXPORT,	/* a format, a file, and those of sites */
 	COMPLETE_SITES,		/* by, FILTER, sort, limit, since, at */
 	COMPLETE_DIFF,		/* a moment or a file */
+	COMPLETE_GROWTH,	/* kinds, FILTER, limit */
 	COMPLETE_COMMANDS,
 	COMPLETE_SETTINGS,
 	COMPLETE_SIGNALS,
@@ -41,6 +42,8 @@ enum cmd_flags {
 	CMD_RAW		= 1 << 1,	/* the rest of a prompt line is its one word, as it is */
 	CMD_SILENT	= 1 << 2,	/* prints nothing itself: call->out is NULL */
 	CMD_EACH	= 1 << 3,	/* takes `-each VAR BODY` after its other words (each.h) */
+	/* It has subcommands, and arguments of its own: a word that is no subcommand is one. */
+	CMD_WORDS	= 1 << 4,
 };
 
 #define CMD_ANY	(-1)		/* max_args: no limit */
@@ -83,6 +86,7 @@ struct cmd {
 	X(malloc_check) X(malloc_sites) X(malloc_mark) X(malloc_diff) X(malloc_watch)	\
 	X(malloc_leaks) X(malloc_stale)							\
 	X(malloc_trim) X(malloc_on) X(malloc_off) X(malloc_reset)			\
+	X(growth) X(growth_start) X(growth_log) X(growth_stop)				\
 	X(export) X(report)								\
 	X(probe) X(probe_alloc) X(probe_free) X(probe_delete)				\
 	X(memory) X(memory_maps) X(memory_watch) X(memory_system)			\
@@ -92,7 +96,7 @@ struct cmd {
 	X(api_allocations) X(api_freespace) X(api_sites) X(api_leaks) X(api_stale)	\
 	X(api_find) X(api_check) X(api_trim) X(api_probes) X(api_lacks) X(api_export)	\
 	X(api_mark) X(api_diff) X(api_history) X(api_memory) X(api_memory_maps)		\
-	X(api_memory_system)								\
+	X(api_memory_system) X(api_growth)						\
 	X(api_frames) X(api_threads) X(api_where) X(api_maps) X(api_modules)		\
 	X(api_read) X(api_symbol) X(api_on)
 

@@ -106,9 +106,12 @@ struct err *cmd_find(int nr, const char *const *words, const struct cmd **ret, i
 			matches = 1;
 	}
 	if (has_subs && nr > 1 && !is_argument(words[1])) {
-		if (matches != 1)
+		if (!matches && base && base->flags & CMD_WORDS)
+			match = NULL;
+		else if (matches != 1)
 			return unknown_subcommand(words[0], words[1], matches);
-		base = match;
+		else
+			base = match;
 	}
 	*ret = base;
 	*used_ret = base && base == match ? 2 : 1;

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "cmd/alias.h"
+#include "cmd/growth.h"
 #include "cmd/query.h"
 #include "cmd/settings.h"
 #include "cmd/shell.h"
@@ -229,6 +230,12 @@ static void offer_arguments(struct shell *shell, const struct cmd *cmd, int nr,
 			*files = offer_formats(nr, matches);
 		else
 			offer_filter(shell, nr - 2, words + 2, true, matches);
+		break;
+	case COMPLETE_GROWTH:
+		if (!nr || word_index(words[nr - 1], growth_words) >= 0)
+			offer_list(matches, growth_words);
+		if (cmd->flags & CMD_FILTER)
+			offer_filter(shell, nr, words, false, matches);
 		break;
 	case COMPLETE_DIFF:
 		offer_moments(shell, matches);

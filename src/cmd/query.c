@@ -10,6 +10,8 @@
 
 #define ALL_ATTRS	((1u << FILTER_ATTRS) - 1)
 #define NAME_ATTRS	(1u << FILTER_FUNCTION | 1u << FILTER_MODULE)
+#define GROWTH_ATTRS	(1u << FILTER_ADDRESS | 1u << FILTER_SIZE | 1u << FILTER_THREAD |	\
+			 1u << FILTER_TIME | 1u << FILTER_AGE | NAME_ATTRS)
 #define CHUNK_ATTRS	(1u << FILTER_ADDRESS | 1u << FILTER_SIZE | 1u << FILTER_HEAP)
 
 const char *const query_by[] = {
@@ -406,6 +408,16 @@ struct err *query_sites(const struct call *call, struct query *query)
 	query->limit = spec.limit;
 	query->sort = spec.sort;
 	return err ? err : build_sites(call, query, &spec);
+}
+
+struct err *query_growth(const struct call *call, struct query *query)
+{
+	struct err *err = begin(call, query);
+
+	if (!err)
+		err = filter_parse(query->argc, (const char *const *)query->argv, GROWTH_ATTRS,
+				   &query->filter, &query->order, NULL);
+	return !err && query->order.sorted ? call_bad_word("sort") : err;
 }
 
 struct err *query_walk(const struct call *call, bool blocks, struct query *query)

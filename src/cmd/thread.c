@@ -4,9 +4,14 @@
 #include "cmd/cmd.h"
 
 #include <inttypes.h>
+
+#include "base/cleanup.h"
 #include "cmd/shell.h"
 #include "cmd/values.h"
 #include "report/text_table.h"
+#include "report/traceback.h"
+#include "session/ended.h"
+#include "session/growth.h"
 
 pid_t frames_current_thread(const struct shell *shell)
 {
@@ -49,22 +54,66 @@ static struct err *print_threads(const struct call *call, const struct session_t
 	return table_print(&table, call->out);
 }
 
-static struct err *run(struct call *call)
+/* Print the stack of the call that has mapped the stack of a thread, if growth has seen it. */
+static struct err *print_mapped_by(struct stack_texts *texts,
+				   const struct session_growth_view *view, uint64_t thread,
+				   struct out *out)
+{
+	vec_each(piece, &view->pieces.vec) {
+		if (thread < piece->start || thread >= piece->end)
+			continue;
+		out_text(out, "    its stack was mapped by\n        ");
+		return stack_texts_print(texts, piece->stack, out);
+	}
+	return NULL;
+}
+
+static struct err *print_ended(struct call *call, const struct ended_threads *ended)
+{
+	CLEANUP(session_growth_view_free) struct session_growth_view view = { .mapped = 0 };
+	struct stack_texts texts;
+	struct err *err = NULL;
+
+	if (session_growth_kinds(call->session))
+		err = session_growth_view(call->session, &view);
+	if (err)
+		return err;
+	stack_texts_init(&texts, call->session, 8);
+	for (size_t i = 0; !err && i < ended->vec.nr; i++) {
+		out_f(call->out, "thread 0x%" PRIx64 " (ended, not joined)\n", ended->vec.at[i]);
+		err = print_mapped_by(&texts, &view, ended->vec.at[i], call->out);
+	}
+	stack_texts_free(&texts);
+	return err;
+}
+
+static struct err *list(struct call *call)
 {
 	struct session_threads threads = { .vec = VEC_INIT };
+	struct ended_threads ended = { .vec = VEC_INIT };
+	struct err *err = session_threads(call->session, &threads);
+
+	if (!err)
+		err = print_threads(call, &threads);
+	if (!err)
+		err = session_ended_threads(call->session, &ended);
+	if (!err)
+		err = print_ended(call, &ended);
+	vec_free(&threads.vec);
+	vec_free(&ended.vec);
+	return err;
+}
+
+static struct err *run(struct call *call)
+{
 	struct err *err;
 	pid_t lwp;
 
-	if (call->argc) {
-		err = call_thread(call, call->argv[0], &lwp);
-		if (!err)
-			call->shell->thread = lwp;
-		return err;
-	}
-	err = session_threads(call->session, &threads);
+	if (!call->argc)
+		return list(call);
+	err = call_thread(call, call->argv[0], &lwp);
 	if (!err)
-		err = print_threads(call, &threads);
-	vec_free(&threads.vec);
+		call->shell->thread = lwp;
 	return err;
 }
 
@@ -74,7 +123,12 @@ const struct cmd cmd_thread = {
 	.brief		= "list the threads, or choose one for `where` and `registers`",
 	.help		= "THREAD is an LWP id or a pthread_t. STATE is that of /proc: R\n"
 			  "running, S sleeping, D uninterruptible, T and t stopped, Z ended.\n"
-			  "The chosen thread is marked by a star.\n",
+			  "The chosen thread is marked by a star. Threads that have ended and that\n"
+			  "nobody has joined are listed behind them by pthread_t (glibc 2.34 and\n"
+			  "later): their stacks stay mapped. If `growth start mmap` was there before,\n"
+			  "the call that has mapped such a stack is shown; glibc uses stacks of\n"
+			  "joined threads again, so it may have been the pthread_create of another\n"
+			  "thread.\n",
 	.need		= call_need_view,
 	.run		= run,
 	.max_args	= 1,

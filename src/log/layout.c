@@ -6,6 +6,7 @@
 #include "log/deferred.h"
 #include "log/directory.h"
 #include "log/free_history.h"
+#include "log/growth_ring.h"
 #include "log/journal.h"
 #include "log/stack_table.h"
 #include "log/unknown_free.h"
@@ -81,6 +82,14 @@ static void cut_deferred(struct log *log, uint64_t *at)
 		(struct deferred_copy *)cut(log, at, (uint64_t)log->nr_deferred * DEFERRED_BYTES);
 }
 
+/* They get at most a thirty-second of the region. */
+static void cut_growth(struct log *log, uint64_t *at)
+{
+	log->nr_growth = power_of_two(log->size / 32 / sizeof(struct log_growth_slot));
+	log->growth = (struct log_growth_slot *)cut(log, at,
+						    log->nr_growth * sizeof(*log->growth));
+}
+
 /*
  * It gets addresses for all the memory that is left, and so do the tables. What only finds its
  * pages is taken from the share of both. The map has a page at least; entries without a place lead
@@ -138,7 +147,7 @@ bool log_layout(void *base, uint64_t size, uint64_t header_offset, struct log *r
 	ret->size = size;
 	ret->nr_tables = 0;
 	ret->newest = 0;
-	ret->reserved = (struct log_reserved){ 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
+	ret->reserved = (struct log_reserved){ 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
 	ret->stack_levels = 0;
 	ret->header = (struct log_header *)cut(ret, &at, LOG_HEADER_SIZE);
 	ret->hint = (uint64_t *)cut(ret, &at, LOG_HINTS * sizeof(*ret->hint));
@@ -150,6 +159,7 @@ bool log_layout(void *base, uint64_t size, uint64_t header_offset, struct log *r
 	ret->counting_filter = cut(ret, &at, LOG_COUNTING_FILTER);
 	cut_freed(ret, &at);
 	cut_deferred(ret, &at);
+	cut_growth(ret, &at);
 	cut_directory(ret, &at);
 	cut_tables(ret, at);
 	return true;

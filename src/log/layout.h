@@ -22,6 +22,7 @@
  *			frees		struct log_free_slot[nr_frees]	(free_history.h)
  *			deferred	struct deferred_table, struct deferred_copy[nr_deferred]
  *					(deferred.h)
+ *			growth		struct log_growth_slot[nr_growth]	(growth_ring.h)
  *			extent map	uint64_t[extent_mask + 1]	(directory.h)
  *			extents		struct directory_extent[nr_extents]
  *			directory	struct directory_line[nr_extents * DIRECTORY_LINES]
@@ -87,6 +88,7 @@ struct log_header {
 	uint64_t gap;		/* time stamp of log_note_gap, by mdbg */
 	uint64_t free_history;	/* frees that are remembered (free_history.h), by mdbg */
 	uint64_t near_size;	/* UINT64_MAX: not known (log_set_near_size), by mdbg */
+	uint64_t growth_kinds, growth_first, growth_start, growth_brk;	/* growth_ring.h, by mdbg */
 
 	/* Written by all writers; each on a line of its own. */
 	uint32_t tables __attribute__((aligned(64)));	/* allocation tables in use, 1 at least */
@@ -96,6 +98,7 @@ struct log_header {
 	/* ever put into each ring */
 	uint64_t unknown_frees[LOG_UNKNOWN_FREE_KINDS] __attribute__((aligned(64)));
 	uint64_t frees __attribute__((aligned(64)));	/* the same */
+	uint64_t growth __attribute__((aligned(64)));	/* the same */
 	/* directory.h: places taken; and is there an address whose extent has found no place? */
 	uint64_t extents __attribute__((aligned(64)));
 	uint64_t dense;		/* pages */

@@ -38,6 +38,7 @@ struct directory_extent;
 struct directory_line;
 struct deferred_table;
 struct log_free_slot;
+struct log_growth_slot;
 struct log_unknown_free_slot;
 
 struct log_table {
@@ -50,7 +51,7 @@ struct log_table {
 struct log_reserved {
 	uint64_t header, threads, thread_index, stack_index, stack_directory, arena, unknown_frees,
 		     counting_filter,
-		freed, deferred, extents, tables;
+		freed, deferred, growth, extents, tables;
 	uint64_t places;	/* of the directory, from the first on (directory.h) */
 };
 
@@ -90,6 +91,8 @@ struct log {
 	uint32_t nr_deferred;		/* copies that there is room for; DEFERRED_COPIES at most */
 	struct log_free_slot *freed;
 	uint32_t nr_frees;		/* that there is room for; LOG_FREES_MAX at most */
+	struct log_growth_slot *growth;
+	uint64_t nr_growth;		/* a power of two */
 	struct log_table table[LOG_TABLES];
 	struct log_reserved reserved;
 };

@@ -19,6 +19,7 @@
 #include "log/deferred.h"
 #include "log/directory.h"
 #include "log/free_history.h"
+#include "log/growth_ring.h"
 #include "log/registry.h"
 #include "log/stack_table.h"
 #include "log/unknown_free.h"
@@ -32,6 +33,7 @@
 #define THREADS_AHEAD		512
 #define THREAD_INDEX_CALL	(64ull << 10)
 #define STACKS_AHEAD		8192
+#define GROWTH_AHEAD		8192
 #define TABLE_BYTES_CALL	(16ull << 20)
 #define PLACES_CALL		16u
 #define WINDOWS_LOOKED_AT	128u
@@ -197,6 +199,17 @@ static struct err *reserve_deferred(struct log *log)
 	return err;
 }
 
+/* The slots that are in use, and the next ones; once the ring is full, all of them. */
+static struct err *reserve_growth(struct log *log)
+{
+	uint64_t used = MIN(log_growth_next(log), log->nr_growth);
+
+	if (!log_growth_run(log).kinds)
+		return NULL;
+	return advance(log->growth, &log->reserved.growth,
+		       MIN(used + GROWTH_AHEAD, log->nr_growth) * sizeof(*log->growth));
+}
+
 struct err *log_reserve(struct log *log, uint64_t bytes)
 {
 	uint64_t stacks = bytes / 8;
@@ -218,6 +231,8 @@ struct err *log_reserve(struct log *log, uint64_t bytes)
 			      free_history_kept(log) * sizeof(*log->freed));
 	if (!err)
 		err = reserve_deferred(log);
+	if (!err)
+		err = reserve_growth(log);
 	if (!err && !log->header->sample)
 		err = reserve_directory(log);
 	if (!err)

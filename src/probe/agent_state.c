@@ -22,7 +22,8 @@
 #include "tracee/tcb.h"
 
 _Static_assert((int)ALLOC_NEW == AGENT_NEW && (int)ALLOC_RESIZE == AGENT_RESIZE &&
-	       (int)ALLOC_FREE == AGENT_FREE && (int)ALLOC_NEW_BY_REF == AGENT_NEW_BY_REF,
+	       (int)ALLOC_FREE == AGENT_FREE && (int)ALLOC_NEW_BY_REF == AGENT_NEW_BY_REF &&
+	       (int)ALLOC_GROWTH == AGENT_GROWTH,
 	       "roles are handed to the agent as they are");
 
 static struct err *write_part(struct probes *probes, size_t offset, size_t len)
@@ -144,6 +145,7 @@ struct err *state_add_probe(struct probes *probes, struct probe *probe, bool ent
 		.size = fn->size,
 		.count = fn->count,
 		.ptr = fn->ptr,
+		.call = fn->call,
 		.ledger = event_function(probes, probe, entered),
 	};
 	entry->fast = (uint8_t)agent_probe_fast(probes->state, entry);

@@ -27,6 +27,7 @@ enum alloc_role {
 	ALLOC_FREE,		/* ptr is freed */
 	/* stores a new block's address at ptr and returns 0 (posix_memalign) */
 	ALLOC_NEW_BY_REF,
+	ALLOC_GROWTH,		/* no allocator's: growth_functions.h */
 };
 
 #define ALLOC_NO_ARG	(-1)
@@ -46,6 +47,7 @@ struct alloc_function {
 	/* calls malloc in the standard C++ libraries, and is not probed there */
 	bool cxx;
 	bool user;		/* named by the user (user_functions.h) */
+	uint8_t growth, call;	/* of ALLOC_GROWTH: its kind, and enum growth_call */
 };
 
 #define ALLOCATOR_FILES		2u

@@ -117,6 +117,8 @@ static enum thunk_kind thunk_kind(const struct probes *probes, const struct prob
 {
 	if (probe->fn->role == ALLOC_FREE)
 		return THUNK_FREE;
+	if (probe->fn->role == ALLOC_GROWTH)
+		return THUNK_ENTER;
 	if (probe->nothrow || probe->fn->role == ALLOC_RESIZE ||
 	    (probes->state->ledger.sample && may_lead_on(probe)))
 		return THUNK_ENTER;
@@ -142,6 +144,11 @@ static struct err *build_thunk(struct probes *probes, struct probe *probe, uint8
 	};
 	struct err *err;
 
+	if (probe_is_growth(probe)) {
+		spec.enter = probes->agent + AGENT_GROWTH_ENTER;
+		spec.leave = probes->agent + AGENT_GROWTH_LEAVE;
+		spec.wide = true;
+	}
 	if (probe->nothrow && !probes->state->threads)
 		return err_create(ERR_UNSUPPORTED,
 				  "it throws, and threads of this program cannot be told apart");
@@ -352,7 +359,7 @@ struct err *probes_arm(struct probes *probes, struct remote *remote)
 		err = probe->state == PROBE_PLANNED ? put_in(probes, probe) : NULL;
 		if (err)
 			probe_refuse(probe, err->msg, err->hint);
-		active += probe->state == PROBE_ACTIVE && probe->fn;
+		active += probe->state == PROBE_ACTIVE && probe_of_allocator(probe);
 	}
 	if (!active)
 		return err_hint(

@@ -49,7 +49,7 @@ void probe_refuse(struct probe *probe, const char *why, const char *hint)
 void probe_no_jump(const struct probes *probes, struct probe *probe, const char *why)
 {
 	probe->engine = PROBE_BREAKPOINT;
-	if (probes->policy == PROBE_ONLY_JUMP)
+	if (probes->policy == PROBE_ONLY_JUMP || probe_is_growth(probe))
 		probe_refuse(probe, why, "");
 	else
 		snprintf(probe->why, sizeof(probe->why), "no jump: %.400s", why);
@@ -201,6 +201,20 @@ static bool in_two_pages(const struct choice *choice)
 	return start / PAGE != (start + patch_len(choice) - 1) / PAGE;
 }
 
+/*
+ * Does a patch that displaces these instructions cover a system call of a function whose threads
+ * may wait in it?
+ */
+static bool covers_syscall(const struct probe *probe, const struct displaced *displaced)
+{
+	static const uint8_t call[] = { 0x0f, 0x05 };
+
+	for (size_t i = 0; probe_is_growth(probe) && i < displaced->nr; i++)
+		if (!memcmp(probe->expect + displaced->insn[i].from, call, sizeof(call)))
+			return true;
+	return false;
+}
+
 static struct err *check_way(const struct choice *choice)
 {
 	const struct arch *arch = choice->probes->target->arch;
@@ -225,6 +239,8 @@ static struct err *check_way(const struct choice *choice)
 			     &displaced);
 	if (err)
 		return err;
+	if (covers_syscall(probe, &displaced))
+		return err_create(ERR_UNSUPPORTED, "its system call would lie under the patch");
 	if (engine_of(choice->way) == PROBE_JUMP && in_two_pages(choice))
 		return err_create(ERR_UNSUPPORTED, "it would lie in two pages");
 	if (engine_of(choice->way) == PROBE_JUMP && !arguments_fit(probe->fn))
@@ -239,6 +255,8 @@ static bool is_wanted(const struct choice *choice)
 
 	if (!choice->probe->fn)		/* the loader's hook */
 		return !jump;
+	if (probe_is_growth(choice->probe))
+		return jump && policy != PROBE_ONLY_BREAKPOINT;
 	return policy == PROBE_AUTO || jump == (policy == PROBE_ONLY_JUMP);
 }
 

@@ -75,7 +75,12 @@ static struct err *copy_probe(const struct probes *parent, struct probes *child,
 	struct probe *probe;
 	struct err *err = vec_reserve(&child->all, 1);
 
-	if (err || !module)
+	/* What a child maps is not recorded; so the text of these is as in its file again. */
+	if (!err && probe_is_growth(from) && from->state == PROBE_ACTIVE)
+		return patch_undo_text_entry(
+			&child->target->mem,
+			&parent->target->region->journal->entry[from->text_entry]);
+	if (err || !module || probe_is_growth(from))
 		return err;
 	probe = malloc(sizeof(*probe));
 	if (!probe)

@@ -36,6 +36,8 @@ static void give_up(const struct probes *probes, struct probe *probe, pid_t tid)
 
 	snprintf(why, sizeof(why), "thread %d may stand inside the patch", tid);
 	probe_no_jump(probes, probe, why);
+	/* It may do so for a moment only, and there is no other engine to take. */
+	probe->paused = probe_is_growth(probe);
 }
 
 /* The displaced copy of the instruction at pc; 0: pc is at no instruction. */

@@ -32,7 +32,7 @@ static bool hides(const struct probe *probe, char *why, size_t room)
 	const char *name = path_base(probe->module->path);
 	const struct allocator *allocator = allocator_by_file(name);
 
-	if (!probe->fn || probe->fn->user || probe->module->died != UINT32_MAX)
+	if (!probe_of_allocator(probe) || probe->fn->user || probe->module->died != UINT32_MAX)
 		return false;
 	if (!allocator || !allocator->frees_own) {
 		snprintf(why, room, "%.60s has a %.60s of its own", name, probe->fn->name);

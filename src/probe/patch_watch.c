@@ -40,7 +40,7 @@ static void overwritten(struct look *look, struct probe *probe)
 
 	if (!probe->overwritten) {
 		probe->overwritten = look->overwritten = true;
-		probes->lost_records |= probe->fn != NULL;
+		probes->lost_records |= probe_of_allocator(probe);
 		return;
 	}
 	/*
@@ -74,7 +74,8 @@ static void judge(struct look *look, struct probe *probe)
 
 	if (!pagemap_is_copied(probes->target->mem.tid, probe->patch)) {
 		look->changed = probe->module->replaced = true;
-		probes->lost_records |= probe->fn && free_facts_is_libc(probe->module);
+		probes->lost_records |= probe_of_allocator(probe) &&
+					 free_facts_is_libc(probe->module);
 	} else if (!(probe->overwritten && probe->told) && is_of_module(look, probe)) {
 		overwritten(look, probe);
 	}

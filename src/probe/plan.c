@@ -11,7 +11,9 @@
 
 #include "base/path.h"
 #include "probe/choose.h"
+#include "probe/growth_functions.h"
 #include "probe/patch_watch.h"
+#include "probe/plan.h"
 #include "probe/probe_slot.h"
 #include "probe/runtimes.h"
 #include "probe/user_functions.h"
@@ -175,6 +177,52 @@ static struct err *add_users(const struct finding *finding)
 	return NULL;
 }
 
+/*
+ * No jumps, from the first probe of the finding on, if the time stamp counter cannot be read: under
+ * strict seccomp a thread that reads it gets a SIGSEGV.
+ */
+static void check_clock(const struct finding *finding)
+{
+	struct probes *probes = finding->probes;
+	struct proc_tasks tasks = { VEC_INIT };
+	struct proc_status status;
+	bool may = true;
+
+	if (procfs_tasks(probes->target->mem.tid, &tasks))
+		return;		/* it has ended */
+	vec_each_value(tid, &tasks.vec)
+		if (!procfs_status(tid, &status) && status.seccomp == SECCOMP_MODE_STRICT)
+			may = false;
+	vec_free(&tasks.vec);
+	for (size_t i = may ? probes->all.nr : finding->first; i < probes->all.nr; i++) {
+		struct probe *probe = probes->all.at[i];
+
+		if (probe->state == PROBE_PLANNED && probe->engine == PROBE_JUMP)
+			probe_no_jump(probes, probe,
+				      "strict seccomp forbids a thread to read the time stamp counter");
+	}
+}
+
+struct err *plan_add(struct probes *probes, struct module *module, const struct alloc_function *fn,
+		     uint64_t address)
+{
+	const struct finding finding = { .probes = probes, .module = module };
+
+	return probe_of(&finding, address) ? NULL : add(probes, module, fn, address, NULL);
+}
+
+struct err *plan_growth_of(struct probes *probes, struct module *module)
+{
+	struct finding finding = { .probes = probes, .module = module, .first = probes->all.nr };
+	struct err *err = growth_functions_find(probes, module);
+
+	if (!err)
+		decide(&finding);
+	if (!err)
+		check_clock(&finding);
+	return err;
+}
+
 static struct err *plan_module(struct probes *probes, struct module *module)
 {
 	struct finding finding = { .probes = probes, .module = module, .first = probes->all.nr };
@@ -201,35 +249,11 @@ static struct err *plan_module(struct probes *probes, struct module *module)
 			return err;
 	}
 	err = add_users(&finding);
+	if (!err && probes->growth)
+		err = growth_functions_find(probes, module);
 	if (!err)
 		decide(&finding);
 	return err;
-}
-
-/*
- * No jumps, from the first probe of the finding on, if the time stamp counter cannot be read: under
- * strict seccomp a thread that reads it gets a SIGSEGV.
- */
-static void check_clock(const struct finding *finding)
-{
-	struct probes *probes = finding->probes;
-	struct proc_tasks tasks = { VEC_INIT };
-	struct proc_status status;
-	bool may = true;
-
-	if (procfs_tasks(probes->target->mem.tid, &tasks))
-		return;		/* it has ended */
-	vec_each_value(tid, &tasks.vec)
-		if (!procfs_status(tid, &status) && status.seccomp == SECCOMP_MODE_STRICT)
-			may = false;
-	vec_free(&tasks.vec);
-	for (size_t i = may ? probes->all.nr : finding->first; i < probes->all.nr; i++) {
-		struct probe *probe = probes->all.at[i];
-
-		if (probe->state == PROBE_PLANNED && probe->engine == PROBE_JUMP)
-			probe_no_jump(probes, probe,
-				      "strict seccomp forbids a thread to read the time stamp counter");
-	}
 }
 
 struct err *probes_plan_user(struct probes *probes, const struct user_function *user,
@@ -286,8 +310,8 @@ static void find_spacing(struct probes *probes)
 	const struct module *known = NULL;
 
 	vec_each_value(probe, &probes->all) {
-		if (probe->state != PROBE_PLANNED || !probe->fn || probe->fn->user ||
-		    probe->module == known)
+		if (probe->state != PROBE_PLANNED || !probe_of_allocator(probe) ||
+		    probe->fn->user || probe->module == known)
 			continue;
 		known = probe->module;
 		probes->near_size = MAX(probes->near_size, allocator_near_size(known));
@@ -314,6 +338,6 @@ struct err *probes_plan(struct probes *probes)
 	check_clock(&finding);
 	find_spacing(probes);
 	vec_each_value(probe, &probes->all)
-		found |= probe->fn != NULL;
+		found |= probe_of_allocator(probe);
 	return found ? NULL : no_allocator(probes);
 }

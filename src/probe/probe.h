@@ -55,6 +55,7 @@
  *	evacuate.c		nobody may stand where a jump goes
  *	patch_watch.c		patches that are not in the text any more
  *	free_facts.c		may a free of a block that is not in the log be called a double one
+ *	growth_functions.c	brk, mmap and shared memory, which belong to no allocator
  *	probe_slot.c		places of probes whose modules have gone
  *	area.c		where the code lies, and what walks must know of it
  *	breakpoint.c, trap_ledger.c	traps		clone.c		followed children
@@ -130,6 +131,7 @@ struct probe {
 	struct probe_code tail[PROBE_TAILS];
 	uint32_t nr_tails;
 	bool gone;			/* REFUSED: the user has deleted it */
+	bool paused;			/* REFUSED: of growth, and it may be planned again */
 	bool elsewhere;			/* REFUSED: its blocks are recorded in another function */
 	bool warned;			/* for the owner: the user was warned of it */
 	/*
@@ -168,6 +170,7 @@ struct probes {
 	 * probes_modules_changed is called.
 	 */
 	bool watch_loader;
+	unsigned growth;		/* kinds of growth_functions.h that are probed */
 	uint8_t process;		/* its number in the log */
 	/* the user's own, for modules that come; NULL: none */
 	const struct user_functions *users;
@@ -231,6 +234,18 @@ struct probes {
 static inline const uint8_t *probe_original(const struct probe *probe)
 {
 	return probe->expect + probe->stays.len;
+}
+
+/* Is it a function of growth_functions.h? */
+static inline bool probe_is_growth(const struct probe *probe)
+{
+	return probe->fn && probe->fn->role == ALLOC_GROWTH;
+}
+
+/* Is it a function of an allocator, which gives out blocks or takes them? */
+static inline bool probe_of_allocator(const struct probe *probe)
+{
+	return probe->fn && probe->fn->role != ALLOC_GROWTH;
 }
 
 static inline bool probe_records(const struct probe *probe)

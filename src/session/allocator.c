@@ -67,7 +67,8 @@ static struct err *allocator_job(struct session *session, void *arg UNUSED)
 	for (size_t i = 0; probes && i < probes->all.nr; i++) {
 		const struct probe *probe = probes->all.at[i];
 
-		if (probe->fn && !probe->fn->user && probe->module->died == UINT32_MAX)
+		if (probe_of_allocator(probe) && !probe->fn->user &&
+		    probe->module->died == UINT32_MAX)
 			name_built_in(session, probe->module, probe->fn->symbol);
 	}
 	return NULL;

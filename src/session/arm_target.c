@@ -73,6 +73,7 @@ struct err *arm_plan(struct session *session)
 		process->probes->watch_loader =
 			session->config.engine == SESSION_ENGINE_BREAKPOINT ||
 			session_needs_tracer(session);
+		process->probes->growth = growth_kept(session);
 	}
 	return probes_plan(process->probes);
 }
@@ -234,6 +235,7 @@ struct err *session_take_out(struct session *session)
 	err = session_pause(session, &was);
 	if (err)
 		return err;
+	growth_end(session);
 	err = share_set_marks(session->current->target->region, 0);
 	if (err)
 		trace_line("%s", err->msg);

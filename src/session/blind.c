@@ -30,7 +30,8 @@ static bool is_silent(const struct session *session)
 	    session->records == RECORDS_STALE || process->target->state == TARGET_STOPPED)
 		return false;
 	vec_each_value(probe, &process->probes->all) {
-		if (probe->fn && probe->module->died == UINT32_MAX && !probe->elsewhere &&
+		if (probe_of_allocator(probe) && probe->module->died == UINT32_MAX &&
+		    !probe->elsewhere &&
 		    !probe_records(probe))
 			return false;
 	}

@@ -85,7 +85,8 @@ static void look_at_patch(struct handover_gap *unwatched, const struct journal_e
 
 static void look_at_new(struct handover_gap *unwatched, const struct probe *probe)
 {
-	if (probe->state == PROBE_PLANNED && probe->fn && probe->module->died == UINT32_MAX &&
+	if (probe->state == PROBE_PLANNED && probe_of_allocator(probe) &&
+	    probe->module->died == UINT32_MAX &&
 	    probe->module->born >= unwatched->session->floor && is_first(unwatched, probe->module))
 		tell(unwatched, "", probe->module, " was loaded");
 }

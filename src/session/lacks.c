@@ -24,7 +24,7 @@ enum { TOLD_SAMPLING = 1, TOLD_FULL = 2, TOLD_STACKLESS = 4, TOLD_ROOM = 8 };
 
 static bool is_lacking(const struct probe *probe)
 {
-	return probe->fn && !probe->gone && !probe->elsewhere &&
+	return probe_of_allocator(probe) && !probe->gone && !probe->elsewhere &&
 	       probe->module->died == UINT32_MAX && probe->state != PROBE_PLANNED &&
 	       !probe_records(probe);
 }
@@ -32,7 +32,8 @@ static bool is_lacking(const struct probe *probe)
 /* It has a breakpoint although a jump was asked for. */
 static bool is_slower(const struct probes *probes, const struct probe *probe)
 {
-	return probe->fn && probe_records(probe) && probe->engine == PROBE_BREAKPOINT &&
+	return probe_of_allocator(probe) && probe_records(probe) &&
+	       probe->engine == PROBE_BREAKPOINT &&
 	       probes->policy == PROBE_AUTO && !probes->process && *probe->why;
 }
 
@@ -117,7 +118,8 @@ static void tell_group(struct session *session, struct probes *probes, struct pr
 static bool any_gives(const struct probes *probes)
 {
 	vec_each_value(probe, &probes->all) {
-		if (probe->fn && probe->fn->role != ALLOC_FREE && probe_records(probe))
+		if (probe_of_allocator(probe) && probe->fn->role != ALLOC_FREE &&
+		    probe_records(probe))
 			return true;
 	}
 	return false;
@@ -201,7 +203,7 @@ struct err *lacks_refuse(const struct session *session)
 	bool any = false;
 
 	vec_each_value(probe, &probes->all) {
-		any |= probe->fn && probe_records(probe);
+		any |= probe_of_allocator(probe) && probe_records(probe);
 		if (!first && is_lacking(probe))
 			first = probe;
 	}

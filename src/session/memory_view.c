@@ -64,7 +64,7 @@ static bool in_probed(const struct probes *probes, uint64_t pc)
 		/*
 		 * Functions are short: the extent of a function that is farther away is not read.
 		 */
-		if (probe->fn && probe->state != PROBE_REFUSED &&
+		if (probe_of_allocator(probe) && probe->state != PROBE_REFUSED &&
 		    (in_tail(probe, pc) ||
 		     (pc - probe->address < 65536 && in_function(probe, pc))))
 			return true;
@@ -265,7 +265,7 @@ static bool all_probed(const struct session *session, const struct module *modul
 	for (size_t i = 0; probes && i < probes->all.nr; i++) {
 		const struct probe *probe = probes->all.at[i];
 
-		if (probe->fn && probe->module == module && !probe->gone &&
+		if (probe_of_allocator(probe) && probe->module == module && !probe->gone &&
 		    !probe_records(probe))
 			return false;
 	}

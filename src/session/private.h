@@ -15,9 +15,9 @@
  *
  *	what there is		event_queue session_state allocator blind lacks
  *	processes		process pause deferred route agent
- *	looked at, in a stop	tls memory_view heap leak_stacks leak_search brief_attach
+ *	looked at, in a stop	tls ended memory_view heap leak_stacks leak_search brief_attach
  *				snapshot_end find_address leaks unknown_frees
- *	probes			forked_copies_clean handover handover_gap arm_target untraced
+ *	probes			forked_copies_clean handover handover_gap growth arm_target untraced
  *				process_names probed threads user_probes trim history recording
  *				memory_owners memory_use
  *	from attach to detach	follow watch leave attach open_core interrupt react session
@@ -31,6 +31,7 @@
 #include "probe/user_functions.h"
 #include "probe/runtimes.h"
 #include "session/blind.h"
+#include "session/growth.h"
 #include "session/history.h"
 #include "session/memory_use.h"
 #include "session/process.h"
@@ -123,6 +124,7 @@ struct session {
 	struct blind blind;		/* tracer thread; the main thread while that waits for it */
 	/* the target has forked since it was attached to, with old_maps */
 	bool uncaught;
+	struct session_growth growth;	/* tracer thread */
 	VEC(pid_t) named;		/* have the journal mapped, and were not cleaned */
 	/* leaks_at_end, as the target's threads have it. Tracer thread */
 	bool traces_exits;

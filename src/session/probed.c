@@ -65,7 +65,7 @@ static struct err *probes_job(struct session *session, void *arg)
 		struct session_probe described;
 		struct err *err;
 
-		if (!probes->all.at[i]->fn || probes->all.at[i]->gone ||
+		if (!probe_of_allocator(probes->all.at[i]) || probes->all.at[i]->gone ||
 		    probe_slot_came_again(probes, i))
 			continue;
 		describe(session, probes->all.at[i], &described);

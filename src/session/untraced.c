@@ -233,6 +233,7 @@ static void poll_session(void *ctx)
 	if (probes_use_agent(process->probes) && !reserve(session))
 		return;
 	lacks_tell_log(session);
+	growth_poll(session);
 	sigtrap_check(process->probes);
 	processes_poll(session);
 	look_for_modules(session, PATCHES_A_POLL);

@@ -282,6 +282,51 @@ uint32_t session_free_history(const struct session *session)
 	return session->config.free_history;
 }
 
+/* Nor are there threads that have ended. */
+struct err *session_ended_threads(struct session *session, struct ended_threads *ret)
+{
+	(void)session;
+	*ret = (struct ended_threads){ .known = true };
+	return NULL;
+}
+
+/* Growth is not recorded without a process. */
+unsigned session_growth_kinds(const struct session *session)
+{
+	(void)session;
+	return 0;
+}
+
+struct err *session_growth_start(struct session *session, unsigned kinds,
+				 struct session_growth_lacks *lacks_ret)
+{
+	(void)session;
+	(void)kinds;
+	(void)lacks_ret;
+	return err_create(ERR_STATE, "no process");
+}
+
+struct err *session_growth_stop(struct session *session)
+{
+	(void)session;
+	return NULL;
+}
+
+struct err *session_growth_view(struct session *session, struct session_growth_view *ret)
+{
+	(void)session;
+	(void)ret;
+	return err_create(ERR_STATE, "no process");
+}
+
+uint64_t session_growth_segment(const struct session *session, uint64_t id, uint64_t address)
+{
+	(void)session;
+	(void)id;
+	(void)address;
+	return 0;
+}
+
 struct err *session_configured(struct session *session)
 {
 	(void)session;

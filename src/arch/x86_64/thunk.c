@@ -28,6 +28,7 @@
  *			     2:	jmp DISPLACED
  *
  *	lay	push rdx; push rsi; push rdi; push 0; push 0	three arguments, two words of the agent
+ *		wide: before that a word of padding, push r9; push r8; push rcx
  *	save	push rax, rcx, rdx, rsi, rdi, r8 to r11		the registers that C may change
  *	frame	push a word of padding; save; push rbx; push rbp
  *	unframe, restore: the other way round; SP is then at the padding, or as before save
@@ -59,6 +60,7 @@
 enum {
 	WORD		= 8,
 	LAID		= (3 + 2) * WORD,
+	LAID_WIDE	= LAID + 4 * WORD,
 	SAVED		= 9 * WORD,
 	FRAME		= WORD + SAVED + 2 * WORD,
 };
@@ -92,8 +94,15 @@ static void put_restore(struct code *code)
 	code_op(code, 0x5f, 0x5e, 0x5a, 0x59, 0x58);		/* pop rdi, rsi, rdx, rcx, rax */
 }
 
-static void put_lay(struct code *code)
+static uint8_t laid(const struct thunk_spec *spec)
 {
+	return spec->wide ? LAID_WIDE : LAID;
+}
+
+static void put_lay(const struct thunk_spec *spec, struct code *code)
+{
+	if (spec->wide)			/* push rcx (the padding), r9, r8, rcx */
+		code_op(code, 0x51, 0x41, 0x51, 0x41, 0x50, 0x51);
 	code_op(code, 0x52, 0x56, 0x57);			/* push rdx, rsi, rdi */
 	code_op(code, 0x6a, 0, 0x6a, 0);			/* push 0, 0 */
 }
@@ -146,7 +155,7 @@ static void put_label(struct code *code, size_t jump)
 static void put_new(const struct thunk_spec *spec, struct code *code, struct words *words,
 		    struct thunk *thunk)
 {
-	put_lay(code);
+	put_lay(spec, code);
 	thunk->call_ret = put_call(code, words, spec->displaced);
 	thunk->leave_ret = put_agent(code, words, spec->leave, spec->probe);
 	put_unframe(code);
@@ -160,7 +169,7 @@ static void put_enter(const struct thunk_spec *spec, struct code *code, struct w
 {
 	size_t bypass, retry = 0;
 
-	put_lay(code);
+	put_lay(spec, code);
 	thunk->enter_ret = put_agent(code, words, spec->enter, spec->probe);
 	code_op(code, 0x48, 0x85, 0xc0);			/* test rax, rax */
 	put_unframe(code);
@@ -180,12 +189,12 @@ static void put_enter(const struct thunk_spec *spec, struct code *code, struct w
 		code_op(code, 0x48, 0x85, 0xc0);		/* test rax, rax */
 		retry = put_jcc(code, 0x74);			/* jz */
 	} else {
-		code_add_sp(code, WORD + LAID);
+		code_add_sp(code, (int8_t)(WORD + laid(spec)));
 	}
 	thunk->ret = code->len;
 	code_u8(code, 0xc3);					/* ret */
 	put_label(code, bypass);
-	code_add_sp(code, LAID);
+	code_add_sp(code, (int8_t)laid(spec));
 	if (retry)
 		put_label(code, retry);
 	code_jump(code, spec->displaced);
@@ -244,6 +253,8 @@ static struct err *check(const struct thunk_spec *spec)
 				  spec->ptr_arg);
 	if (spec->nothrow_call && spec->kind != THUNK_ENTER)
 		return err_create(ERR_UNSUPPORTED, "only THUNK_ENTER can have a nothrow form");
+	if (spec->wide && (spec->kind != THUNK_ENTER || spec->nothrow_call))
+		return err_create(ERR_UNSUPPORTED, "only a plain THUNK_ENTER has six arguments");
 	if (spec->nothrow_call && (spec->nr_args < 1 || spec->nr_args > 2))
 		return err_create(ERR_UNSUPPORTED,
 				  "thunk with a nothrow form for %u arguments: only 1 and 2",
@@ -255,8 +266,8 @@ struct err *x86_64_thunk(const struct thunk_spec *spec, struct thunk *ret)
 {
 	struct thunk thunk = {
 		.undo = spec->undo,
-		.call_cfa = LAID + WORD,
-		.agent_cfa = FRAME + LAID + WORD,
+		.call_cfa = (size_t)laid(spec) + WORD,
+		.agent_cfa = FRAME + (size_t)laid(spec) + WORD,
 	};
 	struct code code = { .bytes = thunk.code, .room = THUNK_MAX, .start = spec->at };
 	struct words words = { .nr = 0 };

@@ -20,7 +20,7 @@ void suite_thunk(void);
 /* Words of the frame, lowest address first. */
 enum {
 	F_BP, F_BX, F_R11, F_R10, F_R9, F_R8, F_DI, F_SI, F_DX, F_CX, F_AX, F_PAD, F_OP, F_UNUSED,
-	F_ARG, F_RETURN = F_ARG + 3, F_WORDS,
+	F_ARG, F_RETURN = F_ARG + 3, F_WORDS = F_RETURN + 5,	/* a wide frame has four more */
 };
 
 /*
@@ -36,8 +36,8 @@ __asm__(
 	".globl thunk_clock, thunk_code, thunk_entry, thunk_taken\n"
 	".globl seen_callee, seen_nothrow, seen_enter, seen_leave, seen_release, seen_unknown_free\n"
 	"seen_callee: .fill 19, 8, 0\nseen_nothrow: .fill 19, 8, 0\n"
-	"seen_enter: .fill 25, 8, 0\nseen_leave: .fill 25, 8, 0\nseen_release: .fill 25, 8, 0\n"
-	"seen_unknown_free: .fill 28, 8, 0\n"
+	"seen_enter: .fill 29, 8, 0\nseen_leave: .fill 29, 8, 0\nseen_release: .fill 29, 8, 0\n"
+	"seen_unknown_free: .fill 32, 8, 0\n"
 	".text\n"
 	".globl thunk_start, thunk_callee, thunk_nothrow, thunk_enter, thunk_leave, thunk_release\n"
 	".globl thunk_unknown_free\n"
@@ -56,7 +56,7 @@ __asm__(
 	".macro AGENT to\n"
 	"	mov %rdi, \\to+32(%rip); mov %rsi, \\to+40(%rip); mov %rdx, \\to+48(%rip)\n"
 	"	TICK \\to\n"
-	"	lea 8(%rsp), %rsi; lea \\to+56(%rip), %rdi; mov $18, %ecx; rep movsq\n"
+	"	lea 8(%rsp), %rsi; lea \\to+56(%rip), %rdi; mov $22, %ecx; rep movsq\n"
 	"	mov $0xbad, %ecx; mov %rcx, %rdx; mov %rcx, %rsi; mov %rcx, %rdi; mov %rcx, %r8\n"
 	"	mov %rcx, %r9; mov %rcx, %r10; mov %rcx, %r11; cmp %rcx, %rcx\n"
 	"	mov \\to+8(%rip), %rax\n"
@@ -68,8 +68,8 @@ __asm__(
 	"thunk_enter: AGENT seen_enter; movq $0x5e, 104(%rsp); ret\n"
 	"thunk_leave: AGENT seen_leave; ret\n"
 	"thunk_release: AGENT seen_release; ret\n"
-	"thunk_unknown_free: mov %rcx, seen_unknown_free+200(%rip); mov %r8, seen_unknown_free+208(%rip)\n"
-	"	mov %r9, seen_unknown_free+216(%rip)\n"
+	"thunk_unknown_free: mov %rcx, seen_unknown_free+232(%rip); mov %r8, seen_unknown_free+240(%rip)\n"
+	"	mov %r9, seen_unknown_free+248(%rip)\n"
 	"	AGENT seen_unknown_free; ret\n"
 );
 
@@ -269,7 +269,7 @@ static void check_called(const struct seen *seen, const struct thunk *thunk, con
 	check_regs(seen->reg, want, "function");
 	CU_ASSERT_EQUAL(seen->ret, (uintptr_t)code + thunk->call_ret);
 	CU_ASSERT_EQUAL(seen->sp % 16, 8);
-	CU_ASSERT_EQUAL(thunk->call_cfa, 48);
+	CU_ASSERT(thunk->call_cfa == 48 || thunk->call_cfa == 80);	/* of a wide frame */
 }
 
 /* The agent called with a frame that shows regs, args, and op. */
@@ -493,6 +493,46 @@ static void test_free(void)
 		}
 }
 
+/* Six arguments: the frame has three more, and a word, between the third and the return address. */
+static void check_wide(const struct place *place)
+{
+	struct values values = { .callee = 0x1234 };
+	uint64_t want[15];
+	struct thunk thunk;
+	struct cpu in, out;
+	const uint8_t *code;
+
+	code = build(place, (struct thunk_spec){ .kind = THUNK_ENTER, .wide = true }, &thunk);
+	run(code, values, &in, &out);
+	left(in.reg, 0x1234, want);
+	check_called(&seen_callee, &thunk, code, in.reg);
+	CU_ASSERT_EQUAL(seen_callee.sp + thunk.call_cfa, thunk_entry);
+	CU_ASSERT(thunk.call_cfa == 80 && thunk.agent_cfa == 176);
+	check_regs(out.reg, want, "wide");
+	for (unsigned i = 0; i < 2; i++) {
+		const uint64_t *stack = i ? seen_leave.stack : seen_enter.stack;
+
+		CU_ASSERT_EQUAL(stack[F_ARG], in.reg[RDI]);
+		CU_ASSERT_EQUAL(stack[F_ARG + 1], in.reg[RSI]);
+		CU_ASSERT_EQUAL(stack[F_ARG + 2], in.reg[RDX]);
+		CU_ASSERT_EQUAL(stack[F_ARG + 3], in.reg[RCX]);
+		CU_ASSERT_EQUAL(stack[F_ARG + 4], in.reg[R8]);
+		CU_ASSERT_EQUAL(stack[F_ARG + 5], in.reg[R9]);
+		CU_ASSERT_EQUAL(stack[F_ARG + 7], direct_ret);
+	}
+	CU_ASSERT(seen_enter.clock == 1 && seen_callee.clock == 2 && seen_leave.clock == 3);
+	values.enter = 1;
+	run(code, values, &in, &out);
+	check_as_called(&seen_callee, &in);
+	CU_ASSERT(!seen_leave.clock && out.reg[RAX] == 0x1234);
+}
+
+static void test_wide(void)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(places); i++)
+		check_wide(&places[i]);
+}
+
 static void refuse(struct thunk_spec spec)
 {
 	struct thunk thunk = { .len = 77 };
@@ -509,6 +549,7 @@ static void test_refused(void)
 	refuse((struct thunk_spec){ .kind = THUNK_FREE, .nothrow_call = 1, .nr_args = 1 });
 	refuse((struct thunk_spec){ .kind = THUNK_ENTER, .nothrow_call = 1, .nr_args = 0 });
 	refuse((struct thunk_spec){ .kind = THUNK_ENTER, .nothrow_call = 1, .nr_args = 3 });
+	refuse((struct thunk_spec){ .kind = THUNK_NEW, .wide = true });
 }
 
 static void check_cfa_at(const struct place *place, struct thunk_spec spec)
@@ -552,6 +593,7 @@ static void test_cfa(void)
 {
 	check_cfa((struct thunk_spec){ .kind = THUNK_NEW });
 	check_cfa((struct thunk_spec){ .kind = THUNK_ENTER });
+	check_cfa((struct thunk_spec){ .kind = THUNK_ENTER, .wide = true });
 	check_cfa((struct thunk_spec){ .kind = THUNK_ENTER, .nothrow_call = 1, .nothrow = 2,
 				       .nr_args = 1 });
 	check_cfa((struct thunk_spec){ .kind = THUNK_FREE });
@@ -566,5 +608,6 @@ void suite_thunk(void)
 	CU_add_test(suite, "nothrow form first, then the throwing one", test_nothrow);
 	CU_add_test(suite, "free: each argument, no frame", test_free);
 	CU_add_test(suite, "the frame at each instruction", test_cfa);
+	CU_add_test(suite, "wide: six arguments", test_wide);
 	CU_add_test(suite, "what cannot be made is refused", test_refused);
 }

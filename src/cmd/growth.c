@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * growth, growth start, growth log, growth stop, mdbg::growth: memory that malloc does not show.
+ * Where each kind comes from is in growth.h.
+ */
+
+#include "cmd/growth.h"
+
+#include "base/cleanup.h"
+#include "cmd/cmd.h"
+#include "report/out.h"
+#include "session/session.h"
+
+const char *const growth_words[] = {
+	[GROWTH_BRK] = "brk",	  [GROWTH_MMAP] = "mmap",     [GROWTH_SHM] = "shm",
+	[GROWTH_FAULT] = "fault", [GROWTH_KERNEL] = "kernel", [GROWTH_KINDS] = NULL,
+};
+
+static const struct growth_source *const sources[] = { &growth_calls };
+
+/* The bits of one member (kinds, unasked, logged) of all sources. */
+#define ALL_OF(member)							\
+	({ unsigned all_bits = 0;					\
+	   for (size_t all_i = 0; all_i < ARRAY_SIZE(sources); all_i++)	\
+		   all_bits |= sources[all_i]->member;			\
+	   all_bits; })
+
+static unsigned running(const struct session *session)
+{
+	unsigned kinds = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(sources); i++)
+		kinds |= sources[i]->running(session);
+	return kinds;
+}
+
+static const struct growth_source *source_of(enum growth_kind kind)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(sources); i++)
+		if (sources[i]->kinds & 1u << kind)
+			return sources[i];
+	return NULL;
+}
+
+/* "brk, mmap, shm" */
+static struct err *kinds_text(unsigned kinds, struct str *ret)
+{
+	struct err *err = NULL;
+
+	for (unsigned i = 0; !err && i < GROWTH_KINDS; i++)
+		if (kinds & 1u << i)
+			err = str_addf(ret, "%s%s", ret->len ? ", " : "", growth_words[i]);
+	return err;
+}
+
+static struct err *bad_kind(const char *word, unsigned allowed)
+{
+	AUTO_STR struct str list = STR_INIT;
+	struct err *err = kinds_text(allowed, &list);
+
+	return err ? err : err_hint(err_create(ERR_USAGE, "unknown kind '%s'", word),
+				    "there are %s", str_text(&list));
+}
+
+/* The kinds that the words name, each once; `unasked` if there are no words. */
+static struct err *parse_kinds(const struct call *call, unsigned allowed, unsigned unasked,
+			       unsigned *ret)
+{
+	unsigned kinds = 0;
+
+	for (int i = 0; i < call->argc; i++) {
+		int kind = word_index(call->argv[i], growth_words);
+
+		if (kind < 0 || !(allowed & 1u << kind))
+			return bad_kind(call->argv[i], allowed);
+		if (kinds & 1u << kind)
+			return err_create(ERR_USAGE, "%s is there twice", call->argv[i]);
+		kinds |= 1u << kind;
+	}
+	*ret = kinds ? kinds : unasked;
+	return NULL;
+}
+
+static struct err *not_recorded(const char *what)
+{
+	return err_hint(err_create(ERR_STATE, "%s is not recorded", what),
+			"`growth start` begins");
+}
+
+static struct err *check_start(const struct session *session, unsigned kinds)
+{
+	AUTO_STR struct str list = STR_INIT;
+	struct err *err = kinds_text(running(session) & kinds, &list);
+
+	if (err || !list.len)
+		return err;
+	return err_hint(err_create(ERR_STATE, "%s is recorded already", str_text(&list)),
+			"`growth` shows it, `growth stop` ends it");
+}
+
+/* A source that was not asked for by name says why it cannot, and the others go on. */
+static void print_refusal(struct out *out, const struct err *err)
+{
+	out_f(out, "%s\n", err->msg);
+	if (err->hint[0])
+		out_f(out, "    (%s)\n", err->hint);
+}
+
+/* It is an error if a kind that was named cannot be recorded, or if none can. */
+static struct err *start(struct call *call)
+{
+	unsigned kinds, begun = 0;
+	struct err *err = parse_kinds(call, ALL_OF(kinds), ALL_OF(unasked), &kinds);
+
+	if (!err)
+		err = check_start(call->session, kinds);
+	for (size_t i = 0; !err && i < ARRAY_SIZE(sources); i++) {
+		const struct growth_source *source = sources[i];
+
+		if (!(kinds & source->kinds))
+			continue;
+		err = source->start(call->session, kinds & source->kinds, call->out);
+		begun += !err;
+		if (!err || call->argc || (!begun && i + 1 == ARRAY_SIZE(sources)))
+			continue;
+		print_refusal(call->out, err);
+		err = NULL;
+	}
+	return err;
+}
+
+const struct cmd cmd_growth_start = {
+	.name		= "growth start",
+	.usage		= "?brk? ?mmap? ?shm?",
+	.brief		= "record memory that malloc does not show, from now on",
+	.help		= "    brk    brk and sbrk\n"
+			  "    mmap   mmap, munmap, mremap\n"
+			  "    shm    shmat, shmdt; shmget and shmctl in the log\n"
+			  "All of them if none is named. The functions of the C library, and those of\n"
+			  "the loader that can be found, get jumps as malloc has them; what malloc,\n"
+			  "pthread_create or dlopen call is seen, too. Those that cannot be watched\n"
+			  "are listed, with the reason. malloc's figures stay as they are. Recording\n"
+			  "must be on (`malloc on`); `malloc off` ends growth, too, and `detach -keep`\n"
+			  "leaves it on.\n"
+			  "Errors: a kind is recorded already; --engine breakpoint.\n",
+	.need		= call_need_target,
+	.run		= start,
+	.max_args	= CMD_ANY,
+	.complete	= COMPLETE_GROWTH,
+};
+
+static struct err *stop(struct call *call)
+{
+	struct err *err = NULL;
+
+	if (!running(call->session))
+		return not_recorded("growth");
+	for (size_t i = 0; i < ARRAY_SIZE(sources); i++) {
+		struct err *one = sources[i]->running(call->session) ?
+				  sources[i]->stop(call->session) : NULL;
+
+		err = err ? err : one;
+	}
+	return err;
+}
+
+const struct cmd cmd_growth_stop = {
+	.name		= "growth stop",
+	.brief		= "take the probes of `growth start` out",
+	.help		= "What was recorded is forgotten, except for the log, which stays until the\n"
+			  "next `growth start`. Error: nothing is recorded.\n",
+	.need		= call_need_target,
+	.run		= stop,
+};
+
+static struct err *print_log(struct call *call)
+{
+	unsigned kinds;
+	struct err *err = parse_kinds(call, ALL_OF(logged), ALL_OF(logged), &kinds);
+
+	for (size_t i = 0; !err && i < ARRAY_SIZE(sources); i++)
+		if (kinds & sources[i]->logged)
+			err = sources[i]->log(call, kinds & sources[i]->logged);
+	return err;
+}
+
+const struct cmd cmd_growth_log = {
+	.name		= "growth log",
+	.usage		= "?brk? ?mmap? ?shm?",
+	.brief		= "the recorded calls, one a line, oldest first",
+	.help		= "Thread, call, address, size in bytes, then protection and flags, file\n"
+			  "descriptor and offset of mmap; the id of shm; and what the call returned.\n"
+			  "A failed call has `failed` at its end. The log keeps the newest calls, as\n"
+			  "many as the region has room for (--log-limit); how many older ones are\n"
+			  "gone is said at the top.\n",
+	.need		= call_need_log,
+	.run		= print_log,
+	.max_args	= CMD_ANY,
+	.complete	= COMPLETE_GROWTH,
+};
+
+/* Take KIND from the first word, if it is one, and parse the rest. */
+static struct err *parse_ask(struct call *call, struct growth_ask *ask, bool *has_kind)
+{
+	struct call rest = *call;
+	int kind = call->argc ? word_index(call->argv[0], growth_words) : -1;
+
+	*has_kind = kind >= 0;
+	if (*has_kind && !source_of((enum growth_kind)kind))
+		return bad_kind(call->argv[0], ALL_OF(kinds));
+	if (*has_kind) {
+		ask->kind = (enum growth_kind)kind;
+		rest.argc--;
+		rest.argv++;
+		rest.objv++;
+	}
+	return query_growth(&rest, &ask->query);
+}
+
+static struct err *show_all(struct call *call, struct growth_ask *ask)
+{
+	struct err *err = NULL;
+
+	for (size_t i = 0; !err && i < ARRAY_SIZE(sources); i++) {
+		unsigned kinds = sources[i]->running(call->session);
+
+		for (unsigned kind = 0; !err && kind < GROWTH_KINDS; kind++) {
+			if (!(kinds & 1u << kind))
+				continue;
+			ask->kind = (enum growth_kind)kind;
+			err = sources[i]->show(call, ask);
+		}
+		if (!err && kinds && sources[i]->show_end)
+			err = sources[i]->show_end(call);
+	}
+	return err;
+}
+
+static struct err *show_one(struct call *call, struct growth_ask *ask)
+{
+	const struct growth_source *source = source_of(ask->kind);
+
+	if (!(source->running(call->session) & 1u << ask->kind))
+		return not_recorded(growth_words[ask->kind]);
+	ask->alone = true;
+	return source->show(call, ask);
+}
+
+static struct err *show(struct call *call)
+{
+	struct growth_ask ask = { .kind = GROWTH_BRK };
+	bool has_kind;
+	struct err *err = parse_ask(call, &ask, &has_kind);
+
+	if (!err && !running(call->session))
+		err = not_recorded("growth");
+	if (!err)
+		err = has_kind ? show_one(call, &ask) : show_all(call, &ask);
+	query_free(&ask.query);
+	return err;
+}
+
+const struct cmd cmd_growth = {
+	.name		= "growth",
+	.usage		= "?brk|mmap|shm? ?FILTER? ?limit N?",
+	.brief		= "memory that malloc does not show: stacks that hold mappings",
+	.help		= "The stacks whose calls since `growth start` made what is still mapped:\n"
+			  "bytes, how many mappings, the traceback. What was unmapped in part, moved by\n"
+			  "mremap, or covered by a later mmap is followed: the part that is left counts\n"
+			  "for the stack that made it. `not seen` is what is mapped and was not seen\n"
+			  "being made: it is older, or came by a bare system call (as Go's), or the\n"
+			  "kernel let the main stack grow. Held and not seen together are\n"
+			  "/proc/PID/maps, without [vsyscall]; the process is held for a moment for it.\n"
+			  "FILTER has address, size, thread, time, age, function and module, as in\n"
+			  "`help malloc allocations`. Source: the calls themselves, and\n"
+			  "/proc/PID/maps.\n",
+	.need		= call_need_target,
+	.run		= show,
+	.max_args	= CMD_ANY,
+	.flags		= CMD_FILTER | CMD_WORDS,
+	.complete	= COMPLETE_GROWTH,
+};
+
+static struct err *value(struct call *call, Tcl_Obj **ret)
+{
+	struct growth_ask ask = { .kind = GROWTH_BRK };
+	bool has_kind;
+	struct err *err = parse_ask(call, &ask, &has_kind);
+
+	if (!err && !has_kind)
+		err = err_create(ERR_USAGE, "which KIND?");
+	if (!err && !(running(call->session) & 1u << ask.kind))
+		err = not_recorded(growth_words[ask.kind]);
+	if (!err)
+		err = source_of(ask.kind)->value(call, &ask, ret);
+	query_free(&ask.query);
+	return err;
+}
+
+const struct cmd cmd_api_growth = {
+	.name		= "mdbg::growth",
+	.usage		= "KIND ?FILTER? ?limit N?",
+	.brief		= "list of dicts: what the stacks of `growth KIND` hold",
+	.help		= "    bytes count    held, and in how many mappings\n"
+			  "    stack\n",
+	.need		= call_need_target,
+	.value		= value,
+	.min_args	= 1,
+	.max_args	= CMD_ANY,
+	.flags		= CMD_FILTER,
+	.complete	= COMPLETE_GROWTH,
+};

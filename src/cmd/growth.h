@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The kinds of growth, and where each comes from. A source records one kind or several; it is one
+ * file (growth_calls.c: brk, mmap, shm) and one line in the table of growth.c, which parses the
+ * words and knows nothing of what is recorded, or how.
+ */
+#pragma once
+
+#include <tcl.h>
+
+#include "cmd/query.h"
+
+struct call;
+struct session;
+
+enum growth_kind { GROWTH_BRK, GROWTH_MMAP, GROWTH_SHM, GROWTH_FAULT, GROWTH_KERNEL, GROWTH_KINDS };
+
+/* The words for them, in this order; NULL at the end. */
+extern const char *const growth_words[];
+
+/* FILTER and limit of `growth`, which all kinds have in common. */
+struct growth_ask {
+	enum growth_kind kind;
+	bool alone;		/* no other kind is shown: show_end is not called */
+	struct query query;	/* filter, order.limit, names and now_ns are set */
+};
+
+struct growth_source {
+	unsigned kinds;		/* 1 << kind of those that it records */
+	unsigned unasked;	/* those that `growth start` without a kind means */
+	unsigned logged;	/* those that `growth log` has */
+	/*
+	 * Record these kinds, which are not recorded yet, beside those that are. What cannot be
+	 * watched though the rest is may be printed to out.
+	 */
+	struct err *(*start)(struct session *session, unsigned kinds, struct out *out);
+	/* Stop all kinds; called only if `running` is not 0. */
+	struct err *(*stop)(struct session *session);
+	/* The kinds that are recorded now. */
+	unsigned (*running)(const struct session *session);
+	/* Print the paragraphs of one kind, which is recorded. */
+	struct err *(*show)(struct call *call, struct growth_ask *ask);
+	/* What `growth` without a kind prints after all kinds of this source; NULL: nothing. */
+	struct err *(*show_end)(struct call *call);
+	/* The same for scripts: a list of dicts, bytes count stack. */
+	struct err *(*value)(struct call *call, struct growth_ask *ask, Tcl_Obj **ret);
+	/* Print the events of these kinds, oldest first; NULL: it has no log. */
+	struct err *(*log)(struct call *call, unsigned kinds);
+};
+
+extern const struct growth_source growth_calls;

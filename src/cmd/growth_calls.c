@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* growth brk, mmap and shm (growth.h). */
+
+#include "base/cleanup.h"
+#include "cmd/cmd.h"
+#include "cmd/growth.h"
+#include "cmd/values.h"
+#include "log/growth_ring.h"
+#include "report/growth.h"
+#include "session/session.h"
+
+_Static_assert((int)GROWTH_BRK == HELD_BRK && (int)GROWTH_MMAP == HELD_MMAP &&
+	       (int)GROWTH_SHM == HELD_SHM, "the first kinds are those of growth/held.h");
+
+static struct err *start(struct session *session, unsigned kinds, struct out *out)
+{
+	struct session_growth_lacks lacks = { VEC_INIT };
+	struct err *err = session_growth_start(session, kinds, &lacks);
+
+	vec_each(lack, &lacks.vec)
+		out_f(out, "not watched: %s of %s: %s\n", lack->function, lack->module, lack->why);
+	vec_free(&lacks.vec);
+	return err;
+}
+
+static void sums_free(struct growth_sums *sums)
+{
+	vec_free(&sums->vec);
+}
+
+static struct err *add_up(struct call *call, struct growth_ask *ask,
+			  struct session_growth_view *view, struct growth_sums *sums)
+{
+	const struct filter_env env = query_env(call, &ask->query);
+	struct err *err = session_growth_view(call->session, view);
+
+	return err ? err : growth_add_up(&view->pieces, (enum held_kind)ask->kind,
+					 &ask->query.filter, &env, ask->query.order.limit, sums);
+}
+
+static struct err *show(struct call *call, struct growth_ask *ask)
+{
+	static const char *const headings[] = {
+		[GROWTH_BRK] = "Held by brk:", [GROWTH_MMAP] = "Held by mmap:",
+		[GROWTH_SHM] = "Held by shm:",
+	};
+	CLEANUP(session_growth_view_free) struct session_growth_view view = { .mapped = 0 };
+	CLEANUP(sums_free) struct growth_sums sums = { .bytes = 0 };
+	struct err *err = add_up(call, ask, &view, &sums);
+
+	if (!err)
+		err = growth_print(&ask->query.names, &view, &sums, headings[ask->kind], call->out);
+	if (!err && ask->alone)
+		growth_print_end(&view, call->out);
+	return err;
+}
+
+static struct err *show_end(struct call *call)
+{
+	CLEANUP(session_growth_view_free) struct session_growth_view view = { .mapped = 0 };
+	struct err *err = session_growth_view(call->session, &view);
+
+	if (!err)
+		growth_print_end(&view, call->out);
+	return err;
+}
+
+static Tcl_Obj *sum_dict(const struct growth_sum *sum)
+{
+	Tcl_Obj *dict = Tcl_NewDictObj();
+
+	dict_number(dict, "bytes", sum->bytes);
+	dict_number(dict, "count", sum->count);
+	dict_number(dict, "stack", sum->stack);
+	return dict;
+}
+
+static struct err *value(struct call *call, struct growth_ask *ask, Tcl_Obj **ret)
+{
+	CLEANUP(session_growth_view_free) struct session_growth_view view = { .mapped = 0 };
+	CLEANUP(sums_free) struct growth_sums sums = { .bytes = 0 };
+	struct err *err = add_up(call, ask, &view, &sums);
+
+	if (!err)
+		*ret = value_list(&sums.vec, sum, sum_dict(sum));
+	return err;
+}
+
+static unsigned kind_of(uint32_t what)
+{
+	switch ((enum growth_call)what) {
+	case GROWTH_CALL_BRK:
+		return 1u << GROWTH_BRK;
+	case GROWTH_CALL_MMAP:
+	case GROWTH_CALL_MUNMAP:
+	case GROWTH_CALL_MREMAP:
+		return 1u << GROWTH_MMAP;
+	default:
+		return 1u << GROWTH_SHM;
+	}
+}
+
+/* Oldest first, as far back as the ring goes. */
+static struct err *print_log(struct call *call, unsigned kinds)
+{
+	struct log *log = session_log(call->session);
+	struct growth_run run = log_growth_run(log);
+	uint64_t next = log_growth_next(log), from = run.first, gone = 0;
+	struct growth_event event;
+
+	if (!run.start)
+		return err_hint(err_create(ERR_STATE, "nothing was recorded"),
+				"`growth start` begins");
+	if (next - from > log->nr_growth)
+		from = next - log->nr_growth;
+	gone = from - run.first;
+	if (gone)
+		out_f(call->out, "%llu older events are gone\n", (unsigned long long)gone);
+	for (; from != next && !out_done(call->out); from++)
+		if (log_growth_get(log, from, &event) == GROWTH_READ &&
+		    event.call < GROWTH_CALLS && kinds & kind_of(event.call))
+			growth_print_event(call->session, &event, call->out);
+	return NULL;
+}
+
+const struct growth_source growth_calls = {
+	.kinds		= 1u << GROWTH_BRK | 1u << GROWTH_MMAP | 1u << GROWTH_SHM,
+	.unasked	= 1u << GROWTH_BRK | 1u << GROWTH_MMAP | 1u << GROWTH_SHM,
+	.logged		= 1u << GROWTH_BRK | 1u << GROWTH_MMAP | 1u << GROWTH_SHM,
+	.start		= start,
+	.stop		= session_growth_stop,
+	.running	= session_growth_kinds,
+	.show		= show,
+	.show_end	= show_end,
+	.value		= value,
+	.log		= print_log,
+};

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The text of `growth brk`, `mmap` and `shm`. */
+
+#include "report/growth.h"
+
+#include <inttypes.h>
+
+#include "base/cancel.h"
+#include "base/compiler.h"
+#include "report/out.h"
+#include "report/sites.h"
+#include "report/traceback.h"
+#include "session/session.h"
+
+#define INDENT	8	/* of the traceback */
+
+COMPARE_BY(by_stack, struct growth_sum, x, x->stack)
+COMPARE_BY(by_bytes, struct growth_sum, x, -x->bytes)
+
+static bool keeps(const struct filter *filter, const struct filter_env *env,
+		  const struct held_piece *piece)
+{
+	const struct block block = {
+		.address = piece->start,
+		.size = piece->end - piece->start,
+		.time = piece->time,
+		.thread = piece->thread,
+		.stack = piece->stack,
+		.heap = LOG_HEAP_UNKNOWN,
+	};
+
+	return filter_matches(filter, env, &block);
+}
+
+/* Join the sums of one stack; they are sorted by it. */
+static void join(struct growth_sums *sums)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < sums->vec.nr; i++) {
+		struct growth_sum *last = nr ? &sums->vec.at[nr - 1] : NULL;
+		const struct growth_sum *sum = &sums->vec.at[i];
+
+		if (last && last->stack == sum->stack) {
+			last->bytes += sum->bytes;
+			last->count += sum->count;
+		} else {
+			sums->vec.at[nr++] = *sum;
+		}
+	}
+	sums->vec.nr = nr;
+}
+
+struct err *growth_add_up(const struct held_pieces *pieces, enum held_kind kind,
+			  const struct filter *filter, const struct filter_env *env,
+			  uint64_t limit, struct growth_sums *ret)
+{
+	struct err *err = NULL;
+
+	*ret = (struct growth_sums){ VEC_INIT, 0, 0 };
+	for (size_t i = 0; !err && i < pieces->vec.nr; i++) {
+		const struct held_piece *piece = &pieces->vec.at[i];
+		struct growth_sum sum = { log_stack_whole(env->log, piece->stack),
+					  piece->end - piece->start, 1 };
+
+		if (piece->kind != kind || !keeps(filter, env, piece))
+			continue;
+		err = vec_push(&ret->vec, sum);
+		ret->bytes += sum.bytes;
+		ret->count++;
+	}
+	if (err)
+		return err;
+	vec_sort(&ret->vec, by_stack);
+	join(ret);
+	vec_sort(&ret->vec, by_bytes);
+	ret->vec.nr = MIN(ret->vec.nr, limit);
+	return NULL;
+}
+
+/* The piece that an address is in; NULL: none is held there. */
+static const struct held_piece *piece_of(const struct held_pieces *pieces, uint64_t address)
+{
+	vec_each(piece, &pieces->vec)
+		if (address >= piece->start && address < piece->end)
+			return piece;
+	return NULL;
+}
+
+/* Which of these mappings are stacks of threads that have ended and were not joined? */
+static void print_ended(const struct session_growth_view *view, const struct log *log,
+			uint32_t stack, struct out *out)
+{
+	vec_each_value(thread, &view->ended.vec) {
+		const struct held_piece *piece = piece_of(&view->pieces, thread);
+
+		if (piece && log_stack_whole(log, piece->stack) == stack)
+			out_f(out, "    stack of thread 0x%" PRIx64 " (ended, not joined)\n",
+			      thread);
+	}
+}
+
+static struct err *print_sum(struct stack_names *names, const struct session_growth_view *view,
+			     const struct growth_sum *sum, size_t rank, struct stack_texts *texts,
+			     struct out *out)
+{
+	struct err *err;
+
+	out_f(out, "#%zu  %s bytes in %" PRIu64 " mappings\n", rank,
+	      size_text(out, sum->bytes).at, sum->count);
+	print_ended(view, session_log(names->session), sum->stack, out);
+	err = headline_print(names, sum->stack, out);
+	out_blanks(out, INDENT);
+	if (!err)
+		err = stack_texts_print(texts, sum->stack, out);
+	out_text(out, "\n");
+	return err;
+}
+
+struct err *growth_print(struct stack_names *names, const struct session_growth_view *view,
+			 const struct growth_sums *sums, const char *heading, struct out *out)
+{
+	struct stack_texts texts;
+	struct err *err = NULL;
+
+	out_heading(out, heading);
+	stack_texts_init(&texts, names->session, INDENT);
+	for (size_t i = 0; !err && !out_done(out) && i < sums->vec.nr; i++) {
+		err = print_sum(names, view, &sums->vec.at[i], i + 1, &texts, out);
+		if (!err)
+			err = cancel_check();
+	}
+	stack_texts_free(&texts);
+	if (!err)
+		out_f(out, "%zu stacks listed; %" PRIu64 " mappings, %s bytes in all stacks\n\n",
+		      sums->vec.nr, sums->count, size_text(out, sums->bytes).at);
+	return err;
+}
+
+void growth_print_end(const struct session_growth_view *view, struct out *out)
+{
+	uint64_t held = view->held[HELD_BRK] + view->held[HELD_MMAP] + view->held[HELD_SHM];
+
+	out_f(out, "held      %s bytes: brk %s, mmap %s, shm %s\n", size_text(out, held).at,
+	      size_text(out, view->held[HELD_BRK]).at, size_text(out, view->held[HELD_MMAP]).at,
+	      size_text(out, view->held[HELD_SHM]).at);
+	out_f(out, "not seen  %s bytes: mapped, and not seen being made; %s of them are mdbg's\n",
+	      size_text(out, view->mapped - held).at, size_text(out, view->own).at);
+	out_f(out, "mapped    %s bytes in /proc/PID/maps, without [vsyscall]\n",
+	      size_text(out, view->mapped).at);
+	if (view->gone)
+		out_f(out, "%s bytes were unmapped by calls that were not seen\n",
+		      size_text(out, view->gone).at);
+	if (view->lost)
+		out_f(out, "%" PRIu64 " events were lost: what was held before them is not seen\n",
+		      view->lost);
+	if (view->unsized)
+		out_f(out, "%" PRIu64 " shared segments have no known size: they are not seen\n",
+		      view->unsized);
+}

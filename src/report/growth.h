@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The text of `growth brk`, `mmap` and `shm`, and of their log. */
+#pragma once
+
+#include "base/err.h"
+#include "base/vec.h"
+#include "heap/filter.h"
+#include "session/growth.h"
+
+struct out;
+struct stack_names;
+struct growth_event;
+
+/* What one stack holds. */
+struct growth_sum {
+	uint32_t stack;
+	uint64_t bytes, count;
+};
+
+struct growth_sums {
+	VEC(struct growth_sum) vec;	/* largest first */
+	uint64_t bytes, count;		/* of all, before the limit */
+};
+
+/* Add up the pieces of one kind that a filter keeps. The caller frees vec, also after an error. */
+struct err *growth_add_up(const struct held_pieces *pieces, enum held_kind kind,
+			  const struct filter *filter, const struct filter_env *env,
+			  uint64_t limit, struct growth_sums *ret) MUST_CHECK;
+/* Print a paragraph for each. */
+struct err *growth_print(struct stack_names *names, const struct session_growth_view *view,
+			 const struct growth_sums *sums, const char *heading,
+			 struct out *out) MUST_CHECK;
+/* Print the lines `held`, `not seen` and `mapped`, and what is to be known about them. */
+void growth_print_end(const struct session_growth_view *view, struct out *out);
+/* Print the line of one event. */
+void growth_print_event(struct session *session, const struct growth_event *event,
+			struct out *out);

@@ -1,0 +1,498 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# growth brk, mmap and shm: what is held by the calls that made it, and together with what is not seen all that is mapped.
+
+# Bytes of /proc/PID/maps, without [vsyscall].
+proc mapped_bytes {pid} {
+	set sum 0
+	foreach line [split [slurp /proc/$pid/maps] "\n"] {
+		if {[regexp {^([0-9a-f]+)-([0-9a-f]+) } $line -> start end] && ![string match {*\[vsyscall\]} $line]} {
+			incr sum [expr {"0x$end" - "0x$start"}]
+		}
+	}
+	return $sum
+}
+
+# The last lines of `growth`, as a dict: held, brk, mmap, shm, not (seen), mapped, gone, lost. They must add up.
+proc growth_figures {text} {
+	check {[regexp -line {^held +(\d+) bytes: brk (\d+), mmap (\d+), shm (\d+)$} $text -> held brk mmap shm]} {what is held: $text}
+	check {[regexp -line {^not seen +(\d+) bytes} $text -> not]} {no line of what is not seen: $text}
+	check {[regexp -line {^mapped +(\d+) bytes} $text -> mapped]} {not how much is mapped: $text}
+	set gone 0
+	regexp -line {^(\d+) bytes were unmapped by calls that were not seen$} $text -> gone
+	set lost 0
+	regexp -line {^(\d+) events were lost} $text -> lost
+	check {$held == $brk + $mmap + $shm} {$held are not $brk, $mmap and $shm}
+	check {$held + $not == $mapped} {$held and $not are not $mapped}
+	return [dict create held $held brk $brk mmap $mmap shm $shm not $not mapped $mapped gone $gone lost $lost]
+}
+
+# Held and not seen are what the kernel says, byte for byte, of a process that stands still.
+proc check_growth {m pid} {
+	set figures [growth_figures [live $m growth]]
+	set mapped [mapped_bytes $pid]
+	check {[dict get $figures mapped] == $mapped} {/proc has $mapped bytes: $figures}
+	return $figures
+}
+
+# What the random calls of `mapper` hold, as it says itself and as mdbg does by their stacks.
+proc check_held {t m} {
+	set figures [check_growth $m [pid_of $t]]
+	lassign [order $t held] mmap shm brk
+	foreach kind {mmap shm brk} {
+		set sum 0
+		foreach site [live_value $m "mdbg::growth $kind function == random_call"] {
+			incr sum [dict get $site bytes]
+		}
+		check {$sum == [set $kind]} {$kind: [set $kind] bytes are held, and mdbg has $sum: $figures}
+	}
+	return $figures
+}
+
+# A line of strace, as `growth log` has it but for the thread, the flags' order, and what only one of the two knows; "" if it is no such call.
+proc strace_event {line} {
+	if {![regexp {^\d+ +(\w+)\((.*)\) += (\S+)} $line -> call text result]} {
+		return ""
+	}
+	set args [lmap arg [split $text ,] {string trim $arg}]
+	set failed [expr {[string match "-*" $result] ? "failed" : ""}]
+	set args [lmap arg $args {if {$arg eq "NULL"} {string cat 0x0} else {string cat $arg}}]
+	switch $call {
+		mmap { return [list mmap [expr {$failed eq "" ? $result : ""}] {*}[lrange $args 1 4] [expr {[lindex $args 5]}] $failed] }
+		munmap - shmdt { return [list $call {*}$args $failed] }
+		mremap { return [list mremap [expr {$failed eq "" ? $result : ""}] [lindex $args 2] {*}[lrange $args 0 1] [lindex $args 3] $failed] }
+		brk { return [list brk [lindex $args 0] ""] }
+		shmat { return [list shmat $result [lindex $args 0] [lindex $args 2] $failed] }
+		shmget { return [list shmget [lindex $args 1] [expr {$failed eq "" ? $result : -1}] $failed] }
+		shmctl { return [list shmctl [lindex $args 0] [lindex $args 1] $failed] }
+	}
+	return ""
+}
+
+proc log_event {line} {
+	set words [lassign $line thread call]
+	set failed [expr {[lindex $words end] eq "failed" ? "failed" : ""}]
+	switch $call {
+		mmap {
+			lassign $words result size protection flags - fd - offset
+			return [list mmap [expr {$failed eq "" ? $result : ""}] $size $protection $flags $fd $offset $failed]
+		}
+		munmap { return [list munmap [lindex $words 0] [lindex $words 1] $failed] }
+		shmdt - brk { return [list $call [lindex $words 0] $failed] }
+		mremap {
+			lassign $words result size - from before flags
+			return [list mremap [expr {$failed eq "" ? $result : ""}] $size $from $before $flags $failed]
+		}
+		shmat { return [list shmat [lindex $words 0] [lindex $words 3] [lindex $words 4] $failed] }
+		shmget { return [list shmget [lindex $words 2] [lindex $words end-[expr {$failed ne ""}]] $failed] }
+		shmctl { return [list shmctl [lindex $words 1] [lindex $words 2] $failed] }
+	}
+	return [list unknown $line]
+}
+
+# Each call of all of them, as strace sees it.
+case growth-strace 60 {
+	set strace [need strace]
+	set t [start mapper]
+	set m [live_start -p [pid_of $t]]
+	live $m "growth start"
+	set tracer [exec $strace -f -o $::tmp/strace.out -e trace=brk,mmap,munmap,mremap,shmat,shmdt,shmget,shmctl -p [pid_of $t] 2> $::tmp/strace.err &]
+	until {[string match *attached* [slurp $::tmp/strace.err]]}
+	order $t each
+	exec kill $tracer
+	until {![is_alive $tracer]}
+	set want [lsearch -all -inline -not [lmap line [split [slurp $::tmp/strace.out] "\n"] {strace_event $line}] ""]
+	set lines [split [live $m "growth log"] "\n"]
+	set got [lmap line $lines {log_event $line}]
+	note [join $lines "\n"]
+	check {[llength $want] > 20} {strace has seen [llength $want] calls}
+	foreach want $want got $got {
+		check {$got eq $want} {strace has: $want; mdbg: $got}
+	}
+	foreach line $lines {
+		check {[lindex $line 0] == [pid_of $t]} {thread: $line}
+	}
+	check {[llength [split [live $m "growth log shm"] "\n"]] == 7} {[live $m "growth log shm"]}
+	check_growth $m [pid_of $t]
+	live_end $m
+	finish $t
+}
+
+# What is moved, cut and covered, by its stacks.
+case growth-each 60 {
+	set t [start mapper]
+	set m [live_start -p [pid_of $t]]
+	live $m "growth start"
+	order $t each
+	check_growth $m [pid_of $t]
+	# 8 pages less one, one of them covered; 3 pages moved, then cut to 2; 64 pages less 16.
+	set text [live $m "growth mmap function == each_of_mmap"]
+	set sums [lmap {- bytes count} [regexp -all -inline {#\d+  (\d+) bytes in (\d+) mappings} $text] {list $bytes $count}]
+	check {$sums eq {{196608 2} {24576 3} {8192 1} {4096 1}}} {$text}
+	check {[regexp {in map \(mapper.c:\d+\)\n +0x[0-9a-f]+ mmap\n} $text]} {no stack: $text}
+	check {[live_value $m "llength \[mdbg::growth mmap function == each_of_mmap limit 2\]"] == 2} {limit: $::result}
+	check {[live_value $m "dict get \[lindex \[mdbg::growth mmap function == each_of_vfork\] 0\] bytes"] == 4096} {vfork: $::result}
+	check {[live_value $m "mdbg::growth mmap size > 1G"] eq ""} {$::result}
+	check {[live_value $m "dict get \[lindex \[mdbg::growth shm\] 0\] bytes"] == 20480} {shm: $::result}
+	check {[dict get [growth_figures [live $m growth]] brk] == 0} {[live $m growth]}
+	live_end $m
+	finish $t
+}
+
+# A million calls of eight threads, also in a signal's handler.
+case growth-random 120 {
+	set t [start mapper -t 8 -s]
+	set m [live_start -p [pid_of $t]]
+	live $m "growth start"
+	order $t "random 125000" 100
+	note [set figures [check_held $t $m]]
+	check {[dict get $figures lost] == 0 && [dict get $figures gone] == 0} {$figures}
+	order $t drop
+	check_held $t $m
+	live_end $m
+	finish $t
+}
+
+# All calls since the start, also those that no mdbg was there for.
+case growth-keep 120 {
+	set t [start mapper -t 4]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	live $m "growth start"
+	order $t "random 5000"
+	check_held $t $m
+	live $m "detach -keep"
+	live_end $m
+	order $t "random 5000"
+	set m [live_start -p [pid_of $t]]
+	set figures [check_held $t $m]
+	check {[dict get $figures lost] == 0 && [dict get $figures gone] == 0} {$figures}
+	order $t "random 5000"
+	check_held $t $m
+	# More than the ring has room for.
+	live $m "detach -keep"
+	live_end $m
+	order $t "random 150000" 100
+	set m [live_start -p [pid_of $t]]
+	set figures [check_growth $m [pid_of $t]]
+	check {[dict get $figures lost] > 0} {nothing was lost: $figures}
+	check {[string match "* older events are gone*" [live $m "growth log brk"]]} {[string range [live $m "growth log brk"] 0 200]}
+	order $t "random 5000"
+	check_growth $m [pid_of $t]
+	live $m "growth stop"
+	live_end $m
+	check {![string match *mdbg* [slurp /proc/[pid_of $t]/maps]]} {mdbg is left in it}
+	finish $t
+}
+
+# In and out under load: nothing goes wrong in the target, and nothing is left.
+repeated growth-load 120 {
+	set t [start mapper -t 4 -s]
+	set m [live_start -p [pid_of $t]]
+	order $t go
+	for {set i 0} {$i < 10 * $::trials} {incr i} {
+		live $m [lindex {"growth start" "growth start mmap" "growth start shm brk"} [expr {$i % 3}]]
+		order $t "more 200"
+		if {$i % 10 == 0} {
+			growth_figures [live $m growth]
+		}
+		live $m "growth stop"
+	}
+	order $t pause
+	order $t drop
+	live_end $m
+	finish $t
+}
+
+# A killed mdbg leaves the calls to the next one.
+repeated growth-killed 120 {
+	set t [start mapper -t 4 -s]
+	set m [live_start -p [pid_of $t]]
+	live $m "growth start"
+	order $t go
+	for {set i 0} {$i < $::trials} {incr i} {
+		chan configure $m -blocking 1
+		puts $m [lindex {"growth" "growth stop" "growth start" "malloc"} [expr {$i % 4}]]
+		flush $m
+		delay [expr {int(rand() * 20000)}]
+		kill_mdbg $m
+		order $t "more 500"
+		set m [live_start -p [pid_of $t]]
+		catch {live $m "growth start"}
+		growth_figures [live $m growth]
+	}
+	order $t pause
+	check_growth $m [pid_of $t]
+	live_end $m
+	finish $t
+}
+
+# A thread unmaps the stack that it has run on, with its control block; another program's calls go by all functions.
+case growth-own-stack 60 {
+	set ::env(GLIBC_TUNABLES) glibc.pthread.rseq=0
+	set t [start mapper]
+	unset ::env(GLIBC_TUNABLES)
+	set m [live_start -p [pid_of $t]]
+	live $m "growth start"
+	for {set i 0} {$i < 20} {incr i} {
+		order $t own
+	}
+	check {[live_value $m "mdbg::growth mmap function == end_by_unmapping"] eq ""} {$::result}
+	# One page more by a bare call, one of its own less.
+	set before [check_growth $m [pid_of $t]]
+	order $t bare
+	set after [check_growth $m [pid_of $t]]
+	check {[dict get $after gone] == 4096} {$after}
+	check {[dict get $after not] - [dict get $before not] == 4096} {$before, then $after}
+	check {[dict get $after mmap] - [dict get $before mmap] == 3 * 4096} {$before, then $after}
+	live_end $m
+	finish $t
+}
+
+# A thread that nobody joins keeps its stack, and is named; one that was joined is not.
+case growth-ended 60 {
+	set t [start mapper -t 2]
+	set m [live_start -p [pid_of $t]]
+	check {![regexp {not joined} [live $m thread]]} {[live $m thread]}
+	live $m "growth start mmap"
+	foreach round {1 2} {
+		order $t leave
+	}
+	set text [live $m thread]
+	check {[llength [regexp -all -inline {ended, not joined} $text]] == 2} {$text}
+	check {[regexp {its stack was mapped by\n +0x[0-9a-f]+ mmap.*pthread_create.*leave_thread} $text]} {$text}
+	set text [live $m "growth mmap function == leave_thread"]
+	check {[llength [regexp -all -inline {stack of thread 0x[0-9a-f]+ \(ended, not joined\)} $text]] == 2} {$text}
+	check {[llength [live_value $m mdbg::threads]] == 3} {$::result}
+	live_end $m
+	finish $t
+}
+
+# Other programs than glibc's shared ones: what is held is as it says itself.
+proc check_growth_program {args} {
+	set t [start_command {*}$args]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	check {[live $m "growth start"] eq ""} {not all is watched: $::result}
+	order $t bare
+	set figures [check_growth $m [pid_of $t]]
+	check {[live_value $m "dict get \[lindex \[mdbg::growth mmap function == bare_calls\] 0\] bytes"] == 3 * 4096} {$::result}
+	check {[dict get $figures gone] == 4096} {$figures}
+	live_end $m
+	finish $t
+}
+
+case growth-musl 60 {
+	check_growth_program [build_target musl-gcc mapper.c]
+}
+
+case growth-static 60 {
+	check_growth_program [build_target gcc mapper.c -static]
+}
+
+# Go's runtime maps by functions of libc where the program has C in it.
+case growth-go 120 {
+	set go [need go]
+	spit $::tmp/main.go {package main
+
+// #include <stdlib.h>
+import "C"
+import ("bufio"; "fmt"; "os")
+
+func main() {
+	var kept [][]byte
+	lines := bufio.NewScanner(os.Stdin)
+	C.free(C.malloc(100))
+	fmt.Println("ready", os.Getpid())
+	for lines.Scan() {
+		kept = append(kept, make([]byte, 10 << 20))
+		fmt.Println("ok", len(kept))
+	}
+}
+}
+	set ::env(GOCACHE) $::tmp/cache
+	if {[catch {exec $go build -o $::tmp/program $::tmp/main.go 2>@1} message]} {
+		skip "no program of Go with C: [string range $message 0 100]"
+	}
+	set t [start_command $::tmp/program]
+	check_growth_of [pid_of $t] [list order $t go]
+	chan close $t write
+	check {[ending $t] eq {exit 0}} {it ended otherwise}
+}
+
+# A killed mdbg's probes are taken out by one that does not go on with them.
+case growth-killed-clean 60 {
+	foreach args {--no-arm {--engine breakpoint}} {
+		set t [start mapper -t 2]
+		set before [state [pid_of $t]]
+		set m [live_start -p [pid_of $t]]
+		live $m "growth start"
+		order $t "random 1000"
+		kill_mdbg $m
+		set m [live_start {*}$args -p [pid_of $t]]
+		live_end $m
+		order $t drop
+		check_clean [pid_of $t] $before
+		finish $t
+	}
+}
+
+# Libraries are mapped by the loader.
+case growth-loader 60 {
+	set t [start dlopener]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	live $m "growth start mmap"
+	order $t load
+	set figures [check_growth $m [pid_of $t]]
+	set text [live $m "growth mmap function == dlopen*"]
+	check {[regexp -line {^#1  (\d+) bytes in} $text -> bytes] && $bytes > 10000} {the library is not seen: $text}
+	order $t unload
+	check {[dict get [check_growth $m [pid_of $t]] gone] == 0} {the library went unseen}
+	check {[live_value $m "mdbg::growth mmap function == dlopen*"] eq ""} {$::result}
+	live_end $m
+	check_state $before [pid_of $t]
+	finish $t
+}
+
+# `malloc off` ends it, and it can begin again.
+case growth-off 60 {
+	set t [start mapper]
+	set before [state [pid_of $t]]
+	set m [live_start -p [pid_of $t]]
+	live $m "growth start"
+	live $m "malloc off"
+	check {[string match "*not recorded*" [live_error $m growth]]} {growth goes on without probes: $::result}
+	check {[string match "*malloc on*" [live_error $m "growth start"]] || [string match "*no probes*" $::result]} {$::result}
+	live $m "malloc on"
+	live $m "growth start mmap"
+	order $t bare
+	check {[dict get [check_growth $m [pid_of $t]] mmap] == 3 * 4096} {[live $m growth]}
+	live_end $m
+	finish $t
+}
+
+# Children of all kinds go by the functions; one that is followed has its own text again, and what it maps is not recorded.
+repeated growth-children 60 {
+	set t [start forker]
+	set before [state [pid_of $t]]
+	for {set i 0} {$i < $::trials} {incr i} {
+		set m [live_start -p [pid_of $t]]
+		live $m "growth start"
+		if {$i % 2} {
+			live $m "set follow-fork both"
+		}
+		foreach how {fork grand vfork vmalloc spawn system clonevm} {
+			order $t "$how 2"
+		}
+		set child [order $t keep]
+		growth_figures [live $m growth]
+		live $m detach
+		check_clean $child $before
+		check_clean [pid_of $t] $before
+		live_end $m
+		order $t drop
+	}
+	finish $t
+}
+
+case growth-bad-input 60 {
+	mdbg -c growth
+	check_refused 1 "no process" attach
+	set t [start mapper]
+	set m [live_start -p [pid_of $t]]
+	foreach {command error} {
+		growth			"*growth is not recorded*"
+		"growth mmap"		"*growth is not recorded*"
+		"growth stop"		"*growth is not recorded*"
+		"growth log"		"*nothing was recorded*"
+		"growth start heap"	"*unknown kind 'heap'*"
+		"growth start mmap mmap" "*mmap is there twice*"
+		"growth log malloc"	"*unknown kind 'malloc'*"
+		"mdbg::growth"		"*too few words*"
+		"mdbg::growth size > 3"	"*which KIND*"
+	} {
+		set got [live_error $m $command]
+		check {[string match $error $got]} {$command: $got}
+	}
+	live $m "growth start mmap"
+	foreach {command error} {
+		"growth start"		"*mmap is recorded already*"
+		"growth start mmap"	"*mmap is recorded already*"
+		"growth shm"		"*shm is not recorded*"
+		"growth sort bytes"	"*sort*"
+		"growth heap == 1"	"*heap*"
+		"growth nonsense"	"*nonsense*"
+		"growth limit -1"	"*-1*"
+		"growth mmap mmap"	"*mmap*"
+	} {
+		set got [live_error $m $command]
+		check {[string match $error $got]} {$command: $got}
+	}
+	live $m "growth start shm"
+	live $m "growth stop"
+	live $m "growth log"
+	live_end $m
+	finish $t
+	set t [start mapper]
+	mdbg --engine breakpoint -p [pid_of $t] -c "growth start"
+	check_refused 1 "growth needs jumps"
+	finish $t
+}
+
+# At rest and after work, held and not seen are all that the kernel has.
+proc check_growth_of {pid work} {
+	set m [live_start -p $pid]
+	live $m "growth start"
+	foreach round {1 2 3} {
+		{*}$work
+		live $m interrupt
+		note [check_growth $m $pid]
+		live $m cont
+	}
+	live $m "detach -keep"
+	{*}$work
+	live $m "attach $pid"
+	live $m interrupt
+	check_growth $m $pid
+	live $m cont
+	live_end $m
+	{*}$work
+}
+
+case growth-redis 60 {
+	start_redis
+	check_growth_of $::redis [list redis_cli DEBUG POPULATE 20000]
+	end_redis
+}
+
+case growth-python 60 {
+	set chan [open |[list [system_python] -u -c {
+import sys, mmap, threading
+held = []
+for line in sys.stdin:
+    held.append(mmap.mmap(-1, 100000 + len(held)))
+    held.append([bytearray(1000000 + i) for i in range(20)])
+    thread = threading.Thread(target=lambda: held.append("x" * 500000))
+    thread.start()
+    thread.join()
+    print("ok")
+} 2>@stderr] r+]
+	chan configure $chan -buffering line
+	check_growth_of [pid $chan] [list ask $chan go]
+	close $chan
+}
+
+case growth-nginx 60 {
+	set nginx [need nginx]
+	set port [free_port]
+	file mkdir $::tmp/www
+	spit $::tmp/www/index.html [string repeat x 100000]
+	spit $::tmp/nginx.conf "daemon off; master_process off; pid $::tmp/pid; error_log $::tmp/error;
+		events {} http { access_log off; client_body_temp_path $::tmp/body; server { listen 127.0.0.1:$port; root $::tmp/www; gzip on; gzip_types text/html; } }"
+	set pid [exec $nginx -c $::tmp/nginx.conf -e $::tmp/error 2> $::tmp/nginx.err &]
+	set get [list exec [need curl] -sf --compressed http://127.0.0.1:$port/index.html -o $::tmp/got]
+	until {![catch $get]}
+	check_growth_of $pid $get
+	exec kill $pid
+	until {![is_alive $pid]}
+}
