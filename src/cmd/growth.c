@@ -16,7 +16,7 @@ const char *const growth_words[] = {
 	[GROWTH_FAULT] = "fault", [GROWTH_KERNEL] = "kernel", [GROWTH_KINDS] = NULL,
 };
 
-static const struct growth_source *const sources[] = { &growth_calls };
+static const struct growth_source *const sources[] = { &growth_calls, &growth_faults };
 
 /* The bits of one member (kinds, unasked, logged) of all sources. */
 #define ALL_OF(member)							\
