@@ -16,7 +16,8 @@ const char *const growth_words[] = {
 	[GROWTH_FAULT] = "fault", [GROWTH_KERNEL] = "kernel", [GROWTH_KINDS] = NULL,
 };
 
-static const struct growth_source *const sources[] = { &growth_calls, &growth_faults };
+static const struct growth_source *const sources[] = { &growth_calls, &growth_faults,
+						       &growth_kernel };
 
 /* The bits of one member (kinds, unasked, logged) of all sources. */
 #define ALL_OF(member)							\
@@ -60,6 +61,24 @@ static struct err *bad_kind(const char *word, unsigned allowed)
 
 	return err ? err : err_hint(err_create(ERR_USAGE, "unknown kind '%s'", word),
 				    "there are %s", str_text(&list));
+}
+
+/* The kernel's memory needs no process: neither to begin, nor while it is recorded. */
+static bool is_machine(const struct call *call)
+{
+	return call->argc == 1 && word_index(call->argv[0], growth_words) == GROWTH_KERNEL;
+}
+
+static struct err *need_target(const struct call *call)
+{
+	return is_machine(call) ? NULL : call_need_target(call);
+}
+
+/* Page faults are answered from what was recorded, also when the process has ended. */
+static struct err *need_answer(const struct call *call)
+{
+	return growth_kernel.running(call->session) || growth_faults.running(call->session) ?
+	       NULL : call_need_target(call);
 }
 
 /* The kinds that the words name, each once; `unasked` if there are no words. */
@@ -143,7 +162,7 @@ const struct cmd cmd_growth_start = {
 			  "must be on (`malloc on`); `malloc off` ends growth, too, and `detach -keep`\n"
 			  "leaves it on.\n"
 			  "Errors: a kind is recorded already; --engine breakpoint.\n",
-	.need		= call_need_target,
+	.need		= need_target,
 	.run		= start,
 	.max_args	= CMD_ANY,
 	.complete	= COMPLETE_GROWTH,
@@ -169,7 +188,6 @@ const struct cmd cmd_growth_stop = {
 	.brief		= "take the probes of `growth start` out",
 	.help		= "What was recorded is forgotten, except for the log, which stays until the\n"
 			  "next `growth start`. Error: nothing is recorded.\n",
-	.need		= call_need_target,
 	.run		= stop,
 };
 
@@ -214,7 +232,8 @@ static struct err *parse_ask(struct call *call, struct growth_ask *ask, bool *ha
 		rest.argv++;
 		rest.objv++;
 	}
-	return query_growth(&rest, &ask->query);
+	return ask->kind == GROWTH_KERNEL ? query_kernel(&rest, &ask->query) :
+	       query_growth(&rest, &ask->query);
 }
 
 static struct err *show_all(struct call *call, struct growth_ask *ask)
@@ -274,7 +293,7 @@ const struct cmd cmd_growth = {
 			  "FILTER has address, size, thread, time, age, function and module, as in\n"
 			  "`help malloc allocations`. Source: the calls themselves, and\n"
 			  "/proc/PID/maps.\n",
-	.need		= call_need_target,
+	.need		= need_answer,
 	.run		= show,
 	.max_args	= CMD_ANY,
 	.flags		= CMD_FILTER | CMD_WORDS,
@@ -303,7 +322,7 @@ const struct cmd cmd_api_growth = {
 	.brief		= "list of dicts: what the stacks of `growth KIND` hold",
 	.help		= "    bytes count    held, and in how many mappings\n"
 			  "    stack\n",
-	.need		= call_need_target,
+	.need		= need_answer,
 	.value		= value,
 	.min_args	= 1,
 	.max_args	= CMD_ANY,

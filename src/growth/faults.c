@@ -82,7 +82,7 @@ static struct err *add_event(struct faults *faults, bool major, pid_t tid, int c
 	if (*first >= 0)
 		return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, *first) < 0 ?
 		       err_sys("join the events of a processor") : NULL;
-	err = perf_ring_map(fd, major ? FAULTS_RING_MAJOR : FAULTS_RING, &ring);
+	err = perf_ring_map(fd, major ? FAULTS_RING_MAJOR : faults->ring, &ring);
 	if (err)
 		return err;
 	err = vec_push(&faults->rings, ring);
@@ -123,6 +123,7 @@ static struct err *open_events(struct faults *faults)
 	unsigned nr = MIN(perf_cpus(cpus, CPUS_MAX), (unsigned)CPUS_MAX);
 	struct err *err = procfs_tasks(faults->target->mem.tid, &tasks);
 
+	faults->ring = MIN(FAULTS_RING, FAULTS_RINGS / nr);
 	for (unsigned i = 0; !err && i < nr; i++)
 		err = add_events(faults, &tasks, cpus[i]);
 	vec_free(&tasks.vec);

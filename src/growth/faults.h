@@ -31,7 +31,8 @@ struct log;
 struct target;
 
 #define FAULTS_STACK	4096u		/* bytes of the stack that a sample has */
-#define FAULTS_RING	(8u << 20)	/* bytes of the ring of a processor */
+#define FAULTS_RING	(32u << 20)	/* bytes of the ring of a processor ... */
+#define FAULTS_RINGS	(256u << 20)	/* ... and of all of them, at most */
 #define FAULTS_RING_MAJOR (256u << 10)
 
 /* A mapping that was made since the mappings were read. */
@@ -45,6 +46,7 @@ struct faults {
 	struct log *log;
 	const struct walk_area *area;	/* mdbg's code in the target; NULL: none */
 	VEC(int) fds;
+	size_t ring;			/* bytes of the ring of a processor */
 	VEC(struct perf_ring) rings;	/* by processor: of minor and of major faults */
 	struct fault_sums sums;
 	struct proc_maps maps;

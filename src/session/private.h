@@ -13,7 +13,7 @@
  * of struct target_ops (watch.c), those of the tracer (route.c), and the tracer's poll
  * (untraced.c).
  *
- *	what there is		event_queue session_state allocator blind lacks
+ *	what there is		event_queue session_state allocator blind lacks growth_kernel
  *	processes		process pause deferred route agent
  *	looked at, in a stop	tls ended memory_view heap leak_stacks leak_search brief_attach
  *				snapshot_end find_address leaks unknown_frees
@@ -125,6 +125,7 @@ struct session {
 	/* NULL: page faults are not recorded. Set and used by the tracer thread (growth_faults.h). */
 	struct faults *faults;
 	unsigned fault_polls;
+	struct kernel_growth *kernel;	/* main thread; NULL: it is not recorded */
 	VEC(pid_t) named;		/* have the journal mapped, and were not cleaned */
 	/* leaks_at_end, as the target's threads have it. Tracer thread */
 	bool traces_exits;

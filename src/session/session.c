@@ -7,6 +7,7 @@
 #include <sys/eventfd.h>
 
 #include "os/tracer.h"
+#include "session/growth_kernel.h"
 #include "session/private.h"
 
 const struct session_config session_config_default = {
@@ -76,6 +77,7 @@ void session_destroy(struct session *session, struct err **err_ret)
 	tracer_destroy(session->tracer);
 	session_forget(session);
 	session_history_free(session);
+	session_kernel_stop(session);
 	name_globs_free(&session->naming.skip);
 	if (session->event_fd >= 0)
 		close(session->event_fd);
