@@ -26,6 +26,8 @@
 
 /* Set before they are loaded: the sizes of the tables, less one; they are powers of two. */
 const volatile __u32 bucket_mask, stack_mask, cpu_mask;
+/* KERNEL_SHIFT_MAX; 0: all are recorded. */
+const volatile __u32 shift_max;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -216,7 +218,7 @@ static __always_inline __u32 stack_of(void *ctx, struct kernel_cpu *cpu, __u32 n
 static __always_inline void pace(struct kernel_cpu *cpu, __u64 now)
 {
 	if (++cpu->taken > KERNEL_BUDGET) {
-		if (cpu->shift < KERNEL_SHIFT_MAX)
+		if (cpu->shift < shift_max)
 			cpu->shift++;
 	} else if (now - cpu->window < KERNEL_WINDOW) {
 		return;

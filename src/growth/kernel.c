@@ -118,8 +118,8 @@ static uint32_t power_below(uint64_t nr)
 	return 1u << (63 - __builtin_clzll(nr));
 }
 
-/* The masks are the programs' constants, in the order in which they are defined. */
-static struct err *set_sizes(struct kernel_growth *growth, uint64_t most)
+/* The programs' constants are in the order in which they are defined. */
+static struct err *set_constants(struct kernel_growth *growth, uint64_t most, bool sample)
 {
 	uint64_t buckets = MAX(MIN(most / sizeof(struct kernel_bucket), BUCKETS_MAX), BUCKETS_MIN);
 	struct bpf_map *constants = NULL, *map;
@@ -135,11 +135,12 @@ static struct err *set_sizes(struct kernel_growth *growth, uint64_t most)
 			constants = map;
 	/* It is const volatile for the programs, and not loaded yet. */
 	masks = constants ? (uint32_t *)bpf_map__initial_value(constants, &len) : NULL;
-	if (len < 3 * sizeof(*masks))
+	if (len < 4 * sizeof(*masks))
 		return err_create(ERR_FORMAT, "the kernel's allocations: no constants");
 	masks[0] = growth->nr_buckets - 1;
 	masks[1] = STACKS - 1;
 	masks[2] = growth->nr_cpus - 1;
+	masks[3] = sample ? KERNEL_SHIFT_MAX : 0;
 	if (bpf_map__set_max_entries(map_of(growth, "buckets"), growth->nr_buckets) ||
 	    bpf_map__set_max_entries(map_of(growth, "stacks"), STACKS) ||
 	    bpf_map__set_max_entries(map_of(growth, "cpus"), growth->nr_cpus) ||
@@ -196,7 +197,7 @@ static struct err *attach_all(struct kernel_growth *growth)
 	return NULL;
 }
 
-static struct err *open_all(struct kernel_growth *growth, uint64_t most)
+static struct err *open_all(struct kernel_growth *growth, uint64_t most, bool sample)
 {
 	const struct bpf_object_open_opts opts = { .sz = sizeof(opts), .object_name = "mdbg" };
 	struct err *err = check_kernel();
@@ -207,7 +208,7 @@ static struct err *open_all(struct kernel_growth *growth, uint64_t most)
 	growth->object = bpf_object__open_mem(kernel_bpf, kernel_bpf_len, &opts);
 	if (!growth->object)
 		return failed(errno, "read the programs");
-	err = set_sizes(growth, most);
+	err = set_constants(growth, most, sample);
 	if (err)
 		return err;
 	errnum = -bpf_object__load(growth->object);
@@ -217,7 +218,7 @@ static struct err *open_all(struct kernel_growth *growth, uint64_t most)
 	return err ? err : attach_all(growth);
 }
 
-struct err *kernel_growth_open(uint64_t most, struct kernel_growth **ret)
+struct err *kernel_growth_open(uint64_t most, bool sample, struct kernel_growth **ret)
 {
 	struct kernel_growth *growth = calloc(1, sizeof(*growth));
 	struct err *err;
@@ -225,7 +226,7 @@ struct err *kernel_growth_open(uint64_t most, struct kernel_growth **ret)
 	if (!growth)
 		return err_nomem;
 	libbpf_set_print(keep_message);
-	err = open_all(growth, most);
+	err = open_all(growth, most, sample);
 	if (err)
 		kernel_growth_close(growth);
 	else
@@ -335,7 +336,8 @@ bool kernel_growth_built(void)
 	return false;
 }
 
-struct err *kernel_growth_open(uint64_t most UNUSED, struct kernel_growth **ret UNUSED)
+struct err *kernel_growth_open(uint64_t most UNUSED, bool sample UNUSED,
+			       struct kernel_growth **ret UNUSED)
 {
 	return err_hint(err_create(ERR_UNSUPPORTED,
 				   "the kernel's allocations: this mdbg was built without libbpf"),

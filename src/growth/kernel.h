@@ -16,7 +16,8 @@
  * Cost. A walk of the kernel's stack takes microseconds. So walks are cached, and a processor
  * records KERNEL_BUDGET allocations in 100 ms; beyond that it records those of a part of all
  * addresses, and each stands for as many as it was chosen from. At a calm rate all are recorded, and
- * the figures are exact; the answer says what part of them is estimated.
+ * the figures are exact; the answer says what part of them is estimated. `set kernel-sampling off`
+ * records all at any rate.
  *
  * What frees without a tracepoint (kmem_cache_free_bulk, kfree_rcu in bulk) seems held until its
  * address is used again. A block of pages that is split counts as freed with its first page.
@@ -48,8 +49,11 @@ struct kernel_figures {
 
 /* Can this mdbg do it at all? It was built with libbpf and clang. */
 bool kernel_growth_built(void);
-/* most: bytes of the table. ERR_PERM, ERR_UNSUPPORTED. */
-struct err *kernel_growth_open(uint64_t most, struct kernel_growth **ret) MUST_CHECK;
+/*
+ * most: bytes of the table. sample: record a part of all addresses while they come too fast; else
+ * all, whatever that costs. ERR_PERM, ERR_UNSUPPORTED.
+ */
+struct err *kernel_growth_open(uint64_t most, bool sample, struct kernel_growth **ret) MUST_CHECK;
 void kernel_growth_close(struct kernel_growth *growth);
 /* Call fn for each that is held now. */
 struct err *kernel_growth_each(struct kernel_growth *growth,

@@ -138,7 +138,7 @@ static struct err *add(const struct kernel_held *held, void *ctx)
 	nr = (uintptr_t)map_get(&adding->at, key);
 	if (!nr) {
 		err = vec_push(&adding->sums->vec,
-			       ((struct kernel_sum){ held->stack, held->pages, 0, 0, 0 }));
+			       ((struct kernel_sum){ held->stack, held->pages, 0, 0, 0, 0 }));
 		nr = adding->sums->vec.nr;
 		if (!err)
 			err = map_put(&adding->at, key, (void *)nr);
@@ -150,7 +150,7 @@ static struct err *add(const struct kernel_held *held, void *ctx)
 	sum->count += held->weight;
 	sum->seen++;
 	if (held->weight > 1)
-		adding->sums->estimated += held->weight;
+		sum->estimated += held->weight;
 	return NULL;
 }
 
@@ -171,6 +171,7 @@ struct err *kernel_add_up(struct kernel_growth *growth, const struct kernel_name
 			continue;
 		ret->bytes[sum->pages] += sum->bytes;
 		ret->count[sum->pages] += sum->count;
+		ret->estimated += sum->estimated;
 		ret->vec.at[nr++] = *sum;
 	}
 	ret->vec.nr = nr;
@@ -239,7 +240,7 @@ struct err *kernel_print(struct kernel_growth *growth, const struct kernel_names
 	out_f(out, "pages     %s bytes in %" PRIu64 "; the objects lie in some of them\n",
 	      size_text(out, sums->bytes[1]).at, sums->count[1]);
 	out_count(out, "%" PRIu64 " of the allocations are estimated: they came too fast for all "
-		  "to be recorded\n", sums->estimated);
+		  "to be recorded (`set kernel-sampling off`)\n", sums->estimated);
 	out_count(out, "%" PRIu64 " allocations are not in it: the table was full (--log-limit)\n",
 		  figures.full);
 	out_count(out, "%" PRIu64 " events are not in it: they came inside of another one\n",

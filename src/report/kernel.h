@@ -14,6 +14,7 @@ struct kernel_sum {
 	bool pages;
 	uint64_t bytes, count;		/* estimated, where one stands for several */
 	uint64_t seen;			/* records that they are from */
+	uint64_t estimated;		/* of count: from records that stand for several */
 };
 
 struct kernel_sums {

@@ -12,7 +12,8 @@ struct kernel_growth *session_kernel(const struct session *session)
 
 struct err *session_kernel_start(struct session *session)
 {
-	return kernel_growth_open(session->config.log_limit, &session->kernel);
+	return kernel_growth_open(session->config.log_limit, session->config.kernel_sampling,
+				  &session->kernel);
 }
 
 void session_kernel_stop(struct session *session)

@@ -14,6 +14,7 @@ const struct session_config session_config_default = {
 	.engine		= SESSION_ENGINE_AUTO,
 	.stack_depth	= 32,
 	.log_limit	= 1ull << 30,
+	.kernel_sampling = true,
 	.history_seconds = 1,
 	.arm		= true,
 	.follow_fork	= SESSION_FOLLOW_PARENT,
