@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Faults pages in from two functions, so many as it is asked for: `touch N` a line on standard
- * input, for anonymous memory, and `read N` for its own file's copy, which is mapped anew for each;
- * it answers `done`. `thread N` touches in a new thread.
+ * A program that faults pages in, for growth.
+ *
+ *	touch N		so many pages of new memory: `ok`
+ *	copy N		the first page of its own file, so often, mapped anew each time: `ok`
+ *	thread N	touch, in a new thread: `ok`
+ *	sockets N	so many pairs of sockets, each with a message of 1000 bytes that nobody reads;
+ *			they are held: `ok`
+ *	verify, quit
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -10,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define PAGE	4096
@@ -53,26 +59,45 @@ static void *run(void *arg)
 	return NULL;
 }
 
+__attribute__((noinline)) static void fill_sockets(long nr)
+{
+	static const char message[1000];
+	int pair[2];
+
+	while (nr--)
+		if (socketpair(AF_UNIX, SOCK_DGRAM, 0, pair) ||
+		    send(pair[0], message, sizeof(message), 0) != sizeof(message))
+			abort();
+}
+
+static void obey(const char *word, long nr, const char *path)
+{
+	pthread_t thread;
+
+	if (!strcmp(word, "touch"))
+		touch(nr);
+	else if (!strcmp(word, "copy"))
+		copy_file(path, nr);
+	else if (!strcmp(word, "sockets"))
+		fill_sockets(nr);
+	else if (!strcmp(word, "thread") &&
+		 (pthread_create(&thread, NULL, run, &nr) || pthread_join(thread, NULL)))
+		abort();
+}
+
 int main(int argc, char **argv)
 {
-	char word[16];
+	char line[64], word[16];
 	long nr;
 
 	(void)argc;
-	while (scanf("%15s %ld", word, &nr) == 2) {
-		if (!strcmp(word, "touch")) {
-			touch(nr);
-		} else if (!strcmp(word, "read")) {
-			copy_file(argv[0], nr);
-		} else if (!strcmp(word, "thread")) {
-			pthread_t thread;
-
-			if (pthread_create(&thread, NULL, run, &nr))
-				abort();
-			pthread_join(thread, NULL);
-		}
-		puts("done");
-		fflush(stdout);
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	puts("ready");
+	while (fgets(line, sizeof(line), stdin) && strcmp(line, "quit\n")) {
+		nr = 0;
+		if (sscanf(line, "%15s %ld", word, &nr) > 0)
+			obey(word, nr, argv[0]);
+		puts("ok");
 	}
 	return 0;
 }
