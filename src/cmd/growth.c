@@ -77,8 +77,10 @@ static struct err *need_target(const struct call *call)
 /* Page faults are answered from what was recorded, also when the process has ended. */
 static struct err *need_answer(const struct call *call)
 {
-	return growth_kernel.running(call->session) || growth_faults.running(call->session) ?
-	       NULL : call_need_target(call);
+	bool kernel = call->argc && word_index(call->argv[0], growth_words) == GROWTH_KERNEL;
+
+	return kernel || growth_kernel.running(call->session) ||
+	       growth_faults.running(call->session) ? NULL : call_need_target(call);
 }
 
 /* The kinds that the words name, each once; `unasked` if there are no words. */

@@ -123,11 +123,11 @@ case kernel-sockets 60 {
 	set bytes 0
 	set count 0
 	foreach site [live_value $m {mdbg::growth kernel function == unix_dgram_sendmsg}] {
-		foreach frame [dict get $site stack] {
-			if {[dict get $frame function] eq "kmalloc_reserve" && [dict get $site kind] eq "objects"} {
-				incr bytes [dict get $site bytes]
-				incr count [dict get $site count]
-			}
+		# Not what the allocator itself has allocated for it.
+		set caller [lindex [dict get $site stack] 1]
+		if {$caller ne "" && [dict get $caller function] eq "kmalloc_reserve" && [dict get $site kind] eq "objects"} {
+			incr bytes [dict get $site bytes]
+			incr count [dict get $site count]
 		}
 	}
 	if {!$count} {
@@ -139,7 +139,7 @@ case kernel-sockets 60 {
 	check {[regexp -line {^objects +\d+ bytes in \d+} $text] && [regexp -line {^pages +\d+ bytes in \d+} $text]} {no sums: $text}
 	tell $t quit
 	check {[ending $t] eq {exit 0}} {the target}
-	until {[llength [live_value $m {mdbg::growth kernel function == unix_dgram_sendmsg size > 1000 and size < 4096}]] <= 1} 20
+	until {[llength [live_value $m {mdbg::growth kernel function == unix_dgram_sendmsg and size > 1000 and size < 4096}]] <= 1} 20
 	live $m {growth stop}
 	check {[string match {*not recorded*} [live_error $m {growth kernel}]]} {it was stopped}
 	live_end $m
@@ -157,4 +157,20 @@ case kernel-killed 30 {
 	check {[string match {*no process*} [live_error $m {growth brk}]] || [string match {*not recorded*} [live_error $m {growth brk}]]} {brk needs a process}
 	live $m {growth stop}
 	live_end $m
+}
+
+# memleak without a process: the kernel's allocations, in bcc's format.
+case memleak-kernel 60 {
+	set m [live_start]
+	start_growth $m kernel
+	live_end $m
+	set chan [open |[list {*}[mdbg_command -q -x $::here/../../scripts/memleak.tcl -- -o 0 -T 5 -s 1 1 3] 2> $::tmp/err] r]
+	check {[hear $chan] eq "Attaching to kernel allocators, Ctrl+C to quit."} {the first line}
+	set heads 0
+	set found 0
+	while {![catch {hear $chan} line]} {
+		incr heads [regexp {^\[\d\d:\d\d:\d\d\] Top 5 stacks with outstanding allocations:$} $line]
+		incr found [regexp {^\t\d+ bytes in \d+ allocations from stack$} $line]
+	}
+	check {$heads == 3 && $found >= 3 && $found <= 15} {$heads reports with $found stacks: [slurp $::tmp/err]}
 }
