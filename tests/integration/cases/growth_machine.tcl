@@ -67,6 +67,7 @@ case faults-as-perf 90 {
 	}
 	puts $chan stop
 	hear $chan
+	chan configure $chan -blocking 1
 	catch {close $chan}
 	set after [live_value $m {set sum 0; foreach site [mdbg::growth fault] {incr sum [dict get $site count]}; set sum}]
 	set theirs [llength [split [string trim [exec $perf script -i $data -F event 2>/dev/null]] "\n"]]
