@@ -259,6 +259,7 @@ static void take_sample(struct faults *faults, const struct perf_event_header *r
 	struct perf_sample sample;
 	struct fault fault;
 
+	faults->samples++;
 	if (!perf_sample_parse(record, PERF_REGS_MASK, &sample) ||
 	    (pid_t)sample.pid != faults->target->pid)
 		return;
@@ -292,11 +293,24 @@ void faults_drain(struct faults *faults)
 	}
 }
 
-uint64_t faults_lost(const struct faults *faults)
+/* An event's count has those of the threads that have inherited it. */
+static uint64_t counted(const struct faults *faults)
 {
-	uint64_t lost = 0;
+	uint64_t sum = 0, count;
 
+	vec_each_value(fd, &faults->fds)
+		if (read(fd, &count, sizeof(count)) == sizeof(count))
+			sum += count;
+	return sum;
+}
+
+uint64_t faults_settle(struct faults *faults)
+{
+	uint64_t count = counted(faults), lost = 0;
+
+	faults_drain(faults);
 	vec_each(ring, &faults->rings)
 		lost += ring->lost + ring->broken;
-	return lost;
+	/* Samples that came since the count hide so many that were lost, until the next answer. */
+	return MAX(lost, count > faults->samples ? count - faults->samples : 0);
 }

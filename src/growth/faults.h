@@ -55,6 +55,7 @@ struct faults {
 	bool refreshed;			/* modules were read in this drain */
 	bool user_only;			/* faults in system calls are not seen: not permitted */
 	bool major;			/* of the ring that is drained */
+	uint64_t samples;		/* all that came */
 	uint64_t own;			/* of pages of the log, which mdbg has put there */
 	uint64_t unstacked;		/* without a stack: the log has no room, or it had no registers */
 };
@@ -68,5 +69,8 @@ struct err *faults_open(struct target *target, struct log *log, const struct wal
 void faults_close(struct faults *faults);
 /* Take what is in the rings. */
 void faults_drain(struct faults *faults);
-/* Records that the rings had no room for, or that made no sense. */
-uint64_t faults_lost(const struct faults *faults);
+/*
+ * faults_drain, for an answer. Returns how many faults the kernel has counted that no sample came
+ * of: the kernel itself tells of lost records only in front of the next one that it writes.
+ */
+uint64_t faults_settle(struct faults *faults);

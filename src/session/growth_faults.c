@@ -70,7 +70,7 @@ static struct err *copy_job(struct session *session, void *arg)
 	const struct fault_sums *sums = &faults->sums;
 	struct err *err;
 
-	faults_drain(faults);
+	ret->lost = faults_settle(faults);
 	err = copy_files(sums, ret);
 	for (size_t i = 0; !err && i < sums->sums.nr; i++)
 		err = vec_push(&ret->sums, sums->sums.at[i]);
@@ -81,7 +81,6 @@ static struct err *copy_job(struct session *session, void *arg)
 	ret->unpaged = sums->unpaged;
 	ret->unstacked = faults->unstacked;
 	ret->own = faults->own;
-	ret->lost = faults_lost(faults);
 	ret->user_only = faults->user_only;
 	return err;
 }
