@@ -15,9 +15,9 @@
  *
  * Cost. A walk of the kernel's stack takes microseconds. So walks are cached, and a processor
  * records KERNEL_BUDGET allocations in 100 ms; beyond that it records those of a part of all
- * addresses, and each stands for as many as it was chosen from. At a calm rate all are recorded, and
- * the figures are exact; the answer says what part of them is estimated. `set kernel-sampling off`
- * records all at any rate.
+ * addresses, and each stands for as many as it was chosen from. At a calm rate all are recorded,
+ * and the figures are exact; the answer says what part of them is estimated. `set kernel-sampling
+ * off` records all at any rate.
  *
  * What frees without a tracepoint (kmem_cache_free_bulk, kfree_rcu in bulk) seems held until its
  * address is used again. A block of pages that is split counts as freed with its first page.

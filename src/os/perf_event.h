@@ -4,10 +4,10 @@
  * that the kernel writes samples to, and the samples.
  *
  * A ring is one page of head and tail, and a power of two of pages with records. The kernel moves
- * the head, mdbg the tail. A record that has no room is left out by the kernel, which later says how
- * many were (PERF_RECORD_LOST): ring->lost. The reader takes each record out, so that one that goes
- * round the end of the ring is in one piece. A record whose length cannot be true ends the look:
- * everything up to the head is passed over, and counted (ring->broken).
+ * the head, mdbg the tail. A record that has no room is left out by the kernel, which later says
+ * how many were (PERF_RECORD_LOST): ring->lost. The reader takes each record out, so that one that
+ * goes round the end of the ring is in one piece. A record whose length cannot be true ends the
+ * look: everything up to the head is passed over, and counted (ring->broken).
  */
 #pragma once
 
