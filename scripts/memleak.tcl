@@ -2,10 +2,10 @@
 # The options and the output of bcc's memleak, for what mdbg records. `mdbg -x memleak.tcl -- -h`
 # says how it is used.
 
-set usage "usage: mdbg -x memleak.tcl -- \[OPTION\]... {-p PID | -c COMMAND} \[INTERVAL \[COUNT\]\]
+set usage "usage: mdbg -x memleak.tcl -- \[OPTION\]... \[-p PID | -c COMMAND\] \[INTERVAL \[COUNT\]\]
        mdbg -p PID -x memleak.tcl -- \[OPTION\]... \[INTERVAL \[COUNT\]\]
 Print outstanding allocations by stack every INTERVAL seconds (5), COUNT times or until the process
-ends, in the format of bcc's memleak.
+ends, in the format of bcc's memleak. Without a process: the kernel's allocations.
 
   -p, --pid PID           the process
   -c, --command COMMAND   start this one
@@ -21,7 +21,8 @@ ends, in the format of bcc's memleak.
   --wa-missing-free       nothing: mdbg misses no free
   -h, --help              this text
 
-Not here: the kernel's allocations (no -p), -t (a line for each call) and -O (other allocators: mdbg
+Of the kernel, -s 1 records all allocations, whatever that costs; else they are estimated where they
+come too fast. There is no -a of it. Not here: -t (a line for each call) and -O (other allocators: mdbg
 finds them by itself, and `probe` names more)."
 
 proc misused {why} {
@@ -143,6 +144,53 @@ proc print_report {} {
 	flush stdout
 }
 
+# What the kernel holds, by its own stacks.
+proc print_kernel_report {} {
+	global option
+
+	set conditions {}
+	if {!$option(combined-only)} {
+		lappend conditions "age > $option(older)ms"
+	}
+	foreach {key relop} {min >= max <=} {
+		if {$option($key) ne ""} {
+			lappend conditions "size $relop $option($key)"
+		}
+	}
+	puts "\[[clock format [clock seconds] -format %H:%M:%S]\] Top $option(top) stacks with outstanding allocations:"
+	set sites [mdbg::growth kernel {*}[join $conditions " and "]]
+	if {$option(sort) eq "count"} {
+		set sites [lsort -integer -decreasing -command {apply {{a b} {expr {[dict get $a count] - [dict get $b count]}}}} $sites]
+	}
+	set sites [lrange $sites 0 $option(top)-1]
+	if {!$option(combined-only)} {
+		set sites [lreverse $sites]
+	}
+	foreach site $sites {
+		puts "\t[dict get $site bytes] bytes in [dict get $site count] allocations from stack"
+		foreach frame [dict get $site stack] {
+			dict with frame {
+				set name [expr {$function eq "" ? "\[unknown\]" : [format %s+0x%x $function $offset]}]
+				puts "\t\t[format 0x%016llx $pc]\t$name \[[expr {$module eq "" ? "kernel" : $module}]\]"
+			}
+		}
+	}
+	flush stdout
+}
+
+# The kernel's allocations until it is interrupted, or COUNT times.
+proc watch_kernel {interval count rate} {
+	uplevel #0 [list set kernel-sampling [expr {$rate eq "1" ? "off" : "on"}]]
+	growth start kernel
+	puts "Attaching to kernel allocators, Ctrl+C to quit."
+	flush stdout
+	for {set nr 0} {$count eq "" || $nr < $count} {incr nr} {
+		wait [format %.3f $interval]
+		print_kernel_report
+	}
+	exit 0
+}
+
 # mdbg can start a program only when it is started itself, so another mdbg runs this script.
 proc run_command {argv} {
 	global option
@@ -159,7 +207,7 @@ proc run_command {argv} {
 	exit 0
 }
 
-array set option {pid "" older 500 command "" rate 1 top 10 min "" max "" sort size show 0 combined-only 0}
+array set option {pid "" older 500 command "" rate "" top 10 min "" max "" sort size show 0 combined-only 0}
 set given $argv
 set argv [take_options $argv]
 if {[info exists option(help)]} {
@@ -170,6 +218,10 @@ foreach {key name} {trace -t obj -O} {
 	if {[info exists option($key)]} {
 		misused "$name is not here"
 	}
+}
+set rate_given $option(rate)
+if {$rate_given eq ""} {
+	set option(rate) 1
 }
 foreach {key what} {older "age" rate "sample rate" top "number of stacks"} {
 	number $option($key) $what
@@ -197,7 +249,10 @@ if {[mdbg::pid] == 0} {
 		run_command $given
 	}
 	if {$option(pid) eq ""} {
-		misused "no process: the kernel's allocations are not here"
+		if {$option(show)} {
+			misused "-a needs a process"
+		}
+		watch_kernel $interval $count $rate_given
 	}
 	mdbg::attach $option(pid) -sample [expr {$option(rate) > 1 ? $option(rate) * 64 : 0}]
 } elseif {$option(rate) > 1 && ![info exists memleak_started]} {

@@ -16,7 +16,8 @@ const char *const growth_words[] = {
 	[GROWTH_FAULT] = "fault", [GROWTH_KERNEL] = "kernel", [GROWTH_KINDS] = NULL,
 };
 
-static const struct growth_source *const sources[] = { &growth_calls };
+static const struct growth_source *const sources[] = { &growth_calls, &growth_faults,
+						       &growth_kernel };
 
 /* The bits of one member (kinds, unasked, logged) of all sources. */
 #define ALL_OF(member)							\
@@ -60,6 +61,26 @@ static struct err *bad_kind(const char *word, unsigned allowed)
 
 	return err ? err : err_hint(err_create(ERR_USAGE, "unknown kind '%s'", word),
 				    "there are %s", str_text(&list));
+}
+
+/* The kernel's memory needs no process: neither to begin, nor while it is recorded. */
+static bool is_machine(const struct call *call)
+{
+	return call->argc == 1 && word_index(call->argv[0], growth_words) == GROWTH_KERNEL;
+}
+
+static struct err *need_target(const struct call *call)
+{
+	return is_machine(call) ? NULL : call_need_target(call);
+}
+
+/* Page faults are answered from what was recorded, also when the process has ended. */
+static struct err *need_answer(const struct call *call)
+{
+	bool kernel = call->argc && word_index(call->argv[0], growth_words) == GROWTH_KERNEL;
+
+	return kernel || growth_kernel.running(call->session) ||
+	       growth_faults.running(call->session) ? NULL : call_need_target(call);
 }
 
 /* The kinds that the words name, each once; `unasked` if there are no words. */
@@ -131,19 +152,23 @@ static struct err *start(struct call *call)
 
 const struct cmd cmd_growth_start = {
 	.name		= "growth start",
-	.usage		= "?brk? ?mmap? ?shm?",
+	.usage		= "?brk? ?mmap? ?shm? ?fault? ?kernel?",
 	.brief		= "record memory that malloc does not show, from now on",
 	.help		= "    brk    brk and sbrk\n"
 			  "    mmap   mmap, munmap, mremap\n"
 			  "    shm    shmat, shmdt; shmget and shmctl in the log\n"
-			  "All of them if none is named. The functions of the C library, and those of\n"
+			  "    fault  page faults, from perf_event_open\n"
+			  "    kernel what the kernel allocates, on the whole machine (no process needed)\n"
+			  "All but kernel if none is named. The functions of the C library, and those of\n"
 			  "the loader that can be found, get jumps as malloc has them; what malloc,\n"
 			  "pthread_create or dlopen call is seen, too. Those that cannot be watched\n"
 			  "are listed, with the reason. malloc's figures stay as they are. Recording\n"
 			  "must be on (`malloc on`); `malloc off` ends growth, too, and `detach -keep`\n"
 			  "leaves it on.\n"
+			  "fault and kernel end with mdbg: `growth fault` says what they need, and the\n"
+			  "error names the setting that forbids one.\n"
 			  "Errors: a kind is recorded already; --engine breakpoint.\n",
-	.need		= call_need_target,
+	.need		= need_target,
 	.run		= start,
 	.max_args	= CMD_ANY,
 	.complete	= COMPLETE_GROWTH,
@@ -169,7 +194,6 @@ const struct cmd cmd_growth_stop = {
 	.brief		= "take the probes of `growth start` out",
 	.help		= "What was recorded is forgotten, except for the log, which stays until the\n"
 			  "next `growth start`. Error: nothing is recorded.\n",
-	.need		= call_need_target,
 	.run		= stop,
 };
 
@@ -214,7 +238,8 @@ static struct err *parse_ask(struct call *call, struct growth_ask *ask, bool *ha
 		rest.argv++;
 		rest.objv++;
 	}
-	return query_growth(&rest, &ask->query);
+	return ask->kind == GROWTH_KERNEL ? query_kernel(&rest, &ask->query) :
+	       query_growth(&rest, &ask->query);
 }
 
 static struct err *show_all(struct call *call, struct growth_ask *ask)
@@ -262,7 +287,7 @@ static struct err *show(struct call *call)
 
 const struct cmd cmd_growth = {
 	.name		= "growth",
-	.usage		= "?brk|mmap|shm? ?FILTER? ?limit N?",
+	.usage		= "?brk|mmap|shm|fault|kernel? ?FILTER? ?limit N?",
 	.brief		= "memory that malloc does not show: stacks that hold mappings",
 	.help		= "The stacks whose calls since `growth start` made what is still mapped:\n"
 			  "bytes, how many mappings, the traceback. What was unmapped in part, moved by\n"
@@ -273,8 +298,18 @@ const struct cmd cmd_growth = {
 			  "/proc/PID/maps, without [vsyscall]; the process is held for a moment for it.\n"
 			  "FILTER has address, size, thread, time, age, function and module, as in\n"
 			  "`help malloc allocations`. Source: the calls themselves, and\n"
-			  "/proc/PID/maps.\n",
-	.need		= call_need_target,
+			  "/proc/PID/maps.\n"
+			  "fault: pages and faults by stack and by file; a page counts for the stack\n"
+			  "that has faulted it in last. FILTER has function and module. Source:\n"
+			  "perf_event_open, with 4 KB of the stack; root or CAP_PERFMON, or (outside of\n"
+			  "system calls) kernel.perf_event_paranoid of at most 2.\n"
+			  "kernel: bytes and allocations that are not freed, by the kernel's stack;\n"
+			  "objects lie in pages, so the two are never added. FILTER has address, size,\n"
+			  "age, function and module. Source: BPF programs at the kernel's tracepoints\n"
+			  "(root, or CAP_BPF and CAP_PERFMON; Linux 6.1), and /proc/kallsyms. Figures\n"
+			  "are estimates where allocations come too fast, and the answer says so:\n"
+			  "`set kernel-sampling off`.\n",
+	.need		= need_answer,
 	.run		= show,
 	.max_args	= CMD_ANY,
 	.flags		= CMD_FILTER | CMD_WORDS,
@@ -302,8 +337,10 @@ const struct cmd cmd_api_growth = {
 	.usage		= "KIND ?FILTER? ?limit N?",
 	.brief		= "list of dicts: what the stacks of `growth KIND` hold",
 	.help		= "    bytes count    held, and in how many mappings\n"
-			  "    stack\n",
-	.need		= call_need_target,
+			  "    stack\n"
+			  "fault also has pages, minor, major, file; kernel has kind, seen, and as\n"
+			  "stack a list of dicts with pc, function, offset and module.\n",
+	.need		= need_answer,
 	.value		= value,
 	.min_args	= 1,
 	.max_args	= CMD_ANY,

@@ -48,4 +48,4 @@ struct growth_source {
 	struct err *(*log)(struct call *call, unsigned kinds);
 };
 
-extern const struct growth_source growth_calls;
+extern const struct growth_source growth_calls, growth_faults, growth_kernel;

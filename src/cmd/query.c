@@ -12,6 +12,7 @@
 #define NAME_ATTRS	(1u << FILTER_FUNCTION | 1u << FILTER_MODULE)
 #define GROWTH_ATTRS	(1u << FILTER_ADDRESS | 1u << FILTER_SIZE | 1u << FILTER_THREAD |	\
 			 1u << FILTER_TIME | 1u << FILTER_AGE | NAME_ATTRS)
+#define KERNEL_ATTRS	(1u << FILTER_ADDRESS | 1u << FILTER_SIZE | 1u << FILTER_AGE | NAME_ATTRS)
 #define CHUNK_ATTRS	(1u << FILTER_ADDRESS | 1u << FILTER_SIZE | 1u << FILTER_HEAP)
 
 const char *const query_by[] = {
@@ -416,6 +417,20 @@ struct err *query_growth(const struct call *call, struct query *query)
 
 	if (!err)
 		err = filter_parse(query->argc, (const char *const *)query->argv, GROWTH_ATTRS,
+				   &query->filter, &query->order, NULL);
+	return !err && query->order.sorted ? call_bad_word("sort") : err;
+}
+
+struct err *query_kernel(const struct call *call, struct query *query)
+{
+	struct err *err;
+
+	memset(query, 0, sizeof(*query));
+	query->order.limit = UINT64_MAX;
+	stack_names_init(&query->names, call->session);
+	err = take_words(call, query);
+	if (!err)
+		err = filter_parse(query->argc, (const char *const *)query->argv, KERNEL_ATTRS,
 				   &query->filter, &query->order, NULL);
 	return !err && query->order.sorted ? call_bad_word("sort") : err;
 }

@@ -60,6 +60,8 @@ struct err *query_sites(const struct call *call, struct query *query) MUST_CHECK
  * a mapping and a fault have: address, size, thread, time, age, function and module.
  */
 struct err *query_growth(const struct call *call, struct query *query) MUST_CHECK;
+/* The same of `growth kernel`, which needs no log: address, size, age, function and module. */
+struct err *query_kernel(const struct call *call, struct query *query) MUST_CHECK;
 /*
  * Walk the heaps after query_sites and, if the blocks are asked for, list those that FILTER keeps.
  */

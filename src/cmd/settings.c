@@ -304,6 +304,8 @@ static const struct setting settings[] = {
 	  .set = set_free_history, .get = get_free_history },
 	{ "history-seconds", "seconds between two samples of the history (0: none is taken)",
 	  COUNT, .most = 3600, .none = "none is taken", IN_CONFIG(history_seconds) },
+	{ "kernel-sampling", "`growth kernel` estimates allocations that come too fast",
+	  WORDS, { "off", "on" }, IN_CONFIG(kernel_sampling) },
 	{ "leaks-at-end", "look for leaks when the process ends; `malloc leaks` then shows them",
 	  WORDS, { "off", "on" }, IN_CONFIG(leaks_at_end), .then = session_configured },
 	{ "log-limit", "bytes that the log may grow to, at the next attach",

@@ -13,12 +13,12 @@
  * of struct target_ops (watch.c), those of the tracer (route.c), and the tracer's poll
  * (untraced.c).
  *
- *	what there is		event_queue session_state allocator blind lacks
+ *	what there is		event_queue session_state allocator blind lacks growth_kernel
  *	processes		process pause deferred route agent
  *	looked at, in a stop	tls ended memory_view heap leak_stacks leak_search brief_attach
  *				snapshot_end find_address leaks unknown_frees
  *	probes			forked_copies_clean handover handover_gap growth arm_target untraced
- *				process_names probed threads user_probes trim history recording
+ *				growth_faults process_names probed threads user_probes trim history recording
  *				memory_owners memory_use
  *	from attach to detach	follow watch leave attach open_core interrupt react session
  */
@@ -39,6 +39,7 @@
 #include "tracee/room.h"
 
 struct allocator;
+struct faults;
 struct heap_map;
 struct origin;
 struct snapshot;
@@ -125,6 +126,10 @@ struct session {
 	/* the target has forked since it was attached to, with old_maps */
 	bool uncaught;
 	struct session_growth growth;	/* tracer thread */
+	/* NULL: page faults are not recorded. Set and used by the tracer thread (growth_faults.h). */
+	struct faults *faults;
+	unsigned fault_polls;
+	struct kernel_growth *kernel;	/* main thread; NULL: it is not recorded */
 	VEC(pid_t) named;		/* have the journal mapped, and were not cleaned */
 	/* leaks_at_end, as the target's threads have it. Tracer thread */
 	bool traces_exits;
@@ -341,6 +346,8 @@ void forked_copies_clean_own(struct session *session);
  * poll.
  */
 struct err *untraced_begin(struct session *session) MUST_CHECK;
+/* session->faults was set or cleared: the poll drains its rings, or not. */
+struct err *untraced_pace(struct session *session) MUST_CHECK;
 void untraced_end(struct session *session);
 /* untraced_end for a session without a tracer thread. */
 void untraced_forget(struct session *session);

@@ -7,12 +7,14 @@
 #include <sys/eventfd.h>
 
 #include "os/tracer.h"
+#include "session/growth_kernel.h"
 #include "session/private.h"
 
 const struct session_config session_config_default = {
 	.engine		= SESSION_ENGINE_AUTO,
 	.stack_depth	= 32,
 	.log_limit	= 1ull << 30,
+	.kernel_sampling = true,
 	.history_seconds = 1,
 	.arm		= true,
 	.follow_fork	= SESSION_FOLLOW_PARENT,
@@ -77,6 +79,7 @@ void session_destroy(struct session *session, struct err **err_ret)
 	session_forget(session);
 	session_history_free(session);
 	session_memory_forget(session);
+	session_kernel_stop(session);
 	name_globs_free(&session->naming.skip);
 	if (session->event_fd >= 0)
 		close(session->event_fd);

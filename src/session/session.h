@@ -40,6 +40,7 @@ struct session_config {
 	enum session_follow follow_fork;	/* at each fork */
 	bool follow_exec;		/* at each exec: attach and arm anew */
 	/* Search for leaks when the target ends, before its memory is gone: see session_leaks. */
+	bool kernel_sampling;		/* of `growth kernel`: estimate where they come too fast */
 	bool leaks_at_end;
 };
 

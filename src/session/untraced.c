@@ -27,6 +27,7 @@
 
 #include "base/cleanup.h"
 #include "base/trace.h"
+#include "growth/faults.h"
 #include "os/pidfd.h"
 #include "os/tracer.h"
 #include "probe/patch_watch.h"
@@ -39,6 +40,7 @@
 #include "tracee/target.h"
 
 #define POLL_NS		100000000ull
+#define FAULTS_POLL_NS	10000000ull
 #define LINKS_MAX	65536
 #define PATCHES_A_POLL	128	/* compared at each poll */
 #define LOOKS_AGAIN	10	/* at a list that differs from the module map */
@@ -217,9 +219,8 @@ static bool reserve(struct session *session)
 	return false;
 }
 
-static void poll_session(void *ctx)
+static void poll_all(struct session *session)
 {
-	struct session *session = ctx;
 	struct process *process = session->current;
 	struct target *target = process->target;
 
@@ -237,6 +238,28 @@ static void poll_session(void *ctx)
 	sigtrap_check(process->probes);
 	processes_poll(session);
 	look_for_modules(session, PATCHES_A_POLL);
+}
+
+static void poll_session(void *ctx)
+{
+	poll_all(ctx);
+}
+
+/* While page faults are recorded: their rings are drained more often than the rest is done. */
+static void poll_faults(void *ctx)
+{
+	struct session *session = ctx;
+
+	if (session->faults)
+		faults_drain(session->faults);
+	if (!(session->fault_polls++ % (POLL_NS / FAULTS_POLL_NS)))
+		poll_all(session);
+}
+
+struct err *untraced_pace(struct session *session)
+{
+	return session->faults ? tracer_set_poll(session->tracer, poll_faults, FAULTS_POLL_NS) :
+	       tracer_set_poll(session->tracer, poll_session, POLL_NS);
 }
 
 struct err *untraced_begin(struct session *session)
@@ -264,6 +287,8 @@ void untraced_forget(struct session *session)
 	if (session->pidfd >= 0)
 		close(session->pidfd);
 	session->pidfd = -1;
+	faults_close(session->faults);
+	session->faults = NULL;
 }
 
 static struct err *look_job(struct session *session, void *arg UNUSED)

@@ -21,6 +21,8 @@
 #include "probe/probe.h"
 #include "probe/runtimes.h"
 #include "session/find_address.h"
+#include "session/growth_faults.h"
+#include "session/growth_kernel.h"
 #include "session/heap.h"
 #include "session/lacks.h"
 #include "session/leaks.h"
@@ -782,4 +784,44 @@ const char *session_unknown_free_word(enum session_unknown_free_kind kind)
 {
 	(void)kind;
 	return "double";
+}
+
+/* Page faults and the kernel's memory are recorded from a live machine alone. */
+bool session_faults_on(const struct session *session UNUSED)
+{
+	return false;
+}
+
+struct err *session_faults_start(struct session *session UNUSED)
+{
+	return err_create(ERR_PERM, "perf_event_open");
+}
+
+struct err *session_faults_stop(struct session *session UNUSED)
+{
+	return NULL;
+}
+
+struct err *session_faults(struct session *session UNUSED, struct session_faults *ret)
+{
+	*ret = (struct session_faults){ .minor = 0 };
+	return NULL;
+}
+
+void session_faults_free(struct session_faults *faults UNUSED)
+{
+}
+
+struct kernel_growth *session_kernel(const struct session *session UNUSED)
+{
+	return NULL;
+}
+
+struct err *session_kernel_start(struct session *session UNUSED)
+{
+	return err_create(ERR_PERM, "the kernel's allocations");
+}
+
+void session_kernel_stop(struct session *session UNUSED)
+{
 }

@@ -359,7 +359,7 @@ case growth-off 60 {
 	set t [start mapper]
 	set before [state [pid_of $t]]
 	set m [live_start -p [pid_of $t]]
-	live $m "growth start"
+	live $m "growth start brk mmap shm"
 	live $m "malloc off"
 	check {[string match "*not recorded*" [live_error $m growth]]} {growth goes on without probes: $::result}
 	check {[string match "*malloc on*" [live_error $m "growth start"]] || [string match "*no probes*" $::result]} {$::result}
@@ -434,7 +434,7 @@ case growth-bad-input 60 {
 	live_end $m
 	finish $t
 	set t [start mapper]
-	mdbg --engine breakpoint -p [pid_of $t] -c "growth start"
+	mdbg --engine breakpoint -p [pid_of $t] -c "growth start mmap"
 	check_refused 1 "growth needs jumps"
 	finish $t
 }

@@ -104,7 +104,7 @@ case script-ci-gate 90 {
 }
 
 case script-memleak-usage 60 {
-	check_usage memleak.tcl {{} {-p} {-p 1 0} {-p 1 x} {-p 1 1 0} {-p 1 1 x} {-p 1 1 1 1} {-o x -p 1} {-T x -p 1} {-z -1 -p 1}
+	check_usage memleak.tcl {{-a} {-p} {-p 1 0} {-p 1 x} {-p 1 1 0} {-p 1 1 x} {-p 1 1 1 1} {-o x -p 1} {-T x -p 1} {-z -1 -p 1}
 		{-t -p 1} {-O lib -p 1} {--sort age -p 1} {--wrong -p 1} {-y}}
 }
 

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Adds page faults up (theory in fault_sums.h). */
+
+#include "growth/fault_sums.h"
+
+
+#define SUMS_MAX	((1u << 24) - 2)	/* numbers of sums have 24 bits in the table of pages */
+#define FILES_MAX	65536
+#define FIRST_ROOM	1024
+
+static uint64_t mix(uint64_t x)
+{
+	x *= 0x9e3779b97f4a7c15ull;
+	return x ^ x >> 32;
+}
+
+void fault_sums_init(struct fault_sums *sums, size_t most)
+{
+	*sums = (struct fault_sums){ .most = most };
+}
+
+void fault_sums_free(struct fault_sums *sums)
+{
+	vec_each_value(name, &sums->files)
+		free(name);
+	vec_free(&sums->files);
+	vec_free(&sums->sums);
+	free(sums->index);
+	free(sums->pages);
+	fault_sums_init(sums, sums->most);
+}
+
+uint32_t fault_sums_file(struct fault_sums *sums, const char *name)
+{
+	char *copy;
+
+	if (!*name)
+		return 0;
+	if (!sums->files.nr && vec_push(&sums->files, NULL))
+		return 0;
+	for (size_t i = 1; i < sums->files.nr; i++)
+		if (!strcmp(sums->files.at[i], name))
+			return (uint32_t)i;
+	copy = sums->files.nr < FILES_MAX ? strdup(name) : NULL;
+	if (!copy || vec_push(&sums->files, copy)) {
+		free(copy);
+		return 0;
+	}
+	return (uint32_t)sums->files.nr - 1;
+}
+
+/* Room for so many bytes more in a table, beside all others? */
+static bool has_room(const struct fault_sums *sums, size_t more)
+{
+	size_t bytes = sums->sums.room * sizeof(*sums->sums.at) +
+		       sums->index_room * sizeof(*sums->index) +
+		       sums->pages_room * sizeof(*sums->pages);
+
+	return bytes + more <= sums->most;
+}
+
+static uint64_t sum_hash(uint32_t stack, uint32_t file)
+{
+	return mix((uint64_t)stack << 32 | file);
+}
+
+static bool grow_index(struct fault_sums *sums)
+{
+	size_t room = sums->index_room ? sums->index_room * 2 : FIRST_ROOM;
+	uint32_t *index = has_room(sums, room * (sizeof(*index) + sizeof(*sums->sums.at) / 2)) ?
+			  calloc(room, sizeof(*index)) : NULL;
+
+	if (!index)
+		return false;
+	for (size_t i = 0; i < sums->sums.nr; i++) {
+		uint64_t at = sum_hash(sums->sums.at[i].stack, sums->sums.at[i].file);
+
+		while (index[at & (room - 1)])
+			at++;
+		index[at & (room - 1)] = (uint32_t)i + 1;
+	}
+	free(sums->index);
+	sums->index = index;
+	sums->index_room = room;
+	return true;
+}
+
+/* The number of the sum + 1; 0: no room. */
+static uint32_t find_sum(struct fault_sums *sums, uint32_t stack, uint32_t file)
+{
+	const struct fault_sum sum = { .stack = stack, .file = file };
+	uint64_t at;
+
+	if (sums->sums.nr >= sums->index_room / 2 && !grow_index(sums) &&
+	    sums->sums.nr + 1 >= sums->index_room)
+		return 0;
+	for (at = sum_hash(stack, file); sums->index[at & (sums->index_room - 1)]; at++) {
+		uint32_t nr = sums->index[at & (sums->index_room - 1)];
+
+		if (sums->sums.at[nr - 1].stack == stack && sums->sums.at[nr - 1].file == file)
+			return nr;
+	}
+	if (sums->sums.nr >= SUMS_MAX || vec_push(&sums->sums, sum))
+		return 0;
+	sums->index[at & (sums->index_room - 1)] = (uint32_t)sums->sums.nr;
+	return (uint32_t)sums->sums.nr;
+}
+
+static bool grow_pages(struct fault_sums *sums)
+{
+	size_t room = sums->pages_room ? sums->pages_room * 2 : FIRST_ROOM;
+	uint64_t *pages = has_room(sums, room * sizeof(*pages)) ?
+			  calloc(room, sizeof(*pages)) : NULL;
+
+	if (!pages)
+		return false;
+	for (size_t i = 0; i < sums->pages_room; i++) {
+		uint64_t at = mix(sums->pages[i] >> 24);
+
+		if (!sums->pages[i])
+			continue;
+		while (pages[at & (room - 1)])
+			at++;
+		pages[at & (room - 1)] = sums->pages[i];
+	}
+	free(sums->pages);
+	sums->pages = pages;
+	sums->pages_room = room;
+	return true;
+}
+
+/* From now on the page belongs to this sum. */
+static void take_page(struct fault_sums *sums, uint64_t page, uint32_t nr)
+{
+	uint64_t *place, at;
+
+	if (sums->nr_pages >= sums->pages_room / 2 && !grow_pages(sums) &&
+	    sums->nr_pages >= sums->pages_room / 8 * 7) {
+		sums->unpaged++;
+		return;
+	}
+	for (at = mix(page);; at++) {
+		place = &sums->pages[at & (sums->pages_room - 1)];
+		if (!*place || *place >> 24 == page)
+			break;
+	}
+	if (*place)
+		sums->sums.at[(*place & 0xffffff) - 1].pages--;
+	else
+		sums->nr_pages++;
+	*place = page << 24 | nr;
+	sums->sums.at[nr - 1].pages++;
+}
+
+void fault_sums_add(struct fault_sums *sums, const struct fault *fault)
+{
+	uint32_t nr = find_sum(sums, fault->stack, fault->file);
+
+	*(fault->major ? &sums->major : &sums->minor) += 1;
+	if (!nr) {
+		sums->unsummed++;
+		return;
+	}
+	*(fault->major ? &sums->sums.at[nr - 1].major : &sums->sums.at[nr - 1].minor) += 1;
+	/* A page's number has at most 45 bits (5 levels of page tables); the table has 40. */
+	take_page(sums, fault->address >> 12 & ((1ull << 40) - 1), nr);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Page faults, added up by stack and by the file of the address.
+ *
+ * A page belongs to the stack that faulted it in last. So the pages of all stacks are together the
+ * pages that were touched, each once, however often they came and went.
+ *
+ * Memory is bounded: at most `most` bytes. A fault whose sum or page has no room is counted.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/vec.h"
+
+struct fault_sum {
+	uint32_t stack;			/* of the log */
+	uint32_t file;			/* number of the name; 0: no file's memory */
+	uint64_t minor, major;		/* faults */
+	uint64_t pages;			/* that it was the last one to fault in */
+};
+
+struct fault_sums {
+	VEC(struct fault_sum) sums;
+	VEC(char *) files;		/* names by number; that of 0 is "" */
+	uint32_t *index;		/* hash of (stack, file) -> number of the sum + 1 */
+	size_t index_room;		/* a power of two */
+	uint64_t *pages;		/* page << 24 | number of the sum + 1; 0: free */
+	size_t pages_room, nr_pages;
+	size_t most;			/* bytes of all tables */
+	uint64_t minor, major;		/* all faults, with those that are in no sum */
+	uint64_t unsummed;		/* faults without a sum: no room */
+	uint64_t unpaged;		/* faults whose page had no room */
+};
+
+struct fault {
+	uint64_t address;
+	uint32_t stack, file;
+	bool major;
+};
+
+void fault_sums_init(struct fault_sums *sums, size_t most);
+void fault_sums_free(struct fault_sums *sums);
+/* The number of a file's name; 0 if it is "" or there is no room. */
+uint32_t fault_sums_file(struct fault_sums *sums, const char *name);
+void fault_sums_add(struct fault_sums *sums, const struct fault *fault);

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What the kernel allocates and has not freed, summed up in the kernel (theory in kernel.h). This
+ * file is compiled for BPF.
+ *
+ * An address has one owner at a time, so no two programs write to the slot of one allocation. A
+ * bucket is taken by a compare and swap of the key. A program that was interrupted by another one
+ * on its processor does not happen: the kernel lets none in (and counts them, as misses).
+ *
+ * To walk the kernel's stack takes microseconds. The walk of an allocation is cached by where it
+ * begins: the call and the stack pointer. If all words that had the return addresses have them
+ * still, it is the same walk, since each frame's size follows from its return address.
+ */
+#include <stddef.h>
+
+#include <linux/bpf.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "growth/kernel_tables.h"
+
+#define STACK_BYTES	0x4000ull	/* of a kernel stack on x86_64, which it is aligned to */
+#define OWN_FRAMES	2		/* of learn and of the program, which are on the stack */
+#define MIX		0x9e3779b97f4a7c15ull
+
+/* Set before they are loaded: the sizes of the tables, less one; they are powers of two. */
+const volatile __u32 bucket_mask, stack_mask, cpu_mask;
+/* KERNEL_SHIFT_MAX; 0: all are recorded. */
+const volatile __u32 shift_max;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct kernel_bucket);
+} buckets SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct kernel_stack);
+} stacks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct kernel_cpu);
+} cpus SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct kernel_walk);
+} walks SEC(".maps");
+
+struct kmem_cache {
+	unsigned int size;
+} __attribute__((preserve_access_index));
+
+/* Clear what is behind the last PC, and hash them all. */
+static __always_inline __u64 hash_pcs(struct kernel_cpu *cpu, __u32 nr)
+{
+	__u64 hash = nr;
+
+	for (__u32 i = 0; i < KERNEL_DEPTH; i++) {
+		if (i >= nr)
+			cpu->pc[i] = 0;
+		hash = (hash ^ cpu->pc[i]) * MIX;
+		hash ^= hash >> 29;
+	}
+	return hash | 1;
+}
+
+/* The number of the stack that cpu->pc has. */
+static __always_inline __u32 intern(struct kernel_cpu *cpu, __u32 nr)
+{
+	__u64 hash = hash_pcs(cpu, nr);
+
+	for (__u32 i = 0; i < KERNEL_PROBES; i++) {
+		__u32 id = ((__u32)(hash >> 32) + i) & stack_mask;
+		struct kernel_stack *stack = bpf_map_lookup_elem(&stacks, &id);
+
+		if (!stack)
+			break;
+		if (stack->hash == hash)
+			return id;
+		if (stack->hash || __sync_val_compare_and_swap(&stack->hash, 0, hash))
+			continue;
+		for (__u32 k = 0; k < KERNEL_DEPTH; k++)
+			stack->pc[k] = cpu->pc[k];
+		stack->nr = nr;
+		return id;
+	}
+	cpu->stackless++;
+	return KERNEL_NO_STACK;
+}
+
+struct search {
+	struct kernel_cpu *cpu;
+	struct kernel_walk *walk;
+	__u32 found, nr;
+};
+
+/* Is word i of the stack the next return address? */
+static long find_word(__u32 i, void *ctx)
+{
+	struct search *search = ctx;
+	__u32 k = search->found;
+
+	if (k >= search->nr)
+		return 1;
+	/* The verifier is to see these bounds. */
+	asm volatile("" : "+r"(i), "+r"(k));
+	i &= KERNEL_WORDS - 1;
+	k &= KERNEL_PLACES - 1;
+	if (search->cpu->word[i] == search->cpu->pc[k]) {
+		search->walk->pc[k] = search->cpu->pc[k];
+		search->walk->at[k] = i;
+		search->found++;
+	}
+	return 0;
+}
+
+/*
+ * Where the kernel's stack is: the frame pointer of a function of its own, which has few variables,
+ * is of that stack; that of a larger one may be of memory that the kernel keeps for BPF. All calls
+ * come from the same place, so that sp tells the depth.
+ */
+static __noinline __u64 stack_pointer(__u32 nr)
+{
+	struct kernel_cpu *cpu = bpf_map_lookup_elem(&cpus, &nr);
+	__u64 sp;
+
+	if (!cpu)
+		return 0;
+	asm volatile("*(u64 *)(%1 + 0) = r10\n%0 = *(u64 *)(%1 + 0)"
+		     : "=r"(sp) : "r"(cpu) : "memory");
+	return sp;
+}
+
+/* Copy so many words of the kernel's stack from sp up, but not beyond its end. */
+static __always_inline int read_stack(struct kernel_cpu *cpu, __u64 sp, __u64 words)
+{
+	__u64 bytes = STACK_BYTES - (sp & (STACK_BYTES - 1));
+
+	if (bytes > words * 8)
+		bytes = words * 8;
+	if (bytes > sizeof(cpu->word))
+		bytes = sizeof(cpu->word);
+	return bpf_probe_read_kernel(cpu->word, bytes, (void *)sp);
+}
+
+/* Walk, and remember the walk as number at. cpu->word has the stack. */
+static __noinline __u32 learn(void *ctx, __u32 nr, __u32 at)
+{
+	struct kernel_cpu *cpu = bpf_map_lookup_elem(&cpus, &nr);
+	struct kernel_walk *walk = bpf_map_lookup_elem(&walks, &at);
+	struct search search = { cpu, walk, 0, 0 };
+	long bytes;
+
+	if (!cpu || !walk)
+		return KERNEL_NO_STACK;
+	walk->nr = 0;
+	cpu->misses++;
+	bytes = bpf_get_stack(ctx, cpu->pc, KERNEL_DEPTH * sizeof(__u64), OWN_FRAMES);
+	if (bytes <= 0)
+		return KERNEL_NO_STACK;
+	search.nr = bytes / 8;
+	walk->stack = intern(cpu, search.nr);
+	bpf_loop(KERNEL_WORDS, find_word, &search, 0);
+	if (search.found == search.nr) {
+		walk->nr = search.nr;
+		walk->words = walk->at[(search.nr - 1) & (KERNEL_PLACES - 1)] + 1;
+	}
+	return walk->stack;
+}
+
+/* Are the return addresses of a cached walk where they were? */
+static __always_inline int is_same(const struct kernel_cpu *cpu, const struct kernel_walk *walk)
+{
+	__u32 i;
+
+	for (i = 0; i < KERNEL_DEPTH && i < walk->nr; i++)
+		if (cpu->word[walk->at[i] & (KERNEL_WORDS - 1)] != walk->pc[i])
+			return 0;
+	return 1;
+}
+
+static __always_inline __u32 stack_of(void *ctx, struct kernel_cpu *cpu, __u32 nr, __u64 ip)
+{
+	__u64 sp = stack_pointer(nr), depth = sp & (STACK_BYTES - 1);
+	__u32 at = nr * KERNEL_CACHE + (((ip ^ depth << 40) * MIX >> 40) & (KERNEL_CACHE - 1));
+	struct kernel_walk *walk = bpf_map_lookup_elem(&walks, &at);
+
+	if (!walk)
+		return KERNEL_NO_STACK;
+	if (walk->nr && walk->ip == ip && walk->sp == depth &&
+	    !read_stack(cpu, sp, walk->words) && is_same(cpu, walk)) {
+		cpu->hits++;
+		return walk->stack;
+	}
+	walk->ip = ip;
+	walk->sp = depth;
+	return read_stack(cpu, sp, KERNEL_WORDS) ? KERNEL_NO_STACK : learn(ctx, nr, at);
+}
+
+/*
+ * Count one that is recorded. A window with more than its share of them doubles the sampling at
+ * once, and one with less than a quarter halves it.
+ */
+static __always_inline void pace(struct kernel_cpu *cpu, __u64 now)
+{
+	if (++cpu->taken > KERNEL_BUDGET) {
+		if (cpu->shift < shift_max)
+			cpu->shift++;
+	} else if (now - cpu->window < KERNEL_WINDOW) {
+		return;
+	} else if (cpu->taken < KERNEL_BUDGET / 4 && cpu->shift) {
+		cpu->shift--;
+	}
+	cpu->taken = 0;
+	cpu->window = now;
+}
+
+static __always_inline struct kernel_slot *bucket_of(__u64 hash)
+{
+	__u32 at = (__u32)(hash >> 32) & bucket_mask;
+	struct kernel_bucket *bucket = bpf_map_lookup_elem(&buckets, &at);
+
+	return bucket ? bucket->slot : 0;
+}
+
+/*
+ * An address is in the sample or not, whoever allocates it, so a free needs to know nothing of
+ * that. A record at this address whose free was missed is replaced.
+ */
+static __always_inline int add(void *ctx, __u64 ip, __u64 key, __u32 size, __u32 pages)
+{
+	__u32 nr = bpf_get_smp_processor_id() & cpu_mask, stack;
+	struct kernel_cpu *cpu = bpf_map_lookup_elem(&cpus, &nr);
+	__u64 hash = key * MIX, now;
+	struct kernel_slot *slot;
+
+	/* A failed one; and what kmalloc(0) gives. */
+	if (key <= 16 || !cpu || hash >> (64 - KERNEL_SHIFT_MAX) & ((1 << cpu->shift) - 1))
+		return 0;
+	slot = bucket_of(hash);
+	if (!slot)
+		return 0;
+	now = bpf_ktime_get_ns();
+	stack = (stack_of(ctx, cpu, nr, ip) & KERNEL_NO_STACK) | pages |
+		cpu->shift << KERNEL_SHIFT_AT;
+	pace(cpu, now);
+	for (int i = 0; i < KERNEL_WAYS; i++, slot++) {
+		if (slot->key != key &&
+		    (slot->key || __sync_val_compare_and_swap(&slot->key, 0, key)))
+			continue;
+		slot->size = size;
+		slot->stack = stack;
+		slot->time = now;
+		return 0;
+	}
+	cpu->full++;
+	return 0;
+}
+
+static __always_inline int remove(__u64 key)
+{
+	struct kernel_slot *slot = bucket_of(key * MIX);
+
+	if (!slot || !key)
+		return 0;
+	for (int i = 0; i < KERNEL_WAYS; i++, slot++) {
+		if (slot->key == key) {
+			slot->key = 0;
+			return 0;
+		}
+	}
+	return 0;
+}
+
+/* (call_site, ptr, bytes_req, bytes_alloc, ...) */
+SEC("raw_tp/kmalloc")
+int on_kmalloc(__u64 *ctx)
+{
+	return add(ctx, ctx[0], ctx[1], ctx[3], 0);
+}
+
+/* (call_site, ptr, s, ...) since Linux 6.1 */
+SEC("raw_tp/kmem_cache_alloc")
+int on_cache_alloc(__u64 *ctx)
+{
+	struct kmem_cache *cache = (void *)ctx[2];
+
+	return add(ctx, ctx[0], ctx[1], BPF_CORE_READ(cache, size), 0);
+}
+
+/* (call_site, ptr, ...) */
+SEC("raw_tp/kfree")
+int on_kfree(__u64 *ctx)
+{
+	return remove(ctx[1]);
+}
+
+SEC("raw_tp/kmem_cache_free")
+int on_cache_free(__u64 *ctx)
+{
+	return remove(ctx[1]);
+}
+
+/* (page, order, ...) */
+SEC("raw_tp/mm_page_alloc")
+int on_page_alloc(__u64 *ctx)
+{
+	return add(ctx, 1, ctx[0], 4096u << (ctx[1] & 15), KERNEL_PAGES);
+}
+
+SEC("raw_tp/mm_page_free")
+int on_page_free(__u64 *ctx)
+{
+	return remove(ctx[0]);
+}
+
+/* The kernel gives its stacks to programs under the GPL only. */
+const char gpl[] SEC("license") = "GPL";

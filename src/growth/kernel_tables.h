@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The tables that kernel.bpf.c writes in the kernel and kernel.c reads. */
+#pragma once
+
+#include <linux/types.h>
+
+#define KERNEL_WAYS	8		/* slots of a bucket */
+#define KERNEL_DEPTH	28		/* frames of a stack */
+#define KERNEL_PLACES	32		/* a power of two that is not smaller */
+#define KERNEL_WORDS	256		/* of the kernel's own stack that a cached walk looks at */
+#define KERNEL_CACHE	1024		/* cached walks of a processor; a power of two */
+#define KERNEL_PROBES	8		/* places where a stack can be */
+#define KERNEL_PAGES	0x80000000u	/* in kernel_slot.stack: pages, not an object */
+#define KERNEL_SHIFT_AT	24		/* in kernel_slot.stack: it stands for 1 << these 5 bits */
+#define KERNEL_SHIFT_MAX 10
+#define KERNEL_NO_STACK	0xffffffu
+
+/* A processor records so many allocations in a window, and then a sample of them. */
+#define KERNEL_WINDOW	100000000ull	/* ns */
+#define KERNEL_BUDGET	1000
+
+/* An allocation that is not freed. key is written first, and cleared when it is freed. */
+struct kernel_slot {
+	__u64 key;		/* address of the object, or of struct page; 0: free */
+	__u32 size;
+	__u32 stack;		/* its number, the shift, KERNEL_PAGES */
+	__u64 time;		/* CLOCK_MONOTONIC */
+};
+
+struct kernel_bucket {
+	struct kernel_slot slot[KERNEL_WAYS];
+};
+
+struct kernel_stack {
+	__u64 hash;		/* 0: free */
+	__u32 nr, pad;		/* nr is written last */
+	__u64 pc[KERNEL_PLACES];
+};
+
+/* A walk, and the words of the kernel's stack that its return addresses are in. */
+struct kernel_walk {
+	__u64 ip, sp;		/* where it begins; sp within the kernel's stack; ip 0: none */
+	__u32 stack;
+	__u16 nr, words;	/* return addresses; words up to the last one */
+	__u64 pc[KERNEL_PLACES];
+	__u16 at[KERNEL_PLACES];
+};
+
+/* Of a processor. */
+struct kernel_cpu {
+	__u64 word[KERNEL_WORDS];
+	__u64 pc[KERNEL_PLACES];
+	__u64 hits, misses;	/* of the cached walks */
+	__u64 full;		/* allocations without a slot */
+	__u64 stackless;	/* allocations whose stack had no room */
+	__u64 window, taken;	/* when it began; allocations recorded in it */
+	__u64 shift;		/* 1 of 1 << shift addresses is recorded */
+};

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Adds up and prints what the kernel holds. */
+
+#include "report/kernel.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/cancel.h"
+#include "base/compiler.h"
+#include "base/map.h"
+#include "report/out.h"
+#include "symbol/name_glob.h"
+
+#define INDENT	8
+
+void kernel_names_read(struct kernel_names *names)
+{
+	struct err *err = kallsyms_read(&names->syms);
+
+	names->known = !err;
+	if (err)
+		err_copy(&names->why, err);
+}
+
+void kernel_names_free(struct kernel_names *names)
+{
+	kallsyms_free(&names->syms);
+}
+
+static const char *name_at(const struct kernel_names *names, uint64_t pc)
+{
+	const struct kallsyms_name *sym = names->known ? kallsyms_find(&names->syms, pc - 1) : NULL;
+
+	return sym ? kallsyms_text(&names->syms, sym->name) : "";
+}
+
+/* From the program for BPF to the function that has the tracepoint. */
+static bool is_tracing(const char *name)
+{
+	static const char *const begins[] = { "bpf_trace_run", "__bpf_trace_", "__traceiter_",
+					      "bpf_prog_", "trace_" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(begins); i++)
+		if (!strncmp(name, begins[i], strlen(begins[i])))
+			return true;
+	return false;
+}
+
+const uint64_t *kernel_stack(struct kernel_growth *growth, const struct kernel_names *names,
+			     uint32_t stack, uint32_t *nr_ret)
+{
+	uint32_t nr, skip = 0;
+	const uint64_t *pcs = kernel_growth_stack(growth, stack, &nr);
+
+	for (uint32_t i = 0; i < MIN(nr, 4u); i++)
+		if (is_tracing(name_at(names, pcs[i])))
+			skip = i + 1;
+	*nr_ret = nr - skip;
+	return nr ? pcs + skip : NULL;
+}
+
+static bool compares(enum filter_relop relop, uint64_t a, uint64_t b)
+{
+	switch (relop) {
+	case FILTER_EQ:
+		return a == b;
+	case FILTER_NE:
+		return a != b;
+	case FILTER_LT:
+		return a < b;
+	case FILTER_LE:
+		return a <= b;
+	case FILTER_GT:
+		return a > b;
+	default:
+		return a >= b;
+	}
+}
+
+static bool keeps_numbers(const struct filter *filter, const struct kernel_held *held)
+{
+	vec_each(cond, &filter->conds) {
+		uint64_t value = cond->attr == FILTER_ADDRESS ? held->key :
+				 cond->attr == FILTER_SIZE ? held->size : held->age;
+
+		if (!cond->glob && !compares(cond->relop, value, cond->number))
+			return false;
+	}
+	return true;
+}
+
+/* Does any frame match? */
+static bool stack_has(struct kernel_growth *growth, const struct kernel_names *names,
+		      uint32_t stack, const struct filter_cond *cond)
+{
+	uint32_t nr;
+	const uint64_t *pcs = kernel_stack(growth, names, stack, &nr);
+
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct kallsyms_name *sym = kallsyms_find(&names->syms, pcs[i] - 1);
+		const char *text = !sym ? "" : kallsyms_text(&names->syms,
+							     cond->attr == FILTER_MODULE ?
+							     sym->module : sym->name);
+
+		if (name_glob_matches_text(cond->glob, text))
+			return true;
+	}
+	return false;
+}
+
+static bool keeps_stack(struct kernel_growth *growth, const struct kernel_names *names,
+			const struct filter *filter, uint32_t stack)
+{
+	vec_each(cond, &filter->conds)
+		if (cond->glob && stack_has(growth, names, stack, cond) !=
+		    (cond->relop == FILTER_EQ))
+			return false;
+	return true;
+}
+
+struct adding {
+	const struct filter *filter;
+	struct kernel_sums *sums;
+	struct map at;			/* stack << 1 | pages → number of the sum + 1 */
+};
+
+static struct err *add(const struct kernel_held *held, void *ctx)
+{
+	struct adding *adding = ctx;
+	uint64_t key = (uint64_t)held->stack << 1 | held->pages;
+	struct kernel_sum *sum;
+	uintptr_t nr;
+	struct err *err = NULL;
+
+	if (!keeps_numbers(adding->filter, held))
+		return NULL;
+	nr = (uintptr_t)map_get(&adding->at, key);
+	if (!nr) {
+		err = vec_push(&adding->sums->vec,
+			       ((struct kernel_sum){ held->stack, held->pages, 0, 0, 0, 0 }));
+		nr = adding->sums->vec.nr;
+		if (!err)
+			err = map_put(&adding->at, key, (void *)nr);
+	}
+	if (err)
+		return err;
+	sum = &adding->sums->vec.at[nr - 1];
+	sum->bytes += (uint64_t)held->size * held->weight;
+	sum->count += held->weight;
+	sum->seen++;
+	if (held->weight > 1)
+		sum->estimated += held->weight;
+	return NULL;
+}
+
+COMPARE_BY(by_bytes, struct kernel_sum, sum, -sum->bytes)
+
+struct err *kernel_add_up(struct kernel_growth *growth, const struct kernel_names *names,
+			  const struct filter *filter, struct kernel_sums *ret)
+{
+	struct adding adding = { filter, ret, MAP_INIT };
+	struct err *err = kernel_growth_each(growth, add, &adding);
+	size_t nr = 0;
+
+	map_free(&adding.at, NULL);
+	if (err)
+		return err;
+	vec_each(sum, &ret->vec) {
+		if (!keeps_stack(growth, names, filter, sum->stack))
+			continue;
+		ret->bytes[sum->pages] += sum->bytes;
+		ret->count[sum->pages] += sum->count;
+		ret->estimated += sum->estimated;
+		ret->vec.at[nr++] = *sum;
+	}
+	ret->vec.nr = nr;
+	vec_sort(&ret->vec, by_bytes);
+	return NULL;
+}
+
+static void print_frame(const struct kernel_names *names, uint64_t pc, struct out *out)
+{
+	const struct kallsyms_name *sym = names->known ? kallsyms_find(&names->syms, pc - 1) : NULL;
+	const char *module;
+
+	out_address(out, pc);
+	if (!sym) {
+		out_text(out, " ??\n");
+		return;
+	}
+	module = kallsyms_text(&names->syms, sym->module);
+	out_text(out, " ");
+	out_outside(out, (struct outside){ kallsyms_text(&names->syms, sym->name) });
+	out_f(out, "+0x%" PRIx64, pc - sym->address);
+	if (*module) {
+		out_text(out, " [");
+		out_outside(out, (struct outside){ module });
+		out_text(out, "]");
+	}
+	out_text(out, "\n");
+}
+
+static void print_sum(struct kernel_growth *growth, const struct kernel_names *names,
+		      const struct kernel_sum *sum, size_t rank, struct out *out)
+{
+	uint32_t nr;
+	const uint64_t *pcs = kernel_stack(growth, names, sum->stack, &nr);
+
+	out_f(out, "#%zu  %s bytes in %" PRIu64 " %s", rank, size_text(out, sum->bytes).at,
+	      sum->count, sum->pages ? "page allocations" : "objects");
+	if (sum->count != sum->seen)
+		out_f(out, " (estimated from %" PRIu64 ")", sum->seen);
+	out_text(out, "\n");
+	for (uint32_t i = 0; i < nr; i++) {
+		out_blanks(out, INDENT);
+		print_frame(names, pcs[i], out);
+	}
+	if (!nr) {
+		out_blanks(out, INDENT);
+		out_text(out, "(no stack)\n");
+	}
+	out_text(out, "\n");
+}
+
+struct err *kernel_print(struct kernel_growth *growth, const struct kernel_names *names,
+			 const struct kernel_sums *sums, uint64_t limit, struct out *out)
+{
+	struct kernel_figures figures;
+	struct err *err = NULL;
+
+	out_heading(out, "Held by the kernel, since `growth start`:");
+	for (size_t i = 0; !err && !out_done(out) && i < MIN(sums->vec.nr, limit); i++) {
+		print_sum(growth, names, &sums->vec.at[i], i + 1, out);
+		err = cancel_check();
+	}
+	kernel_growth_figures(growth, &figures);
+	out_f(out, "objects   %s bytes in %" PRIu64 " (kmalloc, kmem_cache)\n",
+	      size_text(out, sums->bytes[0]).at, sums->count[0]);
+	out_f(out, "pages     %s bytes in %" PRIu64 "; the objects lie in some of them\n",
+	      size_text(out, sums->bytes[1]).at, sums->count[1]);
+	out_count(out, "%" PRIu64 " of the allocations are estimated: they came too fast for all "
+		  "to be recorded (`set kernel-sampling off`)\n", sums->estimated);
+	out_count(out, "%" PRIu64 " allocations are not in it: the table was full (--log-limit)\n",
+		  figures.full);
+	out_count(out, "%" PRIu64 " events are not in it: they came inside of another one\n",
+		  figures.missed);
+	if (!names->known)
+		out_f(out, "no names: %s; %s\n", names->why.msg, names->why.hint);
+	out_text(out, "\n");
+	return err;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The kernel's allocations by stack, and the text of `growth kernel`. */
+#pragma once
+
+#include "base/vec.h"
+#include "growth/kernel.h"
+#include "heap/filter.h"
+#include "os/kallsyms.h"
+
+struct out;
+
+struct kernel_sum {
+	uint32_t stack;
+	bool pages;
+	uint64_t bytes, count;		/* estimated, where one stands for several */
+	uint64_t seen;			/* records that they are from */
+	uint64_t estimated;		/* of count: from records that stand for several */
+};
+
+struct kernel_sums {
+	VEC(struct kernel_sum) vec;	/* largest first */
+	uint64_t bytes[2], count[2];	/* of objects, and of pages */
+	uint64_t estimated;		/* of count, in both: from records that stand for several */
+};
+
+/* The kernel's names; if they are hidden, the text that says why. */
+struct kernel_names {
+	struct kallsyms syms;
+	bool known;
+	struct err why;
+};
+
+void kernel_names_read(struct kernel_names *names);
+void kernel_names_free(struct kernel_names *names);
+/*
+ * A stack without the frames of the tracepoint. Returns its PCs; *nr_ret may be 0.
+ */
+const uint64_t *kernel_stack(struct kernel_growth *growth, const struct kernel_names *names,
+			     uint32_t stack, uint32_t *nr_ret);
+
+/*
+ * Add up what a filter keeps: address, size, age, function and module. The caller frees vec, also
+ * after an error.
+ */
+struct err *kernel_add_up(struct kernel_growth *growth, const struct kernel_names *names,
+			  const struct filter *filter, struct kernel_sums *ret) MUST_CHECK;
+/* Print the first `limit` sums, and what is not in them. */
+struct err *kernel_print(struct kernel_growth *growth, const struct kernel_names *names,
+			 const struct kernel_sums *sums, uint64_t limit,
+			 struct out *out) MUST_CHECK;

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+# growth fault and kernel: what the kernel tells of page faults, and of its own memory.
+
+# Start to record, or skip the case where the kernel does not permit that.
+proc start_growth {m kind} {
+	set error [live_value $m "catch {growth start $kind} message; set message"]
+	if {[regexp {perf_event_paranoid|CAP_BPF|without libbpf|CONFIG_|is not known} $error]} {
+		skip "growth $kind: $error"
+	}
+	check {$error eq ""} {growth start $kind: $error}
+}
+
+# The sums of a function, as a dict: count, pages.
+proc fault_sums {m function} {
+	set sums [dict create count 0 pages 0 minor 0]
+	foreach site [live_value $m "mdbg::growth fault function == $function"] {
+		foreach key {count pages minor} {
+			dict incr sums $key [dict get $site $key]
+		}
+	}
+	return $sums
+}
+
+case faults 60 {
+	set t [start faulter]
+	set m [live_start -p [pid_of $t]]
+	start_growth $m fault
+	order $t "touch 3000"
+	order $t "thread 2000"
+	order $t "copy 1000"
+	check {[string match {*lost*} [live $m {growth fault}]] == 0} {events were lost: [live $m {growth fault limit 1}]}
+	foreach {function pages faults} {touch 5000 5000 run 2000 2000 main 3000 4000} {
+		set sums [fault_sums $m $function]
+		set count [dict get $sums count]
+		check {$count >= $faults && $count <= $faults * 1.01 + 20} {$function: $faults faults, and mdbg has $sums}
+	}
+	check {[dict get [fault_sums $m copy_file] pages] <= 20} {a page that came again counts once: [fault_sums $m copy_file]}
+	set text [live $m {growth fault function == copy_file}]
+	check {[regexp {faults \((\d+) minor, 0 major\) of [^\n]*/targets/faulter} $text -> minor] && $minor >= 990} {no file: $text}
+	check {[regexp -line {^By file:$} $text]} {no files: $text}
+	check {[live_error $m {growth start fault}] eq "growth start: fault is recorded already"} {twice}
+	check {[string match {*added up by stack*} [live_error $m {growth fault size > 4}]]} {a filter that it does not have}
+	live $m {growth stop}
+	check {[string match {*not recorded*} [live_error $m {growth fault}]]} {it was stopped}
+	finish $t
+	live_end $m
+}
+
+# perf and mdbg have the same faults.
+case faults-as-perf 90 {
+	set perf [need perf]
+	set t [start faulter]
+	set m [live_start -p [pid_of $t]]
+	start_growth $m fault
+	set data $::tmp/perf.data
+	if {[catch {open |[list $perf record -e page-faults -c 1 -m 16M -p [pid_of $t] -o $data --control fd:0,1 -D -1 2> $::tmp/perf.err] r+} chan]} {
+		skip "perf: $chan"
+	}
+	chan configure $chan -buffering line
+	puts $chan enable
+	if {[catch {hear $chan} answer]} {
+		skip "perf: [string trim [slurp $::tmp/perf.err]]"
+	}
+	set before [live_value $m {set sum 0; foreach site [mdbg::growth fault] {incr sum [dict get $site count]}; set sum}]
+	foreach line {{touch 20000} {thread 5000} {copy 2000}} {
+		order $t $line
+	}
+	puts $chan stop
+	hear $chan
+	chan configure $chan -blocking 1
+	catch {close $chan}
+	set after [live_value $m {set sum 0; foreach site [mdbg::growth fault] {incr sum [dict get $site count]}; set sum}]
+	set theirs [llength [split [string trim [exec $perf script -i $data -F event 2>/dev/null]] "\n"]]
+	set ours [expr {$after - $before}]
+	note "perf $theirs, mdbg $ours"
+	if {[regexp {lost} [live $m {growth fault limit 1}]]} {
+		skip "the ring was full: the machine is too busy to compare"
+	}
+	check {abs($ours - $theirs) <= 0.01 * $theirs} {perf has $theirs faults, mdbg $ours}
+	finish $t
+	live_end $m
+}
+
+# The process goes on, whatever happens to mdbg.
+repeated faults-killed 60 {
+	set t [start faulter]
+	for {set i 0} {$i < $::trials} {incr i} {
+		set m [live_start -p [pid_of $t]]
+		start_growth $m fault
+		tell $t "touch 5000"
+		if {$i % 2} {
+			live $m {growth stop}
+			live $m {growth start fault}
+		}
+		exec kill -KILL [pid $m]
+		check {[hear $t] eq "ok"} {trial $i}
+		catch {close $m}
+	}
+	finish $t
+}
+
+# Another user may see no faults of a process that is not its own, and is told why.
+case growth-not-permitted 30 {
+	set setpriv [need setpriv]
+	if {[exec id -u] != 0} {
+		skip "only root can become another user"
+	}
+	file copy $::mdbg_program $::tmp/mdbg
+	file attributes $::tmp -permissions 0755
+	set status [catch {exec $setpriv --reuid 65534 --regid 65534 --clear-groups $::tmp/mdbg -n -q -c {growth start kernel} 2>@1} message]
+	if {[string match {*without libbpf*} $message]} {
+		skip $message
+	}
+	check {$status && [regexp {^mdbg: .*growth start: the kernel's allocations: .*(BPF takes root|BTF)} $message]} {not refused: $message}
+}
+
+# A load of a known size: so many sockets with a message each.
+case kernel-sockets 60 {
+	set t [start faulter]
+	set m [live_start]
+	live $m {set kernel-sampling off}
+	start_growth $m kernel
+	order $t "sockets 400"
+	set bytes 0
+	set count 0
+	foreach site [live_value $m {mdbg::growth kernel function == unix_dgram_sendmsg}] {
+		# Not what the allocator itself has allocated for it.
+		set caller [lindex [dict get $site stack] 1]
+		if {$caller ne "" && [dict get $caller function] eq "kmalloc_reserve" && [dict get $site kind] eq "objects"} {
+			incr bytes [dict get $site bytes]
+			incr count [dict get $site count]
+		}
+	}
+	if {!$count} {
+		skip "this kernel names the stacks of a socket's buffers otherwise"
+	}
+	check {abs($count - 400) <= 4} {400 messages are held, and mdbg has $count}
+	check {$bytes % $count == 0 && $bytes / $count >= 1000} {$bytes bytes in $count}
+	set text [live $m {growth kernel function == unix_dgram_sendmsg limit 1}]
+	check {[regexp -line {^objects +\d+ bytes in \d+} $text] && [regexp -line {^pages +\d+ bytes in \d+} $text]} {no sums: $text}
+	tell $t quit
+	check {[ending $t] eq {exit 0}} {the target}
+	until {[llength [live_value $m {mdbg::growth kernel function == unix_dgram_sendmsg and size > 1000 and size < 4096}]] <= 1} 20
+	live $m {growth stop}
+	check {[string match {*not recorded*} [live_error $m {growth kernel}]]} {it was stopped}
+	live_end $m
+}
+
+# Programs of mdbg's are gone with it.
+case kernel-killed 30 {
+	set m [live_start]
+	start_growth $m kernel
+	exec kill -KILL [pid $m]
+	catch {close $m}
+	set m [live_start]
+	start_growth $m kernel
+	check {[live_error $m {growth start kernel}] eq "growth start: kernel is recorded already"} {twice}
+	check {[string match {*no process*} [live_error $m {growth brk}]] || [string match {*not recorded*} [live_error $m {growth brk}]]} {brk needs a process}
+	live $m {growth stop}
+	live_end $m
+}
+
+# memleak without a process: the kernel's allocations, in bcc's format.
+case memleak-kernel 60 {
+	set m [live_start]
+	start_growth $m kernel
+	live_end $m
+	set chan [open |[list {*}[mdbg_command -q -x $::here/../../scripts/memleak.tcl -- -o 0 -T 5 -s 1 1 3] 2> $::tmp/err] r]
+	check {[hear $chan] eq "Attaching to kernel allocators, Ctrl+C to quit."} {the first line}
+	set heads 0
+	set found 0
+	while {![catch {hear $chan} line]} {
+		incr heads [regexp {^\[\d\d:\d\d:\d\d\] Top 5 stacks with outstanding allocations:$} $line]
+		incr found [regexp {^\t\d+ bytes in \d+ allocations from stack$} $line]
+	}
+	check {$heads == 3 && $found >= 3 && $found <= 15} {$heads reports with $found stacks: [slurp $::tmp/err]}
+}

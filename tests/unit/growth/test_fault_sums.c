@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Page faults by stack and file. */
+
+#include "growth/fault_sums.h"
+
+#include <stdio.h>
+
+#include "unit.h"
+
+void suite_fault_sums(void);
+
+static void add(struct fault_sums *sums, uint64_t address, uint32_t stack, uint32_t file)
+{
+	const struct fault fault = { address, stack, file, stack & 1 };
+
+	fault_sums_add(sums, &fault);
+}
+
+static void test_sums(void)
+{
+	struct fault_sums sums;
+
+	fault_sums_init(&sums, 1 << 20);
+	CU_ASSERT_EQUAL(fault_sums_file(&sums, ""), 0);
+	CU_ASSERT_EQUAL(fault_sums_file(&sums, "/a"), 1);
+	CU_ASSERT_EQUAL(fault_sums_file(&sums, "/b"), 2);
+	CU_ASSERT_EQUAL(fault_sums_file(&sums, "/a"), 1);
+	add(&sums, 0x1000, 4, 1);
+	add(&sums, 0x1fff, 4, 1);	/* again */
+	add(&sums, 0x2000, 4, 2);
+	add(&sums, 0x1000, 5, 1);	/* from now on it is of stack 5 */
+	CU_ASSERT_EQUAL_FATAL(sums.sums.nr, 3);
+	CU_ASSERT_EQUAL(sums.sums.at[0].minor, 2);
+	CU_ASSERT_EQUAL(sums.sums.at[0].pages, 0);
+	CU_ASSERT_EQUAL(sums.sums.at[1].pages, 1);
+	CU_ASSERT_EQUAL(sums.sums.at[2].pages, 1);
+	CU_ASSERT_EQUAL(sums.sums.at[2].major, 1);
+	CU_ASSERT_EQUAL(sums.nr_pages, 2);
+	CU_ASSERT_EQUAL(sums.minor, 3);
+	CU_ASSERT_EQUAL(sums.major, 1);
+	fault_sums_free(&sums);
+}
+
+/* The pages of all sums are all pages, however many there are. */
+static void test_many(void)
+{
+	struct fault_sums sums;
+	uint64_t pages = 0, faults = 0;
+
+	fault_sums_init(&sums, 64 << 20);
+	for (uint64_t i = 0; i < 300000; i++)
+		add(&sums, (i * 7919 % 100000) << 12, (uint32_t)(i % 5003), (uint32_t)(i % 3));
+	vec_each(sum, &sums.sums) {
+		pages += sum->pages;
+		faults += sum->minor + sum->major;
+	}
+	CU_ASSERT_EQUAL(pages, 100000);
+	CU_ASSERT_EQUAL(sums.nr_pages, 100000);
+	CU_ASSERT_EQUAL(faults, 300000);
+	CU_ASSERT_EQUAL(sums.unsummed + sums.unpaged, 0);
+	fault_sums_free(&sums);
+}
+
+/* Full is counted, and nothing else is wrong. */
+static void test_full(void)
+{
+	struct fault_sums sums;
+	uint64_t pages = 0, faults = 0;
+
+	fault_sums_init(&sums, 200 << 10);
+	for (uint64_t i = 0; i < 100000; i++)
+		add(&sums, i << 12, (uint32_t)i, 0);
+	vec_each(sum, &sums.sums) {
+		pages += sum->pages;
+		faults += sum->minor + sum->major;
+	}
+	CU_ASSERT_TRUE(sums.unsummed > 0);
+	CU_ASSERT_EQUAL(faults + sums.unsummed, 100000);
+	CU_ASSERT_EQUAL(pages, sums.nr_pages);
+	CU_ASSERT_EQUAL(pages + sums.unpaged + sums.unsummed, 100000);
+	CU_ASSERT_EQUAL(sums.minor + sums.major, 100000);
+	fault_sums_free(&sums);
+	fault_sums_init(&sums, 0);
+	add(&sums, 0x1000, 1, 0);
+	CU_ASSERT_EQUAL(sums.unsummed, 1);
+	fault_sums_free(&sums);
+}
+
+void suite_fault_sums(void)
+{
+	CU_pSuite suite = CU_add_suite("fault sums", NULL, NULL);
+
+	CU_add_test(suite, "sums", test_sums);
+	CU_add_test(suite, "many", test_many);
+	CU_add_test(suite, "full", test_full);
+}
