@@ -14,6 +14,7 @@
 #include "session/memory_view.h"
 #include "tracee/backtrace.h"
 #include "tracee/gadget.h"
+#include "tracee/patch.h"
 #include "tracee/remote.h"
 #include "tracee/wait.h"
 
@@ -43,7 +44,7 @@ struct trimmer {
 	struct err *why_not;		/* why the call cannot be made now */
 };
 
-/* Find a function, and check that its text is that of the file. */
+/* Find a function, and check that its text is that of the file, but for our own probe of brk. */
 static struct err *find_function(const struct trimmer *trimmer, struct module *module,
 				 const char *name, struct range *ret)
 {
@@ -61,6 +62,8 @@ static struct err *find_function(const struct trimmer *trimmer, struct module *m
 	err = elf_file_read(module->elf, address - module->bias, bytes, size);
 	if (!err)
 		err = memory_read(trimmer->view.memory, address, bytes + TEXT_MAX, size);
+	if (!err)
+		patch_see_through(trimmer->session->current->target, address, bytes + TEXT_MAX, size);
 	if (!err && memcmp(bytes, bytes + TEXT_MAX, size))
 		err = err_create(ERR_UNSUPPORTED, "%s is not as its file has it: somebody else's "
 				 "probe or breakpoint is there", name);

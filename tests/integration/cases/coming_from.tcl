@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# docs/coming-from.md: every command in its last columns is typed, and none is an error.
+# docs/coming-from.md: every command in its last columns is typed once, and none is an error.
 
 # {section {command ...} ...}
 proc page_commands {} {
@@ -38,10 +38,15 @@ case coming-from 120 {
 	set sections [page_commands]
 	check {[dict size $sections] >= 8} {sections: [dict keys $sections]}
 	set starts {}
+	set done {}
 	dict for {section commands} $sections {
 		set refused {}
 		foreach command $commands {
 			set typed [string map $words $command]
+			if {$typed in $done} {
+				continue
+			}
+			lappend done $typed
 			if {[string match mdbg\ * $typed]} {
 				lappend starts [lrange $typed 1 end]
 			} elseif {$refused ne "" && [string match "growth $refused*" $typed]} {

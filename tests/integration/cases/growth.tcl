@@ -319,6 +319,21 @@ func main() {
 	check {[ending $t] eq {exit 0}} {it ended otherwise}
 }
 
+# malloc_trim runs in a thread of the target, and its brk passes our probe.
+case growth-and-trim 60 {
+	set t [start kinds]
+	set m [live_start -p [pid_of $t]]
+	live $m "growth start brk"
+	order $t "burst 8"
+	check_growth $m [pid_of $t]
+	set before [llength [split [live $m "growth log brk"] \n]]
+	live $m "malloc trim"
+	check {[llength [split [live $m "growth log brk"] \n]] > $before} {no brk by malloc_trim: [live $m "growth log brk"]}
+	check_growth $m [pid_of $t]
+	live_end $m
+	finish $t
+}
+
 # A killed mdbg's probes are taken out by one that does not go on with them.
 case growth-killed-clean 60 {
 	foreach args {--no-arm {--engine breakpoint}} {
