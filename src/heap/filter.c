@@ -14,7 +14,7 @@ struct match_cache {
 
 enum { CACHE_UNKNOWN, CACHE_NO, CACHE_YES };
 
-static bool compare(uint64_t a, enum filter_relop relop, uint64_t b)
+bool filter_compares(uint64_t a, enum filter_relop relop, uint64_t b)
 {
 	switch (relop) {
 	case FILTER_EQ:
@@ -88,7 +88,7 @@ static bool thread_matches(const struct filter_env *env, const struct filter_con
 		return cond->relop == FILTER_NE;
 	if (cond->relop == FILTER_EQ || cond->relop == FILTER_NE)
 		return equal == (cond->relop == FILTER_EQ);
-	return compare(wide ? thread.thread_pointer : thread.lwp, cond->relop, cond->number);
+	return filter_compares(wide ? thread.thread_pointer : thread.lwp, cond->relop, cond->number);
 }
 
 static bool stack_matches(const struct filter_env *env, const struct filter_cond *cond,
@@ -125,7 +125,7 @@ static bool cond_matches(const struct filter_env *env, const struct filter_cond 
 	if (cond->attr == FILTER_HEAP && number != cond->number &&
 	    (number == LOG_HEAP_MMAP || number == LOG_HEAP_USER))
 		return cond->relop == FILTER_NE;
-	return compare(number, cond->relop, cond->number);
+	return filter_compares(number, cond->relop, cond->number);
 }
 
 static bool conds_match(const struct filter *filter, const struct filter_env *env,

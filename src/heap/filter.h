@@ -66,6 +66,8 @@ struct err *filter_parse(int argc, const char *const *argv, uint32_t allowed, st
 void filter_free(struct filter *filter);
 /* Is text the name of an attribute, or a synonym? */
 bool filter_is_attr(const char *word);
+/* Does `a RELOP b` hold? */
+bool filter_compares(uint64_t a, enum filter_relop relop, uint64_t b);
 /* Returns its name; attr must be less than FILTER_ATTRS. */
 const char *filter_attr_name(enum filter_attr attr);
 /* Does it ask for something that only records have: thread, time, age, seq? */

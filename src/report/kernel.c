@@ -60,31 +60,13 @@ const uint64_t *kernel_stack(struct kernel_growth *growth, const struct kernel_n
 	return nr ? pcs + skip : NULL;
 }
 
-static bool compares(enum filter_relop relop, uint64_t a, uint64_t b)
-{
-	switch (relop) {
-	case FILTER_EQ:
-		return a == b;
-	case FILTER_NE:
-		return a != b;
-	case FILTER_LT:
-		return a < b;
-	case FILTER_LE:
-		return a <= b;
-	case FILTER_GT:
-		return a > b;
-	default:
-		return a >= b;
-	}
-}
-
 static bool keeps_numbers(const struct filter *filter, const struct kernel_held *held)
 {
 	vec_each(cond, &filter->conds) {
 		uint64_t value = cond->attr == FILTER_ADDRESS ? held->key :
 				 cond->attr == FILTER_SIZE ? held->size : held->age;
 
-		if (!cond->glob && !compares(cond->relop, value, cond->number))
+		if (!cond->glob && !filter_compares(value, cond->relop, cond->number))
 			return false;
 	}
 	return true;

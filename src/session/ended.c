@@ -4,6 +4,7 @@
 #include "session/ended.h"
 
 #include "session/private.h"
+#include "session/tls.h"
 #include "tracee/target.h"
 
 #define THREADS_MAX	(1u << 20)
@@ -15,29 +16,17 @@ struct layout {
 	uint32_t list, next, tid, cancelhandling;
 };
 
-/* "const uint32_t NAME[3] = { bits, elements, offset }" */
-static bool read_offset(const struct target *target, const char *name, uint32_t *ret)
-{
-	uint64_t address = modules_symbol(&target->modules, name);
-	uint32_t field[3];
-
-	if (!address || memory_read(target->memory, address, field, sizeof(field)))
-		return false;
-	*ret = field[2];
-	return true;
-}
-
 static bool read_layout(const struct target *target, struct layout *ret)
 {
 	uint64_t global = modules_symbol(&target->modules, "_rtld_global");
 	uint32_t used, user;
 
-	if (!global || !read_offset(target, "_thread_db_rtld_global__dl_stack_used", &used) ||
-	    !read_offset(target, "_thread_db_rtld_global__dl_stack_user", &user) ||
-	    !read_offset(target, "_thread_db_list_t_next", &ret->next) ||
-	    !read_offset(target, "_thread_db_pthread_list", &ret->list) ||
-	    !read_offset(target, "_thread_db_pthread_tid", &ret->tid) ||
-	    !read_offset(target, "_thread_db_pthread_cancelhandling", &ret->cancelhandling))
+	if (!global || !thread_db_offset(target, "_thread_db_rtld_global__dl_stack_used", &used) ||
+	    !thread_db_offset(target, "_thread_db_rtld_global__dl_stack_user", &user) ||
+	    !thread_db_offset(target, "_thread_db_list_t_next", &ret->next) ||
+	    !thread_db_offset(target, "_thread_db_pthread_list", &ret->list) ||
+	    !thread_db_offset(target, "_thread_db_pthread_tid", &ret->tid) ||
+	    !thread_db_offset(target, "_thread_db_pthread_cancelhandling", &ret->cancelhandling))
 		return false;
 	ret->head[0] = global + used;
 	ret->head[1] = global + user;

@@ -30,7 +30,7 @@ struct layout {
 };
 
 /* "const uint32_t NAME[3] = { bits, elements, offset }" */
-static bool read_offset(const struct target *target, const char *name, uint32_t *ret)
+bool thread_db_offset(const struct target *target, const char *name, uint32_t *ret)
 {
 	uint64_t address = modules_symbol(&target->modules, name);
 	uint32_t field[3];
@@ -48,12 +48,12 @@ static bool read_layout(const struct target *target, struct layout *ret)
 	uint32_t first;
 
 	return global && size &&
-	       read_offset(target, "_thread_db_rtld_global__dl_tls_dtv_slotinfo_list", &first) &&
-	       read_offset(target, "_thread_db_dtv_slotinfo_list_len", &ret->len) &&
-	       read_offset(target, "_thread_db_dtv_slotinfo_list_next", &ret->next) &&
-	       read_offset(target, "_thread_db_dtv_slotinfo_list_slotinfo", &ret->slots) &&
-	       read_offset(target, "_thread_db_dtv_slotinfo_map", &ret->map) &&
-	       read_offset(target, "_thread_db_dtv_slotinfo_gen", &ret->generation) &&
+	       thread_db_offset(target, "_thread_db_rtld_global__dl_tls_dtv_slotinfo_list", &first) &&
+	       thread_db_offset(target, "_thread_db_dtv_slotinfo_list_len", &ret->len) &&
+	       thread_db_offset(target, "_thread_db_dtv_slotinfo_list_next", &ret->next) &&
+	       thread_db_offset(target, "_thread_db_dtv_slotinfo_list_slotinfo", &ret->slots) &&
+	       thread_db_offset(target, "_thread_db_dtv_slotinfo_map", &ret->map) &&
+	       thread_db_offset(target, "_thread_db_dtv_slotinfo_gen", &ret->generation) &&
 	       !memory_read(target->memory, size, &ret->slot_size, sizeof(ret->slot_size)) &&
 	       !memory_read_u64(target->memory, global + first, &ret->first);
 }

@@ -32,6 +32,9 @@ struct tls_block {
 	bool dynamic;		/* in a block, not below the thread pointer */
 };
 
+/* The offset of a field, as glibc tells debuggers by a symbol _thread_db_... False: not known. */
+bool thread_db_offset(const struct target *target, const char *name, uint32_t *ret);
+
 /* More are not examined, since the target can write to the table. */
 #define TLS_BLOCKS_MAX	65536u
 

@@ -11,7 +11,7 @@
 
 void suite_growth_ring(void);
 
-#define SIZE	LOG_LIMIT_MIN
+#define SIZE	LOG_REGION_MIN
 #define WRITERS	4u
 #define EVENTS	60000u
 
