@@ -289,7 +289,7 @@ static void sets(void)
 	CU_ASSERT_FALSE(harness_line("set stack-depth 129").ok);
 	CU_ASSERT_FALSE(harness_line("set log-limit 1K").ok);
 	CU_ASSERT_STRING_EQUAL(harness_line("set log-limit 5T").err,
-			       "mdbg: can't set \"log-limit\": 5T is more than 4T\n");
+			       "mdbg: can't set \"log-limit\": 5T is more than 2T\n");
 	CU_ASSERT_STRING_EQUAL(harness_value("set free-history"), "0");
 	CU_ASSERT_STRING_EQUAL(harness_value("set free-history 4096; set free-history"), "4096");
 	CU_ASSERT_FALSE(harness_line("set free-history 65537").ok);
