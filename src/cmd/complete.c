@@ -228,6 +228,8 @@ static void offer_arguments(struct shell *shell, const struct cmd *cmd, int nr,
 	case COMPLETE_EXPORT:
 		if (nr < 2)
 			*files = offer_formats(nr, matches);
+		else if (nr > 2 && !strcmp(words[2], "growth"))
+			offer_list(matches, growth_words);
 		else
 			offer_filter(shell, nr - 2, words + 2, true, matches);
 		break;

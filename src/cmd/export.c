@@ -3,8 +3,11 @@
 
 #include "cmd/export.h"
 
+#include <string.h>
+
 #include "base/cleanup.h"
 #include "cmd/cmd.h"
+#include "cmd/growth.h"
 #include "cmd/query.h"
 #include "cmd/shell.h"
 #include "cmd/values.h"
@@ -159,6 +162,39 @@ static struct err *write_to(const struct export_format *format, const char *name
 	return err;
 }
 
+/* `export FORMAT FILE growth ...`: what the stacks of `growth` hold. */
+static struct err *export_growth(struct call *call, const struct export_format *format,
+				 struct exported *ret)
+{
+	AUTO_STR struct str options = STR_INIT;
+	struct query *query = &ret->query;
+	struct early early = { 0 };
+	struct model_source source = {
+		.session = call->session, .sites = &query->sites, .filter = &query->filter,
+		.early = &early, .of = FLAME_BYTES,
+	};
+	struct filter_env env;
+	struct err *err;
+
+	if (!(format->wants & EXPORT_ANY))
+		return err_hint(err_create(ERR_USAGE, "%s has only what malloc holds", format->name),
+				"folded and flamegraph have growth, too");
+	err = join_words(call->argc, call->argv, &options);
+	call->argc--;
+	call->argv++;
+	call->objv++;
+	if (!err)
+		err = growth_sites(call, query, &source.unit);
+	if (err)
+		return err;
+	env = query_env(call, query);
+	source.env = &env;
+	source.now_ns = query->now_ns;
+	source.limit = query->limit;
+	source.options = str_text(&options);
+	return model_build(&source, &ret->model);
+}
+
 /* The caller has set *ret to zeros, and frees it also after an error. */
 static struct err *export(const struct call *call, struct exported *ret)
 {
@@ -169,6 +205,10 @@ static struct err *export(const struct call *call, struct exported *ret)
 	words.argc -= 2;
 	words.argv += 2;
 	words.objv += 2;
+	if (!err && words.argc && !strcmp(words.argv[0], "growth")) {
+		err = export_growth(&words, format, ret);
+		return err ? err : write_to(format, call->argv[1], ret);
+	}
 	if (!err)
 		err = query_sites(&words, &ret->query);
 	if (!err && ret->query.by != SITE_STACK)
@@ -221,8 +261,9 @@ static struct err *run(struct call *call)
 		err = lacks_print(call->session, out);
 	if (err)
 		return err;
-	out_f(out, "%zu sites, %" PRIu64 " allocations, %s bytes written to %s", model->held,
-	      model->count, size_text(out, model->bytes).at, call->argv[1]);
+	out_f(out, "%zu sites, %" PRIu64 " %s, %s bytes written to %s", model->held,
+	      model->count, strcmp(model->unit, "blocks") ? model->unit : "allocations",
+	      size_text(out, model->bytes).at, call->argv[1]);
 	print_early(&exported, out);
 	print_past(&exported, format->wants & EXPORT_BLOCKS, out);
 	out_text(out, "\n");
@@ -258,6 +299,8 @@ const struct cmd cmd_export = {
 			  "that is not known of it: no blocks from before the attach, no all-time and\n"
 			  "freed figures (pprof, callgrind), and an empty table allocations.\n"
 			  "`malloc diff FILE` compares with a sqlite export.\n"
+			  "folded and flamegraph with `growth KIND ?FILTER? ?limit N?` behind FILE\n"
+			  "have what the stacks of `growth KIND` hold: brk, mmap, shm, or fault.\n"
 			  "mdbg writes a new file beside FILE and renames it, with FILE's mode. If\n"
 			  "that fails, the old file is there as it was. mdbg writes to a FIFO that\n"
 			  "has a reader, or to a device (/dev/stdout), as it is; sqlite cannot.\n",

@@ -332,6 +332,29 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 	return err;
 }
 
+struct err *growth_sites(struct call *call, struct query *query, const char **unit_ret)
+{
+	struct growth_ask ask = { .kind = GROWTH_BRK };
+	const struct growth_source *source;
+	bool has_kind;
+	struct err *err = parse_ask(call, &ask, &has_kind);
+
+	source = source_of(ask.kind);
+	if (!err && !has_kind)
+		err = bad_kind(call->argc ? call->argv[0] : "", ALL_OF(unasked));
+	if (!err && !source->sites)
+		err = err_create(ERR_UNSUPPORTED, "there is no export of the kernel's stacks");
+	if (!err && !(running(call->session) & 1u << ask.kind))
+		err = not_recorded(growth_words[ask.kind]);
+	if (!err)
+		err = source->sites(call, &ask, &ask.query.sites);
+	ask.query.limit = ask.query.order.limit;
+	ask.query.sites.past = true;
+	*unit_ret = source->unit;
+	*query = ask.query;
+	return err;
+}
+
 const struct cmd cmd_api_growth = {
 	.name		= "mdbg::growth",
 	.usage		= "KIND ?FILTER? ?limit N?",

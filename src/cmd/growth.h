@@ -44,8 +44,20 @@ struct growth_source {
 	struct err *(*show_end)(struct call *call);
 	/* The same for scripts: a list of dicts, bytes count stack. */
 	struct err *(*value)(struct call *call, struct growth_ask *ask, Tcl_Obj **ret);
+	/*
+	 * The same for exports: the bytes and the count of each stack of the log. unit is what is
+	 * counted; NULL: its stacks are not of the log.
+	 */
+	struct err *(*sites)(struct call *call, struct growth_ask *ask, struct sites *ret);
+	const char *unit;
 	/* Print the events of these kinds, oldest first; NULL: it has no log. */
 	struct err *(*log)(struct call *call, unsigned kinds);
 };
+
+/*
+ * Parse `KIND ?FILTER? ?limit N?`, which call->argv begins with, and fill in query->sites and
+ * query->limit. *unit_ret is what their count counts. ERR_STATE: the kind is not recorded.
+ */
+struct err *growth_sites(struct call *call, struct query *query, const char **unit_ret) MUST_CHECK;
 
 extern const struct growth_source growth_calls, growth_faults, growth_kernel;

@@ -86,6 +86,24 @@ static struct err *value(struct call *call, struct growth_ask *ask, Tcl_Obj **re
 	return err;
 }
 
+static struct err *sites(struct call *call, struct growth_ask *ask, struct sites *ret)
+{
+	CLEANUP(session_growth_view_free) struct session_growth_view view = { .mapped = 0 };
+	CLEANUP(sums_free) struct growth_sums sums = { .bytes = 0 };
+	struct err *err = add_up(call, ask, &view, &sums);
+
+	ret->bytes = sums.bytes;
+	ret->count = sums.count;
+	for (size_t i = 0; !err && i < sums.vec.nr; i++) {
+		const struct growth_sum *sum = &sums.vec.at[i];
+
+		err = vec_push(&ret->vec, ((struct site){
+			.key = sum->stack, .stack = sum->stack,
+			.bytes = sum->bytes, .count = sum->count }));
+	}
+	return err;
+}
+
 static unsigned kind_of(uint32_t what)
 {
 	switch ((enum growth_call)what) {
@@ -133,5 +151,7 @@ const struct growth_source growth_calls = {
 	.show		= show,
 	.show_end	= show_end,
 	.value		= value,
+	.sites		= sites,
+	.unit		= "mappings",
 	.log		= print_log,
 };

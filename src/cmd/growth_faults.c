@@ -69,6 +69,26 @@ static struct err *value(struct call *call, struct growth_ask *asked, Tcl_Obj **
 	return NULL;
 }
 
+/* A stack has a sum for each file; in a graph they are side by side in one frame. */
+static struct err *sites(struct call *call, struct growth_ask *asked, struct sites *ret)
+{
+	CLEANUP(session_faults_free) struct session_faults faults = { .minor = 0 };
+	struct err *err = ask(call, asked, &faults);
+
+	for (size_t i = 0; !err && i < faults.sums.nr; i++) {
+		const struct fault_sum *sum = &faults.sums.at[i];
+		struct site site = { .key = sum->stack, .stack = sum->stack,
+				     .bytes = sum->pages * 4096,
+				     .count = sum->minor + sum->major };
+
+		ret->bytes += site.bytes;
+		ret->count += site.count;
+		if (i < asked->query.order.limit)
+			err = vec_push(&ret->vec, site);
+	}
+	return err;
+}
+
 const struct growth_source growth_faults = {
 	.kinds		= KIND,
 	.unasked	= KIND,
@@ -77,4 +97,6 @@ const struct growth_source growth_faults = {
 	.running	= running,
 	.show		= show,
 	.value		= value,
+	.sites		= sites,
+	.unit		= "faults",
 };

@@ -144,9 +144,10 @@ static void write_class(const struct flame_graph *graph, const struct flame_fram
 	export_file_text(file, greens[hash % ARRAY_SIZE(greens)]);
 }
 
-static void write_figures(const struct flame *flame, const struct flame_frame *frame,
+static void write_figures(const struct flame_graph *graph, const struct flame_frame *frame,
 			  struct export_file *file)
 {
+	const struct flame *flame = &graph->flame;
 	uint64_t all = flame_weight(flame, &flame->frames.at[FLAME_ROOT]);
 	uint64_t weight = flame_weight(flame, frame);
 	const struct flame_sums *sums = &frame->sums;
@@ -156,8 +157,8 @@ static void write_figures(const struct flame *flame, const struct flame_frame *f
 		export_file_f(file, " (%" PRIu64 " bytes changed: %" PRIu64 " grown, %" PRIu64
 			      " shrunk, %.2f %%)", weight, sums->grown, sums->shrunk, percent);
 	else
-		export_file_f(file, " (%" PRIu64 " bytes in %" PRIu64 " blocks, %.2f %%%s)",
-			      sums->bytes, sums->count, percent,
+		export_file_f(file, " (%" PRIu64 " bytes in %" PRIu64 " %s, %.2f %%%s)",
+			      sums->bytes, sums->count, graph->model->unit, percent,
 			      flame->of == FLAME_COUNT ? " of the blocks" : "");
 }
 
@@ -214,7 +215,7 @@ static void write_frame(const struct flame_graph *graph, uint32_t i, uint32_t to
 		write_class(graph, frame, file);
 	export_file_text(file, "\"><title>");
 	markup_write(file, name, graph->name_most);
-	write_figures(flame, frame, file);
+	write_figures(graph, frame, file);
 	export_file_text(file, "</title><rect");
 	write_length(file, "x", begin);
 	export_file_f(file, " y=\"%u\"", y);

@@ -37,5 +37,6 @@ static struct err *write_folded(const struct model *model, struct export_file *f
 const struct export_format export_folded = {
 	.name	= "folded",
 	.brief	= "a line a stack, for flamegraph.pl, speedscope and the like",
+	.wants	= EXPORT_ANY,
 	.write	= write_folded,
 };

@@ -16,6 +16,8 @@ enum export_wants {
 	EXPORT_FREED	= 1 << 0,	/* the model's part `freed` */
 	EXPORT_BLOCKS	= 1 << 1,	/* the model's blocks */
 	EXPORT_PLAIN	= 1 << 2,	/* a regular file, and no FIFO or device */
+	/* only what all kinds of memory have: no heaps, no all-time and freed figures */
+	EXPORT_ANY	= 1 << 3,
 };
 
 struct export_format {

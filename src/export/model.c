@@ -441,7 +441,8 @@ static struct err *describe(const struct model_source *source, struct model *mod
 	model->past = source->sites->past;
 	model->since_ns = log_clock_realtime(log, log_start(log));
 	model->growth_ns = source->sites->growth_ns;
-	model->sample = log_config(log).sample;
+	model->sample = source->unit ? 0 : log_config(log).sample;
+	model->unit = source->unit ? source->unit : "blocks";
 	model->of = source->of;
 	model->pid = session_pid(session);
 	model->allocator = session_allocator(session);

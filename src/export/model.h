@@ -115,6 +115,7 @@ struct model {
 	char *command;			/* the target's command line; "": not known */
 	char *options;			/* the words of the command behind the file's name */
 	enum flame_of of;		/* what a flame graph shows */
+	const char *unit;		/* what `count` counts: "blocks", or another of `growth` */
 	const char *allocator;		/* "glibc 2.36 (ptmalloc)" */
 	uint32_t program;		/* index of the program's module, or MODEL_NO_MODULE */
 
@@ -160,6 +161,7 @@ struct model_source {
 	const struct filter *filter;	/* what sites were filtered by */
 	const struct filter_env *env;
 	const char *options;
+	const char *unit;		/* NULL: blocks of malloc */
 	enum model_freed freed;
 	enum flame_of of;
 	/* What growth is since: freed stacks have shrunk by what they held then. NULL: not known. */

@@ -138,6 +138,43 @@ case growth-each 60 {
 	finish $t
 }
 
+# The same stacks as a file, for the kinds whose stacks are those of the log.
+case growth-export 60 {
+	set t [start mapper]
+	set m [live_start -p [pid_of $t]]
+	live $m "growth start mmap shm"
+	order $t each
+	foreach {kind filter} {mmap {} mmap {function == each_of_mmap} shm {}} {
+		set bytes 0
+		foreach site [live_value $m "mdbg::growth $kind $filter"] {
+			incr bytes [dict get $site bytes]
+		}
+		set said [live $m "export folded $::tmp/folded growth $kind $filter"]
+		check {[regexp "sites, \\d+ mappings, $bytes bytes written" $said]} {$said, and growth $kind has $bytes}
+		set sum 0
+		foreach line [split [string trimright [slurp $::tmp/folded]] \n] {
+			check {[regexp {^main;.*;(mmap|mmap64|mremap|shmat) (\d+)$|^.*;(mmap|mmap64|mremap|shmat) (\d+)$} $line -> - a - b]} {$line}
+			incr sum [string cat $a $b]
+		}
+		check {$sum == $bytes} {the file has $sum bytes of $bytes}
+	}
+	live $m "export flamegraph $::tmp/a.svg growth mmap"
+	check {[regexp {<title>each_of_mmap \(\d+ bytes in \d+ mappings, } [slurp $::tmp/a.svg]]} {no mappings in the graph}
+	foreach {words error} {
+		"pprof /dev/null growth mmap"	"*has only what malloc holds*"
+		"folded /dev/null growth"	"*unknown kind ''*"
+		"folded /dev/null growth heap"	"*`heap` is not an attribute*"
+		"folded /dev/null growth brk"	"*brk is not recorded*"
+		"folded /dev/null growth kernel" "*no export of the kernel's stacks*"
+		"folded /dev/null growth mmap sort bytes" "*sort*"
+	} {
+		set got [live_error $m "export $words"]
+		check {[string match $error $got]} {export $words: $got}
+	}
+	live_end $m
+	finish $t
+}
+
 # A million calls of eight threads, also in a signal's handler.
 case growth-random 120 {
 	set t [start mapper -t 8 -s]

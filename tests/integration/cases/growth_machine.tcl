@@ -40,6 +40,12 @@ case faults 60 {
 	check {[regexp -line {^By file:$} $text]} {no files: $text}
 	check {[live_error $m {growth start fault}] eq "growth start: fault is recorded already"} {twice}
 	check {[string match {*added up by stack*} [live_error $m {growth fault size > 4}]]} {a filter that it does not have}
+	live $m "export folded $::tmp/folded growth fault function == touch"
+	set sum 0
+	foreach {- bytes} [regexp -all -inline {;touch\S* (\d+)\n} [slurp $::tmp/folded]] {
+		incr sum $bytes
+	}
+	check {$sum == 4096 * [dict get [fault_sums $m touch] pages]} {the file has $sum bytes: [fault_sums $m touch]}
 	live $m {growth stop}
 	check {[string match {*not recorded*} [live_error $m {growth fault}]]} {it was stopped}
 	finish $t
