@@ -74,6 +74,9 @@ static struct err *print_ended(struct call *call, const struct ended_threads *en
 	struct stack_texts texts;
 	struct err *err = NULL;
 
+	if (!ended->known)
+		out_text(call->out, "Threads that have ended and that nobody has joined are not known: "
+			 "glibc 2.34 and later tells\n");
 	if (session_growth_kinds(call->session))
 		err = session_growth_view(call->session, &view);
 	if (err)

@@ -314,6 +314,7 @@ proc check_growth_program {args} {
 	set figures [check_growth $m [pid_of $t]]
 	check {[live_value $m "dict get \[lindex \[mdbg::growth mmap function == bare_calls\] 0\] bytes"] == 3 * 4096} {$::result}
 	check {[dict get $figures gone] == 4096} {$figures}
+	check {[string match "*nobody has joined are not known*" [live $m thread]]} {[live $m thread]}
 	live_end $m
 	finish $t
 }
