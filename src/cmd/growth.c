@@ -308,7 +308,8 @@ const struct cmd cmd_growth = {
 			  "age, function and module. Source: BPF programs at the kernel's tracepoints\n"
 			  "(root, or CAP_BPF and CAP_PERFMON; Linux 6.1), and /proc/kallsyms. Figures\n"
 			  "are estimates where allocations come too fast, and the answer says so:\n"
-			  "`set kernel-sampling off`.\n",
+			  "`set kernel-sampling off`. Where the kernel has /proc/allocinfo, its largest\n"
+			  "lines follow, unless there is a FILTER.\n",
 	.need		= need_answer,
 	.run		= show,
 	.max_args	= CMD_ANY,

@@ -10,6 +10,7 @@
 #include "session/session.h"
 
 #define KIND	(1u << GROWTH_KERNEL)
+#define LINES	20u	/* of /proc/allocinfo */
 
 static struct err *start(struct session *session, unsigned kinds UNUSED, struct out *out UNUSED)
 {
@@ -39,14 +40,31 @@ static struct err *ask(struct call *call, const struct growth_ask *asked,
 	return kernel_add_up(session_kernel(call->session), names, &asked->query.filter, sums);
 }
 
+/* Most kernels do not count by line, and then nothing is said of it. */
+static void show_lines(uint64_t limit, struct out *out)
+{
+	struct allocinfo info;
+	struct err *err = allocinfo_read(&info);
+
+	if (!err)
+		allocinfo_print(&info, MIN(limit, LINES), out);
+	else if (err->code != ERR_NOTFOUND)
+		out_f(out, "%s\n\n", err->msg);
+	vec_free(&info.vec);
+}
+
 static struct err *show(struct call *call, struct growth_ask *asked)
 {
 	CLEANUP(kernel_names_free) struct kernel_names names = { .known = false };
 	CLEANUP(sums_free) struct kernel_sums sums = { .estimated = 0 };
 	struct err *err = ask(call, asked, &names, &sums);
 
-	return err ? err : kernel_print(session_kernel(call->session), &names, &sums,
-					asked->query.order.limit, call->out);
+	if (!err)
+		err = kernel_print(session_kernel(call->session), &names, &sums,
+				   asked->query.order.limit, call->out);
+	if (!err && !asked->query.filter.conds.nr)
+		show_lines(asked->query.order.limit, call->out);
+	return err;
 }
 
 /* A stack is a list of dicts, as mdbg::frames gives it: the kernel's stacks are in no log. */

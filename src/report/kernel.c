@@ -232,3 +232,19 @@ struct err *kernel_print(struct kernel_growth *growth, const struct kernel_names
 	out_text(out, "\n");
 	return err;
 }
+
+void allocinfo_print(const struct allocinfo *info, uint64_t limit, struct out *out)
+{
+	uint64_t nr = MIN(info->vec.nr, limit);
+
+	out_heading(out, "All that the kernel holds since boot, by line (/proc/allocinfo):");
+	for (uint64_t i = 0; i < nr && !out_done(out); i++) {
+		const struct allocinfo_line *line = &info->vec.at[i];
+
+		out_f(out, "%s bytes in %" PRIu64 "  ", size_text(out, line->bytes).at, line->calls);
+		out_outside(out, (struct outside){ line->place });
+		out_text(out, "\n");
+	}
+	out_count(out, "%" PRIu64 " more lines hold less\n", info->vec.nr - nr);
+	out_text(out, "\n");
+}

@@ -5,6 +5,7 @@
 #include "base/vec.h"
 #include "growth/kernel.h"
 #include "heap/filter.h"
+#include "os/allocinfo.h"
 #include "os/kallsyms.h"
 
 struct out;
@@ -48,3 +49,5 @@ struct err *kernel_add_up(struct kernel_growth *growth, const struct kernel_name
 struct err *kernel_print(struct kernel_growth *growth, const struct kernel_names *names,
 			 const struct kernel_sums *sums, uint64_t limit,
 			 struct out *out) MUST_CHECK;
+/* Print the first `limit` lines of /proc/allocinfo. */
+void allocinfo_print(const struct allocinfo *info, uint64_t limit, struct out *out);

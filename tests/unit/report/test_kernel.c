@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Lines of /proc/allocinfo as text. */
+
+#include "report/kernel.h"
+
+#include "text_out.h"
+
+void suite_kernel(void);
+
+static void test_lines(void)
+{
+	struct allocinfo info = { VEC_INIT };
+	struct str text = STR_INIT;
+	struct out out;
+
+	for (uint64_t i = 3; i; i--)
+		CU_ASSERT_PTR_NULL_FATAL(vec_push(&info.vec, ((struct allocinfo_line){
+			i * 4096, i, "mm/a.c:1 func:\033f" })));
+	CU_ASSERT_PTR_NULL_FATAL(out_init_text(&out, &text));
+	allocinfo_print(&info, 2, &out);
+	CU_ASSERT_PTR_NULL(out_finish(&out));
+	CU_ASSERT_STRING_EQUAL(text.at,
+			       "All that the kernel holds since boot, by line (/proc/allocinfo):\n\n"
+			       "12288 bytes in 3  mm/a.c:1 func:\\x1bf\n"
+			       "8192 bytes in 2  mm/a.c:1 func:\\x1bf\n"
+			       "1 more lines hold less\n\n");
+	str_free(&text);
+	vec_free(&info.vec);
+}
+
+void suite_kernel(void)
+{
+	CU_pSuite suite = CU_add_suite("kernel", NULL, NULL);
+
+	CU_add_test(suite, "lines of allocinfo", test_lines);
+}
