@@ -415,7 +415,7 @@ case growth-off 60 {
 	live $m "growth start brk mmap shm"
 	live $m "malloc off"
 	check {[string match "*not recorded*" [live_error $m growth]]} {growth goes on without probes: $::result}
-	check {[string match "*malloc on*" [live_error $m "growth start"]] || [string match "*no probes*" $::result]} {$::result}
+	check {[string match "*malloc on*" [live_error $m "growth start mmap"]] || [string match "*no probes*" $::result]} {$::result}
 	live $m "malloc on"
 	live $m "growth start mmap"
 	order $t bare

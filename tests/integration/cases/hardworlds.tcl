@@ -203,7 +203,8 @@ by_both repeated hard-allocator-moves 60 {
 	}
 	order $t "own 50"
 	check {[llength [blocks_sized $m 654]] >= 50} {[live $m "malloc -v"]}
-	check {[areas_of $t] == 1} {[areas_of $t] areas after $i reloads}
+	# The log, whose addresses are more than a jump reaches, may lie between the library and the first area.
+	check {[areas_of $t] in {1 2}} {[areas_of $t] areas after $i reloads}
 	check {[llength [live_value $m mdbg::probes]] < 40} {[llength [live_value $m mdbg::probes]] probes are listed}
 	live_end_alone $m
 	check {[areas_of $t] == 0} {areas are left}
