@@ -23,6 +23,8 @@ proc page_pattern {line} {
 	set pattern [regsub -all {[][\\.*+?(){}|^$]} [string trim $line] {\\&}]
 	set pattern [regsub -all {0x[0-9a-f]+} $pattern "\1"]
 	set pattern [regsub -all {[0-9]+(?:\\\.[0-9]+)?(?: (?:ms|s|m|h)\y(?: [0-9]+ (?:s|m|h)\y)?)?} $pattern "\2"]
+	# A verdict says over which time, if there has been one.
+	set pattern [regsub "(?:, in \2)?\\\\\\. Ask " $pattern "(?:, in \2)?\\\\. Ask "]
 	set pattern [regsub -all { +} $pattern { +}]
 	return "^ *[string map [list \1 {0x[0-9a-f]+} \2 {[0-9.]+(?: (?:ms|s|m|h)(?: [0-9]+ (?:s|m|h))?)?}] $pattern]\$"
 }
