@@ -102,7 +102,7 @@ static void print_end(const struct session_faults *faults, struct out *out)
 	out_f(out, "%" PRIu64 " faults: %" PRIu64 " minor, %" PRIu64 " major; %" PRIu64 " pages\n",
 	      faults->minor + faults->major, faults->minor, faults->major, faults->pages);
 	out_count(out, "%" PRIu64 " more are of mdbg's log in the process\n", faults->own);
-	out_count(out, "%" PRIu64 " events were lost: the ring was full\n", faults->lost);
+	out_count(out, "%" PRIu64 " page faults were lost: the ring was full\n", faults->lost);
 	out_count(out, "%" PRIu64 " faults are in no stack: no room (--log-limit)\n",
 		  faults->unsummed);
 	out_count(out, "%" PRIu64 " faults are in no page count: no room (--log-limit)\n",
