@@ -18,6 +18,8 @@
 set build $::env(BUILD)
 set mdbg_program $::env(MDBG)
 set trials $::env(TRIALS)
+# The benches load cases too, and have no ENGINES.
+set engines [expr {[info exists ::env(ENGINES)] ? $::env(ENGINES) : "both"}]
 set engine auto
 set rest [expr {$trials < 10 ? "-r" : ""}]
 set here [file dirname [file normalize [info script]]]
@@ -35,7 +37,7 @@ proc repeated {name seconds body} {
 
 proc by_both {kind name seconds body} {
 	set nr [incr ::nr_by_both]
-	set one [expr {$::env(ENGINES) eq "one"}]
+	set one [expr {$::engines eq "one"}]
 	if {!$one || $nr % 2} {
 		$kind $name $seconds $body
 	}
