@@ -61,14 +61,14 @@ proc spit_into {path text} {
 }
 
 # `what` of an answer of mdbg::memory_system.
-proc machine {m args} {
+proc machine_figure {m args} {
 	return [live_value $m "dict get \[mdbg::memory_system limit 0\] $args"]
 }
 
 # Is mdbg's figure between what a witness says before and after?
 proc agrees {m key witness} {
 	set before [uplevel 1 $witness]
-	set is [machine $m $key]
+	set is [machine_figure $m $key]
 	set after [uplevel 1 $witness]
 	return [expr {$is >= min($before, $after) && $is <= max($before, $after)}]
 }
@@ -77,7 +77,7 @@ proc agrees {m key witness} {
 proc near_atop {m key atop column} {
 	regexp -line {^MEM .*$} [exec $atop -P MEM 1 1] words
 	set words [lrange $words 6 end]
-	return [expr {abs([lindex $words 0] * [lindex $words $column] - [machine $m $key]) < 1 << 20}]
+	return [expr {abs([lindex $words 0] * [lindex $words $column] - [machine_figure $m $key]) < 1 << 20}]
 }
 
 # The same figure by mdbg and by /proc before and after. Other programs are at work meanwhile, so it is tried until the two
@@ -96,7 +96,7 @@ case machine-agrees-with-proc 60 {
 	foreach {key name} {faults pgfault majorfaults pgmajfault pageout pgpgout pagein pgpgin swapin pswpin swapout pswpout
 		oomkills oom_kill} {
 		set before [dict get [kernel_table /proc/vmstat] $name]
-		set is [machine $m $key]
+		set is [machine_figure $m $key]
 		set after [dict get [kernel_table /proc/vmstat] $name]
 		check {$before <= $is && $is <= $after} {$key: $before, mdbg says $is, $after}
 	}
@@ -109,7 +109,7 @@ case machine-agrees-with-proc 60 {
 				incr before [dict get $vmstat $name]
 			}
 		}
-		set is [machine $m $key]
+		set is [machine_figure $m $key]
 		check {$is >= $before} {$key: $before, then mdbg says $is}
 	}
 	live_end $m
@@ -161,7 +161,7 @@ proc free_figure {free row column} {
 case machine-agrees-with-sar 60 {
 	set sar [need sar]
 	set m [live_start]
-	machine $m faults
+	machine_figure $m faults
 	set first [clock milliseconds]
 	set text [exec env LC_ALL=C S_TIME_FORMAT=ISO $sar -B -r 1 2]
 	set interval [live_value $m "set ::is \[mdbg::memory_system limit 0\]; dict get \$::is interval"]
@@ -171,8 +171,8 @@ case machine-agrees-with-sar 60 {
 	# Two seconds of sar are within mdbg's interval.
 	check {$faults >= 0.98 * 2 * $all} {sar saw $all faults a second for 2 s, mdbg $faults in $interval s}
 	check {[regexp {kbmemfree.*?\nAverage: +(\d+) +(\d+)} $text -> free available]} {$text}
-	set total [machine $m total]
-	check {abs(($free << 10) - [machine $m free]) < $total / 4} {sar has $free KB free, mdbg [machine $m free]}
+	set total [machine_figure $m total]
+	check {abs(($free << 10) - [machine_figure $m free]) < $total / 4} {sar has $free KB free, mdbg [machine_figure $m free]}
 	live_end $m
 }
 
@@ -183,7 +183,7 @@ case machine-agrees-with-atop 60 {
 	set text [exec $atop -P MEM 1 1]
 	check {[regexp -line {^MEM .*$} $text words]} {$text}
 	lassign [lrange $words 6 end] page total
-	check {$total * $page == [machine $m total]} {atop: $words}
+	check {$total * $page == [machine_figure $m total]} {atop: $words}
 	foreach {key column} {slab 5 cached 3 buffers 4} {
 		until {[near_atop $m $key $atop $column]} 40
 	}
@@ -195,7 +195,7 @@ case machine-outside-the-process 60 {
 	set t [start sockets]
 	set before [state [pid_of $t]]
 	set m [live_start -p [pid_of $t]]
-	set sockets [machine $m sockets]
+	set sockets [machine_figure $m sockets]
 	set rss [live_value $m "dict get \[mdbg::memory\] rsize"]
 	set written [lindex [order $t "fill 20"] 0]
 	set now [live_value $m "set ::is \[mdbg::memory_system limit 3\]; dict get \$::is sockets"]
@@ -204,7 +204,7 @@ case machine-outside-the-process 60 {
 	check {abs([live_value $m "dict get \[mdbg::memory\] rsize"] - $rss) < 4 << 20} {the process has grown}
 	check {[pid_of $t] ni [lmap one [live_value $m "dict get \$::is grown"] {dict get $one pid}]} {it is among those that grow}
 	order $t drain
-	until {[machine $m sockets] < $now - $written / 2} 30
+	until {[machine_figure $m sockets] < $now - $written / 2} 30
 	live_end $m
 	check_state $before [pid_of $t]
 	finish $t
