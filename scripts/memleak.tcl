@@ -110,7 +110,8 @@ proc print_stack {site} {
 	}
 }
 
-proc print_report {} {
+# What is reported, as the words of a FILTER.
+proc filter_words {} {
 	global option
 
 	set conditions {}
@@ -122,8 +123,18 @@ proc print_report {} {
 			lappend conditions "size $relop $option($key)"
 		}
 	}
-	set filter [join $conditions " and "]
-	puts "\[[clock format [clock seconds] -format %H:%M:%S]\] Top $option(top) stacks with outstanding allocations:"
+	return [join $conditions " and "]
+}
+
+proc print_heading {} {
+	puts "\[[clock format [clock seconds] -format %H:%M:%S]\] Top $::option(top) stacks with outstanding allocations:"
+}
+
+proc print_report {} {
+	global option
+
+	set filter [filter_words]
+	print_heading
 	if {$option(show) && !$option(combined-only)} {
 		mdbg::allocations {*}$filter sort size up -each block {
 			if {![dict get $block preattach]} {
@@ -148,17 +159,8 @@ proc print_report {} {
 proc print_kernel_report {} {
 	global option
 
-	set conditions {}
-	if {!$option(combined-only)} {
-		lappend conditions "age > $option(older)ms"
-	}
-	foreach {key relop} {min >= max <=} {
-		if {$option($key) ne ""} {
-			lappend conditions "size $relop $option($key)"
-		}
-	}
-	puts "\[[clock format [clock seconds] -format %H:%M:%S]\] Top $option(top) stacks with outstanding allocations:"
-	set sites [mdbg::growth kernel {*}[join $conditions " and "]]
+	print_heading
+	set sites [mdbg::growth kernel {*}[filter_words]]
 	if {$option(sort) eq "count"} {
 		set sites [lsort -integer -decreasing -command {apply {{a b} {expr {[dict get $a count] - [dict get $b count]}}}} $sites]
 	}
