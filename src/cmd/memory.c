@@ -14,17 +14,28 @@ static struct err *look(const struct call *call, struct memory_use *ret)
 	return session_memory_use(call->session, call->argc, ret);
 }
 
+/* The look before is *last_ret, or NULL: it is there until session_memory_keep replaces it. */
+static struct err *judge(const struct call *call, struct memory_use *use,
+			 const struct memory_look **last_ret, struct memory_verdict *verdict)
+{
+	struct err *err = look(call, use);
+
+	if (err)
+		return err;
+	*last_ret = session_memory_last(call->session);
+	session_memory_verdict(call->session, *last_ret, &use->look, verdict);
+	return NULL;
+}
+
 static struct err *run(struct call *call)
 {
 	CLEANUP(memory_use_free) struct memory_use use = MEMORY_USE_INIT;
 	const struct memory_look *last;
 	struct memory_verdict verdict;
-	struct err *err = look(call, &use);
+	struct err *err = judge(call, &use, &last, &verdict);
 
 	if (err)
 		return err;
-	last = session_memory_last(call->session);
-	session_memory_verdict(call->session, last, &use.look, &verdict);
 	err = memory_print(&use, last, call->out);
 	session_memory_keep(call->session, &use.look);
 	if (err)
@@ -187,12 +198,10 @@ static struct err *value(struct call *call, Tcl_Obj **ret)
 	CLEANUP(memory_use_free) struct memory_use use = MEMORY_USE_INIT;
 	const struct memory_look *last;
 	struct memory_verdict verdict;
-	struct err *err = look(call, &use);
+	struct err *err = judge(call, &use, &last, &verdict);
 
 	if (err)
 		return err;
-	last = session_memory_last(call->session);
-	session_memory_verdict(call->session, last, &use.look, &verdict);
 	*ret = Tcl_NewDictObj();
 	add_sum(*ret, &use.look.all, last ? &last->all : NULL);
 	dict_figure(*ret, "minflt", use.min_faults);
