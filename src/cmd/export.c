@@ -195,6 +195,17 @@ static struct err *export_growth(struct call *call, const struct export_format *
 	return model_build(&source, &ret->model);
 }
 
+static struct err *export_sites(const struct call *call, const struct export_format *format,
+				struct exported *ret)
+{
+	struct err *err = query_sites(call, &ret->query);
+
+	if (!err && ret->query.by != SITE_STACK)
+		err = err_hint(err_create(ERR_USAGE, "an export is by stack"),
+			       "its reader adds stacks up by function, line or module");
+	return err ? err : make_model(call, format, ret);
+}
+
 /* The caller has set *ret to zeros, and frees it also after an error. */
 static struct err *export(const struct call *call, struct exported *ret)
 {
@@ -205,17 +216,10 @@ static struct err *export(const struct call *call, struct exported *ret)
 	words.argc -= 2;
 	words.argv += 2;
 	words.objv += 2;
-	if (!err && words.argc && !strcmp(words.argv[0], "growth")) {
-		err = export_growth(&words, format, ret);
-		return err ? err : write_to(format, call->argv[1], ret);
-	}
 	if (!err)
-		err = query_sites(&words, &ret->query);
-	if (!err && ret->query.by != SITE_STACK)
-		err = err_hint(err_create(ERR_USAGE, "an export is by stack"),
-			       "its reader adds stacks up by function, line or module");
-	if (!err)
-		err = make_model(&words, format, ret);
+		err = words.argc && !strcmp(words.argv[0], "growth") ?
+			      export_growth(&words, format, ret) :
+			      export_sites(&words, format, ret);
 	return err ? err : write_to(format, call->argv[1], ret);
 }
 
