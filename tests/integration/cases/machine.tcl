@@ -363,25 +363,7 @@ case memory-watch-from-a-script 60 {
 
 # The process ends between two readings, and mdbg is ended.
 case memory-watch-ends 60 {
-	foreach {signal want} {INT {exit 0} TERM {exit 143}} {
-		set t [start cases]
-		set before [state [pid_of $t]]
-		set m [open |[list {*}[mdbg_command -q -p [pid_of $t] -c "memory watch 0.1"] 2> $::tmp/err] r]
-		hear_memory $m
-		exec kill -$signal [pid $m]
-		until {![is_alive [pid $m]]}
-		set end [ending $m]
-		check {$end eq $want} {after SIG$signal: $end: [slurp $::tmp/err]}
-		check_state $before [pid_of $t]
-		finish $t
-	}
-	set t [start cases]
-	set m [open |[list {*}[mdbg_command -p [pid_of $t] -c "memory watch 0.1"] 2> $::tmp/err] r]
-	hear_memory $m
-	finish $t
-	until {![is_alive [pid $m]]}
-	check {[ending $m] eq {exit 0}} {when the process ended: [slurp $::tmp/err]}
-	check {[string match "*process * ended with status 0*" [slurp $::tmp/err]]} {[slurp $::tmp/err]}
+	check_watch_ends cases "memory watch 0.1" hear_memory
 }
 
 # Drawn in place, in a terminal that is narrower than the lines: nothing is cut off.

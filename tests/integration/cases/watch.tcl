@@ -71,13 +71,14 @@ case watch-from-a-script 60 {
 	check_refused 1 "no process" "attach PID"
 }
 
-# What ends a watch: Ctrl-C with status 0, SIGTERM as it ends mdbg, and the end of the process.
-case watch-ends 60 {
+# What ends a watch of a program, which `hear` has begun to read: Ctrl-C with status 0, SIGTERM as it ends mdbg, and the end
+# of the process.
+proc check_watch_ends {program command hear} {
 	foreach {signal want} {INT {exit 0} TERM {exit 143}} {
-		set t [start grower]
+		set t [start $program]
 		set before [state [pid_of $t]]
-		set m [open |[list {*}[mdbg_command -q -p [pid_of $t] -c "malloc watch 0.1"] 2> $::tmp/err] r]
-		hear $m
+		set m [open |[list {*}[mdbg_command -q -p [pid_of $t] -c $command] 2> $::tmp/err] r]
+		$hear $m
 		exec kill -$signal [pid $m]
 		until {![is_alive [pid $m]]}
 		set end [ending $m]
@@ -85,13 +86,17 @@ case watch-ends 60 {
 		check_state $before [pid_of $t]
 		finish $t
 	}
-	set t [start grower]
-	set m [open |[list {*}[mdbg_command -p [pid_of $t] -c "malloc watch 0.1"] 2> $::tmp/err] r]
-	hear $m
+	set t [start $program]
+	set m [open |[list {*}[mdbg_command -p [pid_of $t] -c $command] 2> $::tmp/err] r]
+	$hear $m
 	finish $t
 	until {![is_alive [pid $m]]}
 	check {[ending $m] eq {exit 0}} {when the process ended: [slurp $::tmp/err]}
 	check {[string match "*process * ended with status 0*" [slurp $::tmp/err]]} {[slurp $::tmp/err]}
+}
+
+case watch-ends 60 {
+	check_watch_ends grower "malloc watch 0.1" hear
 }
 
 # Drawn in place: the keys, another size, and what was there before comes back.
