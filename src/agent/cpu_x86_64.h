@@ -71,10 +71,18 @@ static inline bool cpu_stepped_by_tracer(const struct siginfo *info, const struc
  */
 static inline bool cpu_thread_pointer(uint64_t self_offset, uint64_t *ret)
 {
-	uint64_t first, self;
+	bool same;
 
-	__asm__ volatile("movq %%fs:0, %0" : "=r" (first));
-	__asm__ volatile("movq %%fs:(%1), %0" : "=r" (self) : "r" (self_offset));
-	*ret = first;
-	return first == self && first;
+	__asm__ volatile("movq %%fs:0, %0\n\t"
+			 "cmpq %%fs:(%2), %0" : "=&r" (*ret), "=@cce" (same) : "r" (self_offset));
+	return same && *ret;
+}
+
+/* The word at an offset in the control block, read through FS as well. */
+static inline uint32_t cpu_thread_word(uint64_t offset)
+{
+	uint32_t word;
+
+	__asm__ volatile("movl %%fs:(%1), %0" : "=r" (word) : "r" (offset));
+	return word;
 }

@@ -11,14 +11,15 @@
 #include "agent/unwind_cache_find.h"
 #include "agent/slow_path.h"
 
-/* The block's record is not for the directory, or its place there is not known. */
+/* The block's record is not for the directory. */
 static NOINLINE void insert_elsewhere(const struct agent_state *state, struct agent_thread *thread,
 				      uint64_t block, uint64_t size, struct cache_entry *entry)
 {
+	size = MIN(size, LOG_SIZE_MAX);
 	if (record_insert(log_of(state), block, size, thread->ledger.last_time,
 			 thread->ledger.word | entry->stack, NULL))
 		unwind_cache_count(entry, 1, size);
-	agent_thread_let_go(thread);
+	agent_thread_end(thread);
 }
 
 static NOINLINE uint64_t remove_elsewhere(const struct agent_state *state,
@@ -27,13 +28,13 @@ static NOINLINE uint64_t remove_elsewhere(const struct agent_state *state,
 	struct log_record old;
 	bool known = record_remove(log_of(state), block, thread->ledger.log_thread, &old);
 
-	agent_thread_let_go(thread);
+	agent_thread_end(thread);
 	return known ? 0 : ledger_missed(&old);
 }
 
 /*
  * The start of a walk of the call's stack. The compiler keeps it out of memory where its address is
- * not taken.
+ * not taken, and loads nothing of it that is not asked for.
  */
 static ALWAYS_INLINE struct cache_walk walk_of(const struct agent_frame *frame,
 					       const struct agent_probe *probe,
@@ -41,14 +42,13 @@ static ALWAYS_INLINE struct cache_walk walk_of(const struct agent_frame *frame,
 {
 	struct cache_walk walk;
 
-	walk.map = __atomic_load_n(&probe->state->map, __ATOMIC_RELAXED);
+	walk.setting = __atomic_load_n(&probe->state->setting, __ATOMIC_RELAXED);
 	walk.function = probe->address;
 	walk.pc = frame->return_address;
 	walk.sp = entry_sp(frame) + 8;
 	walk.bp = frame->bp;
 	walk.bx = frame->bx;
 	walk.high = thread->ledger.stack_high;
-	walk.depth = probe->state->ledger.depth;
 	return walk;
 }
 
@@ -56,33 +56,43 @@ static ALWAYS_INLINE struct cache_walk walk_of(const struct agent_frame *frame,
  * All but the stack id, which the cache's entry has. The block is counted last (log/totals.h).
  */
 static ALWAYS_INLINE void record(const struct agent_frame *frame, const struct agent_probe *probe,
-				 struct agent_thread *thread, uint64_t size,
-				 struct cache_entry *entry, const struct directory_spot *spot)
+				 struct agent_thread *thread, struct cache_entry *entry,
+				 const struct directory_spot *spot)
 {
-	const struct agent_state *state = probe->state;
-	uint64_t block = frame->ax, stack = thread->ledger.word | entry->stack;
+	struct log *log = log_of(probe->state);
+	uint64_t block = frame->ax, time = ledger_time(&thread->ledger);
+	struct directory_words words = {
+		.ticks = (time - log->header->origin) >> WHO_TICK_SHIFT,
+		.thread = thread->ledger.log_thread,
+		.size = size_of_block(frame, probe),
+		.stack = entry->stack,
+	};
 
-	thread->ledger.last_time = ledger_time(&thread->ledger);
+	thread->ledger.last_time = time;
 	thread->ledger.inserted = block;
 	thread->ledger.inserted_sp = entry_sp(frame);
-	if (LIKELY(spot->line) &&
-	    LIKELY(directory_insert(log_of(state), spot, block,
-				    (struct slot_words){ thread->ledger.last_time, size,
-							 stack }))) {
-		account_block(log_of(state), thread->ledger.log_thread, LOG_ACCOUNT(allocs), size);
-		unwind_cache_count(entry, 1, size);
-		agent_thread_let_go(thread);
-	} else {
-		insert_elsewhere(state, thread, block, size, entry);
+	if (UNLIKELY(!directory_takes_words(log, block, &words)) ||
+	    UNLIKELY(!directory_is_vacant(spot, block))) {
+		insert_elsewhere(probe->state, thread, block, words.size, entry);
+		return;
 	}
+	directory_store_words(spot, block, &words);
+	account_own_block(log, thread->ledger.log_thread, LOG_ACCOUNT(allocs), words.size);
+	unwind_cache_count(entry, 1, words.size);
+	agent_thread_end(thread);
 }
 
-/* Find where a record is. Its line may be far away: begin to load it while other work is done. */
-static ALWAYS_INLINE void find_spot(const struct agent_state *state, uint64_t block,
+/*
+ * Find where a record is. Its line may be far away: begin to load it while other work is done.
+ * False: the block is NULL, or its place in the directory is not known.
+ */
+static ALWAYS_INLINE bool find_spot(const struct agent_state *state, uint64_t block,
 				    struct directory_spot *ret)
 {
-	if (LIKELY(directory_spot(log_of(state), block, ret)))
-		__builtin_prefetch(&ret->line->who[ret->at], 1);
+	if (UNLIKELY(!directory_spot(log_of(state), block, ret)))
+		return false;
+	__builtin_prefetch(&ret->line->who[ret->at], 1);
+	return true;
 }
 
 /*
@@ -102,16 +112,14 @@ static NOINLINE void leave_by_branches(struct agent_frame *frame, const struct a
 				       struct agent_thread *thread)
 {
 	struct cache_walk walk = walk_of(frame, probe, thread);
-	struct cache_entry *entry;
+	struct cache_entry *entry = unwind_cache_find(&thread->cache, &walk);
 	struct directory_spot spot;
 
-	find_spot(probe->state, frame->ax, &spot);
-	entry = unwind_cache_find(&thread->cache, &walk);
-	if (LIKELY(entry)) {
-		record(frame, probe, thread, size_of_block(frame, probe), entry, &spot);
+	if (LIKELY(entry) && LIKELY(find_spot(probe->state, frame->ax, &spot))) {
+		record(frame, probe, thread, entry, &spot);
 		return;
 	}
-	agent_thread_let_go(thread);
+	agent_thread_end(thread);
 	record_leave(frame, probe);
 }
 
@@ -120,36 +128,31 @@ static ALWAYS_INLINE bool leave(struct agent_frame *frame, const struct agent_pr
 {
 	const struct agent_state *state = probe->state;
 	struct agent_thread *thread = agent_thread_idle(state);
-	uint64_t size = size_of_block(frame, probe);
 	struct cache_walk walk;
 	struct cache_item *item;
 	struct directory_spot spot;
 
 	if (UNLIKELY(!thread) || UNLIKELY(!ledger_holds(&thread->ledger, entry_sp(frame))) ||
 	    UNLIKELY(thread->ledger.inserted == frame->ax) ||
-	    UNLIKELY(!address_fits(frame->ax)) ||
-	    UNLIKELY(size > LOG_SIZE_MAX))
+	    UNLIKELY(!find_spot(state, frame->ax, &spot)))
 		return false;
-	thread->ledger.busy = 1;
-	compiler_barrier();
+	agent_thread_begin(thread);
 	walk = walk_of(frame, probe, thread);
 	item = item_guess(&thread->cache, walk_key(&walk));
-	find_spot(state, frame->ax, &spot);
 	if (LIKELY(item->kind == CACHE_ENTRY) &&
 	    LIKELY(entry_holds((struct cache_entry *)item, &walk)))
-		record(frame, probe, thread, size, (struct cache_entry *)item, &spot);
+		record(frame, probe, thread, (struct cache_entry *)item, &spot);
 	else
 		leave_by_branches(frame, probe, thread);
 	return true;
 }
 
+/* The probe of a forked child reads as zeros, so it is not `fast`. */
 ENTRY void agent_leave(struct agent_frame *frame, const struct agent_probe *probe)
 {
-	if (!enabled(probe->state))
-		return;
 	if (UNLIKELY(probe->fast != AGENT_FAST_ALL))
 		sample_leave(frame, probe);
-	else if (UNLIKELY(!leave(frame, probe)))
+	else if (enabled(probe->state) && UNLIKELY(!leave(frame, probe)))
 		record_leave(frame, probe);
 }
 
@@ -160,24 +163,21 @@ ENTRY uint64_t agent_release(uint64_t block, uint64_t sp, const struct agent_pro
 	struct directory_spot spot;
 	uint64_t size;
 
-	if (!enabled(state))
-		return 0;
 	if (UNLIKELY(probe->fast != AGENT_FAST_ALL))
 		return sample_release(block, sp, probe);
+	if (!enabled(state))
+		return 0;
 	thread = agent_thread_idle(state);
-	if (UNLIKELY(!thread) || UNLIKELY(!address_fits(block)) ||
-	    UNLIKELY(thread->ledger.freed == block))
+	if (UNLIKELY(!thread) || UNLIKELY(thread->ledger.freed == block) ||
+	    UNLIKELY(!find_spot(state, block, &spot)))
 		return record_release(block, sp, probe);
 	fetch_head(block);
-	thread->ledger.busy = 1;
-	compiler_barrier();
+	agent_thread_begin(thread);
 	if (UNLIKELY(probe->ledger.wraps))
 		note_freed(&thread->ledger, block, sp);
-	find_spot(state, block, &spot);
-	if (UNLIKELY(!spot.line) ||
-	    UNLIKELY(!directory_remove(log_of(state), &spot, block, NULL, &size)))
+	if (UNLIKELY(!directory_remove(log_of(state), &spot, block, NULL, &size)))
 		return remove_elsewhere(state, thread, block);
-	account_block(log_of(state), thread->ledger.log_thread, LOG_ACCOUNT(frees), size);
-	agent_thread_let_go(thread);
+	account_own_block(log_of(state), thread->ledger.log_thread, LOG_ACCOUNT(frees), size);
+	agent_thread_end(thread);
 	return 0;
 }

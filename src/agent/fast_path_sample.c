@@ -27,8 +27,7 @@ static ALWAYS_INLINE bool pass(const struct agent_frame *frame, const struct age
 	if (UNLIKELY(!thread) || UNLIKELY(!block) || UNLIKELY(thread->ledger.gap < size) ||
 	    (UNLIKELY(probe->ledger.entered) && thread->ledger.drawn == block))
 		return false;
-	thread->ledger.busy = 1;
-	compiler_barrier();
+	agent_thread_begin(thread);
 	if (UNLIKELY(thread->ledger.freed == block))
 		thread->ledger.freed = 0;
 	thread->ledger.draws++;
@@ -36,14 +35,16 @@ static ALWAYS_INLINE bool pass(const struct agent_frame *frame, const struct age
 	thread->ledger.drawn_gap = thread->ledger.gap;
 	thread->ledger.drawn_in = 0;
 	thread->ledger.gap -= size;
-	account_one(log_of(state), thread->ledger.log_thread, LOG_ACCOUNT(unsampled));
-	agent_thread_let_go(thread);
+	account_own(log_of(state), thread->ledger.log_thread, LOG_ACCOUNT(unsampled));
+	agent_thread_end(thread);
 	return true;
 }
 
 void sample_leave(struct agent_frame *frame, const struct agent_probe *probe)
 {
-	if (UNLIKELY(probe->fast != AGENT_FAST_SAMPLE) || UNLIKELY(!pass(frame, probe)))
+	if (UNLIKELY(probe->fast != AGENT_FAST_SAMPLE))
+		record_leave(frame, probe);
+	else if (enabled(probe->state) && UNLIKELY(!pass(frame, probe)))
 		record_leave(frame, probe);
 }
 
@@ -54,15 +55,16 @@ uint64_t sample_release(uint64_t block, uint64_t sp, const struct agent_probe *p
 
 	if (UNLIKELY(probe->fast != AGENT_FAST_SAMPLE))
 		return record_release(block, sp, probe);
+	if (!enabled(state))
+		return 0;
 	thread = agent_thread_idle(state);
 	if (UNLIKELY(!thread) || UNLIKELY(!block) || UNLIKELY(thread->ledger.freed == block) ||
 	    UNLIKELY(!counting_filter_lacks(log_of(state), block)))
 		return record_release(block, sp, probe);
-	thread->ledger.busy = 1;
-	compiler_barrier();
+	agent_thread_begin(thread);
 	if (UNLIKELY(probe->ledger.wraps))
 		note_freed(&thread->ledger, block, sp);
-	account_one(log_of(state), thread->ledger.log_thread, LOG_ACCOUNT(unsampled_frees));
-	agent_thread_let_go(thread);
+	account_own(log_of(state), thread->ledger.log_thread, LOG_ACCOUNT(unsampled_frees));
+	agent_thread_end(thread);
 	return 0;
 }

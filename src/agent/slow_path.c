@@ -47,8 +47,10 @@ static ALWAYS_INLINE uint32_t env_walk(const struct ledger_call *call, uint32_t 
 	const struct agent_state *state = state_of(call);
 	struct agent_thread *thread = (struct agent_thread *)call->thread;
 	struct walk_area area = { 0, UINT64_MAX, translate, (void *)(uintptr_t)state };
+	const struct walk_map *map = __atomic_load_n(&state->map, __ATOMIC_RELAXED);
 	struct cache_walk walk = {
-		.map = __atomic_load_n(&state->map, __ATOMIC_RELAXED),
+		.setting = cache_setting(map->generation, depth),
+		.map = map,
 		.area = &area,
 		.log = log_of(state),
 		.function = probe->address,
@@ -168,7 +170,7 @@ void record_leave(struct agent_frame *frame, const struct agent_probe *probe)
 	struct agent_thread *thread;
 	struct ledger_call call;
 
-	if (!enabled(state))
+	if (!probe_enabled(probe))
 		return;
 	thread = agent_thread_hold(state);
 	if (UNLIKELY(!thread) || UNLIKELY(probe->role | probe->ledger.throwing) ||
@@ -188,7 +190,7 @@ ENTRY uint64_t agent_enter(struct agent_frame *frame, const struct agent_probe *
 	bool as_it_is;
 
 	/* Do not run its nothrow form: that may call the throwing one, and so on for ever. */
-	if (!enabled(probe->state))
+	if (!probe_enabled(probe))
 		return 1;
 	thread = agent_thread_hold(probe->state);
 	call = framed_call(frame, probe, thread);
@@ -204,7 +206,7 @@ uint64_t record_release(uint64_t block, uint64_t sp, const struct agent_probe *p
 	struct ledger_call call;
 	uint64_t say;
 
-	if (!enabled(state))
+	if (!probe_enabled(probe))
 		return 0;
 	thread = agent_thread_hold(state);
 	call = call_of(state, probe, thread, sp, key(probe, block), NULL);
@@ -221,7 +223,7 @@ ENTRY void agent_unknown_free(uint64_t block, uint64_t sp, const struct agent_pr
 	struct agent_thread *thread;
 	struct ledger_call call;
 
-	if (!enabled(probe->state))
+	if (!probe_enabled(probe))
 		return;
 	thread = agent_thread_hold(probe->state);
 	call = call_of(probe->state, probe, thread, sp, block, saved);

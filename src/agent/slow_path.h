@@ -13,10 +13,7 @@
 /* What agent_leave and agent_release do in all cases. */
 void record_leave(struct agent_frame *frame, const struct agent_probe *probe);
 uint64_t record_release(uint64_t block, uint64_t sp, const struct agent_probe *probe);
-/*
- * What agent_leave and agent_release do for probes that are not AGENT_FAST_ALL; the agent is
- * enabled.
- */
+/* What they do for probes that are not AGENT_FAST_ALL. */
 void sample_leave(struct agent_frame *frame, const struct agent_probe *probe);
 uint64_t sample_release(uint64_t block, uint64_t sp, const struct agent_probe *probe);
 
@@ -26,7 +23,13 @@ uint32_t record_stack(const struct agent_probe *probe, struct agent_thread *thre
 
 static inline bool enabled(const struct agent_state *state)
 {
-	return LIKELY(state) && LIKELY(__atomic_load_n(&state->enabled, __ATOMIC_RELAXED));
+	return LIKELY(__atomic_load_n(&state->enabled, __ATOMIC_RELAXED));
+}
+
+/* The same for any probe. That of a forked child reads as zeros, so it has no state. */
+static inline bool probe_enabled(const struct agent_probe *probe)
+{
+	return LIKELY(probe->state) && enabled(probe->state);
 }
 
 /* SP at the function's entry. */

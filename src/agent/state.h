@@ -73,7 +73,7 @@
  * Increase this if agents from before and after a change cannot work on the same struct
  * agent_thread side by side: a later mdbg then begins a log of its own (session/handover.c).
  */
-#define AGENT_VERSION		1
+#define AGENT_VERSION		2
 
 #define AGENT_AREAS		64
 #define AGENT_PROBES		512
@@ -165,6 +165,7 @@ struct agent_state {
 	/* The main thread's stack: [stack], as far as it may grow. */
 	uint64_t main_low, main_high;
 	const struct walk_map *map;		/* module map of the target; replaced as a whole */
+	uint64_t setting;			/* cache_setting of its generation and the depth */
 	/*
 	 * Their number is a power of two. NULL: control blocks are not read, and no thread has
 	 * state.
@@ -188,7 +189,7 @@ static inline enum agent_fast agent_probe_fast(const struct agent_state *state,
 	bool plain = probe->role == AGENT_FREE ||
 		     (probe->role == AGENT_NEW && !probe->ledger.throwing && probe->size >= 0);
 
-	if (!plain || !state->threads || probe->ledger.user)
+	if (!plain || !state->threads || !state->tid_offset || probe->ledger.user)
 		return AGENT_FAST_NOT;
 	if (state->ledger.sample)
 		return AGENT_FAST_SAMPLE;

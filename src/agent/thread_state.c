@@ -9,13 +9,14 @@ static void thread_register(const struct agent_state *state, struct agent_thread
 	uint32_t number = log_thread(log_of(state), tp, lwp);
 
 	thread->ledger.log_thread = number;
+	thread->ledger.slow = thread_shared(log_of(state), number) || !directory_takes_thread(number);
 	thread->ledger.word = slot_stack(LOG_STACK_NONE, number, LOG_HEAP_UNKNOWN);
 }
 
 struct agent_thread *agent_thread_find(const struct agent_state *state, uint64_t tp)
 {
-	uint32_t place = agent_thread_place(state, tp);
-	uint32_t last = (uint32_t)((1ull << (64 - state->threads_shift)) - 1);
+	uint64_t place = agent_thread_place(state, tp);
+	uint64_t last = (1ull << (64 - state->threads_shift)) - 1;
 
 	for (uint32_t i = 0; i < AGENT_THREAD_WAYS; i++) {
 		struct agent_thread *thread = &state->threads[(place + i) & last];

@@ -30,38 +30,45 @@ uint64_t agent_thread_bounds(const struct agent_state *state, struct ledger_thre
 			     uint64_t sp);
 
 /* The first of AGENT_THREAD_WAYS places. */
-static inline uint32_t agent_thread_place(const struct agent_state *state, uint64_t tp)
+static inline uint64_t agent_thread_place(const struct agent_state *state, uint64_t tp)
 {
-	return (uint32_t)(tp * 0x9e3779b97f4a7c15ull >> state->threads_shift);
-}
-
-/* The current thread's LWP id; 0 if it is not known. */
-static ALWAYS_INLINE uint32_t agent_thread_lwp(const struct agent_state *state, uint64_t tp)
-{
-	return LIKELY(state->tid_offset) ? *(const volatile uint32_t *)(tp + state->tid_offset) : 0;
+	return tp * 0x9e3779b97f4a7c15ull >> state->threads_shift;
 }
 
 /*
- * The state of the current thread, if it is in its first place, and the thread is not in the agent
- * and has nothing under way. Otherwise NULL, and agent_thread_hold must be asked. There must be
- * `threads`.
+ * The state of the current thread, if it is in its first place and the short ways are open to it.
+ * Otherwise NULL, and agent_thread_hold must be asked. There must be `threads` and a tid_offset.
  */
 static ALWAYS_INLINE struct agent_thread *agent_thread_idle(const struct agent_state *state)
 {
 	struct agent_thread *thread;
-	uint32_t lwp;
 	uint64_t tp;
 
 	if (UNLIKELY(!cpu_thread_pointer(state->self_offset, &tp)))
 		return NULL;
 	thread = &state->threads[agent_thread_place(state, tp)];
-	if (UNLIKELY(thread->ledger.key != tp))
-		return NULL;
-	lwp = agent_thread_lwp(state, tp);
-	if (UNLIKELY(thread->ledger.lwp != lwp) ||
-	    UNLIKELY(*(const uint64_t *)&thread->ledger.busy))
+	if (UNLIKELY(thread->ledger.key != tp) ||
+	    UNLIKELY(thread->ledger.lwp != cpu_thread_word(state->tid_offset)) ||
+	    UNLIKELY(thread->ledger.shut))
 		return NULL;
 	return thread;
+}
+
+/*
+ * Hold the state of a thread that is idle, and let it go. The word is stored as it is loaded, as a
+ * whole: the next call's load comes so soon that it takes the value from the store, which a
+ * processor can only do if the store is not narrower.
+ */
+static ALWAYS_INLINE void agent_thread_begin(struct agent_thread *thread)
+{
+	thread->ledger.shut = 1;
+	compiler_barrier();
+}
+
+static ALWAYS_INLINE void agent_thread_end(struct agent_thread *thread)
+{
+	compiler_barrier();
+	thread->ledger.shut = 0;
 }
 
 /*
@@ -83,7 +90,7 @@ static inline struct agent_thread *agent_thread_hold(const struct agent_state *s
 		if (!thread)
 			return NULL;
 	}
-	lwp = agent_thread_lwp(state, tp);
+	lwp = state->tid_offset ? cpu_thread_word(state->tid_offset) : 0;
 	if (UNLIKELY(thread->ledger.lwp != lwp)) {
 		agent_thread_adopt(state, thread, tp, lwp);
 		return thread;

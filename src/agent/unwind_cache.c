@@ -240,8 +240,7 @@ static NOINLINE void remember(struct unwind_cache *cache, const struct cache_wal
 	entry->sp = walk->sp;
 	entry->high = walk->high;
 	entry->function = walk->function;
-	entry->generation = walk->map->generation;
-	entry->depth = walk->depth;
+	entry->setting = walk->setting;
 	entry->bp = walk->bp;
 	entry->bx = walk->bx;
 	entry->blocks = entry->bytes = 0;

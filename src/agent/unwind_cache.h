@@ -74,7 +74,7 @@ struct cache_entry {
 	uint16_t nr;			/* slots, a multiple of 4: the first fills up */
 	uint16_t regs_used;
 	uint64_t pc, sp, high, function;
-	uint32_t generation, depth;
+	uint64_t setting;
 	uint64_t bp, bx;		/* compared if used */
 	uint64_t blocks, bytes;
 	uint64_t value[];		/* nr, and then as many uint32_t: bytes from SP */
@@ -122,6 +122,7 @@ struct unwind_cache {
 };
 
 struct cache_walk {
+	uint64_t setting;		/* cache_setting of map and depth */
 	const struct walk_map *map;
 	const struct walk_area *area;
 	struct log *log;
@@ -131,6 +132,12 @@ struct cache_walk {
 	uint32_t depth;			/* with the function itself */
 	uint32_t thread;		/* of the log, for its accounts */
 };
+
+/* What a stack depends on besides the target's memory and registers, as one word. */
+static inline uint64_t cache_setting(uint32_t generation, uint32_t depth)
+{
+	return generation | (uint64_t)depth << 32;
+}
 
 /*
  * The id of the stack; LOG_STACK_NONE if there is no room (counted in unstacked). cache may be

@@ -105,8 +105,7 @@ static ALWAYS_INLINE bool entry_starts(const struct cache_entry *entry,
 				       const struct cache_walk *walk)
 {
 	return entry->pc == walk->pc && entry->sp == walk->sp && entry->high == walk->high &&
-	       entry->function == walk->function && entry->depth == walk->depth &&
-	       entry->generation == walk->map->generation;
+	       entry->function == walk->function && entry->setting == walk->setting;
 }
 
 /* Equal bounds make it safe to read the slots. */

@@ -171,7 +171,7 @@ static inline void slot_stack_decode(uint64_t word, struct log_record *ret)
 struct directory_spot {
 	struct directory_extent *extent;
 	struct directory_line *line;
-	unsigned nr, at;		/* of the line, in its extent; of the record, in its line */
+	uint64_t nr, at;		/* of the line, in its extent; of the record, in its line */
 };
 
 /* The number of an address's line, counted from address 0. */
@@ -192,9 +192,9 @@ static ALWAYS_INLINE void directory_spot_in(const struct log *log, uint64_t plac
 	uint64_t line = directory_line_number(address);
 
 	ret->extent = &log->extent[place];
-	ret->nr = (unsigned)(line % DIRECTORY_LINES);
+	ret->nr = line % DIRECTORY_LINES;
 	ret->line = &log->directory[place * DIRECTORY_LINES + ret->nr];
-	ret->at = (unsigned)(address / DIRECTORY_GRANULE - line * DIRECTORY_LINE_RECORDS);
+	ret->at = address / DIRECTORY_GRANULE - line * DIRECTORY_LINE_RECORDS;
 }
 
 /* Does an entry of the map lead to an extent of this number? */
@@ -235,7 +235,7 @@ static ALWAYS_INLINE bool directory_dense(const struct directory_spot *spot)
 static ALWAYS_INLINE uint64_t *directory_presence(const struct directory_spot *spot,
 						  uint64_t address, uint64_t *bit)
 {
-	unsigned unit = (spot->nr * DIRECTORY_LINE_RECORDS + spot->at) * 2 +
+	uint64_t unit = (spot->nr * DIRECTORY_LINE_RECORDS + spot->at) * 2 +
 			address / DIRECTORY_UNIT % 2;
 
 	*bit = 1ull << unit % 64;
@@ -255,54 +255,94 @@ static ALWAYS_INLINE uint64_t who_offset(uint64_t address)
 	return address / 8 % 4 << WHO_OFFSET_SHIFT;
 }
 
-/* May the record be here? See above. Its address fits (address_fits). */
-static ALWAYS_INLINE bool directory_takes(const struct log *log, uint64_t address,
-					  struct slot_words words)
+/* What of a record goes into the directory, if it fits there. */
+struct directory_words {
+	uint64_t ticks;			/* of its time, counted from the log's origin */
+	uint64_t thread, size;
+	uint32_t stack;
+};
+
+/* May this thread's records be here? */
+static ALWAYS_INLINE bool directory_takes_thread(uint64_t thread)
 {
-	const struct log_header *header = log->header;
-	uint64_t ticks = words.time - header->origin, thread = words.stack >> 32;
-	uint64_t others = words.stack ^ (uint64_t)LOG_HEAP_UNKNOWN << 48;
-
-	return words.size < DIRECTORY_SIZE_END &&
-	       !(others >> (32 + WHO_THREAD_BITS)) &&
-	       !((uint32_t)others >> WHAT_STACK_BITS) &&
-	       !(ticks >> (WHO_TIME_BITS + WHO_TICK_SHIFT)) &&
-	       !((ticks ^ thread) & WHO_TICK_BITS) &&
-	       !(address % 8) &&
-	       (words.size > header->near_size ||
-		address % DIRECTORY_GRANULE + words.size >= DIRECTORY_GRANULE);
-}
-
-/* Store the record, for its owner. directory_takes has said yes. */
-static ALWAYS_INLINE void directory_store(const struct log *log, const struct directory_spot *spot,
-					  uint64_t address, struct slot_words words)
-{
-	uint64_t ticks = (words.time - log->header->origin) >> WHO_TICK_SHIFT;
-	uint64_t thread = words.stack >> 32 & ((1u << WHO_THREAD_BITS) - 1);
-
-	__atomic_store_n(&spot->line->who[spot->at], 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&spot->line->what[spot->at],
-			 (uint32_t)words.stack << WHAT_SIZE_BITS | (uint32_t)words.size,
-			 __ATOMIC_RELEASE);
-	__atomic_store_n(&spot->line->who[spot->at],
-			 ticks << WHO_TIME_SHIFT | thread << WHO_THREAD_SHIFT |
-				 who_offset(address) | WHO_LIVE, __ATOMIC_RELEASE);
+	return !(thread >> WHO_THREAD_BITS);
 }
 
 /*
- * Insert a record if nothing has to be decided: the page is dense, no record of another block is
- * here, and the tables have none of this address. False: the long way must do it. The caller keeps
- * the accounts, here and below.
+ * May the record be here? See above. Its address fits (address_fits); its thread may be here, and
+ * the lowest bits of its time are those of its thread.
  */
-static ALWAYS_INLINE bool directory_insert(const struct log *log, const struct directory_spot *spot,
-					   uint64_t address, struct slot_words words)
+static ALWAYS_INLINE bool directory_takes_words(const struct log *log, uint64_t address,
+						const struct directory_words *words)
+{
+	return words->size < DIRECTORY_SIZE_END && !(words->stack >> WHAT_STACK_BITS) &&
+	       !(words->ticks >> WHO_TIME_BITS) && !(address % 8) &&
+	       (words->size > log->header->near_size ||
+		address % DIRECTORY_GRANULE + words->size >= DIRECTORY_GRANULE);
+}
+
+static ALWAYS_INLINE struct directory_words directory_words_of(const struct log *log,
+							       struct slot_words words)
+{
+	return (struct directory_words){
+		.ticks = (words.time - log->header->origin) >> WHO_TICK_SHIFT,
+		.thread = slot_stack_thread(words.stack),
+		.size = words.size,
+		.stack = (uint32_t)words.stack,
+	};
+}
+
+/* The same for any record. */
+static ALWAYS_INLINE bool directory_takes(const struct log *log, uint64_t address,
+					  struct slot_words words)
+{
+	struct directory_words packed = directory_words_of(log, words);
+	uint64_t ticks = words.time - log->header->origin;
+
+	return words.stack >> 48 == LOG_HEAP_UNKNOWN && directory_takes_thread(packed.thread) &&
+	       !((ticks ^ packed.thread) & WHO_TICK_BITS) &&
+	       directory_takes_words(log, address, &packed);
+}
+
+/* Store the record, for its owner. directory_takes has said yes. */
+static ALWAYS_INLINE void directory_store_words(const struct directory_spot *spot, uint64_t address,
+						const struct directory_words *words)
+{
+	__atomic_store_n(&spot->line->who[spot->at], 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&spot->line->what[spot->at],
+			 words->stack << WHAT_SIZE_BITS | (uint32_t)words->size, __ATOMIC_RELEASE);
+	__atomic_store_n(&spot->line->who[spot->at],
+			 words->ticks << WHO_TIME_SHIFT | words->thread << WHO_THREAD_SHIFT |
+				 who_offset(address) | WHO_LIVE, __ATOMIC_RELEASE);
+}
+
+static ALWAYS_INLINE void directory_store(const struct log *log, const struct directory_spot *spot,
+					  uint64_t address, struct slot_words words)
+{
+	struct directory_words packed = directory_words_of(log, words);
+
+	directory_store_words(spot, address, &packed);
+}
+
+/*
+ * Has nothing to be decided before a record of this address is stored? The page is dense, no record
+ * of another block is here, and the tables have none of this address.
+ */
+static ALWAYS_INLINE bool directory_is_vacant(const struct directory_spot *spot, uint64_t address)
 {
 	unsigned page = __atomic_load_n(directory_page(spot), __ATOMIC_ACQUIRE);
 
-	if (UNLIKELY(!(page & DIRECTORY_PAGE_DENSE)) ||
-	    UNLIKELY(!directory_takes(log, address, words)) ||
-	    (UNLIKELY(page & DIRECTORY_PAGE_MIXED) && directory_present(spot, address)) ||
-	    UNLIKELY(__atomic_load_n(&spot->line->who[spot->at], __ATOMIC_RELAXED) & WHO_LIVE))
+	return LIKELY(page & DIRECTORY_PAGE_DENSE) &&
+	       (LIKELY(!(page & DIRECTORY_PAGE_MIXED)) || !directory_present(spot, address)) &&
+	       LIKELY(!(__atomic_load_n(&spot->line->who[spot->at], __ATOMIC_RELAXED) & WHO_LIVE));
+}
+
+/* Insert a record. False: the long way must do it. The caller keeps the accounts, here and below. */
+static ALWAYS_INLINE bool directory_insert(const struct log *log, const struct directory_spot *spot,
+					   uint64_t address, struct slot_words words)
+{
+	if (UNLIKELY(!directory_takes(log, address, words)) ||
+	    UNLIKELY(!directory_is_vacant(spot, address)))
 		return false;
 	directory_store(log, spot, address, words);
 	return true;

@@ -135,8 +135,15 @@ struct ledger_thread {
 	uint64_t key;				/* thread pointer; 0: free */
 	uint32_t lwp;
 	uint32_t log_thread;			/* registry entry */
-	uint32_t busy __attribute__((aligned(8)));	/* the agent's: it is in it */
-	uint32_t nr_ops;
+	/* As one word: not 0 if the agent's short ways are shut to the thread. */
+	union {
+		struct {
+			uint16_t busy;		/* the agent's: the thread is in it */
+			uint16_t slow;		/* the agent's: its log_thread is none for them */
+			uint32_t nr_ops;
+		};
+		uint64_t shut;
+	};
 	uint64_t stack_low, stack_high;		/* 0, 0: not known */
 	uint64_t last_time;			/* of the last record */
 	uint64_t word;				/* of its slots in the log, without stack */
@@ -287,5 +294,3 @@ void ledger_take_back(struct ledger_call call, uint64_t block);
 /* A resize has failed: put back what its entry took. op is NULL if it was not listed. */
 void ledger_put_back(struct ledger_call call, const struct ledger_words *words,
 		     const struct ledger_op *op);
-_Static_assert(offsetof(struct ledger_thread, nr_ops) ==
-	       offsetof(struct ledger_thread, busy) + sizeof(uint32_t), "read as one word");

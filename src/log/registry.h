@@ -68,32 +68,31 @@ static inline void account_miss(struct log *log, uint32_t thread)
 						       LOG_ACCOUNT(unknown_frees), 1);
 }
 
-/* Add 1 to an account of a thread that log_thread has given. */
-static inline void account_one(struct log *log, uint32_t thread, unsigned what)
+/* Add 1 to an account of a thread that log_thread has given, and that is not entry 0. */
+static inline void account_own(struct log *log, uint32_t thread, unsigned what)
 {
-	uint64_t *account = &log->thread[thread].account[what];
-
-	if (UNLIKELY(!thread))
-		__atomic_fetch_add(account, 1, __ATOMIC_RELAXED);
-	else
-		own_add(account, 1);
+	own_add(&log->thread[thread].account[what], 1);
 }
 
-/*
- * Count one block and its bytes; the counter of bytes follows that of blocks. The thread must be
- * one that log_thread has given.
- */
-static inline void account_block(struct log *log, uint32_t thread, unsigned what, uint64_t bytes)
+/* Count one block and its bytes for such a thread; the counter of bytes follows that of blocks. */
+static inline void account_own_block(struct log *log, uint32_t thread, unsigned what,
+				     uint64_t bytes)
 {
 	uint64_t *account = &log->thread[thread].account[what];
 
-	if (UNLIKELY(!thread)) {
-		__atomic_fetch_add(&account[0], 1, __ATOMIC_RELAXED);
-		__atomic_fetch_add(&account[1], bytes, __ATOMIC_RELAXED);
-	} else {
-		own_add(&account[0], 1);
-		own_add(&account[1], bytes);
+	own_add(&account[0], 1);
+	own_add(&account[1], bytes);
+}
+
+/* The same for any thread that log_thread has given. */
+static inline void account_block(struct log *log, uint32_t thread, unsigned what, uint64_t bytes)
+{
+	if (LIKELY(thread)) {
+		account_own_block(log, thread, what, bytes);
+		return;
 	}
+	__atomic_fetch_add(&log->thread[0].account[what], 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&log->thread[0].account[what + 1], bytes, __ATOMIC_RELAXED);
 }
 
 _Static_assert(LOG_ACCOUNT(alloc_bytes) == LOG_ACCOUNT(allocs) + 1, "allocs");

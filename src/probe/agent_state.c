@@ -81,6 +81,7 @@ static struct err *fill(struct probes *probes, struct remote *remote)
 	state->tid_offset = tcb.tid_offset;
 	state->stack_offset = tcb.stack_offset;
 	state->map = (const struct walk_map *)(uintptr_t)map;
+	state->setting = cache_setting(target->modules.generation, state->ledger.depth);
 	state->threads_shift = 64 - (uint32_t)__builtin_ctz(target->region->threads);
 	if (tcb.has_self)
 		state->threads =
@@ -231,7 +232,10 @@ struct err *state_follow_modules(struct probes *probes, struct remote *remote, b
 	if (err)
 		return err;
 	probes->state->map = (const struct walk_map *)(uintptr_t)map;
-	return WRITE_FIELD(probes, map);
+	probes->state->setting = cache_setting(probes->target->modules.generation,
+					       probes->state->ledger.depth);
+	err = WRITE_FIELD(probes, map);
+	return err ? err : WRITE_FIELD(probes, setting);
 }
 
 struct err *state_remove(struct probes *probes, struct remote *remote)

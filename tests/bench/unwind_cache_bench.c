@@ -60,7 +60,7 @@ uint64_t probe_at(uint64_t arg, uint64_t pc, uint64_t sp, uint64_t bp, uint64_t 
 {
 	struct cache_walk from = {
 		.map = &map, .log = &region, .function = 0x1234, .pc = pc, .sp = sp, .bp = bp,
-		.bx = bx, .high = stack_high, .depth = depth,
+		.bx = bx, .high = stack_high, .depth = depth, .setting = depth,
 	};
 
 	if (way == NOTHING)

@@ -462,6 +462,12 @@ static void test_areas(void)
 	munmap(area, 4096);
 }
 
+static void set_generation(uint32_t generation)
+{
+	world.map.generation = generation;
+	world.state->setting = cache_setting(generation, world.state->ledger.depth);
+}
+
 /* The same call again and again: all but the first go the short way, and nobody can tell. */
 static void test_again(void)
 {
@@ -486,12 +492,12 @@ static void test_again(void)
 	CU_ASSERT_EQUAL(world_thread()->cache.misses, 1);
 	CU_ASSERT_EQUAL(stack_total(MALLOC), 200);
 	EXPECT(.allocs = 200, .alloc_bytes = 2 * 5050, .frees = 100, .free_bytes = 5050);
-	world.map.generation++;
+	set_generation(2);
 	world_new(4, MALLOC, 1, B);
 	CU_ASSERT(get(B).stack != last.stack);
 	world_new(4, MALLOC, SIZE_LIMIT + 1, C);
 	CU_ASSERT_EQUAL(get(C).size, SIZE_LIMIT);
-	world.map.generation--;
+	set_generation(1);
 }
 
 static void defer_stacks(void)

@@ -82,9 +82,12 @@ static uint32_t true_stack(const struct cache_walk *from)
 }
 
 /* False: it is not the same. */
-static bool ask(const struct cache_walk *walk, uint64_t bytes)
+static bool ask(struct cache_walk *walk, uint64_t bytes)
 {
-	uint32_t id = unwind_cache_stack(cache, walk), want = true_stack(walk);
+	uint32_t id, want = true_stack(walk);
+
+	walk->setting = cache_setting(walk->map->generation, walk->depth);
+	id = unwind_cache_stack(cache, walk);
 
 	unwind_cache_add(cache, &region, id, 1, bytes);
 	if (id != want || id >= IDS)
@@ -262,6 +265,7 @@ static struct cache_walk made_up(uint64_t pc, unsigned bp)
 	return (struct cache_walk){
 		.map = &map, .log = &region, .function = FUNCTION, .pc = pc, .sp = here(0),
 		.bp = here(bp), .high = here(WORDS), .depth = 32,
+		.setting = cache_setting(map.generation, 32),
 	};
 }
 

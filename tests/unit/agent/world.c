@@ -90,6 +90,7 @@ static int create_state(void)
 	state->ledger.depth = 32;
 	state->ledger.facts.complete = 1;
 	state->map = &world.map;
+	state->setting = cache_setting(world.map.generation, state->ledger.depth);
 	state->threads = world.threads;
 	state->threads_shift = 64 - __builtin_ctz(AGENT_THREADS);
 	state->enabled = 1;
