@@ -53,6 +53,7 @@ struct log_reserved {
 		     counting_filter,
 		freed, deferred, growth, extents, tables;
 	uint64_t places;	/* of the directory, from the first on (directory.h) */
+	uint64_t places_seen;	/* that were taken at the last call */
 };
 
 /*

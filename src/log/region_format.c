@@ -168,7 +168,8 @@ void log_reset(struct log *log)
 	wipe(log->freed, log->nr_frees * sizeof(*log->freed));
 	log->header->frees = 0;
 	log->reserved.unknown_frees = log->reserved.counting_filter = log->reserved.freed = 0;
-	log->reserved.tables = log->reserved.extents = log->reserved.places = 0;
+	log->reserved.tables = log->reserved.extents = 0;
+	log->reserved.places = log->reserved.places_seen = 0;
 	log->header->tables = 1;
 	log->header->start = log_now();
 }

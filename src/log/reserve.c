@@ -35,7 +35,8 @@
 #define STACKS_AHEAD		8192
 #define GROWTH_AHEAD		8192
 #define TABLE_BYTES_CALL	(16ull << 20)
-#define PLACES_CALL		16u
+#define PLACES_AHEAD		32u
+#define PLACES_CALL		48u
 #define WINDOWS_LOOKED_AT	128u
 
 /*
@@ -164,23 +165,59 @@ static struct err *reserve_tables(struct log *log, uint64_t bytes)
 		       done + MIN(want - done, MAX(bytes, TABLE_BYTES_CALL)));
 }
 
+/* Is the heap at the end of this place, so that its next pages will be in the next one? */
+static bool is_growing(const struct log *log, uint64_t place)
+{
+	return directory_place_pages(log, place) >= DIRECTORY_PAGES / 2;
+}
+
+/*
+ * Places that are not taken yet and soon will be: as many again as since the last call, and half as
+ * many more, if the last places are those of a heap that grows.
+ */
+static uint64_t places_ahead(struct log *log, uint64_t places)
+{
+	uint64_t *seen = &log->reserved.places_seen, grown = places - MIN(*seen, places);
+
+	*seen = places;
+	if (!grown || places < 2 || !(is_growing(log, places - 1) || is_growing(log, places - 2)))
+		return 1;
+	grown = MIN(grown + grown / 2, places / 2);
+	return 1 + MIN(grown, (uint64_t)PLACES_AHEAD);
+}
+
+/* Is it worth to fault in this place? *wait: that cannot be said yet. */
+static bool place_follows(const struct log *log, uint64_t place, uint64_t places, bool *wait)
+{
+	*wait = false;
+	if (!place)
+		return false;
+	/* All places that are not taken lead from the last one that says something. */
+	if (place >= places && places > 1 && is_growing(log, places - 2))
+		return true;
+	if (is_growing(log, MIN(place, places) - 1))
+		return place >= places || !is_growing(log, place);
+	*wait = place + 1 >= places;
+	return false;
+}
+
 static struct err *reserve_directory(struct log *log)
 {
 	uint64_t places = directory_places(log), *place = &log->reserved.places, done = 0;
-	uint64_t extents = MIN(places + 1, log->nr_extents);
+	uint64_t extents = MIN(places + places_ahead(log, places), log->nr_extents);
 	struct err *err = advance(log->extent, &log->reserved.extents,
 				  extents * sizeof(*log->extent));
 
 	for (; !err && *place < extents && done < PLACES_CALL &&
 	       share_left(log, table_count(log)) >= DIRECTORY_BYTES; ++*place) {
-		bool follows = *place &&
-			       directory_place_pages(log, *place - 1) >= DIRECTORY_PAGES / 2;
 		uint64_t none = 0;
+		bool wait;
 
-		if (!follows && *place + 1 >= places)
-			break;		/* the one before it may become dense yet */
-		if (!follows)
+		if (!place_follows(log, *place, places, &wait)) {
+			if (wait)
+				break;		/* the one before it may become dense yet */
 			continue;
+		}
 		err = advance(&log->directory[*place * DIRECTORY_LINES], &none, DIRECTORY_BYTES);
 		done++;
 	}
