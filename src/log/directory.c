@@ -130,21 +130,22 @@ bool directory_becomes_dense(const struct log *log, const struct directory_spot 
 
 void directory_set_present(const struct directory_spot *spot, uint64_t address)
 {
-	uint64_t bit, *word = directory_presence(spot, address, &bit);
+	uint32_t absence = directory_absence(spot, address);
+	uint64_t bit, *word = directory_presence(spot, &bit);
 	uint8_t *page = directory_page(spot);
 
 	if (!(__atomic_load_n(page, __ATOMIC_RELAXED) & DIRECTORY_PAGE_MIXED))
 		__atomic_fetch_or(page, DIRECTORY_PAGE_MIXED, __ATOMIC_RELEASE);
 	if (!(__atomic_load_n(word, __ATOMIC_RELAXED) & bit))
 		__atomic_fetch_or(word, bit, __ATOMIC_RELEASE);
+	if (directory_dense(spot) &&
+	    (__atomic_load_n(&spot->line->absent, __ATOMIC_RELAXED) & absence))
+		__atomic_fetch_and(&spot->line->absent, ~absence, __ATOMIC_RELEASE);
 }
 
-void directory_clear_present(const struct directory_spot *spot, uint64_t address)
+void directory_set_absent(const struct directory_spot *spot, uint64_t address)
 {
-	uint64_t bit, *word = directory_presence(spot, address, &bit);
-
-	if (address % DIRECTORY_UNIT == 0)
-		__atomic_fetch_and(word, ~bit, __ATOMIC_RELEASE);
+	__atomic_fetch_or(&spot->line->absent, directory_absence(spot, address), __ATOMIC_RELEASE);
 }
 
 bool directory_read(const struct log *log, const struct directory_spot *spot, uint64_t address,

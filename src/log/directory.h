@@ -48,16 +48,25 @@
  *
  * Presence bits
  *
- * Each extent has one bit for each 16 bytes of address space: `the tables may have a live record
+ * Each extent has one bit for each 128 bytes of address space: `the tables may have a live record
  * that begins here`. An owner sets the bit before its record goes to a table, and before that the
  * page's flag `mixed`: where all records are in the directory, inserts need not load the bit, which
- * is another cache miss in a large heap. Without the bit
- * nothing has to be searched for: a free of a block from before the attach touches the directory's
- * line and the bit, and is known. An insert into the directory that finds the bit looks into the
- * tables for a record whose free was not seen, takes that out, and clears the bit, if its block
- * begins with those 16 bytes: then no other block can begin in them. A remove leaves the bit, so
- * that the next insert of the address into a table does not have to set it again. If there is no
- * room for an extent (header->uncovered), addresses without an extent are always searched for.
+ * is another cache miss in a large heap. Without the bit nothing has to be searched for: a free of
+ * a block from before the attach touches the directory's line and the bit, and is known. The bit is
+ * never taken back, since other blocks may begin in its bytes.
+ *
+ * Each line has bits of its own, one for each address in it that is a multiple of 8: `the tables
+ * have no live record of this address, whatever the extent says`. They lie beside the record, where
+ * they cost no other cache line. An insert into the directory that finds the presence bit and not
+ * the absence bit looks into the tables for a record whose free was not seen, takes that out, and
+ * sets the absence bit. So of all blocks beside one that is in the tables, each one searches once.
+ * An insert into the tables takes the absence bit back before its record is in; a remove leaves
+ * both bits, so that the next insert of the address into a table does not have to write them again.
+ * Only the owner of a block changes its absence bit, so that the address's next owner finds it as
+ * it was left; and only in a page that is dense: else nobody has ever set it, and a look would take
+ * memory for the page. The presence bits are coarse because they take memory for each page of a
+ * sparse heap: with these the extent is one page. If there is no room for an extent
+ * (header->uncovered), addresses without an extent are always searched for.
  *
  * Protocol
  *
@@ -92,8 +101,9 @@
 #define DIRECTORY_LINES			(DIRECTORY_PAGES * DIRECTORY_PAGE_LINES)
 #define DIRECTORY_RECORDS		(DIRECTORY_LINES * DIRECTORY_LINE_RECORDS)
 #define DIRECTORY_GRANULE		LOG_SPACING
-#define DIRECTORY_UNIT			16u	/* bytes of address space to a presence bit */
-#define DIRECTORY_UNITS			(DIRECTORY_RECORDS * (DIRECTORY_GRANULE / DIRECTORY_UNIT))
+#define DIRECTORY_UNIT			128u	/* bytes of address space to a presence bit */
+#define DIRECTORY_UNIT_RECORDS		(DIRECTORY_UNIT / DIRECTORY_GRANULE)
+#define DIRECTORY_UNITS			(DIRECTORY_RECORDS / DIRECTORY_UNIT_RECORDS)
 #define DIRECTORY_REACH			((uint64_t)DIRECTORY_RECORDS * DIRECTORY_GRANULE)
 #define DIRECTORY_EXTENTS		((1ull << LOG_ADDRESS_BITS) / DIRECTORY_REACH)	/* of all addresses */
 #define DIRECTORY_PROBES		16u
@@ -106,7 +116,7 @@
 struct directory_line {
 	uint64_t who[DIRECTORY_LINE_RECORDS];
 	uint32_t what[DIRECTORY_LINE_RECORDS];
-	uint32_t pad;
+	uint32_t absent;		/* a bit for each address that a record can have */
 };
 
 /* What is known of an extent besides its records. */
@@ -117,11 +127,11 @@ struct directory_extent {
 	uint64_t present[DIRECTORY_UNITS / 64];
 	uint64_t last;			/* page that became dense; a hint */
 	uint64_t number;		/* plus one, so that 0 is none; set before it is in the map */
-	uint8_t pad[3568];
+	uint8_t pad[1008];
 };
 
 _Static_assert(sizeof(struct directory_line) == 64, "line");
-_Static_assert(sizeof(struct directory_extent) % LOG_PAGE == 0, "extent");
+_Static_assert(sizeof(struct directory_extent) == LOG_PAGE, "extent");
 
 #define DIRECTORY_BYTES		((uint64_t)DIRECTORY_LINES * sizeof(struct directory_line))
 
@@ -231,21 +241,29 @@ static ALWAYS_INLINE bool directory_dense(const struct directory_spot *spot)
 	return __atomic_load_n(directory_page(spot), __ATOMIC_ACQUIRE) & DIRECTORY_PAGE_DENSE;
 }
 
-/* The word and the bit of the presence of an address. */
-static ALWAYS_INLINE uint64_t *directory_presence(const struct directory_spot *spot,
-						  uint64_t address, uint64_t *bit)
+/* The word and the presence bit of an address. */
+static ALWAYS_INLINE uint64_t *directory_presence(const struct directory_spot *spot, uint64_t *bit)
 {
-	uint64_t unit = (spot->nr * DIRECTORY_LINE_RECORDS + spot->at) * 2 +
-			address / DIRECTORY_UNIT % 2;
+	uint64_t unit = (spot->nr * DIRECTORY_LINE_RECORDS + spot->at) / DIRECTORY_UNIT_RECORDS;
 
 	*bit = 1ull << unit % 64;
 	return &spot->extent->present[unit / 64];
 }
 
+/* The absence bit of an address, in the word of its line. */
+static ALWAYS_INLINE uint32_t directory_absence(const struct directory_spot *spot, uint64_t address)
+{
+	return 1u << (spot->at * 4 + address / 8 % 4);
+}
+
+/* May the tables have a record of this address? */
 static ALWAYS_INLINE bool directory_present(const struct directory_spot *spot, uint64_t address)
 {
-	uint64_t bit, *word = directory_presence(spot, address, &bit);
+	uint64_t bit, *word = directory_presence(spot, &bit);
 
+	if (directory_dense(spot) && (__atomic_load_n(&spot->line->absent, __ATOMIC_RELAXED) &
+				      directory_absence(spot, address)))
+		return false;
 	return __atomic_load_n(word, __ATOMIC_RELAXED) & bit;
 }
 
@@ -394,8 +412,8 @@ bool directory_find_or_make(struct log *log, uint64_t address, struct directory_
 bool directory_becomes_dense(const struct log *log, const struct directory_spot *spot);
 /* The tables are about to get a record of this address. */
 void directory_set_present(const struct directory_spot *spot, uint64_t address);
-/* A block at this address is in the directory now, and the tables have no record of it. */
-void directory_clear_present(const struct directory_spot *spot, uint64_t address);
+/* The directory is about to get a record of this address, and the tables have none. */
+void directory_set_absent(const struct directory_spot *spot, uint64_t address);
 /*
  * Read the record of this address. False: there is none. *live_ret says whether it is live; else it
  * is retired.

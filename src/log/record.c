@@ -16,7 +16,7 @@ static void count_replaced(struct log *log, uint32_t thread, uint64_t size)
 	account_add(log, thread, LOG_ACCOUNT(free_bytes), size);
 }
 
-/* Put a record into the tables, and set its presence bit if there is an extent for that. */
+/* Put a record into the tables, and before that note its presence, if there is an extent. */
 static bool insert_in_tables(struct log *log, uint64_t address, struct slot_words words,
 			     const struct directory_spot *spot, struct log_record *old)
 {
@@ -41,7 +41,7 @@ static void replace_in_tables(struct log *log, const struct directory_spot *spot
 		return;
 	if (tables_remove(log, address, old, &found))
 		count_replaced(log, thread, old->size);
-	directory_clear_present(spot, address);
+	directory_set_absent(spot, address);
 }
 
 /*

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The protocol of src/log/directory.h as a model for spin: an address that two writers own in turn,
- * its record in the directory, its present, and its record in the tables, which log.pml shows to be
- * whole, so that it is one step here. Somebody makes the page dense at any time; a reader in another
+ * its record in the directory, its presence and absence bits, and its record in the tables, which
+ * log.pml shows to be whole, so that it is one step here. Somebody makes the page dense at any time;
+ * another block with the same presence bit goes to the tables at any time; a reader in another
  * process reads the record; and, with KILL, somebody kills the second writer at any step: its block
  * is then freed unseen. Every load and store of shared memory is a step of its own. Checked in all
  * interleavings:
@@ -26,7 +27,7 @@
 /* What `what` must be beside this `who`. */
 #define CONTENTS(stamp) ((stamp) + 100)
 
-bit dense, mixed, present;
+bit dense, mixed, present, absent;
 byte who_state, who_stamp;	/* one word */
 byte what;
 bit table_live;			/* with its stamp, one step */
@@ -53,19 +54,45 @@ inline retire()
 	fi
 }
 
+/* Only of a dense page is the absence bit looked at, or changed. */
+inline look_present()
+{
+	is_present = 1;
+	if
+	:: dense -> is_present = !absent
+	:: else
+	fi;
+	if
+	:: is_present -> is_present = present
+	:: else
+	fi
+}
+
+inline set_present()
+{
+	mixed = 1;
+	present = 1;
+#ifndef BROKEN_ABSENCE
+	if
+	:: dense -> absent = 0
+	:: else
+	fi
+#endif
+}
+
 inline put_in_directory()
 {
 	retire();
 #ifndef BROKEN_PRESENCE
 	is_present = mixed;
 	if
-	:: is_present -> is_present = present
+	:: is_present -> look_present()
 	:: else
 	fi;
 	if
 	:: is_present ->
 		table_live = 0;
-		present = 0
+		absent = 1
 	:: else
 	fi;
 #endif
@@ -89,11 +116,9 @@ inline put_in_table()
 #endif
 #ifdef BROKEN_SET
 	d_step { table_live = 1; table_stamp = mine };
-	mixed = 1;
-	present = 1
+	set_present()
 #else
-	mixed = 1;
-	present = 1;
+	set_present();
 	d_step { table_live = 1; table_stamp = mine }
 #endif
 }
@@ -111,7 +136,7 @@ inline insert()
 
 inline take_from_table()
 {
-	is_present = present;
+	look_present();
 	assert(is_present);
 	d_step {
 		assert(table_live && table_stamp == mine);
@@ -185,7 +210,14 @@ proctype becomes_dense()
 	dense = 1
 }
 
-#ifdef KILL
+#ifndef KILL
+/* The owner of a block beside this one: it has no part in the absence bit. */
+proctype neighbour()
+{
+	mixed = 1;
+	present = 1
+}
+#else
 /* It may hold the block; then nobody else does. */
 proctype killer()
 {
@@ -205,7 +237,9 @@ init {
 		run writer(2);
 		run reader();
 		run becomes_dense();
-#ifdef KILL
+#ifndef KILL
+		run neighbour();
+#else
 		run killer();
 #endif
 	}

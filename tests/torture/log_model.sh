@@ -60,6 +60,7 @@ expect none
 expect none -DKILL
 expect some -DBROKEN_ORDER
 expect some -DBROKEN_PRESENCE
+expect some -DBROKEN_ABSENCE
 expect some -DBROKEN_RETIRE
 expect some -DKILL -DBROKEN_SET
 [ "${1-}" = long ] && expect none -DROUNDS=4 -DKILL
