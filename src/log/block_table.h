@@ -95,10 +95,10 @@
  *
  * Tables get bigger: the first has 1 MB, which fits in caches. The second makes the sum 16 MB: each
  * table that a block may be in costs a free one or two cache misses, and a program with more than
- * 30,000 blocks can afford the memory. The next ones are as large as all before them, and at last
- * 9/16 of that and 16 MB. With 15 slots and two windows the tables are 85 to 93 % full when one is
- * added (tests/bench/log_bench.c), which makes at most 64 bytes a block and 16 MB. The newest table
- * has more than a third of all records and mostly the young ones, so that searches begin there.
+ * 30,000 blocks can afford the memory. The next ones are half as large as all before them, but 16 MB
+ * at least. With 15 slots and two windows the tables are 85 to 93 % full when one is
+ * added (tests/bench/log_bench.c), which makes at most 61 bytes a block, or 40 and 16 MB. The newest
+ * table has a third of all records and mostly the young ones, so that searches begin there.
  * Inserts also use free slots of older tables, newest first, before the next table is added. The
  * place of each table is known beforehand (layout.c). To add one is a compare and swap of a number:
  * there is no lock that a dying writer could keep, and it does not matter which writer succeeds.
@@ -201,7 +201,7 @@ static inline uint64_t table_bytes_next(uint64_t used)
 		return TABLE_BYTES_FIRST;
 	if (used == TABLE_BYTES_FIRST)
 		return TABLE_BYTES_STEP - TABLE_BYTES_FIRST;
-	return MIN(used, ALIGN_UP(used / 16 * 9 + TABLE_BYTES_STEP, TABLE_BYTES_FIRST));
+	return MAX(TABLE_BYTES_STEP, ALIGN_UP(used / 2, TABLE_BYTES_FIRST));
 }
 
 /* Bytes of the first nr tables, which lie side by side. */

@@ -5,10 +5,13 @@
  * Most parts of the region are filled from their start on. Tables and indexes are filled all over,
  * so they must be faulted in as a whole before they are used. The next table is at least half as
  * large as all tables in use; it is faulted in bit by bit as these fill up, beginning when they are
- * half full. It is added when they are 85 to 93 % full, and by then all of it is there.
+ * 73 % full. It is added when they are 85 to 93 % full, and by then most of it is there. Beyond that
+ * a small part of it is there at all times.
  *
  * The place of an extent (directory.h) is faulted in if the extent before it is dense, as in a heap
- * that grows. Of a heap whose blocks are far apart only the pages that become dense are touched, so
+ * that grows: then as many places again as were taken since the last call, and half as many more. If
+ * a page is there, the target's first look at it maps 16 pages at once, and else it takes a fault
+ * for each of them. Of a heap whose blocks are far apart only the pages that become dense are touched, so
  * these are left to the writers.
  */
 
@@ -132,7 +135,10 @@ static uint64_t tables_live(const struct log *log, uint64_t used)
 	return live * windows / looks;
 }
 
-/* Bytes of the next table: four times what is filled of those in use beyond half. */
+/*
+ * Bytes of the next table: all of them when 13/16 of the units of those in use are filled, which is
+ * 87 % of the slots, and none at 11/16.
+ */
 static uint64_t next_wanted(const struct log *log, uint32_t nr, uint64_t used)
 {
 	uint64_t slots = used / sizeof(struct log_slot), live, next;
@@ -140,12 +146,12 @@ static uint64_t next_wanted(const struct log *log, uint32_t nr, uint64_t used)
 	if (nr >= log->nr_tables || log->reserved.tables < used)
 		return 0;
 	live = MIN(tables_live(log, used), slots);
-	if (live <= slots / 2)
+	if (live <= slots / 16 * 11)
 		return 0;
 	next = tables_bytes(log, nr + 1) - used;
 	if (next > share_left(log, nr))
 		return 0;
-	return MIN(next, next / slots * (live - slots / 2) * 4);
+	return MIN(next, next * (live - slots / 16 * 11) / (slots / 8));
 }
 
 /* The tables in use, what will follow them soon, and what is asked for beyond. */

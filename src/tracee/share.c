@@ -22,8 +22,7 @@
 #define MAPS_LEAST	(16ull << 20)	/* that the target maps of them, ... */
 /* ... and, where addresses are scarce, beyond what is needed */
 #define MAPS_SPARE	(64ull << 10)
-#define RESERVE_START	(2ull << 20)
-#define RESERVE		(8ull << 20)
+#define RESERVE		(2ull << 20)	/* that is faulted in ahead of the target */
 
 /* Part of the arena of maps and rows that is in use. */
 struct span {
@@ -409,7 +408,7 @@ struct err *share_prepare(struct target *target)
 	struct err *err = open_share(region);
 
 	if (!err)
-		err = log_reserve(&region->log, RESERVE_START);
+		err = log_reserve(&region->log, RESERVE);
 	if (!err)
 		err = lay_all_rows(region->share, &target->modules.map);
 	return err;
