@@ -5,14 +5,14 @@
  * Most parts of the region are filled from their start on. Tables and indexes are filled all over,
  * so they must be faulted in as a whole before they are used. The next table is at least half as
  * large as all tables in use; it is faulted in bit by bit as these fill up, beginning when they are
- * 73 % full. It is added when they are 85 to 93 % full, and by then most of it is there. Beyond that
- * a small part of it is there at all times.
+ * 73 % full. It is added when they are 85 to 93 % full, and by then most of it is there. Beyond
+ * that a small part of it is there at all times.
  *
  * The place of an extent (directory.h) is faulted in if the extent before it is dense, as in a heap
- * that grows: then as many places again as were taken since the last call, and half as many more. If
- * a page is there, the target's first look at it maps 16 pages at once, and else it takes a fault
- * for each of them. Of a heap whose blocks are far apart only the pages that become dense are touched, so
- * these are left to the writers.
+ * that grows: then as many places again as were taken since the last call, and half as many more.
+ * If a page is there, the target's first look at it maps 16 pages at once, and else it takes a
+ * fault for each of them. Of a heap whose blocks are far apart only the pages that become dense are
+ * touched, so these are left to the writers.
  */
 
 #include <errno.h>
@@ -171,15 +171,15 @@ static struct err *reserve_tables(struct log *log, uint64_t bytes)
 		       done + MIN(want - done, MAX(bytes, TABLE_BYTES_CALL)));
 }
 
-/* Is the heap at the end of this place, so that its next pages will be in the next one? */
+/* Does the heap fill this place? Then its next pages will be in the next one. */
 static bool is_growing(const struct log *log, uint64_t place)
 {
 	return directory_place_pages(log, place) >= DIRECTORY_PAGES / 2;
 }
 
 /*
- * Places that are not taken yet and soon will be: as many again as since the last call, and half as
- * many more, if the last places are those of a heap that grows.
+ * How many places that are not taken yet are worth to be faulted in: in a heap that grows, as many
+ * as were taken since the last call, and half as many more.
  */
 static uint64_t places_ahead(struct log *log, uint64_t places)
 {
@@ -192,13 +192,15 @@ static uint64_t places_ahead(struct log *log, uint64_t places)
 	return 1 + MIN(grown, (uint64_t)PLACES_AHEAD);
 }
 
-/* Is it worth to fault in this place? *wait: that cannot be said yet. */
+/*
+ * Will the heap that has filled the place before fill this one, too? *wait: that cannot be said yet.
+ */
 static bool place_follows(const struct log *log, uint64_t place, uint64_t places, bool *wait)
 {
 	*wait = false;
 	if (!place)
 		return false;
-	/* All places that are not taken lead from the last one that says something. */
+	/* The last place that is taken may have just been begun, so that it does not say much. */
 	if (place >= places && places > 1 && is_growing(log, places - 2))
 		return true;
 	if (is_growing(log, MIN(place, places) - 1))

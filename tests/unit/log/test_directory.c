@@ -472,6 +472,84 @@ static void test_numbers(void)
 	region_close(&log_);
 }
 
+/* Of the addresses beside one that was in the tables, each is searched for once. */
+static void test_absent(void)
+{
+	const uint64_t address = BASE + 320, other = address + 8;
+	struct directory_spot spot;
+	struct log_record in;
+
+	open_log();
+	make_dense(BASE);
+	CU_ASSERT_TRUE_FATAL(directory_find(&log_, address, &spot));
+	CU_ASSERT_FALSE(directory_present(&spot, address));
+	in = insert(address, 600);
+	remove_it(&in);
+	CU_ASSERT_TRUE(directory_present(&spot, address));
+	CU_ASSERT_TRUE(directory_present(&spot, other));
+	in = insert(other, 40);
+	CU_ASSERT_TRUE(is_there(other));
+	CU_ASSERT_TRUE(directory_present(&spot, address));
+	CU_ASSERT_FALSE(directory_present(&spot, other));
+	remove_it(&in);
+	in = insert(other, 600);
+	CU_ASSERT_TRUE(directory_present(&spot, other));
+	check_in(&in);
+	remove_it(&in);
+	/* A record from before the page was dense, whose free was not seen. */
+	insert(BASE + PAGE, 40);
+	insert(BASE + PAGE + 64, 600);
+	make_dense(BASE + PAGE);
+	in = record(BASE + PAGE + 64, 40);
+	CU_ASSERT_TRUE(log_insert(&log_, &in, NULL));
+	CU_ASSERT_TRUE(is_there(in.address));
+	CU_ASSERT_EQUAL(log_accounts_get(&log_).replaced, 1);
+	remove_it(&in);
+	region_close(&log_);
+}
+
+/* The directory's pages of a place that take memory. */
+static uint64_t place_resident(uint64_t place)
+{
+	unsigned char in_core[DIRECTORY_PAGES];
+	uint64_t nr = 0;
+
+	CU_ASSERT_EQUAL_FATAL(mincore(&log_.directory[place * DIRECTORY_LINES], DIRECTORY_BYTES,
+				      in_core), 0);
+	for (unsigned i = 0; i < DIRECTORY_PAGES; i++)
+		nr += in_core[i] & 1;
+	return nr;
+}
+
+static void fill_places(uint64_t from, uint64_t to, uint64_t step)
+{
+	for (uint64_t at = from * DIRECTORY_REACH; at < to * DIRECTORY_REACH; at += step)
+		insert(BASE + at, 40);
+	CU_ASSERT_EQUAL_FATAL(directory_places(&log_), to);
+	CU_ASSERT_PTR_NULL_FATAL(log_reserve(&log_, LOG_PAGE));
+}
+
+/* What a heap that grows will fill before the next call is there; of a sparse one nothing is. */
+static void test_reserve_places(void)
+{
+	open_log();
+	fill_places(0, 8, 320);
+	fill_places(8, 12, 320);
+	for (uint64_t place = 12; place < 18; place++)
+		CU_ASSERT_EQUAL(place_resident(place), DIRECTORY_PAGES);
+	CU_ASSERT_EQUAL(place_resident(19), 0);
+	CU_ASSERT_TRUE(log_.reserved.extents >= 18 * sizeof(struct directory_extent));
+	/* It does not grow now. */
+	CU_ASSERT_PTR_NULL(log_reserve(&log_, LOG_PAGE));
+	CU_ASSERT_EQUAL(place_resident(19), 0);
+	region_close(&log_);
+	open_log();
+	fill_places(0, 4, PAGE);
+	fill_places(4, 8, PAGE);
+	CU_ASSERT_EQUAL(resident_pages(), 0);
+	region_close(&log_);
+}
+
 void suite_directory(void)
 {
 	CU_pSuite suite = CU_add_suite("directory", NULL, NULL);
@@ -485,6 +563,8 @@ void suite_directory(void)
 	CU_add_test(suite, "last record", test_last);
 	CU_add_test(suite, "restore", test_restore);
 	CU_add_test(suite, "unknown frees", test_unknown);
+	CU_add_test(suite, "what the tables lack", test_absent);
+	CU_add_test(suite, "places ahead of a heap that grows", test_reserve_places);
 	CU_add_test(suite, "no room for extents", test_no_room);
 	CU_add_test(suite, "memory is shared with the tables", test_share);
 	CU_add_test(suite, "numbers", test_numbers);
