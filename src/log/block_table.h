@@ -97,13 +97,13 @@
  * table that a block may be in costs a free one or two cache misses, and a program with more than
  * 30,000 blocks can afford the memory. The next ones are half as large as all before them, but 16
  * MB at least. With 15 slots and two windows the tables are 85 to 93 % full when one is added
- * (tests/bench/log_bench.c), which makes at most 61 bytes a block, or 40 and 16 MB if that is
- * more. The newest table has a third of all records and mostly the young ones, so that searches begin there. Inserts
- * also use free slots of older tables, newest first, before the next table is added. The place of
- * each table is known beforehand (layout.c). To add one is a compare and swap of a number: there is
- * no lock that a dying writer could keep, and it does not matter which writer succeeds. New tables
- * are zero: nobody has touched their pages. When there is no room for another, the block is counted
- * in table_full.
+ * (tests/bench/log_bench.c), which makes at most 61 bytes a block, or 40 and 16 MB if that is more.
+ * The newest table has a third of all records and mostly the young ones, so that searches begin
+ * there. Inserts also use free slots of older tables, newest first, before the next table is added.
+ * The place of each table is known beforehand (layout.c). To add one is a compare and swap of a
+ * number: there is no lock that a dying writer could keep, and it does not matter which writer
+ * succeeds. New tables are zero: nobody has touched their pages. When there is no room for another,
+ * the block is counted in table_full.
  *
  * Readers
  *

@@ -193,7 +193,8 @@ static uint64_t places_ahead(struct log *log, uint64_t places)
 }
 
 /*
- * Will the heap that has filled the place before fill this one, too? *wait: that cannot be said yet.
+ * Will the heap that has filled the place before fill this one, too? *wait: that cannot be said
+ * yet.
  */
 static bool place_follows(const struct log *log, uint64_t place, uint64_t places, bool *wait)
 {
