@@ -213,8 +213,10 @@ const struct cmd cmd_growth_log = {
 	.usage		= "?brk? ?mmap? ?shm?",
 	.brief		= "the recorded calls, one a line, oldest first",
 	.help		= "Thread, call, address, size in bytes, then protection and flags, file\n"
-			  "descriptor and offset of mmap; the id of shm; and what the call returned.\n"
-			  "A failed call has `failed` at its end. The log keeps the newest calls, as\n"
+			  "descriptor, offset and name of the file of mmap; the id of shm; and what\n"
+			  "the call returned. A failed call has `failed` at its end. The name is that\n"
+			  "of the mapping in /proc/PID/maps while it was still there, ten times a\n"
+			  "second; `-`: it was gone before. The log keeps the newest calls, as\n"
 			  "many as the region has room for (--log-limit); how many older ones are\n"
 			  "gone is said at the top.\n",
 	.need		= call_need_log,

@@ -121,14 +121,19 @@ static unsigned kind_of(uint32_t what)
 /* Oldest first, as far back as the ring goes. */
 static struct err *print_log(struct call *call, unsigned kinds)
 {
+	CLEANUP(mapped_file_list_free) struct mapped_file_list files = { VEC_INIT };
 	struct log *log = session_log(call->session);
 	struct growth_run run = log_growth_run(log);
 	uint64_t next = log_growth_next(log), from = run.first, gone = 0;
 	struct growth_event event;
+	struct err *err;
 
 	if (!run.start)
 		return err_hint(err_create(ERR_STATE, "nothing was recorded"),
 				"`growth start` begins");
+	err = session_growth_files(call->session, &files);
+	if (err)
+		return err;
 	if (next - from > log->nr_growth)
 		from = next - log->nr_growth;
 	gone = from - run.first;
@@ -137,7 +142,7 @@ static struct err *print_log(struct call *call, unsigned kinds)
 	for (; from != next && !out_done(call->out); from++)
 		if (log_growth_get(log, from, &event) == GROWTH_READ &&
 		    event.call < GROWTH_CALLS && kinds & kind_of(event.call))
-			growth_print_event(call->session, &event, call->out);
+			growth_print_event(call->session, &event, &files, call->out);
 	return NULL;
 }
 

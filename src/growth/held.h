@@ -40,6 +40,7 @@ struct held_piece {
 	/* where the mapping of its call would begin now, if all of it had moved with this piece */
 	uint64_t base;
 	uint64_t time;			/* of its call: time stamp */
+	uint64_t event;			/* its number */
 	uint32_t thread, stack;		/* of the log */
 	enum held_kind kind;
 };

@@ -162,7 +162,8 @@ static struct err *add(struct growth_replay *replay, const struct growth_event *
 	struct err *err;
 	struct held_piece piece = {
 		.start = start, .end = start + len, .since = event->left, .base = start,
-		.time = event->left, .thread = event->thread, .stack = event->stack, .kind = kind,
+		.time = event->left, .event = event->number, .thread = event->thread,
+		.stack = event->stack, .kind = kind,
 	};
 
 	if (!len || piece.end < start)

@@ -30,6 +30,7 @@ enum growth_read log_growth_get(const struct log *log, uint64_t number, struct g
 
 	if (seen != ring_ticket(number))
 		return seen > (ring_ticket(number) | RING_BUSY) ? GROWTH_GONE : GROWTH_NOT_YET;
+	ret->number = number;
 	ret->entered = ring_load(&slot->entered);
 	ret->left = ring_load(&slot->left);
 	who = ring_load(&slot->who);

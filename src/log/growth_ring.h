@@ -37,6 +37,7 @@ enum growth_call {
 #define GROWTH_ARGS	6
 
 struct growth_event {
+	uint64_t number;		/* set by log_growth_get */
 	uint64_t entered, left;		/* time stamps */
 	uint32_t thread, stack;
 	uint32_t call;			/* enum growth_call; a reader must bound it */

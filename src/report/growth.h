@@ -10,6 +10,7 @@
 struct out;
 struct stack_names;
 struct growth_event;
+struct mapped_file_list;
 
 /* What one stack holds. */
 struct growth_sum {
@@ -34,4 +35,4 @@ struct err *growth_print(struct stack_names *names, const struct session_growth_
 void growth_print_end(const struct session_growth_view *view, struct out *out);
 /* Print the line of one event. */
 void growth_print_event(struct session *session, const struct growth_event *event,
-			struct out *out);
+			const struct mapped_file_list *files, struct out *out);

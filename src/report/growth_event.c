@@ -63,7 +63,18 @@ static void print_flags(uint64_t value, const struct flag *flags, const char *no
 		out_text(out, none);
 }
 
-static void print_mmap(const struct growth_event *event, struct out *out)
+/* A mapping of a file has its name behind it, which may have blanks. */
+static void print_file(const char *name, struct out *out)
+{
+	out_text(out, " file ");
+	if (name)
+		out_outside(out, (struct outside){ name });
+	else
+		out_text(out, "-");
+}
+
+static void print_mmap(const struct growth_event *event, const struct mapped_file_list *files,
+		       struct out *out)
 {
 	static const char *const types[] = { "0", "MAP_SHARED", "MAP_PRIVATE",
 					     "MAP_SHARED_VALIDATE" };
@@ -75,6 +86,8 @@ static void print_mmap(const struct growth_event *event, struct out *out)
 	out_f(out, " %s", flags & 0xc ? "0" : types[flags & 3]);
 	print_flags(flags & (flags & 0xc ? ~0ull : ~3ull), map_flags, "", true, out);
 	out_f(out, " fd %d offset %" PRIu64, fd, event->arg[5]);
+	if (!(flags & MAP_ANONYMOUS))
+		print_file(mapped_file_name(files, event->number), out);
 }
 
 static void print_mremap(const struct growth_event *event, struct out *out)
@@ -120,7 +133,7 @@ static void print_shmctl(const struct growth_event *event, struct out *out)
 }
 
 static void print_arguments(struct session *session, const struct growth_event *event,
-			    struct out *out)
+			    const struct mapped_file_list *files, struct out *out)
 {
 	switch ((enum growth_call)event->call) {
 	case GROWTH_CALL_BRK:
@@ -128,7 +141,7 @@ static void print_arguments(struct session *session, const struct growth_event *
 		break;
 	case GROWTH_CALL_MMAP:
 		out_text(out, "mmap");
-		print_mmap(event, out);
+		print_mmap(event, files, out);
 		break;
 	case GROWTH_CALL_MUNMAP:
 		out_f(out, "munmap 0x%" PRIx64 " %" PRIu64, event->arg[0], event->arg[1]);
@@ -158,7 +171,7 @@ static void print_arguments(struct session *session, const struct growth_event *
 }
 
 void growth_print_event(struct session *session, const struct growth_event *event,
-			struct out *out)
+			const struct mapped_file_list *files, struct out *out)
 {
 	struct log_thread_view thread = log_thread_get(session_log(session), event->thread);
 
@@ -166,7 +179,7 @@ void growth_print_event(struct session *session, const struct growth_event *even
 		out_f(out, "%u ", thread.lwp);
 	else
 		out_text(out, "- ");
-	print_arguments(session, event, out);
+	print_arguments(session, event, files, out);
 	if (growth_event_failed(event))
 		out_text(out, " failed");
 	out_text(out, "\n");

@@ -51,6 +51,7 @@ unsigned growth_kept(const struct session *session)
 void growth_free(struct session_growth *growth)
 {
 	growth_replay_free(&growth->replay);
+	mapped_files_free(&growth->files);
 	*growth = (struct session_growth){ .run = 0 };
 }
 
@@ -95,15 +96,11 @@ static uint64_t segment(void *session, uint64_t id, uint64_t address)
 	return session_growth_segment(session, id, address);
 }
 
-static struct growth_world world_of(struct session *session)
+static struct growth_world world_of(struct session *session, const struct proc_maps *maps)
 {
 	struct growth_world world = { .shm_size = segment, .ctx = session };
-	struct proc_maps maps = { VEC_INIT };
 
-	if (procfs_maps(session->current->target->mem.tid, &maps))
-		return world;
-	find_heap(&maps, &world);
-	proc_maps_free(&maps);
+	find_heap(maps, &world);
 	return world;
 }
 
@@ -111,6 +108,7 @@ static struct growth_world world_of(struct session *session)
 static void lose(struct session_growth *growth, uint64_t events)
 {
 	growth_replay_forget(&growth->replay);
+	mapped_files_lose(&growth->files);
 	growth->replay.lost += events;
 	growth->next += events;
 }
@@ -157,6 +155,7 @@ static void replay(struct session_growth *growth, struct growth_event *event,
 	struct err *err;
 
 	bound(event);
+	mapped_files_event(&growth->files, event);
 	err = growth_replay_event(&growth->replay, event, world);
 	growth->next++;
 	growth->waiting = 0;
@@ -167,36 +166,56 @@ static void replay(struct session_growth *growth, struct growth_event *event,
 	growth->replay.lost++;
 }
 
-static void drain(struct session *session, const struct log *log)
+/* Replay all events that were published by now. False: a writer has not finished. */
+static bool replay_all(struct session_growth *growth, const struct log *log,
+		       const struct growth_world *world)
 {
-	struct session_growth *growth = &session->growth;
 	uint64_t next = log_growth_next(log), room = log->nr_growth;
-	struct growth_world world;
 	struct growth_event event;
 
-	follow_run(growth, log);
 	/* The target may have written any number there. */
 	if (next - growth->next > INT64_MAX)
-		return;
+		return false;
 	if (next - growth->next > room)
 		lose(growth, next - growth->next - room);
-	if (growth->next == next)
-		return;
-	world = world_of(session);
 	while (growth->next != next) {
 		switch (log_growth_get(log, growth->next, &event)) {
 		case GROWTH_READ:
-			replay(growth, &event, &world);
+			replay(growth, &event, world);
 			break;
 		case GROWTH_GONE:
 			lose(growth, 1);
 			break;
 		case GROWTH_NOT_YET:
 			if (has_patience(growth))
-				return;
+				return false;
 			lose(growth, 1);
 		}
 	}
+	return true;
+}
+
+/* The mappings are read before the events, so that the names of files can be told from them. */
+static void drain(struct session *session, const struct log *log)
+{
+	struct session_growth *growth = &session->growth;
+	struct proc_maps maps = { VEC_INIT };
+	struct growth_world world;
+	uint64_t looked;
+
+	follow_run(growth, log);
+	if (growth->next == log_growth_next(log)) {
+		mapped_files_settle(&growth->files);
+		return;
+	}
+	err_ignore(procfs_maps(session->current->target->mem.tid, &maps));
+	looked = log_now();
+	world = world_of(session, &maps);
+	if (replay_all(growth, log, &world)) {
+		mapped_files_settle(&growth->files);
+		mapped_files_look(&growth->files, &growth->replay.held, &maps, looked);
+	}
+	proc_maps_free(&maps);
 }
 
 static void read_ring(struct session *session)
@@ -209,7 +228,13 @@ static void read_ring(struct session *session)
 
 static uint64_t heap_end(struct session *session)
 {
-	return world_of(session).heap_end;
+	struct proc_maps maps = { VEC_INIT };
+	uint64_t end;
+
+	err_ignore(procfs_maps(session->current->target->mem.tid, &maps));
+	end = world_of(session, &maps).heap_end;
+	proc_maps_free(&maps);
+	return end;
 }
 
 static struct err *put_in(struct session *session, bool stood UNUSED, void *arg)
@@ -490,4 +515,20 @@ struct err *session_growth_view(struct session *session, struct session_growth_v
 	if (!err)
 		err = session_call(session, poll_job, NULL);
 	return err ? err : session_call_held(session, view_held, ret, NULL);
+}
+
+/* What the first poll has found, the second one knows. */
+static struct err *files_job(struct session *session, void *arg)
+{
+	growth_poll(session);
+	growth_poll(session);
+	if (session->growth.run != log_growth_run(&session->region->log).start)
+		return NULL;
+	return mapped_files_copy(&session->growth.files, arg);
+}
+
+struct err *session_growth_files(struct session *session, struct mapped_file_list *ret)
+{
+	*ret = (struct mapped_file_list){ VEC_INIT };
+	return session_recorded(session) ? session_call(session, files_job, ret) : NULL;
 }

@@ -19,6 +19,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "growth/mapped_files.h"
 #include "growth/replay.h"
 #include "session/ended.h"
 
@@ -31,6 +32,7 @@ struct session;
 /* The state of a run. Tracer thread. */
 struct session_growth {
 	struct growth_replay replay;
+	struct mapped_files files;
 	uint64_t run;		/* struct growth_run.start of the run that this is of; 0: none */
 	uint64_t next;		/* number of the event that is read next */
 	unsigned mended;	/* how often probes that had no place were tried again */
@@ -77,6 +79,12 @@ static inline void session_growth_view_free(struct session_growth_view *view)
 	vec_free(&view->pieces.vec);
 	vec_free(&view->ended.vec);
 }
+/*
+ * The names of the files that the calls of the present or last run have mapped, as far as they are
+ * known. The caller frees *ret, also after an error.
+ */
+struct err *session_growth_files(struct session *session,
+				 struct mapped_file_list *ret) MUST_CHECK;
 /* The size of a segment that is attached at an address now; 0: not known. */
 uint64_t session_growth_segment(const struct session *session, uint64_t id, uint64_t address);
 

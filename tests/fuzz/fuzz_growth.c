@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Any events, as a target may write them into the ring, with comparisons in between: pieces stay in
- * order, apart from one another, and their sums are right.
+ * Any events, as a target may write them into the ring, with comparisons and looks at the mappings in
+ * between: pieces stay in order, apart from one another, and their sums are right; so do the names
+ * of files.
  */
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
+#include "growth/mapped_files.h"
 #include "growth/replay.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
@@ -64,6 +67,25 @@ static void compare(struct growth_replay *replay, struct input *input)
 	(void)growth_replay_gone(replay);
 }
 
+static void look(const struct growth_replay *replay, struct mapped_files *files,
+		 struct input *input)
+{
+	char path[] = "/file";
+	struct proc_map map = { .start = number(input), .offset = number(input), .path = path };
+	const struct proc_maps maps = { { &map, 1, 1 } };
+	uint64_t last = 0;
+
+	map.end = map.start + MIN(number(input), UINT64_MAX - map.start);
+	mapped_files_settle(files);
+	mapped_files_look(files, &replay->held, &maps, number(input));
+	vec_each(file, &files->known.vec) {
+		if (file->number <= last || !file->name ||
+		    mapped_file_name(&files->known, file->number) != file->name)
+			abort();
+		last = file->number;
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 {
 	struct input input = { bytes, bytes + len };
@@ -71,22 +93,29 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	struct growth_world world = { .heap_start = number(&input), .shm_size = shm_size,
 				      .ctx = &size };
 	struct growth_replay replay = { .kinds = 7 };
+	struct mapped_files files = MAPPED_FILES_INIT;
+	uint64_t events = 0;
 
 	while (input.at < input.end) {
-		struct growth_event event = { .call = *input.at++ % (GROWTH_CALLS + 2) };
+		struct growth_event event = { .call = *input.at++ % (GROWTH_CALLS + 3),
+					      .number = ++events };
 
-		if (event.call > GROWTH_CALLS) {
+		if (event.call == GROWTH_CALLS + 1)
 			compare(&replay, &input);
+		if (event.call == GROWTH_CALLS + 2)
+			look(&replay, &files, &input);
+		if (event.call > GROWTH_CALLS)
 			continue;
-		}
 		event.entered = number(&input);
 		event.left = number(&input);
 		event.result = number(&input);
 		for (unsigned i = 0; i < GROWTH_ARGS; i++)
 			event.arg[i] = number(&input);
+		mapped_files_event(&files, &event);
 		err_ignore(growth_replay_event(&replay, &event, &world));
 		check(&replay.held);
 	}
 	growth_replay_free(&replay);
+	mapped_files_free(&files);
 	return 0;
 }

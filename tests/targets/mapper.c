@@ -10,6 +10,8 @@
  *	own			a thread unmaps the stack that it has run on, with its control block, and ends: `ok`
  *	bare			a page is mapped by a bare system call, one of mmap's unmapped by one: `ok`
  *	leave			a thread ends that nobody joins: `ok LWP`
+ *	files A B N		map a page of file A and two of B at one address in turn, N times, by one descriptor;
+ *				at the end B is there, and A elsewhere: `ok`
  *	drop			forget all that the random calls hold, and unmap it: `ok`
  *	calls			mmap and munmap, timed: `ok NS`, of a pair of them
  *	verify, quit
@@ -18,6 +20,7 @@
  */
 #include "target.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
@@ -441,6 +444,31 @@ static void each(void)
 	say("ok");
 }
 
+static void map_file(const char *path, char *at, size_t pages, int flags)
+{
+	int file = open(path, O_RDONLY);
+
+	MUST(file >= 0);
+	MUST(mmap(at, pages * PAGE, PROT_READ, MAP_PRIVATE | flags, file, 0) != MAP_FAILED);
+	MUST(!close(file));
+}
+
+static void map_files(const char *text)
+{
+	char one[256], two[256], *at = map(NULL, 2 * PAGE, ANON);
+	unsigned long rounds;
+
+	MUST(sscanf(text, "%255s %255s %lu", one, two, &rounds) == 3);
+	for (unsigned long i = 0; i < rounds; i++) {
+		map_file(one, at, 1, MAP_FIXED);
+		map_file(two, at, 2, MAP_FIXED);
+		MUST(!munmap(at, 2 * PAGE));
+	}
+	map_file(two, at, 2, MAP_FIXED);
+	map_file(one, NULL, 1, 0);
+	say("ok");
+}
+
 static void go_on(unsigned long more)
 {
 	unsigned long until = atomic_load(&calls_made) + more;
@@ -472,6 +500,9 @@ static void obey(const char *line)
 	} else if (!strcmp(line, "drop")) {
 		drop_all();
 		say("ok");
+	} else if ((rest = after(line, "files"))) {
+		errno = KEPT;
+		map_files(rest);
 	} else if (!strcmp(line, "each")) {
 		each();
 	} else if (!strcmp(line, "own")) {

@@ -321,6 +321,13 @@ struct err *session_growth_view(struct session *session, struct session_growth_v
 	return err_create(ERR_STATE, "no process");
 }
 
+struct err *session_growth_files(struct session *session, struct mapped_file_list *ret)
+{
+	(void)session;
+	*ret = (struct mapped_file_list){ VEC_INIT };
+	return NULL;
+}
+
 uint64_t session_growth_segment(const struct session *session, uint64_t id, uint64_t address)
 {
 	(void)session;

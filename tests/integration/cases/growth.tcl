@@ -136,6 +136,43 @@ case growth-each 60 {
 	finish $t
 }
 
+# The file of a mapping is that of the mapping, never that of the descriptor, nor of a later mapping of the same address.
+case growth-files 60 {
+	set t [start mapper]
+	set m [live_start -p [pid_of $t]]
+	live $m "growth start mmap"
+	spit $::tmp/one [string repeat a 4096]
+	spit "$::tmp/two" [string repeat b 8192]
+	order $t "files $::tmp/one $::tmp/two 1"
+	set files [lmap {- name} [regexp -all -inline -line {fd \d+ offset 0 file (.*)$} [live $m "growth log mmap"]] {string cat $name}]
+	check {[lrange $files end-1 end] eq [list $::tmp/two $::tmp/one]} {not the files that are mapped: $files}
+	check {[llength $files] == 4} {$files}
+	foreach name [lrange $files 0 1] right [list $::tmp/one $::tmp/two] {
+		check {$name in [list - $right]} {$name is not $right}
+	}
+	# What is mapped at the moment of a look tells nothing of the calls before it.
+	order $t "files $::tmp/one $::tmp/two 20000"
+	set named 0
+	foreach line [split [live $m "growth log mmap"] \n] {
+		if {[regexp { (4096|8192) PROT_READ .* file (.*)$} $line -> size name] && $name ne "-"} {
+			check {$name eq ($size == 4096 ? "$::tmp/one" : "$::tmp/two")} {$line}
+			incr named
+		}
+	}
+	note "$named names"
+	check {$named >= 4} {only $named names}
+	# It is known also after it has gone, and the recording has ended.
+	file delete $::tmp/one
+	order $t "files $::tmp/two $::tmp/two 1"
+	check {[string match "*file $::tmp/one*" [live $m "growth log"]]} {$::result}
+	live $m "growth stop"
+	check {[string match "*file $::tmp/one*" [live $m "growth log"]]} {$::result}
+	live $m "growth start mmap"
+	check {![string match "*file*" [live $m "growth log"]]} {$::result}
+	live_end $m
+	finish $t
+}
+
 # The same stacks as a file, for the kinds whose stacks are those of the log.
 case growth-export 60 {
 	set t [start mapper]
@@ -401,6 +438,7 @@ case growth-loader 60 {
 	set text [live $m "growth mmap function == dlopen*"]
 	check {[regexp -line {^#1  (\d+) bytes in} $text -> bytes] && $bytes > 10000} {the library is not seen: $text}
 	order $t unload
+	check {[regexp -line { 0x[0-9a-f]+ \d+ PROT_READ\S* MAP_PRIVATE\S* fd \d+ offset 0 file /\S+\.so$} [live $m "growth log"]]} {no name of the library: $::result}
 	check {[dict get [check_growth $m [pid_of $t]] gone] == 0} {the library went unseen}
 	check {[live_value $m "mdbg::growth mmap function == dlopen*"] eq ""} {$::result}
 	live_end $m

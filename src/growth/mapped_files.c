@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Finds the names of mapped files (mapped_files.h). */
+
+#include "growth/mapped_files.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/compiler.h"
+#include "growth/replay.h"
+
+#define ROUND	(1ull << 30)	/* no page is larger, so that a range is not taken for too short */
+
+static void list_clear(struct mapped_file_list *list)
+{
+	vec_each(file, &list->vec)
+		free(file->name);
+	vec_clear(&list->vec);
+}
+
+void mapped_file_list_free(struct mapped_file_list *list)
+{
+	list_clear(list);
+	vec_free(&list->vec);
+}
+
+void mapped_files_free(struct mapped_files *files)
+{
+	mapped_file_list_free(&files->asked);
+	mapped_file_list_free(&files->found);
+	mapped_file_list_free(&files->known);
+}
+
+void mapped_files_lose(struct mapped_files *files)
+{
+	list_clear(&files->asked);
+	list_clear(&files->found);
+}
+
+/* Add a file, whose name then belongs to the list. The older half goes when the list is full. */
+static void list_add(struct mapped_file_list *list, const struct mapped_file *file)
+{
+	size_t half = list->vec.nr / 2;
+
+	if (list->vec.nr >= MAPPED_FILES_MAX) {
+		for (size_t i = 0; i < half; i++)
+			free(list->vec.at[i].name);
+		list->vec.nr -= half;
+		memmove(list->vec.at, list->vec.at + half,
+			list->vec.nr * sizeof(list->vec.at[0]));
+	}
+	if (vec_push(&list->vec, *file))
+		free(file->name);
+}
+
+static struct mapped_file *list_find(const struct mapped_file_list *list, uint64_t number)
+{
+	size_t low = 0, high = list->vec.nr;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (list->vec.at[middle].number < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < list->vec.nr && list->vec.at[low].number == number ?
+	       &list->vec.at[low] : NULL;
+}
+
+const char *mapped_file_name(const struct mapped_file_list *list, uint64_t number)
+{
+	const struct mapped_file *file = list_find(list, number);
+
+	return file ? file->name : NULL;
+}
+
+static bool meets(const struct mapped_file *file, uint64_t start, uint64_t len)
+{
+	uint64_t end = start + MIN(len, UINT64_MAX - start);
+
+	end += MIN(ROUND, UINT64_MAX - end);
+	return file->start < end && start < file->end;
+}
+
+/* May the call have changed what is mapped there? */
+static bool touches(const struct growth_event *event, const struct mapped_file *file)
+{
+	switch ((enum growth_call)event->call) {
+	case GROWTH_CALL_MMAP:
+		return meets(file, event->result, event->arg[1]);
+	case GROWTH_CALL_MUNMAP:
+		return meets(file, event->arg[0], event->arg[1]);
+	case GROWTH_CALL_MREMAP:
+		return meets(file, event->arg[0], event->arg[1]) ||
+		       meets(file, event->result, event->arg[2]);
+	case GROWTH_CALL_SHMAT:		/* as large as its segment, which may be any size */
+		return meets(file, event->result, UINT64_MAX);
+	case GROWTH_CALL_BRK:
+	case GROWTH_CALL_SHMDT:
+	case GROWTH_CALL_SHMGET:
+	case GROWTH_CALL_SHMCTL:
+	case GROWTH_CALLS:
+		break;
+	}
+	return false;
+}
+
+static void drop_touched(struct mapped_file_list *found, const struct growth_event *event)
+{
+	size_t nr = 0;
+
+	for (size_t i = 0; i < found->vec.nr; i++) {
+		if (touches(event, &found->vec.at[i]))
+			free(found->vec.at[i].name);
+		else
+			found->vec.at[nr++] = found->vec.at[i];
+	}
+	found->vec.nr = nr;
+}
+
+void mapped_files_event(struct mapped_files *files, const struct growth_event *event)
+{
+	const struct mapped_file asked = { .number = event->number, .offset = event->arg[5] };
+
+	if (growth_event_failed(event))
+		return;
+	if (event->entered <= files->looked)
+		drop_touched(&files->found, event);
+	if (event->call == GROWTH_CALL_MMAP && !(event->arg[3] & MAP_ANONYMOUS))
+		list_add(&files->asked, &asked);
+}
+
+void mapped_files_settle(struct mapped_files *files)
+{
+	vec_each(file, &files->found.vec)
+		list_add(&files->known, file);
+	vec_clear(&files->found.vec);
+}
+
+static char *name_of(const struct proc_map *map)
+{
+	char *name;
+
+	return asprintf(&name, "%s%s", map->path, map->deleted ? " (deleted)" : "") < 0 ?
+	       NULL : name;
+}
+
+/* Look at the mapping where a piece of the call begins. */
+static void find(struct mapped_file *file, const struct held_piece *piece,
+		 const struct proc_maps *maps)
+{
+	const struct proc_map *map = proc_maps_find(maps, piece->start);
+
+	if (!map || map->path[0] != '/' ||
+	    map->offset + (piece->start - map->start) !=
+	    file->offset + (piece->start - piece->base))
+		return;
+	file->start = piece->start;
+	file->end = MIN(piece->end, map->end);
+	file->name = name_of(map);
+}
+
+void mapped_files_look(struct mapped_files *files, const struct held *held,
+		       const struct proc_maps *maps, uint64_t now)
+{
+	struct mapped_file *file;
+
+	files->looked = now;
+	if (!files->asked.vec.nr)
+		return;
+	held_each(piece, held) {
+		file = piece->kind == HELD_MMAP ? list_find(&files->asked, piece->event) : NULL;
+		if (file && !file->name)
+			find(file, piece, maps);
+	}
+	vec_each(asked, &files->asked.vec)
+		if (asked->name)
+			list_add(&files->found, asked);
+	vec_clear(&files->asked.vec);
+}
+
+struct err *mapped_files_copy(const struct mapped_files *files, struct mapped_file_list *ret)
+{
+	struct err *err = vec_reserve(&ret->vec, files->known.vec.nr);
+
+	for (size_t i = 0; !err && i < files->known.vec.nr; i++) {
+		struct mapped_file file = files->known.vec.at[i];
+
+		file.name = strdup(file.name);
+		if (!file.name)
+			return err_nomem;
+		ret->vec.at[ret->vec.nr++] = file;
+	}
+	return err;
+}
