@@ -146,6 +146,23 @@ static void offer_filter(struct shell *shell, int nr, const char *const *words, 
 	}
 }
 
+/* KIND comes first. */
+static void offer_growth(struct shell *shell, int nr, const char *const *words,
+			 struct matches *matches)
+{
+	const char *last = nr ? words[nr - 1] : "";
+
+	if (!nr)
+		offer_list(matches, growth_words);
+	if (!strcmp(last, "since")) {
+		offer_moments(shell, matches);
+		return;
+	}
+	offer_filter(shell, nr, words, false, matches);
+	if (!filter_is_attr(last) && word_index(last, relops) < 0)
+		offer(matches, "since");
+}
+
 static void offer_threads(struct shell *shell, struct matches *matches)
 {
 	struct session_threads threads = { .vec = VEC_INIT };
@@ -229,15 +246,15 @@ static void offer_arguments(struct shell *shell, const struct cmd *cmd, int nr,
 		if (nr < 2)
 			*files = offer_formats(nr, matches);
 		else if (nr > 2 && !strcmp(words[2], "growth"))
-			offer_list(matches, growth_words);
+			offer_growth(shell, nr - 3, words + 3, matches);
 		else
 			offer_filter(shell, nr - 2, words + 2, true, matches);
 		break;
 	case COMPLETE_GROWTH:
-		if (!nr || word_index(words[nr - 1], growth_words) >= 0)
-			offer_list(matches, growth_words);
 		if (cmd->flags & CMD_FILTER)
-			offer_filter(shell, nr, words, false, matches);
+			offer_growth(shell, nr, words, matches);
+		else
+			offer_list(matches, growth_words);
 		break;
 	case COMPLETE_DIFF:
 		offer_moments(shell, matches);

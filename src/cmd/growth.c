@@ -273,6 +273,18 @@ static struct err *show_one(struct call *call, struct growth_ask *ask)
 	return source->show(call, ask);
 }
 
+/* What is held since a moment is a part of all, and says so. */
+static void print_since(const struct call *call, const struct query *query)
+{
+	const struct moment_name since = chosen_moment_name(&query->since, query->now_ns);
+
+	if (!since.word)
+		return;
+	out_text(call->out, "Made since ");
+	moment_name_print(&since, call->out);
+	out_text(call->out, ", and still held:\n\n");
+}
+
 static struct err *show(struct call *call)
 {
 	struct growth_ask ask = { .kind = GROWTH_BRK };
@@ -282,6 +294,8 @@ static struct err *show(struct call *call)
 	if (!err && !running(call->session))
 		err = not_recorded("growth");
 	if (!err)
+		print_since(call, &ask.query);
+	if (!err)
 		err = has_kind ? show_one(call, &ask) : show_all(call, &ask);
 	query_free(&ask.query);
 	return err;
@@ -289,7 +303,7 @@ static struct err *show(struct call *call)
 
 const struct cmd cmd_growth = {
 	.name		= "growth",
-	.usage		= "?brk|mmap|shm|fault|kernel? ?FILTER? ?limit N?",
+	.usage		= "?brk|mmap|shm|fault|kernel? ?FILTER? ?limit N? ?since MOMENT?",
 	.brief		= "memory that malloc does not show: stacks that hold mappings",
 	.help		= "The stacks whose calls since `growth start` made what is still mapped:\n"
 			  "bytes, how many mappings, the traceback. What was unmapped in part, moved by\n"
@@ -299,19 +313,21 @@ const struct cmd cmd_growth = {
 			  "kernel let the main stack grow. Held and not seen together are\n"
 			  "/proc/PID/maps, without [vsyscall]; the process is held for a moment for it.\n"
 			  "FILTER has address, size, thread, time, age, function and module, as in\n"
-			  "`help malloc allocations`. Source: the calls themselves, and\n"
-			  "/proc/PID/maps.\n"
+			  "`help malloc allocations`. `since MOMENT` (a mark of `malloc mark`, -10m ...)\n"
+			  "keeps what was made since then and is still held. Source: the calls\n"
+			  "themselves, and /proc/PID/maps.\n"
 			  "fault: pages and faults by stack and by file; a page counts for the stack\n"
 			  "that has faulted it in last. FILTER has function and module. Source:\n"
 			  "perf_event_open, with 4 KB of the stack; root or CAP_PERFMON, or (outside of\n"
 			  "system calls) kernel.perf_event_paranoid of at most 2.\n"
 			  "kernel: bytes and allocations that are not freed, by the kernel's stack;\n"
 			  "objects lie in pages, so the two are never added. FILTER has address, size,\n"
-			  "age, function and module. Source: BPF programs at the kernel's tracepoints\n"
-			  "(root, or CAP_BPF and CAP_PERFMON; Linux 6.1), and /proc/kallsyms. Figures\n"
-			  "are estimates where allocations come too fast, and the answer says so:\n"
-			  "`set kernel-sampling off`. Where the kernel has /proc/allocinfo, its largest\n"
-			  "lines follow, unless there is a FILTER.\n",
+			  "age, function and module; `since` needs a process, whose marks they are.\n"
+			  "Source: BPF programs at the kernel's tracepoints (root, or CAP_BPF and\n"
+			  "CAP_PERFMON; Linux 6.1), and /proc/kallsyms. Figures are estimates where\n"
+			  "allocations come too fast, and the answer says so: `set kernel-sampling\n"
+			  "off`. Where the kernel has /proc/allocinfo, its largest lines follow,\n"
+			  "unless there is a FILTER or `since`.\n",
 	.need		= need_answer,
 	.run		= show,
 	.max_args	= CMD_ANY,
@@ -360,7 +376,7 @@ struct err *growth_sites(struct call *call, struct query *query, const char **un
 
 const struct cmd cmd_api_growth = {
 	.name		= "mdbg::growth",
-	.usage		= "KIND ?FILTER? ?limit N?",
+	.usage		= "KIND ?FILTER? ?limit N? ?since MOMENT?",
 	.brief		= "list of dicts: what the stacks of `growth KIND` hold",
 	.help		= "    bytes count    held, and in how many mappings\n"
 			  "    stack\n"

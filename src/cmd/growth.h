@@ -18,11 +18,11 @@ enum growth_kind { GROWTH_BRK, GROWTH_MMAP, GROWTH_SHM, GROWTH_FAULT, GROWTH_KER
 /* The words for them, in this order; NULL at the end. */
 extern const char *const growth_words[];
 
-/* FILTER and limit of `growth`, which all kinds have in common. */
+/* FILTER, limit and since of `growth`, which all kinds have in common. */
 struct growth_ask {
 	enum growth_kind kind;
 	bool alone;		/* no other kind is shown: show_end is not called */
-	struct query query;	/* filter, order.limit, names and now_ns are set */
+	struct query query;	/* filter, order.limit, since, names and now_ns are set */
 };
 
 struct growth_source {
@@ -55,7 +55,7 @@ struct growth_source {
 };
 
 /*
- * Parse `KIND ?FILTER? ?limit N?`, which call->argv begins with, and fill in query->sites and
+ * Parse `KIND ?FILTER? ?limit N? ?since MOMENT?`, which call->argv begins with, and fill in query->sites and
  * query->limit. *unit_ret is what their count counts. ERR_STATE: the kind is not recorded.
  */
 struct err *growth_sites(struct call *call, struct query *query, const char **unit_ret) MUST_CHECK;

@@ -27,7 +27,7 @@ static struct err *ask(struct call *call, struct growth_ask *asked, struct sessi
 
 	if (!filter_is_by_stack(&asked->query.filter))
 		return err_hint(err_create(ERR_USAGE, "page faults are added up by stack and file"),
-				"FILTER of `growth fault` has function and module");
+				"`growth fault` has FILTER by function and module, and no `since`");
 	err = session_faults(call->session, ret);
 	if (!err)
 		faults_filter(ret, &asked->query.filter, &env);

@@ -13,6 +13,8 @@
 #define GROWTH_ATTRS	(1u << FILTER_ADDRESS | 1u << FILTER_SIZE | 1u << FILTER_THREAD |	\
 			 1u << FILTER_TIME | 1u << FILTER_AGE | NAME_ATTRS)
 #define KERNEL_ATTRS	(1u << FILTER_ADDRESS | 1u << FILTER_SIZE | 1u << FILTER_AGE | NAME_ATTRS)
+#define ALL_WORDS	((1u << SITE_WORDS) - 1)
+#define GROWTH_WORDS	(1u << WORD_LIMIT | 1u << WORD_SINCE)
 #define CHUNK_ATTRS	(1u << FILTER_ADDRESS | 1u << FILTER_SIZE | 1u << FILTER_HEAP)
 
 const char *const query_by[] = {
@@ -75,15 +77,21 @@ static struct err *take_words(const struct call *call, struct query *query)
 	return err;
 }
 
-static struct err *begin(const struct call *call, struct query *query)
+static struct err *begin_unlogged(const struct call *call, struct query *query)
 {
-	struct err *err;
-	struct log *log;
-
 	memset(query, 0, sizeof(*query));
 	query->order.limit = UINT64_MAX;
 	stack_names_init(&query->names, call->session);
-	err = call_need_log(call);
+	return take_words(call, query);
+}
+
+static struct err *begin(const struct call *call, struct query *query)
+{
+	struct err *err = begin_unlogged(call, query);
+	struct log *log;
+
+	if (!err)
+		err = call_need_log(call);
 	if (err)
 		return err;
 	/*
@@ -93,7 +101,7 @@ static struct err *begin(const struct call *call, struct query *query)
 	log = session_log(call->session);
 	log_clock_update(log);
 	query->now_ns = log_clock_realtime(log, log_now());
-	return take_words(call, query);
+	return NULL;
 }
 
 /* For answers that use the log alone. */
@@ -254,12 +262,14 @@ static struct err *parse_word(const struct call *call, struct query *query,
 				  query_site_words[word]);
 	if (word == WORD_LIMIT)
 		return parse_number(value, &spec->limit);
-	return moment_choose(call, value, query->now_ns,
-			     word == WORD_SINCE ? &query->since : &query->at);
+	err = call_need_recording(call);
+	return err ? err : moment_choose(call, value, query->now_ns,
+					 word == WORD_SINCE ? &query->since : &query->at);
 }
 
+/* allowed: the bits of the words that may be there. */
 static struct err *parse_words(const struct call *call, struct query *query,
-			       struct site_spec *spec, int at)
+			       struct site_spec *spec, unsigned allowed, int at)
 {
 	unsigned seen = 0;
 	struct err *err = NULL;
@@ -267,7 +277,7 @@ static struct err *parse_words(const struct call *call, struct query *query,
 	for (; !err && at < query->argc; at += 2) {
 		int word = word_index(query->argv[at], query_site_words);
 
-		if (word < 0)
+		if (word < 0 || !(allowed & 1u << word))
 			return call_bad_word(query->argv[at]);
 		if (seen & 1u << word)
 			return err_create(ERR_USAGE, "%s is there twice", query->argv[at]);
@@ -405,34 +415,53 @@ struct err *query_sites(const struct call *call, struct query *query)
 		err = filter_parse(end - at, (const char *const *)query->argv + at, ALL_ATTRS,
 				   &query->filter, NULL, NULL);
 	if (!err)
-		err = parse_words(call, query, &spec, end);
+		err = parse_words(call, query, &spec, ALL_WORDS, end);
 	query->limit = spec.limit;
 	query->sort = spec.sort;
 	return err ? err : build_sites(call, query, &spec);
+}
+
+/* What is held since a moment was made since, so that it is a condition like any other. */
+static struct err *keep_since(struct query *query, enum filter_attr attr)
+{
+	uint64_t then = query->since.moment.time_ns;
+	bool age = attr == FILTER_AGE;
+	struct err *err = check_since(query);
+
+	return err ? err : vec_push(&query->filter.conds, ((struct filter_cond){
+		.attr = attr, .relop = age ? FILTER_LE : FILTER_GE,
+		.number = age ? query->now_ns - then : then }));
+}
+
+/* Parse `?FILTER? ?limit N? ?since MOMENT?`. time is the attribute for the moment. */
+static struct err *parse_growth(const struct call *call, struct query *query, uint32_t attrs,
+				enum filter_attr time)
+{
+	struct site_spec spec = { .limit = UINT64_MAX };
+	int end = filter_end(query, 0);
+	struct err *err = filter_parse(end, (const char *const *)query->argv, attrs,
+				       &query->filter, NULL, NULL);
+
+	if (!err)
+		err = parse_words(call, query, &spec, GROWTH_WORDS, end);
+	query->order.limit = spec.limit;
+	return !err && query->since.word ? keep_since(query, time) : err;
 }
 
 struct err *query_growth(const struct call *call, struct query *query)
 {
 	struct err *err = begin(call, query);
 
-	if (!err)
-		err = filter_parse(query->argc, (const char *const *)query->argv, GROWTH_ATTRS,
-				   &query->filter, &query->order, NULL);
-	return !err && query->order.sorted ? call_bad_word("sort") : err;
+	return err ? err : parse_growth(call, query, GROWTH_ATTRS, FILTER_TIME);
 }
 
+/* The kernel's memory needs no process; moments do. */
 struct err *query_kernel(const struct call *call, struct query *query)
 {
-	struct err *err;
+	struct err *err = session_log(call->session) ? begin(call, query) :
+						       begin_unlogged(call, query);
 
-	memset(query, 0, sizeof(*query));
-	query->order.limit = UINT64_MAX;
-	stack_names_init(&query->names, call->session);
-	err = take_words(call, query);
-	if (!err)
-		err = filter_parse(query->argc, (const char *const *)query->argv, KERNEL_ATTRS,
-				   &query->filter, &query->order, NULL);
-	return !err && query->order.sorted ? call_bad_word("sort") : err;
+	return err ? err : parse_growth(call, query, KERNEL_ATTRS, FILTER_AGE);
 }
 
 struct err *query_walk(const struct call *call, bool blocks, struct query *query)

@@ -56,11 +56,12 @@ struct err *query_free_chunks(const struct call *call, struct query *query) MUST
 /* Parse by, FILTER, then sort, limit, since and at in any order, and add up the sites. */
 struct err *query_sites(const struct call *call, struct query *query) MUST_CHECK;
 /*
- * Parse FILTER and limit of `growth`, whose words call->argv begins with. Attributes are those that
- * a mapping and a fault have: address, size, thread, time, age, function and module.
+ * Parse FILTER, then limit and since in any order, of `growth`, whose words call->argv begins with.
+ * Attributes are those that a mapping and a fault have: address, size, thread, time, age, function
+ * and module. `since` becomes a condition on the time.
  */
 struct err *query_growth(const struct call *call, struct query *query) MUST_CHECK;
-/* The same of `growth kernel`, which needs no log: address, size, age, function and module. */
+/* The same of `growth kernel`, which needs no log, except for `since`: address, size, age, function and module. */
 struct err *query_kernel(const struct call *call, struct query *query) MUST_CHECK;
 /*
  * Walk the heaps after query_sites and, if the blocks are asked for, list those that FILTER keeps.

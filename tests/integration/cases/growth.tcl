@@ -136,6 +136,71 @@ case growth-each 60 {
 	finish $t
 }
 
+# What was made since a mark and is still held; the moments and the grammar are those of `malloc sites`.
+case growth-since 60 {
+	set t [start mapper]
+	set m [live_start -p [pid_of $t]]
+	live $m "growth start brk mmap shm"
+	order $t each
+	live $m "malloc mark begun"
+	set sums {mdbg::growth mmap since begun}
+	check {[live_value $m $sums] eq ""} {$::result}
+	order $t bare
+	set all [live_value $m "mdbg::growth mmap"]
+	set since [live_value $m $sums]
+	check {[llength $all] > 3} {$all}
+	check {[llength $since] == 1 && [dict get [lindex $since 0] bytes] == 3 * 4096 && [lindex $since 0] in $all} {$since of $all}
+	check {[live_value $m "mdbg::growth mmap function == bare_calls limit 3 since begun"] eq $since} {$::result}
+	check {[live_value $m "mdbg::growth mmap size > 1M since begun limit 3"] eq ""} {$::result}
+	check {[live_value $m "mdbg::growth shm since begun"] eq ""} {$::result}
+	set text [live $m "growth since begun"]
+	check {[regexp {^Made since begun \(20\d\d-\S+ \S+, .* ago\), and still held:\n\nHeld by brk:} $text]} {$text}
+	check {[regexp -line {^1 stacks listed; 2 mappings, 12288 bytes in all stacks$} $text]} {$text}
+	growth_figures $text
+	live $m "export folded $::tmp/folded growth mmap since begun"
+	check {[regexp {^[^\n]*main;[^\n]*bare_calls;[^\n]*mmap\S* 12288\n$} [slurp $::tmp/folded]]} {[slurp $::tmp/folded]}
+	# A moment is any that `malloc sites` takes.
+	until {![catch {live $m "malloc sites since -1s limit 1"}]}
+	live_value $m "mdbg::growth mmap since -1s"
+	foreach {words error} {
+		"since"			"*moment goes after since*"
+		"since nobody"		"*nobody*"
+		"since now"		"*this moment is not before now*"
+		"since begun since begun" "*since is there twice*"
+		"since begun size > 3"	"*size*"
+		"at begun"		"*at*"
+		"since begun sort bytes" "*sort*"
+	} {
+		foreach command {{growth mmap} {mdbg::growth mmap}} {
+			set got [live_error $m "$command $words"]
+			check {[string match $error $got]} {$command $words: $got}
+		}
+	}
+	live_end $m
+	finish $t
+}
+
+case growth-completion 30 {
+	set t [start exact]
+	at_prompt $t {
+		send "malloc mark elevenses\r"
+		see "(mdbg) "
+		send "growth sta\tmm\t\r"
+		see "growth start mmap"
+		see "(mdbg) "
+		send "growth mm\tsin\telev\t\r"
+		see "growth mmap since elevenses"
+		see "Made since elevenses ("
+		see "(mdbg) "
+		send "export fol\t/dev/null growth mm\tsin\telev\t\r"
+		see "folded /dev/null growth mmap since elevenses"
+		see "(mdbg) "
+		send "quit\r"
+		ended 0
+	}
+	finish $t
+}
+
 # The file of a mapping is that of the mapping, never that of the descriptor, nor of a later mapping of the same address.
 case growth-files 60 {
 	set t [start mapper]

@@ -144,12 +144,38 @@ case kernel-sockets 60 {
 	check {$bytes % $count == 0 && $bytes / $count >= 1000} {$bytes bytes in $count}
 	set text [live $m {growth kernel function == unix_dgram_sendmsg limit 1}]
 	check {[regexp -line {^objects +\d+ bytes in \d+} $text] && [regexp -line {^pages +\d+ bytes in \d+} $text]} {no sums: $text}
+	check {[string match {*no process*} [live_error $m {growth kernel since begun}]]} {moments without a process: $::result}
 	tell $t quit
 	check {[ending $t] eq {exit 0}} {the target}
 	until {[llength [live_value $m {mdbg::growth kernel function == unix_dgram_sendmsg and size > 1000 and size < 4096}]] <= 1} 20
 	live $m {growth stop}
 	check {[string match {*not recorded*} [live_error $m {growth kernel}]]} {it was stopped}
 	live_end $m
+}
+
+# The marks of a process are moments for the kernel's memory, too.
+case kernel-since 60 {
+	set t [start faulter]
+	set m [live_start -p [pid_of $t]]
+	live $m {set kernel-sampling off}
+	start_growth $m kernel
+	order $t "sockets 100"
+	live $m {malloc mark begun}
+	set bytes "set sum 0; foreach site \[mdbg::growth kernel function == unix_dgram_sendmsg %s\] {incr sum \[dict get \$site count\]}; set sum"
+	set all [live_value $m [format $bytes {}]]
+	if {!$all} {
+		skip "this kernel names the stacks of a socket's buffers otherwise"
+	}
+	set new [live_value $m [format $bytes {since begun}]]
+	check {$new < $all / 10} {$new of $all are new}
+	order $t "sockets 300"
+	set new [live_value $m [format $bytes {since begun}]]
+	set all [live_value $m [format $bytes {}]]
+	check {$new > 0.6 * $all && $new < 0.9 * $all} {$new of $all are new}
+	check {[string match "Made since begun (*" [live $m {growth kernel since begun limit 1}]]} {$::result}
+	live $m {growth stop}
+	live_end $m
+	finish $t
 }
 
 # Programs of mdbg's are gone with it.
