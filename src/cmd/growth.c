@@ -199,26 +199,31 @@ const struct cmd cmd_growth_stop = {
 
 static struct err *print_log(struct call *call)
 {
+	bool stacks = call->argc && !strcmp(call->argv[0], "-v");
+	struct call rest = *call;
 	unsigned kinds;
-	struct err *err = parse_kinds(call, ALL_OF(logged), ALL_OF(logged), &kinds);
+	struct err *err;
 
+	rest.argc -= stacks;
+	rest.argv += stacks;
+	err = parse_kinds(&rest, ALL_OF(logged), ALL_OF(logged), &kinds);
 	for (size_t i = 0; !err && i < ARRAY_SIZE(sources); i++)
 		if (kinds & sources[i]->logged)
-			err = sources[i]->log(call, kinds & sources[i]->logged);
+			err = sources[i]->log(call, kinds & sources[i]->logged, stacks);
 	return err;
 }
 
 const struct cmd cmd_growth_log = {
 	.name		= "growth log",
-	.usage		= "?brk? ?mmap? ?shm?",
+	.usage		= "?-v? ?brk? ?mmap? ?shm?",
 	.brief		= "the recorded calls, one a line, oldest first",
 	.help		= "Thread, call, address, size in bytes, then protection and flags, file\n"
 			  "descriptor, offset and name of the file of mmap; the id of shm; and what\n"
 			  "the call returned. A failed call has `failed` at its end. The name is that\n"
 			  "of the mapping in /proc/PID/maps while it was still there, ten times a\n"
-			  "second; `-`: it was gone before. The log keeps the newest calls, as\n"
-			  "many as the region has room for (--log-limit); how many older ones are\n"
-			  "gone is said at the top.\n",
+			  "second; `-`: it was gone before. -v: the traceback of each call. The log\n"
+			  "keeps the newest calls, as many as the region has room for (--log-limit);\n"
+			  "how many older ones are gone is said at the top.\n",
 	.need		= call_need_log,
 	.run		= print_log,
 	.max_args	= CMD_ANY,

@@ -50,8 +50,8 @@ struct growth_source {
 	 */
 	struct err *(*sites)(struct call *call, struct growth_ask *ask, struct sites *ret);
 	const char *unit;
-	/* Print the events of these kinds, oldest first; NULL: it has no log. */
-	struct err *(*log)(struct call *call, unsigned kinds);
+	/* Print the events of these kinds, oldest first, with tracebacks or without; NULL: no log. */
+	struct err *(*log)(struct call *call, unsigned kinds, bool stacks);
 };
 
 /*

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* growth brk, mmap and shm (growth.h). */
 
+#include "base/cancel.h"
 #include "base/cleanup.h"
 #include "cmd/cmd.h"
 #include "cmd/growth.h"
 #include "cmd/values.h"
 #include "log/growth_ring.h"
 #include "report/growth.h"
+#include "report/traceback.h"
 #include "session/session.h"
 
 _Static_assert((int)GROWTH_BRK == HELD_BRK && (int)GROWTH_MMAP == HELD_MMAP &&
@@ -118,32 +120,46 @@ static unsigned kind_of(uint32_t what)
 	}
 }
 
-/* Oldest first, as far back as the ring goes. */
-static struct err *print_log(struct call *call, unsigned kinds)
+/* The events of some numbers. */
+static struct err *print_events(struct call *call, unsigned kinds, uint64_t from, uint64_t next,
+				struct stack_texts *texts)
 {
 	CLEANUP(mapped_file_list_free) struct mapped_file_list files = { VEC_INIT };
-	struct log *log = session_log(call->session);
+	const struct log *log = session_log(call->session);
+	struct err *err = session_growth_files(call->session, &files);
+	struct growth_event event;
+
+	for (; !err && from != next && !out_done(call->out); from++) {
+		if (log_growth_get(log, from, &event) == GROWTH_READ &&
+		    event.call < GROWTH_CALLS && kinds & kind_of(event.call))
+			err = growth_print_event(call->session, &event, &files, texts, call->out);
+		if (!err)
+			err = cancel_check();
+	}
+	return err;
+}
+
+/* Oldest first, as far back as the ring goes. */
+static struct err *print_log(struct call *call, unsigned kinds, bool stacks)
+{
+	const struct log *log = session_log(call->session);
 	struct growth_run run = log_growth_run(log);
 	uint64_t next = log_growth_next(log), from = run.first, gone = 0;
-	struct growth_event event;
+	struct stack_texts texts;
 	struct err *err;
 
 	if (!run.start)
 		return err_hint(err_create(ERR_STATE, "nothing was recorded"),
 				"`growth start` begins");
-	err = session_growth_files(call->session, &files);
-	if (err)
-		return err;
 	if (next - from > log->nr_growth)
 		from = next - log->nr_growth;
 	gone = from - run.first;
 	if (gone)
 		out_f(call->out, "%llu older events are gone\n", (unsigned long long)gone);
-	for (; from != next && !out_done(call->out); from++)
-		if (log_growth_get(log, from, &event) == GROWTH_READ &&
-		    event.call < GROWTH_CALLS && kinds & kind_of(event.call))
-			growth_print_event(call->session, &event, &files, call->out);
-	return NULL;
+	stack_texts_init(&texts, call->session, GROWTH_INDENT);
+	err = print_events(call, kinds, from, next, stacks ? &texts : NULL);
+	stack_texts_free(&texts);
+	return err;
 }
 
 const struct growth_source growth_calls = {

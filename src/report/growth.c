@@ -12,8 +12,6 @@
 #include "report/traceback.h"
 #include "session/session.h"
 
-#define INDENT	8	/* of the traceback */
-
 COMPARE_BY(by_stack, struct growth_sum, x, x->stack)
 COMPARE_BY(by_bytes, struct growth_sum, x, -x->bytes)
 
@@ -110,7 +108,7 @@ static struct err *print_sum(struct stack_names *names, const struct session_gro
 	      size_text(out, sum->bytes).at, sum->count);
 	print_ended(view, session_log(names->session), sum->stack, out);
 	err = headline_print(names, sum->stack, out);
-	out_blanks(out, INDENT);
+	out_blanks(out, GROWTH_INDENT);
 	if (!err)
 		err = stack_texts_print(texts, sum->stack, out);
 	out_text(out, "\n");
@@ -124,7 +122,7 @@ struct err *growth_print(struct stack_names *names, const struct session_growth_
 	struct err *err = NULL;
 
 	out_heading(out, heading);
-	stack_texts_init(&texts, names->session, INDENT);
+	stack_texts_init(&texts, names->session, GROWTH_INDENT);
 	for (size_t i = 0; !err && !out_done(out) && i < sums->vec.nr; i++) {
 		err = print_sum(names, view, &sums->vec.at[i], i + 1, &texts, out);
 		if (!err)

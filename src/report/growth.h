@@ -9,6 +9,7 @@
 
 struct out;
 struct stack_names;
+struct stack_texts;
 struct growth_event;
 struct mapped_file_list;
 
@@ -33,6 +34,9 @@ struct err *growth_print(struct stack_names *names, const struct session_growth_
 			 struct out *out) MUST_CHECK;
 /* Print the lines `held`, `not seen` and `mapped`, and what is to be known about them. */
 void growth_print_end(const struct session_growth_view *view, struct out *out);
-/* Print the line of one event. */
-void growth_print_event(struct session *session, const struct growth_event *event,
-			const struct mapped_file_list *files, struct out *out);
+/* Print the line of one event, and its traceback unless texts is NULL. */
+struct err *growth_print_event(struct session *session, const struct growth_event *event,
+			       const struct mapped_file_list *files, struct stack_texts *texts,
+			       struct out *out) MUST_CHECK;
+/* The indent that texts of growth_print_event have. */
+#define GROWTH_INDENT	8

@@ -10,6 +10,7 @@
 #include "log/growth_ring.h"
 #include "report/growth.h"
 #include "report/out.h"
+#include "report/traceback.h"
 #include "session/session.h"
 
 struct flag {
@@ -170,8 +171,9 @@ static void print_arguments(struct session *session, const struct growth_event *
 	}
 }
 
-void growth_print_event(struct session *session, const struct growth_event *event,
-			const struct mapped_file_list *files, struct out *out)
+struct err *growth_print_event(struct session *session, const struct growth_event *event,
+			       const struct mapped_file_list *files, struct stack_texts *texts,
+			       struct out *out)
 {
 	struct log_thread_view thread = log_thread_get(session_log(session), event->thread);
 
@@ -183,4 +185,8 @@ void growth_print_event(struct session *session, const struct growth_event *even
 	if (growth_event_failed(event))
 		out_text(out, " failed");
 	out_text(out, "\n");
+	if (!texts)
+		return NULL;
+	out_blanks(out, GROWTH_INDENT);
+	return stack_texts_print(texts, log_stack_whole(session_log(session), event->stack), out);
 }

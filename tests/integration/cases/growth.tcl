@@ -115,6 +115,61 @@ case growth-strace 60 {
 	finish $t
 }
 
+# The functions of a stack between the call and main, innermost first. libc's names are without underscores, of which each
+# tool knows other ones (__sbrk); the program's have the place in them.
+proc stack_to_main {frames} {
+	set functions {}
+	foreach {name offset} $frames {
+		set name [string trimleft $name _]
+		lappend functions [expr {$offset eq "" || $name in {brk sbrk} ? $name : "$name+$offset"}]
+		if {$name eq "main"} {
+			return $functions
+		}
+	}
+	return "$functions, which does not reach main"
+}
+
+# The events in the output of `strace -k` or `growth log -v`, each a call with its stack. The first frame is the call itself.
+proc traced_events {text event frame} {
+	set events {}
+	foreach line [split $text \n] {
+		if {[regexp $event $line -> call]} {
+			set frames [list {}]
+			lappend events $call
+			lappend stacks $frames
+		} elseif {[regexp $frame $line -> name offset] && ![string match {*(inlined)} $line] && [llength $events]} {
+			lset stacks end [concat [lindex $stacks end] [list $name $offset]]
+		}
+	}
+	return [lmap call $events stack $stacks {list $call [stack_to_main [lrange $stack 3 end]]}]
+}
+
+# Event for event, the stacks that strace -k has. (Not both at a time: strace does not know how to pass the probes.)
+case growth-strace-stacks 60 {
+	set strace [need strace]
+	set calls brk,mmap,munmap,mremap,shmat,shmdt,shmget,shmctl
+	if {[catch {exec $strace -k -o $::tmp/try -e trace=brk true}] || ![string match {* > *(*+0x*} [slurp $::tmp/try]]} {
+		skip "this strace has no -k"
+	}
+	set t [start_command $strace -f -k -o $::tmp/strace.out -e trace=$calls $::build/targets/mapper]
+	order $t each
+	finish $t
+	set want [traced_events [slurp $::tmp/strace.out] {^\d+ +([a-z]+)\(.* += } {^ > [^(]*\((\w+)\+(0x[0-9a-f]+)\) }]
+	set t [start mapper]
+	set m [live_start -p [pid_of $t]]
+	live $m "growth start brk mmap shm"
+	order $t each
+	set text [live $m "growth log -v"]
+	live_end $m
+	finish $t
+	set got [traced_events $text {^\d+ ([a-z]+) } {^ +0x[0-9a-f]+ (\w+)\+?(0x[0-9a-f]+)?}]
+	check {[llength $got] > 20} {$text}
+	# strace has those before main as well.
+	foreach theirs [lrange $want end-[expr {[llength $got] - 1}] end] ours $got {
+		check {$ours eq $theirs} {strace -k has: $theirs; mdbg: $ours}
+	}
+}
+
 # What is moved, cut and covered, by its stacks.
 case growth-each 60 {
 	set t [start mapper]
@@ -565,6 +620,7 @@ case growth-bad-input 60 {
 		"growth start heap"	"*unknown kind 'heap'*"
 		"growth start mmap mmap" "*mmap is there twice*"
 		"growth log malloc"	"*unknown kind 'malloc'*"
+		"growth log -v -v"	"*unknown kind '-v'*"
 		"mdbg::growth"		"*too few words*"
 		"mdbg::growth size > 3"	"*which KIND*"
 	} {
