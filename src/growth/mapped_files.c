@@ -31,6 +31,7 @@ void mapped_files_free(struct mapped_files *files)
 	mapped_file_list_free(&files->asked);
 	mapped_file_list_free(&files->found);
 	mapped_file_list_free(&files->known);
+	late_calls_free(&files->late);
 }
 
 void mapped_files_lose(struct mapped_files *files)

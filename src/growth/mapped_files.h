@@ -12,14 +12,14 @@
  *
  * The mappings are read while the process runs. A program that maps one file after another gets the
  * same address again and again, so that a mapping may be that of a later call, whose event was not
- * read yet. Therefore a name counts only after the events behind the look were replayed as well. (So
- * it is wrong only if a thread is held all that time between its call and the note of it, and that
- * call, or a bare one, has put another file there with the same offset.) A call whose mapping was
- * gone at the first look has no name.
+ * read yet. Therefore a name counts only when all calls that were entered before the look have their
+ * events (late_calls.h), and these were replayed as well. A call whose mapping was gone at the first
+ * look has no name.
  */
 #pragma once
 
 #include "growth/held.h"
+#include "growth/late_calls.h"
 #include "log/growth_ring.h"
 #include "os/procfs.h"
 
@@ -40,6 +40,7 @@ struct mapped_file_list {
 struct mapped_files {
 	struct mapped_file_list asked, found, known;
 	uint64_t looked;	/* when the mappings were read for `found`: time stamp */
+	struct late_calls late;	/* from that moment on */
 };
 
 #define MAPPED_FILES_INIT	{ .looked = 0 }
@@ -50,7 +51,7 @@ void mapped_files_free(struct mapped_files *files);
 void mapped_files_event(struct mapped_files *files, const struct growth_event *event);
 /* Events were lost: only what is known stays. */
 void mapped_files_lose(struct mapped_files *files);
-/* All events that were published since the last look were replayed: what was found is known. */
+/* The events of all calls before the last look were replayed: what was found is known. */
 void mapped_files_settle(struct mapped_files *files);
 /*
  * Look for what was asked for, after mapped_files_settle. The mappings were read before the time

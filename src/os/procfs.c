@@ -130,6 +130,16 @@ struct err *procfs_runs(pid_t tid, uint64_t *ret)
 	return err;
 }
 
+struct err *procfs_ran(pid_t tid, uint64_t *ret)
+{
+	AUTO_FREE char *text = NULL;
+	struct err *err = procfs_file(tid, "schedstat", &text, NULL);
+
+	if (!err && sscanf(text, "%" SCNu64, ret) != 1)
+		*ret = 0;
+	return err;
+}
+
 struct err *procfs_rss(pid_t tid, uint64_t *ret)
 {
 	AUTO_FREE char *text = NULL;

@@ -113,6 +113,8 @@ struct err *procfs_stat(pid_t tid, struct proc_stat *ret) MUST_CHECK;
  * count (CONFIG_SCHED_INFO). This takes 5 us.
  */
 struct err *procfs_runs(pid_t tid, uint64_t *ret) MUST_CHECK;
+/* The ns that a thread has had a processor, by the same file; 0 if the kernel does not count. */
+struct err *procfs_ran(pid_t tid, uint64_t *ret) MUST_CHECK;
 /*
  * Get the number of the system call in which a thread sleeps, by /proc/TID/syscall; -1: it is in
  * none, or is running.

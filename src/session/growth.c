@@ -195,25 +195,35 @@ static bool replay_all(struct session_growth *growth, const struct log *log,
 	return true;
 }
 
+/* Is anything to be done for the names of files, without new events? */
+static bool wants_look(const struct mapped_files *files)
+{
+	return files->asked.vec.nr || files->found.vec.nr;
+}
+
 /* The mappings are read before the events, so that the names of files can be told from them. */
 static void drain(struct session *session, const struct log *log)
 {
 	struct session_growth *growth = &session->growth;
 	struct proc_maps maps = { VEC_INIT };
+	struct mapped_files *files = &growth->files;
+	pid_t tid = session->current->target->mem.tid;
 	struct growth_world world;
 	uint64_t looked;
+	bool over;
 
 	follow_run(growth, log);
-	if (growth->next == log_growth_next(log)) {
-		mapped_files_settle(&growth->files);
+	over = !files->found.vec.nr || late_calls_are_over(&files->late);
+	if (growth->next == log_growth_next(log) && (!over || !wants_look(files)))
 		return;
-	}
-	err_ignore(procfs_maps(session->current->target->mem.tid, &maps));
+	err_ignore(procfs_maps(tid, &maps));
 	looked = log_now();
 	world = world_of(session, &maps);
-	if (replay_all(growth, log, &world)) {
-		mapped_files_settle(&growth->files);
-		mapped_files_look(&growth->files, &growth->replay.held, &maps, looked);
+	if (replay_all(growth, log, &world) && over) {
+		mapped_files_settle(files);
+		mapped_files_look(files, &growth->replay.held, &maps, looked);
+		if (files->found.vec.nr)
+			late_calls_begin(&files->late, tid);
 	}
 	proc_maps_free(&maps);
 }

@@ -261,6 +261,7 @@ static void gone(void)
 	ASSERT_GONE(procfs_status(child.pid, &status));
 	ASSERT_GONE(procfs_stat(child.pid, &stat));
 	ASSERT_GONE(procfs_runs(child.pid, &word));
+	ASSERT_GONE(procfs_ran(child.pid, &word));
 	ASSERT_GONE(procfs_link(child.pid, "exe", &text));
 	ASSERT_GONE(procfs_file(child.pid, "comm", &text, NULL));
 	ASSERT_GONE(procfs_auxv(child.pid, AT_ENTRY, &word));
