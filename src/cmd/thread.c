@@ -54,18 +54,25 @@ static struct err *print_threads(const struct call *call, const struct session_t
 	return table_print(&table, call->out);
 }
 
-/* Print the stack of the call that has mapped the stack of a thread, if growth has seen it. */
+/* The call that has mapped the stack of a thread; NULL: growth has not seen it. */
+static const struct held_piece *mapped_by(const struct session_growth_view *view, uint64_t thread)
+{
+	vec_each(piece, &view->pieces.vec)
+		if (thread >= piece->start && thread < piece->end)
+			return piece;
+	return NULL;
+}
+
 static struct err *print_mapped_by(struct stack_texts *texts,
 				   const struct session_growth_view *view, uint64_t thread,
 				   struct out *out)
 {
-	vec_each(piece, &view->pieces.vec) {
-		if (thread < piece->start || thread >= piece->end)
-			continue;
-		out_text(out, "    its stack was mapped by\n        ");
-		return stack_texts_print(texts, piece->stack, out);
-	}
-	return NULL;
+	const struct held_piece *piece = mapped_by(view, thread);
+
+	if (!piece)
+		return NULL;
+	out_text(out, "    its stack was mapped by\n        ");
+	return stack_texts_print(texts, piece->stack, out);
 }
 
 static struct err *print_ended(struct call *call, const struct ended_threads *ended)
@@ -152,11 +159,45 @@ static Tcl_Obj *thread_dict(const struct session_thread *thread)
 	return dict;
 }
 
+static Tcl_Obj *ended_dict(const struct session_growth_view *view, uint64_t thread)
+{
+	const struct held_piece *piece = mapped_by(view, thread);
+	Tcl_Obj *dict = Tcl_NewDictObj();
+
+	dict_address(dict, "pthread", thread);
+	if (piece)
+		dict_number(dict, "stack", piece->stack);
+	else
+		dict_text(dict, "stack", "-");
+	return dict;
+}
+
+static struct err *ended_threads(struct call *call, Tcl_Obj **ret)
+{
+	CLEANUP(session_growth_view_free) struct session_growth_view view = { .mapped = 0 };
+	struct ended_threads ended;
+	struct err *err = session_ended_threads(call->session, &ended);
+
+	if (!err && !ended.known)
+		err = err_hint(err_create(ERR_UNSUPPORTED, "threads that have ended are not known"),
+			       "glibc 2.34 and later tells");
+	if (!err && session_growth_kinds(call->session))
+		err = session_growth_view(call->session, &view);
+	if (!err)
+		*ret = value_list(&ended.vec, thread, ended_dict(&view, *thread));
+	vec_free(&ended.vec);
+	return err;
+}
+
 static struct err *threads(struct call *call, Tcl_Obj **ret)
 {
 	struct session_threads list = { .vec = VEC_INIT };
-	struct err *err = session_threads(call->session, &list);
+	struct err *err;
 
+	if (call->argc)
+		return strcmp(call->argv[0], "-ended") ? call_bad_word(call->argv[0]) :
+							 ended_threads(call, ret);
+	err = session_threads(call->session, &list);
 	if (!err)
 		*ret = value_list(&list.vec, thread, thread_dict(thread));
 	vec_free(&list.vec);
@@ -165,9 +206,15 @@ static struct err *threads(struct call *call, Tcl_Obj **ret)
 
 const struct cmd cmd_api_threads = {
 	.name		= "mdbg::threads",
+	.usage		= "?-ended?",
 	.brief		= "list of dicts: the threads",
 	.help		= "Each dict has: thread (LWP id) pthread name state (letter of /proc) main\n"
-			  "blocksigtrap.\n",
+			  "blocksigtrap.\n"
+			  "-ended: the threads that have ended and that nobody has joined instead,\n"
+			  "each with pthread and stack: that of the call which has mapped its stack\n"
+			  "(as `thread` shows it), if `growth start mmap` has seen it, otherwise -.\n"
+			  "Error: the C library does not tell them.\n",
 	.need		= call_need_view,
+	.max_args	= 1,
 	.value		= threads,
 };

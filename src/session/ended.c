@@ -56,14 +56,22 @@ static bool look_at(const struct target *target, const struct layout *layout, ui
 static struct err *follow(const struct target *target, const struct layout *layout, uint64_t head,
 			  struct ended_threads *ret)
 {
-	uint64_t node;
+	uint64_t node, seen = head;
 	struct err *err = NULL;
+	unsigned mark = 1;
 
 	if (memory_read_u64(target->memory, head + layout->next, &node))
 		return NULL;
 	for (unsigned i = 0; !err && node != head && i < THREADS_MAX; i++) {
 		bool ended;
 
+		/* A broken list may be a circle without its head (Brent's algorithm). */
+		if (node == seen)
+			break;
+		if (i == mark) {
+			seen = node;
+			mark *= 2;
+		}
 		if (!look_at(target, layout, node - layout->list, &ended))
 			break;
 		if (ended)

@@ -462,6 +462,13 @@ case growth-ended 60 {
 	set text [live $m "growth mmap function == leave_thread"]
 	check {[llength [regexp -all -inline {stack of thread 0x[0-9a-f]+ \(ended, not joined\)} $text]] == 2} {$text}
 	check {[llength [live_value $m mdbg::threads]] == 3} {$::result}
+	set ended [live_value $m {mdbg::threads -ended}]
+	check {[lsort [lmap thread $ended {dict get $thread pthread}]] eq [lsort [regexp -all -inline {0x[0-9a-f]+(?= \(ended)} [live $m thread]]]} {$ended, and thread says: $::result}
+	set functions [live_value $m {lmap frame [mdbg::frames [dict get [lindex [mdbg::threads -ended] 0] stack]] {dict get $frame function}}]
+	check {"leave_thread" in $functions && [lindex $functions 0] eq "mmap"} {$functions}
+	live $m "growth stop"
+	check {[lmap thread [live_value $m {mdbg::threads -ended}] {dict get $thread stack}] eq {- -}} {$::result}
+	check {[string match "*-all*" [live_error $m {mdbg::threads -all}]]} {$::result}
 	live_end $m
 	finish $t
 }
@@ -477,6 +484,7 @@ proc check_growth_program {args} {
 	check {[live_value $m "dict get \[lindex \[mdbg::growth mmap function == bare_calls\] 0\] bytes"] == 3 * 4096} {$::result}
 	check {[dict get $figures gone] == 4096} {$figures}
 	check {[string match "*nobody has joined are not known*" [live $m thread]]} {[live $m thread]}
+	check {[string match "*have ended are not known*" [live_error $m {mdbg::threads -ended}]]} {$::result}
 	live_end $m
 	finish $t
 }
