@@ -165,6 +165,8 @@ const struct cmd cmd_growth_start = {
 			  "are listed, with the reason. malloc's figures stay as they are. Recording\n"
 			  "must be on (`malloc on`); `malloc off` ends growth, too, and `detach -keep`\n"
 			  "leaves it on.\n"
+			  "A program without a C library (Go without C) is attached to with --no-arm:\n"
+			  "nothing of it is watched, and all that it maps is `not seen`.\n"
 			  "fault and kernel end with mdbg: `growth fault` says what they need, and the\n"
 			  "error names the setting that forbids one.\n"
 			  "Errors: a kind is recorded already; --engine breakpoint.\n",

@@ -49,6 +49,15 @@ static bool is_libc(struct module *module)
 	return !module_symbol(module, "__libc_start_main", &address, &size);
 }
 
+bool growth_functions_exist(const struct probes *probes)
+{
+	vec_each_value(module, &probes->target->modules.live)
+		if (module->elf &&
+		    (is_libc(module) || alloc_module_is_private(path_base(module->path))))
+			return true;
+	return false;
+}
+
 static struct err *find_named(struct probes *probes, struct module *module,
 			      const struct growth_function *function)
 {

@@ -46,6 +46,8 @@ struct probes;
 #define GROWTH_FUNCTIONS_MMAP	2u
 #define GROWTH_FUNCTIONS_SHM	4u
 
+/* Has the process a C library or a loader, whose functions might be watched? */
+bool growth_functions_exist(const struct probes *probes);
 /*
  * Plan probes of these kinds, and of no others from now on, in all modules that are known. The
  * caller puts them in (probes_settle). ERR_NOTFOUND: no function of one of the kinds was found;

@@ -47,6 +47,9 @@ static struct err *attach_seized(struct session *session)
 	/* The plan also says which heaps can be walked. */
 	if (!err)
 		err = arm_plan(session);
+	/* No allocator: all that needs none still works. */
+	if (err && err->code == ERR_NOTFOUND && !config->arm)
+		err = NULL;
 	if (!err && config->arm)
 		err = arm_prepare(session);
 	if (!err && !config->arm && !session->region) {

@@ -38,6 +38,8 @@ unsigned session_growth_kinds(const struct session *session)
 {
 	const struct log *log = session_armed(session) ? log_of(session) : NULL;
 
+	if (session->growth.bare)
+		return session->growth.bare;
 	return log ? (unsigned)log_growth_run(log).kinds & SESSION_GROWTH_ALL : 0;
 }
 
@@ -390,6 +392,25 @@ static struct err *start_job(struct session *session, void *arg)
 	return keeping(err, err_ignore(session_held(session, take_out, NULL, NULL)));
 }
 
+/* There is nothing to be watched, which is said for the program itself. */
+static struct err *start_bare(struct session *session, void *arg)
+{
+	const struct start_job *job = arg;
+	const struct modules *modules = &session->current->target->modules;
+
+	session->growth.bare |= job->kinds;
+	return !modules->live.nr ? NULL :
+	       add_lack(job->lacks, "mmap", modules->live.at[0],
+			"no C library is found, and bare system calls are not seen");
+}
+
+static bool is_bare(const struct session *session)
+{
+	const struct probes *probes = session->current->probes;
+
+	return probes && !probes->armed && !growth_functions_exist(probes);
+}
+
 struct err *session_growth_start(struct session *session, unsigned kinds,
 				 struct session_growth_lacks *lacks_ret)
 {
@@ -400,6 +421,8 @@ struct err *session_growth_start(struct session *session, unsigned kinds,
 		return err;
 	if (session->current != &session->process[0])
 		return err_create(ERR_UNSUPPORTED, "growth of a followed child is not recorded");
+	if (is_bare(session))
+		return session_call(session, start_bare, &job);
 	if (!log_of(session))
 		return err_hint(err_create(ERR_STATE, "no probes are in process %d",
 					   session->current->pid),
@@ -413,6 +436,10 @@ struct err *session_growth_start(struct session *session, unsigned kinds,
 
 static struct err *stop_job(struct session *session, void *arg UNUSED)
 {
+	if (session->growth.bare) {
+		session->growth.bare = 0;
+		return NULL;
+	}
 	return session_held(session, take_out, NULL, NULL);
 }
 

@@ -14,6 +14,10 @@
  * An answer is made in a stop: the ring is read, then /proc/PID/maps, and what is not mapped any
  * more is dropped. So what is held, and what is not seen, are together what is mapped, to the byte.
  *
+ * A program without a C library and without a loader (pure Go) has no function that could be watched,
+ * and no allocator for which there would be probes and a log: it is attached to with --no-arm. All of
+ * its memory is not seen then, and the answer says how much that is.
+ *
  * Page faults and the kernel's memory have files of their own; cmd/growth.h has the table of all.
  */
 #pragma once
@@ -36,6 +40,7 @@ struct session_growth {
 	uint64_t run;		/* struct growth_run.start of the run that this is of; 0: none */
 	uint64_t next;		/* number of the event that is read next */
 	unsigned mended;	/* how often probes that had no place were tried again */
+	unsigned bare;		/* kinds of a program without functions to watch; set in a job */
 	uint64_t waiting;	/* since when, in time stamps, for a writer to finish; 0: not */
 };
 

@@ -527,6 +527,36 @@ func main() {
 	check {[ending $t] eq {exit 0}} {it ended otherwise}
 }
 
+# Without C in it, all calls are bare ones: nothing is held, and all is not seen.
+case growth-pure-go 120 {
+	set t [start_command [build_go $::pure_go]]
+	set before [state [pid_of $t] -t]
+	set m [live_start --no-arm -p [pid_of $t]]
+	set said [live $m "growth start brk mmap shm"]
+	check {[regexp -line {^not watched: mmap of main: no C library is found, and bare system calls are not seen$} $said]} {$said}
+	check {[string match "*is recorded already*" [live_error $m "growth start mmap"]]} {$::result}
+	foreach round {1 2 3} {
+		set figures [check_growth $m [pid_of $t]]
+		check {[dict get $figures held] == 0 && [dict get $figures not] == [dict get $figures mapped]} {$figures}
+		check {[dict get $figures not] > 1000000} {$figures}
+		order $t more
+	}
+	check {[live_value $m "mdbg::growth mmap"] eq ""} {$::result}
+	check {[string match "*nothing was recorded*" [live_error $m "growth log"]]} {$::result}
+	check {[string match "*nothing is recorded*" [live_error $m "growth mmap since begun"]]} {$::result}
+	live $m "growth stop"
+	check {[string match "*not recorded*" [live_error $m growth]]} {$::result}
+	# All else that needs no allocator works as well.
+	check {[dict get [live_value $m mdbg::memory] vsize] > 1000000} {$::result}
+	check {[string match "*no allocator found*" [live_error $m "malloc on"]]} {$::result}
+	check {[string match "*malloc on*" [live_error $m "malloc sites"]]} {$::result}
+	live_end $m
+	check_state $before [pid_of $t] -t
+	order $t more
+	tell $t quit
+	check {[ending $t] eq {exit 0}} {it ended otherwise}
+}
+
 # malloc_trim runs in a thread of the target, and its brk passes our probe.
 case growth-and-trim 60 {
 	set t [start kinds]
