@@ -55,8 +55,9 @@ struct growth_source {
 };
 
 /*
- * Parse `KIND ?FILTER? ?limit N? ?since MOMENT?`, which call->argv begins with, and fill in query->sites and
- * query->limit. *unit_ret is what their count counts. ERR_STATE: the kind is not recorded.
+ * Parse `KIND ?FILTER? ?limit N? ?since MOMENT?`, which call->argv begins with, and fill in
+ * query->sites and query->limit. *unit_ret is what their count counts. ERR_STATE: the kind is not
+ * recorded.
  */
 struct err *growth_sites(struct call *call, struct query *query, const char **unit_ret) MUST_CHECK;
 

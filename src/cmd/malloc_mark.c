@@ -22,7 +22,8 @@ const struct cmd cmd_malloc_mark = {
 	.help		= "Without NAME, mdbg makes a name and prints it. A mark of the same NAME\n"
 			  "must not exist. `malloc diff NAME` and `malloc sites since NAME` compare\n"
 			  "with the mark, `malloc sites at NAME` shows it, and `growth since NAME` has\n"
-			  "what was mapped since. A mark costs the process nothing. `malloc reset` and another attach delete all marks.\n",
+			  "what was mapped since. A mark costs the process nothing. `malloc reset` and\n"
+			  "another attach delete all marks.\n",
 	.need		= call_need_recording,
 	.run		= run,
 	.max_args	= 1,

@@ -61,7 +61,10 @@ struct err *query_sites(const struct call *call, struct query *query) MUST_CHECK
  * and module. `since` becomes a condition on the time.
  */
 struct err *query_growth(const struct call *call, struct query *query) MUST_CHECK;
-/* The same of `growth kernel`, which needs no log, except for `since`: address, size, age, function and module. */
+/*
+ * The same of `growth kernel`, which needs no log, except for `since`. Attributes: address, size,
+ * age, function and module.
+ */
 struct err *query_kernel(const struct call *call, struct query *query) MUST_CHECK;
 /*
  * Walk the heaps after query_sites and, if the blocks are asked for, list those that FILTER keeps.
