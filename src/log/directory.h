@@ -38,13 +38,13 @@
  * Pages
  *
  * A page of the directory costs 4 KB, so it pays only where blocks are dense. Each page has two
- * flags. Only if it is `dense` may records be put there; `mixed` is for presence bits (below). It becomes dense when DIRECTORY_DENSE blocks that
- * fit were put into the tables instead. It becomes dense at its first such block if the page before
- * it is well filled, or the last one of its extent that became dense: so it is when a heap grows.
- * It stays dense. No page becomes dense when there is no memory left for it (layout.h). Records that
- * are in a table by then stay there, so that no record ever moves. A flag is set before a record is
- * put in, and the address's next owner sees what its last one saw; so a remove that finds no dense
- * page knows that it has no record here.
+ * flags. Only if it is `dense` may records be put there; `mixed` is for presence bits (below). It
+ * becomes dense when DIRECTORY_DENSE blocks that fit were put into the tables instead. It becomes
+ * dense at its first such block if the page before it is well filled, or the last one of its extent
+ * that became dense: so it is when a heap grows. It stays dense. No page becomes dense when there
+ * is no memory left for it (layout.h). Records that are in a table by then stay there, so that no
+ * record ever moves. A flag is set before a record is put in, and the address's next owner sees
+ * what its last one saw; so a remove that finds no dense page knows that it has no record here.
  *
  * Presence bits
  *
