@@ -6,8 +6,6 @@
 #
 # COLD="N..." has other numbers of live blocks, also for the allocators that are preloaded.
 
-source [file join $bench_here plot.tcl]
-
 set rounds 7
 set pairs 300000
 set sizes {1000 100000 2000000 10000000}

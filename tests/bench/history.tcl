@@ -2,8 +2,6 @@
 # Marks and the history: what they add to a pair in the target, which part of a processor samples take, and how much memory
 # they have after a day.
 
-source [file join $bench_here pair.tcl]
-
 # ns that watching adds to a pair, with samples and a mark that stands, and without either.
 proc begin_plain {t} {
 	set m [watched_by $t --engine jump]

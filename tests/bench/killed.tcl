@@ -5,8 +5,6 @@
 # Undisturbed rounds and those after a kill alternate; a figure is the ratio of the medians. Rates are by the program's own
 # processor time, in which each trap's signal counts: others that use the machine do not blur it.
 
-load_cases		;# start_redis, end_redis, kill_mdbg
-
 set rounds 7
 
 proc processor_s {pid} {

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# lib.tcl PART: what the benches share. Started by run; PART.tcl defines proc bench_PART.
+# lib.tcl PART [load]: what the benches share. Started by run; PART.tcl defines proc bench_PART, which is not run after
+# `load`: the check loads all of them, so that a name that two files have is found without a bench.
 
 set part [lindex $argv 0]
+set only_load [expr {[lindex $argv 1] eq "load"}]
 set argv none
 source [file join [file dirname [file normalize [info script]]] .. integration lib.tcl]
 set bench_here [file dirname [file normalize [info script]]]
@@ -133,7 +135,17 @@ proc machine {} {
 	return "$cpu, $n processors, Linux [string trim $release], load $load"
 }
 
-source [file join $bench_here $part.tcl]
+# Other files that a part takes procedures from; all of them have those of the cases (start_redis, kill_mdbg).
+set taken {cold plot history pair scale plot}
+load_cases
+if {[dict exists $taken $part]} {
+	load_file [file join $bench_here [dict get $taken $part].tcl]
+}
+load_file [file join $bench_here $part.tcl]
+if {$only_load} {
+	check {[info procs ::bench_$part] ne {}} {$part.tcl has no bench_$part}
+	exit
+}
 bench_$part
 if {$broken ne {}} {
 	puts "not kept: [join $broken {, }]"

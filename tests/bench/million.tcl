@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # A million live blocks: how long they take to list and to sum up, and how large the log is. Ten million: what mdbg itself takes.
 
-proc own_memory {} {
+proc ten_million {} {
 	set n 10000000
 	set t [start million]
 	set m [live_start -p [pid_of $t]]
@@ -31,5 +31,5 @@ proc bench_million {} {
 	check {[exec grep -c ^0x $::tmp/dump] == $n} {not all are listed}
 	let_go $m
 	finish $t
-	own_memory
+	ten_million
 }

@@ -2,8 +2,6 @@
 # What redis-server keeps of its requests per second while every allocation is recorded with its stack. Where others use the
 # machine too, the processor time that the server takes for a request says more.
 
-load_cases		;# start_redis, end_redis
-
 set rounds 5
 
 # 100,000 keys with values of 100 bytes, so that most blocks that are freed are in no cache; and redis-benchmark's own
@@ -27,7 +25,7 @@ proc processor_us {} {
 }
 
 # Requests per second, us of the server's processor time for each.
-proc requests {options} {
+proc requests_a_second {options} {
 	regexp {\d+$} [lindex [regexp -inline -- {-n \d+} $options] 0] n
 	set before [processor_us]
 	set text [exec redis-benchmark -p $::port -c 50 --csv {*}$options 2>@1]
@@ -37,9 +35,9 @@ proc requests {options} {
 	return [list $rate [expr {([processor_us] - $before) / double($n)}]]
 }
 
-proc measure {what} {
+proc measure_loads {what} {
 	foreach {name options least} $::loads {
-		lassign [requests $options] rate us
+		lassign [requests_a_second $options] rate us
 		dict lappend ::rates $what,$name $rate
 		dict lappend ::us $what,$name $us
 	}
@@ -47,7 +45,7 @@ proc measure {what} {
 
 proc under_mdbg {} {
 	set m [live_start -p $::redis]
-	measure mdbg
+	measure_loads mdbg
 	set ::said [regexp -inline -line {Probes\.+ .*$} [live $m malloc]]
 	let_go $m
 }
@@ -55,7 +53,7 @@ proc under_mdbg {} {
 # Its library stays in the server, so that this comes last.
 proc under_heaptrack {} {
 	set heaptrack [start_heaptrack $::redis]
-	if {[catch {measure heaptrack}]} {
+	if {[catch {measure_loads heaptrack}]} {
 		note "(under heaptrack -p the server has crashed)"
 	}
 	end_by_force $::redis
@@ -66,9 +64,9 @@ proc bench_redis {} {
 	puts "\nredis-server, requests per second (medians of $::rounds alternated rounds); [machine]\n"
 	start_redis
 	set ::rates [dict create]
-	measure warm
+	measure_loads warm
 	for {set i 0} {$i < $::rounds} {incr i} {
-		measure alone
+		measure_loads alone
 		under_mdbg
 	}
 	puts "([string trim $::said {{}}])"

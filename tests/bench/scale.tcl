@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # How cost grows with live blocks, depth of the stack, threads and modules. Prints tables, and writes plots to PLOTS.
 
-source [file join $bench_here plot.tcl]
-
 set interval 300
 
 # The median of three intervals; `measure` is churn_ns or churn_cpu_ns.
@@ -28,10 +26,6 @@ proc beside {measure mdbg args} {
 proc end_both {m t} {
 	let_go $m
 	finish $t
-}
-
-proc seconds {m command} {
-	return [expr {[live_value $m "lindex \[time {$command}] 0" 300] / 1e6}]
 }
 
 proc row {args} {

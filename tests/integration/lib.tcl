@@ -593,18 +593,20 @@ proc dump {m} {
 # --- running ------------------------------------------------------------------------------------------------------
 
 # All files share one space of names: a procedure that another file has, too, would quietly take its place.
-proc load_cases {} {
+proc load_file {file} {
 	set known [info procs ::*]
-	foreach file [concat [lsort [glob $::here/cases/*.tcl]] [lsort [glob $::here/../torture/*.tcl]]] {
-		set chan [open $file]
-		foreach {line name} [regexp -all -inline -line {^proc (\S+)} [read $chan]] {
-			if {"::$name" in $known} {
-				error "$file: there is a procedure $name already"
-			}
-			lappend known ::$name
+	foreach {line name} [regexp -all -inline -line {^proc (\S+)} [slurp $file]] {
+		if {"::$name" in $known} {
+			error "$file: there is a procedure $name already"
 		}
-		close $chan
-		uplevel #0 [list source $file]
+		lappend known ::$name
+	}
+	uplevel #0 [list source $file]
+}
+
+proc load_cases {} {
+	foreach file [concat [lsort [glob $::here/cases/*.tcl]] [lsort [glob $::here/../torture/*.tcl]]] {
+		load_file $file
 	}
 }
 

@@ -21,6 +21,8 @@
 #include <unistd.h>
 
 #define UNUSED		__attribute__((unused))
+/* A bench that links code of mdbg has base/compiler.h's, which lets gcc copy the function. */
+#undef NOINLINE
 #ifdef __clang__
 #define NOINLINE	__attribute__((noinline))
 #else
