@@ -106,7 +106,7 @@ proc full_log_ask {m command} {
 }
 
 proc full_log {what commands pattern} {
-	set log [expr {$::trials > 10 ? 1024 : 256}]
+	set log [expr {$::trials > 10 ? 1024 : 96}]
 	set t [start scribbler]
 	if {$what eq "mapped"} {
 		order $t reserve

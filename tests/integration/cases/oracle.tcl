@@ -129,7 +129,7 @@ case oracle-redis 200 {
 	until {![catch {redis_cli PING} answer] && $answer eq "PONG"} 60
 	check_look
 	foreach round {1 2 3} {
-		oracle_requests [expr {$::trials < 10 ? 4000 : 20000}]
+		oracle_requests [expr {$::trials < 10 ? 1000 * $::trials : 20000}]
 		check_look
 	}
 	redis_cli FLUSHALL ASYNC
