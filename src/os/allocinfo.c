@@ -3,6 +3,7 @@
 
 #include "os/allocinfo.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -48,5 +49,7 @@ struct err *allocinfo_read(struct allocinfo *ret)
 	AUTO_FCLOSE FILE *file = fopen(PATH, "re");
 
 	*ret = (struct allocinfo){ VEC_INIT };
+	if (!file && errno == ENOENT)
+		return err_create(ERR_NOTFOUND, PATH ": this kernel does not count by line");
 	return file ? allocinfo_parse(file, ret) : err_sys(PATH);
 }

@@ -64,6 +64,16 @@ static void test_nothing(void)
 	vec_free(&info.vec);
 }
 
+/* Most kernels do not count. That has a code of its own, since nothing is said of it then. */
+static void test_of_this_kernel(void)
+{
+	struct allocinfo info;
+	struct err *err = allocinfo_read(&info);
+
+	CU_ASSERT(!err || err->code == ERR_NOTFOUND || err->code == ERR_PERM);
+	vec_free(&info.vec);
+}
+
 void suite_allocinfo(void)
 {
 	CU_pSuite suite = CU_add_suite("allocinfo", NULL, NULL);
@@ -71,4 +81,5 @@ void suite_allocinfo(void)
 	CU_add_test(suite, "lines", test_lines);
 	CU_add_test(suite, "a long line", test_long);
 	CU_add_test(suite, "nothing", test_nothing);
+	CU_add_test(suite, "of this kernel", test_of_this_kernel);
 }
