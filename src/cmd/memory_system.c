@@ -118,9 +118,9 @@ const struct cmd cmd_memory_system = {
 			  "Control groups: the process's own and all above it, of version 1 or 2.\n"
 			  "LEFT is what may still be taken: files that were not used lately\n"
 			  "(inactive_file) count as free, since the kernel drops them first. AT LIMIT\n"
-			  "counts how often the limit was met. SWAP is memory and swap together in\n"
-			  "version 1. When the nearest limit is reached is said only if there is a\n"
-			  "rate.\n"
+			  "counts how often the limit was met, or memory.high of version 2. SWAP is\n"
+			  "memory and swap together in version 1. When the nearest limit is reached\n"
+			  "is said only if there is a rate.\n"
 			  "Error: {MDBG USAGE}.\n",
 	.run		= run,
 	.max_args	= 2,

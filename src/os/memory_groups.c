@@ -78,7 +78,11 @@ static const struct kernel_key stat_v2[] = {
 };
 
 static const struct kernel_key events_v1[] = { KEY(oom_kills, "oom_kill") };
-static const struct kernel_key events_v2[] = { KEY(at_limit, "max"), KEY(oom_kills, "oom_kill") };
+static const struct kernel_key events_v2[] = {
+	KEY(at_limit, "max"),
+	KEY(at_limit, "high"),
+	KEY(oom_kills, "oom_kill"),
+};
 
 static uint64_t limit_v1(uint64_t limit)
 {

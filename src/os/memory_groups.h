@@ -26,7 +26,7 @@ struct memory_group {
 	uint64_t anonymous, file, shared, kernel, sockets, slab, page_tables, kernel_stacks;
 	uint64_t inactive_file;	/* the part of file that was not used lately, and goes first */
 	/* Events since the group was made. */
-	uint64_t at_limit;	/* times that the limit was met */
+	uint64_t at_limit;	/* times that the limit, or high, was met */
 	uint64_t oom_kills;
 };
 

@@ -152,7 +152,7 @@ static void test_version_2(void)
 	CU_ASSERT_EQUAL(group->swap_use, KERNEL_UNKNOWN);
 	CU_ASSERT_EQUAL(group->sockets, 30);
 	CU_ASSERT_EQUAL(group->kernel, 900);
-	CU_ASSERT_EQUAL(group->at_limit, 4);
+	CU_ASSERT_EQUAL(group->at_limit, 4 + 9);
 	CU_ASSERT_EQUAL(group->oom_kills, 1);
 	CU_ASSERT_EQUAL(groups.vec.at[1].limit, KERNEL_NO_LIMIT);
 	CU_ASSERT_PTR_EQUAL(memory_groups_nearest(&groups), group);
