@@ -138,13 +138,25 @@ static struct err *add(const struct kernel_held *held, void *ctx)
 
 COMPARE_BY(by_bytes, struct kernel_sum, sum, -sum->bytes)
 
+/* A filter by names that are hidden would keep nothing, and that would look like an answer. */
+static struct err *check_names(const struct kernel_names *names, const struct filter *filter)
+{
+	vec_each(cond, &filter->conds)
+		if (cond->glob && !names->known)
+			return err_hint(err_create(names->why.code, "%s", names->why.msg), "%s",
+					names->why.hint);
+	return NULL;
+}
+
 struct err *kernel_add_up(struct kernel_growth *growth, const struct kernel_names *names,
 			  const struct filter *filter, struct kernel_sums *ret)
 {
 	struct adding adding = { filter, ret, MAP_INIT };
-	struct err *err = kernel_growth_each(growth, add, &adding);
+	struct err *err = check_names(names, filter);
 	size_t nr = 0;
 
+	if (!err)
+		err = kernel_growth_each(growth, add, &adding);
 	map_free(&adding.at, NULL);
 	if (err)
 		return err;

@@ -41,7 +41,7 @@ const uint64_t *kernel_stack(struct kernel_growth *growth, const struct kernel_n
 
 /*
  * Add up what a filter keeps: address, size, age, function and module. The caller frees vec, also
- * after an error.
+ * after an error: ERR_PERM if a filter has names, and the kernel hides them.
  */
 struct err *kernel_add_up(struct kernel_growth *growth, const struct kernel_names *names,
 			  const struct filter *filter, struct kernel_sums *ret) MUST_CHECK;

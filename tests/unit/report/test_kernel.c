@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Lines of /proc/allocinfo as text. */
+/* Lines of /proc/allocinfo as text; a filter where the kernel's names are hidden. */
 
 #include "report/kernel.h"
 
@@ -28,9 +28,30 @@ static void test_lines(void)
 	vec_free(&info.vec);
 }
 
+/* It is refused before anything is added up, so that it takes no kernel that records. */
+static void test_hidden_names(void)
+{
+	const char *words[] = { "function", "==", "x" };
+	struct kernel_names names = { .known = false };
+	struct kernel_sums sums = { .estimated = 0 };
+	struct filter filter;
+	struct err *err;
+
+	err_copy(&names.why, err_hint(err_create(ERR_PERM, "hidden"), "a setting"));
+	CU_ASSERT_PTR_NULL_FATAL(filter_parse(3, words, 1u << FILTER_FUNCTION, &filter, NULL,
+					      NULL));
+	err = kernel_add_up(NULL, &names, &filter, &sums);
+	CU_ASSERT_FATAL(err && err->code == ERR_PERM);
+	CU_ASSERT_STRING_EQUAL(err->msg, "hidden");
+	CU_ASSERT_STRING_EQUAL(err->hint, "a setting");
+	vec_free(&sums.vec);
+	filter_free(&filter);
+}
+
 void suite_kernel(void)
 {
 	CU_pSuite suite = CU_add_suite("kernel", NULL, NULL);
 
 	CU_add_test(suite, "lines of allocinfo", test_lines);
+	CU_add_test(suite, "hidden names", test_hidden_names);
 }
