@@ -22,17 +22,19 @@ set trials $::env(TRIALS)
 set engines [expr {[info exists ::env(ENGINES)] ? $::env(ENGINES) : "both"}]
 set engine auto
 set rest [expr {$trials < 10 ? "-r" : ""}]
+# How many times longer all limits of time are, where the processor is emulated (tests/vm).
+set slower [expr {[info exists ::env(SLOWER)] ? $::env(SLOWER) : 1}]
 set here [file dirname [file normalize [info script]]]
 set completion $here/../../scripts/completion
 set cases [dict create]
 
 proc case {name seconds body} {
-	dict set ::cases $name [dict create seconds [expr {2 * $seconds}] body $body repeated 0]
+	dict set ::cases $name [dict create seconds [expr {2 * $seconds * $::slower}] body $body repeated 0]
 }
 
 proc repeated {name seconds body} {
 	set scale [expr {max(1.0, $::trials / 10.0)}]
-	dict set ::cases $name [dict create seconds [expr {int(2 * $seconds * $scale)}] body $body repeated 1]
+	dict set ::cases $name [dict create seconds [expr {int(2 * $seconds * $scale * $::slower)}] body $body repeated 1]
 }
 
 proc by_both {kind name seconds body} {
@@ -114,7 +116,7 @@ proc note {text} {
 # The next line of a channel; an error if it ends or if none comes in time.
 proc hear {chan {limit 30}} {
 	chan configure $chan -blocking 0
-	set until [expr {[clock milliseconds] + $limit * 1000}]
+	set until [expr {[clock milliseconds] + $limit * 1000 * $::slower}]
 	while {[gets $chan line] < 0} {
 		if {[eof $chan]} {
 			fail "end of output where an answer was due"
@@ -149,7 +151,7 @@ proc is_alive {pid} {
 
 # Wait, with a limit, until a condition of the caller's holds.
 proc until {condition {limit 20}} {
-	set end [expr {[clock milliseconds] + $limit * 1000}]
+	set end [expr {[clock milliseconds] + $limit * 1000 * $::slower}]
 	while {![uplevel 1 [list expr $condition]]} {
 		if {[clock milliseconds] > $end} {
 			fail "not so within $limit s: $condition"
@@ -313,7 +315,7 @@ proc mdbg {args} {
 		set args [lrange $args 2 end]
 	}
 	set ::status 0
-	set command [list timeout -s KILL $limit {*}[mdbg_command {*}$args]]
+	set command [list timeout -s KILL [expr {$limit * $::slower}] {*}[mdbg_command {*}$args]]
 	if {[catch {exec {*}$command < $in > $::tmp/out 2> $::tmp/err} message options]} {
 		set code [dict get $options -errorcode]
 		set ::status [expr {[lindex $code 0] in {CHILDSTATUS CHILDKILLED} ? [lindex $code 2] : "unknown"}]
@@ -605,7 +607,8 @@ proc load_file {file} {
 }
 
 proc load_cases {} {
-	foreach file [concat [lsort [glob $::here/cases/*.tcl]] [lsort [glob $::here/../torture/*.tcl]]] {
+	set more [expr {[info exists ::env(MORE_CASES)] ? [list $::env(MORE_CASES)] : {}}]
+	foreach file [concat [lsort [glob $::here/cases/*.tcl]] [lsort [glob $::here/../torture/*.tcl]] $more] {
 		load_file $file
 	}
 }
