@@ -106,8 +106,10 @@ static void read_code(struct choice *choice)
 	if (!elf_file_function_extent(probe->module->elf, vaddr, &size) && size && size < len)
 		len = (uint32_t)size;
 	err = elf_file_read(probe->module->elf, vaddr, probe->expect, len);
-	if (!err)
+	if (!err) {
 		err = memory_read(&probes->target->mem.memory, probe->address, now, len);
+		probe->unread = err != NULL;
+	}
 	if (err) {
 		probe_refuse(probe, err->msg, "");
 		return;

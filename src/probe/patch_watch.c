@@ -114,6 +114,17 @@ static bool look_at(struct look *look)
 	return true;
 }
 
+/* The code of a probe could not be read. If it can be now, its module has gone and come back. */
+static void look_at_unread(struct look *look, struct probe *probe)
+{
+	uint8_t first;
+
+	if (memory_read(&look->probes->target->mem.memory, probe->address, &first, sizeof(first)))
+		return;
+	probe->unread = false;
+	look->changed = probe->module->replaced = true;
+}
+
 /* Begin where the last look has ended, and go to the last probe at most. */
 static bool look_at_some(struct look *look, unsigned most)
 {
@@ -122,7 +133,11 @@ static bool look_at_some(struct look *look, unsigned most)
 	for (; probes->look_next < probes->all.nr && most; probes->look_next++) {
 		struct probe *probe = probes->all.at[probes->look_next];
 
-		if (probe->state != PROBE_ACTIVE || probe->module->died != UINT32_MAX)
+		if (probe->module->died != UINT32_MAX)
+			continue;
+		if (probe->unread)
+			look_at_unread(look, probe);
+		if (probe->state != PROBE_ACTIVE)
 			continue;
 		look->probe[look->nr] = probe;
 		look->piece[look->nr] = (struct procmem_piece){

@@ -36,6 +36,11 @@
  * cannot stop the process while a debugger traces it. (Nothing can keep the process from calling
  * the function before that.)
  *
+ * A module may go between the reading of the map and the planning of its probes: then their code
+ * cannot be read, and they are REFUSED. If it has come back before the map is read again, nothing
+ * shows that. So the code of such probes is looked at as well (`unread`), and as soon as it can be
+ * read, the module is marked `replaced`.
+ *
  * Modules are read at several points, not only to find new probes: between planning and arming a
  * module may go and come back. Then its old probes are not put in, but those of the new module.
  *

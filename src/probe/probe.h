@@ -115,6 +115,7 @@ struct probe {
 	/* ACTIVE, but overwritten by others: see patch_watch.h */
 	bool overwritten;
 	bool told;			/* the user was warned of it */
+	bool unread;			/* REFUSED: its code could not be read (patch_watch.h) */
 	uint64_t slot;			/* in an area; 0: none */
 	bool filled;			/* with code for its place */
 	uint64_t prologue;		/* address of the displaced prologue */

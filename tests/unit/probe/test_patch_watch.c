@@ -124,6 +124,27 @@ static void test_unmapped(void)
 	end();
 }
 
+/* The module had gone when its probes were planned, and is there again when they are looked at. */
+static void test_unread(void)
+{
+	struct probe *probe;
+
+	start_with(3);
+	probe = probes->all.at[1];
+	probe->state = PROBE_REFUSED;
+	probe->unread = true;
+	probe->address = (uintptr_t)text + 8 * PAGE;
+	munmap(text + 8 * PAGE, PAGE);
+	CU_ASSERT_FALSE(patch_watch_look(probes, PATCH_WATCH_ALL));
+	CU_ASSERT_TRUE(probe->unread && !probe->module->replaced);
+	CU_ASSERT_PTR_EQUAL_FATAL(mmap(text + 8 * PAGE, PAGE, PROT_READ | PROT_WRITE,
+				       MAP_PRIVATE | MAP_FIXED, fd, 8 * PAGE), text + 8 * PAGE);
+	CU_ASSERT_TRUE(patch_watch_look(probes, PATCH_WATCH_ALL));
+	CU_ASSERT_TRUE(!probe->unread && probe->module->replaced);
+	CU_ASSERT_EQUAL(warned, 0);
+	end();
+}
+
 /* Of a dead module only what still has its patch is kept, in the journal as well. */
 static void test_forget(void)
 {
@@ -284,6 +305,7 @@ void suite_patch_watch(void)
 
 	CU_add_test(suite, "mapped again", test_mapped_again);
 	CU_add_test(suite, "unmapped", test_unmapped);
+	CU_add_test(suite, "not read", test_unread);
 	CU_add_test(suite, "forgotten", test_forget);
 	CU_add_test(suite, "overwritten", test_overwritten);
 	CU_add_test(suite, "broken", test_broken);
