@@ -153,7 +153,7 @@ static void decide(struct finding *finding)
 			find_nothrow(probe);
 		if (probe->state != PROBE_PLANNED)
 			continue;
-		if (probe->fn == probes->plain_free)
+		if (probe_of_allocator(probe))
 			probe_find_tails(probes->target->arch, probe);
 		probe_slot_inherit(probes, probe);
 	}

@@ -128,7 +128,7 @@ struct probe {
 	uint64_t thunk_at;		/* the thunk's address; 0: none */
 	struct displaced displaced;
 	struct thunk thunk;
-	/* of `free`: it, and where it goes on (tail_call.c) */
+	/* of an allocator's function: it, and where it goes on (tail_call.c) */
 	struct probe_code tail[PROBE_TAILS];
 	uint32_t nr_tails;
 	bool gone;			/* REFUSED: the user has deleted it */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Finds the code to which `free` jumps. A free is recorded first and then jumped to, so no frame of
- * ours shows that a thread is in it. If it ends by a jump to another part (glibc 2.42:
- * _int_free_chunk, munmap_chunk ...; a cold part), it has no frame of its own either. So these
- * parts are searched in its code, and in their own code, as the file has it: a direct jump that
- * leaves a function leads to such a part, whose extent the unwind tables have. A function with a
- * public name (munmap) does not count: a thread in it may have come from elsewhere.
+ * Finds the code to which a function of an allocator jumps. If a function ends by a jump to another
+ * part (memalign: _mid_memalign; free of glibc 2.42: _int_free_chunk, munmap_chunk ...; a cold
+ * part), it has no frame of its own while that runs. Nor has a thunk of ours, if the thread came in
+ * before the attach, or if the function is a free, which is recorded first and then jumped to. So
+ * nothing would show that the thread is in the allocator. Therefore these parts are searched in its
+ * code, and in their own code, as the file has it: a direct jump that leaves a function leads to
+ * such a part, whose extent the unwind tables have. A function with a public name (munmap) does not
+ * count: a thread in it may have come from elsewhere.
  */
 
 #include "probe/probe.h"

@@ -94,6 +94,7 @@ static void test_auto(void)
 {
 	plan(PROBE_AUTO);
 	check(mi_malloc, PROBE_PLANNED, PROBE_JUMP, NULL);
+	CU_ASSERT_EQUAL(find(mi_malloc)->nr_tails, 1);	/* itself; where it goes on was looked for */
 	check(mi_free_aligned, PROBE_PLANNED, PROBE_JUMP,
 	      "on its first instruction, where no other tool may put a probe: 'jmp ");
 	check(mi_zalloc, PROBE_PLANNED, PROBE_BREAKPOINT, "no jump: a branch in the function");
