@@ -120,6 +120,8 @@ int main(int argc, char **argv)
 		if (pthread_create(&thread, NULL, here ? wait_beside : work, NULL))
 			return 1;
 		crew_set(false);
+	} else {
+		drop(fill(malloc(40), 40), 40);		/* there is a heap before the first step */
 	}
 	say_ready();
 	while ((line = hear()) && strcmp(line, "quit") != 0) {
