@@ -120,8 +120,18 @@ case growth-not-permitted 30 {
 	check {$status && [regexp {^mdbg: .*growth start: the kernel's allocations: .*(BPF takes root|BTF)} $message]} {not refused: $message}
 }
 
+# The kernel's memory is one for all cases: those that fill it by a known load wait here for one another. The lock is held
+# until the case ends, however it does.
+proc have_kernel_alone {} {
+	set lock [open |[list flock [file join $::env(BUILD) test-logs kernel.lock] cat] r+]
+	fconfigure $lock -buffering line
+	puts $lock mine
+	gets $lock
+}
+
 # A load of a known size: so many sockets with a message each.
 case kernel-sockets 60 {
+	have_kernel_alone
 	set t [start faulter]
 	set m [live_start]
 	live $m {set kernel-sampling off}
@@ -155,6 +165,7 @@ case kernel-sockets 60 {
 
 # The marks of a process are moments for the kernel's memory, too.
 case kernel-since 60 {
+	have_kernel_alone
 	set t [start faulter]
 	set m [live_start -p [pid_of $t]]
 	live $m {set kernel-sampling off}
