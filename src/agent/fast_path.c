@@ -89,7 +89,8 @@ static ALWAYS_INLINE void record(const struct agent_frame *frame, const struct a
 static ALWAYS_INLINE bool find_spot(const struct agent_state *state, uint64_t block,
 				    struct directory_spot *ret)
 {
-	if (UNLIKELY(!directory_spot(log_of(state), block, ret)))
+	/* In a program with a very low heap the directory has a place for address 0, too. */
+	if (UNLIKELY(!block) || UNLIKELY(!directory_spot(log_of(state), block, ret)))
 		return false;
 	__builtin_prefetch(&ret->line->who[ret->at], 1);
 	return true;

@@ -500,6 +500,21 @@ static void test_again(void)
 	set_generation(1);
 }
 
+/* A heap so low that the directory has a place for address 0, too: NULL is still no block. */
+static void test_low_heap(void)
+{
+	const uint64_t low = 0x20000;
+
+	world_reset();
+	bound_stack();
+	for (unsigned i = 0; i < 100; i++)
+		world_new(4, MALLOC, 16, low + i * 32);
+	world_new(4, MALLOC, 16, 0);
+	world_free(4, FREE, 0);
+	CU_ASSERT_EQUAL(world_thread()->cache.misses, 1);
+	EXPECT(.allocs = 100, .alloc_bytes = 1600, .failed = 1, .null_frees = 1);
+}
+
 static void defer_stacks(void)
 {
 	world.log.deferred->used = 0;
@@ -874,6 +889,7 @@ static const struct record_test {
 	{ "end of the page", test_page_end },
 	{ "areas", test_areas },
 	{ "again and again", test_again },
+	{ "a low heap", test_low_heap },
 	{ "stack use", test_stack_use },
 	{ "deferred", test_deferred },
 	{ "deferred, told apart", test_deferred_apart },
