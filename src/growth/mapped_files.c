@@ -58,18 +58,9 @@ static void list_add(struct mapped_file_list *list, const struct mapped_file *fi
 
 static struct mapped_file *list_find(const struct mapped_file_list *list, uint64_t number)
 {
-	size_t low = 0, high = list->vec.nr;
+	size_t at = LOWER_BOUND(i, (size_t)0, list->vec.nr, list->vec.at[i].number < number);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (list->vec.at[middle].number < number)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < list->vec.nr && list->vec.at[low].number == number ?
-	       &list->vec.at[low] : NULL;
+	return at < list->vec.nr && list->vec.at[at].number == number ? &list->vec.at[at] : NULL;
 }
 
 const char *mapped_file_name(const struct mapped_file_list *list, uint64_t number)
