@@ -9,7 +9,8 @@ static void thread_register(const struct agent_state *state, struct agent_thread
 	uint32_t number = log_thread(log_of(state), tp, lwp);
 
 	thread->ledger.log_thread = number;
-	thread->ledger.slow = thread_shared(log_of(state), number) || !directory_takes_thread(number);
+	thread->ledger.slow = thread_shared(log_of(state), number) ||
+			      !directory_takes_thread(number);
 	thread->ledger.word = slot_stack(LOG_STACK_NONE, number, LOG_HEAP_UNKNOWN);
 }
 

@@ -50,7 +50,7 @@ struct growth_source {
 	 */
 	struct err *(*sites)(struct call *call, struct growth_ask *ask, struct sites *ret);
 	const char *unit;
-	/* Print the events of these kinds, oldest first, with tracebacks or without; NULL: no log. */
+	/* Print the events of these kinds, oldest first, perhaps with stacks; NULL: no log. */
 	struct err *(*log)(struct call *call, unsigned kinds, bool stacks);
 };
 

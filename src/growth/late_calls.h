@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Threads that may still be in a call of mmap (or another one of growth) which they entered before a
- * moment. What such a call has done is in /proc/PID/maps already, and its event is not in the ring:
- * on a busy machine a thread is held at any place for as long as others have the processor.
+ * Threads that may still be in a call of mmap (or another one of growth) which they entered before
+ * a moment. What such a call has done is in /proc/PID/maps already, and its event is not in the
+ * ring: on a busy machine a thread is held at any place for as long as others have the processor.
  *
  * A thread is not late any more when, after that moment,
  *
@@ -30,13 +30,13 @@ struct late_thread {
 
 struct late_calls {
 	VEC(struct late_thread) threads;
-	bool unknown;		/* the threads could not be listed: nothing is known until the next moment */
+	bool unknown;		/* the threads could not be listed */
 };
 
 #define LATE_CALLS_INIT	{ VEC_INIT, false }
 
 /* The moment is now; tid is any thread of the process. */
 void late_calls_begin(struct late_calls *late, pid_t tid);
-/* Look at those that are left. Is none? Then all that was called before the moment has its event. */
+/* Is no thread left? Then all calls that were entered before the moment have their events. */
 bool late_calls_are_over(struct late_calls *late);
 void late_calls_free(struct late_calls *late);

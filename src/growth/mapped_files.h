@@ -2,8 +2,9 @@
 /*
  * The names of the files that calls of mmap have mapped.
  *
- * An event has the descriptor and no name, and the descriptor may be another file's by the time that
- * anybody looks. So the name is that of the mapping itself in /proc/PID/maps, while it is there:
+ * An event has the descriptor and no name, and the descriptor may be another file's by the time
+ * that anybody looks. So the name is that of the mapping itself in /proc/PID/maps, while it is
+ * there:
  *
  *	asked	an event was replayed, and nobody has looked at the mappings since
  *	found	a piece of the call was still held after the replay, and a file is mapped at its
@@ -12,9 +13,9 @@
  *
  * The mappings are read while the process runs. A program that maps one file after another gets the
  * same address again and again, so that a mapping may be that of a later call, whose event was not
- * read yet. Therefore a name counts only when all calls that were entered before the look have their
- * events (late_calls.h), and these were replayed as well. A call whose mapping was gone at the first
- * look has no name.
+ * read yet. Therefore a name counts only when all calls that were entered before the look have
+ * their events (late_calls.h), and these were replayed as well. A call whose mapping was gone at
+ * the first look has no name.
  */
 #pragma once
 

@@ -355,7 +355,7 @@ static ALWAYS_INLINE bool directory_is_vacant(const struct directory_spot *spot,
 	       LIKELY(!(__atomic_load_n(&spot->line->who[spot->at], __ATOMIC_RELAXED) & WHO_LIVE));
 }
 
-/* Insert a record. False: the long way must do it. The caller keeps the accounts, here and below. */
+/* Insert a record. False: the long way must. The caller keeps the accounts, here and below. */
 static ALWAYS_INLINE bool directory_insert(const struct log *log, const struct directory_spot *spot,
 					   uint64_t address, struct slot_words words)
 {

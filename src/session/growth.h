@@ -14,9 +14,9 @@
  * An answer is made in a stop: the ring is read, then /proc/PID/maps, and what is not mapped any
  * more is dropped. So what is held, and what is not seen, are together what is mapped, to the byte.
  *
- * A program without a C library and without a loader (pure Go) has no function that could be watched,
- * and no allocator for which there would be probes and a log: it is attached to with --no-arm. All of
- * its memory is not seen then, and the answer says how much that is.
+ * A program without a C library and without a loader (pure Go) has no function that could be
+ * watched, and no allocator for which there would be probes and a log: it is attached to with
+ * --no-arm. All of its memory is not seen then, and the answer says how much that is.
  *
  * Page faults and the kernel's memory have files of their own; cmd/growth.h has the table of all.
  */
