@@ -172,6 +172,8 @@ void record_leave(struct agent_frame *frame, const struct agent_probe *probe)
 
 	if (!probe_enabled(probe))
 		return;
+	if (!probe->ledger.entered)
+		frame->words = (struct ledger_words){ 0, 0 };
 	thread = agent_thread_hold(state);
 	if (UNLIKELY(!thread) || UNLIKELY(probe->role | probe->ledger.throwing) ||
 	    UNLIKELY(thread->ledger.nr_ops) || UNLIKELY(!block)) {

@@ -82,9 +82,10 @@
 #define AGENT_THREAD_WAYS	16	/* places in which a thread may be, in a row */
 
 /*
- * The frame that a thunk puts on the stack, lowest address first. It has all registers that C may
- * change, the three arguments as they were at entry, and two words that the agent keeps between
- * entry and return.
+ * The frame that a thunk puts on the stack, lowest address first. It has room for all registers
+ * that C may change, the three arguments as they were at entry, and two words that the agent keeps
+ * between entry and return. Only bp, bx, ax, and the arguments that the function has are certainly
+ * set, and `words` if its calls come to agent_enter.
  */
 struct agent_frame {
 	uint64_t bp, bx, r11, r10, r9, r8, di, si, dx, cx, ax, pad;

@@ -84,7 +84,8 @@ struct stub {
 /*
  * The thunk of a function whose entry is patched with a jump (agent/state.h says what it is for).
  * It preserves every register except those that the function itself changes: compilers let callers
- * in the same file rely on registers that a callee does not touch. A function that takes arguments
+ * in the same file rely on registers that a callee does not touch. So it need not save what is in
+ * `changed` (changed_registers), but for the first three arguments. A function that takes arguments
  * on the stack can have neither thunk nor stub, because its arguments would be one frame further
  * away. A THUNK_FREE may have them.
  *
@@ -119,6 +120,13 @@ struct thunk_spec {
 	uint8_t nr_args;		/* 1 or 2 */
 	/* THUNK_ENTER without a nothrow form only: the frame has six arguments, not three. */
 	bool wide;
+	/*
+	 * THUNK_NEW: so many of the first three arguments are laid in the frame, and the agent's
+	 * two words are not set.
+	 */
+	uint8_t args;
+	/* Registers that the function changes, of those that C may change; 0: they are not known. */
+	uint32_t changed;
 };
 
 struct thunk {
@@ -255,6 +263,15 @@ struct arch {
 	 * jump, or bytes do not decode.
 	 */
 	uint64_t (*jump_out)(const uint8_t *code, size_t len, uint64_t start, size_t *at);
+	/* The same for direct calls. */
+	uint64_t (*call_out)(const uint8_t *code, size_t len, uint64_t start, size_t *at);
+	/*
+	 * Add to *changed the registers that instructions of this code change, of those that C may
+	 * change (a set for thunk_spec.changed), and to *popped those that a pop gives a value,
+	 * since that may be their old one. False: bytes do not decode.
+	 */
+	bool (*changed_registers)(const uint8_t *code, size_t len, uint32_t *changed,
+				  uint32_t *popped);
 	struct err *(*stub)(const struct stub_spec *spec, struct stub *ret);
 	/* ERR_UNSUPPORTED: a number is out of the bounds given in struct thunk_spec. */
 	struct err *(*thunk)(const struct thunk_spec *spec, struct thunk *ret);

@@ -47,6 +47,16 @@ size_t alloc_function_rank(const struct alloc_function *fn)
 	return rank;
 }
 
+unsigned alloc_function_arguments(const struct alloc_function *fn)
+{
+	int8_t last[] = { fn->size, fn->count, fn->ptr, (int8_t)(fn->nr_args - 1) };
+	int most = ALLOC_NO_ARG;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(last); i++)
+		most = MAX(most, last[i]);
+	return (unsigned)(most + 1);
+}
+
 static bool begins(const char *name, const char *with)
 {
 	return !strncmp(name, with, strlen(with));

@@ -124,6 +124,8 @@ const struct allocator *allocator_to_walk(const struct modules *modules, struct 
 const struct alloc_function *alloc_function_find(const char *symbol);
 /* Its place in the table; the entry with the smaller one is preferred. */
 size_t alloc_function_rank(const struct alloc_function *fn);
+/* How many arguments, from the first on, are read or passed on. */
+unsigned alloc_function_arguments(const struct alloc_function *fn);
 /* Is this module (by the last component of its path) a C++ library, whose operators call malloc? */
 bool alloc_module_is_cxx_library(const char *name);
 /* A module whose allocator is not the program's (the dynamic loader's own). */

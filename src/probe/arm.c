@@ -141,6 +141,8 @@ static struct err *build_thunk(struct probes *probes, struct probe *probe, uint8
 		.nothrow_call = probe->nothrow,
 		.nothrow = probe->slot,
 		.nr_args = probe->fn->nr_args,
+		.args = (uint8_t)alloc_function_arguments(probe->fn),
+		.changed = probe->changed,
 	};
 	struct err *err;
 

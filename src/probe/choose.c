@@ -68,17 +68,6 @@ static size_t stays_len(const struct choice *choice)
 	return is_behind(choice->way) ? choice->first.len : 0;
 }
 
-/* How many arguments, from the first on, are read or passed on. */
-static unsigned arguments_used(const struct alloc_function *fn)
-{
-	int8_t last[] = { fn->size, fn->count, fn->ptr, (int8_t)(fn->nr_args - 1) };
-	int most = ALLOC_NO_ARG;
-
-	for (unsigned i = 0; i < ARRAY_SIZE(last); i++)
-		most = MAX(most, last[i]);
-	return (unsigned)(most + 1);
-}
-
 /* The agent gets only the first arguments. */
 static bool arguments_fit(const struct alloc_function *fn)
 {
@@ -312,7 +301,7 @@ static void begin(struct choice *choice)
 {
 	const struct arch *arch = choice->probes->target->arch;
 	struct probe *probe = choice->probe;
-	unsigned args = probe->fn ? arguments_used(probe->fn) : 0;
+	unsigned args = probe->fn ? alloc_function_arguments(probe->fn) : 0;
 
 	probe->engine = PROBE_BREAKPOINT;
 	read_code(choice);

@@ -153,8 +153,10 @@ static void decide(struct finding *finding)
 			find_nothrow(probe);
 		if (probe->state != PROBE_PLANNED)
 			continue;
-		if (probe_of_allocator(probe))
+		if (probe_of_allocator(probe)) {
 			probe_find_tails(probes->target->arch, probe);
+			probe_find_changed(probes->target->arch, probe);
+		}
 		probe_slot_inherit(probes, probe);
 	}
 }

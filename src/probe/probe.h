@@ -50,6 +50,7 @@
  *
  *	plan.c		which functions		choose.c	at which place, which engine
  *	tail_call.c		who may be in `free` without a trace of it
+ *	changed_registers.c	what a thunk need not save
  *	arm.c		putting in		disarm.c	taking out
  *	agent_state.c		the agent's state: log, module map, probes as the agent sees them
  *	evacuate.c		nobody may stand where a jump goes
@@ -131,6 +132,7 @@ struct probe {
 	/* of an allocator's function: it, and where it goes on (tail_call.c) */
 	struct probe_code tail[PROBE_TAILS];
 	uint32_t nr_tails;
+	uint32_t changed;		/* registers: thunk_spec.changed */
 	bool gone;			/* REFUSED: the user has deleted it */
 	bool paused;			/* REFUSED: of growth, and it may be planned again */
 	bool elsewhere;			/* REFUSED: its blocks are recorded in another function */
@@ -308,6 +310,8 @@ struct err *probes_clean_child(struct probes *probes, struct target *child) MUST
 
 /* Find its tail calls in the file. */
 void probe_find_tails(const struct arch *arch, struct probe *probe);
+/* After that: find the registers that it changes (changed_registers.c). */
+void probe_find_changed(const struct arch *arch, struct probe *probe);
 
 /* Make the traps of a filled probe known by their addresses. */
 struct err *probes_add_traps(struct probes *probes, struct probe *probe) MUST_CHECK;

@@ -68,9 +68,14 @@ void code_call_word(struct code *code, size_t disp, uint64_t target)
 	code_u64(code, target);
 }
 
-void code_add_sp(struct code *code, int8_t add)
+void code_add_sp(struct code *code, int add)
 {
-	code_op(code, 0x48, 0x8d, 0x64, 0x24, (uint8_t)add);	/* lea rsp, [rsp+add] */
+	if (add == (int8_t)add) {
+		code_op(code, 0x48, 0x8d, 0x64, 0x24, (uint8_t)add);	/* lea rsp, [rsp+add] */
+		return;
+	}
+	code_op(code, 0x48, 0x8d, 0xa4, 0x24);
+	code_u32(code, (uint32_t)add);
 }
 
 void code_push(struct code *code, uint64_t value)

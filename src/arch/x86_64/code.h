@@ -53,6 +53,6 @@ void code_jump(struct code *code, uint64_t target);
 size_t code_call(struct code *code, uint64_t target);
 void code_call_word(struct code *code, size_t disp, uint64_t target);
 /* Add to SP without a change to the flags. */
-void code_add_sp(struct code *code, int8_t add);
+void code_add_sp(struct code *code, int add);
 /* Push a 64-bit constant without a change to registers and flags. */
 void code_push(struct code *code, uint64_t value);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "arch/arch.h"
+#include "arch/x86_64/x86_64.h"
 
 struct decoded {
 	ZydisDecodedInstruction info;
@@ -286,6 +287,57 @@ bool x86_64_entry_insn(const uint8_t *code, size_t len, unsigned args, struct en
 		return false;
 	}
 	*ret = (struct entry_insn){ decoded.info.length, sp };
+	return true;
+}
+
+/* Registers that a function changes */
+
+/* The register's bit, if C may change it; else 0. */
+static uint32_t set_bit(ZydisRegister reg)
+{
+	static const ZydisRegister of[NR_SET] = {
+		[SET_RAX] = ZYDIS_REGISTER_RAX, [SET_RCX] = ZYDIS_REGISTER_RCX,
+		[SET_RDX] = ZYDIS_REGISTER_RDX, [SET_RSI] = ZYDIS_REGISTER_RSI,
+		[SET_RDI] = ZYDIS_REGISTER_RDI, [SET_R8] = ZYDIS_REGISTER_R8,
+		[SET_R9] = ZYDIS_REGISTER_R9, [SET_R10] = ZYDIS_REGISTER_R10,
+		[SET_R11] = ZYDIS_REGISTER_R11,
+	};
+
+	for (unsigned i = 0; i < NR_SET; i++)
+		if (of[i] == whole(reg))
+			return 1u << i;
+	return 0;
+}
+
+/* Does nothing, whatever its operands say: `xchg ax, ax` is padding. */
+static bool does_nothing(const struct decoded *decoded)
+{
+	return decoded->info.mnemonic == ZYDIS_MNEMONIC_NOP ||
+	       (decoded->info.mnemonic == ZYDIS_MNEMONIC_XCHG &&
+		decoded->operand[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+		decoded->operand[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+		decoded->operand[0].reg.value == decoded->operand[1].reg.value);
+}
+
+bool x86_64_changed_registers(const uint8_t *code, size_t len, uint32_t *changed,
+			      uint32_t *popped)
+{
+	struct decoded decoded;
+
+	for (size_t off = 0; off < len; off += decoded.info.length) {
+		if (!decode(code + off, len - off, &decoded))
+			return false;
+		for (unsigned i = 0; i < decoded.info.operand_count && !does_nothing(&decoded); i++) {
+			const ZydisDecodedOperand *operand = &decoded.operand[i];
+
+			if (operand->type != ZYDIS_OPERAND_TYPE_REGISTER ||
+			    !(operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+				continue;
+			*changed |= set_bit(operand->reg.value);
+			if (decoded.info.mnemonic == ZYDIS_MNEMONIC_POP)
+				*popped |= set_bit(operand->reg.value);
+		}
+	}
 	return true;
 }
 

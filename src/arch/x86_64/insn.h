@@ -43,4 +43,6 @@ bool insn_decode(const uint8_t *code, size_t len, uint64_t pc, struct insn *ret)
 
 /* Members of struct arch. */
 bool x86_64_entry_insn(const uint8_t *code, size_t len, unsigned args, struct entry_insn *ret);
+bool x86_64_changed_registers(const uint8_t *code, size_t len, uint32_t *changed,
+			      uint32_t *popped);
 size_t x86_64_insn_text(const uint8_t *code, size_t len, uint64_t at, char *text, size_t room);

@@ -70,7 +70,7 @@ struct err *x86_64_stub(const struct stub_spec *spec, struct stub *ret)
 		return err_create(ERR_UNSUPPORTED, "stub with retry for %u arguments: only 1 and 2",
 				  spec->nr_args);
 	if (spec->undo)
-		code_add_sp(&code, (int8_t)spec->undo);
+		code_add_sp(&code, spec->undo);
 	stub.entry = code.len;
 	if (spec->retry)
 		kept = put_keep(&code, spec);

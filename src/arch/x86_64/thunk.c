@@ -33,6 +33,13 @@
  *	frame	push a word of padding; save; push rbx; push rbp
  *	unframe, restore: the other way round; SP is then at the padding, or as before save
  *
+ * THUNK_NEW and THUNK_FREE lay the same words, but write only those that somebody needs: in
+ * THUNK_NEW the function's arguments, rax, rbx and rbp, in THUNK_FREE the arguments, and in both
+ * the registers that the function may leave as they are. No caller expects to find the others
+ * unchanged, which the function changes itself. They are zeroed: if the agent's values stayed in
+ * them, the function would wait for these values where an instruction writes a part of a register,
+ * or is said to read what it only writes. (jemalloc's malloc took 35 cycles more for that.)
+ *
  * This is the layout of the frame that the agent gets. SP is 8 modulo 16 at entry. It is as the ABI
  * demands for the call of the function, five words below, and for the calls of the agent, which are
  * twelve words further down, or in THUNK_FREE nine words below SP at entry. The agent's C uses only
@@ -54,6 +61,8 @@
 
 #include "arch/x86_64/x86_64.h"
 
+#include <string.h>
+
 #include "arch/x86_64/code.h"
 #include "arch/x86_64/insn.h"
 
@@ -61,7 +70,7 @@ enum {
 	WORD		= 8,
 	LAID		= (3 + 2) * WORD,
 	LAID_WIDE	= LAID + 4 * WORD,
-	SAVED		= 9 * WORD,
+	SAVED		= NR_SET * WORD,
 	FRAME		= WORD + SAVED + 2 * WORD,
 };
 
@@ -82,6 +91,20 @@ static size_t put_call(struct code *code, struct words *words, uint64_t target)
 	return code->len;
 }
 
+#define SET(reg)	(1u << SET_##reg)
+#define ARGUMENTS	(SET(RDI) | SET(RSI) | SET(RDX))
+
+/* How instructions name a register: the bits of its number, and the prefixes that have the rest. */
+static const struct {
+	uint8_t bits, mov, xor;
+} saved[NR_SET] = {
+	[SET_RAX] = { 0, 0x48, 0 }, [SET_RCX] = { 1, 0x48, 0 }, [SET_RDX] = { 2, 0x48, 0 },
+	[SET_RSI] = { 6, 0x48, 0 }, [SET_RDI] = { 7, 0x48, 0 }, [SET_R8] = { 0, 0x4c, 0x45 },
+	[SET_R9] = { 1, 0x4c, 0x45 }, [SET_R10] = { 2, 0x4c, 0x45 }, [SET_R11] = { 3, 0x4c, 0x45 },
+};
+
+static const uint8_t argument[] = { SET_RDI, SET_RSI, SET_RDX };
+
 static void put_save(struct code *code)
 {
 	code_op(code, 0x50, 0x51, 0x52, 0x56, 0x57);		/* push rax, rcx, rdx, rsi, rdi */
@@ -92,6 +115,48 @@ static void put_restore(struct code *code)
 {
 	code_op(code, 0x41, 0x5b, 0x41, 0x5a, 0x41, 0x59, 0x41, 0x58);	/* pop r11 to r8 */
 	code_op(code, 0x5f, 0x5e, 0x5a, 0x59, 0x58);		/* pop rdi, rsi, rdx, rcx, rax */
+}
+
+#define STORE	0x89		/* mov [rsp+at], reg */
+#define LOAD	0x8b		/* mov reg, [rsp+at] */
+
+static void put_mov(struct code *code, uint8_t opcode, unsigned reg, size_t at)
+{
+	code_op(code, saved[reg].mov, opcode, (uint8_t)(0x44 | saved[reg].bits << 3), 0x24,
+		(uint8_t)at);
+}
+
+/* Processors know that `xor reg, reg` reads nothing. Here it is of 32 bits. */
+static void put_zero(struct code *code, unsigned reg)
+{
+	if (saved[reg].xor)
+		code_u8(code, saved[reg].xor);
+	code_op(code, 0x31, (uint8_t)(0xc0 | saved[reg].bits * 9));
+}
+
+/* The offset of a register's word from the lowest one that `save` writes. */
+static size_t word_of(unsigned reg)
+{
+	return (NR_SET - 1 - reg) * WORD;
+}
+
+/* Store the registers of a set in their words; the lowest one is at SP + at. */
+static void put_store(struct code *code, uint32_t keep, size_t at)
+{
+	for (unsigned reg = 0; reg < NR_SET; reg++)
+		if (keep & 1u << reg)
+			put_mov(code, STORE, reg, at + word_of(reg));
+}
+
+/* Load them again, and zero all others. */
+static void put_load(struct code *code, uint32_t keep, size_t at)
+{
+	for (unsigned reg = 0; reg < NR_SET; reg++) {
+		if (keep & 1u << reg)
+			put_mov(code, LOAD, reg, at + word_of(reg));
+		else
+			put_zero(code, reg);
+	}
 }
 
 static uint8_t laid(const struct thunk_spec *spec)
@@ -107,6 +172,14 @@ static void put_lay(const struct thunk_spec *spec, struct code *code)
 	code_op(code, 0x6a, 0, 0x6a, 0);			/* push 0, 0 */
 }
 
+/* The same words, but only the arguments are written. */
+static void put_lay_new(const struct thunk_spec *spec, struct code *code)
+{
+	code_add_sp(code, -LAID);
+	for (unsigned i = 0; i < MIN(spec->args, ARRAY_SIZE(argument)); i++)
+		put_mov(code, STORE, argument[i], (2 + i) * WORD);
+}
+
 /*
  * The agent has returned. Its return address now lies below SP. It might become part of a later
  * frame that does not write all of its words, and would then look as if the thread were still to
@@ -117,14 +190,11 @@ static void put_forget(struct code *code)
 	code_op(code, 0x48, 0xc7, 0x44, 0x24, 0xf8, 0, 0, 0, 0);	/* mov qword [rsp-8], 0 */
 }
 
-/* Write the rest of the frame and agent(frame, probe). Returns the offset of the return address. */
+/* agent(frame, probe), with the frame at SP. Returns the offset of the return address. */
 static size_t put_agent(struct code *code, struct words *words, uint64_t agent, uint64_t probe)
 {
 	size_t return_address;
 
-	code_u8(code, 0x50);					/* push rax: the padding */
-	put_save(code);
-	code_op(code, 0x53, 0x55);				/* push rbx, rbp */
 	code_op(code, 0x48, 0x89, 0xe7);			/* mov rdi, rsp */
 	code_op(code, 0x48, 0xbe);				/* mov rsi, imm64 */
 	code_u64(code, probe);
@@ -133,7 +203,15 @@ static size_t put_agent(struct code *code, struct words *words, uint64_t agent, 
 	return return_address;
 }
 
-/* Undo put_agent, except for the padding, which is still on the stack. */
+/* Write the rest of the frame. */
+static void put_frame(struct code *code)
+{
+	code_u8(code, 0x50);					/* push rax: the padding */
+	put_save(code);
+	code_op(code, 0x53, 0x55);				/* push rbx, rbp */
+}
+
+/* Undo put_frame, except for the padding, which is still on the stack. */
 static void put_unframe(struct code *code)
 {
 	code_add_sp(code, 2 * WORD);
@@ -155,11 +233,19 @@ static void put_label(struct code *code, size_t jump)
 static void put_new(const struct thunk_spec *spec, struct code *code, struct words *words,
 		    struct thunk *thunk)
 {
-	put_lay(spec, code);
+	uint32_t keep = ~spec->changed | SET(RAX);
+
+	put_lay_new(spec, code);
 	thunk->call_ret = put_call(code, words, spec->displaced);
+	code_add_sp(code, -FRAME);
+	/* The padding is written, since the return address of the call is there: see put_forget. */
+	put_mov(code, STORE, SET_RAX, FRAME - WORD);
+	put_store(code, keep, 2 * WORD);
+	code_op(code, 0x48, 0x89, 0x5c, 0x24, WORD);		/* mov [rsp+8], rbx */
+	code_op(code, 0x48, 0x89, 0x2c, 0x24);			/* mov [rsp], rbp */
 	thunk->leave_ret = put_agent(code, words, spec->leave, spec->probe);
-	put_unframe(code);
-	code_add_sp(code, WORD + LAID);
+	put_load(code, keep, 2 * WORD);
+	code_add_sp(code, FRAME + LAID);
 	thunk->ret = code->len;
 	code_u8(code, 0xc3);					/* ret */
 }
@@ -170,6 +256,7 @@ static void put_enter(const struct thunk_spec *spec, struct code *code, struct w
 	size_t bypass, retry = 0;
 
 	put_lay(spec, code);
+	put_frame(code);
 	thunk->enter_ret = put_agent(code, words, spec->enter, spec->probe);
 	code_op(code, 0x48, 0x85, 0xc0);			/* test rax, rax */
 	put_unframe(code);
@@ -181,6 +268,7 @@ static void put_enter(const struct thunk_spec *spec, struct code *code, struct w
 	}
 	thunk->call_ret = put_call(code, words,
 				   spec->nothrow_call ? spec->nothrow_call : spec->displaced);
+	put_frame(code);
 	thunk->leave_ret = put_agent(code, words, spec->leave, spec->probe);
 	put_unframe(code);
 	if (spec->nothrow_call) {
@@ -189,12 +277,12 @@ static void put_enter(const struct thunk_spec *spec, struct code *code, struct w
 		code_op(code, 0x48, 0x85, 0xc0);		/* test rax, rax */
 		retry = put_jcc(code, 0x74);			/* jz */
 	} else {
-		code_add_sp(code, (int8_t)(WORD + laid(spec)));
+		code_add_sp(code, WORD + laid(spec));
 	}
 	thunk->ret = code->len;
 	code_u8(code, 0xc3);					/* ret */
 	put_label(code, bypass);
-	code_add_sp(code, (int8_t)laid(spec));
+	code_add_sp(code, laid(spec));
 	if (retry)
 		put_label(code, retry);
 	code_jump(code, spec->displaced);
@@ -208,15 +296,12 @@ static void put_free_args(const struct thunk_spec *spec, struct code *code)
 	code_u64(code, spec->probe);
 }
 
-/*
- * All registers are saved here. The agent's C has restored rbp and rbx; its result is still in rax.
- */
+/* The agent's C has restored rbp and rbx; its result is still in rax. */
 static void put_unknown_free(const struct thunk_spec *spec, struct code *code, struct words *words,
 			     struct thunk *thunk)
 {
-	static const uint8_t saved[] = { 4 * WORD, 5 * WORD, 6 * WORD };	/* rdi, rsi, rdx */
-
-	code_op(code, 0x48, 0x8b, 0x7c, 0x24, saved[spec->ptr_arg]);	/* mov rdi, [rsp+x] */
+	code_op(code, 0x48, LOAD, 0x7c, 0x24,			/* mov rdi, [rsp+x] */
+		(uint8_t)word_of(argument[spec->ptr_arg]));
 	put_free_args(spec, code);
 	code_op(code, 0x48, 0x89, 0xe9);			/* mov rcx, rbp */
 	code_op(code, 0x49, 0x89, 0xd8);			/* mov r8, rbx */
@@ -228,9 +313,11 @@ static void put_unknown_free(const struct thunk_spec *spec, struct code *code, s
 static void put_free(const struct thunk_spec *spec, struct code *code, struct words *words,
 		     struct thunk *thunk)
 {
+	uint32_t keep = ~spec->changed | ARGUMENTS;
 	size_t unknown, back;
 
-	put_save(code);
+	code_add_sp(code, -SAVED);
+	put_store(code, keep, 0);
 	if (spec->ptr_arg)					/* mov rdi, rsi|rdx */
 		code_op(code, 0x48, 0x89, spec->ptr_arg == 1 ? 0xf7 : 0xd7);
 	put_free_args(spec, code);
@@ -239,7 +326,8 @@ static void put_free(const struct thunk_spec *spec, struct code *code, struct wo
 	code_op(code, 0x48, 0x85, 0xc0);			/* test rax, rax */
 	unknown = put_jcc(code, 0x75);				/* jnz */
 	back = code->len;
-	put_restore(code);
+	put_load(code, keep, 0);
+	code_add_sp(code, SAVED);
 	code_jump(code, spec->displaced);
 	put_label(code, unknown);
 	put_unknown_free(spec, code, words, thunk);
@@ -276,7 +364,7 @@ struct err *x86_64_thunk(const struct thunk_spec *spec, struct thunk *ret)
 	if (err)
 		return err;
 	if (spec->undo)
-		code_add_sp(&code, (int8_t)spec->undo);
+		code_add_sp(&code, spec->undo);
 	thunk.entry = code.len;
 	switch (spec->kind) {
 	case THUNK_NEW:
@@ -302,6 +390,7 @@ struct err *x86_64_thunk(const struct thunk_spec *spec, struct thunk *ret)
 static int pushes(const uint8_t *insn)
 {
 	uint8_t opcode = insn[0] == 0x41 ? insn[1] : insn[0];	/* REX.B: r8 to r15 */
+	int32_t add;
 
 	if ((opcode >= 0x50 && opcode <= 0x57) || insn[0] == 0x6a)
 		return WORD;
@@ -309,6 +398,10 @@ static int pushes(const uint8_t *insn)
 		return -WORD;
 	if (insn[0] == 0x48 && insn[1] == 0x8d && insn[2] == 0x64)	/* lea rsp, [rsp+imm8] */
 		return -(int8_t)insn[4];
+	if (insn[0] == 0x48 && insn[1] == 0x8d && insn[2] == 0xa4) {	/* lea rsp, [rsp+imm32] */
+		memcpy(&add, insn + 4, sizeof(add));
+		return -add;
+	}
 	return 0;
 }
 

@@ -92,16 +92,30 @@ static bool x86_64_loops_at(const uint8_t *code, size_t len, uint64_t start, uin
 	return branches_into(code, len, start, &to, &target) && target;
 }
 
-static uint64_t x86_64_jump_out(const uint8_t *code, size_t len, uint64_t start, size_t *at)
+/* The next jump or call that leaves the code. */
+static uint64_t branch_out(const uint8_t *code, size_t len, uint64_t start, size_t *at, bool calls)
 {
 	struct insn insn;
 
 	while (*at < len && insn_decode(code + *at, len - *at, start + *at, &insn)) {
+		bool found = calls ? insn.kind == INSN_CALL :
+				     insn.kind == INSN_JUMP || insn.kind == INSN_JCC;
+
 		*at += insn.len;
-		if ((insn.kind == INSN_JUMP || insn.kind == INSN_JCC) && insn.target - start >= len)
+		if (found && insn.target - start >= len)
 			return insn.target;
 	}
 	return 0;
+}
+
+static uint64_t x86_64_jump_out(const uint8_t *code, size_t len, uint64_t start, size_t *at)
+{
+	return branch_out(code, len, start, at, false);
+}
+
+static uint64_t x86_64_call_out(const uint8_t *code, size_t len, uint64_t start, size_t *at)
+{
+	return branch_out(code, len, start, at, true);
 }
 
 const struct arch arch_x86_64 = {
@@ -144,6 +158,8 @@ const struct arch arch_x86_64 = {
 	.jumps_into		= x86_64_jumps_into,
 	.loops_at		= x86_64_loops_at,
 	.jump_out		= x86_64_jump_out,
+	.call_out		= x86_64_call_out,
+	.changed_registers	= x86_64_changed_registers,
 	.stub			= x86_64_stub,
 	.thunk			= x86_64_thunk,
 	.thunk_cfa		= x86_64_thunk_cfa,

@@ -10,6 +10,11 @@ enum {
 	EFLAGS, RSP, SS, FS_BASE, GS_BASE, DS, ES, FS, GS, NR_WORDS,
 };
 
+/* The registers that C may change, in the order in which thunks push them: bits of a set. */
+enum {
+	SET_RAX, SET_RCX, SET_RDX, SET_RSI, SET_RDI, SET_R8, SET_R9, SET_R10, SET_R11, NR_SET,
+};
+
 struct err *x86_64_displace(const uint8_t *code, size_t len, uint64_t from, uint64_t to,
 			    size_t min_len, struct displaced *ret);
 struct err *x86_64_stub(const struct stub_spec *spec, struct stub *ret);

@@ -202,6 +202,51 @@ static void test_jump_out(void)
 	CU_ASSERT_EQUAL(arch->jump_out((const uint8_t *)"\x06\xeb\x7f", 3, 0x401000, &(size_t){ 0 }), 0);
 }
 
+static void test_call_out(void)
+{
+	/* call +0x100; jmp +0x200; call -4; call rax; ret */
+	static const uint8_t code[] = "\xe8\x00\x01\x00\x00\xe9\x00\x02\x00\x00"
+				      "\xe8\xfc\xff\xff\xff\xff\xd0\xc3";
+	size_t len = sizeof(code) - 1, at = 0;
+
+	CU_ASSERT_EQUAL(arch->call_out(code, len, 0x401000, &at), 0x401005 + 0x100);
+	CU_ASSERT_EQUAL(arch->call_out(code, len, 0x401000, &at), 0);
+	CU_ASSERT_EQUAL(at, len);
+}
+
+struct change_case {
+	const char *code;
+	size_t len;
+	unsigned changed, popped;	/* numbers of registers */
+};
+
+static void test_changed_registers(void)
+{
+	static const struct change_case cases[] = {
+		{ "\x89\xd8\xb1\x01", 4, 2, 0 },		/* mov eax, ebx; mov cl, 1 */
+		{ "\x0f\x44\xf7", 3, 1, 0 },			/* cmove esi, edi */
+		{ "\x4c\x89\x04\x24\x48\x39\xc8", 7, 0, 0 },	/* mov [rsp], r8; cmp rax, rcx */
+		{ "\x48\xf7\xe1", 3, 2, 0 },			/* mul rcx: rax and rdx */
+		{ "\x0f\x05", 2, 2, 0 },			/* syscall: rcx and r11 */
+		{ "\x66\x90\x0f\x1f\x40\x00\x90", 7, 0, 0 },	/* padding */
+		{ "\x5a\x41\x5b\x5b", 4, 2, 2 },		/* pop rdx; pop r11; pop rbx */
+		{ "\x49\x87\xc9", 3, 2, 0 },			/* xchg r9, rcx */
+		{ "\x55\x48\x89\xe5\xe8\0\0\0\0\xff\xd0\xc9\xc3", 13, 0, 0 },
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		uint32_t changed = 0, popped = 0;
+
+		CU_ASSERT_TRUE(arch->changed_registers((const uint8_t *)cases[i].code,
+						       cases[i].len, &changed, &popped));
+		CU_ASSERT_EQUAL((unsigned)__builtin_popcount(changed), cases[i].changed);
+		CU_ASSERT_EQUAL((unsigned)__builtin_popcount(popped), cases[i].popped);
+		CU_ASSERT_EQUAL(popped & ~changed, 0);
+	}
+	CU_ASSERT_FALSE(arch->changed_registers((const uint8_t *)"\x06", 1, &(uint32_t){ 0 },
+						&(uint32_t){ 0 }));
+}
+
 static void test_loops_at(void)
 {
 	/* 0: nop; 1: call 0; 6: jmp 1; 8: ret */
@@ -246,5 +291,7 @@ void suite_arch(void)
 	CU_add_test(suite, "branches into a range", test_jumps_into);
 	CU_add_test(suite, "loops at the patch", test_loops_at);
 	CU_add_test(suite, "jumps out", test_jump_out);
+	CU_add_test(suite, "calls out", test_call_out);
+	CU_add_test(suite, "registers that code changes", test_changed_registers);
 	CU_add_test(suite, "length and text of an instruction", test_insn);
 }

@@ -222,7 +222,16 @@ static void forget(const struct values *values)
 	seen_unknown_free = (struct unknown_free_seen){ .agent = { .value = 0xbad } };
 }
 
-/* Twice, the second time step by step. */
+/* Step by step the kernel has put signal frames there. */
+static NOINLINE void clear_below(void)
+{
+	volatile char room[8192];
+
+	for (unsigned i = 0; i < sizeof(room); i++)
+		room[i] = 0;
+}
+
+/* Twice, the first time step by step. */
 static void run(const uint8_t *code, struct values values, struct cpu *in, struct cpu *out)
 {
 	thunk_code = code;
@@ -237,7 +246,11 @@ static void run(const uint8_t *code, struct values values, struct cpu *in, struc
 
 	forget(&values);
 	in->reg[FLAGS] &= ~TRAP_FLAG;
+	clear_below();
 	execute(thunk_start, in, out);
+	/* Nothing below SP looks as if somebody were still to return to the thunk. */
+	for (unsigned i = 1; i <= 32; i++)
+		CU_ASSERT(((const volatile uint64_t *)thunk_entry)[-(int)i] - (uintptr_t)code >= THUNK_MAX);
 }
 
 static void check_regs(const uint64_t *got, const uint64_t *want, const char *who)
@@ -250,16 +263,22 @@ static void check_regs(const uint64_t *got, const uint64_t *want, const char *wh
 		}
 }
 
-/* Called as the caller has called: its stack, its return address, its registers. */
-static void check_as_called(const struct seen *seen, const struct cpu *in)
+/* Called as the caller has called: its stack, its return address, its arguments. */
+static void check_place(const struct seen *seen, const struct cpu *in)
 {
-	if (!seen_nothrow.clock)	/* which loses what is nobody's after a call of it */
-		check_regs(seen->reg, in->reg, "displaced");
 	CU_ASSERT_EQUAL(seen->reg[RDI], in->reg[RDI]);
 	CU_ASSERT_EQUAL(seen->reg[RSI], in->reg[RSI]);
 	CU_ASSERT_EQUAL(seen->reg[RDX], in->reg[RDX]);
 	CU_ASSERT_EQUAL(seen->sp, thunk_entry);
 	CU_ASSERT_EQUAL(seen->ret, direct_ret);
+}
+
+/* And with its registers. */
+static void check_as_called(const struct seen *seen, const struct cpu *in)
+{
+	if (!seen_nothrow.clock)	/* which loses what is nobody's after a call of it */
+		check_regs(seen->reg, in->reg, "displaced");
+	check_place(seen, in);
 }
 
 /* Called by the thunk, with the registers of want. */
@@ -272,16 +291,26 @@ static void check_called(const struct seen *seen, const struct thunk *thunk, con
 	CU_ASSERT(thunk->call_cfa == 48 || thunk->call_cfa == 80);	/* of a wide frame */
 }
 
-/* The agent called with a frame that shows regs, args, and op. */
+/* The agent called with a frame that shows what every thunk shows. */
+static void check_frame_of_new(const struct agent_seen *seen, const uint64_t *regs)
+{
+	CU_ASSERT_EQUAL(seen->sp % 16, 8);
+	CU_ASSERT_EQUAL(seen->sp + 144, thunk_entry);	/* that is: SP behind the return + 144 = the CFA */
+	CU_ASSERT_EQUAL(seen->arg[0], seen->sp + 8);
+	CU_ASSERT_EQUAL(seen->arg[1], PROBE);
+	CU_ASSERT_EQUAL(seen->stack[F_BP], regs[RBP]);
+	CU_ASSERT_EQUAL(seen->stack[F_BX], regs[RBX]);
+	CU_ASSERT_EQUAL(seen->stack[F_AX], regs[RAX]);
+	CU_ASSERT_EQUAL(seen->stack[F_RETURN], direct_ret);
+}
+
+/* One that shows regs, args, and op as well. */
 static void check_frame(const struct agent_seen *seen, const uint64_t *regs, const struct cpu *in,
 			uint64_t op)
 {
 	static const uint8_t word[] = { RBP, RBX, R11, R10, R9, R8, RDI, RSI, RDX, RCX, RAX };
 
-	CU_ASSERT_EQUAL(seen->sp % 16, 8);
-	CU_ASSERT_EQUAL(seen->sp + 144, thunk_entry);	/* that is: SP behind the return + 144 = the CFA */
-	CU_ASSERT_EQUAL(seen->arg[0], seen->sp + 8);
-	CU_ASSERT_EQUAL(seen->arg[1], PROBE);
+	check_frame_of_new(seen, regs);
 	for (unsigned i = 0; i < ARRAY_SIZE(word); i++)
 		CU_ASSERT_EQUAL(seen->stack[i], regs[word[i]]);
 	CU_ASSERT_EQUAL(seen->stack[F_OP], op);
@@ -289,34 +318,71 @@ static void check_frame(const struct agent_seen *seen, const uint64_t *regs, con
 	CU_ASSERT_EQUAL(seen->stack[F_ARG], in->reg[RDI]);
 	CU_ASSERT_EQUAL(seen->stack[F_ARG + 1], in->reg[RSI]);
 	CU_ASSERT_EQUAL(seen->stack[F_ARG + 2], in->reg[RDX]);
-	CU_ASSERT_EQUAL(seen->stack[F_RETURN], direct_ret);
 }
 
 /* What a function that returned value leaves of the registers that it found. */
 static void left(const uint64_t *found, uint64_t value, uint64_t *ret)
 {
-	memcpy(ret, found, 15 * sizeof(ret[0]));
+	memmove(ret, found, 15 * sizeof(ret[0]));
 	ret[RAX] = value;
 	ret[RCX] = 0xc0c0;
 	ret[RDX] = 0xd0d0;
 }
 
-static void check_new(const struct place *place)
+/* Code of functions, and the registers that it changes. */
+static const struct change {
+	const char *code;
+	size_t len;
+	uint8_t reg[9];
+	unsigned nr;
+} changes[] = {
+	{ "", 0, { 0 }, 0 },
+	{ "\x31\xc9\x45\x31\xd2", 5, { RCX, R10 }, 2 },		/* xor ecx, ecx; xor r10d, r10d */
+	{ "\x31\xc0\x31\xc9\x31\xd2\x31\xf6\x31\xff"
+	  "\x45\x31\xc0\x45\x31\xc9\x45\x31\xd2\x45\x31\xdb", 22,
+	  { RAX, RCX, RDX, RSI, RDI, R8, R9, R10, R11 }, 9 },
+};
+
+static uint32_t changed_by(const struct change *change)
 {
+	uint32_t changed = 0, popped = 0;
+
+	CU_ASSERT_TRUE(arch_x86_64.changed_registers((const uint8_t *)change->code, change->len,
+						     &changed, &popped));
+	return changed;
+}
+
+/* The thunk has zeroed what the function changes, but for these. */
+static void zeroed(const struct change *change, const uint8_t *but, unsigned nr_but, uint64_t *reg)
+{
+	for (unsigned i = 0; i < change->nr; i++)
+		if (!memchr(but, change->reg[i], nr_but))
+			reg[change->reg[i]] = 0;
+}
+
+static void check_new(const struct place *place, const struct change *change, unsigned args)
+{
+	static const uint8_t arg[] = { RDI, RSI, RDX }, result[] = { RAX };
+	struct thunk_spec spec = {
+		.kind = THUNK_NEW, .args = (uint8_t)args, .changed = changed_by(change),
+	};
 	struct values values = { .callee = 0x1234 };
 	uint64_t want[15];
 	struct thunk thunk;
 	struct cpu in, out;
 	const uint8_t *code;
 
-	code = build(place, (struct thunk_spec){ .kind = THUNK_NEW }, &thunk);
+	code = build(place, spec, &thunk);
 	run(code, values, &in, &out);
 	left(in.reg, 0x1234, want);
 	check_called(&seen_callee, &thunk, code, in.reg);
 	CU_ASSERT_EQUAL(seen_callee.sp + thunk.call_cfa, thunk_entry);
-	check_frame(&seen_leave, want, &in, 0);
+	check_frame_of_new(&seen_leave, want);
+	for (unsigned i = 0; i < args; i++)
+		CU_ASSERT_EQUAL(seen_leave.stack[F_ARG + i], in.reg[arg[i]]);
 	CU_ASSERT_EQUAL(seen_leave.ret, (uintptr_t)code + thunk.leave_ret);
 	CU_ASSERT_EQUAL(thunk.agent_cfa, 144);
+	zeroed(change, result, 1, want);
 	check_regs(out.reg, want, "new");
 	CU_ASSERT(seen_callee.clock == 1 && seen_leave.clock == 2 && !seen_enter.clock);
 	CU_ASSERT(!thunk.enter_ret && !thunk.release_ret && !thunk.unknown_free_ret);
@@ -326,7 +392,9 @@ static void check_new(const struct place *place)
 static void test_new(void)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(places); i++)
-		check_new(&places[i]);
+		for (unsigned k = 0; k < ARRAY_SIZE(changes); k++)
+			for (unsigned args = 0; args <= 3; args++)
+				check_new(&places[i], &changes[k], args);
 }
 
 /* enter said no: as if there had been no thunk. */
@@ -432,10 +500,12 @@ static void test_nothrow(void)
 			check_nothrow(&places[i], nr_args);
 }
 
-static void check_free(const struct place *place, unsigned ptr_arg)
+static void check_free(const struct place *place, const struct change *change, unsigned ptr_arg)
 {
 	static const uint8_t arg[] = { RDI, RSI, RDX };
-	struct thunk_spec spec = { .kind = THUNK_FREE, .ptr_arg = ptr_arg };
+	struct thunk_spec spec = {
+		.kind = THUNK_FREE, .ptr_arg = (uint8_t)ptr_arg, .changed = changed_by(change),
+	};
 	uint64_t want[15];
 	struct thunk thunk;
 	struct cpu in, out;
@@ -448,8 +518,11 @@ static void check_free(const struct place *place, unsigned ptr_arg)
 	CU_ASSERT_EQUAL(seen_release.arg[0], in.reg[arg[ptr_arg]]);
 	CU_ASSERT_EQUAL(seen_release.arg[1], thunk_entry);
 	CU_ASSERT_EQUAL(seen_release.arg[2], PROBE);
-	check_as_called(&seen_callee, &in);
-	left(in.reg, 0x1234, want);
+	check_place(&seen_callee, &in);
+	memcpy(want, in.reg, sizeof(want));
+	zeroed(change, arg, ARRAY_SIZE(arg), want);
+	check_regs(seen_callee.reg, want, "displaced");
+	left(want, 0x1234, want);
 	check_regs(out.reg, want, "free");
 	CU_ASSERT(seen_release.clock == 1 && seen_callee.clock == 2 &&
 		  !seen_unknown_free.agent.clock);
@@ -458,10 +531,13 @@ static void check_free(const struct place *place, unsigned ptr_arg)
 }
 
 /* The agent wants the stack: it is called again, with what it has said, and the registers that a walk needs. */
-static void check_unknown_free(const struct place *place, unsigned ptr_arg)
+static void check_unknown_free(const struct place *place, const struct change *change,
+			       unsigned ptr_arg)
 {
 	static const uint8_t arg[] = { RDI, RSI, RDX };
-	struct thunk_spec spec = { .kind = THUNK_FREE, .ptr_arg = ptr_arg };
+	struct thunk_spec spec = {
+		.kind = THUNK_FREE, .ptr_arg = (uint8_t)ptr_arg, .changed = changed_by(change),
+	};
 	uint64_t want[15];
 	struct thunk thunk;
 	struct cpu in, out;
@@ -477,8 +553,11 @@ static void check_unknown_free(const struct place *place, unsigned ptr_arg)
 	CU_ASSERT_EQUAL(seen_unknown_free.bp, in.reg[RBP]);
 	CU_ASSERT_EQUAL(seen_unknown_free.bx, in.reg[RBX]);
 	CU_ASSERT_EQUAL(seen_unknown_free.said, 1ull << 63);
-	check_as_called(&seen_callee, &in);
-	left(in.reg, 0x1234, want);
+	check_place(&seen_callee, &in);
+	memcpy(want, in.reg, sizeof(want));
+	zeroed(change, arg, ARRAY_SIZE(arg), want);
+	check_regs(seen_callee.reg, want, "displaced");
+	left(want, 0x1234, want);
 	check_regs(out.reg, want, "stray");
 	CU_ASSERT(seen_release.clock == 1 && seen_unknown_free.agent.clock == 2 &&
 		  seen_callee.clock == 3);
@@ -487,10 +566,11 @@ static void check_unknown_free(const struct place *place, unsigned ptr_arg)
 static void test_free(void)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(places); i++)
-		for (unsigned ptr_arg = 0; ptr_arg <= 2; ptr_arg++) {
-			check_free(&places[i], ptr_arg);
-			check_unknown_free(&places[i], ptr_arg);
-		}
+		for (unsigned ptr_arg = 0; ptr_arg <= 2; ptr_arg++)
+			for (unsigned k = 0; k < ARRAY_SIZE(changes); k++) {
+				check_free(&places[i], &changes[k], ptr_arg);
+				check_unknown_free(&places[i], &changes[k], ptr_arg);
+			}
 }
 
 /* Six arguments: the frame has three more, and a word, between the third and the return address. */
@@ -559,8 +639,9 @@ static void check_cfa_at(const struct place *place, struct thunk_spec spec)
 	build(place, spec, &thunk);
 	CU_ASSERT_EQUAL(arch_x86_64.thunk_cfa(&thunk, 0), 8u + place->undo);
 	CU_ASSERT_EQUAL(arch_x86_64.thunk_cfa(&thunk, thunk.entry), 8);
-	/* The first thing is always a push. */
-	CU_ASSERT_EQUAL(arch_x86_64.thunk_cfa(&thunk, thunk.entry + 1), 16);
+	/* The first thing of THUNK_ENTER is a push. */
+	if (spec.kind == THUNK_ENTER)
+		CU_ASSERT_EQUAL(arch_x86_64.thunk_cfa(&thunk, thunk.entry + 1), 16);
 	if (thunk.call_ret)
 		CU_ASSERT_EQUAL(arch_x86_64.thunk_cfa(&thunk, thunk.call_ret), thunk.call_cfa);
 	if (thunk.enter_ret)
@@ -592,6 +673,8 @@ static void check_cfa(struct thunk_spec spec)
 static void test_cfa(void)
 {
 	check_cfa((struct thunk_spec){ .kind = THUNK_NEW });
+	check_cfa((struct thunk_spec){ .kind = THUNK_NEW, .changed = UINT32_MAX, .args = 2 });
+	check_cfa((struct thunk_spec){ .kind = THUNK_FREE, .changed = UINT32_MAX });
 	check_cfa((struct thunk_spec){ .kind = THUNK_ENTER });
 	check_cfa((struct thunk_spec){ .kind = THUNK_ENTER, .wide = true });
 	check_cfa((struct thunk_spec){ .kind = THUNK_ENTER, .nothrow_call = 1, .nothrow = 2,

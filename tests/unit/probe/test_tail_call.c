@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Where a function goes on that ends by a jump: in this program's own code. */
+/*
+ * Where a function goes on that ends by a jump, and which registers it changes: in this program's
+ * own code.
+ */
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -22,22 +25,23 @@ __asm__(".pushsection .text\n"
 	".type tail_part, @function\n"
 	".type tail_cold, @function\n"
 	"tail_free: .cfi_startproc\n"
+	"	xor %ecx, %ecx; push %rdx; xor %edx, %edx; pop %rdx\n"
 	"	call tail_called; jz tail_part; jmp tail_named\n"
 	".cfi_endproc\n"
 	".size tail_free, . - tail_free\n"
 	"tail_part: .cfi_startproc\n"
-	"	nop; jc tail_cold + 1; jmp tail_free\n"
+	"	nop; xor %r8d, %r8d; jc tail_cold + 1; jmp tail_free\n"
 	".cfi_endproc\n"
 	".size tail_part, . - tail_part\n"
 	"tail_cold: .cfi_startproc\n"
-	"	nop; nop; jmp tail_part\n"
+	"	nop; nop; xor %r9d, %r9d; jmp tail_part\n"
 	".cfi_endproc\n"
 	".size tail_cold, . - tail_cold\n"
 	"tail_called: .cfi_startproc\n"
-	"	ret\n"
+	"	xor %r10d, %r10d; xor %edx, %edx; ret\n"
 	".cfi_endproc\n"
 	"tail_named: .cfi_startproc\n"
-	"	ret\n"
+	"	xor %r11d, %r11d; ret\n"
 	".cfi_endproc\n"
 	".size tail_named, . - tail_named\n"
 	".popsection\n");
@@ -48,6 +52,21 @@ static bool has(const struct probe *probe, const void *address)
 		if ((uintptr_t)address - probe->tail[i].start < probe->tail[i].len)
 			return true;
 	return false;
+}
+
+/*
+ * The function changes rcx, its parts r8 and r9, and what it calls r10. It gives rdx its old value
+ * back, and r11 is changed by a function that is not looked at.
+ */
+static uint32_t all_but_rdx_and_r11(void)
+{
+	static const uint8_t code[] = {
+		0x31, 0xc9, 0x45, 0x31, 0xc0, 0x45, 0x31, 0xc9, 0x45, 0x31, 0xd2,
+	};
+	uint32_t changed = 0, popped = 0;
+
+	CU_ASSERT_TRUE(arch_x86_64.changed_registers(code, sizeof(code), &changed, &popped));
+	return changed;
 }
 
 static void finds_its_parts(void)
@@ -67,6 +86,8 @@ static void finds_its_parts(void)
 	CU_ASSERT_TRUE(has(&probe, tail_cold));
 	CU_ASSERT_FALSE(has(&probe, tail_called));
 	CU_ASSERT_FALSE(has(&probe, tail_named));
+	probe_find_changed(&arch_x86_64, &probe);
+	CU_ASSERT_EQUAL(probe.changed, all_but_rdx_and_r11());
 	elf_file_close(module.elf);
 }
 
@@ -74,5 +95,5 @@ void suite_tail_call(void)
 {
 	CU_pSuite suite = CU_add_suite("tail call", NULL, NULL);
 
-	CU_add_test(suite, "finds its parts", finds_its_parts);
+	CU_add_test(suite, "finds its parts, and the registers that it changes", finds_its_parts);
 }
