@@ -101,16 +101,21 @@ static struct err *build_code(const struct probes *probes, struct probe *probe, 
 }
 
 /*
- * May this function get its block from another probed one? glibc's malloc and calloc do not if
- * there are no hooks, which is so since 2.34; its file has this name since then. (Its memalign
- * does: it calls malloc if the alignment is malloc's.)
+ * May this function get its block from another probed one? Not malloc and calloc of glibc if there
+ * are no hooks, which is so since 2.34 (its file has this name since then), nor those of jemalloc.
+ * (glibc's memalign does: it calls malloc if the alignment is malloc's.)
  */
 static bool may_lead_on(const struct probe *probe)
 {
-	const char *name = probe->fn->name;
+	static const char *const alone[] = { "libc.so.6", "libjemalloc.so.2" };
+	const char *name = probe->fn->name, *file = path_base(probe->module->path);
 
-	return probe->fn->user || (strcmp(name, "malloc") && strcmp(name, "calloc")) ||
-	       strcmp(path_base(probe->module->path), "libc.so.6");
+	if (probe->fn->user || (strcmp(name, "malloc") && strcmp(name, "calloc")))
+		return true;
+	for (unsigned i = 0; i < ARRAY_SIZE(alone); i++)
+		if (!strcmp(file, alone[i]))
+			return false;
+	return true;
 }
 
 static enum thunk_kind thunk_kind(const struct probes *probes, const struct probe *probe)
