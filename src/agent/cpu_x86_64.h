@@ -75,7 +75,9 @@ static inline bool cpu_thread_pointer(uint64_t self_offset, uint64_t *ret)
 
 	__asm__ volatile("movq %%fs:0, %0\n\t"
 			 "cmpq %%fs:(%2), %0" : "=&r" (*ret), "=@cce" (same) : "r" (self_offset));
-	return same && *ret;
+	if (!same)
+		return false;
+	return *ret;
 }
 
 /* The word at an offset in the control block, read through FS as well. */

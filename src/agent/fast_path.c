@@ -53,11 +53,12 @@ static ALWAYS_INLINE struct cache_walk walk_of(const struct agent_frame *frame,
 }
 
 /*
- * All but the stack id, which the cache's entry has. The block is counted last (log/totals.h).
+ * All but the stack id, which the cache's entry has. The block is counted last (log/totals.h). With
+ * no slot the record is not for the directory.
  */
 static ALWAYS_INLINE void record(const struct agent_frame *frame, const struct agent_probe *probe,
 				 struct agent_thread *thread, struct cache_entry *entry,
-				 const struct directory_spot *spot)
+				 const struct directory_slot *slot)
 {
 	struct log *log = log_of(probe->state);
 	uint64_t block = frame->ax, time = ledger_time(&thread->ledger);
@@ -71,12 +72,12 @@ static ALWAYS_INLINE void record(const struct agent_frame *frame, const struct a
 	thread->ledger.last_time = time;
 	thread->ledger.inserted = block;
 	thread->ledger.inserted_sp = entry_sp(frame);
-	if (UNLIKELY(!directory_takes_words(log, block, &words)) ||
-	    UNLIKELY(!directory_is_vacant(spot, block))) {
+	if (!slot || UNLIKELY(!directory_takes_words(log, block, &words)) ||
+	    UNLIKELY(!directory_slot_is_vacant(slot))) {
 		insert_elsewhere(probe->state, thread, block, words.size, entry);
 		return;
 	}
-	directory_store_words(spot, block, &words);
+	directory_store_words(slot, block, &words);
 	account_own_block(log, thread->ledger.log_thread, LOG_ACCOUNT(allocs), words.size);
 	unwind_cache_count(entry, 1, words.size);
 	agent_thread_end(thread);
@@ -108,20 +109,50 @@ static ALWAYS_INLINE void fetch_head(uint64_t block)
 	__builtin_prefetch((const void *)(uintptr_t)(block - sizeof(uint64_t)));
 }
 
-/* The cache has several stacks that begin alike, or it does not know this stack yet. */
+/*
+ * The cache has several stacks that begin alike, or it does not know this stack yet; or the record
+ * is not for the directory.
+ */
 static NOINLINE void leave_by_branches(struct agent_frame *frame, const struct agent_probe *probe,
 				       struct agent_thread *thread)
 {
 	struct cache_walk walk = walk_of(frame, probe, thread);
 	struct cache_entry *entry = unwind_cache_find(&thread->cache, &walk);
 	struct directory_spot spot;
+	struct directory_slot slot;
 
 	if (LIKELY(entry) && LIKELY(find_spot(probe->state, frame->ax, &spot))) {
-		record(frame, probe, thread, entry, &spot);
+		slot = directory_slot(&spot);
+		record(frame, probe, thread, entry,
+		       LIKELY(directory_is_open(&spot, frame->ax)) ? &slot : NULL);
 		return;
 	}
 	agent_thread_end(thread);
 	record_leave(frame, probe);
+}
+
+/*
+ * The entry of the call's stack, if it is where most are; else NULL. These are the conditions of
+ * entry_holds, but what an entry is compared with is loaded only there, so that registers are free
+ * for other things.
+ */
+static ALWAYS_INLINE struct cache_entry *guess(const struct agent_frame *frame,
+					       const struct agent_probe *probe,
+					       struct agent_thread *thread)
+{
+	uint64_t pc = frame->return_address, sp = entry_sp(frame) + 8, function = probe->address;
+	struct cache_entry *entry =
+		(struct cache_entry *)item_guess(&thread->cache, start_key(pc, sp, function));
+
+	if (LIKELY(entry->item.kind == CACHE_ENTRY) && LIKELY(entry->pc == pc) &&
+	    LIKELY(entry->sp == sp) && LIKELY(entry->high == thread->ledger.stack_high) &&
+	    LIKELY(entry->function == function) &&
+	    LIKELY(entry->setting ==
+		   __atomic_load_n(&probe->state->setting, __ATOMIC_RELAXED)) &&
+	    (LIKELY(!entry->regs_used) || entry_regs_hold(entry, frame->bp, frame->bx)) &&
+	    LIKELY(entry_slots_hold(entry, sp)))
+		return entry;
+	return NULL;
 }
 
 /* False: nothing was done. */
@@ -129,20 +160,19 @@ static ALWAYS_INLINE bool leave(struct agent_frame *frame, const struct agent_pr
 {
 	const struct agent_state *state = probe->state;
 	struct agent_thread *thread = agent_thread_idle(state);
-	struct cache_walk walk;
-	struct cache_item *item;
+	struct cache_entry *entry;
 	struct directory_spot spot;
+	struct directory_slot slot;
 
 	if (UNLIKELY(!thread) || UNLIKELY(!ledger_holds(&thread->ledger, entry_sp(frame))) ||
 	    UNLIKELY(thread->ledger.inserted == frame->ax) ||
 	    UNLIKELY(!find_spot(state, frame->ax, &spot)))
 		return false;
+	slot = directory_slot(&spot);
 	agent_thread_begin(thread);
-	walk = walk_of(frame, probe, thread);
-	item = item_guess(&thread->cache, walk_key(&walk));
-	if (LIKELY(item->kind == CACHE_ENTRY) &&
-	    LIKELY(entry_holds((struct cache_entry *)item, &walk)))
-		record(frame, probe, thread, (struct cache_entry *)item, &spot);
+	entry = LIKELY(directory_is_open(&spot, frame->ax)) ? guess(frame, probe, thread) : NULL;
+	if (LIKELY(entry))
+		record(frame, probe, thread, entry, &slot);
 	else
 		leave_by_branches(frame, probe, thread);
 	return true;

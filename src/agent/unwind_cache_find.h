@@ -29,9 +29,15 @@ static inline uint64_t stack_word(uint64_t addr)
 	return ((const struct word *)(uintptr_t)addr)->value;
 }
 
+/* The key of a walk that begins so. */
+static inline uint64_t start_key(uint64_t pc, uint64_t sp, uint64_t function)
+{
+	return (pc + (function << 21)) * CACHE_MIX_1 + sp * CACHE_MIX_2;
+}
+
 static inline uint64_t walk_key(const struct cache_walk *walk)
 {
-	return (walk->pc + (walk->function << 21)) * CACHE_MIX_1 + walk->sp * CACHE_MIX_2;
+	return start_key(walk->pc, walk->sp, walk->function);
 }
 
 static inline uint64_t rotate(uint64_t value, unsigned bits)
@@ -125,17 +131,20 @@ static ALWAYS_INLINE bool entry_slots_hold(const struct cache_entry *entry, uint
 	return true;
 }
 
+/* Are the registers that the entry's walk used as they were? */
+static ALWAYS_INLINE bool entry_regs_hold(const struct cache_entry *entry, uint64_t bp, uint64_t bx)
+{
+	return !entry->regs_used ||
+	       ((!(entry->regs_used & CACHE_USED_BP) || entry->bp == bp) &&
+		(!(entry->regs_used & CACHE_USED_BX) || entry->bx == bx));
+}
+
 /* Would a walk now find the entry's stack? */
 static ALWAYS_INLINE bool entry_holds(const struct cache_entry *entry,
 				      const struct cache_walk *walk)
 {
-	if (!entry_starts(entry, walk))
-		return false;
-	if (entry->regs_used &&
-	    (((entry->regs_used & CACHE_USED_BP) && entry->bp != walk->bp) ||
-	     ((entry->regs_used & CACHE_USED_BX) && entry->bx != walk->bx)))
-		return false;
-	return entry_slots_hold(entry, walk->sp);
+	return entry_starts(entry, walk) && entry_regs_hold(entry, walk->bp, walk->bx) &&
+	       entry_slots_hold(entry, walk->sp);
 }
 
 /*

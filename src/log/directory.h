@@ -184,6 +184,17 @@ struct directory_spot {
 	uint64_t nr, at;		/* of the line, in its extent; of the record, in its line */
 };
 
+/* The two words of a record. */
+struct directory_slot {
+	uint64_t *who;
+	uint32_t *what;
+};
+
+static ALWAYS_INLINE struct directory_slot directory_slot(const struct directory_spot *spot)
+{
+	return (struct directory_slot){ &spot->line->who[spot->at], &spot->line->what[spot->at] };
+}
+
 /* The number of an address's line, counted from address 0. */
 static inline uint64_t directory_line_number(uint64_t address)
 {
@@ -323,13 +334,13 @@ static ALWAYS_INLINE bool directory_takes(const struct log *log, uint64_t addres
 }
 
 /* Store the record, for its owner. directory_takes has said yes. */
-static ALWAYS_INLINE void directory_store_words(const struct directory_spot *spot, uint64_t address,
+static ALWAYS_INLINE void directory_store_words(const struct directory_slot *slot, uint64_t address,
 						const struct directory_words *words)
 {
-	__atomic_store_n(&spot->line->who[spot->at], 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&spot->line->what[spot->at],
+	__atomic_store_n(slot->who, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(slot->what,
 			 words->stack << WHAT_SIZE_BITS | (uint32_t)words->size, __ATOMIC_RELEASE);
-	__atomic_store_n(&spot->line->who[spot->at],
+	__atomic_store_n(slot->who,
 			 words->ticks << WHO_TIME_SHIFT | words->thread << WHO_THREAD_SHIFT |
 				 who_offset(address) | WHO_LIVE, __ATOMIC_RELEASE);
 }
@@ -338,29 +349,35 @@ static ALWAYS_INLINE void directory_store(const struct log *log, const struct di
 					  uint64_t address, struct slot_words words)
 {
 	struct directory_words packed = directory_words_of(log, words);
+	struct directory_slot slot = directory_slot(spot);
 
-	directory_store_words(spot, address, &packed);
+	directory_store_words(&slot, address, &packed);
 }
 
-/*
- * Has nothing to be decided before a record of this address is stored? The page is dense, no record
- * of another block is here, and the tables have none of this address.
- */
-static ALWAYS_INLINE bool directory_is_vacant(const struct directory_spot *spot, uint64_t address)
+/* May a record of this address be stored without a look at the tables? */
+static ALWAYS_INLINE bool directory_is_open(const struct directory_spot *spot, uint64_t address)
 {
 	unsigned page = __atomic_load_n(directory_page(spot), __ATOMIC_ACQUIRE);
 
 	return LIKELY(page & DIRECTORY_PAGE_DENSE) &&
-	       (LIKELY(!(page & DIRECTORY_PAGE_MIXED)) || !directory_present(spot, address)) &&
-	       LIKELY(!(__atomic_load_n(&spot->line->who[spot->at], __ATOMIC_RELAXED) & WHO_LIVE));
+	       (LIKELY(!(page & DIRECTORY_PAGE_MIXED)) || !directory_present(spot, address));
+}
+
+/* Is no record of another block there? */
+static ALWAYS_INLINE bool directory_slot_is_vacant(const struct directory_slot *slot)
+{
+	return LIKELY(!(__atomic_load_n(slot->who, __ATOMIC_RELAXED) & WHO_LIVE));
 }
 
 /* Insert a record. False: the long way must. The caller keeps the accounts, here and below. */
 static ALWAYS_INLINE bool directory_insert(const struct log *log, const struct directory_spot *spot,
 					   uint64_t address, struct slot_words words)
 {
+	struct directory_slot slot = directory_slot(spot);
+
 	if (UNLIKELY(!directory_takes(log, address, words)) ||
-	    UNLIKELY(!directory_is_vacant(spot, address)))
+	    UNLIKELY(!directory_is_open(spot, address)) ||
+	    UNLIKELY(!directory_slot_is_vacant(&slot)))
 		return false;
 	directory_store(log, spot, address, words);
 	return true;
