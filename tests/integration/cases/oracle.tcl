@@ -181,3 +181,69 @@ for line in sys.stdin:
 	tell $chan quit
 	check_last $chan
 }
+
+# V8's own heap is not malloc's; Buffers, zlib, the file system and the worker threads are.
+case oracle-node 200 {
+	build_oracle
+	set script [spit $::tmp/work.js {
+const fs = require("fs"), zlib = require("zlib"), crypto = require("crypto"), {Worker} = require("worker_threads");
+let kept = [];
+function make(n) {
+	for (let i = 0; i < n; i++) {
+		const text = crypto.randomBytes(300 + i % 1000).toString("hex");
+		kept.push(zlib.deflateSync(text), Buffer.from(text), new RegExp(text.slice(0, 9)));
+		if (i % 3 === 0)
+			kept.splice(i / 2, 1);
+		fs.statSync("/proc/self");
+	}
+}
+const work = {
+	make: async n => make(n),
+	drop: async () => { kept = []; },
+	worker: n => new Promise(done => new Worker(`
+		const {parentPort} = require("worker_threads"), zlib = require("zlib");
+		for (let i = 0; i < ${n}; i++)
+			zlib.gzipSync(Buffer.alloc(1000 + i, i));
+		parentPort.postMessage("ready");`, {eval: true}).on("exit", done)),
+};
+console.log("ready", process.pid);
+require("readline").createInterface({input: process.stdin}).on("line", async line => {
+	const [word, n] = line.split(" ");
+	if (word === "quit")
+		process.exit(0);
+	await work[word](Number(n));
+	console.log("ok", kept.length);
+});
+}]
+	set chan [watch [need node] $script]
+	hear $chan 100
+	check_look
+	foreach line {{make 50} {make 500} {worker 50} {drop 0} {make 100}} {
+		order $chan $line 100
+		check_look
+	}
+	tell $chan quit
+	check_last $chan
+}
+
+case oracle-sqlite3 200 {
+	build_oracle
+	set chan [watch [need sqlite3] -batch :memory:]
+	tell $chan "CREATE TABLE kept(id INTEGER PRIMARY KEY, name TEXT, data BLOB);"
+	set rows [expr {$::trials < 10 ? 3000 : 20000}]
+	foreach line {
+		{WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ROWS)
+			INSERT INTO kept(name, data) SELECT hex(randomblob(20)), randomblob(i % 3000) FROM n;}
+		{CREATE INDEX by_name ON kept(name);}
+		{UPDATE kept SET data = zeroblob(length(data) * 2) WHERE id % 3 = 0;}
+		{DELETE FROM kept WHERE id % 7 < 4; VACUUM;}
+		{CREATE TABLE pairs AS SELECT a.id, b.data FROM kept a JOIN kept b ON substr(a.name, 1, 4) = substr(b.name, 1, 4);}
+		{DROP TABLE kept;}
+	} {
+		tell $chan [string map [list "\n" " " ROWS $rows] $line]
+		order $chan ".print ok" 100
+		check_look
+	}
+	tell $chan .quit
+	check_last $chan
+}
