@@ -5,7 +5,7 @@
 #	repeated NAME SECONDS BODY	one that does something TRIALS times; SECONDS are for 10 trials
 #	by_both case|repeated …		twice: as it is, and as NAME-by-breakpoints with --engine breakpoint, a third
 #					of the trials, and the smaller one of each two workloads (`work`).
-#					With ENGINES=one only one of the two, by turns
+#					With ENGINES=one only one of the two, by turns; with ENGINES=other, the other
 #
 # Probes are otherwise as mdbg chooses them: jumps wherever they are safe. Threads of a target that are at work all the
 # time rest between (`-r` of `exact`) as long as TRIALS is below 10: what a case asks for is events and threads, and not
@@ -39,11 +39,11 @@ proc repeated {name seconds body} {
 
 proc by_both {kind name seconds body} {
 	set nr [incr ::nr_by_both]
-	set one [expr {$::engines eq "one"}]
-	if {!$one || $nr % 2} {
+	set odd [expr {$nr % 2}]
+	if {$::engines ne ($odd ? "other" : "one")} {
 		$kind $name $seconds $body
 	}
-	if {!$one || $nr % 2 == 0} {
+	if {$::engines ne ($odd ? "one" : "other")} {
 		$kind $name-by-breakpoints $seconds "by_breakpoints\n$body"
 	}
 }
