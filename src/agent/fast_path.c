@@ -110,21 +110,23 @@ static ALWAYS_INLINE void fetch_head(uint64_t block)
 }
 
 /*
- * The cache has several stacks that begin alike, or it does not know this stack yet; or the record
- * is not for the directory.
+ * The cache has several stacks that begin alike, as where all call malloc through one function; or
+ * it does not know this stack yet. Or there is no slot: the record is not for the directory.
  */
 static NOINLINE void leave_by_branches(struct agent_frame *frame, const struct agent_probe *probe,
-				       struct agent_thread *thread)
+				       struct agent_thread *thread, uint64_t *who, uint32_t *what)
 {
 	struct cache_walk walk = walk_of(frame, probe, thread);
-	struct cache_entry *entry = unwind_cache_find(&thread->cache, &walk);
-	struct directory_spot spot;
-	struct directory_slot slot;
+	const struct directory_slot slot = { who, what };
+	uint64_t key = walk_key(&walk);
+	struct cache_item *item = item_guess(&thread->cache, key);
+	struct cache_entry *entry;
 
-	if (LIKELY(entry) && LIKELY(find_spot(probe->state, frame->ax, &spot))) {
-		slot = directory_slot(&spot);
-		record(frame, probe, thread, entry,
-		       LIKELY(directory_is_open(&spot, frame->ax)) ? &slot : NULL);
+	if (UNLIKELY(!branch_at(item, key)))
+		item = item_find(&thread->cache, key);
+	entry = unwind_cache_find_from(&thread->cache, &walk, item, key);
+	if (LIKELY(entry)) {
+		record(frame, probe, thread, entry, LIKELY(who) ? &slot : NULL);
 		return;
 	}
 	agent_thread_end(thread);
@@ -160,7 +162,7 @@ static ALWAYS_INLINE bool leave(struct agent_frame *frame, const struct agent_pr
 {
 	const struct agent_state *state = probe->state;
 	struct agent_thread *thread = agent_thread_idle(state);
-	struct cache_entry *entry;
+	struct cache_entry *entry = NULL;
 	struct directory_spot spot;
 	struct directory_slot slot;
 
@@ -170,11 +172,14 @@ static ALWAYS_INLINE bool leave(struct agent_frame *frame, const struct agent_pr
 		return false;
 	slot = directory_slot(&spot);
 	agent_thread_begin(thread);
-	entry = LIKELY(directory_is_open(&spot, frame->ax)) ? guess(frame, probe, thread) : NULL;
+	if (LIKELY(directory_is_open(&spot, frame->ax)))
+		entry = guess(frame, probe, thread);
+	else
+		slot.who = NULL;
 	if (LIKELY(entry))
 		record(frame, probe, thread, entry, &slot);
 	else
-		leave_by_branches(frame, probe, thread);
+		leave_by_branches(frame, probe, thread, slot.who, slot.what);
 	return true;
 }
 

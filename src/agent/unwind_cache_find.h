@@ -49,13 +49,14 @@ static inline uint64_t rotate(uint64_t value, unsigned bits)
 static inline uint64_t branch_key(const struct cache_branch *branch, const struct cache_walk *walk)
 {
 	const uint32_t *offset = branch->offset;
-	uint64_t sp = walk->sp, a, b;
+	uint64_t sp = walk->sp, a, b = walk->bp & branch->bp;
 
 	a = stack_word(sp + offset[0]) + rotate(stack_word(sp + offset[1]), 16) +
 	    rotate(stack_word(sp + offset[2]), 32) + rotate(stack_word(sp + offset[3]), 48);
-	b = stack_word(sp + offset[4]) + rotate(stack_word(sp + offset[5]), 16) +
-	    rotate(stack_word(sp + offset[6]), 32) + rotate(stack_word(sp + offset[7]), 48);
-	return (a + branch->key) * CACHE_MIX_1 + (b + (walk->bp & branch->bp)) * CACHE_MIX_2;
+	if (branch->nr > 4)
+		b += stack_word(sp + offset[4]) + rotate(stack_word(sp + offset[5]), 16) +
+		     rotate(stack_word(sp + offset[6]), 32) + rotate(stack_word(sp + offset[7]), 48);
+	return (a + branch->key) * CACHE_MIX_1 + b * CACHE_MIX_2;
 }
 
 /* The item as a branch; NULL if it is no branch, or if only the tag is that of this key. */
@@ -156,15 +157,11 @@ static ALWAYS_INLINE struct cache_item *item_guess(struct unwind_cache *cache, u
 	return &cache->none + (uint16_t)bucket_of(cache, key)[CACHE_WAYS - 1];
 }
 
-/*
- * The entry of the stack that a walk would find, with all its slots verified; NULL: none is known.
- */
-static ALWAYS_INLINE struct cache_entry *unwind_cache_find(struct unwind_cache *cache,
-							   const struct cache_walk *walk)
+/* The same as unwind_cache_find, from the item at the walk's key on. */
+static ALWAYS_INLINE struct cache_entry *unwind_cache_find_from(struct unwind_cache *cache,
+								const struct cache_walk *walk,
+								struct cache_item *item, uint64_t key)
 {
-	uint64_t key = walk_key(walk);
-	struct cache_item *item = item_find(cache, key);
-
 	for (unsigned level = 0; level < CACHE_LEVELS; level++) {
 		struct cache_entry *entry = (struct cache_entry *)item;
 		struct cache_branch *branch;
@@ -179,4 +176,15 @@ static ALWAYS_INLINE struct cache_entry *unwind_cache_find(struct unwind_cache *
 		item = item_find(cache, key);
 	}
 	return NULL;
+}
+
+/*
+ * The entry of the stack that a walk would find, with all its slots verified; NULL: none is known.
+ */
+static ALWAYS_INLINE struct cache_entry *unwind_cache_find(struct unwind_cache *cache,
+							   const struct cache_walk *walk)
+{
+	uint64_t key = walk_key(walk);
+
+	return unwind_cache_find_from(cache, walk, item_find(cache, key), key);
 }
