@@ -105,7 +105,10 @@ static struct err *read_header(struct core_file *core, Elf64_Ehdr *ret)
 	if (err)
 		return err;
 	if (got < HEADER_MIN || memcmp(ret->e_ident, ELFMAG, SELFMAG))
-		return err_create(ERR_FORMAT, "%s: not a core file (no ELF file)", core->name);
+		return err_hint(err_create(ERR_FORMAT, "%s: not a core file (no ELF file)",
+					   core->name),
+				"the kernel writes a core file at a fatal signal, and gcore one of a "
+				"process that goes on");
 	if (ret->e_ident[EI_DATA] != ELFDATA2LSB)
 		return foreign(core, ret);
 	if (ret->e_type != ET_CORE)

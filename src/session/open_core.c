@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/path.h"
 #include "session/private.h"
 #include "tracee/core_target.h"
@@ -23,23 +24,32 @@ struct job {
 	const char *path, *exe;
 };
 
+/*
+ * The last target's log still answers, so it is forgotten only when all of the core is open: a
+ * wrong name costs nothing.
+ */
 static struct err *open_job(struct session *session, void *arg)
 {
 	const struct job *job = arg;
-	struct process *process = session->current;
-	struct err *err;
+	AUTO_FREE char *path = strdup(job->path);
+	struct region *region;
+	struct target *target;
+	struct err *err = path ? region_create_empty(&region) : err_nomem;
 
-	session->core_path = strdup(job->path);
-	if (!session->core_path)
-		return err_nomem;
-	err = region_create_empty(&session->region);
-	if (!err)
-		err = core_open(session->tracer, job->path, job->exe, session->cache_dir,
-				&process->target);
 	if (err)
 		return err;
-	process->pid = session->pids[0] = process->target->pid;
+	err = core_open(session->tracer, path, job->exe, session->cache_dir, &target);
+	if (err) {
+		region_free(region);
+		return err;
+	}
+	session_forget_last(session);
+	session->region = region;
+	session->core_path = take(path);
 	session->records = RECORDS_LACK;
+	session->current->target = target;
+	session->current->started = false;
+	session->current->pid = session->pids[0] = target->pid;
 	return NULL;
 }
 
@@ -108,15 +118,9 @@ struct err *session_open_core(struct session *session, const char *path, const c
 	struct err *err = session_need_none(session);
 
 	if (!err)
-		err = session_call_forget(session);
+		err = session_call(session, open_job, &job);
 	if (err)
 		return err;
-	session->state = SESSION_NONE;
-	session->current->started = false;
-	session->current->pid = 0;
-	err = session_call(session, open_job, &job);
-	if (err)
-		return session_give_up(session, err);
 	session->state = SESSION_CORE;
 	tell_doubts(session);
 	return session_sync_modules(session);

@@ -250,7 +250,7 @@ case core-refused 60 {
 	mdbg -c malloc --core [write empty ""]
 	check_refused 3 "empty" "ulimit -c"
 	mdbg -c malloc --core [write text "a text and nothing else, but long enough\n"]
-	check_refused 3 "not a core file" ""
+	check_refused 3 "not a core file" "gcore"
 	mdbg -c malloc --core $::build/targets/hello
 	check_refused 3 "a program or a library" "mdbg --core CORE"
 	mdbg -c malloc --core [write foreign [string replace $image 18 19 "\xb7\0"]]
@@ -285,6 +285,22 @@ case core-refused 60 {
 	check {[llength [live_value $m mdbg::threads]] == 1} {$::result}
 	live_end $m
 	ending $t
+}
+
+# What was recorded still answers after a core file that could not be opened, and no longer after one that was.
+case core-refused-after-detach 60 {
+	set t [start pairs 1]
+	set m [live_start -p [pid_of $t]]
+	order $t "run 1000"
+	live $m detach
+	set held [live_value $m "llength \[mdbg::allocations\]"]
+	check {$held > 0} {nothing was recorded}
+	foreach core [list $::tmp/none $::build/targets/hello] {
+		live_error $m "core $core"
+		check {[live_value $m "llength \[mdbg::allocations\]"] == $held} {after core $core: $::result}
+	}
+	live_end $m
+	finish $t
 }
 
 # Cut off where memory is: what is there answers, and what is missing is said.
