@@ -52,7 +52,7 @@ struct filter_env {
  * Parse argv as `?FILTER? ?sort ATTR ?up?? ?limit N?` in that order, each at most once. allowed is
  * a mask of 1 << attr. Synonyms: addr, tid, pthread, clocktime, sequence; `=` for `==`; a condition
  * may be three words or one ("size>4K"). ERR_USAGE: a word does not fit; the message says which one
- * and what may be there. If used_ret is not NULL, *used_ret is the number of words that were
+ * and what may be there, and the hint is the form of a condition, if it is in one. If used_ret is not NULL, *used_ret is the number of words that were
  * understood, and other words after a complete phrase are left to the caller; otherwise they are an
  * error. If order_ret is NULL, `sort` and `limit` are not parsed: the caller has its own.
  *

@@ -115,7 +115,7 @@ static struct err *not_an_attr(const char *text, size_t len, uint32_t allowed)
 	char list[256];
 
 	attr_list(allowed, list, sizeof(list));
-	return err_create(ERR_USAGE, "`%.*s` is not an attribute: %s", (int)len, text, list);
+	return err_create(ERR_USAGE, "'%.*s' is not an attribute: %s", (int)len, text, list);
 }
 
 /* Parse an attribute; the rest of its word is left to be read. */
@@ -146,7 +146,7 @@ static struct err *parse_relop(struct cursor *cursor, enum filter_attr attr, enu
 		*ret = relops[i].relop;
 		return NULL;
 	}
-	return err_create(ERR_USAGE, "%s: `%s` is not a relation: " RELATIONS,
+	return err_create(ERR_USAGE, "%s: '%s' is not a relation: " RELATIONS,
 			  filter_attr_name(attr), text);
 }
 
@@ -157,7 +157,7 @@ static struct err *parse_heap(const char *text, struct filter_cond *cond)
 	if (*text >= '0' && *text <= '9')
 		return parse_number(text, &cond->number);
 	if (!user && strcmp(text, "mmap"))
-		return err_create(ERR_USAGE, "`%s` is not a heap: a number, mmap or user", text);
+		return err_create(ERR_USAGE, "'%s' is not a heap: a number, mmap or user", text);
 	cond->number = user ? LOG_HEAP_USER : LOG_HEAP_MMAP;
 	if (cond->relop != FILTER_EQ && cond->relop != FILTER_NE)
 		return err_create(ERR_USAGE, "%s can be compared with == and != only", text);
@@ -311,12 +311,14 @@ static struct err *parse_all(struct cursor *cursor, uint32_t allowed, bool stric
 {
 	struct err *err = parse_conds(cursor, allowed, strict, filter);
 
-	if (!err && order)
+	if (err)
+		return err_hint(err, "FILTER is ATTR RELOP VALUE ?and ATTR RELOP VALUE?...");
+	if (order)
 		err = parse_sort(cursor, allowed, order);
 	if (!err && order)
 		err = parse_limit(cursor, order);
 	if (!err && strict && rest(cursor))
-		err = err_create(ERR_USAGE, "`%s` does not belong here", rest(cursor));
+		err = err_create(ERR_USAGE, "'%s' is not expected here", rest(cursor));
 	return err;
 }
 
@@ -331,8 +333,7 @@ struct err *filter_parse(int argc, const char *const *argv, uint32_t allowed, st
 
 	if (err) {
 		filter_free(&filter);
-		return err_hint(err, "[ATTR RELOP VALUE [and ...]]%s",
-				order_ret ? " [sort ATTR [up]] [limit N]" : "");
+		return err;
 	}
 	*ret = filter;
 	if (order_ret)

@@ -73,7 +73,7 @@ static bool is_hexadecimal(const char *text)
 
 static struct err *too_large(const char *text, const char *most)
 {
-	return err_create(ERR_USAGE, "`%s` is too large: at most %s", text, most);
+	return err_create(ERR_USAGE, "'%s' is too large: at most %s", text, most);
 }
 
 struct err *parse_number(const char *text, uint64_t *ret)
@@ -84,7 +84,7 @@ struct err *parse_number(const char *text, uint64_t *ret)
 	if (is_hexadecimal(text) ? !hexadecimal(text + 2, &number) :
 				   !decimal(&at, &number) || *at || strchr(text, '.'))
 		return err_create(ERR_USAGE,
-				  "`%s` is not a number (decimal, or hexadecimal with 0x)", text);
+				  "'%s' is not a number (decimal, or hexadecimal with 0x)", text);
 	return multiply(&number, 1, ret) ? NULL :
 		too_large(text, "18446744073709551615 (0xffffffffffffffff)");
 }
@@ -113,7 +113,7 @@ struct err *parse_size(const char *text, uint64_t *ret)
 	if (is_hexadecimal(text) ? !hexadecimal(text + 2, &number) :
 				   !decimal(&at, &number) ||
 				   (*at ? !size_unit(at, &unit) : strchr(text, '.') != NULL))
-		return err_create(ERR_USAGE, "`%s` is not a size (bytes, or with K, M, G, T)",
+		return err_create(ERR_USAGE, "'%s' is not a size (bytes, or with K, M, G, T)",
 				  text);
 	return multiply(&number, unit, ret) ? NULL : too_large(text, "18446744073709551615");
 }
@@ -144,7 +144,7 @@ struct err *parse_duration(const char *text, uint64_t *ret)
 	const char *at = text;
 
 	if (!decimal(&at, &number) || !time_unit(at, &unit))
-		return err_create(ERR_USAGE, "`%s` is not a duration (90s, 5m, 2h, 1d, 250ms)",
+		return err_create(ERR_USAGE, "'%s' is not a duration (90s, 5m, 2h, 1d, 250ms)",
 				  text);
 	return multiply(&number, unit, ret) ? NULL : too_large(text, "213503d");
 }
@@ -196,6 +196,6 @@ struct err *parse_time(const char *text, uint64_t *ret)
 	if (*text >= '0' && *text <= '9' && calendar(text, &tm) && moment(&tm, ret))
 		return NULL;
 	return err_create(ERR_USAGE,
-			  "`%s` is not a time (seconds since the epoch, or 'YYYY-MM-DD hh:mm:ss')",
+			  "'%s' is not a time (seconds since the epoch, or 'YYYY-MM-DD hh:mm:ss')",
 				text);
 }

@@ -322,7 +322,7 @@ case growth-export 60 {
 	foreach {words error} {
 		"pprof /dev/null growth mmap"	"*has only what malloc holds*"
 		"folded /dev/null growth"	"*unknown kind ''*"
-		"folded /dev/null growth heap"	"*`heap` is not an attribute*"
+		"folded /dev/null growth heap"	"*'heap' is not an attribute*"
 		"folded /dev/null growth brk"	"*brk is not recorded*"
 		"folded /dev/null growth kernel" "*no export of the kernel's stacks*"
 		"folded /dev/null growth mmap sort bytes" "*sort*"

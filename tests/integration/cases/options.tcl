@@ -81,7 +81,7 @@ case errors-in-commands 60 {
 	foreach {command why} {
 		{malloc sites by} {what to group by is missing}
 		{malloc sites since x} {there is no mark 'x'}
-		{malloc allocations since x} {`since` does not belong here}
+		{malloc allocations since x} {'since' is not expected here}
 		{alias no_such_alias} {no alias no_such_alias}
 	} {
 		check {[string match "*$why*" [live_error $m $command]]} {$command}

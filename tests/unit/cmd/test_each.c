@@ -158,8 +158,10 @@ static void refuses(void)
 		{ "mdbg::allocations size > 4K -Each b {set hit 1}", "'-Each' is no option", "near it: " },
 		{ "mdbg::stale 0s -eac b {set hit 1}", "'-eac' is no option", "near it: -each VAR BODY" },
 		{ "mdbg::stale -each b {set hit 1}", "too few words", "usage: mdbg::stale AGE ?-each VAR BODY?" },
-		{ "mdbg::sites wrong -each b {set hit 1}", "`wrong` does not belong here", "ATTR RELOP" },
-		{ "malloc allocations -each b {set hit 1}", "`-each` does not belong here", "ATTR RELOP" },
+		{ "mdbg::sites wrong -each b {set hit 1}", "'wrong' is not expected here",
+		  "usage: mdbg::sites ?by stack" },
+		{ "malloc allocations -each b {set hit 1}", "'-each' is not expected here",
+		  "usage: malloc allocations ?FILTER?" },
 	};
 
 	harness_attached();

@@ -206,7 +206,10 @@ static void test_asked_once(void)
 	CU_ASSERT_EQUAL(asked, 3);
 }
 
-static void fails(const char *words, uint32_t allowed, const char *why)
+/*
+ * hint is the form of a condition, or "": the command then gives its usage. NULL: it is not compared.
+ */
+static void fails_hint(const char *words, uint32_t allowed, const char *why, const char *hint)
 {
 	char line[256];
 	const char *argv[WORDS];
@@ -221,11 +224,17 @@ static void fails(const char *words, uint32_t allowed, const char *why)
 		return;
 	}
 	CU_ASSERT_EQUAL(err->code, ERR_USAGE);
-	CU_ASSERT_TRUE(err->hint[0] != '\0');
+	if (hint)
+		CU_ASSERT_STRING_EQUAL(err->hint, hint);
 	if (strcmp(err->msg, why)) {
 		printf("%s: \"%s\", not \"%s\"\n", words, err->msg, why);
 		CU_FAIL(words);
 	}
+}
+
+static void fails(const char *words, uint32_t allowed, const char *why)
+{
+	fails_hint(words, allowed, why, NULL);
 }
 
 #define EVERY	"address, size, heap, pid, thread, time, age, seq, function, module"
@@ -233,40 +242,44 @@ static void fails(const char *words, uint32_t allowed, const char *why)
 
 static void test_malformed(void)
 {
-	fails("foo > 4", ALL, "`foo` is not an attribute: " EVERY);
-	fails("foo>4", ALL, "`foo` is not an attribute: " EVERY);
-	fails("foo", ALL, "`foo` does not belong here");
-	fails("> 4", ALL, "`>` does not belong here");
+	fails("foo > 4", ALL, "'foo' is not an attribute: " EVERY);
+	fails("foo>4", ALL, "'foo' is not an attribute: " EVERY);
+	fails("foo", ALL, "'foo' is not expected here");
+	fails("> 4", ALL, "'>' is not expected here");
 	fails("size", ALL, "size: a relation must follow: == != < <= > >=");
-	fails("size 4", ALL, "size: `4` is not a relation: == != < <= > >=");
-	fails("size => 4", ALL, "size: `=>` is not a relation: == != < <= > >=");
-	fails("size === 4", ALL, "size: `===` is not a relation: == != < <= > >=");
-	fails("size <> 4", ALL, "size: `<>` is not a relation: == != < <= > >=");
-	fails("size ! 4", ALL, "size: `!` is not a relation: == != < <= > >=");
+	fails("size 4", ALL, "size: '4' is not a relation: == != < <= > >=");
+	fails("size => 4", ALL, "size: '=>' is not a relation: == != < <= > >=");
+	fails("size === 4", ALL, "size: '===' is not a relation: == != < <= > >=");
+	fails("size <> 4", ALL, "size: '<>' is not a relation: == != < <= > >=");
+	fails("size ! 4", ALL, "size: '!' is not a relation: == != < <= > >=");
 	fails("size >", ALL, "size: a value must follow");
 	fails("size>", ALL, "size: a value must follow");
-	fails("size > many", ALL, "size: `many` is not a size (bytes, or with K, M, G, T)");
-	fails("address > 0xzz", ALL, "address: `0xzz` is not a number (decimal, or hexadecimal with 0x)");
-	fails("heap == brk", ALL, "heap: `brk` is not a heap: a number, mmap or user");
+	fails("size > many", ALL, "size: 'many' is not a size (bytes, or with K, M, G, T)");
+	fails("address > 0xzz", ALL, "address: '0xzz' is not a number (decimal, or hexadecimal with 0x)");
+	fails("heap == brk", ALL, "heap: 'brk' is not a heap: a number, mmap or user");
 	fails("heap > mmap", ALL, "heap: mmap can be compared with == and != only");
-	fails("age > old", ALL, "age: `old` is not a duration (90s, 5m, 2h, 1d, 250ms)");
+	fails("age > old", ALL, "age: 'old' is not a duration (90s, 5m, 2h, 1d, 250ms)");
 	fails("time > noon", ALL,
-	      "time: `noon` is not a time (seconds since the epoch, or 'YYYY-MM-DD hh:mm:ss')");
+	      "time: 'noon' is not a time (seconds since the epoch, or 'YYYY-MM-DD hh:mm:ss')");
 	fails("function > f1", ALL, "function: names can be compared with == and != only");
 	fails("size > 4 and", ALL, "a condition must follow `and`");
-	fails("size > 4 and and", ALL, "`and` is not an attribute: " EVERY);
-	fails("size > 4 size < 9", ALL, "`size` does not belong here");
-	fails("size > 4 or size < 2", ALL, "`or` does not belong here");
+	fails("size > 4 and and", ALL, "'and' is not an attribute: " EVERY);
+	fails("size > 4 size < 9", ALL, "'size' is not expected here");
+	fails("size > 4 or size < 2", ALL, "'or' is not expected here");
 	fails("sort", ALL, "an attribute must follow `sort`");
-	fails("sort foo", ALL, "sort: `foo` is not an attribute: " SORTED);
-	fails("sort function", ALL, "sort: `function` is not an attribute: " SORTED);
-	fails("sort size sideways", ALL, "`sideways` does not belong here");
+	fails("sort foo", ALL, "sort: 'foo' is not an attribute: " SORTED);
+	fails("sort function", ALL, "sort: 'function' is not an attribute: " SORTED);
+	fails("sort size sideways", ALL, "'sideways' is not expected here");
 	fails("limit", ALL, "a number must follow `limit`");
-	fails("limit few", ALL, "limit: `few` is not a number (decimal, or hexadecimal with 0x)");
-	fails("limit 3 sort size", ALL, "`sort` does not belong here");
-	fails("limit 3 limit 4", ALL, "`limit` does not belong here");
+	fails("limit few", ALL, "limit: 'few' is not a number (decimal, or hexadecimal with 0x)");
+	fails("limit 3 sort size", ALL, "'sort' is not expected here");
+	fails("limit 3 limit 4", ALL, "'limit' is not expected here");
 	fails("heap == 1", 1u << FILTER_SIZE | 1u << FILTER_ADDRESS,
-	      "`heap` is not an attribute: address, size");
+	      "'heap' is not an attribute: address, size");
+	fails_hint("size >", ALL, "size: a value must follow",
+		   "FILTER is ATTR RELOP VALUE ?and ATTR RELOP VALUE?...");
+	fails_hint("size > 4 or", ALL, "'or' is not expected here", "");
+	fails_hint("sort", ALL, "an attribute must follow `sort`", "");
 }
 
 /* What the caller has to read itself is left to it. */
