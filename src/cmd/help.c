@@ -80,9 +80,11 @@ static struct err *run(struct call *call)
 	err = cmd_find(nr, words, &cmd, &used);
 	if (err)
 		return err;
-	if (!cmd || used < nr)
-		return err_hint(err_create(ERR_NOTFOUND, "no command '%s'", call->argv[0]),
+	if (!cmd)
+		return err_hint(err_create(ERR_NOTFOUND, "no command '%s'", words[0]),
 				"`help` lists the commands");
+	if (used < nr)
+		return call_bad_word(words[used]);
 	print_command(cmd, call->out);
 	return NULL;
 }

@@ -57,14 +57,16 @@ static void print_cmdline(const struct call *call, pid_t pid)
 
 static void print_signals(struct out *out, const char *name, uint64_t set)
 {
-	int number;
+	const char *before = "";
 
 	label(out, name);
 	if (!set)
 		out_text(out, "-");
-	for (number = 1; number <= 64; number++) {
-		if (set & 1ull << (number - 1))
-			out_f(out, "%s ", signal_name(number));
+	for (int number = 1; number <= 64; number++) {
+		if (set & 1ull << (number - 1)) {
+			out_f(out, "%s%s", before, signal_name(number));
+			before = " ";
+		}
 	}
 	out_text(out, "\n");
 }

@@ -83,6 +83,7 @@ case errors-in-commands 60 {
 		{malloc sites since x} {there is no mark 'x'}
 		{malloc allocations since x} {'since' is not expected here}
 		{alias no_such_alias} {no alias no_such_alias}
+		{help malloc sites x} {help: 'x' is not expected here}
 	} {
 		check {[string match "*$why*" [live_error $m $command]]} {$command}
 	}

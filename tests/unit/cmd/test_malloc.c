@@ -371,6 +371,7 @@ static void looks_at_threads_and_stacks(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("registers").out, "fake_load"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("map").out, "[stack]"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line("proc").out, "command line"));
+	CU_ASSERT_PTR_NULL(strstr(harness_line("proc").out, " \n"));
 	outcome = harness_line("status");
 	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "Threads that block SIGTRAP"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, " worker\n"));
