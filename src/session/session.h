@@ -39,8 +39,9 @@ struct session_config {
 	bool stop;			/* at attach: leave the target stopped */
 	enum session_follow follow_fork;	/* at each fork */
 	bool follow_exec;		/* at each exec: attach and arm anew */
+	/* at `growth start kernel`: estimate allocations that come too fast */
+	bool kernel_sampling;
 	/* Search for leaks when the target ends, before its memory is gone: see session_leaks. */
-	bool kernel_sampling;		/* of `growth kernel`: estimate where they come too fast */
 	bool leaks_at_end;
 };
 
