@@ -218,13 +218,9 @@ static void print_head(const struct layout *layout, struct out *out)
 	out_text(out, "STACK TRACEBACK\n");
 }
 
-/*
- * Name the columns that are left out, so that a reader does not take them for values that mdbg does
- * not know.
- */
 static void print_left_out(const struct layout *layout, struct out *out)
 {
-	const char *before = "Left out on a terminal of this width, but not in a file: ";
+	const char *before = OUT_LEFT_OUT;
 
 	for (unsigned i = 0; i < COLUMNS; i++) {
 		if (layout->widths[i])

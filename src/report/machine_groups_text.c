@@ -32,7 +32,7 @@ uint64_t group_figure(const struct memory_group *group, const struct group_figur
 static struct err *print_table(const struct memory_groups *groups, struct out *out)
 {
 	static const char *const titles[] = {
-		"GROUP", ">LIMIT", ">HIGH", ">USE", ">LEFT", ">SWAP LIMIT", ">SWAP USE",
+		"GROUP", ">LIMIT", "?>HIGH", ">USE", ">LEFT", "?>SWAP LIMIT", "?>SWAP USE",
 		">AT LIMIT", ">OOM KILLS",
 	};
 	struct table table;

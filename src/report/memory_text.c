@@ -58,7 +58,7 @@ struct err *memory_print(const struct memory_use *use, const struct memory_look 
 			 struct out *out)
 {
 	static const char *const titles[] = {
-		"KIND", ">VSIZE", ">RSIZE", ">VGROW", ">RGROW", ">PSS", ">SWAP", ">LOCKED",
+		"KIND", ">VSIZE", ">RSIZE", ">VGROW", ">RGROW", ">PSS", ">SWAP", "?>LOCKED",
 		">MINFLT", ">MAJFLT",
 	};
 	struct table table;
@@ -92,8 +92,8 @@ struct err *memory_maps_print(const struct memory_use *use, const struct memory_
 			      struct out *out)
 {
 	static const char *const titles[] = {
-		"START-END", ">SIZE", ">RESIDENT", ">DIRTY", ">SWAPPED", ">LOCKED", ">HUGE",
-		">CHANGE", "KIND", "THREAD", "PATH",
+		"START-END", ">SIZE", ">RESIDENT", "?>DIRTY", "?>SWAPPED", "?>LOCKED", "?>HUGE",
+		">CHANGE", "KIND", "?THREAD", "PATH",
 	};
 	static const enum memory_figure figures[] = {
 		MEMORY_VSIZE, MEMORY_RSIZE, MEMORY_DIRTY, MEMORY_SWAP, MEMORY_LOCKED, MEMORY_HUGE,

@@ -89,6 +89,11 @@ void out_bold(struct out *out, bool on);
 void out_dim(struct out *out, bool on);
 /* Write one of mdbg's own sequences for the terminal, as it is. */
 void out_control(struct out *out, const char *sequence);
+/*
+ * This goes before the names of columns that are left out, so that a reader does not take them for
+ * values that mdbg does not know.
+ */
+#define OUT_LEFT_OUT	"Left out on a terminal of this width, but not in a file: "
 /* Print a heading in bold, and an empty line. */
 void out_heading(struct out *out, const char *text);
 /* Print a line that says something about nr, unless nr is 0. */

@@ -14,6 +14,7 @@
 #define GAP		2u	/* blanks between two columns */
 #define NARROWEST	16u	/* only a column twice as wide gives way, and keeps this */
 #define LAST_LEAST	24u	/* the last column should have so much of a terminal */
+#define LEFT_OUT	0u	/* the width of a column that is not printed */
 
 void table_init(struct table *table, unsigned columns, const char *const *titles)
 {
@@ -59,14 +60,19 @@ void table_outside(struct table *table, struct outside text)
 		add_cell(table, text.bytes);
 }
 
+static bool is_optional(const struct table *table, unsigned column)
+{
+	return table->titles[column][0] == '?';
+}
+
 static bool to_right(const struct table *table, unsigned column)
 {
-	return table->titles[column][0] == '>';
+	return table->titles[column][is_optional(table, column)] == '>';
 }
 
 static const char *title(const struct table *table, unsigned column)
 {
-	return table->titles[column] + to_right(table, column);
+	return table->titles[column] + is_optional(table, column) + to_right(table, column);
 }
 
 /*
@@ -80,14 +86,18 @@ static void print_row(const struct table *table, const size_t *widths, char *con
 	const char *text;
 	size_t blanks, at = 0;
 
-	while (columns > 1 && !*(cells ? cells[columns - 1] : title(table, columns - 1)))
+	while (columns > 1 && (widths[columns - 1] == LEFT_OUT ||
+			       !*(cells ? cells[columns - 1] : title(table, columns - 1))))
 		columns--;
-	for (column = 0; column < columns; at += widths[column++] + GAP) {
+	for (column = 0; column < columns; column++) {
+		if (widths[column] == LEFT_OUT)
+			continue;
 		text = cells ? cells[column] : title(table, column);
+		at += widths[column] + GAP;
 		if (text_width(text) > widths[column] && column + 1 < columns) {
 			out_text(out, text);
 			out_text(out, "\n");
-			out_blanks(out, at + widths[column] + GAP);
+			out_blanks(out, at);
 			continue;
 		}
 		blanks = widths[column] - MIN(text_width(text), widths[column]);
@@ -101,8 +111,9 @@ static void print_row(const struct table *table, const size_t *widths, char *con
 }
 
 /*
- * On a terminal the widest column gives way as far as the others need it; the last one never does.
- * Texts of that column that no longer fit get a line of their own.
+ * On a terminal optional columns are left out, from the right, as far as the others need their
+ * room. Then the widest column gives way; the last one never does. Texts of that column that no
+ * longer fit get a line of their own.
  */
 static void fit(const struct table *table, size_t *widths, size_t terminal)
 {
@@ -114,9 +125,29 @@ static void fit(const struct table *table, size_t *widths, size_t terminal)
 		if (widths[column] > widths[widest])
 			widest = column;
 	}
+	for (unsigned column = last; column-- && need > terminal;) {
+		if (!is_optional(table, column))
+			continue;
+		need -= widths[column] + GAP;
+		widths[column] = LEFT_OUT;
+	}
 	if (need <= terminal || widths[widest] < 2 * NARROWEST)
 		return;
 	widths[widest] -= MIN(need - terminal, widths[widest] - NARROWEST);
+}
+
+static void print_left_out(const struct table *table, const size_t *widths, struct out *out)
+{
+	const char *before = OUT_LEFT_OUT;
+
+	for (unsigned column = 0; column < table->columns; column++) {
+		if (widths[column] != LEFT_OUT)
+			continue;
+		out_f(out, "%s%s", before, title(table, column));
+		before = ", ";
+	}
+	if (*before == ',')
+		out_text(out, "\n");
 }
 
 struct err *table_print(struct table *table, struct out *out)
@@ -138,6 +169,8 @@ struct err *table_print(struct table *table, struct out *out)
 	}
 	for (size_t i = 0; !err && i + columns <= table->cells.nr; i += columns)
 		print_row(table, widths, &table->cells.at[i], out);
+	if (!err)
+		print_left_out(table, widths, out);
 	vec_each_value(cell, &table->cells)
 		free(cell);
 	vec_free(&table->cells);

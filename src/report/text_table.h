@@ -21,8 +21,12 @@
 
 struct table {
 	unsigned columns;
-	const char *const
-		*titles; /* "SIZE", or ">SIZE" for a column that is aligned to the right */
+	/*
+	 * "SIZE", or ">SIZE" for a column that is aligned to the right. With a '?' before it, the
+	 * column is optional: it is left out on a terminal that is too narrow for all, and a line
+	 * below the table says so. The first and the last column are not optional.
+	 */
+	const char *const *titles;
 	VEC(char *) cells;
 	struct err *err;
 };

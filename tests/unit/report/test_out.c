@@ -268,6 +268,54 @@ static void fits_tables(void)
 						"                      instruction is a jump\n");
 }
 
+/* Only as many as need be, from the right; and not in a file. */
+static void leaves_columns_out(void)
+{
+	static const char *const titles[] = { "KIND", ">SIZE", "?>DIRTY", "?THREAD", "PATH" };
+	static const char *const cells[] = {
+		"heap", "12345", "7", "main", "/lib",
+		"heap", "1", "2", "other", "",
+	};
+	static const struct {
+		unsigned columns;
+		const char *want;
+	} cases[] = {
+		{ 0, "KIND   SIZE  DIRTY  THREAD  PATH\n"
+		     "heap  12345      7  main    /lib\n"
+		     "heap      1      2  other\n" },
+		{ 32, "KIND   SIZE  DIRTY  THREAD  PATH\n"
+		      "heap  12345      7  main    /lib\n"
+		      "heap      1      2  other\n" },
+		{ 31, "KIND   SIZE  DIRTY  PATH\n"
+		      "heap  12345      7  /lib\n"
+		      "heap      1      2\n"
+		      "Left out on a terminal of this\n    width, but not in a file:\n    THREAD\n" },
+		{ 23, "KIND   SIZE  PATH\n"
+		      "heap  12345  /lib\n"
+		      "heap      1\n"
+		      "Left out on a terminal\n    of this width, but\n    not in a file:\n"
+		      "    DIRTY, THREAD\n" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		AUTO_STR struct str text = STR_INIT;
+		struct table table;
+		struct out out;
+
+		text_out_init(&out);
+		out.columns = cases[i].columns;
+		table_init(&table, ARRAY_SIZE(titles), titles);
+		for (size_t j = 0; j < ARRAY_SIZE(cells); j++)
+			table_cell(&table, "%s", cells[j]);
+		CU_ASSERT_PTR_NULL(table_print(&table, &out));
+		text_out_finish(&out, &text);
+		if (strcmp(str_text(&text), cases[i].want)) {
+			printf("%s\n", str_text(&text));
+			CU_FAIL("columns");
+		}
+	}
+}
+
 void suite_out(void);
 
 void suite_out(void)
@@ -286,4 +334,5 @@ void suite_out(void)
 	CU_add_test(suite, "formats numbers", formats_numbers);
 	CU_add_test(suite, "aligns tables", aligns_tables);
 	CU_add_test(suite, "fits tables to a terminal", fits_tables);
+	CU_add_test(suite, "leaves columns out", leaves_columns_out);
 }
