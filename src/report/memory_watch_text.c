@@ -97,7 +97,7 @@ static struct err *print_process(const struct memory_reading *before,
 				 const struct memory_reading *now, struct out *out)
 {
 	static const char *const titles[] = {
-		">PID", ">MINFLT", ">MAJFLT", ">VSIZE", ">RSIZE", ">PSIZE", ">VGROW", ">RGROW",
+		">PID", ">MINFLT", ">MAJFLT", ">VSIZE", ">RSIZE", "?>PSIZE", ">VGROW", ">RGROW",
 		">SWAPSZ", ">MEM", "CMD",
 	};
 	const struct memory_reading none = {
