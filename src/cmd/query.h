@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Parse the words of `malloc allocations` and `malloc sites`, and make the answer. The commands and
- * the Tcl API share this.
+ * Parse the words of commands that list blocks, sites or what grows, and make the answer. The
+ * commands and the Tcl API share this. `malloc leaks` and `malloc stale` are in query_leaks.c, all
+ * others in query.c.
  */
 #pragma once
 
@@ -70,6 +71,13 @@ struct err *query_kernel(const struct call *call, struct query *query) MUST_CHEC
  * Walk the heaps after query_sites and, if the blocks are asked for, list those that FILTER keeps.
  */
 struct err *query_walk(const struct call *call, bool blocks, struct query *query) MUST_CHECK;
+/*
+ * What each of these functions begins with: take the words, and the time by the clock of the log.
+ * ERR_STATE: there is no log.
+ */
+struct err *query_begin(const struct call *call, struct query *query) MUST_CHECK;
+/* The same for an answer that uses the log alone. ERR_STATE also if nothing was recorded. */
+struct err *query_begin_recorded(const struct call *call, struct query *query) MUST_CHECK;
 /* What the filter of query is applied with. */
 struct filter_env query_env(const struct call *call, struct query *query);
 /* Parse kinds, FILTER, -stop or -snapshot, and make the loss records. */

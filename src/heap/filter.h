@@ -14,6 +14,8 @@ enum filter_attr {
 	FILTER_ATTRS,
 };
 
+#define FILTER_ALL	((1u << FILTER_ATTRS) - 1)	/* the mask of all attributes */
+
 enum filter_relop { FILTER_EQ, FILTER_NE, FILTER_LT, FILTER_LE, FILTER_GT, FILTER_GE };
 
 struct filter_cond {

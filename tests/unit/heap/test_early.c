@@ -45,8 +45,7 @@ static struct early sum(bool complete, int argc, const char *const *argv)
 	struct early early;
 
 	if (argc)
-		CU_ASSERT_PTR_NULL_FATAL(filter_parse(argc, argv, (1u << FILTER_ATTRS) - 1,
-						      &filter, NULL, NULL));
+		CU_ASSERT_PTR_NULL_FATAL(filter_parse(argc, argv, FILTER_ALL, &filter, NULL, NULL));
 	early = early_sum(&walk, 0, complete, &filter, &env);
 	filter_free(&filter);
 	return early;

@@ -12,7 +12,6 @@
 
 void suite_filter(void);
 
-#define ALL	((1u << FILTER_ATTRS) - 1)
 #define WORDS	16
 
 static struct log log_;
@@ -86,7 +85,7 @@ static void check(const char *words, const char *expect)
 	struct err *err;
 
 	strcpy(line, words);
-	err = filter_parse(split(line, argv), argv, ALL, &filter, &order, NULL);
+	err = filter_parse(split(line, argv), argv, FILTER_ALL, &filter, &order, NULL);
 	if (err) {
 		CU_FAIL(words);
 		return;
@@ -242,44 +241,44 @@ static void fails(const char *words, uint32_t allowed, const char *why)
 
 static void test_malformed(void)
 {
-	fails("foo > 4", ALL, "'foo' is not an attribute: " EVERY);
-	fails("foo>4", ALL, "'foo' is not an attribute: " EVERY);
-	fails("foo", ALL, "'foo' is not expected here");
-	fails("> 4", ALL, "'>' is not expected here");
-	fails("size", ALL, "size: a relation must follow: == != < <= > >=");
-	fails("size 4", ALL, "size: '4' is not a relation: == != < <= > >=");
-	fails("size => 4", ALL, "size: '=>' is not a relation: == != < <= > >=");
-	fails("size === 4", ALL, "size: '===' is not a relation: == != < <= > >=");
-	fails("size <> 4", ALL, "size: '<>' is not a relation: == != < <= > >=");
-	fails("size ! 4", ALL, "size: '!' is not a relation: == != < <= > >=");
-	fails("size >", ALL, "size: a value must follow");
-	fails("size>", ALL, "size: a value must follow");
-	fails("size > many", ALL, "size: 'many' is not a size (bytes, or with K, M, G, T)");
-	fails("address > 0xzz", ALL, "address: '0xzz' is not a number (decimal, or hexadecimal with 0x)");
-	fails("heap == brk", ALL, "heap: 'brk' is not a heap: a number, mmap or user");
-	fails("heap > mmap", ALL, "heap: mmap can be compared with == and != only");
-	fails("age > old", ALL, "age: 'old' is not a duration (90s, 5m, 2h, 1d, 250ms)");
-	fails("time > noon", ALL,
+	fails("foo > 4", FILTER_ALL, "'foo' is not an attribute: " EVERY);
+	fails("foo>4", FILTER_ALL, "'foo' is not an attribute: " EVERY);
+	fails("foo", FILTER_ALL, "'foo' is not expected here");
+	fails("> 4", FILTER_ALL, "'>' is not expected here");
+	fails("size", FILTER_ALL, "size: a relation must follow: == != < <= > >=");
+	fails("size 4", FILTER_ALL, "size: '4' is not a relation: == != < <= > >=");
+	fails("size => 4", FILTER_ALL, "size: '=>' is not a relation: == != < <= > >=");
+	fails("size === 4", FILTER_ALL, "size: '===' is not a relation: == != < <= > >=");
+	fails("size <> 4", FILTER_ALL, "size: '<>' is not a relation: == != < <= > >=");
+	fails("size ! 4", FILTER_ALL, "size: '!' is not a relation: == != < <= > >=");
+	fails("size >", FILTER_ALL, "size: a value must follow");
+	fails("size>", FILTER_ALL, "size: a value must follow");
+	fails("size > many", FILTER_ALL, "size: 'many' is not a size (bytes, or with K, M, G, T)");
+	fails("address > 0xzz", FILTER_ALL, "address: '0xzz' is not a number (decimal, or hexadecimal with 0x)");
+	fails("heap == brk", FILTER_ALL, "heap: 'brk' is not a heap: a number, mmap or user");
+	fails("heap > mmap", FILTER_ALL, "heap: mmap can be compared with == and != only");
+	fails("age > old", FILTER_ALL, "age: 'old' is not a duration (90s, 5m, 2h, 1d, 250ms)");
+	fails("time > noon", FILTER_ALL,
 	      "time: 'noon' is not a time (seconds since the epoch, or 'YYYY-MM-DD hh:mm:ss')");
-	fails("function > f1", ALL, "function: names can be compared with == and != only");
-	fails("size > 4 and", ALL, "a condition must follow `and`");
-	fails("size > 4 and and", ALL, "'and' is not an attribute: " EVERY);
-	fails("size > 4 size < 9", ALL, "'size' is not expected here");
-	fails("size > 4 or size < 2", ALL, "'or' is not expected here");
-	fails("sort", ALL, "an attribute must follow `sort`");
-	fails("sort foo", ALL, "sort: 'foo' is not an attribute: " SORTED);
-	fails("sort function", ALL, "sort: 'function' is not an attribute: " SORTED);
-	fails("sort size sideways", ALL, "'sideways' is not expected here");
-	fails("limit", ALL, "a number must follow `limit`");
-	fails("limit few", ALL, "limit: 'few' is not a number (decimal, or hexadecimal with 0x)");
-	fails("limit 3 sort size", ALL, "'sort' is not expected here");
-	fails("limit 3 limit 4", ALL, "'limit' is not expected here");
+	fails("function > f1", FILTER_ALL, "function: names can be compared with == and != only");
+	fails("size > 4 and", FILTER_ALL, "a condition must follow `and`");
+	fails("size > 4 and and", FILTER_ALL, "'and' is not an attribute: " EVERY);
+	fails("size > 4 size < 9", FILTER_ALL, "'size' is not expected here");
+	fails("size > 4 or size < 2", FILTER_ALL, "'or' is not expected here");
+	fails("sort", FILTER_ALL, "an attribute must follow `sort`");
+	fails("sort foo", FILTER_ALL, "sort: 'foo' is not an attribute: " SORTED);
+	fails("sort function", FILTER_ALL, "sort: 'function' is not an attribute: " SORTED);
+	fails("sort size sideways", FILTER_ALL, "'sideways' is not expected here");
+	fails("limit", FILTER_ALL, "a number must follow `limit`");
+	fails("limit few", FILTER_ALL, "limit: 'few' is not a number (decimal, or hexadecimal with 0x)");
+	fails("limit 3 sort size", FILTER_ALL, "'sort' is not expected here");
+	fails("limit 3 limit 4", FILTER_ALL, "'limit' is not expected here");
 	fails("heap == 1", 1u << FILTER_SIZE | 1u << FILTER_ADDRESS,
 	      "'heap' is not an attribute: address, size");
-	fails_hint("size >", ALL, "size: a value must follow",
+	fails_hint("size >", FILTER_ALL, "size: a value must follow",
 		   "FILTER is ATTR RELOP VALUE ?and ATTR RELOP VALUE?...");
-	fails_hint("size > 4 or", ALL, "'or' is not expected here", "");
-	fails_hint("sort", ALL, "an attribute must follow `sort`", "");
+	fails_hint("size > 4 or", FILTER_ALL, "'or' is not expected here", "");
+	fails_hint("sort", FILTER_ALL, "an attribute must follow `sort`", "");
 }
 
 /* What the caller has to read itself is left to it. */
@@ -292,7 +291,7 @@ static void used(const char *words, bool order, int expect)
 	int got = -1;
 
 	strcpy(line, words);
-	CU_ASSERT_PTR_NULL_FATAL(filter_parse(split(line, argv), argv, ALL, &filter,
+	CU_ASSERT_PTR_NULL_FATAL(filter_parse(split(line, argv), argv, FILTER_ALL, &filter,
 					      order ? &order_ret : NULL,
 					      &got));
 	if (got != expect) {
@@ -321,7 +320,7 @@ static void test_used_order(void)
 	struct filter_order order;
 	struct filter filter;
 
-	CU_ASSERT_PTR_NULL(filter_parse(3, argv, ALL, &filter, &order, NULL));
+	CU_ASSERT_PTR_NULL(filter_parse(3, argv, FILTER_ALL, &filter, &order, NULL));
 	CU_ASSERT_FALSE(order.sorted);
 	CU_ASSERT_EQUAL(order.limit, UINT64_MAX);
 	CU_ASSERT_EQUAL(filter.conds.nr, 1);

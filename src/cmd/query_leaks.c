@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Parse the words of `malloc leaks` and `malloc stale`, and search for what they list. */
+
+#include "cmd/cmd.h"
+#include "cmd/query.h"
+#include "cmd/shell.h"
+
+static bool parse_kind(const char *word, uint32_t *kinds)
+{
+	uint32_t kind = !strcmp(word, "all") ? (1u << LEAK_KINDS) - 1 :
+			!strcmp(word, "suppressed") ? LEAK_SUPPRESSED : 0;
+
+	for (unsigned i = 0; i < LEAK_KINDS; i++)
+		if (!strcmp(word, leak_kind_word(i)))
+			kind = 1u << i;
+	*kinds |= kind;
+	return kind;
+}
+
+/* Adds a bit of enum session_leaks_how to *asked. */
+static bool parse_how(const char *word, uint32_t *asked)
+{
+	static const char *const words[] = { "-stop", "-snapshot", NULL };
+	int index = word_index(word, words);
+
+	if (index >= 0)
+		*asked |= 1u << (SESSION_LEAKS_STOP + index);
+	return index >= 0;
+}
+
+/*
+ * The kinds come first. -stop and -snapshot stand among them or at the end. All words left over are
+ * FILTER.
+ */
+static struct err *parse_leaks(struct query *query, uint32_t *kinds,
+			       enum session_leaks_how *how)
+{
+	const char *const *argv = (const char *const *)query->argv;
+	int argc = query->argc, at = 0, used;
+	uint32_t asked = 0;
+	struct err *err;
+
+	while (argc && parse_how(argv[argc - 1], &asked))
+		argc--;
+	while (at < argc && (parse_kind(argv[at], kinds) || parse_how(argv[at], &asked)))
+		at++;
+	if (asked == (1u << SESSION_LEAKS_STOP | 1u << SESSION_LEAKS_SNAPSHOT))
+		return err_create(ERR_USAGE, "-stop or -snapshot, not both");
+	*how = asked & 1u << SESSION_LEAKS_STOP ? SESSION_LEAKS_STOP :
+	       asked ? SESSION_LEAKS_SNAPSHOT : SESSION_LEAKS_AUTO;
+	if (!*kinds)
+		*kinds = 1u << LEAK_DEFINITE | 1u << LEAK_POSSIBLE;
+	if (at == argc)
+		return NULL;
+	err = filter_parse(argc - at, argv + at, FILTER_ALL, &query->filter, NULL, &used);
+	if (!err && used < argc - at)
+		err = call_bad_word(argv[at + used]);
+	return err;
+}
+
+struct matching {
+	const struct filter *filter;
+	struct filter_env env;
+};
+
+static bool matches(void *ctx, const struct block *block)
+{
+	const struct matching *matching = ctx;
+
+	return filter_matches(matching->filter, &matching->env, block);
+}
+
+struct err *query_leaks(const struct call *call, struct query *query)
+{
+	struct matching matching = { .filter = &query->filter };
+	struct leak_spec spec = { .keep = matches, .ctx = &matching,
+				  .suppress_ctx = &query->suppress,
+				  .nr_suppressions = call->shell->suppressions.vec.nr };
+	enum session_leaks_how how = SESSION_LEAKS_AUTO;
+	struct err *err = query_begin(call, query);
+
+	if (!err)
+		err = parse_leaks(query, &spec.kinds, &how);
+	if (!err)
+		err = session_leaks(call->session, how, filter_is_timed(&query->filter),
+				    &query->found);
+	if (err)
+		return err;
+	matching.env = query_env(call, query);
+	spec.mean = log_config(matching.env.log).sample;
+	if (spec.nr_suppressions)
+		spec.suppression_of = stack_suppress_of;
+	query->suppress.session = call->session;
+	query->suppress.suppressions = &call->shell->suppressions;
+	return leaks_build(&query->found.held, &query->found.mark, &spec, &query->leaks);
+}
+
+/* All-time counts were read before the search. */
+static struct err *find_stale(const struct call *call, struct query *query, uint64_t age,
+			      const struct log_totals *totals)
+{
+	const struct site_spec spec = { .by = SITE_STACK, .limit = UINT64_MAX, .totals = totals };
+	struct log *log = session_log(call->session);
+	struct err *err = session_leaks(call->session, SESSION_LEAKS_AUTO, true, &query->found);
+
+	if (!err)
+		err = leaks_stale(&query->found.held, log, query->now_ns, age, &query->blocks);
+	query->by = SITE_STACK;
+	return err ? err :
+		     sites_build(log, &query->blocks, &spec, query->now_ns, &query->sites);
+}
+
+struct err *query_stale(const struct call *call, struct query *query)
+{
+	struct err *err = query_begin_recorded(call, query);
+	struct log_totals totals;
+	uint64_t age;
+
+	if (!err)
+		err = parse_duration(query->argv[0], &age);
+	if (!err)
+		err = session_totals(call->session, &totals);
+	if (err)
+		return err;
+	err = find_stale(call, query, age, &totals);
+	log_totals_free(&totals);
+	return err;
+}
