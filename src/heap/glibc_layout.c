@@ -171,7 +171,8 @@ struct err *glibc_find_arenas(struct glibc *glibc)
 		if (search(glibc, &source->data[i], &err))
 			return err;
 	return err_create(ERR_NOTFOUND,
-			  "glibc's heap cannot be walked: libc's data has no arena");
+			  "glibc's heap cannot be walked: libc's data has no arena (nothing was "
+			  "allocated from it, or its layout is not known)");
 }
 
 struct heap_info {

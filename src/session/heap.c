@@ -487,9 +487,10 @@ static struct err *walk_or_say(struct job *job)
 		err = session_call_held(session, heap_held, job, &pause);
 	job->ret->pause_ns = job->stood ? 0 : pause;
 	if (is->nr + is->others > 1 && (!err || err->code == ERR_NOTFOUND))
-		snprintf(job->ret->why, sizeof(job->ret->why), "of %.150s only %s can be walked%s",
+		snprintf(job->ret->why, sizeof(job->ret->why),
+			 "of its allocators (%.150s) only %s's heaps can be walked%s",
 			 is->text, (is->walkable ? is->walkable : allocator_guess)->name,
-			 err ? ", and nothing is allocated from it" : "");
+			 err ? ", and nothing is allocated there" : "");
 	else if (err)
 		snprintf(job->ret->why, sizeof(job->ret->why), "%.255s", err->msg);
 	if (!err || err->code == ERR_NOMEM)

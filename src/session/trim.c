@@ -307,9 +307,10 @@ static struct err *check_allocator(struct session *session)
 
 	if (is->nr != 1 || !is->first || !is->first->trim)
 		return err_hint(err_create(ERR_UNSUPPORTED,
-					   "malloc_trim is glibc's, and process %d "
-					   "allocates by %s",
-					   session->current->pid, session_allocator(session)),
+					   "malloc_trim is glibc's, and process %d %s %s",
+					   session->current->pid,
+					   is->nr > 1 ? "has several allocators:" : "allocates by",
+					   session_allocator(session)),
 				"most other allocators give free pages back by themselves");
 	if (!session_armed(session))
 		return err_hint(err_create(ERR_STATE,

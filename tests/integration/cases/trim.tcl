@@ -84,7 +84,7 @@ case trim-refusals 60 {
 	set t [open |[list env LD_PRELOAD=$library $::build/targets/trim 2>@stderr] r+]
 	chan configure $t -buffering line
 	set m [live_start -p [lindex [hear $t] 1]]
-	check {[string match {*malloc_trim is glibc's, and process * allocates by *jemalloc*} [live_error $m "malloc trim"]]} {jemalloc}
+	check {[string match {*malloc_trim is glibc's, and process * has several allocators: *jemalloc*} [live_error $m "malloc trim"]]} {jemalloc}
 	live_end $m
 	order $t verify
 	tell $t quit
