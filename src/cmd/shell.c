@@ -11,6 +11,7 @@
 #include "cmd/debuginfod.h"
 #include "cmd/embedded.h"
 #include "cmd/line.h"
+#include "cmd/script_file.h"
 #include "cmd/settings.h"
 #include "cmd/signals.h"
 #include "cmd/suggest.h"
@@ -356,14 +357,19 @@ static bool run_stdin(struct shell *shell)
 	return ok;
 }
 
-bool shell_script(struct shell *shell, const char *file)
+bool shell_script(struct shell *shell, const char *name)
 {
-	const char *const words[] = { "::source", file };
+	AUTO_STR struct str file = STR_INIT;
+	bool from_stdin = !strcmp(name, "-");
+	struct err *err = from_stdin ? str_add(&file, name) : script_file(name, &file);
+	const char *const words[] = { "::source", str_text(&file) };
 
-	Tcl_SetVar(shell->tcl, "argv0", file, TCL_GLOBAL_ONLY);
-	if (!strcmp(file, "-"))
-		return run_stdin(shell);
-	return run_words(shell, 2, words, file);
+	if (err) {
+		fail(shell, err);
+		return false;
+	}
+	Tcl_SetVar(shell->tcl, "argv0", words[1], TCL_GLOBAL_ONLY);
+	return from_stdin ? run_stdin(shell) : run_words(shell, 2, words, words[1]);
 }
 
 void shell_background(struct shell *shell, Tcl_Obj *script)

@@ -89,8 +89,8 @@ void shell_detach(struct shell *shell);
 bool shell_line(struct shell *shell, const char *line);
 /* Is text a whole line? It is not if a brace, a quote or a backslash at the end is still open. */
 bool shell_line_is_whole(const struct shell *shell, const char *text);
-/* Run a Tcl script; `-` is standard input. */
-bool shell_script(struct shell *shell, const char *file);
+/* Run a Tcl script (script_file.h); `-` is standard input. */
+bool shell_script(struct shell *shell, const char *name);
 /*
  * Run the lines of a channel to its end (standard input, ~/.mdbginit). After a line that fails the
  * others still run. Events are served while it waits for a line.

@@ -62,8 +62,10 @@ case onefile-alone 20 {
 	check {[string match "*read-only file system*" $said]} {something can be written: $said}
 	check {[regexp {main.*\(hard.c:\d+\)} $said]} {no lines: $said}
 	check {$::err eq "" || ![string match "*Tcl*" $::err]} {$::err}
-	mdbg -n -q -x mdbg:/fail-on-leak.tcl
-	check {$::status != 0 && ![string match "*couldn't read*" $::err]} {no script inside: $::err}
+	foreach script {mdbg:/fail-on-leak.tcl fail-on-leak.tcl} {
+		mdbg -n -q -x $script
+		check {$::status != 0 && ![string match "*couldn't read*" $::err]} {no $script inside: $::err}
+	}
 	check_state $before [pid_of $t]
 	finish $t
 }

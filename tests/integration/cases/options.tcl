@@ -47,6 +47,17 @@ case script-status 60 {
 	check {$::status == 4 && $::out eq "from-stdin\n"} {-x -: $::status $::out}
 }
 
+# mdbg's own scripts are found by their names; a file of that name in the current folder comes first, as with sh.
+case scripts-by-name 30 {
+	file mkdir [set folder $::tmp/elsewhere]
+	cd $folder
+	check {[string match "usage: mdbg * memleak.tcl *" [mdbg_ok -q -x memleak.tcl -- -h]]} {by its name: $::out}
+	mdbg -q -x ./memleak.tcl
+	check_refused 1 "read file \"./memleak.tcl\": no such file" "has no file of that name"
+	spit $folder/memleak.tcl {puts "mine: $argv0"}
+	check {[mdbg_ok -q -x memleak.tcl] eq "mine: memleak.tcl\n"} {one of my own: $::out}
+}
+
 case order-of-options 30 {
 	mdbg -q -c {puts 1} -x [spit $::tmp/two.tcl "puts 2"] -c {puts 3}
 	check {$::status == 0 && $::out eq "1\n2\n3\n"} {-c and -x are not kept in order: $::out}
