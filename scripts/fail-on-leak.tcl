@@ -1,30 +1,41 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Fail where blocks are definitely lost at the end, for continuous integration: what --fail-on-leak
-# does, as a script, with limits.
-#
-#	mdbg -p PID -x fail-on-leak.tcl [-- BYTES [FILTER]]
-#	mdbg -x fail-on-leak.tcl -- PID [BYTES [FILTER]]
-#	mdbg --stop -c {source fail-on-leak.tcl} -- PROGRAM [ARG...]
-#
-# Waits for the process's end, then writes the leaks to standard error and ends with status 23 if
-# more than BYTES (0) are definitely lost in blocks that match FILTER (all): `1000 "function == parse*"`.
-# Suppressions (--suppressions) are honoured.
+# does, as a script, with limits. `mdbg -x fail-on-leak.tcl -- -h` says how it is used.
 
+set usage "usage: mdbg -p PID -x fail-on-leak.tcl \[-- BYTES \[FILTER\]\]
+       mdbg -x fail-on-leak.tcl -- PID \[BYTES \[FILTER\]\]
+       mdbg --stop -c {source FOLDER/fail-on-leak.tcl} -- PROGRAM \[ARG\]...
+Wait for the end of the process, then write the leaks to standard error and end with status 23 if
+more than BYTES (0) are definitely lost in blocks that match FILTER (all): 1000 \"function == parse*\".
+Suppressions (--suppressions) are honoured.
+
+Status: 0 if no more is lost; 23 if more is; 2 wrong usage."
+
+proc misused {why} {
+	puts stderr "fail-on-leak: $why"
+	puts stderr $::usage
+	exit 2
+}
+
+switch -glob -- [lindex $argv 0] {
+	-h - --help { puts $usage; exit 0 }
+	-* { misused "there is no option [lindex $argv 0]" }
+}
 if {[mdbg::pid] == 0} {
 	if {[llength $argv] == 0} {
-		puts stderr "usage: mdbg -p PID -x fail-on-leak.tcl \[-- BYTES \[FILTER\]\]"
-		exit 2
+		misused "no process"
 	}
-	set argv [lassign $argv pid]
-	mdbg::attach $pid
+	set argv [lassign $argv process]
 }
 lassign $argv limit filter
 if {$limit eq ""} {
 	set limit 0
 }
 if {[scan $limit "%d%c" number rest] != 1 || $number < 0} {
-	puts stderr "fail-on-leak: '$limit' is no number of bytes"
-	exit 2
+	misused "'$limit' is no number of bytes"
+}
+if {[mdbg::pid] == 0} {
+	mdbg::attach $process
 }
 
 set leaks-at-end on

@@ -25,6 +25,14 @@ proc end_script {chan} {
 	return [ending $chan]
 }
 
+case script-fail-on-leak-usage 60 {
+	check_usage fail-on-leak.tcl [list {} {-p 1} --bogus [list [pid] many]]
+}
+
+case script-report-at-exit-usage 60 {
+	check_usage report-at-exit.tcl [list {} {-p 1} --bogus [list [pid] $::tmp/report many]]
+}
+
 case script-leak-hunt-usage 60 {
 	check_usage leak-hunt.tcl {{} {0} {-1} {x} {1 2} {-every} {-every 100 1} {-every x 1} {-least -1 1} {-wrong 1} {1}}
 }
