@@ -35,20 +35,7 @@ static void populate(struct image *image, unsigned heap)
 
 void flips_make(struct image *image, unsigned n)
 {
-	const struct image_spec *spec = &specs[n % FLIP_IMAGES];
-
-	image_init(image, spec);
-	for (unsigned heap = 0; heap < spec->heaps; heap++)
-		populate(image, heap);
-	if (spec->second_heap) {
-		image_next_heap(image);
-		populate(image, spec->heaps - 1);
-	}
-	for (unsigned i = 0; spec->blocked && i < 2; i++) {
-		image_next_piece(image);
-		populate(image, 0);
-	}
-	image_end(image);
+	image_make(image, &specs[n % FLIP_IMAGES], populate);
 }
 
 /* Where it hurts, mostly: in chunks and arenas, and not in the empty space behind them. */

@@ -355,3 +355,20 @@ void image_end(struct image *image)
 		.check = true,
 	};
 }
+
+void image_make(struct image *image, const struct image_spec *spec,
+		void (*populate)(struct image *image, unsigned heap))
+{
+	image_init(image, spec);
+	for (unsigned heap = 0; heap < spec->heaps; heap++)
+		populate(image, heap);
+	if (spec->second_heap) {
+		image_next_heap(image);
+		populate(image, spec->heaps - 1);
+	}
+	for (unsigned i = 0; spec->blocked && i < 2; i++) {
+		image_next_piece(image);
+		populate(image, 0);
+	}
+	image_end(image);
+}

@@ -81,5 +81,8 @@ void image_next_heap(struct image *image);
 /* The same of the main heap: a piece right below the one before. */
 void image_next_piece(struct image *image);
 void image_end(struct image *image);
+/* All of that: populate adds the chunks of a heap, and is called for each of its parts. */
+void image_make(struct image *image, const struct image_spec *spec,
+		void (*populate)(struct image *image, unsigned heap));
 uint64_t image_get(const struct image *image, uint64_t address);
 void image_put(struct image *image, uint64_t address, uint64_t word);

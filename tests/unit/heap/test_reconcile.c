@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Looks at a heap, one after the other: what is sure, and what may be from before the attach. */
+/*
+ * Looks at a heap, one after the other: what is sure, and what may be from before the attach. And a
+ * walk minus the log: which blocks are from before the attach.
+ */
 
 #include "fixture.h"
-#include "heap/reconcile.h"
+#include "glibc_versions.h"
 #include "heap/heap_walk.h"
+#include "heap/packed.h"
+#include "heap/reconcile.h"
 
 void suite_reconcile(void);
 
@@ -112,6 +117,124 @@ static void test_sure(void)
 	reconcile_free(&looks);
 }
 
+/*
+ * A heap and a log that has three of its blocks: one with its record, one that a thread is at work
+ * on, and one whose record was removed.
+ */
+struct merging {
+	struct image image;
+	struct heap_walk walk;
+	struct log log;
+	uint64_t recorded, under_way, removed, in_flight_word;
+	struct packed_list list;
+	struct word_list left_out;
+};
+
+static const struct image_spec *const merged = &image_versions[7];
+
+static void merging_open(struct merging *is)
+{
+	is->list = (struct packed_list)PACKED_INIT;
+	is->left_out = (struct word_list){ VEC_INIT };
+	image_fill(&is->image, merged);
+	fixture_open(&is->log);
+	CU_ASSERT_PTR_NULL_FATAL(glibc_walk(&is->image.source, &is->walk));
+	is->recorded = image_nth(&is->image, CHUNK_USED, 1)->block;
+	is->under_way = image_nth(&is->image, CHUNK_USED, 2)->block;
+	is->removed = image_nth(&is->image, CHUNK_USED, 3)->block;
+	is->in_flight_word = is->under_way - 16;
+	for (unsigned i = 0; i < 2; i++)
+		CU_ASSERT_TRUE(log_insert(&is->log, &(struct log_record){
+			.address = i ? is->removed : is->recorded, .size = 7, .time = 1 + i,
+			.heap = LOG_HEAP_UNKNOWN }, NULL));
+	CU_ASSERT_TRUE(log_remove(&is->log, is->removed, 0, NULL));
+}
+
+static void merging_close(struct merging *is)
+{
+	vec_free(&is->left_out.vec);
+	packed_free(&is->list);
+	heap_walk_free(&is->walk);
+	image_free(&is->image);
+	fixture_close(&is->log);
+}
+
+/* The log is read by the merge, or has been. */
+static void merge(bool read)
+{
+	struct merging is;
+	const struct packed_source source = { .log = &is.log, .until = UINT64_MAX };
+	unsigned early = 0;
+
+	merging_open(&is);
+	CU_ASSERT_PTR_NULL_FATAL(packed_from_log(&source, &is.list));
+	CU_ASSERT_PTR_NULL_FATAL(walk_merge(&is.walk, &(struct walk_merge){
+		.log = &is.log, .held = read ? &is.list : NULL, .complete = true,
+		.in_flight_word = &is.in_flight_word, .nr_in_flight = 1 }, &is.left_out));
+	CU_ASSERT_PTR_NULL_FATAL(packed_merge_walk(&is.list, &is.walk, true));
+	CU_ASSERT_EQUAL_FATAL(is.left_out.vec.nr, 1);
+	CU_ASSERT_EQUAL(is.left_out.vec.at[0], is.under_way);
+	for (size_t i = 0; i < is.list.nr; i++) {
+		struct block block = packed_block(&is.list, i);
+
+		CU_ASSERT_TRUE(!i || packed_at(&is.list, i - 1)->address < block.address);
+		CU_ASSERT_NOT_EQUAL(block.address, is.under_way);
+		CU_ASSERT_NOT_EQUAL(block.address, is.removed);
+		CU_ASSERT_EQUAL(block.preattach, block.address != is.recorded);
+		CU_ASSERT_FALSE(block.unrecorded);
+		early += block.preattach;
+		if (block.address == is.recorded)
+			CU_ASSERT_TRUE(block.size == 7 && block.heap == 0);
+	}
+	CU_ASSERT_EQUAL(early, 21 * (merged->heaps + 1) + merged->mapped - 3);
+	merging_close(&is);
+}
+
+static void test_merge(void)
+{
+	merge(false);
+	merge(true);
+}
+
+/* What was sure before is, whatever is near it; and if the log is not complete nothing is early. */
+static void test_merge_sure(void)
+{
+	struct merging is;
+
+	merging_open(&is);
+	CU_ASSERT_PTR_NULL_FATAL(walk_merge(&is.walk, &(struct walk_merge){
+		.log = &is.log, .in_flight_word = &is.in_flight_word, .nr_in_flight = 1,
+		.sure = &is.under_way, .nr_sure = 1 }, &is.left_out));
+	CU_ASSERT_PTR_NULL_FATAL(packed_merge_walk(&is.list, &is.walk, false));
+	CU_ASSERT_EQUAL(is.left_out.vec.nr, 0);
+	CU_ASSERT_TRUE(is.list.nr && packed_at(&is.list, 0)->preattach &&
+		       packed_at(&is.list, 0)->unrecorded);
+	merging_close(&is);
+}
+
+/* The log has gone on since the walk: what was freed meanwhile was a block. */
+static void test_merge_past(void)
+{
+	struct merging is;
+	unsigned seen = 0;
+
+	merging_open(&is);
+	CU_ASSERT_PTR_NULL_FATAL(packed_merge_past(&is.list, &is.walk, &(struct walk_merge){
+		.log = &is.log, .complete = true, .until = 1 }, &is.left_out));
+	for (size_t i = 0; i < is.list.nr; i++) {
+		struct block block = packed_block(&is.list, i);
+		bool freed = block.address == is.recorded;
+		bool since = block.address == is.removed;
+
+		CU_ASSERT_EQUAL(block.freed, freed || since);
+		CU_ASSERT_EQUAL(block.preattach, !freed);
+		CU_ASSERT_EQUAL(block.unrecorded, since);
+		seen += freed || since;
+	}
+	CU_ASSERT_EQUAL(seen, 2);
+	merging_close(&is);
+}
+
 void suite_reconcile(void)
 {
 	CU_pSuite suite = CU_add_suite("reconcile", NULL, NULL);
@@ -119,4 +242,7 @@ void suite_reconcile(void)
 	CU_add_test(suite, "seen at each", test_seen);
 	CU_add_test(suite, "at a torn heap", test_torn);
 	CU_add_test(suite, "listed at any", test_sure);
+	CU_add_test(suite, "walk minus log", test_merge);
+	CU_add_test(suite, "what was sure stays", test_merge_sure);
+	CU_add_test(suite, "walk minus a later log", test_merge_past);
 }
