@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * A session without a process. What there is of it to ask (session/session_state.c) and its events
- * (session/event_queue.c) are the real ones, over a struct session that is filled in here.
+ * (session/event_queue.c) are the real ones, over a struct session that is filled in here. What it
+ * says of blocks, memory and threads is in fake_answers.c.
  */
 
-#include "fake_session.h"
+#include "fake_private.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -15,25 +16,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "heap/block.h"
-#include "log/totals.h"
-#include "memory_array.h"
-#include "probe/probe.h"
 #include "probe/runtimes.h"
-#include "session/find_address.h"
 #include "session/growth_faults.h"
 #include "session/growth_kernel.h"
-#include "session/heap.h"
-#include "session/lacks.h"
-#include "session/leaks.h"
-#include "session/private.h"
-#include "session/unknown_frees.h"
-#include "session/trim.h"
 #include "symbol/symbol.h"
-#include "tracee/region.h"
-#include "tracee/target.h"
-
-#define FAKE_ENTRY	0x10000ull	/* of the probed malloc: in no module */
 
 const struct session_config session_config_default = {
 	.engine = SESSION_ENGINE_AUTO,
@@ -42,25 +28,7 @@ const struct session_config session_config_default = {
 	.arm = true,
 };
 
-struct fake {
-	struct session session;		/* first: it is what callers have */
-	struct target target;
-	struct probes probes;
-	struct region region;
-	bool fail_detach;
-	struct log_record held;		/* address 0: none */
-	struct session_lacks lacks;
-	uint8_t bytes[64];
-	struct memory_array memory;
-	struct fake_asked asked;
-};
-
 static struct fake *last;
-
-static struct fake *fake_of(const struct session *session)
-{
-	return (struct fake *)session;
-}
 
 __attribute__((noinline)) int fake_load(int value)
 {
@@ -87,7 +55,7 @@ void fake_fail_detach(struct session *session)
 	fake_of(session)->fail_detach = true;
 }
 
-static void check(struct err *err)
+void fake_check(struct err *err)
 {
 	if (!err)
 		return;
@@ -104,7 +72,7 @@ static void add_module(struct session *session)
 	ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 	size_t i;
 
-	check(procfs_maps(getpid(), &maps));
+	fake_check(procfs_maps(getpid(), &maps));
 	exe[MAX(len, 0)] = '\0';
 	module.fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	for (i = 0; i < maps.vec.nr; i++) {
@@ -117,7 +85,7 @@ static void add_module(struct session *session)
 		module.end = map->end;
 	}
 	module.bias = module.start;
-	check(symbols_add(session->symbols, &module));
+	fake_check(symbols_add(session->symbols, &module));
 	close(module.fd);
 	proc_maps_free(&maps);
 }
@@ -141,7 +109,7 @@ void fake_miss(struct session *session, const char *function, const char *why)
 
 	snprintf(lack.function, sizeof(lack.function), "%s", function);
 	snprintf(lack.why, sizeof(lack.why), "%s", why);
-	check(vec_push(&fake_of(session)->lacks.vec, lack));
+	fake_check(vec_push(&fake_of(session)->lacks.vec, lack));
 }
 
 struct err *session_lacks(struct session *session, struct session_lacks *ret)
@@ -150,7 +118,7 @@ struct err *session_lacks(struct session *session, struct session_lacks *ret)
 
 	*ret = (struct session_lacks){ VEC_INIT };
 	for (size_t i = 0; i < lacks->vec.nr; i++)
-		check(vec_push(&ret->vec, lacks->vec.at[i]));
+		fake_check(vec_push(&ret->vec, lacks->vec.at[i]));
 	return NULL;
 }
 
@@ -162,11 +130,11 @@ void fake_attach(struct session *session)
 	void *base;
 
 	fake_forget(session);
-	check(symbols_create(0, &session->symbols));
+	fake_check(symbols_create(0, &session->symbols));
 	base = mmap(NULL, config.region_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (base == MAP_FAILED)
 		abort();
-	check(log_format(base, &config, &fake->region.log));
+	fake_check(log_format(base, &config, &fake->region.log));
 	add_module(session);
 	session->region = &fake->region;
 	session->process[0] = (struct process){
@@ -459,168 +427,6 @@ void session_release_stacks(struct session *session UNUSED)
 {
 }
 
-struct err *session_totals(const struct session *session, struct log_totals *ret)
-{
-	const struct log_record *held = &fake_of(session)->held;
-	struct err *err = log_totals_init(&session->region->log, ret);
-
-	if (err)
-		return err;
-	log_totals_begin(&session->region->log, ret);
-	if (held->address)
-		log_totals_add(ret, held->stack, 1, held->size);
-	log_totals_end(ret);
-	return NULL;
-}
-
-struct err *session_in_hand(const struct session *session, struct in_hand *ret)
-{
-	*ret = (struct in_hand){ VEC_INIT };
-	return fake_of(session)->held.address ? vec_push(&ret->vec, fake_of(session)->held) : NULL;
-}
-
-struct err *session_heap(struct session *session, enum session_heap_how how,
-			 const struct session_heap_look *look, struct session_heap *ret)
-{
-	struct in_hand in_hand = { VEC_INIT };
-	struct err *err = session_in_hand(session, &in_hand);
-
-	*ret = (struct session_heap)SESSION_HEAP_INIT;
-	if (how != SESSION_HEAP_LOG)
-		snprintf(ret->why, sizeof(ret->why), "the fake session has no heap");
-	if (!err && look)
-		err = look->at(look->ctx, ret, &session->region->log, &in_hand);
-	vec_free(&in_hand.vec);
-	return err;
-}
-
-void session_heap_free(struct session_heap *heap UNUSED)
-{
-}
-
-/* Nothing points to anything: all is definitely lost. */
-struct err *session_leaks(struct session *session, enum session_leaks_how how UNUSED, bool timed,
-			  struct session_leaks *ret)
-{
-	struct session_leaks leaks = { .held = PACKED_INIT, .why = "the fake session has no heap" };
-	struct reach_source source =
- { .unasked = UINT64_MAX, .memory = &fake_of(session)->memory.memory, .list = &leaks.held };
-	struct packed_source blocks =
- { .log = &session->region->log, .until = UINT64_MAX, .timed = timed };
-	struct err *err = packed_from_log(&blocks, &leaks.held);
-
-	if (!err)
-		err = reach_run(&source, &leaks.mark);
-	if (err)
-		packed_free(&leaks.held);
-	else
-		*ret = leaks;
-	return err;
-}
-
-void session_leaks_free(struct session_leaks *leaks)
-{
-	packed_free(&leaks->held);
-	reach_free(&leaks->mark);
-}
-
-/* One word of memory points to each: to the start of the first block, and to byte 8 of the others. */
-struct err *session_find(struct session *session, uint64_t address, size_t limit,
-			 struct session_find *ret)
-{
-	struct session_find find = { .in = { .held = PACKED_INIT,
-					     .why = "the fake session has no heap" },
-				     .heap = SESSION_HEAP_INIT,
-				     .block = REFERRERS_NO_BLOCK, .outer = REFERRERS_NO_BLOCK };
-	struct session_referrer referrer = { .kind = SESSION_REFERRER_MEMORY, .place = 0x5008 };
-	struct packed_source blocks =
- { .log = &session->region->log, .until = UINT64_MAX, .timed = true };
-	struct err *err = packed_from_log(&blocks, &find.in.held);
-
-	for (uint32_t i = 0; i < find.in.held.nr && !err; i++) {
-		struct block is = packed_block(&find.in.held, i), *block = &is;
-
-		if (address - block->address >= block->size)
-			continue;
-		find.block = i;
-		referrer.firm = !i;
-		referrer.word = block->address + 8 * (i > 0);
-		find.nr_firm = referrer.firm;
-		find.nr_inner = !referrer.firm;
-		if (limit)
-			err = vec_push(&find.vec, referrer);
-	}
-	if (err)
-		session_find_free(&find);
-	else
-		*ret = find;
-	return err;
-}
-
-void session_find_free(struct session_find *find)
-{
-	session_leaks_free(&find->in);
-	vec_free(&find->vec);
-}
-
-struct err *session_trim(struct session *session UNUSED, struct session_trim *ret)
-{
-	*ret = (struct session_trim){ .before_kb = 300, .after_kb = 200, .pause_ns = 1500000000 };
-	return NULL;
-}
-
-/* At the first look the heap has 16 KB in memory, later 12 KB. */
-struct err *session_memory_use(struct session *session, bool all, struct memory_use *ret)
-{
-	const char *text = session->memory_last.has_look ?
-		"1000-5000 rw-p 00000000 00:00 0 [heap]\nRss: 12 kB\n" :
-		"1000-5000 rw-p 00000000 00:00 0 [heap]\nRss: 16 kB\n";
-	struct memory_owners owners = { .vec = VEC_INIT };
-	struct smaps smaps;
-	struct err *err = session_need_view(session);
-
-	if (err)
-		return err;
-	check(smaps_parse(text, &smaps));
-	check(memory_use_make(&smaps, &owners, NULL, ret));
-	smaps_free(&smaps);
-	ret->min_faults = 17;
-	ret->quick = !all;
-	return NULL;
-}
-
-const struct memory_look *session_memory_last(struct session *session)
-{
-	return session->memory_last.has_look ? &session->memory_last.look : NULL;
-}
-
-void session_memory_keep(struct session *session, const struct memory_look *look)
-{
-	session->memory_last.look = *look;
-	session->memory_last.has_look = true;
-}
-
-void session_memory_verdict(struct session *session UNUSED, const struct memory_look *before,
-			    const struct memory_look *now, struct memory_verdict *ret)
-{
-	memory_verdict(before, now, NULL, ret);
-}
-
-struct err *session_memory_changes(struct session *session, const struct memory_use *use,
-				   struct memory_changes *ret)
-{
-	*ret = (struct memory_changes){ .known = session->memory_last.has_maps, .vec = VEC_INIT };
-	session->memory_last.has_maps = true;
-	for (size_t i = 0; i < use->vec.nr; i++)
-		check(vec_push(&ret->vec, -5));
-	return NULL;
-}
-
-const char *session_referrer_word(enum session_referrer_kind kind UNUSED)
-{
-	return "memory";
-}
-
 struct err *session_probes(struct session *session, struct session_probes *ret)
 {
 	struct session_probe in = { .function = "malloc",
@@ -671,73 +477,6 @@ struct symbols *session_known_symbols(struct session *session)
 	return session->symbols;
 }
 
-struct err *session_threads(struct session *session, struct session_threads *ret)
-{
-	struct session_thread main = {
-		.lwp = FAKE_PID, .pthread = FAKE_PTHREAD, .name = { "fake" }, .state = 'S', .main = true
-	};
-	struct session_thread worker = {
-		.lwp = FAKE_PID + 1, .name = { "worker" }, .state = 'R', .blocks_sigtrap = true
-	};
-	struct err *err = vec_push(&ret->vec, main);
-
-	(void)session;
-	return err ? err : vec_push(&ret->vec, worker);
-}
-
-struct err *session_where(struct session *session, pid_t lwp, uint32_t max,
-			  struct session_stacks *ret)
-{
-	pid_t each;
-	struct err *err = NULL;
-
-	(void)session;
-	for (each = FAKE_PID; !err && each <= FAKE_PID + 1; each++) {
-		struct session_stack stack = { .lwp = each,
-					       .pcs = VEC_INIT,
-					       .end = max < 2 ? WALK_DEPTH : WALK_COMPLETE };
-
-		if (lwp && lwp != each)
-			continue;
-		err = vec_push(&stack.pcs, (uint64_t)(uintptr_t)fake_load);
-		if (!err && max > 1)
-			err = vec_push(&stack.pcs, (uint64_t)(uintptr_t)fake_main + 2);
-		if (!err)
-			err = vec_push(&ret->vec, stack);
-	}
-	return err;
-}
-
-void session_stacks_free(struct session_stacks *stacks)
-{
-	size_t i;
-
-	for (i = 0; i < stacks->vec.nr; i++)
-		vec_free(&stacks->vec.at[i].pcs);
-	vec_free(&stacks->vec);
-}
-
-struct err *session_registers(struct session *session, pid_t lwp, struct regs *ret)
-{
-	(void)session;
-	memset(ret, 0, sizeof(*ret));
-	regs_set(ret, arch_host()->pc, (uintptr_t)fake_load);
-	regs_set(ret, arch_host()->sp, (uint64_t)lwp);
-	return NULL;
-}
-
-struct err *session_maps(struct session *session, struct proc_maps *ret)
-{
-	struct proc_map uprobes = { .start = FAKE_UPROBES, .end = FAKE_UPROBES + 4096,
-				    .exec = true };
-
-	(void)session;
-	check(procfs_maps(getpid(), ret));
-	uprobes.path = strdup("[uprobes]");
-	check(vec_push(&ret->vec, uprobes));
-	return NULL;
-}
-
 bool session_names_warned(struct session *session)
 {
 	(void)session;
@@ -760,37 +499,6 @@ bool session_next_event(struct session *session, struct session_event *ret)
 void session_want_events(struct session *session, uint32_t kinds)
 {
 	session->wanted = fake_of(session)->asked.wanted = kinds;
-}
-
-static bool add_double(const struct log_unknown_free *free, void *ctx)
-{
-	struct session_unknown_free unknown = {
-		.kind = SESSION_UNKNOWN_FREE_DOUBLE, .free = *free, .address = free->address,
-	};
-	struct session_unknown_frees *unknown_frees = ctx;
-
-	return vec_push(&unknown_frees->vec, unknown);
-}
-
-/* Double frees only: all others are judged by what a process has. */
-struct err *session_unknown_frees(struct session *session, struct session_unknown_frees *ret)
-{
-	*ret = (struct session_unknown_frees){
-		.vec = VEC_INIT, .doubles = log_accounts_get(&session->region->log).double_frees,
-	};
-	log_each_unknown_free(&session->region->log, LOG_UNKNOWN_FREE_DOUBLE, add_double, ret);
-	return NULL;
-}
-
-void session_unknown_frees_free(struct session_unknown_frees *unknown_frees)
-{
-	vec_free(&unknown_frees->vec);
-}
-
-const char *session_unknown_free_word(enum session_unknown_free_kind kind)
-{
-	(void)kind;
-	return "double";
 }
 
 /* Page faults and the kernel's memory are recorded from a live machine alone. */
