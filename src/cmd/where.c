@@ -68,11 +68,14 @@ static struct err *print_stacks(const struct call *call, const struct session_st
 	return err;
 }
 
-/* Parse all|THREAD, then N. A single number that is no thread is N. */
+/*
+ * Parse all|THREAD, then N. A single number that is no thread is N, unless no stack has so many
+ * frames: then somebody means a thread that has ended.
+ */
 static struct err *parse(const struct call *call, pid_t *lwp_ret, uint32_t *max_ret)
 {
 	const char *count = call->argc ? call->argv[call->argc - 1] : NULL;
-	struct err *err;
+	struct err *err, *no_thread = NULL;
 	uint64_t max;
 
 	*lwp_ret = frames_current_thread(call->shell);
@@ -84,16 +87,18 @@ static struct err *parse(const struct call *call, pid_t *lwp_ret, uint32_t *max_
 		if (call->argc == 1)
 			return NULL;
 	} else {
-		err = call_thread(call, call->argv[0], lwp_ret);
-		if (!err && call->argc == 1)
+		no_thread = call_thread(call, call->argv[0], lwp_ret);
+		if (!no_thread && call->argc == 1)
 			return NULL;
-		if (err && call->argc > 1)
-			return err;
+		if (no_thread && call->argc > 1)
+			return no_thread;
 	}
 	err = parse_number(count, &max);
 	if (err || !max)
 		return err_create(ERR_USAGE, "'%s' is neither a thread nor a number of frames",
 				  count);
+	if (no_thread && max > FRAMES_MAX)
+		return no_thread;
 	*max_ret = (uint32_t)MIN(max, (uint64_t)FRAMES_MAX);
 	return NULL;
 }

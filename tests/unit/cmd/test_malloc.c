@@ -361,6 +361,9 @@ static void looks_at_threads_and_stacks(void)
 	snprintf(text, sizeof(text), "where %d 1", FAKE_PID + 1);
 	CU_ASSERT_PTR_NOT_NULL(strstr(harness_line(text).out, " (worker):\n"));
 	CU_ASSERT_FALSE(harness_line("where none").ok);
+	outcome = harness_line("where 99999999");
+	CU_ASSERT_FALSE(outcome.ok);
+	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.err, "no thread 99999999"));
 	outcome = harness_line("thread");
 	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "*  "));
 	CU_ASSERT_PTR_NOT_NULL(strstr(outcome.out, "worker  blocks SIGTRAP\n"));
