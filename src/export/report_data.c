@@ -37,7 +37,6 @@
 #define CHANGES_MOST	1000u		/* of a difference */
 #define NAME_MOST	400u		/* bytes */
 #define STACKS_ROOM	(2u << 20)	/* of their text */
-#define NO_SITE		UINT32_MAX
 
 struct data {
 	const struct report *report;

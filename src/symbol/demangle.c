@@ -13,7 +13,6 @@
 
 #include "base/str.h"
 #include "symbol/string_pool.h"
-#include "symbol/symbol.h"
 
 /* The parser recurses on its input; with this length it needs only a few hundred KiB of stack. */
 #define MANGLED_MAX	4096
@@ -74,14 +73,6 @@ enum mangling demangle_whole(const char *name, char **ret)
 	 * The return type is left out, as in the frames of gdb; only template functions have one.
 	 */
 	return readable(name, DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP, ret);
-}
-
-char *symbol_demangle(const char *name)
-{
-	char *text;
-
-	demangle_whole(name, &text);
-	return text;
 }
 
 char *demangle_bare(const char *name)

@@ -49,7 +49,7 @@ bool names_shown(struct names *names, const char *text, size_t len, struct shown
 bool is_mangled(const char *name);
 enum mangling { NOT_MANGLED, MANGLED_CXX, MANGLED_RUST };
 
-/* Like symbol_demangle (symbol.h), and also returns the language. */
+/* *ret is a C++ or Rust name in readable form (malloc'ed), or NULL if it is not mangled. */
 enum mangling demangle_whole(const char *name, char **ret);
-/* Like symbol_demangle (symbol.h), without parameters: "std::vector<int>::push_back". */
+/* The same without parameters: "std::vector<int>::push_back". */
 char *demangle_bare(const char *name);

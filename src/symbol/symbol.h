@@ -198,5 +198,3 @@ struct err *symbols_find(struct symbols *symbols, const char *name, uint64_t *ad
  */
 void symbols_complete(struct symbols *symbols, const char *prefix,
 		      bool (*fn)(const char *name, void *ctx), void *ctx);
-/* Returns a C++ or Rust name in readable form (malloc'ed), or NULL if it is not mangled. */
-char *symbol_demangle(const char *name);

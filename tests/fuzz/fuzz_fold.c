@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "symbol/fold.h"
-#include "symbol/symbol.h"
+#include "symbol/string_pool.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len);
 
@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	memcpy(name, bytes, len);
 	name[len] = '\0';
 	fold(name);
-	readable = symbol_demangle(name);
+	demangle_whole(name, &readable);
 	if (readable)
 		fold(readable);
 	free(readable);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* C++ and Rust names, and names that only look like them. */
 
-#include "symbol/symbol.h"
+#include "symbol/string_pool.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "symbol/string_pool.h"
 #include "unit.h"
 
 void suite_demangle(void);
@@ -45,9 +44,10 @@ static bool same(const char *x, const char *y)
 static void test_table(void)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
-		char *readable AUTO_FREE = symbol_demangle(table[i].name);
+		char *readable AUTO_FREE = NULL;
 		char *bare AUTO_FREE = demangle_bare(table[i].name);
 
+		demangle_whole(table[i].name, &readable);
 		CU_ASSERT(same(readable, table[i].readable));
 		CU_ASSERT(same(bare, table[i].bare));
 		if (!same(readable, table[i].readable) || !same(bare, table[i].bare))
@@ -61,14 +61,15 @@ static void test_table(void)
  */
 static char *explode(int levels)
 {
-	char name[1024] = "_Z1fSt4pairIiiE", *end = name + strlen(name);
+	char name[1024] = "_Z1fSt4pairIiiE", *end = name + strlen(name), *readable;
 
 	for (int i = 0; i < levels; i++) {
 		char id = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i];
 
 		end += sprintf(end, "S_IS%c_S%c_E", id, id);
 	}
-	return symbol_demangle(name);
+	demangle_whole(name, &readable);
+	return readable;
 }
 
 static void test_bomb(void)
@@ -92,7 +93,7 @@ static void test_deep(void)
 		strcpy(name, "_Z1f");
 		memset(name + 4, 'P', len);
 		strcpy(name + 4 + len, "i");
-		readable = symbol_demangle(name);
+		demangle_whole(name, &readable);
 		/* libiberty itself prints no more than 1,024 levels. */
 		CU_ASSERT_EQUAL(readable != NULL, len < 1024);
 		free(readable);

@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/compiler.h"
-#include "symbol/symbol.h"
+#include "symbol/string_pool.h"
 #include "unit.h"
 
 void suite_fold(void);
@@ -151,8 +151,9 @@ static void check(const char *name, const char *brief)
 static void test_real(void)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(real); i++) {
-		char *name AUTO_FREE = symbol_demangle(real[i].linkage);
+		char *name AUTO_FREE = NULL;
 
+		demangle_whole(real[i].linkage, &name);
 		CU_ASSERT_PTR_NOT_NULL_FATAL(name);
 		check(name, real[i].brief);
 	}
