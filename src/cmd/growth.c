@@ -232,52 +232,38 @@ const struct cmd cmd_growth_log = {
 	.complete	= COMPLETE_GROWTH,
 };
 
-/* Take KIND from the first word, if it is one, and parse the rest. */
+/* Has what the source records all that the filter asks for? */
+static bool answers(const struct growth_source *source, const struct filter *filter)
+{
+	vec_each(cond, &filter->conds)
+		if (!(source->attrs & 1u << cond->attr))
+			return false;
+	return true;
+}
+
+/*
+ * Take KIND from the first word, if it is one, and parse the rest. Without KIND, a filter may have
+ * what any source has; the machine's kinds alone have no process.
+ */
 static struct err *parse_ask(struct call *call, struct growth_ask *ask, bool *has_kind)
 {
 	struct call rest = *call;
 	int kind = call->argc ? word_index(call->argv[0], growth_words) : -1;
+	const struct growth_source *source = kind < 0 ? NULL : source_of((enum growth_kind)kind);
+	struct err *err;
 
-	*has_kind = kind >= 0;
-	if (*has_kind && !source_of((enum growth_kind)kind))
-		return bad_kind(call->argv[0], ALL_OF(kinds));
-	if (*has_kind) {
-		ask->kind = (enum growth_kind)kind;
-		rest.argc--;
-		rest.argv++;
-		rest.objv++;
-	}
-	return ask->kind == GROWTH_KERNEL ? query_kernel(&rest, &ask->query) :
-	       query_growth(&rest, &ask->query);
-}
-
-static struct err *show_all(struct call *call, struct growth_ask *ask)
-{
-	struct err *err = NULL;
-
-	for (size_t i = 0; !err && i < ARRAY_SIZE(sources); i++) {
-		unsigned kinds = sources[i]->running(call->session);
-
-		for (unsigned kind = 0; !err && kind < GROWTH_KINDS; kind++) {
-			if (!(kinds & 1u << kind))
-				continue;
-			ask->kind = (enum growth_kind)kind;
-			err = sources[i]->show(call, ask);
-		}
-		if (!err && kinds && sources[i]->show_end)
-			err = sources[i]->show_end(call);
-	}
+	*has_kind = source;
+	if (!source)
+		return query_growth(&rest, ALL_OF(attrs), growth_kernel.running(call->session),
+				    &ask->query);
+	ask->kind = (enum growth_kind)kind;
+	rest.argc--;
+	rest.argv++;
+	rest.objv++;
+	err = query_growth(&rest, source->attrs, source->logless, &ask->query);
+	if (!err && !answers(source, &ask->query.filter))
+		err = err_create(ERR_USAGE, "%s", source->lacks);
 	return err;
-}
-
-static struct err *show_one(struct call *call, struct growth_ask *ask)
-{
-	const struct growth_source *source = source_of(ask->kind);
-
-	if (!(source->running(call->session) & 1u << ask->kind))
-		return not_recorded(growth_words[ask->kind]);
-	ask->alone = true;
-	return source->show(call, ask);
 }
 
 /* What is held since a moment is a part of all, and says so. */
@@ -292,6 +278,67 @@ static void print_since(const struct call *call, const struct query *query)
 	out_text(call->out, ", and still held:\n\n");
 }
 
+static struct err *show_one(struct call *call, struct growth_ask *ask)
+{
+	const struct growth_source *source = source_of(ask->kind);
+
+	if (!(source->running(call->session) & 1u << ask->kind))
+		return not_recorded(growth_words[ask->kind]);
+	print_since(call, &ask->query);
+	ask->alone = true;
+	return source->show(call, ask);
+}
+
+/* The error of a filter that no kind of those that are recorded can answer. */
+static struct err *check_any(const struct session *session, const struct filter *filter)
+{
+	const struct growth_source *refusing = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(sources); i++) {
+		if (!sources[i]->running(session))
+			continue;
+		if (answers(sources[i], filter))
+			return NULL;
+		refusing = sources[i];
+	}
+	return refusing ? err_create(ERR_USAGE, "%s", refusing->lacks) : NULL;
+}
+
+/* All kinds of a source that are recorded. */
+static struct err *show_source(struct call *call, struct growth_ask *ask,
+			       const struct growth_source *source)
+{
+	unsigned kinds = source->running(call->session);
+	struct err *err = NULL;
+
+	for (unsigned kind = 0; !err && kind < GROWTH_KINDS; kind++) {
+		if (!(kinds & 1u << kind))
+			continue;
+		ask->kind = (enum growth_kind)kind;
+		err = source->show(call, ask);
+	}
+	return !err && kinds && source->show_end ? source->show_end(call) : err;
+}
+
+/* A kind that cannot answer this filter is left out, and a line says so: nobody has named it. */
+static struct err *show_all(struct call *call, struct growth_ask *ask)
+{
+	const struct filter *filter = &ask->query.filter;
+	struct err *err = check_any(call->session, filter);
+
+	if (err)
+		return err;
+	print_since(call, &ask->query);
+	for (size_t i = 0; !err && i < ARRAY_SIZE(sources); i++)
+		if (answers(sources[i], filter))
+			err = show_source(call, ask, sources[i]);
+	for (size_t i = 0; !err && i < ARRAY_SIZE(sources); i++)
+		if (sources[i]->running(call->session) && !answers(sources[i], filter))
+			out_f(call->out, "%s is left out: %s\n",
+			      growth_words[__builtin_ctz(sources[i]->kinds)], sources[i]->lacks);
+	return err;
+}
+
 static struct err *show(struct call *call)
 {
 	struct growth_ask ask = { .kind = GROWTH_BRK };
@@ -300,8 +347,6 @@ static struct err *show(struct call *call)
 
 	if (!err && !running(call->session))
 		err = not_recorded("growth");
-	if (!err)
-		print_since(call, &ask.query);
 	if (!err)
 		err = has_kind ? show_one(call, &ask) : show_all(call, &ask);
 	query_free(&ask.query);
@@ -321,15 +366,18 @@ const struct cmd cmd_growth = {
 			  "/proc/PID/maps, without [vsyscall]; the process is held for a moment for it.\n"
 			  "FILTER has address, size, thread, time, age, function and module, as in\n"
 			  "`help malloc allocations`. `since MOMENT` (a mark of `malloc mark`, -10m ...)\n"
-			  "keeps what was made since then and is still held. Source: the calls\n"
-			  "themselves, and /proc/PID/maps.\n"
+			  "keeps what was made since then and is still held. A kind that has not all\n"
+			  "that is asked for is an error where it is named, and else left out, with a\n"
+			  "line that says so. Source: the calls themselves, and /proc/PID/maps.\n"
 			  "fault: pages and faults by stack and by file; a page counts for the stack\n"
-			  "that has faulted it in last. FILTER has function and module. Source:\n"
-			  "perf_event_open, with 4 KB of the stack; root or CAP_PERFMON, or (outside of\n"
-			  "system calls) kernel.perf_event_paranoid of at most 2.\n"
+			  "that has faulted it in last. FILTER has function and module, and there is no\n"
+			  "`since`. Source: perf_event_open, with 4 KB of the stack; root or\n"
+			  "CAP_PERFMON, or (outside of system calls) kernel.perf_event_paranoid of at\n"
+			  "most 2.\n"
 			  "kernel: bytes and allocations that are not freed, by the kernel's stack;\n"
 			  "objects lie in pages, so the two are never added. FILTER has address, size,\n"
-			  "age, function and module; `since` needs a process, whose marks they are.\n"
+			  "time, age, function and module; `since` needs a process, whose marks they\n"
+			  "are.\n"
 			  "Source: BPF programs at the kernel's tracepoints (root, or CAP_BPF and\n"
 			  "CAP_PERFMON; Linux 6.1), and /proc/kallsyms. Figures are estimates where\n"
 			  "allocations come too fast, and the answer says so: `set kernel-sampling\n"

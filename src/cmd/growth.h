@@ -29,6 +29,9 @@ struct growth_source {
 	unsigned kinds;		/* 1 << kind of those that it records */
 	unsigned unasked;	/* those that `growth start` without a kind means */
 	unsigned logged;	/* those that `growth log` has */
+	uint32_t attrs;		/* 1 << attribute, of those that a filter may have */
+	const char *lacks;	/* what to say to a filter with others, or to `since`; NULL: has all */
+	bool logless;		/* its answer takes no log, so no process */
 	/*
 	 * Record these kinds, which are not recorded yet, beside those that are. What cannot be
 	 * watched though the rest is may be printed to out.

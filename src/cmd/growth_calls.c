@@ -166,6 +166,9 @@ const struct growth_source growth_calls = {
 	.kinds		= 1u << GROWTH_BRK | 1u << GROWTH_MMAP | 1u << GROWTH_SHM,
 	.unasked	= 1u << GROWTH_BRK | 1u << GROWTH_MMAP | 1u << GROWTH_SHM,
 	.logged		= 1u << GROWTH_BRK | 1u << GROWTH_MMAP | 1u << GROWTH_SHM,
+	.attrs		= 1u << FILTER_ADDRESS | 1u << FILTER_SIZE | 1u << FILTER_THREAD |
+			  1u << FILTER_TIME | 1u << FILTER_AGE | 1u << FILTER_FUNCTION |
+			  1u << FILTER_MODULE,
 	.start		= start,
 	.stop		= session_growth_stop,
 	.running	= session_growth_kinds,

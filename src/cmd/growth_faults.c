@@ -23,12 +23,8 @@ static unsigned running(const struct session *session)
 static struct err *ask(struct call *call, struct growth_ask *asked, struct session_faults *ret)
 {
 	const struct filter_env env = query_env(call, &asked->query);
-	struct err *err;
+	struct err *err = session_faults(call->session, ret);
 
-	if (!filter_is_by_stack(&asked->query.filter))
-		return err_hint(err_create(ERR_USAGE, "page faults are added up by stack and file"),
-				"`growth fault` has FILTER by function and module, and no `since`");
-	err = session_faults(call->session, ret);
 	if (!err)
 		faults_filter(ret, &asked->query.filter, &env);
 	return err;
@@ -92,6 +88,9 @@ static struct err *sites(struct call *call, struct growth_ask *asked, struct sit
 const struct growth_source growth_faults = {
 	.kinds		= KIND,
 	.unasked	= KIND,
+	.attrs		= 1u << FILTER_FUNCTION | 1u << FILTER_MODULE,
+	.lacks		= "page faults are added up by stack and file: FILTER has function and "
+			  "module, and there is no `since`",
 	.start		= start,
 	.stop		= session_faults_stop,
 	.running	= running,

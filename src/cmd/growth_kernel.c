@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* growth kernel (growth.h). */
 
+#include <time.h>
+
 #include "base/cleanup.h"
 #include "cmd/cmd.h"
 #include "cmd/growth.h"
 #include "cmd/values.h"
+#include "os/procfs.h"
 #include "report/kernel.h"
 #include "session/growth_kernel.h"
 #include "session/session.h"
@@ -37,7 +40,8 @@ static struct err *ask(struct call *call, const struct growth_ask *asked,
 		       struct kernel_names *names, struct kernel_sums *sums)
 {
 	kernel_names_read(names);
-	return kernel_add_up(session_kernel(call->session), names, &asked->query.filter, sums);
+	return kernel_add_up(session_kernel(call->session), names, &asked->query.filter,
+			     procfs_clock(CLOCK_REALTIME), sums);
 }
 
 /* Most kernels do not count by line, and then nothing is said of it. */
@@ -117,6 +121,10 @@ static struct err *value(struct call *call, struct growth_ask *asked, Tcl_Obj **
 
 const struct growth_source growth_kernel = {
 	.kinds		= KIND,
+	.attrs		= 1u << FILTER_ADDRESS | 1u << FILTER_SIZE | 1u << FILTER_TIME |
+			  1u << FILTER_AGE | 1u << FILTER_FUNCTION | 1u << FILTER_MODULE,
+	.lacks		= "the kernel's allocations have no thread",
+	.logless	= true,
 	.start		= start,
 	.stop		= stop,
 	.running	= running,

@@ -9,9 +9,6 @@
 #include "session/session.h"
 
 #define NAME_ATTRS	(1u << FILTER_FUNCTION | 1u << FILTER_MODULE)
-#define GROWTH_ATTRS	(1u << FILTER_ADDRESS | 1u << FILTER_SIZE | 1u << FILTER_THREAD |	\
-			 1u << FILTER_TIME | 1u << FILTER_AGE | NAME_ATTRS)
-#define KERNEL_ATTRS	(1u << FILTER_ADDRESS | 1u << FILTER_SIZE | 1u << FILTER_AGE | NAME_ATTRS)
 #define ALL_WORDS	((1u << SITE_WORDS) - 1)
 #define GROWTH_WORDS	(1u << WORD_LIMIT | 1u << WORD_SINCE)
 #define CHUNK_ATTRS	(1u << FILTER_ADDRESS | 1u << FILTER_SIZE | 1u << FILTER_HEAP)
@@ -420,46 +417,32 @@ struct err *query_sites(const struct call *call, struct query *query)
 }
 
 /* What is held since a moment was made since, so that it is a condition like any other. */
-static struct err *keep_since(struct query *query, enum filter_attr attr)
+static struct err *keep_since(struct query *query)
 {
-	uint64_t then = query->since.moment.time_ns;
-	bool age = attr == FILTER_AGE;
 	struct err *err = check_since(query);
 
 	return err ? err : vec_push(&query->filter.conds, ((struct filter_cond){
-		.attr = attr, .relop = age ? FILTER_LE : FILTER_GE,
-		.number = age ? query->now_ns - then : then }));
+		.attr = FILTER_TIME, .relop = FILTER_GE,
+		.number = query->since.moment.time_ns }));
 }
 
-/* Parse `?FILTER? ?limit N? ?since MOMENT?`. time is the attribute for the moment. */
-static struct err *parse_growth(const struct call *call, struct query *query, uint32_t attrs,
-				enum filter_attr time)
+struct err *query_growth(const struct call *call, uint32_t attrs, bool logless,
+			 struct query *query)
 {
 	struct site_spec spec = { .limit = UINT64_MAX };
-	int end = filter_end(query, 0);
-	struct err *err = filter_parse(end, (const char *const *)query->argv, attrs,
-				       &query->filter, NULL, NULL);
+	struct err *err = logless && !session_log(call->session) ? begin_unlogged(call, query) :
+								   query_begin(call, query);
+	int end;
 
+	if (err)
+		return err;
+	end = filter_end(query, 0);
+	err = filter_parse(end, (const char *const *)query->argv, attrs, &query->filter, NULL,
+			   NULL);
 	if (!err)
 		err = parse_words(call, query, &spec, GROWTH_WORDS, end);
 	query->order.limit = spec.limit;
-	return !err && query->since.word ? keep_since(query, time) : err;
-}
-
-struct err *query_growth(const struct call *call, struct query *query)
-{
-	struct err *err = query_begin(call, query);
-
-	return err ? err : parse_growth(call, query, GROWTH_ATTRS, FILTER_TIME);
-}
-
-/* The kernel's memory needs no process; moments do. */
-struct err *query_kernel(const struct call *call, struct query *query)
-{
-	struct err *err = session_log(call->session) ? query_begin(call, query) :
-						       begin_unlogged(call, query);
-
-	return err ? err : parse_growth(call, query, KERNEL_ATTRS, FILTER_AGE);
+	return !err && query->since.word ? keep_since(query) : err;
 }
 
 struct err *query_walk(const struct call *call, bool blocks, struct query *query)

@@ -58,15 +58,11 @@ struct err *query_free_chunks(const struct call *call, struct query *query) MUST
 struct err *query_sites(const struct call *call, struct query *query) MUST_CHECK;
 /*
  * Parse FILTER, then limit and since in any order, of `growth`, whose words call->argv begins with.
- * Attributes are those that a mapping and a fault have: address, size, thread, time, age, function
- * and module. `since` becomes a condition on the time.
+ * attrs: 1 << attribute, of those that are allowed in FILTER. `since` becomes a condition on the
+ * time, whether that is among them or not. logless: a log is needed for `since` only.
  */
-struct err *query_growth(const struct call *call, struct query *query) MUST_CHECK;
-/*
- * The same of `growth kernel`, which needs no log, except for `since`. Attributes: address, size,
- * age, function and module.
- */
-struct err *query_kernel(const struct call *call, struct query *query) MUST_CHECK;
+struct err *query_growth(const struct call *call, uint32_t attrs, bool logless,
+			 struct query *query) MUST_CHECK;
 /*
  * Walk the heaps after query_sites and, if the blocks are asked for, list those that FILTER keeps.
  */

@@ -60,15 +60,27 @@ const uint64_t *kernel_stack(struct kernel_growth *growth, const struct kernel_n
 	return nr ? pcs + skip : NULL;
 }
 
-static bool keeps_numbers(const struct filter *filter, const struct kernel_held *held)
+static uint64_t attr_of(const struct kernel_held *held, enum filter_attr attr, uint64_t now_ns)
 {
-	vec_each(cond, &filter->conds) {
-		uint64_t value = cond->attr == FILTER_ADDRESS ? held->key :
-				 cond->attr == FILTER_SIZE ? held->size : held->age;
-
-		if (!cond->glob && !filter_compares(value, cond->relop, cond->number))
-			return false;
+	switch (attr) {
+	case FILTER_ADDRESS:
+		return held->key;
+	case FILTER_SIZE:
+		return held->size;
+	case FILTER_TIME:
+		return now_ns - held->age;
+	default:
+		return held->age;
 	}
+}
+
+static bool keeps_numbers(const struct filter *filter, const struct kernel_held *held,
+			  uint64_t now_ns)
+{
+	vec_each(cond, &filter->conds)
+		if (!cond->glob && !filter_compares(attr_of(held, cond->attr, now_ns),
+						    cond->relop, cond->number))
+			return false;
 	return true;
 }
 
@@ -103,6 +115,7 @@ static bool keeps_stack(struct kernel_growth *growth, const struct kernel_names 
 
 struct adding {
 	const struct filter *filter;
+	uint64_t now_ns;
 	struct kernel_sums *sums;
 	struct map at;			/* stack << 1 | pages → number of the sum + 1 */
 };
@@ -115,7 +128,7 @@ static struct err *add(const struct kernel_held *held, void *ctx)
 	uintptr_t nr;
 	struct err *err = NULL;
 
-	if (!keeps_numbers(adding->filter, held))
+	if (!keeps_numbers(adding->filter, held, adding->now_ns))
 		return NULL;
 	nr = (uintptr_t)map_get(&adding->at, key);
 	if (!nr) {
@@ -149,9 +162,9 @@ static struct err *check_names(const struct kernel_names *names, const struct fi
 }
 
 struct err *kernel_add_up(struct kernel_growth *growth, const struct kernel_names *names,
-			  const struct filter *filter, struct kernel_sums *ret)
+			  const struct filter *filter, uint64_t now_ns, struct kernel_sums *ret)
 {
-	struct adding adding = { filter, ret, MAP_INIT };
+	struct adding adding = { filter, now_ns, ret, MAP_INIT };
 	struct err *err = check_names(names, filter);
 	size_t nr = 0;
 

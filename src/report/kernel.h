@@ -40,11 +40,13 @@ const uint64_t *kernel_stack(struct kernel_growth *growth, const struct kernel_n
 			     uint32_t stack, uint32_t *nr_ret);
 
 /*
- * Add up what a filter keeps: address, size, age, function and module. The caller frees vec, also
- * after an error: ERR_PERM if a filter has names, and the kernel hides them.
+ * Add up what a filter keeps: address, size, time, age, function and module. now_ns is the time
+ * since the epoch. The caller frees vec, also after an error: ERR_PERM if a filter has names, and
+ * the kernel hides them.
  */
 struct err *kernel_add_up(struct kernel_growth *growth, const struct kernel_names *names,
-			  const struct filter *filter, struct kernel_sums *ret) MUST_CHECK;
+			  const struct filter *filter, uint64_t now_ns,
+			  struct kernel_sums *ret) MUST_CHECK;
 /* Print the first `limit` sums, and what is not in them. */
 struct err *kernel_print(struct kernel_growth *growth, const struct kernel_names *names,
 			 const struct kernel_sums *sums, uint64_t limit,

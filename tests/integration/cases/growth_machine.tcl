@@ -39,7 +39,7 @@ case faults 60 {
 	check {[regexp {faults \((\d+) minor, 0 major\) of [^\n]*/targets/faulter} $text -> minor] && $minor >= 990} {no file: $text}
 	check {[regexp -line {^By file:$} $text]} {no files: $text}
 	check {[live_error $m {growth start fault}] eq "growth start: fault is recorded already"} {twice}
-	check {[string match {*added up by stack*} [live_error $m {growth fault size > 4}]]} {a filter that it does not have}
+	check {[string match {*`size` is not an attribute: function, module*} [live_error $m {growth fault size > 4}]]} {$::result}
 	live $m "export folded $::tmp/folded growth fault function == touch"
 	set sum 0
 	foreach {- bytes} [regexp -all -inline {;touch\S* (\d+)\n} [slurp $::tmp/folded]] {
@@ -50,6 +50,31 @@ case faults 60 {
 	check {[string match {*not recorded*} [live_error $m {growth fault}]]} {it was stopped}
 	finish $t
 	live_end $m
+}
+
+# Without a kind, those that cannot answer are left out; named, or alone, they are an error.
+case growth-left-out 60 {
+	set t [start faulter]
+	set m [live_start -p [pid_of $t]]
+	live $m {malloc mark begun}
+	start_growth $m fault
+	set lacks {page faults are added up by stack and file: FILTER has function and module, and there is no `since`}
+	foreach line {{growth since begun} {growth fault since begun} {mdbg::growth fault since begun} {growth size > 4K}} {
+		set got [live_error $m $line]
+		check {[string match "*$lacks" $got]} {$line: $got}
+		check {![string match "*Made since*" $got]} {$line: $got}
+	}
+	live $m {growth start brk mmap}
+	order $t "touch 100"
+	foreach line {{growth since begun} {growth size >= 4K} {growth thread != 1 limit 1 since begun}} {
+		set text [live $m $line]
+		check {[string match "*Held by brk:*Held by mmap:*not seen*\nfault is left out: $lacks" $text]} {$line: $text}
+		check {![string match "*Page faults:*" $text]} {$line: $text}
+	}
+	set text [live $m {growth function == main}]
+	check {[string match "*Held by mmap:*Page faults:*" $text] && ![string match "*left out*" $text]} {$text}
+	live_end $m
+	finish $t
 }
 
 # perf and mdbg have the same faults.
@@ -155,6 +180,7 @@ case kernel-sockets 60 {
 	set text [live $m {growth kernel function == unix_dgram_sendmsg limit 1}]
 	check {[regexp -line {^objects +\d+ bytes in \d+} $text] && [regexp -line {^pages +\d+ bytes in \d+} $text]} {no sums: $text}
 	check {[string match {*no process*} [live_error $m {growth kernel since begun}]]} {moments without a process: $::result}
+	check {[string match {*Held by the kernel*} [live $m {growth size > 4G}]]} {without a kind and a process: $::result}
 	tell $t quit
 	check {[ending $t] eq {exit 0}} {the target}
 	until {[llength [live_value $m {mdbg::growth kernel function == unix_dgram_sendmsg and size > 1000 and size < 4096}]] <= 1} 20
@@ -184,6 +210,15 @@ case kernel-since 60 {
 	set all [live_value $m [format $bytes {}]]
 	check {$new > 0.6 * $all && $new < 0.9 * $all} {$new of $all are new}
 	check {[string match "Made since begun (*" [live $m {growth kernel since begun limit 1}]]} {$::result}
+	# Beside the kinds of the process, a moment is the same one.
+	live $m {growth start mmap}
+	set text [live $m {growth function == unix_dgram_sendmsg since begun}]
+	check {[string match {*Held by mmap:*Held by the kernel*} $text] && ![string match "*left out*" $text]} {$text}
+	check {[regexp -line {^objects +\d+ bytes in (\d+)} $text -> objects] && $objects >= 0.6 * $all && $objects <= $all} {$objects of $all: $text}
+	set text [live $m {growth thread > 1}]
+	check {[string match "*kernel is left out: the kernel's allocations have no thread*" $text]} {$text}
+	check {![string match "*Held by the kernel*" $text]} {$text}
+	check {[string match {*`thread` is not an attribute: address, size, time, age*} [live_error $m {growth kernel thread > 1}]]} {$::result}
 	live $m {growth stop}
 	live_end $m
 	finish $t
