@@ -39,6 +39,13 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} counts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
 	__type(key, __u32);
@@ -229,39 +236,75 @@ static __always_inline void pace(struct kernel_cpu *cpu, __u64 now)
 	cpu->window = now;
 }
 
-static __always_inline struct kernel_slot *bucket_of(__u64 hash)
+static __always_inline __u32 bucket_nr(__u64 key)
 {
-	__u32 at = (__u32)(hash >> 32) & bucket_mask;
+	return (__u32)(key * MIX >> 32) & bucket_mask;
+}
+
+static __always_inline struct kernel_slot *bucket_of(__u32 at)
+{
 	struct kernel_bucket *bucket = bpf_map_lookup_elem(&buckets, &at);
 
 	return bucket ? bucket->slot : 0;
 }
 
 /*
+ * The word that has 4 bits for the number of slots that are taken in a bucket. Most frees are of
+ * what is not recorded. These words stay in a processor's cache, where the buckets have no room.
+ * The number is never too small for a free: a slot is counted before its address is given out, and
+ * it is uncounted by the free of this address alone. And never too large for 4 bits, since it is
+ * uncounted before another one can take it.
+ */
+static __always_inline __u64 *count_of(__u32 at)
+{
+	at /= KERNEL_COUNTS;
+	return bpf_map_lookup_elem(&counts, &at);
+}
+
+static __always_inline __u64 one_in_count(__u32 at)
+{
+	return 1ull << at % KERNEL_COUNTS * 4;
+}
+
+/*
+ * The figures of this processor, if it is to record this allocation; 0: it has failed, or is passed
+ * over. Most are, so that all else comes after this.
+ */
+static __always_inline struct kernel_cpu *choose(__u64 key)
+{
+	__u32 nr = bpf_get_smp_processor_id() & cpu_mask;
+	struct kernel_cpu *cpu = bpf_map_lookup_elem(&cpus, &nr);
+
+	/* A failed one; and what kmalloc(0) gives. */
+	if (key <= 16 || !cpu ||
+	    key * MIX >> (64 - KERNEL_SHIFT_MAX) & ((1 << cpu->shift) - 1))
+		return 0;
+	return cpu;
+}
+
+/*
  * An address is in the sample or not, whoever allocates it, so a free needs to know nothing of
  * that. A record at this address whose free was missed is replaced.
  */
-static __always_inline int add(void *ctx, __u64 ip, __u64 key, __u32 size, __u32 pages)
+static __always_inline int add(void *ctx, struct kernel_cpu *cpu, __u64 ip, __u64 key, __u32 size,
+			       __u32 pages)
 {
-	__u32 nr = bpf_get_smp_processor_id() & cpu_mask, stack;
-	struct kernel_cpu *cpu = bpf_map_lookup_elem(&cpus, &nr);
-	__u64 hash = key * MIX, now;
-	struct kernel_slot *slot;
+	__u32 nr = bpf_get_smp_processor_id() & cpu_mask, stack, at = bucket_nr(key);
+	struct kernel_slot *slot = bucket_of(at);
+	__u64 *count = count_of(at), now;
 
-	/* A failed one; and what kmalloc(0) gives. */
-	if (key <= 16 || !cpu || hash >> (64 - KERNEL_SHIFT_MAX) & ((1 << cpu->shift) - 1))
-		return 0;
-	slot = bucket_of(hash);
-	if (!slot)
+	if (!slot || !count)
 		return 0;
 	now = bpf_ktime_get_ns();
 	stack = (stack_of(ctx, cpu, nr, ip) & KERNEL_NO_STACK) | pages |
 		cpu->shift << KERNEL_SHIFT_AT;
 	pace(cpu, now);
 	for (int i = 0; i < KERNEL_WAYS; i++, slot++) {
-		if (slot->key != key &&
-		    (slot->key || __sync_val_compare_and_swap(&slot->key, 0, key)))
-			continue;
+		if (slot->key != key) {
+			if (slot->key || __sync_val_compare_and_swap(&slot->key, 0, key))
+				continue;
+			__sync_fetch_and_add(count, one_in_count(at));
+		}
 		slot->size = size;
 		slot->stack = stack;
 		slot->time = now;
@@ -273,15 +316,21 @@ static __always_inline int add(void *ctx, __u64 ip, __u64 key, __u32 size, __u32
 
 static __always_inline int remove(__u64 key)
 {
-	struct kernel_slot *slot = bucket_of(key * MIX);
+	__u32 at = bucket_nr(key);
+	__u64 *count = count_of(at);
+	struct kernel_slot *slot;
 
-	if (!slot || !key)
+	if (!count || !(*count & 15 * one_in_count(at)) || !key)
+		return 0;
+	slot = bucket_of(at);
+	if (!slot)
 		return 0;
 	for (int i = 0; i < KERNEL_WAYS; i++, slot++) {
-		if (slot->key == key) {
-			slot->key = 0;
-			return 0;
-		}
+		if (slot->key != key)
+			continue;
+		__sync_fetch_and_sub(count, one_in_count(at));
+		slot->key = 0;
+		return 0;
 	}
 	return 0;
 }
@@ -290,7 +339,9 @@ static __always_inline int remove(__u64 key)
 SEC("raw_tp/kmalloc")
 int on_kmalloc(__u64 *ctx)
 {
-	return add(ctx, ctx[0], ctx[1], ctx[3], 0);
+	struct kernel_cpu *cpu = choose(ctx[1]);
+
+	return cpu ? add(ctx, cpu, ctx[0], ctx[1], ctx[3], 0) : 0;
 }
 
 /* (call_site, ptr, s, ...) since Linux 6.1 */
@@ -298,8 +349,9 @@ SEC("raw_tp/kmem_cache_alloc")
 int on_cache_alloc(__u64 *ctx)
 {
 	struct kmem_cache *cache = (void *)ctx[2];
+	struct kernel_cpu *cpu = choose(ctx[1]);
 
-	return add(ctx, ctx[0], ctx[1], BPF_CORE_READ(cache, size), 0);
+	return cpu ? add(ctx, cpu, ctx[0], ctx[1], BPF_CORE_READ(cache, size), 0) : 0;
 }
 
 /* (call_site, ptr, ...) */
@@ -319,7 +371,9 @@ int on_cache_free(__u64 *ctx)
 SEC("raw_tp/mm_page_alloc")
 int on_page_alloc(__u64 *ctx)
 {
-	return add(ctx, 1, ctx[0], 4096u << (ctx[1] & 15), KERNEL_PAGES);
+	struct kernel_cpu *cpu = choose(ctx[0]);
+
+	return cpu ? add(ctx, cpu, 1, ctx[0], 4096u << (ctx[1] & 15), KERNEL_PAGES) : 0;
 }
 
 SEC("raw_tp/mm_page_free")

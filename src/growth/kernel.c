@@ -142,6 +142,8 @@ static struct err *set_constants(struct kernel_growth *growth, uint64_t most, bo
 	masks[2] = growth->nr_cpus - 1;
 	masks[3] = sample ? KERNEL_SHIFT_MAX : 0;
 	if (bpf_map__set_max_entries(map_of(growth, "buckets"), growth->nr_buckets) ||
+	    bpf_map__set_max_entries(map_of(growth, "counts"),
+				     growth->nr_buckets / KERNEL_COUNTS) ||
 	    bpf_map__set_max_entries(map_of(growth, "stacks"), STACKS) ||
 	    bpf_map__set_max_entries(map_of(growth, "cpus"), growth->nr_cpus) ||
 	    bpf_map__set_max_entries(map_of(growth, "walks"), growth->nr_cpus * KERNEL_CACHE))

@@ -4,7 +4,8 @@
 
 #include <linux/types.h>
 
-#define KERNEL_WAYS	8		/* slots of a bucket */
+#define KERNEL_WAYS	8		/* slots of a bucket; less than 16 */
+#define KERNEL_COUNTS	16		/* buckets whose taken slots are counted in a word of 64 bits */
 #define KERNEL_DEPTH	28		/* frames of a stack */
 #define KERNEL_PLACES	32		/* a power of two that is not smaller */
 #define KERNEL_WORDS	256		/* of the kernel's own stack that a cached walk looks at */
