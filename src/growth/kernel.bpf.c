@@ -4,12 +4,15 @@
  * file is compiled for BPF.
  *
  * An address has one owner at a time, so no two programs write to the slot of one allocation. A
- * bucket is taken by a compare and swap of the key. A program that was interrupted by another one
- * on its processor does not happen: the kernel lets none in (and counts them, as misses).
+ * slot is taken by a compare and swap of the key. What a processor has for itself is written by one
+ * program at a time: the kernel lets no program interrupt itself (and counts that, as misses), and
+ * one that has interrupted another one that records does not record (`nested`).
  *
  * To walk the kernel's stack takes microseconds. The walk of an allocation is cached by where it
  * begins: the call and the stack pointer. If all words that had the return addresses have them
- * still, it is the same walk, since each frame's size follows from its return address.
+ * still, it is the same walk, since each frame's size follows from its return address. Interrupts
+ * have a stack of their own (half of the allocations of a network's loopback are in them), whose
+ * last word is the stack pointer of what was interrupted: its words follow as if they were there.
  */
 #include <stddef.h>
 
@@ -23,6 +26,7 @@
 #define STACK_BYTES	0x4000ull	/* of a kernel stack on x86_64, which it is aligned to */
 #define OWN_FRAMES	2		/* of learn and of the program, which are on the stack */
 #define MIX		0x9e3779b97f4a7c15ull
+#define IN_ORDER()	asm volatile("" : : : "memory")	/* the compiler moves no access over it */
 
 /* Set before they are loaded: the sizes of the tables, less one; they are powers of two. */
 const volatile __u32 bucket_mask, stack_mask, cpu_mask;
@@ -125,7 +129,7 @@ static long find_word(__u32 i, void *ctx)
 		return 1;
 	/* The verifier is to see these bounds. */
 	asm volatile("" : "+r"(i), "+r"(k));
-	i &= KERNEL_WORDS - 1;
+	i &= 2 * KERNEL_WORDS - 1;
 	k &= KERNEL_PLACES - 1;
 	if (search->cpu->word[i] == search->cpu->pc[k]) {
 		search->walk->pc[k] = search->cpu->pc[k];
@@ -152,20 +156,38 @@ static __noinline __u64 stack_pointer(__u32 nr)
 	return sp;
 }
 
-/* Copy so many words of the kernel's stack from sp up, but not beyond its end. */
-static __always_inline int read_stack(struct kernel_cpu *cpu, __u64 sp, __u64 words)
+/* Copy so many words of a stack from sp up, but not beyond its end. Returns how many; 0: none. */
+static __always_inline __u64 read_part(__u64 *to, __u64 sp, __u64 words)
 {
-	__u64 bytes = STACK_BYTES - (sp & (STACK_BYTES - 1));
+	__u64 rest = (STACK_BYTES - (sp & (STACK_BYTES - 1))) / 8;
 
-	if (bytes > words * 8)
-		bytes = words * 8;
-	if (bytes > sizeof(cpu->word))
-		bytes = sizeof(cpu->word);
-	return bpf_probe_read_kernel(cpu->word, bytes, (void *)sp);
+	if (words > rest)
+		words = rest;
+	if (words > KERNEL_WORDS)
+		words = KERNEL_WORDS;
+	return bpf_probe_read_kernel(to, words * 8, (void *)sp) ? 0 : words;
 }
 
-/* Walk, and remember the walk as number at. cpu->word has the stack. */
-static __noinline __u32 learn(void *ctx, __u32 nr, __u32 at)
+/* The same to cpu->word, and beyond the end of a stack what it has interrupted. */
+static __noinline __u32 read_stack(__u32 nr, __u64 sp, __u32 words)
+{
+	struct kernel_cpu *cpu = bpf_map_lookup_elem(&cpus, &nr);
+	__u64 got, next;
+
+	if (!cpu)
+		return 0;
+	got = read_part(cpu->word, sp, words);
+	if (!got || got >= words || (sp + got * 8) & (STACK_BYTES - 1))
+		return got;
+	next = cpu->word[(got - 1) & (KERNEL_WORDS - 1)];
+	/* The end of a task's stack has registers of the user, or nothing. */
+	if (next >> 47 != 0x1ffff || next & 7)
+		return got;
+	return got + read_part(cpu->word + got, next, words - got);
+}
+
+/* Walk, and remember the walk as number at. cpu->word has so many words of the stack. */
+static __noinline __u32 learn(void *ctx, __u32 nr, __u32 at, __u32 words)
 {
 	struct kernel_cpu *cpu = bpf_map_lookup_elem(&cpus, &nr);
 	struct kernel_walk *walk = bpf_map_lookup_elem(&walks, &at);
@@ -174,48 +196,89 @@ static __noinline __u32 learn(void *ctx, __u32 nr, __u32 at)
 
 	if (!cpu || !walk)
 		return KERNEL_NO_STACK;
-	walk->nr = 0;
+	walk->words = 0;
 	cpu->misses++;
 	bytes = bpf_get_stack(ctx, cpu->pc, KERNEL_DEPTH * sizeof(__u64), OWN_FRAMES);
 	if (bytes <= 0)
 		return KERNEL_NO_STACK;
 	search.nr = bytes / 8;
 	walk->stack = intern(cpu, search.nr);
-	bpf_loop(KERNEL_WORDS, find_word, &search, 0);
-	if (search.found == search.nr) {
-		walk->nr = search.nr;
-		walk->words = walk->at[(search.nr - 1) & (KERNEL_PLACES - 1)] + 1;
+	bpf_loop(words, find_word, &search, 0);
+	if (search.found != search.nr)
+		return walk->stack;
+	/* The places that it does not need are as its first one. */
+	for (__u32 i = 1; i < KERNEL_DEPTH; i++) {
+		if (i < search.nr)
+			continue;
+		walk->pc[i] = walk->pc[0];
+		walk->at[i] = walk->at[0];
 	}
+	walk->words = walk->at[(search.nr - 1) & (KERNEL_PLACES - 1)] + 1;
 	return walk->stack;
 }
 
-/* Are the return addresses of a cached walk where they were? */
+/*
+ * Are the return addresses of a cached walk where they were? All places are compared, without a
+ * branch, each of which the verifier would follow.
+ */
 static __always_inline int is_same(const struct kernel_cpu *cpu, const struct kernel_walk *walk)
 {
-	__u32 i;
+	__u64 differ = 0;
 
-	for (i = 0; i < KERNEL_DEPTH && i < walk->nr; i++)
-		if (cpu->word[walk->at[i] & (KERNEL_WORDS - 1)] != walk->pc[i])
-			return 0;
-	return 1;
+	for (__u32 i = 0; i < KERNEL_DEPTH; i++)
+		differ |= cpu->word[walk->at[i] & (2 * KERNEL_WORDS - 1)] ^ walk->pc[i];
+	return !differ;
+}
+
+static __always_inline int begins_at(const struct kernel_walk *walk, __u64 ip, __u64 sp)
+{
+	return !((walk->ip ^ ip) | (walk->sp ^ sp));
+}
+
+/* The words that the cached walks look at which begin so; 0: there is none. */
+static __noinline __u32 words_of(__u32 set, __u64 ip, __u64 sp)
+{
+	__u32 words = 0;
+
+	for (__u32 i = 0; i < KERNEL_ALIKE; i++) {
+		__u32 at = set + i;
+		struct kernel_walk *walk = bpf_map_lookup_elem(&walks, &at);
+
+		if (walk && begins_at(walk, ip, sp) && words < walk->words)
+			words = walk->words;
+	}
+	return words;
 }
 
 static __always_inline __u32 stack_of(void *ctx, struct kernel_cpu *cpu, __u32 nr, __u64 ip)
 {
 	__u64 sp = stack_pointer(nr), depth = sp & (STACK_BYTES - 1);
-	__u32 at = nr * KERNEL_CACHE + (((ip ^ depth << 40) * MIX >> 40) & (KERNEL_CACHE - 1));
-	struct kernel_walk *walk = bpf_map_lookup_elem(&walks, &at);
+	__u32 set = nr * KERNEL_CACHE + ((ip ^ depth << 40) * MIX >> 40) % KERNEL_CACHE;
+	__u32 at, words;
+	struct kernel_walk *walk;
 
-	if (!walk)
-		return KERNEL_NO_STACK;
-	if (walk->nr && walk->ip == ip && walk->sp == depth &&
-	    !read_stack(cpu, sp, walk->words) && is_same(cpu, walk)) {
+	set &= ~(KERNEL_ALIKE - 1u);
+	words = words_of(set, ip, depth);
+	if (words)
+		words = read_stack(nr, sp, words);
+	for (__u32 i = 0; words && i < KERNEL_ALIKE; i++) {
+		at = set + i;
+		walk = bpf_map_lookup_elem(&walks, &at);
+		if (!walk || !walk->words || walk->words > words || !begins_at(walk, ip, depth) ||
+		    !is_same(cpu, walk))
+			continue;
 		cpu->hits++;
 		return walk->stack;
 	}
+	/* It takes the place of one of them, each in its turn. */
+	at = set + cpu->misses % KERNEL_ALIKE;
+	walk = bpf_map_lookup_elem(&walks, &at);
+	words = read_stack(nr, sp, 2 * KERNEL_WORDS);
+	if (!walk || !words)
+		return KERNEL_NO_STACK;
 	walk->ip = ip;
 	walk->sp = depth;
-	return read_stack(cpu, sp, KERNEL_WORDS) ? KERNEL_NO_STACK : learn(ctx, nr, at);
+	return learn(ctx, nr, at, words);
 }
 
 /*
@@ -241,11 +304,21 @@ static __always_inline __u32 bucket_nr(__u64 key)
 	return (__u32)(key * MIX >> 32) & bucket_mask;
 }
 
-static __always_inline struct kernel_slot *bucket_of(__u32 at)
+static __always_inline struct kernel_slot *find_slot(struct kernel_bucket *bucket, __u64 key)
 {
-	struct kernel_bucket *bucket = bpf_map_lookup_elem(&buckets, &at);
+	for (int i = 0; i < KERNEL_WAYS; i++)
+		if (bucket->slot[i].key == key)
+			return &bucket->slot[i];
+	return 0;
+}
 
-	return bucket ? bucket->slot : 0;
+static __always_inline struct kernel_slot *take_slot(struct kernel_bucket *bucket, __u64 key)
+{
+	for (int i = 0; i < KERNEL_WAYS; i++)
+		if (!bucket->slot[i].key &&
+		    !__sync_val_compare_and_swap(&bucket->slot[i].key, 0, key))
+			return &bucket->slot[i];
+	return 0;
 }
 
 /*
@@ -282,35 +355,59 @@ static __always_inline struct kernel_cpu *choose(__u64 key)
 	return cpu;
 }
 
-/*
- * An address is in the sample or not, whoever allocates it, so a free needs to know nothing of
- * that. A record at this address whose free was missed is replaced.
- */
-static __always_inline int add(void *ctx, struct kernel_cpu *cpu, __u64 ip, __u64 key, __u32 size,
-			       __u32 pages)
+/* A record at this address whose free was missed is replaced. */
+static __always_inline struct kernel_slot *slot_for(struct kernel_bucket *bucket, __u64 key,
+						    __u32 at)
 {
-	__u32 nr = bpf_get_smp_processor_id() & cpu_mask, stack, at = bucket_nr(key);
-	struct kernel_slot *slot = bucket_of(at);
-	__u64 *count = count_of(at), now;
+	struct kernel_slot *slot = find_slot(bucket, key);
+	__u64 *count = count_of(at);
 
-	if (!slot || !count)
-		return 0;
-	now = bpf_ktime_get_ns();
-	stack = (stack_of(ctx, cpu, nr, ip) & KERNEL_NO_STACK) | pages |
-		cpu->shift << KERNEL_SHIFT_AT;
+	if (slot || !count)
+		return slot;
+	slot = take_slot(bucket, key);
+	if (slot)
+		__sync_fetch_and_add(count, one_in_count(at));
+	return slot;
+}
+
+/*
+ * An address is in the sample or not, whoever allocates it, so a free needs to know nothing of it.
+ * The stack comes before the slot, or the verifier follows all of its paths for each slot.
+ */
+static __always_inline void add(void *ctx, struct kernel_cpu *cpu, __u64 ip, __u64 key, __u32 size,
+				__u32 pages)
+{
+	__u32 nr = bpf_get_smp_processor_id() & cpu_mask, at = bucket_nr(key);
+	__u32 stack = stack_of(ctx, cpu, nr, ip) & KERNEL_NO_STACK;
+	struct kernel_bucket *bucket = bpf_map_lookup_elem(&buckets, &at);
+	struct kernel_slot *slot = bucket ? slot_for(bucket, key, at) : 0;
+	__u64 now = bpf_ktime_get_ns();
+
+	if (!slot) {
+		cpu->full++;
+		return;
+	}
+	slot->time = 0;
+	IN_ORDER();
+	slot->size = size;
+	slot->stack = stack | pages | cpu->shift << KERNEL_SHIFT_AT;
+	IN_ORDER();
+	slot->time = now;
 	pace(cpu, now);
-	for (int i = 0; i < KERNEL_WAYS; i++, slot++) {
-		if (slot->key != key) {
-			if (slot->key || __sync_val_compare_and_swap(&slot->key, 0, key))
-				continue;
-			__sync_fetch_and_add(count, one_in_count(at));
-		}
-		slot->size = size;
-		slot->stack = stack;
-		slot->time = now;
+}
+
+static __always_inline int record(void *ctx, struct kernel_cpu *cpu, __u64 ip, __u64 key,
+				  __u32 size, __u32 pages)
+{
+	if (cpu->busy) {
+		cpu->nested++;
 		return 0;
 	}
-	cpu->full++;
+	cpu->busy = 1;
+	IN_ORDER();
+	add(ctx, cpu, ip, key, size, pages);
+	IN_ORDER();
+	cpu->busy = 0;
 	return 0;
 }
 
@@ -318,20 +415,19 @@ static __always_inline int remove(__u64 key)
 {
 	__u32 at = bucket_nr(key);
 	__u64 *count = count_of(at);
+	struct kernel_bucket *bucket;
 	struct kernel_slot *slot;
 
 	if (!count || !(*count & 15 * one_in_count(at)) || !key)
 		return 0;
-	slot = bucket_of(at);
+	bucket = bpf_map_lookup_elem(&buckets, &at);
+	slot = bucket ? find_slot(bucket, key) : 0;
 	if (!slot)
 		return 0;
-	for (int i = 0; i < KERNEL_WAYS; i++, slot++) {
-		if (slot->key != key)
-			continue;
-		__sync_fetch_and_sub(count, one_in_count(at));
-		slot->key = 0;
-		return 0;
-	}
+	__sync_fetch_and_sub(count, one_in_count(at));
+	slot->time = 0;
+	IN_ORDER();
+	slot->key = 0;
 	return 0;
 }
 
@@ -341,7 +437,7 @@ int on_kmalloc(__u64 *ctx)
 {
 	struct kernel_cpu *cpu = choose(ctx[1]);
 
-	return cpu ? add(ctx, cpu, ctx[0], ctx[1], ctx[3], 0) : 0;
+	return cpu ? record(ctx, cpu, ctx[0], ctx[1], ctx[3], 0) : 0;
 }
 
 /* (call_site, ptr, s, ...) since Linux 6.1 */
@@ -351,7 +447,7 @@ int on_cache_alloc(__u64 *ctx)
 	struct kmem_cache *cache = (void *)ctx[2];
 	struct kernel_cpu *cpu = choose(ctx[1]);
 
-	return cpu ? add(ctx, cpu, ctx[0], ctx[1], BPF_CORE_READ(cache, size), 0) : 0;
+	return cpu ? record(ctx, cpu, ctx[0], ctx[1], BPF_CORE_READ(cache, size), 0) : 0;
 }
 
 /* (call_site, ptr, ...) */
@@ -373,7 +469,7 @@ int on_page_alloc(__u64 *ctx)
 {
 	struct kernel_cpu *cpu = choose(ctx[0]);
 
-	return cpu ? add(ctx, cpu, 1, ctx[0], 4096u << (ctx[1] & 15), KERNEL_PAGES) : 0;
+	return cpu ? record(ctx, cpu, 1, ctx[0], 4096u << (ctx[1] & 15), KERNEL_PAGES) : 0;
 }
 
 SEC("raw_tp/mm_page_free")

@@ -256,15 +256,17 @@ void kernel_growth_close(struct kernel_growth *growth)
 	free(growth);
 }
 
-/* The programs write meanwhile: a slot is taken if its key was the same before and after. */
+/* The programs write meanwhile: a slot is taken if key and time were the same before and after. */
 static bool read_slot(const struct kernel_slot *slot, uint64_t now, struct kernel_held *ret)
 {
 	uint64_t key = __atomic_load_n(&slot->key, __ATOMIC_ACQUIRE);
+	uint64_t time = __atomic_load_n(&slot->time, __ATOMIC_ACQUIRE);
 	struct kernel_slot copy = { .key = key, .size = slot->size, .stack = slot->stack,
-				    .time = slot->time };
+				    .time = time };
 
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	if (!key || !copy.time || __atomic_load_n(&slot->key, __ATOMIC_RELAXED) != key)
+	if (!key || !time || __atomic_load_n(&slot->time, __ATOMIC_RELAXED) != time ||
+	    __atomic_load_n(&slot->key, __ATOMIC_RELAXED) != key)
 		return false;
 	*ret = (struct kernel_held){
 		.key = key,
@@ -321,6 +323,7 @@ void kernel_growth_figures(struct kernel_growth *growth, struct kernel_figures *
 		ret->full += growth->cpus[i].full;
 		ret->walks += growth->cpus[i].misses;
 		ret->cached += growth->cpus[i].hits;
+		ret->missed += growth->cpus[i].nested;
 	}
 	bpf_object__for_each_program(program, growth->object)
 		ret->missed += missed(program);
